@@ -1,0 +1,128 @@
+// Package fault is the vocabulary of what can go wrong: an error carries the
+// operation, its kind, the file, what was found there and what to do next. The
+// kind decides the exit code of the process, and nothing else does.
+//
+// A programmer's error is not a fault: it panics with a constant string.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+)
+
+// Kind classifies a fault. The zero value is Runtime.
+type Kind uint8
+
+// The kinds and, beside each, the exit code it maps to (sysexits.h where that
+// has one).
+const (
+	Runtime Kind = iota // 1: failed while running
+	Usage               // 64: the command line is wrong
+	Data                // 65: a file holds something it must not hold
+	Missing             // 66: an input does not exist
+	IO                  // 74: reading or writing failed
+	Stopped             // 75: stopped by a signal, state saved; run again
+	Config              // 78: the configuration contradicts itself or the machine
+)
+
+// ExitCode is the exit status of a process that ends with a fault of kind k.
+func (k Kind) ExitCode() int {
+	switch k {
+	case Usage:
+		return 64
+	case Data:
+		return 65
+	case Missing:
+		return 66
+	case IO:
+		return 74
+	case Stopped:
+		return 75
+	case Config:
+		return 78
+	}
+	return 1
+}
+
+// Error is one fault. Empty fields are left out of the message, which reads
+// "op: path: detail: cause; remedy".
+type Error struct {
+	Op     string // what was being done, "import npz"
+	Kind   Kind
+	Path   string // the file concerned
+	Detail string // what was found, with its position and value
+	Remedy string // what the user does next
+	Err    error  // the cause
+}
+
+func (e *Error) Error() string {
+	var parts []string
+	for _, s := range []string{e.Op, e.Path, e.Detail} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	if e.Err != nil {
+		parts = append(parts, e.Err.Error())
+	}
+	msg := strings.Join(parts, ": ")
+	if e.Remedy != "" {
+		msg += "; " + e.Remedy
+	}
+	return msg
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// New returns a fault whose detail is formatted.
+func New(kind Kind, op, path, format string, args ...any) *Error {
+	return &Error{Op: op, Kind: kind, Path: path, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Then returns e with the remedy formatted.
+func (e *Error) Then(format string, args ...any) *Error {
+	c := *e
+	c.Remedy = fmt.Sprintf(format, args...)
+	return &c
+}
+
+// System wraps an error of the operating system about path: what does not
+// exist is Missing, everything else is IO.
+func System(op, path string, err error) *Error {
+	e := &Error{Op: op, Kind: IO, Path: path, Err: err}
+	var pe *fs.PathError
+	if errors.As(err, &pe) && (path == "" || pe.Path == path) {
+		e.Path, e.Err = pe.Path, pe.Err
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.Kind, e.Remedy = Missing, "check the path"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+		e.Remedy = "free some space or write elsewhere"
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		e.Remedy = "check the permissions"
+	}
+	return e
+}
+
+// KindOf is the kind of the outermost fault in err's chain, Runtime where
+// there is none.
+func KindOf(err error) Kind {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return Runtime
+}
+
+// ExitCode is the exit status for err, 0 for nil.
+func ExitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	return KindOf(err).ExitCode()
+}

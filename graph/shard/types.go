@@ -1,0 +1,49 @@
+package shard
+
+import "siafu/graph"
+
+// Shard is the partition of one rank. Local ids are 0..len(Own)-1 for own
+// vertices and len(Own)..len(Own)+len(Ghosts)-1 for ghosts.
+type Shard struct {
+	Parts, Rank int
+	Vertices    int64  // of the whole graph
+	Fingerprint string // of the dataset
+
+	Own    []uint32 // dataset ids of the own vertices, ascending unless reordered
+	Ghosts []uint32 // dataset ids of the ghosts, grouped by owner, ascending in a group
+	// GhostStart[q]:GhostStart[q+1] are the ghosts owned by rank q; [Parts+1].
+	GhostStart []int64
+	// SendRows[SendStart[q]:SendStart[q+1]] are the own rows that rank q holds
+	// as ghosts, in the order of its ghosts; SendStart is [Parts+1].
+	SendStart []int64
+	SendRows  []uint32
+
+	// In holds the in-edges of the own vertices as local ids, own sources
+	// first and then ghosts, ascending in both. Row v's own sources end at
+	// InOwnEnd[v] (an index into In.Cols).
+	In       graph.CSR
+	InOwnEnd []int64
+	// InDegree and OutDegree of own vertices and then ghosts, in the whole
+	// graph, without self loops.
+	InDegree, OutDegree []uint32
+
+	Features graph.Features // of the own vertices
+	Labels   []int32        // of the own vertices
+	Split    []uint8        // of the own vertices
+
+	close func() error
+}
+
+// NumOwn is the number of own vertices.
+func (s *Shard) NumOwn() int { return len(s.Own) }
+
+// NumGhosts is the number of ghosts.
+func (s *Shard) NumGhosts() int { return len(s.Ghosts) }
+
+// Close unmaps the shard; its slices must not be used afterwards.
+func (s *Shard) Close() error {
+	if s.close == nil {
+		return nil
+	}
+	return s.close()
+}

@@ -1,0 +1,134 @@
+package graph
+
+import "strconv"
+
+// CSR is a compressed sparse row matrix without values. Row r holds
+// Cols[Offsets[r]:Offsets[r+1]], ascending and without duplicates.
+type CSR struct {
+	Offsets []int64  // rows+1
+	Cols    []uint32 // edges
+}
+
+// Rows is the number of rows.
+func (c CSR) Rows() int { return max(len(c.Offsets)-1, 0) }
+
+// Row is the columns of row r.
+func (c CSR) Row(r int) []uint32 { return c.Cols[c.Offsets[r]:c.Offsets[r+1]] }
+
+// SparseRows is a sparse matrix with values: row r holds
+// Vals[Offsets[r]:Offsets[r+1]] in the columns Cols[same].
+type SparseRows struct {
+	Offsets []int64
+	Cols    []uint32
+	Vals    []float32
+}
+
+// Features are the input features of Rows vertices: exactly one of Dense
+// ([Rows x Dim], row-major) and Sparse is set, unless Dim or Rows is 0.
+type Features struct {
+	Rows, Dim int
+	Dense     []float32
+	Sparse    *SparseRows
+}
+
+// Split values of a vertex.
+const (
+	SplitNone  = 0
+	SplitTrain = 1
+	SplitVal   = 2
+	SplitTest  = 3
+)
+
+// Unlabelled is the label of a vertex that has none.
+const Unlabelled = int32(-1)
+
+// IDs are the ids by which a dataset's user knows its vertices: whole numbers
+// (Ints), or words (Text, word v being Text[Offsets[v]:Offsets[v+1]]). The
+// zero value stands for 0..n-1.
+type IDs struct {
+	Ints    []int64
+	Offsets []int64
+	Text    []byte
+}
+
+// At is the user's id of vertex v.
+func (d *IDs) At(v int) string {
+	switch {
+	case d != nil && d.Ints != nil:
+		return strconv.FormatInt(d.Ints[v], 10)
+	case d != nil && d.Offsets != nil:
+		return string(d.Text[d.Offsets[v]:d.Offsets[v+1]])
+	}
+	return strconv.Itoa(v)
+}
+
+// EdgeSource yields directed edges src→dst. Each may be called several times
+// and yields the same edges in the same order every time; it stops at the
+// first error of yield and returns it.
+type EdgeSource interface {
+	Each(yield func(src, dst uint32) error) error
+}
+
+// Content is a whole dataset as an importer or a generator hands it over.
+type Content struct {
+	Name       string // lower case, used in run folders
+	Source     string // importer and where the data came from, for meta.json
+	Licence    string // as the source states it, may be empty
+	Synthetic  bool   // true for generated graphs; every result says so
+	Vertices   int64
+	Edges      EdgeSource
+	Symmetrise bool // store every edge in both directions
+	Features   Features
+	Normalize  bool     // divide each feature row by its sum (Kipf & Welling 2017)
+	Labels     []int32  // [Vertices], Unlabelled where unknown
+	Classes    int      // 0: largest label + 1
+	ClassNames []string // nil or [Classes]
+	Split      []uint8  // [Vertices], Split… values
+	IDs        *IDs     // nil: 0..n-1
+}
+
+// WriteReport counts what Write kept and dropped.
+type WriteReport struct {
+	Vertices, Edges  int64 // edges as stored, directed
+	Duplicates       int64 // edges dropped because they came twice
+	SelfLoops        int64 // edges u→u dropped: models add their own
+	Isolated         int64 // vertices without any edge
+	Unlabelled       int64
+	Train, Val, Test int64
+	Directed         bool
+}
+
+// FileInfo is what meta.json says of a file beside it.
+type FileInfo struct {
+	Bytes  int64  `json:"bytes"`
+	CRC32C string `json:"crc32c"` // of the whole file, 8 hex digits
+}
+
+// Meta is meta.json.
+type Meta struct {
+	Format      int                 `json:"format"` // FormatVersion
+	Name        string              `json:"name"`
+	Source      string              `json:"source,omitempty"`
+	Licence     string              `json:"licence,omitempty"`
+	Synthetic   bool                `json:"synthetic"`
+	Vertices    int64               `json:"vertices"`
+	Edges       int64               `json:"edges"` // directed, as stored
+	Directed    bool                `json:"directed"`
+	FeatureDim  int                 `json:"feature_dim"`
+	FeatureKind string              `json:"feature_kind"` // "dense" or "sparse"
+	FeatureNNZ  int64               `json:"feature_nnz"`
+	Normalized  bool                `json:"features_row_normalized"`
+	Task        string              `json:"task"` // "multiclass"
+	Classes     int                 `json:"classes"`
+	ClassNames  []string            `json:"class_names,omitempty"`
+	ClassCounts []int64             `json:"class_counts"`
+	Train       int64               `json:"train"`
+	Val         int64               `json:"val"`
+	Test        int64               `json:"test"`
+	MaxInDegree int64               `json:"max_in_degree"`
+	Isolated    int64               `json:"isolated"`
+	Files       map[string]FileInfo `json:"files"`
+}
+
+// FormatVersion is the version of the dataset folder that this package writes.
+const FormatVersion = 1

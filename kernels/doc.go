@@ -1,0 +1,13 @@
+// Package kernels is the arithmetic of training on flat float32 slices: sparse
+// times dense, dense times dense, activations, softmax and loss, dropout,
+// optimisers, initialisers. Sub-package model holds the networks, one file
+// each; sub-package kerneltest the conformance suite of the kernels.
+//
+// Matrices are row-major with rows and columns given by the caller; dst comes
+// first. A kernel's plain Go form is its specification. Results do not depend
+// on the number of workers: work is split so that every sum has a fixed order.
+// Wrong sizes panic with a constant string; there are no other errors.
+//
+// kernels knows nothing of ranks: what crosses a partition is the caller's
+// business.
+package kernels

@@ -1,0 +1,57 @@
+package world
+
+import (
+	"time"
+
+	"siafu/halo"
+)
+
+// Any matches every source or every tag in Recv.
+const Any = -1
+
+// Message is a received message.
+type Message struct {
+	Source, Tag int
+	Data        []byte // belongs to the receiver
+}
+
+// Limits bound every wait on another rank. Zero means no bound.
+type Limits struct {
+	Warn  time.Duration // log that a rank is waiting
+	Abort time.Duration // give up
+	Log   func(msg string)
+}
+
+// Comm is a communicator: a set of ranks numbered 0..Size-1.
+type Comm interface {
+	halo.Comm // Rank, Size, Ialltoallv
+
+	// Hosts names the host of each rank.
+	Hosts() []string
+	// Barrier returns when all ranks have called it. Collective.
+	Barrier() error
+	// Bcast copies root's buf into everybody's; all pass the same length.
+	// Collective.
+	Bcast(buf []byte, root int) error
+	// Allgatherv gives everybody the blocks of all ranks, one after another;
+	// counts[q] is the length of rank q's block and is the same everywhere.
+	// Collective.
+	Allgatherv(send, recv []byte, counts []int) error
+	// Isend begins to send buf to rank dst. Tags are 0..32767.
+	Isend(buf []byte, dst, tag int) (halo.Request, error)
+	// Recv waits for the next message from src (or Any) with tag (or Any).
+	// Messages from one rank with one tag arrive in the order of sending.
+	Recv(src, tag int) (Message, error)
+	// TryRecv is Recv that does not wait; ok tells whether there was one.
+	TryRecv(src, tag int) (m Message, ok bool, err error)
+	// Sub returns the communicator of the given ranks of this one, numbered in
+	// that order, nil on ranks that are not among them. Collective over all
+	// ranks of this communicator, all passing the same list.
+	Sub(ranks []int) (Comm, error)
+	// SetLimits bounds the waits of this communicator and of those made from
+	// it afterwards.
+	SetLimits(Limits)
+	// Abort ends all ranks of the world with the given exit code; it may
+	// not return. cause is what the other ranks' calls fail with.
+	Abort(code int, cause error)
+}

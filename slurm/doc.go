@@ -1,0 +1,3 @@
+// Package slurm writes and submits batch scripts. Nothing is here yet:
+// docs/cluster.md shows a script to start from.
+package slurm
