@@ -1,0 +1,114 @@
+// Package realdata finds the real graphs that tests train on. They are not
+// part of siafu: a test that needs one that is not there is skipped and says
+// where it looked.
+//
+// They are looked for in $SIAFU_TESTDATA, else in a folder named data inside
+// any folder beside the checkout. A graph is a folder NAME or an archive
+// NAME.tar.zst in the raw layout that "siafu import --from raw" reads.
+package realdata
+
+import (
+	"archive/tar"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Root is the data folder, or "" where there is none.
+func Root() string {
+	if dir := os.Getenv("SIAFU_TESTDATA"); dir != "" {
+		return dir
+	}
+	_, here, _, ok := runtime.Caller(0)
+	if !ok {
+		return ""
+	}
+	checkout := filepath.Dir(filepath.Dir(filepath.Dir(here)))
+	found, err := filepath.Glob(filepath.Join(filepath.Dir(checkout), "*", "data", "cora.tar.zst"))
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	return filepath.Dir(found[0])
+}
+
+// File is the path of a file below the data folder. It skips the test where
+// the file is absent.
+func File(t testing.TB, rel string) string {
+	t.Helper()
+	root := Root()
+	if root == "" {
+		t.Skip("real graphs are absent: set SIAFU_TESTDATA to a folder that holds them")
+	}
+	path := filepath.Join(root, rel)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("real graph is absent: %v", err)
+	}
+	return path
+}
+
+// Dir is the folder of the named graph, unpacked into a temporary folder of
+// the test where the data folder holds an archive. It skips the test where the
+// graph is absent.
+func Dir(t testing.TB, name string) string {
+	t.Helper()
+	if root := Root(); root != "" {
+		dir := filepath.Join(root, name)
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir
+		}
+	}
+	archive := File(t, name+".tar.zst")
+	into := t.TempDir()
+	if err := unpack(archive, into); err != nil {
+		t.Fatalf("unpacking %s: %v", archive, err)
+	}
+	return filepath.Join(into, name)
+}
+
+func unpack(archive, into string) error {
+	f, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	z, err := zstd.NewReader(f)
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := unpackOne(r, h, into); err != nil {
+			return err
+		}
+	}
+}
+
+func unpackOne(r io.Reader, h *tar.Header, into string) error {
+	path := filepath.Join(into, filepath.Clean("/"+h.Name))
+	if h.Typeflag == tar.TypeDir {
+		return os.MkdirAll(path, 0o755)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	out, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, r); err != nil {
+		out.Close()
+		return err
+	}
+	return out.Close()
+}
