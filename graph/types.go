@@ -101,7 +101,7 @@ type WriteReport struct {
 // FileInfo is what meta.json says of a file beside it.
 type FileInfo struct {
 	Bytes  int64  `json:"bytes"`
-	CRC32C string `json:"crc32c"` // of the whole file, 8 hex digits
+	CRC32C string `json:"crc32c"` // of its header, which holds those of its arrays; 8 hex digits
 }
 
 // Meta is meta.json.

@@ -1,7 +1,8 @@
 package halo
 
-// Request is a communication under way. A request must be waited for exactly
-// once; the buffers given when it began belong to it until then.
+// Request is a communication under way. It is over when Test has returned true
+// or Wait has returned; one of them must be called until it is, and the buffers
+// given when it began belong to it until then.
 type Request interface {
 	// Test reports whether the communication has ended, without waiting.
 	Test() (bool, error)

@@ -8,6 +8,21 @@ type Shard struct {
 	Parts, Rank int
 	Vertices    int64  // of the whole graph
 	Fingerprint string // of the dataset
+	// Assignment is a hash of the owner of every vertex. It is the same in
+	// all shards that fit together: ranks that compare theirs notice a folder
+	// in which the shards of two partitionings were mixed.
+	Assignment string
+	// Directed tells that the dataset keeps out-edges of its own; where it is
+	// false, u→v is an edge whenever v→u is one.
+	Directed bool
+
+	Classes    int // of the dataset
+	FeatureDim int // of the dataset
+	// TrainTotal, ValTotal and TestTotal count vertices of the whole graph.
+	TrainTotal, ValTotal, TestTotal int64
+	// MajorityTest is the fraction of all test vertices that bear the most
+	// frequent label of the training vertices: the accuracy of guessing it.
+	MajorityTest float64
 
 	Own    []uint32 // dataset ids of the own vertices, ascending unless reordered
 	Ghosts []uint32 // dataset ids of the ghosts, grouped by owner, ascending in a group

@@ -1,0 +1,97 @@
+# make run     install what is missing, build, train on this machine's package graph
+# make test    install what is missing, run every test, also under mpirun
+# make build   ./siafu, with MPI where an MPI library is installed
+# make bench   time kernels and epochs on this machine
+# make fmt vet the usual
+SHELL := /bin/bash
+.DEFAULT_GOAL := build
+
+GO ?= go
+BUILD := build
+DATA  := $(BUILD)/debian
+RANKS ?= 4
+
+# Without an MPI compiler the program is built without MPI: it then trains in
+# an in-process world only, and "siafu doctor" says so.
+MPI  := $(shell command -v mpicc 2>/dev/null)
+TAGS := $(if $(MPI),-tags mpi)
+ROOT := $(shell [ "$$(id -u)" = 0 ] && echo --allow-run-as-root)
+MPIRUN := mpirun -n $(RANKS) --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 $(ROOT)
+
+.PHONY: build run test unit mpi-test fuzz accuracy bench deps go fmt vet clean
+
+build: go
+	$(GO) build $(TAGS) -o siafu .
+
+# The second make sees the compiler that the first one may have installed.
+run: deps
+	$(MAKE) --no-print-directory train
+
+.PHONY: train
+train: build $(DATA)/meta.json
+	$(MPIRUN) ./siafu train $(DATA) --hidden 64 --epochs 100 --out runs/debian-gcn --force
+	./siafu train $(DATA) --model mlp --layers 1 --epochs 100 --out runs/debian-linear --force --quiet
+	./siafu predict runs/debian-gcn $(DATA)
+	./siafu report runs/debian-gcn runs/debian-linear
+
+$(DATA)/meta.json: | build
+	@mkdir -p $(BUILD)
+	apt-cache dumpavail | ./siafu import --from debian - $(DATA)
+
+test: deps
+	$(MAKE) --no-print-directory unit mpi-test fuzz
+
+unit: go
+	$(GO) vet ./...
+	$(GO) test ./...
+
+mpi-test: go
+	$(if $(MPI),$(GO) vet -tags mpi ./... && $(GO) test -tags mpi . ./ranks/...,@echo "mpicc is missing: tests under mpirun left out")
+
+# A few seconds for each decoder.
+FUZZTIME ?= 3s
+fuzz: go
+	@set -e; for p in $$($(GO) list ./...); do \
+	  dir=$${p/#siafu/.}; \
+	  for f in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$dir/*_test.go 2>/dev/null | cut -c6-); do \
+	    echo "fuzz $$p $$f"; \
+	    $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; \
+	  done; \
+	done
+
+accuracy: build
+	./siafu bench accuracy
+
+bench: build
+	$(GO) test -run '^$$' -bench . ./kernels/... ./halo/...
+
+# What a machine needs: a C compiler and Open MPI, and the package lists that
+# "make run" imports. Installed as root or with sudo; otherwise the line to
+# type is printed and everything goes on without MPI.
+deps: go
+	@missing=; \
+	command -v gcc >/dev/null || missing="$$missing gcc libc6-dev"; \
+	command -v mpicc >/dev/null && [ -e /usr/lib/$$(uname -m)-linux-gnu/openmpi/include/mpi.h ] || missing="$$missing libopenmpi-dev"; \
+	command -v mpirun >/dev/null || missing="$$missing openmpi-bin"; \
+	lists=$$(apt-cache dumpavail 2>/dev/null | head -c 1 | wc -c); \
+	if [ -z "$$missing" ] && [ "$$lists" != 0 ]; then exit 0; fi; \
+	sudo=; [ "$$(id -u)" = 0 ] || sudo="sudo -n"; \
+	line="apt-get update && apt-get install -y --no-install-recommends$$missing"; \
+	[ -n "$$missing" ] || line="apt-get update"; \
+	echo "$$line"; \
+	$$sudo true 2>/dev/null && $$sudo env DEBIAN_FRONTEND=noninteractive bash -c "$$line" || \
+	  { echo "Could not install. As root, type: $$line"; exit 1; }
+
+go:
+	@command -v $(GO) >/dev/null || { echo "Go 1.26 or later is needed: https://go.dev/dl"; exit 1; }
+	@$(GO) version | grep -qE 'go1\.(2[6-9]|[3-9][0-9])' || { echo "Go 1.26 or later is needed, this is $$($(GO) version)"; exit 1; }
+
+fmt:
+	gofmt -l -w .
+
+vet: go
+	$(GO) vet ./...
+	$(if $(MPI),$(GO) vet -tags mpi ./...)
+
+clean:
+	rm -rf siafu $(BUILD)

@@ -1,0 +1,165 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/graph/importers"
+	"siafu/ranks"
+	"siafu/ranks/runfolder"
+)
+
+// AccuracyCase is one line of the accuracy table: a real graph, how it is
+// imported, how it is trained, and what others report for it.
+type AccuracyCase struct {
+	Graph     string // folder or archive in the data folder
+	Split     string // file of the folder, "" for split.bin
+	Normalize bool
+	Published string  // what the source reports
+	Want      float64 // the mean that siafu must reach
+	AtBestVal bool    // accuracy at the best validation epoch, else of the last weights
+	Seeds     int     // that the published protocol averages, at most
+	Configure func(*ranks.Config)
+}
+
+// kipf is the protocol of Kipf & Welling 2017, §5.2: two layers, 16 hidden
+// units, dropout 0.5 before both layers, L2 on the first, Adam, 200 epochs.
+func kipf(c *ranks.Config) {
+	c.Hidden, c.Epochs, c.Dropout, c.InputDropout = 16, 200, 0.5, 0.5
+	c.WeightDecay, c.WeightDecayOn = 5e-4, "first"
+}
+
+// shchur is the same at the widths of Shchur et al. 2018, without dropout of
+// the input.
+func shchur(c *ranks.Config) {
+	kipf(c)
+	c.Hidden, c.InputDropout = 64, 0
+}
+
+func schools(c *ranks.Config) {
+	c.Hidden, c.Epochs, c.Dropout, c.WeightDecay = 128, 100, 0.2, 0
+	c.Partitioner = "hash"
+}
+
+// AccuracyCases are the lines of the table.
+var AccuracyCases = []AccuracyCase{
+	{Graph: "cora", Normalize: true, Published: "81.5 (Kipf & Welling 2017)", Want: 0.810, Seeds: 10, Configure: kipf},
+	{Graph: "citeseer", Normalize: true, Published: "70.3 (Kipf & Welling 2017)", Want: 0.698, Seeds: 10, Configure: kipf},
+	{Graph: "amazon-photo", Split: "split_20_30.bin", Published: "91.2 ± 1.2 (Shchur et al. 2018)", Want: 0.910, AtBestVal: true, Seeds: 10, Configure: shchur},
+	{Graph: "coauthor-cs", Split: "split_20_30.bin", Normalize: true, Published: "91.1 ± 0.5 (Shchur et al. 2018)", Want: 0.915, AtBestVal: true, Seeds: 10, Configure: shchur},
+	{Graph: "fb100-10schools-year", Published: "none; Facebook100 by Traud, Mucha & Porter 2011", Want: 0.720, AtBestVal: true, Seeds: 1, Configure: schools},
+}
+
+// AccuracyOptions say which lines to run, and how often.
+type AccuracyOptions struct {
+	Data  string `required:"" placeholder:"DIR" help:"Folder with the raw graphs NAME or NAME.tar.zst."`
+	Work  string `default:"build/accuracy" placeholder:"DIR" help:"Where imported datasets and runs go."`
+	Only  string `default:"" placeholder:"NAME" help:"One graph instead of all that are there."`
+	Seeds int    `default:"10" help:"Runs to average, with seeds 1, 2, …; a line may ask for fewer."`
+	Ranks []int  `default:"1,4" help:"Sizes of the in-process world, servers included."`
+}
+
+// AccuracyResult is one measured line.
+type AccuracyResult struct {
+	Case         AccuracyCase
+	Ranks, Seeds int
+	Mean, Std    float64
+	EpochSeconds float64 // median over the last seed's epochs
+	GhostBytes   int64   // an epoch's, raw
+	PeakRSSBytes int64   // of the process
+}
+
+// Accuracy measures the lines whose graph is there and prints them as they
+// come.
+func Accuracy(ctx context.Context, o AccuracyOptions, w io.Writer) ([]AccuracyResult, error) {
+	var results []AccuracyResult
+	fmt.Fprintf(w, "%-22s %5s %5s %-14s %9s %12s %9s  %s\n",
+		"graph", "ranks", "seeds", "test accuracy", "s/epoch", "ghost B/ep", "peak MiB", "published")
+	for _, c := range AccuracyCases {
+		if o.Only != "" && o.Only != c.Graph {
+			continue
+		}
+		data, err := c.load(o)
+		if err != nil {
+			return results, err
+		}
+		for _, n := range o.Ranks {
+			r, err := c.measure(ctx, data, n, min(o.Seeds, c.Seeds), o.Work)
+			if err != nil {
+				return results, err
+			}
+			results = append(results, r)
+			fmt.Fprintf(w, "%-22s %5d %5d %5.2f ± %-5.2f  %9.4f %12d %9d  %s\n", c.Graph, n, r.Seeds,
+				100*r.Mean, 100*r.Std, r.EpochSeconds, r.GhostBytes, r.PeakRSSBytes>>20, c.Published)
+		}
+	}
+	if len(results) == 0 {
+		return nil, fault.New(fault.Usage, "bench accuracy", o.Data, "no graph is called %q", o.Only)
+	}
+	return results, nil
+}
+
+// load imports the case's graph where that has not been done.
+func (c AccuracyCase) load(o AccuracyOptions) (string, error) {
+	dst := filepath.Join(o.Work, c.Graph)
+	if _, err := os.Stat(filepath.Join(dst, "meta.json")); err == nil {
+		return dst, nil
+	}
+	src := filepath.Join(o.Data, c.Graph)
+	if _, err := os.Stat(src); err != nil {
+		src += ".tar.zst"
+	}
+	if err := os.MkdirAll(o.Work, 0o755); err != nil {
+		return "", fault.System("bench accuracy", o.Work, err)
+	}
+	_, err := importers.Import("raw", importers.Options{
+		Src: src, Dst: dst, Split: c.Split, Normalize: c.Normalize,
+		Log: func(string, ...any) {},
+	})
+	return dst, err
+}
+
+// measure trains with seeds 1…seeds and averages.
+func (c AccuracyCase) measure(ctx context.Context, data string, n, seeds int, work string) (AccuracyResult, error) {
+	r := AccuracyResult{Case: c, Ranks: n, Seeds: seeds}
+	var sum, squares float64
+	for seed := range seeds {
+		s, err := c.train(ctx, data, n, uint64(seed+1), work)
+		if err != nil {
+			return r, err
+		}
+		acc := s.FinalTestAcc
+		if c.AtBestVal {
+			acc = s.TestAccAtBestVal
+		}
+		sum += acc
+		squares += acc * acc
+		r.EpochSeconds, r.PeakRSSBytes = s.EpochSecondsMedian, s.PeakRSSBytes
+		r.GhostBytes = s.GhostBytesRaw / int64(max(s.Epochs, 1))
+	}
+	r.Mean = sum / float64(seeds)
+	r.Std = math.Sqrt(max(squares/float64(seeds)-r.Mean*r.Mean, 0))
+	return r, nil
+}
+
+func (c AccuracyCase) train(ctx context.Context, data string, n int, seed uint64, work string) (*runfolder.Summary, error) {
+	cfg := ranks.Defaults()
+	c.Configure(&cfg)
+	cfg.Ranks, cfg.Seed, cfg.Quiet, cfg.Force = n, seed, true, true
+	cfg.Out = filepath.Join(work, fmt.Sprintf("run-%s-%d-%d", c.Graph, n, time.Now().UnixNano()))
+	defer os.RemoveAll(cfg.Out)
+	if err := ranks.Train(ctx, cfg, data, ranks.IO{Out: io.Discard, Err: os.Stderr}); err != nil {
+		return nil, err
+	}
+	run, err := runfolder.Read(cfg.Out)
+	if err != nil {
+		return nil, err
+	}
+	return &run.Summary, nil
+}

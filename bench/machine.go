@@ -1,0 +1,34 @@
+package bench
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+)
+
+// Machine prints where a table was made and by which command line.
+func Machine(w io.Writer) {
+	fmt.Fprintf(w, "machine: %s, %d processors, %s/%s, %s\n", processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
+		fmt.Fprintf(w, "load: %s\n", strings.Join(strings.Fields(string(load))[:3], " "))
+	}
+	fmt.Fprintf(w, "command: siafu %s\n", strings.Join(os.Args[1:], " "))
+}
+
+// processor is the processor's name as the system gives it.
+func processor() string {
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return "unknown processor"
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if name, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown processor"
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"siafu/graph/fault"
+)
+
+// console is what a command reads and writes.
+type console struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// exit is what kong's own exits (help) panic with, to end run and not the
+// process.
+type exit int
+
+// run is one call of the program: parse, do one thing, map the error to an
+// exit code.
+func run(args []string, in io.Reader, out, errOut io.Writer) (code int) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case exit:
+			code = int(r)
+		default:
+			fmt.Fprintf(errOut, "siafu: internal error: %v\n%s", r, debug.Stack())
+			code = 1
+		}
+	}()
+	err := dispatch(args, console{in, out, errOut})
+	var quiet interface{ Reported() bool }
+	if err != nil && !errors.As(err, &quiet) && !errors.Is(err, syscall.EPIPE) {
+		fmt.Fprintf(errOut, "siafu: %v\n", err)
+	}
+	return fault.ExitCode(err)
+}
+
+// dispatch parses the command line and runs the command.
+func dispatch(args []string, io console) error {
+	var g grammar
+	config, err := loadConfig(args)
+	if err != nil {
+		return err
+	}
+	parser, err := kong.New(&g,
+		kong.Name("siafu"),
+		kong.Description("Train graph neural networks on whole graphs, on the machines you have."),
+		kong.Writers(io.out, io.err),
+		kong.Exit(func(code int) { panic(exit(code)) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Resolvers(config),
+		kong.Bind(io),
+		kong.BindTo(context.Background(), (*context.Context)(nil)),
+	)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	if args[0] == "help" {
+		args = append(args[1:], "--help")
+	}
+	if err := config.warn(io.err); err != nil {
+		return err
+	}
+	ctx, err := parser.Parse(args)
+	if err != nil {
+		if f := (*fault.Error)(nil); errors.As(err, &f) {
+			return f
+		}
+		return fault.New(fault.Usage, "", "", "%v", err).Then(`see "siafu help"`)
+	}
+	return ctx.Run()
+}

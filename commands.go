@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"siafu/bench"
+	"siafu/graph/download"
+	"siafu/graph/fault"
+	"siafu/graph/generate"
+	"siafu/graph/importers"
+	"siafu/graph/partition"
+	"siafu/ranks"
+	"siafu/ranks/mpi"
+	"siafu/ranks/runfolder"
+)
+
+// grammar is the command line.
+type grammar struct {
+	Import    importCmd    `cmd:"" help:"Turn a graph in another format into a dataset folder."`
+	Download  downloadCmd  `cmd:"" help:"Fetch a public dataset and import it."`
+	Generate  generateCmd  `cmd:"" help:"Make a degree-skewed graph with planted classes."`
+	Info      infoCmd      `cmd:"" help:"Say what is in a dataset folder."`
+	Partition partitionCmd `cmd:"" help:"Divide a dataset among graph ranks."`
+	Train     trainCmd     `cmd:"" help:"Train a network."`
+	Predict   predictCmd   `cmd:"" help:"Run a trained network over every vertex."`
+	Report    reportCmd    `cmd:"" help:"Compare run folders."`
+	Bench     benchCmd     `cmd:"" help:"Measure, and reproduce published tables."`
+	Doctor    doctorCmd    `cmd:"" help:"Say what this machine and this build can do."`
+	Version   versionCmd   `cmd:"" help:"Print the version."`
+}
+
+type importCmd struct {
+	From       string `default:"auto" help:"Format: auto or one of raw, npz, planetoid, ogb, graphsaint, reddit-npz, bsnap, snap, debian."`
+	Src        string `arg:"" help:"File or folder; - is standard input (debian)."`
+	Dst        string `arg:"" help:"Dataset folder to make."`
+	Name       string `help:"Name of the dataset. Empty: from the source."`
+	Normalize  bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
+	Symmetrise bool   `help:"Store every edge in both directions."`
+	Split      string `help:"Which split, where the source has several: a file of the folder, the number of a mask."`
+	Seed       uint64 `default:"1" help:"Seed of a split that is drawn."`
+	Force      bool   `help:"Replace a dataset folder that exists."`
+}
+
+func (c *importCmd) Run(io console) error {
+	report, err := importers.Import(c.From, importers.Options{
+		Src: c.Src, Dst: c.Dst, Name: c.Name, Normalize: c.Normalize, Symmetrise: c.Symmetrise,
+		Split: c.Split, Seed: c.Seed, Force: c.Force, Stdin: io.in,
+		Log: func(format string, args ...any) { fmt.Fprintf(io.out, "import "+format+"\n", args...) },
+	})
+	if err != nil {
+		return err
+	}
+	return printWritten(io.out, c.Dst, report)
+}
+
+type downloadCmd struct {
+	Name      string `arg:"" help:"Dataset: cora, citeseer, pubmed, ogbn-arxiv, ogbn-products or ogbn-papers100M."`
+	Dst       string `arg:"" optional:"" help:"Dataset folder to make. Empty: data/NAME."`
+	Cache     string `placeholder:"DIR" help:"Where downloaded files are kept. Empty: the user's cache folder."`
+	BaseURL   string `name:"base-url" placeholder:"URL" help:"A mirror to use instead of the published host."`
+	Normalize bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
+	Force     bool   `help:"Replace a dataset folder that exists."`
+}
+
+func (c *downloadCmd) Run(ctx context.Context, io console) error {
+	if c.Dst == "" {
+		c.Dst = "data/" + c.Name
+	}
+	report, err := download.Get(ctx, c.Name, download.Options{
+		Dst: c.Dst, Cache: c.Cache, BaseURL: c.BaseURL, Normalize: c.Normalize, Force: c.Force,
+		Log: func(format string, args ...any) { fmt.Fprintf(io.out, "download "+format+"\n", args...) },
+	})
+	if err != nil {
+		return err
+	}
+	return printWritten(io.out, c.Dst, report)
+}
+
+type generateCmd struct {
+	Dst       string  `arg:"" help:"Dataset folder to make."`
+	Like      string  `help:"Look-alike of a published graph: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m."`
+	Scale     float64 `default:"1" help:"Multiplies vertices and edges."`
+	Name      string  `help:"Name of the dataset."`
+	Vertices  int64   `help:"Number of vertices; needed without --like."`
+	Edges     int64   `help:"Number of directed edges; needed without --like."`
+	Features  int     `help:"Feature dimension; 64 without --like."`
+	Classes   int     `help:"Number of classes; 8 without --like."`
+	Homophily float64 `help:"Share of edges inside a class; 0 is the default of 0.6, negative is none."`
+	Skew      float64 `help:"Skew of degrees from 0 to 1; 0 is the default of 0.6, negative is none."`
+	Noise     float64 `help:"Noise of features against the distance of classes; 0 is the default of 1, negative is none."`
+	Directed  bool    `help:"Leave edges in one direction."`
+	Seed      uint64  `default:"1" help:"Equal seeds make equal graphs."`
+	Force     bool    `help:"Replace a dataset folder that exists."`
+}
+
+func (c *generateCmd) Run(io console) error {
+	report, err := generate.Write(c.Dst, generate.Options{
+		Name: c.Name, Like: c.Like, Scale: c.Scale, Vertices: c.Vertices, Edges: c.Edges,
+		Features: c.Features, Classes: c.Classes, Homophily: c.Homophily, Skew: c.Skew, Noise: c.Noise,
+		Directed: c.Directed, Seed: c.Seed,
+	}, c.Force)
+	if err != nil {
+		return err
+	}
+	return printWritten(io.out, c.Dst, report)
+}
+
+type infoCmd struct {
+	Data string `arg:"" help:"Dataset folder."`
+}
+
+func (c *infoCmd) Run(io console) error { return printInfo(io.out, c.Data) }
+
+type partitionCmd struct {
+	Data   string  `arg:"" help:"Dataset folder."`
+	Parts  int     `required:"" help:"Number of graph ranks: ranks less servers."`
+	Method string  `default:"fennel" help:"contiguous, hash, ldg, fennel or file:PATH with a part number a line."`
+	Seed   uint64  `default:"1" help:"Seed of hash."`
+	Passes int     `default:"3" help:"Passes over the vertices of ldg and fennel."`
+	Slack  float64 `default:"1.05" help:"How many times its fair share a rank may get from ldg and fennel."`
+}
+
+func (c *partitionCmd) Run(io console) error {
+	report, err := partition.Run(c.Data, partition.Options{
+		Method: c.Method, Parts: c.Parts, Seed: c.Seed, Passes: c.Passes, Slack: c.Slack,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(io.out, report)
+	return err
+}
+
+type trainCmd struct {
+	Args   []string     `arg:"" name:"data" help:"Dataset folder; a CONFIG.toml may stand before it."`
+	Config ranks.Config `embed:""`
+}
+
+func (c *trainCmd) Run(ctx context.Context, io console) error {
+	data := c.Args
+	if len(data) > 1 && strings.HasSuffix(data[0], ".toml") {
+		data = data[1:]
+	}
+	if len(data) != 1 || strings.HasSuffix(data[0], ".toml") {
+		return fault.New(fault.Usage, "train", "", "it takes [CONFIG.toml] DATA, not %q", c.Args).Then(`see "siafu help train"`)
+	}
+	return ranks.Train(ctx, c.Config, data[0], ranks.IO{Out: io.out, Err: io.err})
+}
+
+type predictCmd struct {
+	RunDir string              `arg:"" name:"run" help:"Run folder."`
+	Data   string              `arg:"" help:"Dataset folder."`
+	Config ranks.PredictConfig `embed:""`
+}
+
+func (c *predictCmd) Run(ctx context.Context, io console) error {
+	return ranks.Predict(ctx, c.Config, c.RunDir, c.Data, ranks.IO{Out: io.out, Err: io.err})
+}
+
+type reportCmd struct {
+	Runs []string `arg:"" help:"Run folders."`
+}
+
+func (c *reportCmd) Run(io console) error {
+	var runs []*runfolder.Run
+	for _, dir := range c.Runs {
+		r, err := runfolder.Read(dir)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, r)
+	}
+	return runfolder.Report(io.out, runs...)
+}
+
+type benchCmd struct {
+	Accuracy accuracyCmd `cmd:"" help:"Train on real graphs and compare test accuracy with published figures."`
+}
+
+type accuracyCmd struct {
+	Options bench.AccuracyOptions `embed:""`
+}
+
+func (c *accuracyCmd) Run(ctx context.Context, io console) error {
+	bench.Machine(io.out)
+	_, err := bench.Accuracy(ctx, c.Options, io.out)
+	return err
+}
+
+type doctorCmd struct{}
+
+func (c *doctorCmd) Run(io console) error { return ranks.Doctor(io.out) }
+
+type versionCmd struct{}
+
+func (c *versionCmd) Run(io console) error {
+	line := "siafu " + ranks.Version
+	if info, ok := debug.ReadBuildInfo(); ok {
+		line += " " + info.GoVersion
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" || s.Key == "-tags" {
+				line += " " + strings.TrimPrefix(s.Key, "-") + "=" + s.Value
+			}
+		}
+	}
+	_, err := fmt.Fprintf(io.out, "%s mpi=%t\n", line, mpi.Available())
+	return err
+}

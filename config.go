@@ -1,0 +1,160 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"github.com/alecthomas/kong"
+
+	"siafu/graph/fault"
+	"siafu/ranks"
+)
+
+// envPrefix begins the environment variables that stand for flags of train:
+// SIAFU_WEIGHT_DECAY is --weight-decay.
+const envPrefix = "SIAFU_"
+
+// settings are the values of train's flags that the command line does not
+// give: those of its TOML file, and under them those of the environment.
+type settings struct {
+	file map[string]any
+	env  map[string]string
+}
+
+// loadConfig reads the TOML file among the arguments of train, if there is
+// one. Its keys and types are checked here, so that a fault names the line.
+func loadConfig(args []string) (*settings, error) {
+	s := &settings{env: map[string]string{}}
+	if len(args) == 0 || args[0] != "train" {
+		return s, nil
+	}
+	for _, kv := range os.Environ() {
+		if name, value, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(name, envPrefix) {
+			s.env[flagName(name)] = value
+		}
+	}
+	for _, a := range args[1:] {
+		if strings.HasSuffix(a, ".toml") && !strings.HasPrefix(a, "-") {
+			return s, s.read(a)
+		}
+	}
+	return s, nil
+}
+
+func flagName(env string) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(env, envPrefix), "_", "-"))
+}
+
+func (s *settings) read(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fault.System("config", path, err)
+	}
+	var typed ranks.Config
+	meta, err := toml.Decode(string(text), &typed)
+	if err != nil {
+		detail := err.Error()
+		if p := (toml.ParseError{}); errors.As(err, &p) {
+			detail = fmt.Sprintf("line %d: %s", p.Position.Line, p.Message)
+		}
+		return fault.New(fault.Config, "config", path, "%s", detail).Then(`"siafu help train" lists keys and values: they are the flags`)
+	}
+	for _, key := range meta.Undecoded() {
+		return fault.New(fault.Config, "config", path, "line %d: unknown key %q", lineOf(string(text), key[0]), key).
+			Then("did you mean %q?", nearest(key.String(), configKeys()))
+	}
+	_, err = toml.Decode(string(text), &s.file)
+	return err
+}
+
+// lineOf is the line on which key is set, 0 where it can't be found.
+func lineOf(text, key string) int {
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimLeft(line, " \t[\"")
+		if rest, ok := strings.CutPrefix(line, key); ok && strings.TrimLeft(rest, " \t=]\".") != rest {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// configKeys are the keys of ranks.Config.
+func configKeys() []string {
+	var keys []string
+	t := reflect.TypeFor[ranks.Config]()
+	for i := range t.NumField() {
+		keys = append(keys, t.Field(i).Tag.Get("toml"))
+	}
+	return keys
+}
+
+// Validate implements kong.Resolver.
+func (s *settings) Validate(*kong.Application) error { return nil }
+
+// Resolve implements kong.Resolver: the file goes before the environment.
+func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	if v, ok := s.file[flag.Name]; ok {
+		return fmt.Sprint(v), nil
+	}
+	if v, ok := s.env[flag.Name]; ok {
+		return v, nil
+	}
+	return nil, nil
+}
+
+// warn tells of variables that look like flags and are none.
+func (s *settings) warn(w io.Writer) error {
+	keys := configKeys()
+	for name := range s.env {
+		if !contains(keys, name) && name != "testdata" {
+			variable := envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+			fmt.Fprintf(w, "siafu: warning: the environment variable %s is no flag of train\n", variable)
+		}
+	}
+	return nil
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// nearest is the word of a list with the smallest edit distance to s.
+func nearest(s string, list []string) string {
+	best, least := "", 1<<30
+	for _, w := range list {
+		if d := distance(s, w); d < least {
+			best, least = w, d
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,164 @@
+package arrayfile
+
+import (
+	"bufio"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+)
+
+const opWrite = "write"
+
+// Writer writes a file array by array. Its first error sticks: every later
+// call returns it, and Commit does not give the file its name.
+type Writer struct {
+	path   string
+	file   *os.File
+	buf    *bufio.Writer
+	head   header
+	open   bool // the last entry is still growing
+	offset int64
+	crc    uint32 // of the header, once committed
+	err    error
+	done   bool
+}
+
+// Create begins the file that path will name; kind says what it is for. Faults
+// have kind Missing or IO.
+func Create(path, kind string) (*Writer, error) {
+	if len(kind) > nameBytes {
+		panic("arrayfile: kind is too long")
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
+	if err != nil {
+		return nil, fault.System(opWrite, path, err)
+	}
+	w := &Writer{path: path, file: f, buf: bufio.NewWriterSize(f, 1<<20), head: header{kind: kind}}
+	w.write(make([]byte, page)) // room for the header, which comes last
+	return w, w.err
+}
+
+func (w *Writer) write(b []byte) {
+	if w.err != nil {
+		return
+	}
+	if _, err := w.buf.Write(b); err != nil {
+		w.fail(err)
+		return
+	}
+	w.offset += int64(len(b))
+}
+
+// fail keeps the first error and removes the temporary file.
+func (w *Writer) fail(err error) {
+	w.err = fault.System(opWrite, w.path, unnamed(err))
+	w.remove()
+}
+
+// unnamed drops the temporary name from an error: the user knows the other.
+func unnamed(err error) error {
+	if pe, ok := err.(*os.PathError); ok {
+		return pe.Err
+	}
+	if le, ok := err.(*os.LinkError); ok {
+		return le.Err
+	}
+	return err
+}
+
+func (w *Writer) remove() {
+	w.file.Close()
+	os.Remove(w.file.Name())
+	w.done = true
+}
+
+// Begin starts an array that Append fills; the next Begin, Put or Commit ends
+// it.
+func Begin[T mapped.Elem](w *Writer, name string) error {
+	if w.done && w.err == nil {
+		panic("arrayfile: writer is closed")
+	}
+	if len(name) > nameBytes || len(w.head.entries) == maxArrays {
+		panic("arrayfile: name too long or too many arrays")
+	}
+	w.write(make([]byte, align(w.offset)-w.offset))
+	w.head.entries = append(w.head.entries, entry{name: name, typ: typeOf[T](), offset: w.offset})
+	w.open = true
+	return w.err
+}
+
+// Append adds elements to the array that Begin started, of the same type.
+func Append[T mapped.Elem](w *Writer, v []T) error {
+	if !w.open || w.head.entries[len(w.head.entries)-1].typ != typeOf[T]() {
+		panic("arrayfile: Append without a Begin of its type")
+	}
+	e := &w.head.entries[len(w.head.entries)-1]
+	b := mapped.Bytes(v)
+	e.crc = crc32.Update(e.crc, castagnoli, b)
+	e.count += int64(len(v))
+	w.write(b)
+	return w.err
+}
+
+// Put writes a whole array.
+func Put[T mapped.Elem](w *Writer, name string, v []T) error {
+	if err := Begin[T](w, name); err != nil {
+		return err
+	}
+	return Append(w, v)
+}
+
+// Commit writes the header, syncs and gives the file its name. It returns the
+// first error of the writer; then nothing is left.
+func (w *Writer) Commit() error {
+	if w.err != nil || w.done {
+		return w.err
+	}
+	w.head.length = w.offset
+	var b []byte
+	b, w.crc = w.head.encode()
+	for _, step := range []func() error{
+		w.buf.Flush,
+		func() error { _, err := w.file.WriteAt(b, 0); return err },
+		w.file.Sync,
+		w.file.Close,
+		func() error { return os.Rename(w.file.Name(), w.path) },
+	} {
+		if err := step(); err != nil {
+			w.fail(err)
+			return w.err
+		}
+	}
+	w.done = true
+	return syncDir(filepath.Dir(w.path))
+}
+
+// Sum is the length of a committed file and its checksum as File.CRC32C gives
+// it.
+func (w *Writer) Sum() (length int64, crc string) {
+	return w.head.length, fmt.Sprintf("%08x", w.crc)
+}
+
+// Abort removes what was written unless it was committed, so it can be
+// deferred.
+func (w *Writer) Abort() {
+	if !w.done {
+		w.remove()
+	}
+}
+
+// syncDir makes a new name durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fault.System(opWrite, dir, err)
+	}
+	defer d.Close()
+	// Some file systems cannot sync a directory; the file itself is synced.
+	_ = d.Sync()
+	return nil
+}

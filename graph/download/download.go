@@ -1,0 +1,131 @@
+package download
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/graph/importers"
+)
+
+const op = "download"
+
+// Options are what a download can be told.
+type Options struct {
+	Dst   string // dataset folder to write
+	Cache string // folder of downloaded files; "": siafu in the user's cache folder
+	// BaseURL, if set, stands in for scheme and host of every URL: a mirror
+	// that has the same paths, or a test.
+	BaseURL    string
+	Normalize  bool // divide each feature row by its sum
+	Symmetrise bool // store every edge in both directions
+	Force      bool // replace Dst
+	Log        func(format string, args ...any)
+}
+
+// Get downloads the dataset of that name, unless the cache has it, and writes
+// it to o.Dst.
+//
+// An unknown name is a Usage fault, a file that the server lacks Missing, a
+// wrong checksum Data, a network that fails in spite of several attempts IO, a
+// dataset that no importer reads Config, and a cancelled ctx Stopped. What has arrived stays for the next attempt.
+func Get(ctx context.Context, name string, o Options) (*graph.WriteReport, error) {
+	return get(ctx, name, o, newFetcher())
+}
+
+func get(ctx context.Context, name string, o Options, f *fetcher) (*graph.WriteReport, error) {
+	d, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	if d.Blocked != "" {
+		return nil, fault.New(fault.Config, op, d.Name, "%s", d.Blocked).
+			Then("convert %s%s to a format that siafu import reads", d.Base, d.Files[0].Name)
+	}
+	if o.Log != nil {
+		f.log = o.Log
+	}
+	if o.Dst == "" {
+		return nil, fault.New(fault.Usage, op, "", "no destination folder")
+	}
+	if _, err := os.Lstat(o.Dst); err == nil && !o.Force {
+		return nil, fault.New(fault.Usage, op, o.Dst, "exists already").
+			Then("choose another folder, or replace this one with --force")
+	}
+	folder, err := cacheFolder(o.Cache, d.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range d.Files {
+		from, err := fileURL(d.Base+file.Name, o.BaseURL)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.fetch(ctx, from, filepath.Join(folder, file.Name), file); err != nil {
+			return nil, err
+		}
+	}
+	return load(d, folder, o)
+}
+
+// cacheFolder makes the folder that the files of a dataset are kept in.
+func cacheFolder(cache, name string) (string, error) {
+	if cache == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", fault.New(fault.Config, op, "", "%v", err).Then("name a cache folder")
+		}
+		cache = filepath.Join(user, "siafu")
+	}
+	folder := filepath.Join(cache, name)
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return "", fault.System(op, folder, err)
+	}
+	return folder, nil
+}
+
+// fileURL replaces scheme and host of raw by those of base, and puts the path
+// of base in front.
+func fileURL(raw, base string) (string, error) {
+	if base == "" {
+		return raw, nil
+	}
+	b, err := url.Parse(base)
+	if err != nil || b.Host == "" || b.Scheme != "http" && b.Scheme != "https" {
+		return "", fault.New(fault.Usage, op, base, "not the URL of a mirror").Then("it looks like https://HOST or https://HOST/FOLDER")
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		panic("download: invalid URL in the manifest")
+	}
+	return strings.TrimRight(base, "/") + u.EscapedPath(), nil
+}
+
+// load imports what the cache folder holds.
+func load(d dataset, folder string, o Options) (*graph.WriteReport, error) {
+	src := folder
+	if d.Unzip != "" {
+		unpacked, err := os.MkdirTemp(folder, ".unpacked-")
+		if err != nil {
+			return nil, fault.System(op, folder, err)
+		}
+		defer os.RemoveAll(unpacked)
+		if err := unzip(filepath.Join(folder, d.Files[0].Name), unpacked); err != nil {
+			return nil, err
+		}
+		src = filepath.Join(unpacked, d.Unzip)
+	}
+	return importers.Import(d.Format, importers.Options{
+		Src:        src,
+		Dst:        o.Dst,
+		Name:       d.Name,
+		Normalize:  o.Normalize,
+		Symmetrise: o.Symmetrise || d.Symmetrise,
+		Force:      o.Force,
+		Log:        o.Log,
+	})
+}

@@ -1,0 +1,87 @@
+package download
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"siafu/graph/fault"
+)
+
+// verify compares the file at path with what is known of it; one that is
+// wrong is removed. final is where the file is going to lie, and final.sha256
+// has the checksum of an earlier download where nobody publishes one.
+func (f *fetcher) verify(url, path, final string, want file) error {
+	sum, size, err := hash(path)
+	if err != nil {
+		return err
+	}
+	expected, by := want.SHA256, "the manifest"
+	if expected == "" {
+		note, err := os.ReadFile(final + ".sha256")
+		if err == nil {
+			expected, _, _ = strings.Cut(strings.TrimSpace(string(note)), " ")
+			by = final + ".sha256"
+		}
+	}
+	switch {
+	case want.Bytes > 0 && size != want.Bytes:
+		os.Remove(path)
+		return fault.New(fault.Data, op, url, "%d bytes, expected %d", size, want.Bytes).
+			Then("the file was removed; run again")
+	case expected == "":
+		return f.trust(url, final, sum)
+	case sum != strings.ToLower(expected):
+		os.Remove(path)
+		return fault.New(fault.Data, op, url, "SHA-256 is %s, expected %s of %s", sum, expected, by).
+			Then("the file was removed; run again, and if it happens again do not use that server")
+	}
+	f.log("download file=%s bytes=%d sha256=%s verified=true", filepath.Base(final), size, sum)
+	return nil
+}
+
+// trust keeps the checksum of a first download.
+func (f *fetcher) trust(url, final, sum string) error {
+	f.log("download url=%s sha256=%s verified=false: nobody publishes a checksum of this file; it is trusted now and kept in %s",
+		url, sum, final+".sha256")
+	note := sum + "  " + filepath.Base(final) + "\n"
+	temporary := final + ".sha256.part"
+	if err := os.WriteFile(temporary, []byte(note), 0o666); err != nil {
+		os.Remove(temporary)
+		return fault.System(op, temporary, err)
+	}
+	if err := os.Rename(temporary, final+".sha256"); err != nil {
+		return fault.System(op, final+".sha256", err)
+	}
+	return nil
+}
+
+// hash is the SHA-256 of a file, in hexadecimal, and its size.
+func hash(path string) (sum string, size int64, err error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return "", 0, fault.System(op, path, err)
+	}
+	defer in.Close()
+	h := sha256.New()
+	if size, err = io.Copy(h, in); err != nil {
+		return "", 0, fault.System(op, path, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), size, nil
+}
+
+// syncFolder makes a rename in the folder of path last.
+func syncFolder(path string) error {
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return fault.System(op, path, err)
+	}
+	defer folder.Close()
+	if err := folder.Sync(); err != nil {
+		return fault.System(op, path, err)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package generate
+
+import "runtime"
+
+// edges draws the edges of a graph; it is a graph.EdgeSource. A vertex is a
+// slot, class + classes·rank, under a permutation: slots say what a vertex is
+// without a table, and the permutation hides it from its id.
+type edges struct {
+	classes  uint64
+	vertices uint64
+	ids      shuffle
+	ranks    *ranks
+	random   stream
+	inside   uint64 // draws 0..inside-1 stay within a class
+	draws    uint64
+}
+
+// draw is draw i, and false where it gives no edge because both ends are the
+// same vertex.
+func (e *edges) draw(i uint64) (u, v uint32, ok bool) {
+	w := e.random.at(3 * i)
+	c := (w >> 32) * e.classes >> 32
+	d := c
+	if i >= e.inside {
+		if d = (w & 0xffffffff) * (e.classes - 1) >> 32; d >= c {
+			d++ // any class but c
+		}
+	}
+	a := e.slot(c, e.random.at(3*i+1))
+	b := e.slot(d, e.random.at(3*i+2))
+	if a == b {
+		return 0, 0, false
+	}
+	return uint32(e.ids.at(a)), uint32(e.ids.at(b)), true
+}
+
+// slot draws a vertex of class c. Classes differ in size by one at most; the
+// last rank of the larger ones is not there in the others.
+func (e *edges) slot(c, random uint64) uint64 {
+	s := uint64(e.ranks.at(random))*e.classes + c
+	if s >= e.vertices {
+		s -= e.classes
+	}
+	return s
+}
+
+// chunk is the number of draws that a worker makes at a time.
+const chunk = 1 << 15
+
+// Each implements graph.EdgeSource. Workers draw ahead, chunk k by worker k
+// modulo their number, and chunks are yielded in order.
+func (e *edges) Each(yield func(u, v uint32) error) error {
+	workers := uint64(runtime.GOMAXPROCS(0))
+	stop := make(chan struct{})
+	defer close(stop)
+	full := make([]chan []uint32, workers)
+	empty := make([]chan []uint32, workers)
+	for w := range workers {
+		full[w], empty[w] = make(chan []uint32, 2), make(chan []uint32, 2)
+		empty[w] <- make([]uint32, 0, 2*chunk)
+		empty[w] <- make([]uint32, 0, 2*chunk)
+		go e.work(w, workers, full[w], empty[w], stop)
+	}
+	for k := uint64(0); k*chunk < e.draws; k++ {
+		pairs := <-full[k%workers]
+		for i := 0; i < len(pairs); i += 2 {
+			if err := yield(pairs[i], pairs[i+1]); err != nil {
+				return err
+			}
+		}
+		empty[k%workers] <- pairs
+	}
+	return nil
+}
+
+// work fills buffers with chunks first, first+step…
+func (e *edges) work(first, step uint64, full chan<- []uint32, empty <-chan []uint32, stop <-chan struct{}) {
+	for k := first; k*chunk < e.draws; k += step {
+		var pairs []uint32
+		select {
+		case pairs = <-empty:
+		case <-stop:
+			return
+		}
+		pairs = pairs[:0]
+		for i := k * chunk; i < min((k+1)*chunk, e.draws); i++ {
+			if u, v, ok := e.draw(i); ok {
+				pairs = append(pairs, u, v)
+			}
+		}
+		full <- pairs // never blocks: there are as many places as buffers
+	}
+}

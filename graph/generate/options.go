@@ -1,0 +1,158 @@
+package generate
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+
+	"siafu/graph/fault"
+)
+
+const op = "generate"
+
+// Options say what to generate. Zero fields take the value of the preset that
+// Like names, else the default given here; for Homophily, Skew and Noise a
+// negative value stands for zero.
+type Options struct {
+	Name     string // of the dataset; default: Like with "-like" behind it, else "planted"
+	Like     string // one of Presets, or ""
+	Vertices int64  // required without Like
+	Edges    int64  // distinct directed edges as stored; required without Like
+
+	Features int // dimension; default 64
+	Classes  int // default 8
+
+	Homophily float64 // share of edges within a class; default 0.6
+	// Skew is the exponent s of the weight (rank+r)^-s of a vertex, 0 <= s < 1,
+	// default 0.6: degrees d have a density that falls like d^-(1+1/s).
+	Skew float64
+	// Noise is the standard deviation of the noise in a feature row along any
+	// direction, over half the distance between two centroids. Default 1: a
+	// linear classifier of two classes errs on 16 % of the vertices.
+	Noise float64
+
+	Train, Val float64 // shares of the vertices, the rest is test; default 0.6 and 0.2
+	Seed       uint64
+	Scale      float64 // multiplies vertices and edges; default 1
+	Directed   bool    // else every edge is stored in both directions
+}
+
+// resolve fills in preset and defaults and checks what comes out. fitted is
+// the homophily that was reduced, 0 where it was not.
+func (o Options) resolve() (r Options, fitted float64, err error) {
+	asked := o.Homophily != 0
+	if o, err = o.withPreset(); err != nil {
+		return o, 0, err
+	}
+	o.fill()
+	if err := o.check(); err != nil {
+		return o, 0, err
+	}
+	most := o.mostHomophily()
+	switch {
+	case o.Classes == 1:
+		o.Homophily = 1 // there is no other class to go to
+	case o.Homophily <= most:
+	case asked:
+		return o, 0, config("a homophily of %g puts %.0f edges into classes of %d vertices, which hold %.0f with room to draw",
+			o.Homophily, o.Homophily*float64(o.Edges), o.Vertices/int64(o.Classes), o.classRoom()).
+			Then("ask for a homophily of at most %.2g, fewer edges, fewer classes or more vertices", most)
+	default:
+		fitted, o.Homophily = o.Homophily, most
+	}
+	if out := (1 - o.Homophily) * float64(o.Edges); out > roomy*o.otherPairs() {
+		return o, 0, config("%d edges between %d vertices leave no room to draw", o.Edges, o.Vertices).
+			Then("ask for fewer edges or more vertices")
+	}
+	return o, fitted, nil
+}
+
+// withPreset takes what is zero from the preset, and scales.
+func (o Options) withPreset() (Options, error) {
+	if o.Like != "" {
+		p, ok := findPreset(o.Like)
+		if !ok {
+			return o, fault.New(fault.Usage, op, "", "no preset %q", o.Like).Then("use one of %s", strings.Join(Presets(), ", "))
+		}
+		o.Vertices, o.Edges = cmp.Or(o.Vertices, p.vertices), cmp.Or(o.Edges, p.edges)
+		o.Features, o.Classes = cmp.Or(o.Features, p.features), cmp.Or(o.Classes, p.classes)
+		o.Homophily = cmp.Or(o.Homophily, p.homophily)
+		o.Name = cmp.Or(o.Name, o.Like+"-like")
+	}
+	if o.Scale = cmp.Or(o.Scale, 1); !(o.Scale > 0 && o.Scale <= 1e6) {
+		return o, config("scale %g, possible is above 0 to 1e6", o.Scale)
+	}
+	o.Vertices = int64(math.Round(float64(o.Vertices) * o.Scale))
+	o.Edges = int64(math.Round(float64(o.Edges) * o.Scale))
+	return o, nil
+}
+
+func (o *Options) fill() {
+	o.Name = strings.ToLower(cmp.Or(o.Name, "planted"))
+	o.Features, o.Classes = cmp.Or(o.Features, 64), cmp.Or(o.Classes, 8)
+	o.Homophily = max(cmp.Or(o.Homophily, 0.6), 0)
+	o.Skew = max(cmp.Or(o.Skew, 0.6), 0)
+	o.Noise = max(cmp.Or(o.Noise, 1), 0)
+	if o.Train == 0 && o.Val == 0 {
+		o.Train, o.Val = 0.6, 0.2
+	}
+}
+
+// check refuses what cannot be generated. Comparisons are written so that NaN
+// fails them.
+func (o *Options) check() error {
+	for _, c := range []struct {
+		ok   bool
+		name string
+		got  any
+		want string
+	}{
+		{o.Vertices >= 2 && o.Vertices <= 1<<32, "vertices", o.Vertices, "2 to 4294967296"},
+		{o.Edges >= 0, "edges", o.Edges, "0 or more"},
+		{o.Classes >= 1 && int64(o.Classes) <= o.Vertices/2, "classes", o.Classes, "1 to half the number of vertices"},
+		{o.Features >= 0 && o.Features <= 1<<20, "features", o.Features, "1 to 1048576"},
+		{o.Homophily <= 1, "homophily", o.Homophily, "at most 1"},
+		{o.Skew < 1, "skew", o.Skew, "below 1"},
+		{o.Noise <= 1e6, "noise", o.Noise, "at most 1e6"},
+		{o.Train >= 0 && o.Val >= 0 && o.Train+o.Val <= 1, "train and val", fmt.Sprint(o.Train, " ", o.Val), "shares with a sum of at most 1"},
+	} {
+		if !c.ok {
+			return config("%s %v, possible is %s", c.name, c.got, c.want)
+		}
+	}
+	return nil
+}
+
+// roomy is the share of all pairs of vertices, of the same class or not, up to
+// which distinct edges can be drawn: they become dear once the pairs are
+// nearly used up, and hubs run out of partners long before the others.
+const roomy = 0.5
+
+// classRoom is the number of directed edges that fit into the classes.
+func (o *Options) classRoom() float64 { return roomy * o.classPairs() }
+
+// classPairs is the number of ordered pairs within classes.
+func (o *Options) classPairs() float64 {
+	size := float64(o.Vertices) / float64(o.Classes)
+	return float64(o.Vertices) * (size - 1)
+}
+
+// otherPairs is the number of ordered pairs across classes.
+func (o *Options) otherPairs() float64 {
+	n := float64(o.Vertices)
+	return n*(n-1) - o.classPairs()
+}
+
+// mostHomophily is the largest homophily for which the edges within classes
+// can be drawn.
+func (o *Options) mostHomophily() float64 {
+	if o.Edges == 0 {
+		return 1
+	}
+	return min(1, o.classRoom()/float64(o.Edges))
+}
+
+func config(format string, args ...any) *fault.Error {
+	return fault.New(fault.Config, op, "", format, args...)
+}

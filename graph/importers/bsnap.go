@@ -1,0 +1,258 @@
+package importers
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+)
+
+const opBsnap = "import bsnap"
+
+// Dorylus (Thorpe et al. 2021) keeps a graph in little-endian files:
+//
+//	graph.bsnap     int32 4 (bytes of a vertex id), uint32 vertices,
+//	                uint64 edges, then uint32 source and destination of each
+//	features.bsnap  uint32 columns, then float32 rows
+//	labels.bsnap    uint32 classes, then uint32 labels
+//	*.parts         text: the partition of each vertex, one a line
+//
+// The layouts are those of inputs/graphToBinary.cpp, featuresToBinary.cpp and
+// labelsToBinary.cpp of its repository. After its partitioner ran, the graph
+// is parts_N/graph.bsnap.edges, often a link.
+const bsnapHeader = 16
+
+// partsName is the file in the dataset folder that keeps Dorylus's partition.
+const partsName = "dorylus.parts"
+
+func isBsnap(src string) bool { return bsnapGraph(src) != "" }
+
+// bsnapGraph is the path of the edges, "" where there are none.
+func bsnapGraph(src string) string {
+	for _, name := range []string{"graph.bsnap", "graph.bsnap.edges"} {
+		if path := filepath.Join(src, name); exists(path) {
+			return path
+		}
+	}
+	if found, _ := filepath.Glob(filepath.Join(escapeGlob(src), "parts_*", "graph.bsnap.edges")); len(found) > 0 {
+		return found[0]
+	}
+	return ""
+}
+
+// bsnapParts are the paths of the partition files.
+func bsnapParts(src string) []string {
+	var paths []string
+	for _, pattern := range []string{"*.parts", "parts_*/*.parts"} {
+		found, _ := filepath.Glob(filepath.Join(escapeGlob(src), pattern))
+		paths = append(paths, found...)
+	}
+	return paths
+}
+
+func bsnap(o Options) (*graph.Content, func(), error) {
+	k := newKeeper()
+	c, err := bsnapContent(k, o)
+	if err != nil {
+		k.release()
+		return nil, nil, err
+	}
+	return c, k.release, nil
+}
+
+func bsnapContent(k *keeper, o Options) (*graph.Content, error) {
+	if o.Split != "" {
+		return nil, fault.New(fault.Usage, opBsnap, o.Src, "split %q: the files hold none to choose from", o.Split).
+			Then("leave --split out; one is drawn from --seed")
+	}
+	path := filepath.Join(o.Src, "labels.bsnap")
+	labels, err := k.file(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &graph.Content{Source: "bsnap " + nameOf(o.Src)}
+	if c.Labels, c.Classes, err = bsnapLabels(path, labels); err != nil {
+		return nil, err
+	}
+	c.Vertices = int64(len(c.Labels))
+	path = filepath.Join(o.Src, "features.bsnap")
+	features, err := k.file(path)
+	if err != nil {
+		return nil, err
+	}
+	if c.Features, err = bsnapFeatures(path, features, c.Vertices); err != nil {
+		return nil, err
+	}
+	if path = bsnapGraph(o.Src); path == "" {
+		return nil, fault.New(fault.Missing, opBsnap, o.Src, "there is neither graph.bsnap nor parts_*/graph.bsnap.edges").Then("check the path")
+	}
+	edges, err := k.file(path)
+	if err != nil {
+		return nil, err
+	}
+	pairs, twice, err := bsnapEdges(path, edges, c.Vertices)
+	if err != nil {
+		return nil, err
+	}
+	if twice && !o.Symmetrise {
+		o.Log("path=%s the header counts each edge twice, the file lists it once: stored in both directions", path)
+	}
+	c.Edges, c.Symmetrise = pairs, twice
+	c.Split = drawPercent(c.Labels, 66, 10, o.Seed)
+	o.Log("split=drawn train=66%% val=10%% test=24%% seed=%d (Dorylus takes the same shares by position)", o.Seed)
+	return c, bsnapPartition(o, c.Vertices)
+}
+
+// bsnapLabels takes labels.bsnap apart.
+func bsnapLabels(path string, b []byte) ([]int32, int, error) {
+	if len(b) < 4 || len(b)%4 != 0 {
+		return nil, 0, fault.New(fault.Data, opBsnap, path, "%d bytes are no header and whole labels of 4 bytes", len(b)).Then("the file is truncated")
+	}
+	classes := binary.LittleEndian.Uint32(b)
+	if classes == 0 || classes > math.MaxInt32 {
+		return nil, 0, fault.New(fault.Data, opBsnap, path, "byte 0: %d kinds of label", classes)
+	}
+	labels := make([]int32, len(b)/4-1)
+	for v := range labels {
+		l := binary.LittleEndian.Uint32(b[4+4*v:])
+		if l >= classes {
+			return nil, 0, fault.New(fault.Data, opBsnap, path, "label of vertex %d is %d, possible are 0 to %d", v, l, classes-1)
+		}
+		labels[v] = int32(l)
+	}
+	return labels, int(classes), nil
+}
+
+// bsnapFeatures takes features.bsnap apart; the rows stay where they are.
+func bsnapFeatures(path string, b []byte, n int64) (graph.Features, error) {
+	f := graph.Features{Rows: int(n)}
+	if len(b) < 4 {
+		return f, fault.New(fault.Data, opBsnap, path, "%d bytes are no header", len(b)).Then("the file is truncated")
+	}
+	dim := int64(binary.LittleEndian.Uint32(b))
+	// Division, because n·dim·4 may overflow.
+	if size := int64(len(b) - 4); size%4 != 0 || dim == 0 && size > 0 || dim > 0 && (size/4/dim != n || size/4%dim != 0) {
+		return f, fault.New(fault.Data, opBsnap, path, "%d bytes behind the header are not %d rows of %d numbers of 4 bytes", size, n, dim).
+			Then("the file is truncated or belongs to another labels.bsnap")
+	}
+	f.Dim = int(dim)
+	f.Dense = mapped.Cast[float32](b[4:])
+	return f, checkFinite(opBsnap, path, f.Dense, max(f.Dim, 1))
+}
+
+// bsnapEdges takes graph.bsnap apart; the pairs stay where they are. twice
+// tells that the header counts each edge twice: the converter does that for an
+// undirected graph, but writes it once.
+func bsnapEdges(path string, b []byte, n int64) (pairs graph.EdgePairs, twice bool, err error) {
+	if len(b) < bsnapHeader {
+		return nil, false, fault.New(fault.Data, opBsnap, path, "%d bytes are no header of %d", len(b), bsnapHeader).Then("the file is truncated")
+	}
+	size, vertices := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
+	if size != 4 {
+		return nil, false, fault.New(fault.Data, opBsnap, path, "byte 0: vertex ids of %d bytes, expected 4", size).
+			Then("convert the graph with its header, graphtobinary --header=1")
+	}
+	if int64(vertices) > n {
+		return nil, false, fault.New(fault.Data, opBsnap, path, "byte 4: %d vertices, but labels.bsnap holds %d", vertices, n)
+	}
+	claimed, held := binary.LittleEndian.Uint64(b[8:]), uint64(len(b)-bsnapHeader)/8
+	if len(b)%8 != 0 || claimed != held && claimed != 2*held {
+		return nil, false, fault.New(fault.Data, opBsnap, path, "byte 8: %d edges, but %d bytes follow the header, 8 for each", claimed, len(b)-bsnapHeader).
+			Then("the file is truncated")
+	}
+	pairs = graph.EdgePairs(mapped.Cast[uint32](b[bsnapHeader:]))
+	return pairs, claimed != held, checkPairs(opBsnap, path, pairs, n)
+}
+
+// bsnapPartition checks the one partition file, before anything is written.
+func bsnapPartition(o Options, n int64) error {
+	paths := bsnapParts(o.Src)
+	if len(paths) > 1 {
+		o.Log("partitions=%q there are several, none was copied; use one with siafu partition --method file:PATH", paths)
+	}
+	if len(paths) != 1 {
+		return nil
+	}
+	_, err := readParts(paths[0], n)
+	if err == nil {
+		o.Log("partition=%s copied; use it with siafu partition --method file:%s", paths[0], filepath.Join(o.Dst, partsName))
+	}
+	return err
+}
+
+// readParts returns the lines of a partition file that hold a number, as
+// Dorylus reads it; there must be n of them (any number where n is negative).
+func readParts(path string, n int64) ([]byte, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fault.System(opBsnap, path, err)
+	}
+	var out bytes.Buffer
+	lines, line := int64(0), 0
+	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
+		line++
+		text := strings.TrimSpace(s.Text())
+		if text == "" || text[0] < '0' || text[0] > '9' {
+			continue
+		}
+		v, ok := parseInt([]byte(text))
+		if !ok || v > math.MaxInt16 {
+			return nil, fault.New(fault.Data, opBsnap, path, "line %d: %.40q is no partition", line, text)
+		}
+		fmt.Fprintln(&out, v)
+		lines++
+	}
+	if n >= 0 && lines != n {
+		return nil, fault.New(fault.Data, opBsnap, path, "%d lines for %d vertices", lines, n)
+	}
+	return out.Bytes(), nil
+}
+
+// keepParts puts the partition file into the finished dataset.
+func keepParts(o Options) error {
+	paths := bsnapParts(o.Src)
+	if len(paths) != 1 {
+		return nil
+	}
+	b, err := readParts(paths[0], -1)
+	if err != nil {
+		return err
+	}
+	return writeWhole(filepath.Join(o.Dst, partsName), b)
+}
+
+// writeWhole writes a file under a temporary name, syncs and renames it.
+func writeWhole(path string, b []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
+	if err != nil {
+		return fault.System("import", path, err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+			err = fault.System("import", path, err)
+		}
+	}()
+	if _, err := f.Write(b); err != nil {
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,63 @@
+package importers
+
+import "siafu/graph/mapped"
+
+// chunks are pairs that grow in mapped memory without being copied, for
+// sources that do not say reliably how many they hold.
+type chunks[T mapped.Elem] struct {
+	keep     *keeper
+	op, path string
+	list     [][]T
+	free     []T // what is left of the last of list
+	pairs    int64
+}
+
+// Chunks grow from the first to the last number of pairs.
+const (
+	firstChunk = 1 << 12
+	lastChunk  = 1 << 22
+)
+
+// add appends pairs.
+func (c *chunks[T]) add(pairs []T) error {
+	c.pairs += int64(len(pairs) / 2)
+	for len(pairs) > 0 {
+		if len(c.free) == 0 {
+			chunk, err := reserve[T](c.keep, c.op, c.path, 2*min(firstChunk<<min(len(c.list), 20), lastChunk))
+			if err != nil {
+				return err
+			}
+			c.list, c.free = append(c.list, chunk), chunk
+		}
+		n := copy(c.free, pairs)
+		c.free, pairs = c.free[n:], pairs[n:]
+	}
+	return nil
+}
+
+// filled is the used part of chunk i.
+func (c *chunks[T]) filled(i int) []T {
+	if i == len(c.list)-1 {
+		return c.list[i][:len(c.list[i])-len(c.free)]
+	}
+	return c.list[i]
+}
+
+// edgeBuffer is chunks of vertex ids as a graph.EdgeSource.
+type edgeBuffer struct{ *chunks[uint32] }
+
+func newEdgeBuffer(k *keeper, op, path string) edgeBuffer {
+	return edgeBuffer{&chunks[uint32]{keep: k, op: op, path: path}}
+}
+
+// Each implements graph.EdgeSource.
+func (b edgeBuffer) Each(yield func(src, dst uint32) error) error {
+	for i := range b.list {
+		for pairs := b.filled(i); len(pairs) > 0; pairs = pairs[2:] {
+			if err := yield(pairs[0], pairs[1]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package importers
+
+import (
+	"bytes"
+
+	"siafu/graph/fault"
+)
+
+// csvTable is one block of a file of comma-separated numbers: rows of cols
+// numbers each. Such files of OGB have neither headings nor quotes.
+type csvTable[T any] struct {
+	line   int64 // of the first row
+	cols   int
+	values []T // [rows x cols]
+}
+
+// csvParser reads a block; number reads one field. Every row must have as many
+// fields as the first one of its block.
+func csvParser[T any](op, path string, number func([]byte) (T, bool)) func(block) (csvTable[T], error) {
+	return func(b block) (csvTable[T], error) {
+		t := csvTable[T]{line: b.line}
+		for line, text := b.line, b.text; len(text) > 0; line++ {
+			var row []byte
+			row, text = nextLine(text)
+			cols := 0
+			for field, rest, ok := nextField(row); ok; field, rest, ok = nextField(rest) {
+				v, good := number(field)
+				if !good {
+					return t, fault.New(fault.Data, op, path, "line %d column %d: %.40q is no number that belongs here", line, cols+1, field)
+				}
+				t.values = append(t.values, v)
+				cols++
+			}
+			if t.cols == 0 {
+				t.cols = cols
+				// Rows are about equally long, which tells the size of all.
+				t.values = append(make([]T, 0, (bytes.Count(text, []byte{'\n'})+2)*cols), t.values...)
+			}
+			if cols != t.cols {
+				return t, fault.New(fault.Data, op, path, "line %d has %d columns, those above it %d", line, cols, t.cols)
+			}
+		}
+		return t, nil
+	}
+}
+
+// sameCols compares the columns of a block with those expected.
+func (t csvTable[T]) sameCols(op, path string, cols int) error {
+	if t.cols != cols {
+		return fault.New(fault.Data, op, path, "line %d has %d columns, expected %d", t.line, t.cols, cols)
+	}
+	return nil
+}
+
+// csvColumn reads a file with one whole number a line.
+func csvColumn(op, path string) ([]int64, error) {
+	var out []int64
+	err := parseFile(op, path, csvParser(op, path, parseInt), func(t csvTable[int64]) error {
+		out = append(out, t.values...)
+		return t.sameCols(op, path, 1)
+	})
+	return out, err
+}

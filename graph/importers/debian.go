@@ -1,0 +1,218 @@
+package importers
+
+import (
+	"bufio"
+	"compress/flate"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"unicode"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+)
+
+// debVocabulary is the number of words that become features: those in the most
+// short descriptions, ties in alphabetical order.
+const debVocabulary = 1000
+
+// debian imports the package archive of a Debian-like machine from what
+// "apt-cache dumpavail" prints (Src is a file, gzipped or not, or "-" for
+// standard input): the real graph that every such machine has.
+//
+// A vertex is a package, numbered by name. A package is the neighbour of every
+// package that one of its Depends, Pre-Depends, Recommends, Suggests and
+// Enhances names, all alternatives included and in both directions. Names that
+// are only provided by packages (virtual) and names that the archive lacks are
+// counted in the log and are no edges. Features are binary and sparse: the
+// debVocabulary words found in the most short descriptions. The label is the
+// section. Labelled vertices are split at random 60/20/20.
+func debian(o Options) (*graph.Content, func(), error) {
+	a, err := openDebArchive(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(a.packages) == 0 {
+		e := fault.New(fault.Missing, debOp, debPath(o), "there is no package in it")
+		return nil, nil, e.Then(`run "apt-get update", then "apt-cache dumpavail" again`)
+	}
+	labels, classes := a.labels()
+	return &graph.Content{
+		Name:       "debian",
+		Source:     "debian: " + debPath(o),
+		Vertices:   int64(len(a.packages)),
+		Edges:      a.edges(o.Log),
+		Symmetrise: true,
+		Features:   a.features(),
+		Normalize:  o.Normalize,
+		Labels:     labels,
+		Classes:    len(classes),
+		ClassNames: classes,
+		Split:      drawPercent(labels, 60, 20, o.Seed),
+		IDs:        a.ids(),
+	}, func() {}, nil
+}
+
+// debPath is the source as messages name it.
+func debPath(o Options) string {
+	if o.Src == "-" {
+		return "standard input"
+	}
+	return o.Src
+}
+
+// openDebArchive reads the archive from the file or standard input, through
+// gzip when it starts with gzip's magic number.
+func openDebArchive(o Options) (*debArchive, error) {
+	in := o.Stdin
+	switch {
+	case o.Src != "-":
+		f, err := os.Open(o.Src)
+		if err != nil {
+			return nil, fault.System(debOp, o.Src, err)
+		}
+		defer f.Close()
+		in = f
+	case in == nil:
+		in = os.Stdin
+	}
+	b := bufio.NewReaderSize(in, 1<<20)
+	if magic, _ := b.Peek(2); string(magic) != "\x1f\x8b" {
+		return readDebArchive(b, debPath(o))
+	}
+	z, err := gzip.NewReader(b)
+	if err != nil {
+		return nil, fault.New(fault.Data, debOp, debPath(o), "not gzip after all: %v", err).Then("write the file again")
+	}
+	return readDebArchive(z, debPath(o))
+}
+
+// debCorrupt tells whether a read failed for what the file holds.
+func debCorrupt(err error) bool {
+	var flateErr flate.CorruptInputError
+	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &flateErr)
+}
+
+// edges are the relations between packages of the archive, package→neighbour.
+// What comes twice and what relates a package to itself is left to graph.Write.
+func (a *debArchive) edges(logf func(string, ...any)) graph.EdgePairs {
+	index := make(map[string]uint32, len(a.packages))
+	for v, p := range a.packages {
+		index[p.name] = uint32(v)
+	}
+	var pairs graph.EdgePairs
+	var virtual int
+	unknown, unknownNames := 0, map[string]bool{}
+	for v, p := range a.packages {
+		for _, name := range p.relations {
+			u, known := index[name]
+			switch {
+			case known:
+				pairs = append(pairs, uint32(v), u)
+			case a.virtual[name]:
+				virtual++
+			default:
+				unknown++
+				unknownNames[name] = true
+			}
+		}
+	}
+	logf("debian: packages=%d other_versions=%d relations=%d to_virtual=%d to_unknown=%d unknown_names=%d",
+		len(a.packages), a.dropped, len(pairs)/2, virtual, unknown, len(unknownNames))
+	return pairs
+}
+
+// labels are the sections as class numbers, and the sections sorted.
+func (a *debArchive) labels() (labels []int32, classes []string) {
+	for _, p := range a.packages {
+		if p.section != "" {
+			classes = append(classes, p.section)
+		}
+	}
+	slices.Sort(classes)
+	classes = slices.Compact(classes)
+	labels = make([]int32, len(a.packages))
+	for v, p := range a.packages {
+		labels[v] = graph.Unlabelled
+		if i, ok := slices.BinarySearch(classes, p.section); ok {
+			labels[v] = int32(i)
+		}
+	}
+	return labels, classes
+}
+
+// debWords are the distinct words of a short description, sorted: lower case,
+// split at everything but letters and digits.
+//
+// Design note: there is no list of stop words, and words of one letter stay.
+// "c", "r" and "x" tell sections apart, and a word in every section weighs
+// nothing once trained, where a list would be right for one language only.
+func debWords(summary string) []string {
+	words := strings.FieldsFunc(strings.ToLower(summary), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// vocabulary maps each word that is a feature to its column: the most frequent
+// first, by the number of packages that use it.
+func (a *debArchive) vocabulary() map[string]uint32 {
+	count := map[string]int{}
+	for _, p := range a.packages {
+		for _, w := range debWords(p.summary) {
+			count[w]++
+		}
+	}
+	words := make([]string, 0, len(count))
+	for w := range count {
+		words = append(words, w)
+	}
+	slices.SortFunc(words, func(x, y string) int {
+		if count[x] != count[y] {
+			return count[y] - count[x]
+		}
+		return strings.Compare(x, y)
+	})
+	columns := map[string]uint32{}
+	for i, w := range words[:min(len(words), debVocabulary)] {
+		columns[w] = uint32(i)
+	}
+	return columns
+}
+
+// features has a one for each word of the vocabulary in a package's summary.
+func (a *debArchive) features() graph.Features {
+	columns := a.vocabulary()
+	s := &graph.SparseRows{Offsets: make([]int64, 1, len(a.packages)+1)}
+	for _, p := range a.packages {
+		start := len(s.Cols)
+		for _, w := range debWords(p.summary) {
+			if c, ok := columns[w]; ok {
+				s.Cols = append(s.Cols, c)
+			}
+		}
+		slices.Sort(s.Cols[start:])
+		s.Offsets = append(s.Offsets, int64(len(s.Cols)))
+	}
+	s.Vals = slices.Repeat([]float32{1}, len(s.Cols))
+	f := graph.Features{Rows: len(a.packages), Dim: len(columns)}
+	if f.Dim > 0 {
+		f.Sparse = s
+	}
+	return f
+}
+
+// ids are the names of the packages.
+func (a *debArchive) ids() *graph.IDs {
+	d := &graph.IDs{Offsets: make([]int64, 1, len(a.packages)+1)}
+	for _, p := range a.packages {
+		d.Text = append(d.Text, p.name...)
+		d.Offsets = append(d.Offsets, int64(len(d.Text)))
+	}
+	return d
+}

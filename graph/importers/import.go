@@ -1,0 +1,177 @@
+package importers
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+)
+
+// Options are what an import can be told.
+type Options struct {
+	Src, Dst   string
+	Name       string // of the dataset; "": from the source
+	Normalize  bool   // divide each feature row by its sum
+	Symmetrise bool   // store every edge in both directions
+	Force      bool   // replace Dst
+	// Split chooses among several splits: a file name, a mask index or the
+	// name of a split, as docs/importing.md says of each importer.
+	Split string
+	Seed  uint64 // of a split that is drawn
+	Stdin io.Reader
+	Log   func(format string, args ...any) // nil: silent
+}
+
+// importer is one format.
+type importer struct {
+	name string
+	// load turns the source into a dataset; release frees the memory that the
+	// dataset lies in.
+	load func(o Options) (c *graph.Content, release func(), err error)
+	// recognises tells whether src looks like this format; nil: never chosen
+	// by itself.
+	recognises func(src string) bool
+	// after, if set, adds to the dataset folder once it is written.
+	after func(o Options) error
+}
+
+// table lists the formats; "auto" takes the first that recognises the source.
+var table = []importer{
+	{name: "raw", load: raw, recognises: isRaw},
+	{name: "npz", load: npz, recognises: isNpz},
+	{name: "planetoid", load: planetoid, recognises: isPlanetoid},
+	{name: "ogb", load: ogb, recognises: holds("raw/edge.csv.gz")},
+	{name: "graphsaint", load: graphsaint, recognises: holds("adj_full.npz")},
+	{name: "reddit-npz", load: reddit, recognises: holds("reddit_data.npz")},
+	{name: "bsnap", load: bsnap, recognises: isBsnap, after: keepParts},
+	{name: "snap", load: snap, recognises: isSnap},
+	{name: "debian", load: debian, recognises: isStandardInput},
+}
+
+// Names are the formats that Import knows, without "auto".
+func Names() []string {
+	names := make([]string, len(table))
+	for i, f := range table {
+		names[i] = f.name
+	}
+	return names
+}
+
+// Import reads o.Src as the named format, or as the one it looks like where
+// from is "auto", and writes a dataset folder at o.Dst. Where it fails there
+// is no o.Dst, or the one that was there before.
+func Import(from string, o Options) (*graph.WriteReport, error) {
+	if o.Log == nil {
+		o.Log = func(string, ...any) {}
+	}
+	f, err := find(from, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := absent(o); err != nil {
+		return nil, err
+	}
+	c, release, err := f.load(o)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	complete(c, o)
+	if err := checkContent("import "+f.name, o.Src, c); err != nil {
+		return nil, err
+	}
+	report, err := graph.Write(o.Dst, *c, o.Force)
+	if err != nil || f.after == nil {
+		return report, err
+	}
+	if err := f.after(o); err != nil {
+		os.RemoveAll(o.Dst) // half of what was asked for
+		return nil, err
+	}
+	return report, nil
+}
+
+// absent refuses early what Write would refuse after all the work.
+func absent(o Options) error {
+	if o.Dst == "" {
+		return fault.New(fault.Usage, "import", o.Src, "no destination folder")
+	}
+	entries, err := os.ReadDir(o.Dst)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fault.System("import", o.Dst, err)
+	case len(entries) > 0 && !o.Force:
+		return fault.New(fault.Usage, "import", o.Dst, "it exists already").Then("choose another folder, or replace it with --force")
+	}
+	return nil
+}
+
+// find is the format of that name.
+func find(from string, o Options) (*importer, error) {
+	for i := range table {
+		if table[i].name == from {
+			return &table[i], nil
+		}
+	}
+	if from != "auto" && from != "" {
+		return nil, fault.New(fault.Usage, "import", o.Src, "unknown format %q", from).
+			Then("use one of %s, or auto", strings.Join(Names(), ", "))
+	}
+	if _, err := os.Stat(o.Src); err != nil && !isStandardInput(o.Src) {
+		return nil, fault.System("import", o.Src, err)
+	}
+	for i := range table {
+		if r := table[i].recognises; r != nil && r(o.Src) {
+			o.Log("format=%s", table[i].name)
+			return &table[i], nil
+		}
+	}
+	return nil, fault.New(fault.Data, "import", o.Src, "looks like none of the formats").
+		Then("name it with --from, one of %s", strings.Join(Names(), ", "))
+}
+
+// complete fills in what the options say for every format.
+func complete(c *graph.Content, o Options) {
+	c.Normalize = c.Normalize || o.Normalize
+	c.Symmetrise = c.Symmetrise || o.Symmetrise
+	if o.Name != "" {
+		c.Name = o.Name
+	}
+	if c.Name == "" {
+		c.Name = nameOf(o.Src)
+	}
+	c.Name = strings.ToLower(c.Name)
+}
+
+// nameOf is the name of a file or a folder without its extensions.
+func nameOf(path string) string {
+	if full, err := filepath.Abs(path); err == nil {
+		path = full
+	}
+	base := filepath.Base(path)
+	for _, ext := range []string{".tar.zst", ".npz"} {
+		base = strings.TrimSuffix(base, ext)
+	}
+	return base
+}
+
+// isStandardInput recognises the one source that is no path.
+func isStandardInput(src string) bool { return src == "-" }
+
+// holds recognises a folder by a file in it.
+func holds(file string) func(src string) bool {
+	return func(src string) bool { return exists(filepath.Join(src, file)) }
+}
+
+// exists tells whether there is a file or a folder at path.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

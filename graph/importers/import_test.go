@@ -1,0 +1,212 @@
+package importers
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"siafu/graph"
+	"siafu/graph/realdata"
+)
+
+// formats are the tiny graph in each format; src is the path in the folder.
+func formats() []struct {
+	name  string
+	files map[string][]byte
+	src   string
+	drawn bool // the format holds no split
+} {
+	hetero := tinyHetero(1, 1, 0, 0, 0, 0, 1, 1)
+	return []struct {
+		name  string
+		files map[string][]byte
+		src   string
+		drawn bool
+	}{
+		{"raw", tinyRaw(), "", false},
+		{"npz", map[string][]byte{"tiny.npz": tinyNpz()}, "tiny.npz", true},
+		{"npz", map[string][]byte{"h.npz": hetero}, "h.npz", false},
+		{"planetoid", tinyPlanetoid(), "", false},
+		{"ogb", tinyOGB(), "", false},
+		{"graphsaint", tinySAINT(), "", false},
+		{"reddit-npz", tinyReddit(), "", false},
+		{"bsnap", tinyBsnap(), "", true},
+		{"snap", tinySnap(), "", false},
+	}
+}
+
+// TestEveryFormat: one graph in every format is one dataset, and auto knows
+// each of them.
+func TestEveryFormat(t *testing.T) {
+	for _, symmetrise := range []bool{false, true} {
+		want := mustLoad(t, "raw", Options{Src: files(t, tinyRaw()), Symmetrise: symmetrise})
+		for _, f := range formats() {
+			t.Run(f.name+" "+f.src, func(t *testing.T) {
+				src := filepath.Join(files(t, f.files), f.src)
+				got := mustLoad(t, "auto", Options{Src: src, Symmetrise: symmetrise})
+				if !strings.Contains(got.log, "format="+f.name+"\n") {
+					t.Errorf("auto took it for %s", got.log)
+				}
+				if f.drawn {
+					if !strings.Contains(got.log, "split=drawn") {
+						t.Errorf("log does not tell of the drawn split: %s", got.log)
+					}
+					got.Split = want.Split
+				}
+				w := want
+				if got.Symmetrise && !symmetrise { // the format lists edges in one direction
+					w = mustLoad(t, "raw", Options{Src: files(t, tinyRaw()), Symmetrise: true})
+				}
+				same(t, got, w)
+			})
+		}
+	}
+}
+
+func TestDetails(t *testing.T) {
+	t.Run("ids", func(t *testing.T) {
+		c := mustLoad(t, "snap", Options{Src: files(t, tinySnap())})
+		if want := []int64{-5, 10, 1000000000000, 7000000000000}; c.IDs == nil || !slices.Equal(c.IDs.Ints, want) {
+			t.Errorf("ids of snap are %v, want %v", c.IDs, want)
+		}
+		c = mustLoad(t, "reddit-npz", Options{Src: files(t, tinyReddit())})
+		if want := []int64{9, 8, 7, 6}; c.IDs == nil || !slices.Equal(c.IDs.Ints, want) {
+			t.Errorf("ids of reddit are %v, want %v", c.IDs, want)
+		}
+	})
+	t.Run("snap ids are rows", func(t *testing.T) {
+		m := with(tinySnap(), "edges.txt", nil, "edges.csv", "from,to\n0,3\n", "split.npy", nil)
+		c := mustLoad(t, "auto", Options{Src: files(t, m)})
+		if want := [][2]uint32{{0, 3}}; c.IDs != nil || !slices.Equal(c.edges, want) {
+			t.Errorf("edges %v, ids %v", c.edges, c.IDs)
+		}
+		if counts(c.Split) != [4]int{0, 3, 0, 1} && counts(c.Split)[1] == 0 {
+			t.Errorf("drawn split is %v", c.Split)
+		}
+	})
+	t.Run("splits", func(t *testing.T) {
+		c := mustLoad(t, "raw", Options{Src: files(t, tinyRaw()), Split: "splits2.bin:1"})
+		if want := []uint8{3, 2, 1, 0}; !slices.Equal(c.Split, want) {
+			t.Errorf("row 1 is %v, want %v", c.Split, want)
+		}
+		src := filepath.Join(files(t, map[string][]byte{"h.npz": tinyHetero(1, 1, 0, 0, 0, 0, 1, 1)}), "h.npz")
+		c = mustLoad(t, "npz", Options{Src: src, Split: "1"})
+		if want := []uint8{3, 2, 1, 1}; !slices.Equal(c.Split, want) {
+			t.Errorf("mask 1 is %v, want %v", c.Split, want)
+		}
+	})
+	t.Run("raw meta", func(t *testing.T) {
+		c := mustLoad(t, "raw", Options{Src: files(t, tinyRaw()), Normalize: true})
+		if c.Name != "tiny" || c.Licence != "CC0" || !c.Synthetic || c.Classes != 2 || !c.Normalize {
+			t.Errorf("content is %+v", c.Content)
+		}
+	})
+	t.Run("zero weights are no edges", func(t *testing.T) {
+		m := with(tinySAINT(), "adj_full.npz", bundle("data", i8s(1, 0, 3, 1), "indices", i8s(1, 2, 0, 0), "indptr", i8s(0, 1, 2, 3, 4), "shape", i8s(4, 4)))
+		c := mustLoad(t, "graphsaint", Options{Src: files(t, m)})
+		if want := [][2]uint32{{0, 1}, {2, 0}, {3, 0}}; !slices.Equal(c.edges, want) || !strings.Contains(c.log, "weights are ignored") {
+			t.Errorf("edges %v, log %s", c.edges, c.log)
+		}
+	})
+	t.Run("bsnap counts an undirected edge twice", func(t *testing.T) {
+		m := with(tinyBsnap(), "graph.bsnap", little(int32(4), uint32(4), uint64(8), []uint32{0, 1, 1, 2, 2, 0, 3, 0}))
+		if c := mustLoad(t, "bsnap", Options{Src: files(t, m)}); len(c.edges) != 8 {
+			t.Errorf("%d edges, want 8", len(c.edges))
+		}
+	})
+	t.Run("unsorted sparse features", func(t *testing.T) {
+		m := &matrix{rows: 2, cols: 5, indptr: []int64{0, 4, 5}, indices: []uint32{4, 1, 4, 0, 2}, data: []float32{1, 2, 3, 4, 5}}
+		s, err := m.sparseRows()
+		want := &graph.SparseRows{Offsets: []int64{0, 3, 4}, Cols: []uint32{0, 1, 4, 2}, Vals: []float32{4, 2, 4, 5}}
+		if err != nil || !reflect.DeepEqual(s, want) {
+			t.Errorf("rows are %+v, %v, want %+v", s, err, want)
+		}
+	})
+	t.Run("ogb labels", func(t *testing.T) {
+		m := with(tinyOGB(), "raw/node-label.csv.gz", gz("0.0\n1.0\n1\nnan\n"), "split/time/test.csv.gz", gz(""))
+		if c := mustLoad(t, "ogb", Options{Src: files(t, m)}); !slices.Equal(c.Labels, []int32{0, 1, 1, -1}) {
+			t.Errorf("labels are %v", c.Labels)
+		}
+	})
+}
+
+// TestDrawn: a drawn split has the sizes it is meant to have, and depends on
+// the seed only.
+func TestDrawn(t *testing.T) {
+	labels := make([]int32, 1000)
+	for v := range labels {
+		labels[v] = int32(v%3) - 1 // a third without
+	}
+	labels[0], labels[3] = 2, 2 // a class of two
+	per := drawPerClass(labels, 20, 30, 7)
+	perClass := map[int32]*[4]int{}
+	for v, s := range per {
+		if perClass[labels[v]] == nil {
+			perClass[labels[v]] = new([4]int)
+		}
+		perClass[labels[v]][s]++
+	}
+	for l, want := range map[int32][4]int{-1: {332, 0, 0, 0}, 0: {0, 20, 30, 283}, 1: {0, 20, 30, 283}, 2: {0, 2, 0, 0}} {
+		if *perClass[l] != want {
+			t.Errorf("class %d: %v, want %v", l, *perClass[l], want)
+		}
+	}
+	percent := drawPercent(labels, 66, 10, 7)
+	if want := [4]int{332, 441, 67, 160}; counts(percent) != want {
+		t.Errorf("66/10/24: %v, want %v", counts(percent), want)
+	}
+	if !slices.Equal(per, drawPerClass(labels, 20, 30, 7)) || slices.Equal(per, drawPerClass(labels, 20, 30, 8)) {
+		t.Error("the split does not depend on the seed alone")
+	}
+}
+
+// TestPlanetoidIsRaw: the pickles of cora and the flat arrays made of them by
+// other software are the same dataset.
+func TestPlanetoidIsRaw(t *testing.T) {
+	want := mustLoad(t, "raw", Options{Src: realdata.Dir(t, "cora")})
+	got := mustLoad(t, "auto", Options{Src: filepath.Dir(realdata.File(t, "originals/planetoid/ind.cora.graph"))})
+	same(t, got, want)
+	if got.Name != "cora" || len(got.edges) != 10556 || counts(got.Split) != [4]int{1068, 140, 500, 1000} {
+		t.Errorf("%s: %d edges, split %v", got.Name, len(got.edges), counts(got.Split))
+	}
+}
+
+func TestTolokersIsRaw(t *testing.T) {
+	dir, src := realdata.Dir(t, "tolokers"), realdata.File(t, "originals/tolokers.npz")
+	for split, raw := range map[string]string{"": "", "9": "splits10.bin:9"} {
+		same(t, mustLoad(t, "auto", Options{Src: src, Split: split}), mustLoad(t, "raw", Options{Src: dir, Split: raw}))
+	}
+}
+
+func TestBenchmarkCora(t *testing.T) {
+	c := mustLoad(t, "auto", Options{Src: realdata.File(t, "originals/gnn-benchmark_cora.npz"), Symmetrise: true})
+	// The same citations as planetoid's cora, in another order of vertices.
+	if c.Vertices != 2708 || len(c.edges) != 10556 || c.Features.Dim != 1433 || len(c.Features.Sparse.Cols) != 49216 {
+		t.Errorf("%d vertices, %d edges, %d of %d features", c.Vertices, len(c.edges), len(c.Features.Sparse.Cols), c.Features.Dim)
+	}
+	if want := [4]int{0, 140, 210, 2358}; counts(c.Split) != want || len(c.ClassNames) != 7 {
+		t.Errorf("split %v, want %v; classes %q", counts(c.Split), want, c.ClassNames)
+	}
+	sizes := make([]int, 7)
+	for _, l := range c.Labels {
+		sizes[l]++
+	}
+	slices.Sort(sizes)
+	if want := []int{180, 217, 298, 351, 418, 426, 818}; !slices.Equal(sizes, want) {
+		t.Errorf("classes have %v vertices, want %v", sizes, want)
+	}
+}
+
+// TestArchive: an archive is what its folder is, and leaves nothing behind.
+func TestArchive(t *testing.T) {
+	dir, archive := realdata.Dir(t, "cora"), realdata.File(t, "cora.tar.zst")
+	parent := t.TempDir()
+	got := mustLoad(t, "auto", Options{Src: archive, Dst: filepath.Join(parent, "not", "yet", "out")})
+	same(t, got, mustLoad(t, "raw", Options{Src: dir}))
+	if left, _ := os.ReadDir(parent); len(left) > 0 {
+		t.Errorf("%s is left", left[0].Name())
+	}
+}

@@ -1,0 +1,184 @@
+package importers
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+
+	"siafu/graph/fault"
+)
+
+// blockSize is how much text one goroutine parses at a time, and maxLine the
+// longest line that is read.
+const (
+	blockSize = 1 << 20
+	maxLine   = 64 << 20
+)
+
+// block is some whole lines of a text.
+type block struct {
+	text []byte
+	line int64 // number of the first line, from 1
+}
+
+// openText opens a text file, unpacked where its name ends in .gz.
+func openText(op, path string) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fault.System(op, path, err)
+	}
+	if !strings.HasSuffix(path, ".gz") {
+		return f, nil
+	}
+	z, err := gzip.NewReader(bufio.NewReaderSize(f, blockSize))
+	if err != nil {
+		f.Close()
+		return nil, textFault(op, path, err)
+	}
+	return gzipFile{z, f}, nil
+}
+
+// gzipFile closes both the reader and the file under it.
+type gzipFile struct {
+	*gzip.Reader
+	file *os.File
+}
+
+func (g gzipFile) Close() error { return errors.Join(g.Reader.Close(), g.file.Close()) }
+
+// textFault is IO where the file could not be read, and Data where its
+// compression is damaged.
+func textFault(op, path string, err error) error {
+	var pe *fs.PathError
+	switch {
+	case errors.As(err, &pe):
+		return fault.System(op, path, err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return fault.New(fault.Data, op, path, "truncated inside its compression").Then("fetch the file again")
+	}
+	return (&fault.Error{Op: op, Kind: fault.Data, Path: path, Err: err}).Then("fetch the file again")
+}
+
+// parseFile has the lines of a file parsed by several goroutines, block by
+// block, and hands the results to take in the order of the file. It stops at
+// the first error in that order.
+func parseFile[T any](op, path string, parse func(block) (T, error), take func(T) error) error {
+	r, err := openText(op, path)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return parseText(r, op, path, parse, take)
+}
+
+// parsed is what a block became.
+type parsed[T any] struct {
+	value T
+	err   error
+}
+
+// job is a block on its way to a parser, and the place for the result.
+type job[T any] struct {
+	block
+	done chan parsed[T] // capacity 1: a parser never waits
+}
+
+func parseText[T any](r io.Reader, op, path string, parse func(block) (T, error), take func(T) error) error {
+	workers := runtime.GOMAXPROCS(0)
+	todo := make(chan job[T], workers)
+	order := make(chan job[T], 2*workers) // bounds the text in memory
+	stop := make(chan struct{})
+	var readErr error
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(func() {
+			for j := range todo {
+				v, err := parse(j.block)
+				j.done <- parsed[T]{v, err}
+			}
+		})
+	}
+	running.Go(func() {
+		defer close(todo)
+		defer close(order)
+		readErr = cutBlocks(r, op, path, func(b block) bool {
+			j := job[T]{b, make(chan parsed[T], 1)}
+			select {
+			case order <- j:
+				todo <- j
+				return true
+			case <-stop:
+				return false
+			}
+		})
+	})
+	var err error
+	for j := range order {
+		p := <-j.done
+		if err != nil {
+			continue // drain, so that everybody ends
+		}
+		if err = p.err; err == nil {
+			err = take(p.value)
+		}
+		if err != nil {
+			close(stop)
+		}
+	}
+	running.Wait()
+	if err == nil {
+		err = readErr
+	}
+	return err
+}
+
+// cutBlocks cuts a text into blocks that end with a line, until give answers
+// false.
+func cutBlocks(r io.Reader, op, path string, give func(block) bool) error {
+	line := int64(1)
+	var rest []byte // the unfinished line at the end of the last block
+	for {
+		text := make([]byte, len(rest)+blockSize)
+		copy(text, rest)
+		n, err := fill(r, text[len(rest):])
+		text = text[:len(rest)+n]
+		end := err == io.EOF
+		if err != nil && !end {
+			return textFault(op, path, err)
+		}
+		cut := len(text)
+		if !end {
+			cut = bytes.LastIndexByte(text, '\n') + 1
+		}
+		if len(text)-cut > maxLine {
+			return fault.New(fault.Data, op, path, "line %d is longer than %d bytes", line, maxLine)
+		}
+		rest = text[cut:]
+		if cut > 0 && !give(block{text[:cut], line}) {
+			return nil
+		}
+		line += int64(bytes.Count(text[:cut], []byte{'\n'}))
+		if end {
+			return nil
+		}
+	}
+}
+
+// fill reads until b is full. Unlike io.ReadFull it keeps apart a text that
+// ends (io.EOF) and a compression that is truncated (io.ErrUnexpectedEOF).
+func fill(r io.Reader, b []byte) (n int, err error) {
+	for n < len(b) && err == nil {
+		var m int
+		m, err = r.Read(b[n:])
+		n += m
+	}
+	return n, err
+}

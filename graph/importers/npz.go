@@ -1,0 +1,226 @@
+package importers
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/graph/npy"
+)
+
+const opNpz = "import npz"
+
+func isNpz(src string) bool {
+	info, err := os.Stat(src)
+	return err == nil && !info.IsDir() && strings.HasSuffix(src, ".npz")
+}
+
+// npz reads one npz file that holds a whole dataset, in one of three styles of
+// keys: gnn-benchmark (Shchur et al. 2018), ppnp (Klicpera et al. 2019) or
+// heterophilous-graphs (Platonov et al. 2023).
+func npz(o Options) (*graph.Content, func(), error) {
+	k := newKeeper()
+	c, err := npzContent(k, o)
+	if err != nil {
+		k.release()
+		return nil, nil, err
+	}
+	return c, k.release, nil
+}
+
+func npzContent(k *keeper, o Options) (*graph.Content, error) {
+	z, err := k.zip(o.Src)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case z.Has("adj_indptr"):
+		return benchmark(k, o, z, "adj_", "attr_")
+	case z.Has("adj_matrix.indptr"):
+		return benchmark(k, o, z, "adj_matrix.", "attr_matrix.")
+	case z.Has("edges"):
+		return heterophilous(k, o, z)
+	}
+	return nil, fault.New(fault.Data, opNpz, o.Src, "none of adj_indptr, adj_matrix.indptr and edges is among its arrays: %s", strings.Join(z.Names(), ", ")).
+		Then("see docs/importing.md for the keys that are known")
+}
+
+// benchmark reads the gnn-benchmark and ppnp styles: adjacency and attributes
+// as CSR, or attributes as one dense matrix. There is no split in such a file.
+func benchmark(k *keeper, o Options, z *npy.Zip, adjacency, attributes string) (*graph.Content, error) {
+	if o.Split != "" {
+		return nil, fault.New(fault.Usage, opNpz, o.Src, "split %q: the file holds none to choose from", o.Split).
+			Then("leave --split out; one is drawn from --seed")
+	}
+	adj, err := zipMatrix(opNpz, o.Src, z, adjacency)
+	if err != nil {
+		return nil, err
+	}
+	c := &graph.Content{Source: "npz " + nameOf(o.Src), Vertices: adj.rows}
+	if c.Edges, err = adj.edges(o); err != nil {
+		return nil, err
+	}
+	if c.Features, err = attributesOf(k, o, z, attributes, adj.rows); err != nil {
+		return nil, err
+	}
+	a, err := z.Get("labels")
+	if err != nil {
+		return nil, err
+	}
+	if c.Labels, err = labelArray(opNpz, o.Src+"[labels]", a, adj.rows); err != nil {
+		return nil, err
+	}
+	if c.ClassNames, err = classNames(z, c.Labels); err != nil {
+		return nil, err
+	}
+	c.Split = drawPerClass(c.Labels, 20, 30, o.Seed)
+	o.Log("split=drawn train=20 val=30 per=class test=rest seed=%d", o.Seed)
+	return c, nil
+}
+
+// attributesOf reads features as CSR, or as one dense array.
+func attributesOf(k *keeper, o Options, z *npy.Zip, prefix string, n int64) (graph.Features, error) {
+	f := graph.Features{Rows: int(n)}
+	if !z.Has(prefix + "indptr") {
+		a, err := z.Get("attr_matrix")
+		if err != nil {
+			return f, err
+		}
+		f.Dense, f.Dim, err = dense(k, opNpz, o.Src+"[attr_matrix]", a, n)
+		return f, err
+	}
+	m, err := zipMatrix(opNpz, o.Src, z, prefix)
+	if err != nil {
+		return f, err
+	}
+	if m.rows != n {
+		return f, fault.New(fault.Data, opNpz, o.Src, "%d rows of features for %d vertices", m.rows, n)
+	}
+	f.Dim = int(m.cols)
+	f.Sparse, err = m.sparseRows()
+	return f, err
+}
+
+// labelArray reads labels [n], or [n x 1].
+func labelArray(op, path string, a *npy.Array, n int64) ([]int32, error) {
+	shape := []int{int(n)}
+	if len(a.Shape) == 2 {
+		if a.Shape[1] != 1 {
+			return nil, multiLabel(op, path, "labels have shape %v", a.Shape)
+		}
+		shape = append(shape, 1)
+	}
+	l, err := integers(op, path, a, shape...)
+	if err != nil {
+		return nil, err
+	}
+	return checkLabels(op, path, l, 0)
+}
+
+// classNames reads class_names where there are as many as classes. The ppnp
+// style keeps them in a pickle, which is not read.
+func classNames(z *npy.Zip, labels []int32) ([]string, error) {
+	if !z.Has("class_names") {
+		return nil, nil
+	}
+	a, err := z.Get("class_names")
+	if err != nil {
+		return nil, err
+	}
+	names, err := a.Strings()
+	if err != nil {
+		return nil, err
+	}
+	classes := 0
+	for _, l := range labels {
+		classes = max(classes, int(l)+1)
+	}
+	if len(names) != classes {
+		return nil, nil
+	}
+	return names, nil
+}
+
+// heterophilous reads an edge list in one direction and ten masks.
+func heterophilous(k *keeper, o Options, z *npy.Zip) (*graph.Content, error) {
+	a, err := z.Get("node_labels")
+	if err != nil {
+		return nil, err
+	}
+	n := int64(a.Len())
+	c := &graph.Content{Source: "npz " + nameOf(o.Src), Vertices: n, Symmetrise: true}
+	if c.Labels, err = labelArray(opNpz, o.Src+"[node_labels]", a, n); err != nil {
+		return nil, err
+	}
+	if c.Edges, err = edgeArray(opNpz, o.Src, z, n); err != nil {
+		return nil, err
+	}
+	if a, err = z.Get("node_features"); err != nil {
+		return nil, err
+	}
+	c.Features.Rows = int(n)
+	if c.Features.Dense, c.Features.Dim, err = dense(k, opNpz, o.Src+"[node_features]", a, n); err != nil {
+		return nil, err
+	}
+	c.Split, err = masks(o, z, int(n))
+	return c, err
+}
+
+// edgeArray reads edges [m x 2].
+func edgeArray(op, path string, z *npy.Zip, n int64) (graph.EdgeSource, error) {
+	a, err := z.Get("edges")
+	if err != nil {
+		return nil, err
+	}
+	path += "[edges]"
+	if len(a.Shape) != 2 || a.Shape[1] != 2 {
+		return nil, fault.New(fault.Data, op, path, "shape is %v, expected [edges 2]", a.Shape)
+	}
+	pairs, err := a.Uint32s()
+	if err != nil {
+		return nil, err
+	}
+	return graph.EdgePairs(pairs), checkPairs(op, path, pairs, n)
+}
+
+// masks reads the three masks [splits x n] and takes the row that --split
+// names, the first by default.
+func masks(o Options, z *npy.Zip, n int) ([]uint8, error) {
+	row := 0
+	if o.Split != "" {
+		var err error
+		if row, err = strconv.Atoi(o.Split); err != nil {
+			return nil, fault.New(fault.Usage, opNpz, o.Src, "split %q is no index of a mask", o.Split).Then("use a number from 0")
+		}
+	}
+	s := newSplitter(opNpz, n)
+	for set, name := range []string{graph.SplitTrain: "train_masks", graph.SplitVal: "val_masks", graph.SplitTest: "test_masks"} {
+		if set == graph.SplitNone {
+			continue
+		}
+		a, err := z.Get(name)
+		if err != nil {
+			return nil, err
+		}
+		path := o.Src + "[" + name + "]"
+		mask, err := integers(opNpz, path, a, -1, n)
+		if err != nil {
+			return nil, err
+		}
+		if row < 0 || row >= a.Shape[0] {
+			return nil, fault.New(fault.Usage, opNpz, path, "there is no mask %d, the file holds %d", row, a.Shape[0]).
+				Then("choose --split from 0 to %d", a.Shape[0]-1)
+		}
+		for v, in := range mask[row*n : (row+1)*n] {
+			if in == 0 {
+				continue
+			}
+			if err := s.mark(path, v, int64(v), uint8(set)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s.split, nil
+}

@@ -1,0 +1,199 @@
+package importers
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+)
+
+const opOGB = "import ogb"
+
+// ogb reads the folder of a node property prediction dataset of the Open Graph
+// Benchmark (Hu et al. 2020) as its loader unpacks it: raw/*.csv.gz and
+// split/TYPE/{train,valid,test}.csv.gz.
+func ogb(o Options) (*graph.Content, func(), error) {
+	k := newKeeper()
+	c, err := ogbContent(k, o)
+	if err != nil {
+		k.release()
+		return nil, nil, err
+	}
+	return c, k.release, nil
+}
+
+func ogbContent(k *keeper, o Options) (*graph.Content, error) {
+	if _, err := os.Stat(o.Src); err != nil {
+		return nil, fault.System(opOGB, o.Src, err)
+	}
+	n, err := ogbCount(o, "num-node-list.csv.gz")
+	if err != nil {
+		return nil, err
+	}
+	edges, err := ogbCount(o, "num-edge-list.csv.gz")
+	if err != nil {
+		return nil, err
+	}
+	c := &graph.Content{Source: "ogb " + nameOf(o.Src)}
+	// Labels come first: they prove that n vertices are there.
+	if c.Labels, err = ogbLabels(o, n); err != nil {
+		return nil, err
+	}
+	c.Vertices = n
+	if c.Features, err = ogbFeatures(k, o, n); err != nil {
+		return nil, err
+	}
+	if c.Edges, err = ogbEdges(k, o, n, edges); err != nil {
+		return nil, err
+	}
+	if !o.Symmetrise {
+		o.Log("edges are kept as they are listed; where the benchmark's loader adds the inverse ones (ogbn-products), import with --symmetrise")
+	}
+	c.Split, err = ogbSplit(o, n)
+	return c, err
+}
+
+// ogbCount reads a file that lists a number for each graph; there must be one.
+func ogbCount(o Options, file string) (int64, error) {
+	path := filepath.Join(o.Src, "raw", file)
+	list, err := csvColumn(opOGB, path)
+	if err != nil {
+		return 0, err
+	}
+	if len(list) != 1 || list[0] < 0 {
+		return 0, fault.New(fault.Data, opOGB, path, "%d numbers, expected one: a dataset of a single graph", len(list))
+	}
+	return list[0], checkVertices(opOGB, path, min(list[0], maxVertices))
+}
+
+// wrongRows is the fault of a file that does not have a row for each vertex.
+func wrongRows(path string, rows, n int64) error {
+	return fault.New(fault.Data, opOGB, path, "%d rows, expected %d as in num-node-list.csv.gz", rows, n).
+		Then("the file is truncated, fetch it again")
+}
+
+// ogbLabels reads one label a vertex; nan stands for none.
+func ogbLabels(o Options, n int64) ([]int32, error) {
+	path := filepath.Join(o.Src, "raw", "node-label.csv.gz")
+	var labels []int64
+	err := parseFile(opOGB, path, csvParser(opOGB, path, parseLabel), func(t csvTable[int64]) error {
+		if t.cols != 1 {
+			return multiLabel(opOGB, path, "line %d has %d columns", t.line, t.cols)
+		}
+		labels = append(labels, t.values...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(labels)) != n {
+		return nil, wrongRows(path, int64(len(labels)), n)
+	}
+	return checkLabels(opOGB, path, labels, 0)
+}
+
+// parseLabel reads a whole number, also one that was written as a float, and
+// nan as no label.
+func parseLabel(b []byte) (int64, bool) {
+	if v, ok := parseInt(b); ok {
+		return v, true
+	}
+	v, ok := parseFloat(b)
+	switch {
+	case !ok:
+		return 0, false
+	case math.IsNaN(v):
+		return int64(graph.Unlabelled), true
+	}
+	return int64(v), v == math.Trunc(v) && math.Abs(v) < 1<<53
+}
+
+// parseFeature reads a number that is finite as float32.
+func parseFeature(b []byte) (float32, bool) {
+	v, ok := parseFloat(b)
+	return float32(v), ok && math.Abs(v) <= math.MaxFloat32
+}
+
+func ogbFeatures(k *keeper, o Options, n int64) (graph.Features, error) {
+	f := graph.Features{Rows: int(n)}
+	path := filepath.Join(o.Src, "raw", "node-feat.csv.gz")
+	rows := int64(0)
+	err := parseFile(opOGB, path, csvParser(opOGB, path, parseFeature), func(t csvTable[float32]) error {
+		if f.Dense == nil {
+			var err error
+			f.Dim = t.cols
+			if f.Dense, err = reserve[float32](k, opOGB, path, int(n)*f.Dim); err != nil {
+				return err
+			}
+		}
+		if err := t.sameCols(opOGB, path, f.Dim); err != nil {
+			return err
+		}
+		at := rows * int64(f.Dim)
+		if rows += int64(len(t.values) / f.Dim); rows > n {
+			return wrongRows(path, rows, n)
+		}
+		copy(f.Dense[at:], t.values)
+		return nil
+	})
+	if err == nil && rows != n {
+		err = wrongRows(path, rows, n)
+	}
+	return f, err
+}
+
+func ogbEdges(k *keeper, o Options, n, edges int64) (graph.EdgeSource, error) {
+	path := filepath.Join(o.Src, "raw", "edge.csv.gz")
+	out := newEdgeBuffer(k, opOGB, path)
+	parse := func(b []byte) (uint32, bool) {
+		v, ok := parseInt(b)
+		return uint32(v), ok && v >= 0 && v < n
+	}
+	err := parseFile(opOGB, path, csvParser(opOGB, path, parse), func(t csvTable[uint32]) error {
+		if err := t.sameCols(opOGB, path, 2); err != nil {
+			return err
+		}
+		return out.add(t.values)
+	})
+	if err == nil && out.pairs != edges {
+		err = fault.New(fault.Data, opOGB, path, "%d edges, expected %d as in num-edge-list.csv.gz", out.pairs, edges).
+			Then("the file is truncated, fetch it again")
+	}
+	return out, err
+}
+
+// ogbSplit reads the split of the type that --split names, or of the only
+// type.
+func ogbSplit(o Options, n int64) ([]uint8, error) {
+	kind, dir := o.Split, filepath.Join(o.Src, "split")
+	if kind == "" {
+		found, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, fault.System(opOGB, dir, err)
+		}
+		var kinds []string
+		for _, e := range found {
+			if e.IsDir() {
+				kinds = append(kinds, e.Name())
+			}
+		}
+		if len(kinds) != 1 {
+			return nil, fault.New(fault.Usage, opOGB, dir, "there are the splits %q", kinds).Then("choose one with --split")
+		}
+		kind = kinds[0]
+	}
+	s := newSplitter(opOGB, int(n))
+	for i, file := range []string{"train.csv.gz", "valid.csv.gz", "test.csv.gz"} {
+		path := filepath.Join(dir, kind, file)
+		ids, err := csvColumn(opOGB, path)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.markAll(path, ids, uint8(graph.SplitTrain+i)); err != nil {
+			return nil, err
+		}
+	}
+	return s.split, nil
+}

@@ -1,0 +1,175 @@
+package importers
+
+import (
+	"encoding/binary"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// pickler writes the pickles of tests: protocol 2 as Python 2 and NumPy do.
+type pickler struct{ b []byte }
+
+func newPickler() *pickler { return &pickler{[]byte("\x80\x02")} }
+
+func (p *pickler) raw(s string) *pickler { p.b = append(p.b, s...); return p }
+
+func (p *pickler) int(v int) *pickler {
+	p.b = binary.LittleEndian.AppendUint32(append(p.b, 'J'), uint32(v))
+	return p
+}
+
+func (p *pickler) str(s string) *pickler {
+	p.b = binary.LittleEndian.AppendUint32(append(p.b, 'T'), uint32(len(s)))
+	return p.raw(s)
+}
+
+// array writes numpy.ndarray of the type, such as "<i4".
+func (p *pickler) array(descr string, data []byte, shape ...int) *pickler {
+	p.raw("cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01(")
+	for _, n := range shape {
+		p.int(n)
+	}
+	p.raw("tcnumpy\ndtype\n").str(descr[1:]).raw("K\x00K\x01\x87R(K\x03").str(descr[:1])
+	p.raw("NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89")
+	return p.str(string(data)).raw("tb")
+}
+
+// csr writes scipy.sparse.csr_matrix.
+func (p *pickler) csr(rows, cols int, indptr, indices []int32, data []float32) *pickler {
+	p.raw("cscipy.sparse.csr\ncsr_matrix\n)\x81}(").str("_shape").int(rows).int(cols).raw("\x86")
+	p.str("indptr").array("<i4", little(indptr), len(indptr))
+	p.str("indices").array("<i4", little(indices), len(indices))
+	return p.str("data").array("<f4", little(data), len(data)).raw("ub")
+}
+
+func (p *pickler) done() []byte { return append(p.b, '.') }
+
+// rows is a dense csr_matrix of 2 columns.
+func rows(values ...float32) []byte {
+	var indptr, indices []int32
+	for i := 0; i <= len(values)/2; i++ {
+		indptr = append(indptr, int32(2*i))
+	}
+	for i := range values {
+		indices = append(indices, int32(i%2))
+	}
+	return newPickler().csr(len(values)/2, 2, indptr, indices, values).done()
+}
+
+// oneHot is one-hot rows of two classes.
+func oneHot(classes ...int) []byte {
+	data := make([]int32, 2*len(classes))
+	for i, c := range classes {
+		data[2*i+c] = 1
+	}
+	return newPickler().array("<i4", little(data), len(classes), 2).done()
+}
+
+// tinyPlanetoid: allx describes vertices 0..2, tx vertex 3.
+func tinyPlanetoid() map[string][]byte {
+	g := newPickler().raw("ccollections\ndefaultdict\nc__builtin__\nlist\n\x85R(")
+	for v, neighbour := range []int{1, 2, 0, 0} {
+		g.int(v).raw("]").int(neighbour).raw("a")
+	}
+	return map[string][]byte{
+		"ind.tiny.x":          rows(1, 2, 3, 4),
+		"ind.tiny.allx":       rows(1, 2, 3, 4, 5, 6),
+		"ind.tiny.tx":         rows(7, 8),
+		"ind.tiny.y":          oneHot(0, 1),
+		"ind.tiny.ally":       oneHot(0, 1, 1),
+		"ind.tiny.ty":         oneHot(0),
+		"ind.tiny.test.index": []byte("3\n"),
+		"ind.tiny.graph":      g.raw("u").done(),
+	}
+}
+
+// TestPlanetoidGap: vertices between the test vertices that no file describes
+// have zeros for features and no label, and test.index orders the rows of tx.
+func TestPlanetoidGap(t *testing.T) {
+	m := with(tinyPlanetoid(), "ind.tiny.tx", rows(7, 8, 9, 10), "ind.tiny.ty", oneHot(0, 1), "ind.tiny.test.index", "5\n3\n")
+	c := mustLoad(t, "planetoid", Options{Src: files(t, m)})
+	if want := []float32{1, 2, 3, 4, 5, 6, 9, 10, 0, 0, 7, 8}; !reflect.DeepEqual(c.dense, want) {
+		t.Errorf("features are %v, want %v", c.dense, want)
+	}
+	if want := []int32{0, 1, 1, 1, -1, 0}; !reflect.DeepEqual(c.Labels, want) {
+		t.Errorf("labels are %v, want %v", c.Labels, want)
+	}
+	if want := []uint8{1, 1, 2, 3, 0, 3}; !reflect.DeepEqual(c.Split, want) {
+		t.Errorf("split is %v, want %v", c.Split, want)
+	}
+}
+
+func TestUnpickle(t *testing.T) {
+	list := func(items ...any) *pyList { return &pyList{items} }
+	for _, c := range []struct {
+		name, pickle string
+		want         any
+	}{
+		{"none", "N.", nil},
+		{"numbers", "\x80\x02(K\xffM\xff\xffJ\xff\xff\xff\xff\x8a\x00\x8a\x01\x80\x8a\x03\x00\x00\x01G\x3f\xf8\x00\x00\x00\x00\x00\x00t.",
+			pyTuple{int64(255), int64(65535), int64(-1), int64(0), int64(-128), int64(65536), 1.5}},
+		{"words", "U\x02abT\x02\x00\x00\x00cdX\x02\x00\x00\x00ef\x87.", pyTuple{"ab", "cd", "ef"}},
+		{"protocol 4", "\x80\x04\x95\x00\x00\x00\x00\x00\x00\x00\x00\x8c\x01m\x94\x8c\x01f\x93\x94h\x00\x86.", pyTuple{pyGlobal("m f"), "m"}},
+		{"memo", "]q\x01K\x01ah\x01\x86.", pyTuple{list(int64(1)), list(int64(1))}},
+		{"dict", "}(K\x01NK\x02\x88uK\x03\x89s.", &pyDict{keys: []any{int64(1), int64(2), int64(3)}, values: []any{nil, true, false}}},
+		{"call", "cm\nf\n)R]b.", &pyObject{class: "m f", args: pyTuple{}, state: list()}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := unpickle([]byte(c.pickle))
+			if err != nil || !reflect.DeepEqual(got, c.want) {
+				t.Errorf("got %#v, %v, want %#v", got, err, c.want)
+			}
+		})
+	}
+	for _, c := range []struct{ name, pickle, want string }{
+		{"empty", "", "byte 0: truncated"},
+		{"no stop", "N", "byte 1: truncated"},
+		{"two values", "NN.", "does not hold one value"},
+		{"a mark", "(.", "does not hold one value"},
+		{"code", "cos\nsystem\nU\x02ls\x85R.", ""}, // a description, nothing more
+		{"unknown", "N\xff.", "byte 1: instruction 0xff"},
+		{"protocol", "\x80\x09N.", "pickle protocol 9"},
+		{"length", "T\xff\xff\xff\xff.", "4294967295 bytes wanted, 1 left"},
+		{"longer", "\x8e\xff\xff\xff\xff\xff\xff\xff\xff.", "length"},
+		{"no memo", "h\x05.", "nothing was kept as number 5"},
+		{"no list", "NNa.", "no list"},
+		{"half an item", "}(Nu.", "no dict"},
+		{"build", "NNb.", "no object"},
+		{"call of a number", "K\x01)R.", "no name"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := unpickle([]byte(c.pickle))
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func FuzzUnpickle(f *testing.F) {
+	for _, b := range tinyPlanetoid() {
+		f.Add(b)
+	}
+	f.Add([]byte("]q\x00h\x00a}h\x00h\x00s."))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v, err := unpickle(b)
+		if err != nil {
+			return
+		}
+		if describe(v) == "" {
+			t.Fatal("a value without a description")
+		}
+		if m, err := pickledCSR("fuzz", "fuzz", v); err == nil {
+			if s, err := m.sparseRows(); err == nil && len(s.Offsets) != int(m.rows)+1 {
+				t.Fatal(fmt.Sprint("rows are lost: ", len(s.Offsets)-1, " of ", m.rows))
+			}
+		}
+		if a, err := pickledArray(v); err == nil {
+			if x, err := a.Int64s(); err == nil && len(x) != a.Len() {
+				t.Fatal("elements are lost")
+			}
+		}
+	})
+}

@@ -1,0 +1,144 @@
+package importers
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+)
+
+const opSnap = "import snap"
+
+// edgeExtensions are the names that an edge list may have where it is not
+// called edges.txt.
+var edgeExtensions = []string{".txt", ".txt.gz", ".csv", ".csv.gz", ".el", ".el.gz"}
+
+func isSnap(src string) bool {
+	_, err := snapEdges(src)
+	return err == nil && exists(filepath.Join(src, "features.npy"))
+}
+
+// snapEdges is the path of the edge list in a folder.
+func snapEdges(src string) (string, error) {
+	for _, name := range []string{"edges.txt", "edges.txt.gz"} {
+		if path := filepath.Join(src, name); exists(path) {
+			return path, nil
+		}
+	}
+	entries, err := os.ReadDir(src)
+	if err != nil {
+		return "", fault.System(opSnap, src, err)
+	}
+	var found []string
+	for _, e := range entries {
+		for _, ext := range edgeExtensions {
+			if !e.IsDir() && strings.HasSuffix(e.Name(), ext) {
+				found = append(found, e.Name())
+			}
+		}
+	}
+	if len(found) == 1 {
+		return filepath.Join(src, found[0]), nil
+	}
+	return "", fault.New(fault.Missing, opSnap, src, "there is no edges.txt, and of other edge lists %q", found).
+		Then("name the edge list edges.txt or edges.txt.gz")
+}
+
+// snap reads an edge list as those of the Stanford collection (Leskovec and
+// Krevl 2014), and NumPy arrays beside it whose row i belongs to the i-th
+// smallest id.
+func snap(o Options) (*graph.Content, func(), error) {
+	k := newKeeper()
+	c, err := snapContent(k, o)
+	if err != nil {
+		k.release()
+		return nil, nil, err
+	}
+	return c, k.release, nil
+}
+
+func snapContent(k *keeper, o Options) (*graph.Content, error) {
+	path := filepath.Join(o.Src, "features.npy")
+	a, err := k.npy(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.Shape) != 2 {
+		return nil, fault.New(fault.Data, opSnap, path, "features have shape %v, expected [vertices columns]", a.Shape)
+	}
+	n := int64(a.Shape[0])
+	c := &graph.Content{Source: "snap " + nameOf(o.Src), Vertices: n, Features: graph.Features{Rows: int(n)}}
+	if err := checkVertices(opSnap, path, n); err != nil {
+		return nil, err
+	}
+	if c.Features.Dense, c.Features.Dim, err = dense(k, opSnap, path, a, n); err != nil {
+		return nil, err
+	}
+	if err := snapGraph(k, o, c); err != nil {
+		return nil, err
+	}
+	path = filepath.Join(o.Src, "labels.npy")
+	if a, err = k.npy(path); err != nil {
+		return nil, err
+	}
+	if c.Labels, err = labelArray(opSnap, path, a, n); err != nil {
+		return nil, err
+	}
+	return c, snapSplit(k, o, c)
+}
+
+// snapGraph reads the edges and fits their ids to the rows of features.
+func snapGraph(k *keeper, o Options, c *graph.Content) error {
+	path, err := snapEdges(o.Src)
+	if err != nil {
+		return err
+	}
+	l, err := readEdgeList(k, opSnap, path)
+	if err != nil {
+		return err
+	}
+	r, err := l.rank()
+	if err != nil {
+		return err
+	}
+	to := r.of
+	switch {
+	case r.n == c.Vertices:
+		c.IDs = keepIDs(r.ids())
+	case r.n < c.Vertices && (r.n == 0 || l.least >= 0 && l.top < c.Vertices):
+		// Vertices without an edge are not in the list; then the ids can only
+		// be the numbers of rows.
+		o.Log("ids=rows %d of %d vertices have no edge", c.Vertices-r.n, c.Vertices)
+		to = func(id int64) uint32 { return uint32(id) }
+	default:
+		return fault.New(fault.Data, opSnap, path, "%d ids from %d to %d for %d rows of features", r.n, l.least, l.top, c.Vertices).
+			Then("give one row for each id in ascending order, or number the vertices by row")
+	}
+	c.Edges, err = l.renumber(k, to)
+	return err
+}
+
+// snapSplit reads split.npy, or the file that --split names, or draws a split.
+func snapSplit(k *keeper, o Options, c *graph.Content) error {
+	name := o.Split
+	if name == "" {
+		name = "split.npy"
+	}
+	if name != filepath.Base(name) {
+		return fault.New(fault.Usage, opSnap, o.Src, "split %q is no file of the folder", name).Then("use the name of a file beside features.npy")
+	}
+	path := filepath.Join(o.Src, name)
+	if o.Split == "" && !exists(path) {
+		c.Split = drawPercent(c.Labels, 60, 20, o.Seed)
+		o.Log("split=drawn train=60%% val=20%% test=20%% seed=%d", o.Seed)
+		return nil
+	}
+	a, err := k.npy(path)
+	if err != nil {
+		return err
+	}
+	c.Split, err = splitArray(opSnap, path, a, c.Vertices)
+	return err
+}

@@ -1,0 +1,262 @@
+package importers
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/graph/npy"
+)
+
+// matrix is a sparse matrix as SciPy saves it: CSR (indptr and indices) or COO
+// (coo and indices). data is nil where the source has no values.
+type matrix struct {
+	op, path   string
+	rows, cols int64
+	indptr     []int64  // [rows+1], nil for COO
+	coo        []uint32 // row of each entry, nil for CSR
+	indices    []uint32 // column of each entry
+	data       []float32
+}
+
+// zipMatrix reads a matrix whose arrays are named prefix+"indptr" and so on.
+// It is valid until z is closed.
+func zipMatrix(op, path string, z *npy.Zip, prefix string) (*matrix, error) {
+	m := &matrix{op: op, path: path}
+	get := func(name string) (*npy.Array, error) {
+		a, err := z.Get(prefix + name)
+		if err != nil {
+			return nil, err
+		}
+		return a, oneDimension(op, path+"["+prefix+name+"]", a)
+	}
+	if err := m.readShape(get); err != nil {
+		return nil, err
+	}
+	if err := m.readPlaces(get, !z.Has(prefix+"indptr") && z.Has(prefix+"row")); err != nil {
+		return nil, err
+	}
+	if z.Has(prefix + "data") {
+		a, err := get("data")
+		if err != nil {
+			return nil, err
+		}
+		if m.data, err = a.Float32s(); err != nil {
+			return nil, err
+		}
+	}
+	return m, m.check()
+}
+
+func (m *matrix) readShape(get func(string) (*npy.Array, error)) error {
+	a, err := get("shape")
+	if err != nil {
+		return err
+	}
+	shape, err := a.Int64s()
+	if err != nil {
+		return err
+	}
+	if len(shape) != 2 {
+		return fault.New(fault.Data, m.op, m.path, "shape of the matrix is %v, expected two numbers", shape)
+	}
+	m.rows, m.cols = shape[0], shape[1]
+	return nil
+}
+
+// readPlaces reads where the entries are.
+func (m *matrix) readPlaces(get func(string) (*npy.Array, error), coordinates bool) error {
+	rows, columns := "indptr", "indices"
+	if coordinates {
+		rows, columns = "row", "col"
+	}
+	a, err := get(rows)
+	if err != nil {
+		return err
+	}
+	if coordinates {
+		m.coo, err = a.Uint32s()
+	} else {
+		m.indptr, err = a.Int64s()
+	}
+	if err != nil {
+		return err
+	}
+	if a, err = get(columns); err != nil {
+		return err
+	}
+	m.indices, err = a.Uint32s()
+	return err
+}
+
+// oneDimension refuses arrays of another number of dimensions.
+func oneDimension(op, path string, a *npy.Array) error {
+	if len(a.Shape) != 1 {
+		return fault.New(fault.Data, op, path, "shape is %v, expected one dimension", a.Shape)
+	}
+	return nil
+}
+
+// check holds the matrix to what its form promises.
+func (m *matrix) check() error {
+	bad := func(format string, args ...any) error { return fault.New(fault.Data, m.op, m.path, format, args...) }
+	if m.rows < 0 || m.cols < 0 || m.rows > maxVertices || m.cols > maxVertices {
+		return bad("a matrix of %d x %d", m.rows, m.cols)
+	}
+	if m.data != nil && len(m.data) != len(m.indices) {
+		return bad("%d values for %d column indices", len(m.data), len(m.indices))
+	}
+	for i, c := range m.indices {
+		if int64(c) >= m.cols {
+			return bad("column index %d is %d, outside the %d columns", i, c, m.cols)
+		}
+	}
+	if m.indptr == nil {
+		return m.checkRows()
+	}
+	return m.checkStarts()
+}
+
+// checkRows checks the row indices of COO.
+func (m *matrix) checkRows() error {
+	if len(m.coo) != len(m.indices) {
+		return fault.New(fault.Data, m.op, m.path, "%d row indices for %d column indices", len(m.coo), len(m.indices))
+	}
+	for i, r := range m.coo {
+		if int64(r) >= m.rows {
+			return fault.New(fault.Data, m.op, m.path, "row index %d is %d, outside the %d rows", i, r, m.rows)
+		}
+	}
+	return nil
+}
+
+// checkStarts checks the row starts of CSR.
+func (m *matrix) checkStarts() error {
+	bad := func(format string, args ...any) error { return fault.New(fault.Data, m.op, m.path, format, args...) }
+	if int64(len(m.indptr)) != m.rows+1 {
+		return bad("indptr has %d entries for %d rows", len(m.indptr), m.rows)
+	}
+	if nnz := int64(len(m.indices)); m.indptr[0] != 0 || m.indptr[m.rows] != nnz {
+		return bad("indptr goes from %d to %d, there are %d column indices", m.indptr[0], m.indptr[m.rows], nnz)
+	}
+	for r := range m.rows {
+		if m.indptr[r] > m.indptr[r+1] {
+			return bad("indptr[%d] is %d and falls to %d", r, m.indptr[r], m.indptr[r+1])
+		}
+	}
+	return nil
+}
+
+// adjacency is a square matrix as edges row→column, read where it lies. A
+// stored zero is no edge; other values are weights, which are dropped.
+type adjacency struct{ *matrix }
+
+// edges turns an adjacency matrix into edges.
+func (m *matrix) edges(o Options) (graph.EdgeSource, error) {
+	if m.rows != m.cols {
+		return nil, fault.New(fault.Data, m.op, m.path, "adjacency matrix is %d x %d, not square", m.rows, m.cols)
+	}
+	if slices.ContainsFunc(m.data, func(w float32) bool { return w != 0 && w != 1 }) {
+		o.Log("path=%s edge weights are ignored", m.path)
+	}
+	return adjacency{m}, nil
+}
+
+// Each implements graph.EdgeSource.
+func (a adjacency) Each(yield func(src, dst uint32) error) error {
+	for i, row := range a.coo {
+		if a.data != nil && a.data[i] == 0 {
+			continue
+		}
+		if err := yield(row, a.indices[i]); err != nil {
+			return err
+		}
+	}
+	if a.indptr == nil {
+		return nil
+	}
+	for row := range a.rows {
+		for i := a.indptr[row]; i < a.indptr[row+1]; i++ {
+			if a.data != nil && a.data[i] == 0 {
+				continue
+			}
+			if err := yield(uint32(row), a.indices[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sparseRows turns a CSR matrix of features into rows with ascending columns;
+// entries of one place are added up, as SciPy does.
+func (m *matrix) sparseRows() (*graph.SparseRows, error) {
+	if m.indptr == nil {
+		return nil, fault.New(fault.Data, m.op, m.path, "features are in coordinate form").
+			Then("save them with tocsr()")
+	}
+	s := &graph.SparseRows{
+		Offsets: make([]int64, 1, m.rows+1),
+		Cols:    make([]uint32, 0, len(m.indices)),
+		Vals:    make([]float32, 0, len(m.indices)),
+	}
+	for r := range m.rows {
+		start := len(s.Cols)
+		for i := m.indptr[r]; i < m.indptr[r+1]; i++ {
+			v := float32(1)
+			if m.data != nil {
+				v = m.data[i]
+			}
+			s.Cols, s.Vals = append(s.Cols, m.indices[i]), append(s.Vals, v)
+		}
+		kept := sortRow(s.Cols[start:], s.Vals[start:])
+		s.Cols, s.Vals = s.Cols[:start+kept], s.Vals[:start+kept]
+		s.Offsets = append(s.Offsets, int64(len(s.Cols)))
+	}
+	return s, checkSparse(m.op, m.path, s)
+}
+
+// checkSparse is checkFinite for sparse rows.
+func checkSparse(op, path string, s *graph.SparseRows) error {
+	for i, v := range s.Vals {
+		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
+			row := sort.Search(len(s.Offsets), func(r int) bool { return s.Offsets[r] > int64(i) }) - 1
+			return fault.New(fault.Data, op, path, "feature %d of vertex %d is %v", s.Cols[i], row, v).
+				Then("replace it by a number")
+		}
+	}
+	return nil
+}
+
+// sortRow sorts one row by column, adds up what is in one column, and returns
+// how many entries remain at the front.
+func sortRow(cols []uint32, vals []float32) int {
+	if !slices.IsSorted(cols) {
+		sort.Stable(byColumn{cols, vals})
+	}
+	kept := 0
+	for i := range cols {
+		if kept > 0 && cols[kept-1] == cols[i] {
+			vals[kept-1] += vals[i]
+			continue
+		}
+		cols[kept], vals[kept] = cols[i], vals[i]
+		kept++
+	}
+	return kept
+}
+
+// byColumn sorts a row's columns and values together.
+type byColumn struct {
+	cols []uint32
+	vals []float32
+}
+
+func (r byColumn) Len() int           { return len(r.cols) }
+func (r byColumn) Less(i, j int) bool { return r.cols[i] < r.cols[j] }
+func (r byColumn) Swap(i, j int) {
+	r.cols[i], r.cols[j] = r.cols[j], r.cols[i]
+	r.vals[i], r.vals[j] = r.vals[j], r.vals[i]
+}

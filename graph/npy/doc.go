@@ -1,0 +1,12 @@
+// Package npy reads and writes NumPy's array files: npy, one array (format
+// versions 1, 2 and 3), and npz, a zip of them.
+//
+// Reading is defensive: whatever the bytes are, the answer is an array or a
+// fault of kind Data that names the file and the position. Memory grows with
+// the bytes that are there, never with a number that a header claims. Objects
+// ('O', pickled Python) and structured types are refused.
+//
+// An Array holds its bytes as they came; Float32s, Int64s and Strings convert
+// them, in row-major order whatever the order on disk. Arrays of a mapped file
+// or of a Zip may share its memory and end with it.
+package npy

@@ -1,0 +1,130 @@
+package npy
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"hash/crc32"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+)
+
+// Zip is an open npz file.
+type Zip struct {
+	path  string
+	bytes []byte
+	files map[string]*zip.File // by name without ".npy"
+	names []string
+	close func() error
+}
+
+// OpenZip opens the npz file at path.
+func OpenZip(path string) (*Zip, error) {
+	f, err := mapped.OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	z, err := newZip(f.Bytes(), path)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	z.close = f.Close
+	return z, nil
+}
+
+func newZip(b []byte, path string) (*Zip, error) {
+	r, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		return nil, &fault.Error{Op: "open npz", Kind: fault.Data, Path: path, Err: err}
+	}
+	z := &Zip{path: path, bytes: b, files: map[string]*zip.File{}, close: func() error { return nil }}
+	for _, f := range r.File {
+		name, ok := strings.CutSuffix(f.Name, ".npy")
+		if !ok {
+			continue
+		}
+		if z.files[name] != nil {
+			return nil, fault.New(fault.Data, "open npz", path, "array %q comes twice", name)
+		}
+		z.files[name] = f
+		z.names = append(z.names, name)
+	}
+	return z, nil
+}
+
+// Names are the arrays' names, in the order of the file.
+func (z *Zip) Names() []string { return slices.Clone(z.names) }
+
+// Has tells whether there is an array of that name.
+func (z *Zip) Has(name string) bool { return z.files[name] != nil }
+
+// Get reads one array. It is valid until Close: what is stored uncompressed
+// stays where it is mapped.
+func (z *Zip) Get(name string) (*Array, error) {
+	f, where := z.files[name], z.path+"["+name+"]"
+	if f == nil {
+		return nil, fault.New(fault.Data, "read npz", z.path, "array %q is absent, there are %s", name, z.list()).
+			Then("check that the file is of the format that was asked for")
+	}
+	if f.Method == zip.Store {
+		b, err := z.stored(f)
+		if err != nil {
+			return nil, &fault.Error{Op: "read npz", Kind: fault.Data, Path: where, Err: err}
+		}
+		return view(b, where)
+	}
+	r, err := f.Open()
+	if err != nil {
+		return nil, &fault.Error{Op: "read npz", Kind: fault.Data, Path: where, Err: err}
+	}
+	defer r.Close()
+	a, err := Read(r, where)
+	if err != nil {
+		return nil, err
+	}
+	// Reading to the end makes the zip package compare the checksum.
+	if n, err := io.Copy(io.Discard, r); err != nil {
+		return nil, &fault.Error{Op: "read npz", Kind: fault.Data, Path: where, Err: err}
+	} else if n > 0 {
+		return nil, fault.New(fault.Data, "read npz", where, "%d bytes follow the array", n)
+	}
+	return a, nil
+}
+
+// stored is the bytes of a file that is not compressed.
+func (z *Zip) stored(f *zip.File) ([]byte, error) {
+	start, err := f.DataOffset()
+	if err != nil {
+		return nil, err
+	}
+	size := f.UncompressedSize64
+	if start < 0 || start > int64(len(z.bytes)) || size > math.MaxInt64 || int64(size) > int64(len(z.bytes))-start {
+		return nil, errors.New("lies beyond the end of the file")
+	}
+	b := z.bytes[start : start+int64(size)]
+	if crc32.ChecksumIEEE(b) != f.CRC32 {
+		return nil, zip.ErrChecksum
+	}
+	return b, nil
+}
+
+// list is the names for a message, cut where there are many.
+func (z *Zip) list() string {
+	const most = 20
+	if len(z.names) == 0 {
+		return "none"
+	}
+	if len(z.names) > most {
+		return strings.Join(z.names[:most], ", ") + ", …"
+	}
+	return strings.Join(z.names, ", ")
+}
+
+// Close unmaps the file.
+func (z *Zip) Close() error { return z.close() }

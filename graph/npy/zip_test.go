@@ -1,0 +1,180 @@
+package npy
+
+import (
+	"archive/zip"
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"siafu/graph/fault"
+	"siafu/graph/realdata"
+)
+
+// packed is a zip of arrays; odd ones are compressed.
+func packed(t testing.TB, files ...string) []byte {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for i := 0; i < len(files); i += 2 {
+		method := zip.Store
+		if i/2%2 == 1 {
+			method = zip.Deflate
+		}
+		f, err := w.CreateHeader(&zip.FileHeader{Name: files[i], Method: method})
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(f, files[i+1])
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestZip(t *testing.T) {
+	b := packed(t,
+		"stored.npy", string(file(1, dict("<i4", "False", "(2,)"), 1, 0, 0, 0, 2, 0, 0, 0)),
+		"small.npy", string(file(1, dict("|u1", "False", "(3,)"), 1, 2, 3)),
+		"readme.txt", "not an array",
+		"long.npy", string(file(1, dict("|u1", "False", "(1,)"), 1, 2, 3)))
+	path := filepath.Join(t.TempDir(), "x.npz")
+	os.WriteFile(path, b, 0o600)
+	z, err := OpenZip(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	if got := strings.Join(z.Names(), " "); got != "stored small long" || !z.Has("small") || z.Has("readme.txt") {
+		t.Errorf("names are %q", got)
+	}
+	for name, want := range map[string][]int64{"stored": {1, 2}, "small": {1, 2, 3}} {
+		a, err := z.Get(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := a.Int64s(); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is %v, %v, want %v", name, got, err, want)
+		}
+	}
+	for name, want := range map[string]string{"long": "x.npz[long]: 2 bytes follow", "none": `array "none" is absent, there are stored, small, long`} {
+		if _, err := z.Get(name); err == nil || !strings.Contains(err.Error(), want) || fault.KindOf(err) != fault.Data {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	t.Run("damaged", func(t *testing.T) {
+		at := bytes.Index(b, []byte("\x01\x00\x00\x00\x02\x00\x00\x00"))
+		broken := bytes.Clone(b)
+		broken[at] ^= 1
+		z, err := newZip(broken, "x.npz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := z.Get("stored"); err == nil || !strings.Contains(err.Error(), "checksum") {
+			t.Errorf("got %v, want a checksum error", err)
+		}
+	})
+	for name, b := range map[string][]byte{"truncated": b[:len(b)-9], "empty": {}, "twice": packed(t, "a.npy", "", "a.npy", "")} {
+		if _, err := newZip(b, "x.npz"); fault.KindOf(err) != fault.Data {
+			t.Errorf("%s: %v, want a Data fault", name, err)
+		}
+	}
+}
+
+func TestRealFiles(t *testing.T) {
+	z, err := OpenZip(realdata.File(t, "originals/gnn-benchmark_cora.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	a, err := z.Get("class_names")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := a.Strings()
+	if err != nil || len(names) != 7 || !strings.Contains(strings.Join(names, " "), "Theory") {
+		t.Errorf("class names are %q, %v", names, err)
+	}
+	tolokers, err := OpenZip(realdata.File(t, "originals/tolokers.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tolokers.Close()
+	if a, err = tolokers.Get("train_masks"); err != nil {
+		t.Fatal(err)
+	}
+	mask, err := a.Int64s()
+	sum := int64(0)
+	for _, v := range mask[:min(len(mask), 11758)] {
+		sum += v
+	}
+	if err != nil || sum != 5879 {
+		t.Errorf("the first training mask marks %d vertices, %v, want 5879", sum, err)
+	}
+}
+
+// exercise reads everything that an array can give.
+func exercise(t *testing.T, a *Array) {
+	if n := a.Len(); n > 1<<20 {
+		return // widened eightfold, it would only be slow
+	}
+	floats, err := a.Float32s()
+	if err == nil && len(floats) != a.Len() {
+		t.Fatalf("%d floats of %d elements", len(floats), a.Len())
+	}
+	ints, err := a.Int64s()
+	if err == nil && len(ints) != a.Len() {
+		t.Fatalf("%d integers of %d elements", len(ints), a.Len())
+	}
+	small, err := a.Uint32s()
+	for i := range small {
+		if err == nil && int64(small[i]) != ints[i] {
+			t.Fatalf("element %d is %d and %d", i, small[i], ints[i])
+		}
+	}
+	if words, err := a.Strings(); err == nil && len(words) != a.Len() {
+		t.Fatalf("%d words of %d elements", len(words), a.Len())
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(file(1, dict("<f4", "False", "(1,)"), 1, 2, 3, 4))
+	f.Add(file(2, dict(">f2", "True", "(2, 1)"), 1, 2, 3, 4))
+	f.Add(file(3, dict("<U1", "False", "()"), 1, 0, 0, 0))
+	f.Add(file(1, dict("|b1", "True", "(1L, 2L)"), 1, 2))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		a, err := Read(bytes.NewReader(b), "fuzz")
+		if v, verr := view(b, "fuzz"); verr == nil {
+			if err != nil || !bytes.Equal(a.Data, v.Data) {
+				t.Fatalf("a view is an array, a stream is not: %v", err)
+			}
+		}
+		if err != nil {
+			if fault.KindOf(err) != fault.Data {
+				t.Fatalf("%v is no Data fault", err)
+			}
+			return
+		}
+		exercise(t, a)
+	})
+}
+
+func FuzzZip(f *testing.F) {
+	f.Add(packed(f, "a.npy", string(file(1, dict("<f4", "False", "(1,)"), 1, 2, 3, 4)), "b.npy", string(file(1, dict("|u1", "False", "(1,)"), 1))))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		z, err := newZip(b, "fuzz")
+		if err != nil {
+			return
+		}
+		for _, name := range z.Names() {
+			if a, err := z.Get(name); err == nil {
+				exercise(t, a)
+			} else if fault.KindOf(err) != fault.Data {
+				t.Fatalf("%v is no Data fault", err)
+			}
+		}
+	})
+}

@@ -1,0 +1,161 @@
+package partition
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"siafu/graph"
+	"siafu/graph/arrayfile"
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+)
+
+// Run partitions the dataset folder dir: Open, Assign and Build.
+func Run(dir string, o Options) (*Report, error) {
+	ds, err := graph.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer ds.Close()
+	owner, err := Assign(ds, o)
+	if err != nil {
+		return nil, err
+	}
+	return Build(ds, owner, o)
+}
+
+// Build writes the shards of ds for o.Parts ranks, vertex v going to rank
+// owner[v], and meta.json to parts/P of the dataset folder. They are written
+// to a temporary folder beside it, which then takes its place; an older
+// parts/P is replaced in one step, and is untouched after an error. A rank may
+// own nothing.
+//
+// owner must have an entry below o.Parts for each vertex. Faults have kind
+// Usage or Config for options that can't be, IO else.
+func Build(ds *graph.Dataset, owner []uint32, o Options) (*Report, error) {
+	o = o.withDefaults()
+	if err := o.validate(int64(ds.In.Rows())); err != nil {
+		return nil, err
+	}
+	checkOwners(owner, ds.In.Rows(), o.Parts)
+	final := folder(ds.Dir, o.Parts)
+	if err := os.MkdirAll(filepath.Dir(final), 0o755); err != nil {
+		return nil, fault.System(op, filepath.Dir(final), err)
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(final), "."+strconv.Itoa(o.Parts)+".tmp-*")
+	if err != nil {
+		return nil, fault.System(op, final, err)
+	}
+	defer os.RemoveAll(tmp) // after a replacement it is the older folder, or nothing
+	m, err := writeShards(ds, owner, o, tmp)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.write(tmp); err != nil {
+		return nil, err
+	}
+	if err := replace(tmp, final); err != nil {
+		return nil, err
+	}
+	return m.Report, nil
+}
+
+func checkOwners(owner []uint32, n, parts int) {
+	if len(owner) != n {
+		panic("partition: owners are not one a vertex")
+	}
+	for _, p := range owner {
+		if int64(p) >= int64(parts) {
+			panic("partition: owner is not below parts")
+		}
+	}
+}
+
+// writeShards cuts and writes one shard after another to the folder tmp.
+func writeShards(ds *graph.Dataset, owner []uint32, o Options, tmp string) (*Meta, error) {
+	m := &Meta{
+		Format: formatVersion, Method: o.Method, Seed: o.Seed, Passes: o.Passes, Slack: o.Slack, Parts: o.Parts,
+		Fingerprint: ds.Meta.Fingerprint(), Assignment: assignment(owner),
+		Report: &Report{Method: o.Method, Parts: o.Parts},
+		Files:  make(map[string]graph.FileInfo, o.Parts),
+	}
+	c := newCarver(ds, owner, o.Parts, shard.Shard{
+		Vertices: ds.Meta.Vertices, Fingerprint: m.Fingerprint, Assignment: m.Assignment,
+		Directed: ds.Meta.Directed, Classes: ds.Meta.Classes, FeatureDim: ds.Meta.FeatureDim,
+		TrainTotal: ds.Meta.Train, ValTotal: ds.Meta.Val, TestTotal: ds.Meta.Test,
+		MajorityTest: majorityTest(ds),
+	})
+	defer c.arena.Free()
+	for p := range o.Parts {
+		if err := m.writeShard(c, p, tmp); err != nil {
+			return nil, err
+		}
+	}
+	m.Report.finish()
+	return m, nil
+}
+
+// writeShard cuts and writes the shard of rank p, and forgets it.
+func (m *Meta) writeShard(c *carver, p int, tmp string) error {
+	a := mapped.NewArena()
+	defer a.Free()
+	s := c.cut(a, p)
+	m.Report.add(s)
+	name := strconv.Itoa(p) + ".part"
+	path := filepath.Join(tmp, name)
+	if err := shard.Write(path, s); err != nil {
+		return err
+	}
+	info, err := describe(path)
+	m.Files[name] = info
+	return err
+}
+
+// describe reads a file back, which verifies what was written.
+func describe(path string) (graph.FileInfo, error) {
+	stat, err := os.Stat(path)
+	if err != nil {
+		return graph.FileInfo{}, fault.System(op, path, err)
+	}
+	f, err := arrayfile.Open(path, shard.Kind)
+	if err != nil {
+		return graph.FileInfo{}, err
+	}
+	defer f.Close()
+	return graph.FileInfo{Bytes: stat.Size(), CRC32C: f.CRC32C()}, nil
+}
+
+// assignment is a hash of who owns what.
+func assignment(owner []uint32) string {
+	sum := sha256.Sum256(mapped.Bytes(owner))
+	return hex.EncodeToString(sum[:16])
+}
+
+// majorityTest is the fraction of test vertices that bear the most frequent
+// label of the training vertices, of equals the lowest.
+func majorityTest(ds *graph.Dataset) float64 {
+	train, test := make([]int64, ds.Meta.Classes), make([]int64, ds.Meta.Classes)
+	for v, label := range ds.Labels {
+		switch {
+		case label == graph.Unlabelled:
+		case ds.Split[v] == graph.SplitTrain:
+			train[label]++
+		case ds.Split[v] == graph.SplitTest:
+			test[label]++
+		}
+	}
+	best := 0
+	for label, count := range train {
+		if count > train[best] {
+			best = label
+		}
+	}
+	if len(train) == 0 {
+		return 0
+	}
+	return ratio(test[best], ds.Meta.Test)
+}

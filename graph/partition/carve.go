@@ -1,0 +1,165 @@
+package partition
+
+import (
+	"math/bits"
+	"slices"
+	"sync/atomic"
+
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+)
+
+// carver cuts shards out of a dataset, one after another. It holds two words
+// and a bit a vertex.
+type carver struct {
+	ds    *graph.Dataset
+	owner []uint32
+	parts int
+	// vertices[start[p]:start[p+1]] are those of rank p, ascending.
+	vertices []uint32
+	start    []int64
+	// local[v] is v's local id in the shard being cut, where v is in it; what
+	// an earlier shard has left elsewhere is never read.
+	local []uint32
+	seen  []uint64      // ghosts of the shard being cut; empty between shards
+	like  shard.Shard   // what all shards have in common
+	arena *mapped.Arena // of the arrays above
+}
+
+// newCarver wants owner to be below parts everywhere.
+func newCarver(ds *graph.Dataset, owner []uint32, parts int, like shard.Shard) *carver {
+	n := len(owner)
+	c := &carver{ds: ds, owner: owner, parts: parts, like: like, arena: mapped.NewArena()}
+	c.vertices = mapped.Make[uint32](c.arena, n)
+	c.local = mapped.Make[uint32](c.arena, n)
+	c.seen = mapped.Make[uint64](c.arena, n/64+1)
+	c.start = make([]int64, parts+1)
+	for _, p := range owner {
+		c.start[p+1]++
+	}
+	accumulate(c.start)
+	next := slices.Clone(c.start)
+	for v, p := range owner {
+		c.vertices[next[p]] = uint32(v)
+		next[p]++
+	}
+	return c
+}
+
+// accumulate turns counts, of which counts[i+1] is the count of i, into starts.
+func accumulate(counts []int64) {
+	for i := range counts[1:] {
+		counts[i+1] += counts[i]
+	}
+}
+
+// cut makes the shard of rank p with arrays in a.
+func (c *carver) cut(a *mapped.Arena, p int) *shard.Shard {
+	s := c.like
+	s.Parts, s.Rank = c.parts, p
+	s.Own = c.vertices[c.start[p]:c.start[p+1]]
+	c.ghosts(a, &s)
+	c.number(s.Own, 0)
+	c.number(s.Ghosts, len(s.Own))
+	c.edges(a, &s)
+	c.sends(a, &s)
+	c.degrees(a, &s)
+	c.features(a, &s)
+	s.Labels = mapped.Make[int32](a, len(s.Own))
+	s.Split = mapped.Make[uint8](a, len(s.Own))
+	for i, v := range s.Own {
+		s.Labels[i], s.Split[i] = c.ds.Labels[v], c.ds.Split[v]
+	}
+	return &s
+}
+
+// number gives ids the local ids from first on.
+func (c *carver) number(ids []uint32, first int) {
+	parallel(len(ids), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			c.local[ids[i]] = uint32(first + i)
+		}
+	})
+}
+
+// ghosts finds the sources that other ranks own, in the order of their owners.
+func (c *carver) ghosts(a *mapped.Arena, s *shard.Shard) {
+	p := uint32(s.Rank)
+	parallel(len(s.Own), func(lo, hi int) {
+		for _, v := range s.Own[lo:hi] {
+			for _, u := range c.ds.In.Row(int(v)) {
+				if c.owner[u] != p {
+					c.mark(u)
+				}
+			}
+		}
+	})
+	s.GhostStart = make([]int64, c.parts+1)
+	c.eachMarked(func(u uint32) { s.GhostStart[c.owner[u]+1]++ })
+	accumulate(s.GhostStart)
+	s.Ghosts = mapped.Make[uint32](a, int(s.GhostStart[c.parts]))
+	next := slices.Clone(s.GhostStart)
+	c.eachMarked(func(u uint32) {
+		q := c.owner[u]
+		s.Ghosts[next[q]] = u
+		next[q]++
+	})
+	clear(c.seen)
+}
+
+func (c *carver) mark(u uint32) {
+	word, bit := &c.seen[u/64], uint64(1)<<(u%64)
+	if atomic.LoadUint64(word)&bit == 0 { // most edges find it set; reading doesn't take the line away from others
+		atomic.OrUint64(word, bit)
+	}
+}
+
+// eachMarked visits the marked vertices in ascending order.
+func (c *carver) eachMarked(visit func(u uint32)) {
+	for i, word := range c.seen {
+		for ; word != 0; word &= word - 1 {
+			visit(uint32(i*64 + bits.TrailingZeros64(word)))
+		}
+	}
+}
+
+// edges renumbers the in-edges of the own vertices: own sources, then ghosts.
+func (c *carver) edges(a *mapped.Arena, s *shard.Shard) {
+	n := len(s.Own)
+	s.In.Offsets = mapped.Make[int64](a, n+1)
+	s.InOwnEnd = mapped.Make[int64](a, n)
+	for i, v := range s.Own {
+		s.In.Offsets[i+1] = s.In.Offsets[i] + int64(len(c.ds.In.Row(int(v))))
+	}
+	s.In.Cols = mapped.Make[uint32](a, int(s.In.Offsets[n]))
+	p := uint32(s.Rank)
+	parallel(n, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			row := s.In.Cols[s.In.Offsets[i]:s.In.Offsets[i+1]]
+			own := c.split(row, c.ds.In.Row(int(s.Own[i])), p)
+			s.InOwnEnd[i] = s.In.Offsets[i] + int64(own)
+		}
+	})
+}
+
+// split writes the local ids of sources to row, those that p owns first, and
+// returns their number. Sources ascend, and so do local ids of own vertices;
+// ghosts ascend only within an owner and must be sorted.
+func (c *carver) split(row, sources []uint32, p uint32) int {
+	own := 0
+	for _, u := range sources {
+		if c.owner[u] == p {
+			row[own] = c.local[u]
+			own++
+		}
+	}
+	ghosts := row[own:own]
+	for _, u := range sources {
+		if c.owner[u] != p {
+			ghosts = append(ghosts, c.local[u])
+		}
+	}
+	slices.Sort(ghosts)
+	return own
+}

@@ -1,0 +1,112 @@
+package partition
+
+import (
+	"runtime"
+
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+)
+
+// sends finds the own rows that each other rank holds as ghosts: those with an
+// out-edge into it. Own rows ascend in dataset id, and so do the ghosts that a
+// rank has of one owner; both ends come to the same order without talking.
+func (c *carver) sends(a *mapped.Arena, s *shard.Shard) {
+	chunks := runtime.GOMAXPROCS(0)
+	bound := func(i int) int { return len(s.Own) * i / chunks }
+	// next[i][q] is the number of rows, and later the place of the next row,
+	// that chunk i sends to q.
+	next := make([][]int64, chunks)
+	parallelChunks(chunks, func(i int) {
+		next[i] = make([]int64, c.parts)
+		c.eachSend(s, bound(i), bound(i+1), func(q uint32, _ int) { next[i][q]++ })
+	})
+	s.SendStart = make([]int64, c.parts+1)
+	total := int64(0)
+	for q := range c.parts {
+		s.SendStart[q] = total
+		for i := range next {
+			next[i][q], total = total, total+next[i][q]
+		}
+	}
+	s.SendStart[c.parts] = total
+	s.SendRows = mapped.Make[uint32](a, int(total))
+	parallelChunks(chunks, func(i int) {
+		c.eachSend(s, bound(i), bound(i+1), func(q uint32, row int) {
+			s.SendRows[next[i][q]] = uint32(row)
+			next[i][q]++
+		})
+	})
+}
+
+// eachSend visits each pair of a rank q and an own row in [lo, hi) that q
+// gathers from once, rows ascending.
+func (c *carver) eachSend(s *shard.Shard, lo, hi int, visit func(q uint32, row int)) {
+	out := c.ds.Out
+	if !s.Directed {
+		out = c.ds.In
+	}
+	last := make([]int, c.parts) // 1 + the row that went to q last
+	for row := lo; row < hi; row++ {
+		for _, u := range out.Row(int(s.Own[row])) {
+			if q := c.owner[u]; q != uint32(s.Rank) && last[q] != row+1 {
+				last[q] = row + 1
+				visit(q, row)
+			}
+		}
+	}
+}
+
+func (c *carver) degrees(a *mapped.Arena, s *shard.Shard) {
+	in, out := c.ds.In.Offsets, c.ds.Out.Offsets
+	if !s.Directed {
+		out = in
+	}
+	n := len(s.Own)
+	s.InDegree = mapped.Make[uint32](a, n+len(s.Ghosts))
+	s.OutDegree = mapped.Make[uint32](a, n+len(s.Ghosts))
+	set := func(i int, v uint32) {
+		s.InDegree[i] = uint32(in[v+1] - in[v])
+		s.OutDegree[i] = uint32(out[v+1] - out[v])
+	}
+	for i, v := range s.Own {
+		set(i, v)
+	}
+	for g, v := range s.Ghosts {
+		set(n+g, v)
+	}
+}
+
+func (c *carver) features(a *mapped.Arena, s *shard.Shard) {
+	f := c.ds.Features
+	s.Features.Rows, s.Features.Dim = len(s.Own), f.Dim
+	if f.Sparse != nil {
+		s.Features.Sparse = sparseRows(a, f.Sparse, s.Own)
+		return
+	}
+	s.Features.Dense = mapped.Make[float32](a, len(s.Own)*f.Dim)
+	parallel(len(s.Own), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			v := int(s.Own[i])
+			copy(s.Features.Dense[i*f.Dim:(i+1)*f.Dim], f.Dense[v*f.Dim:(v+1)*f.Dim])
+		}
+	})
+}
+
+// sparseRows copies the given rows of m.
+func sparseRows(a *mapped.Arena, m *graph.SparseRows, rows []uint32) *graph.SparseRows {
+	to := &graph.SparseRows{Offsets: mapped.Make[int64](a, len(rows)+1)}
+	for i, v := range rows {
+		to.Offsets[i+1] = to.Offsets[i] + m.Offsets[v+1] - m.Offsets[v]
+	}
+	total := int(to.Offsets[len(rows)])
+	to.Cols, to.Vals = mapped.Make[uint32](a, total), mapped.Make[float32](a, total)
+	parallel(len(rows), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			v := rows[i]
+			copy(to.Cols[to.Offsets[i]:], m.Cols[m.Offsets[v]:m.Offsets[v+1]])
+			copy(to.Vals[to.Offsets[i]:], m.Vals[m.Offsets[v]:m.Offsets[v+1]])
+		}
+	})
+	return to
+}

@@ -1,0 +1,99 @@
+package partition
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"strconv"
+
+	"siafu/graph/fault"
+	"siafu/graph/npy"
+)
+
+const opFile = "read assignment"
+
+// fromFile reads the owners of n vertices from a text file of one rank a line
+// (as METIS, KaHIP and Dorylus write them), or from an npy file of whole
+// numbers, which is known by its first bytes.
+func fromFile(path string, n, parts int) ([]uint32, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fault.System(opFile, path, err)
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, 1<<20)
+	if magic, _ := r.Peek(6); string(magic) == "\x93NUMPY" {
+		return fromNpy(r, path, n, parts)
+	}
+	return fromText(r, path, n, parts)
+}
+
+func bad(path, format string, args ...any) *fault.Error {
+	return fault.New(fault.Data, opFile, path, format, args...)
+}
+
+// fromText reads one rank a line. Blanks round it are allowed, and so are
+// empty lines at the end.
+func fromText(r io.Reader, path string, n, parts int) ([]uint32, error) {
+	owner := make([]uint32, 0, n)
+	lines := bufio.NewScanner(r)
+	line, blank := 0, 0
+	for lines.Scan() {
+		line++
+		word := bytes.TrimSpace(lines.Bytes())
+		if len(word) == 0 {
+			blank = line
+			continue
+		}
+		if blank != 0 {
+			return nil, bad(path, "line %d is empty", blank).Then("there must be one rank a line")
+		}
+		p, err := strconv.ParseInt(string(word), 10, 64)
+		if err != nil {
+			return nil, bad(path, "line %d: %.40q is not a whole number", line, word).Then("there must be one rank a line")
+		}
+		if p < 0 || p >= int64(parts) {
+			return nil, outside(path, "line", line, p, parts)
+		}
+		if len(owner) == n {
+			return nil, bad(path, "line %d, but the graph has %d vertices", line, n).Then("there must be one line a vertex")
+		}
+		owner = append(owner, uint32(p))
+	}
+	if err := lines.Err(); err == bufio.ErrTooLong {
+		return nil, bad(path, "line %d is too long", line+1).Then("there must be one rank a line")
+	} else if err != nil {
+		return nil, fault.System(opFile, path, err)
+	}
+	if len(owner) != n {
+		return nil, bad(path, "%d lines, but the graph has %d vertices", len(owner), n).Then("there must be one line a vertex")
+	}
+	return owner, nil
+}
+
+func outside(path, place string, at int, p int64, parts int) error {
+	return bad(path, "%s %d: %d is not below %d", place, at, p, parts).Then("ranks are 0 to %d; ask for more parts if the file has more", parts-1)
+}
+
+func fromNpy(r io.Reader, path string, n, parts int) ([]uint32, error) {
+	a, err := npy.Read(r, path)
+	if err != nil {
+		return nil, err
+	}
+	v, err := a.Int64s()
+	if err != nil {
+		return nil, err
+	}
+	if len(v) != n {
+		return nil, bad(path, "%d numbers, but the graph has %d vertices", len(v), n).Then("there must be one a vertex")
+	}
+	owner := make([]uint32, n)
+	for i, p := range v {
+		if p < 0 || p >= int64(parts) {
+			return nil, outside(path, "position", i, p, parts)
+		}
+		owner[i] = uint32(p)
+	}
+	return owner, nil
+}

@@ -1,0 +1,87 @@
+package partition
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+)
+
+// formatVersion is the version of parts/P that this package writes.
+const formatVersion = 1
+
+const metaName = "meta.json"
+
+// Meta is parts/P/meta.json.
+type Meta struct {
+	Format      int                       `json:"format"`
+	Method      string                    `json:"method"`
+	Seed        uint64                    `json:"seed"`
+	Passes      int                       `json:"passes"`
+	Slack       float64                   `json:"slack"`
+	Parts       int                       `json:"parts"`
+	Fingerprint string                    `json:"fingerprint"` // of the dataset that was partitioned
+	Assignment  string                    `json:"assignment"`  // hash of the owners, as in each shard
+	Report      *Report                   `json:"report"`
+	Files       map[string]graph.FileInfo `json:"files"` // the shards
+}
+
+// folder is where a dataset's shards for parts ranks are.
+func folder(dir string, parts int) string {
+	return filepath.Join(dir, "parts", strconv.Itoa(parts))
+}
+
+// Find reads what is known of the shards for parts ranks in the dataset folder
+// dir. Whether they still fit the dataset is told by the fingerprint. Faults
+// have kind Missing where there are none, Data or IO else.
+func Find(dir string, parts int) (*Meta, error) {
+	path := filepath.Join(folder(dir, parts), metaName)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		f := fault.System(op, path, err)
+		if f.Kind == fault.Missing {
+			f = f.Then(`run "siafu partition --parts %d %s"`, parts, dir)
+		}
+		return nil, f
+	}
+	m := new(Meta)
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, again(path, "%v", err)
+	}
+	if m.Format != formatVersion {
+		return nil, again(path, "format %d, expected %d", m.Format, formatVersion)
+	}
+	if m.Parts != parts || m.Report == nil || len(m.Report.Ranks) != parts {
+		return nil, again(path, "it is not about %d parts", parts)
+	}
+	return m, nil
+}
+
+// again is a fault of kind Data that another partitioning mends.
+func again(path, format string, args ...any) error {
+	return fault.New(fault.Data, op, path, format, args...).Then(`run "siafu partition" again`)
+}
+
+// write writes m to the folder dir, which nobody else looks at yet.
+func (m *Meta) write(dir string) error {
+	path := filepath.Join(dir, metaName)
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return fault.System(op, path, err)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return fault.System(op, path, err)
+	}
+	defer f.Close()
+	if _, err := f.Write(append(text, '\n')); err != nil {
+		return fault.System(op, path, err)
+	}
+	if err := f.Sync(); err != nil {
+		return fault.System(op, path, err)
+	}
+	return nil
+}

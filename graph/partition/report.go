@@ -1,0 +1,119 @@
+package partition
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"siafu/graph"
+	"siafu/graph/shard"
+)
+
+// predictedWidth is the hidden width that PredictedBytes assumes.
+const predictedWidth = 128
+
+// Report says what a partitioning costs. Edges are directed, as stored.
+type Report struct {
+	Method   string `json:"method"`
+	Parts    int    `json:"parts"`
+	Vertices int64  `json:"vertices"`
+	Edges    int64  `json:"edges"`
+	// CutEdges lead from a vertex of one rank to a vertex of another, Cut is
+	// their fraction of all edges.
+	CutEdges int64   `json:"cut_edges"`
+	Cut      float64 `json:"cut"`
+	// Ghosts of all ranks together, and for each vertex of the graph.
+	Ghosts      int64   `json:"ghosts"`
+	Replication float64 `json:"replication"`
+	// PredictedBytes is what one hidden layer of 128 float32 sends in an epoch:
+	// ghosts x 4 bytes x 128 x 2, once forward and once backward.
+	PredictedBytes int64        `json:"predicted_bytes"`
+	Balance        Balance      `json:"balance"`
+	Ranks          []RankReport `json:"ranks"`
+}
+
+// Balance is, of each count, the largest of all ranks over the mean: 1 is
+// perfect, and 1 where there is nothing to balance.
+type Balance struct {
+	Vertices float64 `json:"vertices"`
+	Edges    float64 `json:"edges"`
+	Train    float64 `json:"train"`
+}
+
+// RankReport counts what one rank has.
+type RankReport struct {
+	Vertices int64 `json:"vertices"`
+	Edges    int64 `json:"edges"` // into its own vertices
+	Cut      int64 `json:"cut"`   // those of them that come from ghosts
+	Ghosts   int64 `json:"ghosts"`
+	Train    int64 `json:"train"`
+	SendRows int64 `json:"send_rows"` // rows that it sends to all others in one exchange
+}
+
+// add counts the shard of the next rank.
+func (r *Report) add(s *shard.Shard) {
+	one := RankReport{
+		Vertices: int64(s.NumOwn()), Edges: int64(len(s.In.Cols)),
+		Ghosts: int64(s.NumGhosts()), SendRows: int64(len(s.SendRows)),
+	}
+	for v, mid := range s.InOwnEnd {
+		one.Cut += s.In.Offsets[v+1] - mid
+		if s.Split[v] == graph.SplitTrain {
+			one.Train++
+		}
+	}
+	r.Ranks = append(r.Ranks, one)
+	r.Vertices += one.Vertices
+	r.Edges += one.Edges
+	r.CutEdges += one.Cut
+	r.Ghosts += one.Ghosts
+}
+
+// finish computes what needs all ranks.
+func (r *Report) finish() {
+	r.Cut = ratio(r.CutEdges, r.Edges)
+	r.Replication = ratio(r.Ghosts, r.Vertices)
+	r.PredictedBytes = r.Ghosts * 4 * predictedWidth * 2
+	r.Balance = Balance{
+		Vertices: r.balance(func(o RankReport) int64 { return o.Vertices }),
+		Edges:    r.balance(func(o RankReport) int64 { return o.Edges }),
+		Train:    r.balance(func(o RankReport) int64 { return o.Train }),
+	}
+}
+
+func (r *Report) balance(count func(RankReport) int64) float64 {
+	var largest, total int64
+	for _, o := range r.Ranks {
+		largest, total = max(largest, count(o)), total+count(o)
+	}
+	if total == 0 {
+		return 1
+	}
+	return float64(largest) * float64(len(r.Ranks)) / float64(total)
+}
+
+// ratio is a/b, 0 where b is 0.
+func ratio(a, b int64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
+}
+
+// String is a table with a line a rank, below what holds for all.
+func (r *Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %d parts of %d vertices and %d edges\n", r.Method, r.Parts, r.Vertices, r.Edges)
+	fmt.Fprintf(&b, "edge cut %.1f%% (%d edges), %d ghosts (%.2f a vertex)\n", 100*r.Cut, r.CutEdges, r.Ghosts, r.Replication)
+	fmt.Fprintf(&b, "balance (largest/mean): vertices %.3f, edges %.3f, train %.3f\n",
+		r.Balance.Vertices, r.Balance.Edges, r.Balance.Train)
+	fmt.Fprintf(&b, "a hidden layer of %d sends %.1f MB an epoch (ghosts x 4 bytes x %d, forward and backward)\n",
+		predictedWidth, float64(r.PredictedBytes)/1e6, predictedWidth)
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "rank\tvertices\tedges\tcut\tghosts\ttrain\tsend rows\t\n")
+	for rank, o := range r.Ranks {
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", rank, o.Vertices, o.Edges, o.Cut, o.Ghosts, o.Train, o.SendRows)
+	}
+	w.Flush()
+	return b.String()
+}

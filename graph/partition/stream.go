@@ -1,0 +1,169 @@
+package partition
+
+import (
+	"math"
+
+	"siafu/graph"
+)
+
+// nobody owns a vertex that has not been placed yet.
+const nobody = math.MaxUint32
+
+// stream places one vertex after another where many of its neighbours are and
+// few vertices and edges: LDG (Stanton and Kliot, KDD 2012, "linear
+// deterministic greedy") or Fennel (Tsourakakis et al., WSDM 2014). Further
+// passes (restreaming, Nishimura and Ugander, KDD 2013) begin with empty ranks
+// and see the owners that the pass before gave to the vertices yet to come.
+//
+// The papers balance vertices only, but a rank of hubs would keep the others
+// waiting. Here a rank has two fills, of vertices and of edges, and a vertex
+// pays for both: one vertex at the price of the first, its degree at the price
+// of the second. Hubs so avoid ranks full of edges, and small vertices fill
+// what hubs leave.
+//
+// Design note: vertices come in the order of ids. A seeded random order cut as
+// much on the graphs of docs/partitioning.md, and reads a mapped graph all
+// over. Keeping the fills between passes instead of beginning with empty ranks
+// cut far more on graphs with hubs: full ranks leave no room to move.
+type stream struct {
+	in, out graph.CSR // out has no rows where it would repeat in
+	score   func(neighbours float64, b *part, degree float64) float64
+	passes  int
+
+	owner []uint32
+	parts []part
+	// Fair shares of a rank, and the most that it may get.
+	fairVertices, fairEdges float64
+	maxVertices, maxEdges   int64
+}
+
+// part is a rank while vertices are placed.
+type part struct {
+	vertices, edges int64
+	// Fills in fair shares, and their square roots.
+	fillV, fillE, rootV, rootE float64
+	neighbours                 int64 // of the vertex being placed
+}
+
+func newStream(ds *graph.Dataset, o Options) *stream {
+	n, m := ds.In.Rows(), int64(len(ds.In.Cols))
+	s := &stream{in: ds.In, passes: o.Passes, owner: make([]uint32, n), parts: make([]part, o.Parts)}
+	neighbours := float64(m)
+	if ds.Meta.Directed {
+		s.out, neighbours = ds.Out, 2*neighbours
+	}
+	k := float64(o.Parts)
+	s.fairVertices, s.fairEdges = float64(n)/k, max(float64(m)/k, 1)
+	s.maxVertices = int64(math.Ceil(o.Slack * s.fairVertices))
+	s.maxEdges = int64(math.Ceil(o.Slack * s.fairEdges))
+	mean := max(float64(m)/float64(n), 1e-9)
+	s.score = ldg(mean, o.Slack)
+	if o.Method == "fennel" {
+		s.score = fennel(mean, neighbours/float64(n))
+	}
+	for v := range s.owner {
+		s.owner[v] = nobody
+	}
+	return s
+}
+
+// ldg weighs neighbours by the room that is left, 1 - fill/slack. The fill is
+// the mean of both fills, that of edges weighing degree/mean.
+func ldg(mean, slack float64) func(float64, *part, float64) float64 {
+	return func(neighbours float64, b *part, degree float64) float64 {
+		r := degree / mean
+		return neighbours * (1 - (b.fillV+r*b.fillE)/((1+r)*slack))
+	}
+}
+
+// fennel subtracts the marginal cost αγx^(γ-1) of a part of x vertices, with
+// the paper's γ = 3/2 and α = m k^(γ-1) / n^γ for m undirected edges. With
+// x = fill n/k that is 3/2 m/n √fill, and 2m/n is the mean number of
+// neighbours. Half of the cost is on vertices and half on edges.
+func fennel(mean, meanNeighbours float64) func(float64, *part, float64) float64 {
+	half := 0.75 * meanNeighbours / 2
+	return func(neighbours float64, b *part, degree float64) float64 {
+		return neighbours - half*(b.rootV+b.rootE*degree/mean)
+	}
+}
+
+func (s *stream) run() []uint32 {
+	for range s.passes {
+		clear(s.parts)
+		for v := range s.owner {
+			s.count(v)
+			s.put(v, s.best(v))
+		}
+	}
+	s.settle()
+	return s.owner
+}
+
+// count sets the neighbours that v has in each part. A pair of vertices with
+// edges both ways counts twice in a directed graph: it is cut twice.
+func (s *stream) count(v int) {
+	for i := range s.parts {
+		s.parts[i].neighbours = 0
+	}
+	s.countRow(s.in.Row(v))
+	if s.out.Rows() > 0 {
+		s.countRow(s.out.Row(v))
+	}
+}
+
+func (s *stream) countRow(row []uint32) {
+	for _, u := range row {
+		if p := s.owner[u]; p != nobody {
+			s.parts[p].neighbours++
+		}
+	}
+}
+
+func (s *stream) degree(v int) int64 { return s.in.Offsets[v+1] - s.in.Offsets[v] }
+
+// put makes v a vertex of part p.
+func (s *stream) put(v, p int) {
+	s.owner[v] = uint32(p)
+	s.load(&s.parts[p], 1, s.degree(v))
+}
+
+func (s *stream) load(b *part, vertices, edges int64) {
+	b.vertices += vertices
+	b.edges += edges
+	b.fillV, b.fillE = float64(b.vertices)/s.fairVertices, float64(b.edges)/s.fairEdges
+	b.rootV, b.rootE = math.Sqrt(b.fillV), math.Sqrt(b.fillE)
+}
+
+// best is the part with room for v that has the highest score; of equals the
+// emptiest, then the first. Where none has room it is the one that v overfills
+// least.
+func (s *stream) best(v int) int {
+	degree := s.degree(v)
+	best, least := -1, 0
+	var high, lowest float64
+	for p := range s.parts {
+		b := &s.parts[p]
+		over := s.overfill(b, degree)
+		if p == 0 || over < lowest {
+			least, lowest = p, over
+		}
+		if over > 1 {
+			continue
+		}
+		score := s.score(float64(b.neighbours), b, float64(degree))
+		if best < 0 || score > high || score == high && b.fillV+b.fillE < s.parts[best].fillV+s.parts[best].fillE {
+			best, high = p, score
+		}
+	}
+	if best < 0 {
+		return least
+	}
+	return best
+}
+
+// overfill is how full b would be with one more vertex and degree more edges:
+// above 1 where that is too much.
+func (s *stream) overfill(b *part, degree int64) float64 {
+	return max(float64(b.vertices+1)/float64(s.maxVertices), float64(b.edges+degree)/float64(s.maxEdges))
+}
+

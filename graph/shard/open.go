@@ -1,0 +1,102 @@
+package shard
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+
+	"siafu/graph"
+	"siafu/graph/arrayfile"
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+)
+
+const opOpen = "open shard"
+
+// Open maps the shard of rank out of parts in the dataset folder dir and
+// verifies all of it: checksums, that it is the shard of this rank, P and
+// dataset as it is now, and every promise of Shard's comments, so that nobody
+// after it has to check an index. Faults have kind Missing where the dataset
+// has not been partitioned for parts ranks, Data where the file is damaged or
+// belongs elsewhere, IO else.
+func Open(dir string, parts, rank int) (*Shard, error) {
+	if parts < 1 || rank < 0 || rank >= parts {
+		panic("shard: rank outside 0..parts-1")
+	}
+	meta, err := graph.ReadMeta(dir)
+	if err != nil {
+		return nil, err
+	}
+	path := Path(dir, parts, rank)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.Missing, opOpen, path, "the dataset has no shards for %d ranks", parts).
+			Then(`run "siafu partition --parts %d %s"`, parts, dir)
+	}
+	f, err := arrayfile.Open(path, Kind)
+	if err != nil {
+		return nil, err
+	}
+	v := verifier{path: path}
+	s, err := v.open(f, meta, parts, rank)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	s.close = f.Close
+	return s, nil
+}
+
+// reader is a cursor over the arrays of a file with one sticky error.
+type reader struct {
+	f   *arrayfile.File
+	err error
+}
+
+func get[T mapped.Elem](r *reader, name string) []T {
+	if r.err != nil {
+		return nil
+	}
+	var v []T
+	v, r.err = arrayfile.Get[T](r.f, name)
+	return v
+}
+
+// read fills a shard with the arrays of f, of which nothing is verified yet.
+// The header comes apart from it: it may have any length.
+func read(f *arrayfile.File) (*Shard, []int64, error) {
+	r := &reader{f: f}
+	h := get[int64](r, nHeader)
+	s := &Shard{
+		Fingerprint: string(get[uint8](r, nFingerprint)), Assignment: string(get[uint8](r, nAssignment)),
+		Own: get[uint32](r, nOwn), Ghosts: get[uint32](r, nGhosts), GhostStart: get[int64](r, nGhostStart),
+		SendStart: get[int64](r, nSendStart), SendRows: get[uint32](r, nSendRows),
+		In:       graph.CSR{Offsets: get[int64](r, nInOffsets), Cols: get[uint32](r, nInCols)},
+		InOwnEnd: get[int64](r, nInOwnEnd),
+		InDegree: get[uint32](r, nInDegree), OutDegree: get[uint32](r, nOutDegree),
+		Labels: get[int32](r, nLabels), Split: get[uint8](r, nSplit),
+	}
+	readFeatures(r, s)
+	return s, h, r.err
+}
+
+// fill sets what the header says.
+func (s *Shard) fill(h []int64) {
+	s.Parts, s.Rank, s.Vertices, s.Directed = int(h[hParts]), int(h[hRank]), h[hVertices], h[hDirected] != 0
+	s.Classes, s.FeatureDim = int(h[hClasses]), int(h[hFeatureDim])
+	s.TrainTotal, s.ValTotal, s.TestTotal = h[hTrain], h[hVal], h[hTest]
+	s.MajorityTest = math.Float64frombits(uint64(h[hMajority]))
+	s.Features.Rows, s.Features.Dim = len(s.Own), s.FeatureDim
+}
+
+func readFeatures(r *reader, s *Shard) {
+	if !r.f.Has(nSparseOffsets) {
+		s.Features.Dense = get[float32](r, nDense)
+		return
+	}
+	s.Features.Sparse = &graph.SparseRows{
+		Offsets: get[int64](r, nSparseOffsets),
+		Cols:    get[uint32](r, nSparseCols),
+		Vals:    get[float32](r, nSparseVals),
+	}
+}

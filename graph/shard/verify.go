@@ -1,0 +1,184 @@
+package shard
+
+import (
+	"siafu/graph"
+	"siafu/graph/arrayfile"
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+)
+
+// verifier checks a shard that a file claims to hold. Its checks run in the
+// order of check: each may rely on what those before it have established, in
+// particular on the lengths of arrays.
+type verifier struct {
+	s    *Shard
+	path string
+}
+
+// open reads and checks the shard in f.
+func (v *verifier) open(f *arrayfile.File, meta *graph.Meta, parts, rank int) (*Shard, error) {
+	s, header, err := read(f)
+	if err != nil {
+		return nil, err
+	}
+	if len(header) != headerLen {
+		return nil, v.bad("header: %d numbers instead of %d", len(header), headerLen)
+	}
+	s.fill(header)
+	v.s = s
+	return s, v.check(meta, parts, rank)
+}
+
+// bad is a fault of kind Data about the file.
+func (v *verifier) bad(format string, args ...any) error {
+	return fault.New(fault.Data, opOpen, v.path, format, args...).Then(`run "siafu partition" again`)
+}
+
+func (v *verifier) check(meta *graph.Meta, parts, rank int) error {
+	if err := v.identity(meta, parts, rank); err != nil {
+		return err
+	}
+	for _, check := range []func() error{
+		v.lengths, v.starts, v.own, v.ghosts, v.sends, v.edges, v.degrees, v.features, v.targets,
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// identity checks that this is the shard asked for, of the dataset as it is.
+func (v *verifier) identity(meta *graph.Meta, parts, rank int) error {
+	s := v.s
+	switch {
+	case s.Parts != parts:
+		return v.bad("this is a shard for %d ranks, not %d", s.Parts, parts)
+	case s.Rank != rank:
+		return v.bad("this is the shard of rank %d, not %d", s.Rank, rank)
+	case s.Fingerprint != meta.Fingerprint():
+		return v.bad("dataset changed after partitioning (it is %s now, was %s)", meta.Fingerprint(), s.Fingerprint)
+	case s.Vertices != meta.Vertices, s.Directed != meta.Directed, s.Classes != meta.Classes,
+		s.FeatureDim != meta.FeatureDim, s.TrainTotal != meta.Train, s.ValTotal != meta.Val, s.TestTotal != meta.Test:
+		return v.bad("header: counts differ from the dataset's meta.json")
+	case s.Vertices < 0, s.Vertices > 1<<32, s.FeatureDim < 0:
+		return v.bad("header: %d vertices, %d features", s.Vertices, s.FeatureDim)
+	case !(s.MajorityTest >= 0 && s.MajorityTest <= 1):
+		return v.bad("header: majority accuracy %v is no fraction", s.MajorityTest)
+	}
+	return nil
+}
+
+func (v *verifier) lengths() error {
+	s := v.s
+	n, all := len(s.Own), len(s.Own)+len(s.Ghosts)
+	for _, a := range []struct {
+		name      string
+		got, want int
+	}{
+		{nGhostStart, len(s.GhostStart), s.Parts + 1}, {nSendStart, len(s.SendStart), s.Parts + 1},
+		{nInOffsets, len(s.In.Offsets), n + 1}, {nInOwnEnd, len(s.InOwnEnd), n},
+		{nInDegree, len(s.InDegree), all}, {nOutDegree, len(s.OutDegree), all},
+		{nLabels, len(s.Labels), n}, {nSplit, len(s.Split), n},
+	} {
+		if a.got != a.want {
+			return v.bad("%s: %d values instead of %d", a.name, a.got, a.want)
+		}
+	}
+	return nil
+}
+
+// starts checks everything that cuts another array into pieces.
+func (v *verifier) starts() error {
+	s := v.s
+	for _, a := range []struct {
+		name   string
+		starts []int64
+		length int
+	}{
+		{nGhostStart, s.GhostStart, len(s.Ghosts)}, {nSendStart, s.SendStart, len(s.SendRows)},
+		{nInOffsets, s.In.Offsets, len(s.In.Cols)},
+	} {
+		if err := v.monotonic(a.name, a.starts, a.length); err != nil {
+			return err
+		}
+	}
+	for _, a := range []struct {
+		name   string
+		starts []int64
+	}{{nGhostStart, s.GhostStart}, {nSendStart, s.SendStart}} {
+		if a.starts[s.Rank] != a.starts[s.Rank+1] {
+			return v.bad("%s: rank %d exchanges rows with itself", a.name, s.Rank)
+		}
+	}
+	return nil
+}
+
+// monotonic checks that starts, which is not empty, leads from 0 to length
+// without a step back.
+func (v *verifier) monotonic(name string, starts []int64, length int) error {
+	if starts[0] != 0 {
+		return v.bad("%s: begins at %d instead of 0", name, starts[0])
+	}
+	for i, x := range starts[1:] {
+		if x < starts[i] {
+			return v.bad("%s: %d at position %d after %d", name, x, i+1, starts[i])
+		}
+	}
+	if last := starts[len(starts)-1]; last != int64(length) {
+		return v.bad("%s: ends at %d, but there are %d values", name, last, length)
+	}
+	return nil
+}
+
+// ascending checks that each of ids is above the one before it and in
+// [lo, hi). at is the position of ids[0] in the array called name.
+func (v *verifier) ascending(name string, at int64, ids []uint32, lo, hi int64) error {
+	next := lo
+	for i, x := range ids {
+		if int64(x) < next || int64(x) >= hi {
+			return v.bad("%s: %d at position %d, expected at least %d and below %d", name, x, at+int64(i), next, hi)
+		}
+		next = int64(x) + 1
+	}
+	return nil
+}
+
+func (v *verifier) own() error { return v.ascending(nOwn, 0, v.s.Own, 0, v.s.Vertices) }
+
+// ghosts checks that they are vertices, and that no vertex is there twice.
+func (v *verifier) ghosts() error {
+	s := v.s
+	for q := range s.Parts {
+		lo, hi := s.GhostStart[q], s.GhostStart[q+1]
+		if err := v.ascending(nGhosts, lo, s.Ghosts[lo:hi], 0, s.Vertices); err != nil {
+			return err
+		}
+	}
+	// A bit for each vertex of the whole graph; only pages that hold vertices
+	// of this shard are ever touched.
+	a := mapped.NewArena()
+	defer a.Free()
+	seen := mapped.Make[uint64](a, int(s.Vertices/64)+1)
+	for _, u := range s.Own {
+		seen[u/64] |= 1 << (u % 64)
+	}
+	for i, u := range s.Ghosts {
+		if seen[u/64]&(1<<(u%64)) != 0 {
+			return v.bad("%s: vertex %d at position %d is an own vertex or another rank's ghost too", nGhosts, u, i)
+		}
+		seen[u/64] |= 1 << (u % 64)
+	}
+	return nil
+}
+
+func (v *verifier) sends() error {
+	s := v.s
+	for q := range s.Parts {
+		lo, hi := s.SendStart[q], s.SendStart[q+1]
+		if err := v.ascending(nSendRows, lo, s.SendRows[lo:hi], 0, int64(len(s.Own))); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package shard
+
+import (
+	"slices"
+
+	"siafu/graph"
+	"siafu/graph/mapped"
+)
+
+// edges checks the rows of In, and that every ghost is there for an edge.
+func (v *verifier) edges() error {
+	s := v.s
+	n, all := int64(len(s.Own)), int64(len(s.InDegree))
+	a := mapped.NewArena()
+	defer a.Free()
+	used := mapped.Make[bool8](a, len(s.Ghosts))
+	for r, mid := range s.InOwnEnd {
+		lo, hi := s.In.Offsets[r], s.In.Offsets[r+1]
+		if mid < lo || mid > hi {
+			return v.bad("%s: %d at position %d, expected %d to %d", nInOwnEnd, mid, r, lo, hi)
+		}
+		if err := v.ascending(nInCols, lo, s.In.Cols[lo:mid], 0, n); err != nil {
+			return err
+		}
+		if err := v.ascending(nInCols, mid, s.In.Cols[mid:hi], n, all); err != nil {
+			return err
+		}
+		if i, self := slices.BinarySearch(s.In.Cols[lo:mid], uint32(r)); self {
+			return v.bad("%s: self loop of %d at position %d", nInCols, r, lo+int64(i))
+		}
+		for _, u := range s.In.Cols[mid:hi] {
+			used[int64(u)-n] = 1
+		}
+	}
+	for g, u := range used {
+		if u == 0 {
+			return v.bad("%s: no own vertex gathers from position %d", nGhosts, g)
+		}
+	}
+	return nil
+}
+
+// bool8 is a flag in mapped memory.
+type bool8 uint8
+
+// degrees checks what this rank can know of them: how long its rows are, that
+// an edge leads out of every ghost, and that none exceeds the graph.
+func (v *verifier) degrees() error {
+	s := v.s
+	n := len(s.Own)
+	for u, in := range s.InDegree {
+		out := s.OutDegree[u]
+		switch {
+		case u < n && int64(in) != s.In.Offsets[u+1]-s.In.Offsets[u]:
+			return v.bad("%s: %d at position %d, but %d edges", nInDegree, in, u, s.In.Offsets[u+1]-s.In.Offsets[u])
+		case u >= n && out == 0:
+			return v.bad("%s: 0 at position %d, a ghost", nOutDegree, u)
+		case int64(in) >= s.Vertices:
+			return v.bad("%s: %d at position %d in a graph of %d vertices", nInDegree, in, u, s.Vertices)
+		case int64(out) >= s.Vertices:
+			return v.bad("%s: %d at position %d in a graph of %d vertices", nOutDegree, out, u, s.Vertices)
+		case !s.Directed && in != out:
+			return v.bad("%s: %d at position %d, but %d edges lead in and the graph is undirected", nOutDegree, out, u, in)
+		}
+	}
+	return nil
+}
+
+func (v *verifier) features() error {
+	f := v.s.Features
+	if f.Sparse == nil {
+		// Dim is the dataset's and is not negative; a product that overflows
+		// can't equal a length.
+		if f.Dim > 0 && (len(f.Dense)%f.Dim != 0 || len(f.Dense)/f.Dim != f.Rows) || f.Dim == 0 && len(f.Dense) != 0 {
+			return v.bad("%s: %d values instead of %d x %d", nDense, len(f.Dense), f.Rows, f.Dim)
+		}
+		return nil
+	}
+	return v.sparse(f.Sparse, f.Rows, f.Dim)
+}
+
+func (v *verifier) sparse(m *graph.SparseRows, rows, dim int) error {
+	if len(m.Offsets) != rows+1 {
+		return v.bad("%s: %d values instead of %d", nSparseOffsets, len(m.Offsets), rows+1)
+	}
+	if len(m.Vals) != len(m.Cols) {
+		return v.bad("%s: %d values for %d columns", nSparseVals, len(m.Vals), len(m.Cols))
+	}
+	if err := v.monotonic(nSparseOffsets, m.Offsets, len(m.Cols)); err != nil {
+		return err
+	}
+	for r := range rows {
+		lo, hi := m.Offsets[r], m.Offsets[r+1]
+		if err := v.ascending(nSparseCols, lo, m.Cols[lo:hi], 0, int64(dim)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// targets checks labels and split: a vertex that counts in a loss or an
+// accuracy has a label.
+func (v *verifier) targets() error {
+	s := v.s
+	for u, label := range s.Labels {
+		if label != graph.Unlabelled && (label < 0 || int64(label) >= int64(s.Classes)) {
+			return v.bad("%s: %d at position %d, but %d classes", nLabels, label, u, s.Classes)
+		}
+		if s.Split[u] > graph.SplitTest {
+			return v.bad("%s: %d at position %d, expected 0 to %d", nSplit, s.Split[u], u, graph.SplitTest)
+		}
+		if s.Split[u] != graph.SplitNone && label == graph.Unlabelled {
+			return v.bad("%s: position %d is in split %d and has no label", nLabels, u, s.Split[u])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package graph
+
+import (
+	"math"
+
+	"siafu/graph/fault"
+)
+
+// maxVertices is what uint32 ids can tell apart.
+const maxVertices = 1<<32 - 1
+
+const opWrite = "write dataset"
+
+// invalid is a fault in what an importer handed over.
+func invalid(remedy, format string, args ...any) error {
+	return fault.New(fault.Data, opWrite, "", format, args...).Then("%s", remedy)
+}
+
+// validate checks a content before anything of it is written; edges are
+// checked while the CSR is built.
+func (c *Content) validate() error {
+	if c.Vertices < 1 || c.Vertices > maxVertices {
+		return invalid("a dataset has 1 to 4294967295 vertices", "there are %d vertices", c.Vertices)
+	}
+	if err := c.validateLengths(); err != nil {
+		return err
+	}
+	if err := c.validateLabels(); err != nil {
+		return err
+	}
+	return c.Features.validate()
+}
+
+func (c *Content) validateLengths() error {
+	n := c.Vertices
+	for _, l := range []struct {
+		what string
+		got  int64
+	}{
+		{"labels", int64(len(c.Labels))},
+		{"split values", int64(len(c.Split))},
+		{"feature rows", int64(c.Features.Rows)},
+	} {
+		if l.got != n {
+			return invalid("give one for each vertex", "there are %d %s for %d vertices", l.got, l.what, n)
+		}
+	}
+	if ids := c.IDs; ids != nil {
+		got := int64(len(ids.Ints))
+		if ids.Ints == nil {
+			got = int64(len(ids.Offsets)) - 1
+		}
+		if got != n {
+			return invalid("give one for each vertex", "there are %d ids for %d vertices", got, n)
+		}
+	}
+	if c.ClassNames != nil && len(c.ClassNames) != c.Classes {
+		return invalid("name every class or none", "there are %d class names for %d classes", len(c.ClassNames), c.Classes)
+	}
+	return nil
+}
+
+// validateLabels also settles the number of classes.
+func (c *Content) validateLabels() error {
+	most := Unlabelled
+	for v, l := range c.Labels {
+		if l < Unlabelled || c.Classes > 0 && int(l) >= c.Classes {
+			return invalid("use labels from 0, and -1 for none", "vertex %d has label %d of %d classes", v, l, c.Classes)
+		}
+		most = max(most, l)
+		switch s := c.Split[v]; {
+		case s > SplitTest:
+			return invalid("use 0 none, 1 train, 2 validation, 3 test", "vertex %d has split value %d", v, s)
+		case s != SplitNone && l == Unlabelled:
+			return invalid("leave vertices without a label out of the split", "vertex %d is in split %d and has no label", v, s)
+		}
+	}
+	if c.Classes == 0 {
+		c.Classes = int(most) + 1
+	}
+	if c.Classes == 0 {
+		return invalid("at least one vertex needs a label", "no vertex has a label")
+	}
+	return nil
+}
+
+func (f *Features) validate() error {
+	if f.Dim < 1 {
+		return invalid("give at least one feature a vertex", "features have dimension %d", f.Dim)
+	}
+	if f.Sparse != nil {
+		return f.Sparse.validate(f.Rows, f.Dim)
+	}
+	if len(f.Dense) != f.Rows*f.Dim {
+		return invalid("check the feature dimension", "there are %d feature values for %d rows of %d", len(f.Dense), f.Rows, f.Dim)
+	}
+	for i, x := range f.Dense {
+		if notFinite(x) {
+			return invalid("replace it by a number", "feature %d of vertex %d is %v", i%f.Dim, i/f.Dim, x)
+		}
+	}
+	return nil
+}
+
+func (s *SparseRows) validate(rows, dim int) error {
+	if len(s.Offsets) != rows+1 || len(s.Vals) != len(s.Cols) || badOffset(s.Offsets, int64(len(s.Cols))) >= 0 {
+		return invalid("check the row offsets", "sparse features have %d offsets, %d columns and %d values for %d rows",
+			len(s.Offsets), len(s.Cols), len(s.Vals), rows)
+	}
+	for v := range rows {
+		seen := int64(-1)
+		for i := s.Offsets[v]; i < s.Offsets[v+1]; i++ {
+			c := int64(s.Cols[i])
+			switch {
+			case c >= int64(dim):
+				return invalid("check the feature dimension", "vertex %d has feature column %d of %d", v, c, dim)
+			case c <= seen:
+				return invalid("sort the columns of a row and merge duplicates", "vertex %d has feature column %d after %d", v, c, seen)
+			case notFinite(s.Vals[i]):
+				return invalid("replace it by a number", "feature %d of vertex %d is %v", c, v, s.Vals[i])
+			}
+			seen = c
+		}
+	}
+	return nil
+}
+
+func notFinite(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }

@@ -1,0 +1,223 @@
+package graph
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"siafu/graph/arrayfile"
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+)
+
+// sparseBelow is the fill under which features are stored sparse: a non-zero
+// then takes 8 bytes where a dense value takes 4, and products skip the rest.
+const sparseBelow = 0.25
+
+// Write validates a content and writes it as the dataset folder dir, which
+// appears whole or not at all. With force it replaces a dataset folder that is
+// there; it never replaces anything else. Faults have kind Data for the
+// content, Usage for a folder that exists, and IO.
+func Write(dir string, c Content, force bool) (*WriteReport, error) {
+	if err := checkTarget(dir, force); err != nil {
+		return nil, err
+	}
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	parent := filepath.Dir(filepath.Clean(dir))
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return nil, fault.System(opWrite, parent, err)
+	}
+	tmp, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+".tmp-*")
+	if err != nil {
+		return nil, fault.System(opWrite, parent, err)
+	}
+	defer os.RemoveAll(tmp)
+	w := &writer{dir: tmp, content: c, arena: mapped.NewArena()}
+	defer w.arena.Free()
+	if err := w.all(); err != nil {
+		return nil, err
+	}
+	if err := replace(tmp, dir); err != nil {
+		return nil, err
+	}
+	return &w.report, nil
+}
+
+// checkTarget refuses to overwrite what is there.
+func checkTarget(dir string, force bool) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0:
+		return nil
+	case err != nil:
+		return fault.System(opWrite, dir, err)
+	case !force:
+		return fault.New(fault.Usage, opWrite, dir, "it exists already").Then("choose another folder, or replace it with --force")
+	}
+	if _, err := ReadMeta(dir); err != nil {
+		return fault.New(fault.Usage, opWrite, dir, "it is not a dataset folder, so it is not replaced").Then("choose another folder")
+	}
+	return nil
+}
+
+// replace gives the finished folder its name. An older dataset is moved aside
+// first and removed last, so that one of the two is always there.
+func replace(tmp, dir string) error {
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		return fault.System(opWrite, dir, err)
+	}
+	old := tmp + ".old"
+	if err := os.Rename(dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.System(opWrite, dir, err)
+	}
+	if err := os.Rename(tmp, dir); err != nil {
+		// The target was free a moment ago; put back what was there.
+		_ = os.Rename(old, dir)
+		return fault.System(opWrite, dir, err)
+	}
+	if err := os.RemoveAll(old); err != nil {
+		return fault.System(opWrite, old, err)
+	}
+	return nil
+}
+
+// writer fills a temporary folder.
+type writer struct {
+	dir     string
+	content Content
+	arena   *mapped.Arena
+	meta    Meta
+	report  WriteReport
+}
+
+func (w *writer) all() error {
+	c := &w.content
+	w.meta = Meta{
+		Format: FormatVersion, Name: c.Name, Source: c.Source, Licence: c.Licence, Synthetic: c.Synthetic,
+		Vertices: c.Vertices, FeatureDim: c.Features.Dim, Normalized: c.Normalize,
+		Task: "multiclass", Classes: c.Classes, ClassNames: c.ClassNames,
+		Files: map[string]FileInfo{},
+	}
+	for _, step := range []func() error{w.edges, w.features, w.labels, w.ids} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	w.report.Vertices, w.report.Edges, w.report.Directed = w.meta.Vertices, w.meta.Edges, w.meta.Directed
+	w.report.Isolated, w.report.Train, w.report.Val, w.report.Test = w.meta.Isolated, w.meta.Train, w.meta.Val, w.meta.Test
+	return w.writeMeta()
+}
+
+// file writes one array file and lists it in meta.json.
+func (w *writer) file(name, kind string, fill func(*arrayfile.Writer) error) error {
+	path := filepath.Join(w.dir, name)
+	f, err := arrayfile.Create(path, kind)
+	if err != nil {
+		return err
+	}
+	defer f.Abort()
+	if err := fill(f); err != nil {
+		return err
+	}
+	if err := f.Commit(); err != nil {
+		return err
+	}
+	length, crc := f.Sum()
+	w.meta.Files[name] = FileInfo{Bytes: length, CRC32C: crc}
+	return nil
+}
+
+func (w *writer) edges() error {
+	c := &w.content
+	in, err := buildCSR(c.Edges, c.Vertices, c.Symmetrise, w.arena)
+	if err != nil {
+		return err
+	}
+	w.report.Duplicates, w.report.SelfLoops = in.duplicates, in.selfLoops
+	scratch := mapped.NewArena()
+	defer scratch.Free()
+	out := in.CSR
+	if !c.Symmetrise {
+		out = in.Transpose(scratch)
+		w.meta.Directed = !in.CSR.equal(out)
+	}
+	w.meta.Edges = int64(len(in.Cols))
+	for v := range in.Rows() {
+		degree := in.Offsets[v+1] - in.Offsets[v]
+		w.meta.MaxInDegree = max(w.meta.MaxInDegree, degree)
+		if degree == 0 && out.Offsets[v+1] == out.Offsets[v] {
+			w.meta.Isolated++
+		}
+	}
+	return w.file(csrFile, csrKind, func(f *arrayfile.Writer) error {
+		arrayfile.Put(f, "offsets", in.Offsets)
+		err := arrayfile.Put(f, "cols", in.Cols)
+		if w.meta.Directed {
+			arrayfile.Put(f, "out_offsets", out.Offsets)
+			err = arrayfile.Put(f, "out_cols", out.Cols)
+		}
+		return err
+	})
+}
+
+func (w *writer) labels() error {
+	c := &w.content
+	w.meta.ClassCounts = make([]int64, c.Classes)
+	splits := [SplitTest + 1]int64{}
+	for v, l := range c.Labels {
+		splits[c.Split[v]]++
+		if l == Unlabelled {
+			w.report.Unlabelled++
+			continue
+		}
+		w.meta.ClassCounts[l]++
+	}
+	w.meta.Train, w.meta.Val, w.meta.Test = splits[SplitTrain], splits[SplitVal], splits[SplitTest]
+	if err := w.file(labelFile, labelKind, func(f *arrayfile.Writer) error {
+		return arrayfile.Put(f, "labels", c.Labels)
+	}); err != nil {
+		return err
+	}
+	return w.file(splitFile, splitKind, func(f *arrayfile.Writer) error {
+		return arrayfile.Put(f, "split", c.Split)
+	})
+}
+
+func (w *writer) ids() error {
+	ids := w.content.IDs
+	if ids == nil {
+		return nil
+	}
+	return w.file(idFile, idKind, func(f *arrayfile.Writer) error {
+		if ids.Ints != nil {
+			return arrayfile.Put(f, "ints", ids.Ints)
+		}
+		arrayfile.Put(f, "offsets", ids.Offsets)
+		return arrayfile.Put(f, "text", ids.Text)
+	})
+}
+
+// writeMeta comes last: a folder without meta.json is no dataset.
+func (w *writer) writeMeta() error {
+	text, err := json.MarshalIndent(w.meta, "", "  ")
+	if err != nil {
+		return fault.System(opWrite, w.dir, err)
+	}
+	path := filepath.Join(w.dir, metaFile)
+	f, err := os.Create(path)
+	if err != nil {
+		return fault.System(opWrite, path, err)
+	}
+	defer f.Close()
+	if _, err := f.Write(append(text, '\n')); err != nil {
+		return fault.System(opWrite, path, err)
+	}
+	if err := f.Sync(); err != nil {
+		return fault.System(opWrite, path, err)
+	}
+	return nil
+}

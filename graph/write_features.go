@@ -1,0 +1,140 @@
+package graph
+
+import "siafu/graph/arrayfile"
+
+// features writes the feature matrix, dense or sparse by its fill, rows
+// divided by their sums where that was asked for. Nothing is held twice: rows
+// go through a buffer.
+func (w *writer) features() error {
+	f := &w.content.Features
+	nnz := f.nonZeros()
+	w.meta.FeatureNNZ = nnz
+	if float64(nnz) < sparseBelow*float64(f.Rows)*float64(f.Dim) {
+		w.meta.FeatureKind = "sparse"
+		return w.file(sparseFile, featureKind, w.sparse)
+	}
+	w.meta.FeatureKind = "dense"
+	return w.file(denseFile, featureKind, w.dense)
+}
+
+func (f *Features) nonZeros() int64 {
+	n := int64(0)
+	values := f.Dense
+	if f.Sparse != nil {
+		values = f.Sparse.Vals
+	}
+	for _, x := range values {
+		if x != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// row calls yield for the non-zeros of row v, with their columns ascending.
+func (f *Features) row(v int, yield func(col uint32, x float32)) {
+	if f.Sparse != nil {
+		for i := f.Sparse.Offsets[v]; i < f.Sparse.Offsets[v+1]; i++ {
+			if f.Sparse.Vals[i] != 0 {
+				yield(f.Sparse.Cols[i], f.Sparse.Vals[i])
+			}
+		}
+		return
+	}
+	for c, x := range f.Dense[v*f.Dim : (v+1)*f.Dim] {
+		if x != 0 {
+			yield(uint32(c), x)
+		}
+	}
+}
+
+// scale is what row v is multiplied by: 1, or one over its sum. A row of zeros
+// stays one; a negative sum would turn the row round, which nobody means.
+func (w *writer) scale(v int) (float32, error) {
+	if !w.content.Normalize {
+		return 1, nil
+	}
+	sum := 0.0
+	w.content.Features.row(v, func(_ uint32, x float32) { sum += float64(x) })
+	switch {
+	case sum < 0:
+		return 0, invalid("import without --normalize-features", "the features of vertex %d sum to %v and cannot be normalised by their sum", v, sum)
+	case sum == 0:
+		return 1, nil
+	}
+	return float32(1 / sum), nil
+}
+
+// block is how many rows go to the file together.
+const block = 1 << 10
+
+func (w *writer) dense(out *arrayfile.Writer) error {
+	if err := arrayfile.Begin[float32](out, "dense"); err != nil {
+		return err
+	}
+	f := &w.content.Features
+	buf := make([]float32, 0, block*f.Dim)
+	for v := range f.Rows {
+		s, err := w.scale(v)
+		if err != nil {
+			return err
+		}
+		at := len(buf)
+		buf = buf[:at+f.Dim]
+		clear(buf[at:])
+		f.row(v, func(c uint32, x float32) { buf[at+int(c)] = x * s })
+		if len(buf) == cap(buf) || v == f.Rows-1 {
+			if err := arrayfile.Append(out, buf); err != nil {
+				return err
+			}
+			buf = buf[:0]
+		}
+	}
+	return nil
+}
+
+// sparse writes offsets, then columns, then values, each in a pass of its own.
+func (w *writer) sparse(out *arrayfile.Writer) error {
+	f := &w.content.Features
+	offsets := make([]int64, f.Rows+1)
+	for v := range f.Rows {
+		offsets[v+1] = offsets[v]
+		f.row(v, func(uint32, float32) { offsets[v+1]++ })
+	}
+	if err := arrayfile.Put(out, "offsets", offsets); err != nil {
+		return err
+	}
+	err := inBlocks(out, "cols", f.Rows, func(v int, buf []uint32) ([]uint32, error) {
+		f.row(v, func(c uint32, _ float32) { buf = append(buf, c) })
+		return buf, nil
+	})
+	if err != nil {
+		return err
+	}
+	return inBlocks(out, "vals", f.Rows, func(v int, buf []float32) ([]float32, error) {
+		s, err := w.scale(v)
+		f.row(v, func(_ uint32, x float32) { buf = append(buf, x*s) })
+		return buf, err
+	})
+}
+
+// inBlocks streams an array that add makes row by row.
+func inBlocks[T uint32 | float32](out *arrayfile.Writer, name string, rows int, add func(v int, buf []T) ([]T, error)) error {
+	if err := arrayfile.Begin[T](out, name); err != nil {
+		return err
+	}
+	var buf []T
+	for v := range rows {
+		var err error
+		if buf, err = add(v, buf); err != nil {
+			return err
+		}
+		if len(buf) >= 1<<16 || v == rows-1 {
+			if err := arrayfile.Append(out, buf); err != nil {
+				return err
+			}
+			buf = buf[:0]
+		}
+	}
+	return nil
+}

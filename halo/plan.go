@@ -1,0 +1,33 @@
+package halo
+
+import "siafu/graph/shard"
+
+// Plan says which rows go where, in flat arrays: to rank q go the own rows
+// SendRows[SendStart[q]:SendStart[q+1]], from rank q come the ghosts
+// RecvStart[q]..RecvStart[q+1]-1. Backward the roles are swapped. A plan is
+// immutable; the plans of all ranks fit together, because shards do.
+type Plan struct {
+	Parts       int
+	Own, Ghosts int
+	SendStart   []int64  // [Parts+1]
+	SendRows    []uint32 // own rows, in the order of the receiver's ghosts
+	RecvStart   []int64  // [Parts+1], of ghosts
+	OwnIDs      []uint32 // dataset ids of the own rows
+	GhostIDs    []uint32 // dataset ids of the ghosts
+}
+
+// NewPlan is the plan of a shard; it shares the shard's arrays and lives as
+// long.
+func NewPlan(s *shard.Shard) *Plan {
+	return &Plan{
+		Parts: s.Parts, Own: s.NumOwn(), Ghosts: s.NumGhosts(),
+		SendStart: s.SendStart, SendRows: s.SendRows, RecvStart: s.GhostStart,
+		OwnIDs: s.Own, GhostIDs: s.Ghosts,
+	}
+}
+
+// sends is the number of rows that go to rank q.
+func (p *Plan) sends(q int) int { return int(p.SendStart[q+1] - p.SendStart[q]) }
+
+// receives is the number of ghosts that rank q owns.
+func (p *Plan) receives(q int) int { return int(p.RecvStart[q+1] - p.RecvStart[q]) }

@@ -1,0 +1,72 @@
+package kernels_test
+
+import (
+	"testing"
+
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/kernels"
+	"siafu/kernels/kerneltest"
+)
+
+// After the first call, which makes room for partial sums, no kernel
+// allocates, gonum's products included.
+func TestNothingIsAllocated(t *testing.T) {
+	const rows, width, classes, features = 3000, 24, 7, 50
+	team := kernels.NewTeam(2)
+	defer team.Close()
+	arena := mapped.NewArena()
+	defer arena.Free()
+	g := ring(rows, 8)
+	xs := graph.SparseRows{Offsets: append(g.Begin, g.End[rows-1]), Cols: g.Cols, Vals: kerneltest.Values(len(g.Cols), 1)}
+	xt := kernels.TransposeSparse(xs, rows, arena)
+	a, b, c := kerneltest.Values(rows*width, 1), kerneltest.Values(rows*width, 2), make([]float32, rows*width)
+	w, wide := kerneltest.Values(width*width, 3), kerneltest.Values(rows*rows, 4)
+	labels, split, best := make([]int32, rows), make([]uint8, rows), make([]int32, rows)
+	drop := &kernels.Dropout{Seed: 1, P: 0.5}
+	adam, err := kernels.NewOptimizer(kernels.OptimizerConfig{Name: "adam", LR: 0.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := newState(adam, len(w))
+	for name, kernel := range map[string]func(){
+		"SpMM":                func() { kernels.SpMM(team, c, width, g, a, false) },
+		"AddScaledRows":       func() { kernels.AddScaledRows(team, c, width, a, b) },
+		"MatMul":              func() { kernels.MatMul(team, c, rows, width, width, a, w, false) },
+		"MatMul wide":         func() { kernels.MatMul(team, c, width, rows, width, w, a, true) },
+		"MatMulTransB":        func() { kernels.MatMulTransB(team, c, rows, width, width, a, w) },
+		"MatMulTransA":        func() { kernels.MatMulTransA(team, w, width, width, rows, a, b, false) },
+		"MatMulTransA wide":   func() { kernels.MatMulTransA(team, wide, rows, width, width, a, b, false) },
+		"SparseMatMul":        func() { kernels.SparseMatMul(team, c, width, xs, a, drop) },
+		"SparseMatMulTransA":  func() { kernels.SparseMatMulTransA(team, c, width, xt, a, drop) },
+		"BiasReLUDropout":     func() { kernels.BiasReLUDropout(team, c, rows, width, a, b, true, drop) },
+		"BiasReLUDropoutGrad": func() { kernels.BiasReLUDropoutGrad(team, c, rows, width, a, b, true, drop) },
+		"DropoutRows":         func() { kernels.DropoutRows(team, c, rows, width, a, drop) },
+		"ColumnSums":          func() { kernels.ColumnSums(team, c, rows, width, a, false) },
+		"SoftmaxCrossEntropy": func() {
+			kernels.SoftmaxCrossEntropy(team, c, rows, classes, a, labels, split, 0, 1)
+		},
+		"Accuracy": func() { kernels.Accuracy(team, rows, classes, a, labels, split) },
+		"Argmax":   func() { kernels.Argmax(team, best, rows, classes, a) },
+		"Softmax":  func() { kernels.Softmax(team, c, rows, classes, a) },
+		"Adam":     func() { adam.Step(1, w, w, state, true) },
+	} {
+		if n := testing.AllocsPerRun(5, kernel); n != 0 {
+			t.Errorf("%s: %v allocations a call", name, n)
+		}
+	}
+}
+
+// ring is a graph in which vertex v gathers from degree vertices spread all
+// over.
+func ring(vertices, degree int) kernels.Gather {
+	var g kernels.Gather
+	for v := range vertices {
+		g.Begin = append(g.Begin, int64(len(g.Cols)))
+		for d := range degree {
+			g.Cols = append(g.Cols, uint32((v*31+d*vertices/degree+d*d)%vertices))
+		}
+		g.End = append(g.End, int64(len(g.Cols)))
+	}
+	return g
+}

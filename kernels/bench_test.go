@@ -1,0 +1,92 @@
+package kernels_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"siafu/kernels"
+	"siafu/kernels/kerneltest"
+)
+
+// The sizes of a mid-sized layer: vertices, in-edges of each, widths.
+const (
+	benchRows   = 20000
+	benchDegree = 25
+	benchWidth  = 128
+)
+
+// measure times kernel, which does the given amount of work, and reports it.
+func measure(b *testing.B, work float64, unit string, kernel func(team *kernels.Team)) {
+	team := kernels.NewTeam(runtime.GOMAXPROCS(0))
+	defer team.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		kernel(team)
+	}
+	b.ReportMetric(work*float64(b.N)/b.Elapsed().Seconds(), unit)
+}
+
+func BenchmarkSpMM(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	g := ring(benchRows, benchDegree)
+	for i := range g.Cols {
+		g.Cols[i] = rng.Uint32N(benchRows)
+	}
+	g.RowScale, g.ColScale = kerneltest.Values(benchRows, 1), kerneltest.Values(benchRows, 2)
+	for _, width := range []int{16, 64, benchWidth} {
+		b.Run(fmt.Sprintf("width=%d", width), func(b *testing.B) {
+			x, dst := kerneltest.Values(benchRows*width, 3), make([]float32, benchRows*width)
+			measure(b, benchRows*benchDegree, "edges/s", func(team *kernels.Team) {
+				kernels.SpMM(team, dst, width, g, x, false)
+			})
+		})
+	}
+}
+
+func BenchmarkMatMul(b *testing.B) {
+	for _, s := range [][2]int{{benchWidth, benchWidth}, {602, benchWidth}, {benchWidth, 41}} {
+		k, n := s[0], s[1]
+		h, g := kerneltest.Values(benchRows*k, 1), kerneltest.Values(benchRows*n, 2)
+		w, dst := kerneltest.Values(k*n, 3), make([]float32, benchRows*max(n, k))
+		flop := 2e-9 * benchRows * float64(n) * float64(k)
+		for name, kernel := range map[string]func(team *kernels.Team){
+			"HW":  func(team *kernels.Team) { kernels.MatMul(team, dst, benchRows, n, k, h, w, false) },
+			"GWᵀ": func(team *kernels.Team) { kernels.MatMulTransB(team, dst, benchRows, k, n, g, w) },
+			"HᵀG": func(team *kernels.Team) { kernels.MatMulTransA(team, dst, k, n, benchRows, h, g, false) },
+		} {
+			b.Run(fmt.Sprintf("%s/%dx%d", name, k, n), func(b *testing.B) { measure(b, flop, "GFLOP/s", kernel) })
+		}
+	}
+}
+
+func BenchmarkEpilogue(b *testing.B) {
+	z, bias := kerneltest.Values(benchRows*benchWidth, 1), kerneltest.Values(benchWidth, 2)
+	dst := make([]float32, len(z))
+	for name, drop := range map[string]*kernels.Dropout{"plain": nil, "dropout": {Seed: 1, P: 0.5}} {
+		b.Run(name, func(b *testing.B) {
+			measure(b, benchRows*benchWidth*4*2e-9, "GB/s", func(team *kernels.Team) {
+				kernels.BiasReLUDropout(team, dst, benchRows, benchWidth, z, bias, true, drop)
+			})
+		})
+	}
+}
+
+func BenchmarkEpilogueGrad(b *testing.B) {
+	g, h := kerneltest.Values(benchRows*benchWidth, 1), kerneltest.Values(benchRows*benchWidth, 2)
+	dst := make([]float32, len(g))
+	measure(b, benchRows*benchWidth*4*3e-9, "GB/s", func(team *kernels.Team) {
+		kernels.BiasReLUDropoutGrad(team, dst, benchRows, benchWidth, g, h, true, nil)
+	})
+}
+
+func BenchmarkSoftmaxCrossEntropy(b *testing.B) {
+	const classes = 41
+	logits := kerneltest.Values(benchRows*classes, 1)
+	grad := make([]float32, len(logits))
+	labels, split := make([]int32, benchRows), make([]uint8, benchRows)
+	measure(b, benchRows, "rows/s", func(team *kernels.Team) {
+		kernels.SoftmaxCrossEntropy(team, grad, benchRows, classes, logits, labels, split, 0, 1)
+	})
+}

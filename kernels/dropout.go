@@ -1,0 +1,119 @@
+package kernels
+
+import "math"
+
+// Inverted dropout.
+//
+//	dst[r][c] = keep(r, c) ? x[r][c]/(1-P) : 0
+//
+// Variant: the mask is never stored; each use recomputes it from a counter. A
+// block of four columns takes one Philox draw.
+//
+// Design note: vertex, column, epoch and layer fill the counter and the seed is
+// the key, so that no two elements of a run share a draw; hashing epoch and
+// layer into the key would only make that likely.
+
+// Dropout says which elements a layer drops: each with probability P,
+// independently, as a function of (Seed, Epoch, Layer, dataset id, column).
+// Kept elements are scaled by 1/(1-P). A nil *Dropout and P = 0 drop nothing.
+type Dropout struct {
+	Seed         uint64
+	Epoch, Layer int
+	P            float64  // in [0, 1)
+	IDs          []uint32 // dataset id of each row; nil: the row itself
+}
+
+func (d *Dropout) active() bool { return d != nil && d.P > 0 }
+
+// mask is a Dropout prepared for use: an element is kept when its word is
+// below limit.
+type mask struct {
+	key   [2]uint32
+	epoch uint32
+	layer uint32
+	limit uint32
+	scale float32
+	ids   []uint32
+}
+
+// prepare returns the mask for rows rows; d must be active.
+func (d *Dropout) prepare(rows int) mask {
+	if !(d.P < 1) {
+		panic("kernels: dropout probability outside [0, 1)")
+	}
+	if d.IDs != nil && len(d.IDs) < rows {
+		panic("kernels: fewer dropout ids than rows")
+	}
+	return mask{
+		key:   philoxKey(d.Seed),
+		epoch: uint32(d.Epoch), layer: uint32(d.Layer) | streamDropout,
+		limit: uint32(min(math.Ceil((1-d.P)*(1<<32)), 1<<32-1)),
+		scale: float32(1 / (1 - d.P)),
+		ids:   d.IDs,
+	}
+}
+
+func (m *mask) id(row int) uint32 {
+	if m.ids == nil {
+		return uint32(row)
+	}
+	return m.ids[row]
+}
+
+func (m *mask) keep(id, col uint32) bool {
+	return Philox([4]uint32{id, col / 4, m.epoch, m.layer}, m.key)[col%4] < m.limit
+}
+
+// apply drops and scales one row; dst and x have one length and may be one.
+func (m *mask) apply(dst, x []float32, row int) {
+	id := m.id(row)
+	j := 0
+	for ; j+4 <= len(dst); j += 4 {
+		w0, w1, w2, w3 := philox(id, uint32(j/4), m.epoch, m.layer, m.key[0], m.key[1])
+		d, x := dst[j:j+4:j+4], x[j:j+4:j+4]
+		d[0] = orZero(x[0]*m.scale, w0 < m.limit)
+		d[1] = orZero(x[1]*m.scale, w1 < m.limit)
+		d[2] = orZero(x[2]*m.scale, w2 < m.limit)
+		d[3] = orZero(x[3]*m.scale, w3 < m.limit)
+	}
+	for ; j < len(dst); j++ {
+		dst[j] = orZero(x[j]*m.scale, m.keep(id, uint32(j)))
+	}
+}
+
+// orZero is v or 0. It compiles to a conditional move: a branch on a mask
+// would be mispredicted every other time.
+func orZero(v float32, keep bool) float32 {
+	b := math.Float32bits(v)
+	if !keep {
+		b = 0
+	}
+	return math.Float32frombits(b)
+}
+
+// DropoutRows applies drop to x [rows x cols]; dst may be x. Without dropout
+// it copies.
+func DropoutRows(t *Team, dst []float32, rows, cols int, x []float32, drop *Dropout) {
+	checkMatrix(dst, rows, cols, shortDst)
+	checkMatrix(x, rows, cols, shortInput)
+	if rows == 0 || cols == 0 {
+		return
+	}
+	if !drop.active() {
+		copy(dst[:rows*cols], x)
+		return
+	}
+	do(t, &t.slots.dropout, dropoutTask{dst, x, cols, drop.prepare(rows)}, rows, rowGrain(cols))
+}
+
+type dropoutTask struct {
+	dst, x []float32
+	cols   int
+	mask   mask
+}
+
+func (k *dropoutTask) chunk(lo, hi int) {
+	for r := lo; r < hi; r++ {
+		k.mask.apply(rowOf(k.dst, r, k.cols), rowOf(k.x, r, k.cols), r)
+	}
+}

@@ -1,0 +1,37 @@
+package kernels
+
+import "math"
+
+// Initial weights, uniform in (-a, a).
+//
+//	Xavier  a = sqrt(6/(rows+cols))   Glorot and Bengio, AISTATS 2010, equation 16
+//	He      a = sqrt(6/rows)          He et al., ICCV 2015, equation 10, as a uniform
+//
+// Variant: element i takes word i mod 4 of a Philox draw counted by i/4 and the
+// layer, so that weights depend on nothing but seed, layer and shape.
+
+// Xavier fills the weights dst [rows x cols], rows being the inputs.
+func Xavier(dst []float32, rows, cols int, seed uint64, layer int) {
+	fillUniform(dst, rows, cols, math.Sqrt(6/float64(max(rows+cols, 1))), seed, layer)
+}
+
+// He fills the weights dst [rows x cols] of a layer with ReLU, rows being the
+// inputs.
+func He(dst []float32, rows, cols int, seed uint64, layer int) {
+	fillUniform(dst, rows, cols, math.Sqrt(6/float64(max(rows, 1))), seed, layer)
+}
+
+func fillUniform(dst []float32, rows, cols int, a float64, seed uint64, layer int) {
+	checkMatrix(dst, rows, cols, shortDst)
+	key := philoxKey(seed)
+	var words [4]uint32
+	for i := range rows * cols {
+		if i%4 == 0 {
+			block := uint64(i / 4)
+			words = Philox([4]uint32{uint32(block), uint32(block >> 32), 0, uint32(layer) | streamWeights}, key)
+		}
+		// 24 bits and a half: exact in a float32, symmetric, never an end.
+		u := (float64(words[i%4]>>8) + 0.5) / (1 << 24)
+		dst[i] = float32(a * (2*u - 1))
+	}
+}

@@ -1,0 +1,95 @@
+package kerneltest
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"siafu/kernels"
+)
+
+// Accuracy runs an implementation of kernels.Accuracy.
+func Accuracy(t *testing.T, accuracy func(team *kernels.Team, rows, classes int, logits []float32, labels []int32, split []uint8) (correct, total [4]int64)) {
+	for _, rows := range []int{0, 1, 3000} {
+		for _, classes := range []int{1, 2, 41} {
+			t.Run(fmt.Sprintf("rows=%d/classes=%d", rows, classes), func(t *testing.T) {
+				c := newClassified(rows, classes)
+				for range 2 {
+					correct, total := c.count()
+					for _, n := range workers {
+						team := kernels.NewTeam(n)
+						gotCorrect, gotTotal := accuracy(team, rows, classes, c.logits, c.labels, c.split)
+						team.Close()
+						if gotCorrect != correct || gotTotal != total {
+							t.Fatalf("%v of %v with %d workers, want %v of %v", gotCorrect, gotTotal, n, correct, total)
+						}
+					}
+					spoil(c.logits)
+				}
+			})
+		}
+	}
+}
+
+// count takes a row as right when its label is predicted.
+func (c *classified) count() (correct, total [4]int64) {
+	for r, label := range c.labels {
+		if label < 0 {
+			continue
+		}
+		total[c.split[r]]++
+		if predicted(c.logits[r*c.classes:(r+1)*c.classes]) == label {
+			correct[c.split[r]]++
+		}
+	}
+	return correct, total
+}
+
+// predicted sorts: the columns by falling logit, NaN as low as -Inf, lower
+// columns first.
+func predicted(z []float32) int32 {
+	order := make([]int32, len(z))
+	for j := range order {
+		order[j] = int32(j)
+	}
+	key := func(j int32) float64 {
+		if v := float64(z[j]); !math.IsNaN(v) {
+			return v
+		}
+		return math.Inf(-1)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(key(b), key(a)) })
+	return order[0]
+}
+
+// Argmax runs an implementation of kernels.Argmax.
+func Argmax(t *testing.T, argmax func(team *kernels.Team, dst []int32, rows, cols int, x []float32)) {
+	for _, rows := range []int{0, 1, 3000} {
+		for _, cols := range []int{1, 2, 41} {
+			t.Run(fmt.Sprintf("rows=%d/cols=%d", rows, cols), func(t *testing.T) {
+				c := newClassified(rows, cols)
+				for i := range c.logits { // ties
+					c.logits[i] = float32(math.Trunc(float64(c.logits[i])))
+				}
+				spoil(c.logits)
+				for _, n := range workers {
+					team := kernels.NewTeam(n)
+					dst := make([]int32, rows+1)
+					dst[rows] = -7
+					argmax(team, dst, rows, cols, c.logits)
+					team.Close()
+					for r := range rows {
+						if want := predicted(c.logits[r*cols : (r+1)*cols]); dst[r] != want {
+							t.Fatalf("row %d: %d, want %d", r, dst[r], want)
+						}
+					}
+					if dst[rows] != -7 {
+						t.Fatal("written behind the end")
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package kerneltest
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"siafu/kernels"
+)
+
+// workers are the sizes of team that must agree.
+var workers = []int{1, 2, 3, 5}
+
+// guardBits is a NaN that arithmetic does not produce.
+const (
+	guardBits = 0x7fc5afe5
+	guardLen  = 32
+)
+
+// guarded is a copy of v between guards.
+func guarded(v []float32) []float32 {
+	all := make([]float32, len(v)+2*guardLen)
+	for i := range all {
+		all[i] = math.Float32frombits(guardBits)
+	}
+	copy(all[guardLen:], v)
+	return all[guardLen : guardLen+len(v)]
+}
+
+// checkGuards looks at what lies around v, which guarded made.
+func checkGuards(t *testing.T, v []float32) {
+	t.Helper()
+	after := v[len(v) : len(v)+guardLen]
+	for i, g := range after {
+		if math.Float32bits(g) != guardBits {
+			t.Fatalf("element %d written, %d behind the end", len(v)+i, i+1)
+		}
+	}
+}
+
+// poison is n elements that a kernel has to overwrite.
+func poison(n int) []float32 {
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(math.NaN())
+	}
+	return v
+}
+
+// outcome runs a kernel on copies of start with each size of team, and
+// demands the same bits and untouched guards.
+func outcome(t *testing.T, start []float32, run func(team *kernels.Team, dst []float32)) []float32 {
+	t.Helper()
+	var first []float32
+	for _, n := range workers {
+		team := kernels.NewTeam(n)
+		dst := guarded(start)
+		run(team, dst)
+		team.Close()
+		checkGuards(t, dst)
+		if first == nil {
+			first = dst
+		}
+		for i := range dst {
+			if math.Float32bits(dst[i]) != math.Float32bits(first[i]) {
+				t.Fatalf("element %d is %v with %d workers, %v with 1", i, dst[i], n, first[i])
+			}
+		}
+	}
+	return first
+}
+
+// sum is a sum in float64 and what is needed to bound its error in float32.
+type sum struct {
+	value, size float64
+	terms       int
+}
+
+func (s *sum) add(term float64) {
+	s.value += term
+	s.size += math.Abs(term)
+	s.terms++
+}
+
+// unit is half the distance from 1 to the next float32.
+const unit = 1.0 / (1 << 24)
+
+// bound is the error that the sum may have in float32: each term comes from up
+// to three roundings, and each addition adds one. The last part is for
+// subnormal terms.
+func (s *sum) bound() float64 {
+	return float64(s.terms+4)*unit*s.size + math.SmallestNonzeroFloat32*float64(s.terms+1)
+}
+
+func compareSums(t *testing.T, got []float32, want []sum) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d elements, want %d", len(got), len(want))
+	}
+	for i, g := range got {
+		compare(t, i, float64(g), want[i].value, want[i].bound())
+	}
+}
+
+// compare demands that got is within bound of want; a NaN or an infinity must
+// be the same one.
+func compare(t *testing.T, i int, got, want, bound float64) {
+	t.Helper()
+	switch {
+	case math.IsNaN(want):
+		if !math.IsNaN(got) {
+			t.Fatalf("element %d is %v, want NaN", i, got)
+		}
+	case math.IsInf(want, 0) || math.IsInf(got, 0):
+		if got != want {
+			t.Fatalf("element %d is %v, want %v", i, got, want)
+		}
+	case !(math.Abs(got-want) <= bound):
+		t.Fatalf("element %d is %v, want %v within %.2g", i, got, want, bound)
+	}
+}
+
+// same demands the same value, any NaN being equal to any.
+func same(t *testing.T, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d elements, want %d", len(got), len(want))
+	}
+	for i := range got {
+		compare(t, i, float64(got[i]), float64(want[i]), 0)
+	}
+}
+
+// Values is n numbers in ±(0.25, 1.25), none of them zero, guarded and fixed
+// by the seed.
+func Values(n int, seed uint64) []float32 {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = rng.Float32() + 0.25
+		if rng.IntN(2) == 0 {
+			v[i] = -v[i]
+		}
+	}
+	return guarded(v)
+}
+
+// spoil sets a few elements of v to NaN and the infinities.
+func spoil(v []float32) {
+	for i, s := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		if n := len(v); n > 0 {
+			v[(i*n/3+i)%n] = float32(s)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package kerneltest
+
+import (
+	"fmt"
+	"testing"
+
+	"siafu/kernels"
+)
+
+// products are the shapes m, n, k of dense products: empty ones, vectors, odd
+// ones on both sides of a tile, and a long k.
+var products = [][3]int{
+	{0, 3, 4}, {3, 0, 4}, {3, 4, 0}, {1, 1, 1}, {1, 17, 5}, {17, 1, 5},
+	{7, 5, 3}, {64, 128, 16}, {65, 129, 33}, {130, 40, 300}, {3, 260, 9}, {33, 7, 2111}, {66, 130, 150}, {3, 129, 1025},
+}
+
+// MatMul runs an implementation of kernels.MatMul.
+func MatMul(t *testing.T, mul func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool)) {
+	eachProduct(t, func(p product) {
+		p.at = func(i, j, l int) (int, int) { return i*p.k + l, l*p.n + j }
+		p.run(mul, true)
+	})
+}
+
+// MatMulTransB runs an implementation of kernels.MatMulTransB.
+func MatMulTransB(t *testing.T, mul func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32)) {
+	eachProduct(t, func(p product) {
+		p.at = func(i, j, l int) (int, int) { return i*p.k + l, j*p.k + l }
+		p.run(func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, _ bool) {
+			mul(team, dst, m, n, k, a, b)
+		}, false)
+	})
+}
+
+// MatMulTransA runs an implementation of kernels.MatMulTransA.
+func MatMulTransA(t *testing.T, mul func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool)) {
+	eachProduct(t, func(p product) {
+		p.at = func(i, j, l int) (int, int) { return l*p.m + i, l*p.n + j }
+		p.run(mul, true)
+	})
+}
+
+// product is one case; at says where the operands of dst[i][j] with inner
+// index l are.
+type product struct {
+	t       *testing.T
+	m, n, k int
+	a, b    []float32
+	at      func(i, j, l int) (inA, inB int)
+}
+
+func eachProduct(t *testing.T, run func(p product)) {
+	for _, s := range products {
+		m, n, k := s[0], s[1], s[2]
+		t.Run(fmt.Sprintf("m=%d/n=%d/k=%d", m, n, k), func(t *testing.T) {
+			run(product{t: t, m: m, n: n, k: k, a: Values(m*k, 1), b: Values(k*n, 2)})
+		})
+	}
+}
+
+// run compares, with and without add; the operands hold no zeros, so that
+// non-finite values have to arrive.
+func (p product) run(mul func(*kernels.Team, []float32, int, int, int, []float32, []float32, bool), adds bool) {
+	p.t.Helper()
+	for range 2 {
+		p.compare(poison(p.m*p.n), false, mul)
+		if adds {
+			p.compare(Values(p.m*p.n, 3), true, mul)
+		}
+		spoil(p.a)
+		spoil(p.b)
+	}
+}
+
+func (p product) compare(start []float32, add bool, mul func(*kernels.Team, []float32, int, int, int, []float32, []float32, bool)) {
+	p.t.Helper()
+	compareSums(p.t, outcome(p.t, start, func(team *kernels.Team, dst []float32) {
+		mul(team, dst, p.m, p.n, p.k, p.a, p.b, add)
+	}), p.verify(start, add))
+}
+
+// verify is the definition: three loops, the sum innermost.
+func (p product) verify(start []float32, add bool) []sum {
+	dst := make([]sum, p.m*p.n)
+	for i := range p.m {
+		for j := range p.n {
+			d := &dst[i*p.n+j]
+			if add {
+				d.add(float64(start[i*p.n+j]))
+			}
+			for l := range p.k {
+				inA, inB := p.at(i, j, l)
+				d.add(float64(p.a[inA]) * float64(p.b[inB]))
+			}
+		}
+	}
+	return dst
+}

@@ -1,0 +1,104 @@
+package kernels
+
+import "math"
+
+// Softmax cross entropy and its gradient.
+//
+//	loss    = Σ_r  log Σ_c exp(z[r][c]) - z[r][label[r]]      over r with split = want, label ≥ 0
+//	grad[r] = scale·(softmax(z[r]) - onehot(label[r])),  0 for all other rows
+//
+// Variant: fused, with each row's maximum taken out before exp; exponentials
+// and sums in float64. Losses are summed in blocks of rows of a fixed size,
+// the blocks in order.
+
+// lossRows is the number of rows whose losses are summed together.
+const lossRows = 256
+
+// SoftmaxCrossEntropy returns the summed loss and the number of rows that
+// counted: those with split[r] == want and labels[r] ≥ 0. logits and grad are
+// [rows x classes]; grad may be logits, or nil if only the loss is wanted.
+// For the mean over count rows, scale is 1/count. Labels must be below
+// classes. A NaN or +Inf among a row's logits makes the loss NaN.
+func SoftmaxCrossEntropy(t *Team, grad []float32, rows, classes int, logits []float32, labels []int32,
+	split []uint8, want uint8, scale float32) (loss float64, count int64) {
+	checkMatrix(logits, rows, classes, shortInput)
+	if grad != nil {
+		checkMatrix(grad, rows, classes, shortDst)
+	}
+	if len(labels) < rows || len(split) < rows {
+		panic(shortVector)
+	}
+	blocks := (rows + lossRows - 1) / lossRows
+	losses, counts := scratch(&t.sums, blocks), scratch(&t.counts, blocks)
+	args := lossTask{grad, logits, labels, split, losses, counts, classes, want, scale}
+	do(t, &t.slots.loss, args, rows, lossRows)
+	for b := range blocks {
+		loss += losses[b]
+		count += counts[b]
+	}
+	return loss, count
+}
+
+type lossTask struct {
+	grad, logits []float32
+	labels       []int32
+	split        []uint8
+	losses       []float64
+	counts       []int64
+	classes      int
+	want         uint8
+	scale        float32
+}
+
+func (k *lossTask) chunk(lo, hi int) {
+	var loss float64
+	var count int64
+	for r := lo; r < hi; r++ {
+		var grad []float32
+		if k.grad != nil {
+			grad = rowOf(k.grad, r, k.classes)
+		}
+		if k.split[r] != k.want || k.labels[r] < 0 {
+			clear(grad)
+			continue
+		}
+		loss += crossEntropyRow(grad, rowOf(k.logits, r, k.classes), int(k.labels[r]), k.scale)
+		count++
+	}
+	k.losses[lo/lossRows], k.counts[lo/lossRows] = loss, count
+}
+
+// crossEntropyRow is the loss of one row; it fills grad unless that is nil.
+func crossEntropyRow(grad, z []float32, label int, scale float32) float64 {
+	if label >= len(z) {
+		panic("kernels: label beyond classes")
+	}
+	top, at := float64(largest(z)), float64(z[label])
+	var sum float64
+	for j, v := range z {
+		e := math.Exp(float64(v) - top)
+		sum += e
+		if grad != nil {
+			grad[j] = float32(e)
+		}
+	}
+	if grad != nil {
+		inv := float64(scale) / sum
+		for j, e := range grad {
+			grad[j] = float32(float64(e) * inv)
+		}
+		grad[label] -= scale
+	}
+	return math.Log(sum) + top - at
+}
+
+// largest is the maximum of z, NaNs left out; -Inf for an empty row.
+func largest(z []float32) float32 {
+	top := float32(math.Inf(-1))
+	for _, v := range z {
+		if v > top {
+			top = v
+		}
+	}
+	return top
+}

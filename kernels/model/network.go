@@ -1,0 +1,96 @@
+package model
+
+import (
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/kernels"
+)
+
+// Pass is one forward pass through a network and the way back.
+type Pass struct {
+	Epoch int
+	Train bool // dropout is drawn
+}
+
+// Layer is one layer on the own vertices of a rank, n of them. The methods are
+// called in the order Emit, Apply, and on the way back ApplyGrad, EmitGrad;
+// what they return is theirs and stands until the same method of the same
+// layer is called again.
+type Layer interface {
+	// GatherWidth is the width of the rows that neighbours gather, 0 for a
+	// layer without the graph.
+	GatherWidth() int
+	// Emit turns the layer's input h [n x in] (nil for the first layer, which
+	// knows its features) into the rows [n x GatherWidth] to be gathered.
+	Emit(h []float32, p Pass) []float32
+	// Apply turns what was gathered [n x GatherWidth] into the layer's output
+	// [n x out]. It may overwrite gathered.
+	Apply(gathered []float32, p Pass) []float32
+	// ApplyGrad turns the output's gradient [n x out], which it may overwrite,
+	// into that of what was gathered, and writes those weight gradients that
+	// it knows. It returns nil where nobody needs that gradient.
+	ApplyGrad(grad []float32, p Pass) []float32
+	// EmitGrad turns the gradient of the emitted rows into that of the input
+	// and writes the remaining weight gradients. It returns nil for the first
+	// layer.
+	EmitGrad(grad []float32, p Pass) []float32
+}
+
+// Network is a spec bound to the vertices of one rank, with room for its
+// activations.
+type Network struct {
+	Spec   Spec
+	Layers []Layer
+	input  *input
+	// Weights and Grad are flat vectors in the layout of Spec.Params.
+	Weights, Grad []float32
+}
+
+// Input is what a network needs of a rank's partition.
+type Input struct {
+	Features graph.Features // of the own vertices
+	IDs      []uint32       // dataset ids of the own vertices: the counters of dropout
+}
+
+// New binds a spec to the vertices of one rank. All memory comes from a.
+func New(s Spec, in Input, team *kernels.Team, a *mapped.Arena) *Network {
+	n := &Network{
+		Spec:    s,
+		Weights: mapped.Make[float32](a, s.NumWeights()),
+		Grad:    mapped.Make[float32](a, s.NumWeights()),
+	}
+	b := newBuilder(n, in, team, a)
+	n.input = b.in
+	for l := range s.Layers() {
+		n.Layers = append(n.Layers, b.layer(l))
+	}
+	return n
+}
+
+// Coefficients are the weights of Â's entries: Â[v,u] = Row[v]·Col[u] for an
+// edge u→v, and Self[v] on the diagonal.
+type Coefficients struct {
+	Row  []float32 // [own]
+	Col  []float32 // [own + ghosts]
+	Self []float32 // [own]
+}
+
+// InputRows is X as a dense matrix [n x in] without dropout; where X is sparse
+// its memory comes from a.
+func (n *Network) InputRows(a *mapped.Arena) []float32 {
+	x := *n.input
+	x.arena, x.scratch = a, nil
+	return x.rows(Pass{})
+}
+
+// MaxGather is the width of the widest rows that an epoch gathers: of all
+// layers but the first where ÂX is kept.
+func (n *Network) MaxGather() int {
+	width := 0
+	for l, layer := range n.Layers {
+		if l > 0 || !n.Spec.CacheInput {
+			width = max(width, layer.GatherWidth())
+		}
+	}
+	return width
+}

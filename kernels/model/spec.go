@@ -1,0 +1,148 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Order is the order of the two products of a layer.
+type Order uint8
+
+// (ÂH)W gathers rows of the layer's input, Â(HW) rows of its output.
+const (
+	GatherFirst Order = iota
+	ApplyFirst
+)
+
+func (o Order) String() string {
+	if o == ApplyFirst {
+		return "A(HW)"
+	}
+	return "(AH)W"
+}
+
+// Spec says what a network is; equal specs and weights make equal networks.
+type Spec struct {
+	Kind         string  // "gcn" or "mlp"
+	Dims         []int   // input, hidden…, classes; one more than there are layers
+	Dropout      float64 // of hidden activations
+	InputDropout float64
+	Orders       []Order // one a layer
+	CacheInput   bool    // ÂX is computed once; the first layer is then GatherFirst
+	Seed         uint64  // of dropout
+}
+
+// Layers is the number of layers.
+func (s Spec) Layers() int { return len(s.Dims) - 1 }
+
+// Propagates tells whether the network uses the graph at all.
+func (s Spec) Propagates() bool { return s.Kind != "mlp" }
+
+// Drops tells whether a training pass differs from an evaluation.
+func (s Spec) Drops() bool {
+	return s.InputDropout > 0 || s.Dropout > 0 && s.Layers() > 1
+}
+
+// Load is what an epoch has to go through, over all ranks; it decides on
+// orders.
+type Load struct {
+	Vertices, Edges int64
+	FeatureNNZ      int64 // 0 for dense features
+	CacheFits       bool  // ÂX fits into the memory of every rank
+}
+
+// Choices are the orders a user can ask for.
+type Choices struct {
+	Order      string // "auto", "gather-first", "apply-first"
+	CacheInput string // "auto", "on", "off"
+}
+
+// gemmRate is how many multiply-adds of a dense product take as long as one of
+// a gather; the choice between a sparse first layer and a cached dense one
+// hangs on it. It stands for any ratio from 2 to 8 on the machines seen.
+const gemmRate = 4
+
+// Choose sets the order of every layer and whether ÂX is kept, and returns a
+// sentence for the run header that says so.
+//
+// Layer 0 has no gradient with respect to its input, so gathering first costs
+// one product with the adjacency matrix there (none when ÂX is kept) where
+// applying first costs two; in all other layers both orders cost two, of the
+// width that is gathered.
+func (s *Spec) Choose(load Load, c Choices) string {
+	s.Orders = make([]Order, s.Layers())
+	if !s.Propagates() {
+		s.CacheInput = false
+		return "no propagation"
+	}
+	for l := range s.Orders {
+		switch {
+		case c.Order == "apply-first", c.Order == "auto" && s.Dims[l+1] < s.Dims[l]:
+			s.Orders[l] = ApplyFirst
+		}
+	}
+	why := s.chooseInput(load, c)
+	names := make([]string, len(s.Orders))
+	for l, o := range s.Orders {
+		names[l] = o.String()
+	}
+	return fmt.Sprintf("order=%s cache_input=%t (%s)", strings.Join(names, ","), s.CacheInput, why)
+}
+
+// chooseInput decides on the first layer.
+func (s *Spec) chooseInput(load Load, c Choices) string {
+	s.CacheInput = false
+	switch {
+	case s.InputDropout > 0:
+		s.Orders[0] = s.inputOrder(load, c)
+		return "the input has dropout"
+	case c.CacheInput == "off":
+		s.Orders[0] = s.inputOrder(load, c)
+		return "switched off"
+	case c.Order == "apply-first":
+		return "apply-first was asked for"
+	case c.CacheInput == "on":
+		s.keepInput()
+		return "asked for"
+	case !load.CacheFits:
+		s.Orders[0] = s.inputOrder(load, c)
+		return "AX does not fit in memory"
+	case c.Order == "auto" && s.sparseCost(load) < s.cachedCost(load):
+		s.Orders[0] = ApplyFirst
+		return "sparse features times W cost less than a dense AX"
+	}
+	s.keepInput()
+	return "AX is computed and exchanged once"
+}
+
+func (s *Spec) keepInput() {
+	s.Orders[0] = GatherFirst
+	s.CacheInput = true
+}
+
+// inputOrder is the order of the first layer when ÂX is not kept.
+func (s *Spec) inputOrder(load Load, c Choices) Order {
+	switch {
+	case c.Order == "gather-first":
+		return GatherFirst
+	case c.Order == "apply-first":
+		return ApplyFirst
+	case load.FeatureNNZ > 0 || 2*s.Dims[1] < s.Dims[0]:
+		return ApplyFirst
+	}
+	return GatherFirst
+}
+
+// sparseCost counts, in gathered multiply-adds, an epoch's first layer with
+// sparse features: XW and its gradient, Â and Âᵀ at the width of the output.
+func (s *Spec) sparseCost(load Load) float64 {
+	if load.FeatureNNZ == 0 {
+		return s.cachedCost(load) + 1
+	}
+	return 2 * float64(load.FeatureNNZ+load.Edges) * float64(s.Dims[1])
+}
+
+// cachedCost counts the same for a dense ÂX that is kept.
+func (s *Spec) cachedCost(load Load) float64 {
+	return 2 * float64(load.Vertices) * float64(s.Dims[0]) * float64(s.Dims[1]) / gemmRate
+}

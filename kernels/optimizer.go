@@ -1,0 +1,164 @@
+package kernels
+
+import (
+	"math"
+
+	"siafu/graph/fault"
+)
+
+// Optimisers, step by step as PyTorch defines them (torch.optim.SGD, Adam,
+// AdamW). g is the gradient, w the parameter, t the step from 1.
+//
+//	sgd    g += λw;  b = μb + g;  w -= ηb                       (without μ: w -= ηg)
+//	adam   g += λw;  m = β₁m + (1-β₁)g;  v = β₂v + (1-β₂)g²
+//	       w -= η/(1-β₁ᵗ) · m / (sqrt(v)/sqrt(1-β₂ᵗ) + ε)
+//	adamw  w -= ηλw; then as adam with λ = 0
+//
+// Variant: one pass over parameter, gradient and state; serial, since weights
+// are small beside activations.
+
+// Optimizer updates one parameter at a time.
+type Optimizer interface {
+	// Step updates param in place from grad (same length, kept as it is).
+	// step counts from 1. state is StateSlots slices of the same length,
+	// zero before the first step, which the caller keeps for this param.
+	// decay says whether weight decay applies to it.
+	Step(step int, param, grad []float32, state [][]float32, decay bool)
+	// StateSlots is the number of state slices a parameter needs.
+	StateSlots() int
+}
+
+// OptimizerConfig chooses an optimiser. Beta1, Beta2 and Eps left at 0 stand
+// for 0.9, 0.999 and 1e-8.
+type OptimizerConfig struct {
+	Name         string // "sgd", "adam", "adamw"
+	LR           float64
+	Momentum     float64 // sgd
+	Beta1, Beta2 float64 // adam, adamw
+	Eps          float64 // adam, adamw
+	WeightDecay  float64
+}
+
+// NewOptimizer returns the optimiser that c describes, or a Config fault that
+// names the first wrong value.
+func NewOptimizer(c OptimizerConfig) (Optimizer, error) {
+	c.Beta1, c.Beta2, c.Eps = orDefault(c.Beta1, 0.9), orDefault(c.Beta2, 0.999), orDefault(c.Eps, 1e-8)
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	switch c.Name {
+	case "sgd":
+		return &sgd{lr: float32(c.LR), momentum: float32(c.Momentum), decay: float32(c.WeightDecay)}, nil
+	case "adam":
+		return &adam{c: c}, nil
+	case "adamw":
+		return &adam{c: c, decoupled: true}, nil
+	}
+	return nil, fault.New(fault.Config, "optimizer", "", "no optimizer %q", c.Name).Then("use sgd, adam or adamw")
+}
+
+func orDefault(v, d float64) float64 {
+	if v == 0 {
+		return d
+	}
+	return v
+}
+
+// validate accepts the ranges that PyTorch accepts. Comparisons are turned so
+// that a NaN fails them.
+func (c *OptimizerConfig) validate() error {
+	for _, p := range []struct {
+		name     string
+		value    float64
+		below    float64
+		interval string
+	}{
+		{"learning rate", c.LR, math.Inf(1), "[0, ∞)"},
+		{"momentum", c.Momentum, math.Inf(1), "[0, ∞)"},
+		{"beta1", c.Beta1, 1, "[0, 1)"},
+		{"beta2", c.Beta2, 1, "[0, 1)"},
+		{"epsilon", c.Eps, math.Inf(1), "[0, ∞)"},
+		{"weight decay", c.WeightDecay, math.Inf(1), "[0, ∞)"},
+	} {
+		if !(p.value >= 0 && p.value < p.below) {
+			return fault.New(fault.Config, "optimizer", "", "%s %v", p.name, p.value).
+				Then("choose it in %s", p.interval)
+		}
+	}
+	return nil
+}
+
+func checkStep(step int, param, grad []float32, state [][]float32, slots int) {
+	if step < 1 {
+		panic("kernels: steps count from 1")
+	}
+	if len(grad) != len(param) || len(state) < slots {
+		panic("kernels: gradient or state of another shape")
+	}
+	for _, s := range state[:slots] {
+		if len(s) != len(param) {
+			panic("kernels: gradient or state of another shape")
+		}
+	}
+}
+
+type sgd struct{ lr, momentum, decay float32 }
+
+func (o *sgd) StateSlots() int {
+	if o.momentum == 0 {
+		return 0
+	}
+	return 1
+}
+
+func (o *sgd) Step(step int, param, grad []float32, state [][]float32, decay bool) {
+	checkStep(step, param, grad, state, o.StateSlots())
+	var wd float32
+	if decay {
+		wd = o.decay
+	}
+	if o.momentum == 0 {
+		for j, g := range grad {
+			param[j] -= o.lr * (g + wd*param[j])
+		}
+		return
+	}
+	buf := state[0]
+	for j, g := range grad {
+		buf[j] = o.momentum*buf[j] + (g + wd*param[j])
+		param[j] -= o.lr * buf[j]
+	}
+}
+
+// adam is Adam, or AdamW when decoupled.
+type adam struct {
+	c         OptimizerConfig
+	decoupled bool
+}
+
+func (o *adam) StateSlots() int { return 2 }
+
+func (o *adam) Step(step int, param, grad []float32, state [][]float32, decay bool) {
+	checkStep(step, param, grad, state, 2)
+	// The corrections are taken in float64: β₂ᵗ is near 1 for many steps.
+	size := float32(o.c.LR / (1 - math.Pow(o.c.Beta1, float64(step))))
+	root := float32(1 / math.Sqrt(1-math.Pow(o.c.Beta2, float64(step))))
+	b1, c1 := float32(o.c.Beta1), float32(1-o.c.Beta1)
+	b2, c2 := float32(o.c.Beta2), float32(1-o.c.Beta2)
+	eps := float32(o.c.Eps)
+	var l2, shrink float32 = 0, 1
+	switch {
+	case decay && o.decoupled:
+		shrink = float32(1 - o.c.LR*o.c.WeightDecay)
+	case decay:
+		l2 = float32(o.c.WeightDecay)
+	}
+	m, v := state[0], state[1]
+	for j, g := range grad {
+		w := param[j] * shrink
+		g += l2 * w
+		m[j] = b1*m[j] + c1*g
+		v[j] = b2*v[j] + c2*g*g
+		param[j] = w - size*m[j]/(float32(math.Sqrt(float64(v[j])))*root+eps)
+	}
+}

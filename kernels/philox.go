@@ -1,0 +1,42 @@
+package kernels
+
+import "math/bits"
+
+// Philox is Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror
+// and Shaw ("Parallel random numbers: as easy as 1, 2, 3", SC'11, section
+// 5.2): four random words that are a function of counter and key alone, so
+// that whoever needs the word of a vertex draws the same, on whatever rank.
+func Philox(ctr [4]uint32, key [2]uint32) [4]uint32 {
+	c0, c1, c2, c3 := philox(ctr[0], ctr[1], ctr[2], ctr[3], key[0], key[1])
+	return [4]uint32{c0, c1, c2, c3}
+}
+
+// philox is Philox in registers, which arrays are not passed in.
+func philox(c0, c1, c2, c3, k0, k1 uint32) (uint32, uint32, uint32, uint32) {
+	for range philoxRounds {
+		hi0, lo0 := bits.Mul32(philoxM0, c0)
+		hi1, lo1 := bits.Mul32(philoxM1, c2)
+		c0, c1, c2, c3 = hi1^c1^k0, lo1, hi0^c3^k1, lo0
+		k0 += philoxW0
+		k1 += philoxW1
+	}
+	return c0, c1, c2, c3
+}
+
+// Multipliers and key increments of the paper's table 2 and section 5.2.
+const (
+	philoxRounds = 10
+	philoxM0     = 0xD2511F53
+	philoxM1     = 0xCD9E8D57
+	philoxW0     = 0x9E3779B9
+	philoxW1     = 0xBB67AE85
+)
+
+// Streams keep draws for different purposes apart: the stream is the top byte
+// of the counter's last word, above the layer.
+const (
+	streamDropout = 0 << 24
+	streamWeights = 1 << 24
+)
+
+func philoxKey(seed uint64) [2]uint32 { return [2]uint32{uint32(seed), uint32(seed >> 32)} }

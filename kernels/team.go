@@ -1,0 +1,247 @@
+package kernels
+
+import (
+	"sort"
+	"sync"
+	"sync/atomic"
+)
+
+// Team is the persistent workers of one rank. Work is cut into chunks whose
+// bounds depend on its size alone; which worker takes which chunk is left to
+// chance, and no result may depend on that.
+//
+// A Team serves one caller at a time: a kernel must not be called on a Team
+// from inside a chunk, nor by two goroutines at once.
+//
+// Design note: a kernel's arguments live in a slot of the Team for the length
+// of the call instead of in a closure, because a closure that crosses to
+// another goroutine is an allocation, and an epoch allocates nothing.
+type Team struct {
+	workers int
+	wake    chan struct{}
+	done    sync.WaitGroup
+	busy    atomic.Bool
+	closed  bool
+
+	// The work in flight, written by the caller before it wakes anybody.
+	work     task
+	n, grain int
+	next     atomic.Int64
+
+	slots slots
+	// Scratch for partial results, one part a chunk, summed in order of chunks.
+	floats []float32
+	sums   []float64
+	counts []int64
+}
+
+// task is work on the chunk [lo, hi).
+type task interface{ chunk(lo, hi int) }
+
+// slots holds the arguments of each kernel while it runs.
+type slots struct {
+	weighted   weightedTask
+	spmm       spmmTask
+	scaledRows scaledRowsTask
+	gemm       gemmTask
+	transA     transATask
+	sumParts   sumPartsTask
+	sparse     sparseTask
+	dropout    dropoutTask
+	epilogue   epilogueTask
+	gradient   epilogueGradTask
+	columns    columnSumsTask
+	loss       lossTask
+	accuracy   accuracyTask
+	argmax     argmaxTask
+	softmax    softmaxTask
+}
+
+// NewTeam starts workers-1 goroutines (the caller of a kernel is a worker
+// too); workers below 1 mean 1. Close ends them.
+func NewTeam(workers int) *Team {
+	t := &Team{workers: max(workers, 1)}
+	t.wake = make(chan struct{}, t.workers)
+	for range t.workers - 1 {
+		go t.serve()
+	}
+	return t
+}
+
+// Workers is the number of workers, the caller included.
+func (t *Team) Workers() int { return t.workers }
+
+// Close ends the workers. The Team must be idle and must not be used again; a
+// second Close does nothing.
+func (t *Team) Close() {
+	if !t.closed {
+		t.closed = true
+		close(t.wake)
+	}
+}
+
+// Run calls body for the chunks [0,grain), [grain,2·grain)… of [0,n), several
+// at a time and in no order. Body must be independent for each chunk. n ≤
+// grain runs in the caller.
+func (t *Team) Run(n, grain int, body func(lo, hi int)) {
+	t.run(n, grain, bodyFunc(body))
+}
+
+// RunWeighted calls body for consecutive ranges of the rows 0..len(offsets)-2
+// that hold similar numbers of edges, row r having offsets[r+1]-offsets[r].
+// Ranges may be empty of edges, never of rows; a single row is never split.
+func (t *Team) RunWeighted(offsets []int64, body func(lo, hi int)) {
+	if n := len(offsets) - 1; n > 0 {
+		t.runWeighted(offsets[:n], offsets[n], bodyFunc(body))
+	}
+}
+
+type bodyFunc func(lo, hi int)
+
+func (f bodyFunc) chunk(lo, hi int) { f(lo, hi) }
+
+func (t *Team) run(n, grain int, work task) {
+	if grain < 1 {
+		panic("kernels: grain below 1")
+	}
+	if n <= 0 {
+		return
+	}
+	if n <= grain {
+		work.chunk(0, n)
+		return
+	}
+	if t.closed {
+		panic("kernels: closed team")
+	}
+	if !t.busy.CompareAndSwap(false, true) {
+		panic("kernels: team used by two callers at once")
+	}
+	t.work, t.n, t.grain = work, n, grain
+	t.next.Store(0)
+	helpers := min(t.workers, (n+grain-1)/grain) - 1
+	t.done.Add(helpers)
+	for range helpers {
+		t.wake <- struct{}{}
+	}
+	t.drain()
+	t.done.Wait()
+	t.work = nil
+	t.busy.Store(false)
+}
+
+// serve is the life of a worker. A fast worker may take the wake-up meant for
+// another; that is as good, since every wake-up ends with no chunk left.
+func (t *Team) serve() {
+	for range t.wake {
+		t.drain()
+		t.done.Done()
+	}
+}
+
+func (t *Team) drain() {
+	for {
+		lo := (int(t.next.Add(1)) - 1) * t.grain
+		if lo >= t.n {
+			return
+		}
+		t.work.chunk(lo, min(lo+t.grain, t.n))
+	}
+}
+
+// do runs work with its arguments in the slot and clears the slot afterwards:
+// an argument may be memory outside the heap, and a stale pointer to it would
+// be poison once it is unmapped.
+func do[T any, P interface {
+	*T
+	task
+}](t *Team, slot P, args T, n, grain int) {
+	*slot = args
+	t.run(n, grain, slot)
+	*slot = *new(T)
+}
+
+// doWeighted is do over rows weighted by edges, as runWeighted.
+func doWeighted[T any, P interface {
+	*T
+	task
+}](t *Team, slot P, args T, begin []int64, last int64) {
+	*slot = args
+	t.runWeighted(begin, last, slot)
+	*slot = *new(T)
+}
+
+// chunkWeight is the edges plus rows of a chunk: enough work to hide the
+// hand-over even at width 16, little enough to balance skewed degrees.
+const chunkWeight = 8192
+
+// weightedTask maps chunks of equal weight to rows. The weight of the rows
+// before r is begin[r]-begin[0]+r, so that empty rows count too.
+type weightedTask struct {
+	begin []int64
+	last  int64
+	inner task
+}
+
+func (w *weightedTask) before(r int) int64 {
+	if r == len(w.begin) {
+		return w.last - w.begin[0] + int64(r)
+	}
+	return w.begin[r] - w.begin[0] + int64(r)
+}
+
+func (w *weightedTask) chunk(lo, hi int) {
+	for c := lo; c < hi; c++ {
+		from, to := w.row(int64(c)*chunkWeight), w.row(int64(c+1)*chunkWeight)
+		if from < to {
+			w.inner.chunk(from, to)
+		}
+	}
+}
+
+// row is the first row that has at least weight before it.
+func (w *weightedTask) row(weight int64) int {
+	return sort.Search(len(w.begin), func(r int) bool { return w.before(r) >= weight })
+}
+
+// runWeighted runs work over the rows 0..len(begin)-1, of which row r starts
+// at edge begin[r] (ascending) and the last ends at edge last.
+func (t *Team) runWeighted(begin []int64, last int64, work task) {
+	if len(begin) == 0 {
+		return
+	}
+	w := weightedTask{begin, last, work}
+	chunks := int((w.before(len(begin)) + chunkWeight - 1) / chunkWeight)
+	do(t, &t.slots.weighted, w, chunks, 1)
+}
+
+// chunkElements is the size of a chunk of a kernel that streams over a matrix.
+const chunkElements = 1 << 14
+
+// rowGrain is the number of rows of the given width in a chunk.
+func rowGrain(width int) int { return max(chunkElements/max(width, 1), 1) }
+
+// scratch returns n elements of *buf, which grows as needed and is kept.
+func scratch[T any](buf *[]T, n int) []T {
+	if cap(*buf) < n {
+		*buf = make([]T, n)
+	}
+	return (*buf)[:n]
+}
+
+// checkMatrix panics unless v holds rows x cols elements.
+func checkMatrix(v []float32, rows, cols int, short string) {
+	if rows < 0 || cols < 0 {
+		panic("kernels: negative size")
+	}
+	if len(v) < rows*cols {
+		panic(short)
+	}
+}
+
+// The messages of checkMatrix.
+const (
+	shortDst    = "kernels: short dst"
+	shortInput  = "kernels: short input"
+	shortVector = "kernels: short vector"
+)

@@ -1,0 +1,119 @@
+package kernels_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"siafu/kernels"
+)
+
+func TestRunCoversEveryChunkOnce(t *testing.T) {
+	for _, workers := range []int{-1, 1, 2, 5} {
+		for _, n := range []int{0, 1, 9, 10, 11, 1003} {
+			t.Run(fmt.Sprintf("workers=%d/n=%d", workers, n), func(t *testing.T) {
+				team := kernels.NewTeam(workers)
+				defer team.Close()
+				seen := make([]atomic.Int32, n)
+				team.Run(n, 10, func(lo, hi int) {
+					if lo%10 != 0 || hi != min(lo+10, n) {
+						t.Errorf("chunk [%d,%d)", lo, hi)
+					}
+					for i := lo; i < hi; i++ {
+						seen[i].Add(1)
+					}
+				})
+				for i := range seen {
+					if c := seen[i].Load(); c != 1 {
+						t.Fatalf("%d visited %d times", i, c)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Ranges of RunWeighted cover the rows, are the same for any team, and weigh
+// no more than a chunk and one row.
+func TestRunWeighted(t *testing.T) {
+	one, three := kernels.NewTeam(1), kernels.NewTeam(3)
+	defer one.Close()
+	defer three.Close()
+	rapid.Check(t, func(t *rapid.T) {
+		degrees := rapid.SliceOfN(rapid.OneOf(
+			rapid.Int64Range(0, 3), rapid.Int64Range(0, 3000), rapid.Just(int64(20000)),
+		), 0, 60).Draw(t, "degrees")
+		offsets := []int64{rapid.Int64Range(0, 1<<40).Draw(t, "first")}
+		for _, d := range degrees {
+			offsets = append(offsets, offsets[len(offsets)-1]+d)
+		}
+		ends := make([]int64, len(degrees)+1) // ends[lo] = hi of the range that starts there
+		one.RunWeighted(offsets, func(lo, hi int) { ends[lo] = int64(hi) })
+		next := 0
+		for next < len(degrees) {
+			hi := int(ends[next])
+			if hi <= next {
+				t.Fatalf("no range starts at row %d", next)
+			}
+			if weight := offsets[hi-1] - offsets[next] + int64(hi-next); weight > 8192+1 {
+				t.Fatalf("rows [%d,%d) weigh %d before the last one", next, hi, weight)
+			}
+			next = hi
+		}
+		three.RunWeighted(offsets, func(lo, hi int) {
+			if atomic.AddInt64(&ends[lo], -int64(hi)) != 0 {
+				panic("another range with three workers")
+			}
+		})
+		for lo, hi := range ends {
+			if hi != 0 {
+				t.Fatalf("range [%d,%d) missing with three workers", lo, hi)
+			}
+		}
+	})
+}
+
+func TestMisusePanics(t *testing.T) {
+	team := kernels.NewTeam(2)
+	v := make([]float32, 6)
+	for name, misuse := range map[string]func(){
+		"grain":          func() { team.Run(1, 0, func(int, int) {}) },
+		"nested":         func() { nested(team) },
+		"short dst":      func() { kernels.MatMul(team, v[:5], 2, 3, 1, v, v, false) },
+		"short input":    func() { kernels.MatMul(team, v, 2, 3, 4, v, v, false) },
+		"negative":       func() { kernels.MatMul(team, v, -1, 3, 4, v, v, false) },
+		"short bias":     func() { kernels.BiasReLUDropout(team, v, 2, 3, v, v[:2], true, nil) },
+		"dropout of all": func() { kernels.DropoutRows(team, v, 2, 3, v, &kernels.Dropout{P: 1}) },
+		"few ids":        func() { kernels.DropoutRows(team, v, 2, 3, v, &kernels.Dropout{P: 0.5, IDs: make([]uint32, 1)}) },
+		"label":          func() { kernels.SoftmaxCrossEntropy(team, v, 1, 6, v, []int32{6}, []uint8{1}, 1, 1) },
+		"scales": func() {
+			kernels.SpMM(team, v, 3, kernels.Gather{Begin: []int64{0, 0}, End: []int64{0, 0}, RowScale: v[:1]}, v, false)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if _, constant := recover().(string); !constant {
+					t.Fatal("no panic with a message")
+				}
+			}()
+			misuse()
+		})
+	}
+}
+
+// nested calls Run from the chunk that its caller works on; the other worker,
+// whose panic nobody could recover, keeps out of it.
+func nested(team *kernels.Team) {
+	var failure atomic.Value
+	team.Run(2, 1, func(int, int) {
+		defer func() {
+			if r := recover(); r != nil {
+				failure.Store(r)
+			}
+		}()
+		team.Run(2, 1, func(int, int) {})
+	})
+	panic(failure.Load())
+}

@@ -1,0 +1,217 @@
+package ranks
+
+import (
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/world"
+)
+
+// Config is everything that a training run can be told. The same struct is the
+// flags of "siafu train", the keys of its TOML file (the flag's name without
+// the dashes in front) and the config.toml of a run folder.
+type Config struct {
+	Ranks       int    `default:"0" group:"World" help:"Ranks of an in-process world, servers included; 0 is 1. Under mpirun or srun the launcher decides and this must be left out." toml:"ranks"`
+	Servers     int    `default:"-1" group:"World" help:"Parameter-server ranks. -1: one if there are two ranks or more; 0: every rank keeps the weights and gradients are summed over all ranks." toml:"servers"`
+	Threads     int    `default:"0" group:"World" help:"Worker threads a rank. 0: this machine's processors shared by the ranks on it." toml:"threads"`
+	Partitioner string `default:"" group:"World" help:"contiguous, hash, ldg, fennel or file:PATH. Empty: what the dataset was partitioned with, else fennel." toml:"partitioner"`
+	Mode        string `default:"pipe" enum:"pipe,nopipe" group:"World" help:"pipe: gather from own vertices while ghosts are under way; nopipe: one thing after another." toml:"mode"`
+	Codec       string `default:"none" group:"World" help:"Compression of ghost rows: none, s2, zstd." toml:"codec"`
+	Tensor      string `default:"cpu" enum:"cpu" group:"World" help:"Where tensor work runs." toml:"tensor"`
+
+	Model        string  `default:"gcn" enum:"gcn,mlp" group:"Model" help:"gcn: Kipf & Welling 2017; mlp: the same layers without the graph (with --layers 1: a linear model)." toml:"model"`
+	Layers       int     `default:"2" group:"Model" help:"Number of layers." toml:"layers"`
+	Hidden       int     `default:"16" group:"Model" help:"Width of the hidden layers." toml:"hidden"`
+	Dropout      float64 `default:"0.5" group:"Model" help:"Probability to drop an activation of a hidden layer." toml:"dropout"`
+	InputDropout float64 `default:"0" group:"Model" help:"Probability to drop an input feature." toml:"input-dropout"`
+	Init         string  `default:"" group:"Model" placeholder:"FILE" help:"Start from the weights of a safetensors file." toml:"init"`
+	Initializer  string  `default:"xavier" enum:"xavier,he" group:"Model" help:"Random initial weights: xavier or he." toml:"initializer"`
+	Order        string  `default:"auto" enum:"auto,gather-first,apply-first" group:"Model" help:"(ÂH)W is gather-first, Â(HW) apply-first; auto takes the cheaper by shape." toml:"order"`
+	CacheInput   string  `default:"auto" enum:"auto,on,off" group:"Model" help:"Compute the input layer's ÂX once and keep it. auto: when it pays and fits in memory." toml:"cache-input"`
+
+	Epochs        int     `default:"200" group:"Training" help:"Epochs to train." toml:"epochs"`
+	LR            float64 `name:"lr" default:"0.01" group:"Training" help:"Learning rate." toml:"lr"`
+	Optimizer     string  `default:"adam" enum:"sgd,adam,adamw" group:"Training" help:"sgd, adam or adamw." toml:"optimizer"`
+	Momentum      float64 `default:"0.9" group:"Training" help:"Momentum of sgd." toml:"momentum"`
+	WeightDecay   float64 `default:"5e-4" group:"Training" help:"L2 penalty on weight matrices (adamw: decoupled decay)." toml:"weight-decay"`
+	WeightDecayOn string  `default:"first" enum:"first,all" group:"Training" help:"Layers that the penalty covers: the first, as in Kipf & Welling 2017, or all." toml:"weight-decay-on"`
+	Seed          uint64  `default:"1" group:"Training" help:"Seed of initial weights and dropout." toml:"seed"`
+	EvalEvery     int     `default:"1" group:"Training" help:"Epochs between two evaluations; 0: only at the end." toml:"eval-every"`
+	Patience      int     `default:"0" group:"Training" help:"Stop after this many epochs without a better validation accuracy; 0: never." toml:"patience"`
+	TargetAcc     float64 `default:"0" group:"Training" help:"Stop when this validation accuracy is reached (a fraction); 0: never." toml:"target-acc"`
+
+	Out        string `default:"" group:"Output" placeholder:"DIR" help:"Run folder. Empty: runs/NAME-ID." toml:"out"`
+	Force      bool   `group:"Output" help:"Replace a run folder that exists." toml:"force"`
+	Quiet      bool   `group:"Output" help:"Print only the final lines." toml:"quiet"`
+	StallWarn  string `default:"60s" group:"Output" help:"Say so when a rank has waited this long for others." toml:"stall-warn"`
+	StallAbort string `default:"10m" group:"Output" help:"End the job when a rank has waited this long for others." toml:"stall-abort"`
+}
+
+// Validate checks what can be checked before anything is opened. Its faults
+// have kind Usage and name the flag.
+func (c *Config) Validate() error {
+	for _, r := range []struct {
+		ok   bool
+		flag string
+		got  any
+		want string
+	}{
+		{c.Ranks >= 0, "ranks", c.Ranks, "1 or more"},
+		{c.Servers >= -1, "servers", c.Servers, "-1, 0 or more"},
+		{c.Threads >= 0, "threads", c.Threads, "0 or more"},
+		{c.Layers >= 1, "layers", c.Layers, "1 or more"},
+		{c.Hidden >= 1, "hidden", c.Hidden, "1 or more"},
+		{inRange(c.Dropout), "dropout", c.Dropout, "at least 0 and below 1"},
+		{inRange(c.InputDropout), "input-dropout", c.InputDropout, "at least 0 and below 1"},
+		{c.Epochs >= 0, "epochs", c.Epochs, "0 or more"},
+		{c.LR > 0 && !math.IsInf(c.LR, 0), "lr", c.LR, "above 0"},
+		{inRange(c.Momentum), "momentum", c.Momentum, "at least 0 and below 1"},
+		{c.WeightDecay >= 0 && !math.IsInf(c.WeightDecay, 0), "weight-decay", c.WeightDecay, "0 or more"},
+		{c.EvalEvery >= 0, "eval-every", c.EvalEvery, "0 or more"},
+		{c.Patience >= 0, "patience", c.Patience, "0 or more"},
+		{c.TargetAcc >= 0 && c.TargetAcc <= 1, "target-acc", c.TargetAcc, "a fraction from 0 to 1"},
+		{c.Patience == 0 || c.EvalEvery > 0, "patience", c.Patience, "0 while --eval-every is 0"},
+		{c.TargetAcc == 0 || c.EvalEvery > 0, "target-acc", c.TargetAcc, "0 while --eval-every is 0"},
+	} {
+		if !r.ok {
+			return fault.New(fault.Usage, "train", "", "--%s=%v", r.flag, r.got).Then("it must be %s", r.want)
+		}
+	}
+	return c.validateNames()
+}
+
+// inRange tells whether p is in [0, 1); it is false for NaN.
+func inRange(p float64) bool { return p >= 0 && p < 1 }
+
+// validateNames checks the values that come from a list; flags are checked by
+// the command line too, a file's keys only here.
+func (c *Config) validateNames() error {
+	for _, r := range []struct{ flag, got, want string }{
+		{"mode", c.Mode, "pipe nopipe"},
+		{"codec", c.Codec, "none s2 zstd"},
+		{"tensor", c.Tensor, "cpu"},
+		{"model", c.Model, "gcn mlp"},
+		{"initializer", c.Initializer, "xavier he"},
+		{"order", c.Order, "auto gather-first apply-first"},
+		{"cache-input", c.CacheInput, "auto on off"},
+		{"optimizer", c.Optimizer, "sgd adam adamw"},
+		{"weight-decay-on", c.WeightDecayOn, "first all"},
+	} {
+		if !contains(strings.Fields(r.want), r.got) {
+			return fault.New(fault.Usage, "train", "", "--%s=%q", r.flag, r.got).
+				Then("it must be one of %s", strings.ReplaceAll(r.want, " ", ", "))
+		}
+	}
+	return c.validateDurations()
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// validateDurations checks what ends a wait.
+func (c *Config) validateDurations() error {
+	_, err := c.limits(nil)
+	return err
+}
+
+// limits are the bounds of every wait on another rank.
+func (c *Config) limits(log func(string)) (world.Limits, error) {
+	l := world.Limits{Log: log}
+	for _, d := range []struct {
+		flag, got string
+		to        *time.Duration
+	}{{"stall-warn", c.StallWarn, &l.Warn}, {"stall-abort", c.StallAbort, &l.Abort}} {
+		v, err := time.ParseDuration(d.got)
+		if err != nil || v < 0 {
+			return l, fault.New(fault.Usage, "train", "", "--%s=%q", d.flag, d.got).
+				Then("it must be a duration such as 90s or 10m; 0s is no limit")
+		}
+		*d.to = v
+	}
+	return l, nil
+}
+
+// servers is the number of parameter servers in a world of size ranks.
+func (c *Config) servers(size int) (int, error) {
+	k := c.Servers
+	if k < 0 {
+		k = 0
+		if size >= 2 {
+			k = 1
+		}
+	}
+	if graph := size - k; k > graph {
+		return 0, fault.New(fault.Config, "train", "", "%d servers in a world of %d ranks leave %d graph ranks", k, size, max(graph, 0)).
+			Then("use at most as many servers as graph ranks, or more ranks")
+	}
+	return k, nil
+}
+
+// optimizer is how weights are updated.
+func (c *Config) optimizer() kernels.OptimizerConfig {
+	return kernels.OptimizerConfig{
+		Name: c.Optimizer, LR: c.LR, Momentum: c.Momentum, WeightDecay: c.WeightDecay,
+		Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
+	}
+}
+
+// spec is the network that the configuration asks for.
+func (c *Config) spec(features, classes int) model.Spec {
+	dims := []int{features}
+	for range c.Layers - 1 {
+		dims = append(dims, c.Hidden)
+	}
+	return model.Spec{
+		Kind: c.Model, Dims: append(dims, classes), Dropout: c.Dropout,
+		InputDropout: c.InputDropout, Seed: c.Seed,
+	}
+}
+
+// Defaults is the configuration of a run that is told nothing: the defaults of
+// the struct's tags.
+func Defaults() Config {
+	var c Config
+	v := reflect.ValueOf(&c).Elem()
+	for i := range v.NumField() {
+		text := v.Type().Field(i).Tag.Get("default")
+		if text == "" {
+			continue
+		}
+		if err := setDefault(v.Field(i), text); err != nil {
+			panic("ranks: a default in Config does not fit its field")
+		}
+	}
+	return c
+}
+
+func setDefault(f reflect.Value, text string) error {
+	switch f.Kind() {
+	case reflect.String:
+		f.SetString(text)
+	case reflect.Int:
+		n, err := strconv.ParseInt(text, 10, 64)
+		f.SetInt(n)
+		return err
+	case reflect.Uint64:
+		n, err := strconv.ParseUint(text, 10, 64)
+		f.SetUint(n)
+		return err
+	case reflect.Float64:
+		x, err := strconv.ParseFloat(text, 64)
+		f.SetFloat(x)
+		return err
+	}
+	return nil
+}

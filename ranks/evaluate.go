@@ -1,0 +1,104 @@
+package ranks
+
+import (
+	"time"
+
+	"siafu/graph"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/runfolder"
+	"siafu/ranks/world"
+)
+
+// scores are loss and accuracies over all vertices of a split, NaN-free: a
+// split without vertices has accuracy 0.
+type scores struct {
+	loss             float64
+	train, val, test float64
+}
+
+// evaluate fills in the accuracies of the weights that the line's epoch starts
+// from. Where training drops nothing this is the training pass itself, which
+// is then ready; else it is one more forward pass, timed apart. Collective
+// over the graph ranks.
+func (t *trainer) evaluate(line *runfolder.Epoch) (ready bool, err error) {
+	start, ready := time.Now(), !t.net.Spec.Drops()
+	if !ready {
+		pause := t.clock
+		t.setClock(newClock())
+		defer func() { t.setClock(pause); line.EvalSeconds = time.Since(start).Seconds() }()
+	}
+	logits, err := t.forward(model.Pass{Epoch: line.Epoch, Train: ready})
+	if err != nil {
+		return false, err
+	}
+	s, err := t.score(logits)
+	if err != nil {
+		return false, err
+	}
+	line.Loss = s.loss
+	line.TrainAcc, line.ValAcc, line.TestAcc = &s.train, &s.val, &s.test
+	return ready, nil
+}
+
+// setClock makes all tasks of this rank count on c.
+func (t *trainer) setClock(c *clock) {
+	t.clock = c
+	if t.graph != nil {
+		t.graph.clock = c
+	}
+}
+
+// score sums loss and hits over all ranks. Collective over the graph ranks.
+func (t *trainer) score(logits []float32) (*scores, error) {
+	s := t.shard
+	correct, total := kernels.Accuracy(t.team, s.NumOwn(), s.Classes, logits, s.Labels, s.Split)
+	t.growGrad(len(logits))
+	loss, _ := kernels.SoftmaxCrossEntropy(t.team, t.grad, s.NumOwn(), s.Classes, logits, s.Labels, s.Split, graph.SplitTrain, 1)
+	sums := []float64{loss}
+	for _, split := range []int{graph.SplitTrain, graph.SplitVal, graph.SplitTest} {
+		sums = append(sums, float64(correct[split]), float64(total[split]))
+	}
+	if err := world.SumFloat64s(t.comm, sums); err != nil {
+		return nil, err
+	}
+	return &scores{
+		loss:  sums[0] / max(sums[2], 1),
+		train: sums[1] / max(sums[2], 1),
+		val:   sums[3] / max(sums[4], 1),
+		test:  sums[5] / max(sums[6], 1),
+	}, nil
+}
+
+// history decides when to stop and keeps the best weights. Every graph rank
+// sees the same numbers and decides the same.
+type history struct {
+	patience  int
+	target    float64
+	hasVal    bool // without validation vertices the last weights are the best
+	best      []float32
+	bestLine  runfolder.Epoch
+	last      runfolder.Epoch
+	stoppedBy string
+}
+
+// observe takes an evaluated line and the weights it speaks of, and tells
+// whether to stop before the epoch is trained.
+func (h *history) observe(line runfolder.Epoch, weights []float32, closing bool) bool {
+	h.last = line
+	if h.best == nil || !h.hasVal || *line.ValAcc > *h.bestLine.ValAcc {
+		h.bestLine = line
+		h.best = append(h.best[:0], weights...)
+	}
+	switch {
+	case h.target > 0 && *line.ValAcc >= h.target:
+		h.stoppedBy = "target-acc"
+	case closing:
+		h.stoppedBy = "epochs"
+	case h.patience > 0 && line.Epoch-h.bestLine.Epoch >= h.patience:
+		h.stoppedBy = "patience"
+	default:
+		return false
+	}
+	return true
+}

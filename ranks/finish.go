@@ -1,0 +1,171 @@
+package ranks
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/kernels/model"
+	"siafu/ranks/runfolder"
+	"siafu/ranks/safetensors"
+	"siafu/ranks/world"
+)
+
+// Version of this program.
+const Version = "0.1.0"
+
+// report completes an epoch's line with what all ranks did in it, and hands it
+// to rank 0's voice. Collective over the graph ranks.
+func (t *trainer) report(line runfolder.Epoch) error {
+	stats := t.clock.take()
+	if t.graph != nil {
+		s := t.graph.exchange.TakeStats()
+		stats = append(stats, float64(s.RawBytes), float64(s.SentBytes))
+	}
+	all, err := gatherFloats(t.comm, stats)
+	if err != nil || t.comm.Rank() != 0 {
+		return err
+	}
+	line.TaskSeconds = map[string]float64{}
+	for _, s := range all {
+		for i, task := range tasks {
+			line.TaskSeconds[task] = max(line.TaskSeconds[task], s[i])
+		}
+		if len(s) > len(tasks) {
+			line.GhostBytesRaw += int64(s[len(tasks)])
+			line.GhostBytesSent += int64(s[len(tasks)+1])
+		}
+	}
+	return t.emit(line)
+}
+
+// gatherFloats brings everybody's x to rank 0. Collective.
+func gatherFloats(c world.Comm, x []float64) ([][]float64, error) {
+	block, err := json.Marshal(x)
+	if err != nil {
+		return nil, err
+	}
+	blocks, err := world.Gather(c, 0, block)
+	if err != nil || c.Rank() != 0 {
+		return nil, err
+	}
+	all := make([][]float64, len(blocks))
+	for i, b := range blocks {
+		if err := json.Unmarshal(b, &all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// finish gathers what every rank says of itself and ends the run. Collective
+// over the world.
+func (r *run) finish() error {
+	mine := runfolder.RankReport{
+		Rank: r.rank, Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: peakRSS(),
+	}
+	counts := make([]int64, 2*r.meta.Classes)
+	if r.shard != nil {
+		mine.Vertices, mine.Ghosts = int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())
+		mine.Edges = int64(len(r.shard.In.Cols))
+		countLabels(counts, r.shard.Labels, r.shard.Split)
+	}
+	if err := world.SumInt64s(r.world, counts); err != nil {
+		return err
+	}
+	block, err := json.Marshal(mine)
+	if err != nil {
+		return err
+	}
+	blocks, err := world.Gather(r.world, 0, block)
+	if err != nil {
+		return err
+	}
+	if r.voice != nil {
+		reports := make([]runfolder.RankReport, len(blocks))
+		for i, b := range blocks {
+			if err := json.Unmarshal(b, &reports[i]); err != nil {
+				return err
+			}
+		}
+		err = r.voice.finish(r, reports, majority(counts))
+	}
+	return agree(r.world, err)
+}
+
+// countLabels counts the classes of training vertices in the first half of
+// counts and those of test vertices in the second.
+func countLabels(counts []int64, labels []int32, split []uint8) {
+	classes := len(counts) / 2
+	for v, label := range labels {
+		switch {
+		case label == graph.Unlabelled:
+		case split[v] == graph.SplitTrain:
+			counts[label]++
+		case split[v] == graph.SplitTest:
+			counts[classes+int(label)]++
+		}
+	}
+}
+
+// majority is the test accuracy of always answering with the most frequent
+// training class.
+func majority(counts []int64) float64 {
+	classes, best, total := len(counts)/2, 0, int64(0)
+	for c := range classes {
+		if counts[c] > counts[best] {
+			best = c
+		}
+		total += counts[classes+c]
+	}
+	return float64(counts[classes+best]) / float64(max(total, 1))
+}
+
+// modelMetadata is what model.safetensors says of its network. It holds
+// nothing that differs between two runs of the same command.
+func modelMetadata(r *run, s runfolder.Summary) map[string]string {
+	dims, _ := json.Marshal(r.net.Dims)
+	return map[string]string{
+		"siafu":    Version,
+		"model":    r.net.Kind,
+		"dims":     string(dims),
+		"dataset":  s.Dataset,
+		"epoch":    strconv.Itoa(s.BestEpoch),
+		"val_acc":  strconv.FormatFloat(s.BestValAcc, 'g', -1, 64),
+		"test_acc": strconv.FormatFloat(s.TestAccAtBestVal, 'g', -1, 64),
+	}
+}
+
+// loadWeights fills weights from a safetensors file with the network's names
+// and shapes.
+func loadWeights(path string, s model.Spec, weights []float32) error {
+	list, _, err := safetensors.Read(path)
+	if err != nil {
+		return err
+	}
+	found := map[string]safetensors.Tensor{}
+	for _, t := range list {
+		found[t.Name] = t
+	}
+	for _, p := range s.Params() {
+		t, ok := found[p.Name]
+		if !ok {
+			return fault.New(fault.Data, "init", path, "there is no tensor %q", p.Name).
+				Then("it must hold the weights of a %s with dimensions %v", s.Kind, s.Dims)
+		}
+		if !shapeFits(t.Shape, p) {
+			return fault.New(fault.Data, "init", path, "tensor %q has shape %v where [%d %d] is needed", p.Name, t.Shape, p.Rows, p.Cols).
+				Then("train with the layers and widths that the file was made with")
+		}
+		copy(p.Of(weights), t.Data)
+	}
+	return nil
+}
+
+func shapeFits(shape []int, p model.Param) bool {
+	if p.Bias && len(shape) == 1 {
+		return shape[0] == p.Cols
+	}
+	return len(shape) == 2 && shape[0] == p.Rows && shape[1] == p.Cols
+}

@@ -1,0 +1,140 @@
+package ranks
+
+import (
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+	"siafu/halo"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/world"
+)
+
+// graphWork is what multiplies by the adjacency matrix on one rank: gather
+// (GA), scatter (SC) and their gradients.
+type graphWork struct {
+	shard      *shard.Shard
+	transposed *shard.Transposed
+	coef       model.Coefficients
+	plan       *halo.Plan
+	codec      halo.Codec
+	exchange   *halo.Exchange
+	team       *kernels.Team
+	arena      *mapped.Arena
+	clock      *clock
+	overlap    bool // gather from own vertices while ghosts are under way
+	seed       uint64
+
+	gathered [][]float32  // one a layer, kept for the way back
+	grads    [2][]float32 // of emitted rows; two, so that none is read and written at once
+	turn     int
+}
+
+// newGraphWork prepares a shard for gathering. All memory comes from a.
+func newGraphWork(c Config, s *shard.Shard, team *kernels.Team, clock *clock, codec halo.Codec, a *mapped.Arena) *graphWork {
+	return &graphWork{
+		shard: s, transposed: s.Transpose(a), plan: halo.NewPlan(s), codec: codec,
+		coef: model.GCNCoefficients(s.InDegree, s.OutDegree, s.NumOwn(), a),
+		team: team, arena: a, clock: clock, overlap: c.Mode == "pipe", seed: c.Seed,
+	}
+}
+
+// connect gives room for rows of ghosts and messages up to width wide.
+func (g *graphWork) connect(c world.Comm, width int, a *mapped.Arena) {
+	g.exchange = halo.NewExchange(c, g.plan, g.codec, g.team, a, width)
+}
+
+// gather is Â rows for own vertices: dst[v] = Σ Â[v,u] rows[u] over the
+// in-neighbours u of v and v itself; rows is [own x width]. The result stands
+// until layer's next gather. Collective over the graph ranks.
+func (g *graphWork) gather(layer int, rows []float32, width int, p model.Pass) ([]float32, error) {
+	dst := g.room(layer, g.shard.NumOwn()*width)
+	key := halo.Key{Seed: g.seed, Epoch: p.Epoch, Layer: layer}
+	var ghosts []float32
+
+	begin := func() error { return g.exchange.BeginForward(rows, width, key) }
+	inner := func() error { g.gatherOwn(dst, rows, width); return nil }
+	end := func() (err error) { ghosts, err = g.exchange.EndForward(); return err }
+	boundary := func() error { g.gatherGhosts(dst, ghosts, width); return nil }
+
+	if g.overlap {
+		return dst, g.clock.run(step{"SC", begin}, step{"GA", inner}, step{"SC", end}, step{"GA", boundary})
+	}
+	return dst, g.clock.run(step{"SC", begin}, step{"SC", end}, step{"GA", inner}, step{"GA", boundary})
+}
+
+// gatherOwn sets dst to what own neighbours and the self loop contribute.
+func (g *graphWork) gatherOwn(dst, rows []float32, width int) {
+	in := g.shard.In
+	kernels.SpMM(g.team, dst, width, kernels.Gather{
+		Begin: in.Offsets[:g.shard.NumOwn()], End: g.shard.InOwnEnd, Cols: in.Cols,
+		RowScale: g.coef.Row, ColScale: g.coef.Col,
+	}, rows, false)
+	kernels.AddScaledRows(g.team, dst, width, g.coef.Self, rows)
+}
+
+// gatherGhosts adds what ghosts contribute.
+func (g *graphWork) gatherGhosts(dst, ghosts []float32, width int) {
+	in := g.shard.In
+	kernels.SpMM(g.team, dst, width, kernels.Gather{
+		Begin: g.shard.InOwnEnd, End: in.Offsets[1:], Cols: in.Cols, Base: uint32(g.shard.NumOwn()),
+		RowScale: g.coef.Row, ColScale: g.coef.Col,
+	}, ghosts, true)
+}
+
+// gatherGrad is Âᵀ grad for own vertices, the gradient of the rows that were
+// gathered; grad is [own x width]. Gradients of ghosts travel to their owners,
+// who add them to the part of their own edges. The result stands until the
+// next but one call. Collective over the graph ranks.
+func (g *graphWork) gatherGrad(layer int, grad []float32, width int, p model.Pass) ([]float32, error) {
+	dst := g.gradRoom(g.shard.NumOwn() * width)
+	key := halo.Key{Seed: g.seed, Epoch: p.Epoch, Layer: layer, Backward: true}
+
+	boundary := func() error { g.ghostGrads(g.exchange.Ghosts(width), grad, width); return nil }
+	begin := func() error { return g.exchange.BeginBackward(width, key) }
+	inner := func() error { g.ownGrads(dst, grad, width); return nil }
+	end := func() error { return g.exchange.EndBackward(dst) }
+
+	if g.overlap {
+		return dst, g.clock.run(step{"∇GA", boundary}, step{"∇SC", begin}, step{"∇GA", inner}, step{"∇SC", end})
+	}
+	return dst, g.clock.run(step{"∇GA", boundary}, step{"∇GA", inner}, step{"∇SC", begin}, step{"∇SC", end})
+}
+
+// ghostGrads sets ghosts to the gradients that own destinations give them.
+func (g *graphWork) ghostGrads(ghosts, grad []float32, width int) {
+	t := g.transposed
+	kernels.SpMM(g.team, ghosts, width, kernels.Gather{
+		Begin: t.Ghost.Offsets[:t.Ghost.Rows()], End: t.Ghost.Offsets[1:], Cols: t.Ghost.Cols,
+		RowScale: g.coef.Col[g.shard.NumOwn():], ColScale: g.coef.Row,
+	}, grad, false)
+}
+
+// ownGrads sets dst to the gradients along own edges and the self loop.
+func (g *graphWork) ownGrads(dst, grad []float32, width int) {
+	t := g.transposed
+	kernels.SpMM(g.team, dst, width, kernels.Gather{
+		Begin: t.OwnBegin, End: t.OwnEnd, Cols: t.OwnCols,
+		RowScale: g.coef.Col[:g.shard.NumOwn()], ColScale: g.coef.Row,
+	}, grad, false)
+	kernels.AddScaledRows(g.team, dst, width, g.coef.Self, grad)
+}
+
+// room is layer's buffer of n floats.
+func (g *graphWork) room(layer, n int) []float32 {
+	for len(g.gathered) <= layer {
+		g.gathered = append(g.gathered, nil)
+	}
+	if len(g.gathered[layer]) != n {
+		g.gathered[layer] = mapped.Make[float32](g.arena, n)
+	}
+	return g.gathered[layer]
+}
+
+// gradRoom is the next of two buffers, at least n floats long.
+func (g *graphWork) gradRoom(n int) []float32 {
+	g.turn = 1 - g.turn
+	if len(g.grads[g.turn]) < n {
+		g.grads[g.turn] = mapped.Make[float32](g.arena, n)
+	}
+	return g.grads[g.turn][:n]
+}

@@ -1,0 +1,247 @@
+package inproc
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"siafu/ranks/world"
+)
+
+// collective is one collective operation of a group. Every one of them is an
+// exchange of blocks between all pairs of ranks, some of them empty.
+type collective struct {
+	g     *group
+	child *group // what Sub makes
+
+	mu      sync.Mutex
+	parts   []*part // by rank; nil until the rank begins
+	begun   int
+	err     error         // the ranks contradict one another
+	refused chan struct{} // closed when err is set
+}
+
+// part is what one rank brings to a collective.
+type part struct {
+	op    string
+	out   func(to int) []byte   // the block it sends
+	in    func(from int) []byte // where the block it receives goes
+	ranks []int                 // Sub's argument
+
+	pending atomic.Int32   // ranks with which blocks are still to be exchanged
+	done    chan struct{}  // closed when there are none
+	copying sync.WaitGroup // other ranks that use the buffers right now
+	left    bool           // its wait failed: the buffers are not to be used
+}
+
+// request is one rank's side of a collective under way.
+type request struct {
+	c    *comm
+	col  *collective
+	part *part
+}
+
+// begin joins the rank's next collective and exchanges blocks with all ranks
+// that have joined before.
+func (c *comm) begin(p *part) (*request, error) {
+	if err := c.g.w.lost(p.op, c.me()); err != nil {
+		return nil, err
+	}
+	p.done = make(chan struct{})
+	p.pending.Store(int32(c.Size()))
+	col := c.g.collective(c.next, p)
+	peers, err := col.join(c.rank, p)
+	c.g.forget(c.next, col)
+	c.next++
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range peers {
+		col.exchange(c.rank, q)
+	}
+	return &request{c, col, p}, nil
+}
+
+// collective finds or begins the collective with a sequence number.
+func (g *group) collective(seq int, p *part) *collective {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	col := g.ops[seq]
+	if col == nil {
+		col = &collective{g: g, parts: make([]*part, len(g.ranks)), refused: make(chan struct{})}
+		if p.op == "Sub" {
+			col.child = g.sub(p.ranks)
+		}
+		g.ops[seq] = col
+	}
+	return col
+}
+
+// sub is the group of some of g's ranks.
+func (g *group) sub(ranks []int) *group {
+	worldRanks := make([]int, len(ranks))
+	for i, r := range ranks {
+		worldRanks[i] = g.ranks[r]
+	}
+	return newGroup(g.w, worldRanks)
+}
+
+// forget drops a collective that all ranks have begun.
+func (g *group) forget(seq int, col *collective) {
+	if col.complete() {
+		g.mu.Lock()
+		delete(g.ops, seq)
+		g.mu.Unlock()
+	}
+}
+
+// join enters a rank's part and returns the ranks to exchange blocks with: all
+// that joined before, and itself. Their buffers are held until exchange.
+func (col *collective) join(rank int, p *part) (peers []int, err error) {
+	col.mu.Lock()
+	defer col.mu.Unlock()
+	for q, other := range col.parts {
+		switch {
+		case other == nil:
+			continue
+		case other.op != p.op:
+			col.refuse(fmt.Errorf("%s: rank %d calls it where rank %d calls %s", p.op, col.g.ranks[rank], col.g.ranks[q], other.op))
+		case !slices.Equal(other.ranks, p.ranks):
+			col.refuse(fmt.Errorf("Sub: rank %d lists %v where rank %d lists %v", col.g.ranks[rank], p.ranks, col.g.ranks[q], other.ranks))
+		case other.left:
+			col.refuse(fmt.Errorf("%s: rank %d gave up waiting", p.op, col.g.ranks[q]))
+		}
+		peers = append(peers, q)
+	}
+	col.parts[rank] = p
+	col.begun++
+	if col.err != nil {
+		return nil, col.err
+	}
+	peers = append(peers, rank)
+	for _, q := range peers {
+		col.parts[q].copying.Add(1)
+		p.copying.Add(1)
+	}
+	return peers, nil
+}
+
+// exchange copies the blocks between two ranks that have both joined.
+func (col *collective) exchange(me, peer int) {
+	a, b := col.parts[me], col.parts[peer]
+	err := col.move(me, peer)
+	if err == nil && me != peer {
+		err = col.move(peer, me)
+	}
+	if err != nil {
+		col.mu.Lock()
+		col.refuse(err)
+		col.mu.Unlock()
+	}
+	a.copying.Done()
+	b.copying.Done()
+	a.finish()
+	if me != peer {
+		b.finish()
+	}
+}
+
+// finish counts one rank less to exchange blocks with.
+func (p *part) finish() {
+	if p.pending.Add(-1) == 0 {
+		close(p.done)
+	}
+}
+
+// move copies one block.
+func (col *collective) move(from, to int) error {
+	src, dst := col.parts[from].out(to), col.parts[to].in(from)
+	if len(src) != len(dst) {
+		return fmt.Errorf("%s: rank %d sends %d bytes to rank %d, which expects %d",
+			col.parts[to].op, col.g.ranks[from], len(src), col.g.ranks[to], len(dst))
+	}
+	copy(dst, src)
+	return nil
+}
+
+// refuse ends the collective for all its ranks. The caller holds mu.
+func (col *collective) refuse(err error) {
+	if col.err == nil {
+		col.err = err
+		close(col.refused)
+	}
+}
+
+// complete tells whether all ranks have begun.
+func (col *collective) complete() bool {
+	col.mu.Lock()
+	defer col.mu.Unlock()
+	return col.begun == len(col.parts)
+}
+
+// missing is the ranks, of the world, that have not begun.
+func (col *collective) missing() []int {
+	col.mu.Lock()
+	defer col.mu.Unlock()
+	var ranks []int
+	for r, p := range col.parts {
+		if p == nil {
+			ranks = append(ranks, col.g.ranks[r])
+		}
+	}
+	slices.Sort(ranks)
+	return ranks
+}
+
+// refusal is why the collective was refused, nil if it was not.
+func (col *collective) refusal() error {
+	col.mu.Lock()
+	defer col.mu.Unlock()
+	return col.err
+}
+
+func (r *request) Test() (bool, error) {
+	if err := r.col.refusal(); err != nil {
+		return false, r.fail(err)
+	}
+	select {
+	case <-r.part.done:
+		return true, nil
+	default:
+	}
+	if err := r.c.g.w.lost(r.part.op, r.c.me()); err != nil {
+		return false, r.fail(err)
+	}
+	return false, nil
+}
+
+func (r *request) Wait() error {
+	w := r.c.wait(r.part.op, r.col.missing)
+	defer w.stop()
+	for {
+		hopeless := w.hopeless()
+		done, err := r.Test()
+		switch {
+		case done || err != nil:
+			return err
+		case hopeless != nil:
+			return r.fail(hopeless)
+		}
+		if err := w.until(r.part.done, r.col.refused); err != nil {
+			return r.fail(err)
+		}
+	}
+}
+
+// fail takes the rank's buffers back from the collective, so that the caller
+// may use them again, and returns err.
+func (r *request) fail(err error) error {
+	r.col.mu.Lock()
+	r.part.left = true
+	r.col.mu.Unlock()
+	r.part.copying.Wait()
+	return err
+}
+
+var _ world.Comm = (*comm)(nil)

@@ -1,0 +1,151 @@
+package inproc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"siafu/graph/fault"
+	"siafu/ranks/world"
+)
+
+// Run starts size ranks, each a goroutine that runs body with its own
+// communicator, and returns when all of them have returned. Its error is the
+// first failure in time that is not the consequence of another rank's: what
+// the body returned, the value and stack of its panic, or the cause it aborted
+// with. It panics if size < 1.
+func Run(size int, body func(c world.Comm) error) error {
+	if size < 1 {
+		panic("inproc: size must be 1 or more")
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	w := &universe{host: host, failed: make(chan struct{}), left: make([]bool, size), leaving: make(chan struct{})}
+	all := make([]int, size)
+	for r := range all {
+		all[r] = r
+	}
+	g := newGroup(w, all)
+	var done sync.WaitGroup
+	for r := range size {
+		done.Go(func() { w.live(r, func() error { return body(g.comm(r, world.Limits{})) }) })
+	}
+	done.Wait()
+	return w.cause()
+}
+
+// universe is what the ranks of one Run share.
+type universe struct {
+	host string
+
+	mu      sync.Mutex
+	failure *failure
+	failed  chan struct{} // closed when failure is set
+	left    []bool        // ranks whose body has returned
+	leaving chan struct{} // closed and replaced when a rank leaves
+}
+
+// failure is the first rank that failed, and why.
+type failure struct {
+	rank  int
+	cause error
+}
+
+// live runs one rank's body and makes its end known.
+func (w *universe) live(rank int, body func() error) {
+	returned := false
+	defer func() {
+		v := recover()
+		switch err, isErr := v.(error); {
+		case isErr:
+			w.fail(rank, fmt.Errorf("rank %d panicked: %w\n%s", rank, err, debug.Stack()))
+		case v != nil:
+			w.fail(rank, fmt.Errorf("rank %d panicked: %v\n%s", rank, v, debug.Stack()))
+		case !returned: // runtime.Goexit, such as testing's FailNow
+			w.fail(rank, fmt.Errorf("rank %d ended its goroutine", rank))
+		}
+		w.leave(rank)
+	}()
+	err := body()
+	returned = true
+	if err != nil {
+		w.fail(rank, err)
+	}
+}
+
+// fail records the first failure and wakes all who wait. The consequence of a
+// failure is not one: by the time a rank sees it, the cause is recorded.
+func (w *universe) fail(rank int, cause error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failure == nil {
+		w.failure = &failure{rank, cause}
+		close(w.failed)
+	}
+}
+
+// cause is what Run returns.
+func (w *universe) cause() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failure == nil {
+		return nil
+	}
+	return w.failure.cause
+}
+
+// lost is the error of a wait of rank that another's failure ended, nil while
+// nobody failed.
+func (w *universe) lost(op string, rank int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failure == nil {
+		return nil
+	}
+	return &world.LostError{Op: op, Rank: rank, Lost: w.failure.rank, Cause: w.failure.cause}
+}
+
+// leave makes known that a rank has returned.
+func (w *universe) leave(rank int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.left[rank] = true
+	close(w.leaving)
+	w.leaving = make(chan struct{})
+}
+
+// departed is the ranks that have left, nil if none has; changed is closed when
+// another one does.
+func (w *universe) departed() (left []bool, changed <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if slices.Contains(w.left, true) {
+		left = slices.Clone(w.left)
+	}
+	return left, w.leaving
+}
+
+// errLeft is why a rank is lost that returned without an error.
+var errLeft = errors.New("it has returned already")
+
+// aborted is the cause of a world that was aborted, made to map to the exit
+// code that was asked for.
+func aborted(rank, code int, cause error) error {
+	if cause == nil {
+		cause = fmt.Errorf("rank %d aborted with exit code %d", rank, code)
+	}
+	if fault.ExitCode(cause) == code {
+		return cause
+	}
+	for kind := fault.Runtime; kind <= fault.Config; kind++ {
+		if kind.ExitCode() == code {
+			return &fault.Error{Kind: kind, Err: cause}
+		}
+	}
+	return cause
+}

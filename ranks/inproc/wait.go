@@ -1,0 +1,104 @@
+package inproc
+
+import (
+	"time"
+
+	"siafu/ranks/world"
+)
+
+// wait is one wait of a rank for others: how long it may take, and whom it is
+// for. Its timers are made when it first blocks.
+type wait struct {
+	c       *comm
+	op      string
+	missing func() []int // ranks of the world it waits for, nil where unknown
+	began   time.Time
+	warn    *time.Timer
+	abort   *time.Timer
+	leaving <-chan struct{} // closed when a rank leaves the world
+}
+
+func (c *comm) wait(op string, missing func() []int) *wait {
+	return &wait{c: c, op: op, missing: missing}
+}
+
+// hopeless is the error of a wait for a rank that has left, else nil. It must
+// be asked before each until, and before the last look at what is waited for:
+// a rank that left may have done its part first.
+func (w *wait) hopeless() error {
+	left, changed := w.c.g.w.departed()
+	w.leaving = changed
+	if left == nil {
+		return nil
+	}
+	for _, r := range w.missing() {
+		if left[r] {
+			return &world.LostError{Op: w.op, Rank: w.c.me(), Lost: r, Cause: errLeft}
+		}
+	}
+	return nil
+}
+
+// until blocks until one of the events may have happened, which the caller
+// then looks at: nil channels never do. It returns an error when a rank has
+// failed or the deadline has passed.
+func (w *wait) until(events ...<-chan struct{}) error {
+	w.start()
+	var first, second <-chan struct{}
+	first = events[0]
+	if len(events) > 1 {
+		second = events[1]
+	}
+	select {
+	case <-first:
+	case <-second:
+	case <-w.leaving:
+	case <-w.c.g.w.failed:
+		return w.c.g.w.lost(w.op, w.c.me())
+	case <-expiry(w.warn):
+		w.warn = nil
+		if log := w.c.limits.Load().Log; log != nil {
+			log(w.stalled().Error() + ", and goes on waiting")
+		}
+	case <-expiry(w.abort):
+		return w.stalled()
+	}
+	return nil
+}
+
+// start sets the timers, once.
+func (w *wait) start() {
+	if !w.began.IsZero() {
+		return
+	}
+	w.began = time.Now()
+	l := w.c.limits.Load()
+	if l.Warn > 0 {
+		w.warn = time.NewTimer(l.Warn)
+	}
+	if l.Abort > 0 {
+		w.abort = time.NewTimer(l.Abort)
+	}
+}
+
+// stop releases the timers.
+func (w *wait) stop() {
+	for _, t := range []*time.Timer{w.warn, w.abort} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+}
+
+// stalled describes the wait so far.
+func (w *wait) stalled() *world.StallError {
+	return &world.StallError{Op: w.op, Rank: w.c.me(), Waited: time.Since(w.began), Missing: w.missing()}
+}
+
+// expiry is when a timer fires, never for a timer that is not set.
+func expiry(t *time.Timer) <-chan time.Time {
+	if t == nil {
+		return nil
+	}
+	return t.C
+}

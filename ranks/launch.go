@@ -1,0 +1,96 @@
+package ranks
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"siafu/graph/fault"
+	"siafu/ranks/inproc"
+	"siafu/ranks/mpi"
+	"siafu/ranks/world"
+)
+
+// IO is where rank 0 speaks: results on Out, warnings on Err.
+type IO struct {
+	Out, Err io.Writer
+}
+
+// reported is an error that this process has no need to print: it is printed,
+// or another rank prints it.
+type reported struct{ error }
+
+func (r reported) Unwrap() error { return r.error }
+
+// Reported tells main not to print the error again.
+func (r reported) Reported() bool { return true }
+
+// agreed is an error that every rank of the world has.
+type agreed struct{ error }
+
+func (a agreed) Unwrap() error { return a.error }
+
+// agree makes all ranks fail with the error of the first that has one.
+// Collective.
+func agree(w world.Comm, err error) error {
+	if err = world.Agree(w, err); err != nil {
+		return agreed{err}
+	}
+	return nil
+}
+
+// launch runs body on every rank: in the world that a launcher made, else in
+// an in-process world of n ranks (0 is 1). kind is "mpi" or "in-process".
+func launch(n int, limits world.Limits, out IO, body func(w world.Comm, kind string) error) error {
+	l, launched := world.Launched()
+	if !launched {
+		return inproc.Run(max(n, 1), func(w world.Comm) error {
+			w.SetLimits(limits)
+			return body(w, "in-process")
+		})
+	}
+	if n != 0 {
+		return once(l, fault.New(fault.Usage, "launch", "", "--ranks=%d under %s, which started %d ranks", n, l.Name, l.Size).
+			Then("leave --ranks out, or run siafu without %s", l.Name))
+	}
+	return launchMPI(l, limits, out, body)
+}
+
+// once makes one rank of many speak.
+func once(l world.Launch, err error) error {
+	if l.Rank == 0 {
+		return err
+	}
+	return reported{err}
+}
+
+func launchMPI(l world.Launch, limits world.Limits, out IO, body func(w world.Comm, kind string) error) error {
+	w, stop, err := mpi.Start(limits)
+	if err != nil {
+		return once(l, err)
+	}
+	if w.Size() != l.Size {
+		stop()
+		return once(l, fault.New(fault.Config, "launch", "", "%s started %d ranks, but MPI sees a world of %d", l.Name, l.Size, w.Size()).
+			Then("use mpirun, or srun --mpi=pmix, of the MPI that siafu was built with"))
+	}
+	err = body(w, "mpi")
+	switch {
+	case err == nil:
+		stop()
+		return nil
+	case errors.As(err, &agreed{}):
+		// Everybody has the same error: rank 0 says it before anybody ends,
+		// because a launcher may kill the rest when one rank has ended.
+		if w.Rank() == 0 {
+			fmt.Fprintf(out.Err, "siafu: %v\n", err)
+		}
+		if w.Barrier() == nil {
+			stop()
+		}
+		return reported{err}
+	}
+	fmt.Fprintf(out.Err, "siafu: rank %d on %s: %v\n", w.Rank(), w.Hosts()[w.Rank()], err)
+	w.Abort(fault.ExitCode(err), err)
+	return reported{err}
+}

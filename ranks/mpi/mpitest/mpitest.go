@@ -1,0 +1,120 @@
+// Package mpitest runs programs under mpirun in tests.
+package mpitest
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// hardLimit ends a run under mpirun that has not ended by itself.
+const hardLimit = 2 * time.Minute
+
+// killDelay is what mpirun gets to kill its ranks and tidy up before it is
+// killed itself.
+const killDelay = 3 * time.Second
+
+// Mpirun is the command that runs n ranks of a program on this machine, on as
+// few processors as it has. It skips the test where there is no mpirun. The
+// clock of its hard limit starts here; after it, mpirun and all processes it
+// started are killed. Environment variables of the caller reach the ranks.
+func Mpirun(t testing.TB, n int, binary string, args ...string) *exec.Cmd {
+	t.Helper()
+	mpirun, err := exec.LookPath("mpirun")
+	if err != nil {
+		t.Skip("no mpirun on this machine: install openmpi-bin")
+	}
+	line := []string{
+		"-n", strconv.Itoa(n),
+		"--oversubscribe", "--bind-to", "none",
+		"--mca", "mpi_yield_when_idle", "1",
+	}
+	if os.Geteuid() == 0 {
+		line = append(line, "--allow-run-as-root")
+	}
+	line = append(append(line, binary), args...)
+	ctx, cancel := context.WithTimeout(context.Background(), hardLimit)
+	cmd := exec.CommandContext(ctx, mpirun, line...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return end(cmd.Process.Pid) }
+	cmd.WaitDelay = killDelay + time.Second
+	t.Cleanup(func() {
+		if cmd.Process != nil && cmd.ProcessState == nil {
+			_ = end(cmd.Process.Pid) // the test ended without waiting
+		}
+		cancel()
+	})
+	return cmd
+}
+
+// end asks mpirun to end, and kills it and its ranks if it does not. Ranks
+// have process groups of their own, so they are found by their parents.
+func end(mpirun int) error {
+	all := append(descendants(mpirun), mpirun)
+	if err := syscall.Kill(mpirun, syscall.SIGTERM); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(killDelay); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if !anyAlive(all) {
+			return nil
+		}
+	}
+	for _, pid := range all {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
+	}
+	return nil
+}
+
+// descendants is the processes below pid.
+func descendants(pid int) []int {
+	children := map[int][]int{}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		child, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil {
+			continue
+		}
+		if parent := statField(path, 1); parent != "" {
+			p, _ := strconv.Atoi(parent)
+			children[p] = append(children[p], child)
+		}
+	}
+	var below []int
+	for queue := []int{pid}; len(queue) > 0; queue = queue[1:] {
+		below = append(below, children[queue[0]]...)
+		queue = append(queue, children[queue[0]]...)
+	}
+	return below
+}
+
+// anyAlive tells whether one of the processes still runs; a zombie does not.
+func anyAlive(pids []int) bool {
+	for _, pid := range pids {
+		state := statField("/proc/"+strconv.Itoa(pid)+"/stat", 0)
+		if state != "" && state != "Z" {
+			return true
+		}
+	}
+	return false
+}
+
+// statField is the i-th field behind the name in a stat file of a process,
+// the state being 0 and the parent 1; empty for a process that has ended.
+func statField(path string, i int) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	// The name stands in parentheses and may hold anything, these included.
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	if i >= len(fields) {
+		return ""
+	}
+	return fields[i]
+}

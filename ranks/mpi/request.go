@@ -1,0 +1,89 @@
+//go:build mpi
+
+package mpi
+
+import (
+	"runtime"
+	"runtime/cgo"
+)
+
+// request is a communication under way: some requests of MPI that end
+// together. MPI writes into its buffers until then, whatever becomes of the
+// caller, so the request is held alive, and its buffers pinned, until MPI says
+// that it has ended, and for ever if nobody asks any more.
+type request struct {
+	c     *comm
+	stall stall // what to say if it does not end
+	mem   memory
+	after func() // what remains to be done when MPI has ended, may be nil
+
+	pin   runtime.Pinner
+	hold  cgo.Handle
+	ended bool
+	err   error
+}
+
+// request makes a request of n requests of MPI and the given numbers.
+func (c *comm) request(s stall, n, ints int) *request {
+	r := &request{c: c, stall: s, mem: newMemory(n, ints)}
+	r.hold = cgo.NewHandle(r)
+	return r
+}
+
+// keep pins buffers for as long as the request lasts.
+func (r *request) keep(buffers ...[]byte) {
+	for _, b := range buffers {
+		if len(b) > 0 {
+			r.pin.Pin(&b[0])
+		}
+	}
+}
+
+// begun is how a request starts: err is the first error of the MPI calls that
+// began it. Those that succeeded go on, so what they use is not released.
+func (r *request) begun(err error) (*request, error) {
+	if err != nil {
+		r.c.p.failed.Store(true)
+		return nil, r.stall.wrap(err)
+	}
+	return r, nil
+}
+
+func (r *request) Test() (bool, error) {
+	if r.ended || r.err != nil {
+		return r.ended, r.err
+	}
+	ended, err := r.mem.test()
+	switch {
+	case err != nil:
+		r.c.p.failed.Store(true)
+		r.err = r.stall.wrap(err)
+		return false, r.err
+	case ended:
+		r.release()
+	}
+	return ended, nil
+}
+
+// release gives back what the request held.
+func (r *request) release() {
+	r.ended = true
+	r.pin.Unpin()
+	r.mem.free()
+	r.hold.Delete()
+	if r.after != nil {
+		r.after()
+	}
+}
+
+func (r *request) Wait() error {
+	if r.ended || r.err != nil {
+		return r.err
+	}
+	err := r.c.poll(r.stall, r.Test)
+	if err != nil && r.err == nil {
+		r.err = err
+		r.c.p.park(r)
+	}
+	return err
+}

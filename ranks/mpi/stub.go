@@ -1,0 +1,16 @@
+//go:build !mpi
+
+package mpi
+
+import (
+	"siafu/graph/fault"
+	"siafu/ranks/world"
+)
+
+// Available tells whether this build has MPI.
+func Available() bool { return false }
+
+// Start fails with a Config fault: this build has no MPI.
+func Start(world.Limits) (world.Comm, func(), error) {
+	return nil, nil, fault.New(fault.Config, "mpi", "", "this build has no MPI").Then("make build, or go build -tags mpi")
+}

@@ -1,0 +1,121 @@
+//go:build mpi
+
+package mpi
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"siafu/ranks/world"
+)
+
+// Ranks whose wait has become long tell the other members of the communicator
+// which of its collectives they are in, over a communicator that carries
+// nothing else. Whoever waits in the same collective answers. It costs nothing
+// while all goes well, and it needs no thread of its own.
+
+// place is a rank, of the world, in a communicator.
+type place struct {
+	comm uint64
+	rank int
+}
+
+// noteBytes is the length of such a message: communicator, sequence number.
+const noteBytes = 16
+
+// tell tells the other members which collective this rank waits in.
+func (c *comm) tell(seq uint64) error {
+	note := binary.LittleEndian.AppendUint64(nil, c.id)
+	note = binary.LittleEndian.AppendUint64(note, seq)
+	for _, r := range c.ranks {
+		if r == c.p.rank {
+			continue
+		}
+		q := c.request(stall{op: "notice", rank: c.p.rank}, 1, 0)
+		q.keep(note)
+		if _, err := q.begun(q.mem.isend(0, c.p.notes, note, r, 0)); err != nil {
+			return err
+		}
+		c.p.park(q) // nobody waits for it
+	}
+	return nil
+}
+
+// listen takes in what the other ranks tell, and ends requests that nobody
+// waits for.
+func (p *process) listen() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reap()
+	for {
+		f, ok, err := p.notes.improbe(world.Any, world.Any)
+		if err != nil || !ok {
+			return err
+		}
+		note := make([]byte, f.length)
+		q := p.world.request(stall{op: "notice", rank: p.rank}, 1, 0)
+		q.keep(note)
+		if _, err := q.begun(q.mem.imrecv(0, &f, note)); err != nil {
+			return err
+		}
+		// So short a message has arrived when it is found.
+		for done := false; !done; {
+			if done, err = q.Test(); err != nil {
+				return err
+			}
+		}
+		if len(note) == noteBytes {
+			at := place{binary.LittleEndian.Uint64(note), f.source}
+			p.heard[at] = max(p.heard[at], binary.LittleEndian.Uint64(note[8:]))
+		}
+	}
+}
+
+// askedFor tells whether another rank has said that it waits in the
+// collective, or in a later one.
+func (p *process) askedFor(comm, seq uint64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for at, heard := range p.heard {
+		if at.comm == comm && heard >= seq {
+			return true
+		}
+	}
+	return false
+}
+
+// silent is the ranks of the world, ascending, that have not said that they
+// reached the collective.
+func (p *process) silent(c *comm, seq uint64) []int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var ranks []int
+	for _, r := range c.ranks {
+		if r != p.rank && p.heard[place{c.id, r}] < seq {
+			ranks = append(ranks, r)
+		}
+	}
+	slices.Sort(ranks)
+	return ranks
+}
+
+// park keeps a request that nobody waits for any more.
+func (p *process) park(r *request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.parked = append(p.parked, r)
+}
+
+// reap drops the parked requests that have ended. What a late one does to its
+// buffers is of no interest, so that its rest (after) is not done. The caller
+// holds mu.
+func (p *process) reap() {
+	p.parked = slices.DeleteFunc(p.parked, func(r *request) bool {
+		if ended, err := r.mem.test(); !ended || err != nil {
+			return false
+		}
+		r.after = nil
+		r.release()
+		return true
+	})
+}

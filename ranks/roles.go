@@ -1,0 +1,63 @@
+package ranks
+
+import (
+	"runtime"
+
+	"siafu/ranks/server"
+	"siafu/ranks/world"
+)
+
+// roles says what each rank of a world does: graph ranks first, servers after
+// them.
+type roles struct {
+	server.Topology
+	rank    int
+	threads int // workers of a rank
+}
+
+func assign(c Config, w world.Comm) (roles, error) {
+	k, err := c.servers(w.Size())
+	if err != nil {
+		return roles{}, err
+	}
+	return roles{
+		Topology: server.Topology{Graph: w.Size() - k, Servers: k},
+		rank:     w.Rank(),
+		threads:  c.threads(w, w.Size()-k),
+	}, nil
+}
+
+// threads is the number of workers of each graph rank: what was asked for,
+// else this host's processors shared by the graph ranks on it.
+func (c *Config) threads(w world.Comm, graph int) int {
+	if c.Threads > 0 {
+		return c.Threads
+	}
+	hosts, here := w.Hosts(), 0
+	for r := range graph {
+		if hosts[r] == hosts[w.Rank()] {
+			here++
+		}
+	}
+	return max(runtime.NumCPU()/max(here, 1), 1)
+}
+
+// isServer tells whether this rank holds weights.
+func (r roles) isServer() bool { return r.rank >= r.Graph }
+
+// name is the role as a report calls it.
+func (r roles) name() string {
+	if r.isServer() {
+		return "server"
+	}
+	return "graph"
+}
+
+// graphRanks are the ranks that own a partition.
+func (r roles) graphRanks() []int {
+	list := make([]int, r.Graph)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}

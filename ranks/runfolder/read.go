@@ -1,0 +1,90 @@
+package runfolder
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"siafu/graph/fault"
+)
+
+// Run is a run folder that was read.
+type Run struct {
+	Dir     string
+	Config  string // text of config.toml
+	Epochs  []Epoch
+	Summary Summary
+	Model   string // path of model.safetensors
+}
+
+// Read reads the folder of a run that has ended. Faults have kind Missing for
+// a file that is not there, Data for one that is damaged.
+func Read(dir string) (*Run, error) {
+	r := &Run{Dir: dir, Model: filepath.Join(dir, modelFile)}
+	summary, err := os.ReadFile(filepath.Join(dir, summaryFile))
+	if err != nil {
+		f := fault.System(op, filepath.Join(dir, summaryFile), err)
+		if f.Kind == fault.Missing {
+			f = f.Then("%s is no run folder, or its run has not ended", dir)
+		}
+		return nil, f
+	}
+	if err := json.Unmarshal(summary, &r.Summary); err != nil {
+		return nil, fault.New(fault.Data, op, filepath.Join(dir, summaryFile), "%v", err).Then("train again")
+	}
+	config, err := os.ReadFile(filepath.Join(dir, configFile))
+	if err != nil {
+		return nil, fault.System(op, filepath.Join(dir, configFile), err)
+	}
+	r.Config = string(config)
+	r.Epochs, err = readEpochs(filepath.Join(dir, metricsFile))
+	return r, err
+}
+
+func readEpochs(path string) ([]Epoch, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fault.System(op, path, err)
+	}
+	var epochs []Epoch
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, 1<<20)
+	for n := 1; lines.Scan(); n++ {
+		var e Epoch
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return nil, fault.New(fault.Data, op, path, "line %d: %v", n, err).Then("train again")
+		}
+		epochs = append(epochs, e)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fault.New(fault.Data, op, path, "%v", err).Then("train again")
+	}
+	return epochs, nil
+}
+
+// Report compares runs in an aligned table.
+func Report(w io.Writer, runs ...*Run) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "run\tdataset\tmodel\tranks\tepochs\ttest acc\tmajority\ts/epoch\tseconds\tpeak MiB\tghost MiB\tsent MiB\tmodel file")
+	for _, r := range runs {
+		s := r.Summary
+		name := fmt.Sprintf("%s %dx%d", s.Model, s.Layers, s.Hidden)
+		if s.Layers == 1 {
+			name = s.Model + " 1"
+		}
+		dataset := s.Dataset
+		if s.Synthetic {
+			dataset += " (generated)"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d+%d\t%d\t%.4f\t%.4f\t%.4f\t%.1f\t%d\t%.1f\t%.1f\t%s\n",
+			r.Dir, dataset, name, s.Ranks-s.Servers, s.Servers, s.Epochs, s.TestAccAtBestVal, s.MajorityTestAcc,
+			s.EpochSecondsMedian, s.TotalSeconds, s.PeakRSSBytes>>20,
+			float64(s.GhostBytesRaw)/(1<<20), float64(s.GhostBytesSent)/(1<<20), r.Model)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,68 @@
+package runfolder
+
+// Epoch is a line of metrics.jsonl. Loss and accuracies are those of the
+// weights that the epoch started from; accuracies are fractions, and absent in
+// epochs without an evaluation.
+type Epoch struct {
+	Epoch             int                `json:"epoch"` // 1 is the first
+	Loss              float64            `json:"loss"`  // mean cross entropy over the training vertices
+	TrainAcc          *float64           `json:"train_acc,omitempty"`
+	ValAcc            *float64           `json:"val_acc,omitempty"`
+	TestAcc           *float64           `json:"test_acc,omitempty"`
+	Seconds           float64            `json:"seconds"`      // without evaluation
+	EvalSeconds       float64            `json:"eval_seconds"` // of a separate forward pass
+	TaskSeconds       map[string]float64 `json:"task_seconds"` // by task, the slowest rank's
+	GhostBytesRaw     int64              `json:"ghost_bytes_raw"`
+	GhostBytesSent    int64              `json:"ghost_bytes_sent"`
+	LambdaInvocations int64              `json:"lambda_invocations"`
+	CostUSD           float64            `json:"cost_usd"`
+}
+
+// RankReport is what one rank says of itself at the end.
+type RankReport struct {
+	Rank         int    `json:"rank"`
+	Role         string `json:"role"` // "graph" or "server"
+	Host         string `json:"host"`
+	Vertices     int64  `json:"vertices"`
+	Ghosts       int64  `json:"ghosts"`
+	Edges        int64  `json:"edges"`
+	PeakRSSBytes int64  `json:"peak_rss_bytes"`
+}
+
+// Summary is summary.json.
+type Summary struct {
+	Version   string `json:"version"`
+	Dataset   string `json:"dataset"`
+	Synthetic bool   `json:"synthetic"`
+	Model     string `json:"model"`
+	Layers    int    `json:"layers"`
+	Hidden    int    `json:"hidden"`
+	World     string `json:"world"` // "in-process" or "mpi"
+	Ranks     int    `json:"ranks"` // all of them
+	Servers   int    `json:"servers"`
+	Threads   int    `json:"threads"` // a rank
+	Mode      string `json:"mode"`
+	Staleness int    `json:"staleness"`
+	Codec     string `json:"codec"`
+	Tensor    string `json:"tensor"`
+	Seed      uint64 `json:"seed"`
+
+	Epochs             int          `json:"epochs"`     // trained
+	StoppedBy          string       `json:"stopped_by"` // "epochs", "patience", "target-acc"
+	FinalLoss          float64      `json:"final_loss"` // of the last weights
+	FinalTrainAcc      float64      `json:"final_train_acc"`
+	FinalValAcc        float64      `json:"final_val_acc"`
+	FinalTestAcc       float64      `json:"final_test_acc"`
+	BestEpoch          int          `json:"best_epoch"` // whose starting weights were best; Epochs+1: the last weights
+	BestValAcc         float64      `json:"best_val_acc"`
+	TestAccAtBestVal   float64      `json:"test_acc_at_best_val"`
+	MajorityTestAcc    float64      `json:"majority_test_acc"` // of the most frequent training class
+	EpochSecondsMedian float64      `json:"epoch_seconds_median"`
+	TotalSeconds       float64      `json:"total_seconds"`
+	GhostBytesRaw      int64        `json:"ghost_bytes_raw"`  // over all epochs
+	GhostBytesSent     int64        `json:"ghost_bytes_sent"` // over all epochs
+	PeakRSSBytes       int64        `json:"peak_rss_bytes"`   // of the largest rank
+	CostUSD            float64      `json:"cost_usd"`
+	Value              float64      `json:"value"`
+	PerRank            []RankReport `json:"per_rank"`
+}

@@ -1,0 +1,164 @@
+package runfolder
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"siafu/graph/fault"
+	"siafu/ranks/safetensors"
+)
+
+// Files of a run folder.
+const (
+	configFile  = "config.toml"
+	metricsFile = "metrics.jsonl"
+	summaryFile = "summary.json"
+	modelFile   = "model.safetensors"
+	logFile     = "log.txt"
+)
+
+const op = "run folder"
+
+// Folder is a run folder that is being written.
+type Folder struct {
+	dir     string
+	metrics *os.File
+	log     *os.File
+}
+
+// Create makes the run folder out, or runs/NAME-DATE-TIME where out is empty.
+// A folder that holds something is a Usage fault; with force a run folder is
+// replaced, and nothing else ever is.
+func Create(out, name string, force bool) (*Folder, error) {
+	if out == "" {
+		out = filepath.Join("runs", name+"-"+time.Now().Format("20060102-150405"))
+		for i := 2; taken(out); i++ {
+			out = filepath.Join("runs", fmt.Sprintf("%s-%s-%d", name, time.Now().Format("20060102-150405"), i))
+		}
+	}
+	if err := clearFolder(out, force); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return nil, fault.System(op, out, err)
+	}
+	f := &Folder{dir: out}
+	for _, x := range []struct {
+		name string
+		to   **os.File
+	}{{metricsFile, &f.metrics}, {logFile, &f.log}} {
+		file, err := os.Create(filepath.Join(out, x.name))
+		if err != nil {
+			f.Close()
+			return nil, fault.System(op, filepath.Join(out, x.name), err)
+		}
+		*x.to = file
+	}
+	return f, nil
+}
+
+func taken(dir string) bool {
+	_, err := os.Stat(dir)
+	return err == nil
+}
+
+// clearFolder empties a run folder that may be replaced.
+func clearFolder(dir string, force bool) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0:
+		return nil
+	case err != nil:
+		return fault.System(op, dir, err)
+	case !force:
+		return fault.New(fault.Usage, op, dir, "it exists already").Then("choose another --out, or replace it with --force")
+	case !taken(filepath.Join(dir, configFile)) || !taken(filepath.Join(dir, metricsFile)):
+		return fault.New(fault.Usage, op, dir, "it is not a run folder, so it is not replaced").Then("choose another --out")
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fault.System(op, dir, err)
+	}
+	return nil
+}
+
+// Dir is the folder's path.
+func (f *Folder) Dir() string { return f.dir }
+
+// Log is log.txt.
+func (f *Folder) Log() io.Writer { return f.log }
+
+// WriteConfig writes config.toml.
+func (f *Folder) WriteConfig(v any) error {
+	return f.whole(configFile, func(w io.Writer) error { return toml.NewEncoder(w).Encode(v) })
+}
+
+// WriteSummary writes summary.json.
+func (f *Folder) WriteSummary(s Summary) error {
+	return f.whole(summaryFile, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(s)
+	})
+}
+
+// WriteModel writes model.safetensors.
+func (f *Folder) WriteModel(tensors []safetensors.Tensor, metadata map[string]string) error {
+	return safetensors.Write(filepath.Join(f.dir, modelFile), tensors, metadata)
+}
+
+// AppendEpoch writes one line of metrics.jsonl; a reader sees whole lines.
+func (f *Folder) AppendEpoch(e Epoch) error {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return fault.New(fault.Runtime, op, filepath.Join(f.dir, metricsFile), "epoch %d: %v", e.Epoch, err).
+			Then("lower --lr: the loss is no longer a number")
+	}
+	if _, err := f.metrics.Write(append(line, '\n')); err != nil {
+		return fault.System(op, filepath.Join(f.dir, metricsFile), err)
+	}
+	return nil
+}
+
+// whole writes a file that appears whole or not at all.
+func (f *Folder) whole(name string, fill func(io.Writer) error) error {
+	path := filepath.Join(f.dir, name)
+	file, err := os.CreateTemp(f.dir, name+".tmp-*")
+	if err != nil {
+		return fault.System(op, path, err)
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	for _, step := range []func() error{
+		func() error { return fill(file) },
+		func() error { return file.Chmod(0o644) },
+		file.Sync,
+		func() error { return os.Rename(file.Name(), path) },
+	} {
+		if err := step(); err != nil {
+			return fault.System(op, path, err)
+		}
+	}
+	return nil
+}
+
+// Close closes what is open.
+func (f *Folder) Close() error {
+	var first error
+	for _, file := range []*os.File{f.metrics, f.log} {
+		if file == nil {
+			continue
+		}
+		if err := file.Close(); err != nil && first == nil {
+			first = fault.System(op, file.Name(), err)
+		}
+	}
+	return first
+}

@@ -1,0 +1,78 @@
+package server
+
+import (
+	"encoding/binary"
+	"math"
+
+	"siafu/graph/fault"
+)
+
+// Type says what a message is for.
+type Type uint8
+
+// The messages between graph ranks and servers, and among servers.
+const (
+	Pull    Type = iota + 1 // graph rank → server: the weights that epoch Epoch starts from
+	Weights                 // server → graph rank: here they are, all layers
+	Push                    // graph rank → server: gradient of layer Layer in epoch Epoch
+	Partial                 // server → server: the sum of the sender's ranks
+	Leave                   // graph rank → server: I am done
+)
+
+// Message is one message. From and To are ranks of the world.
+type Message struct {
+	Type     Type
+	From, To int
+	Epoch    int
+	Layer    int
+	Values   []float32 // weights or a gradient, else nil
+}
+
+// headerLen is the length of an encoded message before its values: type,
+// three reserved bytes, epoch, layer, number of values.
+const headerLen = 16
+
+// Encode appends the wire form of m to dst. Sender and receiver are not in it:
+// the transport knows them.
+func Encode(dst []byte, m Message) []byte {
+	var h [headerLen]byte
+	h[0] = byte(m.Type)
+	binary.LittleEndian.PutUint32(h[4:], uint32(m.Epoch))
+	binary.LittleEndian.PutUint32(h[8:], uint32(m.Layer))
+	binary.LittleEndian.PutUint32(h[12:], uint32(len(m.Values)))
+	dst = append(dst, h[:]...)
+	for _, v := range m.Values {
+		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
+	}
+	return dst
+}
+
+// Decode reads the wire form of a message that arrived from rank from.
+func Decode(b []byte, from, to int) (Message, error) {
+	bad := func(format string, args ...any) (Message, error) {
+		return Message{}, fault.New(fault.Runtime, "server", "", "message from rank %d", from).
+			Then(format, args...)
+	}
+	if len(b) < headerLen {
+		return bad("it has %d bytes, fewer than its header", len(b))
+	}
+	m := Message{
+		Type: Type(b[0]), From: from, To: to,
+		Epoch: int(binary.LittleEndian.Uint32(b[4:])),
+		Layer: int(binary.LittleEndian.Uint32(b[8:])),
+	}
+	n := int(binary.LittleEndian.Uint32(b[12:]))
+	if m.Type < Pull || m.Type > Leave {
+		return bad("its type %d is unknown", b[0])
+	}
+	if len(b)-headerLen != 4*n {
+		return bad("it announces %d values and carries %d bytes", n, len(b)-headerLen)
+	}
+	if n > 0 {
+		m.Values = make([]float32, n)
+		for i := range m.Values {
+			m.Values[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[headerLen+4*i:]))
+		}
+	}
+	return m, nil
+}

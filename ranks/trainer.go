@@ -1,0 +1,182 @@
+package ranks
+
+import (
+	"time"
+
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/runfolder"
+	"siafu/ranks/world"
+)
+
+// trainer is one graph rank.
+type trainer struct {
+	cfg     Config
+	comm    world.Comm // of the graph ranks
+	shard   *shard.Shard
+	net     *model.Network
+	graph   *graphWork // nil in a network without propagation
+	weights weightSource
+	team    *kernels.Team
+	arena   *mapped.Arena
+	clock   *clock
+	history *history
+	emit    func(runfolder.Epoch) error // takes the line of an epoch; does nothing but on rank 0
+
+	cache  []float32 // ÂX of the own vertices, nil where it is not kept
+	logits []float32 // of the last forward pass [own x classes]
+	grad   []float32 // of the logits
+	last   []float32 // input of the last layer, nil where that is X
+}
+
+// train is the training loop. An epoch's line tells the loss and accuracy of
+// the weights that the epoch starts from; after the last epoch the final
+// weights are evaluated once more. Collective over the graph ranks.
+func (t *trainer) train() error {
+	for epoch := 1; ; epoch++ {
+		start := time.Now()
+		if err := t.clock.do("WU", func() error { return t.weights.pull(epoch, t.net.Weights) }); err != nil {
+			return err
+		}
+		line := runfolder.Epoch{Epoch: epoch}
+		closing := epoch > t.cfg.Epochs
+		ready := false // the training pass has run already
+		if closing || t.cfg.EvalEvery > 0 && (epoch-1)%t.cfg.EvalEvery == 0 {
+			var err error
+			if ready, err = t.evaluate(&line); err != nil {
+				return err
+			}
+			if t.history.observe(line, t.net.Weights, closing) {
+				return t.weights.leave()
+			}
+		}
+		if err := t.step(&line, ready); err != nil {
+			return err
+		}
+		line.Seconds = time.Since(start).Seconds() - line.EvalSeconds
+		if err := t.report(line); err != nil {
+			return err
+		}
+	}
+}
+
+// step is one epoch after its weights have come: the training pass, unless it
+// is ready, the loss, and the way back.
+func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
+	p := model.Pass{Epoch: line.Epoch, Train: true}
+	logits := t.logits
+	if !ready {
+		var err error
+		if logits, err = t.forward(p); err != nil {
+			return err
+		}
+	}
+	loss, err := t.loss(logits)
+	if err != nil {
+		return err
+	}
+	line.Loss = loss
+	return t.backward(p)
+}
+
+// forward runs the network on all vertices and returns the logits of the own
+// ones [own x classes]. Collective over the graph ranks.
+func (t *trainer) forward(p model.Pass) ([]float32, error) {
+	var h []float32
+	for l, layer := range t.net.Layers {
+		t.last = h
+		rows, err := t.gathered(l, layer, h, p)
+		if err != nil {
+			return nil, err
+		}
+		t.clock.do("AV", func() error { h = layer.Apply(rows, p); return nil })
+	}
+	t.logits = h
+	return h, nil
+}
+
+// gathered is what layer l applies to: emitted rows, gathered where the layer
+// uses the graph.
+func (t *trainer) gathered(l int, layer model.Layer, h []float32, p model.Pass) ([]float32, error) {
+	if l == 0 && t.cache != nil {
+		return t.cache, nil
+	}
+	var rows []float32
+	t.clock.do("AV", func() error { rows = layer.Emit(h, p); return nil })
+	if width := layer.GatherWidth(); width > 0 {
+		return t.graph.gather(l, rows, width, p)
+	}
+	return rows, nil
+}
+
+// backward takes the gradient of the logits back through the network and
+// pushes each layer's weight gradients as soon as it has them. Collective over
+// the graph ranks.
+func (t *trainer) backward(p model.Pass) error {
+	grad := t.grad
+	for l := len(t.net.Layers) - 1; l >= 0; l-- {
+		layer := t.net.Layers[l]
+		t.clock.do("∇AV", func() error { grad = layer.ApplyGrad(grad, p); return nil })
+		if width := layer.GatherWidth(); grad != nil && width > 0 {
+			var err error
+			if grad, err = t.graph.gatherGrad(l, grad, width, p); err != nil {
+				return err
+			}
+		}
+		if grad != nil {
+			t.clock.do("∇AV", func() error { grad = layer.EmitGrad(grad, p); return nil })
+		}
+		lo, hi := t.net.Spec.LayerRange(l)
+		push := func() error { return t.weights.push(p.Epoch, l, t.net.Grad[lo:hi]) }
+		if err := t.clock.do("WU", push); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loss is the mean cross entropy over the training vertices of all ranks; it
+// leaves the gradient of the own logits in t.grad. Collective over the graph
+// ranks.
+func (t *trainer) loss(logits []float32) (float64, error) {
+	s := t.shard
+	t.growGrad(len(logits))
+	scale := float32(1 / float64(max(s.TrainTotal, 1)))
+	var sum [1]float64
+	err := t.clock.do("loss", func() error {
+		sum[0], _ = kernels.SoftmaxCrossEntropy(t.team, t.grad, s.NumOwn(), s.Classes, logits, s.Labels, s.Split, graph.SplitTrain, scale)
+		return world.SumFloat64s(t.comm, sum[:])
+	})
+	return sum[0] * float64(scale), err
+}
+
+func (t *trainer) growGrad(n int) {
+	if len(t.grad) != n {
+		t.grad = mapped.Make[float32](t.arena, n)
+	}
+}
+
+// keepInput computes ÂX once and keeps it; what it takes on the way is freed.
+// Collective over the graph ranks.
+func (t *trainer) keepInput() error {
+	scratch := mapped.NewArena()
+	defer scratch.Free()
+	width := t.net.Layers[0].GatherWidth()
+	once := *t.graph
+	once.connect(t.comm, width, scratch)
+	rows, err := once.gather(0, t.net.InputRows(scratch), width, model.Pass{})
+	t.cache = rows
+	return err
+}
+
+// embeddings are the input of the last layer [own x its width] in the last
+// forward pass.
+func (t *trainer) embeddings() []float32 {
+	if t.last == nil {
+		return t.net.InputRows(t.arena)
+	}
+	return t.last
+}

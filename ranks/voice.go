@@ -1,0 +1,197 @@
+package ranks
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"time"
+
+	"siafu/kernels/model"
+	"siafu/ranks/runfolder"
+	"siafu/ranks/safetensors"
+)
+
+// voice is rank 0's: what a run prints and what it leaves in its folder. The
+// methods of a nil voice, every other rank's, do nothing.
+type voice struct {
+	cfg      Config
+	out      IO
+	folder   *runfolder.Folder
+	terminal bool // overwrite one progress line
+	started  time.Time
+
+	epochs  []float64 // seconds of each
+	raw     int64     // ghost bytes
+	sent    int64
+	history *history
+}
+
+func newVoice(c Config, dataset string, out IO) (*voice, error) {
+	folder, err := runfolder.Create(c.Out, dataset, c.Force)
+	if err != nil {
+		return nil, err
+	}
+	v := &voice{cfg: c, out: out, folder: folder, terminal: isTerminal(out.Out), started: time.Now()}
+	return v, folder.WriteConfig(c)
+}
+
+// isTerminal tells whether w is a character device other than /dev/null.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && f.Name() != os.DevNull
+}
+
+// log writes a line of key=value pairs to the log, and prints it unless the
+// run is quiet.
+func (v *voice) log(format string, args ...any) { v.note(fmt.Sprintf(format, args...) + "\n") }
+
+func (v *voice) note(text string) {
+	if v == nil {
+		return
+	}
+	io.WriteString(v.folder.Log(), text)
+	if !v.cfg.Quiet {
+		io.WriteString(v.out.Out, text)
+	}
+}
+
+// say is log for lines that a quiet run prints too.
+func (v *voice) say(format string, args ...any) {
+	line := fmt.Sprintf(format, args...) + "\n"
+	io.WriteString(v.folder.Log(), line)
+	io.WriteString(v.out.Out, line)
+}
+
+// header says what is going to run.
+func (v *voice) header(r *run) error {
+	if v == nil {
+		return nil
+	}
+	m, c := r.meta, r.cfg
+	v.log("siafu version=%s run=%s", Version, v.folder.Dir())
+	v.log("dataset name=%s vertices=%d edges=%d features=%d(%s) classes=%d train=%d val=%d test=%d",
+		m.Name, m.Vertices, m.Edges, m.FeatureDim, m.FeatureKind, m.Classes, m.Train, m.Val, m.Test)
+	if m.Synthetic {
+		v.log("dataset synthetic=true: accuracies on a generated graph say nothing about the real one")
+	}
+	v.log("world kind=%s ranks=%d graph_ranks=%d servers=%d threads=%d mode=%s codec=%s",
+		r.kind, r.world.Size(), r.Graph, r.Servers, r.threads, c.Mode, c.Codec)
+	v.log("model kind=%s dims=%v weights=%d dropout=%g input_dropout=%g optimizer=%s lr=%g weight_decay=%g(%s) seed=%d",
+		c.Model, r.net.Dims, r.net.NumWeights(), c.Dropout, c.InputDropout, c.Optimizer, c.LR, c.WeightDecay, c.WeightDecayOn, c.Seed)
+	v.log("plan %s", r.choice)
+	return nil
+}
+
+// epoch takes the line of a trained epoch.
+func (v *voice) epoch(e runfolder.Epoch) error {
+	if v == nil {
+		return nil
+	}
+	v.epochs = append(v.epochs, e.Seconds)
+	v.raw += e.GhostBytesRaw
+	v.sent += e.GhostBytesSent
+	v.progress(e)
+	return v.folder.AppendEpoch(e)
+}
+
+// progress shows a line: on a terminal the same one again and again, elsewhere
+// about twenty in a run.
+func (v *voice) progress(e runfolder.Epoch) {
+	if v.cfg.Quiet {
+		return
+	}
+	left := time.Duration(float64(v.cfg.Epochs-e.Epoch) * median(v.epochs) * float64(time.Second)).Round(time.Second)
+	line := fmt.Sprintf("epoch=%d/%d loss=%.4f", e.Epoch, v.cfg.Epochs, e.Loss)
+	if e.ValAcc != nil {
+		line += fmt.Sprintf(" train_acc=%.4f val_acc=%.4f test_acc=%.4f", *e.TrainAcc, *e.ValAcc, *e.TestAcc)
+	}
+	line += fmt.Sprintf(" seconds=%.4f left=%s", e.Seconds, left)
+	switch every := max(v.cfg.Epochs/20, 1); {
+	case v.terminal:
+		fmt.Fprintf(v.out.Out, "\r\033[K%s", line)
+	case e.Epoch%every == 0 || e.Epoch == 1:
+		fmt.Fprintln(v.out.Out, line)
+	}
+}
+
+// result takes what the best and the last weights reached.
+func (v *voice) result(h *history) {
+	if v == nil {
+		return
+	}
+	if v.terminal && !v.cfg.Quiet {
+		fmt.Fprintln(v.out.Out)
+	}
+	v.history = h
+}
+
+// finish writes model and summary and prints the final lines.
+func (v *voice) finish(r *run, ranks []runfolder.RankReport, majority float64) error {
+	s := v.summary(r, ranks, majority)
+	if err := v.folder.WriteModel(tensors(r.net, v.history.best), modelMetadata(r, s)); err != nil {
+		return err
+	}
+	if err := v.folder.WriteSummary(s); err != nil {
+		return err
+	}
+	v.say("trained dataset=%s model=%s layers=%d hidden=%d ranks=%d servers=%d epochs=%d stopped_by=%s seconds=%.2f epoch_seconds_median=%.4f",
+		s.Dataset, s.Model, s.Layers, s.Hidden, s.Ranks, s.Servers, s.Epochs, s.StoppedBy, s.TotalSeconds, s.EpochSecondsMedian)
+	v.say("accuracy test_at_best_val=%.4f best_val=%.4f best_epoch=%d final_test=%.4f final_loss=%.4f majority_test=%.4f",
+		s.TestAccAtBestVal, s.BestValAcc, s.BestEpoch, s.FinalTestAcc, s.FinalLoss, s.MajorityTestAcc)
+	v.say("cost peak_rss_bytes=%d ghost_bytes_raw=%d ghost_bytes_sent=%d", s.PeakRSSBytes, s.GhostBytesRaw, s.GhostBytesSent)
+	v.say("wrote model=%s summary=%s/summary.json", modelFile(v.folder.Dir()), v.folder.Dir())
+	return nil
+}
+
+func (v *voice) summary(r *run, ranks []runfolder.RankReport, majority float64) runfolder.Summary {
+	c, h := v.cfg, v.history
+	s := runfolder.Summary{
+		Version: Version, Dataset: r.meta.Name, Synthetic: r.meta.Synthetic,
+		Model: c.Model, Layers: c.Layers, Hidden: c.Hidden, World: r.kind,
+		Ranks: r.world.Size(), Servers: r.Servers, Threads: r.threads,
+		Mode: c.Mode, Codec: c.Codec, Tensor: c.Tensor, Seed: c.Seed,
+		Epochs: len(v.epochs), StoppedBy: h.stoppedBy,
+		FinalLoss: h.last.Loss, FinalTrainAcc: *h.last.TrainAcc, FinalValAcc: *h.last.ValAcc, FinalTestAcc: *h.last.TestAcc,
+		BestEpoch: h.bestLine.Epoch, BestValAcc: *h.bestLine.ValAcc, TestAccAtBestVal: *h.bestLine.TestAcc,
+		MajorityTestAcc: majority, EpochSecondsMedian: median(v.epochs), TotalSeconds: time.Since(v.started).Seconds(),
+		GhostBytesRaw: v.raw, GhostBytesSent: v.sent, PerRank: ranks,
+	}
+	for _, p := range ranks {
+		s.PeakRSSBytes = max(s.PeakRSSBytes, p.PeakRSSBytes)
+	}
+	return s
+}
+
+func (v *voice) close() {
+	if v != nil {
+		v.folder.Close()
+	}
+}
+
+// median of seconds, 0 of none.
+func median(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	s := append([]float64(nil), x...)
+	sort.Float64s(s)
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}
+
+// tensors are the named matrices of a flat vector of weights.
+func tensors(s model.Spec, flat []float32) []safetensors.Tensor {
+	var list []safetensors.Tensor
+	for _, p := range s.Params() {
+		shape := []int{p.Rows, p.Cols}
+		if p.Bias {
+			shape = []int{p.Cols}
+		}
+		list = append(list, safetensors.Tensor{Name: p.Name, Shape: shape, Data: p.Of(flat)})
+	}
+	return list
+}

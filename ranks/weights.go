@@ -1,0 +1,205 @@
+package ranks
+
+import (
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+	"siafu/halo"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/server"
+	"siafu/ranks/world"
+)
+
+// Tags of the messages between graph ranks and servers.
+const (
+	tagToServer = 1
+	tagToGraph  = 2
+)
+
+// weightSource is where a graph rank's weights come from and its gradients go.
+type weightSource interface {
+	// pull fills dst with the weights that epoch starts from.
+	pull(epoch int, dst []float32) error
+	// push hands over a layer's gradient, which may be overwritten afterwards.
+	push(epoch, layer int, grad []float32) error
+	// leave says that nothing more will come.
+	leave() error
+}
+
+// updater steps the optimiser of a flat vector of weights, layer by layer.
+type updater struct {
+	optimizer kernels.Optimizer
+	params    []model.Param
+	state     [][]float32 // flat, one a slot
+	decayAll  bool
+}
+
+func newUpdater(c Config, s model.Spec, a *mapped.Arena) (*updater, error) {
+	o, err := kernels.NewOptimizer(c.optimizer())
+	if err != nil {
+		return nil, err
+	}
+	u := &updater{optimizer: o, params: s.Params(), decayAll: c.WeightDecayOn == "all"}
+	for range o.StateSlots() {
+		u.state = append(u.state, mapped.Make[float32](a, s.NumWeights()))
+	}
+	return u, nil
+}
+
+// Update implements server.Updater: weights and grad are those of one layer.
+func (u *updater) Update(step, layer int, weights, grad []float32) {
+	first := -1
+	for _, p := range u.params {
+		if p.Layer != layer {
+			continue
+		}
+		if first < 0 {
+			first = p.Offset
+		}
+		lo, hi := p.Offset-first, p.Offset-first+p.Len()
+		state := make([][]float32, len(u.state))
+		for i, s := range u.state {
+			state[i] = p.Of(s)
+		}
+		decay := !p.Bias && (u.decayAll || layer == 0)
+		u.optimizer.Step(step, weights[lo:hi], grad[lo:hi], state, decay)
+	}
+}
+
+// replicated keeps the weights on every graph rank: gradients are summed over
+// all of them in ascending order, and everybody takes the same step.
+type replicated struct {
+	comm    world.Comm // of the graph ranks
+	spec    model.Spec
+	weights []float32
+	update  *updater
+}
+
+func (r *replicated) pull(_ int, dst []float32) error {
+	copy(dst, r.weights)
+	return nil
+}
+
+func (r *replicated) push(epoch, layer int, grad []float32) error {
+	if err := world.SumFloat32s(r.comm, grad); err != nil {
+		return err
+	}
+	lo, hi := r.spec.LayerRange(layer)
+	r.update.Update(epoch, layer, r.weights[lo:hi], grad)
+	return nil
+}
+
+func (r *replicated) leave() error { return nil }
+
+// served is a graph rank's side of a parameter server.
+type served struct {
+	comm    world.Comm // the whole world
+	server  int
+	pending []halo.Request
+}
+
+func (s *served) send(m server.Message) error {
+	req, err := s.comm.Isend(server.Encode(nil, m), s.server, tagToServer)
+	if err != nil {
+		return err
+	}
+	s.pending = append(s.pending, req)
+	return nil
+}
+
+// settle waits until everything sent has left.
+func (s *served) settle() error {
+	for _, r := range s.pending {
+		if err := r.Wait(); err != nil {
+			return err
+		}
+	}
+	s.pending = s.pending[:0]
+	return nil
+}
+
+func (s *served) pull(epoch int, dst []float32) error {
+	if err := s.send(server.Message{Type: server.Pull, Epoch: epoch}); err != nil {
+		return err
+	}
+	m, err := s.comm.Recv(s.server, tagToGraph)
+	if err != nil {
+		return err
+	}
+	w, err := server.Decode(m.Data, m.Source, s.comm.Rank())
+	if err != nil {
+		return err
+	}
+	if w.Type != server.Weights || w.Epoch != epoch || len(w.Values) != len(dst) {
+		return fault.New(fault.Runtime, "train", "", "rank %d sent %d weights of epoch %d where %d of epoch %d were asked for",
+			m.Source, len(w.Values), w.Epoch, len(dst), epoch)
+	}
+	copy(dst, w.Values)
+	return s.settle()
+}
+
+func (s *served) push(epoch, layer int, grad []float32) error {
+	return s.send(server.Message{Type: server.Push, Epoch: epoch, Layer: layer, Values: grad})
+}
+
+func (s *served) leave() error {
+	if err := s.send(server.Message{Type: server.Leave}); err != nil {
+		return err
+	}
+	return s.settle()
+}
+
+// serve is the life of a server rank: messages in, messages out, until all its
+// graph ranks have left.
+func serve(w world.Comm, s *server.Server) error {
+	var pending []halo.Request
+	for !s.Done() {
+		in, err := w.Recv(world.Any, tagToServer)
+		if err != nil {
+			return err
+		}
+		m, err := server.Decode(in.Data, in.Source, w.Rank())
+		if err != nil {
+			return err
+		}
+		out, err := s.Step(m)
+		if err != nil {
+			return err
+		}
+		if pending, err = dispatch(w, out, pending); err != nil {
+			return err
+		}
+	}
+	for _, r := range pending {
+		if err := r.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dispatch sends messages and forgets those requests that have ended.
+func dispatch(w world.Comm, out []server.Message, pending []halo.Request) ([]halo.Request, error) {
+	kept := pending[:0]
+	for _, r := range pending {
+		done, err := r.Test()
+		if err != nil {
+			return nil, err
+		}
+		if !done {
+			kept = append(kept, r)
+		}
+	}
+	for _, m := range out {
+		tag := tagToGraph
+		if m.Type == server.Partial {
+			tag = tagToServer
+		}
+		r, err := w.Isend(server.Encode(nil, m), m.To, tag)
+		if err != nil {
+			return nil, err
+		}
+		kept = append(kept, r)
+	}
+	return kept, nil
+}

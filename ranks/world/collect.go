@@ -1,0 +1,131 @@
+package world
+
+import (
+	"encoding/binary"
+	"strconv"
+
+	"siafu/graph/fault"
+)
+
+// Agree tells every rank whether any failed: nil everywhere if all passed nil,
+// else everywhere an error with the message and the kind of fault of the
+// first rank, in ascending order, that passed one. A rank whose own error is
+// not nil gets that error back when the communicator fails too. Collective.
+func Agree(c Comm, err error) error {
+	if c.Size() == 1 {
+		return err
+	}
+	// One number a rank: 0 for success, else the message's length plus one,
+	// so that the usual case is a single small collective.
+	text := ""
+	var mine int64
+	if err != nil {
+		text = err.Error()
+		mine = int64(len(text)) + 1
+	}
+	lengths, commErr := gatherInt64(c, mine)
+	if commErr == nil {
+		for r, n := range lengths {
+			if n != 0 {
+				return shareError(c, r, int(n-1), text, err)
+			}
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return commErr
+}
+
+// shareError hands rank r's error to everybody: the kind in one byte, then the
+// n bytes of its text. text and err are the caller's own.
+func shareError(c Comm, r, n int, text string, err error) error {
+	wire := make([]byte, 1+n)
+	if c.Rank() == r {
+		wire[0] = byte(fault.KindOf(err))
+		copy(wire[1:], text)
+	}
+	if commErr := c.Bcast(wire, r); commErr != nil {
+		if err != nil {
+			return err
+		}
+		return commErr
+	}
+	shared := &fault.Error{Op: "rank " + strconv.Itoa(r), Kind: fault.Kind(wire[0])}
+	if c.Rank() == r {
+		shared.Err = err // the chain is kept where it exists
+	} else {
+		shared.Detail = string(wire[1:])
+	}
+	return shared
+}
+
+// Gather brings the blocks of all ranks, which may differ in length, to root:
+// there the result is [Size] blocks in the order of ranks, elsewhere nil.
+// Collective.
+func Gather(c Comm, root int, block []byte) ([][]byte, error) {
+	CheckRank(c.Size(), root)
+	lengths, err := gatherInt64(c, int64(len(block)))
+	if err != nil {
+		return nil, err
+	}
+	sendCounts, recvCounts := make([]int, c.Size()), make([]int, c.Size())
+	sendCounts[root] = len(block)
+	var all []byte
+	if c.Rank() == root {
+		total := 0
+		for q, n := range lengths {
+			recvCounts[q] = int(n)
+			total += int(n)
+		}
+		all = make([]byte, total)
+	}
+	req, err := c.Ialltoallv(block, sendCounts, all, recvCounts)
+	if err != nil {
+		return nil, err
+	}
+	if err := req.Wait(); err != nil || c.Rank() != root {
+		return nil, err
+	}
+	return cut(all, recvCounts), nil
+}
+
+// BcastBlob is Bcast of a length that only root knows. It returns root's blob:
+// blob itself on root, a slice of its own elsewhere, where the argument is
+// ignored. Collective.
+func BcastBlob(c Comm, blob []byte, root int) ([]byte, error) {
+	var length [8]byte
+	binary.LittleEndian.PutUint64(length[:], uint64(len(blob)))
+	if err := c.Bcast(length[:], root); err != nil {
+		return nil, err
+	}
+	if c.Rank() != root {
+		blob = make([]byte, binary.LittleEndian.Uint64(length[:]))
+	}
+	if err := c.Bcast(blob, root); err != nil {
+		return nil, err
+	}
+	return blob, nil
+}
+
+// gatherInt64 gives everybody the number of every rank.
+func gatherInt64(c Comm, mine int64) ([]int64, error) {
+	all, counts := make([]int64, c.Size()), make([]int, c.Size())
+	for q := range counts {
+		counts[q] = 8
+	}
+	err := c.Allgatherv(bytesOf([]int64{mine}), bytesOf(all), counts)
+	return all, err
+}
+
+// cut cuts buf into blocks of the given lengths. Each has no room to grow, so
+// that appending to one cannot overwrite the next.
+func cut(buf []byte, counts []int) [][]byte {
+	blocks := make([][]byte, len(counts))
+	for q, n := range counts {
+		blocks[q] = buf[:n:n]
+		buf = buf[n:]
+	}
+	return blocks
+}

@@ -1,0 +1,50 @@
+package world
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// StallError reports a wait that passed its deadline (Limits.Abort). Ranks are
+// those of the world, also on a communicator made by Sub, because that is how
+// the user and the launcher know them.
+type StallError struct {
+	Op      string        // what was waited for, "Barrier"
+	Rank    int           // who waited
+	Waited  time.Duration // how long
+	Missing []int         // who did not come, ascending; empty where unknown
+}
+
+func (e *StallError) Error() string {
+	msg := fmt.Sprintf("%s: rank %d has waited %v", e.Op, e.Rank, e.Waited.Round(time.Millisecond))
+	switch len(e.Missing) {
+	case 0:
+		return msg + " for an unknown rank"
+	case 1:
+		return msg + " for rank " + strconv.Itoa(e.Missing[0])
+	}
+	names := make([]string, len(e.Missing))
+	for i, r := range e.Missing {
+		names[i] = strconv.Itoa(r)
+	}
+	return msg + " for ranks " + strings.Join(names, ", ")
+}
+
+// LostError reports a wait that can never end because another rank of the
+// world failed or left. It is a consequence: the cause, and with it the kind
+// of fault, is the other rank's.
+type LostError struct {
+	Op    string // what was waited for
+	Rank  int    // who waited
+	Lost  int    // who failed; both are ranks of the world
+	Cause error
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("%s: rank %d lost rank %d: %v", e.Op, e.Rank, e.Lost, e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *LostError) Unwrap() error { return e.Cause }

@@ -1,0 +1,127 @@
+package world
+
+import (
+	"unsafe"
+)
+
+// number is what the reductions below reduce.
+type number interface{ float32 | float64 | int64 }
+
+// shortBytes is the length up to which a vector is reduced in one step, by
+// everybody receiving everybody's. Above it the two steps of a reduce-scatter
+// and an allgather move less. The result is the same bits.
+const shortBytes = 4 << 10
+
+// SumFloat32s replaces x, on every rank, by the sum of all ranks' x, added in
+// ascending order of ranks: the bits are the same on every rank and in every
+// world. All pass the same length. Collective.
+func SumFloat32s(c Comm, x []float32) error { return reduce(c, x, addTo[float32]) }
+
+// SumFloat64s is SumFloat32s for float64. Collective.
+func SumFloat64s(c Comm, x []float64) error { return reduce(c, x, addTo[float64]) }
+
+// SumInt64s is SumFloat32s for int64, wrapping at overflow. Collective.
+func SumInt64s(c Comm, x []int64) error { return reduce(c, x, addTo[int64]) }
+
+// MaxInt64s replaces x, on every rank, by the largest of all ranks' x, element
+// by element. All pass the same length. Collective.
+func MaxInt64s(c Comm, x []int64) error {
+	return reduce(c, x, func(dst, src []int64) {
+		for i, v := range src {
+			dst[i] = max(dst[i], v)
+		}
+	})
+}
+
+// MinInt64s is MaxInt64s for the smallest. Collective.
+func MinInt64s(c Comm, x []int64) error {
+	return reduce(c, x, func(dst, src []int64) {
+		for i, v := range src {
+			dst[i] = min(dst[i], v)
+		}
+	})
+}
+
+func addTo[T number](dst, src []T) {
+	for i, v := range src {
+		dst[i] += v
+	}
+}
+
+// reduce folds all ranks' x into x by into, in ascending order of ranks.
+//
+// Design note: MPI_Allreduce would be one call, but MPI leaves the order of
+// its additions to the library and to the number of ranks.
+func reduce[T number](c Comm, x []T, into func(dst, src []T)) error {
+	switch {
+	case c.Size() == 1 || len(x) == 0:
+		return nil
+	case len(bytesOf(x)) <= shortBytes:
+		return reduceShort(c, x, into)
+	}
+	return reduceLong(c, x, into)
+}
+
+// reduceShort gives everybody all vectors and folds them everywhere.
+func reduceShort[T number](c Comm, x []T, into func(dst, src []T)) error {
+	all := make([]T, c.Size()*len(x))
+	counts := make([]int, c.Size())
+	for q := range counts {
+		counts[q] = len(bytesOf(x))
+	}
+	if err := c.Allgatherv(bytesOf(x), bytesOf(all), counts); err != nil {
+		return err
+	}
+	fold(x, all, c.Size(), into)
+	return nil
+}
+
+// reduceLong cuts the vector into one share for each rank. A rank folds its
+// share of all vectors, and then everybody receives all shares.
+func reduceLong[T number](c Comm, x []T, into func(dst, src []T)) error {
+	size, me := c.Size(), c.Rank()
+	width := int(unsafe.Sizeof(x[0]))
+	shares := make([]int, size) // bytes of each rank's share
+	for q := range shares {
+		shares[q] = (shareStart(len(x), q+1, size) - shareStart(len(x), q, size)) * width
+	}
+	mine := x[shareStart(len(x), me, size):shareStart(len(x), me+1, size)]
+	theirs := make([]T, size*len(mine)) // my share of each rank's vector
+	counts := make([]int, size)
+	for q := range counts {
+		counts[q] = shares[me]
+	}
+	req, err := c.Ialltoallv(bytesOf(x), shares, bytesOf(theirs), counts)
+	if err != nil {
+		return err
+	}
+	if err := req.Wait(); err != nil {
+		return err
+	}
+	sum := make([]T, len(mine))
+	fold(sum, theirs, size, into)
+	return c.Allgatherv(bytesOf(sum), bytesOf(x), shares)
+}
+
+// fold sets dst to the fold of the size vectors that lie one after another in
+// all. It begins with the first vector, not with zero: -0 must stay -0.
+func fold[T number](dst, all []T, size int, into func(dst, src []T)) {
+	n := len(dst)
+	copy(dst, all[:n])
+	for q := 1; q < size; q++ {
+		into(dst, all[q*n:(q+1)*n])
+	}
+}
+
+// shareStart is the first of n elements that belongs to part q of parts. The
+// first n%parts parts have one element more than the others.
+func shareStart(n, q, parts int) int { return q*(n/parts) + min(q, n%parts) }
+
+// bytesOf is x as the bytes it consists of, without a copy. All ranks of a
+// world run on machines of one byte order.
+func bytesOf[T number](x []T) []byte {
+	if len(x) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(x[0])))
+}

@@ -1,0 +1,204 @@
+package worldtest
+
+import (
+	"fmt"
+	"runtime"
+
+	"siafu/halo"
+	"siafu/ranks/world"
+)
+
+var messages = []check{
+	{"MessageLengths", messageLengths},
+	{"MessageOrder", messageOrder},
+	{"MessageTags", messageTags},
+	{"TryRecv", tryRecv},
+	{"ManySenders", manySenders},
+}
+
+// messageLengths sends messages of all lengths to all ranks, itself included.
+func messageLengths(c world.Comm) error {
+	for which, n := range lengths {
+		sends := make([]halo.Request, c.Size())
+		for q := range sends {
+			var err error
+			if sends[q], err = c.Isend(pattern(n, c.Rank(), q, which), q, which); err != nil {
+				return err
+			}
+		}
+		for range sends {
+			m, err := c.Recv(world.Any, which)
+			if err != nil {
+				return err
+			}
+			if m.Tag != which {
+				return fmt.Errorf("got tag %d, want %d", m.Tag, which)
+			}
+			if err := same(fmt.Sprintf("from %d", m.Source), m.Data, pattern(n, m.Source, c.Rank(), which)); err != nil {
+				return err
+			}
+		}
+		for _, s := range sends {
+			if err := s.Wait(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// messageOrder tests that messages with one source and tag stay in order,
+// however different their lengths, and belong to the receiver.
+func messageOrder(c world.Comm) error {
+	const rounds = 60
+	to := (c.Rank() + 1) % c.Size()
+	var sends []halo.Request
+	for i := range rounds {
+		s, err := c.Isend(pattern(1+lengths[i%len(lengths)], c.Rank(), to, i), to, 5)
+		if err != nil {
+			return err
+		}
+		sends = append(sends, s)
+	}
+	from := (c.Rank() + c.Size() - 1) % c.Size()
+	for i := range rounds {
+		source, tag := from, 5
+		if i%2 == 1 { // nobody else sends, so any is the same
+			source, tag = world.Any, world.Any
+		}
+		m, err := c.Recv(source, tag)
+		if err != nil {
+			return err
+		}
+		if err := same(fmt.Sprintf("message %d", i), m.Data, pattern(1+lengths[i%len(lengths)], from, c.Rank(), i)); err != nil {
+			return err
+		}
+		clear(m.Data)
+	}
+	for _, s := range sends {
+		if err := s.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// messageTags receives in another order than sent, by tag.
+func messageTags(c world.Comm) error {
+	tags := []int{0, 1, 500, world.MaxTag}
+	to, from := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
+	var sends []halo.Request
+	for _, tag := range tags {
+		s, err := c.Isend(pattern(100, c.Rank(), to, tag), to, tag)
+		if err != nil {
+			return err
+		}
+		sends = append(sends, s)
+	}
+	for i := len(tags) - 1; i >= 0; i-- {
+		source := world.Any
+		if i%2 == 0 {
+			source = from
+		}
+		m, err := c.Recv(source, tags[i])
+		if err != nil {
+			return err
+		}
+		if m.Source != from || m.Tag != tags[i] {
+			return fmt.Errorf("got source %d and tag %d, want %d and %d", m.Source, m.Tag, from, tags[i])
+		}
+		if err := same("message", m.Data, pattern(100, from, c.Rank(), tags[i])); err != nil {
+			return err
+		}
+	}
+	for _, s := range sends {
+		if err := s.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tryRecv finds nothing where nothing was sent, and everything where it was.
+func tryRecv(c world.Comm) error {
+	if _, ok, err := c.TryRecv(world.Any, world.Any); ok || err != nil {
+		return fmt.Errorf("TryRecv found a message that nobody sent (error %v)", err)
+	}
+	if err := c.Barrier(); err != nil {
+		return err
+	}
+	to, from := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
+	big := lengths[len(lengths)-1]
+	s, err := c.Isend(pattern(big, c.Rank(), to, 1), to, 9)
+	if err != nil {
+		return err
+	}
+	if _, ok, err := c.TryRecv(from, 8); ok || err != nil {
+		return fmt.Errorf("TryRecv took a message with another tag (error %v)", err)
+	}
+	for ok := false; !ok; runtime.Gosched() {
+		var m world.Message
+		if m, ok, err = c.TryRecv(from, world.Any); err != nil {
+			return err
+		}
+		if ok {
+			err = same("message", m.Data, pattern(big, from, c.Rank(), 1))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return s.Wait()
+}
+
+// manySenders has goroutines send to everybody at once, with two others
+// receiving from anybody: all messages come once, and those of one goroutine
+// (one tag) in order.
+func manySenders(c world.Comm) error {
+	const senders, each = 4, 50
+	var work []func() error
+	for tag := range senders {
+		work = append(work, func() error { return sendMany(c, tag, each) })
+	}
+	for tag := range senders {
+		work = append(work, func() error { return receiveMany(c, tag, each) })
+	}
+	return together(work...)
+}
+
+// sendMany sends n messages to each rank, all of them under way at once.
+func sendMany(c world.Comm, tag, n int) error {
+	var under []halo.Request
+	for i := range n {
+		for q := range c.Size() {
+			s, err := c.Isend(pattern(1+i*i, c.Rank(), q, i), q, tag)
+			if err != nil {
+				return err
+			}
+			under = append(under, s)
+		}
+	}
+	for _, s := range under {
+		if err := s.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receiveMany receives n messages of each rank.
+func receiveMany(c world.Comm, tag, n int) error {
+	next := make([]int, c.Size()) // number of each source's next message
+	for range n * c.Size() {
+		m, err := c.Recv(world.Any, tag)
+		if err != nil {
+			return err
+		}
+		i := next[m.Source]
+		next[m.Source]++
+		if err := same(fmt.Sprintf("message %d of %d", i, m.Source), m.Data, pattern(1+i*i, m.Source, c.Rank(), i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

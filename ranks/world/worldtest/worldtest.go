@@ -1,0 +1,139 @@
+// Package worldtest is the conformance suite of communicators: what package
+// world promises, every world must pass.
+package worldtest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"siafu/halo"
+	"siafu/ranks/world"
+)
+
+// Start runs body on every rank of a new communicator with all ranks of a
+// world, and fails the test if one returns an error. The communicator is used
+// for nothing else, and its limits are not set.
+type Start func(t *testing.T, body func(c world.Comm) error)
+
+// check is one test of the suite, run by all ranks.
+type check struct {
+	name string
+	body func(c world.Comm) error
+}
+
+// Run runs the suite on worlds of size ranks.
+func Run(t *testing.T, size int, start Start) {
+	t.Run("Identity", func(t *testing.T) {
+		start(t, func(c world.Comm) error { return identity(c, size) })
+	})
+	for _, list := range [][]check{collectives, messages, subs, sums, collects, limits} {
+		for _, k := range list {
+			t.Run(k.name, func(t *testing.T) { start(t, k.body) })
+		}
+	}
+}
+
+// identity tests what a communicator says of itself.
+func identity(c world.Comm, size int) error {
+	if c.Size() != size || c.Rank() < 0 || c.Rank() >= size {
+		return fmt.Errorf("rank %d of %d in a world of %d", c.Rank(), c.Size(), size)
+	}
+	if hosts := c.Hosts(); len(hosts) != size || hosts[c.Rank()] == "" {
+		return fmt.Errorf("hosts are %q", hosts)
+	}
+	// Every rank number is there exactly once.
+	seen := make([]int64, size)
+	seen[c.Rank()] = 1
+	if err := world.SumInt64s(c, seen); err != nil {
+		return err
+	}
+	for r, n := range seen {
+		if n != 1 {
+			return fmt.Errorf("%d ranks have number %d", n, r)
+		}
+	}
+	return c.Barrier()
+}
+
+// lengths are the lengths of blocks that are tested: none, one, odd ones, and
+// beyond what libraries send at once.
+var lengths = []int{0, 1, 3, 4093, 300_007}
+
+// pattern fills a block in a way that tells what it is: who sends it to whom,
+// and which one it is.
+func pattern(length, from, to, which int) []byte {
+	b := make([]byte, length)
+	x := uint32(1 + from + 64*to + 4096*which)
+	for i := range b {
+		x = x*1664525 + 1013904223 // the generator of Numerical Recipes
+		b[i] = byte(x >> 24)
+	}
+	return b
+}
+
+// guard is what lies behind a buffer to be received into.
+const guard = 0xa5
+
+// guarded is a buffer to receive into, filled with anything, and a function
+// that tells whether what lies behind it is untouched.
+func guarded(length int) (buf []byte, intact func() error) {
+	all := bytes.Repeat([]byte{guard}, length+64)
+	return all[:length:length], func() error {
+		for _, b := range all[length:] {
+			if b != guard {
+				return errors.New("bytes behind the buffer were overwritten")
+			}
+		}
+		return nil
+	}
+}
+
+// same is an error if got is not want.
+func same(what string, got, want []byte) error {
+	if bytes.Equal(got, want) {
+		return nil
+	}
+	if len(got) != len(want) {
+		return fmt.Errorf("%s: got %d bytes, want %d", what, len(got), len(want))
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			return fmt.Errorf("%s: byte %d of %d is %#x, want %#x", what, i, len(got), got[i], want[i])
+		}
+	}
+	return nil
+}
+
+// finish waits for a request that has begun, or not.
+func finish(r halo.Request, err error) error {
+	if err != nil {
+		return err
+	}
+	return r.Wait()
+}
+
+// all is the numbers 0..n-1.
+func all(n int) []int {
+	ranks := make([]int, n)
+	for i := range ranks {
+		ranks[i] = i
+	}
+	return ranks
+}
+
+// together runs functions at the same time and returns the first error.
+func together(work ...func() error) error {
+	errs := make(chan error)
+	for _, w := range work {
+		go func() { errs <- w() }()
+	}
+	var first error
+	for range work {
+		if err := <-errs; err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
