@@ -103,7 +103,7 @@ func (r *run) open(out IO) error {
 		return fault.New(fault.Data, "train", r.data, "no vertex is in the training split").
 			Then("import the dataset with a split")
 	}
-	if r.voice, err = newVoice(r.cfg, meta.Name, out); err != nil {
+	if r.voice, err = newVoice(r.cfg, meta.Name, r.kind, out); err != nil {
 		return err
 	}
 	return r.partition(meta)

@@ -27,12 +27,14 @@ type voice struct {
 	history *history
 }
 
-func newVoice(c Config, dataset string, out IO) (*voice, error) {
+func newVoice(c Config, dataset, kind string, out IO) (*voice, error) {
 	folder, err := runfolder.Create(c.Out, dataset, c.Force)
 	if err != nil {
 		return nil, err
 	}
-	v := &voice{cfg: c, out: out, folder: folder, terminal: isTerminal(out.Out), started: time.Now()}
+	// mpirun gives its ranks a terminal of their own, which is nobody's.
+	terminal := kind == "in-process" && isTerminal(out.Out)
+	v := &voice{cfg: c, out: out, folder: folder, terminal: terminal, started: time.Now()}
 	return v, folder.WriteConfig(c)
 }
 

@@ -3,6 +3,7 @@ package importers
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -163,7 +164,7 @@ func (d *citation) oneHot(v any) ([][]int64, error) {
 		return nil, err
 	}
 	if len(a.Shape) != 2 || d.labelClasses != 0 && a.Shape[1] != d.labelClasses || a.Shape[1] == 0 {
-		return nil, fault.New(fault.Data, opPlanetoid, "", "labels have shape %v, expected one column for each of %d classes", a.Shape, d.labelClasses)
+		return nil, fmt.Errorf("labels have shape %v, expected one column for each of %d classes", a.Shape, d.labelClasses)
 	}
 	flat, err := a.Int64s()
 	if err != nil {
