@@ -2,6 +2,7 @@ package kernels_test
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -32,6 +33,24 @@ func TestRunCoversEveryChunkOnce(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Three chunks that wait for one another end only if three workers take them,
+// and again when the team has been idle.
+func TestWorkersWorkAtOnce(t *testing.T) {
+	team := kernels.NewTeam(3)
+	defer team.Close()
+	if team.Workers() != 3 {
+		t.Fatalf("%d workers", team.Workers())
+	}
+	for range 100 {
+		var arrived sync.WaitGroup
+		arrived.Add(3)
+		team.Run(3, 1, func(int, int) {
+			arrived.Done()
+			arrived.Wait()
+		})
 	}
 }
 

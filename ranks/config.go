@@ -28,8 +28,8 @@ type Config struct {
 	Model        string  `default:"gcn" enum:"gcn,mlp" group:"Model" help:"gcn: Kipf & Welling 2017; mlp: the same layers without the graph (with --layers 1: a linear model)." toml:"model"`
 	Layers       int     `default:"2" group:"Model" help:"Number of layers." toml:"layers"`
 	Hidden       int     `default:"16" group:"Model" help:"Width of the hidden layers." toml:"hidden"`
-	Dropout      float64 `default:"0.5" group:"Model" help:"Probability to drop an activation of a hidden layer." toml:"dropout"`
-	InputDropout float64 `default:"0" group:"Model" help:"Probability to drop an input feature." toml:"input-dropout"`
+	Dropout      float64 `default:"0.5" group:"Model" help:"Probability to drop an input of a layer while training." toml:"dropout"`
+	InputDropout float64 `default:"-1" group:"Model" help:"The same for the first layer, whose inputs are the features; -1: as --dropout. With 0 the product of graph and features is computed only once." toml:"input-dropout"`
 	Init         string  `default:"" group:"Model" placeholder:"FILE" help:"Start from the weights of a safetensors file." toml:"init"`
 	Initializer  string  `default:"xavier" enum:"xavier,he" group:"Model" help:"Random initial weights: xavier or he." toml:"initializer"`
 	Order        string  `default:"auto" enum:"auto,gather-first,apply-first" group:"Model" help:"(ÂH)W is gather-first, Â(HW) apply-first; auto takes the cheaper by shape." toml:"order"`
@@ -68,7 +68,7 @@ func (c *Config) Validate() error {
 		{c.Layers >= 1, "layers", c.Layers, "1 or more"},
 		{c.Hidden >= 1, "hidden", c.Hidden, "1 or more"},
 		{inRange(c.Dropout), "dropout", c.Dropout, "at least 0 and below 1"},
-		{inRange(c.InputDropout), "input-dropout", c.InputDropout, "at least 0 and below 1"},
+		{c.InputDropout == -1 || inRange(c.InputDropout), "input-dropout", c.InputDropout, "-1, or at least 0 and below 1"},
 		{c.Epochs >= 0, "epochs", c.Epochs, "0 or more"},
 		{c.LR > 0 && !math.IsInf(c.LR, 0), "lr", c.LR, "above 0"},
 		{inRange(c.Momentum), "momentum", c.Momentum, "at least 0 and below 1"},
@@ -173,9 +173,13 @@ func (c *Config) spec(features, classes int) model.Spec {
 	for range c.Layers - 1 {
 		dims = append(dims, c.Hidden)
 	}
+	input := c.InputDropout
+	if input < 0 {
+		input = c.Dropout
+	}
 	return model.Spec{
 		Kind: c.Model, Dims: append(dims, classes), Dropout: c.Dropout,
-		InputDropout: c.InputDropout, Seed: c.Seed,
+		InputDropout: input, Seed: c.Seed,
 	}
 }
 

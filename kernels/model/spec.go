@@ -95,7 +95,7 @@ func (s *Spec) chooseInput(load Load, c Choices) string {
 	switch {
 	case s.InputDropout > 0:
 		s.Orders[0] = s.inputOrder(load, c)
-		return "the input has dropout"
+		return "the input has dropout; --input-dropout 0 allows it"
 	case c.CacheInput == "off":
 		s.Orders[0] = s.inputOrder(load, c)
 		return "switched off"
