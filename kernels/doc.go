@@ -6,7 +6,11 @@
 // Matrices are row-major with rows and columns given by the caller; dst comes
 // first. A kernel's plain Go form is its specification. Results do not depend
 // on the number of workers: work is split so that every sum has a fixed order.
-// Wrong sizes panic with a constant string; there are no other errors.
+// Wrong sizes panic with a constant string; there are no other errors but those
+// of NewOptimizer. After its first call on a Team, no kernel allocates.
+//
+// Random numbers (dropout, initial weights) are a function of counters, never
+// of a generator's state: any number of ranks and workers draws the same.
 //
 // kernels knows nothing of ranks: what crosses a partition is the caller's
 // business.

@@ -2,9 +2,11 @@ package kernels_test
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -54,6 +56,36 @@ func TestWorkersWorkAtOnce(t *testing.T) {
 	}
 }
 
+// A team keeps no pointer to a kernel's arguments, which may be memory outside
+// the heap and gone by the next collection.
+func TestTeamForgetsItsArguments(t *testing.T) {
+	team := kernels.NewTeam(2)
+	defer team.Close()
+	g, w := ring(5000, 8), []float32{1}
+	for name, kernel := range map[string]func(dst, x []float32){
+		"SpMM":   func(dst, x []float32) { kernels.SpMM(team, dst, 1, g, x, false) },
+		"MatMul": func(dst, x []float32) { kernels.MatMul(team, dst, 5000, 1, 1, x, w, false) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			freed := make(chan struct{})
+			func() {
+				x := make([]float32, 5000)
+				runtime.AddCleanup(&x[0], func(c chan struct{}) { close(c) }, freed)
+				kernel(make([]float32, 5000), x)
+			}()
+			for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+				runtime.GC()
+				select {
+				case <-freed:
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+			t.Fatal("x is still reachable")
+		})
+	}
+}
+
 // Ranges of RunWeighted cover the rows, are the same for any team, and weigh
 // no more than a chunk and one row.
 func TestRunWeighted(t *testing.T) {
@@ -96,9 +128,14 @@ func TestRunWeighted(t *testing.T) {
 
 func TestMisusePanics(t *testing.T) {
 	team := kernels.NewTeam(2)
+	defer team.Close()
+	closed := kernels.NewTeam(2)
+	closed.Close()
+	closed.Close()
 	v := make([]float32, 6)
 	for name, misuse := range map[string]func(){
 		"grain":          func() { team.Run(1, 0, func(int, int) {}) },
+		"closed":         func() { closed.Run(2, 1, func(int, int) {}) },
 		"nested":         func() { nested(team) },
 		"short dst":      func() { kernels.MatMul(team, v[:5], 2, 3, 1, v, v, false) },
 		"short input":    func() { kernels.MatMul(team, v, 2, 3, 4, v, v, false) },

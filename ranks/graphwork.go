@@ -124,7 +124,7 @@ func (g *graphWork) room(layer, n int) []float32 {
 	for len(g.gathered) <= layer {
 		g.gathered = append(g.gathered, nil)
 	}
-	if len(g.gathered[layer]) != n {
+	if g.gathered[layer] == nil || len(g.gathered[layer]) != n {
 		g.gathered[layer] = mapped.Make[float32](g.arena, n)
 	}
 	return g.gathered[layer]

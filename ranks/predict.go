@@ -93,9 +93,9 @@ func (r *run) predict(p PredictConfig, out IO) error {
 // openModel reads the weights on rank 0 and gives everybody the network, its
 // weights and the shards. Collective over the world.
 func (r *run) openModel(p PredictConfig) ([]float32, error) {
-	var err error
 	var blob []byte
-	if r.roles, err = assign(r.cfg, r.world); err == nil && r.world.Rank() == 0 {
+	err := r.assign()
+	if err == nil && r.world.Rank() == 0 {
 		blob, err = r.readModel(p)
 	}
 	if err := agree(r.world, err); err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"siafu/graph"
@@ -85,15 +84,8 @@ func trainRank(c Config, data string, w world.Comm, kind string, out IO) error {
 // open is what rank 0 does for all: check the dataset, make the run folder,
 // partition where that has not been done.
 func (r *run) open(out IO) error {
-	var err error
-	if r.roles, err = assign(r.cfg, r.world); err != nil {
+	if err := r.assign(); err != nil || r.world.Rank() != 0 {
 		return err
-	}
-	if r.codec, err = halo.CodecByName(r.cfg.Codec); err != nil {
-		return err
-	}
-	if r.world.Rank() != 0 {
-		return nil
 	}
 	meta, err := graph.ReadMeta(r.data)
 	if err != nil {
@@ -107,6 +99,16 @@ func (r *run) open(out IO) error {
 		return err
 	}
 	return r.partition(meta)
+}
+
+// assign settles what follows from the configuration and the world alone.
+func (r *run) assign() error {
+	var err error
+	if r.roles, err = assign(r.cfg, r.world); err != nil {
+		return err
+	}
+	r.codec, err = halo.CodecByName(r.cfg.Codec)
+	return err
 }
 
 // partition makes parts/P where it is missing or was made by another method
@@ -279,9 +281,3 @@ func (r *run) trainer(source weightSource) *trainer {
 
 // modelFile is where a run folder keeps its weights.
 func modelFile(dir string) string { return filepath.Join(dir, "model.safetensors") }
-
-// exists tells whether path is there.
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}

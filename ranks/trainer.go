@@ -26,7 +26,8 @@ type trainer struct {
 	history *history
 	emit    func(runfolder.Epoch) error // takes the line of an epoch; does nothing but on rank 0
 
-	cache  []float32 // ÂX of the own vertices, nil where it is not kept
+	cached bool      // ÂX is kept
+	cache  []float32 // ÂX of the own vertices
 	logits []float32 // of the last forward pass [own x classes]
 	grad   []float32 // of the logits
 	last   []float32 // input of the last layer, nil where that is X
@@ -101,7 +102,7 @@ func (t *trainer) forward(p model.Pass) ([]float32, error) {
 // gathered is what layer l applies to: emitted rows, gathered where the layer
 // uses the graph.
 func (t *trainer) gathered(l int, layer model.Layer, h []float32, p model.Pass) ([]float32, error) {
-	if l == 0 && t.cache != nil {
+	if l == 0 && t.cached {
 		return t.cache, nil
 	}
 	var rows []float32
@@ -120,15 +121,13 @@ func (t *trainer) backward(p model.Pass) error {
 	for l := len(t.net.Layers) - 1; l >= 0; l-- {
 		layer := t.net.Layers[l]
 		t.clock.do("∇AV", func() error { grad = layer.ApplyGrad(grad, p); return nil })
-		if width := layer.GatherWidth(); grad != nil && width > 0 {
+		if layer.GathersBack() {
 			var err error
-			if grad, err = t.graph.gatherGrad(l, grad, width, p); err != nil {
+			if grad, err = t.graph.gatherGrad(l, grad, layer.GatherWidth(), p); err != nil {
 				return err
 			}
 		}
-		if grad != nil {
-			t.clock.do("∇AV", func() error { grad = layer.EmitGrad(grad, p); return nil })
-		}
+		t.clock.do("∇AV", func() error { grad = layer.EmitGrad(grad, p); return nil })
 		lo, hi := t.net.Spec.LayerRange(l)
 		push := func() error { return t.weights.push(p.Epoch, l, t.net.Grad[lo:hi]) }
 		if err := t.clock.do("WU", push); err != nil {
@@ -168,7 +167,7 @@ func (t *trainer) keepInput() error {
 	once := *t.graph
 	once.connect(t.comm, width, scratch)
 	rows, err := once.gather(0, t.net.InputRows(scratch), width, model.Pass{})
-	t.cache = rows
+	t.cache, t.cached = rows, true
 	return err
 }
 

@@ -42,13 +42,9 @@ func (c *carver) sends(a *mapped.Arena, s *shard.Shard) {
 // eachSend visits each pair of a rank q and an own row in [lo, hi) that q
 // gathers from once, rows ascending.
 func (c *carver) eachSend(s *shard.Shard, lo, hi int, visit func(q uint32, row int)) {
-	out := c.ds.Out
-	if !s.Directed {
-		out = c.ds.In
-	}
 	last := make([]int, c.parts) // 1 + the row that went to q last
 	for row := lo; row < hi; row++ {
-		for _, u := range out.Row(int(s.Own[row])) {
+		for _, u := range c.ds.Out.Row(int(s.Own[row])) {
 			if q := c.owner[u]; q != uint32(s.Rank) && last[q] != row+1 {
 				last[q] = row + 1
 				visit(q, row)
@@ -59,9 +55,6 @@ func (c *carver) eachSend(s *shard.Shard, lo, hi int, visit func(q uint32, row i
 
 func (c *carver) degrees(a *mapped.Arena, s *shard.Shard) {
 	in, out := c.ds.In.Offsets, c.ds.Out.Offsets
-	if !s.Directed {
-		out = in
-	}
 	n := len(s.Own)
 	s.InDegree = mapped.Make[uint32](a, n+len(s.Ghosts))
 	s.OutDegree = mapped.Make[uint32](a, n+len(s.Ghosts))
@@ -84,6 +77,10 @@ func (c *carver) features(a *mapped.Arena, s *shard.Shard) {
 		s.Features.Sparse = sparseRows(a, f.Sparse, s.Own)
 		return
 	}
+	if lo, hi, ok := run(s.Own); ok { // no copy of what can be large
+		s.Features.Dense = f.Dense[lo*f.Dim : hi*f.Dim]
+		return
+	}
 	s.Features.Dense = mapped.Make[float32](a, len(s.Own)*f.Dim)
 	parallel(len(s.Own), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -93,11 +90,26 @@ func (c *carver) features(a *mapped.Arena, s *shard.Shard) {
 	})
 }
 
+// run tells whether ascending ids are all of lo..hi-1, as those of a contiguous
+// part and of the only part are.
+func run(ids []uint32) (lo, hi int, ok bool) {
+	n := len(ids)
+	if n == 0 {
+		return 0, 0, true
+	}
+	lo, hi = int(ids[0]), int(ids[n-1])+1
+	return lo, hi, hi-lo == n
+}
+
 // sparseRows copies the given rows of m.
 func sparseRows(a *mapped.Arena, m *graph.SparseRows, rows []uint32) *graph.SparseRows {
 	to := &graph.SparseRows{Offsets: mapped.Make[int64](a, len(rows)+1)}
 	for i, v := range rows {
 		to.Offsets[i+1] = to.Offsets[i] + m.Offsets[v+1] - m.Offsets[v]
+	}
+	if lo, hi, ok := run(rows); ok {
+		to.Cols, to.Vals = m.Cols[m.Offsets[lo]:m.Offsets[hi]], m.Vals[m.Offsets[lo]:m.Offsets[hi]]
+		return to
 	}
 	total := int(to.Offsets[len(rows)])
 	to.Cols, to.Vals = mapped.Make[uint32](a, total), mapped.Make[float32](a, total)

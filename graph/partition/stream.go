@@ -166,4 +166,3 @@ func (s *stream) best(v int) int {
 func (s *stream) overfill(b *part, degree int64) float64 {
 	return max(float64(b.vertices+1)/float64(s.maxVertices), float64(b.edges+degree)/float64(s.maxEdges))
 }
-

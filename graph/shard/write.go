@@ -14,25 +14,25 @@ const Kind = "shard"
 
 // Names of the arrays of a shard's file.
 const (
-	nHeader       = "header" // [headerLen] int64, in the order below
-	nFingerprint  = "fingerprint"
-	nAssignment   = "assignment"
-	nOwn          = "own"
-	nGhosts       = "ghosts"
-	nGhostStart   = "ghost_start"
-	nSendStart    = "send_start"
-	nSendRows     = "send_rows"
-	nInOffsets    = "in_offsets"
-	nInCols       = "in_cols"
-	nInOwnEnd     = "in_own_end"
-	nInDegree     = "in_degree"
-	nOutDegree    = "out_degree"
-	nDense        = "features"         // [own x dim], where features are dense
+	nHeader        = "header" // [headerLen] int64, in the order below
+	nFingerprint   = "fingerprint"
+	nAssignment    = "assignment"
+	nOwn           = "own"
+	nGhosts        = "ghosts"
+	nGhostStart    = "ghost_start"
+	nSendStart     = "send_start"
+	nSendRows      = "send_rows"
+	nInOffsets     = "in_offsets"
+	nInCols        = "in_cols"
+	nInOwnEnd      = "in_own_end"
+	nInDegree      = "in_degree"
+	nOutDegree     = "out_degree"
+	nDense         = "features"         // [own x dim], where features are dense
 	nSparseOffsets = "features_offsets" // the next three where they are sparse
-	nSparseCols   = "features_cols"
-	nSparseVals   = "features_vals"
-	nLabels       = "labels"
-	nSplit        = "split"
+	nSparseCols    = "features_cols"
+	nSparseVals    = "features_vals"
+	nLabels        = "labels"
+	nSplit         = "split"
 )
 
 // Places in the header.

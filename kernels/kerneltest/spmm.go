@@ -31,17 +31,19 @@ type spmmCase struct {
 	rowScale, colScale, x []float32
 }
 
-// newSpMMCase makes rows of 0 to 12 edges and one hub with an edge to every
-// vertex, which alone is more than a chunk in the largest case.
+// newSpMMCase makes rows of about 0 to 20 edges and one hub with an edge to
+// every vertex; the largest case is several chunks.
 func newSpMMCase(own, width int) *spmmCase {
 	rng := rand.New(rand.NewPCG(uint64(own), uint64(width)))
 	c := &spmmCase{own: own, ghosts: own/3 + 1, width: width}
 	for r := range own {
 		c.begin = append(c.begin, int64(len(c.cols)))
-		for v := range own {
-			if r == own/2 || rng.IntN(own) < r%7 {
-				c.cols = append(c.cols, uint32(v))
-			}
+		gap := 1
+		if r != own/2 {
+			gap = own/(r%7+1) + 1
+		}
+		for v := rng.IntN(gap); v < own; v += 1 + rng.IntN(gap) {
+			c.cols = append(c.cols, uint32(v))
 		}
 		c.middle = append(c.middle, int64(len(c.cols)))
 		for range r % 6 {

@@ -90,6 +90,8 @@ func (g *gatherFirst) GatherWidth() int {
 	return g.in
 }
 
+func (g *gatherFirst) GathersBack() bool { return g.gathers && g.input == nil }
+
 func (g *gatherFirst) Emit(h []float32, p Pass) []float32 {
 	if g.input != nil {
 		return g.input.rows(p)
@@ -107,7 +109,7 @@ func (g *gatherFirst) Apply(gathered []float32, p Pass) []float32 {
 func (g *gatherFirst) ApplyGrad(grad []float32, p Pass) []float32 {
 	g.activateGrad(grad, g.h, p)
 	kernels.MatMulTransA(g.team, g.gw, g.in, g.out, g.rows, g.gathered, grad, false)
-	if g.gradIn == nil {
+	if g.input != nil {
 		return nil
 	}
 	kernels.MatMulTransB(g.team, g.gradIn, g.rows, g.in, g.out, grad, g.w)
@@ -133,6 +135,8 @@ func (a *applyFirst) GatherWidth() int {
 	}
 	return a.out
 }
+
+func (a *applyFirst) GathersBack() bool { return a.gathers }
 
 func (a *applyFirst) Emit(h []float32, p Pass) []float32 {
 	a.h = h

@@ -26,13 +26,15 @@ type Layer interface {
 	// Apply turns what was gathered [n x GatherWidth] into the layer's output
 	// [n x out]. It may overwrite gathered.
 	Apply(gathered []float32, p Pass) []float32
+	// GathersBack tells whether the gradient of what was gathered is needed. It
+	// is not in a first layer that gathers its constant input.
+	GathersBack() bool
 	// ApplyGrad turns the output's gradient [n x out], which it may overwrite,
-	// into that of what was gathered, and writes those weight gradients that
-	// it knows. It returns nil where nobody needs that gradient.
+	// into that of what was gathered, nil unless GathersBack, and writes those
+	// weight gradients that it knows.
 	ApplyGrad(grad []float32, p Pass) []float32
-	// EmitGrad turns the gradient of the emitted rows into that of the input
-	// and writes the remaining weight gradients. It returns nil for the first
-	// layer.
+	// EmitGrad turns the gradient of the emitted rows into that of the input,
+	// nil in the first layer, and writes the remaining weight gradients.
 	EmitGrad(grad []float32, p Pass) []float32
 }
 

@@ -142,7 +142,7 @@ def curves():
 
     runs = []
     for name, x in features.items():
-        for hidden in [[16], [16, 8]]:
+        for hidden in [[16], [16, 16]]:
             dims = [x.shape[1], *hidden, classes]
             weights = [draw(gen, m, n) / m**0.5 for m, n in zip(dims, dims[1:])]
             for config in [

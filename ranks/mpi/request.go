@@ -68,12 +68,12 @@ func (r *request) Test() (bool, error) {
 // release gives back what the request held.
 func (r *request) release() {
 	r.ended = true
+	if r.after != nil {
+		r.after() // it may need the numbers in mem
+	}
 	r.pin.Unpin()
 	r.mem.free()
 	r.hold.Delete()
-	if r.after != nil {
-		r.after()
-	}
 }
 
 func (r *request) Wait() error {

@@ -22,9 +22,15 @@ const killDelay = 3 * time.Second
 
 // Mpirun is the command that runs n ranks of a program on this machine, on as
 // few processors as it has. It skips the test where there is no mpirun. The
-// clock of its hard limit starts here; after it, mpirun and all processes it
-// started are killed. Environment variables of the caller reach the ranks.
+// command has two minutes from here on; then mpirun and all processes that it
+// started are killed. Environment variables of the command reach the ranks.
 func Mpirun(t testing.TB, n int, binary string, args ...string) *exec.Cmd {
+	t.Helper()
+	return MpirunContext(t.Context(), t, n, binary, args...)
+}
+
+// MpirunContext is Mpirun that also ends, in the same way, with ctx.
+func MpirunContext(ctx context.Context, t testing.TB, n int, binary string, args ...string) *exec.Cmd {
 	t.Helper()
 	mpirun, err := exec.LookPath("mpirun")
 	if err != nil {
@@ -39,7 +45,7 @@ func Mpirun(t testing.TB, n int, binary string, args ...string) *exec.Cmd {
 		line = append(line, "--allow-run-as-root")
 	}
 	line = append(append(line, binary), args...)
-	ctx, cancel := context.WithTimeout(context.Background(), hardLimit)
+	ctx, cancel := context.WithTimeout(ctx, hardLimit)
 	cmd := exec.CommandContext(ctx, mpirun, line...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return end(cmd.Process.Pid) }

@@ -1,0 +1,250 @@
+package ranks
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"siafu/graph/fault"
+	"siafu/ranks/runfolder"
+)
+
+// fifty is a run of 50 epochs whose losses are compared.
+func fifty(t testing.TB, dropout float64) Config {
+	c := quick(t)
+	c.Epochs, c.Dropout, c.EvalEvery = 50, dropout, 0
+	return c
+}
+
+// The loss of every epoch is that of one rank, for each number of ranks, each
+// partitioner and any number of servers, with dropout and without: the mask
+// depends on the vertex and not on where it lives. Sums over neighbours and
+// over ranks run in another order, which costs float32 some 1e-7 a step; 1e-4
+// leaves room for 50 steps of Adam.
+func TestLossIndependentOfRanks(t *testing.T) {
+	for _, directed := range []bool{false, true} {
+		for _, dropout := range []float64{0, 0.5} {
+			data := generated(t, directed)
+			want := train(t, fifty(t, dropout), data).losses()
+			for _, graphRanks := range []int{2, 3, 4, 7} {
+				for i, method := range []string{"contiguous", "hash", "ldg", "fennel"} {
+					servers := (i + graphRanks) % 3
+					name := fmt.Sprintf("directed=%t dropout=%g ranks=%d %s servers=%d", directed, dropout, graphRanks, method, servers)
+					t.Run(name, func(t *testing.T) {
+						c := fifty(t, dropout)
+						c.Ranks, c.Servers, c.Partitioner = graphRanks+servers, servers, method
+						sameLosses(t, name, train(t, c, data).losses(), want, 1e-4)
+					})
+				}
+			}
+		}
+	}
+}
+
+// The same on a real graph, with a partition from a file.
+func TestLossIndependentOfRanksOnCora(t *testing.T) {
+	data := real(t, "cora")
+	for _, dropout := range []float64{0, 0.5} {
+		want := train(t, fifty(t, dropout), data).losses()
+		owner := make([]int, 2708)
+		for v := range owner {
+			owner[v] = v * v % 5
+		}
+		partitionBy(t, data, "", 5, owner...)
+		for _, ranks := range []int{2, 4, 5, 8} {
+			t.Run(fmt.Sprintf("dropout=%g ranks=%d", dropout, ranks), func(t *testing.T) {
+				c := fifty(t, dropout)
+				c.Ranks = ranks
+				if ranks == 5 {
+					c.Servers = 0 // five graph ranks: the partition from the file
+				}
+				sameLosses(t, "cora", train(t, c, data).losses(), want, 1e-4)
+			})
+		}
+	}
+}
+
+// Where the order of sums is the same, so are the bits: without overlap,
+// through lossless codecs, with the weights replicated or on one server, and
+// when the same command runs twice.
+func TestBitIdentity(t *testing.T) {
+	data := generated(t, true)
+	base := func() Config {
+		c := fifty(t, 0.3)
+		c.Ranks, c.Servers, c.EvalEvery = 4, 1, 7
+		return c
+	}
+	want := train(t, base(), data)
+	for name, set := range map[string]func(*Config){
+		"again":      func(*Config) {},
+		"nopipe":     func(c *Config) { c.Mode = "nopipe" },
+		"s2":         func(c *Config) { c.Codec = "s2" },
+		"zstd":       func(c *Config) { c.Codec = "zstd" },
+		"replicated": func(c *Config) { c.Ranks, c.Servers = 3, 0 },
+		"threads":    func(c *Config) { c.Threads = 3 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := base()
+			set(&c)
+			got := train(t, c, data)
+			if !bytes.Equal(got.model, want.model) {
+				t.Error("model.safetensors differs")
+			}
+			sameLosses(t, name, got.losses(), want.losses(), 0)
+		})
+	}
+}
+
+// Several servers add in another order than one, and stay within the same
+// bounds; the layers' order of products is arithmetic too.
+func TestOrdersAgree(t *testing.T) {
+	data := generated(t, false)
+	want := train(t, fifty(t, 0), data).losses()
+	for name, set := range map[string]func(*Config){
+		"gather first":         func(c *Config) { c.Order, c.CacheInput = "gather-first", "off" },
+		"gather first kept":    func(c *Config) { c.Order, c.CacheInput = "gather-first", "on" },
+		"apply first":          func(c *Config) { c.Order = "apply-first" },
+		"apply first 3 ranks":  func(c *Config) { c.Order, c.Ranks = "apply-first", 3 },
+		"three servers":        func(c *Config) { c.Ranks, c.Servers = 6, 3 },
+		"gather first 6 ranks": func(c *Config) { c.Order, c.CacheInput, c.Ranks = "gather-first", "off", 6 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := fifty(t, 0)
+			set(&c)
+			sameLosses(t, name, train(t, c, data).losses(), want, 1e-4)
+		})
+	}
+}
+
+// After partitioning, a run needs meta.json and the shards and nothing else:
+// no rank reads the whole graph.
+func TestRunsWithoutTheWholeGraph(t *testing.T) {
+	data := generated(t, true)
+	c := fifty(t, 0)
+	c.Ranks = 4
+	want := train(t, c, data).losses()
+	entries, err := os.ReadDir(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() && e.Name() != "meta.json" {
+			if err := os.Remove(filepath.Join(data, e.Name())); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	sameLosses(t, "shards alone", train(t, c, data).losses(), want, 0)
+}
+
+func TestStopping(t *testing.T) {
+	data := generated(t, false)
+	t.Run("patience", func(t *testing.T) {
+		c := quick(t)
+		c.Ranks, c.Epochs, c.Patience, c.LR = 3, 200, 3, 1e-9
+		s := train(t, c, data).Summary
+		if s.StoppedBy != "patience" || s.Epochs != 3 || s.BestEpoch != 1 {
+			t.Errorf("stopped by %q after %d epochs, best %d; want patience, 3, 1", s.StoppedBy, s.Epochs, s.BestEpoch)
+		}
+	})
+	t.Run("target", func(t *testing.T) {
+		c := quick(t)
+		c.Ranks, c.TargetAcc = 4, 0.5
+		r := train(t, c, data)
+		if r.Summary.StoppedBy != "target-acc" || r.Summary.BestValAcc < 0.5 || r.Summary.Epochs >= c.Epochs {
+			t.Errorf("stopped by %q after %d epochs at %.3f", r.Summary.StoppedBy, r.Summary.Epochs, r.Summary.BestValAcc)
+		}
+		for _, e := range r.Epochs {
+			if *e.ValAcc >= 0.5 {
+				t.Errorf("epoch %d was trained although it began at %.3f", e.Epoch, *e.ValAcc)
+			}
+		}
+	})
+	t.Run("no epochs", func(t *testing.T) {
+		c := quick(t)
+		c.Ranks, c.Epochs = 2, 0
+		if s := train(t, c, data).Summary; s.Epochs != 0 || s.BestEpoch != 1 {
+			t.Errorf("%d epochs, best %d", s.Epochs, s.BestEpoch)
+		}
+	})
+}
+
+// Where nothing is dropped the training pass is the evaluation and takes no
+// time of its own; else one more forward pass is timed apart.
+func TestEvaluationPass(t *testing.T) {
+	data := generated(t, false)
+	for _, dropout := range []float64{0, 0.5} {
+		c := quick(t)
+		c.Epochs, c.Dropout, c.EvalEvery, c.Ranks = 6, dropout, 2, 3
+		r := train(t, c, data)
+		for _, e := range r.Epochs {
+			due := e.Epoch%2 == 1
+			if (e.ValAcc != nil) != due {
+				t.Errorf("dropout %g: epoch %d evaluated: %t", dropout, e.Epoch, e.ValAcc != nil)
+			}
+			if (e.EvalSeconds > 0) != (due && dropout > 0) {
+				t.Errorf("dropout %g: epoch %d took %g s for evaluation", dropout, e.Epoch, e.EvalSeconds)
+			}
+		}
+	}
+}
+
+// Labels that have nothing to do with features or edges cannot be learned:
+// held-out vertices are answered by chance. A test accuracy above that would
+// mean that held-out labels leak into training.
+func TestRandomLabelsGiveChance(t *testing.T) {
+	data := write(t, randomContent(3000, 5))
+	c := quick(t)
+	c.Ranks, c.Epochs, c.Dropout, c.Hidden, c.WeightDecay = 4, 100, 0, 64, 0
+	s := train(t, c, data).Summary
+	// 1,000 test vertices, chance 0.2: the standard deviation is 0.013.
+	if s.FinalTestAcc > 0.2+5*0.013 || s.FinalTestAcc < 0.2-5*0.013 {
+		t.Errorf("test accuracy %.3f where chance is 0.2", s.FinalTestAcc)
+	}
+	if s.FinalTrainAcc < 0.3 {
+		t.Errorf("training accuracy %.3f: nothing was learned, so nothing was tested", s.FinalTrainAcc)
+	}
+}
+
+// metrics.jsonl, summary.json and the ranks' reports tell the same story.
+func TestRunFolder(t *testing.T) {
+	data := generated(t, false)
+	c := quick(t)
+	c.Ranks, c.Epochs = 4, 10
+	r := train(t, c, data)
+	if len(r.Epochs) != 10 || r.Summary.Epochs != 10 {
+		t.Fatalf("%d lines and %d epochs, want 10", len(r.Epochs), r.Summary.Epochs)
+	}
+	var raw int64
+	for i, e := range r.Epochs {
+		raw += e.GhostBytesRaw
+		if e.Epoch != i+1 || e.Seconds <= 0 || e.GhostBytesRaw != e.GhostBytesSent {
+			t.Errorf("line %d: %+v", i+1, e)
+		}
+		for _, task := range tasks {
+			if _, ok := e.TaskSeconds[task]; !ok {
+				t.Errorf("line %d lacks task %s", i+1, task)
+			}
+		}
+	}
+	ghosts := int64(0)
+	vertices := int64(0)
+	for _, p := range r.Summary.PerRank {
+		ghosts += p.Ghosts
+		vertices += p.Vertices
+		if p.PeakRSSBytes <= 0 {
+			t.Errorf("rank %d reports no memory", p.Rank)
+		}
+	}
+	if len(r.Summary.PerRank) != 4 || vertices != 400 || r.Summary.PerRank[3].Role != "server" {
+		t.Errorf("ranks: %+v", r.Summary.PerRank)
+	}
+	if raw != r.Summary.GhostBytesRaw || raw == 0 || ghosts == 0 {
+		t.Errorf("%d ghosts, %d bytes in lines, %d in the summary", ghosts, raw, r.Summary.GhostBytesRaw)
+	}
+	if _, err := runfolder.Create(c.Out, "x", false); fault.KindOf(err) != fault.Usage {
+		t.Errorf("a second run may write into the folder: %v", err)
+	}
+}

@@ -1,0 +1,236 @@
+package ranks
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"siafu/graph"
+	"siafu/kernels/model"
+)
+
+// reference is a GCN written down a second time, in float64 over dense
+// matrices and without a gradient: central differences of its loss are what
+// the gradients of a whole distributed run are compared with.
+type reference struct {
+	content graph.Content
+	a       [][]float64 // Â
+	x       [][]float64
+}
+
+func newReference(c graph.Content, propagate bool) *reference {
+	n := int(c.Vertices)
+	r := &reference{content: c, a: square(n), x: make([][]float64, n)}
+	in, out := make([]float64, n), make([]float64, n)
+	for v := range n {
+		r.a[v][v], in[v], out[v] = 1, 1, 1
+		r.x[v] = make([]float64, c.Features.Dim)
+		for j := range r.x[v] {
+			r.x[v][j] = float64(c.Features.Dense[v*c.Features.Dim+j])
+		}
+	}
+	if !propagate {
+		return r
+	}
+	c.Edges.Each(func(s, d uint32) error {
+		for _, e := range [][2]uint32{{s, d}, {d, s}} {
+			if (e == [2]uint32{s, d} || c.Symmetrise) && r.a[e[1]][e[0]] == 0 {
+				r.a[e[1]][e[0]] = 1
+				in[e[1]]++
+				out[e[0]]++
+			}
+		}
+		return nil
+	})
+	for v := range n {
+		for u := range n {
+			r.a[v][u] /= math.Sqrt(in[v] * out[u])
+		}
+	}
+	return r
+}
+
+func square(n int) [][]float64 {
+	m := make([][]float64, n)
+	for i := range m {
+		m[i] = make([]float64, n)
+	}
+	return m
+}
+
+func product(a, b [][]float64) [][]float64 {
+	m := make([][]float64, len(a))
+	for i := range a {
+		m[i] = make([]float64, len(b[0]))
+		for k, x := range a[i] {
+			for j, y := range b[k] {
+				m[i][j] += x * y
+			}
+		}
+	}
+	return m
+}
+
+// loss is the mean cross entropy over the training vertices.
+func (r *reference) loss(s model.Spec, w []float64) float64 {
+	h := r.x
+	at := 0
+	for l := range s.Layers() {
+		in, out := s.Dims[l], s.Dims[l+1]
+		m := make([][]float64, in)
+		for i := range m {
+			m[i] = w[at+i*out : at+(i+1)*out]
+		}
+		b := w[at+in*out : at+in*out+out]
+		at += in*out + out
+		h = product(r.a, product(h, m))
+		for v := range h {
+			for j := range h[v] {
+				h[v][j] += b[j]
+				if l < s.Layers()-1 {
+					h[v][j] = max(h[v][j], 0)
+				}
+			}
+		}
+	}
+	sum, count := 0.0, 0.0
+	for v, label := range r.content.Labels {
+		if r.content.Split[v] == graph.SplitTrain {
+			z := 0.0
+			for _, x := range h[v] {
+				z += math.Exp(x)
+			}
+			sum += math.Log(z) - h[v][label]
+			count++
+		}
+	}
+	return sum / count
+}
+
+// smallGraph is a random graph with two isolated vertices.
+func smallGraph(directed, sparse bool, seed uint64) graph.Content {
+	const n, dim, classes = 18, 5, 3
+	rng := rand.New(rand.NewPCG(seed, 2))
+	c := graph.Content{
+		Name: "small", Vertices: n, Symmetrise: !directed, Classes: classes,
+		Features: graph.Features{Rows: n, Dim: dim, Dense: make([]float32, n*dim)},
+		Labels:   make([]int32, n), Split: make([]uint8, n),
+	}
+	var pairs graph.EdgePairs
+	for range 40 {
+		if s, d := rng.Uint32N(n-2), rng.Uint32N(n-2); s != d {
+			pairs = append(pairs, s, d)
+		}
+	}
+	c.Edges = pairs
+	for i := range c.Features.Dense {
+		if !sparse || rng.IntN(6) == 0 {
+			c.Features.Dense[i] = float32(rng.NormFloat64())
+		}
+	}
+	for v := range c.Labels {
+		c.Labels[v] = rng.Int32N(classes)
+		c.Split[v] = uint8(rng.IntN(2)) // train or none
+	}
+	c.Split[0], c.Split[n-1] = graph.SplitTrain, graph.SplitTrain
+	return c
+}
+
+// owners of smallGraph's vertices among three ranks; rank 1 owns nothing, and
+// rank 2 the isolated vertices and one that has no edge inside its partition.
+func lopsided() []int {
+	owner := make([]int, 18)
+	owner[3], owner[16], owner[17] = 2, 2, 2
+	return owner
+}
+
+// Every gradient that a distributed run computes is that of the loss: one
+// step of plain SGD moves each weight by its gradient times the rate, which is
+// large so that the difference of two float32 weights loses nothing.
+//
+// Central differences with h=1e-6 in float64 are right to some 1e-9; what
+// remains is float32 in the run, a few units of 6e-8 relative to the largest
+// gradients that a sum is made of.
+func TestGradientsAgainstCentralDifferences(t *testing.T) {
+	for _, tc := range []struct {
+		name             string
+		directed, sparse bool
+		set              func(*Config)
+		lopsided         bool
+	}{
+		{name: "one rank"},
+		{name: "one layer", set: func(c *Config) { c.Layers = 1; c.Ranks = 3 }},
+		{name: "three layers", set: func(c *Config) { c.Layers, c.Ranks = 3, 4 }},
+		{name: "directed", directed: true, set: func(c *Config) { c.Ranks = 4 }},
+		{name: "directed three layers without servers", directed: true, set: func(c *Config) { c.Layers, c.Ranks, c.Servers = 3, 4, 0 }},
+		{name: "two servers", set: func(c *Config) { c.Ranks, c.Servers = 5, 2 }},
+		{name: "gather first", directed: true, set: func(c *Config) { c.Ranks, c.Order, c.CacheInput = 4, "gather-first", "off" }},
+		{name: "gather first kept", directed: true, set: func(c *Config) { c.Ranks, c.Order, c.CacheInput = 4, "gather-first", "on" }},
+		{name: "apply first", directed: true, set: func(c *Config) { c.Ranks, c.Order = 4, "apply-first" }},
+		{name: "sparse apply first", sparse: true, directed: true, set: func(c *Config) { c.Ranks, c.Order = 4, "apply-first" }},
+		{name: "sparse gather first", sparse: true, directed: true, set: func(c *Config) { c.Ranks, c.Order, c.CacheInput = 4, "gather-first", "off" }},
+		{name: "sparse kept", sparse: true, set: func(c *Config) { c.Ranks, c.CacheInput, c.Order = 4, "on", "gather-first" }},
+		{name: "no overlap", directed: true, set: func(c *Config) { c.Ranks, c.Mode = 4, "nopipe" }},
+		{name: "zstd", directed: true, set: func(c *Config) { c.Ranks, c.Codec = 4, "zstd" }},
+		{name: "empty partition", lopsided: true, set: func(c *Config) { c.Ranks, c.Servers = 3, 0 }},
+		{name: "empty partition directed", directed: true, lopsided: true, set: func(c *Config) { c.Ranks = 4 }},
+		{name: "perceptron", set: func(c *Config) { c.Model, c.Layers, c.Ranks = "mlp", 3, 4 }},
+		{name: "sparse perceptron", sparse: true, set: func(c *Config) { c.Model, c.Ranks = "mlp", 3 }},
+	} {
+		for seed := range uint64(2) {
+			t.Run(fmt.Sprintf("%s %d", tc.name, seed), func(t *testing.T) {
+				c := quick(t)
+				c.Hidden, c.Dropout, c.Epochs, c.Seed = 4, 0, 1, seed+1
+				c.Optimizer, c.LR, c.Momentum, c.WeightDecay = "sgd", 1024, 0, 0
+				if tc.set != nil {
+					tc.set(&c)
+				}
+				content := smallGraph(tc.directed, tc.sparse, seed)
+				data := write(t, content)
+				if tc.lopsided {
+					partitionBy(t, data, "", 3, lopsided()...)
+				}
+				checkGradient(t, c, content, data)
+			})
+		}
+	}
+}
+
+func checkGradient(t *testing.T, c Config, content graph.Content, data string) {
+	spec := c.spec(content.Features.Dim, content.Classes)
+	before := make([]float32, spec.NumWeights())
+	spec.Initialize(before, c.Initializer, c.Seed)
+	for i := range before {
+		before[i] += 0.01 * float32(i%7-3) // biases too should matter
+	}
+	c.Init = weightsFile(t, spec, before)
+	after := train(t, c, data).weights(t, spec)
+
+	ref := newReference(content, spec.Propagates())
+	w := make([]float64, len(before))
+	for i, x := range before {
+		w[i] = float64(x)
+	}
+	largest := 0.0
+	want := make([]float64, len(w))
+	for i := range w {
+		const h = 1e-6
+		x := w[i]
+		w[i] = x + h
+		up := ref.loss(spec, w)
+		w[i] = x - h
+		want[i] = (up - ref.loss(spec, w)) / (2 * h)
+		w[i] = x
+		largest = max(largest, math.Abs(want[i]))
+	}
+	for i := range want {
+		got := (float64(before[i]) - float64(after[i])) / c.LR
+		if d := math.Abs(got - want[i]); !(d <= 2e-6*largest+1e-8) {
+			t.Errorf("weight %d: gradient %.9g, want %.9g (difference %.2g, largest gradient %.2g)", i, got, want[i], d, largest)
+		}
+	}
+	if largest < 1e-3 {
+		t.Errorf("the largest gradient is %g: the test shows nothing", largest)
+	}
+}

@@ -1,0 +1,74 @@
+//go:build mpi
+
+package ranks
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"siafu/ranks/mpi/mpitest"
+)
+
+// program builds siafu with MPI.
+func program(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "siafu")
+	if out, err := exec.Command("go", "build", "-tags", "mpi", "-o", path, "siafu").CombinedOutput(); err != nil {
+		t.Fatalf("building siafu: %v\n%s", err, out)
+	}
+	return path
+}
+
+// Ranks that are processes compute what ranks that are goroutines compute, to
+// the last bit, for every size of the world.
+func TestMpirunEqualsInProcess(t *testing.T) {
+	siafu := program(t)
+	data := generated(t, true)
+	want := train(t, fifty(t, 0.5), data).losses()
+	for _, n := range []int{1, 2, 3, 4, 7} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			c := fifty(t, 0.5)
+			c.Ranks = n
+			c.Servers = n / 3
+			inside := train(t, c, data)
+			out := filepath.Join(t.TempDir(), "run")
+			cmd := mpitest.Mpirun(t, n, siafu, "train", data, "--epochs", "50", "--dropout", "0.5",
+				"--eval-every", "0", "--servers", fmt.Sprint(c.Servers), "--out", out, "--quiet")
+			if text, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			outside := readRun(t, out)
+			if !bytes.Equal(outside.model, inside.model) {
+				t.Error("model.safetensors differs between processes and goroutines")
+			}
+			sameLosses(t, "mpirun", outside.losses(), inside.losses(), 0)
+			sameLosses(t, "mpirun against one rank", outside.losses(), want, 1e-4)
+		})
+	}
+}
+
+// Prediction works under mpirun as well: every rank writes its own rows.
+func TestMpirunPredict(t *testing.T) {
+	siafu := program(t)
+	data := generated(t, false)
+	c := quick(t)
+	c.Epochs = 5
+	train(t, c, data)
+	one := predict(t, c.Out, data, 1)
+	three := filepath.Join(t.TempDir(), "three")
+	cmd := mpitest.Mpirun(t, 3, siafu, "predict", c.Out, data, "--out", three, "--embeddings")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	for _, name := range []string{classFile, idFile, csvFile} {
+		a, errA := os.ReadFile(filepath.Join(one, name))
+		b, errB := os.ReadFile(filepath.Join(three, name))
+		if errA != nil || errB != nil || (name != csvFile && !bytes.Equal(a, b)) || len(b) == 0 {
+			t.Errorf("%s: %v %v", name, errA, errB)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package ranks
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/graph/npy"
+)
+
+// predict runs a prediction and returns its folder.
+func predict(t *testing.T, runDir, data string, ranks int) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "predictions")
+	c := PredictConfig{Ranks: ranks, Out: out, Embeddings: true, CSV: true, StallWarn: "1m", StallAbort: "1m"}
+	if err := Predict(context.Background(), c, runDir, data, IO{Out: io.Discard, Err: os.Stderr}); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Predictions of a saved model reach the accuracy that its run reports, come
+// in the user's own ids, and do not depend on the number of ranks.
+func TestPredict(t *testing.T) {
+	content := smallGraph(true, false, 4)
+	words := []byte("abcdefghijklmnopqr")
+	offsets := make([]int64, len(words)+1)
+	for v := range words {
+		offsets[v+1] = int64(v + 1)
+		content.Split[v] = uint8(1 + v%3)
+	}
+	content.IDs = &graph.IDs{Offsets: offsets, Text: words}
+	content.ClassNames = []string{"red", "green", "blue"}
+	data := write(t, content)
+	c := quick(t)
+	c.Epochs = 30
+	r := train(t, c, data)
+
+	one := predict(t, c.Out, data, 1)
+	hits, tests := 0, 0
+	for v, row := range readCSV(t, filepath.Join(one, csvFile)) {
+		if row[0] != string(words[v]) || row[2] != content.ClassNames[content.Labels[v]] {
+			t.Errorf("row %d is %v", v, row)
+		}
+		if row[1] == "test" {
+			tests++
+			if row[2] == row[3] {
+				hits++
+			}
+		}
+	}
+	if got := float64(hits) / float64(tests); math.Abs(got-r.Summary.TestAccAtBestVal) > 1e-9 {
+		t.Errorf("predictions hit %.4f of the test vertices, the run reports %.4f", got, r.Summary.TestAccAtBestVal)
+	}
+	samePredictions(t, one, predict(t, c.Out, data, 4))
+}
+
+// samePredictions compares two folders: classes and ids to the byte,
+// probabilities and embeddings to the last digits, because four ranks add in
+// another order than one.
+func samePredictions(t *testing.T, one, four string) {
+	t.Helper()
+	for _, name := range []string{classFile, idFile} {
+		a, errA := os.ReadFile(filepath.Join(one, name))
+		b, errB := os.ReadFile(filepath.Join(four, name))
+		if errA != nil || errB != nil || !bytes.Equal(a, b) {
+			t.Errorf("%s differs between one rank and four: %v %v", name, errA, errB)
+		}
+	}
+	for name, cols := range map[string]int{probabilityFile: 3, embeddingFile: 16} {
+		a, b := readFloats(t, filepath.Join(one, name), cols), readFloats(t, filepath.Join(four, name), cols)
+		for i := range a {
+			if math.Abs(float64(a[i]-b[i])) > 1e-5 {
+				t.Errorf("%s: value %d is %v with one rank, %v with four", name, i, a[i], b[i])
+			}
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(four, "*"+temporary))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+func readCSV(t *testing.T, path string) [][]string {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows[1:]
+}
+
+func readFloats(t *testing.T, path string, cols int) []float32 {
+	t.Helper()
+	a, err := npy.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Shape) != 2 || a.Shape[1] != cols {
+		t.Fatalf("%s has shape %v", path, a.Shape)
+	}
+	x, err := a.Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func TestPredictRefuses(t *testing.T) {
+	data := write(t, smallGraph(false, false, 1))
+	c := quick(t)
+	c.Epochs = 1
+	train(t, c, data)
+	other := generated(t, false)
+	p := PredictConfig{Out: filepath.Join(t.TempDir(), "out"), StallWarn: "1m", StallAbort: "1m"}
+	if err := Predict(context.Background(), p, c.Out, other, IO{Out: io.Discard, Err: io.Discard}); fault.KindOf(err) != fault.Data {
+		t.Errorf("a model of other dimensions: %v", err)
+	}
+	p.Weights = filepath.Join(t.TempDir(), "absent.safetensors")
+	if err := Predict(context.Background(), p, c.Out, data, IO{Out: io.Discard, Err: io.Discard}); fault.KindOf(err) != fault.Missing {
+		t.Errorf("weights that are not there: %v", err)
+	}
+	if _, err := os.Stat(p.Out); !os.IsNotExist(err) {
+		t.Errorf("a failed prediction left %s: %v", p.Out, err)
+	}
+}

@@ -1,0 +1,106 @@
+package ranks
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+
+	"siafu/graph"
+	"siafu/kernels/model"
+)
+
+// curves is kernels/testdata/gcn_curves.json: training runs of a GCN that
+// PyTorch did with a dense Â, recorded by record.py beside it.
+type curves struct {
+	Vertices, Classes int
+	Edges             [][2]uint32
+	Labels            []int32
+	Split             []int
+	Dense             struct {
+		Dim    int
+		Values []float32
+	}
+	Sparse struct {
+		Dim     int
+		Offsets []int64
+		Cols    []uint32
+		Vals    []float32
+	}
+	Runs []struct {
+		Features  string
+		Dims      []int
+		Optimizer struct {
+			Name                      string
+			LR, Momentum, WeightDecay float64
+		}
+		Weights [][]float32
+		Loss64  []float64
+	}
+}
+
+func readCurves(t *testing.T) *curves {
+	t.Helper()
+	text, err := os.ReadFile("../kernels/testdata/gcn_curves.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c curves
+	if err := json.Unmarshal(text, &c); err != nil {
+		t.Fatal(err)
+	}
+	return &c
+}
+
+func (c *curves) content(kind string) graph.Content {
+	var pairs graph.EdgePairs
+	for _, e := range c.Edges {
+		pairs = append(pairs, e[0], e[1])
+	}
+	split := make([]uint8, c.Vertices)
+	for v, s := range c.Split {
+		if c.Labels[v] != graph.Unlabelled {
+			split[v] = uint8(s)
+		}
+	}
+	f := graph.Features{Rows: c.Vertices, Dim: c.Dense.Dim, Dense: c.Dense.Values}
+	if kind == "sparse" {
+		s := c.Sparse
+		f = graph.Features{Rows: c.Vertices, Dim: s.Dim, Sparse: &graph.SparseRows{Offsets: s.Offsets, Cols: s.Cols, Vals: s.Vals}}
+	}
+	return graph.Content{
+		Name: "recorded", Vertices: int64(c.Vertices), Edges: pairs, Symmetrise: true,
+		Features: f, Labels: c.Labels, Classes: c.Classes, Split: split,
+	}
+}
+
+// The loss of every epoch is PyTorch's in float64, from the same first
+// weights. The tolerance is what float32 leaves of it: rounding errors of
+// 6e-8 grow over 50 steps of an optimiser to some 1e-6; PyTorch's own float32
+// runs differ from its float64 runs by as much.
+func TestLossesOfPyTorch(t *testing.T) {
+	c := readCurves(t)
+	for i, r := range c.Runs {
+		data := write(t, c.content(r.Features))
+		spec := model.Spec{Kind: "gcn", Dims: r.Dims}
+		flat := make([]float32, spec.NumWeights())
+		for _, p := range spec.Params() {
+			if !p.Bias {
+				copy(p.Of(flat), r.Weights[p.Layer])
+			}
+		}
+		for _, ranks := range []int{1, 4} {
+			name := fmt.Sprintf("%d %s %v %s ranks=%d", i, r.Features, r.Dims, r.Optimizer.Name, ranks)
+			t.Run(name, func(t *testing.T) {
+				cfg := quick(t)
+				cfg.Ranks, cfg.Layers, cfg.Hidden = ranks, len(r.Dims)-1, r.Dims[1]
+				cfg.Epochs, cfg.Dropout, cfg.EvalEvery = len(r.Loss64), 0, 0
+				cfg.Optimizer, cfg.LR, cfg.Momentum = r.Optimizer.Name, r.Optimizer.LR, r.Optimizer.Momentum
+				cfg.WeightDecay, cfg.WeightDecayOn = r.Optimizer.WeightDecay, "all"
+				cfg.Init = weightsFile(t, spec, flat)
+				got := train(t, cfg, data).losses()
+				sameLosses(t, name, got[:len(r.Loss64)], r.Loss64, 2e-5)
+			})
+		}
+	}
+}
