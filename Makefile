@@ -15,8 +15,12 @@ RANKS ?= 4
 # an in-process world only, and "siafu doctor" says so.
 MPI  := $(shell command -v mpicc 2>/dev/null)
 TAGS := $(if $(MPI),-tags mpi)
+# The flags of this machine's MPI, wherever it lies.
+export CGO_CFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:compile 2>/dev/null))
+export CGO_LDFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:link 2>/dev/null))
 ROOT := $(shell [ "$$(id -u)" = 0 ] && echo --allow-run-as-root)
-MPIRUN := mpirun -n $(RANKS) --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 $(ROOT)
+LAUNCH := $(if $(MPI),mpirun -n $(RANKS) --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 $(ROOT))
+INSIDE := $(if $(MPI),,--ranks $(RANKS))
 
 .PHONY: build run test unit mpi-test fuzz accuracy bench deps go fmt vet clean
 
@@ -29,8 +33,8 @@ run: deps
 
 .PHONY: train
 train: build $(DATA)/meta.json
-	$(MPIRUN) ./siafu train $(DATA) --hidden 64 --epochs 100 --out runs/debian-gcn --force
-	./siafu train $(DATA) --model mlp --layers 1 --epochs 100 --out runs/debian-linear --force --quiet
+	$(LAUNCH) ./siafu train $(DATA) $(INSIDE) --hidden 64 --epochs 100 --lr 0.03 --dropout 0.5 --input-dropout 0 --weight-decay 0 --out runs/debian-gcn --force
+	./siafu train $(DATA) --model mlp --layers 1 --epochs 100 --lr 0.05 --dropout 0 --weight-decay 0 --out runs/debian-linear --force --quiet
 	./siafu predict runs/debian-gcn $(DATA)
 	./siafu report runs/debian-gcn runs/debian-linear
 

@@ -3,7 +3,6 @@ package kernels_test
 import (
 	"fmt"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,8 +37,7 @@ func TestRunCoversEveryChunkOnce(t *testing.T) {
 	}
 }
 
-// Three chunks that wait for one another end only if three workers take them,
-// and again when the team has been idle.
+// Three chunks wait for one another, again and again after the team was idle.
 func TestWorkersWorkAtOnce(t *testing.T) {
 	team := kernels.NewTeam(3)
 	defer team.Close()
@@ -47,12 +45,21 @@ func TestWorkersWorkAtOnce(t *testing.T) {
 		t.Fatalf("%d workers", team.Workers())
 	}
 	for range 100 {
-		var arrived sync.WaitGroup
-		arrived.Add(3)
+		var arrived atomic.Int32
+		all := make(chan struct{})
 		team.Run(3, 1, func(int, int) {
-			arrived.Done()
-			arrived.Wait()
+			if arrived.Add(1) == 3 {
+				close(all)
+			}
+			select {
+			case <-all:
+			case <-time.After(10 * time.Second):
+				t.Error("a worker works alone")
+			}
 		})
+		if t.Failed() {
+			return
+		}
 	}
 }
 

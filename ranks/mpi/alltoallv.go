@@ -24,20 +24,21 @@ type lane struct {
 	staged         bool // buf holds only the short blocks, and is not the caller's
 }
 
-// blocks is one direction of an exchange as the caller gave it.
+// blocks is one direction of an exchange. The counts that the caller gave are
+// the caller's again as soon as the exchange has begun, so they are not here.
 type blocks struct {
-	buf    []byte
-	counts []int
-	at     []int // where each block begins; world.Offsets
+	buf []byte
+	at  []int // where each block begins, and the end; world.Offsets
 }
 
 func (b blocks) block(q int) []byte { return b.buf[b.at[q]:b.at[q+1]] }
+func (b blocks) length(q int) int   { return b.at[q+1] - b.at[q] }
 
 func (c *comm) Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts []int) (halo.Request, error) {
 	world.CheckAlltoallv(c.Size(), send, sendCounts, recv, recvCounts)
 	s := c.begins("Ialltoallv")
-	out := blocks{send, sendCounts, world.Offsets(sendCounts)}
-	in := blocks{recv, recvCounts, world.Offsets(recvCounts)}
+	out := blocks{send, world.Offsets(sendCounts)}
+	in := blocks{recv, world.Offsets(recvCounts)}
 	if sendCounts[c.rank] != recvCounts[c.rank] {
 		return nil, s.wrap(fmt.Errorf("it sends itself %d bytes and expects %d", sendCounts[c.rank], recvCounts[c.rank]))
 	}
@@ -72,12 +73,12 @@ func asRequest(r *request, err error) (halo.Request, error) {
 
 // short tells whether the block from or to rank q goes with MPI_Ialltoallv.
 func (c *comm) short(b blocks, q int) bool {
-	return b.counts[q] <= c.p.pieces.length/c.Size()
+	return b.length(q) <= c.p.pieces.length/c.Size()
 }
 
 // eachShort calls do for the short blocks of other ranks.
 func (c *comm) eachShort(b blocks, do func(q int)) {
-	for q := range b.counts {
+	for q := range c.ranks {
 		if q != c.rank && c.short(b, q) {
 			do(q)
 		}
@@ -87,9 +88,9 @@ func (c *comm) eachShort(b blocks, do func(q int)) {
 // longPieces counts the pieces of long blocks of other ranks.
 func (c *comm) longPieces(b blocks) int {
 	n := 0
-	for q, length := range b.counts {
+	for q := range c.ranks {
 		if q != c.rank && !c.short(b, q) {
-			n += ceil(length, c.p.pieces.length)
+			n += ceil(b.length(q), c.p.pieces.length)
 		}
 	}
 	return n
@@ -103,11 +104,11 @@ func (c *comm) lane(r *request, b blocks) lane {
 	clear(l.displs)
 	total := 0
 	c.eachShort(b, func(q int) {
-		l.counts[q], l.displs[q] = int32(b.counts[q]), int32(b.at[q])
+		l.counts[q], l.displs[q] = int32(b.length(q)), int32(b.at[q])
 		if l.staged {
 			l.displs[q] = int32(total)
 		}
-		total += b.counts[q]
+		total += b.length(q)
 	})
 	if l.staged {
 		l.buf = make([]byte, total)
@@ -122,7 +123,7 @@ func (c *comm) lane(r *request, b blocks) lane {
 func (c *comm) exchangeLong(r *request, out, in blocks) error {
 	next := 1 // request 0 is the MPI_Ialltoallv's
 	each := func(b blocks, begin func(i int, h handle, piece []byte, q, tag int) error) error {
-		for q := range b.counts {
+		for q := range c.ranks {
 			if q == c.rank || c.short(b, q) {
 				continue
 			}

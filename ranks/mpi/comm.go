@@ -56,12 +56,9 @@ func (c *comm) Hosts() []string {
 
 func (c *comm) SetLimits(l world.Limits) { c.limits.Store(&l) }
 
-// Abort ends the job: the launcher kills all ranks and exits with code. Nobody
-// else learns cause, so it is logged (Limits.Log).
-func (c *comm) Abort(code int, cause error) {
-	if log := c.limits.Load().Log; log != nil && cause != nil {
-		log(fmt.Sprintf("rank %d aborts: %v", c.p.rank, cause))
-	}
+// Abort ends the job: the launcher kills all ranks and exits with code. The
+// other ranks do not learn cause, so whoever aborts says it first.
+func (c *comm) Abort(code int, _ error) {
 	abortWorld(code)
 	os.Exit(code) // where the library cannot
 }
