@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/kernels/model"
 	"siafu/ranks/runfolder"
@@ -65,14 +64,9 @@ func (r *run) finish() error {
 	mine := runfolder.RankReport{
 		Rank: r.rank, Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: peakRSS(),
 	}
-	counts := make([]int64, 2*r.meta.Classes)
 	if r.shard != nil {
 		mine.Vertices, mine.Ghosts = int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())
 		mine.Edges = int64(len(r.shard.In.Cols))
-		countLabels(counts, r.shard.Labels, r.shard.Split)
-	}
-	if err := world.SumInt64s(r.world, counts); err != nil {
-		return err
 	}
 	block, err := json.Marshal(mine)
 	if err != nil {
@@ -89,37 +83,9 @@ func (r *run) finish() error {
 				return err
 			}
 		}
-		err = r.voice.finish(r, reports, majority(counts))
+		err = r.voice.finish(r, reports)
 	}
 	return agree(r.world, err)
-}
-
-// countLabels counts the classes of training vertices in the first half of
-// counts and those of test vertices in the second.
-func countLabels(counts []int64, labels []int32, split []uint8) {
-	classes := len(counts) / 2
-	for v, label := range labels {
-		switch {
-		case label == graph.Unlabelled:
-		case split[v] == graph.SplitTrain:
-			counts[label]++
-		case split[v] == graph.SplitTest:
-			counts[classes+int(label)]++
-		}
-	}
-}
-
-// majority is the test accuracy of always answering with the most frequent
-// training class.
-func majority(counts []int64) float64 {
-	classes, best, total := len(counts)/2, 0, int64(0)
-	for c := range classes {
-		if counts[c] > counts[best] {
-			best = c
-		}
-		total += counts[classes+c]
-	}
-	return float64(counts[classes+best]) / float64(max(total, 1))
 }
 
 // modelMetadata is what model.safetensors says of its network. It holds

@@ -112,6 +112,9 @@ func (r *run) openModel(p PredictConfig) ([]float32, error) {
 	if err := agree(r.world, r.openShard()); err != nil {
 		return nil, err
 	}
+	if err := r.sameAssignment(); err != nil {
+		return nil, err
+	}
 	r.net.Choose(model.Load{Vertices: r.meta.Vertices, Edges: r.meta.Edges, FeatureNNZ: sparseNNZ(r.meta)},
 		model.Choices{Order: "auto", CacheInput: "off"})
 	weights := mapped.Make[float32](r.arena, r.net.NumWeights())

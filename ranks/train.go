@@ -171,6 +171,9 @@ func (r *run) initialWeights() ([]float32, error) {
 	if r.peers, err = r.world.Sub(r.graphRanks()); err != nil {
 		return nil, err
 	}
+	if err := r.sameAssignment(); err != nil {
+		return nil, err
+	}
 	fits := []int64{1}
 	if !r.isServer() {
 		fits[0] = r.cacheFits()
@@ -195,6 +198,25 @@ func (r *run) initialWeights() ([]float32, error) {
 		return nil, err
 	}
 	return weights, r.world.Bcast(mapped.Bytes(weights), 0)
+}
+
+// sameAssignment fails where the shards come from two partitionings of the
+// same dataset, as when it is partitioned again while a run starts. Collective
+// over the world.
+func (r *run) sameAssignment() error {
+	mine := ""
+	if r.shard != nil {
+		mine = r.shard.Assignment
+	}
+	first, err := world.BcastBlob(r.world, []byte(mine), 0)
+	if err != nil {
+		return err
+	}
+	if r.shard != nil && mine != string(first) {
+		err = fault.New(fault.Data, "train", shard.Path(r.data, r.Graph, r.rank), "this shard and that of rank 0 are of different partitionings").
+			Then(`run "siafu partition --parts %d %s" and start again`, r.Graph, r.data)
+	}
+	return agree(r.world, err)
 }
 
 // cacheFits is 1 where ÂX of the own vertices, the ghosts' features while they

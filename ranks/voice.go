@@ -133,8 +133,8 @@ func (v *voice) result(h *history) {
 }
 
 // finish writes model and summary and prints the final lines.
-func (v *voice) finish(r *run, ranks []runfolder.RankReport, majority float64) error {
-	s := v.summary(r, ranks, majority)
+func (v *voice) finish(r *run, ranks []runfolder.RankReport) error {
+	s := v.summary(r, ranks)
 	if err := v.folder.WriteModel(tensors(r.net, v.history.best), modelMetadata(r, s)); err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (v *voice) finish(r *run, ranks []runfolder.RankReport, majority float64) e
 	return nil
 }
 
-func (v *voice) summary(r *run, ranks []runfolder.RankReport, majority float64) runfolder.Summary {
+func (v *voice) summary(r *run, ranks []runfolder.RankReport) runfolder.Summary {
 	c, h := v.cfg, v.history
 	s := runfolder.Summary{
 		Version: Version, Dataset: r.meta.Name, Synthetic: r.meta.Synthetic,
@@ -160,7 +160,7 @@ func (v *voice) summary(r *run, ranks []runfolder.RankReport, majority float64) 
 		Epochs: len(v.epochs), StoppedBy: h.stoppedBy,
 		FinalLoss: h.last.Loss, FinalTrainAcc: *h.last.TrainAcc, FinalValAcc: *h.last.ValAcc, FinalTestAcc: *h.last.TestAcc,
 		BestEpoch: h.bestLine.Epoch, BestValAcc: *h.bestLine.ValAcc, TestAccAtBestVal: *h.bestLine.TestAcc,
-		MajorityTestAcc: majority, EpochSecondsMedian: median(v.epochs), TotalSeconds: time.Since(v.started).Seconds(),
+		MajorityTestAcc: r.shard.MajorityTest, EpochSecondsMedian: median(v.epochs), TotalSeconds: time.Since(v.started).Seconds(),
 		GhostBytesRaw: v.raw, GhostBytesSent: v.sent, PerRank: ranks,
 	}
 	for _, p := range ranks {

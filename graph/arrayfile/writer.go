@@ -124,6 +124,7 @@ func (w *Writer) Commit() error {
 	for _, step := range []func() error{
 		w.buf.Flush,
 		func() error { _, err := w.file.WriteAt(b, 0); return err },
+		func() error { return w.file.Chmod(0o644) }, // a temporary file is nobody else's
 		w.file.Sync,
 		w.file.Close,
 		func() error { return os.Rename(w.file.Name(), w.path) },

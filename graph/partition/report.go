@@ -107,7 +107,7 @@ func (r *Report) String() string {
 	fmt.Fprintf(&b, "edge cut %.1f%% (%d edges), %d ghosts (%.2f a vertex)\n", 100*r.Cut, r.CutEdges, r.Ghosts, r.Replication)
 	fmt.Fprintf(&b, "balance (largest/mean): vertices %.3f, edges %.3f, train %.3f\n",
 		r.Balance.Vertices, r.Balance.Edges, r.Balance.Train)
-	fmt.Fprintf(&b, "a hidden layer of %d sends %.1f MB an epoch (ghosts x 4 bytes x %d, forward and backward)\n",
+	fmt.Fprintf(&b, "a hidden layer of %d sends %.3g MB an epoch (ghosts x 4 bytes x %d, forward and backward)\n",
 		predictedWidth, float64(r.PredictedBytes)/1e6, predictedWidth)
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(w, "rank\tvertices\tedges\tcut\tghosts\ttrain\tsend rows\t\n")

@@ -77,7 +77,7 @@ func TestConformance(t *testing.T) {
 // and block is split, staged, or both.
 func TestPieces(t *testing.T) { succeeds(t, 4, "pieces") }
 
-// TestBig moves messages and blocks beyond 2³¹ bytes. It takes some 20 GB of
+// TestBig moves messages and blocks beyond 2³¹ bytes. It takes up to 16 GB of
 // memory, so it is asked for by SIAFU_BIG=1.
 func TestBig(t *testing.T) {
 	if os.Getenv("SIAFU_BIG") != "1" {

@@ -61,21 +61,32 @@ type watch struct {
 
 	heard  time.Time // when the other ranks were last listened to
 	told   bool      // whether the others know where this rank is
+	since  int       // how often it has listened since it told them
 	warned bool
 }
 
-// listenEvery is how often a long wait listens to the other ranks.
-const listenEvery = 20 * time.Millisecond
+// A long wait listens to the other ranks as often as listenEvery, or more
+// often if its deadline is near: it must listen several times between telling
+// where it is and naming who has not answered, or it names those who had no
+// time to answer. On a machine so busy that it cannot, it waits a little
+// beyond its deadline instead.
+const (
+	listenEvery = 20 * time.Millisecond
+	listenTimes = 10
+)
 
 // tick does what is due.
 func (w *watch) tick(now time.Time) error {
-	if now.Sub(w.heard) >= listenEvery {
+	waited := now.Sub(w.began)
+	if now.Sub(w.heard) >= min(listenEvery, w.first()/(4*listenTimes)) {
 		w.heard = now
-		if err := w.exchange(now); err != nil {
+		if err := w.exchange(waited); err != nil {
 			return err
 		}
 	}
-	waited := now.Sub(w.began)
+	if w.told && w.since < listenTimes {
+		return nil
+	}
 	if w.limits.Abort > 0 && waited >= w.limits.Abort {
 		return w.stalled(waited)
 	}
@@ -88,19 +99,27 @@ func (w *watch) tick(now time.Time) error {
 	return nil
 }
 
+// first is the first deadline, a day if there is none.
+func (w *watch) first() time.Duration {
+	first := 24 * time.Hour
+	for _, limit := range []time.Duration{w.limits.Warn, w.limits.Abort} {
+		if limit > 0 {
+			first = min(first, limit)
+		}
+	}
+	return first
+}
+
 // exchange listens to the others and, once half of the first deadline has
 // passed or another rank asks, tells them which collective this rank is in.
-func (w *watch) exchange(now time.Time) error {
+func (w *watch) exchange(waited time.Duration) error {
 	p := w.c.p
+	w.since++
 	if err := p.listen(); err != nil || w.stall.seq == 0 || w.told {
 		return err
 	}
-	due := w.limits.Abort
-	if w.limits.Warn > 0 && (due == 0 || w.limits.Warn < due) {
-		due = w.limits.Warn
-	}
-	if due > 0 && now.Sub(w.began) >= due/2 || p.askedFor(w.c.id, w.stall.seq) {
-		w.told = true
+	if waited >= w.first()/2 || p.askedFor(w.c.id, w.stall.seq) {
+		w.told, w.since = true, 0
 		return w.c.tell(w.stall.seq)
 	}
 	return nil

@@ -9,7 +9,8 @@ import (
 
 // Agree tells every rank whether any failed: nil everywhere if all passed nil,
 // else everywhere an error with the message and the kind of fault of the
-// first rank, in ascending order, that passed one. A rank whose own error is
+// first rank, in ascending order, that passed one; the message names the rank
+// unless it is rank 0. A rank whose own error is
 // not nil gets that error back when the communicator fails too. Collective.
 func Agree(c Comm, err error) error {
 	if c.Size() == 1 {
@@ -52,7 +53,10 @@ func shareError(c Comm, r, n int, text string, err error) error {
 		}
 		return commErr
 	}
-	shared := &fault.Error{Op: "rank " + strconv.Itoa(r), Kind: fault.Kind(wire[0])}
+	shared := &fault.Error{Kind: fault.Kind(wire[0])}
+	if r > 0 { // rank 0 speaks for all
+		shared.Op = "rank " + strconv.Itoa(r)
+	}
 	if c.Rank() == r {
 		shared.Err = err // the chain is kept where it exists
 	} else {

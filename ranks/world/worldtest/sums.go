@@ -16,7 +16,7 @@ var sums = []check{
 
 // sumLengths are lengths of vectors, on both sides of where the way to sum
 // changes, divisible by the number of ranks and not.
-var sumLengths = []int{0, 1, 2, 5, 511, 513, 1025, 4096, 100_003}
+var sumLengths = []int{0, 1, 2, 5, 511, 513, 1025, 4096, 20_011}
 
 // term is element i of a rank's vector: of very different magnitudes, so that
 // another order of addition gives other bits.

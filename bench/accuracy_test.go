@@ -1,0 +1,52 @@
+package bench
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"siafu/graph/realdata"
+)
+
+// Training reaches the published accuracies, on one rank and on four. Seeds
+// are fewer where a run is long; "siafu bench accuracy" runs all of them. The
+// largest graph is left to SIAFU_LONG=1.
+func TestPublishedAccuracy(t *testing.T) {
+	for _, tc := range []struct {
+		graph string
+		seeds int
+		ranks []int
+		long  bool
+	}{
+		{graph: "cora", seeds: 10, ranks: []int{1, 4}},
+		{graph: "citeseer", seeds: 10, ranks: []int{1, 4}},
+		{graph: "amazon-photo", seeds: 2, ranks: []int{4}},
+		{graph: "coauthor-cs", seeds: 1, ranks: []int{4}},
+		{graph: "fb100-10schools-year", seeds: 1, ranks: []int{5}, long: true},
+	} {
+		t.Run(tc.graph, func(t *testing.T) {
+			if tc.long && os.Getenv("SIAFU_LONG") == "" {
+				t.Skip("it takes minutes: set SIAFU_LONG=1")
+			}
+			realdata.File(t, tc.graph+".tar.zst")
+			o := AccuracyOptions{Data: realdata.Root(), Work: t.TempDir(), Only: tc.graph, Seeds: tc.seeds, Ranks: tc.ranks}
+			results, err := Accuracy(context.Background(), o, testWriter{t})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range results {
+				if r.Mean < r.Case.Want {
+					t.Errorf("%d ranks: mean of %d seeds is %.4f, want at least %.4f", r.Ranks, r.Seeds, r.Mean, r.Case.Want)
+				}
+			}
+		})
+	}
+}
+
+// testWriter sends a table to the test's log.
+type testWriter struct{ t *testing.T }
+
+func (w testWriter) Write(b []byte) (int, error) {
+	w.t.Log(string(b))
+	return len(b), nil
+}

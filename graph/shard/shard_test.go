@@ -1,0 +1,335 @@
+package shard_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+	"siafu/graph/partition"
+	"siafu/graph/shard"
+)
+
+// dataset writes a graph of n vertices with the given edges, and shards of it
+// for the given numbers of ranks.
+func dataset(t testing.TB, n int, directed, sparse bool, edges graph.EdgePairs, parts ...int) string {
+	t.Helper()
+	f := graph.Features{Rows: n, Dim: 8}
+	if sparse {
+		f.Sparse = &graph.SparseRows{Offsets: make([]int64, n+1)}
+		for v := range n {
+			f.Sparse.Cols = append(f.Sparse.Cols, uint32(v%8))
+			f.Sparse.Vals = append(f.Sparse.Vals, float32(v))
+			f.Sparse.Offsets[v+1] = int64(v + 1)
+		}
+	} else {
+		f.Dense = make([]float32, n*f.Dim)
+		for i := range f.Dense {
+			f.Dense[i] = float32(i + 1)
+		}
+	}
+	labels, split := make([]int32, n), make([]uint8, n)
+	for v := range n {
+		labels[v], split[v] = int32(v%3), uint8(v%3+1)
+		if v == 4 {
+			labels[v], split[v] = graph.Unlabelled, graph.SplitNone
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "set")
+	if _, err := graph.Write(dir, graph.Content{
+		Name: "set", Vertices: int64(n), Edges: edges, Symmetrise: !directed, Features: f, Labels: labels, Split: split, Classes: 3,
+	}, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range parts {
+		if _, err := partition.Run(dir, partition.Options{Method: "hash", Parts: p, Seed: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// chords is a cycle of n vertices with a chord from each.
+func chords(n uint32) (edges graph.EdgePairs) {
+	for v := range n {
+		edges = append(edges, v, (v+1)%n, v, (v*v+3)%n)
+	}
+	return edges
+}
+
+func open(t testing.TB, dir string, parts, rank int) *shard.Shard {
+	t.Helper()
+	s, err := shard.Open(dir, parts, rank)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// expect checks that err is of the kind and mentions all of want.
+func expect(t testing.TB, err error, kind fault.Kind, want ...string) {
+	t.Helper()
+	if err == nil || fault.KindOf(err) != kind {
+		t.Fatalf("%v has kind %v, expected %v", err, fault.KindOf(err), kind)
+	}
+	for _, w := range want {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%q does not mention %q", err, w)
+		}
+	}
+}
+
+func TestOpen(t *testing.T) {
+	for _, sparse := range []bool{false, true} {
+		dir := dataset(t, 20, true, sparse, chords(20), 3)
+		s := open(t, dir, 3, 1)
+		meta, err := graph.ReadMeta(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Parts != 3 || s.Rank != 1 || s.Vertices != 20 || !s.Directed || s.Classes != 3 || s.FeatureDim != 8 ||
+			s.TrainTotal != meta.Train || s.ValTotal != meta.Val || s.TestTotal != meta.Test || s.Fingerprint != meta.Fingerprint() {
+			t.Errorf("%+v of %+v", s, meta)
+		}
+		// Training vertices have label 0 and test vertices label 2.
+		if s.MajorityTest != 0 {
+			t.Errorf("majority accuracy %v", s.MajorityTest)
+		}
+		if (s.Features.Sparse != nil) != sparse || s.Features.Rows != s.NumOwn() || s.Features.Dim != 8 {
+			t.Errorf("features %+v", s.Features)
+		}
+	}
+}
+
+// The majority label of the training vertices is 0; three of the four test
+// vertices have it.
+func TestMajority(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "set")
+	if _, err := graph.Write(dir, graph.Content{
+		Name: "set", Vertices: 8, Edges: graph.EdgePairs{}, Features: graph.Features{Rows: 8, Dim: 1, Dense: make([]float32, 8)},
+		Labels: []int32{0, 0, 1, 0, 0, 0, 1, 1}, Split: []uint8{1, 1, 1, 3, 3, 3, 3, 2},
+	}, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := partition.Run(dir, partition.Options{Parts: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if s := open(t, dir, 1, 0); s.MajorityTest != 0.75 {
+		t.Errorf("%v, expected 0.75", s.MajorityTest)
+	}
+}
+
+// Every byte of the file matters: a bit flipped or an end cut off anywhere is
+// a Data fault that names the file.
+func TestOpenRefusesDamage(t *testing.T) {
+	dir := dataset(t, 20, true, true, chords(20), 2)
+	path := shard.Path(dir, 2, 1)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := func(b []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := shard.Open(dir, 2, 1)
+		expect(t, err, fault.Data, path)
+	}
+	// 131 is coprime to the 4096 bytes of a page: the steps visit all places of
+	// the header and of the arrays, and the gaps between them.
+	for at := 0; at < len(whole); at += 131 {
+		b := slices.Clone(whole)
+		b[at] ^= 1 << (at % 8)
+		damaged(b)
+		damaged(whole[:at])
+	}
+	damaged(append(slices.Clone(whole), 0))
+	if err := os.WriteFile(path, whole, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	open(t, dir, 2, 1)
+}
+
+func TestOpenRefusesOthers(t *testing.T) {
+	dir := dataset(t, 20, true, false, chords(20), 2, 3)
+	other := dataset(t, 20, true, true, chords(20), 2)
+	into := shard.Path(dir, 2, 1)
+	for _, c := range []struct{ name, from, want string }{
+		{"P", shard.Path(dir, 3, 1), "for 3 ranks, not 2"},
+		{"rank", shard.Path(dir, 2, 0), "of rank 0, not 1"},
+		{"dataset", shard.Path(other, 2, 1), "dataset changed after partitioning"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, err := os.ReadFile(c.from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(into, b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, err = shard.Open(dir, 2, 1)
+			expect(t, err, fault.Data, into, c.want, `run "siafu partition`)
+		})
+	}
+	_, err := shard.Open(dir, 4, 0)
+	expect(t, err, fault.Missing, shard.Path(dir, 4, 0), "siafu partition --parts 4")
+	_, err = shard.Open(filepath.Join(dir, "absent"), 4, 0)
+	expect(t, err, fault.Missing, "meta.json")
+}
+
+// brokenPromises change a shard so that one promise of its comments breaks. A
+// file that holds the result has good checksums.
+var brokenPromises = []struct {
+	name, want string
+	change     func(s *shard.Shard)
+}{
+	{"vertices", "header", func(s *shard.Shard) { s.Vertices++ }},
+	{"directed", "header", func(s *shard.Shard) { s.Directed = !s.Directed }},
+	{"classes", "header", func(s *shard.Shard) { s.Classes++ }},
+	{"test total", "header", func(s *shard.Shard) { s.TestTotal-- }},
+	{"majority", "no fraction", func(s *shard.Shard) { s.MajorityTest = -1 }},
+	{"own order", "own: ", func(s *shard.Shard) { s.Own[0], s.Own[1] = s.Own[1], s.Own[0] }},
+	{"own range", "own: ", func(s *shard.Shard) { s.Own[len(s.Own)-1] = 20 }},
+	{"ghost is own", "own vertex", func(s *shard.Shard) { s.Ghosts[0] = s.Own[0] }},
+	{"ghost range", "ghosts: ", func(s *shard.Shard) { s.Ghosts[len(s.Ghosts)-1] = 99 }},
+	{"ghost order", "ghosts: ", func(s *shard.Shard) { slices.Reverse(s.Ghosts[s.GhostStart[0]:s.GhostStart[1]]) }},
+	{"ghost unused", "no own vertex gathers", func(s *shard.Shard) {
+		last := uint32(len(s.InDegree) - 1)
+		for i, u := range s.In.Cols {
+			if u == last {
+				s.In.Cols[i]-- // the one before it is a ghost too, and not in this row
+			}
+		}
+	}},
+	{"ghost start", "ghost_start: ", func(s *shard.Shard) { s.GhostStart[1] = 1 << 40 }},
+	{"ghosts of oneself", "with itself", func(s *shard.Shard) { s.GhostStart[2] = s.GhostStart[1] + 1 }},
+	{"ghost start length", "ghost_start: 3 values instead of 4", func(s *shard.Shard) { s.GhostStart = s.GhostStart[:3] }},
+	{"send start", "send_start: ", func(s *shard.Shard) { s.SendStart[0] = -1 }},
+	{"send range", "send_rows: ", func(s *shard.Shard) { s.SendRows[0] = uint32(len(s.Own)) }},
+	{"send twice", "send_rows: ", func(s *shard.Shard) { s.SendRows[1] = s.SendRows[0] }},
+	{"row offsets", "in_offsets: ", func(s *shard.Shard) { s.In.Offsets[1] = -5 }},
+	{"row offsets end", "in_offsets: ends at", func(s *shard.Shard) { s.In.Cols = s.In.Cols[:len(s.In.Cols)-1] }},
+	{"row offsets length", "in_offsets: ", func(s *shard.Shard) { s.In.Offsets = s.In.Offsets[1:] }},
+	{"own end", "in_own_end: ", func(s *shard.Shard) { s.InOwnEnd[0] = s.In.Offsets[1] + 1 }},
+	{"own after ghost", "in_cols: ", func(s *shard.Shard) { s.InOwnEnd[0] = s.In.Offsets[0]; s.In.Cols[0] = 0 }},
+	{"column range", "in_cols: ", func(s *shard.Shard) { s.In.Cols[len(s.In.Cols)-1] = 4000000000 }},
+	{"in-degree", "in_degree: ", func(s *shard.Shard) { s.InDegree[0]++ }},
+	{"degree range", "out_degree: ", func(s *shard.Shard) { s.OutDegree[0] = 20 }},
+	{"ghost without edge", "out_degree: 0", func(s *shard.Shard) { s.OutDegree[len(s.OutDegree)-1] = 0 }},
+	{"feature rows", "features: ", func(s *shard.Shard) { s.Features.Dense = s.Features.Dense[8:] }},
+	{"sparse offsets", "features_offsets: ", func(s *shard.Shard) { s.Features.Sparse = &graph.SparseRows{} }},
+	{"label range", "labels: 3", func(s *shard.Shard) { s.Labels[0] = 3 }},
+	{"label missing", "has no label", func(s *shard.Shard) {
+		s.Labels[0], s.Split[0] = graph.Unlabelled, graph.SplitTrain
+	}},
+	{"split range", "split: 4", func(s *shard.Shard) { s.Split[0] = 4 }},
+}
+
+func TestOpenRefusesBrokenPromises(t *testing.T) {
+	dir := dataset(t, 20, true, false, chords(20), 3)
+	path := shard.Path(dir, 3, 1)
+	good := heapCopy(open(t, dir, 3, 1))
+	for _, c := range brokenPromises {
+		t.Run(c.name, func(t *testing.T) {
+			s := heapCopy(good)
+			c.change(s)
+			if err := shard.Write(path, s); err != nil {
+				t.Fatal(err)
+			}
+			_, err := shard.Open(dir, 3, 1)
+			expect(t, err, fault.Data, path, c.want, `run "siafu partition" again`)
+		})
+	}
+	if err := shard.Write(path, good); err != nil {
+		t.Fatal(err)
+	}
+	open(t, dir, 3, 1)
+}
+
+// heapCopy is a shard that can be written to and outlives its file.
+func heapCopy(s *shard.Shard) *shard.Shard {
+	c := &shard.Shard{
+		Parts: s.Parts, Rank: s.Rank, Vertices: s.Vertices, Fingerprint: s.Fingerprint, Assignment: s.Assignment,
+		Directed: s.Directed, Classes: s.Classes, FeatureDim: s.FeatureDim,
+		TrainTotal: s.TrainTotal, ValTotal: s.ValTotal, TestTotal: s.TestTotal, MajorityTest: s.MajorityTest,
+		Own: slices.Clone(s.Own), Ghosts: slices.Clone(s.Ghosts), GhostStart: slices.Clone(s.GhostStart),
+		SendStart: slices.Clone(s.SendStart), SendRows: slices.Clone(s.SendRows),
+		In:       graph.CSR{Offsets: slices.Clone(s.In.Offsets), Cols: slices.Clone(s.In.Cols)},
+		InOwnEnd: slices.Clone(s.InOwnEnd), InDegree: slices.Clone(s.InDegree), OutDegree: slices.Clone(s.OutDegree),
+		Features: s.Features, Labels: slices.Clone(s.Labels), Split: slices.Clone(s.Split),
+	}
+	c.Features.Dense = slices.Clone(s.Features.Dense)
+	if x := s.Features.Sparse; x != nil {
+		c.Features.Sparse = &graph.SparseRows{Offsets: slices.Clone(x.Offsets), Cols: slices.Clone(x.Cols), Vals: slices.Clone(x.Vals)}
+	}
+	return c
+}
+
+// Transpose turns every local edge round, and nothing else.
+func TestTranspose(t *testing.T) {
+	for _, directed := range []bool{false, true} {
+		dir := dataset(t, 24, directed, false, chords(24), 1, 4)
+		for _, world := range [][2]int{{1, 0}, {4, 0}, {4, 1}, {4, 2}, {4, 3}} {
+			checkTranspose(t, open(t, dir, world[0], world[1]))
+		}
+	}
+}
+
+// checkTranspose compares with the naive transposition.
+func checkTranspose(t testing.TB, s *shard.Shard) {
+	t.Helper()
+	a := mapped.NewArena()
+	defer a.Free()
+	got := s.Transpose(a)
+	want := make([][]uint32, s.NumOwn()+s.NumGhosts())
+	for v := range s.Own {
+		for _, u := range s.In.Row(v) {
+			want[u] = append(want[u], uint32(v))
+		}
+	}
+	for u := range want {
+		var row []uint32
+		if u < s.NumOwn() {
+			row = got.OwnCols[got.OwnBegin[u]:got.OwnEnd[u]]
+		} else {
+			row = got.Ghost.Row(u - s.NumOwn())
+		}
+		if !slices.Equal(row, want[u]) {
+			t.Errorf("directed %v, rank %d/%d, source %d: %v, expected %v", s.Directed, s.Rank, s.Parts, u, row, want[u])
+		}
+	}
+	if len(got.OwnBegin) != s.NumOwn() || len(got.OwnEnd) != s.NumOwn() || got.Ghost.Rows() != s.NumGhosts() {
+		t.Errorf("%d, %d own rows and %d of ghosts", len(got.OwnBegin), len(got.OwnEnd), got.Ghost.Rows())
+	}
+}
+
+// Transpose of random directed rows, without a file.
+func TestTransposeProperty(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n, ghosts := rapid.IntRange(0, 12).Draw(rt, "own"), rapid.IntRange(0, 9).Draw(rt, "ghosts")
+		s := &shard.Shard{Directed: true, Own: make([]uint32, n), Ghosts: make([]uint32, ghosts), In: graph.CSR{Offsets: []int64{0}}}
+		for v := range n {
+			for u := range n + ghosts {
+				if u == n {
+					s.InOwnEnd = append(s.InOwnEnd, int64(len(s.In.Cols)))
+				}
+				if u != v && rapid.Bool().Draw(rt, "edge") {
+					s.In.Cols = append(s.In.Cols, uint32(u))
+				}
+			}
+			if ghosts == 0 {
+				s.InOwnEnd = append(s.InOwnEnd, int64(len(s.In.Cols)))
+			}
+			s.In.Offsets = append(s.In.Offsets, int64(len(s.In.Cols)))
+		}
+		checkTranspose(t, s)
+	})
+}

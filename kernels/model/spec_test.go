@@ -1,0 +1,75 @@
+package model
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The order of products follows from the shapes as the comments of Choose say.
+func TestChoose(t *testing.T) {
+	auto := Choices{Order: "auto", CacheInput: "auto"}
+	dense := Load{Vertices: 1000, Edges: 5000, CacheFits: true}
+	sparse := Load{Vertices: 1000, Edges: 5000, FeatureNNZ: 9000, CacheFits: true}
+	full := dense
+	full.CacheFits = false
+	for _, tc := range []struct {
+		name  string
+		spec  Spec
+		load  Load
+		c     Choices
+		want  []Order
+		cache bool
+		why   string
+	}{
+		{"narrowing", Spec{Kind: "gcn", Dims: []int{128, 128, 10}}, dense, auto, []Order{GatherFirst, ApplyFirst}, true, "once"},
+		{"widening", Spec{Kind: "gcn", Dims: []int{8, 16, 64}}, dense, auto, []Order{GatherFirst, GatherFirst}, true, "once"},
+		{"bag of words", Spec{Kind: "gcn", Dims: []int{1433, 16, 7}}, sparse, auto, []Order{ApplyFirst, ApplyFirst}, false, "sparse"},
+		{"sparse but narrow", Spec{Kind: "gcn", Dims: []int{16, 64, 7}}, sparse, auto, []Order{GatherFirst, ApplyFirst}, true, "once"},
+		{"no memory", Spec{Kind: "gcn", Dims: []int{128, 32, 10}}, full, auto, []Order{ApplyFirst, ApplyFirst}, false, "memory"},
+		{"no memory, hardly narrowing", Spec{Kind: "gcn", Dims: []int{128, 100, 10}}, full, auto, []Order{GatherFirst, ApplyFirst}, false, "memory"},
+		{"dropout of the input", Spec{Kind: "gcn", Dims: []int{128, 32, 10}, InputDropout: 0.5}, dense, auto, []Order{ApplyFirst, ApplyFirst}, false, "dropout"},
+		{"cache off", Spec{Kind: "gcn", Dims: []int{64, 64, 10}}, dense, Choices{"auto", "off"}, []Order{GatherFirst, ApplyFirst}, false, "off"},
+		{"cache on", Spec{Kind: "gcn", Dims: []int{1433, 16, 7}}, sparse, Choices{"auto", "on"}, []Order{GatherFirst, ApplyFirst}, true, "asked"},
+		{"gather first", Spec{Kind: "gcn", Dims: []int{128, 32, 10}}, full, Choices{"gather-first", "auto"}, []Order{GatherFirst, GatherFirst}, false, "memory"},
+		{"apply first", Spec{Kind: "gcn", Dims: []int{8, 32, 64}}, dense, Choices{"apply-first", "auto"}, []Order{ApplyFirst, ApplyFirst}, false, "apply-first"},
+		{"perceptron", Spec{Kind: "mlp", Dims: []int{8, 32, 4}}, dense, auto, []Order{GatherFirst, GatherFirst}, false, "propagation"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := tc.spec
+			why := s.Choose(tc.load, tc.c)
+			if d := cmp.Diff(tc.want, s.Orders); d != "" || s.CacheInput != tc.cache || !strings.Contains(why, tc.why) {
+				t.Errorf("orders %v, cache %t, %q; want %v, %t, …%s…", s.Orders, s.CacheInput, why, tc.want, tc.cache, tc.why)
+			}
+		})
+	}
+}
+
+// Weights are laid out layer after layer, each matrix before its bias, without
+// gaps.
+func TestParams(t *testing.T) {
+	s := Spec{Kind: "gcn", Dims: []int{5, 4, 3}}
+	want := []Param{
+		{"layers.0.weight", 0, 5, 4, 0, false}, {"layers.0.bias", 0, 1, 4, 20, true},
+		{"layers.1.weight", 1, 4, 3, 24, false}, {"layers.1.bias", 1, 1, 3, 36, true},
+	}
+	if d := cmp.Diff(want, s.Params()); d != "" {
+		t.Error(d)
+	}
+	if lo, hi := s.LayerRange(1); lo != 24 || hi != 39 || s.NumWeights() != 39 {
+		t.Errorf("layer 1 is %d..%d of %d", lo, hi, s.NumWeights())
+	}
+	flat := make([]float32, 39)
+	for i := range flat {
+		flat[i] = 9
+	}
+	s.Initialize(flat, "xavier", 1)
+	for _, p := range s.Params() {
+		for i, w := range p.Of(flat) {
+			if p.Bias != (w == 0) || w == 9 {
+				t.Errorf("%s[%d] = %v", p.Name, i, w)
+			}
+		}
+	}
+}
