@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"siafu/graph/fault"
+	"siafu/ranks/world"
 )
 
 // console is what a command reads and writes.
@@ -37,11 +38,22 @@ func run(args []string, in io.Reader, out, errOut io.Writer) (code int) {
 		}
 	}()
 	err := dispatch(args, console{in, out, errOut})
-	var quiet interface{ Reported() bool }
-	if err != nil && !errors.As(err, &quiet) && !errors.Is(err, syscall.EPIPE) {
+	if err != nil && !silent(err) {
 		fmt.Fprintf(errOut, "siafu: %v\n", err)
 	}
 	return fault.ExitCode(err)
+}
+
+// silent tells whether an error needs no word from this process: it has been
+// printed, nobody reads any more, or every rank has the same command line and
+// rank 0 says what is wrong with it.
+func silent(err error) bool {
+	var reported interface{ Reported() bool }
+	if errors.As(err, &reported) || errors.Is(err, syscall.EPIPE) {
+		return true
+	}
+	l, launched := world.Launched()
+	return launched && l.Rank > 0 && fault.KindOf(err) == fault.Usage
 }
 
 // dispatch parses the command line and runs the command.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,10 +79,23 @@ func ReadMeta(dir string) (*Meta, error) {
 // again is the remedy for every damaged dataset.
 const again = "import the dataset again"
 
+// sum is the checksum of every field but Checksum.
+func (m Meta) sum() (string, error) {
+	m.Checksum = ""
+	text, err := json.Marshal(m)
+	return fmt.Sprintf("%08x", crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli))), err
+}
+
 func (m *Meta) check() error {
+	sum, err := m.sum()
+	if err != nil {
+		return err
+	}
 	switch {
 	case m.Format != FormatVersion:
 		return fmt.Errorf("its format is %d, this program reads %d", m.Format, FormatVersion)
+	case m.Checksum != sum:
+		return fmt.Errorf("its checksum is %q where its content gives %s", m.Checksum, sum)
 	case m.Vertices < 1 || m.Vertices > maxVertices:
 		return fmt.Errorf("it has %d vertices", m.Vertices)
 	case m.Edges < 0 || m.FeatureDim < 1 || m.Classes < 1:

@@ -128,6 +128,8 @@ type Meta struct {
 	MaxInDegree int64               `json:"max_in_degree"`
 	Isolated    int64               `json:"isolated"`
 	Files       map[string]FileInfo `json:"files"`
+	// Checksum is the CRC-32C of the other fields, in 8 hex digits.
+	Checksum string `json:"checksum"`
 }
 
 // FormatVersion is the version of the dataset folder that this package writes.

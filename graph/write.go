@@ -203,6 +203,10 @@ func (w *writer) ids() error {
 
 // writeMeta comes last: a folder without meta.json is no dataset.
 func (w *writer) writeMeta() error {
+	var err error
+	if w.meta.Checksum, err = w.meta.sum(); err != nil {
+		return fault.System(opWrite, w.dir, err)
+	}
 	text, err := json.MarshalIndent(w.meta, "", "  ")
 	if err != nil {
 		return fault.System(opWrite, w.dir, err)

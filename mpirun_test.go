@@ -1,0 +1,124 @@
+//go:build mpi
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"siafu/ranks/mpi/mpitest"
+)
+
+// program builds the program with the given tags.
+func program(t *testing.T, tags string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "siafu")
+	if out, err := exec.Command("go", "build", "-tags", tags, "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("building siafu: %v\n%s", err, out)
+	}
+	return path
+}
+
+// finish runs a command and returns its exit code and what it printed.
+func finish(t *testing.T, cmd *exec.Cmd) (int, string) {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	var exited *exec.ExitError
+	if err != nil && !errors.As(err, &exited) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+// What goes wrong under mpirun ends all ranks, with the exit code of the
+// fault, and is said once.
+func TestBadInputUnderMpirun(t *testing.T) {
+	withMPI, without := program(t, "mpi"), program(t, "")
+	for _, tc := range []struct {
+		name string
+		exe  string
+		harm func(*scene)
+		args []string
+		code int
+		says string
+	}{
+		{"ranks given", withMPI, nil, []string{"--ranks", "4"}, 64, "--ranks=4 under mpirun, which started 3 ranks"},
+		{"built without MPI", without, nil, nil, 78, "this build has no MPI"},
+		{"dataset damaged", withMPI, func(s *scene) { s.flip(s.path("data", "parts", "2", "1.part")) }, nil, 65, "1.part"},
+		{"too many servers", withMPI, nil, []string{"--servers", "2"}, 78, "2 servers in a world of 3 ranks"},
+		{"usage", withMPI, nil, []string{"--epochs=-3"}, 64, "--epochs=-3"},
+		{"unknown flag", withMPI, nil, []string{"--hiden=3"}, 64, "--hidden"},
+		{"diverging", withMPI, nil, []string{"--lr", "1e30", "--optimizer", "sgd", "--epochs", "50"}, 1, "lower --lr"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newScene(t)
+			if tc.harm != nil {
+				tc.harm(s)
+			}
+			args := append([]string{"train", s.data, "--out", filepath.Join(s.free, "run"), "--epochs", "2"}, tc.args...)
+			start := time.Now()
+			code, text := finish(t, mpitest.Mpirun(t, 3, tc.exe, args...))
+			if code != tc.code || !strings.Contains(text, tc.says) {
+				t.Errorf("exit %d, want %d with %q:\n%s", code, tc.code, tc.says, text)
+			}
+			if strings.Count(text, tc.says) > 1 {
+				t.Errorf("it is said more than once:\n%s", text)
+			}
+			if d := time.Since(start); d > 30*time.Second {
+				t.Errorf("it took %v to end", d)
+			}
+		})
+	}
+}
+
+// A rank that is killed ends the job within seconds, whatever its role.
+func TestDeadRank(t *testing.T) {
+	siafu := program(t, "mpi")
+	for _, victim := range []string{"0", "1", "3"} {
+		t.Run("rank "+victim, func(t *testing.T) {
+			s := newScene(t)
+			// The ranks go through a shell, so that one of them can be told by
+			// its environment to kill itself in the middle of training.
+			script := `if [ "$OMPI_COMM_WORLD_RANK" = ` + victim + ` ]; then (sleep 2; kill -9 $$) & fi; exec "$@"`
+			cmd := mpitest.Mpirun(t, 4, "/bin/sh", "-c", script, "sh",
+				siafu, "train", s.data, "--epochs", "10000000", "--out", filepath.Join(s.free, "run"), "--quiet")
+			start := time.Now()
+			code, text := finish(t, cmd)
+			if code == 0 || time.Since(start) > 40*time.Second {
+				t.Errorf("exit %d after %v:\n%s", code, time.Since(start), text)
+			}
+			if !strings.Contains(text, "rank "+victim) {
+				t.Errorf("nobody names rank %s:\n%s", victim, text)
+			}
+			if out, err := exec.Command("pgrep", "-f", s.free).Output(); err == nil && len(bytes.TrimSpace(out)) > 0 {
+				t.Errorf("processes are left: %s", out)
+			}
+		})
+	}
+}
+
+// A rank that stops answering without dying ends the job after --stall-abort,
+// and the message names it.
+func TestStalledRank(t *testing.T) {
+	siafu := program(t, "mpi")
+	s := newScene(t)
+	script := `if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then (sleep 2; kill -STOP $$) & fi; exec "$@"`
+	cmd := mpitest.Mpirun(t, 3, "/bin/sh", "-c", script, "sh",
+		siafu, "train", s.data, "--epochs", "10000000", "--servers", "0", "--out", filepath.Join(s.free, "run"), "--quiet",
+		"--stall-warn", "1s", "--stall-abort", "4s")
+	code, text := finish(t, cmd)
+	if code != 1 || !strings.Contains(text, "rank 1") {
+		t.Errorf("exit %d:\n%s", code, text)
+	}
+	// mpirun cannot end a stopped process itself.
+	if out, err := exec.Command("pgrep", "-f", s.free).Output(); err == nil {
+		for _, pid := range strings.Fields(string(out)) {
+			t.Logf("process %s is left", pid)
+		}
+	}
+}

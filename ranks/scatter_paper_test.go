@@ -1,0 +1,45 @@
+package ranks
+
+import "testing"
+
+// "Communication between GSes is needed only during Scatter in both (1)
+// forward pass where activation values are propagated along cross-partition
+// edges and (2) backward pass where gradients are propagated along the same
+// edges in the reverse direction." (Dorylus, OSDI'21, §4)
+//
+// So an epoch moves each ghost's row once for every layer's gather and once
+// for its gradient, as wide as what is gathered, and nothing else; the first
+// layer's input has no gradient, and where ÂX is kept it has no gather either.
+func TestOnlyScatterMovesRows(t *testing.T) {
+	data := generated(t, true) // 12 features, 4 classes
+	for _, tc := range []struct {
+		name  string
+		set   func(*Config)
+		width int64 // floats that travel for a ghost and an epoch
+	}{
+		{"kept input, then A(HW)", func(*Config) {}, 2 * 4},
+		{"(AH)W", func(c *Config) { c.Order, c.CacheInput = "gather-first", "off" }, 12 + 2*16},
+		{"A(HW)", func(c *Config) { c.Order = "apply-first" }, 2*16 + 2*4},
+		{"three layers of A(HW)", func(c *Config) { c.Order, c.Layers = "apply-first", 3 }, 2*16 + 2*16 + 2*4},
+		{"perceptron", func(c *Config) { c.Model = "mlp" }, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := quick(t)
+			c.Ranks, c.Epochs, c.Dropout, c.Partitioner = 5, 3, 0, "hash"
+			tc.set(&c)
+			r := train(t, c, data)
+			ghosts := int64(0)
+			for _, p := range r.Summary.PerRank {
+				ghosts += p.Ghosts
+			}
+			for _, e := range r.Epochs {
+				if want := 4 * ghosts * tc.width; e.GhostBytesRaw != want {
+					t.Errorf("epoch %d moved %d bytes, want %d for %d ghosts", e.Epoch, e.GhostBytesRaw, want, ghosts)
+				}
+			}
+			if ghosts == 0 {
+				t.Error("there are no ghosts: nothing was tested")
+			}
+		})
+	}
+}
