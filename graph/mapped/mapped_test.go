@@ -1,0 +1,101 @@
+package mapped_test
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+)
+
+// Arrays are zeroed, aligned and apart from each other, from many goroutines
+// at once, and an arena that was freed begins anew.
+func TestArena(t *testing.T) {
+	a := mapped.NewArena()
+	for range 2 {
+		var wg sync.WaitGroup
+		arrays := make([][]uint32, 200)
+		for i := range arrays {
+			wg.Go(func() {
+				arrays[i] = mapped.Make[uint32](a, i*i*7)
+				for j, x := range arrays[i] {
+					if x != 0 {
+						t.Errorf("array %d is not zeroed", i)
+						return
+					}
+					arrays[i][j] = uint32(i)
+				}
+			})
+		}
+		wg.Wait()
+		for i, v := range arrays {
+			if len(v) > 0 && uintptr(unsafe.Pointer(&v[0]))%64 != 0 {
+				t.Errorf("array %d is not aligned", i)
+			}
+			for _, x := range v {
+				if x != uint32(i) {
+					t.Fatalf("array %d is overwritten by array %d", i, x)
+				}
+			}
+		}
+		if a.Bytes() < 4*7*200*200*199/3 {
+			t.Errorf("the arena says %d bytes", a.Bytes())
+		}
+		a.Free()
+		a.Free()
+		if a.Bytes() != 0 {
+			t.Errorf("%d bytes after Free", a.Bytes())
+		}
+	}
+}
+
+func TestPanics(t *testing.T) {
+	for name, f := range map[string]func(){
+		"negative":  func() { mapped.Make[int64](mapped.NewArena(), -1) },
+		"overflow":  func() { mapped.Make[int64](mapped.NewArena(), 1<<62) },
+		"too much":  func() { mapped.Make[int64](mapped.NewArena(), 1<<58) },
+		"odd bytes": func() { mapped.Cast[uint32](make([]byte, 7)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f()
+		})
+	}
+}
+
+func TestFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	if err := os.WriteFile(path, mapped.Bytes([]int32{1, -2}), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := mapped.OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := mapped.Cast[int32](f.Bytes()); len(v) != 2 || v[1] != -2 {
+		t.Errorf("%v", v)
+	}
+	if f.Close() != nil || f.Close() != nil || len(f.Bytes()) != 0 {
+		t.Error("Close")
+	}
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := mapped.OpenFile(path); err != nil || len(f.Bytes()) != 0 || f.Close() != nil {
+		t.Errorf("an empty file: %v", err)
+	}
+	if _, err := mapped.OpenFile(path + "x"); fault.KindOf(err) != fault.Missing {
+		t.Errorf("%v", err)
+	}
+	if _, err := mapped.OpenFile(dir); fault.KindOf(err) != fault.IO {
+		t.Errorf("%v", err)
+	}
+}

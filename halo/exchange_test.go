@@ -1,0 +1,406 @@
+package halo_test
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/graph/partition"
+	"siafu/graph/shard"
+	"siafu/halo"
+	"siafu/kernels"
+	"siafu/ranks/inproc"
+	"siafu/ranks/world"
+)
+
+// shards partitions a random graph; some ranks may own nothing.
+func shards(t *rapid.T, dir string) []*shard.Shard {
+	n := rapid.IntRange(1, 30).Draw(t, "vertices")
+	parts := rapid.IntRange(1, min(n, 7)).Draw(t, "parts")
+	var pairs graph.EdgePairs
+	for range rapid.IntRange(0, 60).Draw(t, "edges") {
+		pairs = append(pairs, uint32(rapid.IntRange(0, n-1).Draw(t, "src")), uint32(rapid.IntRange(0, n-1).Draw(t, "dst")))
+	}
+	data := filepath.Join(dir, "data")
+	_, err := graph.Write(data, graph.Content{
+		Name: "random", Vertices: int64(n), Edges: pairs, Classes: 1,
+		Features: graph.Features{Rows: n, Dim: 1, Dense: make([]float32, n)},
+		Labels:   make([]int32, n), Split: make([]uint8, n),
+	}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ds, err := graph.Open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	owner := make([]uint32, n)
+	for v := range owner {
+		owner[v] = uint32(rapid.IntRange(0, parts-1).Draw(t, "owner"))
+	}
+	if _, err := partition.Build(ds, owner, partition.Options{Method: "hash", Parts: parts}); err != nil {
+		t.Fatal(err)
+	}
+	list := make([]*shard.Shard, parts)
+	for r := range list {
+		if list[r], err = shard.Open(data, parts, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}
+
+// value is what row v holds in column c: a whole number, so that sums are
+// exact in any order.
+func value(v uint32, c int) float32 { return float32(v)*16 + float32(c) }
+
+// Forward brings every ghost the row of its vertex; backward brings every
+// owner the sum of what the holders of its ghosts have, for every codec and
+// with the same bits.
+func TestExchange(t *testing.T) {
+	for _, name := range halo.CodecNames() {
+		t.Run(name, func(t *testing.T) {
+			codec, err := halo.CodecByName(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			rapid.Check(t, func(t *rapid.T) {
+				list := shards(t, dir)
+				cols := rapid.IntRange(1, 5).Draw(t, "cols")
+				holders := map[uint32]float32{} // of a vertex, as ghosts
+				for _, s := range list {
+					for _, g := range s.Ghosts {
+						holders[g]++
+					}
+				}
+				err := inproc.Run(len(list), func(c world.Comm) error {
+					return exchangeBothWays(c, list[c.Rank()], codec, cols, holders)
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, s := range list {
+					s.Close()
+				}
+			})
+		})
+	}
+}
+
+func exchangeBothWays(c world.Comm, s *shard.Shard, codec halo.Codec, cols int, holders map[uint32]float32) error {
+	team, arena := kernels.NewTeam(1), mapped.NewArena()
+	defer team.Close()
+	defer arena.Free()
+	e := halo.NewExchange(c, halo.NewPlan(s), codec, team, arena, 5)
+	x := make([]float32, s.NumOwn()*cols)
+	for round := range 2 {
+		for i, v := range s.Own {
+			for j := range cols {
+				x[i*cols+j] = value(v, j)
+			}
+		}
+		if err := e.BeginForward(x, cols, halo.Key{Epoch: round}); err != nil {
+			return err
+		}
+		clear(x) // the rows have been copied
+		ghosts, err := e.EndForward()
+		if err != nil {
+			return err
+		}
+		for i, v := range s.Ghosts {
+			for j := range cols {
+				if got := ghosts[i*cols+j]; got != value(v, j) {
+					return fmt.Errorf("round %d: ghost of vertex %d has %v in column %d, want %v", round, v, got, j, value(v, j))
+				}
+			}
+		}
+		// What came back as ghost rows goes home: a vertex with k holders gets
+		// k times its row.
+		if err := e.BeginBackward(cols, halo.Key{Epoch: round}); err != nil {
+			return err
+		}
+		if err := e.EndBackward(x); err != nil {
+			return err
+		}
+		for i, v := range s.Own {
+			for j := range cols {
+				if got, want := x[i*cols+j], holders[v]*value(v, j); got != want {
+					return fmt.Errorf("round %d: vertex %d has %v in column %d, want %v", round, v, got, j, want)
+				}
+			}
+		}
+	}
+	stats := e.TakeStats()
+	if want := int64(2 * 4 * cols * (len(s.Ghosts) + len(s.SendRows))); stats.RawBytes != want {
+		return fmt.Errorf("%d raw bytes, want %d", stats.RawBytes, want)
+	}
+	if codec.Name() == "none" && stats.SentBytes != stats.RawBytes {
+		return fmt.Errorf("%d bytes sent for %d", stats.SentBytes, stats.RawBytes)
+	}
+	return nil
+}
+
+// twoRanks is a plan in which each of two ranks holds rows 0 and 2 of the
+// other's three.
+func twoRanks(rank int) *halo.Plan {
+	start := []int64{0, 2, 2}
+	if rank == 0 {
+		start = []int64{0, 0, 2}
+	}
+	return &halo.Plan{
+		Parts: 2, Own: 3, Ghosts: 2, SendStart: start, SendRows: []uint32{0, 2},
+		RecvStart: start, OwnIDs: []uint32{0, 1, 2}, GhostIDs: []uint32{3, 5},
+	}
+}
+
+// harmed is a communicator whose messages arrive with a bit flipped.
+type harmed struct {
+	world.Comm
+	at int // byte counted from the end of the message
+}
+
+type harmedRequest struct {
+	halo.Request
+	recv []byte
+	at   int
+}
+
+func (h harmed) Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts []int) (halo.Request, error) {
+	r, err := h.Comm.Ialltoallv(send, sendCounts, recv, recvCounts)
+	if len(recv) <= 16 {
+		return r, err // the lengths
+	}
+	return harmedRequest{r, recv, h.at}, err
+}
+
+func (r harmedRequest) Wait() error {
+	err := r.Request.Wait()
+	r.recv[len(r.recv)-1-r.at%len(r.recv)] ^= 1
+	return err
+}
+
+// A damaged block is an error that names its sender, wherever the damage is.
+func TestDamagedBlock(t *testing.T) {
+	for _, name := range []string{"s2", "zstd"} {
+		codec, err := halo.CodecByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := range 40 {
+			var once sync.Once
+			err := inproc.Run(2, func(c world.Comm) error {
+				team, arena := kernels.NewTeam(1), mapped.NewArena()
+				defer team.Close()
+				defer arena.Free()
+				e := halo.NewExchange(harmed{c, at}, twoRanks(c.Rank()), codec, team, arena, 4)
+				if err := e.BeginForward(make([]float32, 12), 4, halo.Key{}); err != nil {
+					return err
+				}
+				_, err := e.EndForward()
+				if err == nil {
+					once.Do(func() { t.Errorf("%s: a flipped bit %d bytes before the end is not noticed", name, at) })
+				} else if !strings.Contains(err.Error(), fmt.Sprintf("from rank %d is damaged", 1-c.Rank())) {
+					t.Errorf("%s: %v", name, err)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Misuse is a programmer's error.
+func TestMisusePanics(t *testing.T) {
+	err := inproc.Run(1, func(c world.Comm) error {
+		team, arena := kernels.NewTeam(1), mapped.NewArena()
+		defer team.Close()
+		defer arena.Free()
+		none, err := halo.CodecByName("none")
+		if err != nil {
+			return err
+		}
+		p := &halo.Plan{Parts: 1, Own: 2, SendStart: []int64{0, 0}, RecvStart: []int64{0, 0}}
+		panics := func(what string, f func()) {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s does not panic", what)
+				}
+			}()
+			f()
+		}
+		e := halo.NewExchange(c, p, none, team, arena, 4)
+		panics("End without Begin", func() { e.EndForward() })
+		panics("short rows", func() { e.BeginForward(make([]float32, 3), 2, halo.Key{}) })
+		e = halo.NewExchange(c, p, none, team, arena, 4)
+		if err := e.BeginForward(make([]float32, 4), 2, halo.Key{}); err != nil {
+			return err
+		}
+		panics("Begin twice", func() { e.BeginBackward(2, halo.Key{}) })
+		panics("the wrong End", func() { e.EndBackward(make([]float32, 4)) })
+		p.Parts = 2
+		panics("a plan of another size", func() { halo.NewExchange(c, p, none, team, arena, 4) })
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// still is a communicator of one rank that does nothing.
+type still struct{}
+
+func (still) Rank() int           { return 0 }
+func (still) Size() int           { return 1 }
+func (still) Wait() error         { return nil }
+func (still) Test() (bool, error) { return true, nil }
+func (s still) Ialltoallv([]byte, []int, []byte, []int) (halo.Request, error) {
+	return s, nil
+}
+
+// An exchange of plain rows allocates nothing once it is made.
+func TestNoAllocation(t *testing.T) {
+	team, arena := kernels.NewTeam(1), mapped.NewArena()
+	defer team.Close()
+	defer arena.Free()
+	none, err := halo.CodecByName("none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &halo.Plan{Parts: 1, Own: 3, Ghosts: 2, SendStart: []int64{0, 2}, SendRows: []uint32{0, 2}, RecvStart: []int64{0, 2}}
+	e := halo.NewExchange(still{}, p, none, team, arena, 4)
+	x := make([]float32, 12)
+	allocs := testing.AllocsPerRun(100, func() {
+		if e.BeginForward(x, 4, halo.Key{}) != nil {
+			t.Error("begin forward")
+		}
+		if _, err := e.EndForward(); err != nil {
+			t.Error(err)
+		}
+		if e.BeginBackward(4, halo.Key{}) != nil || e.EndBackward(x) != nil {
+			t.Error("backward")
+		}
+	})
+	if allocs != 0 {
+		t.Errorf("an exchange there and back allocates %v times", allocs)
+	}
+}
+
+// patterns are rows of every kind of bits.
+func patterns() map[string][]float32 {
+	odd := []uint32{0, 1 << 31, 1, 0x7f800000, 0xff800000, 0x7fc00001, 0xffc12345, 0x007fffff, 0x3f800000, 0x12345678, 0xffffffff, 2}
+	bits := make([]float32, len(odd))
+	for i, b := range odd {
+		bits[i] = math.Float32frombits(b)
+	}
+	smooth, sparse := make([]float32, 1200), make([]float32, 1200)
+	for i := range smooth {
+		smooth[i] = float32(math.Sin(float64(i) / 9))
+		sparse[i] = max(smooth[i], 0)
+	}
+	return map[string][]float32{"empty": {}, "bits": bits, "smooth": smooth, "sparse": sparse}
+}
+
+// Every codec is exact to the bit, also for numbers that are none.
+func TestCodecsAreLossless(t *testing.T) {
+	for _, name := range halo.CodecNames() {
+		codec, err := halo.CodecByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !codec.Lossless() {
+			t.Errorf("%s says that it loses", name)
+		}
+		for what, x := range patterns() {
+			cols := 12
+			rows := len(x) / cols
+			block := halo.EncodeBlock([]byte("before"), codec, x, rows, cols, halo.Key{})
+			got := make([]float32, len(x))
+			if err := halo.DecodeBlock(got, codec, rows, cols, block[len("before"):]); err != nil {
+				t.Fatalf("%s %s: %v", name, what, err)
+			}
+			if !slices.Equal(mapped.Bytes(got), mapped.Bytes(x)) {
+				t.Errorf("%s changes %s", name, what)
+			}
+		}
+	}
+	if _, err := halo.CodecByName("gzip"); err == nil || !strings.Contains(err.Error(), "none, s2, zstd") {
+		t.Errorf("an unknown codec: %v", err)
+	}
+}
+
+// Any bytes are rows or an error.
+func FuzzDecodeBlock(f *testing.F) {
+	x := patterns()["sparse"][:24]
+	for i, name := range halo.CodecNames() {
+		codec, err := halo.CodecByName(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(i, halo.EncodeBlock(nil, codec, x, 2, 12, halo.Key{}), false)
+		f.Add(i, codec.Encode(nil, x, 2, 12, halo.Key{}), true)
+	}
+	f.Fuzz(func(t *testing.T, which int, b []byte, payload bool) {
+		names := halo.CodecNames()
+		codec, err := halo.CodecByName(names[uint(which)%uint(len(names))])
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst := make([]float32, 26)
+		dst[24], dst[25] = 7, 7
+		if payload { // past the frame's checksum
+			err = codec.Decode(dst[:24], 2, 12, b)
+		} else {
+			err = halo.DecodeBlock(dst[:24], codec, 2, 12, b)
+		}
+		if dst[24] != 7 || dst[25] != 7 {
+			t.Fatalf("written behind the rows (%v)", err)
+		}
+	})
+}
+
+func BenchmarkCodecs(b *testing.B) {
+	const rows, cols = 4096, 128
+	x := make([]float32, rows*cols)
+	for i := range x {
+		u := kernels.Philox([4]uint32{uint32(i)}, [2]uint32{1})
+		sum := float32(0)
+		for _, v := range u {
+			sum += float32(v)/(1<<32) - 0.5
+		}
+		x[i] = max(sum, 0) // half of the values are 0, as behind a ReLU
+	}
+	for _, name := range halo.CodecNames() {
+		codec, err := halo.CodecByName(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		block := halo.EncodeBlock(nil, codec, x, rows, cols, halo.Key{})
+		b.Run(name+"/encode", func(b *testing.B) {
+			b.SetBytes(4 * rows * cols)
+			b.ReportMetric(float64(4*rows*cols)/float64(len(block)), "ratio")
+			for b.Loop() {
+				block = halo.EncodeBlock(block[:0], codec, x, rows, cols, halo.Key{})
+			}
+		})
+		b.Run(name+"/decode", func(b *testing.B) {
+			b.SetBytes(4 * rows * cols)
+			for b.Loop() {
+				if err := halo.DecodeBlock(x, codec, rows, cols, block); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
