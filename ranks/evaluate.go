@@ -26,7 +26,13 @@ func (t *trainer) evaluate(line *runfolder.Epoch) (ready bool, err error) {
 	if !ready {
 		pause := t.clock
 		t.setClock(newClock())
-		defer func() { t.setClock(pause); line.EvalSeconds = time.Since(start).Seconds() }()
+		defer func() {
+			t.setClock(pause)
+			line.EvalSeconds = time.Since(start).Seconds()
+			if t.graph != nil {
+				t.graph.exchange.TakeStats() // an epoch's bytes are those of training
+			}
+		}()
 	}
 	logits, err := t.forward(model.Pass{Epoch: line.Epoch, Train: ready})
 	if err != nil {

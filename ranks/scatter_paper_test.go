@@ -21,6 +21,7 @@ func TestOnlyScatterMovesRows(t *testing.T) {
 		{"(AH)W", func(c *Config) { c.Order, c.CacheInput = "gather-first", "off" }, 12 + 2*16},
 		{"A(HW)", func(c *Config) { c.Order = "apply-first" }, 2*16 + 2*4},
 		{"three layers of A(HW)", func(c *Config) { c.Order, c.Layers = "apply-first", 3 }, 2*16 + 2*16 + 2*4},
+		{"A(HW) with dropout, evaluated apart", func(c *Config) { c.Order, c.Dropout = "apply-first", 0.5 }, 2*16 + 2*4},
 		{"perceptron", func(c *Config) { c.Model = "mlp" }, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
