@@ -1,4 +1,3 @@
-// Command siafu trains graph neural networks on whole graphs.
 package main
 
 import (

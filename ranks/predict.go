@@ -12,6 +12,7 @@ import (
 	"siafu/graph/shard"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
 	"siafu/ranks/world"
 )
@@ -42,7 +43,7 @@ func Predict(_ context.Context, p PredictConfig, runDir, data string, out IO) er
 		p.Weights = modelFile(runDir)
 	}
 	if p.Out == "" {
-		p.Out = filepath.Join(runDir, "predictions")
+		p.Out = filepath.Join(runDir, runfolder.Predictions)
 	}
 	return launch(p.Ranks, limits, out, func(w world.Comm, kind string) error {
 		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}

@@ -93,27 +93,27 @@ type job[T any] struct {
 
 func parseText[T any](r io.Reader, op, path string, parse func(block) (T, error), take func(T) error) error {
 	workers := runtime.GOMAXPROCS(0)
-	todo := make(chan job[T], workers)
+	jobs := make(chan job[T], workers)
 	order := make(chan job[T], 2*workers) // bounds the text in memory
 	stop := make(chan struct{})
 	var readErr error
 	var running sync.WaitGroup
 	for range workers {
 		running.Go(func() {
-			for j := range todo {
+			for j := range jobs {
 				v, err := parse(j.block)
 				j.done <- parsed[T]{v, err}
 			}
 		})
 	}
 	running.Go(func() {
-		defer close(todo)
+		defer close(jobs)
 		defer close(order)
 		readErr = cutBlocks(r, op, path, func(b block) bool {
 			j := job[T]{b, make(chan parsed[T], 1)}
 			select {
 			case order <- j:
-				todo <- j
+				jobs <- j
 				return true
 			case <-stop:
 				return false

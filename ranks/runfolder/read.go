@@ -70,7 +70,7 @@ func readEpochs(path string) ([]Epoch, error) {
 // Report compares runs in an aligned table.
 func Report(w io.Writer, runs ...*Run) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "run\tdataset\tmodel\tranks\tepochs\ttest acc\tmajority\ts/epoch\tseconds\tpeak MiB\tghost MiB\tsent MiB\tmodel file")
+	fmt.Fprintln(t, "run\tdataset\tmodel\tranks\tepochs\ttest acc\tmajority\ts/epoch\tseconds\tpeak MiB\tghost MiB\tsent MiB")
 	for _, r := range runs {
 		s := r.Summary
 		name := fmt.Sprintf("%s %dx%d", s.Model, s.Layers, s.Hidden)
@@ -81,10 +81,34 @@ func Report(w io.Writer, runs ...*Run) error {
 		if s.Synthetic {
 			dataset += " (generated)"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d+%d\t%d\t%.4f\t%.4f\t%.4f\t%.1f\t%d\t%.1f\t%.1f\t%s\n",
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d+%d\t%d\t%.4f\t%.4f\t%.4f\t%.1f\t%d\t%.1f\t%.1f\n",
 			r.Dir, dataset, name, s.Ranks-s.Servers, s.Servers, s.Epochs, s.TestAccAtBestVal, s.MajorityTestAcc,
 			s.EpochSecondsMedian, s.TotalSeconds, s.PeakRSSBytes>>20,
-			float64(s.GhostBytesRaw)/(1<<20), float64(s.GhostBytesSent)/(1<<20), r.Model)
+			float64(s.GhostBytesRaw)/(1<<20), float64(s.GhostBytesSent)/(1<<20))
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if err := r.conclude(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Predictions is the folder below a run folder that predictions go to unless
+// told otherwise.
+const Predictions = "predictions"
+
+// conclude says in a sentence how well a run did and where its files lie.
+func (r *Run) conclude(w io.Writer) error {
+	s := r.Summary
+	line := fmt.Sprintf("%s on %s answers %.1f %% of the test vertices right (always the most frequent class: %.1f %%); model in %s",
+		s.Model, s.Dataset, 100*s.TestAccAtBestVal, 100*s.MajorityTestAcc, r.Model)
+	if dir := filepath.Join(r.Dir, Predictions); taken(dir) {
+		line += ", predictions in " + dir
+	}
+	_, err := fmt.Fprintln(w, line)
+	return err
 }

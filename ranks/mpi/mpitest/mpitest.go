@@ -1,4 +1,3 @@
-// Package mpitest runs programs under mpirun in tests.
 package mpitest
 
 import (

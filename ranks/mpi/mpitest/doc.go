@@ -1,0 +1,2 @@
+// Package mpitest runs programs under mpirun in tests.
+package mpitest
