@@ -3,6 +3,8 @@ package kernels
 import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"siafu/kernels/internal/avx"
 )
 
 // Dense times dense, the products of a layer's apply (AV and ∇AV).
@@ -11,8 +13,10 @@ import (
 //	MatMulTransB  dst[m x n]   =  a[m x k] b[n x k]ᵀ      G Wᵀ
 //	MatMulTransA  dst[m x n] (+)= a[k x m]ᵀ b[k x n]      Hᵀ G, k long
 //
-// Variant: tiles of the registered blas32 implementation, each computed by one
-// worker. A tile is below the size at which gonum's own Sgemm starts
+// Variant: where package avx has routines for this machine, blocks of rows with
+// sums in registers over all of k; W of G Wᵀ is transposed first, which is
+// little work beside the product. Elsewhere tiles of the registered blas32
+// implementation, each computed by one worker: a tile is below the size at which gonum's own Sgemm starts
 // goroutines of its own, which costs allocations and, on a Team, time. In
 // MatMulTransA, k is cut into blocks by a rule that looks at shapes alone;
 // their products are summed in order of blocks.
@@ -26,6 +30,10 @@ const (
 	tileRows = 64
 	tileCols = 128
 )
+
+// avxRows is a block of rows for one worker: a multiple of what the routines
+// take at a time (12 and 6).
+const avxRows = 96
 
 // MatMul computes dst[m x n] = a[m x k] b[k x n], or adds it to dst. dst must
 // not overlap a or b.
@@ -50,7 +58,24 @@ func matMul(t *Team, dst []float32, m, n, k int, a, b []float32, transB blas.Tra
 		clearUnless(add, dst[:m*n])
 		return
 	}
-	do(t, &t.slots.gemm, gemmTask{dst, a, b, n, k, transB, add}, m, tileRows)
+	grain := tileRows
+	if t.set != avx.None {
+		grain = avxRows
+		if transB == blas.Trans {
+			b = transpose(scratch(&t.floats, k*n), b, n, k)
+		}
+	}
+	do(t, &t.slots.gemm, gemmTask{dst, a, b, n, k, transB, add, t.set}, m, grain)
+}
+
+// transpose sets dst[cols x rows] to the transpose of x[rows x cols].
+func transpose(dst, x []float32, rows, cols int) []float32 {
+	for r := range rows {
+		for c, v := range rowOf(x, r, cols) {
+			dst[c*rows+r] = v
+		}
+	}
+	return dst
 }
 
 func clearUnless(add bool, dst []float32) {
@@ -64,9 +89,17 @@ type gemmTask struct {
 	n, k      int
 	transB    blas.Transpose
 	add       bool
+	set       avx.Set
 }
 
 func (g *gemmTask) chunk(lo, hi int) {
+	if g.set != avx.None {
+		g.set.Multiply(avx.Product{
+			C: g.dst[lo*g.n:], LDC: g.n, A: g.a[lo*g.k:], RowStride: g.k, ColStride: 1,
+			B: g.b, LDB: g.n, M: hi - lo, N: g.n, K: g.k, Add: g.add,
+		})
+		return
+	}
 	a := general(g.a[lo*g.k:], hi-lo, g.k, g.k)
 	for j := 0; j < g.n; j += tileCols {
 		w := min(tileCols, g.n-j)
@@ -121,7 +154,7 @@ func MatMulTransA(t *Team, dst []float32, m, n, k int, a, b []float32, add bool)
 	}
 	blocks := blocksOf(k, m*n)
 	tiles := (m + tileRows - 1) / tileRows
-	args := transATask{dst, a, b, m, n, k, blocks, tiles, add}
+	args := transATask{dst, a, b, m, n, k, blocks, tiles, add, t.set}
 	if blocks > 1 {
 		args.dst, args.add = scratch(&t.floats, blocks*m*n), false
 	}
@@ -135,6 +168,7 @@ type transATask struct {
 	dst, a, b              []float32
 	m, n, k, blocks, tiles int
 	add                    bool
+	set                    avx.Set
 }
 
 // chunk computes the tiles [lo, hi), counted block by block.
@@ -144,6 +178,13 @@ func (g *transATask) chunk(lo, hi int) {
 		from, to := block*g.k/g.blocks, (block+1)*g.k/g.blocks
 		rows := min(tileRows, g.m-i)
 		dst := g.dst[block*g.m*g.n:]
+		if g.set != avx.None {
+			g.set.Multiply(avx.Product{
+				C: dst[i*g.n:], LDC: g.n, A: g.a[from*g.m+i:], RowStride: 1, ColStride: g.m,
+				B: g.b[from*g.n:], LDB: g.n, M: rows, N: g.n, K: to - from, Add: g.add,
+			})
+			continue
+		}
 		a := general(g.a[from*g.m+i:], to-from, rows, g.m)
 		for j := 0; j < g.n; j += tileCols {
 			w := min(tileCols, g.n-j)

@@ -1,11 +1,14 @@
 package kernels
 
+import "siafu/kernels/internal/avx"
+
 // Sparse times dense, the gather of a graph layer (GA and ∇GA).
 //
 //	dst[r] (+)= Σ_{e in [Begin[r],End[r])} RowScale[r]·ColScale[c]·x[c-Base],  c = Cols[e]
 //
-// Variant: pull, row by row; the edges of a row are added in their order, four
-// at a time, into the row of dst itself. Rows are shared out by numbers of
+// Variant: pull, row by row; the edges of a row are added in their order, in
+// registers where package avx has a routine for this machine, else four at a
+// time into the row of dst itself. Rows are shared out by numbers of
 // edges. Pull needs no atomics and fixes every sum's order; push would save
 // nothing, because all rows are computed.
 
@@ -35,7 +38,7 @@ func SpMM(t *Team, dst []float32, width int, g Gather, x []float32, add bool) {
 	if rows == 0 || width == 0 {
 		return
 	}
-	doWeighted(t, &t.slots.spmm, spmmTask{dst, x, g, width, add}, g.Begin, g.End[rows-1])
+	doWeighted(t, &t.slots.spmm, spmmTask{dst, x, g, width, add, t.set}, g.Begin, g.End[rows-1])
 }
 
 type spmmTask struct {
@@ -43,9 +46,14 @@ type spmmTask struct {
 	g      Gather
 	width  int
 	add    bool
+	set    avx.Set
 }
 
 func (k *spmmTask) chunk(lo, hi int) {
+	if k.set != avx.None {
+		k.chunkAVX(lo, hi)
+		return
+	}
 	for r := lo; r < hi; r++ {
 		dst := rowOf(k.dst, r, k.width)
 		if !k.add {
@@ -56,6 +64,19 @@ func (k *spmmTask) chunk(lo, hi int) {
 			scale = k.g.RowScale[r]
 		}
 		k.gather(dst, k.g.Cols[k.g.Begin[r]:k.g.End[r]], scale)
+	}
+}
+
+// chunkAVX multiplies by the scale of a row after its sum, which plain Go does
+// for each edge; the difference is a rounding.
+func (k *spmmTask) chunkAVX(lo, hi int) {
+	rows := avx.Rows{Cols: k.g.Cols, Base: k.g.Base, ColScale: k.g.ColScale, X: k.x, Width: k.width}
+	for r := lo; r < hi; r++ {
+		scale := float32(1)
+		if k.g.RowScale != nil {
+			scale = k.g.RowScale[r]
+		}
+		k.set.Gather(rowOf(k.dst, r, k.width), &rows, int(k.g.Begin[r]), int(k.g.End[r]), scale, k.add)
 	}
 }
 

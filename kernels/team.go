@@ -4,6 +4,9 @@ import (
 	"sort"
 	"sync"
 	"sync/atomic"
+
+	"siafu/graph/fault"
+	"siafu/kernels/internal/avx"
 )
 
 // Team is the persistent workers of one rank. Work is cut into chunks whose
@@ -18,6 +21,7 @@ import (
 // another goroutine is an allocation, and an epoch allocates nothing.
 type Team struct {
 	workers int
+	set     avx.Set // of the products
 	wake    chan struct{}
 	done    sync.WaitGroup
 	busy    atomic.Bool
@@ -60,12 +64,29 @@ type slots struct {
 // NewTeam starts workers-1 goroutines (the caller of a kernel is a worker
 // too); workers below 1 mean 1. Close ends them.
 func NewTeam(workers int) *Team {
-	t := &Team{workers: max(workers, 1)}
+	t := &Team{workers: max(workers, 1), set: avx.Best()}
 	t.wake = make(chan struct{}, t.workers)
 	for range t.workers - 1 {
 		go t.serve()
 	}
 	return t
+}
+
+// Instructions names the instructions that the products run on: avx512, avx2,
+// or none for plain Go.
+func (t *Team) Instructions() string { return t.set.String() }
+
+// Use chooses other instructions than the best that this machine has: avx512,
+// avx2 or none. A Config fault says that the machine lacks them.
+func (t *Team) Use(instructions string) error {
+	for set := avx.None; set <= avx.Best(); set++ {
+		if set.String() == instructions {
+			t.set = set
+			return nil
+		}
+	}
+	return fault.New(fault.Config, "kernels", "", "this machine has no instructions %q", instructions).
+		Then("it has none up to %s", avx.Best())
 }
 
 // Workers is the number of workers, the caller included.

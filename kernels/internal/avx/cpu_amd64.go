@@ -1,0 +1,14 @@
+package avx
+
+import "golang.org/x/sys/cpu"
+
+// Best is the best instruction set of this machine.
+func Best() Set {
+	switch {
+	case cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasFMA:
+		return AVX512
+	case cpu.X86.HasAVX2 && cpu.X86.HasFMA:
+		return AVX2
+	}
+	return None
+}

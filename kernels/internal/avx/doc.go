@@ -1,0 +1,26 @@
+// Package avx holds the inner loops of package kernels in assembly, for
+// AVX-512 and for AVX2 with FMA, and the loops around them that cut rows and
+// columns into what a routine takes.
+//
+// Both instruction sets do the same operations on an element in the same
+// order, so their results are the same bits. They differ from plain Go by
+// rounding: a multiplication and the addition behind it are rounded once.
+//
+// The assembly is written by gen, with avo. Nothing here checks a length:
+// callers do. On a machine or an architecture without these instructions Level
+// is None, and nothing else may be called.
+package avx
+
+//go:generate go run ./gen -out avx_amd64.s -stubs stubs_amd64.go -pkg avx
+
+// Set is an instruction set, ordered by preference.
+type Set int
+
+// The instruction sets.
+const (
+	None Set = iota
+	AVX2
+	AVX512
+)
+
+func (s Set) String() string { return [...]string{"none", "avx2", "avx512"}[s] }

@@ -1,0 +1,44 @@
+package avx
+
+import "unsafe"
+
+type gatherFunc func(dst, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)
+
+// gathers are the routines for 1 to 8 vectors, by instruction set.
+var gathers = [...][9]gatherFunc{
+	AVX2:   {nil, gather256x1, gather256x2, gather256x3, gather256x4, gather256x5, gather256x6, gather256x7, gather256x8},
+	AVX512: {nil, gather512x1, gather512x2, gather512x3, gather512x4, gather512x5, gather512x6, gather512x7, gather512x8},
+}
+
+// lanes is the number of floats in a vector of s.
+func (s Set) lanes() int {
+	if s == AVX512 {
+		return 16
+	}
+	return 8
+}
+
+// Gather sets dst [Width] to, or adds to it,
+//
+//	rowScale · Σ_{e in [lo,hi)} ColScale[Cols[e]] · X[Cols[e]-Base]
+//
+// in the order of the edges.
+func (s Set) Gather(dst []float32, r *Rows, lo, hi int, rowScale float32, add bool) {
+	if lo == hi {
+		if !add {
+			clear(dst)
+		}
+		return
+	}
+	width, lanes := r.Width, s.lanes()
+	cols := unsafe.SliceData(r.Cols[lo:hi])
+	scale := unsafe.SliceData(r.ColScale)
+	if r.ColScale == nil {
+		scale = nil
+	}
+	for j := 0; j < width; j += 8 * lanes {
+		w := min(8*lanes, width-j)
+		vectors := (w + lanes - 1) / lanes
+		gathers[s][vectors](&dst[j], &r.X[j], 4*width, cols, r.Base, hi-lo, scale, rowScale, add, w-(vectors-1)*lanes)
+	}
+}

@@ -1,0 +1,24 @@
+package avx
+
+// Rows are the sparse rows that Gather sums, and what they index: row c-Base
+// of X [rows x Width] for a column id c. ColScale is indexed by c; nil is 1.
+type Rows struct {
+	Cols     []uint32
+	Base     uint32
+	ColScale []float32
+	X        []float32
+	Width    int
+}
+
+// Product is C[M x N] (+)= A B, with strides in elements: element (i, p) of A
+// is A[i*RowStride+p*ColStride], rows of B and C are LDB and LDC apart.
+type Product struct {
+	C                    []float32
+	LDC                  int
+	A                    []float32
+	RowStride, ColStride int
+	B                    []float32
+	LDB                  int
+	M, N, K              int
+	Add                  bool
+}

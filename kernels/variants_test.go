@@ -1,0 +1,85 @@
+package kernels_test
+
+import (
+	"slices"
+	"testing"
+
+	"siafu/graph/mapped"
+	"siafu/kernels"
+	"siafu/kernels/kerneltest"
+)
+
+// use switches a team's instructions, or skips the test where the machine
+// lacks them.
+func use(t *testing.T, team *kernels.Team, instructions string) {
+	t.Helper()
+	if err := team.Use(instructions); err != nil {
+		t.Skip(err)
+	}
+}
+
+// The products pass the conformance suite with every instruction set that this
+// machine has, and in plain Go; kernels_test.go runs the best of them.
+func TestProductsOfEveryInstructionSet(t *testing.T) {
+	for _, set := range []string{"none", "avx2", "avx512"} {
+		t.Run(set, func(t *testing.T) {
+			team := kernels.NewTeam(1)
+			defer team.Close()
+			use(t, team, set)
+			kerneltest.SpMM(t, func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []float32, add bool) {
+				use(t, team, set)
+				kernels.SpMM(team, dst, width, g, x, add)
+			})
+			kerneltest.MatMul(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool) {
+				use(t, team, set)
+				kernels.MatMul(team, dst, m, n, k, a, b, add)
+			})
+			kerneltest.MatMulTransB(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32) {
+				use(t, team, set)
+				kernels.MatMulTransB(team, dst, m, n, k, a, b)
+			})
+			kerneltest.MatMulTransA(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool) {
+				use(t, team, set)
+				kernels.MatMulTransA(team, dst, m, n, k, a, b, add)
+			})
+		})
+	}
+}
+
+// AVX-512 and AVX2 do the same operations in the same order: the same bits.
+func TestInstructionSetsAgree(t *testing.T) {
+	team := kernels.NewTeam(2)
+	defer team.Close()
+	use(t, team, "avx512")
+	for _, s := range [][3]int{{1, 1, 1}, {13, 7, 5}, {29, 41, 33}, {700, 130, 70}, {5, 16, 300}} {
+		m, n, k := s[0], s[1], s[2]
+		a, b, c := kerneltest.Values(m*k, 1), kerneltest.Values(k*n, 2), kerneltest.Values(m*n, 3)
+		var results [2][][]float32
+		for i, set := range []string{"avx512", "avx2"} {
+			use(t, team, set)
+			hw, gw, hg, gathered := slices.Clone(c), slices.Clone(c), make([]float32, k*n), slices.Clone(c)
+			kernels.MatMul(team, hw, m, n, k, a, b, true)
+			kernels.MatMulTransB(team, gw, m, n, k, a, b)
+			kernels.MatMulTransA(team, hg, k, n, m, a, c, false)
+			begin, end, cols := make([]int64, m), make([]int64, m), make([]uint32, 0, 3*m)
+			for r := range m {
+				begin[r] = int64(len(cols))
+				for j := range r % 40 {
+					cols = append(cols, uint32((r*7+j*3)%k))
+				}
+				end[r] = int64(len(cols))
+			}
+			g := kernels.Gather{Begin: begin, End: end, Cols: cols, RowScale: a[:m], ColScale: b[:k]}
+			kernels.SpMM(team, gathered, n, g, b, true)
+			results[i] = [][]float32{hw, gw, hg, gathered}
+		}
+		for i, name := range []string{"MatMul", "MatMulTransB", "MatMulTransA", "SpMM"} {
+			if !slices.Equal(mapped.Bytes(results[0][i]), mapped.Bytes(results[1][i])) {
+				t.Errorf("%s of %v differs between avx512 and avx2", name, s)
+			}
+		}
+	}
+	if err := team.Use("sse"); err == nil {
+		t.Error("unknown instructions are accepted")
+	}
+}
