@@ -2,6 +2,7 @@
 # make test    install what is missing, run every test, also under mpirun
 # make build   ./siafu, with MPI where an MPI library is installed
 # make bench   time kernels and epochs on this machine
+# make accuracy  the README's table, on the graphs in $SIAFU_TESTDATA
 # make fmt vet the usual
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
@@ -64,7 +65,7 @@ fuzz: go
 	done
 
 accuracy: build
-	./siafu bench accuracy
+	./siafu bench accuracy --data "$${SIAFU_TESTDATA:?set it to the folder with the raw graphs}"
 
 bench: build
 	$(GO) test -run '^$$' -bench . ./kernels/... ./halo/...
@@ -73,7 +74,8 @@ bench: build
 # "make run" imports. Installed as root or with sudo; otherwise the line to
 # type is printed and everything goes on without MPI.
 deps: go
-	@missing=; \
+	@command -v apt-get >/dev/null || { echo "No apt-get here: install a C compiler and Open MPI with headers yourself."; exit 0; }; \
+	missing=; \
 	command -v gcc >/dev/null || missing="$$missing gcc libc6-dev"; \
 	command -v mpicc >/dev/null && [ -e /usr/lib/$$(uname -m)-linux-gnu/openmpi/include/mpi.h ] || missing="$$missing libopenmpi-dev"; \
 	command -v mpirun >/dev/null || missing="$$missing openmpi-bin"; \

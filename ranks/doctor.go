@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/cpu"
 
 	"siafu/graph/fault"
+	"siafu/kernels"
 	"siafu/ranks/mpi"
 	"siafu/ranks/world"
 )
@@ -24,6 +25,9 @@ func Doctor(w io.Writer) error {
 	fmt.Fprintf(w, "host name=%s cpus=%d gomaxprocs=%d memory_available_bytes=%d\n",
 		host, runtime.NumCPU(), runtime.GOMAXPROCS(0), availableMemory())
 	fmt.Fprintf(w, "cpu avx2=%t avx512f=%t fma=%t\n", cpu.X86.HasAVX2, cpu.X86.HasAVX512F, cpu.X86.HasFMA)
+	team := kernels.NewTeam(1)
+	defer team.Close()
+	fmt.Fprintf(w, "kernels instructions=%s\n", team.Instructions())
 	fmt.Fprintf(w, "world kind=in-process available=true\n")
 	mpiLine(w)
 	fmt.Fprintf(w, "tensor cpu=true cuda=false lambda=false: this version computes on the CPU only\n")
