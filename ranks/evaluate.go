@@ -18,8 +18,8 @@ type scores struct {
 }
 
 // evaluate fills in the accuracies of the weights that the line's epoch starts
-// from. Where training drops nothing this is the training pass itself, which
-// is then ready; else it is one more forward pass, timed apart. Collective
+// from. Where training drops nothing this is the training pass itself with its
+// loss, which are then ready; else it is one more forward pass, timed apart. Collective
 // over the graph ranks.
 func (t *trainer) evaluate(line *runfolder.Epoch) (ready bool, err error) {
 	start, ready := time.Now(), !t.net.Spec.Drops()
@@ -38,8 +38,8 @@ func (t *trainer) evaluate(line *runfolder.Epoch) (ready bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	s, err := t.score(logits)
-	if err != nil {
+	var s *scores
+	if err := t.clock.do("loss", func() error { s, err = t.score(logits); return err }); err != nil {
 		return false, err
 	}
 	line.Loss = s.loss
@@ -55,13 +55,12 @@ func (t *trainer) setClock(c *clock) {
 	}
 }
 
-// score sums loss and hits over all ranks. Collective over the graph ranks.
+// score sums loss and hits over all ranks; it leaves the gradient of the own
+// logits in t.grad. Collective over the graph ranks.
 func (t *trainer) score(logits []float32) (*scores, error) {
 	s := t.shard
 	correct, total := kernels.Accuracy(t.team, s.NumOwn(), s.Classes, logits, s.Labels, s.Split)
-	t.growGrad(len(logits))
-	loss, _ := kernels.SoftmaxCrossEntropy(t.team, t.grad, s.NumOwn(), s.Classes, logits, s.Labels, s.Split, graph.SplitTrain, 1)
-	sums := []float64{loss}
+	sums := []float64{t.ownLoss(logits)}
 	for _, split := range []int{graph.SplitTrain, graph.SplitVal, graph.SplitTest} {
 		sums = append(sums, float64(correct[split]), float64(total[split]))
 	}
@@ -69,7 +68,7 @@ func (t *trainer) score(logits []float32) (*scores, error) {
 		return nil, err
 	}
 	return &scores{
-		loss:  sums[0] / max(sums[2], 1),
+		loss:  sums[0],
 		train: sums[1] / max(sums[2], 1),
 		val:   sums[3] / max(sums[4], 1),
 		test:  sums[5] / max(sums[6], 1),

@@ -64,22 +64,19 @@ func (t *trainer) train() error {
 	}
 }
 
-// step is one epoch after its weights have come: the training pass, unless it
-// is ready, the loss, and the way back.
+// step is one epoch after its weights have come: the training pass and its
+// loss, unless the evaluation was both, and the way back.
 func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 	p := model.Pass{Epoch: line.Epoch, Train: true}
-	logits := t.logits
 	if !ready {
-		var err error
-		if logits, err = t.forward(p); err != nil {
+		logits, err := t.forward(p)
+		if err != nil {
+			return err
+		}
+		if line.Loss, err = t.loss(logits); err != nil {
 			return err
 		}
 	}
-	loss, err := t.loss(logits)
-	if err != nil {
-		return err
-	}
-	line.Loss = loss
 	return t.backward(p)
 }
 
@@ -141,15 +138,21 @@ func (t *trainer) backward(p model.Pass) error {
 // leaves the gradient of the own logits in t.grad. Collective over the graph
 // ranks.
 func (t *trainer) loss(logits []float32) (float64, error) {
-	s := t.shard
-	t.growGrad(len(logits))
-	scale := float32(1 / float64(max(s.TrainTotal, 1)))
 	var sum [1]float64
 	err := t.clock.do("loss", func() error {
-		sum[0], _ = kernels.SoftmaxCrossEntropy(t.team, t.grad, s.NumOwn(), s.Classes, logits, s.Labels, s.Split, graph.SplitTrain, scale)
+		sum[0] = t.ownLoss(logits)
 		return world.SumFloat64s(t.comm, sum[:])
 	})
-	return sum[0] * float64(scale), err
+	return sum[0], err
+}
+
+// ownLoss is this rank's share of the loss, and leaves its gradient in t.grad.
+func (t *trainer) ownLoss(logits []float32) float64 {
+	s := t.shard
+	t.growGrad(len(logits))
+	scale := 1 / float64(max(s.TrainTotal, 1))
+	sum, _ := kernels.SoftmaxCrossEntropy(t.team, t.grad, s.NumOwn(), s.Classes, logits, s.Labels, s.Split, graph.SplitTrain, float32(scale))
+	return sum * scale
 }
 
 func (t *trainer) growGrad(n int) {
