@@ -178,6 +178,7 @@ func (c *reportCmd) Run(io console) error {
 
 type benchCmd struct {
 	Accuracy accuracyCmd `cmd:"" help:"Train on real graphs and compare test accuracy with published figures."`
+	Epoch    epochCmd    `cmd:"" help:"Time an epoch and its tasks on a dataset."`
 }
 
 type accuracyCmd struct {
@@ -188,6 +189,15 @@ func (c *accuracyCmd) Run(ctx context.Context, io console) error {
 	bench.Machine(io.out)
 	_, err := bench.Accuracy(ctx, c.Options, io.out)
 	return err
+}
+
+type epochCmd struct {
+	Options bench.EpochOptions `embed:""`
+}
+
+func (c *epochCmd) Run(ctx context.Context, io console) error {
+	bench.Machine(io.out)
+	return bench.Epoch(ctx, c.Options, io.out)
 }
 
 type doctorCmd struct{}

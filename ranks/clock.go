@@ -1,6 +1,9 @@
 package ranks
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // clock adds up the seconds of each kind of task on one rank.
 type clock struct {
@@ -11,6 +14,9 @@ type clock struct {
 // apply vertex and scatter with their gradients, loss, weight update (Dorylus,
 // OSDI'21, §3).
 var tasks = []string{"GA", "AV", "SC", "loss", "∇AV", "∇GA", "∇SC", "WU"}
+
+// Tasks names the kinds of task whose times a run reports, in their order.
+func Tasks() []string { return slices.Clone(tasks) }
 
 func newClock() *clock { return &clock{seconds: map[string]float64{}} }
 

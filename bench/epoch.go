@@ -1,0 +1,78 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"text/tabwriter"
+
+	"siafu/graph/fault"
+	"siafu/ranks"
+	"siafu/ranks/runfolder"
+)
+
+// EpochOptions say what to train on. The run's own flags are train's.
+type EpochOptions struct {
+	Data   string       `arg:"" help:"Dataset folder."`
+	Config ranks.Config `embed:""`
+}
+
+// Epoch trains in an in-process world and prints how long an epoch takes and
+// where the time goes. The first epoch, in which memory is touched for the
+// first time, is left out.
+func Epoch(ctx context.Context, o EpochOptions, w io.Writer) error {
+	c := o.Config
+	if c.Epochs < 2 {
+		return fault.New(fault.Usage, "bench epoch", "", "--epochs=%d", c.Epochs).Then("measure 2 or more")
+	}
+	c.Quiet = true
+	if c.Out == "" {
+		dir, err := os.MkdirTemp("", "siafu-bench-")
+		if err != nil {
+			return fault.System("bench epoch", "", err)
+		}
+		defer os.RemoveAll(dir)
+		c.Out, c.Force = dir, true
+	}
+	if err := ranks.Train(ctx, c, o.Data, ranks.IO{Out: io.Discard, Err: os.Stderr}); err != nil {
+		return err
+	}
+	run, err := runfolder.Read(c.Out)
+	if err != nil {
+		return err
+	}
+	return printEpochs(w, run)
+}
+
+// printEpochs prints minimum and median of the epochs but the first.
+func printEpochs(w io.Writer, run *runfolder.Run) error {
+	epochs := run.Epochs[1:]
+	column := func(f func(runfolder.Epoch) float64) (least, middle float64) {
+		var x []float64
+		for _, e := range epochs {
+			x = append(x, f(e))
+		}
+		slices.Sort(x)
+		return x[0], x[len(x)/2]
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "%s, %d ranks (%d servers) x %d threads, %d epochs\n",
+		run.Summary.Dataset, run.Summary.Ranks, run.Summary.Servers, run.Summary.Threads, len(epochs))
+	fmt.Fprintln(t, "\tmin s\tmedian s\t")
+	line := func(name string, f func(runfolder.Epoch) float64) {
+		least, middle := column(f)
+		fmt.Fprintf(t, "%s\t%.4f\t%.4f\t\n", name, least, middle)
+	}
+	line("epoch", func(e runfolder.Epoch) float64 { return e.Seconds })
+	for _, task := range ranks.Tasks() {
+		line(task, func(e runfolder.Epoch) float64 { return e.TaskSeconds[task] })
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "peak memory %d MiB, ghosts %.1f MiB an epoch\n", run.Summary.PeakRSSBytes>>20,
+		float64(epochs[0].GhostBytesSent)/(1<<20))
+	return err
+}
