@@ -53,7 +53,11 @@ func silent(err error) bool {
 		return true
 	}
 	l, launched := world.Launched()
-	return launched && l.Rank > 0 && fault.KindOf(err) == fault.Usage
+	if !launched || l.Rank == 0 || fault.KindOf(err) != fault.Usage {
+		return false
+	}
+	l.LetSpeak()
+	return true
 }
 
 // dispatch parses the command line and runs the command.

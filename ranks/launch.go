@@ -61,6 +61,7 @@ func once(l world.Launch, err error) error {
 	if l.Rank == 0 {
 		return err
 	}
+	l.LetSpeak()
 	return reported{err}
 }
 

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Launch is what a launcher told this process about itself.
@@ -19,6 +20,15 @@ type Launch struct {
 // process as one of several ranks (or as the only one). It needs no MPI
 // library, so that a program built without one can say what is wrong.
 func Launched() (l Launch, ok bool) { return launched(os.Getenv) }
+
+// LetSpeak gives rank 0 time to say what is wrong on every rank; other ranks
+// call it before they end in silence. A launcher kills all ranks as soon as the
+// first has ended, and there may be no communicator yet to wait with.
+func (l Launch) LetSpeak() {
+	if l.Rank > 0 {
+		time.Sleep(time.Second)
+	}
+}
 
 // launcher is one dialect of the environment. A variable may have several
 // spellings; the first one that holds a number counts.
