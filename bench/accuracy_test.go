@@ -2,32 +2,26 @@ package bench
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"siafu/graph/realdata"
 )
 
 // Training reaches the published accuracies, on one rank and on four. Seeds
-// are fewer where a run is long; "siafu bench accuracy" runs all of them. The
-// largest graph is left to SIAFU_LONG=1.
+// are fewer where a run is long; "siafu bench accuracy" runs all of them.
 func TestPublishedAccuracy(t *testing.T) {
 	for _, tc := range []struct {
 		graph string
 		seeds int
 		ranks []int
-		long  bool
 	}{
 		{graph: "cora", seeds: 10, ranks: []int{1, 4}},
 		{graph: "citeseer", seeds: 10, ranks: []int{1, 4}},
 		{graph: "amazon-photo", seeds: 2, ranks: []int{4}},
 		{graph: "coauthor-cs", seeds: 1, ranks: []int{4}},
-		{graph: "fb100-10schools-year", seeds: 1, ranks: []int{5}, long: true},
+		{graph: "fb100-10schools-year", seeds: 1, ranks: []int{5}},
 	} {
 		t.Run(tc.graph, func(t *testing.T) {
-			if tc.long && os.Getenv("SIAFU_LONG") == "" {
-				t.Skip("it takes minutes: set SIAFU_LONG=1")
-			}
 			realdata.File(t, tc.graph+".tar.zst")
 			o := AccuracyOptions{Data: realdata.Root(), Work: t.TempDir(), Only: tc.graph, Seeds: tc.seeds, Ranks: tc.ranks}
 			results, err := Accuracy(context.Background(), o, testWriter{t})
