@@ -1,5 +1,7 @@
 package kernels
 
+import "siafu/kernels/internal/avx"
+
 // Sums of columns, the gradient of a bias.
 //
 //	dst[c] (+)= Σ_r g[r][c]
@@ -17,13 +19,14 @@ func ColumnSums(t *Team, dst []float32, rows, cols int, g []float32, add bool) {
 	}
 	blocks := blocksOf(rows, cols)
 	parts := scratch(&t.floats, blocks*cols)
-	do(t, &t.slots.columns, columnSumsTask{parts, g, rows, cols, blocks}, blocks, 1)
+	do(t, &t.slots.columns, columnSumsTask{parts, g, rows, cols, blocks, t.set}, blocks, 1)
 	sumParts(t, dst[:cols], blocks, add)
 }
 
 type columnSumsTask struct {
 	parts, g           []float32
 	rows, cols, blocks int
+	set                avx.Set
 }
 
 func (k *columnSumsTask) chunk(lo, hi int) {
@@ -31,7 +34,11 @@ func (k *columnSumsTask) chunk(lo, hi int) {
 		part := rowOf(k.parts, b, k.cols)
 		clear(part)
 		for r := b * k.rows / k.blocks; r < (b+1)*k.rows/k.blocks; r++ {
-			axpy1(part, rowOf(k.g, r, k.cols), 1)
+			if row := rowOf(k.g, r, k.cols); k.set != avx.None {
+				k.set.AddRow(part, row)
+			} else {
+				axpy1(part, row, 1)
+			}
 		}
 	}
 }

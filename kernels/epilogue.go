@@ -1,5 +1,7 @@
 package kernels
 
+import "siafu/kernels/internal/avx"
+
 // The epilogue of a layer and its gradient.
 //
 //	forward   h = dropout(relu(z + bias))
@@ -21,7 +23,7 @@ func BiasReLUDropout(t *Team, dst []float32, rows, cols int, z, bias []float32, 
 	if rows == 0 || cols == 0 {
 		return
 	}
-	args := epilogueTask{dst: dst, z: z, bias: bias, cols: cols, relu: relu, drop: drop.active()}
+	args := epilogueTask{dst: dst, z: z, bias: bias, cols: cols, relu: relu, drop: drop.active(), set: t.set}
 	if args.drop {
 		args.mask = drop.prepare(rows)
 	}
@@ -33,18 +35,28 @@ type epilogueTask struct {
 	cols         int
 	relu, drop   bool
 	mask         mask
+	set          avx.Set
 }
 
 func (k *epilogueTask) chunk(lo, hi int) {
 	for r := lo; r < hi; r++ {
 		dst, z := rowOf(k.dst, r, k.cols), rowOf(k.z, r, k.cols)
-		addBias(dst, z, k.bias)
-		if k.relu {
-			rectify(dst)
-		}
+		k.activate(dst, z)
 		if k.drop {
 			k.mask.apply(dst, dst, r)
 		}
+	}
+}
+
+// activate is one row before dropout. Both ways do the same operations.
+func (k *epilogueTask) activate(dst, z []float32) {
+	if k.set != avx.None && k.bias != nil {
+		k.set.Activate(dst, z, k.bias, k.relu)
+		return
+	}
+	addBias(dst, z, k.bias)
+	if k.relu {
+		rectify(dst)
 	}
 }
 
@@ -82,16 +94,21 @@ func BiasReLUDropoutGrad(t *Team, dst []float32, rows, cols int, g, h []float32,
 	if drop.active() {
 		scale = drop.prepare(rows).scale
 	}
-	do(t, &t.slots.gradient, epilogueGradTask{dst, g, h, scale}, rows*cols, chunkElements)
+	do(t, &t.slots.gradient, epilogueGradTask{dst, g, h, scale, t.set}, rows*cols, chunkElements)
 }
 
 type epilogueGradTask struct {
 	dst, g, h []float32
 	scale     float32
+	set       avx.Set
 }
 
 func (k *epilogueGradTask) chunk(lo, hi int) {
 	dst, g, h := k.dst[lo:hi], k.g[lo:hi], k.h[lo:hi]
+	if k.set != avx.None {
+		k.set.Gradient(dst, g, h, k.scale)
+		return
+	}
 	g, h = g[:len(dst)], h[:len(dst)]
 	for j := range dst {
 		dst[j] = orZero(g[j]*k.scale, h[j] > 0)

@@ -18,9 +18,9 @@ func use(t *testing.T, team *kernels.Team, instructions string) {
 	}
 }
 
-// The products pass the conformance suite with every instruction set that this
+// Products and epilogues pass the conformance suite with every instruction set that this
 // machine has, and in plain Go; kernels_test.go runs the best of them.
-func TestProductsOfEveryInstructionSet(t *testing.T) {
+func TestEveryInstructionSet(t *testing.T) {
 	for _, set := range []string{"none", "avx2", "avx512"} {
 		t.Run(set, func(t *testing.T) {
 			team := kernels.NewTeam(1)
@@ -41,6 +41,18 @@ func TestProductsOfEveryInstructionSet(t *testing.T) {
 			kerneltest.MatMulTransA(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool) {
 				use(t, team, set)
 				kernels.MatMulTransA(team, dst, m, n, k, a, b, add)
+			})
+			kerneltest.BiasReLUDropout(t, func(team *kernels.Team, dst []float32, rows, cols int, z, bias []float32, relu bool, d *kernels.Dropout) {
+				use(t, team, set)
+				kernels.BiasReLUDropout(team, dst, rows, cols, z, bias, relu, d)
+			})
+			kerneltest.BiasReLUDropoutGrad(t, func(team *kernels.Team, dst []float32, rows, cols int, g, h []float32, relu bool, d *kernels.Dropout) {
+				use(t, team, set)
+				kernels.BiasReLUDropoutGrad(team, dst, rows, cols, g, h, relu, d)
+			})
+			kerneltest.ColumnSums(t, func(team *kernels.Team, dst []float32, rows, cols int, g []float32, add bool) {
+				use(t, team, set)
+				kernels.ColumnSums(team, dst, rows, cols, g, add)
 			})
 		})
 	}

@@ -3716,3 +3716,217 @@ row0_store:
 	VMASKMOVPS Y2, Y0, 32(AX)
 	VZEROUPPER
 	RET
+
+// func activate512(dst *float32, z *float32, bias *float32, floor float32, full int, lanes int)
+// Requires: AVX, AVX512F
+TEXT ·activate512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         z+8(FP), DX
+	MOVQ         bias+16(FP), BX
+	VBROADCASTSS floor+24(FP), Z0
+	MOVQ         lanes+40(FP), CX
+	MOVQ         $0x00000001, SI
+	SHLQ         CL, SI
+	DECQ         SI
+	KMOVW        SI, K1
+	MOVQ         full+32(FP), CX
+	XORQ         SI, SI
+
+next:
+	TESTQ   CX, CX
+	JZ      last
+	VMOVUPS (DX)(SI*1), Z1
+	VMOVUPS (BX)(SI*1), Z2
+	VADDPS  Z2, Z1, Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(SI*1)
+	ADDQ    $0x40, SI
+	DECQ    CX
+	JMP     next
+
+last:
+	VMOVUPS.Z (DX)(SI*1), K1, Z1
+	VMOVUPS.Z (BX)(SI*1), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	VMAXPS    Z1, Z0, Z1
+	VMOVUPS   Z1, K1, (AX)(SI*1)
+	VZEROUPPER
+	RET
+
+// func gradient512(dst *float32, grad *float32, h *float32, scale float32, full int, lanes int)
+// Requires: AVX, AVX512F
+TEXT ·gradient512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         grad+8(FP), DX
+	MOVQ         h+16(FP), BX
+	VBROADCASTSS scale+24(FP), Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         lanes+40(FP), CX
+	MOVQ         $0x00000001, SI
+	SHLQ         CL, SI
+	DECQ         SI
+	KMOVW        SI, K1
+	MOVQ         full+32(FP), CX
+	XORQ         SI, SI
+
+next:
+	TESTQ     CX, CX
+	JZ        last
+	VMOVUPS   (DX)(SI*1), Z2
+	VMOVUPS   (BX)(SI*1), Z3
+	VMULPS    Z0, Z2, Z2
+	VCMPPS    $0x1e, Z1, Z3, K2
+	VMOVAPS.Z Z2, K2, Z2
+	VMOVUPS   Z2, (AX)(SI*1)
+	ADDQ      $0x40, SI
+	DECQ      CX
+	JMP       next
+
+last:
+	VMOVUPS.Z (DX)(SI*1), K1, Z2
+	VMOVUPS.Z (BX)(SI*1), K1, Z3
+	VMULPS    Z0, Z2, Z2
+	VCMPPS    $0x1e, Z1, Z3, K2
+	VMOVAPS.Z Z2, K2, Z2
+	VMOVUPS   Z2, K1, (AX)(SI*1)
+	VZEROUPPER
+	RET
+
+// func addRow512(dst *float32, x *float32, full int, lanes int)
+// Requires: AVX, AVX512F
+TEXT ·addRow512(SB), NOSPLIT, $0-32
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), DX
+	MOVQ  lanes+24(FP), CX
+	MOVQ  $0x00000001, BX
+	SHLQ  CL, BX
+	DECQ  BX
+	KMOVW BX, K1
+	MOVQ  full+16(FP), CX
+	XORQ  BX, BX
+
+next:
+	TESTQ   CX, CX
+	JZ      last
+	VMOVUPS (DX)(BX*1), Z0
+	VMOVUPS (AX)(BX*1), Z1
+	VADDPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(BX*1)
+	ADDQ    $0x40, BX
+	DECQ    CX
+	JMP     next
+
+last:
+	VMOVUPS.Z (DX)(BX*1), K1, Z0
+	VMOVUPS.Z (AX)(BX*1), K1, Z1
+	VADDPS    Z0, Z1, Z1
+	VMOVUPS   Z1, K1, (AX)(BX*1)
+	VZEROUPPER
+	RET
+
+// func activate256(dst *float32, z *float32, bias *float32, floor float32, full int, lanes int)
+// Requires: AVX
+TEXT ·activate256(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         z+8(FP), CX
+	MOVQ         bias+16(FP), DX
+	VBROADCASTSS floor+24(FP), Y0
+	MOVQ         lanes+40(FP), BX
+	LEAQ         ones<>+32(SB), SI
+	SHLQ         $0x02, BX
+	SUBQ         BX, SI
+	VMOVDQU      (SI), Y1
+	MOVQ         full+32(FP), BX
+	XORQ         SI, SI
+
+next:
+	TESTQ   BX, BX
+	JZ      last
+	VMOVUPS (CX)(SI*1), Y2
+	VMOVUPS (DX)(SI*1), Y3
+	VADDPS  Y3, Y2, Y2
+	VMAXPS  Y2, Y0, Y2
+	VMOVUPS Y2, (AX)(SI*1)
+	ADDQ    $0x20, SI
+	DECQ    BX
+	JMP     next
+
+last:
+	VMASKMOVPS (CX)(SI*1), Y1, Y2
+	VMASKMOVPS (DX)(SI*1), Y1, Y3
+	VADDPS     Y3, Y2, Y2
+	VMAXPS     Y2, Y0, Y2
+	VMASKMOVPS Y2, Y1, (AX)(SI*1)
+	VZEROUPPER
+	RET
+
+// func gradient256(dst *float32, grad *float32, h *float32, scale float32, full int, lanes int)
+// Requires: AVX
+TEXT ·gradient256(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         grad+8(FP), CX
+	MOVQ         h+16(FP), DX
+	VBROADCASTSS scale+24(FP), Y0
+	VXORPS       Y1, Y1, Y1
+	MOVQ         lanes+40(FP), BX
+	LEAQ         ones<>+32(SB), SI
+	SHLQ         $0x02, BX
+	SUBQ         BX, SI
+	VMOVDQU      (SI), Y2
+	MOVQ         full+32(FP), BX
+	XORQ         SI, SI
+
+next:
+	TESTQ   BX, BX
+	JZ      last
+	VMOVUPS (CX)(SI*1), Y3
+	VMOVUPS (DX)(SI*1), Y4
+	VMULPS  Y0, Y3, Y3
+	VCMPPS  $0x1e, Y1, Y4, Y4
+	VANDPS  Y4, Y3, Y3
+	VMOVUPS Y3, (AX)(SI*1)
+	ADDQ    $0x20, SI
+	DECQ    BX
+	JMP     next
+
+last:
+	VMASKMOVPS (CX)(SI*1), Y2, Y3
+	VMASKMOVPS (DX)(SI*1), Y2, Y4
+	VMULPS     Y0, Y3, Y3
+	VCMPPS     $0x1e, Y1, Y4, Y4
+	VANDPS     Y4, Y3, Y3
+	VMASKMOVPS Y3, Y2, (AX)(SI*1)
+	VZEROUPPER
+	RET
+
+// func addRow256(dst *float32, x *float32, full int, lanes int)
+// Requires: AVX
+TEXT ·addRow256(SB), NOSPLIT, $0-32
+	MOVQ    dst+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    lanes+24(FP), DX
+	LEAQ    ones<>+32(SB), BX
+	SHLQ    $0x02, DX
+	SUBQ    DX, BX
+	VMOVDQU (BX), Y0
+	MOVQ    full+16(FP), DX
+	XORQ    BX, BX
+
+next:
+	TESTQ   DX, DX
+	JZ      last
+	VMOVUPS (CX)(BX*1), Y1
+	VMOVUPS (AX)(BX*1), Y2
+	VADDPS  Y1, Y2, Y2
+	VMOVUPS Y2, (AX)(BX*1)
+	ADDQ    $0x20, BX
+	DECQ    DX
+	JMP     next
+
+last:
+	VMASKMOVPS (CX)(BX*1), Y0, Y1
+	VMASKMOVPS (AX)(BX*1), Y0, Y2
+	VADDPS     Y1, Y2, Y2
+	VMASKMOVPS Y2, Y0, (AX)(BX*1)
+	VZEROUPPER
+	RET

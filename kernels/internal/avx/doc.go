@@ -7,8 +7,8 @@
 // rounding: a multiplication and the addition behind it are rounded once.
 //
 // The assembly is written by gen, with avo. Nothing here checks a length:
-// callers do. On a machine or an architecture without these instructions Level
-// is None, and nothing else may be called.
+// callers do. On a machine or an architecture without these instructions Best
+// is None, and no method may be called.
 package avx
 
 //go:generate go run ./gen -out avx_amd64.s -stubs stubs_amd64.go -pkg avx

@@ -10,3 +10,12 @@ func (Set) Gather([]float32, *Rows, int, int, float32, bool) { panic("avx: not o
 
 // Multiply is not there on this architecture.
 func (Set) Multiply(Product) { panic("avx: not on this architecture") }
+
+// Activate is not there on this architecture.
+func (Set) Activate(_, _, _ []float32, _ bool) { panic("avx: not on this architecture") }
+
+// Gradient is not there on this architecture.
+func (Set) Gradient(_, _, _ []float32, _ float32) { panic("avx: not on this architecture") }
+
+// AddRow is not there on this architecture.
+func (Set) AddRow(_, _ []float32) { panic("avx: not on this architecture") }

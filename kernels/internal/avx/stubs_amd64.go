@@ -173,3 +173,33 @@ func tile256x1x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ld
 //
 //go:noescape
 func tile256x1x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int)
+
+// Sets dst to the larger of z + bias and floor.
+//
+//go:noescape
+func activate512(dst *float32, z *float32, bias *float32, floor float32, full int, lanes int)
+
+// Sets dst to scale times g where h is positive and to 0 elsewhere.
+//
+//go:noescape
+func gradient512(dst *float32, grad *float32, h *float32, scale float32, full int, lanes int)
+
+// Adds x to dst.
+//
+//go:noescape
+func addRow512(dst *float32, x *float32, full int, lanes int)
+
+// Sets dst to the larger of z + bias and floor.
+//
+//go:noescape
+func activate256(dst *float32, z *float32, bias *float32, floor float32, full int, lanes int)
+
+// Sets dst to scale times g where h is positive and to 0 elsewhere.
+//
+//go:noescape
+func gradient256(dst *float32, grad *float32, h *float32, scale float32, full int, lanes int)
+
+// Adds x to dst.
+//
+//go:noescape
+func addRow256(dst *float32, x *float32, full int, lanes int)

@@ -1,0 +1,54 @@
+package avx
+
+import "math"
+
+// split is the number of full vectors before the last one of a row of n, and
+// how many lanes that has.
+func (s Set) split(n int) (full, lanes int) {
+	full = (n - 1) / s.lanes()
+	return full, n - full*s.lanes()
+}
+
+// Activate sets dst to z + bias, all of the same length, with ReLU to
+// max(z + bias, 0); a NaN stays one.
+func (s Set) Activate(dst, z, bias []float32, relu bool) {
+	if len(dst) == 0 {
+		return
+	}
+	floor := float32(math.Inf(-1))
+	if relu {
+		floor = 0
+	}
+	full, lanes := s.split(len(dst))
+	if s == AVX512 {
+		activate512(&dst[0], &z[0], &bias[0], floor, full, lanes)
+		return
+	}
+	activate256(&dst[0], &z[0], &bias[0], floor, full, lanes)
+}
+
+// Gradient sets dst to scale·g where h is positive and to 0 elsewhere.
+func (s Set) Gradient(dst, g, h []float32, scale float32) {
+	if len(dst) == 0 {
+		return
+	}
+	full, lanes := s.split(len(dst))
+	if s == AVX512 {
+		gradient512(&dst[0], &g[0], &h[0], scale, full, lanes)
+		return
+	}
+	gradient256(&dst[0], &g[0], &h[0], scale, full, lanes)
+}
+
+// AddRow adds x to dst.
+func (s Set) AddRow(dst, x []float32) {
+	if len(dst) == 0 {
+		return
+	}
+	full, lanes := s.split(len(dst))
+	if s == AVX512 {
+		addRow512(&dst[0], &x[0], full, lanes)
+		return
+	}
+	addRow256(&dst[0], &x[0], full, lanes)
+}
