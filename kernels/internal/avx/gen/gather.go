@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// ahead is how many edges before its use a row is prefetched.
+const ahead = 12
+
+// gather writes a tile of one row of a sparse product, up to 8 vectors wide,
+// with its accumulators in registers over all edges.
+func gather(s isa, vectors int) {
+	TEXT(fmt.Sprintf("gather%sx%d", s.name, vectors), NOSPLIT,
+		"func(dst, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)")
+	Doc("Sets or adds rowScale times the sum over n edges of colScale[col] times the tile of row col-base.")
+	Pragma("noescape")
+	mask := s.mask("lanes")
+	x, stride := Load(Param("x"), GP64()), Load(Param("stride"), GP64())
+	cols, base := Load(Param("cols"), GP64()), Load(Param("base"), GP32())
+	n, colScale := Load(Param("n"), GP64()), Load(Param("colScale"), GP64())
+
+	acc := make([]VecVirtual, vectors)
+	for i := range acc {
+		acc[i] = s.vec()
+		s.zero(acc[i])
+	}
+	maskOf := func(i int) Register {
+		if i == vectors-1 {
+			return mask
+		}
+		return nil
+	}
+	row := func(at int) GPVirtual {
+		p := GP64()
+		MOVL(Mem{Base: cols, Disp: 4 * at}, p.As32())
+		return p
+	}
+	address := func(p GPVirtual) {
+		SUBL(base, p.As32())
+		IMULQ(stride, p)
+		ADDQ(x, p)
+	}
+	edge := func(scaled, prefetch bool) {
+		p := row(0)
+		scale := s.vec()
+		if scaled {
+			VBROADCASTSS(Mem{Base: colScale, Index: p, Scale: 4}, scale)
+		}
+		address(p)
+		if prefetch {
+			q := row(ahead)
+			address(q)
+			for d := 0; d < vectors*s.bytes; d += 64 {
+				PREFETCHT0(Mem{Base: q, Disp: d})
+			}
+		}
+		for i := range acc {
+			m := Mem{Base: p, Disp: s.bytes * i}
+			if scaled {
+				s.fmaFrom(m, scale, maskOf(i), acc[i])
+			} else {
+				s.addFrom(m, maskOf(i), acc[i])
+			}
+		}
+		ADDQ(U8(4), cols)
+	}
+	loop := func(name string, scaled bool) {
+		Label(name + "_ahead")
+		CMPQ(n, U8(ahead))
+		JLE(LabelRef(name + "_rest"))
+		edge(scaled, true)
+		DECQ(n)
+		JMP(LabelRef(name + "_ahead"))
+		Label(name + "_rest")
+		TESTQ(n, n)
+		JZ(LabelRef("scale"))
+		edge(scaled, false)
+		DECQ(n)
+		JMP(LabelRef(name + "_rest"))
+	}
+	TESTQ(n, n)
+	JZ(LabelRef("write"))
+	TESTQ(colScale, colScale)
+	JZ(LabelRef("plain_ahead"))
+	loop("scaled", true)
+	loop("plain", false)
+
+	Label("scale")
+	rowScale := s.vec()
+	addr, err := Param("rowScale").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	VBROADCASTSS(addr.Addr, rowScale)
+	for i := range acc {
+		VMULPS(rowScale, acc[i], acc[i])
+	}
+	Label("write")
+	dst := Load(Param("dst"), GP64())
+	finish(s, acc, func(i int) Mem { return Mem{Base: dst, Disp: s.bytes * i} }, maskOf, "done")
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
