@@ -12,7 +12,7 @@ import (
 
 // The sizes of a mid-sized layer: vertices, in-edges of each, widths.
 const (
-	benchRows   = 20000
+	benchRows   = 100000
 	benchDegree = 25
 	benchWidth  = 128
 )

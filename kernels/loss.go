@@ -1,14 +1,17 @@
 package kernels
 
-import "math"
+import (
+	"math"
+
+	"siafu/kernels/internal/avx"
+)
 
 // Softmax cross entropy and its gradient.
 //
 //	loss    = Σ_r  log Σ_c exp(z[r][c]) - z[r][label[r]]      over r with split = want, label ≥ 0
 //	grad[r] = scale·(softmax(z[r]) - onehot(label[r])),  0 for all other rows
 //
-// Variant: fused, with each row's maximum taken out before exp; exponentials
-// and sums in float64. Losses are summed in blocks of rows of a fixed size,
+// Variant: fused, on the softmax of a row (softmax.go). Losses are summed in blocks of rows of a fixed size,
 // the blocks in order.
 
 // lossRows is the number of rows whose losses are summed together.
@@ -30,7 +33,7 @@ func SoftmaxCrossEntropy(t *Team, grad []float32, rows, classes int, logits []fl
 	}
 	blocks := (rows + lossRows - 1) / lossRows
 	losses, counts := scratch(&t.sums, blocks), scratch(&t.counts, blocks)
-	args := lossTask{grad, logits, labels, split, losses, counts, classes, want, scale}
+	args := lossTask{grad, logits, labels, split, losses, counts, classes, want, scale, t.set}
 	do(t, &t.slots.loss, args, rows, lossRows)
 	for b := range blocks {
 		loss += losses[b]
@@ -48,6 +51,7 @@ type lossTask struct {
 	classes      int
 	want         uint8
 	scale        float32
+	set          avx.Set
 }
 
 func (k *lossTask) chunk(lo, hi int) {
@@ -62,43 +66,21 @@ func (k *lossTask) chunk(lo, hi int) {
 			clear(grad)
 			continue
 		}
-		loss += crossEntropyRow(grad, rowOf(k.logits, r, k.classes), int(k.labels[r]), k.scale)
+		loss += k.crossEntropy(grad, rowOf(k.logits, r, k.classes), int(k.labels[r]))
 		count++
 	}
 	k.losses[lo/lossRows], k.counts[lo/lossRows] = loss, count
 }
 
-// crossEntropyRow is the loss of one row; it fills grad unless that is nil.
-func crossEntropyRow(grad, z []float32, label int, scale float32) float64 {
+// crossEntropy is the loss of one row; it fills grad unless that is nil.
+func (k *lossTask) crossEntropy(grad, z []float32, label int) float64 {
 	if label >= len(z) {
 		panic("kernels: label beyond classes")
 	}
-	top, at := float64(largest(z)), float64(z[label])
-	var sum float64
-	for j, v := range z {
-		e := math.Exp(float64(v) - top)
-		sum += e
-		if grad != nil {
-			grad[j] = float32(e)
-		}
-	}
+	at := float64(z[label])
+	top, sum := softmaxRow(k.set, grad, z, float64(k.scale))
 	if grad != nil {
-		inv := float64(scale) / sum
-		for j, e := range grad {
-			grad[j] = float32(float64(e) * inv)
-		}
-		grad[label] -= scale
+		grad[label] -= k.scale
 	}
-	return math.Log(sum) + top - at
-}
-
-// largest is the maximum of z, NaNs left out; -Inf for an empty row.
-func largest(z []float32) float32 {
-	top := float32(math.Inf(-1))
-	for _, v := range z {
-		if v > top {
-			top = v
-		}
-	}
-	return top
+	return math.Log(sum) + float64(top) - at
 }

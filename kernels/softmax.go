@@ -1,6 +1,10 @@
 package kernels
 
-import "math"
+import (
+	"math"
+
+	"siafu/kernels/internal/avx"
+)
 
 // Softmax of rows.
 //
@@ -17,30 +21,50 @@ func Softmax(t *Team, dst []float32, rows, cols int, x []float32) {
 	if cols == 0 {
 		return
 	}
-	do(t, &t.slots.softmax, softmaxTask{dst, x, cols}, rows, rowGrain(cols))
+	do(t, &t.slots.softmax, softmaxTask{dst, x, cols, t.set}, rows, rowGrain(cols))
 }
 
 type softmaxTask struct {
 	dst, x []float32
 	cols   int
+	set    avx.Set
 }
 
 func (k *softmaxTask) chunk(lo, hi int) {
 	for r := lo; r < hi; r++ {
-		softmaxRow(rowOf(k.dst, r, k.cols), rowOf(k.x, r, k.cols))
+		softmaxRow(k.set, rowOf(k.dst, r, k.cols), rowOf(k.x, r, k.cols), 1)
 	}
 }
 
-func softmaxRow(dst, x []float32) {
-	top := float64(largest(x))
-	var sum float64
-	for j, v := range x {
-		e := math.Exp(float64(v) - top)
-		sum += e
-		dst[j] = float32(e)
+// softmaxRow sets dst, unless it is nil, to scale times the softmax of x, and
+// returns the largest element and the sum of exp(x-top). Package avx does the
+// same in four lanes; its exponential differs in the last bits of a float64.
+func softmaxRow(set avx.Set, dst, x []float32, scale float64) (top float32, sum float64) {
+	if set != avx.None {
+		return set.Softmax(dst, x, scale)
 	}
-	inv := 1 / sum
+	top = largest(x)
+	for j, v := range x {
+		e := math.Exp(float64(v) - float64(top))
+		sum += e
+		if dst != nil {
+			dst[j] = float32(e)
+		}
+	}
+	inv := scale / sum
 	for j, e := range dst {
 		dst[j] = float32(float64(e) * inv)
 	}
+	return top, sum
+}
+
+// largest is the maximum of z, NaNs left out; -Inf for an empty row.
+func largest(z []float32) float32 {
+	top := float32(math.Inf(-1))
+	for _, v := range z {
+		if v > top {
+			top = v
+		}
+	}
+	return top
 }

@@ -50,6 +50,15 @@ func TestEveryInstructionSet(t *testing.T) {
 				use(t, team, set)
 				kernels.BiasReLUDropoutGrad(team, dst, rows, cols, g, h, relu, d)
 			})
+			kerneltest.SoftmaxCrossEntropy(t, func(team *kernels.Team, grad []float32, rows, classes int, logits []float32,
+				labels []int32, split []uint8, want uint8, scale float32) (float64, int64) {
+				use(t, team, set)
+				return kernels.SoftmaxCrossEntropy(team, grad, rows, classes, logits, labels, split, want, scale)
+			})
+			kerneltest.Softmax(t, func(team *kernels.Team, dst []float32, rows, cols int, x []float32) {
+				use(t, team, set)
+				kernels.Softmax(team, dst, rows, cols, x)
+			})
 			kerneltest.ColumnSums(t, func(team *kernels.Team, dst []float32, rows, cols int, g []float32, add bool) {
 				use(t, team, set)
 				kernels.ColumnSums(team, dst, rows, cols, g, add)

@@ -19,3 +19,8 @@ func (Set) Gradient(_, _, _ []float32, _ float32) { panic("avx: not on this arch
 
 // AddRow is not there on this architecture.
 func (Set) AddRow(_, _ []float32) { panic("avx: not on this architecture") }
+
+// Softmax is not there on this architecture.
+func (Set) Softmax(_, _ []float32, _ float64) (float32, float64) {
+	panic("avx: not on this architecture")
+}

@@ -1,6 +1,9 @@
 package avx
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
 // split is the number of full vectors before the last one of a row of n, and
 // how many lanes that has.
@@ -51,4 +54,12 @@ func (s Set) AddRow(dst, x []float32) {
 		return
 	}
 	addRow256(&dst[0], &x[0], full, lanes)
+}
+
+// Softmax sets dst, unless it is nil, to scale times the softmax of z, and
+// returns the largest element, NaNs left out, and the sum of e^(z-top). dst
+// may be z. z must not be empty.
+func (s Set) Softmax(dst, z []float32, scale float64) (top float32, sum float64) {
+	full := (len(z) - 1) / 4
+	return softmaxRow(unsafe.SliceData(dst), &z[0], scale, full, len(z)-4*full)
 }

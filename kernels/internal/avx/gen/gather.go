@@ -91,11 +91,7 @@ func gather(s isa, vectors int) {
 
 	Label("scale")
 	rowScale := s.vec()
-	addr, err := Param("rowScale").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	VBROADCASTSS(addr.Addr, rowScale)
+	VBROADCASTSS(place(Param("rowScale")), rowScale)
 	for i := range acc {
 		VMULPS(rowScale, acc[i], acc[i])
 	}

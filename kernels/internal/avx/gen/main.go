@@ -10,6 +10,7 @@ import (
 	"flag"
 
 	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/gotypes"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 )
@@ -113,6 +114,15 @@ func (s isa) fmaFrom(m Mem, scale VecVirtual, mask Register, acc VecVirtual) {
 	}
 }
 
+// place is where a parameter or a result lies.
+func place(c gotypes.Component) Mem {
+	b, err := c.Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return b.Addr
+}
+
 // parts are the files of assembly: what each is made of, for one set.
 var parts = map[string]func(isa){
 	"gather": func(s isa) {
@@ -135,6 +145,11 @@ var parts = map[string]func(isa){
 		activate(s)
 		gradient(s)
 		addRow(s)
+	},
+	"softmax": func(s isa) {
+		if !s.wide {
+			softmax()
+		}
 	},
 }
 

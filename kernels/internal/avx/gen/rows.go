@@ -34,11 +34,7 @@ func activate(s isa) {
 	Pragma("noescape")
 	dst, z, bias := Load(Param("dst"), GP64()), Load(Param("z"), GP64()), Load(Param("bias"), GP64())
 	floor := s.vec()
-	addr, err := Param("floor").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	VBROADCASTSS(addr.Addr, floor)
+	VBROADCASTSS(place(Param("floor")), floor)
 	eachVector(s, func(at func(Register) Mem, mask Register) {
 		v, b := s.vec(), s.vec()
 		s.load(at(z), mask, v)
@@ -56,11 +52,7 @@ func gradient(s isa) {
 	Pragma("noescape")
 	dst, g, h := Load(Param("dst"), GP64()), Load(Param("grad"), GP64()), Load(Param("h"), GP64())
 	scale, zero := s.vec(), s.vec()
-	addr, err := Param("scale").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	VBROADCASTSS(addr.Addr, scale)
+	VBROADCASTSS(place(Param("scale")), scale)
 	s.zero(zero)
 	const greater = 0x1e // ordered, quiet
 	eachVector(s, func(at func(Register) Mem, mask Register) {
