@@ -125,12 +125,16 @@ func beta(add bool) float32 {
 	return 0
 }
 
+// transARows is how many rows of dst one worker computes in MatMulTransA: as
+// avxRows, and enough to use what it reads of b more than once.
+const transARows = 192
+
 // Blocks of k in MatMulTransA: enough to share among many workers, not so many
 // that their sums, each of the size of dst, outweigh the products.
 const (
 	minBlockRows   = 512
 	maxBlocks      = 64
-	maxPartsFloats = 1 << 22
+	maxPartsFloats = 1 << 20
 )
 
 // blocksOf is the number of blocks that rows are cut into when each leaves a
@@ -153,10 +157,11 @@ func MatMulTransA(t *Team, dst []float32, m, n, k int, a, b []float32, add bool)
 		return
 	}
 	blocks := blocksOf(k, m*n)
-	tiles := (m + tileRows - 1) / tileRows
-	args := transATask{dst, a, b, m, n, k, blocks, tiles, add, t.set}
+	tiles := (m + transARows - 1) / transARows
+	room := scratch(&t.floats, blocks*m*n+blocks*tiles*avx.PackSize)
+	args := transATask{dst, a, b, room[blocks*m*n:], m, n, k, blocks, tiles, add, t.set}
 	if blocks > 1 {
-		args.dst, args.add = scratch(&t.floats, blocks*m*n), false
+		args.dst, args.add = room, false
 	}
 	do(t, &t.slots.transA, args, blocks*tiles, 1)
 	if blocks > 1 {
@@ -165,7 +170,7 @@ func MatMulTransA(t *Team, dst []float32, m, n, k int, a, b []float32, add bool)
 }
 
 type transATask struct {
-	dst, a, b              []float32
+	dst, a, b, packs       []float32
 	m, n, k, blocks, tiles int
 	add                    bool
 	set                    avx.Set
@@ -174,14 +179,15 @@ type transATask struct {
 // chunk computes the tiles [lo, hi), counted block by block.
 func (g *transATask) chunk(lo, hi int) {
 	for c := lo; c < hi; c++ {
-		block, i := c/g.tiles, c%g.tiles*tileRows
+		block, i := c/g.tiles, c%g.tiles*transARows
 		from, to := block*g.k/g.blocks, (block+1)*g.k/g.blocks
-		rows := min(tileRows, g.m-i)
+		rows := min(transARows, g.m-i)
 		dst := g.dst[block*g.m*g.n:]
 		if g.set != avx.None {
 			g.set.Multiply(avx.Product{
 				C: dst[i*g.n:], LDC: g.n, A: g.a[from*g.m+i:], RowStride: 1, ColStride: g.m,
 				B: g.b[from*g.n:], LDB: g.n, M: rows, N: g.n, K: to - from, Add: g.add,
+				Pack: g.packs[c*avx.PackSize:],
 			})
 			continue
 		}

@@ -1,6 +1,11 @@
 package kernels
 
-import "siafu/kernels/internal/avx"
+import (
+	"slices"
+	"sync"
+
+	"siafu/kernels/internal/avx"
+)
 
 // Sparse times dense, the gather of a graph layer (GA and ∇GA).
 //
@@ -8,8 +13,9 @@ import "siafu/kernels/internal/avx"
 //
 // Variant: pull, row by row; the edges of a row are added in their order, in
 // registers where package avx has a routine for this machine, else four at a
-// time into the row of dst itself. Rows are shared out by numbers of
-// edges. Pull needs no atomics and fixes every sum's order; push would save
+// time into the row of dst itself. Rows are shared out by numbers of edges; the
+// row of a hub is cut into pieces of a fixed size, whose sums are added in
+// order. Pull needs no atomics and fixes every sum's order; push would save
 // nothing, because all rows are computed.
 
 // Gather is the sparse operand of SpMM: rows of column ids, without values
@@ -38,7 +44,33 @@ func SpMM(t *Team, dst []float32, width int, g Gather, x []float32, add bool) {
 	if rows == 0 || width == 0 {
 		return
 	}
-	doWeighted(t, &t.slots.spmm, spmmTask{dst, x, g, width, add, t.set}, g.Begin, g.End[rows-1])
+	t.hubs.rows = t.hubs.rows[:0]
+	args := spmmTask{dst: dst, x: x, g: g, width: width, add: add, set: t.set, hubs: &t.hubs,
+		rows: avx.Rows{Cols: g.Cols, Base: g.Base, ColScale: g.ColScale, X: x, Stride: width}}
+	doWeighted(t, &t.slots.spmm, args, g.Begin, g.End[rows-1])
+	slices.Sort(t.hubs.rows)
+	for _, r := range t.hubs.rows {
+		gatherHub(t, args, r)
+	}
+}
+
+// A row with more edges than hubEdges is a hub. Its pieces are as much work as
+// the chunks that other rows come in.
+const (
+	hubEdges   = 4 * pieceEdges
+	pieceEdges = chunkWeight
+)
+
+// hubs are rows that were left for later.
+type hubs struct {
+	mu   sync.Mutex
+	rows []int
+}
+
+func (h *hubs) leave(r int) {
+	h.mu.Lock()
+	h.rows = append(h.rows, r)
+	h.mu.Unlock()
 }
 
 type spmmTask struct {
@@ -47,36 +79,56 @@ type spmmTask struct {
 	width  int
 	add    bool
 	set    avx.Set
+	rows   avx.Rows // the same operand, for package avx
+	hubs   *hubs
 }
 
 func (k *spmmTask) chunk(lo, hi int) {
-	if k.set != avx.None {
-		k.chunkAVX(lo, hi)
-		return
-	}
 	for r := lo; r < hi; r++ {
-		dst := rowOf(k.dst, r, k.width)
-		if !k.add {
-			clear(dst)
+		from, to := k.g.Begin[r], k.g.End[r]
+		if to-from > hubEdges {
+			k.hubs.leave(r)
+			continue
 		}
-		scale := float32(1)
-		if k.g.RowScale != nil {
-			scale = k.g.RowScale[r]
-		}
-		k.gather(dst, k.g.Cols[k.g.Begin[r]:k.g.End[r]], scale)
+		k.sum(rowOf(k.dst, r, k.width), r, from, to, k.add)
 	}
 }
 
-// chunkAVX multiplies by the scale of a row after its sum, which plain Go does
-// for each edge; the difference is a rounding.
-func (k *spmmTask) chunkAVX(lo, hi int) {
-	rows := avx.Rows{Cols: k.g.Cols, Base: k.g.Base, ColScale: k.g.ColScale, X: k.x, Width: k.width}
-	for r := lo; r < hi; r++ {
-		scale := float32(1)
-		if k.g.RowScale != nil {
-			scale = k.g.RowScale[r]
-		}
-		k.set.Gather(rowOf(k.dst, r, k.width), &rows, int(k.g.Begin[r]), int(k.g.End[r]), scale, k.add)
+// sum sets dst to, or adds to it, what the edges [from, to) of row r make.
+func (k *spmmTask) sum(dst []float32, r int, from, to int64, add bool) {
+	scale := float32(1)
+	if k.g.RowScale != nil {
+		scale = k.g.RowScale[r]
+	}
+	if k.set != avx.None {
+		// The row's scale is multiplied after the sum, where plain Go does it
+		// for each edge; the difference is a rounding.
+		k.set.Gather(dst, &k.rows, int(from), int(to), scale, add)
+		return
+	}
+	clearUnless(add, dst)
+	k.gather(dst, k.g.Cols[from:to], scale)
+}
+
+// gatherHub computes row r.
+func gatherHub(t *Team, args spmmTask, r int) {
+	pieces := int((args.g.End[r] - args.g.Begin[r] + pieceEdges - 1) / pieceEdges)
+	parts := scratch(&t.floats, pieces*args.width)
+	do(t, &t.slots.hub, hubTask{args, parts, r}, pieces, 1)
+	sumParts(t, rowOf(args.dst, r, args.width), pieces, args.add)
+}
+
+type hubTask struct {
+	spmmTask
+	parts []float32
+	row   int
+}
+
+func (k *hubTask) chunk(lo, hi int) {
+	end := k.g.End[k.row]
+	for p := lo; p < hi; p++ {
+		from := k.g.Begin[k.row] + int64(p)*pieceEdges
+		k.sum(rowOf(k.parts, p, k.width), k.row, from, min(from+pieceEdges, end), false)
 	}
 }
 

@@ -37,6 +37,7 @@ type Team struct {
 	floats []float32
 	sums   []float64
 	counts []int64
+	hubs   hubs // of the SpMM that runs
 }
 
 // task is work on the chunk [lo, hi).
@@ -46,6 +47,7 @@ type task interface{ chunk(lo, hi int) }
 type slots struct {
 	weighted   weightedTask
 	spmm       spmmTask
+	hub        hubTask
 	scaledRows scaledRowsTask
 	gemm       gemmTask
 	transA     transATask

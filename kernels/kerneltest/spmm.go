@@ -3,6 +3,7 @@ package kerneltest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"siafu/kernels"
@@ -20,6 +21,24 @@ func SpMM(t *testing.T, spmm func(team *kernels.Team, dst []float32, width int, 
 			})
 		}
 	}
+	t.Run("hub", func(t *testing.T) {
+		c := newSpMMCase(40, 21)
+		c.swell(70000)
+		c.run(t, spmm)
+	})
+}
+
+// swell gives the last row n edges more to own vertices, many to the same.
+func (c *spmmCase) swell(n int) {
+	last := c.own - 1
+	ghosts := slices.Clone(c.cols[c.middle[last]:])
+	c.cols = c.cols[:c.middle[last]]
+	for i := range n {
+		c.cols = append(c.cols, uint32(i*i%c.own))
+	}
+	c.middle[last] += int64(n)
+	c.cols = append(c.cols, ghosts...)
+	c.end[last] += int64(n)
 }
 
 // spmmCase is a shard's matrix: own columns first in each row, then ghosts.

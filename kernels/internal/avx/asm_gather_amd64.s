@@ -22,10 +22,10 @@ DATA ones<>+56(SB)/4, $0x00000000
 DATA ones<>+60(SB)/4, $0x00000000
 GLOBL ones<>(SB), RODATA|NOPTR, $64
 
-// func gather512x1(dst *float32, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather512x1(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x1(SB), NOSPLIT, $0-72
-	MOVQ   lanes+64(FP), AX
+TEXT ·gather512x1(SB), NOSPLIT, $0-80
+	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
 	SHLQ   CL, AX
@@ -35,94 +35,91 @@ TEXT ·gather512x1(SB), NOSPLIT, $0-72
 	MOVQ   stride+16(FP), CX
 	MOVQ   cols+24(FP), DX
 	MOVL   base+32(FP), BX
-	MOVQ   n+40(FP), SI
-	MOVQ   colScale+48(FP), DI
+	MOVQ   ahead+40(FP), SI
+	MOVQ   rest+48(FP), DI
+	MOVQ   colScale+56(FP), R8
 	VPXORD Z0, Z0, Z0
-	TESTQ  SI, SI
-	JZ     write
-	TESTQ  DI, DI
+	TESTQ  R8, R8
 	JZ     plain_ahead
 
 scaled_ahead:
-	CMPQ         SI, $0x0c
-	JLE          scaled_rest
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Z1
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVL         48(DX), R9
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Z1
 	SUBL         BX, R9
 	IMULQ        CX, R9
 	ADDQ         AX, R9
-	PREFETCHT0   (R9)
-	VFMADD231PS  (R8), Z1, K1, Z0
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	VFMADD231PS  (R9), Z1, K1, Z0
 	ADDQ         $0x04, DX
 	DECQ         SI
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        SI, SI
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Z1
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z1, K1, Z0
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Z1
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VFMADD231PS  (SI), Z1, K1, Z0
 	ADDQ         $0x04, DX
-	DECQ         SI
+	DECQ         DI
 	JMP          scaled_rest
 
 plain_ahead:
-	CMPQ       SI, $0x0c
-	JLE        plain_rest
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	MOVL       48(DX), R8
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
 	SUBL       BX, R8
 	IMULQ      CX, R8
 	ADDQ       AX, R8
-	PREFETCHT0 (R8)
-	VADDPS     (DI), Z0, K1, Z0
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	VADDPS     (R8), Z0, K1, Z0
 	ADDQ       $0x04, DX
 	DECQ       SI
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ  SI, SI
+	TESTQ  DI, DI
 	JZ     scale
-	MOVL   (DX), DI
-	SUBL   BX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, K1, Z0
+	MOVL   (DX), SI
+	SUBL   BX, SI
+	IMULQ  CX, SI
+	ADDQ   AX, SI
+	VADDPS (SI), Z0, K1, Z0
 	ADDQ   $0x04, DX
-	DECQ   SI
+	DECQ   DI
 	JMP    plain_rest
 
 scale:
-	VBROADCASTSS rowScale+56(FP), Z1
+	VBROADCASTSS rowScale+64(FP), Z1
 	VMULPS       Z1, Z0, Z0
-
-write:
-	MOVQ   dst+0(FP), AX
-	MOVB   add+60(FP), CL
-	TESTB  CL, CL
-	JZ     done_store
-	VADDPS (AX), Z0, K1, Z0
+	MOVQ         dst+0(FP), AX
+	MOVB         add+68(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Z0, K1, Z0
 
 done_store:
 	VMOVUPS Z0, K1, (AX)
 	VZEROUPPER
 	RET
 
-// func gather512x2(dst *float32, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather512x2(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x2(SB), NOSPLIT, $0-72
-	MOVQ   lanes+64(FP), AX
+TEXT ·gather512x2(SB), NOSPLIT, $0-80
+	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
 	SHLQ   CL, AX
@@ -132,93 +129,90 @@ TEXT ·gather512x2(SB), NOSPLIT, $0-72
 	MOVQ   stride+16(FP), CX
 	MOVQ   cols+24(FP), DX
 	MOVL   base+32(FP), BX
-	MOVQ   n+40(FP), SI
-	MOVQ   colScale+48(FP), DI
+	MOVQ   ahead+40(FP), SI
+	MOVQ   rest+48(FP), DI
+	MOVQ   colScale+56(FP), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-	TESTQ  SI, SI
-	JZ     write
-	TESTQ  DI, DI
+	TESTQ  R8, R8
 	JZ     plain_ahead
 
 scaled_ahead:
-	CMPQ         SI, $0x0c
-	JLE          scaled_rest
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Z2
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVL         48(DX), R9
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Z2
 	SUBL         BX, R9
 	IMULQ        CX, R9
 	ADDQ         AX, R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	VFMADD231PS  (R8), Z2, Z0
-	VFMADD231PS  64(R8), Z2, K1, Z1
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	VFMADD231PS  (R9), Z2, Z0
+	VFMADD231PS  64(R9), Z2, K1, Z1
 	ADDQ         $0x04, DX
 	DECQ         SI
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        SI, SI
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Z2
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z2, Z0
-	VFMADD231PS  64(R8), Z2, K1, Z1
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Z2
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VFMADD231PS  (SI), Z2, Z0
+	VFMADD231PS  64(SI), Z2, K1, Z1
 	ADDQ         $0x04, DX
-	DECQ         SI
+	DECQ         DI
 	JMP          scaled_rest
 
 plain_ahead:
-	CMPQ       SI, $0x0c
-	JLE        plain_rest
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	MOVL       48(DX), R8
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
 	SUBL       BX, R8
 	IMULQ      CX, R8
 	ADDQ       AX, R8
-	PREFETCHT0 (R8)
-	PREFETCHT0 64(R8)
-	VADDPS     (DI), Z0, Z0
-	VADDPS     64(DI), Z1, K1, Z1
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	VADDPS     (R8), Z0, Z0
+	VADDPS     64(R8), Z1, K1, Z1
 	ADDQ       $0x04, DX
 	DECQ       SI
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ  SI, SI
+	TESTQ  DI, DI
 	JZ     scale
-	MOVL   (DX), DI
-	SUBL   BX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, K1, Z1
+	MOVL   (DX), SI
+	SUBL   BX, SI
+	IMULQ  CX, SI
+	ADDQ   AX, SI
+	VADDPS (SI), Z0, Z0
+	VADDPS 64(SI), Z1, K1, Z1
 	ADDQ   $0x04, DX
-	DECQ   SI
+	DECQ   DI
 	JMP    plain_rest
 
 scale:
-	VBROADCASTSS rowScale+56(FP), Z2
+	VBROADCASTSS rowScale+64(FP), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
-
-write:
-	MOVQ   dst+0(FP), AX
-	MOVB   add+60(FP), CL
-	TESTB  CL, CL
-	JZ     done_store
-	VADDPS (AX), Z0, Z0
-	VADDPS 64(AX), Z1, K1, Z1
+	MOVQ         dst+0(FP), AX
+	MOVB         add+68(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, K1, Z1
 
 done_store:
 	VMOVUPS Z0, (AX)
@@ -226,10 +220,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x3(dst *float32, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather512x3(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x3(SB), NOSPLIT, $0-72
-	MOVQ   lanes+64(FP), AX
+TEXT ·gather512x3(SB), NOSPLIT, $0-80
+	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
 	SHLQ   CL, AX
@@ -239,102 +233,99 @@ TEXT ·gather512x3(SB), NOSPLIT, $0-72
 	MOVQ   stride+16(FP), CX
 	MOVQ   cols+24(FP), DX
 	MOVL   base+32(FP), BX
-	MOVQ   n+40(FP), SI
-	MOVQ   colScale+48(FP), DI
+	MOVQ   ahead+40(FP), SI
+	MOVQ   rest+48(FP), DI
+	MOVQ   colScale+56(FP), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
-	TESTQ  SI, SI
-	JZ     write
-	TESTQ  DI, DI
+	TESTQ  R8, R8
 	JZ     plain_ahead
 
 scaled_ahead:
-	CMPQ         SI, $0x0c
-	JLE          scaled_rest
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Z3
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVL         48(DX), R9
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Z3
 	SUBL         BX, R9
 	IMULQ        CX, R9
 	ADDQ         AX, R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	VFMADD231PS  (R8), Z3, Z0
-	VFMADD231PS  64(R8), Z3, Z1
-	VFMADD231PS  128(R8), Z3, K1, Z2
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	VFMADD231PS  (R9), Z3, Z0
+	VFMADD231PS  64(R9), Z3, Z1
+	VFMADD231PS  128(R9), Z3, K1, Z2
 	ADDQ         $0x04, DX
 	DECQ         SI
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        SI, SI
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Z3
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z3, Z0
-	VFMADD231PS  64(R8), Z3, Z1
-	VFMADD231PS  128(R8), Z3, K1, Z2
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Z3
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VFMADD231PS  (SI), Z3, Z0
+	VFMADD231PS  64(SI), Z3, Z1
+	VFMADD231PS  128(SI), Z3, K1, Z2
 	ADDQ         $0x04, DX
-	DECQ         SI
+	DECQ         DI
 	JMP          scaled_rest
 
 plain_ahead:
-	CMPQ       SI, $0x0c
-	JLE        plain_rest
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	MOVL       48(DX), R8
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
 	SUBL       BX, R8
 	IMULQ      CX, R8
 	ADDQ       AX, R8
-	PREFETCHT0 (R8)
-	PREFETCHT0 64(R8)
-	PREFETCHT0 128(R8)
-	VADDPS     (DI), Z0, Z0
-	VADDPS     64(DI), Z1, Z1
-	VADDPS     128(DI), Z2, K1, Z2
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	VADDPS     (R8), Z0, Z0
+	VADDPS     64(R8), Z1, Z1
+	VADDPS     128(R8), Z2, K1, Z2
 	ADDQ       $0x04, DX
 	DECQ       SI
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ  SI, SI
+	TESTQ  DI, DI
 	JZ     scale
-	MOVL   (DX), DI
-	SUBL   BX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, K1, Z2
+	MOVL   (DX), SI
+	SUBL   BX, SI
+	IMULQ  CX, SI
+	ADDQ   AX, SI
+	VADDPS (SI), Z0, Z0
+	VADDPS 64(SI), Z1, Z1
+	VADDPS 128(SI), Z2, K1, Z2
 	ADDQ   $0x04, DX
-	DECQ   SI
+	DECQ   DI
 	JMP    plain_rest
 
 scale:
-	VBROADCASTSS rowScale+56(FP), Z3
+	VBROADCASTSS rowScale+64(FP), Z3
 	VMULPS       Z3, Z0, Z0
 	VMULPS       Z3, Z1, Z1
 	VMULPS       Z3, Z2, Z2
-
-write:
-	MOVQ   dst+0(FP), AX
-	MOVB   add+60(FP), CL
-	TESTB  CL, CL
-	JZ     done_store
-	VADDPS (AX), Z0, Z0
-	VADDPS 64(AX), Z1, Z1
-	VADDPS 128(AX), Z2, K1, Z2
+	MOVQ         dst+0(FP), AX
+	MOVB         add+68(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, Z1
+	VADDPS       128(AX), Z2, K1, Z2
 
 done_store:
 	VMOVUPS Z0, (AX)
@@ -343,10 +334,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x4(dst *float32, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather512x4(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x4(SB), NOSPLIT, $0-72
-	MOVQ   lanes+64(FP), AX
+TEXT ·gather512x4(SB), NOSPLIT, $0-80
+	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
 	SHLQ   CL, AX
@@ -356,111 +347,108 @@ TEXT ·gather512x4(SB), NOSPLIT, $0-72
 	MOVQ   stride+16(FP), CX
 	MOVQ   cols+24(FP), DX
 	MOVL   base+32(FP), BX
-	MOVQ   n+40(FP), SI
-	MOVQ   colScale+48(FP), DI
+	MOVQ   ahead+40(FP), SI
+	MOVQ   rest+48(FP), DI
+	MOVQ   colScale+56(FP), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	TESTQ  SI, SI
-	JZ     write
-	TESTQ  DI, DI
+	TESTQ  R8, R8
 	JZ     plain_ahead
 
 scaled_ahead:
-	CMPQ         SI, $0x0c
-	JLE          scaled_rest
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Z4
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVL         48(DX), R9
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Z4
 	SUBL         BX, R9
 	IMULQ        CX, R9
 	ADDQ         AX, R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	PREFETCHT0   192(R9)
-	VFMADD231PS  (R8), Z4, Z0
-	VFMADD231PS  64(R8), Z4, Z1
-	VFMADD231PS  128(R8), Z4, Z2
-	VFMADD231PS  192(R8), Z4, K1, Z3
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	PREFETCHT0   192(R10)
+	VFMADD231PS  (R9), Z4, Z0
+	VFMADD231PS  64(R9), Z4, Z1
+	VFMADD231PS  128(R9), Z4, Z2
+	VFMADD231PS  192(R9), Z4, K1, Z3
 	ADDQ         $0x04, DX
 	DECQ         SI
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        SI, SI
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Z4
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z4, Z0
-	VFMADD231PS  64(R8), Z4, Z1
-	VFMADD231PS  128(R8), Z4, Z2
-	VFMADD231PS  192(R8), Z4, K1, Z3
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Z4
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VFMADD231PS  (SI), Z4, Z0
+	VFMADD231PS  64(SI), Z4, Z1
+	VFMADD231PS  128(SI), Z4, Z2
+	VFMADD231PS  192(SI), Z4, K1, Z3
 	ADDQ         $0x04, DX
-	DECQ         SI
+	DECQ         DI
 	JMP          scaled_rest
 
 plain_ahead:
-	CMPQ       SI, $0x0c
-	JLE        plain_rest
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	MOVL       48(DX), R8
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
 	SUBL       BX, R8
 	IMULQ      CX, R8
 	ADDQ       AX, R8
-	PREFETCHT0 (R8)
-	PREFETCHT0 64(R8)
-	PREFETCHT0 128(R8)
-	PREFETCHT0 192(R8)
-	VADDPS     (DI), Z0, Z0
-	VADDPS     64(DI), Z1, Z1
-	VADDPS     128(DI), Z2, Z2
-	VADDPS     192(DI), Z3, K1, Z3
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	PREFETCHT0 192(R9)
+	VADDPS     (R8), Z0, Z0
+	VADDPS     64(R8), Z1, Z1
+	VADDPS     128(R8), Z2, Z2
+	VADDPS     192(R8), Z3, K1, Z3
 	ADDQ       $0x04, DX
 	DECQ       SI
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ  SI, SI
+	TESTQ  DI, DI
 	JZ     scale
-	MOVL   (DX), DI
-	SUBL   BX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, K1, Z3
+	MOVL   (DX), SI
+	SUBL   BX, SI
+	IMULQ  CX, SI
+	ADDQ   AX, SI
+	VADDPS (SI), Z0, Z0
+	VADDPS 64(SI), Z1, Z1
+	VADDPS 128(SI), Z2, Z2
+	VADDPS 192(SI), Z3, K1, Z3
 	ADDQ   $0x04, DX
-	DECQ   SI
+	DECQ   DI
 	JMP    plain_rest
 
 scale:
-	VBROADCASTSS rowScale+56(FP), Z4
+	VBROADCASTSS rowScale+64(FP), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
-
-write:
-	MOVQ   dst+0(FP), AX
-	MOVB   add+60(FP), CL
-	TESTB  CL, CL
-	JZ     done_store
-	VADDPS (AX), Z0, Z0
-	VADDPS 64(AX), Z1, Z1
-	VADDPS 128(AX), Z2, Z2
-	VADDPS 192(AX), Z3, K1, Z3
+	MOVQ         dst+0(FP), AX
+	MOVB         add+68(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, Z1
+	VADDPS       128(AX), Z2, Z2
+	VADDPS       192(AX), Z3, K1, Z3
 
 done_store:
 	VMOVUPS Z0, (AX)
@@ -470,10 +458,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x5(dst *float32, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather512x5(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x5(SB), NOSPLIT, $0-72
-	MOVQ   lanes+64(FP), AX
+TEXT ·gather512x5(SB), NOSPLIT, $0-80
+	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
 	SHLQ   CL, AX
@@ -483,120 +471,117 @@ TEXT ·gather512x5(SB), NOSPLIT, $0-72
 	MOVQ   stride+16(FP), CX
 	MOVQ   cols+24(FP), DX
 	MOVL   base+32(FP), BX
-	MOVQ   n+40(FP), SI
-	MOVQ   colScale+48(FP), DI
+	MOVQ   ahead+40(FP), SI
+	MOVQ   rest+48(FP), DI
+	MOVQ   colScale+56(FP), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
-	TESTQ  SI, SI
-	JZ     write
-	TESTQ  DI, DI
+	TESTQ  R8, R8
 	JZ     plain_ahead
 
 scaled_ahead:
-	CMPQ         SI, $0x0c
-	JLE          scaled_rest
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Z5
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVL         48(DX), R9
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Z5
 	SUBL         BX, R9
 	IMULQ        CX, R9
 	ADDQ         AX, R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	PREFETCHT0   192(R9)
-	PREFETCHT0   256(R9)
-	VFMADD231PS  (R8), Z5, Z0
-	VFMADD231PS  64(R8), Z5, Z1
-	VFMADD231PS  128(R8), Z5, Z2
-	VFMADD231PS  192(R8), Z5, Z3
-	VFMADD231PS  256(R8), Z5, K1, Z4
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	PREFETCHT0   192(R10)
+	PREFETCHT0   256(R10)
+	VFMADD231PS  (R9), Z5, Z0
+	VFMADD231PS  64(R9), Z5, Z1
+	VFMADD231PS  128(R9), Z5, Z2
+	VFMADD231PS  192(R9), Z5, Z3
+	VFMADD231PS  256(R9), Z5, K1, Z4
 	ADDQ         $0x04, DX
 	DECQ         SI
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        SI, SI
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Z5
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z5, Z0
-	VFMADD231PS  64(R8), Z5, Z1
-	VFMADD231PS  128(R8), Z5, Z2
-	VFMADD231PS  192(R8), Z5, Z3
-	VFMADD231PS  256(R8), Z5, K1, Z4
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Z5
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VFMADD231PS  (SI), Z5, Z0
+	VFMADD231PS  64(SI), Z5, Z1
+	VFMADD231PS  128(SI), Z5, Z2
+	VFMADD231PS  192(SI), Z5, Z3
+	VFMADD231PS  256(SI), Z5, K1, Z4
 	ADDQ         $0x04, DX
-	DECQ         SI
+	DECQ         DI
 	JMP          scaled_rest
 
 plain_ahead:
-	CMPQ       SI, $0x0c
-	JLE        plain_rest
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	MOVL       48(DX), R8
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
 	SUBL       BX, R8
 	IMULQ      CX, R8
 	ADDQ       AX, R8
-	PREFETCHT0 (R8)
-	PREFETCHT0 64(R8)
-	PREFETCHT0 128(R8)
-	PREFETCHT0 192(R8)
-	PREFETCHT0 256(R8)
-	VADDPS     (DI), Z0, Z0
-	VADDPS     64(DI), Z1, Z1
-	VADDPS     128(DI), Z2, Z2
-	VADDPS     192(DI), Z3, Z3
-	VADDPS     256(DI), Z4, K1, Z4
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	PREFETCHT0 192(R9)
+	PREFETCHT0 256(R9)
+	VADDPS     (R8), Z0, Z0
+	VADDPS     64(R8), Z1, Z1
+	VADDPS     128(R8), Z2, Z2
+	VADDPS     192(R8), Z3, Z3
+	VADDPS     256(R8), Z4, K1, Z4
 	ADDQ       $0x04, DX
 	DECQ       SI
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ  SI, SI
+	TESTQ  DI, DI
 	JZ     scale
-	MOVL   (DX), DI
-	SUBL   BX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, K1, Z4
+	MOVL   (DX), SI
+	SUBL   BX, SI
+	IMULQ  CX, SI
+	ADDQ   AX, SI
+	VADDPS (SI), Z0, Z0
+	VADDPS 64(SI), Z1, Z1
+	VADDPS 128(SI), Z2, Z2
+	VADDPS 192(SI), Z3, Z3
+	VADDPS 256(SI), Z4, K1, Z4
 	ADDQ   $0x04, DX
-	DECQ   SI
+	DECQ   DI
 	JMP    plain_rest
 
 scale:
-	VBROADCASTSS rowScale+56(FP), Z5
+	VBROADCASTSS rowScale+64(FP), Z5
 	VMULPS       Z5, Z0, Z0
 	VMULPS       Z5, Z1, Z1
 	VMULPS       Z5, Z2, Z2
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z5, Z4, Z4
-
-write:
-	MOVQ   dst+0(FP), AX
-	MOVB   add+60(FP), CL
-	TESTB  CL, CL
-	JZ     done_store
-	VADDPS (AX), Z0, Z0
-	VADDPS 64(AX), Z1, Z1
-	VADDPS 128(AX), Z2, Z2
-	VADDPS 192(AX), Z3, Z3
-	VADDPS 256(AX), Z4, K1, Z4
+	MOVQ         dst+0(FP), AX
+	MOVB         add+68(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, Z1
+	VADDPS       128(AX), Z2, Z2
+	VADDPS       192(AX), Z3, Z3
+	VADDPS       256(AX), Z4, K1, Z4
 
 done_store:
 	VMOVUPS Z0, (AX)
@@ -607,10 +592,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x6(dst *float32, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather512x6(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x6(SB), NOSPLIT, $0-72
-	MOVQ   lanes+64(FP), AX
+TEXT ·gather512x6(SB), NOSPLIT, $0-80
+	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
 	SHLQ   CL, AX
@@ -620,129 +605,126 @@ TEXT ·gather512x6(SB), NOSPLIT, $0-72
 	MOVQ   stride+16(FP), CX
 	MOVQ   cols+24(FP), DX
 	MOVL   base+32(FP), BX
-	MOVQ   n+40(FP), SI
-	MOVQ   colScale+48(FP), DI
+	MOVQ   ahead+40(FP), SI
+	MOVQ   rest+48(FP), DI
+	MOVQ   colScale+56(FP), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	TESTQ  SI, SI
-	JZ     write
-	TESTQ  DI, DI
+	TESTQ  R8, R8
 	JZ     plain_ahead
 
 scaled_ahead:
-	CMPQ         SI, $0x0c
-	JLE          scaled_rest
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Z6
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVL         48(DX), R9
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Z6
 	SUBL         BX, R9
 	IMULQ        CX, R9
 	ADDQ         AX, R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	PREFETCHT0   192(R9)
-	PREFETCHT0   256(R9)
-	PREFETCHT0   320(R9)
-	VFMADD231PS  (R8), Z6, Z0
-	VFMADD231PS  64(R8), Z6, Z1
-	VFMADD231PS  128(R8), Z6, Z2
-	VFMADD231PS  192(R8), Z6, Z3
-	VFMADD231PS  256(R8), Z6, Z4
-	VFMADD231PS  320(R8), Z6, K1, Z5
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	PREFETCHT0   192(R10)
+	PREFETCHT0   256(R10)
+	PREFETCHT0   320(R10)
+	VFMADD231PS  (R9), Z6, Z0
+	VFMADD231PS  64(R9), Z6, Z1
+	VFMADD231PS  128(R9), Z6, Z2
+	VFMADD231PS  192(R9), Z6, Z3
+	VFMADD231PS  256(R9), Z6, Z4
+	VFMADD231PS  320(R9), Z6, K1, Z5
 	ADDQ         $0x04, DX
 	DECQ         SI
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        SI, SI
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Z6
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z6, Z0
-	VFMADD231PS  64(R8), Z6, Z1
-	VFMADD231PS  128(R8), Z6, Z2
-	VFMADD231PS  192(R8), Z6, Z3
-	VFMADD231PS  256(R8), Z6, Z4
-	VFMADD231PS  320(R8), Z6, K1, Z5
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Z6
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VFMADD231PS  (SI), Z6, Z0
+	VFMADD231PS  64(SI), Z6, Z1
+	VFMADD231PS  128(SI), Z6, Z2
+	VFMADD231PS  192(SI), Z6, Z3
+	VFMADD231PS  256(SI), Z6, Z4
+	VFMADD231PS  320(SI), Z6, K1, Z5
 	ADDQ         $0x04, DX
-	DECQ         SI
+	DECQ         DI
 	JMP          scaled_rest
 
 plain_ahead:
-	CMPQ       SI, $0x0c
-	JLE        plain_rest
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	MOVL       48(DX), R8
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
 	SUBL       BX, R8
 	IMULQ      CX, R8
 	ADDQ       AX, R8
-	PREFETCHT0 (R8)
-	PREFETCHT0 64(R8)
-	PREFETCHT0 128(R8)
-	PREFETCHT0 192(R8)
-	PREFETCHT0 256(R8)
-	PREFETCHT0 320(R8)
-	VADDPS     (DI), Z0, Z0
-	VADDPS     64(DI), Z1, Z1
-	VADDPS     128(DI), Z2, Z2
-	VADDPS     192(DI), Z3, Z3
-	VADDPS     256(DI), Z4, Z4
-	VADDPS     320(DI), Z5, K1, Z5
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	PREFETCHT0 192(R9)
+	PREFETCHT0 256(R9)
+	PREFETCHT0 320(R9)
+	VADDPS     (R8), Z0, Z0
+	VADDPS     64(R8), Z1, Z1
+	VADDPS     128(R8), Z2, Z2
+	VADDPS     192(R8), Z3, Z3
+	VADDPS     256(R8), Z4, Z4
+	VADDPS     320(R8), Z5, K1, Z5
 	ADDQ       $0x04, DX
 	DECQ       SI
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ  SI, SI
+	TESTQ  DI, DI
 	JZ     scale
-	MOVL   (DX), DI
-	SUBL   BX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, Z4
-	VADDPS 320(DI), Z5, K1, Z5
+	MOVL   (DX), SI
+	SUBL   BX, SI
+	IMULQ  CX, SI
+	ADDQ   AX, SI
+	VADDPS (SI), Z0, Z0
+	VADDPS 64(SI), Z1, Z1
+	VADDPS 128(SI), Z2, Z2
+	VADDPS 192(SI), Z3, Z3
+	VADDPS 256(SI), Z4, Z4
+	VADDPS 320(SI), Z5, K1, Z5
 	ADDQ   $0x04, DX
-	DECQ   SI
+	DECQ   DI
 	JMP    plain_rest
 
 scale:
-	VBROADCASTSS rowScale+56(FP), Z6
+	VBROADCASTSS rowScale+64(FP), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
 	VMULPS       Z6, Z2, Z2
 	VMULPS       Z6, Z3, Z3
 	VMULPS       Z6, Z4, Z4
 	VMULPS       Z6, Z5, Z5
-
-write:
-	MOVQ   dst+0(FP), AX
-	MOVB   add+60(FP), CL
-	TESTB  CL, CL
-	JZ     done_store
-	VADDPS (AX), Z0, Z0
-	VADDPS 64(AX), Z1, Z1
-	VADDPS 128(AX), Z2, Z2
-	VADDPS 192(AX), Z3, Z3
-	VADDPS 256(AX), Z4, Z4
-	VADDPS 320(AX), Z5, K1, Z5
+	MOVQ         dst+0(FP), AX
+	MOVB         add+68(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, Z1
+	VADDPS       128(AX), Z2, Z2
+	VADDPS       192(AX), Z3, Z3
+	VADDPS       256(AX), Z4, Z4
+	VADDPS       320(AX), Z5, K1, Z5
 
 done_store:
 	VMOVUPS Z0, (AX)
@@ -754,10 +736,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x7(dst *float32, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather512x7(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x7(SB), NOSPLIT, $0-72
-	MOVQ   lanes+64(FP), AX
+TEXT ·gather512x7(SB), NOSPLIT, $0-80
+	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
 	SHLQ   CL, AX
@@ -767,8 +749,9 @@ TEXT ·gather512x7(SB), NOSPLIT, $0-72
 	MOVQ   stride+16(FP), CX
 	MOVQ   cols+24(FP), DX
 	MOVL   base+32(FP), BX
-	MOVQ   n+40(FP), SI
-	MOVQ   colScale+48(FP), DI
+	MOVQ   ahead+40(FP), SI
+	MOVQ   rest+48(FP), DI
+	MOVQ   colScale+56(FP), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -776,109 +759,107 @@ TEXT ·gather512x7(SB), NOSPLIT, $0-72
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
-	TESTQ  SI, SI
-	JZ     write
-	TESTQ  DI, DI
+	TESTQ  R8, R8
 	JZ     plain_ahead
 
 scaled_ahead:
-	CMPQ         SI, $0x0c
-	JLE          scaled_rest
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Z7
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVL         48(DX), R9
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Z7
 	SUBL         BX, R9
 	IMULQ        CX, R9
 	ADDQ         AX, R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	PREFETCHT0   192(R9)
-	PREFETCHT0   256(R9)
-	PREFETCHT0   320(R9)
-	PREFETCHT0   384(R9)
-	VFMADD231PS  (R8), Z7, Z0
-	VFMADD231PS  64(R8), Z7, Z1
-	VFMADD231PS  128(R8), Z7, Z2
-	VFMADD231PS  192(R8), Z7, Z3
-	VFMADD231PS  256(R8), Z7, Z4
-	VFMADD231PS  320(R8), Z7, Z5
-	VFMADD231PS  384(R8), Z7, K1, Z6
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	PREFETCHT0   192(R10)
+	PREFETCHT0   256(R10)
+	PREFETCHT0   320(R10)
+	PREFETCHT0   384(R10)
+	VFMADD231PS  (R9), Z7, Z0
+	VFMADD231PS  64(R9), Z7, Z1
+	VFMADD231PS  128(R9), Z7, Z2
+	VFMADD231PS  192(R9), Z7, Z3
+	VFMADD231PS  256(R9), Z7, Z4
+	VFMADD231PS  320(R9), Z7, Z5
+	VFMADD231PS  384(R9), Z7, K1, Z6
 	ADDQ         $0x04, DX
 	DECQ         SI
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        SI, SI
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Z7
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z7, Z0
-	VFMADD231PS  64(R8), Z7, Z1
-	VFMADD231PS  128(R8), Z7, Z2
-	VFMADD231PS  192(R8), Z7, Z3
-	VFMADD231PS  256(R8), Z7, Z4
-	VFMADD231PS  320(R8), Z7, Z5
-	VFMADD231PS  384(R8), Z7, K1, Z6
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Z7
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VFMADD231PS  (SI), Z7, Z0
+	VFMADD231PS  64(SI), Z7, Z1
+	VFMADD231PS  128(SI), Z7, Z2
+	VFMADD231PS  192(SI), Z7, Z3
+	VFMADD231PS  256(SI), Z7, Z4
+	VFMADD231PS  320(SI), Z7, Z5
+	VFMADD231PS  384(SI), Z7, K1, Z6
 	ADDQ         $0x04, DX
-	DECQ         SI
+	DECQ         DI
 	JMP          scaled_rest
 
 plain_ahead:
-	CMPQ       SI, $0x0c
-	JLE        plain_rest
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	MOVL       48(DX), R8
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
 	SUBL       BX, R8
 	IMULQ      CX, R8
 	ADDQ       AX, R8
-	PREFETCHT0 (R8)
-	PREFETCHT0 64(R8)
-	PREFETCHT0 128(R8)
-	PREFETCHT0 192(R8)
-	PREFETCHT0 256(R8)
-	PREFETCHT0 320(R8)
-	PREFETCHT0 384(R8)
-	VADDPS     (DI), Z0, Z0
-	VADDPS     64(DI), Z1, Z1
-	VADDPS     128(DI), Z2, Z2
-	VADDPS     192(DI), Z3, Z3
-	VADDPS     256(DI), Z4, Z4
-	VADDPS     320(DI), Z5, Z5
-	VADDPS     384(DI), Z6, K1, Z6
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	PREFETCHT0 192(R9)
+	PREFETCHT0 256(R9)
+	PREFETCHT0 320(R9)
+	PREFETCHT0 384(R9)
+	VADDPS     (R8), Z0, Z0
+	VADDPS     64(R8), Z1, Z1
+	VADDPS     128(R8), Z2, Z2
+	VADDPS     192(R8), Z3, Z3
+	VADDPS     256(R8), Z4, Z4
+	VADDPS     320(R8), Z5, Z5
+	VADDPS     384(R8), Z6, K1, Z6
 	ADDQ       $0x04, DX
 	DECQ       SI
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ  SI, SI
+	TESTQ  DI, DI
 	JZ     scale
-	MOVL   (DX), DI
-	SUBL   BX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, Z4
-	VADDPS 320(DI), Z5, Z5
-	VADDPS 384(DI), Z6, K1, Z6
+	MOVL   (DX), SI
+	SUBL   BX, SI
+	IMULQ  CX, SI
+	ADDQ   AX, SI
+	VADDPS (SI), Z0, Z0
+	VADDPS 64(SI), Z1, Z1
+	VADDPS 128(SI), Z2, Z2
+	VADDPS 192(SI), Z3, Z3
+	VADDPS 256(SI), Z4, Z4
+	VADDPS 320(SI), Z5, Z5
+	VADDPS 384(SI), Z6, K1, Z6
 	ADDQ   $0x04, DX
-	DECQ   SI
+	DECQ   DI
 	JMP    plain_rest
 
 scale:
-	VBROADCASTSS rowScale+56(FP), Z7
+	VBROADCASTSS rowScale+64(FP), Z7
 	VMULPS       Z7, Z0, Z0
 	VMULPS       Z7, Z1, Z1
 	VMULPS       Z7, Z2, Z2
@@ -886,19 +867,17 @@ scale:
 	VMULPS       Z7, Z4, Z4
 	VMULPS       Z7, Z5, Z5
 	VMULPS       Z7, Z6, Z6
-
-write:
-	MOVQ   dst+0(FP), AX
-	MOVB   add+60(FP), CL
-	TESTB  CL, CL
-	JZ     done_store
-	VADDPS (AX), Z0, Z0
-	VADDPS 64(AX), Z1, Z1
-	VADDPS 128(AX), Z2, Z2
-	VADDPS 192(AX), Z3, Z3
-	VADDPS 256(AX), Z4, Z4
-	VADDPS 320(AX), Z5, Z5
-	VADDPS 384(AX), Z6, K1, Z6
+	MOVQ         dst+0(FP), AX
+	MOVB         add+68(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, Z1
+	VADDPS       128(AX), Z2, Z2
+	VADDPS       192(AX), Z3, Z3
+	VADDPS       256(AX), Z4, Z4
+	VADDPS       320(AX), Z5, Z5
+	VADDPS       384(AX), Z6, K1, Z6
 
 done_store:
 	VMOVUPS Z0, (AX)
@@ -911,10 +890,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x8(dst *float32, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather512x8(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x8(SB), NOSPLIT, $0-72
-	MOVQ   lanes+64(FP), AX
+TEXT ·gather512x8(SB), NOSPLIT, $0-80
+	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
 	SHLQ   CL, AX
@@ -924,8 +903,9 @@ TEXT ·gather512x8(SB), NOSPLIT, $0-72
 	MOVQ   stride+16(FP), CX
 	MOVQ   cols+24(FP), DX
 	MOVL   base+32(FP), BX
-	MOVQ   n+40(FP), SI
-	MOVQ   colScale+48(FP), DI
+	MOVQ   ahead+40(FP), SI
+	MOVQ   rest+48(FP), DI
+	MOVQ   colScale+56(FP), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -934,115 +914,113 @@ TEXT ·gather512x8(SB), NOSPLIT, $0-72
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	TESTQ  SI, SI
-	JZ     write
-	TESTQ  DI, DI
+	TESTQ  R8, R8
 	JZ     plain_ahead
 
 scaled_ahead:
-	CMPQ         SI, $0x0c
-	JLE          scaled_rest
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Z8
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVL         48(DX), R9
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Z8
 	SUBL         BX, R9
 	IMULQ        CX, R9
 	ADDQ         AX, R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	PREFETCHT0   192(R9)
-	PREFETCHT0   256(R9)
-	PREFETCHT0   320(R9)
-	PREFETCHT0   384(R9)
-	PREFETCHT0   448(R9)
-	VFMADD231PS  (R8), Z8, Z0
-	VFMADD231PS  64(R8), Z8, Z1
-	VFMADD231PS  128(R8), Z8, Z2
-	VFMADD231PS  192(R8), Z8, Z3
-	VFMADD231PS  256(R8), Z8, Z4
-	VFMADD231PS  320(R8), Z8, Z5
-	VFMADD231PS  384(R8), Z8, Z6
-	VFMADD231PS  448(R8), Z8, K1, Z7
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	PREFETCHT0   192(R10)
+	PREFETCHT0   256(R10)
+	PREFETCHT0   320(R10)
+	PREFETCHT0   384(R10)
+	PREFETCHT0   448(R10)
+	VFMADD231PS  (R9), Z8, Z0
+	VFMADD231PS  64(R9), Z8, Z1
+	VFMADD231PS  128(R9), Z8, Z2
+	VFMADD231PS  192(R9), Z8, Z3
+	VFMADD231PS  256(R9), Z8, Z4
+	VFMADD231PS  320(R9), Z8, Z5
+	VFMADD231PS  384(R9), Z8, Z6
+	VFMADD231PS  448(R9), Z8, K1, Z7
 	ADDQ         $0x04, DX
 	DECQ         SI
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        SI, SI
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Z8
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Z8, Z0
-	VFMADD231PS  64(R8), Z8, Z1
-	VFMADD231PS  128(R8), Z8, Z2
-	VFMADD231PS  192(R8), Z8, Z3
-	VFMADD231PS  256(R8), Z8, Z4
-	VFMADD231PS  320(R8), Z8, Z5
-	VFMADD231PS  384(R8), Z8, Z6
-	VFMADD231PS  448(R8), Z8, K1, Z7
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Z8
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VFMADD231PS  (SI), Z8, Z0
+	VFMADD231PS  64(SI), Z8, Z1
+	VFMADD231PS  128(SI), Z8, Z2
+	VFMADD231PS  192(SI), Z8, Z3
+	VFMADD231PS  256(SI), Z8, Z4
+	VFMADD231PS  320(SI), Z8, Z5
+	VFMADD231PS  384(SI), Z8, Z6
+	VFMADD231PS  448(SI), Z8, K1, Z7
 	ADDQ         $0x04, DX
-	DECQ         SI
+	DECQ         DI
 	JMP          scaled_rest
 
 plain_ahead:
-	CMPQ       SI, $0x0c
-	JLE        plain_rest
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	MOVL       48(DX), R8
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
 	SUBL       BX, R8
 	IMULQ      CX, R8
 	ADDQ       AX, R8
-	PREFETCHT0 (R8)
-	PREFETCHT0 64(R8)
-	PREFETCHT0 128(R8)
-	PREFETCHT0 192(R8)
-	PREFETCHT0 256(R8)
-	PREFETCHT0 320(R8)
-	PREFETCHT0 384(R8)
-	PREFETCHT0 448(R8)
-	VADDPS     (DI), Z0, Z0
-	VADDPS     64(DI), Z1, Z1
-	VADDPS     128(DI), Z2, Z2
-	VADDPS     192(DI), Z3, Z3
-	VADDPS     256(DI), Z4, Z4
-	VADDPS     320(DI), Z5, Z5
-	VADDPS     384(DI), Z6, Z6
-	VADDPS     448(DI), Z7, K1, Z7
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	PREFETCHT0 192(R9)
+	PREFETCHT0 256(R9)
+	PREFETCHT0 320(R9)
+	PREFETCHT0 384(R9)
+	PREFETCHT0 448(R9)
+	VADDPS     (R8), Z0, Z0
+	VADDPS     64(R8), Z1, Z1
+	VADDPS     128(R8), Z2, Z2
+	VADDPS     192(R8), Z3, Z3
+	VADDPS     256(R8), Z4, Z4
+	VADDPS     320(R8), Z5, Z5
+	VADDPS     384(R8), Z6, Z6
+	VADDPS     448(R8), Z7, K1, Z7
 	ADDQ       $0x04, DX
 	DECQ       SI
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ  SI, SI
+	TESTQ  DI, DI
 	JZ     scale
-	MOVL   (DX), DI
-	SUBL   BX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, Z4
-	VADDPS 320(DI), Z5, Z5
-	VADDPS 384(DI), Z6, Z6
-	VADDPS 448(DI), Z7, K1, Z7
+	MOVL   (DX), SI
+	SUBL   BX, SI
+	IMULQ  CX, SI
+	ADDQ   AX, SI
+	VADDPS (SI), Z0, Z0
+	VADDPS 64(SI), Z1, Z1
+	VADDPS 128(SI), Z2, Z2
+	VADDPS 192(SI), Z3, Z3
+	VADDPS 256(SI), Z4, Z4
+	VADDPS 320(SI), Z5, Z5
+	VADDPS 384(SI), Z6, Z6
+	VADDPS 448(SI), Z7, K1, Z7
 	ADDQ   $0x04, DX
-	DECQ   SI
+	DECQ   DI
 	JMP    plain_rest
 
 scale:
-	VBROADCASTSS rowScale+56(FP), Z8
+	VBROADCASTSS rowScale+64(FP), Z8
 	VMULPS       Z8, Z0, Z0
 	VMULPS       Z8, Z1, Z1
 	VMULPS       Z8, Z2, Z2
@@ -1051,20 +1029,18 @@ scale:
 	VMULPS       Z8, Z5, Z5
 	VMULPS       Z8, Z6, Z6
 	VMULPS       Z8, Z7, Z7
-
-write:
-	MOVQ   dst+0(FP), AX
-	MOVB   add+60(FP), CL
-	TESTB  CL, CL
-	JZ     done_store
-	VADDPS (AX), Z0, Z0
-	VADDPS 64(AX), Z1, Z1
-	VADDPS 128(AX), Z2, Z2
-	VADDPS 192(AX), Z3, Z3
-	VADDPS 256(AX), Z4, Z4
-	VADDPS 320(AX), Z5, Z5
-	VADDPS 384(AX), Z6, Z6
-	VADDPS 448(AX), Z7, K1, Z7
+	MOVQ         dst+0(FP), AX
+	MOVB         add+68(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, Z1
+	VADDPS       128(AX), Z2, Z2
+	VADDPS       192(AX), Z3, Z3
+	VADDPS       256(AX), Z4, Z4
+	VADDPS       320(AX), Z5, Z5
+	VADDPS       384(AX), Z6, Z6
+	VADDPS       448(AX), Z7, K1, Z7
 
 done_store:
 	VMOVUPS Z0, (AX)
@@ -1078,10 +1054,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x1(dst *float32, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather256x1(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gather256x1(SB), NOSPLIT, $0-72
-	MOVQ    lanes+64(FP), AX
+TEXT ·gather256x1(SB), NOSPLIT, $0-80
+	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -1090,99 +1066,96 @@ TEXT ·gather256x1(SB), NOSPLIT, $0-72
 	MOVQ    stride+16(FP), CX
 	MOVQ    cols+24(FP), DX
 	MOVL    base+32(FP), BX
-	MOVQ    n+40(FP), SI
-	MOVQ    colScale+48(FP), DI
+	MOVQ    ahead+40(FP), SI
+	MOVQ    rest+48(FP), DI
+	MOVQ    colScale+56(FP), R8
 	VXORPS  Y1, Y1, Y1
-	TESTQ   SI, SI
-	JZ      write
-	TESTQ   DI, DI
+	TESTQ   R8, R8
 	JZ      plain_ahead
 
 scaled_ahead:
-	CMPQ         SI, $0x0c
-	JLE          scaled_rest
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Y2
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVL         48(DX), R9
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Y2
 	SUBL         BX, R9
 	IMULQ        CX, R9
 	ADDQ         AX, R9
-	PREFETCHT0   (R9)
-	VMASKMOVPS   (R8), Y0, Y3
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	VMASKMOVPS   (R9), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y1
 	ADDQ         $0x04, DX
 	DECQ         SI
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        SI, SI
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Y2
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VMASKMOVPS   (R8), Y0, Y3
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Y2
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   (SI), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y1
 	ADDQ         $0x04, DX
-	DECQ         SI
+	DECQ         DI
 	JMP          scaled_rest
 
 plain_ahead:
-	CMPQ       SI, $0x0c
-	JLE        plain_rest
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	MOVL       48(DX), R8
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
 	SUBL       BX, R8
 	IMULQ      CX, R8
 	ADDQ       AX, R8
-	PREFETCHT0 (R8)
-	VMASKMOVPS (DI), Y0, Y2
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	VMASKMOVPS (R8), Y0, Y2
 	VADDPS     Y2, Y1, Y1
 	ADDQ       $0x04, DX
 	DECQ       SI
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      SI, SI
+	TESTQ      DI, DI
 	JZ         scale
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VMASKMOVPS (DI), Y0, Y2
+	MOVL       (DX), SI
+	SUBL       BX, SI
+	IMULQ      CX, SI
+	ADDQ       AX, SI
+	VMASKMOVPS (SI), Y0, Y2
 	VADDPS     Y2, Y1, Y1
 	ADDQ       $0x04, DX
-	DECQ       SI
+	DECQ       DI
 	JMP        plain_rest
 
 scale:
-	VBROADCASTSS rowScale+56(FP), Y2
+	VBROADCASTSS rowScale+64(FP), Y2
 	VMULPS       Y2, Y1, Y1
-
-write:
-	MOVQ       dst+0(FP), AX
-	MOVB       add+60(FP), CL
-	TESTB      CL, CL
-	JZ         done_store
-	VMASKMOVPS (AX), Y0, Y2
-	VADDPS     Y2, Y1, Y1
+	MOVQ         dst+0(FP), AX
+	MOVB         add+68(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VMASKMOVPS   (AX), Y0, Y2
+	VADDPS       Y2, Y1, Y1
 
 done_store:
 	VMASKMOVPS Y1, Y0, (AX)
 	VZEROUPPER
 	RET
 
-// func gather256x2(dst *float32, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather256x2(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gather256x2(SB), NOSPLIT, $0-72
-	MOVQ    lanes+64(FP), AX
+TEXT ·gather256x2(SB), NOSPLIT, $0-80
+	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -1191,96 +1164,93 @@ TEXT ·gather256x2(SB), NOSPLIT, $0-72
 	MOVQ    stride+16(FP), CX
 	MOVQ    cols+24(FP), DX
 	MOVL    base+32(FP), BX
-	MOVQ    n+40(FP), SI
-	MOVQ    colScale+48(FP), DI
+	MOVQ    ahead+40(FP), SI
+	MOVQ    rest+48(FP), DI
+	MOVQ    colScale+56(FP), R8
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
-	TESTQ   SI, SI
-	JZ      write
-	TESTQ   DI, DI
+	TESTQ   R8, R8
 	JZ      plain_ahead
 
 scaled_ahead:
-	CMPQ         SI, $0x0c
-	JLE          scaled_rest
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Y3
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVL         48(DX), R9
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Y3
 	SUBL         BX, R9
 	IMULQ        CX, R9
 	ADDQ         AX, R9
-	PREFETCHT0   (R9)
-	VFMADD231PS  (R8), Y3, Y1
-	VMASKMOVPS   32(R8), Y0, Y4
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	VFMADD231PS  (R9), Y3, Y1
+	VMASKMOVPS   32(R9), Y0, Y4
 	VFMADD231PS  Y4, Y3, Y2
 	ADDQ         $0x04, DX
 	DECQ         SI
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        SI, SI
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Y3
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y3, Y1
-	VMASKMOVPS   32(R8), Y0, Y4
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Y3
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VFMADD231PS  (SI), Y3, Y1
+	VMASKMOVPS   32(SI), Y0, Y4
 	VFMADD231PS  Y4, Y3, Y2
 	ADDQ         $0x04, DX
-	DECQ         SI
+	DECQ         DI
 	JMP          scaled_rest
 
 plain_ahead:
-	CMPQ       SI, $0x0c
-	JLE        plain_rest
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	MOVL       48(DX), R8
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
 	SUBL       BX, R8
 	IMULQ      CX, R8
 	ADDQ       AX, R8
-	PREFETCHT0 (R8)
-	VADDPS     (DI), Y1, Y1
-	VMASKMOVPS 32(DI), Y0, Y3
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	VADDPS     (R8), Y1, Y1
+	VMASKMOVPS 32(R8), Y0, Y3
 	VADDPS     Y3, Y2, Y2
 	ADDQ       $0x04, DX
 	DECQ       SI
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      SI, SI
+	TESTQ      DI, DI
 	JZ         scale
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VMASKMOVPS 32(DI), Y0, Y3
+	MOVL       (DX), SI
+	SUBL       BX, SI
+	IMULQ      CX, SI
+	ADDQ       AX, SI
+	VADDPS     (SI), Y1, Y1
+	VMASKMOVPS 32(SI), Y0, Y3
 	VADDPS     Y3, Y2, Y2
 	ADDQ       $0x04, DX
-	DECQ       SI
+	DECQ       DI
 	JMP        plain_rest
 
 scale:
-	VBROADCASTSS rowScale+56(FP), Y3
+	VBROADCASTSS rowScale+64(FP), Y3
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y3, Y2, Y2
-
-write:
-	MOVQ       dst+0(FP), AX
-	MOVB       add+60(FP), CL
-	TESTB      CL, CL
-	JZ         done_store
-	VADDPS     (AX), Y1, Y1
-	VMASKMOVPS 32(AX), Y0, Y3
-	VADDPS     Y3, Y2, Y2
+	MOVQ         dst+0(FP), AX
+	MOVB         add+68(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Y1, Y1
+	VMASKMOVPS   32(AX), Y0, Y3
+	VADDPS       Y3, Y2, Y2
 
 done_store:
 	VMOVUPS    Y1, (AX)
@@ -1288,10 +1258,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x3(dst *float32, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather256x3(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gather256x3(SB), NOSPLIT, $0-72
-	MOVQ    lanes+64(FP), AX
+TEXT ·gather256x3(SB), NOSPLIT, $0-80
+	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -1300,105 +1270,102 @@ TEXT ·gather256x3(SB), NOSPLIT, $0-72
 	MOVQ    stride+16(FP), CX
 	MOVQ    cols+24(FP), DX
 	MOVL    base+32(FP), BX
-	MOVQ    n+40(FP), SI
-	MOVQ    colScale+48(FP), DI
+	MOVQ    ahead+40(FP), SI
+	MOVQ    rest+48(FP), DI
+	MOVQ    colScale+56(FP), R8
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
-	TESTQ   SI, SI
-	JZ      write
-	TESTQ   DI, DI
+	TESTQ   R8, R8
 	JZ      plain_ahead
 
 scaled_ahead:
-	CMPQ         SI, $0x0c
-	JLE          scaled_rest
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Y4
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVL         48(DX), R9
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Y4
 	SUBL         BX, R9
 	IMULQ        CX, R9
 	ADDQ         AX, R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	VFMADD231PS  (R8), Y4, Y1
-	VFMADD231PS  32(R8), Y4, Y2
-	VMASKMOVPS   64(R8), Y0, Y5
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	VFMADD231PS  (R9), Y4, Y1
+	VFMADD231PS  32(R9), Y4, Y2
+	VMASKMOVPS   64(R9), Y0, Y5
 	VFMADD231PS  Y5, Y4, Y3
 	ADDQ         $0x04, DX
 	DECQ         SI
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        SI, SI
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Y4
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y4, Y1
-	VFMADD231PS  32(R8), Y4, Y2
-	VMASKMOVPS   64(R8), Y0, Y5
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Y4
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VFMADD231PS  (SI), Y4, Y1
+	VFMADD231PS  32(SI), Y4, Y2
+	VMASKMOVPS   64(SI), Y0, Y5
 	VFMADD231PS  Y5, Y4, Y3
 	ADDQ         $0x04, DX
-	DECQ         SI
+	DECQ         DI
 	JMP          scaled_rest
 
 plain_ahead:
-	CMPQ       SI, $0x0c
-	JLE        plain_rest
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	MOVL       48(DX), R8
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
 	SUBL       BX, R8
 	IMULQ      CX, R8
 	ADDQ       AX, R8
-	PREFETCHT0 (R8)
-	PREFETCHT0 64(R8)
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VMASKMOVPS 64(DI), Y0, Y4
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VMASKMOVPS 64(R8), Y0, Y4
 	VADDPS     Y4, Y3, Y3
 	ADDQ       $0x04, DX
 	DECQ       SI
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      SI, SI
+	TESTQ      DI, DI
 	JZ         scale
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VMASKMOVPS 64(DI), Y0, Y4
+	MOVL       (DX), SI
+	SUBL       BX, SI
+	IMULQ      CX, SI
+	ADDQ       AX, SI
+	VADDPS     (SI), Y1, Y1
+	VADDPS     32(SI), Y2, Y2
+	VMASKMOVPS 64(SI), Y0, Y4
 	VADDPS     Y4, Y3, Y3
 	ADDQ       $0x04, DX
-	DECQ       SI
+	DECQ       DI
 	JMP        plain_rest
 
 scale:
-	VBROADCASTSS rowScale+56(FP), Y4
+	VBROADCASTSS rowScale+64(FP), Y4
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
-
-write:
-	MOVQ       dst+0(FP), AX
-	MOVB       add+60(FP), CL
-	TESTB      CL, CL
-	JZ         done_store
-	VADDPS     (AX), Y1, Y1
-	VADDPS     32(AX), Y2, Y2
-	VMASKMOVPS 64(AX), Y0, Y4
-	VADDPS     Y4, Y3, Y3
+	MOVQ         dst+0(FP), AX
+	MOVB         add+68(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Y1, Y1
+	VADDPS       32(AX), Y2, Y2
+	VMASKMOVPS   64(AX), Y0, Y4
+	VADDPS       Y4, Y3, Y3
 
 done_store:
 	VMOVUPS    Y1, (AX)
@@ -1407,10 +1374,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x4(dst *float32, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather256x4(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gather256x4(SB), NOSPLIT, $0-72
-	MOVQ    lanes+64(FP), AX
+TEXT ·gather256x4(SB), NOSPLIT, $0-80
+	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -1419,112 +1386,109 @@ TEXT ·gather256x4(SB), NOSPLIT, $0-72
 	MOVQ    stride+16(FP), CX
 	MOVQ    cols+24(FP), DX
 	MOVL    base+32(FP), BX
-	MOVQ    n+40(FP), SI
-	MOVQ    colScale+48(FP), DI
+	MOVQ    ahead+40(FP), SI
+	MOVQ    rest+48(FP), DI
+	MOVQ    colScale+56(FP), R8
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
-	TESTQ   SI, SI
-	JZ      write
-	TESTQ   DI, DI
+	TESTQ   R8, R8
 	JZ      plain_ahead
 
 scaled_ahead:
-	CMPQ         SI, $0x0c
-	JLE          scaled_rest
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Y5
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVL         48(DX), R9
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Y5
 	SUBL         BX, R9
 	IMULQ        CX, R9
 	ADDQ         AX, R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	VFMADD231PS  (R8), Y5, Y1
-	VFMADD231PS  32(R8), Y5, Y2
-	VFMADD231PS  64(R8), Y5, Y3
-	VMASKMOVPS   96(R8), Y0, Y6
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	VFMADD231PS  (R9), Y5, Y1
+	VFMADD231PS  32(R9), Y5, Y2
+	VFMADD231PS  64(R9), Y5, Y3
+	VMASKMOVPS   96(R9), Y0, Y6
 	VFMADD231PS  Y6, Y5, Y4
 	ADDQ         $0x04, DX
 	DECQ         SI
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        SI, SI
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Y5
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y5, Y1
-	VFMADD231PS  32(R8), Y5, Y2
-	VFMADD231PS  64(R8), Y5, Y3
-	VMASKMOVPS   96(R8), Y0, Y6
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Y5
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VFMADD231PS  (SI), Y5, Y1
+	VFMADD231PS  32(SI), Y5, Y2
+	VFMADD231PS  64(SI), Y5, Y3
+	VMASKMOVPS   96(SI), Y0, Y6
 	VFMADD231PS  Y6, Y5, Y4
 	ADDQ         $0x04, DX
-	DECQ         SI
+	DECQ         DI
 	JMP          scaled_rest
 
 plain_ahead:
-	CMPQ       SI, $0x0c
-	JLE        plain_rest
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	MOVL       48(DX), R8
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
 	SUBL       BX, R8
 	IMULQ      CX, R8
 	ADDQ       AX, R8
-	PREFETCHT0 (R8)
-	PREFETCHT0 64(R8)
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VMASKMOVPS 96(DI), Y0, Y5
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VMASKMOVPS 96(R8), Y0, Y5
 	VADDPS     Y5, Y4, Y4
 	ADDQ       $0x04, DX
 	DECQ       SI
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      SI, SI
+	TESTQ      DI, DI
 	JZ         scale
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VMASKMOVPS 96(DI), Y0, Y5
+	MOVL       (DX), SI
+	SUBL       BX, SI
+	IMULQ      CX, SI
+	ADDQ       AX, SI
+	VADDPS     (SI), Y1, Y1
+	VADDPS     32(SI), Y2, Y2
+	VADDPS     64(SI), Y3, Y3
+	VMASKMOVPS 96(SI), Y0, Y5
 	VADDPS     Y5, Y4, Y4
 	ADDQ       $0x04, DX
-	DECQ       SI
+	DECQ       DI
 	JMP        plain_rest
 
 scale:
-	VBROADCASTSS rowScale+56(FP), Y5
+	VBROADCASTSS rowScale+64(FP), Y5
 	VMULPS       Y5, Y1, Y1
 	VMULPS       Y5, Y2, Y2
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y5, Y4, Y4
-
-write:
-	MOVQ       dst+0(FP), AX
-	MOVB       add+60(FP), CL
-	TESTB      CL, CL
-	JZ         done_store
-	VADDPS     (AX), Y1, Y1
-	VADDPS     32(AX), Y2, Y2
-	VADDPS     64(AX), Y3, Y3
-	VMASKMOVPS 96(AX), Y0, Y5
-	VADDPS     Y5, Y4, Y4
+	MOVQ         dst+0(FP), AX
+	MOVB         add+68(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Y1, Y1
+	VADDPS       32(AX), Y2, Y2
+	VADDPS       64(AX), Y3, Y3
+	VMASKMOVPS   96(AX), Y0, Y5
+	VADDPS       Y5, Y4, Y4
 
 done_store:
 	VMOVUPS    Y1, (AX)
@@ -1534,10 +1498,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x5(dst *float32, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather256x5(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gather256x5(SB), NOSPLIT, $0-72
-	MOVQ    lanes+64(FP), AX
+TEXT ·gather256x5(SB), NOSPLIT, $0-80
+	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -1546,121 +1510,118 @@ TEXT ·gather256x5(SB), NOSPLIT, $0-72
 	MOVQ    stride+16(FP), CX
 	MOVQ    cols+24(FP), DX
 	MOVL    base+32(FP), BX
-	MOVQ    n+40(FP), SI
-	MOVQ    colScale+48(FP), DI
+	MOVQ    ahead+40(FP), SI
+	MOVQ    rest+48(FP), DI
+	MOVQ    colScale+56(FP), R8
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
-	TESTQ   SI, SI
-	JZ      write
-	TESTQ   DI, DI
+	TESTQ   R8, R8
 	JZ      plain_ahead
 
 scaled_ahead:
-	CMPQ         SI, $0x0c
-	JLE          scaled_rest
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Y6
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVL         48(DX), R9
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Y6
 	SUBL         BX, R9
 	IMULQ        CX, R9
 	ADDQ         AX, R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	VFMADD231PS  (R8), Y6, Y1
-	VFMADD231PS  32(R8), Y6, Y2
-	VFMADD231PS  64(R8), Y6, Y3
-	VFMADD231PS  96(R8), Y6, Y4
-	VMASKMOVPS   128(R8), Y0, Y7
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	VFMADD231PS  (R9), Y6, Y1
+	VFMADD231PS  32(R9), Y6, Y2
+	VFMADD231PS  64(R9), Y6, Y3
+	VFMADD231PS  96(R9), Y6, Y4
+	VMASKMOVPS   128(R9), Y0, Y7
 	VFMADD231PS  Y7, Y6, Y5
 	ADDQ         $0x04, DX
 	DECQ         SI
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        SI, SI
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Y6
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y6, Y1
-	VFMADD231PS  32(R8), Y6, Y2
-	VFMADD231PS  64(R8), Y6, Y3
-	VFMADD231PS  96(R8), Y6, Y4
-	VMASKMOVPS   128(R8), Y0, Y7
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Y6
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VFMADD231PS  (SI), Y6, Y1
+	VFMADD231PS  32(SI), Y6, Y2
+	VFMADD231PS  64(SI), Y6, Y3
+	VFMADD231PS  96(SI), Y6, Y4
+	VMASKMOVPS   128(SI), Y0, Y7
 	VFMADD231PS  Y7, Y6, Y5
 	ADDQ         $0x04, DX
-	DECQ         SI
+	DECQ         DI
 	JMP          scaled_rest
 
 plain_ahead:
-	CMPQ       SI, $0x0c
-	JLE        plain_rest
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	MOVL       48(DX), R8
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
 	SUBL       BX, R8
 	IMULQ      CX, R8
 	ADDQ       AX, R8
-	PREFETCHT0 (R8)
-	PREFETCHT0 64(R8)
-	PREFETCHT0 128(R8)
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VMASKMOVPS 128(DI), Y0, Y6
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VMASKMOVPS 128(R8), Y0, Y6
 	VADDPS     Y6, Y5, Y5
 	ADDQ       $0x04, DX
 	DECQ       SI
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      SI, SI
+	TESTQ      DI, DI
 	JZ         scale
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VMASKMOVPS 128(DI), Y0, Y6
+	MOVL       (DX), SI
+	SUBL       BX, SI
+	IMULQ      CX, SI
+	ADDQ       AX, SI
+	VADDPS     (SI), Y1, Y1
+	VADDPS     32(SI), Y2, Y2
+	VADDPS     64(SI), Y3, Y3
+	VADDPS     96(SI), Y4, Y4
+	VMASKMOVPS 128(SI), Y0, Y6
 	VADDPS     Y6, Y5, Y5
 	ADDQ       $0x04, DX
-	DECQ       SI
+	DECQ       DI
 	JMP        plain_rest
 
 scale:
-	VBROADCASTSS rowScale+56(FP), Y6
+	VBROADCASTSS rowScale+64(FP), Y6
 	VMULPS       Y6, Y1, Y1
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y6, Y3, Y3
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
-
-write:
-	MOVQ       dst+0(FP), AX
-	MOVB       add+60(FP), CL
-	TESTB      CL, CL
-	JZ         done_store
-	VADDPS     (AX), Y1, Y1
-	VADDPS     32(AX), Y2, Y2
-	VADDPS     64(AX), Y3, Y3
-	VADDPS     96(AX), Y4, Y4
-	VMASKMOVPS 128(AX), Y0, Y6
-	VADDPS     Y6, Y5, Y5
+	MOVQ         dst+0(FP), AX
+	MOVB         add+68(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Y1, Y1
+	VADDPS       32(AX), Y2, Y2
+	VADDPS       64(AX), Y3, Y3
+	VADDPS       96(AX), Y4, Y4
+	VMASKMOVPS   128(AX), Y0, Y6
+	VADDPS       Y6, Y5, Y5
 
 done_store:
 	VMOVUPS    Y1, (AX)
@@ -1671,10 +1632,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x6(dst *float32, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather256x6(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gather256x6(SB), NOSPLIT, $0-72
-	MOVQ    lanes+64(FP), AX
+TEXT ·gather256x6(SB), NOSPLIT, $0-80
+	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -1683,128 +1644,125 @@ TEXT ·gather256x6(SB), NOSPLIT, $0-72
 	MOVQ    stride+16(FP), CX
 	MOVQ    cols+24(FP), DX
 	MOVL    base+32(FP), BX
-	MOVQ    n+40(FP), SI
-	MOVQ    colScale+48(FP), DI
+	MOVQ    ahead+40(FP), SI
+	MOVQ    rest+48(FP), DI
+	MOVQ    colScale+56(FP), R8
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
-	TESTQ   SI, SI
-	JZ      write
-	TESTQ   DI, DI
+	TESTQ   R8, R8
 	JZ      plain_ahead
 
 scaled_ahead:
-	CMPQ         SI, $0x0c
-	JLE          scaled_rest
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Y7
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVL         48(DX), R9
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Y7
 	SUBL         BX, R9
 	IMULQ        CX, R9
 	ADDQ         AX, R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	VFMADD231PS  (R8), Y7, Y1
-	VFMADD231PS  32(R8), Y7, Y2
-	VFMADD231PS  64(R8), Y7, Y3
-	VFMADD231PS  96(R8), Y7, Y4
-	VFMADD231PS  128(R8), Y7, Y5
-	VMASKMOVPS   160(R8), Y0, Y8
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	VFMADD231PS  (R9), Y7, Y1
+	VFMADD231PS  32(R9), Y7, Y2
+	VFMADD231PS  64(R9), Y7, Y3
+	VFMADD231PS  96(R9), Y7, Y4
+	VFMADD231PS  128(R9), Y7, Y5
+	VMASKMOVPS   160(R9), Y0, Y8
 	VFMADD231PS  Y8, Y7, Y6
 	ADDQ         $0x04, DX
 	DECQ         SI
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        SI, SI
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Y7
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y7, Y1
-	VFMADD231PS  32(R8), Y7, Y2
-	VFMADD231PS  64(R8), Y7, Y3
-	VFMADD231PS  96(R8), Y7, Y4
-	VFMADD231PS  128(R8), Y7, Y5
-	VMASKMOVPS   160(R8), Y0, Y8
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Y7
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VFMADD231PS  (SI), Y7, Y1
+	VFMADD231PS  32(SI), Y7, Y2
+	VFMADD231PS  64(SI), Y7, Y3
+	VFMADD231PS  96(SI), Y7, Y4
+	VFMADD231PS  128(SI), Y7, Y5
+	VMASKMOVPS   160(SI), Y0, Y8
 	VFMADD231PS  Y8, Y7, Y6
 	ADDQ         $0x04, DX
-	DECQ         SI
+	DECQ         DI
 	JMP          scaled_rest
 
 plain_ahead:
-	CMPQ       SI, $0x0c
-	JLE        plain_rest
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	MOVL       48(DX), R8
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
 	SUBL       BX, R8
 	IMULQ      CX, R8
 	ADDQ       AX, R8
-	PREFETCHT0 (R8)
-	PREFETCHT0 64(R8)
-	PREFETCHT0 128(R8)
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VMASKMOVPS 160(DI), Y0, Y7
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VMASKMOVPS 160(R8), Y0, Y7
 	VADDPS     Y7, Y6, Y6
 	ADDQ       $0x04, DX
 	DECQ       SI
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      SI, SI
+	TESTQ      DI, DI
 	JZ         scale
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VMASKMOVPS 160(DI), Y0, Y7
+	MOVL       (DX), SI
+	SUBL       BX, SI
+	IMULQ      CX, SI
+	ADDQ       AX, SI
+	VADDPS     (SI), Y1, Y1
+	VADDPS     32(SI), Y2, Y2
+	VADDPS     64(SI), Y3, Y3
+	VADDPS     96(SI), Y4, Y4
+	VADDPS     128(SI), Y5, Y5
+	VMASKMOVPS 160(SI), Y0, Y7
 	VADDPS     Y7, Y6, Y6
 	ADDQ       $0x04, DX
-	DECQ       SI
+	DECQ       DI
 	JMP        plain_rest
 
 scale:
-	VBROADCASTSS rowScale+56(FP), Y7
+	VBROADCASTSS rowScale+64(FP), Y7
 	VMULPS       Y7, Y1, Y1
 	VMULPS       Y7, Y2, Y2
 	VMULPS       Y7, Y3, Y3
 	VMULPS       Y7, Y4, Y4
 	VMULPS       Y7, Y5, Y5
 	VMULPS       Y7, Y6, Y6
-
-write:
-	MOVQ       dst+0(FP), AX
-	MOVB       add+60(FP), CL
-	TESTB      CL, CL
-	JZ         done_store
-	VADDPS     (AX), Y1, Y1
-	VADDPS     32(AX), Y2, Y2
-	VADDPS     64(AX), Y3, Y3
-	VADDPS     96(AX), Y4, Y4
-	VADDPS     128(AX), Y5, Y5
-	VMASKMOVPS 160(AX), Y0, Y7
-	VADDPS     Y7, Y6, Y6
+	MOVQ         dst+0(FP), AX
+	MOVB         add+68(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Y1, Y1
+	VADDPS       32(AX), Y2, Y2
+	VADDPS       64(AX), Y3, Y3
+	VADDPS       96(AX), Y4, Y4
+	VADDPS       128(AX), Y5, Y5
+	VMASKMOVPS   160(AX), Y0, Y7
+	VADDPS       Y7, Y6, Y6
 
 done_store:
 	VMOVUPS    Y1, (AX)
@@ -1816,10 +1774,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x7(dst *float32, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather256x7(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gather256x7(SB), NOSPLIT, $0-72
-	MOVQ    lanes+64(FP), AX
+TEXT ·gather256x7(SB), NOSPLIT, $0-80
+	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -1828,8 +1786,9 @@ TEXT ·gather256x7(SB), NOSPLIT, $0-72
 	MOVQ    stride+16(FP), CX
 	MOVQ    cols+24(FP), DX
 	MOVL    base+32(FP), BX
-	MOVQ    n+40(FP), SI
-	MOVQ    colScale+48(FP), DI
+	MOVQ    ahead+40(FP), SI
+	MOVQ    rest+48(FP), DI
+	MOVQ    colScale+56(FP), R8
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
@@ -1837,107 +1796,105 @@ TEXT ·gather256x7(SB), NOSPLIT, $0-72
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	TESTQ   SI, SI
-	JZ      write
-	TESTQ   DI, DI
+	TESTQ   R8, R8
 	JZ      plain_ahead
 
 scaled_ahead:
-	CMPQ         SI, $0x0c
-	JLE          scaled_rest
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Y8
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVL         48(DX), R9
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Y8
 	SUBL         BX, R9
 	IMULQ        CX, R9
 	ADDQ         AX, R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	PREFETCHT0   192(R9)
-	VFMADD231PS  (R8), Y8, Y1
-	VFMADD231PS  32(R8), Y8, Y2
-	VFMADD231PS  64(R8), Y8, Y3
-	VFMADD231PS  96(R8), Y8, Y4
-	VFMADD231PS  128(R8), Y8, Y5
-	VFMADD231PS  160(R8), Y8, Y6
-	VMASKMOVPS   192(R8), Y0, Y9
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	PREFETCHT0   192(R10)
+	VFMADD231PS  (R9), Y8, Y1
+	VFMADD231PS  32(R9), Y8, Y2
+	VFMADD231PS  64(R9), Y8, Y3
+	VFMADD231PS  96(R9), Y8, Y4
+	VFMADD231PS  128(R9), Y8, Y5
+	VFMADD231PS  160(R9), Y8, Y6
+	VMASKMOVPS   192(R9), Y0, Y9
 	VFMADD231PS  Y9, Y8, Y7
 	ADDQ         $0x04, DX
 	DECQ         SI
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        SI, SI
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Y8
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y8, Y1
-	VFMADD231PS  32(R8), Y8, Y2
-	VFMADD231PS  64(R8), Y8, Y3
-	VFMADD231PS  96(R8), Y8, Y4
-	VFMADD231PS  128(R8), Y8, Y5
-	VFMADD231PS  160(R8), Y8, Y6
-	VMASKMOVPS   192(R8), Y0, Y9
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Y8
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VFMADD231PS  (SI), Y8, Y1
+	VFMADD231PS  32(SI), Y8, Y2
+	VFMADD231PS  64(SI), Y8, Y3
+	VFMADD231PS  96(SI), Y8, Y4
+	VFMADD231PS  128(SI), Y8, Y5
+	VFMADD231PS  160(SI), Y8, Y6
+	VMASKMOVPS   192(SI), Y0, Y9
 	VFMADD231PS  Y9, Y8, Y7
 	ADDQ         $0x04, DX
-	DECQ         SI
+	DECQ         DI
 	JMP          scaled_rest
 
 plain_ahead:
-	CMPQ       SI, $0x0c
-	JLE        plain_rest
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	MOVL       48(DX), R8
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
 	SUBL       BX, R8
 	IMULQ      CX, R8
 	ADDQ       AX, R8
-	PREFETCHT0 (R8)
-	PREFETCHT0 64(R8)
-	PREFETCHT0 128(R8)
-	PREFETCHT0 192(R8)
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VADDPS     160(DI), Y6, Y6
-	VMASKMOVPS 192(DI), Y0, Y8
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	PREFETCHT0 192(R9)
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VADDPS     160(R8), Y6, Y6
+	VMASKMOVPS 192(R8), Y0, Y8
 	VADDPS     Y8, Y7, Y7
 	ADDQ       $0x04, DX
 	DECQ       SI
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      SI, SI
+	TESTQ      DI, DI
 	JZ         scale
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VADDPS     160(DI), Y6, Y6
-	VMASKMOVPS 192(DI), Y0, Y8
+	MOVL       (DX), SI
+	SUBL       BX, SI
+	IMULQ      CX, SI
+	ADDQ       AX, SI
+	VADDPS     (SI), Y1, Y1
+	VADDPS     32(SI), Y2, Y2
+	VADDPS     64(SI), Y3, Y3
+	VADDPS     96(SI), Y4, Y4
+	VADDPS     128(SI), Y5, Y5
+	VADDPS     160(SI), Y6, Y6
+	VMASKMOVPS 192(SI), Y0, Y8
 	VADDPS     Y8, Y7, Y7
 	ADDQ       $0x04, DX
-	DECQ       SI
+	DECQ       DI
 	JMP        plain_rest
 
 scale:
-	VBROADCASTSS rowScale+56(FP), Y8
+	VBROADCASTSS rowScale+64(FP), Y8
 	VMULPS       Y8, Y1, Y1
 	VMULPS       Y8, Y2, Y2
 	VMULPS       Y8, Y3, Y3
@@ -1945,20 +1902,18 @@ scale:
 	VMULPS       Y8, Y5, Y5
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y8, Y7, Y7
-
-write:
-	MOVQ       dst+0(FP), AX
-	MOVB       add+60(FP), CL
-	TESTB      CL, CL
-	JZ         done_store
-	VADDPS     (AX), Y1, Y1
-	VADDPS     32(AX), Y2, Y2
-	VADDPS     64(AX), Y3, Y3
-	VADDPS     96(AX), Y4, Y4
-	VADDPS     128(AX), Y5, Y5
-	VADDPS     160(AX), Y6, Y6
-	VMASKMOVPS 192(AX), Y0, Y8
-	VADDPS     Y8, Y7, Y7
+	MOVQ         dst+0(FP), AX
+	MOVB         add+68(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Y1, Y1
+	VADDPS       32(AX), Y2, Y2
+	VADDPS       64(AX), Y3, Y3
+	VADDPS       96(AX), Y4, Y4
+	VADDPS       128(AX), Y5, Y5
+	VADDPS       160(AX), Y6, Y6
+	VMASKMOVPS   192(AX), Y0, Y8
+	VADDPS       Y8, Y7, Y7
 
 done_store:
 	VMOVUPS    Y1, (AX)
@@ -1971,10 +1926,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x8(dst *float32, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather256x8(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gather256x8(SB), NOSPLIT, $0-72
-	MOVQ    lanes+64(FP), AX
+TEXT ·gather256x8(SB), NOSPLIT, $0-80
+	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -1983,8 +1938,9 @@ TEXT ·gather256x8(SB), NOSPLIT, $0-72
 	MOVQ    stride+16(FP), CX
 	MOVQ    cols+24(FP), DX
 	MOVL    base+32(FP), BX
-	MOVQ    n+40(FP), SI
-	MOVQ    colScale+48(FP), DI
+	MOVQ    ahead+40(FP), SI
+	MOVQ    rest+48(FP), DI
+	MOVQ    colScale+56(FP), R8
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
@@ -1993,111 +1949,109 @@ TEXT ·gather256x8(SB), NOSPLIT, $0-72
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
 	VXORPS  Y8, Y8, Y8
-	TESTQ   SI, SI
-	JZ      write
-	TESTQ   DI, DI
+	TESTQ   R8, R8
 	JZ      plain_ahead
 
 scaled_ahead:
-	CMPQ         SI, $0x0c
-	JLE          scaled_rest
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Y9
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	MOVL         48(DX), R9
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Y9
 	SUBL         BX, R9
 	IMULQ        CX, R9
 	ADDQ         AX, R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	PREFETCHT0   192(R9)
-	VFMADD231PS  (R8), Y9, Y1
-	VFMADD231PS  32(R8), Y9, Y2
-	VFMADD231PS  64(R8), Y9, Y3
-	VFMADD231PS  96(R8), Y9, Y4
-	VFMADD231PS  128(R8), Y9, Y5
-	VFMADD231PS  160(R8), Y9, Y6
-	VFMADD231PS  192(R8), Y9, Y7
-	VMASKMOVPS   224(R8), Y0, Y10
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	PREFETCHT0   192(R10)
+	VFMADD231PS  (R9), Y9, Y1
+	VFMADD231PS  32(R9), Y9, Y2
+	VFMADD231PS  64(R9), Y9, Y3
+	VFMADD231PS  96(R9), Y9, Y4
+	VFMADD231PS  128(R9), Y9, Y5
+	VFMADD231PS  160(R9), Y9, Y6
+	VFMADD231PS  192(R9), Y9, Y7
+	VMASKMOVPS   224(R9), Y0, Y10
 	VFMADD231PS  Y10, Y9, Y8
 	ADDQ         $0x04, DX
 	DECQ         SI
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        SI, SI
+	TESTQ        DI, DI
 	JZ           scale
-	MOVL         (DX), R8
-	VBROADCASTSS (DI)(R8*4), Y9
-	SUBL         BX, R8
-	IMULQ        CX, R8
-	ADDQ         AX, R8
-	VFMADD231PS  (R8), Y9, Y1
-	VFMADD231PS  32(R8), Y9, Y2
-	VFMADD231PS  64(R8), Y9, Y3
-	VFMADD231PS  96(R8), Y9, Y4
-	VFMADD231PS  128(R8), Y9, Y5
-	VFMADD231PS  160(R8), Y9, Y6
-	VFMADD231PS  192(R8), Y9, Y7
-	VMASKMOVPS   224(R8), Y0, Y10
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Y9
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VFMADD231PS  (SI), Y9, Y1
+	VFMADD231PS  32(SI), Y9, Y2
+	VFMADD231PS  64(SI), Y9, Y3
+	VFMADD231PS  96(SI), Y9, Y4
+	VFMADD231PS  128(SI), Y9, Y5
+	VFMADD231PS  160(SI), Y9, Y6
+	VFMADD231PS  192(SI), Y9, Y7
+	VMASKMOVPS   224(SI), Y0, Y10
 	VFMADD231PS  Y10, Y9, Y8
 	ADDQ         $0x04, DX
-	DECQ         SI
+	DECQ         DI
 	JMP          scaled_rest
 
 plain_ahead:
-	CMPQ       SI, $0x0c
-	JLE        plain_rest
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	MOVL       48(DX), R8
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
 	SUBL       BX, R8
 	IMULQ      CX, R8
 	ADDQ       AX, R8
-	PREFETCHT0 (R8)
-	PREFETCHT0 64(R8)
-	PREFETCHT0 128(R8)
-	PREFETCHT0 192(R8)
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VADDPS     160(DI), Y6, Y6
-	VADDPS     192(DI), Y7, Y7
-	VMASKMOVPS 224(DI), Y0, Y9
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	PREFETCHT0 192(R9)
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VADDPS     160(R8), Y6, Y6
+	VADDPS     192(R8), Y7, Y7
+	VMASKMOVPS 224(R8), Y0, Y9
 	VADDPS     Y9, Y8, Y8
 	ADDQ       $0x04, DX
 	DECQ       SI
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      SI, SI
+	TESTQ      DI, DI
 	JZ         scale
-	MOVL       (DX), DI
-	SUBL       BX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VADDPS     160(DI), Y6, Y6
-	VADDPS     192(DI), Y7, Y7
-	VMASKMOVPS 224(DI), Y0, Y9
+	MOVL       (DX), SI
+	SUBL       BX, SI
+	IMULQ      CX, SI
+	ADDQ       AX, SI
+	VADDPS     (SI), Y1, Y1
+	VADDPS     32(SI), Y2, Y2
+	VADDPS     64(SI), Y3, Y3
+	VADDPS     96(SI), Y4, Y4
+	VADDPS     128(SI), Y5, Y5
+	VADDPS     160(SI), Y6, Y6
+	VADDPS     192(SI), Y7, Y7
+	VMASKMOVPS 224(SI), Y0, Y9
 	VADDPS     Y9, Y8, Y8
 	ADDQ       $0x04, DX
-	DECQ       SI
+	DECQ       DI
 	JMP        plain_rest
 
 scale:
-	VBROADCASTSS rowScale+56(FP), Y9
+	VBROADCASTSS rowScale+64(FP), Y9
 	VMULPS       Y9, Y1, Y1
 	VMULPS       Y9, Y2, Y2
 	VMULPS       Y9, Y3, Y3
@@ -2106,21 +2060,19 @@ scale:
 	VMULPS       Y9, Y6, Y6
 	VMULPS       Y9, Y7, Y7
 	VMULPS       Y9, Y8, Y8
-
-write:
-	MOVQ       dst+0(FP), AX
-	MOVB       add+60(FP), CL
-	TESTB      CL, CL
-	JZ         done_store
-	VADDPS     (AX), Y1, Y1
-	VADDPS     32(AX), Y2, Y2
-	VADDPS     64(AX), Y3, Y3
-	VADDPS     96(AX), Y4, Y4
-	VADDPS     128(AX), Y5, Y5
-	VADDPS     160(AX), Y6, Y6
-	VADDPS     192(AX), Y7, Y7
-	VMASKMOVPS 224(AX), Y0, Y9
-	VADDPS     Y9, Y8, Y8
+	MOVQ         dst+0(FP), AX
+	MOVB         add+68(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Y1, Y1
+	VADDPS       32(AX), Y2, Y2
+	VADDPS       64(AX), Y3, Y3
+	VADDPS       96(AX), Y4, Y4
+	VADDPS       128(AX), Y5, Y5
+	VADDPS       160(AX), Y6, Y6
+	VADDPS       192(AX), Y7, Y7
+	VMASKMOVPS   224(AX), Y0, Y9
+	VADDPS       Y9, Y8, Y8
 
 done_store:
 	VMOVUPS    Y1, (AX)

@@ -22,9 +22,9 @@ DATA ones<>+56(SB)/4, $0x00000000
 DATA ones<>+60(SB)/4, $0x00000000
 GLOBL ones<>(SB), RODATA|NOPTR, $64
 
-// func tile512x12x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int)
-// Requires: AVX, AVX512F
-TEXT ·tile512x12x1(SB), NOSPLIT, $0-80
+// func tile512x12x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x12x1(SB), NOSPLIT, $0-88
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -55,8 +55,11 @@ TEXT ·tile512x12x1(SB), NOSPLIT, $0-80
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
+	MOVQ   next+80(FP), R11
 
 loop:
+	PREFETCHT1   (R11)
+	ADDQ         $0x40, R11
 	VMOVUPS.Z    (DX), K1, Z12
 	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z0
@@ -189,9 +192,9 @@ row11_store:
 	VZEROUPPER
 	RET
 
-// func tile512x12x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int)
-// Requires: AVX, AVX512F
-TEXT ·tile512x12x2(SB), NOSPLIT, $0-80
+// func tile512x12x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x12x2(SB), NOSPLIT, $0-88
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -234,8 +237,11 @@ TEXT ·tile512x12x2(SB), NOSPLIT, $0-80
 	VPXORD Z21, Z21, Z21
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
+	MOVQ   next+80(FP), R11
 
 loop:
+	PREFETCHT1   (R11)
+	ADDQ         $0x40, R11
 	VMOVUPS      (DX), Z24
 	VMOVUPS.Z    64(DX), K1, Z25
 	VBROADCASTSS (DI), Z26
@@ -405,9 +411,9 @@ row11_store:
 	VZEROUPPER
 	RET
 
-// func tile512x8x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int)
-// Requires: AVX, AVX512F
-TEXT ·tile512x8x1(SB), NOSPLIT, $0-80
+// func tile512x8x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x8x1(SB), NOSPLIT, $0-88
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -432,8 +438,11 @@ TEXT ·tile512x8x1(SB), NOSPLIT, $0-80
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
+	MOVQ   next+80(FP), R10
 
 loop:
+	PREFETCHT1   (R10)
+	ADDQ         $0x40, R10
 	VMOVUPS.Z    (DX), K1, Z8
 	VBROADCASTSS (DI), Z9
 	VFMADD231PS  Z8, Z9, Z0
@@ -525,9 +534,9 @@ row7_store:
 	VZEROUPPER
 	RET
 
-// func tile512x8x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int)
-// Requires: AVX, AVX512F
-TEXT ·tile512x8x2(SB), NOSPLIT, $0-80
+// func tile512x8x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x8x2(SB), NOSPLIT, $0-88
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -560,8 +569,11 @@ TEXT ·tile512x8x2(SB), NOSPLIT, $0-80
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
+	MOVQ   next+80(FP), R10
 
 loop:
+	PREFETCHT1   (R10)
+	ADDQ         $0x40, R10
 	VMOVUPS      (DX), Z16
 	VMOVUPS.Z    64(DX), K1, Z17
 	VBROADCASTSS (DI), Z18
@@ -678,9 +690,9 @@ row7_store:
 	VZEROUPPER
 	RET
 
-// func tile512x4x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int)
-// Requires: AVX, AVX512F
-TEXT ·tile512x4x1(SB), NOSPLIT, $0-80
+// func tile512x4x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x4x1(SB), NOSPLIT, $0-88
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -699,8 +711,11 @@ TEXT ·tile512x4x1(SB), NOSPLIT, $0-80
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
+	MOVQ   next+80(FP), R9
 
 loop:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
 	VMOVUPS.Z    (DX), K1, Z4
 	VBROADCASTSS (DI), Z5
 	VFMADD231PS  Z4, Z5, Z0
@@ -751,9 +766,9 @@ row3_store:
 	VZEROUPPER
 	RET
 
-// func tile512x4x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int)
-// Requires: AVX, AVX512F
-TEXT ·tile512x4x2(SB), NOSPLIT, $0-80
+// func tile512x4x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x4x2(SB), NOSPLIT, $0-88
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -776,8 +791,11 @@ TEXT ·tile512x4x2(SB), NOSPLIT, $0-80
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
+	MOVQ   next+80(FP), R9
 
 loop:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
 	VMOVUPS      (DX), Z8
 	VMOVUPS.Z    64(DX), K1, Z9
 	VBROADCASTSS (DI), Z10
@@ -841,9 +859,9 @@ row3_store:
 	VZEROUPPER
 	RET
 
-// func tile512x2x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int)
-// Requires: AVX, AVX512F
-TEXT ·tile512x2x1(SB), NOSPLIT, $0-80
+// func tile512x2x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x2x1(SB), NOSPLIT, $0-88
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -858,8 +876,11 @@ TEXT ·tile512x2x1(SB), NOSPLIT, $0-80
 	MOVQ   a+16(FP), DI
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
+	MOVQ   next+80(FP), R8
 
 loop:
+	PREFETCHT1   (R8)
+	ADDQ         $0x40, R8
 	VMOVUPS.Z    (DX), K1, Z2
 	VBROADCASTSS (DI), Z3
 	VFMADD231PS  Z2, Z3, Z0
@@ -889,9 +910,9 @@ row1_store:
 	VZEROUPPER
 	RET
 
-// func tile512x2x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int)
-// Requires: AVX, AVX512F
-TEXT ·tile512x2x2(SB), NOSPLIT, $0-80
+// func tile512x2x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x2x2(SB), NOSPLIT, $0-88
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -908,8 +929,11 @@ TEXT ·tile512x2x2(SB), NOSPLIT, $0-80
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
+	MOVQ   next+80(FP), R8
 
 loop:
+	PREFETCHT1   (R8)
+	ADDQ         $0x40, R8
 	VMOVUPS      (DX), Z4
 	VMOVUPS.Z    64(DX), K1, Z5
 	VBROADCASTSS (DI), Z6
@@ -946,9 +970,9 @@ row1_store:
 	VZEROUPPER
 	RET
 
-// func tile512x1x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int)
-// Requires: AVX, AVX512F
-TEXT ·tile512x1x1(SB), NOSPLIT, $0-80
+// func tile512x1x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x1x1(SB), NOSPLIT, $0-88
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -962,8 +986,11 @@ TEXT ·tile512x1x1(SB), NOSPLIT, $0-80
 	MOVQ   k+56(FP), BX
 	MOVQ   a+16(FP), SI
 	VPXORD Z0, Z0, Z0
+	MOVQ   next+80(FP), DI
 
 loop:
+	PREFETCHT1   (DI)
+	ADDQ         $0x40, DI
 	VMOVUPS.Z    (CX), K1, Z1
 	VBROADCASTSS (SI), Z2
 	VFMADD231PS  Z1, Z2, Z0
@@ -983,9 +1010,9 @@ row0_store:
 	VZEROUPPER
 	RET
 
-// func tile512x1x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int)
-// Requires: AVX, AVX512F
-TEXT ·tile512x1x2(SB), NOSPLIT, $0-80
+// func tile512x1x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·tile512x1x2(SB), NOSPLIT, $0-88
 	MOVQ   lanes+72(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -1000,8 +1027,11 @@ TEXT ·tile512x1x2(SB), NOSPLIT, $0-80
 	MOVQ   a+16(FP), SI
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
+	MOVQ   next+80(FP), DI
 
 loop:
+	PREFETCHT1   (DI)
+	ADDQ         $0x40, DI
 	VMOVUPS      (CX), Z2
 	VMOVUPS.Z    64(CX), K1, Z3
 	VBROADCASTSS (SI), Z4
@@ -1025,9 +1055,37 @@ row0_store:
 	VZEROUPPER
 	RET
 
-// func tile256x6x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int)
-// Requires: AVX, FMA3
-TEXT ·tile256x6x1(SB), NOSPLIT, $0-80
+// func pack512(dst *float32, a *float32, stride int, k int, lanes int, ahead int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·pack512(SB), NOSPLIT, $0-48
+	MOVQ  lanes+32(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  dst+0(FP), AX
+	MOVQ  a+8(FP), CX
+	MOVQ  stride+16(FP), DX
+	MOVQ  k+24(FP), BX
+	MOVQ  ahead+40(FP), SI
+	MOVQ  lanes+32(FP), DI
+	SHLQ  $0x02, DI
+
+loop:
+	PREFETCHT1 (CX)(SI*1)
+	VMOVUPS.Z  (CX), K1, Z0
+	VMOVUPS    Z0, K1, (AX)
+	ADDQ       DX, CX
+	ADDQ       DI, AX
+	DECQ       BX
+	JNZ        loop
+	VZEROUPPER
+	RET
+
+// func tile256x6x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tile256x6x1(SB), NOSPLIT, $0-88
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -1047,8 +1105,11 @@ TEXT ·tile256x6x1(SB), NOSPLIT, $0-80
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
+	MOVQ    next+80(FP), R9
 
 loop:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
 	VMASKMOVPS   (DX), Y0, Y7
 	VBROADCASTSS (DI), Y8
 	VFMADD231PS  Y7, Y8, Y1
@@ -1125,9 +1186,9 @@ row5_store:
 	VZEROUPPER
 	RET
 
-// func tile256x6x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int)
-// Requires: AVX, FMA3
-TEXT ·tile256x6x2(SB), NOSPLIT, $0-80
+// func tile256x6x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tile256x6x2(SB), NOSPLIT, $0-88
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -1153,8 +1214,11 @@ TEXT ·tile256x6x2(SB), NOSPLIT, $0-80
 	VXORPS  Y10, Y10, Y10
 	VXORPS  Y11, Y11, Y11
 	VXORPS  Y12, Y12, Y12
+	MOVQ    next+80(FP), R9
 
 loop:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
 	VMOVUPS      (DX), Y13
 	VMASKMOVPS   32(DX), Y0, Y14
 	VBROADCASTSS (DI), Y15
@@ -1250,9 +1314,9 @@ row5_store:
 	VZEROUPPER
 	RET
 
-// func tile256x4x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int)
-// Requires: AVX, FMA3
-TEXT ·tile256x4x1(SB), NOSPLIT, $0-80
+// func tile256x4x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tile256x4x1(SB), NOSPLIT, $0-88
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -1270,8 +1334,11 @@ TEXT ·tile256x4x1(SB), NOSPLIT, $0-80
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
+	MOVQ    next+80(FP), R9
 
 loop:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
 	VMASKMOVPS   (DX), Y0, Y5
 	VBROADCASTSS (DI), Y6
 	VFMADD231PS  Y5, Y6, Y1
@@ -1326,9 +1393,9 @@ row3_store:
 	VZEROUPPER
 	RET
 
-// func tile256x4x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int)
-// Requires: AVX, FMA3
-TEXT ·tile256x4x2(SB), NOSPLIT, $0-80
+// func tile256x4x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tile256x4x2(SB), NOSPLIT, $0-88
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -1350,8 +1417,11 @@ TEXT ·tile256x4x2(SB), NOSPLIT, $0-80
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
 	VXORPS  Y8, Y8, Y8
+	MOVQ    next+80(FP), R9
 
 loop:
+	PREFETCHT1   (R9)
+	ADDQ         $0x40, R9
 	VMOVUPS      (DX), Y9
 	VMASKMOVPS   32(DX), Y0, Y10
 	VBROADCASTSS (DI), Y11
@@ -1419,9 +1489,9 @@ row3_store:
 	VZEROUPPER
 	RET
 
-// func tile256x2x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int)
-// Requires: AVX, FMA3
-TEXT ·tile256x2x1(SB), NOSPLIT, $0-80
+// func tile256x2x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tile256x2x1(SB), NOSPLIT, $0-88
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -1435,8 +1505,11 @@ TEXT ·tile256x2x1(SB), NOSPLIT, $0-80
 	MOVQ    a+16(FP), DI
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
+	MOVQ    next+80(FP), R8
 
 loop:
+	PREFETCHT1   (R8)
+	ADDQ         $0x40, R8
 	VMASKMOVPS   (DX), Y0, Y3
 	VBROADCASTSS (DI), Y4
 	VFMADD231PS  Y3, Y4, Y1
@@ -1468,9 +1541,9 @@ row1_store:
 	VZEROUPPER
 	RET
 
-// func tile256x2x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int)
-// Requires: AVX, FMA3
-TEXT ·tile256x2x2(SB), NOSPLIT, $0-80
+// func tile256x2x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tile256x2x2(SB), NOSPLIT, $0-88
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -1486,8 +1559,11 @@ TEXT ·tile256x2x2(SB), NOSPLIT, $0-80
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
+	MOVQ    next+80(FP), R8
 
 loop:
+	PREFETCHT1   (R8)
+	ADDQ         $0x40, R8
 	VMOVUPS      (DX), Y5
 	VMASKMOVPS   32(DX), Y0, Y6
 	VBROADCASTSS (DI), Y7
@@ -1526,9 +1602,9 @@ row1_store:
 	VZEROUPPER
 	RET
 
-// func tile256x1x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int)
-// Requires: AVX, FMA3
-TEXT ·tile256x1x1(SB), NOSPLIT, $0-80
+// func tile256x1x1(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tile256x1x1(SB), NOSPLIT, $0-88
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -1541,8 +1617,11 @@ TEXT ·tile256x1x1(SB), NOSPLIT, $0-80
 	MOVQ    k+56(FP), BX
 	MOVQ    a+16(FP), SI
 	VXORPS  Y1, Y1, Y1
+	MOVQ    next+80(FP), DI
 
 loop:
+	PREFETCHT1   (DI)
+	ADDQ         $0x40, DI
 	VMASKMOVPS   (CX), Y0, Y2
 	VBROADCASTSS (SI), Y3
 	VFMADD231PS  Y2, Y3, Y1
@@ -1563,9 +1642,9 @@ row0_store:
 	VZEROUPPER
 	RET
 
-// func tile256x1x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int)
-// Requires: AVX, FMA3
-TEXT ·tile256x1x2(SB), NOSPLIT, $0-80
+// func tile256x1x2(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, k int, add bool, lanes int, next *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·tile256x1x2(SB), NOSPLIT, $0-88
 	MOVQ    lanes+72(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
@@ -1579,8 +1658,11 @@ TEXT ·tile256x1x2(SB), NOSPLIT, $0-80
 	MOVQ    a+16(FP), SI
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
+	MOVQ    next+80(FP), DI
 
 loop:
+	PREFETCHT1   (DI)
+	ADDQ         $0x40, DI
 	VMOVUPS      (CX), Y3
 	VMASKMOVPS   32(CX), Y0, Y4
 	VBROADCASTSS (SI), Y5
@@ -1602,5 +1684,32 @@ loop:
 row0_store:
 	VMOVUPS    Y1, (AX)
 	VMASKMOVPS Y2, Y0, 32(AX)
+	VZEROUPPER
+	RET
+
+// func pack256(dst *float32, a *float32, stride int, k int, lanes int, ahead int)
+// Requires: AVX, MMX+
+TEXT ·pack256(SB), NOSPLIT, $0-48
+	MOVQ    lanes+32(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    dst+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    stride+16(FP), DX
+	MOVQ    k+24(FP), BX
+	MOVQ    ahead+40(FP), SI
+	MOVQ    lanes+32(FP), DI
+	SHLQ    $0x02, DI
+
+loop:
+	PREFETCHT1 (CX)(SI*1)
+	VMASKMOVPS (CX), Y0, Y1
+	VMASKMOVPS Y1, Y0, (AX)
+	ADDQ       DX, CX
+	ADDQ       DI, AX
+	DECQ       BX
+	JNZ        loop
 	VZEROUPPER
 	RET

@@ -2,7 +2,7 @@ package avx
 
 import "unsafe"
 
-type gatherFunc func(dst, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)
+type gatherFunc func(dst, x *float32, stride int, cols *uint32, base uint32, ahead, rest int, colScale *float32, rowScale float32, add bool, lanes int)
 
 // gathers are the routines for 1 to 8 vectors, by instruction set.
 var gathers = [...][9]gatherFunc{
@@ -18,7 +18,10 @@ func (s Set) lanes() int {
 	return 8
 }
 
-// Gather sets dst [Width] to, or adds to it,
+// ahead is how many edges before its use the assembly prefetches a row.
+const ahead = 8
+
+// Gather sets dst to, or adds to it,
 //
 //	rowScale · Σ_{e in [lo,hi)} ColScale[Cols[e]] · X[Cols[e]-Base]
 //
@@ -30,15 +33,17 @@ func (s Set) Gather(dst []float32, r *Rows, lo, hi int, rowScale float32, add bo
 		}
 		return
 	}
-	width, lanes := r.Width, s.lanes()
+	lanes := s.lanes()
 	cols := unsafe.SliceData(r.Cols[lo:hi])
 	scale := unsafe.SliceData(r.ColScale)
 	if r.ColScale == nil {
 		scale = nil
 	}
-	for j := 0; j < width; j += 8 * lanes {
-		w := min(8*lanes, width-j)
+	// The edges of later rows are looked at too, as far as there are any.
+	seeing := min(hi-lo, max(len(r.Cols)-lo-ahead, 0))
+	for j := 0; j < len(dst); j += 8 * lanes {
+		w := min(8*lanes, len(dst)-j)
 		vectors := (w + lanes - 1) / lanes
-		gathers[s][vectors](&dst[j], &r.X[j], 4*width, cols, r.Base, hi-lo, scale, rowScale, add, w-(vectors-1)*lanes)
+		gathers[s][vectors](&dst[j], &r.X[j], 4*r.Stride, cols, r.Base, seeing, hi-lo-seeing, scale, rowScale, add, w-(vectors-1)*lanes)
 	}
 }

@@ -1,6 +1,6 @@
 package avx
 
-type tileFunc func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, k int, add bool, lanes int)
+type tileFunc func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, k int, add bool, lanes int, next *float32)
 
 // tiles are the routines for a number of rows, highest first, and one or two
 // vectors, by instruction set.
@@ -23,25 +23,97 @@ var tiles = [...][]struct {
 	},
 }
 
-// Multiply computes p. An element of C is the sum over K in ascending order,
-// wherever it lies in a tile. K must be at least 1.
+// How much of K a tile takes at a time: what A's rows of a tile take of the
+// first-level cache, and what of B lies in the second while all rows of A meet
+// it. A transposed A is packed first.
+const (
+	blockK     = 768
+	packedK    = 256
+	packedRows = 12 // of the highest tile
+)
+
+// PackSize is the length of Product.Pack.
+const PackSize = packedRows * packedK
+
+// Multiply computes p. An element of C is the sum over K in ascending order in
+// blocks of K, wherever it lies in a tile. K must be at least 1.
 //
-// A block of rows of A, which the first-level cache holds, meets all of B
-// before the next block: B comes from the second level.
+// A tile of rows of A, which the first-level cache holds, meets all of B
+// before the next tile, whose rows are prefetched meanwhile.
 func (s Set) Multiply(p Product) {
-	lanes := s.lanes()
-	heights := tiles[s]
-	for i := 0; i < p.M; {
-		for p.M-i < heights[0].height {
-			heights = heights[1:]
-		}
-		h := heights[0]
-		for j := 0; j < p.N; j += 2 * lanes {
-			w := min(2*lanes, p.N-j)
-			vectors := (w + lanes - 1) / lanes
-			h.f[vectors](&p.C[i*p.LDC+j], 4*p.LDC, &p.A[i*p.RowStride], 4*p.RowStride, 4*p.ColStride,
-				&p.B[j], 4*p.LDB, p.K, p.Add, w-(vectors-1)*lanes)
-		}
-		i += h.height
+	block := blockK
+	if p.ColStride != 1 {
+		block = packedK
 	}
+	for k := 0; k < p.K; k += block {
+		part := p
+		part.A, part.B = p.A[k*p.ColStride:], p.B[k*p.LDB:]
+		part.K = min(block, p.K-k)
+		part.Add = p.Add || k > 0
+		if p.ColStride != 1 {
+			s.multiplyPacked(&part)
+		} else {
+			s.multiply(&part)
+		}
+	}
+}
+
+// tile is the number of rows and the routines for the next rows of M.
+func (s Set) tile(rows int) (height int, f *[3]tileFunc) {
+	i := 0
+	for rows < tiles[s][i].height {
+		i++
+	}
+	return tiles[s][i].height, &tiles[s][i].f
+}
+
+// multiply prefetches the next rows of A meanwhile.
+func (s Set) multiply(p *Product) {
+	for i := 0; i < p.M; {
+		h, f := s.tile(p.M - i)
+		next := p.A[min((i+h)*p.RowStride, len(p.A)-1):]
+		s.multiplyRows(p, f, i, &p.A[i*p.RowStride], 4*p.RowStride, 4*p.ColStride, next)
+		i += h
+	}
+}
+
+// multiplyPacked prefetches the next block of K meanwhile: A where it packs,
+// since A's rows are far apart, and B line by line.
+func (s Set) multiplyPacked(p *Product) {
+	ahead := p.K * p.ColStride
+	if 2*ahead > len(p.A) {
+		ahead = 0
+	}
+	next := p.B[min(p.K*p.LDB, len(p.B)-1):]
+	for i := 0; i < p.M; {
+		h, f := s.tile(p.M - i)
+		s.pack(&p.Pack[0], &p.A[i], 4*p.ColStride, p.K, h, 4*ahead)
+		next = s.multiplyRows(p, f, i, &p.Pack[0], 4, 4*h, next)
+		i += h
+	}
+}
+
+// line is the size of a cache line in bytes.
+const line = 64
+
+// multiplyRows computes one tile of rows of C, from i on, for all columns. It
+// prefetches what it finds time for of next and returns the rest.
+func (s Set) multiplyRows(p *Product, f *[3]tileFunc, i int, a *float32, rowStride, colStride int, next []float32) []float32 {
+	lanes := s.lanes()
+	for j := 0; j < p.N; j += 2 * lanes {
+		w := min(2*lanes, p.N-j)
+		vectors := (w + lanes - 1) / lanes
+		f[vectors](&p.C[i*p.LDC+j], 4*p.LDC, a, rowStride, colStride,
+			&p.B[j], 4*p.LDB, p.K, p.Add, w-(vectors-1)*lanes, &next[0])
+		next = next[min(p.K*line/4, len(next)-1):]
+	}
+	return next
+}
+
+func (s Set) pack(dst, a *float32, stride, k, lanes, ahead int) {
+	if s == AVX512 {
+		pack512(dst, a, stride, k, lanes, ahead)
+		return
+	}
+	pack256(dst, a, stride, k, lanes, ahead)
 }

@@ -1,17 +1,20 @@
 package avx
 
 // Rows are the sparse rows that Gather sums, and what they index: row c-Base
-// of X [rows x Width] for a column id c. ColScale is indexed by c; nil is 1.
+// of X, rows being Stride elements apart, for a column id c. ColScale is
+// indexed by c; nil is 1. Of Cols the elements behind those that are summed
+// are prefetched by: they must be column ids too, of whatever matrix.
 type Rows struct {
 	Cols     []uint32
 	Base     uint32
 	ColScale []float32
 	X        []float32
-	Width    int
+	Stride   int
 }
 
 // Product is C[M x N] (+)= A B, with strides in elements: element (i, p) of A
-// is A[i*RowStride+p*ColStride], rows of B and C are LDB and LDC apart.
+// is A[i*RowStride+p*ColStride], rows of B and C are LDB and LDC apart. Where
+// ColStride is not 1, RowStride must be, and Pack have PackSize elements.
 type Product struct {
 	C                    []float32
 	LDC                  int
@@ -21,4 +24,5 @@ type Product struct {
 	LDB                  int
 	M, N, K              int
 	Add                  bool
+	Pack                 []float32 // scratch
 }

@@ -8,20 +8,22 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// ahead is how many edges before its use a row is prefetched.
-const ahead = 12
+// ahead is how many edges before its use a row is prefetched; package avx has
+// it too.
+const ahead = 8
 
 // gather writes a tile of one row of a sparse product, up to 8 vectors wide,
 // with its accumulators in registers over all edges.
 func gather(s isa, vectors int) {
 	TEXT(fmt.Sprintf("gather%sx%d", s.name, vectors), NOSPLIT,
-		"func(dst, x *float32, stride int, cols *uint32, base uint32, n int, colScale *float32, rowScale float32, add bool, lanes int)")
-	Doc("Sets or adds rowScale times the sum over n edges of colScale[col] times the tile of row col-base.")
+		"func(dst, x *float32, stride int, cols *uint32, base uint32, ahead, rest int, colScale *float32, rowScale float32, add bool, lanes int)")
+	Doc("Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base; the first look ahead.")
 	Pragma("noescape")
 	mask := s.mask("lanes")
 	x, stride := Load(Param("x"), GP64()), Load(Param("stride"), GP64())
 	cols, base := Load(Param("cols"), GP64()), Load(Param("base"), GP32())
-	n, colScale := Load(Param("n"), GP64()), Load(Param("colScale"), GP64())
+	n, rest := Load(Param("ahead"), GP64()), Load(Param("rest"), GP64())
+	colScale := Load(Param("colScale"), GP64())
 
 	acc := make([]VecVirtual, vectors)
 	for i := range acc {
@@ -70,20 +72,18 @@ func gather(s isa, vectors int) {
 	}
 	loop := func(name string, scaled bool) {
 		Label(name + "_ahead")
-		CMPQ(n, U8(ahead))
-		JLE(LabelRef(name + "_rest"))
+		TESTQ(n, n)
+		JZ(LabelRef(name + "_rest"))
 		edge(scaled, true)
 		DECQ(n)
 		JMP(LabelRef(name + "_ahead"))
 		Label(name + "_rest")
-		TESTQ(n, n)
+		TESTQ(rest, rest)
 		JZ(LabelRef("scale"))
 		edge(scaled, false)
-		DECQ(n)
+		DECQ(rest)
 		JMP(LabelRef(name + "_rest"))
 	}
-	TESTQ(n, n)
-	JZ(LabelRef("write"))
 	TESTQ(colScale, colScale)
 	JZ(LabelRef("plain_ahead"))
 	loop("scaled", true)
@@ -95,7 +95,6 @@ func gather(s isa, vectors int) {
 	for i := range acc {
 		VMULPS(rowScale, acc[i], acc[i])
 	}
-	Label("write")
 	dst := Load(Param("dst"), GP64())
 	finish(s, acc, func(i int) Mem { return Mem{Base: dst, Disp: s.bytes * i} }, maskOf, "done")
 	Label("done")

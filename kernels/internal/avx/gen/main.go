@@ -140,6 +140,7 @@ var parts = map[string]func(isa){
 				tile(s, h, vectors)
 			}
 		}
+		pack(s)
 	},
 	"rows": func(s isa) {
 		activate(s)

@@ -26,8 +26,8 @@ func finish(s isa, acc []VecVirtual, place func(i int) Mem, maskOf func(i int) R
 // accumulated in registers over all of k.
 func tile(s isa, height, vectors int) {
 	TEXT(fmt.Sprintf("tile%sx%dx%d", s.name, height, vectors), NOSPLIT,
-		"func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, k int, add bool, lanes int)")
-	Doc("Sets or adds to a block of c the sum over k of a's column times b's row; strides are in bytes.")
+		"func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, k int, add bool, lanes int, next *float32)")
+	Doc("Sets or adds to a block of c the sum over k of a's column times b's row, and prefetches k lines from next on; strides are in bytes.")
 	Pragma("noescape")
 	mask := s.mask("lanes")
 	rs, cs := Load(Param("rs"), GP64()), Load(Param("cs"), GP64())
@@ -60,7 +60,10 @@ func tile(s isa, height, vectors int) {
 		}
 		return nil
 	}
+	next := Load(Param("next"), GP64())
 	Label("loop")
+	PREFETCHT1(Mem{Base: next})
+	ADDQ(U8(64), next)
 	row := make([]VecVirtual, vectors)
 	for j := range row {
 		row[j] = s.vec()
@@ -88,6 +91,30 @@ func tile(s isa, height, vectors int) {
 			ADDQ(ldc, c)
 		}
 	}
+	VZEROUPPER()
+	RET()
+}
+
+// pack copies the first lanes columns of k rows to dst, where rows follow each
+// other without a gap.
+func pack(s isa) {
+	TEXT("pack"+s.name, NOSPLIT, "func(dst, a *float32, stride, k, lanes int, ahead int)")
+	Doc("Copies lanes floats of each of k rows of a, stride bytes apart, and prefetches what lies ahead bytes behind each.")
+	Pragma("noescape")
+	mask := s.mask("lanes")
+	dst, a := Load(Param("dst"), GP64()), Load(Param("a"), GP64())
+	stride, k, ahead := Load(Param("stride"), GP64()), Load(Param("k"), GP64()), Load(Param("ahead"), GP64())
+	width := Load(Param("lanes"), GP64()).(GPVirtual)
+	SHLQ(U8(2), width)
+	v := s.vec()
+	Label("loop")
+	PREFETCHT1(Mem{Base: a, Index: ahead, Scale: 1})
+	s.load(Mem{Base: a}, mask, v)
+	s.store(v, mask, Mem{Base: dst})
+	ADDQ(stride, a)
+	ADDQ(width, dst)
+	DECQ(k)
+	JNZ(LabelRef("loop"))
 	VZEROUPPER()
 	RET()
 }
