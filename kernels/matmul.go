@@ -1,10 +1,9 @@
 package kernels
 
 import (
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
+	"math"
 
-	"siafu/kernels/internal/avx"
+	"gonum.org/v1/gonum/blas"
 )
 
 // Dense times dense, the products of a layer's apply (AV and ∇AV).
@@ -13,27 +12,35 @@ import (
 //	MatMulTransB  dst[m x n]   =  a[m x k] b[n x k]ᵀ      G Wᵀ
 //	MatMulTransA  dst[m x n] (+)= a[k x m]ᵀ b[k x n]      Hᵀ G, k long
 //
-// Variant: where package avx has routines for this machine, blocks of rows with
-// sums in registers over all of k; W of G Wᵀ is transposed first, which is
-// little work beside the product. Elsewhere tiles of the registered blas32
-// implementation, each computed by one worker: a tile is below the size at which gonum's own Sgemm starts
-// goroutines of its own, which costs allocations and, on a Team, time. In
+// Variant: blocks of rows, each one call of an implementation of gonum's BLAS
+// interface by one worker; which one is the Team's choice (package level3). W
+// of G Wᵀ is transposed first, which is little work beside the product. In
 // MatMulTransA, k is cut into blocks by a rule that looks at shapes alone;
 // their products are summed in order of blocks.
 //
 // As in BLAS, a NaN or an infinity in one operand that meets a zero in the
 // other may or may not reach dst.
 
-// A tile of dst: it fits into a 48 KB first-level cache with what it is made
-// of, and counts two of the four 64 x 64 blocks from which gonum goes parallel.
-const (
-	tileRows = 64
-	tileCols = 128
-)
+// product is an implementation and how much it is given in one call.
+type product struct {
+	blas.Float32Level3
+	rows, cols int // of dst in MatMul
+	tall       int // rows of dst in MatMulTransA
+}
 
-// avxRows is a block of rows for one worker: a multiple of what the routines
-// take at a time (12 and 6).
-const avxRows = 96
+// A call of package level3 gets a multiple of the 12 and 6 rows that its
+// routines take at a time. A call of gonum stays below the size at which it
+// starts goroutines of its own, which costs allocations and, on a Team, time:
+// two of the four 64 x 64 blocks. OpenBLAS packs both operands in each call,
+// which more rows pay for.
+const (
+	avxRows      = 96
+	avxTall      = 192
+	gonumRows    = 64
+	gonumCols    = 128
+	openblasRows = 1024
+	allCols      = math.MaxInt
+)
 
 // MatMul computes dst[m x n] = a[m x k] b[k x n], or adds it to dst. dst must
 // not overlap a or b.
@@ -58,14 +65,10 @@ func matMul(t *Team, dst []float32, m, n, k int, a, b []float32, transB blas.Tra
 		clearUnless(add, dst[:m*n])
 		return
 	}
-	grain := tileRows
-	if t.set != avx.None {
-		grain = avxRows
-		if transB == blas.Trans {
-			b = transpose(scratch(&t.floats, k*n), b, n, k)
-		}
+	if transB == blas.Trans {
+		b = transpose(scratch(&t.floats, k*n), b, n, k)
 	}
-	do(t, &t.slots.gemm, gemmTask{dst, a, b, n, k, transB, add, t.set}, m, grain)
+	do(t, &t.slots.gemm, gemmTask{t.product, dst, a, b, n, k, add}, m, t.product.rows)
 }
 
 // transpose sets dst[cols x rows] to the transpose of x[rows x cols].
@@ -85,37 +88,18 @@ func clearUnless(add bool, dst []float32) {
 }
 
 type gemmTask struct {
+	product
 	dst, a, b []float32
 	n, k      int
-	transB    blas.Transpose
 	add       bool
-	set       avx.Set
 }
 
 func (g *gemmTask) chunk(lo, hi int) {
-	if g.set != avx.None {
-		g.set.Multiply(avx.Product{
-			C: g.dst[lo*g.n:], LDC: g.n, A: g.a[lo*g.k:], RowStride: g.k, ColStride: 1,
-			B: g.b, LDB: g.n, M: hi - lo, N: g.n, K: g.k, Add: g.add,
-		})
-		return
+	for j := 0; j < g.n; j += min(g.cols, g.n) {
+		w := min(g.cols, g.n-j)
+		g.Sgemm(blas.NoTrans, blas.NoTrans, hi-lo, w, g.k, 1, g.a[lo*g.k:], g.k,
+			g.b[j:], g.n, beta(g.add), g.dst[lo*g.n+j:], g.n)
 	}
-	a := general(g.a[lo*g.k:], hi-lo, g.k, g.k)
-	for j := 0; j < g.n; j += tileCols {
-		w := min(tileCols, g.n-j)
-		var b blas32.General
-		if g.transB == blas.Trans {
-			b = general(g.b[j*g.k:], w, g.k, g.k)
-		} else {
-			b = general(g.b[j:], g.k, w, g.n)
-		}
-		c := general(g.dst[lo*g.n+j:], hi-lo, w, g.n)
-		blas32.Gemm(blas.NoTrans, g.transB, 1, a, b, beta(g.add), c)
-	}
-}
-
-func general(v []float32, rows, cols, stride int) blas32.General {
-	return blas32.General{Rows: rows, Cols: cols, Stride: stride, Data: v}
 }
 
 func beta(add bool) float32 {
@@ -124,10 +108,6 @@ func beta(add bool) float32 {
 	}
 	return 0
 }
-
-// transARows is how many rows of dst one worker computes in MatMulTransA: as
-// avxRows, and enough to use what it reads of b more than once.
-const transARows = 192
 
 // Blocks of k in MatMulTransA: enough to share among many workers, not so many
 // that their sums, each of the size of dst, outweigh the products.
@@ -157,11 +137,10 @@ func MatMulTransA(t *Team, dst []float32, m, n, k int, a, b []float32, add bool)
 		return
 	}
 	blocks := blocksOf(k, m*n)
-	tiles := (m + transARows - 1) / transARows
-	room := scratch(&t.floats, blocks*m*n+blocks*tiles*avx.PackSize)
-	args := transATask{dst, a, b, room[blocks*m*n:], m, n, k, blocks, tiles, add, t.set}
+	tiles := (m + t.product.tall - 1) / t.product.tall
+	args := transATask{t.product, dst, a, b, m, n, k, blocks, tiles, add}
 	if blocks > 1 {
-		args.dst, args.add = room, false
+		args.dst, args.add = scratch(&t.floats, blocks*m*n), false
 	}
 	do(t, &t.slots.transA, args, blocks*tiles, 1)
 	if blocks > 1 {
@@ -170,32 +149,22 @@ func MatMulTransA(t *Team, dst []float32, m, n, k int, a, b []float32, add bool)
 }
 
 type transATask struct {
-	dst, a, b, packs       []float32
+	product
+	dst, a, b              []float32
 	m, n, k, blocks, tiles int
 	add                    bool
-	set                    avx.Set
 }
 
 // chunk computes the tiles [lo, hi), counted block by block.
 func (g *transATask) chunk(lo, hi int) {
 	for c := lo; c < hi; c++ {
-		block, i := c/g.tiles, c%g.tiles*transARows
+		block, i := c/g.tiles, c%g.tiles*g.tall
 		from, to := block*g.k/g.blocks, (block+1)*g.k/g.blocks
-		rows := min(transARows, g.m-i)
-		dst := g.dst[block*g.m*g.n:]
-		if g.set != avx.None {
-			g.set.Multiply(avx.Product{
-				C: dst[i*g.n:], LDC: g.n, A: g.a[from*g.m+i:], RowStride: 1, ColStride: g.m,
-				B: g.b[from*g.n:], LDB: g.n, M: rows, N: g.n, K: to - from, Add: g.add,
-				Pack: g.packs[c*avx.PackSize:],
-			})
-			continue
-		}
-		a := general(g.a[from*g.m+i:], to-from, rows, g.m)
-		for j := 0; j < g.n; j += tileCols {
-			w := min(tileCols, g.n-j)
-			blas32.Gemm(blas.Trans, blas.NoTrans, 1, a, general(g.b[from*g.n+j:], to-from, w, g.n),
-				beta(g.add), general(dst[i*g.n+j:], rows, w, g.n))
+		rows := min(g.tall, g.m-i)
+		dst := g.dst[(block*g.m+i)*g.n:]
+		for j := 0; j < g.n; j += min(g.cols, g.n) {
+			g.Sgemm(blas.Trans, blas.NoTrans, rows, min(g.cols, g.n-j), to-from, 1, g.a[from*g.m+i:], g.m,
+				g.b[from*g.n+j:], g.n, beta(g.add), dst[j:], g.n)
 		}
 	}
 }

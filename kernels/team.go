@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"siafu/graph/fault"
 	"siafu/kernels/internal/avx"
 )
 
@@ -21,7 +20,9 @@ import (
 // another goroutine is an allocation, and an epoch allocates nothing.
 type Team struct {
 	workers int
-	set     avx.Set // of the products
+	kernel  string
+	set     avx.Set // of all that package avx has
+	product product // of dense products
 	wake    chan struct{}
 	done    sync.WaitGroup
 	busy    atomic.Bool
@@ -64,31 +65,18 @@ type slots struct {
 }
 
 // NewTeam starts workers-1 goroutines (the caller of a kernel is a worker
-// too); workers below 1 mean 1. Close ends them.
+// too); workers below 1 mean 1. Close ends them. The Team uses the best
+// instructions that this machine has.
 func NewTeam(workers int) *Team {
-	t := &Team{workers: max(workers, 1), set: avx.Best()}
+	t := &Team{workers: max(workers, 1)}
+	if err := t.Use(avx.Best().String()); err != nil {
+		panic("kernels: best instructions missing")
+	}
 	t.wake = make(chan struct{}, t.workers)
 	for range t.workers - 1 {
 		go t.serve()
 	}
 	return t
-}
-
-// Instructions names the instructions that the products run on: avx512, avx2,
-// or none for plain Go.
-func (t *Team) Instructions() string { return t.set.String() }
-
-// Use chooses other instructions than the best that this machine has: avx512,
-// avx2 or none. A Config fault says that the machine lacks them.
-func (t *Team) Use(instructions string) error {
-	for set := avx.None; set <= avx.Best(); set++ {
-		if set.String() == instructions {
-			t.set = set
-			return nil
-		}
-	}
-	return fault.New(fault.Config, "kernels", "", "this machine has no instructions %q", instructions).
-		Then("it has none up to %s", avx.Best())
 }
 
 // Workers is the number of workers, the caller included.

@@ -21,7 +21,7 @@ func use(t *testing.T, team *kernels.Team, instructions string) {
 // Products and epilogues pass the conformance suite with every instruction set that this
 // machine has, and in plain Go; kernels_test.go runs the best of them.
 func TestEveryInstructionSet(t *testing.T) {
-	for _, set := range []string{"none", "avx2", "avx512"} {
+	for _, set := range []string{"go", "avx2", "avx512", "openblas"} {
 		t.Run(set, func(t *testing.T) {
 			team := kernels.NewTeam(1)
 			defer team.Close()

@@ -25,6 +25,8 @@ type Config struct {
 	Codec       string `default:"none" group:"World" help:"Compression of ghost rows: none, s2, zstd." toml:"codec"`
 	Tensor      string `default:"cpu" enum:"cpu" group:"World" help:"Where tensor work runs." toml:"tensor"`
 
+	Kernel string `default:"auto" enum:"auto,avx512,avx2,openblas,go" group:"World" help:"Which kernels compute: auto times those that this machine and build have; openblas needs a build with that tag." toml:"kernel"`
+
 	Model        string  `default:"gcn" enum:"gcn,mlp" group:"Model" help:"gcn: Kipf & Welling 2017; mlp: the same layers without the graph (with --layers 1: a linear model)." toml:"model"`
 	Layers       int     `default:"2" group:"Model" help:"Number of layers." toml:"layers"`
 	Hidden       int     `default:"16" group:"Model" help:"Width of the hidden layers." toml:"hidden"`
@@ -96,6 +98,7 @@ func (c *Config) validateNames() error {
 		{"mode", c.Mode, "pipe nopipe"},
 		{"codec", c.Codec, "none s2 zstd"},
 		{"tensor", c.Tensor, "cpu"},
+		{"kernel", c.Kernel, "auto avx512 avx2 openblas go"},
 		{"model", c.Model, "gcn mlp"},
 		{"initializer", c.Initializer, "xavier he"},
 		{"order", c.Order, "auto gather-first apply-first"},

@@ -25,13 +25,21 @@ func Doctor(w io.Writer) error {
 	fmt.Fprintf(w, "host name=%s cpus=%d gomaxprocs=%d memory_available_bytes=%d\n",
 		host, runtime.NumCPU(), runtime.GOMAXPROCS(0), availableMemory())
 	fmt.Fprintf(w, "cpu avx2=%t avx512f=%t fma=%t\n", cpu.X86.HasAVX2, cpu.X86.HasAVX512F, cpu.X86.HasFMA)
-	team := kernels.NewTeam(1)
-	defer team.Close()
-	fmt.Fprintf(w, "kernels instructions=%s\n", team.Instructions())
+	kernelLine(w)
 	fmt.Fprintf(w, "world kind=in-process available=true\n")
 	mpiLine(w)
 	fmt.Fprintf(w, "tensor cpu=true cuda=false lambda=false: this version computes on the CPU only\n")
 	return launchLine(w)
+}
+
+// kernelLine says which variant --kernel auto would pick, and why.
+func kernelLine(w io.Writer) {
+	best, rates := kernels.Fastest()
+	fmt.Fprintf(w, "kernels auto=%s", best)
+	for _, v := range kernels.Variants() {
+		fmt.Fprintf(w, " %s_gflops=%.0f", v, rates[v])
+	}
+	fmt.Fprintln(w)
 }
 
 func mpiLine(w io.Writer) {

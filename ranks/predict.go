@@ -10,7 +10,6 @@ import (
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
-	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
@@ -167,7 +166,9 @@ func (r *run) openShard() error {
 	if r.meta, err = graph.ReadMeta(r.data); err != nil {
 		return err
 	}
-	r.team = kernels.NewTeam(r.threads)
+	if r.team, err = newTeam("auto", r.threads); err != nil {
+		return err
+	}
 	r.shard, err = shard.Open(r.data, r.Graph, r.rank)
 	return err
 }

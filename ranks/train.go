@@ -147,8 +147,24 @@ func (r *run) join() error {
 		return nil
 	}
 	r.shard, err = shard.Open(r.data, r.Graph, r.rank)
-	r.team = kernels.NewTeam(r.threads)
+	if err != nil {
+		return err
+	}
+	r.team, err = newTeam(r.cfg.Kernel, r.threads)
 	return err
+}
+
+// newTeam starts the workers of a rank on the kernels asked for.
+func newTeam(kernel string, threads int) (*kernels.Team, error) {
+	if kernel == "auto" {
+		kernel, _ = kernels.Fastest()
+	}
+	t := kernels.NewTeam(threads)
+	if err := t.Use(kernel); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
 }
 
 // close gives back what the rank holds.

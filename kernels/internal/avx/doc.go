@@ -26,4 +26,4 @@ const (
 	AVX512
 )
 
-func (s Set) String() string { return [...]string{"none", "avx2", "avx512"}[s] }
+func (s Set) String() string { return [...]string{"go", "avx2", "avx512"}[s] }

@@ -1,0 +1,120 @@
+// Package level3 puts this project's dense product behind gonum's BLAS
+// interface, so that whoever multiplies matrices of float32 through blas32
+// gets the routines that training uses, and training can run on another
+// implementation of the interface instead.
+//
+// A call is one goroutine's work: callers cut products for their workers.
+package level3
+
+import (
+	"sync"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+
+	"siafu/kernels/internal/avx"
+)
+
+// Level3 is gonum's implementation with Sgemm in vector instructions.
+type Level3 struct {
+	gonum.Implementation
+	set avx.Set
+}
+
+// New returns the implementation for an instruction set that this machine has;
+// for avx.None that is gonum's own.
+func New(set avx.Set) blas.Float32Level3 {
+	if set == avx.None {
+		return gonum.Implementation{}
+	}
+	return Level3{set: set}
+}
+
+// Sgemm computes c = alpha·op(a)·op(b) + beta·c with c [m x n], op(a) [m x k]
+// and op(b) [k x n], row-major. As in BLAS, a NaN or an infinity in one operand
+// that meets a zero in the other may or may not reach c; with beta 0, c is not
+// read.
+//
+// An alpha but 1 and a transposed b are rare and cost a copy of b; a
+// transposed a is packed piece by piece.
+func (l Level3) Sgemm(ta, tb blas.Transpose, m, n, k int, alpha float32, a []float32, lda int,
+	b []float32, ldb int, beta float32, c []float32, ldc int) {
+	check(ta, m, k, a, lda)
+	check(tb, k, n, b, ldb)
+	check(blas.NoTrans, m, n, c, ldc)
+	if m == 0 || n == 0 {
+		return
+	}
+	add := prepare(c, m, n, ldc, beta)
+	if k == 0 || alpha == 0 {
+		if !add {
+			scale(c, m, n, ldc, 0)
+		}
+		return
+	}
+	if tb != blas.NoTrans || alpha != 1 {
+		b, ldb = rearranged(tb != blas.NoTrans, b, k, n, ldb, alpha), n
+	}
+	p := avx.Product{C: c, LDC: ldc, A: a, RowStride: lda, ColStride: 1, B: b, LDB: ldb, M: m, N: n, K: k, Add: add}
+	if ta != blas.NoTrans {
+		pack := packs.Get().(*[avx.PackSize]float32)
+		defer packs.Put(pack)
+		p.RowStride, p.ColStride, p.Pack = 1, lda, pack[:]
+	}
+	l.set.Multiply(p)
+}
+
+// packs are scratch memory for transposed operands.
+var packs = sync.Pool{New: func() any { return new([avx.PackSize]float32) }}
+
+// check panics unless op(x) can be [rows x cols].
+func check(t blas.Transpose, rows, cols int, x []float32, ld int) {
+	if t != blas.NoTrans {
+		rows, cols = cols, rows
+	}
+	switch {
+	case rows < 0 || cols < 0:
+		panic("level3: negative size")
+	case ld < max(cols, 1):
+		panic("level3: stride below the number of columns")
+	case rows > 0 && len(x) < (rows-1)*ld+cols:
+		panic("level3: short matrix")
+	}
+}
+
+// prepare tells whether the product is added to c, which it scales for a beta
+// that is neither 0 nor 1.
+func prepare(c []float32, m, n, ldc int, beta float32) (add bool) {
+	if beta != 0 && beta != 1 {
+		scale(c, m, n, ldc, beta)
+	}
+	return beta != 0
+}
+
+func scale(c []float32, m, n, ldc int, s float32) {
+	for i := range m {
+		row := c[i*ldc : i*ldc+n]
+		for j := range row {
+			if s == 0 {
+				row[j] = 0
+			} else {
+				row[j] *= s
+			}
+		}
+	}
+}
+
+// rearranged is alpha·op(b) [k x n] without gaps.
+func rearranged(transposed bool, b []float32, k, n, ldb int, alpha float32) []float32 {
+	dst := make([]float32, k*n)
+	for p := range k {
+		for j := range n {
+			at := p*ldb + j
+			if transposed {
+				at = j*ldb + p
+			}
+			dst[p*n+j] = alpha * b[at]
+		}
+	}
+	return dst
+}

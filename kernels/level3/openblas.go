@@ -1,0 +1,19 @@
+//go:build openblas && cgo
+
+package level3
+
+// #cgo LDFLAGS: -lopenblas
+// void openblas_set_num_threads(int n);
+import "C"
+
+import (
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/netlib/blas/netlib"
+)
+
+// OpenBLAS is the machine's OpenBLAS with one thread, since callers have
+// workers of their own; false in a build without it.
+func OpenBLAS() (blas.Float32Level3, bool) {
+	C.openblas_set_num_threads(1)
+	return netlib.Implementation{}, true
+}

@@ -1,0 +1,102 @@
+package kernels
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/kernels/internal/avx"
+	"siafu/kernels/level3"
+)
+
+// The variants of kernels. All but openblas and go give the same bits.
+//
+//	avx512, avx2   package avx
+//	openblas       the machine's OpenBLAS for dense products, package avx for the rest
+//	go             plain Go, and gonum for dense products
+
+// Variants are the names that Use takes on this machine, in this build, best
+// first.
+func Variants() []string {
+	var names []string
+	for set := avx.Best(); set > avx.None; set-- {
+		names = append(names, set.String())
+	}
+	if _, ok := level3.OpenBLAS(); ok {
+		names = append(names, "openblas")
+	}
+	return append(names, avx.None.String())
+}
+
+// Kernel names the variant in use.
+func (t *Team) Kernel() string { return t.kernel }
+
+// Use chooses a variant. A Config fault says that this machine or build lacks
+// it.
+func (t *Team) Use(kernel string) error {
+	if kernel == "openblas" {
+		return t.useOpenBLAS()
+	}
+	for set := avx.None; set <= avx.Best(); set++ {
+		if set.String() == kernel {
+			t.kernel, t.set = kernel, set
+			t.product = product{level3.New(set), avxRows, allCols, avxTall}
+			if set == avx.None {
+				t.product.rows, t.product.cols, t.product.tall = gonumRows, gonumCols, gonumRows
+			}
+			return nil
+		}
+	}
+	return fault.New(fault.Config, "kernels", "", "this machine or build has no kernels %q", kernel).
+		Then("it has %s", strings.Join(Variants(), ", "))
+}
+
+func (t *Team) useOpenBLAS() error {
+	blas, ok := level3.OpenBLAS()
+	if !ok {
+		return fault.New(fault.Config, "kernels", "", "this build has no OpenBLAS").
+			Then("install libopenblas-dev and build with -tags openblas, or use %s", Variants()[0])
+	}
+	t.kernel, t.set = "openblas", avx.Best()
+	t.product = product{blas, openblasRows, allCols, openblasRows}
+	return nil
+}
+
+// Fastest is the fastest variant, with the rate of each in GFLOP/s. Its first
+// call in a process measures, for a few milliseconds: a dense product with one
+// worker and operands that the caches hold. Timing is noisy, so a variant must
+// be a tenth faster than one that Variants names before it.
+var Fastest = sync.OnceValues(measureVariants)
+
+func measureVariants() (best string, rates map[string]float64) {
+	rates = make(map[string]float64)
+	team := NewTeam(1)
+	defer team.Close()
+	for _, v := range Variants() {
+		if team.Use(v) != nil {
+			continue
+		}
+		rates[v] = productRate(team)
+		if best == "" || rates[v] > 1.1*rates[best] {
+			best = v
+		}
+	}
+	return best, rates
+}
+
+// productRate is the least time of a few products, the first of which warms up.
+func productRate(t *Team) float64 {
+	const m, n, k = 96, 128, 128
+	a, b, c := make([]float32, m*k), make([]float32, k*n), make([]float32, m*n)
+	for i := range a {
+		a[i] = 1 // gonum's skips zeros
+	}
+	least := time.Hour
+	for range 6 {
+		start := time.Now()
+		MatMul(t, c, m, n, k, a, b, false)
+		least = min(least, time.Since(start))
+	}
+	return 2 * m * n * k / float64(max(least.Nanoseconds(), 1))
+}
