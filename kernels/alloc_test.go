@@ -31,7 +31,6 @@ func TestNothingIsAllocated(t *testing.T) {
 	state := newState(adam, len(w))
 	for name, kernel := range map[string]func(){
 		"SpMM":                func() { kernels.SpMM(team, c, width, g, a, false) },
-		"AddScaledRows":       func() { kernels.AddScaledRows(team, c, width, a, b) },
 		"MatMul":              func() { kernels.MatMul(team, c, rows, width, width, a, w, false) },
 		"MatMul wide":         func() { kernels.MatMul(team, c, width, rows, width, w, a, true) },
 		"MatMulTransB":        func() { kernels.MatMulTransB(team, c, rows, width, width, a, w) },

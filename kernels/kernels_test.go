@@ -7,12 +7,11 @@ import (
 	"siafu/kernels/kerneltest"
 )
 
-func TestSpMM(t *testing.T)          { kerneltest.SpMM(t, kernels.SpMM) }
-func TestAddScaledRows(t *testing.T) { kerneltest.AddScaledRows(t, kernels.AddScaledRows) }
-func TestMatMul(t *testing.T)        { kerneltest.MatMul(t, kernels.MatMul) }
-func TestMatMulTransA(t *testing.T)  { kerneltest.MatMulTransA(t, kernels.MatMulTransA) }
-func TestMatMulTransB(t *testing.T)  { kerneltest.MatMulTransB(t, kernels.MatMulTransB) }
-func TestSparseMatMul(t *testing.T)  { kerneltest.SparseMatMul(t, kernels.SparseMatMul) }
+func TestSpMM(t *testing.T)         { kerneltest.SpMM(t, kernels.SpMM) }
+func TestMatMul(t *testing.T)       { kerneltest.MatMul(t, kernels.MatMul) }
+func TestMatMulTransA(t *testing.T) { kerneltest.MatMulTransA(t, kernels.MatMulTransA) }
+func TestMatMulTransB(t *testing.T) { kerneltest.MatMulTransB(t, kernels.MatMulTransB) }
+func TestSparseMatMul(t *testing.T) { kerneltest.SparseMatMul(t, kernels.SparseMatMul) }
 func TestSparseMatMulTransA(t *testing.T) {
 	kerneltest.SparseMatMulTransA(t, kernels.SparseMatMulTransA)
 }

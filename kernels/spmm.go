@@ -11,6 +11,8 @@ import (
 //
 //	dst[r] (+)= Σ_{e in [Begin[r],End[r])} RowScale[r]·ColScale[c]·x[c-Base],  c = Cols[e]
 //
+// and with SelfLoops also RowScale[r]·ColScale[r]·x[r-Base].
+//
 // Variant: pull, row by row; the edges of a row are added in their order, in
 // registers where package avx has a routine for this machine, else four at a
 // time into the row of dst itself. Rows are shared out by numbers of edges; the
@@ -28,6 +30,7 @@ type Gather struct {
 	Base       uint32    // the local id of row 0 of x
 	RowScale   []float32 // of row r; nil: 1
 	ColScale   []float32 // of a local id, whatever Base is; nil: 1
+	SelfLoops  bool      // row r has the column r too, before all others
 }
 
 // Rows is the number of rows.
@@ -90,12 +93,21 @@ func (k *spmmTask) chunk(lo, hi int) {
 			k.hubs.leave(r)
 			continue
 		}
-		k.sum(rowOf(k.dst, r, k.width), r, from, to, k.add)
+		k.sum(rowOf(k.dst, r, k.width), r, k.self(r), from, to, k.add)
 	}
 }
 
-// sum sets dst to, or adds to it, what the edges [from, to) of row r make.
-func (k *spmmTask) sum(dst []float32, r int, from, to int64, add bool) {
+// self is the column of row r's self loop, -1 for none.
+func (k *spmmTask) self(r int) int {
+	if k.g.SelfLoops {
+		return r
+	}
+	return -1
+}
+
+// sum sets dst to, or adds to it, what column self and the edges [from, to) of
+// row r make.
+func (k *spmmTask) sum(dst []float32, r, self int, from, to int64, add bool) {
 	scale := float32(1)
 	if k.g.RowScale != nil {
 		scale = k.g.RowScale[r]
@@ -103,10 +115,13 @@ func (k *spmmTask) sum(dst []float32, r int, from, to int64, add bool) {
 	if k.set != avx.None {
 		// The row's scale is multiplied after the sum, where plain Go does it
 		// for each edge; the difference is a rounding.
-		k.set.Gather(dst, &k.rows, int(from), int(to), scale, add)
+		k.set.Gather(dst, &k.rows, self, int(from), int(to), scale, add)
 		return
 	}
 	clearUnless(add, dst)
+	if self >= 0 {
+		axpy1(dst, k.row(uint32(self)), k.edge(uint32(self), scale))
+	}
 	k.gather(dst, k.g.Cols[from:to], scale)
 }
 
@@ -121,14 +136,18 @@ func gatherHub(t *Team, args spmmTask, r int) {
 type hubTask struct {
 	spmmTask
 	parts []float32
-	row   int
+	hub   int
 }
 
 func (k *hubTask) chunk(lo, hi int) {
-	end := k.g.End[k.row]
+	end := k.g.End[k.hub]
 	for p := lo; p < hi; p++ {
-		from := k.g.Begin[k.row] + int64(p)*pieceEdges
-		k.sum(rowOf(k.parts, p, k.width), k.row, from, min(from+pieceEdges, end), false)
+		from := k.g.Begin[k.hub] + int64(p)*pieceEdges
+		self := -1
+		if p == 0 {
+			self = k.self(k.hub)
+		}
+		k.sum(rowOf(k.parts, p, k.width), k.hub, self, from, min(from+pieceEdges, end), false)
 	}
 }
 

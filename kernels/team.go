@@ -46,22 +46,21 @@ type task interface{ chunk(lo, hi int) }
 
 // slots holds the arguments of each kernel while it runs.
 type slots struct {
-	weighted   weightedTask
-	spmm       spmmTask
-	hub        hubTask
-	scaledRows scaledRowsTask
-	gemm       gemmTask
-	transA     transATask
-	sumParts   sumPartsTask
-	sparse     sparseTask
-	dropout    dropoutTask
-	epilogue   epilogueTask
-	gradient   epilogueGradTask
-	columns    columnSumsTask
-	loss       lossTask
-	accuracy   accuracyTask
-	argmax     argmaxTask
-	softmax    softmaxTask
+	weighted weightedTask
+	spmm     spmmTask
+	hub      hubTask
+	gemm     gemmTask
+	transA   transATask
+	sumParts sumPartsTask
+	sparse   sparseTask
+	dropout  dropoutTask
+	epilogue epilogueTask
+	gradient epilogueGradTask
+	columns  columnSumsTask
+	loss     lossTask
+	accuracy accuracyTask
+	argmax   argmaxTask
+	softmax  softmaxTask
 }
 
 // NewTeam starts workers-1 goroutines (the caller of a kernel is a worker

@@ -67,9 +67,8 @@ func (g *graphWork) gatherOwn(dst, rows []float32, width int) {
 	in := g.shard.In
 	kernels.SpMM(g.team, dst, width, kernels.Gather{
 		Begin: in.Offsets[:g.shard.NumOwn()], End: g.shard.InOwnEnd, Cols: in.Cols,
-		RowScale: g.coef.Row, ColScale: g.coef.Col,
+		RowScale: g.coef.Row, ColScale: g.coef.Col, SelfLoops: true,
 	}, rows, false)
-	kernels.AddScaledRows(g.team, dst, width, g.coef.Self, rows)
 }
 
 // gatherGhosts adds what ghosts contribute.
@@ -114,9 +113,8 @@ func (g *graphWork) ownGrads(dst, grad []float32, width int) {
 	t := g.transposed
 	kernels.SpMM(g.team, dst, width, kernels.Gather{
 		Begin: t.OwnBegin, End: t.OwnEnd, Cols: t.OwnCols,
-		RowScale: g.coef.Col[:g.shard.NumOwn()], ColScale: g.coef.Row,
+		RowScale: g.coef.Col[:g.shard.NumOwn()], ColScale: g.coef.Row, SelfLoops: true,
 	}, grad, false)
-	kernels.AddScaledRows(g.team, dst, width, g.coef.Self, grad)
 }
 
 // room is layer's buffer of n floats.

@@ -17,6 +17,8 @@ func SpMM(t *testing.T, spmm func(team *kernels.Team, dst []float32, width int, 
 				c := newSpMMCase(own, width)
 				c.run(t, spmm)
 				spoil(c.x)
+				c.loops = true
+				c.run(t, spmm)
 				c.unscaled().run(t, spmm)
 			})
 		}
@@ -24,6 +26,7 @@ func SpMM(t *testing.T, spmm func(team *kernels.Team, dst []float32, width int, 
 	t.Run("hub", func(t *testing.T) {
 		c := newSpMMCase(40, 21)
 		c.swell(70000)
+		c.loops = true
 		c.run(t, spmm)
 	})
 }
@@ -45,6 +48,7 @@ func (c *spmmCase) swell(n int) {
 type spmmCase struct {
 	own, ghosts, width    int
 	begin, middle, end    []int64
+	loops                 bool
 	cols                  []uint32
 	rowScale, colScale, x []float32
 }
@@ -86,14 +90,14 @@ func (c *spmmCase) run(t *testing.T, spmm func(*kernels.Team, []float32, int, ke
 	t.Helper()
 	n := c.own * c.width
 	want := c.verify(make([]float32, n))
-	all := kernels.Gather{Begin: c.begin, End: c.end, Cols: c.cols, RowScale: c.rowScale, ColScale: c.colScale}
+	all := kernels.Gather{Begin: c.begin, End: c.end, Cols: c.cols, RowScale: c.rowScale, ColScale: c.colScale, SelfLoops: c.loops}
 	compareSums(t, outcome(t, poison(n), func(team *kernels.Team, dst []float32) {
 		spmm(team, dst, c.width, all, c.x, false)
 	}), want)
 
 	ownPart, ghostPart := all, all
 	ownPart.End = c.middle
-	ghostPart.Begin, ghostPart.Base = c.middle, uint32(c.own)
+	ghostPart.Begin, ghostPart.Base, ghostPart.SelfLoops = c.middle, uint32(c.own), false
 	ghostRows := guarded(c.x[n:])
 	compareSums(t, outcome(t, poison(n), func(team *kernels.Team, dst []float32) {
 		spmm(team, dst, c.width, ownPart, c.x[:n], false)
@@ -113,6 +117,9 @@ func (c *spmmCase) verify(start []float32) []sum {
 	for r := range c.own {
 		for _, v := range c.cols[c.begin[r]:c.end[r]] {
 			readers[v] = append(readers[v], r)
+		}
+		if c.loops {
+			readers[r] = append(readers[r], r)
 		}
 	}
 	dst := make([]sum, c.own*c.width)
@@ -135,26 +142,4 @@ func scaleOf(scale []float32, i int) float64 {
 		return 1
 	}
 	return float64(scale[i])
-}
-
-// AddScaledRows runs an implementation of kernels.AddScaledRows.
-func AddScaledRows(t *testing.T, add func(team *kernels.Team, dst []float32, width int, rowScale, x []float32)) {
-	for _, rows := range []int{0, 1, 5, 4001} {
-		for _, width := range []int{0, 1, 7, 33} {
-			t.Run(fmt.Sprintf("rows=%d/width=%d", rows, width), func(t *testing.T) {
-				x, start := Values(rows*width, 1), Values(rows*width, 2)
-				spoil(x)
-				for _, scale := range [][]float32{nil, Values(rows, 3)} {
-					want := make([]sum, rows*width)
-					for i := range want {
-						want[i].add(float64(start[i]))
-						want[i].add(scaleOf(scale, i/width) * float64(x[i]))
-					}
-					compareSums(t, outcome(t, start, func(team *kernels.Team, dst []float32) {
-						add(team, dst, width, scale, x)
-					}), want)
-				}
-			})
-		}
-	}
 }

@@ -22,16 +22,14 @@ import (
 // then ghosts, without self loops.
 func GCNCoefficients(inDegree, outDegree []uint32, own int, a *mapped.Arena) Coefficients {
 	c := Coefficients{
-		Row:  mapped.Make[float32](a, own),
-		Col:  mapped.Make[float32](a, len(outDegree)),
-		Self: mapped.Make[float32](a, own),
+		Row: mapped.Make[float32](a, own),
+		Col: mapped.Make[float32](a, len(outDegree)),
 	}
 	for v := range c.Col {
 		c.Col[v] = inverseRoot(outDegree[v])
 	}
 	for v := range c.Row {
 		c.Row[v] = inverseRoot(inDegree[v])
-		c.Self[v] = c.Row[v] * c.Col[v]
 	}
 	return c
 }

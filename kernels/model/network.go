@@ -70,11 +70,10 @@ func New(s Spec, in Input, team *kernels.Team, a *mapped.Arena) *Network {
 }
 
 // Coefficients are the weights of Â's entries: Â[v,u] = Row[v]·Col[u] for an
-// edge u→v, and Self[v] on the diagonal.
+// edge u→v and for v = u.
 type Coefficients struct {
-	Row  []float32 // [own]
-	Col  []float32 // [own + ghosts]
-	Self []float32 // [own]
+	Row []float32 // [own]
+	Col []float32 // [own + ghosts]
 }
 
 // InputRows is X as a dense matrix [n x in] without dropout; where X is sparse

@@ -4,82 +4,82 @@
 
 package avx
 
-// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base; the first look ahead.
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
-func gather512x1(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+func gather512x1(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 
-// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base; the first look ahead.
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
-func gather512x2(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+func gather512x2(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 
-// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base; the first look ahead.
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
-func gather512x3(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+func gather512x3(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 
-// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base; the first look ahead.
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
-func gather512x4(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+func gather512x4(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 
-// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base; the first look ahead.
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
-func gather512x5(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+func gather512x5(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 
-// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base; the first look ahead.
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
-func gather512x6(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+func gather512x6(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 
-// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base; the first look ahead.
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
-func gather512x7(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+func gather512x7(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 
-// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base; the first look ahead.
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
-func gather512x8(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+func gather512x8(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 
-// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base; the first look ahead.
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
-func gather256x1(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+func gather256x1(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 
-// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base; the first look ahead.
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
-func gather256x2(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+func gather256x2(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 
-// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base; the first look ahead.
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
-func gather256x3(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+func gather256x3(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 
-// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base; the first look ahead.
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
-func gather256x4(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+func gather256x4(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 
-// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base; the first look ahead.
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
-func gather256x5(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+func gather256x5(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 
-// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base; the first look ahead.
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
-func gather256x6(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+func gather256x6(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 
-// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base; the first look ahead.
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
-func gather256x7(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+func gather256x7(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 
-// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base; the first look ahead.
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
-func gather256x8(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+func gather256x8(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)

@@ -22,25 +22,32 @@ DATA ones<>+56(SB)/4, $0x00000000
 DATA ones<>+60(SB)/4, $0x00000000
 GLOBL ones<>(SB), RODATA|NOPTR, $64
 
-// func gather512x1(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather512x1(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x1(SB), NOSPLIT, $0-80
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   x+8(FP), AX
-	MOVQ   stride+16(FP), CX
-	MOVQ   cols+24(FP), DX
-	MOVL   base+32(FP), BX
-	MOVQ   ahead+40(FP), SI
-	MOVQ   rest+48(FP), DI
-	MOVQ   colScale+56(FP), R8
-	VPXORD Z0, Z0, Z0
-	TESTQ  R8, R8
-	JZ     plain_ahead
+TEXT ·gather512x1(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VPXORD       Z0, Z0, Z0
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Z1
+	VFMADD231PS  (R9), Z1, K1, Z0
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
 
 scaled_ahead:
 	TESTQ        SI, SI
@@ -106,7 +113,7 @@ scale:
 	VBROADCASTSS rowScale+64(FP), Z1
 	VMULPS       Z1, Z0, Z0
 	MOVQ         dst+0(FP), AX
-	MOVB         add+68(FP), CL
+	MOVB         add+84(FP), CL
 	TESTB        CL, CL
 	JZ           done_store
 	VADDPS       (AX), Z0, K1, Z0
@@ -116,26 +123,34 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x2(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather512x2(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x2(SB), NOSPLIT, $0-80
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   x+8(FP), AX
-	MOVQ   stride+16(FP), CX
-	MOVQ   cols+24(FP), DX
-	MOVL   base+32(FP), BX
-	MOVQ   ahead+40(FP), SI
-	MOVQ   rest+48(FP), DI
-	MOVQ   colScale+56(FP), R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	TESTQ  R8, R8
-	JZ     plain_ahead
+TEXT ·gather512x2(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Z2
+	VFMADD231PS  (R9), Z2, Z0
+	VFMADD231PS  64(R9), Z2, K1, Z1
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
 
 scaled_ahead:
 	TESTQ        SI, SI
@@ -208,7 +223,7 @@ scale:
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
 	MOVQ         dst+0(FP), AX
-	MOVB         add+68(FP), CL
+	MOVB         add+84(FP), CL
 	TESTB        CL, CL
 	JZ           done_store
 	VADDPS       (AX), Z0, Z0
@@ -220,27 +235,36 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x3(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather512x3(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x3(SB), NOSPLIT, $0-80
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   x+8(FP), AX
-	MOVQ   stride+16(FP), CX
-	MOVQ   cols+24(FP), DX
-	MOVL   base+32(FP), BX
-	MOVQ   ahead+40(FP), SI
-	MOVQ   rest+48(FP), DI
-	MOVQ   colScale+56(FP), R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	TESTQ  R8, R8
-	JZ     plain_ahead
+TEXT ·gather512x3(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Z3
+	VFMADD231PS  (R9), Z3, Z0
+	VFMADD231PS  64(R9), Z3, Z1
+	VFMADD231PS  128(R9), Z3, K1, Z2
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
 
 scaled_ahead:
 	TESTQ        SI, SI
@@ -320,7 +344,7 @@ scale:
 	VMULPS       Z3, Z1, Z1
 	VMULPS       Z3, Z2, Z2
 	MOVQ         dst+0(FP), AX
-	MOVB         add+68(FP), CL
+	MOVB         add+84(FP), CL
 	TESTB        CL, CL
 	JZ           done_store
 	VADDPS       (AX), Z0, Z0
@@ -334,28 +358,38 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x4(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather512x4(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x4(SB), NOSPLIT, $0-80
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   x+8(FP), AX
-	MOVQ   stride+16(FP), CX
-	MOVQ   cols+24(FP), DX
-	MOVL   base+32(FP), BX
-	MOVQ   ahead+40(FP), SI
-	MOVQ   rest+48(FP), DI
-	MOVQ   colScale+56(FP), R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	TESTQ  R8, R8
-	JZ     plain_ahead
+TEXT ·gather512x4(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Z4
+	VFMADD231PS  (R9), Z4, Z0
+	VFMADD231PS  64(R9), Z4, Z1
+	VFMADD231PS  128(R9), Z4, Z2
+	VFMADD231PS  192(R9), Z4, K1, Z3
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
 
 scaled_ahead:
 	TESTQ        SI, SI
@@ -442,7 +476,7 @@ scale:
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
 	MOVQ         dst+0(FP), AX
-	MOVB         add+68(FP), CL
+	MOVB         add+84(FP), CL
 	TESTB        CL, CL
 	JZ           done_store
 	VADDPS       (AX), Z0, Z0
@@ -458,29 +492,40 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x5(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather512x5(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x5(SB), NOSPLIT, $0-80
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   x+8(FP), AX
-	MOVQ   stride+16(FP), CX
-	MOVQ   cols+24(FP), DX
-	MOVL   base+32(FP), BX
-	MOVQ   ahead+40(FP), SI
-	MOVQ   rest+48(FP), DI
-	MOVQ   colScale+56(FP), R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	TESTQ  R8, R8
-	JZ     plain_ahead
+TEXT ·gather512x5(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Z5
+	VFMADD231PS  (R9), Z5, Z0
+	VFMADD231PS  64(R9), Z5, Z1
+	VFMADD231PS  128(R9), Z5, Z2
+	VFMADD231PS  192(R9), Z5, Z3
+	VFMADD231PS  256(R9), Z5, K1, Z4
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
 
 scaled_ahead:
 	TESTQ        SI, SI
@@ -574,7 +619,7 @@ scale:
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z5, Z4, Z4
 	MOVQ         dst+0(FP), AX
-	MOVB         add+68(FP), CL
+	MOVB         add+84(FP), CL
 	TESTB        CL, CL
 	JZ           done_store
 	VADDPS       (AX), Z0, Z0
@@ -592,30 +637,42 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x6(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather512x6(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x6(SB), NOSPLIT, $0-80
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   x+8(FP), AX
-	MOVQ   stride+16(FP), CX
-	MOVQ   cols+24(FP), DX
-	MOVL   base+32(FP), BX
-	MOVQ   ahead+40(FP), SI
-	MOVQ   rest+48(FP), DI
-	MOVQ   colScale+56(FP), R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	TESTQ  R8, R8
-	JZ     plain_ahead
+TEXT ·gather512x6(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Z6
+	VFMADD231PS  (R9), Z6, Z0
+	VFMADD231PS  64(R9), Z6, Z1
+	VFMADD231PS  128(R9), Z6, Z2
+	VFMADD231PS  192(R9), Z6, Z3
+	VFMADD231PS  256(R9), Z6, Z4
+	VFMADD231PS  320(R9), Z6, K1, Z5
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
 
 scaled_ahead:
 	TESTQ        SI, SI
@@ -716,7 +773,7 @@ scale:
 	VMULPS       Z6, Z4, Z4
 	VMULPS       Z6, Z5, Z5
 	MOVQ         dst+0(FP), AX
-	MOVB         add+68(FP), CL
+	MOVB         add+84(FP), CL
 	TESTB        CL, CL
 	JZ           done_store
 	VADDPS       (AX), Z0, Z0
@@ -736,31 +793,44 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x7(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather512x7(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x7(SB), NOSPLIT, $0-80
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   x+8(FP), AX
-	MOVQ   stride+16(FP), CX
-	MOVQ   cols+24(FP), DX
-	MOVL   base+32(FP), BX
-	MOVQ   ahead+40(FP), SI
-	MOVQ   rest+48(FP), DI
-	MOVQ   colScale+56(FP), R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	TESTQ  R8, R8
-	JZ     plain_ahead
+TEXT ·gather512x7(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Z7
+	VFMADD231PS  (R9), Z7, Z0
+	VFMADD231PS  64(R9), Z7, Z1
+	VFMADD231PS  128(R9), Z7, Z2
+	VFMADD231PS  192(R9), Z7, Z3
+	VFMADD231PS  256(R9), Z7, Z4
+	VFMADD231PS  320(R9), Z7, Z5
+	VFMADD231PS  384(R9), Z7, K1, Z6
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
 
 scaled_ahead:
 	TESTQ        SI, SI
@@ -868,7 +938,7 @@ scale:
 	VMULPS       Z7, Z5, Z5
 	VMULPS       Z7, Z6, Z6
 	MOVQ         dst+0(FP), AX
-	MOVB         add+68(FP), CL
+	MOVB         add+84(FP), CL
 	TESTB        CL, CL
 	JZ           done_store
 	VADDPS       (AX), Z0, Z0
@@ -890,32 +960,46 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x8(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather512x8(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x8(SB), NOSPLIT, $0-80
-	MOVQ   lanes+72(FP), AX
-	MOVQ   AX, CX
-	MOVQ   $0x00000001, AX
-	SHLQ   CL, AX
-	DECQ   AX
-	KMOVW  AX, K1
-	MOVQ   x+8(FP), AX
-	MOVQ   stride+16(FP), CX
-	MOVQ   cols+24(FP), DX
-	MOVL   base+32(FP), BX
-	MOVQ   ahead+40(FP), SI
-	MOVQ   rest+48(FP), DI
-	MOVQ   colScale+56(FP), R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	TESTQ  R8, R8
-	JZ     plain_ahead
+TEXT ·gather512x8(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
+	VPXORD       Z7, Z7, Z7
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Z8
+	VFMADD231PS  (R9), Z8, Z0
+	VFMADD231PS  64(R9), Z8, Z1
+	VFMADD231PS  128(R9), Z8, Z2
+	VFMADD231PS  192(R9), Z8, Z3
+	VFMADD231PS  256(R9), Z8, Z4
+	VFMADD231PS  320(R9), Z8, Z5
+	VFMADD231PS  384(R9), Z8, Z6
+	VFMADD231PS  448(R9), Z8, K1, Z7
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
 
 scaled_ahead:
 	TESTQ        SI, SI
@@ -1030,7 +1114,7 @@ scale:
 	VMULPS       Z8, Z6, Z6
 	VMULPS       Z8, Z7, Z7
 	MOVQ         dst+0(FP), AX
-	MOVB         add+68(FP), CL
+	MOVB         add+84(FP), CL
 	TESTB        CL, CL
 	JZ           done_store
 	VADDPS       (AX), Z0, Z0
@@ -1054,24 +1138,32 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x1(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather256x1(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gather256x1(SB), NOSPLIT, $0-80
-	MOVQ    lanes+72(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    x+8(FP), AX
-	MOVQ    stride+16(FP), CX
-	MOVQ    cols+24(FP), DX
-	MOVL    base+32(FP), BX
-	MOVQ    ahead+40(FP), SI
-	MOVQ    rest+48(FP), DI
-	MOVQ    colScale+56(FP), R8
-	VXORPS  Y1, Y1, Y1
-	TESTQ   R8, R8
-	JZ      plain_ahead
+TEXT ·gather256x1(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y0
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VXORPS       Y1, Y1, Y1
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Y2
+	VMASKMOVPS   (R9), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y1
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
 
 scaled_ahead:
 	TESTQ        SI, SI
@@ -1141,7 +1233,7 @@ scale:
 	VBROADCASTSS rowScale+64(FP), Y2
 	VMULPS       Y2, Y1, Y1
 	MOVQ         dst+0(FP), AX
-	MOVB         add+68(FP), CL
+	MOVB         add+84(FP), CL
 	TESTB        CL, CL
 	JZ           done_store
 	VMASKMOVPS   (AX), Y0, Y2
@@ -1152,25 +1244,34 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x2(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather256x2(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gather256x2(SB), NOSPLIT, $0-80
-	MOVQ    lanes+72(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    x+8(FP), AX
-	MOVQ    stride+16(FP), CX
-	MOVQ    cols+24(FP), DX
-	MOVL    base+32(FP), BX
-	MOVQ    ahead+40(FP), SI
-	MOVQ    rest+48(FP), DI
-	MOVQ    colScale+56(FP), R8
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	TESTQ   R8, R8
-	JZ      plain_ahead
+TEXT ·gather256x2(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y0
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Y3
+	VFMADD231PS  (R9), Y3, Y1
+	VMASKMOVPS   32(R9), Y0, Y4
+	VFMADD231PS  Y4, Y3, Y2
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
 
 scaled_ahead:
 	TESTQ        SI, SI
@@ -1245,7 +1346,7 @@ scale:
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y3, Y2, Y2
 	MOVQ         dst+0(FP), AX
-	MOVB         add+68(FP), CL
+	MOVB         add+84(FP), CL
 	TESTB        CL, CL
 	JZ           done_store
 	VADDPS       (AX), Y1, Y1
@@ -1258,26 +1359,36 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x3(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather256x3(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gather256x3(SB), NOSPLIT, $0-80
-	MOVQ    lanes+72(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    x+8(FP), AX
-	MOVQ    stride+16(FP), CX
-	MOVQ    cols+24(FP), DX
-	MOVL    base+32(FP), BX
-	MOVQ    ahead+40(FP), SI
-	MOVQ    rest+48(FP), DI
-	MOVQ    colScale+56(FP), R8
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	TESTQ   R8, R8
-	JZ      plain_ahead
+TEXT ·gather256x3(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y0
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Y4
+	VFMADD231PS  (R9), Y4, Y1
+	VFMADD231PS  32(R9), Y4, Y2
+	VMASKMOVPS   64(R9), Y0, Y5
+	VFMADD231PS  Y5, Y4, Y3
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
 
 scaled_ahead:
 	TESTQ        SI, SI
@@ -1359,7 +1470,7 @@ scale:
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
 	MOVQ         dst+0(FP), AX
-	MOVB         add+68(FP), CL
+	MOVB         add+84(FP), CL
 	TESTB        CL, CL
 	JZ           done_store
 	VADDPS       (AX), Y1, Y1
@@ -1374,27 +1485,38 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x4(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather256x4(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gather256x4(SB), NOSPLIT, $0-80
-	MOVQ    lanes+72(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    x+8(FP), AX
-	MOVQ    stride+16(FP), CX
-	MOVQ    cols+24(FP), DX
-	MOVL    base+32(FP), BX
-	MOVQ    ahead+40(FP), SI
-	MOVQ    rest+48(FP), DI
-	MOVQ    colScale+56(FP), R8
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	TESTQ   R8, R8
-	JZ      plain_ahead
+TEXT ·gather256x4(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y0
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Y5
+	VFMADD231PS  (R9), Y5, Y1
+	VFMADD231PS  32(R9), Y5, Y2
+	VFMADD231PS  64(R9), Y5, Y3
+	VMASKMOVPS   96(R9), Y0, Y6
+	VFMADD231PS  Y6, Y5, Y4
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
 
 scaled_ahead:
 	TESTQ        SI, SI
@@ -1481,7 +1603,7 @@ scale:
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y5, Y4, Y4
 	MOVQ         dst+0(FP), AX
-	MOVB         add+68(FP), CL
+	MOVB         add+84(FP), CL
 	TESTB        CL, CL
 	JZ           done_store
 	VADDPS       (AX), Y1, Y1
@@ -1498,28 +1620,40 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x5(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather256x5(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gather256x5(SB), NOSPLIT, $0-80
-	MOVQ    lanes+72(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    x+8(FP), AX
-	MOVQ    stride+16(FP), CX
-	MOVQ    cols+24(FP), DX
-	MOVL    base+32(FP), BX
-	MOVQ    ahead+40(FP), SI
-	MOVQ    rest+48(FP), DI
-	MOVQ    colScale+56(FP), R8
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	TESTQ   R8, R8
-	JZ      plain_ahead
+TEXT ·gather256x5(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y0
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Y6
+	VFMADD231PS  (R9), Y6, Y1
+	VFMADD231PS  32(R9), Y6, Y2
+	VFMADD231PS  64(R9), Y6, Y3
+	VFMADD231PS  96(R9), Y6, Y4
+	VMASKMOVPS   128(R9), Y0, Y7
+	VFMADD231PS  Y7, Y6, Y5
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
 
 scaled_ahead:
 	TESTQ        SI, SI
@@ -1613,7 +1747,7 @@ scale:
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
 	MOVQ         dst+0(FP), AX
-	MOVB         add+68(FP), CL
+	MOVB         add+84(FP), CL
 	TESTB        CL, CL
 	JZ           done_store
 	VADDPS       (AX), Y1, Y1
@@ -1632,29 +1766,42 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x6(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather256x6(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gather256x6(SB), NOSPLIT, $0-80
-	MOVQ    lanes+72(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    x+8(FP), AX
-	MOVQ    stride+16(FP), CX
-	MOVQ    cols+24(FP), DX
-	MOVL    base+32(FP), BX
-	MOVQ    ahead+40(FP), SI
-	MOVQ    rest+48(FP), DI
-	MOVQ    colScale+56(FP), R8
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	TESTQ   R8, R8
-	JZ      plain_ahead
+TEXT ·gather256x6(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y0
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Y7
+	VFMADD231PS  (R9), Y7, Y1
+	VFMADD231PS  32(R9), Y7, Y2
+	VFMADD231PS  64(R9), Y7, Y3
+	VFMADD231PS  96(R9), Y7, Y4
+	VFMADD231PS  128(R9), Y7, Y5
+	VMASKMOVPS   160(R9), Y0, Y8
+	VFMADD231PS  Y8, Y7, Y6
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
 
 scaled_ahead:
 	TESTQ        SI, SI
@@ -1753,7 +1900,7 @@ scale:
 	VMULPS       Y7, Y5, Y5
 	VMULPS       Y7, Y6, Y6
 	MOVQ         dst+0(FP), AX
-	MOVB         add+68(FP), CL
+	MOVB         add+84(FP), CL
 	TESTB        CL, CL
 	JZ           done_store
 	VADDPS       (AX), Y1, Y1
@@ -1774,30 +1921,44 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x7(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather256x7(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gather256x7(SB), NOSPLIT, $0-80
-	MOVQ    lanes+72(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    x+8(FP), AX
-	MOVQ    stride+16(FP), CX
-	MOVQ    cols+24(FP), DX
-	MOVL    base+32(FP), BX
-	MOVQ    ahead+40(FP), SI
-	MOVQ    rest+48(FP), DI
-	MOVQ    colScale+56(FP), R8
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	TESTQ   R8, R8
-	JZ      plain_ahead
+TEXT ·gather256x7(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y0
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Y8
+	VFMADD231PS  (R9), Y8, Y1
+	VFMADD231PS  32(R9), Y8, Y2
+	VFMADD231PS  64(R9), Y8, Y3
+	VFMADD231PS  96(R9), Y8, Y4
+	VFMADD231PS  128(R9), Y8, Y5
+	VFMADD231PS  160(R9), Y8, Y6
+	VMASKMOVPS   192(R9), Y0, Y9
+	VFMADD231PS  Y9, Y8, Y7
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
 
 scaled_ahead:
 	TESTQ        SI, SI
@@ -1903,7 +2064,7 @@ scale:
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y8, Y7, Y7
 	MOVQ         dst+0(FP), AX
-	MOVB         add+68(FP), CL
+	MOVB         add+84(FP), CL
 	TESTB        CL, CL
 	JZ           done_store
 	VADDPS       (AX), Y1, Y1
@@ -1926,31 +2087,46 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x8(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+// func gather256x8(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gather256x8(SB), NOSPLIT, $0-80
-	MOVQ    lanes+72(FP), AX
-	LEAQ    ones<>+32(SB), CX
-	SHLQ    $0x02, AX
-	SUBQ    AX, CX
-	VMOVDQU (CX), Y0
-	MOVQ    x+8(FP), AX
-	MOVQ    stride+16(FP), CX
-	MOVQ    cols+24(FP), DX
-	MOVL    base+32(FP), BX
-	MOVQ    ahead+40(FP), SI
-	MOVQ    rest+48(FP), DI
-	MOVQ    colScale+56(FP), R8
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	TESTQ   R8, R8
-	JZ      plain_ahead
+TEXT ·gather256x8(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y0
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Y9
+	VFMADD231PS  (R9), Y9, Y1
+	VFMADD231PS  32(R9), Y9, Y2
+	VFMADD231PS  64(R9), Y9, Y3
+	VFMADD231PS  96(R9), Y9, Y4
+	VFMADD231PS  128(R9), Y9, Y5
+	VFMADD231PS  160(R9), Y9, Y6
+	VFMADD231PS  192(R9), Y9, Y7
+	VMASKMOVPS   224(R9), Y0, Y10
+	VFMADD231PS  Y10, Y9, Y8
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
 
 scaled_ahead:
 	TESTQ        SI, SI
@@ -2061,7 +2237,7 @@ scale:
 	VMULPS       Y9, Y7, Y7
 	VMULPS       Y9, Y8, Y8
 	MOVQ         dst+0(FP), AX
-	MOVB         add+68(FP), CL
+	MOVB         add+84(FP), CL
 	TESTB        CL, CL
 	JZ           done_store
 	VADDPS       (AX), Y1, Y1

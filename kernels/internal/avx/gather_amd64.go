@@ -2,7 +2,7 @@ package avx
 
 import "unsafe"
 
-type gatherFunc func(dst, x *float32, stride int, cols *uint32, base uint32, ahead, rest int, colScale *float32, rowScale float32, add bool, lanes int)
+type gatherFunc func(dst, x *float32, stride int, cols *uint32, base uint32, ahead, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 
 // gathers are the routines for 1 to 8 vectors, by instruction set.
 var gathers = [...][9]gatherFunc{
@@ -25,9 +25,10 @@ const ahead = 8
 //
 //	rowScale · Σ_{e in [lo,hi)} ColScale[Cols[e]] · X[Cols[e]-Base]
 //
-// in the order of the edges.
-func (s Set) Gather(dst []float32, r *Rows, lo, hi int, rowScale float32, add bool) {
-	if lo == hi {
+// in the order of the edges. A self of 0 or more is a column id too, whose term
+// comes first; -1 is none.
+func (s Set) Gather(dst []float32, r *Rows, self, lo, hi int, rowScale float32, add bool) {
+	if lo == hi && self < 0 {
 		if !add {
 			clear(dst)
 		}
@@ -39,11 +40,19 @@ func (s Set) Gather(dst []float32, r *Rows, lo, hi int, rowScale float32, add bo
 	if r.ColScale == nil {
 		scale = nil
 	}
+	selfScale := float32(1)
+	if self >= 0 && r.ColScale != nil {
+		selfScale = r.ColScale[self]
+	}
 	// The edges of later rows are looked at too, as far as there are any.
 	seeing := min(hi-lo, max(len(r.Cols)-lo-ahead, 0))
 	for j := 0; j < len(dst); j += 8 * lanes {
 		w := min(8*lanes, len(dst)-j)
 		vectors := (w + lanes - 1) / lanes
-		gathers[s][vectors](&dst[j], &r.X[j], 4*r.Stride, cols, r.Base, seeing, hi-lo-seeing, scale, rowScale, add, w-(vectors-1)*lanes)
+		var own *float32
+		if self >= 0 {
+			own = &r.X[(self-int(r.Base))*r.Stride+j]
+		}
+		gathers[s][vectors](&dst[j], &r.X[j], 4*r.Stride, cols, r.Base, seeing, hi-lo-seeing, scale, rowScale, own, selfScale, add, w-(vectors-1)*lanes)
 	}
 }

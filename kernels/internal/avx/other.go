@@ -6,7 +6,9 @@ package avx
 func Best() Set { return None }
 
 // Gather is not there on this architecture.
-func (Set) Gather([]float32, *Rows, int, int, float32, bool) { panic("avx: not on this architecture") }
+func (Set) Gather([]float32, *Rows, int, int, int, float32, bool) {
+	panic("avx: not on this architecture")
+}
 
 // PackSize is that of the assembly's scratch memory, of which there is none.
 const PackSize = 0

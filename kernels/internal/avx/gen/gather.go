@@ -16,8 +16,8 @@ const ahead = 8
 // with its accumulators in registers over all edges.
 func gather(s isa, vectors int) {
 	TEXT(fmt.Sprintf("gather%sx%d", s.name, vectors), NOSPLIT,
-		"func(dst, x *float32, stride int, cols *uint32, base uint32, ahead, rest int, colScale *float32, rowScale float32, add bool, lanes int)")
-	Doc("Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base; the first look ahead.")
+		"func(dst, x *float32, stride int, cols *uint32, base uint32, ahead, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)")
+	Doc("Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.")
 	Pragma("noescape")
 	mask := s.mask("lanes")
 	x, stride := Load(Param("x"), GP64()), Load(Param("stride"), GP64())
@@ -36,6 +36,15 @@ func gather(s isa, vectors int) {
 		}
 		return nil
 	}
+	self := Load(Param("self"), GP64())
+	TESTQ(self, self)
+	JZ(LabelRef("edges"))
+	selfScale := s.vec()
+	VBROADCASTSS(place(Param("selfScale")), selfScale)
+	for i := range acc {
+		s.fmaFrom(Mem{Base: self, Disp: s.bytes * i}, selfScale, maskOf(i), acc[i])
+	}
+	Label("edges")
 	row := func(at int) GPVirtual {
 		p := GP64()
 		MOVL(Mem{Base: cols, Disp: 4 * at}, p.As32())
