@@ -30,18 +30,19 @@ func TestNothingIsAllocated(t *testing.T) {
 	}
 	state := newState(adam, len(w))
 	for name, kernel := range map[string]func(){
-		"SpMM":                func() { kernels.SpMM(team, c, width, g, a, false) },
-		"MatMul":              func() { kernels.MatMul(team, c, rows, width, width, a, w, false) },
-		"MatMul wide":         func() { kernels.MatMul(team, c, width, rows, width, w, a, true) },
-		"MatMulTransB":        func() { kernels.MatMulTransB(team, c, rows, width, width, a, w) },
-		"MatMulTransA":        func() { kernels.MatMulTransA(team, w, width, width, rows, a, b, false) },
-		"MatMulTransA wide":   func() { kernels.MatMulTransA(team, wide, rows, width, width, a, b, false) },
-		"SparseMatMul":        func() { kernels.SparseMatMul(team, c, width, xs, a, drop) },
-		"SparseMatMulTransA":  func() { kernels.SparseMatMulTransA(team, c, width, xt, a, drop) },
-		"BiasReLUDropout":     func() { kernels.BiasReLUDropout(team, c, rows, width, a, b, true, drop) },
-		"BiasReLUDropoutGrad": func() { kernels.BiasReLUDropoutGrad(team, c, rows, width, a, b, true, drop) },
-		"DropoutRows":         func() { kernels.DropoutRows(team, c, rows, width, a, drop) },
-		"ColumnSums":          func() { kernels.ColumnSums(team, c, rows, width, a, false) },
+		"SpMM":                  func() { kernels.SpMM(team, c, width, g, a, false) },
+		"MatMul":                func() { kernels.MatMul(team, c, rows, width, width, a, w, false) },
+		"MatMul wide":           func() { kernels.MatMul(team, c, width, rows, width, w, a, true) },
+		"MatMulTransB":          func() { kernels.MatMulTransB(team, c, rows, width, width, a, w) },
+		"MatMulTransA":          func() { kernels.MatMulTransA(team, w, width, width, rows, a, b, false) },
+		"MatMulTransA wide":     func() { kernels.MatMulTransA(team, wide, rows, width, width, a, b, false) },
+		"SparseMatMul":          func() { kernels.SparseMatMul(team, c, width, xs, a, drop) },
+		"SparseMatMulTransA":    func() { kernels.SparseMatMulTransA(team, c, width, xt, a, drop) },
+		"BiasReLUDropout":       func() { kernels.BiasReLUDropout(team, c, rows, width, a, b, true, drop) },
+		"BiasReLUDropoutGrad":   func() { kernels.BiasReLUDropoutGrad(team, c, w[:width], rows, width, a, b, true, drop) },
+		"MatMulBiasReLUDropout": func() { kernels.MatMulBiasReLUDropout(team, c, rows, width, width, a, w, b, true, drop) },
+		"DropoutRows":           func() { kernels.DropoutRows(team, c, rows, width, a, drop) },
+		"ColumnSums":            func() { kernels.ColumnSums(team, c, rows, width, a, false) },
 		"SoftmaxCrossEntropy": func() {
 			kernels.SoftmaxCrossEntropy(team, c, rows, classes, a, labels, split, 0, 1)
 		},

@@ -17,10 +17,9 @@ func ColumnSums(t *Team, dst []float32, rows, cols int, g []float32, add bool) {
 	if cols == 0 {
 		return
 	}
-	blocks := blocksOf(rows, cols)
-	parts := scratch(&t.floats, blocks*cols)
-	do(t, &t.slots.columns, columnSumsTask{parts, g, rows, cols, blocks, t.set}, blocks, 1)
-	sumParts(t, dst[:cols], blocks, add)
+	args := newColumnSums(t, rows, cols, g)
+	do(t, &t.slots.columns, args, args.blocks, 1)
+	sumParts(t, dst[:cols], args.blocks, add)
 }
 
 type columnSumsTask struct {
@@ -29,16 +28,32 @@ type columnSumsTask struct {
 	set                avx.Set
 }
 
+func newColumnSums(t *Team, rows, cols int, g []float32) columnSumsTask {
+	blocks := blocksOf(rows, cols)
+	return columnSumsTask{scratch(&t.floats, blocks*cols), g, rows, cols, blocks, t.set}
+}
+
+// rowsOf are the rows of block b.
+func (k *columnSumsTask) rowsOf(b int) (first, last int) {
+	return b * k.rows / k.blocks, (b + 1) * k.rows / k.blocks
+}
+
 func (k *columnSumsTask) chunk(lo, hi int) {
 	for b := lo; b < hi; b++ {
-		part := rowOf(k.parts, b, k.cols)
-		clear(part)
-		for r := b * k.rows / k.blocks; r < (b+1)*k.rows/k.blocks; r++ {
-			if row := rowOf(k.g, r, k.cols); k.set != avx.None {
-				k.set.AddRow(part, row)
-			} else {
-				axpy1(part, row, 1)
-			}
+		clear(rowOf(k.parts, b, k.cols))
+		first, last := k.rowsOf(b)
+		k.sum(b, first, last)
+	}
+}
+
+// sum adds the rows [first, last) to the part of block b.
+func (k *columnSumsTask) sum(b, first, last int) {
+	part := rowOf(k.parts, b, k.cols)
+	for r := first; r < last; r++ {
+		if row := rowOf(k.g, r, k.cols); k.set != avx.None {
+			k.set.AddRow(part, row)
+		} else {
+			axpy1(part, row, 1)
 		}
 	}
 }

@@ -7,27 +7,58 @@ import "siafu/kernels/internal/avx"
 //	forward   h = dropout(relu(z + bias))
 //	backward  ∇z = ∇h · dropout'(…) · relu'(…)
 //
-// Variant: fused, one pass over the matrix; every part may be left out. The
-// gradient reads h, which is positive exactly where ReLU let through and
+// Variant: fused, one pass over the matrix, in MatMulBiasReLUDropout behind
+// each block of a product; every part may be left out. The gradient reads h, which is positive exactly where ReLU let through and
 // dropout kept, so the mask is drawn again only where there is no ReLU. A NaN
 // in h passes forward and stops the gradient.
 
 // BiasReLUDropout computes dst [rows x cols] from z (same shape; dst may be
 // z). bias [cols] nil adds nothing.
 func BiasReLUDropout(t *Team, dst []float32, rows, cols int, z, bias []float32, relu bool, drop *Dropout) {
-	checkMatrix(dst, rows, cols, shortDst)
 	checkMatrix(z, rows, cols, shortInput)
-	if bias != nil && len(bias) < cols {
-		panic(shortVector)
-	}
+	args := newEpilogue(t, dst, rows, cols, z, bias, relu, drop)
 	if rows == 0 || cols == 0 {
 		return
 	}
-	args := epilogueTask{dst: dst, z: z, bias: bias, cols: cols, relu: relu, drop: drop.active(), set: t.set}
-	if args.drop {
-		args.mask = drop.prepare(rows)
-	}
 	do(t, &t.slots.epilogue, args, rows, rowGrain(cols))
+}
+
+// MatMulBiasReLUDropout computes dst [m x n] = dropout(relu(a[m x k] b[k x n] +
+// bias)). dst must not overlap a or b.
+func MatMulBiasReLUDropout(t *Team, dst []float32, m, n, k int, a, b, bias []float32, relu bool, drop *Dropout) {
+	args := denseTask{newEpilogue(t, dst, m, n, dst, bias, relu, drop), gemmTask{t.product, dst, a, b, n, k, false}}
+	if m == 0 || n == 0 || k == 0 {
+		MatMul(t, dst, m, n, k, a, b, false)
+		BiasReLUDropout(t, dst, m, n, dst, bias, relu, drop)
+		return
+	}
+	checkMatrix(a, m, k, shortInput)
+	checkMatrix(b, k, n, shortInput)
+	do(t, &t.slots.dense, args, m, t.product.rows)
+}
+
+// denseTask follows a block of a product by its epilogue while the block is in
+// the caches.
+type denseTask struct {
+	epilogueTask
+	product gemmTask
+}
+
+func (d *denseTask) chunk(lo, hi int) {
+	d.product.chunk(lo, hi)
+	d.epilogueTask.chunk(lo, hi)
+}
+
+func newEpilogue(t *Team, dst []float32, rows, cols int, z, bias []float32, relu bool, drop *Dropout) epilogueTask {
+	checkMatrix(dst, rows, cols, shortDst)
+	if bias != nil && len(bias) < cols {
+		panic(shortVector)
+	}
+	k := epilogueTask{dst: dst, z: z, bias: bias, cols: cols, relu: relu, drop: drop.active(), set: t.set}
+	if k.drop {
+		k.mask = drop.prepare(rows)
+	}
+	return k
 }
 
 type epilogueTask struct {
@@ -80,36 +111,67 @@ func rectify(dst []float32) {
 
 // BiasReLUDropoutGrad computes dst = ∇z from g = ∇h and the h of the forward
 // pass, all [rows x cols]; dst may be g. relu and drop must be those of the
-// forward pass; without relu, h is not read and may be nil. The gradient of
-// the bias is ColumnSums of dst.
-func BiasReLUDropoutGrad(t *Team, dst []float32, rows, cols int, g, h []float32, relu bool, drop *Dropout) {
+// forward pass; without relu, h is not read and may be nil. It sets bias
+// [cols], unless that is nil, to the gradient of the bias, which is the column
+// sums of dst.
+func BiasReLUDropoutGrad(t *Team, dst, bias []float32, rows, cols int, g, h []float32, relu bool, drop *Dropout) {
+	if bias != nil && len(bias) < cols {
+		panic(shortVector)
+	}
 	if !relu {
 		DropoutRows(t, dst, rows, cols, g, drop)
+		if bias != nil {
+			ColumnSums(t, bias, rows, cols, dst, false)
+		}
 		return
 	}
 	checkMatrix(dst, rows, cols, shortDst)
 	checkMatrix(g, rows, cols, shortInput)
 	checkMatrix(h, rows, cols, shortInput)
-	scale := float32(1)
-	if drop.active() {
-		scale = drop.prepare(rows).scale
+	if cols == 0 {
+		return
 	}
-	do(t, &t.slots.gradient, epilogueGradTask{dst, g, h, scale, t.set}, rows*cols, chunkElements)
+	args := epilogueGradTask{columnSumsTask: newColumnSums(t, rows, cols, dst), input: g, h: h, scale: 1}
+	if drop.active() {
+		args.scale = drop.prepare(rows).scale
+	}
+	do(t, &t.slots.gradient, args, args.blocks, 1)
+	if bias != nil {
+		sumParts(t, bias[:cols], args.blocks, false)
+	}
 }
 
+// epilogueGradTask writes what columnSumsTask sums, a few rows at a time so
+// that the sum finds them in the first-level cache.
 type epilogueGradTask struct {
-	dst, g, h []float32
-	scale     float32
-	set       avx.Set
+	columnSumsTask
+	input, h []float32
+	scale    float32
 }
+
+// gradientElements is about how many elements are written before they are summed.
+const gradientElements = 1 << 11
 
 func (k *epilogueGradTask) chunk(lo, hi int) {
-	dst, g, h := k.dst[lo:hi], k.g[lo:hi], k.h[lo:hi]
+	step := max(gradientElements/k.cols, 1)
+	for b := lo; b < hi; b++ {
+		clear(rowOf(k.parts, b, k.cols))
+		first, last := k.rowsOf(b)
+		for r := first; r < last; r += step {
+			end := min(r+step, last)
+			k.gradient(r*k.cols, end*k.cols)
+			k.sum(b, r, end)
+		}
+	}
+}
+
+// gradient writes the elements [lo, hi).
+func (k *epilogueGradTask) gradient(lo, hi int) {
+	dst, g, h := k.g[lo:hi], k.input[lo:hi], k.h[lo:hi]
 	if k.set != avx.None {
 		k.set.Gradient(dst, g, h, k.scale)
 		return
 	}
-	g, h = g[:len(dst)], h[:len(dst)]
 	for j := range dst {
 		dst[j] = orZero(g[j]*k.scale, h[j] > 0)
 	}

@@ -19,6 +19,9 @@ func TestSparseToDense(t *testing.T)   { kerneltest.SparseToDense(t, kernels.Spa
 func TestColumnSums(t *testing.T)      { kerneltest.ColumnSums(t, kernels.ColumnSums) }
 func TestDropoutRows(t *testing.T)     { kerneltest.DropoutRows(t, kernels.DropoutRows) }
 func TestBiasReLUDropout(t *testing.T) { kerneltest.BiasReLUDropout(t, kernels.BiasReLUDropout) }
+func TestMatMulBiasReLUDropout(t *testing.T) {
+	kerneltest.MatMulBiasReLUDropout(t, kernels.MatMulBiasReLUDropout)
+}
 func TestBiasReLUDropoutGrad(t *testing.T) {
 	kerneltest.BiasReLUDropoutGrad(t, kernels.BiasReLUDropoutGrad)
 }

@@ -162,7 +162,7 @@ func TestEpilogueGradientByDifferences(t *testing.T) {
 			return s
 		}
 		objective()
-		kernels.BiasReLUDropoutGrad(team, grad, rows, cols, c, h, relu, d)
+		kernels.BiasReLUDropoutGrad(team, grad, nil, rows, cols, c, h, relu, d)
 		for i := range z {
 			z[i] += step
 			up := objective()

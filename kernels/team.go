@@ -55,6 +55,7 @@ type slots struct {
 	sparse   sparseTask
 	dropout  dropoutTask
 	epilogue epilogueTask
+	dense    denseTask
 	gradient epilogueGradTask
 	columns  columnSumsTask
 	loss     lossTask

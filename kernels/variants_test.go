@@ -46,9 +46,13 @@ func TestEveryInstructionSet(t *testing.T) {
 				use(t, team, set)
 				kernels.BiasReLUDropout(team, dst, rows, cols, z, bias, relu, d)
 			})
-			kerneltest.BiasReLUDropoutGrad(t, func(team *kernels.Team, dst []float32, rows, cols int, g, h []float32, relu bool, d *kernels.Dropout) {
+			kerneltest.MatMulBiasReLUDropout(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b, bias []float32, relu bool, d *kernels.Dropout) {
 				use(t, team, set)
-				kernels.BiasReLUDropoutGrad(team, dst, rows, cols, g, h, relu, d)
+				kernels.MatMulBiasReLUDropout(team, dst, m, n, k, a, b, bias, relu, d)
+			})
+			kerneltest.BiasReLUDropoutGrad(t, func(team *kernels.Team, dst, bias []float32, rows, cols int, g, h []float32, relu bool, d *kernels.Dropout) {
+				use(t, team, set)
+				kernels.BiasReLUDropoutGrad(team, dst, bias, rows, cols, g, h, relu, d)
 			})
 			kerneltest.SoftmaxCrossEntropy(t, func(team *kernels.Team, grad []float32, rows, classes int, logits []float32,
 				labels []int32, split []uint8, want uint8, scale float32) (float64, int64) {

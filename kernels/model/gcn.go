@@ -59,16 +59,10 @@ func (d *dense) dropout(p Pass) *kernels.Dropout {
 	return d.drop
 }
 
-// activate adds the bias to z [rows x out] and applies relu and dropout.
-func (d *dense) activate(dst, z []float32, p Pass) {
-	kernels.BiasReLUDropout(d.team, dst, d.rows, d.out, z, d.b, !d.last, d.dropout(p))
-}
-
-// activateGrad turns the gradient of h = activate(z) into that of z, in place,
+// activateGrad turns the gradient of h = dropout(relu(z + b)) into that of z, in place,
 // and writes the bias gradient.
 func (d *dense) activateGrad(grad, h []float32, p Pass) {
-	kernels.BiasReLUDropoutGrad(d.team, grad, d.rows, d.out, grad, h, !d.last, d.dropout(p))
-	kernels.ColumnSums(d.team, d.gb, d.rows, d.out, grad, false)
+	kernels.BiasReLUDropoutGrad(d.team, grad, d.gb, d.rows, d.out, grad, h, !d.last, d.dropout(p))
 }
 
 // gatherFirst is (ÂH)W: the input's rows are gathered, the product follows.
@@ -99,8 +93,7 @@ func (g *gatherFirst) Emit(h []float32, p Pass) []float32 {
 
 func (g *gatherFirst) Apply(gathered []float32, p Pass) []float32 {
 	g.gathered = gathered
-	kernels.MatMul(g.team, g.h, g.rows, g.out, g.in, gathered, g.w, false)
-	g.activate(g.h, g.h, p)
+	kernels.MatMulBiasReLUDropout(g.team, g.h, g.rows, g.out, g.in, gathered, g.w, g.b, !g.last, g.dropout(p))
 	return g.h
 }
 
@@ -148,7 +141,7 @@ func (a *applyFirst) Emit(h []float32, p Pass) []float32 {
 
 func (a *applyFirst) Apply(gathered []float32, p Pass) []float32 {
 	a.output = gathered
-	a.activate(gathered, gathered, p)
+	kernels.BiasReLUDropout(a.team, gathered, a.rows, a.out, gathered, a.b, !a.last, a.dropout(p))
 	return gathered
 }
 
