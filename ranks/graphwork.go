@@ -1,6 +1,9 @@
 package ranks
 
 import (
+	"slices"
+
+	"siafu/graph"
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/halo"
@@ -13,7 +16,8 @@ import (
 // (GA), scatter (SC) and their gradients.
 type graphWork struct {
 	shard      *shard.Shard
-	transposed *shard.Transposed
+	transposed *shard.Transposed // edges by source, nil where no layer needs them
+	trained    *shard.Transposed // those into training vertices, for the last layer; nil: all
 	coef       model.Coefficients
 	plan       *halo.Plan
 	codec      halo.Codec
@@ -32,9 +36,24 @@ type graphWork struct {
 // newGraphWork prepares a shard for gathering. All memory comes from a.
 func newGraphWork(c Config, s *shard.Shard, team *kernels.Team, clock *clock, codec halo.Codec, a *mapped.Arena) *graphWork {
 	return &graphWork{
-		shard: s, transposed: s.Transpose(a), plan: halo.NewPlan(s), codec: codec,
+		shard: s, plan: halo.NewPlan(s), codec: codec,
 		coef: model.GCNCoefficients(s.InDegree, s.OutDegree, s.NumOwn(), a),
 		team: team, arena: a, clock: clock, overlap: c.Mode == "pipe", seed: c.Seed,
+	}
+}
+
+// prepareBack makes what the way back through the layers of a network needs.
+// Edges into training vertices get arrays of their own where those replace the
+// arrays of all edges or are less than half of them.
+func (g *graphWork) prepareBack(layers []model.Layer) {
+	last := len(layers) - 1
+	others := slices.ContainsFunc(layers[:last], model.Layer.GathersBack)
+	few := 2*g.shard.EdgesInto(graph.SplitTrain) < int64(len(g.shard.In.Cols))
+	if layers[last].GathersBack() && (few || g.shard.Directed && !others) {
+		g.trained = g.shard.TransposeInto(g.arena, graph.SplitTrain)
+	}
+	if others || g.trained == nil {
+		g.transposed = g.shard.Transpose(g.arena)
 	}
 }
 
@@ -73,6 +92,9 @@ func (g *graphWork) gatherOwn(dst, rows []float32, width int) {
 
 // gatherGhosts adds what ghosts contribute.
 func (g *graphWork) gatherGhosts(dst, ghosts []float32, width int) {
+	if g.shard.NumGhosts() == 0 {
+		return
+	}
 	in := g.shard.In
 	kernels.SpMM(g.team, dst, width, kernels.Gather{
 		Begin: g.shard.InOwnEnd, End: in.Offsets[1:], Cols: in.Cols, Base: uint32(g.shard.NumOwn()),
@@ -81,16 +103,21 @@ func (g *graphWork) gatherGhosts(dst, ghosts []float32, width int) {
 }
 
 // gatherGrad is Âᵀ grad for own vertices, the gradient of the rows that were
-// gathered; grad is [own x width]. Gradients of ghosts travel to their owners,
+// gathered; grad is [own x width]. In the last layer it is zero but for
+// training vertices, and only edges into those are gone through. Gradients of ghosts travel to their owners,
 // who add them to the part of their own edges. The result stands until the
 // next but one call. Collective over the graph ranks.
-func (g *graphWork) gatherGrad(layer int, grad []float32, width int, p model.Pass) ([]float32, error) {
+func (g *graphWork) gatherGrad(layer int, grad []float32, width int, last bool, p model.Pass) ([]float32, error) {
+	edges := g.transposed
+	if last && g.trained != nil {
+		edges = g.trained
+	}
 	dst := g.gradRoom(g.shard.NumOwn() * width)
 	key := halo.Key{Seed: g.seed, Epoch: p.Epoch, Layer: layer, Backward: true}
 
-	boundary := func() error { g.ghostGrads(g.exchange.Ghosts(width), grad, width); return nil }
+	boundary := func() error { g.ghostGrads(edges, g.exchange.Ghosts(width), grad, width); return nil }
 	begin := func() error { return g.exchange.BeginBackward(width, key) }
-	inner := func() error { g.ownGrads(dst, grad, width); return nil }
+	inner := func() error { g.ownGrads(edges, dst, grad, width); return nil }
 	end := func() error { return g.exchange.EndBackward(dst) }
 
 	if g.overlap {
@@ -100,8 +127,7 @@ func (g *graphWork) gatherGrad(layer int, grad []float32, width int, p model.Pas
 }
 
 // ghostGrads sets ghosts to the gradients that own destinations give them.
-func (g *graphWork) ghostGrads(ghosts, grad []float32, width int) {
-	t := g.transposed
+func (g *graphWork) ghostGrads(t *shard.Transposed, ghosts, grad []float32, width int) {
 	kernels.SpMM(g.team, ghosts, width, kernels.Gather{
 		Begin: t.Ghost.Offsets[:t.Ghost.Rows()], End: t.Ghost.Offsets[1:], Cols: t.Ghost.Cols,
 		RowScale: g.coef.Col[g.shard.NumOwn():], ColScale: g.coef.Row,
@@ -109,8 +135,7 @@ func (g *graphWork) ghostGrads(ghosts, grad []float32, width int) {
 }
 
 // ownGrads sets dst to the gradients along own edges and the self loop.
-func (g *graphWork) ownGrads(dst, grad []float32, width int) {
-	t := g.transposed
+func (g *graphWork) ownGrads(t *shard.Transposed, dst, grad []float32, width int) {
 	kernels.SpMM(g.team, dst, width, kernels.Gather{
 		Begin: t.OwnBegin, End: t.OwnEnd, Cols: t.OwnCols,
 		RowScale: g.coef.Col[:g.shard.NumOwn()], ColScale: g.coef.Row, SelfLoops: true,

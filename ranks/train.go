@@ -312,6 +312,7 @@ func (r *run) trainer(source weightSource) *trainer {
 	}
 	if r.net.Propagates() {
 		t.graph = newGraphWork(r.cfg, r.shard, r.team, t.clock, r.codec, r.arena)
+		t.graph.prepareBack(t.net.Layers)
 		t.graph.connect(r.peers, t.net.MaxGather(), r.arena)
 	}
 	return t

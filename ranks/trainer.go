@@ -115,12 +115,13 @@ func (t *trainer) gathered(l int, layer model.Layer, h []float32, p model.Pass) 
 // the graph ranks.
 func (t *trainer) backward(p model.Pass) error {
 	grad := t.grad
-	for l := len(t.net.Layers) - 1; l >= 0; l-- {
+	last := len(t.net.Layers) - 1
+	for l := last; l >= 0; l-- {
 		layer := t.net.Layers[l]
 		t.clock.do("∇AV", func() error { grad = layer.ApplyGrad(grad, p); return nil })
 		if layer.GathersBack() {
 			var err error
-			if grad, err = t.graph.gatherGrad(l, grad, layer.GatherWidth(), p); err != nil {
+			if grad, err = t.graph.gatherGrad(l, grad, layer.GatherWidth(), l == last, p); err != nil {
 				return err
 			}
 		}

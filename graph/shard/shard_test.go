@@ -288,9 +288,24 @@ func checkTranspose(t testing.TB, s *shard.Shard) {
 	t.Helper()
 	a := mapped.NewArena()
 	defer a.Free()
-	got := s.Transpose(a)
+	compareTransposed(t, s, s.Transpose(a), func(int) bool { return true })
+	edges := int64(0)
+	for split := range uint8(4) {
+		compareTransposed(t, s, s.TransposeInto(a, split), func(v int) bool { return s.Split[v] == split })
+		edges += s.EdgesInto(split)
+	}
+	if edges != int64(len(s.In.Cols)) {
+		t.Errorf("%d edges into all splits, of %d", edges, len(s.In.Cols))
+	}
+}
+
+func compareTransposed(t testing.TB, s *shard.Shard, got *shard.Transposed, chosen func(v int) bool) {
+	t.Helper()
 	want := make([][]uint32, s.NumOwn()+s.NumGhosts())
 	for v := range s.Own {
+		if !chosen(v) {
+			continue
+		}
 		for _, u := range s.In.Row(v) {
 			want[u] = append(want[u], uint32(v))
 		}
@@ -329,6 +344,7 @@ func TestTransposeProperty(t *testing.T) {
 				s.InOwnEnd = append(s.InOwnEnd, int64(len(s.In.Cols)))
 			}
 			s.In.Offsets = append(s.In.Offsets, int64(len(s.In.Cols)))
+			s.Split = append(s.Split, rapid.Uint8Max(3).Draw(rt, "split"))
 		}
 		checkTranspose(t, s)
 	})

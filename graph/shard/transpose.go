@@ -22,22 +22,52 @@ type Transposed struct {
 // that the own part aliases s.In and costs nothing; it ends with s then.
 func (s *Shard) Transpose(a *mapped.Arena) *Transposed {
 	n := s.NumOwn()
-	t := &Transposed{Ghost: s.bySource(a, n, s.NumGhosts(), s.InOwnEnd, s.In.Offsets[1:])}
-	if !s.Directed {
-		t.OwnBegin, t.OwnEnd, t.OwnCols = s.In.Offsets[:n], s.InOwnEnd, s.In.Cols
-		return t
+	if s.Directed {
+		return s.transpose(a, anywhere)
 	}
-	own := s.bySource(a, 0, n, s.In.Offsets[:n], s.InOwnEnd)
-	t.OwnBegin, t.OwnEnd, t.OwnCols = own.Offsets[:n], own.Offsets[1:], own.Cols
-	return t
+	return &Transposed{
+		OwnBegin: s.In.Offsets[:n], OwnEnd: s.InOwnEnd, OwnCols: s.In.Cols,
+		Ghost: s.bySource(a, n, s.NumGhosts(), s.InOwnEnd, s.In.Offsets[1:], anywhere),
+	}
 }
 
-// bySource sorts the edges In.Cols[begin[v]:end[v]] of all own v, whose sources
-// are base..base+rows-1, by source. Rows are visited in ascending order, which
+// TransposeInto is Transpose of the edges into own vertices of one split only.
+// Nothing aliases s.In.
+func (s *Shard) TransposeInto(a *mapped.Arena, split uint8) *Transposed {
+	return s.transpose(a, func(v int) bool { return s.Split[v] == split })
+}
+
+// EdgesInto counts the edges into own vertices of one split.
+func (s *Shard) EdgesInto(split uint8) (edges int64) {
+	for v, have := range s.Split {
+		if have == split {
+			edges += s.In.Offsets[v+1] - s.In.Offsets[v]
+		}
+	}
+	return edges
+}
+
+func anywhere(int) bool { return true }
+
+// transpose sorts the edges into the chosen own vertices by source.
+func (s *Shard) transpose(a *mapped.Arena, chosen func(v int) bool) *Transposed {
+	n := s.NumOwn()
+	own := s.bySource(a, 0, n, s.In.Offsets[:n], s.InOwnEnd, chosen)
+	return &Transposed{
+		OwnBegin: own.Offsets[:n], OwnEnd: own.Offsets[1:], OwnCols: own.Cols,
+		Ghost: s.bySource(a, n, s.NumGhosts(), s.InOwnEnd, s.In.Offsets[1:], chosen),
+	}
+}
+
+// bySource sorts the edges In.Cols[begin[v]:end[v]] of the chosen own v, whose
+// sources are base..base+rows-1, by source. Rows are visited in ascending order, which
 // leaves the destinations of a source ascending.
-func (s *Shard) bySource(a *mapped.Arena, base, rows int, begin, end []int64) graph.CSR {
+func (s *Shard) bySource(a *mapped.Arena, base, rows int, begin, end []int64, chosen func(v int) bool) graph.CSR {
 	offsets := mapped.Make[int64](a, rows+1)
 	for v := range begin {
+		if !chosen(v) {
+			continue
+		}
 		for _, u := range s.In.Cols[begin[v]:end[v]] {
 			offsets[int(u)-base+1]++
 		}
@@ -49,6 +79,9 @@ func (s *Shard) bySource(a *mapped.Arena, base, rows int, begin, end []int64) gr
 	// offsets[r] is the cursor of row r while filling; afterwards it holds the
 	// row's end, which is where the next one begins.
 	for v := range begin {
+		if !chosen(v) {
+			continue
+		}
 		for _, u := range s.In.Cols[begin[v]:end[v]] {
 			r := int(u) - base
 			cols[offsets[r]] = uint32(v)
