@@ -22,6 +22,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	xt := kernels.TransposeSparse(xs, rows, arena)
 	a, b, c := kerneltest.Values(rows*width, 1), kerneltest.Values(rows*width, 2), make([]float32, rows*width)
 	w, wide := kerneltest.Values(width*width, 3), kerneltest.Values(rows*rows, 4)
+	half := make([]kernels.BF16, rows*width+kernels.HalfSlack)
 	labels, split, best := make([]int32, rows), make([]uint8, rows), make([]int32, rows)
 	drop := &kernels.Dropout{Seed: 1, P: 0.5}
 	adam, err := kernels.NewOptimizer(kernels.OptimizerConfig{Name: "adam", LR: 0.1})
@@ -31,6 +32,8 @@ func TestNothingIsAllocated(t *testing.T) {
 	state := newState(adam, len(w))
 	for name, kernel := range map[string]func(){
 		"SpMM":                  func() { kernels.SpMM(team, c, width, g, a, false) },
+		"SpMMHalf":              func() { kernels.SpMMHalf(team, c, width, g, half, false) },
+		"NarrowRows":            func() { kernels.NarrowRows(team, half, rows, width, a, nil) },
 		"MatMul":                func() { kernels.MatMul(team, c, rows, width, width, a, w, false) },
 		"MatMul wide":           func() { kernels.MatMul(team, c, width, rows, width, w, a, true) },
 		"MatMulTransB":          func() { kernels.MatMulTransB(team, c, rows, width, width, a, w) },

@@ -8,6 +8,8 @@ import (
 )
 
 func TestSpMM(t *testing.T)         { kerneltest.SpMM(t, kernels.SpMM) }
+func TestSpMMHalf(t *testing.T)     { kerneltest.SpMMHalf(t, kernels.SpMMHalf) }
+func TestNarrowRows(t *testing.T)   { kerneltest.NarrowRows(t, kernels.NarrowRows) }
 func TestMatMul(t *testing.T)       { kerneltest.MatMul(t, kernels.MatMul) }
 func TestMatMulTransA(t *testing.T) { kerneltest.MatMulTransA(t, kernels.MatMulTransA) }
 func TestMatMulTransB(t *testing.T) { kerneltest.MatMulTransB(t, kernels.MatMulTransB) }

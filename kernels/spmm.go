@@ -39,17 +39,29 @@ func (g *Gather) Rows() int { return len(g.Begin) }
 // SpMM gathers: dst [g.Rows() x width], x [local ids from g.Base on x width].
 // With add it adds to dst, otherwise it overwrites dst. dst must not overlap x.
 func SpMM(t *Team, dst []float32, width int, g Gather, x []float32, add bool) {
-	rows := g.Rows()
-	checkMatrix(dst, rows, width, shortDst)
+	runSpMM(t, spmmTask{dst: dst, x: x, g: g, width: width, add: add,
+		rows: avx.Rows[float32]{Cols: g.Cols, Base: g.Base, ColScale: g.ColScale, X: x, Stride: width}})
+}
+
+// SpMMHalf is SpMM of bfloat16 rows, summed in float32. x has HalfSlack
+// elements behind its rows, of any value.
+func SpMMHalf(t *Team, dst []float32, width int, g Gather, x []BF16, add bool) {
+	bits := bitsOf(x)
+	runSpMM(t, spmmTask{dst: dst, half: bits, g: g, width: width, add: add,
+		halfRows: avx.Rows[uint16]{Cols: g.Cols, Base: g.Base, ColScale: g.ColScale, X: bits, Stride: width}})
+}
+
+func runSpMM(t *Team, args spmmTask) {
+	g, rows := &args.g, args.g.Rows()
+	checkMatrix(args.dst, rows, args.width, shortDst)
 	if len(g.End) < rows || (g.RowScale != nil && len(g.RowScale) < rows) {
 		panic(shortVector)
 	}
-	if rows == 0 || width == 0 {
+	if rows == 0 || args.width == 0 {
 		return
 	}
 	t.hubs.rows = t.hubs.rows[:0]
-	args := spmmTask{dst: dst, x: x, g: g, width: width, add: add, set: t.set, hubs: &t.hubs,
-		rows: avx.Rows{Cols: g.Cols, Base: g.Base, ColScale: g.ColScale, X: x, Stride: width}}
+	args.set, args.hubs = t.set, &t.hubs
 	doWeighted(t, &t.slots.spmm, args, g.Begin, g.End[rows-1])
 	slices.Sort(t.hubs.rows)
 	for _, r := range t.hubs.rows {
@@ -76,14 +88,17 @@ func (h *hubs) leave(r int) {
 	h.mu.Unlock()
 }
 
+// spmmTask gathers rows of x or, where that is nil, of half.
 type spmmTask struct {
-	dst, x []float32
-	g      Gather
-	width  int
-	add    bool
-	set    avx.Set
-	rows   avx.Rows // the same operand, for package avx
-	hubs   *hubs
+	dst, x   []float32
+	half     []uint16
+	g        Gather
+	width    int
+	add      bool
+	set      avx.Set
+	rows     avx.Rows[float32] // the same operands, for package avx
+	halfRows avx.Rows[uint16]
+	hubs     *hubs
 }
 
 func (k *spmmTask) chunk(lo, hi int) {
@@ -112,17 +127,20 @@ func (k *spmmTask) sum(dst []float32, r, self int, from, to int64, add bool) {
 	if k.g.RowScale != nil {
 		scale = k.g.RowScale[r]
 	}
-	if k.set != avx.None {
-		// The row's scale is multiplied after the sum, where plain Go does it
-		// for each edge; the difference is a rounding.
+	// Package avx multiplies by the row's scale after the sum, plain Go does it
+	// for each edge; the difference is a rounding.
+	switch {
+	case k.set != avx.None && k.x == nil:
+		k.set.GatherHalf(dst, &k.halfRows, self, int(from), int(to), scale, add)
+	case k.set != avx.None:
 		k.set.Gather(dst, &k.rows, self, int(from), int(to), scale, add)
-		return
+	default:
+		clearUnless(add, dst)
+		if self >= 0 {
+			k.addEdge(dst, uint32(self), scale)
+		}
+		k.gather(dst, k.g.Cols[from:to], scale)
 	}
-	clearUnless(add, dst)
-	if self >= 0 {
-		axpy1(dst, k.row(uint32(self)), k.edge(uint32(self), scale))
-	}
-	k.gather(dst, k.g.Cols[from:to], scale)
 }
 
 // gatherHub computes row r.
@@ -152,14 +170,25 @@ func (k *hubTask) chunk(lo, hi int) {
 }
 
 func (k *spmmTask) gather(dst []float32, cols []uint32, scale float32) {
-	for len(cols) >= 4 {
+	for k.x != nil && len(cols) >= 4 {
 		a, b, c, d := cols[0], cols[1], cols[2], cols[3]
 		axpy4(dst, k.row(a), k.row(b), k.row(c), k.row(d),
 			k.edge(a, scale), k.edge(b, scale), k.edge(c, scale), k.edge(d, scale))
 		cols = cols[4:]
 	}
 	for _, c := range cols {
+		k.addEdge(dst, c, scale)
+	}
+}
+
+func (k *spmmTask) addEdge(dst []float32, c uint32, scale float32) {
+	if k.x != nil {
 		axpy1(dst, k.row(c), k.edge(c, scale))
+		return
+	}
+	s := k.edge(c, scale)
+	for j, h := range k.half[int(c-k.g.Base)*k.width:][:k.width] {
+		dst[j] += s * BF16(h).Float32()
 	}
 }
 

@@ -49,6 +49,7 @@ type slots struct {
 	weighted weightedTask
 	spmm     spmmTask
 	hub      hubTask
+	narrow   narrowTask
 	gemm     gemmTask
 	transA   transATask
 	sumParts sumPartsTask

@@ -30,6 +30,14 @@ func TestEveryInstructionSet(t *testing.T) {
 				use(t, team, set)
 				kernels.SpMM(team, dst, width, g, x, add)
 			})
+			kerneltest.SpMMHalf(t, func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []kernels.BF16, add bool) {
+				use(t, team, set)
+				kernels.SpMMHalf(team, dst, width, g, x, add)
+			})
+			kerneltest.NarrowRows(t, func(team *kernels.Team, dst []kernels.BF16, rows, cols int, x, scale []float32) {
+				use(t, team, set)
+				kernels.NarrowRows(team, dst, rows, cols, x, scale)
+			})
 			kerneltest.MatMul(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool) {
 				use(t, team, set)
 				kernels.MatMul(team, dst, m, n, k, a, b, add)

@@ -26,6 +26,7 @@ type Config struct {
 	Tensor      string `default:"cpu" enum:"cpu" group:"World" help:"Where tensor work runs." toml:"tensor"`
 
 	Kernel string `default:"auto" enum:"auto,avx512,avx2,openblas,go" group:"World" help:"Which kernels compute: auto times those that this machine and build have; openblas needs a build with that tag." toml:"kernel"`
+	Gather string `default:"float32" enum:"float32,bf16" group:"World" help:"Rows as they are gathered: float32, or rounded to bfloat16 first, which is faster where memory holds the gather up; sums stay float32." toml:"gather"`
 
 	Model        string  `default:"gcn" enum:"gcn,mlp" group:"Model" help:"gcn: Kipf & Welling 2017; mlp: the same layers without the graph (with --layers 1: a linear model)." toml:"model"`
 	Layers       int     `default:"2" group:"Model" help:"Number of layers." toml:"layers"`
@@ -99,6 +100,7 @@ func (c *Config) validateNames() error {
 		{"codec", c.Codec, "none s2 zstd"},
 		{"tensor", c.Tensor, "cpu"},
 		{"kernel", c.Kernel, "auto avx512 avx2 openblas go"},
+		{"gather", c.Gather, "float32 bf16"},
 		{"model", c.Model, "gcn mlp"},
 		{"initializer", c.Initializer, "xavier he"},
 		{"order", c.Order, "auto gather-first apply-first"},

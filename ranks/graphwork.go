@@ -28,6 +28,9 @@ type graphWork struct {
 	overlap    bool // gather from own vertices while ghosts are under way
 	seed       uint64
 
+	half   bool // gather rows rounded to bfloat16
+	halves []kernels.BF16
+
 	gathered [][]float32  // one a layer, kept for the way back
 	grads    [2][]float32 // of emitted rows; two, so that none is read and written at once
 	turn     int
@@ -38,7 +41,7 @@ func newGraphWork(c Config, s *shard.Shard, team *kernels.Team, clock *clock, co
 	return &graphWork{
 		shard: s, plan: halo.NewPlan(s), codec: codec,
 		coef: model.GCNCoefficients(s.InDegree, s.OutDegree, s.NumOwn(), a),
-		team: team, arena: a, clock: clock, overlap: c.Mode == "pipe", seed: c.Seed,
+		team: team, arena: a, clock: clock, overlap: c.Mode == "pipe", seed: c.Seed, half: c.Gather == "bf16",
 	}
 }
 
@@ -84,7 +87,7 @@ func (g *graphWork) gather(layer int, rows []float32, width int, p model.Pass) (
 // gatherOwn sets dst to what own neighbours and the self loop contribute.
 func (g *graphWork) gatherOwn(dst, rows []float32, width int) {
 	in := g.shard.In
-	kernels.SpMM(g.team, dst, width, kernels.Gather{
+	g.spmm(dst, width, kernels.Gather{
 		Begin: in.Offsets[:g.shard.NumOwn()], End: g.shard.InOwnEnd, Cols: in.Cols,
 		RowScale: g.coef.Row, ColScale: g.coef.Col, SelfLoops: true,
 	}, rows, false)
@@ -96,10 +99,26 @@ func (g *graphWork) gatherGhosts(dst, ghosts []float32, width int) {
 		return
 	}
 	in := g.shard.In
-	kernels.SpMM(g.team, dst, width, kernels.Gather{
+	g.spmm(dst, width, kernels.Gather{
 		Begin: g.shard.InOwnEnd, End: in.Offsets[1:], Cols: in.Cols, Base: uint32(g.shard.NumOwn()),
 		RowScale: g.coef.Row, ColScale: g.coef.Col,
 	}, ghosts, true)
+}
+
+// spmm gathers rows as they are or rounded to bfloat16. Rounding multiplies by
+// the column's scale at the same time.
+func (g *graphWork) spmm(dst []float32, width int, m kernels.Gather, rows []float32, add bool) {
+	if !g.half {
+		kernels.SpMM(g.team, dst, width, m, rows, add)
+		return
+	}
+	n := len(rows) / width
+	if need := len(rows) + kernels.HalfSlack; len(g.halves) < need {
+		g.halves = mapped.Make[kernels.BF16](g.arena, need)
+	}
+	kernels.NarrowRows(g.team, g.halves, n, width, rows, m.ColScale[m.Base:])
+	m.ColScale = nil
+	kernels.SpMMHalf(g.team, dst, width, m, g.halves, add)
 }
 
 // gatherGrad is Âᵀ grad for own vertices, the gradient of the rows that were
@@ -128,7 +147,7 @@ func (g *graphWork) gatherGrad(layer int, grad []float32, width int, last bool, 
 
 // ghostGrads sets ghosts to the gradients that own destinations give them.
 func (g *graphWork) ghostGrads(t *shard.Transposed, ghosts, grad []float32, width int) {
-	kernels.SpMM(g.team, ghosts, width, kernels.Gather{
+	g.spmm(ghosts, width, kernels.Gather{
 		Begin: t.Ghost.Offsets[:t.Ghost.Rows()], End: t.Ghost.Offsets[1:], Cols: t.Ghost.Cols,
 		RowScale: g.coef.Col[g.shard.NumOwn():], ColScale: g.coef.Row,
 	}, grad, false)
@@ -136,7 +155,7 @@ func (g *graphWork) ghostGrads(t *shard.Transposed, ghosts, grad []float32, widt
 
 // ownGrads sets dst to the gradients along own edges and the self loop.
 func (g *graphWork) ownGrads(t *shard.Transposed, dst, grad []float32, width int) {
-	kernels.SpMM(g.team, dst, width, kernels.Gather{
+	g.spmm(dst, width, kernels.Gather{
 		Begin: t.OwnBegin, End: t.OwnEnd, Cols: t.OwnCols,
 		RowScale: g.coef.Col[:g.shard.NumOwn()], ColScale: g.coef.Row, SelfLoops: true,
 	}, grad, false)

@@ -169,6 +169,7 @@ func (t *trainer) keepInput() error {
 	defer scratch.Free()
 	width := t.net.Layers[0].GatherWidth()
 	once := *t.graph
+	once.half = false // it costs time only once
 	once.connect(t.comm, width, scratch)
 	rows, err := once.gather(0, t.net.InputRows(scratch), width, model.Pass{})
 	t.cache, t.cached = rows, true

@@ -2,6 +2,7 @@ package kerneltest
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -11,10 +12,16 @@ import (
 
 // SpMM runs an implementation of kernels.SpMM.
 func SpMM(t *testing.T, spmm func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []float32, add bool)) {
+	eachSpMM(t, func([]float32) {}, spmm)
+}
+
+// eachSpMM runs all cases; prepare is given each one's x.
+func eachSpMM(t *testing.T, prepare func(x []float32), spmm func(*kernels.Team, []float32, int, kernels.Gather, []float32, bool)) {
 	for _, own := range []int{0, 1, 7, 300, 3000} {
 		for _, width := range []int{0, 1, 3, 16, 37} {
 			t.Run(fmt.Sprintf("own=%d/width=%d", own, width), func(t *testing.T) {
 				c := newSpMMCase(own, width)
+				prepare(c.x)
 				c.run(t, spmm)
 				spoil(c.x)
 				c.loops = true
@@ -25,10 +32,68 @@ func SpMM(t *testing.T, spmm func(team *kernels.Team, dst []float32, width int, 
 	}
 	t.Run("hub", func(t *testing.T) {
 		c := newSpMMCase(40, 21)
+		prepare(c.x)
 		c.swell(70000)
 		c.loops = true
 		c.run(t, spmm)
 	})
+}
+
+// SpMMHalf runs an implementation of kernels.SpMMHalf, on rows that bfloat16
+// holds exactly, in front of NaNs that must have no effect.
+func SpMMHalf(t *testing.T, spmm func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []kernels.BF16, add bool)) {
+	round := func(x []float32) {
+		for i, v := range x {
+			x[i] = kernels.Narrow(v).Float32()
+		}
+	}
+	eachSpMM(t, round, func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []float32, add bool) {
+		half := make([]kernels.BF16, len(x)+kernels.HalfSlack)
+		for i := range half {
+			half[i] = 0x7fff
+		}
+		for i, v := range x {
+			half[i] = kernels.Narrow(v)
+		}
+		spmm(team, dst, width, g, half, add)
+	})
+}
+
+// NarrowRows runs an implementation of kernels.NarrowRows.
+func NarrowRows(t *testing.T, narrow func(team *kernels.Team, dst []kernels.BF16, rows, cols int, x, scale []float32)) {
+	for _, rows := range []int{0, 1, 5, 701} {
+		for _, cols := range []int{0, 1, 16, 37} {
+			t.Run(fmt.Sprintf("rows=%d/cols=%d", rows, cols), func(t *testing.T) {
+				x := Values(rows*cols, 1)
+				spoil(x)
+				for _, scale := range [][]float32{nil, Values(rows, 2)} {
+					half := slices.Repeat([]kernels.BF16{0x1234}, rows*cols+8)
+					team := kernels.NewTeam(3)
+					narrow(team, half, rows, cols, x, scale)
+					team.Close()
+					for i, v := range x {
+						checkNarrow(t, i, half[i], float32(scaleOf(scale, i/cols))*v)
+					}
+					if i := slices.IndexFunc(half[rows*cols:], func(h kernels.BF16) bool { return h != 0x1234 }); i >= 0 {
+						t.Fatalf("element %d written, behind the end", rows*cols+i)
+					}
+				}
+			})
+		}
+	}
+}
+
+// checkNarrow demands that no other bfloat16 is nearer to v.
+func checkNarrow(t *testing.T, i int, got kernels.BF16, v float32) {
+	t.Helper()
+	far := func(h kernels.BF16) float64 { return math.Abs(float64(h.Float32()) - float64(v)) }
+	g := got.Float32()
+	switch {
+	case v != v || math.IsInf(float64(v), 0):
+		compare(t, i, float64(g), float64(v), 0)
+	case far(got) > far(got+1) || far(got) > far(got-1) || g*v < 0:
+		t.Fatalf("element %d, %v, is %v in bfloat16", i, v, g)
+	}
 }
 
 // swell gives the last row n edges more to own vertices, many to the same.

@@ -12,7 +12,17 @@ func gather512x1(dst *float32, x *float32, stride int, cols *uint32, base uint32
 // Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
+func gatherHalf512x1(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
+//
+//go:noescape
 func gather512x2(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
+
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
+//
+//go:noescape
+func gatherHalf512x2(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
 
 // Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
@@ -22,7 +32,17 @@ func gather512x3(dst *float32, x *float32, stride int, cols *uint32, base uint32
 // Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
+func gatherHalf512x3(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
+//
+//go:noescape
 func gather512x4(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
+
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
+//
+//go:noescape
+func gatherHalf512x4(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
 
 // Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
@@ -32,7 +52,17 @@ func gather512x5(dst *float32, x *float32, stride int, cols *uint32, base uint32
 // Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
+func gatherHalf512x5(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
+//
+//go:noescape
 func gather512x6(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
+
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
+//
+//go:noescape
+func gatherHalf512x6(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
 
 // Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
@@ -42,7 +72,22 @@ func gather512x7(dst *float32, x *float32, stride int, cols *uint32, base uint32
 // Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
+func gatherHalf512x7(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
+//
+//go:noescape
 func gather512x8(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
+
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
+//
+//go:noescape
+func gatherHalf512x8(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+
+// Sets dst to scale times x in bfloat16, for a number of whole vectors.
+//
+//go:noescape
+func narrow512(dst *uint16, x *float32, scale float32, vectors int)
 
 // Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
@@ -52,7 +97,17 @@ func gather256x1(dst *float32, x *float32, stride int, cols *uint32, base uint32
 // Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
+func gatherHalf256x1(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
+//
+//go:noescape
 func gather256x2(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
+
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
+//
+//go:noescape
+func gatherHalf256x2(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
 
 // Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
@@ -62,7 +117,17 @@ func gather256x3(dst *float32, x *float32, stride int, cols *uint32, base uint32
 // Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
+func gatherHalf256x3(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
+//
+//go:noescape
 func gather256x4(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
+
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
+//
+//go:noescape
+func gatherHalf256x4(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
 
 // Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
@@ -72,7 +137,17 @@ func gather256x5(dst *float32, x *float32, stride int, cols *uint32, base uint32
 // Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
+func gatherHalf256x5(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
+//
+//go:noescape
 func gather256x6(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
+
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
+//
+//go:noescape
+func gatherHalf256x6(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
 
 // Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
@@ -82,4 +157,19 @@ func gather256x7(dst *float32, x *float32, stride int, cols *uint32, base uint32
 // Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
+func gatherHalf256x7(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
+//
+//go:noescape
 func gather256x8(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
+
+// Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
+//
+//go:noescape
+func gatherHalf256x8(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+
+// Sets dst to scale times x in bfloat16, for a number of whole vectors.
+//
+//go:noescape
+func narrow256(dst *uint16, x *float32, scale float32, vectors int)

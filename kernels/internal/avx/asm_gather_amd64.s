@@ -123,6 +123,117 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf512x1(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherHalf512x1(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VPXORD       Z0, Z0, Z0
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Z1
+	VPMOVZXWD    (R9), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z1, Z0
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
+
+scaled_ahead:
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Z1
+	SUBL         BX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	VPMOVZXWD    (R9), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z1, Z0
+	ADDQ         $0x04, DX
+	DECQ         SI
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        DI, DI
+	JZ           scale
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Z1
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VPMOVZXWD    (SI), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z1, Z0
+	ADDQ         $0x04, DX
+	DECQ         DI
+	JMP          scaled_rest
+
+plain_ahead:
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
+	SUBL       BX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	VPMOVZXWD  (R8), Z1
+	VPSLLD     $0x10, Z1, Z1
+	VADDPS     Z1, Z0, Z0
+	ADDQ       $0x04, DX
+	DECQ       SI
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     DI, DI
+	JZ        scale
+	MOVL      (DX), SI
+	SUBL      BX, SI
+	IMULQ     CX, SI
+	ADDQ      AX, SI
+	VPMOVZXWD (SI), Z1
+	VPSLLD    $0x10, Z1, Z1
+	VADDPS    Z1, Z0, Z0
+	ADDQ      $0x04, DX
+	DECQ      DI
+	JMP       plain_rest
+
+scale:
+	VBROADCASTSS rowScale+64(FP), Z1
+	VMULPS       Z1, Z0, Z0
+	MOVQ         dst+0(FP), AX
+	MOVB         add+84(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Z0, K1, Z0
+
+done_store:
+	VMOVUPS Z0, K1, (AX)
+	VZEROUPPER
+	RET
+
 // func gather512x2(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gather512x2(SB), NOSPLIT, $0-96
@@ -217,6 +328,136 @@ plain_rest:
 	ADDQ   $0x04, DX
 	DECQ   DI
 	JMP    plain_rest
+
+scale:
+	VBROADCASTSS rowScale+64(FP), Z2
+	VMULPS       Z2, Z0, Z0
+	VMULPS       Z2, Z1, Z1
+	MOVQ         dst+0(FP), AX
+	MOVB         add+84(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, K1, Z1
+
+done_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+// func gatherHalf512x2(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherHalf512x2(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Z2
+	VPMOVZXWD    (R9), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VPMOVZXWD    32(R9), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z1
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
+
+scaled_ahead:
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Z2
+	SUBL         BX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	VPMOVZXWD    (R9), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VPMOVZXWD    32(R9), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z1
+	ADDQ         $0x04, DX
+	DECQ         SI
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        DI, DI
+	JZ           scale
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Z2
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VPMOVZXWD    (SI), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VPMOVZXWD    32(SI), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z1
+	ADDQ         $0x04, DX
+	DECQ         DI
+	JMP          scaled_rest
+
+plain_ahead:
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
+	SUBL       BX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	VPMOVZXWD  (R8), Z2
+	VPSLLD     $0x10, Z2, Z2
+	VADDPS     Z2, Z0, Z0
+	VPMOVZXWD  32(R8), Z2
+	VPSLLD     $0x10, Z2, Z2
+	VADDPS     Z2, Z1, Z1
+	ADDQ       $0x04, DX
+	DECQ       SI
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     DI, DI
+	JZ        scale
+	MOVL      (DX), SI
+	SUBL      BX, SI
+	IMULQ     CX, SI
+	ADDQ      AX, SI
+	VPMOVZXWD (SI), Z2
+	VPSLLD    $0x10, Z2, Z2
+	VADDPS    Z2, Z0, Z0
+	VPMOVZXWD 32(SI), Z2
+	VPSLLD    $0x10, Z2, Z2
+	VADDPS    Z2, Z1, Z1
+	ADDQ      $0x04, DX
+	DECQ      DI
+	JMP       plain_rest
 
 scale:
 	VBROADCASTSS rowScale+64(FP), Z2
@@ -337,6 +578,157 @@ plain_rest:
 	ADDQ   $0x04, DX
 	DECQ   DI
 	JMP    plain_rest
+
+scale:
+	VBROADCASTSS rowScale+64(FP), Z3
+	VMULPS       Z3, Z0, Z0
+	VMULPS       Z3, Z1, Z1
+	VMULPS       Z3, Z2, Z2
+	MOVQ         dst+0(FP), AX
+	MOVB         add+84(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, Z1
+	VADDPS       128(AX), Z2, K1, Z2
+
+done_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, K1, 128(AX)
+	VZEROUPPER
+	RET
+
+// func gatherHalf512x3(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherHalf512x3(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Z3
+	VPMOVZXWD    (R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z0
+	VPMOVZXWD    32(R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VPMOVZXWD    64(R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z2
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
+
+scaled_ahead:
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Z3
+	SUBL         BX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	VPMOVZXWD    (R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z0
+	VPMOVZXWD    32(R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VPMOVZXWD    64(R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z2
+	ADDQ         $0x04, DX
+	DECQ         SI
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        DI, DI
+	JZ           scale
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Z3
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VPMOVZXWD    (SI), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z0
+	VPMOVZXWD    32(SI), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VPMOVZXWD    64(SI), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z2
+	ADDQ         $0x04, DX
+	DECQ         DI
+	JMP          scaled_rest
+
+plain_ahead:
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
+	SUBL       BX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	VPMOVZXWD  (R8), Z3
+	VPSLLD     $0x10, Z3, Z3
+	VADDPS     Z3, Z0, Z0
+	VPMOVZXWD  32(R8), Z3
+	VPSLLD     $0x10, Z3, Z3
+	VADDPS     Z3, Z1, Z1
+	VPMOVZXWD  64(R8), Z3
+	VPSLLD     $0x10, Z3, Z3
+	VADDPS     Z3, Z2, Z2
+	ADDQ       $0x04, DX
+	DECQ       SI
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     DI, DI
+	JZ        scale
+	MOVL      (DX), SI
+	SUBL      BX, SI
+	IMULQ     CX, SI
+	ADDQ      AX, SI
+	VPMOVZXWD (SI), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z0, Z0
+	VPMOVZXWD 32(SI), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z1, Z1
+	VPMOVZXWD 64(SI), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z2, Z2
+	ADDQ      $0x04, DX
+	DECQ      DI
+	JMP       plain_rest
 
 scale:
 	VBROADCASTSS rowScale+64(FP), Z3
@@ -492,6 +884,176 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf512x4(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherHalf512x4(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Z4
+	VPMOVZXWD    (R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VPMOVZXWD    32(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VPMOVZXWD    64(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VPMOVZXWD    96(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z3
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
+
+scaled_ahead:
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Z4
+	SUBL         BX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	VPMOVZXWD    (R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VPMOVZXWD    32(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VPMOVZXWD    64(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VPMOVZXWD    96(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         $0x04, DX
+	DECQ         SI
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        DI, DI
+	JZ           scale
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Z4
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VPMOVZXWD    (SI), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VPMOVZXWD    32(SI), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VPMOVZXWD    64(SI), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VPMOVZXWD    96(SI), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         $0x04, DX
+	DECQ         DI
+	JMP          scaled_rest
+
+plain_ahead:
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
+	SUBL       BX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	VPMOVZXWD  (R8), Z4
+	VPSLLD     $0x10, Z4, Z4
+	VADDPS     Z4, Z0, Z0
+	VPMOVZXWD  32(R8), Z4
+	VPSLLD     $0x10, Z4, Z4
+	VADDPS     Z4, Z1, Z1
+	VPMOVZXWD  64(R8), Z4
+	VPSLLD     $0x10, Z4, Z4
+	VADDPS     Z4, Z2, Z2
+	VPMOVZXWD  96(R8), Z4
+	VPSLLD     $0x10, Z4, Z4
+	VADDPS     Z4, Z3, Z3
+	ADDQ       $0x04, DX
+	DECQ       SI
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     DI, DI
+	JZ        scale
+	MOVL      (DX), SI
+	SUBL      BX, SI
+	IMULQ     CX, SI
+	ADDQ      AX, SI
+	VPMOVZXWD (SI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z0, Z0
+	VPMOVZXWD 32(SI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z1, Z1
+	VPMOVZXWD 64(SI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z2, Z2
+	VPMOVZXWD 96(SI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z3, Z3
+	ADDQ      $0x04, DX
+	DECQ      DI
+	JMP       plain_rest
+
+scale:
+	VBROADCASTSS rowScale+64(FP), Z4
+	VMULPS       Z4, Z0, Z0
+	VMULPS       Z4, Z1, Z1
+	VMULPS       Z4, Z2, Z2
+	VMULPS       Z4, Z3, Z3
+	MOVQ         dst+0(FP), AX
+	MOVB         add+84(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, Z1
+	VADDPS       128(AX), Z2, Z2
+	VADDPS       192(AX), Z3, K1, Z3
+
+done_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, K1, 192(AX)
+	VZEROUPPER
+	RET
+
 // func gather512x5(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gather512x5(SB), NOSPLIT, $0-96
@@ -610,6 +1172,197 @@ plain_rest:
 	ADDQ   $0x04, DX
 	DECQ   DI
 	JMP    plain_rest
+
+scale:
+	VBROADCASTSS rowScale+64(FP), Z5
+	VMULPS       Z5, Z0, Z0
+	VMULPS       Z5, Z1, Z1
+	VMULPS       Z5, Z2, Z2
+	VMULPS       Z5, Z3, Z3
+	VMULPS       Z5, Z4, Z4
+	MOVQ         dst+0(FP), AX
+	MOVB         add+84(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, Z1
+	VADDPS       128(AX), Z2, Z2
+	VADDPS       192(AX), Z3, Z3
+	VADDPS       256(AX), Z4, K1, Z4
+
+done_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, K1, 256(AX)
+	VZEROUPPER
+	RET
+
+// func gatherHalf512x5(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherHalf512x5(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Z5
+	VPMOVZXWD    (R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z0
+	VPMOVZXWD    32(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPMOVZXWD    64(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VPMOVZXWD    96(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VPMOVZXWD    128(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z4
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
+
+scaled_ahead:
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Z5
+	SUBL         BX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	VPMOVZXWD    (R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z0
+	VPMOVZXWD    32(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPMOVZXWD    64(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VPMOVZXWD    96(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VPMOVZXWD    128(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z4
+	ADDQ         $0x04, DX
+	DECQ         SI
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        DI, DI
+	JZ           scale
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Z5
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VPMOVZXWD    (SI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z0
+	VPMOVZXWD    32(SI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPMOVZXWD    64(SI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VPMOVZXWD    96(SI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VPMOVZXWD    128(SI), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z4
+	ADDQ         $0x04, DX
+	DECQ         DI
+	JMP          scaled_rest
+
+plain_ahead:
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
+	SUBL       BX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	VPMOVZXWD  (R8), Z5
+	VPSLLD     $0x10, Z5, Z5
+	VADDPS     Z5, Z0, Z0
+	VPMOVZXWD  32(R8), Z5
+	VPSLLD     $0x10, Z5, Z5
+	VADDPS     Z5, Z1, Z1
+	VPMOVZXWD  64(R8), Z5
+	VPSLLD     $0x10, Z5, Z5
+	VADDPS     Z5, Z2, Z2
+	VPMOVZXWD  96(R8), Z5
+	VPSLLD     $0x10, Z5, Z5
+	VADDPS     Z5, Z3, Z3
+	VPMOVZXWD  128(R8), Z5
+	VPSLLD     $0x10, Z5, Z5
+	VADDPS     Z5, Z4, Z4
+	ADDQ       $0x04, DX
+	DECQ       SI
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     DI, DI
+	JZ        scale
+	MOVL      (DX), SI
+	SUBL      BX, SI
+	IMULQ     CX, SI
+	ADDQ      AX, SI
+	VPMOVZXWD (SI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z0, Z0
+	VPMOVZXWD 32(SI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z1, Z1
+	VPMOVZXWD 64(SI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z2, Z2
+	VPMOVZXWD 96(SI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z3, Z3
+	VPMOVZXWD 128(SI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z4, Z4
+	ADDQ      $0x04, DX
+	DECQ      DI
+	JMP       plain_rest
 
 scale:
 	VBROADCASTSS rowScale+64(FP), Z5
@@ -793,6 +1546,216 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf512x6(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherHalf512x6(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Z6
+	VPMOVZXWD    (R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VPMOVZXWD    32(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VPMOVZXWD    64(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VPMOVZXWD    96(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VPMOVZXWD    128(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z4
+	VPMOVZXWD    160(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z5
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
+
+scaled_ahead:
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Z6
+	SUBL         BX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	VPMOVZXWD    (R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VPMOVZXWD    32(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VPMOVZXWD    64(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VPMOVZXWD    96(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VPMOVZXWD    128(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z4
+	VPMOVZXWD    160(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z5
+	ADDQ         $0x04, DX
+	DECQ         SI
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        DI, DI
+	JZ           scale
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Z6
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VPMOVZXWD    (SI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VPMOVZXWD    32(SI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VPMOVZXWD    64(SI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VPMOVZXWD    96(SI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VPMOVZXWD    128(SI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z4
+	VPMOVZXWD    160(SI), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z5
+	ADDQ         $0x04, DX
+	DECQ         DI
+	JMP          scaled_rest
+
+plain_ahead:
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
+	SUBL       BX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	VPMOVZXWD  (R8), Z6
+	VPSLLD     $0x10, Z6, Z6
+	VADDPS     Z6, Z0, Z0
+	VPMOVZXWD  32(R8), Z6
+	VPSLLD     $0x10, Z6, Z6
+	VADDPS     Z6, Z1, Z1
+	VPMOVZXWD  64(R8), Z6
+	VPSLLD     $0x10, Z6, Z6
+	VADDPS     Z6, Z2, Z2
+	VPMOVZXWD  96(R8), Z6
+	VPSLLD     $0x10, Z6, Z6
+	VADDPS     Z6, Z3, Z3
+	VPMOVZXWD  128(R8), Z6
+	VPSLLD     $0x10, Z6, Z6
+	VADDPS     Z6, Z4, Z4
+	VPMOVZXWD  160(R8), Z6
+	VPSLLD     $0x10, Z6, Z6
+	VADDPS     Z6, Z5, Z5
+	ADDQ       $0x04, DX
+	DECQ       SI
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     DI, DI
+	JZ        scale
+	MOVL      (DX), SI
+	SUBL      BX, SI
+	IMULQ     CX, SI
+	ADDQ      AX, SI
+	VPMOVZXWD (SI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z0, Z0
+	VPMOVZXWD 32(SI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z1, Z1
+	VPMOVZXWD 64(SI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z2, Z2
+	VPMOVZXWD 96(SI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z3, Z3
+	VPMOVZXWD 128(SI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z4, Z4
+	VPMOVZXWD 160(SI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z5, Z5
+	ADDQ      $0x04, DX
+	DECQ      DI
+	JMP       plain_rest
+
+scale:
+	VBROADCASTSS rowScale+64(FP), Z6
+	VMULPS       Z6, Z0, Z0
+	VMULPS       Z6, Z1, Z1
+	VMULPS       Z6, Z2, Z2
+	VMULPS       Z6, Z3, Z3
+	VMULPS       Z6, Z4, Z4
+	VMULPS       Z6, Z5, Z5
+	MOVQ         dst+0(FP), AX
+	MOVB         add+84(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, Z1
+	VADDPS       128(AX), Z2, Z2
+	VADDPS       192(AX), Z3, Z3
+	VADDPS       256(AX), Z4, Z4
+	VADDPS       320(AX), Z5, K1, Z5
+
+done_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, K1, 320(AX)
+	VZEROUPPER
+	RET
+
 // func gather512x7(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gather512x7(SB), NOSPLIT, $0-96
@@ -927,6 +1890,237 @@ plain_rest:
 	ADDQ   $0x04, DX
 	DECQ   DI
 	JMP    plain_rest
+
+scale:
+	VBROADCASTSS rowScale+64(FP), Z7
+	VMULPS       Z7, Z0, Z0
+	VMULPS       Z7, Z1, Z1
+	VMULPS       Z7, Z2, Z2
+	VMULPS       Z7, Z3, Z3
+	VMULPS       Z7, Z4, Z4
+	VMULPS       Z7, Z5, Z5
+	VMULPS       Z7, Z6, Z6
+	MOVQ         dst+0(FP), AX
+	MOVB         add+84(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, Z1
+	VADDPS       128(AX), Z2, Z2
+	VADDPS       192(AX), Z3, Z3
+	VADDPS       256(AX), Z4, Z4
+	VADDPS       320(AX), Z5, Z5
+	VADDPS       384(AX), Z6, K1, Z6
+
+done_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	VMOVUPS Z6, K1, 384(AX)
+	VZEROUPPER
+	RET
+
+// func gatherHalf512x7(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherHalf512x7(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Z7
+	VPMOVZXWD    (R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VPMOVZXWD    32(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z1
+	VPMOVZXWD    64(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z2
+	VPMOVZXWD    96(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z3
+	VPMOVZXWD    128(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z4
+	VPMOVZXWD    160(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z5
+	VPMOVZXWD    192(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z6
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
+
+scaled_ahead:
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Z7
+	SUBL         BX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	PREFETCHT0   192(R10)
+	VPMOVZXWD    (R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VPMOVZXWD    32(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z1
+	VPMOVZXWD    64(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z2
+	VPMOVZXWD    96(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z3
+	VPMOVZXWD    128(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z4
+	VPMOVZXWD    160(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z5
+	VPMOVZXWD    192(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z6
+	ADDQ         $0x04, DX
+	DECQ         SI
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        DI, DI
+	JZ           scale
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Z7
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VPMOVZXWD    (SI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VPMOVZXWD    32(SI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z1
+	VPMOVZXWD    64(SI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z2
+	VPMOVZXWD    96(SI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z3
+	VPMOVZXWD    128(SI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z4
+	VPMOVZXWD    160(SI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z5
+	VPMOVZXWD    192(SI), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z6
+	ADDQ         $0x04, DX
+	DECQ         DI
+	JMP          scaled_rest
+
+plain_ahead:
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
+	SUBL       BX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	PREFETCHT0 192(R9)
+	VPMOVZXWD  (R8), Z7
+	VPSLLD     $0x10, Z7, Z7
+	VADDPS     Z7, Z0, Z0
+	VPMOVZXWD  32(R8), Z7
+	VPSLLD     $0x10, Z7, Z7
+	VADDPS     Z7, Z1, Z1
+	VPMOVZXWD  64(R8), Z7
+	VPSLLD     $0x10, Z7, Z7
+	VADDPS     Z7, Z2, Z2
+	VPMOVZXWD  96(R8), Z7
+	VPSLLD     $0x10, Z7, Z7
+	VADDPS     Z7, Z3, Z3
+	VPMOVZXWD  128(R8), Z7
+	VPSLLD     $0x10, Z7, Z7
+	VADDPS     Z7, Z4, Z4
+	VPMOVZXWD  160(R8), Z7
+	VPSLLD     $0x10, Z7, Z7
+	VADDPS     Z7, Z5, Z5
+	VPMOVZXWD  192(R8), Z7
+	VPSLLD     $0x10, Z7, Z7
+	VADDPS     Z7, Z6, Z6
+	ADDQ       $0x04, DX
+	DECQ       SI
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     DI, DI
+	JZ        scale
+	MOVL      (DX), SI
+	SUBL      BX, SI
+	IMULQ     CX, SI
+	ADDQ      AX, SI
+	VPMOVZXWD (SI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z0, Z0
+	VPMOVZXWD 32(SI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z1, Z1
+	VPMOVZXWD 64(SI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z2, Z2
+	VPMOVZXWD 96(SI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z3, Z3
+	VPMOVZXWD 128(SI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z4, Z4
+	VPMOVZXWD 160(SI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z5, Z5
+	VPMOVZXWD 192(SI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z6, Z6
+	ADDQ      $0x04, DX
+	DECQ      DI
+	JMP       plain_rest
 
 scale:
 	VBROADCASTSS rowScale+64(FP), Z7
@@ -1138,6 +2332,290 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf512x8(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherHalf512x8(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
+	VPXORD       Z7, Z7, Z7
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Z8
+	VPMOVZXWD    (R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VPMOVZXWD    32(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VPMOVZXWD    64(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VPMOVZXWD    96(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VPMOVZXWD    128(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VPMOVZXWD    160(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VPMOVZXWD    192(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VPMOVZXWD    224(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z7
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
+
+scaled_ahead:
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Z8
+	SUBL         BX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	PREFETCHT0   128(R10)
+	PREFETCHT0   192(R10)
+	VPMOVZXWD    (R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VPMOVZXWD    32(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VPMOVZXWD    64(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VPMOVZXWD    96(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VPMOVZXWD    128(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VPMOVZXWD    160(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VPMOVZXWD    192(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VPMOVZXWD    224(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         $0x04, DX
+	DECQ         SI
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        DI, DI
+	JZ           scale
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Z8
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VPMOVZXWD    (SI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VPMOVZXWD    32(SI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VPMOVZXWD    64(SI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VPMOVZXWD    96(SI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VPMOVZXWD    128(SI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VPMOVZXWD    160(SI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VPMOVZXWD    192(SI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VPMOVZXWD    224(SI), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         $0x04, DX
+	DECQ         DI
+	JMP          scaled_rest
+
+plain_ahead:
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
+	SUBL       BX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	PREFETCHT0 128(R9)
+	PREFETCHT0 192(R9)
+	VPMOVZXWD  (R8), Z8
+	VPSLLD     $0x10, Z8, Z8
+	VADDPS     Z8, Z0, Z0
+	VPMOVZXWD  32(R8), Z8
+	VPSLLD     $0x10, Z8, Z8
+	VADDPS     Z8, Z1, Z1
+	VPMOVZXWD  64(R8), Z8
+	VPSLLD     $0x10, Z8, Z8
+	VADDPS     Z8, Z2, Z2
+	VPMOVZXWD  96(R8), Z8
+	VPSLLD     $0x10, Z8, Z8
+	VADDPS     Z8, Z3, Z3
+	VPMOVZXWD  128(R8), Z8
+	VPSLLD     $0x10, Z8, Z8
+	VADDPS     Z8, Z4, Z4
+	VPMOVZXWD  160(R8), Z8
+	VPSLLD     $0x10, Z8, Z8
+	VADDPS     Z8, Z5, Z5
+	VPMOVZXWD  192(R8), Z8
+	VPSLLD     $0x10, Z8, Z8
+	VADDPS     Z8, Z6, Z6
+	VPMOVZXWD  224(R8), Z8
+	VPSLLD     $0x10, Z8, Z8
+	VADDPS     Z8, Z7, Z7
+	ADDQ       $0x04, DX
+	DECQ       SI
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     DI, DI
+	JZ        scale
+	MOVL      (DX), SI
+	SUBL      BX, SI
+	IMULQ     CX, SI
+	ADDQ      AX, SI
+	VPMOVZXWD (SI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z0, Z0
+	VPMOVZXWD 32(SI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z1, Z1
+	VPMOVZXWD 64(SI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z2, Z2
+	VPMOVZXWD 96(SI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z3, Z3
+	VPMOVZXWD 128(SI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z4, Z4
+	VPMOVZXWD 160(SI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z5, Z5
+	VPMOVZXWD 192(SI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z6, Z6
+	VPMOVZXWD 224(SI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z7, Z7
+	ADDQ      $0x04, DX
+	DECQ      DI
+	JMP       plain_rest
+
+scale:
+	VBROADCASTSS rowScale+64(FP), Z8
+	VMULPS       Z8, Z0, Z0
+	VMULPS       Z8, Z1, Z1
+	VMULPS       Z8, Z2, Z2
+	VMULPS       Z8, Z3, Z3
+	VMULPS       Z8, Z4, Z4
+	VMULPS       Z8, Z5, Z5
+	VMULPS       Z8, Z6, Z6
+	VMULPS       Z8, Z7, Z7
+	MOVQ         dst+0(FP), AX
+	MOVB         add+84(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Z0, Z0
+	VADDPS       64(AX), Z1, Z1
+	VADDPS       128(AX), Z2, Z2
+	VADDPS       192(AX), Z3, Z3
+	VADDPS       256(AX), Z4, Z4
+	VADDPS       320(AX), Z5, Z5
+	VADDPS       384(AX), Z6, Z6
+	VADDPS       448(AX), Z7, K1, Z7
+
+done_store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	VMOVUPS Z6, 384(AX)
+	VMOVUPS Z7, K1, 448(AX)
+	VZEROUPPER
+	RET
+
+// func narrow512(dst *uint16, x *float32, scale float32, vectors int)
+// Requires: AVX, AVX512F
+TEXT ·narrow512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         vectors+24(FP), DX
+	VBROADCASTSS scale+16(FP), Z0
+	MOVL         $0x00000001, BX
+	VMOVD        BX, X1
+	VPBROADCASTD X1, Z1
+	MOVL         $0x00007fff, BX
+	VMOVD        BX, X2
+	VPBROADCASTD X2, Z2
+	MOVL         $0x7fc00000, BX
+	VMOVD        BX, X3
+	VPBROADCASTD X3, Z3
+
+next:
+	VMULPS    (CX), Z0, Z4
+	VPSRLD    $0x10, Z4, Z5
+	VPANDD    Z1, Z5, Z5
+	VCMPPS    $0x03, Z4, Z4, K1
+	VPADDD    Z2, Z5, Z5
+	VPADDD    Z5, Z4, Z4
+	VMOVDQA32 Z3, K1, Z4
+	VPSRLD    $0x10, Z4, Z4
+	VPMOVDW   Z4, (AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x20, AX
+	DECQ      DX
+	JNZ       next
+	VZEROUPPER
+	RET
+
 // func gather256x1(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·gather256x1(SB), NOSPLIT, $0-96
@@ -1228,6 +2706,117 @@ plain_rest:
 	ADDQ       $0x04, DX
 	DECQ       DI
 	JMP        plain_rest
+
+scale:
+	VBROADCASTSS rowScale+64(FP), Y2
+	VMULPS       Y2, Y1, Y1
+	MOVQ         dst+0(FP), AX
+	MOVB         add+84(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VMASKMOVPS   (AX), Y0, Y2
+	VADDPS       Y2, Y1, Y1
+
+done_store:
+	VMASKMOVPS Y1, Y0, (AX)
+	VZEROUPPER
+	RET
+
+// func gatherHalf256x1(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·gatherHalf256x1(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y0
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VXORPS       Y1, Y1, Y1
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Y2
+	VPMOVZXWD    (R9), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VFMADD231PS  Y3, Y2, Y1
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
+
+scaled_ahead:
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Y2
+	SUBL         BX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	VPMOVZXWD    (R9), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $0x04, DX
+	DECQ         SI
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        DI, DI
+	JZ           scale
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Y2
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VPMOVZXWD    (SI), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $0x04, DX
+	DECQ         DI
+	JMP          scaled_rest
+
+plain_ahead:
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
+	SUBL       BX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	VPMOVZXWD  (R8), Y2
+	VPSLLD     $0x10, Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	ADDQ       $0x04, DX
+	DECQ       SI
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     DI, DI
+	JZ        scale
+	MOVL      (DX), SI
+	SUBL      BX, SI
+	IMULQ     CX, SI
+	ADDQ      AX, SI
+	VPMOVZXWD (SI), Y2
+	VPSLLD    $0x10, Y2, Y2
+	VADDPS    Y2, Y1, Y1
+	ADDQ      $0x04, DX
+	DECQ      DI
+	JMP       plain_rest
 
 scale:
 	VBROADCASTSS rowScale+64(FP), Y2
@@ -1359,6 +2948,136 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf256x2(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·gatherHalf256x2(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y0
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Y3
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPMOVZXWD    16(R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y2
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
+
+scaled_ahead:
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Y3
+	SUBL         BX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPMOVZXWD    16(R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         $0x04, DX
+	DECQ         SI
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        DI, DI
+	JZ           scale
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Y3
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VPMOVZXWD    (SI), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPMOVZXWD    16(SI), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         $0x04, DX
+	DECQ         DI
+	JMP          scaled_rest
+
+plain_ahead:
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
+	SUBL       BX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	VPMOVZXWD  (R8), Y3
+	VPSLLD     $0x10, Y3, Y3
+	VADDPS     Y3, Y1, Y1
+	VPMOVZXWD  16(R8), Y3
+	VPSLLD     $0x10, Y3, Y3
+	VADDPS     Y3, Y2, Y2
+	ADDQ       $0x04, DX
+	DECQ       SI
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     DI, DI
+	JZ        scale
+	MOVL      (DX), SI
+	SUBL      BX, SI
+	IMULQ     CX, SI
+	ADDQ      AX, SI
+	VPMOVZXWD (SI), Y3
+	VPSLLD    $0x10, Y3, Y3
+	VADDPS    Y3, Y1, Y1
+	VPMOVZXWD 16(SI), Y3
+	VPSLLD    $0x10, Y3, Y3
+	VADDPS    Y3, Y2, Y2
+	ADDQ      $0x04, DX
+	DECQ      DI
+	JMP       plain_rest
+
+scale:
+	VBROADCASTSS rowScale+64(FP), Y3
+	VMULPS       Y3, Y1, Y1
+	VMULPS       Y3, Y2, Y2
+	MOVQ         dst+0(FP), AX
+	MOVB         add+84(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Y1, Y1
+	VMASKMOVPS   32(AX), Y0, Y3
+	VADDPS       Y3, Y2, Y2
+
+done_store:
+	VMOVUPS    Y1, (AX)
+	VMASKMOVPS Y2, Y0, 32(AX)
+	VZEROUPPER
+	RET
+
 // func gather256x3(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·gather256x3(SB), NOSPLIT, $0-96
@@ -1463,6 +3182,155 @@ plain_rest:
 	ADDQ       $0x04, DX
 	DECQ       DI
 	JMP        plain_rest
+
+scale:
+	VBROADCASTSS rowScale+64(FP), Y4
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
+	MOVQ         dst+0(FP), AX
+	MOVB         add+84(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Y1, Y1
+	VADDPS       32(AX), Y2, Y2
+	VMASKMOVPS   64(AX), Y0, Y4
+	VADDPS       Y4, Y3, Y3
+
+done_store:
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y2, 32(AX)
+	VMASKMOVPS Y3, Y0, 64(AX)
+	VZEROUPPER
+	RET
+
+// func gatherHalf256x3(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·gatherHalf256x3(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y0
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Y4
+	VPMOVZXWD    (R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPMOVZXWD    32(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
+
+scaled_ahead:
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Y4
+	SUBL         BX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	VPMOVZXWD    (R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPMOVZXWD    32(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x04, DX
+	DECQ         SI
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        DI, DI
+	JZ           scale
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Y4
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VPMOVZXWD    (SI), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VPMOVZXWD    16(SI), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPMOVZXWD    32(SI), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x04, DX
+	DECQ         DI
+	JMP          scaled_rest
+
+plain_ahead:
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
+	SUBL       BX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	VPMOVZXWD  (R8), Y4
+	VPSLLD     $0x10, Y4, Y4
+	VADDPS     Y4, Y1, Y1
+	VPMOVZXWD  16(R8), Y4
+	VPSLLD     $0x10, Y4, Y4
+	VADDPS     Y4, Y2, Y2
+	VPMOVZXWD  32(R8), Y4
+	VPSLLD     $0x10, Y4, Y4
+	VADDPS     Y4, Y3, Y3
+	ADDQ       $0x04, DX
+	DECQ       SI
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     DI, DI
+	JZ        scale
+	MOVL      (DX), SI
+	SUBL      BX, SI
+	IMULQ     CX, SI
+	ADDQ      AX, SI
+	VPMOVZXWD (SI), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y1, Y1
+	VPMOVZXWD 16(SI), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y2, Y2
+	VPMOVZXWD 32(SI), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y3, Y3
+	ADDQ      $0x04, DX
+	DECQ      DI
+	JMP       plain_rest
 
 scale:
 	VBROADCASTSS rowScale+64(FP), Y4
@@ -1620,6 +3488,174 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf256x4(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·gatherHalf256x4(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y0
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Y5
+	VPMOVZXWD    (R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPMOVZXWD    16(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VPMOVZXWD    32(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VPMOVZXWD    48(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y4
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
+
+scaled_ahead:
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Y5
+	SUBL         BX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	VPMOVZXWD    (R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPMOVZXWD    16(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VPMOVZXWD    32(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VPMOVZXWD    48(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         $0x04, DX
+	DECQ         SI
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        DI, DI
+	JZ           scale
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Y5
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VPMOVZXWD    (SI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPMOVZXWD    16(SI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VPMOVZXWD    32(SI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VPMOVZXWD    48(SI), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         $0x04, DX
+	DECQ         DI
+	JMP          scaled_rest
+
+plain_ahead:
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
+	SUBL       BX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	VPMOVZXWD  (R8), Y5
+	VPSLLD     $0x10, Y5, Y5
+	VADDPS     Y5, Y1, Y1
+	VPMOVZXWD  16(R8), Y5
+	VPSLLD     $0x10, Y5, Y5
+	VADDPS     Y5, Y2, Y2
+	VPMOVZXWD  32(R8), Y5
+	VPSLLD     $0x10, Y5, Y5
+	VADDPS     Y5, Y3, Y3
+	VPMOVZXWD  48(R8), Y5
+	VPSLLD     $0x10, Y5, Y5
+	VADDPS     Y5, Y4, Y4
+	ADDQ       $0x04, DX
+	DECQ       SI
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     DI, DI
+	JZ        scale
+	MOVL      (DX), SI
+	SUBL      BX, SI
+	IMULQ     CX, SI
+	ADDQ      AX, SI
+	VPMOVZXWD (SI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y1, Y1
+	VPMOVZXWD 16(SI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y2, Y2
+	VPMOVZXWD 32(SI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y3, Y3
+	VPMOVZXWD 48(SI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y4, Y4
+	ADDQ      $0x04, DX
+	DECQ      DI
+	JMP       plain_rest
+
+scale:
+	VBROADCASTSS rowScale+64(FP), Y5
+	VMULPS       Y5, Y1, Y1
+	VMULPS       Y5, Y2, Y2
+	VMULPS       Y5, Y3, Y3
+	VMULPS       Y5, Y4, Y4
+	MOVQ         dst+0(FP), AX
+	MOVB         add+84(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Y1, Y1
+	VADDPS       32(AX), Y2, Y2
+	VADDPS       64(AX), Y3, Y3
+	VMASKMOVPS   96(AX), Y0, Y5
+	VADDPS       Y5, Y4, Y4
+
+done_store:
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y2, 32(AX)
+	VMOVUPS    Y3, 64(AX)
+	VMASKMOVPS Y4, Y0, 96(AX)
+	VZEROUPPER
+	RET
+
 // func gather256x5(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·gather256x5(SB), NOSPLIT, $0-96
@@ -1738,6 +3774,195 @@ plain_rest:
 	ADDQ       $0x04, DX
 	DECQ       DI
 	JMP        plain_rest
+
+scale:
+	VBROADCASTSS rowScale+64(FP), Y6
+	VMULPS       Y6, Y1, Y1
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y6, Y5, Y5
+	MOVQ         dst+0(FP), AX
+	MOVB         add+84(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Y1, Y1
+	VADDPS       32(AX), Y2, Y2
+	VADDPS       64(AX), Y3, Y3
+	VADDPS       96(AX), Y4, Y4
+	VMASKMOVPS   128(AX), Y0, Y6
+	VADDPS       Y6, Y5, Y5
+
+done_store:
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y2, 32(AX)
+	VMOVUPS    Y3, 64(AX)
+	VMOVUPS    Y4, 96(AX)
+	VMASKMOVPS Y5, Y0, 128(AX)
+	VZEROUPPER
+	RET
+
+// func gatherHalf256x5(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·gatherHalf256x5(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y0
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Y6
+	VPMOVZXWD    (R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VPMOVZXWD    16(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VPMOVZXWD    32(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VPMOVZXWD    48(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VPMOVZXWD    64(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y5
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
+
+scaled_ahead:
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Y6
+	SUBL         BX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	VPMOVZXWD    (R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VPMOVZXWD    16(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VPMOVZXWD    32(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VPMOVZXWD    48(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VPMOVZXWD    64(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x04, DX
+	DECQ         SI
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        DI, DI
+	JZ           scale
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Y6
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VPMOVZXWD    (SI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VPMOVZXWD    16(SI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VPMOVZXWD    32(SI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VPMOVZXWD    48(SI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VPMOVZXWD    64(SI), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x04, DX
+	DECQ         DI
+	JMP          scaled_rest
+
+plain_ahead:
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
+	SUBL       BX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	VPMOVZXWD  (R8), Y6
+	VPSLLD     $0x10, Y6, Y6
+	VADDPS     Y6, Y1, Y1
+	VPMOVZXWD  16(R8), Y6
+	VPSLLD     $0x10, Y6, Y6
+	VADDPS     Y6, Y2, Y2
+	VPMOVZXWD  32(R8), Y6
+	VPSLLD     $0x10, Y6, Y6
+	VADDPS     Y6, Y3, Y3
+	VPMOVZXWD  48(R8), Y6
+	VPSLLD     $0x10, Y6, Y6
+	VADDPS     Y6, Y4, Y4
+	VPMOVZXWD  64(R8), Y6
+	VPSLLD     $0x10, Y6, Y6
+	VADDPS     Y6, Y5, Y5
+	ADDQ       $0x04, DX
+	DECQ       SI
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     DI, DI
+	JZ        scale
+	MOVL      (DX), SI
+	SUBL      BX, SI
+	IMULQ     CX, SI
+	ADDQ      AX, SI
+	VPMOVZXWD (SI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y1, Y1
+	VPMOVZXWD 16(SI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y2, Y2
+	VPMOVZXWD 32(SI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y3, Y3
+	VPMOVZXWD 48(SI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y4, Y4
+	VPMOVZXWD 64(SI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y5, Y5
+	ADDQ      $0x04, DX
+	DECQ      DI
+	JMP       plain_rest
 
 scale:
 	VBROADCASTSS rowScale+64(FP), Y6
@@ -1921,6 +4146,214 @@ done_store:
 	VZEROUPPER
 	RET
 
+// func gatherHalf256x6(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·gatherHalf256x6(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y0
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Y7
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VPMOVZXWD    16(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y2
+	VPMOVZXWD    32(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VPMOVZXWD    48(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VPMOVZXWD    64(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VPMOVZXWD    80(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y6
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
+
+scaled_ahead:
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Y7
+	SUBL         BX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VPMOVZXWD    16(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y2
+	VPMOVZXWD    32(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VPMOVZXWD    48(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VPMOVZXWD    64(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VPMOVZXWD    80(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         $0x04, DX
+	DECQ         SI
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        DI, DI
+	JZ           scale
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Y7
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VPMOVZXWD    (SI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VPMOVZXWD    16(SI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y2
+	VPMOVZXWD    32(SI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VPMOVZXWD    48(SI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VPMOVZXWD    64(SI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VPMOVZXWD    80(SI), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         $0x04, DX
+	DECQ         DI
+	JMP          scaled_rest
+
+plain_ahead:
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
+	SUBL       BX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	VPMOVZXWD  (R8), Y7
+	VPSLLD     $0x10, Y7, Y7
+	VADDPS     Y7, Y1, Y1
+	VPMOVZXWD  16(R8), Y7
+	VPSLLD     $0x10, Y7, Y7
+	VADDPS     Y7, Y2, Y2
+	VPMOVZXWD  32(R8), Y7
+	VPSLLD     $0x10, Y7, Y7
+	VADDPS     Y7, Y3, Y3
+	VPMOVZXWD  48(R8), Y7
+	VPSLLD     $0x10, Y7, Y7
+	VADDPS     Y7, Y4, Y4
+	VPMOVZXWD  64(R8), Y7
+	VPSLLD     $0x10, Y7, Y7
+	VADDPS     Y7, Y5, Y5
+	VPMOVZXWD  80(R8), Y7
+	VPSLLD     $0x10, Y7, Y7
+	VADDPS     Y7, Y6, Y6
+	ADDQ       $0x04, DX
+	DECQ       SI
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     DI, DI
+	JZ        scale
+	MOVL      (DX), SI
+	SUBL      BX, SI
+	IMULQ     CX, SI
+	ADDQ      AX, SI
+	VPMOVZXWD (SI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y1, Y1
+	VPMOVZXWD 16(SI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y2, Y2
+	VPMOVZXWD 32(SI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y3, Y3
+	VPMOVZXWD 48(SI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y4, Y4
+	VPMOVZXWD 64(SI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y5, Y5
+	VPMOVZXWD 80(SI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y6, Y6
+	ADDQ      $0x04, DX
+	DECQ      DI
+	JMP       plain_rest
+
+scale:
+	VBROADCASTSS rowScale+64(FP), Y7
+	VMULPS       Y7, Y1, Y1
+	VMULPS       Y7, Y2, Y2
+	VMULPS       Y7, Y3, Y3
+	VMULPS       Y7, Y4, Y4
+	VMULPS       Y7, Y5, Y5
+	VMULPS       Y7, Y6, Y6
+	MOVQ         dst+0(FP), AX
+	MOVB         add+84(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Y1, Y1
+	VADDPS       32(AX), Y2, Y2
+	VADDPS       64(AX), Y3, Y3
+	VADDPS       96(AX), Y4, Y4
+	VADDPS       128(AX), Y5, Y5
+	VMASKMOVPS   160(AX), Y0, Y7
+	VADDPS       Y7, Y6, Y6
+
+done_store:
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y2, 32(AX)
+	VMOVUPS    Y3, 64(AX)
+	VMOVUPS    Y4, 96(AX)
+	VMOVUPS    Y5, 128(AX)
+	VMASKMOVPS Y6, Y0, 160(AX)
+	VZEROUPPER
+	RET
+
 // func gather256x7(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·gather256x7(SB), NOSPLIT, $0-96
@@ -2053,6 +4486,233 @@ plain_rest:
 	ADDQ       $0x04, DX
 	DECQ       DI
 	JMP        plain_rest
+
+scale:
+	VBROADCASTSS rowScale+64(FP), Y8
+	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y2, Y2
+	VMULPS       Y8, Y3, Y3
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y8, Y5, Y5
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
+	MOVQ         dst+0(FP), AX
+	MOVB         add+84(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Y1, Y1
+	VADDPS       32(AX), Y2, Y2
+	VADDPS       64(AX), Y3, Y3
+	VADDPS       96(AX), Y4, Y4
+	VADDPS       128(AX), Y5, Y5
+	VADDPS       160(AX), Y6, Y6
+	VMASKMOVPS   192(AX), Y0, Y8
+	VADDPS       Y8, Y7, Y7
+
+done_store:
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y2, 32(AX)
+	VMOVUPS    Y3, 64(AX)
+	VMOVUPS    Y4, 96(AX)
+	VMOVUPS    Y5, 128(AX)
+	VMOVUPS    Y6, 160(AX)
+	VMASKMOVPS Y7, Y0, 192(AX)
+	VZEROUPPER
+	RET
+
+// func gatherHalf256x7(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·gatherHalf256x7(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y0
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Y8
+	VPMOVZXWD    (R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VPMOVZXWD    32(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VPMOVZXWD    48(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VPMOVZXWD    64(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VPMOVZXWD    80(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VPMOVZXWD    96(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y7
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
+
+scaled_ahead:
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Y8
+	SUBL         BX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	VPMOVZXWD    (R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VPMOVZXWD    32(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VPMOVZXWD    48(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VPMOVZXWD    64(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VPMOVZXWD    80(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VPMOVZXWD    96(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $0x04, DX
+	DECQ         SI
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        DI, DI
+	JZ           scale
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Y8
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VPMOVZXWD    (SI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VPMOVZXWD    16(SI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VPMOVZXWD    32(SI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VPMOVZXWD    48(SI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VPMOVZXWD    64(SI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VPMOVZXWD    80(SI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VPMOVZXWD    96(SI), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $0x04, DX
+	DECQ         DI
+	JMP          scaled_rest
+
+plain_ahead:
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
+	SUBL       BX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	VPMOVZXWD  (R8), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y1, Y1
+	VPMOVZXWD  16(R8), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y2, Y2
+	VPMOVZXWD  32(R8), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y3, Y3
+	VPMOVZXWD  48(R8), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y4, Y4
+	VPMOVZXWD  64(R8), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y5, Y5
+	VPMOVZXWD  80(R8), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y6, Y6
+	VPMOVZXWD  96(R8), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y7, Y7
+	ADDQ       $0x04, DX
+	DECQ       SI
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     DI, DI
+	JZ        scale
+	MOVL      (DX), SI
+	SUBL      BX, SI
+	IMULQ     CX, SI
+	ADDQ      AX, SI
+	VPMOVZXWD (SI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y1, Y1
+	VPMOVZXWD 16(SI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y2, Y2
+	VPMOVZXWD 32(SI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y3, Y3
+	VPMOVZXWD 48(SI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y4, Y4
+	VPMOVZXWD 64(SI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y5, Y5
+	VPMOVZXWD 80(SI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y6, Y6
+	VPMOVZXWD 96(SI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y7, Y7
+	ADDQ      $0x04, DX
+	DECQ      DI
+	JMP       plain_rest
 
 scale:
 	VBROADCASTSS rowScale+64(FP), Y8
@@ -2259,5 +4919,287 @@ done_store:
 	VMOVUPS    Y6, 160(AX)
 	VMOVUPS    Y7, 192(AX)
 	VMASKMOVPS Y8, Y0, 224(AX)
+	VZEROUPPER
+	RET
+
+// func gatherHalf256x8(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·gatherHalf256x8(SB), NOSPLIT, $0-96
+	MOVQ         lanes+88(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y0
+	MOVQ         x+8(FP), AX
+	MOVQ         stride+16(FP), CX
+	MOVQ         cols+24(FP), DX
+	MOVL         base+32(FP), BX
+	MOVQ         ahead+40(FP), SI
+	MOVQ         rest+48(FP), DI
+	MOVQ         colScale+56(FP), R8
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	MOVQ         self+72(FP), R9
+	TESTQ        R9, R9
+	JZ           edges
+	VBROADCASTSS selfScale+80(FP), Y9
+	VPMOVZXWD    (R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPMOVZXWD    16(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPMOVZXWD    32(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPMOVZXWD    48(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VPMOVZXWD    64(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VPMOVZXWD    80(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y6
+	VPMOVZXWD    96(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VPMOVZXWD    112(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y8
+
+edges:
+	TESTQ R8, R8
+	JZ    plain_ahead
+
+scaled_ahead:
+	TESTQ        SI, SI
+	JZ           scaled_rest
+	MOVL         (DX), R9
+	VBROADCASTSS (R8)(R9*4), Y9
+	SUBL         BX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	MOVL         32(DX), R10
+	SUBL         BX, R10
+	IMULQ        CX, R10
+	ADDQ         AX, R10
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	VPMOVZXWD    (R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPMOVZXWD    16(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPMOVZXWD    32(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPMOVZXWD    48(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VPMOVZXWD    64(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VPMOVZXWD    80(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y6
+	VPMOVZXWD    96(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VPMOVZXWD    112(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         $0x04, DX
+	DECQ         SI
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        DI, DI
+	JZ           scale
+	MOVL         (DX), SI
+	VBROADCASTSS (R8)(SI*4), Y9
+	SUBL         BX, SI
+	IMULQ        CX, SI
+	ADDQ         AX, SI
+	VPMOVZXWD    (SI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPMOVZXWD    16(SI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPMOVZXWD    32(SI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPMOVZXWD    48(SI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VPMOVZXWD    64(SI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VPMOVZXWD    80(SI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y6
+	VPMOVZXWD    96(SI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VPMOVZXWD    112(SI), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         $0x04, DX
+	DECQ         DI
+	JMP          scaled_rest
+
+plain_ahead:
+	TESTQ      SI, SI
+	JZ         plain_rest
+	MOVL       (DX), R8
+	SUBL       BX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	MOVL       32(DX), R9
+	SUBL       BX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 64(R9)
+	VPMOVZXWD  (R8), Y9
+	VPSLLD     $0x10, Y9, Y9
+	VADDPS     Y9, Y1, Y1
+	VPMOVZXWD  16(R8), Y9
+	VPSLLD     $0x10, Y9, Y9
+	VADDPS     Y9, Y2, Y2
+	VPMOVZXWD  32(R8), Y9
+	VPSLLD     $0x10, Y9, Y9
+	VADDPS     Y9, Y3, Y3
+	VPMOVZXWD  48(R8), Y9
+	VPSLLD     $0x10, Y9, Y9
+	VADDPS     Y9, Y4, Y4
+	VPMOVZXWD  64(R8), Y9
+	VPSLLD     $0x10, Y9, Y9
+	VADDPS     Y9, Y5, Y5
+	VPMOVZXWD  80(R8), Y9
+	VPSLLD     $0x10, Y9, Y9
+	VADDPS     Y9, Y6, Y6
+	VPMOVZXWD  96(R8), Y9
+	VPSLLD     $0x10, Y9, Y9
+	VADDPS     Y9, Y7, Y7
+	VPMOVZXWD  112(R8), Y9
+	VPSLLD     $0x10, Y9, Y9
+	VADDPS     Y9, Y8, Y8
+	ADDQ       $0x04, DX
+	DECQ       SI
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     DI, DI
+	JZ        scale
+	MOVL      (DX), SI
+	SUBL      BX, SI
+	IMULQ     CX, SI
+	ADDQ      AX, SI
+	VPMOVZXWD (SI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y1, Y1
+	VPMOVZXWD 16(SI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y2, Y2
+	VPMOVZXWD 32(SI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y3, Y3
+	VPMOVZXWD 48(SI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y4, Y4
+	VPMOVZXWD 64(SI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y5, Y5
+	VPMOVZXWD 80(SI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y6, Y6
+	VPMOVZXWD 96(SI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y7, Y7
+	VPMOVZXWD 112(SI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y8, Y8
+	ADDQ      $0x04, DX
+	DECQ      DI
+	JMP       plain_rest
+
+scale:
+	VBROADCASTSS rowScale+64(FP), Y9
+	VMULPS       Y9, Y1, Y1
+	VMULPS       Y9, Y2, Y2
+	VMULPS       Y9, Y3, Y3
+	VMULPS       Y9, Y4, Y4
+	VMULPS       Y9, Y5, Y5
+	VMULPS       Y9, Y6, Y6
+	VMULPS       Y9, Y7, Y7
+	VMULPS       Y9, Y8, Y8
+	MOVQ         dst+0(FP), AX
+	MOVB         add+84(FP), CL
+	TESTB        CL, CL
+	JZ           done_store
+	VADDPS       (AX), Y1, Y1
+	VADDPS       32(AX), Y2, Y2
+	VADDPS       64(AX), Y3, Y3
+	VADDPS       96(AX), Y4, Y4
+	VADDPS       128(AX), Y5, Y5
+	VADDPS       160(AX), Y6, Y6
+	VADDPS       192(AX), Y7, Y7
+	VMASKMOVPS   224(AX), Y0, Y9
+	VADDPS       Y9, Y8, Y8
+
+done_store:
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y2, 32(AX)
+	VMOVUPS    Y3, 64(AX)
+	VMOVUPS    Y4, 96(AX)
+	VMOVUPS    Y5, 128(AX)
+	VMOVUPS    Y6, 160(AX)
+	VMOVUPS    Y7, 192(AX)
+	VMASKMOVPS Y8, Y0, 224(AX)
+	VZEROUPPER
+	RET
+
+// func narrow256(dst *uint16, x *float32, scale float32, vectors int)
+// Requires: AVX, AVX2
+TEXT ·narrow256(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         vectors+24(FP), DX
+	VBROADCASTSS scale+16(FP), Y0
+	MOVL         $0x00000001, BX
+	VMOVD        BX, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x00007fff, BX
+	VMOVD        BX, X2
+	VPBROADCASTD X2, Y2
+	MOVL         $0x7fc00000, BX
+	VMOVD        BX, X3
+	VPBROADCASTD X3, Y3
+
+next:
+	VMULPS    (CX), Y0, Y4
+	VPSRLD    $0x10, Y4, Y5
+	VPAND     Y1, Y5, Y5
+	VCMPPS    $0x03, Y4, Y4, Y6
+	VPADDD    Y2, Y5, Y5
+	VPADDD    Y5, Y4, Y4
+	VBLENDVPS Y6, Y3, Y4, Y4
+	VPSRLD    $0x10, Y4, Y4
+	VPACKUSDW Y4, Y4, Y4
+	VPERMQ    $0x08, Y4, Y4
+	VMOVUPS   X4, (AX)
+	ADDQ      $0x20, CX
+	ADDQ      $0x10, AX
+	DECQ      DX
+	JNZ       next
 	VZEROUPPER
 	RET

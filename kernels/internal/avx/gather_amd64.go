@@ -2,13 +2,20 @@ package avx
 
 import "unsafe"
 
-type gatherFunc func(dst, x *float32, stride int, cols *uint32, base uint32, ahead, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
+// gatherFunc sums rows of E, float32 or bfloat16.
+type gatherFunc[E float32 | uint16] func(dst *float32, x *E, stride int, cols *uint32, base uint32, ahead, rest int, colScale *float32, rowScale float32, self *E, selfScale float32, add bool, lanes int)
 
 // gathers are the routines for 1 to 8 vectors, by instruction set.
-var gathers = [...][9]gatherFunc{
-	AVX2:   {nil, gather256x1, gather256x2, gather256x3, gather256x4, gather256x5, gather256x6, gather256x7, gather256x8},
-	AVX512: {nil, gather512x1, gather512x2, gather512x3, gather512x4, gather512x5, gather512x6, gather512x7, gather512x8},
-}
+var (
+	gathers = [...][9]gatherFunc[float32]{
+		AVX2:   {nil, gather256x1, gather256x2, gather256x3, gather256x4, gather256x5, gather256x6, gather256x7, gather256x8},
+		AVX512: {nil, gather512x1, gather512x2, gather512x3, gather512x4, gather512x5, gather512x6, gather512x7, gather512x8},
+	}
+	halfGathers = [...][9]gatherFunc[uint16]{
+		AVX2:   {nil, gatherHalf256x1, gatherHalf256x2, gatherHalf256x3, gatherHalf256x4, gatherHalf256x5, gatherHalf256x6, gatherHalf256x7, gatherHalf256x8},
+		AVX512: {nil, gatherHalf512x1, gatherHalf512x2, gatherHalf512x3, gatherHalf512x4, gatherHalf512x5, gatherHalf512x6, gatherHalf512x7, gatherHalf512x8},
+	}
+)
 
 // lanes is the number of floats in a vector of s.
 func (s Set) lanes() int {
@@ -27,14 +34,23 @@ const ahead = 8
 //
 // in the order of the edges. A self of 0 or more is a column id too, whose term
 // comes first; -1 is none.
-func (s Set) Gather(dst []float32, r *Rows, self, lo, hi int, rowScale float32, add bool) {
+func (s Set) Gather(dst []float32, r *Rows[float32], self, lo, hi int, rowScale float32, add bool) {
+	gather(s.lanes(), &gathers[s], 4, dst, r, self, lo, hi, rowScale, add)
+}
+
+// GatherHalf is Gather of bfloat16 rows. X has HalfSlack elements more than its
+// rows, which are read and have no effect.
+func (s Set) GatherHalf(dst []float32, r *Rows[uint16], self, lo, hi int, rowScale float32, add bool) {
+	gather(s.lanes(), &halfGathers[s], 2, dst, r, self, lo, hi, rowScale, add)
+}
+
+func gather[E float32 | uint16](lanes int, f *[9]gatherFunc[E], size int, dst []float32, r *Rows[E], self, lo, hi int, rowScale float32, add bool) {
 	if lo == hi && self < 0 {
 		if !add {
 			clear(dst)
 		}
 		return
 	}
-	lanes := s.lanes()
 	cols := unsafe.SliceData(r.Cols[lo:hi])
 	scale := unsafe.SliceData(r.ColScale)
 	if r.ColScale == nil {
@@ -49,10 +65,25 @@ func (s Set) Gather(dst []float32, r *Rows, self, lo, hi int, rowScale float32, 
 	for j := 0; j < len(dst); j += 8 * lanes {
 		w := min(8*lanes, len(dst)-j)
 		vectors := (w + lanes - 1) / lanes
-		var own *float32
+		var own *E
 		if self >= 0 {
 			own = &r.X[(self-int(r.Base))*r.Stride+j]
 		}
-		gathers[s][vectors](&dst[j], &r.X[j], 4*r.Stride, cols, r.Base, seeing, hi-lo-seeing, scale, rowScale, own, selfScale, add, w-(vectors-1)*lanes)
+		f[vectors](&dst[j], &r.X[j], size*r.Stride, cols, r.Base, seeing, hi-lo-seeing, scale, rowScale, own, selfScale, add, w-(vectors-1)*lanes)
 	}
+}
+
+// Narrow sets dst to scale times x in bfloat16, rounded to the nearest, and
+// returns how many elements, from the first on, it has written: whole vectors.
+func (s Set) Narrow(dst []uint16, x []float32, scale float32) int {
+	vectors := len(x) / s.lanes()
+	if vectors == 0 {
+		return 0
+	}
+	if s == AVX512 {
+		narrow512(&dst[0], &x[0], scale, vectors)
+	} else {
+		narrow256(&dst[0], &x[0], scale, vectors)
+	}
+	return vectors * s.lanes()
 }

@@ -6,9 +6,17 @@ package avx
 func Best() Set { return None }
 
 // Gather is not there on this architecture.
-func (Set) Gather([]float32, *Rows, int, int, int, float32, bool) {
+func (Set) Gather([]float32, *Rows[float32], int, int, int, float32, bool) {
 	panic("avx: not on this architecture")
 }
+
+// GatherHalf is not there on this architecture.
+func (Set) GatherHalf([]float32, *Rows[uint16], int, int, int, float32, bool) {
+	panic("avx: not on this architecture")
+}
+
+// Narrow is not there on this architecture.
+func (Set) Narrow([]uint16, []float32, float32) int { panic("avx: not on this architecture") }
 
 // PackSize is that of the assembly's scratch memory, of which there is none.
 const PackSize = 0

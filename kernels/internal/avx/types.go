@@ -4,13 +4,17 @@ package avx
 // of X, rows being Stride elements apart, for a column id c. ColScale is
 // indexed by c; nil is 1. Of Cols the elements behind those that are summed
 // are prefetched by: they must be column ids too, of whatever matrix.
-type Rows struct {
+type Rows[E float32 | uint16] struct {
 	Cols     []uint32
 	Base     uint32
 	ColScale []float32
-	X        []float32
+	X        []E
 	Stride   int
 }
+
+// HalfSlack is how many elements of bfloat16 lie behind the last row: what a
+// vector reads past it.
+const HalfSlack = 16
 
 // Product is C[M x N] (+)= A B, with strides in elements: element (i, p) of A
 // is A[i*RowStride+p*ColStride], rows of B and C are LDB and LDC apart. Where

@@ -14,9 +14,16 @@ const ahead = 8
 
 // gather writes a tile of one row of a sparse product, up to 8 vectors wide,
 // with its accumulators in registers over all edges.
-func gather(s isa, vectors int) {
-	TEXT(fmt.Sprintf("gather%sx%d", s.name, vectors), NOSPLIT,
-		"func(dst, x *float32, stride int, cols *uint32, base uint32, ahead, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)")
+//
+// With half, rows are bfloat16, which is the upper half of a float32; the last
+// vector of a row is not masked then, and reads what follows the row.
+func gather(s isa, half bool, vectors int) {
+	name, bytes, elem := "gather", s.bytes, "float32"
+	if half {
+		name, bytes, elem = "gatherHalf", s.bytes/2, "uint16"
+	}
+	TEXT(fmt.Sprintf("%s%sx%d", name, s.name, vectors), NOSPLIT,
+		"func(dst *float32, x *"+elem+", stride int, cols *uint32, base uint32, ahead, rest int, colScale *float32, rowScale float32, self *"+elem+", selfScale float32, add bool, lanes int)")
 	Doc("Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.")
 	Pragma("noescape")
 	mask := s.mask("lanes")
@@ -36,13 +43,31 @@ func gather(s isa, vectors int) {
 		}
 		return nil
 	}
+	// accumulate adds a vector of a row, times scale unless that is nil.
+	accumulate := func(m Mem, scale VecVirtual, i int) {
+		switch {
+		case half:
+			v := s.vec()
+			VPMOVZXWD(m, v)
+			VPSLLD(U8(16), v, v)
+			if scale != nil {
+				VFMADD231PS(v, scale, acc[i])
+			} else {
+				VADDPS(v, acc[i], acc[i])
+			}
+		case scale != nil:
+			s.fmaFrom(m, scale, maskOf(i), acc[i])
+		default:
+			s.addFrom(m, maskOf(i), acc[i])
+		}
+	}
 	self := Load(Param("self"), GP64())
 	TESTQ(self, self)
 	JZ(LabelRef("edges"))
 	selfScale := s.vec()
 	VBROADCASTSS(place(Param("selfScale")), selfScale)
 	for i := range acc {
-		s.fmaFrom(Mem{Base: self, Disp: s.bytes * i}, selfScale, maskOf(i), acc[i])
+		accumulate(Mem{Base: self, Disp: bytes * i}, selfScale, i)
 	}
 	Label("edges")
 	row := func(at int) GPVirtual {
@@ -65,16 +90,16 @@ func gather(s isa, vectors int) {
 		if prefetch {
 			q := row(ahead)
 			address(q)
-			for d := 0; d < vectors*s.bytes; d += 64 {
+			for d := 0; d < vectors*bytes; d += 64 {
 				PREFETCHT0(Mem{Base: q, Disp: d})
 			}
 		}
 		for i := range acc {
-			m := Mem{Base: p, Disp: s.bytes * i}
+			m := Mem{Base: p, Disp: bytes * i}
 			if scaled {
-				s.fmaFrom(m, scale, maskOf(i), acc[i])
+				accumulate(m, scale, i)
 			} else {
-				s.addFrom(m, maskOf(i), acc[i])
+				accumulate(m, nil, i)
 			}
 		}
 		ADDQ(U8(4), cols)

@@ -127,8 +127,10 @@ func place(c gotypes.Component) Mem {
 var parts = map[string]func(isa){
 	"gather": func(s isa) {
 		for vectors := 1; vectors <= 8; vectors++ {
-			gather(s, vectors)
+			gather(s, false, vectors)
+			gather(s, true, vectors)
 		}
+		narrow(s)
 	},
 	"multiply": func(s isa) {
 		heights := []int{6, 4, 2, 1}

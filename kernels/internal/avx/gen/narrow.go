@@ -1,0 +1,60 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+)
+
+// narrow writes full vectors of scale*x as bfloat16, rounded to the nearest,
+// ties to even: half of the last place that stays is added, less one where
+// that place is even. NaNs are replaced, as that could carry into the sign.
+func narrow(s isa) {
+	TEXT("narrow"+s.name, NOSPLIT, "func(dst *uint16, x *float32, scale float32, vectors int)")
+	Doc("Sets dst to scale times x in bfloat16, for a number of whole vectors.")
+	Pragma("noescape")
+	dst, x := Load(Param("dst"), GP64()), Load(Param("x"), GP64())
+	n := Load(Param("vectors"), GP64())
+	scale, one, bias, nan := s.vec(), s.vec(), s.vec(), s.vec()
+	VBROADCASTSS(place(Param("scale")), scale)
+	bits := GP32()
+	for _, c := range []struct {
+		v    uint32
+		into Op
+	}{{1, one}, {0x7fff, bias}, {0x7fc00000, nan}} {
+		MOVL(U32(c.v), bits)
+		low := XMM()
+		VMOVD(bits, low)
+		VPBROADCASTD(low, c.into)
+	}
+	Label("next")
+	v, odd := s.vec(), s.vec()
+	VMULPS(Mem{Base: x}, scale, v)
+	VPSRLD(U8(16), v, odd)
+	if s.wide {
+		isNaN := K()
+		VPANDD(one, odd, odd)
+		VCMPPS(U8(3), v, v, isNaN) // unordered
+		VPADDD(bias, odd, odd)
+		VPADDD(odd, v, v)
+		VMOVDQA32(nan, isNaN, v)
+		VPSRLD(U8(16), v, v)
+		VPMOVDW(v, Mem{Base: dst})
+	} else {
+		isNaN := s.vec()
+		VPAND(one, odd, odd)
+		VCMPPS(U8(3), v, v, isNaN)
+		VPADDD(bias, odd, odd)
+		VPADDD(odd, v, v)
+		VBLENDVPS(isNaN, nan, v, v)
+		VPSRLD(U8(16), v, v)
+		VPACKUSDW(v, v, v)
+		VPERMQ(U8(0b1000), v, v)
+		VMOVUPS(v.AsX(), Mem{Base: dst})
+	}
+	ADDQ(U8(s.bytes), x)
+	ADDQ(U8(s.bytes/2), dst)
+	DECQ(n)
+	JNZ(LabelRef("next"))
+	VZEROUPPER()
+	RET()
+}
