@@ -67,7 +67,7 @@ const (
 )
 
 func (c *Choice) auto(g graph.CSR) {
-	if c.NaturalMisses < enough {
+	if g.Rows() <= cacheRows || c.NaturalMisses < enough {
 		return
 	}
 	c.take("rabbit", g, worth*c.NaturalMisses)
