@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"runtime/debug"
 
 	"siafu/graph"
 	"siafu/graph/fault"
@@ -127,6 +128,7 @@ func (r *run) partition(meta *graph.Meta) error {
 	if err != nil {
 		return err
 	}
+	debug.FreeOSMemory() // of what partitioning needed
 	forgetPeak()
 	r.voice.note(report.String())
 	return nil
