@@ -23,7 +23,7 @@ type Config struct {
 	Servers     int    `default:"-1" group:"World" help:"Parameter-server ranks. -1: one if there are two ranks or more; 0: every rank keeps the weights and gradients are summed over all ranks." toml:"servers"`
 	Threads     int    `default:"0" group:"World" help:"Worker threads a rank. 0: this machine's processors shared by the ranks on it." toml:"threads"`
 	Partitioner string `default:"" group:"World" help:"contiguous, hash, ldg, fennel or file:PATH. Empty: what the dataset was partitioned with, else fennel." toml:"partitioner"`
-	VertexOrder string `default:"" group:"World" help:"Order in which a rank numbers its vertices: auto, natural, degree, rcm, lp or rabbit. Empty: what the dataset was partitioned with, else auto." toml:"vertex-order"`
+	VertexOrder string `default:"" group:"World" help:"Order in which a rank numbers its vertices: auto, natural, rcm, lp or rabbit. Empty: what the dataset was partitioned with, else auto." toml:"vertex-order"`
 	Mode        string `default:"pipe" enum:"pipe,nopipe" group:"World" help:"pipe: gather from own vertices while ghosts are under way; nopipe: one thing after another." toml:"mode"`
 	Codec       string `default:"none" group:"World" help:"Compression of ghost rows: none, s2, zstd." toml:"codec"`
 	Tensor      string `default:"cpu" enum:"cpu" group:"World" help:"Where tensor work runs." toml:"tensor"`

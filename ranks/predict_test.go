@@ -62,7 +62,7 @@ func TestPredict(t *testing.T) {
 		t.Errorf("predictions hit %.4f of the test vertices, the run reports %.4f", got, r.Summary.TestAccAtBestVal)
 	}
 	samePredictions(t, one, predict(t, c.Out, data, 4))
-	for _, order := range []string{"degree", "rcm"} {
+	for _, order := range []string{"lp", "rcm"} {
 		for _, ranks := range []int{1, 4} {
 			if _, err := partition.Run(data, partition.Options{Parts: ranks, Order: order}); err != nil {
 				t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 )
 
 // Names are the orders that New makes.
-const Names = "auto, natural, degree, rcm, lp, rabbit"
+const Names = "auto, natural, rcm, lp, rabbit"
 
 // Choice is an order of vertices and what is expected of it.
 type Choice struct {
@@ -36,7 +36,6 @@ func Check(name string) error {
 // New orders the vertices of g:
 //
 //	natural  as they are
-//	degree   descending in-degree
 //	rcm      reverse Cuthill-McKee
 //	lp       nested communities found by label propagation
 //	rabbit   hierarchical communities of rising modularity
@@ -84,8 +83,6 @@ func (c *Choice) take(name string, g graph.CSR, below float64) {
 
 func create(name string, g graph.CSR) []uint32 {
 	switch name {
-	case "degree":
-		return byDegree(g, true)
 	case "rcm":
 		return reverseCuthillMcKee(g)
 	case "lp":

@@ -15,7 +15,7 @@ import (
 )
 
 // made are the orders that are not the natural one.
-var made = []string{"degree", "rcm", "lp", "rabbit"}
+var made = []string{"rcm", "lp", "rabbit"}
 
 // rows is the CSR of n vertices with the given edges src, dst.
 func rows(n int, directed bool, edges ...[2]int) graph.CSR {
@@ -84,7 +84,7 @@ func TestMeaning(t *testing.T) {
 		g    graph.CSR
 		want []uint32
 	}{
-		{"degree", star(6, false), []uint32{3, 0, 1, 2, 4, 5}},
+		{"rcm", star(6, false), []uint32{5, 4, 2, 1, 3, 0}},
 		{"rcm", rows(5, false, [2]int{0, 3}, [2]int{3, 1}, [2]int{1, 4}), []uint32{4, 1, 3, 0, 2}},
 		{"lp", cliques, []uint32{0, 2, 4, 1, 3, 5}},
 	} {
@@ -169,7 +169,7 @@ func TestLocalityIsRestored(t *testing.T) {
 func TestMisses(t *testing.T) {
 	number := rand.New(rand.NewPCG(5, 5)).Perm(20 * 500)
 	g := communities(20, 500, number)
-	for _, by := range []string{"natural", "degree", "lp"} {
+	for _, by := range []string{"natural", "rcm", "lp"} {
 		c := order.New(by, g)
 		var queue []uint32
 		in, misses := map[uint32]bool{}, 0
@@ -197,7 +197,7 @@ func TestMisses(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	for _, name := range []string{"auto", "natural", "degree", "rcm", "lp", "rabbit"} {
+	for _, name := range []string{"auto", "natural", "rcm", "lp", "rabbit"} {
 		if err := order.Check(name); err != nil {
 			t.Error(err)
 		}

@@ -25,7 +25,7 @@ func byModularity(g graph.CSR) []uint32 {
 		m.child[v], m.sibling[v] = nobody, nobody
 		m.strength[v] = float64(len(g.Row(v)))
 	}
-	for _, v := range byDegree(g, false) {
+	for _, v := range byDegree(g) {
 		m.merge(v)
 	}
 	return m.visit()

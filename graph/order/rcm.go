@@ -14,7 +14,7 @@ import (
 func reverseCuthillMcKee(g graph.CSR) []uint32 {
 	seen := make([]bool, g.Rows())
 	p := make([]uint32, 0, g.Rows())
-	for _, start := range byDegree(g, false) {
+	for _, start := range byDegree(g) {
 		if seen[start] {
 			continue
 		}

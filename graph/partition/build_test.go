@@ -66,7 +66,7 @@ func TestBuild(t *testing.T) {
 	}{
 		{"directed sparse", ring(30), 3, func(v int) uint32 { return uint32(v % 3) }, "rcm"},
 		{"directed dense", ring(31), 4, func(v int) uint32 { return uint32(v / 8) }, "rabbit"},
-		{"undirected", hubs(200), 5, func(v int) uint32 { return uint32(mix(1, uint64(v)) % 5) }, "degree"},
+		{"undirected", hubs(200), 5, func(v int) uint32 { return uint32(mix(1, uint64(v)) % 5) }, "rcm"},
 		{"empty parts", ring(30), 6, func(v int) uint32 { return uint32(1 + v%2*3) }, "lp"},
 		{"one part", ring(30), 1, func(int) uint32 { return 0 }, ""},
 	} {
