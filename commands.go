@@ -118,6 +118,7 @@ type partitionCmd struct {
 	Data   string  `arg:"" help:"Dataset folder."`
 	Parts  int     `required:"" help:"Number of graph ranks: ranks less servers."`
 	Method string  `default:"fennel" help:"contiguous, hash, ldg, fennel or file:PATH with a part number a line."`
+	Order  string  `name:"vertex-order" default:"auto" help:"Order in which a rank numbers its vertices: auto, natural, rcm, lp or rabbit."`
 	Seed   uint64  `default:"1" help:"Seed of hash."`
 	Passes int     `default:"3" help:"Passes over the vertices of ldg and fennel."`
 	Slack  float64 `default:"1.05" help:"How many times its fair share a rank may get from ldg and fennel."`
@@ -125,7 +126,7 @@ type partitionCmd struct {
 
 func (c *partitionCmd) Run(io console) error {
 	report, err := partition.Run(c.Data, partition.Options{
-		Method: c.Method, Parts: c.Parts, Seed: c.Seed, Passes: c.Passes, Slack: c.Slack,
+		Method: c.Method, Parts: c.Parts, Order: c.Order, Seed: c.Seed, Passes: c.Passes, Slack: c.Slack,
 	})
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@
 //	importers  other people's formats into a dataset folder
 //	download   public datasets by URL and checksum
 //	generate   degree-skewed planted-partition graphs
+//	order      numberings that bring neighbours together
 //	partition  which rank owns which vertex, and the report on it
 //	shard      what one rank needs of a partitioned graph, on disk and in memory
 //

@@ -1,6 +1,7 @@
 package ranks
 
 import (
+	"cmp"
 	"math"
 	"reflect"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"siafu/graph/fault"
+	"siafu/graph/order"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/world"
@@ -21,6 +23,7 @@ type Config struct {
 	Servers     int    `default:"-1" group:"World" help:"Parameter-server ranks. -1: one if there are two ranks or more; 0: every rank keeps the weights and gradients are summed over all ranks." toml:"servers"`
 	Threads     int    `default:"0" group:"World" help:"Worker threads a rank. 0: this machine's processors shared by the ranks on it." toml:"threads"`
 	Partitioner string `default:"" group:"World" help:"contiguous, hash, ldg, fennel or file:PATH. Empty: what the dataset was partitioned with, else fennel." toml:"partitioner"`
+	VertexOrder string `default:"" group:"World" help:"Order in which a rank numbers its vertices: auto, natural, rcm, lp or rabbit. Empty: what the dataset was partitioned with, else auto." toml:"vertex-order"`
 	Mode        string `default:"pipe" enum:"pipe,nopipe" group:"World" help:"pipe: gather from own vertices while ghosts are under way; nopipe: one thing after another." toml:"mode"`
 	Codec       string `default:"none" group:"World" help:"Compression of ghost rows: none, s2, zstd." toml:"codec"`
 	Tensor      string `default:"cpu" enum:"cpu" group:"World" help:"Where tensor work runs." toml:"tensor"`
@@ -101,6 +104,7 @@ func (c *Config) validateNames() error {
 		{"tensor", c.Tensor, "cpu"},
 		{"kernel", c.Kernel, "auto avx512 avx2 openblas go"},
 		{"gather", c.Gather, "float32 bf16"},
+		{"vertex-order", cmp.Or(c.VertexOrder, "auto"), strings.ReplaceAll(order.Names, ",", "")},
 		{"model", c.Model, "gcn mlp"},
 		{"initializer", c.Initializer, "xavier he"},
 		{"order", c.Order, "auto gather-first apply-first"},

@@ -35,6 +35,7 @@ func TestValidate(t *testing.T) {
 		"model":           func(c *Config) { c.Model = "GCN" },
 		"initializer":     func(c *Config) { c.Initializer = "zero" },
 		"order":           func(c *Config) { c.Order = "random" },
+		"vertex-order":    func(c *Config) { c.VertexOrder = "random" },
 		"cache-input":     func(c *Config) { c.CacheInput = "yes" },
 		"optimizer":       func(c *Config) { c.Optimizer = "rmsprop" },
 		"weight-decay-on": func(c *Config) { c.WeightDecayOn = "none" },

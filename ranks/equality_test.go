@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"siafu/graph/fault"
+	"siafu/graph/partition"
 	"siafu/ranks/runfolder"
 )
 
@@ -38,6 +39,28 @@ func TestLossIndependentOfRanks(t *testing.T) {
 						sameLosses(t, name, train(t, c, data).losses(), want, 1e-4)
 					})
 				}
+			}
+		}
+	}
+}
+
+// The order in which ranks number their vertices changes nothing but the order
+// of sums.
+func TestLossIndependentOfVertexOrder(t *testing.T) {
+	for _, directed := range []bool{false, true} {
+		data := generated(t, directed)
+		want := train(t, fifty(t, 0.5), data).losses()
+		for _, order := range []string{"rcm", "lp", "rabbit"} {
+			for _, ranks := range []int{1, 4} {
+				name := fmt.Sprintf("directed=%t %s ranks=%d", directed, order, ranks)
+				t.Run(name, func(t *testing.T) {
+					c := fifty(t, 0.5)
+					c.Ranks, c.VertexOrder = ranks, order
+					sameLosses(t, name, train(t, c, data).losses(), want, 1e-4)
+					if m, err := partition.Find(data, max(ranks-1, 1)); err != nil || m.Report.Order.Name != order {
+						t.Errorf("partitioned as %+v, %v", m, err)
+					}
+				})
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/graph/npy"
+	"siafu/graph/partition"
 )
 
 // predict runs a prediction and returns its folder.
@@ -27,7 +28,8 @@ func predict(t *testing.T, runDir, data string, ranks int) string {
 }
 
 // Predictions of a saved model reach the accuracy that its run reports, come
-// in the user's own ids, and do not depend on the number of ranks.
+// in the user's own ids, and do not depend on the number of ranks or on the
+// order in which ranks number their vertices.
 func TestPredict(t *testing.T) {
 	content := smallGraph(true, false, 4)
 	words := []byte("abcdefghijklmnopqr")
@@ -60,6 +62,14 @@ func TestPredict(t *testing.T) {
 		t.Errorf("predictions hit %.4f of the test vertices, the run reports %.4f", got, r.Summary.TestAccAtBestVal)
 	}
 	samePredictions(t, one, predict(t, c.Out, data, 4))
+	for _, order := range []string{"lp", "rcm"} {
+		for _, ranks := range []int{1, 4} {
+			if _, err := partition.Run(data, partition.Options{Parts: ranks, Order: order}); err != nil {
+				t.Fatal(err)
+			}
+			samePredictions(t, one, predict(t, c.Out, data, ranks))
+		}
+	}
 }
 
 // samePredictions compares two folders: classes and ids to the byte,

@@ -2,10 +2,12 @@ package ranks
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"siafu/graph"
@@ -121,27 +123,43 @@ func (p *predictions) writeRows(t *trainer, logits []float32) error {
 	if p.width > 0 {
 		blocks = append(blocks, mapped.Bytes(t.embeddings()))
 	}
+	order := ascending(t.shard.Own)
 	for i, m := range p.files {
-		if err := m.write(t.shard.Own, blocks[i]); err != nil {
+		if err := m.write(t.shard.Own, order, blocks[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// write puts row i of rows at the place of vertex ids[i]; neighbouring rows go
-// together.
-func (m *matrixFile) write(ids []uint32, rows []byte) error {
-	for lo := 0; lo < len(ids); {
-		hi := lo + 1
-		for hi < len(ids) && ids[hi] == ids[hi-1]+1 {
+// ascending is the positions in ids by the ids that are there.
+func ascending(ids []uint32) []uint32 {
+	order := make([]uint32, len(ids))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(a, b uint32) int { return cmp.Compare(ids[a], ids[b]) })
+	return order
+}
+
+// writeBytes is about how much is written at once.
+const writeBytes = 1 << 20
+
+// write puts row i of rows at the place of vertex ids[i], in the given order,
+// in which ids ascend; rows of consecutive vertices go together.
+func (m *matrixFile) write(ids, order []uint32, rows []byte) error {
+	var buffer []byte
+	for lo, hi := 0, 0; lo < len(order); lo = hi {
+		buffer = buffer[:0]
+		first := ids[order[lo]]
+		for hi < len(order) && ids[order[hi]] == first+uint32(hi-lo) && len(buffer) < writeBytes {
+			at := int64(order[hi]) * m.rowBytes
+			buffer = append(buffer, rows[at:at+m.rowBytes]...)
 			hi++
 		}
-		at := m.header + m.rowBytes*int64(ids[lo])
-		if _, err := m.file.WriteAt(rows[int64(lo)*m.rowBytes:int64(hi)*m.rowBytes], at); err != nil {
+		if _, err := m.file.WriteAt(buffer, m.header+m.rowBytes*int64(first)); err != nil {
 			return fault.System("predict", m.file.Name(), err)
 		}
-		lo = hi
 	}
 	if err := m.file.Sync(); err != nil {
 		return fault.System("predict", m.file.Name(), err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"runtime/debug"
 
 	"siafu/graph"
 	"siafu/graph/fault"
@@ -111,25 +112,23 @@ func (r *run) assign() error {
 	return err
 }
 
-// partition makes parts/P where it is missing or was made by another method
-// than the one asked for.
+// partition makes parts/P where it is missing or is not what was asked for.
 func (r *run) partition(meta *graph.Meta) error {
 	made, err := partition.Find(r.data, r.Graph)
 	if err != nil && !(fault.KindOf(err) == fault.Missing || errors.Is(err, fs.ErrNotExist)) {
 		return err
 	}
-	if err == nil && (r.cfg.Partitioner == "" || r.cfg.Partitioner == made.Method) {
+	o := partition.Options{Method: r.cfg.Partitioner, Order: r.cfg.VertexOrder, Parts: r.Graph, Seed: 1}
+	if err == nil && made.Serves(o) {
 		return nil
 	}
-	method := r.cfg.Partitioner
-	if method == "" {
-		method = "fennel"
-	}
-	r.voice.log("partition parts=%d method=%s dataset=%s", r.Graph, method, meta.Name)
-	report, err := partition.Run(r.data, partition.Options{Method: method, Parts: r.Graph, Seed: 1})
+	o = made.Complete(o)
+	r.voice.log("partition parts=%d method=%s vertex_order=%s dataset=%s", r.Graph, o.Method, o.Order, meta.Name)
+	report, err := partition.Run(r.data, o)
 	if err != nil {
 		return err
 	}
+	debug.FreeOSMemory() // of what partitioning needed
 	forgetPeak()
 	r.voice.note(report.String())
 	return nil

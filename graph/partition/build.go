@@ -11,6 +11,7 @@ import (
 	"siafu/graph/arrayfile"
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
+	"siafu/graph/order"
 	"siafu/graph/shard"
 )
 
@@ -29,7 +30,8 @@ func Run(dir string, o Options) (*Report, error) {
 }
 
 // Build writes the shards of ds for o.Parts ranks, vertex v going to rank
-// owner[v], and meta.json to parts/P of the dataset folder. They are written
+// owner[v], and meta.json to parts/P of the dataset folder. A rank numbers its
+// vertices in the order that o.Order names, made of the whole graph. They are written
 // to a temporary folder beside it, which then takes its place; an older
 // parts/P is replaced in one step, and is untouched after an error. A rank may
 // own nothing.
@@ -77,13 +79,14 @@ func checkOwners(owner []uint32, n, parts int) {
 
 // writeShards cuts and writes one shard after another to the folder tmp.
 func writeShards(ds *graph.Dataset, owner []uint32, o Options, tmp string) (*Meta, error) {
+	chosen := order.New(o.Order, ds.In)
 	m := &Meta{
-		Format: formatVersion, Method: o.Method, Seed: o.Seed, Passes: o.Passes, Slack: o.Slack, Parts: o.Parts,
-		Fingerprint: ds.Meta.Fingerprint(), Assignment: assignment(owner),
-		Report: &Report{Method: o.Method, Parts: o.Parts},
+		Format: formatVersion, Method: o.Method, Order: o.Order, Seed: o.Seed, Passes: o.Passes, Slack: o.Slack, Parts: o.Parts,
+		Fingerprint: ds.Meta.Fingerprint(), Assignment: assignment(owner, chosen.Vertices),
+		Report: &Report{Method: o.Method, Parts: o.Parts, Order: orderReport(chosen)},
 		Files:  make(map[string]graph.FileInfo, o.Parts),
 	}
-	c := newCarver(ds, owner, o.Parts, shard.Shard{
+	c := newCarver(ds, owner, chosen.Vertices, o.Parts, shard.Shard{
 		Vertices: ds.Meta.Vertices, Fingerprint: m.Fingerprint, Assignment: m.Assignment,
 		Directed: ds.Meta.Directed, Classes: ds.Meta.Classes, FeatureDim: ds.Meta.FeatureDim,
 		TrainTotal: ds.Meta.Train, ValTotal: ds.Meta.Val, TestTotal: ds.Meta.Test,
@@ -129,10 +132,12 @@ func describe(path string) (graph.FileInfo, error) {
 	return graph.FileInfo{Bytes: stat.Size(), CRC32C: f.CRC32C()}, nil
 }
 
-// assignment is a hash of who owns what.
-func assignment(owner []uint32) string {
-	sum := sha256.Sum256(mapped.Bytes(owner))
-	return hex.EncodeToString(sum[:16])
+// assignment is a hash of who owns what and of the order of vertices.
+func assignment(owner, order []uint32) string {
+	h := sha256.New()
+	h.Write(mapped.Bytes(owner))
+	h.Write(mapped.Bytes(order))
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // majorityTest is the fraction of test vertices that bear the most frequent

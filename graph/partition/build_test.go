@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/graph/importers"
 	"siafu/graph/mapped"
+	"siafu/graph/order"
 	"siafu/graph/realdata"
 	"siafu/graph/shard"
 )
@@ -60,12 +62,13 @@ func TestBuild(t *testing.T) {
 		ds    *graph.Dataset
 		parts int
 		owner func(v int) uint32
+		order string
 	}{
-		{"directed sparse", ring(30), 3, func(v int) uint32 { return uint32(v % 3) }},
-		{"directed dense", ring(31), 4, func(v int) uint32 { return uint32(v / 8) }},
-		{"undirected", hubs(200), 5, func(v int) uint32 { return uint32(mix(1, uint64(v)) % 5) }},
-		{"empty parts", ring(30), 6, func(v int) uint32 { return uint32(1 + v%2*3) }},
-		{"one part", ring(30), 1, func(int) uint32 { return 0 }},
+		{"directed sparse", ring(30), 3, func(v int) uint32 { return uint32(v % 3) }, "rcm"},
+		{"directed dense", ring(31), 4, func(v int) uint32 { return uint32(v / 8) }, "rabbit"},
+		{"undirected", hubs(200), 5, func(v int) uint32 { return uint32(mix(1, uint64(v)) % 5) }, "rcm"},
+		{"empty parts", ring(30), 6, func(v int) uint32 { return uint32(1 + v%2*3) }, "lp"},
+		{"one part", ring(30), 1, func(int) uint32 { return 0 }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ds := onDisk(t, c.ds)
@@ -73,11 +76,12 @@ func TestBuild(t *testing.T) {
 			for v := range owner {
 				owner[v] = c.owner(v)
 			}
-			report, err := Build(ds, owner, Options{Method: "file:x", Parts: c.parts, Seed: 9})
+			report, err := Build(ds, owner, Options{Method: "file:x", Order: c.order, Parts: c.parts, Seed: 9})
 			if err != nil {
 				t.Fatal(err)
 			}
 			checkReport(t, ds, owner, c.parts, report)
+			report.Order.Seconds = 0 // meta.json has none
 			meta, err := Find(ds.Dir, c.parts)
 			if err != nil {
 				t.Fatal(err)
@@ -91,12 +95,49 @@ func TestBuild(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				if got := order.New(cmp.Or(c.order, "natural"), ds.In).Vertices; !inOrder(s.Own, got) {
+					t.Errorf("rank %d numbers its vertices %v, the order is %v", p, s.Own, got)
+				}
 				if s.NumGhosts() != int(report.Ranks[p].Ghosts) || s.Assignment != meta.Assignment {
 					t.Errorf("rank %d has %d ghosts and assignment %s", p, s.NumGhosts(), s.Assignment)
 				}
 				s.Close()
 			}
 		})
+	}
+}
+
+// inOrder tells whether own is as far as it goes in the order of all vertices,
+// nil being ascending.
+func inOrder(own, all []uint32) bool {
+	if all == nil {
+		return slices.IsSorted(own)
+	}
+	return slices.IsSortedFunc(own, func(a, b uint32) int {
+		return cmp.Compare(slices.Index(all, a), slices.Index(all, b))
+	})
+}
+
+// Shards serve whoever asks for what they are, by the order's name or by auto,
+// and a new partitioning keeps what is not asked otherwise.
+func TestServes(t *testing.T) {
+	m := &Meta{Method: "ldg", Order: "auto", Seed: 4, Passes: 2, Slack: 1.5, Report: &Report{Order: OrderReport{Name: "lp"}}}
+	for o, want := range map[Options]bool{
+		{}: true, {Method: "ldg", Order: "lp"}: true, {Order: "auto"}: true, {Order: "natural"}: false, {Method: "hash"}: false,
+	} {
+		if m.Serves(o) != want {
+			t.Errorf("%+v is served: %t", o, !want)
+		}
+	}
+	if got, want := m.Complete(Options{Order: "rcm"}), (Options{Method: "ldg", Order: "rcm", Seed: 4, Passes: 2, Slack: 1.5}); got != want {
+		t.Errorf("%+v, expected %+v", got, want)
+	}
+	if got, want := m.Complete(Options{Method: "hash", Seed: 1}), (Options{Method: "hash", Order: "auto", Seed: 1, Passes: 3, Slack: 1.05}); got != want {
+		t.Errorf("%+v, expected %+v", got, want)
+	}
+	var none *Meta
+	if got := none.Complete(Options{}); got.Method != "fennel" || got.Order != "auto" {
+		t.Errorf("%+v are no defaults", got)
 	}
 }
 
@@ -204,8 +245,8 @@ func TestFind(t *testing.T) {
 	}
 	path := filepath.Join(ds.Dir, "parts", "2", "meta.json")
 	for name, text := range map[string]string{
-		"no JSON": "{", "another type": `[]`, "another format": `{"format":7}`, "other parts": `{"format":1,"parts":3}`,
-		"no report": `{"format":1,"parts":2}`,
+		"no JSON": "{", "another type": `[]`, "another format": `{"format":7}`, "other parts": `{"format":2,"parts":3}`,
+		"no report": `{"format":2,"parts":2}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

@@ -10,28 +10,31 @@ import (
 	"siafu/graph/shard"
 )
 
-// carver cuts shards out of a dataset, one after another. It holds two words
+// carver cuts shards out of a dataset, one after another. It holds three words
 // and a bit a vertex.
 type carver struct {
 	ds    *graph.Dataset
 	owner []uint32
 	parts int
-	// vertices[start[p]:start[p+1]] are those of rank p, ascending.
-	vertices []uint32
-	start    []int64
+	// vertices[start[p]:start[p+1]] are those of rank p as it numbers them;
+	// slot[v] is where v is in vertices.
+	vertices, slot []uint32
+	start          []int64
 	// local[v] is v's local id in the shard being cut, where v is in it; what
 	// an earlier shard has left elsewhere is never read.
 	local []uint32
-	seen  []uint64      // ghosts of the shard being cut; empty between shards
+	seen  []uint64      // slots of the ghosts of the shard being cut; empty between shards
 	like  shard.Shard   // what all shards have in common
 	arena *mapped.Arena // of the arrays above
 }
 
-// newCarver wants owner to be below parts everywhere.
-func newCarver(ds *graph.Dataset, owner []uint32, parts int, like shard.Shard) *carver {
+// newCarver wants owner to be below parts everywhere. A rank numbers its
+// vertices in the given order of all vertices; nil is ascending.
+func newCarver(ds *graph.Dataset, owner, order []uint32, parts int, like shard.Shard) *carver {
 	n := len(owner)
 	c := &carver{ds: ds, owner: owner, parts: parts, like: like, arena: mapped.NewArena()}
 	c.vertices = mapped.Make[uint32](c.arena, n)
+	c.slot = mapped.Make[uint32](c.arena, n)
 	c.local = mapped.Make[uint32](c.arena, n)
 	c.seen = mapped.Make[uint64](c.arena, n/64+1)
 	c.start = make([]int64, parts+1)
@@ -40,8 +43,13 @@ func newCarver(ds *graph.Dataset, owner []uint32, parts int, like shard.Shard) *
 	}
 	accumulate(c.start)
 	next := slices.Clone(c.start)
-	for v, p := range owner {
-		c.vertices[next[p]] = uint32(v)
+	for i := range n {
+		v := uint32(i)
+		if order != nil {
+			v = order[i]
+		}
+		p := owner[v]
+		c.vertices[next[p]], c.slot[v] = v, uint32(next[p])
 		next[p]++
 	}
 	return c
@@ -83,14 +91,15 @@ func (c *carver) number(ids []uint32, first int) {
 	})
 }
 
-// ghosts finds the sources that other ranks own, in the order of their owners.
+// ghosts finds the sources that other ranks own, in the order of their owners
+// and, of one owner, as it numbers them: the order of slots.
 func (c *carver) ghosts(a *mapped.Arena, s *shard.Shard) {
 	p := uint32(s.Rank)
 	parallel(len(s.Own), func(lo, hi int) {
 		for _, v := range s.Own[lo:hi] {
 			for _, u := range c.ds.In.Row(int(v)) {
 				if c.owner[u] != p {
-					c.mark(u)
+					c.mark(c.slot[u])
 				}
 			}
 		}
@@ -98,28 +107,23 @@ func (c *carver) ghosts(a *mapped.Arena, s *shard.Shard) {
 	s.GhostStart = make([]int64, c.parts+1)
 	c.eachMarked(func(u uint32) { s.GhostStart[c.owner[u]+1]++ })
 	accumulate(s.GhostStart)
-	s.Ghosts = mapped.Make[uint32](a, int(s.GhostStart[c.parts]))
-	next := slices.Clone(s.GhostStart)
-	c.eachMarked(func(u uint32) {
-		q := c.owner[u]
-		s.Ghosts[next[q]] = u
-		next[q]++
-	})
+	s.Ghosts = mapped.Make[uint32](a, int(s.GhostStart[c.parts]))[:0]
+	c.eachMarked(func(u uint32) { s.Ghosts = append(s.Ghosts, u) })
 	clear(c.seen)
 }
 
-func (c *carver) mark(u uint32) {
-	word, bit := &c.seen[u/64], uint64(1)<<(u%64)
+func (c *carver) mark(slot uint32) {
+	word, bit := &c.seen[slot/64], uint64(1)<<(slot%64)
 	if atomic.LoadUint64(word)&bit == 0 { // most edges find it set; reading doesn't take the line away from others
 		atomic.OrUint64(word, bit)
 	}
 }
 
-// eachMarked visits the marked vertices in ascending order.
+// eachMarked visits the vertices in marked slots, slots ascending.
 func (c *carver) eachMarked(visit func(u uint32)) {
 	for i, word := range c.seen {
 		for ; word != 0; word &= word - 1 {
-			visit(uint32(i*64 + bits.TrailingZeros64(word)))
+			visit(c.vertices[i*64+bits.TrailingZeros64(word)])
 		}
 	}
 }
@@ -143,9 +147,8 @@ func (c *carver) edges(a *mapped.Arena, s *shard.Shard) {
 	})
 }
 
-// split writes the local ids of sources to row, those that p owns first, and
-// returns their number. Sources ascend, and so do local ids of own vertices;
-// ghosts ascend only within an owner and must be sorted.
+// split writes the local ids of sources to row, those that p owns first, both
+// kinds ascending, and returns the number of the first.
 func (c *carver) split(row, sources []uint32, p uint32) int {
 	own := 0
 	for _, u := range sources {
@@ -160,6 +163,7 @@ func (c *carver) split(row, sources []uint32, p uint32) int {
 			ghosts = append(ghosts, c.local[u])
 		}
 	}
+	slices.Sort(row[:own]) // as they are, in the natural order; that is soon seen
 	slices.Sort(ghosts)
 	return own
 }

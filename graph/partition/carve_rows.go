@@ -9,8 +9,9 @@ import (
 )
 
 // sends finds the own rows that each other rank holds as ghosts: those with an
-// out-edge into it. Own rows ascend in dataset id, and so do the ghosts that a
-// rank has of one owner; both ends come to the same order without talking.
+// out-edge into it. They ascend, and the ghosts that a rank has of one owner
+// are in the order in which the owner numbers them; both ends come to the same
+// order without talking.
 func (c *carver) sends(a *mapped.Arena, s *shard.Shard) {
 	chunks := runtime.GOMAXPROCS(0)
 	bound := func(i int) int { return len(s.Own) * i / chunks }
@@ -90,15 +91,20 @@ func (c *carver) features(a *mapped.Arena, s *shard.Shard) {
 	})
 }
 
-// run tells whether ascending ids are all of lo..hi-1, as those of a contiguous
-// part and of the only part are.
+// run tells whether ids are lo, lo+1, …, hi-1, as those of a contiguous part
+// and of the only part are in the natural order.
 func run(ids []uint32) (lo, hi int, ok bool) {
 	n := len(ids)
 	if n == 0 {
 		return 0, 0, true
 	}
-	lo, hi = int(ids[0]), int(ids[n-1])+1
-	return lo, hi, hi-lo == n
+	lo = int(ids[0])
+	for i, v := range ids {
+		if int(v) != lo+i {
+			return 0, 0, false
+		}
+	}
+	return lo, lo + n, true
 }
 
 // sparseRows copies the given rows of m.

@@ -64,20 +64,26 @@ func rows(lists [][]uint32) graph.CSR {
 
 // drawDataset draws a graph with isolated vertices and an owner for each
 // vertex; some parts own nothing.
-func drawDataset(t *rapid.T) (*graph.Dataset, []uint32, int) {
+func drawDataset(t *rapid.T) (ds *graph.Dataset, owner, order []uint32, parts int) {
 	n := rapid.IntRange(1, 40).Draw(t, "vertices")
-	parts := rapid.IntRange(1, 7).Draw(t, "parts")
+	parts = rapid.IntRange(1, 7).Draw(t, "parts")
 	id := rapid.Uint32Range(0, uint32(n-1))
 	edges := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) [2]uint32 {
 		return [2]uint32{id.Draw(t, "src"), id.Draw(t, "dst")}
 	}), 0, 3*n).Draw(t, "edges")
-	owner := rapid.SliceOfN(rapid.Uint32Range(0, uint32(parts-1)), n, n).Draw(t, "owner")
-	return memory(n, rapid.Bool().Draw(t, "directed"), rapid.Bool().Draw(t, "sparse"), edges), owner, parts
+	owner = rapid.SliceOfN(rapid.Uint32Range(0, uint32(parts-1)), n, n).Draw(t, "owner")
+	if rapid.Bool().Draw(t, "reordered") {
+		for v := range n {
+			order = append(order, uint32(v))
+		}
+		order = rapid.Permutation(order).Draw(t, "order")
+	}
+	return memory(n, rapid.Bool().Draw(t, "directed"), rapid.Bool().Draw(t, "sparse"), edges), owner, order, parts
 }
 
 // cutAll is every shard of ds; free releases them.
-func cutAll(ds *graph.Dataset, owner []uint32, parts int) (all []*shard.Shard, free func()) {
-	c := newCarver(ds, owner, parts, shard.Shard{Vertices: ds.Meta.Vertices, Directed: ds.Meta.Directed})
+func cutAll(ds *graph.Dataset, owner, order []uint32, parts int) (all []*shard.Shard, free func()) {
+	c := newCarver(ds, owner, order, parts, shard.Shard{Vertices: ds.Meta.Vertices, Directed: ds.Meta.Directed})
 	a := mapped.NewArena()
 	for p := range parts {
 		all = append(all, c.cut(a, p))
@@ -89,8 +95,8 @@ func cutAll(ds *graph.Dataset, owner []uint32, parts int) (all []*shard.Shard, f
 // edge, exactly once, at the rank that owns its destination.
 func TestShardsAreTheGraph(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		ds, owner, parts := drawDataset(t)
-		all, free := cutAll(ds, owner, parts)
+		ds, owner, order, parts := drawDataset(t)
+		all, free := cutAll(ds, owner, order, parts)
 		defer free()
 		seen := make([]int, ds.In.Rows())
 		for p, s := range all {
@@ -159,8 +165,8 @@ func featureRow(f graph.Features, i int) string {
 // no ghost that it does not gather from.
 func TestSendsMatchGhosts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		ds, owner, parts := drawDataset(t)
-		all, free := cutAll(ds, owner, parts)
+		ds, owner, order, parts := drawDataset(t)
+		all, free := cutAll(ds, owner, order, parts)
 		defer free()
 		for p, s := range all {
 			for q, from := range all {

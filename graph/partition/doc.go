@@ -6,6 +6,10 @@
 // the cut costs. All is deterministic in the dataset and the options, and
 // independent of the number of processors.
 //
-// Memory: a few words a vertex, and one shard at a time. The dataset is read
-// through its mapping.
+// A rank numbers its vertices in an order of package order, restricted to what
+// it owns; its ghosts are grouped by owner and numbered there as the owner
+// numbers them.
+//
+// Memory: a few words a vertex, what the order takes, and one shard at a time.
+// The dataset is read through its mapping.
 package partition

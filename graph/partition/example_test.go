@@ -30,12 +30,14 @@ func ExampleRun() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	report.Order.Seconds = 0 // it differs from run to run
 	fmt.Print(report)
 	// Output:
 	// contiguous, 2 parts of 6 vertices and 14 edges
 	// edge cut 14.3% (2 edges), 2 ghosts (0.33 a vertex)
 	// balance (largest/mean): vertices 1.000, edges 1.000, train 1.000
 	// a hidden layer of 128 sends 0.00205 MB an epoch (ghosts x 4 bytes x 128, forward and backward)
+	// vertex order natural, found in 0.00 s: a gather misses a core's cache for an estimated 42.9% of edges, in the dataset's order for 42.9%
 	//   rank  vertices  edges  cut  ghosts  train  send rows
 	//      0         3      7    1       1      1          1
 	//      1         3      7    1       1      1          1

@@ -11,7 +11,10 @@ import (
 )
 
 // formatVersion is the version of parts/P that this package writes.
-const formatVersion = 1
+//
+// Version 2 is the first whose ranks may number their vertices in another
+// order than the dataset.
+const formatVersion = 2
 
 const metaName = "meta.json"
 
@@ -19,6 +22,7 @@ const metaName = "meta.json"
 type Meta struct {
 	Format      int                       `json:"format"`
 	Method      string                    `json:"method"`
+	Order       string                    `json:"order"` // as asked for; the report has what was chosen
 	Seed        uint64                    `json:"seed"`
 	Passes      int                       `json:"passes"`
 	Slack       float64                   `json:"slack"`
@@ -58,6 +62,25 @@ func Find(dir string, parts int) (*Meta, error) {
 		return nil, again(path, "it is not about %d parts", parts)
 	}
 	return m, nil
+}
+
+// Serves tells whether these are the shards that o asks for; an empty Method or
+// Order asks for none in particular, and auto's choice is as good as auto.
+func (m *Meta) Serves(o Options) bool {
+	return (o.Method == "" || o.Method == m.Method) &&
+		(o.Order == "" || o.Order == m.Order || o.Order == m.Report.Order.Name)
+}
+
+// Complete fills what o leaves open with what m was made with, and what is
+// still open with defaults; m may be nil.
+func (m *Meta) Complete(o Options) Options {
+	if m != nil && o.Method == "" {
+		o.Method, o.Seed, o.Passes, o.Slack = m.Method, m.Seed, m.Passes, m.Slack
+	}
+	if m != nil && o.Order == "" {
+		o.Order = m.Order
+	}
+	return o.withDefaults()
 }
 
 // again is a fault of kind Data that another partitioning mends.

@@ -5,6 +5,7 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/fault"
+	"siafu/graph/order"
 )
 
 const op = "partition"
@@ -12,13 +13,16 @@ const op = "partition"
 // filePrefix begins the method that reads a file.
 const filePrefix = "file:"
 
-// Options says how to partition. The zero value of Method, Passes and Slack
-// stands for their default.
+// Options says how to partition. The zero value of Method, Order, Passes and
+// Slack stands for their default.
 type Options struct {
 	// Method is contiguous, hash, ldg, fennel (the default) or file:PATH.
 	Method string
 	Parts  int
-	Seed   uint64 // of hash; the others draw nothing
+	// Order names the order in which a rank numbers its vertices, one of
+	// package order's; auto.
+	Order string
+	Seed  uint64 // of hash; the others draw nothing
 	// Passes over the vertices of ldg and fennel; 3.
 	Passes int
 	// Slack is how many times its fair share of vertices and of edges a rank
@@ -30,6 +34,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Method == "" {
 		o.Method = "fennel"
+	}
+	if o.Order == "" {
+		o.Order = "auto"
 	}
 	if o.Passes == 0 {
 		o.Passes = 3
@@ -54,7 +61,7 @@ func (o Options) validate(n int64) error {
 		return fault.New(fault.Config, op, "", "%d parts of a graph of %d vertices", o.Parts, n).
 			Then("use at most as many graph ranks as there are vertices")
 	}
-	return nil
+	return order.Check(o.Order)
 }
 
 // Assign returns the owner of each vertex of ds, a rank in 0..Parts-1. Faults

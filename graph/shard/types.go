@@ -8,9 +8,9 @@ type Shard struct {
 	Parts, Rank int
 	Vertices    int64  // of the whole graph
 	Fingerprint string // of the dataset
-	// Assignment is a hash of the owner of every vertex. It is the same in
-	// all shards that fit together: ranks that compare theirs notice a folder
-	// in which the shards of two partitionings were mixed.
+	// Assignment is a hash of the owner of every vertex and of their order. It
+	// is the same in all shards that fit together: ranks that compare theirs
+	// notice a folder in which the shards of two partitionings were mixed.
 	Assignment string
 	// Directed tells that the dataset keeps out-edges of its own; where it is
 	// false, u→v is an edge whenever v→u is one.
@@ -24,12 +24,13 @@ type Shard struct {
 	// frequent label of the training vertices: the accuracy of guessing it.
 	MajorityTest float64
 
-	Own    []uint32 // dataset ids of the own vertices, ascending unless reordered
-	Ghosts []uint32 // dataset ids of the ghosts, grouped by owner, ascending in a group
+	Own    []uint32 // dataset ids of the own vertices, in the order that they were given
+	Ghosts []uint32 // dataset ids of the ghosts, grouped by owner, in a group in the owner's order
 	// GhostStart[q]:GhostStart[q+1] are the ghosts owned by rank q; [Parts+1].
 	GhostStart []int64
 	// SendRows[SendStart[q]:SendStart[q+1]] are the own rows that rank q holds
-	// as ghosts, in the order of its ghosts; SendStart is [Parts+1].
+	// as ghosts, in the order of its ghosts, which is ascending; SendStart is
+	// [Parts+1].
 	SendStart []int64
 	SendRows  []uint32
 

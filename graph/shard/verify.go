@@ -39,7 +39,7 @@ func (v *verifier) check(meta *graph.Meta, parts, rank int) error {
 		return err
 	}
 	for _, check := range []func() error{
-		v.lengths, v.starts, v.own, v.ghosts, v.sends, v.edges, v.degrees, v.features, v.targets,
+		v.lengths, v.starts, v.vertices, v.sends, v.edges, v.degrees, v.features, v.targets,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -144,30 +144,29 @@ func (v *verifier) ascending(name string, at int64, ids []uint32, lo, hi int64) 
 	return nil
 }
 
-func (v *verifier) own() error { return v.ascending(nOwn, 0, v.s.Own, 0, v.s.Vertices) }
-
-// ghosts checks that they are vertices, and that no vertex is there twice.
-func (v *verifier) ghosts() error {
+// vertices checks that own vertices and ghosts are vertices, and that none is
+// there twice. That ghosts are in the order of their owners can't be seen from
+// here; Assignment vouches for it.
+func (v *verifier) vertices() error {
 	s := v.s
-	for q := range s.Parts {
-		lo, hi := s.GhostStart[q], s.GhostStart[q+1]
-		if err := v.ascending(nGhosts, lo, s.Ghosts[lo:hi], 0, s.Vertices); err != nil {
-			return err
-		}
-	}
 	// A bit for each vertex of the whole graph; only pages that hold vertices
 	// of this shard are ever touched.
 	a := mapped.NewArena()
 	defer a.Free()
 	seen := mapped.Make[uint64](a, int(s.Vertices/64)+1)
-	for _, u := range s.Own {
-		seen[u/64] |= 1 << (u % 64)
-	}
-	for i, u := range s.Ghosts {
-		if seen[u/64]&(1<<(u%64)) != 0 {
-			return v.bad("%s: vertex %d at position %d is an own vertex or another rank's ghost too", nGhosts, u, i)
+	for _, list := range []struct {
+		name string
+		ids  []uint32
+	}{{nOwn, s.Own}, {nGhosts, s.Ghosts}} {
+		for i, u := range list.ids {
+			if int64(u) >= s.Vertices {
+				return v.bad("%s: vertex %d at position %d in a graph of %d vertices", list.name, u, i, s.Vertices)
+			}
+			if seen[u/64]&(1<<(u%64)) != 0 {
+				return v.bad("%s: vertex %d at position %d is an own vertex or a ghost already", list.name, u, i)
+			}
+			seen[u/64] |= 1 << (u % 64)
 		}
-		seen[u/64] |= 1 << (u % 64)
 	}
 	return nil
 }
