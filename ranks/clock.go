@@ -8,6 +8,7 @@ import (
 // clock adds up the seconds of each kind of task on one rank.
 type clock struct {
 	seconds map[string]float64
+	lapped  time.Time
 }
 
 // tasks are the kinds of task in the order in which they are reported: gather,
@@ -20,28 +21,14 @@ func Tasks() []string { return slices.Clone(tasks) }
 
 func newClock() *clock { return &clock{seconds: map[string]float64{}} }
 
-// step is a piece of work and the task that its time belongs to.
-type step struct {
-	task string
-	work func() error
-}
+// start begins a lap.
+func (c *clock) start() { c.lapped = time.Now() }
 
-// run does the steps in order, up to the first error.
-func (c *clock) run(steps ...step) error {
-	for _, s := range steps {
-		if err := c.do(s.task, s.work); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// do runs f and adds its time to a task.
-func (c *clock) do(task string, f func() error) error {
-	start := time.Now()
-	err := f()
-	c.seconds[task] += time.Since(start).Seconds()
-	return err
+// lap adds the time since the last lap, or start, to a task.
+func (c *clock) lap(task string) {
+	now := time.Now()
+	c.seconds[task] += now.Sub(c.lapped).Seconds()
+	c.lapped = now
 }
 
 // take returns the seconds in the order of tasks and starts again from zero.

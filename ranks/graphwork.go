@@ -71,17 +71,26 @@ func (g *graphWork) connect(c world.Comm, width int, a *mapped.Arena) {
 func (g *graphWork) gather(layer int, rows []float32, width int, p model.Pass) ([]float32, error) {
 	dst := g.room(layer, g.shard.NumOwn()*width)
 	key := halo.Key{Seed: g.seed, Epoch: p.Epoch, Layer: layer}
-	var ghosts []float32
-
-	begin := func() error { return g.exchange.BeginForward(rows, width, key) }
-	inner := func() error { g.gatherOwn(dst, rows, width); return nil }
-	end := func() (err error) { ghosts, err = g.exchange.EndForward(); return err }
-	boundary := func() error { g.gatherGhosts(dst, ghosts, width); return nil }
-
-	if g.overlap {
-		return dst, g.clock.run(step{"SC", begin}, step{"GA", inner}, step{"SC", end}, step{"GA", boundary})
+	g.clock.start()
+	if err := g.exchange.BeginForward(rows, width, key); err != nil {
+		return nil, err
 	}
-	return dst, g.clock.run(step{"SC", begin}, step{"SC", end}, step{"GA", inner}, step{"GA", boundary})
+	g.clock.lap("SC")
+	if g.overlap {
+		g.gatherOwn(dst, rows, width)
+		g.clock.lap("GA")
+	}
+	ghosts, err := g.exchange.EndForward()
+	g.clock.lap("SC")
+	if err != nil {
+		return nil, err
+	}
+	if !g.overlap {
+		g.gatherOwn(dst, rows, width)
+	}
+	g.gatherGhosts(dst, ghosts, width)
+	g.clock.lap("GA")
+	return dst, nil
 }
 
 // gatherOwn sets dst to what own neighbours and the self loop contribute.
@@ -134,15 +143,23 @@ func (g *graphWork) gatherGrad(layer int, grad []float32, width int, last bool, 
 	dst := g.gradRoom(g.shard.NumOwn() * width)
 	key := halo.Key{Seed: g.seed, Epoch: p.Epoch, Layer: layer, Backward: true}
 
-	boundary := func() error { g.ghostGrads(edges, g.exchange.Ghosts(width), grad, width); return nil }
-	begin := func() error { return g.exchange.BeginBackward(width, key) }
-	inner := func() error { g.ownGrads(edges, dst, grad, width); return nil }
-	end := func() error { return g.exchange.EndBackward(dst) }
-
-	if g.overlap {
-		return dst, g.clock.run(step{"∇GA", boundary}, step{"∇SC", begin}, step{"∇GA", inner}, step{"∇SC", end})
+	g.clock.start()
+	g.ghostGrads(edges, g.exchange.Ghosts(width), grad, width)
+	if !g.overlap {
+		g.ownGrads(edges, dst, grad, width)
 	}
-	return dst, g.clock.run(step{"∇GA", boundary}, step{"∇GA", inner}, step{"∇SC", begin}, step{"∇SC", end})
+	g.clock.lap("∇GA")
+	if err := g.exchange.BeginBackward(width, key); err != nil {
+		return nil, err
+	}
+	g.clock.lap("∇SC")
+	if g.overlap {
+		g.ownGrads(edges, dst, grad, width)
+		g.clock.lap("∇GA")
+	}
+	err := g.exchange.EndBackward(dst)
+	g.clock.lap("∇SC")
+	return dst, err
 }
 
 // ghostGrads sets ghosts to the gradients that own destinations give them.

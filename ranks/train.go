@@ -298,7 +298,7 @@ func (r *run) source(weights []float32) (weightSource, error) {
 		return &served{comm: r.world, server: r.ServerOf(r.rank)}, nil
 	}
 	u, err := newUpdater(r.cfg, r.net, r.arena)
-	return &replicated{comm: r.peers, spec: r.net, weights: weights, update: u}, err
+	return newReplicated(r.peers, r.net, weights, u), err
 }
 
 // trainer puts a graph rank together.

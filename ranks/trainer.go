@@ -30,6 +30,7 @@ type trainer struct {
 	cache  []float32 // ÂX of the own vertices
 	logits []float32 // of the last forward pass [own x classes]
 	grad   []float32 // of the logits
+	sum    [1]float64
 	last   []float32 // input of the last layer, nil where that is X
 }
 
@@ -39,9 +40,11 @@ type trainer struct {
 func (t *trainer) train() error {
 	for epoch := 1; ; epoch++ {
 		start := time.Now()
-		if err := t.clock.do("WU", func() error { return t.weights.pull(epoch, t.net.Weights) }); err != nil {
+		t.clock.start()
+		if err := t.weights.pull(epoch, t.net.Weights); err != nil {
 			return err
 		}
+		t.clock.lap("WU")
 		line := runfolder.Epoch{Epoch: epoch}
 		closing := epoch > t.cfg.Epochs
 		ready := false // the training pass has run already
@@ -90,7 +93,9 @@ func (t *trainer) forward(p model.Pass) ([]float32, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.clock.do("AV", func() error { h = layer.Apply(rows, p); return nil })
+		t.clock.start()
+		h = layer.Apply(rows, p)
+		t.clock.lap("AV")
 	}
 	t.logits = h
 	return h, nil
@@ -102,8 +107,9 @@ func (t *trainer) gathered(l int, layer model.Layer, h []float32, p model.Pass) 
 	if l == 0 && t.cached {
 		return t.cache, nil
 	}
-	var rows []float32
-	t.clock.do("AV", func() error { rows = layer.Emit(h, p); return nil })
+	t.clock.start()
+	rows := layer.Emit(h, p)
+	t.clock.lap("AV")
 	if width := layer.GatherWidth(); width > 0 {
 		return t.graph.gather(l, rows, width, p)
 	}
@@ -118,19 +124,22 @@ func (t *trainer) backward(p model.Pass) error {
 	last := len(t.net.Layers) - 1
 	for l := last; l >= 0; l-- {
 		layer := t.net.Layers[l]
-		t.clock.do("∇AV", func() error { grad = layer.ApplyGrad(grad, p); return nil })
+		t.clock.start()
+		grad = layer.ApplyGrad(grad, p)
+		t.clock.lap("∇AV")
 		if layer.GathersBack() {
 			var err error
 			if grad, err = t.graph.gatherGrad(l, grad, layer.GatherWidth(), l == last, p); err != nil {
 				return err
 			}
 		}
-		t.clock.do("∇AV", func() error { grad = layer.EmitGrad(grad, p); return nil })
-		lo, hi := t.net.Spec.LayerRange(l)
-		push := func() error { return t.weights.push(p.Epoch, l, t.net.Grad[lo:hi]) }
-		if err := t.clock.do("WU", push); err != nil {
+		t.clock.start()
+		grad = layer.EmitGrad(grad, p)
+		t.clock.lap("∇AV")
+		if err := t.weights.push(p.Epoch, l, t.net.LayerGrad(l)); err != nil {
 			return err
 		}
+		t.clock.lap("WU")
 	}
 	return nil
 }
@@ -139,12 +148,11 @@ func (t *trainer) backward(p model.Pass) error {
 // leaves the gradient of the own logits in t.grad. Collective over the graph
 // ranks.
 func (t *trainer) loss(logits []float32) (float64, error) {
-	var sum [1]float64
-	err := t.clock.do("loss", func() error {
-		sum[0] = t.ownLoss(logits)
-		return world.SumFloat64s(t.comm, sum[:])
-	})
-	return sum[0], err
+	t.clock.start()
+	t.sum[0] = t.ownLoss(logits)
+	err := world.SumFloat64s(t.comm, t.sum[:])
+	t.clock.lap("loss")
+	return t.sum[0], err
 }
 
 // ownLoss is this rank's share of the loss, and leaves its gradient in t.grad.

@@ -31,6 +31,7 @@ type updater struct {
 	optimizer kernels.Optimizer
 	params    []model.Param
 	state     [][]float32 // flat, one a slot
+	part      [][]float32 // that of the parameter in hand
 	decayAll  bool
 }
 
@@ -57,12 +58,12 @@ func (u *updater) Update(step, layer int, weights, grad []float32) {
 			first = p.Offset
 		}
 		lo, hi := p.Offset-first, p.Offset-first+p.Len()
-		state := make([][]float32, len(u.state))
-		for i, s := range u.state {
-			state[i] = p.Of(s)
+		u.part = u.part[:0]
+		for _, s := range u.state {
+			u.part = append(u.part, p.Of(s))
 		}
 		decay := !p.Bias && (u.decayAll || layer == 0)
-		u.optimizer.Step(step, weights[lo:hi], grad[lo:hi], state, decay)
+		u.optimizer.Step(step, weights[lo:hi], grad[lo:hi], u.part, decay)
 	}
 }
 
@@ -70,9 +71,18 @@ func (u *updater) Update(step, layer int, weights, grad []float32) {
 // all of them in ascending order, and everybody takes the same step.
 type replicated struct {
 	comm    world.Comm // of the graph ranks
-	spec    model.Spec
 	weights []float32
+	layers  [][]float32 // the same, layer by layer
 	update  *updater
+}
+
+func newReplicated(c world.Comm, s model.Spec, weights []float32, u *updater) *replicated {
+	r := &replicated{comm: c, weights: weights, update: u}
+	for l := range s.Layers() {
+		lo, hi := s.LayerRange(l)
+		r.layers = append(r.layers, weights[lo:hi])
+	}
+	return r
 }
 
 func (r *replicated) pull(_ int, dst []float32) error {
@@ -84,8 +94,7 @@ func (r *replicated) push(epoch, layer int, grad []float32) error {
 	if err := world.SumFloat32s(r.comm, grad); err != nil {
 		return err
 	}
-	lo, hi := r.spec.LayerRange(layer)
-	r.update.Update(epoch, layer, r.weights[lo:hi], grad)
+	r.update.Update(epoch, layer, r.layers[layer], grad)
 	return nil
 }
 

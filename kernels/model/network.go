@@ -46,6 +46,7 @@ type Network struct {
 	input  *input
 	// Weights and Grad are flat vectors in the layout of Spec.Params.
 	Weights, Grad []float32
+	layerGrads    [][]float32
 }
 
 // Input is what a network needs of a rank's partition.
@@ -65,9 +66,14 @@ func New(s Spec, in Input, team *kernels.Team, a *mapped.Arena) *Network {
 	n.input = b.in
 	for l := range s.Layers() {
 		n.Layers = append(n.Layers, b.layer(l))
+		lo, hi := s.LayerRange(l)
+		n.layerGrads = append(n.layerGrads, n.Grad[lo:hi])
 	}
 	return n
 }
+
+// LayerGrad is the part of Grad that belongs to layer l.
+func (n *Network) LayerGrad(l int) []float32 { return n.layerGrads[l] }
 
 // Coefficients are the weights of Â's entries: Â[v,u] = Row[v]·Col[u] for an
 // edge u→v and for v = u.
