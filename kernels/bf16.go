@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"math"
+	"sync"
 	"unsafe"
 
 	"siafu/kernels/internal/avx"
@@ -38,26 +39,27 @@ func bitsOf(x []BF16) []uint16 {
 	return unsafe.Slice((*uint16)(unsafe.SliceData(x)), len(x))
 }
 
-// NarrowRows rounds the rows of x [rows x cols], each times its scale, to dst
-// (same shape); scale [rows] nil is 1.
-func NarrowRows(t *Team, dst []BF16, rows, cols int, x, scale []float32) {
+// NarrowRows rounds the rows of x [rows x cols], each times its scale, to the
+// columns from 0 on of dst, whose rows are stride elements apart; scale [rows]
+// nil is 1.
+func NarrowRows(t *Team, dst []BF16, stride, rows, cols int, x, scale []float32) {
 	checkMatrix(x, rows, cols, shortInput)
-	if len(dst) < rows*cols {
+	if stride < cols || rows > 0 && len(dst) < (rows-1)*stride+cols {
 		panic(shortDst)
 	}
 	if scale != nil && len(scale) < rows {
 		panic(shortVector)
 	}
 	if cols > 0 {
-		do(t, &t.slots.narrow, narrowTask{bitsOf(dst), x, scale, cols, t.set}, rows, rowGrain(cols))
+		do(t, &t.slots.narrow, narrowTask{bitsOf(dst), x, scale, stride, cols, t.set}, rows, rowGrain(cols))
 	}
 }
 
 type narrowTask struct {
-	dst      []uint16
-	x, scale []float32
-	cols     int
-	set      avx.Set
+	dst          []uint16
+	x, scale     []float32
+	stride, cols int
+	set          avx.Set
 }
 
 func (k *narrowTask) chunk(lo, hi int) {
@@ -66,7 +68,7 @@ func (k *narrowTask) chunk(lo, hi int) {
 		if k.scale != nil {
 			scale = k.scale[r]
 		}
-		dst, x, done := k.dst[r*k.cols:(r+1)*k.cols], rowOf(k.x, r, k.cols), 0
+		dst, x, done := k.dst[r*k.stride:][:k.cols], rowOf(k.x, r, k.cols), 0
 		if k.set != avx.None {
 			done = k.set.Narrow(dst, x, scale)
 		}
@@ -74,4 +76,23 @@ func (k *narrowTask) chunk(lo, hi int) {
 			dst[j] = uint16(Narrow(scale * x[j]))
 		}
 	}
+}
+
+// wide is scratch memory of one worker for float32 copies of bfloat16 rows.
+var wide = sync.Pool{New: func() any { return new([]float32) }}
+
+// widenRows copies columns [col, col+cols) of some rows of x, which are stride
+// elements apart, without gaps into buffer, and returns them.
+func widenRows(set avx.Set, buffer *[]float32, x []uint16, stride, rows, col, cols int) []float32 {
+	dst := scratch(buffer, rows*cols)
+	for r := range rows {
+		to, from, done := rowOf(dst, r, cols), x[r*stride+col:][:cols], 0
+		if set != avx.None {
+			done = set.Widen(to, from)
+		}
+		for j := done; j < cols; j++ {
+			to[j] = BF16(from[j]).Float32()
+		}
+	}
+	return dst
 }

@@ -26,15 +26,33 @@ func BiasReLUDropout(t *Team, dst []float32, rows, cols int, z, bias []float32, 
 // MatMulBiasReLUDropout computes dst [m x n] = dropout(relu(a[m x k] b[k x n] +
 // bias)). dst must not overlap a or b.
 func MatMulBiasReLUDropout(t *Team, dst []float32, m, n, k int, a, b, bias []float32, relu bool, drop *Dropout) {
-	args := denseTask{newEpilogue(t, dst, m, n, dst, bias, relu, drop), gemmTask{t.product, dst, a, b, n, k, false}}
-	if m == 0 || n == 0 || k == 0 {
-		MatMul(t, dst, m, n, k, a, b, false)
-		BiasReLUDropout(t, dst, m, n, dst, bias, relu, drop)
+	checkMatrix(a, m, k, shortInput)
+	args := gemmTask{dst: dst, a: a, b: b, n: n, k: k}
+	runDense(t, denseTask{newEpilogue(t, dst, m, n, dst, bias, relu, drop), args}, m)
+}
+
+// MatMulBiasReLUDropoutHalf is MatMulBiasReLUDropout of an a in bfloat16.
+func MatMulBiasReLUDropoutHalf(t *Team, dst []float32, m, n, k int, a []BF16, b, bias []float32, relu bool, drop *Dropout) {
+	if len(a) < m*k {
+		panic(shortInput)
+	}
+	args := gemmTask{dst: dst, half: bitsOf(a), b: b, n: n, k: k}
+	runDense(t, denseTask{newEpilogue(t, dst, m, n, dst, bias, relu, drop), args}, m)
+}
+
+func runDense(t *Team, args denseTask, rows int) {
+	p := &args.product
+	p.product, p.set = t.product, t.set
+	checkMatrix(p.b, p.k, p.n, shortInput)
+	if rows == 0 || p.n == 0 {
 		return
 	}
-	checkMatrix(a, m, k, shortInput)
-	checkMatrix(b, k, n, shortInput)
-	do(t, &t.slots.dense, args, m, t.product.rows)
+	if p.k == 0 {
+		clear(p.dst[:rows*p.n])
+		do(t, &t.slots.epilogue, args.epilogueTask, rows, rowGrain(p.n))
+		return
+	}
+	do(t, &t.slots.dense, args, rows, t.product.rows)
 }
 
 // denseTask follows a block of a product by its epilogue while the block is in

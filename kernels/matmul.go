@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/blas"
+
+	"siafu/kernels/internal/avx"
 )
 
 // Dense times dense, the products of a layer's apply (AV and ∇AV).
@@ -68,7 +70,7 @@ func matMul(t *Team, dst []float32, m, n, k int, a, b []float32, transB blas.Tra
 	if transB == blas.Trans {
 		b = transpose(scratch(&t.floats, k*n), b, n, k)
 	}
-	do(t, &t.slots.gemm, gemmTask{t.product, dst, a, b, n, k, add}, m, t.product.rows)
+	do(t, &t.slots.gemm, gemmTask{t.product, dst, a, nil, b, n, k, add, t.set}, m, t.product.rows)
 }
 
 // transpose sets dst[cols x rows] to the transpose of x[rows x cols].
@@ -89,15 +91,29 @@ func clearUnless(add bool, dst []float32) {
 
 type gemmTask struct {
 	product
-	dst, a, b []float32
-	n, k      int
-	add       bool
+	dst, a []float32
+	half   []uint16 // in the place of a
+	b      []float32
+	n, k   int
+	add    bool
+	set    avx.Set
 }
 
 func (g *gemmTask) chunk(lo, hi int) {
+	if g.half == nil {
+		g.rowsOf(g.a[lo*g.k:], lo, hi)
+		return
+	}
+	buffer := wide.Get().(*[]float32)
+	g.rowsOf(widenRows(g.set, buffer, g.half[lo*g.k:], g.k, hi-lo, 0, g.k), lo, hi)
+	wide.Put(buffer)
+}
+
+// rowsOf computes the rows [lo, hi) of dst from those of a.
+func (g *gemmTask) rowsOf(a []float32, lo, hi int) {
 	for j := 0; j < g.n; j += min(g.cols, g.n) {
 		w := min(g.cols, g.n-j)
-		g.Sgemm(blas.NoTrans, blas.NoTrans, hi-lo, w, g.k, 1, g.a[lo*g.k:], g.k,
+		g.Sgemm(blas.NoTrans, blas.NoTrans, hi-lo, w, g.k, 1, a, g.k,
 			g.b[j:], g.n, beta(g.add), g.dst[lo*g.n+j:], g.n)
 	}
 }
@@ -126,9 +142,22 @@ func blocksOf(rows, part int) int {
 // MatMulTransA computes dst[m x n] = a[k x m]ᵀ b[k x n], or adds it to dst.
 // dst must not overlap a or b.
 func MatMulTransA(t *Team, dst []float32, m, n, k int, a, b []float32, add bool) {
-	checkMatrix(dst, m, n, shortDst)
 	checkMatrix(a, k, m, shortInput)
-	checkMatrix(b, k, n, shortInput)
+	matMulTransA(t, transATask{dst: dst, a: a, b: b, m: m, n: n, k: k, add: add})
+}
+
+// MatMulTransAHalf is MatMulTransA of an a in bfloat16.
+func MatMulTransAHalf(t *Team, dst []float32, m, n, k int, a []BF16, b []float32, add bool) {
+	if len(a) < k*m {
+		panic(shortInput)
+	}
+	matMulTransA(t, transATask{dst: dst, half: bitsOf(a), b: b, m: m, n: n, k: k, add: add})
+}
+
+func matMulTransA(t *Team, args transATask) {
+	dst, m, n, k, add := args.dst, args.m, args.n, args.k, args.add
+	checkMatrix(dst, m, n, shortDst)
+	checkMatrix(args.b, k, n, shortInput)
 	if m == 0 || n == 0 {
 		return
 	}
@@ -138,7 +167,7 @@ func MatMulTransA(t *Team, dst []float32, m, n, k int, a, b []float32, add bool)
 	}
 	blocks := blocksOf(k, m*n)
 	tiles := (m + t.product.tall - 1) / t.product.tall
-	args := transATask{t.product, dst, a, b, m, n, k, blocks, tiles, add}
+	args.product, args.set, args.blocks, args.tiles = t.product, t.set, blocks, tiles
 	if blocks > 1 {
 		args.dst, args.add = scratch(&t.floats, blocks*m*n), false
 	}
@@ -150,9 +179,12 @@ func MatMulTransA(t *Team, dst []float32, m, n, k int, a, b []float32, add bool)
 
 type transATask struct {
 	product
-	dst, a, b              []float32
+	dst, a                 []float32
+	half                   []uint16 // in the place of a
+	b                      []float32
 	m, n, k, blocks, tiles int
 	add                    bool
+	set                    avx.Set
 }
 
 // chunk computes the tiles [lo, hi), counted block by block.
@@ -162,11 +194,34 @@ func (g *transATask) chunk(lo, hi int) {
 		from, to := block*g.k/g.blocks, (block+1)*g.k/g.blocks
 		rows := min(g.tall, g.m-i)
 		dst := g.dst[(block*g.m+i)*g.n:]
-		for j := 0; j < g.n; j += min(g.cols, g.n) {
-			g.Sgemm(blas.Trans, blas.NoTrans, rows, min(g.cols, g.n-j), to-from, 1, g.a[from*g.m+i:], g.m,
-				g.b[from*g.n+j:], g.n, beta(g.add), dst[j:], g.n)
+		if g.half == nil {
+			g.sum(dst, g.a[from*g.m+i:], g.m, rows, from, to, g.add)
+		} else {
+			g.sumHalf(dst, i, rows, from, to)
 		}
 	}
+}
+
+// sum adds up the rows [from, to) of k; a begins with the first of them.
+func (g *transATask) sum(dst, a []float32, stride, rows, from, to int, add bool) {
+	for j := 0; j < g.n; j += min(g.cols, g.n) {
+		g.Sgemm(blas.Trans, blas.NoTrans, rows, min(g.cols, g.n-j), to-from, 1, a, stride,
+			g.b[from*g.n+j:], g.n, beta(add), dst[j:], g.n)
+	}
+}
+
+// halfRows is how many rows of a bfloat16 matrix are widened at a time: as many
+// as package avx packs at a time, so that sums have the same order.
+const halfRows = 256
+
+func (g *transATask) sumHalf(dst []float32, i, rows, from, to int) {
+	buffer := wide.Get().(*[]float32)
+	for r := from; r < to; r += halfRows {
+		end := min(r+halfRows, to)
+		a := widenRows(g.set, buffer, g.half[r*g.m:], g.m, end-r, i, rows)
+		g.sum(dst, a, rows, rows, r, end, g.add || r > from)
+	}
+	wide.Put(buffer)
 }
 
 // sumParts sums the parts in t.floats, each of the size of dst, in order.

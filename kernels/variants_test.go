@@ -34,9 +34,9 @@ func TestEveryInstructionSet(t *testing.T) {
 				use(t, team, set)
 				kernels.SpMMHalf(team, dst, width, g, x, add)
 			})
-			kerneltest.NarrowRows(t, func(team *kernels.Team, dst []kernels.BF16, rows, cols int, x, scale []float32) {
+			kerneltest.NarrowRows(t, func(team *kernels.Team, dst []kernels.BF16, stride, rows, cols int, x, scale []float32) {
 				use(t, team, set)
-				kernels.NarrowRows(team, dst, rows, cols, x, scale)
+				kernels.NarrowRows(team, dst, stride, rows, cols, x, scale)
 			})
 			kerneltest.MatMul(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool) {
 				use(t, team, set)
@@ -54,6 +54,7 @@ func TestEveryInstructionSet(t *testing.T) {
 				use(t, team, set)
 				kernels.BiasReLUDropout(team, dst, rows, cols, z, bias, relu, d)
 			})
+			kerneltest.HalfProducts(t, func(team *kernels.Team) { use(t, team, set) })
 			kerneltest.MatMulBiasReLUDropout(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b, bias []float32, relu bool, d *kernels.Dropout) {
 				use(t, team, set)
 				kernels.MatMulBiasReLUDropout(team, dst, m, n, k, a, b, bias, relu, d)

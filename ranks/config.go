@@ -28,8 +28,9 @@ type Config struct {
 	Codec       string `default:"none" group:"World" help:"Compression of ghost rows: none, s2, zstd." toml:"codec"`
 	Tensor      string `default:"cpu" enum:"cpu" group:"World" help:"Where tensor work runs." toml:"tensor"`
 
-	Kernel string `default:"auto" enum:"auto,avx512,avx2,openblas,go" group:"World" help:"Which kernels compute: auto times those that this machine and build have; openblas needs a build with that tag." toml:"kernel"`
-	Gather string `default:"float32" enum:"float32,bf16" group:"World" help:"Rows as they are gathered: float32, or rounded to bfloat16 first, which is faster where memory holds the gather up; sums stay float32." toml:"gather"`
+	Kernel   string `default:"auto" enum:"auto,avx512,avx2,openblas,go" group:"World" help:"Which kernels compute: auto times those that this machine and build have; openblas needs a build with that tag." toml:"kernel"`
+	Gather   string `default:"float32" enum:"float32,bf16" group:"World" help:"Rows as they are gathered: float32, or rounded to bfloat16 first, which is faster where memory holds the gather up; sums stay float32." toml:"gather"`
+	Features string `default:"float32" enum:"float32,bf16" group:"World" help:"ÂX of the input layer, where it is kept: float32, or bfloat16 in half the memory." toml:"features"`
 
 	Model        string  `default:"gcn" enum:"gcn,mlp" group:"Model" help:"gcn: Kipf & Welling 2017; mlp: the same layers without the graph (with --layers 1: a linear model)." toml:"model"`
 	Layers       int     `default:"2" group:"Model" help:"Number of layers." toml:"layers"`
@@ -104,6 +105,7 @@ func (c *Config) validateNames() error {
 		{"tensor", c.Tensor, "cpu"},
 		{"kernel", c.Kernel, "auto avx512 avx2 openblas go"},
 		{"gather", c.Gather, "float32 bf16"},
+		{"features", c.Features, "float32 bf16"},
 		{"vertex-order", cmp.Or(c.VertexOrder, "auto"), strings.ReplaceAll(order.Names, ",", "")},
 		{"model", c.Model, "gcn mlp"},
 		{"initializer", c.Initializer, "xavier he"},

@@ -125,7 +125,7 @@ func (g *graphWork) spmm(dst []float32, width int, m kernels.Gather, rows []floa
 	if need := len(rows) + kernels.HalfSlack; len(g.halves) < need {
 		g.halves = mapped.Make[kernels.BF16](g.arena, need)
 	}
-	kernels.NarrowRows(g.team, g.halves, n, width, rows, m.ColScale[m.Base:])
+	kernels.NarrowRows(g.team, g.halves, width, n, width, rows, m.ColScale[m.Base:])
 	m.ColScale = nil
 	kernels.SpMMHalf(g.team, dst, width, m, g.halves, add)
 }

@@ -52,6 +52,9 @@ func TestHalfGathersStayNear(t *testing.T) {
 	if half[20] == exact[20] {
 		t.Error("bf16 changes nothing at all")
 	}
+	c.Features = "bf16"
+	half = train(t, c, data).losses()
+	sameLosses(t, "bf16 features too", half, exact, 1e-2)
 	c.Ranks, c.Servers, c.Out = 4, 1, c.Out+"4"
 	// A gradient row that a rank sums from parts is rounded after another sum,
 	// and may fall to the other side: one step of bfloat16 in few elements.
@@ -68,7 +71,7 @@ func TestEpochAllocatesNothing(t *testing.T) {
 		"plain":            func(*Config) {},
 		"dropout":          func(c *Config) { c.Dropout = 0.5 },
 		"three layers":     func(c *Config) { c.Layers = 3 },
-		"bf16":             func(c *Config) { c.Gather = "bf16" },
+		"bf16":             func(c *Config) { c.Gather, c.Features = "bf16", "bf16" },
 		"gather first":     func(c *Config) { c.Order, c.CacheInput = "gather-first", "off" },
 		"perceptron":       func(c *Config) { c.Model = "mlp" },
 		"input not cached": func(c *Config) { c.CacheInput = "off" },

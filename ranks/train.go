@@ -234,12 +234,16 @@ func (r *run) sameAssignment() error {
 	return agree(r.world, err)
 }
 
-// cacheFits is 1 where ÂX of the own vertices, the ghosts' features while they
-// arrive, and what densifying takes fit into half of this host's free memory,
-// shared by the ranks on it.
+// cacheFits is 1 where ÂX of the own vertices, and the blocks of columns in
+// which it is made, fit into half of this host's free memory, shared by the
+// ranks on it.
 func (r *run) cacheFits() int64 {
-	rows := 3*int64(r.shard.NumOwn()) + 3*int64(r.shard.NumGhosts())
-	need := rows * int64(r.meta.FeatureDim) * 4
+	size := int64(4)
+	if r.cfg.Features == "bf16" {
+		size = 2
+	}
+	own, ghosts := int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())
+	need := own*int64(r.meta.FeatureDim)*size + 4*(own+ghosts)*keptColumns*4
 	here := int64(0)
 	for _, h := range r.world.Hosts() {
 		if h == r.world.Hosts()[r.rank] {

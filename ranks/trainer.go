@@ -26,8 +26,6 @@ type trainer struct {
 	history *history
 	emit    func(runfolder.Epoch) error // takes the line of an epoch; does nothing but on rank 0
 
-	cached bool      // ÂX is kept
-	cache  []float32 // ÂX of the own vertices
 	logits []float32 // of the last forward pass [own x classes]
 	grad   []float32 // of the logits
 	sum    [1]float64
@@ -104,8 +102,8 @@ func (t *trainer) forward(p model.Pass) ([]float32, error) {
 // gathered is what layer l applies to: emitted rows, gathered where the layer
 // uses the graph.
 func (t *trainer) gathered(l int, layer model.Layer, h []float32, p model.Pass) ([]float32, error) {
-	if l == 0 && t.cached {
-		return t.cache, nil
+	if l == 0 && t.net.Kept() {
+		return nil, nil
 	}
 	t.clock.start()
 	rows := layer.Emit(h, p)
@@ -170,18 +168,33 @@ func (t *trainer) growGrad(n int) {
 	}
 }
 
+// keptColumns is how many columns of ÂX are gathered at a time: enough for
+// whole cache lines, few enough that ghosts of all features are never there at
+// once.
+const keptColumns = 64
+
 // keepInput computes ÂX once and keeps it; what it takes on the way is freed.
 // Collective over the graph ranks.
 func (t *trainer) keepInput() error {
 	scratch := mapped.NewArena()
 	defer scratch.Free()
-	width := t.net.Layers[0].GatherWidth()
+	n, width := t.shard.NumOwn(), t.net.Layers[0].GatherWidth()
 	once := *t.graph
 	once.half = false // it costs time only once
-	once.connect(t.comm, width, scratch)
-	rows, err := once.gather(0, t.net.InputRows(scratch), width, model.Pass{})
-	t.cache, t.cached = rows, true
-	return err
+	once.arena, once.gathered = scratch, nil
+	once.connect(t.comm, min(keptColumns, width), scratch)
+	t.net.Keep(t.cfg.Features == "bf16", t.arena)
+	columns := mapped.Make[float32](scratch, n*min(keptColumns, width))
+	for from := 0; from < width; from += keptColumns {
+		to := min(from+keptColumns, width)
+		t.net.InputColumns(columns[:n*(to-from)], from, to)
+		rows, err := once.gather(0, columns[:n*(to-from)], to-from, model.Pass{})
+		if err != nil {
+			return err
+		}
+		t.net.PutKept(from, to, rows)
+	}
+	return nil
 }
 
 // embeddings are the input of the last layer [own x its width] in the last

@@ -60,22 +60,24 @@ func SpMMHalf(t *testing.T, spmm func(team *kernels.Team, dst []float32, width i
 }
 
 // NarrowRows runs an implementation of kernels.NarrowRows.
-func NarrowRows(t *testing.T, narrow func(team *kernels.Team, dst []kernels.BF16, rows, cols int, x, scale []float32)) {
+func NarrowRows(t *testing.T, narrow func(team *kernels.Team, dst []kernels.BF16, stride, rows, cols int, x, scale []float32)) {
 	for _, rows := range []int{0, 1, 5, 701} {
 		for _, cols := range []int{0, 1, 16, 37} {
 			t.Run(fmt.Sprintf("rows=%d/cols=%d", rows, cols), func(t *testing.T) {
 				x := Values(rows*cols, 1)
 				spoil(x)
+				stride := cols + rows%3
 				for _, scale := range [][]float32{nil, Values(rows, 2)} {
-					half := slices.Repeat([]kernels.BF16{0x1234}, rows*cols+8)
+					half := slices.Repeat([]kernels.BF16{0x1234}, rows*stride+8)
 					team := kernels.NewTeam(3)
-					narrow(team, half, rows, cols, x, scale)
+					narrow(team, half, stride, rows, cols, x, scale)
 					team.Close()
-					for i, v := range x {
-						checkNarrow(t, i, half[i], float32(scaleOf(scale, i/cols))*v)
-					}
-					if i := slices.IndexFunc(half[rows*cols:], func(h kernels.BF16) bool { return h != 0x1234 }); i >= 0 {
-						t.Fatalf("element %d written, behind the end", rows*cols+i)
+					for i, h := range half {
+						if r, c := i/max(stride, 1), i%max(stride, 1); r < rows && c < cols {
+							checkNarrow(t, i, h, float32(scaleOf(scale, r))*x[r*cols+c])
+						} else if h != 0x1234 {
+							t.Fatalf("element %d written, which is in no row", i)
+						}
 					}
 				}
 			})

@@ -69,6 +69,7 @@ func (d *dense) activateGrad(grad, h []float32, p Pass) {
 type gatherFirst struct {
 	dense
 	input    *input // of the first layer, else nil
+	kept     *kept  // ÂX of the first layer where it is kept, else nil
 	gathers  bool   // false in a perceptron
 	gathered []float32
 	h        []float32 // output [rows x out]
@@ -92,6 +93,10 @@ func (g *gatherFirst) Emit(h []float32, p Pass) []float32 {
 }
 
 func (g *gatherFirst) Apply(gathered []float32, p Pass) []float32 {
+	if g.kept != nil {
+		g.kept.apply(g.h, &g.dense, g.dropout(p))
+		return g.h
+	}
 	g.gathered = gathered
 	kernels.MatMulBiasReLUDropout(g.team, g.h, g.rows, g.out, g.in, gathered, g.w, g.b, !g.last, g.dropout(p))
 	return g.h
@@ -99,6 +104,10 @@ func (g *gatherFirst) Apply(gathered []float32, p Pass) []float32 {
 
 func (g *gatherFirst) ApplyGrad(grad []float32, p Pass) []float32 {
 	g.activateGrad(grad, g.h, p)
+	if g.kept != nil {
+		g.kept.applyGrad(g.gw, grad, g.out)
+		return nil
+	}
 	kernels.MatMulTransA(g.team, g.gw, g.in, g.out, g.rows, g.gathered, grad, false)
 	if g.input != nil {
 		return nil

@@ -24,7 +24,8 @@ type Layer interface {
 	// knows its features) into the rows [n x GatherWidth] to be gathered.
 	Emit(h []float32, p Pass) []float32
 	// Apply turns what was gathered [n x GatherWidth] into the layer's output
-	// [n x out]. It may overwrite gathered.
+	// [n x out]. It may overwrite gathered, which is not read in a first layer
+	// that keeps ÂX.
 	Apply(gathered []float32, p Pass) []float32
 	// GathersBack tells whether the gradient of what was gathered is needed. It
 	// is not in a first layer that gathers its constant input.
@@ -44,6 +45,7 @@ type Network struct {
 	Spec   Spec
 	Layers []Layer
 	input  *input
+	kept   *kept // nil where ÂX is not kept
 	// Weights and Grad are flat vectors in the layout of Spec.Params.
 	Weights, Grad []float32
 	layerGrads    [][]float32
@@ -89,6 +91,36 @@ func (n *Network) InputRows(a *mapped.Arena) []float32 {
 	x.arena, x.scratch = a, nil
 	return x.rows(Pass{})
 }
+
+// InputColumns sets dst [n x to-from] to columns [from, to) of X, without
+// dropout.
+func (n *Network) InputColumns(dst []float32, from, to int) {
+	x, f := n.input, n.input.Features
+	if f.Sparse != nil {
+		kernels.SpreadColumns(x.team, dst, from, to, *f.Sparse)
+		return
+	}
+	kernels.CopyColumns(x.team, dst, f.Rows, from, to, f.Dim, f.Dense)
+}
+
+// Keep makes room for ÂX, in bfloat16 if half, which the first layer then
+// applies to instead of what is gathered. Spec.CacheInput must be set.
+func (n *Network) Keep(half bool, a *mapped.Arena) {
+	k := &kept{team: n.input.team, rows: n.input.Features.Rows, cols: n.input.Features.Dim}
+	if half {
+		k.half = mapped.Make[kernels.BF16](a, k.rows*k.cols)
+	} else {
+		k.full = mapped.Make[float32](a, k.rows*k.cols)
+	}
+	n.kept = k
+	n.Layers[0].(*gatherFirst).kept = k
+}
+
+// PutKept sets columns [from, to) of what is kept to gathered [n x to-from].
+func (n *Network) PutKept(from, to int, gathered []float32) { n.kept.put(from, to, gathered) }
+
+// Kept tells whether the first layer needs no gathering.
+func (n *Network) Kept() bool { return n.kept != nil }
 
 // MaxGather is the width of the widest rows that an epoch gathers: of all
 // layers but the first where ÂX is kept.

@@ -89,6 +89,11 @@ func gatherHalf512x8(dst *float32, x *uint16, stride int, cols *uint32, base uin
 //go:noescape
 func narrow512(dst *uint16, x *float32, scale float32, vectors int)
 
+// Sets dst to x, which is bfloat16, for a number of whole vectors.
+//
+//go:noescape
+func widen512(dst *float32, x *uint16, vectors int)
+
 // Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.
 //
 //go:noescape
@@ -173,3 +178,8 @@ func gatherHalf256x8(dst *float32, x *uint16, stride int, cols *uint32, base uin
 //
 //go:noescape
 func narrow256(dst *uint16, x *float32, scale float32, vectors int)
+
+// Sets dst to x, which is bfloat16, for a number of whole vectors.
+//
+//go:noescape
+func widen256(dst *float32, x *uint16, vectors int)

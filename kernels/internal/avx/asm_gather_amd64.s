@@ -2616,6 +2616,24 @@ next:
 	VZEROUPPER
 	RET
 
+// func widen512(dst *float32, x *uint16, vectors int)
+// Requires: AVX, AVX512F
+TEXT ·widen512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ vectors+16(FP), DX
+
+next:
+	VPMOVZXWD (CX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $0x20, CX
+	ADDQ      $0x40, AX
+	DECQ      DX
+	JNZ       next
+	VZEROUPPER
+	RET
+
 // func gather256x1(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·gather256x1(SB), NOSPLIT, $0-96
@@ -5199,6 +5217,24 @@ next:
 	VMOVUPS   X4, (AX)
 	ADDQ      $0x20, CX
 	ADDQ      $0x10, AX
+	DECQ      DX
+	JNZ       next
+	VZEROUPPER
+	RET
+
+// func widen256(dst *float32, x *uint16, vectors int)
+// Requires: AVX, AVX2
+TEXT ·widen256(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ vectors+16(FP), DX
+
+next:
+	VPMOVZXWD (CX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x10, CX
+	ADDQ      $0x20, AX
 	DECQ      DX
 	JNZ       next
 	VZEROUPPER

@@ -87,3 +87,18 @@ func (s Set) Narrow(dst []uint16, x []float32, scale float32) int {
 	}
 	return vectors * s.lanes()
 }
+
+// Widen sets dst to x, which is bfloat16, and returns how many elements, from
+// the first on, it has written: whole vectors.
+func (s Set) Widen(dst []float32, x []uint16) int {
+	vectors := len(x) / s.lanes()
+	if vectors == 0 {
+		return 0
+	}
+	if s == AVX512 {
+		widen512(&dst[0], &x[0], vectors)
+	} else {
+		widen256(&dst[0], &x[0], vectors)
+	}
+	return vectors * s.lanes()
+}

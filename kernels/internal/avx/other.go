@@ -15,6 +15,9 @@ func (Set) GatherHalf([]float32, *Rows[uint16], int, int, int, float32, bool) {
 	panic("avx: not on this architecture")
 }
 
+// Widen is not there on this architecture.
+func (Set) Widen([]float32, []uint16) int { panic("avx: not on this architecture") }
+
 // Narrow is not there on this architecture.
 func (Set) Narrow([]uint16, []float32, float32) int { panic("avx: not on this architecture") }
 

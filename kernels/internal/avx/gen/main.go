@@ -131,6 +131,7 @@ var parts = map[string]func(isa){
 			gather(s, true, vectors)
 		}
 		narrow(s)
+		widen(s)
 	},
 	"multiply": func(s isa) {
 		heights := []int{6, 4, 2, 1}

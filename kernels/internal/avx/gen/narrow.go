@@ -58,3 +58,23 @@ func narrow(s isa) {
 	VZEROUPPER()
 	RET()
 }
+
+// widen writes full vectors of x, which is bfloat16, as float32.
+func widen(s isa) {
+	TEXT("widen"+s.name, NOSPLIT, "func(dst *float32, x *uint16, vectors int)")
+	Doc("Sets dst to x, which is bfloat16, for a number of whole vectors.")
+	Pragma("noescape")
+	dst, x := Load(Param("dst"), GP64()), Load(Param("x"), GP64())
+	n := Load(Param("vectors"), GP64())
+	v := s.vec()
+	Label("next")
+	VPMOVZXWD(Mem{Base: x}, v)
+	VPSLLD(U8(16), v, v)
+	s.store(v, nil, Mem{Base: dst})
+	ADDQ(U8(s.bytes/2), x)
+	ADDQ(U8(s.bytes), dst)
+	DECQ(n)
+	JNZ(LabelRef("next"))
+	VZEROUPPER()
+	RET()
+}
