@@ -309,7 +309,7 @@ func (r *run) source(weights []float32) (weightSource, error) {
 func (r *run) trainer(source weightSource) *trainer {
 	t := &trainer{
 		cfg: r.cfg, comm: r.peers, shard: r.shard, weights: source,
-		team: r.team, arena: r.arena, clock: newClock(),
+		team: r.team, arena: r.arena, clock: newClock(), sum: make([]float64, 1),
 		net:     model.New(r.net, model.Input{Features: r.shard.Features, IDs: r.shard.Own}, r.team, r.arena),
 		history: &history{patience: r.cfg.Patience, target: r.cfg.TargetAcc, hasVal: r.meta.Val > 0},
 	}

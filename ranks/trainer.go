@@ -28,7 +28,7 @@ type trainer struct {
 
 	logits []float32 // of the last forward pass [own x classes]
 	grad   []float32 // of the logits
-	sum    [1]float64
+	sum    []float64 // one; on its own, because MPI must not be given a struct with pointers
 	last   []float32 // input of the last layer, nil where that is X
 }
 
@@ -148,7 +148,7 @@ func (t *trainer) backward(p model.Pass) error {
 func (t *trainer) loss(logits []float32) (float64, error) {
 	t.clock.start()
 	t.sum[0] = t.ownLoss(logits)
-	err := world.SumFloat64s(t.comm, t.sum[:])
+	err := world.SumFloat64s(t.comm, t.sum)
 	t.clock.lap("loss")
 	return t.sum[0], err
 }
