@@ -30,25 +30,26 @@ def read(name, dtype):
     return np.fromfile(folder + "/" + name, dtype)
 
 
+def ids(v):
+    return torch.from_numpy(v.astype(np.int32))
+
+
 def csr(offsets, cols, values, shape):
-    return torch.sparse_csr_tensor(
-        torch.from_numpy(offsets.astype(np.int32)),
-        torch.from_numpy(cols.astype(np.int32)),
-        torch.from_numpy(values.astype(np.float32)),
-        size=shape,
-    )
+    return torch.sparse_csr_tensor(ids(offsets), ids(cols), torch.from_numpy(values.astype(np.float32)), size=shape)
 
 
 def with_loops(offsets, cols, row_scale, col_scale):
     """D^-1/2 (A + I) D^-1/2 of a graph without self loops."""
     n = len(offsets) - 1
-    ends = offsets[1:] + np.arange(1, n + 1)
-    diagonal = np.zeros(len(cols) + n, bool)
-    diagonal[ends - 1] = True
-    all_cols = np.empty(len(diagonal), np.int64)
-    all_cols[diagonal], all_cols[~diagonal] = np.arange(n), cols
-    all_offsets = np.concatenate([[0], ends])
-    rows = np.repeat(np.arange(n), np.diff(all_offsets))
+    vertices = np.arange(n)
+    rows = np.repeat(vertices, np.diff(offsets))
+    lower = np.bincount(rows[cols < rows], minlength=n)
+    loop = np.zeros(len(cols) + n, bool)
+    loop[offsets[:-1] + vertices + lower] = True  # columns stay in order
+    all_cols = np.empty(len(loop), np.int64)
+    all_cols[loop], all_cols[~loop] = vertices, cols
+    all_offsets = offsets + np.arange(n + 1)
+    rows = np.repeat(vertices, np.diff(all_offsets))
     return csr(all_offsets, all_cols, row_scale[rows] * col_scale[all_cols], (n, n))
 
 
@@ -87,7 +88,6 @@ class SparseFeatures:
         self.values = torch.from_numpy(read("x_vals", np.float32))
         rows = np.repeat(np.arange(shape[0]), np.diff(self.offsets))
         self.place = torch.from_numpy(np.argsort(self.cols, kind="stable"))
-        ids = lambda v: torch.from_numpy(v.astype(np.int32))
         starts = np.concatenate([[0], np.cumsum(np.bincount(self.cols, minlength=shape[1]))])
         self.index = ids(self.offsets), ids(self.cols)
         self.transposed = ids(starts), ids(rows[self.place.numpy()])
