@@ -19,6 +19,11 @@ func measureCeiling(team *kernels.Team, bytes int, budget time.Duration) ceiling
 	return ceiling{read: readBandwidth(team, bytes, budget), peak: multiplyAddPeak(team, budget)}
 }
 
+// atLeast is the better of two measurements.
+func (c ceiling) atLeast(d ceiling) ceiling {
+	return ceiling{read: max(c.read, d.read), peak: max(c.peak, d.peak)}
+}
+
 // readBandwidth sums columns: one vector addition for each vector that comes
 // from memory, into sums that stay in the first-level cache.
 func readBandwidth(team *kernels.Team, bytes int, budget time.Duration) float64 {

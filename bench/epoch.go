@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"text/tabwriter"
+	"time"
 
 	"siafu/graph/fault"
 	"siafu/ranks"
@@ -28,7 +29,7 @@ func Epoch(ctx context.Context, o EpochOptions, w io.Writer) error {
 		return fault.New(fault.Usage, "bench epoch", "", "--epochs=%d", o.Config.Epochs).Then("measure 2 or more")
 	}
 	if o.Yardstick {
-		return epochInTurns(ctx, o, w)
+		return epochInTurns(ctx, o, pace{turns: 3, turn: 2 * time.Second}, w)
 	}
 	run, err := timedRun(ctx, o)
 	if err != nil {

@@ -18,15 +18,16 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// How often siafu and PyTorch take turns, and how long PyTorch trains each time.
-const (
-	epochTurns = 3
-	epochTurn  = 2 * time.Second
-)
+// pace is how often siafu and PyTorch take turns, and how long PyTorch trains
+// each time; siafu trains the epochs that it is told to.
+type pace struct {
+	turns int
+	turn  time.Duration
+}
 
 // epochInTurns trains in turns with PyTorch and prints siafu's best run, then
 // both sides' best epochs.
-func epochInTurns(ctx context.Context, o EpochOptions, w io.Writer) error {
+func epochInTurns(ctx context.Context, o EpochOptions, p pace, w io.Writer) error {
 	d, err := graph.Open(o.Data)
 	if err != nil {
 		return err
@@ -46,9 +47,14 @@ func epochInTurns(ctx context.Context, o EpochOptions, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	t, err := takeTurns(ctx, o, rivals)
+	t, err := takeTurns(ctx, o, p, rivals)
 	if err != nil {
 		return err
+	}
+	if twin.Dropout == 0 && twin.InputDropout == 0 {
+		if err := t.agree(rivals); err != nil {
+			return err
+		}
 	}
 	if err := printEpochs(w, t.best); err != nil {
 		return err
@@ -118,11 +124,11 @@ type turns struct {
 }
 
 // takeTurns lets the sides train one after the other, never at the same time.
-func takeTurns(ctx context.Context, o EpochOptions, rivals []*yardstick.Rival) (*turns, error) {
+func takeTurns(ctx context.Context, o EpochOptions, p pace, rivals []*yardstick.Rival) (*turns, error) {
 	t := &turns{ours: math.Inf(1), theirs: make([]float64, len(rivals)), losses: make([][]float32, len(rivals))}
-	for turn := range epochTurns {
+	for turn := range p.turns {
 		for i, r := range rivals {
-			seconds, err := r.Run(epochTurn)
+			seconds, err := r.Run(p.turn)
 			if err != nil {
 				return nil, err
 			}
@@ -153,16 +159,31 @@ func fastest(epochs []runfolder.Epoch) float64 {
 	}).Seconds
 }
 
-// print prints the rivals' epochs. The losses of the last epoch that both sides
-// reached show that they did the same: without dropout they are equal but for
-// rounding.
+// lastLosses are both sides' losses in the last epoch that both reached.
+func (t *turns) lastLosses(rival int) (theirs, ours float64, epoch int) {
+	epoch = min(len(t.losses[rival]), len(t.best.Epochs))
+	return float64(t.losses[rival][epoch-1]), t.best.Epochs[epoch-1].Loss, epoch
+}
+
+// agree finds out a rival that trains something else: without dropout, from
+// the same weights, losses are equal but for rounding.
+func (t *turns) agree(rivals []*yardstick.Rival) error {
+	for i, r := range rivals {
+		theirs, ours, epoch := t.lastLosses(i)
+		if !(math.Abs(theirs-ours) <= 1e-3*math.Max(1, ours)) {
+			return fault.New(fault.Runtime, "bench epoch", r.Name, "its loss in epoch %d is %v instead of %v", epoch, theirs, ours)
+		}
+	}
+	return nil
+}
+
+// print prints the rivals' epochs.
 func (t *turns) print(w io.Writer, rivals []*yardstick.Rival) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "\tmin s\tours/theirs\tloss\tours\tof epoch")
+	fmt.Fprintln(tw, "\tmin s\tours/theirs\tloss\tours\tin epoch")
 	for i, r := range rivals {
-		last := min(len(t.losses[i]), len(t.best.Epochs)) - 1
-		fmt.Fprintf(tw, "%s\t%.4f\t%.2f\t%.5f\t%.5f\t%d\n", r.Name, t.theirs[i], t.ours/t.theirs[i],
-			t.losses[i][last], t.best.Epochs[last].Loss, last+1)
+		theirs, ours, epoch := t.lastLosses(i)
+		fmt.Fprintf(tw, "%s\t%.4f\t%.2f\t%.5f\t%.5f\t%d\n", r.Name, t.theirs[i], t.ours/t.theirs[i], theirs, ours, epoch)
 	}
 	return tw.Flush()
 }

@@ -36,25 +36,56 @@ const settle = 3 * time.Millisecond
 // longer than settle; their defaults are ten times that.
 var brief = []string{"GOMP_SPINCOUNT=10000", "OPENBLAS_THREAD_TIMEOUT=20"}
 
-// start runs a program in a folder of operands, which belongs to the rival from
-// now on.
+// start runs a program on a folder of operands, which belongs to the rival from
+// now on, and waits until it has read them and worked once.
 func start(ctx context.Context, name, dir string, env []string, program string, args ...string) (*Rival, error) {
 	r := &Rival{Name: name, dir: dir, cmd: exec.CommandContext(ctx, program, args...)}
 	r.cmd.Env = append(append(os.Environ(), brief...), env...)
 	r.cmd.Stderr = &r.errors
-	var err error
-	var from io.Reader
-	if r.to, err = r.cmd.StdinPipe(); err == nil {
-		if from, err = r.cmd.StdoutPipe(); err == nil {
-			err = r.cmd.Start()
-		}
+	err := r.launch()
+	if err == nil {
+		err = r.ready()
 	}
 	if err != nil {
 		os.RemoveAll(dir)
-		return nil, fault.System(opYardstick, program, err)
+		return nil, err
 	}
-	r.from = bufio.NewReader(from)
 	return r, nil
+}
+
+// launch starts the process and connects it.
+func (r *Rival) launch() error {
+	to, err := r.cmd.StdinPipe()
+	if err != nil {
+		return fault.System(opYardstick, r.cmd.Path, err)
+	}
+	from, err := r.cmd.StdoutPipe()
+	if err == nil {
+		err = r.cmd.Start()
+	}
+	if err != nil {
+		return fault.System(opYardstick, r.cmd.Path, err)
+	}
+	r.to, r.from = to, bufio.NewReader(from)
+	return nil
+}
+
+// ready waits for the rival and frees the files that it has read.
+func (r *Rival) ready() error {
+	said, err := r.answer()
+	if err != nil {
+		return err
+	}
+	if said != "ready" {
+		r.to.Close()
+		r.cmd.Wait()
+		return fault.New(fault.Runtime, opYardstick, r.Name, "it said %q instead of being ready", said)
+	}
+	entries, err := os.ReadDir(r.dir)
+	for _, e := range entries {
+		os.Remove(filepath.Join(r.dir, e.Name()))
+	}
+	return err
 }
 
 // Run lets the rival repeat its work for about the given time, at least once,
@@ -87,10 +118,14 @@ func (r *Rival) Result() ([]float32, error) {
 
 // ask sends one line and waits for one.
 func (r *Rival) ask(line string) (string, error) {
-	_, err := io.WriteString(r.to, line+"\n")
-	if err == nil {
-		line, err = r.from.ReadString('\n')
+	if _, err := io.WriteString(r.to, line+"\n"); err != nil {
+		return "", r.died(err)
 	}
+	return r.answer()
+}
+
+func (r *Rival) answer() (string, error) {
+	line, err := r.from.ReadString('\n')
 	if err != nil {
 		return "", r.died(err)
 	}

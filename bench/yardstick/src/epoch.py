@@ -4,9 +4,9 @@ transpose made once for the gradient, no evaluation in an epoch.
 
     epoch.py DIR
 
-Commands on standard input: "run SECONDS" repeats epochs until the time is
-over, at least one, and answers the least seconds; "save PATH" writes the loss
-of every epoch so far as float32.
+Commands on standard input, once "ready" is said: "run SECONDS" repeats epochs
+until the time is over, at least one, and answers the least seconds; "save PATH"
+writes the loss of every epoch so far as float32.
 """
 
 import json
@@ -183,6 +183,7 @@ def least(budget):
 
 
 epoch()  # touches memory for the first time
+print("ready", flush=True)
 for line in sys.stdin:
     command, value = line.rstrip("\n").split(" ", 1)
     if command == "run":

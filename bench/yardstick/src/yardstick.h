@@ -1,6 +1,6 @@
 // What every yardstick shares: operands read from flat files into memory that
 // asks for huge pages, as siafu's own operands do, and the commands on
-// standard input:
+// standard input, once "ready" is said:
 //
 //	run SECONDS   repeat until the time is over, at least once; answers the
 //	              least seconds of a repetition
@@ -65,6 +65,8 @@ static void save(const char *path, const float *result, size_t n) {
 static int serve(void (*once)(void), const float *result, size_t n) {
     char line[4096];
     once();
+    puts("ready");
+    fflush(stdout);
     while (fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = 0;
         if (!strncmp(line, "run ", 4)) {
