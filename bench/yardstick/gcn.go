@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os/exec"
+	"strconv"
 
 	"siafu/graph"
 	"siafu/graph/fault"
@@ -87,7 +88,23 @@ func (l *Lab) Epoch(ctx context.Context, d *graph.Dataset, g GCN, v Variant) (*R
 	if err != nil {
 		return nil, err
 	}
-	return start(ctx, "PyTorch, "+string(v), dir, nil, python, l.source("epoch.py"), dir)
+	return start(ctx, "PyTorch, "+string(v), dir, tuned(g.Threads), python, l.source("epoch.py"), dir)
+}
+
+// tuned is the environment in which PyTorch is fastest: allocations come from
+// huge pages and stay with the process, where the C library's defaults take
+// fresh pages for every activation, and OpenBLAS uses its best routines.
+func tuned(threads int) []string {
+	env := []string{
+		"GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=4294967296",
+		"OPENBLAS_NUM_THREADS=" + strconv.Itoa(threads),
+	}
+	for _, core := range coreTypes() {
+		if core != "" {
+			env = append(env, "OPENBLAS_CORETYPE="+core)
+		}
+	}
+	return env
 }
 
 // interpreter is a Python that has PyTorch.
