@@ -217,8 +217,8 @@ func agree(p prepared, r *yardstick.Rival) error {
 
 // print prints the table. A figure that says nothing about a kernel is left out.
 func (m *meter) print(results []kernelResult, top ceiling) error {
-	fmt.Fprintf(m.w, "%d threads, %s: memory is read at %.1f GB/s; products in cache run at %.0f GFLOP/s\n",
-		m.team.Workers(), m.team.Instructions(), top.read/1e9, top.peak/1e9)
+	fmt.Fprintf(m.w, "%d threads, %s: memory is read at %.1f GB/s, an array of %d MiB at %.1f; products in cache run at %.0f GFLOP/s\n",
+		m.team.Workers(), m.team.Instructions(), top.read/1e9, m.bandwidth/cachedShare>>20, top.cached/1e9, top.peak/1e9)
 	t := tabwriter.NewWriter(m.w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "kernel\tshape\tms\tM edges/s\tGFLOP/s\tof peak\tGB/s\tof read")
 	if m.lab != nil {
@@ -243,7 +243,7 @@ func (m *meter) print(results []kernelResult, top ceiling) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(m.w, "Times are the least of several. GB/s count every operand and result once.")
+	fmt.Fprintln(m.w, `Times are the least of several. GB/s count every operand and result once; "of read" is against memory, and above 100 % where a cache holds them.`)
 	for _, s := range m.skipped {
 		fmt.Fprintln(m.w, "left out:", s)
 	}
