@@ -7,6 +7,7 @@ import (
 	"math"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -168,12 +169,9 @@ func (m *meter) rivals(ctx context.Context, p prepared) ([]*yardstick.Rival, err
 }
 
 func (m *meter) skip(reason string) {
-	for _, s := range m.skipped {
-		if s == reason {
-			return
-		}
+	if !slices.Contains(m.skipped, reason) {
+		m.skipped = append(m.skipped, reason)
 	}
-	m.skipped = append(m.skipped, reason)
 }
 
 // alternate lets the sides work in turns, never at the same time, so that a
@@ -215,7 +213,7 @@ func agree(p prepared, r *yardstick.Rival) error {
 	return nil
 }
 
-// print prints the table. A figure that says nothing about a kernel is left out.
+// print prints the table.
 func (m *meter) print(results []kernelResult, top ceiling) error {
 	fmt.Fprintf(m.w, "%d threads, %s: memory is read at %.1f GB/s, an array of %d MiB at %.1f; products in cache run at %.0f GFLOP/s\n",
 		m.team.Workers(), m.team.Instructions(), top.read/1e9, m.bandwidth/cachedShare>>20, top.cached/1e9, top.peak/1e9)
@@ -226,19 +224,7 @@ func (m *meter) print(results []kernelResult, top ceiling) error {
 	}
 	fmt.Fprintln(t)
 	for _, r := range results {
-		rate := func(work, unit float64, format string) string {
-			if work == 0 {
-				return "-"
-			}
-			return fmt.Sprintf(format, work/r.seconds/unit)
-		}
-		cells := []string{r.kernel, r.shape, fmt.Sprintf("%.3f", r.seconds*1e3),
-			rate(r.edges, 1e6, "%.0f"), rate(r.flops, 1e9, "%.1f"), rate(r.flops, top.peak/100, "%.0f %%"),
-			rate(r.bytes, 1e9, "%.1f"), rate(r.bytes, top.read/100, "%.0f %%")}
-		if r.theirs > 0 {
-			cells = append(cells, fmt.Sprintf("%.3f", r.theirs*1e3), fmt.Sprintf("%.2f", r.seconds/r.theirs), r.rival)
-		}
-		fmt.Fprintln(t, strings.Join(cells, "\t"))
+		fmt.Fprintln(t, strings.Join(r.cells(top), "\t"))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -248,4 +234,22 @@ func (m *meter) print(results []kernelResult, top ceiling) error {
 		fmt.Fprintln(m.w, "left out:", s)
 	}
 	return nil
+}
+
+// cells are the columns of a line; "-" is a figure that says nothing about its
+// kernel.
+func (r kernelResult) cells(top ceiling) []string {
+	rate := func(work, unit float64, format string) string {
+		if work == 0 {
+			return "-"
+		}
+		return fmt.Sprintf(format, work/r.seconds/unit)
+	}
+	cells := []string{r.kernel, r.shape, fmt.Sprintf("%.3f", r.seconds*1e3),
+		rate(r.edges, 1e6, "%.0f"), rate(r.flops, 1e9, "%.1f"), rate(r.flops, top.peak/100, "%.0f %%"),
+		rate(r.bytes, 1e9, "%.1f"), rate(r.bytes, top.read/100, "%.0f %%")}
+	if r.theirs > 0 {
+		cells = append(cells, fmt.Sprintf("%.3f", r.theirs*1e3), fmt.Sprintf("%.2f", r.seconds/r.theirs), r.rival)
+	}
+	return cells
 }
