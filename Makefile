@@ -1,7 +1,8 @@
 # make run     install what is missing, build, train on this machine's package graph
 # make test    install what is missing, run every test, also under mpirun
 # make build   ./siafu, with MPI where an MPI library is installed
-# make bench   time kernels and epochs on this machine
+# make bench   time kernels and exchanges on this machine
+# make yardstick  the same kernels in turns with a C loop and OpenBLAS
 # make accuracy  the README's table, on the graphs in $SIAFU_TESTDATA
 # make fmt vet the usual
 SHELL := /bin/bash
@@ -23,7 +24,7 @@ ROOT := $(shell [ "$$(id -u)" = 0 ] && echo --allow-run-as-root)
 LAUNCH := $(if $(MPI),mpirun -n $(RANKS) --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 $(ROOT))
 INSIDE := $(if $(MPI),,--ranks $(RANKS))
 
-.PHONY: build run test unit mpi-test fuzz accuracy bench deps go fmt vet clean
+.PHONY: build run test unit mpi-test fuzz accuracy bench yardstick deps go fmt vet clean
 
 build: go
 	$(GO) build $(TAGS) -o siafu .
@@ -68,7 +69,11 @@ accuracy: build
 	./siafu bench accuracy --data "$${SIAFU_TESTDATA:?set it to the folder with the raw graphs}"
 
 bench: build
-	$(GO) test -run '^$$' -bench . ./kernels/... ./halo/...
+	./siafu bench kernels
+	$(GO) test -run '^$$' -bench . ./halo/...
+
+yardstick: build
+	./siafu bench kernels --yardstick
 
 # What a machine needs: a C compiler and Open MPI, and the package lists that
 # "make run" imports. Installed as root or with sudo; otherwise the line to

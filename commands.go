@@ -180,6 +180,7 @@ func (c *reportCmd) Run(io console) error {
 type benchCmd struct {
 	Accuracy accuracyCmd `cmd:"" help:"Train on real graphs and compare test accuracy with published figures."`
 	Epoch    epochCmd    `cmd:"" help:"Time an epoch and its tasks on a dataset."`
+	Kernels  kernelsCmd  `cmd:"" help:"Time every kernel beside what this machine can do."`
 }
 
 type accuracyCmd struct {
@@ -199,6 +200,15 @@ type epochCmd struct {
 func (c *epochCmd) Run(ctx context.Context, io console) error {
 	bench.Machine(io.out)
 	return bench.Epoch(ctx, c.Options, io.out)
+}
+
+type kernelsCmd struct {
+	Options bench.KernelsOptions `embed:""`
+}
+
+func (c *kernelsCmd) Run(ctx context.Context, io console) error {
+	bench.Machine(io.out)
+	return bench.Kernels(ctx, c.Options, io.out)
 }
 
 type doctorCmd struct{}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"text/tabwriter"
+	"time"
 
 	"siafu/graph/fault"
 	"siafu/ranks"
@@ -15,35 +16,45 @@ import (
 
 // EpochOptions say what to train on. The run's own flags are train's.
 type EpochOptions struct {
-	Data   string       `arg:"" help:"Dataset folder."`
-	Config ranks.Config `embed:""`
+	Data      string       `arg:"" help:"Dataset folder."`
+	Yardstick bool         `help:"Train in turns with PyTorch, where this machine has it, and compare epochs."`
+	Config    ranks.Config `embed:""`
 }
 
 // Epoch trains in an in-process world and prints how long an epoch takes and
 // where the time goes. The first epoch, in which memory is touched for the
 // first time, is left out.
 func Epoch(ctx context.Context, o EpochOptions, w io.Writer) error {
-	c := o.Config
-	if c.Epochs < 2 {
-		return fault.New(fault.Usage, "bench epoch", "", "--epochs=%d", c.Epochs).Then("measure 2 or more")
+	if o.Config.Epochs < 2 {
+		return fault.New(fault.Usage, "bench epoch", "", "--epochs=%d", o.Config.Epochs).Then("measure 2 or more")
 	}
+	if o.Yardstick {
+		return epochInTurns(ctx, o, pace{turns: 3, turn: 2 * time.Second}, w)
+	}
+	run, err := timedRun(ctx, o)
+	if err != nil {
+		return err
+	}
+	return printEpochs(w, run)
+}
+
+// timedRun trains once and reads the run folder, which is kept only where the
+// user has named it.
+func timedRun(ctx context.Context, o EpochOptions) (*runfolder.Run, error) {
+	c := o.Config
 	c.Quiet = true
 	if c.Out == "" {
 		dir, err := os.MkdirTemp("", "siafu-bench-")
 		if err != nil {
-			return fault.System("bench epoch", "", err)
+			return nil, fault.System("bench epoch", "", err)
 		}
 		defer os.RemoveAll(dir)
 		c.Out, c.Force = dir, true
 	}
 	if err := ranks.Train(ctx, c, o.Data, ranks.IO{Out: io.Discard, Err: os.Stderr}); err != nil {
-		return err
+		return nil, err
 	}
-	run, err := runfolder.Read(c.Out)
-	if err != nil {
-		return err
-	}
-	return printEpochs(w, run)
+	return runfolder.Read(c.Out)
 }
 
 // printEpochs prints minimum and median of the epochs but the first.

@@ -1,0 +1,61 @@
+package bench
+
+import (
+	"time"
+
+	"siafu/graph/mapped"
+	"siafu/kernels"
+)
+
+// bed is where a kernel lies while it is measured: its operands' memory and the
+// team it runs on.
+type bed struct {
+	team  *kernels.Team
+	arena *mapped.Arena
+}
+
+// floats are n values in ±1 that depend on their position and the seed.
+func (b *bed) floats(n int, seed uint64) []float32 {
+	v := mapped.Make[float32](b.arena, n)
+	b.team.Run(n, 1<<16, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			v[i] = float32(int32(scramble(uint64(i)^seed<<40))) / (1 << 31)
+		}
+	})
+	return v
+}
+
+// ids are n numbers below the given one.
+func (b *bed) ids(n, below int, seed uint64) []uint32 {
+	v := mapped.Make[uint32](b.arena, n)
+	b.team.Run(n, 1<<16, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			v[i] = uint32(scramble(uint64(i)^seed<<40) >> 32 * uint64(below) >> 32)
+		}
+	})
+	return v
+}
+
+// scramble is the output function of SplitMix64 (Steele, Lea & Flood 2014, §3),
+// with one step of its counter.
+func scramble(z uint64) uint64 {
+	z += 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// least repeats call until the budget is used, at least once, and returns the
+// least seconds of a repetition.
+func least(budget time.Duration, call func()) float64 {
+	best := time.Duration(1<<63 - 1)
+	for begin := time.Now(); ; {
+		before := time.Now()
+		call()
+		now := time.Now()
+		best = min(best, now.Sub(before))
+		if now.Sub(begin) >= budget {
+			return max(best.Seconds(), 1e-9)
+		}
+	}
+}

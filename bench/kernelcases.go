@@ -1,0 +1,172 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	"siafu/bench/yardstick"
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/kernels"
+)
+
+// kernelCase is a line of the table of kernels. Bytes are what a call must move
+// at least: every operand and every result once.
+type kernelCase struct {
+	kernel, shape string
+	edges         float64 // gathered by a call, 0 where there are none
+	flops         float64 // multiplications and additions, 0 where they don't matter
+	bytes         float64
+	prepare       func(b *bed) (prepared, error)
+}
+
+// prepared is a kernel with its operands.
+type prepared struct {
+	call   func()
+	result []float32
+	// rivals starts those that do the same; nil where there is no yardstick.
+	rivals func(ctx context.Context, lab *yardstick.Lab) ([]*yardstick.Rival, error)
+	// terms is how many products an element of the result adds up, for the
+	// tolerance of a comparison.
+	terms int
+}
+
+// The shapes of layers on citation graphs and on Reddit (Hamilton et al. 2017):
+// 602 features, 41 classes, 128 hidden units.
+const (
+	inputWidth, hiddenWidth, classWidth = 602, 128, 41
+	randomDegree                        = 25
+)
+
+func gatherWidths() []int { return []int{16, classWidth, 64, hiddenWidth} }
+
+// kernelCases are the lines of the table at the given number of vertices, and
+// gathers on the given datasets.
+func kernelCases(vertices int, data []*graph.Dataset) []kernelCase {
+	var cases []kernelCase
+	for _, w := range gatherWidths() {
+		cases = append(cases, gatherCase("uniform", vertices, vertices*randomDegree, w, func(b *bed) kernels.Gather {
+			return uniformGraph(b, vertices, randomDegree)
+		}))
+	}
+	for _, d := range data {
+		for _, w := range gatherWidths() {
+			cases = append(cases, gatherCase(d.Meta.Name, d.In.Rows(), len(d.In.Cols), w, func(b *bed) kernels.Gather {
+				return datasetGraph(b, d)
+			}))
+		}
+	}
+	cases = append(cases, productCases(vertices)...)
+	return append(cases, rowCases(vertices)...)
+}
+
+// gatherCase is a gather with a scale for every row and column, as GCN's.
+func gatherCase(name string, vertices, edges, width int, build func(b *bed) kernels.Gather) kernelCase {
+	return kernelCase{
+		kernel: "SpMM", shape: fmt.Sprintf("%s %d x %d", name, vertices, width),
+		edges: float64(edges), flops: 2 * float64(edges*width),
+		bytes: 4*float64(edges) + float64(vertices)*(8+8+8*float64(width)),
+		prepare: func(b *bed) (prepared, error) {
+			g := build(b)
+			x, dst := b.floats(vertices*width, 3), mapped.Make[float32](b.arena, vertices*width)
+			return prepared{
+				call:   func() { kernels.SpMM(b.team, dst, width, g, x, false) },
+				result: dst, terms: maxDegree(g),
+				rivals: func(ctx context.Context, lab *yardstick.Lab) ([]*yardstick.Rival, error) {
+					return one(lab.SpMM(ctx, g, x, width, b.team.Workers()))
+				},
+			}, nil
+		},
+	}
+}
+
+// one is a list of one rival.
+func one(r *yardstick.Rival, err error) ([]*yardstick.Rival, error) {
+	if err != nil {
+		return nil, err
+	}
+	return []*yardstick.Rival{r}, nil
+}
+
+// uniformGraph is a graph in which every vertex gathers from degree random ones.
+func uniformGraph(b *bed, vertices, degree int) kernels.Gather {
+	offsets := mapped.Make[int64](b.arena, vertices+1)
+	for v := range offsets {
+		offsets[v] = int64(v) * int64(degree)
+	}
+	return gatherOf(b, offsets, b.ids(vertices*degree, vertices, 1))
+}
+
+// datasetGraph copies the in-edges of d into memory of the same kind as the
+// other operands'.
+func datasetGraph(b *bed, d *graph.Dataset) kernels.Gather {
+	offsets := mapped.Make[int64](b.arena, len(d.In.Offsets))
+	cols := mapped.Make[uint32](b.arena, len(d.In.Cols))
+	copy(offsets, d.In.Offsets)
+	copy(cols, d.In.Cols)
+	return gatherOf(b, offsets, cols)
+}
+
+func gatherOf(b *bed, offsets []int64, cols []uint32) kernels.Gather {
+	n := len(offsets) - 1
+	return kernels.Gather{
+		Begin: offsets[:n], End: offsets[1:], Cols: cols,
+		RowScale: b.floats(n, 4), ColScale: b.floats(n, 5),
+	}
+}
+
+// maxDegree is the length of the longest row.
+func maxDegree(g kernels.Gather) int {
+	longest := int64(0)
+	for r, begin := range g.Begin {
+		longest = max(longest, g.End[r]-begin)
+	}
+	return int(longest)
+}
+
+// productCases are the dense products of a layer H [rows x in] W [in x out] with
+// both of its gradients.
+func productCases(rows int) []kernelCase {
+	var cases []kernelCase
+	for _, s := range [][2]int{{inputWidth, hiddenWidth}, {hiddenWidth, hiddenWidth}, {hiddenWidth, classWidth}} {
+		in, out := s[0], s[1]
+		cases = append(cases,
+			productCase("MatMul", yardstick.Plain, rows, out, in),
+			productCase("MatMulTransB", yardstick.TransB, rows, in, out),
+			productCase("MatMulTransA", yardstick.TransA, in, out, rows))
+	}
+	return cases
+}
+
+// productCase is dst[m x n] of sums over k.
+func productCase(kernel string, form yardstick.Form, m, n, k int) kernelCase {
+	return kernelCase{
+		kernel: kernel, shape: productShape(form, m, n, k),
+		flops: 2 * float64(m) * float64(n) * float64(k),
+		bytes: 4 * (float64(m)*float64(k) + float64(k)*float64(n) + float64(m)*float64(n)),
+		prepare: func(b *bed) (prepared, error) {
+			x, y, dst := b.floats(m*k, 1), b.floats(k*n, 2), mapped.Make[float32](b.arena, m*n)
+			return prepared{
+				call: map[yardstick.Form]func(){
+					yardstick.Plain:  func() { kernels.MatMul(b.team, dst, m, n, k, x, y, false) },
+					yardstick.TransB: func() { kernels.MatMulTransB(b.team, dst, m, n, k, x, y) },
+					yardstick.TransA: func() { kernels.MatMulTransA(b.team, dst, m, n, k, x, y, false) },
+				}[form],
+				result: dst, terms: k,
+				rivals: func(ctx context.Context, lab *yardstick.Lab) ([]*yardstick.Rival, error) {
+					return lab.SGEMM(ctx, form, m, n, k, x, y, b.team.Workers())
+				},
+			}, nil
+		},
+	}
+}
+
+func productShape(form yardstick.Form, m, n, k int) string {
+	switch form {
+	case yardstick.TransB:
+		return fmt.Sprintf("[%d x %d] [%d x %d]ᵀ", m, k, n, k)
+	case yardstick.TransA:
+		return fmt.Sprintf("[%d x %d]ᵀ [%d x %d]", k, m, k, n)
+	}
+	return fmt.Sprintf("[%d x %d] [%d x %d]", m, k, k, n)
+}

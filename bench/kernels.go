@@ -1,0 +1,255 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"siafu/bench/yardstick"
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+	"siafu/kernels"
+)
+
+// KernelsOptions say which kernels to measure, and beside what.
+type KernelsOptions struct {
+	Threads   int      `default:"0" help:"Worker threads; 0: this machine's processors."`
+	Data      []string `placeholder:"DIR" help:"Dataset folders to gather on, beside a uniform random graph."`
+	Only      string   `default:"" placeholder:"REGEX" help:"Measure only lines whose kernel and shape match."`
+	Yardstick bool     `help:"Measure a C loop and OpenBLAS in turns with the kernels, where this machine has gcc and OpenBLAS."`
+}
+
+// effort is how large the shapes are and how long a measurement takes.
+type effort struct {
+	vertices  int           // rows of the shapes
+	bandwidth int           // bytes of the array that memory is read from
+	budget    time.Duration // of one side of a line
+	turns     int           // into which the budget is cut where sides alternate
+}
+
+// Kernels measures every kernel and prints its times beside what the machine
+// can do at most.
+func Kernels(ctx context.Context, o KernelsOptions, w io.Writer) error {
+	// The array is four times the largest third-level cache there is to share.
+	e := effort{vertices: 100_000, bandwidth: 1 << 30, budget: 400 * time.Millisecond, turns: 1}
+	if o.Yardstick {
+		e.budget, e.turns = time.Second, 8
+	}
+	return measureKernels(ctx, o, e, w)
+}
+
+func measureKernels(ctx context.Context, o KernelsOptions, e effort, w io.Writer) error {
+	only, err := regexp.Compile(o.Only)
+	if err != nil {
+		return fault.New(fault.Usage, "bench kernels", "", "--only: %v", err)
+	}
+	data, err := openAll(o.Data)
+	defer closeAll(data)
+	if err != nil {
+		return err
+	}
+	if o.Threads < 1 {
+		o.Threads = runtime.GOMAXPROCS(0)
+	}
+	team := kernels.NewTeam(o.Threads)
+	defer team.Close()
+	m := &meter{effort: e, team: team, w: w}
+	if o.Yardstick {
+		if m.lab, err = yardstick.NewLab(); err != nil {
+			return err
+		}
+		defer m.lab.Close()
+	}
+	return m.run(ctx, kernelCases(e.vertices, data), only)
+}
+
+func openAll(dirs []string) ([]*graph.Dataset, error) {
+	var all []*graph.Dataset
+	for _, dir := range dirs {
+		d, err := graph.Open(dir)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+func closeAll(data []*graph.Dataset) {
+	for _, d := range data {
+		d.Close()
+	}
+}
+
+// meter measures one line after the other.
+type meter struct {
+	effort
+	team    *kernels.Team
+	lab     *yardstick.Lab // nil without yardsticks
+	w       io.Writer
+	skipped []string // why a yardstick was left out, each reason once
+}
+
+// kernelResult is a measured line.
+type kernelResult struct {
+	kernelCase
+	seconds float64
+	theirs  float64 // seconds of the best rival, 0 without one
+	rival   string
+}
+
+func (m *meter) run(ctx context.Context, cases []kernelCase, only *regexp.Regexp) error {
+	top := measureCeiling(m.team, m.bandwidth, m.budget)
+	var results []kernelResult
+	for _, c := range cases {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !only.MatchString(c.kernel + " " + c.shape) {
+			continue
+		}
+		r, err := m.measure(ctx, c)
+		if err != nil {
+			return err
+		}
+		results = append(results, r)
+	}
+	if len(results) == 0 {
+		return fault.New(fault.Usage, "bench kernels", "", "--only=%q matches no line", only)
+	}
+	// Once more, in case that something else was running the first time.
+	top = top.atLeast(measureCeiling(m.team, m.bandwidth, m.budget))
+	return m.print(results, top)
+}
+
+// measure measures one line, in turns with its rivals where it has any.
+func (m *meter) measure(ctx context.Context, c kernelCase) (kernelResult, error) {
+	b := &bed{m.team, mapped.NewArena()}
+	defer b.arena.Free()
+	p, err := c.prepare(b)
+	if err != nil {
+		return kernelResult{}, err
+	}
+	rivals, err := m.rivals(ctx, p)
+	defer yardstick.CloseAll(rivals)
+	if err != nil {
+		return kernelResult{}, err
+	}
+	p.call()
+	if len(rivals) == 0 {
+		return kernelResult{kernelCase: c, seconds: least(m.budget, p.call)}, nil
+	}
+	for _, r := range rivals {
+		if err := agree(p, r); err != nil {
+			return kernelResult{}, err
+		}
+	}
+	return m.alternate(c, p, rivals)
+}
+
+// rivals starts those of a line. What this machine lacks is noted and left out.
+func (m *meter) rivals(ctx context.Context, p prepared) ([]*yardstick.Rival, error) {
+	if m.lab == nil || p.rivals == nil {
+		return nil, nil
+	}
+	rivals, err := p.rivals(ctx, m.lab)
+	if fault.KindOf(err) == fault.Missing {
+		m.skip(err.Error())
+		return nil, nil
+	}
+	return rivals, err
+}
+
+func (m *meter) skip(reason string) {
+	if !slices.Contains(m.skipped, reason) {
+		m.skipped = append(m.skipped, reason)
+	}
+}
+
+// alternate lets the sides work in turns, never at the same time, so that a
+// noisy machine is unfair to neither.
+func (m *meter) alternate(c kernelCase, p prepared, rivals []*yardstick.Rival) (kernelResult, error) {
+	r := kernelResult{kernelCase: c, seconds: math.Inf(1), theirs: math.Inf(1)}
+	turn := m.budget / time.Duration(m.turns)
+	for range m.turns {
+		for _, rival := range rivals {
+			seconds, err := rival.Run(turn)
+			if err != nil {
+				return r, err
+			}
+			if seconds < r.theirs {
+				r.theirs, r.rival = seconds, rival.Name
+			}
+		}
+		r.seconds = min(r.seconds, least(turn, p.call))
+	}
+	return r, nil
+}
+
+// agree compares what a rival computed with the kernel's own: sums of n products
+// of numbers in ±1 differ by rounding in their order, far below n/2²⁰.
+func agree(p prepared, r *yardstick.Rival) error {
+	theirs, err := r.Result()
+	if err != nil {
+		return err
+	}
+	if len(theirs) != len(p.result) {
+		return fault.New(fault.Runtime, "bench kernels", r.Name, "its result has %d elements instead of %d", len(theirs), len(p.result))
+	}
+	tolerance := 1e-5 + float64(p.terms)/(1<<20)
+	for i, v := range theirs {
+		if d := math.Abs(float64(v) - float64(p.result[i])); !(d <= tolerance) {
+			return fault.New(fault.Runtime, "bench kernels", r.Name, "element %d is %v instead of %v", i, v, p.result[i])
+		}
+	}
+	return nil
+}
+
+// print prints the table.
+func (m *meter) print(results []kernelResult, top ceiling) error {
+	fmt.Fprintf(m.w, "%d threads, %s: memory is read at %.1f GB/s, an array of %d MiB at %.1f; products in cache run at %.0f GFLOP/s\n",
+		m.team.Workers(), m.team.Instructions(), top.read/1e9, m.bandwidth/cachedShare>>20, top.cached/1e9, top.peak/1e9)
+	t := tabwriter.NewWriter(m.w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "kernel\tshape\tms\tM edges/s\tGFLOP/s\tof peak\tGB/s\tof read")
+	if m.lab != nil {
+		fmt.Fprint(t, "\ttheirs ms\tours/theirs\tyardstick")
+	}
+	fmt.Fprintln(t)
+	for _, r := range results {
+		fmt.Fprintln(t, strings.Join(r.cells(top), "\t"))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(m.w, `Times are the least of several. GB/s count every operand and result once; "of read" is against memory, and above 100 % where a cache holds them.`)
+	for _, s := range m.skipped {
+		fmt.Fprintln(m.w, "left out:", s)
+	}
+	return nil
+}
+
+// cells are the columns of a line; "-" is a figure that says nothing about its
+// kernel.
+func (r kernelResult) cells(top ceiling) []string {
+	rate := func(work, unit float64, format string) string {
+		if work == 0 {
+			return "-"
+		}
+		return fmt.Sprintf(format, work/r.seconds/unit)
+	}
+	cells := []string{r.kernel, r.shape, fmt.Sprintf("%.3f", r.seconds*1e3),
+		rate(r.edges, 1e6, "%.0f"), rate(r.flops, 1e9, "%.1f"), rate(r.flops, top.peak/100, "%.0f %%"),
+		rate(r.bytes, 1e9, "%.1f"), rate(r.bytes, top.read/100, "%.0f %%")}
+	if r.theirs > 0 {
+		cells = append(cells, fmt.Sprintf("%.3f", r.theirs*1e3), fmt.Sprintf("%.2f", r.seconds/r.theirs), r.rival)
+	}
+	return cells
+}

@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"fmt"
+
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/kernels"
+)
+
+// rowCases are the kernels that pass once over the rows of a layer, the
+// optimiser, and the products with sparse features.
+func rowCases(rows int) []kernelCase {
+	matrix := 4 * float64(rows) * hiddenWidth
+	shape := fmt.Sprintf("[%d x %d]", rows, hiddenWidth)
+	drop := &kernels.Dropout{Seed: 1, P: 0.5}
+	return append([]kernelCase{
+		epilogueCase(shape, rows, nil),
+		epilogueCase(shape+" dropout", rows, drop),
+		epilogueGradCase(shape, rows, nil),
+		epilogueGradCase(shape+" dropout", rows, drop),
+		{
+			kernel: "ColumnSums", shape: shape, bytes: matrix,
+			prepare: func(b *bed) (prepared, error) {
+				g, dst := b.floats(rows*hiddenWidth, 1), make([]float32, hiddenWidth)
+				return prepared{call: func() { kernels.ColumnSums(b.team, dst, rows, hiddenWidth, g, false) }}, nil
+			},
+		},
+		lossCase(rows),
+		adamCase(inputWidth * hiddenWidth),
+	}, sparseCases(rows)...)
+}
+
+func epilogueCase(shape string, rows int, drop *kernels.Dropout) kernelCase {
+	return kernelCase{
+		kernel: "BiasReLUDropout", shape: shape, bytes: 2 * 4 * float64(rows) * hiddenWidth,
+		prepare: func(b *bed) (prepared, error) {
+			z, bias := b.floats(rows*hiddenWidth, 1), b.floats(hiddenWidth, 2)
+			dst := mapped.Make[float32](b.arena, len(z))
+			return prepared{call: func() {
+				kernels.BiasReLUDropout(b.team, dst, rows, hiddenWidth, z, bias, true, drop)
+			}}, nil
+		},
+	}
+}
+
+func epilogueGradCase(shape string, rows int, drop *kernels.Dropout) kernelCase {
+	return kernelCase{
+		kernel: "BiasReLUDropoutGrad", shape: shape, bytes: 3 * 4 * float64(rows) * hiddenWidth,
+		prepare: func(b *bed) (prepared, error) {
+			g, h := b.floats(rows*hiddenWidth, 1), b.floats(rows*hiddenWidth, 2)
+			dst := mapped.Make[float32](b.arena, len(g))
+			return prepared{call: func() {
+				kernels.BiasReLUDropoutGrad(b.team, dst, rows, hiddenWidth, g, h, true, drop)
+			}}, nil
+		},
+	}
+}
+
+// lossCase is the loss over all rows with its gradient.
+func lossCase(rows int) kernelCase {
+	return kernelCase{
+		kernel: "SoftmaxCrossEntropy", shape: fmt.Sprintf("[%d x %d]", rows, classWidth),
+		bytes: float64(rows) * (2*4*classWidth + 4 + 1),
+		prepare: func(b *bed) (prepared, error) {
+			logits, grad := b.floats(rows*classWidth, 1), mapped.Make[float32](b.arena, rows*classWidth)
+			labels, split := mapped.Make[int32](b.arena, rows), mapped.Make[uint8](b.arena, rows)
+			for i := range labels {
+				labels[i], split[i] = int32(i%classWidth), graph.SplitTrain
+			}
+			return prepared{call: func() {
+				kernels.SoftmaxCrossEntropy(b.team, grad, rows, classWidth, logits, labels, split, graph.SplitTrain, 1/float32(rows))
+			}}, nil
+		},
+	}
+}
+
+// adamCase reads parameter, gradient and two moments and writes all but the
+// gradient.
+func adamCase(weights int) kernelCase {
+	return kernelCase{
+		kernel: "Adam", shape: fmt.Sprintf("%d weights", weights), bytes: 7 * 4 * float64(weights),
+		prepare: func(b *bed) (prepared, error) {
+			adam, err := kernels.NewOptimizer(kernels.OptimizerConfig{Name: "adam", LR: 0.01, WeightDecay: 5e-4})
+			if err != nil {
+				return prepared{}, err
+			}
+			w, g := b.floats(weights, 1), b.floats(weights, 2)
+			state := [][]float32{mapped.Make[float32](b.arena, weights), mapped.Make[float32](b.arena, weights)}
+			step := 0
+			return prepared{call: func() { step++; adam.Step(step, w, g, state, true) }}, nil
+		},
+	}
+}
+
+// Bag-of-words features such as coauthor-cs has: 1 % full.
+const (
+	sparseCols, sparsePerRow = 1400, 14
+	sparseWidth              = 64
+)
+
+// sparseCases are the products with sparse features X, and with Xᵀ.
+func sparseCases(rows int) []kernelCase {
+	nnz := float64(rows * sparsePerRow)
+	dense := 4 * sparseWidth * float64(rows+sparseCols)
+	line := kernelCase{
+		shape: fmt.Sprintf("[%d x %d] 1 %% full, %d", rows, sparseCols, sparseWidth),
+		edges: nnz, flops: 2 * nnz * sparseWidth,
+	}
+	product, gradient := line, line
+	product.kernel, product.bytes = "SparseMatMul", 8*nnz+8*float64(rows)+dense
+	product.prepare = func(b *bed) (prepared, error) {
+		x := sparseFeatures(b, rows)
+		w, dst := b.floats(sparseCols*sparseWidth, 2), mapped.Make[float32](b.arena, rows*sparseWidth)
+		return prepared{call: func() { kernels.SparseMatMul(b.team, dst, sparseWidth, x, w, nil) }}, nil
+	}
+	gradient.kernel, gradient.bytes = "SparseMatMulTransA", 8*nnz+8*sparseCols+dense
+	gradient.prepare = func(b *bed) (prepared, error) {
+		x := kernels.TransposeSparse(sparseFeatures(b, rows), sparseCols, b.arena)
+		g, dst := b.floats(rows*sparseWidth, 2), mapped.Make[float32](b.arena, sparseCols*sparseWidth)
+		return prepared{call: func() { kernels.SparseMatMulTransA(b.team, dst, sparseWidth, x, g, nil) }}, nil
+	}
+	return []kernelCase{product, gradient}
+}
+
+func sparseFeatures(b *bed, rows int) graph.SparseRows {
+	offsets := mapped.Make[int64](b.arena, rows+1)
+	for r := range offsets {
+		offsets[r] = int64(r) * sparsePerRow
+	}
+	n := rows * sparsePerRow
+	return graph.SparseRows{Offsets: offsets, Cols: b.ids(n, sparseCols, 6), Vals: b.floats(n, 7)}
+}

@@ -1,0 +1,189 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"siafu/bench/yardstick"
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/kernels/model"
+	"siafu/ranks"
+	"siafu/ranks/runfolder"
+)
+
+// pace is how often siafu and PyTorch take turns, and how long PyTorch trains
+// each time; siafu trains the epochs that it is told to.
+type pace struct {
+	turns int
+	turn  time.Duration
+}
+
+// epochInTurns trains in turns with PyTorch and prints siafu's best run, then
+// both sides' best epochs.
+func epochInTurns(ctx context.Context, o EpochOptions, p pace, w io.Writer) error {
+	d, err := graph.Open(o.Data)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	twin, err := twinOf(o.Config, d)
+	if err != nil {
+		return err
+	}
+	lab, err := yardstick.NewLab()
+	if err != nil {
+		return err
+	}
+	defer lab.Close()
+	rivals, reason, err := epochRivals(ctx, lab, d, twin)
+	defer yardstick.CloseAll(rivals)
+	if err != nil {
+		return err
+	}
+	t, err := takeTurns(ctx, o, p, rivals)
+	if err != nil {
+		return err
+	}
+	if twin.Dropout == 0 && twin.InputDropout == 0 {
+		if err := t.agree(rivals); err != nil {
+			return err
+		}
+	}
+	if err := printEpochs(w, t.best); err != nil {
+		return err
+	}
+	if reason != "" {
+		_, err := fmt.Fprintln(w, "left out:", reason)
+		return err
+	}
+	return t.print(w, rivals)
+}
+
+// twinOf is the run that PyTorch repeats, from the same initial weights.
+func twinOf(c ranks.Config, d *graph.Dataset) (yardstick.GCN, error) {
+	for _, r := range []struct{ flag, got, want string }{
+		{"model", c.Model, "gcn"}, {"optimizer", c.Optimizer, "adam"}, {"init", c.Init, ""},
+	} {
+		if r.got != r.want {
+			return yardstick.GCN{}, fault.New(fault.Usage, "bench epoch", "", "--yardstick with --%s=%s", r.flag, r.got).
+				Then("PyTorch's side has --%s=%s only", r.flag, r.want)
+		}
+	}
+	if err := c.Validate(); err != nil {
+		return yardstick.GCN{}, err
+	}
+	g := yardstick.GCN{
+		Dims: []int{d.Meta.FeatureDim}, Dropout: c.Dropout, InputDropout: c.InputDropout,
+		LR: c.LR, WeightDecay: c.WeightDecay, DecayAll: c.WeightDecayOn == "all",
+		Threads: runtime.GOMAXPROCS(0),
+	}
+	if g.InputDropout == -1 {
+		g.InputDropout = c.Dropout
+	}
+	if c.Threads > 0 {
+		g.Threads = c.Threads * max(c.Ranks, 1)
+	}
+	for range c.Layers - 1 {
+		g.Dims = append(g.Dims, c.Hidden)
+	}
+	g.Dims = append(g.Dims, d.Meta.Classes)
+	s := model.Spec{Dims: g.Dims}
+	g.Weights = make([]float32, s.NumWeights())
+	s.Initialize(g.Weights, c.Initializer, c.Seed)
+	return g, nil
+}
+
+// epochRivals starts a PyTorch for each variant, or says why there is none.
+func epochRivals(ctx context.Context, lab *yardstick.Lab, d *graph.Dataset, g yardstick.GCN) (rivals []*yardstick.Rival, reason string, err error) {
+	for _, v := range g.Variants(d) {
+		r, err := lab.Epoch(ctx, d, g, v)
+		if fault.KindOf(err) == fault.Missing {
+			return rivals, err.Error(), nil
+		}
+		if err != nil {
+			return rivals, "", err
+		}
+		rivals = append(rivals, r)
+	}
+	return rivals, "", nil
+}
+
+// turns is what the sides took.
+type turns struct {
+	best   *runfolder.Run // siafu's with the fastest epoch
+	ours   float64        // seconds of that epoch
+	theirs []float64      // of each rival's fastest
+	losses [][]float32    // of each rival's epochs
+}
+
+// takeTurns lets the sides train one after the other, never at the same time.
+func takeTurns(ctx context.Context, o EpochOptions, p pace, rivals []*yardstick.Rival) (*turns, error) {
+	t := &turns{ours: math.Inf(1), theirs: make([]float64, len(rivals)), losses: make([][]float32, len(rivals))}
+	for turn := range p.turns {
+		for i, r := range rivals {
+			seconds, err := r.Run(p.turn)
+			if err != nil {
+				return nil, err
+			}
+			if turn == 0 || seconds < t.theirs[i] {
+				t.theirs[i] = seconds
+			}
+		}
+		run, err := timedRun(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		if s := fastest(run.Epochs[1:]); s < t.ours {
+			t.ours, t.best = s, run
+		}
+	}
+	for i, r := range rivals {
+		var err error
+		if t.losses[i], err = r.Result(); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+func fastest(epochs []runfolder.Epoch) float64 {
+	return slices.MinFunc(epochs, func(a, b runfolder.Epoch) int {
+		return int(math.Copysign(1, a.Seconds-b.Seconds))
+	}).Seconds
+}
+
+// lastLosses are both sides' losses in the last epoch that both reached.
+func (t *turns) lastLosses(rival int) (theirs, ours float64, epoch int) {
+	epoch = min(len(t.losses[rival]), len(t.best.Epochs))
+	return float64(t.losses[rival][epoch-1]), t.best.Epochs[epoch-1].Loss, epoch
+}
+
+// agree finds out a rival that trains something else: without dropout, from
+// the same weights, losses are equal but for rounding.
+func (t *turns) agree(rivals []*yardstick.Rival) error {
+	for i, r := range rivals {
+		theirs, ours, epoch := t.lastLosses(i)
+		if !(math.Abs(theirs-ours) <= 1e-3*math.Max(1, ours)) {
+			return fault.New(fault.Runtime, "bench epoch", r.Name, "its loss in epoch %d is %v instead of %v", epoch, theirs, ours)
+		}
+	}
+	return nil
+}
+
+// print prints the rivals' epochs.
+func (t *turns) print(w io.Writer, rivals []*yardstick.Rival) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "\tmin s\tours/theirs\tloss\tours\tin epoch")
+	for i, r := range rivals {
+		theirs, ours, epoch := t.lastLosses(i)
+		fmt.Fprintf(tw, "%s\t%.4f\t%.2f\t%.5f\t%.5f\t%d\n", r.Name, t.theirs[i], t.ours/t.theirs[i], theirs, ours, epoch)
+	}
+	return tw.Flush()
+}

@@ -1,0 +1,89 @@
+package yardstick
+
+import (
+	"context"
+	"strconv"
+
+	"golang.org/x/sys/cpu"
+
+	"siafu/graph/mapped"
+	"siafu/kernels"
+)
+
+// SpMM is the C loop for a whole square matrix (Base 0, Begin and End those of
+// one CSR, both scales given) and x [rows x width].
+func (l *Lab) SpMM(ctx context.Context, g kernels.Gather, x []float32, width, threads int) (*Rival, error) {
+	program, err := l.compile(ctx, "spmm", "-fopenmp")
+	if err != nil {
+		return nil, err
+	}
+	rows := g.Rows()
+	offsets := append(append(make([]int64, 0, rows+1), g.Begin...), g.End[rows-1])
+	dir, err := l.stage(operands{
+		"offsets": mapped.Bytes(offsets), "cols": mapped.Bytes(g.Cols), "x": mapped.Bytes(x),
+		"row_scale": mapped.Bytes(g.RowScale), "col_scale": mapped.Bytes(g.ColScale),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return start(ctx, "C loop", dir, nil, program, dir,
+		strconv.Itoa(rows), strconv.Itoa(len(g.Cols)), strconv.Itoa(width), strconv.Itoa(threads))
+}
+
+// Form is which of the operands of a product of matrices is transposed.
+type Form string
+
+// The products of MatMul, MatMulTransB and MatMulTransA.
+const (
+	Plain  Form = "N"
+	TransB Form = "B"
+	TransA Form = "A"
+)
+
+// coreTypes are the sets of routines that OpenBLAS is tried with: "" is its own
+// choice, which with some versions is older than what the processor can run.
+func coreTypes() []string {
+	if cpu.X86.HasAVX512F {
+		return []string{"", "SkylakeX"}
+	}
+	return []string{""}
+}
+
+// SGEMM is cblas_sgemm of OpenBLAS, once for every set of its routines that is
+// worth a try; the caller takes the best. Shapes are those of package kernels.
+func (l *Lab) SGEMM(ctx context.Context, form Form, m, n, k int, a, b []float32, threads int) ([]*Rival, error) {
+	program, err := l.compile(ctx, "sgemm", "-lopenblas")
+	if err != nil {
+		return nil, err
+	}
+	var rivals []*Rival
+	for _, core := range coreTypes() {
+		r, err := l.sgemm(ctx, program, core, form, [3]int{m, n, k}, a, b, threads)
+		if err != nil {
+			CloseAll(rivals)
+			return nil, err
+		}
+		rivals = append(rivals, r)
+	}
+	return rivals, nil
+}
+
+func (l *Lab) sgemm(ctx context.Context, program, core string, form Form, mnk [3]int, a, b []float32, threads int) (*Rival, error) {
+	dir, err := l.stage(operands{"a": mapped.Bytes(a), "b": mapped.Bytes(b)})
+	if err != nil {
+		return nil, err
+	}
+	name, env := "OpenBLAS", []string{"OPENBLAS_NUM_THREADS=" + strconv.Itoa(threads)}
+	if core != "" {
+		name, env = name+" "+core, append(env, "OPENBLAS_CORETYPE="+core)
+	}
+	return start(ctx, name, dir, env, program, dir, string(form),
+		strconv.Itoa(mnk[0]), strconv.Itoa(mnk[1]), strconv.Itoa(mnk[2]))
+}
+
+// CloseAll closes rivals; how they end no longer matters.
+func CloseAll(rivals []*Rival) {
+	for _, r := range rivals {
+		r.Close()
+	}
+}

@@ -1,0 +1,111 @@
+package yardstick
+
+import (
+	"context"
+	"embed"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"siafu/graph/fault"
+)
+
+const opYardstick = "yardstick"
+
+//go:embed src
+var sources embed.FS
+
+// Lab is a temporary folder, in memory where the system has one, with the
+// compiled yardsticks and the operands of those that run. It is used by one
+// goroutine.
+type Lab struct {
+	dir      string
+	programs map[string]program // by name, once asked for
+	python   string             // once found
+}
+
+// program is the outcome of a compilation.
+type program struct {
+	path string
+	err  error
+}
+
+// NewLab makes the folder. Close removes it.
+func NewLab() (*Lab, error) {
+	// Operands are copied through the folder: memory is faster than a disk.
+	parent := "/dev/shm"
+	dir, err := os.MkdirTemp(parent, "siafu-yardstick-")
+	if err != nil {
+		if dir, err = os.MkdirTemp("", "siafu-yardstick-"); err != nil {
+			return nil, fault.System(opYardstick, "", err)
+		}
+	}
+	l := &Lab{dir: dir, programs: map[string]program{}}
+	if err := os.CopyFS(dir, sources); err != nil {
+		l.Close()
+		return nil, fault.System(opYardstick, dir, err)
+	}
+	return l, nil
+}
+
+// Close removes the folder. Rivals must be closed before.
+func (l *Lab) Close() error { return os.RemoveAll(l.dir) }
+
+// source is where the source file of a yardstick lies.
+func (l *Lab) source(file string) string { return filepath.Join(l.dir, "src", file) }
+
+// compile makes a program of src/NAME.c, at the first call.
+func (l *Lab) compile(ctx context.Context, name string, flags ...string) (string, error) {
+	p, ok := l.programs[name]
+	if !ok {
+		p.path = filepath.Join(l.dir, name)
+		p.err = gcc(ctx, p.path, l.source(name+".c"), flags)
+		l.programs[name] = p
+	}
+	return p.path, p.err
+}
+
+func gcc(ctx context.Context, out, source string, flags []string) error {
+	args := append([]string{"-O3", "-march=native", "-o", out, source}, flags...)
+	said, err := exec.CommandContext(ctx, "gcc", args...).CombinedOutput()
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	e := fault.New(fault.Missing, opYardstick, filepath.Base(source), "gcc: %v", err).
+		Then("install gcc, and libopenblas-dev for dense products")
+	if first := complaint(string(said)); first != "" {
+		e.Detail = first
+	}
+	return e
+}
+
+// complaint is the first error in what a compiler or an interpreter said.
+func complaint(said string) string {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	for _, line := range lines {
+		if strings.Contains(line, "error") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// operands are flat arrays by the names of their files.
+type operands map[string][]byte
+
+// stage writes operands into a folder of their own.
+func (l *Lab) stage(files operands) (string, error) {
+	dir, err := os.MkdirTemp(l.dir, "operands-")
+	if err != nil {
+		return "", fault.System(opYardstick, l.dir, err)
+	}
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			os.RemoveAll(dir)
+			return "", fault.System(opYardstick, path, err)
+		}
+	}
+	return dir, nil
+}

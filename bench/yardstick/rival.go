@@ -1,0 +1,154 @@
+package yardstick
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+)
+
+// Rival is a yardstick at work on its operands.
+type Rival struct {
+	Name string // for a table, "OpenBLAS SkylakeX"
+
+	dir    string // of its operands and results
+	cmd    *exec.Cmd
+	to     io.WriteCloser
+	from   *bufio.Reader
+	errors bytes.Buffer
+}
+
+// settle is what a rival's threads get to stop spinning after it has answered,
+// so that they take nothing from the other side's turn.
+const settle = 3 * time.Millisecond
+
+// brief keeps the idle threads of GNU OpenMP and of OpenBLAS from spinning for
+// longer than settle; their defaults are ten times that.
+var brief = []string{"GOMP_SPINCOUNT=10000", "OPENBLAS_THREAD_TIMEOUT=20"}
+
+// start runs a program on a folder of operands, which belongs to the rival from
+// now on, and waits until it has read them and worked once.
+func start(ctx context.Context, name, dir string, env []string, program string, args ...string) (*Rival, error) {
+	r := &Rival{Name: name, dir: dir, cmd: exec.CommandContext(ctx, program, args...)}
+	r.cmd.Env = append(append(os.Environ(), brief...), env...)
+	r.cmd.Stderr = &r.errors
+	err := r.launch()
+	if err == nil {
+		err = r.ready()
+	}
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, err
+	}
+	return r, nil
+}
+
+// launch starts the process and connects it.
+func (r *Rival) launch() error {
+	to, err := r.cmd.StdinPipe()
+	if err != nil {
+		return fault.System(opYardstick, r.cmd.Path, err)
+	}
+	from, err := r.cmd.StdoutPipe()
+	if err == nil {
+		err = r.cmd.Start()
+	}
+	if err != nil {
+		return fault.System(opYardstick, r.cmd.Path, err)
+	}
+	r.to, r.from = to, bufio.NewReader(from)
+	return nil
+}
+
+// ready waits for the rival and frees the files that it has read.
+func (r *Rival) ready() error {
+	said, err := r.answer()
+	if err != nil {
+		return err
+	}
+	if said != "ready" {
+		r.to.Close()
+		r.cmd.Wait()
+		return fault.New(fault.Runtime, opYardstick, r.Name, "it said %q instead of being ready", said)
+	}
+	entries, err := os.ReadDir(r.dir)
+	for _, e := range entries {
+		os.Remove(filepath.Join(r.dir, e.Name()))
+	}
+	return err
+}
+
+// Run lets the rival repeat its work for about the given time, at least once,
+// and returns the least seconds of a repetition.
+func (r *Rival) Run(budget time.Duration) (float64, error) {
+	answer, err := r.ask(fmt.Sprintf("run %f", budget.Seconds()))
+	if err != nil {
+		return 0, err
+	}
+	time.Sleep(settle)
+	seconds, err := strconv.ParseFloat(answer, 64)
+	if err != nil || seconds <= 0 {
+		return 0, fault.New(fault.Runtime, opYardstick, r.Name, "it took %q seconds", answer)
+	}
+	return seconds, nil
+}
+
+// Result is what the rival last computed.
+func (r *Rival) Result() ([]float32, error) {
+	path := filepath.Join(r.dir, "result")
+	if _, err := r.ask("save " + path); err != nil {
+		return nil, err
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fault.System(opYardstick, path, err)
+	}
+	return mapped.Cast[float32](content[:len(content)/4*4]), nil
+}
+
+// ask sends one line and waits for one.
+func (r *Rival) ask(line string) (string, error) {
+	if _, err := io.WriteString(r.to, line+"\n"); err != nil {
+		return "", r.died(err)
+	}
+	return r.answer()
+}
+
+func (r *Rival) answer() (string, error) {
+	line, err := r.from.ReadString('\n')
+	if err != nil {
+		return "", r.died(err)
+	}
+	return strings.TrimSpace(line), nil
+}
+
+// died is the fault of a rival that does not answer; it says why.
+func (r *Rival) died(err error) error {
+	r.to.Close()
+	if end := r.cmd.Wait(); end != nil {
+		err = end
+	}
+	e := fault.New(fault.Runtime, opYardstick, r.Name, "it ended: %s", complaint(r.errors.String()))
+	e.Err = err
+	return e
+}
+
+// Close ends the process and removes its operands.
+func (r *Rival) Close() error {
+	r.to.Close()
+	err := r.cmd.Wait()
+	if gone := os.RemoveAll(r.dir); err == nil {
+		err = gone
+	}
+	return err
+}
