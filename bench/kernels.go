@@ -216,7 +216,7 @@ func agree(p prepared, r *yardstick.Rival) error {
 // print prints the table.
 func (m *meter) print(results []kernelResult, top ceiling) error {
 	fmt.Fprintf(m.w, "%d threads, %s: memory is read at %.1f GB/s, an array of %d MiB at %.1f; products in cache run at %.0f GFLOP/s\n",
-		m.team.Workers(), m.team.Instructions(), top.read/1e9, m.bandwidth/cachedShare>>20, top.cached/1e9, top.peak/1e9)
+		m.team.Workers(), m.team.Kernel(), top.read/1e9, m.bandwidth/cachedShare>>20, top.cached/1e9, top.peak/1e9)
 	t := tabwriter.NewWriter(m.w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "kernel\tshape\tms\tM edges/s\tGFLOP/s\tof peak\tGB/s\tof read")
 	if m.lab != nil {

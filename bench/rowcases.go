@@ -49,9 +49,9 @@ func epilogueGradCase(shape string, rows int, drop *kernels.Dropout) kernelCase 
 		kernel: "BiasReLUDropoutGrad", shape: shape, bytes: 3 * 4 * float64(rows) * hiddenWidth,
 		prepare: func(b *bed) (prepared, error) {
 			g, h := b.floats(rows*hiddenWidth, 1), b.floats(rows*hiddenWidth, 2)
-			dst := mapped.Make[float32](b.arena, len(g))
+			dst, bias := mapped.Make[float32](b.arena, len(g)), mapped.Make[float32](b.arena, hiddenWidth)
 			return prepared{call: func() {
-				kernels.BiasReLUDropoutGrad(b.team, dst, rows, hiddenWidth, g, h, true, drop)
+				kernels.BiasReLUDropoutGrad(b.team, dst, bias, rows, hiddenWidth, g, h, true, drop)
 			}}, nil
 		},
 	}
