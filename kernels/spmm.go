@@ -39,33 +39,30 @@ func (g *Gather) Rows() int { return len(g.Begin) }
 // SpMM gathers: dst [g.Rows() x width], x [local ids from g.Base on x width].
 // With add it adds to dst, otherwise it overwrites dst. dst must not overlap x.
 func SpMM(t *Team, dst []float32, width int, g Gather, x []float32, add bool) {
-	runSpMM(t, spmmTask{dst: dst, x: x, g: g, width: width, add: add,
-		rows: avx.Rows[float32]{Cols: g.Cols, Base: g.Base, ColScale: g.ColScale, X: x, Stride: width}})
+	runSpMM(t, spmmTask{dst: dst, x: x, Gather: g, width: width, add: add})
 }
 
 // SpMMHalf is SpMM of bfloat16 rows, summed in float32. x has HalfSlack
 // elements behind its rows, of any value.
 func SpMMHalf(t *Team, dst []float32, width int, g Gather, x []BF16, add bool) {
-	bits := bitsOf(x)
-	runSpMM(t, spmmTask{dst: dst, half: bits, g: g, width: width, add: add,
-		halfRows: avx.Rows[uint16]{Cols: g.Cols, Base: g.Base, ColScale: g.ColScale, X: bits, Stride: width}})
+	runSpMM(t, spmmTask{dst: dst, half: bitsOf(x), Gather: g, width: width, add: add})
 }
 
-func runSpMM(t *Team, args spmmTask) {
-	g, rows := &args.g, args.g.Rows()
-	checkMatrix(args.dst, rows, args.width, shortDst)
-	if len(g.End) < rows || (g.RowScale != nil && len(g.RowScale) < rows) {
+func runSpMM(t *Team, k spmmTask) {
+	rows := k.Rows()
+	checkMatrix(k.dst, rows, k.width, shortDst)
+	if len(k.End) < rows || (k.RowScale != nil && len(k.RowScale) < rows) {
 		panic(shortVector)
 	}
-	if rows == 0 || args.width == 0 {
+	if rows == 0 || k.width == 0 {
 		return
 	}
 	t.hubs.rows = t.hubs.rows[:0]
-	args.set, args.hubs = t.set, &t.hubs
-	doWeighted(t, &t.slots.spmm, args, g.Begin, g.End[rows-1])
+	k.set, k.hubs = t.set, &t.hubs
+	doWeighted(t, &t.slots.spmm, k, k.Begin, k.End[rows-1])
 	slices.Sort(t.hubs.rows)
 	for _, r := range t.hubs.rows {
-		gatherHub(t, args, r)
+		gatherHub(t, k, r)
 	}
 }
 
@@ -76,10 +73,12 @@ const (
 	pieceEdges = chunkWeight
 )
 
-// hubs are rows that were left for later.
+// hubs are rows that were left for later, and the pieces of the one in hand.
 type hubs struct {
-	mu   sync.Mutex
-	rows []int
+	mu         sync.Mutex
+	rows       []int
+	begin, end []int64
+	scale      []float32
 }
 
 func (h *hubs) leave(r int) {
@@ -90,89 +89,94 @@ func (h *hubs) leave(r int) {
 
 // spmmTask gathers rows of x or, where that is nil, of half.
 type spmmTask struct {
-	dst, x   []float32
-	half     []uint16
-	g        Gather
-	width    int
-	add      bool
-	set      avx.Set
-	rows     avx.Rows[float32] // the same operands, for package avx
-	halfRows avx.Rows[uint16]
-	hubs     *hubs
+	Gather
+	dst, x []float32
+	half   []uint16
+	width  int
+	add    bool
+	set    avx.Set
+	hubs   *hubs
 }
 
+// chunk computes the rows [lo, hi) but for hubs.
 func (k *spmmTask) chunk(lo, hi int) {
 	for r := lo; r < hi; r++ {
-		from, to := k.g.Begin[r], k.g.End[r]
-		if to-from > hubEdges {
+		if k.End[r]-k.Begin[r] > hubEdges {
+			k.rows(lo, r)
 			k.hubs.leave(r)
-			continue
+			lo = r + 1
 		}
-		k.sum(rowOf(k.dst, r, k.width), r, k.self(r), from, to, k.add)
 	}
+	k.rows(lo, hi)
 }
 
-// self is the column of row r's self loop, -1 for none.
-func (k *spmmTask) self(r int) int {
-	if k.g.SelfLoops {
-		return r
-	}
-	return -1
-}
-
-// sum sets dst to, or adds to it, what column self and the edges [from, to) of
-// row r make.
-func (k *spmmTask) sum(dst []float32, r, self int, from, to int64, add bool) {
-	scale := float32(1)
-	if k.g.RowScale != nil {
-		scale = k.g.RowScale[r]
-	}
-	// Package avx multiplies by the row's scale after the sum, plain Go does it
-	// for each edge; the difference is a rounding.
+// rows computes the rows [lo, hi). Package avx multiplies by the scale of a row
+// after its sum, plain Go does it for each edge; the difference is a rounding.
+func (k *spmmTask) rows(lo, hi int) {
 	switch {
 	case k.set != avx.None && k.x == nil:
-		k.set.GatherHalf(dst, &k.halfRows, self, int(from), int(to), scale, add)
+		rows := rowsFor(k, k.half)
+		k.set.GatherHalf(k.dst, &rows, lo, hi, k.add)
 	case k.set != avx.None:
-		k.set.Gather(dst, &k.rows, self, int(from), int(to), scale, add)
+		rows := rowsFor(k, k.x)
+		k.set.Gather(k.dst, &rows, lo, hi, k.add)
 	default:
-		clearUnless(add, dst)
-		if self >= 0 {
-			k.addEdge(dst, uint32(self), scale)
+		for r := lo; r < hi; r++ {
+			k.row(rowOf(k.dst, r, k.width), r)
 		}
-		k.gather(dst, k.g.Cols[from:to], scale)
 	}
 }
 
-// gatherHub computes row r.
-func gatherHub(t *Team, args spmmTask, r int) {
-	pieces := int((args.g.End[r] - args.g.Begin[r] + pieceEdges - 1) / pieceEdges)
-	parts := scratch(&t.floats, pieces*args.width)
-	do(t, &t.slots.hub, hubTask{args, parts, r}, pieces, 1)
-	sumParts(t, rowOf(args.dst, r, args.width), pieces, args.add)
-}
-
-type hubTask struct {
-	spmmTask
-	parts []float32
-	hub   int
-}
-
-func (k *hubTask) chunk(lo, hi int) {
-	end := k.g.End[k.hub]
-	for p := lo; p < hi; p++ {
-		from := k.g.Begin[k.hub] + int64(p)*pieceEdges
-		self := -1
-		if p == 0 {
-			self = k.self(k.hub)
-		}
-		k.sum(rowOf(k.parts, p, k.width), k.hub, self, from, min(from+pieceEdges, end), false)
+// rowsFor is the operands as package avx takes them.
+func rowsFor[E float32 | uint16](k *spmmTask, x []E) avx.Rows[E] {
+	return avx.Rows[E]{
+		Begin: k.Begin, End: k.End, Cols: k.Cols, Base: k.Base,
+		RowScale: k.RowScale, ColScale: k.ColScale, SelfLoops: k.SelfLoops, X: x, Stride: k.width,
 	}
+}
+
+// gatherHub computes row r from its pieces, which are rows of another matrix.
+// The self loop is added last.
+func gatherHub(t *Team, k spmmTask, r int) {
+	h := k.hubs
+	h.begin, h.end, h.scale = h.begin[:0], h.end[:0], h.scale[:0]
+	for from := k.Begin[r]; from < k.End[r]; from += pieceEdges {
+		h.begin, h.end = append(h.begin, from), append(h.end, min(from+pieceEdges, k.End[r]))
+		h.scale = append(h.scale, k.rowScale(r))
+	}
+	pieces := k
+	pieces.dst = scratch(&t.floats, len(h.begin)*k.width)
+	pieces.Begin, pieces.End, pieces.RowScale = h.begin, h.end, h.scale
+	pieces.SelfLoops, pieces.add = false, false
+	do(t, &t.slots.spmm, pieces, len(h.begin), 1)
+	dst := rowOf(k.dst, r, k.width)
+	sumParts(t, dst, len(h.begin), k.add)
+	if k.SelfLoops {
+		k.addEdge(dst, uint32(r), k.rowScale(r))
+	}
+}
+
+func (k *spmmTask) rowScale(r int) float32 {
+	if k.RowScale == nil {
+		return 1
+	}
+	return k.RowScale[r]
+}
+
+// row is one row in plain Go.
+func (k *spmmTask) row(dst []float32, r int) {
+	scale := k.rowScale(r)
+	clearUnless(k.add, dst)
+	if k.SelfLoops {
+		k.addEdge(dst, uint32(r), scale)
+	}
+	k.gather(dst, k.Cols[k.Begin[r]:k.End[r]], scale)
 }
 
 func (k *spmmTask) gather(dst []float32, cols []uint32, scale float32) {
 	for k.x != nil && len(cols) >= 4 {
 		a, b, c, d := cols[0], cols[1], cols[2], cols[3]
-		axpy4(dst, k.row(a), k.row(b), k.row(c), k.row(d),
+		axpy4(dst, k.source(a), k.source(b), k.source(c), k.source(d),
 			k.edge(a, scale), k.edge(b, scale), k.edge(c, scale), k.edge(d, scale))
 		cols = cols[4:]
 	}
@@ -183,20 +187,20 @@ func (k *spmmTask) gather(dst []float32, cols []uint32, scale float32) {
 
 func (k *spmmTask) addEdge(dst []float32, c uint32, scale float32) {
 	if k.x != nil {
-		axpy1(dst, k.row(c), k.edge(c, scale))
+		axpy1(dst, k.source(c), k.edge(c, scale))
 		return
 	}
 	s := k.edge(c, scale)
-	for j, h := range k.half[int(c-k.g.Base)*k.width:][:k.width] {
+	for j, h := range k.half[int(c-k.Base)*k.width:][:k.width] {
 		dst[j] += s * BF16(h).Float32()
 	}
 }
 
-func (k *spmmTask) row(c uint32) []float32 { return rowOf(k.x, int(c-k.g.Base), k.width) }
+func (k *spmmTask) source(c uint32) []float32 { return rowOf(k.x, int(c-k.Base), k.width) }
 
 func (k *spmmTask) edge(c uint32, scale float32) float32 {
-	if k.g.ColScale == nil {
+	if k.ColScale == nil {
 		return scale
 	}
-	return scale * k.g.ColScale[c]
+	return scale * k.ColScale[c]
 }

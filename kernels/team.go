@@ -48,7 +48,6 @@ type task interface{ chunk(lo, hi int) }
 type slots struct {
 	weighted weightedTask
 	spmm     spmmTask
-	hub      hubTask
 	narrow   narrowTask
 	gemm     gemmTask
 	transA   transATask

@@ -22,1756 +22,2311 @@ DATA ones<>+56(SB)/4, $0x00000000
 DATA ones<>+60(SB)/4, $0x00000000
 GLOBL ones<>(SB), RODATA|NOPTR, $64
 
-// func gather512x1(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x1(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	MOVQ         AX, CX
-	MOVQ         $0x00000001, AX
-	SHLQ         CL, AX
-	DECQ         AX
-	KMOVW        AX, K1
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
-	VPXORD       Z0, Z0, Z0
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Z1
-	VFMADD231PS  (R9), Z1, K1, Z0
+// func gather512x1(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gather512x1(SB), NOSPLIT, $0-120
+	MOVQ  lanes+112(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+80(FP), BX
+	XORQ  SI, SI
 
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VPXORD       Z0, Z0, Z0
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Z1
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z1, K1, Z0
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Z1
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	VFMADD231PS  (R9), Z1, K1, Z0
-	ADDQ         $0x04, DX
-	DECQ         SI
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	VBROADCASTSS (BX)(DI*4), Z1
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z1, K1, Z0
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Z1
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VFMADD231PS  (SI), Z1, K1, Z0
-	ADDQ         $0x04, DX
-	DECQ         DI
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Z1
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z1, K1, Z0
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
+plain:
+	MOVQ   self+96(FP), DI
+	TESTQ  DI, DI
+	JL     plain_ahead
+	ADDQ   SI, DI
+	SUBL   DX, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, K1, Z0
+
 plain_ahead:
-	TESTQ      SI, SI
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	VADDPS     (R8), Z0, K1, Z0
-	ADDQ       $0x04, DX
-	DECQ       SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Z0, K1, Z0
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ  DI, DI
+	TESTQ  R8, R8
 	JZ     scale
-	MOVL   (DX), SI
-	SUBL   BX, SI
-	IMULQ  CX, SI
-	ADDQ   AX, SI
-	VADDPS (SI), Z0, K1, Z0
-	ADDQ   $0x04, DX
-	DECQ   DI
+	MOVL   (R9), DI
+	SUBL   DX, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, K1, Z0
+	ADDQ   $0x04, R9
+	DECQ   R8
 	JMP    plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Z1
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z1
 	VMULPS       Z1, Z0, Z0
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Z0, K1, Z0
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+104(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, K1, Z0
 
 done_store:
-	VMOVUPS Z0, K1, (AX)
+	VMOVUPS Z0, K1, (DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
 	VZEROUPPER
 	RET
 
-// func gatherHalf512x1(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·gatherHalf512x1(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	MOVQ         AX, CX
-	MOVQ         $0x00000001, AX
-	SHLQ         CL, AX
-	DECQ         AX
-	KMOVW        AX, K1
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gatherHalf512x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x1(SB), NOSPLIT, $0-120
+	MOVQ  lanes+112(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+80(FP), BX
+	XORQ  SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Z1
-	VPMOVZXWD    (R9), Z2
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Z1
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z2
 	VPSLLD       $0x10, Z2, Z2
 	VFMADD231PS  Z2, Z1, Z0
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Z1
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	VPMOVZXWD    (R9), Z2
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	VBROADCASTSS (BX)(DI*4), Z1
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z2
 	VPSLLD       $0x10, Z2, Z2
 	VFMADD231PS  Z2, Z1, Z0
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Z1
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VPMOVZXWD    (SI), Z2
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Z1
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z2
 	VPSLLD       $0x10, Z2, Z2
 	VFMADD231PS  Z2, Z1, Z0
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	VPMOVZXWD  (R8), Z1
-	VPSLLD     $0x10, Z1, Z1
-	VADDPS     Z1, Z0, Z0
-	ADDQ       $0x04, DX
-	DECQ       SI
-	JMP        plain_ahead
-
-plain_rest:
+plain:
+	MOVQ      self+96(FP), DI
 	TESTQ     DI, DI
-	JZ        scale
-	MOVL      (DX), SI
-	SUBL      BX, SI
-	IMULQ     CX, SI
-	ADDQ      AX, SI
-	VPMOVZXWD (SI), Z1
+	JL        plain_ahead
+	ADDQ      SI, DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z1
 	VPSLLD    $0x10, Z1, Z1
 	VADDPS    Z1, Z0, Z0
-	ADDQ      $0x04, DX
-	DECQ      DI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VPMOVZXWD  (DI), Z1
+	VPSLLD     $0x10, Z1, Z1
+	VADDPS     Z1, Z0, Z0
+	ADDQ       $0x04, R9
+	DECQ       R10
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z1
+	VPSLLD    $0x10, Z1, Z1
+	VADDPS    Z1, Z0, Z0
+	ADDQ      $0x04, R9
+	DECQ      R8
 	JMP       plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Z1
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z1
 	VMULPS       Z1, Z0, Z0
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Z0, K1, Z0
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+104(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, K1, Z0
 
 done_store:
-	VMOVUPS Z0, K1, (AX)
+	VMOVUPS Z0, K1, (DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
 	VZEROUPPER
 	RET
 
-// func gather512x2(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x2(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	MOVQ         AX, CX
-	MOVQ         $0x00000001, AX
-	SHLQ         CL, AX
-	DECQ         AX
-	KMOVW        AX, K1
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gather512x2(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gather512x2(SB), NOSPLIT, $0-120
+	MOVQ  lanes+112(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+80(FP), BX
+	XORQ  SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Z2
-	VFMADD231PS  (R9), Z2, Z0
-	VFMADD231PS  64(R9), Z2, K1, Z1
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Z2
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z2, Z0
+	VFMADD231PS  64(DI), Z2, K1, Z1
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Z2
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	VFMADD231PS  (R9), Z2, Z0
-	VFMADD231PS  64(R9), Z2, K1, Z1
-	ADDQ         $0x04, DX
-	DECQ         SI
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	VBROADCASTSS (BX)(DI*4), Z2
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z2, Z0
+	VFMADD231PS  64(DI), Z2, K1, Z1
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Z2
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VFMADD231PS  (SI), Z2, Z0
-	VFMADD231PS  64(SI), Z2, K1, Z1
-	ADDQ         $0x04, DX
-	DECQ         DI
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Z2
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z2, Z0
+	VFMADD231PS  64(DI), Z2, K1, Z1
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
+plain:
+	MOVQ   self+96(FP), DI
+	TESTQ  DI, DI
+	JL     plain_ahead
+	ADDQ   SI, DI
+	SUBL   DX, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, K1, Z1
+
 plain_ahead:
-	TESTQ      SI, SI
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	VADDPS     (R8), Z0, Z0
-	VADDPS     64(R8), Z1, K1, Z1
-	ADDQ       $0x04, DX
-	DECQ       SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Z0, Z0
+	VADDPS     64(DI), Z1, K1, Z1
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ  DI, DI
+	TESTQ  R8, R8
 	JZ     scale
-	MOVL   (DX), SI
-	SUBL   BX, SI
-	IMULQ  CX, SI
-	ADDQ   AX, SI
-	VADDPS (SI), Z0, Z0
-	VADDPS 64(SI), Z1, K1, Z1
-	ADDQ   $0x04, DX
-	DECQ   DI
+	MOVL   (R9), DI
+	SUBL   DX, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, K1, Z1
+	ADDQ   $0x04, R9
+	DECQ   R8
 	JMP    plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Z2
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, K1, Z1
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+104(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, K1, Z1
 
 done_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, K1, 64(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
 	VZEROUPPER
 	RET
 
-// func gatherHalf512x2(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·gatherHalf512x2(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	MOVQ         AX, CX
-	MOVQ         $0x00000001, AX
-	SHLQ         CL, AX
-	DECQ         AX
-	KMOVW        AX, K1
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gatherHalf512x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x2(SB), NOSPLIT, $0-120
+	MOVQ  lanes+112(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+80(FP), BX
+	XORQ  SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Z2
-	VPMOVZXWD    (R9), Z3
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Z2
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z0
-	VPMOVZXWD    32(R9), Z3
+	VPMOVZXWD    32(DI), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z1
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Z2
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	VPMOVZXWD    (R9), Z3
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	VBROADCASTSS (BX)(DI*4), Z2
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z0
-	VPMOVZXWD    32(R9), Z3
+	VPMOVZXWD    32(DI), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z1
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Z2
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VPMOVZXWD    (SI), Z3
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Z2
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z0
-	VPMOVZXWD    32(SI), Z3
+	VPMOVZXWD    32(DI), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z1
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	VPMOVZXWD  (R8), Z2
-	VPSLLD     $0x10, Z2, Z2
-	VADDPS     Z2, Z0, Z0
-	VPMOVZXWD  32(R8), Z2
-	VPSLLD     $0x10, Z2, Z2
-	VADDPS     Z2, Z1, Z1
-	ADDQ       $0x04, DX
-	DECQ       SI
-	JMP        plain_ahead
-
-plain_rest:
+plain:
+	MOVQ      self+96(FP), DI
 	TESTQ     DI, DI
-	JZ        scale
-	MOVL      (DX), SI
-	SUBL      BX, SI
-	IMULQ     CX, SI
-	ADDQ      AX, SI
-	VPMOVZXWD (SI), Z2
+	JL        plain_ahead
+	ADDQ      SI, DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z2
 	VPSLLD    $0x10, Z2, Z2
 	VADDPS    Z2, Z0, Z0
-	VPMOVZXWD 32(SI), Z2
+	VPMOVZXWD 32(DI), Z2
 	VPSLLD    $0x10, Z2, Z2
 	VADDPS    Z2, Z1, Z1
-	ADDQ      $0x04, DX
-	DECQ      DI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VPMOVZXWD  (DI), Z2
+	VPSLLD     $0x10, Z2, Z2
+	VADDPS     Z2, Z0, Z0
+	VPMOVZXWD  32(DI), Z2
+	VPSLLD     $0x10, Z2, Z2
+	VADDPS     Z2, Z1, Z1
+	ADDQ       $0x04, R9
+	DECQ       R10
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z2
+	VPSLLD    $0x10, Z2, Z2
+	VADDPS    Z2, Z0, Z0
+	VPMOVZXWD 32(DI), Z2
+	VPSLLD    $0x10, Z2, Z2
+	VADDPS    Z2, Z1, Z1
+	ADDQ      $0x04, R9
+	DECQ      R8
 	JMP       plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Z2
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, K1, Z1
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+104(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, K1, Z1
 
 done_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, K1, 64(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
 	VZEROUPPER
 	RET
 
-// func gather512x3(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x3(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	MOVQ         AX, CX
-	MOVQ         $0x00000001, AX
-	SHLQ         CL, AX
-	DECQ         AX
-	KMOVW        AX, K1
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gather512x3(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gather512x3(SB), NOSPLIT, $0-120
+	MOVQ  lanes+112(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+80(FP), BX
+	XORQ  SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Z3
-	VFMADD231PS  (R9), Z3, Z0
-	VFMADD231PS  64(R9), Z3, Z1
-	VFMADD231PS  128(R9), Z3, K1, Z2
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Z3
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z3, Z0
+	VFMADD231PS  64(DI), Z3, Z1
+	VFMADD231PS  128(DI), Z3, K1, Z2
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Z3
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	VFMADD231PS  (R9), Z3, Z0
-	VFMADD231PS  64(R9), Z3, Z1
-	VFMADD231PS  128(R9), Z3, K1, Z2
-	ADDQ         $0x04, DX
-	DECQ         SI
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	VBROADCASTSS (BX)(DI*4), Z3
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z3, Z0
+	VFMADD231PS  64(DI), Z3, Z1
+	VFMADD231PS  128(DI), Z3, K1, Z2
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Z3
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VFMADD231PS  (SI), Z3, Z0
-	VFMADD231PS  64(SI), Z3, Z1
-	VFMADD231PS  128(SI), Z3, K1, Z2
-	ADDQ         $0x04, DX
-	DECQ         DI
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Z3
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z3, Z0
+	VFMADD231PS  64(DI), Z3, Z1
+	VFMADD231PS  128(DI), Z3, K1, Z2
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
+plain:
+	MOVQ   self+96(FP), DI
+	TESTQ  DI, DI
+	JL     plain_ahead
+	ADDQ   SI, DI
+	SUBL   DX, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, K1, Z2
+
 plain_ahead:
-	TESTQ      SI, SI
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	VADDPS     (R8), Z0, Z0
-	VADDPS     64(R8), Z1, Z1
-	VADDPS     128(R8), Z2, K1, Z2
-	ADDQ       $0x04, DX
-	DECQ       SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Z0, Z0
+	VADDPS     64(DI), Z1, Z1
+	VADDPS     128(DI), Z2, K1, Z2
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ  DI, DI
+	TESTQ  R8, R8
 	JZ     scale
-	MOVL   (DX), SI
-	SUBL   BX, SI
-	IMULQ  CX, SI
-	ADDQ   AX, SI
-	VADDPS (SI), Z0, Z0
-	VADDPS 64(SI), Z1, Z1
-	VADDPS 128(SI), Z2, K1, Z2
-	ADDQ   $0x04, DX
-	DECQ   DI
+	MOVL   (R9), DI
+	SUBL   DX, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, K1, Z2
+	ADDQ   $0x04, R9
+	DECQ   R8
 	JMP    plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Z3
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z3
 	VMULPS       Z3, Z0, Z0
 	VMULPS       Z3, Z1, Z1
 	VMULPS       Z3, Z2, Z2
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, Z1
-	VADDPS       128(AX), Z2, K1, Z2
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+104(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, K1, Z2
 
 done_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, K1, 128(AX)
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, K1, 128(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
 	VZEROUPPER
 	RET
 
-// func gatherHalf512x3(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·gatherHalf512x3(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	MOVQ         AX, CX
-	MOVQ         $0x00000001, AX
-	SHLQ         CL, AX
-	DECQ         AX
-	KMOVW        AX, K1
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gatherHalf512x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x3(SB), NOSPLIT, $0-120
+	MOVQ  lanes+112(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+80(FP), BX
+	XORQ  SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Z3
-	VPMOVZXWD    (R9), Z4
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Z3
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R9), Z4
+	VPMOVZXWD    32(DI), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R9), Z4
+	VPMOVZXWD    64(DI), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Z3
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	VPMOVZXWD    (R9), Z4
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	VBROADCASTSS (BX)(DI*4), Z3
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R9), Z4
+	VPMOVZXWD    32(DI), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R9), Z4
+	VPMOVZXWD    64(DI), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Z3
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VPMOVZXWD    (SI), Z4
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Z3
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(SI), Z4
+	VPMOVZXWD    32(DI), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(SI), Z4
+	VPMOVZXWD    64(DI), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	VPMOVZXWD  (R8), Z3
-	VPSLLD     $0x10, Z3, Z3
-	VADDPS     Z3, Z0, Z0
-	VPMOVZXWD  32(R8), Z3
-	VPSLLD     $0x10, Z3, Z3
-	VADDPS     Z3, Z1, Z1
-	VPMOVZXWD  64(R8), Z3
-	VPSLLD     $0x10, Z3, Z3
-	VADDPS     Z3, Z2, Z2
-	ADDQ       $0x04, DX
-	DECQ       SI
-	JMP        plain_ahead
-
-plain_rest:
+plain:
+	MOVQ      self+96(FP), DI
 	TESTQ     DI, DI
-	JZ        scale
-	MOVL      (DX), SI
-	SUBL      BX, SI
-	IMULQ     CX, SI
-	ADDQ      AX, SI
-	VPMOVZXWD (SI), Z3
+	JL        plain_ahead
+	ADDQ      SI, DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z3
 	VPSLLD    $0x10, Z3, Z3
 	VADDPS    Z3, Z0, Z0
-	VPMOVZXWD 32(SI), Z3
+	VPMOVZXWD 32(DI), Z3
 	VPSLLD    $0x10, Z3, Z3
 	VADDPS    Z3, Z1, Z1
-	VPMOVZXWD 64(SI), Z3
+	VPMOVZXWD 64(DI), Z3
 	VPSLLD    $0x10, Z3, Z3
 	VADDPS    Z3, Z2, Z2
-	ADDQ      $0x04, DX
-	DECQ      DI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VPMOVZXWD  (DI), Z3
+	VPSLLD     $0x10, Z3, Z3
+	VADDPS     Z3, Z0, Z0
+	VPMOVZXWD  32(DI), Z3
+	VPSLLD     $0x10, Z3, Z3
+	VADDPS     Z3, Z1, Z1
+	VPMOVZXWD  64(DI), Z3
+	VPSLLD     $0x10, Z3, Z3
+	VADDPS     Z3, Z2, Z2
+	ADDQ       $0x04, R9
+	DECQ       R10
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z0, Z0
+	VPMOVZXWD 32(DI), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z1, Z1
+	VPMOVZXWD 64(DI), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z2, Z2
+	ADDQ      $0x04, R9
+	DECQ      R8
 	JMP       plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Z3
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z3
 	VMULPS       Z3, Z0, Z0
 	VMULPS       Z3, Z1, Z1
 	VMULPS       Z3, Z2, Z2
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, Z1
-	VADDPS       128(AX), Z2, K1, Z2
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+104(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, K1, Z2
 
 done_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, K1, 128(AX)
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, K1, 128(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
 	VZEROUPPER
 	RET
 
-// func gather512x4(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x4(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	MOVQ         AX, CX
-	MOVQ         $0x00000001, AX
-	SHLQ         CL, AX
-	DECQ         AX
-	KMOVW        AX, K1
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gather512x4(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gather512x4(SB), NOSPLIT, $0-120
+	MOVQ  lanes+112(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+80(FP), BX
+	XORQ  SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Z4
-	VFMADD231PS  (R9), Z4, Z0
-	VFMADD231PS  64(R9), Z4, Z1
-	VFMADD231PS  128(R9), Z4, Z2
-	VFMADD231PS  192(R9), Z4, K1, Z3
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Z4
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z4, Z0
+	VFMADD231PS  64(DI), Z4, Z1
+	VFMADD231PS  128(DI), Z4, Z2
+	VFMADD231PS  192(DI), Z4, K1, Z3
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Z4
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
-	VFMADD231PS  (R9), Z4, Z0
-	VFMADD231PS  64(R9), Z4, Z1
-	VFMADD231PS  128(R9), Z4, Z2
-	VFMADD231PS  192(R9), Z4, K1, Z3
-	ADDQ         $0x04, DX
-	DECQ         SI
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	PREFETCHT0   192(R11)
+	VBROADCASTSS (BX)(DI*4), Z4
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z4, Z0
+	VFMADD231PS  64(DI), Z4, Z1
+	VFMADD231PS  128(DI), Z4, Z2
+	VFMADD231PS  192(DI), Z4, K1, Z3
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Z4
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VFMADD231PS  (SI), Z4, Z0
-	VFMADD231PS  64(SI), Z4, Z1
-	VFMADD231PS  128(SI), Z4, Z2
-	VFMADD231PS  192(SI), Z4, K1, Z3
-	ADDQ         $0x04, DX
-	DECQ         DI
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Z4
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z4, Z0
+	VFMADD231PS  64(DI), Z4, Z1
+	VFMADD231PS  128(DI), Z4, Z2
+	VFMADD231PS  192(DI), Z4, K1, Z3
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
+plain:
+	MOVQ   self+96(FP), DI
+	TESTQ  DI, DI
+	JL     plain_ahead
+	ADDQ   SI, DI
+	SUBL   DX, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, K1, Z3
+
 plain_ahead:
-	TESTQ      SI, SI
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	PREFETCHT0 192(R9)
-	VADDPS     (R8), Z0, Z0
-	VADDPS     64(R8), Z1, Z1
-	VADDPS     128(R8), Z2, Z2
-	VADDPS     192(R8), Z3, K1, Z3
-	ADDQ       $0x04, DX
-	DECQ       SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 192(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Z0, Z0
+	VADDPS     64(DI), Z1, Z1
+	VADDPS     128(DI), Z2, Z2
+	VADDPS     192(DI), Z3, K1, Z3
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ  DI, DI
+	TESTQ  R8, R8
 	JZ     scale
-	MOVL   (DX), SI
-	SUBL   BX, SI
-	IMULQ  CX, SI
-	ADDQ   AX, SI
-	VADDPS (SI), Z0, Z0
-	VADDPS 64(SI), Z1, Z1
-	VADDPS 128(SI), Z2, Z2
-	VADDPS 192(SI), Z3, K1, Z3
-	ADDQ   $0x04, DX
-	DECQ   DI
+	MOVL   (R9), DI
+	SUBL   DX, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, K1, Z3
+	ADDQ   $0x04, R9
+	DECQ   R8
 	JMP    plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Z4
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, Z1
-	VADDPS       128(AX), Z2, Z2
-	VADDPS       192(AX), Z3, K1, Z3
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+104(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, K1, Z3
 
 done_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, K1, 192(AX)
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, K1, 192(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
 	VZEROUPPER
 	RET
 
-// func gatherHalf512x4(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·gatherHalf512x4(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	MOVQ         AX, CX
-	MOVQ         $0x00000001, AX
-	SHLQ         CL, AX
-	DECQ         AX
-	KMOVW        AX, K1
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gatherHalf512x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x4(SB), NOSPLIT, $0-120
+	MOVQ  lanes+112(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+80(FP), BX
+	XORQ  SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Z4
-	VPMOVZXWD    (R9), Z5
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Z4
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z0
-	VPMOVZXWD    32(R9), Z5
+	VPMOVZXWD    32(DI), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z1
-	VPMOVZXWD    64(R9), Z5
+	VPMOVZXWD    64(DI), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z2
-	VPMOVZXWD    96(R9), Z5
+	VPMOVZXWD    96(DI), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z3
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Z4
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	VPMOVZXWD    (R9), Z5
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	VBROADCASTSS (BX)(DI*4), Z4
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z0
-	VPMOVZXWD    32(R9), Z5
+	VPMOVZXWD    32(DI), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z1
-	VPMOVZXWD    64(R9), Z5
+	VPMOVZXWD    64(DI), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z2
-	VPMOVZXWD    96(R9), Z5
+	VPMOVZXWD    96(DI), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z3
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Z4
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VPMOVZXWD    (SI), Z5
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Z4
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z0
-	VPMOVZXWD    32(SI), Z5
+	VPMOVZXWD    32(DI), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z1
-	VPMOVZXWD    64(SI), Z5
+	VPMOVZXWD    64(DI), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z2
-	VPMOVZXWD    96(SI), Z5
+	VPMOVZXWD    96(DI), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z3
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	VPMOVZXWD  (R8), Z4
-	VPSLLD     $0x10, Z4, Z4
-	VADDPS     Z4, Z0, Z0
-	VPMOVZXWD  32(R8), Z4
-	VPSLLD     $0x10, Z4, Z4
-	VADDPS     Z4, Z1, Z1
-	VPMOVZXWD  64(R8), Z4
-	VPSLLD     $0x10, Z4, Z4
-	VADDPS     Z4, Z2, Z2
-	VPMOVZXWD  96(R8), Z4
-	VPSLLD     $0x10, Z4, Z4
-	VADDPS     Z4, Z3, Z3
-	ADDQ       $0x04, DX
-	DECQ       SI
-	JMP        plain_ahead
-
-plain_rest:
+plain:
+	MOVQ      self+96(FP), DI
 	TESTQ     DI, DI
-	JZ        scale
-	MOVL      (DX), SI
-	SUBL      BX, SI
-	IMULQ     CX, SI
-	ADDQ      AX, SI
-	VPMOVZXWD (SI), Z4
+	JL        plain_ahead
+	ADDQ      SI, DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z4
 	VPSLLD    $0x10, Z4, Z4
 	VADDPS    Z4, Z0, Z0
-	VPMOVZXWD 32(SI), Z4
+	VPMOVZXWD 32(DI), Z4
 	VPSLLD    $0x10, Z4, Z4
 	VADDPS    Z4, Z1, Z1
-	VPMOVZXWD 64(SI), Z4
+	VPMOVZXWD 64(DI), Z4
 	VPSLLD    $0x10, Z4, Z4
 	VADDPS    Z4, Z2, Z2
-	VPMOVZXWD 96(SI), Z4
+	VPMOVZXWD 96(DI), Z4
 	VPSLLD    $0x10, Z4, Z4
 	VADDPS    Z4, Z3, Z3
-	ADDQ      $0x04, DX
-	DECQ      DI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VPMOVZXWD  (DI), Z4
+	VPSLLD     $0x10, Z4, Z4
+	VADDPS     Z4, Z0, Z0
+	VPMOVZXWD  32(DI), Z4
+	VPSLLD     $0x10, Z4, Z4
+	VADDPS     Z4, Z1, Z1
+	VPMOVZXWD  64(DI), Z4
+	VPSLLD     $0x10, Z4, Z4
+	VADDPS     Z4, Z2, Z2
+	VPMOVZXWD  96(DI), Z4
+	VPSLLD     $0x10, Z4, Z4
+	VADDPS     Z4, Z3, Z3
+	ADDQ       $0x04, R9
+	DECQ       R10
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z0, Z0
+	VPMOVZXWD 32(DI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z1, Z1
+	VPMOVZXWD 64(DI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z2, Z2
+	VPMOVZXWD 96(DI), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z3, Z3
+	ADDQ      $0x04, R9
+	DECQ      R8
 	JMP       plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Z4
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, Z1
-	VADDPS       128(AX), Z2, Z2
-	VADDPS       192(AX), Z3, K1, Z3
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+104(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, K1, Z3
 
 done_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, K1, 192(AX)
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, K1, 192(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
 	VZEROUPPER
 	RET
 
-// func gather512x5(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x5(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	MOVQ         AX, CX
-	MOVQ         $0x00000001, AX
-	SHLQ         CL, AX
-	DECQ         AX
-	KMOVW        AX, K1
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gather512x5(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gather512x5(SB), NOSPLIT, $0-120
+	MOVQ  lanes+112(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+80(FP), BX
+	XORQ  SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
 	VPXORD       Z4, Z4, Z4
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Z5
-	VFMADD231PS  (R9), Z5, Z0
-	VFMADD231PS  64(R9), Z5, Z1
-	VFMADD231PS  128(R9), Z5, Z2
-	VFMADD231PS  192(R9), Z5, Z3
-	VFMADD231PS  256(R9), Z5, K1, Z4
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Z5
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z5, Z0
+	VFMADD231PS  64(DI), Z5, Z1
+	VFMADD231PS  128(DI), Z5, Z2
+	VFMADD231PS  192(DI), Z5, Z3
+	VFMADD231PS  256(DI), Z5, K1, Z4
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Z5
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
-	PREFETCHT0   256(R10)
-	VFMADD231PS  (R9), Z5, Z0
-	VFMADD231PS  64(R9), Z5, Z1
-	VFMADD231PS  128(R9), Z5, Z2
-	VFMADD231PS  192(R9), Z5, Z3
-	VFMADD231PS  256(R9), Z5, K1, Z4
-	ADDQ         $0x04, DX
-	DECQ         SI
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	PREFETCHT0   192(R11)
+	PREFETCHT0   256(R11)
+	VBROADCASTSS (BX)(DI*4), Z5
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z5, Z0
+	VFMADD231PS  64(DI), Z5, Z1
+	VFMADD231PS  128(DI), Z5, Z2
+	VFMADD231PS  192(DI), Z5, Z3
+	VFMADD231PS  256(DI), Z5, K1, Z4
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Z5
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VFMADD231PS  (SI), Z5, Z0
-	VFMADD231PS  64(SI), Z5, Z1
-	VFMADD231PS  128(SI), Z5, Z2
-	VFMADD231PS  192(SI), Z5, Z3
-	VFMADD231PS  256(SI), Z5, K1, Z4
-	ADDQ         $0x04, DX
-	DECQ         DI
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Z5
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z5, Z0
+	VFMADD231PS  64(DI), Z5, Z1
+	VFMADD231PS  128(DI), Z5, Z2
+	VFMADD231PS  192(DI), Z5, Z3
+	VFMADD231PS  256(DI), Z5, K1, Z4
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
+plain:
+	MOVQ   self+96(FP), DI
+	TESTQ  DI, DI
+	JL     plain_ahead
+	ADDQ   SI, DI
+	SUBL   DX, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, K1, Z4
+
 plain_ahead:
-	TESTQ      SI, SI
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	PREFETCHT0 192(R9)
-	PREFETCHT0 256(R9)
-	VADDPS     (R8), Z0, Z0
-	VADDPS     64(R8), Z1, Z1
-	VADDPS     128(R8), Z2, Z2
-	VADDPS     192(R8), Z3, Z3
-	VADDPS     256(R8), Z4, K1, Z4
-	ADDQ       $0x04, DX
-	DECQ       SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 192(R11)
+	PREFETCHT0 256(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Z0, Z0
+	VADDPS     64(DI), Z1, Z1
+	VADDPS     128(DI), Z2, Z2
+	VADDPS     192(DI), Z3, Z3
+	VADDPS     256(DI), Z4, K1, Z4
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ  DI, DI
+	TESTQ  R8, R8
 	JZ     scale
-	MOVL   (DX), SI
-	SUBL   BX, SI
-	IMULQ  CX, SI
-	ADDQ   AX, SI
-	VADDPS (SI), Z0, Z0
-	VADDPS 64(SI), Z1, Z1
-	VADDPS 128(SI), Z2, Z2
-	VADDPS 192(SI), Z3, Z3
-	VADDPS 256(SI), Z4, K1, Z4
-	ADDQ   $0x04, DX
-	DECQ   DI
+	MOVL   (R9), DI
+	SUBL   DX, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, K1, Z4
+	ADDQ   $0x04, R9
+	DECQ   R8
 	JMP    plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Z5
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z5
 	VMULPS       Z5, Z0, Z0
 	VMULPS       Z5, Z1, Z1
 	VMULPS       Z5, Z2, Z2
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z5, Z4, Z4
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, Z1
-	VADDPS       128(AX), Z2, Z2
-	VADDPS       192(AX), Z3, Z3
-	VADDPS       256(AX), Z4, K1, Z4
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+104(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, K1, Z4
 
 done_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, K1, 256(AX)
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VMOVUPS Z4, K1, 256(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
 	VZEROUPPER
 	RET
 
-// func gatherHalf512x5(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·gatherHalf512x5(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	MOVQ         AX, CX
-	MOVQ         $0x00000001, AX
-	SHLQ         CL, AX
-	DECQ         AX
-	KMOVW        AX, K1
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gatherHalf512x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x5(SB), NOSPLIT, $0-120
+	MOVQ  lanes+112(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+80(FP), BX
+	XORQ  SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
 	VPXORD       Z4, Z4, Z4
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Z5
-	VPMOVZXWD    (R9), Z6
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Z5
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z0
-	VPMOVZXWD    32(R9), Z6
+	VPMOVZXWD    32(DI), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z1
-	VPMOVZXWD    64(R9), Z6
+	VPMOVZXWD    64(DI), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z2
-	VPMOVZXWD    96(R9), Z6
+	VPMOVZXWD    96(DI), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z3
-	VPMOVZXWD    128(R9), Z6
+	VPMOVZXWD    128(DI), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z4
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Z5
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	VPMOVZXWD    (R9), Z6
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	VBROADCASTSS (BX)(DI*4), Z5
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z0
-	VPMOVZXWD    32(R9), Z6
+	VPMOVZXWD    32(DI), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z1
-	VPMOVZXWD    64(R9), Z6
+	VPMOVZXWD    64(DI), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z2
-	VPMOVZXWD    96(R9), Z6
+	VPMOVZXWD    96(DI), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z3
-	VPMOVZXWD    128(R9), Z6
+	VPMOVZXWD    128(DI), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z4
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Z5
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VPMOVZXWD    (SI), Z6
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Z5
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z0
-	VPMOVZXWD    32(SI), Z6
+	VPMOVZXWD    32(DI), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z1
-	VPMOVZXWD    64(SI), Z6
+	VPMOVZXWD    64(DI), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z2
-	VPMOVZXWD    96(SI), Z6
+	VPMOVZXWD    96(DI), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z3
-	VPMOVZXWD    128(SI), Z6
+	VPMOVZXWD    128(DI), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z4
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	VPMOVZXWD  (R8), Z5
-	VPSLLD     $0x10, Z5, Z5
-	VADDPS     Z5, Z0, Z0
-	VPMOVZXWD  32(R8), Z5
-	VPSLLD     $0x10, Z5, Z5
-	VADDPS     Z5, Z1, Z1
-	VPMOVZXWD  64(R8), Z5
-	VPSLLD     $0x10, Z5, Z5
-	VADDPS     Z5, Z2, Z2
-	VPMOVZXWD  96(R8), Z5
-	VPSLLD     $0x10, Z5, Z5
-	VADDPS     Z5, Z3, Z3
-	VPMOVZXWD  128(R8), Z5
-	VPSLLD     $0x10, Z5, Z5
-	VADDPS     Z5, Z4, Z4
-	ADDQ       $0x04, DX
-	DECQ       SI
-	JMP        plain_ahead
-
-plain_rest:
+plain:
+	MOVQ      self+96(FP), DI
 	TESTQ     DI, DI
-	JZ        scale
-	MOVL      (DX), SI
-	SUBL      BX, SI
-	IMULQ     CX, SI
-	ADDQ      AX, SI
-	VPMOVZXWD (SI), Z5
+	JL        plain_ahead
+	ADDQ      SI, DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z0, Z0
-	VPMOVZXWD 32(SI), Z5
+	VPMOVZXWD 32(DI), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z1, Z1
-	VPMOVZXWD 64(SI), Z5
+	VPMOVZXWD 64(DI), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z2, Z2
-	VPMOVZXWD 96(SI), Z5
+	VPMOVZXWD 96(DI), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z3, Z3
-	VPMOVZXWD 128(SI), Z5
+	VPMOVZXWD 128(DI), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z4, Z4
-	ADDQ      $0x04, DX
-	DECQ      DI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VPMOVZXWD  (DI), Z5
+	VPSLLD     $0x10, Z5, Z5
+	VADDPS     Z5, Z0, Z0
+	VPMOVZXWD  32(DI), Z5
+	VPSLLD     $0x10, Z5, Z5
+	VADDPS     Z5, Z1, Z1
+	VPMOVZXWD  64(DI), Z5
+	VPSLLD     $0x10, Z5, Z5
+	VADDPS     Z5, Z2, Z2
+	VPMOVZXWD  96(DI), Z5
+	VPSLLD     $0x10, Z5, Z5
+	VADDPS     Z5, Z3, Z3
+	VPMOVZXWD  128(DI), Z5
+	VPSLLD     $0x10, Z5, Z5
+	VADDPS     Z5, Z4, Z4
+	ADDQ       $0x04, R9
+	DECQ       R10
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z0, Z0
+	VPMOVZXWD 32(DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z1, Z1
+	VPMOVZXWD 64(DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z2, Z2
+	VPMOVZXWD 96(DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z3, Z3
+	VPMOVZXWD 128(DI), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z4, Z4
+	ADDQ      $0x04, R9
+	DECQ      R8
 	JMP       plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Z5
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z5
 	VMULPS       Z5, Z0, Z0
 	VMULPS       Z5, Z1, Z1
 	VMULPS       Z5, Z2, Z2
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z5, Z4, Z4
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, Z1
-	VADDPS       128(AX), Z2, Z2
-	VADDPS       192(AX), Z3, Z3
-	VADDPS       256(AX), Z4, K1, Z4
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+104(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, K1, Z4
 
 done_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, K1, 256(AX)
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VMOVUPS Z4, K1, 256(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
 	VZEROUPPER
 	RET
 
-// func gather512x6(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x6(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	MOVQ         AX, CX
-	MOVQ         $0x00000001, AX
-	SHLQ         CL, AX
-	DECQ         AX
-	KMOVW        AX, K1
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gather512x6(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gather512x6(SB), NOSPLIT, $0-120
+	MOVQ  lanes+112(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+80(FP), BX
+	XORQ  SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
 	VPXORD       Z4, Z4, Z4
 	VPXORD       Z5, Z5, Z5
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Z6
-	VFMADD231PS  (R9), Z6, Z0
-	VFMADD231PS  64(R9), Z6, Z1
-	VFMADD231PS  128(R9), Z6, Z2
-	VFMADD231PS  192(R9), Z6, Z3
-	VFMADD231PS  256(R9), Z6, Z4
-	VFMADD231PS  320(R9), Z6, K1, Z5
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Z6
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z6, Z0
+	VFMADD231PS  64(DI), Z6, Z1
+	VFMADD231PS  128(DI), Z6, Z2
+	VFMADD231PS  192(DI), Z6, Z3
+	VFMADD231PS  256(DI), Z6, Z4
+	VFMADD231PS  320(DI), Z6, K1, Z5
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Z6
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
-	PREFETCHT0   256(R10)
-	PREFETCHT0   320(R10)
-	VFMADD231PS  (R9), Z6, Z0
-	VFMADD231PS  64(R9), Z6, Z1
-	VFMADD231PS  128(R9), Z6, Z2
-	VFMADD231PS  192(R9), Z6, Z3
-	VFMADD231PS  256(R9), Z6, Z4
-	VFMADD231PS  320(R9), Z6, K1, Z5
-	ADDQ         $0x04, DX
-	DECQ         SI
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	PREFETCHT0   192(R11)
+	PREFETCHT0   256(R11)
+	PREFETCHT0   320(R11)
+	VBROADCASTSS (BX)(DI*4), Z6
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z6, Z0
+	VFMADD231PS  64(DI), Z6, Z1
+	VFMADD231PS  128(DI), Z6, Z2
+	VFMADD231PS  192(DI), Z6, Z3
+	VFMADD231PS  256(DI), Z6, Z4
+	VFMADD231PS  320(DI), Z6, K1, Z5
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Z6
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VFMADD231PS  (SI), Z6, Z0
-	VFMADD231PS  64(SI), Z6, Z1
-	VFMADD231PS  128(SI), Z6, Z2
-	VFMADD231PS  192(SI), Z6, Z3
-	VFMADD231PS  256(SI), Z6, Z4
-	VFMADD231PS  320(SI), Z6, K1, Z5
-	ADDQ         $0x04, DX
-	DECQ         DI
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Z6
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z6, Z0
+	VFMADD231PS  64(DI), Z6, Z1
+	VFMADD231PS  128(DI), Z6, Z2
+	VFMADD231PS  192(DI), Z6, Z3
+	VFMADD231PS  256(DI), Z6, Z4
+	VFMADD231PS  320(DI), Z6, K1, Z5
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
+plain:
+	MOVQ   self+96(FP), DI
+	TESTQ  DI, DI
+	JL     plain_ahead
+	ADDQ   SI, DI
+	SUBL   DX, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, K1, Z5
+
 plain_ahead:
-	TESTQ      SI, SI
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	PREFETCHT0 192(R9)
-	PREFETCHT0 256(R9)
-	PREFETCHT0 320(R9)
-	VADDPS     (R8), Z0, Z0
-	VADDPS     64(R8), Z1, Z1
-	VADDPS     128(R8), Z2, Z2
-	VADDPS     192(R8), Z3, Z3
-	VADDPS     256(R8), Z4, Z4
-	VADDPS     320(R8), Z5, K1, Z5
-	ADDQ       $0x04, DX
-	DECQ       SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 192(R11)
+	PREFETCHT0 256(R11)
+	PREFETCHT0 320(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Z0, Z0
+	VADDPS     64(DI), Z1, Z1
+	VADDPS     128(DI), Z2, Z2
+	VADDPS     192(DI), Z3, Z3
+	VADDPS     256(DI), Z4, Z4
+	VADDPS     320(DI), Z5, K1, Z5
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ  DI, DI
+	TESTQ  R8, R8
 	JZ     scale
-	MOVL   (DX), SI
-	SUBL   BX, SI
-	IMULQ  CX, SI
-	ADDQ   AX, SI
-	VADDPS (SI), Z0, Z0
-	VADDPS 64(SI), Z1, Z1
-	VADDPS 128(SI), Z2, Z2
-	VADDPS 192(SI), Z3, Z3
-	VADDPS 256(SI), Z4, Z4
-	VADDPS 320(SI), Z5, K1, Z5
-	ADDQ   $0x04, DX
-	DECQ   DI
+	MOVL   (R9), DI
+	SUBL   DX, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, K1, Z5
+	ADDQ   $0x04, R9
+	DECQ   R8
 	JMP    plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Z6
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
 	VMULPS       Z6, Z2, Z2
 	VMULPS       Z6, Z3, Z3
 	VMULPS       Z6, Z4, Z4
 	VMULPS       Z6, Z5, Z5
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, Z1
-	VADDPS       128(AX), Z2, Z2
-	VADDPS       192(AX), Z3, Z3
-	VADDPS       256(AX), Z4, Z4
-	VADDPS       320(AX), Z5, K1, Z5
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+104(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, K1, Z5
 
 done_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, K1, 320(AX)
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VMOVUPS Z4, 256(DI)
+	VMOVUPS Z5, K1, 320(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
 	VZEROUPPER
 	RET
 
-// func gatherHalf512x6(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·gatherHalf512x6(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	MOVQ         AX, CX
-	MOVQ         $0x00000001, AX
-	SHLQ         CL, AX
-	DECQ         AX
-	KMOVW        AX, K1
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gatherHalf512x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x6(SB), NOSPLIT, $0-120
+	MOVQ  lanes+112(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+80(FP), BX
+	XORQ  SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
 	VPXORD       Z4, Z4, Z4
 	VPXORD       Z5, Z5, Z5
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Z6
-	VPMOVZXWD    (R9), Z7
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Z6
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z0
-	VPMOVZXWD    32(R9), Z7
+	VPMOVZXWD    32(DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z1
-	VPMOVZXWD    64(R9), Z7
+	VPMOVZXWD    64(DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z2
-	VPMOVZXWD    96(R9), Z7
+	VPMOVZXWD    96(DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z3
-	VPMOVZXWD    128(R9), Z7
+	VPMOVZXWD    128(DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z4
-	VPMOVZXWD    160(R9), Z7
+	VPMOVZXWD    160(DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z5
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Z6
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	VPMOVZXWD    (R9), Z7
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	VBROADCASTSS (BX)(DI*4), Z6
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z0
-	VPMOVZXWD    32(R9), Z7
+	VPMOVZXWD    32(DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z1
-	VPMOVZXWD    64(R9), Z7
+	VPMOVZXWD    64(DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z2
-	VPMOVZXWD    96(R9), Z7
+	VPMOVZXWD    96(DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z3
-	VPMOVZXWD    128(R9), Z7
+	VPMOVZXWD    128(DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z4
-	VPMOVZXWD    160(R9), Z7
+	VPMOVZXWD    160(DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Z6
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VPMOVZXWD    (SI), Z7
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Z6
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z0
-	VPMOVZXWD    32(SI), Z7
+	VPMOVZXWD    32(DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z1
-	VPMOVZXWD    64(SI), Z7
+	VPMOVZXWD    64(DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z2
-	VPMOVZXWD    96(SI), Z7
+	VPMOVZXWD    96(DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z3
-	VPMOVZXWD    128(SI), Z7
+	VPMOVZXWD    128(DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z4
-	VPMOVZXWD    160(SI), Z7
+	VPMOVZXWD    160(DI), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	VPMOVZXWD  (R8), Z6
-	VPSLLD     $0x10, Z6, Z6
-	VADDPS     Z6, Z0, Z0
-	VPMOVZXWD  32(R8), Z6
-	VPSLLD     $0x10, Z6, Z6
-	VADDPS     Z6, Z1, Z1
-	VPMOVZXWD  64(R8), Z6
-	VPSLLD     $0x10, Z6, Z6
-	VADDPS     Z6, Z2, Z2
-	VPMOVZXWD  96(R8), Z6
-	VPSLLD     $0x10, Z6, Z6
-	VADDPS     Z6, Z3, Z3
-	VPMOVZXWD  128(R8), Z6
-	VPSLLD     $0x10, Z6, Z6
-	VADDPS     Z6, Z4, Z4
-	VPMOVZXWD  160(R8), Z6
-	VPSLLD     $0x10, Z6, Z6
-	VADDPS     Z6, Z5, Z5
-	ADDQ       $0x04, DX
-	DECQ       SI
-	JMP        plain_ahead
-
-plain_rest:
+plain:
+	MOVQ      self+96(FP), DI
 	TESTQ     DI, DI
-	JZ        scale
-	MOVL      (DX), SI
-	SUBL      BX, SI
-	IMULQ     CX, SI
-	ADDQ      AX, SI
-	VPMOVZXWD (SI), Z6
+	JL        plain_ahead
+	ADDQ      SI, DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z0, Z0
-	VPMOVZXWD 32(SI), Z6
+	VPMOVZXWD 32(DI), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z1, Z1
-	VPMOVZXWD 64(SI), Z6
+	VPMOVZXWD 64(DI), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z2, Z2
-	VPMOVZXWD 96(SI), Z6
+	VPMOVZXWD 96(DI), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z3, Z3
-	VPMOVZXWD 128(SI), Z6
+	VPMOVZXWD 128(DI), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z4, Z4
-	VPMOVZXWD 160(SI), Z6
+	VPMOVZXWD 160(DI), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z5, Z5
-	ADDQ      $0x04, DX
-	DECQ      DI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VPMOVZXWD  (DI), Z6
+	VPSLLD     $0x10, Z6, Z6
+	VADDPS     Z6, Z0, Z0
+	VPMOVZXWD  32(DI), Z6
+	VPSLLD     $0x10, Z6, Z6
+	VADDPS     Z6, Z1, Z1
+	VPMOVZXWD  64(DI), Z6
+	VPSLLD     $0x10, Z6, Z6
+	VADDPS     Z6, Z2, Z2
+	VPMOVZXWD  96(DI), Z6
+	VPSLLD     $0x10, Z6, Z6
+	VADDPS     Z6, Z3, Z3
+	VPMOVZXWD  128(DI), Z6
+	VPSLLD     $0x10, Z6, Z6
+	VADDPS     Z6, Z4, Z4
+	VPMOVZXWD  160(DI), Z6
+	VPSLLD     $0x10, Z6, Z6
+	VADDPS     Z6, Z5, Z5
+	ADDQ       $0x04, R9
+	DECQ       R10
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z0, Z0
+	VPMOVZXWD 32(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z1, Z1
+	VPMOVZXWD 64(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z2, Z2
+	VPMOVZXWD 96(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z3, Z3
+	VPMOVZXWD 128(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z4, Z4
+	VPMOVZXWD 160(DI), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z5, Z5
+	ADDQ      $0x04, R9
+	DECQ      R8
 	JMP       plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Z6
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
 	VMULPS       Z6, Z2, Z2
 	VMULPS       Z6, Z3, Z3
 	VMULPS       Z6, Z4, Z4
 	VMULPS       Z6, Z5, Z5
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, Z1
-	VADDPS       128(AX), Z2, Z2
-	VADDPS       192(AX), Z3, Z3
-	VADDPS       256(AX), Z4, Z4
-	VADDPS       320(AX), Z5, K1, Z5
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+104(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, K1, Z5
 
 done_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, K1, 320(AX)
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VMOVUPS Z4, 256(DI)
+	VMOVUPS Z5, K1, 320(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
 	VZEROUPPER
 	RET
 
-// func gather512x7(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x7(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	MOVQ         AX, CX
-	MOVQ         $0x00000001, AX
-	SHLQ         CL, AX
-	DECQ         AX
-	KMOVW        AX, K1
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gather512x7(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gather512x7(SB), NOSPLIT, $0-120
+	MOVQ  lanes+112(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+80(FP), BX
+	XORQ  SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -1779,120 +2334,141 @@ TEXT ·gather512x7(SB), NOSPLIT, $0-96
 	VPXORD       Z4, Z4, Z4
 	VPXORD       Z5, Z5, Z5
 	VPXORD       Z6, Z6, Z6
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Z7
-	VFMADD231PS  (R9), Z7, Z0
-	VFMADD231PS  64(R9), Z7, Z1
-	VFMADD231PS  128(R9), Z7, Z2
-	VFMADD231PS  192(R9), Z7, Z3
-	VFMADD231PS  256(R9), Z7, Z4
-	VFMADD231PS  320(R9), Z7, Z5
-	VFMADD231PS  384(R9), Z7, K1, Z6
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Z7
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z7, Z0
+	VFMADD231PS  64(DI), Z7, Z1
+	VFMADD231PS  128(DI), Z7, Z2
+	VFMADD231PS  192(DI), Z7, Z3
+	VFMADD231PS  256(DI), Z7, Z4
+	VFMADD231PS  320(DI), Z7, Z5
+	VFMADD231PS  384(DI), Z7, K1, Z6
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Z7
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
-	PREFETCHT0   256(R10)
-	PREFETCHT0   320(R10)
-	PREFETCHT0   384(R10)
-	VFMADD231PS  (R9), Z7, Z0
-	VFMADD231PS  64(R9), Z7, Z1
-	VFMADD231PS  128(R9), Z7, Z2
-	VFMADD231PS  192(R9), Z7, Z3
-	VFMADD231PS  256(R9), Z7, Z4
-	VFMADD231PS  320(R9), Z7, Z5
-	VFMADD231PS  384(R9), Z7, K1, Z6
-	ADDQ         $0x04, DX
-	DECQ         SI
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	PREFETCHT0   192(R11)
+	PREFETCHT0   256(R11)
+	PREFETCHT0   320(R11)
+	PREFETCHT0   384(R11)
+	VBROADCASTSS (BX)(DI*4), Z7
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z7, Z0
+	VFMADD231PS  64(DI), Z7, Z1
+	VFMADD231PS  128(DI), Z7, Z2
+	VFMADD231PS  192(DI), Z7, Z3
+	VFMADD231PS  256(DI), Z7, Z4
+	VFMADD231PS  320(DI), Z7, Z5
+	VFMADD231PS  384(DI), Z7, K1, Z6
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Z7
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VFMADD231PS  (SI), Z7, Z0
-	VFMADD231PS  64(SI), Z7, Z1
-	VFMADD231PS  128(SI), Z7, Z2
-	VFMADD231PS  192(SI), Z7, Z3
-	VFMADD231PS  256(SI), Z7, Z4
-	VFMADD231PS  320(SI), Z7, Z5
-	VFMADD231PS  384(SI), Z7, K1, Z6
-	ADDQ         $0x04, DX
-	DECQ         DI
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Z7
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z7, Z0
+	VFMADD231PS  64(DI), Z7, Z1
+	VFMADD231PS  128(DI), Z7, Z2
+	VFMADD231PS  192(DI), Z7, Z3
+	VFMADD231PS  256(DI), Z7, Z4
+	VFMADD231PS  320(DI), Z7, Z5
+	VFMADD231PS  384(DI), Z7, K1, Z6
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
+plain:
+	MOVQ   self+96(FP), DI
+	TESTQ  DI, DI
+	JL     plain_ahead
+	ADDQ   SI, DI
+	SUBL   DX, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, Z5
+	VADDPS 384(DI), Z6, K1, Z6
+
 plain_ahead:
-	TESTQ      SI, SI
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	PREFETCHT0 192(R9)
-	PREFETCHT0 256(R9)
-	PREFETCHT0 320(R9)
-	PREFETCHT0 384(R9)
-	VADDPS     (R8), Z0, Z0
-	VADDPS     64(R8), Z1, Z1
-	VADDPS     128(R8), Z2, Z2
-	VADDPS     192(R8), Z3, Z3
-	VADDPS     256(R8), Z4, Z4
-	VADDPS     320(R8), Z5, Z5
-	VADDPS     384(R8), Z6, K1, Z6
-	ADDQ       $0x04, DX
-	DECQ       SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 192(R11)
+	PREFETCHT0 256(R11)
+	PREFETCHT0 320(R11)
+	PREFETCHT0 384(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Z0, Z0
+	VADDPS     64(DI), Z1, Z1
+	VADDPS     128(DI), Z2, Z2
+	VADDPS     192(DI), Z3, Z3
+	VADDPS     256(DI), Z4, Z4
+	VADDPS     320(DI), Z5, Z5
+	VADDPS     384(DI), Z6, K1, Z6
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ  DI, DI
+	TESTQ  R8, R8
 	JZ     scale
-	MOVL   (DX), SI
-	SUBL   BX, SI
-	IMULQ  CX, SI
-	ADDQ   AX, SI
-	VADDPS (SI), Z0, Z0
-	VADDPS 64(SI), Z1, Z1
-	VADDPS 128(SI), Z2, Z2
-	VADDPS 192(SI), Z3, Z3
-	VADDPS 256(SI), Z4, Z4
-	VADDPS 320(SI), Z5, Z5
-	VADDPS 384(SI), Z6, K1, Z6
-	ADDQ   $0x04, DX
-	DECQ   DI
+	MOVL   (R9), DI
+	SUBL   DX, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, Z5
+	VADDPS 384(DI), Z6, K1, Z6
+	ADDQ   $0x04, R9
+	DECQ   R8
 	JMP    plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Z7
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z7
 	VMULPS       Z7, Z0, Z0
 	VMULPS       Z7, Z1, Z1
 	VMULPS       Z7, Z2, Z2
@@ -1900,45 +2476,69 @@ scale:
 	VMULPS       Z7, Z4, Z4
 	VMULPS       Z7, Z5, Z5
 	VMULPS       Z7, Z6, Z6
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, Z1
-	VADDPS       128(AX), Z2, Z2
-	VADDPS       192(AX), Z3, Z3
-	VADDPS       256(AX), Z4, Z4
-	VADDPS       320(AX), Z5, Z5
-	VADDPS       384(AX), Z6, K1, Z6
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+104(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, Z5
+	VADDPS 384(DI), Z6, K1, Z6
 
 done_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	VMOVUPS Z6, K1, 384(AX)
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VMOVUPS Z4, 256(DI)
+	VMOVUPS Z5, 320(DI)
+	VMOVUPS Z6, K1, 384(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
 	VZEROUPPER
 	RET
 
-// func gatherHalf512x7(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·gatherHalf512x7(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	MOVQ         AX, CX
-	MOVQ         $0x00000001, AX
-	SHLQ         CL, AX
-	DECQ         AX
-	KMOVW        AX, K1
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gatherHalf512x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x7(SB), NOSPLIT, $0-120
+	MOVQ  lanes+112(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+80(FP), BX
+	XORQ  SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -1946,184 +2546,219 @@ TEXT ·gatherHalf512x7(SB), NOSPLIT, $0-96
 	VPXORD       Z4, Z4, Z4
 	VPXORD       Z5, Z5, Z5
 	VPXORD       Z6, Z6, Z6
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Z7
-	VPMOVZXWD    (R9), Z8
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Z7
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z0
-	VPMOVZXWD    32(R9), Z8
+	VPMOVZXWD    32(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z1
-	VPMOVZXWD    64(R9), Z8
+	VPMOVZXWD    64(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z2
-	VPMOVZXWD    96(R9), Z8
+	VPMOVZXWD    96(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    128(R9), Z8
+	VPMOVZXWD    128(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    160(R9), Z8
+	VPMOVZXWD    160(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z5
-	VPMOVZXWD    192(R9), Z8
+	VPMOVZXWD    192(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z6
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Z7
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
-	VPMOVZXWD    (R9), Z8
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	PREFETCHT0   192(R11)
+	VBROADCASTSS (BX)(DI*4), Z7
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z0
-	VPMOVZXWD    32(R9), Z8
+	VPMOVZXWD    32(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z1
-	VPMOVZXWD    64(R9), Z8
+	VPMOVZXWD    64(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z2
-	VPMOVZXWD    96(R9), Z8
+	VPMOVZXWD    96(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    128(R9), Z8
+	VPMOVZXWD    128(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    160(R9), Z8
+	VPMOVZXWD    160(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z5
-	VPMOVZXWD    192(R9), Z8
+	VPMOVZXWD    192(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z6
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Z7
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VPMOVZXWD    (SI), Z8
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Z7
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z0
-	VPMOVZXWD    32(SI), Z8
+	VPMOVZXWD    32(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z1
-	VPMOVZXWD    64(SI), Z8
+	VPMOVZXWD    64(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z2
-	VPMOVZXWD    96(SI), Z8
+	VPMOVZXWD    96(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    128(SI), Z8
+	VPMOVZXWD    128(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    160(SI), Z8
+	VPMOVZXWD    160(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z5
-	VPMOVZXWD    192(SI), Z8
+	VPMOVZXWD    192(DI), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z6
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	PREFETCHT0 192(R9)
-	VPMOVZXWD  (R8), Z7
-	VPSLLD     $0x10, Z7, Z7
-	VADDPS     Z7, Z0, Z0
-	VPMOVZXWD  32(R8), Z7
-	VPSLLD     $0x10, Z7, Z7
-	VADDPS     Z7, Z1, Z1
-	VPMOVZXWD  64(R8), Z7
-	VPSLLD     $0x10, Z7, Z7
-	VADDPS     Z7, Z2, Z2
-	VPMOVZXWD  96(R8), Z7
-	VPSLLD     $0x10, Z7, Z7
-	VADDPS     Z7, Z3, Z3
-	VPMOVZXWD  128(R8), Z7
-	VPSLLD     $0x10, Z7, Z7
-	VADDPS     Z7, Z4, Z4
-	VPMOVZXWD  160(R8), Z7
-	VPSLLD     $0x10, Z7, Z7
-	VADDPS     Z7, Z5, Z5
-	VPMOVZXWD  192(R8), Z7
-	VPSLLD     $0x10, Z7, Z7
-	VADDPS     Z7, Z6, Z6
-	ADDQ       $0x04, DX
-	DECQ       SI
-	JMP        plain_ahead
-
-plain_rest:
+plain:
+	MOVQ      self+96(FP), DI
 	TESTQ     DI, DI
-	JZ        scale
-	MOVL      (DX), SI
-	SUBL      BX, SI
-	IMULQ     CX, SI
-	ADDQ      AX, SI
-	VPMOVZXWD (SI), Z7
+	JL        plain_ahead
+	ADDQ      SI, DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z0, Z0
-	VPMOVZXWD 32(SI), Z7
+	VPMOVZXWD 32(DI), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z1, Z1
-	VPMOVZXWD 64(SI), Z7
+	VPMOVZXWD 64(DI), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z2, Z2
-	VPMOVZXWD 96(SI), Z7
+	VPMOVZXWD 96(DI), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z3, Z3
-	VPMOVZXWD 128(SI), Z7
+	VPMOVZXWD 128(DI), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z4, Z4
-	VPMOVZXWD 160(SI), Z7
+	VPMOVZXWD 160(DI), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z5, Z5
-	VPMOVZXWD 192(SI), Z7
+	VPMOVZXWD 192(DI), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z6, Z6
-	ADDQ      $0x04, DX
-	DECQ      DI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 192(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VPMOVZXWD  (DI), Z7
+	VPSLLD     $0x10, Z7, Z7
+	VADDPS     Z7, Z0, Z0
+	VPMOVZXWD  32(DI), Z7
+	VPSLLD     $0x10, Z7, Z7
+	VADDPS     Z7, Z1, Z1
+	VPMOVZXWD  64(DI), Z7
+	VPSLLD     $0x10, Z7, Z7
+	VADDPS     Z7, Z2, Z2
+	VPMOVZXWD  96(DI), Z7
+	VPSLLD     $0x10, Z7, Z7
+	VADDPS     Z7, Z3, Z3
+	VPMOVZXWD  128(DI), Z7
+	VPSLLD     $0x10, Z7, Z7
+	VADDPS     Z7, Z4, Z4
+	VPMOVZXWD  160(DI), Z7
+	VPSLLD     $0x10, Z7, Z7
+	VADDPS     Z7, Z5, Z5
+	VPMOVZXWD  192(DI), Z7
+	VPSLLD     $0x10, Z7, Z7
+	VADDPS     Z7, Z6, Z6
+	ADDQ       $0x04, R9
+	DECQ       R10
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z0, Z0
+	VPMOVZXWD 32(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z1, Z1
+	VPMOVZXWD 64(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z2, Z2
+	VPMOVZXWD 96(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z3, Z3
+	VPMOVZXWD 128(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z4, Z4
+	VPMOVZXWD 160(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z5, Z5
+	VPMOVZXWD 192(DI), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z6, Z6
+	ADDQ      $0x04, R9
+	DECQ      R8
 	JMP       plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Z7
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z7
 	VMULPS       Z7, Z0, Z0
 	VMULPS       Z7, Z1, Z1
 	VMULPS       Z7, Z2, Z2
@@ -2131,45 +2766,69 @@ scale:
 	VMULPS       Z7, Z4, Z4
 	VMULPS       Z7, Z5, Z5
 	VMULPS       Z7, Z6, Z6
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, Z1
-	VADDPS       128(AX), Z2, Z2
-	VADDPS       192(AX), Z3, Z3
-	VADDPS       256(AX), Z4, Z4
-	VADDPS       320(AX), Z5, Z5
-	VADDPS       384(AX), Z6, K1, Z6
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+104(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, Z5
+	VADDPS 384(DI), Z6, K1, Z6
 
 done_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	VMOVUPS Z6, K1, 384(AX)
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VMOVUPS Z4, 256(DI)
+	VMOVUPS Z5, 320(DI)
+	VMOVUPS Z6, K1, 384(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
 	VZEROUPPER
 	RET
 
-// func gather512x8(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·gather512x8(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	MOVQ         AX, CX
-	MOVQ         $0x00000001, AX
-	SHLQ         CL, AX
-	DECQ         AX
-	KMOVW        AX, K1
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gather512x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gather512x8(SB), NOSPLIT, $0-120
+	MOVQ  lanes+112(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+80(FP), BX
+	XORQ  SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -2178,127 +2837,149 @@ TEXT ·gather512x8(SB), NOSPLIT, $0-96
 	VPXORD       Z5, Z5, Z5
 	VPXORD       Z6, Z6, Z6
 	VPXORD       Z7, Z7, Z7
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Z8
-	VFMADD231PS  (R9), Z8, Z0
-	VFMADD231PS  64(R9), Z8, Z1
-	VFMADD231PS  128(R9), Z8, Z2
-	VFMADD231PS  192(R9), Z8, Z3
-	VFMADD231PS  256(R9), Z8, Z4
-	VFMADD231PS  320(R9), Z8, Z5
-	VFMADD231PS  384(R9), Z8, Z6
-	VFMADD231PS  448(R9), Z8, K1, Z7
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Z8
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z8, Z0
+	VFMADD231PS  64(DI), Z8, Z1
+	VFMADD231PS  128(DI), Z8, Z2
+	VFMADD231PS  192(DI), Z8, Z3
+	VFMADD231PS  256(DI), Z8, Z4
+	VFMADD231PS  320(DI), Z8, Z5
+	VFMADD231PS  384(DI), Z8, Z6
+	VFMADD231PS  448(DI), Z8, K1, Z7
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Z8
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
-	PREFETCHT0   256(R10)
-	PREFETCHT0   320(R10)
-	PREFETCHT0   384(R10)
-	PREFETCHT0   448(R10)
-	VFMADD231PS  (R9), Z8, Z0
-	VFMADD231PS  64(R9), Z8, Z1
-	VFMADD231PS  128(R9), Z8, Z2
-	VFMADD231PS  192(R9), Z8, Z3
-	VFMADD231PS  256(R9), Z8, Z4
-	VFMADD231PS  320(R9), Z8, Z5
-	VFMADD231PS  384(R9), Z8, Z6
-	VFMADD231PS  448(R9), Z8, K1, Z7
-	ADDQ         $0x04, DX
-	DECQ         SI
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	PREFETCHT0   192(R11)
+	PREFETCHT0   256(R11)
+	PREFETCHT0   320(R11)
+	PREFETCHT0   384(R11)
+	PREFETCHT0   448(R11)
+	VBROADCASTSS (BX)(DI*4), Z8
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z8, Z0
+	VFMADD231PS  64(DI), Z8, Z1
+	VFMADD231PS  128(DI), Z8, Z2
+	VFMADD231PS  192(DI), Z8, Z3
+	VFMADD231PS  256(DI), Z8, Z4
+	VFMADD231PS  320(DI), Z8, Z5
+	VFMADD231PS  384(DI), Z8, Z6
+	VFMADD231PS  448(DI), Z8, K1, Z7
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Z8
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VFMADD231PS  (SI), Z8, Z0
-	VFMADD231PS  64(SI), Z8, Z1
-	VFMADD231PS  128(SI), Z8, Z2
-	VFMADD231PS  192(SI), Z8, Z3
-	VFMADD231PS  256(SI), Z8, Z4
-	VFMADD231PS  320(SI), Z8, Z5
-	VFMADD231PS  384(SI), Z8, Z6
-	VFMADD231PS  448(SI), Z8, K1, Z7
-	ADDQ         $0x04, DX
-	DECQ         DI
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Z8
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Z8, Z0
+	VFMADD231PS  64(DI), Z8, Z1
+	VFMADD231PS  128(DI), Z8, Z2
+	VFMADD231PS  192(DI), Z8, Z3
+	VFMADD231PS  256(DI), Z8, Z4
+	VFMADD231PS  320(DI), Z8, Z5
+	VFMADD231PS  384(DI), Z8, Z6
+	VFMADD231PS  448(DI), Z8, K1, Z7
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
+plain:
+	MOVQ   self+96(FP), DI
+	TESTQ  DI, DI
+	JL     plain_ahead
+	ADDQ   SI, DI
+	SUBL   DX, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, Z5
+	VADDPS 384(DI), Z6, Z6
+	VADDPS 448(DI), Z7, K1, Z7
+
 plain_ahead:
-	TESTQ      SI, SI
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	PREFETCHT0 192(R9)
-	PREFETCHT0 256(R9)
-	PREFETCHT0 320(R9)
-	PREFETCHT0 384(R9)
-	PREFETCHT0 448(R9)
-	VADDPS     (R8), Z0, Z0
-	VADDPS     64(R8), Z1, Z1
-	VADDPS     128(R8), Z2, Z2
-	VADDPS     192(R8), Z3, Z3
-	VADDPS     256(R8), Z4, Z4
-	VADDPS     320(R8), Z5, Z5
-	VADDPS     384(R8), Z6, Z6
-	VADDPS     448(R8), Z7, K1, Z7
-	ADDQ       $0x04, DX
-	DECQ       SI
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 192(R11)
+	PREFETCHT0 256(R11)
+	PREFETCHT0 320(R11)
+	PREFETCHT0 384(R11)
+	PREFETCHT0 448(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Z0, Z0
+	VADDPS     64(DI), Z1, Z1
+	VADDPS     128(DI), Z2, Z2
+	VADDPS     192(DI), Z3, Z3
+	VADDPS     256(DI), Z4, Z4
+	VADDPS     320(DI), Z5, Z5
+	VADDPS     384(DI), Z6, Z6
+	VADDPS     448(DI), Z7, K1, Z7
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ  DI, DI
+	TESTQ  R8, R8
 	JZ     scale
-	MOVL   (DX), SI
-	SUBL   BX, SI
-	IMULQ  CX, SI
-	ADDQ   AX, SI
-	VADDPS (SI), Z0, Z0
-	VADDPS 64(SI), Z1, Z1
-	VADDPS 128(SI), Z2, Z2
-	VADDPS 192(SI), Z3, Z3
-	VADDPS 256(SI), Z4, Z4
-	VADDPS 320(SI), Z5, Z5
-	VADDPS 384(SI), Z6, Z6
-	VADDPS 448(SI), Z7, K1, Z7
-	ADDQ   $0x04, DX
-	DECQ   DI
+	MOVL   (R9), DI
+	SUBL   DX, DI
+	IMULQ  CX, DI
+	ADDQ   AX, DI
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, Z5
+	VADDPS 384(DI), Z6, Z6
+	VADDPS 448(DI), Z7, K1, Z7
+	ADDQ   $0x04, R9
+	DECQ   R8
 	JMP    plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Z8
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z8
 	VMULPS       Z8, Z0, Z0
 	VMULPS       Z8, Z1, Z1
 	VMULPS       Z8, Z2, Z2
@@ -2307,47 +2988,71 @@ scale:
 	VMULPS       Z8, Z5, Z5
 	VMULPS       Z8, Z6, Z6
 	VMULPS       Z8, Z7, Z7
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, Z1
-	VADDPS       128(AX), Z2, Z2
-	VADDPS       192(AX), Z3, Z3
-	VADDPS       256(AX), Z4, Z4
-	VADDPS       320(AX), Z5, Z5
-	VADDPS       384(AX), Z6, Z6
-	VADDPS       448(AX), Z7, K1, Z7
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+104(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, Z5
+	VADDPS 384(DI), Z6, Z6
+	VADDPS 448(DI), Z7, K1, Z7
 
 done_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	VMOVUPS Z6, 384(AX)
-	VMOVUPS Z7, K1, 448(AX)
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VMOVUPS Z4, 256(DI)
+	VMOVUPS Z5, 320(DI)
+	VMOVUPS Z6, 384(DI)
+	VMOVUPS Z7, K1, 448(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
 	VZEROUPPER
 	RET
 
-// func gatherHalf512x8(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·gatherHalf512x8(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	MOVQ         AX, CX
-	MOVQ         $0x00000001, AX
-	SHLQ         CL, AX
-	DECQ         AX
-	KMOVW        AX, K1
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gatherHalf512x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x8(SB), NOSPLIT, $0-120
+	MOVQ  lanes+112(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+80(FP), BX
+	XORQ  SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -2356,199 +3061,237 @@ TEXT ·gatherHalf512x8(SB), NOSPLIT, $0-96
 	VPXORD       Z5, Z5, Z5
 	VPXORD       Z6, Z6, Z6
 	VPXORD       Z7, Z7, Z7
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Z8
-	VPMOVZXWD    (R9), Z9
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Z8
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z0
-	VPMOVZXWD    32(R9), Z9
+	VPMOVZXWD    32(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z1
-	VPMOVZXWD    64(R9), Z9
+	VPMOVZXWD    64(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z2
-	VPMOVZXWD    96(R9), Z9
+	VPMOVZXWD    96(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z3
-	VPMOVZXWD    128(R9), Z9
+	VPMOVZXWD    128(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z4
-	VPMOVZXWD    160(R9), Z9
+	VPMOVZXWD    160(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z5
-	VPMOVZXWD    192(R9), Z9
+	VPMOVZXWD    192(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z6
-	VPMOVZXWD    224(R9), Z9
+	VPMOVZXWD    224(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z7
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Z8
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
-	VPMOVZXWD    (R9), Z9
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	PREFETCHT0   192(R11)
+	VBROADCASTSS (BX)(DI*4), Z8
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z0
-	VPMOVZXWD    32(R9), Z9
+	VPMOVZXWD    32(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z1
-	VPMOVZXWD    64(R9), Z9
+	VPMOVZXWD    64(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z2
-	VPMOVZXWD    96(R9), Z9
+	VPMOVZXWD    96(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z3
-	VPMOVZXWD    128(R9), Z9
+	VPMOVZXWD    128(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z4
-	VPMOVZXWD    160(R9), Z9
+	VPMOVZXWD    160(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z5
-	VPMOVZXWD    192(R9), Z9
+	VPMOVZXWD    192(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z6
-	VPMOVZXWD    224(R9), Z9
+	VPMOVZXWD    224(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Z8
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VPMOVZXWD    (SI), Z9
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Z8
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z0
-	VPMOVZXWD    32(SI), Z9
+	VPMOVZXWD    32(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z1
-	VPMOVZXWD    64(SI), Z9
+	VPMOVZXWD    64(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z2
-	VPMOVZXWD    96(SI), Z9
+	VPMOVZXWD    96(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z3
-	VPMOVZXWD    128(SI), Z9
+	VPMOVZXWD    128(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z4
-	VPMOVZXWD    160(SI), Z9
+	VPMOVZXWD    160(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z5
-	VPMOVZXWD    192(SI), Z9
+	VPMOVZXWD    192(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z6
-	VPMOVZXWD    224(SI), Z9
+	VPMOVZXWD    224(DI), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
+plain:
+	MOVQ      self+96(FP), DI
+	TESTQ     DI, DI
+	JL        plain_ahead
+	ADDQ      SI, DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z0, Z0
+	VPMOVZXWD 32(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z1, Z1
+	VPMOVZXWD 64(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z2, Z2
+	VPMOVZXWD 96(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z3, Z3
+	VPMOVZXWD 128(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z4, Z4
+	VPMOVZXWD 160(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z5, Z5
+	VPMOVZXWD 192(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z6, Z6
+	VPMOVZXWD 224(DI), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z7, Z7
+
 plain_ahead:
-	TESTQ      SI, SI
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	PREFETCHT0 192(R9)
-	VPMOVZXWD  (R8), Z8
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 192(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VPMOVZXWD  (DI), Z8
 	VPSLLD     $0x10, Z8, Z8
 	VADDPS     Z8, Z0, Z0
-	VPMOVZXWD  32(R8), Z8
+	VPMOVZXWD  32(DI), Z8
 	VPSLLD     $0x10, Z8, Z8
 	VADDPS     Z8, Z1, Z1
-	VPMOVZXWD  64(R8), Z8
+	VPMOVZXWD  64(DI), Z8
 	VPSLLD     $0x10, Z8, Z8
 	VADDPS     Z8, Z2, Z2
-	VPMOVZXWD  96(R8), Z8
+	VPMOVZXWD  96(DI), Z8
 	VPSLLD     $0x10, Z8, Z8
 	VADDPS     Z8, Z3, Z3
-	VPMOVZXWD  128(R8), Z8
+	VPMOVZXWD  128(DI), Z8
 	VPSLLD     $0x10, Z8, Z8
 	VADDPS     Z8, Z4, Z4
-	VPMOVZXWD  160(R8), Z8
+	VPMOVZXWD  160(DI), Z8
 	VPSLLD     $0x10, Z8, Z8
 	VADDPS     Z8, Z5, Z5
-	VPMOVZXWD  192(R8), Z8
+	VPMOVZXWD  192(DI), Z8
 	VPSLLD     $0x10, Z8, Z8
 	VADDPS     Z8, Z6, Z6
-	VPMOVZXWD  224(R8), Z8
+	VPMOVZXWD  224(DI), Z8
 	VPSLLD     $0x10, Z8, Z8
 	VADDPS     Z8, Z7, Z7
-	ADDQ       $0x04, DX
-	DECQ       SI
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ     DI, DI
+	TESTQ     R8, R8
 	JZ        scale
-	MOVL      (DX), SI
-	SUBL      BX, SI
-	IMULQ     CX, SI
-	ADDQ      AX, SI
-	VPMOVZXWD (SI), Z8
+	MOVL      (R9), DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z0, Z0
-	VPMOVZXWD 32(SI), Z8
+	VPMOVZXWD 32(DI), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z1, Z1
-	VPMOVZXWD 64(SI), Z8
+	VPMOVZXWD 64(DI), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z2, Z2
-	VPMOVZXWD 96(SI), Z8
+	VPMOVZXWD 96(DI), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z3, Z3
-	VPMOVZXWD 128(SI), Z8
+	VPMOVZXWD 128(DI), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z4, Z4
-	VPMOVZXWD 160(SI), Z8
+	VPMOVZXWD 160(DI), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z5, Z5
-	VPMOVZXWD 192(SI), Z8
+	VPMOVZXWD 192(DI), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z6, Z6
-	VPMOVZXWD 224(SI), Z8
+	VPMOVZXWD 224(DI), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z7, Z7
-	ADDQ      $0x04, DX
-	DECQ      DI
+	ADDQ      $0x04, R9
+	DECQ      R8
 	JMP       plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Z8
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Z8
 	VMULPS       Z8, Z0, Z0
 	VMULPS       Z8, Z1, Z1
 	VMULPS       Z8, Z2, Z2
@@ -2557,28 +3300,37 @@ scale:
 	VMULPS       Z8, Z5, Z5
 	VMULPS       Z8, Z6, Z6
 	VMULPS       Z8, Z7, Z7
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, Z1
-	VADDPS       128(AX), Z2, Z2
-	VADDPS       192(AX), Z3, Z3
-	VADDPS       256(AX), Z4, Z4
-	VADDPS       320(AX), Z5, Z5
-	VADDPS       384(AX), Z6, Z6
-	VADDPS       448(AX), Z7, K1, Z7
+
+write:
+	MOVQ   dstStride+8(FP), DI
+	IMULQ  SI, DI
+	MOVQ   dst+0(FP), R8
+	ADDQ   R8, DI
+	MOVB   add+104(FP), R8
+	TESTB  R8, R8
+	JZ     done_store
+	VADDPS (DI), Z0, Z0
+	VADDPS 64(DI), Z1, Z1
+	VADDPS 128(DI), Z2, Z2
+	VADDPS 192(DI), Z3, Z3
+	VADDPS 256(DI), Z4, Z4
+	VADDPS 320(DI), Z5, Z5
+	VADDPS 384(DI), Z6, Z6
+	VADDPS 448(DI), Z7, K1, Z7
 
 done_store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	VMOVUPS Z6, 384(AX)
-	VMOVUPS Z7, K1, 448(AX)
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VMOVUPS Z4, 256(DI)
+	VMOVUPS Z5, 320(DI)
+	VMOVUPS Z6, 384(DI)
+	VMOVUPS Z7, K1, 448(DI)
+	INCQ    SI
+	MOVQ    rows+64(FP), DI
+	CMPQ    SI, DI
+	JLT     row
 	VZEROUPPER
 	RET
 
@@ -2634,1759 +3386,2320 @@ next:
 	VZEROUPPER
 	RET
 
-// func gather256x1(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·gather256x1(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	LEAQ         ones<>+32(SB), CX
-	SHLQ         $0x02, AX
-	SUBQ         AX, CX
-	VMOVDQU      (CX), Y0
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
-	VXORPS       Y1, Y1, Y1
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Y2
-	VMASKMOVPS   (R9), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y1
+// func gather256x1(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gather256x1(SB), NOSPLIT, $0-120
+	MOVQ    lanes+112(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+80(FP), BX
+	XORQ    SI, SI
 
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
+	VXORPS       Y1, Y1, Y1
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Y2
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VMASKMOVPS   (DI), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y1
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Y2
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	VMASKMOVPS   (R9), Y0, Y3
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	VBROADCASTSS (BX)(DI*4), Y2
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VMASKMOVPS   (DI), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Y2
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VMASKMOVPS   (SI), Y0, Y3
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Y2
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VMASKMOVPS   (DI), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	VMASKMOVPS (R8), Y0, Y2
+plain:
+	MOVQ       self+96(FP), DI
+	TESTQ      DI, DI
+	JL         plain_ahead
+	ADDQ       SI, DI
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VMASKMOVPS (DI), Y0, Y2
 	VADDPS     Y2, Y1, Y1
-	ADDQ       $0x04, DX
-	DECQ       SI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VMASKMOVPS (DI), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      DI, DI
+	TESTQ      R8, R8
 	JZ         scale
-	MOVL       (DX), SI
-	SUBL       BX, SI
-	IMULQ      CX, SI
-	ADDQ       AX, SI
-	VMASKMOVPS (SI), Y0, Y2
+	MOVL       (R9), DI
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VMASKMOVPS (DI), Y0, Y2
 	VADDPS     Y2, Y1, Y1
-	ADDQ       $0x04, DX
-	DECQ       DI
+	ADDQ       $0x04, R9
+	DECQ       R8
 	JMP        plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Y2
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y2
 	VMULPS       Y2, Y1, Y1
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VMASKMOVPS   (AX), Y0, Y2
-	VADDPS       Y2, Y1, Y1
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+104(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VMASKMOVPS (DI), Y0, Y2
+	VADDPS     Y2, Y1, Y1
 
 done_store:
-	VMASKMOVPS Y1, Y0, (AX)
+	VMASKMOVPS Y1, Y0, (DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
 	VZEROUPPER
 	RET
 
-// func gatherHalf256x1(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·gatherHalf256x1(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	LEAQ         ones<>+32(SB), CX
-	SHLQ         $0x02, AX
-	SUBQ         AX, CX
-	VMOVDQU      (CX), Y0
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gatherHalf256x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x1(SB), NOSPLIT, $0-120
+	MOVQ    lanes+112(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+80(FP), BX
+	XORQ    SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Y2
-	VPMOVZXWD    (R9), Y3
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Y2
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y3
 	VPSLLD       $0x10, Y3, Y3
 	VFMADD231PS  Y3, Y2, Y1
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Y2
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	VPMOVZXWD    (R9), Y3
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	VBROADCASTSS (BX)(DI*4), Y2
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y3
 	VPSLLD       $0x10, Y3, Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Y2
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VPMOVZXWD    (SI), Y3
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Y2
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y3
 	VPSLLD       $0x10, Y3, Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	VPMOVZXWD  (R8), Y2
-	VPSLLD     $0x10, Y2, Y2
-	VADDPS     Y2, Y1, Y1
-	ADDQ       $0x04, DX
-	DECQ       SI
-	JMP        plain_ahead
-
-plain_rest:
+plain:
+	MOVQ      self+96(FP), DI
 	TESTQ     DI, DI
-	JZ        scale
-	MOVL      (DX), SI
-	SUBL      BX, SI
-	IMULQ     CX, SI
-	ADDQ      AX, SI
-	VPMOVZXWD (SI), Y2
+	JL        plain_ahead
+	ADDQ      SI, DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y2
 	VPSLLD    $0x10, Y2, Y2
 	VADDPS    Y2, Y1, Y1
-	ADDQ      $0x04, DX
-	DECQ      DI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VPMOVZXWD  (DI), Y2
+	VPSLLD     $0x10, Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	ADDQ       $0x04, R9
+	DECQ       R10
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y2
+	VPSLLD    $0x10, Y2, Y2
+	VADDPS    Y2, Y1, Y1
+	ADDQ      $0x04, R9
+	DECQ      R8
 	JMP       plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Y2
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y2
 	VMULPS       Y2, Y1, Y1
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VMASKMOVPS   (AX), Y0, Y2
-	VADDPS       Y2, Y1, Y1
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+104(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VMASKMOVPS (DI), Y0, Y2
+	VADDPS     Y2, Y1, Y1
 
 done_store:
-	VMASKMOVPS Y1, Y0, (AX)
+	VMASKMOVPS Y1, Y0, (DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
 	VZEROUPPER
 	RET
 
-// func gather256x2(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·gather256x2(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	LEAQ         ones<>+32(SB), CX
-	SHLQ         $0x02, AX
-	SUBQ         AX, CX
-	VMOVDQU      (CX), Y0
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gather256x2(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gather256x2(SB), NOSPLIT, $0-120
+	MOVQ    lanes+112(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+80(FP), BX
+	XORQ    SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Y3
-	VFMADD231PS  (R9), Y3, Y1
-	VMASKMOVPS   32(R9), Y0, Y4
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Y3
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y3, Y1
+	VMASKMOVPS   32(DI), Y0, Y4
 	VFMADD231PS  Y4, Y3, Y2
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Y3
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	VFMADD231PS  (R9), Y3, Y1
-	VMASKMOVPS   32(R9), Y0, Y4
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	VBROADCASTSS (BX)(DI*4), Y3
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y3, Y1
+	VMASKMOVPS   32(DI), Y0, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Y3
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VFMADD231PS  (SI), Y3, Y1
-	VMASKMOVPS   32(SI), Y0, Y4
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Y3
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y3, Y1
+	VMASKMOVPS   32(DI), Y0, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	VADDPS     (R8), Y1, Y1
-	VMASKMOVPS 32(R8), Y0, Y3
+plain:
+	MOVQ       self+96(FP), DI
+	TESTQ      DI, DI
+	JL         plain_ahead
+	ADDQ       SI, DI
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VMASKMOVPS 32(DI), Y0, Y3
 	VADDPS     Y3, Y2, Y2
-	ADDQ       $0x04, DX
-	DECQ       SI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VMASKMOVPS 32(DI), Y0, Y3
+	VADDPS     Y3, Y2, Y2
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      DI, DI
+	TESTQ      R8, R8
 	JZ         scale
-	MOVL       (DX), SI
-	SUBL       BX, SI
-	IMULQ      CX, SI
-	ADDQ       AX, SI
-	VADDPS     (SI), Y1, Y1
-	VMASKMOVPS 32(SI), Y0, Y3
+	MOVL       (R9), DI
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VMASKMOVPS 32(DI), Y0, Y3
 	VADDPS     Y3, Y2, Y2
-	ADDQ       $0x04, DX
-	DECQ       DI
+	ADDQ       $0x04, R9
+	DECQ       R8
 	JMP        plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Y3
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y3
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y3, Y2, Y2
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Y1, Y1
-	VMASKMOVPS   32(AX), Y0, Y3
-	VADDPS       Y3, Y2, Y2
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+104(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VMASKMOVPS 32(DI), Y0, Y3
+	VADDPS     Y3, Y2, Y2
 
 done_store:
-	VMOVUPS    Y1, (AX)
-	VMASKMOVPS Y2, Y0, 32(AX)
+	VMOVUPS    Y1, (DI)
+	VMASKMOVPS Y2, Y0, 32(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
 	VZEROUPPER
 	RET
 
-// func gatherHalf256x2(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·gatherHalf256x2(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	LEAQ         ones<>+32(SB), CX
-	SHLQ         $0x02, AX
-	SUBQ         AX, CX
-	VMOVDQU      (CX), Y0
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gatherHalf256x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x2(SB), NOSPLIT, $0-120
+	MOVQ    lanes+112(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+80(FP), BX
+	XORQ    SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Y3
-	VPMOVZXWD    (R9), Y4
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Y3
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y1
-	VPMOVZXWD    16(R9), Y4
+	VPMOVZXWD    16(DI), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y2
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Y3
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	VPMOVZXWD    (R9), Y4
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	VBROADCASTSS (BX)(DI*4), Y3
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y1
-	VPMOVZXWD    16(R9), Y4
+	VPMOVZXWD    16(DI), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Y3
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VPMOVZXWD    (SI), Y4
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Y3
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y1
-	VPMOVZXWD    16(SI), Y4
+	VPMOVZXWD    16(DI), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	VPMOVZXWD  (R8), Y3
-	VPSLLD     $0x10, Y3, Y3
-	VADDPS     Y3, Y1, Y1
-	VPMOVZXWD  16(R8), Y3
-	VPSLLD     $0x10, Y3, Y3
-	VADDPS     Y3, Y2, Y2
-	ADDQ       $0x04, DX
-	DECQ       SI
-	JMP        plain_ahead
-
-plain_rest:
+plain:
+	MOVQ      self+96(FP), DI
 	TESTQ     DI, DI
-	JZ        scale
-	MOVL      (DX), SI
-	SUBL      BX, SI
-	IMULQ     CX, SI
-	ADDQ      AX, SI
-	VPMOVZXWD (SI), Y3
+	JL        plain_ahead
+	ADDQ      SI, DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y3
 	VPSLLD    $0x10, Y3, Y3
 	VADDPS    Y3, Y1, Y1
-	VPMOVZXWD 16(SI), Y3
+	VPMOVZXWD 16(DI), Y3
 	VPSLLD    $0x10, Y3, Y3
 	VADDPS    Y3, Y2, Y2
-	ADDQ      $0x04, DX
-	DECQ      DI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VPMOVZXWD  (DI), Y3
+	VPSLLD     $0x10, Y3, Y3
+	VADDPS     Y3, Y1, Y1
+	VPMOVZXWD  16(DI), Y3
+	VPSLLD     $0x10, Y3, Y3
+	VADDPS     Y3, Y2, Y2
+	ADDQ       $0x04, R9
+	DECQ       R10
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y3
+	VPSLLD    $0x10, Y3, Y3
+	VADDPS    Y3, Y1, Y1
+	VPMOVZXWD 16(DI), Y3
+	VPSLLD    $0x10, Y3, Y3
+	VADDPS    Y3, Y2, Y2
+	ADDQ      $0x04, R9
+	DECQ      R8
 	JMP       plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Y3
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y3
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y3, Y2, Y2
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Y1, Y1
-	VMASKMOVPS   32(AX), Y0, Y3
-	VADDPS       Y3, Y2, Y2
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+104(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VMASKMOVPS 32(DI), Y0, Y3
+	VADDPS     Y3, Y2, Y2
 
 done_store:
-	VMOVUPS    Y1, (AX)
-	VMASKMOVPS Y2, Y0, 32(AX)
+	VMOVUPS    Y1, (DI)
+	VMASKMOVPS Y2, Y0, 32(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
 	VZEROUPPER
 	RET
 
-// func gather256x3(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·gather256x3(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	LEAQ         ones<>+32(SB), CX
-	SHLQ         $0x02, AX
-	SUBQ         AX, CX
-	VMOVDQU      (CX), Y0
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gather256x3(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gather256x3(SB), NOSPLIT, $0-120
+	MOVQ    lanes+112(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+80(FP), BX
+	XORQ    SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Y4
-	VFMADD231PS  (R9), Y4, Y1
-	VFMADD231PS  32(R9), Y4, Y2
-	VMASKMOVPS   64(R9), Y0, Y5
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Y4
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y4, Y1
+	VFMADD231PS  32(DI), Y4, Y2
+	VMASKMOVPS   64(DI), Y0, Y5
 	VFMADD231PS  Y5, Y4, Y3
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Y4
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	VFMADD231PS  (R9), Y4, Y1
-	VFMADD231PS  32(R9), Y4, Y2
-	VMASKMOVPS   64(R9), Y0, Y5
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	VBROADCASTSS (BX)(DI*4), Y4
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y4, Y1
+	VFMADD231PS  32(DI), Y4, Y2
+	VMASKMOVPS   64(DI), Y0, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Y4
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VFMADD231PS  (SI), Y4, Y1
-	VFMADD231PS  32(SI), Y4, Y2
-	VMASKMOVPS   64(SI), Y0, Y5
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Y4
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y4, Y1
+	VFMADD231PS  32(DI), Y4, Y2
+	VMASKMOVPS   64(DI), Y0, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VMASKMOVPS 64(R8), Y0, Y4
+plain:
+	MOVQ       self+96(FP), DI
+	TESTQ      DI, DI
+	JL         plain_ahead
+	ADDQ       SI, DI
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VMASKMOVPS 64(DI), Y0, Y4
 	VADDPS     Y4, Y3, Y3
-	ADDQ       $0x04, DX
-	DECQ       SI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VMASKMOVPS 64(DI), Y0, Y4
+	VADDPS     Y4, Y3, Y3
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      DI, DI
+	TESTQ      R8, R8
 	JZ         scale
-	MOVL       (DX), SI
-	SUBL       BX, SI
-	IMULQ      CX, SI
-	ADDQ       AX, SI
-	VADDPS     (SI), Y1, Y1
-	VADDPS     32(SI), Y2, Y2
-	VMASKMOVPS 64(SI), Y0, Y4
+	MOVL       (R9), DI
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VMASKMOVPS 64(DI), Y0, Y4
 	VADDPS     Y4, Y3, Y3
-	ADDQ       $0x04, DX
-	DECQ       DI
+	ADDQ       $0x04, R9
+	DECQ       R8
 	JMP        plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Y4
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y4
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Y1, Y1
-	VADDPS       32(AX), Y2, Y2
-	VMASKMOVPS   64(AX), Y0, Y4
-	VADDPS       Y4, Y3, Y3
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+104(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VMASKMOVPS 64(DI), Y0, Y4
+	VADDPS     Y4, Y3, Y3
 
 done_store:
-	VMOVUPS    Y1, (AX)
-	VMOVUPS    Y2, 32(AX)
-	VMASKMOVPS Y3, Y0, 64(AX)
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMASKMOVPS Y3, Y0, 64(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
 	VZEROUPPER
 	RET
 
-// func gatherHalf256x3(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·gatherHalf256x3(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	LEAQ         ones<>+32(SB), CX
-	SHLQ         $0x02, AX
-	SUBQ         AX, CX
-	VMOVDQU      (CX), Y0
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gatherHalf256x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x3(SB), NOSPLIT, $0-120
+	MOVQ    lanes+112(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+80(FP), BX
+	XORQ    SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Y4
-	VPMOVZXWD    (R9), Y5
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Y4
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    16(R9), Y5
+	VPMOVZXWD    16(DI), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y2
-	VPMOVZXWD    32(R9), Y5
+	VPMOVZXWD    32(DI), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y3
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Y4
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	VPMOVZXWD    (R9), Y5
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	VBROADCASTSS (BX)(DI*4), Y4
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    16(R9), Y5
+	VPMOVZXWD    16(DI), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y2
-	VPMOVZXWD    32(R9), Y5
+	VPMOVZXWD    32(DI), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Y4
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VPMOVZXWD    (SI), Y5
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Y4
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    16(SI), Y5
+	VPMOVZXWD    16(DI), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y2
-	VPMOVZXWD    32(SI), Y5
+	VPMOVZXWD    32(DI), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	VPMOVZXWD  (R8), Y4
-	VPSLLD     $0x10, Y4, Y4
-	VADDPS     Y4, Y1, Y1
-	VPMOVZXWD  16(R8), Y4
-	VPSLLD     $0x10, Y4, Y4
-	VADDPS     Y4, Y2, Y2
-	VPMOVZXWD  32(R8), Y4
-	VPSLLD     $0x10, Y4, Y4
-	VADDPS     Y4, Y3, Y3
-	ADDQ       $0x04, DX
-	DECQ       SI
-	JMP        plain_ahead
-
-plain_rest:
+plain:
+	MOVQ      self+96(FP), DI
 	TESTQ     DI, DI
-	JZ        scale
-	MOVL      (DX), SI
-	SUBL      BX, SI
-	IMULQ     CX, SI
-	ADDQ      AX, SI
-	VPMOVZXWD (SI), Y4
+	JL        plain_ahead
+	ADDQ      SI, DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y4
 	VPSLLD    $0x10, Y4, Y4
 	VADDPS    Y4, Y1, Y1
-	VPMOVZXWD 16(SI), Y4
+	VPMOVZXWD 16(DI), Y4
 	VPSLLD    $0x10, Y4, Y4
 	VADDPS    Y4, Y2, Y2
-	VPMOVZXWD 32(SI), Y4
+	VPMOVZXWD 32(DI), Y4
 	VPSLLD    $0x10, Y4, Y4
 	VADDPS    Y4, Y3, Y3
-	ADDQ      $0x04, DX
-	DECQ      DI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VPMOVZXWD  (DI), Y4
+	VPSLLD     $0x10, Y4, Y4
+	VADDPS     Y4, Y1, Y1
+	VPMOVZXWD  16(DI), Y4
+	VPSLLD     $0x10, Y4, Y4
+	VADDPS     Y4, Y2, Y2
+	VPMOVZXWD  32(DI), Y4
+	VPSLLD     $0x10, Y4, Y4
+	VADDPS     Y4, Y3, Y3
+	ADDQ       $0x04, R9
+	DECQ       R10
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y1, Y1
+	VPMOVZXWD 16(DI), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y2, Y2
+	VPMOVZXWD 32(DI), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y3, Y3
+	ADDQ      $0x04, R9
+	DECQ      R8
 	JMP       plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Y4
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y4
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Y1, Y1
-	VADDPS       32(AX), Y2, Y2
-	VMASKMOVPS   64(AX), Y0, Y4
-	VADDPS       Y4, Y3, Y3
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+104(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VMASKMOVPS 64(DI), Y0, Y4
+	VADDPS     Y4, Y3, Y3
 
 done_store:
-	VMOVUPS    Y1, (AX)
-	VMOVUPS    Y2, 32(AX)
-	VMASKMOVPS Y3, Y0, 64(AX)
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMASKMOVPS Y3, Y0, 64(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
 	VZEROUPPER
 	RET
 
-// func gather256x4(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·gather256x4(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	LEAQ         ones<>+32(SB), CX
-	SHLQ         $0x02, AX
-	SUBQ         AX, CX
-	VMOVDQU      (CX), Y0
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gather256x4(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gather256x4(SB), NOSPLIT, $0-120
+	MOVQ    lanes+112(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+80(FP), BX
+	XORQ    SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Y5
-	VFMADD231PS  (R9), Y5, Y1
-	VFMADD231PS  32(R9), Y5, Y2
-	VFMADD231PS  64(R9), Y5, Y3
-	VMASKMOVPS   96(R9), Y0, Y6
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Y5
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y5, Y1
+	VFMADD231PS  32(DI), Y5, Y2
+	VFMADD231PS  64(DI), Y5, Y3
+	VMASKMOVPS   96(DI), Y0, Y6
 	VFMADD231PS  Y6, Y5, Y4
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Y5
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	VFMADD231PS  (R9), Y5, Y1
-	VFMADD231PS  32(R9), Y5, Y2
-	VFMADD231PS  64(R9), Y5, Y3
-	VMASKMOVPS   96(R9), Y0, Y6
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	VBROADCASTSS (BX)(DI*4), Y5
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y5, Y1
+	VFMADD231PS  32(DI), Y5, Y2
+	VFMADD231PS  64(DI), Y5, Y3
+	VMASKMOVPS   96(DI), Y0, Y6
 	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Y5
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VFMADD231PS  (SI), Y5, Y1
-	VFMADD231PS  32(SI), Y5, Y2
-	VFMADD231PS  64(SI), Y5, Y3
-	VMASKMOVPS   96(SI), Y0, Y6
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Y5
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y5, Y1
+	VFMADD231PS  32(DI), Y5, Y2
+	VFMADD231PS  64(DI), Y5, Y3
+	VMASKMOVPS   96(DI), Y0, Y6
 	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VMASKMOVPS 96(R8), Y0, Y5
+plain:
+	MOVQ       self+96(FP), DI
+	TESTQ      DI, DI
+	JL         plain_ahead
+	ADDQ       SI, DI
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VMASKMOVPS 96(DI), Y0, Y5
 	VADDPS     Y5, Y4, Y4
-	ADDQ       $0x04, DX
-	DECQ       SI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VMASKMOVPS 96(DI), Y0, Y5
+	VADDPS     Y5, Y4, Y4
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      DI, DI
+	TESTQ      R8, R8
 	JZ         scale
-	MOVL       (DX), SI
-	SUBL       BX, SI
-	IMULQ      CX, SI
-	ADDQ       AX, SI
-	VADDPS     (SI), Y1, Y1
-	VADDPS     32(SI), Y2, Y2
-	VADDPS     64(SI), Y3, Y3
-	VMASKMOVPS 96(SI), Y0, Y5
+	MOVL       (R9), DI
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VMASKMOVPS 96(DI), Y0, Y5
 	VADDPS     Y5, Y4, Y4
-	ADDQ       $0x04, DX
-	DECQ       DI
+	ADDQ       $0x04, R9
+	DECQ       R8
 	JMP        plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Y5
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y5
 	VMULPS       Y5, Y1, Y1
 	VMULPS       Y5, Y2, Y2
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y5, Y4, Y4
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Y1, Y1
-	VADDPS       32(AX), Y2, Y2
-	VADDPS       64(AX), Y3, Y3
-	VMASKMOVPS   96(AX), Y0, Y5
-	VADDPS       Y5, Y4, Y4
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+104(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VMASKMOVPS 96(DI), Y0, Y5
+	VADDPS     Y5, Y4, Y4
 
 done_store:
-	VMOVUPS    Y1, (AX)
-	VMOVUPS    Y2, 32(AX)
-	VMOVUPS    Y3, 64(AX)
-	VMASKMOVPS Y4, Y0, 96(AX)
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMASKMOVPS Y4, Y0, 96(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
 	VZEROUPPER
 	RET
 
-// func gatherHalf256x4(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·gatherHalf256x4(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	LEAQ         ones<>+32(SB), CX
-	SHLQ         $0x02, AX
-	SUBQ         AX, CX
-	VMOVDQU      (CX), Y0
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gatherHalf256x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x4(SB), NOSPLIT, $0-120
+	MOVQ    lanes+112(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+80(FP), BX
+	XORQ    SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Y5
-	VPMOVZXWD    (R9), Y6
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Y5
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y1
-	VPMOVZXWD    16(R9), Y6
+	VPMOVZXWD    16(DI), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VPMOVZXWD    32(R9), Y6
+	VPMOVZXWD    32(DI), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VPMOVZXWD    48(R9), Y6
+	VPMOVZXWD    48(DI), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y4
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Y5
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	VPMOVZXWD    (R9), Y6
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	VBROADCASTSS (BX)(DI*4), Y5
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y1
-	VPMOVZXWD    16(R9), Y6
+	VPMOVZXWD    16(DI), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VPMOVZXWD    32(R9), Y6
+	VPMOVZXWD    32(DI), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VPMOVZXWD    48(R9), Y6
+	VPMOVZXWD    48(DI), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Y5
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VPMOVZXWD    (SI), Y6
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Y5
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y1
-	VPMOVZXWD    16(SI), Y6
+	VPMOVZXWD    16(DI), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VPMOVZXWD    32(SI), Y6
+	VPMOVZXWD    32(DI), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VPMOVZXWD    48(SI), Y6
+	VPMOVZXWD    48(DI), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	VPMOVZXWD  (R8), Y5
-	VPSLLD     $0x10, Y5, Y5
-	VADDPS     Y5, Y1, Y1
-	VPMOVZXWD  16(R8), Y5
-	VPSLLD     $0x10, Y5, Y5
-	VADDPS     Y5, Y2, Y2
-	VPMOVZXWD  32(R8), Y5
-	VPSLLD     $0x10, Y5, Y5
-	VADDPS     Y5, Y3, Y3
-	VPMOVZXWD  48(R8), Y5
-	VPSLLD     $0x10, Y5, Y5
-	VADDPS     Y5, Y4, Y4
-	ADDQ       $0x04, DX
-	DECQ       SI
-	JMP        plain_ahead
-
-plain_rest:
+plain:
+	MOVQ      self+96(FP), DI
 	TESTQ     DI, DI
-	JZ        scale
-	MOVL      (DX), SI
-	SUBL      BX, SI
-	IMULQ     CX, SI
-	ADDQ      AX, SI
-	VPMOVZXWD (SI), Y5
+	JL        plain_ahead
+	ADDQ      SI, DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VADDPS    Y5, Y1, Y1
-	VPMOVZXWD 16(SI), Y5
+	VPMOVZXWD 16(DI), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VADDPS    Y5, Y2, Y2
-	VPMOVZXWD 32(SI), Y5
+	VPMOVZXWD 32(DI), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VADDPS    Y5, Y3, Y3
-	VPMOVZXWD 48(SI), Y5
+	VPMOVZXWD 48(DI), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VADDPS    Y5, Y4, Y4
-	ADDQ      $0x04, DX
-	DECQ      DI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VPMOVZXWD  (DI), Y5
+	VPSLLD     $0x10, Y5, Y5
+	VADDPS     Y5, Y1, Y1
+	VPMOVZXWD  16(DI), Y5
+	VPSLLD     $0x10, Y5, Y5
+	VADDPS     Y5, Y2, Y2
+	VPMOVZXWD  32(DI), Y5
+	VPSLLD     $0x10, Y5, Y5
+	VADDPS     Y5, Y3, Y3
+	VPMOVZXWD  48(DI), Y5
+	VPSLLD     $0x10, Y5, Y5
+	VADDPS     Y5, Y4, Y4
+	ADDQ       $0x04, R9
+	DECQ       R10
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y1, Y1
+	VPMOVZXWD 16(DI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y2, Y2
+	VPMOVZXWD 32(DI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y3, Y3
+	VPMOVZXWD 48(DI), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y4, Y4
+	ADDQ      $0x04, R9
+	DECQ      R8
 	JMP       plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Y5
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y5
 	VMULPS       Y5, Y1, Y1
 	VMULPS       Y5, Y2, Y2
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y5, Y4, Y4
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Y1, Y1
-	VADDPS       32(AX), Y2, Y2
-	VADDPS       64(AX), Y3, Y3
-	VMASKMOVPS   96(AX), Y0, Y5
-	VADDPS       Y5, Y4, Y4
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+104(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VMASKMOVPS 96(DI), Y0, Y5
+	VADDPS     Y5, Y4, Y4
 
 done_store:
-	VMOVUPS    Y1, (AX)
-	VMOVUPS    Y2, 32(AX)
-	VMOVUPS    Y3, 64(AX)
-	VMASKMOVPS Y4, Y0, 96(AX)
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMASKMOVPS Y4, Y0, 96(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
 	VZEROUPPER
 	RET
 
-// func gather256x5(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·gather256x5(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	LEAQ         ones<>+32(SB), CX
-	SHLQ         $0x02, AX
-	SUBQ         AX, CX
-	VMOVDQU      (CX), Y0
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gather256x5(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gather256x5(SB), NOSPLIT, $0-120
+	MOVQ    lanes+112(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+80(FP), BX
+	XORQ    SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Y6
-	VFMADD231PS  (R9), Y6, Y1
-	VFMADD231PS  32(R9), Y6, Y2
-	VFMADD231PS  64(R9), Y6, Y3
-	VFMADD231PS  96(R9), Y6, Y4
-	VMASKMOVPS   128(R9), Y0, Y7
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Y6
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y6, Y1
+	VFMADD231PS  32(DI), Y6, Y2
+	VFMADD231PS  64(DI), Y6, Y3
+	VFMADD231PS  96(DI), Y6, Y4
+	VMASKMOVPS   128(DI), Y0, Y7
 	VFMADD231PS  Y7, Y6, Y5
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Y6
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	VFMADD231PS  (R9), Y6, Y1
-	VFMADD231PS  32(R9), Y6, Y2
-	VFMADD231PS  64(R9), Y6, Y3
-	VFMADD231PS  96(R9), Y6, Y4
-	VMASKMOVPS   128(R9), Y0, Y7
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	VBROADCASTSS (BX)(DI*4), Y6
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y6, Y1
+	VFMADD231PS  32(DI), Y6, Y2
+	VFMADD231PS  64(DI), Y6, Y3
+	VFMADD231PS  96(DI), Y6, Y4
+	VMASKMOVPS   128(DI), Y0, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Y6
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VFMADD231PS  (SI), Y6, Y1
-	VFMADD231PS  32(SI), Y6, Y2
-	VFMADD231PS  64(SI), Y6, Y3
-	VFMADD231PS  96(SI), Y6, Y4
-	VMASKMOVPS   128(SI), Y0, Y7
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Y6
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y6, Y1
+	VFMADD231PS  32(DI), Y6, Y2
+	VFMADD231PS  64(DI), Y6, Y3
+	VFMADD231PS  96(DI), Y6, Y4
+	VMASKMOVPS   128(DI), Y0, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VMASKMOVPS 128(R8), Y0, Y6
+plain:
+	MOVQ       self+96(FP), DI
+	TESTQ      DI, DI
+	JL         plain_ahead
+	ADDQ       SI, DI
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VMASKMOVPS 128(DI), Y0, Y6
 	VADDPS     Y6, Y5, Y5
-	ADDQ       $0x04, DX
-	DECQ       SI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VMASKMOVPS 128(DI), Y0, Y6
+	VADDPS     Y6, Y5, Y5
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      DI, DI
+	TESTQ      R8, R8
 	JZ         scale
-	MOVL       (DX), SI
-	SUBL       BX, SI
-	IMULQ      CX, SI
-	ADDQ       AX, SI
-	VADDPS     (SI), Y1, Y1
-	VADDPS     32(SI), Y2, Y2
-	VADDPS     64(SI), Y3, Y3
-	VADDPS     96(SI), Y4, Y4
-	VMASKMOVPS 128(SI), Y0, Y6
+	MOVL       (R9), DI
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VMASKMOVPS 128(DI), Y0, Y6
 	VADDPS     Y6, Y5, Y5
-	ADDQ       $0x04, DX
-	DECQ       DI
+	ADDQ       $0x04, R9
+	DECQ       R8
 	JMP        plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Y6
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y6
 	VMULPS       Y6, Y1, Y1
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y6, Y3, Y3
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Y1, Y1
-	VADDPS       32(AX), Y2, Y2
-	VADDPS       64(AX), Y3, Y3
-	VADDPS       96(AX), Y4, Y4
-	VMASKMOVPS   128(AX), Y0, Y6
-	VADDPS       Y6, Y5, Y5
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+104(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VMASKMOVPS 128(DI), Y0, Y6
+	VADDPS     Y6, Y5, Y5
 
 done_store:
-	VMOVUPS    Y1, (AX)
-	VMOVUPS    Y2, 32(AX)
-	VMOVUPS    Y3, 64(AX)
-	VMOVUPS    Y4, 96(AX)
-	VMASKMOVPS Y5, Y0, 128(AX)
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMOVUPS    Y4, 96(DI)
+	VMASKMOVPS Y5, Y0, 128(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
 	VZEROUPPER
 	RET
 
-// func gatherHalf256x5(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·gatherHalf256x5(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	LEAQ         ones<>+32(SB), CX
-	SHLQ         $0x02, AX
-	SUBQ         AX, CX
-	VMOVDQU      (CX), Y0
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gatherHalf256x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x5(SB), NOSPLIT, $0-120
+	MOVQ    lanes+112(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+80(FP), BX
+	XORQ    SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Y6
-	VPMOVZXWD    (R9), Y7
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Y6
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    16(R9), Y7
+	VPMOVZXWD    16(DI), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    32(R9), Y7
+	VPMOVZXWD    32(DI), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    48(R9), Y7
+	VPMOVZXWD    48(DI), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    64(R9), Y7
+	VPMOVZXWD    64(DI), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Y6
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	VPMOVZXWD    (R9), Y7
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	VBROADCASTSS (BX)(DI*4), Y6
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    16(R9), Y7
+	VPMOVZXWD    16(DI), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    32(R9), Y7
+	VPMOVZXWD    32(DI), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    48(R9), Y7
+	VPMOVZXWD    48(DI), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    64(R9), Y7
+	VPMOVZXWD    64(DI), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Y6
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VPMOVZXWD    (SI), Y7
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Y6
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    16(SI), Y7
+	VPMOVZXWD    16(DI), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    32(SI), Y7
+	VPMOVZXWD    32(DI), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    48(SI), Y7
+	VPMOVZXWD    48(DI), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    64(SI), Y7
+	VPMOVZXWD    64(DI), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	VPMOVZXWD  (R8), Y6
-	VPSLLD     $0x10, Y6, Y6
-	VADDPS     Y6, Y1, Y1
-	VPMOVZXWD  16(R8), Y6
-	VPSLLD     $0x10, Y6, Y6
-	VADDPS     Y6, Y2, Y2
-	VPMOVZXWD  32(R8), Y6
-	VPSLLD     $0x10, Y6, Y6
-	VADDPS     Y6, Y3, Y3
-	VPMOVZXWD  48(R8), Y6
-	VPSLLD     $0x10, Y6, Y6
-	VADDPS     Y6, Y4, Y4
-	VPMOVZXWD  64(R8), Y6
-	VPSLLD     $0x10, Y6, Y6
-	VADDPS     Y6, Y5, Y5
-	ADDQ       $0x04, DX
-	DECQ       SI
-	JMP        plain_ahead
-
-plain_rest:
+plain:
+	MOVQ      self+96(FP), DI
 	TESTQ     DI, DI
-	JZ        scale
-	MOVL      (DX), SI
-	SUBL      BX, SI
-	IMULQ     CX, SI
-	ADDQ      AX, SI
-	VPMOVZXWD (SI), Y6
+	JL        plain_ahead
+	ADDQ      SI, DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y1, Y1
-	VPMOVZXWD 16(SI), Y6
+	VPMOVZXWD 16(DI), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y2, Y2
-	VPMOVZXWD 32(SI), Y6
+	VPMOVZXWD 32(DI), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y3, Y3
-	VPMOVZXWD 48(SI), Y6
+	VPMOVZXWD 48(DI), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y4, Y4
-	VPMOVZXWD 64(SI), Y6
+	VPMOVZXWD 64(DI), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y5, Y5
-	ADDQ      $0x04, DX
-	DECQ      DI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VPMOVZXWD  (DI), Y6
+	VPSLLD     $0x10, Y6, Y6
+	VADDPS     Y6, Y1, Y1
+	VPMOVZXWD  16(DI), Y6
+	VPSLLD     $0x10, Y6, Y6
+	VADDPS     Y6, Y2, Y2
+	VPMOVZXWD  32(DI), Y6
+	VPSLLD     $0x10, Y6, Y6
+	VADDPS     Y6, Y3, Y3
+	VPMOVZXWD  48(DI), Y6
+	VPSLLD     $0x10, Y6, Y6
+	VADDPS     Y6, Y4, Y4
+	VPMOVZXWD  64(DI), Y6
+	VPSLLD     $0x10, Y6, Y6
+	VADDPS     Y6, Y5, Y5
+	ADDQ       $0x04, R9
+	DECQ       R10
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y1, Y1
+	VPMOVZXWD 16(DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y2, Y2
+	VPMOVZXWD 32(DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y3, Y3
+	VPMOVZXWD 48(DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y4, Y4
+	VPMOVZXWD 64(DI), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y5, Y5
+	ADDQ      $0x04, R9
+	DECQ      R8
 	JMP       plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Y6
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y6
 	VMULPS       Y6, Y1, Y1
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y6, Y3, Y3
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Y1, Y1
-	VADDPS       32(AX), Y2, Y2
-	VADDPS       64(AX), Y3, Y3
-	VADDPS       96(AX), Y4, Y4
-	VMASKMOVPS   128(AX), Y0, Y6
-	VADDPS       Y6, Y5, Y5
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+104(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VMASKMOVPS 128(DI), Y0, Y6
+	VADDPS     Y6, Y5, Y5
 
 done_store:
-	VMOVUPS    Y1, (AX)
-	VMOVUPS    Y2, 32(AX)
-	VMOVUPS    Y3, 64(AX)
-	VMOVUPS    Y4, 96(AX)
-	VMASKMOVPS Y5, Y0, 128(AX)
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMOVUPS    Y4, 96(DI)
+	VMASKMOVPS Y5, Y0, 128(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
 	VZEROUPPER
 	RET
 
-// func gather256x6(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·gather256x6(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	LEAQ         ones<>+32(SB), CX
-	SHLQ         $0x02, AX
-	SUBQ         AX, CX
-	VMOVDQU      (CX), Y0
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gather256x6(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gather256x6(SB), NOSPLIT, $0-120
+	MOVQ    lanes+112(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+80(FP), BX
+	XORQ    SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Y7
-	VFMADD231PS  (R9), Y7, Y1
-	VFMADD231PS  32(R9), Y7, Y2
-	VFMADD231PS  64(R9), Y7, Y3
-	VFMADD231PS  96(R9), Y7, Y4
-	VFMADD231PS  128(R9), Y7, Y5
-	VMASKMOVPS   160(R9), Y0, Y8
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Y7
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y7, Y1
+	VFMADD231PS  32(DI), Y7, Y2
+	VFMADD231PS  64(DI), Y7, Y3
+	VFMADD231PS  96(DI), Y7, Y4
+	VFMADD231PS  128(DI), Y7, Y5
+	VMASKMOVPS   160(DI), Y0, Y8
 	VFMADD231PS  Y8, Y7, Y6
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Y7
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	VFMADD231PS  (R9), Y7, Y1
-	VFMADD231PS  32(R9), Y7, Y2
-	VFMADD231PS  64(R9), Y7, Y3
-	VFMADD231PS  96(R9), Y7, Y4
-	VFMADD231PS  128(R9), Y7, Y5
-	VMASKMOVPS   160(R9), Y0, Y8
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	VBROADCASTSS (BX)(DI*4), Y7
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y7, Y1
+	VFMADD231PS  32(DI), Y7, Y2
+	VFMADD231PS  64(DI), Y7, Y3
+	VFMADD231PS  96(DI), Y7, Y4
+	VFMADD231PS  128(DI), Y7, Y5
+	VMASKMOVPS   160(DI), Y0, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Y7
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VFMADD231PS  (SI), Y7, Y1
-	VFMADD231PS  32(SI), Y7, Y2
-	VFMADD231PS  64(SI), Y7, Y3
-	VFMADD231PS  96(SI), Y7, Y4
-	VFMADD231PS  128(SI), Y7, Y5
-	VMASKMOVPS   160(SI), Y0, Y8
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Y7
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y7, Y1
+	VFMADD231PS  32(DI), Y7, Y2
+	VFMADD231PS  64(DI), Y7, Y3
+	VFMADD231PS  96(DI), Y7, Y4
+	VFMADD231PS  128(DI), Y7, Y5
+	VMASKMOVPS   160(DI), Y0, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VADDPS     128(R8), Y5, Y5
-	VMASKMOVPS 160(R8), Y0, Y7
+plain:
+	MOVQ       self+96(FP), DI
+	TESTQ      DI, DI
+	JL         plain_ahead
+	ADDQ       SI, DI
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VMASKMOVPS 160(DI), Y0, Y7
 	VADDPS     Y7, Y6, Y6
-	ADDQ       $0x04, DX
-	DECQ       SI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VMASKMOVPS 160(DI), Y0, Y7
+	VADDPS     Y7, Y6, Y6
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      DI, DI
+	TESTQ      R8, R8
 	JZ         scale
-	MOVL       (DX), SI
-	SUBL       BX, SI
-	IMULQ      CX, SI
-	ADDQ       AX, SI
-	VADDPS     (SI), Y1, Y1
-	VADDPS     32(SI), Y2, Y2
-	VADDPS     64(SI), Y3, Y3
-	VADDPS     96(SI), Y4, Y4
-	VADDPS     128(SI), Y5, Y5
-	VMASKMOVPS 160(SI), Y0, Y7
+	MOVL       (R9), DI
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VMASKMOVPS 160(DI), Y0, Y7
 	VADDPS     Y7, Y6, Y6
-	ADDQ       $0x04, DX
-	DECQ       DI
+	ADDQ       $0x04, R9
+	DECQ       R8
 	JMP        plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Y7
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y7
 	VMULPS       Y7, Y1, Y1
 	VMULPS       Y7, Y2, Y2
 	VMULPS       Y7, Y3, Y3
 	VMULPS       Y7, Y4, Y4
 	VMULPS       Y7, Y5, Y5
 	VMULPS       Y7, Y6, Y6
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Y1, Y1
-	VADDPS       32(AX), Y2, Y2
-	VADDPS       64(AX), Y3, Y3
-	VADDPS       96(AX), Y4, Y4
-	VADDPS       128(AX), Y5, Y5
-	VMASKMOVPS   160(AX), Y0, Y7
-	VADDPS       Y7, Y6, Y6
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+104(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VMASKMOVPS 160(DI), Y0, Y7
+	VADDPS     Y7, Y6, Y6
 
 done_store:
-	VMOVUPS    Y1, (AX)
-	VMOVUPS    Y2, 32(AX)
-	VMOVUPS    Y3, 64(AX)
-	VMOVUPS    Y4, 96(AX)
-	VMOVUPS    Y5, 128(AX)
-	VMASKMOVPS Y6, Y0, 160(AX)
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMOVUPS    Y4, 96(DI)
+	VMOVUPS    Y5, 128(DI)
+	VMASKMOVPS Y6, Y0, 160(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
 	VZEROUPPER
 	RET
 
-// func gatherHalf256x6(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·gatherHalf256x6(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	LEAQ         ones<>+32(SB), CX
-	SHLQ         $0x02, AX
-	SUBQ         AX, CX
-	VMOVDQU      (CX), Y0
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gatherHalf256x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x6(SB), NOSPLIT, $0-120
+	MOVQ    lanes+112(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+80(FP), BX
+	XORQ    SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Y7
-	VPMOVZXWD    (R9), Y8
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Y7
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y1
-	VPMOVZXWD    16(R9), Y8
+	VPMOVZXWD    16(DI), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y2
-	VPMOVZXWD    32(R9), Y8
+	VPMOVZXWD    32(DI), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y3
-	VPMOVZXWD    48(R9), Y8
+	VPMOVZXWD    48(DI), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y4
-	VPMOVZXWD    64(R9), Y8
+	VPMOVZXWD    64(DI), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y5
-	VPMOVZXWD    80(R9), Y8
+	VPMOVZXWD    80(DI), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y6
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Y7
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	VPMOVZXWD    (R9), Y8
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	VBROADCASTSS (BX)(DI*4), Y7
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y1
-	VPMOVZXWD    16(R9), Y8
+	VPMOVZXWD    16(DI), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y2
-	VPMOVZXWD    32(R9), Y8
+	VPMOVZXWD    32(DI), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y3
-	VPMOVZXWD    48(R9), Y8
+	VPMOVZXWD    48(DI), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y4
-	VPMOVZXWD    64(R9), Y8
+	VPMOVZXWD    64(DI), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y5
-	VPMOVZXWD    80(R9), Y8
+	VPMOVZXWD    80(DI), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Y7
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VPMOVZXWD    (SI), Y8
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Y7
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y1
-	VPMOVZXWD    16(SI), Y8
+	VPMOVZXWD    16(DI), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y2
-	VPMOVZXWD    32(SI), Y8
+	VPMOVZXWD    32(DI), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y3
-	VPMOVZXWD    48(SI), Y8
+	VPMOVZXWD    48(DI), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y4
-	VPMOVZXWD    64(SI), Y8
+	VPMOVZXWD    64(DI), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y5
-	VPMOVZXWD    80(SI), Y8
+	VPMOVZXWD    80(DI), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	VPMOVZXWD  (R8), Y7
-	VPSLLD     $0x10, Y7, Y7
-	VADDPS     Y7, Y1, Y1
-	VPMOVZXWD  16(R8), Y7
-	VPSLLD     $0x10, Y7, Y7
-	VADDPS     Y7, Y2, Y2
-	VPMOVZXWD  32(R8), Y7
-	VPSLLD     $0x10, Y7, Y7
-	VADDPS     Y7, Y3, Y3
-	VPMOVZXWD  48(R8), Y7
-	VPSLLD     $0x10, Y7, Y7
-	VADDPS     Y7, Y4, Y4
-	VPMOVZXWD  64(R8), Y7
-	VPSLLD     $0x10, Y7, Y7
-	VADDPS     Y7, Y5, Y5
-	VPMOVZXWD  80(R8), Y7
-	VPSLLD     $0x10, Y7, Y7
-	VADDPS     Y7, Y6, Y6
-	ADDQ       $0x04, DX
-	DECQ       SI
-	JMP        plain_ahead
-
-plain_rest:
+plain:
+	MOVQ      self+96(FP), DI
 	TESTQ     DI, DI
-	JZ        scale
-	MOVL      (DX), SI
-	SUBL      BX, SI
-	IMULQ     CX, SI
-	ADDQ      AX, SI
-	VPMOVZXWD (SI), Y7
+	JL        plain_ahead
+	ADDQ      SI, DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y1, Y1
-	VPMOVZXWD 16(SI), Y7
+	VPMOVZXWD 16(DI), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y2, Y2
-	VPMOVZXWD 32(SI), Y7
+	VPMOVZXWD 32(DI), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y3, Y3
-	VPMOVZXWD 48(SI), Y7
+	VPMOVZXWD 48(DI), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y4, Y4
-	VPMOVZXWD 64(SI), Y7
+	VPMOVZXWD 64(DI), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y5, Y5
-	VPMOVZXWD 80(SI), Y7
+	VPMOVZXWD 80(DI), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y6, Y6
-	ADDQ      $0x04, DX
-	DECQ      DI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VPMOVZXWD  (DI), Y7
+	VPSLLD     $0x10, Y7, Y7
+	VADDPS     Y7, Y1, Y1
+	VPMOVZXWD  16(DI), Y7
+	VPSLLD     $0x10, Y7, Y7
+	VADDPS     Y7, Y2, Y2
+	VPMOVZXWD  32(DI), Y7
+	VPSLLD     $0x10, Y7, Y7
+	VADDPS     Y7, Y3, Y3
+	VPMOVZXWD  48(DI), Y7
+	VPSLLD     $0x10, Y7, Y7
+	VADDPS     Y7, Y4, Y4
+	VPMOVZXWD  64(DI), Y7
+	VPSLLD     $0x10, Y7, Y7
+	VADDPS     Y7, Y5, Y5
+	VPMOVZXWD  80(DI), Y7
+	VPSLLD     $0x10, Y7, Y7
+	VADDPS     Y7, Y6, Y6
+	ADDQ       $0x04, R9
+	DECQ       R10
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y1, Y1
+	VPMOVZXWD 16(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y2, Y2
+	VPMOVZXWD 32(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y3, Y3
+	VPMOVZXWD 48(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y4, Y4
+	VPMOVZXWD 64(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y5, Y5
+	VPMOVZXWD 80(DI), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y6, Y6
+	ADDQ      $0x04, R9
+	DECQ      R8
 	JMP       plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Y7
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y7
 	VMULPS       Y7, Y1, Y1
 	VMULPS       Y7, Y2, Y2
 	VMULPS       Y7, Y3, Y3
 	VMULPS       Y7, Y4, Y4
 	VMULPS       Y7, Y5, Y5
 	VMULPS       Y7, Y6, Y6
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Y1, Y1
-	VADDPS       32(AX), Y2, Y2
-	VADDPS       64(AX), Y3, Y3
-	VADDPS       96(AX), Y4, Y4
-	VADDPS       128(AX), Y5, Y5
-	VMASKMOVPS   160(AX), Y0, Y7
-	VADDPS       Y7, Y6, Y6
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+104(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VMASKMOVPS 160(DI), Y0, Y7
+	VADDPS     Y7, Y6, Y6
 
 done_store:
-	VMOVUPS    Y1, (AX)
-	VMOVUPS    Y2, 32(AX)
-	VMOVUPS    Y3, 64(AX)
-	VMOVUPS    Y4, 96(AX)
-	VMOVUPS    Y5, 128(AX)
-	VMASKMOVPS Y6, Y0, 160(AX)
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMOVUPS    Y4, 96(DI)
+	VMOVUPS    Y5, 128(DI)
+	VMASKMOVPS Y6, Y0, 160(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
 	VZEROUPPER
 	RET
 
-// func gather256x7(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·gather256x7(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	LEAQ         ones<>+32(SB), CX
-	SHLQ         $0x02, AX
-	SUBQ         AX, CX
-	VMOVDQU      (CX), Y0
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gather256x7(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gather256x7(SB), NOSPLIT, $0-120
+	MOVQ    lanes+112(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+80(FP), BX
+	XORQ    SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
@@ -4394,119 +5707,141 @@ TEXT ·gather256x7(SB), NOSPLIT, $0-96
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Y8
-	VFMADD231PS  (R9), Y8, Y1
-	VFMADD231PS  32(R9), Y8, Y2
-	VFMADD231PS  64(R9), Y8, Y3
-	VFMADD231PS  96(R9), Y8, Y4
-	VFMADD231PS  128(R9), Y8, Y5
-	VFMADD231PS  160(R9), Y8, Y6
-	VMASKMOVPS   192(R9), Y0, Y9
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Y8
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y8, Y1
+	VFMADD231PS  32(DI), Y8, Y2
+	VFMADD231PS  64(DI), Y8, Y3
+	VFMADD231PS  96(DI), Y8, Y4
+	VFMADD231PS  128(DI), Y8, Y5
+	VFMADD231PS  160(DI), Y8, Y6
+	VMASKMOVPS   192(DI), Y0, Y9
 	VFMADD231PS  Y9, Y8, Y7
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Y8
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
-	VFMADD231PS  (R9), Y8, Y1
-	VFMADD231PS  32(R9), Y8, Y2
-	VFMADD231PS  64(R9), Y8, Y3
-	VFMADD231PS  96(R9), Y8, Y4
-	VFMADD231PS  128(R9), Y8, Y5
-	VFMADD231PS  160(R9), Y8, Y6
-	VMASKMOVPS   192(R9), Y0, Y9
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	PREFETCHT0   192(R11)
+	VBROADCASTSS (BX)(DI*4), Y8
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y8, Y1
+	VFMADD231PS  32(DI), Y8, Y2
+	VFMADD231PS  64(DI), Y8, Y3
+	VFMADD231PS  96(DI), Y8, Y4
+	VFMADD231PS  128(DI), Y8, Y5
+	VFMADD231PS  160(DI), Y8, Y6
+	VMASKMOVPS   192(DI), Y0, Y9
 	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Y8
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VFMADD231PS  (SI), Y8, Y1
-	VFMADD231PS  32(SI), Y8, Y2
-	VFMADD231PS  64(SI), Y8, Y3
-	VFMADD231PS  96(SI), Y8, Y4
-	VFMADD231PS  128(SI), Y8, Y5
-	VFMADD231PS  160(SI), Y8, Y6
-	VMASKMOVPS   192(SI), Y0, Y9
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Y8
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y8, Y1
+	VFMADD231PS  32(DI), Y8, Y2
+	VFMADD231PS  64(DI), Y8, Y3
+	VFMADD231PS  96(DI), Y8, Y4
+	VFMADD231PS  128(DI), Y8, Y5
+	VFMADD231PS  160(DI), Y8, Y6
+	VMASKMOVPS   192(DI), Y0, Y9
 	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	PREFETCHT0 192(R9)
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VADDPS     128(R8), Y5, Y5
-	VADDPS     160(R8), Y6, Y6
-	VMASKMOVPS 192(R8), Y0, Y8
+plain:
+	MOVQ       self+96(FP), DI
+	TESTQ      DI, DI
+	JL         plain_ahead
+	ADDQ       SI, DI
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VMASKMOVPS 192(DI), Y0, Y8
 	VADDPS     Y8, Y7, Y7
-	ADDQ       $0x04, DX
-	DECQ       SI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 192(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VMASKMOVPS 192(DI), Y0, Y8
+	VADDPS     Y8, Y7, Y7
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      DI, DI
+	TESTQ      R8, R8
 	JZ         scale
-	MOVL       (DX), SI
-	SUBL       BX, SI
-	IMULQ      CX, SI
-	ADDQ       AX, SI
-	VADDPS     (SI), Y1, Y1
-	VADDPS     32(SI), Y2, Y2
-	VADDPS     64(SI), Y3, Y3
-	VADDPS     96(SI), Y4, Y4
-	VADDPS     128(SI), Y5, Y5
-	VADDPS     160(SI), Y6, Y6
-	VMASKMOVPS 192(SI), Y0, Y8
+	MOVL       (R9), DI
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VMASKMOVPS 192(DI), Y0, Y8
 	VADDPS     Y8, Y7, Y7
-	ADDQ       $0x04, DX
-	DECQ       DI
+	ADDQ       $0x04, R9
+	DECQ       R8
 	JMP        plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Y8
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y8
 	VMULPS       Y8, Y1, Y1
 	VMULPS       Y8, Y2, Y2
 	VMULPS       Y8, Y3, Y3
@@ -4514,45 +5849,69 @@ scale:
 	VMULPS       Y8, Y5, Y5
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y8, Y7, Y7
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Y1, Y1
-	VADDPS       32(AX), Y2, Y2
-	VADDPS       64(AX), Y3, Y3
-	VADDPS       96(AX), Y4, Y4
-	VADDPS       128(AX), Y5, Y5
-	VADDPS       160(AX), Y6, Y6
-	VMASKMOVPS   192(AX), Y0, Y8
-	VADDPS       Y8, Y7, Y7
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+104(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VMASKMOVPS 192(DI), Y0, Y8
+	VADDPS     Y8, Y7, Y7
 
 done_store:
-	VMOVUPS    Y1, (AX)
-	VMOVUPS    Y2, 32(AX)
-	VMOVUPS    Y3, 64(AX)
-	VMOVUPS    Y4, 96(AX)
-	VMOVUPS    Y5, 128(AX)
-	VMOVUPS    Y6, 160(AX)
-	VMASKMOVPS Y7, Y0, 192(AX)
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMOVUPS    Y4, 96(DI)
+	VMOVUPS    Y5, 128(DI)
+	VMOVUPS    Y6, 160(DI)
+	VMASKMOVPS Y7, Y0, 192(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
 	VZEROUPPER
 	RET
 
-// func gatherHalf256x7(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·gatherHalf256x7(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	LEAQ         ones<>+32(SB), CX
-	SHLQ         $0x02, AX
-	SUBQ         AX, CX
-	VMOVDQU      (CX), Y0
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gatherHalf256x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x7(SB), NOSPLIT, $0-120
+	MOVQ    lanes+112(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+80(FP), BX
+	XORQ    SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
@@ -4560,180 +5919,215 @@ TEXT ·gatherHalf256x7(SB), NOSPLIT, $0-96
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Y8
-	VPMOVZXWD    (R9), Y9
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Y8
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y1
-	VPMOVZXWD    16(R9), Y9
+	VPMOVZXWD    16(DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y2
-	VPMOVZXWD    32(R9), Y9
+	VPMOVZXWD    32(DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y3
-	VPMOVZXWD    48(R9), Y9
+	VPMOVZXWD    48(DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y4
-	VPMOVZXWD    64(R9), Y9
+	VPMOVZXWD    64(DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y5
-	VPMOVZXWD    80(R9), Y9
+	VPMOVZXWD    80(DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y6
-	VPMOVZXWD    96(R9), Y9
+	VPMOVZXWD    96(DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y7
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Y8
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	VPMOVZXWD    (R9), Y9
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	VBROADCASTSS (BX)(DI*4), Y8
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y1
-	VPMOVZXWD    16(R9), Y9
+	VPMOVZXWD    16(DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y2
-	VPMOVZXWD    32(R9), Y9
+	VPMOVZXWD    32(DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y3
-	VPMOVZXWD    48(R9), Y9
+	VPMOVZXWD    48(DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y4
-	VPMOVZXWD    64(R9), Y9
+	VPMOVZXWD    64(DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y5
-	VPMOVZXWD    80(R9), Y9
+	VPMOVZXWD    80(DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y6
-	VPMOVZXWD    96(R9), Y9
+	VPMOVZXWD    96(DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Y8
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VPMOVZXWD    (SI), Y9
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Y8
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y1
-	VPMOVZXWD    16(SI), Y9
+	VPMOVZXWD    16(DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y2
-	VPMOVZXWD    32(SI), Y9
+	VPMOVZXWD    32(DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y3
-	VPMOVZXWD    48(SI), Y9
+	VPMOVZXWD    48(DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y4
-	VPMOVZXWD    64(SI), Y9
+	VPMOVZXWD    64(DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y5
-	VPMOVZXWD    80(SI), Y9
+	VPMOVZXWD    80(DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y6
-	VPMOVZXWD    96(SI), Y9
+	VPMOVZXWD    96(DI), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	VPMOVZXWD  (R8), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y1, Y1
-	VPMOVZXWD  16(R8), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y2, Y2
-	VPMOVZXWD  32(R8), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y3, Y3
-	VPMOVZXWD  48(R8), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y4, Y4
-	VPMOVZXWD  64(R8), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y5, Y5
-	VPMOVZXWD  80(R8), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y6, Y6
-	VPMOVZXWD  96(R8), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y7, Y7
-	ADDQ       $0x04, DX
-	DECQ       SI
-	JMP        plain_ahead
-
-plain_rest:
+plain:
+	MOVQ      self+96(FP), DI
 	TESTQ     DI, DI
-	JZ        scale
-	MOVL      (DX), SI
-	SUBL      BX, SI
-	IMULQ     CX, SI
-	ADDQ      AX, SI
-	VPMOVZXWD (SI), Y8
+	JL        plain_ahead
+	ADDQ      SI, DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y1, Y1
-	VPMOVZXWD 16(SI), Y8
+	VPMOVZXWD 16(DI), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y2, Y2
-	VPMOVZXWD 32(SI), Y8
+	VPMOVZXWD 32(DI), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y3, Y3
-	VPMOVZXWD 48(SI), Y8
+	VPMOVZXWD 48(DI), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y4, Y4
-	VPMOVZXWD 64(SI), Y8
+	VPMOVZXWD 64(DI), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y5, Y5
-	VPMOVZXWD 80(SI), Y8
+	VPMOVZXWD 80(DI), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y6, Y6
-	VPMOVZXWD 96(SI), Y8
+	VPMOVZXWD 96(DI), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y7, Y7
-	ADDQ      $0x04, DX
-	DECQ      DI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VPMOVZXWD  (DI), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y1, Y1
+	VPMOVZXWD  16(DI), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y2, Y2
+	VPMOVZXWD  32(DI), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y3, Y3
+	VPMOVZXWD  48(DI), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y4, Y4
+	VPMOVZXWD  64(DI), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y5, Y5
+	VPMOVZXWD  80(DI), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y6, Y6
+	VPMOVZXWD  96(DI), Y8
+	VPSLLD     $0x10, Y8, Y8
+	VADDPS     Y8, Y7, Y7
+	ADDQ       $0x04, R9
+	DECQ       R10
+	JMP        plain_ahead
+
+plain_rest:
+	TESTQ     R8, R8
+	JZ        scale
+	MOVL      (R9), DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y1, Y1
+	VPMOVZXWD 16(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y2, Y2
+	VPMOVZXWD 32(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y3, Y3
+	VPMOVZXWD 48(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y4, Y4
+	VPMOVZXWD 64(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y5, Y5
+	VPMOVZXWD 80(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y6, Y6
+	VPMOVZXWD 96(DI), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y7, Y7
+	ADDQ      $0x04, R9
+	DECQ      R8
 	JMP       plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Y8
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y8
 	VMULPS       Y8, Y1, Y1
 	VMULPS       Y8, Y2, Y2
 	VMULPS       Y8, Y3, Y3
@@ -4741,45 +6135,69 @@ scale:
 	VMULPS       Y8, Y5, Y5
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y8, Y7, Y7
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Y1, Y1
-	VADDPS       32(AX), Y2, Y2
-	VADDPS       64(AX), Y3, Y3
-	VADDPS       96(AX), Y4, Y4
-	VADDPS       128(AX), Y5, Y5
-	VADDPS       160(AX), Y6, Y6
-	VMASKMOVPS   192(AX), Y0, Y8
-	VADDPS       Y8, Y7, Y7
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+104(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VMASKMOVPS 192(DI), Y0, Y8
+	VADDPS     Y8, Y7, Y7
 
 done_store:
-	VMOVUPS    Y1, (AX)
-	VMOVUPS    Y2, 32(AX)
-	VMOVUPS    Y3, 64(AX)
-	VMOVUPS    Y4, 96(AX)
-	VMOVUPS    Y5, 128(AX)
-	VMOVUPS    Y6, 160(AX)
-	VMASKMOVPS Y7, Y0, 192(AX)
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMOVUPS    Y4, 96(DI)
+	VMOVUPS    Y5, 128(DI)
+	VMOVUPS    Y6, 160(DI)
+	VMASKMOVPS Y7, Y0, 192(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
 	VZEROUPPER
 	RET
 
-// func gather256x8(dst *float32, x *float32, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *float32, selfScale float32, add bool, lanes int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·gather256x8(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	LEAQ         ones<>+32(SB), CX
-	SHLQ         $0x02, AX
-	SUBQ         AX, CX
-	VMOVDQU      (CX), Y0
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gather256x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gather256x8(SB), NOSPLIT, $0-120
+	MOVQ    lanes+112(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+80(FP), BX
+	XORQ    SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
@@ -4788,124 +6206,147 @@ TEXT ·gather256x8(SB), NOSPLIT, $0-96
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
 	VXORPS       Y8, Y8, Y8
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Y9
-	VFMADD231PS  (R9), Y9, Y1
-	VFMADD231PS  32(R9), Y9, Y2
-	VFMADD231PS  64(R9), Y9, Y3
-	VFMADD231PS  96(R9), Y9, Y4
-	VFMADD231PS  128(R9), Y9, Y5
-	VFMADD231PS  160(R9), Y9, Y6
-	VFMADD231PS  192(R9), Y9, Y7
-	VMASKMOVPS   224(R9), Y0, Y10
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Y9
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y9, Y1
+	VFMADD231PS  32(DI), Y9, Y2
+	VFMADD231PS  64(DI), Y9, Y3
+	VFMADD231PS  96(DI), Y9, Y4
+	VFMADD231PS  128(DI), Y9, Y5
+	VFMADD231PS  160(DI), Y9, Y6
+	VFMADD231PS  192(DI), Y9, Y7
+	VMASKMOVPS   224(DI), Y0, Y10
 	VFMADD231PS  Y10, Y9, Y8
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Y9
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	PREFETCHT0   128(R10)
-	PREFETCHT0   192(R10)
-	VFMADD231PS  (R9), Y9, Y1
-	VFMADD231PS  32(R9), Y9, Y2
-	VFMADD231PS  64(R9), Y9, Y3
-	VFMADD231PS  96(R9), Y9, Y4
-	VFMADD231PS  128(R9), Y9, Y5
-	VFMADD231PS  160(R9), Y9, Y6
-	VFMADD231PS  192(R9), Y9, Y7
-	VMASKMOVPS   224(R9), Y0, Y10
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	PREFETCHT0   128(R11)
+	PREFETCHT0   192(R11)
+	VBROADCASTSS (BX)(DI*4), Y9
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y9, Y1
+	VFMADD231PS  32(DI), Y9, Y2
+	VFMADD231PS  64(DI), Y9, Y3
+	VFMADD231PS  96(DI), Y9, Y4
+	VFMADD231PS  128(DI), Y9, Y5
+	VFMADD231PS  160(DI), Y9, Y6
+	VFMADD231PS  192(DI), Y9, Y7
+	VMASKMOVPS   224(DI), Y0, Y10
 	VFMADD231PS  Y10, Y9, Y8
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Y9
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VFMADD231PS  (SI), Y9, Y1
-	VFMADD231PS  32(SI), Y9, Y2
-	VFMADD231PS  64(SI), Y9, Y3
-	VFMADD231PS  96(SI), Y9, Y4
-	VFMADD231PS  128(SI), Y9, Y5
-	VFMADD231PS  160(SI), Y9, Y6
-	VFMADD231PS  192(SI), Y9, Y7
-	VMASKMOVPS   224(SI), Y0, Y10
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Y9
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VFMADD231PS  (DI), Y9, Y1
+	VFMADD231PS  32(DI), Y9, Y2
+	VFMADD231PS  64(DI), Y9, Y3
+	VFMADD231PS  96(DI), Y9, Y4
+	VFMADD231PS  128(DI), Y9, Y5
+	VFMADD231PS  160(DI), Y9, Y6
+	VFMADD231PS  192(DI), Y9, Y7
+	VMASKMOVPS   224(DI), Y0, Y10
 	VFMADD231PS  Y10, Y9, Y8
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
-plain_ahead:
-	TESTQ      SI, SI
-	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	PREFETCHT0 128(R9)
-	PREFETCHT0 192(R9)
-	VADDPS     (R8), Y1, Y1
-	VADDPS     32(R8), Y2, Y2
-	VADDPS     64(R8), Y3, Y3
-	VADDPS     96(R8), Y4, Y4
-	VADDPS     128(R8), Y5, Y5
-	VADDPS     160(R8), Y6, Y6
-	VADDPS     192(R8), Y7, Y7
-	VMASKMOVPS 224(R8), Y0, Y9
+plain:
+	MOVQ       self+96(FP), DI
+	TESTQ      DI, DI
+	JL         plain_ahead
+	ADDQ       SI, DI
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VADDPS     192(DI), Y7, Y7
+	VMASKMOVPS 224(DI), Y0, Y9
 	VADDPS     Y9, Y8, Y8
-	ADDQ       $0x04, DX
-	DECQ       SI
+
+plain_ahead:
+	TESTQ      R10, R10
+	JZ         plain_rest
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 192(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VADDPS     192(DI), Y7, Y7
+	VMASKMOVPS 224(DI), Y0, Y9
+	VADDPS     Y9, Y8, Y8
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      DI, DI
+	TESTQ      R8, R8
 	JZ         scale
-	MOVL       (DX), SI
-	SUBL       BX, SI
-	IMULQ      CX, SI
-	ADDQ       AX, SI
-	VADDPS     (SI), Y1, Y1
-	VADDPS     32(SI), Y2, Y2
-	VADDPS     64(SI), Y3, Y3
-	VADDPS     96(SI), Y4, Y4
-	VADDPS     128(SI), Y5, Y5
-	VADDPS     160(SI), Y6, Y6
-	VADDPS     192(SI), Y7, Y7
-	VMASKMOVPS 224(SI), Y0, Y9
+	MOVL       (R9), DI
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VADDPS     192(DI), Y7, Y7
+	VMASKMOVPS 224(DI), Y0, Y9
 	VADDPS     Y9, Y8, Y8
-	ADDQ       $0x04, DX
-	DECQ       DI
+	ADDQ       $0x04, R9
+	DECQ       R8
 	JMP        plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Y9
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y9
 	VMULPS       Y9, Y1, Y1
 	VMULPS       Y9, Y2, Y2
 	VMULPS       Y9, Y3, Y3
@@ -4914,47 +6355,71 @@ scale:
 	VMULPS       Y9, Y6, Y6
 	VMULPS       Y9, Y7, Y7
 	VMULPS       Y9, Y8, Y8
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Y1, Y1
-	VADDPS       32(AX), Y2, Y2
-	VADDPS       64(AX), Y3, Y3
-	VADDPS       96(AX), Y4, Y4
-	VADDPS       128(AX), Y5, Y5
-	VADDPS       160(AX), Y6, Y6
-	VADDPS       192(AX), Y7, Y7
-	VMASKMOVPS   224(AX), Y0, Y9
-	VADDPS       Y9, Y8, Y8
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+104(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VADDPS     192(DI), Y7, Y7
+	VMASKMOVPS 224(DI), Y0, Y9
+	VADDPS     Y9, Y8, Y8
 
 done_store:
-	VMOVUPS    Y1, (AX)
-	VMOVUPS    Y2, 32(AX)
-	VMOVUPS    Y3, 64(AX)
-	VMOVUPS    Y4, 96(AX)
-	VMOVUPS    Y5, 128(AX)
-	VMOVUPS    Y6, 160(AX)
-	VMOVUPS    Y7, 192(AX)
-	VMASKMOVPS Y8, Y0, 224(AX)
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMOVUPS    Y4, 96(DI)
+	VMOVUPS    Y5, 128(DI)
+	VMOVUPS    Y6, 160(DI)
+	VMOVUPS    Y7, 192(DI)
+	VMASKMOVPS Y8, Y0, 224(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
 	VZEROUPPER
 	RET
 
-// func gatherHalf256x8(dst *float32, x *uint16, stride int, cols *uint32, base uint32, ahead int, rest int, colScale *float32, rowScale float32, self *uint16, selfScale float32, add bool, lanes int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·gatherHalf256x8(SB), NOSPLIT, $0-96
-	MOVQ         lanes+88(FP), AX
-	LEAQ         ones<>+32(SB), CX
-	SHLQ         $0x02, AX
-	SUBQ         AX, CX
-	VMOVDQU      (CX), Y0
-	MOVQ         x+8(FP), AX
-	MOVQ         stride+16(FP), CX
-	MOVQ         cols+24(FP), DX
-	MOVL         base+32(FP), BX
-	MOVQ         ahead+40(FP), SI
-	MOVQ         rest+48(FP), DI
-	MOVQ         colScale+56(FP), R8
+// func gatherHalf256x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x8(SB), NOSPLIT, $0-120
+	MOVQ    lanes+112(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+80(FP), BX
+	XORQ    SI, SI
+
+row:
+	MOVQ         begin+48(FP), DI
+	MOVQ         end+56(FP), R8
+	MOVQ         (DI)(SI*8), DI
+	MOVQ         (R8)(SI*8), R8
+	SUBQ         DI, R8
+	MOVQ         seen+72(FP), R10
+	SUBQ         DI, R10
+	XORQ         R9, R9
+	CMPQ         R10, R9
+	CMOVQLT      R9, R10
+	CMPQ         R8, R10
+	CMOVQLT      R8, R10
+	SUBQ         R10, R8
+	MOVQ         cols+32(FP), R9
+	LEAQ         (R9)(DI*4), R9
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
@@ -4963,195 +6428,233 @@ TEXT ·gatherHalf256x8(SB), NOSPLIT, $0-96
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
 	VXORPS       Y8, Y8, Y8
-	MOVQ         self+72(FP), R9
-	TESTQ        R9, R9
-	JZ           edges
-	VBROADCASTSS selfScale+80(FP), Y9
-	VPMOVZXWD    (R9), Y10
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+96(FP), DI
+	TESTQ        DI, DI
+	JL           scaled_ahead
+	ADDQ         SI, DI
+	VBROADCASTSS (BX)(DI*4), Y9
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y1
-	VPMOVZXWD    16(R9), Y10
+	VPMOVZXWD    16(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y2
-	VPMOVZXWD    32(R9), Y10
+	VPMOVZXWD    32(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y3
-	VPMOVZXWD    48(R9), Y10
+	VPMOVZXWD    48(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y4
-	VPMOVZXWD    64(R9), Y10
+	VPMOVZXWD    64(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y5
-	VPMOVZXWD    80(R9), Y10
+	VPMOVZXWD    80(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y6
-	VPMOVZXWD    96(R9), Y10
+	VPMOVZXWD    96(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y7
-	VPMOVZXWD    112(R9), Y10
+	VPMOVZXWD    112(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y8
-
-edges:
-	TESTQ R8, R8
-	JZ    plain_ahead
 
 scaled_ahead:
-	TESTQ        SI, SI
+	TESTQ        R10, R10
 	JZ           scaled_rest
-	MOVL         (DX), R9
-	VBROADCASTSS (R8)(R9*4), Y9
-	SUBL         BX, R9
-	IMULQ        CX, R9
-	ADDQ         AX, R9
-	MOVL         32(DX), R10
-	SUBL         BX, R10
-	IMULQ        CX, R10
-	ADDQ         AX, R10
-	PREFETCHT0   (R10)
-	PREFETCHT0   64(R10)
-	VPMOVZXWD    (R9), Y10
+	MOVL         (R9), DI
+	MOVL         32(R9), R11
+	SUBL         DX, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	VBROADCASTSS (BX)(DI*4), Y9
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y1
-	VPMOVZXWD    16(R9), Y10
+	VPMOVZXWD    16(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y2
-	VPMOVZXWD    32(R9), Y10
+	VPMOVZXWD    32(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y3
-	VPMOVZXWD    48(R9), Y10
+	VPMOVZXWD    48(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y4
-	VPMOVZXWD    64(R9), Y10
+	VPMOVZXWD    64(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y5
-	VPMOVZXWD    80(R9), Y10
+	VPMOVZXWD    80(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y6
-	VPMOVZXWD    96(R9), Y10
+	VPMOVZXWD    96(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y7
-	VPMOVZXWD    112(R9), Y10
+	VPMOVZXWD    112(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y8
-	ADDQ         $0x04, DX
-	DECQ         SI
+	ADDQ         $0x04, R9
+	DECQ         R10
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        DI, DI
+	TESTQ        R8, R8
 	JZ           scale
-	MOVL         (DX), SI
-	VBROADCASTSS (R8)(SI*4), Y9
-	SUBL         BX, SI
-	IMULQ        CX, SI
-	ADDQ         AX, SI
-	VPMOVZXWD    (SI), Y10
+	MOVL         (R9), DI
+	VBROADCASTSS (BX)(DI*4), Y9
+	SUBL         DX, DI
+	IMULQ        CX, DI
+	ADDQ         AX, DI
+	VPMOVZXWD    (DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y1
-	VPMOVZXWD    16(SI), Y10
+	VPMOVZXWD    16(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y2
-	VPMOVZXWD    32(SI), Y10
+	VPMOVZXWD    32(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y3
-	VPMOVZXWD    48(SI), Y10
+	VPMOVZXWD    48(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y4
-	VPMOVZXWD    64(SI), Y10
+	VPMOVZXWD    64(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y5
-	VPMOVZXWD    80(SI), Y10
+	VPMOVZXWD    80(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y6
-	VPMOVZXWD    96(SI), Y10
+	VPMOVZXWD    96(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y7
-	VPMOVZXWD    112(SI), Y10
+	VPMOVZXWD    112(DI), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y8
-	ADDQ         $0x04, DX
-	DECQ         DI
+	ADDQ         $0x04, R9
+	DECQ         R8
 	JMP          scaled_rest
 
+plain:
+	MOVQ      self+96(FP), DI
+	TESTQ     DI, DI
+	JL        plain_ahead
+	ADDQ      SI, DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y1, Y1
+	VPMOVZXWD 16(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y2, Y2
+	VPMOVZXWD 32(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y3, Y3
+	VPMOVZXWD 48(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y4, Y4
+	VPMOVZXWD 64(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y5, Y5
+	VPMOVZXWD 80(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y6, Y6
+	VPMOVZXWD 96(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y7, Y7
+	VPMOVZXWD 112(DI), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y8, Y8
+
 plain_ahead:
-	TESTQ      SI, SI
+	TESTQ      R10, R10
 	JZ         plain_rest
-	MOVL       (DX), R8
-	SUBL       BX, R8
-	IMULQ      CX, R8
-	ADDQ       AX, R8
-	MOVL       32(DX), R9
-	SUBL       BX, R9
-	IMULQ      CX, R9
-	ADDQ       AX, R9
-	PREFETCHT0 (R9)
-	PREFETCHT0 64(R9)
-	VPMOVZXWD  (R8), Y9
+	MOVL       (R9), DI
+	MOVL       32(R9), R11
+	SUBL       DX, R11
+	IMULQ      CX, R11
+	ADDQ       AX, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	SUBL       DX, DI
+	IMULQ      CX, DI
+	ADDQ       AX, DI
+	VPMOVZXWD  (DI), Y9
 	VPSLLD     $0x10, Y9, Y9
 	VADDPS     Y9, Y1, Y1
-	VPMOVZXWD  16(R8), Y9
+	VPMOVZXWD  16(DI), Y9
 	VPSLLD     $0x10, Y9, Y9
 	VADDPS     Y9, Y2, Y2
-	VPMOVZXWD  32(R8), Y9
+	VPMOVZXWD  32(DI), Y9
 	VPSLLD     $0x10, Y9, Y9
 	VADDPS     Y9, Y3, Y3
-	VPMOVZXWD  48(R8), Y9
+	VPMOVZXWD  48(DI), Y9
 	VPSLLD     $0x10, Y9, Y9
 	VADDPS     Y9, Y4, Y4
-	VPMOVZXWD  64(R8), Y9
+	VPMOVZXWD  64(DI), Y9
 	VPSLLD     $0x10, Y9, Y9
 	VADDPS     Y9, Y5, Y5
-	VPMOVZXWD  80(R8), Y9
+	VPMOVZXWD  80(DI), Y9
 	VPSLLD     $0x10, Y9, Y9
 	VADDPS     Y9, Y6, Y6
-	VPMOVZXWD  96(R8), Y9
+	VPMOVZXWD  96(DI), Y9
 	VPSLLD     $0x10, Y9, Y9
 	VADDPS     Y9, Y7, Y7
-	VPMOVZXWD  112(R8), Y9
+	VPMOVZXWD  112(DI), Y9
 	VPSLLD     $0x10, Y9, Y9
 	VADDPS     Y9, Y8, Y8
-	ADDQ       $0x04, DX
-	DECQ       SI
+	ADDQ       $0x04, R9
+	DECQ       R10
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ     DI, DI
+	TESTQ     R8, R8
 	JZ        scale
-	MOVL      (DX), SI
-	SUBL      BX, SI
-	IMULQ     CX, SI
-	ADDQ      AX, SI
-	VPMOVZXWD (SI), Y9
+	MOVL      (R9), DI
+	SUBL      DX, DI
+	IMULQ     CX, DI
+	ADDQ      AX, DI
+	VPMOVZXWD (DI), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y1, Y1
-	VPMOVZXWD 16(SI), Y9
+	VPMOVZXWD 16(DI), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y2, Y2
-	VPMOVZXWD 32(SI), Y9
+	VPMOVZXWD 32(DI), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y3, Y3
-	VPMOVZXWD 48(SI), Y9
+	VPMOVZXWD 48(DI), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y4, Y4
-	VPMOVZXWD 64(SI), Y9
+	VPMOVZXWD 64(DI), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y5, Y5
-	VPMOVZXWD 80(SI), Y9
+	VPMOVZXWD 80(DI), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y6, Y6
-	VPMOVZXWD 96(SI), Y9
+	VPMOVZXWD 96(DI), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y7, Y7
-	VPMOVZXWD 112(SI), Y9
+	VPMOVZXWD 112(DI), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y8, Y8
-	ADDQ      $0x04, DX
-	DECQ      DI
+	ADDQ      $0x04, R9
+	DECQ      R8
 	JMP       plain_rest
 
 scale:
-	VBROADCASTSS rowScale+64(FP), Y9
+	MOVQ         rowScale+88(FP), DI
+	TESTQ        DI, DI
+	JZ           write
+	VBROADCASTSS (DI)(SI*4), Y9
 	VMULPS       Y9, Y1, Y1
 	VMULPS       Y9, Y2, Y2
 	VMULPS       Y9, Y3, Y3
@@ -5160,29 +6663,38 @@ scale:
 	VMULPS       Y9, Y6, Y6
 	VMULPS       Y9, Y7, Y7
 	VMULPS       Y9, Y8, Y8
-	MOVQ         dst+0(FP), AX
-	MOVB         add+84(FP), CL
-	TESTB        CL, CL
-	JZ           done_store
-	VADDPS       (AX), Y1, Y1
-	VADDPS       32(AX), Y2, Y2
-	VADDPS       64(AX), Y3, Y3
-	VADDPS       96(AX), Y4, Y4
-	VADDPS       128(AX), Y5, Y5
-	VADDPS       160(AX), Y6, Y6
-	VADDPS       192(AX), Y7, Y7
-	VMASKMOVPS   224(AX), Y0, Y9
-	VADDPS       Y9, Y8, Y8
+
+write:
+	MOVQ       dstStride+8(FP), DI
+	IMULQ      SI, DI
+	MOVQ       dst+0(FP), R8
+	ADDQ       R8, DI
+	MOVB       add+104(FP), R8
+	TESTB      R8, R8
+	JZ         done_store
+	VADDPS     (DI), Y1, Y1
+	VADDPS     32(DI), Y2, Y2
+	VADDPS     64(DI), Y3, Y3
+	VADDPS     96(DI), Y4, Y4
+	VADDPS     128(DI), Y5, Y5
+	VADDPS     160(DI), Y6, Y6
+	VADDPS     192(DI), Y7, Y7
+	VMASKMOVPS 224(DI), Y0, Y9
+	VADDPS     Y9, Y8, Y8
 
 done_store:
-	VMOVUPS    Y1, (AX)
-	VMOVUPS    Y2, 32(AX)
-	VMOVUPS    Y3, 64(AX)
-	VMOVUPS    Y4, 96(AX)
-	VMOVUPS    Y5, 128(AX)
-	VMOVUPS    Y6, 160(AX)
-	VMOVUPS    Y7, 192(AX)
-	VMASKMOVPS Y8, Y0, 224(AX)
+	VMOVUPS    Y1, (DI)
+	VMOVUPS    Y2, 32(DI)
+	VMOVUPS    Y3, 64(DI)
+	VMOVUPS    Y4, 96(DI)
+	VMOVUPS    Y5, 128(DI)
+	VMOVUPS    Y6, 160(DI)
+	VMOVUPS    Y7, 192(DI)
+	VMASKMOVPS Y8, Y0, 224(DI)
+	INCQ       SI
+	MOVQ       rows+64(FP), DI
+	CMPQ       SI, DI
+	JLT        row
 	VZEROUPPER
 	RET
 

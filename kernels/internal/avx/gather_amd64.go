@@ -3,7 +3,8 @@ package avx
 import "unsafe"
 
 // gatherFunc sums rows of E, float32 or bfloat16.
-type gatherFunc[E float32 | uint16] func(dst *float32, x *E, stride int, cols *uint32, base uint32, ahead, rest int, colScale *float32, rowScale float32, self *E, selfScale float32, add bool, lanes int)
+type gatherFunc[E float32 | uint16] func(dst *float32, dstStride int, x *E, stride int, cols *uint32, base uint32, begin, end *int64,
+	rows, seen int, colScale, rowScale *float32, self int, add bool, lanes int)
 
 // gathers are the routines for 1 to 8 vectors, by instruction set.
 var (
@@ -28,48 +29,46 @@ func (s Set) lanes() int {
 // ahead is how many edges before its use the assembly prefetches a row.
 const ahead = 8
 
-// Gather sets dst to, or adds to it,
+// Gather sets the rows [lo, hi) of dst [rows x Stride] to, or adds to them,
 //
-//	rowScale · Σ_{e in [lo,hi)} ColScale[Cols[e]] · X[Cols[e]-Base]
+//	RowScale[r] · Σ_{e in [Begin[r],End[r])} ColScale[Cols[e]] · X[Cols[e]-Base]
 //
-// in the order of the edges. A self of 0 or more is a column id too, whose term
-// comes first; -1 is none.
-func (s Set) Gather(dst []float32, r *Rows[float32], self, lo, hi int, rowScale float32, add bool) {
-	gather(s.lanes(), &gathers[s], 4, dst, r, self, lo, hi, rowScale, add)
+// in the order of the edges, the self loop first.
+func (s Set) Gather(dst []float32, r *Rows[float32], lo, hi int, add bool) {
+	gather(s.lanes(), &gathers[s], 4, dst, r, lo, hi, add)
 }
 
 // GatherHalf is Gather of bfloat16 rows. X has HalfSlack elements more than its
 // rows, which are read and have no effect.
-func (s Set) GatherHalf(dst []float32, r *Rows[uint16], self, lo, hi int, rowScale float32, add bool) {
-	gather(s.lanes(), &halfGathers[s], 2, dst, r, self, lo, hi, rowScale, add)
+func (s Set) GatherHalf(dst []float32, r *Rows[uint16], lo, hi int, add bool) {
+	gather(s.lanes(), &halfGathers[s], 2, dst, r, lo, hi, add)
 }
 
-func gather[E float32 | uint16](lanes int, f *[9]gatherFunc[E], size int, dst []float32, r *Rows[E], self, lo, hi int, rowScale float32, add bool) {
-	if lo == hi && self < 0 {
+func gather[E float32 | uint16](lanes int, f *[9]gatherFunc[E], size int, dst []float32, r *Rows[E], lo, hi int, add bool) {
+	if lo == hi {
+		return
+	}
+	if len(r.X) == 0 {
+		// No column can be looked up: all rows are empty.
 		if !add {
-			clear(dst)
+			clear(dst[lo*r.Stride : hi*r.Stride])
 		}
 		return
 	}
-	cols := unsafe.SliceData(r.Cols[lo:hi])
-	scale := unsafe.SliceData(r.ColScale)
-	if r.ColScale == nil {
-		scale = nil
+	self := -1
+	if r.SelfLoops {
+		self = lo
 	}
-	selfScale := float32(1)
-	if self >= 0 && r.ColScale != nil {
-		selfScale = r.ColScale[self]
+	var rowScale *float32
+	if r.RowScale != nil {
+		rowScale = &r.RowScale[lo]
 	}
-	// The edges of later rows are looked at too, as far as there are any.
-	seeing := min(hi-lo, max(len(r.Cols)-lo-ahead, 0))
-	for j := 0; j < len(dst); j += 8 * lanes {
-		w := min(8*lanes, len(dst)-j)
+	for j := 0; j < r.Stride; j += 8 * lanes {
+		w := min(8*lanes, r.Stride-j)
 		vectors := (w + lanes - 1) / lanes
-		var own *E
-		if self >= 0 {
-			own = &r.X[(self-int(r.Base))*r.Stride+j]
-		}
-		f[vectors](&dst[j], &r.X[j], size*r.Stride, cols, r.Base, seeing, hi-lo-seeing, scale, rowScale, own, selfScale, add, w-(vectors-1)*lanes)
+		f[vectors](&dst[lo*r.Stride+j], 4*r.Stride, &r.X[j], size*r.Stride, unsafe.SliceData(r.Cols), r.Base,
+			&r.Begin[lo], &r.End[lo], hi-lo, len(r.Cols)-ahead, unsafe.SliceData(r.ColScale), rowScale, self, add,
+			w-(vectors-1)*lanes)
 	}
 }
 

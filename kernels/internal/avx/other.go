@@ -6,12 +6,12 @@ package avx
 func Best() Set { return None }
 
 // Gather is not there on this architecture.
-func (Set) Gather([]float32, *Rows[float32], int, int, int, float32, bool) {
+func (Set) Gather([]float32, *Rows[float32], int, int, bool) {
 	panic("avx: not on this architecture")
 }
 
 // GatherHalf is not there on this architecture.
-func (Set) GatherHalf([]float32, *Rows[uint16], int, int, int, float32, bool) {
+func (Set) GatherHalf([]float32, *Rows[uint16], int, int, bool) {
 	panic("avx: not on this architecture")
 }
 

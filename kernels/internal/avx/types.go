@@ -1,15 +1,18 @@
 package avx
 
 // Rows are the sparse rows that Gather sums, and what they index: row c-Base
-// of X, rows being Stride elements apart, for a column id c. ColScale is
-// indexed by c; nil is 1. Of Cols the elements behind those that are summed
-// are prefetched by: they must be column ids too, of whatever matrix.
+// of X [rows x Stride] for a column id c. ColScale is indexed by c, RowScale by
+// row; nil is 1. With SelfLoops row r has the column r too. Of Cols the edges
+// behind those that are summed are prefetched by: they must be column ids too,
+// of whatever matrix.
 type Rows[E float32 | uint16] struct {
-	Cols     []uint32
-	Base     uint32
-	ColScale []float32
-	X        []E
-	Stride   int
+	Begin, End         []int64
+	Cols               []uint32
+	Base               uint32
+	RowScale, ColScale []float32
+	SelfLoops          bool
+	X                  []E
+	Stride             int
 }
 
 // HalfSlack is how many elements of bfloat16 lie behind the last row: what a

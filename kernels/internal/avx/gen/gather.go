@@ -12,126 +12,173 @@ import (
 // it too.
 const ahead = 8
 
-// gather writes a tile of one row of a sparse product, up to 8 vectors wide,
-// with its accumulators in registers over all edges.
+// gather writes a tile of rows of a sparse product, up to 8 vectors wide, each
+// row with its accumulators in registers over all of its edges.
 //
-// With half, rows are bfloat16, which is the upper half of a float32; the last
-// vector of a row is not masked then, and reads what follows the row.
+// With half, rows of x are bfloat16, which is the upper half of a float32; the
+// last vector of a row is not masked then, and reads what follows the row.
 func gather(s isa, half bool, vectors int) {
-	name, bytes, elem := "gather", s.bytes, "float32"
+	g := &gathering{isa: s, half: half, bytes: s.bytes}
+	name, elem := "gather", "float32"
 	if half {
-		name, bytes, elem = "gatherHalf", s.bytes/2, "uint16"
+		name, elem, g.bytes = "gatherHalf", "uint16", s.bytes/2
 	}
 	TEXT(fmt.Sprintf("%s%sx%d", name, s.name, vectors), NOSPLIT,
-		"func(dst *float32, x *"+elem+", stride int, cols *uint32, base uint32, ahead, rest int, colScale *float32, rowScale float32, self *"+elem+", selfScale float32, add bool, lanes int)")
-	Doc("Sets or adds rowScale times the sum over ahead+rest edges of colScale[col] times the tile of row col-base, and selfScale times self unless that is nil; the first edges look ahead.")
+		"func(dst *float32, dstStride int, x *"+elem+", stride int, cols *uint32, base uint32, begin, end *int64, "+
+			"rows, seen int, colScale, rowScale *float32, self int, add bool, lanes int)")
+	Doc("Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.")
 	Pragma("noescape")
-	mask := s.mask("lanes")
-	x, stride := Load(Param("x"), GP64()), Load(Param("stride"), GP64())
-	cols, base := Load(Param("cols"), GP64()), Load(Param("base"), GP32())
-	n, rest := Load(Param("ahead"), GP64()), Load(Param("rest"), GP64())
-	colScale := Load(Param("colScale"), GP64())
+	g.last = s.mask("lanes")
+	g.x, g.stride = Load(Param("x"), GP64()), Load(Param("stride"), GP64())
+	g.base = Load(Param("base"), GP32())
+	g.colScale = Load(Param("colScale"), GP64())
+	for range vectors {
+		g.acc = append(g.acc, s.vec())
+	}
+	row := GP64()
+	XORQ(row, row)
 
-	acc := make([]VecVirtual, vectors)
-	for i := range acc {
-		acc[i] = s.vec()
-		s.zero(acc[i])
+	Label("row")
+	g.edges(row)
+	for _, a := range g.acc {
+		s.zero(a)
 	}
-	maskOf := func(i int) Register {
-		if i == vectors-1 {
-			return mask
-		}
-		return nil
-	}
-	// accumulate adds a vector of a row, times scale unless that is nil.
-	accumulate := func(m Mem, scale VecVirtual, i int) {
-		switch {
-		case half:
-			v := s.vec()
-			VPMOVZXWD(m, v)
-			VPSLLD(U8(16), v, v)
-			if scale != nil {
-				VFMADD231PS(v, scale, acc[i])
-			} else {
-				VADDPS(v, acc[i], acc[i])
-			}
-		case scale != nil:
-			s.fmaFrom(m, scale, maskOf(i), acc[i])
-		default:
-			s.addFrom(m, maskOf(i), acc[i])
-		}
-	}
-	self := Load(Param("self"), GP64())
-	TESTQ(self, self)
-	JZ(LabelRef("edges"))
-	selfScale := s.vec()
-	VBROADCASTSS(place(Param("selfScale")), selfScale)
-	for i := range acc {
-		accumulate(Mem{Base: self, Disp: bytes * i}, selfScale, i)
-	}
-	Label("edges")
-	row := func(at int) GPVirtual {
-		p := GP64()
-		MOVL(Mem{Base: cols, Disp: 4 * at}, p.As32())
-		return p
-	}
-	address := func(p GPVirtual) {
-		SUBL(base, p.As32())
-		IMULQ(stride, p)
-		ADDQ(x, p)
-	}
-	edge := func(scaled, prefetch bool) {
-		p := row(0)
-		scale := s.vec()
-		if scaled {
-			VBROADCASTSS(Mem{Base: colScale, Index: p, Scale: 4}, scale)
-		}
-		address(p)
-		if prefetch {
-			q := row(ahead)
-			address(q)
-			for d := 0; d < vectors*bytes; d += 64 {
-				PREFETCHT0(Mem{Base: q, Disp: d})
-			}
-		}
-		for i := range acc {
-			m := Mem{Base: p, Disp: bytes * i}
-			if scaled {
-				accumulate(m, scale, i)
-			} else {
-				accumulate(m, nil, i)
-			}
-		}
-		ADDQ(U8(4), cols)
-	}
-	loop := func(name string, scaled bool) {
-		Label(name + "_ahead")
-		TESTQ(n, n)
-		JZ(LabelRef(name + "_rest"))
-		edge(scaled, true)
-		DECQ(n)
-		JMP(LabelRef(name + "_ahead"))
-		Label(name + "_rest")
-		TESTQ(rest, rest)
-		JZ(LabelRef("scale"))
-		edge(scaled, false)
-		DECQ(rest)
-		JMP(LabelRef(name + "_rest"))
-	}
-	TESTQ(colScale, colScale)
-	JZ(LabelRef("plain_ahead"))
-	loop("scaled", true)
-	loop("plain", false)
+	TESTQ(g.colScale, g.colScale)
+	JZ(LabelRef("plain"))
+	g.sum("scaled", row, true)
+	Label("plain")
+	g.sum("plain", row, false)
 
 	Label("scale")
-	rowScale := s.vec()
-	VBROADCASTSS(place(Param("rowScale")), rowScale)
-	for i := range acc {
-		VMULPS(rowScale, acc[i], acc[i])
+	rowScale := Load(Param("rowScale"), GP64())
+	TESTQ(rowScale, rowScale)
+	JZ(LabelRef("write"))
+	factor := s.vec()
+	VBROADCASTSS(Mem{Base: rowScale, Index: row, Scale: 4}, factor)
+	for _, a := range g.acc {
+		VMULPS(factor, a, a)
 	}
-	dst := Load(Param("dst"), GP64())
-	finish(s, acc, func(i int) Mem { return Mem{Base: dst, Disp: s.bytes * i} }, maskOf, "done")
+	Label("write")
+	dst := Load(Param("dstStride"), GP64())
+	IMULQ(row, dst)
+	base := Load(Param("dst"), GP64())
+	ADDQ(base, dst)
+	finish(s, g.acc, func(i int) Mem { return Mem{Base: dst, Disp: s.bytes * i} }, g.maskOf, "done")
 	Label("done")
+	INCQ(row)
+	rows := Load(Param("rows"), GP64())
+	CMPQ(row, rows)
+	JLT(LabelRef("row"))
 	VZEROUPPER()
 	RET()
+}
+
+// gathering is what the pieces of the routine share.
+type gathering struct {
+	isa
+	half                      bool
+	bytes                     int // of a vector in x
+	last                      Register
+	x, stride, base, colScale Register
+	acc                       []VecVirtual
+	cols, looking, rest       Register // of the row: edges left that look ahead, and that do not
+}
+
+// edges finds the edges of a row. As many of them look ahead as there are
+// edges behind them, of later rows too.
+func (g *gathering) edges(row Register) {
+	begin, end := Load(Param("begin"), GP64()), Load(Param("end"), GP64())
+	lo, n, zero := GP64(), GP64(), GP64()
+	MOVQ(Mem{Base: begin, Index: row, Scale: 8}, lo)
+	MOVQ(Mem{Base: end, Index: row, Scale: 8}, n)
+	SUBQ(lo, n)
+	looking := Load(Param("seen"), GP64())
+	SUBQ(lo, looking)
+	XORQ(zero, zero)
+	CMPQ(looking, zero)
+	CMOVQLT(zero, looking)
+	CMPQ(n, looking)
+	CMOVQLT(n, looking)
+	SUBQ(looking, n)
+	cols := Load(Param("cols"), GP64())
+	LEAQ(Mem{Base: cols, Index: lo, Scale: 4}, cols)
+	g.cols, g.looking, g.rest = cols, looking, n
+}
+
+// sum accumulates a row, and jumps to its scale.
+func (g *gathering) sum(name string, row Register, scaled bool) {
+	self := Load(Param("self"), GP64())
+	TESTQ(self, self)
+	JL(LabelRef(name + "_ahead"))
+	ADDQ(row, self)
+	g.add(self, scaled)
+	Label(name + "_ahead")
+	TESTQ(g.looking, g.looking)
+	JZ(LabelRef(name + "_rest"))
+	p := g.col(0)
+	q := g.col(ahead)
+	g.address(q)
+	for d := 0; d < len(g.acc)*g.bytes; d += 64 {
+		PREFETCHT0(Mem{Base: q, Disp: d})
+	}
+	g.add(p, scaled)
+	ADDQ(U8(4), g.cols)
+	DECQ(g.looking)
+	JMP(LabelRef(name + "_ahead"))
+	Label(name + "_rest")
+	TESTQ(g.rest, g.rest)
+	JZ(LabelRef("scale"))
+	g.add(g.col(0), scaled)
+	ADDQ(U8(4), g.cols)
+	DECQ(g.rest)
+	JMP(LabelRef(name + "_rest"))
+}
+
+// col reads a column id.
+func (g *gathering) col(at int) Register {
+	p := GP64()
+	MOVL(Mem{Base: g.cols, Disp: 4 * at}, p.As32())
+	return p
+}
+
+// address turns a column id into the place of its row.
+func (g *gathering) address(p Register) {
+	SUBL(g.base, p.(GPVirtual).As32())
+	IMULQ(g.stride, p)
+	ADDQ(g.x, p)
+}
+
+// add accumulates the row of column p, which it uses up.
+func (g *gathering) add(p Register, scaled bool) {
+	var scale VecVirtual
+	if scaled {
+		scale = g.vec()
+		VBROADCASTSS(Mem{Base: g.colScale, Index: p, Scale: 4}, scale)
+	}
+	g.address(p)
+	for i, acc := range g.acc {
+		m := Mem{Base: p, Disp: g.bytes * i}
+		switch {
+		case g.half:
+			v := g.vec()
+			VPMOVZXWD(m, v)
+			VPSLLD(U8(16), v, v)
+			if scaled {
+				VFMADD231PS(v, scale, acc)
+			} else {
+				VADDPS(v, acc, acc)
+			}
+		case scaled:
+			g.fmaFrom(m, scale, g.maskOf(i), acc)
+		default:
+			g.addFrom(m, g.maskOf(i), acc)
+		}
+	}
+}
+
+func (g *gathering) maskOf(i int) Register {
+	if i == len(g.acc)-1 {
+		return g.last
+	}
+	return nil
 }
