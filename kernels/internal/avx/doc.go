@@ -13,6 +13,7 @@ package avx
 
 //go:generate go run ./gen -part gather -out asm_gather_amd64.s -stubs asm_gather_amd64.go -pkg avx
 //go:generate go run ./gen -part multiply -out asm_multiply_amd64.s -stubs asm_multiply_amd64.go -pkg avx
+//go:generate go run ./gen -part random -out asm_random_amd64.s -stubs asm_random_amd64.go -pkg avx
 //go:generate go run ./gen -part rows -out asm_rows_amd64.s -stubs asm_rows_amd64.go -pkg avx
 //go:generate go run ./gen -part softmax -out asm_softmax_amd64.s -stubs asm_softmax_amd64.go -pkg avx
 

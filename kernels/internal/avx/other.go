@@ -29,3 +29,12 @@ func (Set) AddRow(_, _ []float32) { panic("avx: not on this architecture") }
 func (Set) Softmax(_, _ []float32, _ float64) (float32, float64) {
 	panic("avx: not on this architecture")
 }
+
+// Dropout is not there on this architecture.
+func (Set) Dropout(_ *Draw, _, _ []float32, _ uint32) { panic("avx: not on this architecture") }
+
+// DropoutPair is not there on this architecture.
+func (Set) DropoutPair(_ *Draw, _, _ []float32, _, _ uint32) { panic("avx: not on this architecture") }
+
+// Words is not there on this architecture.
+func (Set) Words(_ *Draw, _, _, _ []uint32) { panic("avx: not on this architecture") }

@@ -147,6 +147,10 @@ var parts = map[string]func(isa){
 		gradient(s)
 		addRow(s)
 	},
+	"random": func(s isa) {
+		dropout(s)
+		words(s)
+	},
 	"softmax": func(s isa) {
 		if !s.wide {
 			softmax()
