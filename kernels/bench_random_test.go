@@ -2,8 +2,12 @@ package kernels_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"siafu/graph"
+	"siafu/graph/mapped"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
 )
@@ -35,5 +39,46 @@ func BenchmarkDropout(b *testing.B) {
 				kernels.DropoutRows(team, dst, rows, width, x, &kernels.Dropout{Seed: 1, P: 0.5})
 			})
 		})
+	}
+}
+
+// bagOfWords is rows of about perRow words each out of cols, frequent ones
+// first: word c is as frequent as 1/(c+8).
+func bagOfWords(rows, cols, perRow int) graph.SparseRows {
+	rng := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(rng, 1.01, 8, uint64(cols-1))
+	xs := graph.SparseRows{Offsets: make([]int64, 1, rows+1)}
+	for range rows {
+		row := make([]uint32, perRow)
+		for i := range row {
+			row[i] = uint32(zipf.Uint64())
+		}
+		slices.Sort(row)
+		xs.Cols = append(xs.Cols, slices.Compact(row)...)
+		xs.Offsets = append(xs.Offsets, int64(len(xs.Cols)))
+	}
+	xs.Vals = kerneltest.Values(len(xs.Cols), 1)
+	return xs
+}
+
+func BenchmarkSparse(b *testing.B) {
+	const rows, cols = 18000, 6800
+	xs := bagOfWords(rows, cols, 70)
+	arena := mapped.NewArena()
+	defer arena.Free()
+	xt := kernels.TransposeSparse(xs, cols, arena)
+	work := float64(len(xs.Cols)) * 1e-6
+	for _, width := range []int{16, 64, benchWidth} {
+		w, g := kerneltest.Values(cols*width, 2), kerneltest.Values(rows*width, 3)
+		dst := make([]float32, max(rows, cols)*width)
+		for _, p := range []float64{0, 0.5} {
+			drop := &kernels.Dropout{Seed: 1, P: p}
+			b.Run(fmt.Sprintf("XW/width=%d/dropout=%v", width, p), func(b *testing.B) {
+				eachVariant(b, work, "Mnonzeros/s", func(team *kernels.Team) { kernels.SparseMatMul(team, dst, width, xs, w, drop) })
+			})
+			b.Run(fmt.Sprintf("XᵀG/width=%d/dropout=%v", width, p), func(b *testing.B) {
+				eachVariant(b, work, "Mnonzeros/s", func(team *kernels.Team) { kernels.SparseMatMulTransA(team, dst, width, xt, g, drop) })
+			})
+		}
 	}
 }

@@ -3,8 +3,11 @@ package kernels_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
+	"siafu/graph"
+	"siafu/graph/mapped"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
 )
@@ -21,13 +24,25 @@ func eachSet(t *testing.T, f func(t *testing.T, set string)) {
 	}
 }
 
-// Dropout passes the conformance suite, which wants exact results, with every
+// Dropout and sparse features pass the conformance suite with every
 // instruction set.
 func TestRandomOfEveryInstructionSet(t *testing.T) {
 	eachSet(t, func(t *testing.T, set string) {
 		kerneltest.DropoutRows(t, func(team *kernels.Team, dst []float32, rows, cols int, x []float32, d *kernels.Dropout) {
 			use(t, team, set)
 			kernels.DropoutRows(team, dst, rows, cols, x, d)
+		})
+		kerneltest.SparseMatMul(t, func(team *kernels.Team, dst []float32, n int, xs graph.SparseRows, w []float32, d *kernels.Dropout) {
+			use(t, team, set)
+			kernels.SparseMatMul(team, dst, n, xs, w, d)
+		})
+		kerneltest.SparseMatMulTransA(t, func(team *kernels.Team, dst []float32, n int, xt *kernels.SparseTransposed, g []float32, d *kernels.Dropout) {
+			use(t, team, set)
+			kernels.SparseMatMulTransA(team, dst, n, xt, g, d)
+		})
+		kerneltest.SparseToDense(t, func(team *kernels.Team, dst []float32, cols int, xs graph.SparseRows, d *kernels.Dropout) {
+			use(t, team, set)
+			kernels.SparseToDense(team, dst, cols, xs, d)
 		})
 	})
 }
@@ -62,4 +77,77 @@ func TestDropoutWidths(t *testing.T) {
 			}
 		}
 	})
+}
+
+// sparseProducts is XW, the dense X, and XᵀG, of a matrix with short and long
+// rows and a column in every row, which makes a hub of its transpose.
+func sparseProducts(team *kernels.Team, n int, p float64) [][]float32 {
+	const rows, cols = 40000, 700
+	xs := graph.SparseRows{Offsets: make([]int64, 1, rows+1)}
+	for r := range rows {
+		xs.Cols = append(xs.Cols, 3)
+		step := cols / (r%3 + 1)
+		if r == 7 {
+			step = 1
+		}
+		for c := 4 + r%5; c < cols; c += step {
+			xs.Cols = append(xs.Cols, uint32(c))
+		}
+		xs.Offsets = append(xs.Offsets, int64(len(xs.Cols)))
+	}
+	xs.Vals = kerneltest.Values(len(xs.Cols), 1)
+	arena := mapped.NewArena()
+	defer arena.Free()
+	xt := kernels.TransposeSparse(xs, cols, arena)
+	d := &kernels.Dropout{Seed: 9, Epoch: 1, P: p}
+	xw, dense, xg := make([]float32, rows*n), make([]float32, rows*cols), make([]float32, cols*n)
+	kernels.SparseMatMul(team, xw, n, xs, kerneltest.Values(cols*n, 2), d)
+	kernels.SparseToDense(team, dense, cols, xs, d)
+	kernels.SparseMatMulTransA(team, xg, n, xt, kerneltest.Values(rows*n, 3), d)
+	return [][]float32{xw, dense, xg}
+}
+
+// Products with sparse features are the same bits with AVX-512 and AVX2, and
+// for any number of workers, dropout or not, also where a word is in every row.
+func TestSparseHubs(t *testing.T) {
+	const n = 37
+	for _, p := range []float64{0, 0.5} {
+		var first [][]float32
+		for _, c := range []struct {
+			set     string
+			workers int
+		}{{"avx512", 1}, {"avx2", 1}, {"avx2", 3}, {"avx512", 2}} {
+			team := kernels.NewTeam(c.workers)
+			use(t, team, c.set)
+			got := sparseProducts(team, n, p)
+			team.Close()
+			if first == nil {
+				first = got
+				checkHub(t, got, n)
+			}
+			for i, name := range []string{"XW", "X", "XᵀG"} {
+				if !slices.Equal(mapped.Bytes(first[i]), mapped.Bytes(got[i])) {
+					t.Errorf("%s differs with %s and %d workers, dropout %v", name, c.set, c.workers, p)
+				}
+			}
+		}
+	}
+}
+
+// checkHub compares the row of XᵀG of the column in every row with the dense
+// sum in float64.
+func checkHub(t *testing.T, products [][]float32, n int) {
+	t.Helper()
+	const rows, cols, hub = 40000, 700, 3
+	g := kerneltest.Values(rows*n, 3)
+	for j := range n {
+		var want, size float64
+		for r := range rows {
+			term := float64(products[1][r*cols+hub]) * float64(g[r*n+j])
+			want, size = want+term, size+math.Abs(term)
+		}
+		if got := float64(products[2][hub*n+j]); math.Abs(got-want) > 1e-5*size {
+			t.Errorf("hub's element %d is %v, want %v", j, got, want)
+		}
+	}
 }

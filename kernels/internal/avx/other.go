@@ -38,3 +38,8 @@ func (Set) DropoutPair(_ *Draw, _, _ []float32, _, _ uint32) { panic("avx: not o
 
 // Words is not there on this architecture.
 func (Set) Words(_ *Draw, _, _, _ []uint32) { panic("avx: not on this architecture") }
+
+// GatherValues is not there on this architecture.
+func (Set) GatherValues(_, _ []float32, _ []uint32, _ []float32) {
+	panic("avx: not on this architecture")
+}
