@@ -132,7 +132,7 @@ func (k *sparseTask) row(s *sieve, dst []float32, r int, from, to, last int64) {
 			s.draw(k, r, from, last)
 		}
 		stop := min(to, s.end)
-		cols, vals := s.kept(k, from, stop)
+		cols, vals := s.kept(from, stop)
 		k.put(dst, cols, vals)
 		from = stop
 	}

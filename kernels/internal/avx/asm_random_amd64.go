@@ -9,17 +9,17 @@ package avx
 //go:noescape
 func dropout512(draw *uint32, dst *float32, x *float32, second int, idA uint32, idB uint32, blockB uint32, full int, lanesA int, lanesB int)
 
-// Sets dst to the words of pairs of an id and a column.
+// Moves together what the words of ids and cols keep of index and vals, scaled, and sets a bit for each; writes whole vectors.
 //
 //go:noescape
-func words512(draw *uint32, dst *uint32, ids *uint32, cols *uint32, full int, lanes int)
+func sift512(draw *uint32, ids *uint32, cols *uint32, index *uint32, vals *float32, keptIndex *uint32, keptVals *float32, bits *uint8, full int, lanes int)
 
 // Drops and scales two rows, second bytes apart: full vectors of each, then lanesA and lanesB elements.
 //
 //go:noescape
 func dropout256(draw *uint32, dst *float32, x *float32, second int, idA uint32, idB uint32, blockB uint32, full int, lanesA int, lanesB int)
 
-// Sets dst to the words of pairs of an id and a column.
+// Moves together what the words of ids and cols keep of index and vals, scaled, and sets a bit for each; writes whole vectors.
 //
 //go:noescape
-func words256(draw *uint32, dst *uint32, ids *uint32, cols *uint32, full int, lanes int)
+func sift256(draw *uint32, ids *uint32, cols *uint32, index *uint32, vals *float32, keptIndex *uint32, keptVals *float32, bits *uint8, full int, lanes int)

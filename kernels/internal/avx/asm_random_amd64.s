@@ -228,9 +228,9 @@ DATA step512<>+48(SB)/8, $0x0000000000000004
 DATA step512<>+56(SB)/8, $0x0000000000000004
 GLOBL step512<>(SB), RODATA|NOPTR, $64
 
-// func words512(draw *uint32, dst *uint32, ids *uint32, cols *uint32, full int, lanes int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·words512(SB), NOSPLIT, $0-48
+// func sift512(draw *uint32, ids *uint32, cols *uint32, index *uint32, vals *float32, keptIndex *uint32, keptVals *float32, bits *uint8, full int, lanes int)
+// Requires: AVX, AVX512DQ, AVX512F, POPCNT
+TEXT ·sift512(SB), NOSPLIT, $0-80
 	MOVQ         draw+0(FP), AX
 	MOVL         $0xd2511f53, CX
 	VMOVD        CX, X0
@@ -240,22 +240,27 @@ TEXT ·words512(SB), NOSPLIT, $0-48
 	VPBROADCASTD X1, Z1
 	MOVL         $0x0000aaaa, CX
 	KMOVW        CX, K1
-	MOVQ         dst+8(FP), DX
-	MOVQ         ids+16(FP), BX
-	MOVQ         cols+24(FP), SI
-	MOVQ         lanes+40(FP), CX
-	MOVQ         $0x00000001, DI
-	SHLQ         CL, DI
-	DECQ         DI
-	KMOVW        DI, K2
-	MOVQ         full+32(FP), CX
-	XORQ         DI, DI
+	MOVQ         ids+8(FP), DX
+	MOVQ         cols+16(FP), BX
+	MOVQ         index+24(FP), SI
+	MOVQ         vals+32(FP), DI
+	MOVQ         keptIndex+40(FP), R8
+	MOVQ         keptVals+48(FP), R9
+	MOVQ         bits+56(FP), R10
+	XORQ         R11, R11
+	MOVQ         lanes+72(FP), CX
+	MOVQ         $0x00000001, R12
+	SHLQ         CL, R12
+	DECQ         R12
+	KMOVW        R12, K2
+	MOVQ         full+64(FP), CX
+	XORQ         R12, R12
 
 next:
 	TESTQ           CX, CX
 	JZ              last
-	VMOVUPS         (BX)(DI*1), Z2
-	VMOVUPS         (SI)(DI*1), Z3
+	VMOVUPS         (DX)(R12*1), Z2
+	VMOVUPS         (BX)(R12*1), Z3
 	VPMULUDQ        Z0, Z2, Z4
 	VPSRLQ          $0x20, Z4, Z5
 	VPXORD.BCST     88(AX), Z5, Z5
@@ -401,14 +406,27 @@ next:
 	VPMOVD2M        Z2, K3
 	VPBLENDMD       Z10, Z9, K3, Z11
 	VPSHUFD         $0xa0, Z11, K1, Z8
-	VMOVUPS         Z8, (DX)(DI*1)
-	ADDQ            $0x40, DI
+	VPCMPUD.BCST    $0x02, 92(AX), Z8, K3
+	VMOVUPS         (SI)(R12*1), Z2
+	VMOVUPS         (DI)(R12*1), Z3
+	VBROADCASTSS    96(AX), Z4
+	VMULPS          Z4, Z3, Z3
+	KMOVW           K3, R13
+	MOVW            R13, (R10)
+	ADDQ            $0x02, R10
+	VPCOMPRESSD.Z   Z2, K3, Z2
+	VPCOMPRESSD.Z   Z3, K3, Z3
+	POPCNTL         R13, R13
+	VMOVUPS         Z2, (R8)(R11*4)
+	VMOVUPS         Z3, (R9)(R11*4)
+	ADDQ            R13, R11
+	ADDQ            $0x40, R12
 	DECQ            CX
 	JMP             next
 
 last:
-	VMOVUPS.Z       (BX)(DI*1), K2, Z2
-	VMOVUPS.Z       (SI)(DI*1), K2, Z3
+	VMOVUPS.Z       (DX)(R12*1), K2, Z2
+	VMOVUPS.Z       (BX)(R12*1), K2, Z3
 	VPMULUDQ        Z0, Z2, Z4
 	VPSRLQ          $0x20, Z4, Z5
 	VPXORD.BCST     88(AX), Z5, Z5
@@ -554,7 +572,20 @@ last:
 	VPMOVD2M        Z0, K3
 	VPBLENDMD       Z16, Z15, K3, Z17
 	VPSHUFD         $0xa0, Z17, K1, Z14
-	VMOVUPS         Z14, K2, (DX)(DI*1)
+	VPCMPUD.BCST    $0x02, 92(AX), Z14, K2, K1
+	VMOVUPS.Z       (SI)(R12*1), K2, Z0
+	VMOVUPS.Z       (DI)(R12*1), K2, Z1
+	VBROADCASTSS    96(AX), Z2
+	VMULPS          Z2, Z1, Z1
+	KMOVW           K1, AX
+	MOVW            AX, (R10)
+	ADDQ            $0x02, R10
+	VPCOMPRESSD.Z   Z0, K1, Z0
+	VPCOMPRESSD.Z   Z1, K1, Z1
+	POPCNTL         AX, AX
+	VMOVUPS         Z0, (R8)(R11*4)
+	VMOVUPS         Z1, (R9)(R11*4)
+	ADDQ            AX, R11
 	VZEROUPPER
 	RET
 
@@ -692,16 +723,16 @@ next:
 	VPBROADCASTD 92(AX), Y10
 	VPMINUD      Y10, Y8, Y10
 	VPCMPEQD     Y10, Y8, Y8
-	VMOVUPS      (DX)(R8*1), Y10
-	VBROADCASTSS 96(AX), Y11
+	VBROADCASTSS 96(AX), Y10
+	VMOVUPS      (DX)(R8*1), Y11
 	VMULPS       Y11, Y10, Y10
 	VANDPS       Y8, Y10, Y10
 	VMOVUPS      Y10, (BX)(R8*1)
 	VPBROADCASTD 92(AX), Y8
 	VPMINUD      Y8, Y9, Y8
 	VPCMPEQD     Y8, Y9, Y9
-	VMOVUPS      (SI)(R8*1), Y8
-	VBROADCASTSS 96(AX), Y10
+	VBROADCASTSS 96(AX), Y8
+	VMOVUPS      (SI)(R8*1), Y10
 	VMULPS       Y10, Y8, Y8
 	VANDPS       Y9, Y8, Y8
 	VMOVUPS      Y8, (CX)(R8*1)
@@ -804,8 +835,9 @@ last:
 	VPBROADCASTD 92(AX), Y3
 	VPMINUD      Y3, Y0, Y3
 	VPCMPEQD     Y3, Y0, Y0
-	VMASKMOVPS   (DX)(R8*1), Y2, Y3
-	VBROADCASTSS 96(AX), Y4
+	VPAND        Y2, Y0, Y0
+	VBROADCASTSS 96(AX), Y3
+	VMASKMOVPS   (DX)(R8*1), Y2, Y4
 	VMULPS       Y4, Y3, Y3
 	VANDPS       Y0, Y3, Y3
 	VMASKMOVPS   Y3, Y2, (BX)(R8*1)
@@ -817,8 +849,9 @@ last:
 	VPBROADCASTD 92(AX), Y2
 	VPMINUD      Y2, Y1, Y2
 	VPCMPEQD     Y2, Y1, Y1
-	VMASKMOVPS   (SI)(R8*1), Y0, Y2
-	VBROADCASTSS 96(AX), Y3
+	VPAND        Y0, Y1, Y1
+	VBROADCASTSS 96(AX), Y2
+	VMASKMOVPS   (SI)(R8*1), Y0, Y3
 	VMULPS       Y3, Y2, Y2
 	VANDPS       Y1, Y2, Y2
 	VMASKMOVPS   Y2, Y0, (CX)(R8*1)
@@ -837,9 +870,9 @@ DATA step256<>+16(SB)/8, $0x0000000000000002
 DATA step256<>+24(SB)/8, $0x0000000000000002
 GLOBL step256<>(SB), RODATA|NOPTR, $32
 
-// func words256(draw *uint32, dst *uint32, ids *uint32, cols *uint32, full int, lanes int)
-// Requires: AVX, AVX2
-TEXT ·words256(SB), NOSPLIT, $0-48
+// func sift256(draw *uint32, ids *uint32, cols *uint32, index *uint32, vals *float32, keptIndex *uint32, keptVals *float32, bits *uint8, full int, lanes int)
+// Requires: AVX, AVX2, POPCNT
+TEXT ·sift256(SB), NOSPLIT, $0-80
 	MOVQ         draw+0(FP), AX
 	MOVL         $0xd2511f53, CX
 	VMOVD        CX, X0
@@ -847,22 +880,28 @@ TEXT ·words256(SB), NOSPLIT, $0-48
 	MOVL         $0xcd9e8d57, CX
 	VMOVD        CX, X1
 	VPBROADCASTD X1, Y1
-	MOVQ         dst+8(FP), CX
-	MOVQ         ids+16(FP), DX
-	MOVQ         cols+24(FP), BX
-	MOVQ         lanes+40(FP), SI
-	LEAQ         ones<>+32(SB), DI
-	SHLQ         $0x02, SI
-	SUBQ         SI, DI
-	VMOVDQU      (DI), Y2
-	MOVQ         full+32(FP), SI
-	XORQ         DI, DI
+	MOVQ         ids+8(FP), CX
+	MOVQ         cols+16(FP), DX
+	MOVQ         index+24(FP), BX
+	MOVQ         vals+32(FP), SI
+	MOVQ         keptIndex+40(FP), DI
+	MOVQ         keptVals+48(FP), R8
+	MOVQ         bits+56(FP), R9
+	XORQ         R10, R10
+	LEAQ         compressions<>+0(SB), R11
+	MOVQ         lanes+72(FP), R12
+	LEAQ         ones<>+32(SB), R13
+	SHLQ         $0x02, R12
+	SUBQ         R12, R13
+	VMOVDQU      (R13), Y2
+	MOVQ         full+64(FP), R12
+	XORQ         R13, R13
 
 next:
-	TESTQ        SI, SI
+	TESTQ        R12, R12
 	JZ           last
-	VMOVUPS      (DX)(DI*1), Y3
-	VMOVUPS      (BX)(DI*1), Y4
+	VMOVUPS      (CX)(R13*1), Y3
+	VMOVUPS      (DX)(R13*1), Y4
 	VPMULUDQ     Y0, Y3, Y5
 	VPSRLQ       $0x20, Y5, Y6
 	VPBROADCASTD 88(AX), Y7
@@ -1071,14 +1110,30 @@ next:
 	VBLENDVPS    Y4, Y6, Y3, Y3
 	VPSHUFD      $0xa0, Y3, Y3
 	VPBLENDD     $0xaa, Y3, Y5, Y5
-	VMOVUPS      Y5, (CX)(DI*1)
-	ADDQ         $0x20, DI
-	DECQ         SI
+	VPBROADCASTD 92(AX), Y3
+	VPMINUD      Y3, Y5, Y3
+	VPCMPEQD     Y3, Y5, Y5
+	VMOVUPS      (BX)(R13*1), Y3
+	VMOVUPS      (SI)(R13*1), Y4
+	VBROADCASTSS 96(AX), Y6
+	VMULPS       Y6, Y4, Y4
+	VMOVMSKPS    Y5, R14
+	MOVB         R14, (R9)
+	ADDQ         $0x01, R9
+	VPMOVZXBD    (R11)(R14*8), Y5
+	VPERMD       Y3, Y5, Y3
+	VPERMD       Y4, Y5, Y4
+	POPCNTL      R14, R14
+	VMOVUPS      Y3, (DI)(R10*4)
+	VMOVUPS      Y4, (R8)(R10*4)
+	ADDQ         R14, R10
+	ADDQ         $0x20, R13
+	DECQ         R12
 	JMP          next
 
 last:
-	VMASKMOVPS   (DX)(DI*1), Y2, Y3
-	VMASKMOVPS   (BX)(DI*1), Y2, Y4
+	VMASKMOVPS   (CX)(R13*1), Y2, Y3
+	VMASKMOVPS   (DX)(R13*1), Y2, Y4
 	VPMULUDQ     Y0, Y3, Y5
 	VPSRLQ       $0x20, Y5, Y6
 	VPBROADCASTD 88(AX), Y7
@@ -1287,6 +1342,281 @@ last:
 	VBLENDVPS    Y3, Y0, Y1, Y0
 	VPSHUFD      $0xa0, Y0, Y0
 	VPBLENDD     $0xaa, Y0, Y5, Y5
-	VMASKMOVPS   Y5, Y2, (CX)(DI*1)
+	VPBROADCASTD 92(AX), Y0
+	VPMINUD      Y0, Y5, Y0
+	VPCMPEQD     Y0, Y5, Y5
+	VPAND        Y2, Y5, Y5
+	VMASKMOVPS   (BX)(R13*1), Y2, Y0
+	VMASKMOVPS   (SI)(R13*1), Y2, Y1
+	VBROADCASTSS 96(AX), Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVMSKPS    Y5, AX
+	MOVB         AL, (R9)
+	ADDQ         $0x01, R9
+	VPMOVZXBD    (R11)(AX*8), Y2
+	VPERMD       Y0, Y2, Y0
+	VPERMD       Y1, Y2, Y1
+	POPCNTL      AX, AX
+	VMOVUPS      Y0, (DI)(R10*4)
+	VMOVUPS      Y1, (R8)(R10*4)
+	ADDQ         AX, R10
 	VZEROUPPER
 	RET
+
+DATA compressions<>+0(SB)/8, $0x0000000000000000
+DATA compressions<>+8(SB)/8, $0x0000000000000000
+DATA compressions<>+16(SB)/8, $0x0000000000000001
+DATA compressions<>+24(SB)/8, $0x0000000000000100
+DATA compressions<>+32(SB)/8, $0x0000000000000002
+DATA compressions<>+40(SB)/8, $0x0000000000000200
+DATA compressions<>+48(SB)/8, $0x0000000000000201
+DATA compressions<>+56(SB)/8, $0x0000000000020100
+DATA compressions<>+64(SB)/8, $0x0000000000000003
+DATA compressions<>+72(SB)/8, $0x0000000000000300
+DATA compressions<>+80(SB)/8, $0x0000000000000301
+DATA compressions<>+88(SB)/8, $0x0000000000030100
+DATA compressions<>+96(SB)/8, $0x0000000000000302
+DATA compressions<>+104(SB)/8, $0x0000000000030200
+DATA compressions<>+112(SB)/8, $0x0000000000030201
+DATA compressions<>+120(SB)/8, $0x0000000003020100
+DATA compressions<>+128(SB)/8, $0x0000000000000004
+DATA compressions<>+136(SB)/8, $0x0000000000000400
+DATA compressions<>+144(SB)/8, $0x0000000000000401
+DATA compressions<>+152(SB)/8, $0x0000000000040100
+DATA compressions<>+160(SB)/8, $0x0000000000000402
+DATA compressions<>+168(SB)/8, $0x0000000000040200
+DATA compressions<>+176(SB)/8, $0x0000000000040201
+DATA compressions<>+184(SB)/8, $0x0000000004020100
+DATA compressions<>+192(SB)/8, $0x0000000000000403
+DATA compressions<>+200(SB)/8, $0x0000000000040300
+DATA compressions<>+208(SB)/8, $0x0000000000040301
+DATA compressions<>+216(SB)/8, $0x0000000004030100
+DATA compressions<>+224(SB)/8, $0x0000000000040302
+DATA compressions<>+232(SB)/8, $0x0000000004030200
+DATA compressions<>+240(SB)/8, $0x0000000004030201
+DATA compressions<>+248(SB)/8, $0x0000000403020100
+DATA compressions<>+256(SB)/8, $0x0000000000000005
+DATA compressions<>+264(SB)/8, $0x0000000000000500
+DATA compressions<>+272(SB)/8, $0x0000000000000501
+DATA compressions<>+280(SB)/8, $0x0000000000050100
+DATA compressions<>+288(SB)/8, $0x0000000000000502
+DATA compressions<>+296(SB)/8, $0x0000000000050200
+DATA compressions<>+304(SB)/8, $0x0000000000050201
+DATA compressions<>+312(SB)/8, $0x0000000005020100
+DATA compressions<>+320(SB)/8, $0x0000000000000503
+DATA compressions<>+328(SB)/8, $0x0000000000050300
+DATA compressions<>+336(SB)/8, $0x0000000000050301
+DATA compressions<>+344(SB)/8, $0x0000000005030100
+DATA compressions<>+352(SB)/8, $0x0000000000050302
+DATA compressions<>+360(SB)/8, $0x0000000005030200
+DATA compressions<>+368(SB)/8, $0x0000000005030201
+DATA compressions<>+376(SB)/8, $0x0000000503020100
+DATA compressions<>+384(SB)/8, $0x0000000000000504
+DATA compressions<>+392(SB)/8, $0x0000000000050400
+DATA compressions<>+400(SB)/8, $0x0000000000050401
+DATA compressions<>+408(SB)/8, $0x0000000005040100
+DATA compressions<>+416(SB)/8, $0x0000000000050402
+DATA compressions<>+424(SB)/8, $0x0000000005040200
+DATA compressions<>+432(SB)/8, $0x0000000005040201
+DATA compressions<>+440(SB)/8, $0x0000000504020100
+DATA compressions<>+448(SB)/8, $0x0000000000050403
+DATA compressions<>+456(SB)/8, $0x0000000005040300
+DATA compressions<>+464(SB)/8, $0x0000000005040301
+DATA compressions<>+472(SB)/8, $0x0000000504030100
+DATA compressions<>+480(SB)/8, $0x0000000005040302
+DATA compressions<>+488(SB)/8, $0x0000000504030200
+DATA compressions<>+496(SB)/8, $0x0000000504030201
+DATA compressions<>+504(SB)/8, $0x0000050403020100
+DATA compressions<>+512(SB)/8, $0x0000000000000006
+DATA compressions<>+520(SB)/8, $0x0000000000000600
+DATA compressions<>+528(SB)/8, $0x0000000000000601
+DATA compressions<>+536(SB)/8, $0x0000000000060100
+DATA compressions<>+544(SB)/8, $0x0000000000000602
+DATA compressions<>+552(SB)/8, $0x0000000000060200
+DATA compressions<>+560(SB)/8, $0x0000000000060201
+DATA compressions<>+568(SB)/8, $0x0000000006020100
+DATA compressions<>+576(SB)/8, $0x0000000000000603
+DATA compressions<>+584(SB)/8, $0x0000000000060300
+DATA compressions<>+592(SB)/8, $0x0000000000060301
+DATA compressions<>+600(SB)/8, $0x0000000006030100
+DATA compressions<>+608(SB)/8, $0x0000000000060302
+DATA compressions<>+616(SB)/8, $0x0000000006030200
+DATA compressions<>+624(SB)/8, $0x0000000006030201
+DATA compressions<>+632(SB)/8, $0x0000000603020100
+DATA compressions<>+640(SB)/8, $0x0000000000000604
+DATA compressions<>+648(SB)/8, $0x0000000000060400
+DATA compressions<>+656(SB)/8, $0x0000000000060401
+DATA compressions<>+664(SB)/8, $0x0000000006040100
+DATA compressions<>+672(SB)/8, $0x0000000000060402
+DATA compressions<>+680(SB)/8, $0x0000000006040200
+DATA compressions<>+688(SB)/8, $0x0000000006040201
+DATA compressions<>+696(SB)/8, $0x0000000604020100
+DATA compressions<>+704(SB)/8, $0x0000000000060403
+DATA compressions<>+712(SB)/8, $0x0000000006040300
+DATA compressions<>+720(SB)/8, $0x0000000006040301
+DATA compressions<>+728(SB)/8, $0x0000000604030100
+DATA compressions<>+736(SB)/8, $0x0000000006040302
+DATA compressions<>+744(SB)/8, $0x0000000604030200
+DATA compressions<>+752(SB)/8, $0x0000000604030201
+DATA compressions<>+760(SB)/8, $0x0000060403020100
+DATA compressions<>+768(SB)/8, $0x0000000000000605
+DATA compressions<>+776(SB)/8, $0x0000000000060500
+DATA compressions<>+784(SB)/8, $0x0000000000060501
+DATA compressions<>+792(SB)/8, $0x0000000006050100
+DATA compressions<>+800(SB)/8, $0x0000000000060502
+DATA compressions<>+808(SB)/8, $0x0000000006050200
+DATA compressions<>+816(SB)/8, $0x0000000006050201
+DATA compressions<>+824(SB)/8, $0x0000000605020100
+DATA compressions<>+832(SB)/8, $0x0000000000060503
+DATA compressions<>+840(SB)/8, $0x0000000006050300
+DATA compressions<>+848(SB)/8, $0x0000000006050301
+DATA compressions<>+856(SB)/8, $0x0000000605030100
+DATA compressions<>+864(SB)/8, $0x0000000006050302
+DATA compressions<>+872(SB)/8, $0x0000000605030200
+DATA compressions<>+880(SB)/8, $0x0000000605030201
+DATA compressions<>+888(SB)/8, $0x0000060503020100
+DATA compressions<>+896(SB)/8, $0x0000000000060504
+DATA compressions<>+904(SB)/8, $0x0000000006050400
+DATA compressions<>+912(SB)/8, $0x0000000006050401
+DATA compressions<>+920(SB)/8, $0x0000000605040100
+DATA compressions<>+928(SB)/8, $0x0000000006050402
+DATA compressions<>+936(SB)/8, $0x0000000605040200
+DATA compressions<>+944(SB)/8, $0x0000000605040201
+DATA compressions<>+952(SB)/8, $0x0000060504020100
+DATA compressions<>+960(SB)/8, $0x0000000006050403
+DATA compressions<>+968(SB)/8, $0x0000000605040300
+DATA compressions<>+976(SB)/8, $0x0000000605040301
+DATA compressions<>+984(SB)/8, $0x0000060504030100
+DATA compressions<>+992(SB)/8, $0x0000000605040302
+DATA compressions<>+1000(SB)/8, $0x0000060504030200
+DATA compressions<>+1008(SB)/8, $0x0000060504030201
+DATA compressions<>+1016(SB)/8, $0x0006050403020100
+DATA compressions<>+1024(SB)/8, $0x0000000000000007
+DATA compressions<>+1032(SB)/8, $0x0000000000000700
+DATA compressions<>+1040(SB)/8, $0x0000000000000701
+DATA compressions<>+1048(SB)/8, $0x0000000000070100
+DATA compressions<>+1056(SB)/8, $0x0000000000000702
+DATA compressions<>+1064(SB)/8, $0x0000000000070200
+DATA compressions<>+1072(SB)/8, $0x0000000000070201
+DATA compressions<>+1080(SB)/8, $0x0000000007020100
+DATA compressions<>+1088(SB)/8, $0x0000000000000703
+DATA compressions<>+1096(SB)/8, $0x0000000000070300
+DATA compressions<>+1104(SB)/8, $0x0000000000070301
+DATA compressions<>+1112(SB)/8, $0x0000000007030100
+DATA compressions<>+1120(SB)/8, $0x0000000000070302
+DATA compressions<>+1128(SB)/8, $0x0000000007030200
+DATA compressions<>+1136(SB)/8, $0x0000000007030201
+DATA compressions<>+1144(SB)/8, $0x0000000703020100
+DATA compressions<>+1152(SB)/8, $0x0000000000000704
+DATA compressions<>+1160(SB)/8, $0x0000000000070400
+DATA compressions<>+1168(SB)/8, $0x0000000000070401
+DATA compressions<>+1176(SB)/8, $0x0000000007040100
+DATA compressions<>+1184(SB)/8, $0x0000000000070402
+DATA compressions<>+1192(SB)/8, $0x0000000007040200
+DATA compressions<>+1200(SB)/8, $0x0000000007040201
+DATA compressions<>+1208(SB)/8, $0x0000000704020100
+DATA compressions<>+1216(SB)/8, $0x0000000000070403
+DATA compressions<>+1224(SB)/8, $0x0000000007040300
+DATA compressions<>+1232(SB)/8, $0x0000000007040301
+DATA compressions<>+1240(SB)/8, $0x0000000704030100
+DATA compressions<>+1248(SB)/8, $0x0000000007040302
+DATA compressions<>+1256(SB)/8, $0x0000000704030200
+DATA compressions<>+1264(SB)/8, $0x0000000704030201
+DATA compressions<>+1272(SB)/8, $0x0000070403020100
+DATA compressions<>+1280(SB)/8, $0x0000000000000705
+DATA compressions<>+1288(SB)/8, $0x0000000000070500
+DATA compressions<>+1296(SB)/8, $0x0000000000070501
+DATA compressions<>+1304(SB)/8, $0x0000000007050100
+DATA compressions<>+1312(SB)/8, $0x0000000000070502
+DATA compressions<>+1320(SB)/8, $0x0000000007050200
+DATA compressions<>+1328(SB)/8, $0x0000000007050201
+DATA compressions<>+1336(SB)/8, $0x0000000705020100
+DATA compressions<>+1344(SB)/8, $0x0000000000070503
+DATA compressions<>+1352(SB)/8, $0x0000000007050300
+DATA compressions<>+1360(SB)/8, $0x0000000007050301
+DATA compressions<>+1368(SB)/8, $0x0000000705030100
+DATA compressions<>+1376(SB)/8, $0x0000000007050302
+DATA compressions<>+1384(SB)/8, $0x0000000705030200
+DATA compressions<>+1392(SB)/8, $0x0000000705030201
+DATA compressions<>+1400(SB)/8, $0x0000070503020100
+DATA compressions<>+1408(SB)/8, $0x0000000000070504
+DATA compressions<>+1416(SB)/8, $0x0000000007050400
+DATA compressions<>+1424(SB)/8, $0x0000000007050401
+DATA compressions<>+1432(SB)/8, $0x0000000705040100
+DATA compressions<>+1440(SB)/8, $0x0000000007050402
+DATA compressions<>+1448(SB)/8, $0x0000000705040200
+DATA compressions<>+1456(SB)/8, $0x0000000705040201
+DATA compressions<>+1464(SB)/8, $0x0000070504020100
+DATA compressions<>+1472(SB)/8, $0x0000000007050403
+DATA compressions<>+1480(SB)/8, $0x0000000705040300
+DATA compressions<>+1488(SB)/8, $0x0000000705040301
+DATA compressions<>+1496(SB)/8, $0x0000070504030100
+DATA compressions<>+1504(SB)/8, $0x0000000705040302
+DATA compressions<>+1512(SB)/8, $0x0000070504030200
+DATA compressions<>+1520(SB)/8, $0x0000070504030201
+DATA compressions<>+1528(SB)/8, $0x0007050403020100
+DATA compressions<>+1536(SB)/8, $0x0000000000000706
+DATA compressions<>+1544(SB)/8, $0x0000000000070600
+DATA compressions<>+1552(SB)/8, $0x0000000000070601
+DATA compressions<>+1560(SB)/8, $0x0000000007060100
+DATA compressions<>+1568(SB)/8, $0x0000000000070602
+DATA compressions<>+1576(SB)/8, $0x0000000007060200
+DATA compressions<>+1584(SB)/8, $0x0000000007060201
+DATA compressions<>+1592(SB)/8, $0x0000000706020100
+DATA compressions<>+1600(SB)/8, $0x0000000000070603
+DATA compressions<>+1608(SB)/8, $0x0000000007060300
+DATA compressions<>+1616(SB)/8, $0x0000000007060301
+DATA compressions<>+1624(SB)/8, $0x0000000706030100
+DATA compressions<>+1632(SB)/8, $0x0000000007060302
+DATA compressions<>+1640(SB)/8, $0x0000000706030200
+DATA compressions<>+1648(SB)/8, $0x0000000706030201
+DATA compressions<>+1656(SB)/8, $0x0000070603020100
+DATA compressions<>+1664(SB)/8, $0x0000000000070604
+DATA compressions<>+1672(SB)/8, $0x0000000007060400
+DATA compressions<>+1680(SB)/8, $0x0000000007060401
+DATA compressions<>+1688(SB)/8, $0x0000000706040100
+DATA compressions<>+1696(SB)/8, $0x0000000007060402
+DATA compressions<>+1704(SB)/8, $0x0000000706040200
+DATA compressions<>+1712(SB)/8, $0x0000000706040201
+DATA compressions<>+1720(SB)/8, $0x0000070604020100
+DATA compressions<>+1728(SB)/8, $0x0000000007060403
+DATA compressions<>+1736(SB)/8, $0x0000000706040300
+DATA compressions<>+1744(SB)/8, $0x0000000706040301
+DATA compressions<>+1752(SB)/8, $0x0000070604030100
+DATA compressions<>+1760(SB)/8, $0x0000000706040302
+DATA compressions<>+1768(SB)/8, $0x0000070604030200
+DATA compressions<>+1776(SB)/8, $0x0000070604030201
+DATA compressions<>+1784(SB)/8, $0x0007060403020100
+DATA compressions<>+1792(SB)/8, $0x0000000000070605
+DATA compressions<>+1800(SB)/8, $0x0000000007060500
+DATA compressions<>+1808(SB)/8, $0x0000000007060501
+DATA compressions<>+1816(SB)/8, $0x0000000706050100
+DATA compressions<>+1824(SB)/8, $0x0000000007060502
+DATA compressions<>+1832(SB)/8, $0x0000000706050200
+DATA compressions<>+1840(SB)/8, $0x0000000706050201
+DATA compressions<>+1848(SB)/8, $0x0000070605020100
+DATA compressions<>+1856(SB)/8, $0x0000000007060503
+DATA compressions<>+1864(SB)/8, $0x0000000706050300
+DATA compressions<>+1872(SB)/8, $0x0000000706050301
+DATA compressions<>+1880(SB)/8, $0x0000070605030100
+DATA compressions<>+1888(SB)/8, $0x0000000706050302
+DATA compressions<>+1896(SB)/8, $0x0000070605030200
+DATA compressions<>+1904(SB)/8, $0x0000070605030201
+DATA compressions<>+1912(SB)/8, $0x0007060503020100
+DATA compressions<>+1920(SB)/8, $0x0000000007060504
+DATA compressions<>+1928(SB)/8, $0x0000000706050400
+DATA compressions<>+1936(SB)/8, $0x0000000706050401
+DATA compressions<>+1944(SB)/8, $0x0000070605040100
+DATA compressions<>+1952(SB)/8, $0x0000000706050402
+DATA compressions<>+1960(SB)/8, $0x0000070605040200
+DATA compressions<>+1968(SB)/8, $0x0000070605040201
+DATA compressions<>+1976(SB)/8, $0x0007060504020100
+DATA compressions<>+1984(SB)/8, $0x0000000706050403
+DATA compressions<>+1992(SB)/8, $0x0000070605040300
+DATA compressions<>+2000(SB)/8, $0x0000070605040301
+DATA compressions<>+2008(SB)/8, $0x0007060504030100
+DATA compressions<>+2016(SB)/8, $0x0000070605040302
+DATA compressions<>+2024(SB)/8, $0x0007060504030200
+DATA compressions<>+2032(SB)/8, $0x0007060504030201
+DATA compressions<>+2040(SB)/8, $0x0706050403020100
+GLOBL compressions<>(SB), RODATA|NOPTR, $2048

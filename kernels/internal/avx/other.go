@@ -36,8 +36,10 @@ func (Set) Dropout(_ *Draw, _, _ []float32, _ uint32) { panic("avx: not on this 
 // DropoutPair is not there on this architecture.
 func (Set) DropoutPair(_ *Draw, _, _ []float32, _, _ uint32) { panic("avx: not on this architecture") }
 
-// Words is not there on this architecture.
-func (Set) Words(_ *Draw, _, _, _ []uint32) { panic("avx: not on this architecture") }
+// Sift is not there on this architecture.
+func (Set) Sift(_ *Draw, _ []uint32, _ []float32, _ []uint64, _, _, _ []uint32, _ []float32) {
+	panic("avx: not on this architecture")
+}
 
 // GatherValues is not there on this architecture.
 func (Set) GatherValues(_, _ []float32, _ []uint32, _ []float32) {

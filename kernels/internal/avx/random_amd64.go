@@ -1,5 +1,7 @@
 package avx
 
+import "unsafe"
+
 // Dropout sets dst to what is kept of x, a row of that id; dst and x have one
 // length and may be one. The row is computed as two halves.
 func (s Set) Dropout(d *Draw, dst, x []float32, id uint32) {
@@ -33,15 +35,19 @@ func (s Set) dropout(d *Draw, dst, x []float32, second int, idA, idB uint32, blo
 	dropout256(&d.Keys[0][0], &dst[0], &x[0], 4*second, idA, idB, uint32(blockB), full, lanesA, lanesB)
 }
 
-// Words sets dst[i] to word cols[i]%4 of the block cols[i]/4 of ids[i].
-func (s Set) Words(d *Draw, dst, ids, cols []uint32) {
-	if len(dst) == 0 {
+// Sift moves the non-zeros that dropout keeps to the front of keptIndex and
+// keptVals and sets a bit of bits for each; i is kept when word cols[i]%4 of
+// the block cols[i]/4 of ids[i] says so. The results have room for as many as
+// there are and for a vector.
+func (s Set) Sift(d *Draw, keptIndex []uint32, keptVals []float32, bits []uint64, ids, cols, index []uint32, vals []float32) {
+	if len(vals) == 0 {
 		return
 	}
-	full, lanes := s.split(len(dst))
+	full, lanes := s.split(len(vals))
+	first := (*uint8)(unsafe.Pointer(&bits[0]))
 	if s == AVX512 {
-		words512(&d.Keys[0][0], &dst[0], &ids[0], &cols[0], full, lanes)
+		sift512(&d.Keys[0][0], &ids[0], &cols[0], &index[0], &vals[0], &keptIndex[0], &keptVals[0], first, full, lanes)
 		return
 	}
-	words256(&d.Keys[0][0], &dst[0], &ids[0], &cols[0], full, lanes)
+	sift256(&d.Keys[0][0], &ids[0], &cols[0], &index[0], &vals[0], &keptIndex[0], &keptVals[0], first, full, lanes)
 }

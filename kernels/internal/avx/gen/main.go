@@ -150,7 +150,7 @@ var parts = map[string]func(isa){
 	},
 	"random": func(s isa) {
 		dropout(s)
-		words(s)
+		sift(s)
 	},
 	"softmax": func(s isa) {
 		if !s.wide {

@@ -247,52 +247,49 @@ func dropout(s isa) {
 	RET()
 }
 
-// apply stores the elements from x whose words keep them, scaled, and zeros.
-func (p *philox) apply(word VecVirtual, x, dst Mem, mask Register) {
-	s, v := p.s, p.s.vec()
-	last, scale := Mem{Base: p.draw, Disp: drawLast}, Mem{Base: p.draw, Disp: drawScale}
-	if s.wide {
-		const notAbove = 2
-		keep := K()
-		if mask == nil {
-			VPCMPUD_BCST(U8(notAbove), last, word, keep)
-		} else {
-			VPCMPUD_BCST(U8(notAbove), last, word, mask, keep)
+// keeps is which words keep their element: a mask register, or for AVX2 a
+// vector, in place of word. Masked lanes keep nothing.
+func (p *philox) keeps(word VecVirtual, mask Register) Register {
+	last := Mem{Base: p.draw, Disp: drawLast}
+	if !p.s.wide {
+		least := p.s.vec()
+		VPBROADCASTD(last, least)
+		VPMINUD(least, word, least)
+		VPCMPEQD(least, word, word)
+		if mask != nil {
+			VPAND(mask, word, word)
 		}
-		VBROADCASTSS(scale, v)
-		VMULPS_Z(x, v, keep, v)
-	} else {
-		limit, factor := s.vec(), s.vec()
-		VPBROADCASTD(last, limit)
-		VPMINUD(limit, word, limit)
-		VPCMPEQD(limit, word, word)
-		s.load(x, mask, v)
-		VBROADCASTSS(scale, factor)
-		VMULPS(factor, v, v)
-		VANDPS(word, v, v)
+		return word
 	}
-	s.store(v, mask, dst)
+	const notAbove = 2
+	keep := K()
+	if mask == nil {
+		VPCMPUD_BCST(U8(notAbove), last, word, keep)
+	} else {
+		VPCMPUD_BCST(U8(notAbove), last, word, mask, keep)
+	}
+	return keep
 }
 
-// words writes the word of an (id, column) each, even and odd lanes one after
-// the other.
-func words(s isa) {
-	TEXT("words"+s.name, NOSPLIT, "func(draw, dst, ids, cols *uint32, full, lanes int)")
-	Doc("Sets dst to the words of pairs of an id and a column.")
-	Pragma("noescape")
-	p := newPhilox(s)
-	oddWords := s.odd(0xaa)
-	dst, ids, cols := Load(Param("dst"), GP64()), Load(Param("ids"), GP64()), Load(Param("cols"), GP64())
-	eachVector(s, func(at func(Register) Mem, mask Register) {
-		id, col := s.vec(), s.vec()
-		s.load(at(ids), mask, id)
-		s.load(at(cols), mask, col)
-		word := p.word(id, col)
-		VPSRLQ(U8(32), id, id)
-		VPSRLQ(U8(32), col, col)
-		oddWords.low(p.word(id, col), word)
-		s.store(word, mask, at(dst))
-	})
+// scale is the factor of what is kept.
+func (p *philox) scale() VecVirtual {
+	v := p.s.vec()
+	VBROADCASTSS(Mem{Base: p.draw, Disp: drawScale}, v)
+	return v
+}
+
+// apply stores the elements from x whose words keep them, scaled, and zeros.
+func (p *philox) apply(word VecVirtual, x, dst Mem, mask Register) {
+	s, keep, v := p.s, p.keeps(word, mask), p.scale()
+	if s.wide {
+		VMULPS_Z(x, v, keep, v)
+	} else {
+		e := s.vec()
+		s.load(x, mask, e)
+		VMULPS(e, v, v)
+		VANDPS(keep, v, v)
+	}
+	s.store(v, mask, dst)
 }
 
 // word is the word of the id and the column in the low half of each lane.
