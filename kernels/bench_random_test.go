@@ -82,3 +82,25 @@ func BenchmarkSparse(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkStep(b *testing.B) {
+	const n = 1433 * 64
+	for _, c := range []kernels.OptimizerConfig{{Name: "sgd", Momentum: 0.9, LR: 0.1}, {Name: "adam", LR: 0.1}} {
+		for _, set := range []string{"avx512", "avx2", "go"} {
+			b.Run(c.Name+"/"+set, func(b *testing.B) {
+				o, err := kernels.NewOptimizer(c)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := kernels.UseIn(o, set); err != nil {
+					b.Skip(err)
+				}
+				w, g, state := kerneltest.Values(n, 1), kerneltest.Values(n, 2), newState(o, n)
+				for b.Loop() {
+					o.Step(1, w, g, state, true)
+				}
+				b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds()*1e-9, "Gelements/s")
+			})
+		}
+	}
+}

@@ -45,3 +45,9 @@ func (Set) Sift(_ *Draw, _ []uint32, _ []float32, _ []uint64, _, _, _ []uint32, 
 func (Set) GatherValues(_, _ []float32, _ []uint32, _ []float32) {
 	panic("avx: not on this architecture")
 }
+
+// SGD is not there on this architecture.
+func (Set) SGD(_ *SGD, _, _, _ []float32) { panic("avx: not on this architecture") }
+
+// Adam is not there on this architecture.
+func (Set) Adam(_ *Adam, _, _, _, _ []float32) { panic("avx: not on this architecture") }

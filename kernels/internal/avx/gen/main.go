@@ -152,6 +152,11 @@ var parts = map[string]func(isa){
 		dropout(s)
 		sift(s)
 	},
+	"step": func(s isa) {
+		sgd(s)
+		momentum(s)
+		adam(s)
+	},
 	"softmax": func(s isa) {
 		if !s.wide {
 			softmax()
