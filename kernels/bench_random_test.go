@@ -42,6 +42,22 @@ func BenchmarkDropout(b *testing.B) {
 	}
 }
 
+// The rows of an epilogue are dropped one by one.
+func BenchmarkEpilogueDropout(b *testing.B) {
+	for _, width := range []int{16, benchWidth} {
+		rows := 1 << 17 / width
+		z, bias := kerneltest.Values(rows*width, 1), kerneltest.Values(width, 2)
+		dst := make([]float32, len(z))
+		for _, p := range []float64{0, 0.5} {
+			b.Run(fmt.Sprintf("width=%d/dropout=%v", width, p), func(b *testing.B) {
+				eachVariant(b, float64(len(z))*1e-9, "Gelements/s", func(team *kernels.Team) {
+					kernels.BiasReLUDropout(team, dst, rows, width, z, bias, true, &kernels.Dropout{Seed: 1, P: p})
+				})
+			})
+		}
+	}
+}
+
 // bagOfWords is rows of about perRow words each out of cols, frequent ones
 // first: word c is as frequent as 1/(c+8).
 func bagOfWords(rows, cols, perRow int) graph.SparseRows {

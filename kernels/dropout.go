@@ -76,10 +76,6 @@ func (m *mask) id(row int) uint32 {
 	return m.ids[row]
 }
 
-func (m *mask) keep(id, col uint32) bool {
-	return Philox([4]uint32{id, col / 4, m.epoch, m.layer}, m.key)[col%4] <= m.draw.Last
-}
-
 // apply drops and scales one row; dst and x have one length and may be one.
 func (m *mask) apply(dst, x []float32, row int) {
 	if m.set != avx.None {
@@ -100,8 +96,11 @@ func (m *mask) applyGo(dst, x []float32, id uint32) {
 		d[2] = orZero(x[2]*scale, w2 <= last)
 		d[3] = orZero(x[3]*scale, w3 <= last)
 	}
-	for ; j < len(dst); j++ {
-		dst[j] = orZero(x[j]*scale, m.keep(id, uint32(j)))
+	if j < len(dst) {
+		words := Philox([4]uint32{id, uint32(j / 4), m.epoch, m.layer}, m.key)
+		for i, v := range x[j:len(dst)] {
+			dst[j+i] = orZero(v*scale, words[i] <= last)
+		}
 	}
 }
 

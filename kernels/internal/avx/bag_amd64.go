@@ -1,9 +1,5 @@
 package avx
 
-// near is the size of a matrix, in floats, whose rows need no prefetching: the
-// second-level cache holds it.
-const near = 1 << 17
-
 // GatherValues adds to dst
 //
 //	Σ_i vals[i] · x[cols[i]],  x being rows of len(dst)
@@ -14,10 +10,7 @@ func (s Set) GatherValues(dst, x []float32, cols []uint32, vals []float32) {
 	if n == 0 {
 		return
 	}
-	seeing := 0
-	if len(x) > near {
-		seeing = min(n, max(len(cols)-ahead, 0))
-	}
+	seeing := min(n, max(len(cols)-ahead, 0))
 	width, tile := len(dst), 8*s.lanes()
 	for j := 0; j < width; j += tile {
 		full, lanes := s.split(min(tile, width-j))
