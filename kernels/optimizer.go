@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"siafu/graph/fault"
+	"siafu/kernels/internal/avx"
 )
 
 // Optimisers, step by step as PyTorch defines them (torch.optim.SGD, Adam,
@@ -15,7 +16,8 @@ import (
 //	adamw  w -= ηλw; then as adam with λ = 0
 //
 // Variant: one pass over parameter, gradient and state; serial, since weights
-// are small beside activations.
+// are small beside activations. Package avx gives the same bits as plain Go on
+// its machines, where every operation is rounded.
 
 // Optimizer updates one parameter at a time.
 type Optimizer interface {
@@ -48,11 +50,12 @@ func NewOptimizer(c OptimizerConfig) (Optimizer, error) {
 	}
 	switch c.Name {
 	case "sgd":
-		return &sgd{lr: float32(c.LR), momentum: float32(c.Momentum), decay: float32(c.WeightDecay)}, nil
+		k := avx.SGD{LR: float32(c.LR), Momentum: float32(c.Momentum), Decay: float32(c.WeightDecay)}
+		return &sgd{k, avx.Best()}, nil
 	case "adam":
-		return &adam{c: c}, nil
+		return &adam{c: c, set: avx.Best()}, nil
 	case "adamw":
-		return &adam{c: c, decoupled: true}, nil
+		return &adam{c: c, decoupled: true, set: avx.Best()}, nil
 	}
 	return nil, fault.New(fault.Config, "optimizer", "", "no optimizer %q", c.Name).Then("use sgd, adam or adamw")
 }
@@ -102,10 +105,13 @@ func checkStep(step int, param, grad []float32, state [][]float32, slots int) {
 	}
 }
 
-type sgd struct{ lr, momentum, decay float32 }
+type sgd struct {
+	avx.SGD
+	set avx.Set
+}
 
 func (o *sgd) StateSlots() int {
-	if o.momentum == 0 {
+	if o.Momentum == 0 {
 		return 0
 	}
 	return 1
@@ -113,20 +119,31 @@ func (o *sgd) StateSlots() int {
 
 func (o *sgd) Step(step int, param, grad []float32, state [][]float32, decay bool) {
 	checkStep(step, param, grad, state, o.StateSlots())
-	var wd float32
-	if decay {
-		wd = o.decay
+	k := o.SGD
+	if !decay {
+		k.Decay = 0
 	}
-	if o.momentum == 0 {
+	var buf []float32
+	if k.Momentum != 0 {
+		buf = state[0]
+	}
+	if o.set != avx.None {
+		o.set.SGD(&k, param, grad, buf)
+		return
+	}
+	stepSGD(&k, param, grad, buf)
+}
+
+func stepSGD(k *avx.SGD, param, grad, buf []float32) {
+	if buf == nil {
 		for j, g := range grad {
-			param[j] -= o.lr * (g + wd*param[j])
+			param[j] -= k.LR * (g + k.Decay*param[j])
 		}
 		return
 	}
-	buf := state[0]
 	for j, g := range grad {
-		buf[j] = o.momentum*buf[j] + (g + wd*param[j])
-		param[j] -= o.lr * buf[j]
+		buf[j] = k.Momentum*buf[j] + (g + k.Decay*param[j])
+		param[j] -= k.LR * buf[j]
 	}
 }
 
@@ -134,31 +151,47 @@ func (o *sgd) Step(step int, param, grad []float32, state [][]float32, decay boo
 type adam struct {
 	c         OptimizerConfig
 	decoupled bool
+	set       avx.Set
 }
 
 func (o *adam) StateSlots() int { return 2 }
 
 func (o *adam) Step(step int, param, grad []float32, state [][]float32, decay bool) {
 	checkStep(step, param, grad, state, 2)
-	// The corrections are taken in float64: β₂ᵗ is near 1 for many steps.
-	size := float32(o.c.LR / (1 - math.Pow(o.c.Beta1, float64(step))))
-	root := float32(1 / math.Sqrt(1-math.Pow(o.c.Beta2, float64(step))))
-	b1, c1 := float32(o.c.Beta1), float32(1-o.c.Beta1)
-	b2, c2 := float32(o.c.Beta2), float32(1-o.c.Beta2)
-	eps := float32(o.c.Eps)
-	var l2, shrink float32 = 0, 1
+	k := o.constants(step, decay)
+	if o.set != avx.None {
+		o.set.Adam(&k, param, grad, state[0], state[1])
+		return
+	}
+	stepAdam(&k, param, grad, state[0], state[1])
+}
+
+// constants are those of one step. The corrections are taken in float64: β₂ᵗ
+// is near 1 for many steps.
+func (o *adam) constants(step int, decay bool) avx.Adam {
+	k := avx.Adam{
+		Shrink: 1,
+		B1:     float32(o.c.Beta1), C1: float32(1 - o.c.Beta1),
+		B2: float32(o.c.Beta2), C2: float32(1 - o.c.Beta2),
+		Size: float32(o.c.LR / (1 - math.Pow(o.c.Beta1, float64(step)))),
+		Root: float32(1 / math.Sqrt(1-math.Pow(o.c.Beta2, float64(step)))),
+		Eps:  float32(o.c.Eps),
+	}
 	switch {
 	case decay && o.decoupled:
-		shrink = float32(1 - o.c.LR*o.c.WeightDecay)
+		k.Shrink = float32(1 - o.c.LR*o.c.WeightDecay)
 	case decay:
-		l2 = float32(o.c.WeightDecay)
+		k.L2 = float32(o.c.WeightDecay)
 	}
-	m, v := state[0], state[1]
+	return k
+}
+
+func stepAdam(k *avx.Adam, param, grad, m, v []float32) {
 	for j, g := range grad {
-		w := param[j] * shrink
-		g += l2 * w
-		m[j] = b1*m[j] + c1*g
-		v[j] = b2*v[j] + c2*g*g
-		param[j] = w - size*m[j]/(float32(math.Sqrt(float64(v[j])))*root+eps)
+		w := param[j] * k.Shrink
+		g += k.L2 * w
+		m[j] = k.B1*m[j] + k.C1*g
+		v[j] = k.B2*v[j] + k.C2*g*g
+		param[j] = w - k.Size*m[j]/(float32(math.Sqrt(float64(v[j])))*k.Root+k.Eps)
 	}
 }

@@ -1,6 +1,10 @@
 package kernels
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"siafu/kernels/internal/avx"
+)
 
 // Philox is Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror
 // and Shaw ("Parallel random numbers: as easy as 1, 2, 3", SC'11, section
@@ -40,3 +44,15 @@ const (
 )
 
 func philoxKey(seed uint64) [2]uint32 { return [2]uint32{uint32(seed), uint32(seed >> 32)} }
+
+// newDraw is what package avx needs to draw words of counters that end in
+// epoch and layer.
+func newDraw(key [2]uint32, epoch, layer uint32) avx.Draw {
+	var d avx.Draw
+	for r := range uint32(philoxRounds) {
+		d.Keys[r] = [2]uint32{key[0] + r*philoxW0, key[1] + r*philoxW1}
+	}
+	hi, lo := bits.Mul32(philoxM1, epoch)
+	d.First, d.Second, d.Third = hi^d.Keys[0][0], lo^d.Keys[1][0], layer^d.Keys[0][1]
+	return d
+}

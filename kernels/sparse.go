@@ -1,6 +1,11 @@
 package kernels
 
-import "siafu/graph"
+import (
+	"slices"
+
+	"siafu/graph"
+	"siafu/kernels/internal/avx"
+)
 
 // Products with a sparse feature matrix X [rows x m], for the first layer of
 // bag-of-words data.
@@ -10,8 +15,11 @@ import "siafu/graph"
 //	SparseToDense       dst[rows x m]  =  D(X)
 //
 // D is dropout of the non-zeros (a dropped zero is a zero). Variant: pull, row
-// by row of dst, in the order of the non-zeros, four at a time. TransA pulls through a transpose built once, because pushing would need atomics or
-// a copy of dst for each worker, and would not fix the order of the sums.
+// by row of dst, in the order of the non-zeros, in registers where package avx
+// has a routine for this machine, else four at a time. TransA pulls through a
+// transpose built once, because pushing would need atomics or a copy of dst for
+// each worker, and would not fix the order of the sums. A long row, which is a
+// frequent word in TransA, is cut into pieces like that of a hub in SpMM.
 
 func sparseRows(xs graph.SparseRows) int { return max(len(xs.Offsets)-1, 0) }
 
@@ -48,14 +56,31 @@ func runSparse(t *Team, args sparseTask, rows, vertices int, drop *Dropout) {
 		return
 	}
 	if args.drop = drop.active(); args.drop {
-		args.mask = drop.prepare(vertices)
+		args.mask = drop.prepare(vertices).on(t.set)
 	}
+	t.hubs.rows = t.hubs.rows[:0]
+	args.set, args.hubs, args.hub = t.set, &t.hubs, -1
 	doWeighted(t, &t.slots.sparse, args, args.offsets[:rows], args.offsets[rows])
+	slices.Sort(t.hubs.rows)
+	for _, r := range t.hubs.rows {
+		sparseHub(t, args, r)
+	}
+}
+
+// sparseHub computes row r in pieces of a fixed number of non-zeros, whose sums
+// are added in order.
+func sparseHub(t *Team, args sparseTask, r int) {
+	pieces := int((args.offsets[r+1] - args.offsets[r] + pieceEdges - 1) / pieceEdges)
+	dst := rowOf(args.dst, r, args.width)
+	args.dst, args.hub = scratch(&t.floats, pieces*args.width), r
+	do(t, &t.slots.sparse, args, pieces, 1)
+	sumParts(t, dst, pieces, false)
 }
 
 // sparseTask is dst[r] = Σ_e vals[e]·x[index[e]] over the non-zeros of row r.
 // transposed says that r is a column of X and index a vertex, for the mask;
-// scatter that dst[r][index[e]] = vals[e] is wanted instead.
+// scatter that dst[r][index[e]] = vals[e] is wanted instead. With a hub of 0 or
+// more, the rows of dst are the pieces of that row.
 type sparseTask struct {
 	dst, x                    []float32
 	width                     int
@@ -64,60 +89,78 @@ type sparseTask struct {
 	vals                      []float32
 	transposed, scatter, drop bool
 	mask                      mask
+	set                       avx.Set
+	hubs                      *hubs
+	hub                       int
 }
 
 func (k *sparseTask) chunk(lo, hi int) {
-	for r := lo; r < hi; r++ {
-		dst := rowOf(k.dst, r, k.width)
-		clear(dst)
-		if k.scatter {
-			k.spread(dst, r, k.offsets[r], k.offsets[r+1])
-		} else {
-			k.gather(dst, r, k.offsets[r], k.offsets[r+1])
-		}
+	var s sieve
+	if k.hub >= 0 {
+		k.pieces(&s, lo, hi)
+		return
 	}
-}
-
-// gather adds the kept non-zeros [from, to) of row r, four at a time.
-func (k *sparseTask) gather(dst []float32, r int, from, to int64) {
-	var x [4][]float32
-	var s [4]float32
-	n := 0
-	for e := from; e < to; e++ {
-		v, kept := k.value(e, r)
-		if !kept {
+	for r := lo; r < hi; r++ {
+		from, to := k.offsets[r], k.offsets[r+1]
+		if to-from > hubEdges && !k.scatter {
+			k.hubs.leave(r)
 			continue
 		}
-		x[n], s[n] = rowOf(k.x, int(k.index[e]), k.width), v
-		if n++; n == 4 {
-			axpy4(dst, x[0], x[1], x[2], x[3], s[0], s[1], s[2], s[3])
-			n = 0
-		}
-	}
-	for i := range n {
-		axpy1(dst, x[i], s[i])
+		k.row(&s, rowOf(k.dst, r, k.width), r, from, to, k.offsets[hi])
 	}
 }
 
-func (k *sparseTask) spread(dst []float32, r int, from, to int64) {
-	for e := from; e < to; e++ {
-		if v, kept := k.value(e, r); kept {
-			dst[k.index[e]] = v
-		}
+func (k *sparseTask) pieces(s *sieve, lo, hi int) {
+	end := k.offsets[k.hub+1]
+	for p := lo; p < hi; p++ {
+		from := k.offsets[k.hub] + int64(p)*pieceEdges
+		to := min(from+pieceEdges, end)
+		k.row(s, rowOf(k.dst, p, k.width), k.hub, from, to, to)
 	}
 }
 
-// value is non-zero e, of row r, after dropout; false where it was dropped.
-func (k *sparseTask) value(e int64, r int) (float32, bool) {
+// row sets dst to what the non-zeros [from, to) of row r make. The non-zeros
+// below last are of this chunk.
+func (k *sparseTask) row(s *sieve, dst []float32, r int, from, to, last int64) {
+	clear(dst)
 	if !k.drop {
-		return k.vals[e], true
+		k.put(dst, k.index[from:], k.vals[from:to])
+		return
 	}
-	vertex, col := r, k.index[e]
-	if k.transposed {
-		vertex, col = int(col), uint32(r)
+	for from < to {
+		if from >= s.end {
+			s.draw(k, r, from, last)
+		}
+		stop := min(to, s.end)
+		cols, vals := s.kept(from, stop)
+		k.put(dst, cols, vals)
+		from = stop
 	}
-	if !k.mask.keep(k.mask.id(vertex), col) {
-		return 0, false
-	}
-	return k.vals[e] * k.mask.scale, true
 }
+
+// put adds the rows cols of x times vals to dst; cols may go on behind the end
+// of vals. However non-zeros are shared among calls, the sum is the same.
+func (k *sparseTask) put(dst []float32, cols []uint32, vals []float32) {
+	switch {
+	case k.scatter:
+		for i, v := range vals {
+			dst[cols[i]] = v
+		}
+	case k.set != avx.None:
+		k.set.GatherValues(dst, k.x, cols, vals)
+	default:
+		k.gather(dst, cols, vals)
+	}
+}
+
+func (k *sparseTask) gather(dst []float32, cols []uint32, v []float32) {
+	for len(v) >= 4 {
+		axpy4(dst, k.from(cols[0]), k.from(cols[1]), k.from(cols[2]), k.from(cols[3]), v[0], v[1], v[2], v[3])
+		cols, v = cols[4:], v[4:]
+	}
+	for i := range v {
+		axpy1(dst, k.from(cols[i]), v[i])
+	}
+}
+
+func (k *sparseTask) from(c uint32) []float32 { return rowOf(k.x, int(c), k.width) }

@@ -3,18 +3,22 @@
 // columns into what a routine takes.
 //
 // Both instruction sets do the same operations on an element in the same
-// order, so their results are the same bits. They differ from plain Go by
+// order, so their results are the same bits. Products differ from plain Go by
 // rounding: a multiplication and the addition behind it are rounded once.
+// Dropout and the steps of optimisers give the same bits as plain Go.
 //
 // The assembly is written by gen, with avo. Nothing here checks a length:
 // callers do. On a machine or an architecture without these instructions Best
 // is None, and no method may be called.
 package avx
 
+//go:generate go run ./gen -part bag -out asm_bag_amd64.s -stubs asm_bag_amd64.go -pkg avx
 //go:generate go run ./gen -part gather -out asm_gather_amd64.s -stubs asm_gather_amd64.go -pkg avx
 //go:generate go run ./gen -part multiply -out asm_multiply_amd64.s -stubs asm_multiply_amd64.go -pkg avx
+//go:generate go run ./gen -part random -out asm_random_amd64.s -stubs asm_random_amd64.go -pkg avx
 //go:generate go run ./gen -part rows -out asm_rows_amd64.s -stubs asm_rows_amd64.go -pkg avx
 //go:generate go run ./gen -part softmax -out asm_softmax_amd64.s -stubs asm_softmax_amd64.go -pkg avx
+//go:generate go run ./gen -part step -out asm_step_amd64.s -stubs asm_step_amd64.go -pkg avx
 
 // Set is an instruction set, ordered by preference.
 type Set int

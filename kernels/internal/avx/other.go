@@ -40,3 +40,25 @@ func (Set) AddRow(_, _ []float32) { panic("avx: not on this architecture") }
 func (Set) Softmax(_, _ []float32, _ float64) (float32, float64) {
 	panic("avx: not on this architecture")
 }
+
+// Dropout is not there on this architecture.
+func (Set) Dropout(_ *Draw, _, _ []float32, _ uint32) { panic("avx: not on this architecture") }
+
+// DropoutPair is not there on this architecture.
+func (Set) DropoutPair(_ *Draw, _, _ []float32, _, _ uint32) { panic("avx: not on this architecture") }
+
+// Sift is not there on this architecture.
+func (Set) Sift(_ *Draw, _ []uint32, _ []float32, _ []uint64, _, _, _ []uint32, _ []float32) {
+	panic("avx: not on this architecture")
+}
+
+// GatherValues is not there on this architecture.
+func (Set) GatherValues(_, _ []float32, _ []uint32, _ []float32) {
+	panic("avx: not on this architecture")
+}
+
+// SGD is not there on this architecture.
+func (Set) SGD(_ *SGD, _, _, _ []float32) { panic("avx: not on this architecture") }
+
+// Adam is not there on this architecture.
+func (Set) Adam(_ *Adam, _, _, _, _ []float32) { panic("avx: not on this architecture") }

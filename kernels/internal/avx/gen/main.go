@@ -125,6 +125,7 @@ func place(c gotypes.Component) Mem {
 
 // parts are the files of assembly: what each is made of, for one set.
 var parts = map[string]func(isa){
+	"bag": gatherValues,
 	"gather": func(s isa) {
 		for vectors := 1; vectors <= 8; vectors++ {
 			gather(s, false, vectors)
@@ -149,6 +150,15 @@ var parts = map[string]func(isa){
 		activate(s)
 		gradient(s)
 		addRow(s)
+	},
+	"random": func(s isa) {
+		dropout(s)
+		sift(s)
+	},
+	"step": func(s isa) {
+		sgd(s)
+		momentum(s)
+		adam(s)
 	},
 	"softmax": func(s isa) {
 		if !s.wide {

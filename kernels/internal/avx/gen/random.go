@@ -1,0 +1,317 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// Places in avx.Draw.
+const (
+	drawFirst  = 80
+	drawSecond = 84
+	drawThird  = 88
+	drawLast   = 92
+	drawScale  = 96
+)
+
+// philox is Philox4x32-10 of one counter in each 64-bit lane. Of a word only
+// the low half of its lane counts, which is what a multiplication reads; the
+// product holds two words of the next round, the low one where it is needed.
+//
+// Design note: with a word in each 32-bit lane, products of odd lanes have to
+// be shifted there and back; a round then takes more than the six instructions
+// that it takes here for half the counters.
+//
+// Rounds 1 to 3 are taken apart, because a row shares most of their work: a
+// change of the block reaches one word a round. What epoch and layer make of
+// them is in avx.Draw, what the id makes of them in the fields here.
+type philox struct {
+	s          isa
+	draw       Register
+	m0, m1     VecVirtual
+	x, y, z, q VecVirtual
+}
+
+func newPhilox(s isa) *philox {
+	p := &philox{s: s, draw: Load(Param("draw"), GP64())}
+	for _, m := range []struct {
+		to    *VecVirtual
+		value uint32
+	}{{&p.m0, 0xD2511F53}, {&p.m1, 0xCD9E8D57}} {
+		*m.to = s.vec()
+		bits, narrow := GP32(), XMM()
+		MOVL(U32(m.value), bits)
+		VMOVD(bits, narrow)
+		VPBROADCASTD(narrow, *m.to)
+	}
+	return p
+}
+
+func (p *philox) multiply(a, b VecVirtual) VecVirtual {
+	product := p.s.vec()
+	VPMULUDQ(a, b, product)
+	return product
+}
+
+// high is the high half of each product, moved to the low one.
+func (p *philox) high(product VecVirtual) VecVirtual {
+	h := p.s.vec()
+	VPSRLQ(U8(32), product, h)
+	return h
+}
+
+// shuffled is high on another port of the processor.
+func (p *philox) shuffled(product VecVirtual) VecVirtual {
+	h := p.s.vec()
+	VPSHUFD(U8(0b11_11_01_01), product, h)
+	return h
+}
+
+// xor is v ^= w.
+func (p *philox) xor(v, w VecVirtual) {
+	if p.s.wide {
+		VPXORD(w, v, v)
+		return
+	}
+	VPXOR(w, v, v)
+}
+
+// xorKey is dst = v ^ the word of avx.Draw at disp.
+func (p *philox) xorKey(disp int, v, dst VecVirtual) {
+	m := Mem{Base: p.draw, Disp: disp}
+	if p.s.wide {
+		VPXORD_BCST(m, v, dst)
+		return
+	}
+	key := p.s.vec()
+	VPBROADCASTD(m, key)
+	VPXOR(key, v, dst)
+}
+
+// xorBoth is v ^= w ^ the word of avx.Draw at disp.
+func (p *philox) xorBoth(disp int, w, v VecVirtual) {
+	if p.s.wide {
+		VPTERNLOGD_BCST(U8(0x96), Mem{Base: p.draw, Disp: disp}, w, v)
+		return
+	}
+	p.xor(v, w)
+	p.xorKey(disp, v, v)
+}
+
+// key is the place of key k of a round.
+func key(round, k int) int { return 8*round + 4*k }
+
+// row prepares rounds 1 to 3 for the ids, one a lane.
+func (p *philox) row(id VecVirtual) {
+	a := p.multiply(p.m0, id)
+	c := p.high(a)
+	p.xorKey(drawThird, c, c)
+	p.z = p.s.vec()
+	p.xorKey(key(1, 1), a, p.z)
+	b := p.multiply(p.m1, c)
+	c = p.high(b)
+	p.xorKey(drawSecond, c, c)
+	p.y = p.s.vec()
+	p.xorKey(key(2, 0), b, p.y)
+	p.q = p.multiply(p.m0, c)
+	p.x = p.high(p.q)
+	p.xorKey(key(2, 1), p.x, p.x)
+}
+
+// words are the four words of the block of each lane, in the low halves.
+func (p *philox) words(block VecVirtual) [4]VecVirtual {
+	start := p.s.vec()
+	p.xorKey(drawFirst, block, start)
+	a := p.multiply(p.m0, start)
+	c2 := p.high(a)
+	p.xor(c2, p.z)
+	b := p.multiply(p.m1, c2)
+	c0 := p.shuffled(b)
+	p.xor(c0, p.y)
+	p.xor(a, p.x)
+	c := [4]VecVirtual{c0, b, a, p.q}
+	for round := 3; round < 10; round++ {
+		a, b := p.multiply(p.m0, c[0]), p.multiply(p.m1, c[2])
+		h0, h1 := p.high(a), p.shuffled(b)
+		p.xorBoth(key(round, 0), c[1], h1)
+		p.xorBoth(key(round, 1), c[3], h0)
+		c = [4]VecVirtual{h1, b, h0, a}
+	}
+	return c
+}
+
+// lanes64 is a vector from memory with the value of each 64-bit lane.
+func (s isa) lanes64(name string, value func(lane int) int) VecVirtual {
+	m := GLOBL(name+s.name, RODATA|NOPTR)
+	for lane := range s.bytes / 8 {
+		DATA(8*lane, U64(value(lane)))
+	}
+	v := s.vec()
+	VMOVUPS(m, v)
+	return v
+}
+
+// odd is a mask of the odd units of 32 (or 64) bits of a vector.
+type odd struct {
+	s    isa
+	k    Register
+	bits uint64
+}
+
+func (s isa) odd(bits uint64) odd {
+	o := odd{s: s, bits: bits}
+	if s.wide {
+		word := GP32()
+		MOVL(U32(bits<<8|bits), word)
+		o.k = K()
+		KMOVW(word, o.k)
+	}
+	return o
+}
+
+// broadcast sets the odd units of v to the parameter of that name.
+func (o odd) broadcast(name string, v VecVirtual) {
+	if o.s.wide {
+		VBROADCASTSS(place(Param(name)), o.k, v)
+		return
+	}
+	other := o.s.vec()
+	VBROADCASTSS(place(Param(name)), other)
+	VPBLENDD(U8(o.bits), other, v, v)
+}
+
+// low moves the even units of w to the odd ones of v.
+func (o odd) low(w, v VecVirtual) {
+	const even = 0b10_10_00_00
+	if o.s.wide {
+		VPSHUFD(U8(even), w, o.k, v)
+		return
+	}
+	t := o.s.vec()
+	VPSHUFD(U8(even), w, t)
+	VPBLENDD(U8(o.bits), t, v, v)
+}
+
+// dropout writes two rows, or two parts of one, a vector of each at a time:
+// even lanes hold counters of the first, odd lanes of the second, so that the
+// words of a vector are an unpacking away from the order of columns.
+func dropout(s isa) {
+	TEXT("dropout"+s.name, NOSPLIT, "func(draw *uint32, dst, x *float32, second int, idA, idB, blockB uint32, full, lanesA, lanesB int)")
+	Doc("Drops and scales two rows, second bytes apart: full vectors of each, then lanesA and lanesB elements.")
+	Pragma("noescape")
+	p := newPhilox(s)
+	oddPairs, oddWords := s.odd(0xcc), s.odd(0xaa)
+	id := s.vec()
+	VBROADCASTSS(place(Param("idA")), id)
+	oddPairs.broadcast("idB", id)
+	p.row(id)
+	block, start := s.lanes64("block", func(lane int) int { return lane / 2 }), s.vec()
+	if s.wide {
+		VPXORD(start, start, start)
+	} else {
+		VPXOR(start, start, start)
+	}
+	oddPairs.broadcast("blockB", start)
+	VPADDD(start, block, block)
+	step := s.lanes64("step", func(int) int { return s.bytes / 16 })
+
+	second := Load(Param("second"), GP64())
+	from, to := Load(Param("x"), GP64()), Load(Param("dst"), GP64())
+	fromB, toB := GP64(), GP64()
+	LEAQ(Mem{Base: from, Index: second, Scale: 1}, fromB)
+	LEAQ(Mem{Base: to, Index: second, Scale: 1}, toB)
+	full, offset := Load(Param("full"), GP64()), GP64()
+	XORQ(offset, offset)
+	both := func(maskOf func(lanes string) Register) {
+		w := p.words(block)
+		oddWords.low(w[1], w[0])
+		oddWords.low(w[3], w[2])
+		a, b := s.vec(), s.vec()
+		VPUNPCKLQDQ(w[2], w[0], a)
+		VPUNPCKHQDQ(w[2], w[0], b)
+		p.apply(a, Mem{Base: from, Index: offset, Scale: 1}, Mem{Base: to, Index: offset, Scale: 1}, maskOf("lanesA"))
+		p.apply(b, Mem{Base: fromB, Index: offset, Scale: 1}, Mem{Base: toB, Index: offset, Scale: 1}, maskOf("lanesB"))
+	}
+	Label("next")
+	TESTQ(full, full)
+	JZ(LabelRef("last"))
+	both(func(string) Register { return nil })
+	VPADDD(step, block, block)
+	ADDQ(U8(s.bytes), offset)
+	DECQ(full)
+	JMP(LabelRef("next"))
+	Label("last")
+	both(s.mask)
+	VZEROUPPER()
+	RET()
+}
+
+// keeps is which words keep their element: a mask register, or for AVX2 a
+// vector, in place of word. Masked lanes keep nothing.
+func (p *philox) keeps(word VecVirtual, mask Register) Register {
+	last := Mem{Base: p.draw, Disp: drawLast}
+	if !p.s.wide {
+		least := p.s.vec()
+		VPBROADCASTD(last, least)
+		VPMINUD(least, word, least)
+		VPCMPEQD(least, word, word)
+		if mask != nil {
+			VPAND(mask, word, word)
+		}
+		return word
+	}
+	const notAbove = 2
+	keep := K()
+	if mask == nil {
+		VPCMPUD_BCST(U8(notAbove), last, word, keep)
+	} else {
+		VPCMPUD_BCST(U8(notAbove), last, word, mask, keep)
+	}
+	return keep
+}
+
+// scale is the factor of what is kept.
+func (p *philox) scale() VecVirtual {
+	v := p.s.vec()
+	VBROADCASTSS(Mem{Base: p.draw, Disp: drawScale}, v)
+	return v
+}
+
+// apply stores the elements from x whose words keep them, scaled, and zeros.
+func (p *philox) apply(word VecVirtual, x, dst Mem, mask Register) {
+	s, keep, v := p.s, p.keeps(word, mask), p.scale()
+	if s.wide {
+		VMULPS_Z(x, v, keep, v)
+	} else {
+		e := s.vec()
+		s.load(x, mask, e)
+		VMULPS(e, v, v)
+		VANDPS(keep, v, v)
+	}
+	s.store(v, mask, dst)
+}
+
+// word is the word of the id and the column in the low half of each lane.
+func (p *philox) word(id, col VecVirtual) VecVirtual {
+	p.row(id)
+	block := p.s.vec()
+	VPSRLD(U8(2), col, block)
+	w := p.words(block)
+	lower := p.choose(col, 0, w[0], w[1])
+	return p.choose(col, 1, lower, p.choose(col, 0, w[2], w[3]))
+}
+
+// choose is zero or one, according to that bit of col.
+func (p *philox) choose(col VecVirtual, bit uint8, zero, one VecVirtual) VecVirtual {
+	t, chosen := p.s.vec(), p.s.vec()
+	VPSLLD(U8(31-bit), col, t)
+	if p.s.wide {
+		k := K()
+		VPMOVD2M(t, k)
+		VPBLENDMD(one, zero, k, chosen)
+	} else {
+		VBLENDVPS(t, one, zero, chosen)
+	}
+	return chosen
+}

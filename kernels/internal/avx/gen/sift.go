@@ -1,0 +1,91 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// sift writes the non-zeros that dropout keeps. A word is drawn for each, for
+// the even lanes first and then for the odd ones.
+func sift(s isa) {
+	TEXT("sift"+s.name, NOSPLIT,
+		"func(draw, ids, cols, index *uint32, vals *float32, keptIndex *uint32, keptVals *float32, bits *uint8, full, lanes int)")
+	Doc("Moves together what the words of ids and cols keep of index and vals, scaled, and sets a bit for each; writes whole vectors.")
+	Pragma("noescape")
+	p := newPhilox(s)
+	oddWords := s.odd(0xaa)
+	ids, cols := Load(Param("ids"), GP64()), Load(Param("cols"), GP64())
+	index, vals := Load(Param("index"), GP64()), Load(Param("vals"), GP64())
+	keptIndex, keptVals := Load(Param("keptIndex"), GP64()), Load(Param("keptVals"), GP64())
+	bits, n := Load(Param("bits"), GP64()), GP64()
+	XORQ(n, n)
+	places := compressions(s)
+	eachVector(s, func(at func(Register) Mem, mask Register) {
+		id, col := s.vec(), s.vec()
+		s.load(at(ids), mask, id)
+		s.load(at(cols), mask, col)
+		word := p.word(id, col)
+		VPSRLQ(U8(32), id, id)
+		VPSRLQ(U8(32), col, col)
+		oddWords.low(p.word(id, col), word)
+		keep := p.keeps(word, mask)
+
+		i, v := s.vec(), s.vec()
+		s.load(at(index), mask, i)
+		s.load(at(vals), mask, v)
+		VMULPS(p.scale(), v, v)
+		count := s.compress(keep, places, bits, []VecVirtual{i, v})
+		s.store(i, nil, Mem{Base: keptIndex, Index: n, Scale: 4})
+		s.store(v, nil, Mem{Base: keptVals, Index: n, Scale: 4})
+		ADDQ(count, n)
+	})
+}
+
+// compressions is the address of a table for AVX2: of each byte of bits, where
+// the lanes come from that it moves together.
+func compressions(s isa) Register {
+	if s.wide {
+		return nil
+	}
+	table := GLOBL("compressions", RODATA|NOPTR)
+	for b := range 256 {
+		var entry uint64
+		to := 0
+		for lane := range 8 {
+			if b>>lane&1 != 0 {
+				entry |= uint64(lane) << (8 * to)
+				to++
+			}
+		}
+		DATA(8*b, U64(entry))
+	}
+	address := GP64()
+	LEAQ(table, address)
+	return address
+}
+
+// compress moves the lanes of vectors together that keep says, stores its bits
+// and advances past them; it returns how many lanes those are.
+func (s isa) compress(keep, table, bits Register, vectors []VecVirtual) Register {
+	b, count := GP64(), GP64()
+	if s.wide {
+		KMOVW(keep, b.As32())
+		MOVW(b.As16(), Mem{Base: bits})
+		ADDQ(U8(2), bits)
+		for _, v := range vectors {
+			VPCOMPRESSD_Z(v, keep, v)
+		}
+	} else {
+		VMOVMSKPS(keep, b.As32())
+		MOVB(b.As8(), Mem{Base: bits})
+		ADDQ(U8(1), bits)
+		from := YMM()
+		VPMOVZXBD(Mem{Base: table, Index: b, Scale: 8}, from)
+		for _, v := range vectors {
+			VPERMD(v, from, v)
+		}
+	}
+	POPCNTL(b.As32(), count.As32())
+	return count
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// The steps of the optimisers round where plain Go rounds: no multiplication is
+// fused with the addition behind it.
+
+// constants are the fields of the struct that the parameter k points to, one
+// vector each.
+func constants(s isa, n int) []VecVirtual {
+	k := Load(Param("k"), GP64())
+	v := make([]VecVirtual, n)
+	for i := range v {
+		v[i] = s.vec()
+		VBROADCASTSS(Mem{Base: k, Disp: 4 * i}, v[i])
+	}
+	return v
+}
+
+// sgd writes a step of SGD without momentum: param -= lr·(grad + decay·param).
+func sgd(s isa) {
+	TEXT("sgd"+s.name, NOSPLIT, "func(param, grad, k *float32, full, lanes int)")
+	Doc("One step of SGD; k are learning rate, momentum and decay.")
+	Pragma("noescape")
+	param, grad := Load(Param("param"), GP64()), Load(Param("grad"), GP64())
+	k := constants(s, 3)
+	lr, decay := k[0], k[2]
+	eachVector(s, func(at func(Register) Mem, mask Register) {
+		w, g := s.vec(), s.vec()
+		s.load(at(param), mask, w)
+		s.load(at(grad), mask, g)
+		decayed(s, g, decay, w)
+		VMULPS(lr, g, g)
+		VSUBPS(g, w, w)
+		s.store(w, mask, at(param))
+	})
+}
+
+// decayed is g += decay·w.
+func decayed(s isa, g, decay, w VecVirtual) {
+	t := s.vec()
+	VMULPS(decay, w, t)
+	VADDPS(t, g, g)
+}
+
+// momentum writes a step of SGD with momentum, whose state is buf.
+func momentum(s isa) {
+	TEXT("momentum"+s.name, NOSPLIT, "func(param, grad, buf, k *float32, full, lanes int)")
+	Doc("One step of SGD with momentum; k are learning rate, momentum and decay.")
+	Pragma("noescape")
+	param, grad, buf := Load(Param("param"), GP64()), Load(Param("grad"), GP64()), Load(Param("buf"), GP64())
+	k := constants(s, 3)
+	lr, mu, decay := k[0], k[1], k[2]
+	eachVector(s, func(at func(Register) Mem, mask Register) {
+		w, g, b := s.vec(), s.vec(), s.vec()
+		s.load(at(param), mask, w)
+		s.load(at(grad), mask, g)
+		s.load(at(buf), mask, b)
+		decayed(s, g, decay, w)
+		VMULPS(mu, b, b)
+		VADDPS(g, b, b)
+		s.store(b, mask, at(buf))
+		VMULPS(lr, b, b)
+		VSUBPS(b, w, w)
+		s.store(w, mask, at(param))
+	})
+}
+
+// adam writes a step of Adam or AdamW, in one pass.
+func adam(s isa) {
+	TEXT("adam"+s.name, NOSPLIT, "func(param, grad, m, v, k *float32, full, lanes int)")
+	Doc("One step of Adam; k is an avx.Adam.")
+	Pragma("noescape")
+	param, grad := Load(Param("param"), GP64()), Load(Param("grad"), GP64())
+	first, second := Load(Param("m"), GP64()), Load(Param("v"), GP64())
+	k := constants(s, 9)
+	shrink, l2, b1, c1, b2, c2, size, root, eps := k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7], k[8]
+	eachVector(s, func(at func(Register) Mem, mask Register) {
+		w, g := s.vec(), s.vec()
+		s.load(at(param), mask, w)
+		s.load(at(grad), mask, g)
+		VMULPS(shrink, w, w)
+		decayed(s, g, l2, w)
+
+		m, v, t := s.vec(), s.vec(), s.vec()
+		s.load(at(first), mask, m)
+		VMULPS(b1, m, m)
+		VMULPS(c1, g, t)
+		VADDPS(t, m, m)
+		s.store(m, mask, at(first))
+
+		s.load(at(second), mask, v)
+		VMULPS(b2, v, v)
+		VMULPS(c2, g, t)
+		VMULPS(g, t, t)
+		VADDPS(t, v, v)
+		s.store(v, mask, at(second))
+
+		VSQRTPS(v, v)
+		VMULPS(root, v, v)
+		VADDPS(eps, v, v)
+		VMULPS(size, m, m)
+		VDIVPS(v, m, m)
+		VSUBPS(m, w, w)
+		s.store(w, mask, at(param))
+	})
+}

@@ -1,0 +1,12 @@
+package avx
+
+// SGD is the constants of a step of SGD. The assembly knows the order of the
+// fields, as it does of Adam's.
+type SGD struct{ LR, Momentum, Decay float32 }
+
+// Adam is the constants of one step of Adam or AdamW:
+//
+//	w = Shrink·w;  g += L2·w
+//	m = B1·m + C1·g;  v = B2·v + C2·g·g
+//	w -= Size·m / (Root·sqrt(v) + Eps)
+type Adam struct{ Shrink, L2, B1, C1, B2, C2, Size, Root, Eps float32 }
