@@ -74,7 +74,7 @@ func newEpilogue(t *Team, dst []float32, rows, cols int, z, bias []float32, relu
 	}
 	k := epilogueTask{dst: dst, z: z, bias: bias, cols: cols, relu: relu, drop: drop.active(), set: t.set}
 	if k.drop {
-		k.mask = drop.prepare(rows)
+		k.mask = drop.prepare(rows).on(t.set)
 	}
 	return k
 }
@@ -91,9 +91,9 @@ func (k *epilogueTask) chunk(lo, hi int) {
 	for r := lo; r < hi; r++ {
 		dst, z := rowOf(k.dst, r, k.cols), rowOf(k.z, r, k.cols)
 		k.activate(dst, z)
-		if k.drop {
-			k.mask.apply(dst, dst, r)
-		}
+	}
+	if k.drop {
+		k.mask.applyRows(k.dst, k.dst, k.cols, lo, hi)
 	}
 }
 
