@@ -35,129 +35,147 @@ TEXT ·gather512x1(SB), NOSPLIT, $0-120
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
 	MOVQ  colScale+80(FP), BX
+	MOVQ  lanes+112(FP), SI
+	SHLQ  $0x02, SI
+	ADDQ  $-1, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
 	XORQ  SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z1
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z1, K1, Z0
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Z1
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z1, K1, Z0
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	VBROADCASTSS (BX)(DI*4), Z1
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z1, K1, Z0
-	ADDQ         $0x04, R9
-	DECQ         R10
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Z1
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z1, K1, Z0
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z1
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z1, K1, Z0
-	ADDQ         $0x04, R9
-	DECQ         R8
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Z1
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z1, K1, Z0
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+96(FP), DI
-	TESTQ  DI, DI
+	MOVQ   self+96(FP), R8
+	TESTQ  R8, R8
 	JL     plain_ahead
-	ADDQ   SI, DI
-	SUBL   DX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, K1, Z0
+	ADDQ   DI, R8
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, K1, Z0
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Z0, K1, Z0
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
+
+plain_whole:
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, K1, Z0
+	ADDQ   $0x04, R10
+	DECQ   R11
+	JMP    plain_ahead
 
 plain_rest:
-	TESTQ  R8, R8
+	TESTQ  R9, R9
 	JZ     scale
-	MOVL   (R9), DI
-	SUBL   DX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, K1, Z0
-	ADDQ   $0x04, R9
-	DECQ   R8
+	MOVL   (R10), R8
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, K1, Z0
+	ADDQ   $0x04, R10
+	DECQ   R9
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z1
+	VBROADCASTSS (R8)(DI*4), Z1
 	VMULPS       Z1, Z0, Z0
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+104(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (DI), Z0, K1, Z0
+	VADDPS (R8), Z0, K1, Z0
 
 done_store:
-	VMOVUPS Z0, K1, (DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, K1, (R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -175,141 +193,159 @@ TEXT ·gatherHalf512x1(SB), NOSPLIT, $0-120
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
 	MOVQ  colScale+80(FP), BX
+	MOVQ  lanes+112(FP), SI
+	SHLQ  $0x01, SI
+	ADDQ  $-1, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
 	XORQ  SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z1
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z2
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Z1
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z2
 	VPSLLD       $0x10, Z2, Z2
 	VFMADD231PS  Z2, Z1, Z0
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	VBROADCASTSS (BX)(DI*4), Z1
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z2
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Z1
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z2
 	VPSLLD       $0x10, Z2, Z2
 	VFMADD231PS  Z2, Z1, Z0
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z1
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z2
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Z1
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z2
 	VPSLLD       $0x10, Z2, Z2
 	VFMADD231PS  Z2, Z1, Z0
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), DI
-	TESTQ     DI, DI
+	MOVQ      self+96(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      SI, DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Z1
+	ADDQ      DI, R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z1
 	VPSLLD    $0x10, Z1, Z1
 	VADDPS    Z1, Z0, Z0
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VPMOVZXWD  (DI), Z1
-	VPSLLD     $0x10, Z1, Z1
-	VADDPS     Z1, Z0, Z0
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
 
-plain_rest:
-	TESTQ     R8, R8
-	JZ        scale
-	MOVL      (R9), DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Z1
+plain_whole:
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z1
 	VPSLLD    $0x10, Z1, Z1
 	VADDPS    Z1, Z0, Z0
-	ADDQ      $0x04, R9
-	DECQ      R8
+	ADDQ      $0x04, R10
+	DECQ      R11
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R9, R9
+	JZ        scale
+	MOVL      (R10), R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z1
+	VPSLLD    $0x10, Z1, Z1
+	VADDPS    Z1, Z0, Z0
+	ADDQ      $0x04, R10
+	DECQ      R9
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z1
+	VBROADCASTSS (R8)(DI*4), Z1
 	VMULPS       Z1, Z0, Z0
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+104(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (DI), Z0, K1, Z0
+	VADDPS (R8), Z0, K1, Z0
 
 done_store:
-	VMOVUPS Z0, K1, (DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, K1, (R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -327,141 +363,159 @@ TEXT ·gather512x2(SB), NOSPLIT, $0-120
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
 	MOVQ  colScale+80(FP), BX
+	MOVQ  lanes+112(FP), SI
+	SHLQ  $0x02, SI
+	ADDQ  $+63, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
 	XORQ  SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z2
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z2, Z0
-	VFMADD231PS  64(DI), Z2, K1, Z1
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Z2
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z2, Z0
+	VFMADD231PS  64(R8), Z2, K1, Z1
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	VBROADCASTSS (BX)(DI*4), Z2
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z2, Z0
-	VFMADD231PS  64(DI), Z2, K1, Z1
-	ADDQ         $0x04, R9
-	DECQ         R10
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Z2
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z2, Z0
+	VFMADD231PS  64(R8), Z2, K1, Z1
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z2
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z2, Z0
-	VFMADD231PS  64(DI), Z2, K1, Z1
-	ADDQ         $0x04, R9
-	DECQ         R8
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Z2
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z2, Z0
+	VFMADD231PS  64(R8), Z2, K1, Z1
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+96(FP), DI
-	TESTQ  DI, DI
+	MOVQ   self+96(FP), R8
+	TESTQ  R8, R8
 	JL     plain_ahead
-	ADDQ   SI, DI
-	SUBL   DX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, K1, Z1
+	ADDQ   DI, R8
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, K1, Z1
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Z0, Z0
-	VADDPS     64(DI), Z1, K1, Z1
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
+
+plain_whole:
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, K1, Z1
+	ADDQ   $0x04, R10
+	DECQ   R11
+	JMP    plain_ahead
 
 plain_rest:
-	TESTQ  R8, R8
+	TESTQ  R9, R9
 	JZ     scale
-	MOVL   (R9), DI
-	SUBL   DX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, K1, Z1
-	ADDQ   $0x04, R9
-	DECQ   R8
+	MOVL   (R10), R8
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, K1, Z1
+	ADDQ   $0x04, R10
+	DECQ   R9
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z2
+	VBROADCASTSS (R8)(DI*4), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+104(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, K1, Z1
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, K1, Z1
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, K1, 64(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, K1, 64(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -479,163 +533,181 @@ TEXT ·gatherHalf512x2(SB), NOSPLIT, $0-120
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
 	MOVQ  colScale+80(FP), BX
+	MOVQ  lanes+112(FP), SI
+	SHLQ  $0x01, SI
+	ADDQ  $+31, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
 	XORQ  SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z2
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z3
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Z2
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z0
-	VPMOVZXWD    32(DI), Z3
+	VPMOVZXWD    32(R8), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z1
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	VBROADCASTSS (BX)(DI*4), Z2
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z3
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Z2
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z0
-	VPMOVZXWD    32(DI), Z3
+	VPMOVZXWD    32(R8), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z1
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z2
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z3
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Z2
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z0
-	VPMOVZXWD    32(DI), Z3
+	VPMOVZXWD    32(R8), Z3
 	VPSLLD       $0x10, Z3, Z3
 	VFMADD231PS  Z3, Z2, Z1
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), DI
-	TESTQ     DI, DI
+	MOVQ      self+96(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      SI, DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Z2
+	ADDQ      DI, R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z2
 	VPSLLD    $0x10, Z2, Z2
 	VADDPS    Z2, Z0, Z0
-	VPMOVZXWD 32(DI), Z2
+	VPMOVZXWD 32(R8), Z2
 	VPSLLD    $0x10, Z2, Z2
 	VADDPS    Z2, Z1, Z1
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VPMOVZXWD  (DI), Z2
-	VPSLLD     $0x10, Z2, Z2
-	VADDPS     Z2, Z0, Z0
-	VPMOVZXWD  32(DI), Z2
-	VPSLLD     $0x10, Z2, Z2
-	VADDPS     Z2, Z1, Z1
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
 
-plain_rest:
-	TESTQ     R8, R8
-	JZ        scale
-	MOVL      (R9), DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Z2
+plain_whole:
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z2
 	VPSLLD    $0x10, Z2, Z2
 	VADDPS    Z2, Z0, Z0
-	VPMOVZXWD 32(DI), Z2
+	VPMOVZXWD 32(R8), Z2
 	VPSLLD    $0x10, Z2, Z2
 	VADDPS    Z2, Z1, Z1
-	ADDQ      $0x04, R9
-	DECQ      R8
+	ADDQ      $0x04, R10
+	DECQ      R11
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R9, R9
+	JZ        scale
+	MOVL      (R10), R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z2
+	VPSLLD    $0x10, Z2, Z2
+	VADDPS    Z2, Z0, Z0
+	VPMOVZXWD 32(R8), Z2
+	VPSLLD    $0x10, Z2, Z2
+	VADDPS    Z2, Z1, Z1
+	ADDQ      $0x04, R10
+	DECQ      R9
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z2
+	VBROADCASTSS (R8)(DI*4), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+104(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, K1, Z1
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, K1, Z1
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, K1, 64(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, K1, 64(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -653,153 +725,171 @@ TEXT ·gather512x3(SB), NOSPLIT, $0-120
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
 	MOVQ  colScale+80(FP), BX
+	MOVQ  lanes+112(FP), SI
+	SHLQ  $0x02, SI
+	ADDQ  $+127, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
 	XORQ  SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z3
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z3, Z0
-	VFMADD231PS  64(DI), Z3, Z1
-	VFMADD231PS  128(DI), Z3, K1, Z2
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Z3
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z3, Z0
+	VFMADD231PS  64(R8), Z3, Z1
+	VFMADD231PS  128(R8), Z3, K1, Z2
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	VBROADCASTSS (BX)(DI*4), Z3
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z3, Z0
-	VFMADD231PS  64(DI), Z3, Z1
-	VFMADD231PS  128(DI), Z3, K1, Z2
-	ADDQ         $0x04, R9
-	DECQ         R10
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Z3
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z3, Z0
+	VFMADD231PS  64(R8), Z3, Z1
+	VFMADD231PS  128(R8), Z3, K1, Z2
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z3
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z3, Z0
-	VFMADD231PS  64(DI), Z3, Z1
-	VFMADD231PS  128(DI), Z3, K1, Z2
-	ADDQ         $0x04, R9
-	DECQ         R8
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Z3
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z3, Z0
+	VFMADD231PS  64(R8), Z3, Z1
+	VFMADD231PS  128(R8), Z3, K1, Z2
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+96(FP), DI
-	TESTQ  DI, DI
+	MOVQ   self+96(FP), R8
+	TESTQ  R8, R8
 	JL     plain_ahead
-	ADDQ   SI, DI
-	SUBL   DX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, K1, Z2
+	ADDQ   DI, R8
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, K1, Z2
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Z0, Z0
-	VADDPS     64(DI), Z1, Z1
-	VADDPS     128(DI), Z2, K1, Z2
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
+
+plain_whole:
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, K1, Z2
+	ADDQ   $0x04, R10
+	DECQ   R11
+	JMP    plain_ahead
 
 plain_rest:
-	TESTQ  R8, R8
+	TESTQ  R9, R9
 	JZ     scale
-	MOVL   (R9), DI
-	SUBL   DX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, K1, Z2
-	ADDQ   $0x04, R9
-	DECQ   R8
+	MOVL   (R10), R8
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, K1, Z2
+	ADDQ   $0x04, R10
+	DECQ   R9
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z3
+	VBROADCASTSS (R8)(DI*4), Z3
 	VMULPS       Z3, Z0, Z0
 	VMULPS       Z3, Z1, Z1
 	VMULPS       Z3, Z2, Z2
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+104(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, K1, Z2
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, K1, Z2
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, K1, 128(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	VMOVUPS Z2, K1, 128(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -817,187 +907,205 @@ TEXT ·gatherHalf512x3(SB), NOSPLIT, $0-120
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
 	MOVQ  colScale+80(FP), BX
+	MOVQ  lanes+112(FP), SI
+	SHLQ  $0x01, SI
+	ADDQ  $+63, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
 	XORQ  SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z3
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z4
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Z3
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(DI), Z4
+	VPMOVZXWD    32(R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(DI), Z4
+	VPMOVZXWD    64(R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	VBROADCASTSS (BX)(DI*4), Z3
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z4
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Z3
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(DI), Z4
+	VPMOVZXWD    32(R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(DI), Z4
+	VPMOVZXWD    64(R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z3
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z4
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Z3
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(DI), Z4
+	VPMOVZXWD    32(R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(DI), Z4
+	VPMOVZXWD    64(R8), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), DI
-	TESTQ     DI, DI
+	MOVQ      self+96(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      SI, DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Z3
+	ADDQ      DI, R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z3
 	VPSLLD    $0x10, Z3, Z3
 	VADDPS    Z3, Z0, Z0
-	VPMOVZXWD 32(DI), Z3
+	VPMOVZXWD 32(R8), Z3
 	VPSLLD    $0x10, Z3, Z3
 	VADDPS    Z3, Z1, Z1
-	VPMOVZXWD 64(DI), Z3
+	VPMOVZXWD 64(R8), Z3
 	VPSLLD    $0x10, Z3, Z3
 	VADDPS    Z3, Z2, Z2
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VPMOVZXWD  (DI), Z3
-	VPSLLD     $0x10, Z3, Z3
-	VADDPS     Z3, Z0, Z0
-	VPMOVZXWD  32(DI), Z3
-	VPSLLD     $0x10, Z3, Z3
-	VADDPS     Z3, Z1, Z1
-	VPMOVZXWD  64(DI), Z3
-	VPSLLD     $0x10, Z3, Z3
-	VADDPS     Z3, Z2, Z2
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
 
-plain_rest:
-	TESTQ     R8, R8
-	JZ        scale
-	MOVL      (R9), DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Z3
+plain_whole:
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z3
 	VPSLLD    $0x10, Z3, Z3
 	VADDPS    Z3, Z0, Z0
-	VPMOVZXWD 32(DI), Z3
+	VPMOVZXWD 32(R8), Z3
 	VPSLLD    $0x10, Z3, Z3
 	VADDPS    Z3, Z1, Z1
-	VPMOVZXWD 64(DI), Z3
+	VPMOVZXWD 64(R8), Z3
 	VPSLLD    $0x10, Z3, Z3
 	VADDPS    Z3, Z2, Z2
-	ADDQ      $0x04, R9
-	DECQ      R8
+	ADDQ      $0x04, R10
+	DECQ      R11
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R9, R9
+	JZ        scale
+	MOVL      (R10), R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z0, Z0
+	VPMOVZXWD 32(R8), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z1, Z1
+	VPMOVZXWD 64(R8), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z2, Z2
+	ADDQ      $0x04, R10
+	DECQ      R9
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z3
+	VBROADCASTSS (R8)(DI*4), Z3
 	VMULPS       Z3, Z0, Z0
 	VMULPS       Z3, Z1, Z1
 	VMULPS       Z3, Z2, Z2
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+104(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, K1, Z2
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, K1, Z2
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, K1, 128(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	VMOVUPS Z2, K1, 128(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -1015,165 +1123,183 @@ TEXT ·gather512x4(SB), NOSPLIT, $0-120
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
 	MOVQ  colScale+80(FP), BX
+	MOVQ  lanes+112(FP), SI
+	SHLQ  $0x02, SI
+	ADDQ  $+191, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
 	XORQ  SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z4
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z4, Z0
-	VFMADD231PS  64(DI), Z4, Z1
-	VFMADD231PS  128(DI), Z4, Z2
-	VFMADD231PS  192(DI), Z4, K1, Z3
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Z4
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z4, Z0
+	VFMADD231PS  64(R8), Z4, Z1
+	VFMADD231PS  128(R8), Z4, Z2
+	VFMADD231PS  192(R8), Z4, K1, Z3
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	VBROADCASTSS (BX)(DI*4), Z4
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z4, Z0
-	VFMADD231PS  64(DI), Z4, Z1
-	VFMADD231PS  128(DI), Z4, Z2
-	VFMADD231PS  192(DI), Z4, K1, Z3
-	ADDQ         $0x04, R9
-	DECQ         R10
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Z4
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z4, Z0
+	VFMADD231PS  64(R8), Z4, Z1
+	VFMADD231PS  128(R8), Z4, Z2
+	VFMADD231PS  192(R8), Z4, K1, Z3
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z4
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z4, Z0
-	VFMADD231PS  64(DI), Z4, Z1
-	VFMADD231PS  128(DI), Z4, Z2
-	VFMADD231PS  192(DI), Z4, K1, Z3
-	ADDQ         $0x04, R9
-	DECQ         R8
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Z4
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z4, Z0
+	VFMADD231PS  64(R8), Z4, Z1
+	VFMADD231PS  128(R8), Z4, Z2
+	VFMADD231PS  192(R8), Z4, K1, Z3
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+96(FP), DI
-	TESTQ  DI, DI
+	MOVQ   self+96(FP), R8
+	TESTQ  R8, R8
 	JL     plain_ahead
-	ADDQ   SI, DI
-	SUBL   DX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, K1, Z3
+	ADDQ   DI, R8
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, K1, Z3
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 192(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Z0, Z0
-	VADDPS     64(DI), Z1, Z1
-	VADDPS     128(DI), Z2, Z2
-	VADDPS     192(DI), Z3, K1, Z3
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
+
+plain_whole:
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, K1, Z3
+	ADDQ   $0x04, R10
+	DECQ   R11
+	JMP    plain_ahead
 
 plain_rest:
-	TESTQ  R8, R8
+	TESTQ  R9, R9
 	JZ     scale
-	MOVL   (R9), DI
-	SUBL   DX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, K1, Z3
-	ADDQ   $0x04, R9
-	DECQ   R8
+	MOVL   (R10), R8
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, K1, Z3
+	ADDQ   $0x04, R10
+	DECQ   R9
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z4
+	VBROADCASTSS (R8)(DI*4), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+104(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, K1, Z3
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, K1, Z3
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, 128(DI)
-	VMOVUPS Z3, K1, 192(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	VMOVUPS Z2, 128(R8)
+	VMOVUPS Z3, K1, 192(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -1191,209 +1317,227 @@ TEXT ·gatherHalf512x4(SB), NOSPLIT, $0-120
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
 	MOVQ  colScale+80(FP), BX
+	MOVQ  lanes+112(FP), SI
+	SHLQ  $0x01, SI
+	ADDQ  $+95, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
 	XORQ  SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z4
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z5
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Z4
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z0
-	VPMOVZXWD    32(DI), Z5
+	VPMOVZXWD    32(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z1
-	VPMOVZXWD    64(DI), Z5
+	VPMOVZXWD    64(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z2
-	VPMOVZXWD    96(DI), Z5
+	VPMOVZXWD    96(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z3
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	VBROADCASTSS (BX)(DI*4), Z4
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z5
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Z4
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z0
-	VPMOVZXWD    32(DI), Z5
+	VPMOVZXWD    32(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z1
-	VPMOVZXWD    64(DI), Z5
+	VPMOVZXWD    64(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z2
-	VPMOVZXWD    96(DI), Z5
+	VPMOVZXWD    96(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z3
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z4
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z5
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Z4
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z0
-	VPMOVZXWD    32(DI), Z5
+	VPMOVZXWD    32(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z1
-	VPMOVZXWD    64(DI), Z5
+	VPMOVZXWD    64(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z2
-	VPMOVZXWD    96(DI), Z5
+	VPMOVZXWD    96(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z5, Z4, Z3
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), DI
-	TESTQ     DI, DI
+	MOVQ      self+96(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      SI, DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Z4
+	ADDQ      DI, R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z4
 	VPSLLD    $0x10, Z4, Z4
 	VADDPS    Z4, Z0, Z0
-	VPMOVZXWD 32(DI), Z4
+	VPMOVZXWD 32(R8), Z4
 	VPSLLD    $0x10, Z4, Z4
 	VADDPS    Z4, Z1, Z1
-	VPMOVZXWD 64(DI), Z4
+	VPMOVZXWD 64(R8), Z4
 	VPSLLD    $0x10, Z4, Z4
 	VADDPS    Z4, Z2, Z2
-	VPMOVZXWD 96(DI), Z4
+	VPMOVZXWD 96(R8), Z4
 	VPSLLD    $0x10, Z4, Z4
 	VADDPS    Z4, Z3, Z3
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VPMOVZXWD  (DI), Z4
-	VPSLLD     $0x10, Z4, Z4
-	VADDPS     Z4, Z0, Z0
-	VPMOVZXWD  32(DI), Z4
-	VPSLLD     $0x10, Z4, Z4
-	VADDPS     Z4, Z1, Z1
-	VPMOVZXWD  64(DI), Z4
-	VPSLLD     $0x10, Z4, Z4
-	VADDPS     Z4, Z2, Z2
-	VPMOVZXWD  96(DI), Z4
-	VPSLLD     $0x10, Z4, Z4
-	VADDPS     Z4, Z3, Z3
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
 
-plain_rest:
-	TESTQ     R8, R8
-	JZ        scale
-	MOVL      (R9), DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Z4
+plain_whole:
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z4
 	VPSLLD    $0x10, Z4, Z4
 	VADDPS    Z4, Z0, Z0
-	VPMOVZXWD 32(DI), Z4
+	VPMOVZXWD 32(R8), Z4
 	VPSLLD    $0x10, Z4, Z4
 	VADDPS    Z4, Z1, Z1
-	VPMOVZXWD 64(DI), Z4
+	VPMOVZXWD 64(R8), Z4
 	VPSLLD    $0x10, Z4, Z4
 	VADDPS    Z4, Z2, Z2
-	VPMOVZXWD 96(DI), Z4
+	VPMOVZXWD 96(R8), Z4
 	VPSLLD    $0x10, Z4, Z4
 	VADDPS    Z4, Z3, Z3
-	ADDQ      $0x04, R9
-	DECQ      R8
+	ADDQ      $0x04, R10
+	DECQ      R11
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R9, R9
+	JZ        scale
+	MOVL      (R10), R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z0, Z0
+	VPMOVZXWD 32(R8), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z1, Z1
+	VPMOVZXWD 64(R8), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z2, Z2
+	VPMOVZXWD 96(R8), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z3, Z3
+	ADDQ      $0x04, R10
+	DECQ      R9
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z4
+	VBROADCASTSS (R8)(DI*4), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+104(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, K1, Z3
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, K1, Z3
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, 128(DI)
-	VMOVUPS Z3, K1, 192(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	VMOVUPS Z2, 128(R8)
+	VMOVUPS Z3, K1, 192(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -1411,24 +1555,32 @@ TEXT ·gather512x5(SB), NOSPLIT, $0-120
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
 	MOVQ  colScale+80(FP), BX
+	MOVQ  lanes+112(FP), SI
+	SHLQ  $0x02, SI
+	ADDQ  $+255, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
 	XORQ  SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -1436,123 +1588,133 @@ row:
 	VPXORD       Z4, Z4, Z4
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z5
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z5, Z0
-	VFMADD231PS  64(DI), Z5, Z1
-	VFMADD231PS  128(DI), Z5, Z2
-	VFMADD231PS  192(DI), Z5, Z3
-	VFMADD231PS  256(DI), Z5, K1, Z4
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Z5
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z5, Z0
+	VFMADD231PS  64(R8), Z5, Z1
+	VFMADD231PS  128(R8), Z5, Z2
+	VFMADD231PS  192(R8), Z5, Z3
+	VFMADD231PS  256(R8), Z5, K1, Z4
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	PREFETCHT0   256(R11)
-	VBROADCASTSS (BX)(DI*4), Z5
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z5, Z0
-	VFMADD231PS  64(DI), Z5, Z1
-	VFMADD231PS  128(DI), Z5, Z2
-	VFMADD231PS  192(DI), Z5, Z3
-	VFMADD231PS  256(DI), Z5, K1, Z4
-	ADDQ         $0x04, R9
-	DECQ         R10
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	PREFETCHT0 256(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Z5
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z5, Z0
+	VFMADD231PS  64(R8), Z5, Z1
+	VFMADD231PS  128(R8), Z5, Z2
+	VFMADD231PS  192(R8), Z5, Z3
+	VFMADD231PS  256(R8), Z5, K1, Z4
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z5
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z5, Z0
-	VFMADD231PS  64(DI), Z5, Z1
-	VFMADD231PS  128(DI), Z5, Z2
-	VFMADD231PS  192(DI), Z5, Z3
-	VFMADD231PS  256(DI), Z5, K1, Z4
-	ADDQ         $0x04, R9
-	DECQ         R8
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Z5
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z5, Z0
+	VFMADD231PS  64(R8), Z5, Z1
+	VFMADD231PS  128(R8), Z5, Z2
+	VFMADD231PS  192(R8), Z5, Z3
+	VFMADD231PS  256(R8), Z5, K1, Z4
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+96(FP), DI
-	TESTQ  DI, DI
+	MOVQ   self+96(FP), R8
+	TESTQ  R8, R8
 	JL     plain_ahead
-	ADDQ   SI, DI
-	SUBL   DX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, K1, Z4
+	ADDQ   DI, R8
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, K1, Z4
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 192(R11)
-	PREFETCHT0 256(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Z0, Z0
-	VADDPS     64(DI), Z1, Z1
-	VADDPS     128(DI), Z2, Z2
-	VADDPS     192(DI), Z3, Z3
-	VADDPS     256(DI), Z4, K1, Z4
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	PREFETCHT0 256(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
+
+plain_whole:
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, K1, Z4
+	ADDQ   $0x04, R10
+	DECQ   R11
+	JMP    plain_ahead
 
 plain_rest:
-	TESTQ  R8, R8
+	TESTQ  R9, R9
 	JZ     scale
-	MOVL   (R9), DI
-	SUBL   DX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, K1, Z4
-	ADDQ   $0x04, R9
-	DECQ   R8
+	MOVL   (R10), R8
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, K1, Z4
+	ADDQ   $0x04, R10
+	DECQ   R9
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z5
+	VBROADCASTSS (R8)(DI*4), Z5
 	VMULPS       Z5, Z0, Z0
 	VMULPS       Z5, Z1, Z1
 	VMULPS       Z5, Z2, Z2
@@ -1560,28 +1722,28 @@ scale:
 	VMULPS       Z5, Z4, Z4
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+104(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, K1, Z4
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, K1, Z4
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, 128(DI)
-	VMOVUPS Z3, 192(DI)
-	VMOVUPS Z4, K1, 256(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	VMOVUPS Z2, 128(R8)
+	VMOVUPS Z3, 192(R8)
+	VMOVUPS Z4, K1, 256(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -1599,24 +1761,32 @@ TEXT ·gatherHalf512x5(SB), NOSPLIT, $0-120
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
 	MOVQ  colScale+80(FP), BX
+	MOVQ  lanes+112(FP), SI
+	SHLQ  $0x01, SI
+	ADDQ  $+127, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
 	XORQ  SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -1624,179 +1794,189 @@ row:
 	VPXORD       Z4, Z4, Z4
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z5
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z6
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Z5
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z0
-	VPMOVZXWD    32(DI), Z6
+	VPMOVZXWD    32(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z1
-	VPMOVZXWD    64(DI), Z6
+	VPMOVZXWD    64(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z2
-	VPMOVZXWD    96(DI), Z6
+	VPMOVZXWD    96(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z3
-	VPMOVZXWD    128(DI), Z6
+	VPMOVZXWD    128(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z4
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	VBROADCASTSS (BX)(DI*4), Z5
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z6
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Z5
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z0
-	VPMOVZXWD    32(DI), Z6
+	VPMOVZXWD    32(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z1
-	VPMOVZXWD    64(DI), Z6
+	VPMOVZXWD    64(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z2
-	VPMOVZXWD    96(DI), Z6
+	VPMOVZXWD    96(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z3
-	VPMOVZXWD    128(DI), Z6
+	VPMOVZXWD    128(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z4
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z5
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z6
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Z5
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z0
-	VPMOVZXWD    32(DI), Z6
+	VPMOVZXWD    32(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z1
-	VPMOVZXWD    64(DI), Z6
+	VPMOVZXWD    64(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z2
-	VPMOVZXWD    96(DI), Z6
+	VPMOVZXWD    96(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z3
-	VPMOVZXWD    128(DI), Z6
+	VPMOVZXWD    128(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
 	VFMADD231PS  Z6, Z5, Z4
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), DI
-	TESTQ     DI, DI
+	MOVQ      self+96(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      SI, DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Z5
+	ADDQ      DI, R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z0, Z0
-	VPMOVZXWD 32(DI), Z5
+	VPMOVZXWD 32(R8), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z1, Z1
-	VPMOVZXWD 64(DI), Z5
+	VPMOVZXWD 64(R8), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z2, Z2
-	VPMOVZXWD 96(DI), Z5
+	VPMOVZXWD 96(R8), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z3, Z3
-	VPMOVZXWD 128(DI), Z5
+	VPMOVZXWD 128(R8), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z4, Z4
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VPMOVZXWD  (DI), Z5
-	VPSLLD     $0x10, Z5, Z5
-	VADDPS     Z5, Z0, Z0
-	VPMOVZXWD  32(DI), Z5
-	VPSLLD     $0x10, Z5, Z5
-	VADDPS     Z5, Z1, Z1
-	VPMOVZXWD  64(DI), Z5
-	VPSLLD     $0x10, Z5, Z5
-	VADDPS     Z5, Z2, Z2
-	VPMOVZXWD  96(DI), Z5
-	VPSLLD     $0x10, Z5, Z5
-	VADDPS     Z5, Z3, Z3
-	VPMOVZXWD  128(DI), Z5
-	VPSLLD     $0x10, Z5, Z5
-	VADDPS     Z5, Z4, Z4
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
 
-plain_rest:
-	TESTQ     R8, R8
-	JZ        scale
-	MOVL      (R9), DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Z5
+plain_whole:
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z0, Z0
-	VPMOVZXWD 32(DI), Z5
+	VPMOVZXWD 32(R8), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z1, Z1
-	VPMOVZXWD 64(DI), Z5
+	VPMOVZXWD 64(R8), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z2, Z2
-	VPMOVZXWD 96(DI), Z5
+	VPMOVZXWD 96(R8), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z3, Z3
-	VPMOVZXWD 128(DI), Z5
+	VPMOVZXWD 128(R8), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VADDPS    Z5, Z4, Z4
-	ADDQ      $0x04, R9
-	DECQ      R8
+	ADDQ      $0x04, R10
+	DECQ      R11
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R9, R9
+	JZ        scale
+	MOVL      (R10), R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z0, Z0
+	VPMOVZXWD 32(R8), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z1, Z1
+	VPMOVZXWD 64(R8), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z2, Z2
+	VPMOVZXWD 96(R8), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z3, Z3
+	VPMOVZXWD 128(R8), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z4, Z4
+	ADDQ      $0x04, R10
+	DECQ      R9
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z5
+	VBROADCASTSS (R8)(DI*4), Z5
 	VMULPS       Z5, Z0, Z0
 	VMULPS       Z5, Z1, Z1
 	VMULPS       Z5, Z2, Z2
@@ -1804,28 +1984,28 @@ scale:
 	VMULPS       Z5, Z4, Z4
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+104(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, K1, Z4
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, K1, Z4
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, 128(DI)
-	VMOVUPS Z3, 192(DI)
-	VMOVUPS Z4, K1, 256(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	VMOVUPS Z2, 128(R8)
+	VMOVUPS Z3, 192(R8)
+	VMOVUPS Z4, K1, 256(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -1843,24 +2023,32 @@ TEXT ·gather512x6(SB), NOSPLIT, $0-120
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
 	MOVQ  colScale+80(FP), BX
+	MOVQ  lanes+112(FP), SI
+	SHLQ  $0x02, SI
+	ADDQ  $+319, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
 	XORQ  SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -1869,131 +2057,141 @@ row:
 	VPXORD       Z5, Z5, Z5
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z6
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z6, Z0
-	VFMADD231PS  64(DI), Z6, Z1
-	VFMADD231PS  128(DI), Z6, Z2
-	VFMADD231PS  192(DI), Z6, Z3
-	VFMADD231PS  256(DI), Z6, Z4
-	VFMADD231PS  320(DI), Z6, K1, Z5
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Z6
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z6, Z0
+	VFMADD231PS  64(R8), Z6, Z1
+	VFMADD231PS  128(R8), Z6, Z2
+	VFMADD231PS  192(R8), Z6, Z3
+	VFMADD231PS  256(R8), Z6, Z4
+	VFMADD231PS  320(R8), Z6, K1, Z5
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	PREFETCHT0   256(R11)
-	PREFETCHT0   320(R11)
-	VBROADCASTSS (BX)(DI*4), Z6
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z6, Z0
-	VFMADD231PS  64(DI), Z6, Z1
-	VFMADD231PS  128(DI), Z6, Z2
-	VFMADD231PS  192(DI), Z6, Z3
-	VFMADD231PS  256(DI), Z6, Z4
-	VFMADD231PS  320(DI), Z6, K1, Z5
-	ADDQ         $0x04, R9
-	DECQ         R10
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	PREFETCHT0 256(R12)
+	PREFETCHT0 320(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Z6
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z6, Z0
+	VFMADD231PS  64(R8), Z6, Z1
+	VFMADD231PS  128(R8), Z6, Z2
+	VFMADD231PS  192(R8), Z6, Z3
+	VFMADD231PS  256(R8), Z6, Z4
+	VFMADD231PS  320(R8), Z6, K1, Z5
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z6
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z6, Z0
-	VFMADD231PS  64(DI), Z6, Z1
-	VFMADD231PS  128(DI), Z6, Z2
-	VFMADD231PS  192(DI), Z6, Z3
-	VFMADD231PS  256(DI), Z6, Z4
-	VFMADD231PS  320(DI), Z6, K1, Z5
-	ADDQ         $0x04, R9
-	DECQ         R8
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Z6
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z6, Z0
+	VFMADD231PS  64(R8), Z6, Z1
+	VFMADD231PS  128(R8), Z6, Z2
+	VFMADD231PS  192(R8), Z6, Z3
+	VFMADD231PS  256(R8), Z6, Z4
+	VFMADD231PS  320(R8), Z6, K1, Z5
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+96(FP), DI
-	TESTQ  DI, DI
+	MOVQ   self+96(FP), R8
+	TESTQ  R8, R8
 	JL     plain_ahead
-	ADDQ   SI, DI
-	SUBL   DX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, Z4
-	VADDPS 320(DI), Z5, K1, Z5
+	ADDQ   DI, R8
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, Z4
+	VADDPS 320(R8), Z5, K1, Z5
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 192(R11)
-	PREFETCHT0 256(R11)
-	PREFETCHT0 320(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Z0, Z0
-	VADDPS     64(DI), Z1, Z1
-	VADDPS     128(DI), Z2, Z2
-	VADDPS     192(DI), Z3, Z3
-	VADDPS     256(DI), Z4, Z4
-	VADDPS     320(DI), Z5, K1, Z5
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	PREFETCHT0 256(R12)
+	PREFETCHT0 320(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
+
+plain_whole:
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, Z4
+	VADDPS 320(R8), Z5, K1, Z5
+	ADDQ   $0x04, R10
+	DECQ   R11
+	JMP    plain_ahead
 
 plain_rest:
-	TESTQ  R8, R8
+	TESTQ  R9, R9
 	JZ     scale
-	MOVL   (R9), DI
-	SUBL   DX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, Z4
-	VADDPS 320(DI), Z5, K1, Z5
-	ADDQ   $0x04, R9
-	DECQ   R8
+	MOVL   (R10), R8
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, Z4
+	VADDPS 320(R8), Z5, K1, Z5
+	ADDQ   $0x04, R10
+	DECQ   R9
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z6
+	VBROADCASTSS (R8)(DI*4), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
 	VMULPS       Z6, Z2, Z2
@@ -2002,30 +2200,30 @@ scale:
 	VMULPS       Z6, Z5, Z5
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+104(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, Z4
-	VADDPS 320(DI), Z5, K1, Z5
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, Z4
+	VADDPS 320(R8), Z5, K1, Z5
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, 128(DI)
-	VMOVUPS Z3, 192(DI)
-	VMOVUPS Z4, 256(DI)
-	VMOVUPS Z5, K1, 320(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	VMOVUPS Z2, 128(R8)
+	VMOVUPS Z3, 192(R8)
+	VMOVUPS Z4, 256(R8)
+	VMOVUPS Z5, K1, 320(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -2043,24 +2241,32 @@ TEXT ·gatherHalf512x6(SB), NOSPLIT, $0-120
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
 	MOVQ  colScale+80(FP), BX
+	MOVQ  lanes+112(FP), SI
+	SHLQ  $0x01, SI
+	ADDQ  $+159, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
 	XORQ  SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -2069,197 +2275,207 @@ row:
 	VPXORD       Z5, Z5, Z5
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z6
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z7
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Z6
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z0
-	VPMOVZXWD    32(DI), Z7
+	VPMOVZXWD    32(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z1
-	VPMOVZXWD    64(DI), Z7
+	VPMOVZXWD    64(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z2
-	VPMOVZXWD    96(DI), Z7
+	VPMOVZXWD    96(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z3
-	VPMOVZXWD    128(DI), Z7
+	VPMOVZXWD    128(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z4
-	VPMOVZXWD    160(DI), Z7
+	VPMOVZXWD    160(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z5
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	VBROADCASTSS (BX)(DI*4), Z6
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z7
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Z6
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z0
-	VPMOVZXWD    32(DI), Z7
+	VPMOVZXWD    32(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z1
-	VPMOVZXWD    64(DI), Z7
+	VPMOVZXWD    64(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z2
-	VPMOVZXWD    96(DI), Z7
+	VPMOVZXWD    96(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z3
-	VPMOVZXWD    128(DI), Z7
+	VPMOVZXWD    128(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z4
-	VPMOVZXWD    160(DI), Z7
+	VPMOVZXWD    160(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z6
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z7
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Z6
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z0
-	VPMOVZXWD    32(DI), Z7
+	VPMOVZXWD    32(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z1
-	VPMOVZXWD    64(DI), Z7
+	VPMOVZXWD    64(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z2
-	VPMOVZXWD    96(DI), Z7
+	VPMOVZXWD    96(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z3
-	VPMOVZXWD    128(DI), Z7
+	VPMOVZXWD    128(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z4
-	VPMOVZXWD    160(DI), Z7
+	VPMOVZXWD    160(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
 	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), DI
-	TESTQ     DI, DI
+	MOVQ      self+96(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      SI, DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Z6
+	ADDQ      DI, R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z0, Z0
-	VPMOVZXWD 32(DI), Z6
+	VPMOVZXWD 32(R8), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z1, Z1
-	VPMOVZXWD 64(DI), Z6
+	VPMOVZXWD 64(R8), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z2, Z2
-	VPMOVZXWD 96(DI), Z6
+	VPMOVZXWD 96(R8), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z3, Z3
-	VPMOVZXWD 128(DI), Z6
+	VPMOVZXWD 128(R8), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z4, Z4
-	VPMOVZXWD 160(DI), Z6
+	VPMOVZXWD 160(R8), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z5, Z5
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VPMOVZXWD  (DI), Z6
-	VPSLLD     $0x10, Z6, Z6
-	VADDPS     Z6, Z0, Z0
-	VPMOVZXWD  32(DI), Z6
-	VPSLLD     $0x10, Z6, Z6
-	VADDPS     Z6, Z1, Z1
-	VPMOVZXWD  64(DI), Z6
-	VPSLLD     $0x10, Z6, Z6
-	VADDPS     Z6, Z2, Z2
-	VPMOVZXWD  96(DI), Z6
-	VPSLLD     $0x10, Z6, Z6
-	VADDPS     Z6, Z3, Z3
-	VPMOVZXWD  128(DI), Z6
-	VPSLLD     $0x10, Z6, Z6
-	VADDPS     Z6, Z4, Z4
-	VPMOVZXWD  160(DI), Z6
-	VPSLLD     $0x10, Z6, Z6
-	VADDPS     Z6, Z5, Z5
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
 
-plain_rest:
-	TESTQ     R8, R8
-	JZ        scale
-	MOVL      (R9), DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Z6
+plain_whole:
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z0, Z0
-	VPMOVZXWD 32(DI), Z6
+	VPMOVZXWD 32(R8), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z1, Z1
-	VPMOVZXWD 64(DI), Z6
+	VPMOVZXWD 64(R8), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z2, Z2
-	VPMOVZXWD 96(DI), Z6
+	VPMOVZXWD 96(R8), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z3, Z3
-	VPMOVZXWD 128(DI), Z6
+	VPMOVZXWD 128(R8), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z4, Z4
-	VPMOVZXWD 160(DI), Z6
+	VPMOVZXWD 160(R8), Z6
 	VPSLLD    $0x10, Z6, Z6
 	VADDPS    Z6, Z5, Z5
-	ADDQ      $0x04, R9
-	DECQ      R8
+	ADDQ      $0x04, R10
+	DECQ      R11
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R9, R9
+	JZ        scale
+	MOVL      (R10), R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z0, Z0
+	VPMOVZXWD 32(R8), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z1, Z1
+	VPMOVZXWD 64(R8), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z2, Z2
+	VPMOVZXWD 96(R8), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z3, Z3
+	VPMOVZXWD 128(R8), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z4, Z4
+	VPMOVZXWD 160(R8), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z5, Z5
+	ADDQ      $0x04, R10
+	DECQ      R9
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z6
+	VBROADCASTSS (R8)(DI*4), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
 	VMULPS       Z6, Z2, Z2
@@ -2268,30 +2484,30 @@ scale:
 	VMULPS       Z6, Z5, Z5
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+104(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, Z4
-	VADDPS 320(DI), Z5, K1, Z5
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, Z4
+	VADDPS 320(R8), Z5, K1, Z5
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, 128(DI)
-	VMOVUPS Z3, 192(DI)
-	VMOVUPS Z4, 256(DI)
-	VMOVUPS Z5, K1, 320(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	VMOVUPS Z2, 128(R8)
+	VMOVUPS Z3, 192(R8)
+	VMOVUPS Z4, 256(R8)
+	VMOVUPS Z5, K1, 320(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -2309,24 +2525,32 @@ TEXT ·gather512x7(SB), NOSPLIT, $0-120
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
 	MOVQ  colScale+80(FP), BX
+	MOVQ  lanes+112(FP), SI
+	SHLQ  $0x02, SI
+	ADDQ  $+383, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
 	XORQ  SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -2336,139 +2560,149 @@ row:
 	VPXORD       Z6, Z6, Z6
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z7
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z7, Z0
-	VFMADD231PS  64(DI), Z7, Z1
-	VFMADD231PS  128(DI), Z7, Z2
-	VFMADD231PS  192(DI), Z7, Z3
-	VFMADD231PS  256(DI), Z7, Z4
-	VFMADD231PS  320(DI), Z7, Z5
-	VFMADD231PS  384(DI), Z7, K1, Z6
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Z7
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z7, Z0
+	VFMADD231PS  64(R8), Z7, Z1
+	VFMADD231PS  128(R8), Z7, Z2
+	VFMADD231PS  192(R8), Z7, Z3
+	VFMADD231PS  256(R8), Z7, Z4
+	VFMADD231PS  320(R8), Z7, Z5
+	VFMADD231PS  384(R8), Z7, K1, Z6
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	PREFETCHT0   256(R11)
-	PREFETCHT0   320(R11)
-	PREFETCHT0   384(R11)
-	VBROADCASTSS (BX)(DI*4), Z7
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z7, Z0
-	VFMADD231PS  64(DI), Z7, Z1
-	VFMADD231PS  128(DI), Z7, Z2
-	VFMADD231PS  192(DI), Z7, Z3
-	VFMADD231PS  256(DI), Z7, Z4
-	VFMADD231PS  320(DI), Z7, Z5
-	VFMADD231PS  384(DI), Z7, K1, Z6
-	ADDQ         $0x04, R9
-	DECQ         R10
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	PREFETCHT0 256(R12)
+	PREFETCHT0 320(R12)
+	PREFETCHT0 384(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Z7
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z7, Z0
+	VFMADD231PS  64(R8), Z7, Z1
+	VFMADD231PS  128(R8), Z7, Z2
+	VFMADD231PS  192(R8), Z7, Z3
+	VFMADD231PS  256(R8), Z7, Z4
+	VFMADD231PS  320(R8), Z7, Z5
+	VFMADD231PS  384(R8), Z7, K1, Z6
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z7
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z7, Z0
-	VFMADD231PS  64(DI), Z7, Z1
-	VFMADD231PS  128(DI), Z7, Z2
-	VFMADD231PS  192(DI), Z7, Z3
-	VFMADD231PS  256(DI), Z7, Z4
-	VFMADD231PS  320(DI), Z7, Z5
-	VFMADD231PS  384(DI), Z7, K1, Z6
-	ADDQ         $0x04, R9
-	DECQ         R8
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Z7
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z7, Z0
+	VFMADD231PS  64(R8), Z7, Z1
+	VFMADD231PS  128(R8), Z7, Z2
+	VFMADD231PS  192(R8), Z7, Z3
+	VFMADD231PS  256(R8), Z7, Z4
+	VFMADD231PS  320(R8), Z7, Z5
+	VFMADD231PS  384(R8), Z7, K1, Z6
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+96(FP), DI
-	TESTQ  DI, DI
+	MOVQ   self+96(FP), R8
+	TESTQ  R8, R8
 	JL     plain_ahead
-	ADDQ   SI, DI
-	SUBL   DX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, Z4
-	VADDPS 320(DI), Z5, Z5
-	VADDPS 384(DI), Z6, K1, Z6
+	ADDQ   DI, R8
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, Z4
+	VADDPS 320(R8), Z5, Z5
+	VADDPS 384(R8), Z6, K1, Z6
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 192(R11)
-	PREFETCHT0 256(R11)
-	PREFETCHT0 320(R11)
-	PREFETCHT0 384(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Z0, Z0
-	VADDPS     64(DI), Z1, Z1
-	VADDPS     128(DI), Z2, Z2
-	VADDPS     192(DI), Z3, Z3
-	VADDPS     256(DI), Z4, Z4
-	VADDPS     320(DI), Z5, Z5
-	VADDPS     384(DI), Z6, K1, Z6
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	PREFETCHT0 256(R12)
+	PREFETCHT0 320(R12)
+	PREFETCHT0 384(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
+
+plain_whole:
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, Z4
+	VADDPS 320(R8), Z5, Z5
+	VADDPS 384(R8), Z6, K1, Z6
+	ADDQ   $0x04, R10
+	DECQ   R11
+	JMP    plain_ahead
 
 plain_rest:
-	TESTQ  R8, R8
+	TESTQ  R9, R9
 	JZ     scale
-	MOVL   (R9), DI
-	SUBL   DX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, Z4
-	VADDPS 320(DI), Z5, Z5
-	VADDPS 384(DI), Z6, K1, Z6
-	ADDQ   $0x04, R9
-	DECQ   R8
+	MOVL   (R10), R8
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, Z4
+	VADDPS 320(R8), Z5, Z5
+	VADDPS 384(R8), Z6, K1, Z6
+	ADDQ   $0x04, R10
+	DECQ   R9
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z7
+	VBROADCASTSS (R8)(DI*4), Z7
 	VMULPS       Z7, Z0, Z0
 	VMULPS       Z7, Z1, Z1
 	VMULPS       Z7, Z2, Z2
@@ -2478,32 +2712,32 @@ scale:
 	VMULPS       Z7, Z6, Z6
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+104(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, Z4
-	VADDPS 320(DI), Z5, Z5
-	VADDPS 384(DI), Z6, K1, Z6
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, Z4
+	VADDPS 320(R8), Z5, Z5
+	VADDPS 384(R8), Z6, K1, Z6
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, 128(DI)
-	VMOVUPS Z3, 192(DI)
-	VMOVUPS Z4, 256(DI)
-	VMOVUPS Z5, 320(DI)
-	VMOVUPS Z6, K1, 384(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	VMOVUPS Z2, 128(R8)
+	VMOVUPS Z3, 192(R8)
+	VMOVUPS Z4, 256(R8)
+	VMOVUPS Z5, 320(R8)
+	VMOVUPS Z6, K1, 384(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -2521,24 +2755,32 @@ TEXT ·gatherHalf512x7(SB), NOSPLIT, $0-120
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
 	MOVQ  colScale+80(FP), BX
+	MOVQ  lanes+112(FP), SI
+	SHLQ  $0x01, SI
+	ADDQ  $+191, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
 	XORQ  SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -2548,217 +2790,227 @@ row:
 	VPXORD       Z6, Z6, Z6
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z7
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z8
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Z7
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z0
-	VPMOVZXWD    32(DI), Z8
+	VPMOVZXWD    32(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z1
-	VPMOVZXWD    64(DI), Z8
+	VPMOVZXWD    64(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z2
-	VPMOVZXWD    96(DI), Z8
+	VPMOVZXWD    96(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    128(DI), Z8
+	VPMOVZXWD    128(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    160(DI), Z8
+	VPMOVZXWD    160(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z5
-	VPMOVZXWD    192(DI), Z8
+	VPMOVZXWD    192(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z6
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	VBROADCASTSS (BX)(DI*4), Z7
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z8
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Z7
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z0
-	VPMOVZXWD    32(DI), Z8
+	VPMOVZXWD    32(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z1
-	VPMOVZXWD    64(DI), Z8
+	VPMOVZXWD    64(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z2
-	VPMOVZXWD    96(DI), Z8
+	VPMOVZXWD    96(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    128(DI), Z8
+	VPMOVZXWD    128(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    160(DI), Z8
+	VPMOVZXWD    160(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z5
-	VPMOVZXWD    192(DI), Z8
+	VPMOVZXWD    192(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z6
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z7
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z8
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Z7
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z0
-	VPMOVZXWD    32(DI), Z8
+	VPMOVZXWD    32(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z1
-	VPMOVZXWD    64(DI), Z8
+	VPMOVZXWD    64(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z2
-	VPMOVZXWD    96(DI), Z8
+	VPMOVZXWD    96(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    128(DI), Z8
+	VPMOVZXWD    128(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    160(DI), Z8
+	VPMOVZXWD    160(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z5
-	VPMOVZXWD    192(DI), Z8
+	VPMOVZXWD    192(R8), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z7, Z6
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), DI
-	TESTQ     DI, DI
+	MOVQ      self+96(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      SI, DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Z7
+	ADDQ      DI, R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z0, Z0
-	VPMOVZXWD 32(DI), Z7
+	VPMOVZXWD 32(R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z1, Z1
-	VPMOVZXWD 64(DI), Z7
+	VPMOVZXWD 64(R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z2, Z2
-	VPMOVZXWD 96(DI), Z7
+	VPMOVZXWD 96(R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z3, Z3
-	VPMOVZXWD 128(DI), Z7
+	VPMOVZXWD 128(R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z4, Z4
-	VPMOVZXWD 160(DI), Z7
+	VPMOVZXWD 160(R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z5, Z5
-	VPMOVZXWD 192(DI), Z7
+	VPMOVZXWD 192(R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z6, Z6
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 192(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VPMOVZXWD  (DI), Z7
-	VPSLLD     $0x10, Z7, Z7
-	VADDPS     Z7, Z0, Z0
-	VPMOVZXWD  32(DI), Z7
-	VPSLLD     $0x10, Z7, Z7
-	VADDPS     Z7, Z1, Z1
-	VPMOVZXWD  64(DI), Z7
-	VPSLLD     $0x10, Z7, Z7
-	VADDPS     Z7, Z2, Z2
-	VPMOVZXWD  96(DI), Z7
-	VPSLLD     $0x10, Z7, Z7
-	VADDPS     Z7, Z3, Z3
-	VPMOVZXWD  128(DI), Z7
-	VPSLLD     $0x10, Z7, Z7
-	VADDPS     Z7, Z4, Z4
-	VPMOVZXWD  160(DI), Z7
-	VPSLLD     $0x10, Z7, Z7
-	VADDPS     Z7, Z5, Z5
-	VPMOVZXWD  192(DI), Z7
-	VPSLLD     $0x10, Z7, Z7
-	VADDPS     Z7, Z6, Z6
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
 
-plain_rest:
-	TESTQ     R8, R8
-	JZ        scale
-	MOVL      (R9), DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Z7
+plain_whole:
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z0, Z0
-	VPMOVZXWD 32(DI), Z7
+	VPMOVZXWD 32(R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z1, Z1
-	VPMOVZXWD 64(DI), Z7
+	VPMOVZXWD 64(R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z2, Z2
-	VPMOVZXWD 96(DI), Z7
+	VPMOVZXWD 96(R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z3, Z3
-	VPMOVZXWD 128(DI), Z7
+	VPMOVZXWD 128(R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z4, Z4
-	VPMOVZXWD 160(DI), Z7
+	VPMOVZXWD 160(R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z5, Z5
-	VPMOVZXWD 192(DI), Z7
+	VPMOVZXWD 192(R8), Z7
 	VPSLLD    $0x10, Z7, Z7
 	VADDPS    Z7, Z6, Z6
-	ADDQ      $0x04, R9
-	DECQ      R8
+	ADDQ      $0x04, R10
+	DECQ      R11
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R9, R9
+	JZ        scale
+	MOVL      (R10), R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z0, Z0
+	VPMOVZXWD 32(R8), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z1, Z1
+	VPMOVZXWD 64(R8), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z2, Z2
+	VPMOVZXWD 96(R8), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z3, Z3
+	VPMOVZXWD 128(R8), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z4, Z4
+	VPMOVZXWD 160(R8), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z5, Z5
+	VPMOVZXWD 192(R8), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z6, Z6
+	ADDQ      $0x04, R10
+	DECQ      R9
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z7
+	VBROADCASTSS (R8)(DI*4), Z7
 	VMULPS       Z7, Z0, Z0
 	VMULPS       Z7, Z1, Z1
 	VMULPS       Z7, Z2, Z2
@@ -2768,32 +3020,32 @@ scale:
 	VMULPS       Z7, Z6, Z6
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+104(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, Z4
-	VADDPS 320(DI), Z5, Z5
-	VADDPS 384(DI), Z6, K1, Z6
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, Z4
+	VADDPS 320(R8), Z5, Z5
+	VADDPS 384(R8), Z6, K1, Z6
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, 128(DI)
-	VMOVUPS Z3, 192(DI)
-	VMOVUPS Z4, 256(DI)
-	VMOVUPS Z5, 320(DI)
-	VMOVUPS Z6, K1, 384(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	VMOVUPS Z2, 128(R8)
+	VMOVUPS Z3, 192(R8)
+	VMOVUPS Z4, 256(R8)
+	VMOVUPS Z5, 320(R8)
+	VMOVUPS Z6, K1, 384(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -2811,24 +3063,32 @@ TEXT ·gather512x8(SB), NOSPLIT, $0-120
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
 	MOVQ  colScale+80(FP), BX
+	MOVQ  lanes+112(FP), SI
+	SHLQ  $0x02, SI
+	ADDQ  $+447, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
 	XORQ  SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -2839,147 +3099,157 @@ row:
 	VPXORD       Z7, Z7, Z7
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z8
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z8, Z0
-	VFMADD231PS  64(DI), Z8, Z1
-	VFMADD231PS  128(DI), Z8, Z2
-	VFMADD231PS  192(DI), Z8, Z3
-	VFMADD231PS  256(DI), Z8, Z4
-	VFMADD231PS  320(DI), Z8, Z5
-	VFMADD231PS  384(DI), Z8, Z6
-	VFMADD231PS  448(DI), Z8, K1, Z7
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Z8
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z8, Z0
+	VFMADD231PS  64(R8), Z8, Z1
+	VFMADD231PS  128(R8), Z8, Z2
+	VFMADD231PS  192(R8), Z8, Z3
+	VFMADD231PS  256(R8), Z8, Z4
+	VFMADD231PS  320(R8), Z8, Z5
+	VFMADD231PS  384(R8), Z8, Z6
+	VFMADD231PS  448(R8), Z8, K1, Z7
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	PREFETCHT0   256(R11)
-	PREFETCHT0   320(R11)
-	PREFETCHT0   384(R11)
-	PREFETCHT0   448(R11)
-	VBROADCASTSS (BX)(DI*4), Z8
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z8, Z0
-	VFMADD231PS  64(DI), Z8, Z1
-	VFMADD231PS  128(DI), Z8, Z2
-	VFMADD231PS  192(DI), Z8, Z3
-	VFMADD231PS  256(DI), Z8, Z4
-	VFMADD231PS  320(DI), Z8, Z5
-	VFMADD231PS  384(DI), Z8, Z6
-	VFMADD231PS  448(DI), Z8, K1, Z7
-	ADDQ         $0x04, R9
-	DECQ         R10
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	PREFETCHT0 256(R12)
+	PREFETCHT0 320(R12)
+	PREFETCHT0 384(R12)
+	PREFETCHT0 448(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Z8
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z8, Z0
+	VFMADD231PS  64(R8), Z8, Z1
+	VFMADD231PS  128(R8), Z8, Z2
+	VFMADD231PS  192(R8), Z8, Z3
+	VFMADD231PS  256(R8), Z8, Z4
+	VFMADD231PS  320(R8), Z8, Z5
+	VFMADD231PS  384(R8), Z8, Z6
+	VFMADD231PS  448(R8), Z8, K1, Z7
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z8
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Z8, Z0
-	VFMADD231PS  64(DI), Z8, Z1
-	VFMADD231PS  128(DI), Z8, Z2
-	VFMADD231PS  192(DI), Z8, Z3
-	VFMADD231PS  256(DI), Z8, Z4
-	VFMADD231PS  320(DI), Z8, Z5
-	VFMADD231PS  384(DI), Z8, Z6
-	VFMADD231PS  448(DI), Z8, K1, Z7
-	ADDQ         $0x04, R9
-	DECQ         R8
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Z8
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Z8, Z0
+	VFMADD231PS  64(R8), Z8, Z1
+	VFMADD231PS  128(R8), Z8, Z2
+	VFMADD231PS  192(R8), Z8, Z3
+	VFMADD231PS  256(R8), Z8, Z4
+	VFMADD231PS  320(R8), Z8, Z5
+	VFMADD231PS  384(R8), Z8, Z6
+	VFMADD231PS  448(R8), Z8, K1, Z7
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+96(FP), DI
-	TESTQ  DI, DI
+	MOVQ   self+96(FP), R8
+	TESTQ  R8, R8
 	JL     plain_ahead
-	ADDQ   SI, DI
-	SUBL   DX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, Z4
-	VADDPS 320(DI), Z5, Z5
-	VADDPS 384(DI), Z6, Z6
-	VADDPS 448(DI), Z7, K1, Z7
+	ADDQ   DI, R8
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, Z4
+	VADDPS 320(R8), Z5, Z5
+	VADDPS 384(R8), Z6, Z6
+	VADDPS 448(R8), Z7, K1, Z7
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 192(R11)
-	PREFETCHT0 256(R11)
-	PREFETCHT0 320(R11)
-	PREFETCHT0 384(R11)
-	PREFETCHT0 448(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Z0, Z0
-	VADDPS     64(DI), Z1, Z1
-	VADDPS     128(DI), Z2, Z2
-	VADDPS     192(DI), Z3, Z3
-	VADDPS     256(DI), Z4, Z4
-	VADDPS     320(DI), Z5, Z5
-	VADDPS     384(DI), Z6, Z6
-	VADDPS     448(DI), Z7, K1, Z7
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	PREFETCHT0 256(R12)
+	PREFETCHT0 320(R12)
+	PREFETCHT0 384(R12)
+	PREFETCHT0 448(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
+
+plain_whole:
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, Z4
+	VADDPS 320(R8), Z5, Z5
+	VADDPS 384(R8), Z6, Z6
+	VADDPS 448(R8), Z7, K1, Z7
+	ADDQ   $0x04, R10
+	DECQ   R11
+	JMP    plain_ahead
 
 plain_rest:
-	TESTQ  R8, R8
+	TESTQ  R9, R9
 	JZ     scale
-	MOVL   (R9), DI
-	SUBL   DX, DI
-	IMULQ  CX, DI
-	ADDQ   AX, DI
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, Z4
-	VADDPS 320(DI), Z5, Z5
-	VADDPS 384(DI), Z6, Z6
-	VADDPS 448(DI), Z7, K1, Z7
-	ADDQ   $0x04, R9
-	DECQ   R8
+	MOVL   (R10), R8
+	SUBL   DX, R8
+	IMULQ  CX, R8
+	ADDQ   AX, R8
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, Z4
+	VADDPS 320(R8), Z5, Z5
+	VADDPS 384(R8), Z6, Z6
+	VADDPS 448(R8), Z7, K1, Z7
+	ADDQ   $0x04, R10
+	DECQ   R9
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z8
+	VBROADCASTSS (R8)(DI*4), Z8
 	VMULPS       Z8, Z0, Z0
 	VMULPS       Z8, Z1, Z1
 	VMULPS       Z8, Z2, Z2
@@ -2990,34 +3260,34 @@ scale:
 	VMULPS       Z8, Z7, Z7
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+104(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, Z4
-	VADDPS 320(DI), Z5, Z5
-	VADDPS 384(DI), Z6, Z6
-	VADDPS 448(DI), Z7, K1, Z7
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, Z4
+	VADDPS 320(R8), Z5, Z5
+	VADDPS 384(R8), Z6, Z6
+	VADDPS 448(R8), Z7, K1, Z7
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, 128(DI)
-	VMOVUPS Z3, 192(DI)
-	VMOVUPS Z4, 256(DI)
-	VMOVUPS Z5, 320(DI)
-	VMOVUPS Z6, 384(DI)
-	VMOVUPS Z7, K1, 448(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	VMOVUPS Z2, 128(R8)
+	VMOVUPS Z3, 192(R8)
+	VMOVUPS Z4, 256(R8)
+	VMOVUPS Z5, 320(R8)
+	VMOVUPS Z6, 384(R8)
+	VMOVUPS Z7, K1, 448(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -3035,24 +3305,32 @@ TEXT ·gatherHalf512x8(SB), NOSPLIT, $0-120
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
 	MOVQ  colScale+80(FP), BX
+	MOVQ  lanes+112(FP), SI
+	SHLQ  $0x01, SI
+	ADDQ  $+223, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
 	XORQ  SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VPXORD       Z0, Z0, Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
@@ -3063,235 +3341,245 @@ row:
 	VPXORD       Z7, Z7, Z7
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Z8
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z9
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Z8
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z0
-	VPMOVZXWD    32(DI), Z9
+	VPMOVZXWD    32(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z1
-	VPMOVZXWD    64(DI), Z9
+	VPMOVZXWD    64(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z2
-	VPMOVZXWD    96(DI), Z9
+	VPMOVZXWD    96(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z3
-	VPMOVZXWD    128(DI), Z9
+	VPMOVZXWD    128(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z4
-	VPMOVZXWD    160(DI), Z9
+	VPMOVZXWD    160(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z5
-	VPMOVZXWD    192(DI), Z9
+	VPMOVZXWD    192(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z6
-	VPMOVZXWD    224(DI), Z9
+	VPMOVZXWD    224(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z7
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	VBROADCASTSS (BX)(DI*4), Z8
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z9
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Z8
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z0
-	VPMOVZXWD    32(DI), Z9
+	VPMOVZXWD    32(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z1
-	VPMOVZXWD    64(DI), Z9
+	VPMOVZXWD    64(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z2
-	VPMOVZXWD    96(DI), Z9
+	VPMOVZXWD    96(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z3
-	VPMOVZXWD    128(DI), Z9
+	VPMOVZXWD    128(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z4
-	VPMOVZXWD    160(DI), Z9
+	VPMOVZXWD    160(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z5
-	VPMOVZXWD    192(DI), Z9
+	VPMOVZXWD    192(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z6
-	VPMOVZXWD    224(DI), Z9
+	VPMOVZXWD    224(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Z8
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Z9
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Z8
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z0
-	VPMOVZXWD    32(DI), Z9
+	VPMOVZXWD    32(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z1
-	VPMOVZXWD    64(DI), Z9
+	VPMOVZXWD    64(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z2
-	VPMOVZXWD    96(DI), Z9
+	VPMOVZXWD    96(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z3
-	VPMOVZXWD    128(DI), Z9
+	VPMOVZXWD    128(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z4
-	VPMOVZXWD    160(DI), Z9
+	VPMOVZXWD    160(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z5
-	VPMOVZXWD    192(DI), Z9
+	VPMOVZXWD    192(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z6
-	VPMOVZXWD    224(DI), Z9
+	VPMOVZXWD    224(R8), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), DI
-	TESTQ     DI, DI
+	MOVQ      self+96(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      SI, DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Z8
+	ADDQ      DI, R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z0, Z0
-	VPMOVZXWD 32(DI), Z8
+	VPMOVZXWD 32(R8), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z1, Z1
-	VPMOVZXWD 64(DI), Z8
+	VPMOVZXWD 64(R8), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z2, Z2
-	VPMOVZXWD 96(DI), Z8
+	VPMOVZXWD 96(R8), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z3, Z3
-	VPMOVZXWD 128(DI), Z8
+	VPMOVZXWD 128(R8), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z4, Z4
-	VPMOVZXWD 160(DI), Z8
+	VPMOVZXWD 160(R8), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z5, Z5
-	VPMOVZXWD 192(DI), Z8
+	VPMOVZXWD 192(R8), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z6, Z6
-	VPMOVZXWD 224(DI), Z8
+	VPMOVZXWD 224(R8), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z7, Z7
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 192(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VPMOVZXWD  (DI), Z8
-	VPSLLD     $0x10, Z8, Z8
-	VADDPS     Z8, Z0, Z0
-	VPMOVZXWD  32(DI), Z8
-	VPSLLD     $0x10, Z8, Z8
-	VADDPS     Z8, Z1, Z1
-	VPMOVZXWD  64(DI), Z8
-	VPSLLD     $0x10, Z8, Z8
-	VADDPS     Z8, Z2, Z2
-	VPMOVZXWD  96(DI), Z8
-	VPSLLD     $0x10, Z8, Z8
-	VADDPS     Z8, Z3, Z3
-	VPMOVZXWD  128(DI), Z8
-	VPSLLD     $0x10, Z8, Z8
-	VADDPS     Z8, Z4, Z4
-	VPMOVZXWD  160(DI), Z8
-	VPSLLD     $0x10, Z8, Z8
-	VADDPS     Z8, Z5, Z5
-	VPMOVZXWD  192(DI), Z8
-	VPSLLD     $0x10, Z8, Z8
-	VADDPS     Z8, Z6, Z6
-	VPMOVZXWD  224(DI), Z8
-	VPSLLD     $0x10, Z8, Z8
-	VADDPS     Z8, Z7, Z7
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
 
-plain_rest:
-	TESTQ     R8, R8
-	JZ        scale
-	MOVL      (R9), DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Z8
+plain_whole:
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z0, Z0
-	VPMOVZXWD 32(DI), Z8
+	VPMOVZXWD 32(R8), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z1, Z1
-	VPMOVZXWD 64(DI), Z8
+	VPMOVZXWD 64(R8), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z2, Z2
-	VPMOVZXWD 96(DI), Z8
+	VPMOVZXWD 96(R8), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z3, Z3
-	VPMOVZXWD 128(DI), Z8
+	VPMOVZXWD 128(R8), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z4, Z4
-	VPMOVZXWD 160(DI), Z8
+	VPMOVZXWD 160(R8), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z5, Z5
-	VPMOVZXWD 192(DI), Z8
+	VPMOVZXWD 192(R8), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z6, Z6
-	VPMOVZXWD 224(DI), Z8
+	VPMOVZXWD 224(R8), Z8
 	VPSLLD    $0x10, Z8, Z8
 	VADDPS    Z8, Z7, Z7
-	ADDQ      $0x04, R9
-	DECQ      R8
+	ADDQ      $0x04, R10
+	DECQ      R11
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R9, R9
+	JZ        scale
+	MOVL      (R10), R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z0, Z0
+	VPMOVZXWD 32(R8), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z1, Z1
+	VPMOVZXWD 64(R8), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z2, Z2
+	VPMOVZXWD 96(R8), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z3, Z3
+	VPMOVZXWD 128(R8), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z4, Z4
+	VPMOVZXWD 160(R8), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z5, Z5
+	VPMOVZXWD 192(R8), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z6, Z6
+	VPMOVZXWD 224(R8), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z7, Z7
+	ADDQ      $0x04, R10
+	DECQ      R9
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Z8
+	VBROADCASTSS (R8)(DI*4), Z8
 	VMULPS       Z8, Z0, Z0
 	VMULPS       Z8, Z1, Z1
 	VMULPS       Z8, Z2, Z2
@@ -3302,34 +3590,34 @@ scale:
 	VMULPS       Z8, Z7, Z7
 
 write:
-	MOVQ   dstStride+8(FP), DI
-	IMULQ  SI, DI
-	MOVQ   dst+0(FP), R8
-	ADDQ   R8, DI
-	MOVB   add+104(FP), R8
-	TESTB  R8, R8
+	MOVQ   dstStride+8(FP), R8
+	IMULQ  DI, R8
+	MOVQ   dst+0(FP), R9
+	ADDQ   R9, R8
+	MOVB   add+104(FP), R9
+	TESTB  R9, R9
 	JZ     done_store
-	VADDPS (DI), Z0, Z0
-	VADDPS 64(DI), Z1, Z1
-	VADDPS 128(DI), Z2, Z2
-	VADDPS 192(DI), Z3, Z3
-	VADDPS 256(DI), Z4, Z4
-	VADDPS 320(DI), Z5, Z5
-	VADDPS 384(DI), Z6, Z6
-	VADDPS 448(DI), Z7, K1, Z7
+	VADDPS (R8), Z0, Z0
+	VADDPS 64(R8), Z1, Z1
+	VADDPS 128(R8), Z2, Z2
+	VADDPS 192(R8), Z3, Z3
+	VADDPS 256(R8), Z4, Z4
+	VADDPS 320(R8), Z5, Z5
+	VADDPS 384(R8), Z6, Z6
+	VADDPS 448(R8), Z7, K1, Z7
 
 done_store:
-	VMOVUPS Z0, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z2, 128(DI)
-	VMOVUPS Z3, 192(DI)
-	VMOVUPS Z4, 256(DI)
-	VMOVUPS Z5, 320(DI)
-	VMOVUPS Z6, 384(DI)
-	VMOVUPS Z7, K1, 448(DI)
-	INCQ    SI
-	MOVQ    rows+64(FP), DI
-	CMPQ    SI, DI
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	VMOVUPS Z2, 128(R8)
+	VMOVUPS Z3, 192(R8)
+	VMOVUPS Z4, 256(R8)
+	VMOVUPS Z5, 320(R8)
+	VMOVUPS Z6, 384(R8)
+	VMOVUPS Z7, K1, 448(R8)
+	INCQ    DI
+	MOVQ    rows+64(FP), R8
+	CMPQ    DI, R8
 	JLT     row
 	VZEROUPPER
 	RET
@@ -3398,136 +3686,154 @@ TEXT ·gather256x1(SB), NOSPLIT, $0-120
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
 	MOVQ    colScale+80(FP), BX
+	MOVQ    lanes+112(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    $-1, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
 	XORQ    SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Y2
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VMASKMOVPS   (DI), Y0, Y3
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Y2
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VMASKMOVPS   (R8), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y1
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	VBROADCASTSS (BX)(DI*4), Y2
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VMASKMOVPS   (DI), Y0, Y3
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Y2
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VMASKMOVPS   (R8), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Y2
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VMASKMOVPS   (DI), Y0, Y3
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Y2
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VMASKMOVPS   (R8), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+96(FP), DI
-	TESTQ      DI, DI
+	MOVQ       self+96(FP), R8
+	TESTQ      R8, R8
 	JL         plain_ahead
-	ADDQ       SI, DI
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VMASKMOVPS (DI), Y0, Y2
+	ADDQ       DI, R8
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VMASKMOVPS (R8), Y0, Y2
 	VADDPS     Y2, Y1, Y1
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VMASKMOVPS (DI), Y0, Y2
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
+
+plain_whole:
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VMASKMOVPS (R8), Y0, Y2
 	VADDPS     Y2, Y1, Y1
-	ADDQ       $0x04, R9
-	DECQ       R10
+	ADDQ       $0x04, R10
+	DECQ       R11
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         scale
-	MOVL       (R9), DI
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VMASKMOVPS (DI), Y0, Y2
+	MOVL       (R10), R8
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VMASKMOVPS (R8), Y0, Y2
 	VADDPS     Y2, Y1, Y1
-	ADDQ       $0x04, R9
-	DECQ       R8
+	ADDQ       $0x04, R10
+	DECQ       R9
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Y2
+	VBROADCASTSS (R8)(DI*4), Y2
 	VMULPS       Y2, Y1, Y1
 
 write:
-	MOVQ       dstStride+8(FP), DI
-	IMULQ      SI, DI
-	MOVQ       dst+0(FP), R8
-	ADDQ       R8, DI
-	MOVB       add+104(FP), R8
-	TESTB      R8, R8
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+104(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VMASKMOVPS (DI), Y0, Y2
+	VMASKMOVPS (R8), Y0, Y2
 	VADDPS     Y2, Y1, Y1
 
 done_store:
-	VMASKMOVPS Y1, Y0, (DI)
-	INCQ       SI
-	MOVQ       rows+64(FP), DI
-	CMPQ       SI, DI
+	VMASKMOVPS Y1, Y0, (R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -3544,142 +3850,160 @@ TEXT ·gatherHalf256x1(SB), NOSPLIT, $0-120
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
 	MOVQ    colScale+80(FP), BX
+	MOVQ    lanes+112(FP), SI
+	SHLQ    $0x01, SI
+	ADDQ    $-1, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
 	XORQ    SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Y2
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y3
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Y2
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y3
 	VPSLLD       $0x10, Y3, Y3
 	VFMADD231PS  Y3, Y2, Y1
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	VBROADCASTSS (BX)(DI*4), Y2
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y3
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Y2
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y3
 	VPSLLD       $0x10, Y3, Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Y2
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y3
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Y2
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y3
 	VPSLLD       $0x10, Y3, Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), DI
-	TESTQ     DI, DI
+	MOVQ      self+96(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      SI, DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Y2
+	ADDQ      DI, R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y2
 	VPSLLD    $0x10, Y2, Y2
 	VADDPS    Y2, Y1, Y1
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VPMOVZXWD  (DI), Y2
-	VPSLLD     $0x10, Y2, Y2
-	VADDPS     Y2, Y1, Y1
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
 
-plain_rest:
-	TESTQ     R8, R8
-	JZ        scale
-	MOVL      (R9), DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Y2
+plain_whole:
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y2
 	VPSLLD    $0x10, Y2, Y2
 	VADDPS    Y2, Y1, Y1
-	ADDQ      $0x04, R9
-	DECQ      R8
+	ADDQ      $0x04, R10
+	DECQ      R11
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R9, R9
+	JZ        scale
+	MOVL      (R10), R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y2
+	VPSLLD    $0x10, Y2, Y2
+	VADDPS    Y2, Y1, Y1
+	ADDQ      $0x04, R10
+	DECQ      R9
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Y2
+	VBROADCASTSS (R8)(DI*4), Y2
 	VMULPS       Y2, Y1, Y1
 
 write:
-	MOVQ       dstStride+8(FP), DI
-	IMULQ      SI, DI
-	MOVQ       dst+0(FP), R8
-	ADDQ       R8, DI
-	MOVB       add+104(FP), R8
-	TESTB      R8, R8
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+104(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VMASKMOVPS (DI), Y0, Y2
+	VMASKMOVPS (R8), Y0, Y2
 	VADDPS     Y2, Y1, Y1
 
 done_store:
-	VMASKMOVPS Y1, Y0, (DI)
-	INCQ       SI
-	MOVQ       rows+64(FP), DI
-	CMPQ       SI, DI
+	VMASKMOVPS Y1, Y0, (R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -3696,146 +4020,164 @@ TEXT ·gather256x2(SB), NOSPLIT, $0-120
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
 	MOVQ    colScale+80(FP), BX
+	MOVQ    lanes+112(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    $+31, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
 	XORQ    SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Y3
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y3, Y1
-	VMASKMOVPS   32(DI), Y0, Y4
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Y3
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y3, Y1
+	VMASKMOVPS   32(R8), Y0, Y4
 	VFMADD231PS  Y4, Y3, Y2
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	VBROADCASTSS (BX)(DI*4), Y3
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y3, Y1
-	VMASKMOVPS   32(DI), Y0, Y4
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Y3
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y3, Y1
+	VMASKMOVPS   32(R8), Y0, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Y3
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y3, Y1
-	VMASKMOVPS   32(DI), Y0, Y4
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Y3
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y3, Y1
+	VMASKMOVPS   32(R8), Y0, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+96(FP), DI
-	TESTQ      DI, DI
+	MOVQ       self+96(FP), R8
+	TESTQ      R8, R8
 	JL         plain_ahead
-	ADDQ       SI, DI
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VMASKMOVPS 32(DI), Y0, Y3
+	ADDQ       DI, R8
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VMASKMOVPS 32(R8), Y0, Y3
 	VADDPS     Y3, Y2, Y2
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VMASKMOVPS 32(DI), Y0, Y3
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
+
+plain_whole:
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VMASKMOVPS 32(R8), Y0, Y3
 	VADDPS     Y3, Y2, Y2
-	ADDQ       $0x04, R9
-	DECQ       R10
+	ADDQ       $0x04, R10
+	DECQ       R11
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         scale
-	MOVL       (R9), DI
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VMASKMOVPS 32(DI), Y0, Y3
+	MOVL       (R10), R8
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VMASKMOVPS 32(R8), Y0, Y3
 	VADDPS     Y3, Y2, Y2
-	ADDQ       $0x04, R9
-	DECQ       R8
+	ADDQ       $0x04, R10
+	DECQ       R9
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Y3
+	VBROADCASTSS (R8)(DI*4), Y3
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y3, Y2, Y2
 
 write:
-	MOVQ       dstStride+8(FP), DI
-	IMULQ      SI, DI
-	MOVQ       dst+0(FP), R8
-	ADDQ       R8, DI
-	MOVB       add+104(FP), R8
-	TESTB      R8, R8
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+104(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (DI), Y1, Y1
-	VMASKMOVPS 32(DI), Y0, Y3
+	VADDPS     (R8), Y1, Y1
+	VMASKMOVPS 32(R8), Y0, Y3
 	VADDPS     Y3, Y2, Y2
 
 done_store:
-	VMOVUPS    Y1, (DI)
-	VMASKMOVPS Y2, Y0, 32(DI)
-	INCQ       SI
-	MOVQ       rows+64(FP), DI
-	CMPQ       SI, DI
+	VMOVUPS    Y1, (R8)
+	VMASKMOVPS Y2, Y0, 32(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -3852,164 +4194,182 @@ TEXT ·gatherHalf256x2(SB), NOSPLIT, $0-120
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
 	MOVQ    colScale+80(FP), BX
+	MOVQ    lanes+112(FP), SI
+	SHLQ    $0x01, SI
+	ADDQ    $+15, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
 	XORQ    SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Y3
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y4
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Y3
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y1
-	VPMOVZXWD    16(DI), Y4
+	VPMOVZXWD    16(R8), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y2
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	VBROADCASTSS (BX)(DI*4), Y3
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y4
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Y3
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y1
-	VPMOVZXWD    16(DI), Y4
+	VPMOVZXWD    16(R8), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Y3
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y4
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Y3
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y1
-	VPMOVZXWD    16(DI), Y4
+	VPMOVZXWD    16(R8), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), DI
-	TESTQ     DI, DI
+	MOVQ      self+96(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      SI, DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Y3
+	ADDQ      DI, R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y3
 	VPSLLD    $0x10, Y3, Y3
 	VADDPS    Y3, Y1, Y1
-	VPMOVZXWD 16(DI), Y3
+	VPMOVZXWD 16(R8), Y3
 	VPSLLD    $0x10, Y3, Y3
 	VADDPS    Y3, Y2, Y2
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VPMOVZXWD  (DI), Y3
-	VPSLLD     $0x10, Y3, Y3
-	VADDPS     Y3, Y1, Y1
-	VPMOVZXWD  16(DI), Y3
-	VPSLLD     $0x10, Y3, Y3
-	VADDPS     Y3, Y2, Y2
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
 
-plain_rest:
-	TESTQ     R8, R8
-	JZ        scale
-	MOVL      (R9), DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Y3
+plain_whole:
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y3
 	VPSLLD    $0x10, Y3, Y3
 	VADDPS    Y3, Y1, Y1
-	VPMOVZXWD 16(DI), Y3
+	VPMOVZXWD 16(R8), Y3
 	VPSLLD    $0x10, Y3, Y3
 	VADDPS    Y3, Y2, Y2
-	ADDQ      $0x04, R9
-	DECQ      R8
+	ADDQ      $0x04, R10
+	DECQ      R11
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R9, R9
+	JZ        scale
+	MOVL      (R10), R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y3
+	VPSLLD    $0x10, Y3, Y3
+	VADDPS    Y3, Y1, Y1
+	VPMOVZXWD 16(R8), Y3
+	VPSLLD    $0x10, Y3, Y3
+	VADDPS    Y3, Y2, Y2
+	ADDQ      $0x04, R10
+	DECQ      R9
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Y3
+	VBROADCASTSS (R8)(DI*4), Y3
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y3, Y2, Y2
 
 write:
-	MOVQ       dstStride+8(FP), DI
-	IMULQ      SI, DI
-	MOVQ       dst+0(FP), R8
-	ADDQ       R8, DI
-	MOVB       add+104(FP), R8
-	TESTB      R8, R8
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+104(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (DI), Y1, Y1
-	VMASKMOVPS 32(DI), Y0, Y3
+	VADDPS     (R8), Y1, Y1
+	VMASKMOVPS 32(R8), Y0, Y3
 	VADDPS     Y3, Y2, Y2
 
 done_store:
-	VMOVUPS    Y1, (DI)
-	VMASKMOVPS Y2, Y0, 32(DI)
-	INCQ       SI
-	MOVQ       rows+64(FP), DI
-	CMPQ       SI, DI
+	VMOVUPS    Y1, (R8)
+	VMASKMOVPS Y2, Y0, 32(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -4026,158 +4386,176 @@ TEXT ·gather256x3(SB), NOSPLIT, $0-120
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
 	MOVQ    colScale+80(FP), BX
+	MOVQ    lanes+112(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    $+63, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
 	XORQ    SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Y4
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y4, Y1
-	VFMADD231PS  32(DI), Y4, Y2
-	VMASKMOVPS   64(DI), Y0, Y5
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Y4
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y4, Y1
+	VFMADD231PS  32(R8), Y4, Y2
+	VMASKMOVPS   64(R8), Y0, Y5
 	VFMADD231PS  Y5, Y4, Y3
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	VBROADCASTSS (BX)(DI*4), Y4
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y4, Y1
-	VFMADD231PS  32(DI), Y4, Y2
-	VMASKMOVPS   64(DI), Y0, Y5
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Y4
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y4, Y1
+	VFMADD231PS  32(R8), Y4, Y2
+	VMASKMOVPS   64(R8), Y0, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Y4
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y4, Y1
-	VFMADD231PS  32(DI), Y4, Y2
-	VMASKMOVPS   64(DI), Y0, Y5
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Y4
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y4, Y1
+	VFMADD231PS  32(R8), Y4, Y2
+	VMASKMOVPS   64(R8), Y0, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+96(FP), DI
-	TESTQ      DI, DI
+	MOVQ       self+96(FP), R8
+	TESTQ      R8, R8
 	JL         plain_ahead
-	ADDQ       SI, DI
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VMASKMOVPS 64(DI), Y0, Y4
+	ADDQ       DI, R8
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VMASKMOVPS 64(R8), Y0, Y4
 	VADDPS     Y4, Y3, Y3
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VMASKMOVPS 64(DI), Y0, Y4
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
+
+plain_whole:
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VMASKMOVPS 64(R8), Y0, Y4
 	VADDPS     Y4, Y3, Y3
-	ADDQ       $0x04, R9
-	DECQ       R10
+	ADDQ       $0x04, R10
+	DECQ       R11
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         scale
-	MOVL       (R9), DI
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VMASKMOVPS 64(DI), Y0, Y4
+	MOVL       (R10), R8
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VMASKMOVPS 64(R8), Y0, Y4
 	VADDPS     Y4, Y3, Y3
-	ADDQ       $0x04, R9
-	DECQ       R8
+	ADDQ       $0x04, R10
+	DECQ       R9
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Y4
+	VBROADCASTSS (R8)(DI*4), Y4
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
 
 write:
-	MOVQ       dstStride+8(FP), DI
-	IMULQ      SI, DI
-	MOVQ       dst+0(FP), R8
-	ADDQ       R8, DI
-	MOVB       add+104(FP), R8
-	TESTB      R8, R8
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+104(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VMASKMOVPS 64(DI), Y0, Y4
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VMASKMOVPS 64(R8), Y0, Y4
 	VADDPS     Y4, Y3, Y3
 
 done_store:
-	VMOVUPS    Y1, (DI)
-	VMOVUPS    Y2, 32(DI)
-	VMASKMOVPS Y3, Y0, 64(DI)
-	INCQ       SI
-	MOVQ       rows+64(FP), DI
-	CMPQ       SI, DI
+	VMOVUPS    Y1, (R8)
+	VMOVUPS    Y2, 32(R8)
+	VMASKMOVPS Y3, Y0, 64(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -4194,186 +4572,204 @@ TEXT ·gatherHalf256x3(SB), NOSPLIT, $0-120
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
 	MOVQ    colScale+80(FP), BX
+	MOVQ    lanes+112(FP), SI
+	SHLQ    $0x01, SI
+	ADDQ    $+31, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
 	XORQ    SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Y4
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y5
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Y4
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    16(DI), Y5
+	VPMOVZXWD    16(R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y2
-	VPMOVZXWD    32(DI), Y5
+	VPMOVZXWD    32(R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y3
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	VBROADCASTSS (BX)(DI*4), Y4
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y5
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Y4
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    16(DI), Y5
+	VPMOVZXWD    16(R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y2
-	VPMOVZXWD    32(DI), Y5
+	VPMOVZXWD    32(R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Y4
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y5
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Y4
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    16(DI), Y5
+	VPMOVZXWD    16(R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y2
-	VPMOVZXWD    32(DI), Y5
+	VPMOVZXWD    32(R8), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), DI
-	TESTQ     DI, DI
+	MOVQ      self+96(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      SI, DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Y4
+	ADDQ      DI, R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y4
 	VPSLLD    $0x10, Y4, Y4
 	VADDPS    Y4, Y1, Y1
-	VPMOVZXWD 16(DI), Y4
+	VPMOVZXWD 16(R8), Y4
 	VPSLLD    $0x10, Y4, Y4
 	VADDPS    Y4, Y2, Y2
-	VPMOVZXWD 32(DI), Y4
+	VPMOVZXWD 32(R8), Y4
 	VPSLLD    $0x10, Y4, Y4
 	VADDPS    Y4, Y3, Y3
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VPMOVZXWD  (DI), Y4
-	VPSLLD     $0x10, Y4, Y4
-	VADDPS     Y4, Y1, Y1
-	VPMOVZXWD  16(DI), Y4
-	VPSLLD     $0x10, Y4, Y4
-	VADDPS     Y4, Y2, Y2
-	VPMOVZXWD  32(DI), Y4
-	VPSLLD     $0x10, Y4, Y4
-	VADDPS     Y4, Y3, Y3
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
 
-plain_rest:
-	TESTQ     R8, R8
-	JZ        scale
-	MOVL      (R9), DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Y4
+plain_whole:
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y4
 	VPSLLD    $0x10, Y4, Y4
 	VADDPS    Y4, Y1, Y1
-	VPMOVZXWD 16(DI), Y4
+	VPMOVZXWD 16(R8), Y4
 	VPSLLD    $0x10, Y4, Y4
 	VADDPS    Y4, Y2, Y2
-	VPMOVZXWD 32(DI), Y4
+	VPMOVZXWD 32(R8), Y4
 	VPSLLD    $0x10, Y4, Y4
 	VADDPS    Y4, Y3, Y3
-	ADDQ      $0x04, R9
-	DECQ      R8
+	ADDQ      $0x04, R10
+	DECQ      R11
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R9, R9
+	JZ        scale
+	MOVL      (R10), R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y1, Y1
+	VPMOVZXWD 16(R8), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y2, Y2
+	VPMOVZXWD 32(R8), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y3, Y3
+	ADDQ      $0x04, R10
+	DECQ      R9
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Y4
+	VBROADCASTSS (R8)(DI*4), Y4
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
 
 write:
-	MOVQ       dstStride+8(FP), DI
-	IMULQ      SI, DI
-	MOVQ       dst+0(FP), R8
-	ADDQ       R8, DI
-	MOVB       add+104(FP), R8
-	TESTB      R8, R8
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+104(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VMASKMOVPS 64(DI), Y0, Y4
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VMASKMOVPS 64(R8), Y0, Y4
 	VADDPS     Y4, Y3, Y3
 
 done_store:
-	VMOVUPS    Y1, (DI)
-	VMOVUPS    Y2, 32(DI)
-	VMASKMOVPS Y3, Y0, 64(DI)
-	INCQ       SI
-	MOVQ       rows+64(FP), DI
-	CMPQ       SI, DI
+	VMOVUPS    Y1, (R8)
+	VMOVUPS    Y2, 32(R8)
+	VMASKMOVPS Y3, Y0, 64(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -4390,168 +4786,186 @@ TEXT ·gather256x4(SB), NOSPLIT, $0-120
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
 	MOVQ    colScale+80(FP), BX
+	MOVQ    lanes+112(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    $+95, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
 	XORQ    SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Y5
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y5, Y1
-	VFMADD231PS  32(DI), Y5, Y2
-	VFMADD231PS  64(DI), Y5, Y3
-	VMASKMOVPS   96(DI), Y0, Y6
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Y5
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y5, Y1
+	VFMADD231PS  32(R8), Y5, Y2
+	VFMADD231PS  64(R8), Y5, Y3
+	VMASKMOVPS   96(R8), Y0, Y6
 	VFMADD231PS  Y6, Y5, Y4
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	VBROADCASTSS (BX)(DI*4), Y5
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y5, Y1
-	VFMADD231PS  32(DI), Y5, Y2
-	VFMADD231PS  64(DI), Y5, Y3
-	VMASKMOVPS   96(DI), Y0, Y6
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Y5
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y5, Y1
+	VFMADD231PS  32(R8), Y5, Y2
+	VFMADD231PS  64(R8), Y5, Y3
+	VMASKMOVPS   96(R8), Y0, Y6
 	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Y5
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y5, Y1
-	VFMADD231PS  32(DI), Y5, Y2
-	VFMADD231PS  64(DI), Y5, Y3
-	VMASKMOVPS   96(DI), Y0, Y6
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Y5
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y5, Y1
+	VFMADD231PS  32(R8), Y5, Y2
+	VFMADD231PS  64(R8), Y5, Y3
+	VMASKMOVPS   96(R8), Y0, Y6
 	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+96(FP), DI
-	TESTQ      DI, DI
+	MOVQ       self+96(FP), R8
+	TESTQ      R8, R8
 	JL         plain_ahead
-	ADDQ       SI, DI
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VMASKMOVPS 96(DI), Y0, Y5
+	ADDQ       DI, R8
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VMASKMOVPS 96(R8), Y0, Y5
 	VADDPS     Y5, Y4, Y4
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VMASKMOVPS 96(DI), Y0, Y5
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
+
+plain_whole:
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VMASKMOVPS 96(R8), Y0, Y5
 	VADDPS     Y5, Y4, Y4
-	ADDQ       $0x04, R9
-	DECQ       R10
+	ADDQ       $0x04, R10
+	DECQ       R11
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         scale
-	MOVL       (R9), DI
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VMASKMOVPS 96(DI), Y0, Y5
+	MOVL       (R10), R8
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VMASKMOVPS 96(R8), Y0, Y5
 	VADDPS     Y5, Y4, Y4
-	ADDQ       $0x04, R9
-	DECQ       R8
+	ADDQ       $0x04, R10
+	DECQ       R9
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Y5
+	VBROADCASTSS (R8)(DI*4), Y5
 	VMULPS       Y5, Y1, Y1
 	VMULPS       Y5, Y2, Y2
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y5, Y4, Y4
 
 write:
-	MOVQ       dstStride+8(FP), DI
-	IMULQ      SI, DI
-	MOVQ       dst+0(FP), R8
-	ADDQ       R8, DI
-	MOVB       add+104(FP), R8
-	TESTB      R8, R8
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+104(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VMASKMOVPS 96(DI), Y0, Y5
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VMASKMOVPS 96(R8), Y0, Y5
 	VADDPS     Y5, Y4, Y4
 
 done_store:
-	VMOVUPS    Y1, (DI)
-	VMOVUPS    Y2, 32(DI)
-	VMOVUPS    Y3, 64(DI)
-	VMASKMOVPS Y4, Y0, 96(DI)
-	INCQ       SI
-	MOVQ       rows+64(FP), DI
-	CMPQ       SI, DI
+	VMOVUPS    Y1, (R8)
+	VMOVUPS    Y2, 32(R8)
+	VMOVUPS    Y3, 64(R8)
+	VMASKMOVPS Y4, Y0, 96(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -4568,208 +4982,226 @@ TEXT ·gatherHalf256x4(SB), NOSPLIT, $0-120
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
 	MOVQ    colScale+80(FP), BX
+	MOVQ    lanes+112(FP), SI
+	SHLQ    $0x01, SI
+	ADDQ    $+47, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
 	XORQ    SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Y5
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y6
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Y5
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y1
-	VPMOVZXWD    16(DI), Y6
+	VPMOVZXWD    16(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VPMOVZXWD    32(DI), Y6
+	VPMOVZXWD    32(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VPMOVZXWD    48(DI), Y6
+	VPMOVZXWD    48(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y4
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	VBROADCASTSS (BX)(DI*4), Y5
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y6
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Y5
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y1
-	VPMOVZXWD    16(DI), Y6
+	VPMOVZXWD    16(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VPMOVZXWD    32(DI), Y6
+	VPMOVZXWD    32(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VPMOVZXWD    48(DI), Y6
+	VPMOVZXWD    48(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Y5
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y6
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Y5
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y1
-	VPMOVZXWD    16(DI), Y6
+	VPMOVZXWD    16(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VPMOVZXWD    32(DI), Y6
+	VPMOVZXWD    32(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VPMOVZXWD    48(DI), Y6
+	VPMOVZXWD    48(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), DI
-	TESTQ     DI, DI
+	MOVQ      self+96(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      SI, DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Y5
+	ADDQ      DI, R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VADDPS    Y5, Y1, Y1
-	VPMOVZXWD 16(DI), Y5
+	VPMOVZXWD 16(R8), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VADDPS    Y5, Y2, Y2
-	VPMOVZXWD 32(DI), Y5
+	VPMOVZXWD 32(R8), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VADDPS    Y5, Y3, Y3
-	VPMOVZXWD 48(DI), Y5
+	VPMOVZXWD 48(R8), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VADDPS    Y5, Y4, Y4
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VPMOVZXWD  (DI), Y5
-	VPSLLD     $0x10, Y5, Y5
-	VADDPS     Y5, Y1, Y1
-	VPMOVZXWD  16(DI), Y5
-	VPSLLD     $0x10, Y5, Y5
-	VADDPS     Y5, Y2, Y2
-	VPMOVZXWD  32(DI), Y5
-	VPSLLD     $0x10, Y5, Y5
-	VADDPS     Y5, Y3, Y3
-	VPMOVZXWD  48(DI), Y5
-	VPSLLD     $0x10, Y5, Y5
-	VADDPS     Y5, Y4, Y4
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
 
-plain_rest:
-	TESTQ     R8, R8
-	JZ        scale
-	MOVL      (R9), DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Y5
+plain_whole:
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VADDPS    Y5, Y1, Y1
-	VPMOVZXWD 16(DI), Y5
+	VPMOVZXWD 16(R8), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VADDPS    Y5, Y2, Y2
-	VPMOVZXWD 32(DI), Y5
+	VPMOVZXWD 32(R8), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VADDPS    Y5, Y3, Y3
-	VPMOVZXWD 48(DI), Y5
+	VPMOVZXWD 48(R8), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VADDPS    Y5, Y4, Y4
-	ADDQ      $0x04, R9
-	DECQ      R8
+	ADDQ      $0x04, R10
+	DECQ      R11
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R9, R9
+	JZ        scale
+	MOVL      (R10), R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y1, Y1
+	VPMOVZXWD 16(R8), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y2, Y2
+	VPMOVZXWD 32(R8), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y3, Y3
+	VPMOVZXWD 48(R8), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y4, Y4
+	ADDQ      $0x04, R10
+	DECQ      R9
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Y5
+	VBROADCASTSS (R8)(DI*4), Y5
 	VMULPS       Y5, Y1, Y1
 	VMULPS       Y5, Y2, Y2
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y5, Y4, Y4
 
 write:
-	MOVQ       dstStride+8(FP), DI
-	IMULQ      SI, DI
-	MOVQ       dst+0(FP), R8
-	ADDQ       R8, DI
-	MOVB       add+104(FP), R8
-	TESTB      R8, R8
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+104(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VMASKMOVPS 96(DI), Y0, Y5
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VMASKMOVPS 96(R8), Y0, Y5
 	VADDPS     Y5, Y4, Y4
 
 done_store:
-	VMOVUPS    Y1, (DI)
-	VMOVUPS    Y2, 32(DI)
-	VMOVUPS    Y3, 64(DI)
-	VMASKMOVPS Y4, Y0, 96(DI)
-	INCQ       SI
-	MOVQ       rows+64(FP), DI
-	CMPQ       SI, DI
+	VMOVUPS    Y1, (R8)
+	VMOVUPS    Y2, 32(R8)
+	VMOVUPS    Y3, 64(R8)
+	VMASKMOVPS Y4, Y0, 96(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -4786,24 +5218,32 @@ TEXT ·gather256x5(SB), NOSPLIT, $0-120
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
 	MOVQ    colScale+80(FP), BX
+	MOVQ    lanes+112(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    $+127, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
 	XORQ    SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
@@ -4811,125 +5251,135 @@ row:
 	VXORPS       Y5, Y5, Y5
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Y6
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y6, Y1
-	VFMADD231PS  32(DI), Y6, Y2
-	VFMADD231PS  64(DI), Y6, Y3
-	VFMADD231PS  96(DI), Y6, Y4
-	VMASKMOVPS   128(DI), Y0, Y7
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Y6
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y6, Y1
+	VFMADD231PS  32(R8), Y6, Y2
+	VFMADD231PS  64(R8), Y6, Y3
+	VFMADD231PS  96(R8), Y6, Y4
+	VMASKMOVPS   128(R8), Y0, Y7
 	VFMADD231PS  Y7, Y6, Y5
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	VBROADCASTSS (BX)(DI*4), Y6
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y6, Y1
-	VFMADD231PS  32(DI), Y6, Y2
-	VFMADD231PS  64(DI), Y6, Y3
-	VFMADD231PS  96(DI), Y6, Y4
-	VMASKMOVPS   128(DI), Y0, Y7
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Y6
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y6, Y1
+	VFMADD231PS  32(R8), Y6, Y2
+	VFMADD231PS  64(R8), Y6, Y3
+	VFMADD231PS  96(R8), Y6, Y4
+	VMASKMOVPS   128(R8), Y0, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Y6
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y6, Y1
-	VFMADD231PS  32(DI), Y6, Y2
-	VFMADD231PS  64(DI), Y6, Y3
-	VFMADD231PS  96(DI), Y6, Y4
-	VMASKMOVPS   128(DI), Y0, Y7
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Y6
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y6, Y1
+	VFMADD231PS  32(R8), Y6, Y2
+	VFMADD231PS  64(R8), Y6, Y3
+	VFMADD231PS  96(R8), Y6, Y4
+	VMASKMOVPS   128(R8), Y0, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+96(FP), DI
-	TESTQ      DI, DI
+	MOVQ       self+96(FP), R8
+	TESTQ      R8, R8
 	JL         plain_ahead
-	ADDQ       SI, DI
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VMASKMOVPS 128(DI), Y0, Y6
+	ADDQ       DI, R8
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VMASKMOVPS 128(R8), Y0, Y6
 	VADDPS     Y6, Y5, Y5
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VMASKMOVPS 128(DI), Y0, Y6
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
+
+plain_whole:
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VMASKMOVPS 128(R8), Y0, Y6
 	VADDPS     Y6, Y5, Y5
-	ADDQ       $0x04, R9
-	DECQ       R10
+	ADDQ       $0x04, R10
+	DECQ       R11
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         scale
-	MOVL       (R9), DI
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VMASKMOVPS 128(DI), Y0, Y6
+	MOVL       (R10), R8
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VMASKMOVPS 128(R8), Y0, Y6
 	VADDPS     Y6, Y5, Y5
-	ADDQ       $0x04, R9
-	DECQ       R8
+	ADDQ       $0x04, R10
+	DECQ       R9
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Y6
+	VBROADCASTSS (R8)(DI*4), Y6
 	VMULPS       Y6, Y1, Y1
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y6, Y3, Y3
@@ -4937,29 +5387,29 @@ scale:
 	VMULPS       Y6, Y5, Y5
 
 write:
-	MOVQ       dstStride+8(FP), DI
-	IMULQ      SI, DI
-	MOVQ       dst+0(FP), R8
-	ADDQ       R8, DI
-	MOVB       add+104(FP), R8
-	TESTB      R8, R8
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+104(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VMASKMOVPS 128(DI), Y0, Y6
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VMASKMOVPS 128(R8), Y0, Y6
 	VADDPS     Y6, Y5, Y5
 
 done_store:
-	VMOVUPS    Y1, (DI)
-	VMOVUPS    Y2, 32(DI)
-	VMOVUPS    Y3, 64(DI)
-	VMOVUPS    Y4, 96(DI)
-	VMASKMOVPS Y5, Y0, 128(DI)
-	INCQ       SI
-	MOVQ       rows+64(FP), DI
-	CMPQ       SI, DI
+	VMOVUPS    Y1, (R8)
+	VMOVUPS    Y2, 32(R8)
+	VMOVUPS    Y3, 64(R8)
+	VMOVUPS    Y4, 96(R8)
+	VMASKMOVPS Y5, Y0, 128(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -4976,24 +5426,32 @@ TEXT ·gatherHalf256x5(SB), NOSPLIT, $0-120
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
 	MOVQ    colScale+80(FP), BX
+	MOVQ    lanes+112(FP), SI
+	SHLQ    $0x01, SI
+	ADDQ    $+63, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
 	XORQ    SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
@@ -5001,177 +5459,187 @@ row:
 	VXORPS       Y5, Y5, Y5
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Y6
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y7
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Y6
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    16(DI), Y7
+	VPMOVZXWD    16(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    32(DI), Y7
+	VPMOVZXWD    32(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    48(DI), Y7
+	VPMOVZXWD    48(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    64(DI), Y7
+	VPMOVZXWD    64(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	VBROADCASTSS (BX)(DI*4), Y6
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y7
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Y6
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    16(DI), Y7
+	VPMOVZXWD    16(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    32(DI), Y7
+	VPMOVZXWD    32(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    48(DI), Y7
+	VPMOVZXWD    48(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    64(DI), Y7
+	VPMOVZXWD    64(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Y6
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y7
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Y6
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    16(DI), Y7
+	VPMOVZXWD    16(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    32(DI), Y7
+	VPMOVZXWD    32(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    48(DI), Y7
+	VPMOVZXWD    48(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    64(DI), Y7
+	VPMOVZXWD    64(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), DI
-	TESTQ     DI, DI
+	MOVQ      self+96(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      SI, DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Y6
+	ADDQ      DI, R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y1, Y1
-	VPMOVZXWD 16(DI), Y6
+	VPMOVZXWD 16(R8), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y2, Y2
-	VPMOVZXWD 32(DI), Y6
+	VPMOVZXWD 32(R8), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y3, Y3
-	VPMOVZXWD 48(DI), Y6
+	VPMOVZXWD 48(R8), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y4, Y4
-	VPMOVZXWD 64(DI), Y6
+	VPMOVZXWD 64(R8), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y5, Y5
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VPMOVZXWD  (DI), Y6
-	VPSLLD     $0x10, Y6, Y6
-	VADDPS     Y6, Y1, Y1
-	VPMOVZXWD  16(DI), Y6
-	VPSLLD     $0x10, Y6, Y6
-	VADDPS     Y6, Y2, Y2
-	VPMOVZXWD  32(DI), Y6
-	VPSLLD     $0x10, Y6, Y6
-	VADDPS     Y6, Y3, Y3
-	VPMOVZXWD  48(DI), Y6
-	VPSLLD     $0x10, Y6, Y6
-	VADDPS     Y6, Y4, Y4
-	VPMOVZXWD  64(DI), Y6
-	VPSLLD     $0x10, Y6, Y6
-	VADDPS     Y6, Y5, Y5
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
 
-plain_rest:
-	TESTQ     R8, R8
-	JZ        scale
-	MOVL      (R9), DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Y6
+plain_whole:
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y1, Y1
-	VPMOVZXWD 16(DI), Y6
+	VPMOVZXWD 16(R8), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y2, Y2
-	VPMOVZXWD 32(DI), Y6
+	VPMOVZXWD 32(R8), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y3, Y3
-	VPMOVZXWD 48(DI), Y6
+	VPMOVZXWD 48(R8), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y4, Y4
-	VPMOVZXWD 64(DI), Y6
+	VPMOVZXWD 64(R8), Y6
 	VPSLLD    $0x10, Y6, Y6
 	VADDPS    Y6, Y5, Y5
-	ADDQ      $0x04, R9
-	DECQ      R8
+	ADDQ      $0x04, R10
+	DECQ      R11
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R9, R9
+	JZ        scale
+	MOVL      (R10), R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y1, Y1
+	VPMOVZXWD 16(R8), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y2, Y2
+	VPMOVZXWD 32(R8), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y3, Y3
+	VPMOVZXWD 48(R8), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y4, Y4
+	VPMOVZXWD 64(R8), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y5, Y5
+	ADDQ      $0x04, R10
+	DECQ      R9
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Y6
+	VBROADCASTSS (R8)(DI*4), Y6
 	VMULPS       Y6, Y1, Y1
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y6, Y3, Y3
@@ -5179,29 +5647,29 @@ scale:
 	VMULPS       Y6, Y5, Y5
 
 write:
-	MOVQ       dstStride+8(FP), DI
-	IMULQ      SI, DI
-	MOVQ       dst+0(FP), R8
-	ADDQ       R8, DI
-	MOVB       add+104(FP), R8
-	TESTB      R8, R8
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+104(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VMASKMOVPS 128(DI), Y0, Y6
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VMASKMOVPS 128(R8), Y0, Y6
 	VADDPS     Y6, Y5, Y5
 
 done_store:
-	VMOVUPS    Y1, (DI)
-	VMOVUPS    Y2, 32(DI)
-	VMOVUPS    Y3, 64(DI)
-	VMOVUPS    Y4, 96(DI)
-	VMASKMOVPS Y5, Y0, 128(DI)
-	INCQ       SI
-	MOVQ       rows+64(FP), DI
-	CMPQ       SI, DI
+	VMOVUPS    Y1, (R8)
+	VMOVUPS    Y2, 32(R8)
+	VMOVUPS    Y3, 64(R8)
+	VMOVUPS    Y4, 96(R8)
+	VMASKMOVPS Y5, Y0, 128(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -5218,24 +5686,32 @@ TEXT ·gather256x6(SB), NOSPLIT, $0-120
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
 	MOVQ    colScale+80(FP), BX
+	MOVQ    lanes+112(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    $+159, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
 	XORQ    SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
@@ -5244,131 +5720,141 @@ row:
 	VXORPS       Y6, Y6, Y6
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Y7
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y7, Y1
-	VFMADD231PS  32(DI), Y7, Y2
-	VFMADD231PS  64(DI), Y7, Y3
-	VFMADD231PS  96(DI), Y7, Y4
-	VFMADD231PS  128(DI), Y7, Y5
-	VMASKMOVPS   160(DI), Y0, Y8
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Y7
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y7, Y1
+	VFMADD231PS  32(R8), Y7, Y2
+	VFMADD231PS  64(R8), Y7, Y3
+	VFMADD231PS  96(R8), Y7, Y4
+	VFMADD231PS  128(R8), Y7, Y5
+	VMASKMOVPS   160(R8), Y0, Y8
 	VFMADD231PS  Y8, Y7, Y6
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	VBROADCASTSS (BX)(DI*4), Y7
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y7, Y1
-	VFMADD231PS  32(DI), Y7, Y2
-	VFMADD231PS  64(DI), Y7, Y3
-	VFMADD231PS  96(DI), Y7, Y4
-	VFMADD231PS  128(DI), Y7, Y5
-	VMASKMOVPS   160(DI), Y0, Y8
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Y7
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y7, Y1
+	VFMADD231PS  32(R8), Y7, Y2
+	VFMADD231PS  64(R8), Y7, Y3
+	VFMADD231PS  96(R8), Y7, Y4
+	VFMADD231PS  128(R8), Y7, Y5
+	VMASKMOVPS   160(R8), Y0, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Y7
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y7, Y1
-	VFMADD231PS  32(DI), Y7, Y2
-	VFMADD231PS  64(DI), Y7, Y3
-	VFMADD231PS  96(DI), Y7, Y4
-	VFMADD231PS  128(DI), Y7, Y5
-	VMASKMOVPS   160(DI), Y0, Y8
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Y7
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y7, Y1
+	VFMADD231PS  32(R8), Y7, Y2
+	VFMADD231PS  64(R8), Y7, Y3
+	VFMADD231PS  96(R8), Y7, Y4
+	VFMADD231PS  128(R8), Y7, Y5
+	VMASKMOVPS   160(R8), Y0, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+96(FP), DI
-	TESTQ      DI, DI
+	MOVQ       self+96(FP), R8
+	TESTQ      R8, R8
 	JL         plain_ahead
-	ADDQ       SI, DI
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VMASKMOVPS 160(DI), Y0, Y7
+	ADDQ       DI, R8
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VMASKMOVPS 160(R8), Y0, Y7
 	VADDPS     Y7, Y6, Y6
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VMASKMOVPS 160(DI), Y0, Y7
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
+
+plain_whole:
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VMASKMOVPS 160(R8), Y0, Y7
 	VADDPS     Y7, Y6, Y6
-	ADDQ       $0x04, R9
-	DECQ       R10
+	ADDQ       $0x04, R10
+	DECQ       R11
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         scale
-	MOVL       (R9), DI
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VMASKMOVPS 160(DI), Y0, Y7
+	MOVL       (R10), R8
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VMASKMOVPS 160(R8), Y0, Y7
 	VADDPS     Y7, Y6, Y6
-	ADDQ       $0x04, R9
-	DECQ       R8
+	ADDQ       $0x04, R10
+	DECQ       R9
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Y7
+	VBROADCASTSS (R8)(DI*4), Y7
 	VMULPS       Y7, Y1, Y1
 	VMULPS       Y7, Y2, Y2
 	VMULPS       Y7, Y3, Y3
@@ -5377,31 +5863,31 @@ scale:
 	VMULPS       Y7, Y6, Y6
 
 write:
-	MOVQ       dstStride+8(FP), DI
-	IMULQ      SI, DI
-	MOVQ       dst+0(FP), R8
-	ADDQ       R8, DI
-	MOVB       add+104(FP), R8
-	TESTB      R8, R8
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+104(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VMASKMOVPS 160(DI), Y0, Y7
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VMASKMOVPS 160(R8), Y0, Y7
 	VADDPS     Y7, Y6, Y6
 
 done_store:
-	VMOVUPS    Y1, (DI)
-	VMOVUPS    Y2, 32(DI)
-	VMOVUPS    Y3, 64(DI)
-	VMOVUPS    Y4, 96(DI)
-	VMOVUPS    Y5, 128(DI)
-	VMASKMOVPS Y6, Y0, 160(DI)
-	INCQ       SI
-	MOVQ       rows+64(FP), DI
-	CMPQ       SI, DI
+	VMOVUPS    Y1, (R8)
+	VMOVUPS    Y2, 32(R8)
+	VMOVUPS    Y3, 64(R8)
+	VMOVUPS    Y4, 96(R8)
+	VMOVUPS    Y5, 128(R8)
+	VMASKMOVPS Y6, Y0, 160(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -5418,24 +5904,32 @@ TEXT ·gatherHalf256x6(SB), NOSPLIT, $0-120
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
 	MOVQ    colScale+80(FP), BX
+	MOVQ    lanes+112(FP), SI
+	SHLQ    $0x01, SI
+	ADDQ    $+79, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
 	XORQ    SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
@@ -5444,195 +5938,205 @@ row:
 	VXORPS       Y6, Y6, Y6
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Y7
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y8
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Y7
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y1
-	VPMOVZXWD    16(DI), Y8
+	VPMOVZXWD    16(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y2
-	VPMOVZXWD    32(DI), Y8
+	VPMOVZXWD    32(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y3
-	VPMOVZXWD    48(DI), Y8
+	VPMOVZXWD    48(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y4
-	VPMOVZXWD    64(DI), Y8
+	VPMOVZXWD    64(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y5
-	VPMOVZXWD    80(DI), Y8
+	VPMOVZXWD    80(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y6
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	VBROADCASTSS (BX)(DI*4), Y7
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y8
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Y7
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y1
-	VPMOVZXWD    16(DI), Y8
+	VPMOVZXWD    16(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y2
-	VPMOVZXWD    32(DI), Y8
+	VPMOVZXWD    32(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y3
-	VPMOVZXWD    48(DI), Y8
+	VPMOVZXWD    48(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y4
-	VPMOVZXWD    64(DI), Y8
+	VPMOVZXWD    64(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y5
-	VPMOVZXWD    80(DI), Y8
+	VPMOVZXWD    80(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Y7
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y8
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Y7
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y1
-	VPMOVZXWD    16(DI), Y8
+	VPMOVZXWD    16(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y2
-	VPMOVZXWD    32(DI), Y8
+	VPMOVZXWD    32(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y3
-	VPMOVZXWD    48(DI), Y8
+	VPMOVZXWD    48(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y4
-	VPMOVZXWD    64(DI), Y8
+	VPMOVZXWD    64(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y5
-	VPMOVZXWD    80(DI), Y8
+	VPMOVZXWD    80(R8), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), DI
-	TESTQ     DI, DI
+	MOVQ      self+96(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      SI, DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Y7
+	ADDQ      DI, R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y1, Y1
-	VPMOVZXWD 16(DI), Y7
+	VPMOVZXWD 16(R8), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y2, Y2
-	VPMOVZXWD 32(DI), Y7
+	VPMOVZXWD 32(R8), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y3, Y3
-	VPMOVZXWD 48(DI), Y7
+	VPMOVZXWD 48(R8), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y4, Y4
-	VPMOVZXWD 64(DI), Y7
+	VPMOVZXWD 64(R8), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y5, Y5
-	VPMOVZXWD 80(DI), Y7
+	VPMOVZXWD 80(R8), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y6, Y6
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VPMOVZXWD  (DI), Y7
-	VPSLLD     $0x10, Y7, Y7
-	VADDPS     Y7, Y1, Y1
-	VPMOVZXWD  16(DI), Y7
-	VPSLLD     $0x10, Y7, Y7
-	VADDPS     Y7, Y2, Y2
-	VPMOVZXWD  32(DI), Y7
-	VPSLLD     $0x10, Y7, Y7
-	VADDPS     Y7, Y3, Y3
-	VPMOVZXWD  48(DI), Y7
-	VPSLLD     $0x10, Y7, Y7
-	VADDPS     Y7, Y4, Y4
-	VPMOVZXWD  64(DI), Y7
-	VPSLLD     $0x10, Y7, Y7
-	VADDPS     Y7, Y5, Y5
-	VPMOVZXWD  80(DI), Y7
-	VPSLLD     $0x10, Y7, Y7
-	VADDPS     Y7, Y6, Y6
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
 
-plain_rest:
-	TESTQ     R8, R8
-	JZ        scale
-	MOVL      (R9), DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Y7
+plain_whole:
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y1, Y1
-	VPMOVZXWD 16(DI), Y7
+	VPMOVZXWD 16(R8), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y2, Y2
-	VPMOVZXWD 32(DI), Y7
+	VPMOVZXWD 32(R8), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y3, Y3
-	VPMOVZXWD 48(DI), Y7
+	VPMOVZXWD 48(R8), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y4, Y4
-	VPMOVZXWD 64(DI), Y7
+	VPMOVZXWD 64(R8), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y5, Y5
-	VPMOVZXWD 80(DI), Y7
+	VPMOVZXWD 80(R8), Y7
 	VPSLLD    $0x10, Y7, Y7
 	VADDPS    Y7, Y6, Y6
-	ADDQ      $0x04, R9
-	DECQ      R8
+	ADDQ      $0x04, R10
+	DECQ      R11
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R9, R9
+	JZ        scale
+	MOVL      (R10), R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y1, Y1
+	VPMOVZXWD 16(R8), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y2, Y2
+	VPMOVZXWD 32(R8), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y3, Y3
+	VPMOVZXWD 48(R8), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y4, Y4
+	VPMOVZXWD 64(R8), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y5, Y5
+	VPMOVZXWD 80(R8), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y6, Y6
+	ADDQ      $0x04, R10
+	DECQ      R9
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Y7
+	VBROADCASTSS (R8)(DI*4), Y7
 	VMULPS       Y7, Y1, Y1
 	VMULPS       Y7, Y2, Y2
 	VMULPS       Y7, Y3, Y3
@@ -5641,31 +6145,31 @@ scale:
 	VMULPS       Y7, Y6, Y6
 
 write:
-	MOVQ       dstStride+8(FP), DI
-	IMULQ      SI, DI
-	MOVQ       dst+0(FP), R8
-	ADDQ       R8, DI
-	MOVB       add+104(FP), R8
-	TESTB      R8, R8
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+104(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VMASKMOVPS 160(DI), Y0, Y7
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VMASKMOVPS 160(R8), Y0, Y7
 	VADDPS     Y7, Y6, Y6
 
 done_store:
-	VMOVUPS    Y1, (DI)
-	VMOVUPS    Y2, 32(DI)
-	VMOVUPS    Y3, 64(DI)
-	VMOVUPS    Y4, 96(DI)
-	VMOVUPS    Y5, 128(DI)
-	VMASKMOVPS Y6, Y0, 160(DI)
-	INCQ       SI
-	MOVQ       rows+64(FP), DI
-	CMPQ       SI, DI
+	VMOVUPS    Y1, (R8)
+	VMOVUPS    Y2, 32(R8)
+	VMOVUPS    Y3, 64(R8)
+	VMOVUPS    Y4, 96(R8)
+	VMOVUPS    Y5, 128(R8)
+	VMASKMOVPS Y6, Y0, 160(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -5682,24 +6186,32 @@ TEXT ·gather256x7(SB), NOSPLIT, $0-120
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
 	MOVQ    colScale+80(FP), BX
+	MOVQ    lanes+112(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    $+191, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
 	XORQ    SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
@@ -5709,139 +6221,149 @@ row:
 	VXORPS       Y7, Y7, Y7
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Y8
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y8, Y1
-	VFMADD231PS  32(DI), Y8, Y2
-	VFMADD231PS  64(DI), Y8, Y3
-	VFMADD231PS  96(DI), Y8, Y4
-	VFMADD231PS  128(DI), Y8, Y5
-	VFMADD231PS  160(DI), Y8, Y6
-	VMASKMOVPS   192(DI), Y0, Y9
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Y8
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y8, Y1
+	VFMADD231PS  32(R8), Y8, Y2
+	VFMADD231PS  64(R8), Y8, Y3
+	VFMADD231PS  96(R8), Y8, Y4
+	VFMADD231PS  128(R8), Y8, Y5
+	VFMADD231PS  160(R8), Y8, Y6
+	VMASKMOVPS   192(R8), Y0, Y9
 	VFMADD231PS  Y9, Y8, Y7
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	VBROADCASTSS (BX)(DI*4), Y8
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y8, Y1
-	VFMADD231PS  32(DI), Y8, Y2
-	VFMADD231PS  64(DI), Y8, Y3
-	VFMADD231PS  96(DI), Y8, Y4
-	VFMADD231PS  128(DI), Y8, Y5
-	VFMADD231PS  160(DI), Y8, Y6
-	VMASKMOVPS   192(DI), Y0, Y9
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Y8
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y8, Y1
+	VFMADD231PS  32(R8), Y8, Y2
+	VFMADD231PS  64(R8), Y8, Y3
+	VFMADD231PS  96(R8), Y8, Y4
+	VFMADD231PS  128(R8), Y8, Y5
+	VFMADD231PS  160(R8), Y8, Y6
+	VMASKMOVPS   192(R8), Y0, Y9
 	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Y8
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y8, Y1
-	VFMADD231PS  32(DI), Y8, Y2
-	VFMADD231PS  64(DI), Y8, Y3
-	VFMADD231PS  96(DI), Y8, Y4
-	VFMADD231PS  128(DI), Y8, Y5
-	VFMADD231PS  160(DI), Y8, Y6
-	VMASKMOVPS   192(DI), Y0, Y9
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Y8
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y8, Y1
+	VFMADD231PS  32(R8), Y8, Y2
+	VFMADD231PS  64(R8), Y8, Y3
+	VFMADD231PS  96(R8), Y8, Y4
+	VFMADD231PS  128(R8), Y8, Y5
+	VFMADD231PS  160(R8), Y8, Y6
+	VMASKMOVPS   192(R8), Y0, Y9
 	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+96(FP), DI
-	TESTQ      DI, DI
+	MOVQ       self+96(FP), R8
+	TESTQ      R8, R8
 	JL         plain_ahead
-	ADDQ       SI, DI
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VADDPS     160(DI), Y6, Y6
-	VMASKMOVPS 192(DI), Y0, Y8
+	ADDQ       DI, R8
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VADDPS     160(R8), Y6, Y6
+	VMASKMOVPS 192(R8), Y0, Y8
 	VADDPS     Y8, Y7, Y7
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 192(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VADDPS     160(DI), Y6, Y6
-	VMASKMOVPS 192(DI), Y0, Y8
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
+
+plain_whole:
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VADDPS     160(R8), Y6, Y6
+	VMASKMOVPS 192(R8), Y0, Y8
 	VADDPS     Y8, Y7, Y7
-	ADDQ       $0x04, R9
-	DECQ       R10
+	ADDQ       $0x04, R10
+	DECQ       R11
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         scale
-	MOVL       (R9), DI
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VADDPS     160(DI), Y6, Y6
-	VMASKMOVPS 192(DI), Y0, Y8
+	MOVL       (R10), R8
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VADDPS     160(R8), Y6, Y6
+	VMASKMOVPS 192(R8), Y0, Y8
 	VADDPS     Y8, Y7, Y7
-	ADDQ       $0x04, R9
-	DECQ       R8
+	ADDQ       $0x04, R10
+	DECQ       R9
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Y8
+	VBROADCASTSS (R8)(DI*4), Y8
 	VMULPS       Y8, Y1, Y1
 	VMULPS       Y8, Y2, Y2
 	VMULPS       Y8, Y3, Y3
@@ -5851,33 +6373,33 @@ scale:
 	VMULPS       Y8, Y7, Y7
 
 write:
-	MOVQ       dstStride+8(FP), DI
-	IMULQ      SI, DI
-	MOVQ       dst+0(FP), R8
-	ADDQ       R8, DI
-	MOVB       add+104(FP), R8
-	TESTB      R8, R8
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+104(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VADDPS     160(DI), Y6, Y6
-	VMASKMOVPS 192(DI), Y0, Y8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VADDPS     160(R8), Y6, Y6
+	VMASKMOVPS 192(R8), Y0, Y8
 	VADDPS     Y8, Y7, Y7
 
 done_store:
-	VMOVUPS    Y1, (DI)
-	VMOVUPS    Y2, 32(DI)
-	VMOVUPS    Y3, 64(DI)
-	VMOVUPS    Y4, 96(DI)
-	VMOVUPS    Y5, 128(DI)
-	VMOVUPS    Y6, 160(DI)
-	VMASKMOVPS Y7, Y0, 192(DI)
-	INCQ       SI
-	MOVQ       rows+64(FP), DI
-	CMPQ       SI, DI
+	VMOVUPS    Y1, (R8)
+	VMOVUPS    Y2, 32(R8)
+	VMOVUPS    Y3, 64(R8)
+	VMOVUPS    Y4, 96(R8)
+	VMOVUPS    Y5, 128(R8)
+	VMOVUPS    Y6, 160(R8)
+	VMASKMOVPS Y7, Y0, 192(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -5894,24 +6416,32 @@ TEXT ·gatherHalf256x7(SB), NOSPLIT, $0-120
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
 	MOVQ    colScale+80(FP), BX
+	MOVQ    lanes+112(FP), SI
+	SHLQ    $0x01, SI
+	ADDQ    $+95, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
 	XORQ    SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
@@ -5921,213 +6451,223 @@ row:
 	VXORPS       Y7, Y7, Y7
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Y8
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y9
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Y8
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y1
-	VPMOVZXWD    16(DI), Y9
+	VPMOVZXWD    16(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y2
-	VPMOVZXWD    32(DI), Y9
+	VPMOVZXWD    32(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y3
-	VPMOVZXWD    48(DI), Y9
+	VPMOVZXWD    48(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y4
-	VPMOVZXWD    64(DI), Y9
+	VPMOVZXWD    64(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y5
-	VPMOVZXWD    80(DI), Y9
+	VPMOVZXWD    80(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y6
-	VPMOVZXWD    96(DI), Y9
+	VPMOVZXWD    96(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y7
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	VBROADCASTSS (BX)(DI*4), Y8
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y9
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Y8
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y1
-	VPMOVZXWD    16(DI), Y9
+	VPMOVZXWD    16(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y2
-	VPMOVZXWD    32(DI), Y9
+	VPMOVZXWD    32(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y3
-	VPMOVZXWD    48(DI), Y9
+	VPMOVZXWD    48(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y4
-	VPMOVZXWD    64(DI), Y9
+	VPMOVZXWD    64(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y5
-	VPMOVZXWD    80(DI), Y9
+	VPMOVZXWD    80(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y6
-	VPMOVZXWD    96(DI), Y9
+	VPMOVZXWD    96(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Y8
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y9
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Y8
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y1
-	VPMOVZXWD    16(DI), Y9
+	VPMOVZXWD    16(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y2
-	VPMOVZXWD    32(DI), Y9
+	VPMOVZXWD    32(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y3
-	VPMOVZXWD    48(DI), Y9
+	VPMOVZXWD    48(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y4
-	VPMOVZXWD    64(DI), Y9
+	VPMOVZXWD    64(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y5
-	VPMOVZXWD    80(DI), Y9
+	VPMOVZXWD    80(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y6
-	VPMOVZXWD    96(DI), Y9
+	VPMOVZXWD    96(R8), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), DI
-	TESTQ     DI, DI
+	MOVQ      self+96(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      SI, DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Y8
+	ADDQ      DI, R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y1, Y1
-	VPMOVZXWD 16(DI), Y8
+	VPMOVZXWD 16(R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y2, Y2
-	VPMOVZXWD 32(DI), Y8
+	VPMOVZXWD 32(R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y3, Y3
-	VPMOVZXWD 48(DI), Y8
+	VPMOVZXWD 48(R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y4, Y4
-	VPMOVZXWD 64(DI), Y8
+	VPMOVZXWD 64(R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y5, Y5
-	VPMOVZXWD 80(DI), Y8
+	VPMOVZXWD 80(R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y6, Y6
-	VPMOVZXWD 96(DI), Y8
+	VPMOVZXWD 96(R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y7, Y7
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VPMOVZXWD  (DI), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y1, Y1
-	VPMOVZXWD  16(DI), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y2, Y2
-	VPMOVZXWD  32(DI), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y3, Y3
-	VPMOVZXWD  48(DI), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y4, Y4
-	VPMOVZXWD  64(DI), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y5, Y5
-	VPMOVZXWD  80(DI), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y6, Y6
-	VPMOVZXWD  96(DI), Y8
-	VPSLLD     $0x10, Y8, Y8
-	VADDPS     Y8, Y7, Y7
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
 
-plain_rest:
-	TESTQ     R8, R8
-	JZ        scale
-	MOVL      (R9), DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Y8
+plain_whole:
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y1, Y1
-	VPMOVZXWD 16(DI), Y8
+	VPMOVZXWD 16(R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y2, Y2
-	VPMOVZXWD 32(DI), Y8
+	VPMOVZXWD 32(R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y3, Y3
-	VPMOVZXWD 48(DI), Y8
+	VPMOVZXWD 48(R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y4, Y4
-	VPMOVZXWD 64(DI), Y8
+	VPMOVZXWD 64(R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y5, Y5
-	VPMOVZXWD 80(DI), Y8
+	VPMOVZXWD 80(R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y6, Y6
-	VPMOVZXWD 96(DI), Y8
+	VPMOVZXWD 96(R8), Y8
 	VPSLLD    $0x10, Y8, Y8
 	VADDPS    Y8, Y7, Y7
-	ADDQ      $0x04, R9
-	DECQ      R8
+	ADDQ      $0x04, R10
+	DECQ      R11
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R9, R9
+	JZ        scale
+	MOVL      (R10), R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y1, Y1
+	VPMOVZXWD 16(R8), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y2, Y2
+	VPMOVZXWD 32(R8), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y3, Y3
+	VPMOVZXWD 48(R8), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y4, Y4
+	VPMOVZXWD 64(R8), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y5, Y5
+	VPMOVZXWD 80(R8), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y6, Y6
+	VPMOVZXWD 96(R8), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y7, Y7
+	ADDQ      $0x04, R10
+	DECQ      R9
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Y8
+	VBROADCASTSS (R8)(DI*4), Y8
 	VMULPS       Y8, Y1, Y1
 	VMULPS       Y8, Y2, Y2
 	VMULPS       Y8, Y3, Y3
@@ -6137,33 +6677,33 @@ scale:
 	VMULPS       Y8, Y7, Y7
 
 write:
-	MOVQ       dstStride+8(FP), DI
-	IMULQ      SI, DI
-	MOVQ       dst+0(FP), R8
-	ADDQ       R8, DI
-	MOVB       add+104(FP), R8
-	TESTB      R8, R8
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+104(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VADDPS     160(DI), Y6, Y6
-	VMASKMOVPS 192(DI), Y0, Y8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VADDPS     160(R8), Y6, Y6
+	VMASKMOVPS 192(R8), Y0, Y8
 	VADDPS     Y8, Y7, Y7
 
 done_store:
-	VMOVUPS    Y1, (DI)
-	VMOVUPS    Y2, 32(DI)
-	VMOVUPS    Y3, 64(DI)
-	VMOVUPS    Y4, 96(DI)
-	VMOVUPS    Y5, 128(DI)
-	VMOVUPS    Y6, 160(DI)
-	VMASKMOVPS Y7, Y0, 192(DI)
-	INCQ       SI
-	MOVQ       rows+64(FP), DI
-	CMPQ       SI, DI
+	VMOVUPS    Y1, (R8)
+	VMOVUPS    Y2, 32(R8)
+	VMOVUPS    Y3, 64(R8)
+	VMOVUPS    Y4, 96(R8)
+	VMOVUPS    Y5, 128(R8)
+	VMOVUPS    Y6, 160(R8)
+	VMASKMOVPS Y7, Y0, 192(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -6180,24 +6720,32 @@ TEXT ·gather256x8(SB), NOSPLIT, $0-120
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
 	MOVQ    colScale+80(FP), BX
+	MOVQ    lanes+112(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    $+223, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
 	XORQ    SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
@@ -6208,145 +6756,155 @@ row:
 	VXORPS       Y8, Y8, Y8
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Y9
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y9, Y1
-	VFMADD231PS  32(DI), Y9, Y2
-	VFMADD231PS  64(DI), Y9, Y3
-	VFMADD231PS  96(DI), Y9, Y4
-	VFMADD231PS  128(DI), Y9, Y5
-	VFMADD231PS  160(DI), Y9, Y6
-	VFMADD231PS  192(DI), Y9, Y7
-	VMASKMOVPS   224(DI), Y0, Y10
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Y9
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y9, Y1
+	VFMADD231PS  32(R8), Y9, Y2
+	VFMADD231PS  64(R8), Y9, Y3
+	VFMADD231PS  96(R8), Y9, Y4
+	VFMADD231PS  128(R8), Y9, Y5
+	VFMADD231PS  160(R8), Y9, Y6
+	VFMADD231PS  192(R8), Y9, Y7
+	VMASKMOVPS   224(R8), Y0, Y10
 	VFMADD231PS  Y10, Y9, Y8
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	PREFETCHT0   128(R11)
-	PREFETCHT0   192(R11)
-	VBROADCASTSS (BX)(DI*4), Y9
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y9, Y1
-	VFMADD231PS  32(DI), Y9, Y2
-	VFMADD231PS  64(DI), Y9, Y3
-	VFMADD231PS  96(DI), Y9, Y4
-	VFMADD231PS  128(DI), Y9, Y5
-	VFMADD231PS  160(DI), Y9, Y6
-	VFMADD231PS  192(DI), Y9, Y7
-	VMASKMOVPS   224(DI), Y0, Y10
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Y9
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y9, Y1
+	VFMADD231PS  32(R8), Y9, Y2
+	VFMADD231PS  64(R8), Y9, Y3
+	VFMADD231PS  96(R8), Y9, Y4
+	VFMADD231PS  128(R8), Y9, Y5
+	VFMADD231PS  160(R8), Y9, Y6
+	VFMADD231PS  192(R8), Y9, Y7
+	VMASKMOVPS   224(R8), Y0, Y10
 	VFMADD231PS  Y10, Y9, Y8
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Y9
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VFMADD231PS  (DI), Y9, Y1
-	VFMADD231PS  32(DI), Y9, Y2
-	VFMADD231PS  64(DI), Y9, Y3
-	VFMADD231PS  96(DI), Y9, Y4
-	VFMADD231PS  128(DI), Y9, Y5
-	VFMADD231PS  160(DI), Y9, Y6
-	VFMADD231PS  192(DI), Y9, Y7
-	VMASKMOVPS   224(DI), Y0, Y10
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Y9
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VFMADD231PS  (R8), Y9, Y1
+	VFMADD231PS  32(R8), Y9, Y2
+	VFMADD231PS  64(R8), Y9, Y3
+	VFMADD231PS  96(R8), Y9, Y4
+	VFMADD231PS  128(R8), Y9, Y5
+	VFMADD231PS  160(R8), Y9, Y6
+	VFMADD231PS  192(R8), Y9, Y7
+	VMASKMOVPS   224(R8), Y0, Y10
 	VFMADD231PS  Y10, Y9, Y8
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+96(FP), DI
-	TESTQ      DI, DI
+	MOVQ       self+96(FP), R8
+	TESTQ      R8, R8
 	JL         plain_ahead
-	ADDQ       SI, DI
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VADDPS     160(DI), Y6, Y6
-	VADDPS     192(DI), Y7, Y7
-	VMASKMOVPS 224(DI), Y0, Y9
+	ADDQ       DI, R8
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VADDPS     160(R8), Y6, Y6
+	VADDPS     192(R8), Y7, Y7
+	VMASKMOVPS 224(R8), Y0, Y9
 	VADDPS     Y9, Y8, Y8
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 192(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VADDPS     160(DI), Y6, Y6
-	VADDPS     192(DI), Y7, Y7
-	VMASKMOVPS 224(DI), Y0, Y9
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
+
+plain_whole:
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VADDPS     160(R8), Y6, Y6
+	VADDPS     192(R8), Y7, Y7
+	VMASKMOVPS 224(R8), Y0, Y9
 	VADDPS     Y9, Y8, Y8
-	ADDQ       $0x04, R9
-	DECQ       R10
+	ADDQ       $0x04, R10
+	DECQ       R11
 	JMP        plain_ahead
 
 plain_rest:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         scale
-	MOVL       (R9), DI
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VADDPS     160(DI), Y6, Y6
-	VADDPS     192(DI), Y7, Y7
-	VMASKMOVPS 224(DI), Y0, Y9
+	MOVL       (R10), R8
+	SUBL       DX, R8
+	IMULQ      CX, R8
+	ADDQ       AX, R8
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VADDPS     160(R8), Y6, Y6
+	VADDPS     192(R8), Y7, Y7
+	VMASKMOVPS 224(R8), Y0, Y9
 	VADDPS     Y9, Y8, Y8
-	ADDQ       $0x04, R9
-	DECQ       R8
+	ADDQ       $0x04, R10
+	DECQ       R9
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Y9
+	VBROADCASTSS (R8)(DI*4), Y9
 	VMULPS       Y9, Y1, Y1
 	VMULPS       Y9, Y2, Y2
 	VMULPS       Y9, Y3, Y3
@@ -6357,35 +6915,35 @@ scale:
 	VMULPS       Y9, Y8, Y8
 
 write:
-	MOVQ       dstStride+8(FP), DI
-	IMULQ      SI, DI
-	MOVQ       dst+0(FP), R8
-	ADDQ       R8, DI
-	MOVB       add+104(FP), R8
-	TESTB      R8, R8
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+104(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VADDPS     160(DI), Y6, Y6
-	VADDPS     192(DI), Y7, Y7
-	VMASKMOVPS 224(DI), Y0, Y9
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VADDPS     160(R8), Y6, Y6
+	VADDPS     192(R8), Y7, Y7
+	VMASKMOVPS 224(R8), Y0, Y9
 	VADDPS     Y9, Y8, Y8
 
 done_store:
-	VMOVUPS    Y1, (DI)
-	VMOVUPS    Y2, 32(DI)
-	VMOVUPS    Y3, 64(DI)
-	VMOVUPS    Y4, 96(DI)
-	VMOVUPS    Y5, 128(DI)
-	VMOVUPS    Y6, 160(DI)
-	VMOVUPS    Y7, 192(DI)
-	VMASKMOVPS Y8, Y0, 224(DI)
-	INCQ       SI
-	MOVQ       rows+64(FP), DI
-	CMPQ       SI, DI
+	VMOVUPS    Y1, (R8)
+	VMOVUPS    Y2, 32(R8)
+	VMOVUPS    Y3, 64(R8)
+	VMOVUPS    Y4, 96(R8)
+	VMOVUPS    Y5, 128(R8)
+	VMOVUPS    Y6, 160(R8)
+	VMOVUPS    Y7, 192(R8)
+	VMASKMOVPS Y8, Y0, 224(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET
@@ -6402,24 +6960,32 @@ TEXT ·gatherHalf256x8(SB), NOSPLIT, $0-120
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
 	MOVQ    colScale+80(FP), BX
+	MOVQ    lanes+112(FP), SI
+	SHLQ    $0x01, SI
+	ADDQ    $+111, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
 	XORQ    SI, SI
 
+ragged:
+	XORQ DI, DI
+
 row:
-	MOVQ         begin+48(FP), DI
-	MOVQ         end+56(FP), R8
-	MOVQ         (DI)(SI*8), DI
-	MOVQ         (R8)(SI*8), R8
-	SUBQ         DI, R8
-	MOVQ         seen+72(FP), R10
-	SUBQ         DI, R10
-	XORQ         R9, R9
-	CMPQ         R10, R9
-	CMOVQLT      R9, R10
-	CMPQ         R8, R10
-	CMOVQLT      R8, R10
-	SUBQ         R10, R8
-	MOVQ         cols+32(FP), R9
-	LEAQ         (R9)(DI*4), R9
+	MOVQ         begin+48(FP), R8
+	MOVQ         end+56(FP), R9
+	MOVQ         (R8)(DI*8), R8
+	MOVQ         (R9)(DI*8), R9
+	SUBQ         R8, R9
+	MOVQ         seen+72(FP), R11
+	SUBQ         R8, R11
+	XORQ         R10, R10
+	CMPQ         R11, R10
+	CMOVQLT      R10, R11
+	CMPQ         R9, R11
+	CMOVQLT      R9, R11
+	SUBQ         R11, R9
+	MOVQ         cols+32(FP), R10
+	LEAQ         (R10)(R8*4), R10
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
@@ -6430,231 +6996,241 @@ row:
 	VXORPS       Y8, Y8, Y8
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), DI
-	TESTQ        DI, DI
+	MOVQ         self+96(FP), R8
+	TESTQ        R8, R8
 	JL           scaled_ahead
-	ADDQ         SI, DI
-	VBROADCASTSS (BX)(DI*4), Y9
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y10
+	ADDQ         DI, R8
+	VBROADCASTSS (BX)(R8*4), Y9
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y1
-	VPMOVZXWD    16(DI), Y10
+	VPMOVZXWD    16(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y2
-	VPMOVZXWD    32(DI), Y10
+	VPMOVZXWD    32(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y3
-	VPMOVZXWD    48(DI), Y10
+	VPMOVZXWD    48(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y4
-	VPMOVZXWD    64(DI), Y10
+	VPMOVZXWD    64(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y5
-	VPMOVZXWD    80(DI), Y10
+	VPMOVZXWD    80(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y6
-	VPMOVZXWD    96(DI), Y10
+	VPMOVZXWD    96(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y7
-	VPMOVZXWD    112(DI), Y10
+	VPMOVZXWD    112(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y8
 
 scaled_ahead:
-	TESTQ        R10, R10
-	JZ           scaled_rest
-	MOVL         (R9), DI
-	MOVL         32(R9), R11
-	SUBL         DX, R11
-	IMULQ        CX, R11
-	ADDQ         AX, R11
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	VBROADCASTSS (BX)(DI*4), Y9
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y10
+	TESTQ      R11, R11
+	JZ         scaled_rest
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R12)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (BX)(R8*4), Y9
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y1
-	VPMOVZXWD    16(DI), Y10
+	VPMOVZXWD    16(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y2
-	VPMOVZXWD    32(DI), Y10
+	VPMOVZXWD    32(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y3
-	VPMOVZXWD    48(DI), Y10
+	VPMOVZXWD    48(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y4
-	VPMOVZXWD    64(DI), Y10
+	VPMOVZXWD    64(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y5
-	VPMOVZXWD    80(DI), Y10
+	VPMOVZXWD    80(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y6
-	VPMOVZXWD    96(DI), Y10
+	VPMOVZXWD    96(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y7
-	VPMOVZXWD    112(DI), Y10
+	VPMOVZXWD    112(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y8
-	ADDQ         $0x04, R9
-	DECQ         R10
+	ADDQ         $0x04, R10
+	DECQ         R11
 	JMP          scaled_ahead
 
 scaled_rest:
-	TESTQ        R8, R8
+	TESTQ        R9, R9
 	JZ           scale
-	MOVL         (R9), DI
-	VBROADCASTSS (BX)(DI*4), Y9
-	SUBL         DX, DI
-	IMULQ        CX, DI
-	ADDQ         AX, DI
-	VPMOVZXWD    (DI), Y10
+	MOVL         (R10), R8
+	VBROADCASTSS (BX)(R8*4), Y9
+	SUBL         DX, R8
+	IMULQ        CX, R8
+	ADDQ         AX, R8
+	VPMOVZXWD    (R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y1
-	VPMOVZXWD    16(DI), Y10
+	VPMOVZXWD    16(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y2
-	VPMOVZXWD    32(DI), Y10
+	VPMOVZXWD    32(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y3
-	VPMOVZXWD    48(DI), Y10
+	VPMOVZXWD    48(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y4
-	VPMOVZXWD    64(DI), Y10
+	VPMOVZXWD    64(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y5
-	VPMOVZXWD    80(DI), Y10
+	VPMOVZXWD    80(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y6
-	VPMOVZXWD    96(DI), Y10
+	VPMOVZXWD    96(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y7
-	VPMOVZXWD    112(DI), Y10
+	VPMOVZXWD    112(R8), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VFMADD231PS  Y10, Y9, Y8
-	ADDQ         $0x04, R9
-	DECQ         R8
+	ADDQ         $0x04, R10
+	DECQ         R9
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), DI
-	TESTQ     DI, DI
+	MOVQ      self+96(FP), R8
+	TESTQ     R8, R8
 	JL        plain_ahead
-	ADDQ      SI, DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Y9
+	ADDQ      DI, R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y1, Y1
-	VPMOVZXWD 16(DI), Y9
+	VPMOVZXWD 16(R8), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y2, Y2
-	VPMOVZXWD 32(DI), Y9
+	VPMOVZXWD 32(R8), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y3, Y3
-	VPMOVZXWD 48(DI), Y9
+	VPMOVZXWD 48(R8), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y4, Y4
-	VPMOVZXWD 64(DI), Y9
+	VPMOVZXWD 64(R8), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y5, Y5
-	VPMOVZXWD 80(DI), Y9
+	VPMOVZXWD 80(R8), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y6, Y6
-	VPMOVZXWD 96(DI), Y9
+	VPMOVZXWD 96(R8), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y7, Y7
-	VPMOVZXWD 112(DI), Y9
+	VPMOVZXWD 112(R8), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y8, Y8
 
 plain_ahead:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JZ         plain_rest
-	MOVL       (R9), DI
-	MOVL       32(R9), R11
-	SUBL       DX, R11
-	IMULQ      CX, R11
-	ADDQ       AX, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	SUBL       DX, DI
-	IMULQ      CX, DI
-	ADDQ       AX, DI
-	VPMOVZXWD  (DI), Y9
-	VPSLLD     $0x10, Y9, Y9
-	VADDPS     Y9, Y1, Y1
-	VPMOVZXWD  16(DI), Y9
-	VPSLLD     $0x10, Y9, Y9
-	VADDPS     Y9, Y2, Y2
-	VPMOVZXWD  32(DI), Y9
-	VPSLLD     $0x10, Y9, Y9
-	VADDPS     Y9, Y3, Y3
-	VPMOVZXWD  48(DI), Y9
-	VPSLLD     $0x10, Y9, Y9
-	VADDPS     Y9, Y4, Y4
-	VPMOVZXWD  64(DI), Y9
-	VPSLLD     $0x10, Y9, Y9
-	VADDPS     Y9, Y5, Y5
-	VPMOVZXWD  80(DI), Y9
-	VPSLLD     $0x10, Y9, Y9
-	VADDPS     Y9, Y6, Y6
-	VPMOVZXWD  96(DI), Y9
-	VPSLLD     $0x10, Y9, Y9
-	VADDPS     Y9, Y7, Y7
-	VPMOVZXWD  112(DI), Y9
-	VPSLLD     $0x10, Y9, Y9
-	VADDPS     Y9, Y8, Y8
-	ADDQ       $0x04, R9
-	DECQ       R10
-	JMP        plain_ahead
+	MOVL       (R10), R8
+	MOVL       32(R10), R12
+	SUBL       DX, R12
+	IMULQ      CX, R12
+	ADDQ       AX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R12)(SI*1)
 
-plain_rest:
-	TESTQ     R8, R8
-	JZ        scale
-	MOVL      (R9), DI
-	SUBL      DX, DI
-	IMULQ     CX, DI
-	ADDQ      AX, DI
-	VPMOVZXWD (DI), Y9
+plain_whole:
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y1, Y1
-	VPMOVZXWD 16(DI), Y9
+	VPMOVZXWD 16(R8), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y2, Y2
-	VPMOVZXWD 32(DI), Y9
+	VPMOVZXWD 32(R8), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y3, Y3
-	VPMOVZXWD 48(DI), Y9
+	VPMOVZXWD 48(R8), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y4, Y4
-	VPMOVZXWD 64(DI), Y9
+	VPMOVZXWD 64(R8), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y5, Y5
-	VPMOVZXWD 80(DI), Y9
+	VPMOVZXWD 80(R8), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y6, Y6
-	VPMOVZXWD 96(DI), Y9
+	VPMOVZXWD 96(R8), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y7, Y7
-	VPMOVZXWD 112(DI), Y9
+	VPMOVZXWD 112(R8), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VADDPS    Y9, Y8, Y8
-	ADDQ      $0x04, R9
-	DECQ      R8
+	ADDQ      $0x04, R10
+	DECQ      R11
+	JMP       plain_ahead
+
+plain_rest:
+	TESTQ     R9, R9
+	JZ        scale
+	MOVL      (R10), R8
+	SUBL      DX, R8
+	IMULQ     CX, R8
+	ADDQ      AX, R8
+	VPMOVZXWD (R8), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y1, Y1
+	VPMOVZXWD 16(R8), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y2, Y2
+	VPMOVZXWD 32(R8), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y3, Y3
+	VPMOVZXWD 48(R8), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y4, Y4
+	VPMOVZXWD 64(R8), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y5, Y5
+	VPMOVZXWD 80(R8), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y6, Y6
+	VPMOVZXWD 96(R8), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y7, Y7
+	VPMOVZXWD 112(R8), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y8, Y8
+	ADDQ      $0x04, R10
+	DECQ      R9
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), DI
-	TESTQ        DI, DI
+	MOVQ         rowScale+88(FP), R8
+	TESTQ        R8, R8
 	JZ           write
-	VBROADCASTSS (DI)(SI*4), Y9
+	VBROADCASTSS (R8)(DI*4), Y9
 	VMULPS       Y9, Y1, Y1
 	VMULPS       Y9, Y2, Y2
 	VMULPS       Y9, Y3, Y3
@@ -6665,35 +7241,35 @@ scale:
 	VMULPS       Y9, Y8, Y8
 
 write:
-	MOVQ       dstStride+8(FP), DI
-	IMULQ      SI, DI
-	MOVQ       dst+0(FP), R8
-	ADDQ       R8, DI
-	MOVB       add+104(FP), R8
-	TESTB      R8, R8
+	MOVQ       dstStride+8(FP), R8
+	IMULQ      DI, R8
+	MOVQ       dst+0(FP), R9
+	ADDQ       R9, R8
+	MOVB       add+104(FP), R9
+	TESTB      R9, R9
 	JZ         done_store
-	VADDPS     (DI), Y1, Y1
-	VADDPS     32(DI), Y2, Y2
-	VADDPS     64(DI), Y3, Y3
-	VADDPS     96(DI), Y4, Y4
-	VADDPS     128(DI), Y5, Y5
-	VADDPS     160(DI), Y6, Y6
-	VADDPS     192(DI), Y7, Y7
-	VMASKMOVPS 224(DI), Y0, Y9
+	VADDPS     (R8), Y1, Y1
+	VADDPS     32(R8), Y2, Y2
+	VADDPS     64(R8), Y3, Y3
+	VADDPS     96(R8), Y4, Y4
+	VADDPS     128(R8), Y5, Y5
+	VADDPS     160(R8), Y6, Y6
+	VADDPS     192(R8), Y7, Y7
+	VMASKMOVPS 224(R8), Y0, Y9
 	VADDPS     Y9, Y8, Y8
 
 done_store:
-	VMOVUPS    Y1, (DI)
-	VMOVUPS    Y2, 32(DI)
-	VMOVUPS    Y3, 64(DI)
-	VMOVUPS    Y4, 96(DI)
-	VMOVUPS    Y5, 128(DI)
-	VMOVUPS    Y6, 160(DI)
-	VMOVUPS    Y7, 192(DI)
-	VMASKMOVPS Y8, Y0, 224(DI)
-	INCQ       SI
-	MOVQ       rows+64(FP), DI
-	CMPQ       SI, DI
+	VMOVUPS    Y1, (R8)
+	VMOVUPS    Y2, 32(R8)
+	VMOVUPS    Y3, 64(R8)
+	VMOVUPS    Y4, 96(R8)
+	VMOVUPS    Y5, 128(R8)
+	VMOVUPS    Y6, 160(R8)
+	VMOVUPS    Y7, 192(R8)
+	VMASKMOVPS Y8, Y0, 224(R8)
+	INCQ       DI
+	MOVQ       rows+64(FP), R8
+	CMPQ       DI, R8
 	JLT        row
 	VZEROUPPER
 	RET

@@ -19,9 +19,9 @@ const ahead = 8
 // last vector of a row is not masked then, and reads what follows the row.
 func gather(s isa, half bool, vectors int) {
 	g := &gathering{isa: s, half: half, bytes: s.bytes}
-	name, elem := "gather", "float32"
+	name, elem, shift := "gather", "float32", 2
 	if half {
-		name, elem, g.bytes = "gatherHalf", "uint16", s.bytes/2
+		name, elem, shift, g.bytes = "gatherHalf", "uint16", 1, s.bytes/2
 	}
 	TEXT(fmt.Sprintf("%s%sx%d", name, s.name, vectors), NOSPLIT,
 		"func(dst *float32, dstStride int, x *"+elem+", stride int, cols *uint32, base uint32, begin, end *int64, "+
@@ -32,6 +32,15 @@ func gather(s isa, half bool, vectors int) {
 	g.x, g.stride = Load(Param("x"), GP64()), Load(Param("stride"), GP64())
 	g.base = Load(Param("base"), GP32())
 	g.colScale = Load(Param("colScale"), GP64())
+	// The last byte of a tile, 0 where rows are whole cache lines: others may end
+	// in one line more than their length says.
+	g.end = Load(Param("lanes"), GP64())
+	SHLQ(U8(shift), g.end)
+	ADDQ(I32((vectors-1)*g.bytes-1), g.end)
+	TESTQ(U32(63), g.stride)
+	JNZ(LabelRef("ragged"))
+	XORQ(g.end, g.end)
+	Label("ragged")
 	for range vectors {
 		g.acc = append(g.acc, s.vec())
 	}
@@ -78,7 +87,7 @@ type gathering struct {
 	isa
 	half                      bool
 	bytes                     int // of a vector in x
-	last                      Register
+	last, end                 Register
 	x, stride, base, colScale Register
 	acc                       []VecVirtual
 	cols, looking, rest       Register // of the row: edges left that look ahead, and that do not
@@ -121,6 +130,10 @@ func (g *gathering) sum(name string, row Register, scaled bool) {
 	for d := 0; d < len(g.acc)*g.bytes; d += 64 {
 		PREFETCHT0(Mem{Base: q, Disp: d})
 	}
+	TESTQ(g.end, g.end)
+	JZ(LabelRef(name + "_whole"))
+	PREFETCHT0(Mem{Base: q, Index: g.end, Scale: 1})
+	Label(name + "_whole")
 	g.add(p, scaled)
 	ADDQ(U8(4), g.cols)
 	DECQ(g.looking)
