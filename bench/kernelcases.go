@@ -24,6 +24,12 @@ type kernelCase struct {
 type prepared struct {
 	call   func()
 	result []float32
+	// restore brings the result into the order of vertices in which rivals
+	// compute theirs; nil where it is.
+	restore func()
+	// gather and x are the operands of a gather.
+	gather kernels.Gather
+	x      []float32
 	// rivals starts those that do the same; nil where there is no yardstick.
 	rivals func(ctx context.Context, lab *yardstick.Lab) ([]*yardstick.Rival, error)
 	// terms is how many products an element of the result adds up, for the
@@ -55,6 +61,7 @@ func kernelCases(vertices int, data []*graph.Dataset) []kernelCase {
 				return datasetGraph(b, d)
 			}))
 		}
+		cases = append(cases, orderedCases(d)...)
 	}
 	cases = append(cases, productCases(vertices)...)
 	return append(cases, rowCases(vertices)...)
@@ -71,7 +78,7 @@ func gatherCase(name string, vertices, edges, width int, build func(b *bed) kern
 			x, dst := b.floats(vertices*width, 3), mapped.Make[float32](b.arena, vertices*width)
 			return prepared{
 				call:   func() { kernels.SpMM(b.team, dst, width, g, x, false) },
-				result: dst, terms: maxDegree(g),
+				result: dst, terms: maxDegree(g), gather: g, x: x,
 				rivals: func(ctx context.Context, lab *yardstick.Lab) ([]*yardstick.Rival, error) {
 					return one(lab.SpMM(ctx, g, x, width, b.team.Workers()))
 				},

@@ -144,6 +144,9 @@ func (m *meter) measure(ctx context.Context, c kernelCase) (kernelResult, error)
 		return kernelResult{}, err
 	}
 	p.call()
+	if p.restore != nil {
+		p.restore()
+	}
 	if len(rivals) == 0 {
 		return kernelResult{kernelCase: c, seconds: least(m.budget, p.call)}, nil
 	}

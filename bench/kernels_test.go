@@ -32,7 +32,7 @@ func TestKernels(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, want := range []string{
-				want, "2 threads", "GFLOP/s", "SpMM                 uniform 300 x 41", "tiny 100 x 128",
+				want, "2 threads", "GFLOP/s", "SpMM                 uniform 300 x 41", "tiny 100 x 128", "tiny in order, 100 x 128", "SpMMHalf",
 				"[300 x 602] [602 x 128]", "[300 x 41] [128 x 41]ᵀ", "[300 x 128]ᵀ [300 x 41]",
 				"BiasReLUDropout ", "BiasReLUDropoutGrad ", "ColumnSums", "SoftmaxCrossEntropy",
 				"SparseMatMul ", "SparseMatMulTransA ", "Adam",
