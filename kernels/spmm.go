@@ -66,11 +66,11 @@ func runSpMM(t *Team, k spmmTask) {
 	}
 }
 
-// A row with more edges than hubEdges is a hub. Its pieces are as much work as
-// the chunks that other rows come in.
+// A row with more edges than hubEdges, as many as a chunk of other rows, is a
+// hub, which is cut into pieces.
 const (
 	hubEdges   = 4 * pieceEdges
-	pieceEdges = chunkWeight
+	pieceEdges = 1 << 13
 )
 
 // hubs are rows that were left for later, and the pieces of the one in hand.

@@ -182,9 +182,10 @@ func doWeighted[T any, P interface {
 	*slot = *new(T)
 }
 
-// chunkWeight is the edges plus rows of a chunk: enough work to hide the
-// hand-over even at width 16, little enough to balance skewed degrees.
-const chunkWeight = 8192
+// chunkWeight is the edges plus rows of a chunk: enough that a worker stays with
+// the rows of a community, which it has in its cache, little enough to balance
+// skewed degrees.
+const chunkWeight = 1 << 15
 
 // weightedTask maps chunks of equal weight to rows. The weight of the rows
 // before r is begin[r]-begin[0]+r, so that empty rows count too.

@@ -101,7 +101,7 @@ func TestRunWeighted(t *testing.T) {
 	defer three.Close()
 	rapid.Check(t, func(t *rapid.T) {
 		degrees := rapid.SliceOfN(rapid.OneOf(
-			rapid.Int64Range(0, 3), rapid.Int64Range(0, 3000), rapid.Just(int64(20000)),
+			rapid.Int64Range(0, 3), rapid.Int64Range(0, 3000), rapid.Just(int64(60000)),
 		), 0, 60).Draw(t, "degrees")
 		offsets := []int64{rapid.Int64Range(0, 1<<40).Draw(t, "first")}
 		for _, d := range degrees {
@@ -115,7 +115,7 @@ func TestRunWeighted(t *testing.T) {
 			if hi <= next {
 				t.Fatalf("no range starts at row %d", next)
 			}
-			if weight := offsets[hi-1] - offsets[next] + int64(hi-next); weight > 8192+1 {
+			if weight := offsets[hi-1] - offsets[next] + int64(hi-next); weight > 1<<15+1 {
 				t.Fatalf("rows [%d,%d) weigh %d before the last one", next, hi, weight)
 			}
 			next = hi
