@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"os/signal"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -67,8 +70,17 @@ func measureKernels(ctx context.Context, o KernelsOptions, e effort, w io.Writer
 			return err
 		}
 		defer m.lab.Close()
+		var stop context.CancelFunc
+		ctx, stop = untilInterrupted(ctx)
+		defer stop()
 	}
 	return m.run(ctx, kernelCases(e.vertices, data), only)
+}
+
+// untilInterrupted ends with an interrupt, so that rivals and their folder do
+// not outlive the program.
+func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }
 
 func openAll(dirs []string) ([]*graph.Dataset, error) {

@@ -42,6 +42,8 @@ func epochInTurns(ctx context.Context, o EpochOptions, p pace, w io.Writer) erro
 		return err
 	}
 	defer lab.Close()
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
 	rivals, reason, err := epochRivals(ctx, lab, d, twin)
 	defer yardstick.CloseAll(rivals)
 	if err != nil {

@@ -109,6 +109,7 @@ func (r *Rival) Result() ([]float32, error) {
 	if _, err := r.ask("save " + path); err != nil {
 		return nil, err
 	}
+	defer os.Remove(path)
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fault.System(opYardstick, path, err)
@@ -138,8 +139,10 @@ func (r *Rival) died(err error) error {
 	if end := r.cmd.Wait(); end != nil {
 		err = end
 	}
-	e := fault.New(fault.Runtime, opYardstick, r.Name, "it ended: %s", complaint(r.errors.String()))
-	e.Err = err
+	e := &fault.Error{Op: opYardstick, Path: r.Name, Detail: "it ended", Err: err}
+	if said := complaint(r.errors.String()); said != "" {
+		e.Detail += ": " + said
+	}
 	return e
 }
 
