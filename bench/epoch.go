@@ -5,18 +5,22 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"text/tabwriter"
 	"time"
 
 	"siafu/graph/fault"
+	"siafu/graph/generate"
 	"siafu/ranks"
 	"siafu/ranks/runfolder"
 )
 
 // EpochOptions say what to train on. The run's own flags are train's.
 type EpochOptions struct {
-	Data      string       `arg:"" help:"Dataset folder."`
+	Data      string       `arg:"" optional:"" help:"Dataset folder; none with --like."`
+	Like      string       `help:"Generate a look-alike of a published graph for the run, as \"siafu generate\" would."`
+	Scale     float64      `default:"1" help:"Multiplies the look-alike's vertices and edges."`
 	Yardstick bool         `help:"Train in turns with PyTorch, where this machine has it, and compare epochs."`
 	Config    ranks.Config `embed:""`
 }
@@ -28,6 +32,17 @@ func Epoch(ctx context.Context, o EpochOptions, w io.Writer) error {
 	if o.Config.Epochs < 2 {
 		return fault.New(fault.Usage, "bench epoch", "", "--epochs=%d", o.Config.Epochs).Then("measure 2 or more")
 	}
+	if (o.Data == "") == (o.Like == "") {
+		return fault.New(fault.Usage, "bench epoch", "", "a dataset folder and --like").Then("give one of the two")
+	}
+	if o.Like != "" {
+		dir, err := generated(o.Like, o.Scale)
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		o.Data = filepath.Join(dir, o.Like)
+	}
 	if o.Yardstick {
 		return epochInTurns(ctx, o, pace{turns: 3, turn: 2 * time.Second}, w)
 	}
@@ -36,6 +51,19 @@ func Epoch(ctx context.Context, o EpochOptions, w io.Writer) error {
 		return err
 	}
 	return printEpochs(w, run)
+}
+
+// generated makes a look-alike in a temporary folder, which it returns.
+func generated(like string, scale float64) (string, error) {
+	dir, err := os.MkdirTemp("", "siafu-bench-")
+	if err != nil {
+		return "", fault.System("bench epoch", "", err)
+	}
+	_, err = generate.Write(filepath.Join(dir, like), generate.Options{Like: like, Scale: scale, Seed: 1}, false)
+	if err != nil {
+		os.RemoveAll(dir)
+	}
+	return dir, err
 }
 
 // timedRun trains once and reads the run folder, which is kept only where the

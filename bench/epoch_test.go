@@ -27,7 +27,15 @@ func TestEpoch(t *testing.T) {
 			t.Errorf("the table lacks %q:\n%s", want, &out)
 		}
 	}
-	o.Config.Epochs = 1
+	o.Data, o.Like, o.Scale = "", "ogbn-arxiv", 0.001
+	if err := Epoch(context.Background(), o, &out); err != nil {
+		t.Error(err)
+	}
+	o.Data = data
+	if err := Epoch(context.Background(), o, &out); fault.KindOf(err) != fault.Usage {
+		t.Errorf("two graphs: %v", err)
+	}
+	o.Like, o.Config.Epochs = "", 1
 	if err := Epoch(context.Background(), o, &out); fault.KindOf(err) != fault.Usage {
 		t.Errorf("one epoch: %v", err)
 	}

@@ -14,7 +14,7 @@ var workers = []int{1, 2, 3, 5}
 // guardBits is a NaN that arithmetic does not produce.
 const (
 	guardBits = 0x7fc5afe5
-	guardLen  = 32
+	guardLen  = 33 // odd, so that nothing is aligned to more than 4 bytes
 )
 
 // guarded is a copy of v between guards.
