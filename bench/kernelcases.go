@@ -156,7 +156,7 @@ func productCase(kernel string, form yardstick.Form, m, n, k int) kernelCase {
 			return prepared{
 				call: map[yardstick.Form]func(){
 					yardstick.Plain:  func() { kernels.MatMul(b.team, dst, m, n, k, x, y, false) },
-					yardstick.TransB: func() { kernels.MatMulTransB(b.team, dst, m, n, k, x, y) },
+					yardstick.TransB: func() { kernels.MatMulTransB(b.team, dst, m, n, k, x, y, false) },
 					yardstick.TransA: func() { kernels.MatMulTransA(b.team, dst, m, n, k, x, y, false) },
 				}[form],
 				result: dst, terms: k,

@@ -36,7 +36,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		"NarrowRows":                func() { kernels.NarrowRows(team, half, width, rows, width, a, nil) },
 		"MatMul":                    func() { kernels.MatMul(team, c, rows, width, width, a, w, false) },
 		"MatMul wide":               func() { kernels.MatMul(team, c, width, rows, width, w, a, true) },
-		"MatMulTransB":              func() { kernels.MatMulTransB(team, c, rows, width, width, a, w) },
+		"MatMulTransB":              func() { kernels.MatMulTransB(team, c, rows, width, width, a, w, false) },
 		"MatMulTransA":              func() { kernels.MatMulTransA(team, w, width, width, rows, a, b, false) },
 		"MatMulTransA wide":         func() { kernels.MatMulTransA(team, wide, rows, width, width, a, b, false) },
 		"SparseMatMul":              func() { kernels.SparseMatMul(team, c, width, xs, a, drop) },

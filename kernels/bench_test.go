@@ -53,7 +53,7 @@ func BenchmarkMatMul(b *testing.B) {
 		flop := 2e-9 * benchRows * float64(n) * float64(k)
 		for name, kernel := range map[string]func(team *kernels.Team){
 			"HW":  func(team *kernels.Team) { kernels.MatMul(team, dst, benchRows, n, k, h, w, false) },
-			"GWᵀ": func(team *kernels.Team) { kernels.MatMulTransB(team, dst, benchRows, k, n, g, w) },
+			"GWᵀ": func(team *kernels.Team) { kernels.MatMulTransB(team, dst, benchRows, k, n, g, w, false) },
 			"HᵀG": func(team *kernels.Team) { kernels.MatMulTransA(team, dst, k, n, benchRows, h, g, false) },
 		} {
 			b.Run(fmt.Sprintf("%s/%dx%d", name, k, n), func(b *testing.B) { measure(b, flop, "GFLOP/s", kernel) })

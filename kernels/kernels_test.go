@@ -18,6 +18,7 @@ func TestSparseMatMulTransA(t *testing.T) {
 	kerneltest.SparseMatMulTransA(t, kernels.SparseMatMulTransA)
 }
 func TestSparseToDense(t *testing.T)   { kerneltest.SparseToDense(t, kernels.SparseToDense) }
+func TestAdd(t *testing.T)             { kerneltest.Add(t, kernels.Add) }
 func TestColumnSums(t *testing.T)      { kerneltest.ColumnSums(t, kernels.ColumnSums) }
 func TestDropoutRows(t *testing.T)     { kerneltest.DropoutRows(t, kernels.DropoutRows) }
 func TestBiasReLUDropout(t *testing.T) { kerneltest.BiasReLUDropout(t, kernels.BiasReLUDropout) }

@@ -11,7 +11,7 @@ import (
 // Dense times dense, the products of a layer's apply (AV and ∇AV).
 //
 //	MatMul        dst[m x n] (+)= a[m x k] b[k x n]       H W
-//	MatMulTransB  dst[m x n]   =  a[m x k] b[n x k]ᵀ      G Wᵀ
+//	MatMulTransB  dst[m x n] (+)= a[m x k] b[n x k]ᵀ      G Wᵀ
 //	MatMulTransA  dst[m x n] (+)= a[k x m]ᵀ b[k x n]      Hᵀ G, k long
 //
 // Variant: blocks of rows, each one call of an implementation of gonum's BLAS
@@ -47,30 +47,40 @@ const (
 // MatMul computes dst[m x n] = a[m x k] b[k x n], or adds it to dst. dst must
 // not overlap a or b.
 func MatMul(t *Team, dst []float32, m, n, k int, a, b []float32, add bool) {
-	matMul(t, dst, m, n, k, a, b, blas.NoTrans, add)
-}
-
-// MatMulTransB computes dst[m x n] = a[m x k] b[n x k]ᵀ. dst must not overlap
-// a or b.
-func MatMulTransB(t *Team, dst []float32, m, n, k int, a, b []float32) {
-	matMul(t, dst, m, n, k, a, b, blas.Trans, false)
-}
-
-func matMul(t *Team, dst []float32, m, n, k int, a, b []float32, transB blas.Transpose, add bool) {
-	checkMatrix(dst, m, n, shortDst)
 	checkMatrix(a, m, k, shortInput)
-	checkMatrix(b, k, n, shortInput)
-	if m == 0 || n == 0 {
+	matMul(t, gemmTask{dst: dst, a: a, b: b, n: n, k: k, add: add}, m, blas.NoTrans)
+}
+
+// MatMulTransB computes dst[m x n] = a[m x k] b[n x k]ᵀ, or adds it to dst.
+// dst must not overlap a or b.
+func MatMulTransB(t *Team, dst []float32, m, n, k int, a, b []float32, add bool) {
+	checkMatrix(a, m, k, shortInput)
+	matMul(t, gemmTask{dst: dst, a: a, b: b, n: n, k: k, add: add}, m, blas.Trans)
+}
+
+// MatMulHalf is MatMul of an a in bfloat16.
+func MatMulHalf(t *Team, dst []float32, m, n, k int, a []BF16, b []float32, add bool) {
+	if len(a) < m*k {
+		panic(shortInput)
+	}
+	matMul(t, gemmTask{dst: dst, half: bitsOf(a), b: b, n: n, k: k, add: add}, m, blas.NoTrans)
+}
+
+func matMul(t *Team, g gemmTask, m int, transB blas.Transpose) {
+	checkMatrix(g.dst, m, g.n, shortDst)
+	checkMatrix(g.b, g.k, g.n, shortInput)
+	if m == 0 || g.n == 0 {
 		return
 	}
-	if k == 0 {
-		clearUnless(add, dst[:m*n])
+	if g.k == 0 {
+		clearUnless(g.add, g.dst[:m*g.n])
 		return
 	}
 	if transB == blas.Trans {
-		b = transpose(scratch(&t.floats, k*n), b, n, k)
+		g.b = transpose(scratch(&t.floats, g.k*g.n), g.b, g.n, g.k)
 	}
-	do(t, &t.slots.gemm, gemmTask{t.product, dst, a, nil, b, n, k, add, t.set}, m, t.product.rows)
+	g.product, g.set = t.product, t.set
+	do(t, &t.slots.gemm, g, m, t.product.rows)
 }
 
 // transpose sets dst[cols x rows] to the transpose of x[rows x cols].

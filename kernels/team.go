@@ -58,6 +58,7 @@ type slots struct {
 	dense    denseTask
 	gradient epilogueGradTask
 	columns  columnSumsTask
+	add      addTask
 	loss     lossTask
 	accuracy accuracyTask
 	argmax   argmaxTask

@@ -42,9 +42,9 @@ func TestEveryInstructionSet(t *testing.T) {
 				use(t, team, set)
 				kernels.MatMul(team, dst, m, n, k, a, b, add)
 			})
-			kerneltest.MatMulTransB(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32) {
+			kerneltest.MatMulTransB(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool) {
 				use(t, team, set)
-				kernels.MatMulTransB(team, dst, m, n, k, a, b)
+				kernels.MatMulTransB(team, dst, m, n, k, a, b, add)
 			})
 			kerneltest.MatMulTransA(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool) {
 				use(t, team, set)
@@ -53,6 +53,10 @@ func TestEveryInstructionSet(t *testing.T) {
 			kerneltest.BiasReLUDropout(t, func(team *kernels.Team, dst []float32, rows, cols int, z, bias []float32, relu bool, d *kernels.Dropout) {
 				use(t, team, set)
 				kernels.BiasReLUDropout(team, dst, rows, cols, z, bias, relu, d)
+			})
+			kerneltest.Add(t, func(team *kernels.Team, dst, x []float32) {
+				use(t, team, set)
+				kernels.Add(team, dst, x)
 			})
 			kerneltest.HalfProducts(t, func(team *kernels.Team) { use(t, team, set) })
 			kerneltest.MatMulBiasReLUDropout(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b, bias []float32, relu bool, d *kernels.Dropout) {
@@ -93,7 +97,7 @@ func TestInstructionSetsAgree(t *testing.T) {
 			use(t, team, set)
 			hw, gw, hg, gathered := slices.Clone(c), slices.Clone(c), make([]float32, k*n), slices.Clone(c)
 			kernels.MatMul(team, hw, m, n, k, a, b, true)
-			kernels.MatMulTransB(team, gw, m, n, k, a, b)
+			kernels.MatMulTransB(team, gw, m, n, k, a, b, false)
 			kernels.MatMulTransA(team, hg, k, n, m, a, c, false)
 			begin, end, cols := make([]int64, m), make([]int64, m), make([]uint32, 0, 3*m)
 			for r := range m {

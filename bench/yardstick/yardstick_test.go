@@ -92,7 +92,7 @@ func TestSGEMMAgrees(t *testing.T) {
 	a, b := kerneltest.Values(m*k, 1), kerneltest.Values(k*n, 2)
 	for form, multiply := range map[Form]func(dst []float32){
 		Plain:  func(dst []float32) { kernels.MatMul(team, dst, m, n, k, a, b, false) },
-		TransB: func(dst []float32) { kernels.MatMulTransB(team, dst, m, n, k, a, b) },
+		TransB: func(dst []float32) { kernels.MatMulTransB(team, dst, m, n, k, a, b, false) },
 		TransA: func(dst []float32) { kernels.MatMulTransA(team, dst, m, n, k, a, b, false) },
 	} {
 		t.Run(string(form), func(t *testing.T) {

@@ -38,3 +38,18 @@ func columnSums(t *testing.T, sums func(*kernels.Team, []float32, int, int, []fl
 		sums(team, dst, rows, cols, g, add)
 	}), want)
 }
+
+// Add runs an implementation of kernels.Add.
+func Add(t *testing.T, add func(team *kernels.Team, dst, x []float32)) {
+	for _, n := range []int{0, 1, 17, 40001} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			start, x := Values(n, 1), Values(n, 2)
+			spoil(x)
+			want := make([]float32, n)
+			for i := range want {
+				want[i] = start[i] + x[i]
+			}
+			same(t, outcome(t, start, func(team *kernels.Team, dst []float32) { add(team, dst, x) }), want)
+		})
+	}
+}

@@ -7,7 +7,7 @@ import (
 	"siafu/kernels"
 )
 
-// HalfProducts runs kernels.MatMulBiasReLUDropoutHalf and MatMulTransAHalf
+// HalfProducts runs kernels.MatMulHalf, MatMulBiasReLUDropoutHalf and MatMulTransAHalf
 // after prepare has been given the team: the same bits as the products of the
 // widened matrix, which have tests of their own.
 func HalfProducts(t *testing.T, prepare func(*kernels.Team)) {
@@ -30,6 +30,14 @@ func HalfProducts(t *testing.T, prepare func(*kernels.Team)) {
 				kernels.MatMulBiasReLUDropoutHalf(team, dst, m, n, k, half, b, bias, true, d)
 			}), full)
 			for _, add := range []bool{false, true} {
+				plain := outcome(t, Values(m*n, 6), func(team *kernels.Team, dst []float32) {
+					prepare(team)
+					kernels.MatMul(team, dst, m, n, k, a, b, add)
+				})
+				same(t, outcome(t, Values(m*n, 6), func(team *kernels.Team, dst []float32) {
+					prepare(team)
+					kernels.MatMulHalf(team, dst, m, n, k, half, b, add)
+				}), plain)
 				full := outcome(t, Values(k*n, 5), func(team *kernels.Team, dst []float32) {
 					prepare(team)
 					kernels.MatMulTransA(team, dst, k, n, m, a, g, add)

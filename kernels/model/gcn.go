@@ -112,7 +112,7 @@ func (g *gatherFirst) ApplyGrad(grad []float32, p Pass) []float32 {
 	if g.input != nil {
 		return nil
 	}
-	kernels.MatMulTransB(g.team, g.gradIn, g.rows, g.in, g.out, grad, g.w)
+	kernels.MatMulTransB(g.team, g.gradIn, g.rows, g.in, g.out, grad, g.w, false)
 	return g.gradIn
 }
 
@@ -165,6 +165,6 @@ func (a *applyFirst) EmitGrad(grad []float32, p Pass) []float32 {
 		return nil
 	}
 	kernels.MatMulTransA(a.team, a.gw, a.in, a.out, a.rows, a.h, grad, false)
-	kernels.MatMulTransB(a.team, a.gradIn, a.rows, a.in, a.out, grad, a.w)
+	kernels.MatMulTransB(a.team, a.gradIn, a.rows, a.in, a.out, grad, a.w, false)
 	return a.gradIn
 }
