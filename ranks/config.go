@@ -32,7 +32,7 @@ type Config struct {
 	Gather   string `default:"float32" enum:"float32,bf16" group:"World" help:"Rows as they are gathered: float32, or rounded to bfloat16 first, which is faster where memory holds the gather up; sums stay float32." toml:"gather"`
 	Features string `default:"float32" enum:"float32,bf16" group:"World" help:"ÂX of the input layer, where it is kept: float32, or bfloat16 in half the memory." toml:"features"`
 
-	Model        string  `default:"gcn" enum:"gcn,mlp" group:"Model" help:"gcn: Kipf & Welling 2017; mlp: the same layers without the graph (with --layers 1: a linear model)." toml:"model"`
+	Model        string  `default:"gcn" enum:"gcn,sage,gin,mlp" group:"Model" help:"gcn: Kipf & Welling 2017; sage: GraphSAGE with the mean of all neighbours; gin: GIN-0; mlp: gcn's layers without the graph (with --layers 1: a linear model)." toml:"model"`
 	Layers       int     `default:"2" group:"Model" help:"Number of layers." toml:"layers"`
 	Hidden       int     `default:"16" group:"Model" help:"Width of the hidden layers." toml:"hidden"`
 	Dropout      float64 `default:"0.5" group:"Model" help:"Probability to drop an input of a layer while training." toml:"dropout"`
@@ -107,7 +107,7 @@ func (c *Config) validateNames() error {
 		{"gather", c.Gather, "float32 bf16"},
 		{"features", c.Features, "float32 bf16"},
 		{"vertex-order", cmp.Or(c.VertexOrder, "auto"), strings.ReplaceAll(order.Names, ",", "")},
-		{"model", c.Model, "gcn mlp"},
+		{"model", c.Model, strings.Join(model.Kinds(), " ")},
 		{"initializer", c.Initializer, "xavier he"},
 		{"order", c.Order, "auto gather-first apply-first"},
 		{"cache-input", c.CacheInput, "auto on off"},

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"siafu/graph/fault"
+	"siafu/kernels/model"
 	"siafu/graph/partition"
 	"siafu/ranks/runfolder"
 )
@@ -62,6 +63,32 @@ func TestLossIndependentOfVertexOrder(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// The same for the other kinds of network.
+func TestLossIndependentOfRanksForEveryKind(t *testing.T) {
+	for _, directed := range []bool{false, true} {
+		data := generated(t, directed)
+		for _, kind := range model.Kinds() {
+			run := func(ranks, servers int, set ...func(*Config)) []float64 {
+				c := fifty(t, 0.3)
+				c.Model, c.Ranks, c.Servers, c.LR = kind, ranks, servers, 0.005
+				for _, f := range set {
+					f(&c)
+				}
+				return train(t, c, data).losses()
+			}
+			want := run(1, 0)
+			for _, n := range [][2]int{{2, 0}, {4, 1}, {7, 2}} {
+				t.Run(fmt.Sprintf("%s directed=%t ranks=%d servers=%d", kind, directed, n[0], n[1]), func(t *testing.T) {
+					sameLosses(t, kind, run(n[0], n[1]), want, 1e-4)
+				})
+			}
+			t.Run(kind+" nopipe", func(t *testing.T) {
+				sameLosses(t, kind, run(4, 1, func(c *Config) { c.Mode = "nopipe" }), run(4, 1), 0)
+			})
 		}
 	}
 }

@@ -10,28 +10,25 @@ import (
 	"siafu/kernels/model"
 )
 
-// reference is a GCN written down a second time, in float64 over dense
-// matrices and without a gradient: central differences of its loss are what
-// the gradients of a whole distributed run are compared with.
+// reference is every kind of network written down a second time, in float64
+// over dense matrices and without a gradient: central differences of its loss
+// are what the gradients of a whole distributed run are compared with.
 type reference struct {
 	content graph.Content
+	spec    model.Spec
 	a       [][]float64 // Â
 	x       [][]float64
 }
 
-func newReference(c graph.Content, propagate bool) *reference {
+func newReference(c graph.Content, s model.Spec) *reference {
 	n := int(c.Vertices)
-	r := &reference{content: c, a: square(n), x: make([][]float64, n)}
+	r := &reference{content: c, spec: s, a: square(n), x: make([][]float64, n)}
 	in, out := make([]float64, n), make([]float64, n)
 	for v := range n {
-		r.a[v][v], in[v], out[v] = 1, 1, 1
 		r.x[v] = make([]float64, c.Features.Dim)
 		for j := range r.x[v] {
 			r.x[v][j] = float64(c.Features.Dense[v*c.Features.Dim+j])
 		}
-	}
-	if !propagate {
-		return r
 	}
 	c.Edges.Each(func(s, d uint32) error {
 		for _, e := range [][2]uint32{{s, d}, {d, s}} {
@@ -45,10 +42,28 @@ func newReference(c graph.Content, propagate bool) *reference {
 	})
 	for v := range n {
 		for u := range n {
-			r.a[v][u] /= math.Sqrt(in[v] * out[u])
+			r.a[v][u] = coefficient(s.Kind, r.a[v][u], v == u, in[v], out[u])
 		}
 	}
 	return r
+}
+
+// coefficient is the weight of an edge (1) or no edge (0) between vertices of
+// the given degrees.
+func coefficient(kind string, edge float64, self bool, in, out float64) float64 {
+	loop := 0.0
+	if self {
+		loop = 1
+	}
+	switch kind {
+	case "gcn":
+		return (edge + loop) / math.Sqrt((in+1)*(out+1))
+	case "sage":
+		return edge / max(in, 1)
+	case "gin":
+		return edge + loop
+	}
+	return loop // the perceptron
 }
 
 func square(n int) [][]float64 {
@@ -72,27 +87,60 @@ func product(a, b [][]float64) [][]float64 {
 	return m
 }
 
-// loss is the mean cross entropy over the training vertices.
-func (r *reference) loss(s model.Spec, w []float64) float64 {
-	h := r.x
-	at := 0
-	for l := range s.Layers() {
-		in, out := s.Dims[l], s.Dims[l+1]
-		m := make([][]float64, in)
-		for i := range m {
-			m[i] = w[at+i*out : at+(i+1)*out]
-		}
-		b := w[at+in*out : at+in*out+out]
-		at += in*out + out
-		h = product(r.a, product(h, m))
-		for v := range h {
-			for j := range h[v] {
-				h[v][j] += b[j]
-				if l < s.Layers()-1 {
-					h[v][j] = max(h[v][j], 0)
-				}
+// affine adds a bias and applies ReLU.
+func affine(m [][]float64, bias []float64, relu bool) [][]float64 {
+	for v := range m {
+		for j := range m[v] {
+			m[v][j] += bias[j]
+			if relu {
+				m[v][j] = max(m[v][j], 0)
 			}
 		}
+	}
+	return m
+}
+
+func plus(a, b [][]float64) [][]float64 {
+	for v := range a {
+		for j := range a[v] {
+			a[v][j] += b[v][j]
+		}
+	}
+	return a
+}
+
+// layer is one layer with the weights of params, in their order.
+func (r *reference) layer(h [][]float64, params []model.Param, w []float64, relu bool) [][]float64 {
+	matrix := func(i int) [][]float64 {
+		p := params[i]
+		m := make([][]float64, p.Rows)
+		for j := range m {
+			m[j] = w[p.Offset+j*p.Cols : p.Offset+(j+1)*p.Cols]
+		}
+		return m
+	}
+	switch r.spec.Kind {
+	case "sage":
+		z := plus(product(r.a, product(h, matrix(0))), product(h, matrix(1)))
+		return affine(z, matrix(2)[0], relu)
+	case "gin":
+		inner := affine(product(r.a, product(h, matrix(0))), matrix(1)[0], true)
+		return affine(product(inner, matrix(2)), matrix(3)[0], relu)
+	}
+	return affine(product(r.a, product(h, matrix(0))), matrix(1)[0], relu)
+}
+
+// loss is the mean cross entropy over the training vertices.
+func (r *reference) loss(w []float64) float64 {
+	h := r.x
+	for l := range r.spec.Layers() {
+		var params []model.Param
+		for _, p := range r.spec.Params() {
+			if p.Layer == l {
+				params = append(params, p)
+			}
+		}
+		h = r.layer(h, params, w, l < r.spec.Layers()-1)
 	}
 	sum, count := 0.0, 0.0
 	for v, label := range r.content.Labels {
@@ -175,6 +223,17 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "zstd", directed: true, set: func(c *Config) { c.Ranks, c.Codec = 4, "zstd" }},
 		{name: "empty partition", lopsided: true, set: func(c *Config) { c.Ranks, c.Servers = 3, 0 }},
 		{name: "empty partition directed", directed: true, lopsided: true, set: func(c *Config) { c.Ranks = 4 }},
+		{name: "sage", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "sage", 4, 3 }},
+		{name: "sage gather first", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Order, c.CacheInput = "sage", 4, "gather-first", "off" }},
+		{name: "sage kept", set: func(c *Config) { c.Model, c.Ranks, c.Order, c.CacheInput = "sage", 3, "gather-first", "on" }},
+		{name: "sage apply first", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Order = "sage", 4, "apply-first" }},
+		{name: "sage sparse apply first", sparse: true, directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Order = "sage", 4, "apply-first" }},
+		{name: "sage sparse kept", sparse: true, set: func(c *Config) { c.Model, c.Ranks, c.CacheInput, c.Order = "sage", 4, "on", "gather-first" }},
+		{name: "sage empty partition", lopsided: true, set: func(c *Config) { c.Model, c.Ranks, c.Servers = "sage", 3, 0 }},
+		{name: "sage one layer", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "sage", 4, 1 }},
+		{name: "gin", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "gin", 4, 3 }},
+		{name: "gin not kept", set: func(c *Config) { c.Model, c.Ranks, c.CacheInput = "gin", 3, "off" }},
+		{name: "gin sparse", sparse: true, set: func(c *Config) { c.Model, c.Ranks = "gin", 4 }},
 		{name: "perceptron", set: func(c *Config) { c.Model, c.Layers, c.Ranks = "mlp", 3, 4 }},
 		{name: "sparse perceptron", sparse: true, set: func(c *Config) { c.Model, c.Ranks = "mlp", 3 }},
 	} {
@@ -207,7 +266,7 @@ func checkGradient(t *testing.T, c Config, content graph.Content, data string) {
 	c.Init = weightsFile(t, spec, before)
 	after := train(t, c, data).weights(t, spec)
 
-	ref := newReference(content, spec.Propagates())
+	ref := newReference(content, spec)
 	w := make([]float64, len(before))
 	for i, x := range before {
 		w[i] = float64(x)
@@ -218,9 +277,9 @@ func checkGradient(t *testing.T, c Config, content graph.Content, data string) {
 		const h = 1e-6
 		x := w[i]
 		w[i] = x + h
-		up := ref.loss(spec, w)
+		up := ref.loss(w)
 		w[i] = x - h
-		want[i] = (up - ref.loss(spec, w)) / (2 * h)
+		want[i] = (up - ref.loss(w)) / (2 * h)
 		w[i] = x
 		largest = max(largest, math.Abs(want[i]))
 	}

@@ -37,10 +37,10 @@ type graphWork struct {
 }
 
 // newGraphWork prepares a shard for gathering. All memory comes from a.
-func newGraphWork(c Config, s *shard.Shard, team *kernels.Team, clock *clock, codec halo.Codec, a *mapped.Arena) *graphWork {
+func newGraphWork(c Config, net model.Spec, s *shard.Shard, team *kernels.Team, clock *clock, codec halo.Codec, a *mapped.Arena) *graphWork {
 	return &graphWork{
 		shard: s, plan: halo.NewPlan(s), codec: codec,
-		coef: model.GCNCoefficients(s.InDegree, s.OutDegree, s.NumOwn(), a),
+		coef: net.Coefficients(s.InDegree, s.OutDegree, s.NumOwn(), a),
 		team: team, arena: a, clock: clock, overlap: c.Mode == "pipe", seed: c.Seed, half: c.Gather == "bf16",
 	}
 }
@@ -98,7 +98,7 @@ func (g *graphWork) gatherOwn(dst, rows []float32, width int) {
 	in := g.shard.In
 	g.spmm(dst, width, kernels.Gather{
 		Begin: in.Offsets[:g.shard.NumOwn()], End: g.shard.InOwnEnd, Cols: in.Cols,
-		RowScale: g.coef.Row, ColScale: g.coef.Col, SelfLoops: true,
+		RowScale: g.coef.Row, ColScale: g.coef.Col, SelfLoops: g.coef.SelfLoops,
 	}, rows, false)
 }
 
@@ -125,7 +125,7 @@ func (g *graphWork) spmm(dst []float32, width int, m kernels.Gather, rows []floa
 	if need := len(rows) + kernels.HalfSlack; len(g.halves) < need {
 		g.halves = mapped.Make[kernels.BF16](g.arena, need)
 	}
-	kernels.NarrowRows(g.team, g.halves, width, n, width, rows, m.ColScale[m.Base:])
+	kernels.NarrowRows(g.team, g.halves, width, n, width, rows, part(m.ColScale, int(m.Base)))
 	m.ColScale = nil
 	kernels.SpMMHalf(g.team, dst, width, m, g.halves, add)
 }
@@ -166,7 +166,7 @@ func (g *graphWork) gatherGrad(layer int, grad []float32, width int, last bool, 
 func (g *graphWork) ghostGrads(t *shard.Transposed, ghosts, grad []float32, width int) {
 	g.spmm(ghosts, width, kernels.Gather{
 		Begin: t.Ghost.Offsets[:t.Ghost.Rows()], End: t.Ghost.Offsets[1:], Cols: t.Ghost.Cols,
-		RowScale: g.coef.Col[g.shard.NumOwn():], ColScale: g.coef.Row,
+		RowScale: part(g.coef.Col, g.shard.NumOwn()), ColScale: g.coef.Row,
 	}, grad, false)
 }
 
@@ -174,8 +174,16 @@ func (g *graphWork) ghostGrads(t *shard.Transposed, ghosts, grad []float32, widt
 func (g *graphWork) ownGrads(t *shard.Transposed, dst, grad []float32, width int) {
 	g.spmm(dst, width, kernels.Gather{
 		Begin: t.OwnBegin, End: t.OwnEnd, Cols: t.OwnCols,
-		RowScale: g.coef.Col[:g.shard.NumOwn()], ColScale: g.coef.Row, SelfLoops: true,
+		RowScale: g.coef.Col, ColScale: g.coef.Row, SelfLoops: g.coef.SelfLoops,
 	}, grad, false)
+}
+
+// part is scale from an element on, nil for nil.
+func part(scale []float32, from int) []float32 {
+	if scale == nil {
+		return nil
+	}
+	return scale[from:]
 }
 
 // room is layer's buffer of n floats.

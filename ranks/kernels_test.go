@@ -73,6 +73,8 @@ func TestEpochAllocatesNothing(t *testing.T) {
 		"three layers":     func(c *Config) { c.Layers = 3 },
 		"bf16":             func(c *Config) { c.Gather, c.Features = "bf16", "bf16" },
 		"gather first":     func(c *Config) { c.Order, c.CacheInput = "gather-first", "off" },
+		"sage":             func(c *Config) { c.Model, c.Layers = "sage", 3 },
+		"gin":              func(c *Config) { c.Model, c.Layers = "gin", 3 },
 		"perceptron":       func(c *Config) { c.Model = "mlp" },
 		"input not cached": func(c *Config) { c.CacheInput = "off" },
 	} {

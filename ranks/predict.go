@@ -141,7 +141,7 @@ func (r *run) readModel(p PredictConfig) ([]byte, error) {
 		return nil, err
 	}
 	m := loadedModel{Kind: md["model"]}
-	if json.Unmarshal([]byte(md["dims"]), &m.Dims) != nil || len(m.Dims) < 2 || !contains([]string{"gcn", "mlp"}, m.Kind) {
+	if json.Unmarshal([]byte(md["dims"]), &m.Dims) != nil || len(m.Dims) < 2 || !contains(model.Kinds(), m.Kind) {
 		return nil, fault.New(fault.Data, "predict", p.Weights, "its metadata (model=%q dims=%q) describes no network", md["model"], md["dims"]).
 			Then("use the model.safetensors of a run folder")
 	}

@@ -314,7 +314,7 @@ func (r *run) trainer(source weightSource) *trainer {
 		history: &history{patience: r.cfg.Patience, target: r.cfg.TargetAcc, hasVal: r.meta.Val > 0},
 	}
 	if r.net.Propagates() {
-		t.graph = newGraphWork(r.cfg, r.shard, r.team, t.clock, r.codec, r.arena)
+		t.graph = newGraphWork(r.cfg, r.net, r.shard, r.team, t.clock, r.codec, r.arena)
 		t.graph.prepareBack(t.net.Layers)
 		t.graph.connect(r.peers, t.net.MaxGather(), r.arena)
 	}

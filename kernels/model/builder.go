@@ -22,23 +22,29 @@ func newBuilder(n *Network, in Input, team *kernels.Team, a *mapped.Arena) *buil
 	return &builder{net: n, in: x, team: team, arena: a, rows: len(in.IDs)}
 }
 
-func (b *builder) layer(l int) Layer {
-	s := b.net.Spec
-	d := b.dense(l)
-	gathers := s.Propagates()
-	var in *input
-	var gradIn []float32
+func (b *builder) layer(l int) Layer { return b.net.Spec.kind().layer(b, l) }
+
+// kept is ÂX for the first layer where it is kept, nil for all others.
+func (b *builder) kept(l int) *kept {
+	if l > 0 {
+		return nil
+	}
+	return b.net.kept
+}
+
+// hidden is what layer l applies its weights to.
+func (b *builder) hidden(l int) hidden {
+	h := hidden{team: b.team, kept: b.kept(l), count: b.rows, in: b.net.Spec.Dims[l]}
 	if l == 0 {
-		in = b.in
-	} else {
-		gradIn = b.room(d.in)
+		h.input = b.in
 	}
-	// A perceptron over sparse features multiplies them as they are.
-	sparse := l == 0 && b.in.Features.Sparse != nil && !gathers
-	if s.Orders[l] == ApplyFirst || sparse {
-		return &applyFirst{dense: d, input: in, gathers: gathers, emitted: b.room(d.out), gradIn: gradIn}
-	}
-	return &gatherFirst{dense: d, input: in, gathers: gathers, h: b.room(d.out), gradIn: gradIn}
+	return h
+}
+
+// linear is the i-th weight of layer l.
+func (b *builder) linear(l, i int) linear {
+	p := b.net.Spec.layerParams(l)[i]
+	return linear{p.Of(b.net.Weights), p.Of(b.net.Grad)}
 }
 
 func (b *builder) room(cols int) []float32 {
@@ -52,13 +58,13 @@ func (b *builder) dense(l int) dense {
 		in: s.Dims[l], out: s.Dims[l+1],
 		last: l == s.Layers()-1,
 	}
-	for _, p := range s.Params() {
-		switch {
-		case p.Layer != l:
-		case p.Bias:
-			d.b, d.gb = p.Of(b.net.Weights), p.Of(b.net.Grad)
-		default:
-			d.w, d.gw = p.Of(b.net.Weights), p.Of(b.net.Grad)
+	for i, p := range s.layerParams(l) {
+		// The first matrix and the first bias.
+		switch w := b.linear(l, i); {
+		case p.Bias && d.b == nil:
+			d.b, d.gb = w.w, w.gw
+		case !p.Bias && d.w == nil:
+			d.w, d.gw = w.w, w.gw
 		}
 	}
 	if s.Dropout > 0 && !d.last {

@@ -18,12 +18,13 @@ import (
 //
 // A layer comes in two variants: gatherFirst computes (ÂH)W, applyFirst Â(HW).
 
-// GCNCoefficients are those of Â above, from the degrees of own vertices and
-// then ghosts, without self loops.
-func GCNCoefficients(inDegree, outDegree []uint32, own int, a *mapped.Arena) Coefficients {
+// gcnCoefficients are those of Â above.
+func gcnCoefficients(inDegree, outDegree []uint32, own int, a *mapped.Arena) Coefficients {
 	c := Coefficients{
 		Row: mapped.Make[float32](a, own),
 		Col: mapped.Make[float32](a, len(outDegree)),
+
+		SelfLoops: true,
 	}
 	for v := range c.Col {
 		c.Col[v] = inverseRoot(outDegree[v])
@@ -36,6 +37,26 @@ func GCNCoefficients(inDegree, outDegree []uint32, own int, a *mapped.Arena) Coe
 
 func inverseRoot(degree uint32) float32 {
 	return float32(1 / math.Sqrt(float64(degree)+1))
+}
+
+// gcnLayer chooses the variant.
+func gcnLayer(b *builder, l int) Layer {
+	s := b.net.Spec
+	d := b.dense(l)
+	gathers := s.Propagates()
+	var in *input
+	var gradIn []float32
+	if l == 0 {
+		in = b.in
+	} else {
+		gradIn = b.room(d.in)
+	}
+	// A perceptron over sparse features multiplies them as they are.
+	sparse := l == 0 && b.in.Features.Sparse != nil && !gathers
+	if s.Orders[l] == ApplyFirst || sparse {
+		return &applyFirst{dense: d, input: in, gathers: gathers, emitted: b.room(d.out), gradIn: gradIn}
+	}
+	return &gatherFirst{dense: d, input: in, kept: b.kept(l), gathers: gathers, h: b.room(d.out), gradIn: gradIn}
 }
 
 // dense is what both variants share: one weight matrix with its bias, and the
@@ -94,7 +115,7 @@ func (g *gatherFirst) Emit(h []float32, p Pass) []float32 {
 
 func (g *gatherFirst) Apply(gathered []float32, p Pass) []float32 {
 	if g.kept != nil {
-		g.kept.apply(g.h, &g.dense, g.dropout(p))
+		g.kept.apply(g.h, g.out, g.w, g.b, !g.last, g.dropout(p))
 		return g.h
 	}
 	g.gathered = gathered
@@ -105,7 +126,7 @@ func (g *gatherFirst) Apply(gathered []float32, p Pass) []float32 {
 func (g *gatherFirst) ApplyGrad(grad []float32, p Pass) []float32 {
 	g.activateGrad(grad, g.h, p)
 	if g.kept != nil {
-		g.kept.applyGrad(g.gw, grad, g.out)
+		g.kept.multiplyGrad(g.gw, g.out, grad)
 		return nil
 	}
 	kernels.MatMulTransA(g.team, g.gw, g.in, g.out, g.rows, g.gathered, grad, false)

@@ -18,17 +18,26 @@ func (k *kept) put(from, to int, x []float32) {
 	kernels.PutColumns(k.team, k.full, k.rows, from, to, k.cols, x)
 }
 
-// apply is dst = dropout(relu(ÂX w + b)), the first layer's whole apply.
-func (k *kept) apply(dst []float32, d *dense, drop *kernels.Dropout) {
+// apply is dst = dropout(relu(ÂX w + b)), dst [rows x out].
+func (k *kept) apply(dst []float32, out int, w, b []float32, relu bool, drop *kernels.Dropout) {
 	if k.half != nil {
-		kernels.MatMulBiasReLUDropoutHalf(k.team, dst, k.rows, d.out, k.cols, k.half, d.w, d.b, !d.last, drop)
+		kernels.MatMulBiasReLUDropoutHalf(k.team, dst, k.rows, out, k.cols, k.half, w, b, relu, drop)
 		return
 	}
-	kernels.MatMulBiasReLUDropout(k.team, dst, k.rows, d.out, k.cols, k.full, d.w, d.b, !d.last, drop)
+	kernels.MatMulBiasReLUDropout(k.team, dst, k.rows, out, k.cols, k.full, w, b, relu, drop)
 }
 
-// applyGrad sets gw to (ÂX)ᵀ grad.
-func (k *kept) applyGrad(gw, grad []float32, out int) {
+// multiply is dst = ÂX w, or adds it to dst.
+func (k *kept) multiply(dst []float32, out int, w []float32, add bool) {
+	if k.half != nil {
+		kernels.MatMulHalf(k.team, dst, k.rows, out, k.cols, k.half, w, add)
+		return
+	}
+	kernels.MatMul(k.team, dst, k.rows, out, k.cols, k.full, w, add)
+}
+
+// multiplyGrad sets gw to (ÂX)ᵀ grad.
+func (k *kept) multiplyGrad(gw []float32, out int, grad []float32) {
 	if k.half != nil {
 		kernels.MatMulTransAHalf(k.team, gw, k.cols, out, k.rows, k.half, grad, false)
 		return

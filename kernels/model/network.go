@@ -66,6 +66,9 @@ func New(s Spec, in Input, team *kernels.Team, a *mapped.Arena) *Network {
 	}
 	b := newBuilder(n, in, team, a)
 	n.input = b.in
+	if s.CacheInput {
+		n.kept = &kept{team: team, rows: in.Features.Rows, cols: in.Features.Dim}
+	}
 	for l := range s.Layers() {
 		n.Layers = append(n.Layers, b.layer(l))
 		lo, hi := s.LayerRange(l)
@@ -78,10 +81,18 @@ func New(s Spec, in Input, team *kernels.Team, a *mapped.Arena) *Network {
 func (n *Network) LayerGrad(l int) []float32 { return n.layerGrads[l] }
 
 // Coefficients are the weights of Â's entries: Â[v,u] = Row[v]·Col[u] for an
-// edge u→v and for v = u.
+// edge u→v and, with SelfLoops, for v = u. nil is all ones.
 type Coefficients struct {
 	Row []float32 // [own]
 	Col []float32 // [own + ghosts]
+
+	SelfLoops bool
+}
+
+// Coefficients are those of the network's kind, from the degrees of own
+// vertices and then ghosts, without self loops.
+func (s Spec) Coefficients(inDegree, outDegree []uint32, own int, a *mapped.Arena) Coefficients {
+	return s.kind().coefficients(inDegree, outDegree, own, a)
 }
 
 // InputRows is X as a dense matrix [n x in] without dropout; where X is sparse
@@ -106,14 +117,12 @@ func (n *Network) InputColumns(dst []float32, from, to int) {
 // Keep makes room for ÂX, in bfloat16 if half, which the first layer then
 // applies to instead of what is gathered. Spec.CacheInput must be set.
 func (n *Network) Keep(half bool, a *mapped.Arena) {
-	k := &kept{team: n.input.team, rows: n.input.Features.Rows, cols: n.input.Features.Dim}
+	k := n.kept
 	if half {
 		k.half = mapped.Make[kernels.BF16](a, k.rows*k.cols)
 	} else {
 		k.full = mapped.Make[float32](a, k.rows*k.cols)
 	}
-	n.kept = k
-	n.Layers[0].(*gatherFirst).kept = k
 }
 
 // PutKept sets columns [from, to) of what is kept to gathered [n x to-from].

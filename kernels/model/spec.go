@@ -23,7 +23,7 @@ func (o Order) String() string {
 
 // Spec says what a network is; equal specs and weights make equal networks.
 type Spec struct {
-	Kind         string  // "gcn" or "mlp"
+	Kind         string  // one of Kinds
 	Dims         []int   // input, hidden…, classes; one more than there are layers
 	Dropout      float64 // of hidden activations
 	InputDropout float64
@@ -36,7 +36,7 @@ type Spec struct {
 func (s Spec) Layers() int { return len(s.Dims) - 1 }
 
 // Propagates tells whether the network uses the graph at all.
-func (s Spec) Propagates() bool { return s.Kind != "mlp" }
+func (s Spec) Propagates() bool { return s.kind().coefficients != nil }
 
 // Drops tells whether a training pass differs from an evaluation.
 func (s Spec) Drops() bool {
@@ -71,6 +71,9 @@ const gemmRate = 4
 // width that is gathered.
 func (s *Spec) Choose(load Load, c Choices) string {
 	s.Orders = make([]Order, s.Layers())
+	if s.kind().fixed {
+		c.Order = "gather-first"
+	}
 	if !s.Propagates() {
 		s.CacheInput = false
 		return "no propagation"

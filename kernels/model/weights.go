@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"siafu/kernels"
 )
@@ -22,21 +23,23 @@ func (p Param) Len() int { return p.Rows * p.Cols }
 // Of is p's view of a flat vector.
 func (p Param) Of(flat []float32) []float32 { return flat[p.Offset : p.Offset+p.Len()] }
 
-// Params lays out the weights of a spec: for each layer its matrix
-// [in x out] and then its bias [1 x out].
+// Params lays out the weights of a spec, layer after layer.
 func (s Spec) Params() []Param {
 	var params []Param
 	offset := 0
-	add := func(name string, layer, rows, cols int, bias bool) {
-		params = append(params, Param{name, layer, rows, cols, offset, bias})
-		offset += rows * cols
-	}
 	for l := range s.Layers() {
-		in, out := s.Dims[l], s.Dims[l+1]
-		add(fmt.Sprintf("layers.%d.weight", l), l, in, out, false)
-		add(fmt.Sprintf("layers.%d.bias", l), l, 1, out, true)
+		for _, w := range s.kind().shapes(s, l) {
+			p := Param{fmt.Sprintf("layers.%d.%s", l, w.name), l, w.rows, w.cols, offset, w.bias}
+			params = append(params, p)
+			offset += p.Len()
+		}
 	}
 	return params
+}
+
+// layerParams are those of layer l.
+func (s Spec) layerParams(l int) []Param {
+	return slices.DeleteFunc(s.Params(), func(p Param) bool { return p.Layer != l })
 }
 
 // NumWeights is the length of the flat vector.
@@ -67,15 +70,22 @@ func (s Spec) LayerRange(l int) (lo, hi int) {
 // Bengio 2010) or "he" (He et al. 2015), and zero biases. It depends on the
 // seed and the shapes only.
 func (s Spec) Initialize(flat []float32, initializer string, seed uint64) {
+	layer, matrix := -1, 0
 	for _, p := range s.Params() {
 		w := p.Of(flat)
+		if p.Layer != layer {
+			layer, matrix = p.Layer, 0
+		}
+		stream := p.Layer + matrix<<16 // no two matrices draw the same
 		switch {
 		case p.Bias:
 			clear(w)
+			continue
 		case initializer == "he":
-			kernels.He(w, p.Rows, p.Cols, seed, p.Layer)
+			kernels.He(w, p.Rows, p.Cols, seed, stream)
 		default:
-			kernels.Xavier(w, p.Rows, p.Cols, seed, p.Layer)
+			kernels.Xavier(w, p.Rows, p.Cols, seed, stream)
 		}
+		matrix++
 	}
 }

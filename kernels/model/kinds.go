@@ -1,0 +1,47 @@
+package model
+
+import "siafu/graph/mapped"
+
+// kind is what tells one kind of network from another; each has a file of its
+// own for its layers.
+type kind struct {
+	// shapes are the weights of a layer, in their order; the names of a layer's
+	// weights begin with its own.
+	shapes func(s Spec, l int) []shape
+	layer  func(b *builder, l int) Layer
+	// coefficients of the edges; nil where a network does not use the graph.
+	coefficients func(inDegree, outDegree []uint32, own int, a *mapped.Arena) Coefficients
+	// fixed says that rows are gathered before they meet a weight, whatever
+	// the shapes.
+	fixed bool
+}
+
+type shape struct {
+	name       string
+	rows, cols int
+	bias       bool
+}
+
+// Kinds are the names of all networks.
+func Kinds() []string { return []string{"gcn", "sage", "gin", "mlp"} }
+
+// kind is what Kind names.
+func (s Spec) kind() kind {
+	switch s.Kind {
+	case "gcn":
+		return kind{shapes: oneProduct, layer: gcnLayer, coefficients: gcnCoefficients}
+	case "sage":
+		return kind{shapes: sageShapes, layer: sageLayer, coefficients: meanCoefficients}
+	case "gin":
+		return kind{shapes: ginShapes, layer: ginLayer, coefficients: sumCoefficients, fixed: true}
+	case "mlp":
+		return kind{shapes: oneProduct, layer: gcnLayer}
+	}
+	panic("model: unknown kind of network")
+}
+
+// oneProduct is one matrix and its bias.
+func oneProduct(s Spec, l int) []shape {
+	in, out := s.Dims[l], s.Dims[l+1]
+	return []shape{{"weight", in, out, false}, {"bias", 1, out, true}}
+}

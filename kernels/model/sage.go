@@ -1,0 +1,121 @@
+package model
+
+import (
+	"siafu/graph/mapped"
+	"siafu/kernels"
+)
+
+// GraphSAGE with the mean of neighbours (Hamilton et al. 2017, algorithm 1 and
+// §3.3), on the whole graph instead of samples of it:
+//
+//	H' = dropout(relu(Ā H W + H W_self + b)),  Ā = D^-1 A
+//
+// without relu and dropout in the last layer. Ā has no self loops; the mean of
+// a vertex without in-edges is zero. As in GCN, (ĀH)W or Ā(HW).
+
+// meanCoefficients are those of Ā.
+func meanCoefficients(inDegree, _ []uint32, own int, a *mapped.Arena) Coefficients {
+	c := Coefficients{Row: mapped.Make[float32](a, own)}
+	for v := range c.Row {
+		c.Row[v] = 1 / float32(max(inDegree[v], 1))
+	}
+	return c
+}
+
+func sageShapes(s Spec, l int) []shape {
+	in, out := s.Dims[l], s.Dims[l+1]
+	return []shape{{"weight", in, out, false}, {"self.weight", in, out, false}, {"bias", 1, out, true}}
+}
+
+func sageLayer(b *builder, l int) Layer {
+	g := &sage{dense: b.dense(l), self: b.linear(l, 1), first: b.net.Spec.Orders[l], h: b.hidden(l)}
+	g.output = b.room(g.out)
+	if g.first == ApplyFirst {
+		g.emitted = b.room(g.out)
+	}
+	if l > 0 {
+		g.gradIn = b.room(g.in)
+	}
+	return g
+}
+
+// sage is one layer.
+type sage struct {
+	dense           // W and b
+	self     linear // W_self
+	first    Order
+	h        hidden
+	emitted  []float32 // HW [rows x out], nil where H itself is emitted
+	gathered []float32
+	output   []float32 // [rows x out]
+	grad     []float32 // of what the activation is applied to, until EmitGrad
+	gradIn   []float32 // [rows x in], nil in the first layer
+}
+
+func (g *sage) GatherWidth() int {
+	if g.first == ApplyFirst {
+		return g.out
+	}
+	return g.in
+}
+
+func (g *sage) GathersBack() bool { return g.first == ApplyFirst || !g.h.features() }
+
+func (g *sage) Emit(h []float32, p Pass) []float32 {
+	g.h.take(h)
+	if g.first == ApplyFirst {
+		g.h.multiply(g.emitted, g.out, g.w, p)
+		return g.emitted
+	}
+	return g.h.rows(p)
+}
+
+func (g *sage) Apply(gathered []float32, p Pass) []float32 {
+	g.gathered = gathered
+	g.h.multiply(g.output, g.out, g.self.w, p)
+	switch {
+	case g.h.kept != nil:
+		g.h.kept.multiply(g.output, g.out, g.w, true)
+	case g.first == ApplyFirst:
+		kernels.Add(g.team, g.output, gathered[:len(g.output)])
+	default:
+		kernels.MatMul(g.team, g.output, g.dense.rows, g.out, g.in, gathered, g.w, true)
+	}
+	kernels.BiasReLUDropout(g.team, g.output, g.dense.rows, g.out, g.output, g.b, !g.last, g.dropout(p))
+	return g.output
+}
+
+func (g *sage) ApplyGrad(grad []float32, p Pass) []float32 {
+	g.activateGrad(grad, g.output, p)
+	g.grad = grad
+	g.h.multiplyGrad(g.self.gw, g.out, grad, p)
+	switch {
+	case g.first == ApplyFirst:
+		return grad
+	case g.h.kept != nil:
+		g.h.kept.multiplyGrad(g.gw, g.out, grad)
+		return nil
+	}
+	kernels.MatMulTransA(g.team, g.gw, g.in, g.out, g.dense.rows, g.gathered, grad, false)
+	if g.h.features() {
+		return nil
+	}
+	kernels.MatMulTransB(g.team, g.gradIn, g.dense.rows, g.in, g.out, grad, g.w, false)
+	return g.gradIn
+}
+
+func (g *sage) EmitGrad(grad []float32, p Pass) []float32 {
+	if g.first == ApplyFirst {
+		g.h.multiplyGrad(g.gw, g.out, grad, p)
+	}
+	if g.h.features() {
+		return nil
+	}
+	kernels.MatMulTransB(g.team, g.gradIn, g.dense.rows, g.in, g.out, g.grad, g.self.w, false)
+	if g.first == ApplyFirst {
+		kernels.MatMulTransB(g.team, g.gradIn, g.dense.rows, g.in, g.out, grad, g.w, true)
+	} else {
+		kernels.Add(g.team, g.gradIn, grad[:len(g.gradIn)])
+	}
+	return g.gradIn
+}
