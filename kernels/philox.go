@@ -39,8 +39,9 @@ const (
 // Streams keep draws for different purposes apart: the stream is the top byte
 // of the counter's last word, above the layer.
 const (
-	streamDropout = 0 << 24
-	streamWeights = 1 << 24
+	streamDropout   = 0 << 24
+	streamWeights   = 1 << 24
+	streamAttention = 2 << 24
 )
 
 func philoxKey(seed uint64) [2]uint32 { return [2]uint32{uint32(seed), uint32(seed >> 32)} }

@@ -63,6 +63,11 @@ type slots struct {
 	accuracy accuracyTask
 	argmax   argmaxTask
 	softmax  softmaxTask
+
+	attention       attentionTask
+	attentionPack   attentionPackTask
+	attentionFinish attentionFinishTask
+	rowDots         rowDotsTask
 }
 
 // NewTeam starts workers-1 goroutines (the caller of a kernel is a worker

@@ -62,3 +62,33 @@ func (Set) SGD(_ *SGD, _, _, _ []float32) { panic("avx: not on this architecture
 
 // Adam is not there on this architecture.
 func (Set) Adam(_ *Adam, _, _, _, _ []float32) { panic("avx: not on this architecture") }
+
+// Scores is not there on this architecture.
+func (Set) Scores(_ []float32, _ int, _ *Near, _ []float32, _ int, _ []uint32, _ float32, _ *Near) {
+	panic("avx: not on this architecture")
+}
+
+// Weights is not there on this architecture.
+func (Set) Weights(_ []float32, _ int, _ PerEdge, _, _ *Near) {
+	panic("avx: not on this architecture")
+}
+
+// Slopes is not there on this architecture.
+func (Set) Slopes(_, _ []float32, _ int, _, _, _ PerEdge, _ float32, _ *Near) {
+	panic("avx: not on this architecture")
+}
+
+// EdgeMask is not there on this architecture.
+func (Set) EdgeMask(_ *Draw, _ []float32, _ int, _, _ []uint32, _ int) {
+	panic("avx: not on this architecture")
+}
+
+// Dots is not there on this architecture.
+func (Set) Dots(_ []float32, _ int, _, _ []float32, _ int, _ []uint32, _ int) {
+	panic("avx: not on this architecture")
+}
+
+// Weigh is not there on this architecture.
+func (Set) Weigh(_, _ []float32, _ int, _ []uint32, _ []float32, _, _ int, _ []uint32) {
+	panic("avx: not on this architecture")
+}

@@ -125,7 +125,8 @@ func place(c gotypes.Component) Mem {
 
 // parts are the files of assembly: what each is made of, for one set.
 var parts = map[string]func(isa){
-	"bag": gatherValues,
+	"attention": attention,
+	"bag":       gatherValues,
 	"gather": func(s isa) {
 		for vectors := 1; vectors <= 8; vectors++ {
 			gather(s, false, vectors)

@@ -1,0 +1,231 @@
+package kernels
+
+import (
+	"math"
+	"math/bits"
+
+	"siafu/kernels/internal/avx"
+)
+
+// way is what is computed along edges.
+type way int
+
+const (
+	attend way = iota
+	backToTargets
+	backToSources
+)
+
+// attentionTask computes one row after another, for a group of up to avx.Heads
+// heads at a time. A row is a near vertex, its edges lead to far ones: in the
+// way back to sources the near one is the source.
+type attentionTask struct {
+	Attention
+	Gather
+	AttentionGrad
+	way      way
+	merge    bool
+	first    int // local id of row 0
+	dst      []float32
+	dstWidth int
+	stats    []float32 // the largest score and the sum of each head
+	far      []float32 // rows of far vertices that are weighed or multiplied with
+	farWidth int
+	near, r  []float32 // emitted rows, or r, of near vertices
+
+	set         avx.Set
+	group, size int       // the first of the heads, and how many
+	step        int       // size, rounded up to a power of two
+	packed      []float32 // of far vertices: l, or r, lse and dots; step each
+	parts       int       // that many of step each
+	heads       [avx.Heads * attentionMixed]uint32
+	drop        bool
+	masks       [avx.Heads / philoxWords]mask // of four heads each
+}
+
+// Heads of fewer columns than attentionMixed are weighed together, a vector
+// having several.
+const attentionMixed = 32
+
+// philoxWords are drawn for as many heads at a time.
+const philoxWords = 4
+
+// runAttention runs k for all heads, in groups.
+func runAttention(t *Team, k attentionTask) {
+	rows := k.Rows()
+	if len(k.End) < rows {
+		panic(shortVector)
+	}
+	if !(k.Slope >= 0 && k.Slope <= 1) || k.Heads < 0 || k.Width < 0 {
+		panic("kernels: attention outside its ranges")
+	}
+	if rows == 0 || k.Columns() == 0 {
+		return
+	}
+	k.set = t.set
+	for ; k.group < k.Heads; k.group += k.size {
+		k.size = min(k.Heads-k.group, avx.Heads)
+		k.step = 1 << bits.Len(uint(k.size-1))
+		k.prepare()
+		k.pack(t)
+		doWeighted(t, &t.slots.attention, k, k.Begin, k.End[rows-1])
+	}
+}
+
+// prepare makes what depends on the group of heads alone.
+func (k *attentionTask) prepare() {
+	if k.mixed() {
+		for j := range k.size * k.Width {
+			k.heads[j] = uint32(j / k.Width)
+		}
+	}
+	if k.drop = k.Drop.active(); !k.drop {
+		return
+	}
+	locals := max(int(k.Base)+len(k.far)/k.farWidth, k.first+k.Rows())
+	for i := range k.masks {
+		d := *k.Drop
+		if uint(d.Layer) >= 1<<16 || k.Heads > 1<<8*philoxWords {
+			panic("kernels: more layers or heads than counters")
+		}
+		d.Layer |= streamAttention | (k.group/philoxWords+i)<<16
+		k.masks[i] = d.prepare(locals)
+	}
+}
+
+// mixed says that a vector of columns may have several heads.
+func (k *attentionTask) mixed() bool { return k.size > 1 && k.Width < attentionMixed }
+
+// pack copies what is read of every far vertex together, so that it is read
+// from few cache lines.
+func (k *attentionTask) pack(t *Team) {
+	n := len(k.far) / k.farWidth
+	k.parts = 1
+	args := attentionPackTask{first: k.group, size: k.size, step: k.step}
+	args.from[0], args.width = k.far, k.farWidth
+	if k.way == backToSources {
+		k.parts = 3
+		args.from, args.width = [3][]float32{k.R, k.LSE, k.Dots}, k.Heads
+	} else {
+		args.first += k.Columns()
+	}
+	args.parts = k.parts
+	k.packed = scratch(&t.floats, n*k.parts*k.step+avx.Slack)
+	args.dst = k.packed
+	do(t, &t.slots.attentionPack, args, n, rowGrain(k.parts*k.step))
+}
+
+// attentionPackTask copies size columns from first on of each part.
+type attentionPackTask struct {
+	dst                             []float32
+	from                            [3][]float32
+	width, first, size, step, parts int
+}
+
+func (k *attentionPackTask) chunk(lo, hi int) {
+	for p, from := range k.from[:k.parts] {
+		for r := lo; r < hi; r++ {
+			to := k.dst[(r*k.parts+p)*k.step:]
+			for h := range k.size {
+				to[h] = from[r*k.width+k.first+h]
+			}
+		}
+	}
+}
+
+func (k *attentionTask) chunk(lo, hi int) {
+	var b edgeBlock
+	for i := range b.ones {
+		b.ones[i] = 1
+	}
+	for r := lo; r < hi; r++ {
+		b.start(k, r)
+		switch k.way {
+		case attend:
+			k.attend(&b, r)
+		case backToTargets:
+			k.backToTarget(&b, r)
+		default:
+			k.backToSource(&b, r)
+		}
+	}
+}
+
+// columns are the columns of the group in row r of x.
+func (k *attentionTask) columns(x []float32, width, r int) []float32 {
+	return x[r*width+k.group*k.Width:][:k.size*k.Width]
+}
+
+// attend is the forward pass of row r.
+func (k *attentionTask) attend(b *edgeBlock, r int) {
+	dst, stats := k.columns(k.dst, k.dstWidth, r), rowOf(k.stats, r, 2*k.Heads)
+	tops, sums := stats[k.group:][:k.size], stats[k.Heads+k.group:][:k.size]
+	if !k.merge {
+		clear(dst)
+		clear(sums)
+		for h := range tops {
+			tops[h] = float32(math.Inf(-1))
+		}
+	}
+	b.spread(&b.near, k.r[r*k.Heads+k.group:], k.step, k.size)
+	b.spread(&b.top, tops, k.step, k.size)
+	for b.next(k) {
+		b.score(k)
+		b.foldTop(k.step)
+		for h := range tops {
+			if tops[h] != b.top[h] && sums[h] != 0 {
+				f := float32(math.Exp(float64(tops[h]) - float64(b.top[h])))
+				sums[h] *= f
+				scale(dst[h*k.Width:][:k.Width], f)
+			}
+			tops[h] = b.top[h]
+		}
+		b.draw(k)
+		b.sum = avx.Near{}
+		b.weights(k)
+		b.foldSum(sums, k.step)
+		b.weigh(k, dst)
+	}
+}
+
+// backToTarget is the gradient of r of row r.
+func (k *attentionTask) backToTarget(b *edgeBlock, r int) {
+	dst := k.dst[r*k.Heads+k.group:][:k.size]
+	if !k.merge {
+		clear(dst)
+	}
+	at := r*k.Heads + k.group
+	b.spread(&b.near, k.r[at:], k.step, k.size)
+	b.spread(&b.nearLSE, k.LSE[at:], k.step, k.size)
+	b.spread(&b.nearDots, k.Dots[at:], k.step, k.size)
+	row := k.columns(k.Grad, k.Columns(), r)
+	b.sum = avx.Near{}
+	for b.next(k) {
+		b.score(k)
+		b.draw(k)
+		b.products(k, row)
+		b.slopes(k)
+	}
+	b.foldSum(dst, k.step)
+}
+
+// backToSource is the gradient of the emitted row r.
+func (k *attentionTask) backToSource(b *edgeBlock, r int) {
+	dst := k.columns(k.dst, k.dstWidth, r)
+	dl := k.dst[r*k.dstWidth+k.Columns()+k.group:][:k.size]
+	clear(dst)
+	clear(dl)
+	row := k.columns(k.near, k.dstWidth, r)
+	b.spread(&b.near, k.near[r*k.dstWidth+k.Columns()+k.group:], k.step, k.size)
+	b.sum = avx.Near{}
+	for b.next(k) {
+		b.score(k)
+		b.pick(k, b.lse[:], 1)
+		b.pick(k, b.dots[:], 2)
+		b.draw(k)
+		b.products(k, row)
+		b.slopes(k)
+		b.weigh(k, dst)
+	}
+	b.foldSum(dl, k.step)
+}

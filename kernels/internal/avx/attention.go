@@ -1,0 +1,19 @@
+package avx
+
+// A block of edges of one row, the near one; their other ends are far rows,
+// which ids number from 0. What a block has of each edge lies step floats
+// apart, step being the heads rounded up to a power of two, at most Heads.
+const (
+	Heads = 8  // lanes of a near value, and of a far one, which ends that much sooner than its array
+	Ahead = 8  // how many ids behind those of a block are prefetched by
+	Slack = 16 // floats behind the last of a block that may be read and written
+)
+
+// Near is a value for each flat place of a block, modulo eight: heads repeat.
+type Near [Heads]float32
+
+// PerEdge is a value for each edge and head, or with Step 0 a Near.
+type PerEdge struct {
+	Vals []float32
+	Step int // 0 or Heads: from one vector to the next
+}

@@ -1,0 +1,98 @@
+package avx
+
+// Scores sets the scores of a block to near + far[id], times slope where that
+// is negative, and raises top to them, NaNs left out. slope is in [0, 1]. far
+// has stride floats a row.
+func (s Set) Scores(scores []float32, step int, near *Near, far []float32, stride int, ids []uint32, slope float32, top *Near) {
+	if len(ids) == 0 {
+		return
+	}
+	scores256(&scores[0], 4*step, &near[0], &far[0], 4*stride, &ids[0], len(ids), slope, &top[0])
+}
+
+// Weights replaces the n scores by keep·e^(score-top), and adds the
+// exponentials to sum. These are within 2e-7 of their size, and 0 below e^-86.
+func (s Set) Weights(scores []float32, n int, keep PerEdge, top, sum *Near) {
+	if n == 0 {
+		return
+	}
+	full, lanes := AVX2.split(n)
+	weights256(&scores[0], &keep.Vals[0], 4*keep.Step, &top[0], &sum[0], full, lanes)
+}
+
+// Slopes replaces the n scores by keep·p, p = e^(score-lse), and adds to sum
+//
+//	p · (dq·keep - dots), times slope unless the score is positive
+func (s Set) Slopes(scores, dq []float32, n int, keep, lse, dots PerEdge, slope float32, sum *Near) {
+	if n == 0 {
+		return
+	}
+	full, lanes := AVX2.split(n)
+	slopes256(&scores[0], &dq[0], &keep.Vals[0], 4*keep.Step, &lse.Vals[0], &dots.Vals[0], 4*lse.Step, slope, &sum[0], full, lanes)
+}
+
+// EdgeMask sets four heads of n edges to Scale or 0, as the words of source and
+// target say. Of either, whichever is as short as Heads has one id for all
+// edges; the other has ids up to a multiple of Heads.
+func (s Set) EdgeMask(d *Draw, dst []float32, step int, sources, targets []uint32, n int) {
+	if n == 0 {
+		return
+	}
+	edges := s.lanes() / 2
+	sourceStep, targetStep := 4*edges, 4*edges
+	if len(sources) == Heads {
+		sourceStep = 0
+	}
+	if len(targets) == Heads {
+		targetStep = 0
+	}
+	turns := (n + edges - 1) / edges
+	if s == AVX512 {
+		edgeMask512(&d.Keys[0][0], &dst[0], 4*step, &sources[0], sourceStep, &targets[0], targetStep, turns)
+		return
+	}
+	edgeMask256(&d.Keys[0][0], &dst[0], 4*step, &sources[0], sourceStep, &targets[0], targetStep, turns)
+}
+
+// Dots sets one head of the first n edges to the product of row and the row of
+// x, of which stride floats on is the next. ids may go on: it is prefetched by.
+func (s Set) Dots(dst []float32, step int, row, x []float32, stride int, ids []uint32, n int) {
+	if n == 0 || len(row) == 0 {
+		return
+	}
+	seeing := min(n, max(len(ids)-ahead, 0))
+	full := (len(row) - 1) / 16
+	last := len(row) - 16*full
+	if s == AVX512 {
+		dots512(&dst[0], 4*step, &row[0], &x[0], 4*stride, &ids[0], n, seeing, full, last, 0)
+		return
+	}
+	dots256(&dst[0], 4*step, &row[0], &x[0], 4*stride, &ids[0], n, seeing, full, min(last, 8), max(last-8, 0))
+}
+
+// Weigh adds to dst, as wide as the rows are used, the rows of x of the first n
+// edges, times the first weight of the edge, or with heads, column j times
+// weight heads[j]. ids may go on: it is prefetched by.
+func (s Set) Weigh(dst, x []float32, stride int, ids []uint32, weights []float32, step, n int, heads []uint32) {
+	if n == 0 {
+		return
+	}
+	seeing := min(n, max(len(ids)-ahead, 0))
+	tile := 8 * s.lanes()
+	if heads != nil && s == AVX2 {
+		tile = 4 * s.lanes()
+	}
+	for j := 0; j < len(dst); j += tile {
+		full, lanes := s.split(min(tile, len(dst)-j))
+		switch {
+		case heads == nil && s == AVX512:
+			weigh512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, seeing, n-seeing, full+1, lanes)
+		case heads == nil:
+			weigh256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, seeing, n-seeing, full+1, lanes)
+		case s == AVX512:
+			weighHeads512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, seeing, n-seeing, full+1, lanes, &heads[j])
+		default:
+			weighHeads256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, seeing, n-seeing, full+1, lanes, &heads[j])
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// attention writes the routines that work on a block of edges, whose scores and
+// weights lie edge after edge, with a power of two of heads each.
+func attention(s isa) {
+	if !s.wide {
+		scores(s)
+		e := newExponential32()
+		weights(s, e)
+		slopes(s, e)
+	}
+	edgeMask(s)
+	dots(s)
+	weigh(s, false)
+	weigh(s, true)
+}
+
+// single is a float32 in each lane of read-only memory.
+func single(name string, v float64) Mem {
+	m := GLOBL(name, RODATA|NOPTR)
+	for lane := range 8 {
+		DATA(4*lane, U32(math.Float32bits(float32(v))))
+	}
+	return m
+}
+
+// exponential32 is e^x in eight lanes of float32: 2^n·e^r with |r| ≤ ln2/2, by
+// a Taylor polynomial whose first term left out is 5e-9; rounding makes it
+// 2e-7 of the result. It is 0 below -86, and e^87 above 87; a NaN stays one.
+type exponential32 struct {
+	least, most, log2e, hi, lo Mem
+	coefficients               []Mem
+}
+
+func newExponential32() *exponential32 {
+	const hi = 355. / 512 // times n exactly
+	e := &exponential32{
+		least: single("least32", -86), most: single("most32", 87), log2e: single("log2e32", math.Log2E),
+		hi: single("ln2hi32", hi), lo: single("ln2lo32", math.Ln2-hi),
+	}
+	factorial := 1.0
+	for k := range 8 {
+		factorial *= float64(max(k, 1))
+		e.coefficients = append(e.coefficients, single("taylor32"+string(rune('a'+k)), 1/factorial))
+	}
+	return e
+}
+
+// of replaces x by its exponential.
+func (e *exponential32) of(x VecVirtual) {
+	const notBelow = 0x15 // quiet
+	n, p, there := YMM(), YMM(), YMM()
+	VMOVUPS(e.least, n)
+	VCMPPS(U8(notBelow), n, x, there)
+	VMAXPS(x, n, x)
+	VMOVUPS(e.most, n)
+	VMINPS(x, n, x)
+	VMULPS(e.log2e, x, n)
+	VROUNDPS(U8(8), n, n)
+	VFNMADD231PS(e.hi, n, x)
+	VFNMADD231PS(e.lo, n, x)
+	last := len(e.coefficients) - 1
+	VMOVUPS(e.coefficients[last], p)
+	for k := last - 1; k >= 0; k-- {
+		VFMADD213PS(e.coefficients[k], x, p)
+	}
+	VCVTPS2DQ(n, n)
+	VPSLLD(U8(23), n, n)
+	VPADDD(n, p, x)
+	VANDPS(there, x, x)
+}
+
+// scores writes a vector an edge, of which heads are wanted: the next edge
+// overwrites the others.
+func scores(s isa) {
+	TEXT("scores"+s.name, NOSPLIT,
+		"func(dst *float32, step int, near, far *float32, stride int, ids *uint32, n int, slope float32, top *float32)")
+	Doc("Sets eight lanes of dst, step bytes on for each of n edges, to the leaky near + far[id]; raises top to them.")
+	Pragma("noescape")
+	dst, step := Load(Param("dst"), GP64()), Load(Param("step"), GP64())
+	far, stride := Load(Param("far"), GP64()), Load(Param("stride"), GP64())
+	ids, n, topAt := Load(Param("ids"), GP64()), Load(Param("n"), GP64()), Load(Param("top"), GP64())
+	near, top, slope := s.vec(), s.vec(), s.vec()
+	VMOVUPS(Mem{Base: Load(Param("near"), GP64())}, near)
+	VMOVUPS(Mem{Base: topAt}, top)
+	VBROADCASTSS(place(Param("slope")), slope)
+	Label("next")
+	p, v, leaky := GP64(), s.vec(), s.vec()
+	MOVL(Mem{Base: ids}, p.As32())
+	IMULQ(stride, p)
+	VADDPS(Mem{Base: far, Index: p, Scale: 1}, near, v)
+	VMULPS(slope, v, leaky)
+	VMAXPS(leaky, v, v)
+	VMAXPS(top, v, top)
+	VMOVUPS(v, Mem{Base: dst})
+	ADDQ(step, dst)
+	ADDQ(U8(4), ids)
+	DECQ(n)
+	JNZ(LabelRef("next"))
+	VMOVUPS(top, Mem{Base: topAt})
+	VZEROUPPER()
+	RET()
+}
+
+// weights turns scores into softmax weights but for their divisor.
+func weights(s isa, e *exponential32) {
+	TEXT("weights"+s.name, NOSPLIT, "func(scores, keep *float32, keepStep int, top, sum *float32, full, lanes int)")
+	Doc("Replaces scores by keep times their exponentials less top, and adds the exponentials to sum.")
+	Pragma("noescape")
+	at, keep, step := Load(Param("scores"), GP64()), Load(Param("keep"), GP64()), Load(Param("keepStep"), GP64())
+	sumAt := Load(Param("sum"), GP64())
+	top, sum := s.vec(), s.vec()
+	VMOVUPS(Mem{Base: Load(Param("top"), GP64())}, top)
+	VMOVUPS(Mem{Base: sumAt}, sum)
+	eachVector(s, func(place func(Register) Mem, mask Register) {
+		v := s.vec()
+		VMOVUPS(place(at), v)
+		VSUBPS(top, v, v)
+		e.of(v)
+		if mask != nil {
+			VANDPS(mask, v, v)
+		}
+		VADDPS(v, sum, sum)
+		VMULPS(Mem{Base: keep}, v, v)
+		VMOVUPS(v, place(at))
+		ADDQ(step, keep)
+		if mask != nil {
+			VMOVUPS(sum, Mem{Base: sumAt})
+		}
+	})
+}
+
+// slopes is the way back from the gradients of weights to those of scores.
+func slopes(s isa, e *exponential32) {
+	TEXT("slopes"+s.name, NOSPLIT,
+		"func(scores, dq, keep *float32, keepStep int, lse, dots *float32, farStep int, slope float32, sum *float32, full, lanes int)")
+	Doc("Replaces scores by their weights, and adds to sum the gradients of what the scores are the leaky values of.")
+	Pragma("noescape")
+	at, dq := Load(Param("scores"), GP64()), Load(Param("dq"), GP64())
+	keep, keepStep := Load(Param("keep"), GP64()), Load(Param("keepStep"), GP64())
+	lse, dots, farStep := Load(Param("lse"), GP64()), Load(Param("dots"), GP64()), Load(Param("farStep"), GP64())
+	sumAt := Load(Param("sum"), GP64())
+	one, slope, sum, zero := single("one32", 1), s.vec(), s.vec(), s.vec()
+	VBROADCASTSS(place(Param("slope")), slope)
+	VMOVUPS(Mem{Base: sumAt}, sum)
+	s.zero(zero)
+	const greater = 0x1e // ordered, quiet
+	eachVector(s, func(place func(Register) Mem, mask Register) {
+		score, p, d, factor := s.vec(), s.vec(), s.vec(), s.vec()
+		VMOVUPS(place(at), score)
+		VSUBPS(Mem{Base: lse}, score, p)
+		e.of(p)
+		VCMPPS(U8(greater), zero, score, factor)
+		VBLENDVPS(factor, one, slope, factor)
+		VMOVUPS(Mem{Base: keep}, score)
+		VMULPS(place(dq), score, d)
+		VSUBPS(Mem{Base: dots}, d, d)
+		VMULPS(p, d, d)
+		VMULPS(factor, d, d)
+		if mask != nil {
+			VANDPS(mask, d, d)
+		}
+		VADDPS(d, sum, sum)
+		VMULPS(score, p, p)
+		VMOVUPS(p, place(at))
+		ADDQ(keepStep, keep)
+		ADDQ(farStep, lse)
+		ADDQ(farStep, dots)
+		if mask != nil {
+			VMOVUPS(sum, Mem{Base: sumAt})
+		}
+	})
+}
+
+// edgeMask draws four words an edge, one for each of four heads. Of narrower
+// steps the next edge overwrites what is too much.
+func edgeMask(s isa) {
+	TEXT("edgeMask"+s.name, NOSPLIT,
+		"func(draw *uint32, dst *float32, step int, sources *uint32, sourceStep int, targets *uint32, targetStep int, turns int)")
+	Doc("Sets four floats of dst, step bytes on for each edge, to what dropout multiplies four heads by.")
+	Pragma("noescape")
+	p, odds := newPhilox(s), s.odd(0xaa)
+	dst, step, turns := Load(Param("dst"), GP64()), Load(Param("step"), GP64()), Load(Param("turns"), GP64())
+	sources, targets := Load(Param("sources"), GP64()), Load(Param("targets"), GP64())
+	Label("next")
+	source, target := s.vec(), s.vec()
+	VPMOVZXDQ(Mem{Base: sources}, source)
+	VPMOVZXDQ(Mem{Base: targets}, target)
+	p.row(source)
+	w := p.words(target)
+	odds.low(w[1], w[0])
+	odds.low(w[3], w[2])
+	even, odd := s.vec(), s.vec()
+	VPUNPCKLQDQ(w[2], w[0], even)
+	VPUNPCKHQDQ(w[2], w[0], odd)
+	even, odd = p.factor(even), p.factor(odd)
+	for quarter := range s.bytes / 16 {
+		for _, v := range []VecVirtual{even, odd} {
+			if s.wide {
+				VEXTRACTF32X4(U8(quarter), v, Mem{Base: dst})
+			} else {
+				VEXTRACTF128(U8(quarter), v, Mem{Base: dst})
+			}
+			ADDQ(step, dst)
+		}
+	}
+	ADDQ(place(Param("sourceStep")), sources)
+	ADDQ(place(Param("targetStep")), targets)
+	DECQ(turns)
+	JNZ(LabelRef("next"))
+	VZEROUPPER()
+	RET()
+}
+
+// factor is the scale where the word keeps, else 0.
+func (p *philox) factor(word VecVirtual) VecVirtual {
+	keep, v := p.keeps(word, nil), p.scale()
+	if p.s.wide {
+		VMOVAPS_Z(v, keep, v)
+	} else {
+		VANDPS(keep, v, v)
+	}
+	return v
+}

@@ -1,0 +1,280 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// dots writes the products of one row with the rows of edges, four edges at a
+// time. Sixteen columns are a vector, or for AVX2 two with sums of their own,
+// so that both sets add in one order.
+func dots(s isa) {
+	TEXT("dots"+s.name, NOSPLIT,
+		"func(dst *float32, step int, row, x *float32, stride int, ids *uint32, n, seen, full, lanesA, lanesB int)")
+	Doc("Sets dst, step bytes on for each edge, to the product of row and the row of x of the edge's id.")
+	Pragma("noescape")
+	d := dotting{isa: s, masks: []Register{s.mask("lanesA")}}
+	if !s.wide {
+		d.masks = append(d.masks, s.mask("lanesB"))
+	}
+	d.dst, d.row, d.ids = Load(Param("dst"), GP64()), Load(Param("row"), GP64()), Load(Param("ids"), GP64())
+	d.n, d.seen = Load(Param("n"), GP64()), Load(Param("seen"), GP64())
+	Label("four")
+	CMPQ(d.n, U8(4))
+	JLT(LabelRef("one"))
+	d.edges(4)
+	JMP(LabelRef("four"))
+	Label("one")
+	TESTQ(d.n, d.n)
+	JZ(LabelRef("done"))
+	d.edges(1)
+	JMP(LabelRef("one"))
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+// dotting is what the pieces of the routine share. masks are of the vectors
+// that the last sixteen columns are.
+type dotting struct {
+	isa
+	masks                  []Register
+	dst, row, ids, n, seen Register
+}
+
+// edges does that many edges.
+func (d *dotting) edges(count int) {
+	name := fmt.Sprintf("edges%d", count)
+	look := GP64()
+	MOVQ(U32(4*ahead), look)
+	CMPQ(d.seen, U8(count))
+	JGE(LabelRef(name + "_seen"))
+	XORQ(look, look)
+	Label(name + "_seen")
+	var from, next []Register
+	for e := range count {
+		from = append(from, d.address(Mem{Base: d.ids, Disp: 4 * e}))
+		next = append(next, d.address(Mem{Base: d.ids, Disp: 4 * e, Index: look, Scale: 1}))
+	}
+	acc := make([][]VecVirtual, len(d.masks)) // by half, by edge
+	for h := range acc {
+		for range count {
+			v := d.vec()
+			d.zero(v)
+			acc[h] = append(acc[h], v)
+		}
+	}
+	offset, full := GP64(), Load(Param("full"), GP64())
+	XORQ(offset, offset)
+	Label(name + "_columns")
+	TESTQ(full, full)
+	JZ(LabelRef(name + "_last"))
+	d.columns(acc, from, next, offset, false)
+	ADDQ(U8(64), offset)
+	DECQ(full)
+	JMP(LabelRef(name + "_columns"))
+	Label(name + "_last")
+	d.columns(acc, from, next, offset, true)
+	d.store(d.sums(acc), count)
+	ADDQ(U8(4*count), d.ids)
+	SUBQ(U8(count), d.n)
+	SUBQ(U8(count), d.seen)
+}
+
+func (d *dotting) address(id Mem) Register {
+	p := GP64()
+	MOVL(id, p.As32())
+	IMULQ(place(Param("stride")), p)
+	ADDQ(place(Param("x")), p)
+	return p
+}
+
+// columns adds sixteen columns, and prefetches as many.
+func (d *dotting) columns(acc [][]VecVirtual, from, next []Register, offset Register, last bool) {
+	for _, q := range next {
+		PREFETCHT0(Mem{Base: q, Index: offset, Scale: 1})
+		if last {
+			PREFETCHT0(Mem{Base: q, Index: offset, Scale: 1, Disp: 63})
+		}
+	}
+	for h, mask := range d.masks {
+		if !last {
+			mask = nil
+		}
+		row := d.vec()
+		d.load(Mem{Base: d.row, Index: offset, Scale: 1, Disp: d.bytes * h}, mask, row)
+		for e, p := range from {
+			d.fmaFrom(Mem{Base: p, Index: offset, Scale: 1, Disp: d.bytes * h}, row, mask, acc[h][e])
+		}
+	}
+}
+
+// sums are those of four edges' lanes, in a vector of four.
+func (d *dotting) sums(acc [][]VecVirtual) VecVirtual {
+	var half VecVirtual
+	if d.wide {
+		t := d.transposed(acc[0])
+		half = YMM()
+		VEXTRACTF64X4(U8(1), t, half)
+		VADDPS(half, t.(VecVirtual).AsY(), half)
+	} else {
+		a, b := d.transposed(acc[0]), d.transposed(acc[1])
+		half = a
+		VADDPS(b, a, half)
+	}
+	quarter := XMM()
+	VEXTRACTF128(U8(1), half, quarter)
+	VADDPS(quarter, half.AsX(), quarter)
+	return quarter
+}
+
+// transposed has the sums over every four lanes of each edge side by side.
+func (d *dotting) transposed(v []VecVirtual) VecVirtual {
+	for len(v) < 4 {
+		v = append(v, v[0])
+	}
+	pairs := make([]VecVirtual, 2)
+	for i := range pairs {
+		lo, hi := d.vec(), d.vec()
+		VUNPCKLPS(v[2*i+1], v[2*i], lo)
+		VUNPCKHPS(v[2*i+1], v[2*i], hi)
+		VADDPS(hi, lo, lo)
+		pairs[i] = lo
+	}
+	lo, hi := d.vec(), d.vec()
+	VUNPCKLPD(pairs[1], pairs[0], lo)
+	VUNPCKHPD(pairs[1], pairs[0], hi)
+	VADDPS(hi, lo, lo)
+	return lo
+}
+
+// store writes the sum of each edge.
+func (d *dotting) store(sums VecVirtual, count int) {
+	step := Load(Param("step"), GP64())
+	for e := range count {
+		VEXTRACTPS(U8(e), sums, Mem{Base: d.dst})
+		ADDQ(step, d.dst)
+	}
+}
+
+// weigh writes the weighted sum of the rows of edges, with its accumulators in
+// registers over all of them. Either one head has all columns of the tile, or a
+// column has the weight that heads says.
+func weigh(s isa, heads bool) {
+	name, params, widest := "weigh", "", 8
+	if heads {
+		name, params = "weighHeads", ", heads *uint32"
+		if !s.wide {
+			widest = 4
+		}
+	}
+	TEXT(name+s.name, NOSPLIT,
+		"func(dst, x *float32, stride int, ids *uint32, weights *float32, step, ahead, rest, vectors, lanes int"+params+")")
+	Doc("Adds the sum over ahead+rest edges of weight times the tile of row id; the first look ahead.")
+	Pragma("noescape")
+	w := weighing{isa: s, heads: heads, mask: s.mask("lanes"), dst: Load(Param("dst"), GP64())}
+	w.x, w.stride = Load(Param("x"), GP64()), Load(Param("stride"), GP64())
+	w.ids, w.weights = Load(Param("ids"), GP64()), Load(Param("weights"), GP64())
+	w.step, w.ahead, w.rest = Load(Param("step"), GP64()), Load(Param("ahead"), GP64()), Load(Param("rest"), GP64())
+	w.end = Load(Param("lanes"), GP64())
+	SHLQ(U8(2), w.end)
+	vectors := Load(Param("vectors"), GP64())
+	for n := 1; n < widest; n++ {
+		CMPQ(vectors, U8(n))
+		JEQ(LabelRef(fmt.Sprintf("tile%d", n)))
+	}
+	for n := widest; n >= 1; n-- {
+		w.tile(n)
+	}
+}
+
+// weighing is the parameters of weigh in registers.
+type weighing struct {
+	isa
+	heads                        bool
+	mask                         Register
+	dst, x, stride, ids, weights Register
+	step, ahead, rest, end       Register
+}
+
+// tile is the code for that many vectors.
+func (w *weighing) tile(vectors int) {
+	name := fmt.Sprintf("tile%d", vectors)
+	Label(name)
+	var acc, head []VecVirtual
+	var heads Register
+	if w.heads {
+		heads = Load(Param("heads"), GP64())
+	}
+	for i := range vectors {
+		v := w.vec()
+		w.load(Mem{Base: w.dst, Disp: w.bytes * i}, w.maskOf(i, vectors), v)
+		acc = append(acc, v)
+		if w.heads {
+			h := w.vec()
+			VMOVUPS(Mem{Base: heads, Disp: w.bytes * i}, h)
+			head = append(head, h)
+		}
+	}
+	Label(name + "_ahead")
+	TESTQ(w.ahead, w.ahead)
+	JZ(LabelRef(name + "_rest"))
+	w.edge(acc, head, true)
+	DECQ(w.ahead)
+	JMP(LabelRef(name + "_ahead"))
+	Label(name + "_rest")
+	TESTQ(w.rest, w.rest)
+	JZ(LabelRef(name + "_store"))
+	w.edge(acc, head, false)
+	DECQ(w.rest)
+	JMP(LabelRef(name + "_rest"))
+	Label(name + "_store")
+	for i := range acc {
+		w.store(acc[i], w.maskOf(i, vectors), Mem{Base: w.dst, Disp: w.bytes * i})
+	}
+	VZEROUPPER()
+	RET()
+}
+
+func (w *weighing) maskOf(i, vectors int) Register {
+	if i == vectors-1 {
+		return w.mask
+	}
+	return nil
+}
+
+// edge adds one edge.
+func (w *weighing) edge(acc, head []VecVirtual, prefetch bool) {
+	p := w.row(0)
+	if prefetch {
+		q := w.row(ahead)
+		for d := 0; d < len(acc)*w.bytes; d += 64 {
+			PREFETCHT0(Mem{Base: q, Disp: d})
+		}
+		PREFETCHT0(Mem{Base: q, Index: w.end, Scale: 1, Disp: (len(acc)-1)*w.bytes - 1})
+	}
+	weight := w.vec()
+	if !w.heads {
+		VBROADCASTSS(Mem{Base: w.weights}, weight)
+	}
+	for i := range acc {
+		if w.heads {
+			VPERMPS(Mem{Base: w.weights}, head[i], weight)
+		}
+		w.fmaFrom(Mem{Base: p, Disp: w.bytes * i}, weight, w.maskOf(i, len(acc)), acc[i])
+	}
+	ADDQ(U8(4), w.ids)
+	ADDQ(w.step, w.weights)
+}
+
+// row is where the row of x of an edge further on starts.
+func (w *weighing) row(at int) GPVirtual {
+	p := GP64()
+	MOVL(Mem{Base: w.ids, Disp: 4 * at}, p.As32())
+	IMULQ(w.stride, p)
+	ADDQ(w.x, p)
+	return p
+}

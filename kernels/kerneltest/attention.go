@@ -1,0 +1,340 @@
+package kerneltest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"siafu/kernels"
+)
+
+// Attention runs the forward pass of attention and both ways back, on teams
+// that choose has prepared.
+func Attention(t *testing.T, choose func(team *kernels.Team)) {
+	for _, s := range []struct{ own, heads, width int }{
+		{0, 2, 5}, {1, 1, 1}, {1, 8, 8}, {7, 1, 5}, {7, 2, 16}, {7, 3, 40}, {7, 1, 0}, {7, 9, 3}, {40, 8, 1}, {40, 2, 128},
+		{40, 12, 40}, {40, 5, 33}, {300, 1, 128}, {300, 8, 8}, {300, 4, 16}, {3000, 2, 3},
+	} {
+		for i, drop := range dropouts(s.own + s.own/3 + 1)[:4] {
+			t.Run(fmt.Sprintf("own=%d/heads=%d/width=%d/dropout=%d", s.own, s.heads, s.width, i), func(t *testing.T) {
+				c := newAttentionCase(s.own, s.heads, s.width, drop)
+				c.choose = choose
+				c.checkForward(t)
+				c.checkBackward(t)
+			})
+		}
+	}
+	t.Run("differences", func(t *testing.T) {
+		c := newAttentionCase(7, 2, 3, dropouts(10)[2])
+		c.choose = choose
+		c.checkDifferences(t)
+	})
+	t.Run("any scores", func(t *testing.T) {
+		c := newAttentionCase(40, 2, 5, nil)
+		c.choose = choose
+		for v := range c.x {
+			if v%c.Emitted() >= c.Columns() {
+				c.x[v] *= 1e4
+			}
+		}
+		c.checkForward(t)
+		spoil(c.x)
+		c.checkForward(t)
+		for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			c.x[3*c.Emitted()+c.Columns()] = float32(v)
+			c.checkForward(t)
+		}
+	})
+}
+
+// attentionCase is a shard's edges, own sources before ghosts in each row, with
+// what its vertices emit.
+type attentionCase struct {
+	kernels.Attention
+	*spmmCase
+	r, grad []float32
+	choose  func(team *kernels.Team)
+	edges   []attentionEdge
+}
+
+// attentionEdge is an edge in the definition of attention.
+type attentionEdge struct{ source, target int }
+
+func newAttentionCase(own, heads, width int, drop *kernels.Dropout) *attentionCase {
+	c := &attentionCase{
+		Attention: kernels.Attention{Heads: heads, Width: width, Slope: 0.2, Drop: drop},
+		spmmCase:  newSpMMCase(own, heads*(width+1)),
+	}
+	c.r, c.grad = Values(own*heads, 5), Values(own*c.Columns(), 6)
+	c.unscaled()
+	c.rowScale, c.colScale, c.loops = nil, nil, true
+	for v := range own {
+		c.edges = append(c.edges, attentionEdge{v, v})
+		for _, u := range c.cols[c.begin[v]:c.end[v]] {
+			c.edges = append(c.edges, attentionEdge{int(u), v})
+		}
+	}
+	return c
+}
+
+func (c *attentionCase) locals() int { return c.own + c.ghosts }
+
+// parts are the edges from own vertices and those from ghosts, and what either
+// emit.
+func (c *attentionCase) parts() (own, ghost kernels.Gather, ownRows, ghostRows []float32) {
+	own = kernels.Gather{Begin: c.begin, End: c.middle, Cols: c.cols, SelfLoops: true}
+	ghost = kernels.Gather{Begin: c.middle, End: c.end, Cols: c.cols, Base: uint32(c.own)}
+	n := c.own * c.Emitted()
+	return own, ghost, guarded(c.x[:n]), guarded(c.x[n:])
+}
+
+// forward is the pass in two parts or at once.
+func (c *attentionCase) forward(team *kernels.Team, out, lse []float32, split bool) {
+	c.choose(team)
+	stats := guarded(poison(c.own * 2 * c.Heads))
+	if split {
+		own, ghost, ownRows, ghostRows := c.parts()
+		kernels.AttentionGather(team, c.Attention, out, stats, own, ownRows, c.r, false)
+		kernels.AttentionGather(team, c.Attention, out, stats, ghost, ghostRows, c.r, true)
+	} else {
+		all := kernels.Gather{Begin: c.begin, End: c.end, Cols: c.cols, SelfLoops: true}
+		kernels.AttentionGather(team, c.Attention, out, stats, all, c.x, c.r, false)
+	}
+	kernels.AttentionFinish(team, c.Attention, out, lse, c.own, stats)
+}
+
+func (c *attentionCase) checkForward(t *testing.T) {
+	t.Helper()
+	want := c.define(wide(c.x), wide(c.r))
+	for _, split := range []bool{false, true} {
+		lse := guarded(poison(c.own * c.Heads))
+		out := outcome(t, poison(c.own*c.Columns()), func(team *kernels.Team, dst []float32) { c.forward(team, dst, lse, split) })
+		checkGuards(t, lse)
+		c.compare(t, out, want.out, want.outSize)
+		if c.Width > 0 {
+			c.compare(t, lse, want.lse, want.lseSize)
+		}
+	}
+}
+
+// compare demands errors like those of rounding.
+func (c *attentionCase) compare(t *testing.T, got []float32, want, size []float64) {
+	t.Helper()
+	for i := range got {
+		compare(t, i, float64(got[i]), want[i], float64(c.own+c.Width+40)*unit*size[i]+1e-30)
+	}
+}
+
+// back is what the way back is given.
+func (c *attentionCase) back(team *kernels.Team) kernels.AttentionGrad {
+	out, lse, dots := make([]float32, len(c.grad)), guarded(poison(len(c.r))), guarded(poison(len(c.r)))
+	c.forward(team, out, lse, false)
+	kernels.RowDots(team, dots, c.own, c.Heads, c.Width, c.grad, out)
+	checkNone(dots)
+	return kernels.AttentionGrad{R: c.r, LSE: lse, Grad: c.grad, Dots: dots}
+}
+
+func checkNone(v []float32) {
+	for i := range v {
+		if v[i] != v[i] {
+			panic("kerneltest: product is not a number")
+		}
+	}
+}
+
+// gradTargets is dr.
+func (c *attentionCase) gradTargets(team *kernels.Team, dr []float32) {
+	c.choose(team)
+	back := c.back(team)
+	own, ghost, ownRows, ghostRows := c.parts()
+	kernels.AttentionGradDst(team, c.Attention, dr, own, ownRows, back, false)
+	kernels.AttentionGradDst(team, c.Attention, dr, ghost, ghostRows, back, true)
+}
+
+// gradSources is the gradient of the emitted rows of own vertices and ghosts.
+func (c *attentionCase) gradSources(team *kernels.Team, dx []float32) {
+	c.choose(team)
+	back := c.back(team)
+	for i, part := range [][2]int{{0, c.own}, {c.own, c.locals()}} {
+		g := c.transposed(part[0], part[1])
+		g.SelfLoops = i == 0
+		from, to := part[0]*c.Emitted(), part[1]*c.Emitted()
+		kernels.AttentionGradSrc(team, c.Attention, dx[from:to], g, part[0], c.own, c.x[from:to], back)
+	}
+}
+
+// transposed is the edges by source, without self loops.
+func (c *attentionCase) transposed(from, to int) kernels.Gather {
+	var g kernels.Gather
+	for u := from; u < to; u++ {
+		g.Begin = append(g.Begin, int64(len(g.Cols)))
+		for v := range c.own {
+			for _, w := range c.cols[c.begin[v]:c.end[v]] {
+				if int(w) == u {
+					g.Cols = append(g.Cols, uint32(v))
+				}
+			}
+		}
+		g.End = append(g.End, int64(len(g.Cols)))
+	}
+	return g
+}
+
+func (c *attentionCase) checkBackward(t *testing.T) {
+	t.Helper()
+	if c.own > 1000 || c.Width == 0 {
+		return // the definition is slow, and there is nothing to learn
+	}
+	want := c.define(wide(c.x), wide(c.r))
+	c.defineGrad(&want)
+	c.compare(t, outcome(t, poison(len(c.r)), c.gradTargets), want.dr, want.drSize)
+	c.compare(t, outcome(t, poison(len(c.x)), c.gradSources), want.dx, want.dxSize)
+}
+
+// checkDifferences compares with central differences of the definition.
+func (c *attentionCase) checkDifferences(t *testing.T) {
+	x, r := wide(c.x), wide(c.r)
+	loss := func() (sum float64) {
+		for i, o := range c.define(x, r).out {
+			sum += o * float64(c.grad[i])
+		}
+		return sum
+	}
+	check := func(got []float32, at []float64) {
+		t.Helper()
+		for i := range at {
+			const step = 1e-5
+			was := at[i]
+			at[i] = was + step
+			up := loss()
+			at[i] = was - step
+			compare(t, i, float64(got[i]), (up-loss())/(2*step), 1e-5)
+			at[i] = was
+		}
+	}
+	check(outcome(t, poison(len(c.r)), c.gradTargets), r)
+	check(outcome(t, poison(len(c.x)), c.gradSources), x)
+}
+
+// defined is what attention is, in float64, with a bound of the sizes that were
+// added up, for tolerances.
+type defined struct {
+	s, p, keep           []float64 // of each edge and head
+	out, lse, dr, dx     []float64
+	outSize, lseSize     []float64
+	drSize, dxSize       []float64
+	dqs, dqSizes, scales []float64
+}
+
+// define goes through the edges, one head after another.
+func (c *attentionCase) define(x, r []float64) defined {
+	n := len(c.edges) * c.Heads
+	d := defined{
+		s: make([]float64, n), p: make([]float64, n), keep: make([]float64, n), scales: make([]float64, n),
+		out: make([]float64, c.own*c.Columns()), outSize: make([]float64, c.own*c.Columns()),
+		lse: make([]float64, c.own*c.Heads), lseSize: make([]float64, c.own*c.Heads),
+	}
+	for h := range c.Heads {
+		top, sum, largest := make([]float64, c.own), make([]float64, c.own), make([]float64, c.own)
+		for v := range top {
+			top[v] = math.Inf(-1)
+		}
+		for e, edge := range c.edges {
+			l := x[edge.source*c.Emitted()+c.Columns()+h]
+			s := l + r[edge.target*c.Heads+h]
+			if s < 0 {
+				s *= float64(c.Slope)
+			}
+			d.s[e*c.Heads+h] = s
+			top[edge.target] = math.Max(top[edge.target], s)
+			if !math.IsInf(s, 0) {
+				largest[edge.target] = math.Max(largest[edge.target], math.Abs(s))
+			}
+		}
+		for e, edge := range c.edges {
+			d.p[e*c.Heads+h] = math.Exp(d.s[e*c.Heads+h] - top[edge.target])
+			sum[edge.target] += d.p[e*c.Heads+h]
+		}
+		for e, edge := range c.edges {
+			i := e*c.Heads + h
+			d.p[i] /= sum[edge.target]
+			d.keep[i] = c.keeps(edge, h)
+			d.scales[i] = 1 + largest[edge.target]
+			for j := range c.Width {
+				to := edge.target*c.Columns() + h*c.Width + j
+				term := d.p[i] * d.keep[i] * x[edge.source*c.Emitted()+h*c.Width+j]
+				d.out[to] += term
+				d.outSize[to] += math.Abs(term) * d.scales[i]
+			}
+		}
+		for v := range top {
+			d.lse[v*c.Heads+h] = top[v] + math.Log(sum[v])
+			d.lseSize[v*c.Heads+h] = 1 + largest[v]
+		}
+	}
+	return d
+}
+
+// keeps is the definition of dropout of edges: the word of head is that of
+// (source, target, epoch, layer and block of four heads in stream 2).
+func (c *attentionCase) keeps(e attentionEdge, head int) float64 {
+	d := c.Drop
+	if d == nil || d.P == 0 {
+		return 1
+	}
+	source, target := uint32(e.source), uint32(e.target)
+	if d.IDs != nil {
+		source, target = d.IDs[source], d.IDs[target]
+	}
+	words := kernels.Philox([4]uint32{source, target, uint32(d.Epoch), uint32(d.Layer | head/4<<16 | 2<<24)},
+		[2]uint32{uint32(d.Seed), uint32(d.Seed >> 32)})
+	if float64(words[head%4]) < (1-d.P)*(1<<32) {
+		return 1 / (1 - d.P)
+	}
+	return 0
+}
+
+// defineGrad is the chain rule, with the derivative of softmax written out:
+// ∂p[u]/∂s[w] = p[u]·((u = w) - p[w]).
+func (c *attentionCase) defineGrad(d *defined) {
+	d.dr, d.drSize = make([]float64, len(c.r)), make([]float64, len(c.r))
+	d.dx, d.dxSize = make([]float64, len(c.x)), make([]float64, len(c.x))
+	for h := range c.Heads {
+		dp, size := make([]float64, len(c.edges)), make([]float64, len(c.edges))
+		mean, meanSize := make([]float64, c.own), make([]float64, c.own)
+		for e, edge := range c.edges {
+			i := e*c.Heads + h
+			for j := range c.Width {
+				g := float64(c.grad[edge.target*c.Columns()+h*c.Width+j])
+				at := edge.source*c.Emitted() + h*c.Width + j
+				d.dx[at] += d.p[i] * d.keep[i] * g
+				d.dxSize[at] += d.p[i] * d.keep[i] * math.Abs(g) * d.scales[i]
+				dp[e] += d.keep[i] * g * float64(c.x[at])
+				size[e] += d.keep[i] * math.Abs(g*float64(c.x[at]))
+			}
+			mean[edge.target] += d.p[i] * dp[e]
+			meanSize[edge.target] += d.p[i] * size[e]
+		}
+		for e, edge := range c.edges {
+			i := e*c.Heads + h
+			ds := d.p[i] * (dp[e] - mean[edge.target])
+			if d.s[i] <= 0 {
+				ds *= float64(c.Slope)
+			}
+			dsSize := d.p[i] * (size[e] + meanSize[edge.target]) * d.scales[i]
+			to, from := edge.target*c.Heads+h, edge.source*c.Emitted()+c.Columns()+h
+			d.dr[to] += ds
+			d.drSize[to] += dsSize
+			d.dx[from] += ds
+			d.dxSize[from] += dsSize
+		}
+	}
+}
+
+func wide(v []float32) []float64 {
+	w := make([]float64, len(v))
+	for i, x := range v {
+		w[i] = float64(x)
+	}
+	return w
+}
