@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 
@@ -75,6 +76,7 @@ func TestEpochAllocatesNothing(t *testing.T) {
 		"gather first":     func(c *Config) { c.Order, c.CacheInput = "gather-first", "off" },
 		"perceptron":       func(c *Config) { c.Model = "mlp" },
 		"input not cached": func(c *Config) { c.CacheInput = "off" },
+		"timeline":         func(c *Config) { c.Trace = filepath.Join(c.Out, "trace.json") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := quick(t)
