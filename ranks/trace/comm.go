@@ -55,6 +55,7 @@ func (w *watched) Recv(src, tag int) (world.Message, error) {
 }
 
 func (w *watched) Sub(ranks []int) (world.Comm, error) {
+	defer w.since(time.Now())
 	c, err := w.Comm.Sub(ranks)
 	if err != nil || c == nil {
 		return nil, err

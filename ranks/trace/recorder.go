@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -8,7 +9,7 @@ import (
 )
 
 // Capacity is how many tasks of a worker are kept: 2,500 epochs of a network
-// of two layers, in 4 MiB that are touched only as they fill.
+// of two layers, in 3 MiB that are touched only as they fill.
 const Capacity = 1 << 16
 
 // None is the layer or interval of a task that has none.
@@ -19,11 +20,12 @@ type Place struct {
 	Epoch, Layer, Interval int32
 }
 
-// entry is a task in the ring; times are nanoseconds of the host's clock.
+// entry is a task in the ring; times are nanoseconds of the host's clock. It
+// has no pointer, so that a collection does not go through the ring.
 type entry struct {
-	task             string
-	at               Place
 	start, dur, wait int64
+	at               Place
+	task             int32 // in names
 }
 
 // Recorder keeps the newest tasks of one worker. Add and Begin are for that
@@ -32,6 +34,7 @@ type Recorder struct {
 	worker int
 	zero   time.Time // the same moment as boot
 	boot   int64     // nanoseconds on the clock that all processes of a host share
+	names  []string  // of the kinds of task so far
 	ring   []entry
 	count  int64        // of tasks ever added
 	waited atomic.Int64 // nanoseconds since the last task
@@ -84,16 +87,28 @@ func (r *Recorder) Add(task string, at Place, begin, end time.Time) {
 	}
 	e := &r.ring[r.count%int64(len(r.ring))]
 	dur := int64(end.Sub(begin))
-	*e = entry{task: task, at: at, start: r.stamp(begin), dur: dur, wait: min(r.waited.Swap(0), dur)}
+	*e = entry{task: r.name(task), at: at, start: r.stamp(begin), dur: dur, wait: min(r.waited.Swap(0), dur)}
 	r.count++
+}
+
+// name is the number of a kind of task. There are few, so that a search is as
+// quick as a map.
+func (r *Recorder) name(task string) int32 {
+	i := slices.Index(r.names, task)
+	if i < 0 {
+		i = len(r.names)
+		r.names = append(r.names, task)
+	}
+	return int32(i)
 }
 
 // dropped is how many tasks have been overwritten.
 func (r *Recorder) dropped() int64 { return max(r.count-int64(len(r.ring)), 0) }
 
 // each calls f for the tasks that are kept, the oldest first.
-func (r *Recorder) each(f func(*entry)) {
+func (r *Recorder) each(f func(task string, e *entry)) {
 	for i := r.dropped(); i < r.count; i++ {
-		f(&r.ring[i%int64(len(r.ring))])
+		e := &r.ring[i%int64(len(r.ring))]
+		f(r.names[e.task], e)
 	}
 }

@@ -93,7 +93,9 @@ func (t *Timeline) encode(shift int64) []byte {
 	for _, w := range t.Workers {
 		name := map[string]string{"name": "worker " + strconv.Itoa(w.worker)}
 		b = appendMeta(append(b, ",\n"...), "thread_name", p.Rank, w.worker, name)
-		w.each(func(e *entry) { b = e.append(append(b, ",\n"...), p.Rank, w.worker, shift+t.Origin) })
+		w.each(func(task string, e *entry) {
+			b = e.append(append(b, ",\n"...), task, p.Rank, w.worker, shift+t.Origin)
+		})
 	}
 	return b
 }
@@ -110,11 +112,11 @@ func appendMeta(b []byte, name string, rank, worker int, args any) []byte {
 	return append(b, line...)
 }
 
-// append appends the task as an event; zero is the nanosecond of this rank's
+// append appends the task, of the given kind, as an event; zero is the nanosecond of this rank's
 // clock that is 0 in the file.
-func (e *entry) append(b []byte, rank, worker int, zero int64) []byte {
+func (e *entry) append(b []byte, task string, rank, worker int, zero int64) []byte {
 	b = append(b, `{"ph":"X","name":`...)
-	b = strconv.AppendQuote(b, e.task)
+	b = strconv.AppendQuote(b, task)
 	b = appendInt(b, `,"pid":`, int64(rank))
 	b = appendInt(b, `,"tid":`, int64(worker))
 	b = appendMicros(b, `,"ts":`, e.start-zero)
