@@ -12,6 +12,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/ranks"
 	"siafu/ranks/trace"
+	"siafu/ranks/world"
 )
 
 // BreakdownOptions say what to train on, or which timeline to read. The run's
@@ -31,6 +32,10 @@ func Breakdown(ctx context.Context, o BreakdownOptions, w io.Writer) error {
 		return fault.New(fault.Usage, "bench breakdown", "", "it takes either DATA or --from FILE").Then(`see "siafu help bench breakdown"`)
 	}
 	path := o.From
+	if l, launched := world.Launched(); launched && path == "" {
+		return fault.New(fault.Usage, "bench breakdown", "", "it trains in one process, not under %s", l.Name).
+			Then(`use "siafu train --trace FILE" there, and then --from FILE`)
+	}
 	if path == "" {
 		dir, err := os.MkdirTemp("", "siafu-bench-")
 		if err != nil {
@@ -92,17 +97,17 @@ func (b *breakdown) leftOut() string {
 // updates run beside them.
 func (b *breakdown) printTasks(w io.Writer) {
 	fmt.Fprintln(w, "task\ts/epoch\tshare\tof it waiting\t")
-	epoch := b.mean(b.graph, func(r *rankTime) float64 { return r.span })
+	room := b.mean(b.graph, (*rankTime).room)
 	line := func(name string, of []*rankTime, f func(*rankTime) spent) {
 		seconds := b.mean(of, func(r *rankTime) float64 { return f(r).seconds })
 		waited := b.mean(of, func(r *rankTime) float64 { return f(r).waited })
-		fmt.Fprintf(w, "%s\t%.6f\t%.1f %%\t%.6f\t\n", name, seconds, percent(seconds, epoch), waited)
+		fmt.Fprintf(w, "%s\t%.6f\t%.1f %%\t%.6f\t\n", name, seconds, percent(seconds, room), waited)
 	}
 	for _, task := range b.tasks {
 		line(task, b.graph, func(r *rankTime) spent { return r.tasks[task] })
 	}
 	line("between tasks", b.graph, func(r *rankTime) spent { return spent{seconds: r.between} })
-	fmt.Fprintf(w, "epoch\t%.6f\t100.0 %%\t\t\n", epoch)
+	fmt.Fprintf(w, "epoch\t%.6f\t100.0 %%\t\t\n", room)
 	if len(b.servers) > 0 {
 		line("WU on servers", b.servers, func(r *rankTime) spent { return r.total() })
 	}
@@ -133,7 +138,7 @@ func (b *breakdown) printRanks(w io.Writer) {
 	for _, r := range slices.Concat(b.graph, b.servers) {
 		all := r.total()
 		fmt.Fprintf(w, "%d %s\t%s\t%.6f\t%.6f\t%.6f\t%.1f %%\t\n", r.process.Rank, r.process.Role, r.process.Host,
-			(all.seconds-all.waited)/epochs, all.waited/epochs, r.between/epochs, percent(all.waited+r.between, r.span))
+			(all.seconds-all.waited)/epochs, all.waited/epochs, r.between/epochs, percent(all.waited+r.between, r.room()))
 	}
 }
 

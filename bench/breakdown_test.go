@@ -97,6 +97,25 @@ func TestBreakdownOfDrawnTimeline(t *testing.T) {
 	}
 }
 
+// Two workers have twice the time of one.
+func TestBreakdownOfTwoWorkers(t *testing.T) {
+	f := drawn()
+	for _, e := range drawn().Events {
+		if e.Rank == 0 && e.Task == "GA" {
+			e.Worker = 1
+			f.Events = append(f.Events, e)
+		}
+	}
+	b, err := newBreakdown(f, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := b.graph[0]
+	if r.span != 10 || r.room() != 20 || r.tasks["GA"].seconds != 6 || r.between != 20-8-3 || r.hidden["SC"] != (hidden{4, 6}) {
+		t.Errorf("%+v", r)
+	}
+}
+
 // An epoch whose first tasks were dropped does not count.
 func TestBreakdownWithoutDroppedEpoch(t *testing.T) {
 	f := drawn()
@@ -148,6 +167,16 @@ func TestBreakdown(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Where there are ranks of a launcher, it is train that makes the timeline.
+func TestBreakdownUnderLauncher(t *testing.T) {
+	t.Setenv("OMPI_COMM_WORLD_RANK", "0")
+	t.Setenv("OMPI_COMM_WORLD_SIZE", "2")
+	err := Breakdown(context.Background(), BreakdownOptions{Data: "d"}, io.Discard)
+	if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "mpirun") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -33,9 +33,13 @@ type rankTime struct {
 	events  []trace.Event // in order of their begin, of all epochs
 	tasks   map[string]spent
 	hidden  map[string]hidden
+	workers int
 	span    float64 // from the first task of an epoch to that of the next
-	between float64 // in no task
+	between float64 // in no task, of all workers
 }
+
+// room is the time that all workers of a rank have.
+func (r *rankTime) room() float64 { return r.span * float64(max(r.workers, 1)) }
 
 // spent is the time of one kind of task, and how much of it was waiting for
 // other ranks.
@@ -120,13 +124,13 @@ func (b *breakdown) addUp() {
 	for _, r := range b.graph {
 		r.addTasks(chosen)
 		r.span = r.spans(chosen)
-		r.between = max(r.span-r.total().seconds, 0)
+		r.between = max(r.room()-r.total().seconds, 0)
 		r.addHidden(chosen, sent)
 	}
 	for _, r := range b.servers {
 		r.addTasks(chosen)
 		r.span = b.graph[0].span
-		r.between = max(r.span-r.total().seconds, 0)
+		r.between = max(r.room()-r.total().seconds, 0)
 	}
 	b.tasks = b.taskNames()
 }
@@ -154,13 +158,17 @@ func (b *breakdown) taskNames() []string {
 	return append(names, others...)
 }
 
+// addTasks adds up tasks, and counts the workers that did them.
 func (r *rankTime) addTasks(chosen map[int]bool) {
+	workers := map[int]bool{}
 	for _, e := range r.events {
+		workers[e.Worker] = true
 		if chosen[e.Epoch] {
 			s := r.tasks[e.Task]
 			r.tasks[e.Task] = spent{s.seconds + e.Dur.Seconds(), s.waited + e.Wait.Seconds()}
 		}
 	}
+	r.workers = len(workers)
 }
 
 // total is the time in any task.

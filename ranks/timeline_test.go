@@ -165,6 +165,7 @@ func TestTimelineUnwritable(t *testing.T) {
 		kind fault.Kind
 	}{
 		"a folder":     {dir, fault.Config},
+		"a device":     {os.DevNull, fault.Config},
 		"below a file": {filepath.Join(file, "trace.json"), fault.IO},
 	} {
 		t.Run(name, func(t *testing.T) {

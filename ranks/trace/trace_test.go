@@ -14,6 +14,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/ranks/inproc"
 	"siafu/ranks/world"
+	"siafu/ranks/world/worldtest"
 )
 
 // record adds n tasks of a millisecond each to r, one epoch each.
@@ -131,6 +132,16 @@ func sendOrReceive(c world.Comm) error {
 	}
 	r, err := c.Isend(nil, 1, 1)
 	return errors.Join(err, r.Wait())
+}
+
+// A watched world is a world.
+func TestWatchedWorld(t *testing.T) {
+	worldtest.Run(t, 3, func(t *testing.T, body func(world.Comm) error) {
+		err := inproc.Run(3, func(c world.Comm) error { return body(Watch(c, NewRecorder(0, 1))) })
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // far is a communicator whose ranks are on hosts of their own, except rank 2.

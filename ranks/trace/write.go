@@ -27,8 +27,8 @@ type Process struct {
 // Check fails where a timeline could not be written to path later. It makes
 // the folder above.
 func Check(path string) error {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return fault.New(fault.Config, op, path, "it is a folder").Then("give --trace the name of a file")
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fault.New(fault.Config, op, path, "it is no regular file").Then("give --trace the name of a new file")
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fault.System(op, path, err)
