@@ -178,9 +178,10 @@ func (c *reportCmd) Run(io console) error {
 }
 
 type benchCmd struct {
-	Accuracy accuracyCmd `cmd:"" help:"Train on real graphs and compare test accuracy with published figures."`
-	Epoch    epochCmd    `cmd:"" help:"Time an epoch and its tasks on a dataset."`
-	Kernels  kernelsCmd  `cmd:"" help:"Time every kernel beside what this machine can do."`
+	Accuracy  accuracyCmd  `cmd:"" help:"Train on real graphs and compare test accuracy with published figures."`
+	Breakdown breakdownCmd `cmd:"" help:"Say where the time of an epoch goes: tasks, hidden communication, idle ranks."`
+	Epoch     epochCmd     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
+	Kernels   kernelsCmd   `cmd:"" help:"Time every kernel beside what this machine can do."`
 }
 
 type accuracyCmd struct {
@@ -191,6 +192,17 @@ func (c *accuracyCmd) Run(ctx context.Context, io console) error {
 	bench.Machine(io.out)
 	_, err := bench.Accuracy(ctx, c.Options, io.out)
 	return err
+}
+
+type breakdownCmd struct {
+	Options bench.BreakdownOptions `embed:""`
+}
+
+func (c *breakdownCmd) Run(ctx context.Context, io console) error {
+	if c.Options.From == "" { // else it was another machine
+		bench.Machine(io.out)
+	}
+	return bench.Breakdown(ctx, c.Options, io.out)
 }
 
 type epochCmd struct {

@@ -23,8 +23,9 @@ func flagTables(t *testing.T) map[string]string {
 		table := "| flag | default | |\n|---|---|---|\n"
 		count := 0
 		for _, f := range command.Flags {
-			// What bench epoch shares with train is described there.
-			if f.Name == "help" || command.Path() == "bench epoch" && f.Group != nil {
+			// What these share with train is described there.
+			shares := command.Path() == "bench epoch" || command.Path() == "bench breakdown"
+			if f.Name == "help" || shares && f.Group != nil {
 				continue
 			}
 			count++

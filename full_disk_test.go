@@ -55,6 +55,12 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("the run looks finished: exit %d %s", r.code, r.out)
 		}
 	})
+	t.Run("timeline", func(t *testing.T) {
+		disk, data, run := tinyDisk(t, "16k"), small(t), filepath.Join(t.TempDir(), "run")
+		fails(t, disk, "train", data, "--ranks", "2", "--epochs", "20", "--out", run, "--trace", filepath.Join(disk, "trace.json"))
+		empty(t, disk)
+		must(t, "report", run) // what was trained is whole
+	})
 	t.Run("predictions", func(t *testing.T) {
 		disk, data, run := tinyDisk(t, "16k"), small(t), filepath.Join(t.TempDir(), "run")
 		must(t, "train", data, "--epochs", "1", "--out", run)

@@ -3,13 +3,22 @@ package ranks
 import (
 	"slices"
 	"time"
+
+	"siafu/ranks/trace"
 )
 
-// clock adds up the seconds of each kind of task on one rank.
+// clock adds up the seconds of each kind of task on one rank, and records each
+// task where there is a timeline.
 type clock struct {
-	seconds map[string]float64
-	lapped  time.Time
+	seconds  map[string]float64
+	lapped   time.Time
+	timeline *trace.Recorder // nil: none
+	epoch    int             // that the tasks are of; 0 is before the first
+	layer    int             // that they are of, or trace.None
 }
+
+// evaluation is what a timeline calls a pass that is no part of training.
+const evaluation = "eval"
 
 // tasks are the kinds of task in the order in which they are reported: gather,
 // apply vertex and scatter with their gradients, loss, weight update (Dorylus,
@@ -19,16 +28,28 @@ var tasks = []string{"GA", "AV", "SC", "loss", "∇AV", "∇GA", "∇SC", "WU"}
 // Tasks names the kinds of task whose times a run reports, in their order.
 func Tasks() []string { return slices.Clone(tasks) }
 
-func newClock() *clock { return &clock{seconds: map[string]float64{}} }
+// newClock makes a clock that records on timeline, which may be nil.
+func newClock(timeline *trace.Recorder) *clock {
+	return &clock{seconds: map[string]float64{}, timeline: timeline, layer: trace.None}
+}
 
 // start begins a lap.
-func (c *clock) start() { c.lapped = time.Now() }
+func (c *clock) start() {
+	c.timeline.Begin()
+	c.lapped = time.Now()
+}
 
 // lap adds the time since the last lap, or start, to a task.
 func (c *clock) lap(task string) {
 	now := time.Now()
 	c.seconds[task] += now.Sub(c.lapped).Seconds()
+	c.record(task, c.lapped, now)
 	c.lapped = now
+}
+
+// record puts a task into the timeline without counting it.
+func (c *clock) record(task string, begin, end time.Time) {
+	c.timeline.Add(task, trace.Place{Epoch: int32(c.epoch), Layer: int32(c.layer), Interval: trace.None}, begin, end)
 }
 
 // take returns the seconds in the order of tasks and starts again from zero.

@@ -55,6 +55,7 @@ type Config struct {
 
 	Out        string `default:"" group:"Output" placeholder:"DIR" help:"Run folder. Empty: runs/NAME-ID." toml:"out"`
 	Force      bool   `group:"Output" help:"Replace a run folder that exists." toml:"force"`
+	Trace      string `default:"" group:"Output" placeholder:"FILE" help:"Write a timeline of the tasks of all ranks, for ui.perfetto.dev, chrome://tracing and bench breakdown." toml:"trace"`
 	Quiet      bool   `group:"Output" help:"Print only the final lines." toml:"quiet"`
 	StallWarn  string `default:"60s" group:"Output" help:"Say so when a rank has waited this long for others." toml:"stall-warn"`
 	StallAbort string `default:"10m" group:"Output" help:"End the job when a rank has waited this long for others." toml:"stall-abort"`

@@ -19,16 +19,19 @@ type scores struct {
 
 // evaluate fills in the accuracies of the weights that the line's epoch starts
 // from. Where training drops nothing this is the training pass itself with its
-// loss, which are then ready; else it is one more forward pass, timed apart. Collective
-// over the graph ranks.
+// loss, which are then ready; else, and after the last epoch, it is one more
+// forward pass, timed apart. Collective over the graph ranks.
 func (t *trainer) evaluate(line *runfolder.Epoch) (ready bool, err error) {
 	start, ready := time.Now(), !t.net.Spec.Drops()
-	if !ready {
+	if !ready || line.Epoch > t.cfg.Epochs {
 		pause := t.clock
-		t.setClock(newClock())
+		pause.start() // what it has waited so far is not the evaluation's
+		t.setClock(newClock(nil))
 		defer func() {
 			t.setClock(pause)
-			line.EvalSeconds = time.Since(start).Seconds()
+			now := time.Now()
+			pause.record(evaluation, start, now)
+			line.EvalSeconds = now.Sub(start).Seconds()
 			if t.graph != nil {
 				t.graph.exchange.TakeStats() // an epoch's bytes are those of training
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 
@@ -77,6 +78,7 @@ func TestEpochAllocatesNothing(t *testing.T) {
 		"gin":              func(c *Config) { c.Model, c.Layers = "gin", 3 },
 		"perceptron":       func(c *Config) { c.Model = "mlp" },
 		"input not cached": func(c *Config) { c.CacheInput = "off" },
+		"timeline":         func(c *Config) { c.Trace = filepath.Join(c.Out, "trace.json") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := quick(t)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"siafu/ranks/mpi/mpitest"
+	"siafu/ranks/trace"
 )
 
 // program builds siafu with MPI.
@@ -70,5 +71,27 @@ func TestMpirunPredict(t *testing.T) {
 		if errA != nil || errB != nil || (name != csvFile && !bytes.Equal(a, b)) || len(b) == 0 {
 			t.Errorf("%s: %v %v", name, errA, errB)
 		}
+	}
+}
+
+// Processes leave the same timeline as goroutines.
+func TestMpirunTimeline(t *testing.T) {
+	siafu := program(t)
+	data := generated(t, true)
+	for _, servers := range []int{0, 1} {
+		t.Run(fmt.Sprint(servers), func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "run")
+			timeline := filepath.Join(out, "trace.json")
+			cmd := mpitest.Mpirun(t, 4, siafu, "train", data, "--epochs", "6", "--servers", fmt.Sprint(servers),
+				"--out", out, "--quiet", "--trace", timeline)
+			if text, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			f, err := trace.Read(timeline)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkTimeline(t, readRun(t, out).Run, f)
+		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/server"
+	"siafu/ranks/trace"
 	"siafu/ranks/world"
 )
 
@@ -52,6 +53,10 @@ type run struct {
 	codec  halo.Codec
 	choice string // of orders, for the header
 	voice  *voice // rank 0's, else nil
+
+	timeline *trace.Recorder // nil without --trace
+	origin   int64           // of the timeline, on rank 0's clock
+	offset   trace.Offset    // of this rank's clock, at the beginning
 }
 
 // trainRank is the whole run of one rank. Collective over the world.
@@ -62,6 +67,9 @@ func trainRank(c Config, data string, w world.Comm, kind string, out IO) error {
 		return err
 	}
 	if err := agree(w, r.join()); err != nil {
+		return err
+	}
+	if err := r.beginTimeline(); err != nil {
 		return err
 	}
 	weights, err := r.initialWeights()
@@ -79,7 +87,10 @@ func trainRank(c Config, data string, w world.Comm, kind string, out IO) error {
 	if err != nil {
 		return err
 	}
-	return r.finish()
+	if err := r.finish(); err != nil {
+		return err
+	}
+	return r.saveTimeline()
 }
 
 // open is what rank 0 does for all: check the dataset, make the run folder,
@@ -97,6 +108,9 @@ func (r *run) open(out IO) error {
 			Then("import the dataset with a split")
 	}
 	if r.voice, err = newVoice(r.cfg, meta.Name, r.kind, out); err != nil {
+		return err
+	}
+	if err := r.checkTimeline(); err != nil {
 		return err
 	}
 	return r.partition(meta)
@@ -142,6 +156,7 @@ func (r *run) join() error {
 		return err
 	}
 	r.net = r.cfg.spec(r.meta.FeatureDim, r.meta.Classes)
+	r.watch()
 	if r.isServer() {
 		return nil
 	}
@@ -269,12 +284,16 @@ func (r *run) serve(weights []float32) error {
 	if err != nil {
 		return err
 	}
+	var timed server.Updater = u
+	if r.timeline != nil {
+		timed = timedUpdater{u, newClock(r.timeline)}
+	}
 	var layers []server.Range
 	for l := range r.net.Layers() {
 		lo, hi := r.net.LayerRange(l)
 		layers = append(layers, server.Range{Lo: lo, Hi: hi})
 	}
-	return serve(r.world, server.New(r.Topology, r.rank-r.Graph, layers, weights, u))
+	return serve(r.world, server.New(r.Topology, r.rank-r.Graph, layers, weights, timed))
 }
 
 // train is the life of a graph rank.
@@ -289,6 +308,7 @@ func (r *run) train(weights []float32) error {
 		if err := t.keepInput(); err != nil {
 			return err
 		}
+		t.clock.take() // no epoch's work
 	}
 	if err := t.train(); err != nil {
 		return err
@@ -309,7 +329,7 @@ func (r *run) source(weights []float32) (weightSource, error) {
 func (r *run) trainer(source weightSource) *trainer {
 	t := &trainer{
 		cfg: r.cfg, comm: r.peers, shard: r.shard, weights: source,
-		team: r.team, arena: r.arena, clock: newClock(), sum: make([]float64, 1),
+		team: r.team, arena: r.arena, clock: newClock(r.timeline), sum: make([]float64, 1),
 		net:     model.New(r.net, model.Input{Features: r.shard.Features, IDs: r.shard.Own}, r.team, r.arena),
 		history: &history{patience: r.cfg.Patience, target: r.cfg.TargetAcc, hasVal: r.meta.Val > 0},
 	}

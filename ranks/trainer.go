@@ -9,6 +9,7 @@ import (
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/runfolder"
+	"siafu/ranks/trace"
 	"siafu/ranks/world"
 )
 
@@ -38,6 +39,7 @@ type trainer struct {
 func (t *trainer) train() error {
 	for epoch := 1; ; epoch++ {
 		start := time.Now()
+		t.clock.epoch, t.clock.layer = epoch, trace.None
 		t.clock.start()
 		if err := t.weights.pull(epoch, t.net.Weights); err != nil {
 			return err
@@ -86,7 +88,7 @@ func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 func (t *trainer) forward(p model.Pass) ([]float32, error) {
 	var h []float32
 	for l, layer := range t.net.Layers {
-		t.last = h
+		t.last, t.clock.layer = h, l
 		rows, err := t.gathered(l, layer, h, p)
 		if err != nil {
 			return nil, err
@@ -95,7 +97,7 @@ func (t *trainer) forward(p model.Pass) ([]float32, error) {
 		h = layer.Apply(rows, p)
 		t.clock.lap("AV")
 	}
-	t.logits = h
+	t.logits, t.clock.layer = h, trace.None
 	return h, nil
 }
 
@@ -122,6 +124,7 @@ func (t *trainer) backward(p model.Pass) error {
 	last := len(t.net.Layers) - 1
 	for l := last; l >= 0; l-- {
 		layer := t.net.Layers[l]
+		t.clock.layer = l
 		t.clock.start()
 		grad = layer.ApplyGrad(grad, p)
 		t.clock.lap("∇AV")

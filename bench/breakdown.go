@@ -1,0 +1,150 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+
+	"siafu/graph/fault"
+	"siafu/ranks"
+	"siafu/ranks/trace"
+	"siafu/ranks/world"
+)
+
+// BreakdownOptions say what to train on, or which timeline to read. The run's
+// own flags are train's.
+type BreakdownOptions struct {
+	Data   string       `arg:"" optional:"" help:"Dataset folder."`
+	From   string       `placeholder:"FILE" help:"Read the timeline that train --trace wrote instead of training."`
+	Config ranks.Config `embed:""`
+}
+
+// Breakdown prints the seconds that each kind of task takes in an epoch, as
+// figure 10(a) of Dorylus (OSDI'21, §7.6) does, how much of the communication
+// was hidden behind other work, and how long each rank idled. It trains in an
+// in-process world, or reads the timeline of a run.
+func Breakdown(ctx context.Context, o BreakdownOptions, w io.Writer) error {
+	if (o.Data == "") == (o.From == "") {
+		return fault.New(fault.Usage, "bench breakdown", "", "it takes either DATA or --from FILE").Then(`see "siafu help bench breakdown"`)
+	}
+	path := o.From
+	if l, launched := world.Launched(); launched && path == "" {
+		return fault.New(fault.Usage, "bench breakdown", "", "it trains in one process, not under %s", l.Name).
+			Then(`use "siafu train --trace FILE" there, and then --from FILE`)
+	}
+	if path == "" {
+		dir, err := os.MkdirTemp("", "siafu-bench-")
+		if err != nil {
+			return fault.System("bench breakdown", "", err)
+		}
+		defer os.RemoveAll(dir)
+		if path, err = tracedRun(ctx, o, dir); err != nil {
+			return err
+		}
+	}
+	f, err := trace.Read(path)
+	if err != nil {
+		return err
+	}
+	b, err := newBreakdown(f, path)
+	if err != nil {
+		return err
+	}
+	return b.print(w)
+}
+
+// tracedRun trains and returns where the timeline is. What the user has not
+// named lies in dir.
+func tracedRun(ctx context.Context, o BreakdownOptions, dir string) (string, error) {
+	c := o.Config
+	c.Quiet = true
+	if c.Trace == "" {
+		c.Trace = filepath.Join(dir, "trace.json")
+	}
+	if c.Out == "" {
+		c.Out = filepath.Join(dir, "run")
+	}
+	return c.Trace, ranks.Train(ctx, c, o.Data, ranks.IO{Out: io.Discard, Err: os.Stderr})
+}
+
+// print prints the three tables.
+func (b *breakdown) print(w io.Writer) error {
+	fmt.Fprintf(w, "%s, %d ranks (%d servers) x %s threads, --mode %s, %s, %d epochs%s\n",
+		b.info["dataset"], len(b.graph)+len(b.servers), len(b.servers), b.info["threads"], b.info["mode"], b.info["program"],
+		len(b.epochs), b.leftOut())
+	for _, table := range []func(io.Writer){b.printTasks, b.printCommunication, b.printRanks} {
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+		table(t)
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *breakdown) leftOut() string {
+	if b.first {
+		return ", the first left out"
+	}
+	return ""
+}
+
+// printTasks prints the means of graph ranks, and those of servers, whose
+// updates run beside them.
+func (b *breakdown) printTasks(w io.Writer) {
+	fmt.Fprintln(w, "task\ts/epoch\tshare\tof it waiting\t")
+	room := b.mean(b.graph, (*rankTime).room)
+	line := func(name string, of []*rankTime, f func(*rankTime) spent) {
+		seconds := b.mean(of, func(r *rankTime) float64 { return f(r).seconds })
+		waited := b.mean(of, func(r *rankTime) float64 { return f(r).waited })
+		fmt.Fprintf(w, "%s\t%.6f\t%.1f %%\t%.6f\t\n", name, seconds, percent(seconds, room), waited)
+	}
+	for _, task := range b.tasks {
+		line(task, b.graph, func(r *rankTime) spent { return r.tasks[task] })
+	}
+	line("between tasks", b.graph, func(r *rankTime) spent { return spent{seconds: r.between} })
+	fmt.Fprintf(w, "epoch\t%.6f\t100.0 %%\t\t\n", room)
+	if len(b.servers) > 0 {
+		line("WU on servers", b.servers, func(r *rankTime) spent { return r.total() })
+	}
+}
+
+// printCommunication prints how much communication other work has hidden.
+func (b *breakdown) printCommunication(w io.Writer) {
+	if len(b.graph) < 2 {
+		return
+	}
+	fmt.Fprintln(w, "\ncommunication\ts/epoch\tof it waiting\thidden\tat most\tshare hidden\t")
+	for _, task := range communication {
+		mean := func(f func(hidden, spent) float64) float64 {
+			return b.mean(b.graph, func(r *rankTime) float64 { return f(r.hidden[task], r.tasks[task]) })
+		}
+		seen := mean(func(_ hidden, s spent) float64 { return s.seconds })
+		least := mean(func(h hidden, _ spent) float64 { return h.least })
+		fmt.Fprintf(w, "%s\t%.6f\t%.6f\t%.6f\t%.6f\t%.1f %%\t\n", task, seen,
+			mean(func(_ hidden, s spent) float64 { return s.waited }), least,
+			mean(func(h hidden, _ spent) float64 { return h.most }), percent(least, least+seen))
+	}
+}
+
+// printRanks prints what each rank did with an epoch.
+func (b *breakdown) printRanks(w io.Writer) {
+	fmt.Fprintln(w, "\nrank\thost\tworking\twaiting\tbetween tasks\tidle\t")
+	epochs := float64(len(b.epochs))
+	for _, r := range slices.Concat(b.graph, b.servers) {
+		all := r.total()
+		fmt.Fprintf(w, "%d %s\t%s\t%.6f\t%.6f\t%.6f\t%.1f %%\t\n", r.process.Rank, r.process.Role, r.process.Host,
+			(all.seconds-all.waited)/epochs, all.waited/epochs, r.between/epochs, percent(all.waited+r.between, r.room()))
+	}
+}
+
+func percent(part, whole float64) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return 100 * part / whole
+}

@@ -1,0 +1,285 @@
+package bench
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/ranks"
+	"siafu/ranks/trace"
+)
+
+// communication are the tasks in which rows travel between ranks.
+var communication = []string{"SC", "∇SC"}
+
+// lastTask is the task that only a whole epoch has: its gradients have come
+// back. One that was only evaluated has none.
+const lastTask = "∇AV"
+
+// breakdown is where the time of some epochs went.
+type breakdown struct {
+	info           map[string]string
+	epochs         []int // whole on every graph rank, ascending
+	first          bool  // the first epoch is left out
+	tasks          []string
+	graph, servers []*rankTime
+}
+
+// rankTime is what one rank did in those epochs; all numbers are seconds, of
+// all of them together.
+type rankTime struct {
+	process trace.Process
+	events  []trace.Event // in order of their begin, of all epochs
+	tasks   map[string]spent
+	hidden  map[string]hidden
+	workers int
+	span    float64 // from the first task of an epoch to that of the next
+	between float64 // in no task, of all workers
+}
+
+// room is the time that all workers of a rank have.
+func (r *rankTime) room() float64 { return r.span * float64(max(r.workers, 1)) }
+
+// spent is the time of one kind of task, and how much of it was waiting for
+// other ranks.
+type spent struct{ seconds, waited float64 }
+
+// hidden is the time that a rank worked on something else while an exchange
+// was under way. Rows can be under way from when a rank has sent its own to
+// when it asks for the others'; they certainly are until the last of the
+// others has sent, so that most counts the whole of it and least that part.
+type hidden struct{ least, most float64 }
+
+// newBreakdown adds up a timeline. path names it in a fault.
+func newBreakdown(f *trace.File, path string) (*breakdown, error) {
+	b := &breakdown{info: f.Info}
+	byRank := map[int]*rankTime{}
+	for _, p := range f.Processes {
+		r := &rankTime{process: p, tasks: map[string]spent{}, hidden: map[string]hidden{}}
+		byRank[p.Rank] = r
+		if p.Role == "graph" {
+			b.graph = append(b.graph, r)
+		} else {
+			b.servers = append(b.servers, r)
+		}
+	}
+	for _, e := range f.Events {
+		r := byRank[e.Rank]
+		r.events = append(r.events, e)
+	}
+	for _, r := range byRank {
+		slices.SortStableFunc(r.events, func(x, y trace.Event) int { return cmp.Compare(x.Start, y.Start) })
+	}
+	if b.choose(); len(b.epochs) == 0 {
+		return nil, fault.New(fault.Data, "bench breakdown", path, "no epoch is there from its first task to its last on every graph rank").
+			Then("train for 2 epochs or more")
+	}
+	b.addUp()
+	return b, nil
+}
+
+// choose finds the epochs that are whole on every graph rank. The first one,
+// in which memory is touched for the first time, is left out where there are
+// others.
+func (b *breakdown) choose() {
+	count := map[int]int{}
+	for _, r := range b.graph {
+		for epoch := range r.whole() {
+			count[epoch]++
+		}
+	}
+	for epoch, n := range count {
+		if n == len(b.graph) {
+			b.epochs = append(b.epochs, epoch)
+		}
+	}
+	slices.Sort(b.epochs)
+	if len(b.epochs) > 1 && b.epochs[0] == 1 {
+		b.epochs, b.first = b.epochs[1:], true
+	}
+}
+
+// whole are the epochs of which this rank's timeline has everything.
+func (r *rankTime) whole() map[int]bool {
+	epochs := map[int]bool{}
+	for _, e := range r.events {
+		if e.Task == lastTask && e.Epoch > 0 {
+			epochs[e.Epoch] = true
+		}
+	}
+	if r.process.Dropped > 0 && len(r.events) > 0 {
+		delete(epochs, r.events[0].Epoch)
+	}
+	return epochs
+}
+
+// addUp fills in everything but the epochs.
+func (b *breakdown) addUp() {
+	chosen := map[int]bool{}
+	for _, epoch := range b.epochs {
+		chosen[epoch] = true
+	}
+	sent := b.lastSent()
+	for _, r := range b.graph {
+		r.addTasks(chosen)
+		r.span = r.spans(chosen)
+		r.between = max(r.room()-r.total().seconds, 0)
+		r.addHidden(chosen, sent)
+	}
+	for _, r := range b.servers {
+		r.addTasks(chosen)
+		r.span = b.graph[0].span
+		r.between = max(r.room()-r.total().seconds, 0)
+	}
+	b.tasks = b.taskNames()
+}
+
+// taskNames are the tasks of graph ranks in the order in which they are
+// reported; those that this table does not know come last.
+func (b *breakdown) taskNames() []string {
+	found := map[string]bool{}
+	for _, r := range b.graph {
+		for task := range r.tasks {
+			found[task] = true
+		}
+	}
+	var names, others []string
+	for _, task := range ranks.Tasks() {
+		if found[task] {
+			names = append(names, task)
+		}
+		delete(found, task)
+	}
+	for task := range found {
+		others = append(others, task)
+	}
+	slices.Sort(others)
+	return append(names, others...)
+}
+
+// addTasks adds up tasks, and counts the workers that did them.
+func (r *rankTime) addTasks(chosen map[int]bool) {
+	workers := map[int]bool{}
+	for _, e := range r.events {
+		workers[e.Worker] = true
+		if chosen[e.Epoch] {
+			s := r.tasks[e.Task]
+			r.tasks[e.Task] = spent{s.seconds + e.Dur.Seconds(), s.waited + e.Wait.Seconds()}
+		}
+	}
+	r.workers = len(workers)
+}
+
+// total is the time in any task.
+func (r *rankTime) total() spent {
+	var sum spent
+	for _, s := range r.tasks {
+		sum.seconds += s.seconds
+		sum.waited += s.waited
+	}
+	return sum
+}
+
+// spans is how long the chosen epochs lasted: each to the first task of the
+// next one, or where there is none to its own last task.
+func (r *rankTime) spans(chosen map[int]bool) float64 {
+	begin, end := map[int]time.Duration{}, map[int]time.Duration{}
+	for _, e := range r.events {
+		if _, ok := begin[e.Epoch]; !ok {
+			begin[e.Epoch] = e.Start
+		}
+		end[e.Epoch] = max(end[e.Epoch], e.End())
+	}
+	sum := 0.0
+	for epoch := range chosen {
+		until, ok := begin[epoch+1]
+		if !ok {
+			until = end[epoch]
+		}
+		sum += (until - begin[epoch]).Seconds()
+	}
+	return sum
+}
+
+// exchange names one exchange of rows in a run.
+type exchange struct {
+	task                   string
+	epoch, layer, interval int
+}
+
+// exchangeOf is the exchange that a task is part of, if it is communication.
+func exchangeOf(e *trace.Event) (exchange, bool) {
+	return exchange{e.Task, e.Epoch, e.Layer, e.Interval}, slices.Contains(communication, e.Task)
+}
+
+// window is from when a rank has sent its rows to when it asks for the others';
+// from and to are the places of the two tasks in its events.
+type window struct {
+	from, to   int
+	begin, end time.Duration
+}
+
+// windows are those of a rank's exchanges.
+func (r *rankTime) windows() map[exchange]window {
+	all := map[exchange]window{}
+	for i := range r.events {
+		e := &r.events[i]
+		x, ok := exchangeOf(e)
+		if !ok {
+			continue
+		}
+		w, begun := all[x]
+		if !begun {
+			w = window{from: i, begin: e.End()}
+		}
+		w.to, w.end = i, max(e.Start, w.begin)
+		all[x] = w
+	}
+	return all
+}
+
+// lastSent is when the last rank had sent its rows, by exchange.
+func (b *breakdown) lastSent() map[exchange]time.Duration {
+	last := map[exchange]time.Duration{}
+	for _, r := range b.graph {
+		for x, w := range r.windows() {
+			last[x] = max(last[x], w.begin)
+		}
+	}
+	return last
+}
+
+// addHidden adds up what a rank worked on in the windows of its exchanges.
+func (r *rankTime) addHidden(chosen map[int]bool, sent map[exchange]time.Duration) {
+	for x, w := range r.windows() {
+		if !chosen[x.epoch] {
+			continue
+		}
+		h := r.hidden[x.task]
+		for i := w.from + 1; i < w.to; i++ {
+			h.least += overlap(&r.events[i], w.begin, min(w.end, sent[x]))
+			h.most += overlap(&r.events[i], w.begin, w.end)
+		}
+		r.hidden[x.task] = h
+	}
+}
+
+// overlap is how long a task worked between two moments, in seconds. Its waits
+// count in proportion.
+func overlap(e *trace.Event, begin, end time.Duration) float64 {
+	inside := min(e.End(), end) - max(e.Start, begin)
+	if inside <= 0 {
+		return 0
+	}
+	return inside.Seconds() * (1 - e.Wait.Seconds()/e.Dur.Seconds())
+}
+
+// mean is the mean over ranks of their sums, for one epoch.
+func (b *breakdown) mean(of []*rankTime, f func(*rankTime) float64) float64 {
+	sum := 0.0
+	for _, r := range of {
+		sum += f(r)
+	}
+	return sum / float64(max(len(of), 1)*len(b.epochs))
+}

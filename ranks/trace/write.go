@@ -1,0 +1,186 @@
+package trace
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"siafu/graph/fault"
+	"siafu/ranks/world"
+)
+
+const op = "trace"
+
+// Process is what a file says of a rank.
+type Process struct {
+	Rank         int     `json:"-"`
+	Name         string  `json:"name"`
+	Role         string  `json:"role"` // "graph" or "server"
+	Host         string  `json:"host"`
+	Dropped      int64   `json:"dropped"`        // tasks older than those in the file
+	ClockErrorUS float64 `json:"clock_error_us"` // by which times may be wrong against rank 0's
+}
+
+// Check fails where a timeline could not be written to path later. It makes
+// the folder above.
+func Check(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fault.New(fault.Config, op, path, "it is no regular file").Then("give --trace the name of a new file")
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fault.System(op, path, err)
+	}
+	f, err := create(path)
+	if err != nil {
+		return err
+	}
+	f.Close()
+	os.Remove(f.Name())
+	return nil
+}
+
+func create(path string) (*os.File, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
+	if err != nil {
+		return nil, fault.System(op, path, err)
+	}
+	return f, nil
+}
+
+// Timeline is what Save needs of a rank.
+type Timeline struct {
+	Info    map[string]string // of the run; rank 0's counts
+	Process Process           // without what the recorder and the offsets tell
+	Workers []*Recorder
+	Origin  int64 // the nanosecond of rank 0's clock that is 0 in the file
+	First   Offset
+}
+
+// Save gathers the timelines of all ranks and writes the file on rank 0, under
+// a temporary name that is then renamed. Collective. A fault of the file is
+// rank 0's alone.
+func Save(c world.Comm, path string, t Timeline) error {
+	last, err := Measure(c, t.Workers[0].Now)
+	if err != nil {
+		return err
+	}
+	shift, wrong := Better(t.First, last)
+	t.Process.ClockErrorUS = float64(wrong) / 1e3
+	blocks, err := world.Gather(c, 0, t.encode(shift))
+	if err != nil || c.Rank() != 0 {
+		return err
+	}
+	return writeFile(path, t.Info, blocks)
+}
+
+// encode is the part of a rank in the file: events, with a comma between two.
+func (t *Timeline) encode(shift int64) []byte {
+	p := t.Process
+	for _, w := range t.Workers {
+		p.Dropped += w.dropped()
+	}
+	labels := p.Host
+	if p.Dropped > 0 {
+		labels += ", " + strconv.FormatInt(p.Dropped, 10) + " older tasks dropped"
+	}
+	var b []byte
+	b = appendMeta(b, "process_name", p.Rank, 0, p)
+	b = appendMeta(append(b, ",\n"...), "process_labels", p.Rank, 0, map[string]string{"labels": labels})
+	b = appendMeta(append(b, ",\n"...), "process_sort_index", p.Rank, 0, map[string]int{"sort_index": p.Rank})
+	for _, w := range t.Workers {
+		name := map[string]string{"name": "worker " + strconv.Itoa(w.worker)}
+		b = appendMeta(append(b, ",\n"...), "thread_name", p.Rank, w.worker, name)
+		w.each(func(task string, e *entry) {
+			b = e.append(append(b, ",\n"...), task, p.Rank, w.worker, shift+t.Origin)
+		})
+	}
+	return b
+}
+
+// appendMeta appends an event that describes a process or thread.
+func appendMeta(b []byte, name string, rank, worker int, args any) []byte {
+	line, _ := json.Marshal(struct {
+		Phase  string `json:"ph"`
+		Name   string `json:"name"`
+		Rank   int    `json:"pid"`
+		Worker int    `json:"tid"`
+		Args   any    `json:"args"`
+	}{"M", name, rank, worker, args})
+	return append(b, line...)
+}
+
+// append appends the task, of the given kind, as an event; zero is the nanosecond of this rank's
+// clock that is 0 in the file.
+func (e *entry) append(b []byte, task string, rank, worker int, zero int64) []byte {
+	b = append(b, `{"ph":"X","name":`...)
+	b = strconv.AppendQuote(b, task)
+	b = appendInt(b, `,"pid":`, int64(rank))
+	b = appendInt(b, `,"tid":`, int64(worker))
+	b = appendMicros(b, `,"ts":`, e.start-zero)
+	b = appendMicros(b, `,"dur":`, e.dur)
+	b = appendInt(b, `,"args":{"epoch":`, int64(e.at.Epoch))
+	if e.at.Layer != None {
+		b = appendInt(b, `,"layer":`, int64(e.at.Layer))
+	}
+	if e.at.Interval != None {
+		b = appendInt(b, `,"interval":`, int64(e.at.Interval))
+	}
+	b = appendMicros(b, `,"wait_us":`, e.wait)
+	return append(b, "}}"...)
+}
+
+func appendInt(b []byte, key string, n int64) []byte {
+	return strconv.AppendInt(append(b, key...), n, 10)
+}
+
+// appendMicros appends nanoseconds as microseconds with three decimals.
+func appendMicros(b []byte, key string, nanos int64) []byte {
+	b = append(b, key...)
+	if nanos < 0 {
+		b, nanos = append(b, '-'), -nanos
+	}
+	b = strconv.AppendInt(b, nanos/1000, 10)
+	rest := nanos % 1000
+	return append(b, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
+}
+
+// writeFile writes the file under a temporary name and renames it.
+func writeFile(path string, info map[string]string, blocks [][]byte) error {
+	f, err := create(path)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	for _, step := range []func() error{
+		func() error { return writeTo(f, info, blocks) },
+		func() error { return f.Chmod(0o644) },
+		f.Sync,
+		func() error { return os.Rename(f.Name(), path) },
+	} {
+		if err := step(); err != nil {
+			return fault.System(op, path, err)
+		}
+	}
+	return nil
+}
+
+func writeTo(w io.Writer, info map[string]string, blocks [][]byte) error {
+	head, _ := json.Marshal(info)
+	parts := [][]byte{[]byte(`{"otherData":`), head, []byte(`,"displayTimeUnit":"ms","traceEvents":[` + "\n")}
+	for i, b := range blocks {
+		if i > 0 {
+			parts = append(parts, []byte(",\n"))
+		}
+		parts = append(parts, b)
+	}
+	for _, p := range append(parts, []byte("\n]}\n")) {
+		if _, err := io.Copy(w, bytes.NewReader(p)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
