@@ -1,5 +1,7 @@
 package async
 
+import "math"
+
 // Chooser is a graph rank's side of the servers: it "picks the PS with the
 // lightest load" for an interval's first task with weights in an epoch and
 // "remembers this choice for the interval" (Dorylus, OSDI'21, §5.1).
@@ -12,7 +14,9 @@ type Chooser struct {
 	setting Setting
 	rank    int
 	layers  int
+	weights int
 	choices []choice // by interval
+	pulled  choice   // the last Pull, its epoch being the version
 	own     []int    // by server: intervals of this rank that have not finished
 	asked   []int    // by server: those among them whose Fetch is unanswered
 	others  []int    // by server: other ranks' intervals
@@ -23,6 +27,7 @@ type Chooser struct {
 
 type choice struct {
 	epoch, server int
+	holds         int  // the version that needs no values
 	fetched       bool // the Fetch is answered
 	missing       int  // layers whose gradient has not been sent
 }
@@ -33,15 +38,15 @@ type tally struct {
 	byServer []int
 }
 
-// NewChooser makes the chooser of a graph rank, of a network with so many
-// layers.
-func NewChooser(c Setting, rank, layers int) *Chooser {
+// NewChooser makes the chooser of a graph rank, for a network of so many
+// layers with so many weights in all.
+func NewChooser(c Setting, rank, layers, weights int) *Chooser {
 	c.check()
 	if rank < 0 || rank >= c.Graph() || layers < 1 {
 		panic("async: no such graph rank, or no layers")
 	}
 	h := &Chooser{
-		setting: c, rank: rank, layers: layers, newest: c.Trained,
+		setting: c, rank: rank, layers: layers, weights: weights, newest: c.Trained,
 		choices: make([]choice, c.Intervals[rank]),
 		own:     make([]int, c.Servers), asked: make([]int, c.Servers), others: make([]int, c.Servers),
 		tallies: map[int]*tally{},
@@ -63,7 +68,7 @@ func (h *Chooser) Fetch(interval, epoch, holds int) []Message {
 	}
 	h.age(epoch)
 	k := h.lightest()
-	*c = choice{epoch: epoch, server: k, missing: h.layers}
+	*c = choice{epoch: epoch, server: k, holds: holds, missing: h.layers}
 	h.own[k]++
 	h.asked[k]++
 	h.out = append(h.out[:0], Message{
@@ -127,6 +132,7 @@ func (h *Chooser) at(interval, epoch int) *choice {
 // FetchStash asks for the weights of an interval's forward pass again.
 func (h *Chooser) FetchStash(interval, epoch, holds int) Message {
 	c := h.at(interval, epoch)
+	c.holds = holds
 	return Message{
 		Type: FetchStash, From: h.rank, To: h.setting.Server(c.server), Epoch: epoch, Interval: interval, Version: holds,
 	}
@@ -145,22 +151,54 @@ func (h *Chooser) Gradient(interval, epoch, layer int, values []float32) Message
 	}
 }
 
-// Take checks an answer to Fetch or FetchStash and learns the server's load.
+// Pull asks for the latest weights once they are of that version or a later
+// one, for an evaluation or at the end. Their message has epoch 0.
+func (h *Chooser) Pull(version int) Message {
+	h.pulled = choice{epoch: version, server: h.lightest(), missing: 1}
+	return Message{Type: Pull, From: h.rank, To: h.setting.Server(h.pulled.server), Version: version}
+}
+
+// Leave tells all servers that this rank is done: none of its intervals is in
+// an epoch and no Pull unanswered.
+func (h *Chooser) Leave() []Message {
+	h.out = h.out[:0]
+	for k := range h.setting.Servers {
+		h.out = append(h.out, Message{Type: Leave, From: h.rank, To: h.setting.Server(k)})
+	}
+	return h.out
+}
+
+// Take checks an answer to Fetch, FetchStash or Pull and learns the server's
+// load.
 func (h *Chooser) Take(m Message) error {
 	if m.Type != Weights || m.Interval < 0 || m.Interval >= len(h.choices) {
 		return broken("weights", m, "the rank has %d intervals and takes weights", len(h.choices))
 	}
-	c := &h.choices[m.Interval]
-	if m.From != h.setting.Server(c.server) || m.Epoch != c.epoch {
-		return broken("weights", m, "rank %d was asked for weights of epoch %d", h.setting.Server(c.server), c.epoch)
+	c, least, most := &h.choices[m.Interval], m.Epoch-h.setting.Staleness, m.Epoch
+	if m.Epoch == 0 {
+		c, least, most = &h.pulled, h.pulled.epoch, math.MaxInt
 	}
-	if m.Version < m.Epoch-h.setting.Staleness || m.Version > m.Epoch {
-		return broken("weights", m, "weights of version %d with a staleness bound of %d", m.Version, h.setting.Staleness)
+	if c.missing == 0 || m.From != h.setting.Server(c.server) || m.Epoch != 0 && m.Epoch != c.epoch {
+		return broken("weights", m, "it was not asked for them")
 	}
-	if !c.fetched {
+	if m.Version < least || m.Version > most {
+		return broken("weights", m, "version %d where the oldest that will do is %d", m.Version, least)
+	}
+	if len(m.Values) != h.weights && (len(m.Values) != 0 || m.Version != c.holds) {
+		return broken("weights", m, "%d weights where there are %d", len(m.Values), h.weights)
+	}
+	h.took(c, m)
+	return nil
+}
+
+// took notes that a request is answered, and what that says of the load.
+func (h *Chooser) took(c *choice, m Message) {
+	switch {
+	case m.Epoch == 0:
+		c.missing = 0
+	case !c.fetched:
 		c.fetched = true
 		h.asked[c.server]--
 	}
 	h.others[c.server] = max(0, m.Load-h.own[c.server]+h.asked[c.server])
-	return nil
 }

@@ -35,7 +35,10 @@ type worker struct {
 	chooser  *Chooser
 	progress *Progress
 	tasks    []task
-	weight   int // how often it gets to work
+	weight   int               // how often it gets to work
+	kept     map[int][]float32 // some versions that it was sent
+	newest   int               // of those
+	final    []float32         // the last weights pulled
 }
 
 // task is an interval: where it is and the weights of its forward pass.
@@ -67,7 +70,7 @@ func newCluster(t testingT, c Setting, layers []server.Range, epochs int, seed u
 		w.servers = append(w.servers, New(c, k, layers, make([]float32, layers[len(layers)-1].Hi), u()))
 	}
 	for r, n := range c.Intervals {
-		k := &worker{chooser: NewChooser(c, r, len(layers)), progress: NewProgress(c, r), weight: 1 + w.rand.IntN(8)}
+		k := &worker{chooser: NewChooser(c, r, len(layers), layers[len(layers)-1].Hi), progress: NewProgress(c, r), weight: 1 + w.rand.IntN(8), kept: map[int][]float32{}}
 		k.tasks = make([]task, n)
 		for i := range k.tasks {
 			k.tasks[i].epoch = c.Trained + 1
@@ -178,8 +181,18 @@ func (w *cluster) deliver(link [2]int) {
 // receive gives an interval its weights, and compares those of its backward
 // pass with those of its forward pass.
 func (w *cluster) receive(k *worker, m Message) {
+	if m.Values == nil {
+		m.Values = k.kept[m.Version]
+	}
+	if m.Epoch == 0 {
+		k.final = m.Values
+		return
+	}
 	i := &k.tasks[m.Interval]
 	if i.weights == nil {
+		if w.rand.IntN(2) == 0 {
+			k.kept[m.Version], k.newest = m.Values, max(k.newest, m.Version)
+		}
 		i.weights, i.version, i.next = m.Values, m.Version, forward
 		w.taken(m)
 		return
@@ -199,12 +212,12 @@ func (w *cluster) work(r, n int) {
 	case start:
 		w.withinBound(r, i.epoch)
 		w.steer(r, n, i.epoch)
-		w.send(k.chooser.Fetch(n, i.epoch, 0)...)
+		w.send(k.chooser.Fetch(n, i.epoch, k.newest)...)
 		i.weights, i.next = nil, wait
 	case forward:
 		i.layer, i.next = len(w.layers)-1, stashed
 	case stashed:
-		w.send(k.chooser.FetchStash(n, i.epoch, 0))
+		w.send(k.chooser.FetchStash(n, i.epoch, w.rand.IntN(2)*k.newest))
 		i.next = wait
 	case backward:
 		g := w.grad(w.number(r, n), i.epoch, i.layer, i.weights)
@@ -255,12 +268,15 @@ func (w *cluster) number(r, n int) int {
 // total is the number of intervals.
 func (w *cluster) total() int { return w.number(len(w.setting.Intervals), 0) }
 
-// leave lets all graph ranks leave all servers.
+// leave lets all graph ranks pull the last weights and leave.
 func (w *cluster) leave() {
-	for r := range w.workers {
-		for k := range w.servers {
-			w.send(Message{Type: Leave, From: r, To: w.setting.Server(k)})
-		}
+	for _, k := range w.workers {
+		w.send(k.chooser.Pull(w.epochs + 1))
+	}
+	for w.once() {
+	}
+	for _, k := range w.workers {
+		w.send(k.chooser.Leave()...)
 	}
 	for w.once() {
 	}

@@ -64,6 +64,8 @@
 // Nothing here is collective or blocks. Messages between the same two ranks
 // must be delivered in the order in which they were sent. Values of a message
 // given to Step are not kept; those of messages that a machine returns stand
-// until its next call. An error says that the sender named in it broke the
+// until its next call. After its last epoch a graph rank takes messages until
+// Progress.Slowest has reached that epoch, pulls the version after it where it
+// needs the trained weights, and leaves; a server runs until Done. An error says that the sender named in it broke the
 // protocol; the machine is of no use afterwards.
 package async

@@ -82,6 +82,11 @@ func TestStashUnderAnyOrder(t *testing.T) {
 			t.Fatalf("deadlock")
 		}
 		w.leave()
+		for r, k := range w.workers {
+			if want := wholeVersion(w.total(), c.Trained, w.epochs+1); !slices.Equal(k.final, want) {
+				t.Fatalf("rank %d ends with %v, want %v", r, k.final, want)
+			}
+		}
 		for k, s := range w.servers {
 			checkEnd(t, w, k, s)
 		}
@@ -127,7 +132,7 @@ func TestStashOnlyOnFirstServer(t *testing.T) {
 	for k := range c.Servers {
 		all = append(all, New(c, k, twoLayers, make([]float32, 5), &sgd{}))
 	}
-	h := NewChooser(c, 0, 2)
+	h := NewChooser(c, 0, 2, 5)
 	for _, m := range h.Fetch(0, 1, 0) {
 		if _, err := all[m.To-1].Step(m); err != nil {
 			t.Fatal(err)

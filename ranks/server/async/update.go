@@ -2,6 +2,7 @@ package async
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"siafu/graph/fault"
@@ -142,7 +143,7 @@ func (s *Server) advance(layer int) error {
 	for {
 		epoch := s.sent[layer] + 1
 		e := s.sums[epoch]
-		if e == nil || e.layers[layer].next < intervals {
+		if e == nil || e.layers[layer].next < intervals || slices.Min(s.closed) < epoch {
 			return s.settle()
 		}
 		own := e.layers[layer].own
