@@ -174,7 +174,7 @@ func (h *Chooser) Take(m Message) error {
 	if m.Type != Weights || m.Interval < 0 || m.Interval >= len(h.choices) {
 		return broken("weights", m, "the rank has %d intervals and takes weights", len(h.choices))
 	}
-	c, least, most := &h.choices[m.Interval], m.Epoch-h.setting.Staleness, m.Epoch
+	c, least, most := &h.choices[m.Interval], max(m.Epoch-h.setting.Staleness, h.setting.Trained+1), m.Epoch
 	if m.Epoch == 0 {
 		c, least, most = &h.pulled, h.pulled.epoch, math.MaxInt
 	}

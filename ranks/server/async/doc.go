@@ -61,7 +61,8 @@
 //
 // # Contract
 //
-// Nothing here is collective or blocks. Messages between the same two ranks
+// Nothing here is collective, blocks, or may be called by several goroutines at
+// a time. Messages between the same two ranks
 // must be delivered in the order in which they were sent. Values of a message
 // given to Step are not kept; those of messages that a machine returns stand
 // until its next call. After its last epoch a graph rank takes messages until

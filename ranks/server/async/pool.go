@@ -1,10 +1,10 @@
 package async
 
-// pool recycles what messages may point to: what is given back rests until the
-// next turn, because messages of this one still need it.
+// pool recycles arrays. Messages of a Step may point to some that the same Step
+// gives back; that is safe because a Step takes none of their kind after them.
 type pool[T any] struct {
-	make          func() T
-	free, resting []T
+	make func() T
+	free []T
 }
 
 func (p *pool[T]) get() T {
@@ -17,12 +17,7 @@ func (p *pool[T]) get() T {
 	return v
 }
 
-func (p *pool[T]) put(v T) { p.resting = append(p.resting, v) }
-
-func (p *pool[T]) turn() {
-	p.free = append(p.free, p.resting...)
-	p.resting = p.resting[:0]
-}
+func (p *pool[T]) put(v T) { p.free = append(p.free, v) }
 
 // blocks makes a pool of arrays of n values.
 func blocks(n int) pool[[]float32] {

@@ -99,6 +99,50 @@ func TestFetchWaitsForTheBound(t *testing.T) {
 	}
 }
 
+// Servers whose messages are late may be several versions behind; then a Fetch
+// waits for the right one, and a server for the last sum of all that is
+// finished.
+func TestServerFarBehind(t *testing.T) {
+	c := small
+	c.Staleness = 0
+	s := New(c, 0, twoLayers, values(5), &sgd{})
+	step := func(m Message) []Message {
+		t.Helper()
+		out, err := s.Step(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	for epoch := 1; epoch <= 2; epoch++ {
+		for rank := range 2 {
+			step(Message{Type: Close, From: rank, Epoch: epoch})
+		}
+	}
+	step(Message{Type: Leave, From: 1})
+	step(Message{Type: Fetch, Epoch: 3})
+	for epoch := 1; epoch <= 2; epoch++ {
+		step(Message{Type: Sum, From: 3, Epoch: epoch, Layer: 1, Count: 3, Values: values(3)})
+		out := step(Message{Type: Sum, From: 3, Epoch: epoch, Layer: 0, Count: 3, Values: values(2)})
+		if want := epoch - 1; len(out) != want || want == 1 && out[0].Version != 3 {
+			t.Fatalf("a fetch of epoch 3 is answered by %v at version %d", out, s.Version())
+		}
+	}
+	t.Run("done", func(t *testing.T) {
+		s := New(c, 0, twoLayers, values(5), &sgd{})
+		for rank := range 2 {
+			for _, m := range []Message{{Type: Close, From: rank, Epoch: 1}, {Type: Leave, From: rank}} {
+				if _, err := s.Step(m); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if s.Done() {
+			t.Fatal("done before the other server's sums")
+		}
+	})
+}
+
 // In a steady state an epoch allocates nothing on a server.
 func TestServerAllocatesNothing(t *testing.T) {
 	c := Setting{Intervals: []int{2, 1}, Servers: 2, Staleness: 1}

@@ -46,8 +46,10 @@ func TestLightestLoadIsRemembered(t *testing.T) {
 	told(1, 2, 2)
 	h.Gradient(0, 1, 0, nil)
 	fetch(0, 2, 0) // two of others there, three on server 1
-	if h.others[0] != 2 {
-		t.Fatalf("others on server 0: %d, half of 4 after an epoch", h.others[0])
+	// Half of server 0's four after an epoch. Server 1 told of two before it
+	// knew of this rank's second: one is another's.
+	if h.others[0] != 2 || h.others[1] != 1 {
+		t.Fatalf("others' intervals on servers: %v, want 2 and 1", h.others)
 	}
 }
 
@@ -147,6 +149,7 @@ func TestGraphRankRefuses(t *testing.T) {
 		"too few weights":         {take, Message{Type: Weights, From: 2, Epoch: 1, Version: 1, Values: values(4)}, "4 weights where there are 5"},
 		"no weights":              {take, Message{Type: Weights, From: 2, Epoch: 1, Version: 1}, "0 weights where there are 5"},
 		"weights of the future":   {take, Message{Type: Weights, From: 2, Epoch: 1, Version: 2}, "version 2"},
+		"weights of the past":     {take, Message{Type: Weights, From: 2, Epoch: 1}, "version 0 where the oldest that will do is 1"},
 		"a gradient":              {take, Message{Type: Gradient, From: 2, Epoch: 1}, "takes weights"},
 		"progress of a server":    {step, Message{Type: Finished, From: 2, Epoch: 1}, "not another graph rank"},
 		"progress of oneself":     {step, Message{Type: Finished, From: 0, Epoch: 1}, "not another graph rank"},

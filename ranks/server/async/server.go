@@ -83,7 +83,7 @@ func (s *Server) Done() bool {
 // Step takes one message and returns those that follow from it, which stand
 // until the next Step.
 func (s *Server) Step(m Message) ([]Message, error) {
-	s.turn()
+	s.out = s.out[:0]
 	var err error
 	switch m.Type {
 	case Fetch:
@@ -104,15 +104,6 @@ func (s *Server) Step(m Message) ([]Message, error) {
 		err = s.broken(m, "a server does not take it")
 	}
 	return s.out, err
-}
-
-// turn forgets the messages of the last Step.
-func (s *Server) turn() {
-	s.out = s.out[:0]
-	s.stash.versions.turn()
-	for l := range s.blocks {
-		s.blocks[l].turn()
-	}
 }
 
 func (s *Server) broken(m Message, format string, args ...any) error {

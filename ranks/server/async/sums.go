@@ -32,19 +32,16 @@ func newEpochSums(intervals, layers, servers int) *epochSums {
 	return e
 }
 
+// reset makes the sums of an epoch that has been applied those of another.
 func (e *epochSums) reset() {
 	clear(e.mine)
 	for l := range e.layers {
-		early, parts := e.layers[l].early, e.layers[l].parts
-		clear(early)
-		clear(parts)
-		e.layers[l] = layerSum{early: early, parts: parts}
+		e.layers[l] = layerSum{early: e.layers[l].early, parts: e.layers[l].parts}
 	}
 	e.applied = 0
 }
 
-// add adds a gradient, the first one by copying it: adding to zeros would lose
-// the sign of a negative zero.
+// add adds a gradient, the first one by copying it.
 func (p *part) add(values []float32, blocks *pool[[]float32]) {
 	if p.count == 0 {
 		p.values = blocks.get()

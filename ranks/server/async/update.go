@@ -136,28 +136,27 @@ func (s *Server) fold(epoch, layer int) {
 	}
 }
 
-// advance sends the other servers this one's sums of a layer that are
-// complete, in ascending order of epochs, and makes the updates that follow.
+// advance sends the other servers this one's sum of a layer if it is complete,
+// and makes the updates that follow. Sums complete in ascending order of
+// epochs: all of a rank's gradients of an epoch come before its next Close.
 func (s *Server) advance(layer int) error {
-	intervals := s.firsts[s.setting.Graph()]
-	for {
-		epoch := s.sent[layer] + 1
-		e := s.sums[epoch]
-		if e == nil || e.layers[layer].next < intervals || slices.Min(s.closed) < epoch {
-			return s.settle()
-		}
-		own := e.layers[layer].own
-		s.complete(&e.layers[layer], s.index, own)
-		s.sent[layer] = epoch
-		for k := range s.setting.Servers {
-			if k != s.index {
-				s.send(Message{
-					Type: Sum, To: s.setting.Server(k), Epoch: epoch, Layer: layer,
-					Count: own.count, Values: own.values,
-				})
-			}
+	epoch := s.sent[layer] + 1
+	e := s.sums[epoch]
+	if e == nil || e.layers[layer].next < s.firsts[s.setting.Graph()] || slices.Min(s.closed) < epoch {
+		return nil
+	}
+	own := e.layers[layer].own
+	s.complete(&e.layers[layer], s.index, own)
+	s.sent[layer] = epoch
+	for k := range s.setting.Servers {
+		if k != s.index {
+			s.send(Message{
+				Type: Sum, To: s.setting.Server(k), Epoch: epoch, Layer: layer,
+				Count: own.count, Values: own.values,
+			})
 		}
 	}
+	return s.settle()
 }
 
 // settle makes the updates whose sums have come from all servers, publishes
@@ -180,7 +179,7 @@ func (s *Server) settle() error {
 		s.draft = nil
 		delete(s.sums, epoch)
 		e.reset()
-		s.spare.free = append(s.spare.free, e)
+		s.spare.put(e)
 	}
 	if s.Version() > before {
 		s.wake()
