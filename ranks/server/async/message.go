@@ -3,10 +3,10 @@ package async
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 
 	"siafu/graph/fault"
+	"siafu/graph/mapped"
 )
 
 // Type says what a message is for.
@@ -64,10 +64,7 @@ func Encode(dst []byte, m Message) []byte {
 	for i, v := range [...]int{m.Epoch, m.Interval, m.Layer, m.Version, m.Load, m.Count, len(m.Values)} {
 		binary.LittleEndian.PutUint32(b[4+4*i:], uint32(v))
 	}
-	b = b[headerLen:]
-	for i, v := range m.Values {
-		binary.LittleEndian.PutUint32(b[4*i:], math.Float32bits(v))
-	}
+	copy(b[headerLen:], mapped.Bytes(m.Values))
 	return dst
 }
 
@@ -94,22 +91,10 @@ func Decode(b []byte, from, to int, room []float32) (Message, error) {
 		Version: word(4), Load: word(5), Count: word(6),
 	}
 	if n > 0 {
-		m.Values = floats(room, b[headerLen:])
+		m.Values = slices.Grow(room[:0], n)[:n]
+		copy(mapped.Bytes(m.Values), b[headerLen:])
 	}
 	return m, nil
-}
-
-// floats reads all of b into room or, where that is too short, into new memory.
-func floats(room []float32, b []byte) []float32 {
-	n := len(b) / 4
-	if cap(room) < n {
-		room = make([]float32, n)
-	}
-	room = room[:n]
-	for i := range room {
-		room[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return room
 }
 
 // broken is the error that the sender of m broke the protocol.
