@@ -63,7 +63,8 @@
 //
 // Nothing here is collective, blocks, or may be called by several goroutines at
 // a time. Messages between the same two ranks
-// must be delivered in the order in which they were sent. Values of a message
+// must be delivered in the order in which they were sent: over package world
+// that takes one tag for all of them. Values of a message
 // given to Step are not kept; those of messages that a machine returns stand
 // until its next call. After its last epoch a graph rank takes messages until
 // Progress.Slowest has reached that epoch, pulls the version after it where it
