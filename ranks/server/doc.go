@@ -7,6 +7,8 @@
 // other servers, adds all partial sums in ascending order of servers and steps
 // its optimiser: all servers compute the same bits, so they stay replicas.
 //
+// Package async has the servers of bounded asynchrony.
+//
 // Nothing here is collective and nothing here waits: a request for weights
 // that do not exist yet is answered when they do.
 package server
