@@ -96,7 +96,7 @@ func twinOf(c ranks.Config, d *graph.Dataset) (yardstick.GCN, error) {
 		g.Dims = append(g.Dims, c.Hidden)
 	}
 	g.Dims = append(g.Dims, d.Meta.Classes)
-	s := model.Spec{Dims: g.Dims}
+	s := model.Spec{Kind: "gcn", Dims: g.Dims}
 	g.Weights = make([]float32, s.NumWeights())
 	s.Initialize(g.Weights, c.Initializer, c.Seed)
 	return g, nil

@@ -46,6 +46,10 @@ type task interface{ chunk(lo, hi int) }
 
 // slots holds the arguments of each kernel while it runs.
 type slots struct {
+	elu      eluTask
+	eluGrad  eluGradTask
+	mean     meanHeadsTask
+	meanGrad meanHeadsGradTask
 	weighted weightedTask
 	spmm     spmmTask
 	narrow   narrowTask

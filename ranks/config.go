@@ -32,15 +32,18 @@ type Config struct {
 	Gather   string `default:"float32" enum:"float32,bf16" group:"World" help:"Rows as they are gathered: float32, or rounded to bfloat16 first, which is faster where memory holds the gather up; sums stay float32." toml:"gather"`
 	Features string `default:"float32" enum:"float32,bf16" group:"World" help:"ÂX of the input layer, where it is kept: float32, or bfloat16 in half the memory." toml:"features"`
 
-	Model        string  `default:"gcn" enum:"gcn,sage,gin,mlp" group:"Model" help:"gcn: Kipf & Welling 2017; sage: GraphSAGE with the mean of all neighbours; gin: GIN-0; mlp: gcn's layers without the graph (with --layers 1: a linear model)." toml:"model"`
-	Layers       int     `default:"2" group:"Model" help:"Number of layers." toml:"layers"`
-	Hidden       int     `default:"16" group:"Model" help:"Width of the hidden layers." toml:"hidden"`
-	Dropout      float64 `default:"0.5" group:"Model" help:"Probability to drop an input of a layer while training." toml:"dropout"`
-	InputDropout float64 `default:"-1" group:"Model" help:"The same for the first layer, whose inputs are the features; -1: as --dropout. With 0 the product of graph and features is computed only once." toml:"input-dropout"`
-	Init         string  `default:"" group:"Model" placeholder:"FILE" help:"Start from the weights of a safetensors file." toml:"init"`
-	Initializer  string  `default:"xavier" enum:"xavier,he" group:"Model" help:"Random initial weights: xavier or he." toml:"initializer"`
-	Order        string  `default:"auto" enum:"auto,gather-first,apply-first" group:"Model" help:"(ÂH)W is gather-first, Â(HW) apply-first; auto takes the cheaper by shape." toml:"order"`
-	CacheInput   string  `default:"auto" enum:"auto,on,off" group:"Model" help:"Compute the input layer's ÂX once and keep it. auto: when it pays and fits in memory." toml:"cache-input"`
+	Model            string  `default:"gcn" enum:"gcn,sage,gin,gat,mlp" group:"Model" help:"gcn: Kipf & Welling 2017; sage: GraphSAGE with the mean of all neighbours; gin: GIN-0; gat: Veličković et al. 2018; mlp: gcn's layers without the graph (with --layers 1: a linear model)." toml:"model"`
+	Layers           int     `default:"2" group:"Model" help:"Number of layers." toml:"layers"`
+	Hidden           int     `default:"16" group:"Model" help:"Width of the hidden layers." toml:"hidden"`
+	Dropout          float64 `default:"0.5" group:"Model" help:"Probability to drop an input of a layer while training." toml:"dropout"`
+	InputDropout     float64 `default:"-1" group:"Model" help:"The same for the first layer, whose inputs are the features; -1: as --dropout. With 0 the product of graph and features is computed only once." toml:"input-dropout"`
+	Heads            int     `default:"1" group:"Model" help:"Attention heads of hidden layers (gat); each is --hidden wide." toml:"heads"`
+	OutputHeads      int     `name:"output-heads" default:"1" group:"Model" help:"Attention heads of the last layer (gat), whose mean is taken." toml:"output-heads"`
+	AttentionDropout float64 `default:"-1" group:"Model" help:"Probability to drop an edge from an attention head while training (gat); -1: as --dropout." toml:"attention-dropout"`
+	Init             string  `default:"" group:"Model" placeholder:"FILE" help:"Start from the weights of a safetensors file." toml:"init"`
+	Initializer      string  `default:"xavier" enum:"xavier,he" group:"Model" help:"Random initial weights: xavier or he." toml:"initializer"`
+	Order            string  `default:"auto" enum:"auto,gather-first,apply-first" group:"Model" help:"(ÂH)W is gather-first, Â(HW) apply-first; auto takes the cheaper by shape." toml:"order"`
+	CacheInput       string  `default:"auto" enum:"auto,on,off" group:"Model" help:"Compute the input layer's ÂX once and keep it. auto: when it pays and fits in memory." toml:"cache-input"`
 
 	Epochs        int     `default:"200" group:"Training" help:"Epochs to train." toml:"epochs"`
 	LR            float64 `name:"lr" default:"0.01" group:"Training" help:"Learning rate." toml:"lr"`
@@ -77,6 +80,9 @@ func (c *Config) Validate() error {
 		{c.Hidden >= 1, "hidden", c.Hidden, "1 or more"},
 		{inRange(c.Dropout), "dropout", c.Dropout, "at least 0 and below 1"},
 		{c.InputDropout == -1 || inRange(c.InputDropout), "input-dropout", c.InputDropout, "-1, or at least 0 and below 1"},
+		{c.Heads >= 1, "heads", c.Heads, "1 or more"},
+		{c.OutputHeads >= 1, "output-heads", c.OutputHeads, "1 or more"},
+		{c.AttentionDropout == -1 || inRange(c.AttentionDropout), "attention-dropout", c.AttentionDropout, "-1, or at least 0 and below 1"},
 		{c.Epochs >= 0, "epochs", c.Epochs, "0 or more"},
 		{c.LR > 0 && !math.IsInf(c.LR, 0), "lr", c.LR, "above 0"},
 		{inRange(c.Momentum), "momentum", c.Momentum, "at least 0 and below 1"},
@@ -182,17 +188,28 @@ func (c *Config) optimizer() kernels.OptimizerConfig {
 // spec is the network that the configuration asks for.
 func (c *Config) spec(features, classes int) model.Spec {
 	dims := []int{features}
+	hidden := c.Hidden
+	if c.Model == "gat" {
+		hidden *= c.Heads
+	}
 	for range c.Layers - 1 {
-		dims = append(dims, c.Hidden)
+		dims = append(dims, hidden)
 	}
 	input := c.InputDropout
 	if input < 0 {
 		input = c.Dropout
 	}
-	return model.Spec{
+	s := model.Spec{
 		Kind: c.Model, Dims: append(dims, classes), Dropout: c.Dropout,
 		InputDropout: input, Seed: c.Seed,
 	}
+	if c.Model == "gat" {
+		s.Heads, s.OutputHeads, s.AttentionDropout = c.Heads, c.OutputHeads, c.AttentionDropout
+		if c.AttentionDropout < 0 {
+			s.AttentionDropout = c.Dropout
+		}
+	}
+	return s
 }
 
 // Defaults is the configuration of a run that is told nothing: the defaults of

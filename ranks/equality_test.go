@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"siafu/graph/fault"
-	"siafu/kernels/model"
 	"siafu/graph/partition"
+	"siafu/kernels/model"
 	"siafu/ranks/runfolder"
 )
 

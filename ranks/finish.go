@@ -2,6 +2,7 @@ package ranks
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 
 	"siafu/graph/fault"
@@ -96,6 +97,7 @@ func modelMetadata(r *run, s runfolder.Summary) map[string]string {
 		"siafu":    Version,
 		"model":    r.net.Kind,
 		"dims":     string(dims),
+		"heads":    fmt.Sprintf("[%d,%d]", max(r.net.Heads, 1), max(r.net.OutputHeads, 1)),
 		"dataset":  s.Dataset,
 		"epoch":    strconv.Itoa(s.BestEpoch),
 		"val_acc":  strconv.FormatFloat(s.BestValAcc, 'g', -1, 64),

@@ -60,7 +60,7 @@ func coefficient(kind string, edge float64, self bool, in, out float64) float64 
 		return (edge + loop) / math.Sqrt((in+1)*(out+1))
 	case "sage":
 		return edge / max(in, 1)
-	case "gin":
+	case "gin", "gat":
 		return edge + loop
 	}
 	return loop // the perceptron
@@ -123,11 +123,61 @@ func (r *reference) layer(h [][]float64, params []model.Param, w []float64, relu
 	case "sage":
 		z := plus(product(r.a, product(h, matrix(0))), product(h, matrix(1)))
 		return affine(z, matrix(2)[0], relu)
+	case "gat":
+		return r.attentive(h, matrix, relu)
 	case "gin":
 		inner := affine(product(r.a, product(h, matrix(0))), matrix(1)[0], true)
 		return affine(product(inner, matrix(2)), matrix(3)[0], relu)
 	}
 	return affine(product(r.a, product(h, matrix(0))), matrix(1)[0], relu)
+}
+
+// attentive is a layer of attention; hidden ones have ELU and heads side by
+// side, the last takes their mean.
+func (r *reference) attentive(h [][]float64, matrix func(i int) [][]float64, hidden bool) [][]float64 {
+	z, source, target, bias := product(h, matrix(0)), matrix(1), matrix(2), matrix(3)[0]
+	heads, width := len(source), len(source[0])
+	out := make([][]float64, len(h))
+	for v := range h {
+		out[v] = make([]float64, heads*width)
+		for k := range heads {
+			weights, sum := make([]float64, len(h)), 0.0
+			for u := range h {
+				if r.a[v][u] == 0 {
+					continue
+				}
+				s := 0.0
+				for j := range width {
+					s += z[u][k*width+j]*source[k][j] + z[v][k*width+j]*target[k][j]
+				}
+				weights[u] = math.Exp(max(s, 0.2*s))
+				sum += weights[u]
+			}
+			for u, w := range weights {
+				for j := range width {
+					out[v][k*width+j] += w / sum * z[u][k*width+j]
+				}
+			}
+		}
+	}
+	if !hidden {
+		for v := range out {
+			mean := make([]float64, width)
+			for i, x := range out[v] {
+				mean[i%width] += x / float64(heads)
+			}
+			out[v] = mean
+		}
+		return affine(out, bias, false)
+	}
+	for _, row := range affine(out, bias, false) {
+		for j, x := range row {
+			if x < 0 {
+				row[j] = math.Expm1(x)
+			}
+		}
+	}
+	return out
 }
 
 // loss is the mean cross entropy over the training vertices.
@@ -234,6 +284,12 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "gin", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "gin", 4, 3 }},
 		{name: "gin not kept", set: func(c *Config) { c.Model, c.Ranks, c.CacheInput = "gin", 3, "off" }},
 		{name: "gin sparse", sparse: true, set: func(c *Config) { c.Model, c.Ranks = "gin", 4 }},
+		{name: "gat one rank", set: func(c *Config) { c.Model, c.Heads, c.Layers = "gat", 2, 2 }},
+		{name: "gat", directed: true, set: func(c *Config) { c.Model, c.Heads, c.Ranks, c.Layers = "gat", 3, 4, 3 }},
+		{name: "gat output heads", set: func(c *Config) { c.Model, c.Heads, c.OutputHeads, c.Ranks = "gat", 2, 3, 4 }},
+		{name: "gat sparse no overlap", sparse: true, directed: true, set: func(c *Config) { c.Model, c.Heads, c.Ranks, c.Mode = "gat", 2, 4, "nopipe" }},
+		{name: "gat empty partition", lopsided: true, directed: true, set: func(c *Config) { c.Model, c.Heads, c.Ranks, c.Servers = "gat", 2, 3, 0 }},
+		{name: "gat one layer", set: func(c *Config) { c.Model, c.Layers, c.Ranks, c.OutputHeads = "gat", 1, 3, 2 }},
 		{name: "perceptron", set: func(c *Config) { c.Model, c.Layers, c.Ranks = "mlp", 3, 4 }},
 		{name: "sparse perceptron", sparse: true, set: func(c *Config) { c.Model, c.Ranks = "mlp", 3 }},
 	} {

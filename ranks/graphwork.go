@@ -31,6 +31,7 @@ type graphWork struct {
 	half   bool // gather rows rounded to bfloat16
 	halves []kernels.BF16
 
+	attends  []*attended  // one a layer with attention, nil for others
 	gathered [][]float32  // one a layer, kept for the way back
 	grads    [2][]float32 // of emitted rows; two, so that none is read and written at once
 	turn     int
@@ -95,11 +96,9 @@ func (g *graphWork) gather(layer int, rows []float32, width int, p model.Pass) (
 
 // gatherOwn sets dst to what own neighbours and the self loop contribute.
 func (g *graphWork) gatherOwn(dst, rows []float32, width int) {
-	in := g.shard.In
-	g.spmm(dst, width, kernels.Gather{
-		Begin: in.Offsets[:g.shard.NumOwn()], End: g.shard.InOwnEnd, Cols: in.Cols,
-		RowScale: g.coef.Row, ColScale: g.coef.Col, SelfLoops: g.coef.SelfLoops,
-	}, rows, false)
+	m := g.ownEdges()
+	m.RowScale, m.ColScale, m.SelfLoops = g.coef.Row, g.coef.Col, g.coef.SelfLoops
+	g.spmm(dst, width, m, rows, false)
 }
 
 // gatherGhosts adds what ghosts contribute.
@@ -107,11 +106,9 @@ func (g *graphWork) gatherGhosts(dst, ghosts []float32, width int) {
 	if g.shard.NumGhosts() == 0 {
 		return
 	}
-	in := g.shard.In
-	g.spmm(dst, width, kernels.Gather{
-		Begin: g.shard.InOwnEnd, End: in.Offsets[1:], Cols: in.Cols, Base: uint32(g.shard.NumOwn()),
-		RowScale: g.coef.Row, ColScale: g.coef.Col,
-	}, ghosts, true)
+	m := g.ghostEdges()
+	m.RowScale, m.ColScale = g.coef.Row, g.coef.Col
+	g.spmm(dst, width, m, ghosts, true)
 }
 
 // spmm gathers rows as they are or rounded to bfloat16. Rounding multiplies by
@@ -139,6 +136,9 @@ func (g *graphWork) gatherGrad(layer int, grad []float32, width int, last bool, 
 	edges := g.transposed
 	if last && g.trained != nil {
 		edges = g.trained
+	}
+	if layer < len(g.attends) && g.attends[layer] != nil {
+		return g.attendGrad(layer, grad, edges, p)
 	}
 	dst := g.gradRoom(g.shard.NumOwn() * width)
 	key := halo.Key{Seed: g.seed, Epoch: p.Epoch, Layer: layer, Backward: true}

@@ -108,7 +108,7 @@ func (r *run) openModel(p PredictConfig) ([]float32, error) {
 	if err := json.Unmarshal(blob, &m); err != nil {
 		return nil, err
 	}
-	r.net = model.Spec{Kind: m.Kind, Dims: m.Dims}
+	r.net = model.Spec{Kind: m.Kind, Dims: m.Dims, Heads: m.Heads[0], OutputHeads: m.Heads[1]}
 	if err := agree(r.world, r.openShard()); err != nil {
 		return nil, err
 	}
@@ -129,8 +129,22 @@ func (r *run) openModel(p PredictConfig) ([]float32, error) {
 
 // loadedModel is what a model file says of its network.
 type loadedModel struct {
-	Kind string
-	Dims []int
+	Kind  string
+	Dims  []int
+	Heads [2]int // of hidden layers and of the last
+}
+
+// describes tells whether there is such a network.
+func (m *loadedModel) describes() bool {
+	if !contains(model.Kinds(), m.Kind) || len(m.Dims) < 2 || m.Heads[0] < 1 || m.Heads[1] < 1 {
+		return false
+	}
+	for l, d := range m.Dims {
+		if d < 1 || l > 0 && l < len(m.Dims)-1 && d%m.Heads[0] != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // readModel reads the network's description and sees to it that the dataset
@@ -140,9 +154,13 @@ func (r *run) readModel(p PredictConfig) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := loadedModel{Kind: md["model"]}
-	if json.Unmarshal([]byte(md["dims"]), &m.Dims) != nil || len(m.Dims) < 2 || !contains(model.Kinds(), m.Kind) {
-		return nil, fault.New(fault.Data, "predict", p.Weights, "its metadata (model=%q dims=%q) describes no network", md["model"], md["dims"]).
+	m := loadedModel{Kind: md["model"], Heads: [2]int{1, 1}}
+	err = json.Unmarshal([]byte(md["dims"]), &m.Dims)
+	if heads, ok := md["heads"]; ok && err == nil {
+		err = json.Unmarshal([]byte(heads), &m.Heads)
+	}
+	if err != nil || !m.describes() {
+		return nil, fault.New(fault.Data, "predict", p.Weights, "its metadata (model=%q dims=%q heads=%q) describes no network", md["model"], md["dims"], md["heads"]).
 			Then("use the model.safetensors of a run folder")
 	}
 	meta, err := graph.ReadMeta(r.data)

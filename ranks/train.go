@@ -330,7 +330,7 @@ func (r *run) trainer(source weightSource) *trainer {
 	t := &trainer{
 		cfg: r.cfg, comm: r.peers, shard: r.shard, weights: source,
 		team: r.team, arena: r.arena, clock: newClock(r.timeline), sum: make([]float64, 1),
-		net:     model.New(r.net, model.Input{Features: r.shard.Features, IDs: r.shard.Own}, r.team, r.arena),
+		net:     model.New(r.net, model.Input{Features: r.shard.Features, IDs: r.shard.Own, LocalIDs: r.localIDs()}, r.team, r.arena),
 		history: &history{patience: r.cfg.Patience, target: r.cfg.TargetAcc, hasVal: r.meta.Val > 0},
 	}
 	if r.net.Propagates() {
@@ -339,6 +339,13 @@ func (r *run) trainer(source weightSource) *trainer {
 		t.graph.connect(r.peers, t.net.MaxGather(), r.arena)
 	}
 	return t
+}
+
+// localIDs are the dataset ids of own vertices and then ghosts.
+func (r *run) localIDs() []uint32 {
+	ids := mapped.Make[uint32](r.arena, r.shard.NumOwn()+r.shard.NumGhosts())
+	copy(ids[copy(ids, r.shard.Own):], r.shard.Ghosts)
+	return ids
 }
 
 // modelFile is where a run folder keeps its weights.

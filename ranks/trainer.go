@@ -110,6 +110,9 @@ func (t *trainer) gathered(l int, layer model.Layer, h []float32, p model.Pass) 
 	t.clock.start()
 	rows := layer.Emit(h, p)
 	t.clock.lap("AV")
+	if at, ok := layer.(model.Attended); ok {
+		return t.graph.attend(l, at, rows, p)
+	}
 	if width := layer.GatherWidth(); width > 0 {
 		return t.graph.gather(l, rows, width, p)
 	}

@@ -67,9 +67,23 @@ func (b *builder) dense(l int) dense {
 			d.w, d.gw = w.w, w.gw
 		}
 	}
-	if s.Dropout > 0 && !d.last {
-		// Layer 0 is the input's, so that no two masks share a counter.
-		d.drop = &kernels.Dropout{Seed: s.Seed, Layer: l + 1, P: s.Dropout, IDs: b.in.IDs}
-	}
+	d.drop, _ = b.dropouts(l)
 	return d
 }
+
+// dropouts are those of layer l's output and of its attention, nil where
+// nothing is dropped.
+func (b *builder) dropouts(l int) (output, attention *kernels.Dropout) {
+	s := b.net.Spec
+	if s.Dropout > 0 && l < s.Layers()-1 {
+		// Layer 0 is the input's, so that no two masks share a counter.
+		output = &kernels.Dropout{Seed: s.Seed, Layer: l + 1, P: s.Dropout, IDs: b.in.IDs}
+	}
+	if s.AttentionDropout > 0 {
+		attention = &kernels.Dropout{Seed: s.Seed, Layer: l + attentionStream, P: s.AttentionDropout, IDs: b.in.LocalIDs}
+	}
+	return output, attention
+}
+
+// scratch is room that does not grow with the vertices.
+func (b *builder) scratch(n int) []float32 { return mapped.Make[float32](b.arena, n) }

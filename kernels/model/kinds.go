@@ -11,9 +11,8 @@ type kind struct {
 	layer  func(b *builder, l int) Layer
 	// coefficients of the edges; nil where a network does not use the graph.
 	coefficients func(inDegree, outDegree []uint32, own int, a *mapped.Arena) Coefficients
-	// fixed says that rows are gathered before they meet a weight, whatever
-	// the shapes.
-	fixed bool
+	// order is "gather-first" or "apply-first" where the shapes don't decide.
+	order string
 }
 
 type shape struct {
@@ -23,7 +22,7 @@ type shape struct {
 }
 
 // Kinds are the names of all networks.
-func Kinds() []string { return []string{"gcn", "sage", "gin", "mlp"} }
+func Kinds() []string { return []string{"gcn", "sage", "gin", "gat", "mlp"} }
 
 // kind is what Kind names.
 func (s Spec) kind() kind {
@@ -33,11 +32,18 @@ func (s Spec) kind() kind {
 	case "sage":
 		return kind{shapes: sageShapes, layer: sageLayer, coefficients: meanCoefficients}
 	case "gin":
-		return kind{shapes: ginShapes, layer: ginLayer, coefficients: sumCoefficients, fixed: true}
+		return kind{shapes: ginShapes, layer: ginLayer, coefficients: sumCoefficients, order: "gather-first"}
+	case "gat":
+		return kind{shapes: gatShapes, layer: gatLayer, coefficients: noCoefficients, order: "apply-first"}
 	case "mlp":
 		return kind{shapes: oneProduct, layer: gcnLayer}
 	}
 	panic("model: unknown kind of network")
+}
+
+// noCoefficients are for edges that carry attention.
+func noCoefficients(_, _ []uint32, _ int, _ *mapped.Arena) Coefficients {
+	return Coefficients{SelfLoops: true}
 }
 
 // oneProduct is one matrix and its bias.

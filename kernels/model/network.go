@@ -55,6 +55,7 @@ type Network struct {
 type Input struct {
 	Features graph.Features // of the own vertices
 	IDs      []uint32       // dataset ids of the own vertices: the counters of dropout
+	LocalIDs []uint32       // and of all local vertices, ghosts too: those of attention
 }
 
 // New binds a spec to the vertices of one rank. All memory comes from a.

@@ -27,9 +27,13 @@ type Spec struct {
 	Dims         []int   // input, hidden…, classes; one more than there are layers
 	Dropout      float64 // of hidden activations
 	InputDropout float64
-	Orders       []Order // one a layer
-	CacheInput   bool    // ÂX is computed once; the first layer is then GatherFirst
-	Seed         uint64  // of dropout
+	// Of gat: dropout of attention, heads of hidden layers, which Dims holds
+	// side by side, and of the last; 0 heads are 1.
+	AttentionDropout   float64
+	Heads, OutputHeads int
+	Orders             []Order // one a layer
+	CacheInput         bool    // ÂX is computed once; the first layer is then GatherFirst
+	Seed               uint64  // of dropout
 }
 
 // Layers is the number of layers.
@@ -40,7 +44,7 @@ func (s Spec) Propagates() bool { return s.kind().coefficients != nil }
 
 // Drops tells whether a training pass differs from an evaluation.
 func (s Spec) Drops() bool {
-	return s.InputDropout > 0 || s.Dropout > 0 && s.Layers() > 1
+	return s.InputDropout > 0 || s.Dropout > 0 && s.Layers() > 1 || s.AttentionDropout > 0
 }
 
 // Load is what an epoch has to go through, over all ranks; it decides on
@@ -71,8 +75,8 @@ const gemmRate = 4
 // width that is gathered.
 func (s *Spec) Choose(load Load, c Choices) string {
 	s.Orders = make([]Order, s.Layers())
-	if s.kind().fixed {
-		c.Order = "gather-first"
+	if fixed := s.kind().order; fixed != "" {
+		c.Order = fixed
 	}
 	if !s.Propagates() {
 		s.CacheInput = false
@@ -103,7 +107,7 @@ func (s *Spec) chooseInput(load Load, c Choices) string {
 		s.Orders[0] = s.inputOrder(load, c)
 		return "switched off"
 	case c.Order == "apply-first":
-		return "apply-first was asked for"
+		return "rows meet their weights before they are gathered"
 	case c.CacheInput == "on":
 		s.keepInput()
 		return "asked for"
