@@ -11,7 +11,7 @@ import (
 //
 //	dst[r] (+)= Σ_{e in [Begin[r],End[r])} RowScale[r]·ColScale[c]·x[c-Base],  c = Cols[e]
 //
-// and with SelfLoops also RowScale[r]·ColScale[r]·x[r-Base].
+// and with SelfLoops the same for c = First+r.
 //
 // Variant: pull, row by row; the edges of a row are added in their order, in
 // registers where package avx has a routine for this machine, else four at a
@@ -30,7 +30,8 @@ type Gather struct {
 	Base       uint32    // the local id of row 0 of x
 	RowScale   []float32 // of row r; nil: 1
 	ColScale   []float32 // of a local id, whatever Base is; nil: 1
-	SelfLoops  bool      // row r has the column r too, before all others
+	SelfLoops  bool      // row r has the column First+r too, before all others
+	First      uint32    // the local id of row 0
 }
 
 // Rows is the number of rows.
@@ -131,7 +132,7 @@ func (k *spmmTask) rows(lo, hi int) {
 func rowsFor[E float32 | uint16](k *spmmTask, x []E) avx.Rows[E] {
 	return avx.Rows[E]{
 		Begin: k.Begin, End: k.End, Cols: k.Cols, Base: k.Base,
-		RowScale: k.RowScale, ColScale: k.ColScale, SelfLoops: k.SelfLoops, X: x, Stride: k.width,
+		RowScale: k.RowScale, ColScale: k.ColScale, SelfLoops: k.SelfLoops, First: k.First, X: x, Stride: k.width,
 	}
 }
 
@@ -152,7 +153,7 @@ func gatherHub(t *Team, k spmmTask, r int) {
 	dst := rowOf(k.dst, r, k.width)
 	sumParts(t, dst, len(h.begin), k.add)
 	if k.SelfLoops {
-		k.addEdge(dst, uint32(r), k.rowScale(r))
+		k.addEdge(dst, k.First+uint32(r), k.rowScale(r))
 	}
 }
 
@@ -168,7 +169,7 @@ func (k *spmmTask) row(dst []float32, r int) {
 	scale := k.rowScale(r)
 	clearUnless(k.add, dst)
 	if k.SelfLoops {
-		k.addEdge(dst, uint32(r), scale)
+		k.addEdge(dst, k.First+uint32(r), scale)
 	}
 	k.gather(dst, k.Cols[k.Begin[r]:k.End[r]], scale)
 }

@@ -15,6 +15,7 @@ type clock struct {
 	timeline *trace.Recorder // nil: none
 	epoch    int             // that the tasks are of; 0 is before the first
 	layer    int             // that they are of, or trace.None
+	interval int             // that they are on, or trace.None
 }
 
 // evaluation is what a timeline calls a pass that is no part of training.
@@ -30,7 +31,7 @@ func Tasks() []string { return slices.Clone(tasks) }
 
 // newClock makes a clock that records on timeline, which may be nil.
 func newClock(timeline *trace.Recorder) *clock {
-	return &clock{seconds: map[string]float64{}, timeline: timeline, layer: trace.None}
+	return &clock{seconds: map[string]float64{}, timeline: timeline, layer: trace.None, interval: trace.None}
 }
 
 // start begins a lap.
@@ -49,7 +50,7 @@ func (c *clock) lap(task string) {
 
 // record puts a task into the timeline without counting it.
 func (c *clock) record(task string, begin, end time.Time) {
-	c.timeline.Add(task, trace.Place{Epoch: int32(c.epoch), Layer: int32(c.layer), Interval: trace.None}, begin, end)
+	c.timeline.Add(task, trace.Place{Epoch: int32(c.epoch), Layer: int32(c.layer), Interval: int32(c.interval)}, begin, end)
 }
 
 // take returns the seconds in the order of tasks and starts again from zero.

@@ -24,7 +24,9 @@ type Config struct {
 	Threads     int    `default:"0" group:"World" help:"Worker threads a rank. 0: this machine's processors shared by the ranks on it." toml:"threads"`
 	Partitioner string `default:"" group:"World" help:"contiguous, hash, ldg, fennel or file:PATH. Empty: what the dataset was partitioned with, else fennel." toml:"partitioner"`
 	VertexOrder string `default:"" group:"World" help:"Order in which a rank numbers its vertices: auto, natural, rcm, lp or rabbit. Empty: what the dataset was partitioned with, else auto." toml:"vertex-order"`
-	Mode        string `default:"pipe" enum:"pipe,nopipe" group:"World" help:"pipe: gather from own vertices while ghosts are under way; nopipe: one thing after another." toml:"mode"`
+	Mode        string `default:"pipe" enum:"pipe,nopipe,async" group:"World" help:"pipe: gather from own vertices while ghosts are under way; nopipe: one thing after another; async: intervals of vertices go on with what rows are there, within --staleness." toml:"mode"`
+	Staleness   int    `default:"0" group:"World" help:"Epochs that an interval may be ahead of the slowest one of all ranks (async)." toml:"staleness"`
+	Intervals   int    `default:"0" group:"World" help:"Intervals of each rank's vertices (async); 0: by their number." toml:"intervals"`
 	Codec       string `default:"none" group:"World" help:"Compression of ghost rows: none, s2, zstd." toml:"codec"`
 	Tensor      string `default:"cpu" enum:"cpu" group:"World" help:"Where tensor work runs." toml:"tensor"`
 
@@ -80,6 +82,8 @@ func (c *Config) Validate() error {
 		{c.Hidden >= 1, "hidden", c.Hidden, "1 or more"},
 		{inRange(c.Dropout), "dropout", c.Dropout, "at least 0 and below 1"},
 		{c.InputDropout == -1 || inRange(c.InputDropout), "input-dropout", c.InputDropout, "-1, or at least 0 and below 1"},
+		{c.Staleness >= 0, "staleness", c.Staleness, "0 or more"},
+		{c.Intervals >= 0, "intervals", c.Intervals, "0 or more"},
 		{c.Heads >= 1, "heads", c.Heads, "1 or more"},
 		{c.OutputHeads >= 1, "output-heads", c.OutputHeads, "1 or more"},
 		{c.AttentionDropout == -1 || inRange(c.AttentionDropout), "attention-dropout", c.AttentionDropout, "-1, or at least 0 and below 1"},
@@ -107,7 +111,7 @@ func inRange(p float64) bool { return p >= 0 && p < 1 }
 // the command line too, a file's keys only here.
 func (c *Config) validateNames() error {
 	for _, r := range []struct{ flag, got, want string }{
-		{"mode", c.Mode, "pipe nopipe"},
+		{"mode", c.Mode, "pipe nopipe async"},
 		{"codec", c.Codec, "none s2 zstd"},
 		{"tensor", c.Tensor, "cpu"},
 		{"kernel", c.Kernel, "auto avx512 avx2 openblas go"},
@@ -140,8 +144,10 @@ func contains(list []string, s string) bool {
 
 // validateDurations checks what ends a wait.
 func (c *Config) validateDurations() error {
-	_, err := c.limits(nil)
-	return err
+	if _, err := c.limits(nil); err != nil {
+		return err
+	}
+	return c.checkAsync()
 }
 
 // limits are the bounds of every wait on another rank.

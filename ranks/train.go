@@ -17,6 +17,7 @@ import (
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/server"
+	"siafu/ranks/server/async"
 	"siafu/ranks/trace"
 	"siafu/ranks/world"
 )
@@ -288,16 +289,22 @@ func (r *run) serve(weights []float32) error {
 	if r.timeline != nil {
 		timed = timedUpdater{u, newClock(r.timeline)}
 	}
-	var layers []server.Range
-	for l := range r.net.Layers() {
-		lo, hi := r.net.LayerRange(l)
-		layers = append(layers, server.Range{Lo: lo, Hi: hi})
+	layers := layerRanges(r.net)
+	if r.cfg.Mode == "async" {
+		setting, err := r.setting()
+		if err != nil {
+			return err
+		}
+		return serveAsync(r.world, async.New(setting, r.rank-r.Graph, layers, weights, timed), r.net.NumWeights())
 	}
 	return serve(r.world, server.New(r.Topology, r.rank-r.Graph, layers, weights, timed))
 }
 
 // train is the life of a graph rank.
 func (r *run) train(weights []float32) error {
+	if r.cfg.Mode == "async" {
+		return r.trainAsync(weights)
+	}
 	source, err := r.source(weights)
 	if err != nil {
 		return err

@@ -162,6 +162,18 @@ func (c *spmmCase) run(t *testing.T, spmm func(*kernels.Team, []float32, int, ke
 		spmm(team, dst, c.width, all, c.x, false)
 	}), want)
 
+	// The rows from the middle on by themselves.
+	if half := c.own / 2; half > 0 {
+		tail := all
+		tail.Begin, tail.End, tail.First = c.begin[half:], c.end[half:], uint32(half)
+		if c.rowScale != nil {
+			tail.RowScale = c.rowScale[half:]
+		}
+		compareSums(t, outcome(t, poison(n-half*c.width), func(team *kernels.Team, dst []float32) {
+			spmm(team, dst, c.width, tail, c.x, false)
+		}), want[half*c.width:])
+	}
+
 	ownPart, ghostPart := all, all
 	ownPart.End = c.middle
 	ghostPart.Begin, ghostPart.Base, ghostPart.SelfLoops = c.middle, uint32(c.own), false

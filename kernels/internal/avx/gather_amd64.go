@@ -57,7 +57,7 @@ func gather[E float32 | uint16](lanes int, f *[9]gatherFunc[E], size int, dst []
 	}
 	self := -1
 	if r.SelfLoops {
-		self = lo
+		self = int(r.First) + lo
 	}
 	var rowScale *float32
 	if r.RowScale != nil {

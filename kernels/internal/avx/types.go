@@ -2,7 +2,7 @@ package avx
 
 // Rows are the sparse rows that Gather sums, and what they index: row c-Base
 // of X [rows x Stride] for a column id c. ColScale is indexed by c, RowScale by
-// row; nil is 1. With SelfLoops row r has the column r too. Of Cols the edges
+// row; nil is 1. With SelfLoops row r has the column First+r too. Of Cols the edges
 // behind those that are summed are prefetched by: they must be column ids too,
 // of whatever matrix.
 type Rows[E float32 | uint16] struct {
@@ -11,6 +11,7 @@ type Rows[E float32 | uint16] struct {
 	Base               uint32
 	RowScale, ColScale []float32
 	SelfLoops          bool
+	First              uint32
 	X                  []E
 	Stride             int
 }

@@ -1,0 +1,246 @@
+package ranks
+
+import (
+	"siafu/graph/fault"
+	"siafu/halo"
+	"siafu/kernels/model"
+	"siafu/ranks/server"
+	"siafu/ranks/server/async"
+	"siafu/ranks/world"
+)
+
+// deliver sends messages of the protocol with servers and among graph ranks.
+// They stand only until the next call of the machine that made them, so they
+// are encoded at once.
+func (e *engine) deliver(ms []async.Message) error {
+	for _, m := range ms {
+		to := m.To
+		if to >= e.setting.Graph() && e.hostedByRank0() {
+			to = 0
+		}
+		if to == e.world.Rank() {
+			if err := e.local(m); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := e.post(to, async.Encode(e.buffer(), m)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hostedByRank0 tells whether there is no rank that is a server.
+func (e *engine) hostedByRank0() bool {
+	return e.world.Size() == e.setting.Graph()
+}
+
+// local is a message of this rank to itself.
+func (e *engine) local(m async.Message) error {
+	if m.To >= e.setting.Graph() {
+		out, err := e.hosted.Step(m)
+		if err != nil {
+			return err
+		}
+		return e.deliver(out)
+	}
+	return e.protocol(m)
+}
+
+// send sends rows, gradients or numbers to a graph rank.
+func (e *engine) send(to int, m wire) error {
+	b := m.encode(e.buffer())
+	if m.kind == wireRows || m.kind == wireGrads {
+		e.sent += int64(len(b))
+	}
+	return e.post(to, b)
+}
+
+// buffer is memory for a message: that of one which has arrived, if there is.
+func (e *engine) buffer() []byte {
+	kept := e.pending[:0]
+	for _, o := range e.pending {
+		if done, err := o.request.Test(); done || err != nil {
+			e.spare = append(e.spare, o.buffer)
+		} else {
+			kept = append(kept, o)
+		}
+	}
+	e.pending = kept
+	if n := len(e.spare); n > 0 {
+		b := e.spare[n-1]
+		e.spare = e.spare[:n-1]
+		return b[:0]
+	}
+	return nil
+}
+
+func (e *engine) post(to int, b []byte) error {
+	r, err := e.world.Isend(b, to, tagAsync)
+	if err == nil {
+		e.pending = append(e.pending, outgoing{r, b})
+	}
+	return err
+}
+
+// settle waits until everything sent has left.
+func (e *engine) settle() error {
+	for _, o := range e.pending {
+		if err := o.request.Wait(); err != nil {
+			return err
+		}
+	}
+	e.pending = e.pending[:0]
+	return nil
+}
+
+// take takes a message that has arrived.
+func (e *engine) take(in world.Message) error {
+	if len(in.Data) > 0 && in.Data[0] >= wireRows {
+		m, err := decodeWire(in.Data, in.Source, &e.wireIn)
+		if err != nil {
+			return err
+		}
+		return e.takeWire(m, in.Source)
+	}
+	m, err := async.Decode(in.Data, in.Source, e.world.Rank(), e.wireIn)
+	if err != nil {
+		return err
+	}
+	if e.hostedByRank0() {
+		switch m.Type {
+		case async.Weights:
+			m.From = e.setting.Server(0)
+		case async.Finished:
+		default:
+			m.To = e.setting.Server(0)
+			return e.local(m)
+		}
+	}
+	return e.protocol(m)
+}
+
+func (e *engine) takeWire(m wire, from int) error {
+	switch m.kind {
+	case wireTally:
+		return e.takeTally(m.epoch, m.numbers)
+	case wireStop:
+		e.epochs = min(e.epochs, m.epoch)
+		return nil
+	}
+	if err := e.receive(m, from); err != nil {
+		return err
+	}
+	// Whatever waits for first rows may go on now, or waits again.
+	e.queue = append(e.queue, e.blocked...)
+	e.blocked = e.blocked[:0]
+	return nil
+}
+
+// protocol is a message of package async to a graph rank.
+func (e *engine) protocol(m async.Message) error {
+	if m.Type == async.Finished {
+		if err := e.progress.Step(m); err != nil {
+			return err
+		}
+		return e.startReady()
+	}
+	if err := e.chooser.Take(m); err != nil {
+		return err
+	}
+	if m.Epoch == 0 { // the answer to Pull
+		e.weights = append(e.weights[:0], m.Values...)
+		return nil
+	}
+	i := e.intervals[m.Interval]
+	copy(i.net.Weights, m.Values)
+	i.h = nil
+	e.queue = append(e.queue, task{emit, i, 0})
+	return nil
+}
+
+// serveAsync is the life of a parameter server in bounded asynchrony.
+func serveAsync(w world.Comm, s *async.Server, weights int) error {
+	var pending []halo.Request
+	room := make([]float32, weights)
+	for !s.Done() {
+		in, err := w.Recv(world.Any, tagAsync)
+		if err != nil {
+			return err
+		}
+		m, err := async.Decode(in.Data, in.Source, w.Rank(), room)
+		if err != nil {
+			return err
+		}
+		out, err := s.Step(m)
+		if err != nil {
+			return err
+		}
+		kept := pending[:0]
+		for _, r := range pending {
+			if done, err := r.Test(); err != nil {
+				return err
+			} else if !done {
+				kept = append(kept, r)
+			}
+		}
+		pending = kept
+		for _, m := range out {
+			r, err := w.Isend(async.Encode(nil, m), m.To, tagAsync)
+			if err != nil {
+				return err
+			}
+			pending = append(pending, r)
+		}
+	}
+	for _, r := range pending {
+		if err := r.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setting is what all ranks know of each other. Collective over the world.
+func (r *run) setting() (async.Setting, error) {
+	counts := make([]int64, r.Graph)
+	if r.shard != nil {
+		counts[r.rank] = int64(r.cfg.intervals(r.shard.NumOwn()))
+	}
+	if err := world.SumInt64s(r.world, counts); err != nil {
+		return async.Setting{}, err
+	}
+	s := async.Setting{Servers: max(r.Servers, 1), Staleness: r.cfg.Staleness}
+	for _, n := range counts {
+		s.Intervals = append(s.Intervals, int(n))
+	}
+	return s, nil
+}
+
+// layerRanges are the parts of the flat weights that layers have.
+func layerRanges(s model.Spec) []server.Range {
+	var layers []server.Range
+	for l := range s.Layers() {
+		lo, hi := s.LayerRange(l)
+		layers = append(layers, server.Range{Lo: lo, Hi: hi})
+	}
+	return layers
+}
+
+// checkAsync refuses what bounded asynchrony does not do.
+func (c *Config) checkAsync() error {
+	if c.Mode != "async" {
+		if c.Staleness != 0 {
+			return fault.New(fault.Usage, "train", "", "--staleness=%d", c.Staleness).Then("it needs --mode async")
+		}
+		return nil
+	}
+	switch {
+	case c.Codec != "none":
+		return fault.New(fault.Usage, "train", "", "--codec=%s with --mode async", c.Codec).Then("rows of single intervals travel as they are: use --codec none")
+	case c.Model == "gat":
+		return fault.New(fault.Usage, "train", "", "--model=gat with --mode async").Then("train it with --mode pipe")
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package ranks
+
+import (
+	"time"
+
+	"siafu/ranks/runfolder"
+)
+
+// Places in a tally: the loss, hits and totals of the three splits, bytes of
+// rows sent, and then the seconds of each task.
+const (
+	tallyLoss  = 0
+	tallyBytes = 7
+	tallyTasks = 8
+)
+
+// tallies are what is known of epochs. A rank adds up what its intervals say;
+// rank 0 adds up the ranks and speaks when it has heard of all of them.
+//
+// In bounded asynchrony an epoch's loss and accuracies are those of the passes
+// that trained: of several versions of the weights, with dropout where there
+// is any.
+type tallies struct {
+	mine     map[int][]float64 // by epoch
+	finished map[int]int       // own intervals that have
+
+	ranks  int // graph ranks, on rank 0
+	sums   map[int][]float64
+	heard  map[int]int
+	spoken int // epochs that rank 0 has reported
+	start  time.Time
+
+	emit     func(runfolder.Epoch) error
+	patience int
+	target   float64
+	best     float64
+	bestAt   int
+	stopped  string
+}
+
+// own is this rank's tally of an epoch.
+func (t *tallies) own(epoch int) []float64 {
+	if t.mine[epoch] == nil {
+		t.mine[epoch] = make([]float64, tallyTasks+len(tasks))
+	}
+	return t.mine[epoch]
+}
+
+// complete tells whether nothing more will come that rank 0 waits for.
+func (t *tallies) complete(epochs int) bool { return t.ranks == 0 || t.spoken >= epochs }
+
+// tell notes that an interval has finished an epoch, and tells rank 0 when all
+// of this rank's have.
+func (e *engine) tell(epoch int) error {
+	t := &e.tallies
+	if t.finished[epoch]++; t.finished[epoch] < len(e.intervals) {
+		return nil
+	}
+	own := t.own(epoch)
+	own[tallyBytes] = float64(e.sent)
+	e.sent = 0
+	copy(own[tallyTasks:], e.clock.take())
+	delete(t.mine, epoch)
+	delete(t.finished, epoch)
+	if e.world.Rank() == 0 {
+		return e.takeTally(epoch, own)
+	}
+	return e.send(0, wire{kind: wireTally, epoch: epoch, numbers: own})
+}
+
+// takeTally is rank 0's.
+func (e *engine) takeTally(epoch int, numbers []float64) error {
+	t := &e.tallies
+	if t.ranks == 0 || len(numbers) != tallyTasks+len(tasks) {
+		return damaged(wire{layer: epoch}, 0)
+	}
+	if t.sums[epoch] == nil {
+		t.sums[epoch] = make([]float64, len(numbers))
+	}
+	sum := t.sums[epoch]
+	for i, v := range numbers {
+		if i < tallyTasks {
+			sum[i] += v
+		} else {
+			sum[i] = max(sum[i], v)
+		}
+	}
+	if t.heard[epoch]++; t.heard[epoch] < t.ranks {
+		return nil
+	}
+	delete(t.sums, epoch)
+	delete(t.heard, epoch)
+	t.spoken = epoch
+	return e.speak(epoch, sum)
+}
+
+// speak reports an epoch, and ends the run where its accuracy says so.
+func (e *engine) speak(epoch int, sum []float64) error {
+	t := &e.tallies
+	accuracy := func(k int) *float64 { a := sum[1+2*k] / max(sum[2+2*k], 1); return &a }
+	line := runfolder.Epoch{
+		Epoch: epoch, Loss: sum[tallyLoss], TrainAcc: accuracy(0), ValAcc: accuracy(1), TestAcc: accuracy(2),
+		Seconds: time.Since(t.start).Seconds(), TaskSeconds: map[string]float64{},
+		GhostBytesRaw: int64(sum[tallyBytes]), GhostBytesSent: int64(sum[tallyBytes]),
+	}
+	t.start = time.Now()
+	for i, name := range tasks {
+		line.TaskSeconds[name] = sum[tallyTasks+i]
+	}
+	if *line.ValAcc > t.best || t.bestAt == 0 {
+		t.best, t.bestAt = *line.ValAcc, epoch
+	}
+	switch {
+	case t.stopped != "":
+	case t.target > 0 && *line.ValAcc >= t.target:
+		t.stopped = "target-acc"
+	case t.patience > 0 && epoch-t.bestAt >= t.patience:
+		t.stopped = "patience"
+	}
+	if t.stopped != "" {
+		if err := e.stop(); err != nil {
+			return err
+		}
+	}
+	return t.emit(line)
+}
+
+// stop ends the run after the last epoch that any rank can have begun: none can
+// be more than s+1 epochs ahead of rank 0, and rank 0's word comes before that
+// of its next epoch.
+func (e *engine) stop() error {
+	last := e.finished() + e.setting.Staleness + 1
+	if last >= e.epochs {
+		return nil
+	}
+	e.epochs = last
+	for r := 1; r < e.setting.Graph(); r++ {
+		if err := e.send(r, wire{kind: wireStop, epoch: last}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finished is how many epochs all intervals of this rank have finished.
+func (e *engine) finished() int {
+	least := e.epochs
+	for _, i := range e.intervals {
+		done := i.epoch
+		if i.busy {
+			done--
+		}
+		least = min(least, done)
+	}
+	return least
+}
