@@ -67,7 +67,7 @@ func AttentionFinish(t *Team, a Attention, dst, lse []float32, rows int, stats [
 	checkMatrix(dst, rows, a.Columns(), shortDst)
 	checkMatrix(lse, rows, a.Heads, shortDst)
 	checkMatrix(stats, rows, 2*a.Heads, shortInput)
-	do(t, &t.slots.attentionFinish, attentionFinishTask{a, dst, lse, stats}, rows, rowGrain(a.Columns()))
+	do(t, &t.slots.attentionFinish, attentionFinishTask{a, dst, lse, stats, t.set}, rows, rowGrain(a.Columns()))
 }
 
 // AttentionGrad is what the way back knows of own vertices.
@@ -114,7 +114,7 @@ func RowDots(t *Team, dst []float32, rows, heads, width int, x, y []float32) {
 	checkMatrix(dst, rows, heads, shortDst)
 	checkMatrix(x, rows, heads*width, shortInput)
 	checkMatrix(y, rows, heads*width, shortInput)
-	do(t, &t.slots.rowDots, rowDotsTask{dst, x, y, heads, width, t.set}, rows*heads, rowGrain(width))
+	do(t, &t.slots.rowDots, rowDotsTask{dst, x, y, heads, width, t.set}, rows, rowGrain(heads*width))
 }
 
 type rowDotsTask struct {
@@ -124,15 +124,20 @@ type rowDotsTask struct {
 }
 
 func (k *rowDotsTask) chunk(lo, hi int) {
+	if k.heads == 0 {
+		return
+	}
 	var ids [1]uint32
-	for i := lo; i < hi; i++ {
-		setDots(k.set, k.dst[i:], 1, rowOf(k.x, i, k.width), k.y[i*k.width:], k.width, ids[:], 1)
+	for r := lo; r < hi; r++ {
+		width := k.heads * k.width
+		setDots(k.set, k.dst[r*k.heads:], k.heads, k.heads, rowOf(k.x, r, width), k.y[r*width:], width, ids[:], 1)
 	}
 }
 
 type attentionFinishTask struct {
 	Attention
 	dst, lse, stats []float32
+	set             avx.Set
 }
 
 func (k *attentionFinishTask) chunk(lo, hi int) {
@@ -141,7 +146,7 @@ func (k *attentionFinishTask) chunk(lo, hi int) {
 		for h := range k.Heads {
 			top, sum := stats[h], stats[k.Heads+h]
 			if sum != 0 { // else there are no edges
-				scale(rowOf(k.dst, r*k.Heads+h, k.Width), 1/sum)
+				scale(k.set, rowOf(k.dst, r*k.Heads+h, k.Width), 1/sum)
 			}
 			k.lse[r*k.Heads+h] = float32(float64(top) + math.Log(float64(sum)))
 		}
@@ -149,7 +154,11 @@ func (k *attentionFinishTask) chunk(lo, hi int) {
 }
 
 // scale is x *= s.
-func scale(x []float32, s float32) {
+func scale(set avx.Set, x []float32, s float32) {
+	if set != avx.None {
+		set.Scale(x, s)
+		return
+	}
 	for j := range x {
 		x[j] *= s
 	}

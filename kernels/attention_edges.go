@@ -47,9 +47,13 @@ func (b *edgeBlock) next(k *attentionTask) bool {
 		b.ids[0], b.n, b.self = uint32(b.row), 1, false
 	}
 	cols := k.Cols[b.at:min(b.at+int64(len(b.ids)-b.n), int64(len(k.Cols)))]
-	ids := b.ids[b.n:]
-	for i, c := range cols {
-		ids[i] = c - k.Base
+	ids := b.ids[b.n:][:len(cols)]
+	if k.set != avx.None {
+		k.set.Less(ids, cols, k.Base)
+	} else {
+		for i, c := range cols {
+			ids[i] = c - k.Base
+		}
 	}
 	b.known = b.n + len(cols)
 	taken := min(int64(blockEdges-b.n), b.end-b.at)
@@ -67,11 +71,11 @@ func (b *edgeBlock) spread(to *avx.Near, from []float32, step, size int) {
 	}
 }
 
-// score computes scores, from the first part of what is packed.
+// score computes scores, from the first value of far vertices.
 func (b *edgeBlock) score(k *attentionTask) {
-	ids, far, stride := b.ids[:b.n], k.packed, k.parts*k.step
+	ids, far, stride := b.ids[:b.n], k.values, k.stride
 	if k.set != avx.None {
-		k.set.Scores(b.scores[:], k.step, &b.near, far, stride, ids, k.Slope, &b.top)
+		k.set.Scores(b.scores[:], k.step, k.size, &b.near, far, stride, ids, k.Slope, &b.top)
 		return
 	}
 	for e, id := range ids {
@@ -86,12 +90,12 @@ func (b *edgeBlock) score(k *attentionTask) {
 	}
 }
 
-// pick copies a part of what is packed: its score by a zero and a slope of 1.
+// pick copies a later value of far vertices: its score by a zero and a slope of 1.
 func (b *edgeBlock) pick(k *attentionTask, to []float32, part int) {
-	ids, far, stride := b.ids[:b.n], k.packed[part*k.step:], k.parts*k.step
+	ids, far, stride := b.ids[:b.n], k.values[part*k.size:], k.stride
 	if k.set != avx.None {
 		var zero, top avx.Near
-		k.set.Scores(to, k.step, &zero, far, stride, ids, 1, &top)
+		k.set.Scores(to, k.step, k.size, &zero, far, stride, ids, 1, &top)
 		return
 	}
 	for e, id := range ids {
@@ -178,25 +182,30 @@ func (b *edgeBlock) weights(k *attentionTask) {
 
 // products sets dq to the products of row with the rows of far vertices.
 func (b *edgeBlock) products(k *attentionTask, row []float32) {
-	for h := range k.size {
-		x := k.far[(k.group+h)*k.Width:]
-		setDots(k.set, b.dq[h:], k.step, rowOf(row, h, k.Width), x, k.farWidth, b.ids[:b.known], b.n)
+	setDots(k.set, b.dq[:], k.step, k.size, row, k.far[k.group*k.Width:], k.farWidth, b.ids[:b.known], b.n)
+}
+
+// setDots sets heads elements of dst, at every step, to the products of row
+// with the next of n rows of x.
+func setDots(set avx.Set, dst []float32, step, heads int, row, x []float32, stride int, ids []uint32, n int) {
+	if set != avx.None && len(row) > 0 {
+		set.Dots(dst, step, heads, row, x, stride, ids, n)
+		return
+	}
+	width := len(row) / heads
+	for e, id := range ids[:n] {
+		for h := range heads {
+			dst[e*step+h] = dot(rowOf(row, h, width), x[int(id)*stride+h*width:])
+		}
 	}
 }
 
-// setDots sets dst, at every step, to the products of row with n rows of x.
-func setDots(set avx.Set, dst []float32, step int, row, x []float32, stride int, ids []uint32, n int) {
-	if set != avx.None && len(row) > 0 {
-		set.Dots(dst, step, row, x, stride, ids, n)
-		return
+func dot(x, y []float32) (sum float32) {
+	y = y[:len(x)]
+	for j, v := range x {
+		sum += v * y[j]
 	}
-	for e, id := range ids[:n] {
-		var sum float32
-		for j, v := range x[int(id)*stride:][:len(row)] {
-			sum += row[j] * v
-		}
-		dst[e*step] = sum
-	}
+	return sum
 }
 
 // slopes turns scores into weights, and adds the gradients of what they are
@@ -227,6 +236,9 @@ func (b *edgeBlock) slopes(k *attentionTask) {
 // weigh adds the weighted rows of far vertices to dst.
 func (b *edgeBlock) weigh(k *attentionTask, dst []float32) {
 	ids, x := b.ids[:b.known], k.far[k.group*k.Width:]
+	if k.way == backToSources {
+		ids = ids[:b.n] // they have been read
+	}
 	switch {
 	case k.set == avx.None:
 		b.weighGo(k, dst, x)

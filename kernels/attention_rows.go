@@ -36,8 +36,8 @@ type attentionTask struct {
 	set         avx.Set
 	group, size int       // the first of the heads, and how many
 	step        int       // size, rounded up to a power of two
-	packed      []float32 // of far vertices: l, or r, lse and dots; step each
-	parts       int       // that many of step each
+	values      []float32 // of far vertices: l, or r, lse and dots; size each
+	stride      int       // from one vertex to the next
 	heads       [avx.Heads * attentionMixed]uint32
 	drop        bool
 	masks       [avx.Heads / philoxWords]mask // of four heads each
@@ -96,39 +96,38 @@ func (k *attentionTask) prepare() {
 // mixed says that a vector of columns may have several heads.
 func (k *attentionTask) mixed() bool { return k.size > 1 && k.Width < attentionMixed }
 
-// pack copies what is read of every far vertex together, so that it is read
-// from few cache lines.
+// pack copies what scores are made of, so that the values of a far vertex lie
+// in one cache line and those of many stay in the caches. In the rows of far
+// they would be a line fewer to read, but one that nothing has prefetched.
 func (k *attentionTask) pack(t *Team) {
 	n := len(k.far) / k.farWidth
-	k.parts = 1
-	args := attentionPackTask{first: k.group, size: k.size, step: k.step}
-	args.from[0], args.width = k.far, k.farWidth
+	args := attentionPackTask{width: k.farWidth, first: k.Columns() + k.group, size: k.size, parts: 1}
+	args.from[0] = k.far
 	if k.way == backToSources {
-		k.parts = 3
-		args.from, args.width = [3][]float32{k.R, k.LSE, k.Dots}, k.Heads
-	} else {
-		args.first += k.Columns()
+		args.from = [farParts][]float32{k.R, k.LSE, k.Dots}
+		args.width, args.first, args.parts = k.Heads, k.group, farParts
 	}
-	args.parts = k.parts
-	k.packed = scratch(&t.floats, n*k.parts*k.step+avx.Slack)
-	args.dst = k.packed
-	do(t, &t.slots.attentionPack, args, n, rowGrain(k.parts*k.step))
+	k.stride = args.parts * k.size
+	k.values = scratch(&t.floats, n*k.stride)
+	args.dst = k.values
+	do(t, &t.slots.attentionPack, args, n, rowGrain(k.stride))
 }
+
+// farParts are r, lse and dots.
+const farParts = 3
 
 // attentionPackTask copies size columns from first on of each part.
 type attentionPackTask struct {
-	dst                             []float32
-	from                            [3][]float32
-	width, first, size, step, parts int
+	dst                       []float32
+	from                      [farParts][]float32
+	width, first, size, parts int
 }
 
 func (k *attentionPackTask) chunk(lo, hi int) {
-	for p, from := range k.from[:k.parts] {
-		for r := lo; r < hi; r++ {
-			to := k.dst[(r*k.parts+p)*k.step:]
-			for h := range k.size {
-				to[h] = from[r*k.width+k.first+h]
-			}
+	for r := lo; r < hi; r++ {
+		to := k.dst[r*k.parts*k.size:]
+		for p, from := range k.from[:k.parts] {
+			copy(to[p*k.size:][:k.size], from[r*k.width+k.first:])
 		}
 	}
 }
@@ -176,7 +175,7 @@ func (k *attentionTask) attend(b *edgeBlock, r int) {
 			if tops[h] != b.top[h] && sums[h] != 0 {
 				f := float32(math.Exp(float64(tops[h]) - float64(b.top[h])))
 				sums[h] *= f
-				scale(dst[h*k.Width:][:k.Width], f)
+				scale(k.set, dst[h*k.Width:][:k.Width], f)
 			}
 			tops[h] = b.top[h]
 		}

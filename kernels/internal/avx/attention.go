@@ -4,7 +4,7 @@ package avx
 // which ids number from 0. What a block has of each edge lies step floats
 // apart, step being the heads rounded up to a power of two, at most Heads.
 const (
-	Heads = 8  // lanes of a near value, and of a far one, which ends that much sooner than its array
+	Heads = 8  // lanes of a near value
 	Ahead = 8  // how many ids behind those of a block are prefetched by
 	Slack = 16 // floats behind the last of a block that may be read and written
 )
