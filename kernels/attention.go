@@ -20,8 +20,8 @@ import (
 //	ds[v,u] = p·((g[v]·z[u])·keep - D[v]) · (s > 0 ? 1 : Slope)
 //	dr[v] = Σ_u ds    dl[u] = Σ_v ds    dz[u] = Σ_v q·g[v]
 //
-// Variant: pull, row by row, in blocks of edges: scores, then weights, then the
-// weighted sum. Nothing is kept of an edge: the way back computes scores and
+// Variant: pull, row by row, in batches of edges: scores, then weights, then
+// weighted sums. Nothing is kept of an edge: the way back computes scores and
 // masks again. The forward pass takes out of the exponents the largest score so
 // far and scales what it has when that grows ("online softmax"), so that a row
 // may be gathered in parts. A row is never cut, not even that of a hub: it is
@@ -57,7 +57,7 @@ func AttentionGather(t *Team, a Attention, dst, stats []float32, g Gather, x, r 
 	checkMatrix(r, rows, a.Heads, shortVector)
 	runAttention(t, attentionTask{
 		Attention: a, Gather: g, way: attend, dst: dst, dstWidth: a.Columns(), stats: stats, merge: merge,
-		far: x, farWidth: a.Emitted(), r: r,
+		far: x, farWidth: a.Emitted(), near: r,
 	})
 }
 
@@ -84,7 +84,7 @@ func AttentionGradDst(t *Team, a Attention, dr []float32, g Gather, x []float32,
 	checkMatrix(dr, g.Rows(), a.Heads, shortDst)
 	runAttention(t, attentionTask{
 		Attention: a, Gather: g, way: backToTargets, dst: dr, dstWidth: a.Heads, merge: add,
-		far: x, farWidth: a.Emitted(), r: back.R, AttentionGrad: back,
+		far: x, farWidth: a.Emitted(), near: back.R, AttentionGrad: back,
 	})
 }
 

@@ -17,3 +17,6 @@ type PerEdge struct {
 	Vals []float32
 	Step int // 0 or Heads: from one vector to the next
 }
+
+// At is the value at flat place i of a block.
+func (p PerEdge) At(i int) float32 { return p.Vals[i/Heads*p.Step+i%Heads] }
