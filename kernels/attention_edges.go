@@ -11,7 +11,7 @@ import (
 // rows stay in the first cache between the product with them and their weighted
 // sum.
 const (
-	batchValues = 4096
+	batchValues = 16384
 	blockEdges  = 64
 )
 
@@ -47,8 +47,20 @@ func (s *segment) block(at, step int) segment {
 	return segment{row: s.row, id: s.id + at, value: s.value + at*step, n: min(blockEdges, s.n-at)}
 }
 
-// from starts with the rows [lo, hi).
-func (b *edgeBatch) from(k *attentionTask, lo, hi int) { b.row, b.end, b.at = lo, hi, 0 }
+// edgeBatches are as many as there are workers.
+func (t *Team) edgeBatches() chan *edgeBatch {
+	if t.batches == nil {
+		t.batches = make(chan *edgeBatch, t.workers)
+		for range t.workers {
+			b := new(edgeBatch)
+			for i := range b.ones {
+				b.ones[i] = 1
+			}
+			t.batches <- b
+		}
+	}
+	return t.batches
+}
 
 // fill takes the next rows in hand; a row that does not fit into what is left of
 // a batch begins the next one.

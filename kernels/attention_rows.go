@@ -34,6 +34,7 @@ type attentionTask struct {
 	near     []float32 // r, or emitted rows, of near vertices
 
 	set         avx.Set
+	batches     chan *edgeBatch // one for each worker
 	group, size int       // the first of the heads, and how many
 	step        int       // size, rounded up to a power of two
 	values      []float32 // of far vertices: l, or r, lse and dots; size each
@@ -62,7 +63,7 @@ func runAttention(t *Team, k attentionTask) {
 	if rows == 0 || k.Columns() == 0 {
 		return
 	}
-	k.set = t.set
+	k.set, k.batches = t.set, t.edgeBatches()
 	for ; k.group < k.Heads; k.group += k.size {
 		k.size = min(k.Heads-k.group, avx.Heads)
 		k.step = 1 << bits.Len(uint(k.size-1))
@@ -135,19 +136,17 @@ func (k *attentionPackTask) chunk(lo, hi int) {
 // chunk goes through the rows in batches. Of a batch, what depends on scores is
 // computed for all edges before their rows are read.
 func (k *attentionTask) chunk(lo, hi int) {
-	var b edgeBatch
-	for i := range b.ones {
-		b.ones[i] = 1
-	}
-	b.from(k, lo, hi)
+	b := <-k.batches
+	b.row, b.end, b.at = lo, hi, 0
 	for b.fill(k) {
 		for i := range b.segments[:b.count] {
-			k.weights(&b, &b.segments[i])
+			k.weights(b, &b.segments[i])
 		}
 		for i := range b.segments[:b.count] {
-			k.rows(&b, &b.segments[i])
+			k.rows(b, &b.segments[i])
 		}
 	}
+	k.batches <- b
 }
 
 // columns are the columns of the group in row r of x.
