@@ -35,10 +35,10 @@ type attentionTask struct {
 
 	set         avx.Set
 	batches     chan *edgeBatch // one for each worker
-	group, size int       // the first of the heads, and how many
-	step        int       // size, rounded up to a power of two
-	values      []float32 // of far vertices: l, or r, lse and dots; size each
-	stride      int       // from one vertex to the next
+	group, size int             // the first of the heads, and how many
+	step        int             // size, rounded up to a power of two
+	values      []float32       // of far vertices: l, or r, lse and dots; size each
+	stride      int             // from one vertex to the next
 	heads       [avx.Heads * attentionMixed]uint32
 	drop        bool
 	masks       [avx.Heads / philoxWords]mask // of four heads each
