@@ -20,8 +20,8 @@ import (
 //	ds[v,u] = p·((g[v]·z[u])·keep - D[v]) · (s > 0 ? 1 : Slope)
 //	dr[v] = Σ_u ds    dl[u] = Σ_v ds    dz[u] = Σ_v q·g[v]
 //
-// Variant: pull, row by row, in blocks of edges: scores, then weights, then the
-// weighted sum. Nothing is kept of an edge: the way back computes scores and
+// Variant: pull, row by row, in batches of edges: scores, then weights, then
+// weighted sums. Nothing is kept of an edge: the way back computes scores and
 // masks again. The forward pass takes out of the exponents the largest score so
 // far and scales what it has when that grows ("online softmax"), so that a row
 // may be gathered in parts. A row is never cut, not even that of a hub: it is
@@ -57,7 +57,7 @@ func AttentionGather(t *Team, a Attention, dst, stats []float32, g Gather, x, r 
 	checkMatrix(r, rows, a.Heads, shortVector)
 	runAttention(t, attentionTask{
 		Attention: a, Gather: g, way: attend, dst: dst, dstWidth: a.Columns(), stats: stats, merge: merge,
-		far: x, farWidth: a.Emitted(), r: r,
+		far: x, farWidth: a.Emitted(), near: r,
 	})
 }
 
@@ -67,7 +67,7 @@ func AttentionFinish(t *Team, a Attention, dst, lse []float32, rows int, stats [
 	checkMatrix(dst, rows, a.Columns(), shortDst)
 	checkMatrix(lse, rows, a.Heads, shortDst)
 	checkMatrix(stats, rows, 2*a.Heads, shortInput)
-	do(t, &t.slots.attentionFinish, attentionFinishTask{a, dst, lse, stats}, rows, rowGrain(a.Columns()))
+	do(t, &t.slots.attentionFinish, attentionFinishTask{a, dst, lse, stats, t.set}, rows, rowGrain(a.Columns()))
 }
 
 // AttentionGrad is what the way back knows of own vertices.
@@ -84,7 +84,7 @@ func AttentionGradDst(t *Team, a Attention, dr []float32, g Gather, x []float32,
 	checkMatrix(dr, g.Rows(), a.Heads, shortDst)
 	runAttention(t, attentionTask{
 		Attention: a, Gather: g, way: backToTargets, dst: dr, dstWidth: a.Heads, merge: add,
-		far: x, farWidth: a.Emitted(), r: back.R, AttentionGrad: back,
+		far: x, farWidth: a.Emitted(), near: back.R, AttentionGrad: back,
 	})
 }
 
@@ -114,7 +114,7 @@ func RowDots(t *Team, dst []float32, rows, heads, width int, x, y []float32) {
 	checkMatrix(dst, rows, heads, shortDst)
 	checkMatrix(x, rows, heads*width, shortInput)
 	checkMatrix(y, rows, heads*width, shortInput)
-	do(t, &t.slots.rowDots, rowDotsTask{dst, x, y, heads, width, t.set}, rows*heads, rowGrain(width))
+	do(t, &t.slots.rowDots, rowDotsTask{dst, x, y, heads, width, t.set}, rows, rowGrain(heads*width))
 }
 
 type rowDotsTask struct {
@@ -124,15 +124,20 @@ type rowDotsTask struct {
 }
 
 func (k *rowDotsTask) chunk(lo, hi int) {
+	if k.heads == 0 {
+		return
+	}
 	var ids [1]uint32
-	for i := lo; i < hi; i++ {
-		setDots(k.set, k.dst[i:], 1, rowOf(k.x, i, k.width), k.y[i*k.width:], k.width, ids[:], 1)
+	for r := lo; r < hi; r++ {
+		width := k.heads * k.width
+		setDots(k.set, k.dst[r*k.heads:], k.heads, k.heads, rowOf(k.x, r, width), k.y[r*width:], width, ids[:], 1)
 	}
 }
 
 type attentionFinishTask struct {
 	Attention
 	dst, lse, stats []float32
+	set             avx.Set
 }
 
 func (k *attentionFinishTask) chunk(lo, hi int) {
@@ -141,7 +146,7 @@ func (k *attentionFinishTask) chunk(lo, hi int) {
 		for h := range k.Heads {
 			top, sum := stats[h], stats[k.Heads+h]
 			if sum != 0 { // else there are no edges
-				scale(rowOf(k.dst, r*k.Heads+h, k.Width), 1/sum)
+				scale(k.set, rowOf(k.dst, r*k.Heads+h, k.Width), 1/sum)
 			}
 			k.lse[r*k.Heads+h] = float32(float64(top) + math.Log(float64(sum)))
 		}
@@ -149,7 +154,11 @@ func (k *attentionFinishTask) chunk(lo, hi int) {
 }
 
 // scale is x *= s.
-func scale(x []float32, s float32) {
+func scale(set avx.Set, x []float32, s float32) {
+	if set != avx.None {
+		set.Scale(x, s)
+		return
+	}
 	for j := range x {
 		x[j] *= s
 	}

@@ -6,60 +6,129 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-// blockEdges is how many edges are in hand at a time: their rows stay in the
-// first cache between the product with them and their weighted sum.
-const blockEdges = 64
+// A batch has batchValues values of edges and heads, so many that reading what
+// scores are made of is not all waiting. A block is so many edges that their
+// rows stay in the first cache between the product with them and their weighted
+// sum.
+const (
+	batchValues = 16384
+	blockEdges  = 64
+)
 
-// edgeBlock is the edges of a row that are in hand. Values lie edge after edge,
-// step floats each.
-type edgeBlock struct {
-	ids      [blockEdges + avx.Ahead]uint32 // of far rows; behind those in hand the next ones
-	n, known int                            // edges in hand, and with those that follow
-	row      int
-	self     bool  // the self loop is yet to come
-	at, end  int64 // edges yet to come
+// edgeBatch is the edges in hand. Values lie edge after edge, step floats each.
+type edgeBatch struct {
+	ids      [batchValues + avx.Ahead]uint32 // of far rows; behind those in hand the next ones
+	known    int                             // with those that follow
+	segments [batchValues / avx.Heads]segment
+	count    int
+	row, end int   // rows yet to come
+	at       int64 // edges of row that are done with; the self loop is the first
 
 	near, top, sum, nearLSE, nearDots, ones avx.Near
 
-	scores, dq, keep, lse, dots [blockEdges*avx.Heads + avx.Slack]float32
+	scores, keep, lse, dots [batchValues + avx.Slack]float32
 
+	dq      [blockEdges*avx.Heads + avx.Slack]float32
 	nearIDs [avx.Heads]uint32 // dataset ids, for dropout
-	farIDs  [blockEdges + avx.Heads]uint32
+	farIDs  [batchValues + avx.Heads]uint32
 }
 
-// start takes the row r in hand.
-func (b *edgeBlock) start(k *attentionTask, r int) {
-	b.row, b.self, b.at, b.end = r, k.SelfLoops, k.Begin[r], k.End[r]
-	if k.drop {
-		for i := range b.nearIDs {
-			b.nearIDs[i] = k.datasetID(k.first + r)
+// segment is n edges of a row: ids from id on, values from value on. Whatever
+// else is in a batch, a row is cut in the same places, and values that are
+// written in whole vectors overwrite those of later segments only, before they
+// are made.
+type segment struct {
+	row, id, value, n int
+	first             bool // of its row
+}
+
+// block is the block that begins with edge at of a segment.
+func (s *segment) block(at, step int) segment {
+	return segment{row: s.row, id: s.id + at, value: s.value + at*step, n: min(blockEdges, s.n-at)}
+}
+
+// edgeBatches are as many as there are workers.
+func (t *Team) edgeBatches() chan *edgeBatch {
+	if t.batches == nil {
+		t.batches = make(chan *edgeBatch, t.workers)
+		for range t.workers {
+			b := new(edgeBatch)
+			for i := range b.ones {
+				b.ones[i] = 1
+			}
+			t.batches <- b
 		}
 	}
+	return t.batches
 }
 
-// datasetID is that of a local vertex.
-func (k *attentionTask) datasetID(local int) uint32 { return k.masks[0].id(local) }
-
-// next takes the next edges in hand; the self loop comes first.
-func (b *edgeBlock) next(k *attentionTask) bool {
-	b.n = 0
-	if b.self {
-		b.ids[0], b.n, b.self = uint32(b.row), 1, false
+// fill takes the next rows in hand; a row that does not fit into what is left of
+// a batch begins the next one.
+func (b *edgeBatch) fill(k *attentionTask) bool {
+	b.count, b.known = 0, 0
+	for value := 0; b.row < b.end && b.count < len(b.segments); b.count++ {
+		edges := k.edges(b.row) - b.at
+		room := int64((batchValues - value) / k.step)
+		if edges > room && value > 0 {
+			break
+		}
+		n := int(min(edges, room))
+		b.segments[b.count] = segment{b.row, b.known, value, n, b.at == 0}
+		b.take(k, n)
+		value += (n + avx.Heads - 1) / avx.Heads * avx.Heads * k.step
+		if b.at += int64(n); int64(n) == edges {
+			b.row, b.at = b.row+1, 0
+		}
 	}
-	cols := k.Cols[b.at:min(b.at+int64(len(b.ids)-b.n), int64(len(k.Cols)))]
-	ids := b.ids[b.n:]
+	if b.count > 0 {
+		b.lookAhead(k)
+	}
+	return b.count > 0
+}
+
+// edges is the number of edges of a row, its self loop among them.
+func (k *attentionTask) edges(r int) int64 {
+	n := k.End[r] - k.Begin[r]
+	if k.SelfLoops {
+		n++
+	}
+	return n
+}
+
+// take appends n edges of the row to come.
+func (b *edgeBatch) take(k *attentionTask, n int) {
+	from := k.Begin[b.row] + b.at
+	if k.SelfLoops && b.at > 0 {
+		from--
+	} else if k.SelfLoops && n > 0 {
+		b.ids[b.known] = uint32(b.row)
+		b.known++
+		n--
+	}
+	b.add(k, k.Cols[from:from+int64(n)])
+}
+
+// add appends column ids.
+func (b *edgeBatch) add(k *attentionTask, cols []uint32) {
+	ids := b.ids[b.known:][:len(cols)]
+	b.known += len(cols)
+	if k.set != avx.None {
+		k.set.Less(ids, cols, k.Base)
+		return
+	}
 	for i, c := range cols {
 		ids[i] = c - k.Base
 	}
-	b.known = b.n + len(cols)
-	taken := min(int64(blockEdges-b.n), b.end-b.at)
-	b.n += int(taken)
-	b.at += taken
-	return b.n > 0
+}
+
+// lookAhead appends what lies behind the last row in hand.
+func (b *edgeBatch) lookAhead(k *attentionTask) {
+	end := k.End[b.segments[b.count-1].row]
+	b.add(k, k.Cols[end:min(end+avx.Ahead, int64(len(k.Cols)))])
 }
 
 // spread repeats the heads in from to fill to.
-func (b *edgeBlock) spread(to *avx.Near, from []float32, step, size int) {
+func (b *edgeBatch) spread(to *avx.Near, from []float32, step, size int) {
 	for i := range to {
 		if h := i & (step - 1); h < size {
 			to[i] = from[h]
@@ -67,48 +136,50 @@ func (b *edgeBlock) spread(to *avx.Near, from []float32, step, size int) {
 	}
 }
 
-// score computes scores, from the first part of what is packed.
-func (b *edgeBlock) score(k *attentionTask) {
-	ids, far, stride := b.ids[:b.n], k.packed, k.parts*k.step
+// score computes scores, from the first value of far vertices.
+func (b *edgeBatch) score(k *attentionTask, s *segment) {
+	ids, scores := b.ids[s.id:][:s.n], b.scores[s.value:]
 	if k.set != avx.None {
-		k.set.Scores(b.scores[:], k.step, &b.near, far, stride, ids, k.Slope, &b.top)
+		k.set.Scores(scores, k.step, k.size, &b.near, k.values, k.stride, ids, k.Slope, &b.top)
 		return
 	}
 	for e, id := range ids {
 		for h := range k.size {
-			s := b.near[h] + far[int(id)*stride+h]
-			s = max(s, s*k.Slope)
-			b.scores[e*k.step+h] = s
-			if s > b.top[h] {
-				b.top[h] = s
+			v := b.near[h] + k.values[int(id)*k.stride+h]
+			v = max(v, v*k.Slope)
+			scores[e*k.step+h] = v
+			if v > b.top[h] {
+				b.top[h] = v
 			}
 		}
 	}
 }
 
-// pick copies a part of what is packed: its score by a zero and a slope of 1.
-func (b *edgeBlock) pick(k *attentionTask, to []float32, part int) {
-	ids, far, stride := b.ids[:b.n], k.packed[part*k.step:], k.parts*k.step
+// pick copies a later value of far vertices: its score by a zero and a slope of 1.
+func (b *edgeBatch) pick(k *attentionTask, s *segment, to []float32, part int) {
+	if s.n == 0 {
+		return
+	}
+	ids, far := b.ids[s.id:][:s.n], k.values[part*k.size:]
 	if k.set != avx.None {
 		var zero, top avx.Near
-		k.set.Scores(to, k.step, &zero, far, stride, ids, 1, &top)
+		k.set.Scores(to[s.value:], k.step, k.size, &zero, far, k.stride, ids, 1, &top)
 		return
 	}
 	for e, id := range ids {
-		copy(to[e*k.step:][:k.size], far[int(id)*stride:])
+		copy(to[s.value+e*k.step:][:k.size], far[int(id)*k.stride:])
 	}
 }
 
-// foldTop repeats the largest scores of heads; package avx has them in the
-// first lanes.
-func (b *edgeBlock) foldTop(step int) {
+// foldTop repeats the largest scores of heads, which are the first lanes.
+func (b *edgeBatch) foldTop(step int) {
 	for i := step; i < len(b.top); i++ {
 		b.top[i] = b.top[i-step]
 	}
 }
 
 // foldSum adds the lanes of sum to the heads in dst, halves first.
-func (b *edgeBlock) foldSum(dst []float32, step int) {
+func (b *edgeBatch) foldSum(dst []float32, step int) {
 	for half := len(b.sum) / 2; half >= step; half /= 2 {
 		for i := range half {
 			b.sum[i] += b.sum[i+half]
@@ -120,32 +191,36 @@ func (b *edgeBlock) foldSum(dst []float32, step int) {
 }
 
 // kept is what dropout multiplies by.
-func (b *edgeBlock) kept(k *attentionTask) avx.PerEdge {
+func (b *edgeBatch) kept(k *attentionTask, s *segment) avx.PerEdge {
 	if k.drop {
-		return avx.PerEdge{Vals: b.keep[:], Step: avx.Heads}
+		return avx.PerEdge{Vals: b.keep[s.value:], Step: avx.Heads}
 	}
 	return avx.PerEdge{Vals: b.ones[:]}
 }
 
-// draw sets keep to what dropout multiplies the edges in hand by.
-func (b *edgeBlock) draw(k *attentionTask) {
-	if !k.drop {
+// draw sets keep to what dropout multiplies edges by.
+func (b *edgeBatch) draw(k *attentionTask, s *segment) {
+	if !k.drop || s.n == 0 {
 		return
 	}
-	for e, id := range b.ids[:b.n] {
-		b.farIDs[e] = k.datasetID(int(id + k.Base))
+	m := &k.masks[0]
+	for i := range b.nearIDs {
+		b.nearIDs[i] = m.id(k.first + s.row)
+	}
+	for e, id := range b.ids[s.id:][:s.n] {
+		b.farIDs[e] = m.id(int(id + k.Base))
 	}
 	sources, targets := b.farIDs[:], b.nearIDs[:]
 	if k.way == backToSources {
 		sources, targets = targets, sources
 	}
 	for i := range (k.size + philoxWords - 1) / philoxWords {
-		m, keep := &k.masks[i], b.keep[i*philoxWords:]
+		m, keep := &k.masks[i], b.keep[s.value+i*philoxWords:]
 		if k.set != avx.None {
-			k.set.EdgeMask(&m.draw, keep, k.step, sources, targets, b.n)
+			k.set.EdgeMask(&m.draw, keep, k.step, sources, targets, s.n)
 			continue
 		}
-		m.edges(keep, k.step, min(k.size-i*philoxWords, philoxWords), sources, targets, b.n)
+		m.edges(keep, k.step, min(k.size-i*philoxWords, philoxWords), sources, targets, s.n)
 	}
 }
 
@@ -162,87 +237,92 @@ func (m *mask) edges(keep []float32, step, heads int, sources, targets []uint32,
 
 // weights turns scores into keep·e^(score-top), whose sums without keep it adds
 // to sum.
-func (b *edgeBlock) weights(k *attentionTask) {
-	n, keep := b.n*k.step, b.kept(k)
+func (b *edgeBatch) weights(k *attentionTask, s *segment) {
+	n, keep, scores := s.n*k.step, b.kept(k, s), b.scores[s.value:]
 	if k.set != avx.None {
-		k.set.Weights(b.scores[:], n, keep, &b.top, &b.sum)
+		k.set.Weights(scores, n, keep, &b.top, &b.sum)
 		return
 	}
-	for i, s := range b.scores[:n] {
+	for i, v := range scores[:n] {
 		lane := i % avx.Heads
-		e := float32(math.Exp(float64(s - b.top[lane])))
+		e := float32(math.Exp(float64(v - b.top[lane])))
 		b.sum[lane] += e
-		b.scores[i] = e * keep.Vals[i/avx.Heads*keep.Step+lane]
+		scores[i] = e * keep.At(i)
 	}
 }
 
-// products sets dq to the products of row with the rows of far vertices.
-func (b *edgeBlock) products(k *attentionTask, row []float32) {
-	for h := range k.size {
-		x := k.far[(k.group+h)*k.Width:]
-		setDots(k.set, b.dq[h:], k.step, rowOf(row, h, k.Width), x, k.farWidth, b.ids[:b.known], b.n)
-	}
-}
-
-// setDots sets dst, at every step, to the products of row with n rows of x.
-func setDots(set avx.Set, dst []float32, step int, row, x []float32, stride int, ids []uint32, n int) {
-	if set != avx.None && len(row) > 0 {
-		set.Dots(dst, step, row, x, stride, ids, n)
-		return
-	}
-	for e, id := range ids[:n] {
-		var sum float32
-		for j, v := range x[int(id)*stride:][:len(row)] {
-			sum += row[j] * v
-		}
-		dst[e*step] = sum
-	}
-}
-
-// slopes turns scores into weights, and adds the gradients of what they are
-// the leaky values of to sum.
-func (b *edgeBlock) slopes(k *attentionTask) {
-	n, keep := b.n*k.step, b.kept(k)
+// slopes turns the scores of a block into weights, and adds to sum the gradients
+// of what they are the leaky values of. row is of the near vertex.
+func (b *edgeBatch) slopes(k *attentionTask, row []float32, s *segment) {
+	setDots(k.set, b.dq[:], k.step, k.size, row, k.far[k.group*k.Width:], k.farWidth, b.ids[s.id:b.known], s.n)
+	n, keep, scores := s.n*k.step, b.kept(k, s), b.scores[s.value:]
 	lse, dots := avx.PerEdge{Vals: b.nearLSE[:]}, avx.PerEdge{Vals: b.nearDots[:]}
 	if k.way == backToSources {
-		lse, dots = avx.PerEdge{Vals: b.lse[:], Step: avx.Heads}, avx.PerEdge{Vals: b.dots[:], Step: avx.Heads}
+		lse, dots = avx.PerEdge{Vals: b.lse[s.value:], Step: avx.Heads}, avx.PerEdge{Vals: b.dots[s.value:], Step: avx.Heads}
 	}
 	if k.set != avx.None {
-		k.set.Slopes(b.scores[:], b.dq[:], n, keep, lse, dots, k.Slope, &b.sum)
+		k.set.Slopes(scores, b.dq[:], n, keep, lse, dots, k.Slope, &b.sum)
 		return
 	}
-	for i, s := range b.scores[:n] {
-		lane, vector := i%avx.Heads, i/avx.Heads
-		kept := keep.Vals[vector*keep.Step+lane]
-		p := float32(math.Exp(float64(s - lse.Vals[vector*lse.Step+lane])))
-		ds := p * (b.dq[i]*kept - dots.Vals[vector*dots.Step+lane])
-		if !(s > 0) {
+	for i, v := range scores[:n] {
+		p := float32(math.Exp(float64(v - lse.At(i))))
+		ds := p * (b.dq[i]*keep.At(i) - dots.At(i))
+		if !(v > 0) {
 			ds *= k.Slope
 		}
-		b.sum[lane] += ds
-		b.scores[i] = kept * p
+		b.sum[i%avx.Heads] += ds
+		scores[i] = keep.At(i) * p
 	}
+}
+
+// setDots sets heads elements of dst, at every step, to the products of row
+// with the next of n rows of x.
+func setDots(set avx.Set, dst []float32, step, heads int, row, x []float32, stride int, ids []uint32, n int) {
+	if set != avx.None && len(row) > 0 {
+		set.Dots(dst, step, heads, row, x, stride, ids, n)
+		return
+	}
+	width := len(row) / heads
+	for e, id := range ids[:n] {
+		for h := range heads {
+			dst[e*step+h] = dot(rowOf(row, h, width), x[int(id)*stride+h*width:])
+		}
+	}
+}
+
+func dot(x, y []float32) (sum float32) {
+	y = y[:len(x)]
+	for j, v := range x {
+		sum += v * y[j]
+	}
+	return sum
 }
 
 // weigh adds the weighted rows of far vertices to dst.
-func (b *edgeBlock) weigh(k *attentionTask, dst []float32) {
-	ids, x := b.ids[:b.known], k.far[k.group*k.Width:]
+func (b *edgeBatch) weigh(k *attentionTask, dst []float32, s *segment) {
+	if s.n == 0 {
+		return
+	}
+	ids, weights, x := b.ids[s.id:b.known], b.scores[s.value:], k.far[k.group*k.Width:]
+	if k.way == backToSources {
+		ids = ids[:s.n] // they have been read
+	}
 	switch {
 	case k.set == avx.None:
-		b.weighGo(k, dst, x)
+		weighGo(k, dst, x, ids[:s.n], weights)
 	case k.mixed():
-		k.set.Weigh(dst, x, k.farWidth, ids, b.scores[:], k.step, b.n, k.heads[:])
+		k.set.Weigh(dst, x, k.farWidth, ids, weights, k.step, s.n, k.heads[:])
 	default:
 		for h := range k.size {
-			k.set.Weigh(rowOf(dst, h, k.Width), x[h*k.Width:], k.farWidth, ids, b.scores[h:], k.step, b.n, nil)
+			k.set.Weigh(rowOf(dst, h, k.Width), x[h*k.Width:], k.farWidth, ids, weights[h:], k.step, s.n, nil)
 		}
 	}
 }
 
-func (b *edgeBlock) weighGo(k *attentionTask, dst, x []float32) {
-	for e, id := range b.ids[:b.n] {
+func weighGo(k *attentionTask, dst, x []float32, ids []uint32, weights []float32) {
+	for e, id := range ids {
 		for h := range k.size {
-			axpy1(rowOf(dst, h, k.Width), x[int(id)*k.farWidth+h*k.Width:], b.scores[e*k.step+h])
+			axpy1(rowOf(dst, h, k.Width), x[int(id)*k.farWidth+h*k.Width:], weights[e*k.step+h])
 		}
 	}
 }

@@ -31,13 +31,14 @@ type attentionTask struct {
 	stats    []float32 // the largest score and the sum of each head
 	far      []float32 // rows of far vertices that are weighed or multiplied with
 	farWidth int
-	near, r  []float32 // emitted rows, or r, of near vertices
+	near     []float32 // r, or emitted rows, of near vertices
 
 	set         avx.Set
-	group, size int       // the first of the heads, and how many
-	step        int       // size, rounded up to a power of two
-	packed      []float32 // of far vertices: l, or r, lse and dots; step each
-	parts       int       // that many of step each
+	batches     chan *edgeBatch // one for each worker
+	group, size int             // the first of the heads, and how many
+	step        int             // size, rounded up to a power of two
+	values      []float32       // of far vertices: l, or r, lse and dots; size each
+	stride      int             // from one vertex to the next
 	heads       [avx.Heads * attentionMixed]uint32
 	drop        bool
 	masks       [avx.Heads / philoxWords]mask // of four heads each
@@ -62,7 +63,7 @@ func runAttention(t *Team, k attentionTask) {
 	if rows == 0 || k.Columns() == 0 {
 		return
 	}
-	k.set = t.set
+	k.set, k.batches = t.set, t.edgeBatches()
 	for ; k.group < k.Heads; k.group += k.size {
 		k.size = min(k.Heads-k.group, avx.Heads)
 		k.step = 1 << bits.Len(uint(k.size-1))
@@ -96,59 +97,56 @@ func (k *attentionTask) prepare() {
 // mixed says that a vector of columns may have several heads.
 func (k *attentionTask) mixed() bool { return k.size > 1 && k.Width < attentionMixed }
 
-// pack copies what is read of every far vertex together, so that it is read
-// from few cache lines.
+// pack copies what scores are made of, so that the values of a far vertex lie
+// in one cache line and those of many stay in the caches. In the rows of far
+// they would be a line fewer to read, but one that nothing has prefetched.
 func (k *attentionTask) pack(t *Team) {
 	n := len(k.far) / k.farWidth
-	k.parts = 1
-	args := attentionPackTask{first: k.group, size: k.size, step: k.step}
-	args.from[0], args.width = k.far, k.farWidth
+	args := attentionPackTask{width: k.farWidth, first: k.Columns() + k.group, size: k.size, parts: 1}
+	args.from[0] = k.far
 	if k.way == backToSources {
-		k.parts = 3
-		args.from, args.width = [3][]float32{k.R, k.LSE, k.Dots}, k.Heads
-	} else {
-		args.first += k.Columns()
+		args.from = [farParts][]float32{k.R, k.LSE, k.Dots}
+		args.width, args.first, args.parts = k.Heads, k.group, farParts
 	}
-	args.parts = k.parts
-	k.packed = scratch(&t.floats, n*k.parts*k.step+avx.Slack)
-	args.dst = k.packed
-	do(t, &t.slots.attentionPack, args, n, rowGrain(k.parts*k.step))
+	k.stride = args.parts * k.size
+	k.values = scratch(&t.floats, n*k.stride)
+	args.dst = k.values
+	do(t, &t.slots.attentionPack, args, n, rowGrain(k.stride))
 }
+
+// farParts are r, lse and dots.
+const farParts = 3
 
 // attentionPackTask copies size columns from first on of each part.
 type attentionPackTask struct {
-	dst                             []float32
-	from                            [3][]float32
-	width, first, size, step, parts int
+	dst                       []float32
+	from                      [farParts][]float32
+	width, first, size, parts int
 }
 
 func (k *attentionPackTask) chunk(lo, hi int) {
-	for p, from := range k.from[:k.parts] {
-		for r := lo; r < hi; r++ {
-			to := k.dst[(r*k.parts+p)*k.step:]
-			for h := range k.size {
-				to[h] = from[r*k.width+k.first+h]
-			}
+	for r := lo; r < hi; r++ {
+		to := k.dst[r*k.parts*k.size:]
+		for p, from := range k.from[:k.parts] {
+			copy(to[p*k.size:][:k.size], from[r*k.width+k.first:])
 		}
 	}
 }
 
+// chunk goes through the rows in batches. Of a batch, what depends on scores is
+// computed for all edges before their rows are read.
 func (k *attentionTask) chunk(lo, hi int) {
-	var b edgeBlock
-	for i := range b.ones {
-		b.ones[i] = 1
-	}
-	for r := lo; r < hi; r++ {
-		b.start(k, r)
-		switch k.way {
-		case attend:
-			k.attend(&b, r)
-		case backToTargets:
-			k.backToTarget(&b, r)
-		default:
-			k.backToSource(&b, r)
+	b := <-k.batches
+	b.row, b.end, b.at = lo, hi, 0
+	for b.fill(k) {
+		for i := range b.segments[:b.count] {
+			k.weights(b, &b.segments[i])
+		}
+		for i := range b.segments[:b.count] {
+			k.rows(b, &b.segments[i])
 		}
 	}
+	k.batches <- b
 }
 
 // columns are the columns of the group in row r of x.
@@ -156,76 +154,106 @@ func (k *attentionTask) columns(x []float32, width, r int) []float32 {
 	return x[r*width+k.group*k.Width:][:k.size*k.Width]
 }
 
-// attend is the forward pass of row r.
-func (k *attentionTask) attend(b *edgeBlock, r int) {
-	dst, stats := k.columns(k.dst, k.dstWidth, r), rowOf(k.stats, r, 2*k.Heads)
+// nearGradient is where the gradient of the near value of row r goes.
+func (k *attentionTask) nearGradient(r int) []float32 {
+	if k.way == backToSources {
+		return k.dst[r*k.dstWidth+k.Columns()+k.group:][:k.size]
+	}
+	return k.dst[r*k.dstWidth+k.group:][:k.size]
+}
+
+// weights is what a segment needs of scores.
+func (k *attentionTask) weights(b *edgeBatch, s *segment) {
+	at := s.row*k.Heads + k.group
+	if k.way == backToSources {
+		at = s.row*k.dstWidth + k.Columns() + k.group
+	}
+	b.spread(&b.near, k.near[at:], k.step, k.size)
+	switch k.way {
+	case attend:
+		k.attend(b, s)
+	case backToTargets:
+		b.score(k, s)
+		b.draw(k, s)
+	default:
+		b.score(k, s)
+		b.pick(k, s, b.lse[:], 1)
+		b.pick(k, s, b.dots[:], 2)
+		b.draw(k, s)
+	}
+}
+
+// attend makes weights of a segment, and scales what its row has so far to the
+// largest score.
+func (k *attentionTask) attend(b *edgeBatch, s *segment) {
+	dst, stats := k.columns(k.dst, k.dstWidth, s.row), rowOf(k.stats, s.row, 2*k.Heads)
 	tops, sums := stats[k.group:][:k.size], stats[k.Heads+k.group:][:k.size]
-	if !k.merge {
+	if s.first && !k.merge {
 		clear(dst)
 		clear(sums)
 		for h := range tops {
 			tops[h] = float32(math.Inf(-1))
 		}
 	}
-	b.spread(&b.near, k.r[r*k.Heads+k.group:], k.step, k.size)
 	b.spread(&b.top, tops, k.step, k.size)
-	for b.next(k) {
-		b.score(k)
-		b.foldTop(k.step)
-		for h := range tops {
-			if tops[h] != b.top[h] && sums[h] != 0 {
-				f := float32(math.Exp(float64(tops[h]) - float64(b.top[h])))
-				sums[h] *= f
-				scale(dst[h*k.Width:][:k.Width], f)
-			}
-			tops[h] = b.top[h]
+	b.score(k, s)
+	b.foldTop(k.step)
+	for h := range tops {
+		if tops[h] != b.top[h] && sums[h] != 0 {
+			f := float32(math.Exp(float64(tops[h]) - float64(b.top[h])))
+			sums[h] *= f
+			scale(k.set, dst[h*k.Width:][:k.Width], f)
 		}
-		b.draw(k)
-		b.sum = avx.Near{}
-		b.weights(k)
-		b.foldSum(sums, k.step)
-		b.weigh(k, dst)
+		tops[h] = b.top[h]
+	}
+	b.draw(k, s)
+	b.sum = avx.Near{}
+	b.weights(k, s)
+	b.foldSum(sums, k.step)
+}
+
+// rows is what a segment does with the rows of far vertices.
+func (k *attentionTask) rows(b *edgeBatch, s *segment) {
+	switch k.way {
+	case attend:
+		b.weigh(k, k.columns(k.dst, k.dstWidth, s.row), s)
+	case backToTargets:
+		k.backToTarget(b, s)
+	default:
+		k.backToSource(b, s)
 	}
 }
 
-// backToTarget is the gradient of r of row r.
-func (k *attentionTask) backToTarget(b *edgeBlock, r int) {
-	dst := k.dst[r*k.Heads+k.group:][:k.size]
-	if !k.merge {
+// backToTarget is the gradient of r of a row.
+func (k *attentionTask) backToTarget(b *edgeBatch, s *segment) {
+	dst, at := k.nearGradient(s.row), s.row*k.Heads+k.group
+	if s.first && !k.merge {
 		clear(dst)
 	}
-	at := r*k.Heads + k.group
-	b.spread(&b.near, k.r[at:], k.step, k.size)
 	b.spread(&b.nearLSE, k.LSE[at:], k.step, k.size)
 	b.spread(&b.nearDots, k.Dots[at:], k.step, k.size)
-	row := k.columns(k.Grad, k.Columns(), r)
+	row := k.columns(k.Grad, k.Columns(), s.row)
 	b.sum = avx.Near{}
-	for b.next(k) {
-		b.score(k)
-		b.draw(k)
-		b.products(k, row)
-		b.slopes(k)
+	for at := 0; at < s.n; at += blockEdges {
+		block := s.block(at, k.step)
+		b.slopes(k, row, &block)
 	}
 	b.foldSum(dst, k.step)
 }
 
-// backToSource is the gradient of the emitted row r.
-func (k *attentionTask) backToSource(b *edgeBlock, r int) {
-	dst := k.columns(k.dst, k.dstWidth, r)
-	dl := k.dst[r*k.dstWidth+k.Columns()+k.group:][:k.size]
-	clear(dst)
-	clear(dl)
-	row := k.columns(k.near, k.dstWidth, r)
-	b.spread(&b.near, k.near[r*k.dstWidth+k.Columns()+k.group:], k.step, k.size)
+// backToSource is the gradient of an emitted row.
+func (k *attentionTask) backToSource(b *edgeBatch, s *segment) {
+	dst, dl := k.columns(k.dst, k.dstWidth, s.row), k.nearGradient(s.row)
+	if s.first {
+		clear(dst)
+		clear(dl)
+	}
+	row := k.columns(k.near, k.dstWidth, s.row)
 	b.sum = avx.Near{}
-	for b.next(k) {
-		b.score(k)
-		b.pick(k, b.lse[:], 1)
-		b.pick(k, b.dots[:], 2)
-		b.draw(k)
-		b.products(k, row)
-		b.slopes(k)
-		b.weigh(k, dst)
+	for at := 0; at < s.n; at += blockEdges {
+		block := s.block(at, k.step)
+		b.slopes(k, row, &block)
+		b.weigh(k, dst, &block)
 	}
 	b.foldSum(dl, k.step)
 }

@@ -1,8 +1,12 @@
 package kernels_test
 
 import (
+	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"siafu/graph/mapped"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
 )
@@ -14,6 +18,217 @@ func TestAttention(t *testing.T) {
 			defer team.Close()
 			use(t, team, set)
 			kerneltest.Attention(t, func(team *kernels.Team) { use(t, team, set) })
+		})
+	}
+}
+
+// layer is a layer of attention on the whole of a graph, or on a rank.
+type layer struct {
+	kernels.Attention
+	ids                        []uint32 // of own vertices and ghosts
+	own                        int
+	in, ghosts, out, ghostsOut kernels.Gather
+	x, r, up                   []float32
+	result, lse, dots, dr, dx  []float32
+}
+
+// newLayer takes the part of a graph with out-edges equal to in-edges that is
+// around the vertices in own. Values are functions of dataset ids.
+func newLayer(edges [][]uint32, own []uint32, a kernels.Attention, x, r, up []float32) *layer {
+	l := &layer{Attention: a, ids: slices.Clone(own), own: len(own)}
+	local := make(map[uint32]uint32)
+	for i, v := range own {
+		local[v] = uint32(i)
+	}
+	var ghostIn, ghostOut [][]uint32
+	for i, v := range own {
+		var mine, others []uint32
+		for _, u := range edges[v] {
+			if _, ok := local[u]; !ok {
+				local[u] = uint32(len(l.ids))
+				l.ids, ghostOut = append(l.ids, u), append(ghostOut, nil)
+			}
+			if c := local[u]; int(c) < l.own {
+				mine = append(mine, c)
+			} else {
+				others = append(others, c)
+				ghostOut[int(c)-l.own] = append(ghostOut[int(c)-l.own], uint32(i))
+			}
+		}
+		appendRow(&l.in, mine)
+		ghostIn = append(ghostIn, others)
+	}
+	for _, row := range ghostIn {
+		appendRow(&l.ghosts, row)
+	}
+	for _, row := range ghostOut {
+		appendRow(&l.ghostsOut, row)
+	}
+	l.in.SelfLoops, l.ghosts.Base = true, uint32(l.own)
+	l.out = l.in
+	for _, id := range l.ids {
+		l.x = append(l.x, x[int(id)*a.Emitted():][:a.Emitted()]...)
+	}
+	for _, id := range own {
+		l.r = append(l.r, r[int(id)*a.Heads:][:a.Heads]...)
+		l.up = append(l.up, up[int(id)*a.Columns():][:a.Columns()]...)
+	}
+	drop := *a.Drop
+	drop.IDs = l.ids
+	l.Drop = &drop
+	l.result, l.dx = make([]float32, l.own*a.Columns()), make([]float32, len(l.x))
+	l.lse, l.dots, l.dr = make([]float32, len(l.r)), make([]float32, len(l.r)), make([]float32, len(l.r))
+	return l
+}
+
+func appendRow(g *kernels.Gather, cols []uint32) {
+	g.Begin = append(g.Begin, int64(len(g.Cols)))
+	g.Cols = append(g.Cols, cols...)
+	g.End = append(g.End, int64(len(g.Cols)))
+}
+
+// run is the way forward and back, own vertices before ghosts.
+func (l *layer) run(team *kernels.Team, stats []float32) {
+	n := l.own * l.Emitted()
+	kernels.AttentionGather(team, l.Attention, l.result, stats, l.in, l.x[:n], l.r, false)
+	kernels.AttentionGather(team, l.Attention, l.result, stats, l.ghosts, l.x[n:], l.r, true)
+	kernels.AttentionFinish(team, l.Attention, l.result, l.lse, l.own, stats)
+	kernels.RowDots(team, l.dots, l.own, l.Heads, l.Width, l.up, l.result)
+	back := kernels.AttentionGrad{R: l.r, LSE: l.lse, Grad: l.up, Dots: l.dots}
+	kernels.AttentionGradDst(team, l.Attention, l.dr, l.in, l.x[:n], back, false)
+	kernels.AttentionGradDst(team, l.Attention, l.dr, l.ghosts, l.x[n:], back, true)
+	kernels.AttentionGradSrc(team, l.Attention, l.dx[:n], l.out, 0, l.own, l.x[:n], back)
+	kernels.AttentionGradSrc(team, l.Attention, l.dx[n:], l.ghostsOut, l.own, l.own, l.x[n:], back)
+}
+
+// symmetric is a random graph in which every edge goes both ways.
+func symmetric(vertices, degree int) [][]uint32 {
+	rng := rand.New(rand.NewPCG(1, 2))
+	edges := make([][]uint32, vertices)
+	for v := range uint32(vertices) {
+		for range degree / 2 {
+			u := rng.Uint32N(uint32(vertices))
+			if u != v {
+				edges[v], edges[u] = append(edges[v], u), append(edges[u], v)
+			}
+		}
+	}
+	return edges
+}
+
+// attentionInputs are a graph and what its vertices have.
+func attentionInputs(vertices, heads, width int) (edges [][]uint32, all []uint32, a kernels.Attention, x, r, up []float32) {
+	for v := range uint32(vertices) {
+		all = append(all, v)
+	}
+	a = kernels.Attention{Heads: heads, Width: width, Slope: 0.2, Drop: &kernels.Dropout{Seed: 3, Epoch: 2, Layer: 1, P: 0.5}}
+	return symmetric(vertices, 12), all, a,
+		kerneltest.Values(vertices*a.Emitted(), 1), kerneltest.Values(vertices*heads, 2), kerneltest.Values(vertices*a.Columns(), 3)
+}
+
+// Ranks with a part of the graph each drop the same edges and get the same
+// output and gradients as one rank with all of it.
+func TestAttentionOfRanks(t *testing.T) {
+	const vertices, ranks = 300, 3
+	edges, all, a, x, r, up := attentionInputs(vertices, 3, 5)
+	team := kernels.NewTeam(2)
+	defer team.Close()
+	stats := make([]float32, vertices*2*a.Heads)
+	one := newLayer(edges, all, a, x, r, up)
+	one.run(team, stats)
+	dx := make([]float32, len(x))
+	for rank := range ranks {
+		var own []uint32
+		for v := rank; v < vertices; v += ranks {
+			own = append(own, uint32(v))
+		}
+		l := newLayer(edges, own, a, x, r, up)
+		l.run(team, stats)
+		for i, v := range own {
+			near(t, l.result[i*a.Columns():][:a.Columns()], one.result[int(v)*a.Columns():])
+			near(t, l.dr[i*a.Heads:][:a.Heads], one.dr[int(v)*a.Heads:])
+		}
+		for i, id := range l.ids {
+			for j := range a.Emitted() {
+				dx[int(id)*a.Emitted()+j] += l.dx[i*a.Emitted()+j]
+			}
+		}
+	}
+	near(t, dx, one.dx)
+}
+
+// near demands the same numbers but for rounding.
+func near(t *testing.T, got, want []float32) {
+	t.Helper()
+	for i, v := range got {
+		if !(math.Abs(float64(v-want[i])) < 2e-5) {
+			t.Fatalf("element %d is %v, with one rank %v", i, v, want[i])
+		}
+	}
+}
+
+// AVX-512 and AVX2 do the same operations in the same order: the same bits.
+func TestAttentionOfInstructionSets(t *testing.T) {
+	const vertices = 200
+	team := kernels.NewTeam(2)
+	defer team.Close()
+	use(t, team, "avx512")
+	for _, s := range [][2]int{{1, 128}, {1, 5}, {2, 17}, {8, 8}, {5, 40}, {9, 3}} {
+		edges, all, a, x, r, up := attentionInputs(vertices, s[0], s[1])
+		stats := make([]float32, vertices*2*a.Heads)
+		var results [2]*layer
+		for i, set := range []string{"avx512", "avx2"} {
+			use(t, team, set)
+			results[i] = newLayer(edges, all, a, x, r, up)
+			results[i].run(team, stats)
+		}
+		p, q := results[0], results[1]
+		for name, v := range map[string][2][]float32{
+			"out": {p.result, q.result}, "lse": {p.lse, q.lse}, "dots": {p.dots, q.dots}, "dr": {p.dr, q.dr}, "dx": {p.dx, q.dx},
+		} {
+			if !slices.Equal(mapped.Bytes(v[0]), mapped.Bytes(v[1])) {
+				t.Errorf("%s of %v differs between avx512 and avx2", name, s)
+			}
+		}
+	}
+}
+
+func TestAttentionAllocatesNothing(t *testing.T) {
+	const vertices = 3000
+	team := kernels.NewTeam(2)
+	defer team.Close()
+	for _, heads := range []int{1, 8, 9} {
+		edges, all, a, x, r, up := attentionInputs(vertices, heads, 8)
+		l, stats := newLayer(edges, all, a, x, r, up), make([]float32, vertices*2*heads)
+		if n := testing.AllocsPerRun(5, func() { l.run(team, stats) }); n != 0 {
+			t.Errorf("%d heads: %v allocations a call", heads, n)
+		}
+	}
+}
+
+// Attention that has no meaning is a programmer's error.
+func TestAttentionRefuses(t *testing.T) {
+	team := kernels.NewTeam(1)
+	defer team.Close()
+	edges, all, good, x, r, up := attentionInputs(10, 2, 3)
+	for name, spoil := range map[string]func(l *layer){
+		"slope":     func(l *layer) { l.Slope = 1.5 },
+		"dst":       func(l *layer) { l.result = l.result[1:] },
+		"few ids":   func(l *layer) { l.Drop.IDs = l.Drop.IDs[1:] },
+		"layer":     func(l *layer) { l.Drop.Layer = 1 << 16 },
+		"always":    func(l *layer) { l.Drop.P = 1 },
+		"r":         func(l *layer) { l.r = nil },
+		"gradients": func(l *layer) { l.up = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLayer(edges, all, good, x, r, up)
+			spoil(l)
+			defer func() {
+				if _, ok := recover().(string); !ok {
+					t.Error("no panic with a constant string")
+				}
+			}()
+			l.run(team, make([]float32, 40))
 		})
 	}
 }

@@ -35,10 +35,11 @@ type Team struct {
 
 	slots slots
 	// Scratch for partial results, one part a chunk, summed in order of chunks.
-	floats []float32
-	sums   []float64
-	counts []int64
-	hubs   hubs // of the SpMM that runs
+	floats  []float32
+	sums    []float64
+	counts  []int64
+	hubs    hubs            // of the SpMM that runs
+	batches chan *edgeBatch // of attention
 }
 
 // task is work on the chunk [lo, hi).

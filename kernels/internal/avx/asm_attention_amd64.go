@@ -4,15 +4,20 @@
 
 package avx
 
+// Multiplies x by factor.
+//
+//go:noescape
+func scaleRow512(x *float32, factor float32, full int, lanes int)
+
 // Sets four floats of dst, step bytes on for each edge, to what dropout multiplies four heads by.
 //
 //go:noescape
 func edgeMask512(draw *uint32, dst *float32, step int, sources *uint32, sourceStep int, targets *uint32, targetStep int, turns int)
 
-// Sets dst, step bytes on for each edge, to the product of row and the row of x of the edge's id.
+// Sets heads floats of dst, step bytes on for each edge, to the products of row and the row of x of the edge's id; of a head the last columns are that many bytes.
 //
 //go:noescape
-func dots512(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int, full int, lanesA int, lanesB int)
+func dots512(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int)
 
 // Adds the sum over ahead+rest edges of weight times the tile of row id; the first look ahead.
 //
@@ -24,10 +29,20 @@ func weigh512(dst *float32, x *float32, stride int, ids *uint32, weights *float3
 //go:noescape
 func weighHeads512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32)
 
+// Sets dst to cols less base.
+//
+//go:noescape
+func less256(dst *uint32, cols *uint32, base uint32, full int, lanes int)
+
 // Sets eight lanes of dst, step bytes on for each of n edges, to the leaky near + far[id]; raises top to them.
 //
 //go:noescape
-func scores256(dst *float32, step int, near *float32, far *float32, stride int, ids *uint32, n int, slope float32, top *float32)
+func scores256(dst *float32, step int, near *float32, far *float32, stride int, ids *uint32, n int, heads int, slope float32, top *float32)
+
+// Sets dst to the leaky near + far[id·stride]; raises all lanes of top to the largest.
+//
+//go:noescape
+func scoresOfOne256(dst *float32, near *float32, far *float32, stride uint32, ids *uint32, slope float32, top *float32, full int, lanes int)
 
 // Replaces scores by keep times their exponentials less top, and adds the exponentials to sum.
 //
@@ -39,15 +54,20 @@ func weights256(scores *float32, keep *float32, keepStep int, top *float32, sum 
 //go:noescape
 func slopes256(scores *float32, dq *float32, keep *float32, keepStep int, lse *float32, dots *float32, farStep int, slope float32, sum *float32, full int, lanes int)
 
+// Multiplies x by factor.
+//
+//go:noescape
+func scaleRow256(x *float32, factor float32, full int, lanes int)
+
 // Sets four floats of dst, step bytes on for each edge, to what dropout multiplies four heads by.
 //
 //go:noescape
 func edgeMask256(draw *uint32, dst *float32, step int, sources *uint32, sourceStep int, targets *uint32, targetStep int, turns int)
 
-// Sets dst, step bytes on for each edge, to the product of row and the row of x of the edge's id.
+// Sets heads floats of dst, step bytes on for each edge, to the products of row and the row of x of the edge's id; of a head the last columns are that many bytes.
 //
 //go:noescape
-func dots256(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int, full int, lanesA int, lanesB int)
+func dots256(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int)
 
 // Adds the sum over ahead+rest edges of weight times the tile of row id; the first look ahead.
 //

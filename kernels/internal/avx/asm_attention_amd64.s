@@ -22,6 +22,36 @@ DATA ones<>+56(SB)/4, $0x00000000
 DATA ones<>+60(SB)/4, $0x00000000
 GLOBL ones<>(SB), RODATA|NOPTR, $64
 
+// func scaleRow512(x *float32, factor float32, full int, lanes int)
+// Requires: AVX, AVX512F
+TEXT ·scaleRow512(SB), NOSPLIT, $0-32
+	MOVQ         x+0(FP), AX
+	VBROADCASTSS factor+8(FP), Z0
+	MOVQ         lanes+24(FP), CX
+	MOVQ         $0x00000001, DX
+	SHLQ         CL, DX
+	DECQ         DX
+	KMOVW        DX, K1
+	MOVQ         full+16(FP), CX
+	XORQ         DX, DX
+
+next:
+	TESTQ   CX, CX
+	JZ      last
+	VMOVUPS (AX)(DX*1), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(DX*1)
+	ADDQ    $0x40, DX
+	DECQ    CX
+	JMP     next
+
+last:
+	VMOVUPS.Z (AX)(DX*1), K1, Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   Z1, K1, (AX)(DX*1)
+	VZEROUPPER
+	RET
+
 // func edgeMask512(draw *uint32, dst *float32, step int, sources *uint32, sourceStep int, targets *uint32, targetStep int, turns int)
 // Requires: AVX, AVX512F
 TEXT ·edgeMask512(SB), NOSPLIT, $0-64
@@ -137,10 +167,10 @@ next:
 	VZEROUPPER
 	RET
 
-// func dots512(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int, full int, lanesA int, lanesB int)
+// func dots512(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·dots512(SB), NOSPLIT, $8-88
-	MOVQ  lanesA+72(FP), AX
+TEXT ·dots512(SB), NOSPLIT, $8-104
+	MOVQ  lanesA+80(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
@@ -149,79 +179,81 @@ TEXT ·dots512(SB), NOSPLIT, $8-88
 	MOVQ  dst+0(FP), AX
 	MOVQ  row+16(FP), CX
 	MOVQ  ids+40(FP), DX
-	MOVQ  n+48(FP), BX
-	MOVQ  seen+56(FP), SI
 
 four:
-	CMPQ BX, $0x04
+	CMPQ n+48(FP), $0x04
 	JLT  one
-	MOVQ $0x00000020, DI
-	CMPQ SI, $0x04
+	MOVQ $0x00000020, BX
+	CMPQ seen+56(FP), $0x04
 	JGE  edges4_seen
-	XORQ DI, DI
+	XORQ BX, BX
 
 edges4_seen:
-	MOVL   (DX), R8
-	IMULQ  stride+32(FP), R8
-	ADDQ   x+24(FP), R8
-	MOVL   (DX)(DI*1), R9
-	IMULQ  stride+32(FP), R9
-	ADDQ   x+24(FP), R9
-	MOVL   4(DX), R10
-	IMULQ  stride+32(FP), R10
-	ADDQ   x+24(FP), R10
-	MOVL   4(DX)(DI*1), R11
-	IMULQ  stride+32(FP), R11
-	ADDQ   x+24(FP), R11
-	MOVL   8(DX), R12
-	IMULQ  stride+32(FP), R12
-	ADDQ   x+24(FP), R12
-	MOVL   8(DX)(DI*1), R13
-	IMULQ  stride+32(FP), R13
-	ADDQ   x+24(FP), R13
-	MOVL   12(DX), R14
-	IMULQ  stride+32(FP), R14
-	ADDQ   x+24(FP), R14
-	MOVL   12(DX)(DI*1), DI
-	IMULQ  stride+32(FP), DI
-	ADDQ   x+24(FP), DI
+	MOVL       (DX), SI
+	IMULQ      stride+32(FP), SI
+	ADDQ       x+24(FP), SI
+	MOVL       (DX)(BX*1), DI
+	IMULQ      stride+32(FP), DI
+	ADDQ       x+24(FP), DI
+	PREFETCHT0 (DI)
+	MOVL       4(DX), R8
+	IMULQ      stride+32(FP), R8
+	ADDQ       x+24(FP), R8
+	MOVL       4(DX)(BX*1), R9
+	IMULQ      stride+32(FP), R9
+	ADDQ       x+24(FP), R9
+	PREFETCHT0 (R9)
+	MOVL       8(DX), R10
+	IMULQ      stride+32(FP), R10
+	ADDQ       x+24(FP), R10
+	MOVL       8(DX)(BX*1), R11
+	IMULQ      stride+32(FP), R11
+	ADDQ       x+24(FP), R11
+	PREFETCHT0 (R11)
+	MOVL       12(DX), R12
+	IMULQ      stride+32(FP), R12
+	ADDQ       x+24(FP), R12
+	MOVL       12(DX)(BX*1), BX
+	IMULQ      stride+32(FP), BX
+	ADDQ       x+24(FP), BX
+	PREFETCHT0 (BX)
+	MOVQ       heads+64(FP), R14
+	XORQ       R13, R13
+
+edges4_head:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   full+64(FP), BP
-	XORQ   R15, R15
+	MOVQ   full+72(FP), R15
 
 edges4_columns:
-	TESTQ       BP, BP
+	TESTQ       R15, R15
 	JZ          edges4_last
-	PREFETCHT0  (R9)(R15*1)
-	PREFETCHT0  (R11)(R15*1)
-	PREFETCHT0  (R13)(R15*1)
-	PREFETCHT0  (DI)(R15*1)
-	VMOVUPS     (CX)(R15*1), Z4
-	VFMADD231PS (R8)(R15*1), Z4, Z0
-	VFMADD231PS (R10)(R15*1), Z4, Z1
-	VFMADD231PS (R12)(R15*1), Z4, Z2
-	VFMADD231PS (R14)(R15*1), Z4, Z3
-	ADDQ        $0x40, R15
-	DECQ        BP
+	PREFETCHT0  63(DI)(R13*1)
+	PREFETCHT0  63(R9)(R13*1)
+	PREFETCHT0  63(R11)(R13*1)
+	PREFETCHT0  63(BX)(R13*1)
+	VMOVUPS     (CX)(R13*1), Z4
+	VFMADD231PS (SI)(R13*1), Z4, Z0
+	VFMADD231PS (R8)(R13*1), Z4, Z1
+	VFMADD231PS (R10)(R13*1), Z4, Z2
+	VFMADD231PS (R12)(R13*1), Z4, Z3
+	ADDQ        $0x40, R13
+	DECQ        R15
 	JMP         edges4_columns
 
 edges4_last:
-	PREFETCHT0    (R9)(R15*1)
-	PREFETCHT0    63(R9)(R15*1)
-	PREFETCHT0    (R11)(R15*1)
-	PREFETCHT0    63(R11)(R15*1)
-	PREFETCHT0    (R13)(R15*1)
-	PREFETCHT0    63(R13)(R15*1)
-	PREFETCHT0    (DI)(R15*1)
-	PREFETCHT0    63(DI)(R15*1)
-	VMOVUPS.Z     (CX)(R15*1), K1, Z4
-	VFMADD231PS   (R8)(R15*1), Z4, K1, Z0
-	VFMADD231PS   (R10)(R15*1), Z4, K1, Z1
-	VFMADD231PS   (R12)(R15*1), Z4, K1, Z2
-	VFMADD231PS   (R14)(R15*1), Z4, K1, Z3
+	PREFETCHT0    63(DI)(R13*1)
+	PREFETCHT0    63(R9)(R13*1)
+	PREFETCHT0    63(R11)(R13*1)
+	PREFETCHT0    63(BX)(R13*1)
+	VMOVUPS.Z     (CX)(R13*1), K1, Z4
+	VFMADD231PS   (SI)(R13*1), Z4, K1, Z0
+	VFMADD231PS   (R8)(R13*1), Z4, K1, Z1
+	VFMADD231PS   (R10)(R13*1), Z4, K1, Z2
+	VFMADD231PS   (R12)(R13*1), Z4, K1, Z3
+	ADDQ          last+96(FP), R13
 	VUNPCKLPS     Z1, Z0, Z4
 	VUNPCKHPS     Z1, Z0, Z6
 	VADDPS        Z6, Z4, Z4
@@ -235,54 +267,69 @@ edges4_last:
 	VADDPS        Y4, Y7, Y4
 	VEXTRACTF128  $0x01, Y4, X6
 	VADDPS        X6, X4, X6
-	MOVQ          step+8(FP), DI
-	VEXTRACTPS    $0x00, X6, (AX)
-	ADDQ          DI, AX
-	VEXTRACTPS    $0x01, X6, (AX)
-	ADDQ          DI, AX
-	VEXTRACTPS    $0x02, X6, (AX)
-	ADDQ          DI, AX
-	VEXTRACTPS    $0x03, X6, (AX)
-	ADDQ          DI, AX
+	MOVQ          step+8(FP), BP
+	MOVQ          AX, R15
+	VEXTRACTPS    $0x00, X6, (R15)
+	ADDQ          BP, R15
+	VEXTRACTPS    $0x01, X6, (R15)
+	ADDQ          BP, R15
+	VEXTRACTPS    $0x02, X6, (R15)
+	ADDQ          BP, R15
+	VEXTRACTPS    $0x03, X6, (R15)
+	ADDQ          $0x04, AX
+	DECQ          R14
+	JNZ           edges4_head
+	MOVQ          step+8(FP), BX
+	ADDQ          BX, AX
+	ADDQ          BX, AX
+	ADDQ          BX, AX
+	ADDQ          BX, AX
+	MOVQ          heads+64(FP), BX
+	SHLQ          $0x02, BX
+	SUBQ          BX, AX
 	ADDQ          $0x10, DX
-	SUBQ          $0x04, BX
-	SUBQ          $0x04, SI
+	SUBQ          $0x04, n+48(FP)
+	SUBQ          $0x04, seen+56(FP)
 	JMP           four
 
 one:
-	TESTQ BX, BX
-	JZ    done
-	MOVQ  $0x00000020, DI
-	CMPQ  SI, $0x01
-	JGE   edges1_seen
-	XORQ  DI, DI
+	CMPQ n+48(FP), $0x01
+	JLT  done
+	MOVQ $0x00000020, BX
+	CMPQ seen+56(FP), $0x01
+	JGE  edges1_seen
+	XORQ BX, BX
 
 edges1_seen:
-	MOVL   (DX), R8
-	IMULQ  stride+32(FP), R8
-	ADDQ   x+24(FP), R8
-	MOVL   (DX)(DI*1), DI
-	IMULQ  stride+32(FP), DI
-	ADDQ   x+24(FP), DI
+	MOVL       (DX), SI
+	IMULQ      stride+32(FP), SI
+	ADDQ       x+24(FP), SI
+	MOVL       (DX)(BX*1), BX
+	IMULQ      stride+32(FP), BX
+	ADDQ       x+24(FP), BX
+	PREFETCHT0 (BX)
+	MOVQ       heads+64(FP), R8
+	XORQ       DI, DI
+
+edges1_head:
 	VPXORD Z5, Z5, Z5
-	MOVQ   full+64(FP), R10
-	XORQ   R9, R9
+	MOVQ   full+72(FP), R9
 
 edges1_columns:
-	TESTQ       R10, R10
+	TESTQ       R9, R9
 	JZ          edges1_last
-	PREFETCHT0  (DI)(R9*1)
-	VMOVUPS     (CX)(R9*1), Z0
-	VFMADD231PS (R8)(R9*1), Z0, Z5
-	ADDQ        $0x40, R9
-	DECQ        R10
+	PREFETCHT0  63(BX)(DI*1)
+	VMOVUPS     (CX)(DI*1), Z0
+	VFMADD231PS (SI)(DI*1), Z0, Z5
+	ADDQ        $0x40, DI
+	DECQ        R9
 	JMP         edges1_columns
 
 edges1_last:
-	PREFETCHT0    (DI)(R9*1)
-	PREFETCHT0    63(DI)(R9*1)
-	VMOVUPS.Z     (CX)(R9*1), K1, Z0
-	VFMADD231PS   (R8)(R9*1), Z0, K1, Z5
+	PREFETCHT0    63(BX)(DI*1)
+	VMOVUPS.Z     (CX)(DI*1), K1, Z0
+	VFMADD231PS   (SI)(DI*1), Z0, K1, Z5
+	ADDQ          last+96(FP), DI
 	VUNPCKLPS     Z5, Z5, Z0
 	VUNPCKHPS     Z5, Z5, Z1
 	VADDPS        Z1, Z0, Z0
@@ -296,12 +343,20 @@ edges1_last:
 	VADDPS        Y0, Y2, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X1, X0, X1
-	MOVQ          step+8(FP), DI
-	VEXTRACTPS    $0x00, X1, (AX)
-	ADDQ          DI, AX
+	MOVQ          step+8(FP), R9
+	MOVQ          AX, R9
+	VEXTRACTPS    $0x00, X1, (R9)
+	ADDQ          $0x04, AX
+	DECQ          R8
+	JNZ           edges1_head
+	MOVQ          step+8(FP), BX
+	ADDQ          BX, AX
+	MOVQ          heads+64(FP), BX
+	SHLQ          $0x02, BX
+	SUBQ          BX, AX
 	ADDQ          $0x04, DX
-	SUBQ          $0x01, BX
-	SUBQ          $0x01, SI
+	SUBQ          $0x01, n+48(FP)
+	SUBQ          $0x01, seen+56(FP)
 	JMP           one
 
 done:
@@ -1378,36 +1433,148 @@ tile1_store:
 	VZEROUPPER
 	RET
 
-// func scores256(dst *float32, step int, near *float32, far *float32, stride int, ids *uint32, n int, slope float32, top *float32)
+// func less256(dst *uint32, cols *uint32, base uint32, full int, lanes int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·less256(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         cols+8(FP), CX
+	MOVL         base+16(FP), DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         lanes+32(FP), DX
+	LEAQ         ones<>+32(SB), BX
+	SHLQ         $0x02, DX
+	SUBQ         DX, BX
+	VMOVDQU      (BX), Y1
+	MOVQ         full+24(FP), DX
+	XORQ         BX, BX
+
+next:
+	TESTQ      DX, DX
+	JZ         last
+	VMOVUPS    (CX)(BX*1), Y2
+	PREFETCHT0 1024(CX)(BX*1)
+	VPSUBD     Y0, Y2, Y2
+	VMOVUPS    Y2, (AX)(BX*1)
+	ADDQ       $0x20, BX
+	DECQ       DX
+	JMP        next
+
+last:
+	VMASKMOVPS (CX)(BX*1), Y1, Y2
+	PREFETCHT0 1024(CX)(BX*1)
+	VPSUBD     Y0, Y2, Y2
+	VMASKMOVPS Y2, Y1, (AX)(BX*1)
+	VZEROUPPER
+	RET
+
+// func scores256(dst *float32, step int, near *float32, far *float32, stride int, ids *uint32, n int, heads int, slope float32, top *float32)
 // Requires: AVX
-TEXT ·scores256(SB), NOSPLIT, $0-72
+TEXT ·scores256(SB), NOSPLIT, $0-80
 	MOVQ         dst+0(FP), AX
 	MOVQ         step+8(FP), CX
 	MOVQ         far+24(FP), DX
 	MOVQ         stride+32(FP), BX
 	MOVQ         ids+40(FP), SI
 	MOVQ         n+48(FP), DI
-	MOVQ         top+64(FP), R8
+	MOVQ         top+72(FP), R8
 	MOVQ         near+16(FP), R9
 	VMOVUPS      (R9), Y0
 	VMOVUPS      (R8), Y1
-	VBROADCASTSS slope+56(FP), Y2
+	VBROADCASTSS slope+64(FP), Y2
+	MOVQ         heads+56(FP), R9
+	LEAQ         ones<>+32(SB), R10
+	SHLQ         $0x02, R9
+	SUBQ         R9, R10
+	VMOVDQU      (R10), Y3
 
 next:
-	MOVL    (SI), R9
-	IMULQ   BX, R9
-	VADDPS  (DX)(R9*1), Y0, Y3
-	VMULPS  Y2, Y3, Y4
-	VMAXPS  Y4, Y3, Y3
-	VMAXPS  Y1, Y3, Y1
-	VMOVUPS Y3, (AX)
-	ADDQ    CX, AX
-	ADDQ    $0x04, SI
-	DECQ    DI
-	JNZ     next
-	VMOVUPS Y1, (R8)
+	MOVL       (SI), R9
+	IMULQ      BX, R9
+	VMASKMOVPS (DX)(R9*1), Y3, Y4
+	VADDPS     Y0, Y4, Y4
+	VMULPS     Y2, Y4, Y5
+	VMAXPS     Y5, Y4, Y4
+	VMAXPS     Y1, Y4, Y1
+	VMOVUPS    Y4, (AX)
+	ADDQ       CX, AX
+	ADDQ       $0x04, SI
+	DECQ       DI
+	JNZ        next
+	VMOVUPS    Y1, (R8)
 	VZEROUPPER
 	RET
+
+// func scoresOfOne256(dst *float32, near *float32, far *float32, stride uint32, ids *uint32, slope float32, top *float32, full int, lanes int)
+// Requires: AVX, AVX2
+TEXT ·scoresOfOne256(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         far+16(FP), CX
+	MOVQ         ids+32(FP), DX
+	MOVQ         top+48(FP), BX
+	MOVQ         near+8(FP), SI
+	VMOVUPS      (SI), Y0
+	VMOVUPS      (BX), Y1
+	VBROADCASTSS slope+40(FP), Y2
+	MOVL         stride+24(FP), SI
+	VMOVD        SI, X3
+	VPBROADCASTD X3, Y3
+	VMOVUPS      never32<>+0(SB), Y4
+	MOVQ         lanes+64(FP), SI
+	LEAQ         ones<>+32(SB), DI
+	SHLQ         $0x02, SI
+	SUBQ         SI, DI
+	VMOVDQU      (DI), Y5
+	MOVQ         full+56(FP), SI
+	XORQ         DI, DI
+
+next:
+	TESTQ      SI, SI
+	JZ         last
+	VMOVDQU    (DX)(DI*1), Y6
+	VPMULLD    Y3, Y6, Y6
+	VPCMPEQD   Y8, Y8, Y8
+	VMOVAPS    Y4, Y7
+	VGATHERDPS Y8, (CX)(Y6*4), Y7
+	VADDPS     Y0, Y7, Y7
+	VMULPS     Y2, Y7, Y6
+	VMAXPS     Y6, Y7, Y7
+	VMAXPS     Y1, Y7, Y1
+	VMOVUPS    Y7, (AX)(DI*1)
+	ADDQ       $0x20, DI
+	DECQ       SI
+	JMP        next
+
+last:
+	VMOVDQU    (DX)(DI*1), Y6
+	VPMULLD    Y3, Y6, Y6
+	VMOVAPS    Y5, Y3
+	VMOVAPS    Y4, Y4
+	VGATHERDPS Y3, (CX)(Y6*4), Y4
+	VADDPS     Y0, Y4, Y4
+	VMULPS     Y2, Y4, Y0
+	VMAXPS     Y0, Y4, Y4
+	VMAXPS     Y1, Y4, Y1
+	VMOVUPS    Y4, (AX)(DI*1)
+	VPERM2F128 $0x01, Y1, Y1, Y4
+	VMAXPS     Y4, Y1, Y1
+	VPERMILPS  $0x4e, Y1, Y4
+	VMAXPS     Y4, Y1, Y1
+	VPERMILPS  $0xb1, Y1, Y4
+	VMAXPS     Y4, Y1, Y1
+	VMOVUPS    Y1, (BX)
+	VZEROUPPER
+	RET
+
+DATA never32<>+0(SB)/4, $0xff800000
+DATA never32<>+4(SB)/4, $0xff800000
+DATA never32<>+8(SB)/4, $0xff800000
+DATA never32<>+12(SB)/4, $0xff800000
+DATA never32<>+16(SB)/4, $0xff800000
+DATA never32<>+20(SB)/4, $0xff800000
+DATA never32<>+24(SB)/4, $0xff800000
+DATA never32<>+28(SB)/4, $0xff800000
+GLOBL never32<>(SB), RODATA|NOPTR, $32
 
 DATA least32<>+0(SB)/4, $0xc2ac0000
 DATA least32<>+4(SB)/4, $0xc2ac0000
@@ -1741,6 +1908,36 @@ DATA one32<>+24(SB)/4, $0x3f800000
 DATA one32<>+28(SB)/4, $0x3f800000
 GLOBL one32<>(SB), RODATA|NOPTR, $32
 
+// func scaleRow256(x *float32, factor float32, full int, lanes int)
+// Requires: AVX
+TEXT ·scaleRow256(SB), NOSPLIT, $0-32
+	MOVQ         x+0(FP), AX
+	VBROADCASTSS factor+8(FP), Y0
+	MOVQ         lanes+24(FP), CX
+	LEAQ         ones<>+32(SB), DX
+	SHLQ         $0x02, CX
+	SUBQ         CX, DX
+	VMOVDQU      (DX), Y1
+	MOVQ         full+16(FP), CX
+	XORQ         DX, DX
+
+next:
+	TESTQ   CX, CX
+	JZ      last
+	VMOVUPS (AX)(DX*1), Y2
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS Y2, (AX)(DX*1)
+	ADDQ    $0x20, DX
+	DECQ    CX
+	JMP     next
+
+last:
+	VMASKMOVPS (AX)(DX*1), Y1, Y2
+	VMULPS     Y0, Y2, Y2
+	VMASKMOVPS Y2, Y1, (AX)(DX*1)
+	VZEROUPPER
+	RET
+
 // func edgeMask256(draw *uint32, dst *float32, step int, sources *uint32, sourceStep int, targets *uint32, targetStep int, turns int)
 // Requires: AVX, AVX2
 TEXT ·edgeMask256(SB), NOSPLIT, $0-64
@@ -1886,15 +2083,15 @@ next:
 	VZEROUPPER
 	RET
 
-// func dots256(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int, full int, lanesA int, lanesB int)
+// func dots256(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·dots256(SB), NOSPLIT, $8-88
-	MOVQ    lanesA+72(FP), AX
+TEXT ·dots256(SB), NOSPLIT, $8-104
+	MOVQ    lanesA+80(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
 	VMOVDQU (CX), Y0
-	MOVQ    lanesB+80(FP), AX
+	MOVQ    lanesB+88(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -1902,42 +2099,48 @@ TEXT ·dots256(SB), NOSPLIT, $8-88
 	MOVQ    dst+0(FP), AX
 	MOVQ    row+16(FP), CX
 	MOVQ    ids+40(FP), DX
-	MOVQ    n+48(FP), BX
-	MOVQ    seen+56(FP), SI
 
 four:
-	CMPQ BX, $0x04
+	CMPQ n+48(FP), $0x04
 	JLT  one
-	MOVQ $0x00000020, DI
-	CMPQ SI, $0x04
+	MOVQ $0x00000020, BX
+	CMPQ seen+56(FP), $0x04
 	JGE  edges4_seen
-	XORQ DI, DI
+	XORQ BX, BX
 
 edges4_seen:
-	MOVL   (DX), R8
-	IMULQ  stride+32(FP), R8
-	ADDQ   x+24(FP), R8
-	MOVL   (DX)(DI*1), R9
-	IMULQ  stride+32(FP), R9
-	ADDQ   x+24(FP), R9
-	MOVL   4(DX), R10
-	IMULQ  stride+32(FP), R10
-	ADDQ   x+24(FP), R10
-	MOVL   4(DX)(DI*1), R11
-	IMULQ  stride+32(FP), R11
-	ADDQ   x+24(FP), R11
-	MOVL   8(DX), R12
-	IMULQ  stride+32(FP), R12
-	ADDQ   x+24(FP), R12
-	MOVL   8(DX)(DI*1), R13
-	IMULQ  stride+32(FP), R13
-	ADDQ   x+24(FP), R13
-	MOVL   12(DX), R14
-	IMULQ  stride+32(FP), R14
-	ADDQ   x+24(FP), R14
-	MOVL   12(DX)(DI*1), DI
-	IMULQ  stride+32(FP), DI
-	ADDQ   x+24(FP), DI
+	MOVL       (DX), SI
+	IMULQ      stride+32(FP), SI
+	ADDQ       x+24(FP), SI
+	MOVL       (DX)(BX*1), DI
+	IMULQ      stride+32(FP), DI
+	ADDQ       x+24(FP), DI
+	PREFETCHT0 (DI)
+	MOVL       4(DX), R8
+	IMULQ      stride+32(FP), R8
+	ADDQ       x+24(FP), R8
+	MOVL       4(DX)(BX*1), R9
+	IMULQ      stride+32(FP), R9
+	ADDQ       x+24(FP), R9
+	PREFETCHT0 (R9)
+	MOVL       8(DX), R10
+	IMULQ      stride+32(FP), R10
+	ADDQ       x+24(FP), R10
+	MOVL       8(DX)(BX*1), R11
+	IMULQ      stride+32(FP), R11
+	ADDQ       x+24(FP), R11
+	PREFETCHT0 (R11)
+	MOVL       12(DX), R12
+	IMULQ      stride+32(FP), R12
+	ADDQ       x+24(FP), R12
+	MOVL       12(DX)(BX*1), BX
+	IMULQ      stride+32(FP), BX
+	ADDQ       x+24(FP), BX
+	PREFETCHT0 (BX)
+	MOVQ       heads+64(FP), R14
+	XORQ       R13, R13
+
+edges4_head:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
@@ -1946,57 +2149,53 @@ edges4_seen:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	MOVQ   full+64(FP), BP
-	XORQ   R15, R15
+	MOVQ   full+72(FP), R15
 
 edges4_columns:
-	TESTQ       BP, BP
+	TESTQ       R15, R15
 	JZ          edges4_last
-	PREFETCHT0  (R9)(R15*1)
-	PREFETCHT0  (R11)(R15*1)
-	PREFETCHT0  (R13)(R15*1)
-	PREFETCHT0  (DI)(R15*1)
-	VMOVUPS     (CX)(R15*1), Y10
-	VFMADD231PS (R8)(R15*1), Y10, Y2
-	VFMADD231PS (R10)(R15*1), Y10, Y3
-	VFMADD231PS (R12)(R15*1), Y10, Y4
-	VFMADD231PS (R14)(R15*1), Y10, Y5
-	VMOVUPS     32(CX)(R15*1), Y10
-	VFMADD231PS 32(R8)(R15*1), Y10, Y6
-	VFMADD231PS 32(R10)(R15*1), Y10, Y7
-	VFMADD231PS 32(R12)(R15*1), Y10, Y8
-	VFMADD231PS 32(R14)(R15*1), Y10, Y9
-	ADDQ        $0x40, R15
-	DECQ        BP
+	PREFETCHT0  63(DI)(R13*1)
+	PREFETCHT0  63(R9)(R13*1)
+	PREFETCHT0  63(R11)(R13*1)
+	PREFETCHT0  63(BX)(R13*1)
+	VMOVUPS     (CX)(R13*1), Y10
+	VFMADD231PS (SI)(R13*1), Y10, Y2
+	VFMADD231PS (R8)(R13*1), Y10, Y3
+	VFMADD231PS (R10)(R13*1), Y10, Y4
+	VFMADD231PS (R12)(R13*1), Y10, Y5
+	VMOVUPS     32(CX)(R13*1), Y10
+	VFMADD231PS 32(SI)(R13*1), Y10, Y6
+	VFMADD231PS 32(R8)(R13*1), Y10, Y7
+	VFMADD231PS 32(R10)(R13*1), Y10, Y8
+	VFMADD231PS 32(R12)(R13*1), Y10, Y9
+	ADDQ        $0x40, R13
+	DECQ        R15
 	JMP         edges4_columns
 
 edges4_last:
-	PREFETCHT0   (R9)(R15*1)
-	PREFETCHT0   63(R9)(R15*1)
-	PREFETCHT0   (R11)(R15*1)
-	PREFETCHT0   63(R11)(R15*1)
-	PREFETCHT0   (R13)(R15*1)
-	PREFETCHT0   63(R13)(R15*1)
-	PREFETCHT0   (DI)(R15*1)
-	PREFETCHT0   63(DI)(R15*1)
-	VMASKMOVPS   (CX)(R15*1), Y0, Y10
-	VMASKMOVPS   (R8)(R15*1), Y0, Y11
+	PREFETCHT0   63(DI)(R13*1)
+	PREFETCHT0   63(R9)(R13*1)
+	PREFETCHT0   63(R11)(R13*1)
+	PREFETCHT0   63(BX)(R13*1)
+	VMASKMOVPS   (CX)(R13*1), Y0, Y10
+	VMASKMOVPS   (SI)(R13*1), Y0, Y11
 	VFMADD231PS  Y11, Y10, Y2
-	VMASKMOVPS   (R10)(R15*1), Y0, Y11
+	VMASKMOVPS   (R8)(R13*1), Y0, Y11
 	VFMADD231PS  Y11, Y10, Y3
-	VMASKMOVPS   (R12)(R15*1), Y0, Y11
+	VMASKMOVPS   (R10)(R13*1), Y0, Y11
 	VFMADD231PS  Y11, Y10, Y4
-	VMASKMOVPS   (R14)(R15*1), Y0, Y11
+	VMASKMOVPS   (R12)(R13*1), Y0, Y11
 	VFMADD231PS  Y11, Y10, Y5
-	VMASKMOVPS   32(CX)(R15*1), Y1, Y10
-	VMASKMOVPS   32(R8)(R15*1), Y1, Y11
+	VMASKMOVPS   32(CX)(R13*1), Y1, Y10
+	VMASKMOVPS   32(SI)(R13*1), Y1, Y11
 	VFMADD231PS  Y11, Y10, Y6
-	VMASKMOVPS   32(R10)(R15*1), Y1, Y11
+	VMASKMOVPS   32(R8)(R13*1), Y1, Y11
 	VFMADD231PS  Y11, Y10, Y7
-	VMASKMOVPS   32(R12)(R15*1), Y1, Y11
+	VMASKMOVPS   32(R10)(R13*1), Y1, Y11
 	VFMADD231PS  Y11, Y10, Y8
-	VMASKMOVPS   32(R14)(R15*1), Y1, Y11
+	VMASKMOVPS   32(R12)(R13*1), Y1, Y11
 	VFMADD231PS  Y11, Y10, Y9
+	ADDQ         last+96(FP), R13
 	VUNPCKLPS    Y3, Y2, Y10
 	VUNPCKHPS    Y3, Y2, Y2
 	VADDPS       Y2, Y10, Y10
@@ -2018,61 +2217,76 @@ edges4_last:
 	VADDPS       Y5, Y3, Y3
 	VEXTRACTF128 $0x01, Y3, X2
 	VADDPS       X2, X3, X2
-	MOVQ         step+8(FP), DI
-	VEXTRACTPS   $0x00, X2, (AX)
-	ADDQ         DI, AX
-	VEXTRACTPS   $0x01, X2, (AX)
-	ADDQ         DI, AX
-	VEXTRACTPS   $0x02, X2, (AX)
-	ADDQ         DI, AX
-	VEXTRACTPS   $0x03, X2, (AX)
-	ADDQ         DI, AX
+	MOVQ         step+8(FP), BP
+	MOVQ         AX, R15
+	VEXTRACTPS   $0x00, X2, (R15)
+	ADDQ         BP, R15
+	VEXTRACTPS   $0x01, X2, (R15)
+	ADDQ         BP, R15
+	VEXTRACTPS   $0x02, X2, (R15)
+	ADDQ         BP, R15
+	VEXTRACTPS   $0x03, X2, (R15)
+	ADDQ         $0x04, AX
+	DECQ         R14
+	JNZ          edges4_head
+	MOVQ         step+8(FP), BX
+	ADDQ         BX, AX
+	ADDQ         BX, AX
+	ADDQ         BX, AX
+	ADDQ         BX, AX
+	MOVQ         heads+64(FP), BX
+	SHLQ         $0x02, BX
+	SUBQ         BX, AX
 	ADDQ         $0x10, DX
-	SUBQ         $0x04, BX
-	SUBQ         $0x04, SI
+	SUBQ         $0x04, n+48(FP)
+	SUBQ         $0x04, seen+56(FP)
 	JMP          four
 
 one:
-	TESTQ BX, BX
-	JZ    done
-	MOVQ  $0x00000020, DI
-	CMPQ  SI, $0x01
-	JGE   edges1_seen
-	XORQ  DI, DI
+	CMPQ n+48(FP), $0x01
+	JLT  done
+	MOVQ $0x00000020, BX
+	CMPQ seen+56(FP), $0x01
+	JGE  edges1_seen
+	XORQ BX, BX
 
 edges1_seen:
-	MOVL   (DX), R8
-	IMULQ  stride+32(FP), R8
-	ADDQ   x+24(FP), R8
-	MOVL   (DX)(DI*1), DI
-	IMULQ  stride+32(FP), DI
-	ADDQ   x+24(FP), DI
+	MOVL       (DX), SI
+	IMULQ      stride+32(FP), SI
+	ADDQ       x+24(FP), SI
+	MOVL       (DX)(BX*1), BX
+	IMULQ      stride+32(FP), BX
+	ADDQ       x+24(FP), BX
+	PREFETCHT0 (BX)
+	MOVQ       heads+64(FP), R8
+	XORQ       DI, DI
+
+edges1_head:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   full+64(FP), R10
-	XORQ   R9, R9
+	MOVQ   full+72(FP), R9
 
 edges1_columns:
-	TESTQ       R10, R10
+	TESTQ       R9, R9
 	JZ          edges1_last
-	PREFETCHT0  (DI)(R9*1)
-	VMOVUPS     (CX)(R9*1), Y4
-	VFMADD231PS (R8)(R9*1), Y4, Y2
-	VMOVUPS     32(CX)(R9*1), Y4
-	VFMADD231PS 32(R8)(R9*1), Y4, Y3
-	ADDQ        $0x40, R9
-	DECQ        R10
+	PREFETCHT0  63(BX)(DI*1)
+	VMOVUPS     (CX)(DI*1), Y4
+	VFMADD231PS (SI)(DI*1), Y4, Y2
+	VMOVUPS     32(CX)(DI*1), Y4
+	VFMADD231PS 32(SI)(DI*1), Y4, Y3
+	ADDQ        $0x40, DI
+	DECQ        R9
 	JMP         edges1_columns
 
 edges1_last:
-	PREFETCHT0   (DI)(R9*1)
-	PREFETCHT0   63(DI)(R9*1)
-	VMASKMOVPS   (CX)(R9*1), Y0, Y4
-	VMASKMOVPS   (R8)(R9*1), Y0, Y5
+	PREFETCHT0   63(BX)(DI*1)
+	VMASKMOVPS   (CX)(DI*1), Y0, Y4
+	VMASKMOVPS   (SI)(DI*1), Y0, Y5
 	VFMADD231PS  Y5, Y4, Y2
-	VMASKMOVPS   32(CX)(R9*1), Y1, Y4
-	VMASKMOVPS   32(R8)(R9*1), Y1, Y5
+	VMASKMOVPS   32(CX)(DI*1), Y1, Y4
+	VMASKMOVPS   32(SI)(DI*1), Y1, Y5
 	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         last+96(FP), DI
 	VUNPCKLPS    Y2, Y2, Y4
 	VUNPCKHPS    Y2, Y2, Y5
 	VADDPS       Y5, Y4, Y4
@@ -2094,12 +2308,20 @@ edges1_last:
 	VADDPS       Y3, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X3
 	VADDPS       X3, X2, X3
-	MOVQ         step+8(FP), DI
-	VEXTRACTPS   $0x00, X3, (AX)
-	ADDQ         DI, AX
+	MOVQ         step+8(FP), R9
+	MOVQ         AX, R9
+	VEXTRACTPS   $0x00, X3, (R9)
+	ADDQ         $0x04, AX
+	DECQ         R8
+	JNZ          edges1_head
+	MOVQ         step+8(FP), BX
+	ADDQ         BX, AX
+	MOVQ         heads+64(FP), BX
+	SHLQ         $0x02, BX
+	SUBQ         BX, AX
 	ADDQ         $0x04, DX
-	SUBQ         $0x01, BX
-	SUBQ         $0x01, SI
+	SUBQ         $0x01, n+48(FP)
+	SUBQ         $0x01, seen+56(FP)
 	JMP          one
 
 done:

@@ -4,7 +4,7 @@ package avx
 // which ids number from 0. What a block has of each edge lies step floats
 // apart, step being the heads rounded up to a power of two, at most Heads.
 const (
-	Heads = 8  // lanes of a near value, and of a far one, which ends that much sooner than its array
+	Heads = 8  // lanes of a near value
 	Ahead = 8  // how many ids behind those of a block are prefetched by
 	Slack = 16 // floats behind the last of a block that may be read and written
 )
@@ -17,3 +17,6 @@ type PerEdge struct {
 	Vals []float32
 	Step int // 0 or Heads: from one vector to the next
 }
+
+// At is the value at flat place i of a block.
+func (p PerEdge) At(i int) float32 { return p.Vals[i/Heads*p.Step+i%Heads] }

@@ -1,13 +1,42 @@
 package avx
 
+import "math"
+
+// Scale multiplies x by factor.
+func (s Set) Scale(x []float32, factor float32) {
+	if len(x) == 0 {
+		return
+	}
+	full, lanes := s.split(len(x))
+	if s == AVX512 {
+		scaleRow512(&x[0], factor, full, lanes)
+		return
+	}
+	scaleRow256(&x[0], factor, full, lanes)
+}
+
+// Less sets ids, as long as cols, to cols less base.
+func (s Set) Less(ids, cols []uint32, base uint32) {
+	if len(cols) == 0 {
+		return
+	}
+	full, lanes := AVX2.split(len(cols))
+	less256(&ids[0], &cols[0], base, full, lanes)
+}
+
 // Scores sets the scores of a block to near + far[id], times slope where that
-// is negative, and raises top to them, NaNs left out. slope is in [0, 1]. far
-// has stride floats a row.
-func (s Set) Scores(scores []float32, step int, near *Near, far []float32, stride int, ids []uint32, slope float32, top *Near) {
+// is negative, and raises top to them, NaNs left out. slope is in [0, 1]. Of far
+// heads floats are read every stride.
+func (s Set) Scores(scores []float32, step, heads int, near *Near, far []float32, stride int, ids []uint32, slope float32, top *Near) {
 	if len(ids) == 0 {
 		return
 	}
-	scores256(&scores[0], 4*step, &near[0], &far[0], 4*stride, &ids[0], len(ids), slope, &top[0])
+	if step == 1 && len(far) <= math.MaxInt32 {
+		full, lanes := AVX2.split(len(ids))
+		scoresOfOne256(&scores[0], &near[0], &far[0], uint32(stride), &ids[0], slope, &top[0], full, lanes)
+		return
+	}
+	scores256(&scores[0], 4*step, &near[0], &far[0], 4*stride, &ids[0], len(ids), heads, slope, &top[0])
 }
 
 // Weights replaces the n scores by keep·e^(score-top), and adds the
@@ -54,20 +83,22 @@ func (s Set) EdgeMask(d *Draw, dst []float32, step int, sources, targets []uint3
 	edgeMask256(&d.Keys[0][0], &dst[0], 4*step, &sources[0], sourceStep, &targets[0], targetStep, turns)
 }
 
-// Dots sets one head of the first n edges to the product of row and the row of
-// x, of which stride floats on is the next. ids may go on: it is prefetched by.
-func (s Set) Dots(dst []float32, step int, row, x []float32, stride int, ids []uint32, n int) {
+// Dots sets the scores of the first n edges to the products of row and the row
+// of x, of which stride floats on is the next, for each of heads heads. ids may
+// go on: it is prefetched by.
+func (s Set) Dots(dst []float32, step, heads int, row, x []float32, stride int, ids []uint32, n int) {
 	if n == 0 || len(row) == 0 {
 		return
 	}
 	seeing := min(n, max(len(ids)-ahead, 0))
-	full := (len(row) - 1) / 16
-	last := len(row) - 16*full
+	width := len(row) / heads
+	full := (width - 1) / 16
+	last := width - 16*full
 	if s == AVX512 {
-		dots512(&dst[0], 4*step, &row[0], &x[0], 4*stride, &ids[0], n, seeing, full, last, 0)
+		dots512(&dst[0], 4*step, &row[0], &x[0], 4*stride, &ids[0], n, seeing, heads, full, last, 0, 4*last)
 		return
 	}
-	dots256(&dst[0], 4*step, &row[0], &x[0], 4*stride, &ids[0], n, seeing, full, min(last, 8), max(last-8, 0))
+	dots256(&dst[0], 4*step, &row[0], &x[0], 4*stride, &ids[0], n, seeing, heads, full, min(last, 8), max(last-8, 0), 4*last)
 }
 
 // Weigh adds to dst, as wide as the rows are used, the rows of x of the first n

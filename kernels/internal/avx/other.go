@@ -64,7 +64,7 @@ func (Set) SGD(_ *SGD, _, _, _ []float32) { panic("avx: not on this architecture
 func (Set) Adam(_ *Adam, _, _, _, _ []float32) { panic("avx: not on this architecture") }
 
 // Scores is not there on this architecture.
-func (Set) Scores(_ []float32, _ int, _ *Near, _ []float32, _ int, _ []uint32, _ float32, _ *Near) {
+func (Set) Scores(_ []float32, _, _ int, _ *Near, _ []float32, _ int, _ []uint32, _ float32, _ *Near) {
 	panic("avx: not on this architecture")
 }
 
@@ -84,7 +84,7 @@ func (Set) EdgeMask(_ *Draw, _ []float32, _ int, _, _ []uint32, _ int) {
 }
 
 // Dots is not there on this architecture.
-func (Set) Dots(_ []float32, _ int, _, _ []float32, _ int, _ []uint32, _ int) {
+func (Set) Dots(_ []float32, _, _ int, _, _ []float32, _ int, _ []uint32, _ int) {
 	panic("avx: not on this architecture")
 }
 
@@ -92,3 +92,9 @@ func (Set) Dots(_ []float32, _ int, _, _ []float32, _ int, _ []uint32, _ int) {
 func (Set) Weigh(_, _ []float32, _ int, _ []uint32, _ []float32, _, _ int, _ []uint32) {
 	panic("avx: not on this architecture")
 }
+
+// Scale is not there on this architecture.
+func (Set) Scale(_ []float32, _ float32) { panic("avx: not on this architecture") }
+
+// Less is not there on this architecture.
+func (Set) Less(_, _ []uint32, _ uint32) { panic("avx: not on this architecture") }

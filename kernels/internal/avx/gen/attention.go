@@ -12,11 +12,14 @@ import (
 // weights lie edge after edge, with a power of two of heads each.
 func attention(s isa) {
 	if !s.wide {
+		less(s)
 		scores(s)
+		scoresOfOne(s)
 		e := newExponential32()
 		weights(s, e)
 		slopes(s, e)
 	}
+	scaleRow(s)
 	edgeMask(s)
 	dots(s)
 	weigh(s, false)
@@ -78,11 +81,33 @@ func (e *exponential32) of(x VecVirtual) {
 	VANDPS(there, x, x)
 }
 
+// less writes column ids less a base, and prefetches those that come much later:
+// between one row's and the next the rows of all the edges are read, and no
+// processor sees the stream.
+func less(s isa) {
+	TEXT("less"+s.name, NOSPLIT, "func(dst, cols *uint32, base uint32, full, lanes int)")
+	Doc("Sets dst to cols less base.")
+	Pragma("noescape")
+	dst, cols := Load(Param("dst"), GP64()), Load(Param("cols"), GP64())
+	base, narrow := s.vec(), XMM()
+	VMOVD(Load(Param("base"), GP32()), narrow)
+	VPBROADCASTD(narrow, base)
+	eachVector(s, func(at func(Register) Mem, mask Register) {
+		v := s.vec()
+		s.load(at(cols), mask, v)
+		later := at(cols)
+		later.Disp = 1024
+		PREFETCHT0(later)
+		VPSUBD(base, v, v)
+		s.store(v, mask, at(dst))
+	})
+}
+
 // scores writes a vector an edge, of which heads are wanted: the next edge
 // overwrites the others.
 func scores(s isa) {
 	TEXT("scores"+s.name, NOSPLIT,
-		"func(dst *float32, step int, near, far *float32, stride int, ids *uint32, n int, slope float32, top *float32)")
+		"func(dst *float32, step int, near, far *float32, stride int, ids *uint32, n, heads int, slope float32, top *float32)")
 	Doc("Sets eight lanes of dst, step bytes on for each of n edges, to the leaky near + far[id]; raises top to them.")
 	Pragma("noescape")
 	dst, step := Load(Param("dst"), GP64()), Load(Param("step"), GP64())
@@ -92,11 +117,13 @@ func scores(s isa) {
 	VMOVUPS(Mem{Base: Load(Param("near"), GP64())}, near)
 	VMOVUPS(Mem{Base: topAt}, top)
 	VBROADCASTSS(place(Param("slope")), slope)
+	mask := s.mask("heads")
 	Label("next")
 	p, v, leaky := GP64(), s.vec(), s.vec()
 	MOVL(Mem{Base: ids}, p.As32())
 	IMULQ(stride, p)
-	VADDPS(Mem{Base: far, Index: p, Scale: 1}, near, v)
+	s.load(Mem{Base: far, Index: p, Scale: 1}, mask, v)
+	VADDPS(near, v, v)
 	VMULPS(slope, v, leaky)
 	VMAXPS(leaky, v, v)
 	VMAXPS(top, v, top)
@@ -108,6 +135,66 @@ func scores(s isa) {
 	VMOVUPS(top, Mem{Base: topAt})
 	VZEROUPPER()
 	RET()
+}
+
+// scoresOfOne is scores of one head, eight edges at a time.
+func scoresOfOne(s isa) {
+	TEXT("scoresOfOne"+s.name, NOSPLIT,
+		"func(dst, near, far *float32, stride uint32, ids *uint32, slope float32, top *float32, full, lanes int)")
+	Doc("Sets dst to the leaky near + far[id·stride]; raises all lanes of top to the largest.")
+	Pragma("noescape")
+	dst, far := Load(Param("dst"), GP64()), Load(Param("far"), GP64())
+	ids, topAt := Load(Param("ids"), GP64()), Load(Param("top"), GP64())
+	near, top, slope, stride, least := s.vec(), s.vec(), s.vec(), s.vec(), s.vec()
+	VMOVUPS(Mem{Base: Load(Param("near"), GP64())}, near)
+	VMOVUPS(Mem{Base: topAt}, top)
+	VBROADCASTSS(place(Param("slope")), slope)
+	narrow := XMM()
+	VMOVD(Load(Param("stride"), GP32()), narrow)
+	VPBROADCASTD(narrow, stride)
+	VMOVUPS(single("never32", math.Inf(-1)), least)
+	eachVector(s, func(place func(Register) Mem, mask Register) {
+		id, v, leaky, some := s.vec(), s.vec(), s.vec(), s.vec()
+		VMOVDQU(place(ids), id)
+		VPMULLD(stride, id, id)
+		if mask == nil {
+			VPCMPEQD(some, some, some)
+		} else {
+			VMOVAPS(mask, some)
+		}
+		VMOVAPS(least, v)
+		VGATHERDPS(some, Mem{Base: far, Index: id, Scale: 4}, v)
+		VADDPS(near, v, v)
+		VMULPS(slope, v, leaky)
+		VMAXPS(leaky, v, v)
+		VMAXPS(top, v, top)
+		VMOVUPS(v, place(dst))
+		if mask == nil {
+			return
+		}
+		VPERM2F128(U8(1), top, top, v)
+		VMAXPS(v, top, top)
+		VPERMILPS(U8(0b01_00_11_10), top, v)
+		VMAXPS(v, top, top)
+		VPERMILPS(U8(0b10_11_00_01), top, v)
+		VMAXPS(v, top, top)
+		VMOVUPS(top, Mem{Base: topAt})
+	})
+}
+
+// scaleRow writes x *= factor.
+func scaleRow(s isa) {
+	TEXT("scaleRow"+s.name, NOSPLIT, "func(x *float32, factor float32, full, lanes int)")
+	Doc("Multiplies x by factor.")
+	Pragma("noescape")
+	x, factor := Load(Param("x"), GP64()), s.vec()
+	VBROADCASTSS(place(Param("factor")), factor)
+	eachVector(s, func(at func(Register) Mem, mask Register) {
+		v := s.vec()
+		s.load(at(x), mask, v)
+		VMULPS(factor, v, v)
+		s.store(v, mask, at(x))
+	})
 }
 
 // weights turns scores into softmax weights but for their divisor.

@@ -8,28 +8,27 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// dots writes the products of one row with the rows of edges, four edges at a
-// time. Sixteen columns are a vector, or for AVX2 two with sums of their own,
-// so that both sets add in one order.
+// dots writes the products of one row with the rows of edges, head by head,
+// four edges at a time. Sixteen columns are a vector, or for AVX2 two with sums
+// of their own, so that both sets add in one order.
 func dots(s isa) {
 	TEXT("dots"+s.name, NOSPLIT,
-		"func(dst *float32, step int, row, x *float32, stride int, ids *uint32, n, seen, full, lanesA, lanesB int)")
-	Doc("Sets dst, step bytes on for each edge, to the product of row and the row of x of the edge's id.")
+		"func(dst *float32, step int, row, x *float32, stride int, ids *uint32, n, seen, heads, full, lanesA, lanesB, last int)")
+	Doc("Sets heads floats of dst, step bytes on for each edge, to the products of row and the row of x of the edge's id; of a head the last columns are that many bytes.")
 	Pragma("noescape")
 	d := dotting{isa: s, masks: []Register{s.mask("lanesA")}}
 	if !s.wide {
 		d.masks = append(d.masks, s.mask("lanesB"))
 	}
 	d.dst, d.row, d.ids = Load(Param("dst"), GP64()), Load(Param("row"), GP64()), Load(Param("ids"), GP64())
-	d.n, d.seen = Load(Param("n"), GP64()), Load(Param("seen"), GP64())
 	Label("four")
-	CMPQ(d.n, U8(4))
+	CMPQ(place(Param("n")), U8(4))
 	JLT(LabelRef("one"))
 	d.edges(4)
 	JMP(LabelRef("four"))
 	Label("one")
-	TESTQ(d.n, d.n)
-	JZ(LabelRef("done"))
+	CMPQ(place(Param("n")), U8(1))
+	JLT(LabelRef("done"))
 	d.edges(1)
 	JMP(LabelRef("one"))
 	Label("done")
@@ -41,8 +40,8 @@ func dots(s isa) {
 // that the last sixteen columns are.
 type dotting struct {
 	isa
-	masks                  []Register
-	dst, row, ids, n, seen Register
+	masks         []Register
+	dst, row, ids Register
 }
 
 // edges does that many edges.
@@ -50,15 +49,20 @@ func (d *dotting) edges(count int) {
 	name := fmt.Sprintf("edges%d", count)
 	look := GP64()
 	MOVQ(U32(4*ahead), look)
-	CMPQ(d.seen, U8(count))
+	CMPQ(place(Param("seen")), U8(count))
 	JGE(LabelRef(name + "_seen"))
 	XORQ(look, look)
 	Label(name + "_seen")
 	var from, next []Register
 	for e := range count {
 		from = append(from, d.address(Mem{Base: d.ids, Disp: 4 * e}))
-		next = append(next, d.address(Mem{Base: d.ids, Disp: 4 * e, Index: look, Scale: 1}))
+		q := d.address(Mem{Base: d.ids, Disp: 4 * e, Index: look, Scale: 1})
+		PREFETCHT0(Mem{Base: q})
+		next = append(next, q)
 	}
+	offset, heads := GP64(), Load(Param("heads"), GP64())
+	XORQ(offset, offset)
+	Label(name + "_head")
 	acc := make([][]VecVirtual, len(d.masks)) // by half, by edge
 	for h := range acc {
 		for range count {
@@ -67,8 +71,7 @@ func (d *dotting) edges(count int) {
 			acc[h] = append(acc[h], v)
 		}
 	}
-	offset, full := GP64(), Load(Param("full"), GP64())
-	XORQ(offset, offset)
+	full := Load(Param("full"), GP64())
 	Label(name + "_columns")
 	TESTQ(full, full)
 	JZ(LabelRef(name + "_last"))
@@ -78,10 +81,22 @@ func (d *dotting) edges(count int) {
 	JMP(LabelRef(name + "_columns"))
 	Label(name + "_last")
 	d.columns(acc, from, next, offset, true)
-	d.store(d.sums(acc), count)
+	ADDQ(place(Param("last")), offset)
+	d.write(d.sums(acc), count)
+	DECQ(heads)
+	JNZ(LabelRef(name + "_head"))
+
+	// dst is one edge on for each edge, and all heads on.
+	step := Load(Param("step"), GP64())
+	for range count {
+		ADDQ(step, d.dst)
+	}
+	heads = Load(Param("heads"), GP64())
+	SHLQ(U8(2), heads)
+	SUBQ(heads, d.dst)
 	ADDQ(U8(4*count), d.ids)
-	SUBQ(U8(count), d.n)
-	SUBQ(U8(count), d.seen)
+	SUBQ(U8(count), place(Param("n")))
+	SUBQ(U8(count), place(Param("seen")))
 }
 
 func (d *dotting) address(id Mem) Register {
@@ -92,13 +107,10 @@ func (d *dotting) address(id Mem) Register {
 	return p
 }
 
-// columns adds sixteen columns, and prefetches as many.
+// columns adds sixteen columns, and prefetches the line that they end in.
 func (d *dotting) columns(acc [][]VecVirtual, from, next []Register, offset Register, last bool) {
 	for _, q := range next {
-		PREFETCHT0(Mem{Base: q, Index: offset, Scale: 1})
-		if last {
-			PREFETCHT0(Mem{Base: q, Index: offset, Scale: 1, Disp: 63})
-		}
+		PREFETCHT0(Mem{Base: q, Index: offset, Scale: 1, Disp: 63})
 	}
 	for h, mask := range d.masks {
 		if !last {
@@ -151,13 +163,17 @@ func (d *dotting) transposed(v []VecVirtual) VecVirtual {
 	return lo
 }
 
-// store writes the sum of each edge.
-func (d *dotting) store(sums VecVirtual, count int) {
-	step := Load(Param("step"), GP64())
+// write stores the sum of each edge, and goes on to the next head.
+func (d *dotting) write(sums VecVirtual, count int) {
+	at, step := GP64(), Load(Param("step"), GP64())
+	MOVQ(d.dst, at)
 	for e := range count {
-		VEXTRACTPS(U8(e), sums, Mem{Base: d.dst})
-		ADDQ(step, d.dst)
+		VEXTRACTPS(U8(e), sums, Mem{Base: at})
+		if e < count-1 {
+			ADDQ(step, at)
+		}
 	}
+	ADDQ(U8(4), d.dst)
 }
 
 // weigh writes the weighted sum of the rows of edges, with its accumulators in

@@ -1,0 +1,80 @@
+package kernels_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"siafu/kernels"
+	"siafu/kernels/kerneltest"
+)
+
+// attentionBench is a layer of attention on a random graph of which every edge
+// is there in both directions.
+type attentionBench struct {
+	kernels.Attention
+	g                    kernels.Gather
+	vertices             int
+	x, dst, out, stats   []float32
+	r, lse, dr, dots, up []float32
+}
+
+func newAttentionBench(g kernels.Gather, heads, width int, p float64) *attentionBench {
+	n := len(g.Begin)
+	b := &attentionBench{
+		Attention: kernels.Attention{Heads: heads, Width: width, Slope: 0.2}, g: g, vertices: n,
+		r: kerneltest.Values(n*heads, 2), stats: make([]float32, 2*n*heads), lse: make([]float32, n*heads),
+		dr: make([]float32, n*heads), dots: make([]float32, n*heads),
+	}
+	b.g.SelfLoops = true
+	if p > 0 {
+		b.Drop = &kernels.Dropout{Seed: 1, P: p}
+	}
+	b.x, b.dst = kerneltest.Values(n*b.Emitted(), 1), make([]float32, n*b.Emitted())
+	b.out, b.up = make([]float32, n*b.Columns()), kerneltest.Values(n*b.Columns(), 3)
+	return b
+}
+
+func (b *attentionBench) forward(team *kernels.Team) {
+	kernels.AttentionGather(team, b.Attention, b.out, b.stats, b.g, b.x, b.r, false)
+	kernels.AttentionFinish(team, b.Attention, b.out, b.lse, b.vertices, b.stats)
+}
+
+func (b *attentionBench) back() kernels.AttentionGrad {
+	return kernels.AttentionGrad{R: b.r, LSE: b.lse, Grad: b.up, Dots: b.dots}
+}
+
+func (b *attentionBench) toTargets(team *kernels.Team) {
+	kernels.RowDots(team, b.dots, b.vertices, b.Heads, b.Width, b.up, b.out)
+	kernels.AttentionGradDst(team, b.Attention, b.dr, b.g, b.x, b.back(), false)
+}
+
+func (b *attentionBench) toSources(team *kernels.Team) {
+	kernels.AttentionGradSrc(team, b.Attention, b.dst, b.g, 0, b.vertices, b.x, b.back())
+}
+
+func (b *attentionBench) spmm(team *kernels.Team) {
+	kernels.SpMM(team, b.out, b.Columns(), b.g, b.up, false)
+}
+
+// BenchmarkAttention has SpMM of as many columns beside it.
+func BenchmarkAttention(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	g := ring(benchRows, benchDegree)
+	for i := range g.Cols {
+		g.Cols[i] = rng.Uint32N(benchRows)
+	}
+	for _, s := range [][2]int{{1, 128}, {8, 16}, {8, 8}} {
+		for _, p := range []float64{0, 0.5} {
+			a := newAttentionBench(g, s[0], s[1], p)
+			b.Run(fmt.Sprintf("heads=%d/width=%d/dropout=%v", s[0], s[1], p), func(b *testing.B) {
+				for _, k := range []struct {
+					name   string
+					kernel func(team *kernels.Team)
+				}{{"SpMM", a.spmm}, {"forward", a.forward}, {"targets", a.toTargets}, {"sources", a.toSources}} {
+					b.Run(k.name, func(b *testing.B) { measure(b, benchRows*benchDegree, "edges/s", k.kernel) })
+				}
+			})
+		}
+	}
+}
