@@ -2,7 +2,15 @@ package ranks
 
 import (
 	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync"
 	"testing"
+	"time"
+
+	"siafu/halo"
+	"siafu/ranks/world"
 )
 
 // asynchronous is a configuration of bounded asynchrony.
@@ -30,6 +38,83 @@ func TestAsyncOfOneIntervalIsSynchronous(t *testing.T) {
 					})
 				}
 			}
+		}
+	}
+}
+
+// hostile is a communicator that delays what it sends and hides what has
+// arrived, as a slow network and a busy machine do; the order between two ranks
+// stays, as MPI's does.
+type hostile struct {
+	world.Comm
+	mu  sync.Mutex
+	rng *rand.Rand
+}
+
+func (h *hostile) chance(n int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.rng.IntN(n) == 0
+}
+
+func (h *hostile) Isend(buf []byte, dst, tag int) (halo.Request, error) {
+	if h.chance(6) {
+		time.Sleep(time.Duration(h.rng.IntN(400)) * time.Microsecond)
+	}
+	return h.Comm.Isend(buf, dst, tag)
+}
+
+func (h *hostile) TryRecv(src, tag int) (world.Message, bool, error) {
+	if h.chance(2) {
+		return world.Message{}, false, nil
+	}
+	return h.Comm.TryRecv(src, tag)
+}
+
+// Sub keeps collectives out of it.
+func (h *hostile) Sub(ranks []int) (world.Comm, error) { return h.Comm.Sub(ranks) }
+
+// Under delays of every kind, ranks of different speed and uneven intervals,
+// no run stalls, all ranks reach the same epochs, no gather leaves the bound
+// (the engine itself checks each), and the weights of all servers train: the
+// loss falls.
+func TestAsyncUnderHostileDelivery(t *testing.T) {
+	data := generated(t, true)
+	for seed := range uint64(10) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		c := asynchronous(quick(t), rng.IntN(3), 1+rng.IntN(4))
+		graphRanks := 2 + rng.IntN(4)
+		c.Servers = rng.IntN(min(graphRanks, 3) + 1)
+		c.Model = []string{"gcn", "sage", "gin"}[seed%3]
+		c.Epochs, c.Dropout, c.Layers, c.LR = 30, 0, 1+rng.IntN(3), 0.01
+		t.Run(fmt.Sprintf("seed=%d %s s=%d intervals=%d ranks=%d servers=%d", seed, c.Model, c.Staleness, c.Intervals, graphRanks, c.Servers), func(t *testing.T) {
+			err := launch(graphRanks+c.Servers, world.Limits{Abort: 30 * time.Second}, IO{Out: io.Discard, Err: os.Stderr}, func(w world.Comm, kind string) error {
+				h := &hostile{Comm: w, rng: rand.New(rand.NewPCG(seed, uint64(w.Rank())))}
+				return trainRank(c, data, h, kind, IO{Out: io.Discard, Err: os.Stderr})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := readRun(t, c.Out)
+			if len(got.Epochs) != 30 || got.Epochs[29].Epoch != 30 {
+				t.Fatalf("%d epochs are reported", len(got.Epochs))
+			}
+			if first, last := got.Epochs[0].Loss, got.Summary.FinalLoss; !(last < first-0.02) {
+				t.Errorf("the loss goes from %g to %g", first, last)
+			}
+		})
+	}
+}
+
+// A run that is to stop at an accuracy stops on all ranks after the same epoch.
+func TestAsyncStops(t *testing.T) {
+	data := generated(t, false)
+	for _, s := range []int{0, 2} {
+		c := asynchronous(quick(t), s, 3)
+		c.Ranks, c.Servers, c.Epochs, c.Dropout, c.TargetAcc = 4, 1, 500, 0, 0.5
+		got := train(t, c, data)
+		if n := len(got.Epochs); got.Summary.StoppedBy != "target-acc" || n == 500 || *got.Epochs[n-1].ValAcc == 0 {
+			t.Errorf("s=%d: stopped by %s after %d epochs", s, got.Summary.StoppedBy, n)
 		}
 	}
 }

@@ -17,6 +17,10 @@ type published struct {
 	grads  []float32   // of what own vertices gathered [own x width]
 	theirs [][]float32 // by graph rank: its share of the gradients of the rows sent there
 
+	// The epochs of the newest rows from each interval of each rank, by the rank
+	// and by the place of its first row; and of gradients, by rank.
+	rowsFrom  []map[int]int
+	gradsFrom []int
 	// How many ghosts, and ranks with gradients, have never been heard of.
 	rowsMissing, gradsMissing int
 	// By epoch, how many intervals have published gradients.
@@ -30,9 +34,10 @@ func (e *engine) publish(width int) *published {
 		width: width,
 		rows:  mapped.Make[float32](e.arena, own*width), grads: mapped.Make[float32](e.arena, own*width),
 		ghosts: mapped.Make[float32](e.arena, plan.Ghosts*width),
-		theirs: make([][]float32, plan.Parts), rowsMissing: plan.Ghosts, ready: map[int]int{},
+		theirs: make([][]float32, plan.Parts), rowsFrom: make([]map[int]int, plan.Parts), gradsFrom: make([]int, plan.Parts), rowsMissing: plan.Ghosts, ready: map[int]int{},
 	}
 	for q := range plan.Parts {
+		p.rowsFrom[q] = map[int]int{}
 		if sends := int(plan.SendStart[q+1] - plan.SendStart[q]); sends > 0 {
 			p.theirs[q] = mapped.Make[float32](e.arena, sends*width)
 			p.gradsMissing++
@@ -64,7 +69,10 @@ func (e *engine) scatter(i *interval, l int) error {
 }
 
 // gather is the interval's rows of Â times what is there.
-func (e *engine) gather(i *interval, l int) []float32 {
+func (e *engine) gather(i *interval, l int) ([]float32, error) {
+	if err := e.bounded(i, l); err != nil {
+		return nil, err
+	}
 	p, in, c := e.layers[l], e.shard.In, &e.graph.coef
 	dst := e.room(i, l, i.rows()*p.width)
 	m := kernels.Gather{
@@ -77,7 +85,23 @@ func (e *engine) gather(i *interval, l int) []float32 {
 		m.SelfLoops, m.First = false, 0
 		e.graph.spmm(dst, p.width, m, p.ghosts, true)
 	}
-	return dst
+	return dst, nil
+}
+
+// bounded checks what the staleness bound promises: no row of a ghost is of an
+// epoch before that which everybody had finished when the interval started,
+// and none is ahead by more than the bound.
+func (e *engine) bounded(i *interval, l int) error {
+	s := e.setting.Staleness
+	for q, from := range e.layers[l].rowsFrom {
+		for first, epoch := range from {
+			if epoch < i.epoch-1-s || epoch > i.epoch+1+s {
+				return fault.New(fault.Runtime, "train", "", "an interval of rank %d in epoch %d would gather rows of rank %d, from row %d on, of epoch %d, which staleness %d does not allow",
+					e.world.Rank(), i.epoch, q, first, epoch, s)
+			}
+		}
+	}
+	return nil
 }
 
 // cut is the interval's part of a scale, nil for nil.
@@ -165,9 +189,10 @@ func (e *engine) receive(m wire, from int) error {
 			return damaged(m, from)
 		}
 		copy(p.theirs[from], m.rows)
-		if m.epoch == 1 {
+		if p.gradsFrom[from] == 0 {
 			p.gradsMissing--
 		}
+		p.gradsFrom[from] = m.epoch
 		return nil
 	}
 	start := int(plan.RecvStart[from]) + m.first
@@ -175,9 +200,10 @@ func (e *engine) receive(m wire, from int) error {
 		return damaged(m, from)
 	}
 	copy(p.ghosts[start*p.width:(start+count)*p.width], m.rows)
-	if m.epoch == 1 {
+	if p.rowsFrom[from][m.first] == 0 {
 		p.rowsMissing -= count
 	}
+	p.rowsFrom[from][m.first] = m.epoch
 	return nil
 }
 

@@ -173,7 +173,10 @@ func (e *engine) run(t task) error {
 			e.blocked = append(e.blocked, t)
 			return nil
 		}
-		i.h = e.gather(i, l)
+		var err error
+		if i.h, err = e.gather(i, l); err != nil {
+			return err
+		}
 	case apply:
 		i.h = layer.Apply(i.h, p)
 		if l < len(i.net.Layers)-1 {

@@ -5,77 +5,81 @@ import (
 	"siafu/kernels"
 )
 
-// builder makes the layers of a network and gives them room.
-type builder struct {
+// Builder is what a layer is made from: the network's spec, the rank's team,
+// and room that lasts as long as the network.
+type Builder struct {
+	Spec  Spec
+	Team  *kernels.Team
+	Rows  int // own vertices
 	net   *Network
 	in    *input
-	team  *kernels.Team
 	arena *mapped.Arena
-	rows  int
 }
 
-func newBuilder(n *Network, in Input, team *kernels.Team, a *mapped.Arena) *builder {
+func newBuilder(n *Network, in Input, team *kernels.Team, a *mapped.Arena) *Builder {
 	x := &input{Input: in, team: team, arena: a}
 	if p := n.Spec.InputDropout; p > 0 {
 		x.drop = &kernels.Dropout{Seed: n.Spec.Seed, Layer: 0, P: p, IDs: in.IDs}
 	}
-	return &builder{net: n, in: x, team: team, arena: a, rows: len(in.IDs)}
+	return &Builder{Spec: n.Spec, Team: team, Rows: len(in.IDs), net: n, in: x, arena: a}
 }
 
-func (b *builder) layer(l int) Layer { return b.net.Spec.kind().layer(b, l) }
-
 // kept is ÂX for the first layer where it is kept, nil for all others.
-func (b *builder) kept(l int) *kept {
+func (b *Builder) kept(l int) *kept {
 	if l > 0 {
 		return nil
 	}
 	return b.net.kept
 }
 
-// hidden is what layer l applies its weights to.
-func (b *builder) hidden(l int) hidden {
-	h := hidden{team: b.team, kept: b.kept(l), count: b.rows, in: b.net.Spec.Dims[l]}
+// Last tells whether layer l makes the logits: it has no activation and no
+// dropout.
+func (b *Builder) Last(l int) bool { return l == b.Spec.Layers()-1 }
+
+// Hidden is what layer l applies its weights to.
+func (b *Builder) Hidden(l int) Hidden {
+	h := Hidden{team: b.Team, kept: b.kept(l), count: b.Rows, in: b.Spec.Dims[l]}
 	if l == 0 {
 		h.input = b.in
 	}
 	return h
 }
 
-// linear is the i-th weight of layer l.
-func (b *builder) linear(l, i int) linear {
-	p := b.net.Spec.layerParams(l)[i]
-	return linear{p.Of(b.net.Weights), p.Of(b.net.Grad)}
+// Weight is the i-th weight of layer l, in the order of Kind.Weights.
+func (b *Builder) Weight(l, i int) Weight {
+	p := b.Spec.layerParams(l)[i]
+	return Weight{p.Of(b.net.Weights), p.Of(b.net.Grad)}
 }
 
-func (b *builder) room(cols int) []float32 {
-	return mapped.Make[float32](b.arena, b.rows*cols)
+// Room is a matrix [own x cols] of zeros.
+func (b *Builder) Room(cols int) []float32 {
+	return mapped.Make[float32](b.arena, b.Rows*cols)
 }
 
-func (b *builder) dense(l int) dense {
-	s := b.net.Spec
-	d := dense{
-		team: b.team, rows: b.rows,
-		in: s.Dims[l], out: s.Dims[l+1],
-		last: l == s.Layers()-1,
-	}
+// Scratch is n zeros: room that does not grow with the vertices.
+func (b *Builder) Scratch(n int) []float32 { return mapped.Make[float32](b.arena, n) }
+
+func (b *Builder) dense(l int) dense {
+	s := b.Spec
+	d := dense{team: b.Team, rows: b.Rows, in: s.Dims[l], out: s.Dims[l+1], last: b.Last(l)}
 	for i, p := range s.layerParams(l) {
 		// The first matrix and the first bias.
-		switch w := b.linear(l, i); {
+		switch w := b.Weight(l, i); {
 		case p.Bias && d.b == nil:
-			d.b, d.gb = w.w, w.gw
+			d.b, d.gb = w.W, w.Grad
 		case !p.Bias && d.w == nil:
-			d.w, d.gw = w.w, w.gw
+			d.w, d.gw = w.W, w.Grad
 		}
 	}
-	d.drop, _ = b.dropouts(l)
+	d.drop, _ = b.Dropouts(l)
 	return d
 }
 
-// dropouts are those of layer l's output and of its attention, nil where
-// nothing is dropped.
-func (b *builder) dropouts(l int) (output, attention *kernels.Dropout) {
-	s := b.net.Spec
-	if s.Dropout > 0 && l < s.Layers()-1 {
+// Dropouts are those of layer l's output and of its attention, nil where
+// nothing is dropped. Pass.Mask makes them the masks of a pass.
+func (b *Builder) Dropouts(l int) (output, attention *kernels.Dropout) {
+	s := b.Spec
+	if s.Dropout > 0 && !b.Last(l) {
 		// Layer 0 is the input's, so that no two masks share a counter.
 		output = &kernels.Dropout{Seed: s.Seed, Layer: l + 1, P: s.Dropout, IDs: b.in.IDs}
 	}
@@ -84,6 +88,3 @@ func (b *builder) dropouts(l int) (output, attention *kernels.Dropout) {
 	}
 	return output, attention
 }
-
-// scratch is room that does not grow with the vertices.
-func (b *builder) scratch(n int) []float32 { return mapped.Make[float32](b.arena, n) }

@@ -38,13 +38,13 @@ type Attention struct {
 	DR []float32 // [own x heads], where the gradient of R is expected before EmitGrad
 }
 
-func gatShapes(s Spec, l int) []shape {
+func gatWeights(s Spec, l int) []Shape {
 	heads, width := s.attention(l)
 	bias := heads * width
 	if l == s.Layers()-1 {
 		bias = width
 	}
-	return []shape{{"weight", s.Dims[l], heads * width, false},
+	return []Shape{{"weight", s.Dims[l], heads * width, false},
 		{"source", heads, width, false}, {"target", heads, width, false}, {"bias", 1, bias, true}}
 }
 
@@ -57,26 +57,26 @@ func (s Spec) attention(l int) (heads, width int) {
 	return heads, s.Dims[l+1] / heads
 }
 
-func gatLayer(b *builder, l int) Layer {
-	s := b.net.Spec
+func gatLayer(b *Builder, l int) Layer {
+	s := b.Spec
 	g := &gat{
-		team: b.team, rows: b.rows, last: l == s.Layers()-1, h: b.hidden(l), ids: b.in.LocalIDs,
-		weight: b.linear(l, 0), source: b.linear(l, 1), target: b.linear(l, 2), bias: b.linear(l, 3),
+		team: b.Team, rows: b.Rows, last: b.Last(l), h: b.Hidden(l), ids: b.in.LocalIDs,
+		weight: b.Weight(l, 0), source: b.Weight(l, 1), target: b.Weight(l, 2), bias: b.Weight(l, 3),
 	}
 	g.heads, g.width = s.attention(l)
 	g.in, g.columns = s.Dims[l], g.heads*g.width
 	g.emittedWidth = g.columns + g.heads
-	g.emitted, g.r, g.dr = b.room(g.emittedWidth), b.room(g.heads), b.room(g.heads)
-	g.wide, g.narrow = b.scratch(g.in*g.emittedWidth), b.scratch(g.in*g.heads)
-	g.gwide, g.gnarrow = b.scratch(g.in*g.emittedWidth), b.scratch(g.in*g.heads)
-	g.output = b.room(len(g.bias.w))
+	g.emitted, g.r, g.dr = b.Room(g.emittedWidth), b.Room(g.heads), b.Room(g.heads)
+	g.wide, g.narrow = b.Scratch(g.in*g.emittedWidth), b.Scratch(g.in*g.heads)
+	g.gwide, g.gnarrow = b.Scratch(g.in*g.emittedWidth), b.Scratch(g.in*g.heads)
+	g.output = b.Room(len(g.bias.W))
 	if g.last && g.heads > 1 {
-		g.spread = b.room(g.columns)
+		g.spread = b.Room(g.columns)
 	}
 	if l > 0 {
-		g.gradIn = b.room(g.in)
+		g.gradIn = b.Room(g.in)
 	}
-	g.drop, g.edgeDrop = b.dropouts(l)
+	g.drop, g.edgeDrop = b.Dropouts(l)
 	return g
 }
 
@@ -87,10 +87,10 @@ type gat struct {
 	heads, width, columns  int
 	emittedWidth           int
 	last                   bool
-	h                      hidden
+	h                      Hidden
 	ids                    []uint32 // dataset ids of local vertices
-	weight, source, target linear
-	bias                   linear
+	weight, source, target Weight
+	bias                   Weight
 	drop, edgeDrop         *kernels.Dropout // nil where nothing is dropped
 
 	wide, gwide     []float32 // [in x emittedWidth]: W beside W a_source
@@ -107,31 +107,27 @@ func (g *gat) GatherWidth() int { return g.emittedWidth }
 func (g *gat) GathersBack() bool { return true }
 
 func (g *gat) Attention(p Pass) Attention {
-	a := Attention{kernels.Attention{Heads: g.heads, Width: g.width, Slope: slope}, g.r, g.dr}
-	if p.Train && g.edgeDrop != nil {
-		g.edgeDrop.Epoch = p.Epoch
-		a.Drop = g.edgeDrop
-	}
-	return a
+	a := kernels.Attention{Heads: g.heads, Width: g.width, Slope: slope, Drop: p.Mask(g.edgeDrop)}
+	return Attention{a, g.r, g.dr}
 }
 
 func (g *gat) Emit(h []float32, p Pass) []float32 {
-	g.h.take(h)
+	g.h.Take(h)
 	g.combine()
-	g.h.multiply(g.emitted, g.emittedWidth, g.wide, p)
-	g.h.multiply(g.r, g.heads, g.narrow, p)
+	g.h.Multiply(g.emitted, g.emittedWidth, g.wide, p)
+	g.h.Multiply(g.r, g.heads, g.narrow, p)
 	return g.emitted
 }
 
 // combine sets wide and narrow from the weights.
 func (g *gat) combine() {
 	for i := range g.in {
-		w, wide := g.weight.w[i*g.columns:][:g.columns], g.wide[i*g.emittedWidth:][:g.emittedWidth]
+		w, wide := g.weight.W[i*g.columns:][:g.columns], g.wide[i*g.emittedWidth:][:g.emittedWidth]
 		copy(wide, w)
 		for h := range g.heads {
 			part := w[h*g.width:][:g.width]
-			wide[g.columns+h] = dot(part, g.source.w[h*g.width:])
-			g.narrow[i*g.heads+h] = dot(part, g.target.w[h*g.width:])
+			wide[g.columns+h] = dot(part, g.source.W[h*g.width:])
+			g.narrow[i*g.heads+h] = dot(part, g.target.W[h*g.width:])
 		}
 	}
 }
@@ -146,29 +142,20 @@ func dot(x, y []float32) float32 {
 
 func (g *gat) Apply(gathered []float32, p Pass) []float32 {
 	if g.last {
-		kernels.MeanHeads(g.team, g.output, g.rows, g.heads, g.width, gathered, g.bias.w)
+		kernels.MeanHeads(g.team, g.output, g.rows, g.heads, g.width, gathered, g.bias.W)
 		return g.output
 	}
-	kernels.BiasELUDropout(g.team, g.output, g.rows, g.columns, gathered, g.bias.w, g.dropout(p))
+	kernels.BiasELUDropout(g.team, g.output, g.rows, g.columns, gathered, g.bias.W, p.Mask(g.drop))
 	return g.output
-}
-
-// dropout is the mask of pass p, nil where nothing is dropped.
-func (g *gat) dropout(p Pass) *kernels.Dropout {
-	if !p.Train || g.drop == nil {
-		return nil
-	}
-	g.drop.Epoch = p.Epoch
-	return g.drop
 }
 
 func (g *gat) ApplyGrad(grad []float32, p Pass) []float32 {
 	if !g.last {
-		kernels.BiasELUDropoutGrad(g.team, grad, g.rows, g.columns, grad, g.output, g.dropout(p))
-		kernels.ColumnSums(g.team, g.bias.gw, g.rows, g.columns, grad, false)
+		kernels.BiasELUDropoutGrad(g.team, grad, g.rows, g.columns, grad, g.output, p.Mask(g.drop))
+		kernels.ColumnSums(g.team, g.bias.Grad, g.rows, g.columns, grad, false)
 		return grad
 	}
-	kernels.ColumnSums(g.team, g.bias.gw, g.rows, g.width, grad, false)
+	kernels.ColumnSums(g.team, g.bias.Grad, g.rows, g.width, grad, false)
 	if g.heads == 1 {
 		return grad
 	}
@@ -177,10 +164,10 @@ func (g *gat) ApplyGrad(grad []float32, p Pass) []float32 {
 }
 
 func (g *gat) EmitGrad(grad []float32, p Pass) []float32 {
-	g.h.multiplyGrad(g.gwide, g.emittedWidth, grad, p)
-	g.h.multiplyGrad(g.gnarrow, g.heads, g.dr, p)
+	g.h.MultiplyGrad(g.gwide, g.emittedWidth, grad, p)
+	g.h.MultiplyGrad(g.gnarrow, g.heads, g.dr, p)
 	g.takeApart()
-	if g.h.features() {
+	if g.h.Constant() {
 		return nil
 	}
 	kernels.MatMulTransB(g.team, g.gradIn, g.rows, g.in, g.emittedWidth, grad, g.wide, false)
@@ -190,18 +177,18 @@ func (g *gat) EmitGrad(grad []float32, p Pass) []float32 {
 
 // takeApart turns the gradients of wide and narrow into those of the weights.
 func (g *gat) takeApart() {
-	clear(g.source.gw)
-	clear(g.target.gw)
+	clear(g.source.Grad)
+	clear(g.target.Grad)
 	for i := range g.in {
-		w, gw := g.weight.w[i*g.columns:][:g.columns], g.weight.gw[i*g.columns:][:g.columns]
+		w, gw := g.weight.W[i*g.columns:][:g.columns], g.weight.Grad[i*g.columns:][:g.columns]
 		gwide := g.gwide[i*g.emittedWidth:][:g.emittedWidth]
 		copy(gw, gwide)
 		for h := range g.heads {
 			gs, gt := gwide[g.columns+h], g.gnarrow[i*g.heads+h]
 			for j := h * g.width; j < (h+1)*g.width; j++ {
-				gw[j] += gs*g.source.w[j] + gt*g.target.w[j]
-				g.source.gw[j] += gs * w[j]
-				g.target.gw[j] += gt * w[j]
+				gw[j] += gs*g.source.W[j] + gt*g.target.W[j]
+				g.source.Grad[j] += gs * w[j]
+				g.target.Grad[j] += gt * w[j]
 			}
 		}
 	}

@@ -18,8 +18,8 @@ import (
 //
 // A layer comes in two variants: gatherFirst computes (ÂH)W, applyFirst Â(HW).
 
-// gcnCoefficients are those of Â above.
-func gcnCoefficients(inDegree, outDegree []uint32, own int, a *mapped.Arena) Coefficients {
+// GCNCoefficients are those of Â above.
+func GCNCoefficients(inDegree, outDegree []uint32, own int, a *mapped.Arena) Coefficients {
 	c := Coefficients{
 		Row: mapped.Make[float32](a, own),
 		Col: mapped.Make[float32](a, len(outDegree)),
@@ -40,8 +40,8 @@ func inverseRoot(degree uint32) float32 {
 }
 
 // gcnLayer chooses the variant.
-func gcnLayer(b *builder, l int) Layer {
-	s := b.net.Spec
+func gcnLayer(b *Builder, l int) Layer {
+	s := b.Spec
 	d := b.dense(l)
 	gathers := s.Propagates()
 	var in *input
@@ -49,14 +49,14 @@ func gcnLayer(b *builder, l int) Layer {
 	if l == 0 {
 		in = b.in
 	} else {
-		gradIn = b.room(d.in)
+		gradIn = b.Room(d.in)
 	}
 	// A perceptron over sparse features multiplies them as they are.
 	sparse := l == 0 && b.in.Features.Sparse != nil && !gathers
 	if s.Orders[l] == ApplyFirst || sparse {
-		return &applyFirst{dense: d, input: in, gathers: gathers, emitted: b.room(d.out), gradIn: gradIn}
+		return &applyFirst{dense: d, input: in, gathers: gathers, emitted: b.Room(d.out), gradIn: gradIn}
 	}
-	return &gatherFirst{dense: d, input: in, kept: b.kept(l), gathers: gathers, h: b.room(d.out), gradIn: gradIn}
+	return &gatherFirst{dense: d, input: in, kept: b.kept(l), gathers: gathers, h: b.Room(d.out), gradIn: gradIn}
 }
 
 // dense is what both variants share: one weight matrix with its bias, and the
@@ -71,19 +71,10 @@ type dense struct {
 	drop    *kernels.Dropout // of the output, nil in the last layer
 }
 
-// dropout is the mask of pass p, nil where nothing is dropped.
-func (d *dense) dropout(p Pass) *kernels.Dropout {
-	if !p.Train || d.drop == nil {
-		return nil
-	}
-	d.drop.Epoch = p.Epoch
-	return d.drop
-}
-
 // activateGrad turns the gradient of h = dropout(relu(z + b)) into that of z, in place,
 // and writes the bias gradient.
 func (d *dense) activateGrad(grad, h []float32, p Pass) {
-	kernels.BiasReLUDropoutGrad(d.team, grad, d.gb, d.rows, d.out, grad, h, !d.last, d.dropout(p))
+	kernels.BiasReLUDropoutGrad(d.team, grad, d.gb, d.rows, d.out, grad, h, !d.last, p.Mask(d.drop))
 }
 
 // gatherFirst is (ÂH)W: the input's rows are gathered, the product follows.
@@ -115,11 +106,11 @@ func (g *gatherFirst) Emit(h []float32, p Pass) []float32 {
 
 func (g *gatherFirst) Apply(gathered []float32, p Pass) []float32 {
 	if g.kept != nil {
-		g.kept.apply(g.h, g.out, g.w, g.b, !g.last, g.dropout(p))
+		g.kept.apply(g.h, g.out, g.w, g.b, !g.last, p.Mask(g.drop))
 		return g.h
 	}
 	g.gathered = gathered
-	kernels.MatMulBiasReLUDropout(g.team, g.h, g.rows, g.out, g.in, gathered, g.w, g.b, !g.last, g.dropout(p))
+	kernels.MatMulBiasReLUDropout(g.team, g.h, g.rows, g.out, g.in, gathered, g.w, g.b, !g.last, p.Mask(g.drop))
 	return g.h
 }
 
@@ -171,7 +162,7 @@ func (a *applyFirst) Emit(h []float32, p Pass) []float32 {
 
 func (a *applyFirst) Apply(gathered []float32, p Pass) []float32 {
 	a.output = gathered
-	kernels.BiasReLUDropout(a.team, gathered, a.rows, a.out, gathered, a.b, !a.last, a.dropout(p))
+	kernels.BiasReLUDropout(a.team, gathered, a.rows, a.out, gathered, a.b, !a.last, p.Mask(a.drop))
 	return gathered
 }
 

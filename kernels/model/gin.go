@@ -12,21 +12,22 @@ import (
 //
 // without the outer relu and dropout in the last layer.
 
-// sumCoefficients are ones, on the self loop too.
-func sumCoefficients(_, _ []uint32, _ int, _ *mapped.Arena) Coefficients {
+// SumCoefficients are ones, on the self loop too. Attention takes the self loop
+// alone from them.
+func SumCoefficients(_, _ []uint32, _ int, _ *mapped.Arena) Coefficients {
 	return Coefficients{SelfLoops: true}
 }
 
-func ginShapes(s Spec, l int) []shape {
+func ginWeights(s Spec, l int) []Shape {
 	in, out := s.Dims[l], s.Dims[l+1]
-	return []shape{{"weight", in, out, false}, {"bias", 1, out, true}, {"mlp.weight", out, out, false}, {"mlp.bias", 1, out, true}}
+	return []Shape{{"weight", in, out, false}, {"bias", 1, out, true}, {"mlp.weight", out, out, false}, {"mlp.bias", 1, out, true}}
 }
 
-func ginLayer(b *builder, l int) Layer {
-	g := &gin{dense: b.dense(l), second: b.linear(l, 2), bias: b.linear(l, 3), h: b.hidden(l)}
-	g.inner, g.gradInner, g.output = b.room(g.out), b.room(g.out), b.room(g.out)
+func ginLayer(b *Builder, l int) Layer {
+	g := &gin{dense: b.dense(l), second: b.Weight(l, 2), bias: b.Weight(l, 3), h: b.Hidden(l)}
+	g.inner, g.gradInner, g.output = b.Room(g.out), b.Room(g.out), b.Room(g.out)
 	if l > 0 {
-		g.gradIn = b.room(g.in)
+		g.gradIn = b.Room(g.in)
 	}
 	return g
 }
@@ -34,9 +35,9 @@ func ginLayer(b *builder, l int) Layer {
 // gin is one layer.
 type gin struct {
 	dense           // W1 and b1
-	second   linear // W2
-	bias     linear // b2
-	h        hidden
+	second   Weight // W2
+	bias     Weight // b2
+	h        Hidden
 	gathered []float32
 	// The hidden layer of the perceptron, its gradient and the output [rows x out].
 	inner, gradInner, output []float32
@@ -45,11 +46,11 @@ type gin struct {
 
 func (g *gin) GatherWidth() int { return g.in }
 
-func (g *gin) GathersBack() bool { return !g.h.features() }
+func (g *gin) GathersBack() bool { return !g.h.Constant() }
 
 func (g *gin) Emit(h []float32, p Pass) []float32 {
-	g.h.take(h)
-	return g.h.rows(p)
+	g.h.Take(h)
+	return g.h.Rows(p)
 }
 
 func (g *gin) Apply(gathered []float32, p Pass) []float32 {
@@ -59,21 +60,17 @@ func (g *gin) Apply(gathered []float32, p Pass) []float32 {
 	} else {
 		kernels.MatMulBiasReLUDropout(g.team, g.inner, g.rows, g.out, g.in, gathered, g.w, g.b, true, nil)
 	}
-	kernels.MatMulBiasReLUDropout(g.team, g.output, g.rows, g.out, g.out, g.inner, g.second.w, g.bias.w, !g.last, g.dropout(p))
+	kernels.MatMulBiasReLUDropout(g.team, g.output, g.rows, g.out, g.out, g.inner, g.second.W, g.bias.W, !g.last, p.Mask(g.drop))
 	return g.output
 }
 
 func (g *gin) ApplyGrad(grad []float32, p Pass) []float32 {
-	kernels.BiasReLUDropoutGrad(g.team, grad, g.bias.gw, g.rows, g.out, grad, g.output, !g.last, g.dropout(p))
-	kernels.MatMulTransA(g.team, g.second.gw, g.out, g.out, g.rows, g.inner, grad, false)
-	kernels.MatMulTransB(g.team, g.gradInner, g.rows, g.out, g.out, grad, g.second.w, false)
+	kernels.BiasReLUDropoutGrad(g.team, grad, g.bias.Grad, g.rows, g.out, grad, g.output, !g.last, p.Mask(g.drop))
+	kernels.MatMulTransA(g.team, g.second.Grad, g.out, g.out, g.rows, g.inner, grad, false)
+	kernels.MatMulTransB(g.team, g.gradInner, g.rows, g.out, g.out, grad, g.second.W, false)
 	kernels.BiasReLUDropoutGrad(g.team, g.gradInner, g.gb, g.rows, g.out, g.gradInner, g.inner, true, nil)
-	if g.h.kept != nil {
-		g.h.kept.multiplyGrad(g.gw, g.out, g.gradInner)
-		return nil
-	}
-	kernels.MatMulTransA(g.team, g.gw, g.in, g.out, g.rows, g.gathered, g.gradInner, false)
-	if g.h.features() {
+	g.h.MultiplyGatheredGrad(g.gw, g.out, g.gathered, g.gradInner)
+	if g.h.Constant() {
 		return nil
 	}
 	kernels.MatMulTransB(g.team, g.gradIn, g.rows, g.in, g.out, g.gradInner, g.w, false)

@@ -2,12 +2,14 @@ package model
 
 import "siafu/kernels"
 
-// linear is one weight matrix [in x out] with its gradient.
-type linear struct{ w, gw []float32 }
+// Weight is one weight matrix or bias with its gradient, views of the flat
+// vectors.
+type Weight struct{ W, Grad []float32 }
 
-// hidden is what a layer applies weights to: the rows of the layer before, or,
-// in the first layer, the features, with dropout and however they are stored.
-type hidden struct {
+// Hidden is H, what a layer applies weights to: the rows of the layer before,
+// or, in the first layer, the features, with dropout and however they are
+// stored. Emit takes the rows; all other methods may be called after that.
+type Hidden struct {
 	team     *kernels.Team
 	input    *input // of the first layer, else nil
 	kept     *kept  // of the first layer where the gathered features are kept
@@ -16,22 +18,22 @@ type hidden struct {
 	previous []float32
 }
 
-// features tells whether there is nothing behind these rows to be trained.
-func (h *hidden) features() bool { return h.input != nil }
+// Constant tells whether there is nothing behind these rows to be trained.
+func (h *Hidden) Constant() bool { return h.input != nil }
 
-// take remembers the rows of the layer before.
-func (h *hidden) take(rows []float32) { h.previous = rows }
+// Take remembers the rows [n x in] that Emit was given, nil in the first layer.
+func (h *Hidden) Take(rows []float32) { h.previous = rows }
 
-// rows is the matrix itself [count x in].
-func (h *hidden) rows(p Pass) []float32 {
+// Rows is the matrix itself [n x in], for reading.
+func (h *Hidden) Rows(p Pass) []float32 {
 	if h.input != nil {
 		return h.input.rows(p)
 	}
 	return h.previous
 }
 
-// multiply is dst = H w, dst [count x cols].
-func (h *hidden) multiply(dst []float32, cols int, w []float32, p Pass) {
+// Multiply is dst = H w, dst [n x cols], w [in x cols].
+func (h *Hidden) Multiply(dst []float32, cols int, w []float32, p Pass) {
 	if h.input != nil {
 		h.input.multiply(dst, cols, w, p)
 		return
@@ -39,11 +41,30 @@ func (h *hidden) multiply(dst []float32, cols int, w []float32, p Pass) {
 	kernels.MatMul(h.team, dst, h.count, cols, h.in, h.previous, w, false)
 }
 
-// multiplyGrad is gw = Hᵀ grad.
-func (h *hidden) multiplyGrad(gw []float32, cols int, grad []float32, p Pass) {
+// MultiplyGrad is gw = Hᵀ grad, gw [in x cols], grad [n x cols].
+func (h *Hidden) MultiplyGrad(gw []float32, cols int, grad []float32, p Pass) {
 	if h.input != nil {
 		h.input.multiplyGrad(gw, cols, grad, p)
 		return
 	}
 	kernels.MatMulTransA(h.team, gw, h.in, cols, h.count, h.previous, grad, false)
+}
+
+// MultiplyGathered is dst = (ÂH) w, or adds it to dst [n x cols]. ÂH is
+// gathered [n x in], but for a first layer that keeps it.
+func (h *Hidden) MultiplyGathered(dst []float32, cols int, w, gathered []float32, add bool) {
+	if h.kept != nil {
+		h.kept.multiply(dst, cols, w, add)
+		return
+	}
+	kernels.MatMul(h.team, dst, h.count, cols, h.in, gathered, w, add)
+}
+
+// MultiplyGatheredGrad is gw = (ÂH)ᵀ grad, gw [in x cols], grad [n x cols].
+func (h *Hidden) MultiplyGatheredGrad(gw []float32, cols int, gathered, grad []float32) {
+	if h.kept != nil {
+		h.kept.multiplyGrad(gw, cols, grad)
+		return
+	}
+	kernels.MatMulTransA(h.team, gw, h.in, cols, h.count, gathered, grad, false)
 }

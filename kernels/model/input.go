@@ -17,17 +17,9 @@ type input struct {
 	scratch    []float32                 // dense rows, where X itself can't be handed out
 }
 
-func (x *input) dropout(p Pass) *kernels.Dropout {
-	if !p.Train || x.drop == nil {
-		return nil
-	}
-	x.drop.Epoch = p.Epoch
-	return x.drop
-}
-
 // rows is X as a dense matrix [n x dim].
 func (x *input) rows(p Pass) []float32 {
-	f, drop := x.Features, x.dropout(p)
+	f, drop := x.Features, p.Mask(x.drop)
 	if f.Sparse == nil && drop == nil {
 		return f.Dense
 	}
@@ -49,7 +41,7 @@ func (x *input) multiply(dst []float32, cols int, w []float32, p Pass) {
 		kernels.MatMul(x.team, dst, f.Rows, cols, f.Dim, x.rows(p), w, false)
 		return
 	}
-	kernels.SparseMatMul(x.team, dst, cols, *f.Sparse, w, x.dropout(p))
+	kernels.SparseMatMul(x.team, dst, cols, *f.Sparse, w, p.Mask(x.drop))
 }
 
 // multiplyGrad is gw = Xᵀ grad, gw [dim x cols], grad [n x cols].
@@ -62,5 +54,5 @@ func (x *input) multiplyGrad(gw []float32, cols int, grad []float32, p Pass) {
 	if x.transposed == nil {
 		x.transposed = kernels.TransposeSparse(*f.Sparse, f.Dim, x.arena)
 	}
-	kernels.SparseMatMulTransA(x.team, gw, cols, x.transposed, grad, x.dropout(p))
+	kernels.SparseMatMulTransA(x.team, gw, cols, x.transposed, grad, p.Mask(x.drop))
 }

@@ -2,52 +2,66 @@ package model
 
 import "siafu/graph/mapped"
 
-// kind is what tells one kind of network from another; each has a file of its
-// own for its layers.
-type kind struct {
-	// shapes are the weights of a layer, in their order; the names of a layer's
-	// weights begin with its own.
-	shapes func(s Spec, l int) []shape
-	layer  func(b *builder, l int) Layer
-	// coefficients of the edges; nil where a network does not use the graph.
-	coefficients func(inDegree, outDegree []uint32, own int, a *mapped.Arena) Coefficients
-	// order is "gather-first" or "apply-first" where the shapes don't decide.
-	order string
+// Kind describes a kind of network: the weights of its layers, the layers, and
+// the coefficients that edges carry. Each has a file of its own.
+type Kind struct {
+	Name string
+	// Weights are those of layer l, in the order in which Builder.Weight counts
+	// them. The names that files know them by are "layers.L." and their own.
+	Weights func(s Spec, l int) []Shape
+	// Layer makes layer l. All room that it needs comes from b.
+	Layer func(b *Builder, l int) Layer
+	// Coefficients are those of the edges, from the degrees of own vertices and
+	// then ghosts, without self loops. nil: the network does not use the graph.
+	Coefficients func(inDegree, outDegree []uint32, own int, a *mapped.Arena) Coefficients
+	// Order is "gather-first" or "apply-first" for layers that know only one,
+	// empty for those that look at Spec.Orders.
+	Order string
 }
 
-type shape struct {
-	name       string
-	rows, cols int
-	bias       bool
+// Shape is a weight matrix [Rows x Cols] or, with one row, a bias, which starts
+// at zero and has no weight decay.
+type Shape struct {
+	Name       string
+	Rows, Cols int
+	Bias       bool
 }
 
-// Kinds are the names of all networks.
-func Kinds() []string { return []string{"gcn", "sage", "gin", "gat", "mlp"} }
+// kinds are all networks that have a name; a new one is a line here.
+func kinds() []Kind {
+	return []Kind{
+		{Name: "gcn", Weights: OneProduct, Layer: gcnLayer, Coefficients: GCNCoefficients},
+		{Name: "sage", Weights: sageWeights, Layer: sageLayer, Coefficients: MeanCoefficients},
+		{Name: "gin", Weights: ginWeights, Layer: ginLayer, Coefficients: SumCoefficients, Order: "gather-first"},
+		{Name: "gat", Weights: gatWeights, Layer: gatLayer, Coefficients: SumCoefficients, Order: "apply-first"},
+		{Name: "mlp", Weights: OneProduct, Layer: gcnLayer},
+	}
+}
 
-// kind is what Kind names.
-func (s Spec) kind() kind {
-	switch s.Kind {
-	case "gcn":
-		return kind{shapes: oneProduct, layer: gcnLayer, coefficients: gcnCoefficients}
-	case "sage":
-		return kind{shapes: sageShapes, layer: sageLayer, coefficients: meanCoefficients}
-	case "gin":
-		return kind{shapes: ginShapes, layer: ginLayer, coefficients: sumCoefficients, order: "gather-first"}
-	case "gat":
-		return kind{shapes: gatShapes, layer: gatLayer, coefficients: noCoefficients, order: "apply-first"}
-	case "mlp":
-		return kind{shapes: oneProduct, layer: gcnLayer}
+// Kinds are the names of all networks that Spec.Kind can name.
+func Kinds() []string {
+	var names []string
+	for _, k := range kinds() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// kind is the network's own description, else what Kind names.
+func (s Spec) kind() Kind {
+	if s.Custom != nil {
+		return *s.Custom
+	}
+	for _, k := range kinds() {
+		if k.Name == s.Kind {
+			return k
+		}
 	}
 	panic("model: unknown kind of network")
 }
 
-// noCoefficients are for edges that carry attention.
-func noCoefficients(_, _ []uint32, _ int, _ *mapped.Arena) Coefficients {
-	return Coefficients{SelfLoops: true}
-}
-
-// oneProduct is one matrix and its bias.
-func oneProduct(s Spec, l int) []shape {
+// OneProduct is one matrix [in x out] and its bias.
+func OneProduct(s Spec, l int) []Shape {
 	in, out := s.Dims[l], s.Dims[l+1]
-	return []shape{{"weight", in, out, false}, {"bias", 1, out, true}}
+	return []Shape{{"weight", in, out, false}, {"bias", 1, out, true}}
 }

@@ -12,6 +12,15 @@ type Pass struct {
 	Train bool // dropout is drawn
 }
 
+// Mask is d as pass p draws it: nil where d is nil or nothing is dropped.
+func (p Pass) Mask(d *kernels.Dropout) *kernels.Dropout {
+	if !p.Train || d == nil {
+		return nil
+	}
+	d.Epoch = p.Epoch
+	return d
+}
+
 // Layer is one layer on the own vertices of a rank, n of them. The methods are
 // called in the order Emit, Apply, and on the way back ApplyGrad, EmitGrad;
 // what they return is theirs and stands until the same method of the same
@@ -71,7 +80,7 @@ func New(s Spec, in Input, team *kernels.Team, a *mapped.Arena) *Network {
 		n.kept = &kept{team: team, rows: in.Features.Rows, cols: in.Features.Dim}
 	}
 	for l := range s.Layers() {
-		n.Layers = append(n.Layers, b.layer(l))
+		n.Layers = append(n.Layers, s.kind().Layer(b, l))
 		lo, hi := s.LayerRange(l)
 		n.layerGrads = append(n.layerGrads, n.Grad[lo:hi])
 	}
@@ -93,7 +102,7 @@ type Coefficients struct {
 // Coefficients are those of the network's kind, from the degrees of own
 // vertices and then ghosts, without self loops.
 func (s Spec) Coefficients(inDegree, outDegree []uint32, own int, a *mapped.Arena) Coefficients {
-	return s.kind().coefficients(inDegree, outDegree, own, a)
+	return s.kind().Coefficients(inDegree, outDegree, own, a)
 }
 
 // InputRows is X as a dense matrix [n x in] without dropout; where X is sparse

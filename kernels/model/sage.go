@@ -13,8 +13,8 @@ import (
 // without relu and dropout in the last layer. Ā has no self loops; the mean of
 // a vertex without in-edges is zero. As in GCN, (ĀH)W or Ā(HW).
 
-// meanCoefficients are those of Ā.
-func meanCoefficients(inDegree, _ []uint32, own int, a *mapped.Arena) Coefficients {
+// MeanCoefficients are those of Ā.
+func MeanCoefficients(inDegree, _ []uint32, own int, a *mapped.Arena) Coefficients {
 	c := Coefficients{Row: mapped.Make[float32](a, own)}
 	for v := range c.Row {
 		c.Row[v] = 1 / float32(max(inDegree[v], 1))
@@ -22,19 +22,19 @@ func meanCoefficients(inDegree, _ []uint32, own int, a *mapped.Arena) Coefficien
 	return c
 }
 
-func sageShapes(s Spec, l int) []shape {
+func sageWeights(s Spec, l int) []Shape {
 	in, out := s.Dims[l], s.Dims[l+1]
-	return []shape{{"weight", in, out, false}, {"self.weight", in, out, false}, {"bias", 1, out, true}}
+	return []Shape{{"weight", in, out, false}, {"self.weight", in, out, false}, {"bias", 1, out, true}}
 }
 
-func sageLayer(b *builder, l int) Layer {
-	g := &sage{dense: b.dense(l), self: b.linear(l, 1), first: b.net.Spec.Orders[l], h: b.hidden(l)}
-	g.output = b.room(g.out)
+func sageLayer(b *Builder, l int) Layer {
+	g := &sage{dense: b.dense(l), self: b.Weight(l, 1), first: b.Spec.Orders[l], h: b.Hidden(l)}
+	g.output = b.Room(g.out)
 	if g.first == ApplyFirst {
-		g.emitted = b.room(g.out)
+		g.emitted = b.Room(g.out)
 	}
 	if l > 0 {
-		g.gradIn = b.room(g.in)
+		g.gradIn = b.Room(g.in)
 	}
 	return g
 }
@@ -42,9 +42,9 @@ func sageLayer(b *builder, l int) Layer {
 // sage is one layer.
 type sage struct {
 	dense           // W and b
-	self     linear // W_self
+	self     Weight // W_self
 	first    Order
-	h        hidden
+	h        Hidden
 	emitted  []float32 // HW [rows x out], nil where H itself is emitted
 	gathered []float32
 	output   []float32 // [rows x out]
@@ -59,45 +59,38 @@ func (g *sage) GatherWidth() int {
 	return g.in
 }
 
-func (g *sage) GathersBack() bool { return g.first == ApplyFirst || !g.h.features() }
+func (g *sage) GathersBack() bool { return g.first == ApplyFirst || !g.h.Constant() }
 
 func (g *sage) Emit(h []float32, p Pass) []float32 {
-	g.h.take(h)
+	g.h.Take(h)
 	if g.first == ApplyFirst {
-		g.h.multiply(g.emitted, g.out, g.w, p)
+		g.h.Multiply(g.emitted, g.out, g.w, p)
 		return g.emitted
 	}
-	return g.h.rows(p)
+	return g.h.Rows(p)
 }
 
 func (g *sage) Apply(gathered []float32, p Pass) []float32 {
 	g.gathered = gathered
-	g.h.multiply(g.output, g.out, g.self.w, p)
-	switch {
-	case g.h.kept != nil:
-		g.h.kept.multiply(g.output, g.out, g.w, true)
-	case g.first == ApplyFirst:
+	g.h.Multiply(g.output, g.out, g.self.W, p)
+	if g.first == ApplyFirst {
 		kernels.Add(g.team, g.output, gathered[:len(g.output)])
-	default:
-		kernels.MatMul(g.team, g.output, g.dense.rows, g.out, g.in, gathered, g.w, true)
+	} else {
+		g.h.MultiplyGathered(g.output, g.out, g.w, gathered, true)
 	}
-	kernels.BiasReLUDropout(g.team, g.output, g.dense.rows, g.out, g.output, g.b, !g.last, g.dropout(p))
+	kernels.BiasReLUDropout(g.team, g.output, g.dense.rows, g.out, g.output, g.b, !g.last, p.Mask(g.drop))
 	return g.output
 }
 
 func (g *sage) ApplyGrad(grad []float32, p Pass) []float32 {
 	g.activateGrad(grad, g.output, p)
 	g.grad = grad
-	g.h.multiplyGrad(g.self.gw, g.out, grad, p)
-	switch {
-	case g.first == ApplyFirst:
+	g.h.MultiplyGrad(g.self.Grad, g.out, grad, p)
+	if g.first == ApplyFirst {
 		return grad
-	case g.h.kept != nil:
-		g.h.kept.multiplyGrad(g.gw, g.out, grad)
-		return nil
 	}
-	kernels.MatMulTransA(g.team, g.gw, g.in, g.out, g.dense.rows, g.gathered, grad, false)
-	if g.h.features() {
+	g.h.MultiplyGatheredGrad(g.gw, g.out, g.gathered, grad)
+	if g.h.Constant() {
 		return nil
 	}
 	kernels.MatMulTransB(g.team, g.gradIn, g.dense.rows, g.in, g.out, grad, g.w, false)
@@ -106,12 +99,12 @@ func (g *sage) ApplyGrad(grad []float32, p Pass) []float32 {
 
 func (g *sage) EmitGrad(grad []float32, p Pass) []float32 {
 	if g.first == ApplyFirst {
-		g.h.multiplyGrad(g.gw, g.out, grad, p)
+		g.h.MultiplyGrad(g.gw, g.out, grad, p)
 	}
-	if g.h.features() {
+	if g.h.Constant() {
 		return nil
 	}
-	kernels.MatMulTransB(g.team, g.gradIn, g.dense.rows, g.in, g.out, g.grad, g.self.w, false)
+	kernels.MatMulTransB(g.team, g.gradIn, g.dense.rows, g.in, g.out, g.grad, g.self.W, false)
 	if g.first == ApplyFirst {
 		kernels.MatMulTransB(g.team, g.gradIn, g.dense.rows, g.in, g.out, grad, g.w, true)
 	} else {

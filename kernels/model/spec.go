@@ -24,6 +24,7 @@ func (o Order) String() string {
 // Spec says what a network is; equal specs and weights make equal networks.
 type Spec struct {
 	Kind         string  // one of Kinds
+	Custom       *Kind   // a network of the caller's own, in the place of what Kind names
 	Dims         []int   // input, hidden…, classes; one more than there are layers
 	Dropout      float64 // of hidden activations
 	InputDropout float64
@@ -40,7 +41,7 @@ type Spec struct {
 func (s Spec) Layers() int { return len(s.Dims) - 1 }
 
 // Propagates tells whether the network uses the graph at all.
-func (s Spec) Propagates() bool { return s.kind().coefficients != nil }
+func (s Spec) Propagates() bool { return s.kind().Coefficients != nil }
 
 // Drops tells whether a training pass differs from an evaluation.
 func (s Spec) Drops() bool {
@@ -75,7 +76,7 @@ const gemmRate = 4
 // width that is gathered.
 func (s *Spec) Choose(load Load, c Choices) string {
 	s.Orders = make([]Order, s.Layers())
-	if fixed := s.kind().order; fixed != "" {
+	if fixed := s.kind().Order; fixed != "" {
 		c.Order = fixed
 	}
 	if !s.Propagates() {

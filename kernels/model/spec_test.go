@@ -33,7 +33,7 @@ func TestChoose(t *testing.T) {
 		{"cache off", Spec{Kind: "gcn", Dims: []int{64, 64, 10}}, dense, Choices{"auto", "off"}, []Order{GatherFirst, ApplyFirst}, false, "off"},
 		{"cache on", Spec{Kind: "gcn", Dims: []int{1433, 16, 7}}, sparse, Choices{"auto", "on"}, []Order{GatherFirst, ApplyFirst}, true, "asked"},
 		{"gather first", Spec{Kind: "gcn", Dims: []int{128, 32, 10}}, full, Choices{"gather-first", "auto"}, []Order{GatherFirst, GatherFirst}, false, "memory"},
-		{"apply first", Spec{Kind: "gcn", Dims: []int{8, 32, 64}}, dense, Choices{"apply-first", "auto"}, []Order{ApplyFirst, ApplyFirst}, false, "before"},
+		{"apply first", Spec{Kind: "gcn", Dims: []int{8, 32, 64}}, dense, Choices{"apply-first", "auto"}, []Order{ApplyFirst, ApplyFirst}, false, "rows meet"},
 		{"perceptron", Spec{Kind: "mlp", Dims: []int{8, 32, 4}}, dense, auto, []Order{GatherFirst, GatherFirst}, false, "propagation"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -28,8 +28,8 @@ func (s Spec) Params() []Param {
 	var params []Param
 	offset := 0
 	for l := range s.Layers() {
-		for _, w := range s.kind().shapes(s, l) {
-			p := Param{fmt.Sprintf("layers.%d.%s", l, w.name), l, w.rows, w.cols, offset, w.bias}
+		for _, w := range s.kind().Weights(s, l) {
+			p := Param{fmt.Sprintf("layers.%d.%s", l, w.Name), l, w.Rows, w.Cols, offset, w.Bias}
 			params = append(params, p)
 			offset += p.Len()
 		}
