@@ -179,6 +179,7 @@ func (c *reportCmd) Run(io console) error {
 
 type benchCmd struct {
 	Accuracy  accuracyCmd  `cmd:"" help:"Train on real graphs and compare test accuracy with published figures."`
+	Async     asyncCmd     `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
 	Breakdown breakdownCmd `cmd:"" help:"Say where the time of an epoch goes: tasks, hidden communication, idle ranks."`
 	Epoch     epochCmd     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
 	Kernels   kernelsCmd   `cmd:"" help:"Time every kernel beside what this machine can do."`
@@ -212,6 +213,15 @@ type epochCmd struct {
 func (c *epochCmd) Run(ctx context.Context, io console) error {
 	bench.Machine(io.out)
 	return bench.Epoch(ctx, c.Options, io.out)
+}
+
+type asyncCmd struct {
+	Options bench.AsyncOptions `embed:""`
+}
+
+func (c *asyncCmd) Run(ctx context.Context, io console) error {
+	bench.Machine(io.out)
+	return bench.Async(ctx, c.Options, io.out)
 }
 
 type kernelsCmd struct {

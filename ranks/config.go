@@ -27,6 +27,7 @@ type Config struct {
 	Mode        string `default:"pipe" enum:"pipe,nopipe,async" group:"World" help:"pipe: gather from own vertices while ghosts are under way; nopipe: one thing after another; async: intervals of vertices go on with what rows are there, within --staleness." toml:"mode"`
 	Staleness   int    `default:"0" group:"World" help:"Epochs that an interval may be ahead of the slowest one of all ranks (async)." toml:"staleness"`
 	Intervals   int    `default:"0" group:"World" help:"Intervals of each rank's vertices (async); 0: by their number." toml:"intervals"`
+	Delay       string `default:"" group:"World" help:"For experiments with stragglers: RANK:DURATION:SHARE lets a rank (* is each) stand still so long before that share of its gathers." toml:"delay"`
 	Codec       string `default:"none" group:"World" help:"Compression of ghost rows: none, s2, zstd." toml:"codec"`
 	Tensor      string `default:"cpu" enum:"cpu" group:"World" help:"Where tensor work runs." toml:"tensor"`
 
@@ -145,6 +146,9 @@ func contains(list []string, s string) bool {
 // validateDurations checks what ends a wait.
 func (c *Config) validateDurations() error {
 	if _, err := c.limits(nil); err != nil {
+		return err
+	}
+	if _, err := newDelay(c.Delay, 0, 0); err != nil {
 		return err
 	}
 	return c.checkAsync()

@@ -28,6 +28,7 @@ type engine struct {
 	team  *kernels.Team
 	arena *mapped.Arena
 	clock *clock
+	delay *delay     // nil but in experiments
 	graph *graphWork // coefficients, edges and plan; nil without propagation
 
 	setting   async.Setting
@@ -173,6 +174,7 @@ func (e *engine) run(t task) error {
 			e.blocked = append(e.blocked, t)
 			return nil
 		}
+		e.delay.gather(len(e.intervals))
 		var err error
 		if i.h, err = e.gather(i, l); err != nil {
 			return err
@@ -198,6 +200,7 @@ func (e *engine) run(t task) error {
 			e.blocked = append(e.blocked, t)
 			return nil
 		}
+		e.delay.gather(len(e.intervals))
 		i.h = e.gatherGrad(i, l)
 	case emitBack:
 		i.h = layer.EmitGrad(i.h, p)

@@ -345,6 +345,7 @@ func (r *run) trainer(source weightSource) *trainer {
 		t.graph.prepareBack(t.net.Layers)
 		t.graph.connect(r.peers, t.net.MaxGather(), r.arena)
 	}
+	t.delay, _ = newDelay(r.cfg.Delay, r.rank, r.cfg.Seed) // Validate has read it
 	return t
 }
 

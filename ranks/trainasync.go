@@ -61,6 +61,9 @@ func (r *run) engine(weights []float32, a *mapped.Arena) (*engine, error) {
 		},
 		layers: make([]*published, r.net.Layers()),
 	}
+	if e.delay, err = newDelay(r.cfg.Delay, r.rank, r.cfg.Seed); err != nil {
+		return nil, err
+	}
 	if r.rank == 0 {
 		e.tallies.ranks = r.Graph
 		if r.Servers == 0 {

@@ -24,6 +24,7 @@ type trainer struct {
 	team    *kernels.Team
 	arena   *mapped.Arena
 	clock   *clock
+	delay   *delay // nil but in experiments
 	history *history
 	emit    func(runfolder.Epoch) error // takes the line of an epoch; does nothing but on rank 0
 
@@ -110,6 +111,7 @@ func (t *trainer) gathered(l int, layer model.Layer, h []float32, p model.Pass) 
 	t.clock.start()
 	rows := layer.Emit(h, p)
 	t.clock.lap("AV")
+	t.delay.gather(1)
 	if at, ok := layer.(model.Attended); ok {
 		return t.graph.attend(l, at, rows, p)
 	}
@@ -132,6 +134,7 @@ func (t *trainer) backward(p model.Pass) error {
 		grad = layer.ApplyGrad(grad, p)
 		t.clock.lap("∇AV")
 		if layer.GathersBack() {
+			t.delay.gather(1)
 			var err error
 			if grad, err = t.graph.gatherGrad(l, grad, layer.GatherWidth(), l == last, p); err != nil {
 				return err
