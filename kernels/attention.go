@@ -48,8 +48,7 @@ func (a Attention) Emitted() int { return a.Heads * (a.Width + 1) }
 // AttentionGather starts or, with merge, continues the gather of rows: dst
 // [g.Rows() x Columns()] and stats [g.Rows() x 2·Heads], which AttentionFinish
 // makes into the output, from x [local ids from g.Base on x Emitted()] and r
-// [g.Rows() x Heads]. g has no scales. Row 0 is local vertex 0. dst must not
-// overlap x.
+// [g.Rows() x Heads]. g has no scales. dst must not overlap x.
 func AttentionGather(t *Team, a Attention, dst, stats []float32, g Gather, x, r []float32, merge bool) {
 	rows := g.Rows()
 	checkMatrix(dst, rows, a.Columns(), shortDst)
@@ -57,7 +56,7 @@ func AttentionGather(t *Team, a Attention, dst, stats []float32, g Gather, x, r 
 	checkMatrix(r, rows, a.Heads, shortVector)
 	runAttention(t, attentionTask{
 		Attention: a, Gather: g, way: attend, dst: dst, dstWidth: a.Columns(), stats: stats, merge: merge,
-		far: x, farWidth: a.Emitted(), near: r,
+		far: x, farWidth: a.Emitted(), near: r, first: int(g.First),
 	})
 }
 
@@ -84,7 +83,7 @@ func AttentionGradDst(t *Team, a Attention, dr []float32, g Gather, x []float32,
 	checkMatrix(dr, g.Rows(), a.Heads, shortDst)
 	runAttention(t, attentionTask{
 		Attention: a, Gather: g, way: backToTargets, dst: dr, dstWidth: a.Heads, merge: add,
-		far: x, farWidth: a.Emitted(), near: back.R, AttentionGrad: back,
+		far: x, farWidth: a.Emitted(), near: back.R, first: int(g.First), AttentionGrad: back,
 	})
 }
 

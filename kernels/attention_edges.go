@@ -101,7 +101,7 @@ func (b *edgeBatch) take(k *attentionTask, n int) {
 	if k.SelfLoops && b.at > 0 {
 		from--
 	} else if k.SelfLoops && n > 0 {
-		b.ids[b.known] = uint32(b.row)
+		b.ids[b.known] = uint32(k.first + b.row)
 		b.known++
 		n--
 	}

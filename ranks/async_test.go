@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"siafu/halo"
+	"siafu/kernels/model"
 	"siafu/ranks/world"
 )
 
@@ -24,9 +25,9 @@ func asynchronous(c Config, s, intervals int) Config {
 func TestAsyncOfOneIntervalIsSynchronous(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		data := generated(t, directed)
-		for _, kind := range []string{"gcn", "sage", "gin", "mlp"} {
+		for _, kind := range model.Kinds() {
 			base := fifty(t, 0.3)
-			base.Model, base.LR, base.EvalEvery = kind, 0.005, 1
+			base.Model, base.LR, base.EvalEvery, base.Heads = kind, 0.005, 1, 2
 			want := train(t, base, data)
 			for s := range 2 {
 				for servers := range 2 {
@@ -85,7 +86,7 @@ func TestAsyncUnderHostileDelivery(t *testing.T) {
 		c := asynchronous(quick(t), rng.IntN(3), 1+rng.IntN(4))
 		graphRanks := 2 + rng.IntN(4)
 		c.Servers = rng.IntN(min(graphRanks, 3) + 1)
-		c.Model = []string{"gcn", "sage", "gin"}[seed%3]
+		c.Model = []string{"gcn", "sage", "gin", "gat"}[seed%4]
 		c.Epochs, c.Dropout, c.Layers, c.LR = 30, 0, 1+rng.IntN(3), 0.01
 		t.Run(fmt.Sprintf("seed=%d %s s=%d intervals=%d ranks=%d servers=%d", seed, c.Model, c.Staleness, c.Intervals, graphRanks, c.Servers), func(t *testing.T) {
 			err := launch(graphRanks+c.Servers, world.Limits{Abort: 30 * time.Second}, IO{Out: io.Discard, Err: os.Stderr}, func(w world.Comm, kind string) error {

@@ -11,10 +11,13 @@ import (
 // gathers: the newest rows and gradients of every interval and every ghost,
 // whatever epochs they are of.
 type published struct {
-	width  int
+	width     int
+	gradWidth int
+	attending *attending // nil for coefficients
+
 	rows   []float32   // emitted by own vertices [own x width]
 	ghosts []float32   // emitted by ghosts [ghosts x width]
-	grads  []float32   // of what own vertices gathered [own x width]
+	grads  []float32   // of what own vertices gathered [own x gradWidth]
 	theirs [][]float32 // by graph rank: its share of the gradients of the rows sent there
 
 	// The epochs of the newest rows from each interval of each rank, by the rank
@@ -27,12 +30,16 @@ type published struct {
 	ready map[int]int
 }
 
-// publish gives room for a layer.
-func (e *engine) publish(width int) *published {
+// publish gives room for layer l.
+func (e *engine) publish(l, width int) *published {
 	plan, own := e.graph.plan, e.shard.NumOwn()
+	attending, gradWidth := e.attending(l), width
+	if attending != nil {
+		gradWidth = attending.Columns()
+	}
 	p := &published{
-		width: width,
-		rows:  mapped.Make[float32](e.arena, own*width), grads: mapped.Make[float32](e.arena, own*width),
+		width: width, gradWidth: gradWidth, attending: attending,
+		rows: mapped.Make[float32](e.arena, own*width), grads: mapped.Make[float32](e.arena, own*gradWidth),
 		ghosts: mapped.Make[float32](e.arena, plan.Ghosts*width),
 		theirs: make([][]float32, plan.Parts), rowsFrom: make([]map[int]int, plan.Parts), gradsFrom: make([]int, plan.Parts), rowsMissing: plan.Ghosts, ready: map[int]int{},
 	}
@@ -73,16 +80,17 @@ func (e *engine) gather(i *interval, l int) ([]float32, error) {
 	if err := e.bounded(i, l); err != nil {
 		return nil, err
 	}
-	p, in, c := e.layers[l], e.shard.In, &e.graph.coef
-	dst := e.room(i, l, i.rows()*p.width)
-	m := kernels.Gather{
-		Begin: in.Offsets[i.lo:i.hi], End: e.shard.InOwnEnd[i.lo:i.hi], Cols: in.Cols,
-		RowScale: cut(c.Row, i), ColScale: c.Col, SelfLoops: c.SelfLoops, First: uint32(i.lo),
+	p, c := e.layers[l], &e.graph.coef
+	if p.attending != nil {
+		return e.attend(i, l), nil
 	}
+	dst := e.room(i, l, i.rows()*p.width)
+	m := e.ownEdges(i)
+	m.RowScale, m.ColScale, m.SelfLoops = cut(c.Row, i), c.Col, c.SelfLoops
 	e.graph.spmm(dst, p.width, m, p.rows, false)
 	if e.shard.NumGhosts() > 0 {
-		m.Begin, m.End, m.Base = m.End, in.Offsets[i.lo+1:i.hi+1], uint32(e.shard.NumOwn())
-		m.SelfLoops, m.First = false, 0
+		m = e.ghostEdges(i)
+		m.RowScale, m.ColScale = cut(c.Row, i), c.Col
 		e.graph.spmm(dst, p.width, m, p.ghosts, true)
 	}
 	return dst, nil
@@ -125,7 +133,10 @@ func (e *engine) edges(l int) *shard.Transposed {
 // owners.
 func (e *engine) scatterGrad(i *interval, l int) error {
 	p, plan := e.layers[l], e.graph.plan
-	copy(i.part(p.grads, p.width), i.h)
+	copy(i.part(p.grads, p.gradWidth), i.h)
+	if p.attending != nil {
+		e.noteDots(i, l)
+	}
 	if p.ready[i.epoch]++; p.ready[i.epoch] < len(e.intervals) {
 		return nil
 	}
@@ -134,7 +145,11 @@ func (e *engine) scatterGrad(i *interval, l int) error {
 		return nil
 	}
 	ghosts := e.floats(plan.Ghosts * p.width)
-	e.graph.ghostGrads(e.edges(l), ghosts, p.grads, p.width)
+	if p.attending != nil {
+		e.attendGhostGrads(l, ghosts)
+	} else {
+		e.graph.ghostGrads(e.edges(l), ghosts, p.grads, p.width)
+	}
 	for q := range plan.Parts {
 		from, to := int(plan.RecvStart[q]), int(plan.RecvStart[q+1])
 		if from == to {
@@ -152,14 +167,14 @@ func (e *engine) scatterGrad(i *interval, l int) error {
 func (e *engine) gatherGrad(i *interval, l int) []float32 {
 	p, t, c, plan := e.layers[l], e.edges(l), &e.graph.coef, e.graph.plan
 	dst := e.room(i, len(e.layers)+l, i.rows()*p.width)
-	col := c.Col
-	if col != nil {
-		col = col[:e.shard.NumOwn()]
+	if p.attending != nil {
+		e.attendGrad(i, l, dst)
+	} else {
+		e.graph.spmm(dst, p.width, kernels.Gather{
+			Begin: t.OwnBegin[i.lo:i.hi], End: t.OwnEnd[i.lo:i.hi], Cols: t.OwnCols,
+			RowScale: cut(c.Col, i), ColScale: c.Row, SelfLoops: c.SelfLoops, First: uint32(i.lo),
+		}, p.grads, false)
 	}
-	e.graph.spmm(dst, p.width, kernels.Gather{
-		Begin: t.OwnBegin[i.lo:i.hi], End: t.OwnEnd[i.lo:i.hi], Cols: t.OwnCols,
-		RowScale: cut(col, i), ColScale: c.Row, SelfLoops: c.SelfLoops, First: uint32(i.lo),
-	}, p.grads, false)
 	for q, theirs := range p.theirs { // ascending, so that the order of sums is fixed
 		list := plan.SendRows[plan.SendStart[q]:plan.SendStart[q+1]]
 		from, to := boundary(list, i)

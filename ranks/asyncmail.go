@@ -236,11 +236,9 @@ func (c *Config) checkAsync() error {
 		}
 		return nil
 	}
-	switch {
-	case c.Codec != "none":
-		return fault.New(fault.Usage, "train", "", "--codec=%s with --mode async", c.Codec).Then("rows of single intervals travel as they are: use --codec none")
-	case c.Model == "gat":
-		return fault.New(fault.Usage, "train", "", "--model=gat with --mode async").Then("train it with --mode pipe")
+	if c.Codec != "none" {
+		return fault.New(fault.Usage, "train", "", "--codec=%s with --mode async", c.Codec).
+			Then("rows of single intervals travel as they are: use --codec none")
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func (r *run) engine(weights []float32, a *mapped.Arena) (*engine, error) {
 	e.graph.prepareBack(e.intervals[0].net.Layers)
 	for l, layer := range e.intervals[0].net.Layers {
 		if width := layer.GatherWidth(); width > 0 && (l > 0 || !r.net.CacheInput) {
-			e.layers[l] = e.publish(width)
+			e.layers[l] = e.publish(l, width)
 		}
 	}
 	if r.net.CacheInput {
