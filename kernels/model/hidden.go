@@ -50,6 +50,14 @@ func (h *Hidden) MultiplyGrad(gw []float32, cols int, grad []float32, p Pass) {
 	kernels.MatMulTransA(h.team, gw, h.in, cols, h.count, h.previous, grad, false)
 }
 
+// InputGrad is dst = grad wᵀ, the gradient of H, or adds it to dst [n x in];
+// grad [n x cols], w [in x cols]. It does nothing where H is constant.
+func (h *Hidden) InputGrad(dst []float32, cols int, grad, w []float32, add bool) {
+	if !h.Constant() {
+		kernels.MatMulTransB(h.team, dst, h.count, h.in, cols, grad, w, add)
+	}
+}
+
 // MultiplyGathered is dst = (ÂH) w, or adds it to dst [n x cols]. ÂH is
 // gathered [n x in], but for a first layer that keeps it.
 func (h *Hidden) MultiplyGathered(dst []float32, cols int, w, gathered []float32, add bool) {
