@@ -8,7 +8,8 @@ type Weight struct{ W, Grad []float32 }
 
 // Hidden is H, what a layer applies weights to: the rows of the layer before,
 // or, in the first layer, the features, with dropout and however they are
-// stored. Emit takes the rows; all other methods may be called after that.
+// stored. Emit takes the rows; all other methods may be called after that, and in
+// a first layer, which Emit brings nothing, at any time.
 type Hidden struct {
 	team     *kernels.Team
 	input    *input // of the first layer, else nil
