@@ -56,12 +56,21 @@ func (b *Builder) Room(cols int) []float32 {
 	return mapped.Make[float32](b.arena, b.Rows*cols)
 }
 
+// GradRoom is room for the gradient of layer l's input [own x in], nil for the
+// first layer, whose input is not trained.
+func (b *Builder) GradRoom(l int) []float32 {
+	if l == 0 {
+		return nil
+	}
+	return b.Room(b.Spec.Dims[l])
+}
+
 // Scratch is n zeros: room that does not grow with the vertices.
 func (b *Builder) Scratch(n int) []float32 { return mapped.Make[float32](b.arena, n) }
 
 func (b *Builder) dense(l int) dense {
 	s := b.Spec
-	d := dense{team: b.Team, rows: b.Rows, in: s.Dims[l], out: s.Dims[l+1], last: b.Last(l)}
+	d := dense{team: b.Team, rows: b.Rows, in: s.Dims[l], out: s.Dims[l+1], last: b.Last(l), drop: b.Dropout(l)}
 	for i, p := range s.layerParams(l) {
 		// The first matrix and the first bias.
 		switch w := b.Weight(l, i); {
@@ -71,20 +80,24 @@ func (b *Builder) dense(l int) dense {
 			d.w, d.gw = w.W, w.Grad
 		}
 	}
-	d.drop, _ = b.Dropouts(l)
 	return d
 }
 
-// Dropouts are those of layer l's output and of its attention, nil where
-// nothing is dropped. Pass.Mask makes them the masks of a pass.
-func (b *Builder) Dropouts(l int) (output, attention *kernels.Dropout) {
-	s := b.Spec
-	if s.Dropout > 0 && !b.Last(l) {
-		// Layer 0 is the input's, so that no two masks share a counter.
-		output = &kernels.Dropout{Seed: s.Seed, Layer: l + 1, P: s.Dropout, IDs: b.in.IDs}
+// Dropout is that of layer l's output, nil where nothing is dropped. Pass.Mask
+// makes it the mask of a pass.
+func (b *Builder) Dropout(l int) *kernels.Dropout {
+	// Layer 0 is the input's, so that no two masks share a counter.
+	return b.dropout(l+1, b.Spec.Dropout, b.in.IDs, !b.Last(l))
+}
+
+// AttentionDropout is the same for the attention of layer l's edges.
+func (b *Builder) AttentionDropout(l int) *kernels.Dropout {
+	return b.dropout(l+attentionStream, b.Spec.AttentionDropout, b.in.LocalIDs, true)
+}
+
+func (b *Builder) dropout(stream int, p float64, ids []uint32, wanted bool) *kernels.Dropout {
+	if p == 0 || !wanted {
+		return nil
 	}
-	if s.AttentionDropout > 0 {
-		attention = &kernels.Dropout{Seed: s.Seed, Layer: l + attentionStream, P: s.AttentionDropout, IDs: b.in.LocalIDs}
-	}
-	return output, attention
+	return &kernels.Dropout{Seed: b.Spec.Seed, Layer: stream, P: p, IDs: ids}
 }

@@ -7,6 +7,11 @@
 // multiplies by the adjacency matrix, belongs to the caller, who owns the
 // edges; a network only says which coefficients the edges carry.
 //
+// A Kind describes a network: its weights, its layers, its coefficients. Those
+// that have a name are a table in kinds.go; a Spec can carry another one. A
+// layer takes its room, its weights and its input from a Builder. docs/models.md
+// says how to write one.
+//
 // Weights are one flat vector with named views, so that a parameter server, an
 // optimiser and a file need to know nothing of layers.
 //

@@ -73,10 +73,8 @@ func gatLayer(b *Builder, l int) Layer {
 	if g.last && g.heads > 1 {
 		g.spread = b.Room(g.columns)
 	}
-	if l > 0 {
-		g.gradIn = b.Room(g.in)
-	}
-	g.drop, g.edgeDrop = b.Dropouts(l)
+	g.gradIn = b.GradRoom(l)
+	g.drop, g.edgeDrop = b.Dropout(l), b.AttentionDropout(l)
 	return g
 }
 
@@ -167,11 +165,8 @@ func (g *gat) EmitGrad(grad []float32, p Pass) []float32 {
 	g.h.MultiplyGrad(g.gwide, g.emittedWidth, grad, p)
 	g.h.MultiplyGrad(g.gnarrow, g.heads, g.dr, p)
 	g.takeApart()
-	if g.h.Constant() {
-		return nil
-	}
-	kernels.MatMulTransB(g.team, g.gradIn, g.rows, g.in, g.emittedWidth, grad, g.wide, false)
-	kernels.MatMulTransB(g.team, g.gradIn, g.rows, g.in, g.heads, g.dr, g.narrow, true)
+	g.h.InputGrad(g.gradIn, g.emittedWidth, grad, g.wide, false)
+	g.h.InputGrad(g.gradIn, g.heads, g.dr, g.narrow, true)
 	return g.gradIn
 }
 

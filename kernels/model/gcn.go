@@ -45,18 +45,15 @@ func gcnLayer(b *Builder, l int) Layer {
 	d := b.dense(l)
 	gathers := s.Propagates()
 	var in *input
-	var gradIn []float32
 	if l == 0 {
 		in = b.in
-	} else {
-		gradIn = b.Room(d.in)
 	}
 	// A perceptron over sparse features multiplies them as they are.
 	sparse := l == 0 && b.in.Features.Sparse != nil && !gathers
 	if s.Orders[l] == ApplyFirst || sparse {
-		return &applyFirst{dense: d, input: in, gathers: gathers, emitted: b.Room(d.out), gradIn: gradIn}
+		return &applyFirst{dense: d, input: in, gathers: gathers, emitted: b.Room(d.out), gradIn: b.GradRoom(l)}
 	}
-	return &gatherFirst{dense: d, input: in, kept: b.kept(l), gathers: gathers, h: b.Room(d.out), gradIn: gradIn}
+	return &gatherFirst{dense: d, input: in, kept: b.kept(l), gathers: gathers, h: b.Room(d.out), gradIn: b.GradRoom(l)}
 }
 
 // dense is what both variants share: one weight matrix with its bias, and the

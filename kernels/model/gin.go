@@ -25,10 +25,7 @@ func ginWeights(s Spec, l int) []Shape {
 
 func ginLayer(b *Builder, l int) Layer {
 	g := &gin{dense: b.dense(l), second: b.Weight(l, 2), bias: b.Weight(l, 3), h: b.Hidden(l)}
-	g.inner, g.gradInner, g.output = b.Room(g.out), b.Room(g.out), b.Room(g.out)
-	if l > 0 {
-		g.gradIn = b.Room(g.in)
-	}
+	g.inner, g.gradInner, g.output, g.gradIn = b.Room(g.out), b.Room(g.out), b.Room(g.out), b.GradRoom(l)
 	return g
 }
 
@@ -70,10 +67,7 @@ func (g *gin) ApplyGrad(grad []float32, p Pass) []float32 {
 	kernels.MatMulTransB(g.team, g.gradInner, g.rows, g.out, g.out, grad, g.second.W, false)
 	kernels.BiasReLUDropoutGrad(g.team, g.gradInner, g.gb, g.rows, g.out, g.gradInner, g.inner, true, nil)
 	g.h.MultiplyGatheredGrad(g.gw, g.out, g.gathered, g.gradInner)
-	if g.h.Constant() {
-		return nil
-	}
-	kernels.MatMulTransB(g.team, g.gradIn, g.rows, g.in, g.out, g.gradInner, g.w, false)
+	g.h.InputGrad(g.gradIn, g.out, g.gradInner, g.w, false)
 	return g.gradIn
 }
 

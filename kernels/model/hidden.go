@@ -8,7 +8,8 @@ type Weight struct{ W, Grad []float32 }
 
 // Hidden is H, what a layer applies weights to: the rows of the layer before,
 // or, in the first layer, the features, with dropout and however they are
-// stored. Emit takes the rows; all other methods may be called after that.
+// stored. Emit takes the rows; all other methods may be called after that, and in
+// a first layer, which Emit brings nothing, at any time.
 type Hidden struct {
 	team     *kernels.Team
 	input    *input // of the first layer, else nil
@@ -48,6 +49,14 @@ func (h *Hidden) MultiplyGrad(gw []float32, cols int, grad []float32, p Pass) {
 		return
 	}
 	kernels.MatMulTransA(h.team, gw, h.in, cols, h.count, h.previous, grad, false)
+}
+
+// InputGrad is dst = grad wᵀ, the gradient of H, or adds it to dst [n x in];
+// grad [n x cols], w [in x cols]. It does nothing where H is constant.
+func (h *Hidden) InputGrad(dst []float32, cols int, grad, w []float32, add bool) {
+	if !h.Constant() {
+		kernels.MatMulTransB(h.team, dst, h.count, h.in, cols, grad, w, add)
+	}
 }
 
 // MultiplyGathered is dst = (ÂH) w, or adds it to dst [n x cols]. ÂH is

@@ -29,12 +29,9 @@ func sageWeights(s Spec, l int) []Shape {
 
 func sageLayer(b *Builder, l int) Layer {
 	g := &sage{dense: b.dense(l), self: b.Weight(l, 1), first: b.Spec.Orders[l], h: b.Hidden(l)}
-	g.output = b.Room(g.out)
+	g.output, g.gradIn = b.Room(g.out), b.GradRoom(l)
 	if g.first == ApplyFirst {
 		g.emitted = b.Room(g.out)
-	}
-	if l > 0 {
-		g.gradIn = b.Room(g.in)
 	}
 	return g
 }
@@ -90,10 +87,7 @@ func (g *sage) ApplyGrad(grad []float32, p Pass) []float32 {
 		return grad
 	}
 	g.h.MultiplyGatheredGrad(g.gw, g.out, g.gathered, grad)
-	if g.h.Constant() {
-		return nil
-	}
-	kernels.MatMulTransB(g.team, g.gradIn, g.dense.rows, g.in, g.out, grad, g.w, false)
+	g.h.InputGrad(g.gradIn, g.out, grad, g.w, false)
 	return g.gradIn
 }
 
@@ -101,13 +95,10 @@ func (g *sage) EmitGrad(grad []float32, p Pass) []float32 {
 	if g.first == ApplyFirst {
 		g.h.MultiplyGrad(g.gw, g.out, grad, p)
 	}
-	if g.h.Constant() {
-		return nil
-	}
-	kernels.MatMulTransB(g.team, g.gradIn, g.dense.rows, g.in, g.out, g.grad, g.self.W, false)
+	g.h.InputGrad(g.gradIn, g.out, g.grad, g.self.W, false)
 	if g.first == ApplyFirst {
-		kernels.MatMulTransB(g.team, g.gradIn, g.dense.rows, g.in, g.out, grad, g.w, true)
-	} else {
+		g.h.InputGrad(g.gradIn, g.out, grad, g.w, true)
+	} else if !g.h.Constant() {
 		kernels.Add(g.team, g.gradIn, grad[:len(g.gradIn)])
 	}
 	return g.gradIn
