@@ -28,8 +28,8 @@ import (
 // one worker's. Exponentials are float32, 2e-7 of their size wrong in package
 // avx.
 
-// Attention is a layer's attention: Heads heads of Width columns. Slope is that
-// of LeakyReLU below 0, in [0, 1]. Drop drops edges, each head's for itself, as
+// Attention is a layer's attention: Heads heads of Width columns, at least one
+// of either. Slope is that of LeakyReLU below 0, in [0, 1]. Drop drops edges, each head's for itself, as
 // a function of (Seed, Epoch, Layer, dataset ids of both ends, head); its IDs
 // are those of local vertices, ghosts too. Layer is less than 65536.
 type Attention struct {

@@ -15,7 +15,8 @@ const (
 	blockEdges  = 64
 )
 
-// edgeBatch is the edges in hand. Values lie edge after edge, step floats each.
+// edgeBatch is the edges in hand of one worker, half a megabyte. Values lie edge
+// after edge, step floats each.
 type edgeBatch struct {
 	ids      [batchValues + avx.Ahead]uint32 // of far rows; behind those in hand the next ones
 	known    int                             // with those that follow

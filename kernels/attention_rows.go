@@ -57,10 +57,10 @@ func runAttention(t *Team, k attentionTask) {
 	if len(k.End) < rows {
 		panic(shortVector)
 	}
-	if !(k.Slope >= 0 && k.Slope <= 1) || k.Heads < 0 || k.Width < 0 {
+	if !(k.Slope >= 0 && k.Slope <= 1) || k.Heads < 1 || k.Width < 1 {
 		panic("kernels: attention outside its ranges")
 	}
-	if rows == 0 || k.Columns() == 0 {
+	if rows == 0 {
 		return
 	}
 	k.set, k.batches = t.set, t.edgeBatches()

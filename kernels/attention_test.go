@@ -213,6 +213,7 @@ func TestAttentionRefuses(t *testing.T) {
 	edges, all, good, x, r, up := attentionInputs(10, 2, 3)
 	for name, spoil := range map[string]func(l *layer){
 		"slope":     func(l *layer) { l.Slope = 1.5 },
+		"no heads":  func(l *layer) { l.Heads = 0 },
 		"dst":       func(l *layer) { l.result = l.result[1:] },
 		"few ids":   func(l *layer) { l.Drop.IDs = l.Drop.IDs[1:] },
 		"layer":     func(l *layer) { l.Drop.Layer = 1 << 16 },
