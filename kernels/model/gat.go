@@ -164,8 +164,7 @@ func (g *gat) dropout(p Pass) *kernels.Dropout {
 
 func (g *gat) ApplyGrad(grad []float32, p Pass) []float32 {
 	if !g.last {
-		kernels.BiasELUDropoutGrad(g.team, grad, g.rows, g.columns, grad, g.output, g.dropout(p))
-		kernels.ColumnSums(g.team, g.bias.gw, g.rows, g.columns, grad, false)
+		kernels.BiasELUDropoutGrad(g.team, grad, g.bias.gw, g.rows, g.columns, grad, g.output, g.dropout(p))
 		return grad
 	}
 	kernels.ColumnSums(g.team, g.bias.gw, g.rows, g.width, grad, false)
