@@ -170,14 +170,17 @@ type epilogueGradTask struct {
 // gradientElements is about how many elements are written before they are summed.
 const gradientElements = 1 << 11
 
-func (k *epilogueGradTask) chunk(lo, hi int) {
+func (k *epilogueGradTask) chunk(lo, hi int) { k.sumWritten(lo, hi, k.gradient) }
+
+// sumWritten is the chunk of a task that writes elements before it sums them.
+func (k *epilogueGradTask) sumWritten(lo, hi int, write func(lo, hi int)) {
 	step := max(gradientElements/k.cols, 1)
 	for b := lo; b < hi; b++ {
 		clear(rowOf(k.parts, b, k.cols))
 		first, last := k.rowsOf(b)
 		for r := first; r < last; r += step {
 			end := min(r+step, last)
-			k.gradient(r*k.cols, end*k.cols)
+			write(r*k.cols, end*k.cols)
 			k.sum(b, r, end)
 		}
 	}

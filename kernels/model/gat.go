@@ -149,8 +149,7 @@ func (g *gat) Apply(gathered []float32, p Pass) []float32 {
 
 func (g *gat) ApplyGrad(grad []float32, p Pass) []float32 {
 	if !g.last {
-		kernels.BiasELUDropoutGrad(g.team, grad, g.rows, g.columns, grad, g.output, p.Mask(g.drop))
-		kernels.ColumnSums(g.team, g.bias.Grad, g.rows, g.columns, grad, false)
+		kernels.BiasELUDropoutGrad(g.team, grad, g.bias.Grad, g.rows, g.columns, grad, g.output, p.Mask(g.drop))
 		return grad
 	}
 	kernels.ColumnSums(g.team, g.bias.Grad, g.rows, g.width, grad, false)

@@ -98,3 +98,15 @@ func (Set) Scale(_ []float32, _ float32) { panic("avx: not on this architecture"
 
 // Less is not there on this architecture.
 func (Set) Less(_, _ []uint32, _ uint32) { panic("avx: not on this architecture") }
+
+// ELU is not there on this architecture.
+func (Set) ELU(_, _, _ []float32) { panic("avx: not on this architecture") }
+
+// ELUGradient is not there on this architecture.
+func (Set) ELUGradient(_, _, _ []float32, _, _ float32) { panic("avx: not on this architecture") }
+
+// MeanOf is not there on this architecture.
+func (Set) MeanOf(_, _, _ []float32, _ int, _ float32) { panic("avx: not on this architecture") }
+
+// Spread is not there on this architecture.
+func (Set) Spread(_, _ []float32, _ int, _ float32) { panic("avx: not on this architecture") }

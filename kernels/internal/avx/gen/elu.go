@@ -1,0 +1,182 @@
+package main
+
+import (
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// elu writes the routines of a layer with ELU, and those of a mean of heads.
+func elu(s isa) {
+	eluForward(s)
+	eluGradient(s)
+	meanOf(s)
+	spread(s)
+}
+
+// single32 is a float32, broadcast to all lanes of a register.
+func (s isa) single32(name string, v float64) VecVirtual {
+	m, r := GLOBL(name+s.name, RODATA|NOPTR), s.vec()
+	DATA(0, U32(math.Float32bits(float32(v))))
+	VBROADCASTSS(m, r)
+	return r
+}
+
+// exponentialLess1 is e^x - 1 for x in [-30, 0]: (e^r - 1)·2^n + (2^n - 1) with
+// |r| ≤ ln2/2, so that nothing cancels near 0, where n is 0. e^r - 1 is
+// r + r²·q(r) by Taylor, whose first term left out is 2e-8 of it; rounding
+// makes the result right to 1e-7 of its size. A NaN stays one.
+type exponentialLess1 struct {
+	s                    isa
+	log2e, hi, lo, minus VecVirtual
+	one                  VecVirtual // 1, whose bits are also what 2^0 is
+	coefficients         []VecVirtual
+}
+
+func newExponentialLess1(s isa) *exponentialLess1 {
+	const hi = 355. / 512 // times n exactly
+	e := &exponentialLess1{
+		s: s, log2e: s.single32("log2e", math.Log2E), one: s.single32("one", 1),
+		hi: s.single32("ln2hi", hi), lo: s.single32("ln2lo", math.Ln2-hi),
+	}
+	factorial := 1.0
+	for k := 2.0; k < 8; k++ {
+		factorial *= k
+		e.coefficients = append(e.coefficients, s.single32("taylor"+string(rune('a'+int(k))), 1/factorial))
+	}
+	return e
+}
+
+// of replaces x by e^x - 1.
+func (e *exponentialLess1) of(x VecVirtual) {
+	n, power, q := e.s.vec(), e.s.vec(), e.s.vec()
+	VMULPS(e.log2e, x, n)
+	VCVTPS2DQ(n, power)
+	VCVTDQ2PS(power, n)
+	VPSLLD(U8(23), power, power)
+	VPADDD(e.one, power, power)
+	VFNMADD231PS(e.hi, n, x)
+	VFNMADD231PS(e.lo, n, x)
+	last := len(e.coefficients) - 1
+	VMOVAPS(e.coefficients[last], q)
+	for k := last - 1; k >= 0; k-- {
+		VFMADD213PS(e.coefficients[k], x, q)
+	}
+	VMULPS(x, q, q)
+	VFMADD213PS(x, x, q) // e^r - 1
+	VSUBPS(e.one, power, x)
+	VFMADD231PS(q, power, x)
+}
+
+// eluForward writes dst = elu(z + bias), as max(x, -0) + (e^min(x, 0) - 1) with
+// the sign of the latter always set: a zero comes out as -0.
+func eluForward(s isa) {
+	TEXT("elu"+s.name, NOSPLIT, "func(dst, z, bias *float32, full, lanes int)")
+	Doc("Sets dst to the ELU of z + bias; its zeros are negative.")
+	Pragma("noescape")
+	dst, z, bias := Load(Param("dst"), GP64()), Load(Param("z"), GP64()), Load(Param("bias"), GP64())
+	e := newExponentialLess1(s)
+	least, negative, zero := s.single32("least", -30), s.single32("negative", math.Copysign(0, -1)), s.vec()
+	s.zero(zero)
+	eachVector(s, func(at func(Register) Mem, mask Register) {
+		x, v := s.vec(), s.vec()
+		s.load(at(z), mask, x)
+		s.load(at(bias), mask, v)
+		VADDPS(v, x, x)
+		// Of a NaN and a number, minimum and maximum are the first operand here.
+		VMINPS(x, zero, v)
+		VMAXPS(v, least, v)
+		e.of(v)
+		VORPS(negative, v, v)
+		VMAXPS(negative, x, x)
+		VADDPS(x, v, v)
+		s.store(v, mask, at(dst))
+	})
+}
+
+// eluGradient writes dst = scale·g·(min(h, 0)·kept + 1), and 0 where h is +0,
+// rounding where plain Go rounds.
+func eluGradient(s isa) {
+	TEXT("eluGradient"+s.name, NOSPLIT, "func(dst, grad, h *float32, scale, kept float32, full, lanes int)")
+	Doc("Sets dst to the gradient before an ELU and dropout with the result h; 0 where h is +0.")
+	Pragma("noescape")
+	dst, g, h := Load(Param("dst"), GP64()), Load(Param("grad"), GP64()), Load(Param("h"), GP64())
+	scale, kept, zero, one := s.vec(), s.vec(), s.vec(), s.single32("whole", 1)
+	VBROADCASTSS(place(Param("scale")), scale)
+	VBROADCASTSS(place(Param("kept")), kept)
+	s.zero(zero)
+	eachVector(s, func(at func(Register) Mem, mask Register) {
+		v, x, slope := s.vec(), s.vec(), s.vec()
+		s.load(at(g), mask, v)
+		s.load(at(h), mask, x)
+		VMULPS(scale, v, v)
+		VMINPS(x, zero, slope)
+		VMULPS(kept, slope, slope)
+		VADDPS(one, slope, slope)
+		VMULPS(slope, v, v)
+		if s.wide {
+			there := K()
+			VPTESTMD(x, x, there)
+			VMOVAPS_Z(v, there, v)
+		} else {
+			VPCMPEQD(zero, x, x)
+			VANDNPS(v, x, v)
+		}
+		s.store(v, mask, at(dst))
+	})
+}
+
+// eachHead runs body for every head of a vector; place moves on by step bytes.
+func eachHead(step, at Register, label string, body func(head Mem)) {
+	head, left := GP64(), Load(Param("heads"), GP64())
+	MOVQ(at, head)
+	Label(label)
+	body(Mem{Base: head})
+	ADDQ(step, head)
+	DECQ(left)
+	JNZ(LabelRef(label))
+}
+
+// meanOf writes dst = bias + scale·Σ x over heads that are step bytes apart.
+func meanOf(s isa) {
+	TEXT("meanOf"+s.name, NOSPLIT, "func(dst, x, bias *float32, step, heads int, scale float32, full, lanes int)")
+	Doc("Sets dst to bias plus scale times the sum of the heads of x.")
+	Pragma("noescape")
+	dst, x, bias := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("bias"), GP64())
+	step, scale := Load(Param("step"), GP64()), s.vec()
+	VBROADCASTSS(place(Param("scale")), scale)
+	eachVector(s, func(at func(Register) Mem, mask Register) {
+		v, from := s.vec(), GP64()
+		s.load(at(bias), mask, v)
+		LEAQ(at(x), from)
+		eachHead(step, from, headLabel(mask), func(head Mem) { s.fmaFrom(head, scale, mask, v) })
+		s.store(v, mask, at(dst))
+	})
+}
+
+// spread writes scale·g to every head of dst.
+func spread(s isa) {
+	TEXT("spread"+s.name, NOSPLIT, "func(dst, grad *float32, step, heads int, scale float32, full, lanes int)")
+	Doc("Sets every head of dst to scale times g.")
+	Pragma("noescape")
+	dst, g := Load(Param("dst"), GP64()), Load(Param("grad"), GP64())
+	step, scale := Load(Param("step"), GP64()), s.vec()
+	VBROADCASTSS(place(Param("scale")), scale)
+	eachVector(s, func(at func(Register) Mem, mask Register) {
+		v, to := s.vec(), GP64()
+		s.load(at(g), mask, v)
+		VMULPS(scale, v, v)
+		LEAQ(at(dst), to)
+		eachHead(step, to, headLabel(mask), func(head Mem) { s.store(v, mask, head) })
+	})
+}
+
+// headLabel is that of the loop over heads in full vectors and in the last.
+func headLabel(mask Register) string {
+	if mask != nil {
+		return "last_head"
+	}
+	return "head"
+}

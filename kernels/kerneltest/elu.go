@@ -1,0 +1,176 @@
+package kerneltest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"siafu/kernels"
+)
+
+// eluInputs are of every size from 1e-9 to 1e2, with zeros of both signs.
+func eluInputs(n int) []float32 {
+	v := Values(n, 1)
+	for i := range v {
+		v[i] *= float32(math.Pow(10, float64(i%12-9)))
+		if i%13 == 3 {
+			v[i] = float32(math.Copysign(0, float64(v[i])))
+		}
+	}
+	return v
+}
+
+func elu(x float64) float64 {
+	if x > 0 {
+		return x
+	}
+	return math.Expm1(x)
+}
+
+// BiasELUDropout runs an implementation of kernels.BiasELUDropout: an ELU errs
+// by at most 1e-7 of its size, which is 1.7 units, and the product with the
+// scale of dropout by one more; what was dropped, and nothing else, is +0.
+func BiasELUDropout(t *testing.T, forward func(team *kernels.Team, dst []float32, rows, cols int, z, bias []float32, d *kernels.Dropout)) {
+	eachMatrix(t, func(t *testing.T, rows, cols int, d *kernels.Dropout) {
+		z, bias := eluInputs(rows*cols), guarded(make([]float32, cols))
+		spoil(z)
+		for range 2 {
+			for i, dst := range [][]float32{poison(rows * cols), z} {
+				got := outcome(t, dst, func(team *kernels.Team, dst []float32) {
+					from := z
+					if i > 0 {
+						from = dst
+					}
+					forward(team, dst, rows, cols, from, bias, d)
+				})
+				checkELU(t, got, cols, z, bias, d)
+			}
+			bias = Values(cols, 2)
+		}
+	})
+}
+
+func checkELU(t *testing.T, got []float32, cols int, z, bias []float32, d *kernels.Dropout) {
+	t.Helper()
+	for i, v := range got {
+		factor := drop(d, 1, i/cols, i%cols)
+		if (factor == 0) != (math.Float32bits(v) == 0) {
+			t.Fatalf("element %d, times %v by dropout, is %v (%#x)", i, factor, v, math.Float32bits(v))
+		}
+		if factor != 0 {
+			want := elu(float64(z[i]+bias[i%cols])) * float64(factor)
+			compare(t, i, float64(v), want, 2.7*unit*math.Abs(want))
+		}
+	}
+}
+
+// BiasELUDropoutGrad runs an implementation of kernels.BiasELUDropoutGrad. The
+// expected gradient comes from z, which the kernel does not see; its slope,
+// e^z, is computed from e^z - 1, which rounds to a few units of 1.
+func BiasELUDropoutGrad(t *testing.T, backward func(team *kernels.Team, dst, bias []float32, rows, cols int, g, h []float32, d *kernels.Dropout)) {
+	eachMatrix(t, func(t *testing.T, rows, cols int, d *kernels.Dropout) {
+		z, g, h := eluInputs(rows*cols), Values(rows*cols, 2), Values(rows*cols, 3)
+		spoil(g)
+		for i := range h {
+			if math.IsNaN(float64(g[i])) || math.IsInf(float64(g[i]), 0) {
+				z[i] = 1
+			}
+			h[i] = drop(d, float32(elu(float64(z[i]))), i/cols, i%cols)
+			if z[i] == 0 && drop(d, 1, i/cols, i%cols) != 0 {
+				h[i] = float32(math.Copysign(0, -1))
+			}
+		}
+		bias := guarded(poison(cols))
+		got := outcome(t, poison(rows*cols), func(team *kernels.Team, dst []float32) {
+			backward(team, dst, bias, rows, cols, g, h, d)
+		})
+		checkGuards(t, bias)
+		sums := make([]sum, cols)
+		for i, v := range got {
+			want := drop(d, g[i], i/cols, i%cols)
+			compare(t, i, float64(v), float64(want)*math.Exp(math.Min(float64(z[i]), 0)), 6*unit*math.Abs(float64(want)))
+			sums[i%cols].add(float64(v))
+		}
+		same(t, outcome(t, g, func(team *kernels.Team, dst []float32) {
+			backward(team, dst, poison(cols), rows, cols, dst, h, d)
+		}), got)
+		compareSums(t, outcome(t, poison(cols), func(team *kernels.Team, bias []float32) {
+			backward(team, poison(rows*cols), bias, rows, cols, g, h, d)
+		}), sums)
+	})
+}
+
+// ELUDifferences holds the gradient of kernels.BiasELUDropout against central
+// differences of the function. Their own error is step²/6 of a third derivative
+// below 1, and the rounding of two values below 5 over the step.
+func ELUDifferences(t *testing.T, use func(team *kernels.Team)) {
+	const rows, cols, step = 31, 19, 1. / 128
+	team := kernels.NewTeam(2)
+	defer team.Close()
+	use(team)
+	z, zeros, ones := Values(rows*cols, 1), make([]float32, cols), make([]float32, rows*cols)
+	for i := range ones {
+		ones[i] = 1
+	}
+	at := func(shift float32, d *kernels.Dropout) []float32 {
+		h := make([]float32, len(z))
+		for i, v := range z {
+			h[i] = v + shift
+		}
+		kernels.BiasELUDropout(team, h, rows, cols, h, zeros, d)
+		return h
+	}
+	for _, d := range dropouts(rows) {
+		up, down, grad := at(step, d), at(-step, d), make([]float32, len(z))
+		kernels.BiasELUDropoutGrad(team, grad, make([]float32, cols), rows, cols, ones, at(0, d), d)
+		for i, g := range grad {
+			scale := float64(drop(d, 1, i/cols, i%cols))
+			compare(t, i, float64(g), float64(up[i]-down[i])/(2*step), scale*(step*step/6+10*unit/step))
+		}
+	}
+}
+
+// eachHeads runs f over numbers of rows and heads, and widths.
+func eachHeads(t *testing.T, f func(t *testing.T, rows, heads, width int)) {
+	for _, rows := range []int{0, 1, 1031} {
+		for _, heads := range []int{1, 3, 8} {
+			for _, width := range []int{0, 1, 7, 16, 33} {
+				t.Run(fmt.Sprintf("rows=%d/heads=%d/width=%d", rows, heads, width), func(t *testing.T) { f(t, rows, heads, width) })
+			}
+		}
+	}
+}
+
+// MeanHeads runs an implementation of kernels.MeanHeads.
+func MeanHeads(t *testing.T, mean func(team *kernels.Team, dst []float32, rows, heads, width int, x, bias []float32)) {
+	eachHeads(t, func(t *testing.T, rows, heads, width int) {
+		x, bias := Values(rows*heads*width, 1), Values(width, 2)
+		for range 2 {
+			want := make([]sum, rows*width)
+			for i := range want {
+				want[i].add(float64(bias[i%width]))
+				for h := range heads {
+					want[i].add(float64(x[(i/width*heads+h)*width+i%width]) / float64(heads))
+				}
+			}
+			compareSums(t, outcome(t, poison(rows*width), func(team *kernels.Team, dst []float32) {
+				mean(team, dst, rows, heads, width, x, bias)
+			}), want)
+			spoil(x)
+		}
+	})
+}
+
+// MeanHeadsGrad runs an implementation of kernels.MeanHeadsGrad.
+func MeanHeadsGrad(t *testing.T, backward func(team *kernels.Team, dst []float32, rows, heads, width int, g []float32)) {
+	eachHeads(t, func(t *testing.T, rows, heads, width int) {
+		g, want := Values(rows*width, 1), make([]float32, rows*heads*width)
+		spoil(g)
+		for i := range want {
+			want[i] = g[i/(heads*width)*width+i%width] * (1 / float32(heads))
+		}
+		same(t, outcome(t, poison(len(want)), func(team *kernels.Team, dst []float32) {
+			backward(team, dst, rows, heads, width, g)
+		}), want)
+	})
+}
