@@ -18,9 +18,11 @@ import (
 // BreakdownOptions say what to train on, or which timeline to read. The run's
 // own flags are train's.
 type BreakdownOptions struct {
-	Data   string       `arg:"" optional:"" help:"Dataset folder."`
-	From   string       `placeholder:"FILE" help:"Read the timeline that train --trace wrote instead of training."`
-	Config ranks.Config `embed:""`
+	Data    string       `arg:"" optional:"" help:"Dataset folder."`
+	From    string       `placeholder:"FILE" help:"Read the timeline that train --trace wrote instead of training."`
+	Picture string       `placeholder:"FILE" help:"Draw the tasks of all ranks as an SVG."`
+	Epochs  []int        `name:"picture-epochs" default:"3,4" help:"First and last epoch of the picture."`
+	Config  ranks.Config `embed:""`
 }
 
 // Breakdown prints the seconds that each kind of task takes in an epoch, as
@@ -54,7 +56,29 @@ func Breakdown(ctx context.Context, o BreakdownOptions, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return b.print(w)
+	if err := b.print(w); err != nil || o.Picture == "" {
+		return err
+	}
+	return drawTo(o.Picture, f, o.Epochs)
+}
+
+// drawTo writes the picture of a first and a last epoch.
+func drawTo(path string, f *trace.File, epochs []int) error {
+	if len(epochs) != 2 {
+		return fault.New(fault.Usage, "bench breakdown", "", "%d epochs for a picture", len(epochs)).Then("name the first and the last, as 3,4")
+	}
+	out, err := os.Create(path)
+	if err != nil {
+		return fault.System("bench breakdown", path, err)
+	}
+	if err := picture(out, f, epochs[0], epochs[1]); err != nil {
+		out.Close()
+		return err
+	}
+	if err := out.Close(); err != nil {
+		return fault.System("bench breakdown", path, err)
+	}
+	return nil
 }
 
 // tracedRun trains and returns where the timeline is. What the user has not

@@ -74,14 +74,14 @@ func TestLossIndependentOfRanksForEveryKind(t *testing.T) {
 		for _, kind := range model.Kinds() {
 			run := func(ranks, servers int, set ...func(*Config)) []float64 {
 				c := fifty(t, 0.3)
-				c.Model, c.Ranks, c.Servers, c.LR = kind, ranks, servers, 0.005
+				c.Model, c.Ranks, c.Servers, c.LR, c.Heads = kind, ranks, servers, 0.005, 2
 				for _, f := range set {
 					f(&c)
 				}
 				return train(t, c, data).losses()
 			}
 			want := run(1, 0)
-			for _, n := range [][2]int{{2, 0}, {4, 1}, {7, 2}} {
+			for _, n := range [][2]int{{2, 0}, {3, 1}, {4, 1}, {7, 2}, {7, 3}} {
 				t.Run(fmt.Sprintf("%s directed=%t ranks=%d servers=%d", kind, directed, n[0], n[1]), func(t *testing.T) {
 					sameLosses(t, kind, run(n[0], n[1]), want, 1e-4)
 				})

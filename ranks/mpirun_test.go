@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"siafu/kernels/model"
 	"siafu/ranks/mpi/mpitest"
 	"siafu/ranks/trace"
 )
@@ -48,6 +49,53 @@ func TestMpirunEqualsInProcess(t *testing.T) {
 			}
 			sameLosses(t, "mpirun", outside.losses(), inside.losses(), 0)
 			sameLosses(t, "mpirun against one rank", outside.losses(), want, 1e-4)
+		})
+	}
+}
+
+// So do the other kinds of network, with several servers, and with one thing
+// after another.
+func TestMpirunEqualsInProcessForEveryKind(t *testing.T) {
+	siafu := program(t)
+	data := generated(t, true)
+	for i, kind := range model.Kinds() {
+		t.Run(kind, func(t *testing.T) {
+			c := fifty(t, 0.3)
+			c.Model, c.Heads, c.LR, c.Ranks, c.Servers = kind, 2, 0.005, 4+i, i%3
+			c.Mode = []string{"pipe", "nopipe"}[i%2]
+			inside := train(t, c, data)
+			out := filepath.Join(t.TempDir(), "run")
+			cmd := mpitest.Mpirun(t, c.Ranks, siafu, "train", data, "--epochs", "50", "--dropout", "0.3", "--model", kind, "--heads", "2",
+				"--lr", "0.005", "--mode", c.Mode, "--eval-every", "0", "--servers", fmt.Sprint(c.Servers), "--out", out, "--quiet")
+			if text, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			outside := readRun(t, out)
+			if !bytes.Equal(outside.model, inside.model) {
+				t.Error("model.safetensors differs between processes and goroutines")
+			}
+			sameLosses(t, kind, outside.losses(), inside.losses(), 0)
+		})
+	}
+}
+
+// Bounded asynchrony runs over processes, with servers and with none, and
+// trains.
+func TestMpirunAsync(t *testing.T) {
+	siafu := program(t)
+	data := generated(t, true)
+	for i, kind := range []string{"gcn", "gat", "sage"} {
+		t.Run(kind, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "run")
+			cmd := mpitest.Mpirun(t, 4+i, siafu, "train", data, "--epochs", "40", "--dropout", "0", "--model", kind,
+				"--mode", "async", "--staleness", fmt.Sprint(i), "--intervals", "3", "--servers", fmt.Sprint(i), "--out", out, "--quiet")
+			if text, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			r := readRun(t, out)
+			if len(r.Epochs) != 40 || !(r.Summary.FinalLoss < r.Epochs[0].Loss) {
+				t.Errorf("%d epochs, the loss goes from %g to %g", len(r.Epochs), r.Epochs[0].Loss, r.Summary.FinalLoss)
+			}
 		})
 	}
 }
