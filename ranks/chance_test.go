@@ -1,0 +1,85 @@
+package ranks
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"siafu/kernels/model"
+)
+
+// chance is the range outside which accuracy on n held-out vertices, whose
+// labels are one of so many classes, falls with probability alpha.
+//
+// Whatever a network predicts from features, edges and training labels, labels
+// that were drawn apart from those agree with it like n throws of a die: the
+// hits are binomial, with no assumption about the network. Any tail of alpha/2
+// is cut off on either side.
+func chance(n, classes int, alpha float64) (lo, hi float64) {
+	b := distuv.Binomial{N: float64(n), P: 1 / float64(classes)}
+	first, last := 0, n
+	for b.CDF(float64(first)) < alpha/2 {
+		first++
+	}
+	for 1-b.CDF(float64(last-1)) < alpha/2 {
+		last--
+	}
+	return float64(first) / float64(n), float64(last) / float64(n)
+}
+
+// Labels that have nothing to do with features or edges cannot be learned:
+// held-out vertices are answered by chance. A better answer means that held-out
+// labels leak into training. Of all seeds of the data one in a million fails a
+// program without a leak; training accuracy must be far above what it may have.
+func TestRandomLabelsGiveChance(t *testing.T) {
+	const vertices, classes, splits, runs = 1500, 5, 2, 20
+	content := randomContent(vertices, classes)
+	data := write(t, content)
+	partitionBy(t, data, "hash", 3)
+	lo, hi := chance(vertices/3, classes, 1e-6/(splits*runs))
+	for _, kind := range model.Kinds() {
+		for _, mode := range []string{"pipe", "nopipe"} {
+			for _, ranks := range []int{1, 3} {
+				t.Run(fmt.Sprintf("%s/%s/ranks=%d", kind, mode, ranks), func(t *testing.T) {
+					c := quick(t)
+					c.Model, c.Mode, c.Ranks, c.Servers = kind, mode, ranks, 0
+					c.Epochs, c.EvalEvery, c.Dropout, c.Hidden, c.WeightDecay = 120, 0, 0, 32, 0
+					s := train(t, c, data).Summary
+					for split, acc := range map[string]float64{"validation": s.FinalValAcc, "test": s.FinalTestAcc} {
+						if acc < lo || acc > hi {
+							t.Errorf("%s accuracy %.3f, where chance is from %.3f to %.3f", split, acc, lo, hi)
+						}
+					}
+					if s.FinalTrainAcc < hi+0.1 {
+						t.Errorf("training accuracy %.3f: what was learned is too little to show if it leaked", s.FinalTrainAcc)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Any number of layers trains, of every kind of network: the loss is finite
+// all the time, and falls.
+func TestOneToManyLayers(t *testing.T) {
+	data := generated(t, true)
+	for _, kind := range model.Kinds() {
+		for _, layers := range []int{1, 2, 5} {
+			t.Run(fmt.Sprintf("%s/layers=%d", kind, layers), func(t *testing.T) {
+				c := quick(t)
+				c.Model, c.Layers, c.Ranks, c.Epochs, c.EvalEvery, c.Dropout = kind, layers, 4, 60, 0, 0
+				losses := train(t, c, data).losses()
+				for i, loss := range losses {
+					if math.IsNaN(loss) || math.IsInf(loss, 0) {
+						t.Fatalf("epoch %d has loss %g", i+1, loss)
+					}
+				}
+				if first, last := losses[0], losses[len(losses)-1]; last > 0.9*first {
+					t.Errorf("the loss goes from %g to %g", first, last)
+				}
+			})
+		}
+	}
+}
