@@ -145,11 +145,13 @@ func (e *engine) scatterGrad(i *interval, l int) error {
 		return nil
 	}
 	ghosts := e.floats(plan.Ghosts * p.width)
+	e.clock.lap("∇SC")
 	if p.attending != nil {
 		e.attendGhostGrads(l, ghosts)
 	} else {
 		e.graph.ghostGrads(e.edges(l), ghosts, p.grads, p.width)
 	}
+	e.clock.lap("∇GA")
 	for q := range plan.Parts {
 		from, to := int(plan.RecvStart[q]), int(plan.RecvStart[q+1])
 		if from == to {
