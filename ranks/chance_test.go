@@ -3,10 +3,12 @@ package ranks
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"siafu/graph"
 	"siafu/kernels/model"
 )
 
@@ -29,6 +31,19 @@ func chance(n, classes int, alpha float64) (lo, hi float64) {
 	return float64(first) / float64(n), float64(last) / float64(n)
 }
 
+// wideFeatures are so many random numbers a vertex that networks learn training
+// labels by heart, and would learn any that leak. They are small, because GIN
+// sums those of neighbours.
+func wideFeatures(vertices int) graph.Features {
+	const dim = 64
+	rng := rand.New(rand.NewPCG(8, 8))
+	f := graph.Features{Rows: vertices, Dim: dim, Dense: make([]float32, vertices*dim)}
+	for i := range f.Dense {
+		f.Dense[i] = float32(rng.NormFloat64() / 10)
+	}
+	return f
+}
+
 // Labels that have nothing to do with features or edges cannot be learned:
 // held-out vertices are answered by chance. A better answer means that held-out
 // labels leak into training. Of all seeds of the data one in a million fails a
@@ -36,6 +51,7 @@ func chance(n, classes int, alpha float64) (lo, hi float64) {
 func TestRandomLabelsGiveChance(t *testing.T) {
 	const vertices, classes, splits, runs = 1500, 5, 2, 20
 	content := randomContent(vertices, classes)
+	content.Features = wideFeatures(vertices)
 	data := write(t, content)
 	partitionBy(t, data, "hash", 3)
 	lo, hi := chance(vertices/3, classes, 1e-6/(splits*runs))
@@ -45,14 +61,14 @@ func TestRandomLabelsGiveChance(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/ranks=%d", kind, mode, ranks), func(t *testing.T) {
 					c := quick(t)
 					c.Model, c.Mode, c.Ranks, c.Servers = kind, mode, ranks, 0
-					c.Epochs, c.EvalEvery, c.Dropout, c.Hidden, c.WeightDecay = 120, 0, 0, 32, 0
+					c.Epochs, c.EvalEvery, c.Dropout, c.Hidden, c.WeightDecay = 100, 0, 0, 32, 0
 					s := train(t, c, data).Summary
 					for split, acc := range map[string]float64{"validation": s.FinalValAcc, "test": s.FinalTestAcc} {
 						if acc < lo || acc > hi {
 							t.Errorf("%s accuracy %.3f, where chance is from %.3f to %.3f", split, acc, lo, hi)
 						}
 					}
-					if s.FinalTrainAcc < hi+0.1 {
+					if s.FinalTrainAcc < hi+0.3 {
 						t.Errorf("training accuracy %.3f: what was learned is too little to show if it leaked", s.FinalTrainAcc)
 					}
 				})
