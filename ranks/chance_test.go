@@ -49,18 +49,19 @@ func wideFeatures(vertices int) graph.Features {
 // labels leak into training. Of all seeds of the data one in a million fails a
 // program without a leak; training accuracy must be far above what it may have.
 func TestRandomLabelsGiveChance(t *testing.T) {
-	const vertices, classes, splits, runs = 1500, 5, 2, 20
+	const vertices, classes, splits, runs = 1500, 5, 2, 30
 	content := randomContent(vertices, classes)
 	content.Features = wideFeatures(vertices)
 	data := write(t, content)
 	partitionBy(t, data, "hash", 3)
 	lo, hi := chance(vertices/3, classes, 1e-6/(splits*runs))
 	for _, kind := range model.Kinds() {
-		for _, mode := range []string{"pipe", "nopipe"} {
+		for _, mode := range []string{"pipe", "nopipe", "async"} {
 			for _, ranks := range []int{1, 3} {
 				t.Run(fmt.Sprintf("%s/%s/ranks=%d", kind, mode, ranks), func(t *testing.T) {
 					c := quick(t)
 					c.Model, c.Mode, c.Ranks, c.Servers = kind, mode, ranks, 0
+					c.Intervals = 2 // of async
 					c.Epochs, c.EvalEvery, c.Dropout, c.Hidden, c.WeightDecay = 100, 0, 0, 32, 0
 					s := train(t, c, data).Summary
 					for split, acc := range map[string]float64{"validation": s.FinalValAcc, "test": s.FinalTestAcc} {
