@@ -1,10 +1,12 @@
 package ranks
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -117,5 +119,55 @@ func TestAsyncStops(t *testing.T) {
 		if n := len(got.Epochs); got.Summary.StoppedBy != "target-acc" || n == 500 || *got.Epochs[n-1].ValAcc == 0 {
 			t.Errorf("s=%d: stopped by %s after %d epochs", s, got.Summary.StoppedBy, n)
 		}
+	}
+}
+
+// A run that switches goes on with the weights and the optimiser's state that
+// it has: with one interval on one rank, where nothing is stale, it ends as if
+// it had been synchronous all the time.
+func TestSwitchToSync(t *testing.T) {
+	data := generated(t, true)
+	base := quick(t)
+	base.Epochs, base.Dropout, base.TargetAcc, base.LR = 40, 0, 1, 0.02
+	want := train(t, base, data)
+	for servers := range 2 {
+		c := asynchronous(base, 1, 1)
+		c.Ranks, c.Servers, c.SwitchToSync, c.Out = 1+servers, servers, 0.6, c.Out+"-switched"
+		got := train(t, c, data)
+		sameLosses(t, "switched", got.losses()[30:], want.losses()[30:], 1e-5)
+		checkSwitched(t, got)
+	}
+}
+
+// With several ranks, intervals and servers the switch is one of all of them.
+func TestSwitchToSyncOfManyRanks(t *testing.T) {
+	data := generated(t, true)
+	for servers := range 3 {
+		c := asynchronous(quick(t), 1, 3)
+		c.Ranks, c.Servers, c.Epochs, c.Dropout, c.TargetAcc, c.SwitchToSync, c.LR = 3+servers, servers, 60, 0, 1, 0.6, 0.02
+		checkSwitched(t, train(t, c, data))
+	}
+}
+
+// checkSwitched looks for every epoch once, and for a switch among them.
+func checkSwitched(t *testing.T, r trained) {
+	t.Helper()
+	log, err := os.ReadFile(filepath.Join(filepath.Dir(r.Model), "log.txt"))
+	var after int
+	if at := bytes.Index(log, []byte("switch_to_sync")); err != nil || at < 0 {
+		t.Fatalf("nothing was switched: %v\n%s", err, log)
+	} else if _, err := fmt.Sscanf(string(log[at:]), "switch_to_sync after_epoch=%d", &after); err != nil || after < 1 || after >= r.Summary.Epochs {
+		t.Errorf("switched after epoch %d of %d: %v", after, r.Summary.Epochs, err)
+	}
+	for i, e := range r.Epochs {
+		if e.Epoch != i+1 {
+			t.Fatalf("line %d tells of epoch %d", i+1, e.Epoch)
+		}
+	}
+	if n := len(r.Epochs); n != r.Summary.Epochs || r.Summary.StoppedBy != "epochs" {
+		t.Errorf("%d lines, %d epochs, stopped by %s", n, r.Summary.Epochs, r.Summary.StoppedBy)
+	}
+	if first, last := r.Epochs[0].Loss, r.Summary.FinalLoss; !(last < first) {
+		t.Errorf("the loss goes from %g to %g", first, last)
 	}
 }

@@ -161,37 +161,12 @@ func (e *engine) protocol(m async.Message) error {
 }
 
 // serveAsync is the life of a parameter server in bounded asynchrony.
-func serveAsync(w world.Comm, s *async.Server, weights int) error {
+func serveAsync(w world.Comm, s *async.Server) error {
 	var pending []halo.Request
-	room := make([]float32, weights)
 	for !s.Done() {
-		in, err := w.Recv(world.Any, tagAsync)
-		if err != nil {
+		var err error
+		if pending, err = takeAsync(w, s, pending); err != nil {
 			return err
-		}
-		m, err := async.Decode(in.Data, in.Source, w.Rank(), room)
-		if err != nil {
-			return err
-		}
-		out, err := s.Step(m)
-		if err != nil {
-			return err
-		}
-		kept := pending[:0]
-		for _, r := range pending {
-			if done, err := r.Test(); err != nil {
-				return err
-			} else if !done {
-				kept = append(kept, r)
-			}
-		}
-		pending = kept
-		for _, m := range out {
-			r, err := w.Isend(async.Encode(nil, m), m.To, tagAsync)
-			if err != nil {
-				return err
-			}
-			pending = append(pending, r)
 		}
 	}
 	for _, r := range pending {
@@ -200,6 +175,39 @@ func serveAsync(w world.Comm, s *async.Server, weights int) error {
 		}
 	}
 	return nil
+}
+
+// takeAsync waits for a message to a server and sends what follows from it;
+// pending are requests of earlier ones.
+func takeAsync(w world.Comm, s *async.Server, pending []halo.Request) ([]halo.Request, error) {
+	in, err := w.Recv(world.Any, tagAsync)
+	if err != nil {
+		return nil, err
+	}
+	m, err := async.Decode(in.Data, in.Source, w.Rank(), nil)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.Step(m)
+	if err != nil {
+		return nil, err
+	}
+	kept := pending[:0]
+	for _, r := range pending {
+		if done, err := r.Test(); err != nil {
+			return nil, err
+		} else if !done {
+			kept = append(kept, r)
+		}
+	}
+	for _, m := range out {
+		r, err := w.Isend(async.Encode(nil, m), m.To, tagAsync)
+		if err != nil {
+			return nil, err
+		}
+		kept = append(kept, r)
+	}
+	return kept, nil
 }
 
 // setting is what all ranks know of each other. Collective over the world.
@@ -231,8 +239,8 @@ func layerRanges(s model.Spec) []server.Range {
 // checkAsync refuses what bounded asynchrony does not do.
 func (c *Config) checkAsync() error {
 	if c.Mode != "async" {
-		if c.Staleness != 0 {
-			return fault.New(fault.Usage, "train", "", "--staleness=%d", c.Staleness).Then("it needs --mode async")
+		if c.Staleness != 0 || c.SwitchToSync != 0 {
+			return fault.New(fault.Usage, "train", "", "--staleness=%d --switch-to-sync=%g", c.Staleness, c.SwitchToSync).Then("they need --mode async")
 		}
 		return nil
 	}

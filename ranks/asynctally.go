@@ -33,10 +33,14 @@ type tallies struct {
 	emit     func(runfolder.Epoch) error
 	patience int
 	target   float64
+	within   float64 // of the target, from where the run is to go on synchronously
 	best     float64
 	bestAt   int
 	stopped  string
 }
+
+// switched is why asynchrony ends where the run goes on without it.
+const switched = "switch-to-sync"
 
 // own is this rank's tally of an epoch.
 func (t *tallies) own(epoch int) []float64 {
@@ -114,6 +118,8 @@ func (e *engine) speak(epoch int, sum []float64) error {
 	case t.stopped != "":
 	case t.target > 0 && *line.ValAcc >= t.target:
 		t.stopped = "target-acc"
+	case t.within > 0 && *line.ValAcc >= t.target-t.within:
+		t.stopped = switched
 	case t.patience > 0 && epoch-t.bestAt >= t.patience:
 		t.stopped = "patience"
 	}

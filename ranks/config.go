@@ -19,17 +19,18 @@ import (
 // flags of "siafu train", the keys of its TOML file (the flag's name without
 // the dashes in front) and the config.toml of a run folder.
 type Config struct {
-	Ranks       int    `default:"0" group:"World" help:"Ranks of an in-process world, servers included; 0 is 1. Under mpirun or srun the launcher decides and this must be left out." toml:"ranks"`
-	Servers     int    `default:"-1" group:"World" help:"Parameter-server ranks. -1: one if there are two ranks or more; 0: every rank keeps the weights and gradients are summed over all ranks." toml:"servers"`
-	Threads     int    `default:"0" group:"World" help:"Worker threads a rank. 0: this machine's processors shared by the ranks on it." toml:"threads"`
-	Partitioner string `default:"" group:"World" help:"contiguous, hash, ldg, fennel or file:PATH. Empty: what the dataset was partitioned with, else fennel." toml:"partitioner"`
-	VertexOrder string `default:"" group:"World" help:"Order in which a rank numbers its vertices: auto, natural, rcm, lp or rabbit. Empty: what the dataset was partitioned with, else auto." toml:"vertex-order"`
-	Mode        string `default:"pipe" enum:"pipe,nopipe,async" group:"World" help:"pipe: gather from own vertices while ghosts are under way; nopipe: one thing after another; async: intervals of vertices go on with what rows are there, within --staleness." toml:"mode"`
-	Staleness   int    `default:"0" group:"World" help:"Epochs that an interval may be ahead of the slowest one of all ranks (async)." toml:"staleness"`
-	Intervals   int    `default:"0" group:"World" help:"Intervals of each rank's vertices (async); 0: by their number." toml:"intervals"`
-	Delay       string `default:"" group:"World" help:"For experiments with stragglers: RANK:DURATION:SHARE lets a rank (* is each) stand still so long before that share of its gathers." toml:"delay"`
-	Codec       string `default:"none" group:"World" help:"Compression of ghost rows: none, s2, zstd." toml:"codec"`
-	Tensor      string `default:"cpu" enum:"cpu" group:"World" help:"Where tensor work runs." toml:"tensor"`
+	Ranks        int     `default:"0" group:"World" help:"Ranks of an in-process world, servers included; 0 is 1. Under mpirun or srun the launcher decides and this must be left out." toml:"ranks"`
+	Servers      int     `default:"-1" group:"World" help:"Parameter-server ranks. -1: one if there are two ranks or more; 0: every rank keeps the weights and gradients are summed over all ranks." toml:"servers"`
+	Threads      int     `default:"0" group:"World" help:"Worker threads a rank. 0: this machine's processors shared by the ranks on it." toml:"threads"`
+	Partitioner  string  `default:"" group:"World" help:"contiguous, hash, ldg, fennel or file:PATH. Empty: what the dataset was partitioned with, else fennel." toml:"partitioner"`
+	VertexOrder  string  `default:"" group:"World" help:"Order in which a rank numbers its vertices: auto, natural, rcm, lp or rabbit. Empty: what the dataset was partitioned with, else auto." toml:"vertex-order"`
+	Mode         string  `default:"pipe" enum:"pipe,nopipe,async" group:"World" help:"pipe: gather from own vertices while ghosts are under way; nopipe: one thing after another; async: intervals of vertices go on with what rows are there, within --staleness." toml:"mode"`
+	Staleness    int     `default:"0" group:"World" help:"Epochs that an interval may be ahead of the slowest one of all ranks (async)." toml:"staleness"`
+	SwitchToSync float64 `default:"0" group:"World" help:"Go on synchronously once validation accuracy is within this fraction of --target-acc (async); 0: never." toml:"switch-to-sync"`
+	Intervals    int     `default:"0" group:"World" help:"Intervals of each rank's vertices (async); 0: by their number." toml:"intervals"`
+	Delay        string  `default:"" group:"World" help:"For experiments with stragglers: RANK:DURATION:SHARE lets a rank (* is each) stand still so long before that share of its gathers." toml:"delay"`
+	Codec        string  `default:"none" group:"World" help:"Compression of ghost rows: none, s2, zstd." toml:"codec"`
+	Tensor       string  `default:"cpu" enum:"cpu" group:"World" help:"Where tensor work runs." toml:"tensor"`
 
 	Kernel   string `default:"auto" enum:"auto,avx512,avx2,openblas,go" group:"World" help:"Which kernels compute: auto times those that this machine and build have; openblas needs a build with that tag." toml:"kernel"`
 	Gather   string `default:"float32" enum:"float32,bf16" group:"World" help:"Rows as they are gathered: float32, or rounded to bfloat16 first, which is faster where memory holds the gather up; sums stay float32." toml:"gather"`
@@ -84,6 +85,8 @@ func (c *Config) Validate() error {
 		{inRange(c.Dropout), "dropout", c.Dropout, "at least 0 and below 1"},
 		{c.InputDropout == -1 || inRange(c.InputDropout), "input-dropout", c.InputDropout, "-1, or at least 0 and below 1"},
 		{c.Staleness >= 0, "staleness", c.Staleness, "0 or more"},
+		{c.SwitchToSync >= 0 && c.SwitchToSync <= 1, "switch-to-sync", c.SwitchToSync, "a fraction from 0 to 1"},
+		{c.SwitchToSync == 0 || c.TargetAcc > 0, "switch-to-sync", c.SwitchToSync, "0 without --target-acc"},
 		{c.Intervals >= 0, "intervals", c.Intervals, "0 or more"},
 		{c.Heads >= 1, "heads", c.Heads, "1 or more"},
 		{c.OutputHeads >= 1, "output-heads", c.OutputHeads, "1 or more"},

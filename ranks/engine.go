@@ -34,6 +34,7 @@ type engine struct {
 	setting   async.Setting
 	chooser   *async.Chooser
 	progress  *async.Progress
+	update    *updater      // of the hosted server
 	hosted    *async.Server // where no rank is a server, rank 0 hosts the one there is
 	intervals []*interval
 	layers    []*published // nil for a layer that does not gather
@@ -205,7 +206,7 @@ func (e *engine) run(t task) error {
 	case emitBack:
 		i.h = layer.EmitGrad(i.h, p)
 	case update:
-		return e.update(t)
+		return e.push(t)
 	}
 	e.queue = append(e.queue, next)
 	return nil
@@ -233,9 +234,9 @@ func (e *engine) judge(i *interval) {
 	i.h = grad
 }
 
-// update hands over a layer's gradient. After the first layer's the interval
+// push hands over a layer's gradient. After the first layer's the interval
 // has finished its epoch.
-func (e *engine) update(t task) error {
+func (e *engine) push(t task) error {
 	i := t.interval
 	m := e.chooser.Gradient(i.index, i.epoch, t.layer, i.net.LayerGrad(t.layer))
 	if err := e.deliver([]async.Message{m}); err != nil {

@@ -295,7 +295,11 @@ func (r *run) serve(weights []float32) error {
 		if err != nil {
 			return err
 		}
-		return serveAsync(r.world, async.New(setting, r.rank-r.Graph, layers, weights, timed), r.net.NumWeights())
+		s := async.New(setting, r.rank-r.Graph, layers, weights, timed)
+		if err := serveAsync(r.world, s); err != nil || r.cfg.SwitchToSync == 0 {
+			return err
+		}
+		return r.serveAfter(s, timed)
 	}
 	return serve(r.world, server.New(r.Topology, r.rank-r.Graph, layers, weights, timed))
 }
@@ -309,6 +313,12 @@ func (r *run) train(weights []float32) error {
 	if err != nil {
 		return err
 	}
+	return r.trainFrom(1, source)
+}
+
+// trainFrom trains synchronously from an epoch on. Collective over the graph
+// ranks.
+func (r *run) trainFrom(epoch int, source weightSource) error {
 	t := r.trainer(source)
 	t.emit = r.voice.epoch
 	if t.net.Spec.CacheInput {
@@ -317,7 +327,7 @@ func (r *run) train(weights []float32) error {
 		}
 		t.clock.take() // no epoch's work
 	}
-	if err := t.train(); err != nil {
+	if err := t.train(epoch); err != nil {
 		return err
 	}
 	r.voice.result(t.history)

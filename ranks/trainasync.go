@@ -1,6 +1,8 @@
 package ranks
 
 import (
+	"fmt"
+
 	"siafu/graph/mapped"
 	"siafu/kernels/model"
 	"siafu/ranks/runfolder"
@@ -21,7 +23,20 @@ func (r *run) trainAsync(weights []float32) error {
 	if err != nil {
 		return err
 	}
-	epochs, stopped := e.epochs, e.tallies.stopped
+	epochs, stopped, hosted := e.epochs, e.tallies.stopped, e.update
+	goOn, err := r.switches(epochs, stopped == switched)
+	if err != nil {
+		return err
+	}
+	if goOn {
+		source, err := r.sourceAfter(epochs, last, hosted)
+		if err != nil {
+			return err
+		}
+		arena.Free()
+		r.voice.note(fmt.Sprintf("switch_to_sync after_epoch=%d\n", epochs))
+		return r.trainFrom(epochs+1, source)
+	}
 	arena.Free() // the evaluation needs its room
 
 	t := r.trainer(nil)
@@ -57,7 +72,7 @@ func (r *run) engine(weights []float32, a *mapped.Arena) (*engine, error) {
 		epochs:  r.cfg.Epochs, wireIn: make([]float32, r.net.NumWeights()),
 		tallies: tallies{
 			mine: map[int][]float64{}, finished: map[int]int{}, sums: map[int][]float64{}, heard: map[int]int{},
-			emit: r.voice.epoch, patience: r.cfg.Patience, target: r.cfg.TargetAcc,
+			emit: r.voice.epoch, patience: r.cfg.Patience, target: r.cfg.TargetAcc, within: r.cfg.SwitchToSync,
 		},
 		layers: make([]*published, r.net.Layers()),
 	}
@@ -67,11 +82,10 @@ func (r *run) engine(weights []float32, a *mapped.Arena) (*engine, error) {
 	if r.rank == 0 {
 		e.tallies.ranks = r.Graph
 		if r.Servers == 0 {
-			u, err := newUpdater(r.cfg, r.net, a)
-			if err != nil {
+			if e.update, err = newUpdater(r.cfg, r.net, r.arena); err != nil {
 				return nil, err
 			}
-			e.hosted = async.New(setting, 0, layerRanges(r.net), weights, u)
+			e.hosted = async.New(setting, 0, layerRanges(r.net), weights, e.update)
 		}
 	}
 	e.intervals = newIntervals(r.cfg, r.net, r.shard, r.localIDs(), r.team, a)

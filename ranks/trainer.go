@@ -34,11 +34,11 @@ type trainer struct {
 	last   []float32 // input of the last layer, nil where that is X
 }
 
-// train is the training loop. An epoch's line tells the loss and accuracy of
+// train is the training loop, from an epoch on. An epoch's line tells the loss and accuracy of
 // the weights that the epoch starts from; after the last epoch the final
 // weights are evaluated once more. Collective over the graph ranks.
-func (t *trainer) train() error {
-	for epoch := 1; ; epoch++ {
+func (t *trainer) train(first int) error {
+	for epoch := first; ; epoch++ {
 		start := time.Now()
 		t.clock.epoch, t.clock.layer = epoch, trace.None
 		t.clock.start()
