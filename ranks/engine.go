@@ -1,6 +1,7 @@
 package ranks
 
 import (
+	"errors"
 	"time"
 
 	"siafu/graph"
@@ -108,11 +109,7 @@ func (e *engine) turn() error {
 		if e.progress.Slowest() >= e.epochs {
 			return nil
 		}
-		m, err := e.world.Recv(world.Any, tagAsync)
-		if err != nil {
-			return err
-		}
-		return e.take(m)
+		return e.await()
 	}
 	t := e.queue[0]
 	e.queue = append(e.queue[:0], e.queue[1:]...)
@@ -298,13 +295,29 @@ func (e *engine) last() ([]float32, error) {
 // takeUntil takes messages until done.
 func (e *engine) takeUntil(done func() bool) error {
 	for !done() {
-		m, err := e.world.Recv(world.Any, tagAsync)
-		if err != nil {
-			return err
-		}
-		if err := e.take(m); err != nil {
+		if err := e.await(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// await waits for the next message and takes it. A wait that has lasted too
+// long names those whom it was most likely for: ranks that are behind, or else
+// the servers, who owe weights.
+func (e *engine) await() error {
+	m, err := e.world.Recv(world.Any, tagAsync)
+	var stall *world.StallError
+	if errors.As(err, &stall) && len(stall.Missing) == 0 {
+		stall.Missing = e.progress.Behind()
+		if len(stall.Missing) == 0 && !e.hostedByRank0() {
+			for k := range e.setting.Servers {
+				stall.Missing = append(stall.Missing, e.setting.Server(k))
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return e.take(m)
 }

@@ -73,3 +73,15 @@ func (p *Progress) note(rank int) {
 	p.finished[rank]++
 	p.slowest = slices.Min(p.finished)
 }
+
+// Behind are the other ranks that are known to have finished fewer epochs than
+// this one: those that it would wait for.
+func (p *Progress) Behind() []int {
+	var ranks []int
+	for r, finished := range p.finished {
+		if finished < p.finished[p.rank] {
+			ranks = append(ranks, r)
+		}
+	}
+	return ranks
+}
