@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -71,14 +72,24 @@ func drawTo(path string, f *trace.File, epochs []int) error {
 	if err != nil {
 		return fault.System("bench breakdown", path, err)
 	}
-	if err := picture(out, f, epochs[0], epochs[1]); err != nil {
-		out.Close()
-		return err
+	err = picture(out, f, epochs[0], epochs[1])
+	if closed := out.Close(); err == nil {
+		err = closed
 	}
-	if err := out.Close(); err != nil {
-		return fault.System("bench breakdown", path, err)
+	if err != nil {
+		os.Remove(path) // half a picture is none
+		return asFault(path, err)
 	}
 	return nil
+}
+
+// asFault is err itself where it is a fault already.
+func asFault(path string, err error) error {
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return err
+	}
+	return fault.System("bench breakdown", path, err)
 }
 
 // tracedRun trains and returns where the timeline is. What the user has not

@@ -52,7 +52,7 @@ func (r *run) trainAsync(weights []float32) error {
 		return err
 	}
 	t.history.observe(line, t.net.Weights, true)
-	if stopped != "" {
+	if stopped != "" && stopped != switched {
 		t.history.stoppedBy = stopped
 	}
 	r.voice.result(t.history)

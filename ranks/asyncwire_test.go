@@ -1,0 +1,73 @@
+package ranks
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"siafu/graph/fault"
+)
+
+func wires() []wire {
+	return []wire{
+		{kind: wireRows, layer: 2, epoch: 7, first: 11, width: 2, rows: []float32{1, -2, 3, 4}},
+		{kind: wireGrads, epoch: 1, width: 1, rows: []float32{0.5}},
+		{kind: wireTally, epoch: 9, numbers: []float64{1e300, 0, -1}},
+		{kind: wireStop, epoch: 1 << 20},
+	}
+}
+
+// What is encoded is decoded; what is cut anywhere is refused.
+func TestWire(t *testing.T) {
+	for _, m := range wires() {
+		b := m.encode(nil)
+		var room []float32
+		got, err := decodeWire(b, 3, &room)
+		if len(got.rows) == 0 {
+			got.rows = nil
+		}
+		if d := cmp.Diff(m, got, cmp.AllowUnexported(wire{})); d != "" || err != nil {
+			t.Errorf("%v %s", err, d)
+		}
+		for n := range b {
+			if _, err := decodeWire(b[:n], 3, &room); fault.KindOf(err) != fault.Runtime {
+				t.Errorf("%d of %d bytes: %v", n, len(b), err)
+			}
+		}
+	}
+}
+
+// FuzzWire: whatever arrives is a message that encodes to the same bytes, or a
+// fault.
+func FuzzWire(f *testing.F) {
+	for _, m := range wires() {
+		f.Add(m.encode(nil))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var room []float32
+		m, err := decodeWire(b, 1, &room)
+		if err != nil {
+			return
+		}
+		// Three bytes behind the kind say nothing.
+		again := m.encode(nil)
+		copy(again[1:4], b[1:4])
+		if string(again) != string(b) {
+			t.Errorf("%x decodes and encodes to %x", b, again)
+		}
+	})
+}
+
+// A delay that cannot be read is refused before anything begins.
+func TestDelayOfNonsense(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"": true, "1:20ms:0.25": true, "*:1s:1": true, "1:20ms": false, "x:1s:1": false,
+		"-1:1s:1": false, "1:-1s:1": false, "1:fast:1": false, "1:1s:2": false, "1:1s:NaN": false,
+	} {
+		c := Defaults()
+		c.Delay = text
+		if err := c.Validate(); ok != (err == nil) || !ok && fault.KindOf(err) != fault.Usage {
+			t.Errorf("--delay=%q: %v", text, err)
+		}
+	}
+}
