@@ -39,6 +39,7 @@ func MpirunContext(ctx context.Context, t testing.TB, n int, binary string, args
 		"-n", strconv.Itoa(n),
 		"--oversubscribe", "--bind-to", "none",
 		"--mca", "mpi_yield_when_idle", "1",
+		"--mca", "orte_tmpdir_base", sessions(t),
 	}
 	if os.Geteuid() == 0 {
 		line = append(line, "--allow-run-as-root")
@@ -56,6 +57,19 @@ func MpirunContext(ctx context.Context, t testing.TB, n int, binary string, args
 		cancel()
 	})
 	return cmd
+}
+
+// sessions is a folder for what Open MPI keeps while a job runs. The usual one
+// is shared by all jobs of a user, and a job that starts while another one
+// tidies up finds it half gone. Its path is short, for the sake of sockets.
+func sessions(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "mpi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // end asks mpirun to end, and kills it and its ranks if it does not. Ranks
