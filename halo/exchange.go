@@ -107,6 +107,32 @@ func (e *Exchange) BeginForward(x []float32, cols int, k Key) error {
 	return e.begin(e.packed, e.plan.SendStart, e.plan.RecvStart, e.ghosts)
 }
 
+// Arrived tells, without waiting, whether End would not wait.
+func (e *Exchange) Arrived() (bool, error) {
+	if e.request == nil {
+		return true, nil
+	}
+	began := time.Now()
+	done, err := e.request.Test()
+	if done {
+		e.request = nil
+	}
+	e.stats.Wait += time.Since(began)
+	return done, err
+}
+
+// Await waits until Arrived.
+func (e *Exchange) Await() error {
+	if e.request == nil {
+		return nil
+	}
+	began := time.Now()
+	err := e.request.Wait()
+	e.request = nil
+	e.stats.Wait += time.Since(began)
+	return err
+}
+
 // EndForward waits for the ghosts' rows and returns them [Ghosts x cols]; they
 // stand until the next exchange begins. Collective.
 func (e *Exchange) EndForward() ([]float32, error) {
@@ -127,7 +153,7 @@ func (e *Exchange) EndBackward(own []float32) error {
 	if len(own) < e.plan.Own*e.cols {
 		panic("halo: short rows")
 	}
-	if err := e.end(backward, e.plan.SendStart, e.packed); err != nil {
+	if err := e.EndReturn(); err != nil {
 		return err
 	}
 	start := time.Now()
@@ -139,6 +165,16 @@ func (e *Exchange) EndBackward(own []float32) error {
 	}
 	e.stats.Decode += time.Since(start)
 	return nil
+}
+
+// EndReturn is EndBackward without the sums: it waits for the gradients, which
+// are Returned until the next exchange begins. Collective.
+func (e *Exchange) EndReturn() error { return e.end(backward, e.plan.SendStart, e.packed) }
+
+// Returned is the gradients that rank q has sent for the rows that it holds as
+// ghosts, in the order of Plan.SendRows.
+func (e *Exchange) Returned(q, cols int) []float32 {
+	return e.packed[int(e.plan.SendStart[q])*cols : int(e.plan.SendStart[q+1])*cols]
 }
 
 func (e *Exchange) enter(state string, cols int, k Key) {
@@ -287,14 +323,12 @@ func (e *Exchange) end(state string, start []int64, dst []float32) error {
 		e.state = ""
 		return nil
 	}
-	began := time.Now()
-	err := e.request.Wait()
-	e.stats.Wait += time.Since(began)
-	e.state, e.request = "", nil
+	err := e.Await()
+	e.state = ""
 	if err != nil || !e.framed() {
 		return err
 	}
-	began = time.Now()
+	began := time.Now()
 	e.dst = dst
 	e.key.Backward = state == backward
 	e.team.Run(e.plan.Parts, 1, e.decode)

@@ -34,7 +34,12 @@ type Team struct {
 	next     atomic.Int64
 
 	slots slots
-	// Scratch for partial results, one part a chunk, summed in order of chunks.
+	*memory
+}
+
+// memory is what kernels need while they run.
+type memory struct {
+	// Partial results, one part a chunk, summed in order of chunks.
 	floats  []float32
 	sums    []float64
 	counts  []int64
@@ -79,7 +84,7 @@ type slots struct {
 // too); workers below 1 mean 1. Close ends them. The Team uses the best
 // instructions that this machine has.
 func NewTeam(workers int) *Team {
-	t := &Team{workers: max(workers, 1)}
+	t := &Team{workers: max(workers, 1), memory: new(memory)}
 	if err := t.Use(avx.Best().String()); err != nil {
 		panic("kernels: best instructions missing")
 	}
@@ -88,6 +93,17 @@ func NewTeam(workers int) *Team {
 		go t.serve()
 	}
 	return t
+}
+
+// Borrow makes t use the memory of owner, another Team of as many workers, from
+// now on. Of Teams that share memory only one may run at a time. Many Teams of
+// one worker, each bound to its own rows, then need no more of it than there
+// are processors that run them.
+func (t *Team) Borrow(owner *Team) {
+	if t.workers != owner.workers {
+		panic("kernels: teams of different sizes share memory")
+	}
+	t.memory = owner.memory
 }
 
 // Workers is the number of workers, the caller included.

@@ -1,6 +1,8 @@
 package ranks
 
 import (
+	"sync"
+
 	"siafu/graph/fault"
 	"siafu/halo"
 	"siafu/kernels/model"
@@ -24,7 +26,7 @@ func (e *engine) deliver(ms []async.Message) error {
 			}
 			continue
 		}
-		if err := e.post(to, async.Encode(e.buffer(), m)); err != nil {
+		if err := e.mail.post(e.world, to, async.Encode(e.mail.buffer(), m)); err != nil {
 			return err
 		}
 	}
@@ -50,55 +52,72 @@ func (e *engine) local(m async.Message) error {
 
 // send sends rows, gradients or numbers to a graph rank.
 func (e *engine) send(to int, m wire) error {
-	b := m.encode(e.buffer())
+	b := m.encode(e.mail.buffer())
 	if m.kind == wireRows || m.kind == wireGrads {
-		e.sent += int64(len(b))
+		e.tallies.sent.Add(int64(len(b)))
 	}
-	return e.post(to, b)
+	return e.mail.post(e.world, to, b)
+}
+
+// mail is messages on their way. Several workers may use it at once.
+type mail struct {
+	mu      sync.Mutex
+	pending []outgoing
+	spare   [][]byte
+}
+
+// outgoing is a message on its way, with the memory that it must keep.
+type outgoing struct {
+	request halo.Request
+	buffer  []byte
 }
 
 // buffer is memory for a message: that of one which has arrived, if there is.
-func (e *engine) buffer() []byte {
-	kept := e.pending[:0]
-	for _, o := range e.pending {
+func (m *mail) buffer() []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kept := m.pending[:0]
+	for _, o := range m.pending {
 		if done, err := o.request.Test(); done || err != nil {
-			e.spare = append(e.spare, o.buffer)
+			m.spare = append(m.spare, o.buffer)
 		} else {
 			kept = append(kept, o)
 		}
 	}
-	e.pending = kept
-	if n := len(e.spare); n > 0 {
-		b := e.spare[n-1]
-		e.spare = e.spare[:n-1]
+	m.pending = kept
+	if n := len(m.spare); n > 0 {
+		b := m.spare[n-1]
+		m.spare = m.spare[:n-1]
 		return b[:0]
 	}
 	return nil
 }
 
-func (e *engine) post(to int, b []byte) error {
-	r, err := e.world.Isend(b, to, tagAsync)
+func (m *mail) post(w world.Comm, to int, b []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, err := w.Isend(b, to, tagAsync)
 	if err == nil {
-		e.pending = append(e.pending, outgoing{r, b})
+		m.pending = append(m.pending, outgoing{r, b})
 	}
 	return err
 }
 
 // settle waits until everything sent has left.
-func (e *engine) settle() error {
-	for _, o := range e.pending {
+func (m *mail) settle() error {
+	for _, o := range m.pending {
 		if err := o.request.Wait(); err != nil {
 			return err
 		}
 	}
-	e.pending = e.pending[:0]
+	m.pending = m.pending[:0]
 	return nil
 }
 
 // take takes a message that has arrived.
 func (e *engine) take(in world.Message) error {
 	if len(in.Data) > 0 && in.Data[0] >= wireRows {
-		m, err := decodeWire(in.Data, in.Source, &e.wireIn)
+		m, err := decodeWire(in.Data, in.Source)
 		if err != nil {
 			return err
 		}
@@ -129,13 +148,7 @@ func (e *engine) takeWire(m wire, from int) error {
 		e.epochs = min(e.epochs, m.epoch)
 		return nil
 	}
-	if err := e.receive(m, from); err != nil {
-		return err
-	}
-	// Whatever waits for first rows may go on now, or waits again.
-	e.queue = append(e.queue, e.blocked...)
-	e.blocked = e.blocked[:0]
-	return nil
+	return e.expect(m, from)
 }
 
 // protocol is a message of package async to a graph rank.
@@ -153,10 +166,7 @@ func (e *engine) protocol(m async.Message) error {
 		e.weights = append(e.weights[:0], m.Values...)
 		return nil
 	}
-	i := e.intervals[m.Interval]
-	copy(i.net.Weights, m.Values)
-	i.h = nil
-	e.queue = append(e.queue, task{emit, i, 0})
+	e.start(e.intervals[m.Interval], m.Values)
 	return nil
 }
 
@@ -214,7 +224,7 @@ func takeAsync(w world.Comm, s *async.Server, pending []halo.Request) ([]halo.Re
 func (r *run) setting() (async.Setting, error) {
 	counts := make([]int64, r.Graph)
 	if r.shard != nil {
-		counts[r.rank] = int64(r.cfg.intervals(r.shard.NumOwn()))
+		counts[r.rank] = int64(r.cfg.intervals(r.net, r.shard.NumOwn()))
 	}
 	if err := world.SumInt64s(r.world, counts); err != nil {
 		return async.Setting{}, err

@@ -1,13 +1,16 @@
 package ranks
 
 import (
+	"slices"
+	"sync/atomic"
 	"time"
 
+	"siafu/graph"
 	"siafu/ranks/runfolder"
 )
 
 // Places in a tally: the loss, hits and totals of the three splits, bytes of
-// rows sent, and then the seconds of each task.
+// rows sent, and then the seconds of each task and those of none.
 const (
 	tallyLoss  = 0
 	tallyBytes = 7
@@ -37,6 +40,29 @@ type tallies struct {
 	best     float64
 	bestAt   int
 	stopped  string
+
+	sent atomic.Int64 // bytes of rows since the last tally
+	// On rank 0: the weights with which the first interval has gone through
+	// epochs that are not reported, and those of the best one.
+	versions map[int][]float32
+	winner   []float32
+}
+
+// judged adds what the loss of an interval has found.
+func (t *tallies) judged(i *interval) {
+	own := t.own(i.epoch)
+	own[tallyLoss] += i.loss.Sum * float64(i.loss.Scale)
+	for k, split := range []int{graph.SplitTrain, graph.SplitVal, graph.SplitTest} {
+		own[1+2*k] += float64(i.loss.Correct[split])
+		own[2+2*k] += float64(i.loss.Total[split])
+	}
+}
+
+// keep remembers the weights of an epoch until it is known how good they are.
+func (t *tallies) keep(i *interval, weights []float32) {
+	if t.ranks > 0 && i.index == 0 {
+		t.versions[i.epoch] = slices.Clone(weights)
+	}
 }
 
 // switched is why asynchrony ends where the run goes on without it.
@@ -45,7 +71,7 @@ const switched = "switch-to-sync"
 // own is this rank's tally of an epoch.
 func (t *tallies) own(epoch int) []float64 {
 	if t.mine[epoch] == nil {
-		t.mine[epoch] = make([]float64, tallyTasks+len(tasks))
+		t.mine[epoch] = make([]float64, tallyTasks+len(tasks)+1)
 	}
 	return t.mine[epoch]
 }
@@ -61,9 +87,8 @@ func (e *engine) tell(epoch int) error {
 		return nil
 	}
 	own := t.own(epoch)
-	own[tallyBytes] = float64(e.sent)
-	e.sent = 0
-	copy(own[tallyTasks:], e.clock.take())
+	own[tallyBytes] = float64(t.sent.Swap(0))
+	copy(own[tallyTasks:], e.crew.take())
 	delete(t.mine, epoch)
 	delete(t.finished, epoch)
 	if e.world.Rank() == 0 {
@@ -75,7 +100,7 @@ func (e *engine) tell(epoch int) error {
 // takeTally is rank 0's.
 func (e *engine) takeTally(epoch int, numbers []float64) error {
 	t := &e.tallies
-	if t.ranks == 0 || len(numbers) != tallyTasks+len(tasks) {
+	if t.ranks == 0 || len(numbers) != tallyTasks+len(tasks)+1 {
 		return damaged(wire{layer: epoch}, 0)
 	}
 	if t.sums[epoch] == nil {
@@ -111,9 +136,11 @@ func (e *engine) speak(epoch int, sum []float64) error {
 	for i, name := range tasks {
 		line.TaskSeconds[name] = sum[tallyTasks+i]
 	}
+	line.WaitSeconds = sum[tallyTasks+len(tasks)]
 	if *line.ValAcc > t.best || t.bestAt == 0 {
-		t.best, t.bestAt = *line.ValAcc, epoch
+		t.best, t.bestAt, t.winner = *line.ValAcc, epoch, t.versions[epoch]
 	}
+	delete(t.versions, epoch)
 	switch {
 	case t.stopped != "":
 	case t.target > 0 && *line.ValAcc >= t.target:

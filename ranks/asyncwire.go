@@ -45,8 +45,8 @@ func (m wire) encode(dst []byte) []byte {
 	return append(dst, mapped.Bytes(m.rows)...)
 }
 
-// decodeWire reads a message from rank from. Its rows are put into room.
-func decodeWire(b []byte, from int, room *[]float32) (wire, error) {
+// decodeWire reads a message from rank from. Its rows lie in b.
+func decodeWire(b []byte, from int) (wire, error) {
 	bad := fault.New(fault.Runtime, "train", "", "a message of %d bytes from rank %d is damaged", len(b), from).
 		Then("run the same siafu on all ranks")
 	if len(b) < wireHeader || b[0] < wireRows || b[0] > wireStop {
@@ -64,11 +64,7 @@ func decodeWire(b []byte, from int, room *[]float32) (wire, error) {
 			m.numbers = append(m.numbers, math.Float64frombits(binary.LittleEndian.Uint64(body[8*i:])))
 		}
 	case m.kind != wireTally && len(body) == 4*values:
-		if cap(*room) < values {
-			*room = make([]float32, values)
-		}
-		m.rows = (*room)[:values]
-		copy(mapped.Bytes(m.rows), body)
+		m.rows = mapped.Cast[float32](body)
 	default:
 		return wire{}, bad
 	}

@@ -21,8 +21,7 @@ func wires() []wire {
 func TestWire(t *testing.T) {
 	for _, m := range wires() {
 		b := m.encode(nil)
-		var room []float32
-		got, err := decodeWire(b, 3, &room)
+		got, err := decodeWire(b, 3)
 		if len(got.rows) == 0 {
 			got.rows = nil
 		}
@@ -30,7 +29,7 @@ func TestWire(t *testing.T) {
 			t.Errorf("%v %s", err, d)
 		}
 		for n := range b {
-			if _, err := decodeWire(b[:n], 3, &room); fault.KindOf(err) != fault.Runtime {
+			if _, err := decodeWire(b[:n], 3); fault.KindOf(err) != fault.Runtime {
 				t.Errorf("%d of %d bytes: %v", n, len(b), err)
 			}
 		}
@@ -44,8 +43,7 @@ func FuzzWire(f *testing.F) {
 		f.Add(m.encode(nil))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var room []float32
-		m, err := decodeWire(b, 1, &room)
+		m, err := decodeWire(b, 1)
 		if err != nil {
 			return
 		}

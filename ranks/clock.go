@@ -2,6 +2,7 @@ package ranks
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"siafu/ranks/trace"
@@ -10,6 +11,7 @@ import (
 // clock adds up the seconds of each kind of task on one rank, and records each
 // task where there is a timeline.
 type clock struct {
+	mu       sync.Mutex // of seconds
 	seconds  map[string]float64
 	lapped   time.Time
 	timeline *trace.Recorder // nil: none
@@ -43,7 +45,9 @@ func (c *clock) start() {
 // lap adds the time since the last lap, or start, to a task.
 func (c *clock) lap(task string) {
 	now := time.Now()
+	c.mu.Lock()
 	c.seconds[task] += now.Sub(c.lapped).Seconds()
+	c.mu.Unlock()
 	c.record(task, c.lapped, now)
 	c.lapped = now
 }
@@ -55,6 +59,8 @@ func (c *clock) record(task string, begin, end time.Time) {
 
 // take returns the seconds in the order of tasks and starts again from zero.
 func (c *clock) take() []float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	out := make([]float64, len(tasks))
 	for i, t := range tasks {
 		out[i] = c.seconds[t]

@@ -2,35 +2,32 @@ package ranks
 
 import (
 	"errors"
+	"slices"
 	"time"
 
-	"siafu/graph"
-	"siafu/graph/mapped"
-	"siafu/graph/shard"
-	"siafu/halo"
-	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/ranks/graphwork"
+	"siafu/ranks/schedule"
 	"siafu/ranks/server/async"
+	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
 
 // engine is a graph rank in bounded asynchrony (Dorylus, OSDI'21, §5): its
 // intervals go through their epochs with whatever rows of neighbours are there,
-// each at most s epochs ahead of the slowest interval of all ranks.
+// each at most s epochs ahead of the slowest interval of all ranks. It is a
+// schedule.Flow.
 //
-// Tasks run one after another, each on all workers of the rank; between them
-// the engine takes the messages that have come. It waits only when no task can
-// run: for weights, for slower ranks, and in the first epoch for rows that it
-// has never had.
+// An interval's next task is queued when the one before it has ended. What a
+// task in the queue still waits for is rows that have never come, and that
+// nobody reads what it writes or writes what it reads (published.free).
 type engine struct {
-	cfg   Config
-	world world.Comm
-	shard *shard.Shard
-	team  *kernels.Team
-	arena *mapped.Arena
-	clock *clock
-	delay *delay     // nil but in experiments
-	graph *graphWork // coefficients, edges and plan; nil without propagation
+	cfg    Config
+	world  world.Comm
+	crew   *crew
+	tensor tensor.Backend
+	delay  *delay          // nil but in experiments
+	graph  *graphwork.Work // nil without propagation
 
 	setting   async.Setting
 	chooser   *async.Chooser
@@ -41,49 +38,24 @@ type engine struct {
 	layers    []*published // nil for a layer that does not gather
 	epochs    int          // to train; rank 0 may end the run earlier
 
-	queue   []task
-	blocked []task // wait for rows that have never come
-	weights []float32
-
-	buffers [][]float32 // results of gathers, by interval and stage
-	scratch []float32
-	wireIn  []float32
-	pending []outgoing
-	spare   [][]byte
-
-	tallies tallies
-	sent    int64 // bytes of rows since the last tally
+	queue    []job // messages first, then in the order in which they were queued
+	received int   // messages in the queue
+	active   []job // that run, or are with the backend; as many places as there can be
+	running  int
+	weights  []float32 // after the last epoch
+	wireIn   []float32
+	mail     mail
+	tallies  tallies
 }
 
-// outgoing is a message on its way, with the memory that it must keep.
-type outgoing struct {
-	request halo.Request
-	buffer  []byte
+// job is a task that waits or runs, and for one that receives, the message.
+type job struct {
+	schedule.Task
+	grip grip
+	wire wire
+	from int  // rank
+	runs bool // in a place of engine.active
 }
-
-// task is one of Dorylus's kinds of task on an interval (figure 2).
-type task struct {
-	stage    stage
-	interval *interval
-	layer    int
-}
-
-// stage is what a task does; each interval goes through them in this order, the
-// first four once a layer, and the last four once a layer on the way back.
-type stage int
-
-const (
-	emit       stage = iota // AV: rows that neighbours gather
-	spread                  // SC
-	gather                  // GA
-	apply                   // AV
-	judge                   // loss and its gradient
-	applyBack               // ∇AV
-	spreadBack              // ∇SC
-	gatherBack              // ∇GA
-	emitBack                // ∇AV
-	update                  // WU
-)
 
 // train goes on until every interval of every rank has finished its last
 // epoch, and returns the weights after it.
@@ -92,41 +64,139 @@ func (e *engine) train() ([]float32, error) {
 	if err := e.startReady(); err != nil {
 		return nil, err
 	}
-	for e.progress.Slowest() < e.epochs {
-		if err := e.turn(); err != nil {
-			return nil, err
-		}
+	if err := e.crew.pool.Run(e); err != nil {
+		return nil, err
 	}
 	return e.last()
 }
 
-// turn takes what has arrived and runs a task, or waits where there is none.
-func (e *engine) turn() error {
-	if err := e.takeArrived(); err != nil {
-		return err
+// Finished implements schedule.Flow.
+func (e *engine) Finished() bool { return e.progress.Slowest() >= e.epochs && e.running == 0 }
+
+// Next implements schedule.Flow.
+func (e *engine) Next() (schedule.Task, bool) {
+	for _, p := range e.layers {
+		p.unclaim()
 	}
-	if len(e.queue) == 0 {
-		if e.progress.Slowest() >= e.epochs {
-			return nil
+	for k, j := range e.queue {
+		if !e.mayRun(&j) {
+			continue
 		}
-		return e.await()
+		e.queue = slices.Delete(e.queue, k, k+1)
+		if k < e.received {
+			e.received--
+		}
+		e.running++
+		if j.Stage == schedule.GatherGhosts || j.Stage == schedule.GatherBack {
+			e.delay.gather(len(e.intervals))
+		}
+		return e.enlist(j), true
 	}
-	t := e.queue[0]
-	e.queue = append(e.queue[:0], e.queue[1:]...)
-	return e.run(t)
+	return schedule.Task{}, false
 }
 
-// takeArrived takes all messages that are there.
-func (e *engine) takeArrived() error {
-	for {
-		m, ok, err := e.world.TryRecv(world.Any, tagAsync)
-		if err != nil || !ok {
-			return err
-		}
-		if err := e.take(m); err != nil {
-			return err
-		}
+// Run implements schedule.Flow.
+func (e *engine) Run(worker int, t schedule.Task) (done bool, err error) {
+	e.crew.begin(worker, t)
+	defer e.crew.end(worker, t)
+	if t.Interval == schedule.Whole {
+		return true, e.whole(worker, t)
 	}
+	i := e.intervals[t.Interval]
+	i.work.Team.Borrow(e.crew.teams[worker])
+	switch t.Stage {
+	case schedule.Spread:
+		return true, e.spread(i, t.Layer)
+	case schedule.GatherGhosts:
+		return true, e.gather(i, t.Layer)
+	case schedule.SpreadBack:
+		e.spreadBack(i, t.Layer)
+	case schedule.GatherBack:
+		e.gatherBack(i, t.Layer)
+	default:
+		done, err = i.do(e.tensor, t, i.pass())
+		return done, err
+	}
+	return true, nil
+}
+
+// pass is the one that an interval is in.
+func (i *interval) pass() model.Pass { return model.Pass{Epoch: i.epoch, Train: true} }
+
+// Done implements schedule.Flow.
+func (e *engine) Done(t schedule.Task) error {
+	e.running--
+	j := e.release(t)
+	if t.Interval != schedule.Whole {
+		return e.follow(e.intervals[t.Interval], t)
+	}
+	if t.Stage == schedule.Receive || t.Stage == schedule.ReceiveBack {
+		e.layers[t.Layer].note(j)
+	}
+	return nil
+}
+
+// follow queues what an interval does after a task.
+func (e *engine) follow(i *interval, t schedule.Task) error {
+	layer, gathers := i.net.Layers[t.Layer], e.layers[t.Layer] != nil
+	next := t
+	switch t.Stage {
+	case schedule.Emit:
+		next.Stage = schedule.Apply
+		if gathers {
+			next.Stage = schedule.Spread
+		}
+	case schedule.Spread:
+		next.Stage = schedule.GatherGhosts
+	case schedule.GatherGhosts:
+		next.Stage = schedule.Apply
+	case schedule.Apply:
+		next.Stage = schedule.Judge
+		if t.Layer < len(i.net.Layers)-1 {
+			next.Stage, next.Layer = schedule.Emit, t.Layer+1
+		}
+	case schedule.Judge:
+		e.tallies.judged(i)
+		next.Stage = schedule.ApplyBack
+	case schedule.ApplyBack:
+		next.Stage = schedule.EmitBack
+		if gathers && layer.GathersBack() {
+			next.Stage = schedule.SpreadBack
+		}
+	case schedule.SpreadBack:
+		next.Stage = schedule.GatherBack
+		e.spreadedBack(i, t.Layer)
+	case schedule.GatherBack:
+		next.Stage = schedule.EmitBack
+	case schedule.EmitBack:
+		return e.push(i, t.Layer)
+	}
+	e.enqueue(next)
+	return nil
+}
+
+func (e *engine) enqueue(t schedule.Task) { e.queue = append(e.queue, job{Task: t, grip: e.grip(t)}) }
+
+// push hands over the gradient of a layer. After the first layer's the interval
+// has finished its epoch.
+func (e *engine) push(i *interval, layer int) error {
+	m := e.chooser.Gradient(i.index, i.epoch, layer, i.net.LayerGrad(layer))
+	if err := e.deliver([]async.Message{m}); err != nil {
+		return err
+	}
+	if layer > 0 {
+		e.enqueue(schedule.Task{Stage: schedule.ApplyBack, Epoch: i.epoch, Layer: layer - 1, Interval: i.index})
+		return nil
+	}
+	i.busy = false
+	told := e.progress.Finish(i.index, i.epoch)
+	if err := e.tell(i.epoch); err != nil {
+		return err
+	}
+	if err := e.deliver(told); err != nil {
+		return err
+	}
+	return e.startReady()
 }
 
 // startReady sends for weights for the intervals that may start an epoch.
@@ -144,134 +214,71 @@ func (e *engine) startReady() error {
 	return nil
 }
 
-// run runs a task and queues what follows from it.
-func (e *engine) run(t task) error {
-	i, l := t.interval, t.layer
-	layer, p := i.net.Layers[l], model.Pass{Epoch: i.epoch, Train: true}
-	e.clock.epoch, e.clock.layer, e.clock.interval = i.epoch, l, i.index
-	e.clock.start()
-	defer e.clock.lap(t.stage.name())
-	next := t
-	next.stage++
-	switch t.stage {
-	case emit:
-		if l == 0 && i.net.Kept() {
-			i.h, next.stage = nil, apply
+// start begins an interval's epoch with the weights that have come.
+func (e *engine) start(i *interval, weights []float32) {
+	copy(i.net.Weights, weights)
+	e.tallies.keep(i, weights)
+	i.work.Rows, i.loss.Count = nil, true
+	t := schedule.Task{Stage: schedule.Emit, Epoch: i.epoch, Interval: i.index}
+	if i.net.Kept() {
+		t.Stage = schedule.Apply
+	}
+	e.enqueue(t)
+}
+
+// Poll implements schedule.Flow.
+func (e *engine) Poll() (bool, error) {
+	some := false
+	w, err := e.tensor.Collect()
+	if w != nil && err == nil {
+		some = true
+		err = e.Done(w.Task)
+	}
+	for err == nil {
+		var m world.Message
+		var ok bool
+		if m, ok, err = e.world.TryRecv(world.Any, tagAsync); err != nil || !ok {
 			break
 		}
-		i.h = layer.Emit(i.h, p)
-		if e.layers[l] == nil {
-			next.stage = apply
-		}
-	case spread:
-		if err := e.scatter(i, l); err != nil {
-			return err
-		}
-	case gather:
-		if e.layers[l].rowsMissing > 0 {
-			e.blocked = append(e.blocked, t)
-			return nil
-		}
-		e.delay.gather(len(e.intervals))
-		var err error
-		if i.h, err = e.gather(i, l); err != nil {
-			return err
-		}
-	case apply:
-		i.h = layer.Apply(i.h, p)
-		if l < len(i.net.Layers)-1 {
-			next = task{emit, i, l + 1}
-		}
-	case judge:
-		e.judge(i)
-	case applyBack:
-		i.h = layer.ApplyGrad(i.h, p)
-		if e.layers[l] == nil || !layer.GathersBack() {
-			next.stage = emitBack
-		}
-	case spreadBack:
-		if err := e.scatterGrad(i, l); err != nil {
-			return err
-		}
-	case gatherBack:
-		if e.layers[l].gradsMissing > 0 {
-			e.blocked = append(e.blocked, t)
-			return nil
-		}
-		e.delay.gather(len(e.intervals))
-		i.h = e.gatherGrad(i, l)
-	case emitBack:
-		i.h = layer.EmitGrad(i.h, p)
-	case update:
-		return e.push(t)
+		some = true
+		err = e.take(m)
 	}
-	e.queue = append(e.queue, next)
-	return nil
+	return some, err
 }
 
-// name is the kind of task as reports have it.
-func (s stage) name() string {
-	return [...]string{"AV", "SC", "GA", "AV", "loss", "∇AV", "∇SC", "∇GA", "∇AV", "WU"}[s]
-}
-
-// judge is the loss of an interval; it leaves its gradient in hand.
-func (e *engine) judge(i *interval) {
-	s, logits := e.shard, i.h
-	labels, split := s.Labels[i.lo:i.hi], s.Split[i.lo:i.hi]
-	correct, total := kernels.Accuracy(e.team, i.rows(), s.Classes, logits, labels, split)
-	scale := 1 / float64(max(s.TrainTotal, 1))
-	grad := e.room(i, 2*len(e.layers), i.rows()*s.Classes)
-	loss, _ := kernels.SoftmaxCrossEntropy(e.team, grad, i.rows(), s.Classes, logits, labels, split, graph.SplitTrain, float32(scale))
-	own := e.tallies.own(i.epoch)
-	own[0] += loss * scale
-	for k, split := range []int{graph.SplitTrain, graph.SplitVal, graph.SplitTest} {
-		own[1+2*k] += float64(correct[split])
-		own[2+2*k] += float64(total[split])
-	}
-	i.h = grad
-}
-
-// push hands over a layer's gradient. After the first layer's the interval
-// has finished its epoch.
-func (e *engine) push(t task) error {
-	i := t.interval
-	m := e.chooser.Gradient(i.index, i.epoch, t.layer, i.net.LayerGrad(t.layer))
-	if err := e.deliver([]async.Message{m}); err != nil {
-		return err
-	}
-	if t.layer > 0 {
-		e.queue = append(e.queue, task{applyBack, i, t.layer - 1})
+// Wait implements schedule.Flow.
+func (e *engine) Wait() error {
+	if e.running > 0 { // with a backend that is not here
+		time.Sleep(patience)
 		return nil
 	}
-	i.busy = false
-	told := e.progress.Finish(i.index, i.epoch)
-	if err := e.tell(i.epoch); err != nil {
-		return err
-	}
-	if err := e.deliver(told); err != nil {
-		return err
-	}
-	return e.startReady()
+	return e.await()
 }
 
-// room is a buffer of n floats of an interval.
-func (e *engine) room(i *interval, k, n int) []float32 {
-	at := i.index*(2*len(e.layers)+1) + k
-	for len(e.buffers) <= at {
-		e.buffers = append(e.buffers, nil)
+// await waits for the next message and takes it. A wait that has lasted too
+// long names those whom it was most likely for: ranks that are behind, or else
+// the servers, who owe weights.
+func (e *engine) await() error {
+	m, err := e.world.Recv(world.Any, tagAsync)
+	var stall *world.StallError
+	if errors.As(err, &stall) && len(stall.Missing) == 0 {
+		stall.Missing = e.owing()
 	}
-	if len(e.buffers[at]) != n {
-		e.buffers[at] = mapped.Make[float32](e.arena, n)
+	if err != nil {
+		return err
 	}
-	return e.buffers[at]
+	return e.take(m)
 }
 
-// floats is scratch memory until the next call.
-func (e *engine) floats(n int) []float32 {
-	if cap(e.scratch) < n {
-		e.scratch = make([]float32, n)
+// owing are the ranks that a long wait is most likely for.
+func (e *engine) owing() []int {
+	ranks := e.progress.Behind()
+	if len(ranks) == 0 && !e.hostedByRank0() {
+		for k := range e.setting.Servers {
+			ranks = append(ranks, e.setting.Server(k))
+		}
 	}
-	return e.scratch[:n]
+	return ranks
 }
 
 // last gets the weights after the last epoch and leaves. Rank 0 stays until it
@@ -289,7 +296,7 @@ func (e *engine) last() ([]float32, error) {
 	if err := e.takeUntil(func() bool { return e.hosted == nil || e.hosted.Done() }); err != nil {
 		return nil, err
 	}
-	return e.weights, e.settle()
+	return e.weights, e.mail.settle()
 }
 
 // takeUntil takes messages until done.
@@ -300,24 +307,4 @@ func (e *engine) takeUntil(done func() bool) error {
 		}
 	}
 	return nil
-}
-
-// await waits for the next message and takes it. A wait that has lasted too
-// long names those whom it was most likely for: ranks that are behind, or else
-// the servers, who owe weights.
-func (e *engine) await() error {
-	m, err := e.world.Recv(world.Any, tagAsync)
-	var stall *world.StallError
-	if errors.As(err, &stall) && len(stall.Missing) == 0 {
-		stall.Missing = e.progress.Behind()
-		if len(stall.Missing) == 0 && !e.hostedByRank0() {
-			for k := range e.setting.Servers {
-				stall.Missing = append(stall.Missing, e.setting.Server(k))
-			}
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return e.take(m)
 }

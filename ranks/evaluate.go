@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"siafu/graph"
-	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/runfolder"
+	"siafu/ranks/schedule"
 	"siafu/ranks/world"
 )
 
@@ -22,29 +22,23 @@ type scores struct {
 // loss, which are then ready; else, and after the last epoch, it is one more
 // forward pass, timed apart. Collective over the graph ranks.
 func (t *trainer) evaluate(line *runfolder.Epoch) (ready bool, err error) {
-	start, ready := time.Now(), !t.net.Spec.Drops()
+	start, ready := time.Now(), !t.net.Drops()
 	if !ready || line.Epoch > t.cfg.Epochs {
-		pause := t.clock
-		pause.start() // what it has waited so far is not the evaluation's
-		t.setClock(newClock(nil))
+		goOn := t.crew.mute()
 		defer func() {
-			t.setClock(pause)
+			goOn()
 			now := time.Now()
-			pause.record(evaluation, start, now)
+			t.crew.clocks[0].record(evaluation, start, now)
 			line.EvalSeconds = now.Sub(start).Seconds()
-			if t.graph != nil {
-				t.graph.exchange.TakeStats() // an epoch's bytes are those of training
+			if t.exchange != nil {
+				t.exchange.TakeStats() // an epoch's bytes are those of training
 			}
 		}()
 	}
-	logits, err := t.forward(model.Pass{Epoch: line.Epoch, Train: ready})
-	if err != nil {
+	if err := t.forward(model.Pass{Epoch: line.Epoch, Train: ready}, true); err != nil {
 		return false, err
 	}
-	var s *scores
-	t.clock.start()
-	s, err = t.score(logits)
-	t.clock.lap("loss")
+	s, err := t.score()
 	if err != nil {
 		return false, err
 	}
@@ -53,27 +47,25 @@ func (t *trainer) evaluate(line *runfolder.Epoch) (ready bool, err error) {
 	return ready, nil
 }
 
-// setClock makes all tasks of this rank count on c.
-func (t *trainer) setClock(c *clock) {
-	t.clock = c
-	if t.graph != nil {
-		t.graph.clock = c
+// score sums loss and hits of the last forward pass over all ranks; hits are 0
+// unless that counted them. Collective over the graph ranks.
+func (t *trainer) score() (scores, error) {
+	sums := t.sums
+	clear(sums)
+	for _, i := range t.intervals {
+		sums[0] += i.loss.Sum / float64(max(t.shard.TrainTotal, 1))
+		if !i.loss.Count {
+			continue
+		}
+		for k, split := range []int{graph.SplitTrain, graph.SplitVal, graph.SplitTest} {
+			sums[1+2*k] += float64(i.loss.Correct[split])
+			sums[2+2*k] += float64(i.loss.Total[split])
+		}
 	}
-}
-
-// score sums loss and hits over all ranks; it leaves the gradient of the own
-// logits in t.grad. Collective over the graph ranks.
-func (t *trainer) score(logits []float32) (*scores, error) {
-	s := t.shard
-	correct, total := kernels.Accuracy(t.team, s.NumOwn(), s.Classes, logits, s.Labels, s.Split)
-	sums := []float64{t.ownLoss(logits)}
-	for _, split := range []int{graph.SplitTrain, graph.SplitVal, graph.SplitTest} {
-		sums = append(sums, float64(correct[split]), float64(total[split]))
+	if err := t.timed(schedule.Judge, t.pass.Epoch, func() error { return world.SumFloat64s(t.comm, sums) }); err != nil {
+		return scores{}, err
 	}
-	if err := world.SumFloat64s(t.comm, sums); err != nil {
-		return nil, err
-	}
-	return &scores{
+	return scores{
 		loss:  sums[0],
 		train: sums[1] / max(sums[2], 1),
 		val:   sums[3] / max(sums[4], 1),

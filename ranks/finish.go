@@ -18,9 +18,9 @@ const Version = "0.1.0"
 // report completes an epoch's line with what all ranks did in it, and hands it
 // to rank 0's voice. Collective over the graph ranks.
 func (t *trainer) report(line runfolder.Epoch) error {
-	stats := t.clock.take()
-	if t.graph != nil {
-		s := t.graph.exchange.TakeStats()
+	stats := t.crew.take()
+	if t.exchange != nil {
+		s := t.exchange.TakeStats()
 		stats = append(stats, float64(s.RawBytes), float64(s.SentBytes))
 	}
 	all, err := gatherFloats(t.comm, stats)
@@ -32,9 +32,10 @@ func (t *trainer) report(line runfolder.Epoch) error {
 		for i, task := range tasks {
 			line.TaskSeconds[task] = max(line.TaskSeconds[task], s[i])
 		}
-		if len(s) > len(tasks) {
-			line.GhostBytesRaw += int64(s[len(tasks)])
-			line.GhostBytesSent += int64(s[len(tasks)+1])
+		line.WaitSeconds = max(line.WaitSeconds, s[len(tasks)])
+		if bytes := s[len(tasks)+1:]; len(bytes) > 0 {
+			line.GhostBytesRaw += int64(bytes[0])
+			line.GhostBytesSent += int64(bytes[1])
 		}
 	}
 	return t.emit(line)

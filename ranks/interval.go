@@ -1,24 +1,30 @@
 package ranks
 
 import (
-	"sort"
-
-	"siafu/graph"
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/ranks/graphwork"
+	"siafu/ranks/schedule"
+	"siafu/ranks/tensor"
 )
 
-// interval is a range of own vertices that goes through an epoch on its own,
-// with the version of the weights that it took (Dorylus, OSDI'21, §4 and §5).
+// interval is a range of own vertices on which a task works (Dorylus, OSDI'21,
+// §4), with what goes from one task to the next.
 type interval struct {
 	index, lo, hi int // own vertices [lo, hi)
 
-	net   *model.Network // of these vertices
-	epoch int            // that it is in, or has finished
-	busy  bool           // it is in an epoch
-	h     []float32      // what the last task made
+	net  *model.Network // of these vertices
+	work tensor.Work    // Rows is what the last task made
+	loss tensor.Loss
+	kept []float32 // the logits, which the loss replaces by their gradient
+	last []float32 // the input of the last layer, nil where that is X
+
+	epoch int  // in bounded asynchrony: that it is in, or has finished
+	busy  bool // and: it is in an epoch
+
+	packed []float32 // boundary rows on their way to a rank
 }
 
 func (i *interval) rows() int { return i.hi - i.lo }
@@ -26,51 +32,77 @@ func (i *interval) rows() int { return i.hi - i.lo }
 // part is the interval's rows of a matrix of all own vertices.
 func (i *interval) part(x []float32, width int) []float32 { return x[i.lo*width : i.hi*width] }
 
-// intervalSize is the least number of vertices that are worth an interval of
-// their own, and mostIntervals how many a rank has unless it is told.
+// at is the interval as graph work sees it in layer l.
+func (i *interval) at(l int) graphwork.Interval {
+	return graphwork.Interval{Lo: i.lo, Hi: i.hi, Team: i.work.Team, Layer: i.net.Layers[l]}
+}
+
+// do runs a tensor task of the interval.
+func (i *interval) do(b tensor.Backend, t schedule.Task, p model.Pass) (bool, error) {
+	w := &i.work
+	w.Task, w.Pass = t, p
+	if t.Layer == len(i.net.Layers)-1 {
+		switch t.Stage {
+		case schedule.Emit:
+			i.last = w.Rows
+		case schedule.Judge:
+			i.kept = w.Rows
+		}
+	}
+	return b.Begin(w)
+}
+
+// An interval has intervalRows vertices, so that its rows are still in the
+// second-level cache when the next task works on them, but for two reasons: a
+// rank has at most mostIntervals, and no more than that the gradients of the
+// weights, which each interval has for itself, take as much memory as the
+// activations. Bounded asynchrony divides less, because each interval takes
+// its weights from a server and sends its rows by itself.
 const (
-	intervalSize  = 2048
-	mostIntervals = 8
+	intervalRows  = 1024
+	mostIntervals = 256
+
+	asyncRows          = 2048
+	mostAsyncIntervals = 8
 )
 
-// intervals is how many intervals n vertices are divided into.
-func (c *Config) intervals(n int) int {
+// intervals is how many intervals n vertices are divided into. It depends on
+// shapes alone: sums of gradients are the same on any number of processors.
+func (c *Config) intervals(s model.Spec, n int) int {
 	if c.Intervals > 0 {
 		return max(1, min(c.Intervals, n))
 	}
-	return max(1, min(mostIntervals, n/intervalSize))
+	if c.Mode == "async" {
+		return max(1, min(mostAsyncIntervals, n/asyncRows))
+	}
+	columns := 0
+	for _, d := range s.Dims[1:] {
+		columns += d
+	}
+	affordable := n * columns / max(s.NumWeights(), 1)
+	return max(1, min(mostIntervals, n/intervalRows, max(affordable, 2)))
 }
 
 // newIntervals divides the own vertices of a shard: equal numbers, neighbours
-// in the shard's order, which has few edges between them.
-func newIntervals(c Config, s model.Spec, sh *shard.Shard, ids []uint32, team *kernels.Team, a *mapped.Arena) []*interval {
-	n, count := sh.NumOwn(), c.intervals(sh.NumOwn())
-	var list []*interval
+// in the shard's order, which has few edges between them. With a vector of
+// weights they share it.
+func newIntervals(c Config, s model.Spec, sh *shard.Shard, ids []uint32, crew *crew, weights []float32, a *mapped.Arena) []*interval {
+	n, count := sh.NumOwn(), c.intervals(s, sh.NumOwn())
+	bounds := make([]int, count+1)
+	teams := make([]*kernels.Team, count)
 	for k := range count {
-		i := &interval{index: k, lo: k * n / count, hi: (k + 1) * n / count}
-		i.net = model.New(s, model.Input{
-			Features: featureRows(sh.Features, i.lo, i.hi), IDs: sh.Own[i.lo:i.hi], LocalIDs: ids,
-		}, team, a)
+		bounds[k+1], teams[k] = (k+1)*n/count, crew.team()
+	}
+	grad := mapped.Make[float32](a, n*sh.Classes)
+	var list []*interval
+	for k, net := range model.Divide(s, model.Input{Features: sh.Features, IDs: sh.Own, LocalIDs: ids}, bounds, teams, weights, a) {
+		i := &interval{index: k, lo: bounds[k], hi: bounds[k+1], net: net}
+		i.loss = tensor.Loss{
+			Labels: sh.Labels[i.lo:i.hi], Split: sh.Split[i.lo:i.hi], Classes: sh.Classes,
+			Scale: float32(1 / float64(max(sh.TrainTotal, 1))), Grad: grad[i.lo*sh.Classes : i.hi*sh.Classes],
+		}
+		i.work = tensor.Work{Net: net, Team: teams[k], Loss: &i.loss}
 		list = append(list, i)
 	}
 	return list
-}
-
-// featureRows is the rows [lo, hi) of f.
-func featureRows(f graph.Features, lo, hi int) graph.Features {
-	cut := graph.Features{Rows: hi - lo, Dim: f.Dim}
-	if f.Sparse != nil {
-		cut.Sparse = &graph.SparseRows{Offsets: f.Sparse.Offsets[lo : hi+1], Cols: f.Sparse.Cols, Vals: f.Sparse.Vals}
-	} else {
-		cut.Dense = f.Dense[lo*f.Dim : hi*f.Dim]
-	}
-	return cut
-}
-
-// boundary is the part of the ascending list of own rows that an interval has.
-func boundary(list []uint32, i *interval) (from, to int) {
-	at := func(v int) int {
-		return sort.Search(len(list), func(k int) bool { return int(list[k]) >= v })
-	}
-	return at(i.lo), at(i.hi)
 }

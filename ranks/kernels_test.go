@@ -111,15 +111,15 @@ func countAllocations(t *testing.T, r *run) error {
 		return err
 	}
 	tr := r.trainer(source)
-	if tr.net.Spec.CacheInput {
-		if err := tr.keepInput(); err != nil {
+	if tr.net.CacheInput {
+		if err := r.keepInput(tr.intervals); err != nil {
 			return err
 		}
 	}
 	line := runfolder.Epoch{}
 	epoch := func() {
 		line.Epoch++
-		err = errors.Join(err, tr.weights.pull(line.Epoch, tr.net.Weights), tr.step(&line, false))
+		err = errors.Join(err, tr.pull(line.Epoch), tr.step(&line, false))
 	}
 	epoch()
 	runtime.GC()

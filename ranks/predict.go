@@ -33,7 +33,7 @@ type PredictConfig struct {
 // ids. run is a run folder. All ranks of the world call it; each writes the
 // rows of its own vertices, so that no rank ever holds all of them.
 func Predict(_ context.Context, p PredictConfig, runDir, data string, out IO) error {
-	c := Config{Servers: 0, Threads: p.Threads, Mode: "pipe", Codec: "none", StallWarn: p.StallWarn, StallAbort: p.StallAbort}
+	c := Config{Servers: 0, Threads: p.Threads, Mode: "pipe", Codec: "none", Kernel: "auto", StallWarn: p.StallWarn, StallAbort: p.StallAbort}
 	limits, err := c.limits(func(msg string) { fmt.Fprintln(out.Err, "siafu: "+msg) })
 	if err != nil {
 		return err
@@ -62,12 +62,11 @@ func (r *run) predict(p PredictConfig, out IO) error {
 		return err
 	}
 	t := r.trainer(&replicated{})
-	copy(t.net.Weights, weights)
-	logits, err := t.forward(model.Pass{})
-	if err != nil {
+	copy(t.flat, weights)
+	if err := t.forward(model.Pass{}, true); err != nil {
 		return err
 	}
-	s, err := t.score(logits)
+	s, err := t.score()
 	if err != nil {
 		return err
 	}
@@ -76,7 +75,7 @@ func (r *run) predict(p PredictConfig, out IO) error {
 		return err
 	}
 	defer files.abort()
-	if err := agree(r.world, files.writeRows(t, logits)); err != nil {
+	if err := agree(r.world, files.writeRows(t, t.logits())); err != nil {
 		return err
 	}
 	if err := agree(r.world, files.commit(r, p)); err != nil {
@@ -184,9 +183,8 @@ func (r *run) openShard() error {
 	if r.meta, err = graph.ReadMeta(r.data); err != nil {
 		return err
 	}
-	if r.team, err = newTeam("auto", r.threads); err != nil {
+	if r.shard, err = shard.Open(r.data, r.Graph, r.rank); err != nil {
 		return err
 	}
-	r.shard, err = shard.Open(r.data, r.Graph, r.rank)
-	return err
+	return r.hire()
 }

@@ -50,7 +50,7 @@ const temporary = ".tmp"
 func newPredictions(r *run, t *trainer, c PredictConfig) (*predictions, error) {
 	p := &predictions{dir: c.Out, isWriter: r.rank == 0}
 	if c.Embeddings {
-		p.width = t.net.Spec.Dims[t.net.Spec.Layers()-1]
+		p.width = t.net.Dims[t.net.Layers()-1]
 	}
 	var err error
 	if p.isWriter {
@@ -113,8 +113,8 @@ func (p *predictions) open(vertices, classes int) error {
 func (p *predictions) writeRows(t *trainer, logits []float32) error {
 	own, classes := t.shard.NumOwn(), t.shard.Classes
 	class := make([]int32, own)
-	kernels.Argmax(t.team, class, own, classes, logits)
-	kernels.Softmax(t.team, logits, own, classes, logits)
+	kernels.Argmax(t.crew.teams[0], class, own, classes, logits)
+	kernels.Softmax(t.crew.teams[0], logits, own, classes, logits)
 	wide := make([]int64, own)
 	for v, c := range class {
 		wide[v] = int64(c)

@@ -81,6 +81,10 @@ func (s *shifted) push(epoch, layer int, grad []float32) error {
 	return s.weightSource.push(epoch-s.by, layer, grad)
 }
 
+func (s *shifted) flush(epoch int, grad []float32) error {
+	return s.weightSource.flush(epoch-s.by, grad)
+}
+
 // laterUpdater counts the steps of a server that begins after some epochs.
 type laterUpdater struct {
 	server.Updater

@@ -20,23 +20,29 @@ func (r *run) checkTimeline() error {
 // watch begins to record this rank's tasks and waits.
 func (r *run) watch() {
 	if r.cfg.Trace != "" {
-		r.timeline = trace.NewRecorder(0, trace.Capacity)
-		r.world = trace.Watch(r.world, r.timeline)
+		workers := r.threads
+		if r.isServer() {
+			workers = 1
+		}
+		for w := range workers {
+			r.recorders = append(r.recorders, trace.NewRecorder(w, trace.Capacity))
+		}
+		r.world = trace.Watch(r.world, r.recorders[0])
 	}
 }
 
 // beginTimeline compares clocks, and tells everybody when the timeline begins.
 // Collective over the world.
 func (r *run) beginTimeline() error {
-	if r.timeline == nil {
+	if r.recorders == nil {
 		return nil
 	}
 	var err error
-	if r.offset, err = trace.Measure(r.world, r.timeline.Now); err != nil {
+	if r.offset, err = trace.Measure(r.world, r.recorders[0].Now); err != nil {
 		return err
 	}
 	var origin [8]byte
-	binary.LittleEndian.PutUint64(origin[:], uint64(r.timeline.Now()))
+	binary.LittleEndian.PutUint64(origin[:], uint64(r.recorders[0].Now()))
 	err = r.world.Bcast(origin[:], 0)
 	r.origin = int64(binary.LittleEndian.Uint64(origin[:]))
 	return err
@@ -45,7 +51,7 @@ func (r *run) beginTimeline() error {
 // saveTimeline gathers what all ranks have recorded and writes the file. The
 // run folder is whole before it begins. Collective over the world.
 func (r *run) saveTimeline() error {
-	if r.timeline == nil {
+	if r.recorders == nil {
 		return nil
 	}
 	host := r.world.Hosts()[r.rank]
@@ -57,7 +63,7 @@ func (r *run) saveTimeline() error {
 		Process: trace.Process{
 			Rank: r.rank, Name: fmt.Sprintf("rank %d %s on %s", r.rank, r.name(), host), Role: r.name(), Host: host,
 		},
-		Workers: []*trace.Recorder{r.timeline}, Origin: r.origin, First: r.offset,
+		Workers: r.recorders, Origin: r.origin, First: r.offset,
 	})
 	if err := agree(r.world, err); err != nil {
 		return err

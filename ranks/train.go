@@ -16,8 +16,10 @@ import (
 	"siafu/halo"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/ranks/graphwork"
 	"siafu/ranks/server"
 	"siafu/ranks/server/async"
+	"siafu/ranks/tensor"
 	"siafu/ranks/trace"
 	"siafu/ranks/world"
 )
@@ -48,16 +50,17 @@ type run struct {
 	world  world.Comm
 	peers  world.Comm // the graph ranks; nil on servers
 	shard  *shard.Shard
-	team   *kernels.Team
+	crew   *crew // nil on servers
+	tensor tensor.Backend
 	arena  *mapped.Arena
 	net    model.Spec
 	codec  halo.Codec
 	choice string // of orders, for the header
 	voice  *voice // rank 0's, else nil
 
-	timeline *trace.Recorder // nil without --trace
-	origin   int64           // of the timeline, on rank 0's clock
-	offset   trace.Offset    // of this rank's clock, at the beginning
+	recorders []*trace.Recorder // of the workers, none without --trace
+	origin    int64             // of the timeline, on rank 0's clock
+	offset    trace.Offset      // of this rank's clock, at the beginning
 }
 
 // trainRank is the whole run of one rank. Collective over the world.
@@ -165,7 +168,14 @@ func (r *run) join() error {
 	if err != nil {
 		return err
 	}
-	r.team, err = newTeam(r.cfg.Kernel, r.threads)
+	return r.hire()
+}
+
+// hire starts the workers of a graph rank.
+func (r *run) hire() error {
+	var err error
+	r.crew, err = newCrew(r.threads, r.cfg.Kernel, r.recorders)
+	r.tensor = tensor.CPU{}
 	return err
 }
 
@@ -184,9 +194,7 @@ func newTeam(kernel string, threads int) (*kernels.Team, error) {
 
 // close gives back what the rank holds.
 func (r *run) close() {
-	if r.team != nil {
-		r.team.Close()
-	}
+	r.crew.close()
 	if r.shard != nil {
 		r.shard.Close()
 	}
@@ -286,8 +294,8 @@ func (r *run) serve(weights []float32) error {
 		return err
 	}
 	var timed server.Updater = u
-	if r.timeline != nil {
-		timed = timedUpdater{u, newClock(r.timeline)}
+	if r.recorders != nil {
+		timed = timedUpdater{u, newClock(r.recorders[0])}
 	}
 	layers := layerRanges(r.net)
 	if r.cfg.Mode == "async" {
@@ -321,11 +329,10 @@ func (r *run) train(weights []float32) error {
 func (r *run) trainFrom(epoch int, source weightSource) error {
 	t := r.trainer(source)
 	t.emit = r.voice.epoch
-	if t.net.Spec.CacheInput {
-		if err := t.keepInput(); err != nil {
+	if t.net.CacheInput {
+		if err := r.keepInput(t.intervals); err != nil {
 			return err
 		}
-		t.clock.take() // no epoch's work
 	}
 	if err := t.train(epoch); err != nil {
 		return err
@@ -345,18 +352,46 @@ func (r *run) source(weights []float32) (weightSource, error) {
 // trainer puts a graph rank together.
 func (r *run) trainer(source weightSource) *trainer {
 	t := &trainer{
-		cfg: r.cfg, comm: r.peers, shard: r.shard, weights: source,
-		team: r.team, arena: r.arena, clock: newClock(r.timeline), sum: make([]float64, 1),
-		net:     model.New(r.net, model.Input{Features: r.shard.Features, IDs: r.shard.Own, LocalIDs: r.localIDs()}, r.team, r.arena),
+		cfg: r.cfg, comm: r.peers, shard: r.shard, weights: source, net: r.net, arena: r.arena,
+		flat: mapped.Make[float32](r.arena, r.net.NumWeights()), grad: mapped.Make[float32](r.arena, r.net.NumWeights()),
 		history: &history{patience: r.cfg.Patience, target: r.cfg.TargetAcc, hasVal: r.meta.Val > 0},
 	}
-	if r.net.Propagates() {
-		t.graph = newGraphWork(r.cfg, r.net, r.shard, r.team, t.clock, r.codec, r.arena)
-		t.graph.prepareBack(t.net.Layers)
-		t.graph.connect(r.peers, t.net.MaxGather(), r.arena)
+	t.lockstep = r.lockstep(newIntervals(r.cfg, r.net, r.shard, r.localIDs(), r.crew, t.flat, r.arena))
+	t.judges, t.update, t.sums = true, t.push, make([]float64, 1+2*3)
+	for _, layer := range layerRanges(r.net) {
+		t.layers = append(t.layers, t.grad[layer.Lo:layer.Hi])
 	}
+	t.prepare(r, graphwork.Options{Half: r.cfg.Gather == "bf16", Skip: r.net.CacheInput}, r.arena)
 	t.delay, _ = newDelay(r.cfg.Delay, r.rank, r.cfg.Seed) // Validate has read it
 	return t
+}
+
+// lockstep is what goes through the layers of intervals; prepare completes it.
+func (r *run) lockstep(intervals []*interval) *lockstep {
+	return &lockstep{
+		crew: r.crew, tensor: r.tensor, seed: r.cfg.Seed, intervals: intervals, own: r.shard.NumOwn(), adder: r.crew.team(),
+	}
+}
+
+// prepare makes what the intervals' layers need of the graph, and the passes.
+func (s *lockstep) prepare(r *run, o graphwork.Options, a *mapped.Arena) {
+	if r.net.Propagates() {
+		s.graph = graphwork.New(r.net, s.intervals[0].net.Layers, r.shard, o, a)
+		if r.Graph > 1 {
+			s.exchange = halo.NewExchange(r.peers, s.graph.Plan, r.codec, r.crew.team(), a, s.graph.MaxWidth())
+			s.pieces = evenly(s.graph.Plan.Ghosts, max(1, min(mostIntervals, s.graph.Plan.Ghosts/intervalRows)))
+		}
+	}
+	s.build(r.cfg.Mode == "nopipe")
+}
+
+// evenly are the bounds of parts of n.
+func evenly(n, parts int) []int {
+	bounds := make([]int, parts+1)
+	for k := range parts {
+		bounds[k+1] = (k + 1) * n / parts
+	}
+	return bounds
 }
 
 // localIDs are the dataset ids of own vertices and then ghosts.

@@ -1,10 +1,11 @@
 package ranks
 
 import (
+	"errors"
 	"fmt"
 
 	"siafu/graph/mapped"
-	"siafu/kernels/model"
+	"siafu/ranks/graphwork"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/server/async"
 )
@@ -38,21 +39,37 @@ func (r *run) trainAsync(weights []float32) error {
 		return r.trainFrom(epochs+1, source)
 	}
 	arena.Free() // the evaluation needs its room
+	return r.judgeAsync(e, last)
+}
 
+// judgeAsync evaluates the weights after the last epoch, in step with the other
+// ranks, and those with which the passes that trained were best; the better ones
+// are the run's. Collective over the graph ranks.
+func (r *run) judgeAsync(e *engine, last []float32) error {
 	t := r.trainer(nil)
-	copy(t.net.Weights, last)
-	if t.net.Spec.CacheInput {
-		if err := t.keepInput(); err != nil {
+	if t.net.CacheInput {
+		if err := r.keepInput(t.intervals); err != nil {
 			return err
 		}
 	}
-	t.cfg.Epochs = epochs
-	line := runfolder.Epoch{Epoch: epochs + 1}
-	if _, err := t.evaluate(&line); err != nil {
+	t.cfg.Epochs = 0 // every evaluation is a pass of its own
+	at := []int64{int64(e.tallies.bestAt)}
+	best := append(make([]float32, 0, len(t.flat)), e.tallies.winner...)[:len(t.flat)]
+	if err := errors.Join(r.peers.Bcast(mapped.Bytes(at), 0), r.peers.Bcast(mapped.Bytes(best), 0)); err != nil {
 		return err
 	}
-	t.history.observe(line, t.net.Weights, true)
-	if stopped != "" && stopped != switched {
+	for _, v := range []struct {
+		epoch   int
+		weights []float32
+	}{{int(at[0]), best}, {e.epochs + 1, last}} {
+		copy(t.flat, v.weights)
+		line := runfolder.Epoch{Epoch: v.epoch}
+		if _, err := t.evaluate(&line); err != nil {
+			return err
+		}
+		t.history.observe(line, t.flat, v.epoch > e.epochs)
+	}
+	if stopped := e.tallies.stopped; stopped != "" && stopped != switched {
 		t.history.stoppedBy = stopped
 	}
 	r.voice.result(t.history)
@@ -66,13 +83,14 @@ func (r *run) engine(weights []float32, a *mapped.Arena) (*engine, error) {
 		return nil, err
 	}
 	e := &engine{
-		cfg: r.cfg, world: r.world, shard: r.shard, team: r.team, arena: a, clock: newClock(r.timeline),
+		cfg: r.cfg, world: r.world, crew: r.crew, tensor: r.tensor,
 		setting: setting, progress: async.NewProgress(setting, r.rank),
 		chooser: async.NewChooser(setting, r.rank, r.net.Layers(), r.net.NumWeights()),
 		epochs:  r.cfg.Epochs, wireIn: make([]float32, r.net.NumWeights()),
 		tallies: tallies{
 			mine: map[int][]float64{}, finished: map[int]int{}, sums: map[int][]float64{}, heard: map[int]int{},
 			emit: r.voice.epoch, patience: r.cfg.Patience, target: r.cfg.TargetAcc, within: r.cfg.SwitchToSync,
+			versions: map[int][]float32{},
 		},
 		layers: make([]*published, r.net.Layers()),
 	}
@@ -88,49 +106,22 @@ func (r *run) engine(weights []float32, a *mapped.Arena) (*engine, error) {
 			e.hosted = async.New(setting, 0, layerRanges(r.net), weights, e.update)
 		}
 	}
-	e.intervals = newIntervals(r.cfg, r.net, r.shard, r.localIDs(), r.team, a)
+	e.intervals = newIntervals(r.cfg, r.net, r.shard, r.localIDs(), r.crew, nil, a)
+	e.active = make([]job, r.crew.pool.Workers()+len(e.intervals))
+	if r.net.CacheInput {
+		if err := r.keepInput(e.intervals); err != nil {
+			return nil, err
+		}
+	}
 	if !r.net.Propagates() {
 		return e, nil
 	}
-	e.graph = newGraphWork(r.cfg, r.net, r.shard, r.team, e.clock, r.codec, a)
-	e.graph.prepareBack(e.intervals[0].net.Layers)
-	for l, layer := range e.intervals[0].net.Layers {
-		if width := layer.GatherWidth(); width > 0 && (l > 0 || !r.net.CacheInput) {
-			e.layers[l] = e.publish(l, width)
+	o := graphwork.Options{Half: r.cfg.Gather == "bf16", Apart: true, Skip: r.net.CacheInput}
+	e.graph = graphwork.New(r.net, e.intervals[0].net.Layers, r.shard, o, a)
+	for l := range e.layers {
+		if layer := e.graph.Layer(l); layer != nil {
+			e.layers[l] = e.publish(layer, r.shard.NumOwn(), a)
 		}
-	}
-	if r.net.CacheInput {
-		return e, e.keepInput(r)
 	}
 	return e, nil
-}
-
-// keepInput computes ÂX once, in step with the other ranks, for all intervals.
-// Collective over the graph ranks.
-func (e *engine) keepInput(r *run) error {
-	for _, i := range e.intervals {
-		i.net.Keep(e.cfg.Features == "bf16", e.arena)
-	}
-	scratch := mapped.NewArena()
-	defer scratch.Free()
-	n, width := e.shard.NumOwn(), e.intervals[0].net.Layers[0].GatherWidth()
-	once := *e.graph
-	once.half, once.arena, once.gathered = false, scratch, nil
-	once.connect(r.peers, min(keptColumns, width), scratch)
-	columns := mapped.Make[float32](scratch, n*min(keptColumns, width))
-	for from := 0; from < width; from += keptColumns {
-		to := min(from+keptColumns, width)
-		part := columns[:n*(to-from)]
-		for _, i := range e.intervals {
-			i.net.InputColumns(i.part(part, to-from), from, to)
-		}
-		rows, err := once.gather(0, part, to-from, model.Pass{})
-		if err != nil {
-			return err
-		}
-		for _, i := range e.intervals {
-			i.net.PutKept(from, to, i.part(rows, to-from))
-		}
-	}
-	return nil
 }

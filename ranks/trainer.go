@@ -3,35 +3,32 @@ package ranks
 import (
 	"time"
 
-	"siafu/graph"
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/ranks/graphwork"
 	"siafu/ranks/runfolder"
+	"siafu/ranks/schedule"
 	"siafu/ranks/trace"
 	"siafu/ranks/world"
 )
 
-// trainer is one graph rank.
+// trainer is one graph rank in the synchronous modes.
 type trainer struct {
+	*lockstep
 	cfg     Config
 	comm    world.Comm // of the graph ranks
 	shard   *shard.Shard
-	net     *model.Network
-	graph   *graphWork // nil in a network without propagation
+	net     model.Spec
+	flat    []float32   // the weights that all intervals share
+	grad    []float32   // their gradient on this rank
+	layers  [][]float32 // the same, layer by layer
+	sums    []float64   // that ranks add up
 	weights weightSource
-	team    *kernels.Team
 	arena   *mapped.Arena
-	clock   *clock
-	delay   *delay // nil but in experiments
 	history *history
 	emit    func(runfolder.Epoch) error // takes the line of an epoch; does nothing but on rank 0
-
-	logits []float32 // of the last forward pass [own x classes]
-	grad   []float32 // of the logits
-	sum    []float64 // one; on its own, because MPI must not be given a struct with pointers
-	last   []float32 // input of the last layer, nil where that is X
 }
 
 // train is the training loop, from an epoch on. An epoch's line tells the loss and accuracy of
@@ -40,12 +37,9 @@ type trainer struct {
 func (t *trainer) train(first int) error {
 	for epoch := first; ; epoch++ {
 		start := time.Now()
-		t.clock.epoch, t.clock.layer = epoch, trace.None
-		t.clock.start()
-		if err := t.weights.pull(epoch, t.net.Weights); err != nil {
+		if err := t.pull(epoch); err != nil {
 			return err
 		}
-		t.clock.lap("WU")
 		line := runfolder.Epoch{Epoch: epoch}
 		closing := epoch > t.cfg.Epochs
 		ready := false // the training pass has run already
@@ -54,7 +48,7 @@ func (t *trainer) train(first int) error {
 			if ready, err = t.evaluate(&line); err != nil {
 				return err
 			}
-			if t.history.observe(line, t.net.Weights, closing) {
+			if t.history.observe(line, t.flat, closing) {
 				return t.weights.leave()
 			}
 		}
@@ -68,114 +62,52 @@ func (t *trainer) train(first int) error {
 	}
 }
 
+// timed counts what no worker's task is: a step of all ranks together.
+func (t *trainer) timed(stage schedule.Stage, epoch int, step func() error) error {
+	task := schedule.Task{Stage: stage, Epoch: epoch, Layer: trace.None, Interval: schedule.Whole}
+	t.crew.begin(0, task)
+	defer t.crew.end(0, task)
+	return step()
+}
+
+// pull gets the weights that an epoch starts from.
+func (t *trainer) pull(epoch int) error {
+	return t.timed(schedule.Update, epoch, func() error { return t.weights.pull(epoch, t.flat) })
+}
+
 // step is one epoch after its weights have come: the training pass and its
 // loss, unless the evaluation was both, and the way back.
 func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 	p := model.Pass{Epoch: line.Epoch, Train: true}
 	if !ready {
-		logits, err := t.forward(p)
+		if err := t.forward(p, false); err != nil {
+			return err
+		}
+		s, err := t.score()
 		if err != nil {
 			return err
 		}
-		if line.Loss, err = t.loss(logits); err != nil {
-			return err
-		}
+		line.Loss = s.loss
 	}
-	return t.backward(p)
+	if err := t.backward(p); err != nil {
+		return err
+	}
+	return t.timed(schedule.Update, p.Epoch, func() error { return t.weights.flush(p.Epoch, t.grad) })
 }
 
-// forward runs the network on all vertices and returns the logits of the own
-// ones [own x classes]. Collective over the graph ranks.
-func (t *trainer) forward(p model.Pass) ([]float32, error) {
-	var h []float32
-	for l, layer := range t.net.Layers {
-		t.last, t.clock.layer = h, l
-		rows, err := t.gathered(l, layer, h, p)
-		if err != nil {
-			return nil, err
-		}
-		t.clock.start()
-		h = layer.Apply(rows, p)
-		t.clock.lap("AV")
+// push sums up a layer's gradients in the order of intervals and hands them
+// over.
+func (t *trainer) push(layer int) error {
+	sum := t.layers[layer]
+	copy(sum, t.intervals[0].net.LayerGrad(layer))
+	for _, i := range t.intervals[1:] {
+		kernels.Add(t.adder, sum, i.net.LayerGrad(layer))
 	}
-	t.logits, t.clock.layer = h, trace.None
-	return h, nil
+	return t.weights.push(t.pass.Epoch, layer, sum)
 }
 
-// gathered is what layer l applies to: emitted rows, gathered where the layer
-// uses the graph.
-func (t *trainer) gathered(l int, layer model.Layer, h []float32, p model.Pass) ([]float32, error) {
-	if l == 0 && t.net.Kept() {
-		return nil, nil
-	}
-	t.clock.start()
-	rows := layer.Emit(h, p)
-	t.clock.lap("AV")
-	t.delay.gather(1)
-	if at, ok := layer.(model.Attended); ok {
-		return t.graph.attend(l, at, rows, p)
-	}
-	if width := layer.GatherWidth(); width > 0 {
-		return t.graph.gather(l, rows, width, p)
-	}
-	return rows, nil
-}
-
-// backward takes the gradient of the logits back through the network and
-// pushes each layer's weight gradients as soon as it has them. Collective over
-// the graph ranks.
-func (t *trainer) backward(p model.Pass) error {
-	grad := t.grad
-	last := len(t.net.Layers) - 1
-	for l := last; l >= 0; l-- {
-		layer := t.net.Layers[l]
-		t.clock.layer = l
-		t.clock.start()
-		grad = layer.ApplyGrad(grad, p)
-		t.clock.lap("∇AV")
-		if layer.GathersBack() {
-			t.delay.gather(1)
-			var err error
-			if grad, err = t.graph.gatherGrad(l, grad, layer.GatherWidth(), l == last, p); err != nil {
-				return err
-			}
-		}
-		t.clock.start()
-		grad = layer.EmitGrad(grad, p)
-		t.clock.lap("∇AV")
-		if err := t.weights.push(p.Epoch, l, t.net.LayerGrad(l)); err != nil {
-			return err
-		}
-		t.clock.lap("WU")
-	}
-	return nil
-}
-
-// loss is the mean cross entropy over the training vertices of all ranks; it
-// leaves the gradient of the own logits in t.grad. Collective over the graph
-// ranks.
-func (t *trainer) loss(logits []float32) (float64, error) {
-	t.clock.start()
-	t.sum[0] = t.ownLoss(logits)
-	err := world.SumFloat64s(t.comm, t.sum)
-	t.clock.lap("loss")
-	return t.sum[0], err
-}
-
-// ownLoss is this rank's share of the loss, and leaves its gradient in t.grad.
-func (t *trainer) ownLoss(logits []float32) float64 {
-	s := t.shard
-	t.growGrad(len(logits))
-	scale := 1 / float64(max(s.TrainTotal, 1))
-	sum, _ := kernels.SoftmaxCrossEntropy(t.team, t.grad, s.NumOwn(), s.Classes, logits, s.Labels, s.Split, graph.SplitTrain, float32(scale))
-	return sum * scale
-}
-
-func (t *trainer) growGrad(n int) {
-	if len(t.grad) != n {
-		t.grad = mapped.Make[float32](t.arena, n)
-	}
-}
+// logits are those of the last forward pass [own x classes].
+func (t *trainer) logits() []float32 { return t.intervals[0].kept[:t.own*t.shard.Classes] }
 
 // keptColumns is how many columns of ÂX are gathered at a time: enough for
 // whole cache lines, few enough that ghosts of all features are never there at
@@ -184,33 +116,65 @@ const keptColumns = 64
 
 // keepInput computes ÂX once and keeps it; what it takes on the way is freed.
 // Collective over the graph ranks.
-func (t *trainer) keepInput() error {
+func (r *run) keepInput(intervals []*interval) error {
 	scratch := mapped.NewArena()
 	defer scratch.Free()
-	n, width := t.shard.NumOwn(), t.net.Layers[0].GatherWidth()
-	once := *t.graph
-	once.half = false // it costs time only once
-	once.arena, once.gathered = scratch, nil
-	once.connect(t.comm, min(keptColumns, width), scratch)
-	t.net.Keep(t.cfg.Features == "bf16", t.arena)
-	columns := mapped.Make[float32](scratch, n*min(keptColumns, width))
-	for from := 0; from < width; from += keptColumns {
-		to := min(from+keptColumns, width)
-		t.net.InputColumns(columns[:n*(to-from)], from, to)
-		rows, err := once.gather(0, columns[:n*(to-from)], to-from, model.Pass{})
-		if err != nil {
+	half := r.cfg.Features == "bf16"
+	dim, width := r.meta.FeatureDim, min(keptColumns, r.meta.FeatureDim)
+	columns := mapped.Make[float32](scratch, r.shard.NumOwn()*width)
+	once := r.lockstep(nil)
+	at := 0 // column
+	for _, i := range intervals {
+		i.net.Keep(half, r.arena)
+		k := *i
+		k.net = &model.Network{Layers: []model.Layer{&keeper{net: i.net, columns: i.part(columns, width), from: &at, width: width}}}
+		k.work.Net = k.net
+		once.intervals = append(once.intervals, &k)
+	}
+	once.prepare(r, graphwork.Options{}, scratch)
+	for ; at < dim; at += width {
+		at = min(at, dim-width) // the last columns are computed twice rather than in another width
+		if err := once.forward(model.Pass{}, false); err != nil {
 			return err
 		}
-		t.net.PutKept(from, to, rows)
 	}
+	r.crew.take() // no epoch's work
+	return nil
+}
+
+// keeper is a layer that gathers some columns of the features and keeps them.
+type keeper struct {
+	model.Layer
+	net     *model.Network
+	columns []float32 // [n x width]
+	from    *int      // the first column
+	width   int
+}
+
+func (k *keeper) GatherWidth() int { return k.width }
+
+func (k *keeper) GathersBack() bool { return false }
+
+func (k *keeper) Emit([]float32, model.Pass) []float32 {
+	k.net.InputColumns(k.columns, *k.from, *k.from+k.width)
+	return k.columns
+}
+
+func (k *keeper) Apply(gathered []float32, _ model.Pass) []float32 {
+	k.net.PutKept(*k.from, *k.from+k.width, gathered)
 	return nil
 }
 
 // embeddings are the input of the last layer [own x its width] in the last
 // forward pass.
 func (t *trainer) embeddings() []float32 {
-	if t.last == nil {
-		return t.net.InputRows(t.arena)
+	if first := t.intervals[0].last; first != nil {
+		return first[:t.own*t.net.Dims[t.net.Layers()-1]]
 	}
-	return t.last
+	width := t.net.Dims[0]
+	rows := mapped.Make[float32](t.arena, t.own*width)
+	for _, i := range t.intervals {
+		copy(i.part(rows, width), i.net.InputRows(t.arena))
+	}
+	return rows
 }

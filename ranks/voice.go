@@ -82,7 +82,7 @@ func (v *voice) header(r *run) error {
 		v.log("dataset synthetic=true: accuracies on a generated graph say nothing about the real one")
 	}
 	v.log("world kind=%s ranks=%d graph_ranks=%d servers=%d threads=%d kernel=%s mode=%s gather=%s codec=%s",
-		r.kind, r.world.Size(), r.Graph, r.Servers, r.threads, r.team.Kernel(), c.Mode, c.Gather, c.Codec)
+		r.kind, r.world.Size(), r.Graph, r.Servers, r.threads, r.crew.teams[0].Kernel(), c.Mode, c.Gather, c.Codec)
 	v.log("model kind=%s dims=%v weights=%d dropout=%g input_dropout=%g optimizer=%s lr=%g weight_decay=%g(%s) seed=%d",
 		c.Model, r.net.Dims, r.net.NumWeights(), c.Dropout, r.net.InputDropout, c.Optimizer, c.LR, c.WeightDecay, c.WeightDecayOn, c.Seed)
 	v.log("plan %s", r.choice)

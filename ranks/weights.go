@@ -20,8 +20,11 @@ const (
 type weightSource interface {
 	// pull fills dst with the weights that epoch starts from.
 	pull(epoch int, dst []float32) error
-	// push hands over a layer's gradient, which may be overwritten afterwards.
+	// push hands over a layer's gradient, which stands until flush.
 	push(epoch, layer int, grad []float32) error
+	// flush ends an epoch, all layers of which have been pushed; grad is the
+	// flat vector of all gradients.
+	flush(epoch int, grad []float32) error
 	// leave says that nothing more will come.
 	leave() error
 }
@@ -90,11 +93,17 @@ func (r *replicated) pull(_ int, dst []float32) error {
 	return nil
 }
 
-func (r *replicated) push(epoch, layer int, grad []float32) error {
+func (r *replicated) push(int, int, []float32) error { return nil }
+
+func (r *replicated) flush(epoch int, grad []float32) error {
 	if err := world.SumFloat32s(r.comm, grad); err != nil {
 		return err
 	}
-	r.update.Update(epoch, layer, r.layers[layer], grad)
+	for l, at := 0, 0; l < len(r.layers); l++ {
+		end := at + len(r.layers[l])
+		r.update.Update(epoch, l, r.layers[l], grad[at:end])
+		at = end
+	}
 	return nil
 }
 
@@ -150,6 +159,8 @@ func (s *served) pull(epoch int, dst []float32) error {
 func (s *served) push(epoch, layer int, grad []float32) error {
 	return s.send(server.Message{Type: server.Push, Epoch: epoch, Layer: layer, Values: grad})
 }
+
+func (s *served) flush(int, []float32) error { return nil }
 
 func (s *served) leave() error {
 	if err := s.send(server.Message{Type: server.Leave}); err != nil {

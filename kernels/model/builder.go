@@ -10,18 +10,24 @@ import (
 type Builder struct {
 	Spec  Spec
 	Team  *kernels.Team
-	Rows  int // own vertices
+	Rows  int // vertices of the network
 	net   *Network
 	in    *input
+	room  *room
 	arena *mapped.Arena
 }
 
-func newBuilder(n *Network, in Input, team *kernels.Team, a *mapped.Arena) *Builder {
+func newBuilder(n *Network, in Input, team *kernels.Team, room *room) *Builder {
+	s, a := n.Spec, room.arena
 	x := &input{Input: in, team: team, arena: a}
-	if p := n.Spec.InputDropout; p > 0 {
-		x.drop = &kernels.Dropout{Seed: n.Spec.Seed, Layer: 0, P: p, IDs: in.IDs}
+	if p := s.InputDropout; p > 0 {
+		x.drop = &kernels.Dropout{Seed: s.Seed, Layer: 0, P: p, IDs: in.IDs}
 	}
-	return &Builder{Spec: n.Spec, Team: team, Rows: len(in.IDs), net: n, in: x, arena: a}
+	gathered := s.Propagates() && !s.CacheInput && s.Orders[0] == GatherFirst
+	if gathered && (in.Features.Sparse != nil || x.drop != nil) {
+		x.scratch = room.matrix(in.Features.Dim)
+	}
+	return &Builder{Spec: s, Team: team, Rows: len(in.IDs), net: n, in: x, room: room, arena: a}
 }
 
 // kept is ÂX for the first layer where it is kept, nil for all others.
@@ -51,12 +57,11 @@ func (b *Builder) Weight(l, i int) Weight {
 	return Weight{p.Of(b.net.Weights), p.Of(b.net.Grad)}
 }
 
-// Room is a matrix [own x cols] of zeros.
-func (b *Builder) Room(cols int) []float32 {
-	return mapped.Make[float32](b.arena, b.Rows*cols)
-}
+// Room is a matrix [n x cols] of zeros. What a layer hands out to be gathered
+// lies in one, or is what it was given, or the features.
+func (b *Builder) Room(cols int) []float32 { return b.room.matrix(cols) }
 
-// GradRoom is room for the gradient of layer l's input [own x in], nil for the
+// GradRoom is room for the gradient of layer l's input [n x in], nil for the
 // first layer, whose input is not trained.
 func (b *Builder) GradRoom(l int) []float32 {
 	if l == 0 {

@@ -69,12 +69,32 @@ type Input struct {
 
 // New binds a spec to the vertices of one rank. All memory comes from a.
 func New(s Spec, in Input, team *kernels.Team, a *mapped.Arena) *Network {
-	n := &Network{
-		Spec:    s,
-		Weights: mapped.Make[float32](a, s.NumWeights()),
-		Grad:    mapped.Make[float32](a, s.NumWeights()),
+	rows := &rooms{arena: a, rows: in.Features.Rows}
+	return bind(s, in, team, mapped.Make[float32](a, s.NumWeights()), rows.of(0, rows.rows))
+}
+
+// Divide binds a spec to consecutive intervals of the vertices of one rank:
+// network k to those from bounds[k] up to bounds[k+1], on teams[k]. Their
+// matrices lie one behind another: what a method of network 0's layers returns
+// can be resliced to the rows of all. With one vector of weights all networks
+// share it, else each has its own. All memory comes from a.
+func Divide(s Spec, in Input, bounds []int, teams []*kernels.Team, weights []float32, a *mapped.Arena) []*Network {
+	rows := &rooms{arena: a, rows: in.Features.Rows}
+	var list []*Network
+	for k, team := range teams {
+		part, own := in.rows(bounds[k], bounds[k+1]), weights
+		if own == nil {
+			own = mapped.Make[float32](a, s.NumWeights())
+		}
+		list = append(list, bind(s, part, team, own, rows.of(bounds[k], bounds[k+1])))
 	}
-	b := newBuilder(n, in, team, a)
+	return list
+}
+
+// bind makes a network of what it needs.
+func bind(s Spec, in Input, team *kernels.Team, weights []float32, room *room) *Network {
+	n := &Network{Spec: s, Weights: weights, Grad: mapped.Make[float32](room.arena, s.NumWeights())}
+	b := newBuilder(n, in, team, room)
 	n.input = b.in
 	if s.CacheInput {
 		n.kept = &kept{team: team, rows: in.Features.Rows, cols: in.Features.Dim}
@@ -85,6 +105,18 @@ func New(s Spec, in Input, team *kernels.Team, a *mapped.Arena) *Network {
 		n.layerGrads = append(n.layerGrads, n.Grad[lo:hi])
 	}
 	return n
+}
+
+// rows is the part of in that belongs to the own vertices [lo, hi).
+func (in Input) rows(lo, hi int) Input {
+	f := in.Features
+	cut := graph.Features{Rows: hi - lo, Dim: f.Dim}
+	if f.Sparse != nil {
+		cut.Sparse = &graph.SparseRows{Offsets: f.Sparse.Offsets[lo : hi+1], Cols: f.Sparse.Cols, Vals: f.Sparse.Vals}
+	} else {
+		cut.Dense = f.Dense[lo*f.Dim : hi*f.Dim : f.Rows*f.Dim]
+	}
+	return Input{Features: cut, IDs: in.IDs[lo:hi], LocalIDs: in.LocalIDs}
 }
 
 // LayerGrad is the part of Grad that belongs to layer l.

@@ -11,7 +11,8 @@ type Epoch struct {
 	TestAcc           *float64           `json:"test_acc,omitempty"`
 	Seconds           float64            `json:"seconds"`      // without evaluation
 	EvalSeconds       float64            `json:"eval_seconds"` // of a separate forward pass
-	TaskSeconds       map[string]float64 `json:"task_seconds"` // by task, the slowest rank's
+	TaskSeconds       map[string]float64 `json:"task_seconds"` // by task, the mean over a rank's workers, the slowest rank's
+	WaitSeconds       float64            `json:"wait_seconds"` // without a task, waiting for others; the same
 	GhostBytesRaw     int64              `json:"ghost_bytes_raw"`
 	GhostBytesSent    int64              `json:"ghost_bytes_sent"`
 	LambdaInvocations int64              `json:"lambda_invocations"`

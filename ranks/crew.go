@@ -1,0 +1,89 @@
+package ranks
+
+import (
+	"siafu/kernels"
+	"siafu/ranks/schedule"
+	"siafu/ranks/trace"
+)
+
+// crew is the workers of a graph rank, one a processor, each with its kernels
+// and its clock.
+type crew struct {
+	pool   *schedule.Pool
+	teams  []*kernels.Team
+	clocks []*clock
+}
+
+// newCrew starts workers. recorders are theirs where there is a timeline, else
+// none.
+func newCrew(workers int, kernel string, recorders []*trace.Recorder) (*crew, error) {
+	c := &crew{}
+	for w := range workers {
+		team, err := newTeam(kernel, 1)
+		if err != nil {
+			return nil, err
+		}
+		var r *trace.Recorder
+		if recorders != nil {
+			r = recorders[w]
+		}
+		c.teams, c.clocks = append(c.teams, team), append(c.clocks, newClock(r))
+	}
+	c.pool = schedule.NewPool(workers)
+	return c, nil
+}
+
+func (c *crew) close() {
+	if c != nil {
+		c.pool.Close()
+	}
+}
+
+// team is one for a single interval, to borrow a worker's memory each time.
+func (c *crew) team() *kernels.Team {
+	t := kernels.NewTeam(1)
+	if t.Use(c.teams[0].Kernel()) != nil {
+		panic("ranks: the kernels in use are missing")
+	}
+	return t
+}
+
+// begin starts a task's time on a worker.
+func (c *crew) begin(worker int, t schedule.Task) {
+	k := c.clocks[worker]
+	k.epoch, k.layer, k.interval = t.Epoch, t.Layer, t.Interval
+	k.start()
+}
+
+// end ends it.
+func (c *crew) end(worker int, t schedule.Task) { c.clocks[worker].lap(t.Stage.Kind()) }
+
+// take is the seconds of each kind of task, in the order of tasks, and at last
+// those without a task: each the mean over the workers since the last call.
+func (c *crew) take() []float64 {
+	sum := make([]float64, len(tasks)+1)
+	for _, k := range c.clocks {
+		for i, s := range k.take() {
+			sum[i] += s / float64(len(c.clocks))
+		}
+	}
+	sum[len(tasks)] = c.pool.TakeWaited().Seconds()
+	return sum
+}
+
+// mute stops the clocks until the function that it returns is called, which
+// forgets what was done meanwhile.
+func (c *crew) mute() func() {
+	before := c.clocks
+	waited := c.pool.TakeWaited()
+	c.clocks = make([]*clock, len(before))
+	for w := range before {
+		before[w].start() // what it has waited so far is not the next task's
+		c.clocks[w] = newClock(nil)
+	}
+	return func() {
+		c.clocks = before
+		c.pool.TakeWaited()
+		c.pool.AddWaited(waited)
+	}
+}

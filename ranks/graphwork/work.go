@@ -1,0 +1,114 @@
+package graphwork
+
+import (
+	"slices"
+	"sort"
+
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+	"siafu/halo"
+	"siafu/kernels/model"
+)
+
+// Work is a shard prepared for gathering.
+type Work struct {
+	Plan *halo.Plan
+
+	shard  *shard.Shard
+	coef   model.Coefficients
+	half   bool // rows are rounded to bfloat16 where they are gathered
+	arena  *mapped.Arena
+	layers []*Layer // nil for one that does not gather
+}
+
+// Options say how to gather.
+type Options struct {
+	// Half rounds rows to bfloat16 before they are gathered; sums are float32.
+	Half bool
+	// Apart gives every layer memory of its own for the gradients of emitted
+	// rows. Without, two layers share it in turn: they must be gone through one
+	// after another by all intervals together.
+	Apart bool
+	// Skip leaves out the first layer, which has been gathered for good.
+	Skip bool
+}
+
+// New prepares the layers of a network. All memory comes from a.
+func New(net model.Spec, layers []model.Layer, s *shard.Shard, o Options, a *mapped.Arena) *Work {
+	w := &Work{
+		Plan: halo.NewPlan(s), shard: s, half: o.Half, arena: a,
+		coef:   net.Coefficients(s.InDegree, s.OutDegree, s.NumOwn(), a),
+		layers: make([]*Layer, len(layers)),
+	}
+	for l, layer := range layers {
+		if layer.GatherWidth() > 0 && !(o.Skip && l == 0) {
+			w.layers[l] = w.newLayer(layer)
+		}
+	}
+	w.prepareBack(layers, o)
+	return w
+}
+
+// Layer is layer l, nil for one that does not gather.
+func (w *Work) Layer(l int) *Layer { return w.layers[l] }
+
+// MaxWidth is the width of the widest rows.
+func (w *Work) MaxWidth() int {
+	width := 0
+	for _, l := range w.layers {
+		if l != nil {
+			width = max(width, l.Width)
+		}
+	}
+	return width
+}
+
+// prepareBack makes what the way back through the layers needs. Edges into
+// training vertices, the only ones with a gradient in the last layer, get
+// arrays of their own where those replace the arrays of all edges or are less
+// than half of them.
+func (w *Work) prepareBack(layers []model.Layer, o Options) {
+	last, s := len(layers)-1, w.shard
+	back := func(l int) bool { return w.layers[l] != nil && layers[l].GathersBack() }
+	others := slices.ContainsFunc(w.layers[:last], func(l *Layer) bool { return l != nil && l.needed })
+	few := 2*s.EdgesInto(graph.SplitTrain) < int64(len(s.In.Cols))
+	var all, trained *shard.Transposed
+	if back(last) && (few || s.Directed && !others) {
+		trained = s.TransposeInto(w.arena, graph.SplitTrain)
+	}
+	if others || back(last) && trained == nil {
+		all = s.Transpose(w.arena)
+	}
+	var shared [2][]float32
+	for l, at := range w.layers {
+		if at == nil || !at.needed {
+			continue
+		}
+		at.edges = all
+		if l == last && trained != nil {
+			at.edges = trained
+		}
+		at.backward = w.backRoom(at, &shared[l%2], o.Apart)
+	}
+}
+
+// backRoom is where the gradients of a layer's emitted rows go.
+func (w *Work) backRoom(at *Layer, shared *[]float32, apart bool) []float32 {
+	n := w.shard.NumOwn() * at.Width
+	if apart {
+		return mapped.Make[float32](w.arena, n)
+	}
+	if len(*shared) < n {
+		*shared = mapped.Make[float32](w.arena, n)
+	}
+	return (*shared)[:n]
+}
+
+// Boundary is the part of the ascending list of own rows that lies in [lo, hi).
+func Boundary(list []uint32, lo, hi int) (from, to int) {
+	at := func(v int) int {
+		return sort.Search(len(list), func(k int) bool { return int(list[k]) >= v })
+	}
+	return at(lo), at(hi)
+}

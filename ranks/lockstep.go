@@ -1,0 +1,213 @@
+package ranks
+
+import (
+	"sync/atomic"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/halo"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/graphwork"
+	"siafu/ranks/schedule"
+	"siafu/ranks/tensor"
+)
+
+// lockstep is a graph rank's passes through the layers in the synchronous modes
+// (pipe, nopipe): all intervals of all ranks are in the same layer, and within
+// it everything overlaps that the tasks' dependencies allow. It is a
+// schedule.Flow of the pass under way.
+type lockstep struct {
+	crew      *crew
+	tensor    tensor.Backend
+	graph     *graphwork.Work // nil in a network without propagation
+	exchange  *halo.Exchange  // nil where there is no other rank
+	adder     *kernels.Team   // of update
+	delay     *delay          // nil but in experiments
+	seed      uint64
+	intervals []*interval
+	own       int // vertices
+	// update sums up the gradients of a layer's weights and hands them over.
+	update func(layer int) error
+	judges bool // a pass ends with the loss
+
+	there, back *schedule.Walk
+	pieces      []int // bounds of ghosts whose gradients are one task
+
+	pass   model.Pass
+	walk   *schedule.Walk // of the pass under way
+	handed atomic.Int32   // tasks that the backend has not returned
+}
+
+// forward runs the network on all own vertices and the loss behind it. count
+// asks for hits and grad for the gradient of the logits. Collective over the
+// graph ranks.
+func (s *lockstep) forward(p model.Pass, count bool) error {
+	for _, i := range s.intervals {
+		i.work.Rows, i.last, i.loss.Count = nil, nil, count
+	}
+	return s.run(s.there, p)
+}
+
+// backward takes the gradient of the logits back through the network and
+// updates each layer as soon as its gradients are there. Collective over the
+// graph ranks.
+func (s *lockstep) backward(p model.Pass) error { return s.run(s.back, p) }
+
+func (s *lockstep) run(w *schedule.Walk, p model.Pass) error {
+	s.walk, s.pass = w, p
+	w.Start(p.Epoch)
+	return s.crew.pool.Run(s)
+}
+
+// Next implements schedule.Flow.
+func (s *lockstep) Next() (schedule.Task, bool) {
+	t, ok := s.walk.Next()
+	if ok && (t.Stage == schedule.Spread || t.Stage == schedule.SpreadBack) {
+		s.delay.gather(1) // nobody starts anything meanwhile
+	}
+	return t, ok
+}
+
+// Run implements schedule.Flow.
+func (s *lockstep) Run(worker int, t schedule.Task) (done bool, err error) {
+	s.crew.begin(worker, t)
+	if t.Interval == schedule.Whole || t.Stage == schedule.GhostGrads {
+		done, err = true, s.whole(worker, t)
+	} else {
+		done, err = s.single(worker, t)
+	}
+	s.crew.end(worker, t)
+	return done, err
+}
+
+// whole runs a task that no interval does for itself.
+func (s *lockstep) whole(worker int, t schedule.Task) error {
+	if t.Stage == schedule.Update {
+		return s.update(t.Layer)
+	}
+	l := s.graph.Layer(t.Layer)
+	key := halo.Key{Seed: s.seed, Epoch: t.Epoch, Layer: t.Layer}
+	switch t.Stage {
+	case schedule.Spread:
+		l.Enter(s.pass)
+		return s.exchange.BeginForward(l.Rows, l.Width, key)
+	case schedule.Receive:
+		ghosts, err := s.exchange.EndForward()
+		if err == nil {
+			s.graph.TakeGhosts(s.crew.teams[worker], l, ghosts)
+		}
+		return err
+	case schedule.GhostGrads:
+		from, to := s.pieces[t.Interval]*l.Width, s.pieces[t.Interval+1]*l.Width
+		s.graph.GhostGrads(s.crew.teams[worker], l, s.pieces[t.Interval], s.exchange.Ghosts(l.Width)[from:to])
+	case schedule.SpreadBack:
+		key.Backward = true
+		return s.exchange.BeginBackward(l.Width, key)
+	case schedule.ReceiveBack:
+		if err := s.exchange.EndReturn(); err != nil {
+			return err
+		}
+		for q := range l.Returned {
+			l.Returned[q] = s.exchange.Returned(q, l.Width)
+		}
+	}
+	return nil
+}
+
+// single runs a task of an interval.
+func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
+	i := s.intervals[t.Interval]
+	i.work.Team.Borrow(s.crew.teams[worker])
+	switch t.Stage {
+	case schedule.GatherOwn:
+		s.graph.GatherOwn(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
+	case schedule.GatherGhosts:
+		i.work.Rows = s.graph.GatherGhosts(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
+	case schedule.GatherBack:
+		s.graph.GatherBack(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
+	case schedule.AddBack:
+		i.work.Rows = s.graph.AddBack(s.graph.Layer(t.Layer), i.at(t.Layer))
+	default:
+		done, err := i.do(s.tensor, t, s.pass)
+		if err != nil {
+			return false, err
+		}
+		if done {
+			s.publish(i, t)
+		} else {
+			s.handed.Add(1)
+		}
+		return done, nil
+	}
+	return true, nil
+}
+
+// publish shows what a tensor task has made to those who gather it. Rows of the
+// first interval begin the matrix that those of all lie in.
+func (s *lockstep) publish(i *interval, t schedule.Task) {
+	if s.graph == nil || s.graph.Layer(t.Layer) == nil {
+		return
+	}
+	l, at, rows := s.graph.Layer(t.Layer), i.at(t.Layer), i.work.Rows
+	switch {
+	case t.Stage == schedule.Emit:
+		if i.index == 0 {
+			l.Rows = rows[:s.own*l.Width]
+		}
+		s.graph.Publish(l, at, rows)
+	case t.Stage == schedule.ApplyBack && at.Layer.GathersBack():
+		if i.index == 0 {
+			l.Grads = rows[:s.own*l.GradWidth]
+		}
+		s.graph.PublishGrads(l, at, rows, s.pass)
+	}
+}
+
+// Done implements schedule.Flow.
+func (s *lockstep) Done(t schedule.Task) error {
+	s.walk.Done(t)
+	return nil
+}
+
+// Poll implements schedule.Flow.
+func (s *lockstep) Poll() (bool, error) {
+	w, err := s.tensor.Collect()
+	if w != nil && err == nil {
+		s.handed.Add(-1)
+		s.publish(s.intervals[w.Task.Interval], w.Task)
+		s.walk.Done(w.Task)
+	}
+	event, ok := s.walk.Awaited()
+	if err != nil || !ok {
+		return w != nil, err
+	}
+	there, err := s.exchange.Arrived()
+	if there && err == nil {
+		s.walk.Done(event)
+	}
+	return there || w != nil, err
+}
+
+// patience is between two looks for work that was handed over.
+const patience = 20 * time.Microsecond
+
+// Wait implements schedule.Flow.
+func (s *lockstep) Wait() error {
+	if s.handed.Load() > 0 {
+		time.Sleep(patience)
+		return nil
+	}
+	event, ok := s.walk.Awaited()
+	if !ok {
+		return fault.New(fault.Runtime, "train", "", "epoch %d has come to a stand, and nothing is awaited", s.pass.Epoch)
+	}
+	if err := s.exchange.Await(); err != nil {
+		return err
+	}
+	s.walk.Done(event)
+	return nil
+}
+
+// Finished implements schedule.Flow.
+func (s *lockstep) Finished() bool { return s.walk.Finished() }

@@ -1,0 +1,324 @@
+package ranks
+
+import (
+	"slices"
+
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+	"siafu/kernels/model"
+	"siafu/ranks/graphwork"
+	"siafu/ranks/schedule"
+)
+
+// published is what is known in bounded asynchrony of what the vertices of a
+// layer show each other: of which epochs the newest rows and gradients are, and
+// which tasks have hold of them.
+type published struct {
+	*graphwork.Layer
+
+	// The epochs of the newest rows from each interval of each rank, by the rank
+	// and by the place of its first row; and of gradients, by rank.
+	rowsFrom  []map[int]int
+	gradsFrom []int
+	// How many ghosts, and ranks with gradients, have never been heard of.
+	rowsMissing, gradsMissing int
+	// By epoch, how many intervals have published gradients.
+	ready map[int]int
+
+	rows, grads, ghosts latch // ghosts: memory for their gradients
+	out                 []float32
+}
+
+// latch keeps tasks that write something apart from those that use it. Many
+// may read at once. A writer that waits is let in before readers that come
+// later.
+type latch struct {
+	readers          int
+	written, claimed bool
+}
+
+// grip is what a task does with the rows of its layer, with the gradients, and
+// with the memory for those of ghosts.
+type grip struct{ rows, grads, ghosts hold }
+
+type hold uint8
+
+const (
+	leaves hold = iota
+	reads
+	writes
+)
+
+// grip is that of a task.
+func (e *engine) grip(t schedule.Task) grip {
+	switch t.Stage {
+	case schedule.Spread, schedule.Receive:
+		return grip{rows: writes}
+	case schedule.GatherGhosts:
+		return grip{rows: reads}
+	case schedule.SpreadBack, schedule.ReceiveBack:
+		return grip{grads: writes}
+	case schedule.GatherBack:
+		return grip{rows: reads, grads: reads}
+	case schedule.GhostGrads:
+		return grip{rows: reads, grads: reads, ghosts: writes}
+	}
+	return grip{}
+}
+
+// free tells whether a task may take hold; if not, and it would write, those
+// behind it in the queue may not either.
+func (l *latch) free(h hold) bool {
+	switch h {
+	case reads:
+		return !l.written && !l.claimed
+	case writes:
+		if l.written || l.claimed || l.readers > 0 {
+			l.claimed = true
+			return false
+		}
+	}
+	return true
+}
+
+func (l *latch) take(h hold) {
+	switch h {
+	case reads:
+		l.readers++
+	case writes:
+		l.written = true
+	}
+}
+
+func (l *latch) drop(h hold) {
+	switch h {
+	case reads:
+		l.readers--
+	case writes:
+		l.written = false
+	}
+}
+
+// unclaim begins a search of the queue.
+func (p *published) unclaim() {
+	if p != nil {
+		p.rows.claimed, p.grads.claimed, p.ghosts.claimed = false, false, false
+	}
+}
+
+// mayRun tells whether everything is there that a queued task needs.
+func (e *engine) mayRun(j *job) bool {
+	p := e.layers[j.Layer]
+	switch {
+	case j.grip == grip{}:
+		return true
+	case j.Stage == schedule.GatherGhosts && p.rowsMissing > 0,
+		j.Stage == schedule.GatherBack && p.gradsMissing > 0:
+		return false
+	}
+	rows, grads, ghosts := p.rows.free(j.grip.rows), p.grads.free(j.grip.grads), p.ghosts.free(j.grip.ghosts)
+	return rows && grads && ghosts
+}
+
+// enlist takes hold for a job that runs now.
+func (e *engine) enlist(j job) schedule.Task {
+	if p := e.layers[j.Layer]; p != nil {
+		p.rows.take(j.grip.rows)
+		p.grads.take(j.grip.grads)
+		p.ghosts.take(j.grip.ghosts)
+	}
+	k := slices.IndexFunc(e.active, func(a job) bool { return !a.runs })
+	j.Ref, j.runs = int32(k), true
+	e.active[k] = j
+	return j.Task
+}
+
+// release is for a job that has run.
+func (e *engine) release(t schedule.Task) job {
+	j := e.active[t.Ref]
+	e.active[t.Ref] = job{}
+	if p := e.layers[j.Layer]; p != nil {
+		p.rows.drop(j.grip.rows)
+		p.grads.drop(j.grip.grads)
+		p.ghosts.drop(j.grip.ghosts)
+	}
+	return j
+}
+
+// publish gives layer l room that every interval writes and reads by itself.
+func (e *engine) publish(l *graphwork.Layer, own int, a *mapped.Arena) *published {
+	plan := e.graph.Plan
+	l.Rows, l.Grads = mapped.Make[float32](a, own*l.Width), mapped.Make[float32](a, own*l.GradWidth)
+	l.Ghosts = mapped.Make[float32](a, plan.Ghosts*l.Width)
+	p := &published{
+		Layer: l, rowsFrom: make([]map[int]int, plan.Parts), gradsFrom: make([]int, plan.Parts),
+		rowsMissing: plan.Ghosts, ready: map[int]int{},
+	}
+	for q := range plan.Parts {
+		p.rowsFrom[q] = map[int]int{}
+		if sends := int(plan.SendStart[q+1] - plan.SendStart[q]); sends > 0 {
+			l.Returned[q] = mapped.Make[float32](a, sends*l.Width)
+			p.gradsMissing++
+		}
+	}
+	return p
+}
+
+// spread publishes an interval's rows, and sends those of its boundary to those
+// who hold them as ghosts.
+func (e *engine) spread(i *interval, l int) error {
+	p, plan := e.layers[l], e.graph.Plan
+	copy(i.part(p.Rows, p.Width), i.work.Rows)
+	e.graph.Publish(p.Layer, i.at(l), i.work.Rows)
+	for q := range plan.Parts {
+		list := plan.SendRows[plan.SendStart[q]:plan.SendStart[q+1]]
+		from, to := graphwork.Boundary(list, i.lo, i.hi)
+		if from == to {
+			continue
+		}
+		i.packed = i.packed[:0]
+		for _, v := range list[from:to] {
+			i.packed = append(i.packed, p.Rows[int(v)*p.Width:][:p.Width]...)
+		}
+		if err := e.send(q, wire{kind: wireRows, layer: l, epoch: i.epoch, first: from, width: p.Width, rows: i.packed}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gather is the interval's rows of Â times what is there.
+func (e *engine) gather(i *interval, l int) error {
+	if err := e.bounded(i, l); err != nil {
+		return err
+	}
+	at := i.at(l)
+	e.graph.GatherOwn(e.layers[l].Layer, at, i.pass())
+	i.work.Rows = e.graph.GatherGhosts(e.layers[l].Layer, at, i.pass())
+	return nil
+}
+
+// bounded checks what the staleness bound promises: no row of a ghost is of an
+// epoch before that which everybody had finished when the interval started,
+// and none is ahead by more than the bound.
+func (e *engine) bounded(i *interval, l int) error {
+	s := e.setting.Staleness
+	for q, from := range e.layers[l].rowsFrom {
+		for first, epoch := range from {
+			if epoch < i.epoch-1-s || epoch > i.epoch+1+s {
+				return fault.New(fault.Runtime, "train", "", "an interval of rank %d in epoch %d would gather rows of rank %d, from row %d on, of epoch %d, which staleness %d does not allow",
+					e.world.Rank(), i.epoch, q, first, epoch, s)
+			}
+		}
+	}
+	return nil
+}
+
+// spreadBack publishes an interval's gradient of what it gathered.
+func (e *engine) spreadBack(i *interval, l int) {
+	p := e.layers[l]
+	copy(i.part(p.Grads, p.GradWidth), i.work.Rows)
+	e.graph.PublishGrads(p.Layer, i.at(l), i.work.Rows, i.pass())
+}
+
+// spreadedBack counts an interval whose gradient is published. With the rank's
+// last one of that epoch, the gradients of ghosts are due to their owners.
+func (e *engine) spreadedBack(i *interval, l int) {
+	p := e.layers[l]
+	if p.ready[i.epoch]++; p.ready[i.epoch] < len(e.intervals) {
+		return
+	}
+	delete(p.ready, i.epoch)
+	if e.graph.Plan.Ghosts > 0 {
+		e.enqueue(schedule.Task{Stage: schedule.GhostGrads, Epoch: i.epoch, Layer: l, Interval: schedule.Whole})
+	}
+}
+
+// gatherBack is the interval's rows of Âᵀ times the gradients that are there.
+func (e *engine) gatherBack(i *interval, l int) {
+	p := e.layers[l].Layer
+	e.graph.GatherBack(p, i.at(l), i.pass())
+	i.work.Rows = e.graph.AddBack(p, i.at(l))
+}
+
+// whole runs a task that no interval does for itself.
+func (e *engine) whole(worker int, t schedule.Task) error {
+	j := &e.active[t.Ref]
+	switch p := e.layers[j.Layer]; j.Stage {
+	case schedule.Receive:
+		first := int(e.graph.Plan.RecvStart[j.from]) + j.wire.first
+		copy(p.Ghosts[first*p.Width:], j.wire.rows)
+		e.graph.PublishGhosts(e.crew.teams[worker], p.Layer, first, len(j.wire.rows)/p.Width)
+	case schedule.ReceiveBack:
+		copy(p.Returned[j.from], j.wire.rows)
+	case schedule.GhostGrads:
+		return e.ghostGrads(worker, j)
+	}
+	return nil
+}
+
+// ghostGrads computes the gradients of ghosts and sends them to their owners.
+func (e *engine) ghostGrads(worker int, j *job) error {
+	p, plan := e.layers[j.Layer], e.graph.Plan
+	if p.out == nil {
+		p.out = make([]float32, plan.Ghosts*p.Width)
+	}
+	p.Enter(model.Pass{Epoch: j.Epoch, Train: true})
+	e.graph.GhostGrads(e.crew.teams[worker], p.Layer, 0, p.out)
+	for q := range plan.Parts {
+		from, to := int(plan.RecvStart[q]), int(plan.RecvStart[q+1])
+		if from == to {
+			continue
+		}
+		m := wire{kind: wireGrads, layer: j.Layer, epoch: j.Epoch, width: p.Width, rows: p.out[from*p.Width : to*p.Width]}
+		if err := e.send(q, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expect queues the task that puts rows or gradients which have arrived in
+// their place.
+func (e *engine) expect(m wire, from int) error {
+	if e.graph == nil || m.layer < 0 || m.layer >= len(e.layers) || e.layers[m.layer] == nil || from >= e.graph.Plan.Parts {
+		return damaged(m, from)
+	}
+	p, plan := e.layers[m.layer], e.graph.Plan
+	if m.width != p.Width || m.width == 0 || len(m.rows)%p.Width != 0 {
+		return damaged(m, from)
+	}
+	stage := schedule.Receive
+	if m.kind == wireGrads {
+		stage = schedule.ReceiveBack
+		if len(m.rows) != len(p.Returned[from]) {
+			return damaged(m, from)
+		}
+	} else if first := int(plan.RecvStart[from]) + m.first; m.first < 0 || first+len(m.rows)/p.Width > int(plan.RecvStart[from+1]) {
+		return damaged(m, from)
+	}
+	t := schedule.Task{Stage: stage, Epoch: m.epoch, Layer: m.layer, Interval: schedule.Whole}
+	e.queue = slices.Insert(e.queue, e.received, job{Task: t, grip: e.grip(t), wire: m, from: from})
+	e.received++
+	return nil
+}
+
+// note takes down what a received message has brought.
+func (p *published) note(j job) {
+	if j.Stage == schedule.ReceiveBack {
+		if p.gradsFrom[j.from] == 0 {
+			p.gradsMissing--
+		}
+		p.gradsFrom[j.from] = j.wire.epoch
+		return
+	}
+	if p.rowsFrom[j.from][j.wire.first] == 0 {
+		p.rowsMissing -= len(j.wire.rows) / p.Width
+	}
+	p.rowsFrom[j.from][j.wire.first] = j.wire.epoch
+}
+
+func damaged(m wire, from int) error {
+	return fault.New(fault.Runtime, "train", "", "rank %d sent %d values from row %d on of layer %d, %d wide, which fit nowhere",
+		from, len(m.rows), m.first, m.layer, m.width).Then("partition the dataset again, and run the same siafu on all ranks")
+}

@@ -1,0 +1,136 @@
+package schedule
+
+// ID is a place in a Graph.
+type ID int32
+
+// Graph is the tasks of a pass with what each waits for. It is built once.
+type Graph struct {
+	nodes []node
+}
+
+// node is a task, an event, or a joint where many meet.
+type node struct {
+	task  Task
+	kind  nodeKind
+	needs int32 // places that must be done before
+	after []int32
+}
+
+type nodeKind uint8
+
+const (
+	work nodeKind = iota
+	event
+	joint
+)
+
+// Task adds a task that may run when all of after are done.
+func (g *Graph) Task(t Task, after ...ID) ID { return g.add(t, work, after) }
+
+// Event adds something that other ranks bring about once all of after are done:
+// a Walk offers it in Awaited until it is told that it has come.
+func (g *Graph) Event(t Task, after ...ID) ID { return g.add(t, event, after) }
+
+// Join adds a place that is done when all of after are, so that many tasks that
+// wait for many others need not name them one by one.
+func (g *Graph) Join(after ...ID) ID { return g.add(Task{}, joint, after) }
+
+func (g *Graph) add(t Task, kind nodeKind, after []ID) ID {
+	id := int32(len(g.nodes))
+	t.Ref = id
+	g.nodes = append(g.nodes, node{task: t, kind: kind, needs: int32(len(after))})
+	for _, a := range after {
+		if a < 0 || int32(a) >= id {
+			panic("schedule: a task waits for one that is not there yet")
+		}
+		g.nodes[a].after = append(g.nodes[a].after, id)
+	}
+	return ID(id)
+}
+
+// Walk goes through a Graph. The newest task that has become ready comes first,
+// so that a worker goes on with the interval that it has in its cache; of those
+// that become ready together, the one that was added first.
+type Walk struct {
+	graph   *Graph
+	epoch   int
+	left    []int32 // of what each waits for
+	ready   []int32 // the next one last
+	awaited []int32 // events that may come
+	open    int     // tasks and events that are not done
+}
+
+// NewWalk makes a walk through g, which must not change any more. Start begins it.
+func NewWalk(g *Graph) *Walk { return &Walk{graph: g, left: make([]int32, len(g.nodes))} }
+
+// Start begins a walk from the first tasks, which are then of the given epoch.
+func (w *Walk) Start(epoch int) {
+	w.epoch, w.open = epoch, len(w.graph.nodes)
+	w.ready, w.awaited = w.ready[:0], w.awaited[:0]
+	for i := range w.graph.nodes {
+		w.left[i] = w.graph.nodes[i].needs
+	}
+	for i := len(w.left) - 1; i >= 0; i-- {
+		if w.graph.nodes[i].needs == 0 {
+			w.release(int32(i))
+		}
+	}
+}
+
+// release is for a place that waits for nothing more.
+func (w *Walk) release(i int32) {
+	switch w.graph.nodes[i].kind {
+	case work:
+		w.ready = append(w.ready, i)
+	case event:
+		w.awaited = append(w.awaited, i)
+	case joint:
+		w.finish(i)
+	}
+}
+
+func (w *Walk) finish(i int32) {
+	w.open--
+	after := w.graph.nodes[i].after
+	for k := len(after) - 1; k >= 0; k-- {
+		if w.left[after[k]]--; w.left[after[k]] == 0 {
+			w.release(after[k])
+		}
+	}
+}
+
+// Next takes a task that may run.
+func (w *Walk) Next() (Task, bool) {
+	n := len(w.ready)
+	if n == 0 {
+		return Task{}, false
+	}
+	t := w.graph.nodes[w.ready[n-1]].task
+	w.ready = w.ready[:n-1]
+	t.Epoch = w.epoch
+	return t, true
+}
+
+// Done says that a task has run, or an event has come.
+func (w *Walk) Done(t Task) {
+	for k, i := range w.awaited {
+		if i == t.Ref {
+			w.awaited = append(w.awaited[:k], w.awaited[k+1:]...)
+			break
+		}
+	}
+	w.finish(t.Ref)
+}
+
+// Awaited is an event that may come now.
+func (w *Walk) Awaited() (Task, bool) {
+	if len(w.awaited) == 0 {
+		return Task{}, false
+	}
+	t := w.graph.nodes[w.awaited[0]].task
+	t.Epoch = w.epoch
+	return t, true
+}
+
+// Finished tells whether everything is done.
+func (w *Walk) Finished() bool { return w.open == 0 }

@@ -1,0 +1,177 @@
+package schedule
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Flow decides what a Pool does. All methods but Run are called by one worker at
+// a time.
+type Flow interface {
+	// Next takes a task that may run now.
+	Next() (Task, bool)
+	// Run runs a task on a worker, beside others. Where done is false somebody
+	// else will: the flow then learns of its end by Poll or Wait.
+	Run(worker int, t Task) (done bool, err error)
+	// Done takes note that a task has run.
+	Done(t Task) error
+	// Poll takes what other ranks have sent, without waiting, and tells whether
+	// there was anything.
+	Poll() (bool, error)
+	// Wait returns when something has come from other ranks, or with an error
+	// when they take too long. It is called while nothing runs and nothing may.
+	Wait() error
+	// Finished tells whether there will be nothing more to run.
+	Finished() bool
+}
+
+// Pool is the workers of a rank. They sleep between two calls of Run.
+type Pool struct {
+	workers int
+	wake    chan Flow // nil ends a worker
+	done    sync.WaitGroup
+
+	mu      sync.Mutex
+	idle    *sync.Cond // workers that nobody has work for
+	asleep  int
+	running int  // tasks
+	polling bool // somebody asks for messages
+	err     error
+	waited  []atomic.Int64 // by worker: nanoseconds with nothing to run
+}
+
+// NewPool starts workers-1 goroutines, the caller of Run being a worker too.
+// Close ends them.
+func NewPool(workers int) *Pool {
+	p := &Pool{workers: max(workers, 1), wake: make(chan Flow)}
+	p.idle = sync.NewCond(&p.mu)
+	p.waited = make([]atomic.Int64, p.workers)
+	for w := range p.workers - 1 {
+		go p.serve(w + 1)
+	}
+	return p
+}
+
+// Workers is the number of workers, the caller included.
+func (p *Pool) Workers() int { return p.workers }
+
+// Close ends the workers. The Pool must not be used again.
+func (p *Pool) Close() { close(p.wake) }
+
+// TakeWaited is how long the workers, on average, have had nothing to run since
+// the last call, while the flow had not finished.
+func (p *Pool) TakeWaited() time.Duration {
+	sum := int64(0)
+	for w := range p.waited {
+		sum += p.waited[w].Swap(0)
+	}
+	return time.Duration(sum / int64(p.workers))
+}
+
+// AddWaited puts back what TakeWaited took.
+func (p *Pool) AddWaited(d time.Duration) { p.waited[0].Add(int64(d) * int64(p.workers)) }
+
+func (p *Pool) serve(worker int) {
+	for f := range p.wake {
+		p.work(worker, f)
+		p.done.Done()
+	}
+}
+
+// Run runs the tasks of f until it has finished, or until a task fails; then
+// it returns that error as soon as the tasks that run have ended.
+func (p *Pool) Run(f Flow) error {
+	p.err = nil
+	p.done.Add(p.workers - 1)
+	for range p.workers - 1 {
+		p.wake <- f
+	}
+	p.work(0, f)
+	p.done.Wait()
+	return p.err
+}
+
+// work is a worker's part of Run.
+func (p *Pool) work(worker int, f Flow) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for pause := 0; p.err == nil && !f.Finished(); {
+		if t, ok := f.Next(); ok {
+			p.run(worker, f, t)
+			pause = 0
+			continue
+		}
+		began := time.Now()
+		if p.polling {
+			p.sleep()
+		} else {
+			pause = p.poll(f, pause)
+		}
+		p.waited[worker].Add(int64(time.Since(began)))
+	}
+	p.idle.Broadcast()
+}
+
+// run runs a task without the lock, and has the flow look for messages after it.
+func (p *Pool) run(worker int, f Flow, t Task) {
+	if p.asleep > 0 {
+		p.idle.Signal() // there may be another one
+	}
+	p.running++
+	p.mu.Unlock()
+	done, err := f.Run(worker, t)
+	p.mu.Lock()
+	p.running--
+	if err == nil && done {
+		err = f.Done(t)
+	}
+	if err == nil && !p.polling {
+		_, err = f.Poll()
+	}
+	p.fail(err)
+}
+
+// fail keeps the first error.
+func (p *Pool) fail(err error) {
+	if p.err == nil {
+		p.err = err
+	}
+}
+
+func (p *Pool) sleep() {
+	p.asleep++
+	p.idle.Wait()
+	p.asleep--
+}
+
+// A worker without work asks eagerPolls times as fast as it can, and then
+// rests between two questions. While nothing runs at all, the flow waits by
+// itself, as long and as patiently as its world does.
+const (
+	eagerPolls = 400
+	rest       = 20 * time.Microsecond
+)
+
+// poll asks for messages once and returns how often it has found none.
+func (p *Pool) poll(f Flow, before int) int {
+	found, err := f.Poll()
+	if err == nil && !found && p.running == 0 {
+		found, err = true, f.Wait()
+	}
+	p.fail(err)
+	if found || err != nil {
+		return 0
+	}
+	p.polling = true
+	p.mu.Unlock()
+	if before < eagerPolls {
+		runtime.Gosched()
+	} else {
+		time.Sleep(rest)
+	}
+	p.mu.Lock()
+	p.polling = false
+	return before + 1
+}

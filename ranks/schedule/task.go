@@ -1,0 +1,53 @@
+package schedule
+
+import "fmt"
+
+// Stage is what a task does.
+type Stage uint8
+
+// The stages in the order in which an interval goes through them: those up to
+// Apply once a layer, and those from ApplyBack on once a layer on the way back.
+const (
+	Emit         Stage = iota // AV: the rows that neighbours gather
+	Spread                    // SC: rows leave for other ranks
+	Receive                   // SC: rows of ghosts have come
+	GatherOwn                 // GA along edges from own vertices
+	GatherGhosts              // GA along edges from ghosts
+	Apply                     // AV
+	Judge                     // loss and its gradient
+	ApplyBack                 // ∇AV
+	GhostGrads                // ∇GA towards ghosts
+	SpreadBack                // ∇SC: gradients of ghosts leave for their owners
+	ReceiveBack               // ∇SC: gradients of own vertices have come
+	GatherBack                // ∇GA towards own vertices
+	AddBack                   // ∇GA: what came from other ranks
+	EmitBack                  // ∇AV
+	Update                    // WU
+	stages
+)
+
+// names are the kinds of task as reports have them.
+var names = [stages]string{"AV", "SC", "SC", "GA", "GA", "AV", "loss", "∇AV", "∇GA", "∇SC", "∇SC", "∇GA", "∇GA", "∇AV", "WU"}
+
+// Kind is the name of Dorylus's kind of task that s is, or is a part of.
+func (s Stage) Kind() string { return names[s] }
+
+// Task is one stage on one interval, or on all of them where Interval is Whole.
+type Task struct {
+	Stage    Stage
+	Epoch    int
+	Layer    int
+	Interval int
+
+	Ref int32 // for the Flow that it is of
+}
+
+// Whole is the interval of a task on all of a rank's.
+const Whole = -1
+
+func (t Task) String() string {
+	if t.Interval == Whole {
+		return fmt.Sprintf("%s of layer %d in epoch %d", t.Stage.Kind(), t.Layer, t.Epoch)
+	}
+	return fmt.Sprintf("%s of layer %d, interval %d, in epoch %d", t.Stage.Kind(), t.Layer, t.Interval, t.Epoch)
+}
