@@ -114,7 +114,7 @@ func (e *engine) Run(worker int, t schedule.Task) (done bool, err error) {
 	case schedule.GatherBack:
 		e.gatherBack(i, t.Layer)
 	default:
-		done, err = i.do(e.tensor, t, i.pass())
+		done, err = i.do(e.tensor, e.crew.teams[worker], t, i.pass())
 		return done, err
 	}
 	return true, nil

@@ -38,7 +38,7 @@ func (i *interval) at(l int) graphwork.Interval {
 }
 
 // do runs a tensor task of the interval.
-func (i *interval) do(b tensor.Backend, t schedule.Task, p model.Pass) (bool, error) {
+func (i *interval) do(b tensor.Backend, worker *kernels.Team, t schedule.Task, p model.Pass) (bool, error) {
 	w := &i.work
 	w.Task, w.Pass = t, p
 	if t.Layer == len(i.net.Layers)-1 {
@@ -49,7 +49,7 @@ func (i *interval) do(b tensor.Backend, t schedule.Task, p model.Pass) (bool, er
 			i.kept = w.Rows
 		}
 	}
-	return b.Begin(w)
+	return b.Begin(worker, w)
 }
 
 // An interval has intervalRows vertices, so that its rows are still in the
@@ -59,7 +59,7 @@ func (i *interval) do(b tensor.Backend, t schedule.Task, p model.Pass) (bool, er
 // activations. Bounded asynchrony divides less, because each interval takes
 // its weights from a server and sends its rows by itself.
 const (
-	intervalRows  = 1024
+	intervalRows  = 2048
 	mostIntervals = 256
 
 	asyncRows          = 2048

@@ -129,7 +129,7 @@ func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
 	case schedule.AddBack:
 		i.work.Rows = s.graph.AddBack(s.graph.Layer(t.Layer), i.at(t.Layer))
 	default:
-		done, err := i.do(s.tensor, t, s.pass)
+		done, err := i.do(s.tensor, s.crew.teams[worker], t, s.pass)
 		if err != nil {
 			return false, err
 		}

@@ -63,14 +63,19 @@ type run struct {
 	offset    trace.Offset      // of this rank's clock, at the beginning
 }
 
-// trainRank is the whole run of one rank. Collective over the world.
+// trainRank is one rank's part of a run. Collective over the world.
 func trainRank(c Config, data string, w world.Comm, kind string, out IO) error {
 	r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
 	defer r.close()
-	if err := agree(w, r.open(out)); err != nil {
+	return r.whole(out)
+}
+
+// whole is the run. Collective over the world.
+func (r *run) whole(out IO) error {
+	if err := agree(r.world, r.open(out)); err != nil {
 		return err
 	}
-	if err := agree(w, r.join()); err != nil {
+	if err := agree(r.world, r.join()); err != nil {
 		return err
 	}
 	if err := r.beginTimeline(); err != nil {
@@ -175,7 +180,9 @@ func (r *run) join() error {
 func (r *run) hire() error {
 	var err error
 	r.crew, err = newCrew(r.threads, r.cfg.Kernel, r.recorders)
-	r.tensor = tensor.CPU{}
+	if r.tensor == nil {
+		r.tensor = tensor.CPU{}
+	}
 	return err
 }
 

@@ -75,22 +75,25 @@ func (t *trainer) pull(epoch int) error {
 	return t.timed(schedule.Update, epoch, func() error { return t.weights.pull(epoch, t.flat) })
 }
 
-// step is one epoch after its weights have come: the training pass and its
-// loss, unless the evaluation was both, and the way back.
+// step is one epoch after its weights have come: the training pass, unless the
+// evaluation was that and has told the loss, and the way back. No rank waits for
+// others between the two.
 func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 	p := model.Pass{Epoch: line.Epoch, Train: true}
 	if !ready {
 		if err := t.forward(p, false); err != nil {
 			return err
 		}
+	}
+	if err := t.backward(p); err != nil {
+		return err
+	}
+	if !ready {
 		s, err := t.score()
 		if err != nil {
 			return err
 		}
 		line.Loss = s.loss
-	}
-	if err := t.backward(p); err != nil {
-		return err
 	}
 	return t.timed(schedule.Update, p.Epoch, func() error { return t.weights.flush(p.Epoch, t.grad) })
 }

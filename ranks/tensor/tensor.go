@@ -17,7 +17,7 @@ type Work struct {
 	Task schedule.Task // of a stage Emit, Apply, Judge, ApplyBack or EmitBack
 	Pass model.Pass
 	Net  *model.Network // of the interval, with the weights to use
-	Team *kernels.Team  // for who computes on the worker that asks
+	Team *kernels.Team  // that Net computes on; it borrows the memory of whoever does the task
 	// Rows is what the task starts from, and what it has made when it has ended.
 	Rows []float32
 	Loss *Loss // of Judge
@@ -41,8 +41,9 @@ type Loss struct {
 type Backend interface {
 	// Begin does the work, or hands it over to somebody who will; done tells
 	// which. What belongs to work that was handed over must not be touched
-	// before Collect has returned it.
-	Begin(w *Work) (done bool, err error)
+	// before Collect has returned it. worker is the Team of who asks, whose
+	// memory may be borrowed until Begin returns.
+	Begin(worker *kernels.Team, w *Work) (done bool, err error)
 	// Collect returns work that was handed over and has ended, nil where there
 	// is none at the moment. It does not wait.
 	Collect() (*Work, error)
@@ -52,7 +53,8 @@ type Backend interface {
 type CPU struct{}
 
 // Begin implements Backend.
-func (CPU) Begin(w *Work) (bool, error) {
+func (CPU) Begin(worker *kernels.Team, w *Work) (bool, error) {
+	w.Team.Borrow(worker)
 	Do(w)
 	return true, nil
 }
