@@ -16,10 +16,7 @@ import (
 // are encoded at once.
 func (e *engine) deliver(ms []async.Message) error {
 	for _, m := range ms {
-		to := m.To
-		if to >= e.setting.Graph() && e.hostedByRank0() {
-			to = 0
-		}
+		to := e.place(m.To)
 		if to == e.world.Rank() {
 			if err := e.local(m); err != nil {
 				return err
@@ -31,6 +28,14 @@ func (e *engine) deliver(ms []async.Message) error {
 		}
 	}
 	return nil
+}
+
+// place is the rank that plays a rank of the protocol.
+func (e *engine) place(rank int) int {
+	if rank >= e.setting.Graph() && e.hostedByRank0() {
+		return 0
+	}
+	return rank
 }
 
 // hostedByRank0 tells whether there is no rank that is a server.

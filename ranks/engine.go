@@ -1,7 +1,7 @@
 package ranks
 
 import (
-	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -207,7 +207,9 @@ func (e *engine) startReady() error {
 		}
 		i.busy = true
 		i.epoch++
-		if err := e.deliver(e.chooser.Fetch(i.index, i.epoch, 0)); err != nil {
+		fetch := e.chooser.Fetch(i.index, i.epoch, 0)
+		i.asked = e.place(fetch[0].To)
+		if err := e.deliver(fetch); err != nil {
 			return err
 		}
 	}
@@ -217,6 +219,7 @@ func (e *engine) startReady() error {
 // start begins an interval's epoch with the weights that have come.
 func (e *engine) start(i *interval, weights []float32) {
 	copy(i.net.Weights, weights)
+	i.asked = nobody
 	e.tallies.keep(i, weights)
 	i.work.Rows, i.loss.Count = nil, true
 	t := schedule.Task{Stage: schedule.Emit, Epoch: i.epoch, Interval: i.index}
@@ -255,31 +258,36 @@ func (e *engine) Wait() error {
 	return e.await()
 }
 
-// await waits for the next message and takes it. A wait that has lasted too
-// long names those whom it was most likely for: ranks that are behind, or else
-// the servers, who owe weights.
+// await waits for the next message and takes it.
 func (e *engine) await() error {
 	m, err := e.world.Recv(world.Any, tagAsync)
-	var stall *world.StallError
-	if errors.As(err, &stall) && len(stall.Missing) == 0 {
-		stall.Missing = e.owing()
-	}
 	if err != nil {
 		return err
 	}
 	return e.take(m)
 }
 
-// owing are the ranks that a long wait is most likely for.
+// owing are the ranks that a long wait is for: servers that have been asked for
+// weights, ranks that are behind, and at the end whoever has not said its last
+// word.
 func (e *engine) owing() []int {
 	ranks := e.progress.Behind()
+	for _, i := range e.intervals {
+		if i.asked != nobody && !slices.Contains(ranks, i.asked) {
+			ranks = append(ranks, i.asked)
+		}
+	}
 	if len(ranks) == 0 && !e.hostedByRank0() {
 		for k := range e.setting.Servers {
 			ranks = append(ranks, e.setting.Server(k))
 		}
 	}
+	slices.Sort(ranks)
 	return ranks
 }
+
+// during is what this rank is about.
+func (e *engine) during() string { return fmt.Sprintf("epoch %d", e.finished()+1) }
 
 // last gets the weights after the last epoch and leaves. Rank 0 stays until it
 // has heard of everybody's epochs, and as long as others need what it hosts.

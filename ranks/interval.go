@@ -23,9 +23,13 @@ type interval struct {
 
 	epoch int  // in bounded asynchrony: that it is in, or has finished
 	busy  bool // and: it is in an epoch
+	asked int  // and: the server that owes it weights, or nobody
 
 	packed []float32 // boundary rows on their way to a rank
 }
+
+// nobody is no rank.
+const nobody = -1
 
 func (i *interval) rows() int { return i.hi - i.lo }
 
@@ -96,7 +100,7 @@ func newIntervals(c Config, s model.Spec, sh *shard.Shard, ids []uint32, crew *c
 	grad := mapped.Make[float32](a, n*sh.Classes)
 	var list []*interval
 	for k, net := range model.Divide(s, model.Input{Features: sh.Features, IDs: sh.Own, LocalIDs: ids}, bounds, teams, weights, a) {
-		i := &interval{index: k, lo: bounds[k], hi: bounds[k+1], net: net}
+		i := &interval{index: k, lo: bounds[k], hi: bounds[k+1], net: net, asked: nobody}
 		i.loss = tensor.Loss{
 			Labels: sh.Labels[i.lo:i.hi], Split: sh.Split[i.lo:i.hi], Classes: sh.Classes,
 			Scale: float32(1 / float64(max(sh.TrainTotal, 1))), Grad: grad[i.lo*sh.Classes : i.hi*sh.Classes],

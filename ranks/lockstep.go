@@ -1,6 +1,7 @@
 package ranks
 
 import (
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -207,6 +208,17 @@ func (s *lockstep) Wait() error {
 	}
 	s.walk.Done(event)
 	return nil
+}
+
+// during is what this rank is about.
+func (s *lockstep) during() string {
+	if s.walk == nil {
+		return "before the first epoch"
+	}
+	if t, ok := s.walk.Awaited(); ok {
+		return t.String()
+	}
+	return fmt.Sprintf("epoch %d", s.pass.Epoch)
 }
 
 // Finished implements schedule.Flow.

@@ -36,7 +36,7 @@ func Train(_ context.Context, c Config, data string, out IO) error {
 		return err
 	}
 	return launch(c.Ranks, limits, out, func(w world.Comm, kind string) error {
-		return trainRank(c, data, w, kind, out)
+		return trainRank(c, data, w, kind, limits, out)
 	})
 }
 
@@ -48,6 +48,7 @@ type run struct {
 	kind   string
 	meta   *graph.Meta
 	world  world.Comm
+	limits world.Limits
 	peers  world.Comm // the graph ranks; nil on servers
 	shard  *shard.Shard
 	crew   *crew // nil on servers
@@ -64,8 +65,8 @@ type run struct {
 }
 
 // trainRank is one rank's part of a run. Collective over the world.
-func trainRank(c Config, data string, w world.Comm, kind string, out IO) error {
-	r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
+func trainRank(c Config, data string, w world.Comm, kind string, limits world.Limits, out IO) error {
+	r := &run{cfg: c, data: data, kind: kind, world: w, limits: limits, arena: mapped.NewArena()}
 	defer r.close()
 	return r.whole(out)
 }
@@ -336,6 +337,10 @@ func (r *run) train(weights []float32) error {
 func (r *run) trainFrom(epoch int, source weightSource) error {
 	t := r.trainer(source)
 	t.emit = r.voice.epoch
+	for _, c := range []world.Comm{r.world, r.peers} {
+		c.SetLimits(r.explained(t.during, nil))
+		defer c.SetLimits(r.limits)
+	}
 	if t.net.CacheInput {
 		if err := r.keepInput(t.intervals); err != nil {
 			return err
@@ -399,6 +404,13 @@ func evenly(n, parts int) []int {
 		bounds[k+1] = (k + 1) * n / parts
 	}
 	return bounds
+}
+
+// explained are the run's limits on waits, with what they say of one.
+func (r *run) explained(during func() string, awaited func() []int) world.Limits {
+	l := r.limits
+	l.During, l.Awaited = during, awaited
+	return l
 }
 
 // localIDs are the dataset ids of own vertices and then ghosts.

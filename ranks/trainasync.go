@@ -20,10 +20,12 @@ func (r *run) trainAsync(weights []float32) error {
 	if err != nil {
 		return err
 	}
+	e.world.SetLimits(r.explained(e.during, e.owing))
 	last, err := e.train()
 	if err != nil {
 		return err
 	}
+	e.world.SetLimits(r.limits)
 	epochs, stopped, hosted := e.epochs, e.tallies.stopped, e.update
 	goOn, err := r.switches(epochs, stopped == switched)
 	if err != nil {

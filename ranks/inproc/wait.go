@@ -92,7 +92,7 @@ func (w *wait) stop() {
 
 // stalled describes the wait so far.
 func (w *wait) stalled() *world.StallError {
-	return &world.StallError{Op: w.op, Rank: w.c.me(), Waited: time.Since(w.began), Missing: w.missing()}
+	return w.c.limits.Load().Stalled(w.op, w.c.me(), time.Since(w.began), w.missing(), nil)
 }
 
 // expiry is when a timer fires, never for a timer that is not set.

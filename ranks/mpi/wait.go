@@ -127,12 +127,12 @@ func (w *watch) exchange(waited time.Duration) error {
 
 // stalled describes the wait so far.
 func (w *watch) stalled(waited time.Duration) *world.StallError {
-	e := &world.StallError{Op: w.stall.op, Rank: w.stall.rank, Waited: waited}
+	var missing []int
 	switch {
 	case w.stall.seq > 0:
-		e.Missing = w.c.p.silent(w.c, w.stall.seq)
+		missing = w.c.p.silent(w.c, w.stall.seq)
 	case w.stall.peer >= 0:
-		e.Missing = []int{w.stall.peer}
+		missing = []int{w.stall.peer}
 	}
-	return e
+	return w.limits.Stalled(w.stall.op, w.stall.rank, waited, missing, w.c.p.host)
 }

@@ -46,7 +46,7 @@ type Task struct {
 const Whole = -1
 
 func (t Task) String() string {
-	if t.Interval == Whole {
+	if t.Interval < 0 {
 		return fmt.Sprintf("%s of layer %d in epoch %d", t.Stage.Kind(), t.Layer, t.Epoch)
 	}
 	return fmt.Sprintf("%s of layer %d, interval %d, in epoch %d", t.Stage.Kind(), t.Layer, t.Interval, t.Epoch)

@@ -15,21 +15,31 @@ type StallError struct {
 	Rank    int           // who waited
 	Waited  time.Duration // how long
 	Missing []int         // who did not come, ascending; empty where unknown
+	Hosts   []string      // theirs, where known
+	During  string        // what the rank that waited was about, where known
 }
 
 func (e *StallError) Error() string {
 	msg := fmt.Sprintf("%s: rank %d has waited %v", e.Op, e.Rank, e.Waited.Round(time.Millisecond))
-	switch len(e.Missing) {
-	case 0:
-		return msg + " for an unknown rank"
-	case 1:
-		return msg + " for rank " + strconv.Itoa(e.Missing[0])
-	}
 	names := make([]string, len(e.Missing))
 	for i, r := range e.Missing {
 		names[i] = strconv.Itoa(r)
+		if i < len(e.Hosts) && e.Hosts[i] != "" {
+			names[i] += " on " + e.Hosts[i]
+		}
 	}
-	return msg + " for ranks " + strings.Join(names, ", ")
+	switch len(names) {
+	case 0:
+		msg += " for an unknown rank"
+	case 1:
+		msg += " for rank " + names[0]
+	default:
+		msg += " for ranks " + strings.Join(names, ", ")
+	}
+	if e.During != "" {
+		msg += " (" + e.During + ")"
+	}
+	return msg
 }
 
 // LostError reports a wait that can never end because another rank of the

@@ -20,6 +20,31 @@ type Limits struct {
 	Warn  time.Duration // log that a rank is waiting
 	Abort time.Duration // give up
 	Log   func(msg string)
+
+	// During says what the rank is about ("∇SC of layer 1 in epoch 7") and
+	// Awaited which ranks of the world it needs a message from, for what is said
+	// of a wait. Both may be nil, and are called by whoever waits.
+	During  func() string
+	Awaited func() []int
+}
+
+// Stalled describes a wait: op is what is waited for by rank, missing who has
+// not come, empty where the communicator does not know; hosts are those of all
+// ranks.
+func (l *Limits) Stalled(op string, rank int, waited time.Duration, missing []int, hosts []string) *StallError {
+	e := &StallError{Op: op, Rank: rank, Waited: waited, Missing: missing}
+	if l.During != nil {
+		e.During = l.During()
+	}
+	if len(missing) == 0 && l.Awaited != nil {
+		e.Missing = l.Awaited()
+	}
+	for _, r := range e.Missing {
+		if r >= 0 && r < len(hosts) {
+			e.Hosts = append(e.Hosts, hosts[r])
+		}
+	}
+	return e
 }
 
 // Comm is a communicator: a set of ranks numbered 0..Size-1.
