@@ -66,7 +66,9 @@ func (r *run) serveAfter(s *async.Server, u server.Updater) error {
 			return err
 		}
 	}
-	return serve(r.world, server.New(r.Topology, r.rank-r.Graph, layerRanges(r.net), s.Weights(), laterUpdater{u, epoch}))
+	after := server.New(r.Topology, r.rank-r.Graph, layerRanges(r.net), s.Weights(), laterUpdater{u, epoch})
+	r.world.SetLimits(r.patient(func() int { return epoch + after.Epoch() }, after.Owing))
+	return serve(r.world, after)
 }
 
 // shifted is a source whose first epoch is not the run's.

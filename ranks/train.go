@@ -297,6 +297,7 @@ func sparseNNZ(m *graph.Meta) int64 {
 
 // serve is the life of a parameter server.
 func (r *run) serve(weights []float32) error {
+	defer r.world.SetLimits(r.limits)
 	u, err := newUpdater(r.cfg, r.net, r.arena)
 	if err != nil {
 		return err
@@ -312,12 +313,23 @@ func (r *run) serve(weights []float32) error {
 			return err
 		}
 		s := async.New(setting, r.rank-r.Graph, layers, weights, timed)
+		r.world.SetLimits(r.patient(func() int { return s.Version() }, s.Owing))
 		if err := serveAsync(r.world, s); err != nil || r.cfg.SwitchToSync == 0 {
 			return err
 		}
 		return r.serveAfter(s, timed)
 	}
-	return serve(r.world, server.New(r.Topology, r.rank-r.Graph, layers, weights, timed))
+	s := server.New(r.Topology, r.rank-r.Graph, layers, weights, timed)
+	r.world.SetLimits(r.patient(s.Epoch, s.Owing))
+	return serve(r.world, s)
+}
+
+// patient are the limits of a server. It hears late of what holds up a graph
+// rank, who knows better whom it waits for, and so lets it speak first.
+func (r *run) patient(epoch func() int, owing func() []int) world.Limits {
+	l := r.explained(func() string { return fmt.Sprintf("gradients of epoch %d", epoch()) }, owing)
+	l.Warn, l.Abort = l.Warn*5/4, l.Abort*5/4
+	return l
 }
 
 // train is the life of a graph rank.

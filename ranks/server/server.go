@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 
 	"siafu/graph/fault"
 )
@@ -84,6 +85,26 @@ func (s *Server) Done() bool { return s.left == len(s.ranks) }
 
 // Epoch is the epoch whose starting weights the server holds.
 func (s *Server) Epoch() int { return s.epoch }
+
+// Owing are the ranks of the world that the server's epoch still needs
+// gradients or sums from, ascending.
+func (s *Server) Owing() []int {
+	var ranks []int
+	for _, r := range s.ranks {
+		if slices.ContainsFunc(s.sums, func(l layerSum) bool { return l.own[r] == nil }) {
+			ranks = append(ranks, r)
+		}
+	}
+	if len(ranks) > 0 {
+		return ranks
+	}
+	for _, k := range s.servers {
+		if slices.ContainsFunc(s.sums, func(l layerSum) bool { return l.partial[k] == nil }) {
+			ranks = append(ranks, s.topology.Graph+k)
+		}
+	}
+	return ranks
+}
 
 // Weights are the current weights; they belong to the server.
 func (s *Server) Weights() []float32 { return s.weights }

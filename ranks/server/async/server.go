@@ -74,6 +74,25 @@ func (s *Server) Load() int { return s.stash.load }
 // Memory is what the server keeps beside the weights.
 func (s *Server) Memory() Memory { return s.stash.memory }
 
+// Owing are the graph ranks with intervals that have taken weights and owe their
+// gradients, or where there are none, those that have not left; ascending.
+func (s *Server) Owing() []int {
+	var owe, there []int
+	for r := range s.left {
+		if !s.left[r] {
+			there = append(there, r)
+		}
+		mine := s.stash.entries[s.firsts[r]:s.firsts[r+1]]
+		if slices.ContainsFunc(mine, func(h held) bool { return h.epoch != 0 }) {
+			owe = append(owe, r)
+		}
+	}
+	if len(owe) > 0 {
+		return owe
+	}
+	return there
+}
+
 // Done tells whether all graph ranks have left and everything that they
 // finished together is in the weights.
 func (s *Server) Done() bool {
