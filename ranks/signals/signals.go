@@ -54,11 +54,11 @@ type Watcher struct {
 	done    chan struct{}
 	now     func() time.Time
 
-	mu      sync.Mutex
-	pending Request
-	first   arrival // that asked for Stop
-	int     time.Time
-	epoch   time.Duration
+	mu        sync.Mutex
+	pending   Request
+	first     arrival   // that asked for Stop
+	interrupt time.Time // the first SIGINT
+	epoch     time.Duration
 }
 
 // arrival is a signal and its time.
@@ -111,10 +111,10 @@ func (w *Watcher) take(s os.Signal) (say string, exit bool) {
 		return "signal=USR1 the checkpoint is written at the end of this epoch", false
 	}
 	if s == syscall.SIGINT {
-		if !w.int.IsZero() {
-			return "", now.Sub(w.int) >= echo
+		if !w.interrupt.IsZero() {
+			return "", now.Sub(w.interrupt) >= echo
 		}
-		w.int = now
+		w.interrupt = now
 	}
 	if w.pending == Stop {
 		return "", false
