@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -56,7 +55,7 @@ func weightsOf(epoch, width, stream int) []safetensors.Tensor {
 
 // difference compares states bit by bit.
 func difference(want, got *State) string {
-	bits := cmp.Transformer("bits", func(x []float32) []byte { return slices.Clone(mapped.Bytes(x)) })
+	bits := cmp.Transformer("bits", func(x []float32) string { return string(mapped.Bytes(x)) })
 	return cmp.Diff(want, got, bits, cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Path" }, cmp.Ignore()))
 }
 
