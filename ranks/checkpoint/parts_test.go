@@ -131,6 +131,9 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if path := filepath.Join(run, lockFile); second.current(path) || !third.current(path) {
+		t.Error("the lock of a file that is gone counts")
+	}
 	for _, l := range []*Lock{second, third} {
 		if err := l.Release(); err != nil {
 			t.Error(err)
