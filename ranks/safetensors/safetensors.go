@@ -5,12 +5,14 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"siafu/graph/fault"
+	"siafu/graph/mapped"
 )
 
 // Tensor is a named row-major array.
@@ -34,33 +36,51 @@ const maxHeader = 100_000_000
 
 // Encode is the file of tensors, in the given order, and metadata.
 func Encode(tensors []Tensor, metadata map[string]string) []byte {
-	var head bytes.Buffer
+	var b bytes.Buffer
+	_ = Stream(&b, tensors, metadata) // memory takes everything
+	return b.Bytes()
+}
+
+// Stream writes to w what Encode returns, with no copy of the data on the way.
+// The error is w's. It panics where a shape and its data differ.
+func Stream(w io.Writer, tensors []Tensor, metadata map[string]string) error {
+	if _, err := w.Write(header(tensors, metadata)); err != nil {
+		return err
+	}
+	for _, t := range tensors {
+		if _, err := w.Write(mapped.Bytes(t.Data)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// header is everything before the data.
+func header(tensors []Tensor, metadata map[string]string) []byte {
+	head := bytes.NewBuffer(make([]byte, 8))
 	head.WriteByte('{')
 	if len(metadata) > 0 {
-		fmt.Fprintf(&head, "%q:%s", metadataKey, mustJSON(metadata)) // maps are written with sorted keys
+		fmt.Fprintf(head, "%q:%s", metadataKey, mustJSON(metadata)) // maps are written with sorted keys
 	}
 	offset := int64(0)
 	for i, t := range tensors {
+		if size(t.Shape) != int64(len(t.Data)) {
+			panic("safetensors: shape and data differ")
+		}
 		if i > 0 || len(metadata) > 0 {
 			head.WriteByte(',')
 		}
 		end := offset + 4*int64(len(t.Data))
-		fmt.Fprintf(&head, "%s:%s", mustJSON(t.Name), mustJSON(entry{"F32", t.Shape, [2]int64{offset, end}}))
+		fmt.Fprintf(head, "%s:%s", mustJSON(t.Name), mustJSON(entry{"F32", t.Shape, [2]int64{offset, end}}))
 		offset = end
 	}
 	head.WriteByte('}')
 	for head.Len()%8 != 0 {
 		head.WriteByte(' ')
 	}
-	out := make([]byte, 8, 8+int64(head.Len())+offset)
-	binary.LittleEndian.PutUint64(out, uint64(head.Len()))
-	out = append(out, head.Bytes()...)
-	for _, t := range tensors {
-		for _, x := range t.Data {
-			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x))
-		}
-	}
-	return out
+	b := head.Bytes()
+	binary.LittleEndian.PutUint64(b, uint64(len(b)-8))
+	return b
 }
 
 func mustJSON(v any) []byte {
@@ -74,11 +94,6 @@ func mustJSON(v any) []byte {
 // Write writes a file, which appears whole or not at all. Faults have kind IO
 // or Missing.
 func Write(path string, tensors []Tensor, metadata map[string]string) error {
-	for _, t := range tensors {
-		if size(t.Shape) != int64(len(t.Data)) {
-			panic("safetensors: shape and data differ")
-		}
-	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
 	if err != nil {
 		return fault.System("write model", path, err)
@@ -86,7 +101,7 @@ func Write(path string, tensors []Tensor, metadata map[string]string) error {
 	defer os.Remove(f.Name())
 	defer f.Close()
 	for _, step := range []func() error{
-		func() error { _, err := f.Write(Encode(tensors, metadata)); return err },
+		func() error { return Stream(f, tensors, metadata) },
 		func() error { return f.Chmod(0o644) },
 		f.Sync,
 		func() error { return os.Rename(f.Name(), path) },
@@ -199,6 +214,10 @@ func (e entry) decode(name string, data []byte) (Tensor, error) {
 		return Tensor{}, fmt.Errorf("tensor %q of shape %v lies at bytes %d to %d of %d", name, e.Shape, lo, hi, len(data))
 	}
 	t := Tensor{Name: name, Shape: e.Shape, Data: make([]float32, n)}
+	if e.DType == "F32" {
+		copy(mapped.Bytes(t.Data), data[lo:hi])
+		return t, nil
+	}
 	for i := range t.Data {
 		t.Data[i] = element(e.DType, data[lo+int64(i)*width:])
 	}
@@ -214,7 +233,7 @@ func element(dtype string, b []byte) float32 {
 	case "BF16":
 		return math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16)
 	}
-	return math.Float32frombits(binary.LittleEndian.Uint32(b))
+	panic("safetensors: type without a conversion")
 }
 
 // half is an IEEE 754 binary16.

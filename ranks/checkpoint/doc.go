@@ -1,0 +1,30 @@
+// Package checkpoint is what a training run saves and finds again:
+//
+//	RUN/lock                          held by the process that writes the run folder
+//	RUN/checkpoints/epoch-000020/
+//	    model.safetensors             weights after epoch 20
+//	    optimizer.safetensors         the optimiser's state, a tensor a weight and slot
+//	    best.safetensors              the best weights so far; absent before an evaluation
+//	    state.json                    everything else
+//	    MANIFEST.json                 length and SHA-256 of each of them, written last
+//
+// Nothing in it depends on ranks, servers or the partition, so that a run goes
+// on with others.
+//
+// Save writes into a hidden folder beside the checkpoint's own, syncs every
+// file and the folder, and renames it: a process that is killed, a machine that
+// loses power and a disk that is full leave the checkpoints before it as they
+// were. Latest and Open verify every byte, and whatever the bytes are the
+// answer is the State that was saved or a fault that names the file. Latest
+// goes back to the newest checkpoint that is whole and says which ones it
+// passed over.
+//
+// Only rank 0 calls this package, with the Lock of its run folder held, and
+// tells the others. Callers
+//
+//   - check State.Settings with Settings.Agree,
+//   - call Rewind before they train on from an older checkpoint, and
+//   - cut metrics.jsonl with Metrics.Restore.
+//
+// Nothing is collective.
+package checkpoint

@@ -1,0 +1,104 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+)
+
+// Format is the version of the layout that is written, and the newest that is
+// read.
+const Format = 1
+
+// Files of a checkpoint.
+const (
+	modelFile     = "model.safetensors"
+	optimizerFile = "optimizer.safetensors"
+	bestFile      = "best.safetensors"
+	stateFile     = "state.json"
+	manifestFile  = "MANIFEST.json"
+)
+
+// manifest is MANIFEST.json. Its bytes are those that encode gives and no
+// others, so that any change of them is seen.
+type manifest struct {
+	Format int    `json:"format"`
+	Epoch  int    `json:"epoch"`
+	Files  []file `json:"files"` // by name, ascending
+	// CRC32C is that of the other fields, in 8 hex digits.
+	CRC32C string `json:"crc32c"`
+}
+
+// file is one file of a checkpoint.
+type file struct {
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"` // in 64 hex digits
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func (m manifest) encode() []byte {
+	m.CRC32C = ""
+	m.CRC32C = fmt.Sprintf("%08x", crc32.Checksum(m.text(), castagnoli))
+	return m.text()
+}
+
+func (m manifest) text() []byte {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		panic("checkpoint: manifest without JSON")
+	}
+	return append(text, '\n')
+}
+
+// decodeManifest accepts what encode gives for a checkpoint of this format.
+func decodeManifest(b []byte) (manifest, error) {
+	var version struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(b, &version); err != nil {
+		return manifest{}, err
+	}
+	if version.Format > Format {
+		return manifest{}, fmt.Errorf("it has format %d, and this siafu reads up to %d; a newer one wrote it", version.Format, Format)
+	}
+	var m manifest
+	if err := json.Unmarshal(b, &m); err != nil {
+		return manifest{}, err
+	}
+	if !bytes.Equal(m.encode(), b) {
+		return manifest{}, fmt.Errorf("its checksum is not that of its content")
+	}
+	return m, m.complete()
+}
+
+// complete checks that the files are those of a checkpoint.
+func (m manifest) complete() error {
+	var names []string
+	for _, f := range m.Files {
+		names = append(names, f.Name)
+		if sum, err := hex.DecodeString(f.SHA256); err != nil || len(sum) != 32 || f.Bytes < 0 {
+			return fmt.Errorf("%s of %d bytes has the checksum %q", f.Name, f.Bytes, f.SHA256)
+		}
+	}
+	rest := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == bestFile })
+	if !slices.Equal(rest, []string{modelFile, optimizerFile, stateFile}) || len(names) > 4 || m.Format < 1 || m.Epoch < 0 {
+		return fmt.Errorf("it lists %s of format %d, epoch %d", strings.Join(names, ", "), m.Format, m.Epoch)
+	}
+	return nil
+}
+
+// find is the entry of a file, nil where there is none.
+func (m manifest) find(name string) *file {
+	for i := range m.Files {
+		if m.Files[i].Name == name {
+			return &m.Files[i]
+		}
+	}
+	return nil
+}

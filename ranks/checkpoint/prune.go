@@ -1,0 +1,143 @@
+package checkpoint
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"siafu/graph/fault"
+)
+
+const opPrune = "remove checkpoint"
+
+// abandoned is how long a hidden folder of another host must not have changed
+// before it is taken for that of a dead process: nobody here can ask.
+const abandoned = 24 * time.Hour
+
+// Prune keeps the newest checkpoints that are whole as far as their sizes tell,
+// keep of them (0: all), among those up to the given epoch, which has just been
+// saved, and removes everything older. It also removes what dead processes left
+// half written. It never touches what a living process writes, nor newer
+// checkpoints.
+func Prune(dir string, keep, epoch int) (removed []string, err error) {
+	if err := sweep(dir); err != nil || keep <= 0 {
+		return nil, err
+	}
+	entries, err := list(dir)
+	if err != nil {
+		return nil, err
+	}
+	kept := 0
+	for _, e := range entries {
+		if e.epoch > epoch {
+			continue
+		}
+		if kept < keep {
+			if e.epoch == epoch || sized(e.path) {
+				kept++
+			}
+			continue
+		}
+		if err := remove(dir, e); err != nil {
+			return removed, err
+		}
+		removed = append(removed, e.path)
+	}
+	return removed, nil
+}
+
+// Rewind removes the checkpoints newer than an epoch, whole or not: a run that
+// goes on from it would otherwise find them again, with numbers that are no
+// longer its own.
+func Rewind(dir string, epoch int) (removed []string, err error) {
+	entries, err := list(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if e.epoch <= epoch {
+			break
+		}
+		if err := remove(dir, e); err != nil {
+			return removed, err
+		}
+		removed = append(removed, e.path)
+	}
+	return removed, nil
+}
+
+// sized tells whether a checkpoint has its files in their sizes. Sums are not
+// taken: that would read gigabytes at every epoch that saves.
+func sized(path string) bool {
+	m, err := readManifest(path)
+	if err != nil {
+		return false
+	}
+	for _, f := range m.Files {
+		info, err := os.Stat(filepath.Join(path, f.Name))
+		if err != nil || info.Size() != f.Bytes {
+			return false
+		}
+	}
+	return true
+}
+
+// remove hides a checkpoint before it empties the folder, so that nobody meets
+// half of one.
+func remove(dir string, e entry) error {
+	hidden := filepath.Join(dir, hiddenName(e.epoch, "old", self()))
+	if err := os.Rename(e.path, hidden); err != nil {
+		return fault.System(opPrune, e.path, unnamed(err))
+	}
+	if err := os.RemoveAll(hidden); err != nil {
+		return fault.System(opPrune, e.path, unnamed(err))
+	}
+	return nil
+}
+
+// sweep removes the hidden folders of dead processes.
+func sweep(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fault.System(opPrune, dir, err)
+	}
+	for _, e := range entries {
+		o, ok := ownerOf(e.Name())
+		path := filepath.Join(dir, e.Name())
+		if !ok || inUse(o, path) {
+			continue
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return fault.System(opPrune, path, err)
+		}
+	}
+	return nil
+}
+
+// inUse tells whether a hidden folder may still be written.
+func inUse(o owner, path string) bool {
+	if o.Host == self().Host {
+		return o.alive()
+	}
+	return time.Since(changed(path)) < abandoned
+}
+
+// changed is when a folder or a file in it last changed; now, where that cannot
+// be read.
+func changed(dir string) time.Time {
+	newest := time.Time{}
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.ModTime().After(newest) {
+			newest = info.ModTime()
+		}
+		return err
+	})
+	if err != nil {
+		return time.Now()
+	}
+	return newest
+}

@@ -1,0 +1,140 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"siafu/ranks/runfolder"
+	"siafu/ranks/safetensors"
+)
+
+// State is all that a run needs to go on as if it had never stopped. Random
+// draws are counted by seed, epoch, layer and vertex, so that the seed and the
+// epoch are the whole state of its generators.
+type State struct {
+	Path string `json:"-"` // the folder it was read from; Save ignores it
+
+	Version  string            `json:"siafu"`    // of the program
+	Epoch    int               `json:"epoch"`    // the last one trained; 0 is none
+	Seed     uint64            `json:"seed"`     // of all draws
+	Steps    []int             `json:"steps"`    // that the optimiser has made, by layer
+	Settings Settings          `json:"settings"` // what must agree when the run goes on
+	Metadata map[string]string `json:"metadata"` // of the files of weights: what the network is; Save adds "epoch"
+	Metrics  Metrics           `json:"metrics"`  // the lines of metrics.jsonl up to Epoch
+	Last     *runfolder.Epoch  `json:"last"`     // the newest line with accuracies, nil before the first
+	Best     *Best             `json:"best"`     // nil before the first evaluation
+
+	Weights []safetensors.Tensor `json:"-"` // after Epoch
+	Slots   []Slot               `json:"-"` // of the optimiser, none for plain SGD
+}
+
+// Best is the best evaluation so far; patience counts from its epoch.
+type Best struct {
+	Line    runfolder.Epoch      `json:"line"`
+	Weights []safetensors.Tensor `json:"-"` // that Line.Epoch started from; as State.Weights
+}
+
+// Slot is one array of the optimiser's state: a tensor for each of the weights,
+// of the same name and shape, in the same order. Its name has no dot.
+type Slot struct {
+	Name    string
+	Tensors []safetensors.Tensor
+}
+
+// SlotNames are the names that torch.optim gives the state of "sgd" (with
+// momentum), "adam" and "adamw", in the order of kernels.Optimizer's slots.
+func SlotNames(optimizer string) []string {
+	if optimizer == "sgd" {
+		return []string{"momentum_buffer"}
+	}
+	return []string{"exp_avg", "exp_avg_sq"}
+}
+
+// content is state.json.
+type content struct {
+	*State
+	SlotNames []string `json:"slots"`
+}
+
+func (s *State) encode() ([]byte, error) {
+	c := content{State: s, SlotNames: []string{}}
+	for _, slot := range s.Slots {
+		c.SlotNames = append(c.SlotNames, slot.Name)
+	}
+	text, err := json.MarshalIndent(c, "", "  ")
+	return append(text, '\n'), err
+}
+
+// decodeState reads state.json; the slots have names only.
+func decodeState(text []byte) (State, error) {
+	var s State
+	c := content{State: &s}
+	if err := json.Unmarshal(text, &c); err != nil {
+		return State{}, err
+	}
+	if s.Epoch < 0 {
+		return State{}, fmt.Errorf("epoch %d", s.Epoch)
+	}
+	for _, name := range c.SlotNames {
+		s.Slots = append(s.Slots, Slot{Name: name})
+	}
+	return s, nil
+}
+
+// flatSlots are the tensors of optimizer.safetensors.
+func (s *State) flatSlots() []safetensors.Tensor {
+	var list []safetensors.Tensor
+	for _, slot := range s.Slots {
+		for _, t := range slot.Tensors {
+			t.Name += "." + slot.Name
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// takeSlots is flatSlots backwards, for slots that have names.
+func (s *State) takeSlots(list []safetensors.Tensor) error {
+	n := len(s.Weights)
+	if len(list) != n*len(s.Slots) {
+		return fmt.Errorf("%d tensors where %d weights have %d slots", len(list), n, len(s.Slots))
+	}
+	for k := range s.Slots {
+		slot := &s.Slots[k]
+		slot.Tensors = list[k*n : (k+1)*n : (k+1)*n]
+		for i := range slot.Tensors {
+			t := &slot.Tensors[i]
+			if w := s.Weights[i]; t.Name != w.Name+"."+slot.Name {
+				return fmt.Errorf("tensor %q where %s of %q is due", t.Name, slot.Name, w.Name)
+			}
+			t.Name = s.Weights[i].Name
+		}
+		if !alike(slot.Tensors, s.Weights) {
+			return fmt.Errorf("slot %s has other shapes than the weights", slot.Name)
+		}
+	}
+	return nil
+}
+
+// alike tells whether two lists have the same names and shapes.
+func alike(a, b []safetensors.Tensor) bool {
+	return slices.EqualFunc(a, b, func(x, y safetensors.Tensor) bool {
+		return x.Name == y.Name && slices.Equal(x.Shape, y.Shape)
+	})
+}
+
+// check panics where the parts of a state do not belong together.
+func (s *State) check() {
+	if s.Epoch < 0 {
+		panic("checkpoint: negative epoch")
+	}
+	if s.Best != nil && !alike(s.Best.Weights, s.Weights) {
+		panic("checkpoint: best weights of another shape")
+	}
+	for _, slot := range s.Slots {
+		if !alike(slot.Tensors, s.Weights) {
+			panic("checkpoint: slot of another shape than the weights")
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package signals
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Request is what is asked of a run at the end of an epoch. A greater one
+// includes the smaller.
+type Request uint8
+
+// The requests, in their order.
+const (
+	None       Request = iota
+	Checkpoint         // save and go on
+	Stop               // save and exit with code 75
+)
+
+func (r Request) String() string {
+	switch r {
+	case Checkpoint:
+		return "checkpoint"
+	case Stop:
+		return "stop"
+	}
+	return "none"
+}
+
+// CodeNow is the exit code after a second SIGINT: 128 and the signal's number,
+// as a shell tells it.
+const CodeNow = 130
+
+// echo is the time in which a second SIGINT is the first one, passed on by a
+// launcher.
+const echo = 500 * time.Millisecond
+
+// Options are what a Watcher needs to know.
+type Options struct {
+	Grace time.Duration // from a SIGTERM to the kill; 0: not known
+	Log   func(string)  // a line for the user, nil on ranks that are silent
+	Exit  func(code int)
+}
+
+// Watcher catches signals until Close. Its methods may be called by several
+// goroutines at once.
+type Watcher struct {
+	options Options
+	in      chan os.Signal
+	done    chan struct{}
+	now     func() time.Time
+
+	mu        sync.Mutex
+	pending   Request
+	first     arrival   // that asked for Stop
+	interrupt time.Time // the first SIGINT
+	epoch     time.Duration
+}
+
+// arrival is a signal and its time.
+type arrival struct {
+	signal os.Signal
+	at     time.Time
+}
+
+// Watch begins to catch signals. Exit nil is os.Exit.
+func Watch(o Options) *Watcher {
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	if o.Exit == nil {
+		o.Exit = os.Exit
+	}
+	w := &Watcher{options: o, in: make(chan os.Signal, 8), done: make(chan struct{}), now: time.Now}
+	signal.Notify(w.in, syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGINT)
+	go w.loop()
+	return w
+}
+
+func (w *Watcher) loop() {
+	defer close(w.done)
+	for s := range w.in {
+		say, exit := w.take(s)
+		if say != "" {
+			w.options.Log(say)
+		}
+		if exit {
+			w.options.Exit(CodeNow)
+		}
+	}
+}
+
+// Close leaves the signals to the system again.
+func (w *Watcher) Close() {
+	signal.Stop(w.in)
+	close(w.in)
+	<-w.done
+}
+
+// take records a signal; it returns what to say of it and whether to exit now.
+func (w *Watcher) take(s os.Signal) (say string, exit bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.now()
+	if s == syscall.SIGUSR1 {
+		w.pending = max(w.pending, Checkpoint)
+		return "signal=USR1 the checkpoint is written at the end of this epoch", false
+	}
+	if s == syscall.SIGINT {
+		if !w.interrupt.IsZero() {
+			return "", now.Sub(w.interrupt) >= echo
+		}
+		w.interrupt = now
+	}
+	if w.pending == Stop {
+		return "", false
+	}
+	w.pending, w.first = Stop, arrival{s, now}
+	return fmt.Sprintf("signal=%s the run stops at the end of this epoch, with a checkpoint%s", short(s), w.doubt()), false
+}
+
+func short(s os.Signal) string {
+	if s == syscall.SIGINT {
+		return "INT"
+	}
+	return "TERM"
+}
+
+// doubt is a clause that says so where an epoch does not fit into the grace
+// period of a SIGTERM. The lock is held.
+func (w *Watcher) doubt() string {
+	switch grace := w.options.Grace; {
+	case w.first.signal == syscall.SIGINT:
+		return "; a second SIGINT stops it now, without one"
+	case grace > 0 && w.epoch > grace:
+		return fmt.Sprintf("; an epoch takes %s, longer than the %s until the process is killed: have the signal sent earlier",
+			round(w.epoch), round(grace))
+	}
+	return ""
+}
+
+// round leaves three digits or so.
+func round(d time.Duration) time.Duration {
+	if d < 10*time.Second {
+		return d.Round(10 * time.Millisecond)
+	}
+	return d.Round(time.Second)
+}
+
+// Took tells the watcher how long an epoch and its checkpoint take.
+func (w *Watcher) Took(epoch time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.epoch = epoch
+}
+
+// Pending is what was asked for and has not been Served.
+func (w *Watcher) Pending() Request {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pending
+}
+
+// Served forgets a request for a checkpoint, which has been written: since the
+// epoch ended nothing was trained that another one would hold. Stop stays.
+func (w *Watcher) Served() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pending == Checkpoint {
+		w.pending = None
+	}
+}
+
+// Stopping is the signal that asked for Stop and when it came; nil before.
+func (w *Watcher) Stopping() (os.Signal, time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.first.signal, w.first.at
+}
+
+// Left is the time until the process is killed; ok is false where that is not
+// known, or nobody has announced it.
+func (w *Watcher) Left() (left time.Duration, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.first.signal != syscall.SIGTERM || w.options.Grace <= 0 {
+		return 0, false
+	}
+	return w.options.Grace - w.now().Sub(w.first.at), true
+}
+
+// slurmKillWait is Slurm's own time between SIGTERM and SIGKILL, which its
+// administrator may have changed.
+const slurmKillWait = 30 * time.Second
+
+// Grace is the time from a SIGTERM to the kill: what the user says, else
+// SIAFU_GRACE in seconds, which a batch script sets that asks for an early
+// signal, else Slurm's KillWait in a Slurm job, else 0.
+func Grace(flag time.Duration, getenv func(string) string) time.Duration {
+	if flag > 0 {
+		return flag
+	}
+	if s, err := strconv.Atoi(getenv("SIAFU_GRACE")); err == nil && s > 0 {
+		return time.Duration(s) * time.Second
+	}
+	if getenv("SLURM_JOB_ID") != "" {
+		return slurmKillWait
+	}
+	return 0
+}

@@ -1,0 +1,139 @@
+package signals
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A script of signals, with the milliseconds at which they come, and what a
+// training loop then finds.
+func TestRequests(t *testing.T) {
+	type event struct {
+		ms     int
+		signal syscall.Signal // 0: the loop says that it has served
+	}
+	const served = syscall.Signal(0)
+	for _, tc := range []struct {
+		name   string
+		events []event
+		want   Request
+		exits  bool
+	}{
+		{"nothing", nil, None, false},
+		{"checkpoint", []event{{0, syscall.SIGUSR1}}, Checkpoint, false},
+		{"checkpoint served", []event{{0, syscall.SIGUSR1}, {1, served}}, None, false},
+		{"asked again", []event{{0, syscall.SIGUSR1}, {1, served}, {2, syscall.SIGUSR1}}, Checkpoint, false},
+		{"stop", []event{{0, syscall.SIGTERM}}, Stop, false},
+		{"stop is not forgotten", []event{{0, syscall.SIGINT}, {1, served}, {2, syscall.SIGUSR1}}, Stop, false},
+		{"stop after checkpoint", []event{{0, syscall.SIGUSR1}, {1, syscall.SIGTERM}}, Stop, false},
+		{"repeated SIGTERM", []event{{0, syscall.SIGTERM}, {5000, syscall.SIGTERM}}, Stop, false},
+		{"SIGTERM, then a first SIGINT", []event{{0, syscall.SIGTERM}, {5000, syscall.SIGINT}}, Stop, false},
+		{"SIGINT passed on twice", []event{{0, syscall.SIGINT}, {20, syscall.SIGINT}}, Stop, false},
+		{"second SIGINT", []event{{0, syscall.SIGINT}, {20, syscall.SIGINT}, {900, syscall.SIGINT}}, Stop, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			clock := time.Unix(1000, 0)
+			w := &Watcher{now: func() time.Time { return clock }}
+			exits := false
+			for _, e := range tc.events {
+				clock = time.Unix(1000, 0).Add(time.Duration(e.ms) * time.Millisecond)
+				if e.signal == served {
+					w.Served()
+					continue
+				}
+				_, exit := w.take(e.signal)
+				exits = exits || exit
+			}
+			if w.Pending() != tc.want || exits != tc.exits {
+				t.Errorf("%v, exits %t; want %v, %t", w.Pending(), exits, tc.want, tc.exits)
+			}
+		})
+	}
+}
+
+// The user hears at once that the checkpoint will come too late.
+func TestGracePeriod(t *testing.T) {
+	for _, tc := range []struct {
+		name         string
+		signal       os.Signal
+		grace, epoch time.Duration
+		says         string
+		left         time.Duration // 10 s later, -1: not known
+	}{
+		{"too short", syscall.SIGTERM, 30 * time.Second, 95 * time.Second, "an epoch takes 1m35s, longer than the 30s", 20 * time.Second},
+		{"long enough", syscall.SIGTERM, 30 * time.Second, 2 * time.Second, "checkpoint", 20 * time.Second},
+		{"not known", syscall.SIGTERM, 0, 95 * time.Second, "checkpoint", -1},
+		{"by hand", syscall.SIGINT, 30 * time.Second, 95 * time.Second, "a second SIGINT", -1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			clock := time.Unix(1000, 0)
+			w := &Watcher{options: Options{Grace: tc.grace}, now: func() time.Time { return clock }}
+			w.Took(tc.epoch)
+			say, _ := w.take(tc.signal)
+			if !strings.Contains(say, tc.says) || strings.Contains(say, "longer") != strings.Contains(tc.says, "longer") {
+				t.Errorf("%q; want %q", say, tc.says)
+			}
+			clock = clock.Add(10 * time.Second)
+			left, ok := w.Left()
+			if ok != (tc.left >= 0) || ok && left != tc.left {
+				t.Errorf("%v %t left; want %v", left, ok, tc.left)
+			}
+			if s, at := w.Stopping(); s != tc.signal || !at.Equal(time.Unix(1000, 0)) {
+				t.Errorf("stopped by %v at %v", s, at)
+			}
+		})
+	}
+}
+
+func TestGrace(t *testing.T) {
+	for _, tc := range []struct {
+		flag time.Duration
+		env  map[string]string
+		want time.Duration
+	}{
+		{0, nil, 0},
+		{0, map[string]string{"SLURM_JOB_ID": "7"}, 30 * time.Second},
+		{0, map[string]string{"SLURM_JOB_ID": "7", "SIAFU_GRACE": "120"}, 2 * time.Minute},
+		{0, map[string]string{"SIAFU_GRACE": "soon"}, 0},
+		{time.Minute, map[string]string{"SLURM_JOB_ID": "7", "SIAFU_GRACE": "120"}, time.Minute},
+	} {
+		if got := Grace(tc.flag, func(key string) string { return tc.env[key] }); got != tc.want {
+			t.Errorf("%v %v: %v, want %v", tc.flag, tc.env, got, tc.want)
+		}
+	}
+}
+
+// Real signals reach the watcher, and a second SIGINT ends the process.
+func TestWatch(t *testing.T) {
+	lines, codes := make(chan string, 8), make(chan int, 1)
+	w := Watch(Options{Log: func(s string) { lines <- s }, Exit: func(code int) { codes <- code }})
+	defer w.Close()
+	send := func(s syscall.Signal) {
+		t.Helper()
+		if err := syscall.Kill(os.Getpid(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for s, want := range map[syscall.Signal]string{syscall.SIGUSR1: "signal=USR1", syscall.SIGINT: "signal=INT"} {
+		send(s)
+		if line := <-lines; !strings.HasPrefix(line, want) {
+			t.Errorf("%q; want %q", line, want)
+		}
+	}
+	if w.Pending() != Stop {
+		t.Errorf("%v is pending", w.Pending())
+	}
+	time.Sleep(echo)
+	send(syscall.SIGINT)
+	select {
+	case code := <-codes:
+		if code != CodeNow {
+			t.Errorf("exit %d", code)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("a second SIGINT is not heard")
+	}
+}
