@@ -52,9 +52,21 @@ func (c *clock) lap(task string) {
 	c.lapped = now
 }
 
+// wait adds a time in which a task was only waited for.
+func (c *clock) wait(task string, began, ended time.Time) {
+	c.mu.Lock()
+	c.seconds[task] += ended.Sub(began).Seconds()
+	c.mu.Unlock()
+	c.timeline.AddWait(task, c.place(), began, ended)
+}
+
+func (c *clock) place() trace.Place {
+	return trace.Place{Epoch: int32(c.epoch), Layer: int32(c.layer), Interval: int32(c.interval)}
+}
+
 // record puts a task into the timeline without counting it.
 func (c *clock) record(task string, begin, end time.Time) {
-	c.timeline.Add(task, trace.Place{Epoch: int32(c.epoch), Layer: int32(c.layer), Interval: int32(c.interval)}, begin, end)
+	c.timeline.Add(task, c.place(), begin, end)
 }
 
 // take returns the seconds in the order of tasks and starts again from zero.

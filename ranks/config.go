@@ -24,10 +24,10 @@ type Config struct {
 	Threads      int     `default:"0" group:"World" help:"Worker threads a rank. 0: this machine's processors shared by the ranks on it." toml:"threads"`
 	Partitioner  string  `default:"" group:"World" help:"contiguous, hash, ldg, fennel or file:PATH. Empty: what the dataset was partitioned with, else fennel." toml:"partitioner"`
 	VertexOrder  string  `default:"" group:"World" help:"Order in which a rank numbers its vertices: auto, natural, rcm, lp or rabbit. Empty: what the dataset was partitioned with, else auto." toml:"vertex-order"`
-	Mode         string  `default:"pipe" enum:"pipe,nopipe,async" group:"World" help:"pipe: gather from own vertices while ghosts are under way; nopipe: one thing after another; async: intervals of vertices go on with what rows are there, within --staleness." toml:"mode"`
+	Mode         string  `default:"pipe" enum:"pipe,nopipe,async" group:"World" help:"pipe: in step, with all the overlap that the tasks allow; nopipe: one stage after another; async: intervals of vertices go on with what rows are there, within --staleness." toml:"mode"`
 	Staleness    int     `default:"0" group:"World" help:"Epochs that an interval may be ahead of the slowest one of all ranks (async)." toml:"staleness"`
 	SwitchToSync float64 `default:"0" group:"World" help:"Go on synchronously once validation accuracy is within this fraction of --target-acc (async); 0: never." toml:"switch-to-sync"`
-	Intervals    int     `default:"0" group:"World" help:"Intervals of each rank's vertices (async); 0: by their number." toml:"intervals"`
+	Intervals    int     `default:"0" group:"World" help:"Intervals of each rank's vertices, which tasks work on; 0: by their number." toml:"intervals"`
 	Delay        string  `default:"" group:"World" help:"For experiments with stragglers: RANK:DURATION:SHARE lets a rank (* is each) stand still so long before that share of its gathers." toml:"delay"`
 	Codec        string  `default:"none" group:"World" help:"Compression of ghost rows: none, s2, zstd." toml:"codec"`
 	Tensor       string  `default:"cpu" enum:"cpu" group:"World" help:"Where tensor work runs." toml:"tensor"`

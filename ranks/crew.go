@@ -1,6 +1,8 @@
 package ranks
 
 import (
+	"time"
+
 	"siafu/kernels"
 	"siafu/ranks/schedule"
 	"siafu/ranks/trace"
@@ -57,6 +59,13 @@ func (c *crew) begin(worker int, t schedule.Task) {
 
 // end ends it.
 func (c *crew) end(worker int, t schedule.Task) { c.clocks[worker].lap(t.Stage.Kind()) }
+
+// wait counts that a worker has waited for what a task needs.
+func (c *crew) wait(worker int, t schedule.Task, began, ended time.Time) {
+	k := c.clocks[worker]
+	k.epoch, k.layer, k.interval = t.Epoch, t.Layer, t.Interval
+	k.wait(t.Stage.Kind(), began, ended)
+}
 
 // take is the seconds of each kind of task, in the order of tasks, and at last
 // those without a task: each the mean over the workers since the last call.

@@ -6,6 +6,11 @@
 // be told; Train is the whole run of one rank; Launch starts the ranks of an
 // in-process world or joins the one that a launcher made.
 //
+// A graph rank divides its vertices into intervals. Package schedule runs their
+// tasks; lockstep is the flow of tasks of the synchronous modes and engine that
+// of bounded asynchrony. What multiplies by the adjacency matrix is package
+// graphwork's, all other arithmetic goes through package tensor.
+//
 // Train, and everything it calls with a communicator, is collective over the
 // world.
 package ranks

@@ -267,6 +267,12 @@ func (e *engine) await() error {
 	return e.take(m)
 }
 
+// Awaited implements schedule.Flow: what is waited for here is no one thing.
+func (e *engine) Awaited() (schedule.Task, bool) { return schedule.Task{}, false }
+
+// Idle implements schedule.Flow.
+func (e *engine) Idle(int, schedule.Task, time.Time, time.Time) {}
+
 // owing are the ranks that a long wait is for: servers that have been asked for
 // weights, ranks that are behind, and at the end whoever has not said its last
 // word.

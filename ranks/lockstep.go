@@ -210,6 +210,14 @@ func (s *lockstep) Wait() error {
 	return nil
 }
 
+// Awaited implements schedule.Flow.
+func (s *lockstep) Awaited() (schedule.Task, bool) { return s.walk.Awaited() }
+
+// Idle implements schedule.Flow.
+func (s *lockstep) Idle(worker int, t schedule.Task, began, ended time.Time) {
+	s.crew.wait(worker, t, began, ended)
+}
+
 // during is what this rank is about.
 func (s *lockstep) during() string {
 	if s.walk == nil {

@@ -23,6 +23,10 @@ type Flow interface {
 	// Wait returns when something has come from other ranks, or with an error
 	// when they take too long. It is called while nothing runs and nothing may.
 	Wait() error
+	// Awaited is what other ranks are to bring about next, if anything.
+	Awaited() (Task, bool)
+	// Idle takes note that a worker has had nothing to run while t was awaited.
+	Idle(worker int, t Task, began, ended time.Time)
 	// Finished tells whether there will be nothing more to run.
 	Finished() bool
 }
@@ -97,25 +101,57 @@ func (p *Pool) Run(f Flow) error {
 func (p *Pool) work(worker int, f Flow) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for pause := 0; p.err == nil && !f.Finished(); {
+	idle := idleness{worker: worker}
+	for p.err == nil && !f.Finished() {
 		if t, ok := f.Next(); ok {
-			p.run(worker, f, t)
-			pause = 0
+			p.end(&idle, f)
+			p.run(f, worker, t)
 			continue
 		}
-		began := time.Now()
+		idle.begin(f)
 		if p.polling {
 			p.sleep()
 		} else {
-			pause = p.poll(f, pause)
+			p.poll(f, &idle)
 		}
-		p.waited[worker].Add(int64(time.Since(began)))
 	}
+	p.end(&idle, f)
 	p.idle.Broadcast()
 }
 
+// idleness is a stretch of time in which a worker has nothing to run.
+type idleness struct {
+	worker int
+	began  time.Time // zero outside
+	polls  int       // that have found nothing
+	task   Task
+	known  bool // task is what was awaited
+}
+
+func (i *idleness) begin(f Flow) {
+	if i.began.IsZero() {
+		i.began = time.Now()
+	}
+	if !i.known {
+		i.task, i.known = f.Awaited()
+	}
+}
+
+// end counts the stretch, if there is one.
+func (p *Pool) end(i *idleness, f Flow) {
+	if i.began.IsZero() {
+		return
+	}
+	ended := time.Now()
+	p.waited[i.worker].Add(int64(ended.Sub(i.began)))
+	if i.known {
+		f.Idle(i.worker, i.task, i.began, ended)
+	}
+	*i = idleness{worker: i.worker}
+}
+
 // run runs a task without the lock, and has the flow look for messages after it.
-func (p *Pool) run(worker int, f Flow, t Task) {
+func (p *Pool) run(f Flow, worker int, t Task) {
 	if p.asleep > 0 {
 		p.idle.Signal() // there may be another one
 	}
@@ -154,24 +190,24 @@ const (
 	rest       = 20 * time.Microsecond
 )
 
-// poll asks for messages once and returns how often it has found none.
-func (p *Pool) poll(f Flow, before int) int {
+// poll asks for messages once.
+func (p *Pool) poll(f Flow, i *idleness) {
 	found, err := f.Poll()
 	if err == nil && !found && p.running == 0 {
 		found, err = true, f.Wait()
 	}
 	p.fail(err)
 	if found || err != nil {
-		return 0
+		return
 	}
+	i.polls++
 	p.polling = true
 	p.mu.Unlock()
-	if before < eagerPolls {
+	if i.polls < eagerPolls {
 		runtime.Gosched()
 	} else {
 		time.Sleep(rest)
 	}
 	p.mu.Lock()
 	p.polling = false
-	return before + 1
 }

@@ -52,6 +52,8 @@ func (f *flow) Done(t schedule.Task) error {
 	return nil
 }
 
+func (f *flow) Idle(int, schedule.Task, time.Time, time.Time) {}
+
 func (f *flow) Poll() (bool, error) {
 	t, ok := f.Awaited()
 	if f.polls++; !ok || f.polls%f.every != 0 {
@@ -246,8 +248,11 @@ func TestNoAllocation(t *testing.T) {
 type still struct{ *schedule.Walk }
 
 func (still) Run(int, schedule.Task) (bool, error) { return true, nil }
-func (still) Poll() (bool, error)                  { return false, nil }
-func (still) Wait() error                          { return errors.New("nothing is awaited") }
+
+func (still) Idle(int, schedule.Task, time.Time, time.Time) {}
+
+func (still) Poll() (bool, error) { return false, nil }
+func (still) Wait() error         { return errors.New("nothing is awaited") }
 func (s still) Done(t schedule.Task) error {
 	s.Walk.Done(t)
 	return nil

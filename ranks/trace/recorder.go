@@ -85,9 +85,23 @@ func (r *Recorder) Add(task string, at Place, begin, end time.Time) {
 	if r == nil {
 		return
 	}
+	r.add(task, at, begin, end, r.waited.Swap(0))
+}
+
+// AddWait records that a task was waited for from begin to end, and nothing else
+// was done.
+func (r *Recorder) AddWait(task string, at Place, begin, end time.Time) {
+	if r == nil {
+		return
+	}
+	r.waited.Store(0)
+	r.add(task, at, begin, end, int64(end.Sub(begin)))
+}
+
+func (r *Recorder) add(task string, at Place, begin, end time.Time, waited int64) {
 	e := &r.ring[r.count%int64(len(r.ring))]
 	dur := int64(end.Sub(begin))
-	*e = entry{task: r.name(task), at: at, start: r.stamp(begin), dur: dur, wait: min(r.waited.Swap(0), dur)}
+	*e = entry{task: r.name(task), at: at, start: r.stamp(begin), dur: dur, wait: min(waited, dur)}
 	r.count++
 }
 
