@@ -57,16 +57,19 @@ func (i *interval) do(b tensor.Backend, worker *kernels.Team, t schedule.Task, p
 }
 
 // An interval has intervalRows vertices, so that its rows are still in the
-// second-level cache when the next task works on them, but for two reasons: a
-// rank has at most mostIntervals, and no more than that the gradients of the
-// weights, which each interval has for itself, take as much memory as the
-// activations. Bounded asynchrony divides less, because each interval takes
-// its weights from a server and sends its rows by itself.
+// second-level cache when the next task works on them. A small graph is divided
+// further, down to leastRows, until there are someIntervals: enough for workers
+// to end together. Against many intervals speaks that each has gradients of the
+// weights for itself: where these are larger than twice the activations, there
+// are fewIntervals. Bounded asynchrony divides less, because each interval
+// takes its weights from a server and sends its rows by itself.
 const (
 	intervalRows  = 2048
+	leastRows     = 256
+	someIntervals = 8
+	fewIntervals  = 4
 	mostIntervals = 256
 
-	asyncRows          = 2048
 	mostAsyncIntervals = 8
 )
 
@@ -77,14 +80,14 @@ func (c *Config) intervals(s model.Spec, n int) int {
 		return max(1, min(c.Intervals, n))
 	}
 	if c.Mode == "async" {
-		return max(1, min(mostAsyncIntervals, n/asyncRows))
+		return max(1, min(mostAsyncIntervals, n/intervalRows))
 	}
 	columns := 0
 	for _, d := range s.Dims[1:] {
 		columns += d
 	}
-	affordable := n * columns / max(s.NumWeights(), 1)
-	return max(1, min(mostIntervals, n/intervalRows, max(affordable, 2)))
+	affordable := max(2*n*columns/max(s.NumWeights(), 1), fewIntervals)
+	return max(1, min(mostIntervals, affordable, max(n/intervalRows, min(someIntervals, n/leastRows))))
 }
 
 // newIntervals divides the own vertices of a shard: equal numbers, neighbours
