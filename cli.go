@@ -12,6 +12,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/ranks/world"
+	"siafu/slurm/launch"
 )
 
 // console is what a command reads and writes.
@@ -27,6 +28,8 @@ type exit int
 // run is one call of the program: parse, do one thing, map the error to an
 // exit code.
 func run(args []string, in io.Reader, out, errOut io.Writer) (code int) {
+	end := launch.Join()
+	defer func() { end(code) }()
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -40,6 +43,9 @@ func run(args []string, in io.Reader, out, errOut io.Writer) (code int) {
 	err := dispatch(args, console{in, out, errOut})
 	if err != nil && !silent(err) {
 		fmt.Fprintf(errOut, "siafu: %v\n", err)
+	}
+	if ended := (*launch.Ended)(nil); errors.As(err, &ended) {
+		return ended.Code
 	}
 	return fault.ExitCode(err)
 }
