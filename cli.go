@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -66,9 +67,22 @@ func silent(err error) bool {
 	return true
 }
 
+// trainFlags are the flags of train on the command line of another command.
+type trainFlags []string
+
+// cutFlags takes what stands behind -- from a command line of submit. kong
+// would take it for arguments in the wrong place.
+func cutFlags(args []string) ([]string, trainFlags) {
+	if i := slices.Index(args, "--"); i > 0 && args[0] == "submit" {
+		return args[:i], args[i+1:]
+	}
+	return args, nil
+}
+
 // dispatch parses the command line and runs the command.
 func dispatch(args []string, io console) error {
 	var g grammar
+	args, behind := cutFlags(args)
 	config, err := loadConfig(args)
 	if err != nil {
 		return err
@@ -80,7 +94,7 @@ func dispatch(args []string, io console) error {
 		kong.Exit(func(code int) { panic(exit(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Resolvers(config),
-		kong.Bind(io),
+		kong.Bind(io, behind),
 		kong.BindTo(context.Background(), (*context.Context)(nil)),
 	)
 	if err != nil {

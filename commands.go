@@ -26,6 +26,8 @@ type grammar struct {
 	Partition partitionCmd `cmd:"" help:"Divide a dataset among graph ranks."`
 	Train     trainCmd     `cmd:"" help:"Train a network."`
 	Launch    launchCmd    `cmd:"" help:"Run a command on ranks under mpirun, and restart it if it crashes."`
+	Submit    submitCmd    `cmd:"" help:"Write a batch script for Slurm and submit it."`
+	Status    statusCmd    `cmd:"" help:"Say how runs and jobs are doing."`
 	Predict   predictCmd   `cmd:"" help:"Run a trained network over every vertex."`
 	Report    reportCmd    `cmd:"" help:"Compare run folders."`
 	Bench     benchCmd     `cmd:"" help:"Measure, and reproduce published tables."`
