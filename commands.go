@@ -163,6 +163,7 @@ func (c *trainCmd) Run(ctx context.Context, io console) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	checkJob(io.err, c.Config.Ranks)
 	return ranks.Train(ctx, c.Config, c.data(), ranks.IO{Out: io.out, Err: io.err})
 }
 
@@ -250,7 +251,10 @@ func (c *kernelsCmd) Run(ctx context.Context, io console) error {
 
 type doctorCmd struct{}
 
-func (c *doctorCmd) Run(io console) error { return ranks.Doctor(io.out) }
+func (c *doctorCmd) Run(io console) error {
+	checkJob(io.err, 1)
+	return ranks.Doctor(ranks.IO{Out: io.out, Err: io.err})
+}
 
 type versionCmd struct{}
 
