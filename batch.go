@@ -71,7 +71,7 @@ func (c *submitCmd) job(line []string) (*slurm.Job, error) {
 	if j.Parts, err = partitionArgs(&train.Config, train.data(), c.Options.Ranks()); err != nil {
 		return nil, err
 	}
-	j.Program, err = os.Executable()
+	j.Self, err = os.Executable()
 	if err != nil {
 		return nil, fault.System("submit", "", err)
 	}

@@ -31,15 +31,9 @@ func (c *launchCmd) Run(io console) error {
 	if err != nil {
 		return fault.System("launch", "", err)
 	}
-	args := slices.DeleteFunc(slices.Clone(c.Args[:1]), func(s string) bool { return s == "--" })
-	args = append(args, c.Args[1:]...)
-	args, again, err := rerun(args)
-	if err != nil {
-		return err
-	}
 	o := launch.Options{
 		Launcher: c.Launcher, Ranks: c.Ranks, Hostfile: c.Hostfile, Wrap: strings.Fields(c.Container),
-		Program: c.Program, Self: self, Args: args, Again: again,
+		Program: c.program(self), Self: self,
 		Restarts: c.Restarts, Backoff: c.Backoff, Out: io.out, Err: io.err,
 		Log: func(format string, args ...any) { fmt.Fprintf(io.err, "siafu: launch: "+format+"\n", args...) },
 	}
@@ -49,31 +43,45 @@ func (c *launchCmd) Run(io console) error {
 	if o.Ranks == 0 {
 		o.Ranks = launch.DefaultRanks(c.Hostfile)
 	}
-	if o.Program == "" {
-		o.Program = self
-		if len(o.Wrap) > 0 {
-			o.Program = "siafu"
-		}
+	if o.Args, o.Again, err = rerun(c.Args, o.Program == self); err != nil {
+		return err
 	}
 	return launch.Run(o)
 }
 
+// program is what the ranks run.
+func (c *launchCmd) program(self string) string {
+	switch {
+	case c.Program != "":
+		return c.Program
+	case c.Container != "":
+		return "siafu"
+	}
+	return self
+}
+
 // rerun is the command line of a run and that of its restarts. Training gets a
-// run folder, so that a restart finds the checkpoints, and is parsed here, so
-// that what is wrong with the command line is said before any rank starts.
-func rerun(args []string) (first, again []string, err error) {
+// run folder, so that a restart finds the checkpoints. If ranks run this very
+// program it is parsed here, so that what is wrong with it is said before any
+// rank starts.
+func rerun(args []string, same bool) (first, again []string, err error) {
+	if args[0] == "--" {
+		args = args[1:]
+	}
 	if len(args) == 0 {
 		return nil, nil, fault.New(fault.Usage, "launch", "", "it takes a command, as train").Then(`see "siafu help launch"`)
 	}
 	if args[0] != "train" {
 		return args, args, nil
 	}
-	t, err := parseTrain(args)
-	if err != nil {
-		return nil, nil, err
-	}
-	if t.Config.Out == "" {
-		args = append(args, "--out", freshRun(t.data()))
+	if same {
+		t, err := parseTrain(args)
+		if err != nil {
+			return nil, nil, err
+		}
+		if t.Config.Out == "" {
+			args = append(args, "--out", freshRun(t.data()))
+		}
 	}
 	again = slices.DeleteFunc(slices.Clone(args), func(s string) bool { return s == "--force" })
 	return args, append(again, resumeFlags(args)...), nil

@@ -24,6 +24,7 @@ type Options struct {
 	JobName      string   `name:"job-name" placeholder:"NAME" help:"Name of the job. Empty: that of the dataset."`
 	Modules      []string `name:"module" placeholder:"NAME" help:"Module to load; may be repeated."`
 	Container    string   `placeholder:"LINE" help:"Command that runs another one in a container, as \"apptainer exec siafu.sif\"; siafu inside is found on its PATH."`
+	Program      string   `placeholder:"PATH" help:"siafu as the ranks find it. Empty: this program; siafu in a container."`
 	Grace        int      `default:"120" placeholder:"SECONDS" help:"How long before the time limit training is told to save: more than an epoch takes."`
 	Array        []string `sep:"none" placeholder:"FLAG=A,B" help:"One run for each value of a flag of train, as seed=1,2,3; repeated: for each combination."`
 	PartitionJob bool     `name:"partition-job" help:"Divide the dataset in a job of its own, which the training job waits for."`

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -10,7 +11,7 @@ import (
 // Job is what a script runs.
 type Job struct {
 	Options
-	Program  string   // siafu on the nodes
+	Self     string   // siafu on the nodes, outside of any container
 	Run      string   // run folder, or the folder of the runs of a sweep
 	Train    []string // [CONFIG.toml] DATA and the flags of train
 	Resume   []string // flags that let train go on where it stopped
@@ -45,12 +46,15 @@ func (j *Job) Log() string {
 
 // Launch is the command line in front of the arguments of train.
 func (j *Job) Launch() string {
-	words := []string{j.Program, "launch"}
+	words := []string{j.Self, "launch"}
 	if j.Launcher != "mpirun" {
 		words = append(words, "--launcher", j.Launcher)
 	}
 	if j.Container != "" {
 		words = append(words, "--container", j.Container)
+	}
+	if j.Program != "" {
+		words = append(words, "--program", j.Program)
 	}
 	words = append(words, "--restarts", fmt.Sprint(j.Restarts))
 	return quote(words...)
@@ -70,10 +74,11 @@ func (j *Job) Arguments() string {
 
 // Partitioning is the command line of the job that divides the dataset.
 func (j *Job) Partitioning() string {
-	words := append(strings.Fields(j.Container), j.Program, "partition")
+	program := cmp.Or(j.Program, j.Self)
 	if j.Container != "" {
-		words[len(words)-2] = "siafu"
+		program = cmp.Or(j.Program, "siafu")
 	}
+	words := append(strings.Fields(j.Container), program, "partition")
 	return quote(append(words, j.Parts...)...)
 }
 
