@@ -17,6 +17,8 @@ import (
 	"siafu/slurm/launch/launchtest"
 )
 
+func TestMain(m *testing.M) { launchtest.Main(m) }
+
 // cluster starts a Slurm cluster of one node with 16 imagined processors, and
 // points Slurm's commands to it.
 func cluster(t *testing.T) {
@@ -141,7 +143,7 @@ func (s *scene) over() bool {
 func (s *scene) await(pattern string) {
 	s.Helper()
 	re := regexp.MustCompile(pattern)
-	for deadline := time.Now().Add(40 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		over := s.over()
 		if re.MatchString(s.log()) {
 			return
@@ -157,7 +159,7 @@ func (s *scene) await(pattern string) {
 // ends waits for the job's last state.
 func (s *scene) ends(want string) []Entry {
 	s.Helper()
-	for deadline := time.Now().Add(40 * time.Second); time.Now().Before(deadline) && !s.over(); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline) && !s.over(); time.Sleep(100 * time.Millisecond) {
 	}
 	list, err := Queue(s.id)
 	if err != nil {
