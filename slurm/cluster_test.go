@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { launchtest.Main(m) }
 
-// cluster starts a Slurm cluster of one node with 16 imagined processors, and
-// points Slurm's commands to it.
+// cluster starts a Slurm cluster of two nodes with 16 imagined processors each,
+// and points Slurm's commands to it.
 func cluster(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -55,7 +55,7 @@ func cluster(t *testing.T) {
 	}
 }
 
-// freePort is the first of two ports that were free a moment ago.
+// freePort is the first of three ports that were free a moment ago.
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 100 {
@@ -64,14 +64,18 @@ func freePort(t *testing.T) int {
 			continue
 		}
 		port := a.Addr().(*net.TCPAddr).Port
-		b, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+1))
-		a.Close()
-		if err == nil {
-			b.Close()
+		b, errB := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+1))
+		c, errC := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+2))
+		for _, l := range []net.Listener{a, b, c} {
+			if l != nil {
+				l.Close()
+			}
+		}
+		if errB == nil && errC == nil {
 			return port
 		}
 	}
-	t.Fatal("no two free ports")
+	t.Fatal("no three free ports")
 	return 0
 }
 
@@ -241,10 +245,13 @@ func TestScriptInSlurm(t *testing.T) {
 		})
 	})
 	t.Run("preempted", func(t *testing.T) {
-		var low []*scene
-		for _, launcher := range []string{"mpirun", "srun"} {
-			s := begin(t, func(j *Job) { j.Launcher = launcher }, "--epochs", "80")
-			low = append(low, s)
+		// Ranks of the two nodes are on one host and would take the same memory
+		// for their own.
+		t.Setenv("OMPI_MCA_btl", "self,tcp")
+		low := []*scene{
+			begin(t, nil, "--epochs", "80"),
+			begin(t, func(j *Job) { j.Launcher = "srun" }, "--epochs", "80"),
+			begin(t, func(j *Job) { j.Nodes, j.TasksPerNode, j.Partition, j.Interface = 2, 2, "pair", "lo" }, "--epochs", "80"),
 		}
 		for _, s := range low {
 			s.await("start epoch=1 ")

@@ -86,6 +86,8 @@ func (o *Options) mpirun(p place) []string {
 		// start together would race for the usual session folder.
 		line = append(line, "--oversubscribe", "--mca", "orte_tmpdir_base", p.sessions)
 	} else {
+		// The daemons on other hosts need the shield, too.
+		line = append(line, "--mca", "orte_launch_agent", o.Self+" "+ShieldCommand+" orted")
 		for _, name := range p.env {
 			line = append(line, "-x", name)
 		}

@@ -10,9 +10,9 @@
 //   - srun hands on SIGUSR1 and SIGUSR2 too. On SIGTERM it kills its step at
 //     once; a SIGTERM of the batch system reaches the ranks as it is.
 //
-// So the launcher runs with SIGTERM blocked (Shield), and a request to stop
-// travels through it as SIGUSR2. On the side of the ranks Join turns SIGUSR2
-// into the SIGTERM that training knows.
+// So the launcher, and mpirun's daemons on other hosts, run with SIGTERM blocked
+// (Shield), and a request to stop travels through them as SIGUSR2. On the side
+// of the ranks Join turns SIGUSR2 into the SIGTERM that training knows.
 //
 // Rank 0 says in a status file when it is there and what it ended with:
 // launchers mix up the exit codes of ranks that end at different times.
