@@ -20,9 +20,7 @@ TAGS := $(if $(MPI),-tags mpi)
 # The flags of this machine's MPI, wherever it lies.
 export CGO_CFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:compile 2>/dev/null))
 export CGO_LDFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:link 2>/dev/null))
-ROOT := $(shell [ "$$(id -u)" = 0 ] && echo --allow-run-as-root)
-LAUNCH := $(if $(MPI),mpirun -n $(RANKS) --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 $(ROOT))
-INSIDE := $(if $(MPI),,--ranks $(RANKS))
+LAUNCH := ./siafu launch -n $(RANKS) $(if $(MPI),,--in-process)
 
 .PHONY: build run test unit mpi-test fuzz accuracy bench yardstick deps go fmt vet clean
 
@@ -35,7 +33,7 @@ run: deps
 
 .PHONY: train
 train: build $(DATA)/meta.json
-	$(LAUNCH) ./siafu train $(DATA) $(INSIDE) --hidden 64 --epochs 100 --lr 0.03 --dropout 0.5 --input-dropout 0 --weight-decay 0 --out runs/debian-gcn --force
+	$(LAUNCH) train $(DATA) --hidden 64 --epochs 100 --lr 0.03 --dropout 0.5 --input-dropout 0 --weight-decay 0 --out runs/debian-gcn --force
 	./siafu train $(DATA) --model mlp --layers 1 --epochs 100 --lr 0.05 --dropout 0 --weight-decay 0 --out runs/debian-linear --force --quiet
 	./siafu predict runs/debian-gcn $(DATA)
 	./siafu report runs/debian-gcn runs/debian-linear
@@ -44,7 +42,7 @@ $(DATA)/meta.json: | build
 	@mkdir -p $(BUILD)
 	apt-cache dumpavail | ./siafu import --from debian - $(DATA)
 
-test: deps
+test: deps deps-slurm
 	$(MAKE) --no-print-directory unit mpi-test fuzz
 
 unit: go
@@ -52,7 +50,7 @@ unit: go
 	$(GO) test ./...
 
 mpi-test: go
-	$(if $(MPI),$(GO) vet -tags mpi ./... && $(GO) test -tags mpi . ./ranks/...,@echo "mpicc is missing: tests under mpirun left out")
+	$(if $(MPI),$(GO) vet -tags mpi ./... && $(GO) test -tags mpi . ./ranks/... ./slurm/...,@echo "mpicc is missing: tests under mpirun left out")
 
 # A few seconds for each decoder.
 FUZZTIME ?= 3s
@@ -92,6 +90,15 @@ deps: go
 	echo "$$line"; \
 	$$sudo true 2>/dev/null && $$sudo env DEBIAN_FRONTEND=noninteractive bash -c "$$line" || \
 	  { echo "Could not install. As root, type: $$line"; exit 1; }
+
+# Slurm, for the tests of batch jobs, which are left out without it and where
+# the user is not root.
+.PHONY: deps-slurm
+deps-slurm: deps
+	@[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || exit 0; \
+	command -v slurmd >/dev/null && command -v munged >/dev/null && exit 0; \
+	DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends slurm-wlm munge || \
+	  echo "Slurm could not be installed: the tests of batch jobs are left out"
 
 go:
 	@command -v $(GO) >/dev/null || { echo "Go 1.26 or later is needed: https://go.dev/dl"; exit 1; }

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
 	"siafu/graph/fault"
 	"siafu/ranks/world"
+	"siafu/slurm/launch"
 )
 
 // console is what a command reads and writes.
@@ -27,6 +29,8 @@ type exit int
 // run is one call of the program: parse, do one thing, map the error to an
 // exit code.
 func run(args []string, in io.Reader, out, errOut io.Writer) (code int) {
+	end := launch.Join()
+	defer func() { end(code) }()
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -40,6 +44,9 @@ func run(args []string, in io.Reader, out, errOut io.Writer) (code int) {
 	err := dispatch(args, console{in, out, errOut})
 	if err != nil && !silent(err) {
 		fmt.Fprintf(errOut, "siafu: %v\n", err)
+	}
+	if ended := (*launch.Ended)(nil); errors.As(err, &ended) {
+		return ended.Code
 	}
 	return fault.ExitCode(err)
 }
@@ -60,9 +67,22 @@ func silent(err error) bool {
 	return true
 }
 
+// trainFlags are the flags of train on the command line of another command.
+type trainFlags []string
+
+// cutFlags takes what stands behind -- from a command line of submit. kong
+// would take it for arguments in the wrong place.
+func cutFlags(args []string) ([]string, trainFlags) {
+	if i := slices.Index(args, "--"); i > 0 && args[0] == "submit" {
+		return args[:i], args[i+1:]
+	}
+	return args, nil
+}
+
 // dispatch parses the command line and runs the command.
 func dispatch(args []string, io console) error {
 	var g grammar
+	args, behind := cutFlags(args)
 	config, err := loadConfig(args)
 	if err != nil {
 		return err
@@ -74,7 +94,7 @@ func dispatch(args []string, io console) error {
 		kong.Exit(func(code int) { panic(exit(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Resolvers(config),
-		kong.Bind(io),
+		kong.Bind(io, behind),
 		kong.BindTo(context.Background(), (*context.Context)(nil)),
 	)
 	if err != nil {

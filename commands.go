@@ -25,11 +25,15 @@ type grammar struct {
 	Info      infoCmd      `cmd:"" help:"Say what is in a dataset folder."`
 	Partition partitionCmd `cmd:"" help:"Divide a dataset among graph ranks."`
 	Train     trainCmd     `cmd:"" help:"Train a network."`
+	Launch    launchCmd    `cmd:"" help:"Run a command on ranks under mpirun, and restart it if it crashes."`
+	Submit    submitCmd    `cmd:"" help:"Write a batch script for Slurm and submit it."`
+	Status    statusCmd    `cmd:"" help:"Say how runs and jobs are doing."`
 	Predict   predictCmd   `cmd:"" help:"Run a trained network over every vertex."`
 	Report    reportCmd    `cmd:"" help:"Compare run folders."`
 	Bench     benchCmd     `cmd:"" help:"Measure, and reproduce published tables."`
 	Doctor    doctorCmd    `cmd:"" help:"Say what this machine and this build can do."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
+	Shield    shieldCmd    `cmd:"" hidden:"" help:"Run a command that does not get SIGTERM."`
 }
 
 type importCmd struct {
@@ -140,7 +144,8 @@ type trainCmd struct {
 	Config ranks.Config `embed:""`
 }
 
-func (c *trainCmd) Run(ctx context.Context, io console) error {
+// check tells whether the arguments are [CONFIG.toml] DATA.
+func (c *trainCmd) check() error {
 	data := c.Args
 	if len(data) > 1 && strings.HasSuffix(data[0], ".toml") {
 		data = data[1:]
@@ -148,7 +153,18 @@ func (c *trainCmd) Run(ctx context.Context, io console) error {
 	if len(data) != 1 || strings.HasSuffix(data[0], ".toml") {
 		return fault.New(fault.Usage, "train", "", "it takes [CONFIG.toml] DATA, not %q", c.Args).Then(`see "siafu help train"`)
 	}
-	return ranks.Train(ctx, c.Config, data[0], ranks.IO{Out: io.out, Err: io.err})
+	return nil
+}
+
+// data is the dataset folder of arguments that were checked.
+func (c *trainCmd) data() string { return c.Args[len(c.Args)-1] }
+
+func (c *trainCmd) Run(ctx context.Context, io console) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	checkJob(io.err, c.Config.Ranks)
+	return ranks.Train(ctx, c.Config, c.data(), ranks.IO{Out: io.out, Err: io.err})
 }
 
 type predictCmd struct {
@@ -235,7 +251,10 @@ func (c *kernelsCmd) Run(ctx context.Context, io console) error {
 
 type doctorCmd struct{}
 
-func (c *doctorCmd) Run(io console) error { return ranks.Doctor(io.out) }
+func (c *doctorCmd) Run(io console) error {
+	checkJob(io.err, 1)
+	return ranks.Doctor(ranks.IO{Out: io.out, Err: io.err})
+}
 
 type versionCmd struct{}
 

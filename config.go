@@ -13,11 +13,16 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/ranks"
+	"siafu/slurm/launch"
 )
 
 // envPrefix begins the environment variables that stand for flags of train:
 // SIAFU_WEIGHT_DECAY is --weight-decay.
 const envPrefix = "SIAFU_"
+
+// notFlags are variables with that prefix that are for others: the tests, and
+// the launcher.
+var notFlags = []string{"testdata", flagName(launch.StatusVariable)}
 
 // settings are the values of train's flags that the command line does not
 // give: those of its TOML file, and under them those of the environment.
@@ -111,7 +116,7 @@ func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 func (s *settings) warn(w io.Writer) error {
 	keys := configKeys()
 	for name := range s.env {
-		if !contains(keys, name) && name != "testdata" {
+		if !contains(keys, name) && !contains(notFlags, name) {
 			variable := envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 			fmt.Fprintf(w, "siafu: warning: the environment variable %s is no flag of train\n", variable)
 		}

@@ -76,6 +76,16 @@ func TestBadInputUnderMpirun(t *testing.T) {
 	}
 }
 
+// Doctor speaks once for all ranks, and of the links between them.
+func TestDoctorUnderMpirun(t *testing.T) {
+	code, text := finish(t, mpitest.Mpirun(t, 3, program(t, "mpi"), "doctor"))
+	for _, want := range []string{"launcher name=mpirun ranks=3 hosts=1", "\nrank=2 host=", "\nlink a=1 b=2 latency_us=", "slowest_link "} {
+		if strings.Count(text, want) != 1 || code != 0 {
+			t.Errorf("exit %d, it does not say %q once:\n%s", code, want, text)
+		}
+	}
+}
+
 // A rank that is killed ends the job within seconds, whatever its role.
 func TestDeadRank(t *testing.T) {
 	siafu := program(t, "mpi")

@@ -51,6 +51,10 @@ func readEpochs(path string) ([]Epoch, error) {
 	if err != nil {
 		return nil, fault.System(op, path, err)
 	}
+	return parseEpochs(path, text)
+}
+
+func parseEpochs(path string, text []byte) ([]Epoch, error) {
 	var epochs []Epoch
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, 1<<20)

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/ranks"
+	"siafu/slurm"
+)
+
+type submitCmd struct {
+	Options slurm.Options `embed:""`
+	Args    []string      `arg:"" name:"data" help:"[CONFIG.toml] DATA, and behind -- the flags of train."`
+}
+
+func (c *submitCmd) Run(io console, flags trainFlags) error {
+	if err := c.Options.Validate(); err != nil {
+		return err
+	}
+	job, err := c.job(append(slices.Clone(c.Args), flags...))
+	if err != nil {
+		return err
+	}
+	record, err := job.Submit()
+	if err != nil {
+		return err
+	}
+	if c.Options.DryRun {
+		_, err = fmt.Fprintf(io.out, "wrote script=%s run=%s\n", record.Script, job.Run)
+		return err
+	}
+	if record.PartitionJob != "" {
+		fmt.Fprintf(io.out, "submitted partition_job=%s\n", record.PartitionJob)
+	}
+	log := strings.NewReplacer("%A", record.Job, "%j", record.Job, "%a", "*").Replace(job.Log())
+	_, err = fmt.Fprintf(io.out, "submitted job=%s script=%s run=%s log=%s\n", record.Job, record.Script, job.Run, log)
+	return err
+}
+
+// job puts the job together, after the command line of train was parsed here
+// for each setting of a sweep: a mistake is said now and not when the job
+// starts.
+func (c *submitCmd) job(line []string) (*slurm.Job, error) {
+	settings, err := c.Options.Settings()
+	if err != nil {
+		return nil, err
+	}
+	args := append([]string{"train"}, line...)
+	train, err := parseTrain(args)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range settings {
+		if _, err := parseTrain(append(slices.Clone(args), strings.Fields("--"+strings.ReplaceAll(s, " ", " --"))...)); err != nil {
+			return nil, err
+		}
+	}
+	j := &slurm.Job{Options: c.Options, Run: train.Config.Out, Settings: settings, Resume: resumeFlags(line)}
+	if j.Run == "" {
+		j.Run = freshRun(train.data())
+	}
+	if j.JobName == "" {
+		j.JobName = "siafu-" + filepath.Base(filepath.Clean(train.data()))
+	}
+	j.Train = withoutFlag(line, "--out")
+	if j.Parts, err = partitionArgs(&train.Config, train.data(), c.Options.Ranks()); err != nil {
+		return nil, err
+	}
+	j.Self, err = os.Executable()
+	if err != nil {
+		return nil, fault.System("submit", "", err)
+	}
+	return j, nil
+}
+
+// partitionArgs are those of the partition command that makes what training on
+// so many ranks asks for.
+func partitionArgs(c *ranks.Config, data string, size int) ([]string, error) {
+	parts, err := c.GraphRanks(size)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{data, "--parts", fmt.Sprint(parts)}
+	if c.Partitioner != "" {
+		args = append(args, "--method", c.Partitioner)
+	}
+	if c.VertexOrder != "" {
+		args = append(args, "--vertex-order", c.VertexOrder)
+	}
+	return args, nil
+}
+
+// withoutFlag drops a flag and its value.
+func withoutFlag(args []string, flag string) []string {
+	var rest []string
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i] == flag:
+			i++
+		case !strings.HasPrefix(args[i], flag+"="):
+			rest = append(rest, args[i])
+		}
+	}
+	return rest
+}
+
+type statusCmd struct {
+	Runs []string `arg:"" optional:"" name:"run" help:"Run folders, folders of runs or numbers of jobs. None: all below runs/."`
+}
+
+func (c *statusCmd) Run(io console) error {
+	list, err := slurm.Watch{Queue: slurm.Queue, Now: time.Now()}.All(c.Runs)
+	if err != nil {
+		return err
+	}
+	return slurm.Print(io.out, list)
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// submit parses what it will train with, and writes a script that names it.
+func TestSubmitDryRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out := must(t, "submit", "data/mine", "--ntasks-per-node", "4", "--cpus-per-task", "2", "--array", "seed=1,2", "--array", "hidden=8",
+		"--partition-job", "--dry-run", "--", "--epochs", "7", "--out", "runs/here", "--servers", "2", "--partitioner", "hash")
+	if out != "wrote script=runs/here.sbatch run=runs/here\n" {
+		t.Errorf("it prints %q", out)
+	}
+	for name, lines := range map[string][]string{
+		"runs/here.sbatch": {
+			"train data/mine --epochs 7 --servers 2 --partitioner hash --threads", "#SBATCH --job-name=siafu-mine\n",
+			"\t\"seed=1 hidden=8\"\n\t\"seed=2 hidden=8\"\n", "run=runs/here/${setting",
+		},
+		"runs/here-partition.sbatch": {" partition data/mine --parts 2 --method hash\n"},
+	} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range lines {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s lacks %q:\n%s", name, want, text)
+			}
+		}
+	}
+	if r := siafu("submit", "data/mine", "--dry-run"); r.code != 0 || !strings.Contains(r.out, "run=runs/mine-2") {
+		t.Errorf("without --out: %+v", r)
+	}
+}
+
+// What is wrong with the command line of training is said at submission.
+func TestSubmitUsage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, tc := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"data", "--", "--hiden", "3"}, 64, "--hidden"},
+		{[]string{"data", "--", "--lr", "-1"}, 64, "--lr"},
+		{[]string{"data", "--array", "hiden=3"}, 64, "--hidden"},
+		{[]string{"data", "--array", "epochs=3,x"}, 64, "epochs"},
+		{[]string{"data", "more"}, 64, "[CONFIG.toml] DATA"},
+		{[]string{"data", "--ntasks-per-node", "3", "--", "--servers", "2"}, 78, "2 servers in a world of 3 ranks"},
+		{[]string{"none.toml", "data"}, 66, "none.toml"},
+		{[]string{"data", "--time", "1", "--", "--epochs", "3"}, 64, "--grace"},
+	} {
+		r := siafu(append([]string{"submit", "--dry-run"}, tc.args...)...)
+		if r.code != tc.code || !strings.Contains(r.err, tc.says) {
+			t.Errorf("%q: exit %d, want %d with %q: %s", tc.args, r.code, tc.code, tc.says, r.err)
+		}
+	}
+}
+
+// A configuration file counts for a submission as it does for training.
+func TestSubmitConfig(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("c.toml", []byte("out = \"runs/toml\"\nservers = 0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := must(t, "submit", "c.toml", "data", "--ntasks-per-node", "3", "--dry-run", "--partition-job")
+	text, err := os.ReadFile("runs/toml-partition.sbatch")
+	if err != nil || !strings.Contains(out, "run=runs/toml") || !strings.Contains(string(text), "--parts 3\n") {
+		t.Errorf("%q %v %s", out, err, text)
+	}
+}
+
+func TestStatusCommand(t *testing.T) {
+	data, dir := small(t), t.TempDir()
+	run := filepath.Join(dir, "runs", "one")
+	must(t, "train", data, "--epochs", "4", "--out", run, "--quiet")
+	if out := must(t, "status", filepath.Dir(run)); !strings.Contains(out, "done") || !strings.Contains(out, "4/4") {
+		t.Errorf("status: %s", out)
+	}
+	if r := siafu("status", filepath.Join(dir, "nothing")); r.code != 66 {
+		t.Errorf("no run: exit %d %s", r.code, r.err)
+	}
+}
+
+// What launch refuses before it starts anything.
+func TestLaunchUsage(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"train", "data", "--hiden", "3"}, 64, "--hidden"},
+		{[]string{"--", "train", "data", "--lr=-1"}, 64, "--lr"},
+		{[]string{"--"}, 64, "it takes a command"},
+		{[]string{"--launcher", "ssh", "train", "data"}, 64, "--launcher"},
+	} {
+		r := siafu(append([]string{"launch", "-n", "2"}, tc.args...)...)
+		if r.code != tc.code || !strings.Contains(r.err, tc.says) {
+			t.Errorf("%q: exit %d, want %d with %q: %s", tc.args, r.code, tc.code, tc.says, r.err)
+		}
+	}
+	t.Setenv("PATH", t.TempDir())
+	if r := siafu("launch", "train", "data"); r.code != 66 || !strings.Contains(r.err, "--in-process") {
+		t.Errorf("without mpirun: exit %d %s", r.code, r.err)
+	}
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"siafu/graph/fault"
+	"siafu/slurm/launch"
+)
+
+type launchCmd struct {
+	Ranks     int           `short:"n" default:"0" help:"Number of ranks. 0: Slurm's tasks in a batch job, what the hostfile offers, else this machine's processors."`
+	Restarts  int           `default:"3" help:"How often a run that crashed is started again, from its last checkpoint."`
+	Backoff   time.Duration `default:"5s" help:"Wait before the first restart; it doubles with each."`
+	Hostfile  string        `placeholder:"FILE" help:"Hosts and their slots, for mpirun."`
+	Launcher  string        `default:"mpirun" enum:"mpirun,srun" help:"mpirun, or srun inside a Slurm job."`
+	InProcess bool          `name:"in-process" help:"Run the ranks in one process, without a launcher."`
+	Container string        `placeholder:"LINE" help:"Command that runs another one in a container; each rank is started through it."`
+	Program   string        `placeholder:"PATH" help:"siafu as the ranks find it. Empty: this program; siafu in a container."`
+	Args      []string      `arg:"" name:"command" passthrough:"" help:"train, predict, doctor or bench, with its arguments."`
+}
+
+func (c *launchCmd) Run(io console) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fault.System("launch", "", err)
+	}
+	o := launch.Options{
+		Launcher: c.Launcher, Ranks: c.Ranks, Hostfile: c.Hostfile, Wrap: strings.Fields(c.Container),
+		Program: c.program(self), Self: self,
+		Restarts: c.Restarts, Backoff: c.Backoff, Out: io.out, Err: io.err,
+		Log: func(format string, args ...any) { fmt.Fprintf(io.err, "siafu: launch: "+format+"\n", args...) },
+	}
+	if c.InProcess {
+		o.Launcher = launch.InProcess
+	}
+	if o.Ranks == 0 {
+		o.Ranks = launch.DefaultRanks(c.Hostfile)
+	}
+	if o.Args, o.Again, err = rerun(c.Args, o.Program == self); err != nil {
+		return err
+	}
+	return launch.Run(o)
+}
+
+// program is what the ranks run.
+func (c *launchCmd) program(self string) string {
+	switch {
+	case c.Program != "":
+		return c.Program
+	case c.Container != "":
+		return "siafu"
+	}
+	return self
+}
+
+// rerun is the command line of a run and that of its restarts. Training gets a
+// run folder, so that a restart finds the checkpoints. If ranks run this very
+// program it is parsed here, so that what is wrong with it is said before any
+// rank starts.
+func rerun(args []string, same bool) (first, again []string, err error) {
+	if args[0] == "--" {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		return nil, nil, fault.New(fault.Usage, "launch", "", "it takes a command, as train").Then(`see "siafu help launch"`)
+	}
+	if args[0] != "train" {
+		return args, args, nil
+	}
+	if same {
+		t, err := parseTrain(args)
+		if err != nil {
+			return nil, nil, err
+		}
+		if t.Config.Out == "" {
+			args = append(args, "--out", freshRun(t.data()))
+		}
+	}
+	again = slices.DeleteFunc(slices.Clone(args), func(s string) bool { return s == "--force" })
+	return args, append(again, resumeFlags(args)...), nil
+}
+
+// parseTrain parses a command line of train, its TOML file and the
+// environment, as the ranks will.
+func parseTrain(args []string) (*trainCmd, error) {
+	var g struct {
+		Train trainCmd `cmd:""`
+	}
+	config, err := loadConfig(args)
+	if err != nil {
+		return nil, err
+	}
+	parser, err := kong.New(&g, kong.Name("siafu"), kong.Resolvers(config))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := parser.Parse(args); err != nil {
+		return nil, fault.New(fault.Usage, "", "", "%v", err).Then(`see "siafu help train"`)
+	}
+	if err := g.Train.check(); err != nil {
+		return nil, err
+	}
+	return &g.Train, g.Train.Config.Validate()
+}
+
+// freshRun names a run folder as training on this dataset would.
+func freshRun(data string) string {
+	return filepath.Join("runs", filepath.Base(filepath.Clean(data))+"-"+time.Now().Format("20060102-150405"))
+}
+
+// resumeFlags let training go on from the newest checkpoint of its run folder,
+// where this version writes them and nothing else was asked for.
+func resumeFlags(args []string) []string {
+	given := slices.ContainsFunc(args, func(s string) bool { return s == "--resume" || strings.HasPrefix(s, "--resume=") })
+	if given || !slices.Contains(configKeys(), "resume") {
+		return nil
+	}
+	return []string{"--resume", "auto"}
+}
+
+type shieldCmd struct {
+	Command []string `arg:"" passthrough:"" help:"The command."`
+}
+
+func (c *shieldCmd) Run() error { return launch.Shield(c.Command) }

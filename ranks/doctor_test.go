@@ -1,0 +1,52 @@
+package ranks
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"siafu/ranks/inproc"
+	"siafu/ranks/world"
+)
+
+// What is wrong with a world is said once for each host or rank concerned.
+func TestDiagnose(t *testing.T) {
+	rank := func(host string, cpus int, version string) sight {
+		return sight{Host: host, CPUs: cpus, Version: version}
+	}
+	for _, tc := range []struct {
+		name string
+		all  []sight
+		says []string
+	}{
+		{"nothing", []sight{rank("a", 2, "1"), rank("a", 2, "1"), rank("b", 1, "1")}, nil},
+		{"bound", []sight{rank("a", 1, "1"), rank("a", 1, "1"), rank("b", 2, "1"), rank("b", 2, "1")}, []string{"rank 0 may run on 1 processors of a"}},
+		{"mixed", []sight{rank("a", 1, "1"), rank("b", 1, "2")}, []string{"rank 1 on b is siafu 2"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := diagnose(tc.all)
+			if len(got) != len(tc.says) {
+				t.Fatalf("%q, want %q", got, tc.says)
+			}
+			for i, want := range tc.says {
+				if !strings.Contains(got[i], want) {
+					t.Errorf("%q lacks %q", got[i], want)
+				}
+			}
+		})
+	}
+}
+
+// Rank 0 speaks of every rank and every pair.
+func TestDoctorOfAWorld(t *testing.T) {
+	var out bytes.Buffer
+	err := inproc.Run(3, func(c world.Comm) error { return doctorWorld(c, &out) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"rank=0 host=", "rank=2 host=", "\nlink a=0 b=1 latency_us=", "\nlink a=1 b=2 ", "slowest_link a="} {
+		if strings.Count(out.String(), want) != 1 {
+			t.Errorf("it does not say %q once:\n%s", want, out.String())
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package runfolder
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"siafu/graph/fault"
+)
+
+// Progress is how far a run is that may be going on.
+type Progress struct {
+	Planned int       // epochs of its configuration; it may stop earlier
+	Done    int       // epochs trained
+	Last    Epoch     // the newest line of metrics, zero before the first
+	ValAcc  *float64  // the newest one
+	Seconds float64   // median of an epoch
+	Written time.Time // when the newest line was
+	Summary *Summary  // of a run that has ended, else nil
+}
+
+// Left is the time that the epochs left will take.
+func (p *Progress) Left() time.Duration {
+	return time.Duration(float64(max(p.Planned-p.Done, 0)) * p.Seconds * float64(time.Second))
+}
+
+// ReadProgress reads the folder of a run that may be going on. Faults are
+// those of Read.
+func ReadProgress(dir string) (*Progress, error) {
+	p := &Progress{}
+	path := filepath.Join(dir, configFile)
+	var config struct{ Epochs int }
+	if _, err := toml.DecodeFile(path, &config); err != nil {
+		if parse := (toml.ParseError{}); errors.As(err, &parse) {
+			return nil, fault.New(fault.Data, op, path, "line %d: %s", parse.Position.Line, parse.Message).Then("train again")
+		}
+		return nil, fault.System(op, path, err)
+	}
+	p.Planned = config.Epochs
+	if err := p.readMetrics(filepath.Join(dir, metricsFile)); err != nil {
+		return nil, err
+	}
+	return p, p.readSummary(filepath.Join(dir, summaryFile))
+}
+
+func (p *Progress) readMetrics(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fault.System(op, path, err)
+	}
+	if info, err := os.Stat(path); err == nil {
+		p.Written = info.ModTime()
+	}
+	// What follows the last newline is a line that is being written.
+	text = text[:bytes.LastIndexByte(text, '\n')+1]
+	epochs, err := parseEpochs(path, text)
+	if err != nil || len(epochs) == 0 {
+		return err
+	}
+	var seconds []float64
+	for _, e := range epochs {
+		seconds = append(seconds, e.Seconds)
+		if e.ValAcc != nil {
+			p.ValAcc = e.ValAcc
+		}
+	}
+	sort.Float64s(seconds)
+	p.Seconds = seconds[len(seconds)/2]
+	p.Last = epochs[len(epochs)-1]
+	p.Done = p.Last.Epoch
+	return nil
+}
+
+func (p *Progress) readSummary(path string) error {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fault.System(op, path, err)
+	}
+	p.Summary = new(Summary)
+	if err := json.Unmarshal(text, p.Summary); err != nil {
+		return fault.New(fault.Data, op, path, "%v", err).Then("train again")
+	}
+	return nil
+}
+
+// IsRun tells whether a folder is of a run that has begun.
+func IsRun(dir string) bool {
+	return taken(filepath.Join(dir, configFile)) && taken(filepath.Join(dir, metricsFile))
+}

@@ -1,0 +1,35 @@
+package slurm
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Check compares what Slurm gave this job with the world that came of it, and
+// returns a sentence for each thing that was probably not meant. size is the
+// number of ranks in the world, cpus the number of processors that this rank
+// may run on. Outside of a job it returns nothing.
+func Check(getenv func(string) string, size, cpus int) []string {
+	if getenv("SLURM_JOB_ID") == "" {
+		return nil
+	}
+	var said []string
+	if tasks := number(getenv("SLURM_NTASKS")); tasks > 1 && size == 1 {
+		said = append(said, fmt.Sprintf("Slurm gave this job %d tasks, but the world has one rank: start siafu with mpirun, srun --mpi=pmix or siafu launch", tasks))
+	} else if tasks > size {
+		said = append(said, fmt.Sprintf("Slurm gave this job %d tasks, but the world has %d ranks: the others idle", tasks, size))
+	}
+	if per := number(getenv("SLURM_CPUS_PER_TASK")); per > cpus {
+		said = append(said, fmt.Sprintf("Slurm gave each task %d processors, but this rank may run on %d: with mpirun use --bind-to none, with srun --cpus-per-task=%d", per, cpus, per))
+	}
+	return said
+}
+
+// number is a positive number, else 0.
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}

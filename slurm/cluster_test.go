@@ -1,0 +1,266 @@
+//go:build mpi
+
+package slurm
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"siafu/slurm/launch/launchtest"
+)
+
+func TestMain(m *testing.M) { launchtest.Main(m) }
+
+// cluster starts a Slurm cluster of two nodes with 16 imagined processors each,
+// and points Slurm's commands to it.
+func cluster(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can start Slurm's daemons")
+	}
+	for _, name := range []string{"munged", "slurmctld", "slurmd", "sbatch", "mpirun"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("no %s on this machine: install slurm-wlm, munge and openmpi-bin", name)
+		}
+	}
+	dir, err := os.MkdirTemp("", "slurm") // short, for the sake of a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	cmd := exec.Command("testdata/cluster", dir, fmt.Sprint(freePort(t)), "16")
+	cmd.Stderr = os.Stderr
+	in, errIn := cmd.StdinPipe()
+	out, errOut := cmd.StdoutPipe()
+	if errIn != nil || errOut != nil || cmd.Start() != nil {
+		t.Fatal("the cluster does not start")
+	}
+	t.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf"))
+	t.Cleanup(func() {
+		empty(t)
+		in.Close()
+		_ = cmd.Wait() // its daemons were told to end
+	})
+	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		logs, _ := exec.Command("sh", "-c", "tail -n 20 "+dir+"/*.log "+dir+"/*.out").Output()
+		t.Fatalf("the cluster is not ready: %q\n%s", line, logs)
+	}
+}
+
+// freePort is the first of three ports that were free a moment ago.
+func freePort(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		a, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			continue
+		}
+		port := a.Addr().(*net.TCPAddr).Port
+		b, errB := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+1))
+		c, errC := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+2))
+		for _, l := range []net.Listener{a, b, c} {
+			if l != nil {
+				l.Close()
+			}
+		}
+		if errB == nil && errC == nil {
+			return port
+		}
+	}
+	t.Fatal("no three free ports")
+	return 0
+}
+
+// empty cancels what is left and waits for the processes to end.
+func empty(t *testing.T) {
+	_ = exec.Command("scancel", "--user=root").Run()
+	for range 100 {
+		if out, err := exec.Command("squeue", "--noheader").Output(); err != nil || len(out) == 0 {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Error("jobs are left")
+}
+
+// scene is one run in the cluster.
+type scene struct {
+	*testing.T
+	run string
+	id  string
+}
+
+// begin submits a job as "siafu submit" does, but for the program of its
+// ranks.
+func begin(t *testing.T, change func(*Job), train ...string) *scene {
+	t.Helper()
+	siafu, standin := launchtest.Programs(t)
+	s := &scene{T: t, run: filepath.Join(t.TempDir(), "run")}
+	j := &Job{
+		Options: Options{Nodes: 1, TasksPerNode: 4, CPUsPerTask: 1, JobName: "test", Grace: 50, Launcher: "mpirun", Restarts: 2, Program: standin},
+		Self:    siafu, Run: s.run, Train: append([]string{"data"}, train...), Resume: []string{"--resume", "auto"},
+	}
+	if change != nil {
+		change(j)
+	}
+	r, err := j.Submit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.id = r.Job
+	return s
+}
+
+// log is what the stand-in and the batch script have written.
+func (s *scene) log() string {
+	var all strings.Builder
+	for _, pattern := range []string{s.run + "/log", s.run + "/*/log", s.run + "-*.out"} {
+		paths, _ := filepath.Glob(pattern)
+		for _, p := range paths {
+			text, _ := os.ReadFile(p)
+			all.Write(text)
+		}
+	}
+	return all.String()
+}
+
+// over tells whether no task of the job will run any more.
+func (s *scene) over() bool {
+	list, err := Queue(s.id)
+	for _, e := range list {
+		if phase(e, true) != Failed { // as COMPLETED, too, is to a run without a summary
+			return false
+		}
+	}
+	return err == nil
+}
+
+// await waits until the log matches.
+func (s *scene) await(pattern string) {
+	s.Helper()
+	re := regexp.MustCompile(pattern)
+	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		over := s.over()
+		if re.MatchString(s.log()) {
+			return
+		}
+		if over {
+			break
+		}
+	}
+	list, err := Queue(s.id)
+	s.Fatalf("%q does not come: job %+v %v\n%s", pattern, list, err, s.log())
+}
+
+// ends waits for the job's last state.
+func (s *scene) ends(want string) []Entry {
+	s.Helper()
+	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline) && !s.over(); time.Sleep(100 * time.Millisecond) {
+	}
+	list, err := Queue(s.id)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, e := range list {
+		if e.State != want {
+			s.Errorf("job %s is %s, want %s:\n%s", e.ID, e.State, want, s.log())
+		}
+	}
+	return list
+}
+
+func client0(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := client(name, args...); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+}
+
+// The script that submit writes, unchanged, in a real Slurm.
+func TestScriptInSlurm(t *testing.T) {
+	cluster(t)
+	t.Run("together", func(t *testing.T) {
+		for _, launcher := range []string{"mpirun", "srun"} {
+			use := func(j *Job) { j.Launcher = launcher }
+			t.Run(launcher+" to the end", func(t *testing.T) {
+				t.Parallel()
+				s := begin(t, use)
+				s.ends("COMPLETED")
+				s.await(`^start epoch=1 ranks=4 .*\nfinished\n`)
+			})
+			t.Run(launcher+" stopped by USR1", func(t *testing.T) {
+				t.Parallel()
+				s := begin(t, use, "--epochs", "60")
+				s.await("start epoch=1 ")
+				time.Sleep(300 * time.Millisecond)
+				client0(t, "scancel", "--batch", "--signal=USR1", s.id)
+				s.await(`start epoch=1 (.|\n)*stopped after=(\d+)\nstart epoch=([2-9]|\d\d) (.|\n)*\nfinished`)
+				if list := s.ends("COMPLETED"); list[0].Restarts != 1 {
+					t.Errorf("it was restarted %d times", list[0].Restarts)
+				}
+			})
+		}
+		t.Run("array", func(t *testing.T) {
+			t.Parallel()
+			s := begin(t, func(j *Job) { j.TasksPerNode = 2; j.Settings = []string{"seed=1 hidden=8", "seed=2 hidden=8"} })
+			s.ends("COMPLETED")
+			for _, seed := range []string{"1", "2"} {
+				text, err := os.ReadFile(filepath.Join(s.run, "seed="+seed+",hidden=8", "log"))
+				if err != nil || !strings.Contains(string(text), "--seed="+seed+" --hidden=8 ") || !strings.Contains(string(text), "\nfinished\n") {
+					t.Errorf("seed %s: %v %s", seed, err, text)
+				}
+			}
+		})
+		t.Run("time limit", func(t *testing.T) {
+			t.Parallel()
+			s := begin(t, func(j *Job) { j.Time, j.Grace = "00:01:00", 59 }, "--epochs", "2000")
+			s.await(`start epoch=1 (.|\n)*stopped after=\d+\nstart epoch=\d+ `)
+		})
+		t.Run("crash", func(t *testing.T) {
+			t.Parallel()
+			s := begin(t, nil, "--crash-at", "5")
+			s.ends("COMPLETED")
+			s.await(`start epoch=1 (.|\n)*start epoch=5 (.|\n)*finished(.|\n)*signal 9 \(killed\); restart 1 of 2 in `)
+		})
+		t.Run("cancelled", func(t *testing.T) {
+			t.Parallel()
+			s := begin(t, nil, "--epochs", "600")
+			s.await("start epoch=1 ")
+			client0(t, "scancel", s.id)
+			s.await("stopped after=")
+			s.ends("CANCELLED")
+		})
+		t.Run("after partitioning", func(t *testing.T) {
+			t.Parallel()
+			s := begin(t, func(j *Job) { j.PartitionJob, j.Parts = true, []string{"nowhere", "--parts", "3"} })
+			s.ends("CANCELLED") // there is nothing to partition, and nobody waits for it
+		})
+	})
+	t.Run("preempted", func(t *testing.T) {
+		// Ranks of the two nodes are on one host and would take the same memory
+		// for their own.
+		t.Setenv("OMPI_MCA_btl", "self,tcp")
+		low := []*scene{
+			begin(t, nil, "--epochs", "80"),
+			begin(t, func(j *Job) { j.Launcher = "srun" }, "--epochs", "80"),
+			begin(t, func(j *Job) { j.Nodes, j.TasksPerNode, j.Partition, j.Interface = 2, 2, "pair", "lo" }, "--epochs", "80"),
+		}
+		for _, s := range low {
+			s.await("start epoch=1 ")
+		}
+		time.Sleep(300 * time.Millisecond)
+		client0(t, "sbatch", "--partition=high", "--ntasks=16", "--output=/dev/null", "--wrap=sleep 1")
+		for _, s := range low {
+			s.await(`start epoch=1 (.|\n)*stopped after=(\d+)\nstart epoch=([2-9]|\d\d) (.|\n)*\nfinished`)
+			s.ends("COMPLETED")
+		}
+	})
+}

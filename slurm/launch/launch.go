@@ -1,0 +1,190 @@
+package launch
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/ranks/world"
+)
+
+// Options say what to run and how.
+type Options struct {
+	Launcher string   // Mpirun, Srun or InProcess
+	Ranks    int      // 0: the launcher decides
+	Hostfile string   // of mpirun
+	Wrap     []string // command in front of the program, as a container's
+	Program  string   // siafu, as the ranks find it
+	Self     string   // siafu, as this process finds it
+	Args     []string // of siafu
+	Again    []string // of siafu when it is restarted
+
+	Restarts int           // at most so many
+	Backoff  time.Duration // before the first; doubled for each further one
+
+	Out, Err io.Writer // of the ranks, passed on as they come
+	Log      func(format string, args ...any)
+}
+
+// Ended is the error of a run that did not end with 0. The ranks have said why.
+type Ended struct{ Code int }
+
+func (e *Ended) Error() string { return fmt.Sprintf("launch: ended with exit code %d", e.Code) }
+
+// Reported tells that nothing is left to say.
+func (e *Ended) Reported() bool { return true }
+
+const (
+	upPoll   = 20 * time.Millisecond // between two looks for a rank that came up
+	upLimit  = 10 * time.Second      // then signals are handed on all the same
+	killWait = 5 * time.Second       // for a launcher to kill its ranks
+)
+
+// Run runs the ranks to their end, with restarts. Signals of this process go
+// to them: SIGUSR1 as it is; SIGINT, SIGTERM and SIGHUP as the request to
+// finish the epoch, save and end; a second SIGINT kills. The error is nil, a
+// fault of this host, or *Ended.
+func Run(o Options) error {
+	if l, launched := world.Launched(); launched {
+		return fault.New(fault.Usage, "launch", "", "it is itself a rank of %s", l.Name).Then("start it without %s", l.Name)
+	}
+	if err := o.find(); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "siafu")
+	if err != nil {
+		return fault.System("launch", os.TempDir(), err)
+	}
+	defer os.RemoveAll(dir)
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, wanted()...)
+	defer signal.Stop(signals)
+	return o.supervise(dir, signals)
+}
+
+// wanted are the signals to catch. One that was ignored when we started, as
+// nohup does with SIGHUP, stays so.
+func wanted() []os.Signal {
+	list := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1}
+	if !signal.Ignored(syscall.SIGHUP) {
+		list = append(list, syscall.SIGHUP)
+	}
+	return list
+}
+
+// supervise is the loop over attempts.
+func (o *Options) supervise(dir string, signals <-chan os.Signal) error {
+	args := o.Args
+	for n := 0; ; n++ {
+		end, err := o.attempt(dir, n, args, signals)
+		if err != nil {
+			return err
+		}
+		wait, again := o.again(end, n)
+		if again {
+			o.Log("the ranks ended with %s; restart %d of %d in %v", describe(end.code), n+1, o.Restarts, wait)
+			again = o.pause(wait, signals)
+			end.stopped = !again
+		}
+		if !again {
+			return o.conclude(end, n)
+		}
+		args = o.Again
+	}
+}
+
+// conclude says what only the launcher knows, and makes the error.
+func (o *Options) conclude(end outcome, restarts int) error {
+	code := end.exitCode()
+	switch {
+	case code == 0:
+		return nil
+	case code == fault.Stopped.ExitCode() && code != end.code:
+		o.Log("the ranks were ended by %s before they could save: run again to go on from what is saved", describe(end.code))
+	case restarts > 0 && !end.stopped && restarts == o.Restarts:
+		o.Log("the ranks ended with %s after %d restarts: giving up", describe(code), restarts)
+	}
+	return &Ended{code}
+}
+
+// pause waits before a restart; false if a signal asked for the end.
+func (o *Options) pause(wait time.Duration, signals <-chan os.Signal) bool {
+	over := time.After(wait)
+	for {
+		select {
+		case <-over:
+			return true
+		case s := <-signals:
+			if s != syscall.SIGUSR1 {
+				return false
+			}
+		}
+	}
+}
+
+// attempt runs the ranks once.
+func (o *Options) attempt(dir string, n int, args []string, signals <-chan os.Signal) (outcome, error) {
+	path := filepath.Join(dir, fmt.Sprintf("status-%d", n))
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		return outcome{}, fault.System("launch", path, err)
+	}
+	p := o.here(dir)
+	cmd := o.process(p, path, args)
+	// The kernel sends Pdeathsig when the thread ends that started the process.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := cmd.Start(); err != nil {
+		return outcome{}, fault.System("launch", cmd.Path, err)
+	}
+	exited := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // the state says it all
+		close(exited)
+	}()
+	w := &watcher{child: cmd.Process, path: path}
+	w.until(exited, signals)
+	end := outcome{code: exitCode(cmd.ProcessState), stopped: w.stopping, killed: w.ints > 1}
+	s := readStatus(path)
+	end.cameUp = s.ready || !p.local
+	if s.code > 0 {
+		end.code = s.code
+	}
+	return end, nil
+}
+
+// process is the command of an attempt, away from the terminal's signals. If
+// this process is killed the launcher ends its ranks.
+func (o *Options) process(p place, status string, args []string) *exec.Cmd {
+	line := o.command(p, args)
+	if o.Launcher != InProcess {
+		line = append([]string{o.Self, ShieldCommand}, line...)
+	}
+	cmd := exec.Command(line[0], line[1:]...)
+	cmd.Env = append(os.Environ(), StatusVariable+"="+status)
+	cmd.Stdout, cmd.Stderr = o.Out, o.Err
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGINT}
+	return cmd
+}
+
+// exitCode is what a shell would say.
+func exitCode(s *os.ProcessState) int {
+	if w, ok := s.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return 128 + int(w.Signal())
+	}
+	return s.ExitCode()
+}
+
+// describe is a code in words.
+func describe(code int) string {
+	if code > 128 && code < 128+65 {
+		return fmt.Sprintf("signal %d (%v)", code-128, syscall.Signal(code-128))
+	}
+	return fmt.Sprintf("exit code %d", code)
+}

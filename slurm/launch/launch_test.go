@@ -1,0 +1,233 @@
+package launch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"siafu/graph/fault"
+)
+
+// Only a crash is worth another attempt, and waits double.
+func TestPolicy(t *testing.T) {
+	o := Options{Restarts: 3, Backoff: 5 * time.Second}
+	up := func(code int) outcome { return outcome{code: code, cameUp: true} }
+	for _, tc := range []struct {
+		name string
+		end  outcome
+		n    int
+		wait time.Duration // 0: no restart
+	}{
+		{"killed", up(137), 0, 5 * time.Second},
+		{"again", up(137), 1, 10 * time.Second},
+		{"a third time", up(1), 2, 20 * time.Second},
+		{"and no more", up(137), 3, 0},
+		{"I/O", up(74), 0, 5 * time.Second},
+		{"done", up(0), 0, 0},
+		{"usage", up(64), 0, 0},
+		{"data", up(65), 0, 0},
+		{"missing", up(66), 0, 0},
+		{"stopped", up(75), 0, 0},
+		{"configuration", up(78), 0, 0},
+		{"never there", outcome{code: 1}, 0, 0},
+		{"asked to stop", outcome{code: 137, cameUp: true, stopped: true}, 0, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if wait, again := o.again(tc.end, tc.n); wait != tc.wait || again != (tc.wait > 0) {
+				t.Errorf("waits %v, %t; want %v", wait, again, tc.wait)
+			}
+		})
+	}
+	many := Options{Restarts: 1 << 30, Backoff: time.Second}
+	if wait, again := many.again(up(1), 1<<20); !again || wait != maxBackoff {
+		t.Errorf("the wait grows to %v", wait)
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	for want, ends := range map[int][]outcome{
+		0:   {{code: 0}, {code: 0, stopped: true}},
+		1:   {{code: 1}, {code: 1, stopped: true}},
+		75:  {{code: 75}, {code: 143, stopped: true}, {code: 137, stopped: true}},
+		130: {{code: 1, stopped: true, killed: true}, {code: 137, stopped: true, killed: true}},
+		137: {{code: 137}},
+	} {
+		for _, end := range ends {
+			if got := end.exitCode(); got != want {
+				t.Errorf("%+v gives %d, want %d", end, got, want)
+			}
+		}
+	}
+}
+
+// What is no status tells nothing.
+func TestReadStatus(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "status")
+	if got := readStatus(path); got != (status{code: -1}) {
+		t.Errorf("no file: %+v", got)
+	}
+	for text, want := range map[string]status{
+		"":                 {code: -1},
+		"ready\n":          {true, -1},
+		"ready\ncode 75\n": {true, 75},
+		"code 0\n":         {false, 0},
+		"code -1\n":        {code: -1},
+		"code 999\n":       {code: -1},
+		"code\nred\x00\n":  {code: -1},
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := readStatus(path); got != want {
+			t.Errorf("%q: %+v, want %+v", text, got, want)
+		}
+	}
+}
+
+func TestCommand(t *testing.T) {
+	here := place{local: true, sessions: "/tmp/s"}
+	for _, tc := range []struct {
+		name string
+		o    Options
+		p    place
+		want string
+	}{
+		{"one host", Options{Launcher: Mpirun, Ranks: 4}, here,
+			"mpirun --bind-to none --mca mpi_yield_when_idle 1 -n 4 --oversubscribe --mca orte_tmpdir_base /tmp/s siafu train d"},
+		{"root, container", Options{Launcher: Mpirun, Ranks: 1, Wrap: []string{"apptainer", "exec", "x.sif"}}, place{root: true, local: true, sessions: "/tmp/s"},
+			"mpirun --bind-to none --mca mpi_yield_when_idle 1 -n 1 --allow-run-as-root --oversubscribe --mca orte_tmpdir_base /tmp/s apptainer exec x.sif siafu train d"},
+		{"several hosts", Options{Launcher: Mpirun, Hostfile: "h", Self: "/siafu"}, place{env: []string{"PATH", "SIAFU_LR"}},
+			"mpirun --bind-to none --mca mpi_yield_when_idle 1 --hostfile h --mca orte_launch_agent /siafu shield orted -x PATH -x SIAFU_LR siafu train d"},
+		{"srun", Options{Launcher: Srun, Ranks: 4}, place{cpus: "8"},
+			"srun --mpi=pmix --kill-on-bad-exit=1 --ntasks=4 --cpus-per-task=8 siafu train d"},
+		{"in process", Options{Launcher: InProcess, Ranks: 4}, here, "siafu train d --ranks 4"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.o.Program = "siafu"
+			if got := strings.Join(tc.o.command(tc.p, []string{"train", "d"}), " "); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+	if got := carried([]string{"SIAFU_LR=1", "HOME=/root", "GOMAXPROCS=2", "SIAFU_STATUS_FILE=x"}); strings.Join(got, " ") != "GOMAXPROCS SIAFU_LR SIAFU_STATUS_FILE" {
+		t.Errorf("carried: %q", got)
+	}
+}
+
+// script is a program that a shell runs, for the supervisor alone: what the
+// ranks of siafu do is in the script, their launcher is left out.
+func script(t *testing.T, text string) (Options, *bytes.Buffer) {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "program")
+	if err := os.WriteFile(path, []byte("#!/bin/bash\ncd "+dir+"\n"+text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	return Options{
+		Launcher: InProcess, Program: path, Args: []string{"first"}, Again: []string{"again"},
+		Restarts: 2, Backoff: 10 * time.Millisecond, Out: &out, Err: &out,
+		Log: func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) },
+	}, &out
+}
+
+func code(err error) int {
+	var e *Ended
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return fault.ExitCode(err)
+}
+
+const ready = "echo ready >>$SIAFU_STATUS_FILE\n"
+
+func TestRestarts(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		code       int
+		says       string
+	}{
+		{"crash", ready + "echo args $1; [ $1 = again ] && exit 0; kill -9 $$", 0,
+			"args first\nthe ranks ended with signal 9 (killed); restart 1 of 2 in 10ms\nargs again\n"},
+		{"always", ready + "exit 3", 3, "the ranks ended with exit code 3; restart 1 of 2 in 10ms\nthe ranks ended with exit code 3; restart 2 of 2 in 20ms\nthe ranks ended with exit code 3 after 2 restarts: giving up\n"},
+		{"data", ready + "exit 65", 65, ""},
+		{"never there", "exit 3", 3, ""},
+		{"what rank 0 says", ready + "echo code 78 >>$SIAFU_STATUS_FILE; exit 1", 78, ""},
+		{"arguments", "[ \"$*\" = 'first --ranks 3' ]", 0, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o, out := script(t, tc.text)
+			if tc.name == "arguments" {
+				o.Ranks = 3
+			}
+			if got := code(Run(o)); got != tc.code || out.String() != tc.says {
+				t.Errorf("exit %d, want %d; said\n%swant\n%s", got, tc.code, out, tc.says)
+			}
+		})
+	}
+}
+
+// Signals reach a program that takes them, and not before it does.
+func TestSignals(t *testing.T) {
+	loop := "for i in {1..100}; do sleep 0.05; done; echo too late; exit 9\n"
+	for _, tc := range []struct {
+		name, text string
+		send       []os.Signal
+		code       int
+		says       string
+	}{
+		{"stop", "trap 'echo two; exit 75' USR2\n" + ready + loop, []os.Signal{syscall.SIGTERM}, 75, "two\n"},
+		{"held until it is there", "sleep 0.3; trap 'echo two; exit 75' USR2\n" + ready + loop, []os.Signal{syscall.SIGTERM}, 75, "two\n"},
+		{"checkpoint, then stop", "trap 'echo one' USR1; trap 'echo two; exit 75' USR2\n" + ready + loop, []os.Signal{syscall.SIGUSR1, syscall.SIGINT}, 75, "one\ntwo\n"},
+		{"stop twice is stop", "trap 'sleep 0.3; exit 75' USR2\n" + ready + loop, []os.Signal{syscall.SIGTERM, syscall.SIGTERM}, 75, ""},
+		{"second SIGINT kills", "trap '' USR2; trap 'exit 5' INT\n" + ready + loop, []os.Signal{syscall.SIGINT, syscall.SIGINT}, 130, ""},
+		{"killed before it saved", ready + loop, []os.Signal{syscall.SIGTERM}, 75, "the ranks were ended by signal 12 (user defined signal 2) before they could save: run again to go on from what is saved\n"},
+		{"finished all the same", "trap 'exit 0' USR2\n" + ready + loop, []os.Signal{syscall.SIGTERM}, 0, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o, out := script(t, tc.text)
+			signals := make(chan os.Signal, 8)
+			go func() {
+				for _, s := range tc.send {
+					time.Sleep(150 * time.Millisecond)
+					signals <- s
+				}
+			}()
+			if got := code(o.supervise(t.TempDir(), signals)); got != tc.code || out.String() != tc.says {
+				t.Errorf("exit %d, want %d; said\n%swant\n%s", got, tc.code, out, tc.says)
+			}
+		})
+	}
+}
+
+// A request to stop ends the wait before a restart.
+func TestStopBetweenAttempts(t *testing.T) {
+	o, _ := script(t, ready+"exit 3")
+	o.Backoff = time.Minute
+	signals := make(chan os.Signal, 1)
+	time.AfterFunc(200*time.Millisecond, func() { signals <- syscall.SIGTERM })
+	if got := code(o.supervise(t.TempDir(), signals)); got != 3 {
+		t.Errorf("exit %d", got)
+	}
+}
+
+func TestNoLauncher(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for launcher, says := range map[string]string{Mpirun: "--in-process", Srun: "--launcher mpirun"} {
+		err := Run(Options{Launcher: launcher})
+		if fault.KindOf(err) != fault.Missing || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", launcher, err)
+		}
+	}
+	t.Setenv("OMPI_COMM_WORLD_RANK", "0")
+	t.Setenv("OMPI_COMM_WORLD_SIZE", "2")
+	if err := Run(Options{Launcher: InProcess}); fault.KindOf(err) != fault.Usage {
+		t.Errorf("as a rank: %v", err)
+	}
+}

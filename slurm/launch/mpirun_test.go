@@ -1,0 +1,119 @@
+//go:build mpi
+
+package launch
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"siafu/slurm/launch/launchtest"
+)
+
+func TestMain(m *testing.M) { launchtest.Main(m) }
+
+// Real ranks under a real mpirun: the supervisor is a process of its own, and
+// signals come from outside.
+func TestUnderMpirun(t *testing.T) {
+	if _, err := exec.LookPath("mpirun"); err != nil {
+		t.Skip("no mpirun on this machine: install openmpi-bin")
+	}
+	siafu, standin := launchtest.Programs(t)
+	for _, tc := range []struct {
+		name   string
+		args   []string
+		send   func(launcher int)
+		code   int
+		log    string // pattern of the stand-in's log
+		prints string // pattern of the output
+	}{
+		{"to the end", nil, nil, 0, `^start epoch=1 ranks=3 .*\nfinished\n$`, ``},
+		{"crash", []string{"--crash-at", "4"}, nil, 0, `^start epoch=1 .*\nstart epoch=4 .*\nfinished\n$`, `signal 9 \(killed\); restart 1 of 2 in 1s`},
+		{"stop", []string{"--epochs", "400"}, kill(syscall.SIGTERM), 75, `^start .*\nstopped after=\d+\n$`, ``},
+		{"stop by the terminal", []string{"--epochs", "400"}, kill(syscall.SIGINT), 75, `^start .*\nstopped after=\d+\n$`, ``},
+		{"checkpoint and go on", []string{"--epochs", "40"}, kill(syscall.SIGUSR1), 0, `^start .*\nfinished\n$`, ``},
+		{"stop now", []string{"--epochs", "400"}, kill(syscall.SIGINT, syscall.SIGINT), 130, ``, ``},
+		// As a batch system does at preemption.
+		{"stop all processes", []string{"--epochs", "400"}, killAll, 75, `^start .*\nstopped after=\d+\n$`, ``},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "run")
+			line := append([]string{"launch", "-n", "3", "--restarts", "2", "--backoff", "1s", "--program", standin, "train", "data", "--out", dir, "--resume", "auto"}, tc.args...)
+			cmd := exec.Command(siafu, line...)
+			var out bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			guard := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+			defer guard.Stop()
+			if tc.send != nil {
+				awaitFile(t, filepath.Join(dir, "epoch"))
+				tc.send(cmd.Process.Pid)
+			}
+			_ = cmd.Wait() // the code is looked at
+			log, _ := os.ReadFile(filepath.Join(dir, "log"))
+			if got := cmd.ProcessState.ExitCode(); got != tc.code || !regexp.MustCompile(tc.log).Match(log) || !regexp.MustCompile(tc.prints).Match(out.Bytes()) {
+				t.Errorf("exit %d, want %d\n%s%s", got, tc.code, log, out.String())
+			}
+			noneLeft(t, dir)
+		})
+	}
+}
+
+// kill sends signals to the supervisor.
+func kill(signals ...syscall.Signal) func(int) {
+	return func(pid int) {
+		for _, s := range signals {
+			_ = syscall.Kill(pid, s)
+			time.Sleep(200 * time.Millisecond)
+		}
+	}
+}
+
+// killAll sends SIGTERM to the supervisor and to all below it.
+func killAll(pid int) {
+	below := []int{pid}
+	for i := 0; i < len(below); i++ {
+		out, _ := exec.Command("ps", "-o", "pid=", "--ppid", strconv.Itoa(below[i])).Output()
+		for _, f := range strings.Fields(string(out)) {
+			child, _ := strconv.Atoi(f)
+			below = append(below, child)
+		}
+	}
+	for _, p := range below {
+		_ = syscall.Kill(p, syscall.SIGTERM)
+	}
+}
+
+func awaitFile(t *testing.T, path string) {
+	t.Helper()
+	for range 400 {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Errorf("%s does not come", path)
+}
+
+// noneLeft looks for ranks of a run by its folder on their command line.
+func noneLeft(t *testing.T, dir string) {
+	t.Helper()
+	var left []byte
+	for range 30 {
+		if left, _ = exec.Command("pgrep", "-f", dir).Output(); len(left) == 0 {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Errorf("processes are left: %s", left)
+}

@@ -1,0 +1,83 @@
+package launch
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"siafu/ranks/world"
+)
+
+// StatusVariable names the environment variable with the path of the status
+// file. It holds lines "ready" and "code N", both written by rank 0.
+const StatusVariable = "SIAFU_STATUS_FILE"
+
+// Join is the part of a process that may be a rank. It turns SIGUSR2, the only
+// request to stop that launchers hand on, into SIGTERM, and tells the launcher
+// that this process takes signals. end tells it the exit code. Both do nothing
+// in a process that nobody launched.
+func Join() (end func(code int)) {
+	l, launched := world.Launched()
+	path := os.Getenv(StatusVariable)
+	if launched || path != "" {
+		takeSignals()
+	}
+	if path == "" || l.Rank != 0 {
+		return func(int) {}
+	}
+	tell(path, "ready")
+	return func(code int) { tell(path, fmt.Sprintf("code %d", code)) }
+}
+
+// takeSignals also keeps SIGUSR1 from ending a process that does not listen to
+// it yet.
+func takeSignals() {
+	c := make(chan os.Signal, 8)
+	signal.Notify(c, syscall.SIGUSR1, syscall.SIGUSR2)
+	go func() {
+		for s := range c {
+			if s == syscall.SIGUSR2 {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+			}
+		}
+	}()
+}
+
+// tell appends a line. A status that can't be written is not worth a failure:
+// the launcher then goes by the exit code that it sees.
+func tell(path, line string) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	fmt.Fprintln(f, line)
+}
+
+// status is what rank 0 has told.
+type status struct {
+	ready bool
+	code  int // -1: it did not say
+}
+
+// readStatus reads a status file; a missing one tells nothing.
+func readStatus(path string) status {
+	s := status{code: -1}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return s
+	}
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		var code int
+		if lines.Text() == "ready" {
+			s.ready = true
+		} else if _, err := fmt.Sscanf(strings.TrimSpace(lines.Text()), "code %d", &code); err == nil && code >= 0 && code < 256 {
+			s.code = code
+		}
+	}
+	return s
+}

@@ -1,0 +1,133 @@
+package slurm
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"siafu/graph/fault"
+)
+
+const op = "submit"
+
+// Options are what a job asks of Slurm, and the flags of "siafu submit".
+type Options struct {
+	Nodes        int      `default:"1" help:"Nodes."`
+	TasksPerNode int      `name:"ntasks-per-node" default:"1" help:"Ranks a node."`
+	CPUsPerTask  int      `name:"cpus-per-task" default:"1" help:"Processors, and worker threads, a rank."`
+	Time         string   `placeholder:"LIMIT" help:"Time limit, as 02:00:00. A run that needs longer goes back to the queue and on."`
+	Mem          string   `placeholder:"SIZE" help:"Memory a node, as 16G."`
+	Partition    string   `name:"slurm-partition" placeholder:"NAME" help:"Slurm's partition."`
+	Account      string   `placeholder:"NAME" help:"Account to charge."`
+	QOS          string   `name:"qos" placeholder:"NAME" help:"Quality of service."`
+	JobName      string   `name:"job-name" placeholder:"NAME" help:"Name of the job. Empty: that of the dataset."`
+	Modules      []string `name:"module" placeholder:"NAME" help:"Module to load; may be repeated."`
+	Container    string   `placeholder:"LINE" help:"Command that runs another one in a container, as \"apptainer exec siafu.sif\"; siafu inside is found on its PATH."`
+	Program      string   `placeholder:"PATH" help:"siafu as the ranks find it. Empty: this program; siafu in a container."`
+	Grace        int      `default:"120" placeholder:"SECONDS" help:"How long before the time limit training is told to save: more than an epoch takes."`
+	Array        []string `sep:"none" placeholder:"FLAG=A,B" help:"One run for each value of a flag of train, as seed=1,2,3; repeated: for each combination."`
+	PartitionJob bool     `name:"partition-job" help:"Divide the dataset in a job of its own, which the training job waits for."`
+	Launcher     string   `default:"mpirun" enum:"mpirun,srun" help:"What starts the ranks inside the job: mpirun, or srun --mpi=pmix."`
+	Restarts     int      `default:"3" help:"How often a run that crashed is started again within the job."`
+	Interface    string   `name:"tcp-interface" placeholder:"NAME" help:"Network interface for MPI over TCP, where it picks a wrong one."`
+	Script       string   `placeholder:"FILE" help:"Where to write the script. Empty: RUN.sbatch."`
+	DryRun       bool     `name:"dry-run" help:"Write the script and do not submit it."`
+}
+
+// plain is a value that needs no quoting in a #SBATCH line.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_.,:+/@=%\[\]-]*$`)
+
+// Validate checks what can be known before Slurm sees it.
+func (o *Options) Validate() error {
+	for _, n := range []struct {
+		flag string
+		got  int
+	}{{"nodes", o.Nodes}, {"ntasks-per-node", o.TasksPerNode}, {"cpus-per-task", o.CPUsPerTask}, {"grace", o.Grace}, {"restarts", o.Restarts + 1}} {
+		if n.got < 1 {
+			return fault.New(fault.Usage, op, "", "--%s is too small", n.flag).Then("see \"siafu help submit\"")
+		}
+	}
+	for flag, value := range map[string]string{
+		"time": o.Time, "mem": o.Mem, "slurm-partition": o.Partition, "account": o.Account, "qos": o.QOS,
+		"job-name": o.JobName, "tcp-interface": o.Interface, "module": strings.Join(o.Modules, ","),
+	} {
+		if !plain.MatchString(value) {
+			return fault.New(fault.Usage, op, "", "--%s=%q", flag, value).Then("use letters, digits and . , : + / @ = %% -")
+		}
+	}
+	return o.checkGrace()
+}
+
+// checkGrace refuses a time limit that is over before training is told.
+func (o *Options) checkGrace() error {
+	limit, err := limitSeconds(o.Time)
+	if err != nil {
+		return fault.New(fault.Usage, op, "", "--time=%q: %v", o.Time, err).Then("write it as Slurm does: 30, 02:00:00, 1-12:00:00")
+	}
+	if limit > 0 && limit <= o.Grace {
+		return fault.New(fault.Usage, op, "", "--time=%s is not longer than --grace=%d seconds", o.Time, o.Grace).
+			Then("give the job more time, or less to save")
+	}
+	return nil
+}
+
+// limitSeconds reads Slurm's forms of a time limit: M, M:S, H:M:S, D-H, D-H:M
+// and D-H:M:S; 0 for an empty one.
+func limitSeconds(s string) (int, error) {
+	if s == "" {
+		return 0, nil
+	}
+	days, clock, hasDays := strings.Cut(s, "-")
+	if !hasDays {
+		days, clock = "0", s
+	}
+	parts := strings.Split(clock, ":")
+	units := map[int][]int{1: {60}, 2: {60, 1}, 3: {3600, 60, 1}}[len(parts)]
+	if hasDays {
+		units = []int{3600, 60, 1}
+	}
+	if len(parts) > len(units) {
+		return 0, fmt.Errorf("too many colons")
+	}
+	total, err := strconv.Atoi(days)
+	total *= 24 * 3600
+	for i, p := range parts {
+		n, e := strconv.Atoi(p)
+		if e != nil || n < 0 {
+			err = fmt.Errorf("%q is no number", p)
+		}
+		total += n * units[i]
+	}
+	return total, err
+}
+
+// Ranks is the number of ranks of a job.
+func (o *Options) Ranks() int { return o.Nodes * o.TasksPerNode }
+
+// setting is a word that a script may hold without quotes.
+var setting = regexp.MustCompile(`^[a-z][a-z-]*=[A-Za-z0-9_.+-]+$`)
+
+// Settings are the combinations that Array asks for, each as "seed=1 hidden=64";
+// nil without a sweep.
+func (o *Options) Settings() ([]string, error) {
+	if len(o.Array) == 0 {
+		return nil, nil
+	}
+	all := []string{""}
+	for _, axis := range o.Array {
+		flag, values, _ := strings.Cut(axis, "=")
+		var next []string
+		for _, before := range all {
+			for _, v := range strings.Split(values, ",") {
+				s := strings.TrimPrefix(flag, "--") + "=" + v
+				if !setting.MatchString(s) {
+					return nil, fault.New(fault.Usage, op, "", "--array=%q", axis).Then("write it as FLAG=A,B,C with a flag of train, as seed=1,2,3")
+				}
+				next = append(next, strings.TrimSpace(before+" "+s))
+			}
+		}
+		all = next
+	}
+	return all, nil
+}

@@ -1,0 +1,66 @@
+package slurm
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Entry is what Slurm knows of a job, or of one task of an array.
+type Entry struct {
+	ID       string
+	Task     int    // of the array; -1: none, or all that are still queued
+	State    string // PENDING, RUNNING, …
+	Reason   string // why it waits
+	Restarts int
+}
+
+// Queue asks Slurm for a job; an array has an entry for each task that left
+// the queue. A job that has ended is forgotten after some minutes.
+func Queue(id string) ([]Entry, error) {
+	text, err := client("scontrol", "--oneliner", "show", "job", id)
+	if err != nil {
+		return nil, err
+	}
+	return parseQueue(text), nil
+}
+
+// parseQueue reads lines of "Key=Value Key=Value".
+func parseQueue(text string) []Entry {
+	var list []Entry
+	for _, line := range strings.Split(text, "\n") {
+		e := Entry{Task: -1}
+		for _, field := range strings.Fields(line) {
+			key, value, _ := strings.Cut(field, "=")
+			switch key {
+			case "JobId":
+				e.ID = value
+			case "ArrayTaskId":
+				if n, err := strconv.Atoi(value); err == nil {
+					e.Task = n
+				}
+			case "JobState":
+				e.State = value
+			case "Reason":
+				e.Reason = value
+			case "Restarts":
+				e.Restarts = number(value)
+			}
+		}
+		if e.ID != "" {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// entryOf is the entry of a task of an array, or the only one.
+func entryOf(list []Entry, task int) (Entry, bool) {
+	for _, want := range []int{task, -1} {
+		for _, e := range list {
+			if e.Task == want {
+				return e, true
+			}
+		}
+	}
+	return Entry{}, false
+}

@@ -1,0 +1,194 @@
+package slurm
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+	"text/template"
+)
+
+// Job is what a script runs.
+type Job struct {
+	Options
+	Self     string   // siafu on the nodes, outside of any container
+	Run      string   // run folder, or the folder of the runs of a sweep
+	Train    []string // [CONFIG.toml] DATA and the flags of train
+	Resume   []string // flags that let train go on where it stopped
+	Settings []string // of a sweep, "seed=1 hidden=64" each
+	Parts    []string // arguments of "siafu partition"
+}
+
+// Script is the batch script of the training job.
+func (j *Job) Script() string { return fill(trainScript, j) }
+
+// PartitionScript is the batch script of the job that divides the dataset.
+func (j *Job) PartitionScript() string { return fill(partitionScript, j) }
+
+func fill(t *template.Template, j *Job) string {
+	var b strings.Builder
+	if err := t.Execute(&b, j); err != nil {
+		panic("slurm: a script's template does not fit Job")
+	}
+	return b.String()
+}
+
+// LastTask is the highest number of a task of the array.
+func (j *Job) LastTask() int { return len(j.Settings) - 1 }
+
+// Log is the pattern of the file that the job prints to.
+func (j *Job) Log() string {
+	if j.Settings != nil {
+		return j.Run + "-%A_%a.out"
+	}
+	return j.Run + "-%j.out"
+}
+
+// Launch is the command line in front of the arguments of train.
+func (j *Job) Launch() string {
+	words := []string{j.Self, "launch"}
+	if j.Launcher != "mpirun" {
+		words = append(words, "--launcher", j.Launcher)
+	}
+	if j.Container != "" {
+		words = append(words, "--container", j.Container)
+	}
+	if j.Program != "" {
+		words = append(words, "--program", j.Program)
+	}
+	words = append(words, "--restarts", fmt.Sprint(j.Restarts))
+	return quote(words...)
+}
+
+// Arguments are those of train but for the run folder.
+func (j *Job) Arguments() string {
+	line := quote(j.Train...)
+	if !contains(j.Train, "--threads") {
+		line += ` --threads "$SLURM_CPUS_PER_TASK"`
+	}
+	if j.Settings != nil {
+		line += " --${setting// / --}"
+	}
+	return line
+}
+
+// Partitioning is the command line of the job that divides the dataset.
+func (j *Job) Partitioning() string {
+	program := cmp.Or(j.Program, j.Self)
+	if j.Container != "" {
+		program = cmp.Or(j.Program, "siafu")
+	}
+	words := append(strings.Fields(j.Container), program, "partition")
+	return quote(append(words, j.Parts...)...)
+}
+
+// contains tells whether a flag is among words, as --flag or --flag=value.
+func contains(words []string, flag string) bool {
+	for _, w := range words {
+		if w == flag || strings.HasPrefix(w, flag+"=") {
+			return true
+		}
+	}
+	return false
+}
+
+var safe = regexp.MustCompile(`^[A-Za-z0-9_.,:+/@=%-]+$`)
+
+// quote writes words as a shell reads them.
+func quote(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		if !safe.MatchString(w) {
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		quoted[i] = w
+	}
+	return strings.Join(quoted, " ")
+}
+
+func parse(name, text string) *template.Template {
+	return template.Must(template.New(name).Funcs(template.FuncMap{"quote": quote}).Parse(text))
+}
+
+var trainScript = parse("train", `#!/bin/bash
+#SBATCH --job-name={{.JobName}}
+#SBATCH --nodes={{.Nodes}}
+#SBATCH --ntasks-per-node={{.TasksPerNode}}
+#SBATCH --cpus-per-task={{.CPUsPerTask}}
+{{- with .Time}}
+#SBATCH --time={{.}}{{end}}
+{{- with .Mem}}
+#SBATCH --mem={{.}}{{end}}
+{{- with .Partition}}
+#SBATCH --partition={{.}}{{end}}
+{{- with .Account}}
+#SBATCH --account={{.}}{{end}}
+{{- with .QOS}}
+#SBATCH --qos={{.}}{{end}}
+{{- if .Settings}}
+#SBATCH --array=0-{{.LastTask}}{{end}}
+#SBATCH --output={{.Log}}
+#SBATCH --open-mode=append
+#SBATCH --requeue
+#SBATCH --signal=B:USR1@{{.Grace}}
+
+# Written by "siafu submit". Submitted again, it goes on where the run stopped.
+set -u
+{{- range .Modules}}
+module load {{.}}{{end}}
+export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK
+export GOMAXPROCS=$SLURM_CPUS_PER_TASK
+export OMPI_MCA_mpi_yield_when_idle=1
+{{- with .Interface}}
+export OMPI_MCA_btl_tcp_if_include={{.}} OMPI_MCA_oob_tcp_if_include={{.}}{{end}}
+{{if .Settings}}
+settings=(
+{{- range .Settings}}
+	"{{.}}"{{end}}
+)
+setting=${settings[$SLURM_ARRAY_TASK_ID]}
+run={{quote .Run}}/${setting// /,}
+{{else}}
+run={{quote .Run}}
+{{end}}
+{{.Launch}} \
+	train {{.Arguments}} \
+	--out "$run"{{range .Resume}} {{.}}{{end}} &
+ranks=$!
+
+# USR1: {{.Grace}} s before the time limit, or "scancel --signal=USR1 --batch JOB".
+# TERM: Slurm wants the nodes back. Training finishes its epoch, saves and ends
+# with 75. wait returns at each signal, therefore the loop.
+trap 'kill -TERM "$ranks"' TERM USR1
+while wait "$ranks"; code=$?; kill -0 "$ranks" 2>/dev/null; do :; done
+
+# A preempted job is queued again by Slurm, and a cancelled one by nobody.
+if [ "$code" = 75 ] && [ "$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%T)" = RUNNING ]; then
+	scontrol requeue "$SLURM_JOB_ID"
+fi
+exit "$code"
+`)
+
+var partitionScript = parse("partition", `#!/bin/bash
+#SBATCH --job-name={{.JobName}}-partition
+#SBATCH --nodes=1
+#SBATCH --ntasks=1
+#SBATCH --cpus-per-task={{.CPUsPerTask}}
+{{- with .Time}}
+#SBATCH --time={{.}}{{end}}
+{{- with .Mem}}
+#SBATCH --mem={{.}}{{end}}
+{{- with .Partition}}
+#SBATCH --partition={{.}}{{end}}
+{{- with .Account}}
+#SBATCH --account={{.}}{{end}}
+{{- with .QOS}}
+#SBATCH --qos={{.}}{{end}}
+#SBATCH --output={{.Run}}-partition-%j.out
+
+# Written by "siafu submit": divides the dataset before the training job starts.
+set -eu
+{{- range .Modules}}
+module load {{.}}{{end}}
+{{.Partitioning}}
+`)

@@ -1,0 +1,150 @@
+package slurm
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"siafu/graph/fault"
+)
+
+// lay writes files below a folder.
+func lay(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		if err := writeFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// record is a RUN.job.
+func record(t *testing.T, id string, array bool, runs ...string) string {
+	t.Helper()
+	text, err := json.Marshal(Record{Job: id, Runs: runs, Array: array})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+const twoEpochs = `{"epoch":1,"loss":2,"val_acc":0.25,"seconds":3}
+{"epoch":2,"loss":1.5,"seconds":3}
+{"epoch":3,"lo`
+
+// The state of a run comes from its files and from Slurm.
+func TestStatus(t *testing.T) {
+	t.Chdir(t.TempDir())
+	lay(t, "runs", map[string]string{
+		"done/config.toml": "epochs = 2\n", "done/metrics.jsonl": twoEpochs[:strings.LastIndex(twoEpochs, "\n")+1], "done/summary.json": "{}",
+		"alone/config.toml": "epochs = 12\n", "alone/metrics.jsonl": twoEpochs,
+		"running/config.toml": "epochs = 12\n", "running/metrics.jsonl": twoEpochs, "running.job": record(t, "5", false, "runs/running"),
+		"waits.job":        record(t, "6", false, "runs/waits"),
+		"back/config.toml": "epochs = 12\n", "back/metrics.jsonl": "", "back.job": record(t, "7", false, "runs/back"),
+		"timeout/config.toml": "epochs = 12\n", "timeout/metrics.jsonl": twoEpochs, "timeout.job": record(t, "8", false, "runs/timeout"),
+		"forgotten.job":            record(t, "9", false, "runs/forgotten"),
+		"sweep.job":                record(t, "10", true, "runs/sweep/seed=1", "runs/sweep/seed=2"),
+		"sweep/seed=1/config.toml": "epochs = 4\n", "sweep/seed=1/metrics.jsonl": twoEpochs,
+	})
+	queue := map[string]string{
+		"5": "JobId=5 JobName=x Restarts=0 JobState=RUNNING Reason=None",
+		"6": "JobId=6 JobState=PENDING Reason=Resources Restarts=0",
+		"7": "JobId=7 JobState=PENDING Reason=BeginTime Restarts=1",
+		"8": "JobId=8 JobState=TIMEOUT Reason=TimeLimit Restarts=0",
+		"10": "JobId=10 ArrayJobId=10 ArrayTaskId=1-1 JobState=PENDING Reason=Priority\n" +
+			"JobId=11 ArrayJobId=10 ArrayTaskId=0 JobState=RUNNING Reason=None\n",
+	}
+	ask := func(id string) ([]Entry, error) {
+		if text, ok := queue[id]; ok {
+			return parseQueue(text), nil
+		}
+		return nil, fault.New(fault.Config, "scontrol", "", "Invalid job id specified")
+	}
+	list, err := Watch{ask, time.Now()}.All(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := Print(&out, list); err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+run                state     epoch  loss    val acc  left  job
+runs/alone         running   2/12   1.5000  0.2500   30s   -
+runs/back          requeued  0/12   -       -        -     7 PENDING (BeginTime)
+runs/done          done      2/2    1.5000  0.2500   -     -
+runs/forgotten     failed    -      -       -        -     9
+runs/running       running   2/12   1.5000  0.2500   30s   5 RUNNING
+runs/sweep/seed=1  running   2/4    1.5000  0.2500   6s    11 RUNNING
+runs/sweep/seed=2  queued    -      -       -        -     10 PENDING (Priority)
+runs/timeout       failed    2/12   1.5000  0.2500   30s   8 TIMEOUT
+runs/waits         queued    -      -       -        -     6 PENDING (Resources)
+`
+	if out.String() != want[1:] {
+		t.Errorf("got\n%swant%s", out.String(), want)
+	}
+	t.Run("by name", func(t *testing.T) { byName(t, ask) })
+	t.Run("without Slurm", withoutSlurm)
+}
+
+func byName(t *testing.T, ask func(string) ([]Entry, error)) {
+	for name, want := range map[string]string{
+		"runs/running": "runs/running", "runs/sweep/": "runs/sweep/seed=1 runs/sweep/seed=2", "10": "runs/sweep/seed=1 runs/sweep/seed=2",
+		"runs/sweep/seed=2": "runs/sweep/seed=2", "6": "runs/waits",
+	} {
+		list, err := Watch{ask, time.Now()}.All([]string{name})
+		var got []string
+		for _, s := range list {
+			got = append(got, s.Run)
+		}
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%s means %q, want %q: %v", name, got, want, err)
+		}
+	}
+	for _, name := range []string{"runs/nothing", "77"} {
+		if _, err := (Watch{ask, time.Now()}).All([]string{name}); fault.KindOf(err) != fault.Missing {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Without Slurm's commands the files alone tell.
+func withoutSlurm(t *testing.T) {
+	none := func(string) ([]Entry, error) { return nil, fault.New(fault.Missing, "scontrol", "", "no Slurm") }
+	for _, tc := range []struct {
+		run  string
+		age  time.Duration
+		want string
+	}{{"runs/running", 0, Running}, {"runs/running", time.Hour, Stopped}, {"runs/alone", time.Hour, Stopped}, {"runs/waits", 0, Queued}, {"runs/done", time.Hour, Done}} {
+		list, err := Watch{none, time.Now().Add(tc.age)}.All([]string{tc.run})
+		if err != nil || len(list) != 1 || list[0].Phase != tc.want {
+			t.Errorf("%s after %v: %+v %v, want %s", tc.run, tc.age, list, err, tc.want)
+		}
+	}
+}
+
+// A damaged run folder is a fault that names the file and the line.
+func TestStatusOfDamage(t *testing.T) {
+	for i, files := range []map[string]string{
+		{"config.toml": "epochs = ", "metrics.jsonl": ""},
+		{"config.toml": "epochs = 3", "metrics.jsonl": "{}\nnonsense\n"},
+		{"config.toml": "epochs = 3", "metrics.jsonl": "", "summary.json": "{"},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			dir := t.TempDir()
+			lay(t, dir, files)
+			_, err := Watch{Queue, time.Now()}.All([]string{dir})
+			if fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), dir) {
+				t.Error(err)
+			}
+			if _, err := os.Stat(dir); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

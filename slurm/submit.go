@@ -1,0 +1,115 @@
+package slurm
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"siafu/graph/fault"
+)
+
+// Record is the file RUN.job: what was submitted for a run folder, or for the
+// folder of a sweep.
+type Record struct {
+	Job          string   `json:"job"`
+	PartitionJob string   `json:"partition_job,omitempty"`
+	Script       string   `json:"script"`
+	Runs         []string `json:"runs"` // by number of the task where the job is an array
+	Array        bool     `json:"array"`
+}
+
+// recordSuffix is what a record's file has behind the path of its run folder.
+const recordSuffix = ".job"
+
+// Submit writes the scripts of a job and, unless it is a dry run, submits
+// them; Job of the record is empty then. Faults have kind Missing where there
+// is no Slurm, Config where Slurm refuses.
+func (j *Job) Submit() (Record, error) {
+	r := Record{Script: j.Options.Script, Runs: j.runs(), Array: j.Settings != nil}
+	if r.Script == "" {
+		r.Script = j.Run + ".sbatch"
+	}
+	if err := writeFile(r.Script, j.Script(), 0o755); err != nil {
+		return r, err
+	}
+	var dependency []string
+	if j.PartitionJob {
+		script := strings.TrimSuffix(r.Script, ".sbatch") + "-partition.sbatch"
+		if err := writeFile(script, j.PartitionScript(), 0o755); err != nil || j.DryRun {
+			return r, err
+		}
+		id, err := sbatch(script)
+		if err != nil {
+			return r, err
+		}
+		r.PartitionJob = id
+		// A job whose dependency can't be met would wait for ever.
+		dependency = []string{"--dependency=afterok:" + id, "--kill-on-invalid-dep=yes"}
+	}
+	if j.DryRun {
+		return r, nil
+	}
+	var err error
+	if r.Job, err = sbatch(r.Script, dependency...); err != nil {
+		return r, err
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return r, fault.System(op, j.Run+recordSuffix, err)
+	}
+	return r, writeFile(j.Run+recordSuffix, string(text)+"\n", 0o644)
+}
+
+// runs are the run folders that the script makes.
+func (j *Job) runs() []string {
+	if j.Settings == nil {
+		return []string{j.Run}
+	}
+	var list []string
+	for _, s := range j.Settings {
+		list = append(list, filepath.Join(j.Run, strings.ReplaceAll(s, " ", ",")))
+	}
+	return list
+}
+
+func writeFile(path, text string, mode os.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fault.System(op, filepath.Dir(path), err)
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		return fault.System(op, path, err)
+	}
+	return nil
+}
+
+// sbatch submits a script and returns the job's number.
+func sbatch(script string, flags ...string) (string, error) {
+	out, err := client("sbatch", append(append([]string{"--parsable"}, flags...), script)...)
+	id, _, _ := strings.Cut(strings.TrimSpace(out), ";") // a cluster's name may follow
+	return id, err
+}
+
+// client runs one of Slurm's commands and returns what it printed.
+func client(name string, args ...string) (string, error) {
+	var out, said bytes.Buffer
+	cmd := exec.Command(name, args...)
+	cmd.Stdout, cmd.Stderr = &out, &said
+	err := cmd.Run()
+	var exited *exec.ExitError
+	switch {
+	case err == nil:
+		return out.String(), nil
+	case errors.As(err, &exited):
+		return "", fault.New(fault.Config, name, "", "%s", strings.Join(strings.Fields(said.String()), " ")).
+			Then("sinfo lists what this cluster has")
+	case errors.Is(err, exec.ErrNotFound):
+		return "", fault.New(fault.Missing, name, "", "this machine has no Slurm").
+			Then("submit from a login node of the cluster; --dry-run writes the script alone")
+	}
+	return "", fault.System(name, "", fmt.Errorf("it did not start: %w", err))
+}

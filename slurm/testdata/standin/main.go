@@ -1,0 +1,141 @@
+// Standin is a rank that trains nothing: its epochs are naps. It keeps the
+// contract that package launch and the batch scripts rely on, and can be told
+// to crash, so that both can be tested in seconds.
+//
+//	standin train DATA --out DIR [--resume auto] [--epochs N] [--nap D] [--crash-at E]
+//
+// DIR/epoch is its checkpoint, and every start and end is a line of DIR/log.
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"siafu/ranks/mpi"
+	"siafu/ranks/world"
+	"siafu/slurm/launch"
+)
+
+func main() {
+	stop := make(chan os.Signal, 8)
+	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
+	end := launch.Join()
+	code, err := train(os.Args[2:], stop)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "standin:", err)
+		code = 1
+	}
+	end(code)
+	os.Exit(code)
+}
+
+// value is that of a flag among args.
+func value(args []string, flag, absent string) string {
+	for i, a := range args {
+		if v, ok := strings.CutPrefix(a, flag+"="); ok {
+			return v
+		}
+		if a == flag && i+1 < len(args) {
+			return args[i+1]
+		}
+	}
+	return absent
+}
+
+func train(args []string, stop <-chan os.Signal) (int, error) {
+	epochs, _ := strconv.Atoi(value(args, "--epochs", "10"))
+	crashAt, _ := strconv.Atoi(value(args, "--crash-at", "0"))
+	nap, err := time.ParseDuration(value(args, "--nap", "50ms"))
+	if err != nil {
+		return 0, err
+	}
+	w, leave, err := mpi.Start(world.Limits{Abort: time.Minute})
+	if err != nil {
+		return 0, err
+	}
+	r := &run{w: w, dir: value(args, "--out", ""), stop: stop}
+	first, err := r.begin(value(args, "--resume", ""), args)
+	if err != nil {
+		w.Abort(64, err)
+	}
+	for e := first; e <= epochs; e++ {
+		time.Sleep(nap)
+		if e == crashAt && first == 1 && w.Rank() == w.Size()-1 {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
+		stopping, err := r.epoch(e)
+		if err != nil {
+			return 0, err
+		}
+		if stopping && e < epochs {
+			r.log("stopped after=%d", e)
+			leave()
+			return 75, nil
+		}
+	}
+	r.log("finished")
+	leave()
+	return 0, nil
+}
+
+type run struct {
+	w    world.Comm
+	dir  string
+	stop <-chan os.Signal
+}
+
+// begin returns the first epoch to train. Collective.
+func (r *run) begin(resume string, args []string) (int, error) {
+	_, err := os.Stat(filepath.Join(r.dir, "epoch"))
+	if err == nil && resume != "auto" {
+		return 0, fmt.Errorf("%s exists already", r.dir)
+	}
+	if err := r.w.Barrier(); err != nil {
+		return 0, err
+	}
+	text, _ := os.ReadFile(filepath.Join(r.dir, "epoch"))
+	done, _ := strconv.Atoi(string(text))
+	if err := os.MkdirAll(r.dir, 0o755); err != nil {
+		return 0, err
+	}
+	r.log("start epoch=%d ranks=%d args=%s", done+1, r.w.Size(), strings.Join(args, " "))
+	return done + 1, nil
+}
+
+// epoch saves, and tells whether any rank was asked to stop. Collective.
+func (r *run) epoch(e int) (bool, error) {
+	asked := []byte{0}
+	if len(r.stop) > 0 {
+		asked[0] = 1
+	}
+	all := make([]byte, r.w.Size())
+	if err := r.w.Allgatherv(asked, all, slices.Repeat([]int{1}, r.w.Size())); err != nil {
+		return false, err
+	}
+	if r.w.Rank() == 0 {
+		if err := os.WriteFile(filepath.Join(r.dir, "epoch"), []byte(strconv.Itoa(e)), 0o644); err != nil {
+			return false, err
+		}
+	}
+	return slices.Contains(all, 1), nil
+}
+
+// log is rank 0's.
+func (r *run) log(format string, args ...any) {
+	if r.w.Rank() != 0 {
+		return
+	}
+	f, err := os.OpenFile(filepath.Join(r.dir, "log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	fmt.Fprintf(f, format+"\n", args...)
+}
