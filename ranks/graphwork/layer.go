@@ -197,16 +197,14 @@ func spmm(t *kernels.Team, dst []float32, width int, m kernels.Gather, rows []fl
 }
 
 // ownEdges are the interval's in-edges from own vertices.
-func (w *Work) ownEdges(i Interval) kernels.Gather {
-	in := w.shard.In
-	return kernels.Gather{Begin: in.Offsets[i.Lo:i.Hi], End: w.shard.InOwnEnd[i.Lo:i.Hi], Cols: in.Cols, First: uint32(i.Lo)}
-}
+func (w *Work) ownEdges(i Interval) kernels.Gather { return i.edges(w.shard.OwnEdges()) }
 
 // ghostEdges are those from ghosts.
-func (w *Work) ghostEdges(i Interval) kernels.Gather {
-	in := w.shard.In
-	return kernels.Gather{Begin: w.shard.InOwnEnd[i.Lo:i.Hi], End: in.Offsets[i.Lo+1 : i.Hi+1], Cols: in.Cols,
-		Base: uint32(w.shard.NumOwn()), First: uint32(i.Lo)}
+func (w *Work) ghostEdges(i Interval) kernels.Gather { return i.edges(w.ghosts) }
+
+// edges are those into the interval's vertices.
+func (i Interval) edges(e shard.Edges) kernels.Gather {
+	return kernels.Gather{Begin: e.Begin[i.Lo:i.Hi], End: e.End[i.Lo:i.Hi], Cols: e.Cols, Base: uint32(e.Base), First: uint32(i.Lo)}
 }
 
 // from is scale from an element on, nil for nil.

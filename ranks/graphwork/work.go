@@ -16,6 +16,7 @@ type Work struct {
 	Plan *halo.Plan
 
 	shard  *shard.Shard
+	ghosts shard.Edges // from ghosts of Plan
 	coef   model.Coefficients
 	half   bool // rows are rounded to bfloat16 where they are gathered
 	arena  *mapped.Arena
@@ -37,7 +38,7 @@ type Options struct {
 // New prepares the layers of a network. All memory comes from a.
 func New(net model.Spec, layers []model.Layer, s *shard.Shard, o Options, a *mapped.Arena) *Work {
 	w := &Work{
-		Plan: halo.NewPlan(s), shard: s, half: o.Half, arena: a,
+		Plan: halo.NewPlan(s), shard: s, ghosts: s.GhostEdges(), half: o.Half, arena: a,
 		coef:   net.Coefficients(s.InDegree, s.OutDegree, s.NumOwn(), a),
 		layers: make([]*Layer, len(layers)),
 	}
@@ -75,10 +76,10 @@ func (w *Work) prepareBack(layers []model.Layer, o Options) {
 	few := 2*s.EdgesInto(graph.SplitTrain) < int64(len(s.In.Cols))
 	var all, trained *shard.Transposed
 	if back(last) && (few || s.Directed && !others) {
-		trained = s.TransposeInto(w.arena, graph.SplitTrain)
+		trained = s.TransposeInto(w.arena, w.ghosts, graph.SplitTrain)
 	}
 	if others || back(last) && trained == nil {
-		all = s.Transpose(w.arena)
+		all = s.Transpose(w.arena, w.ghosts)
 	}
 	var shared [2][]float32
 	for l, at := range w.layers {
