@@ -34,7 +34,8 @@ type Exchange struct {
 	stats Stats
 
 	ghosts []float32 // [Ghosts x maxCols]
-	packed []float32 // [len(SendRows) x maxCols], rows of own vertices
+	sums   []float32 // [Sums x maxCols]
+	packed []float32 // [len(SendRows) x maxCols], rows of own vertices and sums
 
 	x, dst   []float32 // of the exchange under way
 	cols     int
@@ -50,7 +51,7 @@ type Exchange struct {
 	eight                  []int    // counts of the lengths that travel first
 	sizeOut, sizeIn        []byte
 	failed                 []error // decoding, one a rank
-	pack, add              func(lo, hi int)
+	pack, add, unpack      func(lo, hi int)
 	encode, decode         func(lo, hi int)
 }
 
@@ -68,6 +69,7 @@ func NewExchange(c Comm, p *Plan, codec Codec, team Parallel, a *mapped.Arena, m
 	e := &Exchange{
 		comm: c, plan: p, codec: codec, team: team,
 		ghosts:     mapped.Make[float32](a, p.Ghosts*maxCols),
+		sums:       mapped.Make[float32](a, p.Sums*maxCols),
 		packed:     mapped.Make[float32](a, len(p.SendRows)*maxCols),
 		sendCounts: make([]int, p.Parts), recvCounts: make([]int, p.Parts),
 		blocks: make([][]byte, p.Parts), failed: make([]error, p.Parts),
@@ -75,13 +77,18 @@ func NewExchange(c Comm, p *Plan, codec Codec, team Parallel, a *mapped.Arena, m
 	}
 	e.eight = slices.Repeat([]int{8}, p.Parts)
 	// Made once, so that an exchange allocates nothing.
-	e.pack, e.add, e.encode, e.decode = e.packRows, e.addRows, e.encodeBlocks, e.decodeBlocks
+	e.pack, e.add, e.unpack = e.packRows, e.addRows, e.unpackSums
+	e.encode, e.decode = e.encodeBlocks, e.decodeBlocks
 	return e
 }
 
 // Ghosts is the matrix of ghost rows [Ghosts x cols]: what EndForward filled,
 // and what BeginBackward sends.
 func (e *Exchange) Ghosts(cols int) []float32 { return e.ghosts[:e.plan.Ghosts*cols] }
+
+// Sums is the matrix of the plan's sums [Sums x cols]: what BeginForward sends,
+// and what EndReturn and EndBackward have filled with their gradients.
+func (e *Exchange) Sums(cols int) []float32 { return e.sums[:e.plan.Sums*cols] }
 
 // TakeStats returns the statistics and starts them again from zero.
 func (e *Exchange) TakeStats() Stats {
@@ -93,8 +100,8 @@ func (e *Exchange) TakeStats() Stats {
 // rowGrain is how many rows a worker copies at a time.
 const rowGrain = 256
 
-// BeginForward begins to send the rows of x [Own x cols] that others hold as
-// ghosts. They are copied: x may change when it returns. Collective.
+// BeginForward begins to send the rows of x [Own x cols] and of Sums that others
+// hold as ghosts. They are copied: x may change when it returns. Collective.
 func (e *Exchange) BeginForward(x []float32, cols int, k Key) error {
 	e.enter(forward, cols, k)
 	if len(x) < e.plan.Own*cols {
@@ -148,7 +155,8 @@ func (e *Exchange) BeginBackward(cols int, k Key) error {
 }
 
 // EndBackward waits for the gradients that others hold of own vertices and
-// adds them to own [Own x cols], in ascending order of ranks. Collective.
+// adds them to own [Own x cols], in ascending order of ranks; those of sums are
+// in Sums. Collective.
 func (e *Exchange) EndBackward(own []float32) error {
 	if len(own) < e.plan.Own*e.cols {
 		panic("halo: short rows")
@@ -168,8 +176,24 @@ func (e *Exchange) EndBackward(own []float32) error {
 }
 
 // EndReturn is EndBackward without the sums: it waits for the gradients, which
-// are Returned until the next exchange begins. Collective.
-func (e *Exchange) EndReturn() error { return e.end(backward, e.plan.SendStart, e.packed) }
+// are Returned until the next exchange begins; those of sums are in Sums too.
+// Collective.
+func (e *Exchange) EndReturn() error {
+	if err := e.end(backward, e.plan.SendStart, e.packed); err != nil || e.plan.Sums == 0 {
+		return err
+	}
+	e.team.Run(e.plan.Parts, 1, e.unpack)
+	return nil
+}
+
+// unpackSums copies what ranks lo..hi-1 have returned of sums.
+func (e *Exchange) unpackSums(lo, hi int) {
+	for q := lo; q < hi; q++ {
+		to, end := int(e.plan.SumStart[q]), int(e.plan.SumStart[q+1])
+		from := int(e.plan.SendStart[q+1]) - (end - to)
+		copy(e.sums[to*e.cols:end*e.cols], e.packed[from*e.cols:])
+	}
+}
 
 // Returned is the gradients that rank q has sent for the rows that it holds as
 // ghosts, in the order of Plan.SendRows.
@@ -181,17 +205,20 @@ func (e *Exchange) enter(state string, cols int, k Key) {
 	if e.state != "" {
 		panic("halo: an exchange is under way already")
 	}
-	if cols < 0 || e.plan.Ghosts*cols > len(e.ghosts) || len(e.plan.SendRows)*cols > len(e.packed) {
+	if cols < 0 || e.plan.Ghosts*cols > len(e.ghosts) || e.plan.Sums*cols > len(e.sums) || len(e.plan.SendRows)*cols > len(e.packed) {
 		panic("halo: rows are wider than the exchange has room for")
 	}
 	e.state, e.cols, e.key = state, cols, k
 }
 
-// packRows copies own rows to their places in packed.
+// packRows copies own rows and sums to their places in packed.
 func (e *Exchange) packRows(lo, hi int) {
 	for i := lo; i < hi; i++ {
-		r := int(e.plan.SendRows[i])
-		copy(e.packed[i*e.cols:(i+1)*e.cols], e.x[r*e.cols:(r+1)*e.cols])
+		x, r := e.x, int(e.plan.SendRows[i])
+		if r >= e.plan.Own {
+			x, r = e.sums, r-e.plan.Own
+		}
+		copy(e.packed[i*e.cols:(i+1)*e.cols], x[r*e.cols:(r+1)*e.cols])
 	}
 }
 
@@ -199,6 +226,9 @@ func (e *Exchange) packRows(lo, hi int) {
 func (e *Exchange) addRows(lo, hi int) {
 	for i := e.from + lo; i < e.from+hi; i++ {
 		r := int(e.plan.SendRows[i])
+		if r >= e.plan.Own {
+			continue
+		}
 		dst, src := e.dst[r*e.cols:(r+1)*e.cols], e.packed[i*e.cols:(i+1)*e.cols]
 		for j, v := range src {
 			dst[j] += v
