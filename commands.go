@@ -117,11 +117,11 @@ func (c *infoCmd) Run(io console) error { return printInfo(io.out, c.Data) }
 type partitionCmd struct {
 	Data   string  `arg:"" help:"Dataset folder."`
 	Parts  int     `required:"" help:"Number of graph ranks: ranks less servers."`
-	Method string  `default:"fennel" help:"contiguous, hash, ldg, fennel or file:PATH with a part number a line."`
+	Method string  `default:"fennel" help:"contiguous, hash, ldg, fennel, multilevel or file:PATH with a part number a line."`
 	Order  string  `name:"vertex-order" default:"auto" help:"Order in which a rank numbers its vertices: auto, natural, rcm, lp or rabbit."`
-	Seed   uint64  `default:"1" help:"Seed of hash."`
+	Seed   uint64  `default:"1" help:"Seed of hash and multilevel."`
 	Passes int     `default:"3" help:"Passes over the vertices of ldg and fennel."`
-	Slack  float64 `default:"1.05" help:"How many times its fair share a rank may get from ldg and fennel."`
+	Slack  float64 `default:"1.05" help:"How many times its fair share a rank may get from ldg, fennel and multilevel."`
 }
 
 func (c *partitionCmd) Run(io console) error {
