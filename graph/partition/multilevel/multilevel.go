@@ -2,6 +2,7 @@ package multilevel
 
 import (
 	"math"
+	"slices"
 
 	"siafu/graph"
 )
@@ -39,12 +40,8 @@ func Partition(ds *graph.Dataset, o Options) []uint32 {
 	if o.Parts == 1 {
 		return make([]uint32, g.n())
 	}
-	total := g.total()
-	limits := make([]weights, o.Parts)
-	for p := range limits {
-		limits[p] = o.Slack.limit(total, o.Parts)
-	}
-	levels := coarsen(g, coarsest(o.Parts), heaviest(limits[0], total, coarsest(o.Parts)), o.Seed)
+	limits := o.Slack.limits(g, o.Parts)
+	levels := coarsen(g, coarsest(o.Parts), heaviest(g, limits[0], coarsest(o.Parts)), o.Seed)
 	owner := initial(levels[len(levels)-1], limits, o.Seed)
 	for i := len(levels) - 2; i >= 0; i-- {
 		owner = levels[i].project(owner)
@@ -53,8 +50,11 @@ func Partition(ds *graph.Dataset, o Options) []uint32 {
 	return owner
 }
 
-// limit is the most that one of the parts may get.
-func (s Slack) limit(total weights, parts int) weights {
+// limits are the most that parts may get. Where one vertex alone has more edges
+// than a part may, its part would have to be empty else; so parts may then have
+// as many edges more.
+func (s Slack) limits(g *level, parts int) []weights {
+	total, hub := g.total(), g.hub()
 	var most weights
 	for i, slack := range []float64{s.Vertices, s.Edges, s.Train} {
 		most[i] = boundless
@@ -62,13 +62,26 @@ func (s Slack) limit(total weights, parts int) weights {
 			most[i] = max(int64(x), 1)
 		}
 	}
-	return most
+	if hub > most[1] {
+		most[1] += hub
+	}
+	return slices.Repeat([]weights{most}, parts)
+}
+
+// hub is the most edges into one vertex.
+func (g *level) hub() int64 {
+	most := uint32(0)
+	for _, w := range g.weight {
+		most = max(most, w[1])
+	}
+	return int64(most)
 }
 
 // heaviest is the most that a vertex of the smallest graph may weigh, if that
 // is to have size vertices: as much as the mean.
-func heaviest(limit, total weights, size int) weight {
+func heaviest(g *level, limit weights, size int) weight {
 	var most weight
+	total := g.total()
 	for i := range most {
 		most[i] = maxWeight
 		if limit[i] < boundless {

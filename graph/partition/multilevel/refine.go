@@ -179,7 +179,7 @@ func (r *refiner) best(v uint32) (to uint32, gain int64) {
 	return to, int64(best) - int64(own)
 }
 
-// cut is the weight of the edges between parts, each counted from both ends.
+// cut is the weight of the edges between parts.
 func (r *refiner) cut() int64 {
 	sum := int64(0)
 	for v, p := range r.owner {
@@ -190,5 +190,5 @@ func (r *refiner) cut() int64 {
 			}
 		}
 	}
-	return sum
+	return sum / 2 // each is counted from both ends
 }
