@@ -178,11 +178,12 @@ func (c *reportCmd) Run(io console) error {
 }
 
 type benchCmd struct {
-	Accuracy  accuracyCmd  `cmd:"" help:"Train on real graphs and compare test accuracy with published figures."`
-	Async     asyncCmd     `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
-	Breakdown breakdownCmd `cmd:"" help:"Say where the time of an epoch goes: tasks, hidden communication, idle ranks."`
-	Epoch     epochCmd     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
-	Kernels   kernelsCmd   `cmd:"" help:"Time every kernel beside what this machine can do."`
+	Accuracy  accuracyCmd     `cmd:"" help:"Train on real graphs and compare test accuracy with published figures."`
+	Async     asyncCmd        `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
+	Breakdown breakdownCmd    `cmd:"" help:"Say where the time of an epoch goes: tasks, hidden communication, idle ranks."`
+	Epoch     epochCmd        `cmd:"" help:"Time an epoch and its tasks on a dataset."`
+	Kernels   kernelsCmd      `cmd:"" help:"Time every kernel beside what this machine can do."`
+	Partition partitionersCmd `cmd:"" help:"Compare partitioners with each other and with METIS."`
 }
 
 type accuracyCmd struct {
@@ -231,6 +232,15 @@ type kernelsCmd struct {
 func (c *kernelsCmd) Run(ctx context.Context, io console) error {
 	bench.Machine(io.out)
 	return bench.Kernels(ctx, c.Options, io.out)
+}
+
+type partitionersCmd struct {
+	Options bench.PartitionOptions `embed:""`
+}
+
+func (c *partitionersCmd) Run(ctx context.Context, io console) error {
+	bench.Machine(io.out)
+	return bench.Partition(ctx, c.Options, io.out)
 }
 
 type doctorCmd struct{}

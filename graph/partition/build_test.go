@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -81,6 +82,11 @@ func TestBuild(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkReport(t, ds, owner, c.parts, report)
+			counted := Measure(ds, owner, Options{Method: "file:x", Parts: c.parts})
+			counted.Order = report.Order // it isn't asked for one
+			if !reflect.DeepEqual(counted, report) {
+				t.Errorf("counted without shards %+v, with them %+v", counted, report)
+			}
 			report.Order.Seconds = 0 // meta.json has none
 			meta, err := Find(ds.Dir, c.parts)
 			if err != nil {
