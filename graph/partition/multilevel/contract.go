@@ -68,15 +68,17 @@ type rows struct{ cols, edges []uint32 }
 
 // add appends the row of v, and returns its length.
 func (r *rows) add(t *tally, v uint32) int64 {
-	before := len(r.cols)
+	cols, edges := r.cols, r.edges
 	for _, u := range t.used {
 		if u != v {
-			r.cols, r.edges = append(r.cols, u), append(r.edges, t.sum[u])
+			cols, edges = append(cols, u), append(edges, t.sum[u])
 		}
 		t.sum[u] = 0
 	}
 	t.used = t.used[:0]
-	return int64(len(r.cols) - before)
+	length := int64(len(cols) - len(r.cols))
+	r.cols, r.edges = cols, edges
+	return length
 }
 
 // join puts the pieces together, and makes offsets of the lengths of rows.

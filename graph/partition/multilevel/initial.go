@@ -16,7 +16,7 @@ const (
 
 // batches is how many of them are tried at most: a bisection of many parts is
 // made of many.
-func batches(parts int) int { return max(1, min(4, 16/parts)) }
+func batches(parts int) int { return max(1, min(2, 16/parts)) }
 
 // initial divides the smallest graph, several times, and returns the best.
 func initial(g *level, limits []weights, seed uint64) []uint32 {
