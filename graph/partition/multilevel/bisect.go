@@ -10,10 +10,11 @@ import (
 
 // Of each bisection:
 const (
-	bisections = 4  // how many are made, of which the best stays
-	smallest   = 40 // vertices of its smallest graph
-	shrinkage  = 4  // by which its levels shrink at most
-	grown      = 4  // how often two sides are grown on the smallest graph
+	bisections = 4    // how many are made at most, of which the best stays
+	affordable = 1280 // vertices up to which as many are made; fewer of larger graphs
+	smallest   = 40   // vertices of its smallest graph
+	shrinkage  = 4    // by which its levels shrink at most
+	grown      = 4    // how often two sides are grown on the smallest graph
 )
 
 // divide gives each vertex of g a part below len(limits) by recursive
@@ -61,7 +62,7 @@ func sides(total weights, limits []weights, half int) []weights {
 // bisect gives each vertex a side, the best of some tries.
 func bisect(g *level, limits []weights, rng *rand.Rand) []uint32 {
 	var b choice
-	for range bisections {
+	for range max(1, min(bisections, bisections*affordable/g.n())) {
 		b.offer(bisectOnce(g, limits, rng))
 	}
 	return b.owner
