@@ -16,6 +16,7 @@
 // number of processors.
 //
 // Memory: about 60 bytes a vertex, 8 bytes for each pair of a vertex and a
-// part, or an edge where these are fewer, and the smaller graphs, together
-// rarely more than half of the first. The graph itself is read where it is.
+// part, or an edge where these are fewer, and the smaller graphs, 8 bytes an
+// edge, twice while one is made. Where nothing clusters the second has half of
+// the first one's edges, else a tenth. The graph itself is read where it is.
 package multilevel
