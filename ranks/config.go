@@ -22,7 +22,7 @@ type Config struct {
 	Ranks        int     `default:"0" group:"World" help:"Ranks of an in-process world, servers included; 0 is 1. Under mpirun or srun the launcher decides and this must be left out." toml:"ranks"`
 	Servers      int     `default:"-1" group:"World" help:"Parameter-server ranks. -1: one if there are two ranks or more; 0: every rank keeps the weights and gradients are summed over all ranks." toml:"servers"`
 	Threads      int     `default:"0" group:"World" help:"Worker threads a rank. 0: this machine's processors shared by the ranks on it." toml:"threads"`
-	Partitioner  string  `default:"" group:"World" help:"contiguous, hash, ldg, fennel or file:PATH. Empty: what the dataset was partitioned with, else fennel." toml:"partitioner"`
+	Partitioner  string  `default:"" group:"World" help:"contiguous, hash, ldg, fennel, multilevel or file:PATH. Empty: what the dataset was partitioned with, else fennel." toml:"partitioner"`
 	VertexOrder  string  `default:"" group:"World" help:"Order in which a rank numbers its vertices: auto, natural, rcm, lp or rabbit. Empty: what the dataset was partitioned with, else auto." toml:"vertex-order"`
 	Mode         string  `default:"pipe" enum:"pipe,nopipe,async" group:"World" help:"pipe: in step, with all the overlap that the tasks allow; nopipe: one stage after another; async: intervals of vertices go on with what rows are there, within --staleness." toml:"mode"`
 	Staleness    int     `default:"0" group:"World" help:"Epochs that an interval may be ahead of the slowest one of all ranks (async)." toml:"staleness"`
