@@ -27,7 +27,7 @@ func (g *graphWork) attend(l int, layer model.Attended, rows []float32, p model.
 	a.emitted = rows
 	width := a.Emitted()
 	g.clock.start()
-	if err := g.exchange.BeginForward(rows, width, halo.Key{Seed: g.seed, Epoch: p.Epoch, Layer: l}); err != nil {
+	if err := g.exchange.BeginForward(rows, width, halo.Key{Seed: g.seed, Epoch: p.Epoch, Layer: l, Apart: !p.Train}); err != nil {
 		return nil, err
 	}
 	g.clock.lap("SC")

@@ -7,6 +7,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/halo"
+	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/world"
@@ -20,7 +21,7 @@ type graphWork struct {
 	trained    *shard.Transposed // those into training vertices, for the last layer; nil: all
 	coef       model.Coefficients
 	plan       *halo.Plan
-	codec      halo.Codec
+	codec      codec.Codec
 	exchange   *halo.Exchange
 	team       *kernels.Team
 	arena      *mapped.Arena
@@ -38,9 +39,9 @@ type graphWork struct {
 }
 
 // newGraphWork prepares a shard for gathering. All memory comes from a.
-func newGraphWork(c Config, net model.Spec, s *shard.Shard, team *kernels.Team, clock *clock, codec halo.Codec, a *mapped.Arena) *graphWork {
+func newGraphWork(c Config, net model.Spec, s *shard.Shard, team *kernels.Team, clock *clock, rows codec.Codec, a *mapped.Arena) *graphWork {
 	return &graphWork{
-		shard: s, plan: halo.NewPlan(s), codec: codec,
+		shard: s, plan: halo.NewPlan(s), codec: rows,
 		coef: net.Coefficients(s.InDegree, s.OutDegree, s.NumOwn(), a),
 		team: team, arena: a, clock: clock, overlap: c.Mode == "pipe", seed: c.Seed, half: c.Gather == "bf16",
 	}
@@ -71,7 +72,7 @@ func (g *graphWork) connect(c world.Comm, width int, a *mapped.Arena) {
 // until layer's next gather. Collective over the graph ranks.
 func (g *graphWork) gather(layer int, rows []float32, width int, p model.Pass) ([]float32, error) {
 	dst := g.room(layer, g.shard.NumOwn()*width)
-	key := halo.Key{Seed: g.seed, Epoch: p.Epoch, Layer: layer}
+	key := halo.Key{Seed: g.seed, Epoch: p.Epoch, Layer: layer, Apart: !p.Train}
 	g.clock.start()
 	if err := g.exchange.BeginForward(rows, width, key); err != nil {
 		return nil, err

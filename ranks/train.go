@@ -13,7 +13,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/graph/partition"
 	"siafu/graph/shard"
-	"siafu/halo"
+	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/server"
@@ -51,7 +51,7 @@ type run struct {
 	team   *kernels.Team
 	arena  *mapped.Arena
 	net    model.Spec
-	codec  halo.Codec
+	codec  codec.Codec
 	choice string // of orders, for the header
 	voice  *voice // rank 0's, else nil
 
@@ -123,7 +123,7 @@ func (r *run) assign() error {
 	if r.roles, err = assign(r.cfg, r.world); err != nil {
 		return err
 	}
-	r.codec, err = halo.CodecByName(r.cfg.Codec)
+	r.codec, err = codec.ByName(r.cfg.Codec)
 	return err
 }
 
