@@ -5,6 +5,7 @@ import (
 
 	"siafu/graph/mapped"
 	"siafu/halo/codec"
+	"siafu/kernels"
 )
 
 // direct carries rows as they are, without frames: their lengths follow from
@@ -97,9 +98,6 @@ func (d *direct) end(w way) error {
 // addRows adds rows of packed, counted from d.from, to own rows.
 func (d *direct) addRows(lo, hi int) {
 	for i := d.from + lo; i < d.from+hi; i++ {
-		dst := d.own.Row(i)
-		for j, v := range d.packed[i*d.own.Cols : (i+1)*d.own.Cols] {
-			dst[j] += v
-		}
+		kernels.AddRow(d.own.Row(i), d.packed[i*d.own.Cols:(i+1)*d.own.Cols])
 	}
 }

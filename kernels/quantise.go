@@ -34,11 +34,16 @@ const leastStep = 1.0 / (1 << 110)
 // false where the numbers are too large for that: beyond about 10³⁸.
 func NewGrid(lo, hi float32, bits int) (g Grid, ok bool) {
 	g.Offset = narrowDown(lo)
-	span := float64(hi) - float64(g.Offset.Float32())
+	span, top := float64(hi)-float64(g.Offset.Float32()), float32(topCode(bits))
 	if span == 0 {
 		return g, true
 	}
-	g.Step = narrowUp(max(span/float64(topCode(bits)), leastStep))
+	g.Step = narrowUp(max(float32(span)/top, leastStep))
+	// The quotient may have been rounded down to a BF16. A branch on which way
+	// it was rounded would be mispredicted every other time.
+	if float64(g.Step.Float32())*float64(top) < span {
+		g.Step++
+	}
 	return g, span < math.MaxFloat32/2
 }
 
@@ -57,15 +62,8 @@ func narrowDown(v float32) BF16 {
 	return BF16(b >> 16)
 }
 
-// narrowUp is the least BF16 that is not below v, which is positive and, where
-// it is beyond all of them, infinity.
-func narrowUp(v float64) BF16 {
-	f := float32(v)
-	if float64(f) < v {
-		f = math.Nextafter32(f, float32(math.Inf(1)))
-	}
-	return BF16((math.Float32bits(f) + 0xffff) >> 16)
-}
+// narrowUp is the least BF16 that is not below v, which is positive.
+func narrowUp(v float32) BF16 { return BF16((math.Float32bits(v) + 0xffff) >> 16) }
 
 // Extent is the least and the largest element of x, 0 where it is empty, and
 // whether all are finite; lo and hi mean nothing where not.

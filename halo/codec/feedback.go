@@ -23,24 +23,31 @@ type Feedback []float32
 // finite is forgotten.
 func (f Feedback) encode(dst []byte, c Codec, src Rows, k Key) []byte {
 	meant := Rows{X: f[:src.Len*src.Cols], Cols: src.Cols, Len: src.Len, IDs: src.IDs}
+	allFinite := true
 	for i := range src.Len {
 		row := meant.Row(i)
-		for j, v := range src.Row(i) {
-			row[j] = v - row[j]
-		}
+		kernels.ScaleRow(row, -1)
+		kernels.AddRow(row, src.Row(i))
+		_, _, finite := kernels.Extent(row)
+		allFinite = allFinite && finite
 	}
 	at := len(dst)
 	dst = c.Encode(dst, meant, k)
-	for i, v := range meant.X {
-		meant.X[i] = -v
-	}
+	kernels.ScaleRow(meant.X, -1)
 	if c.Decode(meant, dst[at:], true) != nil {
 		panic("codec: a payload that its codec does not decode")
 	}
-	for i := range meant.Len {
-		if _, _, finite := kernels.Extent(meant.Row(i)); !finite {
-			clear(meant.Row(i))
-		}
+	if !allFinite {
+		forget(&meant)
 	}
 	return dst
+}
+
+// forget clears the rows that are not finite.
+func forget(rows *Rows) {
+	for i := range rows.Len {
+		if _, _, finite := kernels.Extent(rows.Row(i)); !finite {
+			clear(rows.Row(i))
+		}
+	}
 }
