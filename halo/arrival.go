@@ -9,6 +9,9 @@ import (
 )
 
 func (h *chunked) end(w way) error {
+	if err := h.tender.finish(); err != nil {
+		return err
+	}
 	h.way = w
 	for i := range h.owed {
 		turn := i // sums are in ascending order of ranks

@@ -40,6 +40,9 @@ type chunked struct {
 	arrived []incoming
 	ready   []incoming // those that are decoded at once
 	decode  func(lo, hi int)
+
+	tender     tender
+	collecting func() error
 }
 
 // outgoing is a chunk: rows from..end-1 of all that go out, which are those
@@ -73,11 +76,11 @@ const chunkBytes = 256 << 10
 const tagRows = 0
 
 func newChunked(c Comm, rows codec.Codec, team Parallel, a *mapped.Arena, stats *Stats) *chunked {
-	h := &chunked{comm: c, codec: rows, team: team, stats: stats, arena: a, owed: make([]int, c.Size())}
+	h := &chunked{comm: c, codec: rows, team: team, stats: stats, arena: a, owed: make([]int, c.Size()), tender: newTender()}
 	if corrected, ok := rows.(codec.Corrected); ok {
 		h.codec, h.losts = corrected.Codec, map[series]codec.Feedback{}
 	}
-	h.encode, h.decode = h.encodeChunks, h.decodeChunks
+	h.encode, h.decode, h.collecting = h.encodeChunks, h.decodeChunks, h.collect
 	return h
 }
 
@@ -100,6 +103,9 @@ func (h *chunked) begin(w way, k Key) error {
 	h.stats.Encode += time.Since(start)
 	for i := range h.out {
 		h.stats.count(4*(h.out[i].end-h.out[i].from)*w.out.Cols, len(h.out[i].block))
+	}
+	if h.failed == nil && 4*max(w.out.Len, w.in.Len)*w.out.Cols >= tendFrom {
+		h.tender.start(h.collecting)
 	}
 	return h.failed
 }

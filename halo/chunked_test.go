@@ -5,7 +5,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"siafu/graph/mapped"
 	"siafu/halo"
@@ -168,6 +170,47 @@ func TestChunks(t *testing.T) {
 	}
 }
 
+// counting is a communicator that counts the messages that are taken without
+// waiting.
+type counting struct {
+	world.Comm
+	taken *atomic.Int32
+}
+
+func (c counting) TryRecv(src, tag int) (halo.Message, bool, error) {
+	m, ok, err := c.Comm.TryRecv(src, tag)
+	if ok {
+		c.taken.Add(1)
+	}
+	return m, ok, err
+}
+
+// Messages arrive while the caller computes between Begin and End.
+func TestMessagesMoveOnMeanwhile(t *testing.T) {
+	const cols, n = 64, 9000
+	err := inproc.Run(2, func(w world.Comm) error {
+		team, arena := kernels.NewTeam(1), mapped.NewArena()
+		defer team.Close()
+		defer arena.Free()
+		comm := counting{w, new(atomic.Int32)}
+		e := halo.NewExchange(comm, star(w.Rank(), 2, n), named(t, "int4"), team, arena, cols)
+		if err := e.BeginForward(make([]float32, n*cols), cols, halo.Key{}); err != nil {
+			return err
+		}
+		for began := time.Now(); comm.taken.Load() < 2 && time.Since(began) < 10*time.Second; {
+			time.Sleep(time.Millisecond)
+		}
+		if comm.taken.Load() != 2 {
+			t.Error("chunks do not arrive before End")
+		}
+		_, err := e.EndForward()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // checkGhosts compares ghosts with what the codec makes of their owners' rows,
 // one after another.
 func checkGhosts(t *testing.T, c codec.Codec, p *halo.Plan, ghosts []float32, rank, cols, round int, rows func(rank, round int) []float32) {
@@ -182,5 +225,60 @@ func checkGhosts(t *testing.T, c codec.Codec, p *halo.Plan, ghosts []float32, ra
 		if !slices.Equal(ghosts[i*cols:(i+1)*cols], want) {
 			t.Errorf("rank %d, round %d: ghost of vertex %d is not what its owner sent", rank, round, id)
 		}
+	}
+}
+
+// Rows there and back between two ranks in one process, in raw bytes a rank.
+func BenchmarkExchange(b *testing.B) {
+	const cols, n = 128, 20000
+	for _, name := range []string{"none", "bf16", "int8", "int4", "int4+zstd"} {
+		b.Run(name, func(b *testing.B) {
+			c := named(b, name)
+			b.SetBytes(2 * 4 * cols * n)
+			err := inproc.Run(2, func(w world.Comm) error {
+				team, arena := kernels.NewTeam(1), mapped.NewArena()
+				defer team.Close()
+				defer arena.Free()
+				e := halo.NewExchange(w, star(w.Rank(), 2, n), c, team, arena, cols)
+				x := make([]float32, n*cols)
+				for i := range x {
+					x[i] = float32(i%7) - 2
+				}
+				both := func() error {
+					if err := e.BeginForward(x, cols, halo.Key{}); err != nil {
+						return err
+					}
+					if _, err := e.EndForward(); err != nil {
+						return err
+					}
+					if err := e.BeginBackward(cols, halo.Key{}); err != nil {
+						return err
+					}
+					return e.EndBackward(x)
+				}
+				if err := both(); err != nil { // which makes room
+					return err
+				}
+				e.TakeStats()
+				if w.Rank() == 0 {
+					b.ResetTimer()
+				}
+				for range b.N {
+					if err := both(); err != nil {
+						return err
+					}
+				}
+				if s := e.TakeStats(); w.Rank() == 0 {
+					b.ReportMetric(float64(s.RawBytes)/float64(s.SentBytes), "ratio")
+					for unit, d := range map[string]time.Duration{"encode-ms": s.Encode, "wait-ms": s.Wait, "decode-ms": s.Decode} {
+						b.ReportMetric(1e3*d.Seconds()/float64(b.N), unit)
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		})
 	}
 }
