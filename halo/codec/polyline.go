@@ -27,8 +27,8 @@ import (
 //	groups          6 bits each, low bits first, rounded up to a byte
 //	raw rows        4·cols bytes each, in order
 type polyline struct {
-	decimals int
-	scale    float64
+	decimals    int
+	scale, unit float64 // units in 1, and what one is
 }
 
 const (
@@ -38,7 +38,7 @@ const (
 )
 
 func newPolyline(decimals int) Codec {
-	return &polyline{decimals, math.Pow10(decimals)}
+	return &polyline{decimals, math.Pow10(decimals), math.Pow10(-decimals)}
 }
 
 func (p *polyline) ID() ID         { return ID{Codec: idPolyline, Param: byte(p.decimals)} }
@@ -58,10 +58,10 @@ func (p *polyline) Size(rows, cols int) (int, bool) {
 func (p *polyline) Encode(dst []byte, src Rows, _ Key) []byte {
 	at := len(dst)
 	most, _ := p.Size(src.Len, src.Cols)
-	dst = slices.Grow(dst, most+8)
+	dst = slices.Grow(dst, most+groupSlack)
 	flags := dst[at : at+(src.Len+7)/8]
 	clear(flags)
-	w := groupWriter{b: dst[:at+len(flags)]}
+	w := groupWriter{b: dst[at+len(flags) : cap(dst)]}
 	raw := false
 	for i := range src.Len {
 		if before := w; !p.encodeRow(&w, src.Row(i)) {
@@ -69,7 +69,7 @@ func (p *polyline) Encode(dst []byte, src Rows, _ Key) []byte {
 			flags[i/8] |= 1 << (i % 8)
 		}
 	}
-	dst = w.flush()
+	dst = dst[:at+len(flags)+w.finish()]
 	for i := 0; raw && i < src.Len; i++ {
 		if flags[i/8]>>(i%8)&1 != 0 {
 			dst = appendRaw(dst, src.Row(i))
@@ -80,17 +80,17 @@ func (p *polyline) Encode(dst []byte, src Rows, _ Key) []byte {
 
 // encodeRow is false where the row is to be sent raw.
 func (p *polyline) encodeRow(w *groupWriter, row []float32) bool {
-	most, last := len(w.b)+4*len(row), int64(0)
+	most, last := w.bits+32*len(row), int64(0)
 	for _, x := range row {
 		units := math.RoundToEven(float64(x) * p.scale)
-		if !(math.Abs(units) <= largestUnits) || len(w.b) > most {
+		if !(math.Abs(units) <= largestUnits) || w.bits > most {
 			return false
 		}
 		delta := int64(units) - last
 		last = int64(units)
 		w.put(uint64(delta<<1 ^ delta>>63))
 	}
-	return len(w.b) <= most
+	return w.bits <= most
 }
 
 func (p *polyline) Decode(dst Rows, payload []byte, add bool) error {
@@ -123,7 +123,7 @@ func (p *polyline) decodeRow(r *groupReader, row []float32, add bool) {
 	for j := range row {
 		z := r.take()
 		units += int64(z>>1) ^ -int64(z&1)
-		v := float32(float64(units) / p.scale)
+		v := float32(float64(units) * p.unit)
 		if add {
 			v += row[j]
 		}
@@ -131,99 +131,79 @@ func (p *polyline) decodeRow(r *groupReader, row []float32, add bool) {
 	}
 }
 
-// Numbers in groups of five bits.
+// Numbers in groups of five bits and a sixth, at most seven of them: the
+// differences of numbers of units have 33 bits with their sign.
 const (
-	groupBits = 5
-	more      = 1 << groupBits
-	mostBits  = 32 // of the difference of two numbers of units
+	groupsMost = 7
+	// groupSlack is how many bytes a writer may write behind what it has put:
+	// the last number of a row that is too long, and the rest of a word.
+	groupSlack = 16
 )
 
-// groupWriter appends groups to b, which has room for them and eight bytes.
+// sixths is the sixth bit of each group.
+const sixths = 1<<5 | 1<<11 | 1<<17 | 1<<23 | 1<<29 | 1<<35 | 1<<41
+
+// groupWriter writes numbers to b, which has groupSlack more bytes than they
+// take.
 type groupWriter struct {
 	b    []byte
-	rest uint64 // bits not written yet
-	n    uint   // how many, less than 8
+	bits int    // written
+	rest uint64 // those of the last byte, which is not full
 }
 
 func (w *groupWriter) put(z uint64) {
-	for z >= more {
-		w.group(z&(more-1) | more)
-		z >>= groupBits
-	}
-	w.group(z)
+	n := uint(6 * ((bits.Len64(z|1) + 4) / 5))
+	spread := z&31 | z<<1&(31<<6) | z<<2&(31<<12) | z<<3&(31<<18) | z<<4&(31<<24) | z<<5&(31<<30) | z<<6&(31<<36)
+	spread |= sixths & (1<<(n-6) - 1)
+	at := uint(w.bits % 8)
+	w.rest |= spread << at
+	binary.LittleEndian.PutUint64(w.b[w.bits/8:], w.rest)
+	w.rest >>= (at + n) &^ 7
+	w.bits += int(n)
 }
 
-func (w *groupWriter) group(g uint64) {
-	w.rest |= g << w.n
-	w.n += groupBits + 1
-	if w.n >= 8 {
-		w.b = append(w.b, byte(w.rest))
-		w.rest >>= 8
-		w.n -= 8
-	}
+// finish ends the last byte and is how many there are.
+func (w *groupWriter) finish() int {
+	w.b[w.bits/8] = byte(w.rest)
+	return (w.bits + 7) / 8
 }
 
-func (w *groupWriter) flush() []byte {
-	if w.n > 0 {
-		return append(w.b, byte(w.rest))
-	}
-	return w.b
-}
-
-// groupReader takes groups off b. What is not there reads as zero and is an
+// groupReader takes numbers off b. What is not there reads as zero and is an
 // error in the end.
 type groupReader struct {
-	b     []byte
-	rest  uint64
-	n     uint // bits in rest
-	short bool // b has ended too early, or a number is too long
+	b    []byte
+	bits int // taken
+	bad  bool
 }
 
-func (r *groupReader) take() (z uint64) {
-	for shift := uint(0); ; shift += groupBits {
-		if r.n < groupBits+1 {
-			r.fill()
-		}
-		g := r.rest & (2*more - 1)
-		r.rest >>= groupBits + 1
-		r.n -= groupBits + 1
-		z |= g & (more - 1) << shift
-		if g < more {
-			return z
-		}
-		if shift > mostBits {
-			r.short = true
-			return 0
-		}
+func (r *groupReader) take() uint64 {
+	w := r.word() >> (r.bits % 8)
+	n := uint(bits.TrailingZeros64(^w&sixths)) + 1
+	if n > 6*groupsMost {
+		r.bad = true
+		return 0
 	}
+	r.bits += int(n)
+	w &= 1<<n - 1
+	return w&31 | w>>1&(31<<5) | w>>2&(31<<10) | w>>3&(31<<15) | w>>4&(31<<20) | w>>5&(31<<25) | w>>6&(31<<30)
 }
 
-// fill reads up to seven bytes more.
-func (r *groupReader) fill() {
-	if len(r.b) >= 8 {
-		r.rest |= binary.LittleEndian.Uint64(r.b) << r.n
-		taken := (63 - r.n) / 8
-		r.b = r.b[taken:]
-		r.n += 8 * taken
-		r.rest &= 1<<r.n - 1
-		return
+// word is the eight bytes from the first on of which not all bits were taken.
+func (r *groupReader) word() uint64 {
+	if at := r.bits / 8; at+8 <= len(r.b) {
+		return binary.LittleEndian.Uint64(r.b[at:])
 	}
-	for ; r.n < groupBits+1; r.n += 8 {
-		if len(r.b) == 0 {
-			r.short = true
-			continue
-		}
-		r.rest |= uint64(r.b[0]) << r.n
-		r.b = r.b[1:]
-	}
+	var last [8]byte
+	copy(last[:], r.b[min(r.bits/8, len(r.b)):])
+	return binary.LittleEndian.Uint64(last[:])
 }
 
 // end tells whether all of b was taken and nothing beyond it.
 func (r *groupReader) end() error {
 	switch {
-	case r.short:
+	case r.bad || r.bits > 8*len(r.b):
 		return errors.New("numbers go on behind the end")
-	case len(r.b) > 0 || bits.Len64(r.rest) > 0 || r.n >= 8:
+	case r.bits+8 <= 8*len(r.b) || r.word()>>(r.bits%8) != 0:
 		return errors.New("bytes behind the last number")
 	}
 	return nil
