@@ -6,6 +6,7 @@ import (
 	"siafu/graph"
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
+	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/runfolder"
@@ -189,7 +190,7 @@ func (t *trainer) keepInput() error {
 	defer scratch.Free()
 	n, width := t.shard.NumOwn(), t.net.Layers[0].GatherWidth()
 	once := *t.graph
-	once.half = false // it costs time only once
+	once.half, once.codec = false, codec.Exact(once.codec) // it costs time only once
 	once.arena, once.gathered = scratch, nil
 	once.connect(t.comm, min(keptColumns, width), scratch)
 	t.net.Keep(t.cfg.Features == "bf16", t.arena)

@@ -46,6 +46,11 @@ func TestNames(t *testing.T) {
 			t.Errorf("codec %q: %v", name, err)
 		}
 	}
+	for name, want := range map[string]string{"s2": "s2", "none": "none", "bf16+zstd": "none", "int4+ef": "none"} {
+		if got := codec.Exact(named(t, name)).Name(); got != want {
+			t.Errorf("instead of %s rows that stay travel by %s, want %s", name, got, want)
+		}
+	}
 	seen := map[codec.ID]string{}
 	for _, name := range names {
 		id := named(t, name).ID()
@@ -253,6 +258,9 @@ func activations(rows, cols int) []float32 {
 // Once its buffers have grown a codec allocates nothing; zstd's own pools are
 // its business.
 func TestNoAllocation(t *testing.T) {
+	if poolsForget {
+		t.Skip("pools forget")
+	}
 	const rows, cols = 50, 41
 	x := activations(rows, cols)
 	x[3*cols] = float32(math.NaN())

@@ -42,6 +42,15 @@ func ByName(name string) (Codec, error) {
 	return c, nil
 }
 
+// Exact is c if it is lossless, else none: for rows that are sent once and kept,
+// whose errors would never average out.
+func Exact(c Codec) Codec {
+	if c.Lossless() {
+		return c
+	}
+	return none{}
+}
+
 // byBase is the codec of a name without suffixes.
 func byBase(name string) (Codec, bool) {
 	name, param, hasParam := strings.Cut(name, ":")
