@@ -10,6 +10,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/halo"
+	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/ranks/inproc"
 	"siafu/ranks/world"
@@ -62,7 +63,7 @@ func gatherReduced(c world.Comm, s *shard.Shard, least float64, cols int, plans 
 	if r.Plan.Ghosts > s.NumGhosts() || r.Rows != s.NumGhosts() {
 		return fmt.Errorf("%d ghosts became %d", s.NumGhosts(), r.Plan.Ghosts)
 	}
-	none, _ := halo.CodecByName("none")
+	none, _ := codec.ByName("none")
 	e := halo.NewExchange(c, r.Plan, none, team, arena, cols)
 	x := make([]float32, s.NumOwn()*cols)
 	for i, v := range s.Own {
@@ -118,7 +119,7 @@ func returnReduced(c world.Comm, s *shard.Shard, r *halo.Reduction, e *halo.Exch
 	}
 	kernels.SpMM(team, got, cols, kernels.Gather{Begin: r.SumsOf.Offsets[:s.NumOwn()], End: r.SumsOf.Offsets[1:], Cols: r.SumsOf.Cols}, e.Sums(cols), true)
 
-	plain, _ := halo.CodecByName("none")
+	plain, _ := codec.ByName("none")
 	whole := halo.NewExchange(c, halo.NewPlan(s), plain, team, arena, cols)
 	want := make([]float32, len(grads))
 	back(s.GhostEdges(), whole.Ghosts(cols))

@@ -14,6 +14,7 @@ import (
 	"siafu/graph/partition"
 	"siafu/graph/shard"
 	"siafu/halo"
+	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
@@ -43,21 +44,22 @@ func Train(_ context.Context, c Config, data string, out IO) error {
 // run is what a rank needs while it trains; what it opened is closed by close.
 type run struct {
 	roles
-	cfg    Config
-	data   string
-	kind   string
-	meta   *graph.Meta
-	world  world.Comm
-	limits world.Limits
-	peers  world.Comm // the graph ranks; nil on servers
-	shard  *shard.Shard
-	crew   *crew // nil on servers
-	tensor tensor.Backend
-	arena  *mapped.Arena
-	net    model.Spec
-	codec  halo.Codec
-	choice string // of orders, for the header
-	voice  *voice // rank 0's, else nil
+	cfg     Config
+	data    string
+	kind    string
+	meta    *graph.Meta
+	world   world.Comm
+	limits  world.Limits
+	peers   world.Comm // the graph ranks; nil on servers
+	shard   *shard.Shard
+	crew    *crew // nil on servers
+	tensor  tensor.Backend
+	packers *kernels.Team // of exchanges, which encode and decode side by side
+	arena   *mapped.Arena
+	net     model.Spec
+	codec   codec.Codec
+	choice  string // of orders, for the header
+	voice   *voice // rank 0's, else nil
 
 	recorders []*trace.Recorder // of the workers, none without --trace
 	origin    int64             // of the timeline, on rank 0's clock
@@ -132,7 +134,7 @@ func (r *run) assign() error {
 	if r.roles, err = assign(r.cfg, r.world); err != nil {
 		return err
 	}
-	r.codec, err = halo.CodecByName(r.cfg.Codec)
+	r.codec, err = codec.ByName(r.cfg.Codec)
 	return err
 }
 
@@ -180,7 +182,10 @@ func (r *run) join() error {
 // hire starts the workers of a graph rank.
 func (r *run) hire() error {
 	var err error
-	r.crew, err = newCrew(r.threads, r.cfg.Kernel, r.recorders)
+	if r.crew, err = newCrew(r.threads, r.cfg.Kernel, r.recorders); err != nil {
+		return err
+	}
+	r.packers, err = newTeam(r.cfg.Kernel, r.threads)
 	if r.tensor == nil {
 		r.tensor = tensor.CPU{}
 	}
@@ -203,6 +208,9 @@ func newTeam(kernel string, threads int) (*kernels.Team, error) {
 // close gives back what the rank holds.
 func (r *run) close() {
 	r.crew.close()
+	if r.packers != nil {
+		r.packers.Close()
+	}
 	if r.shard != nil {
 		r.shard.Close()
 	}
@@ -385,7 +393,7 @@ func (r *run) trainer(source weightSource) *trainer {
 	for _, layer := range layerRanges(r.net) {
 		t.layers = append(t.layers, t.grad[layer.Lo:layer.Hi])
 	}
-	t.prepare(r, graphwork.Options{Half: r.cfg.Gather == "bf16", Skip: r.net.CacheInput}, r.arena)
+	t.prepare(r, graphwork.Options{Half: r.cfg.Gather == "bf16", Skip: r.net.CacheInput}, r.codec, r.arena)
 	t.delay, _ = newDelay(r.cfg.Delay, r.rank, r.cfg.Seed) // Validate has read it
 	return t
 }
@@ -398,11 +406,11 @@ func (r *run) lockstep(intervals []*interval) *lockstep {
 }
 
 // prepare makes what the intervals' layers need of the graph, and the passes.
-func (s *lockstep) prepare(r *run, o graphwork.Options, a *mapped.Arena) {
+func (s *lockstep) prepare(r *run, o graphwork.Options, rows codec.Codec, a *mapped.Arena) {
 	if r.net.Propagates() {
 		s.graph = graphwork.New(r.net, s.intervals[0].net.Layers, r.shard, o, a)
 		if r.Graph > 1 {
-			s.exchange = halo.NewExchange(r.peers, s.graph.Plan, r.codec, r.crew.team(), a, s.graph.MaxWidth())
+			s.exchange = halo.NewExchange(r.peers, s.graph.Plan, rows, r.packers, a, s.graph.MaxWidth())
 			s.pieces = evenly(s.graph.Plan.Ghosts, max(1, min(mostIntervals, s.graph.Plan.Ghosts/intervalRows)))
 		}
 	}
