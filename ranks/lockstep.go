@@ -34,6 +34,7 @@ type lockstep struct {
 
 	there, back *schedule.Walk
 	pieces      []int // bounds of ghosts whose gradients are one task
+	sums        []int // the same of the sums for other ranks
 
 	pass   model.Pass
 	walk   *schedule.Walk // of the pass under way
@@ -73,7 +74,7 @@ func (s *lockstep) Next() (schedule.Task, bool) {
 // Run implements schedule.Flow.
 func (s *lockstep) Run(worker int, t schedule.Task) (done bool, err error) {
 	s.crew.begin(worker, t)
-	if t.Interval == schedule.Whole || t.Stage == schedule.GhostGrads {
+	if t.Interval == schedule.Whole || t.Stage == schedule.GhostGrads || t.Stage == schedule.Sum {
 		done, err = true, s.whole(worker, t)
 	} else {
 		done, err = s.single(worker, t)
@@ -90,6 +91,9 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 	l := s.graph.Layer(t.Layer)
 	key := halo.Key{Seed: s.seed, Epoch: t.Epoch, Layer: t.Layer, Apart: !s.pass.Train}
 	switch t.Stage {
+	case schedule.Sum:
+		from, to := s.sums[t.Interval]*l.Width, s.sums[t.Interval+1]*l.Width
+		s.graph.Sums(s.crew.teams[worker], l, s.sums[t.Interval], s.exchange.Sums(l.Width)[from:to])
 	case schedule.Spread:
 		l.Enter(s.pass)
 		return s.exchange.BeginForward(l.Rows, l.Width, key)
@@ -121,6 +125,9 @@ func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
 		i.work.Rows = s.graph.GatherGhosts(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
 	case schedule.GatherBack:
 		i.work.Rows = s.graph.GatherBack(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
+	case schedule.AddSums:
+		l := s.graph.Layer(t.Layer)
+		s.graph.AddSums(l, i.at(t.Layer), s.exchange.Sums(l.Width))
 	default:
 		done, err := i.do(s.tensor, s.crew.teams[worker], t, s.pass)
 		if err != nil {

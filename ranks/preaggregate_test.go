@@ -1,0 +1,50 @@
+package ranks
+
+import (
+	"fmt"
+	"testing"
+
+	"siafu/kernels/model"
+)
+
+// Rows that are added up before they are sent change the losses by the order of
+// sums only, and fewer bytes travel.
+func TestPreAggregation(t *testing.T) {
+	for _, directed := range []bool{false, true} {
+		data := generated(t, directed)
+		for _, kind := range model.Kinds() {
+			if kind == "gat" || kind == "mlp" {
+				continue
+			}
+			run := func(how string, world [2]int, set func(*Config)) trained {
+				c := fifty(t, 0.3)
+				c.Model, c.LR, c.Partitioner, c.PreAggregate = kind, 0.005, "hash", how
+				c.Ranks, c.Servers = world[0]+world[1], world[1]
+				if set != nil {
+					set(&c)
+				}
+				return train(t, c, data)
+			}
+			want := run("off", [2]int{1, 0}, nil).losses()
+			for _, w := range [][2]int{{1, 0}, {2, 0}, {3, 1}, {4, 2}, {7, 0}} {
+				t.Run(fmt.Sprintf("%s directed=%t graph ranks=%d servers=%d", kind, directed, w[0], w[1]), func(t *testing.T) {
+					on, off := run("on", w, nil), run("off", w, nil)
+					sameLosses(t, kind, on.losses(), want, 1e-4)
+					if fewer := on.Summary.GhostBytesRaw < off.Summary.GhostBytesRaw; fewer != (w[0] > 1) {
+						t.Errorf("%d bytes with sums, %d without", on.Summary.GhostBytesRaw, off.Summary.GhostBytesRaw)
+					}
+				})
+			}
+			four := run("on", [2]int{4, 1}, nil)
+			for name, set := range map[string]func(*Config){
+				"nopipe":  func(c *Config) { c.Mode = "nopipe" },
+				"zstd":    func(c *Config) { c.Codec = "zstd" },
+				"threads": func(c *Config) { c.Threads = 3 },
+			} {
+				t.Run(kind+" "+name, func(t *testing.T) {
+					sameLosses(t, name, run("on", [2]int{4, 1}, set).losses(), four.losses(), 0)
+				})
+			}
+		}
+	}
+}
