@@ -2,9 +2,16 @@ package ranks
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+	"siafu/halo"
+	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/ranks/inproc"
+	"siafu/ranks/world"
 )
 
 // Rows that are added up before they are sent change the losses by the order of
@@ -44,6 +51,43 @@ func TestPreAggregation(t *testing.T) {
 				t.Run(kind+" "+name, func(t *testing.T) {
 					sameLosses(t, name, run("on", [2]int{4, 1}, set).losses(), four.losses(), 0)
 				})
+			}
+		}
+	}
+}
+
+// An epoch moves a row for each vertex of the covers, for every gather and for
+// its gradient: the very bytes that the covers promise.
+func TestPreAggregationMovesCovers(t *testing.T) {
+	const parts, least = 5, 0.0
+	for _, directed := range []bool{false, true} {
+		data := generated(t, directed)
+		partitionBy(t, data, "hash", parts)
+		var rows, ghosts atomic.Int64
+		err := inproc.Run(parts, func(c world.Comm) error {
+			team, a := kernels.NewTeam(1), mapped.NewArena()
+			defer team.Close()
+			defer a.Free()
+			s, err := shard.Open(data, parts, c.Rank())
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			r, err := halo.Reduce(c, s, least, team, a)
+			if err == nil {
+				rows.Add(int64(r.Plan.Ghosts))
+				ghosts.Add(int64(r.Rows))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := quick(t)
+		c.Ranks, c.Servers, c.Epochs, c.Dropout, c.Order, c.PreAggregate = parts, 0, 2, 0, "apply-first", "on"
+		for _, e := range train(t, c, data).Epochs {
+			if want := 4 * (2*16 + 2*4) * rows.Load(); e.GhostBytesRaw != want || rows.Load() >= ghosts.Load() {
+				t.Errorf("epoch %d moved %d bytes, want %d for %d rows instead of %d", e.Epoch, e.GhostBytesRaw, want, rows.Load(), ghosts.Load())
 			}
 		}
 	}

@@ -9,9 +9,9 @@ type Stage uint8
 // Apply once a layer, and those from ApplyBack on once a layer on the way back.
 const (
 	Emit         Stage = iota // AV: the rows that neighbours gather
-	Sum                       // GA: rows are added up for other ranks
 	Spread                    // SC: rows leave for other ranks
 	Receive                   // SC: rows of ghosts have come
+	Sum                       // GA: rows are added up for other ranks, before Spread
 	GatherOwn                 // GA along edges from own vertices
 	GatherGhosts              // GA along edges from ghosts
 	Apply                     // AV
@@ -28,7 +28,7 @@ const (
 )
 
 // names are the kinds of task as reports have them.
-var names = [stages]string{"AV", "GA", "SC", "SC", "GA", "GA", "AV", "loss", "∇AV", "∇GA", "∇SC", "∇SC", "∇GA", "∇GA", "∇AV", "WU"}
+var names = [stages]string{"AV", "SC", "SC", "GA", "GA", "GA", "AV", "loss", "∇AV", "∇GA", "∇SC", "∇SC", "∇GA", "∇GA", "∇AV", "WU"}
 
 // Kind is the name of Dorylus's kind of task that s is, or is a part of.
 func (s Stage) Kind() string { return names[s] }
