@@ -20,7 +20,7 @@ const messageHead = 3
 // holder is a rank as the one that receives rows.
 type holder struct {
 	shard  *shard.Shard
-	least  float64
+	pays   func(Saving) bool
 	arena  *mapped.Arena
 	covers []cover.Cover // by owner; without Sources: all rows are sent as they are
 	// What is asked for, by owner.
@@ -35,8 +35,8 @@ type holder struct {
 // wants are the parts of a message.
 type wants struct{ rows, ids, lengths, sources []uint32 }
 
-func newHolder(s *shard.Shard, least float64, a *mapped.Arena) *holder {
-	return &holder{shard: s, least: least, arena: a, covers: make([]cover.Cover, s.Parts), wants: make([]wants, s.Parts)}
+func newHolder(s *shard.Shard, pays func(Saving) bool, a *mapped.Arena) *holder {
+	return &holder{shard: s, pays: pays, arena: a, covers: make([]cover.Cover, s.Parts), wants: make([]wants, s.Parts)}
 }
 
 // A cover is looked for in leastPhases, or in as many as go through mostEdges
@@ -61,11 +61,24 @@ func (h *holder) find(team Parallel) {
 			b := cover.Block{Dests: s.NumOwn(), Offsets: edges.Offsets[from : to+1], Cols: edges.Cols}
 			size := b.Offsets[to-from] - b.Offsets[0]
 			c := cover.Find(b, int(max(leastPhases, mostEdges/size)))
-			if saved := float64(to - from - int64(c.Size)); saved > 0 && saved >= h.least*float64(to-from) {
+			if saved := saving(b, c); saved.Saved > 0 && h.pays(saved) {
 				h.covers[q] = c
 			}
 		}
 	})
+}
+
+// saving is what a cover does for a block.
+func saving(b cover.Block, c cover.Cover) Saving {
+	s := Saving{Rows: b.Sources(), Saved: b.Sources() - c.Size, Sums: c.Size}
+	for u, sent := range c.Sources {
+		if sent {
+			s.Sums--
+		} else {
+			s.Edges += b.Offsets[u+1] - b.Offsets[u]
+		}
+	}
+	return s
 }
 
 // sends tells whether ghost g of owner q comes as it is.

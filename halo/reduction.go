@@ -46,12 +46,22 @@ func Plain(s *shard.Shard) *Reduction {
 	}
 }
 
+// Saving is what sums do for the rows from one rank to another.
+type Saving struct {
+	Rows  int // without sums
+	Saved int // rows fewer with them
+	Sums  int
+	Edges int64 // that are gathered into sums
+}
+
+// Any takes whatever saves a row.
+func Any(s Saving) bool { return s.Saved > 0 }
+
 // Reduce reduces a shard: the rows between two ranks are as few as a vertex
-// cover has vertices, where those are fewer than the ghosts by at least the
-// fraction least. Memory comes from a; team looks for covers. The covers depend
-// on the edges alone. Collective.
-func Reduce(c Comm, s *shard.Shard, least float64, team Parallel, a *mapped.Arena) (*Reduction, error) {
-	h := newHolder(s, least, a)
+// cover has vertices where that pays, else all ghosts. Memory comes from a; team
+// looks for covers, which depend on the edges alone, and asks pays. Collective.
+func Reduce(c Comm, s *shard.Shard, pays func(Saving) bool, team Parallel, a *mapped.Arena) (*Reduction, error) {
+	h := newHolder(s, pays, a)
 	h.find(team)
 	messages := h.reduce()
 	answers, sent, err := swap(c, s, messages)
