@@ -121,11 +121,11 @@ func (c *infoCmd) Run(io console) error { return printInfo(io.out, c.Data) }
 type partitionCmd struct {
 	Data   string  `arg:"" help:"Dataset folder."`
 	Parts  int     `required:"" help:"Number of graph ranks: ranks less servers."`
-	Method string  `default:"fennel" help:"contiguous, hash, ldg, fennel or file:PATH with a part number a line."`
+	Method string  `default:"fennel" help:"contiguous, hash, ldg, fennel, multilevel or file:PATH with a part number a line."`
 	Order  string  `name:"vertex-order" default:"auto" help:"Order in which a rank numbers its vertices: auto, natural, rcm, lp or rabbit."`
-	Seed   uint64  `default:"1" help:"Seed of hash."`
+	Seed   uint64  `default:"1" help:"Seed of hash and multilevel."`
 	Passes int     `default:"3" help:"Passes over the vertices of ldg and fennel."`
-	Slack  float64 `default:"1.05" help:"How many times its fair share a rank may get from ldg and fennel."`
+	Slack  float64 `default:"1.05" help:"How many times its fair share a rank may get from ldg, fennel and multilevel."`
 }
 
 func (c *partitionCmd) Run(io console) error {
@@ -194,11 +194,12 @@ func (c *reportCmd) Run(io console) error {
 }
 
 type benchCmd struct {
-	Accuracy  accuracyCmd  `cmd:"" help:"Train on real graphs and compare test accuracy with published figures."`
-	Async     asyncCmd     `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
-	Breakdown breakdownCmd `cmd:"" help:"Say where the time of an epoch goes: tasks, hidden communication, idle ranks."`
-	Epoch     epochCmd     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
-	Kernels   kernelsCmd   `cmd:"" help:"Time every kernel beside what this machine can do."`
+	Accuracy  accuracyCmd     `cmd:"" help:"Train on real graphs and compare test accuracy with published figures."`
+	Async     asyncCmd        `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
+	Breakdown breakdownCmd    `cmd:"" help:"Say where the time of an epoch goes: tasks, hidden communication, idle ranks."`
+	Epoch     epochCmd        `cmd:"" help:"Time an epoch and its tasks on a dataset."`
+	Kernels   kernelsCmd      `cmd:"" help:"Time every kernel beside what this machine can do."`
+	Partition partitionersCmd `cmd:"" help:"Compare partitioners with each other and with METIS."`
 }
 
 type accuracyCmd struct {
@@ -247,6 +248,15 @@ type kernelsCmd struct {
 func (c *kernelsCmd) Run(ctx context.Context, io console) error {
 	bench.Machine(io.out)
 	return bench.Kernels(ctx, c.Options, io.out)
+}
+
+type partitionersCmd struct {
+	Options bench.PartitionOptions `embed:""`
+}
+
+func (c *partitionersCmd) Run(ctx context.Context, io console) error {
+	bench.Machine(io.out)
+	return bench.Partition(ctx, c.Options, io.out)
 }
 
 type doctorCmd struct{}

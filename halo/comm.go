@@ -11,6 +11,12 @@ type Request interface {
 	Wait() error
 }
 
+// Message is a received message.
+type Message struct {
+	Source, Tag int
+	Data        []byte // belongs to the receiver
+}
+
 // Comm is what halo needs of a communicator.
 type Comm interface {
 	Rank() int
@@ -19,4 +25,11 @@ type Comm interface {
 	// receive recvCounts[q] bytes from it. Blocks lie one after another in
 	// the order of ranks, in send and in recv. Collective.
 	Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts []int) (Request, error)
+	// Isend begins to send buf to rank dst. Tags are 0..32767.
+	Isend(buf []byte, dst, tag int) (Request, error)
+	// Recv waits for the next message from src (or any: -1) with tag (or any).
+	// Messages from one rank with one tag arrive in the order of sending.
+	Recv(src, tag int) (Message, error)
+	// TryRecv is Recv that does not wait; ok tells whether there was one.
+	TryRecv(src, tag int) (m Message, ok bool, err error)
 }

@@ -8,10 +8,14 @@
 // An exchange is split in Begin and End, and whoever calls it works on what
 // needs no ghost in between.
 //
-// Rows travel through a Codec. A codec's blocks describe themselves and are
-// decoded defensively: whatever arrives, the answer is rows or an error.
+// Rows travel as they are, or through a codec of package codec: then in chunks,
+// each of which is sent as soon as it is encoded and decoded as soon as it has
+// come, while others are under way. What arrives may be anything: the answer is
+// rows or an error. What an exchange does with rows is a function of the rows,
+// of the plan and of the Key, never of the workers or of timing.
 //
 // halo declares the small communicator that it needs (Comm); package world
 // supplies it. Begin, End and everything named collective must be called by
-// all ranks of the communicator in the same order.
+// all ranks of the communicator in the same order, with the same codec and
+// width.
 package halo

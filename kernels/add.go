@@ -2,9 +2,10 @@ package kernels
 
 import "siafu/kernels/internal/avx"
 
-// Sums of matrices.
+// Sums of matrices and of single rows, and products of rows and a number.
 //
 //	dst[i] += x[i]
+//	x[i] *= factor
 
 // Add adds x to dst, both of the length of dst.
 func Add(t *Team, dst, x []float32) {
@@ -18,9 +19,32 @@ type addTask struct {
 }
 
 func (k *addTask) chunk(lo, hi int) {
-	if k.set != avx.None {
-		k.set.AddRow(k.dst[lo:hi], k.x[lo:hi])
+	addRow(k.set, k.dst[lo:hi], k.x[lo:hi])
+}
+
+// AddRow adds x to dst, of the same length.
+func AddRow(dst, x []float32) {
+	if len(x) != len(dst) {
+		panic(shortInput)
+	}
+	addRow(avx.Best(), dst, x)
+}
+
+func addRow(set avx.Set, dst, x []float32) {
+	if set != avx.None {
+		set.AddRow(dst, x)
 		return
 	}
-	axpy1(k.dst[lo:hi], k.x[lo:hi], 1)
+	axpy1(dst, x, 1)
+}
+
+// ScaleRow multiplies x by factor.
+func ScaleRow(x []float32, factor float32) {
+	if set := avx.Best(); set != avx.None {
+		set.Scale(x, factor)
+		return
+	}
+	for j := range x {
+		x[j] *= factor
+	}
 }

@@ -68,13 +68,50 @@ func (k *narrowTask) chunk(lo, hi int) {
 		if k.scale != nil {
 			scale = k.scale[r]
 		}
-		dst, x, done := k.dst[r*k.stride:][:k.cols], rowOf(k.x, r, k.cols), 0
-		if k.set != avx.None {
-			done = k.set.Narrow(dst, x, scale)
+		narrowRow(k.set, k.dst[r*k.stride:][:k.cols], rowOf(k.x, r, k.cols), scale)
+	}
+}
+
+func narrowRow(set avx.Set, dst []uint16, x []float32, scale float32) {
+	done := 0
+	if set != avx.None {
+		done = set.Narrow(dst, x, scale)
+	}
+	for j := done; j < len(dst); j++ {
+		dst[j] = uint16(Narrow(scale * x[j]))
+	}
+}
+
+// NarrowRow rounds x to dst, of the same length.
+func NarrowRow(dst []BF16, x []float32) {
+	if len(dst) != len(x) {
+		panic(shortDst)
+	}
+	narrowRow(avx.Best(), bitsOf(dst), x, 1)
+}
+
+// WidenRow sets dst to x, of the same length, or, with add, adds it.
+func WidenRow(dst []float32, x []BF16, add bool) {
+	if len(dst) != len(x) {
+		panic(shortDst)
+	}
+	widenRow(avx.Best(), dst, bitsOf(x), add)
+}
+
+func widenRow(set avx.Set, dst []float32, x []uint16, add bool) {
+	done := 0
+	switch {
+	case set != avx.None && add:
+		done = set.WidenAdd(dst, x)
+	case set != avx.None:
+		done = set.Widen(dst, x)
+	}
+	for j := done; j < len(dst); j++ {
+		v := BF16(x[j]).Float32()
+		if add {
+			v += dst[j]
 		}
-		for j := done; j < len(dst); j++ {
-			dst[j] = uint16(Narrow(scale * x[j]))
-		}
+		dst[j] = v
 	}
 }
 
@@ -86,13 +123,7 @@ var wide = sync.Pool{New: func() any { return new([]float32) }}
 func widenRows(set avx.Set, buffer *[]float32, x []uint16, stride, rows, col, cols int) []float32 {
 	dst := scratch(buffer, rows*cols)
 	for r := range rows {
-		to, from, done := rowOf(dst, r, cols), x[r*stride+col:][:cols], 0
-		if set != avx.None {
-			done = set.Widen(to, from)
-		}
-		for j := done; j < cols; j++ {
-			to[j] = BF16(from[j]).Float32()
-		}
+		widenRow(set, rowOf(dst, r, cols), x[r*stride+col:][:cols], false)
 	}
 	return dst
 }

@@ -1,5 +1,7 @@
 package kernels
 
+import "siafu/kernels/internal/avx"
+
 // UseIn chooses the instructions of an optimiser, as Use does those of a Team.
 func UseIn(o Optimizer, kernel string) error {
 	var t Team
@@ -14,3 +16,33 @@ func UseIn(o Optimizer, kernel string) error {
 	}
 	return nil
 }
+
+// Few is what works on rows of few bits, with instructions of one kind.
+type Few struct{ set avx.Set }
+
+// FewWith chooses the instructions, as Use does those of a Team.
+func FewWith(kernel string) (Few, error) {
+	var t Team
+	err := t.Use(kernel)
+	return Few{t.set}, err
+}
+
+func (f Few) Extent(x []float32) (lo, hi float32, finite bool) {
+	if f.set == avx.None {
+		return extent(x)
+	}
+	return f.set.Extent(x)
+}
+
+func (f Few) Codes(r Rounding, dst []byte, x []float32, g Grid, bits int, id uint32) {
+	r.set = f.set
+	r.Codes(dst, x, g, bits, id)
+}
+
+func (f Few) Values(g Grid, dst []float32, codes []byte, bits int, add bool) {
+	g.values(f.set, dst, codes, bits, add)
+}
+
+func (f Few) NarrowRow(dst []BF16, x []float32) { narrowRow(f.set, bitsOf(dst), x, 1) }
+
+func (f Few) WidenRow(dst []float32, x []BF16, add bool) { widenRow(f.set, dst, bitsOf(x), add) }

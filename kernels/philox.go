@@ -42,6 +42,7 @@ const (
 	streamDropout   = 0 << 24
 	streamWeights   = 1 << 24
 	streamAttention = 2 << 24
+	streamRounding  = 3 << 24
 )
 
 func philoxKey(seed uint64) [2]uint32 { return [2]uint32{uint32(seed), uint32(seed >> 32)} }

@@ -8,6 +8,7 @@ import (
 	"siafu/kernels/model"
 	"siafu/ranks/server"
 	"siafu/ranks/server/async"
+	"siafu/ranks/signals"
 	"siafu/ranks/world"
 )
 
@@ -153,6 +154,9 @@ func (e *engine) takeWire(m wire, from int) error {
 		e.epochs = min(e.epochs, m.epoch)
 		return nil
 	}
+	if m.epoch <= e.setting.Trained {
+		return nil // from the stretch before
+	}
 	return e.expect(m, from)
 }
 
@@ -164,6 +168,7 @@ func (e *engine) protocol(m async.Message) error {
 		}
 		return e.startReady()
 	}
+	e.tallies.ask = max(e.tallies.ask, signals.Request(m.Ask))
 	if err := e.chooser.Take(m); err != nil {
 		return err
 	}
@@ -175,12 +180,13 @@ func (e *engine) protocol(m async.Message) error {
 	return nil
 }
 
-// serveAsync is the life of a parameter server in bounded asynchrony.
-func serveAsync(w world.Comm, s *async.Server) error {
+// serveStretch is what a parameter server does in a stretch. watcher is the
+// process's, which may be nil.
+func serveStretch(w world.Comm, s *async.Server, watcher *signals.Watcher) error {
 	var pending []halo.Request
 	for !s.Done() {
 		var err error
-		if pending, err = takeAsync(w, s, pending); err != nil {
+		if pending, err = takeAsync(w, s, pending, watcher); err != nil {
 			return err
 		}
 	}
@@ -194,7 +200,7 @@ func serveAsync(w world.Comm, s *async.Server) error {
 
 // takeAsync waits for a message to a server and sends what follows from it;
 // pending are requests of earlier ones.
-func takeAsync(w world.Comm, s *async.Server, pending []halo.Request) ([]halo.Request, error) {
+func takeAsync(w world.Comm, s *async.Server, pending []halo.Request, watcher *signals.Watcher) ([]halo.Request, error) {
 	in, err := w.Recv(world.Any, tagAsync)
 	if err != nil {
 		return nil, err
@@ -216,6 +222,7 @@ func takeAsync(w world.Comm, s *async.Server, pending []halo.Request) ([]halo.Re
 		}
 	}
 	for _, m := range out {
+		m.Ask = uint8(watcher.Pending())
 		r, err := w.Isend(async.Encode(nil, m), m.To, tagAsync)
 		if err != nil {
 			return nil, err
@@ -225,8 +232,9 @@ func takeAsync(w world.Comm, s *async.Server, pending []halo.Request) ([]halo.Re
 	return kept, nil
 }
 
-// setting is what all ranks know of each other. Collective over the world.
-func (r *run) setting() (async.Setting, error) {
+// setting is what all ranks know of each other after an epoch. Collective over
+// the world.
+func (r *run) setting(trained int) (async.Setting, error) {
 	counts := make([]int64, r.Graph)
 	if r.shard != nil {
 		counts[r.rank] = int64(r.cfg.intervals(r.net, r.shard.NumOwn()))
@@ -234,7 +242,7 @@ func (r *run) setting() (async.Setting, error) {
 	if err := world.SumInt64s(r.world, counts); err != nil {
 		return async.Setting{}, err
 	}
-	s := async.Setting{Servers: max(r.Servers, 1), Staleness: r.cfg.Staleness}
+	s := async.Setting{Servers: max(r.Servers, 1), Staleness: r.cfg.Staleness, Trained: trained}
 	for _, n := range counts {
 		s.Intervals = append(s.Intervals, int(n))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/graph/order"
+	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
@@ -25,14 +26,14 @@ type Config struct {
 	Ranks        int     `default:"0" group:"World" help:"Ranks of an in-process world, servers included; 0 is 1. Under mpirun or srun the launcher decides and this must be left out." toml:"ranks"`
 	Servers      int     `default:"-1" group:"World" help:"Parameter-server ranks. -1: one if there are two ranks or more; 0: every rank keeps the weights and gradients are summed over all ranks." toml:"servers"`
 	Threads      int     `default:"0" group:"World" help:"Worker threads a rank. 0: this machine's processors shared by the ranks on it." toml:"threads"`
-	Partitioner  string  `default:"" group:"World" help:"contiguous, hash, ldg, fennel or file:PATH. Empty: what the dataset was partitioned with, else fennel." toml:"partitioner"`
+	Partitioner  string  `default:"" group:"World" help:"contiguous, hash, ldg, fennel, multilevel or file:PATH. Empty: what the dataset was partitioned with, else fennel." toml:"partitioner"`
 	VertexOrder  string  `default:"" group:"World" help:"Order in which a rank numbers its vertices: auto, natural, rcm, lp or rabbit. Empty: what the dataset was partitioned with, else auto." toml:"vertex-order"`
 	Mode         string  `default:"pipe" enum:"pipe,nopipe,async" group:"World" help:"pipe: in step, with all the overlap that the tasks allow; nopipe: one stage after another; async: intervals of vertices go on with what rows are there, within --staleness." toml:"mode"`
 	Staleness    int     `default:"0" group:"World" help:"Epochs that an interval may be ahead of the slowest one of all ranks (async)." toml:"staleness"`
 	SwitchToSync float64 `default:"0" group:"World" help:"Go on synchronously once validation accuracy is within this fraction of --target-acc (async); 0: never." toml:"switch-to-sync"`
 	Intervals    int     `default:"0" group:"World" help:"Intervals of each rank's vertices, which tasks work on; 0: by their number." toml:"intervals"`
 	Delay        string  `default:"" group:"World" help:"For experiments with stragglers: RANK:DURATION:SHARE lets a rank (* is each) stand still so long before that share of its gathers." toml:"delay"`
-	Codec        string  `default:"none" group:"World" help:"Compression of ghost rows: none, s2, zstd." toml:"codec"`
+	Codec        string  `default:"none" group:"World" help:"How ghost rows travel: none, s2, zstd (exact); bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS], each with +s2 or +zstd to compress it too and +ef to feed errors back." toml:"codec"`
 	Tensor       string  `default:"cpu" enum:"cpu" group:"World" help:"Where tensor work runs." toml:"tensor"`
 
 	Kernel   string `default:"auto" enum:"auto,avx512,avx2,openblas,go" group:"World" help:"Which kernels compute: auto times those that this machine and build have; openblas needs a build with that tag." toml:"kernel"`
@@ -125,7 +126,6 @@ func inRange(p float64) bool { return p >= 0 && p < 1 }
 func (c *Config) validateNames() error {
 	for _, r := range []struct{ flag, got, want string }{
 		{"mode", c.Mode, "pipe nopipe async"},
-		{"codec", c.Codec, "none s2 zstd"},
 		{"tensor", c.Tensor, "cpu"},
 		{"kernel", c.Kernel, "auto avx512 avx2 openblas go"},
 		{"gather", c.Gather, "float32 bf16"},
@@ -142,6 +142,9 @@ func (c *Config) validateNames() error {
 			return fault.New(fault.Usage, "train", "", "--%s=%q", r.flag, r.got).
 				Then("it must be one of %s", strings.ReplaceAll(r.want, " ", ", "))
 		}
+	}
+	if _, err := codec.ByName(c.Codec); err != nil {
+		return fault.New(fault.Usage, "train", "", "--codec=%q", c.Codec).Then("it must be one of %s", codec.Names)
 	}
 	return c.validateDurations()
 }

@@ -32,7 +32,6 @@ type engine struct {
 	setting   async.Setting
 	chooser   *async.Chooser
 	progress  *async.Progress
-	update    *updater      // of the hosted server
 	hosted    *async.Server // where no rank is a server, rank 0 hosts the one there is
 	intervals []*interval
 	layers    []*published // nil for a layer that does not gather

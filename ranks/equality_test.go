@@ -31,7 +31,7 @@ func TestLossIndependentOfRanks(t *testing.T) {
 			data := generated(t, directed)
 			want := train(t, fifty(t, dropout), data).losses()
 			for _, graphRanks := range []int{2, 3, 4, 7} {
-				for i, method := range []string{"contiguous", "hash", "ldg", "fennel"} {
+				for i, method := range []string{"contiguous", "hash", "ldg", "fennel", "multilevel"} {
 					servers := (i + graphRanks) % 3
 					name := fmt.Sprintf("directed=%t dropout=%g ranks=%d %s servers=%d", directed, dropout, graphRanks, method, servers)
 					t.Run(name, func(t *testing.T) {

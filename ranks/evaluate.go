@@ -123,11 +123,11 @@ func (h *history) observe(line runfolder.Epoch, weights []float32, closing bool)
 	}
 	switch {
 	case h.target > 0 && *line.ValAcc >= h.target:
-		h.stoppedBy = "target-acc"
+		h.stoppedBy = byTarget
 	case closing:
-		h.stoppedBy = "epochs"
+		h.stoppedBy = byEpochs
 	case h.patience > 0 && line.Epoch-h.bestLine.Epoch >= h.patience:
-		h.stoppedBy = "patience"
+		h.stoppedBy = byPatience
 	default:
 		return false
 	}

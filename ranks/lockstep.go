@@ -88,7 +88,7 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 		return s.update(t.Layer)
 	}
 	l := s.graph.Layer(t.Layer)
-	key := halo.Key{Seed: s.seed, Epoch: t.Epoch, Layer: t.Layer}
+	key := halo.Key{Seed: s.seed, Epoch: t.Epoch, Layer: t.Layer, Apart: !s.pass.Train}
 	switch t.Stage {
 	case schedule.Spread:
 		l.Enter(s.pass)
@@ -103,15 +103,9 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 		from, to := s.pieces[t.Interval]*l.Width, s.pieces[t.Interval+1]*l.Width
 		s.graph.GhostGrads(s.crew.teams[worker], l, s.pieces[t.Interval], s.exchange.Ghosts(l.Width)[from:to])
 	case schedule.SpreadBack:
-		key.Backward = true
 		return s.exchange.BeginBackward(l.Width, key)
 	case schedule.ReceiveBack:
-		if err := s.exchange.EndReturn(); err != nil {
-			return err
-		}
-		for q := range l.Returned {
-			l.Returned[q] = s.exchange.Returned(q, l.Width)
-		}
+		return s.exchange.EndBackward(s.graph.Backward(l))
 	}
 	return nil
 }
@@ -126,9 +120,7 @@ func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
 	case schedule.GatherGhosts:
 		i.work.Rows = s.graph.GatherGhosts(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
 	case schedule.GatherBack:
-		s.graph.GatherBack(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
-	case schedule.AddBack:
-		i.work.Rows = s.graph.AddBack(s.graph.Layer(t.Layer), i.at(t.Layer))
+		i.work.Rows = s.graph.GatherBack(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
 	default:
 		done, err := i.do(s.tensor, s.crew.teams[worker], t, s.pass)
 		if err != nil {

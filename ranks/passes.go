@@ -33,12 +33,11 @@ func (p *passes) whole(stage schedule.Stage, layer int, after ...[]schedule.ID) 
 	return []schedule.ID{p.g.Task(schedule.Task{Stage: stage, Layer: layer, Interval: schedule.Whole}, all(after)...)}
 }
 
-// message adds the departure of a message to all ranks, and its arrival from
-// all; it returns what comes after each.
-func (p *passes) message(leave, arrive schedule.Stage, layer int, after []schedule.ID) (left, arrived []schedule.ID) {
-	left = p.whole(leave, layer, after)
-	came := []schedule.ID{p.g.Event(schedule.Task{Stage: arrive, Layer: layer, Interval: schedule.Whole}, left...)}
-	return left, p.whole(arrive, layer, came)
+// leave adds the departure of a message to all ranks, and the event that those
+// of all have come.
+func (p *passes) leave(leave, arrive schedule.Stage, layer int, after []schedule.ID) []schedule.ID {
+	left := p.whole(leave, layer, after)
+	return []schedule.ID{p.g.Event(schedule.Task{Stage: arrive, Layer: layer, Interval: schedule.Whole}, left...)}
 }
 
 // join is one place after all.
@@ -101,7 +100,7 @@ func (p *passes) forward() {
 func (p *passes) gather(l int, rows []schedule.ID) []schedule.ID {
 	var ghosts []schedule.ID
 	if p.s.exchange != nil {
-		_, ghosts = p.message(schedule.Spread, schedule.Receive, l, rows)
+		ghosts = p.whole(schedule.Receive, l, p.leave(schedule.Spread, schedule.Receive, l, rows))
 	}
 	if p.barrier && ghosts != nil {
 		rows = ghosts
@@ -125,21 +124,22 @@ func (p *passes) backward() {
 }
 
 // gatherBack is layer l's, once all gradients are there. Those of ghosts come
-// first, so that they are on their way while the rest is computed.
+// first, so that they are on their way while the rest is computed; what returns
+// is added when all intervals have their own sums.
 func (p *passes) gatherBack(l int, grads []schedule.ID) []schedule.ID {
-	var returned []schedule.ID
-	after := grads
-	if p.s.exchange != nil {
-		var pieces []schedule.ID
-		for k := range len(p.s.pieces) - 1 {
-			pieces = append(pieces, p.g.Task(schedule.Task{Stage: schedule.GhostGrads, Layer: l, Interval: k}, grads...))
-		}
-		_, returned = p.message(schedule.SpreadBack, schedule.ReceiveBack, l, p.join(append(pieces, grads...)))
-		if p.barrier {
-			after = returned
-		}
+	if p.s.exchange == nil {
+		return p.each(schedule.GatherBack, l, grads)
 	}
-	return p.each(schedule.AddBack, l, p.each(schedule.GatherBack, l, after), returned)
+	var pieces []schedule.ID
+	for k := range len(p.s.pieces) - 1 {
+		pieces = append(pieces, p.g.Task(schedule.Task{Stage: schedule.GhostGrads, Layer: l, Interval: k}, grads...))
+	}
+	came := p.leave(schedule.SpreadBack, schedule.ReceiveBack, l, p.join(append(pieces, grads...)))
+	if p.barrier {
+		grads = came
+	}
+	own := p.join(p.each(schedule.GatherBack, l, grads))
+	return p.whole(schedule.ReceiveBack, l, own, came)
 }
 
 // gathers tells whether layer l gathers in every pass.

@@ -237,8 +237,8 @@ func (e *engine) spreadedBack(i *interval, l int) {
 // gatherBack is the interval's rows of Âᵀ times the gradients that are there.
 func (e *engine) gatherBack(i *interval, l int) {
 	p := e.layers[l].Layer
-	e.graph.GatherBack(p, i.at(l), i.pass())
-	i.work.Rows = e.graph.AddBack(p, i.at(l))
+	i.work.Rows = e.graph.GatherBack(p, i.at(l), i.pass())
+	e.graph.AddBack(p, i.at(l))
 }
 
 // whole runs a task that no interval does for itself.

@@ -102,12 +102,34 @@ func (r *run) folder(state *checkpoint.State, name string) (*runfolder.Folder, e
 	c := r.cfg
 	if state == nil {
 		again := c.Resume == "auto" && c.Out != "" && runfolder.Abandoned(c.Out) // it has saved nothing yet
+		if err := r.unused(); err != nil {
+			return nil, err
+		}
 		return runfolder.Create(c.Out, name, c.Force || again)
 	}
 	if own := filepath.Dir(filepath.Dir(state.Path)); c.Out != "" && sameFolder(own, c.Out) {
 		return runfolder.Reopen(c.Out)
 	}
+	if err := r.unused(); err != nil {
+		return nil, err
+	}
 	return runfolder.Create(c.Out, name, c.Force)
+}
+
+// unused fails where another process writes the run folder that is there.
+func (r *run) unused() error {
+	if !runfolder.IsRun(r.cfg.Out) {
+		return nil
+	}
+	wait := time.Duration(0)
+	if r.cfg.Resume != "" {
+		wait = lockWait
+	}
+	lock, err := checkpoint.Acquire(r.cfg.Out, wait)
+	if err != nil {
+		return err
+	}
+	return lock.Release()
 }
 
 func sameFolder(a, b string) bool {

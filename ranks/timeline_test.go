@@ -153,7 +153,7 @@ func TestTimelineOrder(t *testing.T) {
 			got = append(slices.DeleteFunc(got, func(before string) bool { return before == name }), name)
 		}
 	}
-	want := []string{"SC0", "GA0", "AV0", "SC1", "GA1", "AV1", "loss1", "loss", "∇SC1", "∇GA1", "∇AV1", "WU1", "∇AV0", "WU0", "WU"}
+	want := []string{"SC0", "GA0", "AV0", "SC1", "GA1", "AV1", "loss1", "loss", "∇GA1", "∇SC1", "∇AV1", "WU1", "∇AV0", "WU0", "WU"}
 	if !slices.Equal(got, want) {
 		t.Errorf("an epoch ends\n%v, want\n%v", got, want)
 	}

@@ -14,6 +14,7 @@ import (
 	"siafu/graph/partition"
 	"siafu/graph/shard"
 	"siafu/halo"
+	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
@@ -62,14 +63,15 @@ type run struct {
 	lock    *checkpoint.Lock  // of the run folder, on rank 0
 	state   *checkpoint.State // that rank 0 has read
 	from    resumed
-	stop    error      // on ranks of a run that was asked to stop: what it ends with, on rank 0
+	stop    error      // on rank 0 of a run that was asked to stop: what it ends with
 	peers   world.Comm // the graph ranks; nil on servers
 	shard   *shard.Shard
 	crew    *crew // nil on servers
 	tensor  tensor.Backend
+	packers *kernels.Team // of exchanges, which encode and decode side by side
 	arena   *mapped.Arena
 	net     model.Spec
-	codec   halo.Codec
+	codec   codec.Codec
 	choice  string // of orders, for the header
 	voice   *voice // rank 0's, else nil
 
@@ -149,7 +151,7 @@ func (r *run) assign() error {
 	if r.roles, err = assign(r.cfg, r.world); err != nil {
 		return err
 	}
-	r.codec, err = halo.CodecByName(r.cfg.Codec)
+	r.codec, err = codec.ByName(r.cfg.Codec)
 	return err
 }
 
@@ -197,7 +199,10 @@ func (r *run) join() error {
 // hire starts the workers of a graph rank.
 func (r *run) hire() error {
 	var err error
-	r.crew, err = newCrew(r.threads, r.cfg.Kernel, r.recorders)
+	if r.crew, err = newCrew(r.threads, r.cfg.Kernel, r.recorders); err != nil {
+		return err
+	}
+	r.packers, err = newTeam(r.cfg.Kernel, r.threads)
 	if r.tensor == nil {
 		r.tensor = tensor.CPU{}
 	}
@@ -220,6 +225,9 @@ func newTeam(kernel string, threads int) (*kernels.Team, error) {
 // close gives back what the rank holds.
 func (r *run) close() {
 	r.crew.close()
+	if r.packers != nil {
+		r.packers.Close()
+	}
 	if r.shard != nil {
 		r.shard.Close()
 	}
@@ -407,7 +415,7 @@ func (r *run) trainer(source weightSource) *trainer {
 	for _, layer := range layerRanges(r.net) {
 		t.layers = append(t.layers, t.grad[layer.Lo:layer.Hi])
 	}
-	t.prepare(r, graphwork.Options{Half: r.cfg.Gather == "bf16", Skip: r.net.CacheInput}, r.arena)
+	t.prepare(r, graphwork.Options{Half: r.cfg.Gather == "bf16", Skip: r.net.CacheInput}, r.codec, r.arena)
 	t.delay, _ = newDelay(r.cfg.Delay, r.rank, r.cfg.Seed) // Validate has read it
 	return t
 }
@@ -420,11 +428,11 @@ func (r *run) lockstep(intervals []*interval) *lockstep {
 }
 
 // prepare makes what the intervals' layers need of the graph, and the passes.
-func (s *lockstep) prepare(r *run, o graphwork.Options, a *mapped.Arena) {
+func (s *lockstep) prepare(r *run, o graphwork.Options, rows codec.Codec, a *mapped.Arena) {
 	if r.net.Propagates() {
 		s.graph = graphwork.New(r.net, s.intervals[0].net.Layers, r.shard, o, a)
 		if r.Graph > 1 {
-			s.exchange = halo.NewExchange(r.peers, s.graph.Plan, r.codec, r.crew.team(), a, s.graph.MaxWidth())
+			s.exchange = halo.NewExchange(r.peers, s.graph.Plan, rows, r.packers, a, s.graph.MaxWidth())
 			s.pieces = evenly(s.graph.Plan.Ghosts, max(1, min(mostIntervals, s.graph.Plan.Ghosts/intervalRows)))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
+	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
@@ -174,7 +175,7 @@ func (r *run) keepInput(intervals []*interval) error {
 		k.work.Net = k.net
 		once.intervals = append(once.intervals, &k)
 	}
-	once.prepare(r, graphwork.Options{}, scratch)
+	once.prepare(r, graphwork.Options{}, codec.Exact(r.codec), scratch) // it costs time only once
 	for ; at < dim; at += width {
 		at = min(at, dim-width) // the last columns are computed twice rather than in another width
 		if err := once.forward(model.Pass{}, false); err != nil {

@@ -5,6 +5,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/halo"
 	"siafu/kernels"
+	"siafu/kernels/model"
 	"siafu/ranks/server"
 	"siafu/ranks/signals"
 	"siafu/ranks/world"

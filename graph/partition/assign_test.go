@@ -64,6 +64,7 @@ func TestAssignBalances(t *testing.T) {
 		{"hash", 1.1, 1.3, 1},
 		{"ldg", 1.051, 1.051, 0.72},
 		{"fennel", 1.051, 1.051, 0.72},
+		{"multilevel", 1.051, 1.051, 0.6},
 	} {
 		t.Run(c.method, func(t *testing.T) {
 			o := Options{Method: c.method, Parts: 8, Seed: 3}

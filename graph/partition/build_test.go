@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -81,6 +82,11 @@ func TestBuild(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkReport(t, ds, owner, c.parts, report)
+			counted := Measure(ds, owner, Options{Method: "file:x", Parts: c.parts})
+			counted.Order = report.Order // it isn't asked for one
+			if !reflect.DeepEqual(counted, report) {
+				t.Errorf("counted without shards %+v, with them %+v", counted, report)
+			}
 			report.Order.Seconds = 0 // meta.json has none
 			meta, err := Find(ds.Dir, c.parts)
 			if err != nil {
@@ -332,7 +338,8 @@ func anonymous(t *testing.T) int64 {
 	return 0
 }
 
-// On real graphs fennel and ldg cut far less than hash, within the balance.
+// On real graphs fennel and ldg cut far less than hash, and multilevel far
+// less than these, within the balance.
 func TestQuality(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -349,7 +356,7 @@ func TestQuality(t *testing.T) {
 			}
 			defer ds.Close()
 			cuts := map[string]float64{}
-			for _, method := range []string{"hash", "fennel", "ldg"} {
+			for _, method := range []string{"hash", "fennel", "ldg", "multilevel"} {
 				owner, err := Assign(ds, Options{Method: method, Parts: 4})
 				if err != nil {
 					t.Fatal(err)
@@ -361,6 +368,9 @@ func TestQuality(t *testing.T) {
 				}
 			}
 			if worst := slices.Max([]float64{cuts["fennel"], cuts["ldg"]}); worst > c.cut*cuts["hash"] {
+				t.Errorf("edge cuts %.3v", cuts)
+			}
+			if best := min(cuts["fennel"], cuts["ldg"]); cuts["multilevel"] > 0.65*best { // measured 0.51 and 0.40
 				t.Errorf("edge cuts %.3v", cuts)
 			}
 		})

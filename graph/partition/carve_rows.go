@@ -5,6 +5,7 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/mapped"
+	"siafu/graph/partition/workers"
 	"siafu/graph/shard"
 )
 
@@ -18,7 +19,7 @@ func (c *carver) sends(a *mapped.Arena, s *shard.Shard) {
 	// next[i][q] is the number of rows, and later the place of the next row,
 	// that chunk i sends to q.
 	next := make([][]int64, chunks)
-	parallelChunks(chunks, func(i int) {
+	workers.Each(chunks, func(i int) {
 		next[i] = make([]int64, c.parts)
 		c.eachSend(s, bound(i), bound(i+1), func(q uint32, _ int) { next[i][q]++ })
 	})
@@ -32,7 +33,7 @@ func (c *carver) sends(a *mapped.Arena, s *shard.Shard) {
 	}
 	s.SendStart[c.parts] = total
 	s.SendRows = mapped.Make[uint32](a, int(total))
-	parallelChunks(chunks, func(i int) {
+	workers.Each(chunks, func(i int) {
 		c.eachSend(s, bound(i), bound(i+1), func(q uint32, row int) {
 			s.SendRows[next[i][q]] = uint32(row)
 			next[i][q]++

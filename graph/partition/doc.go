@@ -11,5 +11,6 @@
 // numbers them.
 //
 // Memory: a few words a vertex, what the order takes, and one shard at a time.
-// The dataset is read through its mapping.
+// The dataset is read through its mapping. The method multilevel takes what its
+// package says.
 package partition

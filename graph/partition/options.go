@@ -6,6 +6,7 @@ import (
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/graph/order"
+	"siafu/graph/partition/multilevel"
 )
 
 const op = "partition"
@@ -16,18 +17,20 @@ const filePrefix = "file:"
 // Options says how to partition. The zero value of Method, Order, Passes and
 // Slack stands for their default.
 type Options struct {
-	// Method is contiguous, hash, ldg, fennel (the default) or file:PATH.
+	// Method is contiguous, hash, ldg, fennel (the default), multilevel or
+	// file:PATH.
 	Method string
 	Parts  int
 	// Order names the order in which a rank numbers its vertices, one of
 	// package order's; auto.
 	Order string
-	Seed  uint64 // of hash; the others draw nothing
+	Seed  uint64 // of hash and multilevel; the others draw nothing
 	// Passes over the vertices of ldg and fennel; 3.
 	Passes int
 	// Slack is how many times its fair share of vertices and of edges a rank
-	// may get from ldg and fennel; 1.05. One vertex is never divided: a share
-	// of edges may be exceeded by its degree.
+	// may get from ldg, fennel and multilevel; 1.05. One vertex is never
+	// divided: a share of edges may be exceeded by its degree. Multilevel also
+	// balances training vertices, with twice the slack: 1.10.
 	Slack float64
 }
 
@@ -83,7 +86,12 @@ func Assign(ds *graph.Dataset, o Options) ([]uint32, error) {
 		return hashed(n, o.Parts, o.Seed), nil
 	case "ldg", "fennel":
 		return newStream(ds, o).run(), nil
+	case "multilevel":
+		return multilevel.Partition(ds, multilevel.Options{
+			Parts: o.Parts, Seed: o.Seed,
+			Slack: multilevel.Slack{Vertices: o.Slack, Edges: o.Slack, Train: 2*o.Slack - 1},
+		}), nil
 	}
 	return nil, fault.New(fault.Usage, op, "", "unknown method %q", o.Method).
-		Then("use contiguous, hash, ldg, fennel or file:PATH")
+		Then("use contiguous, hash, ldg, fennel, multilevel or file:PATH")
 }

@@ -82,6 +82,11 @@ func (r *Report) add(s *shard.Shard) {
 		}
 	}
 	r.Ranks = append(r.Ranks, one)
+	r.sum(one)
+}
+
+// sum adds the counts of one rank to those of all.
+func (r *Report) sum(one RankReport) {
 	r.Vertices += one.Vertices
 	r.Edges += one.Edges
 	r.CutEdges += one.Cut

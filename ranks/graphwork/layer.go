@@ -152,23 +152,27 @@ func (w *Work) GhostGrads(t *kernels.Team, l *Layer, first int, dst []float32) {
 	spmm(t, dst, l.Width, m, l.Grads, l.halves.grads, false)
 }
 
-// GatherBack begins the interval's rows of Âᵀ times l.Grads: along own edges
-// and self loops.
-func (w *Work) GatherBack(l *Layer, i Interval, p model.Pass) {
+// GatherBack is the interval's rows of Âᵀ times l.Grads along own edges and self
+// loops. They stand until the layer's, or where layers share memory the next but
+// one layer's, next GatherBack; what other ranks know is to be added to them.
+func (w *Work) GatherBack(l *Layer, i Interval, p model.Pass) []float32 {
 	dst := i.rows(l.backward, l.Width)
 	m := kernels.Gather{Begin: l.edges.OwnBegin[i.Lo:i.Hi], End: l.edges.OwnEnd[i.Lo:i.Hi], Cols: l.edges.OwnCols, First: uint32(i.Lo)}
 	if l.heads > 0 {
 		w.attendBack(l, i, p, dst, m)
-		return
+		return dst
 	}
 	m.RowScale, m.ColScale, m.SelfLoops = i.scale(w.coef.Col), w.coef.Row, w.coef.SelfLoops
 	spmm(i.Team, dst, l.Width, m, l.Grads, l.halves.grads, false)
+	return dst
 }
 
-// AddBack ends it with what other ranks have Returned, in ascending order of
-// ranks, and returns the rows, which stand until the layer's, or where layers
-// share memory the next but one layer's, next GatherBack.
-func (w *Work) AddBack(l *Layer, i Interval) []float32 {
+// Backward is what GatherBack has made of all intervals [own x Width].
+func (w *Work) Backward(l *Layer) []float32 { return l.backward }
+
+// AddBack adds to the interval's rows what other ranks have Returned, in
+// ascending order of ranks.
+func (w *Work) AddBack(l *Layer, i Interval) {
 	for q, theirs := range l.Returned {
 		if theirs == nil {
 			continue
@@ -176,13 +180,9 @@ func (w *Work) AddBack(l *Layer, i Interval) []float32 {
 		list := w.Plan.SendRows[w.Plan.SendStart[q]:w.Plan.SendStart[q+1]]
 		first, end := Boundary(list, i.Lo, i.Hi)
 		for k := first; k < end; k++ {
-			row := l.backward[int(list[k])*l.Width:][:l.Width]
-			for j, v := range theirs[k*l.Width : (k+1)*l.Width] {
-				row[j] += v
-			}
+			kernels.AddRow(l.backward[int(list[k])*l.Width:][:l.Width], theirs[k*l.Width:(k+1)*l.Width])
 		}
 	}
-	return i.rows(l.backward, l.Width)
 }
 
 // spmm gathers rows, or their rounded copies where there are any, in which the

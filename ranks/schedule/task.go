@@ -20,14 +20,13 @@ const (
 	SpreadBack                // ∇SC: gradients of ghosts leave for their owners
 	ReceiveBack               // ∇SC: gradients of own vertices have come
 	GatherBack                // ∇GA towards own vertices
-	AddBack                   // ∇GA: what came from other ranks
 	EmitBack                  // ∇AV
 	Update                    // WU
 	stages
 )
 
 // names are the kinds of task as reports have them.
-var names = [stages]string{"AV", "SC", "SC", "GA", "GA", "AV", "loss", "∇AV", "∇GA", "∇SC", "∇SC", "∇GA", "∇GA", "∇AV", "WU"}
+var names = [stages]string{"AV", "SC", "SC", "GA", "GA", "AV", "loss", "∇AV", "∇GA", "∇SC", "∇SC", "∇GA", "∇AV", "WU"}
 
 // Kind is the name of Dorylus's kind of task that s is, or is a part of.
 func (s Stage) Kind() string { return names[s] }

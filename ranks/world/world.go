@@ -10,10 +10,7 @@ import (
 const Any = -1
 
 // Message is a received message.
-type Message struct {
-	Source, Tag int
-	Data        []byte // belongs to the receiver
-}
+type Message = halo.Message
 
 // Limits bound every wait on another rank. Zero means no bound.
 type Limits struct {
@@ -49,7 +46,7 @@ func (l *Limits) Stalled(op string, rank int, waited time.Duration, missing []in
 
 // Comm is a communicator: a set of ranks numbered 0..Size-1.
 type Comm interface {
-	halo.Comm // Rank, Size, Ialltoallv
+	halo.Comm // Rank, Size, Ialltoallv, Isend, Recv, TryRecv
 
 	// Hosts names the host of each rank.
 	Hosts() []string
@@ -62,13 +59,6 @@ type Comm interface {
 	// counts[q] is the length of rank q's block and is the same everywhere.
 	// Collective.
 	Allgatherv(send, recv []byte, counts []int) error
-	// Isend begins to send buf to rank dst. Tags are 0..32767.
-	Isend(buf []byte, dst, tag int) (halo.Request, error)
-	// Recv waits for the next message from src (or Any) with tag (or Any).
-	// Messages from one rank with one tag arrive in the order of sending.
-	Recv(src, tag int) (Message, error)
-	// TryRecv is Recv that does not wait; ok tells whether there was one.
-	TryRecv(src, tag int) (m Message, ok bool, err error)
 	// Sub returns the communicator of the given ranks of this one, numbered in
 	// that order, nil on ranks that are not among them. Collective over all
 	// ranks of this communicator, all passing the same list.

@@ -5,7 +5,8 @@
 // Both instruction sets do the same operations on an element in the same
 // order, so their results are the same bits. Products differ from plain Go by
 // rounding: a multiplication and the addition behind it are rounded once.
-// Dropout and the steps of optimisers give the same bits as plain Go.
+// Dropout, the steps of optimisers and rounding to a few bits give the same
+// bits as plain Go.
 //
 // The assembly is written by gen, with avo. Nothing here checks a length:
 // callers do. On a machine or an architecture without these instructions Best
@@ -17,6 +18,7 @@ package avx
 //go:generate go run ./gen -part elu -out asm_elu_amd64.s -stubs asm_elu_amd64.go -pkg avx
 //go:generate go run ./gen -part gather -out asm_gather_amd64.s -stubs asm_gather_amd64.go -pkg avx
 //go:generate go run ./gen -part multiply -out asm_multiply_amd64.s -stubs asm_multiply_amd64.go -pkg avx
+//go:generate go run ./gen -part quantise -out asm_quantise_amd64.s -stubs asm_quantise_amd64.go -pkg avx
 //go:generate go run ./gen -part random -out asm_random_amd64.s -stubs asm_random_amd64.go -pkg avx
 //go:generate go run ./gen -part rows -out asm_rows_amd64.s -stubs asm_rows_amd64.go -pkg avx
 //go:generate go run ./gen -part softmax -out asm_softmax_amd64.s -stubs asm_softmax_amd64.go -pkg avx

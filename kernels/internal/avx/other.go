@@ -110,3 +110,19 @@ func (Set) MeanOf(_, _, _ []float32, _ int, _ float32) { panic("avx: not on this
 
 // Spread is not there on this architecture.
 func (Set) Spread(_, _ []float32, _ int, _ float32) { panic("avx: not on this architecture") }
+
+// Extent is not there on this architecture.
+func (Set) Extent([]float32) (lo, hi float32, finite bool) { panic("avx: not on this architecture") }
+
+// Codes is not there on this architecture.
+func (Set) Codes(_ *Draw, _ []byte, _ []float32, _, _ float32, _ int, _ uint32) {
+	panic("avx: not on this architecture")
+}
+
+// Values is not there on this architecture.
+func (Set) Values(_ []float32, _ []byte, _, _ float32, _ int, _ bool) {
+	panic("avx: not on this architecture")
+}
+
+// WidenAdd is not there on this architecture.
+func (Set) WidenAdd([]float32, []uint16) int { panic("avx: not on this architecture") }

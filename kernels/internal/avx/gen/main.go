@@ -40,10 +40,14 @@ func (s isa) zero(v VecVirtual) {
 }
 
 // mask turns the parameter of that name, the number of lanes of the last
-// vector, into a mask. For AVX2 it is a window into eight words of ones
-// followed by eight of zeros.
+// vector, into a mask.
 func (s isa) mask(name string) Register {
-	lanes := Load(Param(name), GP64()).(GPVirtual)
+	return s.maskOf(Load(Param(name), GP64()).(GPVirtual))
+}
+
+// maskOf is a mask of the first lanes, whose number it overwrites. For AVX2 it
+// is a window into eight words of ones followed by eight of zeros.
+func (s isa) maskOf(lanes GPVirtual) Register {
 	if s.wide {
 		count := GP64()
 		MOVQ(lanes, RCX)
@@ -152,6 +156,15 @@ var parts = map[string]func(isa){
 		activate(s)
 		gradient(s)
 		addRow(s)
+	},
+	"quantise": func(s isa) {
+		extent(s)
+		for _, bits := range []int{8, 4, 2} {
+			codes(s, bits)
+			values(s, bits, false)
+			values(s, bits, true)
+		}
+		widenAdd(s)
 	},
 	"random": func(s isa) {
 		dropout(s)

@@ -6,9 +6,16 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// eachVector runs body over a row: full vectors of it, then the last one with
-// its mask. at gives the place of the vector in an array.
+// eachVector is a routine that runs body over a row: full vectors of it, then
+// the last one with its mask. at gives the place of the vector in an array.
 func eachVector(s isa, body func(at func(base Register) Mem, mask Register)) {
+	overVectors(s, body)
+	VZEROUPPER()
+	RET()
+}
+
+// overVectors is the loop of eachVector.
+func overVectors(s isa, body func(at func(base Register) Mem, mask Register)) {
 	mask := s.mask("lanes")
 	full, offset := Load(Param("full"), GP64()), GP64()
 	XORQ(offset, offset)
@@ -22,8 +29,6 @@ func eachVector(s isa, body func(at func(base Register) Mem, mask Register)) {
 	JMP(LabelRef("next"))
 	Label("last")
 	body(at, mask)
-	VZEROUPPER()
-	RET()
 }
 
 // activate writes dst = max(z + bias, floor); a floor of -Inf is no ReLU. The

@@ -1,0 +1,183 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/graph/partition"
+)
+
+const opMetis = "bench metis"
+
+// metis is gpmetis, the program of METIS (Karypis and Kumar), and a dataset as
+// it reads it.
+type metis struct {
+	ds      *graph.Dataset
+	program string
+	missing string // why it is left out
+	dir     string
+}
+
+// newMetis writes the dataset to a temporary folder, where there is a gpmetis.
+// close removes it.
+func newMetis(ds *graph.Dataset) (*metis, error) {
+	m := &metis{ds: ds}
+	var err error
+	if m.program, err = exec.LookPath("gpmetis"); err != nil {
+		m.missing = "METIS: gpmetis is not there (Debian's package metis)"
+		return m, nil
+	}
+	if m.dir, err = os.MkdirTemp("", "siafu-bench-"); err != nil {
+		return nil, fault.System(opMetis, "", err)
+	}
+	for name, weighted := range map[string]bool{plainGraph: false, weightedGraph: true} {
+		if err := m.write(filepath.Join(m.dir, name), weighted); err != nil {
+			m.close()
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// Files of the folder: a vertex of the second one has its edges and whether it
+// is trained on for weights, too.
+const (
+	plainGraph    = "plain"
+	weightedGraph = "weighted"
+)
+
+func (m *metis) close() {
+	if m.dir != "" {
+		os.RemoveAll(m.dir)
+	}
+}
+
+// partitioners balance vertices only, as METIS does by itself, and all that
+// siafu balances, with the same slack.
+func (m *metis) partitioners() []partitioner {
+	return []partitioner{
+		{"METIS, vertices only", m.divide(plainGraph, "-ufactor=50")},
+		{"METIS, all three", m.divide(weightedGraph, "-ubvec=1.05 1.05 1.10")},
+	}
+}
+
+// write writes the graph as METIS's manual describes. An edge that a directed
+// graph has both ways weighs 2, as it is cut twice.
+func (m *metis) write(path string, weighted bool) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return fault.System(opMetis, path, err)
+	}
+	defer f.Close()
+	w := bufio.NewWriterSize(f, 1<<20)
+	edges := 0
+	for v := range m.ds.In.Rows() {
+		edges += len(slices.Compact(m.neighbours(v)))
+	}
+	fmt.Fprintf(w, "%d %d %s\n", m.ds.In.Rows(), edges/2, m.format(weighted))
+	for v := range m.ds.In.Rows() {
+		m.writeRow(w, v, weighted)
+	}
+	if err := w.Flush(); err != nil {
+		return fault.System(opMetis, path, err)
+	}
+	return nil
+}
+
+// format says which weights follow, and how many of a vertex.
+func (m *metis) format(weighted bool) string {
+	edge := "0"
+	if m.ds.Meta.Directed {
+		edge = "1"
+	}
+	if weighted {
+		return "01" + edge + " 3"
+	}
+	return "00" + edge
+}
+
+// neighbours are those of v in ascending order, one with edges both ways of a
+// directed graph twice.
+func (m *metis) neighbours(v int) []uint32 {
+	row := slices.Clone(m.ds.In.Row(v))
+	if m.ds.Meta.Directed {
+		row = append(row, m.ds.Out.Row(v)...)
+		slices.Sort(row)
+	}
+	return row
+}
+
+func (m *metis) writeRow(w *bufio.Writer, v int, weighted bool) {
+	var line []byte
+	number := func(n int) { line = append(strconv.AppendInt(line, int64(n), 10), ' ') }
+	if weighted {
+		train := 0
+		if m.ds.Split[v] == graph.SplitTrain {
+			train = 1
+		}
+		number(1)
+		number(len(m.ds.In.Row(v)))
+		number(train)
+	}
+	for row := m.neighbours(v); len(row) > 0; {
+		both := 1
+		if len(row) > 1 && row[1] == row[0] {
+			both = 2
+		}
+		number(int(row[0]) + 1)
+		if m.ds.Meta.Directed {
+			number(both)
+		}
+		row = row[both:]
+	}
+	w.Write(append(line, '\n'))
+}
+
+// What gpmetis prints of itself.
+var (
+	metisSeconds = regexp.MustCompile(`Partitioning:\s+([0-9.]+) sec`)
+	metisMemory  = regexp.MustCompile(`Max memory used:\s+([0-9.]+) MB`)
+)
+
+// divide runs gpmetis; time and memory are its own figures, without reading
+// and writing files.
+func (m *metis) divide(file, slack string) func(context.Context, int, uint64) (divided, error) {
+	return func(ctx context.Context, parts int, seed uint64) (d divided, err error) {
+		input := filepath.Join(m.dir, file)
+		cmd := exec.CommandContext(ctx, m.program, slack, fmt.Sprintf("-seed=%d", seed), input, strconv.Itoa(parts))
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return d, fault.New(fault.Runtime, opMetis, m.program, "%v: %.200q", err, lastLines(out)).Then("take gpmetis off PATH to measure without it")
+		}
+		output := fmt.Sprintf("%s.part.%d", input, parts)
+		d.owner, err = partition.Assign(m.ds, partition.Options{Method: "file:" + output, Parts: parts})
+		d.seconds = firstNumber(metisSeconds, out)
+		d.bytes = int64(firstNumber(metisMemory, out) * (1 << 20))
+		return d, err
+	}
+}
+
+// firstNumber is what the pattern catches, 0 where it is not there.
+func firstNumber(pattern *regexp.Regexp, text []byte) float64 {
+	found := pattern.FindSubmatch(text)
+	if found == nil {
+		return 0
+	}
+	x, _ := strconv.ParseFloat(string(found[1]), 64) // the pattern has let nothing else through but 1.2.3
+	return x
+}
+
+// lastLines is the end of what a program said.
+func lastLines(out []byte) []byte {
+	return bytes.TrimSpace(out[max(0, len(out)-200):])
+}

@@ -1,0 +1,163 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"text/tabwriter"
+	"time"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/graph/partition"
+	"siafu/graph/partition/multilevel"
+)
+
+// PartitionOptions say what to divide, and how.
+type PartitionOptions struct {
+	Data    []string `arg:"" help:"Dataset folders."`
+	Parts   []int    `default:"4,8" help:"Numbers of parts."`
+	Methods []string `default:"fennel,ldg,multilevel" help:"Methods of siafu partition."`
+	Seeds   int      `default:"3" help:"Runs to average, with seeds 1, 2, …; of seconds the least counts."`
+}
+
+// divided is what one run gave and took.
+type divided struct {
+	owner   []uint32
+	seconds float64
+	bytes   int64 // at most, beside the dataset; 0 where the system doesn't tell
+}
+
+// partitioner divides a dataset.
+type partitioner struct {
+	name   string
+	divide func(ctx context.Context, parts int, seed uint64) (divided, error)
+}
+
+// Partition compares partitioners with each other and, where this machine has
+// it, with METIS.
+func Partition(ctx context.Context, o PartitionOptions, w io.Writer) error {
+	if o.Seeds < 1 {
+		return fault.New(fault.Usage, "bench partition", "", "--seeds=%d", o.Seeds).Then("measure 1 or more")
+	}
+	for _, dir := range o.Data {
+		ds, err := graph.Open(dir)
+		if err != nil {
+			return err
+		}
+		err = comparePartitioners(ctx, o, ds, w)
+		ds.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func comparePartitioners(ctx context.Context, o PartitionOptions, ds *graph.Dataset, w io.Writer) error {
+	m, err := newMetis(ds)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	list := ownPartitioners(o, ds)
+	if m.missing == "" {
+		list = append(list, m.partitioners()...)
+	}
+	fmt.Fprintf(w, "%s: %d vertices, %d edges, means of %d seeds\n", ds.Meta.Name, ds.Meta.Vertices, ds.Meta.Edges, o.Seeds)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "parts\tmethod\tedge cut\tcut\tghosts\tvertices\tedges\ttrain\tMB an epoch\tmin s\tpeak MiB\t")
+	for _, parts := range o.Parts {
+		for _, p := range list {
+			l, err := averaged(ctx, ds, p, parts, o.Seeds)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(t, "%d\t%s\t%.0f\t%.2f%%\t%.0f\t%.3f\t%.3f\t%.3f\t%.3g\t%.3f\t%s\t\n", parts, p.name, l.cutEdges,
+				100*l.cutEdges/float64(max(ds.Meta.Edges, 1)), l.ghosts, l.balance.Vertices, l.balance.Edges, l.balance.Train,
+				l.predicted/1e6, l.seconds, mebibytes(l.bytes))
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if m.missing != "" {
+		_, err = fmt.Fprintln(w, "left out:", m.missing)
+	}
+	return err
+}
+
+// mebibytes is empty where nothing is known.
+func mebibytes(bytes int64) string {
+	if bytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f", float64(bytes)/(1<<20))
+}
+
+// ownPartitioners are siafu's: multilevel twice, for METIS balances nothing but
+// vertices unless it is asked to.
+func ownPartitioners(o PartitionOptions, ds *graph.Dataset) []partitioner {
+	var list []partitioner
+	for _, method := range o.Methods {
+		list = append(list, partitioner{method, timed(func(parts int, seed uint64) ([]uint32, error) {
+			return partition.Assign(ds, partition.Options{Method: method, Parts: parts, Seed: seed})
+		})})
+		if method != "multilevel" {
+			continue
+		}
+		list = append(list, partitioner{"multilevel, vertices only", timed(func(parts int, seed uint64) ([]uint32, error) {
+			return multilevel.Partition(ds, multilevel.Options{
+				Parts: parts, Seed: seed, Slack: multilevel.Slack{Vertices: 1.05, Edges: math.Inf(1), Train: math.Inf(1)},
+			}), nil
+		})})
+	}
+	return list
+}
+
+// timed measures a partitioner of this process.
+func timed(assign func(parts int, seed uint64) ([]uint32, error)) func(context.Context, int, uint64) (divided, error) {
+	return func(_ context.Context, parts int, seed uint64) (divided, error) {
+		var d divided
+		var err error
+		d.bytes = peakMemory(func() {
+			start := time.Now()
+			d.owner, err = assign(parts, seed)
+			d.seconds = time.Since(start).Seconds()
+		})
+		return d, err
+	}
+}
+
+// partitionLine is a line of the table: means of cuts and ghosts, the worst
+// balance, the least time and the most memory.
+type partitionLine struct {
+	cutEdges, ghosts, predicted float64
+	balance                     partition.Balance
+	seconds                     float64
+	bytes                       int64
+}
+
+func averaged(ctx context.Context, ds *graph.Dataset, p partitioner, parts, seeds int) (partitionLine, error) {
+	l := partitionLine{seconds: math.Inf(1)}
+	for seed := range seeds {
+		if ctx.Err() != nil {
+			return l, ctx.Err()
+		}
+		d, err := p.divide(ctx, parts, uint64(seed+1))
+		if err != nil {
+			return l, err
+		}
+		r := partition.Measure(ds, d.owner, partition.Options{Parts: parts})
+		n := float64(seeds)
+		l.cutEdges += float64(r.CutEdges) / n
+		l.ghosts += float64(r.Ghosts) / n
+		l.predicted += float64(r.PredictedBytes) / n
+		l.balance.Vertices = max(l.balance.Vertices, r.Balance.Vertices)
+		l.balance.Edges = max(l.balance.Edges, r.Balance.Edges)
+		l.balance.Train = max(l.balance.Train, r.Balance.Train)
+		l.seconds, l.bytes = min(l.seconds, d.seconds), max(l.bytes, d.bytes)
+	}
+	return l, nil
+}

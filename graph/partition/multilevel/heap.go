@@ -1,0 +1,58 @@
+package multilevel
+
+// entry of a heap: v may be moved with the given gain.
+type entry struct {
+	gain int64
+	v    uint32
+}
+
+// heap has the highest gain first, of equals the lowest vertex.
+type heap []entry
+
+func (e entry) before(f entry) bool { return e.gain > f.gain || e.gain == f.gain && e.v < f.v }
+
+func (h *heap) push(e entry) {
+	s := append(*h, e)
+	i := len(s) - 1
+	for i > 0 {
+		up := (i - 1) / 2
+		if !e.before(s[up]) {
+			break
+		}
+		s[i] = s[up]
+		i = up
+	}
+	s[i] = e
+	*h = s
+}
+
+func (h *heap) pop() entry {
+	s := *h
+	top, last := s[0], s[len(s)-1]
+	s = s[:len(s)-1]
+	*h = s
+	if len(s) > 0 {
+		s.sink(last)
+	}
+	return top
+}
+
+// sink puts e where the top was.
+func (h heap) sink(e entry) {
+	i := 0
+	for {
+		down := 2*i + 1
+		if down >= len(h) {
+			break
+		}
+		if down+1 < len(h) && h[down+1].before(h[down]) {
+			down++
+		}
+		if !h[down].before(e) {
+			break
+		}
+		h[i] = h[down]
+		i = down
+	}
+	h[i] = e
+}

@@ -1,0 +1,41 @@
+package multilevel
+
+import (
+	"math/rand/v2"
+	"runtime"
+
+	"siafu/graph/partition/workers"
+)
+
+const (
+	batch = 4 // partitions that are tried before they are compared
+	// A batch is the last when its best and its worst cut differ by less than
+	// a part in alike: more of them would be the same.
+	alike = 100
+)
+
+// batches is how many of them are tried at most: a bisection of many parts is
+// made of many.
+func batches(parts int) int { return max(1, min(2, 16/parts)) }
+
+// initial divides the smallest graph, several times, and returns the best.
+func initial(g *level, limits []weights, seed uint64) []uint32 {
+	var best choice
+	for b := range batches(len(limits)) {
+		tries := make([]*refiner, batch)
+		workers.Blocks(runtime.GOMAXPROCS(0), batch, 1, func(_, i, _ int) {
+			rng := rand.New(rand.NewPCG(seed, uint64(b*batch+i)))
+			tries[i] = newRefiner(g, divide(g, limits, rng), limits)
+			tries[i].run()
+		})
+		least, most := tries[0].cut(), tries[0].cut()
+		for _, r := range tries {
+			least, most = min(least, r.cut()), max(most, r.cut())
+			best.offer(r)
+		}
+		if most-least <= most/alike {
+			break
+		}
+	}
+	return best.owner
+}

@@ -1,0 +1,168 @@
+package halo
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/halo/codec"
+)
+
+func (h *chunked) arrived() (bool, error) {
+	if err := h.collect(); err != nil {
+		return false, err
+	}
+	return h.owing() < 0, nil
+}
+
+// owing is a rank that has not sent all its chunks, -1 if there is none.
+func (h *chunked) owing() int {
+	return slices.IndexFunc(h.owed, func(n int) bool { return n > 0 })
+}
+
+func (h *chunked) await() error {
+	for {
+		if here, err := h.arrived(); here || err != nil {
+			return err
+		}
+		if err := h.take(h.owing()); err != nil {
+			return err
+		}
+	}
+}
+
+// take waits for a chunk of a rank.
+func (h *chunked) take(rank int) error {
+	start := time.Now()
+	m, err := h.comm.Recv(rank, tagRows)
+	h.stats.Wait += time.Since(start)
+	if err == nil {
+		h.accept(m)
+	}
+	return err
+}
+
+func (h *chunked) end(w way) error {
+	h.way = w
+	for i := range h.owed {
+		turn := i // sums are in ascending order of ranks
+		if !w.backward {
+			turn = (h.comm.Rank() + i) % len(h.owed)
+		}
+		if err := h.receive(turn); err != nil {
+			return err
+		}
+	}
+	return h.settle()
+}
+
+// receive decodes what has arrived until nothing more comes from rank turn,
+// and waits for that rank alone when there is nothing to decode, so that a
+// wait that lasts too long can name it.
+func (h *chunked) receive(turn int) error {
+	for {
+		if err := h.collect(); err != nil {
+			return err
+		}
+		if h.choose(turn); len(h.ready) > 0 {
+			if err := h.decodeReady(); err != nil {
+				return err
+			}
+			continue
+		}
+		if h.owed[turn] == 0 {
+			return nil
+		}
+		if err := h.take(turn); err != nil {
+			return err
+		}
+	}
+}
+
+// collect takes what has arrived, and moves what is sent on.
+func (h *chunked) collect() error {
+	for q := range h.owed {
+		for h.owed[q] > 0 {
+			m, ok, err := h.comm.TryRecv(q, tagRows)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				break
+			}
+			h.accept(m)
+		}
+	}
+	return h.progress()
+}
+
+func (h *chunked) accept(m Message) {
+	h.owed[m.Source]--
+	h.waiting = append(h.waiting, incoming{from: m.Source, data: m.Data})
+}
+
+// choose moves what may be decoded now to ready: rows that are set, all; rows
+// that are added, those of rank turn.
+func (h *chunked) choose(turn int) {
+	later := h.waiting[:0]
+	for _, c := range h.waiting {
+		if !h.way.backward || c.from == turn {
+			h.ready = append(h.ready, c)
+		} else {
+			later = append(later, c)
+		}
+	}
+	clear(h.waiting[len(later):])
+	h.waiting = later
+}
+
+// decodeReady decodes the chunks of ready. Their rows are distinct.
+func (h *chunked) decodeReady() error {
+	start := time.Now()
+	h.team.Run(len(h.ready), 1, h.decode)
+	h.stats.Decode += time.Since(start)
+	for _, c := range h.ready {
+		if c.err != nil {
+			return fault.New(fault.Runtime, "halo", "", "rank %d: the %s block from rank %d is damaged: %v",
+				h.comm.Rank(), h.way.name(), c.from, c.err)
+		}
+	}
+	clear(h.ready)
+	h.ready = h.ready[:0]
+	return nil
+}
+
+func (h *chunked) decodeChunks(lo, hi int) {
+	for i := lo; i < hi; i++ {
+		h.ready[i].err = h.decodeChunk(&h.ready[i])
+	}
+}
+
+// decodeChunk decodes c to where its block says that its rows belong, which
+// must be those of a chunk.
+func (h *chunked) decodeChunk(c *incoming) error {
+	b, err := codec.Open(c.data, h.codec)
+	if err != nil {
+		return err
+	}
+	all, from := span(h.way.inStart, c.from), int(h.way.inStart[c.from])
+	if b.First%h.rows != 0 || b.First >= all || b.Rows != min(h.rows, all-b.First) {
+		return fmt.Errorf("%d rows from row %d on are no chunk of %d", b.Rows, b.First, all)
+	}
+	return b.Decode(h.codec, h.way.in.Part(from+b.First, from+b.First+b.Rows), h.way.backward)
+}
+
+// settle waits until what was sent has left.
+func (h *chunked) settle() error {
+	start := time.Now()
+	defer func() { h.stats.Wait += time.Since(start) }()
+	for _, r := range h.leaving {
+		if err := r.Wait(); err != nil {
+			return err
+		}
+	}
+	clear(h.leaving)
+	h.leaving = h.leaving[:0]
+	return nil
+}

@@ -1,0 +1,195 @@
+package halo
+
+import (
+	"sync"
+	"time"
+
+	"siafu/graph/mapped"
+	"siafu/halo/codec"
+)
+
+// chunked carries rows through a codec. The rows for a rank travel in chunks,
+// a block and a message each: workers encode chunks and send each as soon as
+// it is encoded; the receiver decodes chunks while later ones are under way.
+// Nobody has to be told lengths first: a message knows its own, and both sides
+// cut the rows alike.
+//
+// Design note: messages are taken as they come, not received into buffers made
+// ready. Blocks differ in length, and those of a rank whose turn to be added
+// has not come wait as they are.
+type chunked struct {
+	comm  Comm
+	codec codec.Codec
+	team  Parallel
+	stats *Stats
+	arena *mapped.Arena
+	losts map[series]codec.Feedback // nil: errors are not fed back
+
+	way  way
+	key  Key
+	rows int // of a chunk
+
+	out     []outgoing
+	lost    codec.Feedback // of the rows that go out, nil: none
+	encode  func(lo, hi int)
+	mu      sync.Mutex // guards what follows while chunks are encoded
+	leaving []Request
+	failed  error
+
+	owed    []int // chunks that each rank has not sent yet
+	waiting []incoming
+	ready   []incoming // those that are decoded at once
+	decode  func(lo, hi int)
+}
+
+// outgoing is a chunk: rows from..end-1 of all that go out, which are those
+// from first on of the message to a rank.
+type outgoing struct {
+	to, first, from, end int
+	block                []byte
+}
+
+// incoming is a chunk that has arrived.
+type incoming struct {
+	from int // rank
+	data []byte
+	err  error
+}
+
+// series is what errors are kept for.
+type series struct {
+	layer, cols int
+	backward    bool
+}
+
+// chunkBytes is about how long a chunk is: long enough that its frame and a
+// message cost little beside it, short enough that a message of some megabytes
+// is spread over workers and over time.
+const chunkBytes = 256 << 10
+
+// tagRows is the tag of all messages: those of two exchanges do not mix, since
+// a rank's messages arrive in order and each exchange takes as many as it is
+// owed.
+const tagRows = 0
+
+func newChunked(c Comm, rows codec.Codec, team Parallel, a *mapped.Arena, stats *Stats) *chunked {
+	h := &chunked{comm: c, codec: rows, team: team, stats: stats, arena: a, owed: make([]int, c.Size())}
+	if corrected, ok := rows.(codec.Corrected); ok {
+		h.codec, h.losts = corrected.Codec, map[series]codec.Feedback{}
+	}
+	h.encode, h.decode = h.encodeChunks, h.decodeChunks
+	return h
+}
+
+// chunkRows is how many rows a chunk has: the same on all ranks.
+func chunkRows(c codec.Codec, cols int) int {
+	const sample = 1024
+	bytes, _ := c.Size(sample, cols)
+	return max(chunkBytes*sample/max(bytes, 1), 1)
+}
+
+func (h *chunked) begin(w way, k Key) error {
+	start := time.Now()
+	h.way, h.key, h.rows, h.failed = w, k, chunkRows(h.codec, w.out.Cols), nil
+	for q := range h.owed {
+		h.owed[q] = h.chunks(span(w.inStart, q))
+	}
+	h.cut()
+	h.lost = h.feedback()
+	h.team.Run(len(h.out), 1, h.encode)
+	h.stats.Encode += time.Since(start)
+	for i := range h.out {
+		h.stats.count(4*(h.out[i].end-h.out[i].from)*w.out.Cols, len(h.out[i].block))
+	}
+	return h.failed
+}
+
+// chunks is the number of chunks of some rows.
+func (h *chunked) chunks(rows int) int { return (rows + h.rows - 1) / h.rows }
+
+// cut lists what goes out: the first chunk for each rank, from the next rank
+// on, then the second for each and so on, so that no rank waits until the
+// others have got all of theirs.
+func (h *chunked) cut() {
+	old, most := h.out[:cap(h.out)], 0 // whose buffers are used again
+	for q := range h.owed {
+		most = max(most, h.chunks(span(h.way.outStart, q)))
+	}
+	h.out = h.out[:0]
+	for first := 0; first < most*h.rows; first += h.rows {
+		for i := range h.owed {
+			q := (h.comm.Rank() + i) % len(h.owed)
+			rows, from := span(h.way.outStart, q)-first, int(h.way.outStart[q])+first
+			if rows <= 0 {
+				continue
+			}
+			o := outgoing{to: q, first: first, from: from, end: from + min(h.rows, rows)}
+			if n := len(h.out); n < len(old) {
+				o.block = old[n].block
+			}
+			h.out = append(h.out, o)
+		}
+	}
+}
+
+// feedback is what has been lost of the rows that go out. It is made when they
+// first do.
+func (h *chunked) feedback() codec.Feedback {
+	if h.losts == nil || h.key.Apart {
+		return nil
+	}
+	s := series{h.key.Layer, h.way.out.Cols, h.way.backward}
+	lost, ok := h.losts[s]
+	if !ok {
+		lost = mapped.Make[float32](h.arena, h.way.out.Len*h.way.out.Cols)
+		h.losts[s] = lost
+	}
+	return lost
+}
+
+// encodeChunks encodes chunks lo..hi-1 and sends each.
+func (h *chunked) encodeChunks(lo, hi int) {
+	for i := lo; i < hi; i++ {
+		o := &h.out[i]
+		lost := h.lost
+		if lost != nil {
+			lost = lost[o.from*h.way.out.Cols : o.end*h.way.out.Cols]
+		}
+		o.block = codec.EncodeBlock(o.block[:0], h.codec, h.way.out.Part(o.from, o.end), o.first, h.key, lost)
+		r, err := h.comm.Isend(o.block, o.to, tagRows)
+		h.sent(r, err)
+	}
+}
+
+// sent notes a message that was begun, and asks for those begun before: MPI
+// moves them on only when it is asked.
+func (h *chunked) sent(r Request, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err == nil {
+		h.leaving = append(h.leaving, r)
+		err = h.progress()
+	}
+	if h.failed == nil {
+		h.failed = err
+	}
+}
+
+// progress forgets the first messages if they have left.
+func (h *chunked) progress() error {
+	n := 0
+	for n < len(h.leaving) {
+		left, err := h.leaving[n].Test()
+		if err != nil {
+			return err
+		}
+		if !left {
+			break
+		}
+		n++
+	}
+	kept := copy(h.leaving, h.leaving[n:])
+	clear(h.leaving[kept:])
+	h.leaving = h.leaving[:kept]
+	return nil
+}

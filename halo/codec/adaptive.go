@@ -1,0 +1,223 @@
+package codec
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+
+	"siafu/kernels"
+)
+
+// adaptive rounds like uniform, each row in 8, 4 or 2 bits an element, or in
+// none where all its elements are one bfloat16, so that the mean of a block
+// does not exceed a budget and the error is least.
+//
+// A row whose elements span s has variance in proportion to (s/(2^b-1))² in b
+// bits (AdaQP: Wan, Zhao and Wu, MLSys'23, section 4). Starting from 2 bits
+// everywhere, the budget goes where a bit lowers the variance most: first from
+// 2 to 4 bits or from 4 to 8, whichever row and step that is. AdaQP solves an
+// integer program for groups of rows every few epochs instead, and tells the
+// receivers; here a row's bits travel with it.
+//
+// Which bits a row gets depends on the rows of its block, and on nothing else.
+//
+// Its payload:
+//
+//	2 bits a row    0, 1, 2 or 3 for codes of 0, 2, 4 or 8 bits, low bits first
+//	2 bytes a row   offsets, as uniform's
+//	2 bytes a row   steps; NaN: the row is sent raw
+//	codes           cols·bits/8 bytes a row, rounded up
+//	16 bytes        zero
+//	raw rows        4·cols bytes each, in order
+type adaptive struct {
+	budget  int       // bits an element, 2 to 8
+	scratch sync.Pool // of *shares
+}
+
+const (
+	defaultBudget = 4
+	leastBudget   = 2
+	mostBudget    = 8
+)
+
+func newAdaptive(budget int) Codec {
+	a := &adaptive{budget: budget}
+	a.scratch.New = func() any { return new(shares) }
+	return a
+}
+
+func (a *adaptive) ID() ID         { return ID{Codec: idAdaptive, Param: byte(a.budget)} }
+func (a *adaptive) Lossless() bool { return false }
+
+func (a *adaptive) Name() string {
+	if a.budget == defaultBudget {
+		return "adaptive"
+	}
+	return "adaptive:" + strconv.Itoa(a.budget)
+}
+
+func (a *adaptive) Size(rows, cols int) (int, bool) {
+	// Codes are rounded up to bytes in each row.
+	return (rows+3)/4 + rows*(gridBytes+1) + kernels.CodeBytes(rows*cols, a.budget) + kernels.CodeSlack, false
+}
+
+// bitsOf are the bits of a row by what the payload says of it.
+var bitsOf = [...]int{0, 2, 4, 8}
+
+func (a *adaptive) Encode(dst []byte, src Rows, k Key) []byte {
+	s := a.scratch.Get().(*shares)
+	defer a.scratch.Put(s)
+	s.measure(&src)
+	s.share(a.budget*src.Len, src.Len)
+	at, head := len(dst), (src.Len+3)/4
+	size := head + src.Len*gridBytes + kernels.CodeSlack
+	for _, w := range s.which {
+		size += kernels.CodeBytes(src.Cols, bitsOf[w])
+	}
+	dst = slices.Grow(dst, size)[:at+size]
+	which := dst[at : at+head]
+	clear(which)
+	grids, codes := splitGrids(dst[at+head:], src.Len)
+	draws := kernels.NewRounding(k.Seed, k.Epoch, k.Layer, k.Backward)
+	raw := false
+	for i, w := range s.which {
+		which[i/4] |= w << (i % 4 * 2)
+		g, bits := s.grid(i), bitsOf[w]
+		grids.put(i, g)
+		raw = raw || g.Step == rawStep
+		if bits > 0 {
+			draws.Codes(codes, src.Row(i), g, bits, src.id(i))
+			codes = codes[kernels.CodeBytes(src.Cols, bits):]
+		}
+	}
+	clear(codes)
+	if raw {
+		dst = grids.appendRaw(dst, &src)
+	}
+	return dst
+}
+
+func (a *adaptive) Decode(dst Rows, payload []byte, add bool) error {
+	head := (dst.Len + 3) / 4
+	size := head + dst.Len*gridBytes + kernels.CodeSlack
+	if len(payload) < size {
+		return wrongLength(len(payload), dst.Len, dst.Cols)
+	}
+	which := payload[:head]
+	for i := range dst.Len {
+		size += kernels.CodeBytes(dst.Cols, bitsOf[which[i/4]>>(i%4*2)&3])
+	}
+	grids, codes := splitGrids(payload[head:], dst.Len)
+	if len(payload) != size+4*dst.Cols*grids.raws() {
+		return wrongLength(len(payload), dst.Len, dst.Cols)
+	}
+	raw := payload[size:]
+	for i := range dst.Len {
+		g, row, bits := grids.at(i), dst.Row(i), bitsOf[which[i/4]>>(i%4*2)&3]
+		switch {
+		case g.Step == rawStep:
+			raw = takeRaw(row, raw, add)
+		case bits == 0:
+			setAll(row, g.Offset.Float32(), add)
+		default:
+			g.Values(row, codes, bits, add)
+		}
+		codes = codes[kernels.CodeBytes(dst.Cols, bits):]
+	}
+	return nil
+}
+
+// setAll sets, or adds v to, each element.
+func setAll(row []float32, v float32, add bool) {
+	for j := range row {
+		if add {
+			row[j] += v
+		} else {
+			row[j] = v
+		}
+	}
+}
+
+// shares is how a budget of bits is shared among rows: scratch memory of one
+// block.
+type shares struct {
+	lo, hi []float32
+	which  []byte // index of bitsOf
+	raw    []bool
+	costs  [gainLevels]int // bits of the upgrades of each level of gain
+}
+
+// gainLevels are the sixteenths of octaves of float32, by its exponent and the
+// upper bits of its mantissa.
+const (
+	gainLevels = 1 << 12
+	gainShift  = 31 - 12
+)
+
+// measure finds the extent of each row.
+func (s *shares) measure(src *Rows) {
+	s.lo, s.hi = slices.Grow(s.lo[:0], src.Len)[:src.Len], slices.Grow(s.hi[:0], src.Len)[:src.Len]
+	s.which, s.raw = slices.Grow(s.which[:0], src.Len)[:src.Len], slices.Grow(s.raw[:0], src.Len)[:src.Len]
+	for i := range src.Len {
+		lo, hi, finite := kernels.Extent(src.Row(i))
+		g, ok := kernels.NewGrid(lo, hi, 2) // in more bits its step is smaller
+		s.lo[i], s.hi[i], s.raw[i], s.which[i] = lo, hi, !finite || !ok, 0
+		if !s.raw[i] && g.Step != 0 {
+			s.which[i] = 1
+		}
+	}
+}
+
+// grid is the grid of row i in its bits.
+func (s *shares) grid(i int) kernels.Grid {
+	if s.raw[i] {
+		return kernels.Grid{Step: rawStep}
+	}
+	g, _ := kernels.NewGrid(s.lo[i], s.hi[i], bitsOf[max(s.which[i], 1)])
+	return g
+}
+
+// Square roots of what a bit of an upgrade lowers the variance by, for a span
+// of 1: from 2 to 4 bits (1/3² - 1/15²)/2, from 4 to 8 (1/15² - 1/255²)/4.
+var upgradeGain = [...]float32{
+	1: float32(math.Sqrt((1.0/(3*3) - 1.0/(15*15)) / 2)),
+	2: float32(math.Sqrt((1.0/(15*15) - 1.0/(255*255)) / 4)),
+}
+
+// level is the level of gain of row i's upgrade from which.
+func (s *shares) level(i int, which byte) int {
+	return int(math.Float32bits((s.hi[i]-s.lo[i])*upgradeGain[which]) >> gainShift)
+}
+
+// share raises rows from 2 bits while budget, in bits for one column of all
+// rows, lasts, those that gain most first and equal ones in their order.
+//
+// Design note: gains are compared by level, which takes two passes over the
+// rows; sorting them would take longer than rounding them.
+func (s *shares) share(budget, rows int) {
+	clear(s.costs[:])
+	for i := range rows {
+		if s.which[i] == 1 {
+			budget -= 2
+			s.costs[s.level(i, 1)] += 2
+			s.costs[s.level(i, 2)] += 4
+		}
+	}
+	cut := gainLevels - 1
+	for ; cut > 0 && s.costs[cut] <= budget; cut-- {
+		budget -= s.costs[cut]
+	}
+	for i := range rows {
+		for w := s.which[i]; w == 1 || w == 2; w++ {
+			level, cost := s.level(i, w), 2*int(w)
+			if level < cut || level == cut && cost > budget {
+				break
+			}
+			if level == cut {
+				budget -= cost
+			}
+			s.which[i] = w + 1
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package codec
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+)
+
+// A block on the wire, numbers little-endian:
+//
+//	offset  bytes
+//	0       2     magic 0x51AF
+//	2       1     version, 2
+//	3       1     codec
+//	4       1     its parameter
+//	5       1     compressor: 0 none, 1 s2, 2 zstd
+//	6       2     zero
+//	8       4     rows
+//	12      4     columns
+//	16      4     number of the first row in the message
+//	20      4     CRC-32C of all other bytes
+//	24      8     length of the payload
+//	32            payload
+const (
+	blockMagic   = 0x51AF
+	blockVersion = 2
+	// BlockHeader is what a block takes beside its payload.
+	BlockHeader = 32
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// EncodeBlock appends the block of src, which are the rows from first on of a
+// message. lost, unless it is nil, is what has been lost of them so far.
+func EncodeBlock(dst []byte, c Codec, src Rows, first int, k Key, lost Feedback) []byte {
+	at := len(dst)
+	size, _ := c.Size(src.Len, src.Cols)
+	dst = slices.Grow(dst, BlockHeader+size)[:at+BlockHeader]
+	if lost != nil {
+		dst = lost.encode(dst, c, src, k)
+	} else {
+		dst = c.Encode(dst, src, k)
+	}
+	finish(dst[at:], c, src.Len, src.Cols, first)
+	return dst
+}
+
+// finish fills in the header of block.
+func finish(block []byte, c Codec, rows, cols, first int) {
+	h, id := block[:BlockHeader], c.ID()
+	binary.LittleEndian.PutUint16(h, blockMagic)
+	h[2], h[3], h[4], h[5], h[6], h[7] = blockVersion, id.Codec, id.Param, id.Pack, 0, 0
+	binary.LittleEndian.PutUint32(h[8:], uint32(rows))
+	binary.LittleEndian.PutUint32(h[12:], uint32(cols))
+	binary.LittleEndian.PutUint32(h[16:], uint32(first))
+	binary.LittleEndian.PutUint64(h[24:], uint64(len(block)-BlockHeader))
+	binary.LittleEndian.PutUint32(h[20:], checksum(block))
+}
+
+// checksum is that of all of block but the field that holds it.
+func checksum(block []byte) uint32 {
+	return crc32.Update(crc32.Checksum(block[:20], castagnoli), castagnoli, block[24:])
+}
+
+// Block is one whose header has been checked.
+type Block struct {
+	First, Rows, Cols int
+	payload           []byte
+}
+
+// Open checks b, which c must have made: its header and its checksum.
+func Open(b []byte, c Codec) (Block, error) {
+	if len(b) < BlockHeader {
+		return Block{}, fmt.Errorf("%d bytes are shorter than a header", len(b))
+	}
+	h, payload, id := b[:BlockHeader], b[BlockHeader:], c.ID()
+	if m := binary.LittleEndian.Uint16(h); m != blockMagic || h[2] != blockVersion {
+		return Block{}, fmt.Errorf("magic %04x and version %d instead of %04x and %d", m, h[2], blockMagic, blockVersion)
+	}
+	if got := (ID{h[3], h[4], h[5]}); got != id {
+		return Block{}, fmt.Errorf("codec %v instead of %v (%s)", got, id, c.Name())
+	}
+	if h[6]|h[7] != 0 {
+		return Block{}, errors.New("a header that is not zero where it must be")
+	}
+	if n := binary.LittleEndian.Uint64(h[24:]); n != uint64(len(payload)) {
+		return Block{}, fmt.Errorf("%d bytes of payload instead of %d", len(payload), n)
+	}
+	if got, want := checksum(b), binary.LittleEndian.Uint32(h[20:]); got != want {
+		return Block{}, fmt.Errorf("checksum %08x instead of %08x", got, want)
+	}
+	number := func(at int) int { return int(binary.LittleEndian.Uint32(h[at:])) }
+	return Block{First: number(16), Rows: number(8), Cols: number(12), payload: payload}, nil
+}
+
+// Decode is c.Decode of the block, which must hold just the rows of dst.
+func (b Block) Decode(c Codec, dst Rows, add bool) error {
+	if b.Rows != dst.Len || b.Cols != dst.Cols {
+		return fmt.Errorf("%d rows of %d floats instead of %d of %d", b.Rows, b.Cols, dst.Len, dst.Cols)
+	}
+	return c.Decode(dst, b.payload, add)
+}

@@ -1,0 +1,105 @@
+package codec
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"siafu/graph/mapped"
+)
+
+// Key says which exchange a block belongs to. A codec that rounds at random
+// draws from it and from the rows' ids, so that a run is reproducible.
+type Key struct {
+	Seed     uint64
+	Epoch    int
+	Layer    int
+	Backward bool
+	// Apart tells that the rows are none of a training series, such as those of
+	// an evaluation: error feedback leaves them alone.
+	Apart bool
+}
+
+// Rows are the rows of a block where they lie: row i is row Index[i] of X
+// [? x Cols], or row i where Index is nil. IDs [Len] are their dataset ids,
+// which codecs draw random numbers by; nil: their numbers.
+type Rows struct {
+	X          []float32
+	Cols, Len  int
+	Index, IDs []uint32
+}
+
+// Row is row i.
+func (r *Rows) Row(i int) []float32 {
+	if r.Index != nil {
+		i = int(r.Index[i])
+	}
+	return r.X[i*r.Cols : (i+1)*r.Cols]
+}
+
+func (r *Rows) id(i int) uint32 {
+	if r.IDs == nil {
+		return uint32(i)
+	}
+	return r.IDs[i]
+}
+
+// Part is the rows from..to-1.
+func (r Rows) Part(from, to int) Rows {
+	if r.Index != nil {
+		r.Index = r.Index[from:to]
+	} else {
+		r.X = r.X[from*r.Cols : to*r.Cols]
+	}
+	if r.IDs != nil {
+		r.IDs = r.IDs[from:to]
+	}
+	r.Len = to - from
+	return r
+}
+
+// ID is what a block says of its codec.
+type ID struct{ Codec, Param, Pack byte }
+
+// Codec turns rows into payloads and back.
+type Codec interface {
+	// Name is what ByName takes.
+	Name() string
+	ID() ID
+	// Lossless tells whether Decode gives back the very bits.
+	Lossless() bool
+	// Size is the length of the payload of rows x cols finite numbers: exactly
+	// where fixed, else at most.
+	Size(rows, cols int) (bytes int, fixed bool)
+	// Encode appends the payload of src to dst.
+	Encode(dst []byte, src Rows, k Key) []byte
+	// Decode sets the rows of dst or, with add, adds to them; rows must be
+	// distinct then. After an error any of them may have been written.
+	Decode(dst Rows, payload []byte, add bool) error
+}
+
+// maxPayload bounds every codec's payload, that of rows which are sent raw
+// included.
+func maxPayload(rows, cols int) int { return rows*(5*cols+8) + 64 }
+
+// appendRaw appends a row as it is.
+func appendRaw(dst []byte, row []float32) []byte { return append(dst, mapped.Bytes(row)...) }
+
+// takeRaw sets row to the first floats of raw, or adds them, and returns what
+// is behind them.
+func takeRaw(row []float32, raw []byte, add bool) []byte {
+	n := 4 * len(row)
+	if !add {
+		copy(mapped.Bytes(row), raw[:n])
+		return raw[n:]
+	}
+	for j := range row {
+		row[j] += math.Float32frombits(binary.LittleEndian.Uint32(raw[4*j:]))
+	}
+	return raw[n:]
+}
+
+// wrongLength is the error of a payload that cannot hold the rows.
+func wrongLength(got, rows, cols int) error {
+	return fmt.Errorf("%d bytes for %d rows of %d floats", got, rows, cols)
+}

@@ -1,0 +1,105 @@
+package codec
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"siafu/graph/fault"
+)
+
+// Codecs as blocks name them.
+const (
+	idNone = iota
+	idBF16
+	idInt2
+	idInt4
+	idInt8
+	idAdaptive
+	idPolyline
+)
+
+// Names says what ByName takes.
+const Names = "none, s2, zstd, bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS], " +
+	"the last five also with +s2 or +zstd and +ef behind"
+
+// ByName is the codec of a name: NAME[:PARAMETER][+s2|+zstd][+ef]. Corrected
+// is one with +ef. Its faults have kind Usage.
+func ByName(name string) (Codec, error) {
+	rest, corrected := strings.CutSuffix(name, "+ef")
+	rest, pack, isPacked := strings.Cut(rest, "+")
+	c, ok := byBase(rest)
+	if isPacked && ok {
+		c, ok = byPack(c, pack)
+	}
+	if !ok || corrected && c.Lossless() {
+		return nil, fault.New(fault.Usage, "codec", "", "no codec is called %q", name).Then("use one of %s", Names)
+	}
+	if corrected {
+		return Corrected{c}, nil
+	}
+	return c, nil
+}
+
+// Exact is c if it is lossless, else none: for rows that are sent once and kept,
+// whose errors would never average out.
+func Exact(c Codec) Codec {
+	if c.Lossless() {
+		return c
+	}
+	return none{}
+}
+
+// byBase is the codec of a name without suffixes.
+func byBase(name string) (Codec, bool) {
+	name, param, hasParam := strings.Cut(name, ":")
+	if p, ok := parametric[name]; ok {
+		value := p.def
+		if hasParam {
+			var err error
+			if value, err = strconv.Atoi(param); err != nil || value < p.least || value > p.most {
+				return nil, false
+			}
+		}
+		return p.make(value), true
+	}
+	if hasParam {
+		return nil, false
+	}
+	switch name {
+	case "s2", "zstd":
+		return byPack(none{}, name)
+	}
+	i := slices.IndexFunc(simple, func(c Codec) bool { return c.Name() == name })
+	if i < 0 {
+		return nil, false
+	}
+	return simple[i], true
+}
+
+// byPack is c behind a general compressor.
+func byPack(c Codec, name string) (Codec, bool) {
+	switch name {
+	case "s2":
+		return newPacked(c, s2Pack{}, name, 1), true
+	case "zstd":
+		return newPacked(c, zstdPacker(), name, 2), true
+	}
+	return nil, false
+}
+
+// zstdPacker is made when it is first asked for.
+var zstdPacker = sync.OnceValue(newZstdPack)
+
+// simple are the codecs that have no parameter.
+var simple = []Codec{none{}, half{}, &uniform{idInt2, "int2", 2}, &uniform{idInt4, "int4", 4}, &uniform{idInt8, "int8", 8}}
+
+// parametric are those that have one.
+var parametric = map[string]struct {
+	def, least, most int
+	make             func(int) Codec
+}{
+	"adaptive": {defaultBudget, leastBudget, mostBudget, newAdaptive},
+	"polyline": {defaultDecimals, 0, mostDecimals, newPolyline},
+}

@@ -1,0 +1,218 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+)
+
+// packed is a codec whose payloads a general compressor makes shorter. Those
+// that consist of numbers of several bytes are taken apart first: the first
+// bytes of all, then all second bytes and so on, so that the slowly varying
+// exponents stand together. One byte in front says whether the rest is
+// compressed or, where that would be longer, stored.
+type packed struct {
+	Codec
+	pack    packer
+	suffix  string
+	id      byte
+	bytes   int       // of a number
+	scratch sync.Pool // of *[]byte
+}
+
+// packer is a general compressor. unpack must not return more than cap(dst)
+// bytes, nor make room for more.
+type packer interface {
+	pack(dst, src []byte) []byte
+	unpack(dst, src []byte) ([]byte, error)
+}
+
+const (
+	stored     = 0
+	compressed = 1
+)
+
+func newPacked(c Codec, pack packer, suffix string, id byte) Codec {
+	p := &packed{Codec: c, pack: pack, suffix: suffix, id: id, bytes: 1}
+	switch c.ID().Codec {
+	case idNone:
+		p.bytes = 4
+	case idBF16:
+		p.bytes = 2
+	}
+	return p
+}
+
+func (c *packed) Name() string {
+	if c.Codec.ID().Codec == idNone {
+		return c.suffix
+	}
+	return c.Codec.Name() + "+" + c.suffix
+}
+
+func (c *packed) ID() ID {
+	id := c.Codec.ID()
+	id.Pack = c.id
+	return id
+}
+
+func (c *packed) Size(rows, cols int) (int, bool) {
+	n, _ := c.Codec.Size(rows, cols)
+	return n + 1, false
+}
+
+// room is a scratch buffer with a capacity of n bytes or more.
+func (c *packed) room(n int) *[]byte {
+	b, _ := c.scratch.Get().(*[]byte)
+	if b == nil {
+		b = new([]byte)
+	}
+	*b = slices.Grow((*b)[:0], n)
+	return b
+}
+
+func (c *packed) Encode(dst []byte, src Rows, k Key) []byte {
+	size, _ := c.Codec.Size(src.Len, src.Cols)
+	room := c.room(size)
+	defer c.scratch.Put(room)
+	*room = c.Codec.Encode(*room, src, k)
+	plain := *room
+	if c.bytes > 1 {
+		planes := c.room(len(plain))
+		defer c.scratch.Put(planes)
+		*planes = (*planes)[:len(plain)]
+		split(*planes, plain, c.bytes)
+		plain = *planes
+	}
+	start := len(dst)
+	dst = c.pack.pack(append(dst, compressed), plain)
+	if len(dst)-start > len(plain) {
+		dst = append(append(dst[:start], stored), *room...)
+	}
+	return dst
+}
+
+func (c *packed) Decode(dst Rows, payload []byte, add bool) error {
+	if len(payload) == 0 {
+		return errors.New("an empty payload")
+	}
+	body := payload[1:]
+	switch payload[0] {
+	case stored:
+		return c.Codec.Decode(dst, body, add)
+	case compressed:
+		return c.unpack(dst, body, add)
+	}
+	return fmt.Errorf("unknown storage %d", payload[0])
+}
+
+func (c *packed) unpack(dst Rows, body []byte, add bool) error {
+	most := maxPayload(dst.Len, dst.Cols)
+	room := c.room(most)
+	defer c.scratch.Put(room)
+	plain, err := c.pack.unpack((*room)[:0:most], body)
+	if err != nil {
+		return err
+	}
+	if c.bytes > 1 {
+		if len(plain)%c.bytes != 0 {
+			return fmt.Errorf("%d unpacked bytes are no numbers of %d", len(plain), c.bytes)
+		}
+		whole := c.room(len(plain))
+		defer c.scratch.Put(whole)
+		*whole = (*whole)[:len(plain)]
+		join(*whole, plain, c.bytes)
+		plain = *whole
+	}
+	return c.Codec.Decode(dst, plain, add)
+}
+
+// split writes byte i of every number of raw to plane i.
+func split(planes, raw []byte, bytes int) {
+	n := len(raw) / bytes
+	if bytes == 2 {
+		p0, p1 := planes[:n], planes[n:2*n]
+		for i := range n {
+			b := raw[2*i : 2*i+2]
+			p0[i], p1[i] = b[0], b[1]
+		}
+		return
+	}
+	p0, p1, p2, p3 := planes[:n], planes[n:2*n], planes[2*n:3*n], planes[3*n:4*n]
+	for i := range n {
+		b := raw[4*i : 4*i+4]
+		p0[i], p1[i], p2[i], p3[i] = b[0], b[1], b[2], b[3]
+	}
+}
+
+// join undoes split.
+func join(raw, planes []byte, bytes int) {
+	n := len(raw) / bytes
+	if bytes == 2 {
+		p0, p1 := planes[:n], planes[n:2*n]
+		for i := range n {
+			b := raw[2*i : 2*i+2]
+			b[0], b[1] = p0[i], p1[i]
+		}
+		return
+	}
+	p0, p1, p2, p3 := planes[:n], planes[n:2*n], planes[2*n:3*n], planes[3*n:4*n]
+	for i := range n {
+		b := raw[4*i : 4*i+4]
+		b[0], b[1], b[2], b[3] = p0[i], p1[i], p2[i], p3[i]
+	}
+}
+
+type s2Pack struct{}
+
+func (s2Pack) pack(dst, src []byte) []byte {
+	at := len(dst)
+	most := s2.MaxEncodedLen(len(src))
+	dst = slices.Grow(dst, most)
+	return dst[:at+len(s2.Encode(dst[at:at+most], src))]
+}
+
+func (s2Pack) unpack(dst, src []byte) ([]byte, error) {
+	// The length comes first in the stream: it is checked before anything is
+	// made of it.
+	n, err := s2.DecodedLen(src)
+	if err != nil {
+		return nil, err
+	}
+	if n > cap(dst) {
+		return nil, fmt.Errorf("%d packed bytes where %d are the most", n, cap(dst))
+	}
+	return s2.Decode(dst[:n], src)
+}
+
+// zstdPack holds one encoder and one decoder, both safe for concurrent use.
+type zstdPack struct {
+	enc *zstd.Encoder
+	dec *zstd.Decoder
+}
+
+// maxUnpacked bounds what a zstd stream may unpack to, whatever it announces.
+const maxUnpacked = 1 << 34
+
+func newZstdPack() zstdPack {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false))
+	if err != nil {
+		panic("codec: zstd encoder options")
+	}
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxUnpacked), zstd.WithDecodeAllCapLimit(true))
+	if err != nil {
+		panic("codec: zstd decoder options")
+	}
+	return zstdPack{enc, dec}
+}
+
+func (z zstdPack) pack(dst, src []byte) []byte { return z.enc.EncodeAll(src, dst) }
+
+func (z zstdPack) unpack(dst, src []byte) ([]byte, error) {
+	// The capacity is the limit: a stream that unpacks to more is an error.
+	return z.dec.DecodeAll(src, dst)
+}

@@ -1,0 +1,71 @@
+package codec
+
+import (
+	"slices"
+	"unsafe"
+
+	"siafu/kernels"
+)
+
+// none is the identity.
+type none struct{}
+
+func (none) ID() ID         { return ID{Codec: idNone} }
+func (none) Name() string   { return "none" }
+func (none) Lossless() bool { return true }
+
+func (none) Size(rows, cols int) (int, bool) { return 4 * rows * cols, true }
+
+func (none) Encode(dst []byte, src Rows, _ Key) []byte {
+	dst = slices.Grow(dst, 4*src.Len*src.Cols)
+	for i := range src.Len {
+		dst = appendRaw(dst, src.Row(i))
+	}
+	return dst
+}
+
+func (none) Decode(dst Rows, payload []byte, add bool) error {
+	if len(payload) != 4*dst.Len*dst.Cols {
+		return wrongLength(len(payload), dst.Len, dst.Cols)
+	}
+	for i := range dst.Len {
+		payload = takeRaw(dst.Row(i), payload, add)
+	}
+	return nil
+}
+
+// half rounds to bfloat16, the nearest, ties to even: a relative error of at
+// most 2⁻⁸, infinities stay, a NaN stays one.
+type half struct{}
+
+func (half) ID() ID         { return ID{Codec: idBF16} }
+func (half) Name() string   { return "bf16" }
+func (half) Lossless() bool { return false }
+
+func (half) Size(rows, cols int) (int, bool) { return 2 * rows * cols, true }
+
+func (half) Encode(dst []byte, src Rows, _ Key) []byte {
+	at, size := len(dst), 2*src.Len*src.Cols
+	dst = slices.Grow(dst, size)[:at+size]
+	to := halves(dst[at:])
+	for i := range src.Len {
+		kernels.NarrowRow(to[i*src.Cols:(i+1)*src.Cols], src.Row(i))
+	}
+	return dst
+}
+
+func (half) Decode(dst Rows, payload []byte, add bool) error {
+	if len(payload) != 2*dst.Len*dst.Cols {
+		return wrongLength(len(payload), dst.Len, dst.Cols)
+	}
+	from := halves(payload)
+	for i := range dst.Len {
+		kernels.WidenRow(dst.Row(i), from[i*dst.Cols:(i+1)*dst.Cols], add)
+	}
+	return nil
+}
+
+// halves is b as the numbers that it holds.
+func halves(b []byte) []kernels.BF16 {
+	return unsafe.Slice((*kernels.BF16)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/2)
+}

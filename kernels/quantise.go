@@ -1,0 +1,191 @@
+package kernels
+
+import (
+	"math"
+
+	"siafu/kernels/internal/avx"
+)
+
+// Rows rounded stochastically to a few bits an element.
+//
+//	code[c] = floor((x[c] - offset)/step + u[c]),  u[c] uniform in [0, 1)
+//	x'[c]   = offset + step·code[c]
+//
+// so that x' is x on average and off by less than a step (Gupta et al., "Deep
+// learning with limited numerical precision", ICML'15, section 3).
+//
+// Variant: u has 16 bits, half a word of Philox, so that a draw serves eight
+// columns; (x-offset)/step is rounded to as many bits behind the point, which
+// makes floor(…+u) an addition and a shift of whole numbers.
+//
+// Design note: offset and step are bfloat16, not float32. A row of 128 in four
+// bits is 68 bytes then instead of 72. What the offset loses by rounding down
+// the step makes good, since the grid is laid over all from the rounded offset
+// up to the largest element.
+
+// Grid is the values that a row is rounded to: Offset + k·Step for the codes k
+// from 0 on. The zero Grid is that of a row of zeros.
+type Grid struct{ Offset, Step BF16 }
+
+// leastStep keeps 2¹⁶ divided by a step finite.
+const leastStep = 1.0 / (1 << 110)
+
+// NewGrid is a grid that spans [lo, hi] with codes of 8, 4 or 2 bits. ok is
+// false where the numbers are too large for that: beyond about 10³⁸.
+func NewGrid(lo, hi float32, bits int) (g Grid, ok bool) {
+	g.Offset = narrowDown(lo)
+	span, top := float64(hi)-float64(g.Offset.Float32()), float32(topCode(bits))
+	if span == 0 {
+		return g, true
+	}
+	g.Step = narrowUp(max(float32(span)/top, leastStep))
+	// The quotient may have been rounded down to a BF16. A branch on which way
+	// it was rounded would be mispredicted every other time.
+	if float64(g.Step.Float32())*float64(top) < span {
+		g.Step++
+	}
+	return g, span < math.MaxFloat32/2
+}
+
+// topCode is the largest code of some bits.
+func topCode(bits int) uint32 { return 1<<bits - 1 }
+
+// narrowDown is the largest BF16 that is not above v, -0 taken as 0.
+func narrowDown(v float32) BF16 {
+	b := math.Float32bits(v)
+	if v == 0 {
+		return 0
+	}
+	if v < 0 {
+		b += 0xffff // away from zero
+	}
+	return BF16(b >> 16)
+}
+
+// narrowUp is the least BF16 that is not below v, which is positive.
+func narrowUp(v float32) BF16 { return BF16((math.Float32bits(v) + 0xffff) >> 16) }
+
+// Extent is the least and the largest element of x, 0 where it is empty, and
+// whether all are finite; lo and hi mean nothing where not.
+func Extent(x []float32) (lo, hi float32, finite bool) {
+	if len(x) == 0 {
+		return 0, 0, true
+	}
+	if set := avx.Best(); set != avx.None {
+		return set.Extent(x)
+	}
+	return extent(x)
+}
+
+func extent(x []float32) (lo, hi float32, finite bool) {
+	lo, hi = x[0], x[0]
+	poison := float32(0)
+	for _, v := range x {
+		lo, hi = min(lo, v), max(hi, v)
+		poison += v * 0 // NaN from the first element on that is not finite
+	}
+	return lo, hi, poison == 0
+}
+
+// Rounding draws the random numbers of stochastic rounding as a function of
+// (seed, epoch, layer, direction, dataset id, column): whoever rounds a row, in
+// whatever order, gets the same codes.
+type Rounding struct {
+	key          [2]uint32
+	epoch, layer uint32
+	draw         avx.Draw
+	set          avx.Set
+}
+
+// backwardBit keeps the draws of both directions apart.
+const backwardBit = 1 << 23
+
+// NewRounding prepares the draws of one exchange.
+func NewRounding(seed uint64, epoch, layer int, backward bool) Rounding {
+	r := Rounding{key: philoxKey(seed), epoch: uint32(epoch), layer: uint32(layer) | streamRounding, set: avx.Best()}
+	if backward {
+		r.layer |= backwardBit
+	}
+	r.draw = newDraw(r.key, r.epoch, r.layer)
+	return r
+}
+
+// CodeSlack is how many bytes behind a row's codes Codes may overwrite and
+// Values may read.
+const CodeSlack = avx.CodeSlack
+
+// CodeBytes is how many bytes the codes of cols elements take.
+func CodeBytes(cols, bits int) int { return (cols*bits + 7) / 8 }
+
+// Codes rounds x, the row of a dataset id, to g, which must span it, and
+// writes the codes of 8, 4 or 2 bits, lower columns in lower bits, to dst,
+// which must have CodeSlack more bytes than they take.
+func (r *Rounding) Codes(dst []byte, x []float32, g Grid, bits int, id uint32) {
+	if len(dst) < CodeBytes(len(x), bits)+CodeSlack {
+		panic(shortDst)
+	}
+	offset, inverse := g.Offset.Float32(), float32(0)
+	if g.Step != 0 {
+		inverse = (1 << 16) / g.Step.Float32()
+	}
+	if r.set != avx.None {
+		r.set.Codes(&r.draw, dst, x, offset, inverse, bits, id)
+		return
+	}
+	r.codes(dst, x, offset, inverse, bits, id)
+}
+
+func (r *Rounding) codes(dst []byte, x []float32, offset, inverse float32, bits int, id uint32) {
+	clear(dst[:CodeBytes(len(x), bits)])
+	var words [roundGroup / 2]uint32
+	for c, v := range x {
+		if c%roundGroup == 0 {
+			words = r.words(id, uint32(c/8))
+		}
+		u := words[c%16] >> (c % roundGroup / 16 * 16) & 0xffff
+		fixed := int32(math.RoundToEven(float64((v - offset) * inverse)))
+		code := min((uint32(fixed)+u)>>16, topCode(bits))
+		dst[c*bits/8] |= byte(code << (c * bits % 8))
+	}
+}
+
+// roundGroup is the columns whose random numbers are drawn together.
+const roundGroup = 32
+
+// words are the random words of the 32 columns from 8·block on: the low half
+// of word i is that of column i, the high half that of column 16+i.
+//
+// Design note: pairs of words lie as vectors of them do, so that none has to be
+// moved to its column.
+func (r *Rounding) words(id, block uint32) (words [roundGroup / 2]uint32) {
+	for k := range uint32(4) {
+		w0, w1, w2, w3 := philox(id, block+k, r.epoch, r.layer, r.key[0], r.key[1])
+		words[2*k], words[2*k+1], words[2*k+8], words[2*k+9] = w0, w1, w2, w3
+	}
+	return words
+}
+
+// Values sets dst to what codes stand for or, with add, adds that to dst. codes
+// must have CodeSlack more bytes than they take.
+func (g Grid) Values(dst []float32, codes []byte, bits int, add bool) {
+	if len(codes) < CodeBytes(len(dst), bits)+CodeSlack {
+		panic(shortInput)
+	}
+	g.values(avx.Best(), dst, codes, bits, add)
+}
+
+func (g Grid) values(set avx.Set, dst []float32, codes []byte, bits int, add bool) {
+	offset, step := g.Offset.Float32(), g.Step.Float32()
+	if set != avx.None {
+		set.Values(dst, codes, offset, step, bits, add)
+		return
+	}
+	for c := range dst {
+		code := codes[c*bits/8] >> (c * bits % 8) & byte(topCode(bits))
+		v := float32(float32(code)*step) + offset // the product is exact
+		if add {
+			v += dst[c]
+		}
+		dst[c] = v
+	}
+}
