@@ -11,12 +11,13 @@ import (
 )
 
 // Places in a tally: the loss, hits and totals of the three splits, bytes of
-// rows sent, and then the seconds of each task, those of none, and what the
+// rows as float32 and as they were sent, and then the seconds of each task, those of none, and what the
 // rank has been asked for.
 const (
 	tallyLoss  = 0
-	tallyBytes = 7
-	tallyTasks = 8
+	tallyRaw   = 7
+	tallySent  = 8
+	tallyTasks = 9
 )
 
 // tallies are what is known of epochs. A rank adds up what its intervals say;
@@ -43,8 +44,8 @@ type tallies struct {
 	saver    *saver
 	stopped  string
 
-	sent atomic.Int64    // bytes of rows since the last tally
-	ask  signals.Request // that a server has told of
+	raw, sent atomic.Int64    // bytes of rows since the last tally
+	ask       signals.Request // that a server has told of
 	// On rank 0: the weights with which the first interval has gone through
 	// epochs that are not reported.
 	versions map[int][]float32
@@ -95,7 +96,7 @@ func (e *engine) tell(epoch int) error {
 		return nil
 	}
 	own := t.own(epoch)
-	own[tallyBytes] = float64(t.sent.Swap(0))
+	own[tallyRaw], own[tallySent] = float64(t.raw.Swap(0)), float64(t.sent.Swap(0))
 	copy(own[tallyTasks:], e.crew.take())
 	own[len(own)-1] = float64(max(t.saver.pending(epoch), t.ask))
 	t.ask = signals.None
@@ -140,7 +141,7 @@ func (e *engine) speak(epoch int, sum []float64) error {
 	line := runfolder.Epoch{
 		Epoch: epoch, Loss: sum[tallyLoss], TrainAcc: accuracy(0), ValAcc: accuracy(1), TestAcc: accuracy(2),
 		Seconds: time.Since(t.start).Seconds(), TaskSeconds: map[string]float64{},
-		GhostBytesRaw: int64(sum[tallyBytes]), GhostBytesSent: int64(sum[tallyBytes]),
+		GhostBytesRaw: int64(sum[tallyRaw]), GhostBytesSent: int64(sum[tallySent]),
 	}
 	t.start = time.Now()
 	for i, name := range tasks {
