@@ -34,7 +34,7 @@ type lockstep struct {
 
 	there, back *schedule.Walk
 	pieces      []int // bounds of ghosts whose gradients are one task
-	sums        []int // the same of the sums for other ranks
+	sumPieces   []int // the same of the sums for other ranks
 
 	pass   model.Pass
 	walk   *schedule.Walk // of the pass under way
@@ -92,8 +92,8 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 	key := halo.Key{Seed: s.seed, Epoch: t.Epoch, Layer: t.Layer, Apart: !s.pass.Train}
 	switch t.Stage {
 	case schedule.Sum:
-		from, to := s.sums[t.Interval]*l.Width, s.sums[t.Interval+1]*l.Width
-		s.graph.Sums(s.crew.teams[worker], l, s.sums[t.Interval], s.exchange.Sums(l.Width)[from:to])
+		from, to := s.sumPieces[t.Interval]*l.Width, s.sumPieces[t.Interval+1]*l.Width
+		s.graph.Sums(s.crew.teams[worker], l, s.sumPieces[t.Interval], s.exchange.Sums(l.Width)[from:to])
 	case schedule.Spread:
 		l.Enter(s.pass)
 		return s.exchange.BeginForward(l.Rows, l.Width, key)

@@ -105,7 +105,7 @@ func (p *passes) forward() {
 func (p *passes) gather(l int, rows []schedule.ID) []schedule.ID {
 	var ghosts []schedule.ID
 	if p.s.exchange != nil {
-		sums := p.pieces(schedule.Sum, l, p.s.sums, rows)
+		sums := p.pieces(schedule.Sum, l, p.s.sumPieces, rows)
 		ghosts = p.whole(schedule.Receive, l, p.leave(schedule.Spread, schedule.Receive, l, sums))
 	}
 	if p.barrier && ghosts != nil {
@@ -142,7 +142,7 @@ func (p *passes) gatherBack(l int, grads []schedule.ID) []schedule.ID {
 	}
 	own := p.join(p.each(schedule.GatherBack, l, grads))
 	returned := p.whole(schedule.ReceiveBack, l, own, came)
-	if len(p.s.sums) > 1 {
+	if len(p.s.sumPieces) > 1 {
 		returned = p.each(schedule.AddSums, l, returned)
 	}
 	return returned
