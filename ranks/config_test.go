@@ -31,6 +31,7 @@ func TestValidate(t *testing.T) {
 		"target-acc":      func(c *Config) { c.TargetAcc = 81 },
 		"mode":            func(c *Config) { c.Mode = "fast" },
 		"codec":           func(c *Config) { c.Codec = "gzip" },
+		"pre-aggregate":   func(c *Config) { c.PreAggregate = "maybe" },
 		"tensor":          func(c *Config) { c.Tensor = "tpu" },
 		"model":           func(c *Config) { c.Model = "GCN" },
 		"initializer":     func(c *Config) { c.Initializer = "zero" },

@@ -56,6 +56,24 @@ func TestPreAggregation(t *testing.T) {
 	}
 }
 
+// Where rows are rounded, sums are rounded too, and losses stay near.
+func TestPreAggregationOfRoundedRows(t *testing.T) {
+	data := generated(t, true)
+	run := func(how, gather, codec string) []float64 {
+		c := fifty(t, 0)
+		c.Ranks, c.Servers, c.Partitioner = 4, 0, "hash"
+		c.PreAggregate, c.Gather, c.Codec = how, gather, codec
+		return train(t, c, data).losses()
+	}
+	want := run("off", "float32", "none")
+	for _, tc := range []struct{ gather, codec string }{{"bf16", "none"}, {"float32", "bf16"}, {"float32", "int8+ef"}} {
+		t.Run(tc.gather+" "+tc.codec, func(t *testing.T) {
+			sameLosses(t, tc.codec, run("on", tc.gather, tc.codec), want, 0.02)
+			sameLosses(t, "again", run("on", tc.gather, tc.codec), run("on", tc.gather, tc.codec), 0)
+		})
+	}
+}
+
 // An epoch moves a row for each vertex of the covers, for every gather and for
 // its gradient: the very bytes that the covers promise.
 func TestPreAggregationMovesCovers(t *testing.T) {
