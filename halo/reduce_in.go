@@ -20,7 +20,7 @@ const messageHead = 3
 // holder is a rank as the one that receives rows.
 type holder struct {
 	shard  *shard.Shard
-	pays   func(Saving) bool
+	terms  Terms
 	arena  *mapped.Arena
 	covers []cover.Cover // by owner; without Sources: all rows are sent as they are
 	// What is asked for, by owner.
@@ -35,8 +35,8 @@ type holder struct {
 // wants are the parts of a message.
 type wants struct{ rows, ids, lengths, sources []uint32 }
 
-func newHolder(s *shard.Shard, pays func(Saving) bool, a *mapped.Arena) *holder {
-	return &holder{shard: s, pays: pays, arena: a, covers: make([]cover.Cover, s.Parts), wants: make([]wants, s.Parts)}
+func newHolder(s *shard.Shard, t Terms, a *mapped.Arena) *holder {
+	return &holder{shard: s, terms: t, arena: a, covers: make([]cover.Cover, s.Parts), wants: make([]wants, s.Parts)}
 }
 
 // A cover is looked for in leastPhases, or in as many as go through mostEdges
@@ -60,25 +60,26 @@ func (h *holder) find(team Parallel) {
 			}
 			b := cover.Block{Dests: s.NumOwn(), Offsets: edges.Offsets[from : to+1], Cols: edges.Cols}
 			size := b.Offsets[to-from] - b.Offsets[0]
-			c := cover.Find(b, int(max(leastPhases, mostEdges/size)))
-			if saved := saving(b, c); saved.Saved > 0 && h.pays(saved) {
+			c := cover.Find(b, int(max(leastPhases, mostEdges/size)), h.terms.most(b.Sources()))
+			if h.terms.pay(b, c) {
 				h.covers[q] = c
 			}
 		}
 	})
 }
 
-// saving is what a cover does for a block.
-func saving(b cover.Block, c cover.Cover) Saving {
-	s := Saving{Rows: b.Sources(), Saved: b.Sources() - c.Size, Sums: c.Size}
+// pay tells whether a cover does.
+func (t Terms) pay(b cover.Block, c cover.Cover) bool {
+	sums, edges := c.Size, int64(0)
 	for u, sent := range c.Sources {
 		if sent {
-			s.Sums--
+			sums--
 		} else {
-			s.Edges += b.Offsets[u+1] - b.Offsets[u]
+			edges += b.Offsets[u+1] - b.Offsets[u]
 		}
 	}
-	return s
+	price := t.Sum*float64(sums) + t.Edge*float64(edges)
+	return float64(c.Size)+price <= float64(t.most(b.Sources()))
 }
 
 // sends tells whether ghost g of owner q comes as it is.

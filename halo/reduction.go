@@ -46,22 +46,22 @@ func Plain(s *shard.Shard) *Reduction {
 	}
 }
 
-// Saving is what sums do for the rows from one rank to another.
-type Saving struct {
-	Rows  int // without sums
-	Saved int // rows fewer with them
-	Sums  int
-	Edges int64 // that are gathered into sums
+// Terms say where sums pay: they must save a row, and with their price taken off
+// the fraction Least of the rows from one rank to another. The zero value asks
+// for as few rows as can be.
+type Terms struct {
+	Least     float64
+	Sum, Edge float64 // price, in rows, of a sum and of an edge that is gathered into one
 }
 
-// Any takes whatever saves a row.
-func Any(s Saving) bool { return s.Saved > 0 }
+// most is how many rows may be left of so many.
+func (t Terms) most(rows int) int { return min(rows-1, int((1-t.Least)*float64(rows))) }
 
 // Reduce reduces a shard: the rows between two ranks are as few as a vertex
 // cover has vertices where that pays, else all ghosts. Memory comes from a; team
-// looks for covers, which depend on the edges alone, and asks pays. Collective.
-func Reduce(c Comm, s *shard.Shard, pays func(Saving) bool, team Parallel, a *mapped.Arena) (*Reduction, error) {
-	h := newHolder(s, pays, a)
+// looks for covers, which depend on the edges alone. Collective.
+func Reduce(c Comm, s *shard.Shard, t Terms, team Parallel, a *mapped.Arena) (*Reduction, error) {
+	h := newHolder(s, t, a)
 	h.find(team)
 	messages := h.reduce()
 	answers, sent, err := swap(c, s, messages)

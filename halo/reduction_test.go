@@ -23,11 +23,11 @@ func TestReduction(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		list := shards(t, dir)
-		cols, least := rapid.IntRange(1, 4).Draw(t, "cols"), rapid.IntRange(1, 3).Draw(t, "least")
+		cols, terms := rapid.IntRange(1, 4).Draw(t, "cols"), halo.Terms{Edge: rapid.SampledFrom([]float64{0, 0.3}).Draw(t, "price")}
 		plans, arena := make([]*halo.Plan, len(list)), mapped.NewArena()
 		defer arena.Free()
 		err := inproc.Run(len(list), func(c world.Comm) error {
-			return gatherReduced(c, list[c.Rank()], least, cols, plans, arena)
+			return gatherReduced(c, list[c.Rank()], terms, cols, plans, arena)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -52,10 +52,10 @@ func TestReduction(t *testing.T) {
 
 // gatherReduced compares both ways with a gather along the shard itself; value
 // makes every sum exact. Own rows have the scale 2, ghosts that of their owners.
-func gatherReduced(c world.Comm, s *shard.Shard, least, cols int, plans []*halo.Plan, arena *mapped.Arena) error {
+func gatherReduced(c world.Comm, s *shard.Shard, terms halo.Terms, cols int, plans []*halo.Plan, arena *mapped.Arena) error {
 	team := kernels.NewTeam(2)
 	defer team.Close()
-	r, err := halo.Reduce(c, s, func(s halo.Saving) bool { return s.Saved >= least && s.Sums > 0 && s.Edges >= int64(s.Sums) }, team, arena)
+	r, err := halo.Reduce(c, s, terms, team, arena)
 	if err != nil {
 		return err
 	}

@@ -7,21 +7,12 @@ import (
 	"siafu/ranks/world"
 )
 
-// Sums are made unasked where, their price taken off, they save leastSaving of
-// the rows between two ranks. A sum is written and gathered once more than a row
-// that is sent; an edge costs no more than without sums, but rows leave when
-// their sums are there, and nothing overlaps that. In rows of a network with 1
-// GB/s, where the vertices of a rank have a few processors:
-const (
-	leastSaving = 0.05
-	sumPrice    = 1. / 4
-	edgePrice   = 1. / 64
-)
-
-// pays tells whether sums are worth their price.
-func pays(s halo.Saving) bool {
-	return float64(s.Saved)-sumPrice*float64(s.Sums)-edgePrice*float64(s.Edges) >= leastSaving*float64(s.Rows)
-}
+// unasked are the terms on which rows are added up without being asked to. A sum
+// is written and gathered once more than a row that is sent; an edge costs no
+// more than without sums, but rows leave when their sums are there, and nothing
+// overlaps that. Prices are in rows of a network with 1 GB/s, where a rank has a
+// few processors.
+func unasked() halo.Terms { return halo.Terms{Least: 0.05, Sum: 1. / 4, Edge: 1. / 64} }
 
 // reduce finds the rows that graph ranks can add up before they send them.
 // Collective over the graph ranks.
@@ -29,12 +20,12 @@ func (r *run) reduce() error {
 	if !r.sums() {
 		return nil
 	}
-	began, pays := time.Now(), pays
+	began, terms := time.Now(), unasked()
 	if r.cfg.PreAggregate == "on" {
-		pays = halo.Any
+		terms = halo.Terms{}
 	}
 	var err error
-	if r.rows, err = halo.Reduce(r.peers, r.shard, pays, r.packers, r.arena); err != nil {
+	if r.rows, err = halo.Reduce(r.peers, r.shard, terms, r.packers, r.arena); err != nil {
 		return err
 	}
 	p := r.rows.Plan

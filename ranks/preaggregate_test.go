@@ -91,7 +91,7 @@ func TestPreAggregationMovesCovers(t *testing.T) {
 				return err
 			}
 			defer s.Close()
-			r, err := halo.Reduce(c, s, halo.Any, team, a)
+			r, err := halo.Reduce(c, s, halo.Terms{}, team, a)
 			if err == nil {
 				rows.Add(int64(r.Plan.Ghosts))
 				ghosts.Add(int64(r.Rows))

@@ -27,12 +27,26 @@ type Cover struct {
 // matched destinations, and to end König's construction at the smallest costs
 // at most |M|/k: a cover is at most 1+1/k times the minimum. It never has more
 // vertices than there are sources or destinations with edges.
-func Find(b Block, phases int) Cover {
+//
+// Covers of more than most vertices are of no use to the caller: where there is
+// no other, the search ends early with all sources.
+func Find(b Block, phases, most int) Cover {
 	m := newMatcher(b)
 	for done := 0; m.layer() && (phases == 0 || done < phases); done++ {
 		m.lengthen()
+		if m.matched() > most {
+			return m.all()
+		}
 	}
 	return m.cover()
+}
+
+// all is the cover of all sources.
+func (m *matcher) all() Cover {
+	for u := range m.level {
+		m.level[u] = none
+	}
+	return m.behind(-1)
 }
 
 // cover is König's: sources that no path from a free source reaches, and
@@ -49,6 +63,11 @@ func (m *matcher) cover() Cover {
 	case touched < size:
 		depth = -1
 	}
+	return m.behind(depth)
+}
+
+// behind is the cover that paths make which end at sources of a depth.
+func (m *matcher) behind(depth int) Cover {
 	c := Cover{Sources: make([]bool, len(m.source)), Dests: make([]bool, m.Dests), Least: m.matched()}
 	for u, level := range m.level {
 		within := level >= 0 && int(level) <= depth
