@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"slices"
 	"strings"
 
 	"siafu/graph"
@@ -12,6 +13,12 @@ const op = "partition"
 
 // filePrefix begins the method that reads a file.
 const filePrefix = "file:"
+
+// methods are those that need nothing but a dataset.
+var methods = []string{"contiguous", "hash", "ldg", "fennel"}
+
+// Methods are the names that Options.Method takes, without file:PATH.
+func Methods() []string { return slices.Clone(methods) }
 
 // Options says how to partition. The zero value of Method, Order, Passes and
 // Slack stands for their default.
@@ -85,5 +92,5 @@ func Assign(ds *graph.Dataset, o Options) ([]uint32, error) {
 		return newStream(ds, o).run(), nil
 	}
 	return nil, fault.New(fault.Usage, op, "", "unknown method %q", o.Method).
-		Then("use contiguous, hash, ldg, fennel or file:PATH")
+		Then("use %s or file:PATH", strings.Join(methods, ", "))
 }

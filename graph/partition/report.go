@@ -67,6 +67,12 @@ type RankReport struct {
 	Ghosts   int64 `json:"ghosts"`
 	Train    int64 `json:"train"`
 	SendRows int64 `json:"send_rows"` // rows that it sends to all others in one exchange
+	// TrainEdges are those into its training vertices, FeatureNNZ the non-zero
+	// features of its vertices where they are sparse, SendTo the rows that it
+	// sends to each rank in one exchange [parts].
+	TrainEdges int64   `json:"train_edges"`
+	FeatureNNZ int64   `json:"feature_nnz"`
+	SendTo     []int64 `json:"send_to"`
 }
 
 // add counts the shard of the next rank.
@@ -74,6 +80,13 @@ func (r *Report) add(s *shard.Shard) {
 	one := RankReport{
 		Vertices: int64(s.NumOwn()), Edges: int64(len(s.In.Cols)),
 		Ghosts: int64(s.NumGhosts()), SendRows: int64(len(s.SendRows)),
+		TrainEdges: s.EdgesInto(graph.SplitTrain), SendTo: make([]int64, s.Parts),
+	}
+	for q := range one.SendTo {
+		one.SendTo[q] = s.SendStart[q+1] - s.SendStart[q]
+	}
+	if f := s.Features.Sparse; f != nil {
+		one.FeatureNNZ = f.Offsets[s.NumOwn()] - f.Offsets[0]
 	}
 	for v, mid := range s.InOwnEnd {
 		one.Cut += s.In.Offsets[v+1] - mid
@@ -81,6 +94,10 @@ func (r *Report) add(s *shard.Shard) {
 			one.Train++
 		}
 	}
+	r.append(one)
+}
+
+func (r *Report) append(one RankReport) {
 	r.Ranks = append(r.Ranks, one)
 	r.Vertices += one.Vertices
 	r.Edges += one.Edges
