@@ -212,10 +212,7 @@ func (r *run) initialWeights() ([]float32, error) {
 	if err := world.MinInt64s(r.world, fits); err != nil {
 		return nil, err
 	}
-	r.choice = r.net.Choose(model.Load{
-		Vertices: r.meta.Vertices, Edges: r.meta.Edges,
-		FeatureNNZ: sparseNNZ(r.meta), CacheFits: fits[0] == 1,
-	}, model.Choices{Order: r.cfg.Order, CacheInput: r.cfg.CacheInput})
+	r.choice = r.cfg.choose(&r.net, r.meta, fits[0] == 1)
 
 	weights := mapped.Make[float32](r.arena, r.net.NumWeights())
 	r.net.Initialize(weights, r.cfg.Initializer, r.cfg.Seed)

@@ -1,0 +1,113 @@
+package ranks
+
+import (
+	"path/filepath"
+	"testing"
+
+	"siafu/graph"
+	"siafu/graph/generate"
+	"siafu/graph/partition"
+	"siafu/ranks/forecast"
+)
+
+// foreseen is what is said of a run before it begins.
+func foreseen(t *testing.T, c Config, data string, graphRanks, servers int) (*forecast.Forecast, []partition.RankReport) {
+	t.Helper()
+	meta, err := graph.ReadMeta(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := partition.Find(data, graphRanks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, _, err := c.Forecast(meta, graphRanks, servers, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, parts.Report.Ranks
+}
+
+// Arrays and bytes are foretold as they come, for every kind of network, order
+// of products, number of ranks and codec.
+func TestForecastIsExact(t *testing.T) {
+	dense, sparse := map[bool]string{false: planted(t, false), true: planted(t, true)}, bag(t)
+	gat := func(c *Config) { c.Model, c.Heads, c.OutputHeads, c.Hidden = "gat", 2, 3, 4 }
+	for name, tc := range map[string]struct {
+		data   string
+		ranks  int
+		server int
+		set    func(*Config)
+	}{
+		"gcn":                        {dense[false], 3, 1, func(c *Config) {}},
+		"gcn, input kept":            {dense[false], 4, 0, func(c *Config) { c.InputDropout = 0 }},
+		"gcn, kept in half":          {dense[false], 3, 0, func(c *Config) { c.InputDropout, c.Features, c.Gather = 0, "bf16", "bf16" }},
+		"gcn, one rank, directed":    {dense[true], 1, 0, func(c *Config) { c.Layers = 3 }},
+		"gcn, gather first":          {dense[true], 3, 0, func(c *Config) { c.Order, c.CacheInput, c.Optimizer = "gather-first", "off", "sgd" }},
+		"gcn, one layer, directed":   {dense[true], 2, 0, func(c *Config) { c.Layers, c.Momentum, c.Optimizer = 1, 0, "sgd" }},
+		"gcn, bag of words":          {sparse, 3, 1, func(c *Config) { c.InputDropout = 0.5 }},
+		"gcn, bag kept":              {sparse, 3, 0, func(c *Config) { c.InputDropout, c.CacheInput = 0, "on" }},
+		"sage":                       {dense[true], 3, 1, func(c *Config) { c.Model, c.Layers = "sage", 3 }},
+		"sage, bag of words":         {sparse, 2, 0, func(c *Config) { c.Model, c.InputDropout = "sage", 0 }},
+		"gin":                        {dense[false], 3, 1, func(c *Config) { c.Model = "gin" }},
+		"gat":                        {dense[false], 3, 1, gat},
+		"gat, bag of words":          {sparse, 2, 0, gat},
+		"mlp":                        {dense[false], 3, 1, func(c *Config) { c.Model = "mlp" }},
+		"gcn, nothing overlaps":      {dense[false], 3, 0, func(c *Config) { c.Mode = "nopipe" }},
+		"gcn, compressed losslessly": {dense[false], 3, 0, func(c *Config) { c.Codec = "s2" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := quick(t)
+			c.Ranks, c.Servers, c.Epochs, c.Hidden = tc.ranks+tc.server, tc.server, 3, 20
+			tc.set(&c)
+			run := train(t, c, tc.data).Summary
+			f, parts := foreseen(t, c, tc.data, tc.ranks, tc.server)
+			for rank, got := range run.PerRank {
+				want := f.ServerRank(tc.ranks)
+				if rank < tc.ranks {
+					want = f.GraphRank(parts[rank])
+				}
+				// Arrays of one term may be rounded up together; the smallest that
+				// could have been forgotten is four times as large.
+				if d := got.ArrayBytes - want.Of(forecast.Array); d < -1024 || d > 1024 {
+					t.Errorf("rank %d made arrays of %d bytes, foretold were %d: %+v", rank, got.ArrayBytes, want.Of(forecast.Array), want)
+				}
+			}
+			wire := f.Traffic(parts)
+			if raw := run.GhostBytesRaw / int64(c.Epochs); raw != wire.Raw {
+				t.Errorf("%d raw bytes an epoch, foretold were %d", raw, wire.Raw)
+			}
+			sent := run.GhostBytesSent / int64(c.Epochs)
+			if wire.Exact && sent != wire.Sent || sent > wire.Sent || wire.Exact != (c.Codec == "none") {
+				t.Errorf("%d bytes sent in an epoch, foretold were %d (exactly: %t)", sent, wire.Sent, wire.Exact)
+			}
+		})
+	}
+}
+
+// planted is a graph of more than 1000 vertices a rank.
+func planted(t *testing.T, directed bool) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "planted")
+	o := generate.Options{Vertices: 4200, Edges: 21000, Features: 12, Classes: 4, Seed: 5, Directed: directed}
+	if _, err := generate.Write(dir, o, false); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// bag is a graph with sparse features, with one to three a vertex.
+func bag(t *testing.T) string {
+	t.Helper()
+	const n = 3300
+	c := randomContent(n, 3)
+	x := &graph.SparseRows{Offsets: []int64{0}}
+	for v := range n {
+		for k := range 1 + v%3 {
+			x.Cols, x.Vals = append(x.Cols, uint32((v*7)%30+k*31)), append(x.Vals, 1)
+		}
+		x.Offsets = append(x.Offsets, int64(len(x.Cols)))
+	}
+	c.Features = graph.Features{Rows: n, Dim: 100, Sparse: x}
+	return write(t, c)
+}

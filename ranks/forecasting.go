@@ -1,0 +1,38 @@
+package ranks
+
+import (
+	"siafu/graph"
+	"siafu/halo"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/forecast"
+)
+
+// Forecast is what is known of a run of c on a dataset before it begins, on so
+// many graph ranks and servers. fits tells whether ÂX would fit into every
+// rank's memory; choice says which orders of products follow.
+func (c Config) Forecast(meta *graph.Meta, graphRanks, servers int, fits bool) (f *forecast.Forecast, choice string, err error) {
+	codec, err := halo.CodecByName(c.Codec)
+	if err != nil {
+		return nil, "", err
+	}
+	o, err := kernels.NewOptimizer(c.optimizer())
+	if err != nil {
+		return nil, "", err
+	}
+	net := c.spec(meta.FeatureDim, meta.Classes)
+	choice = c.choose(&net, meta, fits)
+	return forecast.New(forecast.Run{
+		Net: net, Directed: meta.Directed, Sparse: meta.FeatureKind == "sparse",
+		Async: c.Mode == "async", Intervals: c.intervals, Overlap: c.Mode != "nopipe",
+		HalfRows: c.Gather == "bf16", HalfKept: c.Features == "bf16", Slots: o.StateSlots(), Staleness: c.Staleness,
+		Graph: graphRanks, Servers: servers, Codec: codec,
+	}), choice, nil
+}
+
+// choose settles the orders of a network's products.
+func (c Config) choose(net *model.Spec, meta *graph.Meta, fits bool) string {
+	return net.Choose(model.Load{
+		Vertices: meta.Vertices, Edges: meta.Edges, FeatureNNZ: sparseNNZ(meta), CacheFits: fits,
+	}, model.Choices{Order: c.Order, CacheInput: c.CacheInput})
+}
