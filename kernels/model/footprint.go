@@ -61,38 +61,9 @@ func (s Spec) measure(team *kernels.Team, rows, nonZeros int) (int64, []Gatherin
 	} else {
 		in.Features.Dense = mapped.Make[float32](scratch, rows*s.Dims[0])
 	}
-	n := New(s, in, team, work)
-	if n.Kept() {
-		n.Keep(false, scratch)
-	}
-	n.rehearse(rows, scratch)
-	return work.Used(), n.gatherings()
-}
-
-// rehearse is an epoch on vertices without edges, whose gathers are zeros.
-func (n *Network) rehearse(rows int, a *mapped.Arena) {
-	p, zeros := Pass{Epoch: 1, Train: true}, func(cols int) []float32 { return mapped.Make[float32](a, rows*cols) }
-	gathers := n.gatherings()
-	var h []float32
-	for l, layer := range n.Layers {
-		if l == 0 && n.Kept() {
-			h = layer.Apply(nil, p)
-			continue
-		}
-		h = layer.Emit(h, p)
-		if w := gathers[l].gathered(); w > 0 {
-			h = zeros(w)
-		}
-		h = layer.Apply(h, p)
-	}
-	grad := zeros(n.Spec.Dims[n.Spec.Layers()])
-	for l := len(n.Layers) - 1; l >= 0; l-- {
-		grad = n.Layers[l].ApplyGrad(grad, p)
-		if gathers[l].Back {
-			grad = zeros(gathers[l].Width)
-		}
-		grad = n.Layers[l].EmitGrad(grad, p)
-	}
+	r := NewRehearsal(s, in, team, work, scratch)
+	r.Epoch()
+	return work.Used(), r.Gathers
 }
 
 // gathered is the width of what a layer gathers.
