@@ -12,6 +12,7 @@ import (
 	"siafu/graph/generate"
 	"siafu/graph/importers"
 	"siafu/graph/partition"
+	"siafu/plan"
 	"siafu/ranks"
 	"siafu/ranks/mpi"
 	"siafu/ranks/runfolder"
@@ -24,6 +25,7 @@ type grammar struct {
 	Generate  generateCmd  `cmd:"" help:"Make a degree-skewed graph with planted classes."`
 	Info      infoCmd      `cmd:"" help:"Say what is in a dataset folder."`
 	Partition partitionCmd `cmd:"" help:"Divide a dataset among graph ranks."`
+	Plan      planCmd      `cmd:"" help:"Foretell memory, bytes and seconds of a training run."`
 	Train     trainCmd     `cmd:"" help:"Train a network."`
 	Predict   predictCmd   `cmd:"" help:"Run a trained network over every vertex."`
 	Report    reportCmd    `cmd:"" help:"Compare run folders."`
@@ -134,6 +136,12 @@ func (c *partitionCmd) Run(io console) error {
 	_, err = fmt.Fprint(io.out, report)
 	return err
 }
+
+type planCmd struct {
+	Options plan.Options `embed:""`
+}
+
+func (c *planCmd) Run(io console) error { return plan.Run(c.Options, io.out) }
 
 type trainCmd struct {
 	Args   []string     `arg:"" name:"data" help:"Dataset folder; a CONFIG.toml may stand before it."`

@@ -24,7 +24,7 @@ func flagTables(t *testing.T) map[string]string {
 		count := 0
 		for _, f := range command.Flags {
 			// What these share with train is described there.
-			shares := command.Path() == "bench epoch" || command.Path() == "bench async" || command.Path() == "bench breakdown"
+			shares := command.Path() == "plan" || command.Path() == "bench epoch" || command.Path() == "bench async" || command.Path() == "bench breakdown"
 			if f.Name == "help" || shares && f.Group != nil {
 				continue
 			}

@@ -45,7 +45,7 @@ func TestHelp(t *testing.T) {
 		if r.code != 0 {
 			t.Errorf("siafu %v: exit %d %s", args, r.code, r.err)
 		}
-		for _, command := range []string{"import", "download", "generate", "info", "partition", "train", "predict", "report", "bench", "doctor", "version"} {
+		for _, command := range []string{"import", "download", "generate", "info", "partition", "plan", "train", "predict", "report", "bench", "doctor", "version"} {
 			if !strings.Contains(r.out, "\n  "+command) {
 				t.Errorf("siafu %v does not list %s:\n%s", args, command, r.out)
 			}

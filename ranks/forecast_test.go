@@ -1,10 +1,15 @@
 package ranks
 
 import (
+	"context"
+	"io"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"siafu/graph"
+	"siafu/graph/fault"
 	"siafu/graph/generate"
 	"siafu/graph/partition"
 	"siafu/ranks/forecast"
@@ -31,7 +36,10 @@ func foreseen(t *testing.T, c Config, data string, graphRanks, servers int) (*fo
 // Arrays and bytes are foretold as they come, for every kind of network, order
 // of products, number of ranks and codec.
 func TestForecastIsExact(t *testing.T) {
-	dense, sparse := map[bool]string{false: planted(t, false), true: planted(t, true)}, bag(t)
+	dense, sparse := map[bool]string{}, bag(t)
+	for _, directed := range []bool{false, true} {
+		dense[directed] = planted(t, generate.Options{Vertices: 4200, Edges: 21000, Directed: directed})
+	}
 	gat := func(c *Config) { c.Model, c.Heads, c.OutputHeads, c.Hidden = "gat", 2, 3, 4 }
 	for name, tc := range map[string]struct {
 		data   string
@@ -85,11 +93,35 @@ func TestForecastIsExact(t *testing.T) {
 	}
 }
 
-// planted is a graph of more than 1000 vertices a rank.
-func planted(t *testing.T, directed bool) string {
+// What cannot fit is refused before it is begun; what may not is warned of.
+func TestMemoryIsChecked(t *testing.T) {
+	const vertices = 60000
+	data, there := planted(t, generate.Options{Vertices: vertices, Edges: vertices}), availableMemory()
+	if there == 0 {
+		t.Skip("this system does not say what memory it has")
+	}
+	c := quick(t)
+	c.Ranks, c.Servers, c.InputDropout = 2, 0, 0
+	c.Hidden = int(there/(4*vertices)) + 1 // one matrix of a row a vertex is all there is
+	err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: os.Stderr})
+	if fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "--force-memory") {
+		t.Errorf("%v", err)
+	}
+	for _, tc := range []struct {
+		peak, certain, there int64
+		want                 verdict
+	}{{9, 5, 10, fits}, {10, 10, 10, fits}, {11, 10, 10, warn}, {12, 11, 10, refuse}, {12, 11, 0, fits}} {
+		if got := judgeMemory(tc.peak, tc.certain, tc.there); got != tc.want {
+			t.Errorf("%+v: %d", tc, got)
+		}
+	}
+}
+
+// planted is a generated graph with 12 features and 4 classes.
+func planted(t *testing.T, o generate.Options) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "planted")
-	o := generate.Options{Vertices: 4200, Edges: 21000, Features: 12, Classes: 4, Seed: 5, Directed: directed}
+	o.Features, o.Classes, o.Seed = 12, 4, 5
 	if _, err := generate.Write(dir, o, false); err != nil {
 		t.Fatal(err)
 	}

@@ -36,3 +36,22 @@ func (c Config) choose(net *model.Spec, meta *graph.Meta, fits bool) string {
 		Vertices: meta.Vertices, Edges: meta.Edges, FeatureNNZ: sparseNNZ(meta), CacheFits: fits,
 	}, model.Choices{Order: c.Order, CacheInput: c.CacheInput})
 }
+
+// KeepBytes is what ÂX of a rank's own vertices takes, with the blocks of
+// columns in which it is made.
+func (c Config) KeepBytes(own, ghosts int64, features int) int64 {
+	size := int64(4)
+	if c.Features == "bf16" {
+		size = 2
+	}
+	return own*int64(features)*size + 4*(own+ghosts)*keptColumns*4
+}
+
+// Roles are the numbers of graph ranks and servers in a world of size ranks.
+func (c Config) Roles(size int) (graphRanks, servers int, err error) {
+	servers, err = c.servers(size)
+	return size - servers, servers, err
+}
+
+// AvailableMemory is what this host can give without swapping, in bytes.
+func AvailableMemory() int64 { return availableMemory() }

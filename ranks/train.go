@@ -80,6 +80,9 @@ func trainRank(c Config, data string, w world.Comm, kind string, out IO) error {
 	if err := r.voice.header(r); err != nil {
 		return err
 	}
+	if err := r.checkMemory(out); err != nil {
+		return err
+	}
 	if r.isServer() {
 		err = r.serve(weights)
 	} else {
@@ -247,16 +250,10 @@ func (r *run) sameAssignment() error {
 	return agree(r.world, err)
 }
 
-// cacheFits is 1 where ÂX of the own vertices, and the blocks of columns in
-// which it is made, fit into half of this host's free memory, shared by the
-// ranks on it.
+// cacheFits is 1 where ÂX fits into half of this host's free memory, shared by
+// the ranks on it.
 func (r *run) cacheFits() int64 {
-	size := int64(4)
-	if r.cfg.Features == "bf16" {
-		size = 2
-	}
-	own, ghosts := int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())
-	need := own*int64(r.meta.FeatureDim)*size + 4*(own+ghosts)*keptColumns*4
+	need := r.cfg.KeepBytes(int64(r.shard.NumOwn()), int64(r.shard.NumGhosts()), r.meta.FeatureDim)
 	here := int64(0)
 	for _, h := range r.world.Hosts() {
 		if h == r.world.Hosts()[r.rank] {

@@ -76,7 +76,18 @@ type RankReport struct {
 }
 
 // add counts the shard of the next rank.
-func (r *Report) add(s *shard.Shard) {
+func (r *Report) add(s *shard.Shard) { r.append(CountShard(s)) }
+
+func (r *Report) append(one RankReport) {
+	r.Ranks = append(r.Ranks, one)
+	r.Vertices += one.Vertices
+	r.Edges += one.Edges
+	r.CutEdges += one.Cut
+	r.Ghosts += one.Ghosts
+}
+
+// CountShard counts what is in a shard.
+func CountShard(s *shard.Shard) RankReport {
 	one := RankReport{
 		Vertices: int64(s.NumOwn()), Edges: int64(len(s.In.Cols)),
 		Ghosts: int64(s.NumGhosts()), SendRows: int64(len(s.SendRows)),
@@ -94,15 +105,7 @@ func (r *Report) add(s *shard.Shard) {
 			one.Train++
 		}
 	}
-	r.append(one)
-}
-
-func (r *Report) append(one RankReport) {
-	r.Ranks = append(r.Ranks, one)
-	r.Vertices += one.Vertices
-	r.Edges += one.Edges
-	r.CutEdges += one.Cut
-	r.Ghosts += one.Ghosts
+	return one
 }
 
 // finish computes what needs all ranks.

@@ -26,7 +26,7 @@ type Gathering struct {
 
 // probe is how many rows a network has that is made to be measured: as many as
 // make every matrix a multiple of an arena's rounding.
-const probe = 64
+const probe = 16
 
 // Footprint measures small networks of this spec, whose orders must have been
 // chosen: every matrix that a network makes has a row a vertex, or is as long

@@ -20,7 +20,6 @@ type Rehearsal struct {
 // graph and for ÂX, where that is kept, with memory of rest.
 func NewRehearsal(s Spec, in Input, team *kernels.Team, work, rest *mapped.Arena) *Rehearsal {
 	r := &Rehearsal{Network: New(s, in, team, work)}
-	s.Initialize(r.Weights, "xavier", 1)
 	if r.Kept() {
 		r.Keep(false, rest)
 	}

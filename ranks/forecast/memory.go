@@ -70,6 +70,7 @@ const Program int64 = 48 << 20
 
 // Names of terms.
 const (
+	Kept        = "ÂX, kept"
 	activations = "activations"
 	gradients   = "gradients"
 	ghosts      = "ghost rows"
@@ -87,7 +88,7 @@ func (f *Forecast) GraphRank(p partition.RankReport) Memory {
 	f.kept(m, p)
 	f.layers(m, p)
 	f.exchange(m, p)
-	f.weights(m)
+	f.weights(m, p)
 	return *m
 }
 
@@ -107,9 +108,6 @@ func (f *Forecast) shard(m *Memory, p partition.RankReport) {
 // the ids of all vertices.
 func (f *Forecast) edges(m *Memory, p partition.RankReport) {
 	n, g := p.Vertices, p.Ghosts
-	if f.Async {
-		m.add("vertex ids and coefficients", Array, 4*(n+g))
-	}
 	if !f.Net.Propagates() {
 		m.add("vertex ids and coefficients", Array, 4*(n+g))
 		return
@@ -145,7 +143,7 @@ func (f *Forecast) kept(m *Memory, p partition.RankReport) {
 	if f.HalfKept {
 		size = 2
 	}
-	m.add("ÂX, kept", Array, n*dim*size)
+	m.add(Kept, Array, n*dim*size)
 	w := min(keptColumns, dim)
 	m.add("making ÂX", Scratch, 4*n*w, 4*n*w, 4*n*(dim%w), 4*p.Ghosts*w, 4*p.SendRows*w)
 }
@@ -168,16 +166,22 @@ func (f *Forecast) layers(m *Memory, p partition.RankReport) {
 		}
 	}
 	m.add(activations, Array, own...)
-	back := append(f.grown(n), n*inputs, 4*n*int64(f.Net.Dims[f.Net.Layers()]))
+	back := append(f.backward(n), n*inputs, 4*n*int64(f.Net.Dims[f.Net.Layers()]))
 	m.add(gradients, Array, back...)
 	if f.HalfRows {
 		m.add("rows in bfloat16", Array, f.halves(p)...)
 	}
 }
 
-// grown are the buffers that gradients of gathered rows go to: two in turn,
-// which grow when wider rows come.
-func (f *Forecast) grown(n int64) (made []int64) {
+// backward are the buffers that gradients of gathered rows go to: one a layer in
+// bounded asynchrony, else two in turn, which grow when wider rows come.
+func (f *Forecast) backward(n int64) (made []int64) {
+	if f.Async {
+		for _, g := range f.foot.Gathers {
+			made = append(made, count(g.Back, 4*n*int64(g.Width)))
+		}
+		return made
+	}
 	var room [2]int64
 	turn := 0
 	for range 2 { // epochs: with an odd number of layers the turns change
@@ -218,6 +222,10 @@ func (f *Forecast) halves(p partition.RankReport) (made []int64) {
 
 // exchange is the memory of rows that come from other ranks and go to them.
 func (f *Forecast) exchange(m *Memory, p partition.RankReport) {
+	if f.Async {
+		f.published(m, p)
+		return
+	}
 	rows := []int64{4 * p.Ghosts * f.maxWidth()}
 	for _, g := range f.foot.Gathers {
 		if g.Heads > 0 {
@@ -234,10 +242,35 @@ func (f *Forecast) exchange(m *Memory, p partition.RankReport) {
 	m.add("encoded rows", Heap, 3*out)
 }
 
+// published is what a rank keeps in bounded asynchrony: the newest rows and
+// gradients of every layer, its own and those of others.
+func (f *Forecast) published(m *Memory, p partition.RankReport) {
+	var own, far, back []int64
+	messages := int64(0)
+	for _, g := range f.foot.Gathers {
+		if g.Width == 0 {
+			continue
+		}
+		width, gathered := int64(g.Width), int64(max(g.Width, g.Columns))
+		own = append(own, 4*p.Vertices*width, 4*p.Vertices*gathered)
+		far = append(far, 4*p.Ghosts*width)
+		back = append(back, 4*p.SendRows*width)
+		messages = max(messages, 4*(p.Ghosts+p.SendRows)*width)
+	}
+	m.add("published rows", Array, own...)
+	m.add(ghosts, Array, far...)
+	m.add(buffers, Array, back...)
+	m.add("rows in messages", Heap, 2*messages)
+}
+
 // weights are what belongs to the network as a whole.
-func (f *Forecast) weights(m *Memory) {
+func (f *Forecast) weights(m *Memory, p partition.RankReport) {
 	n := int64(f.Net.NumWeights())
-	m.add("weights and their gradients", Array, 4*n, f.foot.Fixed)
+	copies := 1
+	if f.Async {
+		copies += f.Intervals(int(p.Vertices))
+	}
+	m.add("weights and their gradients", Array, append(repeat(copies, f.foot.Fixed), 4*n)...)
 	m.add("best weights", Heap, 4*n)
 	if f.Servers > 0 {
 		m.add("weights in messages", Heap, 4*4*n)
