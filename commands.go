@@ -190,6 +190,7 @@ type benchCmd struct {
 	Async     asyncCmd     `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
 	Breakdown breakdownCmd `cmd:"" help:"Say where the time of an epoch goes: tasks, hidden communication, idle ranks."`
 	Epoch     epochCmd     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
+	Links     linksCmd     `cmd:"" help:"Train over links of chosen rates between hosts made of this machine."`
 	Kernels   kernelsCmd   `cmd:"" help:"Time every kernel beside what this machine can do."`
 }
 
@@ -230,6 +231,17 @@ type asyncCmd struct {
 func (c *asyncCmd) Run(ctx context.Context, io console) error {
 	bench.Machine(io.out)
 	return bench.Async(ctx, c.Options, io.out)
+}
+
+type linksCmd struct {
+	Options bench.LinksOptions `embed:""`
+}
+
+func (c *linksCmd) Run(ctx context.Context, io console) error {
+	if !c.Options.JSON {
+		bench.Machine(io.out)
+	}
+	return bench.Links(ctx, c.Options, io.out)
 }
 
 type kernelsCmd struct {
