@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"runtime"
 	"time"
 
@@ -17,7 +18,7 @@ const (
 	sampleRows  = 1 << 15
 	sampleEdges = 1 << 21
 	sampleBytes = 256 << 20 // of the rows that a gather reads
-	sampleTime  = 60 * time.Millisecond
+	sampleTime  = 20 * time.Millisecond
 )
 
 // calibration measures what this host does with the threads of all ranks that
@@ -62,22 +63,38 @@ func least(call func()) float64 {
 	return best.Seconds()
 }
 
-// rates measures everything but codecs for a network.
+// rounds is how often everything is measured: what else this machine does
+// rarely lasts as long as a round.
+const rounds = 3
+
+// rates measures everything but codecs for a network, and takes the least of
+// each.
 func (c *calibration) rates(f *forecast.Forecast) forecast.Rates {
-	r := forecast.Rates{Row: c.row(f.Net), Edge: map[int]float64{}, Back: map[int]float64{}}
+	r := forecast.Rates{Row: math.Inf(1), Edge: map[int]float64{}, Back: map[int]float64{}}
 	s := newSample(c.ds.In)
-	for l, g := range f.Gathers() {
-		if g.Width == 0 {
-			continue
+	for range rounds {
+		r.Row = min(r.Row, c.row(f.Net))
+		for l, g := range f.Gathers() {
+			if g.Width == 0 {
+				continue
+			}
+			there, back := c.layer(s, g, f)
+			if old, ok := r.Edge[l]; ok {
+				there, back = min(there, old), min(back, r.Back[l])
+			}
+			r.Edge[l], r.Back[l] = there, back
 		}
-		if g.Heads > 0 {
-			r.Edge[l], r.Back[l] = c.attention(s, g, f.Net)
-			continue
-		}
-		r.Edge[l] = c.gather(s, g.Width, f.HalfRows)
-		r.Back[l] = r.Edge[l]
 	}
 	return r
+}
+
+// layer is the seconds of one layer's gather for an edge, there and back.
+func (c *calibration) layer(s *sample, g model.Gathering, f *forecast.Forecast) (there, back float64) {
+	if g.Heads > 0 {
+		return c.attention(s, g, f.Net)
+	}
+	there = c.gather(s, g.Width, f.HalfRows)
+	return there, there
 }
 
 // row is the seconds of an epoch's tensor work, the loss included, for a

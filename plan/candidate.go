@@ -13,10 +13,8 @@ type Candidate struct {
 	Cut     float64         `json:"cut"`  // fraction of all edges
 	Ghosts  int64           `json:"ghosts"`
 	Largest int             `json:"largest_rank"` // the one with most memory
-	Memory  forecast.Memory `json:"memory"`       // of that rank
-	Peak    int64           `json:"peak_bytes"`   // of that rank, the program included
-	Fits    bool            `json:"fits"`
-	Network string          `json:"network"` // orders of products, as train prints them
+	Memory  forecast.Memory `json:"memory"`       // of that rank, with the first codec
+	Network string          `json:"network"`      // orders of products, as train prints them
 	Codecs  []Coded         `json:"codecs"`
 
 	report *partition.Report
@@ -26,6 +24,8 @@ type Candidate struct {
 // Coded is a partitioner with a codec.
 type Coded struct {
 	Codec   string           `json:"codec"`
+	Peak    int64            `json:"peak_bytes"` // of the largest rank, the program included
+	Fits    bool             `json:"fits"`
 	Traffic forecast.Traffic `json:"traffic"`
 	Epoch   forecast.Epoch   `json:"epoch"`
 }
@@ -46,10 +46,13 @@ func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error
 			return nil, err
 		}
 		c.Network, c.codec[name] = network, f
-		c.Codecs = append(c.Codecs, Coded{Codec: name, Traffic: f.Traffic(c.report.Ranks)})
-		c.size(f)
+		rank, memory := c.largest(f)
+		if len(c.Codecs) == 0 {
+			c.Largest, c.Memory = rank, memory
+		}
+		peak := memory.Peak() + forecast.Program
+		c.Codecs = append(c.Codecs, Coded{Codec: name, Peak: peak, Fits: peak <= q.memory, Traffic: f.Traffic(c.report.Ranks)})
 	}
-	c.Fits = c.Peak <= q.memory
 	return c, nil
 }
 
@@ -80,12 +83,12 @@ func (q *request) keeps(m *graph.Meta, r *partition.Report) bool {
 	return true
 }
 
-// size finds the rank that takes the most memory.
-func (c *Candidate) size(f *forecast.Forecast) {
-	for rank, p := range c.report.Ranks {
-		m := f.GraphRank(p)
-		if peak := m.Peak() + forecast.Program; peak > c.Peak {
-			c.Largest, c.Memory, c.Peak = rank, m, peak
+// largest is the rank that takes the most memory.
+func (c *Candidate) largest(f *forecast.Forecast) (rank int, most forecast.Memory) {
+	for r, p := range c.report.Ranks {
+		if m := f.GraphRank(p); m.Peak() > most.Peak() {
+			rank, most = r, m
 		}
 	}
+	return rank, most
 }

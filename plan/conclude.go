@@ -21,11 +21,11 @@ func (p *Plan) at(c choice) (*Candidate, Coded) {
 // a forecast errs at the least.
 func (p *Plan) best(allowed func(*Candidate, Coded) bool) choice {
 	best := choice{seconds: math.Inf(1)}
-	any := p.fits() == nil
+	some := p.fits() == nil
 	for i, one := range p.Candidates {
 		for k, coded := range one.Codecs {
 			s := p.seconds(coded.Epoch)
-			if (one.Fits || !any) && allowed(one, coded) && s < 0.9*best.seconds {
+			if (coded.Fits || !some) && allowed(one, coded) && s < 0.9*best.seconds {
 				best = choice{i, k, s}
 			}
 		}
@@ -57,6 +57,23 @@ func (p *Plan) conclude(q *request) {
 	say("The link is the bottleneck: with %s and codec %s communication that nothing hides takes %s of %s an epoch, computing %s.",
 		one.Method, coded.Codec, duration(waits), duration(plain.seconds), duration(e.Compute()))
 	p.remedyLink(plain, say)
+	p.remedyInput(q, one, coded, say)
+}
+
+// remedyInput says what it is worth to exchange the features once.
+func (p *Plan) remedyInput(q *request, one *Candidate, coded Coded, say func(string, ...any)) {
+	if f := one.codec[coded.Codec]; f.Net.InputDropout == 0 || f.Net.CacheInput {
+		return
+	}
+	c := q.Config
+	c.InputDropout = 0
+	f, _, err := c.Forecast(q.meta, q.graph, q.servers, true)
+	if err != nil {
+		return // the configuration was good with another dropout
+	}
+	if t := f.Traffic(one.report.Ranks); t.Raw < coded.Traffic.Raw {
+		say("--input-dropout 0 would exchange the input's rows only once: %s MB an epoch instead of %s.", megabytes(t.Raw), megabytes(coded.Traffic.Raw))
+	}
 }
 
 // remedyComputing says what would shorten computing.
@@ -75,9 +92,9 @@ func (p *Plan) remedyLink(plain choice, say func(string, ...any)) {
 	if e.Weights > e.Exposed {
 		say("Most of it is weights (%d floats): more servers share them, up to one a graph rank; --servers 0 sums them without a server.", p.Weights)
 	}
-	any := p.best(func(*Candidate, Coded) bool { return true })
-	if better, with := p.at(any); any.seconds < 0.9*plain.seconds {
-		say("With %s and codec %s an epoch takes %s.", better.Method, with.Codec, duration(any.seconds))
+	other := p.best(func(*Candidate, Coded) bool { return true })
+	if better, with := p.at(other); other.seconds < 0.9*plain.seconds {
+		say("With %s and codec %s an epoch takes %s.", better.Method, with.Codec, duration(other.seconds))
 	}
 	if hidden := e.Rows * p.Bandwidth / max(e.Compute(), 1e-9); hidden > p.Bandwidth && e.Rows > 0 {
 		say("A link of about %s would move the rows of %s as fast as they are computed.", rate(hidden), one.Method)

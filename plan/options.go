@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/graph/partition"
 	"siafu/halo"
@@ -27,6 +28,7 @@ type Options struct {
 type request struct {
 	Options
 	graph, servers int
+	meta           *graph.Meta // of the dataset, once it is open
 	methods        []string
 	codecs         []string
 	link           forecast.Link

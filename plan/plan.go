@@ -66,6 +66,7 @@ func New(o Options) (*Plan, error) {
 		return nil, err
 	}
 	defer ds.Close()
+	q.meta = ds.Meta
 	p := q.plan(ds.Meta)
 	for _, method := range q.methods {
 		c, err := q.candidate(ds, method)
@@ -146,21 +147,31 @@ func (p *Plan) seconds(e forecast.Epoch) float64 {
 	return e.Overlapping
 }
 
-// fits is a fault where no candidate fits into memory.
+// fits is a fault where nothing fits into memory.
 func (p *Plan) fits() error {
-	least := p.Candidates[0]
-	for _, c := range p.Candidates {
-		if c.Fits {
-			return nil
-		}
-		if c.Peak < least.Peak {
-			least = c
+	least, need := p.Candidates[0], p.Candidates[0].Codecs[0].Peak
+	for _, one := range p.Candidates {
+		for _, c := range one.Codecs {
+			if c.Fits {
+				return nil
+			}
+			if c.Peak < need {
+				least, need = one, c.Peak
+			}
 		}
 	}
-	need := float64(least.Peak) / float64(max(p.Memory, 1))
 	return fault.New(fault.Config, op, "", "rank %d needs %s MB where %s MB are to be had, even with --partitioner %s",
-		least.Largest, megabytes(least.Peak), megabytes(p.Memory), least.Method).
-		Then("use about %d graph ranks on hosts of their own%s", int(need*float64(p.GraphRanks))+1, p.thrift(least))
+		least.Largest, megabytes(need), megabytes(p.Memory), least.Method).
+		Then("%s%s", p.more(need), p.thrift(least))
+}
+
+// more says how many ranks would do, if any number does.
+func (p *Plan) more(need int64) string {
+	room := p.Memory - forecast.Program
+	if room <= 0 {
+		return fmt.Sprintf("the program alone takes %s MB: give it more memory", megabytes(forecast.Program))
+	}
+	return fmt.Sprintf("use about %d graph ranks with as much memory each", (need-forecast.Program)*int64(p.GraphRanks)/room+1)
 }
 
 // thrift is what would take less memory.

@@ -15,7 +15,7 @@ func (p *Plan) Print(w io.Writer) error {
 	best := p.Candidates[p.Best]
 	fmt.Fprintf(&b, "%s: %d vertices, %d edges; %s %v, %d weights, %s\n",
 		p.Dataset, p.Vertices, p.Edges, p.Model, p.Dims, p.Weights, best.Network)
-	fmt.Fprintf(&b, "%d graph ranks and %d servers, %d a host, a link of %s and %s a message; %s MB a rank\n",
+	fmt.Fprintf(&b, "graph ranks %d, servers %d, ranks a host %d, a link of %s and %s a message, at most %s MB a rank\n",
 		p.GraphRanks, p.Servers, p.RanksPerHost, rate(p.Bandwidth), duration(p.Latency), megabytes(p.Memory))
 	fmt.Fprintf(&b, "\nMemory of the largest graph rank with %s (rank %d), MB\n", best.Method, best.Largest)
 	p.terms(&b, best.Memory)
@@ -55,16 +55,16 @@ func (p *Plan) bytes(w io.Writer) {
 	}
 	fmt.Fprintln(t)
 	for _, one := range p.Candidates {
-		fmt.Fprintf(t, "%s\t%.1f %%\t%d\t%s\t", one.name(), 100*one.Cut, one.Ghosts, megabytes(one.Peak))
+		fmt.Fprintf(t, "%s\t%.1f %%\t%d\t%s\t", one.name(), 100*one.Cut, one.Ghosts, megabytes(one.Codecs[0].Peak))
 		for _, c := range one.Codecs {
 			most := "≤ "
 			if c.Traffic.Exact {
 				most = ""
 			}
+			if !c.Fits {
+				most = "too large: " + most
+			}
 			fmt.Fprintf(t, "%s%s\t", most, megabytes(c.Traffic.Sent))
-		}
-		if !one.Fits {
-			fmt.Fprint(t, " does not fit")
 		}
 		fmt.Fprintln(t)
 	}
