@@ -2,8 +2,10 @@ package ranks
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -114,6 +116,48 @@ func TestMemoryIsChecked(t *testing.T) {
 		if got := judgeMemory(tc.peak, tc.certain, tc.there); got != tc.want {
 			t.Errorf("%+v: %d", tc, got)
 		}
+	}
+}
+
+// peakChild names the dataset that a child of a test trains on.
+const peakChild = "PEAK_CHILD_DATA"
+
+// bigRun is a run whose data outweigh the program.
+func bigRun(t *testing.T, model string) Config {
+	c := quick(t)
+	c.Ranks, c.Servers, c.Threads, c.Epochs, c.EvalEvery, c.Hidden, c.Model = 1, 0, 1, 2, 0, 96, model
+	return c
+}
+
+// What a process really takes is the data that were foretold and the program,
+// which is allowed for generously: it has Open MPI in it under mpirun, and has
+// not here.
+func TestPeakIsForetold(t *testing.T) {
+	if data := os.Getenv(peakChild); data != "" {
+		c := bigRun(t, os.Getenv(peakChild+"_MODEL"))
+		fmt.Println("peak", train(t, c, data).Summary.PeakRSSBytes)
+		return
+	}
+	data := planted(t, generate.Options{Vertices: 60000, Edges: 600000})
+	partitionBy(t, data, "hash", 1)
+	for _, model := range []string{"gcn", "gat"} {
+		t.Run(model, func(t *testing.T) {
+			cmd := exec.Command(os.Args[0], "-test.run", "^TestPeakIsForetold$")
+			cmd.Env = append(os.Environ(), peakChild+"="+data, peakChild+"_MODEL="+model)
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			var got int64
+			if _, err := fmt.Sscanf(string(out), "peak %d", &got); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			f, parts := foreseen(t, bigRun(t, model), data, 1, 0)
+			data := f.GraphRank(parts[0]).Peak()
+			if rest := got - data; rest < 4e6 || rest > forecast.Program || data < forecast.Program {
+				t.Errorf("%d bytes, foretold were %d of data and at most %d of the program", got, data, forecast.Program)
+			}
+		})
 	}
 }
 
