@@ -72,6 +72,10 @@ func TestSession(t *testing.T) {
 	if out := must(t, "partition", data, "--parts", "3", "--method", "hash"); !strings.Contains(out, "edge cut") {
 		t.Errorf("partition: %s", out)
 	}
+	if out := must(t, "plan", data, "--ranks", "4", "--partitioner", "hash,ldg", "--codec", "none,s2", "--hidden", "9"); !strings.Contains(out, "hash (made)") ||
+		strings.Contains(out, "fennel") || strings.Contains(out, "zstd") || !strings.Contains(out, "bottleneck") {
+		t.Errorf("plan: %s", out)
+	}
 	out := filepath.Join(dir, "run")
 	text := must(t, "train", data, "--ranks", "4", "--epochs", "20", "--out", out)
 	for _, want := range []string{"plan order=", "epoch=20/20", "test_at_best_val=", "model=" + filepath.Join(out, "model.safetensors")} {

@@ -12,21 +12,26 @@ import (
 	"siafu/ranks/forecast"
 )
 
+// Flags are train's. They are checked when lists among them have been taken
+// apart, not by the command line.
+type Flags ranks.Config
+
 // Options say what to plan. The run's own flags are train's, of which
 // --partitioner and --codec may be lists here.
 type Options struct {
-	Data         string       `arg:"" help:"Dataset folder."`
-	RanksPerHost int          `default:"1" help:"Ranks that share a host, its processors, its memory and its link."`
-	Bandwidth    string       `default:"10gbit" help:"Of a host's link, in each direction: a number with kbit, mbit, gbit or tbit."`
-	Latency      string       `default:"50us" help:"Of a message between hosts."`
-	Memory       string       `default:"" help:"What a rank may take, such as 8GB. Empty: what this host has available, shared by the ranks on it."`
-	JSON         bool         `name:"json" help:"Print everything as JSON."`
-	Config       ranks.Config `embed:""`
+	Data         string `arg:"" help:"Dataset folder."`
+	RanksPerHost int    `default:"1" help:"Ranks that share a host, its processors, its memory and its link."`
+	Bandwidth    string `default:"10gbit" help:"Of a host's link, in each direction: a number with kbit, mbit, gbit or tbit."`
+	Latency      string `default:"50us" help:"Of a message between hosts."`
+	Memory       string `default:"" help:"What a rank may take, such as 8GB. Empty: what this host has available, shared by the ranks on it."`
+	JSON         bool   `name:"json" help:"Print everything as JSON."`
+	Config       Flags  `embed:""`
 }
 
 // request is what Options come down to.
 type request struct {
 	Options
+	Config         ranks.Config // of one partitioner and codec
 	graph, servers int
 	meta           *graph.Meta // of the dataset, once it is open
 	methods        []string
@@ -37,7 +42,7 @@ type request struct {
 
 // parse reads options. Its faults have kind Usage or Config.
 func (o Options) parse() (*request, error) {
-	q := &request{Options: o}
+	q := &request{Options: o, Config: ranks.Config(o.Config)}
 	q.methods, q.codecs = list(o.Config.Partitioner), list(o.Config.Codec)
 	if len(q.methods) == 0 {
 		q.methods = partition.Methods()

@@ -20,7 +20,7 @@ func options(t *testing.T, set func(*Options)) Options {
 	if _, err := generate.Write(dir, generate.Options{Vertices: 2000, Edges: 20000, Features: 24, Classes: 4, Seed: 3}, false); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Data: dir, RanksPerHost: 1, Bandwidth: "1gbit", Latency: "50us", Memory: "4GB", Config: ranks.Defaults()}
+	o := Options{Data: dir, RanksPerHost: 1, Bandwidth: "1gbit", Latency: "50us", Memory: "4GB", Config: Flags(ranks.Defaults())}
 	o.Config.Ranks = 5
 	set(&o)
 	return o

@@ -4,11 +4,15 @@ import "siafu/graph/partition"
 
 // Link is what lies between ranks.
 type Link struct {
-	Bandwidth    float64 // bytes a second, into a host and out of it at the same time
+	Bandwidth    float64 // bytes a second on the wire, into a host and out of it at the same time
 	Latency      float64 // seconds of a message between hosts
 	RanksPerHost int     // neighbours in the order of ranks share a host
 	Copy         float64 // bytes a second between ranks of one host
 }
+
+// payloadShare is how much of a link's rate is left for data by TCP, IP and
+// Ethernet with frames of 1500 bytes: 1448 of 1538 bytes.
+const payloadShare = 1448. / 1538
 
 // flow is what moves at one time.
 type flow struct {
@@ -40,7 +44,7 @@ func (f *flow) add(p, q int, bytes int64) {
 func (f *flow) seconds() float64 {
 	var busiest, most float64
 	for h := range f.out {
-		busiest = max(busiest, float64(max(f.out[h], f.in[h]))/f.link.Bandwidth+float64(f.here[h])/f.link.Copy)
+		busiest = max(busiest, float64(max(f.out[h], f.in[h]))/(payloadShare*f.link.Bandwidth)+float64(f.here[h])/f.link.Copy)
 	}
 	for _, n := range f.messages {
 		most = max(most, float64(n))
