@@ -33,9 +33,10 @@ func payload(c halo.Codec, rows, cols int64) (bytes int64, exact bool) {
 
 // Traffic is what ranks send each other in an epoch of training.
 type Traffic struct {
-	Raw, Sent int64 // bytes of ghost rows of all ranks, as float32 and as they travel
-	Exact     bool  // else Sent is an upper bound
-	Messages  int64
+	Raw      int64 `json:"raw_bytes"`  // ghost rows of all ranks, as float32
+	Sent     int64 `json:"sent_bytes"` // and as they travel
+	Exact    bool  `json:"exact"`      // else Sent is an upper bound
+	Messages int64 `json:"messages"`
 }
 
 // Traffic of ghost rows in an epoch, evaluations apart from training not
