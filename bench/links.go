@@ -212,6 +212,10 @@ func (l *linkBench) once(ctx context.Context, r *LinkRun) error {
 	if err != nil {
 		return err
 	}
+	if len(run.Epochs) < 2 {
+		return fault.New(fault.Usage, opLinks, "", "a run ended after %d epochs (%s)", len(run.Epochs), run.Summary.StoppedBy).
+			Then("leave out the flags that end it")
+	}
 	f, err := trace.Read(timeline)
 	if err != nil {
 		return err

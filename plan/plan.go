@@ -9,6 +9,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/kernels/model"
 	"siafu/ranks/forecast"
+	"siafu/ranks/world"
 )
 
 // Plan is everything that is foretold of a run.
@@ -38,6 +39,9 @@ type Plan struct {
 // Run makes a plan and prints it to w. A plan in which nothing fits is printed
 // too, and is a fault of kind Config.
 func Run(o Options, w io.Writer) error {
+	if l, launched := world.Launched(); launched {
+		return fault.New(fault.Usage, op, "", "it runs in one process, not under %s", l.Name).Then("give it the number of ranks: --ranks %d", l.Size)
+	}
 	p, err := New(o)
 	if err != nil {
 		return err
