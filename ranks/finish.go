@@ -62,7 +62,7 @@ func gatherFloats(c world.Comm, x []float64) ([][]float64, error) {
 // over the world.
 func (r *run) finish() error {
 	mine := runfolder.RankReport{
-		Rank: r.rank, Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: peakRSS(),
+		Rank: r.rank, Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: peakRSS(), ArrayBytes: r.arena.Used(),
 	}
 	if r.shard != nil {
 		mine.Vertices, mine.Ghosts = int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())

@@ -87,20 +87,21 @@ func (r *run) trainAfter(epoch int, weights []float32, u *updater, h *history) e
 	if err := r.shareHistory(h); err != nil {
 		return err
 	}
-	if u == nil {
-		var err error
-		if u, err = r.newUpdater(); err != nil {
-			return err
-		}
+	source, err := r.source(epoch, weights)
+	if err != nil {
+		return err
 	}
-	if r.Servers == 0 {
-		for _, state := range u.state {
+	if own, ok := source.(*replicated); ok {
+		if u != nil {
+			own.update = u
+		}
+		for _, state := range own.update.state {
 			if err := r.peers.Bcast(mapped.Bytes(state), 0); err != nil {
 				return err
 			}
 		}
 	}
-	return r.trainFrom(epoch+1, r.source(epoch, weights, u), h)
+	return r.trainFrom(epoch+1, source, h)
 }
 
 // serveAsync is the life of a server in a run that begins in bounded

@@ -106,6 +106,9 @@ func (r *run) whole(out IO) error {
 	if err := r.voice.header(r); err != nil {
 		return err
 	}
+	if err := r.checkMemory(out); err != nil {
+		return err
+	}
 	if r.isServer() {
 		err = r.serve(weights)
 	} else {
@@ -257,10 +260,7 @@ func (r *run) initialWeights() ([]float32, error) {
 	if err := world.MinInt64s(r.world, fits); err != nil {
 		return nil, err
 	}
-	r.choice = r.net.Choose(model.Load{
-		Vertices: r.meta.Vertices, Edges: r.meta.Edges,
-		FeatureNNZ: sparseNNZ(r.meta), CacheFits: fits[0] == 1,
-	}, model.Choices{Order: r.cfg.Order, CacheInput: r.cfg.CacheInput})
+	r.choice = r.cfg.choose(&r.net, r.meta, fits[0] == 1)
 
 	weights := mapped.Make[float32](r.arena, r.net.NumWeights())
 	r.net.Initialize(weights, r.cfg.Initializer, r.cfg.Seed)
@@ -298,16 +298,10 @@ func (r *run) sameAssignment() error {
 	return agree(r.world, err)
 }
 
-// cacheFits is 1 where ÂX of the own vertices, and the blocks of columns in
-// which it is made, fit into half of this host's free memory, shared by the
-// ranks on it.
+// cacheFits is 1 where ÂX fits into half of this host's free memory, shared by
+// the ranks on it.
 func (r *run) cacheFits() int64 {
-	size := int64(4)
-	if r.cfg.Features == "bf16" {
-		size = 2
-	}
-	own, ghosts := int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())
-	need := own*int64(r.meta.FeatureDim)*size + 4*(own+ghosts)*keptColumns*4
+	need := r.cfg.KeepBytes(int64(r.shard.NumOwn()), int64(r.shard.NumGhosts()), r.meta.FeatureDim)
 	here := int64(0)
 	for _, h := range r.world.Hosts() {
 		if h == r.world.Hosts()[r.rank] {
@@ -367,11 +361,11 @@ func (r *run) train(weights []float32) error {
 	if r.asynchronous() {
 		return r.trainAsync(weights)
 	}
-	u, err := r.newUpdater()
+	source, err := r.source(r.from.epoch, weights)
 	if err != nil {
 		return err
 	}
-	return r.trainFrom(r.from.epoch+1, r.source(r.from.epoch, weights, u), r.history())
+	return r.trainFrom(r.from.epoch+1, source, r.history())
 }
 
 // trainFrom trains synchronously from an epoch on. Collective over the graph
@@ -399,13 +393,18 @@ func (r *run) trainFrom(epoch int, source weightSource, h *history) error {
 }
 
 // source is where weights come from after an epoch. Without servers every rank
-// steps them with its own updater.
-func (r *run) source(epoch int, weights []float32, u *updater) weightSource {
-	if r.Servers == 0 {
-		return newReplicated(r.peers, r.net, weights, u)
+// steps them with an updater of its own.
+func (r *run) source(epoch int, weights []float32) (weightSource, error) {
+	if r.Servers > 0 {
+		o, err := kernels.NewOptimizer(r.cfg.optimizer())
+		if err != nil {
+			return nil, err
+		}
+		s := &served{comm: r.world, server: r.ServerOf(r.rank), weights: len(weights), slots: o.StateSlots()}
+		return &shifted{s, epoch}, nil
 	}
-	s := &served{comm: r.world, server: r.ServerOf(r.rank), weights: len(weights), slots: len(u.state)}
-	return &shifted{s, epoch}
+	u, err := r.newUpdater()
+	return newReplicated(r.peers, r.net, weights, u), err
 }
 
 // trainer puts a graph rank together.
