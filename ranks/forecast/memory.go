@@ -243,12 +243,13 @@ func (f *Forecast) published(m *Memory, p partition.RankReport) {
 		own = append(own, 4*p.Vertices*width, 4*p.Vertices*gathered)
 		far = append(far, 4*p.Ghosts*width)
 		back = append(back, 4*p.SendRows*width)
-		messages = max(messages, 4*(p.Ghosts+p.SendRows)*width)
+		messages += 4 * (p.Ghosts + p.SendRows) * width
 	}
 	m.add("published rows", Array, own...)
 	m.add(ghosts, Array, far...)
 	m.add(buffers, Array, back...)
-	m.add("rows in messages", Heap, 2*messages)
+	// On their way and arrived, twice over: the collector lets the heap double.
+	m.add("rows in messages", Heap, 4*messages)
 }
 
 // weights are what belongs to the network as a whole.
