@@ -73,13 +73,14 @@ func TestReadStatus(t *testing.T) {
 		t.Errorf("no file: %+v", got)
 	}
 	for text, want := range map[string]status{
-		"":                 {code: -1},
-		"ready\n":          {true, -1},
-		"ready\ncode 75\n": {true, 75},
-		"code 0\n":         {false, 0},
-		"code -1\n":        {code: -1},
-		"code 999\n":       {code: -1},
-		"code\nred\x00\n":  {code: -1},
+		"":                                      {code: -1},
+		"ready\n":                               {true, -1, ""},
+		"ready\ncode 75\n":                      {true, 75, ""},
+		"ready\nerror train: x: bad\ncode 65\n": {true, 65, "train: x: bad"},
+		"code 0\n":                              {false, 0, ""},
+		"code -1\n":                             {code: -1},
+		"code 999\n":                            {code: -1},
+		"code\nred\x00\n":                       {code: -1},
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -155,7 +156,7 @@ func TestRestarts(t *testing.T) {
 	}{
 		{"crash", ready + "echo args $1; [ $1 = again ] && exit 0; kill -9 $$", 0,
 			"args first\nthe ranks ended with signal 9 (killed); restart 1 of 2 in 10ms\nargs again\n"},
-		{"always", ready + "exit 3", 3, "the ranks ended with exit code 3; restart 1 of 2 in 10ms\nthe ranks ended with exit code 3; restart 2 of 2 in 20ms\nthe ranks ended with exit code 3 after 2 restarts: giving up\n"},
+		{"always", ready + "exit 3", 3, "the ranks ended with exit code 3; restart 1 of 2 in 10ms\nthe ranks ended with exit code 3; restart 2 of 2 in 20ms\ngiving up after 2 restarts: the ranks ended with exit code 3\n"},
 		{"data", ready + "exit 65", 65, ""},
 		{"never there", "exit 3", 3, ""},
 		{"what rank 0 says", ready + "echo code 78 >>$SIAFU_STATUS_FILE; exit 1", 78, ""},
