@@ -140,7 +140,7 @@ func (o *Options) attempt(dir string, n int, args []string, signals <-chan os.Si
 	}
 	p := o.here(dir)
 	cmd := o.process(p, path, args)
-	seen := &witness{to: o.Err}
+	seen := newWitness(o.Err)
 	if o.Launcher != InProcess { // one process has its error last anyway
 		cmd.Stderr = seen
 		cmd.WaitDelay = drain

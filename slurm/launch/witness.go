@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"io"
 	"regexp"
+	"slices"
+	"strings"
 )
 
 // witness passes on what ranks and their launcher say on standard error, and
@@ -12,18 +14,22 @@ import (
 // a launcher's paragraphs, nobody finds it.
 type witness struct {
 	to    io.Writer
-	begun []byte // of a line
-	said  string // by the first rank that failed and could say so
-	died  string // who was ended by a signal, as the launcher saw it
-	left  string // who ended first with a code
-	code  string // which
+	begun []byte              // of a line
+	said  string              // by the first rank that failed and could say so
+	died  string              // who was ended by a signal, as the launcher saw it
+	left  string              // who ended first with a code
+	code  string              // which
+	waits map[string][]string // of a rank that waits long: whom it names, "2 on host"
 }
+
+func newWitness(to io.Writer) *witness { return &witness{to: to, waits: map[string][]string{}} }
 
 // longest is how much of a line is looked at.
 const longest = 4096
 
-// What a rank says, then Open MPI and Slurm.
+// What a rank says (world.StallError is its wait), then Open MPI and Slurm.
 var (
+	waiting    = regexp.MustCompile(`: rank (\d+) has waited \S+ for ranks? (\d+ on [^ ,]+(?:, \d+ on [^ ,]+)*)`)
 	ownWords   = regexp.MustCompile(`^siafu: ((?:rank \d+ on |internal error: ).*)`)
 	bySignal   = regexp.MustCompile(`noticed that process (rank \d+) with PID \d+ on node (\S+) exited on (signal .*?)\.?$`)
 	leaver     = regexp.MustCompile(`^\s*Process name: \[\[\d+,\d+\],(\d+)\]`)
@@ -47,6 +53,9 @@ func (w *witness) Write(b []byte) (int, error) {
 
 // hear takes one line. The first one of each sort counts.
 func (w *witness) hear(line string) {
+	if m := waiting.FindStringSubmatch(line); m != nil {
+		w.waits[m[1]] = strings.Split(m[2], ", ")
+	}
 	for _, x := range []struct {
 		pattern *regexp.Regexp
 		to      *string
@@ -64,8 +73,41 @@ func (w *witness) hear(line string) {
 	}
 }
 
+// silent follows who waits for whom from a rank on, and returns the first that
+// is waited for and has not said that it waits itself.
+func (w *witness) silent(rank string) string {
+	met := map[string]bool{}
+	for queue := []string{rank}; len(queue) > 0; queue = queue[1:] {
+		for _, next := range w.waits[queue[0]] {
+			number, _, _ := strings.Cut(next, " ")
+			if w.waits[number] == nil {
+				return next
+			}
+			if !met[number] {
+				met[number] = true
+				queue = append(queue, number)
+			}
+		}
+	}
+	return ""
+}
+
+// words are those of the first rank that failed. If it has waited for one that
+// waits itself, at the end of that chain is who holds everybody up.
+func (w *witness) words() string {
+	m := waiting.FindStringSubmatch(w.said)
+	if m == nil {
+		return w.said
+	}
+	last := w.silent(m[1])
+	if last == "" || slices.Contains(strings.Split(m[2], ", "), last) {
+		return w.said
+	}
+	return w.said + ", which waits for rank " + last
+}
+
 // cause is what ended the ranks, empty if that is not known; told is what rank
 // 0 has told in its status file. What a launcher says of a signal comes first:
 // it names no process that it has ended itself, while the ranks may speak of
 // the consequences. Of exit codes it sees those of all ranks, in any order.
-func (w *witness) cause(told string) string { return cmp.Or(w.died, told, w.said, w.left+w.code) }
+func (w *witness) cause(told string) string { return cmp.Or(w.died, told, w.words(), w.left+w.code) }

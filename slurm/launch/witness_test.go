@@ -20,6 +20,11 @@ func TestWitness(t *testing.T) {
 	}{
 		{"nothing", warning, "", ""},
 		{"stalled", warning + stalled + abort, "", "rank 1 on a: Ialltoallv: rank 1 has waited 3s for rank 0 on a"},
+		{"stalled in a chain", "siafu: Recv: rank 3 has waited 1.251s for rank 2 on b (gradients of epoch 6), and goes on waiting\n" +
+			"siafu: rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b (epoch 6)\n", "",
+			"rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b (epoch 6), which waits for rank 2 on b"},
+		{"stalled in a circle", "siafu: Recv: rank 3 has waited 1s for rank 1 on a, and goes on waiting\nsiafu: rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b\n", "",
+			"rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b"},
 		{"killed", killed, "", "rank 2 on b was ended by signal 9 (Killed)"},
 		{"killed, and the others have noticed", stalled + killed, "", "rank 2 on b was ended by signal 9 (Killed)"},
 		{"all agree", "siafu: read: x: bad\n" + left, "read: x: bad", "read: x: bad"},
@@ -32,7 +37,7 @@ func TestWitness(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out bytes.Buffer
-			w := &witness{to: &out}
+			w := newWitness(&out)
 			for part := range strings.SplitAfterSeq(tc.text, "a") { // lines come in pieces
 				if _, err := w.Write([]byte(part)); err != nil {
 					t.Fatal(err)
