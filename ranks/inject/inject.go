@@ -2,11 +2,14 @@ package inject
 
 import (
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"siafu/graph/fault"
 )
@@ -71,7 +74,7 @@ func (f *Fault) kind(name string) func() {
 	case "kill":
 		return func() { die(syscall.SIGKILL) }
 	case "stop":
-		return func() { _ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) }
+		return stop
 	case "exit":
 		return func() { os.Exit(1) }
 	case "wait":
@@ -84,6 +87,14 @@ func (f *Fault) kind(name string) func() {
 func die(s syscall.Signal) {
 	_ = syscall.Kill(os.Getpid(), s)
 	select {}
+}
+
+// stop stops this process. The signal goes to this very thread, or it would run
+// on for a moment while another one takes it.
+func stop() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	_ = unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGSTOP)
 }
 
 // wait stands still until there is a file beside the mark.
