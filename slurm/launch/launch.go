@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -28,6 +29,7 @@ type Options struct {
 
 	Restarts int           // at most so many
 	Backoff  time.Duration // before the first; doubled for each further one
+	Linger   time.Duration // for other ranks to end after rank 0; 0 is a minute
 
 	Out, Err io.Writer // of the ranks, passed on as they come
 	Log      func(format string, args ...any)
@@ -42,10 +44,12 @@ func (e *Ended) Error() string { return fmt.Sprintf("launch: ended with exit cod
 func (e *Ended) Reported() bool { return true }
 
 const (
-	upPoll   = 20 * time.Millisecond // between two looks for a rank that came up
-	upLimit  = 10 * time.Second      // then signals are handed on all the same
-	killWait = 5 * time.Second       // for a launcher to kill its ranks
-	drain    = 2 * time.Second       // for what ranks have said, after their launcher
+	upPoll   = 20 * time.Millisecond  // between two looks for a rank that came up
+	calmPoll = 500 * time.Millisecond // then, for the end of rank 0
+	upLimit  = 10 * time.Second       // then signals are handed on all the same
+	killWait = 5 * time.Second        // for a launcher to kill its ranks
+	linger   = time.Minute            // for other ranks to end after rank 0
+	drain    = 2 * time.Second        // for what ranks have said, after their launcher
 )
 
 // Run runs the ranks to their end, with restarts. Signals of this process go
@@ -156,7 +160,7 @@ func (o *Options) attempt(dir string, n int, args []string, signals <-chan os.Si
 		_ = cmd.Wait() // the state says it all
 		close(exited)
 	}()
-	w := &watcher{child: cmd.Process, path: path}
+	w := &watcher{child: cmd.Process, path: path, linger: cmp.Or(o.Linger, linger), log: o.Log}
 	w.until(exited, signals)
 	end := outcome{code: exitCode(cmd.ProcessState), stopped: w.stopping, killed: w.ints > 1}
 	s := readStatus(path)

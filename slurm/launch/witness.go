@@ -53,7 +53,7 @@ func (w *witness) Write(b []byte) (int, error) {
 
 // hear takes one line. The first one of each sort counts.
 func (w *witness) hear(line string) {
-	if m := waiting.FindStringSubmatch(line); m != nil {
+	if m := waiting.FindStringSubmatch(line); m != nil && w.said == "" { // what is said later may be of ranks that were woken to be killed
 		w.waits[m[1]] = strings.Split(m[2], ", ")
 	}
 	for _, x := range []struct {

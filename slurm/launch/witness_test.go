@@ -23,6 +23,9 @@ func TestWitness(t *testing.T) {
 		{"stalled in a chain", "siafu: Recv: rank 3 has waited 1.251s for rank 2 on b (gradients of epoch 6), and goes on waiting\n" +
 			"siafu: rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b (epoch 6)\n", "",
 			"rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b (epoch 6), which waits for rank 2 on b"},
+		{"stalled, and woken", "siafu: Recv: rank 3 has waited 1.251s for rank 2 on b, and goes on waiting\n" +
+			"siafu: rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b\nsiafu: Recv: rank 2 has waited 1s for rank 3 on b, and goes on waiting\n", "",
+			"rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b, which waits for rank 2 on b"},
 		{"stalled in a circle", "siafu: Recv: rank 3 has waited 1s for rank 1 on a, and goes on waiting\nsiafu: rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b\n", "",
 			"rank 1 on a: Recv: rank 1 has waited 3s for rank 3 on b"},
 		{"killed", killed, "", "rank 2 on b was ended by signal 9 (Killed)"},
