@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"siafu/ranks/runfolder"
 	"siafu/slurm/launch/launchtest"
 )
 
@@ -98,8 +99,8 @@ type scene struct {
 	id  string
 }
 
-// begin submits a job as "siafu submit" does, but for the program of its
-// ranks.
+// begin submits a job as "siafu submit" does, but that its ranks are a stand-in
+// for training.
 func begin(t *testing.T, change func(*Job), train ...string) *scene {
 	t.Helper()
 	siafu, standin := launchtest.Programs(t)
@@ -187,6 +188,7 @@ func client0(t *testing.T, name string, args ...string) {
 // The script that submit writes, unchanged, in a real Slurm.
 func TestScriptInSlurm(t *testing.T) {
 	cluster(t)
+	lesson := newLesson(t)
 	t.Run("together", func(t *testing.T) {
 		for _, launcher := range []string{"mpirun", "srun"} {
 			use := func(j *Job) { j.Launcher = launcher }
@@ -208,21 +210,31 @@ func TestScriptInSlurm(t *testing.T) {
 				}
 			})
 		}
+		t.Run("training stopped by USR1", func(t *testing.T) {
+			t.Parallel()
+			s := lesson.begin(t, nil)
+			s.await("\nepoch=1/")
+			client0(t, "scancel", "--batch", "--signal=USR1", s.id)
+			if list := s.ends("COMPLETED"); list[0].Restarts != 1 {
+				t.Errorf("it was restarted %d times", list[0].Restarts)
+			}
+			lesson.learnt(s, s.run)
+		})
 		t.Run("array", func(t *testing.T) {
 			t.Parallel()
-			s := begin(t, func(j *Job) { j.TasksPerNode = 2; j.Settings = []string{"seed=1 hidden=8", "seed=2 hidden=8"} })
+			s := lesson.begin(t, func(j *Job) { j.Settings = []string{"seed=1 epochs=9", "seed=2 epochs=30"} })
 			s.ends("COMPLETED")
-			for _, seed := range []string{"1", "2"} {
-				text, err := os.ReadFile(filepath.Join(s.run, "seed="+seed+",hidden=8", "log"))
-				if err != nil || !strings.Contains(string(text), "--seed="+seed+" --hidden=8 ") || !strings.Contains(string(text), "\nfinished\n") {
-					t.Errorf("seed %s: %v %s", seed, err, text)
-				}
+			lesson.learnt(s, filepath.Join(s.run, "seed=2,epochs=30"), "--seed", "2")
+			if r, err := runfolder.Read(filepath.Join(s.run, "seed=1,epochs=9")); err != nil || r.Summary.Epochs != 9 {
+				t.Errorf("%+v %v", r, err)
 			}
 		})
 		t.Run("time limit", func(t *testing.T) {
 			t.Parallel()
-			s := begin(t, func(j *Job) { j.Time, j.Grace = "00:01:00", 59 }, "--epochs", "2000")
-			s.await(`start epoch=1 (.|\n)*stopped after=\d+\nstart epoch=\d+ `)
+			s := lesson.begin(t, func(j *Job) { j.Time, j.Grace = "00:01:00", 59 })
+			s.ends("COMPLETED")
+			s.await("\nresume epoch=")
+			lesson.learnt(s, s.run)
 		})
 		t.Run("crash", func(t *testing.T) {
 			t.Parallel()
@@ -249,18 +261,22 @@ func TestScriptInSlurm(t *testing.T) {
 		// for their own.
 		t.Setenv("OMPI_MCA_btl", "self,tcp")
 		low := []*scene{
-			begin(t, nil, "--epochs", "80"),
 			begin(t, func(j *Job) { j.Launcher = "srun" }, "--epochs", "80"),
 			begin(t, func(j *Job) { j.Nodes, j.TasksPerNode, j.Partition, j.Interface = 2, 2, "pair", "lo" }, "--epochs", "80"),
 		}
+		training := lesson.begin(t, nil)
 		for _, s := range low {
 			s.await("start epoch=1 ")
 		}
+		training.await("\nepoch=1/")
 		time.Sleep(300 * time.Millisecond)
 		client0(t, "sbatch", "--partition=high", "--ntasks=16", "--output=/dev/null", "--wrap=sleep 1")
 		for _, s := range low {
 			s.await(`start epoch=1 (.|\n)*stopped after=(\d+)\nstart epoch=([2-9]|\d\d) (.|\n)*\nfinished`)
 			s.ends("COMPLETED")
 		}
+		training.ends("COMPLETED")
+		training.await("\nresume epoch=")
+		lesson.learnt(training, training.run)
 	})
 }

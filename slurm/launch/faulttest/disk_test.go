@@ -28,7 +28,8 @@ func tinyDisk(t *testing.T) string {
 }
 
 // fullDisk fills the disk at the moment at which the scene waits. The run then
-// ends with exit code 74; with space again it goes on to the end.
+// ends with exit code 74; with space again it goes on to the end. If it is just
+// writing a checkpoint, the space of that one may do for what is left to write.
 func (s *stage) fullDisk(t *testing.T, x scene, j *job, disk, run string) {
 	await(t, j)
 	ballast := filepath.Join(disk, "ballast")
@@ -38,6 +39,10 @@ func (s *stage) fullDisk(t *testing.T, x scene, j *job, disk, run string) {
 	}
 	began := time.Now()
 	j.wait(t)
+	if strings.HasPrefix(x.moment, "save ") && j.code == 0 && strings.Contains(j.text(), "is not written, and training goes on") {
+		s.whole(t, x, run, j)
+		return
+	}
 	last := j.lines[len(j.lines)-1]
 	if j.code != 74 || !strings.Contains(last, run) || !strings.Contains(last, "no space left") {
 		t.Errorf("%v: exit %d, and last it says %q\n%s", x, j.code, last, j.text())

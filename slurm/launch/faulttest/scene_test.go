@@ -200,7 +200,7 @@ func (j *job) wait(t *testing.T) {
 	}
 	j.code = j.cmd.ProcessState.ExitCode()
 	var left []string
-	for range 50 {
+	for range 500 {
 		if left = j.processes(); left == nil {
 			<-j.copied
 			return
