@@ -5,11 +5,13 @@ package slurm
 import (
 	"bufio"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,23 +58,22 @@ func cluster(t *testing.T) {
 	}
 }
 
-// freePort is the first of three ports that were free a moment ago.
+// freePort is the first of three ports that are free, and that the system does
+// not give to connections meanwhile: those begin at 32768.
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 100 {
-		a, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			continue
-		}
-		port := a.Addr().(*net.TCPAddr).Port
-		b, errB := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+1))
-		c, errC := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+2))
-		for _, l := range []net.Listener{a, b, c} {
-			if l != nil {
-				l.Close()
+		port := 20_000 + rand.IntN(12_000)
+		free := true
+		for p := port; p < port+3; p++ {
+			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", p))
+			if err != nil {
+				free = false
+				continue
 			}
+			l.Close()
 		}
-		if errB == nil && errC == nil {
+		if free {
 			return port
 		}
 	}
@@ -189,6 +190,9 @@ func client0(t *testing.T, name string, args ...string) {
 func TestScriptInSlurm(t *testing.T) {
 	cluster(t)
 	lesson := newLesson(t)
+	// Slurm looks at limits twice a minute: this job runs beside the others, its
+	// epochs are slow, and the rest of them need no job.
+	limited := lesson.begin(t, "300ms", func(j *Job) { j.Time, j.Grace = "00:01:00", 59 })
 	t.Run("together", func(t *testing.T) {
 		for _, launcher := range []string{"mpirun", "srun"} {
 			use := func(j *Job) { j.Launcher = launcher }
@@ -212,7 +216,7 @@ func TestScriptInSlurm(t *testing.T) {
 		}
 		t.Run("training stopped by USR1", func(t *testing.T) {
 			t.Parallel()
-			s := lesson.begin(t, nil)
+			s := lesson.begin(t, "20ms", nil)
 			s.await("\nepoch=1/")
 			client0(t, "scancel", "--batch", "--signal=USR1", s.id)
 			if list := s.ends("COMPLETED"); list[0].Restarts != 1 {
@@ -222,25 +226,18 @@ func TestScriptInSlurm(t *testing.T) {
 		})
 		t.Run("array", func(t *testing.T) {
 			t.Parallel()
-			s := lesson.begin(t, func(j *Job) { j.Settings = []string{"seed=1 epochs=9", "seed=2 epochs=30"} })
+			s := lesson.begin(t, "20ms", func(j *Job) { j.Settings = []string{"seed=1 epochs=9", "seed=2 epochs=30"} })
 			s.ends("COMPLETED")
 			lesson.learnt(s, filepath.Join(s.run, "seed=2,epochs=30"), "--seed", "2")
 			if r, err := runfolder.Read(filepath.Join(s.run, "seed=1,epochs=9")); err != nil || r.Summary.Epochs != 9 {
 				t.Errorf("%+v %v", r, err)
 			}
 		})
-		t.Run("time limit", func(t *testing.T) {
-			t.Parallel()
-			s := lesson.begin(t, func(j *Job) { j.Time, j.Grace = "00:01:00", 59 })
-			s.ends("COMPLETED")
-			s.await("\nresume epoch=")
-			lesson.learnt(s, s.run)
-		})
 		t.Run("crash", func(t *testing.T) {
 			t.Parallel()
 			s := begin(t, nil, "--crash-at", "5")
 			s.ends("COMPLETED")
-			s.await(`start epoch=1 (.|\n)*start epoch=5 (.|\n)*finished(.|\n)*signal 9 \(killed\); restart 1 of 2 in `)
+			s.await(`start epoch=1 (.|\n)*start epoch=5 (.|\n)*finished(.|\n)*signal 9 \(killed\): rank 3 on .*; restart 1 of 2 in `)
 		})
 		t.Run("cancelled", func(t *testing.T) {
 			t.Parallel()
@@ -256,6 +253,13 @@ func TestScriptInSlurm(t *testing.T) {
 			s.ends("CANCELLED") // there is nothing to partition, and nobody waits for it
 		})
 	})
+	t.Run("time limit", func(t *testing.T) {
+		limited.await("\nresume epoch=")
+		client0(t, "scancel", limited.id)
+		limited.ends("CANCELLED")
+		lesson.must(t, slices.Concat([]string{"train"}, lesson.flags(), []string{"--ranks", "4", "--out", limited.run, "--resume", "auto"})...)
+		lesson.learnt(limited, limited.run)
+	})
 	t.Run("preempted", func(t *testing.T) {
 		// Ranks of the two nodes are on one host and would take the same memory
 		// for their own.
@@ -264,7 +268,7 @@ func TestScriptInSlurm(t *testing.T) {
 			begin(t, func(j *Job) { j.Launcher = "srun" }, "--epochs", "80"),
 			begin(t, func(j *Job) { j.Nodes, j.TasksPerNode, j.Partition, j.Interface = 2, 2, "pair", "lo" }, "--epochs", "80"),
 		}
-		training := lesson.begin(t, nil)
+		training := lesson.begin(t, "20ms", nil)
 		for _, s := range low {
 			s.await("start epoch=1 ")
 		}

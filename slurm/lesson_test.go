@@ -44,10 +44,10 @@ func (l *lesson) flags() []string {
 // begin submits a job of four ranks with the script of "siafu submit",
 // unchanged. Its ranks stand still before each gather, so that there is time to
 // stop them.
-func (l *lesson) begin(t *testing.T, change func(*Job)) *scene {
+func (l *lesson) begin(t *testing.T, still string, change func(*Job)) *scene {
 	t.Helper()
 	return begin(t, func(j *Job) {
-		j.Program, j.Train = "", append(l.flags(), "--delay", "*:20ms:1")
+		j.Program, j.Train = "", append(l.flags(), "--delay", "*:"+still+":1")
 		if change != nil {
 			change(j)
 		}
