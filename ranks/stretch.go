@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"siafu/graph/mapped"
+	"siafu/ranks/inject"
 	"siafu/ranks/server"
 	"siafu/ranks/server/async"
 )
@@ -51,6 +52,7 @@ const tagState = 4
 
 // saveStretch writes the checkpoint at the end of a stretch, on rank 0.
 func (r *run) saveStretch(v verdict, weights []float32, u *updater, h *history, s *saver) error {
+	r.fault.At(inject.Save, v.epoch)
 	began := time.Now()
 	if r.rank == 0 {
 		slots, err := r.stateAfter(u)
@@ -114,7 +116,7 @@ func (r *run) serveAsync(weights []float32, u server.Updater) error {
 		}
 		s := async.New(setting, r.rank-r.Graph, layerRanges(r.net), weights, u)
 		r.world.SetLimits(r.patient(s.Version, s.Owing))
-		if err := serveStretch(r.world, s, r.watcher); err != nil {
+		if err := serveStretch(r.world, s, r.watcher, r.fault); err != nil {
 			return err
 		}
 		v, err := r.pronounce(verdict{})
@@ -140,13 +142,14 @@ func (r *run) serveAsync(weights []float32, u server.Updater) error {
 // hands over the optimiser's state where it is to be saved.
 func (r *run) settle(s *async.Server, v verdict, u server.Updater) error {
 	for s.Version() <= v.epoch {
-		if _, err := takeAsync(r.world, s, nil, r.watcher); err != nil {
+		if _, err := takeAsync(r.world, s, nil, r.watcher, r.fault); err != nil {
 			return err
 		}
 	}
 	if !v.save {
 		return nil
 	}
+	r.fault.At(inject.Save, v.epoch)
 	r.watcher.Served()
 	if r.rank != r.Graph {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 
@@ -19,6 +20,7 @@ import (
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/graphwork"
+	"siafu/ranks/inject"
 	"siafu/ranks/server"
 	"siafu/ranks/signals"
 	"siafu/ranks/tensor"
@@ -75,6 +77,7 @@ type run struct {
 	rows    *halo.Reduction // what ranks send each other; nil: every ghost's row
 	choice  string          // of orders, for the header
 	voice   *voice          // rank 0's, else nil
+	fault   *inject.Fault   // nil but in tests
 
 	recorders []*trace.Recorder // of the workers, none without --trace
 	origin    int64             // of the timeline, on rank 0's clock
@@ -129,8 +132,12 @@ func (r *run) whole(out IO) error {
 // open is what rank 0 does for all: check the dataset, make the run folder,
 // partition where that has not been done.
 func (r *run) open(out IO) error {
-	if err := r.assign(); err != nil || r.world.Rank() != 0 {
+	if err := r.assign(); err != nil {
 		return err
+	}
+	r.fault.At(inject.Start, 0)
+	if r.rank != 0 {
+		return nil
 	}
 	meta, err := graph.ReadMeta(r.data)
 	if err != nil {
@@ -146,6 +153,7 @@ func (r *run) open(out IO) error {
 	if err := r.checkTimeline(); err != nil {
 		return err
 	}
+	r.fault.At(inject.Opened, 0)
 	return r.partition(meta)
 }
 
@@ -153,6 +161,9 @@ func (r *run) open(out IO) error {
 func (r *run) assign() error {
 	var err error
 	if r.roles, err = assign(r.cfg, r.world); err != nil {
+		return err
+	}
+	if r.fault, err = inject.New(os.Getenv, r.rank); err != nil {
 		return err
 	}
 	r.codec, err = codec.ByName(r.cfg.Codec)
@@ -206,6 +217,7 @@ func (r *run) hire() error {
 	if r.crew, err = newCrew(r.threads, r.cfg.Kernel, r.recorders); err != nil {
 		return err
 	}
+	r.crew.fault = r.fault
 	r.packers, err = newTeam(r.cfg.Kernel, r.threads)
 	if r.tensor == nil {
 		r.tensor = tensor.CPU{}
@@ -342,7 +354,7 @@ func (r *run) serve(weights []float32) error {
 func (r *run) serveFrom(epoch int, weights []float32, u server.Updater) error {
 	s := server.New(r.Topology, r.rank-r.Graph, layerRanges(r.net), weights, laterUpdater{u, epoch})
 	r.world.SetLimits(r.patient(func() int { return epoch + s.Epoch() }, s.Owing))
-	return serve(r.world, s, r.watcher)
+	return serve(r.world, s, r.watcher, r.fault)
 }
 
 // asynchronous tells whether the run begins, or goes on, in bounded asynchrony.
