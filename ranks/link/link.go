@@ -15,6 +15,7 @@ const Tag = 32001
 
 const (
 	budget   = 200 * time.Millisecond // of a whole measurement
+	least    = 10 * time.Millisecond  // of a turn, however many there are
 	smallest = 8                      // bytes of the message that measures latency
 	largest  = 2 << 20                // bytes of the largest message: smallest times a power of 8
 	rounds   = 64                     // messages of each size at most
@@ -24,7 +25,7 @@ const (
 type Table struct {
 	Size      int
 	Latency   []float64 // [Size x Size] seconds of a small message, one way
-	Bandwidth []float64 // [Size x Size] bytes a second, of the length up to 2 MiB that moves most
+	Bandwidth []float64 // [Size x Size] bytes a second beyond the latency, of the length up to 2 MiB that moves most
 }
 
 // At is the latency in seconds and the bandwidth in bytes a second from p to
@@ -46,15 +47,15 @@ func (t *Table) Slowest() (p, q int, ok bool) {
 	return p, q, ok
 }
 
-// Measure times messages between all pairs of ranks, in about 0.2 s for any
-// number of ranks, and gives every rank the same table. Pairs that share no
+// Measure times messages between all pairs of ranks, in about 0.2 s, or 10 ms a
+// rank where there are many, and gives every rank the same table. Pairs that share no
 // rank are measured at the same time, as in training: what they share, a host
 // or a switch, they share in the figures too. Collective.
 func Measure(c world.Comm) (*Table, error) {
 	n, me := c.Size(), c.Rank()
 	row := make([]float64, 2*n)
 	if n > 1 {
-		share := budget / time.Duration(turns(n))
+		share := max(budget/time.Duration(turns(n)), least)
 		buf := make([]byte, largest)
 		for turn := range turns(n) {
 			// All begin a turn together: who comes early would measure the wait.
@@ -107,12 +108,15 @@ func measurePair(c world.Comm, peer int, buf []byte, share time.Duration, to []f
 		return err
 	}
 	to[1] = smallest / to[0]
-	// The next length is eight times the last one, if some round trips fit.
-	for length, seconds := 8*smallest, to[0]; length <= largest && 8*8*2*seconds < share.Seconds(); length *= 8 {
-		if seconds, err = oneWay(c, peer, buf[:length], share/8); err != nil {
+	// The next length is eight times the last one, and takes eight times what
+	// that took beyond the latency. It is measured if some round trips fit.
+	for length, next := 8*smallest, to[0]; length <= largest && 8*next < share.Seconds(); length *= 8 {
+		seconds, err := oneWay(c, peer, buf[:length], share/8)
+		if err != nil {
 			return err
 		}
-		to[1] = max(to[1], float64(length)/seconds)
+		to[1] = max(to[1], float64(length)/max(seconds-to[0], seconds/2))
+		next = to[0] + 8*max(seconds-to[0], 0)
 	}
 	return send(c, peer, nil)
 }
