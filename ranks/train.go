@@ -22,6 +22,7 @@ import (
 	"siafu/ranks/server/async"
 	"siafu/ranks/tensor"
 	"siafu/ranks/trace"
+	"siafu/ranks/tune"
 	"siafu/ranks/world"
 )
 
@@ -57,9 +58,12 @@ type run struct {
 	packers *kernels.Team // of exchanges, which encode and decode side by side
 	arena   *mapped.Arena
 	net     model.Spec
-	codec   codec.Codec
-	choice  string // of orders, for the header
-	voice   *voice // rank 0's, else nil
+	codec   codec.Codec // the first one of an automatic choice
+	choice  string      // of orders, for the header
+	voice   *voice      // rank 0's, else nil
+
+	candidates []string // for the codec, none where it is given
+	tuning     *tuning
 
 	recorders []*trace.Recorder // of the workers, none without --trace
 	origin    int64             // of the timeline, on rank 0's clock
@@ -134,7 +138,14 @@ func (r *run) assign() error {
 	if r.roles, err = assign(r.cfg, r.world); err != nil {
 		return err
 	}
-	r.codec, err = codec.ByName(r.cfg.Codec)
+	name := r.cfg.Codec
+	if r.candidates, err = tune.Candidates(name); err != nil {
+		return err
+	}
+	if r.candidates != nil {
+		name = r.candidates[0]
+	}
+	r.codec, err = codec.ByName(name)
 	return err
 }
 
@@ -365,6 +376,9 @@ func (r *run) trainFrom(epoch int, source weightSource) error {
 		if err := r.keepInput(t.intervals); err != nil {
 			return err
 		}
+	}
+	if err := r.beginTuning(t.lockstep, epoch); err != nil {
+		return err
 	}
 	if err := t.train(epoch); err != nil {
 		return err

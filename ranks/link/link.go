@@ -25,7 +25,7 @@ const (
 type Table struct {
 	Size      int
 	Latency   []float64 // [Size x Size] seconds of a small message, one way
-	Bandwidth []float64 // [Size x Size] bytes a second beyond the latency, of the length up to 2 MiB that moves most
+	Bandwidth []float64 // [Size x Size] bytes a second, of the length up to 2 MiB that moves most
 }
 
 // At is the latency in seconds and the bandwidth in bytes a second from p to
@@ -107,7 +107,7 @@ func measurePair(c world.Comm, peer int, buf []byte, share time.Duration, to []f
 	if to[0], err = oneWay(c, peer, buf[:smallest], share/4); err != nil {
 		return err
 	}
-	to[1] = smallest / to[0]
+	longest := 0.0 // bytes a second of the longest, beyond the latency where that is not most of it
 	// The next length is eight times the last one, and takes eight times what
 	// that took beyond the latency. It is measured if some round trips fit.
 	for length, next := 8*smallest, to[0]; length <= largest && 8*next < share.Seconds(); length *= 8 {
@@ -115,9 +115,11 @@ func measurePair(c world.Comm, peer int, buf []byte, share time.Duration, to []f
 		if err != nil {
 			return err
 		}
-		to[1] = max(to[1], float64(length)/max(seconds-to[0], seconds/2))
+		to[1] = max(to[1], float64(length)/seconds)
+		longest = float64(length) / max(seconds-to[0], seconds/2)
 		next = to[0] + 8*max(seconds-to[0], 0)
 	}
+	to[1] = max(to[1], longest, smallest/to[0])
 	return send(c, peer, nil)
 }
 

@@ -57,10 +57,12 @@ const (
 
 // What is within alike of the fastest is as good, and then the most exact is
 // taken; predictions may be wrong by doubt before they decide. Who is predicted
-// to take hopeless times as long as the best is not tried.
+// to take hopeless times as long as the best is not tried, and nothing is where
+// the most exact of all is certain to be as good.
 const (
 	alike    = 1.05
 	doubt    = 1.10
+	certain  = 1.02
 	hopeless = 1.5
 )
 
@@ -161,6 +163,9 @@ func (c *Chooser) compare(seconds float64) string {
 // fastest, and then the fastest.
 func contend(predicted []float64) []int {
 	least := slices.Min(predicted)
+	if predicted[0] <= certain*least {
+		return []int{0}
+	}
 	order := make([]int, len(predicted))
 	for i := range order {
 		order[i] = i

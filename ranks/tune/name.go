@@ -1,7 +1,6 @@
 package tune
 
 import (
-	"slices"
 	"strings"
 
 	"siafu/graph/fault"
@@ -22,15 +21,15 @@ var candidates = []struct{ name, class string }{
 
 // Candidates are the codecs that an automatic choice is made from, the most
 // exact first. name is auto, or auto:CLASS for those that lose no more than the
-// class does: lossless, bf16, int8 or int4, which is the default. automatic tells
-// whether name asks for a choice at all; a fault has kind Usage.
-func Candidates(name string) (names []string, automatic bool, err error) {
+// class does: lossless, bf16, int8 or int4, which is the default. There are none
+// where name asks for no choice; a fault has kind Usage.
+func Candidates(name string) ([]string, error) {
 	class, limited := strings.CutPrefix(name, "auto:")
 	switch {
 	case name == "auto":
 		class = "int4"
 	case !limited:
-		return nil, false, nil
+		return nil, nil
 	}
 	last := -1
 	for i, c := range candidates {
@@ -39,10 +38,11 @@ func Candidates(name string) (names []string, automatic bool, err error) {
 		}
 	}
 	if last < 0 {
-		return nil, true, fault.New(fault.Usage, "codec", "", "no automatic choice is called %q", name).Then("use %s", Names)
+		return nil, fault.New(fault.Usage, "codec", "", "no automatic choice is called %q", name).Then("use %s", Names)
 	}
+	var names []string
 	for _, c := range candidates[:last+1] {
 		names = append(names, c.name)
 	}
-	return slices.Clip(names), true, nil
+	return names, nil
 }
