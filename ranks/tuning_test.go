@@ -48,30 +48,70 @@ func wide(t testing.TB) string {
 }
 
 // Over a slow link few bits are chosen, if that is allowed, and over one that is
-// faster than any work nothing is lost.
-func TestAutoCodec(t *testing.T) {
+// faster than any work nothing is lost. The run tells what it went through.
+func TestAutomaticCodec(t *testing.T) {
 	data := wide(t)
 	for _, k := range []struct {
-		codec string
-		rate  float64
-		want  string // the choice begins with one of these
+		codec, mode string
+		rate        float64
+		epochs      int
+		want        string // the choice begins with one of these
 	}{
-		{"auto", 4e6, "int4 adaptive"},
-		{"auto:bf16", 4e6, "bf16"},
-		{"auto", 0, "none"},
+		{"auto", "pipe", 4e6, 50, "int4 adaptive"},
+		{"auto", "nopipe", 4e6, 5, "int4 adaptive"},
+		{"auto:bf16", "pipe", 4e6, 50, "bf16"},
+		{"auto", "pipe", 0, 50, "none"},
+		{"auto", "pipe", 4e6, 0, "none"},
 	} {
-		t.Run(fmt.Sprintf("%s at %g", k.codec, k.rate), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s %s %g %d", k.codec, k.mode, k.rate, k.epochs), func(t *testing.T) {
 			c := quick(t)
-			c.Codec, c.Ranks, c.Servers, c.Hidden, c.EvalEvery, c.Epochs = k.codec, 2, 0, 64, 0, 50
+			c.Codec, c.Mode, c.Ranks, c.Servers, c.Hidden, c.EvalEvery, c.Epochs = k.codec, k.mode, 2, 0, 64, 0, k.epochs
 			r := trainOver(t, slow.NewNetwork(k.rate, 50*time.Microsecond), c, data)
-			b, _ := os.ReadFile(filepath.Join(c.Out, "log.txt"))
-			t.Log(string(b), r.Summary.Chosen)
-			for _, want := range strings.Fields(k.want) {
-				if strings.HasPrefix(r.Summary.Chosen, want) {
-					return
+			if !begins(r.Summary.Chosen, k.want) || r.Summary.Codec != k.codec {
+				t.Errorf("%s: %s was chosen", r.Summary.Codec, r.Summary.Chosen)
+			}
+			said, err := os.ReadFile(filepath.Join(c.Out, "log.txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if decided := fmt.Sprintf(" -> %s\n", r.Summary.Chosen); k.epochs > 0 && !strings.Contains(string(said), decided) {
+				t.Errorf("its log says\n%s", said)
+			}
+			for i, e := range r.Epochs {
+				if last := i == len(r.Epochs)-1; i == 0 && e.Codec != "none" || last && e.Codec != r.Summary.Chosen {
+					t.Errorf("epoch %d went through %q", e.Epoch, e.Codec)
 				}
 			}
-			t.Errorf("%s was chosen", r.Summary.Chosen)
 		})
+	}
+}
+
+func begins(s, words string) bool {
+	for _, w := range strings.Fields(words) {
+		if strings.HasPrefix(s, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// Where no rows travel there is nothing to choose, and with a codec that was
+// given nothing is said.
+func TestNothingToChoose(t *testing.T) {
+	data := generated(t, false)
+	for _, k := range []struct {
+		set  func(*Config)
+		want string
+	}{
+		{func(c *Config) { c.Codec = "auto" }, "none"},
+		{func(c *Config) { c.Codec, c.Ranks, c.Model = "auto", 3, "mlp" }, "none"},
+		{func(c *Config) { c.Codec, c.Ranks = "int8", 3 }, ""},
+	} {
+		c := quick(t)
+		c.Epochs = 3
+		k.set(&c)
+		if r := train(t, c, data); r.Summary.Chosen != k.want || r.Epochs[0].Codec != "" {
+			t.Errorf("%s in %d ranks: %q, %q in the first epoch", c.Codec, c.Ranks, r.Summary.Chosen, r.Epochs[0].Codec)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"math"
 	"slices"
 
 	"siafu/ranks/link"
@@ -12,7 +13,8 @@ import (
 //   - gauging: rows are sampled, and then links and codecs are timed;
 //   - warming: what looks best runs for the first time, and shows what hides its
 //     messages;
-//   - trying: the contenders run in turns, a few epochs each;
+//   - trying: the contenders run in turns, a few epochs each, and then those who
+//     may be better after all;
 //   - settled: the best runs. When the epochs of a whole window were far from
 //     what they were expected to be, all begins again.
 type Chooser struct {
@@ -27,11 +29,8 @@ type Chooser struct {
 	model  *Model
 	costs  [][]Cost // by candidate and exchange
 	hidden []float64
-	base   float64 // seconds of an epoch without its exchanges
 
-	contenders []int
-	rounds     int
-	measured   [][]float64 // by contender
+	trial trial
 
 	window   []float64 // of this rank, since the last look
 	length   int       // epochs of a window
@@ -47,25 +46,6 @@ const (
 	settled
 )
 
-// A trial is of mostContenders, each mostRounds epochs, and takes at most
-// trialShare of the epochs that are left.
-const (
-	mostContenders = 3
-	mostRounds     = 3
-	trialShare     = 0.25
-)
-
-// What is within alike of the fastest is as good, and then the most exact is
-// taken; predictions may be wrong by doubt before they decide. Who is predicted
-// to take hopeless times as long as the best is not tried, and nothing is where
-// the most exact of all is certain to be as good.
-const (
-	alike    = 1.05
-	doubt    = 1.10
-	certain  = 1.02
-	hopeless = 1.5
-)
-
 // A settled codec is looked at again when the median of firstWindow epochs is
 // off times as long as expected, or as short, each time after twice as many
 // epochs as the last time.
@@ -73,6 +53,14 @@ const (
 	firstWindow = 10
 	off         = 1.5
 )
+
+// Links may be doubtfulLink times as slow as they were measured: messages of all
+// ranks at once disturb one another, and processors have other things to do.
+// slacks are the factors that are looked for in what epochs take; those below 1
+// stand for chunks that are encoded and decoded while others travel.
+const doubtfulLink = 2
+
+var slacks = []float64{1, 0.5, 0.75, 1.5, 2, 3, 4, 6, 8}
 
 // NewChooser chooses among codecs, the most exact first, for the epochs first to
 // last. It begins with the most exact.
@@ -116,7 +104,8 @@ func (c *Chooser) Agreed(seconds float64, hidden []float64) string {
 	switch c.phase {
 	case gauging:
 		c.hidden, c.phase = nil, warming
-		c.current = c.best(c.predict(seconds))
+		predicted := c.predict(seconds, 1)
+		c.current = slices.Index(predicted, slices.Min(predicted))
 	case warming:
 		c.hidden = hidden
 		return c.compare(seconds)
@@ -129,96 +118,87 @@ func (c *Chooser) Agreed(seconds float64, hidden []float64) string {
 }
 
 // predict is the seconds of an epoch with each candidate, where the current one
-// took so many.
-func (c *Chooser) predict(seconds float64) []float64 {
-	c.base = max(seconds-c.model.Seconds(c.costs[c.current], c.hidden), 0)
+// took so many and links are slower than measured by a factor.
+func (c *Chooser) predict(seconds, slack float64) []float64 {
+	base := max(seconds-c.model.Seconds(c.costs[c.current], c.hidden, slack), 0)
+	return c.on(base, slack)
+}
+
+// on is the same, where an epoch without exchanges takes base.
+func (c *Chooser) on(base, slack float64) []float64 {
 	predicted := make([]float64, len(c.names))
 	for i := range predicted {
-		predicted[i] = c.base + c.model.Seconds(c.costs[i], c.hidden)
+		predicted[i] = base + c.model.Seconds(c.costs[i], c.hidden, slack)
 	}
 	return predicted
 }
 
-// best is the candidate with the least seconds.
-func (c *Chooser) best(seconds []float64) int {
-	return slices.Index(seconds, slices.Min(seconds))
-}
-
 // compare ends warming: it chooses who is tried, or settles by predictions where
-// the run is too short for that.
+// the run is too short for that, or where the most exact candidate is as good as
+// any, even if links are worse than they look.
 func (c *Chooser) compare(seconds float64) string {
-	predicted := c.predict(seconds)
-	c.contenders = contend(predicted)
-	c.rounds = min(mostRounds, int(trialShare*float64(c.last-c.epoch))/len(c.contenders))
-	if len(c.contenders) == 1 || c.rounds == 0 {
-		c.settle(c.contenders[0], 0)
-		return c.said(predicted, "-> "+c.Codec())
+	predicted, worse := c.predict(seconds, 1), c.predict(seconds, doubtfulLink)
+	contenders := contend(predicted)
+	switch {
+	case predicted[0] <= alike*slices.Min(predicted) && worse[0] <= alike*slices.Min(worse):
+		c.settle(0, 0)
+	case !c.trial.begin(contenders, len(c.names), c.last-c.epoch):
+		c.settle(contenders[0], 0)
+	default:
+		c.phase, c.current = trying, contenders[0]
+		return c.said(predicted, "trying "+c.list(contenders))
 	}
-	c.phase, c.measured = trying, make([][]float64, len(c.contenders))
-	c.current = c.contenders[0]
-	return c.said(predicted, "trying "+c.list(c.contenders))
-}
-
-// contend is who is tried: the most exact of those that may be as fast as the
-// fastest, and then the fastest.
-func contend(predicted []float64) []int {
-	least := slices.Min(predicted)
-	if predicted[0] <= certain*least {
-		return []int{0}
-	}
-	order := make([]int, len(predicted))
-	for i := range order {
-		order[i] = i
-	}
-	first := slices.IndexFunc(predicted, func(s float64) bool { return s <= doubt*least })
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case i == j || predicted[i] == predicted[j]:
-			return i - j
-		case i == first || j != first && predicted[i] < predicted[j]:
-			return -1
-		}
-		return 1
-	})
-	n := 1
-	for n < min(len(order), mostContenders) && predicted[order[n]] <= hopeless*least {
-		n++
-	}
-	return order[:n]
+	return c.said(predicted, "-> "+c.Codec())
 }
 
 // try takes an epoch of a contender and goes on to the next.
 func (c *Chooser) try(seconds float64) string {
-	at := slices.Index(c.contenders, c.current)
-	c.measured[at] = append(c.measured[at], seconds)
-	next := (at + 1) % len(c.contenders)
-	if len(c.measured[next]) < c.rounds {
-		c.current = c.contenders[next]
+	next := c.trial.take(c.current, seconds)
+	if next < 0 {
+		next = c.another()
+	}
+	if next >= 0 {
+		c.current = next
 		return ""
 	}
-	won := c.winner()
 	said := c.results()
-	c.settle(c.contenders[won], median(c.measured[won]))
+	won := c.trial.winner()
+	c.settle(won, median(c.trial.measured[won]))
 	return said + " -> " + c.Codec()
 }
 
-// winner is the most exact of the contenders that are as fast as the fastest: in
-// the median of their epochs or in their best. On a machine that does other
-// things too, only what differs in both differs.
-func (c *Chooser) winner() int {
-	fastest := 0
-	for i := range c.measured {
-		if median(c.measured[i]) < median(c.measured[fastest]) {
-			fastest = i
+// another is a candidate that what was measured lets expect to be better than the
+// winner so far, and that is tried then; -1: none.
+func (c *Chooser) another() int {
+	won := c.trial.winner()
+	best := median(c.trial.measured[won])
+	predicted := c.learnt()
+	at := -1
+	for i, s := range predicted {
+		switch {
+		case len(c.trial.measured[i]) > 0:
+		case i < won && s <= alike*best: // more exact, and as fast
+			return c.trial.extend(i)
+		case i > won && s*alike <= best && (at < 0 || s < predicted[at]):
+			at = i
 		}
 	}
-	won, by := fastest, c.measured[fastest]
-	for i, m := range c.measured {
-		if c.contenders[i] < c.contenders[won] && (median(m) <= alike*median(by) || slices.Min(m) <= alike*slices.Min(by)) {
-			won = i
+	return c.trial.extend(at)
+}
+
+// learnt is what to expect of all candidates with the speed of links, and the
+// work beside, that explain best what was measured.
+func (c *Chooser) learnt() []float64 {
+	var best []float64
+	least := math.Inf(1)
+	for _, slack := range slacks {
+		work := c.on(0, slack)
+		base := max(c.trial.mean(work), 0)
+		if off := c.trial.squares(base, work); off < least {
+			least, best = off, c.on(base, slack)
 		}
 	}
-	return won
+	return best
 }
 
 func (c *Chooser) settle(candidate int, expected float64) {

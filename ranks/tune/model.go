@@ -62,18 +62,19 @@ func (m *Model) share(p int) float64 {
 
 // Seconds is what an epoch's exchanges take with a codec of these costs, by
 // exchange. hidden are the seconds of other work while each one's messages
-// travel, nil for none.
+// travel, nil for none; slack is how much longer messages take than the links
+// were measured to need.
 //
 // Encoding comes before, decoding after what travels. That chunks overlap with
 // both is left out, and so the figures are upper bounds.
-func (m *Model) Seconds(costs []Cost, hidden []float64) float64 {
+func (m *Model) Seconds(costs []Cost, hidden []float64, slack float64) float64 {
 	sum := 0.0
 	for x, e := range m.Exchanges {
 		away, here := m.travel(e, costs[x].Size)
 		if hidden != nil {
-			away = max(away-hidden[x], 0)
+			away = max(away-hidden[x]/slack, 0)
 		}
-		sum += m.work(e, costs[x]) + away + here
+		sum += m.work(e, costs[x]) + slack*(away+here)
 	}
 	return sum
 }

@@ -20,8 +20,10 @@ func (c *Chooser) said(predicted []float64, then string) string {
 // results is a line of what was measured.
 func (c *Chooser) results() string {
 	var list []string
-	for i, k := range c.contenders {
-		list = append(list, c.names[k]+" "+number(median(c.measured[i])))
+	for i, m := range c.trial.measured {
+		if len(m) > 0 {
+			list = append(list, c.names[i]+" "+number(median(m)))
+		}
 	}
 	return fmt.Sprintf("codec auto: epoch %d: measured s/epoch: %s", c.epoch, strings.Join(list, ", "))
 }
