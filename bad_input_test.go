@@ -139,7 +139,7 @@ func trainTwo(s *scene) []string {
 }
 
 // begun are the files of a run that failed after it had begun.
-var begun = []string{"config.toml", "log.txt", "metrics.jsonl"}
+var begun = []string{"config.toml", "log.txt", "lock", "metrics.jsonl"}
 
 var badInputs = []badInput{
 	// The command line.

@@ -197,6 +197,7 @@ type benchCmd struct {
 	Accuracy  accuracyCmd     `cmd:"" help:"Train on real graphs and compare test accuracy with published figures."`
 	Async     asyncCmd        `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
 	Breakdown breakdownCmd    `cmd:"" help:"Say where the time of an epoch goes: tasks, hidden communication, idle ranks."`
+	Codecs    codecsCmd       `cmd:"" help:"Compare codecs of ghost rows: bytes and accuracy."`
 	Epoch     epochCmd        `cmd:"" help:"Time an epoch and its tasks on a dataset."`
 	Kernels   kernelsCmd      `cmd:"" help:"Time every kernel beside what this machine can do."`
 	Partition partitionersCmd `cmd:"" help:"Compare partitioners with each other and with METIS."`
@@ -239,6 +240,15 @@ type asyncCmd struct {
 func (c *asyncCmd) Run(ctx context.Context, io console) error {
 	bench.Machine(io.out)
 	return bench.Async(ctx, c.Options, io.out)
+}
+
+type codecsCmd struct {
+	Options bench.CodecsOptions `embed:""`
+}
+
+func (c *codecsCmd) Run(ctx context.Context, io console) error {
+	bench.Machine(io.out)
+	return bench.Codecs(ctx, c.Options, io.out)
 }
 
 type kernelsCmd struct {

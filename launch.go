@@ -116,10 +116,10 @@ func freshRun(data string) string {
 }
 
 // resumeFlags let training go on from the newest checkpoint of its run folder,
-// where this version writes them and nothing else was asked for.
+// where nothing else was asked for.
 func resumeFlags(args []string) []string {
 	given := slices.ContainsFunc(args, func(s string) bool { return s == "--resume" || strings.HasPrefix(s, "--resume=") })
-	if given || !slices.Contains(configKeys(), "resume") {
+	if given {
 		return nil
 	}
 	return []string{"--resume", "auto"}

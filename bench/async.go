@@ -61,7 +61,7 @@ func asyncRun(ctx context.Context, o AsyncOptions, mode string, s int) (*runfold
 		return nil, fault.System("bench async", "", err)
 	}
 	defer os.RemoveAll(dir)
-	c.Mode, c.Staleness, c.Quiet, c.Out, c.Force, c.EvalEvery = mode, s, true, dir, true, 1
+	c.Mode, c.Staleness, c.Quiet, c.Out, c.Force, c.EvalEvery, c.CheckpointEvery = mode, s, true, dir, true, 1, "off"
 	if err := ranks.Train(ctx, c, o.Data, ranks.IO{Out: io.Discard, Err: os.Stderr}); err != nil {
 		return nil, err
 	}

@@ -45,18 +45,23 @@ func (a Attention) Columns() int { return a.Heads * a.Width }
 // l [Heads].
 func (a Attention) Emitted() int { return a.Heads * (a.Width + 1) }
 
+// AttentionRows are rows that vertices have emitted [n x Emitted()]. Scores are
+// their l as PackScores lays them out, [n x Heads]; nil: each call does it by
+// itself, which costs more than its edges where g is a few rows of many.
+type AttentionRows struct{ X, Scores []float32 }
+
 // AttentionGather starts or, with merge, continues the gather of rows: dst
 // [g.Rows() x Columns()] and stats [g.Rows() x 2·Heads], which AttentionFinish
 // makes into the output, from x [local ids from g.Base on x Emitted()] and r
 // [g.Rows() x Heads]. g has no scales. dst must not overlap x.
-func AttentionGather(t *Team, a Attention, dst, stats []float32, g Gather, x, r []float32, merge bool) {
+func AttentionGather(t *Team, a Attention, dst, stats []float32, g Gather, x AttentionRows, r []float32, merge bool) {
 	rows := g.Rows()
 	checkMatrix(dst, rows, a.Columns(), shortDst)
 	checkMatrix(stats, rows, 2*a.Heads, shortDst)
 	checkMatrix(r, rows, a.Heads, shortVector)
 	runAttention(t, attentionTask{
 		Attention: a, Gather: g, way: attend, dst: dst, dstWidth: a.Columns(), stats: stats, merge: merge,
-		far: x, farWidth: a.Emitted(), near: r, first: int(g.First),
+		far: x.X, packed: x.Scores, farWidth: a.Emitted(), near: r, first: int(g.First),
 	})
 }
 
@@ -74,16 +79,43 @@ type AttentionGrad struct {
 	R, LSE []float32 // [own x Heads]: of the forward pass
 	Grad   []float32 // [own x Columns()]: the gradient of its output
 	Dots   []float32 // [own x Heads]: RowDots of Grad and that output
+	// Packed are R, LSE and Dots as PackGrad lays them out, [own x 3·Heads], for
+	// AttentionGradSrc; nil: each call does it by itself.
+	Packed []float32
+}
+
+// PackScores takes the l of emitted rows [count x Emitted()], which are those
+// from first on of n, to their places in dst [n x Heads].
+func PackScores(t *Team, a Attention, dst []float32, n, first int, rows []float32) {
+	checkMatrix(dst, n, a.Heads, shortDst)
+	for group := 0; group < a.Heads; group += avx.Heads {
+		pack(t, attentionPackTask{
+			dst: dst[n*group:], from: [farParts][]float32{rows}, width: a.Emitted(), first: a.Columns() + group,
+			size: min(a.Heads-group, avx.Heads), parts: 1,
+		}, first, len(rows)/a.Emitted())
+	}
+}
+
+// PackGrad takes R, LSE and Dots of own vertices [count x Heads], which are
+// those from first on of n, to their places in dst [n x 3·Heads].
+func PackGrad(t *Team, a Attention, dst []float32, n, first int, r, lse, dots []float32) {
+	checkMatrix(dst, n, farParts*a.Heads, shortDst)
+	for group := 0; group < a.Heads; group += avx.Heads {
+		pack(t, attentionPackTask{
+			dst: dst[n*farParts*group:], from: [farParts][]float32{r, lse, dots}, width: a.Heads, first: group,
+			size: min(a.Heads-group, avx.Heads), parts: farParts,
+		}, first, len(r)/a.Heads)
+	}
 }
 
 // AttentionGradDst sets dr [g.Rows() x Heads] to, or adds to it, the gradient
 // of r along the edges of g, which with x are those of AttentionGather.
-func AttentionGradDst(t *Team, a Attention, dr []float32, g Gather, x []float32, back AttentionGrad, add bool) {
+func AttentionGradDst(t *Team, a Attention, dr []float32, g Gather, x AttentionRows, back AttentionGrad, add bool) {
 	back.check(a, g.Rows())
 	checkMatrix(dr, g.Rows(), a.Heads, shortDst)
 	runAttention(t, attentionTask{
 		Attention: a, Gather: g, way: backToTargets, dst: dr, dstWidth: a.Heads, merge: add,
-		far: x, farWidth: a.Emitted(), near: back.R, first: int(g.First), AttentionGrad: back,
+		far: x.X, packed: x.Scores, farWidth: a.Emitted(), near: back.R, first: int(g.First), AttentionGrad: back,
 	})
 }
 
@@ -96,7 +128,7 @@ func AttentionGradSrc(t *Team, a Attention, dst []float32, g Gather, first, own 
 	checkMatrix(x, g.Rows(), a.Emitted(), shortInput)
 	runAttention(t, attentionTask{
 		Attention: a, Gather: g, way: backToSources, dst: dst, dstWidth: a.Emitted(), first: first,
-		far: back.Grad[:own*a.Columns()], farWidth: a.Columns(), near: x, AttentionGrad: back,
+		far: back.Grad[:own*a.Columns()], packed: back.Packed, farWidth: a.Columns(), near: x, AttentionGrad: back,
 	})
 }
 

@@ -36,7 +36,7 @@ func newAttentionBench(g kernels.Gather, heads, width int, p float64) *attention
 }
 
 func (b *attentionBench) forward(team *kernels.Team) {
-	kernels.AttentionGather(team, b.Attention, b.out, b.stats, b.g, b.x, b.r, false)
+	kernels.AttentionGather(team, b.Attention, b.out, b.stats, b.g, kernels.AttentionRows{X: b.x}, b.r, false)
 	kernels.AttentionFinish(team, b.Attention, b.out, b.lse, b.vertices, b.stats)
 }
 
@@ -46,7 +46,7 @@ func (b *attentionBench) back() kernels.AttentionGrad {
 
 func (b *attentionBench) toTargets(team *kernels.Team) {
 	kernels.RowDots(team, b.dots, b.vertices, b.Heads, b.Width, b.up, b.out)
-	kernels.AttentionGradDst(team, b.Attention, b.dr, b.g, b.x, b.back(), false)
+	kernels.AttentionGradDst(team, b.Attention, b.dr, b.g, kernels.AttentionRows{X: b.x}, b.back(), false)
 }
 
 func (b *attentionBench) toSources(team *kernels.Team) {

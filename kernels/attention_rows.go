@@ -32,6 +32,7 @@ type attentionTask struct {
 	far      []float32 // rows of far vertices that are weighed or multiplied with
 	farWidth int
 	near     []float32 // r, or emitted rows, of near vertices
+	packed   []float32 // what pack would make, all groups one after another; nil: it is to be made
 
 	set         avx.Set
 	batches     chan *edgeBatch // one for each worker
@@ -109,9 +110,20 @@ func (k *attentionTask) pack(t *Team) {
 		args.width, args.first, args.parts = k.Heads, k.group, farParts
 	}
 	k.stride = args.parts * k.size
+	if k.packed != nil {
+		k.values = k.packed[n*args.parts*k.group:][:n*k.stride]
+		return
+	}
 	k.values = scratch(&t.floats, n*k.stride)
 	args.dst = k.values
-	do(t, &t.slots.attentionPack, args, n, rowGrain(k.stride))
+	pack(t, args, 0, n)
+}
+
+// pack packs count vertices, which are those from first on of dst.
+func pack(t *Team, k attentionPackTask, first, count int) {
+	stride := k.parts * k.size
+	k.dst = k.dst[first*stride:]
+	do(t, &t.slots.attentionPack, k, count, rowGrain(stride))
 }
 
 // farParts are r, lse and dots.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"siafu/graph/fault"
 	"siafu/halo"
 	"siafu/kernels/model"
 	"siafu/ranks/world"
@@ -42,6 +44,31 @@ func TestAsyncOfOneIntervalIsSynchronous(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Rows of intervals travel through codecs: fewer bytes, and the loss hardly
+// moves.
+func TestAsyncCodecs(t *testing.T) {
+	data := generated(t, false)
+	c := asynchronous(fifty(t, 0), 0, 2)
+	c.Ranks, c.Servers, c.Hidden = 4, 1, 32
+	plain := train(t, c, data)
+	last := func(r trained) float64 { return r.Summary.FinalLoss }
+	for _, name := range []string{"zstd", "bf16", "int8", "int4+zstd", "adaptive:3"} {
+		c.Codec, c.Out = name, c.Out+"-"
+		got := train(t, c, data)
+		if s := got.Summary; s.GhostBytesSent >= s.GhostBytesRaw || s.GhostBytesRaw == 0 {
+			t.Errorf("%s: %d bytes for %d", name, s.GhostBytesSent, s.GhostBytesRaw)
+		}
+		// Timing alone moves the last loss by a few percent.
+		if math.Abs(last(got)-last(plain)) > 0.15*last(plain) {
+			t.Errorf("%s: loss %v, without a codec %v", name, last(got), last(plain))
+		}
+	}
+	c.Codec = "int8+ef"
+	if err := c.Validate(); fault.KindOf(err) != fault.Usage {
+		t.Errorf("error feedback: %v", err)
 	}
 }
 
@@ -93,7 +120,7 @@ func TestAsyncUnderHostileDelivery(t *testing.T) {
 		t.Run(fmt.Sprintf("seed=%d %s s=%d intervals=%d ranks=%d servers=%d", seed, c.Model, c.Staleness, c.Intervals, graphRanks, c.Servers), func(t *testing.T) {
 			err := launch(graphRanks+c.Servers, world.Limits{Abort: 30 * time.Second}, IO{Out: io.Discard, Err: os.Stderr}, func(w world.Comm, kind string) error {
 				h := &hostile{Comm: w, rng: rand.New(rand.NewPCG(seed, uint64(w.Rank())))}
-				return trainRank(c, data, h, kind, world.Limits{}, IO{Out: io.Discard, Err: os.Stderr})
+				return trainRank(c, data, h, kind, world.Limits{}, nil, IO{Out: io.Discard, Err: os.Stderr})
 			})
 			if err != nil {
 				t.Fatal(err)

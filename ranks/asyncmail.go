@@ -5,9 +5,12 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/halo"
+	"siafu/halo/codec"
 	"siafu/kernels/model"
 	"siafu/ranks/server"
 	"siafu/ranks/server/async"
+	"siafu/ranks/signals"
+	"siafu/ranks/tune"
 	"siafu/ranks/world"
 )
 
@@ -55,13 +58,9 @@ func (e *engine) local(m async.Message) error {
 	return e.protocol(m)
 }
 
-// send sends rows, gradients or numbers to a graph rank.
+// send sends numbers to a graph rank.
 func (e *engine) send(to int, m wire) error {
-	b := m.encode(e.mail.buffer())
-	if m.kind == wireRows || m.kind == wireGrads {
-		e.tallies.sent.Add(int64(len(b)))
-	}
-	return e.mail.post(e.world, to, b)
+	return e.mail.post(e.world, to, m.encode(e.mail.buffer()))
 }
 
 // mail is messages on their way. Several workers may use it at once.
@@ -153,6 +152,9 @@ func (e *engine) takeWire(m wire, from int) error {
 		e.epochs = min(e.epochs, m.epoch)
 		return nil
 	}
+	if m.epoch <= e.setting.Trained {
+		return nil // from the stretch before
+	}
 	return e.expect(m, from)
 }
 
@@ -164,6 +166,7 @@ func (e *engine) protocol(m async.Message) error {
 		}
 		return e.startReady()
 	}
+	e.tallies.ask = max(e.tallies.ask, signals.Request(m.Ask))
 	if err := e.chooser.Take(m); err != nil {
 		return err
 	}
@@ -175,12 +178,13 @@ func (e *engine) protocol(m async.Message) error {
 	return nil
 }
 
-// serveAsync is the life of a parameter server in bounded asynchrony.
-func serveAsync(w world.Comm, s *async.Server) error {
+// serveStretch is what a parameter server does in a stretch. watcher is the
+// process's, which may be nil.
+func serveStretch(w world.Comm, s *async.Server, watcher *signals.Watcher) error {
 	var pending []halo.Request
 	for !s.Done() {
 		var err error
-		if pending, err = takeAsync(w, s, pending); err != nil {
+		if pending, err = takeAsync(w, s, pending, watcher); err != nil {
 			return err
 		}
 	}
@@ -194,7 +198,7 @@ func serveAsync(w world.Comm, s *async.Server) error {
 
 // takeAsync waits for a message to a server and sends what follows from it;
 // pending are requests of earlier ones.
-func takeAsync(w world.Comm, s *async.Server, pending []halo.Request) ([]halo.Request, error) {
+func takeAsync(w world.Comm, s *async.Server, pending []halo.Request, watcher *signals.Watcher) ([]halo.Request, error) {
 	in, err := w.Recv(world.Any, tagAsync)
 	if err != nil {
 		return nil, err
@@ -216,6 +220,7 @@ func takeAsync(w world.Comm, s *async.Server, pending []halo.Request) ([]halo.Re
 		}
 	}
 	for _, m := range out {
+		m.Ask = uint8(watcher.Pending())
 		r, err := w.Isend(async.Encode(nil, m), m.To, tagAsync)
 		if err != nil {
 			return nil, err
@@ -225,8 +230,9 @@ func takeAsync(w world.Comm, s *async.Server, pending []halo.Request) ([]halo.Re
 	return kept, nil
 }
 
-// setting is what all ranks know of each other. Collective over the world.
-func (r *run) setting() (async.Setting, error) {
+// setting is what all ranks know of each other after an epoch. Collective over
+// the world.
+func (r *run) setting(trained int) (async.Setting, error) {
 	counts := make([]int64, r.Graph)
 	if r.shard != nil {
 		counts[r.rank] = int64(r.cfg.intervals(r.net, r.shard.NumOwn()))
@@ -234,7 +240,7 @@ func (r *run) setting() (async.Setting, error) {
 	if err := world.SumInt64s(r.world, counts); err != nil {
 		return async.Setting{}, err
 	}
-	s := async.Setting{Servers: max(r.Servers, 1), Staleness: r.cfg.Staleness}
+	s := async.Setting{Servers: max(r.Servers, 1), Staleness: r.cfg.Staleness, Trained: trained}
 	for _, n := range counts {
 		s.Intervals = append(s.Intervals, int(n))
 	}
@@ -259,9 +265,15 @@ func (c *Config) checkAsync() error {
 		}
 		return nil
 	}
-	if c.Codec != "none" {
+	if list, _ := tune.Candidates(c.Codec); list != nil {
 		return fault.New(fault.Usage, "train", "", "--codec=%s with --mode async", c.Codec).
-			Then("rows of single intervals travel as they are: use --codec none")
+			Then("name the codec: epochs of single intervals do not show which one is fastest")
+	}
+	if rows, err := codec.ByName(c.Codec); err == nil {
+		if _, fed := rows.(codec.Corrected); fed {
+			return fault.New(fault.Usage, "train", "", "--codec=%s with --mode async", c.Codec).
+				Then("leave +ef out: rows of an interval may be sent again before the next epoch")
+		}
 	}
 	return nil
 }

@@ -7,14 +7,17 @@ import (
 
 	"siafu/graph"
 	"siafu/ranks/runfolder"
+	"siafu/ranks/signals"
 )
 
 // Places in a tally: the loss, hits and totals of the three splits, bytes of
-// rows sent, and then the seconds of each task and those of none.
+// rows as float32 and as they were sent, and then the seconds of each task, those of none, and what the
+// rank has been asked for.
 const (
 	tallyLoss  = 0
-	tallyBytes = 7
-	tallyTasks = 8
+	tallyRaw   = 7
+	tallySent  = 8
+	tallyTasks = 9
 )
 
 // tallies are what is known of epochs. A rank adds up what its intervals say;
@@ -37,15 +40,15 @@ type tallies struct {
 	patience int
 	target   float64
 	within   float64 // of the target, from where the run is to go on synchronously
-	best     float64
-	bestAt   int
+	history  *history
+	saver    *saver
 	stopped  string
 
-	sent atomic.Int64 // bytes of rows since the last tally
+	raw, sent atomic.Int64    // bytes of rows since the last tally
+	ask       signals.Request // that a server has told of
 	// On rank 0: the weights with which the first interval has gone through
-	// epochs that are not reported, and those of the best one.
+	// epochs that are not reported.
 	versions map[int][]float32
-	winner   []float32
 }
 
 // judged adds what the loss of an interval has found.
@@ -65,13 +68,19 @@ func (t *tallies) keep(i *interval, weights []float32) {
 	}
 }
 
-// switched is why asynchrony ends where the run goes on without it.
-const switched = "switch-to-sync"
+// Why a run, or a stretch of it, comes to an end.
+const (
+	byEpochs   = "epochs"
+	byTarget   = "target-acc"
+	byPatience = "patience"
+	switched   = "switch-to-sync" // the run goes on in step
+	asked      = "asked"          // to save, or to stop
+)
 
 // own is this rank's tally of an epoch.
 func (t *tallies) own(epoch int) []float64 {
 	if t.mine[epoch] == nil {
-		t.mine[epoch] = make([]float64, tallyTasks+len(tasks)+1)
+		t.mine[epoch] = make([]float64, tallyTasks+len(tasks)+2)
 	}
 	return t.mine[epoch]
 }
@@ -87,8 +96,10 @@ func (e *engine) tell(epoch int) error {
 		return nil
 	}
 	own := t.own(epoch)
-	own[tallyBytes] = float64(t.sent.Swap(0))
+	own[tallyRaw], own[tallySent] = float64(t.raw.Swap(0)), float64(t.sent.Swap(0))
 	copy(own[tallyTasks:], e.crew.take())
+	own[len(own)-1] = float64(max(t.saver.pending(epoch), t.ask))
+	t.ask = signals.None
 	delete(t.mine, epoch)
 	delete(t.finished, epoch)
 	if e.world.Rank() == 0 {
@@ -100,7 +111,7 @@ func (e *engine) tell(epoch int) error {
 // takeTally is rank 0's.
 func (e *engine) takeTally(epoch int, numbers []float64) error {
 	t := &e.tallies
-	if t.ranks == 0 || len(numbers) != tallyTasks+len(tasks)+1 {
+	if t.ranks == 0 || len(numbers) != tallyTasks+len(tasks)+2 {
 		return damaged(wire{layer: epoch}, 0)
 	}
 	if t.sums[epoch] == nil {
@@ -130,25 +141,26 @@ func (e *engine) speak(epoch int, sum []float64) error {
 	line := runfolder.Epoch{
 		Epoch: epoch, Loss: sum[tallyLoss], TrainAcc: accuracy(0), ValAcc: accuracy(1), TestAcc: accuracy(2),
 		Seconds: time.Since(t.start).Seconds(), TaskSeconds: map[string]float64{},
-		GhostBytesRaw: int64(sum[tallyBytes]), GhostBytesSent: int64(sum[tallyBytes]),
+		GhostBytesRaw: int64(sum[tallyRaw]), GhostBytesSent: int64(sum[tallySent]),
 	}
 	t.start = time.Now()
 	for i, name := range tasks {
 		line.TaskSeconds[name] = sum[tallyTasks+i]
 	}
 	line.WaitSeconds = sum[tallyTasks+len(tasks)]
-	if *line.ValAcc > t.best || t.bestAt == 0 {
-		t.best, t.bestAt, t.winner = *line.ValAcc, epoch, t.versions[epoch]
-	}
-	delete(t.versions, epoch)
+	t.observe(line)
+	t.saver.asked = max(t.saver.asked, signals.Request(sum[len(sum)-1]))
+	h := t.history
 	switch {
 	case t.stopped != "":
 	case t.target > 0 && *line.ValAcc >= t.target:
-		t.stopped = "target-acc"
+		t.stopped = byTarget
 	case t.within > 0 && *line.ValAcc >= t.target-t.within:
 		t.stopped = switched
-	case t.patience > 0 && epoch-t.bestAt >= t.patience:
-		t.stopped = "patience"
+	case t.patience > 0 && epoch-h.bestLine.Epoch >= t.patience:
+		t.stopped = byPatience
+	case t.saver.asked > signals.None:
+		t.stopped = asked
 	}
 	if t.stopped != "" {
 		if err := e.stop(); err != nil {
@@ -156,6 +168,16 @@ func (e *engine) speak(epoch int, sum []float64) error {
 		}
 	}
 	return t.emit(line)
+}
+
+// observe keeps the weights of the best epoch.
+func (t *tallies) observe(line runfolder.Epoch) {
+	h := t.history
+	h.last = line
+	if h.best == nil || *line.ValAcc > *h.bestLine.ValAcc {
+		h.bestLine, h.best = line, t.versions[line.Epoch]
+	}
+	delete(t.versions, line.Epoch)
 }
 
 // stop ends the run after the last epoch that any rank can have begun: none can

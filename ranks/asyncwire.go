@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"siafu/graph/fault"
-	"siafu/graph/mapped"
 )
 
 // Messages between graph ranks in bounded asynchrony, beside those of package
@@ -20,51 +19,59 @@ const (
 	wireStop  = 67 // the epoch after which all stop, from rank 0
 )
 
-// wire is one of these messages: rows of a layer from place First of the list
-// that sender and receiver share, or numbers.
+// wire is one of these messages: so many rows of a layer from place first of the
+// list that sender and receiver share, as a block of package codec, or numbers.
 type wire struct {
 	kind         byte
 	layer, epoch int
-	first, width int
-	rows         []float32
+	first, count int
+	block        []byte
 	numbers      []float64
 }
 
-// wireHeader is kind, three zeros, then layer, epoch, first, width and the
-// number of values as 32 bits each.
-const wireHeader = 24
+// wireHeader is kind, three zeros, then layer, epoch, first, and the number of
+// rows or numbers as 32 bits each.
+const wireHeader = 20
 
-func (m wire) encode(dst []byte) []byte {
+// header appends what stands before a block.
+func (m wire) header(dst []byte) []byte {
 	dst = append(dst[:0], m.kind, 0, 0, 0)
-	for _, v := range [...]int{m.layer, m.epoch, m.first, m.width, len(m.rows) + len(m.numbers)} {
+	for _, v := range [...]int{m.layer, m.epoch, m.first, m.count} {
 		dst = binary.LittleEndian.AppendUint32(dst, uint32(v))
 	}
+	return dst
+}
+
+func (m wire) encode(dst []byte) []byte {
+	m.count = max(m.count, len(m.numbers))
+	dst = m.header(dst)
 	for _, v := range m.numbers {
 		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
 	}
-	return append(dst, mapped.Bytes(m.rows)...)
+	return append(dst, m.block...)
 }
 
-// decodeWire reads a message from rank from. Its rows lie in b.
+// decodeWire reads a message from rank from. Its block lies in b.
 func decodeWire(b []byte, from int) (wire, error) {
 	bad := fault.New(fault.Runtime, "train", "", "a message of %d bytes from rank %d is damaged", len(b), from).
 		Then("run the same siafu on all ranks")
 	if len(b) < wireHeader || b[0] < wireRows || b[0] > wireStop {
 		return wire{}, bad
 	}
-	var v [5]int
+	var v [4]int
 	for i := range v {
 		v[i] = int(binary.LittleEndian.Uint32(b[4+4*i:]))
 	}
-	m := wire{kind: b[0], layer: v[0], epoch: v[1], first: v[2], width: v[3]}
-	values, body := v[4], b[wireHeader:]
-	switch {
-	case m.kind == wireTally && len(body) == 8*values:
-		for i := range values {
+	m := wire{kind: b[0], layer: v[0], epoch: v[1], first: v[2], count: v[3]}
+	switch body := b[wireHeader:]; {
+	case m.kind == wireTally && len(body) == 8*m.count:
+		for i := range m.count {
 			m.numbers = append(m.numbers, math.Float64frombits(binary.LittleEndian.Uint64(body[8*i:])))
 		}
-	case m.kind != wireTally && len(body) == 4*values:
-		m.rows = mapped.Cast[float32](body)
+		m.count = 0
+	case m.kind == wireStop && len(body) == 0 && m.count == 0:
+	case m.kind == wireRows || m.kind == wireGrads:
+		m.block = body
 	default:
 		return wire{}, bad
 	}

@@ -3,6 +3,7 @@ package ranks
 import (
 	"cmp"
 	"math"
+	"os"
 	"reflect"
 	"strconv"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/ranks/checkpoint"
+	"siafu/ranks/signals"
 	"siafu/ranks/tune"
 	"siafu/ranks/world"
 )
@@ -62,6 +65,11 @@ type Config struct {
 	Patience      int     `default:"0" group:"Training" help:"Stop after this many epochs without a better validation accuracy; 0: never." toml:"patience"`
 	TargetAcc     float64 `default:"0" group:"Training" help:"Stop when this validation accuracy is reached (a fraction); 0: never." toml:"target-acc"`
 
+	CheckpointEvery string `default:"10m" group:"Checkpoints" help:"How often the run saves itself: 20e (epochs), 10m, 90s; off. At its end it saves too." toml:"checkpoint-every"`
+	Keep            int    `default:"3" group:"Checkpoints" help:"Checkpoints to keep; 0: all." toml:"keep"`
+	Resume          string `default:"" group:"Checkpoints" placeholder:"auto|PATH" help:"Go on from a checkpoint: auto takes the newest of --out, if there is one; PATH is a checkpoint or a run folder." toml:"resume"`
+	Grace           string `default:"0s" group:"Checkpoints" help:"Time from a SIGTERM to the kill, to warn if an epoch takes longer; 0s: as the batch system says." toml:"grace"`
+
 	Out        string `default:"" group:"Output" placeholder:"DIR" help:"Run folder. Empty: runs/NAME-ID." toml:"out"`
 	Force      bool   `group:"Output" help:"Replace a run folder that exists." toml:"force"`
 	Trace      string `default:"" group:"Output" placeholder:"FILE" help:"Write a timeline of the tasks of all ranks, for ui.perfetto.dev, chrome://tracing and bench breakdown." toml:"trace"`
@@ -98,6 +106,7 @@ func (c *Config) Validate() error {
 		{inRange(c.Momentum), "momentum", c.Momentum, "at least 0 and below 1"},
 		{c.WeightDecay >= 0 && !math.IsInf(c.WeightDecay, 0), "weight-decay", c.WeightDecay, "0 or more"},
 		{c.EvalEvery >= 0, "eval-every", c.EvalEvery, "0 or more"},
+		{c.Keep >= 0, "keep", c.Keep, "0 or more"},
 		{c.Patience >= 0, "patience", c.Patience, "0 or more"},
 		{c.TargetAcc >= 0 && c.TargetAcc <= 1, "target-acc", c.TargetAcc, "a fraction from 0 to 1"},
 		{c.Patience == 0 || c.EvalEvery > 0, "patience", c.Patience, "0 while --eval-every is 0"},
@@ -166,6 +175,12 @@ func (c *Config) validateDurations() error {
 	if _, err := newDelay(c.Delay, 0, 0); err != nil {
 		return err
 	}
+	if _, err := checkpoint.ParseInterval(c.CheckpointEvery); err != nil {
+		return err
+	}
+	if d, err := time.ParseDuration(c.Grace); err != nil || d < 0 {
+		return fault.New(fault.Usage, "train", "", "--grace=%q", c.Grace).Then("it must be a duration such as 30s")
+	}
 	return c.checkAsync()
 }
 
@@ -184,6 +199,16 @@ func (c *Config) limits(log func(string)) (world.Limits, error) {
 		*d.to = v
 	}
 	return l, nil
+}
+
+// watch begins to listen to signals. On rank 0 it says what it has heard.
+func (c *Config) watch(out IO) *signals.Watcher {
+	grace, _ := time.ParseDuration(c.Grace) // Validate has read it
+	o := signals.Options{Grace: signals.Grace(grace, os.Getenv)}
+	if l, launched := world.Launched(); !launched || l.Rank == 0 {
+		o.Log = func(line string) { warn(out, "%s", line) }
+	}
+	return signals.Watch(o)
 }
 
 // servers is the number of parameter servers in a world of size ranks.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"siafu/halo/codec"
 	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/schedule"
@@ -22,17 +23,18 @@ import (
 // task in the queue still waits for is rows that have never come, and that
 // nobody reads what it writes or writes what it reads (published.free).
 type engine struct {
-	cfg    Config
-	world  world.Comm
-	crew   *crew
-	tensor tensor.Backend
-	delay  *delay          // nil but in experiments
-	graph  *graphwork.Work // nil without propagation
+	cfg     Config
+	world   world.Comm
+	crew    *crew
+	tensor  tensor.Backend
+	delay   *delay          // nil but in experiments
+	graph   *graphwork.Work // nil without propagation
+	codec   codec.Codec
+	sendIDs []uint32 // dataset ids of the plan's SendRows
 
 	setting   async.Setting
 	chooser   *async.Chooser
 	progress  *async.Progress
-	update    *updater      // of the hosted server
 	hosted    *async.Server // where no rank is a server, rank 0 hosts the one there is
 	intervals []*interval
 	layers    []*published // nil for a layer that does not gather

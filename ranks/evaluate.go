@@ -7,6 +7,7 @@ import (
 	"siafu/kernels/model"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/schedule"
+	"siafu/ranks/signals"
 	"siafu/ranks/world"
 )
 
@@ -47,11 +48,30 @@ func (t *trainer) evaluate(line *runfolder.Epoch) (ready bool, err error) {
 	return ready, nil
 }
 
+// Sums that score makes over all ranks: the loss, hits and totals of three
+// splits, and how many ranks ask for a checkpoint and how many for an end.
+const (
+	sumLoss = iota
+	sumHits
+	sumSave = sumHits + 2*3 + iota - 2
+	sumStop
+	scoreSums
+)
+
 // score sums loss and hits of the last forward pass over all ranks; hits are 0
-// unless that counted them. Collective over the graph ranks.
+// unless that counted them. What any rank was asked for is then known to all.
+// Collective over the graph ranks.
 func (t *trainer) score() (scores, error) {
 	sums := t.sums
 	clear(sums)
+	if t.saver != nil {
+		switch max(t.saver.pending(t.pass.Epoch), t.weights.asked()) {
+		case signals.Checkpoint:
+			sums[sumSave] = 1
+		case signals.Stop:
+			sums[sumStop] = 1
+		}
+	}
 	for _, i := range t.intervals {
 		sums[0] += i.loss.Sum / float64(max(t.shard.TrainTotal, 1))
 		if !i.loss.Count {
@@ -64,6 +84,14 @@ func (t *trainer) score() (scores, error) {
 	}
 	if err := t.timed(schedule.Judge, t.pass.Epoch, func() error { return world.SumFloat64s(t.comm, sums) }); err != nil {
 		return scores{}, err
+	}
+	if t.saver != nil {
+		switch {
+		case sums[sumStop] > 0:
+			t.saver.asked = signals.Stop
+		case sums[sumSave] > 0:
+			t.saver.asked = max(t.saver.asked, signals.Checkpoint)
+		}
 	}
 	return scores{
 		loss:  sums[0],
@@ -95,11 +123,11 @@ func (h *history) observe(line runfolder.Epoch, weights []float32, closing bool)
 	}
 	switch {
 	case h.target > 0 && *line.ValAcc >= h.target:
-		h.stoppedBy = "target-acc"
+		h.stoppedBy = byTarget
 	case closing:
-		h.stoppedBy = "epochs"
+		h.stoppedBy = byEpochs
 	case h.patience > 0 && line.Epoch-h.bestLine.Epoch >= h.patience:
-		h.stoppedBy = "patience"
+		h.stoppedBy = byPatience
 	default:
 		return false
 	}

@@ -2,8 +2,6 @@ package ranks
 
 import (
 	"encoding/json"
-	"fmt"
-	"strconv"
 
 	"siafu/graph/fault"
 	"siafu/kernels/model"
@@ -88,22 +86,6 @@ func (r *run) finish() error {
 		err = r.voice.finish(r, reports)
 	}
 	return agree(r.world, err)
-}
-
-// modelMetadata is what model.safetensors says of its network. It holds
-// nothing that differs between two runs of the same command.
-func modelMetadata(r *run, s runfolder.Summary) map[string]string {
-	dims, _ := json.Marshal(r.net.Dims)
-	return map[string]string{
-		"siafu":    Version,
-		"model":    r.net.Kind,
-		"dims":     string(dims),
-		"heads":    fmt.Sprintf("[%d,%d]", max(r.net.Heads, 1), max(r.net.OutputHeads, 1)),
-		"dataset":  s.Dataset,
-		"epoch":    strconv.Itoa(s.BestEpoch),
-		"val_acc":  strconv.FormatFloat(s.BestValAcc, 'g', -1, 64),
-		"test_acc": strconv.FormatFloat(s.TestAccAtBestVal, 'g', -1, 64),
-	}
 }
 
 // loadWeights fills weights from a safetensors file with the network's names

@@ -24,8 +24,6 @@ type interval struct {
 	epoch int  // in bounded asynchrony: that it is in, or has finished
 	busy  bool // and: it is in an epoch
 	asked int  // and: the server that owes it weights, or nobody
-
-	packed []float32 // boundary rows on their way to a rank
 }
 
 // nobody is no rank.

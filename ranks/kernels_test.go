@@ -106,11 +106,11 @@ func countAllocations(t *testing.T, r *run) error {
 	if err != nil {
 		return err
 	}
-	source, err := r.source(weights)
+	u, err := r.newUpdater()
 	if err != nil {
 		return err
 	}
-	tr := r.trainer(source)
+	tr := r.trainer(r.source(0, weights, u))
 	if tr.net.CacheInput {
 		if err := r.keepInput(tr.intervals); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
+	"siafu/halo/codec"
 	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/schedule"
@@ -171,20 +172,28 @@ func (e *engine) spread(i *interval, l int) error {
 	copy(i.part(p.Rows, p.Width), i.work.Rows)
 	e.graph.Publish(p.Layer, i.at(l), i.work.Rows)
 	for q := range plan.Parts {
-		list := plan.SendRows[plan.SendStart[q]:plan.SendStart[q+1]]
+		at := int(plan.SendStart[q])
+		list := plan.SendRows[at:plan.SendStart[q+1]]
 		from, to := graphwork.Boundary(list, i.lo, i.hi)
-		if from == to {
-			continue
-		}
-		i.packed = i.packed[:0]
-		for _, v := range list[from:to] {
-			i.packed = append(i.packed, p.Rows[int(v)*p.Width:][:p.Width]...)
-		}
-		if err := e.send(q, wire{kind: wireRows, layer: l, epoch: i.epoch, first: from, width: p.Width, rows: i.packed}); err != nil {
+		rows := codec.Rows{X: p.Rows, Cols: p.Width, Len: to - from, Index: list[from:to], IDs: e.sendIDs[at+from : at+to]}
+		if err := e.sendRows(q, wire{kind: wireRows, layer: l, epoch: i.epoch, first: from}, rows); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sendRows sends rows, if there are any, through the codec.
+func (e *engine) sendRows(to int, m wire, rows codec.Rows) error {
+	if rows.Len == 0 {
+		return nil
+	}
+	m.count = rows.Len
+	key := codec.Key{Seed: e.cfg.Seed, Epoch: m.epoch, Layer: m.layer, Backward: m.kind == wireGrads}
+	b := codec.EncodeBlock(m.header(e.mail.buffer()), e.codec, rows, m.first, key, nil)
+	e.tallies.raw.Add(4 * int64(rows.Len*rows.Cols))
+	e.tallies.sent.Add(int64(len(b)))
+	return e.mail.post(e.world, to, b)
 }
 
 // gather is the interval's rows of Â times what is there.
@@ -247,12 +256,26 @@ func (e *engine) whole(worker int, t schedule.Task) error {
 	switch p := e.layers[j.Layer]; j.Stage {
 	case schedule.Receive:
 		first := int(e.graph.Plan.RecvStart[j.from]) + j.wire.first
-		copy(p.Ghosts[first*p.Width:], j.wire.rows)
-		e.graph.PublishGhosts(e.crew.teams[worker], p.Layer, first, len(j.wire.rows)/p.Width)
+		if err := e.takeRows(j, p.Ghosts[first*p.Width:(first+j.wire.count)*p.Width]); err != nil {
+			return err
+		}
+		e.graph.PublishGhosts(e.crew.teams[worker], p.Layer, first, j.wire.count)
 	case schedule.ReceiveBack:
-		copy(p.Returned[j.from], j.wire.rows)
+		return e.takeRows(j, p.Returned[j.from])
 	case schedule.GhostGrads:
 		return e.ghostGrads(worker, j)
+	}
+	return nil
+}
+
+// takeRows decodes the rows that a message has brought.
+func (e *engine) takeRows(j *job, dst []float32) error {
+	block, err := codec.Open(j.wire.block, e.codec)
+	if err == nil {
+		err = block.Decode(e.codec, codec.Rows{X: dst, Cols: e.layers[j.Layer].Width, Len: j.wire.count}, false)
+	}
+	if err != nil {
+		return fault.New(fault.Runtime, "train", "", "rows of layer %d from rank %d are damaged: %v", j.Layer, j.from, err)
 	}
 	return nil
 }
@@ -267,11 +290,8 @@ func (e *engine) ghostGrads(worker int, j *job) error {
 	e.graph.GhostGrads(e.crew.teams[worker], p.Layer, 0, p.out)
 	for q := range plan.Parts {
 		from, to := int(plan.RecvStart[q]), int(plan.RecvStart[q+1])
-		if from == to {
-			continue
-		}
-		m := wire{kind: wireGrads, layer: j.Layer, epoch: j.Epoch, width: p.Width, rows: p.out[from*p.Width : to*p.Width]}
-		if err := e.send(q, m); err != nil {
+		rows := codec.Rows{X: p.out[from*p.Width : to*p.Width], Cols: p.Width, Len: to - from, IDs: plan.GhostIDs[from:to]}
+		if err := e.sendRows(q, wire{kind: wireGrads, layer: j.Layer, epoch: j.Epoch}, rows); err != nil {
 			return err
 		}
 	}
@@ -284,17 +304,15 @@ func (e *engine) expect(m wire, from int) error {
 	if e.graph == nil || m.layer < 0 || m.layer >= len(e.layers) || e.layers[m.layer] == nil || from >= e.graph.Plan.Parts {
 		return damaged(m, from)
 	}
-	p, plan := e.layers[m.layer], e.graph.Plan
-	if m.width != p.Width || m.width == 0 || len(m.rows)%p.Width != 0 {
-		return damaged(m, from)
-	}
-	stage := schedule.Receive
+	plan := e.graph.Plan
+	stage, all := schedule.Receive, int(plan.RecvStart[from+1]-plan.RecvStart[from])
 	if m.kind == wireGrads {
-		stage = schedule.ReceiveBack
-		if len(m.rows) != len(p.Returned[from]) {
+		stage, all = schedule.ReceiveBack, int(plan.SendStart[from+1]-plan.SendStart[from])
+		if m.count != all {
 			return damaged(m, from)
 		}
-	} else if first := int(plan.RecvStart[from]) + m.first; m.first < 0 || first+len(m.rows)/p.Width > int(plan.RecvStart[from+1]) {
+	}
+	if m.count < 1 || m.first < 0 || m.first+m.count > all {
 		return damaged(m, from)
 	}
 	t := schedule.Task{Stage: stage, Epoch: m.epoch, Layer: m.layer, Interval: schedule.Whole}
@@ -313,12 +331,12 @@ func (p *published) note(j job) {
 		return
 	}
 	if p.rowsFrom[j.from][j.wire.first] == 0 {
-		p.rowsMissing -= len(j.wire.rows) / p.Width
+		p.rowsMissing -= j.wire.count
 	}
 	p.rowsFrom[j.from][j.wire.first] = j.wire.epoch
 }
 
 func damaged(m wire, from int) error {
-	return fault.New(fault.Runtime, "train", "", "rank %d sent %d values from row %d on of layer %d, %d wide, which fit nowhere",
-		from, len(m.rows), m.first, m.layer, m.width).Then("partition the dataset again, and run the same siafu on all ranks")
+	return fault.New(fault.Runtime, "train", "", "rank %d sent %d values from row %d on of layer %d, which fit nowhere",
+		from, m.count, m.first, m.layer).Then("partition the dataset again, and run the same siafu on all ranks")
 }

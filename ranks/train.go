@@ -17,9 +17,10 @@ import (
 	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/ranks/checkpoint"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/server"
-	"siafu/ranks/server/async"
+	"siafu/ranks/signals"
 	"siafu/ranks/tensor"
 	"siafu/ranks/trace"
 	"siafu/ranks/tune"
@@ -37,8 +38,16 @@ func Train(_ context.Context, c Config, data string, out IO) error {
 	if err != nil {
 		return err
 	}
+	if c.ended() {
+		if l, launched := world.Launched(); !launched || l.Rank == 0 {
+			fmt.Fprintf(out.Out, "the run in %s has ended already\n", c.Out)
+		}
+		return nil
+	}
+	watcher := c.watch(out)
+	defer watcher.Close()
 	return launch(c.Ranks, limits, out, func(w world.Comm, kind string) error {
-		return trainRank(c, data, w, kind, limits, out)
+		return trainRank(c, data, w, kind, limits, watcher, out)
 	})
 }
 
@@ -51,6 +60,11 @@ type run struct {
 	meta    *graph.Meta
 	world   world.Comm
 	limits  world.Limits
+	watcher *signals.Watcher  // of this process, which in-process ranks share; nil where nobody listens
+	lock    *checkpoint.Lock  // of the run folder, on rank 0
+	state   *checkpoint.State // that rank 0 has read
+	from    resumed
+	stop    error      // on rank 0 of a run that was asked to stop: what it ends with
 	peers   world.Comm // the graph ranks; nil on servers
 	shard   *shard.Shard
 	crew    *crew // nil on servers
@@ -71,8 +85,8 @@ type run struct {
 }
 
 // trainRank is one rank's part of a run. Collective over the world.
-func trainRank(c Config, data string, w world.Comm, kind string, limits world.Limits, out IO) error {
-	r := &run{cfg: c, data: data, kind: kind, world: w, limits: limits, arena: mapped.NewArena()}
+func trainRank(c Config, data string, w world.Comm, kind string, limits world.Limits, watcher *signals.Watcher, out IO) error {
+	r := &run{cfg: c, data: data, kind: kind, world: w, limits: limits, watcher: watcher, arena: mapped.NewArena()}
 	defer r.close()
 	return r.whole(out)
 }
@@ -103,6 +117,9 @@ func (r *run) whole(out IO) error {
 	if err != nil {
 		return err
 	}
+	if err := agree(r.world, r.stop); err != nil {
+		return err
+	}
 	if err := r.finish(); err != nil {
 		return err
 	}
@@ -123,7 +140,7 @@ func (r *run) open(out IO) error {
 		return fault.New(fault.Data, "train", r.data, "no vertex is in the training split").
 			Then("import the dataset with a split")
 	}
-	if r.voice, err = newVoice(r.cfg, meta.Name, r.kind, out); err != nil {
+	if err := r.enter(meta, out); err != nil {
 		return err
 	}
 	if err := r.checkTimeline(); err != nil {
@@ -226,6 +243,9 @@ func (r *run) close() {
 		r.shard.Close()
 	}
 	r.voice.close()
+	if r.lock != nil {
+		r.lock.Release()
+	}
 	r.arena.Free()
 }
 
@@ -254,7 +274,10 @@ func (r *run) initialWeights() ([]float32, error) {
 
 	weights := mapped.Make[float32](r.arena, r.net.NumWeights())
 	r.net.Initialize(weights, r.cfg.Initializer, r.cfg.Seed)
-	if r.cfg.Init == "" {
+	if err := r.takeUp(weights); err != nil {
+		return nil, err
+	}
+	if r.cfg.Init == "" || r.from.epoch > 0 {
 		return weights, nil
 	}
 	if r.world.Rank() == 0 {
@@ -317,7 +340,7 @@ func sparseNNZ(m *graph.Meta) int64 {
 // serve is the life of a parameter server.
 func (r *run) serve(weights []float32) error {
 	defer r.world.SetLimits(r.limits)
-	u, err := newUpdater(r.cfg, r.net, r.arena)
+	u, err := r.newUpdater()
 	if err != nil {
 		return err
 	}
@@ -325,23 +348,21 @@ func (r *run) serve(weights []float32) error {
 	if r.recorders != nil {
 		timed = timedUpdater{u, newClock(r.recorders[0])}
 	}
-	layers := layerRanges(r.net)
-	if r.cfg.Mode == "async" {
-		setting, err := r.setting()
-		if err != nil {
-			return err
-		}
-		s := async.New(setting, r.rank-r.Graph, layers, weights, timed)
-		r.world.SetLimits(r.patient(func() int { return s.Version() }, s.Owing))
-		if err := serveAsync(r.world, s); err != nil || r.cfg.SwitchToSync == 0 {
-			return err
-		}
-		return r.serveAfter(s, timed)
+	if r.asynchronous() {
+		return r.serveAsync(weights, timed)
 	}
-	s := server.New(r.Topology, r.rank-r.Graph, layers, weights, timed)
-	r.world.SetLimits(r.patient(s.Epoch, s.Owing))
-	return serve(r.world, s)
+	return r.serveFrom(r.from.epoch, weights, timed)
 }
+
+// serveFrom serves a synchronous run after an epoch.
+func (r *run) serveFrom(epoch int, weights []float32, u server.Updater) error {
+	s := server.New(r.Topology, r.rank-r.Graph, layerRanges(r.net), weights, laterUpdater{u, epoch})
+	r.world.SetLimits(r.patient(func() int { return epoch + s.Epoch() }, s.Owing))
+	return serve(r.world, s, r.watcher)
+}
+
+// asynchronous tells whether the run begins, or goes on, in bounded asynchrony.
+func (r *run) asynchronous() bool { return r.cfg.Mode == "async" && !r.from.switched }
 
 // patient are the limits of a server. It hears late of what holds up a graph
 // rank, who knows better whom it waits for, and so lets it speak first.
@@ -353,21 +374,21 @@ func (r *run) patient(epoch func() int, owing func() []int) world.Limits {
 
 // train is the life of a graph rank.
 func (r *run) train(weights []float32) error {
-	if r.cfg.Mode == "async" {
+	if r.asynchronous() {
 		return r.trainAsync(weights)
 	}
-	source, err := r.source(weights)
+	u, err := r.newUpdater()
 	if err != nil {
 		return err
 	}
-	return r.trainFrom(1, source)
+	return r.trainFrom(r.from.epoch+1, r.source(r.from.epoch, weights, u), r.history())
 }
 
 // trainFrom trains synchronously from an epoch on. Collective over the graph
 // ranks.
-func (r *run) trainFrom(epoch int, source weightSource) error {
+func (r *run) trainFrom(epoch int, source weightSource, h *history) error {
 	t := r.trainer(source)
-	t.emit = r.voice.epoch
+	t.emit, t.history, t.saver = r.voice.epoch, h, r.newSaver()
 	for _, c := range []world.Comm{r.world, r.peers} {
 		c.SetLimits(r.explained(t.during, nil))
 		defer c.SetLimits(r.limits)
@@ -380,19 +401,21 @@ func (r *run) trainFrom(epoch int, source weightSource) error {
 	if err := r.beginTuning(t.lockstep, epoch); err != nil {
 		return err
 	}
-	if err := t.train(epoch); err != nil {
+	if err := t.train(epoch); err != nil || t.stopped {
 		return err
 	}
 	r.voice.result(t.history)
 	return nil
 }
 
-func (r *run) source(weights []float32) (weightSource, error) {
-	if r.Servers > 0 {
-		return &served{comm: r.world, server: r.ServerOf(r.rank)}, nil
+// source is where weights come from after an epoch. Without servers every rank
+// steps them with its own updater.
+func (r *run) source(epoch int, weights []float32, u *updater) weightSource {
+	if r.Servers == 0 {
+		return newReplicated(r.peers, r.net, weights, u)
 	}
-	u, err := newUpdater(r.cfg, r.net, r.arena)
-	return newReplicated(r.peers, r.net, weights, u), err
+	s := &served{comm: r.world, server: r.ServerOf(r.rank), weights: len(weights), slots: len(u.state)}
+	return &shifted{s, epoch}
 }
 
 // trainer puts a graph rank together.
@@ -400,10 +423,9 @@ func (r *run) trainer(source weightSource) *trainer {
 	t := &trainer{
 		cfg: r.cfg, comm: r.peers, shard: r.shard, weights: source, net: r.net, arena: r.arena,
 		flat: mapped.Make[float32](r.arena, r.net.NumWeights()), grad: mapped.Make[float32](r.arena, r.net.NumWeights()),
-		history: &history{patience: r.cfg.Patience, target: r.cfg.TargetAcc, hasVal: r.meta.Val > 0},
 	}
 	t.lockstep = r.lockstep(newIntervals(r.cfg, r.net, r.shard, r.localIDs(), r.crew, t.flat, r.arena))
-	t.judges, t.update, t.sums = true, t.push, make([]float64, 1+2*3)
+	t.judges, t.update, t.sums = true, t.push, make([]float64, scoreSums)
 	for _, layer := range layerRanges(r.net) {
 		t.layers = append(t.layers, t.grad[layer.Lo:layer.Hi])
 	}

@@ -1,86 +1,170 @@
 package ranks
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
+	"encoding/json"
+	"slices"
 
 	"siafu/graph/mapped"
+	"siafu/ranks/checkpoint"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/server/async"
+	"siafu/ranks/signals"
+	"siafu/ranks/world"
 )
 
-// trainAsync is train in bounded asynchrony. The weights after the last epoch
-// are evaluated in step with the other ranks, as those of any run. Collective
-// over the graph ranks at its beginning and its end.
+// trainAsync is train in bounded asynchrony, stretch after stretch. Collective
+// over the world at the end of each.
 func (r *run) trainAsync(weights []float32) error {
-	arena := mapped.NewArena()
-	defer arena.Free()
-	e, err := r.engine(weights, arena)
-	if err != nil {
-		return err
+	h, s := r.history(), r.newSaver()
+	var u *updater
+	var err error
+	if r.rank == 0 && r.Servers == 0 {
+		if u, err = r.newUpdater(); err != nil {
+			return err
+		}
 	}
-	e.world.SetLimits(r.explained(e.during, e.owing))
-	last, err := e.train()
-	if err != nil {
-		return err
-	}
-	e.world.SetLimits(r.limits)
-	epochs, stopped, hosted := e.epochs, e.tallies.stopped, e.update
-	goOn, err := r.switches(epochs, stopped == switched)
-	if err != nil {
-		return err
-	}
-	if goOn {
-		source, err := r.sourceAfter(epochs, last, hosted)
+	for trained := r.from.epoch; ; {
+		last, v, err := r.stretch(trained, weights, u, h, s)
 		if err != nil {
 			return err
 		}
-		arena.Free()
-		r.voice.note(fmt.Sprintf("switch_to_sync after_epoch=%d\n", epochs))
-		return r.trainFrom(epochs+1, source)
+		if v.save {
+			if err := r.saveStretch(v, last, u, h, s); err != nil || v.stop {
+				return err
+			}
+		}
+		switch v.next {
+		case ends:
+			return r.judgeAsync(v.epoch, last, h)
+		case inStep:
+			return r.trainAfter(v.epoch, last, u, h)
+		}
+		weights, trained = last, v.epoch
 	}
-	arena.Free() // the evaluation needs its room
-	return r.judgeAsync(e, last)
+}
+
+// stretch trains until all ranks have finished the same epoch, and returns the
+// weights after it and what rank 0 says of it. Its memory is freed.
+func (r *run) stretch(trained int, weights []float32, u *updater, h *history, s *saver) ([]float32, verdict, error) {
+	arena := mapped.NewArena()
+	defer arena.Free()
+	e, err := r.engine(trained, weights, u, arena)
+	if err != nil {
+		return nil, verdict{}, err
+	}
+	e.tallies.history, e.tallies.saver = h, s
+	e.epochs = s.stretch(trained, e.epochs)
+	e.world.SetLimits(r.explained(e.during, e.owing))
+	defer e.world.SetLimits(r.limits)
+	last, err := e.train()
+	if err != nil {
+		return nil, verdict{}, err
+	}
+	v, err := r.pronounce(e.verdict())
+	return slices.Clone(last), v, err
+}
+
+// stretch is the last epoch of a stretch that begins behind an epoch.
+func (s *saver) stretch(trained, epochs int) int {
+	if n := s.every.Epochs; n > 0 {
+		return min(epochs, (trained/n+1)*n)
+	}
+	return epochs
+}
+
+// verdict is what rank 0 makes of a stretch.
+func (e *engine) verdict() verdict {
+	t := &e.tallies
+	v := verdict{epoch: e.epochs, next: again, save: true}
+	switch {
+	case t.ranks == 0:
+		return verdict{}
+	case e.epochs >= e.cfg.Epochs, t.stopped == byTarget, t.stopped == byPatience:
+		v.next, v.save = ends, t.saver.every != checkpoint.Interval{}
+		t.history.stoppedBy = cmp.Or(t.stopped, byEpochs)
+		if t.stopped == switched || t.stopped == asked {
+			t.history.stoppedBy = byEpochs
+		}
+	case t.stopped == switched:
+		v.next, v.save = inStep, false
+	case t.saver.asked == signals.Stop:
+		v.stop = true
+	}
+	return v
 }
 
 // judgeAsync evaluates the weights after the last epoch, in step with the other
 // ranks, and those with which the passes that trained were best; the better ones
 // are the run's. Collective over the graph ranks.
-func (r *run) judgeAsync(e *engine, last []float32) error {
+func (r *run) judgeAsync(epochs int, last []float32, h *history) error {
 	t := r.trainer(nil)
 	if t.net.CacheInput {
 		if err := r.keepInput(t.intervals); err != nil {
 			return err
 		}
 	}
-	t.cfg.Epochs = 0 // every evaluation is a pass of its own
-	at := []int64{int64(e.tallies.bestAt)}
-	best := append(make([]float32, 0, len(t.flat)), e.tallies.winner...)[:len(t.flat)]
-	if err := errors.Join(r.peers.Bcast(mapped.Bytes(at), 0), r.peers.Bcast(mapped.Bytes(best), 0)); err != nil {
+	if err := r.shareHistory(h); err != nil {
 		return err
 	}
+	t.cfg.Epochs = 0 // every evaluation is a pass of its own
+	stopped, best, epoch := h.stoppedBy, h.best, h.bestLine.Epoch
+	h.best = nil
 	for _, v := range []struct {
 		epoch   int
 		weights []float32
-	}{{int(at[0]), best}, {e.epochs + 1, last}} {
+	}{{epoch, best}, {epochs + 1, last}} {
+		if v.weights == nil {
+			continue
+		}
 		copy(t.flat, v.weights)
 		line := runfolder.Epoch{Epoch: v.epoch}
 		if _, err := t.evaluate(&line); err != nil {
 			return err
 		}
-		t.history.observe(line, t.flat, v.epoch > e.epochs)
+		h.observe(line, t.flat, v.epoch > epochs)
 	}
-	if stopped := e.tallies.stopped; stopped != "" && stopped != switched {
-		t.history.stoppedBy = stopped
-	}
-	r.voice.result(t.history)
+	h.stoppedBy = stopped
+	r.voice.result(h)
 	return nil
 }
 
-// engine puts a graph rank together. Collective over the world.
-func (r *run) engine(weights []float32, a *mapped.Arena) (*engine, error) {
-	setting, err := r.setting()
+// shareHistory gives all graph ranks what rank 0 knows. Collective over them.
+func (r *run) shareHistory(h *history) error {
+	var blob []byte
+	if r.rank == 0 {
+		var err error
+		if blob, err = json.Marshal(sharedHistory{h.bestLine, h.last, h.stoppedBy, h.best != nil}); err != nil {
+			return err
+		}
+	}
+	blob, err := world.BcastBlob(r.peers, blob, 0)
+	if err != nil {
+		return err
+	}
+	var m sharedHistory
+	if err := json.Unmarshal(blob, &m); err != nil {
+		return err
+	}
+	h.bestLine, h.last, h.stoppedBy = m.Best, m.Last, m.StoppedBy
+	if !m.HasBest {
+		return nil
+	}
+	h.best = append(make([]float32, 0, r.net.NumWeights()), h.best...)[:r.net.NumWeights()]
+	return r.peers.Bcast(mapped.Bytes(h.best), 0)
+}
+
+// sharedHistory is a history as it travels, without its weights.
+type sharedHistory struct {
+	Best, Last runfolder.Epoch
+	StoppedBy  string
+	HasBest    bool
+}
+
+// engine puts a graph rank together that goes on after an epoch. Collective over the world.
+func (r *run) engine(trained int, weights []float32, u *updater, a *mapped.Arena) (*engine, error) {
+	setting, err := r.setting(trained)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +175,7 @@ func (r *run) engine(weights []float32, a *mapped.Arena) (*engine, error) {
 		epochs:  r.cfg.Epochs, wireIn: make([]float32, r.net.NumWeights()),
 		tallies: tallies{
 			mine: map[int][]float64{}, finished: map[int]int{}, sums: map[int][]float64{}, heard: map[int]int{},
-			emit: r.voice.epoch, patience: r.cfg.Patience, target: r.cfg.TargetAcc, within: r.cfg.SwitchToSync,
+			emit: r.voice.epoch, patience: r.cfg.Patience, target: r.cfg.TargetAcc, within: r.cfg.SwitchToSync, spoken: trained,
 			versions: map[int][]float32{},
 		},
 		layers: make([]*published, r.net.Layers()),
@@ -102,13 +186,13 @@ func (r *run) engine(weights []float32, a *mapped.Arena) (*engine, error) {
 	if r.rank == 0 {
 		e.tallies.ranks = r.Graph
 		if r.Servers == 0 {
-			if e.update, err = newUpdater(r.cfg, r.net, r.arena); err != nil {
-				return nil, err
-			}
-			e.hosted = async.New(setting, 0, layerRanges(r.net), weights, e.update)
+			e.hosted = async.New(setting, 0, layerRanges(r.net), slices.Clone(weights), u)
 		}
 	}
 	e.intervals = newIntervals(r.cfg, r.net, r.shard, r.localIDs(), r.crew, nil, a)
+	for _, i := range e.intervals {
+		i.epoch = trained
+	}
 	e.active = make([]job, r.crew.pool.Workers()+len(e.intervals))
 	if r.net.CacheInput {
 		if err := r.keepInput(e.intervals); err != nil {
@@ -120,6 +204,10 @@ func (r *run) engine(weights []float32, a *mapped.Arena) (*engine, error) {
 	}
 	o := graphwork.Options{Half: r.cfg.Gather == "bf16", Apart: true, Skip: r.net.CacheInput}
 	e.graph = graphwork.New(r.net, e.intervals[0].net.Layers, r.shard, o, a)
+	e.codec, e.sendIDs = r.codec, mapped.Make[uint32](a, len(e.graph.Plan.SendRows))
+	for k, v := range e.graph.Plan.SendRows {
+		e.sendIDs[k] = e.graph.Plan.OwnIDs[v]
+	}
 	for l := range e.layers {
 		if layer := e.graph.Layer(l); layer != nil {
 			e.layers[l] = e.publish(layer, r.shard.NumOwn(), a)

@@ -8,9 +8,11 @@ import (
 	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/ranks/checkpoint"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/schedule"
+	"siafu/ranks/signals"
 	"siafu/ranks/trace"
 	"siafu/ranks/world"
 )
@@ -29,6 +31,8 @@ type trainer struct {
 	weights weightSource
 	arena   *mapped.Arena
 	history *history
+	saver   *saver
+	stopped bool                        // the run was asked to stop, and has saved
 	emit    func(runfolder.Epoch) error // takes the line of an epoch; does nothing but on rank 0
 }
 
@@ -39,6 +43,9 @@ func (t *trainer) train(first int) error {
 	for epoch := first; ; epoch++ {
 		start := time.Now()
 		if err := t.pull(epoch); err != nil {
+			return err
+		}
+		if err := t.save(epoch); err != nil || t.stopped {
 			return err
 		}
 		line := runfolder.Epoch{Epoch: epoch}
@@ -64,6 +71,39 @@ func (t *trainer) train(first int) error {
 			return err
 		}
 	}
+}
+
+// save does what was asked for in the epoch before: its weights and the
+// optimiser's state are those that the coming one starts from. Collective over
+// the graph ranks, which have agreed.
+func (t *trainer) save(epoch int) error {
+	s, last := t.saver, epoch > t.cfg.Epochs
+	asked := s.asked
+	if last {
+		asked = signals.None // the run ends anyway
+	}
+	if asked == signals.None && !(last && s.every != checkpoint.Interval{}) {
+		return nil
+	}
+	began := time.Now()
+	if t.comm.Rank() == 0 {
+		slots, err := t.weights.state()
+		if err != nil {
+			return err
+		}
+		snap := snapshot{epoch: epoch - 1, weights: t.flat, slots: slots, history: t.history, switched: t.cfg.Mode == "async"}
+		if err := s.save(snap, asked == signals.Stop); err != nil {
+			s.run.stop = err
+		}
+	}
+	t.weights.saved()
+	s.served(time.Since(began))
+	t.crew.take()
+	if asked == signals.Stop {
+		t.stopped = true
+		return t.weights.leave()
+	}
+	return nil
 }
 
 // timed counts what no worker's task is: a step of all ranks together.

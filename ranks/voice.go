@@ -25,13 +25,12 @@ type voice struct {
 	raw     int64     // ghost bytes
 	sent    int64
 	history *history
+
+	saving time.Duration // checkpoints: time and bytes of all
+	saved  int64
 }
 
-func newVoice(c Config, dataset, kind string, out IO) (*voice, error) {
-	folder, err := runfolder.Create(c.Out, dataset, c.Force)
-	if err != nil {
-		return nil, err
-	}
+func newVoice(c Config, folder *runfolder.Folder, kind string, out IO) (*voice, error) {
 	// mpirun gives its ranks a terminal of their own, which is nobody's.
 	terminal := kind == "in-process" && isTerminal(out.Out)
 	v := &voice{cfg: c, out: out, folder: folder, terminal: terminal, started: time.Now()}
@@ -60,6 +59,34 @@ func (v *voice) note(text string) {
 	if !v.cfg.Quiet {
 		io.WriteString(v.out.Out, text)
 	}
+}
+
+// recall takes up what the epochs before have left in metrics.jsonl.
+func (v *voice) recall() error {
+	lines, err := v.folder.Lines()
+	for _, e := range lines {
+		v.count(e)
+	}
+	return err
+}
+
+// count adds an epoch to what the summary says of all.
+func (v *voice) count(e runfolder.Epoch) {
+	v.epochs = append(v.epochs, e.Seconds)
+	v.raw += e.GhostBytesRaw
+	v.sent += e.GhostBytesSent
+}
+
+// warn says what went wrong without an end to the run.
+func (v *voice) warn(format string, args ...any) {
+	if v != nil {
+		io.WriteString(v.folder.Log(), fmt.Sprintf(format, args...)+"\n")
+		warn(v.out, format, args...)
+	}
+}
+
+func warn(out IO, format string, args ...any) {
+	fmt.Fprintf(out.Err, "siafu: "+format+"\n", args...)
 }
 
 // say is log for lines that a quiet run prints too.
@@ -94,9 +121,7 @@ func (v *voice) epoch(e runfolder.Epoch) error {
 	if v == nil {
 		return nil
 	}
-	v.epochs = append(v.epochs, e.Seconds)
-	v.raw += e.GhostBytesRaw
-	v.sent += e.GhostBytesSent
+	v.count(e)
 	v.progress(e)
 	return v.folder.AppendEpoch(e)
 }
@@ -146,6 +171,9 @@ func (v *voice) finish(r *run, ranks []runfolder.RankReport) error {
 	v.say("accuracy test_at_best_val=%.4f best_val=%.4f best_epoch=%d final_test=%.4f final_loss=%.4f majority_test=%.4f",
 		s.TestAccAtBestVal, s.BestValAcc, s.BestEpoch, s.FinalTestAcc, s.FinalLoss, s.MajorityTestAcc)
 	v.say("cost peak_rss_bytes=%d ghost_bytes_raw=%d ghost_bytes_sent=%d", s.PeakRSSBytes, s.GhostBytesRaw, s.GhostBytesSent)
+	if v.saved > 0 {
+		v.say("checkpoints bytes=%d seconds=%.3f share=%.2f%%", v.saved, v.saving.Seconds(), 100*v.saving.Seconds()/s.TotalSeconds)
+	}
 	v.say("wrote model=%s summary=%s/summary.json", modelFile(v.folder.Dir()), v.folder.Dir())
 	return nil
 }
@@ -157,7 +185,7 @@ func (v *voice) summary(r *run, ranks []runfolder.RankReport) runfolder.Summary 
 		Model: c.Model, Layers: c.Layers, Hidden: c.Hidden, World: r.kind,
 		Ranks: r.world.Size(), Servers: r.Servers, Threads: r.threads,
 		Mode: c.Mode, Codec: c.Codec, Chosen: r.chosen(), Tensor: c.Tensor, Seed: c.Seed,
-		Epochs: len(v.epochs), StoppedBy: h.stoppedBy,
+		Epochs: h.last.Epoch - 1, StoppedBy: h.stoppedBy,
 		FinalLoss: h.last.Loss, FinalTrainAcc: *h.last.TrainAcc, FinalValAcc: *h.last.ValAcc, FinalTestAcc: *h.last.TestAcc,
 		BestEpoch: h.bestLine.Epoch, BestValAcc: *h.bestLine.ValAcc, TestAccAtBestVal: *h.bestLine.TestAcc,
 		MajorityTestAcc: r.shard.MajorityTest, EpochSecondsMedian: median(v.epochs), TotalSeconds: time.Since(v.started).Seconds(),

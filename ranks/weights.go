@@ -7,6 +7,7 @@ import (
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/server"
+	"siafu/ranks/signals"
 	"siafu/ranks/world"
 )
 
@@ -25,6 +26,13 @@ type weightSource interface {
 	// flush ends an epoch, all layers of which have been pushed; grad is the
 	// flat vector of all gradients.
 	flush(epoch int, grad []float32) error
+	// state is the optimiser's state that the epoch which was pulled starts
+	// from, slot after slot.
+	state() ([][]float32, error)
+	// asked is what a process that is no graph rank has been asked for, and
+	// saved says that it has been done.
+	asked() signals.Request
+	saved()
 	// leave says that nothing more will come.
 	leave() error
 }
@@ -38,17 +46,26 @@ type updater struct {
 	decayAll  bool
 }
 
-func newUpdater(c Config, s model.Spec, a *mapped.Arena) (*updater, error) {
-	o, err := kernels.NewOptimizer(c.optimizer())
+// newUpdater makes an updater with the state of a run that is resumed, if this
+// one is.
+func (r *run) newUpdater() (*updater, error) {
+	o, err := kernels.NewOptimizer(r.cfg.optimizer())
 	if err != nil {
 		return nil, err
 	}
-	u := &updater{optimizer: o, params: s.Params(), decayAll: c.WeightDecayOn == "all"}
-	for range o.StateSlots() {
-		u.state = append(u.state, mapped.Make[float32](a, s.NumWeights()))
+	u := &updater{optimizer: o, params: r.net.Params(), decayAll: r.cfg.WeightDecayOn == "all"}
+	for k := range o.StateSlots() {
+		slot := mapped.Make[float32](r.arena, r.net.NumWeights())
+		if r.from.epoch > 0 {
+			copy(slot, r.from.slots[k])
+		}
+		u.state = append(u.state, slot)
 	}
 	return u, nil
 }
+
+// State implements server.Updater.
+func (u *updater) State() [][]float32 { return u.state }
 
 // Update implements server.Updater: weights and grad are those of one layer.
 func (u *updater) Update(step, layer int, weights, grad []float32) {
@@ -107,13 +124,24 @@ func (r *replicated) flush(epoch int, grad []float32) error {
 	return nil
 }
 
+func (r *replicated) state() ([][]float32, error) { return r.update.state, nil }
+
+func (r *replicated) asked() signals.Request { return signals.None }
+
+func (r *replicated) saved() {}
+
 func (r *replicated) leave() error { return nil }
 
 // served is a graph rank's side of a parameter server.
 type served struct {
 	comm    world.Comm // the whole world
 	server  int
+	weights int // how many
+	slots   int // of the optimiser
 	pending []halo.Request
+	epoch   int             // of the weights that were pulled last
+	ask     signals.Request // that came with them
+	done    bool            // what was asked for; the server has not been told
 }
 
 func (s *served) send(m server.Message) error {
@@ -137,24 +165,55 @@ func (s *served) settle() error {
 }
 
 func (s *served) pull(epoch int, dst []float32) error {
-	if err := s.send(server.Message{Type: server.Pull, Epoch: epoch}); err != nil {
-		return err
-	}
-	m, err := s.comm.Recv(s.server, tagToGraph)
+	w, err := s.fetch(server.Pull, server.Weights, epoch, len(dst))
 	if err != nil {
 		return err
-	}
-	w, err := server.Decode(m.Data, m.Source, s.comm.Rank())
-	if err != nil {
-		return err
-	}
-	if w.Type != server.Weights || w.Epoch != epoch || len(w.Values) != len(dst) {
-		return fault.New(fault.Runtime, "train", "", "rank %d sent %d weights of epoch %d where %d of epoch %d were asked for",
-			m.Source, len(w.Values), w.Epoch, len(dst), epoch)
 	}
 	copy(dst, w.Values)
+	s.epoch, s.ask = epoch, signals.Request(w.Ask)
 	return s.settle()
 }
+
+// fetch asks the server for something of an epoch.
+func (s *served) fetch(ask, answer server.Type, epoch, values int) (server.Message, error) {
+	m := server.Message{Type: ask, Epoch: epoch}
+	if s.done {
+		m.Ask, s.done = 1, false
+	}
+	if err := s.send(m); err != nil {
+		return server.Message{}, err
+	}
+	in, err := s.comm.Recv(s.server, tagToGraph)
+	if err != nil {
+		return server.Message{}, err
+	}
+	m, err = server.Decode(in.Data, in.Source, s.comm.Rank())
+	if err != nil {
+		return server.Message{}, err
+	}
+	if m.Type != answer || m.Epoch != epoch || len(m.Values) != values {
+		return server.Message{}, fault.New(fault.Runtime, "train", "", "rank %d sent %d values of epoch %d where %d of epoch %d were asked for",
+			m.From, len(m.Values), m.Epoch, values, epoch)
+	}
+	return m, nil
+}
+
+func (s *served) state() ([][]float32, error) {
+	n := s.weights
+	m, err := s.fetch(server.State, server.State, s.epoch, n*s.slots)
+	if err != nil {
+		return nil, err
+	}
+	var slots [][]float32
+	for k := range s.slots {
+		slots = append(slots, m.Values[k*n:(k+1)*n])
+	}
+	return slots, s.settle()
+}
+
+func (s *served) asked() signals.Request { return s.ask }
+
+func (s *served) saved() { s.ask, s.done = signals.None, true }
 
 func (s *served) push(epoch, layer int, grad []float32) error {
 	return s.send(server.Message{Type: server.Push, Epoch: epoch, Layer: layer, Values: grad})
@@ -170,8 +229,8 @@ func (s *served) leave() error {
 }
 
 // serve is the life of a server rank: messages in, messages out, until all its
-// graph ranks have left.
-func serve(w world.Comm, s *server.Server) error {
+// graph ranks have left. watcher is the process's, which may be nil.
+func serve(w world.Comm, s *server.Server, watcher *signals.Watcher) error {
 	var pending []halo.Request
 	for !s.Done() {
 		in, err := w.Recv(world.Any, tagToServer)
@@ -185,6 +244,12 @@ func serve(w world.Comm, s *server.Server) error {
 		out, err := s.Step(m)
 		if err != nil {
 			return err
+		}
+		if m.Ask > 0 {
+			watcher.Served()
+		}
+		for i := range out {
+			out[i].Ask = uint8(watcher.Pending())
 		}
 		if pending, err = dispatch(w, out, pending); err != nil {
 			return err

@@ -99,17 +99,26 @@ func (c *attentionCase) parts() (own, ghost kernels.Gather, ownRows, ghostRows [
 	return own, ghost, guarded(c.x[:n]), guarded(c.x[n:])
 }
 
+// scores are those of emitted rows, packed in two calls.
+func (c *attentionCase) scores(team *kernels.Team, rows []float32) []float32 {
+	n := len(rows) / c.Emitted()
+	dst, half := guarded(poison(n*c.Heads)), n/2*c.Emitted()
+	kernels.PackScores(team, c.Attention, dst, n, n/2, rows[half:])
+	kernels.PackScores(team, c.Attention, dst, n, 0, rows[:half])
+	return dst
+}
+
 // forward is the pass in two parts or at once.
 func (c *attentionCase) forward(team *kernels.Team, out, lse []float32, split bool) {
 	c.choose(team)
 	stats := guarded(poison(c.own * 2 * c.Heads))
 	if split {
 		own, ghost, ownRows, ghostRows := c.parts()
-		kernels.AttentionGather(team, c.Attention, out, stats, own, ownRows, c.r, false)
-		kernels.AttentionGather(team, c.Attention, out, stats, ghost, ghostRows, c.r, true)
+		kernels.AttentionGather(team, c.Attention, out, stats, own, kernels.AttentionRows{X: ownRows, Scores: c.scores(team, ownRows)}, c.r, false)
+		kernels.AttentionGather(team, c.Attention, out, stats, ghost, kernels.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, c.r, true)
 	} else {
 		all := kernels.Gather{Begin: c.begin, End: c.end, Cols: c.cols, SelfLoops: true}
-		kernels.AttentionGather(team, c.Attention, out, stats, all, c.x, c.r, false)
+		kernels.AttentionGather(team, c.Attention, out, stats, all, kernels.AttentionRows{X: c.x}, c.r, false)
 	}
 	kernels.AttentionFinish(team, c.Attention, out, lse, c.own, stats)
 }
@@ -147,8 +156,8 @@ func (c *attentionCase) gradTargets(team *kernels.Team, dr []float32) {
 	c.choose(team)
 	back := c.back(team)
 	own, ghost, ownRows, ghostRows := c.parts()
-	kernels.AttentionGradDst(team, c.Attention, dr, own, ownRows, back, false)
-	kernels.AttentionGradDst(team, c.Attention, dr, ghost, ghostRows, back, true)
+	kernels.AttentionGradDst(team, c.Attention, dr, own, kernels.AttentionRows{X: ownRows}, back, false)
+	kernels.AttentionGradDst(team, c.Attention, dr, ghost, kernels.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, back, true)
 }
 
 // gradSources is the gradient of the emitted rows of own vertices and ghosts.
@@ -156,6 +165,10 @@ func (c *attentionCase) gradSources(team *kernels.Team, dx []float32) {
 	c.choose(team)
 	back := c.back(team)
 	for i, part := range [][2]int{{0, c.own}, {c.own, c.locals()}} {
+		if i == 1 {
+			back.Packed = guarded(poison(3 * len(back.R)))
+			kernels.PackGrad(team, c.Attention, back.Packed, c.own, 0, back.R, back.LSE, back.Dots)
+		}
 		g := c.transposed(part[0], part[1])
 		g.SelfLoops = i == 0
 		from, to := part[0]*c.Emitted(), part[1]*c.Emitted()

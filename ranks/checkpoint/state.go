@@ -22,6 +22,7 @@ type State struct {
 	Settings Settings          `json:"settings"` // what must agree when the run goes on
 	Metadata map[string]string `json:"metadata"` // of the files of weights: what the network is; Save adds "epoch"
 	Metrics  Metrics           `json:"metrics"`  // the lines of metrics.jsonl up to Epoch
+	Switched bool              `json:"switched"` // bounded asynchrony has given way to lockstep for good
 	Last     *runfolder.Epoch  `json:"last"`     // the newest line with accuracies, nil before the first
 	Best     *Best             `json:"best"`     // nil before the first evaluation
 

@@ -13,9 +13,11 @@ type attention struct {
 	// Of each interval's own gather: parts that nobody else reads.
 	lse   []float32 // [own x heads]
 	stats []float32 // [own x 2·heads]
+	// Of the emitted rows, published with them [own or ghosts x heads].
+	scores, ghostScores []float32
 	// Published with the gradients: what sources need to know of those who
-	// attended to them [own x heads].
-	back struct{ r, lse, dots []float32 }
+	// attended to them [own x heads], and the same packed.
+	back struct{ r, lse, dots, packed []float32 }
 	// For gradients of ghosts, which are no interval's.
 	whole kernels.Attention
 	drop  *kernels.Dropout
@@ -25,6 +27,8 @@ type attention struct {
 func (w *Work) attend(l *Layer, layer model.Attended) {
 	at, n := layer.Attention(model.Pass{Train: true}), w.shard.NumOwn()
 	room := func(width int) []float32 { return mapped.Make[float32](w.arena, n*width) }
+	l.scores, l.ghostScores = room(at.Heads), mapped.Make[float32](w.arena, w.Plan.Ghosts*at.Heads)
+	l.back.packed = room(3 * at.Heads)
 	l.heads, l.GradWidth, l.whole = at.Heads, at.Columns(), at.Attention
 	if at.Drop != nil {
 		own := *at.Drop
@@ -47,13 +51,13 @@ func (w *Work) attendOwn(l *Layer, i Interval, p model.Pass) {
 	at := i.attention(p)
 	edges := w.ownEdges(i)
 	edges.SelfLoops = true
-	kernels.AttentionGather(i.Team, at.Attention, i.rows(l.gathered, l.GradWidth), i.rows(l.stats, 2*l.heads), edges, l.Rows, at.R, false)
+	kernels.AttentionGather(i.Team, at.Attention, i.rows(l.gathered, l.GradWidth), i.rows(l.stats, 2*l.heads), edges, l.own(), at.R, false)
 }
 
 // attendGhosts is GatherGhosts with attention.
 func (w *Work) attendGhosts(l *Layer, i Interval, p model.Pass) []float32 {
 	at, dst, stats := i.attention(p), i.rows(l.gathered, l.GradWidth), i.rows(l.stats, 2*l.heads)
-	kernels.AttentionGather(i.Team, at.Attention, dst, stats, w.ghostEdges(i), l.Ghosts, at.R, true)
+	kernels.AttentionGather(i.Team, at.Attention, dst, stats, w.ghostEdges(i), l.theirs(), at.R, true)
 	kernels.AttentionFinish(i.Team, at.Attention, dst, i.rows(l.lse, l.heads), i.Hi-i.Lo, stats)
 	return dst
 }
@@ -65,11 +69,20 @@ func (w *Work) publishBack(l *Layer, i Interval, grads []float32, p model.Pass) 
 	copy(i.rows(b.lse, l.heads), i.rows(l.lse, l.heads))
 	kernels.RowDots(i.Team, i.rows(b.dots, l.heads), i.Hi-i.Lo, l.heads, l.GradWidth/l.heads,
 		grads, i.rows(l.gathered, l.GradWidth))
+	kernels.PackGrad(i.Team, l.whole, b.packed, w.shard.NumOwn(), i.Lo, i.rows(b.r, l.heads), i.rows(b.lse, l.heads), i.rows(b.dots, l.heads))
+}
+
+// own and theirs are the rows of own vertices and of ghosts, with their scores.
+func (l *Layer) own() kernels.AttentionRows {
+	return kernels.AttentionRows{X: l.Rows, Scores: l.scores}
+}
+func (l *Layer) theirs() kernels.AttentionRows {
+	return kernels.AttentionRows{X: l.Ghosts, Scores: l.ghostScores}
 }
 
 // known is what the way back knows of own vertices.
 func (l *Layer) known() kernels.AttentionGrad {
-	return kernels.AttentionGrad{R: l.back.r, LSE: l.back.lse, Grad: l.Grads, Dots: l.back.dots}
+	return kernels.AttentionGrad{R: l.back.r, LSE: l.back.lse, Grad: l.Grads, Dots: l.back.dots, Packed: l.back.packed}
 }
 
 // attendGhostGrads is GhostGrads with attention.
@@ -87,6 +100,6 @@ func (w *Work) attendBack(l *Layer, i Interval, p model.Pass, dst []float32, edg
 		R: i.rows(l.back.r, l.heads), LSE: i.rows(l.back.lse, l.heads),
 		Grad: i.rows(l.Grads, l.GradWidth), Dots: i.rows(l.back.dots, l.heads),
 	}
-	kernels.AttentionGradDst(i.Team, at.Attention, at.DR, own, l.Rows, mine, false)
-	kernels.AttentionGradDst(i.Team, at.Attention, at.DR, w.ghostEdges(i), l.Ghosts, mine, true)
+	kernels.AttentionGradDst(i.Team, at.Attention, at.DR, own, l.own(), mine, false)
+	kernels.AttentionGradDst(i.Team, at.Attention, at.DR, w.ghostEdges(i), l.theirs(), mine, true)
 }

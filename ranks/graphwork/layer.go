@@ -68,7 +68,10 @@ func (w *Work) newLayer(layer model.Layer) *Layer {
 // Publish prepares an interval's emitted rows [n x Width], which l.Rows holds or
 // will hold, for gathering.
 func (w *Work) Publish(l *Layer, i Interval, rows []float32) {
-	if l.halves.rows != nil {
+	switch {
+	case l.heads > 0:
+		kernels.PackScores(i.Team, l.whole, l.scores, w.shard.NumOwn(), i.Lo, rows)
+	case l.halves.rows != nil:
 		narrow(i.Team, l.halves.rows, l.Width, i.Lo, rows, i.scale(w.coef.Col))
 	}
 }
@@ -90,8 +93,11 @@ func (w *Work) TakeGhosts(t *kernels.Team, l *Layer, rows []float32) {
 
 // PublishGhosts prepares the rows in l.Ghosts of count ghosts for gathering.
 func (w *Work) PublishGhosts(t *kernels.Team, l *Layer, first, count int) {
-	if l.halves.ghosts != nil {
-		rows := l.Ghosts[first*l.Width : (first+count)*l.Width]
+	rows := l.Ghosts[first*l.Width : (first+count)*l.Width]
+	switch {
+	case l.heads > 0:
+		kernels.PackScores(t, l.whole, l.ghostScores, w.Plan.Ghosts, first, rows)
+	case l.halves.ghosts != nil:
 		narrow(t, l.halves.ghosts, l.Width, first, rows, from(w.coef.Col, w.shard.NumOwn()+first))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/BurntSushi/toml"
@@ -16,10 +18,13 @@ import (
 	"siafu/ranks/safetensors"
 )
 
+// Metrics is the file of a run folder with a line an epoch.
+const Metrics = "metrics.jsonl"
+
 // Files of a run folder.
 const (
 	configFile  = "config.toml"
-	metricsFile = "metrics.jsonl"
+	metricsFile = Metrics
 	summaryFile = "summary.json"
 	modelFile   = "model.safetensors"
 	logFile     = "log.txt"
@@ -50,20 +55,68 @@ func Create(out, name string, force bool) (*Folder, error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, fault.System(op, out, err)
 	}
+	return open(out, os.O_TRUNC)
+}
+
+// Reopen opens the folder of a run that goes on. What it said of its end is
+// removed.
+func Reopen(out string) (*Folder, error) {
+	if err := os.Remove(filepath.Join(out, summaryFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.System(op, filepath.Join(out, summaryFile), err)
+	}
+	return open(out, 0)
+}
+
+// open opens what is appended to.
+func open(out string, flags int) (*Folder, error) {
 	f := &Folder{dir: out}
 	for _, x := range []struct {
 		name string
 		to   **os.File
 	}{{metricsFile, &f.metrics}, {logFile, &f.log}} {
-		file, err := os.Create(filepath.Join(out, x.name))
+		path := filepath.Join(out, x.name)
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|flags, 0o644)
 		if err != nil {
 			f.Close()
-			return nil, fault.System(op, filepath.Join(out, x.name), err)
+			return nil, fault.System(op, path, err)
 		}
 		*x.to = file
 	}
 	return f, nil
 }
+
+// Abandoned tells whether a folder holds nothing but what a run makes, and no
+// summary: the run that began there has not ended.
+func Abandoned(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		name, _, _ := strings.Cut(e.Name(), ".tmp-")
+		if !slices.Contains([]string{configFile, metricsFile, modelFile, logFile, "checkpoints", "lock"}, name) {
+			return false
+		}
+	}
+	return true
+}
+
+// Ended is the summary of the run in a folder, nil where there is none that has
+// ended.
+func Ended(dir string) *Summary {
+	text, err := os.ReadFile(filepath.Join(dir, summaryFile))
+	if err != nil {
+		return nil
+	}
+	s := &Summary{}
+	if json.Unmarshal(text, s) != nil {
+		return nil
+	}
+	return s
+}
+
+// Lines are the epochs in the folder's metrics.jsonl.
+func (f *Folder) Lines() ([]Epoch, error) { return readEpochs(filepath.Join(f.dir, metricsFile)) }
 
 func taken(dir string) bool {
 	_, err := os.Stat(dir)
@@ -80,7 +133,7 @@ func clearFolder(dir string, force bool) error {
 		return fault.System(op, dir, err)
 	case !force:
 		return fault.New(fault.Usage, op, dir, "it exists already").Then("choose another --out, or replace it with --force")
-	case !taken(filepath.Join(dir, configFile)) || !taken(filepath.Join(dir, metricsFile)):
+	case !Abandoned(dir) && (!taken(filepath.Join(dir, configFile)) || !taken(filepath.Join(dir, metricsFile))):
 		return fault.New(fault.Usage, op, dir, "it is not a run folder, so it is not replaced").Then("choose another --out")
 	}
 	if err := os.RemoveAll(dir); err != nil {

@@ -17,6 +17,7 @@ const (
 	Push                    // graph rank → server: gradient of layer Layer in epoch Epoch
 	Partial                 // server → server: the sum of the sender's ranks
 	Leave                   // graph rank → server: I am done
+	State                   // graph rank → server: the optimiser's state that epoch Epoch starts from; and the answer, slot after slot
 )
 
 // Message is one message. From and To are ranks of the world.
@@ -25,18 +26,19 @@ type Message struct {
 	From, To int
 	Epoch    int
 	Layer    int
-	Values   []float32 // weights or a gradient, else nil
+	Ask      uint8     // of Weights: what has been asked of the server's process, as package signals counts; of Pull: 1 where that has been done
+	Values   []float32 // weights, a gradient or a state, else nil
 }
 
 // headerLen is the length of an encoded message before its values: type,
-// three reserved bytes, epoch, layer, number of values.
+// what is asked, two reserved bytes, epoch, layer, number of values.
 const headerLen = 16
 
 // Encode appends the wire form of m to dst. Sender and receiver are not in it:
 // the transport knows them.
 func Encode(dst []byte, m Message) []byte {
 	var h [headerLen]byte
-	h[0] = byte(m.Type)
+	h[0], h[1] = byte(m.Type), m.Ask
 	binary.LittleEndian.PutUint32(h[4:], uint32(m.Epoch))
 	binary.LittleEndian.PutUint32(h[8:], uint32(m.Layer))
 	binary.LittleEndian.PutUint32(h[12:], uint32(len(m.Values)))
@@ -57,12 +59,12 @@ func Decode(b []byte, from, to int) (Message, error) {
 		return bad("it has %d bytes, fewer than its header", len(b))
 	}
 	m := Message{
-		Type: Type(b[0]), From: from, To: to,
+		Type: Type(b[0]), Ask: b[1], From: from, To: to,
 		Epoch: int(binary.LittleEndian.Uint32(b[4:])),
 		Layer: int(binary.LittleEndian.Uint32(b[8:])),
 	}
 	n := int(binary.LittleEndian.Uint32(b[12:]))
-	if m.Type < Pull || m.Type > Leave {
+	if m.Type < Pull || m.Type > State {
 		return bad("its type %d is unknown", b[0])
 	}
 	if len(b)-headerLen != 4*n {

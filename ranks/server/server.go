@@ -30,6 +30,9 @@ func (t Topology) Ranks(k int) []int {
 // counts from 1.
 type Updater interface {
 	Update(step, layer int, weights, grad []float32)
+	// State is what it remembers from step to step, slot after slot; it changes
+	// with the next Update.
+	State() [][]float32
 }
 
 // Server is the state of one parameter server.
@@ -43,7 +46,7 @@ type Server struct {
 	update   Updater
 
 	epoch   int       // whose starting weights are held; all updates before it are done
-	waiting []Message // pulls of the next epoch
+	waiting []Message // requests for the next epoch
 	early   []Message // partial sums of the next epoch
 	sums    []layerSum
 	left    int // graph ranks that have left
@@ -113,7 +116,7 @@ func (s *Server) Weights() []float32 { return s.weights }
 // that the sender broke the protocol.
 func (s *Server) Step(m Message) ([]Message, error) {
 	switch m.Type {
-	case Pull:
+	case Pull, State:
 		return s.pull(m)
 	case Push:
 		return s.push(m)
@@ -139,14 +142,17 @@ func (s *Server) pull(m Message) ([]Message, error) {
 		s.waiting = append(s.waiting, m)
 		return nil, nil
 	}
-	return nil, s.broken(m, "weights asked for while the server is in epoch %d", s.epoch)
+	return nil, s.broken(m, "weights or state asked for while the server is in epoch %d", s.epoch)
 }
 
 func (s *Server) reply(m Message) Message {
-	return Message{
-		Type: Weights, From: m.To, To: m.From, Epoch: m.Epoch,
-		Values: append([]float32(nil), s.weights...),
+	r := Message{Type: Weights, From: m.To, To: m.From, Epoch: m.Epoch}
+	if m.Type == State {
+		r.Type, r.Values = State, slices.Concat(s.update.State()...)
+	} else {
+		r.Values = slices.Clone(s.weights)
 	}
+	return r
 }
 
 // check validates a gradient and returns where it belongs.

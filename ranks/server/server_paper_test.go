@@ -17,6 +17,8 @@ func (u *sgd) Update(_, _ int, w, g []float32) {
 	}
 }
 
+func (*sgd) State() [][]float32 { return nil }
+
 var twoLayers = []Range{{0, 2}, {2, 5}}
 
 // cluster delivers messages between servers and graph ranks in an order drawn

@@ -153,13 +153,20 @@ func round(d time.Duration) time.Duration {
 
 // Took tells the watcher how long an epoch and its checkpoint take.
 func (w *Watcher) Took(epoch time.Duration) {
+	if w == nil {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.epoch = epoch
 }
 
-// Pending is what was asked for and has not been Served.
+// Pending is what was asked for and has not been Served. A nil Watcher hears
+// nothing.
 func (w *Watcher) Pending() Request {
+	if w == nil {
+		return None
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.pending
@@ -168,6 +175,9 @@ func (w *Watcher) Pending() Request {
 // Served forgets a request for a checkpoint, which has been written: since the
 // epoch ended nothing was trained that another one would hold. Stop stays.
 func (w *Watcher) Served() {
+	if w == nil {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.pending == Checkpoint {
@@ -177,6 +187,9 @@ func (w *Watcher) Served() {
 
 // Stopping is the signal that asked for Stop and when it came; nil before.
 func (w *Watcher) Stopping() (os.Signal, time.Time) {
+	if w == nil {
+		return nil, time.Time{}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.first.signal, w.first.at

@@ -16,6 +16,8 @@ func (descent) Update(_, _ int, weights, grad []float32) {
 	}
 }
 
+func (descent) State() [][]float32 { return nil }
+
 // One rank with two intervals and one server, for one epoch of a network with
 // one layer of two weights.
 func Example() {

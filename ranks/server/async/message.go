@@ -46,11 +46,12 @@ type Message struct {
 	Version  int
 	Load     int // intervals whose gradients the server waits for
 	Count    int
+	Ask      uint8 // of Weights: what has been asked of the server's process, as package signals counts
 	Values   []float32
 }
 
-// headerLen is the length of an encoded message before its values: type, three
-// bytes of zero, then 32 bits each, little-endian: epoch, interval, layer,
+// headerLen is the length of an encoded message before its values: type, what is
+// asked, two bytes of zero, then 32 bits each, little-endian: epoch, interval, layer,
 // version, load, count, number of values.
 const headerLen = 32
 
@@ -60,7 +61,7 @@ func Encode(dst []byte, m Message) []byte {
 	at := len(dst)
 	dst = slices.Grow(dst, headerLen+4*len(m.Values))[:at+headerLen+4*len(m.Values)]
 	b := dst[at:]
-	binary.LittleEndian.PutUint32(b, uint32(m.Type))
+	binary.LittleEndian.PutUint32(b, uint32(m.Type)|uint32(m.Ask)<<8)
 	for i, v := range [...]int{m.Epoch, m.Interval, m.Layer, m.Version, m.Load, m.Count, len(m.Values)} {
 		binary.LittleEndian.PutUint32(b[4+4*i:], uint32(v))
 	}
@@ -79,15 +80,15 @@ func Decode(b []byte, from, to int, room []float32) (Message, error) {
 		return bad("%d bytes, fewer than its header", len(b))
 	}
 	word := func(i int) int { return int(binary.LittleEndian.Uint32(b[4*i:])) }
-	if t := word(0); t < int(Fetch) || t > int(Finished) {
-		return bad("type %d is unknown", t)
+	if t := Type(b[0]); t < Fetch || t > Finished || b[2] != 0 || b[3] != 0 {
+		return bad("type %d is unknown", word(0)&^0xff00)
 	}
 	n := word(7)
 	if int64(len(b)-headerLen) != 4*int64(n) {
 		return bad("it announces %d values and carries %d bytes", n, len(b)-headerLen)
 	}
 	m := Message{
-		Type: Type(b[0]), From: from, To: to, Epoch: word(1), Interval: word(2), Layer: word(3),
+		Type: Type(b[0]), Ask: b[1], From: from, To: to, Epoch: word(1), Interval: word(2), Layer: word(3),
 		Version: word(4), Load: word(5), Count: word(6),
 	}
 	if n > 0 {

@@ -37,6 +37,8 @@ func (u *stepper) Update(step, layer int, w, g []float32) {
 	u.opt.Step(step, w, g, part, false)
 }
 
+func (*stepper) State() [][]float32 { return nil }
+
 // rounded is a gradient whose sums depend on their order.
 func rounded(interval, epoch, layer int, weights []float32) []float32 {
 	r := twoLayers[layer]

@@ -185,4 +185,6 @@ type none struct{}
 
 func (none) Update(int, int, []float32, []float32) {}
 
+func (none) State() [][]float32 { return nil }
+
 var _ server.Updater = none{}

@@ -19,6 +19,8 @@ func (u *sgd) Update(step, layer int, w, g []float32) {
 	}
 }
 
+func (*sgd) State() [][]float32 { return nil }
+
 var twoLayers = []server.Range{{Lo: 0, Hi: 2}, {Lo: 2, Hi: 5}}
 
 // whole is an interval's gradient: small whole numbers, whose sums are exact

@@ -1,0 +1,232 @@
+package ranks
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/ranks/checkpoint"
+	"siafu/ranks/signals"
+)
+
+// saving is a configuration that saves often.
+func saving(t testing.TB, every string) Config {
+	c := quick(t)
+	c.Epochs, c.EvalEvery, c.CheckpointEvery = 40, 1, every
+	return c
+}
+
+// A run that is stopped and goes on ends as one that never stopped: the same
+// model to the last bit and the same lines of metrics, whatever optimiser,
+// servers and mode.
+func TestResumedIsNeverStopped(t *testing.T) {
+	data := generated(t, true)
+	for name, set := range map[string]func(*Config){
+		"one rank":        func(c *Config) {},
+		"two servers":     func(c *Config) { c.Ranks, c.Servers = 5, 2 },
+		"no server":       func(c *Config) { c.Ranks, c.Servers = 3, 0 },
+		"momentum":        func(c *Config) { c.Optimizer, c.LR, c.Ranks = "sgd", 0.1, 3 },
+		"plain sgd":       func(c *Config) { c.Optimizer, c.Momentum, c.LR = "sgd", 0, 0.1 },
+		"adamw, nopipe":   func(c *Config) { c.Optimizer, c.Mode, c.Ranks, c.Servers = "adamw", "nopipe", 4, 1 },
+		"int4":            func(c *Config) { c.Codec, c.Ranks = "int4", 4 },
+		"gat":             func(c *Config) { c.Model, c.Heads, c.Ranks = "gat", 2, 3 },
+		"few evaluations": func(c *Config) { c.EvalEvery, c.Ranks = 7, 2 },
+		"patience":        func(c *Config) { c.Patience, c.LR = 6, 0.05 },
+		"one interval async": func(c *Config) {
+			*c = asynchronous(*c, 1, 1)
+			c.Ranks, c.Servers = 2, 1
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := saving(t, "off")
+			set(&c)
+			want := train(t, c, data)
+			c.CheckpointEvery, c.Out = "5e", c.Out+"-resumed"
+			for _, epochs := range []int{13, 14, 31, 40} {
+				c.Epochs = epochs
+				train(t, c, data)
+				c.Resume = "auto"
+			}
+			got := readRun(t, c.Out)
+			sameLosses(t, name, got.losses(), want.losses(), 0)
+			if !bytes.Equal(got.model, want.model) {
+				t.Error("the models differ")
+			}
+			if g, w := got.Summary, want.Summary; g.BestEpoch != w.BestEpoch || g.StoppedBy != w.StoppedBy || g.Epochs != w.Epochs || g.GhostBytesRaw != w.GhostBytesRaw {
+				t.Errorf("summary %+v, want %+v", g, w)
+			}
+		})
+	}
+}
+
+// What seven ranks have saved goes on on any number of ranks and servers, with
+// another partition: the same losses but for the order of sums.
+func TestResumeOnOtherRanks(t *testing.T) {
+	data := generated(t, false)
+	c := saving(t, "off")
+	c.Ranks, c.Servers = 7, 2
+	want := train(t, c, data).losses()
+	for _, after := range []struct {
+		ranks, servers int
+		partitioner    string
+	}{{1, 0, ""}, {2, 1, "hash"}, {2, 0, "contiguous"}, {4, 0, "ldg"}, {4, 2, "multilevel"}} {
+		t.Run(fmt.Sprintf("%+v", after), func(t *testing.T) {
+			c := c
+			c.CheckpointEvery, c.Epochs, c.Out = "10e", 20, filepath.Join(t.TempDir(), "run")
+			train(t, c, data)
+			c.Ranks, c.Servers, c.Partitioner, c.Epochs, c.Resume = after.ranks, after.servers, after.partitioner, 40, "auto"
+			sameLosses(t, "resumed", train(t, c, data).losses(), want, 1e-4)
+		})
+	}
+}
+
+// Bounded asynchrony stops between two epochs, goes on from there, and also in
+// step.
+func TestResumeAsync(t *testing.T) {
+	data := generated(t, false)
+	for _, servers := range []int{0, 2} {
+		c := asynchronous(saving(t, "7e"), 1, 3)
+		c.Ranks, c.Servers, c.Epochs = 3+servers, servers, 17
+		train(t, c, data)
+		c.Epochs, c.Resume = 30, "auto"
+		if got := len(train(t, c, data).Epochs); got != 30 {
+			t.Errorf("%d servers: %d epochs", servers, got)
+		}
+		c.Epochs, c.Mode, c.Staleness = 40, "pipe", 0
+		if got := len(train(t, c, data).Epochs); got != 40 {
+			t.Errorf("%d servers: %d epochs in step", servers, got)
+		}
+	}
+}
+
+// stopAt trains until epoch, when a signal arrives on this process.
+func stopAt(t *testing.T, c Config, data string, sig syscall.Signal, epoch int) error {
+	t.Helper()
+	lines := filepath.Join(c.Out, "metrics.jsonl")
+	ended := make(chan error, 1)
+	go func() { ended <- Train(context.Background(), c, data, IO{Out: io.Discard, Err: io.Discard}) }()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if text, err := os.ReadFile(lines); err == nil && bytes.Count(text, []byte("\n")) >= epoch {
+			break
+		}
+	}
+	if err := syscall.Kill(os.Getpid(), sig); err != nil {
+		t.Fatal(err)
+	}
+	return <-ended
+}
+
+// SIGTERM ends the run after its epoch with code 75 and a checkpoint, from which
+// it goes on as if nothing had been. SIGUSR1 leaves a checkpoint behind.
+func TestSignals(t *testing.T) {
+	keep := signals.Watch(signals.Options{}) // between two runs nothing must kill the tests
+	defer keep.Close()
+	data := generated(t, false)
+	for name, set := range map[string]func(*Config){
+		"one rank": func(c *Config) {},
+		"servers":  func(c *Config) { c.Ranks, c.Servers = 4, 1 },
+		"async":    func(c *Config) { *c = asynchronous(*c, 0, 2); c.Ranks, c.Servers = 3, 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := saving(t, "10m")
+			c.Epochs = 4000
+			set(&c)
+			err := stopAt(t, c, data, syscall.SIGTERM, 5)
+			if fault.ExitCode(err) != 75 || !strings.Contains(err.Error(), "--resume auto") {
+				t.Fatalf("%v", err)
+			}
+			state, _, err := checkpoint.Latest(filepath.Join(c.Out, checkpoint.Dir))
+			if err != nil || state == nil || state.Epoch < 5 {
+				t.Fatalf("%+v %v", state, err)
+			}
+			c.Epochs, c.Resume = state.Epoch+10, "auto"
+			got := train(t, c, data)
+			if name == "async" {
+				return
+			}
+			c.Resume, c.CheckpointEvery, c.Out = "", "off", c.Out+"-undisturbed"
+			want := train(t, c, data)
+			if !bytes.Equal(got.model, want.model) {
+				t.Error("the models differ")
+			}
+		})
+	}
+	t.Run("USR1", func(t *testing.T) {
+		c := saving(t, "off")
+		c.Epochs, c.Ranks, c.Servers = 400, 3, 1
+		if err := stopAt(t, c, data, syscall.SIGUSR1, 5); err != nil {
+			t.Fatal(err)
+		}
+		saved, err := os.ReadDir(filepath.Join(c.Out, checkpoint.Dir))
+		if err != nil || len(saved) != 1 {
+			t.Errorf("%v %v", saved, err)
+		}
+	})
+}
+
+// A checkpoint that is damaged is passed over with a word, and if all are the
+// run refuses; so it does where settings differ, and where two write one
+// folder.
+func TestResumeRefuses(t *testing.T) {
+	data := generated(t, false)
+	c := saving(t, "5e")
+	c.Epochs, c.Keep, c.Ranks = 15, 2, 2
+	train(t, c, data)
+	c.Epochs, c.Resume = 20, "auto"
+	attempt := func(c Config) (string, error) {
+		var said bytes.Buffer
+		err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: &said})
+		return said.String(), err
+	}
+	other := c
+	other.LR, other.Hidden = 0.5, 9
+	if _, err := attempt(other); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "lr") || !strings.Contains(err.Error(), "hidden") {
+		t.Errorf("another rate: %v", err)
+	}
+	missing := c
+	missing.Resume = filepath.Join(c.Out, "nothing")
+	if _, err := attempt(missing); fault.KindOf(err) != fault.Missing {
+		t.Errorf("nothing there: %v", err)
+	}
+	lock, err := checkpoint.Acquire(c.Out, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hurried := c
+	hurried.Force, hurried.Resume = true, ""
+	if _, err := attempt(hurried); fault.KindOf(err) != fault.Usage {
+		t.Errorf("a folder in use: %v", err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	harm := func(epoch int) {
+		path := filepath.Join(c.Out, checkpoint.Dir, fmt.Sprintf("epoch-%06d", epoch), "optimizer.safetensors")
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[len(b)/2] ^= 4
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	harm(15)
+	if said, err := attempt(c); err != nil || !strings.Contains(said, "epoch-000015") {
+		t.Errorf("the newest is damaged: %q %v", said, err)
+	}
+	c.Epochs = 25
+	harm(15)
+	harm(20)
+	if _, err := attempt(c); fault.KindOf(err) != fault.Data {
+		t.Errorf("all are damaged: %v", err)
+	}
+}

@@ -1,0 +1,180 @@
+package ranks
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/ranks/checkpoint"
+	"siafu/ranks/runfolder"
+	"siafu/ranks/safetensors"
+	"siafu/ranks/signals"
+)
+
+// saver decides, for all graph ranks alike, when a run saves and when it stops,
+// and on rank 0 saves.
+type saver struct {
+	run     *run
+	every   checkpoint.Interval
+	keep    int
+	watcher *signals.Watcher // of this process
+	began   time.Time        // the last checkpoint, or the run
+	asked   signals.Request  // of any rank, in the epoch under way: the same on all graph ranks
+}
+
+func (r *run) newSaver() *saver {
+	every, _ := checkpoint.ParseInterval(r.cfg.CheckpointEvery) // Validate has read it
+	return &saver{run: r, every: every, keep: r.cfg.Keep, watcher: r.watcher, began: time.Now()}
+}
+
+// pending is what this rank would have done at the end of an epoch. Whether it
+// is time to save is for rank 0 to say, whose clock counts.
+func (s *saver) pending(epoch int) signals.Request {
+	ask := s.run.pending()
+	if s.run.rank == 0 && s.every.Due(epoch, s.began) {
+		ask = max(ask, signals.Checkpoint)
+	}
+	return ask
+}
+
+// pending is what this rank's process has been asked for.
+func (r *run) pending() signals.Request {
+	if r.watcher == nil {
+		return signals.None
+	}
+	return r.watcher.Pending()
+}
+
+// served is for a request that has been met.
+func (s *saver) served(took time.Duration) {
+	s.began, s.asked = time.Now(), signals.None
+	if s.watcher != nil {
+		s.watcher.Served()
+		s.watcher.Took(took)
+	}
+}
+
+// snapshot is what a checkpoint is made from.
+type snapshot struct {
+	epoch    int // the last one trained
+	weights  []float32
+	slots    [][]float32
+	history  *history
+	switched bool // bounded asynchrony has ended
+}
+
+// save writes a checkpoint, on rank 0. A checkpoint that cannot be written does
+// not end a run that goes on, but one that stops: the error says so.
+func (s *saver) save(snap snapshot, stop bool) error {
+	if s.run.rank != 0 {
+		return nil
+	}
+	v := s.run.voice
+	written, err := s.write(snap)
+	if err != nil {
+		if !stop {
+			v.warn("the checkpoint of epoch %d is not written, and training goes on: %v", snap.epoch, err)
+			return nil
+		}
+		return err
+	}
+	v.log("checkpoint epoch=%d bytes=%d seconds=%.3f path=%s", snap.epoch, written.Bytes, written.Took.Seconds(), written.Path)
+	v.saving += written.Took
+	v.saved += written.Bytes
+	if stop {
+		return s.stopped(snap.epoch, written.Path)
+	}
+	return nil
+}
+
+// stopped is the error that a run ends with which was asked to stop and can go
+// on from where it was.
+func (s *saver) stopped(epoch int, path string) error {
+	why := "a signal to another rank"
+	if sig, _ := s.watcher.Stopping(); sig != nil {
+		why = sig.String()
+	}
+	return fault.New(fault.Stopped, "train", path, "stopped after epoch %d (%s), which this checkpoint holds", epoch, why).
+		Then("go on with --out %s --resume auto", s.run.voice.folder.Dir())
+}
+
+func (s *saver) write(snap snapshot) (checkpoint.Written, error) {
+	r, dir := s.run, s.run.voice.folder.Dir()
+	metrics, err := checkpoint.MarkMetrics(filepath.Join(dir, runfolder.Metrics))
+	if err != nil {
+		return checkpoint.Written{}, err
+	}
+	state := checkpoint.State{
+		Version: Version, Epoch: snap.epoch, Seed: r.cfg.Seed, Settings: r.settings(), Metadata: r.networkMetadata(),
+		Metrics: metrics, Switched: snap.switched, Weights: tensors(r.net, snap.weights),
+	}
+	for range r.net.Layers() {
+		state.Steps = append(state.Steps, snap.epoch)
+	}
+	for k, name := range checkpoint.SlotNames(r.cfg.Optimizer)[:len(snap.slots)] {
+		state.Slots = append(state.Slots, checkpoint.Slot{Name: name, Tensors: tensors(r.net, snap.slots[k])})
+	}
+	if h := snap.history; h.best != nil {
+		state.Best = &checkpoint.Best{Line: h.bestLine, Weights: tensors(r.net, h.best)}
+		if h.last.TrainAcc != nil {
+			state.Last = &h.last
+		}
+	}
+	written, err := checkpoint.Save(filepath.Join(dir, checkpoint.Dir), state)
+	if err != nil {
+		return written, err
+	}
+	_, err = checkpoint.Prune(filepath.Join(dir, checkpoint.Dir), s.keep, snap.epoch)
+	return written, err
+}
+
+// settings are what the numbers of a run depend on, beside its ranks.
+func (r *run) settings() checkpoint.Settings {
+	c := r.cfg
+	set := checkpoint.Settings{"dataset": r.meta.Name, "vertices": fmt.Sprint(r.meta.Vertices), "edges": fmt.Sprint(r.meta.Edges)}
+	for flag, value := range map[string]any{
+		"model": c.Model, "layers": c.Layers, "hidden": c.Hidden, "dropout": c.Dropout, "input-dropout": r.net.InputDropout,
+		"optimizer": c.Optimizer, "lr": c.LR, "weight-decay": c.WeightDecay, "weight-decay-on": c.WeightDecayOn, "seed": c.Seed,
+	} {
+		set[flag] = fmt.Sprint(value)
+	}
+	if c.Optimizer == "sgd" {
+		set["momentum"] = fmt.Sprint(c.Momentum)
+	}
+	if c.Model == "gat" {
+		set["heads"], set["output-heads"] = fmt.Sprint(c.Heads), fmt.Sprint(c.OutputHeads)
+		set["attention-dropout"] = fmt.Sprint(r.net.AttentionDropout)
+	}
+	return set
+}
+
+// networkMetadata is what files of weights say of their network.
+func (r *run) networkMetadata() map[string]string {
+	dims, _ := json.Marshal(r.net.Dims)
+	return map[string]string{
+		"siafu": Version, "model": r.net.Kind, "dims": string(dims), "dataset": r.meta.Name,
+		"heads": fmt.Sprintf("[%d,%d]", max(r.net.Heads, 1), max(r.net.OutputHeads, 1)),
+	}
+}
+
+// modelMetadata is what model.safetensors says of itself. It holds nothing that
+// differs between two runs of the same command.
+func modelMetadata(r *run, s runfolder.Summary) map[string]string {
+	m := r.networkMetadata()
+	m["epoch"] = strconv.Itoa(s.BestEpoch)
+	m["val_acc"] = strconv.FormatFloat(s.BestValAcc, 'g', -1, 64)
+	m["test_acc"] = strconv.FormatFloat(s.TestAccAtBestVal, 'g', -1, 64)
+	return m
+}
+
+// flat puts tensors into a vector of weights.
+func (r *run) flat(list []safetensors.Tensor) []float32 {
+	out := make([]float32, r.net.NumWeights())
+	for i, p := range r.net.Params() {
+		copy(p.Of(out), list[i].Data)
+	}
+	return out
+}
