@@ -38,7 +38,11 @@ const sampleRows = 512
 // beginTuning begins to choose for the epochs from first on, if rows travel and
 // a choice was asked for. Collective over the graph ranks.
 func (r *run) beginTuning(s *lockstep, first int) error {
-	if len(r.candidates) == 0 || s.exchange == nil {
+	if len(r.candidates) == 0 {
+		return nil
+	}
+	if s.exchange == nil {
+		r.voice.note("codec auto: no rows travel between ranks -> " + r.codec.Name() + "\n")
 		return nil
 	}
 	t := &tuning{run: r, s: s, places: map[place]int{}}
