@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ func flagTables(t *testing.T) map[string]string {
 		count := 0
 		for _, f := range command.Flags {
 			// What these share with train is described there.
-			shares := command.Path() == "bench epoch" || command.Path() == "bench async" || command.Path() == "bench breakdown"
+			shares := slices.Contains([]string{"bench async", "bench breakdown", "bench codecs", "bench epoch"}, command.Path())
 			if f.Name == "help" || shares && f.Group != nil {
 				continue
 			}
