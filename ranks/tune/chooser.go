@@ -205,13 +205,15 @@ func (c *Chooser) settle(candidate int, expected float64) {
 	c.phase, c.current, c.expected, c.window = settled, candidate, expected, c.window[:0]
 }
 
-// watch compares a window of epochs with what was expected.
+// watch compares a window of epochs with what was expected. Shorter ones are a
+// reason to look again only where a more exact codec might do now.
 func (c *Chooser) watch(seconds float64) string {
-	if c.expected == 0 {
+	shorter := seconds*off < c.expected
+	switch {
+	case c.expected == 0 || shorter && c.current == 0:
 		c.expected = seconds
 		return ""
-	}
-	if seconds <= off*c.expected && seconds*off >= c.expected {
+	case !shorter && seconds <= off*c.expected:
 		return ""
 	}
 	said := c.changed(seconds)
