@@ -26,6 +26,10 @@ type Chooser struct {
 	phase   phase
 	current int // candidate
 
+	gauged  int // candidate that was used while gauging, and the epoch's seconds
+	seconds float64
+	warm    bool // other epochs had been before
+
 	model  *Model
 	costs  [][]Cost // by candidate and exchange
 	hidden []float64
@@ -104,6 +108,7 @@ func (c *Chooser) Agreed(seconds float64, hidden []float64) string {
 	switch c.phase {
 	case gauging:
 		c.hidden, c.phase = nil, warming
+		c.gauged, c.seconds = c.current, seconds
 		predicted := c.predict(seconds, 1)
 		c.current = slices.Index(predicted, slices.Min(predicted))
 	case warming:
@@ -135,13 +140,14 @@ func (c *Chooser) on(base, slack float64) []float64 {
 
 // compare ends warming: it chooses who is tried, or settles by predictions where
 // the run is too short for that, or where the most exact candidate is as good as
-// any, even if links are worse than they look.
+// any, even if links are worse than they look, and nothing speaks against that.
 func (c *Chooser) compare(seconds float64) string {
 	predicted, worse := c.predict(seconds, 1), c.predict(seconds, doubtfulLink)
 	contenders := contend(predicted)
+	refuted := c.warm && c.seconds > behind*predicted[c.gauged]
 	switch {
-	case predicted[0] <= alike*slices.Min(predicted) && worse[0] <= alike*slices.Min(worse):
-		c.settle(0, 0)
+	case predicted[0] <= alike*slices.Min(predicted) && worse[0] <= alike*slices.Min(worse) && !refuted:
+		c.settle(0, predicted[0])
 	case !c.trial.begin(contenders, len(c.names), c.last-c.epoch):
 		c.settle(contenders[0], 0)
 	default:
@@ -171,9 +177,8 @@ func (c *Chooser) try(seconds float64) string {
 // winner so far, and that is tried then; -1: none.
 func (c *Chooser) another() int {
 	won := c.trial.winner()
-	best := median(c.trial.measured[won])
 	predicted := c.learnt()
-	at := -1
+	best, at := predicted[won], -1
 	for i, s := range predicted {
 		switch {
 		case len(c.trial.measured[i]) > 0:
@@ -217,6 +222,6 @@ func (c *Chooser) watch(seconds float64) string {
 		return ""
 	}
 	said := c.changed(seconds)
-	c.phase, c.length = gauging, 2*c.length
+	c.phase, c.length, c.warm = gauging, 2*c.length, true
 	return said
 }

@@ -227,6 +227,19 @@ func TestLinkChanges(t *testing.T) {
 	}
 }
 
+// A link that was measured far too fast is found out by what epochs take.
+func TestDeceivingLink(t *testing.T) {
+	c := cluster{rate: 25e6, compute: 1, hidden: 0.4, blind: 20}
+	h := chooser(t, "auto", 200)
+	said, used := c.run(h, 50)
+	if used[12] != "none" || !strings.Contains(strings.Join(said, "\n"), "measuring again") {
+		t.Errorf("it says %q", said)
+	}
+	if got, best := c.seconds(h.Codec()), c.fastest(h.names); got > 1.1*best {
+		t.Errorf("%s takes %.4f s where %.4f is possible; it says %q", h.Codec(), got, best, said)
+	}
+}
+
 // Names and what they allow.
 func TestCandidates(t *testing.T) {
 	for name, want := range map[string]string{
