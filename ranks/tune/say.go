@@ -22,7 +22,7 @@ func (c *Chooser) results() string {
 	var list []string
 	for i, m := range c.trial.measured {
 		if len(m) > 0 {
-			list = append(list, c.names[i]+" "+number(median(m)))
+			list = append(list, c.names[i]+" "+number(typical(m)))
 		}
 	}
 	return fmt.Sprintf("codec auto: epoch %d: measured s/epoch: %s", c.epoch, strings.Join(list, ", "))

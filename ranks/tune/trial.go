@@ -66,31 +66,29 @@ func (t *trial) extend(candidate int) int {
 	return candidate
 }
 
-// winner is the most exact of those that are as fast as the fastest: in the
-// median of their epochs or in their best. On a machine that does other things
-// too, only what differs in both differs.
+// winner is the most exact of those that are as fast as the fastest.
 func (t *trial) winner() int {
 	fastest := -1
 	for i, m := range t.measured {
-		if len(m) > 0 && (fastest < 0 || median(m) < median(t.measured[fastest])) {
+		if len(m) > 0 && (fastest < 0 || typical(m) < typical(t.measured[fastest])) {
 			fastest = i
 		}
 	}
-	by := t.measured[fastest]
-	for i, m := range t.measured[:fastest] {
-		if len(m) > 0 && (median(m) <= alike*median(by) || slices.Min(m) <= alike*slices.Min(by)) {
-			return i
-		}
-	}
-	return fastest
+	return slices.IndexFunc(t.measured, func(m []float64) bool {
+		return len(m) > 0 && typical(m) <= alike*typical(t.measured[fastest])
+	})
 }
+
+// typical is what epochs are compared by: between the median and the best, since
+// a machine that does other things too only makes them longer.
+func typical(m []float64) float64 { return (median(m) + slices.Min(m)) / 2 }
 
 // mean is by how much epochs were longer than work, the mean of those tried.
 func (t *trial) mean(work []float64) float64 {
 	sum, n := 0.0, 0.0
 	for i, m := range t.measured {
 		if len(m) > 0 {
-			sum, n = sum+median(m)-work[i], n+1
+			sum, n = sum+typical(m)-work[i], n+1
 		}
 	}
 	return sum / n
@@ -101,7 +99,7 @@ func (t *trial) squares(base float64, work []float64) float64 {
 	sum := 0.0
 	for i, m := range t.measured {
 		if len(m) > 0 {
-			d := median(m) - base - work[i]
+			d := typical(m) - base - work[i]
 			sum += d * d
 		}
 	}
