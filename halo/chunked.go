@@ -72,13 +72,24 @@ const chunkBytes = 256 << 10
 // owed.
 const tagRows = 0
 
-func newChunked(c Comm, rows codec.Codec, team Parallel, a *mapped.Arena, stats *Stats) *chunked {
-	h := &chunked{comm: c, codec: rows, team: team, stats: stats, arena: a, owed: make([]int, c.Size())}
-	if corrected, ok := rows.(codec.Corrected); ok {
-		h.codec, h.losts = corrected.Codec, map[series]codec.Feedback{}
-	}
+func newChunked(c Comm, team Parallel, a *mapped.Arena, stats *Stats) *chunked {
+	h := &chunked{comm: c, team: team, stats: stats, arena: a, owed: make([]int, c.Size())}
 	h.encode, h.decode = h.encodeChunks, h.decodeChunks
 	return h
+}
+
+// use sets the codec. What was lost of rows is fed back by a codec that does
+// so, whichever codec has lost it, and forgotten by others.
+func (h *chunked) use(rows codec.Codec) {
+	corrected, ok := rows.(codec.Corrected)
+	switch {
+	case !ok:
+		h.codec, h.losts = rows, nil
+	case h.losts == nil:
+		h.codec, h.losts = corrected.Codec, map[series]codec.Feedback{}
+	default:
+		h.codec = corrected.Codec
+	}
 }
 
 // ChunkRows is how many rows of so many columns a chunk has: the same on all

@@ -38,7 +38,12 @@ func (s *Stats) count(raw, sent int) {
 // rows: forward they arrive there, backward their gradients leave from there.
 type Exchange struct {
 	plan    *Plan
-	carrier carrier
+	carrier carrier // the one in use of the two
+	direct  *direct
+	chunked *chunked // nil until there is a codec
+	comm    Comm
+	team    Parallel
+	arena   *mapped.Arena
 	stats   Stats
 	ghosts  []float32 // [Ghosts x maxCols]
 	sums    []float32 // [Sums x maxCols]
@@ -93,21 +98,41 @@ func NewExchange(c Comm, p *Plan, rows codec.Codec, team Parallel, a *mapped.Are
 		panic("halo: communicator and plan differ in size")
 	}
 	e := &Exchange{
-		plan: p, maxCols: maxCols,
+		plan: p, comm: c, team: team, arena: a, maxCols: maxCols,
 		ghosts: mapped.Make[float32](a, p.Ghosts*maxCols), sums: mapped.Make[float32](a, p.Sums*maxCols),
 	}
-	if rows.ID() == (codec.ID{}) {
-		e.carrier = newDirect(c, p, team, a, maxCols, &e.stats)
-		return e
+	e.Use(rows)
+	return e
+}
+
+// Use sets the codec of the exchanges that follow. What earlier ones needed
+// memory for is kept for the next. Collective, between two exchanges.
+func (e *Exchange) Use(rows codec.Codec) {
+	if e.state != "" {
+		panic("halo: an exchange is under way already")
 	}
-	if !rows.Lossless() {
-		e.sendIDs = mapped.Make[uint32](a, len(p.SendRows))
-		for i, r := range p.SendRows {
-			e.sendIDs[i] = p.OwnIDs[r]
+	if !rows.Lossless() && e.sendIDs == nil {
+		e.sendIDs = mapped.Make[uint32](e.arena, len(e.plan.SendRows))
+		for i, r := range e.plan.SendRows {
+			e.sendIDs[i] = e.plan.OwnIDs[r]
 		}
 	}
-	e.carrier = newChunked(c, rows, team, a, &e.stats)
-	return e
+	if rows.ID() == (codec.ID{}) {
+		e.useDirect()
+		return
+	}
+	if e.chunked == nil {
+		e.chunked = newChunked(e.comm, e.team, e.arena, &e.stats)
+	}
+	e.chunked.use(rows)
+	e.carrier = e.chunked
+}
+
+func (e *Exchange) useDirect() {
+	if e.direct == nil {
+		e.direct = newDirect(e.comm, e.plan, e.team, e.arena, e.maxCols, &e.stats)
+	}
+	e.carrier = e.direct
 }
 
 // Ghosts is the matrix of ghost rows [Ghosts x cols]: what EndForward filled,

@@ -3,6 +3,7 @@ package halo_test
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -74,11 +75,14 @@ func named(t testing.TB, name string) codec.Codec {
 
 // Forward brings every ghost the row of its vertex; backward brings every
 // owner the sum of what the holders of its ghosts have, for every codec and
-// with the same bits.
+// with the same bits, and when the codec changes from one exchange to the next.
 func TestExchange(t *testing.T) {
-	for _, name := range exact {
+	for _, name := range append(exact, strings.Join(exact, " ")) {
 		t.Run(name, func(t *testing.T) {
-			codec := named(t, name)
+			var codecs []codec.Codec
+			for _, n := range strings.Fields(name) {
+				codecs = append(codecs, named(t, n))
+			}
 			dir := t.TempDir()
 			rapid.Check(t, func(t *rapid.T) {
 				list := shards(t, dir)
@@ -90,7 +94,7 @@ func TestExchange(t *testing.T) {
 					}
 				}
 				err := inproc.Run(len(list), func(c world.Comm) error {
-					return exchangeBothWays(c, list[c.Rank()], codec, cols, holders)
+					return exchangeBothWays(c, list[c.Rank()], codecs, cols, holders)
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -103,13 +107,15 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-func exchangeBothWays(c world.Comm, s *shard.Shard, rows codec.Codec, cols int, holders map[uint32]float32) error {
+func exchangeBothWays(c world.Comm, s *shard.Shard, codecs []codec.Codec, cols int, holders map[uint32]float32) error {
 	team, arena := kernels.NewTeam(1), mapped.NewArena()
 	defer team.Close()
 	defer arena.Free()
-	e := halo.NewExchange(c, halo.NewPlan(s), rows, team, arena, 5)
+	e := halo.NewExchange(c, halo.NewPlan(s), codecs[0], team, arena, 5)
 	x := make([]float32, s.NumOwn()*cols)
-	for round := range 2 {
+	rounds := 2 * len(codecs)
+	for round := range rounds {
+		e.Use(codecs[round%len(codecs)])
 		for i, v := range s.Own {
 			for j := range cols {
 				x[i*cols+j] = value(v, j)
@@ -147,10 +153,10 @@ func exchangeBothWays(c world.Comm, s *shard.Shard, rows codec.Codec, cols int, 
 		}
 	}
 	stats := e.TakeStats()
-	if want := int64(2 * 4 * cols * (len(s.Ghosts) + len(s.SendRows))); stats.RawBytes != want {
+	if want := int64(rounds * 4 * cols * (len(s.Ghosts) + len(s.SendRows))); stats.RawBytes != want {
 		return fmt.Errorf("%d raw bytes, want %d", stats.RawBytes, want)
 	}
-	if rows.Name() == "none" && stats.SentBytes != stats.RawBytes {
+	if len(codecs) == 1 && codecs[0].Name() == "none" && stats.SentBytes != stats.RawBytes {
 		return fmt.Errorf("%d bytes sent for %d", stats.SentBytes, stats.RawBytes)
 	}
 	return nil
@@ -192,6 +198,7 @@ func TestMisusePanics(t *testing.T) {
 		if err := e.BeginForward(make([]float32, 4), 2, halo.Key{}); err != nil {
 			return err
 		}
+		panics("Use before End", func() { e.Use(none) })
 		panics("Begin twice", func() { e.BeginBackward(2, halo.Key{}) })
 		panics("the wrong End", func() { e.EndBackward(make([]float32, 4)) })
 		p.Parts = 2

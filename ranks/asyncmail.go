@@ -11,6 +11,7 @@ import (
 	"siafu/ranks/server"
 	"siafu/ranks/server/async"
 	"siafu/ranks/signals"
+	"siafu/ranks/tune"
 	"siafu/ranks/world"
 )
 
@@ -268,6 +269,10 @@ func (c *Config) checkAsync() error {
 			return fault.New(fault.Usage, "train", "", "--staleness=%d --switch-to-sync=%g", c.Staleness, c.SwitchToSync).Then("they need --mode async")
 		}
 		return nil
+	}
+	if list, _ := tune.Candidates(c.Codec); list != nil {
+		return fault.New(fault.Usage, "train", "", "--codec=%s with --mode async", c.Codec).
+			Then("name the codec: epochs of single intervals do not show which one is fastest")
 	}
 	if rows, err := codec.ByName(c.Codec); err == nil {
 		if _, fed := rows.(codec.Corrected); fed {

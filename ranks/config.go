@@ -16,6 +16,7 @@ import (
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/signals"
+	"siafu/ranks/tune"
 	"siafu/ranks/world"
 )
 
@@ -33,7 +34,7 @@ type Config struct {
 	SwitchToSync float64 `default:"0" group:"World" help:"Go on synchronously once validation accuracy is within this fraction of --target-acc (async); 0: never." toml:"switch-to-sync"`
 	Intervals    int     `default:"0" group:"World" help:"Intervals of each rank's vertices, which tasks work on; 0: by their number." toml:"intervals"`
 	Delay        string  `default:"" group:"World" help:"For experiments with stragglers: RANK:DURATION:SHARE lets a rank (* is each) stand still so long before that share of its gathers." toml:"delay"`
-	Codec        string  `default:"none" group:"World" help:"How ghost rows travel: none, s2, zstd (exact); bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS], each with +s2 or +zstd to compress it too and +ef to feed errors back." toml:"codec"`
+	Codec        string  `default:"none" group:"World" help:"How ghost rows travel: none, s2, zstd (exact); bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS], each with +s2 or +zstd to compress it too and +ef to feed errors back. auto: the fastest on these links, found out in the first epochs, that loses no more than int4 does; auto:int8, auto:bf16, auto:lossless: no more than these." toml:"codec"`
 	PreAggregate string  `default:"auto" enum:"auto,on,off" group:"World" help:"Add up rows of ghosts before they are sent where that makes fewer of them: on; off; auto, where it saves 5 % of the rows between two ranks and the price of the sums. Not with attention, not in async." toml:"pre-aggregate"`
 	Tensor       string  `default:"cpu" enum:"cpu" group:"World" help:"Where tensor work runs." toml:"tensor"`
 
@@ -146,10 +147,18 @@ func (c *Config) validateNames() error {
 				Then("it must be one of %s", strings.ReplaceAll(r.want, " ", ", "))
 		}
 	}
-	if _, err := codec.ByName(c.Codec); err != nil {
-		return fault.New(fault.Usage, "train", "", "--codec=%q", c.Codec).Then("it must be one of %s", codec.Names)
+	if err := c.validateCodec(); err != nil {
+		return fault.New(fault.Usage, "train", "", "--codec=%q", c.Codec).Then("it must be %s; or one of %s", tune.Names, codec.Names)
 	}
 	return c.validateDurations()
+}
+
+func (c *Config) validateCodec() error {
+	candidates, err := tune.Candidates(c.Codec)
+	if err == nil && candidates == nil {
+		_, err = codec.ByName(c.Codec)
+	}
+	return err
 }
 
 func contains(list []string, s string) bool {

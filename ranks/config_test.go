@@ -32,6 +32,8 @@ func TestValidate(t *testing.T) {
 		"mode":            func(c *Config) { c.Mode = "fast" },
 		"codec":           func(c *Config) { c.Codec = "gzip" },
 		"pre-aggregate":   func(c *Config) { c.PreAggregate = "maybe" },
+		"codec to choose": func(c *Config) { c.Codec = "auto:int3" },
+		"codec of async":  func(c *Config) { c.Codec, c.Mode = "auto", "async" },
 		"tensor":          func(c *Config) { c.Tensor = "tpu" },
 		"model":           func(c *Config) { c.Model = "GCN" },
 		"initializer":     func(c *Config) { c.Initializer = "zero" },
@@ -47,7 +49,7 @@ func TestValidate(t *testing.T) {
 			c := Defaults()
 			set(&c)
 			err := c.Validate()
-			if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "--"+flag+"=") {
+			if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "--"+strings.Fields(flag)[0]+"=") {
 				t.Errorf("%v", err)
 			}
 		})

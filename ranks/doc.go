@@ -6,6 +6,9 @@
 // be told; Train is the whole run of one rank; Launch starts the ranks of an
 // in-process world or joins the one that a launcher made.
 //
+// With --codec auto a tuning tells a lockstep's exchange which codec to use next
+// (package tune decides).
+//
 // A graph rank divides its vertices into intervals. Package schedule runs their
 // tasks; lockstep is the flow of tasks of the synchronous modes and engine that
 // of bounded asynchrony. What multiplies by the adjacency matrix is package

@@ -132,6 +132,7 @@ func TestBitIdentity(t *testing.T) {
 		"nopipe":     func(c *Config) { c.Mode = "nopipe" },
 		"s2":         func(c *Config) { c.Codec = "s2" },
 		"zstd":       func(c *Config) { c.Codec = "zstd" },
+		"automatic":  func(c *Config) { c.Codec = "auto:lossless" },
 		"replicated": func(c *Config) { c.Ranks, c.Servers = 3, 0 },
 		"threads":    func(c *Config) { c.Threads = 3 },
 	} {

@@ -6,13 +6,18 @@ import (
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/forecast"
+	"siafu/ranks/tune"
 )
 
 // Forecast is what is known of a run of c on a dataset before it begins, on so
 // many graph ranks and servers. fits tells whether ÂX would fit into every
 // rank's memory; choice says which orders of products follow.
 func (c Config) Forecast(meta *graph.Meta, graphRanks, servers int, fits bool) (f *forecast.Forecast, choice string, err error) {
-	rows, err := codec.ByName(c.Codec)
+	name := c.Codec
+	if candidates, err := tune.Candidates(name); err == nil && candidates != nil {
+		name = candidates[0] // the memory of the others is no larger
+	}
+	rows, err := codec.ByName(name)
 	if err != nil {
 		return nil, "", err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/halo"
+	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
@@ -25,6 +26,7 @@ type lockstep struct {
 	exchange  *halo.Exchange  // nil where there is no other rank
 	adder     *kernels.Team   // of update
 	delay     *delay          // nil but in experiments
+	tuning    *tuning         // nil where the codec is fixed
 	seed      uint64
 	intervals []*interval
 	own       int // vertices
@@ -79,7 +81,7 @@ func (s *lockstep) Run(worker int, t schedule.Task) (done bool, err error) {
 	} else {
 		done, err = s.single(worker, t)
 	}
-	s.crew.end(worker, t)
+	s.tuning.ran(t, s.pass, s.crew.end(worker, t))
 	return done, err
 }
 
@@ -96,6 +98,7 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 		s.graph.Sums(s.crew.teams[worker], l, s.sumPieces[t.Interval], s.exchange.Sums(l.Width)[from:to])
 	case schedule.Spread:
 		l.Enter(s.pass)
+		s.tuning.sample(place{t.Layer, false}, codec.Rows{X: l.Rows, More: s.exchange.Sums(l.Width), Cols: l.Width, Len: len(s.graph.Plan.SendRows), Index: s.graph.Plan.SendRows})
 		return s.exchange.BeginForward(l.Rows, l.Width, key)
 	case schedule.Receive:
 		ghosts, err := s.exchange.EndForward()
@@ -107,6 +110,7 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 		from, to := s.pieces[t.Interval]*l.Width, s.pieces[t.Interval+1]*l.Width
 		s.graph.GhostGrads(s.crew.teams[worker], l, s.pieces[t.Interval], s.exchange.Ghosts(l.Width)[from:to])
 	case schedule.SpreadBack:
+		s.tuning.sample(place{t.Layer, true}, codec.Rows{X: s.exchange.Ghosts(l.Width), Cols: l.Width, Len: s.graph.Plan.Ghosts})
 		return s.exchange.BeginBackward(l.Width, key)
 	case schedule.ReceiveBack:
 		return s.exchange.EndBackward(s.graph.Backward(l))

@@ -25,6 +25,7 @@ import (
 	"siafu/ranks/signals"
 	"siafu/ranks/tensor"
 	"siafu/ranks/trace"
+	"siafu/ranks/tune"
 	"siafu/ranks/world"
 )
 
@@ -73,11 +74,14 @@ type run struct {
 	packers *kernels.Team // of exchanges, which encode and decode side by side
 	arena   *mapped.Arena
 	net     model.Spec
-	codec   codec.Codec
+	codec   codec.Codec     // the first one of an automatic choice
 	rows    *halo.Reduction // what ranks send each other; nil: every ghost's row
 	choice  string          // of orders, for the header
 	voice   *voice          // rank 0's, else nil
 	fault   *inject.Fault   // nil but in tests
+
+	candidates []string // for the codec, none where it is given
+	tuning     *tuning
 
 	recorders []*trace.Recorder // of the workers, none without --trace
 	origin    int64             // of the timeline, on rank 0's clock
@@ -166,7 +170,14 @@ func (r *run) assign() error {
 	if r.fault, err = inject.New(os.Getenv, r.rank); err != nil {
 		return err
 	}
-	r.codec, err = codec.ByName(r.cfg.Codec)
+	name := r.cfg.Codec
+	if r.candidates, err = tune.Candidates(name); err != nil {
+		return err
+	}
+	if r.candidates != nil {
+		name = r.candidates[0]
+	}
+	r.codec, err = codec.ByName(name)
 	return err
 }
 
@@ -396,6 +407,9 @@ func (r *run) trainFrom(epoch int, source weightSource, h *history) error {
 		if err := r.keepInput(t.intervals); err != nil {
 			return err
 		}
+	}
+	if err := r.beginTuning(t.lockstep, epoch); err != nil {
+		return err
 	}
 	if err := t.train(epoch); err != nil || t.stopped {
 		return err

@@ -64,8 +64,11 @@ func (t *trainer) train(first int) error {
 		if err := t.step(&line, ready); err != nil {
 			return err
 		}
-		line.Seconds = time.Since(start).Seconds() - line.EvalSeconds
+		line.Seconds, line.Codec = time.Since(start).Seconds()-line.EvalSeconds, t.tuning.name()
 		if err := t.report(line); err != nil {
+			return err
+		}
+		if err := t.tuning.after(line.Seconds); err != nil {
 			return err
 		}
 	}

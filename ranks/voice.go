@@ -186,7 +186,7 @@ func (v *voice) summary(r *run, ranks []runfolder.RankReport) runfolder.Summary 
 		Version: Version, Dataset: r.meta.Name, Synthetic: r.meta.Synthetic,
 		Model: c.Model, Layers: c.Layers, Hidden: c.Hidden, World: r.kind,
 		Ranks: r.world.Size(), Servers: r.Servers, Threads: r.threads,
-		Mode: c.Mode, Codec: c.Codec, Tensor: c.Tensor, Seed: c.Seed,
+		Mode: c.Mode, Codec: c.Codec, Chosen: r.chosen(), Tensor: c.Tensor, Seed: c.Seed,
 		Epochs: h.last.Epoch - 1, StoppedBy: h.stoppedBy,
 		FinalLoss: h.last.Loss, FinalTrainAcc: *h.last.TrainAcc, FinalValAcc: *h.last.ValAcc, FinalTestAcc: *h.last.TestAcc,
 		BestEpoch: h.bestLine.Epoch, BestValAcc: *h.bestLine.ValAcc, TestAccAtBestVal: *h.bestLine.TestAcc,

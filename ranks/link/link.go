@@ -15,6 +15,7 @@ const Tag = 32001
 
 const (
 	budget   = 200 * time.Millisecond // of a whole measurement
+	least    = 10 * time.Millisecond  // of a turn, however many there are
 	smallest = 8                      // bytes of the message that measures latency
 	largest  = 2 << 20                // bytes of the largest message: smallest times a power of 8
 	rounds   = 64                     // messages of each size at most
@@ -24,7 +25,7 @@ const (
 type Table struct {
 	Size      int
 	Latency   []float64 // [Size x Size] seconds of a small message, one way
-	Bandwidth []float64 // [Size x Size] bytes a second, of the length up to 2 MiB that moves most
+	Bandwidth []float64 // [Size x Size] bytes a second that last, of messages up to 2 MiB
 }
 
 // At is the latency in seconds and the bandwidth in bytes a second from p to
@@ -46,15 +47,15 @@ func (t *Table) Slowest() (p, q int, ok bool) {
 	return p, q, ok
 }
 
-// Measure times messages between all pairs of ranks, in about 0.2 s for any
-// number of ranks, and gives every rank the same table. Pairs that share no
+// Measure times messages between all pairs of ranks, in about 0.2 s, or 10 ms a
+// rank where there are many, and gives every rank the same table. Pairs that share no
 // rank are measured at the same time, as in training: what they share, a host
 // or a switch, they share in the figures too. Collective.
 func Measure(c world.Comm) (*Table, error) {
 	n, me := c.Size(), c.Rank()
 	row := make([]float64, 2*n)
 	if n > 1 {
-		share := budget / time.Duration(turns(n))
+		share := max(budget/time.Duration(turns(n)), least)
 		buf := make([]byte, largest)
 		for turn := range turns(n) {
 			// All begin a turn together: who comes early would measure the wait.
@@ -102,36 +103,42 @@ func measurePair(c world.Comm, peer int, buf []byte, share time.Duration, to []f
 	if c.Rank() > peer {
 		return echo(c, peer)
 	}
-	var err error
-	if to[0], err = oneWay(c, peer, buf[:smallest], share/4); err != nil {
+	times, err := oneWay(c, peer, buf[:smallest], share/4)
+	if err != nil {
 		return err
 	}
+	to[0] = times[0]
 	to[1] = smallest / to[0]
-	// The next length is eight times the last one, if some round trips fit.
-	for length, seconds := 8*smallest, to[0]; length <= largest && 8*8*2*seconds < share.Seconds(); length *= 8 {
-		if seconds, err = oneWay(c, peer, buf[:length], share/8); err != nil {
+	// The next length is eight times the last one, and takes eight times what
+	// that took beyond the latency. It is measured if some round trips fit.
+	for length, next := 8*smallest, to[0]; length <= largest && 8*next < share.Seconds(); length *= 8 {
+		if times, err = oneWay(c, peer, buf[:length], share/8); err != nil {
 			return err
 		}
-		to[1] = max(to[1], float64(length)/seconds)
+		// Switches and queues let a burst pass at once, so that the best is not
+		// what lasts. What is latency, for the most part, says little of either.
+		middle := times[len(times)/2]
+		to[1] = float64(length) / max(middle-to[0], middle/2)
+		next = to[0] + 8*max(middle-to[0], 0)
 	}
 	return send(c, peer, nil)
 }
 
-// oneWay is half of the quickest round trip of a message.
-func oneWay(c world.Comm, peer int, message []byte, limit time.Duration) (float64, error) {
-	best := math.Inf(1)
-	start := time.Now()
-	for i := 0; i < rounds && (i < 2 || time.Since(start) < limit); i++ {
+// oneWay is half of the times of round trips of a message, in ascending order.
+func oneWay(c world.Comm, peer int, message []byte, limit time.Duration) ([]float64, error) {
+	var times []float64
+	for start := time.Now(); len(times) == 0 || len(times) < rounds && time.Since(start) < limit; {
 		begin := time.Now()
 		if err := send(c, peer, message); err != nil {
-			return 0, err
+			return nil, err
 		}
 		if _, err := c.Recv(peer, Tag); err != nil {
-			return 0, err
+			return nil, err
 		}
-		best = min(best, time.Since(begin).Seconds()/2)
+		times = append(times, max(time.Since(begin).Seconds()/2, 1e-9))
 	}
-	return max(best, 1e-9), nil
+	slices.Sort(times)
+	return times, nil
 }
 
 func echo(c world.Comm, peer int) error {

@@ -9,10 +9,11 @@ type Epoch struct {
 	TrainAcc          *float64           `json:"train_acc,omitempty"`
 	ValAcc            *float64           `json:"val_acc,omitempty"`
 	TestAcc           *float64           `json:"test_acc,omitempty"`
-	Seconds           float64            `json:"seconds"`      // without evaluation
-	EvalSeconds       float64            `json:"eval_seconds"` // of a separate forward pass
-	TaskSeconds       map[string]float64 `json:"task_seconds"` // by task, the mean over a rank's workers, the slowest rank's
-	WaitSeconds       float64            `json:"wait_seconds"` // without a task, waiting for others; the same
+	Codec             string             `json:"codec,omitempty"` // that was being tried or had been chosen, where the choice is automatic
+	Seconds           float64            `json:"seconds"`         // without evaluation
+	EvalSeconds       float64            `json:"eval_seconds"`    // of a separate forward pass
+	TaskSeconds       map[string]float64 `json:"task_seconds"`    // by task, the mean over a rank's workers, the slowest rank's
+	WaitSeconds       float64            `json:"wait_seconds"`    // without a task, waiting for others; the same
 	GhostBytesRaw     int64              `json:"ghost_bytes_raw"`
 	GhostBytesSent    int64              `json:"ghost_bytes_sent"`
 	LambdaInvocations int64              `json:"lambda_invocations"`
@@ -46,6 +47,7 @@ type Summary struct {
 	Mode      string `json:"mode"`
 	Staleness int    `json:"staleness"`
 	Codec     string `json:"codec"`
+	Chosen    string `json:"codec_chosen,omitempty"` // with an automatic choice: what it was at the end
 	Tensor    string `json:"tensor"`
 	Seed      uint64 `json:"seed"`
 

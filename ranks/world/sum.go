@@ -25,13 +25,10 @@ func SumInt64s(c Comm, x []int64) error { return reduce(c, x, addTo[int64]) }
 
 // MaxInt64s replaces x, on every rank, by the largest of all ranks' x, element
 // by element. All pass the same length. Collective.
-func MaxInt64s(c Comm, x []int64) error {
-	return reduce(c, x, func(dst, src []int64) {
-		for i, v := range src {
-			dst[i] = max(dst[i], v)
-		}
-	})
-}
+func MaxInt64s(c Comm, x []int64) error { return reduce(c, x, maxTo[int64]) }
+
+// MaxFloat64s is MaxInt64s for float64. Collective.
+func MaxFloat64s(c Comm, x []float64) error { return reduce(c, x, maxTo[float64]) }
 
 // MinInt64s is MaxInt64s for the smallest. Collective.
 func MinInt64s(c Comm, x []int64) error {
@@ -40,6 +37,12 @@ func MinInt64s(c Comm, x []int64) error {
 			dst[i] = min(dst[i], v)
 		}
 	})
+}
+
+func maxTo[T number](dst, src []T) {
+	for i, v := range src {
+		dst[i] = max(dst[i], v)
+	}
 }
 
 func addTo[T number](dst, src []T) {

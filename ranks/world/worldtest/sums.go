@@ -12,6 +12,7 @@ var sums = []check{
 	{"SumFloat64s", sumFloat64s},
 	{"SumInt64s", sumInt64s},
 	{"MaxMinInt64s", maxMinInt64s},
+	{"MaxFloat64s", maxFloat64s},
 }
 
 // sumLengths are lengths of vectors, on both sides of where the way to sum
@@ -109,6 +110,28 @@ func maxMinInt64s(c world.Comm) error {
 		for i := range high {
 			if want := int64(size-1) * -1000; high[i] != 0 || low[i] != want {
 				return fmt.Errorf("%d elements: largest %d is %d, want 0, smallest %d, want %d", n, i, high[i], low[i], want)
+			}
+		}
+	}
+	return nil
+}
+
+func maxFloat64s(c world.Comm) error {
+	for _, n := range sumLengths {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = term(c.Rank(), i)
+		}
+		if err := world.MaxFloat64s(c, x); err != nil {
+			return err
+		}
+		for i, got := range x {
+			want := term(0, i)
+			for r := 1; r < c.Size(); r++ {
+				want = max(want, term(r, i))
+			}
+			if got != want {
+				return fmt.Errorf("%d elements: largest %d is %v, want %v", n, i, got, want)
 			}
 		}
 	}

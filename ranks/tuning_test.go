@@ -1,0 +1,116 @@
+package ranks
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"siafu/graph/generate"
+	"siafu/ranks/inproc"
+	"siafu/ranks/world"
+	"siafu/ranks/world/slow"
+)
+
+// trainOver trains with each rank on a host of its own of a network.
+func trainOver(t testing.TB, n *slow.Network, c Config, data string) trained {
+	t.Helper()
+	hosts := make([]string, c.Ranks)
+	for r := range hosts {
+		hosts[r] = fmt.Sprintf("host%d", r)
+	}
+	err := inproc.Run(c.Ranks, func(w world.Comm) error {
+		s, err := n.Comm(w, hosts)
+		if err != nil {
+			return err
+		}
+		return trainRank(c, data, s, "in-process", world.Limits{}, nil, IO{Out: io.Discard, Err: os.Stderr})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readRun(t, c.Out)
+}
+
+// wide is a graph whose rows take long to send.
+func wide(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "wide")
+	_, err := generate.Write(dir, generate.Options{Vertices: 2000, Edges: 40000, Features: 16, Classes: 4, Seed: 5}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Over a slow link few bits are chosen, if that is allowed, and over one that is
+// faster than any work nothing is lost. The run tells what it went through.
+func TestAutomaticCodec(t *testing.T) {
+	data := wide(t)
+	for _, k := range []struct {
+		codec, mode string
+		rate        float64
+		epochs      int
+		want        string // the choice begins with one of these
+	}{
+		{"auto", "pipe", 4e6, 50, "int4 adaptive"},
+		{"auto", "nopipe", 4e6, 5, "int4 adaptive"},
+		{"auto:bf16", "pipe", 4e6, 50, "bf16"},
+		{"auto", "pipe", 0, 50, "none"},
+		{"auto", "pipe", 4e6, 0, "none"},
+	} {
+		t.Run(fmt.Sprintf("%s %s %g %d", k.codec, k.mode, k.rate, k.epochs), func(t *testing.T) {
+			c := quick(t)
+			c.Codec, c.Mode, c.Ranks, c.Servers, c.Hidden, c.EvalEvery, c.Epochs = k.codec, k.mode, 2, 0, 64, 0, k.epochs
+			r := trainOver(t, slow.NewNetwork(k.rate, 50*time.Microsecond), c, data)
+			if !begins(r.Summary.Chosen, k.want) || r.Summary.Codec != k.codec {
+				t.Errorf("%s: %s was chosen", r.Summary.Codec, r.Summary.Chosen)
+			}
+			said, err := os.ReadFile(filepath.Join(c.Out, "log.txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if decided := fmt.Sprintf(" -> %s\n", r.Summary.Chosen); k.epochs > 0 && !strings.Contains(string(said), decided) {
+				t.Errorf("its log says\n%s", said)
+			}
+			for i, e := range r.Epochs {
+				if last := i == len(r.Epochs)-1; i == 0 && e.Codec != "none" || last && e.Codec != r.Summary.Chosen {
+					t.Errorf("epoch %d went through %q", e.Epoch, e.Codec)
+				}
+			}
+		})
+	}
+}
+
+func begins(s, words string) bool {
+	for _, w := range strings.Fields(words) {
+		if strings.HasPrefix(s, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// Where no rows travel there is nothing to choose, and with a codec that was
+// given nothing is said.
+func TestNothingToChoose(t *testing.T) {
+	data := generated(t, false)
+	for _, k := range []struct {
+		set  func(*Config)
+		want string
+	}{
+		{func(c *Config) { c.Codec = "auto" }, "none"},
+		{func(c *Config) { c.Codec, c.Ranks, c.Model = "auto", 3, "mlp" }, "none"},
+		{func(c *Config) { c.Codec, c.Ranks = "int8", 3 }, ""},
+	} {
+		c := quick(t)
+		c.Epochs = 3
+		k.set(&c)
+		if r := train(t, c, data); r.Summary.Chosen != k.want || r.Epochs[0].Codec != "" {
+			t.Errorf("%s in %d ranks: %q, %q in the first epoch", c.Codec, c.Ranks, r.Summary.Chosen, r.Epochs[0].Codec)
+		}
+	}
+}

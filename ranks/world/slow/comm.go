@@ -1,0 +1,244 @@
+package slow
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+	"time"
+
+	"siafu/halo"
+	"siafu/ranks/world"
+)
+
+// comm is a communicator on a network. Messages carry in front when they are
+// due; for a block of a collective the same travels beside it.
+type comm struct {
+	world.Comm
+	network *Network
+	hosts   []string   // of its ranks
+	beside  world.Comm // the same ranks
+
+	mu    sync.Mutex
+	early []world.Message // taken before they were due, as they came
+}
+
+// Comm makes the ranks of c hosts of the network: hosts[r] is the name of rank
+// r's. Collective.
+func (n *Network) Comm(c world.Comm, hosts []string) (world.Comm, error) {
+	if len(hosts) != c.Size() {
+		panic("slow: a host for each rank is needed")
+	}
+	all := make([]int, c.Size())
+	for r := range all {
+		all[r] = r
+	}
+	beside, err := c.Sub(all)
+	return &comm{Comm: c, network: n, hosts: hosts, beside: beside}, err
+}
+
+func (c *comm) Hosts() []string { return c.hosts }
+
+func (c *comm) Sub(ranks []int) (world.Comm, error) {
+	s, err := c.Comm.Sub(ranks)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	hosts := make([]string, len(ranks))
+	for i, r := range ranks {
+		hosts[i] = c.hosts[r]
+	}
+	return c.network.Comm(s, hosts)
+}
+
+// stamp is the length of what a message carries in front.
+const stamp = 8
+
+func (c *comm) Isend(buf []byte, dst, tag int) (halo.Request, error) {
+	world.CheckSend(c.Size(), dst, tag)
+	return c.Comm.Isend(append(c.stamped(dst, len(buf)), buf...), dst, tag)
+}
+
+// stamped is the beginning of a message of so many bytes that is sent now.
+func (c *comm) stamped(dst, length int) []byte {
+	due := c.network.carry(c.hosts[c.Rank()], c.hosts[dst], length)
+	return binary.LittleEndian.AppendUint64(make([]byte, 0, stamp+length), uint64(due.UnixNano()))
+}
+
+func (c *comm) TryRecv(src, tag int) (world.Message, bool, error) {
+	if m, ok := c.take(src, tag, time.Now()); ok {
+		return m, true, nil
+	}
+	for {
+		m, ok, err := c.Comm.TryRecv(src, tag)
+		if err != nil || !ok {
+			return world.Message{}, false, err
+		}
+		c.put(m)
+		if m, ok := c.take(src, tag, time.Now()); ok {
+			return m, true, nil
+		}
+	}
+}
+
+func (c *comm) Recv(src, tag int) (world.Message, error) {
+	if m, ok := c.take(src, tag, time.Time{}); ok {
+		return arrive(m), nil
+	}
+	m, err := c.Comm.Recv(src, tag)
+	if err != nil {
+		return m, err
+	}
+	return arrive(m), nil
+}
+
+func (c *comm) put(m world.Message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.early = append(c.early, m)
+}
+
+// take is the first early message of src and tag, without its stamp, if it is
+// due by now; a zero now takes it as it is, with its stamp.
+func (c *comm) take(src, tag int, now time.Time) (world.Message, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.early, func(m world.Message) bool {
+		return (src == world.Any || src == m.Source) && (tag == world.Any || tag == m.Tag)
+	})
+	if i < 0 {
+		return world.Message{}, false
+	}
+	m := c.early[i]
+	if !now.IsZero() {
+		if due(m).After(now) {
+			return world.Message{}, false
+		}
+		m.Data = m.Data[stamp:]
+	}
+	c.early = slices.Delete(c.early, i, i+1)
+	return m, true
+}
+
+// due is when a message arrives.
+func due(m world.Message) time.Time {
+	return time.Unix(0, int64(binary.LittleEndian.Uint64(m.Data)))
+}
+
+// arrive waits until m is due and takes its stamp off.
+func arrive(m world.Message) world.Message {
+	time.Sleep(time.Until(due(m)))
+	m.Data = m.Data[stamp:]
+	return m
+}
+
+// request is a collective whose blocks are under way.
+type request struct {
+	halo.Request
+	c    *comm
+	from []int     // whose blocks are under way
+	due  time.Time // of those that are known
+}
+
+func (r *request) Test() (bool, error) {
+	done, err := r.Request.Test()
+	if err == nil && done {
+		err = r.look()
+	}
+	return done && !time.Now().Before(r.due), err
+}
+
+func (r *request) Wait() error {
+	err := r.Request.Wait()
+	if err == nil {
+		err = r.look()
+	}
+	time.Sleep(time.Until(r.due))
+	return err
+}
+
+// look learns when the blocks are due. Those who sent them have said so before.
+func (r *request) look() error {
+	for _, q := range r.from {
+		m, err := r.c.beside.Recv(q, 0)
+		if err != nil {
+			return err
+		}
+		r.due = later(r.due, due(m))
+	}
+	r.from = nil
+	return nil
+}
+
+// announce tells everybody when the blocks are due that they get in a
+// collective. That for the next rank goes first, so that not all send to the
+// same one at a time.
+func (c *comm) announce(length func(to int) int) error {
+	for i := 1; i < len(c.hosts); i++ {
+		to := (c.Rank() + i) % len(c.hosts)
+		if n := length(to); n > 0 {
+			if _, err := c.beside.Isend(c.stamped(to, n), to, 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// expected are the others that send something.
+func (c *comm) expected(length func(from int) int) []int {
+	var from []int
+	for q := range c.hosts {
+		if q != c.Rank() && length(q) > 0 {
+			from = append(from, q)
+		}
+	}
+	return from
+}
+
+func (c *comm) Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts []int) (halo.Request, error) {
+	world.CheckAlltoallv(c.Size(), send, sendCounts, recv, recvCounts)
+	if err := c.announce(func(to int) int { return sendCounts[to] }); err != nil {
+		return nil, err
+	}
+	r, err := c.Comm.Ialltoallv(send, sendCounts, recv, recvCounts)
+	if err != nil {
+		return nil, err
+	}
+	return &request{Request: r, c: c, from: c.expected(func(q int) int { return recvCounts[q] })}, nil
+}
+
+func (c *comm) Allgatherv(send, recv []byte, counts []int) error {
+	world.CheckAllgatherv(c.Rank(), c.Size(), send, recv, counts)
+	return c.collective(func(int) int { return len(send) }, func(q int) int { return counts[q] },
+		func() error { return c.Comm.Allgatherv(send, recv, counts) })
+}
+
+func (c *comm) Bcast(buf []byte, root int) error {
+	world.CheckRank(c.Size(), root)
+	rooted := func(sender int) func(int) int {
+		return func(int) int {
+			if sender == root {
+				return len(buf)
+			}
+			return 0
+		}
+	}
+	return c.collective(rooted(c.Rank()), func(q int) int { return rooted(q)(0) },
+		func() error { return c.Comm.Bcast(buf, root) })
+}
+
+// collective does a collective from beginning to end.
+func (c *comm) collective(out, in func(rank int) int, do func() error) error {
+	if err := c.announce(out); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	r := &request{c: c, from: c.expected(in)}
+	if err := r.look(); err != nil {
+		return err
+	}
+	time.Sleep(time.Until(r.due))
+	return nil
+}
