@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 
@@ -19,6 +20,7 @@ import (
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/graphwork"
+	"siafu/ranks/inject"
 	"siafu/ranks/server"
 	"siafu/ranks/signals"
 	"siafu/ranks/tensor"
@@ -75,6 +77,7 @@ type run struct {
 	rows    *halo.Reduction // what ranks send each other; nil: every ghost's row
 	choice  string          // of orders, for the header
 	voice   *voice          // rank 0's, else nil
+	fault   *inject.Fault   // nil but in tests
 
 	recorders []*trace.Recorder // of the workers, none without --trace
 	origin    int64             // of the timeline, on rank 0's clock
@@ -106,6 +109,9 @@ func (r *run) whole(out IO) error {
 	if err := r.voice.header(r); err != nil {
 		return err
 	}
+	if err := r.checkMemory(out); err != nil {
+		return err
+	}
 	if r.isServer() {
 		err = r.serve(weights)
 	} else {
@@ -126,8 +132,12 @@ func (r *run) whole(out IO) error {
 // open is what rank 0 does for all: check the dataset, make the run folder,
 // partition where that has not been done.
 func (r *run) open(out IO) error {
-	if err := r.assign(); err != nil || r.world.Rank() != 0 {
+	if err := r.assign(); err != nil {
 		return err
+	}
+	r.fault.At(inject.Start, 0)
+	if r.rank != 0 {
+		return nil
 	}
 	meta, err := graph.ReadMeta(r.data)
 	if err != nil {
@@ -143,6 +153,7 @@ func (r *run) open(out IO) error {
 	if err := r.checkTimeline(); err != nil {
 		return err
 	}
+	r.fault.At(inject.Opened, 0)
 	return r.partition(meta)
 }
 
@@ -150,6 +161,9 @@ func (r *run) open(out IO) error {
 func (r *run) assign() error {
 	var err error
 	if r.roles, err = assign(r.cfg, r.world); err != nil {
+		return err
+	}
+	if r.fault, err = inject.New(os.Getenv, r.rank); err != nil {
 		return err
 	}
 	r.codec, err = codec.ByName(r.cfg.Codec)
@@ -203,6 +217,7 @@ func (r *run) hire() error {
 	if r.crew, err = newCrew(r.threads, r.cfg.Kernel, r.recorders); err != nil {
 		return err
 	}
+	r.crew.fault = r.fault
 	r.packers, err = newTeam(r.cfg.Kernel, r.threads)
 	if r.tensor == nil {
 		r.tensor = tensor.CPU{}
@@ -257,10 +272,7 @@ func (r *run) initialWeights() ([]float32, error) {
 	if err := world.MinInt64s(r.world, fits); err != nil {
 		return nil, err
 	}
-	r.choice = r.net.Choose(model.Load{
-		Vertices: r.meta.Vertices, Edges: r.meta.Edges,
-		FeatureNNZ: sparseNNZ(r.meta), CacheFits: fits[0] == 1,
-	}, model.Choices{Order: r.cfg.Order, CacheInput: r.cfg.CacheInput})
+	r.choice = r.cfg.choose(&r.net, r.meta, fits[0] == 1)
 
 	weights := mapped.Make[float32](r.arena, r.net.NumWeights())
 	r.net.Initialize(weights, r.cfg.Initializer, r.cfg.Seed)
@@ -298,16 +310,10 @@ func (r *run) sameAssignment() error {
 	return agree(r.world, err)
 }
 
-// cacheFits is 1 where ÂX of the own vertices, and the blocks of columns in
-// which it is made, fit into half of this host's free memory, shared by the
-// ranks on it.
+// cacheFits is 1 where ÂX fits into half of this host's free memory, shared by
+// the ranks on it.
 func (r *run) cacheFits() int64 {
-	size := int64(4)
-	if r.cfg.Features == "bf16" {
-		size = 2
-	}
-	own, ghosts := int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())
-	need := own*int64(r.meta.FeatureDim)*size + 4*(own+ghosts)*keptColumns*4
+	need := r.cfg.KeepBytes(int64(r.shard.NumOwn()), int64(r.shard.NumGhosts()), r.meta.FeatureDim)
 	here := int64(0)
 	for _, h := range r.world.Hosts() {
 		if h == r.world.Hosts()[r.rank] {
@@ -348,7 +354,7 @@ func (r *run) serve(weights []float32) error {
 func (r *run) serveFrom(epoch int, weights []float32, u server.Updater) error {
 	s := server.New(r.Topology, r.rank-r.Graph, layerRanges(r.net), weights, laterUpdater{u, epoch})
 	r.world.SetLimits(r.patient(func() int { return epoch + s.Epoch() }, s.Owing))
-	return serve(r.world, s, r.watcher)
+	return serve(r.world, s, r.watcher, r.fault)
 }
 
 // asynchronous tells whether the run begins, or goes on, in bounded asynchrony.
@@ -367,11 +373,11 @@ func (r *run) train(weights []float32) error {
 	if r.asynchronous() {
 		return r.trainAsync(weights)
 	}
-	u, err := r.newUpdater()
+	source, err := r.source(r.from.epoch, weights)
 	if err != nil {
 		return err
 	}
-	return r.trainFrom(r.from.epoch+1, r.source(r.from.epoch, weights, u), r.history())
+	return r.trainFrom(r.from.epoch+1, source, r.history())
 }
 
 // trainFrom trains synchronously from an epoch on. Collective over the graph
@@ -399,13 +405,18 @@ func (r *run) trainFrom(epoch int, source weightSource, h *history) error {
 }
 
 // source is where weights come from after an epoch. Without servers every rank
-// steps them with its own updater.
-func (r *run) source(epoch int, weights []float32, u *updater) weightSource {
-	if r.Servers == 0 {
-		return newReplicated(r.peers, r.net, weights, u)
+// steps them with an updater of its own.
+func (r *run) source(epoch int, weights []float32) (weightSource, error) {
+	if r.Servers > 0 {
+		o, err := kernels.NewOptimizer(r.cfg.optimizer())
+		if err != nil {
+			return nil, err
+		}
+		s := &served{comm: r.world, server: r.ServerOf(r.rank), weights: len(weights), slots: o.StateSlots()}
+		return &shifted{s, epoch}, nil
 	}
-	s := &served{comm: r.world, server: r.ServerOf(r.rank), weights: len(weights), slots: len(u.state)}
-	return &shifted{s, epoch}
+	u, err := r.newUpdater()
+	return newReplicated(r.peers, r.net, weights, u), err
 }
 
 // trainer puts a graph rank together.

@@ -10,6 +10,7 @@ import (
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/graphwork"
+	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/schedule"
 	"siafu/ranks/signals"
@@ -82,6 +83,7 @@ func (t *trainer) save(epoch int) error {
 	if asked == signals.None && !(last && s.every != checkpoint.Interval{}) {
 		return nil
 	}
+	t.crew.fault.At(inject.Save, epoch-1)
 	began := time.Now()
 	if t.comm.Rank() == 0 {
 		slots, err := t.weights.state()
