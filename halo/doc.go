@@ -8,6 +8,9 @@
 // An exchange is split in Begin and End, and whoever calls it works on what
 // needs no ghost in between.
 //
+// A Reduction is a plan with fewer rows: where a vertex gathers from many ghosts
+// of one rank, that rank sends their sum.
+//
 // Rows travel as they are, or through a codec of package codec: then in chunks,
 // each of which is sent as soon as it is encoded and decoded as soon as it has
 // come, while others are under way. What arrives may be anything: the answer is

@@ -46,6 +46,7 @@ type Exchange struct {
 	arena   *mapped.Arena
 	stats   Stats
 	ghosts  []float32 // [Ghosts x maxCols]
+	sums    []float32 // [Sums x maxCols]
 	maxCols int
 	sendIDs []uint32 // dataset ids of SendRows; nil where no codec draws by them
 
@@ -96,7 +97,10 @@ func NewExchange(c Comm, p *Plan, rows codec.Codec, team Parallel, a *mapped.Are
 	if c.Size() != p.Parts {
 		panic("halo: communicator and plan differ in size")
 	}
-	e := &Exchange{plan: p, comm: c, team: team, arena: a, ghosts: mapped.Make[float32](a, p.Ghosts*maxCols), maxCols: maxCols}
+	e := &Exchange{
+		plan: p, comm: c, team: team, arena: a, maxCols: maxCols,
+		ghosts: mapped.Make[float32](a, p.Ghosts*maxCols), sums: mapped.Make[float32](a, p.Sums*maxCols),
+	}
 	e.Use(rows)
 	return e
 }
@@ -135,6 +139,14 @@ func (e *Exchange) useDirect() {
 // and what BeginBackward sends.
 func (e *Exchange) Ghosts(cols int) []float32 { return e.ghosts[:e.plan.Ghosts*cols] }
 
+// Sums is the matrix of the plan's sums [Sums x cols]: what BeginForward sends
+// beside own rows, and where EndBackward leaves their gradients.
+func (e *Exchange) Sums(cols int) []float32 { return e.sums[:e.plan.Sums*cols] }
+
+// Leaving are the rows that the exchange under way sends, as long as the caller
+// has not changed them.
+func (e *Exchange) Leaving() codec.Rows { return e.way.out }
+
 // TakeStats returns the statistics and starts them again from zero.
 func (e *Exchange) TakeStats() Stats {
 	s := e.stats
@@ -142,14 +154,14 @@ func (e *Exchange) TakeStats() Stats {
 	return s
 }
 
-// BeginForward begins to send the rows of x [Own x cols] that others hold as
-// ghosts: x may change when it returns. Collective.
+// BeginForward begins to send the rows of x [Own x cols] and of Sums(cols) that
+// others hold as ghosts: both may change when it returns. Collective.
 func (e *Exchange) BeginForward(x []float32, cols int, k Key) error {
 	e.enter(forward, cols)
 	e.checkOwn(x, cols)
 	k.Backward = false
 	e.way = way{
-		out:      codec.Rows{X: x, Cols: cols, Len: len(e.plan.SendRows), Index: e.plan.SendRows, IDs: e.sendIDs},
+		out:      codec.Rows{X: x[:e.plan.Own*cols], More: e.Sums(cols), Cols: cols, Len: len(e.plan.SendRows), Index: e.plan.SendRows, IDs: e.sendIDs},
 		in:       codec.Rows{X: e.Ghosts(cols), Cols: cols, Len: e.plan.Ghosts},
 		outStart: e.plan.SendStart, inStart: e.plan.RecvStart,
 	}
@@ -179,18 +191,20 @@ func (e *Exchange) BeginBackward(cols int, k Key) error {
 	e.way = way{
 		backward: true,
 		out:      codec.Rows{X: e.Ghosts(cols), Cols: cols, Len: e.plan.Ghosts, IDs: e.plan.GhostIDs},
-		in:       codec.Rows{Cols: cols, Len: len(e.plan.SendRows), Index: e.plan.SendRows},
+		in:       codec.Rows{More: e.Sums(cols), Cols: cols, Len: len(e.plan.SendRows), Index: e.plan.SendRows},
 		outStart: e.plan.RecvStart, inStart: e.plan.SendStart,
 	}
 	return e.carrier.begin(e.way, k)
 }
 
 // EndBackward waits for the gradients that others hold of own vertices and
-// adds them to own [Own x cols], in ascending order of ranks. Collective.
+// adds them to own [Own x cols], in ascending order of ranks. Those of sums are
+// then in Sums, until the next exchange begins. Collective.
 func (e *Exchange) EndBackward(own []float32) error {
 	e.leave(backward)
 	e.checkOwn(own, e.way.in.Cols)
-	e.way.in.X = own
+	clear(e.way.in.More)
+	e.way.in.X = own[:e.plan.Own*e.way.in.Cols]
 	return e.carrier.end(e.way)
 }
 

@@ -6,14 +6,19 @@ import "siafu/graph/shard"
 // SendRows[SendStart[q]:SendStart[q+1]], from rank q come the ghosts
 // RecvStart[q]..RecvStart[q+1]-1. Backward the roles are swapped. A plan is
 // immutable; the plans of all ranks fit together, because shards do.
+//
+// A plan that sends sums of own rows (see Reduction) numbers them behind own
+// rows: row Own+k is sum k. To rank q go own rows first and then the sums
+// SumStart[q]..SumStart[q+1]-1.
 type Plan struct {
-	Parts       int
-	Own, Ghosts int
-	SendStart   []int64  // [Parts+1]
-	SendRows    []uint32 // own rows, in the order of the receiver's ghosts
-	RecvStart   []int64  // [Parts+1], of ghosts
-	OwnIDs      []uint32 // dataset ids of the own rows
-	GhostIDs    []uint32 // dataset ids of the ghosts
+	Parts             int
+	Own, Sums, Ghosts int
+	SendStart         []int64  // [Parts+1]
+	SendRows          []uint32 // own rows and sums, in the order of the receiver's ghosts
+	SumStart          []int64  // [Parts+1]
+	RecvStart         []int64  // [Parts+1], of ghosts
+	OwnIDs            []uint32 // dataset ids of the own rows, and of the destinations of sums
+	GhostIDs          []uint32 // dataset ids of the ghosts; of sums, of their destinations
 }
 
 // NewPlan is the plan of a shard; it shares the shard's arrays and lives as
@@ -21,9 +26,14 @@ type Plan struct {
 func NewPlan(s *shard.Shard) *Plan {
 	return &Plan{
 		Parts: s.Parts, Own: s.NumOwn(), Ghosts: s.NumGhosts(),
-		SendStart: s.SendStart, SendRows: s.SendRows, RecvStart: s.GhostStart,
+		SendStart: s.SendStart, SendRows: s.SendRows, SumStart: make([]int64, s.Parts+1), RecvStart: s.GhostStart,
 		OwnIDs: s.Own, GhostIDs: s.Ghosts,
 	}
+}
+
+// OwnRows are the own rows that go to rank q as they are, ascending.
+func (p *Plan) OwnRows(q int) []uint32 {
+	return p.SendRows[p.SendStart[q] : p.SendStart[q+1]-(p.SumStart[q+1]-p.SumStart[q])]
 }
 
 // sends is the number of rows that go to rank q.

@@ -33,6 +33,7 @@ func TestValidate(t *testing.T) {
 		"codec":           func(c *Config) { c.Codec = "gzip" },
 		"codec to choose": func(c *Config) { c.Codec = "auto:int3" },
 		"codec of async":  func(c *Config) { c.Codec, c.Mode = "auto", "async" },
+		"pre-aggregate":   func(c *Config) { c.PreAggregate = "maybe" },
 		"tensor":          func(c *Config) { c.Tensor = "tpu" },
 		"model":           func(c *Config) { c.Model = "GCN" },
 		"initializer":     func(c *Config) { c.Initializer = "zero" },

@@ -7,7 +7,6 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/halo"
-	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
@@ -36,6 +35,7 @@ type lockstep struct {
 
 	there, back *schedule.Walk
 	pieces      []int // bounds of ghosts whose gradients are one task
+	sumPieces   []int // the same of the sums for other ranks
 
 	pass   model.Pass
 	walk   *schedule.Walk // of the pass under way
@@ -75,7 +75,7 @@ func (s *lockstep) Next() (schedule.Task, bool) {
 // Run implements schedule.Flow.
 func (s *lockstep) Run(worker int, t schedule.Task) (done bool, err error) {
 	s.crew.begin(worker, t)
-	if t.Interval == schedule.Whole || t.Stage == schedule.GhostGrads {
+	if t.Interval == schedule.Whole || t.Stage == schedule.GhostGrads || t.Stage == schedule.Sum {
 		done, err = true, s.whole(worker, t)
 	} else {
 		done, err = s.single(worker, t)
@@ -92,10 +92,14 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 	l := s.graph.Layer(t.Layer)
 	key := halo.Key{Seed: s.seed, Epoch: t.Epoch, Layer: t.Layer, Apart: !s.pass.Train}
 	switch t.Stage {
+	case schedule.Sum:
+		from, to := s.sumPieces[t.Interval]*l.Width, s.sumPieces[t.Interval+1]*l.Width
+		s.graph.Sums(s.crew.teams[worker], l, s.sumPieces[t.Interval], s.exchange.Sums(l.Width)[from:to])
 	case schedule.Spread:
 		l.Enter(s.pass)
-		s.tuning.sample(place{t.Layer, false}, codec.Rows{X: l.Rows, Cols: l.Width, Len: len(s.graph.Plan.SendRows), Index: s.graph.Plan.SendRows})
-		return s.exchange.BeginForward(l.Rows, l.Width, key)
+		err := s.exchange.BeginForward(l.Rows, l.Width, key)
+		s.tuning.sample(place{t.Layer, false})
+		return err
 	case schedule.Receive:
 		ghosts, err := s.exchange.EndForward()
 		if err == nil {
@@ -106,8 +110,9 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 		from, to := s.pieces[t.Interval]*l.Width, s.pieces[t.Interval+1]*l.Width
 		s.graph.GhostGrads(s.crew.teams[worker], l, s.pieces[t.Interval], s.exchange.Ghosts(l.Width)[from:to])
 	case schedule.SpreadBack:
-		s.tuning.sample(place{t.Layer, true}, codec.Rows{X: s.exchange.Ghosts(l.Width), Cols: l.Width, Len: s.graph.Plan.Ghosts})
-		return s.exchange.BeginBackward(l.Width, key)
+		err := s.exchange.BeginBackward(l.Width, key)
+		s.tuning.sample(place{t.Layer, true})
+		return err
 	case schedule.ReceiveBack:
 		return s.exchange.EndBackward(s.graph.Backward(l))
 	}
@@ -125,6 +130,9 @@ func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
 		i.work.Rows = s.graph.GatherGhosts(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
 	case schedule.GatherBack:
 		i.work.Rows = s.graph.GatherBack(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
+	case schedule.AddSums:
+		l := s.graph.Layer(t.Layer)
+		s.graph.AddSums(l, i.at(t.Layer), s.exchange.Sums(l.Width))
 	default:
 		done, err := i.do(s.tensor, s.crew.teams[worker], t, s.pass)
 		if err != nil {

@@ -1,6 +1,10 @@
 package ranks
 
-import "siafu/ranks/schedule"
+import (
+	"slices"
+
+	"siafu/ranks/schedule"
+)
 
 // passes builds the dependencies of the two passes of a lockstep.
 type passes struct {
@@ -96,11 +100,13 @@ func (p *passes) forward() {
 	}
 }
 
-// gather is layer l's, once all rows are there.
+// gather is layer l's, once all rows are there. Sums for other ranks come first,
+// so that they are on their way while the rest is computed.
 func (p *passes) gather(l int, rows []schedule.ID) []schedule.ID {
 	var ghosts []schedule.ID
 	if p.s.exchange != nil {
-		ghosts = p.whole(schedule.Receive, l, p.leave(schedule.Spread, schedule.Receive, l, rows))
+		sums := p.pieces(schedule.Sum, l, p.s.sumPieces, rows)
+		ghosts = p.whole(schedule.Receive, l, p.leave(schedule.Spread, schedule.Receive, l, sums))
 	}
 	if p.barrier && ghosts != nil {
 		rows = ghosts
@@ -130,16 +136,26 @@ func (p *passes) gatherBack(l int, grads []schedule.ID) []schedule.ID {
 	if p.s.exchange == nil {
 		return p.each(schedule.GatherBack, l, grads)
 	}
-	var pieces []schedule.ID
-	for k := range len(p.s.pieces) - 1 {
-		pieces = append(pieces, p.g.Task(schedule.Task{Stage: schedule.GhostGrads, Layer: l, Interval: k}, grads...))
-	}
-	came := p.leave(schedule.SpreadBack, schedule.ReceiveBack, l, p.join(append(pieces, grads...)))
+	came := p.leave(schedule.SpreadBack, schedule.ReceiveBack, l, p.pieces(schedule.GhostGrads, l, p.s.pieces, grads))
 	if p.barrier {
 		grads = came
 	}
 	own := p.join(p.each(schedule.GatherBack, l, grads))
-	return p.whole(schedule.ReceiveBack, l, own, came)
+	returned := p.whole(schedule.ReceiveBack, l, own, came)
+	if len(p.s.sumPieces) > 1 {
+		returned = p.each(schedule.AddSums, l, returned)
+	}
+	return returned
+}
+
+// pieces adds a task for each piece of what goes to other ranks; it returns the
+// place after all of them.
+func (p *passes) pieces(stage schedule.Stage, l int, bounds []int, after []schedule.ID) []schedule.ID {
+	ids := slices.Clone(after)
+	for k := range len(bounds) - 1 {
+		ids = append(ids, p.g.Task(schedule.Task{Stage: stage, Layer: l, Interval: k}, after...))
+	}
+	return p.join(ids)
 }
 
 // gathers tells whether layer l gathers in every pass.

@@ -26,7 +26,7 @@ func TestOnlyScatterMovesRows(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := quick(t)
-			c.Ranks, c.Epochs, c.Dropout, c.Partitioner = 5, 3, 0, "hash"
+			c.Ranks, c.Epochs, c.Dropout, c.Partitioner, c.PreAggregate = 5, 3, 0, "hash", "off"
 			tc.set(&c)
 			r := train(t, c, data)
 			ghosts := int64(0)

@@ -145,6 +145,7 @@ func sameSums(t *testing.T, line runfolder.Epoch, f *trace.File, s runfolder.Sum
 func TestTimelineOrder(t *testing.T) {
 	c := quick(t)
 	c.Epochs, c.Dropout, c.Ranks, c.Servers, c.CacheInput, c.Threads = 2, 0, 2, 0, "off", 1
+	c.PreAggregate = "on"
 	_, f := traced(t, c, generated(t, true))
 	var got []string // each kind where its last task is
 	for _, e := range f.Events {
@@ -153,7 +154,7 @@ func TestTimelineOrder(t *testing.T) {
 			got = append(slices.DeleteFunc(got, func(before string) bool { return before == name }), name)
 		}
 	}
-	want := []string{"SC0", "GA0", "AV0", "SC1", "GA1", "AV1", "loss1", "loss", "∇GA1", "∇SC1", "∇AV1", "WU1", "∇AV0", "WU0", "WU"}
+	want := []string{"SC0", "GA0", "AV0", "SC1", "GA1", "AV1", "loss1", "loss", "∇SC1", "∇GA1", "∇AV1", "WU1", "∇AV0", "WU0", "WU"}
 	if !slices.Equal(got, want) {
 		t.Errorf("an epoch ends\n%v, want\n%v", got, want)
 	}

@@ -72,9 +72,10 @@ type run struct {
 	packers *kernels.Team // of exchanges, which encode and decode side by side
 	arena   *mapped.Arena
 	net     model.Spec
-	codec   codec.Codec // the first one of an automatic choice
-	choice  string      // of orders, for the header
-	voice   *voice      // rank 0's, else nil
+	codec   codec.Codec     // the first one of an automatic choice
+	rows    *halo.Reduction // what ranks send each other; nil: every ghost's row
+	choice  string          // of orders, for the header
+	voice   *voice          // rank 0's, else nil
 
 	candidates []string // for the codec, none where it is given
 	tuning     *tuning
@@ -387,6 +388,9 @@ func (r *run) train(weights []float32) error {
 // trainFrom trains synchronously from an epoch on. Collective over the graph
 // ranks.
 func (r *run) trainFrom(epoch int, source weightSource, h *history) error {
+	if err := r.reduce(); err != nil {
+		return err
+	}
 	t := r.trainer(source)
 	t.emit, t.history, t.saver = r.voice.epoch, h, r.newSaver()
 	for _, c := range []world.Comm{r.world, r.peers} {
@@ -444,14 +448,19 @@ func (r *run) lockstep(intervals []*interval) *lockstep {
 // prepare makes what the intervals' layers need of the graph, and the passes.
 func (s *lockstep) prepare(r *run, o graphwork.Options, rows codec.Codec, a *mapped.Arena) {
 	if r.net.Propagates() {
+		o.Reduction = r.rows
 		s.graph = graphwork.New(r.net, s.intervals[0].net.Layers, r.shard, o, a)
 		if r.Graph > 1 {
 			s.exchange = halo.NewExchange(r.peers, s.graph.Plan, rows, r.packers, a, s.graph.MaxWidth())
+			s.sumPieces = s.graph.SumPieces(pieceEdges)
 			s.pieces = evenly(s.graph.Plan.Ghosts, max(1, min(mostIntervals, s.graph.Plan.Ghosts/intervalRows)))
 		}
 	}
 	s.build(r.cfg.Mode == "nopipe")
 }
+
+// pieceEdges is about how many edges are in a piece of the sums for other ranks.
+const pieceEdges = 32 << 10
 
 // evenly are the bounds of parts of n.
 func evenly(n, parts int) []int {

@@ -94,7 +94,7 @@ func openAndUse(t *testing.T, dir, path string) {
 	defer s.Close()
 	a := mapped.NewArena()
 	defer a.Free()
-	s.Transpose(a)
+	s.Transpose(a, s.GhostEdges())
 	for q := range s.Parts {
 		for _, row := range s.SendRows[s.SendStart[q]:s.SendStart[q+1]] {
 			_ = s.Own[row]

@@ -288,10 +288,10 @@ func checkTranspose(t testing.TB, s *shard.Shard) {
 	t.Helper()
 	a := mapped.NewArena()
 	defer a.Free()
-	compareTransposed(t, s, s.Transpose(a), func(int) bool { return true })
+	compareTransposed(t, s, s.Transpose(a, s.GhostEdges()), func(int) bool { return true })
 	edges := int64(0)
 	for split := range uint8(4) {
-		compareTransposed(t, s, s.TransposeInto(a, split), func(v int) bool { return s.Split[v] == split })
+		compareTransposed(t, s, s.TransposeInto(a, s.GhostEdges(), split), func(v int) bool { return s.Split[v] == split })
 		edges += s.EdgesInto(split)
 	}
 	if edges != int64(len(s.In.Cols)) {

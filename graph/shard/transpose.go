@@ -17,24 +17,40 @@ type Transposed struct {
 	Ghost graph.CSR
 }
 
-// Transpose builds the transposed edges with arrays in a. In an undirected
-// dataset an edge between two own vertices is there in both directions, so
-// that the own part aliases s.In and costs nothing; it ends with s then.
-func (s *Shard) Transpose(a *mapped.Arena) *Transposed {
-	n := s.NumOwn()
+// Edges are edges into destinations 0..len(Begin)-1: those of v come from
+// Cols[Begin[v]:End[v]], which are Base..Base+Sources-1.
+type Edges struct {
+	Begin, End    []int64
+	Cols          []uint32
+	Base, Sources int
+}
+
+// OwnEdges are the edges between own vertices.
+func (s *Shard) OwnEdges() Edges {
+	return Edges{Begin: s.In.Offsets[:s.NumOwn()], End: s.InOwnEnd, Cols: s.In.Cols, Sources: s.NumOwn()}
+}
+
+// GhostEdges are the edges from ghosts to own vertices.
+func (s *Shard) GhostEdges() Edges {
+	return Edges{Begin: s.InOwnEnd, End: s.In.Offsets[1:], Cols: s.In.Cols, Base: s.NumOwn(), Sources: s.NumGhosts()}
+}
+
+// Transpose builds the transposed edges with arrays in a, ghosts being the edges
+// from other ranks. In an undirected dataset an edge between two own vertices is
+// there in both directions, so that the own part aliases s.In and costs nothing;
+// it ends with s then.
+func (s *Shard) Transpose(a *mapped.Arena, ghosts Edges) *Transposed {
 	if s.Directed {
-		return s.transpose(a, anywhere)
+		return s.transpose(a, ghosts, anywhere)
 	}
-	return &Transposed{
-		OwnBegin: s.In.Offsets[:n], OwnEnd: s.InOwnEnd, OwnCols: s.In.Cols,
-		Ghost: s.bySource(a, n, s.NumGhosts(), s.InOwnEnd, s.In.Offsets[1:], anywhere),
-	}
+	own := s.OwnEdges()
+	return &Transposed{OwnBegin: own.Begin, OwnEnd: own.End, OwnCols: own.Cols, Ghost: ghosts.BySource(a)}
 }
 
 // TransposeInto is Transpose of the edges into own vertices of one split only.
 // Nothing aliases s.In.
-func (s *Shard) TransposeInto(a *mapped.Arena, split uint8) *Transposed {
-	return s.transpose(a, func(v int) bool { return s.Split[v] == split })
+func (s *Shard) TransposeInto(a *mapped.Arena, ghosts Edges, split uint8) *Transposed {
+	return s.transpose(a, ghosts, func(v int) bool { return s.Split[v] == split })
 }
 
 // EdgesInto counts the edges into own vertices of one split.
@@ -50,40 +66,42 @@ func (s *Shard) EdgesInto(split uint8) (edges int64) {
 func anywhere(int) bool { return true }
 
 // transpose sorts the edges into the chosen own vertices by source.
-func (s *Shard) transpose(a *mapped.Arena, chosen func(v int) bool) *Transposed {
-	n := s.NumOwn()
-	own := s.bySource(a, 0, n, s.In.Offsets[:n], s.InOwnEnd, chosen)
+func (s *Shard) transpose(a *mapped.Arena, ghosts Edges, chosen func(v int) bool) *Transposed {
+	own, n := s.OwnEdges().bySource(a, chosen), s.NumOwn()
 	return &Transposed{
 		OwnBegin: own.Offsets[:n], OwnEnd: own.Offsets[1:], OwnCols: own.Cols,
-		Ghost: s.bySource(a, n, s.NumGhosts(), s.InOwnEnd, s.In.Offsets[1:], chosen),
+		Ghost: ghosts.bySource(a, chosen),
 	}
 }
 
-// bySource sorts the edges In.Cols[begin[v]:end[v]] of the chosen own v, whose
-// sources are base..base+rows-1, by source. Rows are visited in ascending order, which
-// leaves the destinations of a source ascending.
-func (s *Shard) bySource(a *mapped.Arena, base, rows int, begin, end []int64, chosen func(v int) bool) graph.CSR {
-	offsets := mapped.Make[int64](a, rows+1)
-	for v := range begin {
+// BySource has a row for each source: the destinations of its edges, ascending.
+// Its arrays are in a.
+func (e Edges) BySource(a *mapped.Arena) graph.CSR { return e.bySource(a, anywhere) }
+
+// bySource is BySource of the edges to the chosen destinations. Rows are visited
+// in ascending order, which leaves the destinations of a source ascending.
+func (e Edges) bySource(a *mapped.Arena, chosen func(v int) bool) graph.CSR {
+	offsets := mapped.Make[int64](a, e.Sources+1)
+	for v := range e.Begin {
 		if !chosen(v) {
 			continue
 		}
-		for _, u := range s.In.Cols[begin[v]:end[v]] {
-			offsets[int(u)-base+1]++
+		for _, u := range e.Cols[e.Begin[v]:e.End[v]] {
+			offsets[int(u)-e.Base+1]++
 		}
 	}
-	for r := range rows {
+	for r := range e.Sources {
 		offsets[r+1] += offsets[r]
 	}
-	cols := mapped.Make[uint32](a, int(offsets[rows]))
+	cols := mapped.Make[uint32](a, int(offsets[e.Sources]))
 	// offsets[r] is the cursor of row r while filling; afterwards it holds the
 	// row's end, which is where the next one begins.
-	for v := range begin {
+	for v := range e.Begin {
 		if !chosen(v) {
 			continue
 		}
-		for _, u := range s.In.Cols[begin[v]:end[v]] {
-			r := int(u) - base
+		for _, u := range e.Cols[e.Begin[v]:e.End[v]] {
+			r := int(u) - e.Base
 			cols[offsets[r]] = uint32(v)
 			offsets[r]++
 		}

@@ -21,10 +21,11 @@ type Key struct {
 }
 
 // Rows are the rows of a block where they lie: row i is row Index[i] of X
-// [? x Cols], or row i where Index is nil. IDs [Len] are their dataset ids,
-// which codecs draw random numbers by; nil: their numbers.
+// [? x Cols], or row i where Index is nil; behind the last row of X, the rows of
+// More are counted on. IDs [Len] are their dataset ids, which codecs draw random
+// numbers by; nil: their numbers.
 type Rows struct {
-	X          []float32
+	X, More    []float32
 	Cols, Len  int
 	Index, IDs []uint32
 }
@@ -34,7 +35,11 @@ func (r *Rows) Row(i int) []float32 {
 	if r.Index != nil {
 		i = int(r.Index[i])
 	}
-	return r.X[i*r.Cols : (i+1)*r.Cols]
+	x, at := r.X, i*r.Cols
+	if at >= len(x) {
+		x, at = r.More, at-len(x)
+	}
+	return x[at : at+r.Cols]
 }
 
 func (r *Rows) id(i int) uint32 {

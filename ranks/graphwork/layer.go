@@ -76,6 +76,14 @@ func (w *Work) Publish(l *Layer, i Interval, rows []float32) {
 	}
 }
 
+// Sums sets dst to the sums first..first+len(dst)/Width-1 of own rows, for other
+// ranks.
+func (w *Work) Sums(t *kernels.Team, l *Layer, first int, dst []float32) {
+	sums, end := w.halo.Sums, first+len(dst)/l.Width
+	m := kernels.Gather{Begin: sums.Offsets[first:end], End: sums.Offsets[first+1 : end+1], Cols: sums.Cols, ColScale: w.coef.Col}
+	spmm(t, dst, l.Width, m, l.Rows, l.halves.rows, false)
+}
+
 // TakeGhosts sets l.Ghosts to rows of all ghosts, which may change as soon as
 // the layer has been gathered.
 func (w *Work) TakeGhosts(t *kernels.Team, l *Layer, rows []float32) {
@@ -176,6 +184,14 @@ func (w *Work) GatherBack(l *Layer, i Interval, p model.Pass) []float32 {
 // Backward is what GatherBack has made of all intervals [own x Width].
 func (w *Work) Backward(l *Layer) []float32 { return l.backward }
 
+// AddSums adds to the interval's rows of Backward what the gradients of all sums
+// [sums x Width] give the rows that they are made of.
+func (w *Work) AddSums(l *Layer, i Interval, sums []float32) {
+	of := w.halo.SumsOf
+	m := kernels.Gather{Begin: of.Offsets[i.Lo:i.Hi], End: of.Offsets[i.Lo+1 : i.Hi+1], Cols: of.Cols, RowScale: i.scale(w.coef.Col)}
+	kernels.SpMM(i.Team, i.rows(l.backward, l.Width), l.Width, m, sums, true)
+}
+
 // AddBack adds to the interval's rows what other ranks have Returned, in
 // ascending order of ranks.
 func (w *Work) AddBack(l *Layer, i Interval) {
@@ -203,16 +219,14 @@ func spmm(t *kernels.Team, dst []float32, width int, m kernels.Gather, rows []fl
 }
 
 // ownEdges are the interval's in-edges from own vertices.
-func (w *Work) ownEdges(i Interval) kernels.Gather {
-	in := w.shard.In
-	return kernels.Gather{Begin: in.Offsets[i.Lo:i.Hi], End: w.shard.InOwnEnd[i.Lo:i.Hi], Cols: in.Cols, First: uint32(i.Lo)}
-}
+func (w *Work) ownEdges(i Interval) kernels.Gather { return i.edges(w.shard.OwnEdges()) }
 
 // ghostEdges are those from ghosts.
-func (w *Work) ghostEdges(i Interval) kernels.Gather {
-	in := w.shard.In
-	return kernels.Gather{Begin: w.shard.InOwnEnd[i.Lo:i.Hi], End: in.Offsets[i.Lo+1 : i.Hi+1], Cols: in.Cols,
-		Base: uint32(w.shard.NumOwn()), First: uint32(i.Lo)}
+func (w *Work) ghostEdges(i Interval) kernels.Gather { return i.edges(w.halo.In) }
+
+// edges are those into the interval's vertices.
+func (i Interval) edges(e shard.Edges) kernels.Gather {
+	return kernels.Gather{Begin: e.Begin[i.Lo:i.Hi], End: e.End[i.Lo:i.Hi], Cols: e.Cols, Base: uint32(e.Base), First: uint32(i.Lo)}
 }
 
 // from is scale from an element on, nil for nil.

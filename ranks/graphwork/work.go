@@ -16,8 +16,9 @@ type Work struct {
 	Plan *halo.Plan
 
 	shard  *shard.Shard
-	coef   model.Coefficients
-	half   bool // rows are rounded to bfloat16 where they are gathered
+	halo   *halo.Reduction
+	coef   model.Coefficients // of own vertices and the ghosts of Plan
+	half   bool               // rows are rounded to bfloat16 where they are gathered
 	arena  *mapped.Arena
 	layers []*Layer // nil for one that does not gather
 }
@@ -30,17 +31,25 @@ type Options struct {
 	// rows. Without, two layers share it in turn: they must be gone through one
 	// after another by all intervals together.
 	Apart bool
+	// Reduction is what ranks send each other, nil: every ghost's row. Attention,
+	// which weighs each edge anew, takes no notice of it.
+	Reduction *halo.Reduction
 	// Skip leaves out the first layer, which has been gathered for good.
 	Skip bool
 }
 
 // New prepares the layers of a network. All memory comes from a.
 func New(net model.Spec, layers []model.Layer, s *shard.Shard, o Options, a *mapped.Arena) *Work {
+	r := o.Reduction
+	if r == nil || slices.ContainsFunc(layers, attended) {
+		r = halo.Plain(s)
+	}
 	w := &Work{
-		Plan: halo.NewPlan(s), shard: s, half: o.Half, arena: a,
+		Plan: r.Plan, shard: s, halo: r, half: o.Half, arena: a,
 		coef:   net.Coefficients(s.InDegree, s.OutDegree, s.NumOwn(), a),
 		layers: make([]*Layer, len(layers)),
 	}
+	w.coef.Col = r.Scale(w.coef.Col, a)
 	for l, layer := range layers {
 		if layer.GatherWidth() > 0 && !(o.Skip && l == 0) {
 			w.layers[l] = w.newLayer(layer)
@@ -48,6 +57,23 @@ func New(net model.Spec, layers []model.Layer, s *shard.Shard, o Options, a *map
 	}
 	w.prepareBack(layers, o)
 	return w
+}
+
+// SumPieces are the bounds of pieces of the sums for other ranks that have
+// similar numbers of edges, about so many.
+func (w *Work) SumPieces(edges int) []int {
+	bounds, next := []int{0}, int64(edges)
+	for k, end := range w.halo.Sums.Offsets[1:] {
+		if end >= next || k == w.Plan.Sums-1 {
+			bounds, next = append(bounds, k+1), end+int64(edges)
+		}
+	}
+	return bounds
+}
+
+func attended(layer model.Layer) bool {
+	_, ok := layer.(model.Attended)
+	return ok
 }
 
 // Layer is layer l, nil for one that does not gather.
@@ -75,10 +101,10 @@ func (w *Work) prepareBack(layers []model.Layer, o Options) {
 	few := 2*s.EdgesInto(graph.SplitTrain) < int64(len(s.In.Cols))
 	var all, trained *shard.Transposed
 	if back(last) && (few || s.Directed && !others) {
-		trained = s.TransposeInto(w.arena, graph.SplitTrain)
+		trained = s.TransposeInto(w.arena, w.halo.In, graph.SplitTrain)
 	}
 	if others || back(last) && trained == nil {
-		all = s.Transpose(w.arena)
+		all = s.Transpose(w.arena, w.halo.In)
 	}
 	var shared [2][]float32
 	for l, at := range w.layers {

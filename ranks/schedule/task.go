@@ -11,6 +11,7 @@ const (
 	Emit         Stage = iota // AV: the rows that neighbours gather
 	Spread                    // SC: rows leave for other ranks
 	Receive                   // SC: rows of ghosts have come
+	Sum                       // GA: rows are added up for other ranks, before Spread
 	GatherOwn                 // GA along edges from own vertices
 	GatherGhosts              // GA along edges from ghosts
 	Apply                     // AV
@@ -20,13 +21,14 @@ const (
 	SpreadBack                // ∇SC: gradients of ghosts leave for their owners
 	ReceiveBack               // ∇SC: gradients of own vertices have come
 	GatherBack                // ∇GA towards own vertices
+	AddSums                   // ∇GA: gradients of sums, towards own vertices
 	EmitBack                  // ∇AV
 	Update                    // WU
 	stages
 )
 
 // names are the kinds of task as reports have them.
-var names = [stages]string{"AV", "SC", "SC", "GA", "GA", "AV", "loss", "∇AV", "∇GA", "∇SC", "∇SC", "∇GA", "∇AV", "WU"}
+var names = [stages]string{"AV", "SC", "SC", "GA", "GA", "GA", "AV", "loss", "∇AV", "∇GA", "∇SC", "∇SC", "∇GA", "∇GA", "∇AV", "WU"}
 
 // Kind is the name of Dorylus's kind of task that s is, or is a part of.
 func (s Stage) Kind() string { return names[s] }

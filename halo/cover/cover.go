@@ -1,0 +1,132 @@
+package cover
+
+// Block is the edges from some sources to some destinations: those of source u
+// end at Cols[Offsets[u]:Offsets[u+1]], each below Dests.
+type Block struct {
+	Dests   int
+	Offsets []int64 // [sources+1], from anywhere on
+	Cols    []uint32
+}
+
+// Sources is the number of sources.
+func (b *Block) Sources() int { return len(b.Offsets) - 1 }
+
+// Cover is a set of vertices that touches every edge of a block.
+type Cover struct {
+	Sources, Dests []bool // whether each is in it
+	Size           int
+	Least          int // no cover is smaller: so many edges share no end
+}
+
+// Find returns a cover. With no bound on phases (0) it is a minimum, and of all
+// minima one with the most sources, made from a maximum matching (Hopcroft and
+// Karp, SIAM J. Comput. 2, 1973) by König's theorem; a phase takes time
+// proportional to the edges, and there are rarely more than ten. After k
+// phases, the shortest path that would lengthen the matching M has more than k
+// sources; the alternating paths from free sources then pass k disjoint sets of
+// matched destinations, and to end König's construction at the smallest costs
+// at most |M|/k: a cover is at most 1+1/k times the minimum. It never has more
+// vertices than there are sources or destinations with edges.
+//
+// Covers of more than most vertices are of no use to the caller: where there is
+// no other, the search ends early with all sources.
+func Find(b Block, phases, most int) Cover {
+	m := newMatcher(b)
+	for done := 0; m.layer() && (phases == 0 || done < phases); done++ {
+		m.lengthen()
+		if m.matched() > most {
+			return m.all()
+		}
+	}
+	return m.cover()
+}
+
+// all is the cover of all sources.
+func (m *matcher) all() Cover {
+	for u := range m.level {
+		m.level[u] = none
+	}
+	return m.behind(-1)
+}
+
+// cover is König's: sources that no path from a free source reaches, and
+// destinations that one does. Paths end at the layer where that costs least.
+func (m *matcher) cover() Cover {
+	depth, size := m.cut()
+	touched, dests := m.ends()
+	switch {
+	case dests < min(size, touched):
+		depth = len(m.source) // all destinations: as if paths reached all sources
+		for u := range m.level {
+			m.level[u] = 0
+		}
+	case touched < size:
+		depth = -1
+	}
+	return m.behind(depth)
+}
+
+// behind is the cover that paths make which end at sources of a depth.
+func (m *matcher) behind(depth int) Cover {
+	c := Cover{Sources: make([]bool, len(m.source)), Dests: make([]bool, m.Dests), Least: m.matched()}
+	for u, level := range m.level {
+		within := level >= 0 && int(level) <= depth
+		c.Sources[u] = !within && m.Offsets[u] < m.Offsets[u+1]
+		if within {
+			for _, d := range m.Cols[m.Offsets[u]:m.Offsets[u+1]] {
+				c.Dests[d] = true
+			}
+		}
+	}
+	c.Size = count(c.Sources) + count(c.Dests)
+	return c
+}
+
+// cut is the layer of sources behind which paths end, and the size of the cover
+// that this makes: an edge of the matching each, and one more for each source
+// of the next layer.
+func (m *matcher) cut() (depth, size int) {
+	if !m.free {
+		return m.last, m.matched()
+	}
+	layers := make([]int, m.last+1)
+	for _, level := range m.level {
+		if level >= 0 && int(level) <= m.last {
+			layers[level]++
+		}
+	}
+	depth = -1
+	for j := 1; j <= m.last; j++ {
+		if depth < 0 || layers[j] < layers[depth+1] {
+			depth = j - 1
+		}
+	}
+	if depth < 0 {
+		return -1, len(m.source) // no phase was allowed
+	}
+	return depth, m.matched() + layers[depth+1]
+}
+
+// ends counts the sources and the destinations with edges.
+func (m *matcher) ends() (sources, dests int) {
+	seen := make([]bool, m.Dests)
+	for u := range m.source {
+		edges := m.Cols[m.Offsets[u]:m.Offsets[u+1]]
+		if len(edges) > 0 {
+			sources++
+		}
+		for _, d := range edges {
+			seen[d] = true
+		}
+	}
+	return sources, count(seen)
+}
+
+func count(set []bool) (n int) {
+	for _, in := range set {
+		if in {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,99 @@
+package halo
+
+import (
+	"fmt"
+
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+)
+
+// owner is a rank as the one that sends rows.
+type owner struct {
+	shard    *shard.Shard
+	start    []int64 // of the send list, by holder
+	sumStart []int64
+	rows     []uint32 // to send; behind own rows, sums
+	offsets  []int64  // of the sums
+	sources  []uint32
+	ids      []uint32 // of their destinations
+}
+
+func newOwner(s *shard.Shard) *owner {
+	return &owner{shard: s, start: []int64{0}, sumStart: []int64{0}, offsets: []int64{0}}
+}
+
+// take reads what rank q wants, the ranks before having been heard.
+func (o *owner) take(q int, message []uint32) error {
+	list := o.shard.SendRows[o.shard.SendStart[q]:o.shard.SendStart[q+1]]
+	var err error
+	if len(message) == 0 {
+		o.rows = append(o.rows, list...)
+	} else {
+		err = o.read(list, message)
+	}
+	o.start, o.sumStart = append(o.start, int64(len(o.rows))), append(o.sumStart, int64(len(o.ids)))
+	return err
+}
+
+// read takes a message about the rows of list apart.
+func (o *owner) read(list, message []uint32) error {
+	if len(message) < messageHead {
+		return fmt.Errorf("%d numbers", len(message))
+	}
+	rows, sums, sources := int(message[0]), int(message[1]), int(message[2])
+	if rest := len(message) - messageHead; rest != rows+2*sums+sources {
+		return fmt.Errorf("%d numbers for %d rows and %d sums of %d", rest, rows, sums, sources)
+	}
+	message = message[messageHead:]
+	for i, k := range message[:rows] {
+		if int(k) >= len(list) || i > 0 && k <= message[i-1] {
+			return fmt.Errorf("row %d of %d is number %d", i, len(list), k)
+		}
+		o.rows = append(o.rows, list[k])
+	}
+	return o.readSums(list, message[rows:rows+sums], message[rows+sums:rows+2*sums], message[rows+2*sums:])
+}
+
+func (o *owner) readSums(list, ids, lengths, sources []uint32) error {
+	for i, n := range lengths {
+		if int(n) > len(sources) || n == 0 {
+			return fmt.Errorf("sum %d has %d sources, %d are left", i, n, len(sources))
+		}
+		for _, k := range sources[:n] {
+			if int(k) >= len(list) {
+				return fmt.Errorf("sum %d has row %d of %d", i, k, len(list))
+			}
+			o.sources = append(o.sources, list[k])
+		}
+		sources = sources[n:]
+		o.rows = append(o.rows, uint32(o.shard.NumOwn()+len(o.ids)))
+		o.ids, o.offsets = append(o.ids, ids[i]), append(o.offsets, int64(len(o.sources)))
+	}
+	if len(sources) > 0 {
+		return fmt.Errorf("%d sources belong to no sum", len(sources))
+	}
+	return nil
+}
+
+// reduction is the owner's side of one; arrays of sums are in a.
+func (o *owner) reduction(a *mapped.Arena) *Reduction {
+	r := Plain(o.shard)
+	if len(o.ids) == 0 && len(o.rows) == len(r.Plan.SendRows) {
+		return r
+	}
+	own := o.shard.NumOwn()
+	r.Plan.SendStart, r.Plan.SendRows = o.start, keep(a, o.rows)
+	r.Plan.Sums, r.Plan.SumStart = len(o.ids), o.sumStart
+	r.Plan.OwnIDs = keep(a, append(append(make([]uint32, 0, own+len(o.ids)), o.shard.Own...), o.ids...))
+	r.Sums = graph.CSR{Offsets: keep(a, o.offsets), Cols: keep(a, o.sources)}
+	r.SumsOf = shard.Edges{Begin: r.Sums.Offsets[:len(o.ids)], End: r.Sums.Offsets[1:], Cols: r.Sums.Cols, Sources: own}.BySource(a)
+	return r
+}
+
+// keep copies x to an arena.
+func keep[T mapped.Elem](a *mapped.Arena, x []T) []T {
+	kept := mapped.Make[T](a, len(x))
+	copy(kept, x)
+	return kept
+}

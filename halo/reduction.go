@@ -1,0 +1,151 @@
+package halo
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+)
+
+// Reduction is a shard whose rows are added up before they are sent where that
+// makes fewer of them. The edges from rank p to rank q need a row for each
+// vertex of a cover: sources in it are sent as they are, and for a destination
+// in it p sends the sum of those of its sources that are not. Such a sum is a
+// row of p and a ghost of q like any other, with an edge to one vertex.
+//
+// That a vertex cover of each block between two parts gives the fewest words
+// is known of the products of sparse matrices and vectors (Kayaaslan, Aykanat
+// and Uçar, SIAM J. Sci. Comput. 40, 2018); here words are rows.
+type Reduction struct {
+	// Plan sends row Own+k where it sends sum k.
+	Plan *Plan
+	// In are the edges from ghosts of Plan to own vertices.
+	In shard.Edges
+	// Sums has a row for each sum: the own vertices whose scaled rows it adds.
+	// By source the same: the sums that a vertex is in.
+	Sums, SumsOf graph.CSR
+	// Rows counts the ghosts of the shard, which is the rows without sums.
+	Rows int
+	// Bytes is what this rank has sent to agree on it.
+	Bytes int64
+
+	ghosts []int32 // the shard's ghost that each ghost of Plan is, or sum
+}
+
+// sum is no ghost.
+const sum = -1
+
+// Plain is the reduction of a shard to itself, without sums.
+func Plain(s *shard.Shard) *Reduction {
+	return &Reduction{
+		Plan: NewPlan(s), In: s.GhostEdges(), Rows: s.NumGhosts(),
+		Sums: graph.CSR{Offsets: []int64{0}}, SumsOf: graph.CSR{Offsets: make([]int64, s.NumOwn()+1)},
+	}
+}
+
+// Terms say where sums pay: they must save a row, and with their price taken off
+// the fraction Least of the rows from one rank to another. The zero value asks
+// for as few rows as can be.
+type Terms struct {
+	Least     float64
+	Sum, Edge float64 // price, in rows, of a sum and of an edge that is gathered into one
+}
+
+// most is how many rows may be left of so many.
+func (t Terms) most(rows int) int { return min(rows-1, int((1-t.Least)*float64(rows))) }
+
+// Reduce reduces a shard: the rows between two ranks are as few as a vertex
+// cover has vertices where that pays, else all ghosts. Memory comes from a; team
+// looks for covers, which depend on the edges alone. Collective.
+func Reduce(c Comm, s *shard.Shard, t Terms, team Parallel, a *mapped.Arena) (*Reduction, error) {
+	h := newHolder(s, t, a)
+	h.find(team)
+	messages := h.reduce()
+	answers, sent, err := swap(c, s, messages)
+	if err != nil {
+		return nil, err
+	}
+	o := newOwner(s)
+	for q, message := range answers {
+		if err := o.take(q, message); err != nil {
+			return nil, fault.New(fault.Runtime, "halo", "", "rank %d: the sums that rank %d asks for are damaged: %v", c.Rank(), q, err)
+		}
+	}
+	r := o.reduction(a)
+	h.complete(r)
+	r.Bytes = sent
+	return r, nil
+}
+
+// Scale gives a scale of own vertices and the shard's ghosts to own vertices
+// and the ghosts of Plan: sums have been scaled. It is nil for nil.
+func (r *Reduction) Scale(col []float32, a *mapped.Arena) []float32 {
+	if col == nil || r.ghosts == nil {
+		return col
+	}
+	own := r.Plan.Own
+	scale := mapped.Make[float32](a, own+len(r.ghosts))
+	copy(scale, col[:own])
+	for k, g := range r.ghosts {
+		scale[own+k] = 1
+		if g != sum {
+			scale[own+k] = col[own+int(g)]
+		}
+	}
+	return scale
+}
+
+// swap sends each rank its message and returns what has come from each, and the
+// bytes sent.
+func swap(c Comm, s *shard.Shard, messages [][]uint32) ([][]uint32, int64, error) {
+	lengths, counts := make([]byte, 8*len(messages)), make([]int, len(messages))
+	var out []byte
+	for q, m := range messages {
+		binary.LittleEndian.PutUint64(lengths[8*q:], uint64(len(m)))
+		counts[q] = 4 * len(m)
+		out = append(out, mapped.Bytes(m)...)
+	}
+	theirs, eight := make([]byte, len(lengths)), slices.Repeat([]int{8}, len(messages))
+	if err := wait(c.Ialltoallv(lengths, eight, theirs, eight)); err != nil {
+		return nil, 0, err
+	}
+	come, total := make([]int, len(messages)), 0
+	for q := range come {
+		n := binary.LittleEndian.Uint64(theirs[8*q:])
+		if n > uint64(longest(s, q)) {
+			return nil, 0, fault.New(fault.Runtime, "halo", "", "rank %d announces a message of %d numbers on sums of rank %d", q, n, c.Rank())
+		}
+		come[q] = 4 * int(n)
+		total += int(n)
+	}
+	in := make([]uint32, total)
+	if err := wait(c.Ialltoallv(out, counts, mapped.Bytes(in), come)); err != nil {
+		return nil, 0, err
+	}
+	answers := make([][]uint32, len(messages))
+	for q, n := range come {
+		answers[q], in = in[:n/4], in[n/4:]
+	}
+	return answers, int64(len(lengths) + len(out)), nil
+}
+
+func wait(r Request, err error) error {
+	if err != nil {
+		return err
+	}
+	return r.Wait()
+}
+
+// longest bounds the numbers that a message from rank q has: a head, the rows,
+// and for each of their edges a sum with its length, id and source.
+func longest(s *shard.Shard, q int) int64 {
+	rows := s.SendRows[s.SendStart[q]:s.SendStart[q+1]]
+	n := int64(messageHead + len(rows))
+	for _, r := range rows {
+		n += 3 * int64(s.OutDegree[r])
+	}
+	return n
+}

@@ -1,0 +1,136 @@
+package halo_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+	"siafu/halo"
+	"siafu/halo/codec"
+	"siafu/kernels"
+	"siafu/ranks/inproc"
+	"siafu/ranks/world"
+)
+
+// With sums every vertex gathers the very same total from ghosts, and gets the
+// same total of gradients back from them, through plans that fit together and
+// have no more rows.
+func TestReduction(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		list := shards(t, dir)
+		cols, terms := rapid.IntRange(1, 4).Draw(t, "cols"), halo.Terms{Edge: rapid.SampledFrom([]float64{0, 0.3}).Draw(t, "price")}
+		plans, arena := make([]*halo.Plan, len(list)), mapped.NewArena()
+		defer arena.Free()
+		err := inproc.Run(len(list), func(c world.Comm) error {
+			return gatherReduced(c, list[c.Rank()], terms, cols, plans, arena)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for q, p := range plans {
+			for o, owner := range plans {
+				if p.RecvStart[o+1]-p.RecvStart[o] != owner.SendStart[q+1]-owner.SendStart[q] {
+					t.Fatalf("rank %d sends rank %d not what that receives", o, q)
+				}
+				for i, r := range owner.SendRows[owner.SendStart[q]:owner.SendStart[q+1]] {
+					if id := p.GhostIDs[p.RecvStart[o]+int64(i)]; id != owner.OwnIDs[r] {
+						t.Fatalf("row %d from rank %d to %d has id %d there and %d here", i, o, q, owner.OwnIDs[r], id)
+					}
+				}
+			}
+		}
+		for _, s := range list {
+			s.Close()
+		}
+	})
+}
+
+// gatherReduced compares both ways with a gather along the shard itself; value
+// makes every sum exact. Own rows have the scale 2, ghosts that of their owners.
+func gatherReduced(c world.Comm, s *shard.Shard, terms halo.Terms, cols int, plans []*halo.Plan, arena *mapped.Arena) error {
+	team := kernels.NewTeam(2)
+	defer team.Close()
+	r, err := halo.Reduce(c, s, terms, team, arena)
+	if err != nil {
+		return err
+	}
+	plans[c.Rank()] = r.Plan
+	if r.Plan.Ghosts > s.NumGhosts() || r.Rows != s.NumGhosts() {
+		return fmt.Errorf("%d ghosts became %d", s.NumGhosts(), r.Plan.Ghosts)
+	}
+	none, _ := codec.ByName("none")
+	e := halo.NewExchange(c, r.Plan, none, team, arena, cols)
+	x := make([]float32, s.NumOwn()*cols)
+	for i, v := range s.Own {
+		for j := range cols {
+			x[i*cols+j] = value(v, j)
+		}
+	}
+	col := slices.Repeat([]float32{2}, s.NumOwn()+s.NumGhosts())
+	kernels.SpMM(team, e.Sums(cols), cols, kernels.Gather{Begin: r.Sums.Offsets[:r.Plan.Sums], End: r.Sums.Offsets[1:], Cols: r.Sums.Cols, ColScale: col}, x, false)
+	if err := e.BeginForward(x, cols, halo.Key{}); err != nil {
+		return err
+	}
+	ghosts, err := e.EndForward()
+	if err != nil {
+		return err
+	}
+	got, want := make([]float32, len(x)), make([]float32, len(x))
+	in := r.In
+	kernels.SpMM(team, got, cols, kernels.Gather{Begin: in.Begin, End: in.End, Cols: in.Cols, Base: uint32(in.Base), ColScale: r.Scale(col, arena)}, ghosts, false)
+	all := make([]float32, s.NumGhosts()*cols)
+	for i, v := range s.Ghosts {
+		for j := range cols {
+			all[i*cols+j] = value(v, j)
+		}
+	}
+	in = s.GhostEdges()
+	kernels.SpMM(team, want, cols, kernels.Gather{Begin: in.Begin, End: in.End, Cols: in.Cols, Base: uint32(in.Base), ColScale: col}, all, false)
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("rank %d gathers %v, not %v", c.Rank(), got, want)
+	}
+	return returnReduced(c, s, r, e, cols, team, arena)
+}
+
+// returnReduced sends gradients back, each own destination's being value.
+func returnReduced(c world.Comm, s *shard.Shard, r *halo.Reduction, e *halo.Exchange, cols int, team *kernels.Team, arena *mapped.Arena) error {
+	grads := make([]float32, s.NumOwn()*cols)
+	for i, v := range s.Own {
+		for j := range cols {
+			grads[i*cols+j] = value(v, j)
+		}
+	}
+	back := func(edges shard.Edges, dst []float32) {
+		t := edges.BySource(arena)
+		kernels.SpMM(team, dst, cols, kernels.Gather{Begin: t.Offsets[:edges.Sources], End: t.Offsets[1:], Cols: t.Cols}, grads, false)
+	}
+	got := make([]float32, len(grads))
+	back(r.In, e.Ghosts(cols))
+	if err := e.BeginBackward(cols, halo.Key{}); err != nil {
+		return err
+	}
+	if err := e.EndBackward(got); err != nil {
+		return err
+	}
+	kernels.SpMM(team, got, cols, kernels.Gather{Begin: r.SumsOf.Offsets[:s.NumOwn()], End: r.SumsOf.Offsets[1:], Cols: r.SumsOf.Cols}, e.Sums(cols), true)
+
+	plain, _ := codec.ByName("none")
+	whole := halo.NewExchange(c, halo.NewPlan(s), plain, team, arena, cols)
+	want := make([]float32, len(grads))
+	back(s.GhostEdges(), whole.Ghosts(cols))
+	if err := whole.BeginBackward(cols, halo.Key{}); err != nil {
+		return err
+	}
+	if err := whole.EndBackward(want); err != nil {
+		return err
+	}
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("rank %d is returned %v, not %v", c.Rank(), got, want)
+	}
+	return nil
+}

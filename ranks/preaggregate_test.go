@@ -1,0 +1,112 @@
+package ranks
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+	"siafu/halo"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/inproc"
+	"siafu/ranks/world"
+)
+
+// Rows that are added up before they are sent change the losses by the order of
+// sums only, and fewer bytes travel.
+func TestPreAggregation(t *testing.T) {
+	for _, directed := range []bool{false, true} {
+		data := generated(t, directed)
+		for _, kind := range model.Kinds() {
+			if kind == "gat" || kind == "mlp" {
+				continue
+			}
+			run := func(how string, world [2]int, set func(*Config)) trained {
+				c := fifty(t, 0.3)
+				c.Model, c.LR, c.Partitioner, c.PreAggregate = kind, 0.005, "hash", how
+				c.Ranks, c.Servers = world[0]+world[1], world[1]
+				if set != nil {
+					set(&c)
+				}
+				return train(t, c, data)
+			}
+			want := run("off", [2]int{1, 0}, nil).losses()
+			for _, w := range [][2]int{{1, 0}, {2, 0}, {3, 1}, {4, 2}, {7, 0}} {
+				t.Run(fmt.Sprintf("%s directed=%t graph ranks=%d servers=%d", kind, directed, w[0], w[1]), func(t *testing.T) {
+					on, off := run("on", w, nil), run("off", w, nil)
+					sameLosses(t, kind, on.losses(), want, 1e-4)
+					if fewer := on.Summary.GhostBytesRaw < off.Summary.GhostBytesRaw; fewer != (w[0] > 1) {
+						t.Errorf("%d bytes with sums, %d without", on.Summary.GhostBytesRaw, off.Summary.GhostBytesRaw)
+					}
+				})
+			}
+			four := run("on", [2]int{4, 1}, nil)
+			for name, set := range map[string]func(*Config){
+				"nopipe":  func(c *Config) { c.Mode = "nopipe" },
+				"zstd":    func(c *Config) { c.Codec = "zstd" },
+				"threads": func(c *Config) { c.Threads = 3 },
+			} {
+				t.Run(kind+" "+name, func(t *testing.T) {
+					sameLosses(t, name, run("on", [2]int{4, 1}, set).losses(), four.losses(), 0)
+				})
+			}
+		}
+	}
+}
+
+// Where rows are rounded, sums are rounded too, and losses stay near.
+func TestPreAggregationOfRoundedRows(t *testing.T) {
+	data := generated(t, true)
+	run := func(how, gather, codec string) []float64 {
+		c := fifty(t, 0)
+		c.Ranks, c.Servers, c.Partitioner = 4, 0, "hash"
+		c.PreAggregate, c.Gather, c.Codec = how, gather, codec
+		return train(t, c, data).losses()
+	}
+	want := run("off", "float32", "none")
+	for _, tc := range []struct{ gather, codec string }{{"bf16", "none"}, {"float32", "bf16"}, {"float32", "int8+ef"}} {
+		t.Run(tc.gather+" "+tc.codec, func(t *testing.T) {
+			sameLosses(t, tc.codec, run("on", tc.gather, tc.codec), want, 0.02)
+			sameLosses(t, "again", run("on", tc.gather, tc.codec), run("on", tc.gather, tc.codec), 0)
+		})
+	}
+}
+
+// An epoch moves a row for each vertex of the covers, for every gather and for
+// its gradient: the very bytes that the covers promise.
+func TestPreAggregationMovesCovers(t *testing.T) {
+	const parts = 5
+	for _, directed := range []bool{false, true} {
+		data := generated(t, directed)
+		partitionBy(t, data, "hash", parts)
+		var rows, ghosts atomic.Int64
+		err := inproc.Run(parts, func(c world.Comm) error {
+			team, a := kernels.NewTeam(1), mapped.NewArena()
+			defer team.Close()
+			defer a.Free()
+			s, err := shard.Open(data, parts, c.Rank())
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			r, err := halo.Reduce(c, s, halo.Terms{}, team, a)
+			if err == nil {
+				rows.Add(int64(r.Plan.Ghosts))
+				ghosts.Add(int64(r.Rows))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := quick(t)
+		c.Ranks, c.Servers, c.Epochs, c.Dropout, c.Order, c.PreAggregate = parts, 0, 2, 0, "apply-first", "on"
+		for _, e := range train(t, c, data).Epochs {
+			if want := 4 * (2*16 + 2*4) * rows.Load(); e.GhostBytesRaw != want || rows.Load() >= ghosts.Load() {
+				t.Errorf("epoch %d moved %d bytes, want %d for %d rows instead of %d", e.Epoch, e.GhostBytesRaw, want, rows.Load(), ghosts.Load())
+			}
+		}
+	}
+}
