@@ -143,6 +143,10 @@ func (e *Exchange) Ghosts(cols int) []float32 { return e.ghosts[:e.plan.Ghosts*c
 // beside own rows, and where EndBackward leaves their gradients.
 func (e *Exchange) Sums(cols int) []float32 { return e.sums[:e.plan.Sums*cols] }
 
+// Leaving are the rows that the exchange under way sends, as long as the caller
+// has not changed them.
+func (e *Exchange) Leaving() codec.Rows { return e.way.out }
+
 // TakeStats returns the statistics and starts them again from zero.
 func (e *Exchange) TakeStats() Stats {
 	s := e.stats

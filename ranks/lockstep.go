@@ -7,7 +7,6 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/halo"
-	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
@@ -98,8 +97,9 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 		s.graph.Sums(s.crew.teams[worker], l, s.sumPieces[t.Interval], s.exchange.Sums(l.Width)[from:to])
 	case schedule.Spread:
 		l.Enter(s.pass)
-		s.tuning.sample(place{t.Layer, false}, codec.Rows{X: l.Rows, More: s.exchange.Sums(l.Width), Cols: l.Width, Len: len(s.graph.Plan.SendRows), Index: s.graph.Plan.SendRows})
-		return s.exchange.BeginForward(l.Rows, l.Width, key)
+		err := s.exchange.BeginForward(l.Rows, l.Width, key)
+		s.tuning.sample(place{t.Layer, false})
+		return err
 	case schedule.Receive:
 		ghosts, err := s.exchange.EndForward()
 		if err == nil {
@@ -110,8 +110,9 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 		from, to := s.pieces[t.Interval]*l.Width, s.pieces[t.Interval+1]*l.Width
 		s.graph.GhostGrads(s.crew.teams[worker], l, s.pieces[t.Interval], s.exchange.Ghosts(l.Width)[from:to])
 	case schedule.SpreadBack:
-		s.tuning.sample(place{t.Layer, true}, codec.Rows{X: s.exchange.Ghosts(l.Width), Cols: l.Width, Len: s.graph.Plan.Ghosts})
-		return s.exchange.BeginBackward(l.Width, key)
+		err := s.exchange.BeginBackward(l.Width, key)
+		s.tuning.sample(place{t.Layer, true})
+		return err
 	case schedule.ReceiveBack:
 		return s.exchange.EndBackward(s.graph.Backward(l))
 	}

@@ -122,12 +122,12 @@ func (t *tuning) hides(p place, d time.Duration) {
 	}
 }
 
-// sample keeps some of the rows that are about to be sent.
-func (t *tuning) sample(at place, rows codec.Rows) {
+// sample keeps some of the rows that an exchange which has just begun sends.
+func (t *tuning) sample(at place) {
 	if t == nil || !t.s.pass.Train || !t.chooser.Gauging() {
 		return
 	}
-	x := t.places[at]
+	x, rows := t.places[at], t.s.exchange.Leaving()
 	n := min(rows.Len, sampleRows)
 	t.samples[x] = t.samples[x][:0]
 	for i := range n {

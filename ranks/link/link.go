@@ -34,13 +34,18 @@ func (t *Table) At(p, q int) (latency, bandwidth float64) {
 	return t.Latency[p*t.Size+q], t.Bandwidth[p*t.Size+q]
 }
 
-// Slowest is the pair with the least bandwidth; ok is false for a single rank.
+// typical is the length of a message of rows.
+const typical = 256 << 10
+
+// Slowest is the pair between which 256 KiB take longest; ok is false for a
+// single rank.
 func (t *Table) Slowest() (p, q int, ok bool) {
-	least := math.Inf(1)
+	most := 0.0
 	for a := range t.Size {
 		for b := a + 1; b < t.Size; b++ {
-			if _, w := t.At(a, b); w < least {
-				p, q, least, ok = a, b, w, true
+			latency, rate := t.At(a, b)
+			if seconds := latency + typical/rate; seconds > most {
+				p, q, most, ok = a, b, seconds, true
 			}
 		}
 	}
@@ -109,8 +114,8 @@ func measurePair(c world.Comm, peer int, buf []byte, share time.Duration, to []f
 	}
 	to[0] = times[0]
 	to[1] = smallest / to[0]
-	// The next length is eight times the last one, and takes eight times what
-	// that took beyond the latency. It is measured if some round trips fit.
+	// The next length is eight times the last one, and takes at least eight times
+	// what that took beyond the latency. It is measured if some round trips fit.
 	for length, next := 8*smallest, to[0]; length <= largest && 8*next < share.Seconds(); length *= 8 {
 		if times, err = oneWay(c, peer, buf[:length], share/8); err != nil {
 			return err
@@ -119,7 +124,7 @@ func measurePair(c world.Comm, peer int, buf []byte, share time.Duration, to []f
 		// what lasts. What is latency, for the most part, says little of either.
 		middle := times[len(times)/2]
 		to[1] = float64(length) / max(middle-to[0], middle/2)
-		next = to[0] + 8*max(middle-to[0], 0)
+		next = to[0] + 8*max(times[0]-to[0], 0)
 	}
 	return send(c, peer, nil)
 }
