@@ -74,7 +74,7 @@ func kill(signals ...syscall.Signal) func(int) {
 	return func(pid int) {
 		for _, s := range signals {
 			_ = syscall.Kill(pid, s)
-			time.Sleep(200 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond)
 		}
 	}
 }
