@@ -261,7 +261,8 @@ func (j *job) namesRank(t *testing.T, x scene) {
 	t.Helper()
 	pattern := fmt.Sprintf(`the ranks ended with .*: rank %d .*; restart 1 of 2`, x.rank)
 	if x.kind == "stop" {
-		pattern = fmt.Sprintf(`(has waited \S+|which waits) for rank %d on .*; restart 1 of 2`, x.rank)
+		// Beside it may stand ranks that wait for it themselves.
+		pattern = fmt.Sprintf(`(has waited \S+|which waits) for ranks? (\d+ on \S+, )*%d on .*; restart 1 of 2`, x.rank)
 	}
 	if !regexp.MustCompile(pattern).MatchString(j.text()) {
 		t.Errorf("%v: it does not name the rank\n%s", x, j.text())
