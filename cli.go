@@ -30,7 +30,8 @@ type exit int
 // exit code.
 func run(args []string, in io.Reader, out, errOut io.Writer) (code int) {
 	end := launch.Join()
-	defer func() { end(code) }()
+	var err error
+	defer func() { end(code, err) }()
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -41,7 +42,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) (code int) {
 			code = 1
 		}
 	}()
-	err := dispatch(args, console{in, out, errOut})
+	err = dispatch(args, console{in, out, errOut})
 	if err != nil && !silent(err) {
 		fmt.Fprintf(errOut, "siafu: %v\n", err)
 	}

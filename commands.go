@@ -12,6 +12,7 @@ import (
 	"siafu/graph/generate"
 	"siafu/graph/importers"
 	"siafu/graph/partition"
+	"siafu/plan"
 	"siafu/ranks"
 	"siafu/ranks/mpi"
 	"siafu/ranks/runfolder"
@@ -24,6 +25,7 @@ type grammar struct {
 	Generate  generateCmd  `cmd:"" help:"Make a degree-skewed graph with planted classes."`
 	Info      infoCmd      `cmd:"" help:"Say what is in a dataset folder."`
 	Partition partitionCmd `cmd:"" help:"Divide a dataset among graph ranks."`
+	Plan      planCmd      `cmd:"" help:"Foretell memory, bytes and seconds of a training run."`
 	Train     trainCmd     `cmd:"" help:"Train a network."`
 	Launch    launchCmd    `cmd:"" help:"Run a command on ranks under mpirun, and restart it if it crashes."`
 	Submit    submitCmd    `cmd:"" help:"Write a batch script for Slurm and submit it."`
@@ -139,6 +141,12 @@ func (c *partitionCmd) Run(io console) error {
 	return err
 }
 
+type planCmd struct {
+	Options plan.Options `embed:""`
+}
+
+func (c *planCmd) Run(io console) error { return plan.Run(c.Options, io.out) }
+
 type trainCmd struct {
 	Args   []string     `arg:"" name:"data" help:"Dataset folder; a CONFIG.toml may stand before it."`
 	Config ranks.Config `embed:""`
@@ -199,6 +207,7 @@ type benchCmd struct {
 	Breakdown breakdownCmd    `cmd:"" help:"Say where the time of an epoch goes: tasks, hidden communication, idle ranks."`
 	Codecs    codecsCmd       `cmd:"" help:"Compare codecs of ghost rows: bytes and accuracy."`
 	Epoch     epochCmd        `cmd:"" help:"Time an epoch and its tasks on a dataset."`
+	Links     linksCmd        `cmd:"" help:"Train over links of chosen rates between hosts made of this machine."`
 	Kernels   kernelsCmd      `cmd:"" help:"Time every kernel beside what this machine can do."`
 	Partition partitionersCmd `cmd:"" help:"Compare partitioners with each other and with METIS."`
 }
@@ -249,6 +258,17 @@ type codecsCmd struct {
 func (c *codecsCmd) Run(ctx context.Context, io console) error {
 	bench.Machine(io.out)
 	return bench.Codecs(ctx, c.Options, io.out)
+}
+
+type linksCmd struct {
+	Options bench.LinksOptions `embed:""`
+}
+
+func (c *linksCmd) Run(ctx context.Context, io console) error {
+	if !c.Options.JSON {
+		bench.Machine(io.out)
+	}
+	return bench.Links(ctx, c.Options, io.out)
 }
 
 type kernelsCmd struct {

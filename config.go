@@ -13,6 +13,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/ranks"
+	"siafu/ranks/inject"
 	"siafu/slurm/launch"
 )
 
@@ -22,7 +23,7 @@ const envPrefix = "SIAFU_"
 
 // notFlags are variables with that prefix that are for others: the tests, and
 // the launcher.
-var notFlags = []string{"testdata", flagName(launch.StatusVariable)}
+var notFlags = []string{"testdata", flagName(launch.StatusVariable), flagName(inject.Variable)}
 
 // settings are the values of train's flags that the command line does not
 // give: those of its TOML file, and under them those of the environment.

@@ -45,7 +45,7 @@ func TestHelp(t *testing.T) {
 		if r.code != 0 {
 			t.Errorf("siafu %v: exit %d %s", args, r.code, r.err)
 		}
-		for _, command := range []string{"import", "download", "generate", "info", "partition", "train", "predict", "launch", "submit", "status", "report", "bench", "doctor", "version"} {
+		for _, command := range []string{"import", "download", "generate", "info", "partition", "plan", "train", "predict", "launch", "submit", "status", "report", "bench", "doctor", "version"} {
 			if !strings.Contains(r.out, "\n  "+command) {
 				t.Errorf("siafu %v does not list %s:\n%s", args, command, r.out)
 			}
@@ -71,6 +71,10 @@ func TestSession(t *testing.T) {
 	}
 	if out := must(t, "partition", data, "--parts", "3", "--method", "hash"); !strings.Contains(out, "edge cut") {
 		t.Errorf("partition: %s", out)
+	}
+	if out := must(t, "plan", data, "--ranks", "4", "--partitioner", "hash,ldg", "--codec", "none,s2", "--hidden", "9"); !strings.Contains(out, "hash (made)") ||
+		strings.Contains(out, "fennel") || strings.Contains(out, "zstd") || !strings.Contains(out, "bottleneck") {
+		t.Errorf("plan: %s", out)
 	}
 	out := filepath.Join(dir, "run")
 	text := must(t, "train", data, "--ranks", "4", "--epochs", "20", "--out", out)

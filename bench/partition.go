@@ -149,7 +149,7 @@ func averaged(ctx context.Context, ds *graph.Dataset, p partitioner, parts, seed
 		if err != nil {
 			return l, err
 		}
-		r := partition.Measure(ds, d.owner, partition.Options{Parts: parts})
+		r := partition.Count(ds, d.owner, partition.Options{Parts: parts})
 		n := float64(seeds)
 		l.cutEdges += float64(r.CutEdges) / n
 		l.ghosts += float64(r.Ghosts) / n

@@ -10,6 +10,7 @@ import (
 	"siafu/graph/arrayfile"
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
+	"siafu/graph/scratch"
 )
 
 // sparseBelow is the fill under which features are stored sparse: a non-zero
@@ -31,17 +32,17 @@ func Write(dir string, c Content, force bool) (*WriteReport, error) {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return nil, fault.System(opWrite, parent, err)
 	}
-	tmp, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+".tmp-*")
+	tmp, err := scratch.Make(filepath.Clean(dir))
 	if err != nil {
 		return nil, fault.System(opWrite, parent, err)
 	}
-	defer os.RemoveAll(tmp)
-	w := &writer{dir: tmp, content: c, arena: mapped.NewArena()}
+	defer tmp.Close()
+	w := &writer{dir: tmp.Path, content: c, arena: mapped.NewArena()}
 	defer w.arena.Free()
 	if err := w.all(); err != nil {
 		return nil, err
 	}
-	if err := replace(tmp, dir); err != nil {
+	if err := replace(tmp.Path, dir); err != nil {
 		return nil, err
 	}
 	return &w.report, nil

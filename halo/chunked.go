@@ -92,8 +92,9 @@ func (h *chunked) use(rows codec.Codec) {
 	}
 }
 
-// chunkRows is how many rows a chunk has: the same on all ranks.
-func chunkRows(c codec.Codec, cols int) int {
+// ChunkRows is how many rows of so many columns a chunk has: the same on all
+// ranks. What is not encoded travels whole.
+func ChunkRows(c codec.Codec, cols int) int {
 	const sample = 1024
 	bytes, _ := c.Size(sample, cols)
 	return max(chunkBytes*sample/max(bytes, 1), 1)
@@ -101,7 +102,7 @@ func chunkRows(c codec.Codec, cols int) int {
 
 func (h *chunked) begin(w way, k Key) error {
 	start := time.Now()
-	h.way, h.key, h.rows, h.failed = w, k, chunkRows(h.codec, w.out.Cols), nil
+	h.way, h.key, h.rows, h.failed = w, k, ChunkRows(h.codec, w.out.Cols), nil
 	for q := range h.owed {
 		h.owed[q] = h.chunks(span(w.inStart, q))
 	}

@@ -7,6 +7,7 @@ import (
 	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/kernels/model"
+	"siafu/ranks/inject"
 	"siafu/ranks/server"
 	"siafu/ranks/server/async"
 	"siafu/ranks/signals"
@@ -180,11 +181,11 @@ func (e *engine) protocol(m async.Message) error {
 
 // serveStretch is what a parameter server does in a stretch. watcher is the
 // process's, which may be nil.
-func serveStretch(w world.Comm, s *async.Server, watcher *signals.Watcher) error {
+func serveStretch(w world.Comm, s *async.Server, watcher *signals.Watcher, f *inject.Fault) error {
 	var pending []halo.Request
 	for !s.Done() {
 		var err error
-		if pending, err = takeAsync(w, s, pending, watcher); err != nil {
+		if pending, err = takeAsync(w, s, pending, watcher, f); err != nil {
 			return err
 		}
 	}
@@ -198,7 +199,7 @@ func serveStretch(w world.Comm, s *async.Server, watcher *signals.Watcher) error
 
 // takeAsync waits for a message to a server and sends what follows from it;
 // pending are requests of earlier ones.
-func takeAsync(w world.Comm, s *async.Server, pending []halo.Request, watcher *signals.Watcher) ([]halo.Request, error) {
+func takeAsync(w world.Comm, s *async.Server, pending []halo.Request, watcher *signals.Watcher, f *inject.Fault) ([]halo.Request, error) {
 	in, err := w.Recv(world.Any, tagAsync)
 	if err != nil {
 		return nil, err
@@ -207,6 +208,7 @@ func takeAsync(w world.Comm, s *async.Server, pending []halo.Request, watcher *s
 	if err != nil {
 		return nil, err
 	}
+	f.At(m.Type.String(), m.Epoch)
 	out, err := s.Step(m)
 	if err != nil {
 		return nil, err
@@ -226,6 +228,9 @@ func takeAsync(w world.Comm, s *async.Server, pending []halo.Request, watcher *s
 			return nil, err
 		}
 		kept = append(kept, r)
+	}
+	if m.Type == async.Fetch {
+		f.At(inject.Eval, m.Epoch)
 	}
 	return kept, nil
 }

@@ -71,12 +71,13 @@ type Config struct {
 	Resume          string `default:"" group:"Checkpoints" placeholder:"auto|PATH" help:"Go on from a checkpoint: auto takes the newest of --out, if there is one; PATH is a checkpoint or a run folder." toml:"resume"`
 	Grace           string `default:"0s" group:"Checkpoints" help:"Time from a SIGTERM to the kill, to warn if an epoch takes longer; 0s: as the batch system says." toml:"grace"`
 
-	Out        string `default:"" group:"Output" placeholder:"DIR" help:"Run folder. Empty: runs/NAME-ID." toml:"out"`
-	Force      bool   `group:"Output" help:"Replace a run folder that exists." toml:"force"`
-	Trace      string `default:"" group:"Output" placeholder:"FILE" help:"Write a timeline of the tasks of all ranks, for ui.perfetto.dev, chrome://tracing and bench breakdown." toml:"trace"`
-	Quiet      bool   `group:"Output" help:"Print only the final lines." toml:"quiet"`
-	StallWarn  string `default:"60s" group:"Output" help:"Say so when a rank has waited this long for others." toml:"stall-warn"`
-	StallAbort string `default:"10m" group:"Output" help:"End the job when a rank has waited this long for others." toml:"stall-abort"`
+	Out         string `default:"" group:"Output" placeholder:"DIR" help:"Run folder. Empty: runs/NAME-ID." toml:"out"`
+	Force       bool   `group:"Output" help:"Replace a run folder that exists." toml:"force"`
+	ForceMemory bool   `name:"force-memory" group:"Output" help:"Train although the forecast says that memory will not do." toml:"force-memory"`
+	Trace       string `default:"" group:"Output" placeholder:"FILE" help:"Write a timeline of the tasks of all ranks, for ui.perfetto.dev, chrome://tracing and bench breakdown." toml:"trace"`
+	Quiet       bool   `group:"Output" help:"Print only the final lines." toml:"quiet"`
+	StallWarn   string `default:"60s" group:"Output" help:"Say so when a rank has waited this long for others." toml:"stall-warn"`
+	StallAbort  string `default:"10m" group:"Output" help:"End the job when a rank has waited this long for others." toml:"stall-abort"`
 }
 
 // Validate checks what can be checked before anything is opened. Its faults
@@ -146,18 +147,10 @@ func (c *Config) validateNames() error {
 				Then("it must be one of %s", strings.ReplaceAll(r.want, " ", ", "))
 		}
 	}
-	if err := c.validateCodec(); err != nil {
+	if _, err := c.codecs(); err != nil {
 		return fault.New(fault.Usage, "train", "", "--codec=%q", c.Codec).Then("it must be %s; or one of %s", tune.Names, codec.Names)
 	}
 	return c.validateDurations()
-}
-
-func (c *Config) validateCodec() error {
-	candidates, err := tune.Candidates(c.Codec)
-	if err == nil && candidates == nil {
-		_, err = codec.ByName(c.Codec)
-	}
-	return err
 }
 
 func contains(list []string, s string) bool {

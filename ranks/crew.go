@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"siafu/kernels"
+	"siafu/ranks/inject"
 	"siafu/ranks/schedule"
 	"siafu/ranks/trace"
 )
@@ -14,6 +15,7 @@ type crew struct {
 	pool   *schedule.Pool
 	teams  []*kernels.Team
 	clocks []*clock
+	fault  *inject.Fault // nil but in tests
 }
 
 // newCrew starts workers. recorders are theirs where there is a timeline, else
@@ -52,6 +54,7 @@ func (c *crew) team() *kernels.Team {
 
 // begin starts a task's time on a worker.
 func (c *crew) begin(worker int, t schedule.Task) {
+	c.fault.At(t.Stage.Kind(), t.Epoch)
 	k := c.clocks[worker]
 	k.epoch, k.layer, k.interval = t.Epoch, t.Layer, t.Interval
 	k.start()

@@ -182,6 +182,7 @@ func (e *engine) enqueue(t schedule.Task) { e.queue = append(e.queue, job{Task: 
 // push hands over the gradient of a layer. After the first layer's the interval
 // has finished its epoch.
 func (e *engine) push(i *interval, layer int) error {
+	e.crew.fault.At(schedule.Update.Kind(), i.epoch)
 	m := e.chooser.Gradient(i.index, i.epoch, layer, i.net.LayerGrad(layer))
 	if err := e.deliver([]async.Message{m}); err != nil {
 		return err

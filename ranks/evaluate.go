@@ -5,6 +5,7 @@ import (
 
 	"siafu/graph"
 	"siafu/kernels/model"
+	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/schedule"
 	"siafu/ranks/signals"
@@ -23,6 +24,7 @@ type scores struct {
 // loss, which are then ready; else, and after the last epoch, it is one more
 // forward pass, timed apart. Collective over the graph ranks.
 func (t *trainer) evaluate(line *runfolder.Epoch) (ready bool, err error) {
+	t.crew.fault.At(inject.Eval, line.Epoch)
 	start, ready := time.Now(), !t.net.Drops()
 	if !ready || line.Epoch > t.cfg.Epochs {
 		goOn := t.crew.mute()

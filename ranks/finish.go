@@ -5,6 +5,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/kernels/model"
+	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
 	"siafu/ranks/world"
@@ -61,8 +62,9 @@ func gatherFloats(c world.Comm, x []float64) ([][]float64, error) {
 // finish gathers what every rank says of itself and ends the run. Collective
 // over the world.
 func (r *run) finish() error {
+	r.fault.At(inject.Finish, 0)
 	mine := runfolder.RankReport{
-		Rank: r.rank, Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: peakRSS(),
+		Rank: r.rank, Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: peakRSS(), ArrayBytes: r.arena.Used(),
 	}
 	if r.shard != nil {
 		mine.Vertices, mine.Ghosts = int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())

@@ -106,11 +106,11 @@ func countAllocations(t *testing.T, r *run) error {
 	if err != nil {
 		return err
 	}
-	u, err := r.newUpdater()
+	source, err := r.source(0, weights)
 	if err != nil {
 		return err
 	}
-	tr := r.trainer(r.source(0, weights, u))
+	tr := r.trainer(source)
 	if tr.net.CacheInput {
 		if err := r.keepInput(tr.intervals); err != nil {
 			return err

@@ -30,13 +30,15 @@ type agreed struct{ error }
 
 func (a agreed) Unwrap() error { return a.error }
 
-// agree makes all ranks fail with the error of the first that has one.
+// agree makes all ranks fail with the error of the first that has one. If they
+// cannot agree, as when one of them does not answer, each fails by itself.
 // Collective.
 func agree(w world.Comm, err error) error {
-	if err = world.Agree(w, err); err != nil {
+	err = world.Agree(w, err)
+	if shared := (*world.AgreedError)(nil); errors.As(err, &shared) || err != nil && w.Size() == 1 {
 		return agreed{err}
 	}
-	return nil
+	return err
 }
 
 // launch runs body on every rank: in the world that a launcher made, else in
@@ -89,6 +91,7 @@ func launchMPI(l world.Launch, limits world.Limits, out IO, body func(w world.Co
 		if w.Barrier() == nil {
 			stop()
 		}
+		l.LetSpeak() // and end first: what it ends with is told where others look
 		return reported{err}
 	}
 	fmt.Fprintf(out.Err, "siafu: rank %d on %s: %v\n", w.Rank(), w.Hosts()[w.Rank()], err)

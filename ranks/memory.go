@@ -31,9 +31,10 @@ func forgetPeak() {
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o200)
 }
 
-// availableMemory is what this host can give without swapping, in bytes.
+// availableMemory is what this host, and the control groups of this process,
+// can give without swapping, in bytes.
 func availableMemory() int64 {
-	return procField("/proc/meminfo", "MemAvailable:") << 10
+	return min(procField("/proc/meminfo", "MemAvailable:")<<10, groupMemory("/"))
 }
 
 // procField reads a number of KiB from a file of lines "Name:   123 kB"; 0

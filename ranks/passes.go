@@ -136,11 +136,16 @@ func (p *passes) gatherBack(l int, grads []schedule.ID) []schedule.ID {
 	if p.s.exchange == nil {
 		return p.each(schedule.GatherBack, l, grads)
 	}
-	came := p.leave(schedule.SpreadBack, schedule.ReceiveBack, l, p.pieces(schedule.GhostGrads, l, p.s.pieces, grads))
-	if p.barrier {
-		grads = came
+	ghosts := p.pieces(schedule.GhostGrads, l, p.s.pieces, grads)
+	var own []schedule.ID
+	if p.barrier { // nothing while they travel
+		own = p.join(p.each(schedule.GatherBack, l, ghosts))
+		ghosts = own
 	}
-	own := p.join(p.each(schedule.GatherBack, l, grads))
+	came := p.leave(schedule.SpreadBack, schedule.ReceiveBack, l, ghosts)
+	if !p.barrier {
+		own = p.join(p.each(schedule.GatherBack, l, grads))
+	}
 	returned := p.whole(schedule.ReceiveBack, l, own, came)
 	if len(p.s.sumPieces) > 1 {
 		returned = p.each(schedule.AddSums, l, returned)

@@ -51,6 +51,9 @@ const lockWait = 10 * time.Second
 
 // enter makes the run folder, or opens that of a run that goes on. On rank 0.
 func (r *run) enter(meta *graph.Meta, out IO) error {
+	if err := r.unused(); err != nil {
+		return err
+	}
 	state, err := r.find(out)
 	if err != nil {
 		return err
@@ -102,21 +105,16 @@ func (r *run) folder(state *checkpoint.State, name string) (*runfolder.Folder, e
 	c := r.cfg
 	if state == nil {
 		again := c.Resume == "auto" && c.Out != "" && runfolder.Abandoned(c.Out) // it has saved nothing yet
-		if err := r.unused(); err != nil {
-			return nil, err
-		}
 		return runfolder.Create(c.Out, name, c.Force || again)
 	}
 	if own := filepath.Dir(filepath.Dir(state.Path)); c.Out != "" && sameFolder(own, c.Out) {
 		return runfolder.Reopen(c.Out)
 	}
-	if err := r.unused(); err != nil {
-		return nil, err
-	}
 	return runfolder.Create(c.Out, name, c.Force)
 }
 
-// unused fails where another process writes the run folder that is there.
+// unused fails where another process writes the run folder that is there. One
+// that is to go on may have to wait for a rank 0 that is being ended.
 func (r *run) unused() error {
 	if !runfolder.IsRun(r.cfg.Out) {
 		return nil

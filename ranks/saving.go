@@ -9,6 +9,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/ranks/checkpoint"
+	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
 	"siafu/ranks/signals"
@@ -123,7 +124,8 @@ func (s *saver) write(snap snapshot) (checkpoint.Written, error) {
 			state.Last = &h.last
 		}
 	}
-	written, err := checkpoint.Save(filepath.Join(dir, checkpoint.Dir), state)
+	at := func(step string) { r.fault.At(inject.Save+" "+step, snap.epoch) }
+	written, err := checkpoint.SaveInSteps(filepath.Join(dir, checkpoint.Dir), state, at)
 	if err != nil {
 		return written, err
 	}

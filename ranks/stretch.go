@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"siafu/graph/mapped"
+	"siafu/ranks/inject"
 	"siafu/ranks/server"
 	"siafu/ranks/server/async"
 )
@@ -51,6 +52,7 @@ const tagState = 4
 
 // saveStretch writes the checkpoint at the end of a stretch, on rank 0.
 func (r *run) saveStretch(v verdict, weights []float32, u *updater, h *history, s *saver) error {
+	r.fault.At(inject.Save, v.epoch)
 	began := time.Now()
 	if r.rank == 0 {
 		slots, err := r.stateAfter(u)
@@ -87,20 +89,21 @@ func (r *run) trainAfter(epoch int, weights []float32, u *updater, h *history) e
 	if err := r.shareHistory(h); err != nil {
 		return err
 	}
-	if u == nil {
-		var err error
-		if u, err = r.newUpdater(); err != nil {
-			return err
-		}
+	source, err := r.source(epoch, weights)
+	if err != nil {
+		return err
 	}
-	if r.Servers == 0 {
-		for _, state := range u.state {
+	if own, ok := source.(*replicated); ok {
+		if u != nil {
+			own.update = u
+		}
+		for _, state := range own.update.state {
 			if err := r.peers.Bcast(mapped.Bytes(state), 0); err != nil {
 				return err
 			}
 		}
 	}
-	return r.trainFrom(epoch+1, r.source(epoch, weights, u), h)
+	return r.trainFrom(epoch+1, source, h)
 }
 
 // serveAsync is the life of a server in a run that begins in bounded
@@ -113,7 +116,7 @@ func (r *run) serveAsync(weights []float32, u server.Updater) error {
 		}
 		s := async.New(setting, r.rank-r.Graph, layerRanges(r.net), weights, u)
 		r.world.SetLimits(r.patient(s.Version, s.Owing))
-		if err := serveStretch(r.world, s, r.watcher); err != nil {
+		if err := serveStretch(r.world, s, r.watcher, r.fault); err != nil {
 			return err
 		}
 		v, err := r.pronounce(verdict{})
@@ -139,13 +142,14 @@ func (r *run) serveAsync(weights []float32, u server.Updater) error {
 // hands over the optimiser's state where it is to be saved.
 func (r *run) settle(s *async.Server, v verdict, u server.Updater) error {
 	for s.Version() <= v.epoch {
-		if _, err := takeAsync(r.world, s, nil, r.watcher); err != nil {
+		if _, err := takeAsync(r.world, s, nil, r.watcher, r.fault); err != nil {
 			return err
 		}
 	}
 	if !v.save {
 		return nil
 	}
+	r.fault.At(inject.Save, v.epoch)
 	r.watcher.Served()
 	if r.rank != r.Graph {
 		return nil

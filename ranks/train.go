@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 
@@ -19,11 +20,11 @@ import (
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/graphwork"
+	"siafu/ranks/inject"
 	"siafu/ranks/server"
 	"siafu/ranks/signals"
 	"siafu/ranks/tensor"
 	"siafu/ranks/trace"
-	"siafu/ranks/tune"
 	"siafu/ranks/world"
 )
 
@@ -72,13 +73,13 @@ type run struct {
 	packers *kernels.Team // of exchanges, which encode and decode side by side
 	arena   *mapped.Arena
 	net     model.Spec
-	codec   codec.Codec     // the first one of an automatic choice
+	codecs  []codec.Codec   // the one that was given, or those to choose from
 	rows    *halo.Reduction // what ranks send each other; nil: every ghost's row
 	choice  string          // of orders, for the header
 	voice   *voice          // rank 0's, else nil
+	fault   *inject.Fault   // nil but in tests
 
-	candidates []string // for the codec, none where it is given
-	tuning     *tuning
+	tuning *tuning // nil where there is nothing to choose
 
 	recorders []*trace.Recorder // of the workers, none without --trace
 	origin    int64             // of the timeline, on rank 0's clock
@@ -110,6 +111,9 @@ func (r *run) whole(out IO) error {
 	if err := r.voice.header(r); err != nil {
 		return err
 	}
+	if err := r.checkMemory(out); err != nil {
+		return err
+	}
 	if r.isServer() {
 		err = r.serve(weights)
 	} else {
@@ -130,8 +134,12 @@ func (r *run) whole(out IO) error {
 // open is what rank 0 does for all: check the dataset, make the run folder,
 // partition where that has not been done.
 func (r *run) open(out IO) error {
-	if err := r.assign(); err != nil || r.world.Rank() != 0 {
+	if err := r.assign(); err != nil {
 		return err
+	}
+	r.fault.At(inject.Start, 0)
+	if r.rank != 0 {
+		return nil
 	}
 	meta, err := graph.ReadMeta(r.data)
 	if err != nil {
@@ -147,6 +155,7 @@ func (r *run) open(out IO) error {
 	if err := r.checkTimeline(); err != nil {
 		return err
 	}
+	r.fault.At(inject.Opened, 0)
 	return r.partition(meta)
 }
 
@@ -156,14 +165,10 @@ func (r *run) assign() error {
 	if r.roles, err = assign(r.cfg, r.world); err != nil {
 		return err
 	}
-	name := r.cfg.Codec
-	if r.candidates, err = tune.Candidates(name); err != nil {
+	if r.fault, err = inject.New(os.Getenv, r.rank); err != nil {
 		return err
 	}
-	if r.candidates != nil {
-		name = r.candidates[0]
-	}
-	r.codec, err = codec.ByName(name)
+	r.codecs, err = r.cfg.codecs()
 	return err
 }
 
@@ -214,6 +219,7 @@ func (r *run) hire() error {
 	if r.crew, err = newCrew(r.threads, r.cfg.Kernel, r.recorders); err != nil {
 		return err
 	}
+	r.crew.fault = r.fault
 	r.packers, err = newTeam(r.cfg.Kernel, r.threads)
 	if r.tensor == nil {
 		r.tensor = tensor.CPU{}
@@ -268,10 +274,7 @@ func (r *run) initialWeights() ([]float32, error) {
 	if err := world.MinInt64s(r.world, fits); err != nil {
 		return nil, err
 	}
-	r.choice = r.net.Choose(model.Load{
-		Vertices: r.meta.Vertices, Edges: r.meta.Edges,
-		FeatureNNZ: sparseNNZ(r.meta), CacheFits: fits[0] == 1,
-	}, model.Choices{Order: r.cfg.Order, CacheInput: r.cfg.CacheInput})
+	r.choice = r.cfg.choose(&r.net, r.meta, fits[0] == 1)
 
 	weights := mapped.Make[float32](r.arena, r.net.NumWeights())
 	r.net.Initialize(weights, r.cfg.Initializer, r.cfg.Seed)
@@ -309,16 +312,10 @@ func (r *run) sameAssignment() error {
 	return agree(r.world, err)
 }
 
-// cacheFits is 1 where ÂX of the own vertices, and the blocks of columns in
-// which it is made, fit into half of this host's free memory, shared by the
-// ranks on it.
+// cacheFits is 1 where ÂX fits into half of this host's free memory, shared by
+// the ranks on it.
 func (r *run) cacheFits() int64 {
-	size := int64(4)
-	if r.cfg.Features == "bf16" {
-		size = 2
-	}
-	own, ghosts := int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())
-	need := own*int64(r.meta.FeatureDim)*size + 4*(own+ghosts)*keptColumns*4
+	need := r.cfg.KeepBytes(int64(r.shard.NumOwn()), int64(r.shard.NumGhosts()), r.meta.FeatureDim)
 	here := int64(0)
 	for _, h := range r.world.Hosts() {
 		if h == r.world.Hosts()[r.rank] {
@@ -359,7 +356,7 @@ func (r *run) serve(weights []float32) error {
 func (r *run) serveFrom(epoch int, weights []float32, u server.Updater) error {
 	s := server.New(r.Topology, r.rank-r.Graph, layerRanges(r.net), weights, laterUpdater{u, epoch})
 	r.world.SetLimits(r.patient(func() int { return epoch + s.Epoch() }, s.Owing))
-	return serve(r.world, s, r.watcher)
+	return serve(r.world, s, r.watcher, r.fault)
 }
 
 // asynchronous tells whether the run begins, or goes on, in bounded asynchrony.
@@ -378,11 +375,11 @@ func (r *run) train(weights []float32) error {
 	if r.asynchronous() {
 		return r.trainAsync(weights)
 	}
-	u, err := r.newUpdater()
+	source, err := r.source(r.from.epoch, weights)
 	if err != nil {
 		return err
 	}
-	return r.trainFrom(r.from.epoch+1, r.source(r.from.epoch, weights, u), r.history())
+	return r.trainFrom(r.from.epoch+1, source, r.history())
 }
 
 // trainFrom trains synchronously from an epoch on. Collective over the graph
@@ -413,13 +410,18 @@ func (r *run) trainFrom(epoch int, source weightSource, h *history) error {
 }
 
 // source is where weights come from after an epoch. Without servers every rank
-// steps them with its own updater.
-func (r *run) source(epoch int, weights []float32, u *updater) weightSource {
-	if r.Servers == 0 {
-		return newReplicated(r.peers, r.net, weights, u)
+// steps them with an updater of its own.
+func (r *run) source(epoch int, weights []float32) (weightSource, error) {
+	if r.Servers > 0 {
+		o, err := kernels.NewOptimizer(r.cfg.optimizer())
+		if err != nil {
+			return nil, err
+		}
+		s := &served{comm: r.world, server: r.ServerOf(r.rank), weights: len(weights), slots: o.StateSlots()}
+		return &shifted{s, epoch}, nil
 	}
-	s := &served{comm: r.world, server: r.ServerOf(r.rank), weights: len(weights), slots: len(u.state)}
-	return &shifted{s, epoch}
+	u, err := r.newUpdater()
+	return newReplicated(r.peers, r.net, weights, u), err
 }
 
 // trainer puts a graph rank together.
@@ -433,7 +435,7 @@ func (r *run) trainer(source weightSource) *trainer {
 	for _, layer := range layerRanges(r.net) {
 		t.layers = append(t.layers, t.grad[layer.Lo:layer.Hi])
 	}
-	t.prepare(r, graphwork.Options{Half: r.cfg.Gather == "bf16", Skip: r.net.CacheInput}, r.codec, r.arena)
+	t.prepare(r, graphwork.Options{Half: r.cfg.Gather == "bf16", Skip: r.net.CacheInput}, r.codecs[0], r.arena)
 	t.delay, _ = newDelay(r.cfg.Delay, r.rank, r.cfg.Seed) // Validate has read it
 	return t
 }

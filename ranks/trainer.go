@@ -10,6 +10,7 @@ import (
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/graphwork"
+	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/schedule"
 	"siafu/ranks/signals"
@@ -85,6 +86,7 @@ func (t *trainer) save(epoch int) error {
 	if asked == signals.None && !(last && s.every != checkpoint.Interval{}) {
 		return nil
 	}
+	t.crew.fault.At(inject.Save, epoch-1)
 	began := time.Now()
 	if t.comm.Rank() == 0 {
 		slots, err := t.weights.state()
@@ -178,7 +180,7 @@ func (r *run) keepInput(intervals []*interval) error {
 		k.work.Net = k.net
 		once.intervals = append(once.intervals, &k)
 	}
-	once.prepare(r, graphwork.Options{}, codec.Exact(r.codec), scratch) // it costs time only once
+	once.prepare(r, graphwork.Options{}, codec.Exact(r.codecs[0]), scratch) // it costs time only once
 	for ; at < dim; at += width {
 		at = min(at, dim-width) // the last columns are computed twice rather than in another width
 		if err := once.forward(model.Pass{}, false); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"siafu/kernels/model"
+	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
 )
@@ -163,6 +164,7 @@ func (v *voice) finish(r *run, ranks []runfolder.RankReport) error {
 	if err := v.folder.WriteModel(tensors(r.net, v.history.best), modelMetadata(r, s)); err != nil {
 		return err
 	}
+	r.fault.At(inject.Summary, 0)
 	if err := v.folder.WriteSummary(s); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"siafu/halo"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/ranks/inject"
 	"siafu/ranks/server"
 	"siafu/ranks/signals"
 	"siafu/ranks/world"
@@ -230,7 +231,7 @@ func (s *served) leave() error {
 
 // serve is the life of a server rank: messages in, messages out, until all its
 // graph ranks have left. watcher is the process's, which may be nil.
-func serve(w world.Comm, s *server.Server, watcher *signals.Watcher) error {
+func serve(w world.Comm, s *server.Server, watcher *signals.Watcher, f *inject.Fault) error {
 	var pending []halo.Request
 	for !s.Done() {
 		in, err := w.Recv(world.Any, tagToServer)
@@ -241,6 +242,7 @@ func serve(w world.Comm, s *server.Server, watcher *signals.Watcher) error {
 		if err != nil {
 			return err
 		}
+		f.At(m.Type.String(), m.Epoch)
 		out, err := s.Step(m)
 		if err != nil {
 			return err
@@ -253,6 +255,9 @@ func serve(w world.Comm, s *server.Server, watcher *signals.Watcher) error {
 		}
 		if pending, err = dispatch(w, out, pending); err != nil {
 			return err
+		}
+		if m.Type == server.Pull {
+			f.At(inject.Eval, m.Epoch)
 		}
 	}
 	for _, r := range pending {

@@ -25,6 +25,7 @@ type Arena struct {
 	maps  [][]byte
 	rest  []byte // unused end of the newest slab
 	total int64
+	used  int64
 }
 
 // NewArena returns an arena without memory.
@@ -53,6 +54,7 @@ func (a *Arena) bytes(size int) []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	rounded := (size + align - 1) / align * align
+	a.used += int64(rounded)
 	if rounded > slab/4 {
 		return a.mmap(rounded)[:size]
 	}
@@ -86,6 +88,13 @@ func (a *Arena) Bytes() int64 {
 	return a.total
 }
 
+// Used is how much of that its arrays take, each rounded up to 64 bytes.
+func (a *Arena) Used() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.used
+}
+
 // Free gives all arrays back. The arena may be used again afterwards.
 func (a *Arena) Free() {
 	a.mu.Lock()
@@ -95,5 +104,5 @@ func (a *Arena) Free() {
 			panic("mapped: an array was unmapped twice")
 		}
 	}
-	a.maps, a.rest, a.total = nil, nil, 0
+	a.maps, a.rest, a.total, a.used = nil, nil, 0, 0
 }

@@ -12,6 +12,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
 	"siafu/graph/order"
+	"siafu/graph/scratch"
 	"siafu/graph/shard"
 )
 
@@ -33,8 +34,9 @@ func Run(dir string, o Options) (*Report, error) {
 // owner[v], and meta.json to parts/P of the dataset folder. A rank numbers its
 // vertices in the order that o.Order names, made of the whole graph. They are written
 // to a temporary folder beside it, which then takes its place; an older
-// parts/P is replaced in one step, and is untouched after an error. A rank may
-// own nothing.
+// parts/P is replaced in one step, and is untouched after an error. What a
+// process that was killed has left half written is removed. A rank may own
+// nothing.
 //
 // owner must have an entry below o.Parts for each vertex. Faults have kind
 // Usage or Config for options that can't be, IO else.
@@ -48,19 +50,19 @@ func Build(ds *graph.Dataset, owner []uint32, o Options) (*Report, error) {
 	if err := os.MkdirAll(filepath.Dir(final), 0o755); err != nil {
 		return nil, fault.System(op, filepath.Dir(final), err)
 	}
-	tmp, err := os.MkdirTemp(filepath.Dir(final), "."+strconv.Itoa(o.Parts)+".tmp-*")
+	tmp, err := scratch.Make(final)
 	if err != nil {
 		return nil, fault.System(op, final, err)
 	}
-	defer os.RemoveAll(tmp) // after a replacement it is the older folder, or nothing
-	m, err := writeShards(ds, owner, o, tmp)
+	defer tmp.Close() // after a replacement it is the older folder, or nothing
+	m, err := writeShards(ds, owner, o, tmp.Path)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.write(tmp); err != nil {
+	if err := m.write(tmp.Path); err != nil {
 		return nil, err
 	}
-	if err := replace(tmp, final); err != nil {
+	if err := replace(tmp.Path, final); err != nil {
 		return nil, err
 	}
 	return m.Report, nil

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	gocmp "github.com/google/go-cmp/cmp"
+
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/graph/importers"
@@ -82,7 +84,7 @@ func TestBuild(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkReport(t, ds, owner, c.parts, report)
-			counted := Measure(ds, owner, Options{Method: "file:x", Parts: c.parts})
+			counted := Count(ds, owner, Options{Method: "file:x", Parts: c.parts})
 			counted.Order = report.Order // it isn't asked for one
 			if !reflect.DeepEqual(counted, report) {
 				t.Errorf("counted without shards %+v, with them %+v", counted, report)
@@ -150,25 +152,35 @@ func TestServes(t *testing.T) {
 func checkReport(t *testing.T, ds *graph.Dataset, owner []uint32, parts int, r *Report) {
 	t.Helper()
 	vertices, edges, cut := loads(ds, owner, parts)
-	train, ghosts, sends := make([]int64, parts), make([]int64, parts), make([]int64, parts)
+	want := make([]RankReport, parts)
+	for p := range want {
+		want[p] = RankReport{Vertices: int64(vertices[p]), Edges: int64(edges[p]), Cut: r.Ranks[p].Cut, SendTo: make([]int64, parts)}
+	}
 	held := map[[2]uint32]bool{}
 	for v, p := range owner {
 		if ds.Split[v] == graph.SplitTrain {
-			train[p]++
+			want[p].Train++
+			want[p].TrainEdges += int64(len(ds.In.Row(v)))
+		}
+		if f := ds.Features.Sparse; f != nil {
+			want[p].FeatureNNZ += f.Offsets[v+1] - f.Offsets[v]
 		}
 		for _, u := range ds.In.Row(v) {
 			if key := [2]uint32{p, u}; owner[u] != p && !held[key] {
 				held[key] = true
-				ghosts[p]++
-				sends[owner[u]]++
+				want[p].Ghosts++
+				want[owner[u]].SendRows++
+				want[owner[u]].SendTo[p]++
 			}
 		}
 	}
-	for p, got := range r.Ranks {
-		want := RankReport{Vertices: int64(vertices[p]), Edges: int64(edges[p]), Cut: got.Cut, Ghosts: ghosts[p], Train: train[p], SendRows: sends[p]}
-		if got != want {
-			t.Errorf("rank %d: %+v, expected %+v", p, got, want)
-		}
+	if diff := gocmp.Diff(want, r.Ranks); diff != "" {
+		t.Errorf("ranks (-want +got):\n%s", diff)
+	}
+	counted := Count(ds, owner, Options{Method: r.Method, Parts: parts})
+	counted.Order = r.Order
+	if diff := gocmp.Diff(r, counted); diff != "" {
+		t.Errorf("counting without cutting (-built +counted):\n%s", diff)
 	}
 	n := ds.Meta.Vertices
 	if r.Cut != cut || r.Ghosts != int64(len(held)) || r.Replication != float64(len(held))/float64(n) ||

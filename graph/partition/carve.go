@@ -37,22 +37,33 @@ func newCarver(ds *graph.Dataset, owner, order []uint32, parts int, like shard.S
 	c.slot = mapped.Make[uint32](c.arena, n)
 	c.local = mapped.Make[uint32](c.arena, n)
 	c.seen = mapped.Make[uint64](c.arena, n/64+1)
-	c.start = make([]int64, parts+1)
+	c.start = byOwner(owner, order, parts, c.vertices, c.slot)
+	return c
+}
+
+// byOwner fills vertices with those of rank 0 in the given order of all
+// vertices (nil is ascending), then those of rank 1 and so on, and slot, unless
+// it is nil, with their places; those of rank p are start[p]:start[p+1].
+func byOwner(owner, order []uint32, parts int, vertices, slot []uint32) (start []int64) {
+	start = make([]int64, parts+1)
 	for _, p := range owner {
-		c.start[p+1]++
+		start[p+1]++
 	}
-	accumulate(c.start)
-	next := slices.Clone(c.start)
-	for i := range n {
+	accumulate(start)
+	next := slices.Clone(start)
+	for i := range owner {
 		v := uint32(i)
 		if order != nil {
 			v = order[i]
 		}
 		p := owner[v]
-		c.vertices[next[p]], c.slot[v] = v, uint32(next[p])
+		vertices[next[p]] = v
+		if slot != nil {
+			slot[v] = uint32(next[p])
+		}
 		next[p]++
 	}
-	return c
+	return start
 }
 
 // accumulate turns counts, of which counts[i+1] is the count of i, into starts.

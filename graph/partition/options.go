@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"slices"
 	"strings"
 
 	"siafu/graph"
@@ -13,6 +14,12 @@ const op = "partition"
 
 // filePrefix begins the method that reads a file.
 const filePrefix = "file:"
+
+// methods are those that need nothing but a dataset.
+var methods = []string{"contiguous", "hash", "ldg", "fennel", "multilevel"}
+
+// Methods are the names that Options.Method takes, without file:PATH.
+func Methods() []string { return slices.Clone(methods) }
 
 // Options says how to partition. The zero value of Method, Order, Passes and
 // Slack stands for their default.
@@ -93,5 +100,5 @@ func Assign(ds *graph.Dataset, o Options) ([]uint32, error) {
 		}), nil
 	}
 	return nil, fault.New(fault.Usage, op, "", "unknown method %q", o.Method).
-		Then("use contiguous, hash, ldg, fennel, multilevel or file:PATH")
+		Then("use %s or file:PATH", strings.Join(methods, ", "))
 }

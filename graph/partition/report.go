@@ -67,13 +67,37 @@ type RankReport struct {
 	Ghosts   int64 `json:"ghosts"`
 	Train    int64 `json:"train"`
 	SendRows int64 `json:"send_rows"` // rows that it sends to all others in one exchange
+	// TrainEdges are those into its training vertices, FeatureNNZ the non-zero
+	// features of its vertices where they are sparse, SendTo the rows that it
+	// sends to each rank in one exchange [parts].
+	TrainEdges int64   `json:"train_edges"`
+	FeatureNNZ int64   `json:"feature_nnz"`
+	SendTo     []int64 `json:"send_to"`
 }
 
 // add counts the shard of the next rank.
-func (r *Report) add(s *shard.Shard) {
+func (r *Report) add(s *shard.Shard) { r.append(CountShard(s)) }
+
+func (r *Report) append(one RankReport) {
+	r.Ranks = append(r.Ranks, one)
+	r.Vertices += one.Vertices
+	r.Edges += one.Edges
+	r.CutEdges += one.Cut
+	r.Ghosts += one.Ghosts
+}
+
+// CountShard counts what is in a shard.
+func CountShard(s *shard.Shard) RankReport {
 	one := RankReport{
 		Vertices: int64(s.NumOwn()), Edges: int64(len(s.In.Cols)),
 		Ghosts: int64(s.NumGhosts()), SendRows: int64(len(s.SendRows)),
+		TrainEdges: s.EdgesInto(graph.SplitTrain), SendTo: make([]int64, s.Parts),
+	}
+	for q := range one.SendTo {
+		one.SendTo[q] = s.SendStart[q+1] - s.SendStart[q]
+	}
+	if f := s.Features.Sparse; f != nil {
+		one.FeatureNNZ = f.Offsets[s.NumOwn()] - f.Offsets[0]
 	}
 	for v, mid := range s.InOwnEnd {
 		one.Cut += s.In.Offsets[v+1] - mid
@@ -81,16 +105,7 @@ func (r *Report) add(s *shard.Shard) {
 			one.Train++
 		}
 	}
-	r.Ranks = append(r.Ranks, one)
-	r.sum(one)
-}
-
-// sum adds the counts of one rank to those of all.
-func (r *Report) sum(one RankReport) {
-	r.Vertices += one.Vertices
-	r.Edges += one.Edges
-	r.CutEdges += one.Cut
-	r.Ghosts += one.Ghosts
+	return one
 }
 
 // finish computes what needs all ranks.

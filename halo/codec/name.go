@@ -42,6 +42,11 @@ func ByName(name string) (Codec, error) {
 	return c, nil
 }
 
+// Kinds are names of one codec of each kind, as ByName takes them.
+func Kinds() []string {
+	return []string{"none", "s2", "zstd", "bf16", "int8", "int4", "adaptive", "polyline"}
+}
+
 // Exact is c if it is lossless, else none: for rows that are sent once and kept,
 // whose errors would never average out.
 func Exact(c Codec) Codec {

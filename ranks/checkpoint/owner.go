@@ -25,23 +25,39 @@ func self() owner {
 	return owner{PID: os.Getpid(), Start: startOf(os.Getpid()), Host: host}
 }
 
-// alive tells whether the process runs on this host.
+// alive tells whether the process runs on this host. One that has ended and
+// that nobody has waited for, as in a container whose first process does not,
+// keeps its number and its start.
 func (o owner) alive() bool {
 	err := unix.Kill(o.PID, 0)
-	return o.PID > 0 && (err == nil || err == unix.EPERM) && startOf(o.PID) == o.Start
+	if o.PID <= 0 || err != nil && err != unix.EPERM || startOf(o.PID) != o.Start {
+		return false
+	}
+	f := stat(o.PID)
+	return f == nil || string(f[0]) != "Z" && string(f[0]) != "X"
 }
 
 // startOf is when a process started, 0 where that is not known: field 22 of
-// /proc/PID/stat, the 20th behind the command in parentheses.
+// /proc/PID/stat.
 func startOf(pid int) int64 {
+	f := stat(pid)
+	if f == nil {
+		return 0
+	}
+	start, _ := strconv.ParseInt(string(f[19]), 10, 64)
+	return start
+}
+
+// stat are the fields of /proc/PID/stat behind the command in parentheses, of
+// which the first is the state; nil where they cannot be read.
+func stat(pid int) [][]byte {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0
+		return nil
 	}
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	if len(fields) < 20 {
-		return 0
+		return nil
 	}
-	start, _ := strconv.ParseInt(string(fields[19]), 10, 64)
-	return start
+	return fields
 }

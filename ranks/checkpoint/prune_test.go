@@ -124,6 +124,14 @@ func TestSweep(t *testing.T) {
 	if err := dead.Run(); err != nil {
 		t.Fatal(err)
 	}
+	unawaited := exec.Command("true")
+	if err := unawaited.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for f := stat(unawaited.Process.Pid); string(f[0]) != "Z"; f = stat(unawaited.Process.Pid) {
+		time.Sleep(time.Millisecond)
+	}
+	defer func() { _ = unawaited.Wait() }()
 	with := func(pid int, start int64, host string) owner { return owner{PID: pid, Start: start, Host: host} }
 	for _, tc := range []struct {
 		name  string
@@ -135,6 +143,7 @@ func TestSweep(t *testing.T) {
 		{"another living one", with(os.Getppid(), startOf(os.Getppid()), me.Host), 0, true},
 		{"a living one, for days", with(os.Getppid(), startOf(os.Getppid()), me.Host), 72 * time.Hour, true},
 		{"a dead one", with(dead.Process.Pid, me.Start, me.Host), 0, false},
+		{"a dead one that nobody waits for", with(unawaited.Process.Pid, startOf(unawaited.Process.Pid), me.Host), 0, false},
 		{"a dead one whose number is taken", with(os.Getppid(), startOf(os.Getppid())-1, me.Host), 0, false},
 		{"another host, lately", with(1, 1, "elsewhere-7.cluster"), time.Hour, true},
 		{"another host, long ago", with(1, 1, "elsewhere-7.cluster"), 25 * time.Hour, false},

@@ -36,9 +36,15 @@ type Written struct {
 // checkpoints that are there stay as they are and nothing else is left. It
 // panics where the parts of the state do not belong together.
 func Save(dir string, s State) (Written, error) {
+	return SaveInSteps(dir, s, func(string) {})
+}
+
+// SaveInSteps is Save that tells what it does next: the name of the file that
+// it writes, and at last "rename".
+func SaveInSteps(dir string, s State, at func(step string)) (Written, error) {
 	s.check()
 	start := time.Now()
-	w := writer{state: s, final: filepath.Join(dir, folderName(s.Epoch))}
+	w := writer{state: s, at: at, final: filepath.Join(dir, folderName(s.Epoch))}
 	if err := makeDurable(dir); err != nil {
 		return Written{}, fault.System(opSave, dir, err)
 	}
@@ -48,6 +54,7 @@ func Save(dir string, s State) (Written, error) {
 	if err := w.all(); err != nil {
 		return Written{}, err
 	}
+	at("rename")
 	if err := replace(w.tmp, w.final, filepath.Join(dir, hiddenName(s.Epoch, "old", me))); err != nil {
 		return Written{}, fault.System(opSave, w.final, unnamed(err))
 	}
@@ -69,6 +76,7 @@ func makeDurable(dir string) error {
 // writer fills the hidden folder of a checkpoint.
 type writer struct {
 	state      State
+	at         func(step string)
 	tmp, final string
 	open       []*output // not synced yet
 	list       manifest
@@ -151,6 +159,7 @@ func (w *writer) put(name string, b []byte) error {
 
 // fill writes one file, which sync will make durable.
 func (w *writer) fill(name string, write func(io.Writer) error) error {
+	w.at(name)
 	f, err := os.OpenFile(filepath.Join(w.tmp, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return w.fault(name, err)

@@ -111,6 +111,16 @@ func succeeds(t *testing.T, n int, scene string) {
 	}
 }
 
+// TestFinalizeIsBounded tests that a rank does not wait for ever in the library
+// for one that died on its way out.
+func TestFinalizeIsBounded(t *testing.T) {
+	p := &process{world: &comm{}}
+	p.world.limits.Store(&world.Limits{Abort: 10 * time.Millisecond})
+	never := make(chan bool)
+	defer close(never)
+	p.finalize(func() { <-never })
+}
+
 // soon is how long a job may take to end that has lost a rank.
 const soon = 20 * time.Second
 

@@ -140,7 +140,25 @@ func (p *process) stop(finalize func()) {
 	if p.failed.Load() || p.world.meet(p.notes) != nil || p.listen() != nil {
 		return
 	}
-	finalize()
+	p.finalize(finalize)
+}
+
+// finalize waits as long for the library as for a rank: it waits for all ranks,
+// and one of them may have died since they met.
+func (p *process) finalize(do func()) {
+	ended := make(chan struct{})
+	go func() {
+		do()
+		close(ended)
+	}()
+	var late <-chan time.Time // never
+	if limit := p.world.limits.Load().Abort; limit > 0 {
+		late = time.After(limit)
+	}
+	select {
+	case <-ended:
+	case <-late:
+	}
 }
 
 // clear tells whether no request is parked.

@@ -106,3 +106,31 @@ func TestNotANumber(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A run that goes on removes what it said of its end and what was half
+// written, and nothing else.
+func TestReopen(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	fill(t, dir)
+	for _, name := range []string{"config.toml.tmp-17", "model.safetensors.tmp-4", "notes.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := Reopen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var left []string
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if d := cmp.Diff([]string{"config.toml", "log.txt", "metrics.jsonl", "model.safetensors", "notes.txt"}, left); d != "" || err != nil {
+		t.Errorf("%v %s", err, d)
+	}
+	if lines, err := f.Lines(); err != nil || len(lines) != 2 {
+		t.Errorf("%d lines, %v", len(lines), err)
+	}
+}

@@ -29,6 +29,7 @@ type RankReport struct {
 	Ghosts       int64  `json:"ghosts"`
 	Edges        int64  `json:"edges"`
 	PeakRSSBytes int64  `json:"peak_rss_bytes"`
+	ArrayBytes   int64  `json:"array_bytes"` // arrays outside the heap, at the end
 }
 
 // Summary is summary.json.

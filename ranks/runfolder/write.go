@@ -32,6 +32,10 @@ const (
 
 const op = "run folder"
 
+// temporary stands in the names of files that are not whole, behind the name
+// that they will have.
+const temporary = ".tmp-"
+
 // Folder is a run folder that is being written.
 type Folder struct {
 	dir     string
@@ -58,11 +62,21 @@ func Create(out, name string, force bool) (*Folder, error) {
 	return open(out, os.O_TRUNC)
 }
 
-// Reopen opens the folder of a run that goes on. What it said of its end is
-// removed.
+// Reopen opens the folder of a run that goes on. What it said of its end, and
+// what it has left half written, is removed.
 func Reopen(out string) (*Folder, error) {
-	if err := os.Remove(filepath.Join(out, summaryFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.System(op, filepath.Join(out, summaryFile), err)
+	entries, err := os.ReadDir(out)
+	if err != nil {
+		return nil, fault.System(op, out, err)
+	}
+	for _, e := range entries {
+		path := filepath.Join(out, e.Name())
+		if !e.Type().IsRegular() || e.Name() != summaryFile && !strings.Contains(e.Name(), temporary) {
+			continue
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, fault.System(op, path, err)
+		}
 	}
 	return open(out, 0)
 }
@@ -93,7 +107,7 @@ func Abandoned(dir string) bool {
 		return false
 	}
 	for _, e := range entries {
-		name, _, _ := strings.Cut(e.Name(), ".tmp-")
+		name, _, _ := strings.Cut(e.Name(), temporary)
 		if !slices.Contains([]string{configFile, metricsFile, modelFile, logFile, "checkpoints", "lock"}, name) {
 			return false
 		}
@@ -183,7 +197,7 @@ func (f *Folder) AppendEpoch(e Epoch) error {
 // whole writes a file that appears whole or not at all.
 func (f *Folder) whole(name string, fill func(io.Writer) error) error {
 	path := filepath.Join(f.dir, name)
-	file, err := os.CreateTemp(f.dir, name+".tmp-*")
+	file, err := os.CreateTemp(f.dir, name+temporary+"*")
 	if err != nil {
 		return fault.System(op, path, err)
 	}

@@ -20,6 +20,15 @@ const (
 	State                   // graph rank → server: the optimiser's state that epoch Epoch starts from; and the answer, slot after slot
 )
 
+var names = [...]string{"", "pull", "weights", "push", "partial", "leave", "state"}
+
+func (t Type) String() string {
+	if t < Pull || t > State {
+		return "message of unknown type"
+	}
+	return names[t]
+}
+
 // Message is one message. From and To are ranks of the world.
 type Message struct {
 	Type     Type

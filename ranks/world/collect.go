@@ -10,8 +10,9 @@ import (
 // Agree tells every rank whether any failed: nil everywhere if all passed nil,
 // else everywhere an error with the message and the kind of fault of the
 // first rank, in ascending order, that passed one; the message names the rank
-// unless it is rank 0. A rank whose own error is
-// not nil gets that error back when the communicator fails too. Collective.
+// unless it is rank 0. That is an AgreedError. A rank whose communicator fails
+// gets its own error back, or that of the communicator if it has none.
+// Collective.
 func Agree(c Comm, err error) error {
 	if c.Size() == 1 {
 		return err
@@ -62,7 +63,7 @@ func shareError(c Comm, r, n int, text string, err error) error {
 	} else {
 		shared.Detail = string(wire[1:])
 	}
-	return shared
+	return &AgreedError{shared}
 }
 
 // Gather brings the blocks of all ranks, which may differ in length, to root:

@@ -58,3 +58,11 @@ func (e *LostError) Error() string {
 
 // Unwrap returns the cause.
 func (e *LostError) Unwrap() error { return e.Cause }
+
+// AgreedError is an error that all ranks of a communicator have (Agree).
+type AgreedError struct{ Err error }
+
+func (e *AgreedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error.
+func (e *AgreedError) Unwrap() error { return e.Err }

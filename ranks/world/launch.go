@@ -2,8 +2,10 @@ package world
 
 import (
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -23,9 +25,11 @@ func Launched() (l Launch, ok bool) { return launched(os.Getenv) }
 
 // LetSpeak gives rank 0 time to say what is wrong on every rank; other ranks
 // call it before they end in silence. A launcher kills all ranks as soon as the
-// first has ended, and there may be no communicator yet to wait with.
+// first has ended, and there may be no communicator yet to wait with. Nothing
+// keeps such a rank from being killed meanwhile.
 func (l Launch) LetSpeak() {
 	if l.Rank > 0 {
+		signal.Reset(syscall.SIGTERM)
 		time.Sleep(time.Second)
 	}
 }

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -28,6 +29,7 @@ type Options struct {
 
 	Restarts int           // at most so many
 	Backoff  time.Duration // before the first; doubled for each further one
+	Linger   time.Duration // for other ranks to end after rank 0; 0 is a minute
 
 	Out, Err io.Writer // of the ranks, passed on as they come
 	Log      func(format string, args ...any)
@@ -42,9 +44,12 @@ func (e *Ended) Error() string { return fmt.Sprintf("launch: ended with exit cod
 func (e *Ended) Reported() bool { return true }
 
 const (
-	upPoll   = 20 * time.Millisecond // between two looks for a rank that came up
-	upLimit  = 10 * time.Second      // then signals are handed on all the same
-	killWait = 5 * time.Second       // for a launcher to kill its ranks
+	upPoll   = 20 * time.Millisecond  // between two looks for a rank that came up
+	calmPoll = 500 * time.Millisecond // then, for the end of rank 0
+	upLimit  = 10 * time.Second       // then signals are handed on all the same
+	killWait = 5 * time.Second        // for a launcher to kill its ranks
+	linger   = time.Minute            // for other ranks to end after rank 0
+	drain    = 2 * time.Second        // for what ranks have said, after their launcher
 )
 
 // Run runs the ranks to their end, with restarts. Signals of this process go
@@ -89,7 +94,7 @@ func (o *Options) supervise(dir string, signals <-chan os.Signal) error {
 		}
 		wait, again := o.again(end, n)
 		if again {
-			o.Log("the ranks ended with %s; restart %d of %d in %v", describe(end.code), n+1, o.Restarts, wait)
+			o.Log("the ranks ended with %s; restart %d of %d in %v", end.describe(), n+1, o.Restarts, wait)
 			again = o.pause(wait, signals)
 			end.stopped = !again
 		}
@@ -109,7 +114,9 @@ func (o *Options) conclude(end outcome, restarts int) error {
 	case code == fault.Stopped.ExitCode() && code != end.code:
 		o.Log("the ranks were ended by %s before they could save: run again to go on from what is saved", describe(end.code))
 	case restarts > 0 && !end.stopped && restarts == o.Restarts:
-		o.Log("the ranks ended with %s after %d restarts: giving up", describe(code), restarts)
+		o.Log("giving up after %d restarts: the ranks ended with %s", restarts, end.describe())
+	case end.cause != "" && !end.killed:
+		o.Log("the ranks ended with %s", end.describe())
 	}
 	return &Ended{code}
 }
@@ -137,6 +144,11 @@ func (o *Options) attempt(dir string, n int, args []string, signals <-chan os.Si
 	}
 	p := o.here(dir)
 	cmd := o.process(p, path, args)
+	seen := newWitness(o.Err)
+	if o.Launcher != InProcess { // one process has its error last anyway
+		cmd.Stderr = seen
+		cmd.WaitDelay = drain
+	}
 	// The kernel sends Pdeathsig when the thread ends that started the process.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -148,11 +160,12 @@ func (o *Options) attempt(dir string, n int, args []string, signals <-chan os.Si
 		_ = cmd.Wait() // the state says it all
 		close(exited)
 	}()
-	w := &watcher{child: cmd.Process, path: path}
+	w := &watcher{child: cmd.Process, path: path, linger: cmp.Or(o.Linger, linger), log: o.Log}
 	w.until(exited, signals)
 	end := outcome{code: exitCode(cmd.ProcessState), stopped: w.stopping, killed: w.ints > 1}
 	s := readStatus(path)
 	end.cameUp = s.ready || !p.local
+	end.cause = seen.cause(s.err)
 	if s.code > 0 {
 		end.code = s.code
 	}
@@ -179,6 +192,14 @@ func exitCode(s *os.ProcessState) int {
 		return 128 + int(w.Signal())
 	}
 	return s.ExitCode()
+}
+
+// describe is an end in words, with what is known of its cause.
+func (end outcome) describe() string {
+	if end.cause == "" {
+		return describe(end.code)
+	}
+	return describe(end.code) + ": " + end.cause
 }
 
 // describe is a code in words.

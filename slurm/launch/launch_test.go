@@ -1,12 +1,12 @@
 package launch
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -73,13 +73,14 @@ func TestReadStatus(t *testing.T) {
 		t.Errorf("no file: %+v", got)
 	}
 	for text, want := range map[string]status{
-		"":                 {code: -1},
-		"ready\n":          {true, -1},
-		"ready\ncode 75\n": {true, 75},
-		"code 0\n":         {false, 0},
-		"code -1\n":        {code: -1},
-		"code 999\n":       {code: -1},
-		"code\nred\x00\n":  {code: -1},
+		"":                                      {code: -1},
+		"ready\n":                               {true, -1, ""},
+		"ready\ncode 75\n":                      {true, 75, ""},
+		"ready\nerror train: x: bad\ncode 65\n": {true, 65, "train: x: bad"},
+		"code 0\n":                              {false, 0, ""},
+		"code -1\n":                             {code: -1},
+		"code 999\n":                            {code: -1},
+		"code\nred\x00\n":                       {code: -1},
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -122,19 +123,38 @@ func TestCommand(t *testing.T) {
 
 // script is a program that a shell runs, for the supervisor alone: what the
 // ranks of siafu do is in the script, their launcher is left out.
-func script(t *testing.T, text string) (Options, *bytes.Buffer) {
+func script(t *testing.T, text string) (Options, *said) {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "program")
 	if err := os.WriteFile(path, []byte("#!/bin/bash\ncd "+dir+"\n"+text), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
+	out := &said{}
 	return Options{
 		Launcher: InProcess, Program: path, Args: []string{"first"}, Again: []string{"again"},
-		Restarts: 2, Backoff: 10 * time.Millisecond, Out: &out, Err: &out,
-		Log: func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) },
-	}, &out
+		Restarts: 2, Backoff: 10 * time.Millisecond, Out: out, Err: out,
+		Log: func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) },
+	}, out
+}
+
+// said is what the ranks and their supervisor have said, in whatever order.
+type said struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text = append(s.text, b...)
+	return len(b), nil
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return string(s.text)
 }
 
 func code(err error) int {
@@ -155,7 +175,7 @@ func TestRestarts(t *testing.T) {
 	}{
 		{"crash", ready + "echo args $1; [ $1 = again ] && exit 0; kill -9 $$", 0,
 			"args first\nthe ranks ended with signal 9 (killed); restart 1 of 2 in 10ms\nargs again\n"},
-		{"always", ready + "exit 3", 3, "the ranks ended with exit code 3; restart 1 of 2 in 10ms\nthe ranks ended with exit code 3; restart 2 of 2 in 20ms\nthe ranks ended with exit code 3 after 2 restarts: giving up\n"},
+		{"always", ready + "exit 3", 3, "the ranks ended with exit code 3; restart 1 of 2 in 10ms\nthe ranks ended with exit code 3; restart 2 of 2 in 20ms\ngiving up after 2 restarts: the ranks ended with exit code 3\n"},
 		{"data", ready + "exit 65", 65, ""},
 		{"never there", "exit 3", 3, ""},
 		{"what rank 0 says", ready + "echo code 78 >>$SIAFU_STATUS_FILE; exit 1", 78, ""},
@@ -229,5 +249,16 @@ func TestNoLauncher(t *testing.T) {
 	t.Setenv("OMPI_COMM_WORLD_SIZE", "2")
 	if err := Run(Options{Launcher: InProcess}); fault.KindOf(err) != fault.Usage {
 		t.Errorf("as a rank: %v", err)
+	}
+}
+
+// A rank that does not end after rank 0 has is killed. The run has its results,
+// which another attempt finds.
+func TestLinger(t *testing.T) {
+	o, out := script(t, ready+"[ $1 = again ] && exit 0\necho code 0 >>$SIAFU_STATUS_FILE; exec sleep 60")
+	o.Linger = 50 * time.Millisecond
+	began := time.Now()
+	if got := code(Run(o)); got != 0 || !strings.HasPrefix(out.String(), "rank 0 ended 50ms ago, and another rank has not: it is killed\n") || time.Since(began) > 20*time.Second {
+		t.Errorf("exit %d after %v; said\n%s", got, time.Since(began), out)
 	}
 }

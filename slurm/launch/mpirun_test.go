@@ -35,7 +35,7 @@ func TestUnderMpirun(t *testing.T) {
 		prints string // pattern of the output
 	}{
 		{"to the end", nil, nil, 0, `^start epoch=1 ranks=3 .*\nfinished\n$`, ``},
-		{"crash", []string{"--crash-at", "4"}, nil, 0, `^start epoch=1 .*\nstart epoch=4 .*\nfinished\n$`, `signal 9 \(killed\); restart 1 of 2 in 1s`},
+		{"crash", []string{"--crash-at", "4"}, nil, 0, `^start epoch=1 .*\nstart epoch=4 .*\nfinished\n$`, `signal 9 \(killed\): rank 2 on \S+ was ended by signal 9 \(Killed\); restart 1 of 2 in 1s`},
 		{"stop", []string{"--epochs", "400"}, kill(syscall.SIGTERM), 75, `^start .*\nstopped after=\d+\n$`, ``},
 		{"stop by the terminal", []string{"--epochs", "400"}, kill(syscall.SIGINT), 75, `^start .*\nstopped after=\d+\n$`, ``},
 		{"checkpoint and go on", []string{"--epochs", "40"}, kill(syscall.SIGUSR1), 0, `^start .*\nfinished\n$`, ``},

@@ -14,9 +14,10 @@ const maxBackoff = 5 * time.Minute
 // outcome is how an attempt ended.
 type outcome struct {
 	code    int
-	cameUp  bool // a rank has said that it is there, or it could not have
-	stopped bool // somebody asked for the end
-	killed  bool // and then for the end at once
+	cause   string // what the first rank that failed said, or what is known of it; empty if nothing is
+	cameUp  bool   // a rank has said that it is there, or it could not have
+	stopped bool   // somebody asked for the end
+	killed  bool   // and then for the end at once
 }
 
 // final are the exit codes after which the same command would end the same

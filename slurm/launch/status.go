@@ -13,24 +13,29 @@ import (
 )
 
 // StatusVariable names the environment variable with the path of the status
-// file. It holds lines "ready" and "code N", both written by rank 0.
+// file. It holds lines "ready", "error TEXT" and "code N", all written by rank 0.
 const StatusVariable = "SIAFU_STATUS_FILE"
 
 // Join is the part of a process that may be a rank. It turns SIGUSR2, the only
 // request to stop that launchers hand on, into SIGTERM, and tells the launcher
-// that this process takes signals. end tells it the exit code. Both do nothing
-// in a process that nobody launched.
-func Join() (end func(code int)) {
+// that this process takes signals. end tells it the exit code and the error,
+// which may be nil. Both do nothing in a process that nobody launched.
+func Join() (end func(code int, err error)) {
 	l, launched := world.Launched()
 	path := os.Getenv(StatusVariable)
 	if launched || path != "" {
 		takeSignals()
 	}
 	if path == "" || l.Rank != 0 {
-		return func(int) {}
+		return func(int, error) {}
 	}
 	tell(path, "ready")
-	return func(code int) { tell(path, fmt.Sprintf("code %d", code)) }
+	return func(code int, err error) {
+		if err != nil {
+			tell(path, "error "+strings.ReplaceAll(err.Error(), "\n", " "))
+		}
+		tell(path, fmt.Sprintf("code %d", code))
+	}
 }
 
 // takeSignals also keeps SIGUSR1 from ending a process that does not listen to
@@ -61,7 +66,8 @@ func tell(path, line string) {
 // status is what rank 0 has told.
 type status struct {
 	ready bool
-	code  int // -1: it did not say
+	code  int    // -1: it did not say
+	err   string // empty: none
 }
 
 // readStatus reads a status file; a missing one tells nothing.
@@ -75,6 +81,8 @@ func readStatus(path string) status {
 		var code int
 		if lines.Text() == "ready" {
 			s.ready = true
+		} else if text, ok := strings.CutPrefix(lines.Text(), "error "); ok {
+			s.err = text
 		} else if _, err := fmt.Sscanf(strings.TrimSpace(lines.Text()), "code %d", &code); err == nil && code >= 0 && code < 256 {
 			s.code = code
 		}

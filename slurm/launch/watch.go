@@ -13,26 +13,48 @@ type watcher struct {
 	stopping bool
 	ints     int
 	held     []syscall.Signal // until a rank takes signals
+	up       bool             // one does, or nobody knows
+	linger   time.Duration
+	over     time.Time // when rank 0 was seen to have ended
+	log      func(format string, args ...any)
 }
 
 // until hands on signals until the attempt has ended.
 func (w *watcher) until(exited <-chan struct{}, signals <-chan os.Signal) {
 	look := time.NewTicker(upPoll)
 	defer look.Stop()
-	up, deadline := false, time.Now().Add(upLimit)
+	deadline := time.Now().Add(upLimit)
 	for {
 		select {
 		case <-exited:
 			return
 		case s := <-signals:
 			w.take(s)
-		case <-look.C:
-			up = up || readStatus(w.path).ready || time.Now().After(deadline)
+		case now := <-look.C:
+			w.look(now, now.After(deadline))
+			if w.up {
+				look.Reset(calmPoll)
+			}
 		}
-		if up {
-			look.Stop()
+		if w.up {
 			w.release()
 		}
+	}
+}
+
+// look reads the status file. A rank that is stopped where nobody waits for it
+// any more, behind the end of the run, would keep the launcher for ever.
+func (w *watcher) look(now time.Time, late bool) {
+	s := readStatus(w.path)
+	w.up = w.up || s.ready || late
+	switch {
+	case s.code < 0:
+	case w.over.IsZero():
+		w.over = now
+	case now.Sub(w.over) > w.linger:
+		w.log("rank 0 ended %v ago, and another rank has not: it is killed", w.linger)
+		w.kill()
+		w.linger *= 2
 	}
 }
 

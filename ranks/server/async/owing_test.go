@@ -9,7 +9,7 @@ import (
 )
 
 // A server that waits names the ranks whose intervals have taken weights and
-// not given gradients; where nobody has, those that are still there.
+// not given gradients; where nobody has, those that have not come.
 func TestOwing(t *testing.T) {
 	setting := async.Setting{Intervals: []int{1, 2}, Servers: 1}
 	s := async.New(setting, 0, []server.Range{{Lo: 0, Hi: 2}}, make([]float32, 2), descent{})
@@ -34,4 +34,23 @@ func TestOwing(t *testing.T) {
 	owe(0, 1)
 	step(async.Message{Type: async.Gradient, From: 1, To: 2, Epoch: 1, Interval: 1, Values: make([]float32, 2)})
 	owe(0)
+}
+
+// What a server lacks when its graph ranks have done their part, and wait for
+// its next version, is another server's sum.
+func TestOwingServer(t *testing.T) {
+	setting := async.Setting{Intervals: []int{1}, Servers: 2}
+	s := async.New(setting, 0, []server.Range{{Lo: 0, Hi: 2}}, make([]float32, 2), descent{})
+	for _, m := range []async.Message{
+		{Type: async.Fetch, Epoch: 1}, {Type: async.Close, Epoch: 1, Count: 1},
+		{Type: async.Gradient, Epoch: 1, Values: make([]float32, 2)}, {Type: async.Fetch, Epoch: 2},
+	} {
+		m.To = setting.Server(0)
+		if _, err := s.Step(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.Owing(); !slices.Equal(got, []int{setting.Server(1)}) {
+		t.Errorf("%v owe", got)
+	}
 }

@@ -74,23 +74,39 @@ func (s *Server) Load() int { return s.stash.load }
 // Memory is what the server keeps beside the weights.
 func (s *Server) Memory() Memory { return s.stash.memory }
 
-// Owing are the graph ranks with intervals that have taken weights and owe their
-// gradients, or where there are none, those that have not left; ascending.
+// Owing are the ranks of the world that the next version waits for, ascending:
+// graph ranks that have got weights of the epoch and owe gradients; where there
+// are none, those that have not chosen servers for it; else the servers whose
+// sums are missing.
 func (s *Server) Owing() []int {
-	var owe, there []int
-	for r := range s.left {
-		if !s.left[r] {
-			there = append(there, r)
-		}
+	epoch := s.Version()
+	if owe := s.graphRanks(func(r int) bool {
 		mine := s.stash.entries[s.firsts[r]:s.firsts[r+1]]
-		if slices.ContainsFunc(mine, func(h held) bool { return h.epoch != 0 }) {
-			owe = append(owe, r)
-		}
-	}
-	if len(owe) > 0 {
+		return slices.ContainsFunc(mine, func(h held) bool { return h.epoch == epoch && h.version != nil })
+	}); len(owe) > 0 {
 		return owe
 	}
-	return there
+	if owe := s.graphRanks(func(r int) bool { return s.closed[r] < epoch }); len(owe) > 0 {
+		return owe
+	}
+	var owe []int
+	for k := range s.setting.Servers {
+		if k != s.index && slices.Min(s.heard[k]) < epoch {
+			owe = append(owe, s.setting.Server(k))
+		}
+	}
+	return owe
+}
+
+// graphRanks are those that are of a kind and have not left.
+func (s *Server) graphRanks(are func(rank int) bool) []int {
+	var ranks []int
+	for r, left := range s.left {
+		if !left && are(r) {
+			ranks = append(ranks, r)
+		}
+	}
+	return ranks
 }
 
 // Done tells whether all graph ranks have left and everything that they

@@ -32,7 +32,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "standin:", err)
 		code = 1
 	}
-	end(code)
+	end(code, err)
 	os.Exit(code)
 }
 

@@ -1,0 +1,180 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"siafu/graph/fault"
+)
+
+const op = "hosts"
+
+// Hosts are namespaces 1..n behind a bridge. They are named sfPID-I, and the
+// bridge sfPID, after the process that made them.
+type Hosts struct {
+	name   string // of the bridge
+	subnet string // the first three numbers of all addresses
+	count  int
+	dir    string // of the agent and of MPI's sessions
+}
+
+// prefix begins the names of all bridges and namespaces.
+const prefix = "sf"
+
+// Open makes n hosts with links that are not shaped yet. Its faults have kind
+// Missing where this machine or its user can make none.
+func Open(n int) (*Hosts, error) {
+	if n < 1 || n > 200 {
+		return nil, fault.New(fault.Usage, op, "", "%d hosts", n).Then("ask for 1 to 200")
+	}
+	if err := possible(); err != nil {
+		return nil, err
+	}
+	sweep()
+	pid := os.Getpid()
+	h := &Hosts{name: prefix + strconv.Itoa(pid), subnet: fmt.Sprintf("10.231.%d", pid%256), count: n}
+	var err error
+	if h.dir, err = os.MkdirTemp("", prefix); err != nil {
+		return nil, fault.System(op, "", err)
+	}
+	if err = h.build(); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	return h, nil
+}
+
+// possible says why there can be no hosts, if so.
+func possible() error {
+	if os.Geteuid() != 0 {
+		return fault.New(fault.Missing, op, "", "network namespaces need root").Then("run it as root")
+	}
+	for _, tool := range []string{"ip", "tc", "unshare"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return fault.New(fault.Missing, op, tool, "there is no such program").Then("install iproute2 and util-linux")
+		}
+	}
+	return nil
+}
+
+// build makes the bridge and all hosts.
+func (h *Hosts) build() error {
+	lines := [][]string{
+		{"ip", "link", "add", h.name, "type", "bridge"},
+		{"ip", "addr", "add", h.subnet + ".254/24", "dev", h.name},
+		{"ip", "link", "set", h.name, "up"},
+	}
+	for i := range h.count {
+		ns := h.Name(i)
+		lines = append(lines, [][]string{
+			{"ip", "netns", "add", ns},
+			{"ip", "link", "add", ns, "type", "veth", "peer", "name", device, "netns", ns},
+			{"ip", "link", "set", ns, "master", h.name, "up"},
+			{"ip", "-n", ns, "addr", "add", h.Address(i) + "/24", "dev", device},
+			{"ip", "-n", ns, "link", "set", device, "up"},
+			{"ip", "-n", ns, "link", "set", "lo", "up"},
+		}...)
+	}
+	for _, line := range lines {
+		if err := command(line...); err != nil {
+			return err
+		}
+	}
+	return h.writeAgent()
+}
+
+// device is a host's end of its link.
+const device = "eth0"
+
+// Name is the namespace of host i, and its host name.
+func (h *Hosts) Name(i int) string { return fmt.Sprintf("%s-%d", h.name, i) }
+
+// Address is that of host i.
+func (h *Hosts) Address(i int) string { return fmt.Sprintf("%s.%d", h.subnet, i+1) }
+
+// Len is the number of hosts.
+func (h *Hosts) Len() int { return h.count }
+
+// Close takes everything down: what still runs in the hosts, their links and
+// the bridge. A second Close does nothing.
+func (h *Hosts) Close() error {
+	var failed error
+	for i := range h.count {
+		failed = errors.Join(failed, remove(h.Name(i)))
+	}
+	h.count = 0
+	failed = errors.Join(failed, removeLink(h.name))
+	if h.dir != "" {
+		failed = errors.Join(failed, os.RemoveAll(h.dir))
+	}
+	return failed
+}
+
+// namespaces is where the system lists them.
+const namespaces = "/var/run/netns"
+
+// remove ends what runs in a namespace, its link and the namespace.
+func remove(ns string) error {
+	failed := removeLink(ns)
+	if _, err := os.Stat(filepath.Join(namespaces, ns)); err != nil {
+		return failed
+	}
+	if out, err := exec.Command("ip", "netns", "pids", ns).Output(); err == nil {
+		for _, word := range strings.Fields(string(out)) {
+			if pid, err := strconv.Atoi(word); err == nil && pid != os.Getpid() {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
+			}
+		}
+	}
+	return errors.Join(failed, command("ip", "netns", "del", ns))
+}
+
+// removeLink removes a device. The kernel would remove a host's link with its
+// namespace, but some time later.
+func removeLink(name string) error {
+	if _, err := os.Stat("/sys/class/net/" + name); err != nil {
+		return nil
+	}
+	return command("ip", "link", "del", name)
+}
+
+// sweep takes down what processes that have gone left behind.
+func sweep() {
+	entries, _ := os.ReadDir(namespaces)
+	for _, e := range entries {
+		if gone(e.Name()) {
+			_ = remove(e.Name()) // what cannot go now may the next time
+		}
+	}
+	links, _ := os.ReadDir("/sys/class/net")
+	for _, l := range links {
+		if gone(l.Name()) {
+			_ = removeLink(l.Name())
+		}
+	}
+}
+
+// gone tells whether a name is of hosts whose process is no more.
+func gone(name string) bool {
+	rest, ours := strings.CutPrefix(name, prefix)
+	rest, _, _ = strings.Cut(rest, "-")
+	pid, err := strconv.Atoi(rest)
+	return ours && err == nil && pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+}
+
+// command runs a program that says on standard error what it cannot do.
+func command(words ...string) error {
+	out, err := exec.CommandContext(context.Background(), words[0], words[1:]...).CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return fault.New(fault.Missing, op, strings.Join(words, " "), "%v: %s", err, said).
+		Then("this kernel or container lacks what it needs: network namespaces, veth, a bridge and tbf")
+}

@@ -1,0 +1,29 @@
+package hosts
+
+import "fmt"
+
+// burstTime is how long a link may go on at any speed before its rate holds:
+// long enough for the kernel's timers, short beside an exchange of rows.
+const burstTime = 1e-3
+
+// leastBurst is a few of the largest packets that the kernel makes.
+const leastBurst = 128 << 10
+
+// Shape gives every link a rate in bytes a second in each direction.
+func (h *Hosts) Shape(rate float64) error {
+	for i := range h.count {
+		if err := shape([]string{"tc"}, h.Name(i), rate); err != nil { // to the host
+			return err
+		}
+		if err := shape([]string{"tc", "-n", h.Name(i)}, device, rate); err != nil { // from it
+			return err
+		}
+	}
+	return nil
+}
+
+// shape sets the rate of what leaves through a device.
+func shape(tc []string, dev string, rate float64) error {
+	return command(append(tc, "qdisc", "replace", "dev", dev, "root", "tbf",
+		"rate", fmt.Sprintf("%.0fbit", 8*rate), "burst", fmt.Sprintf("%.0f", max(rate*burstTime, leastBurst)), "latency", "50ms")...)
+}

@@ -1,0 +1,273 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+
+	"siafu/bench/hosts"
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/plan"
+	"siafu/ranks/mpi"
+	"siafu/ranks/runfolder"
+	"siafu/ranks/trace"
+)
+
+// LinksOptions say what to train over which links.
+type LinksOptions struct {
+	Data         string   `arg:"" help:"Dataset folder."`
+	Hosts        int      `default:"4" help:"Hosts to make of this machine, with a rank each."`
+	Rates        []string `default:"10gbit,1gbit,200mbit" help:"Rates of the hosts' links."`
+	Codecs       []string `default:"none,s2,zstd" help:"Codecs to train with."`
+	Partitioners []string `default:"hash,fennel" help:"Partitioners to train with."`
+	Epochs       int      `default:"5" help:"Epochs of each run, the first of which is left out."`
+	Turns        int      `default:"2" help:"How often each run is repeated, after all others have had their turn."`
+	JSON         bool     `name:"json" help:"Print a JSON array instead of a table."`
+	Train        []string `arg:"" optional:"" help:"Flags of train, behind --."`
+}
+
+// LinkRun is what runs over one link with one partitioner and codec took.
+type LinkRun struct {
+	Link        string         `json:"link"`
+	Measured    hosts.Measured `json:"measured"`
+	Partitioner string         `json:"partitioner"`
+	Codec       string         `json:"codec"`
+	Mode        string         `json:"mode"`
+	Epoch       float64        `json:"epoch_seconds"`   // median of all turns' epochs but their first
+	Exposed     float64        `json:"exposed_seconds"` // of it, waiting for rows, of the rank that waits most
+	Raw         int64          `json:"ghost_bytes_raw"` // an epoch
+	Sent        int64          `json:"ghost_bytes_sent"`
+	Ratio       float64        `json:"ratio"`    // raw to sent
+	SpeedUp     float64        `json:"speed_up"` // over codec none in --mode nopipe on the same link and partition
+
+	epochs, exposed []float64
+}
+
+// Links trains under mpirun on hosts of this machine, over each link with each
+// partitioner and codec, and prints what an epoch takes beside one without
+// overlap and compression. All combinations take turns, so that what else the
+// machine does hits all alike.
+func Links(ctx context.Context, o LinksOptions, w io.Writer) error {
+	l, err := newLinkBench(o)
+	if err != nil {
+		return err
+	}
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
+	if l.hosts, err = hosts.Open(o.Hosts); err != nil {
+		return err
+	}
+	err = l.run(ctx)
+	if closed := l.close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	if o.JSON {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(l.runs)
+	}
+	return l.print(w)
+}
+
+type linkBench struct {
+	LinksOptions
+	program string
+	hosts   *hosts.Hosts
+	dir     string             // of runs and views of the dataset
+	views   map[string]string  // by partitioner
+	rates   map[string]float64 // bytes a second
+	runs    []*LinkRun
+}
+
+const opLinks = "bench links"
+
+// newLinkBench checks options and lists the runs.
+func newLinkBench(o LinksOptions) (*linkBench, error) {
+	if !mpi.Available() {
+		return nil, fault.New(fault.Config, opLinks, "", "this build has no MPI").Then(`install libopenmpi-dev and openmpi-bin ("make deps") and run "make build"`)
+	}
+	if o.Epochs < 2 || o.Turns < 1 || o.Hosts < 2 {
+		return nil, fault.New(fault.Usage, opLinks, "", "--epochs=%d --turns=%d --hosts=%d", o.Epochs, o.Turns, o.Hosts).
+			Then("it takes 2 epochs, 1 turn and 2 hosts or more")
+	}
+	l := &linkBench{LinksOptions: o, views: map[string]string{}, rates: map[string]float64{}}
+	var err error
+	if l.program, err = os.Executable(); err != nil {
+		return nil, fault.System(opLinks, "", err)
+	}
+	if l.Data, err = filepath.Abs(o.Data); err != nil {
+		return nil, fault.System(opLinks, o.Data, err)
+	}
+	for _, link := range o.Rates {
+		if l.rates[link], err = plan.Bandwidth(link); err != nil {
+			return nil, err
+		}
+		for _, p := range o.Partitioners {
+			l.runs = append(l.runs, &LinkRun{Link: link, Partitioner: p, Codec: "none", Mode: "nopipe"})
+			for _, c := range o.Codecs {
+				l.runs = append(l.runs, &LinkRun{Link: link, Partitioner: p, Codec: c, Mode: "pipe"})
+			}
+		}
+	}
+	return l, nil
+}
+
+func (l *linkBench) close() error {
+	err := l.hosts.Close()
+	if l.dir != "" {
+		os.RemoveAll(l.dir)
+	}
+	return err
+}
+
+// run does all runs in turns and adds them up.
+func (l *linkBench) run(ctx context.Context) error {
+	if err := l.prepare(); err != nil {
+		return err
+	}
+	shaped := ""
+	var measured hosts.Measured
+	for range l.Turns {
+		for _, r := range l.runs {
+			if r.Link != shaped {
+				if err := l.hosts.Shape(l.rates[r.Link]); err != nil {
+					return err
+				}
+				var err error
+				if measured, err = l.hosts.Measure(0, 1); err != nil {
+					return err
+				}
+				shaped = r.Link
+			}
+			r.Measured = measured
+			if err := l.once(ctx, r); err != nil {
+				return err
+			}
+		}
+	}
+	l.addUp()
+	return nil
+}
+
+// prepare makes a view of the dataset for each partitioner: a folder with links
+// to its files and shards of its own, so that the user's stay as they are.
+func (l *linkBench) prepare() error {
+	meta, err := graph.ReadMeta(l.Data)
+	if err != nil {
+		return err
+	}
+	if l.dir, err = os.MkdirTemp("", "siafu-bench-"); err != nil {
+		return fault.System(opLinks, "", err)
+	}
+	for i, p := range l.Partitioners {
+		view := filepath.Join(l.dir, "data"+strconv.Itoa(i))
+		if err := os.Mkdir(view, 0o755); err != nil {
+			return fault.System(opLinks, view, err)
+		}
+		names := []string{"meta.json"}
+		for name := range meta.Files {
+			names = append(names, name)
+		}
+		for _, name := range names {
+			if err := os.Symlink(filepath.Join(l.Data, name), filepath.Join(view, name)); err != nil {
+				return fault.System(opLinks, view, err)
+			}
+		}
+		l.views[p] = view
+	}
+	return nil
+}
+
+// once trains once.
+func (l *linkBench) once(ctx context.Context, r *LinkRun) error {
+	out, timeline := filepath.Join(l.dir, "run"), filepath.Join(l.dir, "trace.json")
+	args := append([]string{"train", l.views[r.Partitioner], "--threads", strconv.Itoa(max(runtime.NumCPU()/l.Hosts, 1))}, l.Train...)
+	args = append(args, "--epochs", strconv.Itoa(l.Epochs), "--partitioner", r.Partitioner, "--codec", r.Codec, "--mode", r.Mode,
+		"--out", out, "--force", "--quiet", "--trace", timeline)
+	cmd, err := l.hosts.Mpirun(ctx, l.program, args...)
+	if err != nil {
+		return err
+	}
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return fault.New(fault.Runtime, opLinks, "", "interrupted")
+		}
+		return fault.New(fault.Runtime, opLinks, "", "training failed (%v):\n%s", err, said.String())
+	}
+	run, err := runfolder.Read(out)
+	if err != nil {
+		return err
+	}
+	if len(run.Epochs) < 2 {
+		return fault.New(fault.Usage, opLinks, "", "a run ended after %d epochs (%s)", len(run.Epochs), run.Summary.StoppedBy).
+			Then("leave out the flags that end it")
+	}
+	f, err := trace.Read(timeline)
+	if err != nil {
+		return err
+	}
+	r.take(run, f)
+	return nil
+}
+
+// take adds a run's epochs but the first.
+func (r *LinkRun) take(run *runfolder.Run, f *trace.File) {
+	waited := map[[2]int]float64{} // by epoch and rank
+	for _, e := range f.Events {
+		if slices.Contains(communication, e.Task) {
+			waited[[2]int{e.Epoch, e.Rank}] += e.Wait.Seconds()
+		}
+	}
+	for _, e := range run.Epochs[1:] {
+		r.epochs = append(r.epochs, e.Seconds)
+		r.Raw, r.Sent = e.GhostBytesRaw, e.GhostBytesSent
+		most := 0.0
+		for rank := range run.Summary.Ranks {
+			most = max(most, waited[[2]int{e.Epoch, rank}])
+		}
+		r.exposed = append(r.exposed, most)
+	}
+}
+
+// addUp takes medians and compares.
+func (l *linkBench) addUp() {
+	var base *LinkRun
+	for _, r := range l.runs {
+		r.Epoch, r.Exposed = medianOf(r.epochs), medianOf(r.exposed)
+		r.Ratio = float64(r.Raw) / float64(max(r.Sent, 1))
+		if r.Mode == "nopipe" { // the first of its link and partition
+			base = r
+		}
+		r.SpeedUp = base.Epoch / r.Epoch
+	}
+}
+
+func medianOf(x []float64) float64 {
+	slices.Sort(x)
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+}
+
+func (l *linkBench) print(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "link\tmeasured Mbit/s\tlatency µs\tpartitioner\tcodec\tmode\ts/epoch\texposed s\traw MB\tsent MB\tratio\tspeed-up\t")
+	for _, r := range l.runs {
+		fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%s\t%s\t%s\t%.4f\t%.4f\t%.2f\t%.2f\t%.2f\t%.2f\t\n",
+			r.Link, r.Measured.Bandwidth*8/1e6, r.Measured.Latency*1e6, r.Partitioner, r.Codec, r.Mode,
+			r.Epoch, r.Exposed, float64(r.Raw)/1e6, float64(r.Sent)/1e6, r.Ratio, r.SpeedUp)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,79 @@
+package partition
+
+import (
+	"siafu/graph"
+	"siafu/graph/mapped"
+)
+
+// Count is the report that Build would give of ds cut as owner says, without
+// cutting: the order of vertices is left out. It goes through the edges once
+// and takes two words a vertex.
+//
+// owner must have an entry below o.Parts for each vertex.
+func Count(ds *graph.Dataset, owner []uint32, o Options) *Report {
+	o = o.withDefaults()
+	checkOwners(owner, ds.In.Rows(), o.Parts)
+	c := counter{ds: ds, owner: owner, ranks: make([]RankReport, o.Parts), arena: mapped.NewArena()}
+	defer c.arena.Free()
+	for p := range c.ranks {
+		c.ranks[p].SendTo = make([]int64, o.Parts)
+	}
+	c.count()
+	r := &Report{Method: o.Method, Parts: o.Parts}
+	for _, one := range c.ranks {
+		r.append(one)
+	}
+	r.finish()
+	return r
+}
+
+// counter counts what each rank has.
+type counter struct {
+	ds    *graph.Dataset
+	owner []uint32
+	ranks []RankReport
+	seen  []uint32 // 1 + the last rank that a vertex was found to be a ghost of
+	arena *mapped.Arena
+}
+
+func (c *counter) count() {
+	c.seen = mapped.Make[uint32](c.arena, len(c.owner))
+	vertices := mapped.Make[uint32](c.arena, len(c.owner))
+	start := byOwner(c.owner, nil, len(c.ranks), vertices, nil)
+	for p := range c.ranks {
+		for _, v := range vertices[start[p]:start[p+1]] {
+			c.vertex(&c.ranks[p], uint32(p), int(v))
+		}
+	}
+}
+
+// vertex counts v, which is rank p's.
+func (c *counter) vertex(one *RankReport, p uint32, v int) {
+	row := c.ds.In.Row(v)
+	one.Vertices++
+	one.Edges += int64(len(row))
+	if c.ds.Split[v] == graph.SplitTrain {
+		one.Train++
+		one.TrainEdges += int64(len(row))
+	}
+	if f := c.ds.Features.Sparse; f != nil {
+		one.FeatureNNZ += f.Offsets[v+1] - f.Offsets[v]
+	}
+	for _, u := range row {
+		if q := c.owner[u]; q != p {
+			one.Cut++
+			c.ghost(one, p, q, u)
+		}
+	}
+}
+
+// ghost counts u, which is rank q's, once for each rank p that gathers from it.
+func (c *counter) ghost(one *RankReport, p, q, u uint32) {
+	if c.seen[u] == p+1 {
+		return
+	}
+	c.seen[u] = p + 1
+	one.Ghosts++
+	c.ranks[q].SendRows++
+	c.ranks[q].SendTo[p]++
+}

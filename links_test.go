@@ -1,0 +1,89 @@
+//go:build mpi
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"siafu/bench"
+)
+
+// Training over links of our own: every combination is there, bytes are those
+// of the codec, and an epoch takes as long as its bytes over the slow link.
+func TestBenchLinks(t *testing.T) {
+	siafu, data := program(t, "mpi"), small(t, "--vertices", "4000", "--edges", "40000")
+	args := []string{"bench", "links", data, "--hosts", "2", "--rates", "50mbit", "--codecs", "none,s2",
+		"--partitioners", "hash", "--epochs", "3", "--turns", "1", "--json", "--", "--servers", "0", "--hidden", "64", "--input-dropout", "0"}
+	var out, said bytes.Buffer
+	cmd := exec.Command(siafu, args...)
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		if cmd.ProcessState.ExitCode() == 66 {
+			t.Skip(said.String())
+		}
+		t.Fatalf("%v\n%s", err, said.String())
+	}
+	var runs []bench.LinkRun
+	if err := json.Unmarshal(out.Bytes(), &runs); err != nil || len(runs) != 3 {
+		t.Fatalf("%d runs, %v:\n%s", len(runs), err, out.String())
+	}
+	for i, want := range []bench.LinkRun{{Codec: "none", Mode: "nopipe"}, {Codec: "none", Mode: "pipe"}, {Codec: "s2", Mode: "pipe"}} {
+		r := runs[i]
+		// Two ranks send at the same time, over links of their own.
+		wire := float64(r.Sent) / 2 * 8 / 50e6
+		if r.Codec != want.Codec || r.Mode != want.Mode || r.Raw <= 0 || (r.Sent == r.Raw) != (r.Codec == "none") ||
+			r.Epoch < 0.7*wire || r.Measured.Bandwidth > 50e6/8 || r.SpeedUp <= 0 {
+			t.Errorf("run %d is %+v; its bytes alone take %.4f s", i, r, wire)
+		}
+	}
+	noHosts(t, cmd.Process.Pid)
+}
+
+// An interrupt takes hosts down too.
+func TestBenchLinksInterrupted(t *testing.T) {
+	siafu, data := program(t, "mpi"), small(t)
+	var said bytes.Buffer
+	cmd := exec.Command(siafu, "bench", "links", data, "--hosts", "2", "--rates", "50mbit", "--epochs", "1000000", "--", "--servers", "0")
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * time.Second)
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	_ = cmd.Wait() // with exit code 1
+	switch code := cmd.ProcessState.ExitCode(); {
+	case code == 66:
+		t.Skip(said.String())
+	case code != 1 || !strings.Contains(said.String(), "interrupted"):
+		t.Errorf("exit %d: %s", code, said.String())
+	}
+	if d := time.Since(start); d > 20*time.Second {
+		t.Errorf("it took %v to end", d)
+	}
+	noHosts(t, cmd.Process.Pid)
+}
+
+// noHosts fails if a process has left hosts behind.
+func noHosts(t *testing.T, pid int) {
+	t.Helper()
+	for _, dir := range []string{"/sys/class/net", "/var/run/netns"} {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), "sf"+strconv.Itoa(pid)) {
+				t.Errorf("%s is left", filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+}

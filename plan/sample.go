@@ -1,0 +1,50 @@
+package plan
+
+import (
+	"siafu/graph"
+	"siafu/kernels"
+)
+
+// sample is some rows of a graph.
+type sample struct {
+	rows int // of the graph
+	graph.CSR
+}
+
+// blocks is how many runs of rows a sample has, so that hubs, which often stand
+// together, get no more than their share.
+const blocks = 64
+
+// newSample takes runs of rows from all over a graph.
+func newSample(g graph.CSR) *sample {
+	s := &sample{rows: g.Rows(), CSR: graph.CSR{Offsets: []int64{0}}}
+	for b := range int64(blocks) {
+		lo, hi := int(b*int64(s.rows)/blocks), int((b+1)*int64(s.rows)/blocks)
+		for v, taken := lo, 0; v < hi && taken < sampleEdges/blocks; v++ {
+			s.Cols = append(s.Cols, g.Row(v)...)
+			s.Offsets = append(s.Offsets, int64(len(s.Cols)))
+			taken += len(g.Row(v))
+		}
+	}
+	return s
+}
+
+// edges is the number of edges, self loops included, and never 0.
+func (s *sample) edges() float64 { return float64(max(len(s.Cols)+s.Rows(), 1)) }
+
+// gather is the sample as an operand, and the number of rows that it reads: all
+// of the graph, or as many as are allowed of the given width, which are then
+// read in the place of all others.
+func (s *sample) gather(width int) (kernels.Gather, int) {
+	most := max(s.rows, 1)
+	cols := s.Cols
+	if limit := sampleBytes / 4 / width; most > limit {
+		most = max(limit, s.Rows())
+		cols = make([]uint32, len(s.Cols))
+		for i, c := range s.Cols {
+			cols[i] = c % uint32(most)
+		}
+	}
+	n := s.Rows()
+	return kernels.Gather{Begin: s.Offsets[:n], End: s.Offsets[1:], Cols: cols, SelfLoops: true}, most
+}

@@ -1,0 +1,73 @@
+package forecast
+
+import "siafu/graph/partition"
+
+// Rates are what a host needs for an epoch's work, all its threads together:
+// measured, not known.
+type Rates struct {
+	Row   float64         // seconds of tensor work for a vertex
+	Edge  map[int]float64 // by layer: seconds to gather along an edge
+	Back  map[int]float64 // and to take a gradient back along it
+	Codec float64         // seconds to encode and decode a byte of rows; 0 for none
+}
+
+// Epoch is how long an epoch of training takes, in seconds, on hosts that are
+// all like the one that was measured. Every exchange waits for the slowest
+// rank.
+type Epoch struct {
+	Tensor      float64 `json:"tensor_seconds"`
+	Gather      float64 `json:"gather_seconds"`
+	Codec       float64 `json:"codec_seconds"`
+	Rows        float64 `json:"row_seconds"`     // exchange of ghost rows
+	Weights     float64 `json:"weight_seconds"`  // exchange of weights and gradients
+	Exposed     float64 `json:"exposed_seconds"` // of rows, where own edges are gathered meanwhile
+	Sequential  float64 `json:"nopipe_seconds"`  // of an epoch without overlap
+	Overlapping float64 `json:"pipe_seconds"`    // with it
+}
+
+// Compute is all of an epoch that is no communication.
+func (e Epoch) Compute() float64 { return e.Tensor + e.Gather + e.Codec }
+
+// Epoch adds up an epoch on the given partition.
+func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
+	var t Epoch
+	share := float64(min(l.RanksPerHost, f.Run.Graph)) // ranks that a host's threads work for
+	for _, p := range parts {
+		t.Tensor = max(t.Tensor, share*r.Row*float64(p.Vertices))
+	}
+	for _, e := range f.Exchanges() {
+		edge := r.Edge[e.Layer]
+		if e.Back {
+			edge = r.Back[e.Layer]
+		}
+		var own, all, encode float64
+		for _, p := range parts {
+			hidden, rest := f.along(e, p)
+			own, all = max(own, share*edge*hidden), max(all, share*edge*(hidden+rest))
+			encode = max(encode, share*r.Codec*4*float64(e.Width)*float64(p.SendRows+p.Ghosts))
+		}
+		rows := f.rows(e, parts, l)
+		t.Gather += all
+		t.Codec += encode
+		t.Rows += rows
+		t.Exposed += max(rows-own, 0)
+	}
+	if f.Run.Graph > 1 || f.Servers > 0 {
+		t.Weights = f.weightSeconds(l)
+	}
+	t.Sequential = t.Compute() + t.Rows + t.Weights
+	t.Overlapping = t.Compute() + t.Exposed + t.Weights
+	return t
+}
+
+// along is how many edges an exchange's gather goes along on a rank, self loops
+// included: those between own vertices, which need no other rank, and the rest.
+func (f *Forecast) along(e Exchange, p partition.RankReport) (own, rest float64) {
+	n, edges, cut := float64(p.Vertices), float64(p.Edges), float64(p.Cut)
+	if _, few, _ := f.reverse(p); few && e.Back && e.Layer == f.Net.Layers()-1 {
+		into := float64(p.TrainEdges)
+		cut *= into / max(edges, 1)
+		edges = into
+	}
+	return edges - cut + n, cut
+}

@@ -1,0 +1,163 @@
+package forecast
+
+import (
+	"math"
+	"testing"
+
+	"siafu/graph/partition"
+	"siafu/halo/codec"
+	"siafu/kernels/model"
+)
+
+// run is a network of 8 features, hidden layers of 4 and 2 classes.
+func run(t *testing.T, layers, graph, servers int, name string) Run {
+	t.Helper()
+	c, err := codec.ByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	net := model.Spec{Kind: "gcn", Dims: []int{8}}
+	for range layers - 1 {
+		net.Dims = append(net.Dims, 4)
+	}
+	net.Dims = append(net.Dims, 2)
+	net.Choose(model.Load{CacheFits: true}, model.Choices{Order: "auto", CacheInput: "auto"})
+	return Run{Net: net, Graph: graph, Servers: servers, Codec: c, Slots: 2, Overlap: true}
+}
+
+// triangle is three ranks of 100 vertices, each sending 10 rows to the next
+// and 20 to the one before.
+func triangle() []partition.RankReport {
+	parts := make([]partition.RankReport, 3)
+	for p := range parts {
+		send := make([]int64, 3)
+		send[(p+1)%3], send[(p+2)%3] = 10, 20
+		parts[p] = partition.RankReport{
+			Vertices: 100, Edges: 1000, Cut: 200, Ghosts: 30, SendRows: 30, SendTo: send, Train: 50, TrainEdges: 600,
+		}
+	}
+	return parts
+}
+
+// ÂX is kept, so only the second layer exchanges rows, of width 2, there and
+// back: 90 ghosts x 2 floats x 2 ways.
+func TestTraffic(t *testing.T) {
+	f := New(run(t, 2, 3, 0, "none"))
+	want := Traffic{Raw: 90 * 2 * 4 * 2, Sent: 90 * 2 * 4 * 2, Exact: true, Messages: 12}
+	if got := f.Traffic(triangle()); got != want {
+		t.Errorf("%+v, expected %+v", got, want)
+	}
+	want.Sent, want.Exact = want.Raw+12*(codec.BlockHeader+1), false
+	if got := New(run(t, 2, 3, 0, "s2")).Traffic(triangle()); got != want {
+		t.Errorf("%+v, expected %+v", got, want)
+	}
+}
+
+// rounded is a codec that knows its sizes: two bytes a float.
+type rounded struct{ codec.Codec }
+
+func (rounded) ID() codec.ID                    { return codec.ID{Codec: 99} }
+func (rounded) Size(rows, cols int) (int, bool) { return 2 * rows * cols, true }
+func TestCodecThatKnowsItsSize(t *testing.T) {
+	r := run(t, 2, 3, 0, "none")
+	r.Codec = rounded{r.Codec}
+	want := Traffic{Raw: 1440, Sent: 720 + 12*codec.BlockHeader, Exact: true, Messages: 12}
+	if got := New(r).Traffic(triangle()); got != want {
+		t.Errorf("%+v, expected %+v", got, want)
+	}
+}
+
+// Where codecs are tried there is room for each, and for rows as they are.
+func TestRoomForOthers(t *testing.T) {
+	r := run(t, 2, 3, 0, "none")
+	r.Intervals = func(int) int { return 1 }
+	plain := New(r).GraphRank(triangle()[0])
+	s2, int4 := run(t, 2, 3, 0, "s2").Codec, run(t, 2, 3, 0, "int4").Codec
+	r.Others = []codec.Codec{int4, s2}
+	all := New(r).GraphRank(triangle()[0])
+	r.Codec, r.Others = s2, nil
+	one := New(r).GraphRank(triangle()[0])
+	if ids := all.Of(Array) - plain.Of(Array); ids != 128 { // 30 numbers of 4 bytes
+		t.Errorf("%d bytes for dataset ids", ids)
+	}
+	if all.Of(Heap) != one.Of(Heap) || all.Of(Heap) <= plain.Of(Heap) {
+		t.Errorf("%d bytes of encoded rows among others, alone %d", all.Of(Heap), one.Of(Heap))
+	}
+}
+
+// An exchange lasts until the host with most to send or to receive is done.
+func TestLink(t *testing.T) {
+	f := New(run(t, 2, 3, 0, "none"))
+	rows := Exchange{Layer: 1, Width: 2}
+	for name, tc := range map[string]struct {
+		link Link
+		want float64
+	}{
+		"a host each":     {Link{Bandwidth: 1000 / payloadShare, RanksPerHost: 1, Copy: 1}, 240. / 1000}, // 30 rows of 8 bytes
+		"latency":         {Link{Bandwidth: 1000 / payloadShare, Latency: 1, RanksPerHost: 1, Copy: 1}, 0.24 + 2},
+		"two share":       {Link{Bandwidth: 1000 / payloadShare, RanksPerHost: 2, Copy: 2000}, 240./1000 + 240./2000},
+		"all on one host": {Link{Bandwidth: 1, Latency: 9, RanksPerHost: 3, Copy: 1000}, 720. / 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := f.rows(rows, triangle(), tc.link); math.Abs(got-tc.want) > 1e-12 {
+				t.Errorf("%v seconds, expected %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// Weights go through the servers' links, or once around all ranks.
+func TestWeightSeconds(t *testing.T) {
+	link := Link{Bandwidth: 1000 / payloadShare, RanksPerHost: 1, Copy: 1}
+	bytes := 4 * float64(8*4+4+4*2+2)
+	for name, tc := range map[string]struct {
+		servers int
+		want    float64
+	}{
+		"one server":  {1, 2 * 3 * bytes / 1000},               // three copies down, three gradients up
+		"two servers": {2, (2*bytes + 2*bytes + bytes) / 1000}, // the busier one has two ranks, and gets the other's sum
+		"no server":   {0, 2 * 2 * math.Floor(bytes/3) / 1000}, // a third for each of two others, twice
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := New(run(t, 2, 3, tc.servers, "none"))
+			if got := f.weightSeconds(link); math.Abs(got-tc.want) > 1e-3 {
+				t.Errorf("%v seconds, expected %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// What own edges take is hidden, and no more than the exchange takes.
+func TestEpoch(t *testing.T) {
+	f := New(run(t, 2, 3, 0, "none"))
+	rates := Rates{Row: 1e-3, Edge: map[int]float64{1: 1e-4}, Back: map[int]float64{1: 1e-5}}
+	link := Link{Bandwidth: 1000 / payloadShare, RanksPerHost: 1, Copy: 1e9}
+	e := f.Epoch(triangle(), rates, link)
+	// There: 1000 edges and 100 self loops, 200 of them cut. Back as many, since
+	// more than half of the edges lead into training vertices.
+	own, back := 900*1e-4, 900*1e-5
+	want := Epoch{Tensor: 0.1, Gather: 1100 * 1.1e-4, Rows: 0.48, Exposed: 0.24 - own + 0.24 - back}
+	want.Weights = e.Weights
+	want.Sequential = want.Tensor + want.Gather + want.Rows + want.Weights
+	want.Overlapping = want.Tensor + want.Gather + want.Exposed + want.Weights
+	if d := math.Abs(e.Sequential-want.Sequential) + math.Abs(e.Overlapping-want.Overlapping) + math.Abs(e.Exposed-want.Exposed); d > 1e-9 {
+		t.Errorf("%+v, expected %+v", e, want)
+	}
+	link.RanksPerHost = 3
+	if all := f.Epoch(triangle(), rates, link); math.Abs(all.Compute()-3*e.Compute()) > 1e-9 {
+		t.Errorf("three ranks on a host compute for %v, one for %v", all.Compute(), e.Compute())
+	}
+}
+
+// What is given back before the first epoch is not there together with what
+// only epochs touch.
+func TestPeak(t *testing.T) {
+	m := Memory{{"a", Mapped, 1}, {"b", Array, 10}, {"c", Heap, 100}, {activations, Array, 1000}, {ghosts, Array, 500}, {"d", Scratch, 1200}}
+	if m.Peak() != 1611 || m.Certain() != 1510 {
+		t.Errorf("peak %d, certain %d", m.Peak(), m.Certain())
+	}
+	m[5].Bytes = 2000
+	if m.Peak() != 2111 {
+		t.Errorf("peak %d", m.Peak())
+	}
+}

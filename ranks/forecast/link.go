@@ -1,0 +1,95 @@
+package forecast
+
+import "siafu/graph/partition"
+
+// Link is what lies between ranks.
+type Link struct {
+	Bandwidth    float64 // bytes a second on the wire, into a host and out of it at the same time
+	Latency      float64 // seconds of a message between hosts
+	RanksPerHost int     // neighbours in the order of ranks share a host
+	Copy         float64 // bytes a second between ranks of one host
+}
+
+// payloadShare is how much of a link's rate is left for data by TCP, IP and
+// Ethernet with frames of 1500 bytes: 1448 of 1538 bytes.
+const payloadShare = 1448. / 1538
+
+// flow is what moves at one time.
+type flow struct {
+	link          Link
+	out, in, here []int64 // bytes by host: leaving, arriving, staying
+	messages      []int64 // by rank, to other hosts
+}
+
+func newFlow(l Link, ranks int) *flow {
+	hosts := (ranks + l.RanksPerHost - 1) / l.RanksPerHost
+	return &flow{l, make([]int64, hosts), make([]int64, hosts), make([]int64, hosts), make([]int64, ranks)}
+}
+
+// add counts a message from rank p to rank q.
+func (f *flow) add(p, q int, bytes int64) {
+	from, to := p/f.link.RanksPerHost, q/f.link.RanksPerHost
+	if from == to {
+		f.here[from] += bytes
+		return
+	}
+	f.out[from] += bytes
+	f.in[to] += bytes
+	f.messages[p]++
+}
+
+// seconds is how long it takes until the last host is done: the longer of its
+// two directions, a latency for each message of the busiest rank, and the
+// copies within it.
+func (f *flow) seconds() float64 {
+	var busiest, most float64
+	for h := range f.out {
+		busiest = max(busiest, float64(max(f.out[h], f.in[h]))/(payloadShare*f.link.Bandwidth)+float64(f.here[h])/f.link.Copy)
+	}
+	for _, n := range f.messages {
+		most = max(most, float64(n))
+	}
+	return busiest + most*f.link.Latency
+}
+
+// rows is one exchange of ghost rows, as long as it is not hidden by other
+// work.
+func (f *Forecast) rows(e Exchange, parts []partition.RankReport, l Link) float64 {
+	move := newFlow(l, f.Run.Graph+f.Servers)
+	f.eachMessage(e, parts, func(p, q int, rows int64) {
+		bytes, _, _ := payload(f.Codec, rows, int64(e.Width))
+		move.add(p, q, bytes)
+	})
+	return move.seconds()
+}
+
+// weightSeconds is the exchange of weights and gradients in an epoch.
+func (f *Forecast) weightSeconds(l Link) float64 {
+	down, up := newFlow(l, f.Run.Graph+f.Servers), newFlow(l, f.Run.Graph+f.Servers)
+	bytes := 4 * int64(f.Net.NumWeights())
+	switch {
+	case f.Servers > 0:
+		for r := range f.Run.Graph {
+			server := f.Run.Graph + r%f.Servers
+			down.add(server, r, bytes)
+			up.add(r, server, bytes)
+		}
+		for k := range f.Servers {
+			for other := range f.Servers {
+				if k != other {
+					up.add(f.Run.Graph+k, f.Run.Graph+other, bytes)
+				}
+			}
+		}
+	default: // each rank adds up its share of all, and gets the shares of the others
+		for p := range f.Run.Graph {
+			for q := range f.Run.Graph {
+				if p != q {
+					down.add(p, q, bytes/int64(f.Run.Graph))
+					up.add(p, q, bytes/int64(f.Run.Graph))
+				}
+			}
+		}
+	}
+	return down.seconds() + up.seconds()
+}

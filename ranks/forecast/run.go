@@ -1,0 +1,80 @@
+package forecast
+
+import (
+	"siafu/graph/mapped"
+	"siafu/halo/codec"
+	"siafu/kernels/model"
+)
+
+// Run is what is known of a run before it begins.
+type Run struct {
+	Net       model.Spec // whose orders have been chosen
+	Directed  bool       // the dataset keeps out-edges of its own
+	Sparse    bool       // its features are sparse
+	Async     bool       // bounded asynchrony
+	Intervals func(vertices int) int
+	Overlap   bool // own edges are gathered while ghosts are under way
+	HalfRows  bool // rows are rounded to bfloat16 where they are gathered
+	HalfKept  bool // ÂX is kept in bfloat16
+	Slots     int  // of the optimiser, floats a weight
+	Staleness int
+	Graph     int // graph ranks
+	Servers   int
+	Codec     codec.Codec
+	Others    []codec.Codec // that may be tried in its place
+}
+
+// Forecast is what follows from a Run for any partitioning.
+type Forecast struct {
+	Run
+	foot     model.Footprint
+	row, col bool // edges have coefficients by destination, by source
+}
+
+// New measures small networks of the run's shapes; it takes milliseconds.
+func New(r Run) *Forecast {
+	f := &Forecast{Run: r, foot: r.Net.Footprint(r.Sparse)}
+	if r.Net.Propagates() {
+		a := mapped.NewArena()
+		defer a.Free()
+		degrees := []uint32{1, 1}
+		c := r.Net.Coefficients(degrees, degrees, 1, a)
+		f.row, f.col = len(c.Row) > 0, len(c.Col) > 0
+	}
+	return f
+}
+
+// Exchange is one exchange of rows between graph ranks in an epoch.
+type Exchange struct {
+	Layer, Width int
+	Back         bool // gradients of ghosts go to their owners
+}
+
+// Exchanges are those of an epoch, in their order. Where ÂX is kept that of
+// the first layer has been made once and for all.
+func (f *Forecast) Exchanges() []Exchange {
+	var list []Exchange
+	for l, g := range f.foot.Gathers {
+		if g.Width > 0 {
+			list = append(list, Exchange{l, g.Width, false})
+		}
+	}
+	for l := len(f.foot.Gathers) - 1; l >= 0; l-- {
+		if g := f.foot.Gathers[l]; g.Back {
+			list = append(list, Exchange{l, g.Width, true})
+		}
+	}
+	return list
+}
+
+// Gathers are what each layer wants of the graph in an epoch.
+func (f *Forecast) Gathers() []model.Gathering { return f.foot.Gathers }
+
+// maxWidth is the width of the widest rows that an epoch exchanges.
+func (f *Forecast) maxWidth() int64 {
+	width := 0
+	for _, g := range f.foot.Gathers {
+		width = max(width, g.Width)
+	}
+	return int64(width)
+}

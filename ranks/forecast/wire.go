@@ -1,0 +1,66 @@
+package forecast
+
+import (
+	"siafu/graph/partition"
+	"siafu/halo"
+	"siafu/halo/codec"
+)
+
+// framed tells whether rows travel as blocks: not when they go as they are.
+func framed(c codec.Codec) bool { return c.ID() != codec.ID{} }
+
+// payload is the length of what goes to one rank of rows x cols floats, whether
+// it is that exactly or at most, and in how many messages.
+func payload(c codec.Codec, rows, cols int64) (bytes int64, exact bool, messages int64) {
+	if rows == 0 || !framed(c) {
+		return 4 * rows * cols, true, 1
+	}
+	exact = true
+	for chunk := int64(halo.ChunkRows(c, int(cols))); rows > 0; rows -= chunk {
+		n, fixed := c.Size(int(min(rows, chunk)), int(cols))
+		bytes += codec.BlockHeader + int64(n)
+		exact = exact && fixed
+		messages++
+	}
+	return bytes, exact, messages
+}
+
+// Traffic is what ranks send each other in an epoch of training.
+type Traffic struct {
+	Raw      int64 `json:"raw_bytes"`  // ghost rows of all ranks, as float32
+	Sent     int64 `json:"sent_bytes"` // and as they travel
+	Exact    bool  `json:"exact"`      // else Sent is an upper bound
+	Messages int64 `json:"messages"`
+}
+
+// Traffic of ghost rows in an epoch, evaluations apart from training not
+// counted.
+func (f *Forecast) Traffic(parts []partition.RankReport) Traffic {
+	t := Traffic{Exact: true}
+	for _, e := range f.Exchanges() {
+		f.eachMessage(e, parts, func(_, _ int, rows int64) {
+			bytes, exact, messages := payload(f.Codec, rows, int64(e.Width))
+			t.Raw += 4 * rows * int64(e.Width)
+			t.Sent += bytes
+			t.Exact = t.Exact && exact
+			t.Messages += messages
+		})
+	}
+	return t
+}
+
+// eachMessage visits the messages of an exchange: rows from one rank to
+// another.
+func (f *Forecast) eachMessage(e Exchange, parts []partition.RankReport, visit func(from, to int, rows int64)) {
+	for p, part := range parts {
+		for q, rows := range part.SendTo {
+			switch {
+			case rows == 0:
+			case e.Back:
+				visit(q, p, rows)
+			default:
+				visit(p, q, rows)
+			}
+		}
+	}
+}

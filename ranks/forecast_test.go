@@ -1,0 +1,190 @@
+package ranks
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/graph/generate"
+	"siafu/graph/partition"
+	"siafu/ranks/forecast"
+)
+
+// foreseen is what is said of a run before it begins.
+func foreseen(t *testing.T, c Config, data string, graphRanks, servers int) (*forecast.Forecast, []partition.RankReport) {
+	t.Helper()
+	meta, err := graph.ReadMeta(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := partition.Find(data, graphRanks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, _, err := c.Forecast(meta, graphRanks, servers, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, parts.Report.Ranks
+}
+
+// Arrays and bytes are foretold as they come, for every kind of network, order
+// of products, number of ranks and codec.
+func TestForecastIsExact(t *testing.T) {
+	dense, sparse := map[bool]string{}, bag(t)
+	for _, directed := range []bool{false, true} {
+		dense[directed] = planted(t, generate.Options{Vertices: 4200, Edges: 21000, Directed: directed})
+	}
+	gat := func(c *Config) { c.Model, c.Heads, c.OutputHeads, c.Hidden = "gat", 2, 3, 4 }
+	for name, tc := range map[string]struct {
+		data   string
+		ranks  int
+		server int
+		set    func(*Config)
+	}{
+		"gcn":                        {dense[false], 3, 1, func(c *Config) {}},
+		"gcn, input kept":            {dense[false], 4, 0, func(c *Config) { c.InputDropout = 0 }},
+		"gcn, kept in half":          {dense[false], 3, 0, func(c *Config) { c.InputDropout, c.Features, c.Gather = 0, "bf16", "bf16" }},
+		"gcn, one rank, directed":    {dense[true], 1, 0, func(c *Config) { c.Layers = 3 }},
+		"gcn, gather first":          {dense[true], 3, 0, func(c *Config) { c.Order, c.CacheInput, c.Optimizer = "gather-first", "off", "sgd" }},
+		"gcn, one layer, directed":   {dense[true], 2, 0, func(c *Config) { c.Layers, c.Momentum, c.Optimizer = 1, 0, "sgd" }},
+		"gcn, bag of words":          {sparse, 3, 1, func(c *Config) { c.InputDropout = 0.5 }},
+		"gcn, bag kept":              {sparse, 3, 0, func(c *Config) { c.InputDropout, c.CacheInput = 0, "on" }},
+		"sage":                       {dense[true], 3, 1, func(c *Config) { c.Model, c.Layers = "sage", 3 }},
+		"sage, bag of words":         {sparse, 2, 0, func(c *Config) { c.Model, c.InputDropout = "sage", 0 }},
+		"gin":                        {dense[false], 3, 1, func(c *Config) { c.Model = "gin" }},
+		"gat":                        {dense[false], 3, 1, gat},
+		"gat, bag of words":          {sparse, 2, 0, gat},
+		"mlp":                        {dense[false], 3, 1, func(c *Config) { c.Model = "mlp" }},
+		"gcn, nothing overlaps":      {dense[false], 3, 0, func(c *Config) { c.Mode = "nopipe" }},
+		"gcn, compressed losslessly": {dense[false], 3, 0, func(c *Config) { c.Codec = "s2" }},
+		"gcn, in four bits":          {dense[false], 3, 0, func(c *Config) { c.Codec = "int4" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := quick(t)
+			c.Ranks, c.Servers, c.Epochs, c.Hidden, c.PreAggregate = tc.ranks+tc.server, tc.server, 3, 20, "off"
+			tc.set(&c)
+			run := train(t, c, tc.data).Summary
+			f, parts := foreseen(t, c, tc.data, tc.ranks, tc.server)
+			for rank, got := range run.PerRank {
+				want := f.ServerRank(tc.ranks)
+				if rank < tc.ranks {
+					want = f.GraphRank(parts[rank])
+				}
+				// Arrays of one term may be rounded up together; the smallest that
+				// could have been forgotten is four times as large.
+				if d := got.ArrayBytes - want.Of(forecast.Array); d < -1024 || d > 1024 {
+					t.Errorf("rank %d made arrays of %d bytes, foretold were %d: %+v", rank, got.ArrayBytes, want.Of(forecast.Array), want)
+				}
+			}
+			wire := f.Traffic(parts)
+			if raw := run.GhostBytesRaw / int64(c.Epochs); raw != wire.Raw {
+				t.Errorf("%d raw bytes an epoch, foretold were %d", raw, wire.Raw)
+			}
+			sent := run.GhostBytesSent / int64(c.Epochs)
+			if wire.Exact && sent != wire.Sent || sent > wire.Sent || wire.Exact != (c.Codec != "s2") {
+				t.Errorf("%d bytes sent in an epoch, foretold were %d (exactly: %t)", sent, wire.Sent, wire.Exact)
+			}
+		})
+	}
+}
+
+// What cannot fit is refused before it is begun; what may not is warned of.
+func TestMemoryIsChecked(t *testing.T) {
+	const vertices = 60000
+	data, there := planted(t, generate.Options{Vertices: vertices, Edges: vertices}), availableMemory()
+	if there == 0 {
+		t.Skip("this system does not say what memory it has")
+	}
+	c := quick(t)
+	c.Ranks, c.Servers, c.InputDropout = 2, 0, 0
+	c.Hidden = int(there/(4*vertices)) + 1 // one matrix of a row a vertex is all there is
+	err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: os.Stderr})
+	if fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "--force-memory") {
+		t.Errorf("%v", err)
+	}
+	for _, tc := range []struct {
+		peak, certain, there int64
+		want                 judgement
+	}{{9, 5, 10, fits}, {10, 10, 10, fits}, {11, 10, 10, doubts}, {12, 11, 10, refuse}, {12, 11, 0, fits}} {
+		if got := judgeMemory(tc.peak, tc.certain, tc.there); got != tc.want {
+			t.Errorf("%+v: %d", tc, got)
+		}
+	}
+}
+
+// peakChild names the dataset that a child of a test trains on.
+const peakChild = "PEAK_CHILD_DATA"
+
+// bigRun is a run whose data outweigh the program.
+func bigRun(t *testing.T, model string) Config {
+	c := quick(t)
+	c.Ranks, c.Servers, c.Threads, c.Epochs, c.EvalEvery, c.Hidden, c.Model = 1, 0, 1, 2, 0, 96, model
+	return c
+}
+
+// What a process really takes is the data that were foretold and the program,
+// which is allowed for generously: it has Open MPI in it under mpirun, and has
+// not here.
+func TestPeakIsForetold(t *testing.T) {
+	if data := os.Getenv(peakChild); data != "" {
+		c := bigRun(t, os.Getenv(peakChild+"_MODEL"))
+		fmt.Println("peak", train(t, c, data).Summary.PeakRSSBytes)
+		return
+	}
+	data := planted(t, generate.Options{Vertices: 60000, Edges: 600000})
+	partitionBy(t, data, "hash", 1)
+	for _, model := range []string{"gcn", "gat"} {
+		t.Run(model, func(t *testing.T) {
+			cmd := exec.Command(os.Args[0], "-test.run", "^TestPeakIsForetold$")
+			cmd.Env = append(os.Environ(), peakChild+"="+data, peakChild+"_MODEL="+model)
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			var got int64
+			if _, err := fmt.Sscanf(string(out), "peak %d", &got); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			f, parts := foreseen(t, bigRun(t, model), data, 1, 0)
+			data := f.GraphRank(parts[0]).Peak()
+			if rest := got - data; rest < 4e6 || rest > forecast.Program || data < forecast.Program {
+				t.Errorf("%d bytes, foretold were %d of data and at most %d of the program", got, data, forecast.Program)
+			}
+		})
+	}
+}
+
+// planted is a generated graph with 12 features and 4 classes.
+func planted(t *testing.T, o generate.Options) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "planted")
+	o.Features, o.Classes, o.Seed = 12, 4, 5
+	if _, err := generate.Write(dir, o, false); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// bag is a graph with sparse features, with one to three a vertex.
+func bag(t *testing.T) string {
+	t.Helper()
+	const n = 3300
+	c := randomContent(n, 3)
+	x := &graph.SparseRows{Offsets: []int64{0}}
+	for v := range n {
+		for k := range 1 + v%3 {
+			x.Cols, x.Vals = append(x.Cols, uint32((v*7)%30+k*31)), append(x.Vals, 1)
+		}
+		x.Offsets = append(x.Offsets, int64(len(x.Cols)))
+	}
+	c.Features = graph.Features{Rows: n, Dim: 100, Sparse: x}
+	return write(t, c)
+}

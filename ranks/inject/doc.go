@@ -1,0 +1,24 @@
+// Package inject brings about a real fault at a chosen moment of a run, for
+// tests of what becomes of the others.
+//
+// The environment variable SIAFU_FAULT chooses it:
+//
+//	SIAFU_FAULT=RANK:MOMENT:EPOCH:KIND:MARK
+//
+// The fault strikes rank RANK of the world the first time that it comes to
+// MOMENT in epoch EPOCH or later. KIND is kill (SIGKILL), stop (SIGSTOP), exit
+// (exit code 1) or wait, which lets the rank stand still until there is a file
+// MARK.go. MARK is a file that the fault makes when it strikes, and that keeps
+// it from striking again, as after a restart.
+//
+// Moments of ranks that train are the names of tasks, as reports have them (AV,
+// SC, GA, loss, ∇AV, ∇GA, ∇SC, WU), and eval and save; those of servers are the
+// messages that come (pull, push, partial, state; fetch, gradient, sum), and
+// eval, when the weights of an epoch have left. Rank 0 has more of them while
+// it writes: opened, when there is a run folder; "save FILE", before that file
+// of a checkpoint, and "save rename"; summary, when the model is written and
+// its summary is not. All ranks come to start, in the world and before anything
+// else, and to finish, after the last epoch.
+//
+// Without the variable there is no Fault, and At costs a comparison with nil.
+package inject

@@ -1,0 +1,124 @@
+package inject
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"siafu/graph/fault"
+)
+
+// Variable names the environment variable that chooses the fault.
+const Variable = "SIAFU_FAULT"
+
+// Moments that several packages or roles have.
+const (
+	Start   = "start"
+	Opened  = "opened"
+	Eval    = "eval"
+	Save    = "save" // "save FILE" while a checkpoint is written
+	Finish  = "finish"
+	Summary = "summary"
+)
+
+// Fault is what strikes this rank. A nil Fault never does.
+type Fault struct {
+	moment string
+	epoch  int
+	strike func()
+	mark   string
+	once   sync.Once
+}
+
+// poll is how often a rank that stands still looks whether it may go on.
+const poll = 2 * time.Millisecond
+
+// New is the fault that the environment has for a rank of the world; nil if it
+// has none. What it cannot read is a Usage fault.
+func New(getenv func(string) string, rank int) (*Fault, error) {
+	text := getenv(Variable)
+	if text == "" {
+		return nil, nil
+	}
+	part := strings.SplitN(text, ":", 5)
+	if len(part) < 5 {
+		return nil, unreadable(text)
+	}
+	victim, errRank := strconv.Atoi(part[0])
+	epoch, errEpoch := strconv.Atoi(part[2])
+	f := &Fault{moment: part[1], epoch: epoch, mark: part[4]}
+	f.strike = f.kind(part[3])
+	if errRank != nil || errEpoch != nil || f.strike == nil || f.mark == "" {
+		return nil, unreadable(text)
+	}
+	if victim != rank {
+		return nil, nil
+	}
+	return f, nil
+}
+
+func unreadable(text string) error {
+	return fault.New(fault.Usage, "inject", "", "%s=%q", Variable, text).
+		Then("it must be RANK:MOMENT:EPOCH:KIND:MARK, and is for tests only")
+}
+
+// kind is what a kind of fault does; nil for one that there is not.
+func (f *Fault) kind(name string) func() {
+	switch name {
+	case "kill":
+		return func() { die(syscall.SIGKILL) }
+	case "stop":
+		return stop
+	case "exit":
+		return func() { os.Exit(1) }
+	case "wait":
+		return f.wait
+	}
+	return nil
+}
+
+// die sends this process a signal that ends it, and does nothing more.
+func die(s syscall.Signal) {
+	_ = syscall.Kill(os.Getpid(), s)
+	select {}
+}
+
+// stop stops this process. The signal goes to this very thread, or it would run
+// on for a moment while another one takes it.
+func stop() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	_ = unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGSTOP)
+}
+
+// wait stands still until there is a file beside the mark.
+func (f *Fault) wait() {
+	for {
+		if _, err := os.Stat(f.mark + ".go"); err == nil {
+			return
+		}
+		time.Sleep(poll)
+	}
+}
+
+// At strikes if the rank has come to the moment that was chosen. It may be
+// called by several workers at once.
+func (f *Fault) At(moment string, epoch int) {
+	if f == nil || f.moment != moment || epoch < f.epoch {
+		return
+	}
+	f.once.Do(func() {
+		mark, err := os.OpenFile(f.mark, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+		if err != nil {
+			return // it has struck before a restart
+		}
+		_ = mark.Close()
+		f.strike()
+	})
+}

@@ -1,0 +1,89 @@
+//go:build mpi
+
+package faulttest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// tinyDisk mounts a small file system, which only root can do.
+func tinyDisk(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=512k"); err != nil {
+		t.Skipf("a small file system cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// fullDisk fills the disk at the moment at which the scene waits. The run then
+// ends with exit code 74; with space again it goes on to the end. If it is just
+// writing a checkpoint, the space of that one may do for what is left to write.
+func (s *stage) fullDisk(t *testing.T, x scene, j *job, disk, run string) {
+	await(t, j)
+	ballast := filepath.Join(disk, "ballast")
+	fill(t, ballast)
+	if err := os.WriteFile(j.mark+".go", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	j.wait(t)
+	if strings.HasPrefix(x.moment, "save ") && j.code == 0 && strings.Contains(j.text(), "is not written, and training goes on") {
+		s.whole(t, x, run, j)
+		return
+	}
+	last := j.lines[len(j.lines)-1]
+	if j.code != 74 || !strings.Contains(last, run) || !strings.Contains(last, "no space left") {
+		t.Errorf("%v: exit %d, and last it says %q\n%s", x, j.code, last, j.text())
+	}
+	if d := time.Since(began); d > 3*endsIn { // it was tried three times
+		t.Errorf("%v: it ended after %v", x, d)
+	}
+	if _, err := os.Stat(filepath.Join(run, "summary.json")); err == nil {
+		t.Errorf("%v: the run looks finished", x)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	j = s.launch(t, scene{kind: "kill", rank: size, mode: x.mode, moment: "none"}, run, j.mark+"-again", "--resume", "auto")
+	if j.wait(t); j.code != 0 {
+		t.Fatalf("%v: with space again exit %d\n%s", x, j.code, j.text())
+	}
+	s.whole(t, x, run, j)
+}
+
+// await waits for the mark.
+func await(t *testing.T, j *job) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		if _, err := os.Stat(j.mark); err == nil {
+			return
+		}
+	}
+	j.wait(t)
+	t.Fatalf("it never comes to that:\n%s", j.text())
+}
+
+// fill writes until nothing more fits.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for chunk := make([]byte, 4096); err == nil; {
+		_, err = f.Write(chunk)
+	}
+}

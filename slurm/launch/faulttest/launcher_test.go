@@ -1,0 +1,112 @@
+//go:build mpi
+
+package faulttest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Where mpirun is killed its ranks end, stopped ones too, and the run starts
+// again; where siafu launch is killed all end.
+func TestLauncherKilled(t *testing.T) {
+	stage := newStage(t)
+	for _, kind := range []string{"wait", "stop"} {
+		t.Run("mpirun, rank 1 in "+kind, func(t *testing.T) {
+			t.Parallel()
+			x := scene{kind: kind, rank: 1, mode: "pipe", moment: "GA", epoch: 8}
+			run, j := stage.begin(t, x)
+			_ = syscall.Kill(j.find(t, "mpirun"), syscall.SIGKILL)
+			j.wait(t)
+			if j.code != 0 {
+				t.Fatalf("exit %d\n%s", j.code, j.text())
+			}
+			stage.whole(t, x, run, j)
+		})
+		t.Run("siafu launch, rank 1 in "+kind, func(t *testing.T) {
+			t.Parallel()
+			_, j := stage.begin(t, scene{kind: kind, rank: 1, mode: "pipe", moment: "GA", epoch: 8})
+			_ = j.cmd.Process.Kill()
+			j.wait(t)
+		})
+	}
+}
+
+// begin starts a run and waits for its moment.
+func (s *stage) begin(t *testing.T, x scene) (run string, j *job) {
+	run = filepath.Join(t.TempDir(), "run")
+	j = s.launch(t, x, run, filepath.Join(t.TempDir(), "mark"))
+	await(t, j)
+	return run, j
+}
+
+// find is the process of the job that executes a program.
+func (j *job) find(t *testing.T, program string) int {
+	t.Helper()
+	for _, pid := range j.processes() {
+		line, _ := os.ReadFile("/proc/" + pid + "/cmdline") // it may have ended
+		if first, _, _ := bytes.Cut(line, []byte{0}); filepath.Base(string(first)) == program {
+			n, _ := strconv.Atoi(pid)
+			return n
+		}
+	}
+	j.wait(t)
+	t.Fatalf("there is no %s\n%s", program, j.text())
+	return 0
+}
+
+// Rank 0 is killed while it divides the dataset: nothing half divided is left
+// for those who come, and beside it nothing hidden.
+func TestKilledWhilePartitioning(t *testing.T) {
+	s := newStage(t)
+	s.data = filepath.Join(t.TempDir(), "data")
+	s.must(t, "generate", s.data, "--vertices", "60000", "--edges", "600000", "--features", "64", "--classes", "4")
+	run := filepath.Join(t.TempDir(), "run")
+	j := start(t, run, exec.Command(s.siafu, append([]string{"launch", "-n", fmt.Sprint(size), "--restarts", "2", "--backoff", "100ms"}, s.train("pipe", run)...)...), "SIAFU_TEST_RUN="+run)
+	hidden := filepath.Join(s.data, "parts", ".*.tmp-*")
+	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Microsecond) {
+		if found, _ := filepath.Glob(hidden); found != nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the dataset is not divided")
+		}
+	}
+	_ = syscall.Kill(j.rank(t, 0), syscall.SIGKILL)
+	left, _ := filepath.Glob(hidden)
+	if j.wait(t); j.code != 0 {
+		t.Fatalf("exit %d\n%s", j.code, j.text())
+	}
+	if left == nil {
+		t.Error("it was killed too late")
+	}
+	if left, _ = filepath.Glob(filepath.Join(s.data, "parts", ".*")); left != nil {
+		t.Errorf("left behind: %s", left)
+	}
+	j.namesRank(t, scene{kind: "kill"})
+	if n := strings.Count(j.text(), "\npartition parts=2 "); n != 2 {
+		t.Errorf("it was divided %d times\n%s", n, j.text())
+	}
+}
+
+// rank is the process of a rank.
+func (j *job) rank(t *testing.T, rank int) int {
+	t.Helper()
+	for _, pid := range j.processes() {
+		env, _ := os.ReadFile("/proc/" + pid + "/environ") // it may have ended
+		if bytes.Contains(env, fmt.Appendf(nil, "\x00OMPI_COMM_WORLD_RANK=%d\x00", rank)) {
+			n, _ := strconv.Atoi(pid)
+			return n
+		}
+	}
+	t.Fatalf("there is no rank %d", rank)
+	return 0
+}

@@ -1,0 +1,151 @@
+//go:build mpi
+
+package faulttest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"siafu/slurm/launch/launchtest"
+)
+
+func TestMain(m *testing.M) { launchtest.Main(m) }
+
+// The world of the matrix: ranks 0 and 1 are graph ranks, 2 and 3 servers.
+const (
+	size    = 4
+	servers = 2
+)
+
+// The values of the matrix.
+var (
+	kinds   = []string{"kill", "stop", "exit", "disk"}
+	victims = []string{"rank 0", "graph rank", "server"}
+	modes   = []string{"pipe", "async"}
+	moments = []string{"start", "forward", "exchange", "update", "evaluation", "checkpoint"}
+)
+
+// point is a point of the matrix: indices of its values.
+type point [4]int
+
+var axes = [4][]string{kinds, victims, modes, moments}
+
+func (p point) String() string {
+	return fmt.Sprintf("%s/%s/%s/%s", kinds[p[0]], victims[p[1]], modes[p[2]], moments[p[3]])
+}
+
+// fixed has each kind of fault at each moment, with victims and modes such that
+// any two values of different axes meet.
+func fixed() []point {
+	var list []point
+	for moment := range moments {
+		for kind := range kinds {
+			list = append(list, point{kind, (moment + kind) % len(victims), (moment/3 + kind/2 + moment) % len(modes), moment})
+		}
+	}
+	return list
+}
+
+// Every pair of values of two axes is in the fixed list.
+func TestPairs(t *testing.T) {
+	type pair struct{ a, x, b, y int }
+	met := map[pair]bool{}
+	for _, p := range fixed() {
+		for a := range axes {
+			for b := range axes {
+				met[pair{a, p[a], b, p[b]}] = true
+			}
+		}
+	}
+	for a := range axes {
+		for b := a + 1; b < len(axes); b++ {
+			for x := range axes[a] {
+				for y := range axes[b] {
+					if !met[pair{a, x, b, y}] {
+						t.Errorf("%s never meets %s", axes[a][x], axes[b][y])
+					}
+				}
+			}
+		}
+	}
+}
+
+// words are the moments of package inject by mode and by the role of the
+// victim, in the order of moments.
+var words = map[string][]string{
+	"pipe rank 0":      {"start", "GA", "SC", "WU", "eval", "save state.json"},
+	"pipe graph rank":  {"start", "AV", "∇SC", "WU", "eval", "save"},
+	"pipe server":      {"start", "pull", "partial", "push", "eval", "state"},
+	"async rank 0":     {"start", "GA", "SC", "WU", "eval", "save MANIFEST.json"},
+	"async graph rank": {"start", "AV", "∇SC", "WU", "eval", "save"},
+	"async server":     {"start", "fetch", "sum", "gradient", "eval", "save"},
+}
+
+// scene is the point as a run: the fault strikes in the third stretch between
+// two checkpoints.
+func (p point) scene() scene {
+	s := scene{kind: kinds[p[0]], rank: p[1], mode: modes[p[2]], epoch: 8}
+	s.moment = words[s.mode+" "+victims[p[1]]][p[3]]
+	return s.timed()
+}
+
+func TestMatrix(t *testing.T) {
+	stage := newStage(t)
+	for _, p := range fixed() {
+		t.Run(p.String(), func(t *testing.T) {
+			t.Parallel()
+			stage.play(t, p.scene())
+		})
+	}
+	if testing.Short() {
+		return
+	}
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("SIAFU_FAULT_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for k := range 20 {
+		s := random(rng)
+		t.Run(fmt.Sprintf("random %d", k), func(t *testing.T) {
+			t.Parallel()
+			t.Logf("SIAFU_FAULT_SEED=%d repeats it", seed)
+			stage.play(t, s)
+		})
+	}
+}
+
+// steps of writing a checkpoint and the end of a run, which only rank 0 knows.
+var written = []string{"opened", "save model.safetensors", "save optimizer.safetensors", "save best.safetensors", "save rename", "summary"}
+
+// random is any scene, at any moment.
+func random(rng *rand.Rand) scene {
+	s := scene{kind: kinds[rng.IntN(len(kinds))], rank: rng.IntN(size), mode: modes[rng.IntN(len(modes))], epoch: 1 + rng.IntN(epochs)}
+	list := slices.Concat(words[s.mode+" "+victims[min(s.rank, 2)]], []string{"finish"})
+	switch {
+	case s.rank == 0:
+		list = slices.Concat(list, written)
+	case s.rank == 1:
+		list = append(list, "∇AV", "∇GA")
+	case s.rank == 3 && s.mode == "pipe":
+		list = slices.DeleteFunc(list, func(w string) bool { return w == "state" }) // asked of the first server only
+	}
+	s.moment = list[rng.IntN(len(list))]
+	return s.timed()
+}
+
+// timed has no epoch for moments that are of none.
+func (s scene) timed() scene {
+	if slices.Contains([]string{"start", "opened", "finish", "summary"}, s.moment) {
+		s.epoch = 0
+	}
+	return s
+}
