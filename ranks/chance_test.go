@@ -69,7 +69,7 @@ func TestRandomLabelsGiveChance(t *testing.T) {
 							t.Errorf("%s accuracy %.3f, where chance is from %.3f to %.3f", split, acc, lo, hi)
 						}
 					}
-					if s.FinalTrainAcc < hi+0.3 {
+					if s.FinalTrainAcc < hi+0.2 {
 						t.Errorf("training accuracy %.3f: what was learned is too little to show if it leaked", s.FinalTrainAcc)
 					}
 				})

@@ -156,9 +156,7 @@ func (p *Pool) run(f Flow, worker int, t Task) {
 		p.idle.Signal() // there may be another one
 	}
 	p.running++
-	p.mu.Unlock()
-	done, err := f.Run(worker, t)
-	p.mu.Lock()
+	done, err := p.outside(f, worker, t)
 	p.running--
 	if err == nil && done {
 		err = f.Done(t)
@@ -167,6 +165,13 @@ func (p *Pool) run(f Flow, worker int, t Task) {
 		_, err = f.Poll()
 	}
 	p.fail(err)
+}
+
+// outside runs a task without the lock, which a panic finds taken again.
+func (p *Pool) outside(f Flow, worker int, t Task) (done bool, err error) {
+	p.mu.Unlock()
+	defer p.mu.Lock()
+	return f.Run(worker, t)
 }
 
 // fail keeps the first error.

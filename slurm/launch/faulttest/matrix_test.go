@@ -113,7 +113,7 @@ func TestMatrix(t *testing.T) {
 		}
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
-	for k := range 20 {
+	for k := range 16 {
 		s := random(rng)
 		t.Run(fmt.Sprintf("random %d", k), func(t *testing.T) {
 			t.Parallel()
