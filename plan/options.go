@@ -10,6 +10,7 @@ import (
 	"siafu/halo/codec"
 	"siafu/ranks"
 	"siafu/ranks/forecast"
+	"siafu/ranks/tune"
 )
 
 // Flags are train's. They are checked when lists among them have been taken
@@ -49,6 +50,15 @@ func (o Options) parse() (*request, error) {
 	}
 	if slices.Equal(q.codecs, []string{"none"}) {
 		q.codecs = codec.Kinds()
+	}
+	if len(q.codecs) == 1 {
+		all, err := tune.Candidates(q.codecs[0])
+		if err != nil {
+			return nil, err
+		}
+		if all != nil {
+			q.codecs = all
+		}
 	}
 	q.Config.Partitioner, q.Config.Codec, q.Config.Ranks = "", "none", max(o.Config.Ranks, 1)
 	if err := q.Config.Validate(); err != nil {

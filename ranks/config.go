@@ -147,18 +147,10 @@ func (c *Config) validateNames() error {
 				Then("it must be one of %s", strings.ReplaceAll(r.want, " ", ", "))
 		}
 	}
-	if err := c.validateCodec(); err != nil {
+	if _, err := c.codecs(); err != nil {
 		return fault.New(fault.Usage, "train", "", "--codec=%q", c.Codec).Then("it must be %s; or one of %s", tune.Names, codec.Names)
 	}
 	return c.validateDurations()
-}
-
-func (c *Config) validateCodec() error {
-	candidates, err := tune.Candidates(c.Codec)
-	if err == nil && candidates == nil {
-		_, err = codec.ByName(c.Codec)
-	}
-	return err
 }
 
 func contains(list []string, s string) bool {

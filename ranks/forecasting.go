@@ -13,11 +13,7 @@ import (
 // many graph ranks and servers. fits tells whether ÂX would fit into every
 // rank's memory; choice says which orders of products follow.
 func (c Config) Forecast(meta *graph.Meta, graphRanks, servers int, fits bool) (f *forecast.Forecast, choice string, err error) {
-	name := c.Codec
-	if candidates, err := tune.Candidates(name); err == nil && candidates != nil {
-		name = candidates[0] // the memory of the others is no larger
-	}
-	rows, err := codec.ByName(name)
+	list, err := c.codecs()
 	if err != nil {
 		return nil, "", err
 	}
@@ -31,8 +27,27 @@ func (c Config) Forecast(meta *graph.Meta, graphRanks, servers int, fits bool) (
 		Net: net, Directed: meta.Directed, Sparse: meta.FeatureKind == "sparse",
 		Async: c.Mode == "async", Intervals: func(n int) int { return c.intervals(net, n) }, Overlap: c.Mode != "nopipe",
 		HalfRows: c.Gather == "bf16", HalfKept: c.Features == "bf16", Slots: o.StateSlots(), Staleness: c.Staleness,
-		Graph: graphRanks, Servers: servers, Codec: rows,
+		Graph: graphRanks, Servers: servers, Codec: list[0], Others: list[1:],
 	}), choice, nil
+}
+
+// codecs are those that rows may travel through, the first of which they begin
+// with.
+func (c Config) codecs() ([]codec.Codec, error) {
+	names, err := tune.Candidates(c.Codec)
+	if err != nil {
+		return nil, err
+	}
+	if names == nil {
+		names = []string{c.Codec}
+	}
+	list := make([]codec.Codec, len(names))
+	for i, name := range names {
+		if list[i], err = codec.ByName(name); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 // choose settles the orders of a network's products.

@@ -25,7 +25,6 @@ import (
 	"siafu/ranks/signals"
 	"siafu/ranks/tensor"
 	"siafu/ranks/trace"
-	"siafu/ranks/tune"
 	"siafu/ranks/world"
 )
 
@@ -74,14 +73,13 @@ type run struct {
 	packers *kernels.Team // of exchanges, which encode and decode side by side
 	arena   *mapped.Arena
 	net     model.Spec
-	codec   codec.Codec     // the first one of an automatic choice
+	codecs  []codec.Codec   // the one that was given, or those to choose from
 	rows    *halo.Reduction // what ranks send each other; nil: every ghost's row
 	choice  string          // of orders, for the header
 	voice   *voice          // rank 0's, else nil
 	fault   *inject.Fault   // nil but in tests
 
-	candidates []string // for the codec, none where it is given
-	tuning     *tuning
+	tuning *tuning // nil where there is nothing to choose
 
 	recorders []*trace.Recorder // of the workers, none without --trace
 	origin    int64             // of the timeline, on rank 0's clock
@@ -170,14 +168,7 @@ func (r *run) assign() error {
 	if r.fault, err = inject.New(os.Getenv, r.rank); err != nil {
 		return err
 	}
-	name := r.cfg.Codec
-	if r.candidates, err = tune.Candidates(name); err != nil {
-		return err
-	}
-	if r.candidates != nil {
-		name = r.candidates[0]
-	}
-	r.codec, err = codec.ByName(name)
+	r.codecs, err = r.cfg.codecs()
 	return err
 }
 
@@ -444,7 +435,7 @@ func (r *run) trainer(source weightSource) *trainer {
 	for _, layer := range layerRanges(r.net) {
 		t.layers = append(t.layers, t.grad[layer.Lo:layer.Hi])
 	}
-	t.prepare(r, graphwork.Options{Half: r.cfg.Gather == "bf16", Skip: r.net.CacheInput}, r.codec, r.arena)
+	t.prepare(r, graphwork.Options{Half: r.cfg.Gather == "bf16", Skip: r.net.CacheInput}, r.codecs[0], r.arena)
 	t.delay, _ = newDelay(r.cfg.Delay, r.rank, r.cfg.Seed) // Validate has read it
 	return t
 }

@@ -204,7 +204,7 @@ func (r *run) engine(trained int, weights []float32, u *updater, a *mapped.Arena
 	}
 	o := graphwork.Options{Half: r.cfg.Gather == "bf16", Apart: true, Skip: r.net.CacheInput}
 	e.graph = graphwork.New(r.net, e.intervals[0].net.Layers, r.shard, o, a)
-	e.codec, e.sendIDs = r.codec, mapped.Make[uint32](a, len(e.graph.Plan.SendRows))
+	e.codec, e.sendIDs = r.codecs[0], mapped.Make[uint32](a, len(e.graph.Plan.SendRows))
 	for k, v := range e.graph.Plan.SendRows {
 		e.sendIDs[k] = e.graph.Plan.OwnIDs[v]
 	}

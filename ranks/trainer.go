@@ -180,7 +180,7 @@ func (r *run) keepInput(intervals []*interval) error {
 		k.work.Net = k.net
 		once.intervals = append(once.intervals, &k)
 	}
-	once.prepare(r, graphwork.Options{}, codec.Exact(r.codec), scratch) // it costs time only once
+	once.prepare(r, graphwork.Options{}, codec.Exact(r.codecs[0]), scratch) // it costs time only once
 	for ; at < dim; at += width {
 		at = min(at, dim-width) // the last columns are computed twice rather than in another width
 		if err := once.forward(model.Pass{}, false); err != nil {

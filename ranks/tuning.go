@@ -18,7 +18,6 @@ import (
 type tuning struct {
 	*run
 	chooser *tune.Chooser
-	codecs  []codec.Codec // the candidates, by name
 	s       *lockstep
 	places  map[place]int  // numbers of exchanges
 	hidden  []atomic.Int64 // by exchange: nanoseconds of tasks that run meanwhile, of all workers
@@ -38,11 +37,11 @@ const sampleRows = 512
 // beginTuning begins to choose for the epochs from first on, if rows travel and
 // a choice was asked for. Collective over the graph ranks.
 func (r *run) beginTuning(s *lockstep, first int) error {
-	if len(r.candidates) == 0 {
+	if len(r.codecs) == 1 {
 		return nil
 	}
 	if s.exchange == nil {
-		r.voice.note("codec auto: no rows travel between ranks -> " + r.codec.Name() + "\n")
+		r.voice.note("codec auto: no rows travel between ranks -> " + r.codecs[0].Name() + "\n")
 		return nil
 	}
 	t := &tuning{run: r, s: s, places: map[place]int{}}
@@ -55,26 +54,23 @@ func (r *run) beginTuning(s *lockstep, first int) error {
 		}
 	}
 	t.hidden, t.samples = make([]atomic.Int64, len(t.list)), make([][]float32, len(t.list))
-	for _, name := range r.candidates {
-		c, err := codec.ByName(name)
-		if err != nil {
-			return err
-		}
-		t.codecs = append(t.codecs, c)
+	var names []string
+	for _, c := range r.codecs {
+		names = append(names, c.Name())
 	}
 	rows, err := r.rowsBetween(s.graph)
-	t.chooser = tune.NewChooser(r.candidates, tune.Traffic{Hosts: r.peers.Hosts(), Rows: rows, Exchanges: t.list}, first, r.cfg.Epochs)
+	t.chooser = tune.NewChooser(names, tune.Traffic{Hosts: r.peers.Hosts(), Rows: rows, Exchanges: t.list}, first, r.cfg.Epochs)
 	r.tuning, s.tuning = t, t
 	return err
 }
 
 // chosen is what an automatic choice has come to, "" where there was none.
 func (r *run) chosen() string {
-	if len(r.candidates) == 0 {
+	if len(r.codecs) == 1 {
 		return ""
 	}
 	if r.tuning == nil {
-		return r.codec.Name() // no rows travel
+		return r.codecs[0].Name() // no rows travel
 	}
 	return r.tuning.name()
 }

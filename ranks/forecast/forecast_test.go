@@ -67,6 +67,24 @@ func TestCodecThatKnowsItsSize(t *testing.T) {
 	}
 }
 
+// Where codecs are tried there is room for each, and for rows as they are.
+func TestRoomForOthers(t *testing.T) {
+	r := run(t, 2, 3, 0, "none")
+	r.Intervals = func(int) int { return 1 }
+	plain := New(r).GraphRank(triangle()[0])
+	s2, int4 := run(t, 2, 3, 0, "s2").Codec, run(t, 2, 3, 0, "int4").Codec
+	r.Others = []codec.Codec{int4, s2}
+	all := New(r).GraphRank(triangle()[0])
+	r.Codec, r.Others = s2, nil
+	one := New(r).GraphRank(triangle()[0])
+	if ids := all.Of(Array) - plain.Of(Array); ids != 128 { // 30 numbers of 4 bytes
+		t.Errorf("%d bytes for dataset ids", ids)
+	}
+	if all.Of(Heap) != one.Of(Heap) || all.Of(Heap) <= plain.Of(Heap) {
+		t.Errorf("%d bytes of encoded rows among others, alone %d", all.Of(Heap), one.Of(Heap))
+	}
+}
+
 // An exchange lasts until the host with most to send or to receive is done.
 func TestLink(t *testing.T) {
 	f := New(run(t, 2, 3, 0, "none"))

@@ -220,14 +220,18 @@ func (f *Forecast) exchange(m *Memory, p partition.RankReport) {
 		return
 	}
 	m.add(ghosts, Array, rows...)
-	if !framed(f.Codec) {
-		m.add(buffers, Array, 4*p.SendRows*f.maxWidth())
-		return
+	var plain, ids, encoded int64
+	for _, c := range append(f.Others, f.Codec) {
+		if !framed(c) {
+			plain = 4 * p.SendRows * f.maxWidth()
+			continue
+		}
+		// What leaves, and what has arrived and is not decoded.
+		out, _, _ := payload(c, max(p.SendRows, p.Ghosts), f.maxWidth())
+		encoded, ids = max(encoded, 2*out), max(ids, count(!c.Lossless(), 4*p.SendRows))
 	}
-	m.add(buffers, Array, count(!f.Codec.Lossless(), 4*p.SendRows))
-	// What leaves, and what has arrived and is not decoded.
-	out, _, _ := payload(f.Codec, max(p.SendRows, p.Ghosts), f.maxWidth())
-	m.add("encoded rows", Heap, 2*out)
+	m.add(buffers, Array, plain, ids)
+	m.add("encoded rows", Heap, encoded)
 }
 
 // published is what a rank keeps in bounded asynchrony: the newest rows and

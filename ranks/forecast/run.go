@@ -21,6 +21,7 @@ type Run struct {
 	Graph     int // graph ranks
 	Servers   int
 	Codec     codec.Codec
+	Others    []codec.Codec // that may be tried in its place
 }
 
 // Forecast is what follows from a Run for any partitioning.
