@@ -164,7 +164,7 @@ func start(t *testing.T, mark string, cmd *exec.Cmd, env string) *job {
 			cmd.Env = append(cmd.Env, kv)
 		}
 	}
-	cmd.Env = append(cmd.Env, env)
+	cmd.Env = append(cmd.Env, env, "TMPDIR="+short(t))
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -176,6 +176,18 @@ func start(t *testing.T, mark string, cmd *exec.Cmd, env string) *job {
 	in.Close()
 	go j.read(out)
 	return j
+}
+
+// short is a folder for what a launcher that is killed leaves behind. Its path
+// is short, for the sake of sockets.
+func short(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 func (j *job) read(out io.ReadCloser) {
