@@ -101,3 +101,16 @@ func (c *crew) mute() func() {
 		c.pool.AddWaited(waited)
 	}
 }
+
+// newTeam starts the workers of a rank on the kernels asked for.
+func newTeam(kernel string, threads int) (*kernels.Team, error) {
+	if kernel == "auto" {
+		kernel, _ = kernels.Fastest()
+	}
+	t := kernels.NewTeam(threads)
+	if err := t.Use(kernel); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}

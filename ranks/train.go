@@ -19,9 +19,7 @@ import (
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
-	"siafu/ranks/graphwork"
 	"siafu/ranks/inject"
-	"siafu/ranks/server"
 	"siafu/ranks/signals"
 	"siafu/ranks/tensor"
 	"siafu/ranks/trace"
@@ -227,19 +225,6 @@ func (r *run) hire() error {
 	return err
 }
 
-// newTeam starts the workers of a rank on the kernels asked for.
-func newTeam(kernel string, threads int) (*kernels.Team, error) {
-	if kernel == "auto" {
-		kernel, _ = kernels.Fastest()
-	}
-	t := kernels.NewTeam(threads)
-	if err := t.Use(kernel); err != nil {
-		t.Close()
-		return nil, err
-	}
-	return t, nil
-}
-
 // close gives back what the rank holds.
 func (r *run) close() {
 	r.crew.close()
@@ -335,41 +320,6 @@ func sparseNNZ(m *graph.Meta) int64 {
 	return 0
 }
 
-// serve is the life of a parameter server.
-func (r *run) serve(weights []float32) error {
-	defer r.world.SetLimits(r.limits)
-	u, err := r.newUpdater()
-	if err != nil {
-		return err
-	}
-	var timed server.Updater = u
-	if r.recorders != nil {
-		timed = timedUpdater{u, newClock(r.recorders[0])}
-	}
-	if r.asynchronous() {
-		return r.serveAsync(weights, timed)
-	}
-	return r.serveFrom(r.from.epoch, weights, timed)
-}
-
-// serveFrom serves a synchronous run after an epoch.
-func (r *run) serveFrom(epoch int, weights []float32, u server.Updater) error {
-	s := server.New(r.Topology, r.rank-r.Graph, layerRanges(r.net), weights, laterUpdater{u, epoch})
-	r.world.SetLimits(r.patient(func() int { return epoch + s.Epoch() }, s.Owing))
-	return serve(r.world, s, r.watcher, r.fault)
-}
-
-// asynchronous tells whether the run begins, or goes on, in bounded asynchrony.
-func (r *run) asynchronous() bool { return r.cfg.Mode == "async" && !r.from.switched }
-
-// patient are the limits of a server. It hears late of what holds up a graph
-// rank, who knows better whom it waits for, and so lets it speak first.
-func (r *run) patient(epoch func() int, owing func() []int) world.Limits {
-	l := r.explained(func() string { return fmt.Sprintf("gradients of epoch %d", epoch()) }, owing)
-	l.Warn, l.Abort = l.Warn*5/4, l.Abort*5/4
-	return l
-}
-
 // train is the life of a graph rank.
 func (r *run) train(weights []float32) error {
 	if r.asynchronous() {
@@ -422,55 +372,6 @@ func (r *run) source(epoch int, weights []float32) (weightSource, error) {
 	}
 	u, err := r.newUpdater()
 	return newReplicated(r.peers, r.net, weights, u), err
-}
-
-// trainer puts a graph rank together.
-func (r *run) trainer(source weightSource) *trainer {
-	t := &trainer{
-		cfg: r.cfg, comm: r.peers, shard: r.shard, weights: source, net: r.net, arena: r.arena,
-		flat: mapped.Make[float32](r.arena, r.net.NumWeights()), grad: mapped.Make[float32](r.arena, r.net.NumWeights()),
-	}
-	t.lockstep = r.lockstep(newIntervals(r.cfg, r.net, r.shard, r.localIDs(), r.crew, t.flat, r.arena))
-	t.judges, t.update, t.sums = true, t.push, make([]float64, scoreSums)
-	for _, layer := range layerRanges(r.net) {
-		t.layers = append(t.layers, t.grad[layer.Lo:layer.Hi])
-	}
-	t.prepare(r, graphwork.Options{Half: r.cfg.Gather == "bf16", Skip: r.net.CacheInput}, r.codecs[0], r.arena)
-	t.delay, _ = newDelay(r.cfg.Delay, r.rank, r.cfg.Seed) // Validate has read it
-	return t
-}
-
-// lockstep is what goes through the layers of intervals; prepare completes it.
-func (r *run) lockstep(intervals []*interval) *lockstep {
-	return &lockstep{
-		crew: r.crew, tensor: r.tensor, seed: r.cfg.Seed, intervals: intervals, own: r.shard.NumOwn(), adder: r.crew.team(),
-	}
-}
-
-// prepare makes what the intervals' layers need of the graph, and the passes.
-func (s *lockstep) prepare(r *run, o graphwork.Options, rows codec.Codec, a *mapped.Arena) {
-	if r.net.Propagates() {
-		o.Reduction = r.rows
-		s.graph = graphwork.New(r.net, s.intervals[0].net.Layers, r.shard, o, a)
-		if r.Graph > 1 {
-			s.exchange = halo.NewExchange(r.peers, s.graph.Plan, rows, r.packers, a, s.graph.MaxWidth())
-			s.sumPieces = s.graph.SumPieces(pieceEdges)
-			s.pieces = evenly(s.graph.Plan.Ghosts, max(1, min(mostIntervals, s.graph.Plan.Ghosts/intervalRows)))
-		}
-	}
-	s.build(r.cfg.Mode == "nopipe")
-}
-
-// pieceEdges is about how many edges are in a piece of the sums for other ranks.
-const pieceEdges = 32 << 10
-
-// evenly are the bounds of parts of n.
-func evenly(n, parts int) []int {
-	bounds := make([]int, parts+1)
-	for k := range parts {
-		bounds[k+1] = (k + 1) * n / parts
-	}
-	return bounds
 }
 
 // explained are the run's limits on waits, with what they say of one.

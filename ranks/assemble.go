@@ -1,0 +1,57 @@
+package ranks
+
+import (
+	"siafu/graph/mapped"
+	"siafu/halo"
+	"siafu/halo/codec"
+	"siafu/ranks/graphwork"
+)
+
+// trainer puts a graph rank together.
+func (r *run) trainer(source weightSource) *trainer {
+	t := &trainer{
+		cfg: r.cfg, comm: r.peers, shard: r.shard, weights: source, net: r.net, arena: r.arena,
+		flat: mapped.Make[float32](r.arena, r.net.NumWeights()), grad: mapped.Make[float32](r.arena, r.net.NumWeights()),
+	}
+	t.lockstep = r.lockstep(newIntervals(r.cfg, r.net, r.shard, r.localIDs(), r.crew, t.flat, r.arena))
+	t.judges, t.update, t.sums = true, t.push, make([]float64, scoreSums)
+	for _, layer := range layerRanges(r.net) {
+		t.layers = append(t.layers, t.grad[layer.Lo:layer.Hi])
+	}
+	t.prepare(r, graphwork.Options{Half: r.cfg.Gather == "bf16", Skip: r.net.CacheInput}, r.codecs[0], r.arena)
+	t.delay, _ = newDelay(r.cfg.Delay, r.rank, r.cfg.Seed) // Validate has read it
+	return t
+}
+
+// lockstep is what goes through the layers of intervals; prepare completes it.
+func (r *run) lockstep(intervals []*interval) *lockstep {
+	return &lockstep{
+		crew: r.crew, tensor: r.tensor, seed: r.cfg.Seed, intervals: intervals, own: r.shard.NumOwn(), adder: r.crew.team(),
+	}
+}
+
+// prepare makes what the intervals' layers need of the graph, and the passes.
+func (s *lockstep) prepare(r *run, o graphwork.Options, rows codec.Codec, a *mapped.Arena) {
+	if r.net.Propagates() {
+		o.Reduction = r.rows
+		s.graph = graphwork.New(r.net, s.intervals[0].net.Layers, r.shard, o, a)
+		if r.Graph > 1 {
+			s.exchange = halo.NewExchange(r.peers, s.graph.Plan, rows, r.packers, a, s.graph.MaxWidth())
+			s.sumPieces = s.graph.SumPieces(pieceEdges)
+			s.pieces = evenly(s.graph.Plan.Ghosts, max(1, min(mostIntervals, s.graph.Plan.Ghosts/intervalRows)))
+		}
+	}
+	s.build(r.cfg.Mode == "nopipe")
+}
+
+// pieceEdges is about how many edges are in a piece of the sums for other ranks.
+const pieceEdges = 32 << 10
+
+// evenly are the bounds of parts of n.
+func evenly(n, parts int) []int {
+	bounds := make([]int, parts+1)
+	for k := range parts {
+		bounds[k+1] = (k + 1) * n / parts
+	}
+	return bounds
+}
