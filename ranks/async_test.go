@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/halo"
 	"siafu/kernels/model"
@@ -69,6 +70,29 @@ func TestAsyncCodecs(t *testing.T) {
 	c.Codec = "int8+ef"
 	if err := c.Validate(); fault.KindOf(err) != fault.Usage {
 		t.Errorf("error feedback: %v", err)
+	}
+}
+
+// What servers stash is bounded, by the versions that s+1 epochs can be on, and
+// reported.
+func TestAsyncStashIsReported(t *testing.T) {
+	data := generated(t, false)
+	c := asynchronous(quick(t), 1, 3)
+	c.Ranks, c.Servers, c.Epochs = 5, 2, 20
+	r := train(t, c, data)
+	meta, err := graph.ReadMeta(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	net := c.spec(meta.FeatureDim, meta.Classes)
+	weights := 4 * int64(net.NumWeights())
+	// Versions that intervals of s+1 epochs hold and the one in the making, and
+	// gradients of 9 intervals in as many epochs that wait for their turn.
+	most := weights * (3 + 2*9)
+	for _, p := range r.Summary.PerRank {
+		if server := p.Role == "server"; server != (p.StashBytes > 0) || p.StashBytes > most {
+			t.Errorf("rank %d, a %s, kept %d bytes, at most %d are expected", p.Rank, p.Role, p.StashBytes, most)
+		}
 	}
 }
 

@@ -64,7 +64,7 @@ func gatherFloats(c world.Comm, x []float64) ([][]float64, error) {
 func (r *run) finish() error {
 	r.fault.At(inject.Finish, 0)
 	mine := runfolder.RankReport{
-		Rank: r.rank, Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: peakRSS(), ArrayBytes: r.arena.Used(),
+		Rank: r.rank, Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: peakRSS(), ArrayBytes: r.arena.Used(), StashBytes: r.stash,
 	}
 	if r.shard != nil {
 		mine.Vertices, mine.Ghosts = int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())

@@ -119,6 +119,8 @@ func (r *run) serveAsync(weights []float32, u server.Updater) error {
 		if err := serveStretch(r.world, s, r.watcher, r.fault); err != nil {
 			return err
 		}
+		m := s.Memory()
+		r.stash = max(r.stash, m.PeakBytes+m.PeakWaiting)
 		v, err := r.pronounce(verdict{})
 		if err != nil {
 			return err

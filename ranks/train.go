@@ -76,6 +76,7 @@ type run struct {
 	choice  string          // of orders, for the header
 	voice   *voice          // rank 0's, else nil
 	fault   *inject.Fault   // nil but in tests
+	stash   int64           // of a server in bounded asynchrony, at its peak
 
 	tuning *tuning // nil where there is nothing to choose
 

@@ -29,7 +29,8 @@ type RankReport struct {
 	Ghosts       int64  `json:"ghosts"`
 	Edges        int64  `json:"edges"`
 	PeakRSSBytes int64  `json:"peak_rss_bytes"`
-	ArrayBytes   int64  `json:"array_bytes"` // arrays outside the heap, at the end
+	ArrayBytes   int64  `json:"array_bytes"`           // arrays outside the heap, at the end
+	StashBytes   int64  `json:"stash_bytes,omitempty"` // weights and gradients that a server in bounded asynchrony kept at its peak
 }
 
 // Summary is summary.json.
