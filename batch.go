@@ -31,7 +31,11 @@ func (c *submitCmd) Run(io console, flags trainFlags) error {
 		return err
 	}
 	if c.Options.DryRun {
-		_, err = fmt.Fprintf(io.out, "wrote script=%s run=%s\n", record.Script, job.Run)
+		text := job.Script()
+		if job.PartitionJob {
+			text = job.PartitionScript() + "\n" + text
+		}
+		_, err = fmt.Fprintf(io.out, "%swrote script=%s run=%s\n", text, record.Script, job.Run)
 		return err
 	}
 	if record.PartitionJob != "" {

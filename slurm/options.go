@@ -32,7 +32,7 @@ type Options struct {
 	Restarts     int      `default:"3" help:"How often a run that crashed is started again within the job."`
 	Interface    string   `name:"tcp-interface" placeholder:"NAME" help:"Network interface for MPI over TCP, where it picks a wrong one."`
 	Script       string   `placeholder:"FILE" help:"Where to write the script. Empty: RUN.sbatch."`
-	DryRun       bool     `name:"dry-run" help:"Write the script and do not submit it."`
+	DryRun       bool     `name:"dry-run" help:"Write the script, print it and do not submit it."`
 }
 
 // plain is a value that needs no quoting in a #SBATCH line.
