@@ -1,5 +1,6 @@
 # make run     install what is missing, build, train on this machine's package graph
 # make test    install what is missing, run every test, also under mpirun
+# make race    every test under the race detector, which takes some ten times as long
 # make build   ./siafu, with MPI where an MPI library is installed
 # make bench   time kernels and exchanges on this machine
 # make yardstick  the same kernels in turns with a C loop and OpenBLAS
@@ -22,7 +23,7 @@ export CGO_CFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:compile 2>/dev/nu
 export CGO_LDFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:link 2>/dev/null))
 LAUNCH := ./siafu launch -n $(RANKS) $(if $(MPI),,--in-process)
 
-.PHONY: build run test unit mpi-test fuzz accuracy bench yardstick deps go fmt vet clean
+.PHONY: build run test unit race race-short mpi-test fuzz accuracy bench yardstick deps go fmt vet clean
 
 build: go
 	$(GO) build $(TAGS) -o siafu .
@@ -40,17 +41,38 @@ train: build $(DATA)/meta.json
 
 $(DATA)/meta.json: | build
 	@mkdir -p $(BUILD)
-	apt-cache dumpavail | ./siafu import --from debian - $(DATA)
+	scripts/import-packages ./siafu $(DATA)
 
 test: deps deps-slurm
-	$(MAKE) --no-print-directory unit mpi-test fuzz
+	$(MAKE) --no-print-directory unit race-short mpi-test fuzz
 
 unit: go
 	$(GO) vet ./...
 	$(GO) test ./...
 
+# Under the race detector arrays are on the Go heap and kernels plain Go, so that
+# it sees them. The short form is what workers and ranks share: tasks of an epoch,
+# in step and not, halos, servers.
+race: go
+	$(GO) test -race -timeout 60m ./...
+
+race-short: go
+	$(GO) test -race -short ./ranks/schedule ./ranks/params/...
+	$(GO) test -race -short ./ranks/world/inproc -run 'TestConformance/3|TestL|TestB'
+	$(GO) test -race -short ./halo -rapid.checks=10
+	$(GO) test -race -short ./ranks -run 'TestResultsStand|TestOverlapChangesNothing|TestTensorTasksElsewhere'
+
+# The tests in files for builds with MPI; all others have run without it.
 mpi-test: go
-	$(if $(MPI),$(GO) vet -tags mpi ./... && $(GO) test -tags mpi . ./ranks/... ./slurm/...,@echo "mpicc is missing: tests under mpirun left out")
+	$(if $(MPI),@$(MAKE) --no-print-directory under-mpi,@echo "mpicc is missing: tests under mpirun left out")
+
+.PHONY: under-mpi
+under-mpi:
+	$(GO) vet -tags mpi ./...
+	@set -e; for dir in $$(grep -rlE '^//go:build mpi' --include=*_test.go . | xargs -n 1 dirname | sort -u); do \
+	  names=$$(grep -lE '^//go:build mpi' $$dir/*_test.go | xargs grep -hoE '^func (Test|Fuzz)[A-Za-z0-9_]+' | cut -c6- | paste -sd'|'); \
+	  $(GO) test -tags mpi $$dir -run "^($$names)$$"; \
+	done
 
 # A few seconds for each decoder.
 FUZZTIME ?= 3s
@@ -88,7 +110,7 @@ deps: go
 	line="apt-get update && apt-get install -y --no-install-recommends$$missing"; \
 	[ -n "$$missing" ] || line="apt-get update"; \
 	echo "$$line"; \
-	$$sudo true 2>/dev/null && $$sudo env DEBIAN_FRONTEND=noninteractive bash -c "$$line" || \
+	$$sudo true 2>/dev/null && $$sudo bash -c "$${line//apt-get/scripts/apt-get}" || \
 	  { echo "Could not install. As root, type: $$line"; exit 1; }
 
 # Slurm, for the tests of batch jobs, which are left out without it and where
@@ -97,7 +119,7 @@ deps: go
 deps-slurm: deps
 	@[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || exit 0; \
 	command -v slurmd >/dev/null && command -v munged >/dev/null && exit 0; \
-	DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends slurm-wlm munge || \
+	scripts/apt-get install -y --no-install-recommends slurm-wlm munge || \
 	  echo "Slurm could not be installed: the tests of batch jobs are left out"
 
 go:

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -102,18 +104,53 @@ func (s *scene) replace(path, old, new string) {
 	s.file(path, []byte(strings.Replace(text, old, new, 1)))
 }
 
-// listing is every path below the scene with its size.
-func (s *scene) listing() []string {
-	var list []string
-	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			list = append(list, path)
+// tree is every path below the scene with a hash of what is there: the content
+// of a file, the target of a link, nothing of a folder.
+func (s *scene) tree() map[string]string { return treeOf(s.t, s.dir) }
+
+func treeOf(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
 		}
-		return err
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		found[path] = info.Mode().String()
+		if to, err := os.Readlink(path); err == nil {
+			found[path] += to
+		} else if info.Mode().IsRegular() {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			found[path] += fmt.Sprintf(" %x", sha256.Sum256(text))
+		}
+		return nil
 	})
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
+	return found
+}
+
+// changes are the paths at which two trees differ.
+func changes(before, after map[string]string) []string {
+	var list []string
+	for path := range before {
+		if after[path] != before[path] {
+			list = append(list, path)
+		}
+	}
+	for path := range after {
+		if _, old := before[path]; !old {
+			list = append(list, path)
+		}
+	}
+	slices.Sort(list)
 	return list
 }
 
@@ -139,7 +176,7 @@ func trainTwo(s *scene) []string {
 }
 
 // begun are the files of a run that failed after it had begun.
-var begun = []string{"config.toml", "log.txt", "lock", "metrics.jsonl"}
+var begun = []string{"config.toml", "log.txt", "lock", "metrics.jsonl", "run.json"}
 
 var badInputs = []badInput{
 	// The command line.
@@ -200,31 +237,31 @@ var badInputs = []badInput{
 		}, 65, []string{"owners", "60"}, nil},
 
 	// Training.
-	{"damaged shard", func(s *scene) { s.flip(s.path("data", "parts", "2", "1.part")) }, trainTwo, 65, []string{"1.part", "checksum"}, begun},
-	{"truncated shard", func(s *scene) { s.cut(s.path("data", "parts", "2", "0.part")) }, trainTwo, 65, []string{"0.part"}, begun},
+	{"damaged shard", func(s *scene) { s.flip(s.path("data", "parts", "2", "1.part")) }, trainTwo, 65, []string{"1.part", "checksum"}, nil},
+	{"truncated shard", func(s *scene) { s.cut(s.path("data", "parts", "2", "0.part")) }, trainTwo, 65, []string{"0.part"}, nil},
 	{"shard of another rank", func(s *scene) {
 		s.file(s.path("data", "parts", "2", "1.part"), s.read(s.path("data", "parts", "2", "0.part")))
-	}, trainTwo, 65, []string{"1.part", "siafu partition"}, begun},
+	}, trainTwo, 65, []string{"1.part", "siafu partition"}, nil},
 	{"shard of another P", func(s *scene) {
 		must(s.t, "partition", s.data, "--parts", "3")
 		s.file(s.path("data", "parts", "2", "1.part"), s.read(s.path("data", "parts", "3", "1.part")))
-	}, trainTwo, 65, []string{"1.part", "siafu partition"}, begun},
+	}, trainTwo, 65, []string{"1.part", "siafu partition"}, nil},
 	{"dataset changed after partitioning", func(s *scene) {
 		parts := s.path("data", "parts")
 		kept := s.path("kept")
 		rename(s.t, parts, kept)
 		must(s.t, "generate", "--force", s.data, "--vertices", "60", "--edges", "300", "--features", "4", "--classes", "3", "--seed", "2")
 		rename(s.t, kept, parts)
-	}, trainTwo, 65, []string{"changed", "siafu partition"}, begun},
+	}, trainTwo, 65, []string{"changed", "siafu partition"}, nil},
 	{"shards of two partitionings", func(s *scene) {
 		old := s.read(s.path("data", "parts", "2", "1.part"))
 		must(s.t, "partition", s.data, "--parts", "2", "--method", "hash")
 		s.file(s.path("data", "parts", "2", "1.part"), old)
-	}, trainTwo, 65, []string{"different partitionings"}, begun},
+	}, trainTwo, 65, []string{"different partitionings"}, nil},
 	{"damaged meta.json", func(s *scene) { s.cut(s.path("data", "meta.json")) }, trainTwo, 65, []string{"meta.json", "import the dataset again"}, nil},
 	{"meta.json of another version", func(s *scene) { s.replace(s.path("data", "meta.json"), `"format": 1`, `"format": 9`) }, trainTwo, 65, []string{"format is 9"}, nil},
 	{"more servers than graph ranks", nil, func(s *scene) []string { return append(trainTwo(s), "--servers", "2") }, 78, []string{"2 servers", "2 ranks"}, nil},
-	{"more ranks than vertices", nil, func(s *scene) []string { return append(trainTwo(s), "--ranks", "70") }, 78, []string{"70", "60 vertices"}, begun},
+	{"more ranks than vertices", nil, func(s *scene) []string { return append(trainTwo(s), "--ranks", "70") }, 78, []string{"70", "60 vertices"}, nil},
 	{"run folder exists", nil, func(s *scene) []string { return append(trainTwo(s), "--out", s.run) }, 64, []string{"exists", "--force"}, nil},
 	{"run folder is another folder", nil, func(s *scene) []string { return append(trainTwo(s), "--out", s.raw, "--force") }, 64, []string{"not a run folder"}, nil},
 	{"run folder below a file", nil, func(s *scene) []string {
@@ -232,14 +269,14 @@ var badInputs = []badInput{
 	}, 74, []string{"meta.json"}, nil},
 	{"weights of another shape", nil, func(s *scene) []string {
 		return append(trainTwo(s), "--hidden", "8", "--init", filepath.Join(s.run, "model.safetensors"))
-	}, 65, []string{"layers.0.weight", "[4 16]", "[4 8]"}, begun},
+	}, 65, []string{"layers.0.weight", "[4 16]", "[4 8]"}, nil},
 	{"truncated weights", func(s *scene) { s.cut(filepath.Join(s.run, "model.safetensors")) }, func(s *scene) []string {
 		return append(trainTwo(s), "--init", filepath.Join(s.run, "model.safetensors"))
-	}, 65, []string{"model.safetensors"}, begun},
-	{"weights absent", nil, func(s *scene) []string { return append(trainTwo(s), "--init", s.path("none.safetensors")) }, 66, []string{"none.safetensors"}, begun},
+	}, 65, []string{"model.safetensors"}, nil},
+	{"weights absent", nil, func(s *scene) []string { return append(trainTwo(s), "--init", s.path("none.safetensors")) }, 66, []string{"none.safetensors"}, nil},
 	{"diverging", nil, func(s *scene) []string {
 		return append(trainTwo(s), "--lr", "1e30", "--optimizer", "sgd", "--epochs", "20")
-	}, 1, []string{"epoch", "--lr"}, begun},
+	}, 76, []string{"epoch", "--lr", "layers."}, append(slices.Clone(begun), "model.safetensors", "summary.json")},
 
 	// After training.
 	{"model for other data", func(s *scene) {
@@ -258,7 +295,7 @@ func rename(t *testing.T, from, to string) {
 }
 
 // Bad input gives its exit code and a message with file, value and remedy, and
-// leaves nothing that was not there.
+// leaves everything as it was, to the byte.
 func TestBadInput(t *testing.T) {
 	for _, tc := range badInputs {
 		t.Run(tc.name, func(t *testing.T) {
@@ -266,7 +303,7 @@ func TestBadInput(t *testing.T) {
 			if tc.harm != nil {
 				tc.harm(s)
 			}
-			before := s.listing()
+			before := s.tree()
 			r := siafu(tc.args(s)...)
 			if r.code != tc.code {
 				t.Errorf("exit %d, want %d", r.code, tc.code)
@@ -279,9 +316,9 @@ func TestBadInput(t *testing.T) {
 			if t.Failed() {
 				t.Logf("stderr: %s", r.err)
 			}
-			for _, path := range s.listing() {
-				if !slices.Contains(before, path) && !slices.Contains(tc.writes, filepath.Base(path)) {
-					t.Errorf("left behind: %s", path)
+			for _, path := range changes(before, s.tree()) {
+				if !slices.Contains(tc.writes, filepath.Base(path)) && (tc.writes == nil || path != filepath.Join(s.free, "run")) {
+					t.Errorf("changed: %s", path)
 				}
 			}
 		})

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"siafu/graph/fault"
-	"siafu/ranks"
+	"siafu/graph/inventory"
+	"siafu/ranks/config"
 	"siafu/slurm"
 )
 
@@ -41,8 +42,7 @@ func (c *submitCmd) Run(io console, flags trainFlags) error {
 	if record.PartitionJob != "" {
 		fmt.Fprintf(io.out, "submitted partition_job=%s\n", record.PartitionJob)
 	}
-	log := strings.NewReplacer("%A", record.Job, "%j", record.Job, "%a", "*").Replace(job.Log())
-	_, err = fmt.Fprintf(io.out, "submitted job=%s script=%s run=%s log=%s\n", record.Job, record.Script, job.Run, log)
+	_, err = fmt.Fprintf(io.out, "submitted job=%s script=%s run=%s log=%s\n", record.Job, record.Script, job.Run, job.Log(record.Job))
 	return err
 }
 
@@ -64,10 +64,17 @@ func (c *submitCmd) job(line []string) (*slurm.Job, error) {
 			return nil, err
 		}
 	}
-	j := &slurm.Job{Options: c.Options, Run: train.Config.Out, Settings: settings, Resume: resumeFlags(line)}
+	j := &slurm.Job{Options: c.Options, Run: train.Config.Out, Settings: settings, ID: inventory.NewID()}
+	// With --force the first start replaces what it finds; the others know by the
+	// id that the run is theirs, and go on.
+	if !train.Config.Force {
+		j.Resume = resumeFlags(line)
+	}
 	if j.Run == "" {
 		j.Run = freshRun(train.data())
 	}
+	j.Run = noFlag(filepath.Clean(j.Run))
+	j.Options.Script = noFlag(j.Options.Script)
 	if j.JobName == "" {
 		j.JobName = "siafu-" + filepath.Base(filepath.Clean(train.data()))
 	}
@@ -84,8 +91,8 @@ func (c *submitCmd) job(line []string) (*slurm.Job, error) {
 
 // partitionArgs are those of the partition command that makes what training on
 // so many ranks asks for.
-func partitionArgs(c *ranks.Config, data string, size int) ([]string, error) {
-	parts, err := c.GraphRanks(size)
+func partitionArgs(c *config.Config, data string, size int) ([]string, error) {
+	parts, _, err := c.Roles(size)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +104,14 @@ func partitionArgs(c *ranks.Config, data string, size int) ([]string, error) {
 		args = append(args, "--vertex-order", c.VertexOrder)
 	}
 	return args, nil
+}
+
+// noFlag keeps a path from being taken for a flag.
+func noFlag(path string) string {
+	if strings.HasPrefix(path, "-") {
+		return "./" + path
+	}
+	return path
 }
 
 // withoutFlag drops a flag and its value.
@@ -118,9 +133,12 @@ type statusCmd struct {
 }
 
 func (c *statusCmd) Run(io console) error {
-	list, err := slurm.Watch{Queue: slurm.Queue, Now: time.Now()}.All(c.Runs)
-	if err != nil {
+	list, damaged := slurm.Watch{Queue: slurm.Queue, Now: time.Now()}.All(c.Runs)
+	if len(list) == 1 && damaged != nil {
+		return damaged // a table would say the same
+	}
+	if err := slurm.Print(io.out, list); err != nil {
 		return err
 	}
-	return slurm.Print(io.out, list)
+	return damaged
 }

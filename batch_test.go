@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -38,6 +39,24 @@ func TestSubmitDryRun(t *testing.T) {
 	}
 	if r := siafu("submit", "data/mine", "--dry-run"); r.code != 0 || !strings.HasPrefix(r.out, "#!/bin/bash\n") || !strings.Contains(r.out, "run=runs/mine-2") {
 		t.Errorf("without --out: %+v", r)
+	}
+}
+
+// --force holds for the first start of a script: all starts have one id, by
+// which those that follow know the run folder, and no script has that of
+// another. Without it every start goes on with what is there.
+func TestSubmitForce(t *testing.T) {
+	t.Chdir(t.TempDir())
+	id := regexp.MustCompile(`(?m)^export SIAFU_LAUNCH=([0-9a-f]{32})$`)
+	seen := map[string]bool{}
+	for args, resumes := range map[string]bool{"": true, "--force": false, "--resume x": true, "--force --resume x": true} {
+		out := must(t, append([]string{"submit", "data", "--dry-run", "--", "--out", "runs/r"}, strings.Fields(args)...)...)
+		m := id.FindStringSubmatch(out)
+		if m == nil || seen[m[1]] || strings.Contains(out, " --resume ") != resumes {
+			t.Errorf("%q: %s", args, out)
+			continue
+		}
+		seen[m[1]] = true
 	}
 }
 
@@ -85,8 +104,17 @@ func TestStatusCommand(t *testing.T) {
 	if out := must(t, "status", filepath.Dir(run)); !strings.Contains(out, "done") || !strings.Contains(out, "4/4") {
 		t.Errorf("status: %s", out)
 	}
-	if r := siafu("status", filepath.Join(dir, "nothing")); r.code != 66 {
-		t.Errorf("no run: exit %d %s", r.code, r.err)
+	if r := siafu("status", filepath.Join(dir, "nothing")); r.code != 66 || r.out != "" {
+		t.Errorf("no run: %+v", r)
+	}
+	two := filepath.Join(dir, "runs", "two")
+	must(t, "train", data, "--epochs", "1", "--out", two, "--quiet")
+	if err := os.WriteFile(filepath.Join(two, "metrics.jsonl"), []byte("nonsense\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := siafu("status", filepath.Dir(run))
+	if r.code != 65 || !strings.Contains(r.out, "4/4") || !strings.Contains(r.out, two+"  damaged") || !strings.Contains(r.err, "metrics.jsonl") {
+		t.Errorf("one of two is damaged: %+v", r)
 	}
 }
 
@@ -110,5 +138,31 @@ func TestLaunchUsage(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if r := siafu("launch", "train", "data"); r.code != 66 || !strings.Contains(r.err, "--in-process") {
 		t.Errorf("without mpirun: exit %d %s", r.code, r.err)
+	}
+}
+
+// Paths that a script can hold are held, whatever they look like; others are
+// refused before anything is written.
+func TestSubmitNames(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, tc := range []struct {
+		data, out string
+		has       string // in the script
+		says      string // the refusal
+	}{
+		{"my graph", "runs/my run/", "#SBATCH --output=\"runs/my run-%j.out\"\n", ""},
+		{"data", "100%", "#SBATCH --output=100%%-%j.out\n", ""},
+		{"data", "-x", "\nrun=./-x\n", ""},
+		{"my graph", "run", "#SBATCH --job-name=\"siafu-my graph\"\n", ""},
+		{"a\nb", "run", "", "--job-name"},
+		{"data", "r\n#SBATCH --nodes=7", "", "--out"},
+	} {
+		r := siafu("submit", tc.data, "--dry-run", "--", "--out="+tc.out)
+		if tc.says == "" && (r.code != 0 || !strings.Contains(r.out, tc.has)) || tc.says != "" && (r.code != 64 || !strings.Contains(r.err, tc.says)) {
+			t.Errorf("%q: %+v", tc, r)
+		}
+	}
+	if left, _ := filepath.Glob("r\n*"); left != nil {
+		t.Errorf("it has written %q", left)
 	}
 }

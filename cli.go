@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"siafu/graph/fault"
+	"siafu/graph/mapped"
 	"siafu/ranks/world"
 	"siafu/slurm/launch"
 )
@@ -29,7 +30,7 @@ type exit int
 // run is one call of the program: parse, do one thing, map the error to an
 // exit code.
 func run(args []string, in io.Reader, out, errOut io.Writer) (code int) {
-	end := launch.Join()
+	end := launch.Join(args)
 	var err error
 	defer func() { end(code, err) }()
 	defer func() {
@@ -81,7 +82,8 @@ func cutFlags(args []string) ([]string, trainFlags) {
 }
 
 // dispatch parses the command line and runs the command.
-func dispatch(args []string, io console) error {
+func dispatch(args []string, io console) (err error) {
+	defer mapped.Catch(&err)
 	var g grammar
 	args, behind := cutFlags(args)
 	config, err := loadConfig(args)

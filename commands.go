@@ -7,15 +7,17 @@ import (
 	"strings"
 
 	"siafu/bench"
+	"siafu/bench/plan"
 	"siafu/graph/download"
 	"siafu/graph/fault"
 	"siafu/graph/generate"
 	"siafu/graph/importers"
 	"siafu/graph/partition"
-	"siafu/plan"
 	"siafu/ranks"
-	"siafu/ranks/mpi"
+	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
+	"siafu/ranks/world/mpi"
+	"siafu/slurm/launch"
 )
 
 // grammar is the command line.
@@ -148,8 +150,8 @@ type planCmd struct {
 func (c *planCmd) Run(io console) error { return plan.Run(c.Options, io.out) }
 
 type trainCmd struct {
-	Args   []string     `arg:"" name:"data" help:"Dataset folder; a CONFIG.toml may stand before it."`
-	Config ranks.Config `embed:""`
+	Args   []string      `arg:"" name:"data" help:"Dataset folder; a CONFIG.toml may stand before it."`
+	Config config.Config `embed:""`
 }
 
 // check tells whether the arguments are [CONFIG.toml] DATA.
@@ -210,6 +212,8 @@ type benchCmd struct {
 	Links     linksCmd        `cmd:"" help:"Train over links of chosen rates between hosts made of this machine."`
 	Kernels   kernelsCmd      `cmd:"" help:"Time every kernel beside what this machine can do."`
 	Partition partitionersCmd `cmd:"" help:"Compare partitioners with each other and with METIS."`
+
+	Initializers initializersCmd `cmd:"" help:"Compare random first weights: test accuracy of every model on real graphs."`
 }
 
 type accuracyCmd struct {
@@ -219,6 +223,16 @@ type accuracyCmd struct {
 func (c *accuracyCmd) Run(ctx context.Context, io console) error {
 	bench.Machine(io.out)
 	_, err := bench.Accuracy(ctx, c.Options, io.out)
+	return err
+}
+
+type initializersCmd struct {
+	Options bench.InitializersOptions `embed:""`
+}
+
+func (c *initializersCmd) Run(ctx context.Context, io console) error {
+	bench.Machine(io.out)
+	_, err := bench.Initializers(ctx, c.Options, io.out)
 	return err
 }
 
@@ -293,6 +307,7 @@ type doctorCmd struct{}
 
 func (c *doctorCmd) Run(io console) error {
 	checkJob(io.err, 1)
+	launch.Release(func(line string) { fmt.Fprintln(io.out, line) })
 	return ranks.Doctor(ranks.IO{Out: io.out, Err: io.err})
 }
 

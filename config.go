@@ -6,14 +6,16 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
 	"github.com/alecthomas/kong"
 
 	"siafu/graph/fault"
-	"siafu/ranks"
+	"siafu/ranks/config"
 	"siafu/ranks/inject"
+	"siafu/ranks/runfolder"
 	"siafu/slurm/launch"
 )
 
@@ -23,7 +25,7 @@ const envPrefix = "SIAFU_"
 
 // notFlags are variables with that prefix that are for others: the tests, and
 // the launcher.
-var notFlags = []string{"testdata", flagName(launch.StatusVariable), flagName(inject.Variable)}
+var notFlags = []string{"testdata", flagName(launch.StatusVariable), flagName(inject.Variable), flagName(runfolder.LaunchVariable)}
 
 // settings are the values of train's flags that the command line does not
 // give: those of its TOML file, and under them those of the environment.
@@ -61,7 +63,7 @@ func (s *settings) read(path string) error {
 	if err != nil {
 		return fault.System("config", path, err)
 	}
-	var typed ranks.Config
+	var typed config.Config
 	meta, err := toml.Decode(string(text), &typed)
 	if err != nil {
 		detail := err.Error()
@@ -89,10 +91,10 @@ func lineOf(text, key string) int {
 	return 0
 }
 
-// configKeys are the keys of ranks.Config.
+// configKeys are the keys of config.Config.
 func configKeys() []string {
 	var keys []string
-	t := reflect.TypeFor[ranks.Config]()
+	t := reflect.TypeFor[config.Config]()
 	for i := range t.NumField() {
 		keys = append(keys, t.Field(i).Tag.Get("toml"))
 	}
@@ -117,21 +119,12 @@ func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 func (s *settings) warn(w io.Writer) error {
 	keys := configKeys()
 	for name := range s.env {
-		if !contains(keys, name) && !contains(notFlags, name) {
+		if !slices.Contains(keys, name) && !slices.Contains(notFlags, name) {
 			variable := envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 			fmt.Fprintf(w, "siafu: warning: the environment variable %s is no flag of train\n", variable)
 		}
 	}
 	return nil
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // nearest is the word of a list with the smallest edit distance to s.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"siafu/graph/fault"
+	"siafu/graph/inventory"
+	"siafu/ranks/runfolder"
 	"siafu/slurm/launch"
 )
 
@@ -43,8 +46,11 @@ func (c *launchCmd) Run(io console) error {
 	if o.Ranks == 0 {
 		o.Ranks = launch.DefaultRanks(c.Hostfile)
 	}
-	if o.Args, o.Again, err = rerun(c.Args, o.Program == self); err != nil {
+	if o.Args, err = command(c.Args, o.Program == self); err != nil {
 		return err
+	}
+	if o.Args[0] == "train" {
+		o.Env = []string{runfolder.LaunchVariable + "=" + launchID()}
 	}
 	return launch.Run(o)
 }
@@ -60,31 +66,33 @@ func (c *launchCmd) program(self string) string {
 	return self
 }
 
-// rerun is the command line of a run and that of its restarts. Training gets a
-// run folder, so that a restart finds the checkpoints. If ranks run this very
+// launchID tells this launch from all others. A batch script has one of its
+// own, for all of its starts.
+func launchID() string { return cmp.Or(os.Getenv(runfolder.LaunchVariable), inventory.NewID()) }
+
+// command is the command line of the ranks, the same for every attempt: what an
+// attempt finds of those before it, it knows by the id of the launch. Training
+// gets a run folder, so that all attempts have the same. If ranks run this very
 // program it is parsed here, so that what is wrong with it is said before any
 // rank starts.
-func rerun(args []string, same bool) (first, again []string, err error) {
+func command(args []string, same bool) ([]string, error) {
 	if args[0] == "--" {
 		args = args[1:]
 	}
 	if len(args) == 0 {
-		return nil, nil, fault.New(fault.Usage, "launch", "", "it takes a command, as train").Then(`see "siafu help launch"`)
+		return nil, fault.New(fault.Usage, "launch", "", "it takes a command, as train").Then(`see "siafu help launch"`)
 	}
-	if args[0] != "train" {
-		return args, args, nil
+	if args[0] != "train" || !same {
+		return args, nil
 	}
-	if same {
-		t, err := parseTrain(args)
-		if err != nil {
-			return nil, nil, err
-		}
-		if t.Config.Out == "" {
-			args = append(args, "--out", freshRun(t.data()))
-		}
+	t, err := parseTrain(args)
+	if err != nil {
+		return nil, err
 	}
-	again = slices.DeleteFunc(slices.Clone(args), func(s string) bool { return s == "--force" })
-	return args, append(again, resumeFlags(args)...), nil
+	if t.Config.Out == "" {
+		args = append(args, "--out", freshRun(t.data()))
+	}
+	return args, nil
 }
 
 // parseTrain parses a command line of train, its TOML file and the
@@ -126,7 +134,8 @@ func resumeFlags(args []string) []string {
 }
 
 type shieldCmd struct {
+	Parent  int      `placeholder:"PROCESS" help:"Process that started this one, and whose end ends the command."`
 	Command []string `arg:"" passthrough:"" help:"The command."`
 }
 
-func (c *shieldCmd) Run() error { return launch.Shield(c.Command) }
+func (c *shieldCmd) Run() error { return launch.Shield(c.Parent, c.Command) }

@@ -9,25 +9,30 @@ import (
 	"siafu/kernels/model"
 )
 
-// Every network can be asked for by its name, and no other.
-func TestNetworksOfTheCommandLine(t *testing.T) {
+// Every network and every initialiser can be asked for by its name, and no other.
+func TestNamesOfTheCommandLine(t *testing.T) {
 	var g grammar
 	parser, err := kong.New(&g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, found := strings.Join(model.Kinds(), ","), false
-	for _, command := range parser.Model.Leaves(true) {
-		for _, f := range command.Flags {
-			if f.Name == "model" && f.Enum != "" { // bench accuracy filters by it
-				found = true
-				if f.Enum != want {
-					t.Errorf("%s --model takes %s, the table of networks has %s", command.Path(), f.Enum, want)
+	for flag, names := range map[string][]string{
+		"model":       model.Kinds(),
+		"initializer": append([]string{model.Auto}, model.Initializers()...),
+	} {
+		want, found := strings.Join(names, ","), false
+		for _, command := range parser.Model.Leaves(true) {
+			for _, f := range command.Flags {
+				if f.Name == flag && f.Enum != "" { // bench accuracy filters by a model
+					found = true
+					if f.Enum != want {
+						t.Errorf("%s --%s takes %s, the package has %s", command.Path(), flag, f.Enum, want)
+					}
 				}
 			}
 		}
-	}
-	if !found {
-		t.Error("no command has a flag --model")
+		if !found {
+			t.Errorf("no command has a flag --%s", flag)
+		}
 	}
 }

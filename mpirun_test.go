@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"siafu/ranks/mpi/mpitest"
+	"siafu/ranks/world/mpi/mpitest"
 )
 
 // program builds the program with the given tags.
@@ -53,7 +53,7 @@ func TestBadInputUnderMpirun(t *testing.T) {
 		{"too many servers", withMPI, nil, []string{"--servers", "2"}, 78, "2 servers in a world of 3 ranks"},
 		{"usage", withMPI, nil, []string{"--epochs=-3"}, 64, "--epochs=-3"},
 		{"unknown flag", withMPI, nil, []string{"--hiden=3"}, 64, "--hidden"},
-		{"diverging", withMPI, nil, []string{"--lr", "1e30", "--optimizer", "sgd", "--epochs", "50"}, 1, "lower --lr"},
+		{"diverging", withMPI, nil, []string{"--lr", "1e30", "--optimizer", "sgd", "--epochs", "50"}, 76, "lower --lr"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newScene(t)
@@ -108,6 +108,27 @@ func TestDeadRank(t *testing.T) {
 			if out, err := exec.Command("pgrep", "-f", s.free).Output(); err == nil && len(bytes.TrimSpace(out)) > 0 {
 				t.Errorf("processes are left: %s", out)
 			}
+		})
+	}
+}
+
+// The terminal of a launcher is closed in the middle of long epochs: the ranks
+// hear of it, and what they say before they save does not end them.
+func TestClosedTerminalOfLauncher(t *testing.T) {
+	siafu := program(t, "mpi")
+	for _, how := range []string{"--in-process", "--launcher=mpirun"} {
+		t.Run(how, func(t *testing.T) {
+			if _, err := exec.LookPath("mpirun"); err != nil && how != "--in-process" {
+				t.Skip("no mpirun on this machine: install openmpi-bin")
+			}
+			data, out := small(t), filepath.Join(t.TempDir(), "run")
+			cmd := exec.CommandContext(t.Context(), siafu, "launch", how, "-n", "2", "train", data, "--servers", "0", "--out", out,
+				"--epochs", "10000000", "--delay", "*:150ms:1", "--stall-warn", "100ms")
+			hangUp(t, cmd, filepath.Join(out, "metrics.jsonl"))
+			if code := cmd.ProcessState.ExitCode(); code != 75 {
+				t.Errorf("%v, want exit 75", cmd.ProcessState)
+			}
+			checkSaved(t, out)
 		})
 	}
 }

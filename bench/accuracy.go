@@ -7,11 +7,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"time"
 
 	"siafu/graph/fault"
 	"siafu/graph/importers"
 	"siafu/ranks"
+	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )
 
@@ -25,46 +25,48 @@ type AccuracyCase struct {
 	Want      float64 // the mean that siafu must reach
 	AtBestVal bool    // accuracy at the best validation epoch, else of the last weights
 	Seeds     int     // that the published protocol averages, at most
-	Configure func(*ranks.Config)
+	Configure func(*config.Config)
 }
 
 // kipf is the protocol of Kipf & Welling 2017, §5.2: two layers, 16 hidden
-// units, dropout 0.5 before both layers, L2 on the first, Adam, 200 epochs.
-func kipf(c *ranks.Config) {
+// units, dropout 0.5 before both layers, L2 on the first, weights of Glorot &
+// Bengio, Adam, 200 epochs.
+func kipf(c *config.Config) {
 	c.Hidden, c.Epochs, c.Dropout, c.InputDropout = 16, 200, 0.5, 0.5
 	c.WeightDecay, c.WeightDecayOn = 5e-4, "first"
+	c.Initializer = "xavier"
 	c.EvalEvery = 0 // the last weights count
 }
 
 // shchur is the same at the width of Shchur et al. 2018, §3, with the best
 // validation epoch's weights.
-func shchur(c *ranks.Config) {
+func shchur(c *config.Config) {
 	kipf(c)
 	c.Hidden, c.EvalEvery = 64, 1
 }
 
 // velickovic is the transductive protocol of Veličković et al. 2018, §3.3: two
 // layers, 8 heads of 8 units, one output head, dropout 0.6 of what both layers
-// take and of their attention, L2 on all layers, Adam, patience 100, the weights
-// of the best validation epoch. Patience counts epochs without a better
-// validation accuracy, theirs those without a better accuracy or a lower loss.
-func velickovic(c *ranks.Config) {
+// take and of their attention, L2 on all layers, Adam, patience 100 on validation
+// accuracy and loss, the weights with which both were best; so many epochs that
+// patience alone ends the run.
+func velickovic(c *config.Config) {
 	c.Model, c.Hidden, c.Heads, c.OutputHeads = "gat", 8, 8, 1
-	c.Epochs, c.LR, c.Patience, c.Dropout = 1000, 0.005, 100, 0.6
-	c.WeightDecay, c.WeightDecayOn = 5e-4, "all"
+	c.Epochs, c.LR, c.Patience, c.PatienceOn, c.Dropout = 100000, 0.005, 100, "both", 0.6
+	c.WeightDecay, c.WeightDecayOn, c.Initializer = 5e-4, "all", "xavier"
 }
 
 // sage is kipf's protocol for the mean of neighbours.
-func sage(c *ranks.Config) {
+func sage(c *config.Config) {
 	kipf(c)
 	c.Model = "sage"
 }
 
 // schools trains on Facebook100 with ghosts on every rank: a hash partition
 // cuts three quarters of the edges.
-func schools(c *ranks.Config) {
+func schools(c *config.Config) {
 	c.Hidden, c.Epochs, c.Dropout, c.InputDropout, c.WeightDecay = 128, 100, 0.2, 0, 0
-	c.Partitioner = "hash"
+	c.Partitioner, c.Initializer = "hash", "xavier"
 }
 
 // AccuracyCases are the lines of the table.
@@ -80,8 +82,8 @@ var AccuracyCases = []AccuracyCase{
 }
 
 // config is what the case trains.
-func (c AccuracyCase) config() ranks.Config {
-	cfg := ranks.Defaults()
+func (c AccuracyCase) config() config.Config {
+	cfg := config.Defaults()
 	c.Configure(&cfg)
 	return cfg
 }
@@ -99,6 +101,8 @@ type AccuracyOptions struct {
 	Model string `default:"" placeholder:"KIND" help:"One kind of network instead of all."`
 	Seeds int    `default:"10" help:"Runs to average, with seeds 1, 2, …; a line may ask for fewer."`
 	Ranks []int  `default:"1,4" help:"Sizes of the in-process world, servers included."`
+
+	adjust func(*config.Config) // behind a line's own Configure; nil but in tests
 }
 
 // AccuracyResult is one measured line.
@@ -126,7 +130,7 @@ func Accuracy(ctx context.Context, o AccuracyOptions, w io.Writer) ([]AccuracyRe
 			return results, err
 		}
 		for _, n := range o.Ranks {
-			r, err := c.measure(ctx, data, n, min(o.Seeds, c.Seeds), o.Work)
+			r, err := c.measure(ctx, data, n, o)
 			if err != nil {
 				return results, err
 			}
@@ -161,12 +165,13 @@ func (c AccuracyCase) load(o AccuracyOptions) (string, error) {
 	return dst, err
 }
 
-// measure trains with seeds 1…seeds and averages.
-func (c AccuracyCase) measure(ctx context.Context, data string, n, seeds int, work string) (AccuracyResult, error) {
+// measure trains with seeds 1, 2, … and averages.
+func (c AccuracyCase) measure(ctx context.Context, data string, n int, o AccuracyOptions) (AccuracyResult, error) {
+	seeds := min(o.Seeds, c.Seeds)
 	r := AccuracyResult{Case: c, Ranks: n, Seeds: seeds}
 	var sum, squares float64
 	for seed := range seeds {
-		s, err := c.train(ctx, data, n, uint64(seed+1), work)
+		s, err := c.train(ctx, data, n, uint64(seed+1), o)
 		if err != nil {
 			return r, err
 		}
@@ -184,10 +189,16 @@ func (c AccuracyCase) measure(ctx context.Context, data string, n, seeds int, wo
 	return r, nil
 }
 
-func (c AccuracyCase) train(ctx context.Context, data string, n int, seed uint64, work string) (*runfolder.Summary, error) {
+func (c AccuracyCase) train(ctx context.Context, data string, n int, seed uint64, o AccuracyOptions) (*runfolder.Summary, error) {
 	cfg := c.config()
+	if o.adjust != nil {
+		o.adjust(&cfg)
+	}
 	cfg.Ranks, cfg.Seed, cfg.Quiet, cfg.Force = n, seed, true, true
-	cfg.Out = filepath.Join(work, fmt.Sprintf("run-%s-%d-%d", c.Graph, n, time.Now().UnixNano()))
+	var err error
+	if cfg.Out, err = os.MkdirTemp(o.Work, fmt.Sprintf("run-%s-%d-", c.Graph, n)); err != nil {
+		return nil, fault.System("bench accuracy", o.Work, err)
+	}
 	defer os.RemoveAll(cfg.Out)
 	if err := ranks.Train(ctx, cfg, data, ranks.IO{Out: io.Discard, Err: os.Stderr}); err != nil {
 		return nil, err

@@ -10,14 +10,15 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/ranks"
+	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )
 
 // AsyncOptions say what to train on. The run's own flags are train's.
 type AsyncOptions struct {
-	Data      string       `arg:"" help:"Dataset folder."`
-	Staleness []int        `name:"bounds" default:"0,1" help:"Staleness bounds to measure."`
-	Config    ranks.Config `embed:""`
+	Data      string        `arg:"" help:"Dataset folder."`
+	Staleness []int         `name:"bounds" default:"0,1" help:"Staleness bounds to measure."`
+	Config    config.Config `embed:""`
 }
 
 // Async compares bounded asynchrony with the synchronous pipeline, as figures 5

@@ -8,7 +8,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/graph/generate"
-	"siafu/ranks"
+	"siafu/ranks/config"
 )
 
 func TestAsync(t *testing.T) {
@@ -16,7 +16,7 @@ func TestAsync(t *testing.T) {
 	if _, err := generate.Write(data, generate.Options{Vertices: 300, Edges: 3000, Noise: 0.2}, false); err != nil {
 		t.Fatal(err)
 	}
-	o := AsyncOptions{Data: data, Staleness: []int{0, 1}, Config: ranks.Defaults()}
+	o := AsyncOptions{Data: data, Staleness: []int{0, 1}, Config: config.Defaults()}
 	o.Config.Ranks, o.Config.Epochs, o.Config.Intervals, o.Config.Dropout = 3, 40, 2, 0
 	var out strings.Builder
 	if err := Async(context.Background(), o, &out); err != nil {

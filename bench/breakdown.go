@@ -11,7 +11,9 @@ import (
 	"text/tabwriter"
 
 	"siafu/graph/fault"
+	"siafu/graph/inventory"
 	"siafu/ranks"
+	"siafu/ranks/config"
 	"siafu/ranks/trace"
 	"siafu/ranks/world"
 )
@@ -19,11 +21,11 @@ import (
 // BreakdownOptions say what to train on, or which timeline to read. The run's
 // own flags are train's.
 type BreakdownOptions struct {
-	Data    string       `arg:"" optional:"" help:"Dataset folder."`
-	From    string       `placeholder:"FILE" help:"Read the timeline that train --trace wrote instead of training."`
-	Picture string       `placeholder:"FILE" help:"Draw the tasks of all ranks as an SVG."`
-	Epochs  []int        `name:"picture-epochs" default:"3,4" help:"First and last epoch of the picture."`
-	Config  ranks.Config `embed:""`
+	Data    string        `arg:"" optional:"" help:"Dataset folder."`
+	From    string        `placeholder:"FILE" help:"Read the timeline that train --trace wrote instead of training."`
+	Picture string        `placeholder:"FILE" help:"Draw the tasks of all ranks as an SVG."`
+	Epochs  []int         `name:"picture-epochs" default:"3,4" help:"First and last epoch of the picture."`
+	Config  config.Config `embed:""`
 }
 
 // Breakdown prints the seconds that each kind of task takes in an epoch, as
@@ -67,6 +69,9 @@ func Breakdown(ctx context.Context, o BreakdownOptions, w io.Writer) error {
 func drawTo(path string, f *trace.File, epochs []int) error {
 	if len(epochs) != 2 {
 		return fault.New(fault.Usage, "bench breakdown", "", "%d epochs for a picture", len(epochs)).Then("name the first and the last, as 3,4")
+	}
+	if err := inventory.Overwrite("bench breakdown", path, isPicture); err != nil {
+		return err
 	}
 	out, err := os.Create(path)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/graph/generate"
-	"siafu/ranks"
+	"siafu/ranks/config"
 	"siafu/ranks/trace"
 )
 
@@ -140,7 +140,7 @@ func TestBreakdown(t *testing.T) {
 	}
 	for _, mode := range []string{"pipe", "nopipe"} {
 		t.Run(mode, func(t *testing.T) {
-			o := BreakdownOptions{Data: data, Config: ranks.Defaults()}
+			o := BreakdownOptions{Data: data, Config: config.Defaults()}
 			o.Config.Ranks, o.Config.Epochs, o.Config.Mode, o.Config.Trace = 3, 4, mode, file
 			var trained, read strings.Builder
 			if err := Breakdown(context.Background(), o, &trained); err != nil {

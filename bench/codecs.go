@@ -12,16 +12,17 @@ import (
 	"siafu/graph/fault"
 	"siafu/halo/codec"
 	"siafu/ranks"
+	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )
 
 // CodecsOptions say what to train on, through which codecs. The run's own flags
 // are train's.
 type CodecsOptions struct {
-	Data   string       `arg:"" help:"Dataset folder."`
-	Codecs []string     `name:"codecs" default:"none,zstd,bf16,int8,int8+zstd,int4,int4+zstd,int4+ef,adaptive,polyline,polyline:2" help:"Codecs to compare."`
-	Seeds  int          `default:"5" help:"Runs to average, with seeds 1, 2, …"`
-	Config ranks.Config `embed:""`
+	Data   string        `arg:"" help:"Dataset folder."`
+	Codecs []string      `name:"codecs" default:"none,zstd,bf16,int8,int8+zstd,int4,int4+zstd,int4+ef,adaptive,polyline,polyline:2" help:"Codecs to compare."`
+	Seeds  int           `default:"5" help:"Runs to average, with seeds 1, 2, …"`
+	Config config.Config `embed:""`
 }
 
 // Codecs trains through each codec with the same seeds, and sets the bytes that

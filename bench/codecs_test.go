@@ -8,7 +8,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/graph/generate"
-	"siafu/ranks"
+	"siafu/ranks/config"
 )
 
 func TestCodecs(t *testing.T) {
@@ -16,7 +16,7 @@ func TestCodecs(t *testing.T) {
 	if _, err := generate.Write(data, generate.Options{Vertices: 300, Edges: 3000, Noise: 0.2}, false); err != nil {
 		t.Fatal(err)
 	}
-	o := CodecsOptions{Data: data, Codecs: []string{"none", "int8", "zstd"}, Seeds: 2, Config: ranks.Defaults()}
+	o := CodecsOptions{Data: data, Codecs: []string{"none", "int8", "zstd"}, Seeds: 2, Config: config.Defaults()}
 	o.Config.Ranks, o.Config.Epochs, o.Config.Hidden = 3, 10, 128
 	var out strings.Builder
 	if err := Codecs(context.Background(), o, &out); err != nil {

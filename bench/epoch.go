@@ -13,16 +13,17 @@ import (
 	"siafu/graph/fault"
 	"siafu/graph/generate"
 	"siafu/ranks"
+	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )
 
 // EpochOptions say what to train on. The run's own flags are train's.
 type EpochOptions struct {
-	Data      string       `arg:"" optional:"" help:"Dataset folder; none with --like."`
-	Like      string       `help:"Generate a look-alike of a published graph for the run, as \"siafu generate\" would."`
-	Scale     float64      `default:"1" help:"Multiplies the look-alike's vertices and edges."`
-	Yardstick bool         `help:"Train in turns with PyTorch, where this machine has it, and compare epochs."`
-	Config    ranks.Config `embed:""`
+	Data      string        `arg:"" optional:"" help:"Dataset folder; none with --like."`
+	Like      string        `help:"Generate a look-alike of a published graph for the run, as \"siafu generate\" would."`
+	Scale     float64       `default:"1" help:"Multiplies the look-alike's vertices and edges."`
+	Yardstick bool          `help:"Train in turns with PyTorch, where this machine has it, and compare epochs."`
+	Config    config.Config `embed:""`
 }
 
 // Epoch trains in an in-process world and prints how long an epoch takes and

@@ -8,7 +8,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/graph/generate"
-	"siafu/ranks"
+	"siafu/ranks/config"
 )
 
 func TestEpoch(t *testing.T) {
@@ -16,7 +16,7 @@ func TestEpoch(t *testing.T) {
 	if _, err := generate.Write(data, generate.Options{Vertices: 100, Edges: 400}, false); err != nil {
 		t.Fatal(err)
 	}
-	o := EpochOptions{Data: data, Config: ranks.Defaults()}
+	o := EpochOptions{Data: data, Config: config.Defaults()}
 	o.Config.Ranks, o.Config.Epochs = 3, 4
 	var out strings.Builder
 	if err := Epoch(context.Background(), o, &out); err != nil {

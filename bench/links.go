@@ -14,12 +14,12 @@ import (
 	"text/tabwriter"
 
 	"siafu/bench/hosts"
+	"siafu/bench/plan"
 	"siafu/graph"
 	"siafu/graph/fault"
-	"siafu/plan"
-	"siafu/ranks/mpi"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/trace"
+	"siafu/ranks/world/mpi"
 )
 
 // LinksOptions say what to train over which links.

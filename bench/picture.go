@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -25,6 +26,11 @@ var colours = map[string]string{
 	"∇GA": "#2f6fa8", "∇AV": "#3f8f3a", "∇SC": "#a82f24", "WU": "#f0c24f", "eval": "#bbbbbb",
 }
 
+// pictureMark stands in every picture, so that no other file is overwritten.
+const pictureMark = "<!-- siafu bench breakdown -->"
+
+func isPicture(head []byte) bool { return bytes.Contains(head, []byte(pictureMark)) }
+
 // picture draws the tasks of all ranks in the given epochs as an SVG: a lane a
 // rank, time to the right.
 func picture(w io.Writer, f *trace.File, from, to int) error {
@@ -35,6 +41,7 @@ func picture(w io.Writer, f *trace.File, from, to int) error {
 	height := legendHeight + len(f.Processes)*(laneHeight+laneGap) + 30
 	p := &canvas{w: w}
 	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", pictureWidth, height)
+	p.printf(pictureMark + "\n")
 	p.printf(`<rect width="100%%" height="100%%" fill="white"/>` + "\n")
 	legend(p)
 	scale := float64(pictureWidth-labelWidth-10) / float64(end-begin)

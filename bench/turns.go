@@ -14,7 +14,7 @@ import (
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/kernels/model"
-	"siafu/ranks"
+	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )
 
@@ -69,7 +69,7 @@ func epochInTurns(ctx context.Context, o EpochOptions, p pace, w io.Writer) erro
 }
 
 // twinOf is the run that PyTorch repeats, from the same initial weights.
-func twinOf(c ranks.Config, d *graph.Dataset) (yardstick.GCN, error) {
+func twinOf(c config.Config, d *graph.Dataset) (yardstick.GCN, error) {
 	for _, r := range []struct{ flag, got, want string }{
 		{"model", c.Model, "gcn"}, {"optimizer", c.Optimizer, "adam"}, {"init", c.Init, ""},
 	} {

@@ -9,7 +9,7 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/fault"
-	"siafu/ranks"
+	"siafu/ranks/config"
 )
 
 // PyTorch trains the same network: without dropout its losses are siafu's, on a
@@ -27,7 +27,7 @@ func TestEpochBesidePyTorch(t *testing.T) {
 		"sparse": {tinyGraph(true), []string{"best order", "ÂX once", "sparse X"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := EpochOptions{Data: filepath.Join(t.TempDir(), "data"), Config: ranks.Defaults()}
+			o := EpochOptions{Data: filepath.Join(t.TempDir(), "data"), Config: config.Defaults()}
 			if _, err := graph.Write(o.Data, tc.content, false); err != nil {
 				t.Fatal(err)
 			}
@@ -80,13 +80,13 @@ func TestYardstickRefuses(t *testing.T) {
 	if _, err := graph.Write(data, tinyGraph(false), false); err != nil {
 		t.Fatal(err)
 	}
-	for flag, set := range map[string]func(*ranks.Config){
-		"--model=mlp":     func(c *ranks.Config) { c.Model = "mlp" },
-		"--optimizer=sgd": func(c *ranks.Config) { c.Optimizer = "sgd" },
-		"--init=w":        func(c *ranks.Config) { c.Init = "w" },
+	for flag, set := range map[string]func(*config.Config){
+		"--model=mlp":     func(c *config.Config) { c.Model = "mlp" },
+		"--optimizer=sgd": func(c *config.Config) { c.Optimizer = "sgd" },
+		"--init=w":        func(c *config.Config) { c.Init = "w" },
 	} {
 		t.Run(flag, func(t *testing.T) {
-			o := EpochOptions{Data: data, Yardstick: true, Config: ranks.Defaults()}
+			o := EpochOptions{Data: data, Yardstick: true, Config: config.Defaults()}
 			set(&o.Config)
 			if err := Epoch(context.Background(), o, t.Output()); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), flag) {
 				t.Errorf("%v, want a usage fault with %s", err, flag)

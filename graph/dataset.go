@@ -98,12 +98,14 @@ func (m *Meta) check() error {
 		return fmt.Errorf("its checksum is %q where its content gives %s", m.Checksum, sum)
 	case m.Vertices < 1 || m.Vertices > maxVertices:
 		return fmt.Errorf("it has %d vertices", m.Vertices)
-	case m.Edges < 0 || m.FeatureDim < 1 || m.Classes < 1:
+	case m.Edges < 0 || m.FeatureDim < 1 || m.FeatureDim > maxFeatures || m.Classes < 1:
 		return fmt.Errorf("it has %d edges, %d features and %d classes", m.Edges, m.FeatureDim, m.Classes)
 	case m.FeatureKind != "dense" && m.FeatureKind != "sparse":
 		return fmt.Errorf("its feature_kind is %q", m.FeatureKind)
 	case m.Task != "multiclass":
 		return fmt.Errorf("its task is %q, this program knows multiclass", m.Task)
+	case len(m.ClassCounts) != m.Classes:
+		return fmt.Errorf("it has %d classes and counts of %d", m.Classes, len(m.ClassCounts))
 	case m.ClassNames != nil && len(m.ClassNames) != m.Classes:
 		return fmt.Errorf("it has %d classes and %d class names", m.Classes, len(m.ClassNames))
 	}

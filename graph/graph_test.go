@@ -200,7 +200,9 @@ func TestInvalid(t *testing.T) {
 		{"sparse NaN", sparse(SparseRows{rows, []uint32{1, 2}, []float32{1, nan}}), "feature 2 of vertex 1 is NaN"},
 		{"sparse offsets", sparse(SparseRows{[]int64{0, 3, 2, 2, 2, 2}, []uint32{1, 2}, []float32{1, 1}}), "row offsets"},
 		{"ids", func(c *Content) { c.IDs = &IDs{Ints: []int64{1}} }, "1 ids for 5"},
-		{"class names", func(c *Content) { c.ClassNames = []string{"a"} }, "1 class names for 0 classes"},
+		{"class names", func(c *Content) { c.ClassNames = []string{"a"} }, "1 class names for 2 classes"},
+		{"more classes than can be", func(c *Content) { c.Classes = 1e12 }, "1000000000000 classes for 5 vertices"},
+		{"a stray label", func(c *Content) { c.Labels[0] = math.MaxInt32 - 1 }, "2147483647 classes for 5 vertices"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c, parent := five(), t.TempDir()

@@ -6,8 +6,12 @@ import (
 	"siafu/graph/fault"
 )
 
-// maxVertices is what uint32 ids can tell apart.
-const maxVertices = 1<<32 - 1
+// maxVertices is what uint32 ids can tell apart. With at most maxFeatures
+// columns the number of a dataset's feature values fits into 63 bits.
+const (
+	maxVertices = 1<<32 - 1
+	maxFeatures = 1<<31 - 1
+)
 
 const opWrite = "write dataset"
 
@@ -25,10 +29,12 @@ func (c *Content) validate() error {
 	if err := c.validateLengths(); err != nil {
 		return err
 	}
-	if err := c.validateLabels(); err != nil {
-		return err
+	for _, step := range []func() error{c.validateLabels, c.validateClasses, c.Features.validate} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
-	return c.Features.validate()
+	return nil
 }
 
 func (c *Content) validateLengths() error {
@@ -54,11 +60,13 @@ func (c *Content) validateLengths() error {
 			return invalid("give one for each vertex", "there are %d ids for %d vertices", got, n)
 		}
 	}
-	if c.ClassNames != nil && len(c.ClassNames) != c.Classes {
-		return invalid("name every class or none", "there are %d class names for %d classes", len(c.ClassNames), c.Classes)
-	}
 	return nil
 }
+
+// MaxClasses is how many classes a dataset of so many vertices may have. A class
+// takes memory before any vertex bears it, so that their number must not hang on
+// one label or on a word of a header.
+func MaxClasses(vertices int64) int { return int(max(vertices, 1<<17)) }
 
 // validateLabels also settles the number of classes.
 func (c *Content) validateLabels() error {
@@ -84,9 +92,20 @@ func (c *Content) validateLabels() error {
 	return nil
 }
 
+// validateClasses needs the number of classes that validateLabels has settled.
+func (c *Content) validateClasses() error {
+	if most := MaxClasses(c.Vertices); c.Classes > most {
+		return invalid("number the classes from 0 on", "there are %d classes for %d vertices, possible are %d", c.Classes, c.Vertices, most)
+	}
+	if c.ClassNames != nil && len(c.ClassNames) != c.Classes {
+		return invalid("name every class or none", "there are %d class names for %d classes", len(c.ClassNames), c.Classes)
+	}
+	return nil
+}
+
 func (f *Features) validate() error {
-	if f.Dim < 1 {
-		return invalid("give at least one feature a vertex", "features have dimension %d", f.Dim)
+	if f.Dim < 1 || f.Dim > maxFeatures {
+		return invalid("give at least one feature a vertex and at most 2147483647", "features have dimension %d", f.Dim)
 	}
 	if f.Sparse != nil {
 		return f.Sparse.validate(f.Rows, f.Dim)

@@ -2,15 +2,12 @@ package graph
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"siafu/graph/arrayfile"
+	"siafu/graph/durable"
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
-	"siafu/graph/scratch"
 )
 
 // sparseBelow is the fill under which features are stored sparse: a non-zero
@@ -19,71 +16,29 @@ const sparseBelow = 0.25
 
 // Write validates a content and writes it as the dataset folder dir, which
 // appears whole or not at all. With force it replaces a dataset folder that is
-// there; it never replaces anything else. Faults have kind Data for the
+// there and nothing else (CheckTarget). Faults have kind Data for the
 // content, Usage for a folder that exists, and IO.
 func Write(dir string, c Content, force bool) (*WriteReport, error) {
-	if err := checkTarget(dir, force); err != nil {
+	if err := CheckTarget(dir, force); err != nil {
 		return nil, err
 	}
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	parent := filepath.Dir(filepath.Clean(dir))
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return nil, fault.System(opWrite, parent, err)
-	}
-	tmp, err := scratch.Make(filepath.Clean(dir))
+	tmp, err := durable.NewFolder(opWrite, filepath.Clean(dir))
 	if err != nil {
-		return nil, fault.System(opWrite, parent, err)
+		return nil, err
 	}
-	defer tmp.Close()
+	defer tmp.Close() // of an older dataset, where it replaced one
 	w := &writer{dir: tmp.Path, content: c, arena: mapped.NewArena()}
 	defer w.arena.Free()
 	if err := w.all(); err != nil {
 		return nil, err
 	}
-	if err := replace(tmp.Path, dir); err != nil {
+	if err := tmp.Commit(); err != nil {
 		return nil, err
 	}
 	return &w.report, nil
-}
-
-// checkTarget refuses to overwrite what is there.
-func checkTarget(dir string, force bool) error {
-	entries, err := os.ReadDir(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0:
-		return nil
-	case err != nil:
-		return fault.System(opWrite, dir, err)
-	case !force:
-		return fault.New(fault.Usage, opWrite, dir, "it exists already").Then("choose another folder, or replace it with --force")
-	}
-	if _, err := ReadMeta(dir); err != nil {
-		return fault.New(fault.Usage, opWrite, dir, "it is not a dataset folder, so it is not replaced").Then("choose another folder")
-	}
-	return nil
-}
-
-// replace gives the finished folder its name. An older dataset is moved aside
-// first and removed last, so that one of the two is always there.
-func replace(tmp, dir string) error {
-	if err := os.Chmod(tmp, 0o755); err != nil {
-		return fault.System(opWrite, dir, err)
-	}
-	old := tmp + ".old"
-	if err := os.Rename(dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fault.System(opWrite, dir, err)
-	}
-	if err := os.Rename(tmp, dir); err != nil {
-		// The target was free a moment ago; put back what was there.
-		_ = os.Rename(old, dir)
-		return fault.System(opWrite, dir, err)
-	}
-	if err := os.RemoveAll(old); err != nil {
-		return fault.System(opWrite, old, err)
-	}
-	return nil
 }
 
 // writer fills a temporary folder.
@@ -212,17 +167,5 @@ func (w *writer) writeMeta() error {
 	if err != nil {
 		return fault.System(opWrite, w.dir, err)
 	}
-	path := filepath.Join(w.dir, metaFile)
-	f, err := os.Create(path)
-	if err != nil {
-		return fault.System(opWrite, path, err)
-	}
-	defer f.Close()
-	if _, err := f.Write(append(text, '\n')); err != nil {
-		return fault.System(opWrite, path, err)
-	}
-	if err := f.Sync(); err != nil {
-		return fault.System(opWrite, path, err)
-	}
-	return nil
+	return durable.WriteFile(opWrite, filepath.Join(w.dir, metaFile), append(text, '\n'), durable.Perm)
 }

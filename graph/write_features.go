@@ -65,15 +65,19 @@ func (w *writer) scale(v int) (float32, error) {
 	return float32(1 / sum), nil
 }
 
-// block is how many rows go to the file together.
-const block = 1 << 10
+// Rows go to the file together, at most block of them and about blockValues
+// values.
+const (
+	block       = 1 << 10
+	blockValues = 1 << 20
+)
 
 func (w *writer) dense(out *arrayfile.Writer) error {
 	if err := arrayfile.Begin[float32](out, "dense"); err != nil {
 		return err
 	}
 	f := &w.content.Features
-	buf := make([]float32, 0, block*f.Dim)
+	buf := make([]float32, 0, min(block, max(blockValues/f.Dim, 1), f.Rows)*f.Dim)
 	for v := range f.Rows {
 		s, err := w.scale(v)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/halo/codec"
+	"siafu/halo/comm"
 )
 
 func (h *chunked) arrived() (bool, error) {
@@ -97,7 +98,7 @@ func (h *chunked) collect() error {
 	return h.progress()
 }
 
-func (h *chunked) accept(m Message) {
+func (h *chunked) accept(m comm.Message) {
 	h.owed[m.Source]--
 	h.waiting = append(h.waiting, incoming{from: m.Source, data: m.Data})
 }

@@ -6,6 +6,7 @@ import (
 
 	"siafu/graph/mapped"
 	"siafu/halo/codec"
+	"siafu/halo/comm"
 )
 
 // chunked carries rows through a codec. The rows for a rank travel in chunks,
@@ -18,7 +19,7 @@ import (
 // ready. Blocks differ in length, and those of a rank whose turn to be added
 // has not come wait as they are.
 type chunked struct {
-	comm  Comm
+	comm  comm.Comm
 	codec codec.Codec
 	team  Parallel
 	stats *Stats
@@ -33,7 +34,7 @@ type chunked struct {
 	lost    codec.Feedback // of the rows that go out, nil: none
 	encode  func(lo, hi int)
 	mu      sync.Mutex // guards what follows while chunks are encoded
-	leaving []Request
+	leaving []comm.Request
 	failed  error
 
 	owed    []int // chunks that each rank has not sent yet
@@ -72,7 +73,7 @@ const chunkBytes = 256 << 10
 // owed.
 const tagRows = 0
 
-func newChunked(c Comm, team Parallel, a *mapped.Arena, stats *Stats) *chunked {
+func newChunked(c comm.Comm, team Parallel, a *mapped.Arena, stats *Stats) *chunked {
 	h := &chunked{comm: c, team: team, stats: stats, arena: a, owed: make([]int, c.Size())}
 	h.encode, h.decode = h.encodeChunks, h.decodeChunks
 	return h
@@ -175,7 +176,7 @@ func (h *chunked) encodeChunks(lo, hi int) {
 
 // sent notes a message that was begun, and asks for those begun before: MPI
 // moves them on only when it is asked.
-func (h *chunked) sent(r Request, err error) {
+func (h *chunked) sent(r comm.Request, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err == nil {

@@ -13,23 +13,23 @@ import (
 	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/kernels"
-	"siafu/ranks/inproc"
 	"siafu/ranks/world"
+	"siafu/ranks/world/inproc"
 )
 
 // harmed is a communicator whose messages arrive changed.
 type harmed struct {
 	world.Comm
-	change func(m *halo.Message)
+	change func(m *world.Message)
 }
 
-func (h harmed) Recv(src, tag int) (halo.Message, error) {
+func (h harmed) Recv(src, tag int) (world.Message, error) {
 	m, err := h.Comm.Recv(src, tag)
 	h.change(&m)
 	return m, err
 }
 
-func (h harmed) TryRecv(src, tag int) (halo.Message, bool, error) {
+func (h harmed) TryRecv(src, tag int) (world.Message, bool, error) {
 	m, ok, err := h.Comm.TryRecv(src, tag)
 	if ok {
 		h.change(&m)
@@ -43,14 +43,14 @@ func TestDamagedBlock(t *testing.T) {
 	src := codec.Rows{X: make([]float32, 8), Cols: 4, Len: 2}
 	for _, name := range []string{"s2", "int4", "polyline+zstd"} {
 		c := named(t, name)
-		harms := map[string]func(m *halo.Message){
-			"nothing":   func(m *halo.Message) { m.Data = nil },
-			"other row": func(m *halo.Message) { m.Data = codec.EncodeBlock(nil, c, src, 1, halo.Key{}, nil) },
-			"too few":   func(m *halo.Message) { m.Data = codec.EncodeBlock(nil, c, src.Part(0, 1), 0, halo.Key{}, nil) },
-			"no codec":  func(m *halo.Message) { m.Data = codec.EncodeBlock(nil, named(t, "bf16"), src, 0, halo.Key{}, nil) },
+		harms := map[string]func(m *world.Message){
+			"nothing":   func(m *world.Message) { m.Data = nil },
+			"other row": func(m *world.Message) { m.Data = codec.EncodeBlock(nil, c, src, 1, halo.Key{}, nil) },
+			"too few":   func(m *world.Message) { m.Data = codec.EncodeBlock(nil, c, src.Part(0, 1), 0, halo.Key{}, nil) },
+			"no codec":  func(m *world.Message) { m.Data = codec.EncodeBlock(nil, named(t, "bf16"), src, 0, halo.Key{}, nil) },
 		}
 		for at := range 60 {
-			harms[fmt.Sprint("byte ", at)] = func(m *halo.Message) { m.Data[at%len(m.Data)] ^= 4 }
+			harms[fmt.Sprint("byte ", at)] = func(m *world.Message) { m.Data[at%len(m.Data)] ^= 4 }
 		}
 		for what, change := range harms {
 			err := inproc.Run(2, func(w world.Comm) error {
@@ -100,9 +100,9 @@ type shuffling struct {
 	rng *rand.Rand
 }
 
-func (s shuffling) TryRecv(src, tag int) (halo.Message, bool, error) {
+func (s shuffling) TryRecv(src, tag int) (world.Message, bool, error) {
 	if s.rng.IntN(3) > 0 {
-		return halo.Message{}, false, nil
+		return world.Message{}, false, nil
 	}
 	return s.Comm.TryRecv(src, tag)
 }
@@ -122,7 +122,11 @@ func TestChunks(t *testing.T) {
 		}
 	}
 	rows := func(rank, round int) []float32 { return all[rank+round] }
-	for _, name := range []string{"int4", "bf16+s2", "int8+ef"} {
+	names := []string{"int4", "bf16+s2", "int8+ef"}
+	if testing.Short() {
+		names = names[:1]
+	}
+	for _, name := range names {
 		c := named(t, name)
 		var results [2][ranks][]float32
 		for variant, workers := range []int{1, 3} {
@@ -177,7 +181,7 @@ type counting struct {
 	taken *atomic.Int32
 }
 
-func (c counting) TryRecv(src, tag int) (halo.Message, bool, error) {
+func (c counting) TryRecv(src, tag int) (world.Message, bool, error) {
 	m, ok, err := c.Comm.TryRecv(src, tag)
 	if ok {
 		c.taken.Add(1)

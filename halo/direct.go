@@ -5,18 +5,19 @@ import (
 
 	"siafu/graph/mapped"
 	"siafu/halo/codec"
+	"siafu/halo/comm"
 	"siafu/kernels"
 )
 
 // direct carries rows as they are, without frames: their lengths follow from
 // the plan, and ghosts' rows arrive where they belong.
 type direct struct {
-	comm    Comm
+	comm    comm.Comm
 	plan    *Plan
 	team    Parallel
 	stats   *Stats
 	packed  []float32 // [len(SendRows) x maxCols], rows of own vertices
-	request Request
+	request comm.Request
 
 	sendCounts, recvCounts []int
 
@@ -26,7 +27,7 @@ type direct struct {
 	add      func(lo, hi int)
 }
 
-func newDirect(c Comm, p *Plan, team Parallel, a *mapped.Arena, maxCols int, stats *Stats) *direct {
+func newDirect(c comm.Comm, p *Plan, team Parallel, a *mapped.Arena, maxCols int, stats *Stats) *direct {
 	d := &direct{
 		comm: c, plan: p, team: team, stats: stats,
 		packed:     mapped.Make[float32](a, len(p.SendRows)*maxCols),

@@ -17,7 +17,7 @@
 // rows or an error. What an exchange does with rows is a function of the rows,
 // of the plan and of the Key, never of the workers or of timing.
 //
-// halo declares the small communicator that it needs (Comm); package world
+// Package comm declares the small communicator that halo needs; package world
 // supplies it. Begin, End and everything named collective must be called by
 // all ranks of the communicator in the same order, with the same codec and
 // width.

@@ -5,6 +5,7 @@ import (
 
 	"siafu/graph/mapped"
 	"siafu/halo/codec"
+	"siafu/halo/comm"
 )
 
 // Parallel runs body over parts of [0, n); kernels.Team is one.
@@ -12,7 +13,8 @@ type Parallel interface {
 	Run(n, grain int, body func(lo, hi int))
 }
 
-// Key says which exchange rows belong to; the exchange fills Backward in.
+// Key says which exchange rows belong to; the exchange fills Backward and From
+// in.
 type Key = codec.Key
 
 // Stats count what an exchange has done on one rank, both directions.
@@ -41,14 +43,17 @@ type Exchange struct {
 	carrier carrier // the one in use of the two
 	direct  *direct
 	chunked *chunked // nil until there is a codec
-	comm    Comm
+	comm    comm.Comm
 	team    Parallel
 	arena   *mapped.Arena
 	stats   Stats
 	ghosts  []float32 // [Ghosts x maxCols]
 	sums    []float32 // [Sums x maxCols]
 	maxCols int
-	sendIDs []uint32 // dataset ids of SendRows; nil where no codec draws by them
+	// Of SendRows, where a codec draws by them: dataset ids, and which are sums,
+	// nil for none.
+	sendIDs  []uint32
+	sendSums []bool
 
 	way   way    // of the exchange under way
 	state string // "", forward, backward
@@ -93,7 +98,7 @@ type carrier interface {
 
 // NewExchange gives room for rows of up to maxCols floats. Memory comes from
 // a; team does the copying, encoding and decoding.
-func NewExchange(c Comm, p *Plan, rows codec.Codec, team Parallel, a *mapped.Arena, maxCols int) *Exchange {
+func NewExchange(c comm.Comm, p *Plan, rows codec.Codec, team Parallel, a *mapped.Arena, maxCols int) *Exchange {
 	if c.Size() != p.Parts {
 		panic("halo: communicator and plan differ in size")
 	}
@@ -112,10 +117,7 @@ func (e *Exchange) Use(rows codec.Codec) {
 		panic("halo: an exchange is under way already")
 	}
 	if !rows.Lossless() && e.sendIDs == nil {
-		e.sendIDs = mapped.Make[uint32](e.arena, len(e.plan.SendRows))
-		for i, r := range e.plan.SendRows {
-			e.sendIDs[i] = e.plan.OwnIDs[r]
-		}
+		e.identify()
 	}
 	if rows.ID() == (codec.ID{}) {
 		e.useDirect()
@@ -126,6 +128,22 @@ func (e *Exchange) Use(rows codec.Codec) {
 	}
 	e.chunked.use(rows)
 	e.carrier = e.chunked
+}
+
+// identify says of the rows that are sent what codecs draw by.
+func (e *Exchange) identify() {
+	p := e.plan
+	e.sendIDs = mapped.Make[uint32](e.arena, len(p.SendRows))
+	for i, r := range p.SendRows {
+		e.sendIDs[i] = p.OwnIDs[r]
+	}
+	if p.Sums == 0 {
+		return
+	}
+	e.sendSums = make([]bool, len(p.SendRows))
+	for i, r := range p.SendRows {
+		e.sendSums[i] = int(r) >= p.Own
+	}
 }
 
 func (e *Exchange) useDirect() {
@@ -159,9 +177,9 @@ func (e *Exchange) TakeStats() Stats {
 func (e *Exchange) BeginForward(x []float32, cols int, k Key) error {
 	e.enter(forward, cols)
 	e.checkOwn(x, cols)
-	k.Backward = false
+	k.Backward, k.From = false, e.comm.Rank()
 	e.way = way{
-		out:      codec.Rows{X: x[:e.plan.Own*cols], More: e.Sums(cols), Cols: cols, Len: len(e.plan.SendRows), Index: e.plan.SendRows, IDs: e.sendIDs},
+		out:      codec.Rows{X: x[:e.plan.Own*cols], More: e.Sums(cols), Cols: cols, Len: len(e.plan.SendRows), Index: e.plan.SendRows, IDs: e.sendIDs, Sums: e.sendSums},
 		in:       codec.Rows{X: e.Ghosts(cols), Cols: cols, Len: e.plan.Ghosts},
 		outStart: e.plan.SendStart, inStart: e.plan.RecvStart,
 	}
@@ -187,7 +205,7 @@ func (e *Exchange) EndForward() ([]float32, error) {
 // written to Ghosts(cols), to their owners. Collective.
 func (e *Exchange) BeginBackward(cols int, k Key) error {
 	e.enter(backward, cols)
-	k.Backward = true
+	k.Backward, k.From = true, e.comm.Rank()
 	e.way = way{
 		backward: true,
 		out:      codec.Rows{X: e.Ghosts(cols), Cols: cols, Len: e.plan.Ghosts, IDs: e.plan.GhostIDs},

@@ -15,8 +15,8 @@ import (
 	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/kernels"
-	"siafu/ranks/inproc"
 	"siafu/ranks/world"
+	"siafu/ranks/world/inproc"
 )
 
 // shards partitions a random graph; some ranks may own nothing.
@@ -217,7 +217,7 @@ func (still) Rank() int           { return 0 }
 func (still) Size() int           { return 1 }
 func (still) Wait() error         { return nil }
 func (still) Test() (bool, error) { return true, nil }
-func (s still) Ialltoallv([]byte, []int, []byte, []int) (halo.Request, error) {
+func (s still) Ialltoallv([]byte, []int, []byte, []int) (world.Request, error) {
 	return s, nil
 }
 

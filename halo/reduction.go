@@ -8,6 +8,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
+	"siafu/halo/comm"
 )
 
 // Reduction is a shard whose rows are added up before they are sent where that
@@ -60,7 +61,7 @@ func (t Terms) most(rows int) int { return min(rows-1, int((1-t.Least)*float64(r
 // Reduce reduces a shard: the rows between two ranks are as few as a vertex
 // cover has vertices where that pays, else all ghosts. Memory comes from a; team
 // looks for covers, which depend on the edges alone. Collective.
-func Reduce(c Comm, s *shard.Shard, t Terms, team Parallel, a *mapped.Arena) (*Reduction, error) {
+func Reduce(c comm.Comm, s *shard.Shard, t Terms, team Parallel, a *mapped.Arena) (*Reduction, error) {
 	h := newHolder(s, t, a)
 	h.find(team)
 	messages := h.reduce()
@@ -100,7 +101,7 @@ func (r *Reduction) Scale(col []float32, a *mapped.Arena) []float32 {
 
 // swap sends each rank its message and returns what has come from each, and the
 // bytes sent.
-func swap(c Comm, s *shard.Shard, messages [][]uint32) ([][]uint32, int64, error) {
+func swap(c comm.Comm, s *shard.Shard, messages [][]uint32) ([][]uint32, int64, error) {
 	lengths, counts := make([]byte, 8*len(messages)), make([]int, len(messages))
 	var out []byte
 	for q, m := range messages {
@@ -132,7 +133,7 @@ func swap(c Comm, s *shard.Shard, messages [][]uint32) ([][]uint32, int64, error
 	return answers, int64(len(lengths) + len(out)), nil
 }
 
-func wait(r Request, err error) error {
+func wait(r comm.Request, err error) error {
 	if err != nil {
 		return err
 	}

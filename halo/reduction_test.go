@@ -12,8 +12,8 @@ import (
 	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/kernels"
-	"siafu/ranks/inproc"
 	"siafu/ranks/world"
+	"siafu/ranks/world/inproc"
 )
 
 // With sums every vertex gathers the very same total from ghosts, and gets the

@@ -6,6 +6,7 @@ import "math"
 //
 //	Xavier  a = sqrt(6/(rows+cols))   Glorot and Bengio, AISTATS 2010, equation 16
 //	He      a = sqrt(6/rows)          He et al., ICCV 2015, equation 10, as a uniform
+//	Torch   a = sqrt(1/inputs)        torch.nn.Linear, matrix and bias alike
 //
 // Variant: element i takes word i mod 4 of a Philox draw counted by i/4 and the
 // layer, so that weights depend on nothing but seed, layer and shape.
@@ -19,6 +20,12 @@ func Xavier(dst []float32, rows, cols int, seed uint64, layer int) {
 // inputs.
 func He(dst []float32, rows, cols int, seed uint64, layer int) {
 	fillUniform(dst, rows, cols, math.Sqrt(6/float64(max(rows, 1))), seed, layer)
+}
+
+// Torch fills the matrix or the bias dst [rows x cols] of a product with so many
+// inputs. PyTorch's Linear calls this kaiming_uniform_ with a = sqrt(5).
+func Torch(dst []float32, rows, cols, inputs int, seed uint64, layer int) {
+	fillUniform(dst, rows, cols, math.Sqrt(1/float64(max(inputs, 1))), seed, layer)
 }
 
 func fillUniform(dst []float32, rows, cols int, a float64, seed uint64, layer int) {

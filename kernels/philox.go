@@ -43,6 +43,7 @@ const (
 	streamWeights   = 1 << 24
 	streamAttention = 2 << 24
 	streamRounding  = 3 << 24
+	streamSums      = 4 << 24 // rounding of sums
 )
 
 func philoxKey(seed uint64) [2]uint32 { return [2]uint32{uint32(seed), uint32(seed >> 32)} }

@@ -110,6 +110,15 @@ func NewRounding(seed uint64, epoch, layer int, backward bool) Rounding {
 	return r
 }
 
+// OfSums draws for sums that a rank has made of rows: sums for one vertex come
+// from several ranks and are added up, so each rank draws for itself.
+func (r Rounding) OfSums(rank int) Rounding {
+	r.layer += streamSums - streamRounding
+	r.key[1] ^= uint32(rank)
+	r.draw = newDraw(r.key, r.epoch, r.layer)
+	return r
+}
+
 // CodeSlack is how many bytes behind a row's codes Codes may overwrite and
 // Values may read.
 const CodeSlack = avx.CodeSlack

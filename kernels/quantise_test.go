@@ -98,10 +98,14 @@ func TestRoundingDraws(t *testing.T) {
 		"layer":     codes(kernels.NewRounding(1, 2, 4, false), 4),
 		"direction": codes(kernels.NewRounding(1, 2, 3, true), 4),
 		"vertex":    codes(kernels.NewRounding(1, 2, 3, false), 5),
+		"sum":       codes(kernels.NewRounding(1, 2, 3, false).OfSums(0), 4),
 	} {
 		if slices.Equal(base, other) {
 			t.Errorf("another %s draws the same numbers", name)
 		}
+	}
+	if slices.Equal(codes(kernels.NewRounding(1, 2, 3, false).OfSums(0), 4), codes(kernels.NewRounding(1, 2, 3, false).OfSums(1), 4)) {
+		t.Error("sums of another rank draw the same numbers")
 	}
 }
 

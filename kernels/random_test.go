@@ -117,6 +117,9 @@ func TestInitialWeights(t *testing.T) {
 	}{
 		"xavier": {kernels.Xavier, math.Sqrt(6.0 / (rows + cols))},
 		"he":     {kernels.He, math.Sqrt(6.0 / rows)},
+		"torch": {func(dst []float32, rows, cols int, seed uint64, layer int) {
+			kernels.Torch(dst, rows, cols, 30, seed, layer)
+		}, math.Sqrt(1.0 / 30)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := make([]float32, rows*cols)

@@ -13,20 +13,37 @@ type SparseTransposed struct {
 	Rows    []uint32 // non-zeros
 	Vals    []float32
 	count   int // rows of the original
+	filled  bool
 }
 
 // TransposeSparse transposes xs, which has the given number of columns. It
 // takes 8 bytes a non-zero and 8 a column of the arena and lives as long.
 func TransposeSparse(xs graph.SparseRows, cols int, a *mapped.Arena) *SparseTransposed {
+	x := NewSparseTransposed(xs, cols, a)
+	x.Fill(xs)
+	return x
+}
+
+// NewSparseTransposed is the room for a transpose of xs, which Fill fills.
+func NewSparseTransposed(xs graph.SparseRows, cols int, a *mapped.Arena) *SparseTransposed {
 	rows := sparseRows(xs)
 	x := &SparseTransposed{Offsets: mapped.Make[int64](a, cols+1), count: rows}
-	if rows == 0 {
-		return x
+	if rows > 0 {
+		n := int(xs.Offsets[rows] - xs.Offsets[0])
+		x.Rows, x.Vals = mapped.Make[uint32](a, n), mapped.Make[float32](a, n)
 	}
-	first, last := xs.Offsets[0], xs.Offsets[rows]
-	n := int(last - first)
-	x.Rows, x.Vals = mapped.Make[uint32](a, n), mapped.Make[float32](a, n)
-	for _, c := range xs.Cols[first:last] {
+	return x
+}
+
+// Fill transposes xs, the matrix that x was made for. A second call does
+// nothing.
+func (x *SparseTransposed) Fill(xs graph.SparseRows) {
+	rows, cols := x.count, len(x.Offsets)-1
+	if x.filled || rows == 0 {
+		return
+	}
+	x.filled = true
+	for _, c := range xs.Cols[xs.Offsets[0]:xs.Offsets[rows]] {
 		x.Offsets[c+1]++
 	}
 	for c := range cols {
@@ -43,5 +60,4 @@ func TransposeSparse(xs graph.SparseRows, cols int, a *mapped.Arena) *SparseTran
 	}
 	copy(x.Offsets[1:], x.Offsets[:cols])
 	x.Offsets[0] = 0
-	return x
 }

@@ -4,22 +4,24 @@ import (
 	"siafu/graph/mapped"
 	"siafu/halo"
 	"siafu/halo/codec"
+	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
+	"siafu/ranks/params"
 )
 
 // trainer puts a graph rank together.
-func (r *run) trainer(source weightSource) *trainer {
+func (r *run) trainer(source params.Source) *trainer {
 	t := &trainer{
 		cfg: r.cfg, comm: r.peers, shard: r.shard, weights: source, net: r.net, arena: r.arena,
 		flat: mapped.Make[float32](r.arena, r.net.NumWeights()), grad: mapped.Make[float32](r.arena, r.net.NumWeights()),
 	}
-	t.lockstep = r.lockstep(newIntervals(r.cfg, r.net, r.shard, r.localIDs(), r.crew, t.flat, r.arena))
+	t.lockstep = r.lockstep(newIntervals(r.cfg, r.net, r.shard, r.localIDs(r.arena), r.crew, t.flat, r.arena))
 	t.judges, t.update, t.sums = true, t.push, make([]float64, scoreSums)
-	for _, layer := range layerRanges(r.net) {
+	for _, layer := range params.Layers(r.net) {
 		t.layers = append(t.layers, t.grad[layer.Lo:layer.Hi])
 	}
 	t.prepare(r, graphwork.Options{Half: r.cfg.Gather == "bf16", Skip: r.net.CacheInput}, r.codecs[0], r.arena)
-	t.delay, _ = newDelay(r.cfg.Delay, r.rank, r.cfg.Seed) // Validate has read it
+	t.delay = newDelay(r.cfg, r.rank)
 	return t
 }
 
@@ -38,7 +40,7 @@ func (s *lockstep) prepare(r *run, o graphwork.Options, rows codec.Codec, a *map
 		if r.Graph > 1 {
 			s.exchange = halo.NewExchange(r.peers, s.graph.Plan, rows, r.packers, a, s.graph.MaxWidth())
 			s.sumPieces = s.graph.SumPieces(pieceEdges)
-			s.pieces = evenly(s.graph.Plan.Ghosts, max(1, min(mostIntervals, s.graph.Plan.Ghosts/intervalRows)))
+			s.pieces = evenly(s.graph.Plan.Ghosts, max(1, min(config.MostIntervals, s.graph.Plan.Ghosts/config.IntervalRows)))
 		}
 	}
 	s.build(r.cfg.Mode == "nopipe")

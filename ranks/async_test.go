@@ -14,7 +14,6 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/fault"
-	"siafu/halo"
 	"siafu/kernels/model"
 	"siafu/ranks/world"
 )
@@ -84,7 +83,7 @@ func TestAsyncStashIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	net := c.spec(meta.FeatureDim, meta.Classes)
+	net := c.Network(meta.FeatureDim, meta.Classes)
 	weights := 4 * int64(net.NumWeights())
 	// Versions that intervals of s+1 epochs hold and the one in the making, and
 	// gradients of 9 intervals in as many epochs that wait for their turn.
@@ -111,7 +110,7 @@ func (h *hostile) chance(n int) bool {
 	return h.rng.IntN(n) == 0
 }
 
-func (h *hostile) Isend(buf []byte, dst, tag int) (halo.Request, error) {
+func (h *hostile) Isend(buf []byte, dst, tag int) (world.Request, error) {
 	if h.chance(6) {
 		time.Sleep(time.Duration(h.rng.IntN(400)) * time.Microsecond)
 	}
@@ -214,6 +213,9 @@ func checkSwitched(t *testing.T, r trained) {
 		if e.Epoch != i+1 {
 			t.Fatalf("line %d tells of epoch %d", i+1, e.Epoch)
 		}
+	}
+	if !r.Summary.Switched {
+		t.Error("the summary says nothing of the switch")
 	}
 	if n := len(r.Epochs); n != r.Summary.Epochs || r.Summary.StoppedBy != "epochs" {
 		t.Errorf("%d lines, %d epochs, stopped by %s", n, r.Summary.Epochs, r.Summary.StoppedBy)

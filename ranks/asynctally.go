@@ -5,19 +5,18 @@ import (
 	"sync/atomic"
 	"time"
 
-	"siafu/graph"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/signals"
 )
 
-// Places in a tally: the loss, hits and totals of the three splits, bytes of
-// rows as float32 and as they were sent, and then the seconds of each task, those of none, and what the
-// rank has been asked for.
+// Places in a tally, behind the findings of the passes: bytes of rows as
+// float32 and as they were sent. These are added up over ranks. Then come those
+// of which the greatest counts: the seconds of each task, those of none, and what
+// the rank has been asked for.
 const (
-	tallyLoss  = 0
-	tallyRaw   = 7
-	tallySent  = 8
-	tallyTasks = 9
+	tallyRaw = findingsSize + iota
+	tallySent
+	tallyTasks
 )
 
 // tallies are what is known of epochs. A rank adds up what its intervals say;
@@ -37,9 +36,7 @@ type tallies struct {
 	start  time.Time
 
 	emit     func(runfolder.Epoch) error
-	patience int
-	target   float64
-	within   float64 // of the target, from where the run is to go on synchronously
+	training int64 // vertices of all ranks
 	history  *history
 	saver    *saver
 	stopped  string
@@ -53,12 +50,7 @@ type tallies struct {
 
 // judged adds what the loss of an interval has found.
 func (t *tallies) judged(i *interval) {
-	own := t.own(i.epoch)
-	own[tallyLoss] += i.loss.Sum * float64(i.loss.Scale)
-	for k, split := range []int{graph.SplitTrain, graph.SplitVal, graph.SplitTest} {
-		own[1+2*k] += float64(i.loss.Correct[split])
-		own[2+2*k] += float64(i.loss.Total[split])
-	}
+	(*findings)(t.own(i.epoch)).add(&i.loss, t.training)
 }
 
 // keep remembers the weights of an epoch until it is known how good they are.
@@ -67,15 +59,6 @@ func (t *tallies) keep(i *interval, weights []float32) {
 		t.versions[i.epoch] = slices.Clone(weights)
 	}
 }
-
-// Why a run, or a stretch of it, comes to an end.
-const (
-	byEpochs   = "epochs"
-	byTarget   = "target-acc"
-	byPatience = "patience"
-	switched   = "switch-to-sync" // the run goes on in step
-	asked      = "asked"          // to save, or to stop
-)
 
 // own is this rank's tally of an epoch.
 func (t *tallies) own(epoch int) []float64 {
@@ -134,50 +117,54 @@ func (e *engine) takeTally(epoch int, numbers []float64) error {
 	return e.speak(epoch, sum)
 }
 
-// speak reports an epoch, and ends the run where its accuracy says so.
+// speak reports an epoch, and ends the run, or the stretch, where that is due.
+// An epoch that has diverged, and those behind it, have no line.
 func (e *engine) speak(epoch int, sum []float64) error {
 	t := &e.tallies
-	accuracy := func(k int) *float64 { a := sum[1+2*k] / max(sum[2+2*k], 1); return &a }
-	line := runfolder.Epoch{
-		Epoch: epoch, Loss: sum[tallyLoss], TrainAcc: accuracy(0), ValAcc: accuracy(1), TestAcc: accuracy(2),
-		Seconds: time.Since(t.start).Seconds(), TaskSeconds: map[string]float64{},
-		GhostBytesRaw: int64(sum[tallyRaw]), GhostBytesSent: int64(sum[tallySent]),
-	}
-	t.start = time.Now()
-	for i, name := range tasks {
-		line.TaskSeconds[name] = sum[tallyTasks+i]
-	}
-	line.WaitSeconds = sum[tallyTasks+len(tasks)]
-	t.observe(line)
+	line := t.line(epoch, sum)
 	t.saver.asked = max(t.saver.asked, signals.Request(sum[len(sum)-1]))
-	h := t.history
-	switch {
-	case t.stopped != "":
-	case t.target > 0 && *line.ValAcc >= t.target:
-		t.stopped = byTarget
-	case t.within > 0 && *line.ValAcc >= t.target-t.within:
-		t.stopped = switched
-	case t.patience > 0 && epoch-h.bestLine.Epoch >= t.patience:
-		t.stopped = byPatience
-	case t.saver.asked > signals.None:
-		t.stopped = asked
-	}
-	if t.stopped != "" {
+	before := t.stopped
+	t.heed(line)
+	if before == goesOn && t.stopped != goesOn {
 		if err := e.stop(); err != nil {
 			return err
 		}
 	}
+	if t.stopped == byDivergence {
+		return nil
+	}
 	return t.emit(line)
 }
 
-// observe keeps the weights of the best epoch.
-func (t *tallies) observe(line runfolder.Epoch) {
-	h := t.history
-	h.last = line
-	if h.best == nil || *line.ValAcc > *h.bestLine.ValAcc {
-		h.bestLine, h.best = line, t.versions[line.Epoch]
+// line is that of an epoch that all ranks have finished.
+func (t *tallies) line(epoch int, sum []float64) runfolder.Epoch {
+	line := runfolder.Epoch{
+		Epoch: epoch, Seconds: time.Since(t.start).Seconds(), TaskSeconds: map[string]float64{},
+		GhostBytesRaw: int64(sum[tallyRaw]), GhostBytesSent: int64(sum[tallySent]),
 	}
+	t.start = time.Now()
+	(*findings)(sum).fill(&line)
+	for i, name := range tasks {
+		line.TaskSeconds[name] = sum[tallyTasks+i]
+	}
+	line.WaitSeconds = sum[tallyTasks+len(tasks)]
+	return line
+}
+
+// heed settles why the stretch ends, if it does. The first reason counts, but
+// that nothing which was found later excuses that the weights are no numbers.
+func (t *tallies) heed(line runfolder.Epoch) {
+	if t.stopped == byDivergence {
+		return
+	}
+	why := t.history.observe(line, t.versions[line.Epoch])
 	delete(t.versions, line.Epoch)
+	if why == goesOn && t.saver.asked > signals.None {
+		why = asked
+	}
+	if t.stopped == goesOn || why == byDivergence {
+		t.stopped = why
+	}
 }
 
 // stop ends the run after the last epoch that any rank can have begun: none can

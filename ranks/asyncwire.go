@@ -11,8 +11,6 @@ import (
 // async, whose first byte is below wireRows. All have one tag, so that a rank
 // sees what another one sent in the order in which it was sent.
 const (
-	tagAsync = 3
-
 	wireRows  = 64 // boundary rows of an interval, on their way to ghosts
 	wireGrads = 65 // gradients of ghosts, on their way to their owner
 	wireTally = 66 // what a rank knows of an epoch that it has finished, for rank 0

@@ -5,7 +5,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"siafu/graph/decodertest"
 	"siafu/graph/fault"
+	"siafu/ranks/config"
 )
 
 func wires() []wire {
@@ -41,7 +43,9 @@ func FuzzWire(f *testing.F) {
 		f.Add(m.encode(nil))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := decodeWire(b, 1)
+		var m wire
+		var err error
+		decodertest.Heap(t, int64(len(b)), func() { m, err = decodeWire(b, 1) })
 		if err != nil {
 			return
 		}
@@ -60,7 +64,7 @@ func TestDelayOfNonsense(t *testing.T) {
 		"": true, "1:20ms:0.25": true, "*:1s:1": true, "1:20ms": false, "x:1s:1": false,
 		"-1:1s:1": false, "1:-1s:1": false, "1:fast:1": false, "1:1s:2": false, "1:1s:NaN": false,
 	} {
-		c := Defaults()
+		c := config.Defaults()
 		c.Delay = text
 		if err := c.Validate(); ok != (err == nil) || !ok && fault.KindOf(err) != fault.Usage {
 			t.Errorf("--delay=%q: %v", text, err)

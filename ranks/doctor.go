@@ -12,9 +12,10 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/kernels"
-	"siafu/ranks/link"
-	"siafu/ranks/mpi"
+	"siafu/ranks/host"
 	"siafu/ranks/world"
+	"siafu/ranks/world/link"
+	"siafu/ranks/world/mpi"
 )
 
 // Doctor says what this machine and this build can do, and what is missing
@@ -77,11 +78,11 @@ type sight struct {
 }
 
 func see() (sight, error) {
-	host, err := os.Hostname()
+	name, err := os.Hostname()
 	if err != nil {
 		return sight{}, fault.System("doctor", "", err)
 	}
-	return sight{host, runtime.NumCPU(), runtime.GOMAXPROCS(0), availableMemory(), Version, runtime.Version()}, nil
+	return sight{name, runtime.NumCPU(), runtime.GOMAXPROCS(0), host.AvailableMemory(), Version, runtime.Version()}, nil
 }
 
 // doctorWorld is about all ranks; rank 0 prints. Collective.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/ranks/inproc"
 	"siafu/ranks/world"
+	"siafu/ranks/world/inproc"
 )
 
 // What is wrong with a world is said once for each host or rank concerned.

@@ -8,8 +8,9 @@ import (
 	"siafu/halo/codec"
 	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
+	"siafu/ranks/params"
+	"siafu/ranks/params/protocol"
 	"siafu/ranks/schedule"
-	"siafu/ranks/server/async"
 	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
@@ -32,10 +33,10 @@ type engine struct {
 	codec   codec.Codec
 	sendIDs []uint32 // dataset ids of the plan's SendRows
 
-	setting   async.Setting
-	chooser   *async.Chooser
-	progress  *async.Progress
-	hosted    *async.Server // where no rank is a server, rank 0 hosts the one there is
+	setting   protocol.Setting
+	chooser   *protocol.Chooser
+	progress  *protocol.Progress
+	hosted    *protocol.Server // where no rank is a server, rank 0 hosts the one there is
 	intervals []*interval
 	layers    []*published // nil for a layer that does not gather
 	epochs    int          // to train; rank 0 may end the run earlier
@@ -46,7 +47,7 @@ type engine struct {
 	running  int
 	weights  []float32 // after the last epoch
 	wireIn   []float32
-	mail     mail
+	outbox   *world.Outbox
 	tallies  tallies
 }
 
@@ -184,7 +185,7 @@ func (e *engine) enqueue(t schedule.Task) { e.queue = append(e.queue, job{Task: 
 func (e *engine) push(i *interval, layer int) error {
 	e.crew.fault.At(schedule.Update.Kind(), i.epoch)
 	m := e.chooser.Gradient(i.index, i.epoch, layer, i.net.LayerGrad(layer))
-	if err := e.deliver([]async.Message{m}); err != nil {
+	if err := e.deliver([]protocol.Message{m}); err != nil {
 		return err
 	}
 	if layer > 0 {
@@ -243,7 +244,7 @@ func (e *engine) Poll() (bool, error) {
 	for err == nil {
 		var m world.Message
 		var ok bool
-		if m, ok, err = e.world.TryRecv(world.Any, tagAsync); err != nil || !ok {
+		if m, ok, err = e.world.TryRecv(world.Any, params.TagAsync); err != nil || !ok {
 			break
 		}
 		some = true
@@ -263,7 +264,7 @@ func (e *engine) Wait() error {
 
 // await waits for the next message and takes it.
 func (e *engine) await() error {
-	m, err := e.world.Recv(world.Any, tagAsync)
+	m, err := e.world.Recv(world.Any, params.TagAsync)
 	if err != nil {
 		return err
 	}
@@ -301,7 +302,7 @@ func (e *engine) during() string { return fmt.Sprintf("epoch %d", e.finished()+1
 // last gets the weights after the last epoch and leaves. Rank 0 stays until it
 // has heard of everybody's epochs, and as long as others need what it hosts.
 func (e *engine) last() ([]float32, error) {
-	if err := e.deliver([]async.Message{e.chooser.Pull(e.epochs + 1)}); err != nil {
+	if err := e.deliver([]protocol.Message{e.chooser.Pull(e.epochs + 1)}); err != nil {
 		return nil, err
 	}
 	if err := e.takeUntil(func() bool { return e.weights != nil && e.tallies.complete(e.epochs) }); err != nil {
@@ -313,7 +314,7 @@ func (e *engine) last() ([]float32, error) {
 	if err := e.takeUntil(func() bool { return e.hosted == nil || e.hosted.Done() }); err != nil {
 		return nil, err
 	}
-	return e.weights, e.mail.settle()
+	return e.weights, e.outbox.Settle()
 }
 
 // takeUntil takes messages until done.

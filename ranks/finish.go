@@ -5,6 +5,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/kernels/model"
+	"siafu/ranks/host"
 	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
@@ -64,7 +65,7 @@ func gatherFloats(c world.Comm, x []float64) ([][]float64, error) {
 func (r *run) finish() error {
 	r.fault.At(inject.Finish, 0)
 	mine := runfolder.RankReport{
-		Rank: r.rank, Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: peakRSS(), ArrayBytes: r.arena.Used(), StashBytes: r.stash,
+		Rank: r.rank, Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: host.PeakRSS(), ArrayBytes: max(r.arrays, r.arena.Used()), StashBytes: r.stash,
 	}
 	if r.shard != nil {
 		mine.Vertices, mine.Ghosts = int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())
@@ -93,27 +94,51 @@ func (r *run) finish() error {
 // loadWeights fills weights from a safetensors file with the network's names
 // and shapes.
 func loadWeights(path string, s model.Spec, weights []float32) error {
+	list, err := readWeights(path, s)
+	if err == nil {
+		fillWeights(s, list, weights)
+	}
+	return err
+}
+
+// readWeights are the tensors of the network s in a safetensors file, in the
+// order of its parameters.
+func readWeights(path string, s model.Spec) ([]safetensors.Tensor, error) {
 	list, _, err := safetensors.Read(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	return weightsOf(path, list, s)
+}
+
+// weightsOf picks the tensors of the network s from those of a file, in the
+// order of its parameters. It takes no memory for what the file does not hold.
+func weightsOf(path string, list []safetensors.Tensor, s model.Spec) ([]safetensors.Tensor, error) {
 	found := map[string]safetensors.Tensor{}
 	for _, t := range list {
 		found[t.Name] = t
 	}
+	var weights []safetensors.Tensor
 	for _, p := range s.Params() {
 		t, ok := found[p.Name]
 		if !ok {
-			return fault.New(fault.Data, "init", path, "there is no tensor %q", p.Name).
+			return nil, fault.New(fault.Data, "init", path, "there is no tensor %q", p.Name).
 				Then("it must hold the weights of a %s with dimensions %v", s.Kind, s.Dims)
 		}
 		if !shapeFits(t.Shape, p) {
-			return fault.New(fault.Data, "init", path, "tensor %q has shape %v where [%d %d] is needed", p.Name, t.Shape, p.Rows, p.Cols).
+			return nil, fault.New(fault.Data, "init", path, "tensor %q has shape %v where [%d %d] is needed", p.Name, t.Shape, p.Rows, p.Cols).
 				Then("train with the layers and widths that the file was made with")
 		}
-		copy(p.Of(weights), t.Data)
+		weights = append(weights, t)
 	}
-	return nil
+	return weights, nil
+}
+
+// fillWeights puts tensors in the order of the parameters into a vector.
+func fillWeights(s model.Spec, list []safetensors.Tensor, weights []float32) {
+	for i, p := range s.Params() {
+		copy(p.Of(weights), list[i].Data)
+	}
 }
 
 func shapeFits(shape []int, p model.Param) bool {

@@ -284,6 +284,11 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "gin", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "gin", 4, 3 }},
 		{name: "gin not kept", set: func(c *Config) { c.Model, c.Ranks, c.CacheInput = "gin", 3, "off" }},
 		{name: "gin sparse", sparse: true, set: func(c *Config) { c.Model, c.Ranks = "gin", 4 }},
+		{name: "gin gather first", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Order, c.CacheInput = "gin", 4, "gather-first", "off" }},
+		{name: "gin kept", set: func(c *Config) { c.Model, c.Ranks, c.Order, c.CacheInput = "gin", 3, "gather-first", "on" }},
+		{name: "gin apply first", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers, c.Order = "gin", 4, 3, "apply-first" }},
+		{name: "gin sparse apply first", sparse: true, directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Order = "gin", 4, "apply-first" }},
+		{name: "gin empty partition", lopsided: true, set: func(c *Config) { c.Model, c.Ranks, c.Servers, c.Order = "gin", 3, 0, "apply-first" }},
 		{name: "gat one rank", set: func(c *Config) { c.Model, c.Heads, c.Layers = "gat", 2, 2 }},
 		{name: "gat", directed: true, set: func(c *Config) { c.Model, c.Heads, c.Ranks, c.Layers = "gat", 3, 4, 3 }},
 		{name: "gat output heads", set: func(c *Config) { c.Model, c.Heads, c.OutputHeads, c.Ranks = "gat", 2, 3, 4 }},
@@ -313,7 +318,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 }
 
 func checkGradient(t *testing.T, c Config, content graph.Content, data string) {
-	spec := c.spec(content.Features.Dim, content.Classes)
+	spec := c.Network(content.Features.Dim, content.Classes)
 	before := make([]float32, spec.NumWeights())
 	spec.Initialize(before, c.Initializer, c.Seed)
 	for i := range before {

@@ -16,6 +16,7 @@ import (
 	"siafu/graph/partition"
 	"siafu/graph/realdata"
 	"siafu/kernels/model"
+	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
 )
@@ -23,7 +24,7 @@ import (
 // quick is a configuration for tests: the defaults, quiet, into a folder of
 // the test.
 func quick(t testing.TB) Config {
-	c := Defaults()
+	c := config.Defaults()
 	c.Quiet, c.Force = true, true
 	c.Out = filepath.Join(t.TempDir(), "run")
 	return c

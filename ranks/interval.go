@@ -54,45 +54,11 @@ func (i *interval) do(b tensor.Backend, worker *kernels.Team, t schedule.Task, p
 	return b.Begin(worker, w)
 }
 
-// An interval has intervalRows vertices, so that its rows are still in the
-// second-level cache when the next task works on them. A small graph is divided
-// further, down to leastRows, until there are someIntervals: enough for workers
-// to end together. Against many intervals speaks that each has gradients of the
-// weights for itself: where these are larger than twice the activations, there
-// are fewIntervals. Bounded asynchrony divides less, because each interval
-// takes its weights from a server and sends its rows by itself.
-const (
-	intervalRows  = 2048
-	leastRows     = 256
-	someIntervals = 8
-	fewIntervals  = 4
-	mostIntervals = 256
-
-	mostAsyncIntervals = 8
-)
-
-// intervals is how many intervals n vertices are divided into. It depends on
-// shapes alone: sums of gradients are the same on any number of processors.
-func (c *Config) intervals(s model.Spec, n int) int {
-	if c.Intervals > 0 {
-		return max(1, min(c.Intervals, n))
-	}
-	if c.Mode == "async" {
-		return max(1, min(mostAsyncIntervals, n/intervalRows))
-	}
-	columns := 0
-	for _, d := range s.Dims[1:] {
-		columns += d
-	}
-	affordable := max(2*n*columns/max(s.NumWeights(), 1), fewIntervals)
-	return max(1, min(mostIntervals, affordable, max(n/intervalRows, min(someIntervals, n/leastRows))))
-}
-
 // newIntervals divides the own vertices of a shard: equal numbers, neighbours
 // in the shard's order, which has few edges between them. With a vector of
 // weights they share it.
 func newIntervals(c Config, s model.Spec, sh *shard.Shard, ids []uint32, crew *crew, weights []float32, a *mapped.Arena) []*interval {
-	n, count := sh.NumOwn(), c.intervals(s, sh.NumOwn())
+	n, count := sh.NumOwn(), c.IntervalsOf(s, sh.NumOwn())
 	bounds := make([]int, count+1)
 	teams := make([]*kernels.Team, count)
 	for k := range count {

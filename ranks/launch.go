@@ -6,9 +6,10 @@ import (
 	"io"
 
 	"siafu/graph/fault"
-	"siafu/ranks/inproc"
-	"siafu/ranks/mpi"
+	"siafu/graph/mapped"
 	"siafu/ranks/world"
+	"siafu/ranks/world/inproc"
+	"siafu/ranks/world/mpi"
 )
 
 // IO is where rank 0 speaks: results on Out, warnings on Err.
@@ -43,7 +44,11 @@ func agree(w world.Comm, err error) error {
 
 // launch runs body on every rank: in the world that a launcher made, else in
 // an in-process world of n ranks (0 is 1). kind is "mpi" or "in-process".
-func launch(n int, limits world.Limits, out IO, body func(w world.Comm, kind string) error) error {
+func launch(n int, limits world.Limits, out IO, unguarded func(w world.Comm, kind string) error) error {
+	body := func(w world.Comm, kind string) (err error) {
+		defer mapped.Catch(&err) // of this rank: the others lose it as by any error
+		return unguarded(w, kind)
+	}
 	l, launched := world.Launched()
 	if !launched {
 		return inproc.Run(max(n, 1), func(w world.Comm) error {

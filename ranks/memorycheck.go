@@ -2,50 +2,170 @@ package ranks
 
 import (
 	"fmt"
+	"io"
 
+	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/graph/partition"
+	"siafu/graph/size"
 	"siafu/ranks/forecast"
+	"siafu/ranks/host"
 	"siafu/ranks/world"
 )
 
-// checkMemory foretells what the ranks on this host will take together, warns
-// where that is more than there is, and refuses where the arrays alone, which
-// the system cannot take back, are. Collective over the world.
-func (r *run) checkMemory(out IO) error {
-	f, _, err := r.cfg.Forecast(r.meta, r.Graph, r.Servers, r.net.CacheInput)
+// Memory is asked for before it is taken: for an in-process world before its
+// ranks start, for what weights need before rank 0 writes anything, and for all
+// arrays of all ranks on a host when their shards are known. A run makes no
+// array and reads no weights before it has been let in.
+
+// gate lets a command in, or refuses it.
+type gate struct {
+	op    string    // the command, "train"
+	force bool      // it was asked to go on all the same
+	warn  io.Writer // for what is doubtful
+}
+
+// trainGate is that of a training run.
+func trainGate(c *Config, out IO) gate { return gate{"train", c.ForceMemory, out.Err} }
+
+// need is the memory of some ranks: at their peak, and what of it the system
+// cannot take back.
+type need struct{ peak, certain int64 }
+
+// and adds a rank.
+func (n need) and(m forecast.Memory) need {
+	return need{size.Sum(n.peak, m.Peak()), size.Sum(n.certain, m.Certain())}
+}
+
+// Ranks of an in-process world take what they keep of each other, and workers a
+// goroutine and their kernels' arguments. A thousand ranks on a small graph took
+// 3.4 GB, twenty thousand workers 0.25 GB; these are a little less.
+const (
+	pairBytes   = 2 << 10
+	workerBytes = 12 << 10
+)
+
+// world refuses a world that cannot be there: of so many ranks in this process
+// with so many threads each, 0 for as many as there are processors.
+func (g gate) world(ranks, threads int) error {
+	ranks, threads = max(ranks, 1), max(threads, 1)
+	n, there := size.Sum(size.Product(ranks, ranks, pairBytes), size.Product(ranks, threads, workerBytes)), host.AvailableMemory()
+	if int64(n) <= there || g.force {
+		return nil
+	}
+	err := fault.New(fault.Config, g.op, "", "%d ranks of %d threads take about %d MB by themselves, where %d MB are available", ranks, threads, n/1e6, there/1e6).
+		Then("use fewer --ranks or --threads; more than there are processors make nothing faster")
+	if l, launched := world.Launched(); launched {
+		return once(l, err)
+	}
+	return err
+}
+
+// weights refuses, on one rank, a run whose weights and all that is as large do
+// not fit on this host, however the graph is partitioned.
+func (g gate) weights(r *run, meta *graph.Meta) error {
+	f, _, err := forecast.Of(r.cfg, meta, r.Graph, r.Servers, false)
+	if err != nil || g.force {
+		return err
+	}
+	hosts, least := r.world.Hosts(), need{}
+	for q, host := range hosts {
+		if host == hosts[r.rank] {
+			least = least.and(r.foretold(f, q, partition.RankReport{}))
+		}
+	}
+	least.peak = least.certain
+	if there := host.AvailableMemory(); judgeMemory(least.peak, least.certain, there) == refuse {
+		return g.refusal(r, least, there)
+	}
+	return nil
+}
+
+// all foretells what the ranks on this host will take together, warns where
+// that is more than there is, and refuses where the arrays alone, which the
+// system cannot take back, are. Collective over the world.
+func (g gate) all(r *run, f *forecast.Forecast) error {
+	n, err := r.hostNeed(f)
 	if err != nil {
 		return err
 	}
-	mine := r.foretold(f)
-	all := make([]int64, 2*r.world.Size())
-	all[2*r.rank], all[2*r.rank+1] = mine.Peak(), mine.Certain()
-	if err := world.SumInt64s(r.world, all); err != nil {
-		return err
-	}
-	hosts, peak, certain := r.world.Hosts(), int64(0), int64(0)
-	for q, host := range hosts {
-		if host == hosts[r.rank] {
-			peak, certain = peak+all[2*q], certain+all[2*q+1]
-		}
-	}
-	there := availableMemory()
-	text := fmt.Sprintf("the ranks on %s will take about %d MB, %d of them for good, where %d MB are available",
-		hosts[r.rank], peak/1e6, certain/1e6, there/1e6)
-	switch judgeMemory(peak+forecast.Program, certain, there) {
+	there := host.AvailableMemory()
+	switch judgeMemory(n.peak, n.certain, there) {
 	case refuse:
-		if !r.cfg.ForceMemory {
-			err = fault.New(fault.Config, "train", r.data, "%s", text).
-				Then(`see "siafu plan" for what fits, or train all the same with --force-memory`)
+		if !g.force {
+			err = g.refusal(r, n, there)
 			break
 		}
 		fallthrough
 	case doubts:
 		if r.firstHere() {
-			fmt.Fprintf(out.Err, "siafu: warning: %s\n", text)
+			fmt.Fprintf(g.warn, "siafu: warning: %s\n", n.text(r, there))
 		}
 	}
 	return agree(r.world, err)
+}
+
+// letIn asks for the memory of the run, and comes before everything that takes
+// it. Collective over the world.
+func (r *run) letIn(g gate) error {
+	f, _, err := forecast.Of(r.cfg, r.meta, r.Graph, r.Servers, r.net.CacheInput)
+	if err != nil {
+		return err
+	}
+	return g.all(r, f)
+}
+
+func (g gate) refusal(r *run, n need, there int64) error {
+	return fault.New(fault.Config, g.op, r.data, "%s", n.text(r, there)).
+		Then(`see "siafu plan" for what fits, or %s all the same with --force-memory`, g.op)
+}
+
+// text compares a need with what there is.
+func (n need) text(r *run, there int64) string {
+	return fmt.Sprintf("the ranks on %s will take about %d MB, %d of them for good, where %d MB are available",
+		r.world.Hosts()[r.rank], n.peak/1e6, n.certain/1e6, there/1e6)
+}
+
+// hostNeed adds up the ranks on this host, and the program once a process.
+// Collective over the world.
+func (r *run) hostNeed(f *forecast.Forecast) (need, error) {
+	report := partition.RankReport{}
+	if r.shard != nil {
+		report = partition.CountShard(r.shard)
+	}
+	mine := need{}.and(r.foretold(f, r.rank, report))
+	all := make([]int64, 2*r.world.Size())
+	all[2*r.rank], all[2*r.rank+1] = mine.peak, mine.certain
+	if err := world.SumInt64s(r.world, all); err != nil {
+		return need{}, err
+	}
+	hosts, here := r.world.Hosts(), need{}
+	for q, host := range hosts {
+		if host != hosts[r.rank] {
+			continue
+		}
+		here = need{size.Sum(here.peak, all[2*q]), size.Sum(here.certain, all[2*q+1])}
+		if r.kind == "mpi" || q == r.rank {
+			here.peak = size.Sum(here.peak, forecast.Program)
+		}
+	}
+	return here, nil
+}
+
+// cacheFits is 1 where ÂX fits into half of this host's free memory, shared by
+// the ranks on it.
+func (r *run) cacheFits() int64 {
+	bytes := forecast.KeepBytes(r.cfg, int64(r.shard.NumOwn()), int64(r.shard.NumGhosts()), r.meta.FeatureDim)
+	here := int64(0)
+	for _, h := range r.world.Hosts() {
+		if h == r.world.Hosts()[r.rank] {
+			here++
+		}
+	}
+	if size.Product(bytes, here) <= host.AvailableMemory()/2 {
+		return 1
+	}
+	return 0
 }
 
 // judgement is what a host says to a forecast.
@@ -58,10 +178,10 @@ const (
 )
 
 // judgeMemory compares the peak of a forecast, and what of it is certain, with
-// what a host has; 0 is a host that does not tell.
+// what a host has.
 func judgeMemory(peak, certain, there int64) judgement {
 	switch {
-	case there == 0 || peak <= there:
+	case peak <= there:
 		return fits
 	case certain <= there:
 		return doubts // files leave memory when it is needed elsewhere
@@ -80,10 +200,10 @@ func (r *run) firstHere() bool {
 	return true
 }
 
-// foretold is what this rank will take.
-func (r *run) foretold(f *forecast.Forecast) forecast.Memory {
-	if r.isServer() {
-		return f.ServerRank(len(r.Ranks(r.rank - r.Graph)))
+// foretold is what rank q will take, a graph rank with the given partition.
+func (r *run) foretold(f *forecast.Forecast, q int, p partition.RankReport) forecast.Memory {
+	if q >= r.Graph {
+		return f.ServerRank(r.clients(q - r.Graph))
 	}
-	return f.GraphRank(partition.CountShard(r.shard))
+	return f.GraphRank(q, p)
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"siafu/kernels/model"
-	"siafu/ranks/mpi/mpitest"
 	"siafu/ranks/trace"
+	"siafu/ranks/world/mpi/mpitest"
 )
 
 // program builds siafu with MPI.

@@ -10,8 +10,8 @@ import (
 	"siafu/halo"
 	"siafu/kernels"
 	"siafu/kernels/model"
-	"siafu/ranks/inproc"
 	"siafu/ranks/world"
+	"siafu/ranks/world/inproc"
 )
 
 // Rows that are added up before they are sent change the losses by the order of

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/kernels/model"
+	"siafu/ranks/forecast"
+	"siafu/ranks/params"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
 	"siafu/ranks/world"
@@ -24,6 +27,7 @@ type PredictConfig struct {
 	Out        string `default:"" placeholder:"DIR" help:"Where to write. Empty: RUN/predictions."`
 	Embeddings bool   `help:"Write the input of the last layer as well."`
 	CSV        bool   `name:"csv" default:"true" negatable:"" help:"Write predictions.csv as well."`
+	Force      bool   `name:"force-memory" help:"Predict although the forecast says that memory will not do."`
 	StallWarn  string `default:"60s" help:"Say so when a rank has waited this long for others."`
 	StallAbort string `default:"10m" help:"End the job when a rank has waited this long for others."`
 }
@@ -34,7 +38,7 @@ type PredictConfig struct {
 // rows of its own vertices, so that no rank ever holds all of them.
 func Predict(_ context.Context, p PredictConfig, runDir, data string, out IO) error {
 	c := Config{Servers: 0, Threads: p.Threads, Mode: "pipe", Codec: "none", Kernel: "auto", StallWarn: p.StallWarn, StallAbort: p.StallAbort}
-	limits, err := c.limits(func(msg string) { fmt.Fprintln(out.Err, "siafu: "+msg) })
+	limits, err := c.Limits(func(msg string) { fmt.Fprintln(out.Err, "siafu: "+msg) })
 	if err != nil {
 		return err
 	}
@@ -44,16 +48,20 @@ func Predict(_ context.Context, p PredictConfig, runDir, data string, out IO) er
 	if p.Out == "" {
 		p.Out = filepath.Join(runDir, runfolder.Predictions)
 	}
+	g := gate{"predict", p.Force, out.Err}
+	if err := g.world(p.Ranks, p.Threads); err != nil {
+		return err
+	}
 	return launch(p.Ranks, limits, out, func(w world.Comm, kind string) error {
 		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
 		defer r.close()
-		return r.predict(p, out)
+		return r.predict(p, g, out)
 	})
 }
 
 // predict is the whole run of one rank. Collective over the world.
-func (r *run) predict(p PredictConfig, out IO) error {
-	weights, err := r.openModel(p)
+func (r *run) predict(p PredictConfig, g gate, out IO) error {
+	weights, err := r.openModel(p, g)
 	if err != nil {
 		return err
 	}
@@ -61,20 +69,20 @@ func (r *run) predict(p PredictConfig, out IO) error {
 	if r.peers, err = r.world.Sub(r.graphRanks()); err != nil {
 		return err
 	}
-	t := r.trainer(&replicated{})
+	t := r.trainer(&params.Replicated{}) // asked for nothing
 	copy(t.flat, weights)
 	if err := t.forward(model.Pass{}, true); err != nil {
 		return err
 	}
-	s, err := t.score()
+	found, err := t.score()
 	if err != nil {
 		return err
 	}
 	files, err := newPredictions(r, t, p)
+	defer files.abort()
 	if err := agree(r.world, err); err != nil {
 		return err
 	}
-	defer files.abort()
 	if err := agree(r.world, files.writeRows(t, t.logits())); err != nil {
 		return err
 	}
@@ -83,7 +91,7 @@ func (r *run) predict(p PredictConfig, out IO) error {
 	}
 	if r.rank == 0 {
 		fmt.Fprintf(out.Out, "predicted dataset=%s vertices=%d train_acc=%.4f val_acc=%.4f test_acc=%.4f\n",
-			r.meta.Name, r.meta.Vertices, s.train, s.val, s.test)
+			r.meta.Name, r.meta.Vertices, found.accuracy(0), found.accuracy(1), found.accuracy(2))
 		fmt.Fprintf(out.Out, "wrote predictions=%s\n", p.Out)
 	}
 	return nil
@@ -91,11 +99,12 @@ func (r *run) predict(p PredictConfig, out IO) error {
 
 // openModel reads the weights on rank 0 and gives everybody the network, its
 // weights and the shards. Collective over the world.
-func (r *run) openModel(p PredictConfig) ([]float32, error) {
+func (r *run) openModel(p PredictConfig, g gate) ([]float32, error) {
 	var blob []byte
+	var found []safetensors.Tensor
 	err := r.assign()
 	if err == nil && r.world.Rank() == 0 {
-		blob, err = r.readModel(p)
+		blob, found, err = r.readModel(p)
 	}
 	if err := agree(r.world, err); err != nil {
 		return nil, err
@@ -107,21 +116,24 @@ func (r *run) openModel(p PredictConfig) ([]float32, error) {
 	if err := json.Unmarshal(blob, &m); err != nil {
 		return nil, err
 	}
-	r.net = model.Spec{Kind: m.Kind, Dims: m.Dims, Heads: m.Heads[0], OutputHeads: m.Heads[1]}
+	r.net = m.spec()
 	if err := agree(r.world, r.openShard()); err != nil {
 		return nil, err
 	}
 	if err := r.sameAssignment(); err != nil {
 		return nil, err
 	}
-	r.net.Choose(model.Load{Vertices: r.meta.Vertices, Edges: r.meta.Edges, FeatureNNZ: sparseNNZ(r.meta)},
-		model.Choices{Order: "auto", CacheInput: "off"})
+	Config{Order: "auto", CacheInput: "off"}.Orders(&r.net, r.meta, false)
+	f, err := forecast.OfNetwork(r.cfg, r.net, r.meta, r.Graph, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.all(r, f); err != nil {
+		return nil, err
+	}
 	weights := mapped.Make[float32](r.arena, r.net.NumWeights())
 	if r.world.Rank() == 0 {
-		err = loadWeights(p.Weights, r.net, weights)
-	}
-	if err := agree(r.world, err); err != nil {
-		return nil, err
+		fillWeights(r.net, found, weights)
 	}
 	return weights, r.world.Bcast(mapped.Bytes(weights), 0)
 }
@@ -133,9 +145,14 @@ type loadedModel struct {
 	Heads [2]int // of hidden layers and of the last
 }
 
+// spec is the network.
+func (m *loadedModel) spec() model.Spec {
+	return model.Spec{Kind: m.Kind, Dims: m.Dims, Heads: m.Heads[0], OutputHeads: m.Heads[1]}
+}
+
 // describes tells whether there is such a network.
 func (m *loadedModel) describes() bool {
-	if !contains(model.Kinds(), m.Kind) || len(m.Dims) < 2 || m.Heads[0] < 1 || m.Heads[1] < 1 {
+	if !slices.Contains(model.Kinds(), m.Kind) || len(m.Dims) < 2 || m.Heads[0] < 1 || m.Heads[1] < 1 {
 		return false
 	}
 	for l, d := range m.Dims {
@@ -146,12 +163,14 @@ func (m *loadedModel) describes() bool {
 	return true
 }
 
-// readModel reads the network's description and sees to it that the dataset
-// fits and is partitioned for this world.
-func (r *run) readModel(p PredictConfig) ([]byte, error) {
-	_, md, err := safetensors.Read(p.Weights)
+// readModel reads the network's description and its weights, and sees to it that
+// the dataset fits and is partitioned for this world. What it returns has been
+// compared with the tensors of the file: nobody takes memory for a network that
+// is only claimed.
+func (r *run) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
+	list, md, err := safetensors.Read(p.Weights)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m := loadedModel{Kind: md["model"], Heads: [2]int{1, 1}}
 	err = json.Unmarshal([]byte(md["dims"]), &m.Dims)
@@ -159,22 +178,29 @@ func (r *run) readModel(p PredictConfig) ([]byte, error) {
 		err = json.Unmarshal([]byte(heads), &m.Heads)
 	}
 	if err != nil || !m.describes() {
-		return nil, fault.New(fault.Data, "predict", p.Weights, "its metadata (model=%q dims=%q heads=%q) describes no network", md["model"], md["dims"], md["heads"]).
+		return nil, nil, fault.New(fault.Data, "predict", p.Weights, "its metadata (model=%q dims=%q heads=%q) describes no network", md["model"], md["dims"], md["heads"]).
 			Then("use the model.safetensors of a run folder")
+	}
+	if list, err = weightsOf(p.Weights, list, m.spec()); err != nil {
+		return nil, nil, err
 	}
 	meta, err := graph.ReadMeta(r.data)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if m.Dims[0] != meta.FeatureDim || m.Dims[len(m.Dims)-1] != meta.Classes {
-		return nil, fault.New(fault.Data, "predict", r.data, "it has %d features and %d classes, the model was trained on %d and %d",
+		return nil, nil, fault.New(fault.Data, "predict", r.data, "it has %d features and %d classes, the model was trained on %d and %d",
 			meta.FeatureDim, meta.Classes, m.Dims[0], m.Dims[len(m.Dims)-1]).
 			Then("predict on the dataset %q or one like it", md["dataset"])
 	}
-	if err := r.partition(meta); err != nil {
-		return nil, err
+	if err := p.vetOut(); err != nil {
+		return nil, nil, err
 	}
-	return json.Marshal(m)
+	if err := r.partition(meta); err != nil {
+		return nil, nil, err
+	}
+	blob, err := json.Marshal(m)
+	return blob, list, err
 }
 
 // openShard reads what every rank needs of the dataset.

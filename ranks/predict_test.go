@@ -4,16 +4,21 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"siafu/graph"
+	"siafu/graph/decodertest"
 	"siafu/graph/fault"
 	"siafu/graph/npy"
 	"siafu/graph/partition"
+	"siafu/ranks/safetensors"
 )
 
 // predict runs a prediction and returns its folder.
@@ -92,7 +97,7 @@ func samePredictions(t *testing.T, one, four string) {
 			}
 		}
 	}
-	left, err := filepath.Glob(filepath.Join(four, "*"+temporary))
+	left, err := filepath.Glob(filepath.Join(four, "*.tmp*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
 	}
@@ -144,5 +149,68 @@ func TestPredictRefuses(t *testing.T) {
 	}
 	if _, err := os.Stat(p.Out); !os.IsNotExist(err) {
 		t.Errorf("a failed prediction left %s: %v", p.Out, err)
+	}
+}
+
+// Widths and heads that only the metadata claims are refused before anybody
+// takes memory for them.
+func TestPredictClaims(t *testing.T) {
+	data, c := write(t, smallGraph(true, false, 4)), quick(t)
+	r := train(t, c, data)
+	list, honest, err := safetensors.Read(r.Model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, claim := range []map[string]string{
+		{"dims": "[5,4000000000,3]"}, {"dims": "[5,4611686018427387904,3]"}, {"dims": "[5,2000000000,2000000000,3]"},
+		{"model": "gat", "dims": "[5,4000000000,3]", "heads": "[4000000000,1]"},
+	} {
+		t.Run(claim["dims"], func(t *testing.T) {
+			md := maps.Clone(honest)
+			maps.Copy(md, claim)
+			path := filepath.Join(t.TempDir(), "model.safetensors")
+			if err := safetensors.Write(path, list, md); err != nil {
+				t.Fatal(err)
+			}
+			decodertest.Bounded(t, 4096, func() {
+				p := PredictConfig{Ranks: 2, Weights: path, Out: t.TempDir(), StallWarn: "1m", StallAbort: "1m"}
+				err = Predict(context.Background(), p, c.Out, data, IO{Out: io.Discard, Err: os.Stderr})
+			})
+			if fault.KindOf(err) != fault.Data || !strings.Contains(fmt.Sprint(err), path) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// What a prediction that was killed has left half written is in nobody's way,
+// and what somebody else has put there is not overwritten.
+func TestPredictionsAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "p")
+	c := PredictConfig{Out: dir, CSV: true}
+	killed := &predictions{dir: dir, isWriter: true}
+	killed.layout(10, 3)
+	if err := killed.create(10); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.vetOut(); err != nil {
+		t.Errorf("half written: %v", err)
+	}
+	foreign := filepath.Join(dir, idFile)
+	if err := os.WriteFile(foreign, []byte("precious"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.vetOut(); fault.KindOf(err) != fault.Usage {
+		t.Errorf("ids of somebody's: %v", err)
+	}
+	if err := killed.mark(idFile); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.vetOut(); err != nil {
+		t.Errorf("ids of siafu's: %v", err)
+	}
+	killed.abort()
+	if predictionsMarker(dir) == nil {
+		t.Error("the marker is gone although files are there")
 	}
 }

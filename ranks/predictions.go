@@ -1,20 +1,24 @@
 package ranks
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/csv"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"siafu/graph"
+	"siafu/graph/durable"
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
 	"siafu/graph/npy"
+	"siafu/graph/scratch"
 	"siafu/kernels"
+	"siafu/ranks/world"
 )
 
 // Files of a predictions folder; rows are in the order of ids.txt.
@@ -30,6 +34,7 @@ const (
 // writes the rows of its own vertices.
 type matrixFile struct {
 	name     string
+	whole    *durable.File // on rank 0, which gives it its name
 	file     *os.File
 	header   int64
 	rowBytes int64
@@ -41,72 +46,103 @@ type predictions struct {
 	files    []*matrixFile
 	width    int // of embeddings, 0 for none
 	isWriter bool
+	first    bool // nothing of siafu's was in the folder, and nothing has its name yet
 }
 
-const temporary = ".tmp"
+const opPredict = "predict"
 
-// newPredictions creates the files on rank 0 and opens them everywhere.
-// Collective over the world.
+// newPredictions creates the files on rank 0 and opens them everywhere. They are
+// to be aborted also after an error. Collective over the world.
 func newPredictions(r *run, t *trainer, c PredictConfig) (*predictions, error) {
 	p := &predictions{dir: c.Out, isWriter: r.rank == 0}
 	if c.Embeddings {
 		p.width = t.net.Dims[t.net.Layers()-1]
 	}
+	p.layout(int(r.meta.Vertices), r.meta.Classes)
+	if err := p.share(r); err != nil {
+		return p, err
+	}
+	return p, nil
+}
+
+// share creates the files on rank 0 and tells everybody under which names.
+// Collective over the world.
+func (p *predictions) share(r *run) error {
 	var err error
 	if p.isWriter {
-		err = p.create(int(r.meta.Vertices), r.meta.Classes)
+		err = p.create(int(r.meta.Vertices))
 	}
 	if err := agree(r.world, err); err != nil {
-		return nil, err
+		return err
 	}
-	return p, p.open(int(r.meta.Vertices), r.meta.Classes)
+	paths, err := world.BcastBlob(r.world, []byte(strings.Join(p.temporary(), "\x00")), 0)
+	if err != nil {
+		return err
+	}
+	return agree(r.world, p.open(strings.Split(string(paths), "\x00")))
+}
+
+// temporary are the paths that the files have on rank 0.
+func (p *predictions) temporary() (paths []string) {
+	for _, m := range p.files {
+		if m.whole != nil {
+			paths = append(paths, m.whole.Temporary())
+		}
+	}
+	return paths
 }
 
 // layout lists the files: name, header, bytes a row.
-func (p *predictions) layout(vertices, classes int) []matrixFile {
+func (p *predictions) layout(vertices, classes int) {
 	class, prob := npy.HeaderInt64(vertices), npy.HeaderFloat32(vertices, classes)
-	list := []matrixFile{
+	p.files = []*matrixFile{
 		{name: classFile, header: int64(len(class)), rowBytes: 8},
 		{name: probabilityFile, header: int64(len(prob)), rowBytes: 4 * int64(classes)},
 	}
 	if p.width > 0 {
 		h := npy.HeaderFloat32(vertices, p.width)
-		list = append(list, matrixFile{name: embeddingFile, header: int64(len(h)), rowBytes: 4 * int64(p.width)})
+		p.files = append(p.files, &matrixFile{name: embeddingFile, header: int64(len(h)), rowBytes: 4 * int64(p.width)})
 	}
-	return list
 }
 
-func (p *predictions) create(vertices, classes int) error {
-	if err := os.MkdirAll(p.dir, 0o755); err != nil {
-		return fault.System("predict", p.dir, err)
+func (p *predictions) create(vertices int) (err error) {
+	if err := durable.MkdirAll(opPredict, p.dir); err != nil {
+		return err
 	}
-	for _, m := range p.layout(vertices, classes) {
+	if err := p.mark(); err != nil {
+		return err
+	}
+	for _, m := range p.files {
 		header := npy.HeaderInt64(vertices)
 		if m.name != classFile {
 			header = npy.HeaderFloat32(vertices, int(m.rowBytes/4))
 		}
-		path := filepath.Join(p.dir, m.name+temporary)
-		if err := os.WriteFile(path, header, 0o644); err != nil {
-			return fault.System("predict", path, err)
+		if m.whole, err = durable.Create(opPredict, filepath.Join(p.dir, m.name)); err != nil {
+			return err
 		}
-		if err := os.Truncate(path, m.header+m.rowBytes*int64(vertices)); err != nil {
-			return fault.System("predict", path, err)
+		if _, err := m.whole.Write(header); err != nil {
+			return err
+		}
+		if err := m.whole.Truncate(m.header + m.rowBytes*int64(vertices)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (p *predictions) open(vertices, classes int) error {
-	for _, m := range p.layout(vertices, classes) {
-		path := filepath.Join(p.dir, m.name+temporary)
-		f, err := os.OpenFile(path, os.O_RDWR, 0)
-		if err != nil {
-			return fault.System("predict", path, err)
+func (p *predictions) open(paths []string) (err error) {
+	for i, m := range p.files {
+		if m.file, err = os.OpenFile(paths[i], os.O_RDWR, 0); err != nil {
+			return m.fault(p.dir, err)
 		}
-		m.file = f
-		p.files = append(p.files, &m)
 	}
 	return nil
+}
+
+// fault is err about the name that the file will have.
+func (m *matrixFile) fault(dir string, err error) error {
+	path := filepath.Join(dir, m.name)
+	return fault.System(opPredict, path, scratch.Named(path, err))
 }
 
 // writeRows writes class, probabilities and embedding of the own vertices.
@@ -126,7 +162,7 @@ func (p *predictions) writeRows(t *trainer, logits []float32) error {
 	order := ascending(t.shard.Own)
 	for i, m := range p.files {
 		if err := m.write(t.shard.Own, order, blocks[i]); err != nil {
-			return err
+			return m.fault(p.dir, err)
 		}
 	}
 	return nil
@@ -158,13 +194,10 @@ func (m *matrixFile) write(ids, order []uint32, rows []byte) error {
 			hi++
 		}
 		if _, err := m.file.WriteAt(buffer, m.header+m.rowBytes*int64(first)); err != nil {
-			return fault.System("predict", m.file.Name(), err)
+			return err
 		}
 	}
-	if err := m.file.Sync(); err != nil {
-		return fault.System("predict", m.file.Name(), err)
-	}
-	return nil
+	return m.file.Sync() // other hosts than rank 0's hold what they have written
 }
 
 // commit gives the files their names, once every rank has written, and writes
@@ -178,66 +211,52 @@ func (p *predictions) commit(r *run, c PredictConfig) error {
 		return err
 	}
 	defer ds.Close()
-	if err := p.text(idFile, func(w *bufio.Writer) error { return writeIDs(w, ds) }); err != nil {
+	if err := p.mark(c.files()...); err != nil {
+		return err
+	}
+	if err := durable.Write(opPredict, filepath.Join(p.dir, idFile), func(w io.Writer) error { return writeIDs(w, ds) }); err != nil {
 		return err
 	}
 	for _, m := range p.files {
-		if err := os.Rename(m.file.Name(), filepath.Join(p.dir, m.name)); err != nil {
-			return fault.System("predict", m.file.Name(), err)
+		if err := m.whole.Commit(); err != nil {
+			return err
 		}
 	}
 	if !c.CSV {
 		return nil
 	}
-	return p.text(csvFile, func(w *bufio.Writer) error { return p.writeCSV(w, ds) })
+	return durable.Write(opPredict, filepath.Join(p.dir, csvFile), func(w io.Writer) error { return p.writeCSV(w, ds) })
 }
 
 // abort closes the files and removes those that did not get their name.
 func (p *predictions) abort() {
 	for _, m := range p.files {
-		m.file.Close()
-		if p.isWriter {
-			os.Remove(m.file.Name())
+		if m.file != nil {
+			m.file.Close()
+		}
+		if m.whole != nil {
+			m.whole.Abort()
 		}
 	}
+	if !p.isWriter {
+		return
+	}
+	p.unmark()
 }
 
-// text writes a text file under a temporary name and renames it.
-func (p *predictions) text(name string, fill func(w *bufio.Writer) error) error {
-	path := filepath.Join(p.dir, name)
-	f, err := os.Create(path + temporary)
-	if err != nil {
-		return fault.System("predict", path, err)
-	}
-	defer os.Remove(path + temporary)
-	defer f.Close()
-	w := bufio.NewWriterSize(f, 1<<20)
-	if err := fill(w); err != nil {
-		return err
-	}
-	if err := w.Flush(); err != nil {
-		return fault.System("predict", path, err)
-	}
-	if err := f.Sync(); err != nil {
-		return fault.System("predict", path, err)
-	}
-	if err := os.Rename(path+temporary, path); err != nil {
-		return fault.System("predict", path, err)
-	}
-	return nil
-}
-
-func writeIDs(w *bufio.Writer, ds *graph.Dataset) error {
+func writeIDs(w io.Writer, ds *graph.Dataset) error {
 	for v := range int(ds.Meta.Vertices) {
-		w.WriteString(ds.IDs.At(v))
-		w.WriteByte('\n')
+		io.WriteString(w, ds.IDs.At(v)) // an error sticks to w
+		if _, err := io.WriteString(w, "\n"); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // writeCSV writes one line a vertex: id, split, label, prediction and its
 // probability; classes by their names where they have some.
-func (p *predictions) writeCSV(w *bufio.Writer, ds *graph.Dataset) error {
+func (p *predictions) writeCSV(w io.Writer, ds *graph.Dataset) error {
 	class, err := npy.ReadFile(filepath.Join(p.dir, classFile))
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"siafu/halo/codec"
 	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
+	"siafu/ranks/params"
 	"siafu/ranks/schedule"
 )
 
@@ -190,10 +191,14 @@ func (e *engine) sendRows(to int, m wire, rows codec.Rows) error {
 	}
 	m.count = rows.Len
 	key := codec.Key{Seed: e.cfg.Seed, Epoch: m.epoch, Layer: m.layer, Backward: m.kind == wireGrads}
-	b := codec.EncodeBlock(m.header(e.mail.buffer()), e.codec, rows, m.first, key, nil)
+	b, err := e.outbox.Buffer()
+	if err != nil {
+		return err
+	}
+	b = codec.EncodeBlock(m.header(b), e.codec, rows, m.first, key, nil)
 	e.tallies.raw.Add(4 * int64(rows.Len*rows.Cols))
 	e.tallies.sent.Add(int64(len(b)))
-	return e.mail.post(e.world, to, b)
+	return e.outbox.Post(b, to, params.TagAsync)
 }
 
 // gather is the interval's rows of Â times what is there.

@@ -2,16 +2,21 @@ package ranks
 
 import (
 	"encoding/json"
-	"errors"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"siafu/graph"
 	"siafu/graph/fault"
+	"siafu/graph/inventory"
 	"siafu/graph/mapped"
+	"siafu/kernels"
 	"siafu/ranks/checkpoint"
+	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
+	"siafu/ranks/trace"
 	"siafu/ranks/world"
 )
 
@@ -24,145 +29,224 @@ type resumed struct {
 	best     []float32 // nil before the first evaluation
 	bestLine runfolder.Epoch
 	last     runfolder.Epoch
+	record   *checkpoint.Record
 }
 
-// history is what the run knows of the epochs before.
-func (r *run) history() *history {
-	h := &history{patience: r.cfg.Patience, target: r.cfg.TargetAcc, hasVal: r.meta.Val > 0}
-	if r.from.best != nil {
-		h.best, h.bestLine, h.last = slices.Clone(r.from.best), r.from.bestLine, r.from.last
-	}
-	return h
+// sameLaunch tells whether an earlier attempt of this very launch has made or last
+// written the run folder with this marker. The run then goes on there, whatever
+// it was told about folders that it finds: --force has been obeyed.
+func sameLaunch(m *inventory.Marker) bool {
+	launch := os.Getenv(runfolder.LaunchVariable)
+	return m != nil && launch != "" && m.Launch == launch
 }
 
 // ended tells whether the run that is to go on has come to its end, and needs
-// no rank at all.
-func (c *Config) ended() bool {
-	if c.Resume != "auto" || c.Out == "" {
-		return false
+// no rank at all; err is that of one which has diverged. Where dataset or
+// settings are others, admit says so.
+func ended(c *Config, data string) (yes bool, err error) {
+	if c.Out == "" {
+		return false, nil
 	}
-	s := runfolder.Ended(c.Out)
-	return s != nil && (s.StoppedBy != "epochs" || s.Epochs >= c.Epochs)
+	m, s := runfolder.ReadMarker(c.Out), runfolder.Ended(c.Out)
+	if m == nil || s == nil || c.Resume != "auto" && !sameLaunch(m) || s.StoppedBy == byEpochs && s.Epochs < c.Epochs {
+		return false, nil
+	}
+	meta, err := graph.ReadMeta(data)
+	if err != nil || !maps.Equal(m.Of, identity(c, meta)) {
+		return false, nil
+	}
+	if s.StoppedBy == byDivergence {
+		err = fault.New(fault.Diverged, "resume", c.Out, "this run has diverged in epoch %d", s.Epochs).
+			Then("begin another one with a lower --lr")
+	}
+	return true, err
 }
 
-// lockWait is how long a run waits for another one that writes its folder and
-// may be about to end, as before a restart.
+// identity is what a run is of: its dataset and the settings that its numbers
+// depend on.
+func identity(c *Config, meta *graph.Meta) map[string]string {
+	of := meta.Identity()
+	maps.Copy(of, settings(c, c.Network(meta.FeatureDim, meta.Classes)))
+	return of
+}
+
+// lockWait is how long a run that goes on waits for another one that writes its
+// folder and may be about to end.
 const lockWait = 10 * time.Second
 
-// enter makes the run folder, or opens that of a run that goes on. On rank 0.
-func (r *run) enter(meta *graph.Meta, out IO) error {
-	if err := r.unused(); err != nil {
-		return err
-	}
-	state, err := r.find(out)
-	if err != nil {
-		return err
-	}
-	folder, err := r.folder(state, meta.Name)
-	if err != nil {
-		return err
-	}
-	r.lock, err = checkpoint.Acquire(folder.Dir(), lockWait)
-	if err != nil {
-		return errors.Join(err, folder.Close())
-	}
-	if r.voice, err = newVoice(r.cfg, folder, r.kind, out); err != nil {
-		return err
-	}
-	if r.lock.Warning != "" {
-		r.voice.warn("%s", r.lock.Warning)
-	}
-	r.state = state
-	return nil
+// opening is how rank 0 begins to write the run folder, when everything has
+// been checked.
+type opening struct {
+	inPlace bool   // the run goes on in the folder of its checkpoint
+	from    string // the checkpoint; empty: there is none
+	epoch   int    // of the checkpoint
+	metrics []byte // lines of metrics.jsonl up to it
+	lines   []runfolder.Epoch
+	seconds float64 // that the run has taken up to it
 }
 
-// find reads the checkpoint that --resume asks for, nil for none.
-func (r *run) find(out IO) (*checkpoint.State, error) {
+// admit claims the run folder, reads the checkpoint that the run goes on from,
+// and checks all that rank 0 can check by itself. It changes nothing. On rank 0.
+func (r *run) admit(out IO) error {
 	c := r.cfg
-	var state *checkpoint.State
-	var problems []checkpoint.Problem
-	var err error
-	switch {
-	case c.Resume == "" || c.Resume == "auto" && c.Out == "":
+	claim := runfolder.Claim{
+		Out: c.Out, Name: r.meta.Name, Launch: os.Getenv(runfolder.LaunchVariable),
+		Others: slices.Concat(checkpoint.Contents(), predicted(), inventory.Folder{{Name: inventory.Pattern(`.*`), Proof: trace.IsTimeline}}),
+	}
+	if c.Resume != "" {
+		claim.Wait = lockWait
+	}
+	folder, err := claim.Take()
+	if err != nil {
+		return err
+	}
+	r.voice = newVoice(c, folder, r.kind, out)
+	if text := folder.Warning(); text != "" {
+		r.voice.warn("%s", text)
+	}
+	if r.state, err = r.find(folder); err != nil {
+		return err
+	}
+	if r.state == nil {
+		return r.vetBeginning(folder)
+	}
+	return r.vetResumption(folder)
+}
+
+// find reads the checkpoint that the run goes on from, nil for none.
+func (r *run) find(folder *runfolder.Folder) (*checkpoint.State, error) {
+	c, m := r.cfg, folder.Marker()
+	if m != nil && (c.Resume == "auto" || sameLaunch(m)) {
+		state, problems, err := checkpoint.Latest(filepath.Join(c.Out, checkpoint.Dir))
+		r.passOver(problems)
+		if err == nil && state == nil && len(problems) > 0 {
+			err = fault.New(fault.Data, "resume", c.Out, "none of its %d checkpoints is whole", len(problems)).
+				Then("start again in another --out, or with --force")
+		}
+		if state != nil || err != nil {
+			return state, err
+		}
+	}
+	if c.Resume == "" || c.Resume == "auto" {
 		return nil, nil
-	case c.Resume == "auto":
-		state, problems, err = checkpoint.Latest(filepath.Join(c.Out, checkpoint.Dir))
-	default:
-		state, problems, err = checkpoint.Open(c.Resume)
 	}
-	for _, p := range problems {
-		warn(out, "the checkpoint %s is passed over: %v", p.Path, p.Err)
-	}
-	if err == nil && state == nil && len(problems) > 0 {
-		err = fault.New(fault.Data, "resume", c.Out, "none of its %d checkpoints is whole", len(problems)).
-			Then("start again in another --out, or with --force")
-	}
+	state, problems, err := checkpoint.Open(c.Resume)
+	r.passOver(problems)
 	return state, err
 }
 
-// folder is the run folder: the same one where its own run goes on.
-func (r *run) folder(state *checkpoint.State, name string) (*runfolder.Folder, error) {
-	c := r.cfg
-	if state == nil {
-		again := c.Resume == "auto" && c.Out != "" && runfolder.Abandoned(c.Out) // it has saved nothing yet
-		return runfolder.Create(c.Out, name, c.Force || again)
+func (r *run) passOver(problems []checkpoint.Problem) {
+	for _, p := range problems {
+		r.voice.warn("the checkpoint %s is passed over: %v", p.Path, p.Err)
 	}
-	if own := filepath.Dir(filepath.Dir(state.Path)); c.Out != "" && sameFolder(own, c.Out) {
-		return runfolder.Reopen(c.Out)
-	}
-	return runfolder.Create(c.Out, name, c.Force)
 }
 
-// unused fails where another process writes the run folder that is there. One
-// that is to go on may have to wait for a rank 0 that is being ended.
-func (r *run) unused() error {
-	if !runfolder.IsRun(r.cfg.Out) {
+// vetBeginning checks what a run needs that begins with its first epoch.
+func (r *run) vetBeginning(folder *runfolder.Folder) error {
+	if err := r.vetFolder(folder); err != nil || r.cfg.Init == "" {
+		return err
+	}
+	_, err := readWeights(r.cfg.Init, r.net)
+	return err
+}
+
+// vetFolder fails where the run folder holds another run that is to stay, or
+// something that is not siafu's. One that was to go on and has saved nothing
+// begins again.
+func (r *run) vetFolder(folder *runfolder.Folder) error {
+	c, m := r.cfg, folder.Marker()
+	if m == nil {
 		return nil
 	}
-	wait := time.Duration(0)
-	if r.cfg.Resume != "" {
-		wait = lockWait
+	if !c.Force && !sameLaunch(m) && (c.Resume != "auto" || folder.HasEnded()) {
+		return fault.New(fault.Usage, "run folder", c.Out, "it exists already").Then("choose another --out, or replace it with --force")
 	}
-	lock, err := checkpoint.Acquire(r.cfg.Out, wait)
+	return folder.Replaceable()
+}
+
+// vetResumption checks that the run can go on from the state that was read: it
+// is of the same dataset, settings and network, its metrics are there, and
+// nothing foreign is in the way.
+func (r *run) vetResumption(folder *runfolder.Folder) error {
+	s := r.state
+	if err := s.Agree(r.meta.Identity(), settings(&r.cfg, r.net)); err != nil {
+		return err
+	}
+	o, err := kernels.NewOptimizer(r.cfg.OptimizerConfig())
 	if err != nil {
 		return err
 	}
-	return lock.Release()
+	if err := s.Fits(tensors(r.net, nil), checkpoint.SlotNames(r.cfg.Optimizer)[:o.StateSlots()]); err != nil {
+		return err
+	}
+	source := filepath.Dir(filepath.Dir(s.Path))
+	r.opening = opening{from: s.Path, epoch: s.Epoch, seconds: s.Seconds, inPlace: folder.Marker() != nil && sameFolder(source, folder.Dir())}
+	if err := r.opening.read(r.voice, s.Metrics, filepath.Join(source, runfolder.Metrics)); err != nil {
+		return err
+	}
+	if r.opening.inPlace {
+		return checkpoint.Rewindable(filepath.Join(source, checkpoint.Dir), s.Epoch)
+	}
+	return r.vetFolder(folder)
+}
+
+// read takes up what the epochs before have left in metrics.jsonl.
+func (o *opening) read(v *voice, m checkpoint.Metrics, path string) error {
+	var err error
+	o.metrics, err = m.Read(path)
+	if fault.KindOf(err) == fault.Missing {
+		v.warn("%v: metrics begin with epoch %d", err, o.epoch+1)
+		return nil
+	}
+	if err == nil {
+		o.lines, err = runfolder.ParseEpochs(path, o.metrics)
+	}
+	return err
 }
 
 func sameFolder(a, b string) bool {
-	x, errX := filepath.EvalSymlinks(a)
-	y, errY := filepath.EvalSymlinks(b)
-	if errX != nil || errY != nil {
-		return false
-	}
-	x, errX = filepath.Abs(x)
-	y, errY = filepath.Abs(y)
-	return errX == nil && errY == nil && x == y
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// goOn settles on rank 0 that the run goes on from the state that was read: the
-// settings agree, nothing newer stays, and metrics.jsonl has the epochs so far.
-func (r *run) goOn() error {
-	s, v := r.state, r.voice
-	if err := s.Settings.Agree(s.Path, r.settings()); err != nil {
-		return err
+// begin begins to write the run folder. Everything has been checked before. On
+// rank 0; others do nothing.
+func (r *run) begin() error {
+	v, o := r.voice, r.opening
+	if v == nil {
+		return nil
 	}
-	dir := v.folder.Dir()
-	if _, err := checkpoint.Rewind(filepath.Join(dir, checkpoint.Dir), s.Epoch); err != nil {
-		return err
-	}
-	lines := filepath.Join(filepath.Dir(filepath.Dir(s.Path)), runfolder.Metrics)
-	err := s.Metrics.Restore(lines, filepath.Join(dir, runfolder.Metrics))
-	if fault.KindOf(err) == fault.Missing {
-		v.warn("%v: metrics begin with epoch %d", err, s.Epoch+1)
-		err = nil
+	of := identity(&r.cfg, r.meta)
+	var err error
+	if o.inPlace {
+		if _, err = checkpoint.Rewind(filepath.Join(v.folder.Dir(), checkpoint.Dir), o.epoch); err == nil {
+			err = v.folder.Continue(of, int64(len(o.metrics)))
+		}
+	} else {
+		err = v.folder.Begin(of, o.metrics)
 	}
 	if err != nil {
 		return err
 	}
-	v.log("resume epoch=%d from=%s", s.Epoch, s.Path)
-	return v.recall()
+	if err := v.folder.WriteConfig(r.cfg); err != nil {
+		return err
+	}
+	if r.cfg.Trace != "" {
+		if err := trace.Prepare(r.cfg.Trace); err != nil {
+			return err
+		}
+	}
+	for _, e := range o.lines {
+		v.count(e)
+	}
+	v.before = o.seconds
+	if o.from != "" {
+		v.log("resume epoch=%d from=%s", o.epoch, o.from)
+	}
+	r.opening = opening{}
+	r.fault.At(inject.Opened, 0)
+	return nil
 }
 
 // resumption is what rank 0 tells the others of where the run goes on.
@@ -172,6 +256,7 @@ type resumption struct {
 	HasBest  bool
 	Best     runfolder.Epoch
 	Last     runfolder.Epoch
+	Record   *checkpoint.Record
 	Slots    int
 }
 
@@ -181,9 +266,7 @@ func (r *run) takeUp(weights []float32) error {
 	var blob []byte
 	var err error
 	if r.state != nil {
-		if err = r.goOn(); err == nil {
-			blob, err = r.offer()
-		}
+		blob, err = r.offer()
 	}
 	if err := agree(r.world, err); err != nil {
 		return err
@@ -196,6 +279,7 @@ func (r *run) takeUp(weights []float32) error {
 		return err
 	}
 	r.from.epoch, r.from.switched, r.from.bestLine, r.from.last = m.Epoch, m.Switched, m.Best, m.Last
+	r.from.record = m.Record
 	if r.rank != 0 {
 		room := func() []float32 { return make([]float32, len(weights)) }
 		r.from.weights = room()
@@ -229,6 +313,7 @@ func (r *run) offer() ([]byte, error) {
 	}
 	if s.Best != nil {
 		m.HasBest, m.Best, r.from.best = true, s.Best.Line, r.flat(s.Best.Weights)
+		m.Record = s.Record
 	}
 	if s.Last != nil {
 		m.Last = *s.Last

@@ -14,6 +14,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/ranks/checkpoint"
+	"siafu/ranks/owner"
 	"siafu/ranks/signals"
 )
 
@@ -40,6 +41,8 @@ func TestResumedIsNeverStopped(t *testing.T) {
 		"gat":             func(c *Config) { c.Model, c.Heads, c.Ranks = "gat", 2, 3 },
 		"few evaluations": func(c *Config) { c.EvalEvery, c.Ranks = 7, 2 },
 		"patience":        func(c *Config) { c.Patience, c.LR = 6, 0.05 },
+		"on both":         func(c *Config) { c.Patience, c.PatienceOn, c.LR = 6, "both", 0.2 },
+		"on loss":         func(c *Config) { c.Patience, c.PatienceOn, c.LR = 6, "loss", 0.2 },
 		"one interval async": func(c *Config) {
 			*c = asynchronous(*c, 1, 1)
 			c.Ranks, c.Servers = 2, 1
@@ -196,7 +199,7 @@ func TestResumeRefuses(t *testing.T) {
 	if _, err := attempt(missing); fault.KindOf(err) != fault.Missing {
 		t.Errorf("nothing there: %v", err)
 	}
-	lock, err := checkpoint.Acquire(c.Out, 0)
+	lock, err := owner.Acquire(c.Out, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,33 +3,32 @@ package ranks
 import (
 	"runtime"
 
-	"siafu/ranks/server"
 	"siafu/ranks/world"
 )
 
 // roles says what each rank of a world does: graph ranks first, servers after
 // them.
 type roles struct {
-	server.Topology
-	rank    int
-	threads int // workers of a rank
+	Graph, Servers int
+	rank           int
+	threads        int // workers of a rank
 }
 
 func assign(c Config, w world.Comm) (roles, error) {
-	k, err := c.servers(w.Size())
+	graphRanks, servers, err := c.Roles(w.Size())
 	if err != nil {
 		return roles{}, err
 	}
 	return roles{
-		Topology: server.Topology{Graph: w.Size() - k, Servers: k},
-		rank:     w.Rank(),
-		threads:  c.threads(w, w.Size()-k),
+		Graph: graphRanks, Servers: servers,
+		rank:    w.Rank(),
+		threads: threads(c, w, graphRanks),
 	}, nil
 }
 
 // threads is the number of workers of each graph rank: what was asked for,
 // else this host's processors shared by the graph ranks on it.
-func (c *Config) threads(w world.Comm, graph int) int {
+func threads(c Config, w world.Comm, graph int) int {
 	if c.Threads > 0 {
 		return c.Threads
 	}
@@ -44,6 +43,9 @@ func (c *Config) threads(w world.Comm, graph int) int {
 
 // isServer tells whether this rank holds weights.
 func (r roles) isServer() bool { return r.rank >= r.Graph }
+
+// clients is how many graph ranks talk to the k-th server.
+func (r roles) clients(k int) int { return (r.Graph - k + r.Servers - 1) / r.Servers }
 
 // name is the role as a report calls it.
 func (r roles) name() string {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"siafu/graph/fault"
+	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
@@ -109,8 +110,9 @@ func (s *saver) write(snap snapshot) (checkpoint.Written, error) {
 		return checkpoint.Written{}, err
 	}
 	state := checkpoint.State{
-		Version: Version, Epoch: snap.epoch, Seed: r.cfg.Seed, Settings: r.settings(), Metadata: r.networkMetadata(),
-		Metrics: metrics, Switched: snap.switched, Weights: tensors(r.net, snap.weights),
+		Version: Version, Epoch: snap.epoch, Seed: r.cfg.Seed, Data: r.meta.Identity(), Settings: settings(&r.cfg, r.net),
+		Cached: r.net.CacheInput, Metadata: r.networkMetadata(),
+		Metrics: metrics, Switched: snap.switched, Seconds: s.run.voice.seconds(), Weights: tensors(r.net, snap.weights),
 	}
 	for range r.net.Layers() {
 		state.Steps = append(state.Steps, snap.epoch)
@@ -119,7 +121,7 @@ func (s *saver) write(snap snapshot) (checkpoint.Written, error) {
 		state.Slots = append(state.Slots, checkpoint.Slot{Name: name, Tensors: tensors(r.net, snap.slots[k])})
 	}
 	if h := snap.history; h.best != nil {
-		state.Best = &checkpoint.Best{Line: h.bestLine, Weights: tensors(r.net, h.best)}
+		state.Best, state.Record = &checkpoint.Best{Line: h.bestLine, Weights: tensors(r.net, h.best)}, h.record.saved()
 		if h.last.TrainAcc != nil {
 			state.Last = &h.last
 		}
@@ -133,12 +135,12 @@ func (s *saver) write(snap snapshot) (checkpoint.Written, error) {
 	return written, err
 }
 
-// settings are what the numbers of a run depend on, beside its ranks.
-func (r *run) settings() checkpoint.Settings {
-	c := r.cfg
-	set := checkpoint.Settings{"dataset": r.meta.Name, "vertices": fmt.Sprint(r.meta.Vertices), "edges": fmt.Sprint(r.meta.Edges)}
+// settings are what the numbers of a run depend on, beside its dataset and its
+// ranks.
+func settings(c *Config, net model.Spec) checkpoint.Settings {
+	set := checkpoint.Settings{}
 	for flag, value := range map[string]any{
-		"model": c.Model, "layers": c.Layers, "hidden": c.Hidden, "dropout": c.Dropout, "input-dropout": r.net.InputDropout,
+		"model": c.Model, "layers": c.Layers, "hidden": c.Hidden, "dropout": c.Dropout, "input-dropout": net.InputDropout,
 		"optimizer": c.Optimizer, "lr": c.LR, "weight-decay": c.WeightDecay, "weight-decay-on": c.WeightDecayOn, "seed": c.Seed,
 	} {
 		set[flag] = fmt.Sprint(value)
@@ -148,7 +150,7 @@ func (r *run) settings() checkpoint.Settings {
 	}
 	if c.Model == "gat" {
 		set["heads"], set["output-heads"] = fmt.Sprint(c.Heads), fmt.Sprint(c.OutputHeads)
-		set["attention-dropout"] = fmt.Sprint(r.net.AttentionDropout)
+		set["attention-dropout"] = fmt.Sprint(net.AttentionDropout)
 	}
 	return set
 }
@@ -175,8 +177,6 @@ func modelMetadata(r *run, s runfolder.Summary) map[string]string {
 // flat puts tensors into a vector of weights.
 func (r *run) flat(list []safetensors.Tensor) []float32 {
 	out := make([]float32, r.net.NumWeights())
-	for i, p := range r.net.Params() {
-		copy(p.Of(out), list[i].Data)
-	}
+	fillWeights(r.net, list, out)
 	return out
 }

@@ -3,7 +3,8 @@ package ranks
 import (
 	"fmt"
 
-	"siafu/ranks/server"
+	"siafu/ranks/params"
+	"siafu/ranks/params/protocol"
 	"siafu/ranks/world"
 )
 
@@ -14,7 +15,7 @@ func (r *run) serve(weights []float32) error {
 	if err != nil {
 		return err
 	}
-	var timed server.Updater = u
+	var timed protocol.Updater = u
 	if r.recorders != nil {
 		timed = timedUpdater{u, newClock(r.recorders[0])}
 	}
@@ -25,10 +26,11 @@ func (r *run) serve(weights []float32) error {
 }
 
 // serveFrom serves a synchronous run after an epoch.
-func (r *run) serveFrom(epoch int, weights []float32, u server.Updater) error {
-	s := server.New(r.Topology, r.rank-r.Graph, layerRanges(r.net), weights, laterUpdater{u, epoch})
-	r.world.SetLimits(r.patient(func() int { return epoch + s.Epoch() }, s.Owing))
-	return serve(r.world, s, r.watcher, r.fault)
+func (r *run) serveFrom(epoch int, weights []float32, u protocol.Updater) error {
+	setting := params.Setting(r.Graph, r.Servers, epoch)
+	s := protocol.New(setting, r.rank-r.Graph, params.Layers(r.net), weights, u)
+	r.world.SetLimits(r.patient(s.Version, s.Owing))
+	return params.NewServer(r.world, params.TagSync, s, r.watcher, r.fault).Run()
 }
 
 // asynchronous tells whether the run begins, or goes on, in bounded asynchrony.

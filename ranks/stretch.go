@@ -8,8 +8,8 @@ import (
 
 	"siafu/graph/mapped"
 	"siafu/ranks/inject"
-	"siafu/ranks/server"
-	"siafu/ranks/server/async"
+	"siafu/ranks/params"
+	"siafu/ranks/params/protocol"
 )
 
 // A run in bounded asynchrony goes in stretches. At the end of one all ranks
@@ -51,7 +51,7 @@ func (r *run) pronounce(v verdict) (verdict, error) {
 const tagState = 4
 
 // saveStretch writes the checkpoint at the end of a stretch, on rank 0.
-func (r *run) saveStretch(v verdict, weights []float32, u *updater, h *history, s *saver) error {
+func (r *run) saveStretch(v verdict, weights []float32, u *params.Updater, h *history, s *saver) error {
 	r.fault.At(inject.Save, v.epoch)
 	began := time.Now()
 	if r.rank == 0 {
@@ -66,38 +66,36 @@ func (r *run) saveStretch(v verdict, weights []float32, u *updater, h *history, 
 }
 
 // stateAfter is the optimiser's state at the end of a stretch, on rank 0.
-func (r *run) stateAfter(u *updater) ([][]float32, error) {
+func (r *run) stateAfter(u *params.Updater) ([][]float32, error) {
 	if u != nil {
-		return u.state, nil
+		return u.State(), nil
 	}
 	m, err := r.world.Recv(r.Graph, tagState)
 	if err != nil {
 		return nil, err
 	}
-	all, n := mapped.Cast[float32](m.Data), r.net.NumWeights()
-	var slots [][]float32
-	for k := 0; k+n <= len(all); k += n {
-		slots = append(slots, all[k:k+n])
-	}
-	return slots, nil
+	return params.Slots(mapped.Cast[float32](m.Data), r.net.NumWeights()), nil
 }
 
 // trainAfter goes on synchronously. Without servers every rank takes over the
 // optimiser's state, which rank 0 has had. Collective over the graph ranks.
-func (r *run) trainAfter(epoch int, weights []float32, u *updater, h *history) error {
+func (r *run) trainAfter(epoch int, weights []float32, u *params.Updater, h *history) error {
 	r.voice.note(fmt.Sprintf("switch_to_sync after_epoch=%d\n", epoch))
 	if err := r.shareHistory(h); err != nil {
 		return err
 	}
+	h.within, r.from.switched = 0, true
 	source, err := r.source(epoch, weights)
 	if err != nil {
 		return err
 	}
-	if own, ok := source.(*replicated); ok {
+	if own, ok := source.(*params.Replicated); ok {
 		if u != nil {
-			own.update = u
+			source = params.NewReplicated(r.peers, r.net, weights, u)
+		} else {
+			u = own.Updater()
 		}
-		for _, state := range own.update.state {
+		for _, state := range u.State() {
 			if err := r.peers.Bcast(mapped.Bytes(state), 0); err != nil {
 				return err
 			}
@@ -108,15 +106,16 @@ func (r *run) trainAfter(epoch int, weights []float32, u *updater, h *history) e
 
 // serveAsync is the life of a server in a run that begins in bounded
 // asynchrony.
-func (r *run) serveAsync(weights []float32, u server.Updater) error {
+func (r *run) serveAsync(weights []float32, u protocol.Updater) error {
 	for trained := r.from.epoch; ; {
 		setting, err := r.setting(trained)
 		if err != nil {
 			return err
 		}
-		s := async.New(setting, r.rank-r.Graph, layerRanges(r.net), weights, u)
+		s := protocol.New(setting, r.rank-r.Graph, params.Layers(r.net), weights, u)
 		r.world.SetLimits(r.patient(s.Version, s.Owing))
-		if err := serveStretch(r.world, s, r.watcher, r.fault); err != nil {
+		in := params.NewServer(r.world, params.TagAsync, s, r.watcher, r.fault)
+		if err := in.Run(); err != nil {
 			return err
 		}
 		m := s.Memory()
@@ -126,7 +125,7 @@ func (r *run) serveAsync(weights []float32, u server.Updater) error {
 			return err
 		}
 		if v.next != ends || v.save {
-			if err := r.settle(s, v, u); err != nil {
+			if err := r.settle(in, v, u); err != nil {
 				return err
 			}
 		}
@@ -142,14 +141,9 @@ func (r *run) serveAsync(weights []float32, u server.Updater) error {
 
 // settle takes the sums of other servers that may still be on their way, and
 // hands over the optimiser's state where it is to be saved.
-func (r *run) settle(s *async.Server, v verdict, u server.Updater) error {
-	for s.Version() <= v.epoch {
-		if _, err := takeAsync(r.world, s, nil, r.watcher, r.fault); err != nil {
-			return err
-		}
-	}
-	if !v.save {
-		return nil
+func (r *run) settle(s *params.Server, v verdict, u protocol.Updater) error {
+	if err := s.Reach(v.epoch + 1); err != nil || !v.save {
+		return err
 	}
 	r.fault.At(inject.Save, v.epoch)
 	r.watcher.Served()
@@ -161,27 +155,4 @@ func (r *run) settle(s *async.Server, v verdict, u server.Updater) error {
 		return err
 	}
 	return request.Wait()
-}
-
-// shifted is a source whose first epoch is not the run's.
-type shifted struct {
-	weightSource
-	by int
-}
-
-func (s *shifted) pull(epoch int, dst []float32) error { return s.weightSource.pull(epoch-s.by, dst) }
-
-func (s *shifted) push(epoch, layer int, grad []float32) error {
-	return s.weightSource.push(epoch-s.by, layer, grad)
-}
-
-// laterUpdater counts the steps of a server that begins after some epochs.
-type laterUpdater struct {
-	server.Updater
-	by int
-}
-
-// Update implements server.Updater.
-func (u laterUpdater) Update(step, layer int, weights, grad []float32) {
-	u.Updater.Update(step+u.by, layer, weights, grad)
 }

@@ -1,17 +1,13 @@
 package ranks
 
 import (
-	"io"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"testing"
 	"time"
 
-	"siafu/graph/mapped"
 	"siafu/kernels"
 	"siafu/ranks/tensor"
-	"siafu/ranks/world"
 )
 
 // elsewhere is a backend that hands every task over to somebody who does it
@@ -64,16 +60,9 @@ func TestTensorTasksElsewhere(t *testing.T) {
 			set(&c)
 			want := train(t, c, data)
 			c.Out += "-elsewhere"
-			err := launch(c.Ranks, world.Limits{}, IO{Out: io.Discard, Err: os.Stderr}, func(w world.Comm, kind string) error {
-				r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
-				r.tensor = &elsewhere{rng: rand.New(rand.NewPCG(1, uint64(w.Rank())))}
-				defer r.close()
-				return r.whole(IO{Out: io.Discard, Err: os.Stderr})
+			got := trainOn(t, c, data, func(r *run) tensor.Backend {
+				return &elsewhere{rng: rand.New(rand.NewPCG(1, uint64(r.world.Rank())))}
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := readRun(t, c.Out)
 			if name != "async" {
 				sameLosses(t, name, got.losses(), want.losses(), 0)
 			} else if len(got.losses()) != len(want.losses()) {

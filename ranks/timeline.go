@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"siafu/ranks/server"
+	"siafu/ranks/params/protocol"
 	"siafu/ranks/trace"
 )
 
@@ -76,11 +76,11 @@ func (r *run) saveTimeline() error {
 
 // timedUpdater records the updates of a server.
 type timedUpdater struct {
-	server.Updater
+	protocol.Updater
 	clock *clock
 }
 
-// Update implements server.Updater.
+// Update implements protocol.Updater.
 func (u timedUpdater) Update(step, layer int, weights, grad []float32) {
 	u.clock.epoch, u.clock.layer = step, layer
 	u.clock.start()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"time"
 
 	"siafu/graph"
 	"siafu/graph/fault"
@@ -19,12 +20,18 @@ import (
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
+	"siafu/ranks/config"
+	"siafu/ranks/host"
 	"siafu/ranks/inject"
+	"siafu/ranks/params"
 	"siafu/ranks/signals"
 	"siafu/ranks/tensor"
 	"siafu/ranks/trace"
 	"siafu/ranks/world"
 )
+
+// Config is everything that a run can be told.
+type Config = config.Config
 
 // Train trains a network on the dataset folder data as c says and leaves a run
 // folder. Under a launcher every rank calls it; else it starts an in-process
@@ -33,17 +40,25 @@ func Train(_ context.Context, c Config, data string, out IO) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	limits, err := c.limits(func(msg string) { fmt.Fprintln(out.Err, "siafu: "+msg) })
+	c.Initializer = model.Spec{Kind: c.Model}.Initializer(c.Initializer) // whatever later versions measure
+	limits, err := c.Limits(func(msg string) { fmt.Fprintln(out.Err, "siafu: "+msg) })
 	if err != nil {
 		return err
 	}
-	if c.ended() {
-		if l, launched := world.Launched(); !launched || l.Rank == 0 {
+	if err := trainGate(&c, out).world(c.Ranks, c.Threads); err != nil {
+		return err
+	}
+	if ended, err := ended(&c, data); ended {
+		l, launched := world.Launched()
+		if err != nil {
+			return once(l, err)
+		}
+		if !launched || l.Rank == 0 {
 			fmt.Fprintf(out.Out, "the run in %s has ended already\n", c.Out)
 		}
 		return nil
 	}
-	watcher := c.watch(out)
+	watcher := watch(&c, out)
 	defer watcher.Close()
 	return launch(c.Ranks, limits, out, func(w world.Comm, kind string) error {
 		return trainRank(c, data, w, kind, limits, watcher, out)
@@ -60,8 +75,8 @@ type run struct {
 	world   world.Comm
 	limits  world.Limits
 	watcher *signals.Watcher  // of this process, which in-process ranks share; nil where nobody listens
-	lock    *checkpoint.Lock  // of the run folder, on rank 0
 	state   *checkpoint.State // that rank 0 has read
+	opening opening           // of the run folder, on rank 0
 	from    resumed
 	stop    error      // on rank 0 of a run that was asked to stop: what it ends with
 	peers   world.Comm // the graph ranks; nil on servers
@@ -77,6 +92,7 @@ type run struct {
 	voice   *voice          // rank 0's, else nil
 	fault   *inject.Fault   // nil but in tests
 	stash   int64           // of a server in bounded asynchrony, at its peak
+	arrays  int64           // of a graph rank in bounded asynchrony, at its peak
 
 	tuning *tuning // nil where there is nothing to choose
 
@@ -103,14 +119,21 @@ func (r *run) whole(out IO) error {
 	if err := r.beginTimeline(); err != nil {
 		return err
 	}
-	weights, err := r.initialWeights()
-	if err != nil {
+	if err := r.arrange(); err != nil {
 		return err
 	}
 	if err := r.voice.header(r); err != nil {
 		return err
 	}
-	if err := r.checkMemory(out); err != nil {
+	if err := r.letIn(trainGate(&r.cfg, out)); err != nil {
+		return err
+	}
+	weights, err := r.initialWeights()
+	if err != nil {
+		return err
+	}
+	// Whatever can be refused has been, and nothing has been written yet.
+	if err := agree(r.world, r.begin()); err != nil {
 		return err
 	}
 	if r.isServer() {
@@ -124,14 +147,15 @@ func (r *run) whole(out IO) error {
 	if err := agree(r.world, r.stop); err != nil {
 		return err
 	}
-	if err := r.finish(); err != nil {
-		return err
+	end := r.finish()
+	if end != nil && fault.KindOf(end) != fault.Diverged {
+		return end
 	}
-	return r.saveTimeline()
+	return errors.Join(end, r.saveTimeline())
 }
 
-// open is what rank 0 does for all: check the dataset, make the run folder,
-// partition where that has not been done.
+// open is what rank 0 does for all: check the dataset and that the network's
+// weights fit, claim the run folder, partition where that has not been done.
 func (r *run) open(out IO) error {
 	if err := r.assign(); err != nil {
 		return err
@@ -148,13 +172,16 @@ func (r *run) open(out IO) error {
 		return fault.New(fault.Data, "train", r.data, "no vertex is in the training split").
 			Then("import the dataset with a split")
 	}
-	if err := r.enter(meta, out); err != nil {
+	if err := trainGate(&r.cfg, out).weights(r, meta); err != nil {
 		return err
 	}
+	r.meta, r.net = meta, r.cfg.Network(meta.FeatureDim, meta.Classes)
 	if err := r.checkTimeline(); err != nil {
 		return err
 	}
-	r.fault.At(inject.Opened, 0)
+	if err := r.admit(out); err != nil {
+		return err
+	}
 	return r.partition(meta)
 }
 
@@ -167,7 +194,7 @@ func (r *run) assign() error {
 	if r.fault, err = inject.New(os.Getenv, r.rank); err != nil {
 		return err
 	}
-	r.codecs, err = r.cfg.codecs()
+	r.codecs, err = r.cfg.Codecs()
 	return err
 }
 
@@ -188,7 +215,7 @@ func (r *run) partition(meta *graph.Meta) error {
 		return err
 	}
 	debug.FreeOSMemory() // of what partitioning needed
-	forgetPeak()
+	host.ForgetPeak()
 	r.voice.note(report.String())
 	return nil
 }
@@ -200,7 +227,7 @@ func (r *run) join() error {
 	if r.meta, err = graph.ReadMeta(r.data); err != nil {
 		return err
 	}
-	r.net = r.cfg.spec(r.meta.FeatureDim, r.meta.Classes)
+	r.net = r.cfg.Network(r.meta.FeatureDim, r.meta.Classes)
 	r.watch()
 	if r.isServer() {
 		return nil
@@ -236,32 +263,25 @@ func (r *run) close() {
 		r.shard.Close()
 	}
 	r.voice.close()
-	if r.lock != nil {
-		r.lock.Release()
-	}
 	r.arena.Free()
 }
 
-// initialWeights agrees on the graph ranks' communicator, on the order of
-// products and on the first weights: random ones, or those of a file that
-// rank 0 reads. Collective over the world.
-func (r *run) initialWeights() ([]float32, error) {
+// arrange agrees on the graph ranks' communicator and on the order of products.
+// Collective over the world.
+func (r *run) arrange() error {
 	var err error
 	if r.peers, err = r.world.Sub(r.graphRanks()); err != nil {
-		return nil, err
+		return err
 	}
 	if err := r.sameAssignment(); err != nil {
-		return nil, err
+		return err
 	}
-	fits := []int64{1}
-	if !r.isServer() {
-		fits[0] = r.cacheFits()
-	}
-	if err := world.MinInt64s(r.world, fits); err != nil {
-		return nil, err
-	}
-	r.choice = r.cfg.choose(&r.net, r.meta, fits[0] == 1)
+	return r.chooseOrders()
+}
 
+// initialWeights agrees on the first weights: random ones, or those of a file
+// that rank 0 reads. Collective over the world.
+func (r *run) initialWeights() ([]float32, error) {
 	weights := mapped.Make[float32](r.arena, r.net.NumWeights())
 	r.net.Initialize(weights, r.cfg.Initializer, r.cfg.Seed)
 	if err := r.takeUp(weights); err != nil {
@@ -270,6 +290,7 @@ func (r *run) initialWeights() ([]float32, error) {
 	if r.cfg.Init == "" || r.from.epoch > 0 {
 		return weights, nil
 	}
+	var err error
 	if r.world.Rank() == 0 {
 		err = loadWeights(r.cfg.Init, r.net, weights)
 	}
@@ -298,27 +319,14 @@ func (r *run) sameAssignment() error {
 	return agree(r.world, err)
 }
 
-// cacheFits is 1 where ÂX fits into half of this host's free memory, shared by
-// the ranks on it.
-func (r *run) cacheFits() int64 {
-	need := r.cfg.KeepBytes(int64(r.shard.NumOwn()), int64(r.shard.NumGhosts()), r.meta.FeatureDim)
-	here := int64(0)
-	for _, h := range r.world.Hosts() {
-		if h == r.world.Hosts()[r.rank] {
-			here++
-		}
+// watch begins to listen to signals. On rank 0 it says what it has heard.
+func watch(c *Config, out IO) *signals.Watcher {
+	grace, _ := time.ParseDuration(c.Grace) // Validate has read it
+	o := signals.Options{Grace: signals.Grace(grace, os.Getenv)}
+	if l, launched := world.Launched(); !launched || l.Rank == 0 {
+		o.Log = func(line string) { warn(out, "%s", line) }
 	}
-	if need*here <= availableMemory()/2 {
-		return 1
-	}
-	return 0
-}
-
-func sparseNNZ(m *graph.Meta) int64 {
-	if m.FeatureKind == "sparse" {
-		return m.FeatureNNZ
-	}
-	return 0
+	return signals.Watch(o)
 }
 
 // train is the life of a graph rank.
@@ -335,7 +343,7 @@ func (r *run) train(weights []float32) error {
 
 // trainFrom trains synchronously from an epoch on. Collective over the graph
 // ranks.
-func (r *run) trainFrom(epoch int, source weightSource, h *history) error {
+func (r *run) trainFrom(epoch int, source params.Source, h *history) error {
 	if err := r.reduce(); err != nil {
 		return err
 	}
@@ -346,7 +354,7 @@ func (r *run) trainFrom(epoch int, source weightSource, h *history) error {
 		defer c.SetLimits(r.limits)
 	}
 	if t.net.CacheInput {
-		if err := r.keepInput(t.intervals); err != nil {
+		if err := r.keepInput(t.intervals, r.arena); err != nil {
 			return err
 		}
 	}
@@ -362,17 +370,30 @@ func (r *run) trainFrom(epoch int, source weightSource, h *history) error {
 
 // source is where weights come from after an epoch. Without servers every rank
 // steps them with an updater of its own.
-func (r *run) source(epoch int, weights []float32) (weightSource, error) {
+func (r *run) source(epoch int, weights []float32) (params.Source, error) {
 	if r.Servers > 0 {
-		o, err := kernels.NewOptimizer(r.cfg.optimizer())
+		o, err := kernels.NewOptimizer(r.cfg.OptimizerConfig())
 		if err != nil {
 			return nil, err
 		}
-		s := &served{comm: r.world, server: r.ServerOf(r.rank), weights: len(weights), slots: o.StateSlots()}
-		return &shifted{s, epoch}, nil
+		setting := params.Setting(r.Graph, r.Servers, epoch)
+		return params.NewClient(r.world, setting, r.net.Layers(), len(weights), o.StateSlots()), nil
 	}
 	u, err := r.newUpdater()
-	return newReplicated(r.peers, r.net, weights, u), err
+	if err != nil {
+		return nil, err
+	}
+	return params.NewReplicated(r.peers, r.net, weights, u), nil
+}
+
+// newUpdater makes an updater with the state of a run that goes on, if this one
+// does.
+func (r *run) newUpdater() (*params.Updater, error) {
+	var state [][]float32
+	if r.from.epoch > 0 {
+		state = r.from.slots
+	}
+	return params.NewUpdater(r.cfg.OptimizerConfig(), r.net, r.cfg.WeightDecayOn == "all", state, r.arena)
 }
 
 // explained are the run's limits on waits, with what they say of one.
@@ -383,8 +404,8 @@ func (r *run) explained(during func() string, awaited func() []int) world.Limits
 }
 
 // localIDs are the dataset ids of own vertices and then ghosts.
-func (r *run) localIDs() []uint32 {
-	ids := mapped.Make[uint32](r.arena, r.shard.NumOwn()+r.shard.NumGhosts())
+func (r *run) localIDs(a *mapped.Arena) []uint32 {
+	ids := mapped.Make[uint32](a, r.shard.NumOwn()+r.shard.NumGhosts())
 	copy(ids[copy(ids, r.shard.Own):], r.shard.Ghosts)
 	return ids
 }

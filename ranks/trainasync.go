@@ -1,15 +1,15 @@
 package ranks
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 
 	"siafu/graph/mapped"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/graphwork"
+	"siafu/ranks/params"
+	"siafu/ranks/params/protocol"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/server/async"
 	"siafu/ranks/signals"
 	"siafu/ranks/world"
 )
@@ -18,7 +18,7 @@ import (
 // over the world at the end of each.
 func (r *run) trainAsync(weights []float32) error {
 	h, s := r.history(), r.newSaver()
-	var u *updater
+	var u *params.Updater
 	var err error
 	if r.rank == 0 && r.Servers == 0 {
 		if u, err = r.newUpdater(); err != nil {
@@ -47,7 +47,7 @@ func (r *run) trainAsync(weights []float32) error {
 
 // stretch trains until all ranks have finished the same epoch, and returns the
 // weights after it and what rank 0 says of it. Its memory is freed.
-func (r *run) stretch(trained int, weights []float32, u *updater, h *history, s *saver) ([]float32, verdict, error) {
+func (r *run) stretch(trained int, weights []float32, u *params.Updater, h *history, s *saver) ([]float32, verdict, error) {
 	arena := mapped.NewArena()
 	defer arena.Free()
 	e, err := r.engine(trained, weights, u, arena)
@@ -59,10 +59,11 @@ func (r *run) stretch(trained int, weights []float32, u *updater, h *history, s 
 	e.world.SetLimits(r.explained(e.during, e.owing))
 	defer e.world.SetLimits(r.limits)
 	last, err := e.train()
+	r.arrays = max(r.arrays, r.arena.Used()+arena.Used())
 	if err != nil {
 		return nil, verdict{}, err
 	}
-	v, err := r.pronounce(e.verdict())
+	v, err := r.pronounce(e.verdict(last))
 	return slices.Clone(last), v, err
 }
 
@@ -74,18 +75,19 @@ func (s *saver) stretch(trained, epochs int) int {
 	return epochs
 }
 
-// verdict is what rank 0 makes of a stretch.
-func (e *engine) verdict() verdict {
+// verdict is what rank 0 makes of a stretch that has led to these weights.
+func (e *engine) verdict(weights []float32) verdict {
 	t := &e.tallies
 	v := verdict{epoch: e.epochs, next: again, save: true}
 	switch {
 	case t.ranks == 0:
 		return verdict{}
-	case e.epochs >= e.cfg.Epochs, t.stopped == byTarget, t.stopped == byPatience:
+	case t.stopped == byDivergence, !t.history.sound(e.epochs+1, weights):
+		v.next, v.save = ends, false
+	case t.stopped == byTarget, t.stopped == byPatience, e.epochs >= e.cfg.Epochs:
 		v.next, v.save = ends, t.saver.every != checkpoint.Interval{}
-		t.history.stoppedBy = cmp.Or(t.stopped, byEpochs)
-		if t.stopped == switched || t.stopped == asked {
-			t.history.stoppedBy = byEpochs
+		if t.stopped == byTarget || t.stopped == byPatience {
+			t.history.stoppedBy = t.stopped
 		}
 	case t.stopped == switched:
 		v.next, v.save = inStep, false
@@ -95,13 +97,14 @@ func (e *engine) verdict() verdict {
 	return v
 }
 
-// judgeAsync evaluates the weights after the last epoch, in step with the other
-// ranks, and those with which the passes that trained were best; the better ones
-// are the run's. Collective over the graph ranks.
+// judgeAsync evaluates those weights with which the passes that trained were
+// best, in step with the other ranks, and unless the run has diverged the
+// weights after the last epoch; the better ones are the run's. Collective over
+// the graph ranks.
 func (r *run) judgeAsync(epochs int, last []float32, h *history) error {
 	t := r.trainer(nil)
 	if t.net.CacheInput {
-		if err := r.keepInput(t.intervals); err != nil {
+		if err := r.keepInput(t.intervals, r.arena); err != nil {
 			return err
 		}
 	}
@@ -109,25 +112,33 @@ func (r *run) judgeAsync(epochs int, last []float32, h *history) error {
 		return err
 	}
 	t.cfg.Epochs = 0 // every evaluation is a pass of its own
-	stopped, best, epoch := h.stoppedBy, h.best, h.bestLine.Epoch
-	h.best = nil
-	for _, v := range []struct {
-		epoch   int
-		weights []float32
-	}{{epoch, best}, {epochs + 1, last}} {
-		if v.weights == nil {
-			continue
-		}
-		copy(t.flat, v.weights)
-		line := runfolder.Epoch{Epoch: v.epoch}
-		if _, err := t.evaluate(&line); err != nil {
+	best, epoch, stopped := h.best, h.bestLine.Epoch, h.stoppedBy
+	h.forget()
+	if best != nil {
+		line, err := t.weigh(epoch, best)
+		if err != nil {
 			return err
 		}
-		h.observe(line, t.flat, v.epoch > epochs)
+		h.observe(line, t.flat)
 	}
-	h.stoppedBy = stopped
+	if stopped != byDivergence {
+		line, err := t.weigh(epochs+1, last)
+		if err != nil {
+			return err
+		}
+		h.conclude(line, t.flat, stopped)
+	}
 	r.voice.result(h)
 	return nil
+}
+
+// weigh evaluates weights that an epoch starts from. Collective over the graph
+// ranks.
+func (t *trainer) weigh(epoch int, weights []float32) (runfolder.Epoch, error) {
+	copy(t.flat, weights)
+	line := runfolder.Epoch{Epoch: epoch}
+	_, err := t.evaluate(&line)
+	return line, err
 }
 
 // shareHistory gives all graph ranks what rank 0 knows. Collective over them.
@@ -135,7 +146,7 @@ func (r *run) shareHistory(h *history) error {
 	var blob []byte
 	if r.rank == 0 {
 		var err error
-		if blob, err = json.Marshal(sharedHistory{h.bestLine, h.last, h.stoppedBy, h.best != nil}); err != nil {
+		if blob, err = json.Marshal(sharedHistory{h.bestLine, h.last, h.record.saved(), h.stoppedBy, h.best != nil}); err != nil {
 			return err
 		}
 	}
@@ -151,6 +162,7 @@ func (r *run) shareHistory(h *history) error {
 	if !m.HasBest {
 		return nil
 	}
+	h.record = recalled(m.Record, m.Best)
 	h.best = append(make([]float32, 0, r.net.NumWeights()), h.best...)[:r.net.NumWeights()]
 	return r.peers.Bcast(mapped.Bytes(h.best), 0)
 }
@@ -158,44 +170,42 @@ func (r *run) shareHistory(h *history) error {
 // sharedHistory is a history as it travels, without its weights.
 type sharedHistory struct {
 	Best, Last runfolder.Epoch
+	Record     *checkpoint.Record
 	StoppedBy  string
 	HasBest    bool
 }
 
 // engine puts a graph rank together that goes on after an epoch. Collective over the world.
-func (r *run) engine(trained int, weights []float32, u *updater, a *mapped.Arena) (*engine, error) {
+func (r *run) engine(trained int, weights []float32, u *params.Updater, a *mapped.Arena) (*engine, error) {
 	setting, err := r.setting(trained)
 	if err != nil {
 		return nil, err
 	}
 	e := &engine{
-		cfg: r.cfg, world: r.world, crew: r.crew, tensor: r.tensor,
-		setting: setting, progress: async.NewProgress(setting, r.rank),
-		chooser: async.NewChooser(setting, r.rank, r.net.Layers(), r.net.NumWeights()),
+		cfg: r.cfg, world: r.world, outbox: world.NewOutbox(r.world), crew: r.crew, tensor: r.tensor,
+		setting: setting, progress: protocol.NewProgress(setting, r.rank),
+		chooser: protocol.NewChooser(setting, r.rank, r.net.Layers(), r.net.NumWeights()),
 		epochs:  r.cfg.Epochs, wireIn: make([]float32, r.net.NumWeights()),
 		tallies: tallies{
 			mine: map[int][]float64{}, finished: map[int]int{}, sums: map[int][]float64{}, heard: map[int]int{},
-			emit: r.voice.epoch, patience: r.cfg.Patience, target: r.cfg.TargetAcc, within: r.cfg.SwitchToSync, spoken: trained,
-			versions: map[int][]float32{},
+			emit: r.voice.epoch, training: r.shard.TrainTotal, spoken: trained, versions: map[int][]float32{},
 		},
 		layers: make([]*published, r.net.Layers()),
 	}
-	if e.delay, err = newDelay(r.cfg.Delay, r.rank, r.cfg.Seed); err != nil {
-		return nil, err
-	}
+	e.delay = newDelay(r.cfg, r.rank)
 	if r.rank == 0 {
 		e.tallies.ranks = r.Graph
 		if r.Servers == 0 {
-			e.hosted = async.New(setting, 0, layerRanges(r.net), slices.Clone(weights), u)
+			e.hosted = protocol.New(setting, 0, params.Layers(r.net), slices.Clone(weights), u)
 		}
 	}
-	e.intervals = newIntervals(r.cfg, r.net, r.shard, r.localIDs(), r.crew, nil, a)
+	e.intervals = newIntervals(r.cfg, r.net, r.shard, r.localIDs(a), r.crew, nil, a)
 	for _, i := range e.intervals {
 		i.epoch = trained
 	}
 	e.active = make([]job, r.crew.pool.Workers()+len(e.intervals))
 	if r.net.CacheInput {
-		if err := r.keepInput(e.intervals); err != nil {
+		if err := r.keepInput(e.intervals, a); err != nil {
 			return nil, err
 		}
 	}

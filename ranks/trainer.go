@@ -11,6 +11,7 @@ import (
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/inject"
+	"siafu/ranks/params"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/schedule"
 	"siafu/ranks/signals"
@@ -29,7 +30,7 @@ type trainer struct {
 	grad    []float32   // their gradient on this rank
 	layers  [][]float32 // the same, layer by layer
 	sums    []float64   // that ranks add up
-	weights weightSource
+	weights params.Source
 	arena   *mapped.Arena
 	history *history
 	saver   *saver
@@ -39,12 +40,16 @@ type trainer struct {
 
 // train is the training loop, from an epoch on. An epoch's line tells the loss and accuracy of
 // the weights that the epoch starts from; after the last epoch the final
-// weights are evaluated once more. Collective over the graph ranks.
+// weights are evaluated once more. An epoch that has diverged has no line, and
+// the next one only begins. Collective over the graph ranks.
 func (t *trainer) train(first int) error {
 	for epoch := first; ; epoch++ {
 		start := time.Now()
 		if err := t.pull(epoch); err != nil {
 			return err
+		}
+		if t.history.trouble != nil || t.saves(epoch) && !t.history.sound(epoch, t.flat) {
+			return t.weights.Leave()
 		}
 		if err := t.save(epoch); err != nil || t.stopped {
 			return err
@@ -57,12 +62,15 @@ func (t *trainer) train(first int) error {
 			if ready, err = t.evaluate(&line); err != nil {
 				return err
 			}
-			if t.history.observe(line, t.flat, closing) {
-				return t.weights.leave()
+			if t.ends(line, closing) {
+				return t.weights.Leave()
 			}
 		}
 		if err := t.step(&line, ready); err != nil {
 			return err
+		}
+		if t.history.diverges(&line, t.flat, false) {
+			continue
 		}
 		line.Seconds, line.Codec = time.Since(start).Seconds()-line.EvalSeconds, t.tuning.name()
 		if err := t.report(line); err != nil {
@@ -74,22 +82,43 @@ func (t *trainer) train(first int) error {
 	}
 }
 
+// ends tells whether the run is over before the epoch of a line is trained.
+func (t *trainer) ends(line runfolder.Epoch, closing bool) bool {
+	h := t.history
+	if closing {
+		h.conclude(line, t.flat, goesOn)
+		return true
+	}
+	h.stoppedBy = h.observe(line, t.flat)
+	return h.stoppedBy != goesOn
+}
+
+// request is what was asked for in the epoch before.
+func (t *trainer) request(epoch int) signals.Request {
+	if epoch > t.cfg.Epochs {
+		return signals.None // the run ends anyway
+	}
+	return t.saver.asked
+}
+
+// saves tells whether there is to be a checkpoint before an epoch.
+func (t *trainer) saves(epoch int) bool {
+	atEnd := epoch > t.cfg.Epochs && t.saver.every != checkpoint.Interval{}
+	return atEnd || t.request(epoch) > signals.None
+}
+
 // save does what was asked for in the epoch before: its weights and the
 // optimiser's state are those that the coming one starts from. Collective over
 // the graph ranks, which have agreed.
 func (t *trainer) save(epoch int) error {
-	s, last := t.saver, epoch > t.cfg.Epochs
-	asked := s.asked
-	if last {
-		asked = signals.None // the run ends anyway
-	}
-	if asked == signals.None && !(last && s.every != checkpoint.Interval{}) {
+	if !t.saves(epoch) {
 		return nil
 	}
+	s, asked := t.saver, t.request(epoch)
 	t.crew.fault.At(inject.Save, epoch-1)
 	began := time.Now()
 	if t.comm.Rank() == 0 {
-		slots, err := t.weights.state()
+		slots, err := t.weights.State()
 		if err != nil {
 			return err
 		}
@@ -98,12 +127,12 @@ func (t *trainer) save(epoch int) error {
 			s.run.stop = err
 		}
 	}
-	t.weights.saved()
+	t.weights.Saved()
 	s.served(time.Since(began))
 	t.crew.take()
 	if asked == signals.Stop {
 		t.stopped = true
-		return t.weights.leave()
+		return t.weights.Leave()
 	}
 	return nil
 }
@@ -118,7 +147,7 @@ func (t *trainer) timed(stage schedule.Stage, epoch int, step func() error) erro
 
 // pull gets the weights that an epoch starts from.
 func (t *trainer) pull(epoch int) error {
-	return t.timed(schedule.Update, epoch, func() error { return t.weights.pull(epoch, t.flat) })
+	return t.timed(schedule.Update, epoch, func() error { return t.weights.Pull(epoch, t.flat) })
 }
 
 // step is one epoch after its weights have come: the training pass, unless the
@@ -126,6 +155,9 @@ func (t *trainer) pull(epoch int) error {
 // others between the two.
 func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 	p := model.Pass{Epoch: line.Epoch, Train: true}
+	if err := t.weights.Begin(); err != nil {
+		return err
+	}
 	if !ready {
 		if err := t.forward(p, false); err != nil {
 			return err
@@ -135,13 +167,13 @@ func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 		return err
 	}
 	if !ready {
-		s, err := t.score()
+		found, err := t.score()
 		if err != nil {
 			return err
 		}
-		line.Loss = s.loss
+		line.Loss = found[trainLoss]
 	}
-	return t.timed(schedule.Update, p.Epoch, func() error { return t.weights.flush(p.Epoch, t.grad) })
+	return t.timed(schedule.Update, p.Epoch, func() error { return t.weights.Flush(p.Epoch, t.grad) })
 }
 
 // push sums up a layer's gradients in the order of intervals and hands them
@@ -152,7 +184,7 @@ func (t *trainer) push(layer int) error {
 	for _, i := range t.intervals[1:] {
 		kernels.Add(t.adder, sum, i.net.LayerGrad(layer))
 	}
-	return t.weights.push(t.pass.Epoch, layer, sum)
+	return t.weights.Push(t.pass.Epoch, layer, sum)
 }
 
 // logits are those of the last forward pass [own x classes].
@@ -163,9 +195,10 @@ func (t *trainer) logits() []float32 { return t.intervals[0].kept[:t.own*t.shard
 // once.
 const keptColumns = 64
 
-// keepInput computes ÂX once and keeps it; what it takes on the way is freed.
+// keepInput computes ÂX once and keeps it in memory of a; what it takes on the
+// way is freed.
 // Collective over the graph ranks.
-func (r *run) keepInput(intervals []*interval) error {
+func (r *run) keepInput(intervals []*interval, a *mapped.Arena) error {
 	scratch := mapped.NewArena()
 	defer scratch.Free()
 	half := r.cfg.Features == "bf16"
@@ -174,7 +207,7 @@ func (r *run) keepInput(intervals []*interval) error {
 	once := r.lockstep(nil)
 	at := 0 // column
 	for _, i := range intervals {
-		i.net.Keep(half, r.arena)
+		i.net.Keep(half, a)
 		k := *i
 		k.net = &model.Network{Layers: []model.Layer{&keeper{net: i.net, columns: i.part(columns, width), from: &at, width: width}}}
 		k.work.Net = k.net

@@ -7,10 +7,10 @@ import (
 	"siafu/halo/codec"
 	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
-	"siafu/ranks/link"
 	"siafu/ranks/schedule"
 	"siafu/ranks/tune"
 	"siafu/ranks/world"
+	"siafu/ranks/world/link"
 )
 
 // tuning chooses the codec of a lockstep's exchanges while it trains, for

@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"siafu/graph/generate"
-	"siafu/ranks/inproc"
+	"siafu/graph/mapped"
 	"siafu/ranks/world"
+	"siafu/ranks/world/inproc"
 	"siafu/ranks/world/slow"
 )
 
@@ -49,6 +50,9 @@ func wide(t testing.TB) string {
 // Over a slow link few bits are chosen, if that is allowed, and over one that is
 // faster than any work nothing is lost. The run tells what it went through.
 func TestAutomaticCodec(t *testing.T) {
+	if mapped.UnderRace {
+		t.Skip("under the race detector a codec takes longer than the link that it would save")
+	}
 	data := wide(t)
 	for _, k := range []struct {
 		codec, mode string

@@ -21,6 +21,7 @@ type voice struct {
 	folder   *runfolder.Folder
 	terminal bool // overwrite one progress line
 	started  time.Time
+	before   float64 // seconds of the run before it was resumed
 
 	epochs  []float64 // seconds of each
 	raw     int64     // ghost bytes
@@ -31,11 +32,10 @@ type voice struct {
 	saved  int64
 }
 
-func newVoice(c Config, folder *runfolder.Folder, kind string, out IO) (*voice, error) {
+func newVoice(c Config, folder *runfolder.Folder, kind string, out IO) *voice {
 	// mpirun gives its ranks a terminal of their own, which is nobody's.
 	terminal := kind == "in-process" && isTerminal(out.Out)
-	v := &voice{cfg: c, out: out, folder: folder, terminal: terminal, started: time.Now()}
-	return v, folder.WriteConfig(c)
+	return &voice{cfg: c, out: out, folder: folder, terminal: terminal, started: time.Now()}
 }
 
 // isTerminal tells whether w is a character device other than /dev/null.
@@ -62,14 +62,8 @@ func (v *voice) note(text string) {
 	}
 }
 
-// recall takes up what the epochs before have left in metrics.jsonl.
-func (v *voice) recall() error {
-	lines, err := v.folder.Lines()
-	for _, e := range lines {
-		v.count(e)
-	}
-	return err
-}
+// seconds is how long the run has taken, in all its parts.
+func (v *voice) seconds() float64 { return v.before + time.Since(v.started).Seconds() }
 
 // count adds an epoch to what the summary says of all.
 func (v *voice) count(e runfolder.Epoch) {
@@ -109,10 +103,10 @@ func (v *voice) header(r *run) error {
 	if m.Synthetic {
 		v.log("dataset synthetic=true: accuracies on a generated graph say nothing about the real one")
 	}
-	v.log("world kind=%s ranks=%d graph_ranks=%d servers=%d threads=%d kernel=%s mode=%s gather=%s codec=%s",
-		r.kind, r.world.Size(), r.Graph, r.Servers, r.threads, r.crew.teams[0].Kernel(), c.Mode, c.Gather, c.Codec)
-	v.log("model kind=%s dims=%v weights=%d dropout=%g input_dropout=%g optimizer=%s lr=%g weight_decay=%g(%s) seed=%d",
-		c.Model, r.net.Dims, r.net.NumWeights(), c.Dropout, r.net.InputDropout, c.Optimizer, c.LR, c.WeightDecay, c.WeightDecayOn, c.Seed)
+	v.log("world kind=%s ranks=%d graph_ranks=%d servers=%d threads=%d kernel=%s mode=%s staleness=%d gather=%s codec=%s",
+		r.kind, r.world.Size(), r.Graph, r.Servers, r.threads, r.crew.teams[0].Kernel(), c.Mode, c.Staleness, c.Gather, c.Codec)
+	v.log("model kind=%s dims=%v weights=%d dropout=%g input_dropout=%g optimizer=%s lr=%g weight_decay=%g(%s) initializer=%s seed=%d",
+		c.Model, r.net.Dims, r.net.NumWeights(), c.Dropout, r.net.InputDropout, c.Optimizer, c.LR, c.WeightDecay, c.WeightDecayOn, c.Initializer, c.Seed)
 	v.log("plan %s", r.choice)
 	return nil
 }
@@ -160,9 +154,11 @@ func (v *voice) result(h *history) {
 
 // finish writes model and summary and prints the final lines.
 func (v *voice) finish(r *run, ranks []runfolder.RankReport) error {
-	s := v.summary(r, ranks)
-	if err := v.folder.WriteModel(tensors(r.net, v.history.best), modelMetadata(r, s)); err != nil {
-		return err
+	s, h := v.summary(r, ranks), v.history
+	if h.best != nil {
+		if err := v.folder.WriteModel(tensors(r.net, h.best), modelMetadata(r, s)); err != nil {
+			return err
+		}
 	}
 	r.fault.At(inject.Summary, 0)
 	if err := v.folder.WriteSummary(s); err != nil {
@@ -170,13 +166,22 @@ func (v *voice) finish(r *run, ranks []runfolder.RankReport) error {
 	}
 	v.say("trained dataset=%s model=%s layers=%d hidden=%d ranks=%d servers=%d epochs=%d stopped_by=%s seconds=%.2f epoch_seconds_median=%.4f",
 		s.Dataset, s.Model, s.Layers, s.Hidden, s.Ranks, s.Servers, s.Epochs, s.StoppedBy, s.TotalSeconds, s.EpochSecondsMedian)
-	v.say("accuracy test_at_best_val=%.4f best_val=%.4f best_epoch=%d final_test=%.4f final_loss=%.4f majority_test=%.4f",
-		s.TestAccAtBestVal, s.BestValAcc, s.BestEpoch, s.FinalTestAcc, s.FinalLoss, s.MajorityTestAcc)
+	if h.best != nil {
+		v.say("accuracy test_at_best_val=%.4f best_val=%.4f best_epoch=%d final_test=%.4f final_loss=%.4f majority_test=%.4f",
+			s.TestAccAtBestVal, s.BestValAcc, s.BestEpoch, s.FinalTestAcc, s.FinalLoss, s.MajorityTestAcc)
+	}
 	v.say("cost peak_rss_bytes=%d ghost_bytes_raw=%d ghost_bytes_sent=%d", s.PeakRSSBytes, s.GhostBytesRaw, s.GhostBytesSent)
 	if v.saved > 0 {
-		v.say("checkpoints bytes=%d seconds=%.3f share=%.2f%%", v.saved, v.saving.Seconds(), 100*v.saving.Seconds()/s.TotalSeconds)
+		v.say("checkpoints bytes=%d seconds=%.3f share=%.2f%%", v.saved, v.saving.Seconds(), 100*v.saving.Seconds()/(s.TotalSeconds-v.before))
 	}
-	v.say("wrote model=%s summary=%s/summary.json", modelFile(v.folder.Dir()), v.folder.Dir())
+	wrote := "wrote"
+	if h.best != nil {
+		wrote += " model=" + modelFile(v.folder.Dir())
+	}
+	v.say("%s summary=%s/summary.json", wrote, v.folder.Dir())
+	if h.trouble != nil {
+		return h.trouble.fault(v.cfg, v.folder.Dir(), h.bestLine.Epoch)
+	}
 	return nil
 }
 
@@ -184,14 +189,18 @@ func (v *voice) summary(r *run, ranks []runfolder.RankReport) runfolder.Summary 
 	c, h := v.cfg, v.history
 	s := runfolder.Summary{
 		Version: Version, Dataset: r.meta.Name, Synthetic: r.meta.Synthetic,
-		Model: c.Model, Layers: c.Layers, Hidden: c.Hidden, World: r.kind,
+		Model: c.Model, Layers: c.Layers, Hidden: c.Hidden, Initializer: c.Initializer, World: r.kind,
 		Ranks: r.world.Size(), Servers: r.Servers, Threads: r.threads,
-		Mode: c.Mode, Codec: c.Codec, Chosen: r.chosen(), Tensor: c.Tensor, Seed: c.Seed,
-		Epochs: h.last.Epoch - 1, StoppedBy: h.stoppedBy,
-		FinalLoss: h.last.Loss, FinalTrainAcc: *h.last.TrainAcc, FinalValAcc: *h.last.ValAcc, FinalTestAcc: *h.last.TestAcc,
-		BestEpoch: h.bestLine.Epoch, BestValAcc: *h.bestLine.ValAcc, TestAccAtBestVal: *h.bestLine.TestAcc,
-		MajorityTestAcc: r.shard.MajorityTest, EpochSecondsMedian: median(v.epochs), TotalSeconds: time.Since(v.started).Seconds(),
+		Mode: c.Mode, Staleness: c.Staleness, Switched: r.from.switched,
+		Codec: c.Codec, Chosen: r.chosen(), Tensor: c.Tensor, Seed: c.Seed,
+		Epochs: h.trained(), StoppedBy: h.stoppedBy, BestEpoch: h.bestLine.Epoch,
+		MajorityTestAcc: r.shard.MajorityTest, EpochSecondsMedian: median(v.epochs), TotalSeconds: v.seconds(),
 		GhostBytesRaw: v.raw, GhostBytesSent: v.sent, PerRank: ranks,
+	}
+	if h.best != nil {
+		last, best := h.last, h.bestLine
+		s.FinalLoss, s.FinalTrainAcc, s.FinalValAcc, s.FinalTestAcc = last.Loss, *last.TrainAcc, *last.ValAcc, *last.TestAcc
+		s.BestValAcc, s.TestAccAtBestVal = *best.ValAcc, *best.TestAcc
 	}
 	for _, p := range ranks {
 		s.PeakRSSBytes = max(s.PeakRSSBytes, p.PeakRSSBytes)
@@ -215,7 +224,8 @@ func median(x []float64) float64 {
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
-// tensors are the named matrices of a flat vector of weights.
+// tensors are the named matrices of a flat vector of weights, or their names and
+// shapes alone where it is nil.
 func tensors(s model.Spec, flat []float32) []safetensors.Tensor {
 	var list []safetensors.Tensor
 	for _, p := range s.Params() {
@@ -223,7 +233,11 @@ func tensors(s model.Spec, flat []float32) []safetensors.Tensor {
 		if p.Bias {
 			shape = []int{p.Cols}
 		}
-		list = append(list, safetensors.Tensor{Name: p.Name, Shape: shape, Data: p.Of(flat)})
+		t := safetensors.Tensor{Name: p.Name, Shape: shape}
+		if flat != nil {
+			t.Data = p.Of(flat)
+		}
+		list = append(list, t)
 	}
 	return list
 }

@@ -247,6 +247,14 @@ func TestScriptInSlurm(t *testing.T) {
 			s.await("stopped after=")
 			s.ends("CANCELLED")
 		})
+		t.Run("launcher killed", func(t *testing.T) {
+			t.Parallel()
+			launcherKilled(t)
+		})
+		t.Run("nasty names", func(t *testing.T) {
+			t.Parallel()
+			nastyNames(t)
+		})
 		t.Run("after partitioning", func(t *testing.T) {
 			t.Parallel()
 			s := begin(t, func(j *Job) { j.PartitionJob, j.Parts = true, []string{"nowhere", "--parts", "3"} })

@@ -35,9 +35,6 @@ type Options struct {
 	DryRun       bool     `name:"dry-run" help:"Write the script, print it and do not submit it."`
 }
 
-// plain is a value that needs no quoting in a #SBATCH line.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_.,:+/@=%\[\]-]*$`)
-
 // Validate checks what can be known before Slurm sees it.
 func (o *Options) Validate() error {
 	for _, n := range []struct {
@@ -50,7 +47,7 @@ func (o *Options) Validate() error {
 	}
 	for flag, value := range map[string]string{
 		"time": o.Time, "mem": o.Mem, "slurm-partition": o.Partition, "account": o.Account, "qos": o.QOS,
-		"job-name": o.JobName, "tcp-interface": o.Interface, "module": strings.Join(o.Modules, ","),
+		"tcp-interface": o.Interface, "module": strings.Join(o.Modules, ","),
 	} {
 		if !plain.MatchString(value) {
 			return fault.New(fault.Usage, op, "", "--%s=%q", flag, value).Then("use letters, digits and . , : + / @ = %% -")

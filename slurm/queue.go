@@ -24,11 +24,13 @@ func Queue(id string) ([]Entry, error) {
 	return parseQueue(text), nil
 }
 
-// parseQueue reads lines of "Key=Value Key=Value".
+// parseQueue reads lines of "Key=Value Key=Value". From Command on the values
+// are paths, which may hold anything.
 func parseQueue(text string) []Entry {
 	var list []Entry
 	for _, line := range strings.Split(text, "\n") {
 		e := Entry{Task: -1}
+		line, _, _ = strings.Cut(line, " Command=")
 		for _, field := range strings.Fields(line) {
 			key, value, _ := strings.Cut(field, "=")
 			switch key {

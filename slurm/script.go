@@ -3,7 +3,6 @@ package slurm
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 	"text/template"
 )
@@ -15,6 +14,7 @@ type Job struct {
 	Run      string   // run folder, or the folder of the runs of a sweep
 	Train    []string // [CONFIG.toml] DATA and the flags of train
 	Resume   []string // flags that let train go on where it stopped
+	ID       string   // by which all starts of the script know the run folders that one of them has made
 	Settings []string // of a sweep, "seed=1 hidden=64" each
 	Parts    []string // arguments of "siafu partition"
 }
@@ -36,13 +36,27 @@ func fill(t *template.Template, j *Job) string {
 // LastTask is the highest number of a task of the array.
 func (j *Job) LastTask() int { return len(j.Settings) - 1 }
 
-// Log is the pattern of the file that the job prints to.
-func (j *Job) Log() string {
+// Log is the file that a job of that number prints to, or the files of an array.
+func (j *Job) Log(number string) string {
 	if j.Settings != nil {
-		return j.Run + "-%A_%a.out"
+		number += "_*"
 	}
-	return j.Run + "-%j.out"
+	return j.Run + "-" + number + ".out"
 }
+
+// LogPattern is Log as Slurm has it.
+func (j *Job) LogPattern() string {
+	if j.Settings != nil {
+		return filename(j.Run) + "-%A_%a.out"
+	}
+	return filename(j.Run) + "-%j.out"
+}
+
+// PartitionLogPattern is the log of the job that divides the dataset.
+func (j *Job) PartitionLogPattern() string { return filename(j.Run) + "-partition-%j.out" }
+
+// PartitionName is the name of that job.
+func (j *Job) PartitionName() string { return j.JobName + "-partition" }
 
 // Launch is the command line in front of the arguments of train.
 func (j *Job) Launch() string {
@@ -92,55 +106,43 @@ func contains(words []string, flag string) bool {
 	return false
 }
 
-var safe = regexp.MustCompile(`^[A-Za-z0-9_.,:+/@=%-]+$`)
-
-// quote writes words as a shell reads them.
-func quote(words ...string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		if !safe.MatchString(w) {
-			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-		quoted[i] = w
-	}
-	return strings.Join(quoted, " ")
-}
-
 func parse(name, text string) *template.Template {
-	return template.Must(template.New(name).Funcs(template.FuncMap{"quote": quote}).Parse(text))
+	return template.Must(template.New(name).Funcs(template.FuncMap{"quote": quote, "value": value}).Parse(text))
 }
 
 var trainScript = parse("train", `#!/bin/bash
-#SBATCH --job-name={{.JobName}}
+#SBATCH --job-name={{value .JobName}}
 #SBATCH --nodes={{.Nodes}}
 #SBATCH --ntasks-per-node={{.TasksPerNode}}
 #SBATCH --cpus-per-task={{.CPUsPerTask}}
 {{- with .Time}}
-#SBATCH --time={{.}}{{end}}
+#SBATCH --time={{value .}}{{end}}
 {{- with .Mem}}
-#SBATCH --mem={{.}}{{end}}
+#SBATCH --mem={{value .}}{{end}}
 {{- with .Partition}}
-#SBATCH --partition={{.}}{{end}}
+#SBATCH --partition={{value .}}{{end}}
 {{- with .Account}}
-#SBATCH --account={{.}}{{end}}
+#SBATCH --account={{value .}}{{end}}
 {{- with .QOS}}
-#SBATCH --qos={{.}}{{end}}
+#SBATCH --qos={{value .}}{{end}}
 {{- if .Settings}}
 #SBATCH --array=0-{{.LastTask}}{{end}}
-#SBATCH --output={{.Log}}
+#SBATCH --output={{value .LogPattern}}
 #SBATCH --open-mode=append
 #SBATCH --requeue
 #SBATCH --signal=B:USR1@{{.Grace}}
 
 # Written by "siafu submit". Submitted again, it goes on where the run stopped.
 set -u
+{{- with .ID}}
+export SIAFU_LAUNCH={{.}}{{end}}
 {{- range .Modules}}
-module load {{.}}{{end}}
+module load {{quote .}}{{end}}
 export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK
 export GOMAXPROCS=$SLURM_CPUS_PER_TASK
 export OMPI_MCA_mpi_yield_when_idle=1
 {{- with .Interface}}
-export OMPI_MCA_btl_tcp_if_include={{.}} OMPI_MCA_oob_tcp_if_include={{.}}{{end}}
+export OMPI_MCA_btl_tcp_if_include={{quote .}} OMPI_MCA_oob_tcp_if_include={{quote .}}{{end}}
 {{if .Settings}}
 settings=(
 {{- range .Settings}}
@@ -170,25 +172,25 @@ exit "$code"
 `)
 
 var partitionScript = parse("partition", `#!/bin/bash
-#SBATCH --job-name={{.JobName}}-partition
+#SBATCH --job-name={{value .PartitionName}}
 #SBATCH --nodes=1
 #SBATCH --ntasks=1
 #SBATCH --cpus-per-task={{.CPUsPerTask}}
 {{- with .Time}}
-#SBATCH --time={{.}}{{end}}
+#SBATCH --time={{value .}}{{end}}
 {{- with .Mem}}
-#SBATCH --mem={{.}}{{end}}
+#SBATCH --mem={{value .}}{{end}}
 {{- with .Partition}}
-#SBATCH --partition={{.}}{{end}}
+#SBATCH --partition={{value .}}{{end}}
 {{- with .Account}}
-#SBATCH --account={{.}}{{end}}
+#SBATCH --account={{value .}}{{end}}
 {{- with .QOS}}
-#SBATCH --qos={{.}}{{end}}
-#SBATCH --output={{.Run}}-partition-%j.out
+#SBATCH --qos={{value .}}{{end}}
+#SBATCH --output={{value .PartitionLogPattern}}
 
 # Written by "siafu submit": divides the dataset before the training job starts.
 set -eu
 {{- range .Modules}}
-module load {{.}}{{end}}
+module load {{quote .}}{{end}}
 {{.Partitioning}}
 `)

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ const (
 	Done     = "done"     //
 	Failed   = "failed"   // Slurm's job is over and the run is not
 	Stopped  = "stopped"  // not a job of Slurm's, and no longer writing
+	Damaged  = "damaged"  // its files can't be read
+	Absent   = "absent"   // there is nothing of that name
 )
 
 // Status is how a run is doing.
@@ -33,7 +36,8 @@ type Status struct {
 	Phase    string
 	Job      string // Slurm's number and state, empty where it has none
 	Progress runfolder.Progress
-	Begun    bool // there is a run folder
+	Begun    bool  // there is a run folder
+	Err      error // why it is damaged or absent
 }
 
 // Watch finds runs and says how they are doing.
@@ -49,38 +53,55 @@ type job struct {
 }
 
 // All is the status of the runs that the names mean: run folders, folders of
-// runs, numbers of jobs. No name means all below runs/.
+// runs, numbers of jobs. No name means all below runs/. What can't be read is in
+// the list too, with its fault; the error, then, has the kind of the first one.
 func (w Watch) All(names []string) ([]Status, error) {
 	if len(names) == 0 {
 		names = []string{"runs"}
 	}
 	var list []Status
 	for _, name := range names {
-		jobs := records(name)
-		folders, err := find(name, jobs)
-		if err != nil {
-			return nil, err
-		}
-		for _, dir := range folders {
-			s, err := w.one(dir, jobs)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, s)
+		list = append(list, w.named(name)...)
+	}
+	return list, firstFault(list)
+}
+
+// firstFault is the error of a list that holds what can't be read.
+func firstFault(list []Status) error {
+	var first error
+	damaged := 0
+	for _, s := range list {
+		if s.Err != nil {
+			damaged++
+			first = cmp.Or(first, s.Err)
 		}
 	}
-	return list, nil
+	if damaged < 2 {
+		return first
+	}
+	return &fault.Error{Op: "status", Kind: fault.KindOf(first), Detail: fmt.Sprintf("%d of %d can't be read, the first", damaged, len(list)), Err: first}
+}
+
+// named is the status of the runs that one name means.
+func (w Watch) named(name string) []Status {
+	jobs := records(name)
+	folders, list := find(name, jobs)
+	for _, dir := range folders {
+		list = append(list, w.one(dir, jobs))
+	}
+	slices.SortFunc(list, func(a, b Status) int { return strings.Compare(a.Run, b.Run) })
+	return list
 }
 
 // one is the status of a run, whose job is looked for among jobs.
-func (w Watch) one(dir string, jobs map[string]job) (Status, error) {
+func (w Watch) one(dir string, jobs map[string]job) Status {
 	s := Status{Run: dir, Phase: Queued}
 	if runfolder.IsRun(dir) {
 		p, err := runfolder.ReadProgress(dir)
-		if err != nil {
-			return s, err
+		if err == nil {
+			s.Progress, s.Begun = *p, true
 		}
-		s.Progress, s.Begun = *p, true
+		s.Err = err
 	}
 	j, submitted := jobs[dir]
 	switch {
@@ -94,7 +115,10 @@ func (w Watch) one(dir string, jobs map[string]job) (Status, error) {
 	if submitted && s.Job == "" {
 		s.Job = j.record.Job
 	}
-	return s, nil
+	if s.Err != nil {
+		s.Phase = Damaged
+	}
+	return s
 }
 
 // ask takes the phase from Slurm. Where Slurm can't be asked, from the files.
@@ -175,67 +199,77 @@ func escape(path string) string {
 }
 
 // find is the run folders that a name means, those that do not exist yet
-// included.
-func find(name string, jobs map[string]job) ([]string, error) {
+// included; and what could not be looked into.
+func find(name string, jobs map[string]job) (folders []string, damaged []Status) {
 	dir := filepath.Clean(name)
 	if runfolder.IsRun(dir) {
 		return []string{dir}, nil
 	}
-	var list []string
 	for run := range jobs {
 		if run == dir || strings.HasPrefix(run, dir+"/") || jobs[run].record.Job == name {
-			list = append(list, run)
+			folders = append(folders, run)
 		}
 	}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && len(list) > 0:
+		case errors.Is(err, fs.ErrNotExist) && len(folders) > 0: // it comes, or has just gone
 			return nil
 		case err != nil:
-			return err
+			damaged = append(damaged, unread(path, fault.System("status", path, err)))
+			return nil
 		case !d.IsDir():
 			return nil
 		case runfolder.IsRun(path):
-			if !slices.Contains(list, path) {
-				list = append(list, path)
+			if !slices.Contains(folders, path) {
+				folders = append(folders, path)
 			}
 			return fs.SkipDir
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, fault.System("status", dir, err)
+	if len(folders)+len(damaged) == 0 {
+		err := fault.New(fault.Missing, "status", dir, "there is no run folder and no job of that name").Then("name a run folder, or a job that was submitted here")
+		damaged = []Status{unread(dir, err)}
 	}
-	if len(list) == 0 {
-		return nil, fault.New(fault.Missing, "status", dir, "there is no run folder and no job of that name").Then("name a run folder, or a job that was submitted here")
-	}
-	slices.Sort(list)
-	return list, nil
+	return folders, damaged
 }
 
-// Print writes a table.
+// unread is the line of what can't be looked into.
+func unread(path string, err *fault.Error) Status {
+	if err.Kind == fault.Missing {
+		return Status{Run: path, Phase: Absent, Err: err}
+	}
+	return Status{Run: path, Phase: Damaged, Err: err}
+}
+
+// Print writes a table. A damaged run has its fault at the end of its line.
 func Print(w io.Writer, list []Status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "run\tstate\tepoch\tloss\tval acc\tleft\tjob")
 	for _, s := range list {
-		epoch, loss, acc, left := "-", "-", "-", "-"
-		if s.Begun {
-			epoch = fmt.Sprintf("%d/%d", s.Progress.Done, s.Progress.Planned)
-		}
-		if s.Progress.Done > 0 {
-			loss = fmt.Sprintf("%.4f", s.Progress.Last.Loss)
-		}
-		if s.Progress.ValAcc != nil {
-			acc = fmt.Sprintf("%.4f", *s.Progress.ValAcc)
-		}
-		if s.Progress.Done > 0 && s.Phase != Done {
-			left = s.Progress.Left().Round(time.Second).String()
-		}
-		job := s.Job
-		if job == "" {
-			job = "-"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Run, s.Phase, epoch, loss, acc, left, job)
+		fmt.Fprintln(t, strings.Join(s.cells(), "\t"))
 	}
 	return t.Flush()
+}
+
+// cells are a line of the table.
+func (s Status) cells() []string {
+	epoch, loss, acc, left := "-", "-", "-", "-"
+	if s.Begun {
+		epoch = fmt.Sprintf("%d/%d", s.Progress.Done, s.Progress.Planned)
+	}
+	if s.Progress.Done > 0 {
+		loss = fmt.Sprintf("%.4f", s.Progress.Last.Loss)
+	}
+	if s.Progress.ValAcc != nil {
+		acc = fmt.Sprintf("%.4f", *s.Progress.ValAcc)
+	}
+	if s.Progress.Done > 0 && s.Phase != Done {
+		left = s.Progress.Left().Round(time.Second).String()
+	}
+	job := cmp.Or(s.Job, "-")
+	if s.Err != nil {
+		job += "  " + strings.Join(strings.Fields(s.Err.Error()), " ")
+	}
+	return []string{s.Run, s.Phase, epoch, loss, acc, left, job}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -146,5 +147,38 @@ func TestStatusOfDamage(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// What can't be read is a line of the table, and the other runs are in it too.
+func TestStatusBesideDamage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	lay(t, "runs", map[string]string{
+		"a/config.toml": "epochs = 12\n", "a/metrics.jsonl": twoEpochs,
+		"b/config.toml": "epochs = 12\n", "b/metrics.jsonl": "{}\nnonsense\n", "b.job": record(t, "5", false, "runs/b"),
+		"c/config.toml": "epochs = \n", "c/metrics.jsonl": twoEpochs,
+		"d/config.toml": "epochs = 12\n", "d/metrics.jsonl/x": "",
+		"e/config.toml": "epochs = 12\n", "e/metrics.jsonl": twoEpochs, "e/summary.json": "{",
+		"f/config.toml": "epochs = 12\n", "f/metrics.jsonl": twoEpochs,
+	})
+	ask := func(id string) ([]Entry, error) { return parseQueue("JobId=5 JobState=RUNNING Reason=None"), nil }
+	list, err := Watch{ask, time.Now()}.All([]string{"runs", "nothing", "runs/f"})
+	if fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), "5 of 8 can't be read, the first: ") || !strings.Contains(err.Error(), "runs/b/metrics.jsonl") {
+		t.Errorf("%v", err)
+	}
+	var out bytes.Buffer
+	if err := Print(&out, list); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`runs/a +running +2/12 .*`, `runs/b +damaged +- .* 5 RUNNING  .*runs/b/metrics.jsonl: .*2.*`, `runs/c +damaged .*runs/c/config.toml: line 1: .*`,
+		`runs/d +damaged .*runs/d/metrics.jsonl: .*directory.*`, `runs/e +damaged .*runs/e/summary.json: .*`, `nothing +absent .*`, `runs/f +running .*`,
+	} {
+		if !regexp.MustCompile("(?m)^" + want + "$").Match(out.Bytes()) {
+			t.Errorf("no line %q in\n%s", want, &out)
+		}
+	}
+	if n := bytes.Count(out.Bytes(), []byte("\n")); n != 1+len(list) {
+		t.Errorf("%d lines for %d runs:\n%s", n, len(list), &out)
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"siafu/graph/durable"
 	"siafu/graph/fault"
+	"siafu/graph/inventory"
 )
 
 // Record is the file RUN.job: what was submitted for a run folder, or for the
@@ -28,18 +30,25 @@ const recordSuffix = ".job"
 
 // Submit writes the scripts of a job and, unless it is a dry run, submits
 // them; Job of the record is empty then. Faults have kind Missing where there
-// is no Slurm, Config where Slurm refuses.
+// is no Slurm, Config where Slurm refuses, Usage where a name fits no script;
+// nothing is written then.
 func (j *Job) Submit() (Record, error) {
+	if err := j.check(); err != nil {
+		return Record{}, err
+	}
 	r := Record{Script: j.Options.Script, Runs: j.runs(), Array: j.Settings != nil}
 	if r.Script == "" {
 		r.Script = j.Run + ".sbatch"
+	}
+	if err := j.vet(r.Script); err != nil {
+		return r, err
 	}
 	if err := writeFile(r.Script, j.Script(), 0o755); err != nil {
 		return r, err
 	}
 	var dependency []string
 	if j.PartitionJob {
-		script := strings.TrimSuffix(r.Script, ".sbatch") + "-partition.sbatch"
+		script := partitionScriptOf(r.Script)
 		if err := writeFile(script, j.PartitionScript(), 0o755); err != nil || j.DryRun {
 			return r, err
 		}
@@ -65,6 +74,44 @@ func (j *Job) Submit() (Record, error) {
 	return r, writeFile(j.Run+recordSuffix, string(text)+"\n", 0o644)
 }
 
+func partitionScriptOf(script string) string {
+	return strings.TrimSuffix(script, ".sbatch") + "-partition.sbatch"
+}
+
+// vet fails where the files may not be written because somebody else has, or the
+// job could not be submitted then.
+func (j *Job) vet(script string) error {
+	isScript := func(head []byte) bool { return bytes.Contains(head, []byte(`# Written by "siafu submit"`)) }
+	scripts := []string{script}
+	if j.PartitionJob {
+		scripts = append(scripts, partitionScriptOf(script))
+	}
+	for _, path := range scripts {
+		if err := inventory.Overwrite(op, path, isScript); err != nil {
+			return err
+		}
+	}
+	if j.DryRun {
+		return nil
+	}
+	isRecord := func(head []byte) bool {
+		return bytes.HasPrefix(head, []byte("{\n  \"job\": \"")) && bytes.Contains(head, []byte(`"script": `))
+	}
+	if err := inventory.Overwrite(op, j.Run+recordSuffix, isRecord); err != nil {
+		return err
+	}
+	if _, err := exec.LookPath("sbatch"); err != nil {
+		return noSlurm("sbatch")
+	}
+	return nil
+}
+
+// noSlurm is the fault of a machine without one of Slurm's commands.
+func noSlurm(name string) error {
+	return fault.New(fault.Missing, name, "", "this machine has no Slurm").
+		Then("submit from a login node of the cluster; --dry-run writes the script alone")
+}
+
 // runs are the run folders that the script makes.
 func (j *Job) runs() []string {
 	if j.Settings == nil {
@@ -77,14 +124,12 @@ func (j *Job) runs() []string {
 	return list
 }
 
+// writeFile makes the folder that the file is in, too.
 func writeFile(path, text string, mode os.FileMode) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fault.System(op, filepath.Dir(path), err)
+	if err := durable.MkdirAll(op, filepath.Dir(path)); err != nil {
+		return err
 	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		return fault.System(op, path, err)
-	}
-	return nil
+	return durable.WriteFile(op, path, []byte(text), mode)
 }
 
 // sbatch submits a script and returns the job's number.
@@ -108,8 +153,7 @@ func client(name string, args ...string) (string, error) {
 		return "", fault.New(fault.Config, name, "", "%s", strings.Join(strings.Fields(said.String()), " ")).
 			Then("sinfo lists what this cluster has")
 	case errors.Is(err, exec.ErrNotFound):
-		return "", fault.New(fault.Missing, name, "", "this machine has no Slurm").
-			Then("submit from a login node of the cluster; --dry-run writes the script alone")
+		return "", noSlurm(name)
 	}
 	return "", fault.System(name, "", fmt.Errorf("it did not start: %w", err))
 }

@@ -9,5 +9,7 @@
 //
 // Close takes everything down again, and whoever makes hosts must call it,
 // also when interrupted. Hosts that a killed process has left behind are taken
-// down by the next Open.
+// down by the next Open: a process writes down which ones it makes, in a folder
+// that it holds (package scratch), and what nobody has written down is not
+// touched, whatever its name.
 package hosts

@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -12,21 +13,19 @@ import (
 	"syscall"
 
 	"siafu/graph/fault"
+	"siafu/graph/scratch"
 )
 
 const op = "hosts"
 
-// Hosts are namespaces 1..n behind a bridge. They are named sfPID-I, and the
-// bridge sfPID, after the process that made them.
+// Hosts are namespaces 1..n behind a bridge. The bridge has a name drawn by
+// chance, and they are named after it: NAME-0, NAME-1, ...
 type Hosts struct {
 	name   string // of the bridge
 	subnet string // the first three numbers of all addresses
 	count  int
-	dir    string // of the agent and of MPI's sessions
+	dir    *scratch.Folder // of the record, the agent and MPI's sessions; nil for none
 }
-
-// prefix begins the names of all bridges and namespaces.
-const prefix = "sf"
 
 // Open makes n hosts with links that are not shaped yet. Its faults have kind
 // Missing where this machine or its user can make none.
@@ -37,17 +36,47 @@ func Open(n int) (*Hosts, error) {
 	if err := possible(); err != nil {
 		return nil, err
 	}
-	sweep()
-	pid := os.Getpid()
-	h := &Hosts{name: prefix + strconv.Itoa(pid), subnet: fmt.Sprintf("10.231.%d", pid%256), count: n}
-	var err error
-	if h.dir, err = os.MkdirTemp("", prefix); err != nil {
+	dir, err := scratch.New(filepath.Join(os.TempDir(), "sf"), 0o700, takeDown)
+	if err != nil {
 		return nil, fault.System(op, "", err)
 	}
-	if err = h.build(); err != nil {
-		return nil, errors.Join(err, h.Close())
+	h := &Hosts{name: newName(), subnet: fmt.Sprintf("10.231.%d", os.Getpid()%256), count: n, dir: dir}
+	for _, step := range []func() error{h.record, h.build, h.writeAgent} {
+		if err := step(); err != nil {
+			return nil, errors.Join(err, h.Close())
+		}
 	}
 	return h, nil
+}
+
+// newName leaves room for -199 in the 15 bytes that a device's name has.
+func newName() string { return "sf" + strings.ToLower(rand.Text()[:8]) }
+
+// recordFile says in a folder of hosts which they are.
+const recordFile = "hosts"
+
+// record writes down what build will make, so that it can be taken down after
+// this process was killed.
+func (h *Hosts) record() error {
+	path := filepath.Join(h.dir.Path, recordFile)
+	if err := os.WriteFile(path, fmt.Appendf(nil, "%s %d\n", h.name, h.count), 0o600); err != nil {
+		return fault.System(op, path, err)
+	}
+	return nil
+}
+
+// takeDown takes down the hosts of a process that has gone, by the record in
+// its folder. Where there is none nothing was made yet.
+func takeDown(dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, recordFile))
+	if err != nil {
+		return nil
+	}
+	h := &Hosts{}
+	if _, err := fmt.Sscanf(string(text), "%s %d\n", &h.name, &h.count); err != nil {
+		return nil
+	}
+	return h.Close()
 }
 
 // possible says why there can be no hosts, if so.
@@ -86,7 +115,7 @@ func (h *Hosts) build() error {
 			return err
 		}
 	}
-	return h.writeAgent()
+	return nil
 }
 
 // device is a host's end of its link.
@@ -110,8 +139,8 @@ func (h *Hosts) Close() error {
 	}
 	h.count = 0
 	failed = errors.Join(failed, removeLink(h.name))
-	if h.dir != "" {
-		failed = errors.Join(failed, os.RemoveAll(h.dir))
+	if h.dir != nil && failed == nil { // the record is needed as long as anything is there
+		h.dir.Close()
 	}
 	return failed
 }
@@ -142,30 +171,6 @@ func removeLink(name string) error {
 		return nil
 	}
 	return command("ip", "link", "del", name)
-}
-
-// sweep takes down what processes that have gone left behind.
-func sweep() {
-	entries, _ := os.ReadDir(namespaces)
-	for _, e := range entries {
-		if gone(e.Name()) {
-			_ = remove(e.Name()) // what cannot go now may the next time
-		}
-	}
-	links, _ := os.ReadDir("/sys/class/net")
-	for _, l := range links {
-		if gone(l.Name()) {
-			_ = removeLink(l.Name())
-		}
-	}
-}
-
-// gone tells whether a name is of hosts whose process is no more.
-func gone(name string) bool {
-	rest, ours := strings.CutPrefix(name, prefix)
-	rest, _, _ = strings.Cut(rest, "-")
-	pid, err := strconv.Atoi(rest)
-	return ours && err == nil && pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
 // command runs a program that says on standard error what it cannot do.

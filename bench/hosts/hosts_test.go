@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,8 +50,7 @@ func TestLinksHaveTheirRates(t *testing.T) {
 	}
 }
 
-// Closing ends what runs in a host and leaves nothing behind; so does opening,
-// of hosts whose process has gone.
+// Closing ends what runs in a host and leaves nothing behind.
 func TestNothingIsLeft(t *testing.T) {
 	h := open(t, 2)
 	sleeper := exec.Command("ip", "netns", "exec", h.Name(1), "sleep", "60")
@@ -65,13 +65,71 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Error("what ran in a host has ended by itself")
 	}
 	left(t, h.name)
+}
 
-	old := &Hosts{name: prefix + "4194303", subnet: "10.231.250", count: 1, dir: t.TempDir()}
-	if err := old.build(); err != nil {
+const child = "SIAFU_TEST_HOSTS"
+
+// As a child this program makes a host, says its name, and waits to be killed.
+func TestMain(m *testing.M) {
+	if os.Getenv(child) == "" {
+		os.Exit(m.Run())
+	}
+	h, err := Open(1)
+	if err != nil {
+		os.Stderr.WriteString(err.Error())
+		os.Exit(1)
+	}
+	os.Stdout.WriteString(h.name)
+	select {}
+}
+
+// Opening takes down the hosts of a process that was killed, and neither those
+// of one that lives nor what somebody else has given a name like ours.
+func TestKilled(t *testing.T) {
+	open(t, 1).Close()     // or skip
+	foreign := "sf4194303" // no process has this number
+	t.Cleanup(func() {
+		if err := errors.Join(remove(foreign+"-0"), removeLink(foreign)); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, line := range []string{"ip netns add " + foreign + "-0", "ip link add " + foreign + " type bridge"} {
+		if err := command(strings.Fields(line)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	owner := exec.CommandContext(t.Context(), os.Args[0])
+	owner.Env, owner.Stderr = append(os.Environ(), child+"=1"), os.Stderr
+	out, err := owner.StdoutPipe()
+	if err != nil || owner.Start() != nil {
+		t.Fatal("the process does not start")
+	}
+	name := make([]byte, 16)
+	n, err := out.Read(name)
+	if err != nil {
 		t.Fatal(err)
 	}
+	theirs := string(name[:n])
 	open(t, 1)
-	left(t, old.name)
+	there(t, theirs, foreign)
+	_ = owner.Process.Kill()
+	_ = owner.Wait() // it was killed
+	there(t, theirs, foreign)
+	open(t, 1)
+	left(t, theirs)
+	there(t, foreign)
+}
+
+// there fails unless bridge and namespace of each name are there.
+func there(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		for _, path := range []string{"/sys/class/net/" + name, filepath.Join(namespaces, name+"-0")} {
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("%v", err)
+			}
+		}
+	}
 }
 
 // left fails if devices or namespaces of a name are there.

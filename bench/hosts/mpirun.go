@@ -20,7 +20,7 @@ exec ip netns exec "$name" unshare --uts sh -c 'hostname "$1"; exec sh -c "$2"' 
 `
 
 func (h *Hosts) writeAgent() error {
-	path := filepath.Join(h.dir, "agent")
+	path := filepath.Join(h.dir.Path, "agent")
 	if err := os.WriteFile(path, []byte(strings.Replace(agent, "NAME", h.name, 1)), 0o700); err != nil {
 		return fault.System(op, path, err)
 	}
@@ -42,7 +42,7 @@ func (h *Hosts) Mpirun(ctx context.Context, program string, args ...string) (*ex
 	subnet := h.subnet + ".0/24"
 	line := []string{"--allow-run-as-root", "--bind-to", "none", "--host", strings.Join(addresses, ",")}
 	for _, parameter := range [][2]string{
-		{"plm_rsh_agent", filepath.Join(h.dir, "agent")}, {"orte_tmpdir_base", h.dir},
+		{"plm_rsh_agent", filepath.Join(h.dir.Path, "agent")}, {"orte_tmpdir_base", h.dir.Path},
 		{"btl", "tcp,self"}, {"btl_tcp_if_include", subnet}, {"oob_tcp_if_include", subnet},
 		{"mpi_yield_when_idle", "1"},
 	} {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"siafu/graph/arrayfile"
+	"siafu/graph/decodertest"
 	"siafu/graph/fault"
 )
 
@@ -155,7 +156,9 @@ func FuzzOpen(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		file, err := arrayfile.Open(path, kind)
+		var file *arrayfile.File
+		var err error
+		decodertest.Heap(t, int64(len(b)), func() { file, err = arrayfile.Open(path, kind) })
 		if err != nil {
 			if fault.KindOf(err) != fault.Data {
 				t.Fatalf("%v", err)

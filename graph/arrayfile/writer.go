@@ -4,10 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"hash/crc32"
-	"os"
-	"path/filepath"
 
-	"siafu/graph/fault"
+	"siafu/graph/durable"
 	"siafu/graph/mapped"
 )
 
@@ -16,8 +14,7 @@ const opWrite = "write"
 // Writer writes a file array by array. Its first error sticks: every later
 // call returns it, and Commit does not give the file its name.
 type Writer struct {
-	path   string
-	file   *os.File
+	file   *durable.File
 	buf    *bufio.Writer
 	head   header
 	open   bool // the last entry is still growing
@@ -33,11 +30,11 @@ func Create(path, kind string) (*Writer, error) {
 	if len(kind) > nameBytes {
 		panic("arrayfile: kind is too long")
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
+	f, err := durable.Create(opWrite, path)
 	if err != nil {
-		return nil, fault.System(opWrite, path, err)
+		return nil, err
 	}
-	w := &Writer{path: path, file: f, buf: bufio.NewWriterSize(f, 1<<20), head: header{kind: kind}}
+	w := &Writer{file: f, buf: bufio.NewWriterSize(f, 1<<20), head: header{kind: kind}}
 	w.write(make([]byte, page)) // room for the header, which comes last
 	return w, w.err
 }
@@ -55,25 +52,8 @@ func (w *Writer) write(b []byte) {
 
 // fail keeps the first error and removes the temporary file.
 func (w *Writer) fail(err error) {
-	w.err = fault.System(opWrite, w.path, unnamed(err))
-	w.remove()
-}
-
-// unnamed drops the temporary name from an error: the user knows the other.
-func unnamed(err error) error {
-	if pe, ok := err.(*os.PathError); ok {
-		return pe.Err
-	}
-	if le, ok := err.(*os.LinkError); ok {
-		return le.Err
-	}
-	return err
-}
-
-func (w *Writer) remove() {
-	w.file.Close()
-	os.Remove(w.file.Name())
-	w.done = true
+	w.err = err
+	w.Abort()
 }
 
 // Begin starts an array that Append fills; the next Begin, Put or Commit ends
@@ -124,10 +104,7 @@ func (w *Writer) Commit() error {
 	for _, step := range []func() error{
 		w.buf.Flush,
 		func() error { _, err := w.file.WriteAt(b, 0); return err },
-		func() error { return w.file.Chmod(0o644) }, // a temporary file is nobody else's
-		w.file.Sync,
-		w.file.Close,
-		func() error { return os.Rename(w.file.Name(), w.path) },
+		w.file.Commit,
 	} {
 		if err := step(); err != nil {
 			w.fail(err)
@@ -135,7 +112,7 @@ func (w *Writer) Commit() error {
 		}
 	}
 	w.done = true
-	return syncDir(filepath.Dir(w.path))
+	return nil
 }
 
 // Sum is the length of a committed file and its checksum as File.CRC32C gives
@@ -147,19 +124,6 @@ func (w *Writer) Sum() (length int64, crc string) {
 // Abort removes what was written unless it was committed, so it can be
 // deferred.
 func (w *Writer) Abort() {
-	if !w.done {
-		w.remove()
-	}
-}
-
-// syncDir makes a new name durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fault.System(opWrite, dir, err)
-	}
-	defer d.Close()
-	// Some file systems cannot sync a directory; the file itself is synced.
-	_ = d.Sync()
-	return nil
+	w.file.Abort()
+	w.done = true
 }

@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"siafu/graph"
+	"siafu/graph/durable"
 	"siafu/graph/fault"
 	"siafu/graph/importers"
+	"siafu/graph/scratch"
 )
 
 const op = "download"
@@ -82,10 +84,7 @@ func cacheFolder(cache, name string) (string, error) {
 		cache = filepath.Join(user, "siafu")
 	}
 	folder := filepath.Join(cache, name)
-	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return "", fault.System(op, folder, err)
-	}
-	return folder, nil
+	return folder, durable.MkdirAll(op, folder)
 }
 
 // fileURL replaces scheme and host of raw by those of base, and puts the path
@@ -109,15 +108,15 @@ func fileURL(raw, base string) (string, error) {
 func load(d dataset, folder string, o Options) (*graph.WriteReport, error) {
 	src := folder
 	if d.Unzip != "" {
-		unpacked, err := os.MkdirTemp(folder, ".unpacked-")
+		unpacked, err := scratch.Make(filepath.Join(folder, "unpacked"))
 		if err != nil {
 			return nil, fault.System(op, folder, err)
 		}
-		defer os.RemoveAll(unpacked)
-		if err := unzip(filepath.Join(folder, d.Files[0].Name), unpacked); err != nil {
+		defer unpacked.Close()
+		if err := unzip(filepath.Join(folder, d.Files[0].Name), unpacked.Path); err != nil {
 			return nil, err
 		}
-		src = filepath.Join(unpacked, d.Unzip)
+		src = filepath.Join(unpacked.Path, d.Unzip)
 	}
 	return importers.Import(d.Format, importers.Options{
 		Src:        src,

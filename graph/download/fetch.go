@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"siafu/graph/durable"
 	"siafu/graph/fault"
 )
 
@@ -55,10 +56,7 @@ func (f *fetcher) fetch(ctx context.Context, from, path string, want file) error
 	if err := f.verify(from, part, path, want); err != nil {
 		return err
 	}
-	if err := os.Rename(part, path); err != nil {
-		return fault.System(op, path, err)
-	}
-	return syncFolder(path)
+	return durable.Rename(op, part, path)
 }
 
 // enough is how much an attempt must bring to count as progress: a line that

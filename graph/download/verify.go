@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 
+	"siafu/graph/durable"
 	"siafu/graph/fault"
 )
 
-// verify compares the file at path with what is known of it; one that is
-// wrong is removed. final is where the file is going to lie, and final.sha256
+// verify compares the file at path with what is known of it. What was fetched
+// and is wrong is removed; a wrong file that lay in the cache already stays,
+// because somebody may have put it there. final is where the file is going to lie, and final.sha256
 // has the checksum of an earlier download where nobody publishes one.
 func (f *fetcher) verify(url, path, final string, want file) error {
 	sum, size, err := hash(path)
@@ -29,18 +31,23 @@ func (f *fetcher) verify(url, path, final string, want file) error {
 	}
 	switch {
 	case want.Bytes > 0 && size != want.Bytes:
-		os.Remove(path)
-		return fault.New(fault.Data, op, url, "%d bytes, expected %d", size, want.Bytes).
-			Then("the file was removed; run again")
+		return reject(path, final, fault.New(fault.Data, op, url, "%d bytes, expected %d", size, want.Bytes))
 	case expected == "":
 		return f.trust(url, final, sum)
 	case sum != strings.ToLower(expected):
-		os.Remove(path)
-		return fault.New(fault.Data, op, url, "SHA-256 is %s, expected %s of %s", sum, expected, by).
-			Then("the file was removed; run again, and if it happens again do not use that server")
+		return reject(path, final, fault.New(fault.Data, op, url, "SHA-256 is %s, expected %s of %s", sum, expected, by))
 	}
 	f.log("download file=%s bytes=%d sha256=%s verified=true", filepath.Base(final), size, sum)
 	return nil
+}
+
+// reject says what becomes of a file that is wrong.
+func reject(path, final string, err *fault.Error) error {
+	if path == final {
+		return err.Then("remove %s and run again", path)
+	}
+	os.Remove(path)
+	return err.Then("the file was removed; run again, and if it happens again do not use that server")
 }
 
 // trust keeps the checksum of a first download.
@@ -48,15 +55,7 @@ func (f *fetcher) trust(url, final, sum string) error {
 	f.log("download url=%s sha256=%s verified=false: nobody publishes a checksum of this file; it is trusted now and kept in %s",
 		url, sum, final+".sha256")
 	note := sum + "  " + filepath.Base(final) + "\n"
-	temporary := final + ".sha256.part"
-	if err := os.WriteFile(temporary, []byte(note), 0o666); err != nil {
-		os.Remove(temporary)
-		return fault.System(op, temporary, err)
-	}
-	if err := os.Rename(temporary, final+".sha256"); err != nil {
-		return fault.System(op, final+".sha256", err)
-	}
-	return nil
+	return durable.WriteFile(op, final+".sha256", []byte(note), durable.Perm)
 }
 
 // hash is the SHA-256 of a file, in hexadecimal, and its size.
@@ -71,17 +70,4 @@ func hash(path string) (sum string, size int64, err error) {
 		return "", 0, fault.System(op, path, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), size, nil
-}
-
-// syncFolder makes a rename in the folder of path last.
-func syncFolder(path string) error {
-	folder, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return fault.System(op, path, err)
-	}
-	defer folder.Close()
-	if err := folder.Sync(); err != nil {
-		return fault.System(op, path, err)
-	}
-	return nil
 }

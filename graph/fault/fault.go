@@ -14,13 +14,14 @@ type Kind uint8
 // The kinds and, beside each, the exit code it maps to (sysexits.h where that
 // has one).
 const (
-	Runtime Kind = iota // 1: failed while running
-	Usage               // 64: the command line is wrong
-	Data                // 65: a file holds something it must not hold
-	Missing             // 66: an input does not exist
-	IO                  // 74: reading or writing failed
-	Stopped             // 75: stopped by a signal, state saved; run again
-	Config              // 78: the configuration contradicts itself or the machine
+	Runtime  Kind = iota // 1: failed while running
+	Usage                // 64: the command line is wrong
+	Data                 // 65: a file holds something it must not hold
+	Missing              // 66: an input does not exist
+	IO                   // 74: reading or writing failed
+	Stopped              // 75: stopped by a signal, state saved; run again
+	Diverged             // 76: numbers have grown beyond all bounds; the same again would end the same way
+	Config               // 78: the configuration contradicts itself or the machine
 )
 
 // ExitCode is the exit status of a process that ends with a fault of kind k.
@@ -36,6 +37,8 @@ func (k Kind) ExitCode() int {
 		return 74
 	case Stopped:
 		return 75
+	case Diverged:
+		return 76
 	case Config:
 		return 78
 	}

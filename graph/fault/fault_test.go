@@ -36,6 +36,7 @@ func TestKinds(t *testing.T) {
 		66: System("open", "", missing),
 		74: System("write", "f", &fs.PathError{Op: "write", Path: "f", Err: syscall.ENOSPC}),
 		75: New(Stopped, "", "", ""),
+		76: New(Diverged, "", "", ""),
 		78: New(Config, "", "", ""),
 	} {
 		if got := ExitCode(err); got != want {

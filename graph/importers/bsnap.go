@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"siafu/graph"
+	"siafu/graph/durable"
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
 )
@@ -31,7 +32,7 @@ const opBsnap = "import bsnap"
 const bsnapHeader = 16
 
 // partsName is the file in the dataset folder that keeps Dorylus's partition.
-const partsName = "dorylus.parts"
+const partsName = graph.PartsFile
 
 func isBsnap(src string) bool { return bsnapGraph(src) != "" }
 
@@ -116,9 +117,9 @@ func bsnapLabels(path string, b []byte) ([]int32, int, error) {
 	if len(b) < 4 || len(b)%4 != 0 {
 		return nil, 0, fault.New(fault.Data, opBsnap, path, "%d bytes are no header and whole labels of 4 bytes", len(b)).Then("the file is truncated")
 	}
-	classes := binary.LittleEndian.Uint32(b)
-	if classes == 0 || classes > math.MaxInt32 {
-		return nil, 0, fault.New(fault.Data, opBsnap, path, "byte 0: %d kinds of label", classes)
+	classes, most := binary.LittleEndian.Uint32(b), graph.MaxClasses(int64(len(b)/4-1))
+	if classes == 0 || int64(classes) > int64(most) {
+		return nil, 0, fault.New(fault.Data, opBsnap, path, "byte 0: %d kinds of label, possible are 1 to %d", classes, most)
 	}
 	labels := make([]int32, len(b)/4-1)
 	for v := range labels {
@@ -226,33 +227,5 @@ func keepParts(o Options) error {
 	if err != nil {
 		return err
 	}
-	return writeWhole(filepath.Join(o.Dst, partsName), b)
-}
-
-// writeWhole writes a file under a temporary name, syncs and renames it.
-func writeWhole(path string, b []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
-	if err != nil {
-		return fault.System("import", path, err)
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-			err = fault.System("import", path, err)
-		}
-	}()
-	if _, err := f.Write(b); err != nil {
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return durable.WriteFile("import", filepath.Join(o.Dst, partsName), b, durable.Perm)
 }

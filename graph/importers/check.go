@@ -47,13 +47,19 @@ func checkFinite(op, path string, x []float32, dim int) error {
 	return nil
 }
 
-// checkLabels converts labels to what a dataset stores. Negative ones other
-// than -1 and, where classes is above 0, those beyond it are refused.
-func checkLabels(op, path string, labels []int64, classes int) ([]int32, error) {
-	most := int64(classes) - 1
+// mostLabel is the largest label that n vertices may have: the last of the
+// classes where they are known, else the last that a dataset can number.
+func mostLabel(classes, n int) int64 {
 	if classes <= 0 {
-		most = math.MaxInt32 - 1
+		classes = graph.MaxClasses(int64(n))
 	}
+	return int64(classes) - 1
+}
+
+// checkLabels converts labels to what a dataset stores. Negative ones other
+// than -1 and those beyond mostLabel are refused.
+func checkLabels(op, path string, labels []int64, classes int) ([]int32, error) {
+	most := mostLabel(classes, len(labels))
 	out := make([]int32, len(labels))
 	for v, l := range labels {
 		if l < int64(graph.Unlabelled) || l > most {

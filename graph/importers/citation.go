@@ -157,7 +157,15 @@ func (d *citation) edges(k *keeper) (graph.EdgeSource, error) {
 		return nil, fault.New(fault.Data, opPlanetoid, path, "%s is no dict of neighbours", describe(v))
 	}
 	out := newEdgeBuffer(k, opPlanetoid, path)
+	of := map[*pyList]any{}
 	for i, key := range items.keys {
+		// A pickle names a list that it holds in two bytes, however long it is.
+		if list, ok := items.values[i].(*pyList); ok {
+			if other, shared := of[list]; shared {
+				return nil, fault.New(fault.Data, opPlanetoid, path, "vertices %s and %s have the same list of neighbours, not two that are equal", describe(other), describe(key))
+			}
+			of[list] = key
+		}
 		if err := d.neighbours(out, key, items.values[i]); err != nil {
 			return nil, err
 		}

@@ -18,7 +18,9 @@ type csvTable[T any] struct {
 // fields as the first one of its block.
 func csvParser[T any](op, path string, number func([]byte) (T, bool)) func(block) (csvTable[T], error) {
 	return func(b block) (csvTable[T], error) {
-		t := csvTable[T]{line: b.line}
+		// As many numbers as fit between the commas and the ends of lines.
+		most := bytes.Count(b.text, []byte{','}) + bytes.Count(b.text, []byte{'\n'}) + 1
+		t := csvTable[T]{line: b.line, values: make([]T, 0, most)}
 		for line, text := b.line, b.text; len(text) > 0; line++ {
 			var row []byte
 			row, text = nextLine(text)
@@ -33,8 +35,6 @@ func csvParser[T any](op, path string, number func([]byte) (T, bool)) func(block
 			}
 			if t.cols == 0 {
 				t.cols = cols
-				// Rows are about equally long, which tells the size of all.
-				t.values = append(make([]T, 0, (bytes.Count(text, []byte{'\n'})+2)*cols), t.values...)
 			}
 			if cols != t.cols {
 				return t, fault.New(fault.Data, op, path, "line %d has %d columns, those above it %d", line, cols, t.cols)

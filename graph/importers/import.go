@@ -1,9 +1,7 @@
 package importers
 
 import (
-	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,6 +74,7 @@ func Import(from string, o Options) (*graph.WriteReport, error) {
 	if err := absent(o); err != nil {
 		return nil, err
 	}
+	sweepUnpacked(o.Dst)
 	c, release, err := f.load(o)
 	if err != nil {
 		return nil, err
@@ -101,16 +100,7 @@ func absent(o Options) error {
 	if o.Dst == "" {
 		return fault.New(fault.Usage, "import", o.Src, "no destination folder")
 	}
-	entries, err := os.ReadDir(o.Dst)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return fault.System("import", o.Dst, err)
-	case len(entries) > 0 && !o.Force:
-		return fault.New(fault.Usage, "import", o.Dst, "it exists already").Then("choose another folder, or replace it with --force")
-	}
-	return nil
+	return graph.CheckTarget(o.Dst, o.Force)
 }
 
 // find is the format of that name.

@@ -46,6 +46,22 @@ func openText(op, path string) (io.ReadCloser, error) {
 	return gzipFile{z, f}, nil
 }
 
+// deflated is how many bytes deflate makes of one at most: a match of 258 bytes
+// takes two bits.
+const deflated = 1032
+
+// mostText is how long the text of a file may be, unpacked.
+func mostText(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	if strings.HasSuffix(path, ".gz") {
+		return deflated * info.Size()
+	}
+	return info.Size()
+}
+
 // gzipFile closes both the reader and the file under it.
 type gzipFile struct {
 	*gzip.Reader
@@ -146,7 +162,8 @@ func cutBlocks(r io.Reader, op, path string, give func(block) bool) error {
 	line := int64(1)
 	var rest []byte // the unfinished line at the end of the last block
 	for {
-		text := make([]byte, len(rest)+blockSize)
+		// At least doubled, so that a long line is not copied for each block of it.
+		text := make([]byte, len(rest)+max(blockSize, len(rest)))
 		copy(text, rest)
 		n, err := fill(r, text[len(rest):])
 		text = text[:len(rest)+n]

@@ -76,6 +76,10 @@ func dense(k *keeper, op string, path string, a *npy.Array, n int64) ([]float32,
 		return nil, 0, fault.New(fault.Data, op, path, "features have shape %v, expected are %d rows", a.Shape, n)
 	}
 	dim := a.Shape[1]
+	if dim < 1 {
+		// Rows without columns have no bytes that would prove them.
+		return nil, 0, fault.New(fault.Data, op, path, "features have shape %v, expected is a column or more", a.Shape)
+	}
 	if a.Type == "<f4" && !a.Fortran {
 		x, err := a.Float32s()
 		if err != nil {

@@ -1,6 +1,7 @@
 package importers
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -35,26 +36,40 @@ func npzContent(k *keeper, o Options) (*graph.Content, error) {
 	if err != nil {
 		return nil, err
 	}
+	var c *graph.Content
 	switch {
 	case z.Has("adj_indptr"):
-		return benchmark(k, o, z, "adj_", "attr_")
+		c, err = benchmark(k, o, z, benchmarkKeys{"adj_", "attr_", "labels_"})
 	case z.Has("adj_matrix.indptr"):
-		return benchmark(k, o, z, "adj_matrix.", "attr_matrix.")
+		c, err = benchmark(k, o, z, benchmarkKeys{"adj_matrix.", "attr_matrix.", "labels."})
 	case z.Has("edges"):
-		return heterophilous(k, o, z)
+		c, err = heterophilous(k, o, z)
+	default:
+		return nil, unknownKeys(o, z)
 	}
-	return nil, fault.New(fault.Data, opNpz, o.Src, "none of adj_indptr, adj_matrix.indptr and edges is among its arrays: %s", strings.Join(z.Names(), ", ")).
+	if rest := z.Rest(); err == nil && len(rest) > 0 {
+		o.Log("path=%s left_out=%s", o.Src, strings.Join(rest, ","))
+	}
+	return c, err
+}
+
+func unknownKeys(o Options, z *npy.Zip) error {
+	return fault.New(fault.Data, opNpz, o.Src, "none of adj_indptr, adj_matrix.indptr and edges is among its arrays: %s", strings.Join(z.Names(), ", ")).
 		Then("see docs/importing.md for the keys that are known")
 }
 
-// benchmark reads the gnn-benchmark and ppnp styles: adjacency and attributes
-// as CSR, or attributes as one dense matrix. There is no split in such a file.
-func benchmark(k *keeper, o Options, z *npy.Zip, adjacency, attributes string) (*graph.Content, error) {
+// benchmarkKeys are what the names of the arrays of each matrix begin with.
+type benchmarkKeys struct{ adjacency, attributes, labels string }
+
+// benchmark reads the gnn-benchmark and ppnp styles: adjacency, attributes and
+// labels as CSR, or the latter two as one array. There is no split in such a
+// file. Python's None and dicts, such as metadata, are arrays of objects there.
+func benchmark(k *keeper, o Options, z *npy.Zip, keys benchmarkKeys) (*graph.Content, error) {
 	if o.Split != "" {
 		return nil, fault.New(fault.Usage, opNpz, o.Src, "split %q: the file holds none to choose from", o.Split).
 			Then("leave --split out; one is drawn from --seed")
 	}
-	adj, err := zipMatrix(opNpz, o.Src, z, adjacency)
+	adj, err := zipMatrix(opNpz, o.Src, z, keys.adjacency)
 	if err != nil {
 		return nil, err
 	}
@@ -62,17 +77,13 @@ func benchmark(k *keeper, o Options, z *npy.Zip, adjacency, attributes string) (
 	if c.Edges, err = adj.edges(o); err != nil {
 		return nil, err
 	}
-	if c.Features, err = attributesOf(k, o, z, attributes, adj.rows); err != nil {
+	if c.Features, err = attributesOf(k, o, z, keys.attributes, adj.rows); err != nil {
 		return nil, err
 	}
-	a, err := z.Get("labels")
-	if err != nil {
+	if c.Labels, err = labelsOf(o, z, keys.labels, adj.rows); err != nil {
 		return nil, err
 	}
-	if c.Labels, err = labelArray(opNpz, o.Src+"[labels]", a, adj.rows); err != nil {
-		return nil, err
-	}
-	if c.ClassNames, err = classNames(z, c.Labels); err != nil {
+	if err := nameClasses(o, z, c); err != nil {
 		return nil, err
 	}
 	c.Split = drawPerClass(c.Labels, 20, 30, o.Seed)
@@ -103,6 +114,22 @@ func attributesOf(k *keeper, o Options, z *npy.Zip, prefix string, n int64) (gra
 	return f, err
 }
 
+// labelsOf reads labels as CSR, or as one array.
+func labelsOf(o Options, z *npy.Zip, prefix string, n int64) ([]int32, error) {
+	if z.Has("labels") || !z.Has(prefix+"indptr") {
+		a, err := z.Get("labels")
+		if err != nil {
+			return nil, err
+		}
+		return labelArray(opNpz, o.Src+"[labels]", a, n)
+	}
+	m, err := zipMatrix(opNpz, o.Src+"["+prefix+"…]", z, prefix)
+	if err != nil {
+		return nil, err
+	}
+	return m.oneHot(n)
+}
+
 // labelArray reads labels [n], or [n x 1].
 func labelArray(op, path string, a *npy.Array, n int64) ([]int32, error) {
 	shape := []int{int(n)}
@@ -119,28 +146,39 @@ func labelArray(op, path string, a *npy.Array, n int64) ([]int32, error) {
 	return checkLabels(op, path, l, 0)
 }
 
-// classNames reads class_names where there are as many as classes. The ppnp
-// style keeps them in a pickle, which is not read.
-func classNames(z *npy.Zip, labels []int32) ([]string, error) {
+// nameClasses reads class_names, which nothing hangs on: names of a type that is
+// not read (objects are pickled Python) are left out, and so are too few.
+func nameClasses(o Options, z *npy.Zip, c *graph.Content) error {
 	if !z.Has("class_names") {
-		return nil, nil
+		return nil
 	}
-	a, err := z.Get("class_names")
-	if err != nil {
-		return nil, err
+	names, err := words(z, "class_names")
+	if errors.Is(err, npy.ErrType) {
+		o.Log("left_out=class_names (%v)", err)
+		return nil
 	}
-	names, err := a.Strings()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	classes := 0
-	for _, l := range labels {
+	for _, l := range c.Labels {
 		classes = max(classes, int(l)+1)
 	}
-	if len(names) != classes {
-		return nil, nil
+	if len(names) < classes {
+		o.Log("left_out=class_names (%d names for %d classes)", len(names), classes)
+		return nil
 	}
-	return names, nil
+	c.ClassNames, c.Classes = names, len(names)
+	return nil
+}
+
+// words reads an array of words.
+func words(z *npy.Zip, name string) ([]string, error) {
+	a, err := z.Get(name)
+	if err != nil {
+		return nil, err
+	}
+	return a.Strings()
 }
 
 // heterophilous reads an edge list in one direction and ten masks.

@@ -10,13 +10,18 @@ import (
 // The names under which NumPy's and SciPy's versions pickle their classes.
 var (
 	arrayMakers = []pyGlobal{"numpy.core.multiarray _reconstruct", "numpy._core.multiarray _reconstruct"}
+	viewMakers  = []pyGlobal{"numpy.core.numeric _frombuffer", "numpy._core.numeric _frombuffer"} // from protocol 5 on
 	csrClasses  = []pyGlobal{"scipy.sparse.csr csr_matrix", "scipy.sparse._csr csr_matrix"}
 )
 
 // pickledArray is the NumPy array that v describes.
 func pickledArray(v any) (*npy.Array, error) {
 	o, ok := v.(*pyObject)
-	if !ok || !slices.Contains(arrayMakers, o.class) {
+	switch {
+	case ok && slices.Contains(viewMakers, o.class) && len(o.args) == 4:
+		// The arguments are (bytes, type, shape, order).
+		return arrayOf(o.args[2], o.args[1], o.args[3] == "F", o.args[0])
+	case !ok || !slices.Contains(arrayMakers, o.class):
 		return nil, fmt.Errorf("%s is no NumPy array", describe(v))
 	}
 	// The state is (version, shape, type, column-major, bytes).
@@ -24,13 +29,21 @@ func pickledArray(v any) (*npy.Array, error) {
 	if len(state) != 5 {
 		return nil, fmt.Errorf("the state of a NumPy array is %s", describe(o.state))
 	}
-	dims, ok1 := state[1].(pyTuple)
-	fortran, ok2 := pickledBool(state[3])
-	data, ok3 := state[4].(string)
-	if !ok1 || !ok2 || !ok3 {
-		return nil, fmt.Errorf("the state of a NumPy array is (…, %s, …, %s, %s)", describe(state[1]), describe(state[3]), describe(state[4]))
+	fortran, ok := pickledBool(state[3])
+	if !ok {
+		return nil, fmt.Errorf("the order of a NumPy array is %s", describe(state[3]))
 	}
-	a := &npy.Array{Fortran: fortran, Data: []byte(data)}
+	return arrayOf(state[1], state[2], fortran, state[4])
+}
+
+// arrayOf puts a NumPy array together.
+func arrayOf(shape, descr any, fortran bool, content any) (*npy.Array, error) {
+	dims, ok1 := shape.(pyTuple)
+	data, ok2 := pickledBytes(content)
+	if !ok1 || !ok2 {
+		return nil, fmt.Errorf("a NumPy array has the shape %s and the bytes %s", describe(shape), describe(content))
+	}
+	a := &npy.Array{Fortran: fortran, Data: data}
 	for _, d := range dims {
 		n, ok := d.(int64)
 		if !ok || n < 0 {
@@ -39,8 +52,33 @@ func pickledArray(v any) (*npy.Array, error) {
 		a.Shape = append(a.Shape, int(n))
 	}
 	var err error
-	a.Type, err = pickledType(state[2])
+	a.Type, err = pickledType(descr)
 	return a, err
+}
+
+// pickledBytes is a string of bytes. Protocol 2 has none of Python 3: that writes
+// a call which encodes a text of the code points 0 to 255, or makes no bytes.
+func pickledBytes(v any) ([]byte, bool) {
+	o, ok := v.(*pyObject)
+	if !ok {
+		s, ok := v.(string)
+		return []byte(s), ok
+	}
+	if o.class == "__builtin__ bytes" && len(o.args) == 0 {
+		return nil, true
+	}
+	if o.class != "_codecs encode" || len(o.args) != 2 || o.args[1] != "latin1" {
+		return nil, false
+	}
+	text, ok := o.args[0].(string)
+	b := make([]byte, 0, len(text))
+	for _, r := range text {
+		if r > 0xff {
+			return nil, false
+		}
+		b = append(b, byte(r))
+	}
+	return b, ok
 }
 
 // pickledType is the descriptor of a NumPy type, made by dtype("i4", …) with

@@ -95,10 +95,14 @@ func ogbLabels(o Options, n int64) ([]int32, error) {
 }
 
 // parseLabel reads a whole number, also one that was written as a float, and
-// nan as no label.
+// nan as no label, which pandas writes as an empty field in quotes where it is
+// the only one of its line.
 func parseLabel(b []byte) (int64, bool) {
 	if v, ok := parseInt(b); ok {
 		return v, true
+	}
+	if string(b) == `""` {
+		return int64(graph.Unlabelled), true
 	}
 	v, ok := parseFloat(b)
 	switch {
@@ -124,6 +128,10 @@ func ogbFeatures(k *keeper, o Options, n int64) (graph.Features, error) {
 		if f.Dense == nil {
 			var err error
 			f.Dim = t.cols
+			if most := mostText(path) / 2; n > most/int64(f.Dim) {
+				return fault.New(fault.Data, opOGB, path, "%d rows of %d columns do not fit into it", n, f.Dim).
+					Then("the file is truncated, fetch it again")
+			}
 			if f.Dense, err = reserve[float32](k, opOGB, path, int(n)*f.Dim); err != nil {
 				return err
 			}

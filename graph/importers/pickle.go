@@ -136,7 +136,7 @@ func (u *unpickler) constant(op byte) bool {
 		u.push(string(u.take(u.number(1))))
 	case 'T', 'B', 'X': // BINSTRING, BINBYTES, BINUNICODE
 		u.push(string(u.take(u.number(4))))
-	case 0x8d, 0x8e: // BINUNICODE8, BINBYTES8
+	case 0x8d, 0x8e, 0x96: // BINUNICODE8, BINBYTES8, BYTEARRAY8
 		u.push(string(u.take(u.number(8))))
 	default:
 		return false

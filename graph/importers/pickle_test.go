@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"siafu/graph/decodertest"
 )
 
 // pickler writes the pickles of tests: protocol 2 as Python 2 and NumPy do.
@@ -152,9 +154,14 @@ func FuzzUnpickle(f *testing.F) {
 	for _, b := range tinyPlanetoid() {
 		f.Add(b)
 	}
+	for _, b := range pickles {
+		f.Add([]byte(b))
+	}
 	f.Add([]byte("]q\x00h\x00a}h\x00h\x00s."))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		v, err := unpickle(b)
+		var v any
+		var err error
+		decodertest.Heap(t, int64(len(b)), func() { v, err = unpickle(b) })
 		if err != nil {
 			return
 		}

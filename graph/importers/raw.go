@@ -123,8 +123,8 @@ func readRawMeta(path string) (*rawMeta, error) {
 		return bad("edges is %d", *m.Edges)
 	case *m.FeatureDim < 0 || *m.FeatureDim > 1<<28:
 		return bad("feature_dim is %d", *m.FeatureDim)
-	case m.Classes < 0:
-		return bad("classes is %d", m.Classes)
+	case m.Classes < 0 || m.Classes > graph.MaxClasses(*m.Nodes):
+		return bad("classes is %d, possible are 0 to %d", m.Classes, graph.MaxClasses(*m.Nodes))
 	case m.Multilabel:
 		return nil, multiLabel(opRaw, path, "multilabel is true")
 	}
@@ -189,9 +189,10 @@ func rawLabels(k *keeper, dir string, m *rawMeta, c *graph.Content) error {
 	if err != nil {
 		return err
 	}
+	most := mostLabel(m.Classes, len(labels))
 	for v, l := range labels {
-		if l < graph.Unlabelled || m.Classes > 0 && int(l) >= m.Classes {
-			return badLabel(opRaw, path, v, int64(l), int64(m.Classes-1))
+		if int64(l) < int64(graph.Unlabelled) || int64(l) > most {
+			return badLabel(opRaw, path, v, int64(l), most)
 		}
 	}
 	c.Labels = labels

@@ -25,6 +25,9 @@ type matrix struct {
 // It is valid until z is closed.
 func zipMatrix(op, path string, z *npy.Zip, prefix string) (*matrix, error) {
 	m := &matrix{op: op, path: path}
+	if err := m.checkForm(z, prefix+"format"); err != nil {
+		return nil, err
+	}
 	get := func(name string) (*npy.Array, error) {
 		a, err := z.Get(prefix + name)
 		if err != nil {
@@ -48,6 +51,27 @@ func zipMatrix(op, path string, z *npy.Zip, prefix string) (*matrix, error) {
 		}
 	}
 	return m, m.check()
+}
+
+// checkForm refuses the forms of a matrix that are not read. SciPy's save_npz
+// names the form; CSC has the same arrays as CSR and means the transpose.
+func (m *matrix) checkForm(z *npy.Zip, name string) error {
+	if !z.Has(name) {
+		return nil
+	}
+	a, err := z.Get(name)
+	if err != nil {
+		return err
+	}
+	form, err := a.Strings()
+	if err != nil {
+		return err
+	}
+	if len(form) != 1 || form[0] != "csr" && form[0] != "coo" {
+		return fault.New(fault.Data, m.op, m.path+"["+name+"]", "the matrix has the form %.40q, read are csr and coo", form).
+			Then("save it with tocsr()")
+	}
+	return nil
 }
 
 func (m *matrix) readShape(get func(string) (*npy.Array, error)) error {
@@ -216,6 +240,28 @@ func (m *matrix) sparseRows() (*graph.SparseRows, error) {
 		s.Offsets = append(s.Offsets, int64(len(s.Cols)))
 	}
 	return s, checkSparse(m.op, m.path, s)
+}
+
+// oneHot turns a CSR matrix [n x classes] into labels: the column of a row's only
+// entry, none for a row without.
+func (m *matrix) oneHot(n int64) ([]int32, error) {
+	if m.indptr == nil || m.rows != n {
+		return nil, fault.New(fault.Data, m.op, m.path, "labels are a matrix of %d rows for %d vertices, expected is CSR with a row for each", m.rows, n)
+	}
+	labels := make([]int64, n)
+	for v := range labels {
+		labels[v] = int64(graph.Unlabelled)
+		for i := m.indptr[v]; i < m.indptr[v+1]; i++ {
+			switch {
+			case m.data != nil && m.data[i] == 0:
+			case labels[v] != int64(graph.Unlabelled):
+				return nil, multiLabel(m.op, m.path, "vertex %d has the labels %d and %d", v, labels[v], m.indices[i])
+			default:
+				labels[v] = int64(m.indices[i])
+			}
+		}
+	}
+	return checkLabels(m.op, m.path, labels, 0)
 }
 
 // checkSparse is checkFinite for sparse rows.

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"siafu/graph/decodertest"
 	"siafu/graph/fault"
 )
 
@@ -118,7 +119,9 @@ func FuzzEdgeList(f *testing.F) {
 	f.Add([]byte("# c\n1 2\n3,4\r\n\n-5\t6 0.5"), true)
 	f.Add([]byte("from;to\n1;99999999999999999999"), true)
 	f.Fuzz(func(t *testing.T, b []byte, heading bool) {
-		pairs, err := parseEdges("fuzz", "x", block{b, 1}, heading)
+		var pairs []int64
+		var err error
+		decodertest.Heap(t, int64(len(b)), func() { pairs, err = parseEdges("fuzz", "x", block{b, 1}, heading) })
 		if err != nil && fault.KindOf(err) != fault.Data {
 			t.Fatalf("%v is no Data fault", err)
 		}
@@ -131,8 +134,11 @@ func FuzzEdgeList(f *testing.F) {
 func FuzzCSV(f *testing.F) {
 	f.Add([]byte("1,2\n3,4e-1\r\n.5,nan"))
 	f.Add([]byte(",\n,\n"))
+	f.Add([]byte(strings.Repeat("0,", 20_000) + "0" + strings.Repeat("\n", 20_000))) // ragged
 	f.Fuzz(func(t *testing.T, b []byte) {
-		table, err := csvParser("fuzz", "x", parseFeature)(block{b, 1})
+		var table csvTable[float32]
+		var err error
+		decodertest.Heap(t, int64(len(b)), func() { table, err = csvParser("fuzz", "x", parseFeature)(block{b, 1}) })
 		if err != nil {
 			if fault.KindOf(err) != fault.Data {
 				t.Fatalf("%v is no Data fault", err)

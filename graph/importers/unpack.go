@@ -9,15 +9,25 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
 	"siafu/graph/fault"
+	"siafu/graph/scratch"
 )
 
 // maxWindow bounds what a zstd frame may ask the decoder to keep: 128 MiB is
 // the largest window of the zstd command without --long beyond 27.
 const maxWindow = 128 << 20
+
+// An archive may unpack to as much as deflate could make of its size, and to
+// smallUnpacked in any case. Unlike deflate, zstd makes a kilobyte of zeros into
+// as many megabytes as it likes.
+const smallUnpacked = 64 << 20
+
+// unpackName is the name that the temporary folder never takes.
+const unpackName = "siafu-unpack"
 
 // unpack streams the wanted files of the .tar.zst archive o.Src into a
 // temporary folder beside o.Dst, which release removes, and returns its path.
@@ -28,18 +38,61 @@ func unpack(k *keeper, op string, o Options, wanted []string) (string, error) {
 		return "", fault.System(op, o.Src, err)
 	}
 	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return "", fault.System(op, o.Src, err)
+	}
 	z, err := zstd.NewReader(bufio.NewReaderSize(in, 1<<20), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return "", &fault.Error{Op: op, Kind: fault.Data, Path: o.Src, Err: err}
 	}
 	defer z.Close()
 	parent := existing(filepath.Dir(filepath.Clean(o.Dst)))
-	dir, err := os.MkdirTemp(parent, ".siafu-unpack-*")
+	tmp, err := scratch.Make(filepath.Join(parent, unpackName))
 	if err != nil {
 		return "", fault.System(op, parent, err)
 	}
-	k.closers = append(k.closers, func() error { return os.RemoveAll(dir) })
-	return dir, untar(tar.NewReader(z), op, o.Src, dir, wanted)
+	k.closers = append(k.closers, func() error { tmp.Close(); return nil })
+	r := &bounded{r: z, left: smallUnpacked + deflated*info.Size()}
+	return tmp.Path, untar(tar.NewReader(r), op, o.Src, tmp.Path, wanted)
+}
+
+// sweepUnpacked removes what killed imports to dst, or beside it, have left of
+// the archives that they were unpacking: beside dst, or above it where there were
+// fewer folders then.
+func sweepUnpacked(dst string) {
+	for dir := existing(filepath.Dir(filepath.Clean(dst))); ; dir = filepath.Dir(dir) {
+		scratch.Sweep(filepath.Join(dir, unpackName), nil)
+		if dir == filepath.Dir(dir) {
+			return
+		}
+	}
+}
+
+// bounded reads r up to a length that r must not exceed.
+type bounded struct {
+	r    io.Reader
+	left int64
+}
+
+// errSwollen is what bounded answers at that length.
+var errSwollen = errors.New("unpacks to far more than its size")
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errSwollen
+	}
+	return n, err
+}
+
+// damaged is the fault of an archive that cannot be read.
+func damaged(op, archive, detail string, err error) error {
+	f := &fault.Error{Op: op, Kind: fault.Data, Path: archive, Detail: detail, Err: err}
+	if errors.Is(err, errSwollen) {
+		return f.Then("unpack it yourself and import the folder")
+	}
+	return f
 }
 
 // existing is path, or the nearest folder above it that is there: a folder that
@@ -59,16 +112,33 @@ func untar(r *tar.Reader, op, archive, dir string, wanted []string) error {
 			return nil
 		}
 		if err != nil {
-			return &fault.Error{Op: op, Kind: fault.Data, Path: archive, Detail: "archive is damaged", Err: err}
+			return damaged(op, archive, "archive is damaged", err)
 		}
 		name := path.Base(path.Clean("/" + h.Name))
-		if h.Typeflag != tar.TypeReg || !slices.Contains(wanted, name) {
+		if !slices.Contains(wanted, name) {
+			continue
+		}
+		if sparse(h) {
+			return fault.New(fault.Data, op, archive, "%s is stored with holes, which may have any size", name).
+				Then("pack it without --sparse")
+		}
+		if h.Typeflag != tar.TypeReg {
 			continue
 		}
 		if err := unpackFile(r, op, archive, filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
+}
+
+// sparse tells whether an entry is longer than what the archive holds of it.
+func sparse(h *tar.Header) bool {
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return h.Typeflag == tar.TypeGNUSparse
 }
 
 func unpackFile(r io.Reader, op, archive, to string) error {
@@ -93,5 +163,5 @@ func unpackFile(r io.Reader, op, archive, to string) error {
 	if errors.As(err, &pe) && pe.Path == to {
 		return fault.System(op, to, err)
 	}
-	return &fault.Error{Op: op, Kind: fault.Data, Path: archive, Detail: filepath.Base(to), Err: err}
+	return damaged(op, archive, filepath.Base(to), err)
 }

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"unsafe"
 
+	"siafu/graph/fault"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -15,12 +17,12 @@ type Elem interface {
 const (
 	align = 64      // of every array: a cache line, a vector register
 	slab  = 1 << 20 // small arrays share mappings of this size
-	huge  = 2 << 20 // from here on a mapping asks for huge pages
 )
 
 // Arena is a set of arrays that are freed together. Its methods may be called
 // by several goroutines at once.
 type Arena struct {
+	flags int // of its mappings, beside those that all have
 	mu    sync.Mutex
 	maps  [][]byte
 	rest  []byte // unused end of the newest slab
@@ -31,9 +33,31 @@ type Arena struct {
 // NewArena returns an arena without memory.
 func NewArena() *Arena { return &Arena{} }
 
-// Make gives a zeroed array of n elements, aligned to 64 bytes. It panics when
-// the system has no memory left: an array of ours is asked for at start, and
-// nothing sensible can follow.
+// NewSketch returns an arena that counts what arrays would take. They may be
+// as large as addresses go: what is never written takes no memory.
+func NewSketch() *Arena { return &Arena{flags: unix.MAP_NORESERVE} }
+
+// exhausted is what Make panics with when the system gives no more memory.
+type exhausted struct{ *fault.Error }
+
+// Catch is deferred where a piece of work begins that makes arrays, and sets
+// *err where the system had no memory for one of them: a fault of kind Config.
+//
+// Design note: arrays are made in many places that know how to go on without
+// one as little as without a variable. An error of each would be a hundred
+// branches that nothing ever takes.
+func Catch(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case exhausted:
+		*err = r.Error
+	default:
+		panic(r)
+	}
+}
+
+// Make gives a zeroed array of n elements, aligned to 64 bytes. Where the
+// system has no memory for it Make panics, and Catch makes that an error.
 func Make[T Elem](a *Arena, n int) []T {
 	if n < 0 {
 		panic("mapped: negative length")
@@ -56,29 +80,33 @@ func (a *Arena) bytes(size int) []byte {
 	rounded := (size + align - 1) / align * align
 	a.used += int64(rounded)
 	if rounded > slab/4 {
-		return a.mmap(rounded)[:size]
+		return a.take(rounded)[:size]
 	}
 	if len(a.rest) < rounded {
-		a.rest = a.mmap(slab)
+		a.rest = a.take(slab)
 	}
 	b := a.rest[:size:size]
 	a.rest = a.rest[rounded:]
 	return b
 }
 
-// mmap is called with the lock held.
-func (a *Arena) mmap(size int) []byte {
-	b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+// take takes memory from the system. It is called with the lock held.
+func (a *Arena) take(size int) []byte {
+	b, err := reserve(size, a.flags)
 	if err != nil {
-		panic("mapped: out of memory")
-	}
-	if size >= huge {
-		// A hint only: kernels without huge pages refuse it.
-		_ = unix.Madvise(b, unix.MADV_HUGEPAGE)
+		panic(a.exhausted(size, err))
 	}
 	a.maps = append(a.maps, b)
 	a.total += int64(size)
 	return b
+}
+
+// exhausted says what was asked for in vain.
+func (a *Arena) exhausted(size int, err error) exhausted {
+	e := fault.New(fault.Config, "memory", "", "the system gives no array of %.1f MB beside the %.1f MB held", float64(size)/1e6, float64(a.total)/1e6).
+		Then(`see "siafu plan" for what a run takes, use more ranks on more hosts, or raise what limits this process ("ulimit -v", vm.overcommit_memory)`)
+	e.Err = err
+	return exhausted{e}
 }
 
 // Bytes is how much memory the arena has mapped.
@@ -100,9 +128,7 @@ func (a *Arena) Free() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, b := range a.maps {
-		if unix.Munmap(b) != nil {
-			panic("mapped: an array was unmapped twice")
-		}
+		release(b, a.flags)
 	}
 	a.maps, a.rest, a.total, a.used = nil, nil, 0, 0
 }

@@ -3,6 +3,7 @@ package mapped_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"unsafe"
@@ -97,5 +98,41 @@ func TestFile(t *testing.T) {
 	}
 	if _, err := mapped.OpenFile(dir); fault.KindOf(err) != fault.IO {
 		t.Errorf("%v", err)
+	}
+}
+
+// An array that the system does not give is an error with its size, and other
+// panics stay what they are.
+func TestExhausted(t *testing.T) {
+	a := mapped.NewArena()
+	defer a.Free()
+	mapped.Make[byte](a, 3<<20)
+	take := func(n int) (err error) {
+		defer mapped.Catch(&err)
+		mapped.Make[int64](a, n)
+		return nil
+	}
+	err := take(1 << 58)
+	if fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), "3.1 MB held") || !strings.Contains(err.Error(), "siafu plan") {
+		t.Errorf("%v", err)
+	}
+	if err := take(10); err != nil {
+		t.Errorf("the arena is of no use any more: %v", err)
+	}
+	defer func() {
+		if r := recover(); r != "mapped: negative length" {
+			t.Errorf("%v", r)
+		}
+	}()
+	t.Errorf("%v", take(-1))
+}
+
+// A sketch counts arrays as an arena does, and has far more than there is.
+func TestSketch(t *testing.T) {
+	a := mapped.NewSketch()
+	defer a.Free()
+	x := mapped.Make[float32](a, 1<<43)
+	if x[1<<42] = 1; a.Used() != 1<<45 {
+		t.Errorf("%d bytes", a.Used())
 	}
 }

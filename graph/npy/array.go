@@ -167,7 +167,7 @@ func (a *Array) Strings() ([]string, error) {
 		return nil, err
 	}
 	if e.kind != 'U' && e.kind != 'S' {
-		return nil, a.bad("type %s holds no words", a.Type)
+		return nil, &fault.Error{Op: "read npy", Kind: fault.Data, Path: a.name, Err: typeError("type " + a.Type + " holds no words")}
 	}
 	out := make([]string, n)
 	a.each(n, func(from, to int) {

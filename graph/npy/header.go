@@ -3,6 +3,7 @@ package npy
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -15,6 +16,15 @@ const magic = "\x93NUMPY"
 // maxHeader bounds the header's text. NumPy itself writes about 100 bytes, and
 // longer ones only for structured types, which are refused anyway.
 const maxHeader = 1 << 16
+
+// maxEmpty bounds the elements of a type without bytes, such as "<U0". NumPy
+// itself gives empty words one character, but for a field of a structured array.
+const maxEmpty = 1 << 16
+
+// ErrType is in the chain of faults about arrays of a type that is not read:
+// objects, structured types, those that this package does not know, and numbers
+// where words are asked for.
+var ErrType = errors.New("type is not supported")
 
 // header is what precedes an array's bytes.
 type header struct {
@@ -58,7 +68,7 @@ func parseHeader(text []byte) (header, error) {
 		switch key {
 		case "descr":
 			if p.peek() == '[' {
-				p.fail("structured types are not supported")
+				p.err = fmt.Errorf("header byte %d: %w", p.at, typeError("structured types are not supported"))
 				break
 			}
 			h.descr = p.quoted()
@@ -183,10 +193,16 @@ type element struct {
 	big   bool // big endian
 }
 
+// typeError is ErrType in other words.
+type typeError string
+
+func (t typeError) Error() string { return string(t) }
+func (typeError) Unwrap() error   { return ErrType }
+
 // parseType reads a type descriptor.
 func parseType(descr string) (element, error) {
 	var e element
-	bad := fmt.Errorf("type %q is not supported", descr)
+	bad := typeError(fmt.Sprintf("type %q is not supported", descr))
 	if len(descr) < 3 {
 		return e, bad
 	}
@@ -216,7 +232,8 @@ func parseType(descr string) (element, error) {
 }
 
 // count is the number of elements of shape and of their bytes; it fails where
-// they overflow.
+// they overflow, and where more than maxEmpty elements have no bytes: nothing in
+// the file proves that they are there.
 func count(shape []int, elemBytes int) (elems, size int, err error) {
 	elems = 1
 	for _, n := range shape {
@@ -224,6 +241,9 @@ func count(shape []int, elemBytes int) (elems, size int, err error) {
 			return 0, 0, fmt.Errorf("shape %v overflows", shape)
 		}
 		elems *= n
+	}
+	if elemBytes == 0 && elems > maxEmpty {
+		return 0, 0, fmt.Errorf("shape %v of elements without bytes, at most %d are read", shape, maxEmpty)
 	}
 	if elemBytes > 0 && elems > math.MaxInt/elemBytes {
 		return 0, 0, fmt.Errorf("shape %v of %d-byte elements overflows", shape, elemBytes)

@@ -43,7 +43,7 @@ func Read(r io.Reader, name string) (*Array, error) {
 
 // newArray is an array without its bytes, and how many those are.
 func newArray(text []byte, name string) (*Array, int, error) {
-	bad := func(err error) error { return fault.New(fault.Data, "read npy", name, "%v", err) }
+	bad := func(err error) error { return &fault.Error{Op: "read npy", Kind: fault.Data, Path: name, Err: err} }
 	h, err := parseHeader(text)
 	if err != nil {
 		return nil, 0, bad(err)

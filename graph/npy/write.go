@@ -1,17 +1,17 @@
 package npy
 
 import (
-	"bufio"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 
+	"siafu/graph/durable"
 	"siafu/graph/fault"
 )
+
+const opWrite = "write npy"
 
 // HeaderFloat32 is the header of a row-major float32 array [rows x cols],
 // padded so that the data that follows it starts at a multiple of 64. Row r
@@ -89,75 +89,31 @@ func eachBlock(w io.Writer, n, size int, put func(b []byte, i int)) error {
 	return nil
 }
 
-// write writes to a temporary name in the same folder, syncs and renames.
-func write(path, descr string, shape []int, elemBytes int, fill func(w io.Writer) error) (err error) {
+// write writes a header and what fill writes, which must be as long as the
+// shape says.
+func write(path, descr string, shape []int, elemBytes int, fill func(w io.Writer) error) error {
 	_, size, err := count(shape, elemBytes)
 	if err != nil {
-		return fault.New(fault.Runtime, "write npy", path, "%v", err)
+		return fault.New(fault.Runtime, opWrite, path, "%v", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
-	if err != nil {
-		return fault.System("write npy", path, err)
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
+	return durable.Write(opWrite, path, func(out io.Writer) error {
+		if _, err := out.Write(encodeHeader(descr, shape)); err != nil {
+			return err
 		}
-	}()
-	w := &counter{w: bufio.NewWriterSize(f, 1<<18)}
-	if _, err := w.w.Write(encodeHeader(descr, shape)); err != nil {
-		return fault.System("write npy", path, err)
-	}
-	if err := fill(w); err != nil {
-		return wrapFill(path, err)
-	}
-	if w.n != int64(size) {
-		return fault.New(fault.Runtime, "write npy", path, "shape %v needs %d bytes, %d were written", shape, size, w.n)
-	}
-	return finish(f, w.w, path)
-}
-
-// finish makes the file durable under its name.
-func finish(f *os.File, w *bufio.Writer, path string) error {
-	steps := []func() error{
-		w.Flush,
-		func() error { return f.Chmod(0o644) }, // CreateTemp makes it private
-		f.Sync,
-		f.Close,
-		func() error { return os.Rename(f.Name(), path) },
-		func() error { return syncDir(filepath.Dir(path)) },
-	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return fault.System("write npy", path, err)
+		w := &counter{w: out}
+		if err := fill(w); err != nil {
+			return err
 		}
-	}
-	return nil
-}
-
-// syncDir makes a rename in dir durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
-
-// wrapFill keeps a fault that fill returned, and takes everything else for a
-// failure to write.
-func wrapFill(path string, err error) error {
-	if fault.KindOf(err) != fault.Runtime {
-		return err
-	}
-	return fault.System("write npy", path, err)
+		if w.n != int64(size) {
+			return fault.New(fault.Runtime, opWrite, path, "shape %v needs %d bytes, %d were written", shape, size, w.n)
+		}
+		return nil
+	})
 }
 
 // counter counts what is written through it.
 type counter struct {
-	w *bufio.Writer
+	w io.Writer
 	n int64
 }
 

@@ -20,6 +20,7 @@ type Zip struct {
 	bytes []byte
 	files map[string]*zip.File // by name without ".npy"
 	names []string
+	got   map[string]bool // that Get was asked for
 	close func() error
 }
 
@@ -43,7 +44,7 @@ func newZip(b []byte, path string) (*Zip, error) {
 	if err != nil {
 		return nil, &fault.Error{Op: "open npz", Kind: fault.Data, Path: path, Err: err}
 	}
-	z := &Zip{path: path, bytes: b, files: map[string]*zip.File{}, close: func() error { return nil }}
+	z := &Zip{path: path, bytes: b, files: map[string]*zip.File{}, got: map[string]bool{}, close: func() error { return nil }}
 	for _, f := range r.File {
 		name, ok := strings.CutSuffix(f.Name, ".npy")
 		if !ok {
@@ -64,10 +65,16 @@ func (z *Zip) Names() []string { return slices.Clone(z.names) }
 // Has tells whether there is an array of that name.
 func (z *Zip) Has(name string) bool { return z.files[name] != nil }
 
+// Rest are the names of the arrays that nobody has asked for yet.
+func (z *Zip) Rest() []string {
+	return slices.DeleteFunc(z.Names(), func(name string) bool { return z.got[name] })
+}
+
 // Get reads one array. It is valid until Close: what is stored uncompressed
 // stays where it is mapped.
 func (z *Zip) Get(name string) (*Array, error) {
 	f, where := z.files[name], z.path+"["+name+"]"
+	z.got[name] = true
 	if f == nil {
 		return nil, fault.New(fault.Data, "read npz", z.path, "array %q is absent, there are %s", name, z.list()).
 			Then("check that the file is of the format that was asked for")

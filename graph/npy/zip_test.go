@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"siafu/graph/decodertest"
 	"siafu/graph/fault"
 	"siafu/graph/realdata"
 )
@@ -118,7 +119,7 @@ func TestRealFiles(t *testing.T) {
 
 // exercise reads everything that an array can give.
 func exercise(t *testing.T, a *Array) {
-	if n := a.Len(); n > 1<<20 {
+	if len(a.Data) > 1<<20 {
 		return // widened eightfold, it would only be slow
 	}
 	floats, err := a.Float32s()
@@ -145,8 +146,13 @@ func FuzzRead(f *testing.F) {
 	f.Add(file(2, dict(">f2", "True", "(2, 1)"), 1, 2, 3, 4))
 	f.Add(file(3, dict("<U1", "False", "()"), 1, 0, 0, 0))
 	f.Add(file(1, dict("|b1", "True", "(1L, 2L)"), 1, 2))
+	f.Add(file(1, dict("|S0", "False", "(1000000000000,)")))
+	f.Add(file(1, dict("<U0", "True", "(1000, 100000)")))
+	f.Add(file(1, dict("<f4", "False", "(4611686018427387904, 0)")))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		a, err := Read(bytes.NewReader(b), "fuzz")
+		var a *Array
+		var err error
+		decodertest.Heap(t, int64(len(b)), func() { a, err = Read(bytes.NewReader(b), "fuzz") })
 		if v, verr := view(b, "fuzz"); verr == nil {
 			if err != nil || !bytes.Equal(a.Data, v.Data) {
 				t.Fatalf("a view is an array, a stream is not: %v", err)
@@ -158,7 +164,7 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		exercise(t, a)
+		decodertest.Heap(t, int64(len(b)), func() { exercise(t, a) })
 	})
 }
 
@@ -170,7 +176,10 @@ func FuzzZip(f *testing.F) {
 			return
 		}
 		for _, name := range z.Names() {
-			if a, err := z.Get(name); err == nil {
+			var a *Array
+			// Deflate makes at most 1032 bytes of one.
+			decodertest.Heap(t, 1032*int64(len(b)), func() { a, err = z.Get(name) })
+			if err == nil {
 				exercise(t, a)
 			} else if fault.KindOf(err) != fault.Data {
 				t.Fatalf("%v is no Data fault", err)

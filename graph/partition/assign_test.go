@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"siafu/graph"
+	"siafu/graph/decodertest"
 	"siafu/graph/fault"
 	"siafu/graph/npy"
 )
@@ -231,7 +232,9 @@ func FuzzFile(f *testing.F) {
 		if err := os.WriteFile(path, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		owner, err := fromFile(path, 3, 3)
+		var owner []uint32
+		var err error
+		decodertest.Heap(t, int64(len(text)), func() { owner, err = fromFile(path, 3, 3) })
 		if err != nil {
 			expect(t, err, fault.Data, path)
 		} else if len(owner) != 3 || slices.Max(owner) > 2 {

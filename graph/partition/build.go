@@ -9,10 +9,10 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/arrayfile"
+	"siafu/graph/durable"
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
 	"siafu/graph/order"
-	"siafu/graph/scratch"
 	"siafu/graph/shard"
 )
 
@@ -23,6 +23,9 @@ func Run(dir string, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer ds.Close()
+	if err := replaceable(folder(dir, o.Parts)); err != nil {
+		return nil, err
+	}
 	owner, err := Assign(ds, o)
 	if err != nil {
 		return nil, err
@@ -34,7 +37,8 @@ func Run(dir string, o Options) (*Report, error) {
 // owner[v], and meta.json to parts/P of the dataset folder. A rank numbers its
 // vertices in the order that o.Order names, made of the whole graph. They are written
 // to a temporary folder beside it, which then takes its place; an older
-// parts/P is replaced in one step, and is untouched after an error. What a
+// parts/P is replaced in one step, and is untouched after an error; one that
+// holds anything but shards is not replaced. What a
 // process that was killed has left half written is removed. A rank may own
 // nothing.
 //
@@ -47,12 +51,12 @@ func Build(ds *graph.Dataset, owner []uint32, o Options) (*Report, error) {
 	}
 	checkOwners(owner, ds.In.Rows(), o.Parts)
 	final := folder(ds.Dir, o.Parts)
-	if err := os.MkdirAll(filepath.Dir(final), 0o755); err != nil {
-		return nil, fault.System(op, filepath.Dir(final), err)
+	if err := replaceable(final); err != nil {
+		return nil, err
 	}
-	tmp, err := scratch.Make(final)
+	tmp, err := durable.NewFolder(op, final)
 	if err != nil {
-		return nil, fault.System(op, final, err)
+		return nil, err
 	}
 	defer tmp.Close() // after a replacement it is the older folder, or nothing
 	m, err := writeShards(ds, owner, o, tmp.Path)
@@ -62,7 +66,7 @@ func Build(ds *graph.Dataset, owner []uint32, o Options) (*Report, error) {
 	if err := m.write(tmp.Path); err != nil {
 		return nil, err
 	}
-	if err := replace(tmp.Path, final); err != nil {
+	if err := tmp.Commit(); err != nil {
 		return nil, err
 	}
 	return m.Report, nil

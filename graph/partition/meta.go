@@ -2,12 +2,16 @@ package partition
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 
 	"siafu/graph"
+	"siafu/graph/durable"
 	"siafu/graph/fault"
+	"siafu/graph/inventory"
 )
 
 // formatVersion is the version of parts/P that this package writes.
@@ -95,16 +99,24 @@ func (m *Meta) write(dir string) error {
 	if err != nil {
 		return fault.System(op, path, err)
 	}
-	f, err := os.Create(path)
+	return durable.WriteFile(op, path, append(text, '\n'), durable.Perm)
+}
+
+// replaceable fails where something in the place of shards is not siafu's.
+func replaceable(final string) error {
+	info, err := os.Lstat(final)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	foreign := final
+	if err == nil && info.IsDir() {
+		foreign, err = graph.Shards().Foreign(final)
+	}
 	if err != nil {
-		return fault.System(op, path, err)
+		return fault.System(op, final, err)
 	}
-	defer f.Close()
-	if _, err := f.Write(append(text, '\n')); err != nil {
-		return fault.System(op, path, err)
-	}
-	if err := f.Sync(); err != nil {
-		return fault.System(op, path, err)
+	if foreign != "" {
+		return inventory.Refusal(op, foreign)
 	}
 	return nil
 }

@@ -2,20 +2,13 @@ package scratch
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// abandoned is how long a folder must not have changed where nobody can be
-// asked for it.
-const abandoned = 24 * time.Hour
-
-// infix stands between the name that a folder will take and its number.
-const infix = ".tmp-"
 
 // Folder is a hidden folder that this process fills.
 type Folder struct {
@@ -23,26 +16,93 @@ type Folder struct {
 	lock *os.File
 }
 
-// Make makes a folder beside final, whose parent exists, and removes those for
-// the same name that dead processes have left.
-func Make(final string) (*Folder, error) {
-	parent, name := filepath.Dir(final), "."+filepath.Base(final)+infix
-	sweep(parent, name, final)
-	for {
-		path, err := os.MkdirTemp(parent, name+"*")
-		if err != nil {
-			return nil, err
+// Make makes a folder that only its owner can read beside final, whose parent
+// exists, and removes those for the same name that dead processes have left.
+func Make(final string) (*Folder, error) { return New(final, 0o700, nil) }
+
+// New is Make with permissions, from which the umask takes, and with what must
+// be undone before a folder that was left behind may go (see Sweep).
+func New(final string, perm os.FileMode, undo func(path string) error) (*Folder, error) {
+	Sweep(final, undo)
+	var lock *os.File
+	path, err := fresh(final, folderPrefix(final), func(path string) (err error) {
+		if err = os.Mkdir(path, perm); err == nil {
+			lock, err = hold(path)
 		}
-		lock, err := hold(path)
-		if err == nil {
-			return &Folder{path, lock}, nil
-		}
-		if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.EWOULDBLOCK) {
-			_ = os.RemoveAll(path)
-			return nil, err
-		}
-		// Another process took it for abandoned before it was locked.
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
+	return &Folder{path, lock}, nil
+}
+
+// Create is New for a file, which is open for reading and writing and locked
+// until it is closed.
+func Create(final string, perm os.FileMode) (*os.File, error) {
+	prefix := filepath.Base(final) + infix
+	sweep(final, prefix, nil)
+	var file *os.File
+	_, err := fresh(final, prefix, func(path string) (err error) {
+		if file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm); err != nil {
+			return err
+		}
+		if err = lock(file, path); errors.Is(err, errNoLocks) {
+			err = nil
+		}
+		if err != nil {
+			file.Close()
+		}
+		return err
+	})
+	return file, err
+}
+
+// fresh makes something under a name that nobody has, beside final. Errors
+// are about final: the user knows no other name.
+func fresh(final, prefix string, make func(path string) error) (string, error) {
+	for {
+		path := filepath.Join(filepath.Dir(final), newName(prefix))
+		err := make(path)
+		switch {
+		case err == nil:
+			return path, nil
+		case errors.Is(err, fs.ErrExist), errors.Is(err, errTaken):
+			continue // another process took it for abandoned before it was locked
+		}
+		_ = os.Remove(path)
+		return "", Named(final, err)
+	}
+}
+
+// Named is an error of the operating system about a file under the name that
+// the user knows.
+func Named(path string, err error) error {
+	var pe *fs.PathError
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
+		return &fs.PathError{Op: pe.Op, Path: path, Err: pe.Err}
+	case errors.As(err, &le):
+		return &fs.PathError{Op: le.Op, Path: path, Err: le.Err}
+	}
+	return err
+}
+
+func folderPrefix(final string) string { return "." + filepath.Base(final) + infix }
+
+// Share lets a command that is yet to be started hold the folder, too: it is
+// abandoned when both have ended.
+func (f *Folder) Share(cmd *exec.Cmd) {
+	if f.lock != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, f.lock)
+	}
+}
+
+// split is the folder of final and what the names of its hidden folders begin
+// with.
+func split(final string) (parent, prefix string) {
+	return filepath.Dir(final), "." + filepath.Base(final) + infix
 }
 
 // Close removes what is under the folder's path: the folder, or what has changed
@@ -54,29 +114,48 @@ func (f *Folder) Close() {
 	}
 }
 
-// hold locks a folder that exists. The file is nil where there are no locks.
+var (
+	errTaken   = errors.New("scratch: another process holds or has removed it")
+	errNoLocks = errors.New("scratch: the file system has no locks")
+)
+
+// hold locks what exists. The file is nil where there are no locks.
 func hold(path string) (*os.File, error) {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errTaken
+	}
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	switch {
-	case errors.Is(err, unix.EWOULDBLOCK):
+	err = lock(f, path)
+	if err != nil {
 		f.Close()
-		return nil, err
-	case err != nil:
-		f.Close()
+	}
+	if errors.Is(err, errNoLocks) {
 		return nil, nil
 	}
-	if !current(f, path) {
-		f.Close()
-		return nil, os.ErrNotExist
+	if err != nil {
+		return nil, err
 	}
 	return f, nil
 }
 
-// current tells whether the path still names the folder that is locked.
+// lock locks an open file, if the path still names it then.
+func lock(f *os.File, path string) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	switch {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return errTaken
+	case err != nil:
+		return errNoLocks
+	case !current(f, path):
+		return errTaken
+	}
+	return nil
+}
+
+// current tells whether the path still names what is locked.
 func current(f *os.File, path string) bool {
 	locked, err := f.Stat()
 	if err != nil {
@@ -84,38 +163,4 @@ func current(f *os.File, path string) bool {
 	}
 	named, err := os.Stat(path)
 	return err == nil && os.SameFile(locked, named)
-}
-
-// sweep removes abandoned folders. What cannot be removed stays: it is in
-// nobody's way.
-func sweep(parent, prefix, final string) {
-	entries, err := os.ReadDir(parent)
-	if err != nil {
-		return
-	}
-	_, err = os.Stat(final)
-	exists := err == nil
-	for _, e := range entries {
-		// One that has stepped aside for a new folder may be the only one there is.
-		if !strings.HasPrefix(e.Name(), prefix) || strings.HasSuffix(e.Name(), ".old") && !exists {
-			continue
-		}
-		if path := filepath.Join(parent, e.Name()); free(path) {
-			_ = os.RemoveAll(path)
-		}
-	}
-}
-
-// free tells whether nobody fills a folder any more.
-func free(path string) bool {
-	lock, err := hold(path)
-	if err != nil {
-		return false
-	}
-	if lock != nil {
-		lock.Close()
-		return true
-	}
-	info, err := os.Stat(path)
-	return err == nil && time.Since(info.ModTime()) > abandoned
 }

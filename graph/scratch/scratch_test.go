@@ -1,21 +1,27 @@
 package scratch
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 )
 
 const child = "SIAFU_TEST_SCRATCH_FINAL"
 
-// As a child this program makes a folder, fills it, says so, and waits to be
+// As a child this program makes a folder and a file, says so, and waits to be
 // killed.
 func TestMain(m *testing.M) {
 	if final := os.Getenv(child); final != "" {
 		f, err := Make(final)
 		if err != nil || os.WriteFile(filepath.Join(f.Path, "part"), []byte("x"), 0o644) != nil {
+			os.Exit(1)
+		}
+		if _, err := Create(final, 0o666); err != nil {
 			os.Exit(1)
 		}
 		os.Stdout.WriteString("there")
@@ -24,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fill starts a process that fills a folder.
+// fill starts a process that fills a folder and a file.
 func fill(t *testing.T, final string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -52,55 +58,151 @@ func names(t *testing.T, dir string) []string {
 	return list
 }
 
-// What a living process fills stays, what a dead one has left goes, and other
-// names are left alone.
+// What a living process fills stays, what a dead one has left goes, and names
+// that were not made here are left alone, however much they look like it.
 func TestAbandoned(t *testing.T) {
 	dir := t.TempDir()
 	final := filepath.Join(dir, "4")
-	for _, other := range []string{".14.tmp-1", ".4", "4.tmp-1", ".4.tmp-9.old"} {
+	for _, other := range []string{
+		".14.tmp-1", ".4", "4.tmp-1", ".4.tmp-9.old", ".4.tmp-backup", ".4.tmp-abcdefghijklmnop",
+		newName(".5.tmp-"), newName("5.tmp-"), newName(".4.tmp-") + "x", newName(".4.tmp-") + ".old",
+	} {
 		if err := os.Mkdir(filepath.Join(dir, other), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	before := names(t, dir)
 	writer := fill(t, final)
-	f, err := Make(final)
+	makeBoth(t, final, func() {
+		if n := len(names(t, dir)); n != len(before)+4 {
+			t.Errorf("two folders and two files are filled, and there are %q", names(t, dir))
+		}
+	})
+	_ = writer.Process.Kill()
+	_ = writer.Wait() // it was killed
+	if n := len(names(t, dir)); n != len(before)+2 {
+		t.Errorf("a killed process leaves a folder and a file: %q", names(t, dir))
+	}
+	makeBoth(t, final, func() {})
+	if got := names(t, dir); !slices.Equal(got, before) {
+		t.Errorf("left are %q, want %q", got, before)
+	}
+}
+
+// makeBoth makes a folder and a file, calls do, and removes both.
+func makeBoth(t *testing.T, final string, do func()) {
+	t.Helper()
+	folder, err := Make(final)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(names(t, dir)); n != len(before)+2 {
-		t.Errorf("two folders are filled, and there are %q", names(t, dir))
-	}
-	f.Close()
-	_ = writer.Process.Kill()
-	_ = writer.Wait() // it was killed
-	if n := len(names(t, dir)); n != len(before)+1 {
-		t.Errorf("a killed process leaves its folder: %q", names(t, dir))
-	}
-	if f, err = Make(final); err != nil {
+	defer folder.Close()
+	file, err := Create(final, 0o666)
+	if err != nil {
 		t.Fatal(err)
 	}
-	f.Close()
-	if got := names(t, dir); !slices.Equal(got, before) {
-		t.Errorf("left are %q, want %q", got, before)
+	do()
+	if err := errors.Join(os.Remove(file.Name()), file.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A folder that has made room for another stays while it is the only one.
+func TestSteppedAside(t *testing.T) {
+	dir := t.TempDir()
+	final := filepath.Join(dir, "4")
+	old := filepath.Join(dir, newName(folderPrefix(final))+aside)
+	if err := os.Mkdir(old, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if removed := Sweep(final, nil); removed != nil {
+		t.Errorf("removed %q, without which there is none", removed)
 	}
 	if err := os.Mkdir(final, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if f, err = Make(final); err != nil {
+	if removed := Sweep(final, nil); !slices.Equal(removed, []string{old}) {
+		t.Errorf("removed %q beside its successor, want %q", removed, old)
+	}
+}
+
+// What was made on another host goes when it has not changed for a day: its
+// maker's lock may not be seen from here.
+func TestOtherHost(t *testing.T) {
+	final := filepath.Join(t.TempDir(), "4")
+	number := make([]byte, hostBytes+chanceBytes)
+	copy(number, thisHost())
+	number[0]++
+	prefix := folderPrefix(final)
+	path := filepath.Join(filepath.Dir(final), prefix+letters.EncodeToString(append(number, checksum(prefix, number)...)))
+	if err := os.Mkdir(path, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if slices.Contains(names(t, dir), ".4.tmp-9.old") {
-		t.Error("an old folder stays beside its successor")
+	if removed := Sweep(final, nil); removed != nil {
+		t.Errorf("removed %q, which has just been made", removed)
 	}
-	if err := os.Remove(final); err != nil {
+	past := time.Now().Add(-abandoned - time.Minute)
+	if err := os.Chtimes(path, past, past); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(f.Path, final); err != nil {
+	if removed := Sweep(final, nil); !slices.Equal(removed, []string{path}) {
+		t.Errorf("removed %q, want %q", removed, path)
+	}
+}
+
+// A folder belongs to a command that shares it until that has ended, whatever
+// becomes of its maker.
+func TestShare(t *testing.T) {
+	final := filepath.Join(t.TempDir(), "session")
+	f, err := Make(final)
+	if err != nil {
 		t.Fatal(err)
 	}
-	f.Close()
-	if !slices.Contains(names(t, dir), "4") {
-		t.Error("the finished folder is gone")
+	cmd := exec.Command("sleep", "60")
+	f.Share(cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	f.lock.Close() // as the kernel does when the maker is killed
+	if removed := Sweep(final, nil); removed != nil {
+		t.Errorf("removed %q, which a command holds", removed)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait() // it was killed
+	if removed := Sweep(final, nil); !slices.Equal(removed, []string{f.Path}) {
+		t.Errorf("removed %q, want %q", removed, f.Path)
+	}
+}
+
+// What cannot be undone stays, and is tried again.
+func TestUndo(t *testing.T) {
+	final := filepath.Join(t.TempDir(), "session")
+	left := filepath.Join(filepath.Dir(final), newName(folderPrefix(final)))
+	if err := os.Mkdir(left, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, failure := range []error{errors.New("not yet"), nil} {
+		var seen []string
+		f, err := New(final, 0o700, func(path string) error { seen = append(seen, path); return failure })
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		if _, err := os.Stat(left); !slices.Equal(seen, []string{left}) || (err == nil) != (failure != nil) {
+			t.Errorf("undone %q with %v, then %v", seen, failure, err)
+		}
+	}
+}
+
+// Errors are about the name that the user knows.
+func TestErrors(t *testing.T) {
+	final := filepath.Join(t.TempDir(), "none", "4")
+	_, folder := Make(final)
+	_, file := Create(final, 0o666)
+	for _, err := range []error{folder, file} {
+		var pe *fs.PathError
+		if !errors.As(err, &pe) || pe.Path != final || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%v, want one about %s", err, final)
+		}
 	}
 }

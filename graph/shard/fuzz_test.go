@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"siafu/graph/decodertest"
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
@@ -86,7 +87,9 @@ func set[T any](v *[]T, at int, value T) {
 
 // openAndUse opens rank 0 of 2 and, if that succeeds, follows every index.
 func openAndUse(t *testing.T, dir, path string) {
-	s, err := shard.Open(dir, 2, 0)
+	var s *shard.Shard
+	var err error
+	decodertest.Heap(t, 0, func() { s, err = shard.Open(dir, 2, 0) })
 	if err != nil {
 		expect(t, err, fault.Data, path)
 		return

@@ -79,7 +79,7 @@ func (a *adaptive) Encode(dst []byte, src Rows, k Key) []byte {
 	which := dst[at : at+head]
 	clear(which)
 	grids, codes := splitGrids(dst[at+head:], src.Len)
-	draws := kernels.NewRounding(k.Seed, k.Epoch, k.Layer, k.Backward)
+	draws := newDraws(k)
 	raw := false
 	for i, w := range s.which {
 		which[i/4] |= w << (i % 4 * 2)
@@ -87,7 +87,7 @@ func (a *adaptive) Encode(dst []byte, src Rows, k Key) []byte {
 		grids.put(i, g)
 		raw = raw || g.Step == rawStep
 		if bits > 0 {
-			draws.Codes(codes, src.Row(i), g, bits, src.id(i))
+			draws.of(&src, i).Codes(codes, src.Row(i), g, bits, src.id(i))
 			codes = codes[kernels.CodeBytes(src.Cols, bits):]
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"siafu/graph/decodertest"
 	"siafu/halo/codec"
 )
 
@@ -81,11 +82,13 @@ func FuzzDecode(f *testing.F) {
 		dst := codec.Rows{X: all[1:25], Cols: 12, Len: 2, Index: []uint32{1, 0}}
 		b = slices.Clip(b)
 		var err error
-		if payload { // past the frame's checksum
-			err = c.Decode(dst, b, add)
-		} else if block, e := codec.Open(b, c); e == nil {
-			err = block.Decode(c, dst, add)
-		}
+		decodertest.Heap(t, int64(len(b)), func() {
+			if payload { // past the frame's checksum
+				err = c.Decode(dst, b, add)
+			} else if block, e := codec.Open(b, c); e == nil {
+				err = block.Decode(c, dst, add)
+			}
+		})
 		if all[0] != 7 || all[25] != 7 {
 			t.Fatalf("written round the rows (%v)", err)
 		}

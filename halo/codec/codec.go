@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"siafu/graph/mapped"
+	"siafu/kernels"
 )
 
 // Key says which exchange a block belongs to. A codec that rounds at random
@@ -15,6 +16,7 @@ type Key struct {
 	Epoch    int
 	Layer    int
 	Backward bool
+	From     int // the rank that encodes, by which sums are drawn apart
 	// Apart tells that the rows are none of a training series, such as those of
 	// an evaluation: error feedback leaves them alone.
 	Apart bool
@@ -23,11 +25,13 @@ type Key struct {
 // Rows are the rows of a block where they lie: row i is row Index[i] of X
 // [? x Cols], or row i where Index is nil; behind the last row of X, the rows of
 // More are counted on. IDs [Len] are their dataset ids, which codecs draw random
-// numbers by; nil: their numbers.
+// numbers by; nil: their numbers. Sums [Len] tells which rows are sums, whose ids
+// are those of the vertices that they are for; nil: none.
 type Rows struct {
 	X, More    []float32
 	Cols, Len  int
 	Index, IDs []uint32
+	Sums       []bool
 }
 
 // Row is row i.
@@ -49,6 +53,22 @@ func (r *Rows) id(i int) uint32 {
 	return r.IDs[i]
 }
 
+// draws are the random numbers of rows and of sums.
+type draws struct{ rows, sums kernels.Rounding }
+
+func newDraws(k Key) draws {
+	r := kernels.NewRounding(k.Seed, k.Epoch, k.Layer, k.Backward)
+	return draws{r, r.OfSums(k.From)}
+}
+
+// of are those for row i.
+func (d *draws) of(r *Rows, i int) *kernels.Rounding {
+	if r.Sums != nil && r.Sums[i] {
+		return &d.sums
+	}
+	return &d.rows
+}
+
 // Part is the rows from..to-1.
 func (r Rows) Part(from, to int) Rows {
 	if r.Index != nil {
@@ -58,6 +78,9 @@ func (r Rows) Part(from, to int) Rows {
 	}
 	if r.IDs != nil {
 		r.IDs = r.IDs[from:to]
+	}
+	if r.Sums != nil {
+		r.Sums = r.Sums[from:to]
 	}
 	r.Len = to - from
 	return r

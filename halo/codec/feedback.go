@@ -22,7 +22,7 @@ type Feedback []float32
 // encode appends the payload of src to dst. What is lost of a row that is not
 // finite is forgotten.
 func (f Feedback) encode(dst []byte, c Codec, src Rows, k Key) []byte {
-	meant := Rows{X: f[:src.Len*src.Cols], Cols: src.Cols, Len: src.Len, IDs: src.IDs}
+	meant := Rows{X: f[:src.Len*src.Cols], Cols: src.Cols, Len: src.Len, IDs: src.IDs, Sums: src.Sums}
 	allFinite := true
 	for i := range src.Len {
 		row := meant.Row(i)

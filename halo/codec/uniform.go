@@ -37,7 +37,7 @@ func (u *uniform) Encode(dst []byte, src Rows, k Key) []byte {
 	size, _ := u.Size(src.Len, src.Cols)
 	dst = slices.Grow(dst, size)[:at+size]
 	grids, codes := splitGrids(dst[at:], src.Len)
-	draws := kernels.NewRounding(k.Seed, k.Epoch, k.Layer, k.Backward)
+	draws := newDraws(k)
 	raw := false
 	for i := range src.Len {
 		row := src.Row(i)
@@ -48,7 +48,7 @@ func (u *uniform) Encode(dst []byte, src Rows, k Key) []byte {
 			clear(codes[i*stride : (i+1)*stride])
 			continue
 		}
-		draws.Codes(codes[i*stride:], row, g, u.bits, src.id(i))
+		draws.of(&src, i).Codes(codes[i*stride:], row, g, u.bits, src.id(i))
 	}
 	clear(codes[src.Len*stride:])
 	if raw {

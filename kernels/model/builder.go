@@ -15,6 +15,8 @@ type Builder struct {
 	in    *input
 	room  *room
 	arena *mapped.Arena
+
+	params [][]Param // of each layer
 }
 
 func newBuilder(n *Network, in Input, team *kernels.Team, room *room) *Builder {
@@ -23,11 +25,13 @@ func newBuilder(n *Network, in Input, team *kernels.Team, room *room) *Builder {
 	if p := s.InputDropout; p > 0 {
 		x.drop = &kernels.Dropout{Seed: s.Seed, Layer: 0, P: p, IDs: in.IDs}
 	}
-	gathered := s.Propagates() && !s.CacheInput && s.Orders[0] == GatherFirst
-	if gathered && (in.Features.Sparse != nil || x.drop != nil) {
+	// Sparse features are spread out only where they are gathered; dense ones
+	// with dropout are copied by all that reads them.
+	gathered, sparse := s.Propagates() && !s.CacheInput && s.Orders[0] == GatherFirst, in.Features.Sparse != nil
+	if gathered && sparse || x.drop != nil && !sparse {
 		x.scratch = room.matrix(in.Features.Dim)
 	}
-	return &Builder{Spec: s, Team: team, Rows: len(in.IDs), net: n, in: x, room: room, arena: a}
+	return &Builder{Spec: s, Team: team, Rows: len(in.IDs), net: n, in: x, room: room, arena: a, params: s.layout()}
 }
 
 // kept is ÂX for the first layer where it is kept, nil for all others.
@@ -47,13 +51,14 @@ func (b *Builder) Hidden(l int) Hidden {
 	h := Hidden{team: b.Team, kept: b.kept(l), count: b.Rows, in: b.Spec.Dims[l]}
 	if l == 0 {
 		h.input = b.in
+		b.in.multiplied()
 	}
 	return h
 }
 
 // Weight is the i-th weight of layer l, in the order of Kind.Weights.
 func (b *Builder) Weight(l, i int) Weight {
-	p := b.Spec.layerParams(l)[i]
+	p := b.params[l][i]
 	return Weight{p.Of(b.net.Weights), p.Of(b.net.Grad)}
 }
 
@@ -76,7 +81,7 @@ func (b *Builder) Scratch(n int) []float32 { return mapped.Make[float32](b.arena
 func (b *Builder) dense(l int) dense {
 	s := b.Spec
 	d := dense{team: b.Team, rows: b.Rows, in: s.Dims[l], out: s.Dims[l+1], last: b.Last(l), drop: b.Dropout(l)}
-	for i, p := range s.layerParams(l) {
+	for i, p := range b.params[l] {
 		// The first matrix and the first bias.
 		switch w := b.Weight(l, i); {
 		case p.Bias && d.b == nil:

@@ -3,12 +3,12 @@ package model
 import (
 	"siafu/graph"
 	"siafu/graph/mapped"
+	"siafu/graph/size"
 	"siafu/kernels"
 )
 
-// Footprint is the memory that a network takes on one rank, in bytes: what New
-// makes and what its layers add while they work, without ÂX where that is kept,
-// and the gathers of its layers.
+// Footprint is the memory that a network takes on one rank, in bytes, all of
+// which New makes, without ÂX where that is kept, and the gathers of its layers.
 type Footprint struct {
 	PerRow     int64 // own vertex
 	PerNonZero int64 // of its features, where they are sparse
@@ -28,13 +28,32 @@ type Gathering struct {
 // make every matrix a multiple of an arena's rounding.
 const probe = 16
 
-// Footprint measures small networks of this spec, whose orders must have been
+// countable bounds the weights of a network that can be sketched: sizes of all
+// that is made for a probe's rows are then numbers.
+const countable = size.Most >> 11
+
+// Footprint sketches small networks of this spec, whose orders must have been
 // chosen: every matrix that a network makes has a row a vertex, or is as long
-// as non-zeros, or does not depend on the vertices.
+// as non-zeros, or does not depend on the vertices. A network that no machine
+// has addresses for takes size.Most. Neither memory nor time is in proportion to
+// what it takes.
 //
 // Design note: formulae beside each kind of network would have to be kept in
 // step with it, and a network of a user's own would have none.
 func (s Spec) Footprint(sparse bool) Footprint {
+	f := Footprint{PerRow: size.Most, Fixed: size.Most, Gathers: make([]Gathering, s.Layers())}
+	if s.NumWeights() >= countable {
+		return f
+	}
+	if sketched, err := s.sketch(sparse); err == nil {
+		return sketched
+	}
+	return f
+}
+
+// sketch fails where there are not enough addresses.
+func (s Spec) sketch(sparse bool) (f Footprint, err error) {
+	defer mapped.Catch(&err)
 	team := kernels.NewTeam(1)
 	defer team.Close()
 	nonZeros := 0
@@ -44,26 +63,31 @@ func (s Spec) Footprint(sparse bool) Footprint {
 	small, gathers := s.measure(team, probe, nonZeros)
 	tall, _ := s.measure(team, 2*probe, nonZeros)
 	full, _ := s.measure(team, probe, 2*nonZeros)
-	f := Footprint{PerRow: (tall - small) / probe, PerNonZero: (full - small) / probe, Gathers: gathers}
+	f = Footprint{PerRow: (tall - small) / probe, PerNonZero: (full - small) / probe, Gathers: gathers}
 	f.Fixed = small - probe*f.PerRow - int64(nonZeros)*f.PerNonZero
-	return f
+	return f, nil
 }
 
-// measure is the memory of a network of so many rows after an epoch.
+// measure is the memory of a network of so many rows, which is made and does
+// not run.
 func (s Spec) measure(team *kernels.Team, rows, nonZeros int) (int64, []Gathering) {
-	work, scratch := mapped.NewArena(), mapped.NewArena()
+	work, rest := mapped.NewSketch(), mapped.NewSketch()
 	defer work.Free()
-	defer scratch.Free()
-	ids := mapped.Make[uint32](scratch, rows)
+	defer rest.Free()
+	n := New(s, s.blank(rows, nonZeros, rest), team, work)
+	return work.Used(), n.gatherings()
+}
+
+// blank is so many rows of features, sparse ones where there are non-zeros.
+func (s Spec) blank(rows, nonZeros int, a *mapped.Arena) Input {
+	ids := mapped.Make[uint32](a, rows)
 	in := Input{Features: graph.Features{Rows: rows, Dim: s.Dims[0]}, IDs: ids, LocalIDs: ids}
 	if nonZeros > 0 {
-		in.Features.Sparse = column(scratch, rows, nonZeros)
+		in.Features.Sparse = column(a, rows, nonZeros)
 	} else {
-		in.Features.Dense = mapped.Make[float32](scratch, rows*s.Dims[0])
+		in.Features.Dense = mapped.Make[float32](a, rows*s.Dims[0])
 	}
-	r := NewRehearsal(s, in, team, work, scratch)
-	r.Epoch()
-	return work.Used(), r.Gathers
+	return in
 }
 
 // gathered is the width of what a layer gathers.

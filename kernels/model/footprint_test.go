@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"siafu/graph/mapped"
+	"siafu/graph/size"
 	"siafu/kernels"
 )
 
@@ -27,7 +28,7 @@ func TestFootprint(t *testing.T) {
 					if sparse {
 						nonZeros = 3 * rows
 					}
-					want, _ := s.measure(team, rows, nonZeros)
+					want := worked(s, team, rows, nonZeros)
 					f := s.Footprint(sparse)
 					if got := f.Fixed + rows*f.PerRow + int64(nonZeros)*f.PerNonZero; got != want || f.PerRow <= 0 {
 						t.Errorf("%d bytes, expected %d (%+v)", got, want, f)
@@ -36,6 +37,15 @@ func TestFootprint(t *testing.T) {
 			}
 		}
 	}
+}
+
+// worked is the memory of a network of so many rows after an epoch.
+func worked(s Spec, team *kernels.Team, rows, nonZeros int) int64 {
+	work, rest := mapped.NewArena(), mapped.NewArena()
+	defer work.Free()
+	defer rest.Free()
+	NewRehearsal(s, s.blank(rows, nonZeros, rest), team, work, rest).Epoch()
+	return work.Used()
 }
 
 // The smallest network that there is, in numbers: a perceptron of one layer has
@@ -51,5 +61,36 @@ func TestFootprintOfOneLayer(t *testing.T) {
 	defer a.Free()
 	if mapped.Make[float32](a, 3); a.Used() != 64 {
 		t.Errorf("3 floats take %d bytes", a.Used())
+	}
+}
+
+// What no number counts or no machine has addresses for is foretold as the
+// most there is, and what is merely large to the byte; neither takes memory or
+// time.
+func TestFootprintOfHugeNetworks(t *testing.T) {
+	const huge = 2_000_000_000
+	for name, tc := range map[string]struct {
+		spec  Spec
+		exact int64 // what does not depend on rows, 0 where it cannot be counted
+	}{
+		"wide":                {Spec{Kind: "mlp", Dims: []int{16, huge, 16}}, 2 * 4 * (16*huge + huge + huge*16 + 16)},
+		"wider than a number": {Spec{Kind: "gcn", Dims: []int{16, huge, huge, huge, 16}}, 0},
+		"wraps to nothing":    {Spec{Kind: "gcn", Dims: []int{16, 1 << 32, 1 << 32, 16}}, 0},
+		"wider than memory":   {Spec{Kind: "sage", Dims: []int{16, 1 << 24, 1 << 24, 16}}, 0},
+		"many classes":        {Spec{Kind: "gin", Dims: []int{16, 16, 70_000}}, 2 * 4 * (16*17 + 16*17 + 17*70_000 + 70_001*70_000)},
+		"many heads":          {Spec{Kind: "gat", Dims: []int{16, size.Most, 16}, Heads: size.Most, OutputHeads: 1}, 0},
+		"many heads at last":  {Spec{Kind: "gat", Dims: []int{16, 16, 16}, OutputHeads: size.Most / 8}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := tc.spec
+			s.Choose(Load{}, Choices{Order: "auto", CacheInput: "auto"})
+			f := s.Footprint(false)
+			if tc.exact == 0 && f.Fixed != size.Most || tc.exact != 0 && (f.Fixed < tc.exact || f.Fixed > tc.exact+1<<10) {
+				t.Errorf("%d bytes, expected %d", f.Fixed, tc.exact)
+			}
+			if len(f.Gathers) != s.Layers() {
+				t.Errorf("%d gathers", len(f.Gathers))
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"siafu/graph/size"
 	"siafu/kernels"
 )
 
@@ -40,11 +41,11 @@ type Attention struct {
 
 func gatWeights(s Spec, l int) []Shape {
 	heads, width := s.attention(l)
-	bias := heads * width
+	bias := size.Product(heads, width)
 	if l == s.Layers()-1 {
 		bias = width
 	}
-	return []Shape{{"weight", s.Dims[l], heads * width, false},
+	return []Shape{{"weight", s.Dims[l], size.Product(heads, width), false},
 		{"source", heads, width, false}, {"target", heads, width, false}, {"bias", 1, bias, true}}
 }
 

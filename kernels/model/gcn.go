@@ -51,6 +51,7 @@ func gcnLayer(b *Builder, l int) Layer {
 	// A perceptron over sparse features multiplies them as they are.
 	sparse := l == 0 && b.in.Features.Sparse != nil && !gathers
 	if s.Orders[l] == ApplyFirst || sparse {
+		in.multiplied()
 		return &applyFirst{dense: d, input: in, gathers: gathers, emitted: b.Room(d.out), gradIn: b.GradRoom(l)}
 	}
 	return &gatherFirst{dense: d, input: in, kept: b.kept(l), gathers: gathers, h: b.Room(d.out), gradIn: b.GradRoom(l)}

@@ -17,6 +17,9 @@ type Kind struct {
 	// Order is "gather-first" or "apply-first" for layers that know only one,
 	// empty for those that look at Spec.Orders.
 	Order string
+	// Initializer is what the first weights are drawn by unless another one is
+	// asked for; empty: xavier.
+	Initializer string
 }
 
 // Shape is a weight matrix [Rows x Cols] or, with one row, a bias, which starts
@@ -30,11 +33,11 @@ type Shape struct {
 // kinds are all networks that have a name; a new one is a line here.
 func kinds() []Kind {
 	return []Kind{
-		{Name: "gcn", Weights: OneProduct, Layer: gcnLayer, Coefficients: GCNCoefficients},
-		{Name: "sage", Weights: sageWeights, Layer: sageLayer, Coefficients: MeanCoefficients},
-		{Name: "gin", Weights: ginWeights, Layer: ginLayer, Coefficients: SumCoefficients, Order: "gather-first"},
-		{Name: "gat", Weights: gatWeights, Layer: gatLayer, Coefficients: SumCoefficients, Order: "apply-first"},
-		{Name: "mlp", Weights: OneProduct, Layer: gcnLayer},
+		{Name: "gcn", Weights: OneProduct, Layer: gcnLayer, Coefficients: GCNCoefficients, Initializer: "small-logits"},
+		{Name: "sage", Weights: sageWeights, Layer: sageLayer, Coefficients: MeanCoefficients, Initializer: "small-logits"},
+		{Name: "gin", Weights: ginWeights, Layer: ginLayer, Coefficients: SumCoefficients, Initializer: "small-logits"},
+		{Name: "gat", Weights: gatWeights, Layer: gatLayer, Coefficients: SumCoefficients, Order: "apply-first", Initializer: "small-logits"},
+		{Name: "mlp", Weights: OneProduct, Layer: gcnLayer, Initializer: "small-logits"},
 	}
 }
 

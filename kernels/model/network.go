@@ -22,29 +22,41 @@ func (p Pass) Mask(d *kernels.Dropout) *kernels.Dropout {
 }
 
 // Layer is one layer on the own vertices of a rank, n of them. The methods are
-// called in the order Emit, Apply, and on the way back ApplyGrad, EmitGrad;
-// what they return is theirs and stands until the same method of the same
-// layer is called again.
+// called in the order Emit, Apply, and on the way back ApplyGrad, EmitGrad.
+//
+// Intervals of the same vertices have layers of their own, which run side by
+// side, and what one returns others gather from: its rows while it is in Apply
+// or further on, its gradients while it is in EmitGrad or further back. So what a
+// method returns must stand until the same method of the same layer is called
+// again: no other method of the layer may write to it. That a method returns an
+// argument which it may overwrite, below, changes nothing for it.
+//
+// Arguments are the caller's, and stand as long as their method says.
 type Layer interface {
 	// GatherWidth is the width of the rows that neighbours gather, 0 for a
 	// layer without the graph.
 	GatherWidth() int
 	// Emit turns the layer's input h [n x in] (nil for the first layer, which
-	// knows its features) into the rows [n x GatherWidth] to be gathered.
+	// knows its features) into the rows [n x GatherWidth] to be gathered. It may
+	// return h and must not write to it; h stands until EmitGrad has returned.
 	Emit(h []float32, p Pass) []float32
 	// Apply turns what was gathered [n x GatherWidth] into the layer's output
-	// [n x out]. It may overwrite gathered, which is not read in a first layer
+	// [n x out]. It may overwrite gathered, but for an Attended layer, and return
+	// it; it stands until the layer gathers again. It is not read in a first layer
 	// that keeps ÂX.
 	Apply(gathered []float32, p Pass) []float32
 	// GathersBack tells whether the gradient of what was gathered is needed. It
 	// is not in a first layer that gathers its constant input.
 	GathersBack() bool
-	// ApplyGrad turns the output's gradient [n x out], which it may overwrite,
-	// into that of what was gathered, nil unless GathersBack, and writes those
-	// weight gradients that it knows.
+	// ApplyGrad turns the output's gradient [n x out], which it may overwrite and
+	// return, into that of what was gathered, nil for constant rows, and writes
+	// those weight gradients that it knows. grad stands until EmitGrad of all
+	// intervals has returned.
 	ApplyGrad(grad []float32, p Pass) []float32
-	// EmitGrad turns the gradient of the emitted rows into that of the input,
-	// nil in the first layer, and writes the remaining weight gradients.
+	// EmitGrad turns the gradient of the emitted rows, which it may overwrite and
+	// return, into that of the input, nil in the first layer, and writes the
+	// remaining weight gradients. grad stands until EmitGrad of the layer before
+	// has returned in all intervals.
 	EmitGrad(grad []float32, p Pass) []float32
 }
 
@@ -99,10 +111,9 @@ func bind(s Spec, in Input, team *kernels.Team, weights []float32, room *room) *
 	if s.CacheInput {
 		n.kept = &kept{team: team, rows: in.Features.Rows, cols: in.Features.Dim}
 	}
-	for l := range s.Layers() {
+	for l, r := range s.LayerRanges() {
 		n.Layers = append(n.Layers, s.kind().Layer(b, l))
-		lo, hi := s.LayerRange(l)
-		n.layerGrads = append(n.layerGrads, n.Grad[lo:hi])
+		n.layerGrads = append(n.layerGrads, n.Grad[r.Lo:r.Hi])
 	}
 	return n
 }
@@ -141,7 +152,7 @@ func (s Spec) Coefficients(inDegree, outDegree []uint32, own int, a *mapped.Aren
 // its memory comes from a.
 func (n *Network) InputRows(a *mapped.Arena) []float32 {
 	x := *n.input
-	x.arena, x.scratch = a, nil
+	x.arena, x.scratch, x.drawn = a, nil, false
 	return x.rows(Pass{})
 }
 

@@ -14,6 +14,7 @@ type Rehearsal struct {
 	gathered [][]float32 // what each layer gathers, and backward
 	back     [][]float32
 	logits   []float32 // their gradient
+	epochs   int
 }
 
 // NewRehearsal makes the network with memory of work, and what stands for the
@@ -41,7 +42,8 @@ func NewRehearsal(s Spec, in Input, team *kernels.Team, work, rest *mapped.Arena
 
 // Epoch is an epoch's tensor work but for the loss. It returns the logits.
 func (r *Rehearsal) Epoch() []float32 {
-	p := Pass{Epoch: 1, Train: true}
+	r.epochs++
+	p := Pass{Epoch: r.epochs, Train: true}
 	var h []float32
 	for l, layer := range r.Layers {
 		if l > 0 || !r.Kept() {

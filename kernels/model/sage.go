@@ -46,7 +46,7 @@ type sage struct {
 	gathered []float32
 	output   []float32 // [rows x out]
 	grad     []float32 // of what the activation is applied to, until EmitGrad
-	gradIn   []float32 // [rows x in], nil in the first layer
+	gradIn   []float32 // [rows x in], nil in the first layer: of what was gathered, or of H
 }
 
 func (g *sage) GatherWidth() int {
@@ -91,15 +91,15 @@ func (g *sage) ApplyGrad(grad []float32, p Pass) []float32 {
 	return g.gradIn
 }
 
+// EmitGrad of a layer that gathers first works in grad: gradIn is what ApplyGrad
+// has returned, which other intervals may still be gathering.
 func (g *sage) EmitGrad(grad []float32, p Pass) []float32 {
-	if g.first == ApplyFirst {
-		g.h.MultiplyGrad(g.gw, g.out, grad, p)
+	if g.first == GatherFirst {
+		g.h.InputGrad(grad, g.out, g.grad, g.self.W, true)
+		return grad
 	}
+	g.h.MultiplyGrad(g.gw, g.out, grad, p)
 	g.h.InputGrad(g.gradIn, g.out, g.grad, g.self.W, false)
-	if g.first == ApplyFirst {
-		g.h.InputGrad(g.gradIn, g.out, grad, g.w, true)
-	} else if !g.h.Constant() {
-		kernels.Add(g.team, g.gradIn, grad[:len(g.gradIn)])
-	}
+	g.h.InputGrad(g.gradIn, g.out, grad, g.w, true)
 	return g.gradIn
 }

@@ -135,7 +135,7 @@ func (s *Spec) inputOrder(load Load, c Choices) Order {
 		return GatherFirst
 	case c.Order == "apply-first":
 		return ApplyFirst
-	case load.FeatureNNZ > 0 || 2*s.Dims[1] < s.Dims[0]:
+	case load.FeatureNNZ > 0 || s.Dims[1] <= (s.Dims[0]-1)/2:
 		return ApplyFirst
 	}
 	return GatherFirst

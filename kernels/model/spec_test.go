@@ -34,6 +34,9 @@ func TestChoose(t *testing.T) {
 		{"cache on", Spec{Kind: "gcn", Dims: []int{1433, 16, 7}}, sparse, Choices{"auto", "on"}, []Order{GatherFirst, ApplyFirst}, true, "asked"},
 		{"gather first", Spec{Kind: "gcn", Dims: []int{128, 32, 10}}, full, Choices{"gather-first", "auto"}, []Order{GatherFirst, GatherFirst}, false, "memory"},
 		{"apply first", Spec{Kind: "gcn", Dims: []int{8, 32, 64}}, dense, Choices{"apply-first", "auto"}, []Order{ApplyFirst, ApplyFirst}, false, "rows meet"},
+		{"gin, bag of words", Spec{Kind: "gin", Dims: []int{1433, 16, 7}}, sparse, auto, []Order{ApplyFirst, ApplyFirst}, false, "sparse"},
+		{"gin, widening", Spec{Kind: "gin", Dims: []int{8, 16, 64}, InputDropout: 0.5}, dense, auto, []Order{GatherFirst, GatherFirst}, false, "dropout"},
+		{"attention", Spec{Kind: "gat", Dims: []int{8, 16, 64}}, dense, auto, []Order{ApplyFirst, ApplyFirst}, false, "rows meet"},
 		{"perceptron", Spec{Kind: "mlp", Dims: []int{8, 32, 4}}, dense, auto, []Order{GatherFirst, GatherFirst}, false, "propagation"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -57,8 +60,8 @@ func TestParams(t *testing.T) {
 	if d := cmp.Diff(want, s.Params()); d != "" {
 		t.Error(d)
 	}
-	if lo, hi := s.LayerRange(1); lo != 24 || hi != 39 || s.NumWeights() != 39 {
-		t.Errorf("layer 1 is %d..%d of %d", lo, hi, s.NumWeights())
+	if r := s.LayerRanges()[1]; r != (Range{24, 39}) || s.NumWeights() != 39 {
+		t.Errorf("layer 1 is %v of %d", r, s.NumWeights())
 	}
 	flat := make([]float32, 39)
 	for i := range flat {

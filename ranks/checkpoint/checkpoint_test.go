@@ -142,7 +142,7 @@ func TestImpossible(t *testing.T) {
 		change func([]byte) []byte
 		says   string
 	}{
-		{"a newer format", forged(func(m *manifest) { m.Format = 2 }), "format 2"},
+		{"a newer format", forged(func(m *manifest) { m.Format = 3 }), "format 3"},
 		{"another epoch", forged(func(m *manifest) { m.Epoch = 3 }), "does not belong"},
 		{"no best weights", forged(func(m *manifest) { m.Files = m.Files[1:] }), "does not belong"},
 		{"no model", forged(func(m *manifest) { m.Files = slices.Delete(m.Files, 1, 2) }), "it lists"},

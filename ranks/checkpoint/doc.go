@@ -1,6 +1,5 @@
 // Package checkpoint is what a training run saves and finds again:
 //
-//	RUN/lock                          held by the process that writes the run folder
 //	RUN/checkpoints/epoch-000020/
 //	    model.safetensors             weights after epoch 20
 //	    optimizer.safetensors         the optimiser's state, a tensor a weight and slot
@@ -22,9 +21,12 @@
 // Only rank 0 calls this package, with the Lock of its run folder held, and
 // tells the others. Callers
 //
-//   - check State.Settings with Settings.Agree,
-//   - call Rewind before they train on from an older checkpoint, and
-//   - cut metrics.jsonl with Metrics.Restore.
+//   - check what was read with State.Agree, State.Fits, Metrics.Read and
+//     Rewindable before they write anything, and
+//   - call Rewind before they train on from an older checkpoint.
+//
+// Of folders with the names of checkpoints only those are replaced or removed
+// that hold nothing but the files above.
 //
 // Nothing is collective.
 package checkpoint

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"siafu/ranks/checkpoint"
+	"siafu/ranks/owner"
 	"siafu/ranks/safetensors"
 )
 
@@ -17,7 +18,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(run)
-	lock, err := checkpoint.Acquire(run, 0)
+	lock, err := owner.Acquire(run, "", 0)
 	if err != nil {
 		log.Fatal(err)
 	}

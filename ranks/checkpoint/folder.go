@@ -11,9 +11,8 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"siafu/graph/fault"
+	"siafu/ranks/owner"
 )
 
 // Dir is the folder below a run folder that holds its checkpoints.
@@ -60,12 +59,12 @@ func list(dir string) ([]entry, error) {
 // ("old"). Its name says by whom:
 //
 //	.epoch-000020.new-PID-START-HOST
-func hiddenName(epoch int, what string, o owner) string {
+func hiddenName(epoch int, what string, o owner.Process) string {
 	return fmt.Sprintf(".%s.%s-%d-%d-%s", folderName(epoch), what, o.PID, o.Start, o.Host)
 }
 
 // ownerOf reads a hidden name; ok is false for any other.
-func ownerOf(name string) (o owner, ok bool) {
+func ownerOf(name string) (o owner.Process, ok bool) {
 	epoch, rest, _ := strings.Cut(strings.TrimPrefix(name, "."), ".")
 	part := strings.SplitN(rest, "-", 4)
 	if len(part) != 4 || epochOf(epoch) < 0 {
@@ -73,20 +72,6 @@ func ownerOf(name string) (o owner, ok bool) {
 	}
 	pid, errPID := strconv.Atoi(part[1])
 	start, errStart := strconv.ParseInt(part[2], 10, 64)
-	o = owner{PID: pid, Start: start, Host: part[3]}
+	o = owner.Process{PID: pid, Start: start, Host: part[3]}
 	return o, errPID == nil && errStart == nil && name == hiddenName(epochOf(epoch), part[0], o)
-}
-
-// syncFolder makes the names in a folder durable, where the file system can.
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	err = f.Sync()
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
-		return nil
-	}
-	return err
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"siafu/graph/decodertest"
 )
 
 // sample is a file of a checkpoint.
@@ -24,7 +26,9 @@ func FuzzManifest(f *testing.F) {
 	f.Add(forged(func(m *manifest) { m.Format = 7 })(b))
 	f.Add([]byte(`{"format":1,"files":null}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := decodeManifest(b)
+		var m manifest
+		var err error
+		decodertest.Heap(t, int64(len(b)), func() { m, err = decodeManifest(b) })
 		if err != nil {
 			return
 		}
@@ -40,7 +44,9 @@ func FuzzState(f *testing.F) {
 	f.Add([]byte("null"))
 	f.Add([]byte(`{"best":{},"slots":["a","a"]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := decodeState(b)
+		var s State
+		var err error
+		decodertest.Heap(t, int64(len(b)), func() { s, err = decodeState(b) })
 		if err != nil {
 			return
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"siafu/ranks/owner"
 )
 
 // saverRun makes this program a process that saves into the run folder it
@@ -33,7 +35,7 @@ const killWidth = 20_000
 // saveForEver goes on from the newest checkpoint, and tells each epoch when it
 // is durable.
 func saveForEver(run string) error {
-	lock, err := Acquire(run, 0)
+	lock, err := owner.Acquire(run, "", 0)
 	if err != nil {
 		return err
 	}
@@ -97,7 +99,7 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	t.Logf("%d times killed while something was written or removed", torn)
-	lock, err := Acquire(run, 0)
+	lock, err := owner.Acquire(run, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

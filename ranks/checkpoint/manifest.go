@@ -11,8 +11,8 @@ import (
 )
 
 // Format is the version of the layout that is written, and the newest that is
-// read.
-const Format = 1
+// read. Version 2 is the first that says which dataset a checkpoint is of.
+const Format = 2
 
 // Files of a checkpoint.
 const (

@@ -1,9 +1,9 @@
 package checkpoint
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -53,20 +53,41 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-func TestSettings(t *testing.T) {
-	saved := Settings{"lr": "0.01", "hidden": "16", "model": "gcn"}
-	if err := saved.Agree("run", Settings{"lr": "0.01", "hidden": "16", "model": "gcn"}); err != nil {
+// A checkpoint goes on with its own dataset and settings only, and says what is
+// another.
+func TestAgree(t *testing.T) {
+	saved := State{
+		Path: "run", Data: Settings{"features": "40 dense", "labels.bin": "9 bytes"},
+		Settings: Settings{"lr": "0.01", "hidden": "16", "model": "gcn"},
+	}
+	if err := saved.Agree(maps.Clone(saved.Data), maps.Clone(saved.Settings)); err != nil {
 		t.Error(err)
 	}
-	err := saved.Agree("run", Settings{"lr": "0.02", "hidden": "16", "heads": "8"})
+	err := saved.Agree(saved.Data, Settings{"lr": "0.02", "hidden": "16", "heads": "8"})
 	wantFault(t, err, fault.Config, "resume: run: ",
 		`heads is not set in the checkpoint and "8" now, lr is "0.01" in the checkpoint and "0.02" now, model is "gcn" in the checkpoint and not set now`)
-	if err := Settings(nil).Agree("run", nil); err != nil {
-		t.Error(err)
-	}
+	err = saved.Agree(Settings{"features": "60 dense", "labels.bin": "9 bytes"}, saved.Settings)
+	wantFault(t, err, fault.Config, "dataset is not the one", `trained on: features is "40 dense" in the checkpoint and "60 dense" now; go on`)
+	saved.Data = nil
+	wantFault(t, saved.Agree(Settings{}, saved.Settings), fault.Config, "older version", "--init run/model.safetensors")
 }
 
-// metrics.jsonl goes back to the lines that a checkpoint counts, and only if
+// A checkpoint fits the network that has its tensors, of its shapes and in its
+// order, and the optimiser that has its slots.
+func TestFits(t *testing.T) {
+	s := stateOf(1, 4)
+	slots := []string{"exp_avg", "exp_avg_sq"}
+	if err := s.Fits(weightsOf(2, 4, 1), slots); err != nil {
+		t.Error(err)
+	}
+	wantFault(t, s.Fits(weightsOf(1, 5, 1), slots), fault.Data, modelFile, "layers.0.weight [3 4]", "layers.0.weight [3 5]")
+	wantFault(t, s.Fits(weightsOf(1, 4, 1)[:2], slots), fault.Data, modelFile, "layers.1.weight [4 2]", "no more tensors")
+	wantFault(t, s.Fits(nil, slots), fault.Data, modelFile)
+	wantFault(t, s.Fits(s.Weights, []string{"momentum_buffer"}), fault.Data, optimizerFile, "exp_avg", "momentum_buffer")
+	wantFault(t, s.Fits(s.Weights, append(slots, "third")), fault.Data, optimizerFile, "third")
+}
+
+// The lines of metrics.jsonl that a checkpoint counts are read, and only if
 // they are those lines.
 func TestMetrics(t *testing.T) {
 	write := func(text string) string {
@@ -76,84 +97,22 @@ func TestMetrics(t *testing.T) {
 		}
 		return path
 	}
-	wantText := func(path, want string) {
-		t.Helper()
-		if got, err := os.ReadFile(path); err != nil || string(got) != want {
-			t.Errorf("%q, %v; want %q", got, err, want)
-		}
-	}
 	m, err := MarkMetrics(write("one\ntwo\n"))
 	if err != nil || m.Bytes != 8 {
 		t.Fatal(m, err)
 	}
-	longer := write("one\ntwo\nthree\nfo")
-	if err := m.Restore(longer, longer); err != nil {
-		t.Fatal(err)
-	}
-	wantText(longer, "one\ntwo\n")
-	src, dst := write("one\ntwo\nthree\n"), write("other\n")
-	if err := m.Restore(src, dst); err != nil {
-		t.Fatal(err)
-	}
-	wantText(src, "one\ntwo\nthree\n")
-	wantText(dst, "one\ntwo\n")
-	for text, says := range map[string]string{"one\n": "4 bytes", "one\ntwx\nthree\n": "first 8 bytes"} {
-		path := write(text)
-		wantFault(t, m.Restore(path, path), fault.Data, path, says)
-		wantText(path, text)
-	}
-	wantFault(t, m.Restore(filepath.Join(t.TempDir(), "none"), dst), fault.Missing)
-	_, err = MarkMetrics(filepath.Join(t.TempDir(), "none"))
-	wantFault(t, err, fault.Missing)
-}
-
-// Of two who want a run folder one gets it, and the other hears from whom.
-func TestLock(t *testing.T) {
-	run := t.TempDir()
-	first, err := Acquire(run, 0)
-	if err != nil || first.Warning != "" {
-		t.Fatal(first, err)
-	}
-	_, err = Acquire(run, 0)
-	me := self()
-	wantFault(t, err, fault.Usage, run, "process", strconv.Itoa(me.PID), me.Host, "another --out")
-
-	time.AfterFunc(2*lockPoll, func() { first.Release() })
-	second, err := Acquire(run, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A lock of a folder that was replaced keeps nobody out of the new one.
-	if err := os.Remove(filepath.Join(run, lockFile)); err != nil {
-		t.Fatal(err)
-	}
-	third, err := Acquire(run, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if path := filepath.Join(run, lockFile); second.current(path) || !third.current(path) {
-		t.Error("the lock of a file that is gone counts")
-	}
-	for _, l := range []*Lock{second, third} {
-		if err := l.Release(); err != nil {
-			t.Error(err)
+	for _, text := range []string{"one\ntwo\n", "one\ntwo\nthree\nfo"} {
+		if got, err := m.Read(write(text)); err != nil || string(got) != "one\ntwo\n" {
+			t.Errorf("%q, %v", got, err)
 		}
 	}
-	_, err = Acquire(filepath.Join(run, "none"), 0)
+	for text, says := range map[string]string{"one\n": "4 bytes", "one\ntwx\nthree\n": "first 8 bytes"} {
+		path := write(text)
+		_, err := m.Read(path)
+		wantFault(t, err, fault.Data, path, says)
+	}
+	_, err = m.Read(filepath.Join(t.TempDir(), "none"))
 	wantFault(t, err, fault.Missing)
-}
-
-// A full disk keeps nobody from locking, as a run needs to free some space.
-func TestLockOnFullDisk(t *testing.T) {
-	dir := tinyDisk(t, "16k")
-	if err := os.WriteFile(filepath.Join(dir, "full"), make([]byte, 64<<10), 0o644); err == nil {
-		t.Fatal("the disk is not full")
-	}
-	first, err := Acquire(dir, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer first.Release()
-	_, err = Acquire(dir, 0)
-	wantFault(t, err, fault.Usage, "another process writes it")
+	_, err = MarkMetrics(filepath.Join(t.TempDir(), "none"))
+	wantFault(t, err, fault.Missing)
 }

@@ -5,7 +5,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"siafu/graph/durable"
 	"siafu/graph/fault"
+	"siafu/graph/scratch"
+	"siafu/ranks/owner"
 )
 
 const opPrune = "remove checkpoint"
@@ -17,8 +20,8 @@ const abandoned = 24 * time.Hour
 // Prune keeps the newest checkpoints that are whole as far as their sizes tell,
 // keep of them (0: all), among those up to the given epoch, which has just been
 // saved, and removes everything older. It also removes what dead processes left
-// half written. It never touches what a living process writes, nor newer
-// checkpoints.
+// half written. It never touches what a living process writes, newer
+// checkpoints, nor one into whose folder somebody has put something.
 func Prune(dir string, keep, epoch int) (removed []string, err error) {
 	if err := sweep(dir); err != nil || keep <= 0 {
 		return nil, err
@@ -38,6 +41,9 @@ func Prune(dir string, keep, epoch int) (removed []string, err error) {
 			}
 			continue
 		}
+		if other, err := foreign(e.path); other != "" || err != nil {
+			continue
+		}
 		if err := remove(dir, e); err != nil {
 			return removed, err
 		}
@@ -46,10 +52,31 @@ func Prune(dir string, keep, epoch int) (removed []string, err error) {
 	return removed, nil
 }
 
+// Rewindable fails where Rewind would have to remove something that siafu has
+// not written.
+func Rewindable(dir string, epoch int) error {
+	entries, err := list(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.epoch <= epoch {
+			break
+		}
+		if err := removable(opPrune, e.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Rewind removes the checkpoints newer than an epoch, whole or not: a run that
 // goes on from it would otherwise find them again, with numbers that are no
 // longer its own.
 func Rewind(dir string, epoch int) (removed []string, err error) {
+	if err := Rewindable(dir, epoch); err != nil {
+		return nil, err
+	}
 	entries, err := list(dir)
 	if err != nil {
 		return nil, err
@@ -63,7 +90,10 @@ func Rewind(dir string, epoch int) (removed []string, err error) {
 		}
 		removed = append(removed, e.path)
 	}
-	return removed, nil
+	if removed == nil {
+		return nil, nil
+	}
+	return removed, durable.Sync(opPrune, dir)
 }
 
 // sized tells whether a checkpoint has its files in their sizes. Sums are not
@@ -85,14 +115,11 @@ func sized(path string) bool {
 // remove hides a checkpoint before it empties the folder, so that nobody meets
 // half of one.
 func remove(dir string, e entry) error {
-	hidden := filepath.Join(dir, hiddenName(e.epoch, "old", self()))
+	hidden := filepath.Join(dir, hiddenName(e.epoch, "old", owner.Self()))
 	if err := os.Rename(e.path, hidden); err != nil {
-		return fault.System(opPrune, e.path, unnamed(err))
+		return fault.System(opPrune, e.path, scratch.Named(e.path, err))
 	}
-	if err := os.RemoveAll(hidden); err != nil {
-		return fault.System(opPrune, e.path, unnamed(err))
-	}
-	return nil
+	return destroy(opPrune, hidden)
 }
 
 // sweep removes the hidden folders of dead processes.
@@ -104,20 +131,20 @@ func sweep(dir string) error {
 	for _, e := range entries {
 		o, ok := ownerOf(e.Name())
 		path := filepath.Join(dir, e.Name())
-		if !ok || inUse(o, path) {
+		if !ok || inUse(o, path) || removable(opPrune, path) != nil {
 			continue
 		}
-		if err := os.RemoveAll(path); err != nil {
-			return fault.System(opPrune, path, err)
+		if err := destroy(opPrune, path); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 // inUse tells whether a hidden folder may still be written.
-func inUse(o owner, path string) bool {
-	if o.Host == self().Host {
-		return o.alive()
+func inUse(o owner.Process, path string) bool {
+	if o.Host == owner.Self().Host {
+		return o.Alive()
 	}
 	return time.Since(changed(path)) < abandoned
 }

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"siafu/graph/fault"
+	"siafu/ranks/owner"
 )
 
 // Whatever is saved, damaged, pruned and rewound in whatever order, the newest
@@ -119,7 +122,7 @@ func (m *model) check(t *rapid.T) {
 
 // What is half written is removed when, and only when, nobody writes it.
 func TestSweep(t *testing.T) {
-	me := self()
+	me := owner.Self()
 	dead := exec.Command("true")
 	if err := dead.Run(); err != nil {
 		t.Fatal(err)
@@ -128,23 +131,25 @@ func TestSweep(t *testing.T) {
 	if err := unawaited.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for f := stat(unawaited.Process.Pid); string(f[0]) != "Z"; f = stat(unawaited.Process.Pid) {
+	for p := owner.Of(unawaited.Process.Pid); p.Alive(); {
 		time.Sleep(time.Millisecond)
 	}
 	defer func() { _ = unawaited.Wait() }()
-	with := func(pid int, start int64, host string) owner { return owner{PID: pid, Start: start, Host: host} }
+	with := func(pid int, start int64, host string) owner.Process {
+		return owner.Process{PID: pid, Start: start, Host: host}
+	}
 	for _, tc := range []struct {
 		name  string
-		owner owner
+		owner owner.Process
 		age   time.Duration
 		stays bool
 	}{
 		{"this process", me, 0, true},
-		{"another living one", with(os.Getppid(), startOf(os.Getppid()), me.Host), 0, true},
-		{"a living one, for days", with(os.Getppid(), startOf(os.Getppid()), me.Host), 72 * time.Hour, true},
+		{"another living one", owner.Of(os.Getppid()), 0, true},
+		{"a living one, for days", owner.Of(os.Getppid()), 72 * time.Hour, true},
 		{"a dead one", with(dead.Process.Pid, me.Start, me.Host), 0, false},
-		{"a dead one that nobody waits for", with(unawaited.Process.Pid, startOf(unawaited.Process.Pid), me.Host), 0, false},
-		{"a dead one whose number is taken", with(os.Getppid(), startOf(os.Getppid())-1, me.Host), 0, false},
+		{"a dead one that nobody waits for", owner.Of(unawaited.Process.Pid), 0, false},
+		{"a dead one whose number is taken", with(os.Getppid(), owner.Of(os.Getppid()).Start-1, me.Host), 0, false},
 		{"another host, lately", with(1, 1, "elsewhere-7.cluster"), time.Hour, true},
 		{"another host, long ago", with(1, 1, "elsewhere-7.cluster"), 25 * time.Hour, false},
 	} {
@@ -183,27 +188,73 @@ func glob(t *testing.T, dir, pattern string) []string {
 	return list
 }
 
-// Nothing but checkpoints and what is half written is ever removed.
+// Nothing but checkpoints and what is half written is ever removed, and no
+// folder with something in it that is not of a checkpoint.
 func TestPruneLeavesOthers(t *testing.T) {
 	dir := t.TempDir()
 	others := []string{
-		".epoch-000001", ".epoch-000001.new-1-2", ".epoch-1.new-1-2-" + self().Host, "epoch-1", "epoch-00001x", "epoch--00001", "notes",
-		".epoch-000001.new-+1-2-" + self().Host, "epoch-000001.new-1-2-" + self().Host,
+		".epoch-000001", ".epoch-000001.new-1-2", ".epoch-1.new-1-2-" + owner.Self().Host, "epoch-1", "epoch-00001x", "epoch--00001", "notes",
+		".epoch-000001.new-+1-2-" + owner.Self().Host, "epoch-000001.new-1-2-" + owner.Self().Host,
 	}
 	for _, name := range others {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for epoch := range 4 {
+	dead := fmt.Sprintf(".epoch-000000.new-999999999-1-%s", owner.Self().Host)
+	precious := []string{filepath.Join("epoch-000000", "notes.txt"), filepath.Join(dead, "notes.txt")}
+	mustSave(t, dir, stateOf(0, 1))
+	if err := os.Mkdir(filepath.Join(dir, dead), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range precious {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("precious"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for epoch := 1; epoch < 4; epoch++ {
 		mustSave(t, dir, stateOf(epoch, 1))
 		if _, err := Prune(dir, 1, epoch); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := append(slices.Clone(others), folderName(3))
+	want := append(slices.Clone(others), dead, folderName(0), folderName(3))
 	slices.Sort(want)
 	if got := names(t, dir); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v; want %v", got, want)
+	}
+	for _, name := range precious {
+		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(text) != "precious" {
+			t.Errorf("%s: %q %v", name, text, err)
+		}
+	}
+}
+
+// What has the name of a checkpoint and is none is neither replaced nor
+// removed, and then nothing else is.
+func TestForeignInTheWay(t *testing.T) {
+	for name, put := range map[string]func(path string) error{
+		"a file in it":    func(path string) error { return os.WriteFile(filepath.Join(path, "notes.txt"), []byte("x"), 0o644) },
+		"a folder in it":  func(path string) error { return os.Mkdir(filepath.Join(path, "best"), 0o755) },
+		"a link in it":    func(path string) error { return os.Symlink("/etc/hosts", filepath.Join(path, stateFile+".tmp-1")) },
+		"a file, no more": func(path string) error { os.RemoveAll(path); return os.WriteFile(path, []byte("x"), 0o644) },
+		"a link, no more": func(path string) error { os.RemoveAll(path); return os.Symlink(t.TempDir(), path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for epoch := 1; epoch <= 3; epoch++ {
+				mustSave(t, dir, stateOf(epoch, 1))
+			}
+			if err := put(filepath.Join(dir, folderName(2))); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Rewind(dir, 1)
+			wantFault(t, err, fault.Usage, folderName(2), "move it away")
+			_, err = Save(dir, stateOf(2, 1))
+			wantFault(t, err, fault.Usage, folderName(2), "move it away")
+			if got := names(t, dir); len(got) != 3 {
+				t.Errorf("left are %v", got)
+			}
+		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"hash"
 	"io"
 	"maps"
@@ -14,9 +13,10 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"siafu/graph/durable"
 	"siafu/graph/fault"
+	"siafu/graph/scratch"
+	"siafu/ranks/owner"
 	"siafu/ranks/safetensors"
 )
 
@@ -31,8 +31,9 @@ type Written struct {
 }
 
 // Save writes a state as the checkpoint of its epoch in the folder dir, which
-// it makes where it is missing; an older checkpoint of that epoch is replaced.
-// It returns when the checkpoint is durable. Faults have kind IO; then the
+// it makes where it is missing; an older checkpoint of that epoch is replaced,
+// and anything else of its name is a fault of kind Usage.
+// It returns when the checkpoint is durable. Other faults have kind IO; then the
 // checkpoints that are there stay as they are and nothing else is left. It
 // panics where the parts of the state do not belong together.
 func Save(dir string, s State) (Written, error) {
@@ -45,32 +46,24 @@ func SaveInSteps(dir string, s State, at func(step string)) (Written, error) {
 	s.check()
 	start := time.Now()
 	w := writer{state: s, at: at, final: filepath.Join(dir, folderName(s.Epoch))}
-	if err := makeDurable(dir); err != nil {
-		return Written{}, fault.System(opSave, dir, err)
+	if err := removable(opSave, w.final); err != nil {
+		return Written{}, err
 	}
-	me := self()
+	if err := durable.MkdirAll(opSave, dir); err != nil {
+		return Written{}, err
+	}
+	me := owner.Self()
 	w.tmp = filepath.Join(dir, hiddenName(s.Epoch, "new", me))
 	defer os.RemoveAll(w.tmp)
 	if err := w.all(); err != nil {
 		return Written{}, err
 	}
 	at("rename")
-	if err := replace(w.tmp, w.final, filepath.Join(dir, hiddenName(s.Epoch, "old", me))); err != nil {
-		return Written{}, fault.System(opSave, w.final, unnamed(err))
+	if err := durable.Replace(opSave, w.tmp, w.final, filepath.Join(dir, hiddenName(s.Epoch, "old", me))); err != nil {
+		return Written{}, err
 	}
 	now := time.Now()
 	return Written{Path: w.final, Bytes: w.bytes, Took: now.Sub(start), Syncing: now.Sub(w.handedOver)}, nil
-}
-
-// makeDurable makes a folder and syncs its name.
-func makeDurable(dir string) error {
-	if _, err := os.Stat(dir); err == nil {
-		return nil
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(dir))
 }
 
 // writer fills the hidden folder of a checkpoint.
@@ -91,7 +84,7 @@ type output struct {
 	sum  hash.Hash
 }
 
-// all writes, and then syncs, every file and the folder. The manifest comes
+// all writes, and then syncs, every file. The manifest comes
 // when the others are durable.
 func (w *writer) all() error {
 	defer w.close()
@@ -111,10 +104,7 @@ func (w *writer) all() error {
 	if err := w.put(manifestFile, w.list.encode()); err != nil {
 		return err
 	}
-	if err := w.sync(); err != nil {
-		return err
-	}
-	return w.fault("", syncFolder(w.tmp))
+	return w.sync()
 }
 
 // contents writes every file but the manifest.
@@ -219,39 +209,8 @@ func (w *writer) fault(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	f := fault.System(opSave, filepath.Join(w.final, name), unnamed(err))
+	path := filepath.Join(w.final, name)
+	f := fault.System(opSave, path, scratch.Named(path, err))
 	f.Kind = fault.IO // what is missing here was removed under our hands
 	return f
-}
-
-// unnamed drops the hidden name from an error: the user knows the other.
-func unnamed(err error) error {
-	var pe *os.PathError
-	var le *os.LinkError
-	switch {
-	case errors.As(err, &pe):
-		return pe.Err
-	case errors.As(err, &le):
-		return le.Err
-	}
-	return err
-}
-
-// replace gives the hidden folder tmp its final name, durably. Where final
-// exists the two change places in one step; file systems that cannot do that
-// (NFS) have it step aside first.
-func replace(tmp, final, aside string) error {
-	err := unix.Renameat2(unix.AT_FDCWD, tmp, unix.AT_FDCWD, final, unix.RENAME_EXCHANGE)
-	if err != nil {
-		if err = os.Rename(final, aside); err == nil || errors.Is(err, os.ErrNotExist) {
-			if err = os.Rename(tmp, final); err != nil {
-				_ = os.Rename(aside, final) // nothing more can be done than to put it back
-			}
-		}
-	}
-	if err != nil {
-		return err
-	}
-	_ = os.RemoveAll(aside) // Prune tries again
-	return syncFolder(filepath.Dir(final))
 }

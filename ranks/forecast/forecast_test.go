@@ -71,12 +71,12 @@ func TestCodecThatKnowsItsSize(t *testing.T) {
 func TestRoomForOthers(t *testing.T) {
 	r := run(t, 2, 3, 0, "none")
 	r.Intervals = func(int) int { return 1 }
-	plain := New(r).GraphRank(triangle()[0])
+	plain := New(r).GraphRank(0, triangle()[0])
 	s2, int4 := run(t, 2, 3, 0, "s2").Codec, run(t, 2, 3, 0, "int4").Codec
 	r.Others = []codec.Codec{int4, s2}
-	all := New(r).GraphRank(triangle()[0])
+	all := New(r).GraphRank(0, triangle()[0])
 	r.Codec, r.Others = s2, nil
-	one := New(r).GraphRank(triangle()[0])
+	one := New(r).GraphRank(0, triangle()[0])
 	if ids := all.Of(Array) - plain.Of(Array); ids != 128 { // 30 numbers of 4 bytes
 		t.Errorf("%d bytes for dataset ids", ids)
 	}

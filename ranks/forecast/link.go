@@ -1,6 +1,9 @@
 package forecast
 
-import "siafu/graph/partition"
+import (
+	"siafu/graph/partition"
+	"siafu/graph/size"
+)
 
 // Link is what lies between ranks.
 type Link struct {
@@ -30,11 +33,11 @@ func newFlow(l Link, ranks int) *flow {
 func (f *flow) add(p, q int, bytes int64) {
 	from, to := p/f.link.RanksPerHost, q/f.link.RanksPerHost
 	if from == to {
-		f.here[from] += bytes
+		f.here[from] = size.Sum(f.here[from], bytes)
 		return
 	}
-	f.out[from] += bytes
-	f.in[to] += bytes
+	f.out[from] = size.Sum(f.out[from], bytes)
+	f.in[to] = size.Sum(f.in[to], bytes)
 	f.messages[p]++
 }
 
@@ -66,7 +69,7 @@ func (f *Forecast) rows(e Exchange, parts []partition.RankReport, l Link) float6
 // weightSeconds is the exchange of weights and gradients in an epoch.
 func (f *Forecast) weightSeconds(l Link) float64 {
 	down, up := newFlow(l, f.Run.Graph+f.Servers), newFlow(l, f.Run.Graph+f.Servers)
-	bytes := 4 * int64(f.Net.NumWeights())
+	bytes := floats(int64(f.Net.NumWeights()))
 	switch {
 	case f.Servers > 0:
 		for r := range f.Run.Graph {

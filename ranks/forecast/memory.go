@@ -2,6 +2,8 @@ package forecast
 
 import (
 	"siafu/graph/partition"
+	"siafu/graph/size"
+	"siafu/halo/codec"
 	"siafu/kernels"
 )
 
@@ -16,7 +18,8 @@ const (
 	Heap    Kind = "heap"    // Go's, an estimate
 )
 
-// Term is memory that a rank needs for one purpose.
+// Term is memory that a rank needs for one purpose; size.Most is more than can
+// be counted.
 type Term struct {
 	Name  string `json:"name"`
 	Kind  Kind   `json:"kind"`
@@ -30,18 +33,21 @@ type Memory []Term
 func (m *Memory) add(name string, kind Kind, arrays ...int64) {
 	total := int64(0)
 	for _, bytes := range arrays {
-		total += (bytes + 63) / 64 * 64
+		total = size.Sum(total, size.RoundUp(bytes, 64))
 	}
 	if total > 0 {
 		*m = append(*m, Term{name, kind, total})
 	}
 }
 
+// floats is the bytes of a matrix of so many rows, columns and more.
+func floats(extent ...int64) int64 { return size.Product(4, size.Product(extent...)) }
+
 // Of is the memory of one kind.
 func (m Memory) Of(k Kind) (bytes int64) {
 	for _, t := range m {
 		if t.Kind == k {
-			bytes += t.Bytes
+			bytes = size.Sum(bytes, t.Bytes)
 		}
 	}
 	return bytes
@@ -50,19 +56,30 @@ func (m Memory) Of(k Kind) (bytes int64) {
 // Peak is the most that is resident at a time: what is scratch has gone before
 // the first epoch touches what only it needs.
 func (m Memory) Peak() int64 {
-	training := int64(0)
+	always, training := size.Sum(m.Of(Mapped), m.Of(Heap)), int64(0)
 	for _, t := range m {
-		switch t.Name {
-		case activations, gradients, ghosts, buffers:
-			training += t.Bytes
+		switch {
+		case t.Kind != Array:
+		case t.Name == activations, t.Name == gradients, t.Name == ghosts, t.Name == buffers:
+			training = size.Sum(training, t.Bytes)
+		default:
+			always = size.Sum(always, t.Bytes)
 		}
 	}
-	return m.Of(Mapped) + m.Of(Array) + m.Of(Heap) - training + max(training, m.Of(Scratch))
+	return size.Sum(always, max(training, m.Of(Scratch)))
 }
 
 // Certain is what a rank cannot do without: arrays that it fills in every
-// epoch, or once and keeps.
-func (m Memory) Certain() int64 { return m.Of(Array) }
+// epoch, or once and keeps, and what its intervals consist of.
+func (m Memory) Certain() int64 {
+	bytes := m.Of(Array)
+	for _, t := range m {
+		if t.Name == intervals {
+			bytes = size.Sum(bytes, t.Bytes)
+		}
+	}
+	return bytes
+}
 
 // Program is the memory of a process beside its data: the program's own pages,
 // Go's runtime and small things on its heap, and Open MPI. Runs on small graphs
@@ -76,13 +93,23 @@ const (
 	gradients   = "gradients"
 	ghosts      = "ghost rows"
 	buffers     = "exchange buffers"
+	intervals   = "tasks of intervals"
+)
+
+// An interval takes about so much of the heap for itself and for each of its
+// layers: a run of 3000 intervals, of 2 layers and of 20, took 14 and 55 KB for
+// each.
+const (
+	intervalBytes      = 10 << 10
+	intervalLayerBytes = 2 << 10
 )
 
 // keptColumns is how many columns of ÂX are made at a time.
 const keptColumns = 64
 
-// GraphRank is the memory of a graph rank with the given partition.
-func (f *Forecast) GraphRank(p partition.RankReport) Memory {
+// GraphRank is the memory of a graph rank with the given partition. In bounded
+// asynchrony without servers rank 0 hosts one.
+func (f *Forecast) GraphRank(rank int, p partition.RankReport) Memory {
 	m := new(Memory)
 	f.shard(m, p)
 	f.edges(m, p)
@@ -90,6 +117,9 @@ func (f *Forecast) GraphRank(p partition.RankReport) Memory {
 	f.layers(m, p)
 	f.exchange(m, p)
 	f.weights(m, p)
+	if f.Async && f.Servers == 0 && rank == 0 {
+		f.serve(m, f.Graph)
+	}
 	return *m
 }
 
@@ -101,7 +131,7 @@ func (f *Forecast) shard(m *Memory, p partition.RankReport) {
 	if f.Sparse {
 		m.add("shard: features", Mapped, 8*n, 8*p.FeatureNNZ)
 	} else {
-		m.add("shard: features", Mapped, 4*n*dim)
+		m.add("shard: features", Mapped, floats(n, dim))
 	}
 }
 
@@ -141,11 +171,11 @@ func (f *Forecast) kept(m *Memory, p partition.RankReport) {
 	if !f.Net.CacheInput {
 		return
 	}
-	n, dim, size := p.Vertices, int64(f.Net.Dims[0]), int64(4)
+	n, dim, each := p.Vertices, int64(f.Net.Dims[0]), int64(4)
 	if f.HalfKept {
-		size = 2
+		each = 2
 	}
-	m.add(Kept, Array, n*dim*size)
+	m.add(Kept, Array, size.Product(n, dim, each))
 	w := min(keptColumns, dim)
 	m.add("making ÂX", Scratch, 4*n*w, 4*n*w, count(f.row, 4*n), count(f.col, 4*(n+p.Ghosts)), 4*p.Ghosts*w, 4*p.SendRows*w)
 }
@@ -155,20 +185,21 @@ func (f *Forecast) layers(m *Memory, p partition.RankReport) {
 	n := p.Vertices
 	inputs := int64(0) // gradients of the layers' inputs
 	for _, d := range f.Net.Dims[1:f.Net.Layers()] {
-		inputs += 4 * int64(d)
+		inputs = size.Sum(inputs, floats(int64(d)))
 	}
-	own := []int64{n*(f.foot.PerRow-inputs) + p.FeatureNNZ*f.foot.PerNonZero}
+	own := []int64{size.Sum(size.Product(n, max(f.foot.PerRow-inputs, 0)), size.Product(p.FeatureNNZ, f.foot.PerNonZero))}
 	for _, g := range f.foot.Gathers {
 		switch {
 		case g.Heads > 0:
-			heads := 4 * int64(g.Heads) // a float of each
-			own = append(own, 4*n*int64(g.Columns), n*heads, 2*n*heads, n*heads, n*heads, n*heads, 3*n*heads, n*heads, p.Ghosts*heads)
+			heads := floats(n, int64(g.Heads)) // a float of each
+			own = append(own, floats(n, int64(g.Columns)), heads, size.Product(2, heads), heads, heads, heads,
+				size.Product(3, heads), heads, floats(p.Ghosts, int64(g.Heads)))
 		case g.Width > 0:
-			own = append(own, 4*n*int64(g.Width))
+			own = append(own, floats(n, int64(g.Width)))
 		}
 	}
 	m.add(activations, Array, own...)
-	back := append(f.backward(n), n*inputs, 4*n*int64(f.Net.Dims[f.Net.Layers()]))
+	back := append(f.backward(n), size.Product(n, inputs), floats(n, int64(f.Net.Dims[f.Net.Layers()])))
 	m.add(gradients, Array, back...)
 	if f.HalfRows {
 		m.add("rows in bfloat16", Array, f.halves(p)...)
@@ -180,7 +211,7 @@ func (f *Forecast) layers(m *Memory, p partition.RankReport) {
 func (f *Forecast) backward(n int64) (made []int64) {
 	var room [2]int64
 	for l, g := range f.foot.Gathers {
-		need := count(g.Back, 4*n*int64(g.Width))
+		need := count(g.Back, floats(n, int64(g.Width)))
 		if f.Async || need > room[l%2] {
 			room[l%2] = need
 			made = append(made, need)
@@ -191,7 +222,9 @@ func (f *Forecast) backward(n int64) (made []int64) {
 
 // halves are the rounded copies of rows and of gradients.
 func (f *Forecast) halves(p partition.RankReport) (made []int64) {
-	half := func(rows int64, width int) { made = append(made, 2*(rows*int64(width)+kernels.HalfSlack)) }
+	half := func(rows int64, width int) {
+		made = append(made, size.Product(2, size.Sum(size.Product(rows, int64(width)), kernels.HalfSlack)))
+	}
 	for _, g := range f.foot.Gathers {
 		if g.Width > 0 && g.Heads == 0 {
 			half(p.Vertices, g.Width)
@@ -210,10 +243,10 @@ func (f *Forecast) exchange(m *Memory, p partition.RankReport) {
 		f.published(m, p)
 		return
 	}
-	rows := []int64{4 * p.Ghosts * f.maxWidth()}
+	rows := []int64{floats(p.Ghosts, f.maxWidth())}
 	for _, g := range f.foot.Gathers {
 		if g.Heads > 0 {
-			rows = append(rows, 4*p.Ghosts*int64(g.Width))
+			rows = append(rows, floats(p.Ghosts, int64(g.Width)))
 		}
 	}
 	if f.Graph < 2 {
@@ -223,71 +256,108 @@ func (f *Forecast) exchange(m *Memory, p partition.RankReport) {
 	var plain, ids, encoded int64
 	for _, c := range append(f.Others, f.Codec) {
 		if !framed(c) {
-			plain = 4 * p.SendRows * f.maxWidth()
+			plain = floats(p.SendRows, f.maxWidth())
 			continue
 		}
 		// What leaves, and what has arrived and is not decoded.
 		out, _, _ := payload(c, max(p.SendRows, p.Ghosts), f.maxWidth())
-		encoded, ids = max(encoded, 2*out), max(ids, count(!c.Lossless(), 4*p.SendRows))
+		encoded, ids = max(encoded, size.Product(2, out)), max(ids, count(!c.Lossless(), 4*p.SendRows))
 	}
 	m.add(buffers, Array, plain, ids)
+	m.add("lost in codecs, fed back", Array, f.lost(p)...)
 	m.add("encoded rows", Heap, encoded)
+}
+
+// lost is what a codec that feeds errors back keeps of every exchange's rows.
+func (f *Forecast) lost(p partition.RankReport) (made []int64) {
+	if _, fed := f.Codec.(codec.Corrected); !fed {
+		return nil
+	}
+	for _, e := range f.Exchanges() {
+		rows := p.SendRows
+		if e.Back {
+			rows = p.Ghosts
+		}
+		made = append(made, floats(rows, int64(e.Width)))
+	}
+	return made
 }
 
 // published is what a rank keeps in bounded asynchrony: the newest rows and
 // gradients of every layer, its own and those of others.
 func (f *Forecast) published(m *Memory, p partition.RankReport) {
-	var own, far, back []int64
-	messages := int64(0)
+	var own, far []int64
+	back, messages := []int64{4 * p.SendRows}, int64(0) // the ids of rows that go out
 	for _, g := range f.foot.Gathers {
 		if g.Width == 0 {
 			continue
 		}
-		width, gathered := int64(g.Width), int64(max(g.Width, g.Columns))
-		own = append(own, 4*p.Vertices*width, 4*p.Vertices*gathered)
-		far = append(far, 4*p.Ghosts*width)
-		back = append(back, 4*p.SendRows*width)
-		messages += 4 * (p.Ghosts + p.SendRows) * width
+		width, gathered := int64(g.Width), int64(g.Width)
+		if g.Heads > 0 {
+			gathered = int64(g.Columns)
+		}
+		own = append(own, floats(p.Vertices, width), floats(p.Vertices, gathered))
+		far = append(far, floats(p.Ghosts, width))
+		back = append(back, floats(p.SendRows, width))
+		messages = size.Sum(messages, floats(p.Ghosts+p.SendRows, width))
 	}
 	m.add("published rows", Array, own...)
 	m.add(ghosts, Array, far...)
 	m.add(buffers, Array, back...)
 	// On their way and arrived, twice over: the collector lets the heap double.
-	m.add("rows in messages", Heap, 4*messages)
+	m.add("rows in messages", Heap, size.Product(4, messages))
 }
 
 // weights are what belongs to the network as a whole.
 func (f *Forecast) weights(m *Memory, p partition.RankReport) {
-	n := int64(f.Net.NumWeights())
+	n := floats(int64(f.Net.NumWeights()))
 	own := f.foot.Fixed // of an interval, gradients for one
 	if !f.Async {
-		own -= (4*n + 63) / 64 * 64 // they share the weights
+		own -= size.RoundUp(n, 64) // they share the weights
 	}
-	arrays := append(repeat(f.Intervals(int(p.Vertices)), own), 4*n)
+	arrays := append(repeat(f.Intervals(int(p.Vertices)), max(own, 0)), n)
 	if !f.Async {
-		arrays = append(arrays, 4*n, 4*n)
+		arrays = append(arrays, n, n)
 	}
 	m.add("weights and their gradients", Array, arrays...)
-	m.add("best weights", Heap, 4*n)
-	if f.Servers > 0 {
-		m.add("weights in messages", Heap, 4*4*n)
-		return
+	m.add(intervals, Heap, size.Product(int64(f.Intervals(int(p.Vertices))), intervalBytes+intervalLayerBytes*int64(f.Net.Layers())))
+	m.add("best weights", Heap, n)
+	f.start(m, n)
+	switch {
+	case f.Servers > 0 || f.Async:
+		m.add("weights in messages", Heap, size.Product(4, n))
+	default:
+		m.add("optimiser state", Array, repeat(f.Slots, n)...)
 	}
-	m.add("optimiser state", Array, repeat(f.Slots, 4*n)...)
+}
+
+// start is what a run is given to begin with, for weights of n bytes.
+func (f *Forecast) start(m *Memory, n int64) {
+	if f.Resumed {
+		m.add("weights and state to go on from", Heap, repeat(2+f.Slots, n)...)
+	}
+	if f.Initial {
+		m.add("weights to start from", Heap, n)
+	}
 }
 
 // ServerRank is the memory of a parameter server that the given number of graph
 // ranks talk to.
 func (f *Forecast) ServerRank(ranks int) Memory {
-	m, n := new(Memory), int64(f.Net.NumWeights())
-	m.add("weights", Array, 4*n)
-	m.add("optimiser state", Array, repeat(f.Slots, 4*n)...)
-	copies := int64(2 * (ranks + f.Servers)) // gradients until their sum, and what is sent
-	if f.Async {
-		copies += int64(f.Staleness) + 2
-	}
-	m.add("gradients and messages", Heap, copies*4*n)
+	m, n := new(Memory), floats(int64(f.Net.NumWeights()))
+	m.add("weights", Array, n)
+	f.start(m, n)
+	f.serve(m, ranks)
 	return *m
+}
+
+// serve is what a server of so many graph ranks has beside the weights.
+func (f *Forecast) serve(m *Memory, ranks int) {
+	n := floats(int64(f.Net.NumWeights()))
+	m.add("optimiser state", Array, repeat(f.Slots, n)...)
+	// Gradients until their sum, what is sent, and versions.
+	copies := size.Sum(int64(2*(ranks+f.Servers)), int64(f.Staleness), 2)
+	m.add("gradients and messages", Heap, size.Product(copies, n))
 }
 
 func repeat(times int, bytes int64) []int64 {

@@ -18,7 +18,9 @@ type Run struct {
 	HalfKept  bool // ÂX is kept in bfloat16
 	Slots     int  // of the optimiser, floats a weight
 	Staleness int
-	Graph     int // graph ranks
+	Resumed   bool // from a checkpoint
+	Initial   bool // weights come from a file
+	Graph     int  // graph ranks
 	Servers   int
 	Codec     codec.Codec
 	Others    []codec.Codec // that may be tried in its place
@@ -31,7 +33,8 @@ type Forecast struct {
 	row, col bool // edges have coefficients by destination, by source
 }
 
-// New measures small networks of the run's shapes; it takes milliseconds.
+// New sketches small networks of the run's shapes; it takes milliseconds, and
+// memory for nothing that is in proportion to them.
 func New(r Run) *Forecast {
 	f := &Forecast{Run: r, foot: r.Net.Footprint(r.Sparse)}
 	if r.Net.Propagates() {
@@ -69,6 +72,9 @@ func (f *Forecast) Exchanges() []Exchange {
 
 // Gathers are what each layer wants of the graph in an epoch.
 func (f *Forecast) Gathers() []model.Gathering { return f.foot.Gathers }
+
+// Footprint is what the network takes beside the graph.
+func (f *Forecast) Footprint() model.Footprint { return f.foot }
 
 // maxWidth is the width of the widest rows that an epoch exchanges.
 func (f *Forecast) maxWidth() int64 {

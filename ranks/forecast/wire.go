@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"siafu/graph/partition"
+	"siafu/graph/size"
 	"siafu/halo"
 	"siafu/halo/codec"
 )
@@ -9,11 +10,19 @@ import (
 // framed tells whether rows travel as blocks: not when they go as they are.
 func framed(c codec.Codec) bool { return c.ID() != codec.ID{} }
 
+// codable bounds the rows that a codec can say the size of. There is no memory
+// for more.
+const codable = size.Most >> 16
+
 // payload is the length of what goes to one rank of rows x cols floats, whether
 // it is that exactly or at most, and in how many messages.
 func payload(c codec.Codec, rows, cols int64) (bytes int64, exact bool, messages int64) {
+	raw := floats(rows, cols)
 	if rows == 0 || !framed(c) {
-		return 4 * rows * cols, true, 1
+		return raw, true, 1
+	}
+	if raw > codable {
+		return raw, false, 1
 	}
 	exact = true
 	for chunk := int64(halo.ChunkRows(c, int(cols))); rows > 0; rows -= chunk {
@@ -40,8 +49,8 @@ func (f *Forecast) Traffic(parts []partition.RankReport) Traffic {
 	for _, e := range f.Exchanges() {
 		f.eachMessage(e, parts, func(_, _ int, rows int64) {
 			bytes, exact, messages := payload(f.Codec, rows, int64(e.Width))
-			t.Raw += 4 * rows * int64(e.Width)
-			t.Sent += bytes
+			t.Raw = size.Sum(t.Raw, floats(rows, int64(e.Width)))
+			t.Sent = size.Sum(t.Sent, bytes)
 			t.Exact = t.Exact && exact
 			t.Messages += messages
 		})

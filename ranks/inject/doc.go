@@ -13,7 +13,7 @@
 //
 // Moments of ranks that train are the names of tasks, as reports have them (AV,
 // SC, GA, loss, ∇AV, ∇GA, ∇SC, WU), and eval and save; those of servers are the
-// messages that come (pull, push, partial, state; fetch, gradient, sum), and
+// messages that come (pull, fetch, close, gradient, sum, state), and
 // eval, when the weights of an epoch have left. Rank 0 has more of them while
 // it writes: opened, when there is a run folder; "save FILE", before that file
 // of a checkpoint, and "save rename"; summary, when the model is written and

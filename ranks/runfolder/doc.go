@@ -1,5 +1,7 @@
 // Package runfolder is what a run leaves behind:
 //
+//	run.json           the marker: siafu has made the folder
+//	lock               who writes it
 //	config.toml        the configuration as run
 //	metrics.jsonl      one Epoch a line
 //	summary.json       the Summary, written last: a folder without one is of a
@@ -7,5 +9,11 @@
 //	model.safetensors  the best weights
 //	log.txt            what rank 0 said
 //
-// Only rank 0 writes it.
+// and what others write there: checkpoints, predictions, a timeline.
+//
+// Only rank 0 writes it, in three steps. Claim.Take locks the folder and says
+// what is there, without a trace. The caller then checks whatever else could go
+// wrong. Begin or Continue write. Close gives the claim back, and if nothing was
+// written leaves everything as it was. A folder that siafu has not made cannot
+// be claimed, and nothing is removed beside what siafu has written.
 package runfolder

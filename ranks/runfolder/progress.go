@@ -60,7 +60,7 @@ func (p *Progress) readMetrics(path string) error {
 	}
 	// What follows the last newline is a line that is being written.
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
-	epochs, err := parseEpochs(path, text)
+	epochs, err := ParseEpochs(path, text)
 	if err != nil || len(epochs) == 0 {
 		return err
 	}

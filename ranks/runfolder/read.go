@@ -51,10 +51,12 @@ func readEpochs(path string) ([]Epoch, error) {
 	if err != nil {
 		return nil, fault.System(op, path, err)
 	}
-	return parseEpochs(path, text)
+	return ParseEpochs(path, text)
 }
 
-func parseEpochs(path string, text []byte) ([]Epoch, error) {
+// ParseEpochs reads the text of metrics.jsonl. A line that is no epoch is a
+// Data fault that names it.
+func ParseEpochs(path string, text []byte) ([]Epoch, error) {
 	var epochs []Epoch
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, 1<<20)
@@ -110,6 +112,12 @@ func (r *Run) conclude(w io.Writer) error {
 	s := r.Summary
 	line := fmt.Sprintf("%s on %s answers %.1f %% of the test vertices right (always the most frequent class: %.1f %%); model in %s",
 		s.Model, s.Dataset, 100*s.TestAccAtBestVal, 100*s.MajorityTestAcc, r.Model)
+	if s.StoppedBy == "diverged" {
+		line = fmt.Sprintf("%s on %s diverged in epoch %d: lower --lr", s.Model, s.Dataset, s.Epochs)
+		if s.BestEpoch > 0 {
+			line += fmt.Sprintf("; the best weights before answer %.1f %% of the test vertices right; model in %s", 100*s.TestAccAtBestVal, r.Model)
+		}
+	}
 	if dir := filepath.Join(r.Dir, Predictions); taken(dir) {
 		line += ", predictions in " + dir
 	}

@@ -8,17 +8,26 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"siafu/graph/fault"
 	"siafu/ranks/safetensors"
 )
+
+// begin claims a folder and begins a run in it.
+func begin(t *testing.T, dir string) *Folder {
+	t.Helper()
+	f, err := Claim{Out: dir, Name: "x"}.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Begin(nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
 
 // fill writes a whole run.
 func fill(t *testing.T, dir string) (*Folder, Summary) {
 	t.Helper()
-	f, err := Create(dir, "x", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := begin(t, dir)
 	acc := 0.5
 	s := Summary{Dataset: "cora", Model: "gcn", Layers: 2, Hidden: 16, Ranks: 4, Servers: 1, Epochs: 2, PerRank: []RankReport{{Rank: 0}}}
 	for _, err := range []error{
@@ -55,51 +64,31 @@ func TestRoundTrip(t *testing.T) {
 	}
 	// Two runs that start within a second get folders of their own.
 	t.Chdir(t.TempDir())
-	a, errA := Create("", "cora", false)
-	b, errB := Create("", "cora", false)
+	a, errA := Claim{Name: "cora"}.Take()
+	b, errB := Claim{Name: "cora"}.Take()
 	if errA != nil || errB != nil || a.Dir() == b.Dir() || !strings.HasPrefix(a.Dir(), filepath.Join("runs", "cora-")) {
 		t.Errorf("%v %v %v %v", a, errA, b, errB)
 	}
 }
 
-// What exists is replaced only by force, and only if it is a run folder.
-func TestCreateRefuses(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	fill(t, dir)
-	if _, err := Create(dir, "x", false); fault.KindOf(err) != fault.Usage {
-		t.Errorf("%v", err)
-	}
-	f, err := Create(dir, "x", true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
-	if _, err := Read(dir); fault.KindOf(err) != fault.Missing || !strings.Contains(err.Error(), "has not ended") {
-		t.Errorf("a run that has not ended: %v", err)
-	}
-	other := t.TempDir()
-	precious := filepath.Join(other, "precious")
-	if err := os.WriteFile(precious, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Create(other, "x", true); fault.KindOf(err) != fault.Usage {
-		t.Errorf("%v", err)
-	}
-	if _, err := os.Stat(precious); err != nil {
-		t.Error(err)
-	}
-	if _, err := Create(filepath.Join(precious, "run"), "x", false); fault.KindOf(err) != fault.IO {
-		t.Errorf("below a file: %v", err)
+// What is said of a run that has diverged speaks of no model that is not there.
+func TestReportOfDiverged(t *testing.T) {
+	for best, want := range map[int]string{
+		0: "gcn on x diverged in epoch 7: lower --lr\n",
+		3: "gcn on x diverged in epoch 7: lower --lr; the best weights before answer 25.0 % of the test vertices right; model in m\n",
+	} {
+		r := &Run{Model: "m", Summary: Summary{Model: "gcn", Dataset: "x", StoppedBy: "diverged", Epochs: 7, BestEpoch: best, TestAccAtBestVal: 0.25}}
+		var said strings.Builder
+		if err := r.conclude(&said); err != nil || said.String() != want {
+			t.Errorf("%q, %v; want %q", said.String(), err, want)
+		}
 	}
 }
 
 // A loss that is no number cannot be written down, and the fault says what to
 // do.
 func TestNotANumber(t *testing.T) {
-	f, err := Create(filepath.Join(t.TempDir(), "run"), "x", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := begin(t, filepath.Join(t.TempDir(), "run"))
 	defer f.Close()
 	zero := 0.0
 	if err := f.AppendEpoch(Epoch{Epoch: 3, Loss: zero / zero}); err == nil || !strings.Contains(err.Error(), "--lr") {
@@ -109,28 +98,55 @@ func TestNotANumber(t *testing.T) {
 
 // A run that goes on removes what it said of its end and what was half
 // written, and nothing else.
-func TestReopen(t *testing.T) {
+func TestContinue(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	fill(t, dir)
-	for _, name := range []string{"config.toml.tmp-17", "model.safetensors.tmp-4", "notes.txt"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	id := ReadMarker(dir).ID
+	for _, name := range []string{"config.toml.tmp-aaaaaaaaaaaaaaaa", "model.safetensors.tmp-aaaaaaaaaaaaaaaa", "notes.txt", "notes.tmp-aaaaaaaaaaaaaaaa", "model.safetensors.tmp-mine"} {
+		write(t, "x", dir, name)
 	}
-	f, err := Reopen(dir)
+	metrics, err := os.ReadFile(filepath.Join(dir, Metrics))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	var left []string
-	entries, err := os.ReadDir(dir)
-	for _, e := range entries {
-		left = append(left, e.Name())
+	f, err := Claim{Out: dir, Launch: "second"}.Take()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"config.toml", "log.txt", "metrics.jsonl", "model.safetensors", "notes.txt"}, left); d != "" || err != nil {
-		t.Errorf("%v %s", err, d)
+	first, _, _ := strings.Cut(string(metrics), "\n")
+	if err := f.Continue(map[string]string{"seed": "1"}, int64(len(first)+1)); err != nil {
+		t.Fatal(err)
 	}
-	if lines, err := f.Lines(); err != nil || len(lines) != 2 {
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"config.toml", "lock", "log.txt", "metrics.jsonl", "model.safetensors", "model.safetensors.tmp-mine", "notes.tmp-aaaaaaaaaaaaaaaa", "notes.txt", "run.json"}
+	if d := cmp.Diff(want, listing(t, dir)); d != "" {
+		t.Error(d)
+	}
+	if lines, err := readEpochs(filepath.Join(dir, Metrics)); err != nil || len(lines) != 1 {
 		t.Errorf("%d lines, %v", len(lines), err)
 	}
+	if m := ReadMarker(dir); m == nil || m.ID != id || m.Launch != "second" || m.Of["seed"] != "1" {
+		t.Errorf("%+v", m)
+	}
+}
+
+func write(t *testing.T, text string, path ...string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(path...), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func listing(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
 }

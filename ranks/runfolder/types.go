@@ -2,10 +2,12 @@ package runfolder
 
 // Epoch is a line of metrics.jsonl. Loss and accuracies are those of the
 // weights that the epoch started from; accuracies are fractions, and absent in
-// epochs without an evaluation.
+// epochs without an evaluation, as is the validation loss. All are numbers: the
+// epoch in which a run diverges has no line.
 type Epoch struct {
-	Epoch             int                `json:"epoch"` // 1 is the first
-	Loss              float64            `json:"loss"`  // mean cross entropy over the training vertices
+	Epoch             int                `json:"epoch"`              // 1 is the first
+	Loss              float64            `json:"loss"`               // mean cross entropy over the training vertices
+	ValLoss           *float64           `json:"val_loss,omitempty"` // the same over the validation vertices
 	TrainAcc          *float64           `json:"train_acc,omitempty"`
 	ValAcc            *float64           `json:"val_acc,omitempty"`
 	TestAcc           *float64           `json:"test_acc,omitempty"`
@@ -29,7 +31,7 @@ type RankReport struct {
 	Ghosts       int64  `json:"ghosts"`
 	Edges        int64  `json:"edges"`
 	PeakRSSBytes int64  `json:"peak_rss_bytes"`
-	ArrayBytes   int64  `json:"array_bytes"`           // arrays outside the heap, at the end
+	ArrayBytes   int64  `json:"array_bytes"`           // arrays outside the heap, at their most
 	StashBytes   int64  `json:"stash_bytes,omitempty"` // weights and gradients that a server in bounded asynchrony kept at its peak
 }
 
@@ -47,18 +49,21 @@ type Summary struct {
 	Threads   int    `json:"threads"` // a rank
 	Mode      string `json:"mode"`
 	Staleness int    `json:"staleness"`
+	Switched  bool   `json:"switched_to_sync"` // from Mode
 	Codec     string `json:"codec"`
 	Chosen    string `json:"codec_chosen,omitempty"` // with an automatic choice: what it was at the end
 	Tensor    string `json:"tensor"`
 	Seed      uint64 `json:"seed"`
 
+	Initializer string `json:"initializer"` // of the first weights, unless they came from a file
+
 	Epochs             int          `json:"epochs"`     // trained
-	StoppedBy          string       `json:"stopped_by"` // "epochs", "patience", "target-acc"
-	FinalLoss          float64      `json:"final_loss"` // of the last weights
+	StoppedBy          string       `json:"stopped_by"` // "epochs", "patience", "target-acc", "diverged"
+	FinalLoss          float64      `json:"final_loss"` // of the last weights; where a run has diverged, of the last that were evaluated and gave numbers
 	FinalTrainAcc      float64      `json:"final_train_acc"`
 	FinalValAcc        float64      `json:"final_val_acc"`
 	FinalTestAcc       float64      `json:"final_test_acc"`
-	BestEpoch          int          `json:"best_epoch"` // whose starting weights were best; Epochs+1: the last weights
+	BestEpoch          int          `json:"best_epoch"` // whose starting weights were best; Epochs+1: the last weights; 0: the run diverged before any were evaluated
 	BestValAcc         float64      `json:"best_val_acc"`
 	TestAccAtBestVal   float64      `json:"test_acc_at_best_val"`
 	MajorityTestAcc    float64      `json:"majority_test_acc"` // of the most frequent training class

@@ -8,9 +8,9 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 
+	"siafu/graph/durable"
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
 )
@@ -94,23 +94,7 @@ func mustJSON(v any) []byte {
 // Write writes a file, which appears whole or not at all. Faults have kind IO
 // or Missing.
 func Write(path string, tensors []Tensor, metadata map[string]string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
-	if err != nil {
-		return fault.System("write model", path, err)
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	for _, step := range []func() error{
-		func() error { return Stream(f, tensors, metadata) },
-		func() error { return f.Chmod(0o644) },
-		f.Sync,
-		func() error { return os.Rename(f.Name(), path) },
-	} {
-		if err := step(); err != nil {
-			return fault.System("write model", path, err)
-		}
-	}
-	return nil
+	return durable.Write("write model", path, func(w io.Writer) error { return Stream(w, tensors, metadata) })
 }
 
 // Read reads a file; tensors come in the order of their data. F64, F16 and

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"siafu/graph/decodertest"
 	"siafu/graph/fault"
 )
 
@@ -115,9 +116,13 @@ func TestDamaged(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add(Encode([]Tensor{{"a", []int{2}, []float32{1, 2}}}, map[string]string{"k": "v"}))
+	f.Add(file(`{"a":{"dtype":"F32","shape":[1099511627776,0],"data_offsets":[0,0]}}`))
 	f.Add(file(`{"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}}`, 1, 2, 3, 4))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		tensors, md, err := Decode(b)
+		var tensors []Tensor
+		var md map[string]string
+		var err error
+		decodertest.Heap(t, int64(len(b)), func() { tensors, md, err = Decode(b) })
 		if err != nil {
 			return
 		}

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"siafu/graph/mapped"
 )
 
 // Flow decides what a Pool does. All methods but Run are called by one worker at
@@ -167,10 +169,12 @@ func (p *Pool) run(f Flow, worker int, t Task) {
 	p.fail(err)
 }
 
-// outside runs a task without the lock, which a panic finds taken again.
+// outside runs a task without the lock, which a panic finds taken again. Memory
+// that the system does not give a task is its error.
 func (p *Pool) outside(f Flow, worker int, t Task) (done bool, err error) {
 	p.mu.Unlock()
 	defer p.mu.Lock()
+	defer mapped.Catch(&err)
 	return f.Run(worker, t)
 }
 

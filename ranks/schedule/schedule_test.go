@@ -12,6 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
 	"siafu/ranks/schedule"
 )
 
@@ -189,6 +191,26 @@ func TestFailure(t *testing.T) {
 		}
 		if f.ran[11] != 0 {
 			t.Errorf("%d workers: the task behind it has run", workers)
+		}
+		pool.Close()
+	}
+}
+
+// A task that the system gives no memory fails as any other, whichever worker
+// runs it.
+func TestTaskWithoutMemory(t *testing.T) {
+	for workers := 1; workers <= 3; workers++ {
+		g, arena := &schedule.Graph{}, mapped.NewArena()
+		for i := range 20 {
+			g.Task(schedule.Task{Interval: i + 1})
+		}
+		pool := schedule.NewPool(workers)
+		f := &flow{Walk: schedule.NewWalk(g), ran: map[int]int{}, every: 3, before: func(t schedule.Task) {
+			mapped.Make[float64](arena, (t.Interval+1)<<55)
+		}}
+		f.Start(1)
+		if err := pool.Run(f); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "no array of") {
+			t.Errorf("%d workers: %v", workers, err)
 		}
 		pool.Close()
 	}

@@ -3,6 +3,7 @@
 //
 //	SIGUSR1           Checkpoint: save and go on
 //	SIGTERM, SIGINT   Stop: finish the epoch, save, exit 75
+//	SIGHUP            the same, unless it was ignored when we started (nohup)
 //	a second SIGINT   stop now, exit 130
 //
 // One Watcher serves all ranks of a process. Requests are ordered, so that

@@ -76,9 +76,19 @@ func Watch(o Options) *Watcher {
 		o.Exit = os.Exit
 	}
 	w := &Watcher{options: o, in: make(chan os.Signal, 8), done: make(chan struct{}), now: time.Now}
-	signal.Notify(w.in, syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGINT)
+	signal.Notify(w.in, heard()...)
 	go w.loop()
 	return w
+}
+
+// heard are the signals to catch. A terminal that is closed sends SIGHUP; one
+// that was ignored when we started, as nohup has it, stays so.
+func heard() []os.Signal {
+	list := []os.Signal{syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGINT}
+	if !signal.Ignored(syscall.SIGHUP) {
+		list = append(list, syscall.SIGHUP)
+	}
+	return list
 }
 
 func (w *Watcher) loop() {
@@ -124,8 +134,11 @@ func (w *Watcher) take(s os.Signal) (say string, exit bool) {
 }
 
 func short(s os.Signal) string {
-	if s == syscall.SIGINT {
+	switch s {
+	case syscall.SIGINT:
 		return "INT"
+	case syscall.SIGHUP:
+		return "HUP"
 	}
 	return "TERM"
 }
@@ -136,7 +149,7 @@ func (w *Watcher) doubt() string {
 	switch grace := w.options.Grace; {
 	case w.first.signal == syscall.SIGINT:
 		return "; a second SIGINT stops it now, without one"
-	case grace > 0 && w.epoch > grace:
+	case w.first.signal == syscall.SIGTERM && grace > 0 && w.epoch > grace:
 		return fmt.Sprintf("; an epoch takes %s, longer than the %s until the process is killed: have the signal sent earlier",
 			round(w.epoch), round(grace))
 	}

@@ -31,6 +31,8 @@ func TestRequests(t *testing.T) {
 		{"stop after checkpoint", []event{{0, syscall.SIGUSR1}, {1, syscall.SIGTERM}}, Stop, false},
 		{"repeated SIGTERM", []event{{0, syscall.SIGTERM}, {5000, syscall.SIGTERM}}, Stop, false},
 		{"SIGTERM, then a first SIGINT", []event{{0, syscall.SIGTERM}, {5000, syscall.SIGINT}}, Stop, false},
+		{"a closed terminal", []event{{0, syscall.SIGHUP}}, Stop, false},
+		{"a closed terminal, twice", []event{{0, syscall.SIGHUP}, {5000, syscall.SIGHUP}}, Stop, false},
 		{"SIGINT passed on twice", []event{{0, syscall.SIGINT}, {20, syscall.SIGINT}}, Stop, false},
 		{"second SIGINT", []event{{0, syscall.SIGINT}, {20, syscall.SIGINT}, {900, syscall.SIGINT}}, Stop, true},
 	} {
@@ -66,6 +68,7 @@ func TestGracePeriod(t *testing.T) {
 		{"too short", syscall.SIGTERM, 30 * time.Second, 95 * time.Second, "an epoch takes 1m35s, longer than the 30s", 20 * time.Second},
 		{"long enough", syscall.SIGTERM, 30 * time.Second, 2 * time.Second, "checkpoint", 20 * time.Second},
 		{"not known", syscall.SIGTERM, 0, 95 * time.Second, "checkpoint", -1},
+		{"closed terminal", syscall.SIGHUP, 30 * time.Second, 95 * time.Second, "signal=HUP", -1},
 		{"by hand", syscall.SIGINT, 30 * time.Second, 95 * time.Second, "a second SIGINT", -1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

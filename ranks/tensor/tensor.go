@@ -30,9 +30,10 @@ type Loss struct {
 	Classes int
 	Scale   float32   // of the gradient
 	Grad    []float32 // room for the gradient of the logits, nil if it is not wanted
-	Count   bool      // hits are wanted
+	Count   bool      // hits and the validation loss are wanted
 
 	Sum            float64                    // over the training vertices, without Scale
+	ValSum         float64                    // over the validation vertices, where hits are wanted
 	Correct, Total [graph.SplitTest + 1]int64 // by split
 }
 
@@ -86,6 +87,7 @@ func (w *Work) judge() {
 	l, rows := w.Loss, len(w.Loss.Labels)
 	if l.Count {
 		l.Correct, l.Total = kernels.Accuracy(w.Team, rows, l.Classes, w.Rows, l.Labels, l.Split)
+		l.ValSum, _ = kernels.SoftmaxCrossEntropy(w.Team, nil, rows, l.Classes, w.Rows, l.Labels, l.Split, graph.SplitVal, 1)
 	}
 	l.Sum, _ = kernels.SoftmaxCrossEntropy(w.Team, l.Grad, rows, l.Classes, w.Rows, l.Labels, l.Split, graph.SplitTrain, l.Scale)
 	if l.Grad != nil {

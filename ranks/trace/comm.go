@@ -3,7 +3,6 @@ package trace
 import (
 	"time"
 
-	"siafu/halo"
 	"siafu/ranks/world"
 )
 
@@ -19,15 +18,15 @@ type watched struct {
 // since counts the time since a call began as waited.
 func (w *watched) since(began time.Time) { w.recorder.waited.Add(int64(time.Since(began))) }
 
-func (w *watched) Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts []int) (halo.Request, error) {
+func (w *watched) Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts []int) (world.Request, error) {
 	return w.request(w.Comm.Ialltoallv(send, sendCounts, recv, recvCounts))
 }
 
-func (w *watched) Isend(buf []byte, dst, tag int) (halo.Request, error) {
+func (w *watched) Isend(buf []byte, dst, tag int) (world.Request, error) {
 	return w.request(w.Comm.Isend(buf, dst, tag))
 }
 
-func (w *watched) request(r halo.Request, err error) (halo.Request, error) {
+func (w *watched) request(r world.Request, err error) (world.Request, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +64,7 @@ func (w *watched) Sub(ranks []int) (world.Comm, error) {
 
 // request counts the time that Wait blocks.
 type request struct {
-	halo.Request
+	world.Request
 	comm *watched
 }
 

@@ -11,9 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"siafu/graph/decodertest"
 	"siafu/graph/fault"
-	"siafu/ranks/inproc"
 	"siafu/ranks/world"
+	"siafu/ranks/world/inproc"
 	"siafu/ranks/world/worldtest"
 )
 
@@ -260,7 +261,9 @@ func FuzzDecode(f *testing.F) {
 	f.Add(whole[:len(whole)/2])
 	f.Add([]byte(head + `{"ph":"X","name":"GA","pid":0,"ts":1e15,"dur":1e15,"args":{"epoch":-1}}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		file, err := Decode(b)
+		var file *File
+		var err error
+		decodertest.Heap(t, int64(len(b)), func() { file, err = Decode(b) })
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "line ") {
 				t.Errorf("no position: %v", err)

@@ -3,12 +3,16 @@ package trace
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 
+	"siafu/graph/durable"
 	"siafu/graph/fault"
+	"siafu/graph/inventory"
 	"siafu/ranks/world"
 )
 
@@ -24,30 +28,43 @@ type Process struct {
 	ClockErrorUS float64 `json:"clock_error_us"` // by which times may be wrong against rank 0's
 }
 
-// Check fails where a timeline could not be written to path later. It makes
-// the folder above.
+// Check fails where a timeline could not be written to path later: there is
+// something that is no timeline of siafu's, or the folder takes no files. It
+// leaves nothing behind.
 func Check(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fault.New(fault.Config, op, path, "it is no regular file").Then("give --trace the name of a new file")
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fault.System(op, path, err)
+	if err := inventory.Overwrite(op, path, isTimeline); err != nil {
+		return err
 	}
-	f, err := create(path)
+	dir := filepath.Dir(path)
+	for absent(dir) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+	}
+	f, err := durable.Create(op, filepath.Join(dir, filepath.Base(path)))
 	if err != nil {
 		return err
 	}
-	f.Close()
-	os.Remove(f.Name())
+	f.Abort()
 	return nil
 }
 
-func create(path string) (*os.File, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
-	if err != nil {
-		return nil, fault.System(op, path, err)
-	}
-	return f, nil
+// Prepare makes the folder that a timeline is written into.
+func Prepare(path string) error {
+	return durable.MkdirAll(op, filepath.Dir(path))
+}
+
+func absent(dir string) bool {
+	_, err := os.Stat(dir)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// IsTimeline tells whether a file is a timeline that siafu has written.
+func IsTimeline(path string) bool { return isTimeline(inventory.Head(path)) }
+
+func isTimeline(head []byte) bool {
+	return bytes.HasPrefix(head, []byte(`{"otherData":{`)) && bytes.Contains(head, []byte(`"program":"siafu `))
 }
 
 // Timeline is what Save needs of a rank.
@@ -59,9 +76,8 @@ type Timeline struct {
 	First   Offset
 }
 
-// Save gathers the timelines of all ranks and writes the file on rank 0, under
-// a temporary name that is then renamed. Collective. A fault of the file is
-// rank 0's alone.
+// Save gathers the timelines of all ranks and writes the file on rank 0, whole
+// or not at all. Collective. A fault of the file is rank 0's alone.
 func Save(c world.Comm, path string, t Timeline) error {
 	last, err := Measure(c, t.Workers[0].Now)
 	if err != nil {
@@ -73,7 +89,7 @@ func Save(c world.Comm, path string, t Timeline) error {
 	if err != nil || c.Rank() != 0 {
 		return err
 	}
-	return writeFile(path, t.Info, blocks)
+	return durable.Write(op, path, func(w io.Writer) error { return writeTo(w, t.Info, blocks) })
 }
 
 // encode is the part of a rank in the file: events, with a comma between two.
@@ -145,27 +161,6 @@ func appendMicros(b []byte, key string, nanos int64) []byte {
 	b = strconv.AppendInt(b, nanos/1000, 10)
 	rest := nanos % 1000
 	return append(b, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
-}
-
-// writeFile writes the file under a temporary name and renames it.
-func writeFile(path string, info map[string]string, blocks [][]byte) error {
-	f, err := create(path)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	for _, step := range []func() error{
-		func() error { return writeTo(f, info, blocks) },
-		func() error { return f.Chmod(0o644) },
-		f.Sync,
-		func() error { return os.Rename(f.Name(), path) },
-	} {
-		if err := step(); err != nil {
-			return fault.System(op, path, err)
-		}
-	}
-	return nil
 }
 
 func writeTo(w io.Writer, info map[string]string, blocks [][]byte) error {

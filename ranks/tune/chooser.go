@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"siafu/ranks/link"
+	"siafu/ranks/world/link"
 )
 
 // Chooser chooses a codec for each epoch. After an epoch, ranks call Epoch; when

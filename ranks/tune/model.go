@@ -3,7 +3,7 @@ package tune
 import (
 	"slices"
 
-	"siafu/ranks/link"
+	"siafu/ranks/world/link"
 )
 
 // Exchange is one of an epoch's exchanges of rows.

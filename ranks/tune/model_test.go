@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"siafu/ranks/link"
+	"siafu/ranks/world/link"
 )
 
 // pairs is a table in which every two of n ranks have the same link.

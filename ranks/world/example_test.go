@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"siafu/ranks/inproc"
 	"siafu/ranks/world"
+	"siafu/ranks/world/inproc"
 )
 
 // Rank 1 cannot open its file, and everybody learns of it.

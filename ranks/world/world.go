@@ -3,14 +3,17 @@ package world
 import (
 	"time"
 
-	"siafu/halo"
+	"siafu/halo/comm"
 )
 
 // Any matches every source or every tag in Recv.
 const Any = -1
 
 // Message is a received message.
-type Message = halo.Message
+type Message = comm.Message
+
+// Request is a communication under way.
+type Request = comm.Request
 
 // Limits bound every wait on another rank. Zero means no bound.
 type Limits struct {
@@ -46,7 +49,7 @@ func (l *Limits) Stalled(op string, rank int, waited time.Duration, missing []in
 
 // Comm is a communicator: a set of ranks numbered 0..Size-1.
 type Comm interface {
-	halo.Comm // Rank, Size, Ialltoallv, Isend, Recv, TryRecv
+	comm.Comm // Rank, Size, Ialltoallv, Isend, Recv, TryRecv
 
 	// Hosts names the host of each rank.
 	Hosts() []string

@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"siafu/graph/fault"
-	"siafu/halo"
-	"siafu/ranks/inproc"
 	"siafu/ranks/world"
+	"siafu/ranks/world/inproc"
 )
 
 // What sums and Agree do when all goes well is tested by worldtest, in every
@@ -24,7 +23,7 @@ type broken struct {
 	op string
 }
 
-func (b broken) Ialltoallv(s []byte, sc []int, r []byte, rc []int) (halo.Request, error) {
+func (b broken) Ialltoallv(s []byte, sc []int, r []byte, rc []int) (world.Request, error) {
 	if b.op == "Ialltoallv" {
 		return nil, errLink
 	}

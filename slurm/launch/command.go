@@ -95,9 +95,10 @@ func (o *Options) mpirun(p place) []string {
 	return line
 }
 
-// srun passes on what a step no longer inherits from its job (Slurm 22.05).
+// srun passes on what a step no longer inherits from its job (Slurm 22.05), and
+// ends the step at the first SIGINT instead of telling how it is doing.
 func (o *Options) srun(p place) []string {
-	line := []string{Srun, "--mpi=pmix", "--kill-on-bad-exit=1"}
+	line := []string{Srun, "--mpi=pmix", "--kill-on-bad-exit=1", "--quit-on-interrupt"}
 	if o.Ranks > 0 {
 		line = append(line, "--ntasks="+strconv.Itoa(o.Ranks))
 	}
@@ -114,7 +115,7 @@ func (o *Options) here(sessions string) place {
 		root:  os.Geteuid() == 0,
 		local: o.Hostfile == "" && (nodes == "" || nodes == "1"), sessions: sessions,
 		cpus: os.Getenv("SLURM_CPUS_PER_TASK"),
-		env:  carried(os.Environ()),
+		env:  carried(o.environ()),
 	}
 }
 
@@ -129,7 +130,7 @@ func carried(environ []string) []string {
 		}
 	}
 	slices.Sort(names)
-	return names
+	return slices.Compact(names)
 }
 
 // DefaultRanks is how many ranks to start where nobody says: Slurm's tasks,

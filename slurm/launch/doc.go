@@ -14,6 +14,18 @@
 // (Shield), and a request to stop travels through them as SIGUSR2. On the side
 // of the ranks Join turns SIGUSR2 into the SIGTERM that training knows.
 //
+// A launcher must not outlive siafu launch, which nobody could stop it through
+// any more. The kernel sends it SIGINT then: mpirun, and srun with
+// --quit-on-interrupt, end their ranks at that. Such a signal belongs to two
+// threads, and both are kept: that of the parent which started the process, for
+// the whole of an attempt, and that of the child which asked for it, up to its
+// execve (Shield).
+//
+// Where everything is killed at once, the launcher too, nobody can tidy up. What
+// would stay lies in folders that can be told from those of the living and from
+// those of others (package scratch): the launcher's session, which mpirun holds
+// as well, and each rank's shared memory. Release removes them.
+//
 // Rank 0 says in a status file when it is there and what it ended with:
 // launchers mix up the exit codes of ranks that end at different times.
 package launch

@@ -9,11 +9,14 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 
 	"siafu/graph/fault"
+	"siafu/graph/scratch"
 	"siafu/ranks/world"
+	"siafu/ranks/world/mpi"
 )
 
 // Options say what to run and how.
@@ -24,8 +27,8 @@ type Options struct {
 	Wrap     []string // command in front of the program, as a container's
 	Program  string   // siafu, as the ranks find it
 	Self     string   // siafu, as this process finds it
-	Args     []string // of siafu
-	Again    []string // of siafu when it is restarted
+	Args     []string // of siafu, for each attempt
+	Env      []string // "NAME=value" for the ranks, beside what this process has
 
 	Restarts int           // at most so many
 	Backoff  time.Duration // before the first; doubled for each further one
@@ -63,15 +66,32 @@ func Run(o Options) error {
 	if err := o.find(); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "siafu")
+	Release(func(line string) { o.Log("%s", line) })
+	dir, err := scratch.Make(sessions())
 	if err != nil {
 		return fault.System("launch", os.TempDir(), err)
 	}
-	defer os.RemoveAll(dir)
+	defer dir.Close()
+	defer mpi.Release(func(string) {}) // of our own ranks, where mpirun has killed them
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, wanted()...)
 	defer signal.Stop(signals)
 	return o.supervise(dir, signals)
+}
+
+// sessions is the name beside which launchers keep their hidden folders (see
+// package scratch), each with a status file an attempt and the session of Open
+// MPI.
+func sessions() string { return filepath.Join(os.TempDir(), "siafu") }
+
+// Release removes what launchers and ranks of this user on this host have left
+// when they were killed, and says so, in a line each. It touches nothing that it
+// can't prove to be theirs: see package scratch.
+func Release(say func(line string)) {
+	for _, path := range scratch.Sweep(sessions(), nil) {
+		say(fmt.Sprintf("removed path=%s: the session of a launcher that was killed", path))
+	}
+	mpi.Release(say)
 }
 
 // wanted are the signals to catch. One that was ignored when we started, as
@@ -85,10 +105,9 @@ func wanted() []os.Signal {
 }
 
 // supervise is the loop over attempts.
-func (o *Options) supervise(dir string, signals <-chan os.Signal) error {
-	args := o.Args
+func (o *Options) supervise(dir *scratch.Folder, signals <-chan os.Signal) error {
 	for n := 0; ; n++ {
-		end, err := o.attempt(dir, n, args, signals)
+		end, err := o.attempt(dir, n, signals)
 		if err != nil {
 			return err
 		}
@@ -101,7 +120,6 @@ func (o *Options) supervise(dir string, signals <-chan os.Signal) error {
 		if !again {
 			return o.conclude(end, n)
 		}
-		args = o.Again
 	}
 }
 
@@ -137,19 +155,21 @@ func (o *Options) pause(wait time.Duration, signals <-chan os.Signal) bool {
 }
 
 // attempt runs the ranks once.
-func (o *Options) attempt(dir string, n int, args []string, signals <-chan os.Signal) (outcome, error) {
-	path := filepath.Join(dir, fmt.Sprintf("status-%d", n))
+func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) (outcome, error) {
+	path := filepath.Join(dir.Path, fmt.Sprintf("status-%d", n))
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		return outcome{}, fault.System("launch", path, err)
 	}
-	p := o.here(dir)
-	cmd := o.process(p, path, args)
+	p := o.here(dir.Path)
+	cmd := o.process(p, path)
+	dir.Share(cmd) // mpirun may outlive us
 	seen := newWitness(o.Err)
 	if o.Launcher != InProcess { // one process has its error last anyway
 		cmd.Stderr = seen
 		cmd.WaitDelay = drain
 	}
-	// The kernel sends Pdeathsig when the thread ends that started the process.
+	// The kernel sends Pdeathsig when the thread ends that started the process,
+	// so that thread is kept until the process has ended.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
@@ -174,17 +194,20 @@ func (o *Options) attempt(dir string, n int, args []string, signals <-chan os.Si
 
 // process is the command of an attempt, away from the terminal's signals. If
 // this process is killed the launcher ends its ranks.
-func (o *Options) process(p place, status string, args []string) *exec.Cmd {
-	line := o.command(p, args)
+func (o *Options) process(p place, status string) *exec.Cmd {
+	line := o.command(p, o.Args)
 	if o.Launcher != InProcess {
-		line = append([]string{o.Self, ShieldCommand}, line...)
+		line = append([]string{o.Self, ShieldCommand, "--parent", strconv.Itoa(os.Getpid())}, line...)
 	}
 	cmd := exec.Command(line[0], line[1:]...)
-	cmd.Env = append(os.Environ(), StatusVariable+"="+status)
+	cmd.Env = append(o.environ(), StatusVariable+"="+status)
 	cmd.Stdout, cmd.Stderr = o.Out, o.Err
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGINT}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: endSignal}
 	return cmd
 }
+
+// environ is the environment of the ranks.
+func (o *Options) environ() []string { return append(os.Environ(), o.Env...) }
 
 // exitCode is what a shell would say.
 func exitCode(s *os.ProcessState) int {

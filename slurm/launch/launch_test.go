@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"siafu/graph/fault"
+	"siafu/graph/scratch"
 )
 
 // Only a crash is worth another attempt, and waits double.
@@ -34,6 +35,7 @@ func TestPolicy(t *testing.T) {
 		{"data", up(65), 0, 0},
 		{"missing", up(66), 0, 0},
 		{"stopped", up(75), 0, 0},
+		{"diverged", up(76), 0, 0},
 		{"configuration", up(78), 0, 0},
 		{"never there", outcome{code: 1}, 0, 0},
 		{"asked to stop", outcome{code: 137, cameUp: true, stopped: true}, 0, 0},
@@ -106,7 +108,7 @@ func TestCommand(t *testing.T) {
 		{"several hosts", Options{Launcher: Mpirun, Hostfile: "h", Self: "/siafu"}, place{env: []string{"PATH", "SIAFU_LR"}},
 			"mpirun --bind-to none --mca mpi_yield_when_idle 1 --hostfile h --mca orte_launch_agent /siafu shield orted -x PATH -x SIAFU_LR siafu train d"},
 		{"srun", Options{Launcher: Srun, Ranks: 4}, place{cpus: "8"},
-			"srun --mpi=pmix --kill-on-bad-exit=1 --ntasks=4 --cpus-per-task=8 siafu train d"},
+			"srun --mpi=pmix --kill-on-bad-exit=1 --quit-on-interrupt --ntasks=4 --cpus-per-task=8 siafu train d"},
 		{"in process", Options{Launcher: InProcess, Ranks: 4}, here, "siafu train d --ranks 4"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -132,7 +134,7 @@ func script(t *testing.T, text string) (Options, *said) {
 	}
 	out := &said{}
 	return Options{
-		Launcher: InProcess, Program: path, Args: []string{"first"}, Again: []string{"again"},
+		Launcher: InProcess, Program: path, Args: []string{"first"}, Env: []string{"MINE=" + dir},
 		Restarts: 2, Backoff: 10 * time.Millisecond, Out: out, Err: out,
 		Log: func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) },
 	}, out
@@ -173,8 +175,8 @@ func TestRestarts(t *testing.T) {
 		code       int
 		says       string
 	}{
-		{"crash", ready + "echo args $1; [ $1 = again ] && exit 0; kill -9 $$", 0,
-			"args first\nthe ranks ended with signal 9 (killed); restart 1 of 2 in 10ms\nargs again\n"},
+		{"crash", ready + "[ $MINE = $PWD ] && echo args $1; [ -e came ] && exit 0; touch came; kill -9 $$", 0,
+			"args first\nthe ranks ended with signal 9 (killed); restart 1 of 2 in 10ms\nargs first\n"},
 		{"always", ready + "exit 3", 3, "the ranks ended with exit code 3; restart 1 of 2 in 10ms\nthe ranks ended with exit code 3; restart 2 of 2 in 20ms\ngiving up after 2 restarts: the ranks ended with exit code 3\n"},
 		{"data", ready + "exit 65", 65, ""},
 		{"never there", "exit 3", 3, ""},
@@ -219,7 +221,7 @@ func TestSignals(t *testing.T) {
 					signals <- s
 				}
 			}()
-			if got := code(o.supervise(t.TempDir(), signals)); got != tc.code || out.String() != tc.says {
+			if got := code(o.supervise(&scratch.Folder{Path: t.TempDir()}, signals)); got != tc.code || out.String() != tc.says {
 				t.Errorf("exit %d, want %d; said\n%swant\n%s", got, tc.code, out, tc.says)
 			}
 		})
@@ -232,7 +234,7 @@ func TestStopBetweenAttempts(t *testing.T) {
 	o.Backoff = time.Minute
 	signals := make(chan os.Signal, 1)
 	time.AfterFunc(200*time.Millisecond, func() { signals <- syscall.SIGTERM })
-	if got := code(o.supervise(t.TempDir(), signals)); got != 3 {
+	if got := code(o.supervise(&scratch.Folder{Path: t.TempDir()}, signals)); got != 3 {
 		t.Errorf("exit %d", got)
 	}
 }
@@ -255,7 +257,7 @@ func TestNoLauncher(t *testing.T) {
 // A rank that does not end after rank 0 has is killed. The run has its results,
 // which another attempt finds.
 func TestLinger(t *testing.T) {
-	o, out := script(t, ready+"[ $1 = again ] && exit 0\necho code 0 >>$SIAFU_STATUS_FILE; exec sleep 60")
+	o, out := script(t, ready+"[ -e came ] && exit 0\ntouch came; echo code 0 >>$SIAFU_STATUS_FILE; exec sleep 60")
 	o.Linger = 50 * time.Millisecond
 	began := time.Now()
 	if got := code(Run(o)); got != 0 || !strings.HasPrefix(out.String(), "rank 0 ended 50ms ago, and another rank has not: it is killed\n") || time.Since(began) > 20*time.Second {

@@ -40,6 +40,8 @@ func TestUnderMpirun(t *testing.T) {
 		{"stop by the terminal", []string{"--epochs", "400"}, kill(syscall.SIGINT), 75, `^start .*\nstopped after=\d+\n$`, ``},
 		{"checkpoint and go on", []string{"--epochs", "40"}, kill(syscall.SIGUSR1), 0, `^start .*\nfinished\n$`, ``},
 		{"stop now", []string{"--epochs", "400"}, kill(syscall.SIGINT, syscall.SIGINT), 130, ``, ``},
+		// The signal may meet a rank that has no handler yet, and ends it: then there is nothing to save.
+		{"stop before a rank is there", []string{"--epochs", "400"}, kill(syscall.SIGTERM), 75, `^(start .*\nstopped after=\d+\n)?$`, ``},
 		// As a batch system does at preemption.
 		{"stop all processes", []string{"--epochs", "400"}, killAll, 75, `^start .*\nstopped after=\d+\n$`, ``},
 	} {
@@ -55,7 +57,12 @@ func TestUnderMpirun(t *testing.T) {
 			}
 			guard := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 			defer guard.Stop()
-			if tc.send != nil {
+			switch {
+			case tc.send == nil:
+			case tc.name == "stop before a rank is there":
+				awaitChild(t, cmd.Process.Pid)
+				tc.send(cmd.Process.Pid)
+			default:
 				awaitFile(t, filepath.Join(dir, "epoch"))
 				tc.send(cmd.Process.Pid)
 			}
@@ -66,6 +73,19 @@ func TestUnderMpirun(t *testing.T) {
 			}
 			noneLeft(t, dir)
 		})
+	}
+}
+
+// A run that mpirun cannot start is not started again.
+func TestNothingToRun(t *testing.T) {
+	if _, err := exec.LookPath("mpirun"); err != nil {
+		t.Skip("no mpirun on this machine: install openmpi-bin")
+	}
+	siafu, _ := launchtest.Programs(t)
+	absent := filepath.Join(t.TempDir(), "absent")
+	out, err := exec.Command(siafu, "launch", "-n", "2", "--backoff", "1ms", "--program", absent, "train", "data", "--out", "run").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), absent) || strings.Contains(string(out), "restart") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
@@ -83,15 +103,31 @@ func kill(signals ...syscall.Signal) func(int) {
 func killAll(pid int) {
 	below := []int{pid}
 	for i := 0; i < len(below); i++ {
-		out, _ := exec.Command("ps", "-o", "pid=", "--ppid", strconv.Itoa(below[i])).Output()
-		for _, f := range strings.Fields(string(out)) {
-			child, _ := strconv.Atoi(f)
-			below = append(below, child)
-		}
+		below = append(below, children(below[i])...)
 	}
 	for _, p := range below {
 		_ = syscall.Kill(p, syscall.SIGTERM)
 	}
+}
+
+func children(pid int) (pids []int) {
+	out, _ := exec.Command("ps", "-o", "pid=", "--ppid", strconv.Itoa(pid)).Output()
+	for _, f := range strings.Fields(string(out)) {
+		child, _ := strconv.Atoi(f)
+		pids = append(pids, child)
+	}
+	return pids
+}
+
+func awaitChild(t *testing.T, pid int) {
+	t.Helper()
+	for range 1000 {
+		if children(pid) != nil {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Error("it starts no process")
 }
 
 func awaitFile(t *testing.T, path string) {

@@ -25,7 +25,7 @@ type outcome struct {
 var final = []int{
 	0,
 	fault.Usage.ExitCode(), fault.Data.ExitCode(), fault.Missing.ExitCode(),
-	fault.Config.ExitCode(), fault.Stopped.ExitCode(),
+	fault.Config.ExitCode(), fault.Stopped.ExitCode(), fault.Diverged.ExitCode(),
 }
 
 // again decides whether a run is started once more after its n-th restart, and

@@ -19,8 +19,13 @@ const StatusVariable = "SIAFU_STATUS_FILE"
 // Join is the part of a process that may be a rank. It turns SIGUSR2, the only
 // request to stop that launchers hand on, into SIGTERM, and tells the launcher
 // that this process takes signals. end tells it the exit code and the error,
-// which may be nil. Both do nothing in a process that nobody launched.
-func Join() (end func(code int, err error)) {
+// which may be nil. Both do nothing in a process that nobody launched, and in a
+// shield: it has the environment of the ranks, and says nothing of them. args
+// are the arguments of siafu.
+func Join(args []string) (end func(code int, err error)) {
+	if len(args) > 0 && args[0] == ShieldCommand {
+		return func(int, error) {}
+	}
 	l, launched := world.Launched()
 	path := os.Getenv(StatusVariable)
 	if launched || path != "" {

@@ -3,6 +3,7 @@ package launch
 import (
 	"bytes"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -52,3 +53,21 @@ func TestWitness(t *testing.T) {
 		})
 	}
 }
+
+// A terminal that is gone ends neither the pipe nor what is heard.
+func TestWitnessWithoutListener(t *testing.T) {
+	w := newWitness(gone{})
+	for _, line := range []string{"siafu: signal=TERM\n", "siafu: rank 1 on a: x\n"} {
+		if n, err := w.Write([]byte(line)); n != len(line) || err != nil {
+			t.Errorf("%d of %d bytes: %v", n, len(line), err)
+		}
+	}
+	if got := w.cause(""); got != "rank 1 on a: x" {
+		t.Errorf("heard %q", got)
+	}
+}
+
+// gone is a terminal that has been closed.
+type gone struct{}
+
+func (gone) Write([]byte) (int, error) { return 0, syscall.EIO }

@@ -1,3 +1,5 @@
+//go:build !race
+
 package avx
 
 import "golang.org/x/sys/cpu"

@@ -9,8 +9,8 @@
 // bits as plain Go.
 //
 // The assembly is written by gen, with avo. Nothing here checks a length:
-// callers do. On a machine or an architecture without these instructions Best
-// is None, and no method may be called.
+// callers do. On a machine or an architecture without these instructions, and
+// under the race detector, Best is None, and no method may be called.
 package avx
 
 //go:generate go run ./gen -part attention -out asm_attention_amd64.s -stubs asm_attention_amd64.go -pkg avx

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"siafu/halo"
 	"siafu/ranks/world"
 )
 
@@ -53,7 +52,7 @@ func (c *comm) Sub(ranks []int) (world.Comm, error) {
 // stamp is the length of what a message carries in front.
 const stamp = 8
 
-func (c *comm) Isend(buf []byte, dst, tag int) (halo.Request, error) {
+func (c *comm) Isend(buf []byte, dst, tag int) (world.Request, error) {
 	world.CheckSend(c.Size(), dst, tag)
 	return c.Comm.Isend(append(c.stamped(dst, len(buf)), buf...), dst, tag)
 }
@@ -133,7 +132,7 @@ func arrive(m world.Message) world.Message {
 
 // request is a collective whose blocks are under way.
 type request struct {
-	halo.Request
+	world.Request
 	c    *comm
 	from []int     // whose blocks are under way
 	due  time.Time // of those that are known
@@ -195,7 +194,7 @@ func (c *comm) expected(length func(from int) int) []int {
 	return from
 }
 
-func (c *comm) Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts []int) (halo.Request, error) {
+func (c *comm) Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts []int) (world.Request, error) {
 	world.CheckAlltoallv(c.Size(), send, sendCounts, recv, recvCounts)
 	if err := c.announce(func(to int) int { return sendCounts[to] }); err != nil {
 		return nil, err

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"siafu/ranks/inproc"
-	"siafu/ranks/link"
 	"siafu/ranks/world"
+	"siafu/ranks/world/inproc"
+	"siafu/ranks/world/link"
 	"siafu/ranks/world/slow"
 	"siafu/ranks/world/worldtest"
 )

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 
-	"siafu/halo"
 	"siafu/ranks/world"
 )
 
@@ -87,7 +86,7 @@ func allgatherv(c world.Comm) error {
 
 // exchange is one Ialltoallv with recognisable blocks.
 type exchange struct {
-	request    halo.Request
+	request    world.Request
 	recv, want []byte
 	intact     func() error
 	send, sent []byte // what was sent must not be changed

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 
-	"siafu/halo"
 	"siafu/ranks/world"
 )
 
@@ -19,7 +18,7 @@ var messages = []check{
 // messageLengths sends messages of all lengths to all ranks, itself included.
 func messageLengths(c world.Comm) error {
 	for which, n := range lengths {
-		sends := make([]halo.Request, c.Size())
+		sends := make([]world.Request, c.Size())
 		for q := range sends {
 			var err error
 			if sends[q], err = c.Isend(pattern(n, c.Rank(), q, which), q, which); err != nil {
@@ -52,7 +51,7 @@ func messageLengths(c world.Comm) error {
 func messageOrder(c world.Comm) error {
 	const rounds = 60
 	to := (c.Rank() + 1) % c.Size()
-	var sends []halo.Request
+	var sends []world.Request
 	for i := range rounds {
 		s, err := c.Isend(pattern(1+lengths[i%len(lengths)], c.Rank(), to, i), to, 5)
 		if err != nil {
@@ -87,7 +86,7 @@ func messageOrder(c world.Comm) error {
 func messageTags(c world.Comm) error {
 	tags := []int{0, 1, 500, world.MaxTag}
 	to, from := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
-	var sends []halo.Request
+	var sends []world.Request
 	for _, tag := range tags {
 		s, err := c.Isend(pattern(100, c.Rank(), to, tag), to, tag)
 		if err != nil {
@@ -168,7 +167,7 @@ func manySenders(c world.Comm) error {
 
 // sendMany sends n messages to each rank, all of them under way at once.
 func sendMany(c world.Comm, tag, n int) error {
-	var under []halo.Request
+	var under []world.Request
 	for i := range n {
 		for q := range c.Size() {
 			s, err := c.Isend(pattern(1+i*i, c.Rank(), q, i), q, tag)

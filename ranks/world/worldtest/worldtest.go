@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"siafu/halo"
 	"siafu/ranks/world"
 )
 
@@ -105,7 +104,7 @@ func same(what string, got, want []byte) error {
 }
 
 // finish waits for a request that has begun, or not.
-func finish(r halo.Request, err error) error {
+func finish(r world.Request, err error) error {
 	if err != nil {
 		return err
 	}

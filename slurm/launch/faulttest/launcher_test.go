@@ -16,13 +16,14 @@ import (
 )
 
 // Where mpirun is killed its ranks end, stopped ones too, and the run starts
-// again; where siafu launch is killed all end.
+// again; where siafu launch is killed all end, long before ranks that wait for
+// one that does not come would give up.
 func TestLauncherKilled(t *testing.T) {
 	stage := newStage(t)
 	for _, kind := range []string{"wait", "stop"} {
+		x := scene{kind: kind, rank: 1, mode: "pipe", moment: "GA", epoch: 8}
 		t.Run("mpirun, rank 1 in "+kind, func(t *testing.T) {
 			t.Parallel()
-			x := scene{kind: kind, rank: 1, mode: "pipe", moment: "GA", epoch: 8}
 			run, j := stage.begin(t, x)
 			_ = syscall.Kill(j.find(t, "mpirun"), syscall.SIGKILL)
 			j.wait(t)
@@ -33,7 +34,7 @@ func TestLauncherKilled(t *testing.T) {
 		})
 		t.Run("siafu launch, rank 1 in "+kind, func(t *testing.T) {
 			t.Parallel()
-			_, j := stage.begin(t, scene{kind: kind, rank: 1, mode: "pipe", moment: "GA", epoch: 8})
+			_, j := stage.begin(t, x, "--stall-abort", "10m")
 			_ = j.cmd.Process.Kill()
 			j.wait(t)
 		})
@@ -41,9 +42,9 @@ func TestLauncherKilled(t *testing.T) {
 }
 
 // begin starts a run and waits for its moment.
-func (s *stage) begin(t *testing.T, x scene) (run string, j *job) {
+func (s *stage) begin(t *testing.T, x scene, more ...string) (run string, j *job) {
 	run = filepath.Join(t.TempDir(), "run")
-	j = s.launch(t, x, run, filepath.Join(t.TempDir(), "mark"))
+	j = s.launch(t, x, run, filepath.Join(t.TempDir(), "mark"), more...)
 	await(t, j)
 	return run, j
 }

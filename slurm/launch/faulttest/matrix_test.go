@@ -80,7 +80,7 @@ func TestPairs(t *testing.T) {
 var words = map[string][]string{
 	"pipe rank 0":      {"start", "GA", "SC", "WU", "eval", "save state.json"},
 	"pipe graph rank":  {"start", "AV", "∇SC", "WU", "eval", "save"},
-	"pipe server":      {"start", "pull", "partial", "push", "eval", "state"},
+	"pipe server":      {"start", "pull", "sum", "gradient", "eval", "state"},
 	"async rank 0":     {"start", "GA", "SC", "WU", "eval", "save MANIFEST.json"},
 	"async graph rank": {"start", "AV", "∇SC", "WU", "eval", "save"},
 	"async server":     {"start", "fetch", "sum", "gradient", "eval", "save"},

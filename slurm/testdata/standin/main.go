@@ -18,15 +18,15 @@ import (
 	"syscall"
 	"time"
 
-	"siafu/ranks/mpi"
 	"siafu/ranks/world"
+	"siafu/ranks/world/mpi"
 	"siafu/slurm/launch"
 )
 
 func main() {
 	stop := make(chan os.Signal, 8)
 	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
-	end := launch.Join()
+	end := launch.Join(os.Args[1:])
 	code, err := train(os.Args[2:], stop)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "standin:", err)

@@ -1,0 +1,157 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/ranks/config"
+)
+
+// InitializersOptions say what to train, and from which first weights.
+type InitializersOptions struct {
+	Data         string   `required:"" placeholder:"DIR" help:"Folder with the raw graphs NAME or NAME.tar.zst."`
+	Work         string   `default:"build/initializers" placeholder:"DIR" help:"Where imported datasets and runs go."`
+	Graphs       []string `default:"cora,citeseer,amazon-photo,coauthor-cs,tolokers,fb100-berkeley13-year" help:"Graphs, with their features as they are."`
+	Models       []string `default:"gcn,sage,gin,gat,mlp" help:"Networks."`
+	Initializers []string `default:"xavier,he,torch,small-logits" help:"Random first weights."`
+	Hidden       []int    `default:"16,64" help:"Widths of the hidden layer."`
+	Seeds        int      `default:"5" help:"Runs to average, with seeds 1, 2, …"`
+}
+
+// InitializerResult is the runs of one network from one kind of first weights.
+type InitializerResult struct {
+	Graph, Model, Initializer string
+	Hidden, Seeds             int
+	Mean, Std                 float64 // of test accuracy at the best validation
+	Stuck                     int     // seeds that have learnt nothing
+}
+
+// stuckShare is the share of the loss of guessing by the classes' frequencies
+// that a network must get below to have learnt anything.
+const stuckShare = 0.99
+
+// Initializers trains every network on every graph, with the defaults of train
+// but for the width, and prints a line for each with all initialisers.
+func Initializers(ctx context.Context, o InitializersOptions, w io.Writer) ([]InitializerResult, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(w, "%-22s %-5s %6s", "graph", "model", "hidden")
+	for _, name := range o.Initializers {
+		fmt.Fprintf(w, "  %-22s", name)
+	}
+	fmt.Fprintln(w)
+	var results []InitializerResult
+	for _, name := range o.Graphs {
+		data, err := AccuracyCase{Graph: name}.load(AccuracyOptions{Data: o.Data, Work: o.Work})
+		if err != nil {
+			return results, err
+		}
+		guessing, err := guessingLoss(data)
+		if err != nil {
+			return results, err
+		}
+		for _, kind := range o.Models {
+			for _, hidden := range o.Hidden {
+				line, err := o.line(ctx, InitializerResult{Graph: name, Model: kind, Hidden: hidden, Seeds: o.Seeds}, data, guessing, w)
+				results = append(results, line...)
+				if err != nil {
+					return results, err
+				}
+			}
+		}
+	}
+	return results, nil
+}
+
+// validate refuses before anything is trained what training would refuse.
+func (o InitializersOptions) validate() error {
+	for _, kind := range o.Models {
+		for _, name := range o.Initializers {
+			c := config.Defaults()
+			c.Model, c.Initializer = kind, name
+			if err := c.Validate(); err != nil {
+				return err
+			}
+		}
+	}
+	if o.Seeds < 1 {
+		return fault.New(fault.Usage, "bench initializers", "", "--seeds=%d", o.Seeds).Then("it must be 1 or more")
+	}
+	return nil
+}
+
+// line measures what of says, from each kind of first weights, and prints it.
+func (o InitializersOptions) line(ctx context.Context, of InitializerResult, data string, guessing float64, w io.Writer) ([]InitializerResult, error) {
+	var line []InitializerResult
+	fmt.Fprintf(w, "%-22s %-5s %6d", of.Graph, of.Model, of.Hidden)
+	defer fmt.Fprintln(w)
+	for _, name := range o.Initializers {
+		r := of
+		r.Initializer = name
+		if err := r.measure(ctx, data, guessing, o.Work); err != nil {
+			return line, err
+		}
+		line = append(line, r)
+		fmt.Fprintf(w, "  %-22s", r)
+	}
+	return line, nil
+}
+
+// measure trains with seeds 1, 2, … and averages.
+func (r *InitializerResult) measure(ctx context.Context, data string, guessing float64, work string) error {
+	c := AccuracyCase{Graph: r.Graph, Configure: func(c *config.Config) {
+		c.Model, c.Hidden, c.Initializer, c.CheckpointEvery = r.Model, r.Hidden, r.Initializer, "off"
+	}}
+	var sum, squares float64
+	for seed := range r.Seeds {
+		s, err := c.train(ctx, data, 1, uint64(seed+1), AccuracyOptions{Work: work})
+		if err != nil {
+			return err
+		}
+		sum += s.TestAccAtBestVal
+		squares += s.TestAccAtBestVal * s.TestAccAtBestVal
+		if s.FinalLoss >= stuckShare*guessing {
+			r.Stuck++
+		}
+	}
+	r.Mean = sum / float64(r.Seeds)
+	r.Std = math.Sqrt(max(squares/float64(r.Seeds)-r.Mean*r.Mean, 0))
+	return nil
+}
+
+func (r InitializerResult) String() string {
+	text := fmt.Sprintf("%.2f ± %.2f", 100*r.Mean, 100*r.Std)
+	if r.Stuck > 0 {
+		text += fmt.Sprintf(" (%d stuck)", r.Stuck)
+	}
+	return text
+}
+
+// guessingLoss is the least loss of a network that looks at nothing: the entropy
+// of the classes among the training vertices.
+func guessingLoss(data string) (float64, error) {
+	d, err := graph.Open(data)
+	if err != nil {
+		return 0, err
+	}
+	defer d.Close()
+	counts, all := make([]float64, d.Meta.Classes), 0.0
+	for v, class := range d.Labels {
+		if d.Split[v] == graph.SplitTrain && class >= 0 {
+			counts[class]++
+			all++
+		}
+	}
+	entropy := 0.0
+	for _, n := range counts {
+		if n > 0 {
+			entropy -= n / all * math.Log(n/all)
+		}
+	}
+	return entropy, nil
+}

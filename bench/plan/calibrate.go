@@ -1,0 +1,250 @@
+package plan
+
+import (
+	"math"
+	"runtime"
+	"time"
+
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/graph/size"
+	"siafu/halo/codec"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/forecast"
+	"siafu/ranks/host"
+)
+
+// How much is worked on, and how long each kind of work is repeated.
+const (
+	sampleRows  = 1 << 15
+	sampleEdges = 1 << 21
+	sampleBytes = 256 << 20 // of the rows that a gather reads
+	sampleTime  = 20 * time.Millisecond
+	codedRows   = 2048
+)
+
+// calibration measures what this host does with the threads of all ranks that
+// share it.
+type calibration struct {
+	ds    *graph.Dataset
+	team  *kernels.Team
+	arena *mapped.Arena
+	room  int64 // bytes of this host that may be taken
+	s     *sample
+}
+
+// takes is the most memory that the measurements of a plan take at a time, and
+// settles what the plan says of its network.
+func (c *calibration) takes(p *Plan) (most int64) {
+	for _, one := range p.Candidates {
+		f := one.codec[one.Codecs[0].Codec]
+		p.network(f)
+		fixed, row := rehearsed(f)
+		width := int64(widest(f.Gathers()))
+		gathered := int64(0)
+		if width > 0 {
+			_, rows := c.s.gather(int(width))
+			gathered = size.Product(4*4, width, int64(rows+c.s.Rows())) // twice there, twice back
+		}
+		most = max(most, size.Sum(fixed, row), gathered, size.Product(4*4, width, codedRows))
+	}
+	return most
+}
+
+// rehearsed is what the rehearsal of a network takes, and for each row.
+func rehearsed(f *forecast.Forecast) (fixed, row int64) {
+	foot := f.Footprint()
+	columns := size.Product(3, int64(f.Net.Dims[f.Net.Layers()]))
+	if f.Net.CacheInput {
+		columns = size.Sum(columns, int64(f.Net.Dims[0]))
+	}
+	for _, g := range f.Gathers() {
+		columns = size.Sum(columns, int64(g.Columns), size.Product(2, int64(g.Width)))
+	}
+	return foot.Fixed, size.Sum(foot.PerRow, foot.PerNonZero, size.Product(4, columns))
+}
+
+func (q *request) calibration(ds *graph.Dataset) (*calibration, error) {
+	threads := runtime.NumCPU()
+	if q.Config.Threads > 0 {
+		threads = min(threads, q.Config.Threads*min(q.link.RanksPerHost, q.graph))
+	}
+	kernel := q.Config.Kernel
+	if kernel == "auto" {
+		kernel, _ = kernels.Fastest()
+	}
+	c := &calibration{ds: ds, team: kernels.NewTeam(threads), arena: mapped.NewArena(), room: host.AvailableMemory() / 2}
+	c.s = newSample(ds.In)
+	if err := c.team.Use(kernel); err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *calibration) close() {
+	c.team.Close()
+	c.arena.Free()
+}
+
+// least is the least seconds of a few calls.
+func least(call func()) float64 {
+	call() // touches the memory
+	best, begin := time.Hour, time.Now()
+	for n := 0; n < 2 || time.Since(begin) < sampleTime; n++ {
+		start := time.Now()
+		call()
+		best = min(best, time.Since(start))
+	}
+	return best.Seconds()
+}
+
+// rounds is how often everything is measured: what else this machine does
+// rarely lasts as long as a round.
+const rounds = 3
+
+// rates measures everything but codecs for a network, and takes the least of
+// each.
+func (c *calibration) rates(f *forecast.Forecast) forecast.Rates {
+	r := forecast.Rates{Row: math.Inf(1), Edge: map[int]float64{}, Back: map[int]float64{}}
+	s := c.s
+	for range rounds {
+		r.Row = min(r.Row, c.row(f))
+		for l, g := range f.Gathers() {
+			if g.Width == 0 {
+				continue
+			}
+			there, back := c.layer(s, g, f)
+			if old, ok := r.Edge[l]; ok {
+				there, back = min(there, old), min(back, r.Back[l])
+			}
+			r.Edge[l], r.Back[l] = there, back
+		}
+	}
+	return r
+}
+
+// layer is the seconds of one layer's gather for an edge, there and back.
+func (c *calibration) layer(s *sample, g model.Gathering, f *forecast.Forecast) (there, back float64) {
+	if g.Heads > 0 {
+		return c.attention(s, g, f.Net)
+	}
+	there = c.gather(s, g.Width, f.HalfRows)
+	return there, there
+}
+
+// row is the seconds of an epoch's tensor work, the loss included, for a
+// vertex: that of a network on the first vertices of the dataset.
+func (c *calibration) row(f *forecast.Forecast) float64 {
+	a, net := mapped.NewArena(), f.Net
+	defer a.Free()
+	fixed, each := rehearsed(f)
+	n := int(min(c.ds.Meta.Vertices, sampleRows, max((c.room-fixed)/each, 1)))
+	ids := mapped.Make[uint32](a, n)
+	for i := range ids {
+		ids[i] = uint32(i)
+	}
+	x := graph.Features{Rows: n, Dim: c.ds.Features.Dim}
+	if s := c.ds.Features.Sparse; s != nil {
+		x.Sparse = &graph.SparseRows{Offsets: s.Offsets[:n+1], Cols: s.Cols, Vals: s.Vals}
+	} else {
+		x.Dense = c.ds.Features.Dense[:n*x.Dim]
+	}
+	r := model.NewRehearsal(net, model.Input{Features: x, IDs: ids, LocalIDs: ids}, c.team, a, a)
+	net.Initialize(r.Weights, "xavier", 1)
+	grad := mapped.Make[float32](a, n*c.ds.Meta.Classes)
+	return least(func() {
+		logits := r.Epoch()
+		kernels.SoftmaxCrossEntropy(c.team, grad, n, c.ds.Meta.Classes, logits, c.ds.Labels, c.ds.Split, graph.SplitTrain, 1)
+		kernels.Accuracy(c.team, n, c.ds.Meta.Classes, logits, c.ds.Labels, c.ds.Split)
+	}) / float64(n)
+}
+
+// gather is the seconds of a gather for an edge, along edges of the dataset in
+// its own order of vertices.
+func (c *calibration) gather(s *sample, width int, half bool) float64 {
+	a := mapped.NewArena()
+	defer a.Free()
+	g, rows := s.gather(width)
+	x, dst := mapped.Make[float32](a, rows*width), mapped.Make[float32](a, g.Rows()*width)
+	scale := mapped.Make[float32](a, max(rows, g.Rows()))
+	for i := range x {
+		x[i] = 1
+	}
+	g.RowScale, g.ColScale = scale, scale
+	if !half {
+		return least(func() { kernels.SpMM(c.team, dst, width, g, x, false) }) / s.edges()
+	}
+	g.ColScale = nil
+	halves := mapped.Make[kernels.BF16](a, len(x)+kernels.HalfSlack)
+	return least(func() {
+		kernels.NarrowRows(c.team, halves, width, rows, width, x, scale)
+		kernels.SpMMHalf(c.team, dst, width, g, halves, false)
+	}) / s.edges()
+}
+
+// attention is the seconds of a layer with attention for an edge, there and
+// back.
+func (c *calibration) attention(s *sample, l model.Gathering, net model.Spec) (there, back float64) {
+	a := mapped.NewArena()
+	defer a.Free()
+	at := kernels.Attention{Heads: l.Heads, Width: l.Columns / l.Heads, Slope: 0.2}
+	g, rows := s.gather(l.Width)
+	n := g.Rows()
+	room := func(rows, cols int) []float32 { return mapped.Make[float32](a, rows*cols) }
+	if net.AttentionDropout > 0 {
+		at.Drop = &kernels.Dropout{P: net.AttentionDropout, Seed: 1, Epoch: 1, IDs: mapped.Make[uint32](a, max(rows, n))}
+	}
+	x, dst, grads := room(rows, l.Width), room(n, l.Width), room(max(rows, n), l.Columns)
+	stats, heads, dr := room(n, 2*l.Heads), room(max(rows, n), l.Heads), room(n, l.Heads)
+	there = least(func() {
+		kernels.AttentionGather(c.team, at, dst[:n*l.Columns], stats, g, kernels.AttentionRows{X: x}, heads, false)
+		kernels.AttentionFinish(c.team, at, dst[:n*l.Columns], heads, n, stats)
+	})
+	clear(heads)
+	own := kernels.AttentionGrad{R: heads, LSE: heads, Grad: grads, Dots: heads}
+	back = least(func() {
+		kernels.AttentionGradSrc(c.team, at, dst, g, 0, rows, x[:n*l.Width], own)
+		kernels.AttentionGradDst(c.team, at, dr, g, kernels.AttentionRows{X: x}, own, false)
+	})
+	return there / s.edges(), back / s.edges()
+}
+
+// codec is the seconds to encode and decode a byte of rows, half of which are
+// zeros as behind a rectifier.
+func (c *calibration) codec(rows codec.Codec, width int) float64 {
+	const count = codedRows
+	if rows.ID() == (codec.ID{}) || width == 0 {
+		return 0
+	}
+	a := mapped.NewArena()
+	defer a.Free()
+	x := mapped.Make[float32](a, count*width)
+	for i := range x {
+		if z := uint64(i) * 0x9e3779b97f4a7c15; z>>63 == 1 {
+			x[i] = float32(z>>32&0xffff) / (1 << 14)
+		}
+	}
+	var block []byte
+	seconds := least(func() {
+		part := codec.Rows{X: x, Cols: width, Len: count}
+		block = codec.EncodeBlock(block[:0], rows, part, 0, codec.Key{Seed: 1}, nil)
+		b, err := codec.Open(block, rows)
+		if err != nil || b.Decode(rows, part, false) != nil {
+			panic("plan: a codec cannot read its own block")
+		}
+	})
+	// Blocks of different ranks are worked on side by side.
+	return seconds / float64(4*count*width) / float64(c.team.Workers())
+}
+
+// copies is the bytes a second that one goroutine copies.
+func copies() float64 {
+	const size = 32 << 20
+	a := mapped.NewArena()
+	defer a.Free()
+	from, to := mapped.Make[byte](a, size), mapped.Make[byte](a, size)
+	from[0] = 1
+	return size / least(func() { copy(to, from) })
+}

@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"siafu/graph"
+	"siafu/graph/partition"
+	"siafu/graph/size"
+	"siafu/ranks/forecast"
+)
+
+// Candidate is one partitioner.
+type Candidate struct {
+	Method  string          `json:"partitioner"`
+	Made    bool            `json:"made"` // the shards are there already
+	Cut     float64         `json:"cut"`  // fraction of all edges
+	Ghosts  int64           `json:"ghosts"`
+	Largest int             `json:"largest_rank"` // the one with most memory
+	Memory  forecast.Memory `json:"memory"`       // of that rank, with the first codec
+	Network string          `json:"network"`      // orders of products, as train prints them
+	Codecs  []Coded         `json:"codecs"`
+
+	fixed  int64 // memory of a rank of the smallest such run, with no vertex
+	report *partition.Report
+	codec  map[string]*forecast.Forecast
+}
+
+// Coded is a partitioner with a codec.
+type Coded struct {
+	Codec   string           `json:"codec"`
+	Peak    int64            `json:"peak_bytes"` // of the largest rank, the program included
+	Fits    bool             `json:"fits"`
+	Traffic forecast.Traffic `json:"traffic"`
+	Epoch   forecast.Epoch   `json:"epoch"`
+}
+
+// candidate counts what a partitioner makes of a dataset and what follows.
+func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error) {
+	c := &Candidate{Method: method, codec: map[string]*forecast.Forecast{}}
+	if err := c.count(ds, q.graph); err != nil {
+		return nil, err
+	}
+	c.Cut, c.Ghosts = c.report.Cut, c.report.Ghosts
+	fits := q.keeps(ds.Meta, c.report)
+	for _, name := range q.codecs {
+		config := q.Config
+		config.Codec = name
+		f, network, err := forecast.Of(config, ds.Meta, q.graph, q.servers, fits)
+		if err != nil {
+			return nil, err
+		}
+		c.Network, c.codec[name] = network, f
+		rank, memory := c.largest(f)
+		if len(c.Codecs) == 0 {
+			c.Largest, c.Memory = rank, memory
+			c.fixed = f.GraphRank(rank, partition.RankReport{}).Peak()
+		}
+		peak := size.Sum(memory.Peak(), forecast.Program)
+		c.Codecs = append(c.Codecs, Coded{Codec: name, Peak: peak, Fits: peak <= q.memory, Traffic: f.Traffic(c.report.Ranks)})
+	}
+	return c, nil
+}
+
+// count takes the counts of the shards that are there, if they are of this
+// method and dataset, else makes the assignment.
+func (c *Candidate) count(ds *graph.Dataset, parts int) error {
+	o := partition.Options{Method: c.Method, Parts: parts, Seed: 1}
+	made, err := partition.Find(ds.Dir, parts)
+	if err == nil && made.Serves(o) && made.Fingerprint == ds.Meta.Fingerprint() && made.Report.Ranks[0].SendTo != nil {
+		c.Made, c.report = true, made.Report
+		return nil
+	}
+	owner, err := partition.Assign(ds, o)
+	if err != nil {
+		return err
+	}
+	c.report = partition.Count(ds, owner, o)
+	return nil
+}
+
+// keeps tells whether ÂX fits into every rank's memory, by train's rule.
+func (q *request) keeps(m *graph.Meta, r *partition.Report) bool {
+	for _, p := range r.Ranks {
+		if forecast.KeepBytes(q.Config, p.Vertices, p.Ghosts, m.FeatureDim) > q.memory/2 {
+			return false
+		}
+	}
+	return true
+}
+
+// largest is the rank that takes the most memory.
+func (c *Candidate) largest(f *forecast.Forecast) (rank int, most forecast.Memory) {
+	for r, p := range c.report.Ranks {
+		if m := f.GraphRank(r, p); m.Peak() > most.Peak() {
+			rank, most = r, m
+		}
+	}
+	return rank, most
+}

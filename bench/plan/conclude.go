@@ -1,0 +1,129 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"siafu/ranks/forecast"
+)
+
+// choice is a candidate with one of its codecs.
+type choice struct {
+	candidate, codec int
+	seconds          float64
+}
+
+func (p *Plan) at(c choice) (*Candidate, Coded) {
+	one := p.Candidates[c.candidate]
+	return one, one.Codecs[c.codec]
+}
+
+// best is the shortest epoch among those that allowed lets pass, of what fits
+// into memory if anything does. Of equals the first, within the tenth by which
+// a forecast errs at the least.
+func (p *Plan) best(allowed func(*Candidate, Coded) bool) choice {
+	best := choice{seconds: math.Inf(1)}
+	some := p.fits() == nil
+	for i, one := range p.Candidates {
+		for k, coded := range one.Codecs {
+			s := p.seconds(coded.Epoch)
+			if (coded.Fits || !some) && allowed(one, coded) && s < 0.9*best.seconds {
+				best = choice{i, k, s}
+			}
+		}
+	}
+	return best
+}
+
+// conclude says in sentences what an epoch waits for and what would change it.
+func (p *Plan) conclude(q *request) {
+	if !p.Timed {
+		return // of candidates without an epoch the first is as good as any
+	}
+	plain := p.best(func(_ *Candidate, c Coded) bool { return c.Codec == q.codecs[0] })
+	p.Best = plain.candidate
+	one, coded := p.at(plain)
+	e := coded.Epoch
+	waits := e.Rows + e.Weights
+	if p.Mode != "nopipe" {
+		waits = e.Exposed + e.Weights
+	}
+	say := func(format string, args ...any) { p.Verdict = append(p.Verdict, fmt.Sprintf(format, args...)) }
+	if p.GraphRanks == 1 && p.Servers == 0 {
+		say("One rank computes alone: an epoch takes about %s.", duration(e.Compute()))
+		return
+	}
+	if waits < e.Compute() {
+		say("Computing is the bottleneck: with %s and codec %s it takes %s of %s an epoch, and %s of communication is not hidden.",
+			one.Method, coded.Codec, duration(e.Compute()), duration(plain.seconds), duration(waits))
+		p.remedyComputing(e.Tensor > e.Gather, say)
+		return
+	}
+	say("The link is the bottleneck: with %s and codec %s communication that nothing hides takes %s of %s an epoch, computing %s.",
+		one.Method, coded.Codec, duration(waits), duration(plain.seconds), duration(e.Compute()))
+	p.remedyLink(plain, say)
+	p.remedyInput(q, one, coded, say)
+}
+
+// remedyInput says what it is worth to exchange the features once.
+func (p *Plan) remedyInput(q *request, one *Candidate, coded Coded, say func(string, ...any)) {
+	if f := one.codec[coded.Codec]; f.Net.InputDropout == 0 || f.Net.CacheInput {
+		return
+	}
+	c := q.Config
+	c.InputDropout = 0
+	f, _, err := forecast.Of(c, q.meta, q.graph, q.servers, true)
+	if err != nil {
+		return // the configuration was good with another dropout
+	}
+	if t := f.Traffic(one.report.Ranks); t.Raw < coded.Traffic.Raw {
+		say("--input-dropout 0 would exchange the input's rows only once: %s MB an epoch instead of %s.", megabytes(t.Raw), megabytes(coded.Traffic.Raw))
+	}
+}
+
+// remedyComputing says what would shorten computing.
+func (p *Plan) remedyComputing(tensor bool, say func(string, ...any)) {
+	if tensor {
+		say("Most of it is dense products: more graph ranks on hosts of their own, or a narrower --hidden, shorten it; compression does not.")
+		return
+	}
+	say("Most of it is gathering: more graph ranks on hosts of their own, or --gather bf16, shorten it; compression does not.")
+}
+
+// remedyLink says what would shorten communication.
+func (p *Plan) remedyLink(plain choice, say func(string, ...any)) {
+	one, coded := p.at(plain)
+	e := coded.Epoch
+	if e.Weights > e.Exposed {
+		say("Most of it is weights (%d floats): more servers share them, up to one a graph rank; --servers 0 sums them without a server.", p.Weights)
+	}
+	other := p.best(func(*Candidate, Coded) bool { return true })
+	if better, with := p.at(other); other.seconds < 0.9*plain.seconds {
+		say("With %s and codec %s an epoch takes %s.", better.Method, with.Codec, duration(other.seconds))
+	}
+	if hidden := e.Rows * p.Bandwidth / max(e.Compute(), 1e-9); hidden > p.Bandwidth && e.Rows > 0 {
+		say("A link of about %s would move the rows of %s as fast as they are computed.", rate(hidden), one.Method)
+	}
+}
+
+// duration writes seconds with three digits.
+func duration(s float64) string {
+	switch {
+	case s >= 1:
+		return fmt.Sprintf("%.3g s", s)
+	case s >= 1e-3:
+		return fmt.Sprintf("%.3g ms", 1e3*s)
+	}
+	return fmt.Sprintf("%.3g µs", 1e6*s)
+}
+
+// rate writes bytes a second as a link is called.
+func rate(bytes float64) string {
+	bits := 8 * bytes
+	switch {
+	case bits >= 1e9:
+		return fmt.Sprintf("%.3g Gbit/s", bits/1e9)
+	case bits >= 1e6:
+		return fmt.Sprintf("%.3g Mbit/s", bits/1e6)
+	}
+	return fmt.Sprintf("%.3g kbit/s", bits/1e3)
+}

@@ -1,0 +1,201 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/kernels/model"
+	"siafu/ranks/forecast"
+	"siafu/ranks/world"
+)
+
+// Plan is everything that is foretold of a run.
+type Plan struct {
+	Dataset      string          `json:"dataset"`
+	Vertices     int64           `json:"vertices"`
+	Edges        int64           `json:"edges"`
+	Model        string          `json:"model"`
+	Dims         []int           `json:"dims"`
+	Weights      int             `json:"weights"`
+	GraphRanks   int             `json:"graph_ranks"`
+	Servers      int             `json:"servers"`
+	RanksPerHost int             `json:"ranks_per_host"`
+	Bandwidth    float64         `json:"bandwidth_bytes_per_second"`
+	Latency      float64         `json:"latency_seconds"`
+	Memory       int64           `json:"memory_bytes"` // a rank may take
+	Mode         string          `json:"mode"`
+	Threads      int             `json:"threads"` // that were measured
+	Timed        bool            `json:"timed"`   // an epoch; else its seconds are 0
+	Candidates   []*Candidate    `json:"candidates"`
+	Best         int             `json:"best"` // index of the candidate with the shortest epoch that fits
+	Server       forecast.Memory `json:"server_memory,omitempty"`
+	Partitioning forecast.Memory `json:"partitioning_memory"`
+	Import       forecast.Memory `json:"import_memory"`
+	Verdict      []string        `json:"verdict"`
+}
+
+// Run makes a plan and prints it to w. A plan in which nothing fits is printed
+// too, and is a fault of kind Config.
+func Run(o Options, w io.Writer) error {
+	if l, launched := world.Launched(); launched {
+		return fault.New(fault.Usage, op, "", "it runs in one process, not under %s", l.Name).Then("give it the number of ranks: --ranks %d", l.Size)
+	}
+	p, err := New(o)
+	if err != nil {
+		return err
+	}
+	if o.JSON {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		err = e.Encode(p)
+	} else {
+		err = p.Print(w)
+	}
+	if err != nil {
+		return err
+	}
+	return p.fits()
+}
+
+// New makes a plan.
+func New(o Options) (*Plan, error) {
+	q, err := o.parse()
+	if err != nil {
+		return nil, err
+	}
+	ds, err := graph.Open(q.Data)
+	if err != nil {
+		return nil, err
+	}
+	defer ds.Close()
+	q.meta = ds.Meta
+	p := q.plan(ds.Meta)
+	for _, method := range q.methods {
+		c, err := q.candidate(ds, method)
+		if err != nil {
+			return nil, err
+		}
+		p.Candidates = append(p.Candidates, c)
+	}
+	if err := q.time(ds, p); err != nil {
+		return nil, err
+	}
+	p.conclude(q)
+	return p, nil
+}
+
+// plan is what does not depend on the partitioner.
+func (q *request) plan(m *graph.Meta) *Plan {
+	return &Plan{
+		Dataset: m.Name, Vertices: m.Vertices, Edges: m.Edges, Model: q.Config.Model,
+		GraphRanks: q.graph, Servers: q.servers, RanksPerHost: q.link.RanksPerHost,
+		Bandwidth: q.link.Bandwidth, Latency: q.link.Latency, Memory: q.memory, Mode: q.Config.Mode,
+		Import: forecast.Import(m), Partitioning: forecast.Partitioning(m, q.graph),
+	}
+}
+
+// time measures this host and adds up every candidate's epoch, if what is
+// measured fits on this host.
+func (q *request) time(ds *graph.Dataset, p *Plan) error {
+	c, err := q.calibration(ds)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	p.Threads = c.team.Workers()
+	if takes := c.takes(p); takes > c.room {
+		p.Verdict = append(p.Verdict, fmt.Sprintf("Epochs are not timed: what is measured of one takes %s MB, and half of this host's free memory is %s MB.",
+			megabytes(takes), megabytes(c.room)))
+		return nil
+	}
+	p.Timed = true
+	link := q.link
+	link.Copy = copies()
+	known := map[string]forecast.Rates{} // by orders of products
+	coding := map[string]float64{}
+	for _, one := range p.Candidates {
+		for i := range one.Codecs {
+			f := one.codec[one.Codecs[i].Codec]
+			r, ok := known[one.Network]
+			if !ok {
+				r = c.rates(f)
+				known[one.Network] = r
+			}
+			if _, ok := coding[f.Codec.Name()]; !ok {
+				coding[f.Codec.Name()] = c.codec(f.Codec, widest(f.Gathers()))
+			}
+			r.Codec = coding[f.Codec.Name()]
+			one.Codecs[i].Epoch = f.Epoch(one.report.Ranks, r, link)
+		}
+	}
+	return nil
+}
+
+// network takes down what the run's network is.
+func (p *Plan) network(f *forecast.Forecast) {
+	p.Dims, p.Weights = f.Net.Dims, f.Net.NumWeights()
+	if f.Servers > 0 {
+		p.Server = f.ServerRank((f.Run.Graph + f.Servers - 1) / f.Servers)
+	}
+}
+
+func widest(list []model.Gathering) int {
+	w := 0
+	for _, g := range list {
+		w = max(w, g.Width)
+	}
+	return w
+}
+
+// seconds is an epoch in the mode that was asked for.
+func (p *Plan) seconds(e forecast.Epoch) float64 {
+	if p.Mode == "nopipe" {
+		return e.Sequential
+	}
+	return e.Overlapping
+}
+
+// fits is a fault where nothing fits into memory.
+func (p *Plan) fits() error {
+	least, need := p.Candidates[0], p.Candidates[0].Codecs[0].Peak
+	for _, one := range p.Candidates {
+		for _, c := range one.Codecs {
+			if c.Fits {
+				return nil
+			}
+			if c.Peak < need {
+				least, need = one, c.Peak
+			}
+		}
+	}
+	return fault.New(fault.Config, op, "", "rank %d needs %s MB where %s MB are to be had, even with --partitioner %s",
+		least.Largest, megabytes(need), megabytes(p.Memory), least.Method).
+		Then("%s%s", p.more(need, least.fixed), p.thrift(least))
+}
+
+// more says how many ranks would do, if any number does: they share all but
+// what is fixed.
+func (p *Plan) more(need, fixed int64) string {
+	room, shared := p.Memory-forecast.Program-fixed, need-forecast.Program-fixed
+	switch {
+	case p.Memory <= forecast.Program:
+		return fmt.Sprintf("the program alone takes %s MB: give it more memory", megabytes(forecast.Program))
+	case room <= 0:
+		return fmt.Sprintf("the weights and what is as large take %s MB on every rank, however many there are: give it more memory", megabytes(fixed))
+	}
+	return fmt.Sprintf("use about %.0f graph ranks with as much memory each", math.Floor(float64(shared)/float64(room)*float64(p.GraphRanks))+1)
+}
+
+// thrift is what would take less memory.
+func (p *Plan) thrift(c *Candidate) string {
+	for _, t := range c.Memory {
+		if t.Name == forecast.Kept {
+			return fmt.Sprintf(", or --cache-input off (%s MB less), or --features bf16", megabytes(t.Bytes))
+		}
+	}
+	return fmt.Sprint(", or a narrower --hidden than those of ", p.Dims)
+}

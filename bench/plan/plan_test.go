@@ -1,0 +1,177 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"siafu/graph/fault"
+	"siafu/graph/generate"
+	"siafu/graph/partition"
+	"siafu/ranks/config"
+)
+
+// options are those of a small generated graph.
+func options(t *testing.T, set func(*Options)) Options {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "planted")
+	if _, err := generate.Write(dir, generate.Options{Vertices: 2000, Edges: 20000, Features: 24, Classes: 4, Seed: 3}, false); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Data: dir, RanksPerHost: 1, Bandwidth: "1gbit", Latency: "50us", Memory: "4GB", Config: Flags(config.Defaults())}
+	o.Config.Ranks = 5
+	set(&o)
+	return o
+}
+
+func TestPlan(t *testing.T) {
+	for name, tc := range map[string]struct {
+		set  func(*Options)
+		want func(*Plan) bool
+	}{
+		"everything": {func(*Options) {}, func(p *Plan) bool {
+			return len(p.Candidates) == len(partition.Methods()) && len(p.Candidates[0].Codecs) > 2 && p.Servers == 1 && len(p.Server) > 0
+		}},
+		"lists": {func(o *Options) { o.Config.Partitioner, o.Config.Codec = "hash,ldg", "none,s2" }, func(p *Plan) bool {
+			return len(p.Candidates) == 2 && p.Candidates[1].Method == "ldg" && len(p.Candidates[1].Codecs) == 2
+		}},
+		"a choice": {func(o *Options) { o.Config.Codec = "auto:bf16" }, func(p *Plan) bool {
+			return len(p.Candidates[0].Codecs) == 5 && p.Candidates[0].Codecs[3].Codec == "bf16"
+		}},
+		"no servers":  {func(o *Options) { o.Config.Servers = 0 }, func(p *Plan) bool { return p.GraphRanks == 5 && p.Server == nil }},
+		"one rank":    {func(o *Options) { o.Config.Ranks = 1 }, func(p *Plan) bool { return p.Candidates[0].Ghosts == 0 && strings.Contains(p.Verdict[0], "alone") }},
+		"attention":   {func(o *Options) { o.Config.Model, o.Config.Heads = "gat", 2 }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Epoch.Gather > 0 }},
+		"no graph":    {func(o *Options) { o.Config.Model = "mlp" }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Traffic.Raw == 0 }},
+		"bounded":     {func(o *Options) { o.Config.Mode = "async" }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Peak > 0 }},
+		"slow link":   {func(o *Options) { o.Bandwidth = "1mbit" }, func(p *Plan) bool { return strings.HasPrefix(p.Verdict[0], "The link") }},
+		"fast link":   {func(o *Options) { o.Bandwidth, o.Latency = "1000tbit", "0s" }, func(p *Plan) bool { return strings.HasPrefix(p.Verdict[0], "Computing") }},
+		"shared host": {func(o *Options) { o.RanksPerHost = 99 }, func(p *Plan) bool { return p.RanksPerHost == 5 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options(t, tc.set)
+			p, err := New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !tc.want(p) {
+				t.Errorf("%+v", p)
+			}
+			for _, one := range p.Candidates {
+				for _, c := range one.Codecs {
+					e := c.Epoch
+					lossless := slices.Contains([]string{"none", "s2", "zstd"}, c.Codec)
+					if !c.Fits || lossless != (c.Traffic.Sent >= c.Traffic.Raw) && c.Traffic.Raw > 0 && c.Codec != "polyline" || e.Overlapping > e.Sequential || e.Tensor <= 0 || e.Exposed > e.Rows {
+						t.Errorf("%s %s: %+v", one.Method, c.Codec, c)
+					}
+				}
+			}
+			var text bytes.Buffer
+			if err := p.Print(&text); err != nil || !strings.Contains(text.String(), p.Verdict[0]) {
+				t.Errorf("%v\n%s", err, text.String())
+			}
+		})
+	}
+}
+
+// Shards that are there are counted as they are, without another assignment.
+func TestPlanOfMadeShards(t *testing.T) {
+	o := options(t, func(o *Options) { o.Config.Partitioner, o.Config.Codec = "fennel,hash", "none" })
+	fresh, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := partition.Run(o.Data, partition.Options{Method: "fennel", Parts: 4}); err != nil {
+		t.Fatal(err)
+	}
+	made, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fresh.Candidates[0].Made || !made.Candidates[0].Made || made.Candidates[1].Made ||
+		made.Candidates[0].Codecs[0].Traffic != fresh.Candidates[0].Codecs[0].Traffic {
+		t.Errorf("%+v\n%+v", fresh.Candidates[0], made.Candidates[0])
+	}
+}
+
+// What does not fit is refused, and printed all the same.
+func TestPlanThatDoesNotFit(t *testing.T) {
+	for name, tc := range map[string]struct {
+		set  func(*Options)
+		says string
+	}{
+		"a little more ranks": {func(o *Options) { o.Memory = "42MB" }, "graph ranks"},
+		"never":               {func(o *Options) { o.Memory = "1MB" }, "the program alone"},
+		"kept input":          {func(o *Options) { o.Memory, o.Config.CacheInput, o.Config.InputDropout = "42MB", "on", 0 }, "--cache-input off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options(t, tc.set)
+			o.JSON = true
+			var out bytes.Buffer
+			err := Run(o, &out)
+			if fault.KindOf(err) != fault.Config || fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("%v", err)
+			}
+			var p Plan
+			if err := json.Unmarshal(out.Bytes(), &p); err != nil || p.Candidates[0].Codecs[0].Fits {
+				t.Errorf("%v\n%s", err, out.String())
+			}
+		})
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	for name, tc := range map[string]struct {
+		set  func(*Options)
+		kind fault.Kind
+		says string
+	}{
+		"bandwidth":     {func(o *Options) { o.Bandwidth = "1GB" }, fault.Usage, "10gbit"},
+		"latency":       {func(o *Options) { o.Latency = "-1s" }, fault.Usage, "50us"},
+		"memory":        {func(o *Options) { o.Memory = "much" }, fault.Usage, "8GB"},
+		"hosts":         {func(o *Options) { o.RanksPerHost = 0 }, fault.Usage, "--ranks-per-host=0"},
+		"codec":         {func(o *Options) { o.Config.Codec = "none,morse" }, fault.Usage, "morse"},
+		"partitioner":   {func(o *Options) { o.Config.Partitioner = "hash,coin" }, fault.Usage, "coin"},
+		"train's flags": {func(o *Options) { o.Config.Hidden = 0 }, fault.Usage, "--hidden=0"},
+		"servers":       {func(o *Options) { o.Config.Servers = 4 }, fault.Config, "4 servers"},
+		"no dataset":    {func(o *Options) { o.Data += "x" }, fault.Missing, "x"},
+		"ranks":         {func(o *Options) { o.Config.Ranks = 4000 }, fault.Config, "3999 parts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := New(options(t, tc.set))
+			if fault.KindOf(err) != tc.kind || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestUnits(t *testing.T) {
+	for text, want := range map[string]float64{"10gbit": 1.25e9, "1Gbit/s": 1.25e8, "200 mbit": 2.5e7, "1.5kbit": 187.5, "1gb": 0, "gbit": 0, "-1gbit": 0, "1e400gbit": 0, "": 0, "0gbit": 0} {
+		if got, err := Bandwidth(text); got != want || (err == nil) != (want > 0) {
+			t.Errorf("a bandwidth of %q: %v %v", text, got, err)
+		}
+	}
+	for text, want := range map[string]int64{"8GB": 8e9, "1.5GiB": 3 << 29, "100": 100, "7kib": 7168, "1xb": 0, "9999999999TB": 0, "0": 0} {
+		if got, err := Bytes(text); got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q of memory: %v %v", text, got, err)
+		}
+	}
+	for bytes, want := range map[int64]string{123: "0.000", 456789: "0.457", 12345678: "12.3", 1234567890: "1235"} {
+		if got := megabytes(bytes); got != want {
+			t.Errorf("%d bytes: %s", bytes, got)
+		}
+	}
+	for s, want := range map[float64]string{12.3456: "12.3 s", 0.0123456: "12.3 ms", 5e-5: "50 µs"} {
+		if got := duration(s); got != want {
+			t.Errorf("%v seconds: %s", s, got)
+		}
+	}
+	for b, want := range map[float64]string{1.25e9: "10 Gbit/s", 2.5e7: "200 Mbit/s", 125: "1 kbit/s"} {
+		if got := rate(b); got != want {
+			t.Errorf("%v bytes a second: %s", b, got)
+		}
+	}
+}

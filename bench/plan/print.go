@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"siafu/ranks/forecast"
+)
+
+// Print prints a plan for reading.
+func (p *Plan) Print(w io.Writer) error {
+	var b strings.Builder
+	best := p.Candidates[p.Best]
+	fmt.Fprintf(&b, "%s: %d vertices, %d edges; %s %v, %d weights, %s\n",
+		p.Dataset, p.Vertices, p.Edges, p.Model, p.Dims, p.Weights, best.Network)
+	fmt.Fprintf(&b, "graph ranks %d, servers %d, ranks a host %d, a link of %s and %s a message, at most %s MB a rank\n",
+		p.GraphRanks, p.Servers, p.RanksPerHost, rate(p.Bandwidth), duration(p.Latency), megabytes(p.Memory))
+	fmt.Fprintf(&b, "\nMemory of the largest graph rank with %s (rank %d), MB\n", best.Method, best.Largest)
+	p.terms(&b, best.Memory)
+	if p.Servers > 0 {
+		fmt.Fprintf(&b, "Memory of a server, MB\n")
+		p.terms(&b, p.Server)
+	}
+	fmt.Fprintf(&b, "Memory before training, MB: importing %s, partitioning %s (files included)\n",
+		megabytes(p.Import.Peak()+forecast.Program), megabytes(p.Partitioning.Peak()+forecast.Program))
+	p.bytes(&b)
+	if p.Timed {
+		p.epochs(&b)
+	}
+	for _, line := range p.Verdict {
+		fmt.Fprintln(&b, line)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// terms is a table of what takes memory.
+func (p *Plan) terms(w io.Writer, m forecast.Memory) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, term := range m {
+		fmt.Fprintf(t, "  %s\t%9s\t%s\n", term.Name, megabytes(term.Bytes), term.Kind)
+	}
+	fmt.Fprintf(t, "  the program\t%9s\t\n", megabytes(forecast.Program))
+	fmt.Fprintf(t, "  at most at a time\t%9s\t\n", megabytes(m.Peak()+forecast.Program))
+	t.Flush()
+}
+
+// bytes is a table of what partitioners and codecs send.
+func (p *Plan) bytes(w io.Writer) {
+	fmt.Fprintf(w, "\nGhost rows of all ranks an epoch, MB (≤: at most; what a lossless codec saves depends on the rows)\n")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "partitioner\tcut\tghosts\tlargest rank MB\t")
+	for _, c := range p.Candidates[0].Codecs {
+		fmt.Fprintf(t, "%s\t", c.Codec)
+	}
+	fmt.Fprintln(t)
+	for _, one := range p.Candidates {
+		fmt.Fprintf(t, "%s\t%.1f %%\t%d\t%s\t", one.name(), 100*one.Cut, one.Ghosts, megabytes(one.Codecs[0].Peak))
+		for _, c := range one.Codecs {
+			most := "≤ "
+			if c.Traffic.Exact {
+				most = ""
+			}
+			if !c.Fits {
+				most = "too large: " + most
+			}
+			fmt.Fprintf(t, "%s%s\t", most, megabytes(c.Traffic.Sent))
+		}
+		fmt.Fprintln(t)
+	}
+	t.Flush()
+}
+
+// epochs is a table of what takes time.
+func (p *Plan) epochs(w io.Writer) {
+	fmt.Fprintf(w, "\nAn epoch, seconds: hosts like this one with %d threads, in an order of vertices no better than the dataset's\n", p.Threads)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "partitioner\tcodec\ttensor\tgather\tcodec\tcomputing\trows\tweights\tnot hidden\tnopipe\tpipe\t")
+	for _, one := range p.Candidates {
+		for _, c := range one.Codecs {
+			e := c.Epoch
+			fmt.Fprintf(t, "%s\t%s\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t\n", one.Method, c.Codec,
+				e.Tensor, e.Gather, e.Codec, e.Compute(), e.Rows, e.Weights, e.Exposed+e.Weights, e.Sequential, e.Overlapping)
+		}
+	}
+	t.Flush()
+	fmt.Fprintln(w)
+}
+
+// name marks a partitioner whose shards are there.
+func (c *Candidate) name() string {
+	if c.Made {
+		return c.Method + " (made)"
+	}
+	return c.Method
+}

@@ -1,0 +1,58 @@
+package graph
+
+import (
+	"maps"
+	"os"
+	"slices"
+
+	"siafu/graph/fault"
+	"siafu/graph/inventory"
+	"siafu/graph/scratch"
+)
+
+// PartsFile keeps a partition that came with the source of a dataset.
+const PartsFile = "dorylus.parts"
+
+// Shards are what siafu writes into the folder of a dataset's shards for one
+// number of ranks.
+func Shards() inventory.Folder {
+	return inventory.Folder{{Name: inventory.Pattern(`(\d+\.part|meta\.json)(` + scratch.Suffix + `)?`)}}
+}
+
+// contents are what siafu writes into the folder of this dataset. That siafu
+// has made the folder is proved by meta.json, whose checksum no other program
+// knows to make.
+func (m *Meta) contents() inventory.Folder {
+	names := append(slices.Sorted(maps.Keys(m.Files)), metaFile, PartsFile)
+	return append(inventory.Files(names...), inventory.Entry{
+		Name: inventory.Pattern("parts"),
+		In:   inventory.Folder{{Name: inventory.Pattern(`\d+|\.\d+` + scratch.Suffix + `(\.old)?`), In: Shards()}},
+	})
+}
+
+// CheckTarget fails where Write may not write a dataset folder: with force only
+// a dataset is replaced that holds nothing but what siafu has written, else
+// nothing at all.
+func CheckTarget(dir string, force bool) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case os.IsNotExist(err) || err == nil && len(entries) == 0:
+		return nil
+	case err != nil:
+		return fault.System(opWrite, dir, err)
+	case !force:
+		return fault.New(fault.Usage, opWrite, dir, "it exists already").Then("choose another folder, or replace it with --force")
+	}
+	m, err := ReadMeta(dir)
+	if info, failed := os.Lstat(dir); err != nil || failed != nil || !info.IsDir() {
+		return fault.New(fault.Usage, opWrite, dir, "it is not a dataset folder, so it is not replaced").Then("choose another folder")
+	}
+	foreign, err := m.contents().Foreign(dir)
+	if err != nil {
+		return fault.System(opWrite, dir, err)
+	}
+	if foreign != "" {
+		return inventory.Refusal(opWrite, foreign)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package decodertest
+
+import (
+	"bytes"
+	"os"
+	"runtime/metrics"
+	"strconv"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A decoder may take Constant, for buffers of a fixed size, and Factor for each
+// byte given: a small byte of a pickle becomes an object with a header.
+const (
+	Constant = 64 << 20
+	Factor   = 256
+)
+
+// address is how much more address space than memory a decoder may ask for:
+// Go reserves it in large pieces, and mapped arrays take memory as they are
+// written.
+const address = 2 << 30
+
+// Bounded runs decode, which is given so many bytes, and fails where it takes
+// more than Constant and Factor times those: of all that it allocates on the Go
+// heap, and of the growth of the process's resident memory, in which mapped arrays
+// are. A limit on the address space ends the process before a wrong decoder ends
+// the machine.
+//
+// Tests that run at the same time are counted too: it is not for parallel ones.
+func Bounded(t testing.TB, given int64, decode func()) {
+	t.Helper()
+	most := uint64(Constant + Factor*given)
+	defer limit(t, most+address)()
+	resident := status("VmRSS:")
+	forgetPeak()
+	Heap(t, given, decode)
+	if peak := status("VmHWM:"); peak > resident+most {
+		t.Errorf("resident memory grew by %d bytes for %d given, at most %d are expected", peak-resident, given, most)
+	}
+}
+
+// Heap is Bounded for what is allocated on the Go heap alone. It takes
+// microseconds, so that it is for fuzz targets.
+func Heap(t testing.TB, given int64, decode func()) {
+	t.Helper()
+	most, before := uint64(Constant+Factor*given), allocated()
+	decode()
+	if taken := allocated() - before; taken > most {
+		t.Errorf("%d bytes were allocated for %d given, at most %d are expected", taken, given, most)
+	}
+}
+
+// allocated is what has been allocated on the Go heap since the start.
+func allocated() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// limit allows the address space to grow by so many bytes until the function
+// that it returns is called.
+func limit(t testing.TB, more uint64) (restore func()) {
+	t.Helper()
+	var old unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_AS, &old); err != nil {
+		t.Fatal(err)
+	}
+	now := unix.Rlimit{Cur: min(status("VmSize:")+more, old.Max), Max: old.Max}
+	if err := unix.Setrlimit(unix.RLIMIT_AS, &now); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := unix.Setrlimit(unix.RLIMIT_AS, &old); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// status is a line of /proc/self/status in bytes, 0 where there is none.
+func status(name string) uint64 {
+	text, _ := os.ReadFile("/proc/self/status")
+	_, rest, _ := bytes.Cut(text, []byte(name))
+	words := bytes.Fields(rest)
+	if len(words) == 0 {
+		return 0
+	}
+	kib, _ := strconv.ParseUint(string(words[0]), 10, 64)
+	return kib << 10
+}
+
+// forgetPeak makes VmHWM start from now. Where the kernel does not let us, an
+// earlier peak hides what is below it.
+func forgetPeak() { _ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }

@@ -1,0 +1,30 @@
+package graph
+
+import "fmt"
+
+// Identity is what makes a dataset another one to a network that is trained on
+// it: shapes, the sizes of the splits, and the checksums of its files. Names of
+// vertices and classes do not count. It costs nothing but meta.json.
+func (m *Meta) Identity() map[string]string {
+	direction := "undirected"
+	if m.Directed {
+		direction = "directed"
+	}
+	features := denseFile
+	if m.FeatureKind == "sparse" {
+		features = sparseFile
+	}
+	return map[string]string{
+		"vertices": fmt.Sprint(m.Vertices),
+		"edges":    fmt.Sprintf("%d %s", m.Edges, direction),
+		"features": fmt.Sprintf("%d %s", m.FeatureDim, m.FeatureKind),
+		"classes":  fmt.Sprint(m.Classes),
+		"split":    fmt.Sprintf("%d train, %d val, %d test", m.Train, m.Val, m.Test),
+		csrFile:    m.Files[csrFile].describe(), "feature values": m.Files[features].describe(),
+		labelFile: m.Files[labelFile].describe(), splitFile: m.Files[splitFile].describe(),
+	}
+}
+
+func (f FileInfo) describe() string {
+	return fmt.Sprintf("%d bytes with CRC-32C %s", f.Bytes, f.CRC32C)
+}

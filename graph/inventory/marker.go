@@ -1,0 +1,79 @@
+package inventory
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+)
+
+// Marker is the file by which siafu knows a folder again that it has made. Its
+// bytes are those that Encode gives and no others.
+type Marker struct {
+	Siafu  string            `json:"siafu"`            // what the folder is
+	ID     string            `json:"id"`               // 32 random hex digits
+	Launch string            `json:"launch,omitempty"` // of the launch that made it or last went on in it
+	Of     map[string]string `json:"of,omitempty"`     // what the folder was made from
+	CRC32C string            `json:"crc32c"`           // of the other fields, in 8 hex digits
+}
+
+// NewMarker is a marker with an id of its own.
+func NewMarker(kind string) Marker { return Marker{Siafu: kind, ID: NewID()} }
+
+// NewID is 32 random hex digits.
+func NewID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Encode is the marker as a file.
+func (m Marker) Encode() []byte {
+	m.CRC32C = ""
+	m.CRC32C = fmt.Sprintf("%08x", crc32.Checksum(m.text(), castagnoli))
+	return m.text()
+}
+
+func (m Marker) text() []byte {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		panic("inventory: marker without JSON")
+	}
+	return append(text, '\n')
+}
+
+// maxMarker bounds what is read of a file that may be a marker.
+const maxMarker = 1 << 16
+
+// ReadMarker reads the marker of a kind of folder. It is nil where the file is
+// missing or is not one that siafu has written.
+func ReadMarker(path, kind string) *Marker {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxMarker))
+	if err != nil {
+		return nil
+	}
+	return decodeMarker(text, kind)
+}
+
+func decodeMarker(text []byte, kind string) *Marker {
+	m := &Marker{}
+	if json.Unmarshal(text, m) != nil || m.Siafu != kind || len(m.ID) != 32 || !bytes.Equal(m.Encode(), text) {
+		return nil
+	}
+	return m
+}

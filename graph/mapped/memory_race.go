@@ -1,0 +1,45 @@
+//go:build race
+
+package mapped
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// most is more than any machine has. The heap panics where it is asked for what
+// it cannot count, or ends the process.
+const most = 1 << 40
+
+// UnderRace tells that the race detector is on: arrays are on the garbage-collected
+// heap, measurements of memory mean nothing, and pools forget what they hold.
+const UnderRace = true
+
+// reserve takes zeroed memory from the garbage-collected heap: the race
+// detector watches that alone. A sketch, which nobody writes to, is mapped as
+// ever.
+func reserve(size, flags int) ([]byte, error) {
+	if flags != 0 {
+		return mmap(size, flags)
+	}
+	if size > most {
+		return nil, unix.ENOMEM
+	}
+	b := make([]byte, size+align)
+	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) % align
+	return b[skip : int(skip)+size : int(skip)+size], nil
+}
+
+// release leaves the memory to the garbage collector. It is written to, so that
+// whoever uses it meanwhile has a race, and whoever does afterwards reads NaN.
+func release(b []byte, flags int) {
+	if flags != 0 {
+		munmap(b)
+		return
+	}
+	b[0] = 0xff
+	for n := 1; n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
+	}
+}

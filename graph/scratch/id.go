@@ -1,0 +1,62 @@
+package scratch
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"os"
+	"strings"
+)
+
+// infix stands between the name that something is for and its id.
+const infix = ".tmp-"
+
+// Suffix is a regular expression for what stands behind the name that something
+// is for: for packages that list the names in a folder of theirs.
+const Suffix = `\.tmp-[a-z2-7]{16}`
+
+// aside is behind the id of a folder that has made room for a new one.
+const aside = ".old"
+
+// An id is a host, a number drawn by chance, and the checksum of both and of
+// the name that they stand behind. It is short, since sockets may lie in a
+// folder and a path to one has 108 bytes at most.
+const (
+	hostBytes   = 2
+	chanceBytes = 5
+	sumBytes    = 3
+)
+
+var letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// newName is a name that nobody has drawn yet, behind the given prefix.
+func newName(prefix string) string {
+	id := append(make([]byte, 0, hostBytes+chanceBytes+sumBytes), thisHost()...)
+	id = id[:hostBytes+chanceBytes]
+	rand.Read(id[hostBytes:]) // it never fails
+	return prefix + letters.EncodeToString(append(id, checksum(prefix, id)...))
+}
+
+// parse tells whether newName made a name behind the prefix, and whether it
+// did so on this host.
+func parse(prefix, name string) (ours, here bool) {
+	text, found := strings.CutPrefix(name, prefix)
+	id, err := letters.DecodeString(text)
+	if !found || err != nil || len(id) != hostBytes+chanceBytes+sumBytes || letters.EncodeToString(id) != text {
+		return false, false
+	}
+	number, sum := id[:hostBytes+chanceBytes], id[hostBytes+chanceBytes:]
+	return string(sum) == string(checksum(prefix, number)), string(id[:hostBytes]) == string(thisHost())
+}
+
+func checksum(prefix string, number []byte) []byte {
+	sum := sha256.Sum256(append([]byte(prefix), number...))
+	return sum[:sumBytes]
+}
+
+// thisHost stands for the name of this host, or for none if it has none.
+func thisHost() []byte {
+	name, _ := os.Hostname()
+	sum := sha256.Sum256([]byte(name))
+	return sum[:hostBytes]
+}

@@ -1,0 +1,35 @@
+package comm
+
+// Request is a communication under way. It is over when Test has returned true
+// or Wait has returned; one of them must be called until it is, and the buffers
+// given when it began belong to it until then.
+type Request interface {
+	// Test reports whether the communication has ended, without waiting.
+	Test() (bool, error)
+	// Wait returns when it has ended, or with an error when a rank is lost or
+	// the communicator's deadline has passed.
+	Wait() error
+}
+
+// Message is a received message.
+type Message struct {
+	Source, Tag int
+	Data        []byte // belongs to the receiver
+}
+
+// Comm is a communicator as an exchange needs it.
+type Comm interface {
+	Rank() int
+	Size() int
+	// Ialltoallv begins to send sendCounts[q] bytes to each rank q and to
+	// receive recvCounts[q] bytes from it. Blocks lie one after another in
+	// the order of ranks, in send and in recv. Collective.
+	Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts []int) (Request, error)
+	// Isend begins to send buf to rank dst. Tags are 0..32767.
+	Isend(buf []byte, dst, tag int) (Request, error)
+	// Recv waits for the next message from src (or any: -1) with tag (or any).
+	// Messages from one rank with one tag arrive in the order of sending.
+	Recv(src, tag int) (Message, error)
+	// TryRecv is Recv that does not wait; ok tells whether there was one.
+	TryRecv(src, tag int) (m Message, ok bool, err error)
+}

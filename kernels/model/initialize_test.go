@@ -1,0 +1,128 @@
+package model_test
+
+import (
+	"hash/fnv"
+	"math"
+	"slices"
+	"testing"
+
+	"siafu/graph/mapped"
+	"siafu/kernels/model"
+)
+
+// first are the first weights of a network of three layers.
+func first(kind, initializer string) (model.Spec, []float32) {
+	s := model.Spec{Kind: kind, Dims: []int{7, 12, 12, 5}, Heads: 3, OutputHeads: 2}
+	flat := make([]float32, s.NumWeights())
+	for i := range flat {
+		flat[i] = float32(math.NaN())
+	}
+	s.Initialize(flat, initializer, 1<<40+9)
+	return s, flat
+}
+
+// A run can be repeated in any later version: first weights keep their bits.
+func TestInitializersKeepTheirBits(t *testing.T) {
+	for _, tc := range []struct {
+		kind, initializer string
+		want              uint64
+	}{
+		{"gcn", "xavier", 0x1f36bf92723c158f},
+		{"gcn", "he", 0xabf40bb068ee11e7},
+		{"sage", "xavier", 0x7ea15db795ae803c},
+		{"sage", "he", 0x4dbbdf94bbc28c41},
+		{"gin", "xavier", 0x13d7c22f5f8e873a},
+		{"gin", "he", 0xe5d7b8c392f5b3da},
+		{"gat", "xavier", 0xfd945e0f9b15e2c0},
+		{"gat", "he", 0xc802cdd892618652},
+		{"mlp", "xavier", 0x1f36bf92723c158f},
+		{"mlp", "he", 0xabf40bb068ee11e7},
+	} {
+		_, flat := first(tc.kind, tc.initializer)
+		h := fnv.New64a()
+		h.Write(mapped.Bytes(flat))
+		if h.Sum64() != tc.want {
+			t.Errorf("%s of %s: %#x, want %#x", tc.initializer, tc.kind, h.Sum64(), tc.want)
+		}
+	}
+}
+
+// Matrix and bias are within ±1/sqrt(inputs) and spread over it, inputs being
+// those of the product that they make together.
+func TestTorchBounds(t *testing.T) {
+	inputs := func(p model.Param) float64 {
+		if p.Layer > 0 || p.Name == "layers.0.mlp.weight" || p.Name == "layers.0.mlp.bias" {
+			return 12
+		}
+		return 7
+	}
+	for _, kind := range model.Kinds() {
+		s, flat := first(kind, "torch")
+		for _, p := range s.Params() {
+			n := inputs(p)
+			if kind == "gin" && p.Layer == 2 && p.Name != "layers.2.weight" && p.Name != "layers.2.bias" {
+				n = 5 // the width inside of the last perceptron
+			}
+			bound, least, most := 1/math.Sqrt(n), math.Inf(1), math.Inf(-1)
+			for _, w := range p.Of(flat) {
+				least, most = min(least, float64(w)), max(most, float64(w))
+			}
+			if least < -bound || most > bound || most-least < bound/2 {
+				t.Errorf("%s %s: %d weights from %.3f to %.3f, want ±%.3f", kind, p.Name, p.Len(), least, most, bound)
+			}
+		}
+	}
+}
+
+// No two weights of a network are drawn by the same random numbers.
+func TestFirstWeightsDiffer(t *testing.T) {
+	for _, kind := range model.Kinds() {
+		s, flat := first(kind, "torch")
+		seen := map[float32]string{} // by a ratio that no bound changes
+		for _, p := range s.Params() {
+			ratio := p.Of(flat)[1] / p.Of(flat)[0]
+			if other, ok := seen[ratio]; ok {
+				t.Errorf("%s: %s begins as %s does", kind, p.Name, other)
+			}
+			seen[ratio] = p.Name
+		}
+	}
+}
+
+// What makes the logits is a tenth of torch's, and all other weights are torch's.
+func TestSmallLogits(t *testing.T) {
+	logits := map[string][]string{
+		"gcn": {"weight", "bias"}, "sage": {"weight", "self.weight", "bias"}, "gin": {"mlp.weight", "mlp.bias"},
+		"gat": {"weight", "source", "target", "bias"}, "mlp": {"weight", "bias"},
+	}
+	for _, kind := range model.Kinds() {
+		s, flat := first(kind, "small-logits")
+		_, torch := first(kind, "torch")
+		for _, p := range s.Params() {
+			want := slices.Clone(p.Of(torch))
+			if p.Layer == 2 && slices.Contains(logits[kind], p.Name[len("layers.2."):]) {
+				for i := range want {
+					want[i] *= 0.1
+				}
+			}
+			if !slices.Equal(p.Of(flat), want) {
+				t.Errorf("%s %s: %v, want %v", kind, p.Name, p.Of(flat), want)
+			}
+		}
+	}
+}
+
+// What a kind of network stands for is an initialiser that there is, and auto
+// draws the same.
+func TestAutoInitializer(t *testing.T) {
+	for _, kind := range model.Kinds() {
+		name := model.Spec{Kind: kind}.Initializer(model.Auto)
+		if !slices.Contains(model.Initializers(), name) {
+			t.Errorf("%s begins as %q", kind, name)
+		}
+		_, want := first(kind, name)
+		if _, got := first(kind, model.Auto); !slices.Equal(got, want) {
+			t.Errorf("%s: auto is not %s", kind, name)
+		}
+	}
+}

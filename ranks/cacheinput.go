@@ -1,0 +1,66 @@
+package ranks
+
+import (
+	"siafu/graph"
+	"siafu/kernels/model"
+	"siafu/ranks/world"
+)
+
+// chooseOrders agrees on the orders of products and on whether ÂX is kept. Where
+// free memory decided on the latter, the configuration says from now on what
+// was chosen: the last bits of the numbers hang on it, so that neither a run
+// that goes on nor one that is told the same again may choose anew. Collective
+// over the world.
+func (r *run) chooseOrders() error {
+	votes := []int64{1, 1, 1} // ÂX fits; the run that goes on has not kept it; has not done without
+	if !r.isServer() {
+		votes[0] = r.cacheFits()
+	}
+	if s := r.state; s != nil && s.Cached {
+		votes[1] = 0
+	} else if s != nil {
+		votes[2] = 0
+	}
+	if err := world.MinInt64s(r.world, votes); err != nil {
+		return err
+	}
+	fits := votes[0] == 1
+	if r.cfg.CacheInput == "auto" {
+		r.cfg.CacheInput = settleCache(r.cfg, r.net, r.meta, fits, votes[1] == 0, votes[2] == 0)
+	}
+	r.choice = r.cfg.Orders(&r.net, r.meta, fits)
+	r.tellOrders(fits)
+	return nil
+}
+
+// settleCache is what auto comes to: on or off where a run that goes on says so or
+// free memory decides, else auto.
+func settleCache(c Config, net model.Spec, meta *graph.Meta, fits, with, without bool) string {
+	kept := func(fits bool) bool {
+		net := net
+		c.Orders(&net, meta, fits)
+		return net.CacheInput
+	}
+	keep := (kept(fits) || with) && !without
+	switch {
+	case kept(true) == kept(false) && keep == kept(fits):
+		return "auto"
+	case keep:
+		return "on"
+	}
+	return "off"
+}
+
+// tellOrders says what is unusual about ÂX in a run that goes on, on rank 0.
+func (r *run) tellOrders(fits bool) {
+	s := r.state
+	switch {
+	case s == nil:
+	case s.Cached != r.net.CacheInput:
+		r.voice.warn("cache_input is %t where the run has had %t so far: the last bits of its numbers may differ from those of a run that never stopped",
+			r.net.CacheInput, s.Cached)
+	case s.Cached && !fits:
+		r.voice.warn("AX takes more than half of the free memory, and is kept all the same because the run has kept it so far; " +
+			"--cache-input off does without it, which changes the last bits of the numbers")
+	}
+}

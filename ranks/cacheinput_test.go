@@ -1,0 +1,93 @@
+package ranks
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"siafu/graph"
+	"siafu/ranks/config"
+)
+
+// A run that goes on keeps ÂX or does without it as it began, whatever free
+// memory says by then: it ends with the bits of one that never stopped, and the
+// configuration that it leaves does the same again.
+func TestResumeKeepsCacheInput(t *testing.T) {
+	data := generated(t, false)
+	begin := func(cache string) Config {
+		c := saving(t, "off")
+		c.InputDropout, c.Hidden, c.CacheInput, c.Ranks, c.Servers = 0, 4, cache, 2, 0
+		return c
+	}
+	models := map[string][]byte{}
+	for _, cache := range []string{"auto", "on", "off"} {
+		models[cache] = train(t, begin(cache), data).model
+	}
+	if bytes.Equal(models["on"], models["off"]) || !bytes.Equal(models["on"], models["auto"]) {
+		t.Fatal("the choice does not show in the model")
+	}
+	for cache, written := range map[string]string{"auto": "on", "on": "on", "off": "off"} {
+		t.Run(cache, func(t *testing.T) {
+			c := begin(cache)
+			c.Epochs, c.CheckpointEvery = 13, "5e"
+			train(t, c, data)
+			c.Epochs, c.CacheInput, c.Resume = 40, "auto", "auto"
+			got := train(t, c, data)
+			if !bytes.Equal(got.model, models[cache]) {
+				t.Error("another model than that of a run that never stopped")
+			}
+			if want := `cache-input = "` + written + `"`; !strings.Contains(got.Config, want) {
+				t.Errorf("the configuration lacks %s:\n%s", want, got.Config)
+			}
+		})
+	}
+	t.Run("asked for", func(t *testing.T) {
+		c := begin("on")
+		c.Epochs, c.CheckpointEvery = 13, "5e"
+		train(t, c, data)
+		c.Epochs, c.CacheInput, c.Resume = 40, "off", "auto"
+		var said bytes.Buffer
+		if err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: &said}); err != nil || !strings.Contains(said.String(), "cache_input is false where the run has had true so far") {
+			t.Errorf("%v %s", err, &said)
+		}
+		log, err := os.ReadFile(filepath.Join(c.Out, "log.txt"))
+		if err != nil || !strings.Contains(string(log), "cache_input=false (switched off)") {
+			t.Errorf("%v %s", err, log)
+		}
+	})
+}
+
+// What auto comes to: a choice is written down where memory makes it, or where
+// a run that goes on has made another one.
+func TestSettleCacheInput(t *testing.T) {
+	dense := &graph.Meta{Vertices: 1000, Edges: 10_000, FeatureDim: 30, FeatureKind: "dense", Classes: 4}
+	sparse := &graph.Meta{Vertices: 1000, Edges: 2000, FeatureDim: 3000, FeatureKind: "sparse", FeatureNNZ: 5000, Classes: 4}
+	for name, tc := range map[string]struct {
+		meta                *graph.Meta
+		drop                float64
+		fits, with, without bool
+		want                string
+	}{
+		"fits":                                 {dense, 0, true, false, false, "on"},
+		"does not fit":                         {dense, 0, false, false, false, "off"},
+		"fits, but the run did without":        {dense, 0, true, false, true, "off"},
+		"does not fit, but the run has had it": {dense, 0, false, true, false, "on"},
+		"fits, and the run has had it":         {dense, 0, true, true, false, "on"},
+		"dropout, so never":                    {dense, 0.5, true, false, false, "auto"},
+		"dropout, so never, no room":           {dense, 0.5, false, false, true, "auto"},
+		"costs more than it saves":             {sparse, 0, true, false, false, "auto"},
+		"was asked for all the same":           {sparse, 0, true, true, false, "on"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := config.Defaults()
+			c.InputDropout = tc.drop
+			if got := settleCache(c, c.Network(tc.meta.FeatureDim, tc.meta.Classes), tc.meta, tc.fits, tc.with, tc.without); got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}

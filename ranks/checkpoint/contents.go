@@ -1,0 +1,60 @@
+package checkpoint
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"siafu/graph/fault"
+	"siafu/graph/inventory"
+)
+
+// files are those of a checkpoint.
+var files = inventory.Files(modelFile, optimizerFile, bestFile, stateFile, manifestFile)
+
+// Contents are what this package writes into a run folder.
+func Contents() inventory.Folder {
+	return inventory.Folder{{Name: inventory.Pattern(Dir), In: inventory.Folder{
+		{Name: inventory.Pattern(prefix + `\d+`), In: files, Proof: func(path string) bool { return epochOf(filepath.Base(path)) >= 0 }},
+		{Name: inventory.Pattern(`\.` + prefix + `.*`), In: files, Proof: func(path string) bool { _, ok := ownerOf(filepath.Base(path)); return ok }},
+	}}}
+}
+
+// foreign is something in the place of a checkpoint that is not of one, empty
+// where there is none.
+func foreign(path string) (string, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", err
+	case !info.IsDir():
+		return path, nil
+	}
+	return files.Foreign(path)
+}
+
+// removable fails where something in the place of a checkpoint is not of one.
+func removable(op, path string) error {
+	other, err := foreign(path)
+	if err != nil {
+		return fault.System(op, path, err)
+	}
+	if other != "" {
+		return inventory.Refusal(op, other)
+	}
+	return nil
+}
+
+// destroy removes the files of a checkpoint and its folder, and nothing else.
+func destroy(op, path string) error {
+	if err := files.Clear(op, path); err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.System(op, path, err)
+	}
+	return nil
+}

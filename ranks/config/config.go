@@ -1,0 +1,262 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/graph/order"
+	"siafu/graph/size"
+	"siafu/halo/codec"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/checkpoint"
+	"siafu/ranks/tune"
+	"siafu/ranks/world"
+
+	"github.com/alecthomas/kong"
+)
+
+// Config is everything that a training run can be told. The same struct is the
+// flags of "siafu train", the keys of its TOML file (the flag's name without
+// the dashes in front) and the config.toml of a run folder.
+type Config struct {
+	Ranks        int     `default:"0" group:"World" help:"Ranks of an in-process world, servers included; 0 is 1. Under mpirun or srun the launcher decides and this must be left out." toml:"ranks"`
+	Servers      int     `default:"-1" group:"World" help:"Parameter-server ranks. -1: one if there are two ranks or more; 0: every rank keeps the weights and gradients are summed over all ranks." toml:"servers"`
+	Threads      int     `default:"0" group:"World" help:"Worker threads a rank. 0: this machine's processors shared by the ranks on it." toml:"threads"`
+	Partitioner  string  `default:"" group:"World" help:"contiguous, hash, ldg, fennel, multilevel or file:PATH. Empty: what the dataset was partitioned with, else fennel." toml:"partitioner"`
+	VertexOrder  string  `default:"" group:"World" help:"Order in which a rank numbers its vertices: auto, natural, rcm, lp or rabbit. Empty: what the dataset was partitioned with, else auto." toml:"vertex-order"`
+	Mode         string  `default:"pipe" enum:"pipe,nopipe,async" group:"World" help:"pipe: in step, with all the overlap that the tasks allow; nopipe: one stage after another; async: intervals of vertices go on with what rows are there, within --staleness." toml:"mode"`
+	Staleness    int     `default:"0" group:"World" help:"Epochs that an interval may be ahead of the slowest one of all ranks (async)." toml:"staleness"`
+	SwitchToSync float64 `default:"0" group:"World" help:"Go on synchronously once validation accuracy is within this fraction of --target-acc (async); 0: never." toml:"switch-to-sync"`
+	Intervals    int     `default:"0" group:"World" help:"Intervals of each rank's vertices, which tasks work on; 0: by their number." toml:"intervals"`
+	Delay        string  `default:"" group:"World" help:"For experiments with stragglers: RANK:DURATION:SHARE lets a rank (* is each) stand still so long before that share of its gathers." toml:"delay"`
+	Codec        string  `default:"none" group:"World" help:"How ghost rows travel: none, s2, zstd (exact); bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS], each with +s2 or +zstd to compress it too and +ef to feed errors back. auto: the fastest on these links, found out in the first epochs, that loses no more than int4 does; auto:int8, auto:bf16, auto:lossless: no more than these." toml:"codec"`
+	PreAggregate string  `default:"auto" enum:"auto,on,off" group:"World" help:"Add up rows of ghosts before they are sent where that makes fewer of them: on; off; auto, where it saves 5 % of the rows between two ranks and the price of the sums. Not with attention, not in async." toml:"pre-aggregate"`
+	Tensor       string  `default:"cpu" enum:"cpu" group:"World" help:"Where tensor work runs." toml:"tensor"`
+
+	Kernel   string `default:"auto" enum:"auto,avx512,avx2,openblas,go" group:"World" help:"Which kernels compute: auto times those that this machine and build have; openblas needs a build with that tag." toml:"kernel"`
+	Gather   string `default:"float32" enum:"float32,bf16" group:"World" help:"Rows as they are gathered: float32, or rounded to bfloat16 first, which is faster where memory holds the gather up; sums stay float32." toml:"gather"`
+	Features string `default:"float32" enum:"float32,bf16" group:"World" help:"ÂX of the input layer, where it is kept: float32, or bfloat16 in half the memory." toml:"features"`
+
+	Model            string  `default:"gcn" enum:"gcn,sage,gin,gat,mlp" group:"Model" help:"gcn: Kipf & Welling 2017; sage: GraphSAGE with the mean of all neighbours; gin: GIN-0; gat: Veličković et al. 2018; mlp: gcn's layers without the graph (with --layers 1: a linear model)." toml:"model"`
+	Layers           int     `default:"2" group:"Model" help:"Number of layers." toml:"layers"`
+	Hidden           int     `default:"16" group:"Model" help:"Width of the hidden layers." toml:"hidden"`
+	Dropout          float64 `default:"0.5" group:"Model" help:"Probability to drop an input of a layer while training." toml:"dropout"`
+	InputDropout     float64 `default:"-1" group:"Model" help:"The same for the first layer, whose inputs are the features; -1: as --dropout. With 0 the product of graph and features is computed only once." toml:"input-dropout"`
+	Heads            int     `default:"1" group:"Model" help:"Attention heads of hidden layers (gat); each is --hidden wide." toml:"heads"`
+	OutputHeads      int     `name:"output-heads" default:"1" group:"Model" help:"Attention heads of the last layer (gat), whose mean is taken." toml:"output-heads"`
+	AttentionDropout float64 `default:"-1" group:"Model" help:"Probability to drop an edge from an attention head while training (gat); -1: as --dropout." toml:"attention-dropout"`
+	Init             string  `default:"" group:"Model" placeholder:"FILE" help:"Start from the weights of a safetensors file." toml:"init"`
+	Initializer      string  `default:"auto" enum:"auto,xavier,he,torch,small-logits" group:"Model" help:"Random initial weights: xavier, he, torch (what PyTorch's Linear starts with) or small-logits (torch, but logits begin near zero); auto: what was measured to be best for the model." toml:"initializer"`
+	Order            string  `default:"auto" enum:"auto,gather-first,apply-first" group:"Model" help:"(ÂH)W is gather-first, Â(HW) apply-first; auto takes the cheaper by shape." toml:"order"`
+	CacheInput       string  `default:"auto" enum:"auto,on,off" group:"Model" help:"Compute the input layer's ÂX once and keep it. auto: when it pays and fits in memory." toml:"cache-input"`
+
+	Epochs        int     `default:"200" group:"Training" help:"Epochs to train." toml:"epochs"`
+	LR            float64 `name:"lr" default:"0.01" group:"Training" help:"Learning rate." toml:"lr"`
+	Optimizer     string  `default:"adam" enum:"sgd,adam,adamw" group:"Training" help:"sgd, adam or adamw." toml:"optimizer"`
+	Momentum      float64 `default:"0.9" group:"Training" help:"Momentum of sgd." toml:"momentum"`
+	WeightDecay   float64 `default:"5e-4" group:"Training" help:"L2 penalty on weight matrices (adamw: decoupled decay)." toml:"weight-decay"`
+	WeightDecayOn string  `default:"first" enum:"first,all" group:"Training" help:"Layers that the penalty covers: the first, as in Kipf & Welling 2017, or all." toml:"weight-decay-on"`
+	Seed          uint64  `default:"1" group:"Training" help:"Seed of initial weights and dropout." toml:"seed"`
+	EvalEvery     int     `default:"1" group:"Training" help:"Epochs between two evaluations; 0: only at the end." toml:"eval-every"`
+	Patience      int     `default:"0" group:"Training" help:"Stop after this many epochs without a better validation accuracy, or what --patience-on says; 0: never." toml:"patience"`
+	PatienceOn    string  `name:"patience-on" default:"accuracy" enum:"accuracy,loss,both" group:"Training" help:"What --patience waits for: a better validation accuracy; a lower validation loss; both: one of the two as good as ever, as in GAT's own program. It decides on the best weights too." toml:"patience-on"`
+	TargetAcc     float64 `default:"0" group:"Training" help:"Stop when this validation accuracy is reached (a fraction); 0: never." toml:"target-acc"`
+
+	CheckpointEvery string `default:"10m" group:"Checkpoints" help:"How often the run saves itself: 20e (epochs), 10m, 90s; off. At its end it saves too." toml:"checkpoint-every"`
+	Keep            int    `default:"3" group:"Checkpoints" help:"Checkpoints to keep; 0: all." toml:"keep"`
+	Resume          string `default:"" group:"Checkpoints" placeholder:"auto|PATH" help:"Go on from a checkpoint: auto takes the newest of --out, if there is one; PATH is a checkpoint or a run folder." toml:"resume"`
+	Grace           string `default:"0s" group:"Checkpoints" help:"Time from a SIGTERM to the kill, to warn if an epoch takes longer; 0s: as the batch system says." toml:"grace"`
+
+	Out         string `default:"" group:"Output" placeholder:"DIR" help:"Run folder. Empty: runs/NAME-ID." toml:"out"`
+	Force       bool   `group:"Output" help:"Replace a run folder that exists." toml:"force"`
+	ForceMemory bool   `name:"force-memory" group:"Output" help:"Train although the forecast says that memory will not do." toml:"force-memory"`
+	Trace       string `default:"" group:"Output" placeholder:"FILE" help:"Write a timeline of the tasks of all ranks, for ui.perfetto.dev, chrome://tracing and bench breakdown." toml:"trace"`
+	Quiet       bool   `group:"Output" help:"Print only the final lines." toml:"quiet"`
+	StallWarn   string `default:"60s" group:"Output" help:"Say so when a rank has waited this long for others." toml:"stall-warn"`
+	StallAbort  string `default:"10m" group:"Output" help:"End the job when a rank has waited this long for others." toml:"stall-abort"`
+}
+
+// Random draws number layers with 16 bits, a few of which tell what is drawn,
+// and epochs with 32.
+const (
+	mostLayers = 65_000
+	mostEpochs = math.MaxInt32
+)
+
+// Validate checks what can be checked before anything is opened. Its faults
+// have kind Usage and name the flag.
+func (c *Config) Validate() error {
+	for _, r := range []struct {
+		ok   bool
+		flag string
+		got  any
+		want string
+	}{
+		{c.Ranks >= 0, "ranks", c.Ranks, "1 or more"},
+		{c.Servers >= -1, "servers", c.Servers, "-1, 0 or more"},
+		{c.Threads >= 0, "threads", c.Threads, "0 or more"},
+		{c.Layers >= 1 && c.Layers <= mostLayers, "layers", c.Layers, fmt.Sprint("from 1 to ", mostLayers)},
+		{c.Hidden >= 1, "hidden", c.Hidden, "1 or more"},
+		{inRange(c.Dropout), "dropout", c.Dropout, "at least 0 and below 1"},
+		{c.InputDropout == -1 || inRange(c.InputDropout), "input-dropout", c.InputDropout, "-1, or at least 0 and below 1"},
+		{c.Staleness >= 0, "staleness", c.Staleness, "0 or more"},
+		{c.SwitchToSync >= 0 && c.SwitchToSync <= 1, "switch-to-sync", c.SwitchToSync, "a fraction from 0 to 1"},
+		{c.SwitchToSync == 0 || c.TargetAcc > 0, "switch-to-sync", c.SwitchToSync, "0 without --target-acc"},
+		{c.Intervals >= 0, "intervals", c.Intervals, "0 or more"},
+		{c.Heads >= 1, "heads", c.Heads, "1 or more"},
+		{c.OutputHeads >= 1, "output-heads", c.OutputHeads, "1 or more"},
+		{c.AttentionDropout == -1 || inRange(c.AttentionDropout), "attention-dropout", c.AttentionDropout, "-1, or at least 0 and below 1"},
+		{c.Epochs >= 0 && c.Epochs <= mostEpochs, "epochs", c.Epochs, fmt.Sprint("from 0 to ", mostEpochs)},
+		{c.LR > 0 && !math.IsInf(c.LR, 0), "lr", c.LR, "above 0"},
+		{inRange(c.Momentum), "momentum", c.Momentum, "at least 0 and below 1"},
+		{c.WeightDecay >= 0 && !math.IsInf(c.WeightDecay, 0), "weight-decay", c.WeightDecay, "0 or more"},
+		{c.EvalEvery >= 0, "eval-every", c.EvalEvery, "0 or more"},
+		{c.Keep >= 0, "keep", c.Keep, "0 or more"},
+		{c.Patience >= 0, "patience", c.Patience, "0 or more"},
+		{c.TargetAcc >= 0 && c.TargetAcc <= 1, "target-acc", c.TargetAcc, "a fraction from 0 to 1"},
+		{c.Patience == 0 || c.EvalEvery > 0, "patience", c.Patience, "0 while --eval-every is 0"},
+		{c.TargetAcc == 0 || c.EvalEvery > 0, "target-acc", c.TargetAcc, "0 while --eval-every is 0"},
+	} {
+		if !r.ok {
+			return fault.New(fault.Usage, "train", "", "--%s=%v", r.flag, r.got).Then("it must be %s", r.want)
+		}
+	}
+	return c.validateNames()
+}
+
+// inRange tells whether p is in [0, 1); it is false for NaN.
+func inRange(p float64) bool { return p >= 0 && p < 1 }
+
+// validateNames checks the values that come from a list; flags are checked by
+// the command line too, a file's keys only here.
+func (c *Config) validateNames() error {
+	for _, r := range []struct{ flag, got, want string }{
+		{"mode", c.Mode, "pipe nopipe async"},
+		{"pre-aggregate", c.PreAggregate, "auto on off"},
+		{"tensor", c.Tensor, "cpu"},
+		{"kernel", c.Kernel, "auto avx512 avx2 openblas go"},
+		{"gather", c.Gather, "float32 bf16"},
+		{"features", c.Features, "float32 bf16"},
+		{"vertex-order", cmp.Or(c.VertexOrder, "auto"), strings.ReplaceAll(order.Names, ",", "")},
+		{"model", c.Model, strings.Join(model.Kinds(), " ")},
+		{"initializer", c.Initializer, model.Auto + " " + strings.Join(model.Initializers(), " ")},
+		{"order", c.Order, "auto gather-first apply-first"},
+		{"cache-input", c.CacheInput, "auto on off"},
+		{"optimizer", c.Optimizer, "sgd adam adamw"},
+		{"patience-on", c.PatienceOn, "accuracy loss both"},
+		{"weight-decay-on", c.WeightDecayOn, "first all"},
+	} {
+		if !slices.Contains(strings.Fields(r.want), r.got) {
+			return fault.New(fault.Usage, "train", "", "--%s=%q", r.flag, r.got).
+				Then("it must be one of %s", strings.ReplaceAll(r.want, " ", ", "))
+		}
+	}
+	if _, err := c.Codecs(); err != nil {
+		return fault.New(fault.Usage, "train", "", "--codec=%q", c.Codec).Then("it must be %s; or one of %s", tune.Names, codec.Names)
+	}
+	return c.validateDurations()
+}
+
+// validateDurations checks what ends a wait.
+func (c *Config) validateDurations() error {
+	if _, err := c.Limits(nil); err != nil {
+		return err
+	}
+	if _, err := ParseDelay(c.Delay); err != nil {
+		return err
+	}
+	if _, err := checkpoint.ParseInterval(c.CheckpointEvery); err != nil {
+		return err
+	}
+	if d, err := time.ParseDuration(c.Grace); err != nil || d < 0 {
+		return fault.New(fault.Usage, "train", "", "--grace=%q", c.Grace).Then("it must be a duration such as 30s")
+	}
+	return c.checkAsync()
+}
+
+// Limits are the bounds of every wait on another rank.
+func (c *Config) Limits(log func(string)) (world.Limits, error) {
+	l := world.Limits{Log: log}
+	for _, d := range []struct {
+		flag, got string
+		to        *time.Duration
+	}{{"stall-warn", c.StallWarn, &l.Warn}, {"stall-abort", c.StallAbort, &l.Abort}} {
+		v, err := time.ParseDuration(d.got)
+		if err != nil || v < 0 {
+			return l, fault.New(fault.Usage, "train", "", "--%s=%q", d.flag, d.got).
+				Then("it must be a duration such as 90s or 10m; 0s is no limit")
+		}
+		*d.to = v
+	}
+	return l, nil
+}
+
+// Roles are the numbers of graph ranks and servers in a world of size ranks.
+func (c *Config) Roles(size int) (graphRanks, servers int, err error) {
+	k := c.Servers
+	if k < 0 {
+		k = 0
+		if size >= 2 {
+			k = 1
+		}
+	}
+	if graph := size - k; k > graph {
+		return 0, 0, fault.New(fault.Config, "train", "", "%d servers in a world of %d ranks leave %d graph ranks", k, size, max(graph, 0)).
+			Then("use at most as many servers as graph ranks, or more ranks")
+	}
+	return size - k, k, nil
+}
+
+// MostStaleness is how far an interval can be ahead: not beyond the last epoch.
+func (c *Config) MostStaleness() int { return min(c.Staleness, c.Epochs) }
+
+// OptimizerConfig is how weights are updated.
+func (c *Config) OptimizerConfig() kernels.OptimizerConfig {
+	return kernels.OptimizerConfig{
+		Name: c.Optimizer, LR: c.LR, Momentum: c.Momentum, WeightDecay: c.WeightDecay,
+		Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
+	}
+}
+
+// Network is the network that the configuration asks for.
+func (c *Config) Network(features, classes int) model.Spec {
+	dims := []int{features}
+	hidden := c.Hidden
+	if c.Model == "gat" {
+		hidden = size.Product(hidden, c.Heads)
+	}
+	for range c.Layers - 1 {
+		dims = append(dims, hidden)
+	}
+	input := c.InputDropout
+	if input < 0 {
+		input = c.Dropout
+	}
+	s := model.Spec{
+		Kind: c.Model, Dims: append(dims, classes), Dropout: c.Dropout,
+		InputDropout: input, Seed: c.Seed,
+	}
+	if c.Model == "gat" {
+		s.Heads, s.OutputHeads, s.AttentionDropout = c.Heads, c.OutputHeads, c.AttentionDropout
+		if c.AttentionDropout < 0 {
+			s.AttentionDropout = c.Dropout
+		}
+	}
+	return s
+}
+
+// Defaults is the configuration of a run that is told nothing: the defaults of
+// the struct's tags.
+func Defaults() Config {
+	var c Config
+	if err := kong.ApplyDefaults(&c); err != nil {
+		panic("config: a default does not fit its field")
+	}
+	return c
+}

@@ -1,0 +1,79 @@
+package config
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"siafu/graph/fault"
+)
+
+// Every value that makes no sense is a usage fault that names its flag.
+func TestValidate(t *testing.T) {
+	d := Defaults()
+	if err := d.Validate(); err != nil {
+		t.Fatalf("the defaults are refused: %v", err)
+	}
+	for flag, set := range map[string]func(*Config){
+		"ranks":           func(c *Config) { c.Ranks = -1 },
+		"servers":         func(c *Config) { c.Servers = -2 },
+		"threads":         func(c *Config) { c.Threads = -1 },
+		"layers":          func(c *Config) { c.Layers = 0 },
+		"hidden":          func(c *Config) { c.Hidden = 0 },
+		"dropout":         func(c *Config) { c.Dropout = 1 },
+		"input-dropout":   func(c *Config) { c.InputDropout = -0.5 },
+		"epochs":          func(c *Config) { c.Epochs = -1 },
+		"lr":              func(c *Config) { c.LR = math.NaN() },
+		"momentum":        func(c *Config) { c.Momentum = 1 },
+		"weight-decay":    func(c *Config) { c.WeightDecay = math.Inf(1) },
+		"eval-every":      func(c *Config) { c.EvalEvery = -1 },
+		"patience":        func(c *Config) { c.Patience, c.EvalEvery = 5, 0 },
+		"target-acc":      func(c *Config) { c.TargetAcc = 81 },
+		"mode":            func(c *Config) { c.Mode = "fast" },
+		"codec":           func(c *Config) { c.Codec = "gzip" },
+		"pre-aggregate":   func(c *Config) { c.PreAggregate = "maybe" },
+		"codec to choose": func(c *Config) { c.Codec = "auto:int3" },
+		"codec of async":  func(c *Config) { c.Codec, c.Mode = "auto", "async" },
+		"tensor":          func(c *Config) { c.Tensor = "tpu" },
+		"model":           func(c *Config) { c.Model = "GCN" },
+		"initializer":     func(c *Config) { c.Initializer = "zero" },
+		"order":           func(c *Config) { c.Order = "random" },
+		"vertex-order":    func(c *Config) { c.VertexOrder = "random" },
+		"cache-input":     func(c *Config) { c.CacheInput = "yes" },
+		"optimizer":       func(c *Config) { c.Optimizer = "rmsprop" },
+		"weight-decay-on": func(c *Config) { c.WeightDecayOn = "none" },
+		"stall-warn":      func(c *Config) { c.StallWarn = "soon" },
+		"stall-abort":     func(c *Config) { c.StallAbort = "-1s" },
+	} {
+		t.Run(flag, func(t *testing.T) {
+			c := Defaults()
+			set(&c)
+			err := c.Validate()
+			if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "--"+strings.Fields(flag)[0]+"=") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// The number of servers follows from the size of the world unless it is given,
+// and never exceeds that of graph ranks.
+func TestServers(t *testing.T) {
+	for _, tc := range []struct {
+		asked, size, want int
+		fails             bool
+	}{
+		{-1, 1, 0, false}, {-1, 2, 1, false}, {-1, 7, 1, false},
+		{0, 7, 0, false}, {3, 6, 3, false}, {2, 3, 0, true}, {1, 1, 0, true},
+	} {
+		c := Defaults()
+		c.Servers = tc.asked
+		_, k, err := c.Roles(tc.size)
+		if (err != nil) != tc.fails || k != tc.want {
+			t.Errorf("--servers %d in a world of %d: %d, %v", tc.asked, tc.size, k, err)
+		}
+		if err != nil && fault.KindOf(err) != fault.Config {
+			t.Errorf("--servers %d in a world of %d: kind of %v", tc.asked, tc.size, err)
+		}
+	}
+}

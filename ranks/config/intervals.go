@@ -1,0 +1,37 @@
+package config
+
+import (
+	"siafu/graph/size"
+	"siafu/kernels/model"
+)
+
+// An interval has IntervalRows vertices, so that its rows are still in the
+// second-level cache when the next task works on them. A small graph is divided
+// further, down to leastRows, until there are someIntervals: enough for workers
+// to end together. Against many intervals speaks that each has gradients of the
+// weights for itself: where these are larger than twice the activations, there
+// are fewIntervals. Bounded asynchrony divides less, because each interval
+// takes its weights from a server and sends its rows by itself.
+const (
+	IntervalRows  = 2048
+	leastRows     = 256
+	someIntervals = 8
+	fewIntervals  = 4
+	MostIntervals = 256
+
+	mostAsyncIntervals = 8
+)
+
+// IntervalsOf is how many intervals n vertices are divided into. It depends on
+// shapes alone: sums of gradients are the same on any number of processors.
+func (c *Config) IntervalsOf(s model.Spec, n int) int {
+	if c.Intervals > 0 {
+		return max(1, min(c.Intervals, n))
+	}
+	if c.Mode == "async" {
+		return max(1, min(mostAsyncIntervals, n/IntervalRows))
+	}
+	columns := size.Sum(s.Dims[1:]...)
+	affordable := max(size.Product(2, n, columns)/max(s.NumWeights(), 1), fewIntervals)
+	return max(1, min(MostIntervals, affordable, max(n/IntervalRows, min(someIntervals, n/leastRows))))
+}

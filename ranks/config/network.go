@@ -1,0 +1,60 @@
+package config
+
+import (
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/halo/codec"
+	"siafu/kernels/model"
+	"siafu/ranks/tune"
+)
+
+// Orders settles the orders of a network's products.
+func (c Config) Orders(net *model.Spec, meta *graph.Meta, fits bool) string {
+	nnz := int64(0)
+	if meta.FeatureKind == "sparse" {
+		nnz = meta.FeatureNNZ
+	}
+	return net.Choose(model.Load{
+		Vertices: meta.Vertices, Edges: meta.Edges, FeatureNNZ: nnz, CacheFits: fits,
+	}, model.Choices{Order: c.Order, CacheInput: c.CacheInput})
+}
+
+// Codecs are those that rows may travel through, the first of which they begin
+// with.
+func (c Config) Codecs() ([]codec.Codec, error) {
+	names, err := tune.Candidates(c.Codec)
+	if err != nil {
+		return nil, err
+	}
+	if names == nil {
+		names = []string{c.Codec}
+	}
+	list := make([]codec.Codec, len(names))
+	for i, name := range names {
+		if list[i], err = codec.ByName(name); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// checkAsync refuses what bounded asynchrony does not do.
+func (c *Config) checkAsync() error {
+	if c.Mode != "async" {
+		if c.Staleness != 0 || c.SwitchToSync != 0 {
+			return fault.New(fault.Usage, "train", "", "--staleness=%d --switch-to-sync=%g", c.Staleness, c.SwitchToSync).Then("they need --mode async")
+		}
+		return nil
+	}
+	if list, _ := tune.Candidates(c.Codec); list != nil {
+		return fault.New(fault.Usage, "train", "", "--codec=%s with --mode async", c.Codec).
+			Then("name the codec: epochs of single intervals do not show which one is fastest")
+	}
+	if rows, err := codec.ByName(c.Codec); err == nil {
+		if _, fed := rows.(codec.Corrected); fed {
+			return fault.New(fault.Usage, "train", "", "--codec=%s with --mode async", c.Codec).
+				Then("leave +ef out: rows of an interval may be sent again before the next epoch")
+		}
+	}
+	return nil
+}

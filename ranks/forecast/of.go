@@ -1,0 +1,49 @@
+package forecast
+
+import (
+	"siafu/graph"
+	"siafu/graph/size"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/config"
+)
+
+// Of is what is known of a run of c on a dataset before it begins, on so
+// many graph ranks and servers. fits tells whether ÂX would fit into every
+// rank's memory; choice says which orders of products follow.
+func Of(c config.Config, meta *graph.Meta, graphRanks, servers int, fits bool) (f *Forecast, choice string, err error) {
+	o, err := kernels.NewOptimizer(c.OptimizerConfig())
+	if err != nil {
+		return nil, "", err
+	}
+	net := c.Network(meta.FeatureDim, meta.Classes)
+	choice = c.Orders(&net, meta, fits)
+	f, err = OfNetwork(c, net, meta, graphRanks, servers, o.StateSlots())
+	return f, choice, err
+}
+
+// OfNetwork is Of for a network that is known, and for an optimiser that keeps
+// so many floats a weight.
+func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, servers, slots int) (*Forecast, error) {
+	list, err := c.Codecs()
+	if err != nil {
+		return nil, err
+	}
+	return New(Run{
+		Net: net, Directed: meta.Directed, Sparse: meta.FeatureKind == "sparse",
+		Async: c.Mode == "async", Intervals: func(n int) int { return c.IntervalsOf(net, n) }, Overlap: c.Mode != "nopipe",
+		HalfRows: c.Gather == "bf16", HalfKept: c.Features == "bf16", Slots: slots, Staleness: c.MostStaleness(),
+		Resumed: c.Resume != "", Initial: c.Init != "",
+		Graph: graphRanks, Servers: servers, Codec: list[0], Others: list[1:],
+	}), nil
+}
+
+// KeepBytes is what ÂX of a rank's own vertices takes, with the blocks of
+// columns in which it is made.
+func KeepBytes(c config.Config, own, ghosts int64, features int) int64 {
+	each := int64(4)
+	if c.Features == "bf16" {
+		each = 2
+	}
+	return size.Sum(size.Product(own, int64(features), each), 4*(own+ghosts)*keptColumns*4)
+}

@@ -1,0 +1,178 @@
+package params
+
+import (
+	"siafu/graph/fault"
+	"siafu/ranks/params/protocol"
+	"siafu/ranks/signals"
+	"siafu/ranks/world"
+)
+
+// Tags of the protocol's messages, which keep their order between two ranks. What
+// bounded asynchrony has left on its way is not taken for a message of the
+// synchronous run that goes on from there.
+const (
+	TagSync  = 1
+	TagAsync = 3
+)
+
+// Client is a graph rank's side of the parameter servers in a synchronous run:
+// one interval, whose version is the only one.
+type Client struct {
+	comm    world.Comm // the whole world
+	server  int
+	chooser *protocol.Chooser
+	outbox  *world.Outbox
+	slots   int       // of the optimiser
+	room    []float32 // for the values of a message
+	weights int       // how many
+	epoch   int       // of the weights that were pulled last
+	fetched bool      // the answer to Begin has come
+	ask     signals.Request
+	done    bool // what was asked for; the server has not been told
+}
+
+// Setting is what all ranks of a synchronous run know, which goes on behind an
+// epoch.
+func Setting(graphRanks, servers, trained int) protocol.Setting {
+	s := protocol.Setting{Servers: servers, Trained: trained, Fixed: true}
+	for range graphRanks {
+		s.Intervals = append(s.Intervals, 1)
+	}
+	return s
+}
+
+// NewClient makes the client of a graph rank, for a network of so many layers
+// and weights and an optimiser with so many slots.
+func NewClient(w world.Comm, s protocol.Setting, layers, weights, slots int) *Client {
+	return &Client{
+		comm: w, server: s.Server(w.Rank() % s.Servers), outbox: world.NewOutbox(w),
+		chooser: protocol.NewChooser(s, w.Rank(), layers, weights),
+		slots:   slots, weights: weights,
+	}
+}
+
+// send sends a message to a server, with word of what it has asked for.
+func (c *Client) send(m protocol.Message) error {
+	if c.done {
+		m.Ask, c.done = 1, false
+	}
+	b, err := c.outbox.Buffer()
+	if err != nil {
+		return err
+	}
+	return c.outbox.Post(protocol.Encode(b, m), m.To, TagSync)
+}
+
+// receive waits for a message of the server.
+func (c *Client) receive() (protocol.Message, error) {
+	in, err := c.comm.Recv(c.server, TagSync)
+	if err != nil {
+		return protocol.Message{}, err
+	}
+	m, err := protocol.Decode(in.Data, in.Source, c.comm.Rank(), c.room)
+	if m.Values != nil {
+		c.room = m.Values
+	}
+	return m, err
+}
+
+// weightsOf waits for weights and takes note of what the server says with them.
+func (c *Client) weightsOf() (protocol.Message, error) {
+	m, err := c.receive()
+	if err == nil {
+		err = c.chooser.Take(m)
+	}
+	c.ask = max(c.ask, signals.Request(m.Ask))
+	return m, err
+}
+
+// Pull implements Source.
+func (c *Client) Pull(epoch int, dst []float32) error {
+	c.ask = signals.None
+	if err := c.send(c.chooser.Pull(epoch)); err != nil {
+		return err
+	}
+	m, err := c.weightsOf()
+	if err != nil {
+		return err
+	}
+	if m.Version != epoch {
+		return unexpected(m, epoch)
+	}
+	c.epoch = epoch
+	copy(dst, m.Values)
+	return nil
+}
+
+// Begin implements Source: the server stashes the version that this rank holds.
+// Its answer is taken when a gradient is there to be sent, so that nothing waits
+// for it.
+func (c *Client) Begin() error {
+	c.fetched = false
+	for _, m := range c.chooser.Fetch(0, c.epoch, c.epoch) {
+		if err := c.send(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Push implements Source.
+func (c *Client) Push(epoch, layer int, grad []float32) error {
+	if !c.fetched {
+		if _, err := c.weightsOf(); err != nil {
+			return err
+		}
+		c.fetched = true
+	}
+	return c.send(c.chooser.Gradient(0, epoch, layer, grad))
+}
+
+// Flush implements Source.
+func (c *Client) Flush(int, []float32) error { return nil }
+
+// State implements Source.
+func (c *Client) State() ([][]float32, error) {
+	if err := c.send(c.chooser.State(c.epoch)); err != nil {
+		return nil, err
+	}
+	m, err := c.receive()
+	if err != nil {
+		return nil, err
+	}
+	if m.Type != protocol.State || m.Version != c.epoch || len(m.Values) != c.slots*c.weights {
+		return nil, unexpected(m, c.epoch)
+	}
+	c.room = nil // the caller's now
+	return Slots(m.Values, c.weights), nil
+}
+
+// Slots cuts an optimiser's state into slots of n values.
+func Slots(all []float32, n int) [][]float32 {
+	var slots [][]float32
+	for k := 0; k+n <= len(all) && n > 0; k += n {
+		slots = append(slots, all[k:k+n])
+	}
+	return slots
+}
+
+func unexpected(m protocol.Message, epoch int) error {
+	return fault.New(fault.Runtime, "train", "", "rank %d sent %v of version %d with %d values where version %d was asked for",
+		m.From, m.Type, m.Version, len(m.Values), epoch).Then("run the same siafu with the same options on all ranks")
+}
+
+// Asked implements Source.
+func (c *Client) Asked() signals.Request { return c.ask }
+
+// Saved implements Source.
+func (c *Client) Saved() { c.ask, c.done = signals.None, true }
+
+// Leave implements Source.
+func (c *Client) Leave() error {
+	for _, m := range c.chooser.Leave() {
+		if err := c.send(m); err != nil {
+			return err
+		}
+	}
+	return c.outbox.Settle()
+}

@@ -1,0 +1,215 @@
+package protocol
+
+import "math"
+
+// Chooser is a graph rank's side of the servers: it "picks the PS with the
+// lightest load" for an interval's first task with weights in an epoch and
+// "remembers this choice for the interval" (Dorylus, OSDI'21, §5.1).
+//
+// A server's load is known from its answers. Between them it is the number of
+// this rank's own intervals there, which is exact, and of others', which was
+// told; since a server that is avoided tells nothing, others' are halved with
+// every epoch. Equal loads go to the first from server rank mod Servers on, and
+// with Setting.Fixed everything does.
+type Chooser struct {
+	setting Setting
+	rank    int
+	layers  int
+	weights int
+	choices []choice // by interval
+	pulled  choice   // the last Pull, its epoch being the version
+	own     []int    // by server: intervals of this rank that have not finished
+	asked   []int    // by server: those among them whose Fetch is unanswered
+	others  []int    // by server: other ranks' intervals
+	newest  int      // the highest epoch chosen for
+	tallies map[int]*tally
+	out     []Message
+}
+
+type choice struct {
+	epoch, server int
+	holds         int  // the version that needs no values
+	fetched       bool // the Fetch is answered
+	missing       int  // layers whose gradient has not been sent
+}
+
+// tally counts the choices of an epoch.
+type tally struct {
+	total    int
+	byServer []int
+}
+
+// NewChooser makes the chooser of a graph rank, for a network of so many
+// layers with so many weights in all.
+func NewChooser(c Setting, rank, layers, weights int) *Chooser {
+	c.check()
+	if rank < 0 || rank >= c.Graph() || layers < 1 {
+		panic("protocol: no such graph rank, or no layers")
+	}
+	h := &Chooser{
+		setting: c, rank: rank, layers: layers, weights: weights, newest: c.Trained,
+		choices: make([]choice, c.Intervals[rank]),
+		own:     make([]int, c.Servers), asked: make([]int, c.Servers), others: make([]int, c.Servers),
+		tallies: map[int]*tally{},
+	}
+	for i := range h.choices {
+		h.choices[i].epoch = c.Trained
+	}
+	return h
+}
+
+// Fetch chooses the server of an interval for its next epoch and asks it for
+// weights. holds is the newest version that the rank still has, 0 for none:
+// that one comes without values. With the rank's last interval in an epoch,
+// all servers are told. The messages stand until the next Fetch.
+func (h *Chooser) Fetch(interval, epoch, holds int) []Message {
+	c := &h.choices[interval]
+	if epoch != c.epoch+1 || c.missing > 0 {
+		panic("protocol: fetch of an epoch that is not the interval's next")
+	}
+	h.age(epoch)
+	k := h.lightest()
+	*c = choice{epoch: epoch, server: k, holds: holds, missing: h.layers}
+	h.own[k]++
+	h.asked[k]++
+	h.out = append(h.out[:0], Message{
+		Type: Fetch, From: h.rank, To: h.setting.Server(k), Epoch: epoch, Interval: interval, Version: holds,
+	})
+	h.count(epoch, k)
+	return h.out
+}
+
+// age halves what is known of other ranks' intervals with each new epoch.
+func (h *Chooser) age(epoch int) {
+	if epoch <= h.newest {
+		return
+	}
+	h.newest = epoch
+	for k := range h.others {
+		h.others[k] /= 2
+	}
+}
+
+func (h *Chooser) lightest() int {
+	n := h.setting.Servers
+	best := h.rank % n
+	if h.setting.Fixed {
+		return best
+	}
+	for i := 1; i < n; i++ {
+		if k := (h.rank + i) % n; h.load(k) < h.load(best) {
+			best = k
+		}
+	}
+	return best
+}
+
+func (h *Chooser) load(k int) int { return h.own[k] + h.others[k] }
+
+// count notes a choice and tells all servers after the last one of an epoch.
+func (h *Chooser) count(epoch, server int) {
+	t := h.tallies[epoch]
+	if t == nil {
+		t = &tally{byServer: make([]int, h.setting.Servers)}
+		h.tallies[epoch] = t
+	}
+	t.total++
+	t.byServer[server]++
+	if t.total < len(h.choices) {
+		return
+	}
+	delete(h.tallies, epoch)
+	for k, n := range t.byServer {
+		h.out = append(h.out, Message{Type: Close, From: h.rank, To: h.setting.Server(k), Epoch: epoch, Count: n})
+	}
+}
+
+// at is the choice of an interval that is in that epoch and has its weights.
+func (h *Chooser) at(interval, epoch int) *choice {
+	c := &h.choices[interval]
+	if c.epoch != epoch || !c.fetched || c.missing == 0 {
+		panic("protocol: interval is not in that epoch")
+	}
+	return c
+}
+
+// FetchStash asks for the weights of an interval's forward pass again.
+func (h *Chooser) FetchStash(interval, epoch, holds int) Message {
+	c := h.at(interval, epoch)
+	c.holds = holds
+	return Message{
+		Type: FetchStash, From: h.rank, To: h.setting.Server(c.server), Epoch: epoch, Interval: interval, Version: holds,
+	}
+}
+
+// Gradient hands over an interval's gradient of a layer, once for each. After
+// the last one the interval has finished the epoch.
+func (h *Chooser) Gradient(interval, epoch, layer int, values []float32) Message {
+	c := h.at(interval, epoch)
+	if c.missing--; c.missing == 0 {
+		h.own[c.server]--
+	}
+	return Message{
+		Type: Gradient, From: h.rank, To: h.setting.Server(c.server), Epoch: epoch, Interval: interval,
+		Layer: layer, Values: values,
+	}
+}
+
+// Pull asks for the latest weights once they are of that version or a later
+// one, for an evaluation or at the end. Their message has epoch 0.
+func (h *Chooser) Pull(version int) Message {
+	h.pulled = choice{epoch: version, server: h.lightest(), missing: 1}
+	return Message{Type: Pull, From: h.rank, To: h.setting.Server(h.pulled.server), Version: version}
+}
+
+// State asks the server of the last Pull for the optimiser's state that the
+// version starts from. The answer is a message of the same type, its values slot
+// after slot.
+func (h *Chooser) State(version int) Message {
+	return Message{Type: State, From: h.rank, To: h.setting.Server(h.pulled.server), Version: version}
+}
+
+// Leave tells all servers that this rank is done: none of its intervals is in
+// an epoch and no Pull unanswered.
+func (h *Chooser) Leave() []Message {
+	h.out = h.out[:0]
+	for k := range h.setting.Servers {
+		h.out = append(h.out, Message{Type: Leave, From: h.rank, To: h.setting.Server(k)})
+	}
+	return h.out
+}
+
+// Take checks an answer to Fetch, FetchStash or Pull and learns the server's
+// load.
+func (h *Chooser) Take(m Message) error {
+	if m.Type != Weights || m.Interval < 0 || m.Interval >= len(h.choices) {
+		return broken("weights", m, "the rank has %d intervals and takes weights", len(h.choices))
+	}
+	c, least, most := &h.choices[m.Interval], max(m.Epoch-h.setting.Staleness, h.setting.Trained+1), m.Epoch
+	if m.Epoch == 0 {
+		c, least, most = &h.pulled, h.pulled.epoch, math.MaxInt
+	}
+	if c.missing == 0 || m.From != h.setting.Server(c.server) || m.Epoch != 0 && m.Epoch != c.epoch {
+		return broken("weights", m, "it was not asked for them")
+	}
+	if m.Version < least || m.Version > most {
+		return broken("weights", m, "version %d where the oldest that will do is %d", m.Version, least)
+	}
+	if len(m.Values) != h.weights && (len(m.Values) != 0 || m.Version != c.holds) {
+		return broken("weights", m, "%d weights where there are %d", len(m.Values), h.weights)
+	}
+	h.took(c, m)
+	return nil
+}
+
+// took notes that a request is answered, and what that says of the load.
+func (h *Chooser) took(c *choice, m Message) {
+	switch {
+	case m.Epoch == 0:
+		c.missing = 0
+	case !c.fetched:
+		c.fetched = true
+		h.asked[c.server]--
+	}
+	h.others[c.server] = max(0, m.Load-h.own[c.server]+h.asked[c.server])
+}

@@ -1,0 +1,94 @@
+package protocol
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"siafu/graph/decodertest"
+)
+
+func TestRoundTrip(t *testing.T) {
+	room := make([]float32, 3)
+	for _, m := range []Message{
+		{Type: Fetch, From: 1, To: 2, Epoch: 1 << 31, Interval: 7, Version: 4},
+		{Type: Weights, From: 1, To: 2, Epoch: 3, Load: 5, Values: []float32{1, -2, 0.5}},
+		{Type: Sum, From: 1, To: 2, Epoch: 3, Layer: 1, Count: 6, Values: []float32{1, 2, 3, 4}},
+	} {
+		got, err := Decode(Encode([]byte("before"), m)[6:], 1, 2, room)
+		if diff := cmp.Diff(m, got); err != nil || diff != "" {
+			t.Errorf("%v %s", err, diff)
+		}
+	}
+	b := Encode(nil, Message{Type: Gradient, Values: room})
+	if n := testing.AllocsPerRun(10, func() {
+		m, _ := Decode(b, 1, 2, room)
+		b = Encode(b[:0], m)
+	}); n != 0 {
+		t.Errorf("%v allocations a message", n)
+	}
+}
+
+func TestDecodeNamesWhatIsWrong(t *testing.T) {
+	good := Encode(nil, Message{Type: Gradient, Values: []float32{1, 2}})
+	with := func(i int, v byte) []byte {
+		b := slices.Clone(good)
+		b[i] = v
+		return b
+	}
+	for says, b := range map[string][]byte{
+		"31 bytes, fewer than its header":       good[:31],
+		"type 0 is unknown":                     with(0, 0),
+		"type 11 is unknown":                    with(0, 11),
+		"type 65540 is unknown":                 with(2, 1),
+		"announces 2 values and carries 7":      good[:39],
+		"announces 3 values and carries 8":      with(28, 3),
+		"announces 16777218 values and carries": with(31, 1),
+	} {
+		if _, err := Decode(b, 5, 6, nil); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "rank 5") {
+			t.Errorf("%v does not say %q", err, says)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(Encode(nil, Message{Type: Gradient, Epoch: 3, Layer: 1, Values: []float32{1, 2}}))
+	f.Add([]byte{1})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var m Message
+		var err error
+		decodertest.Heap(t, int64(len(b)), func() { m, err = Decode(b, 1, 2, nil) })
+		if err != nil {
+			return
+		}
+		if again := Encode(nil, m); !slices.Equal(again, b) {
+			t.Fatalf("%v does not survive a round trip", m)
+		}
+	})
+}
+
+// FuzzStep gives machines whatever can be decoded: they may refuse it, and
+// nothing else.
+func FuzzStep(f *testing.F) {
+	f.Add([]byte{1, 0, 1, 0, 0, 0, 4, 0, 1, 0, 1, 3, 4, 0, 1, 0, 0, 2, 5, 0, 1, 0, 0, 1})
+	f.Add([]byte{6, 3, 1, 0, 0, 0, 5, 1, 1, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s := New(small, 0, twoLayers, values(5), &sgd{})
+		h, p := NewChooser(small, 0, 2, 5), NewProgress(small, 0)
+		h.Fetch(0, 1, 0)
+		for ; len(b) >= 6; b = b[6:] {
+			m := Message{
+				Type: Type(b[0]), From: int(b[1]), Epoch: int(b[2]), Interval: int(b[3]), Layer: int(b[4]),
+				Version: int(b[3]), Count: int(b[5] & 7), Values: values(int(b[5] & 7)),
+			}
+			if h.Take(m) == nil && m.Type != Weights || p.Step(m) == nil && m.Type != Finished {
+				t.Fatalf("%v is taken by a graph rank", m.Type)
+			}
+			if _, err := s.Step(m); err != nil {
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,87 @@
+package protocol
+
+import "slices"
+
+// Progress is a graph rank's view of who has finished what: "a fast-moving
+// vertex interval is allowed to be at most S epochs away from the
+// slowest-moving interval" (Dorylus, OSDI'21, §5.2).
+type Progress struct {
+	setting  Setting
+	rank     int
+	own      []int // by interval: epochs finished
+	finished []int // by graph rank: epochs that all its intervals have finished
+	slowest  int   // the least of them
+	out      []Message
+}
+
+// NewProgress makes the view of a graph rank.
+func NewProgress(c Setting, rank int) *Progress {
+	c.check()
+	if rank < 0 || rank >= c.Graph() {
+		panic("protocol: no such graph rank")
+	}
+	return &Progress{
+		setting: c, rank: rank, slowest: c.Trained,
+		own:      slices.Repeat([]int{c.Trained}, c.Intervals[rank]),
+		finished: slices.Repeat([]int{c.Trained}, c.Graph()),
+	}
+}
+
+// MayStart tells whether an interval that has finished the epoch before may
+// start this one: every interval of every rank has finished epoch-1-s.
+func (p *Progress) MayStart(epoch int) bool { return p.slowest >= epoch-1-p.setting.Staleness }
+
+// Slowest is how many epochs every interval of every rank is known to have
+// finished.
+func (p *Progress) Slowest() int { return p.slowest }
+
+// Finish notes that an own interval has finished its next epoch. When the
+// slowest one has, all other ranks are told; the messages stand until the next
+// Finish.
+func (p *Progress) Finish(interval, epoch int) []Message {
+	if epoch != p.own[interval]+1 {
+		panic("protocol: an interval has skipped an epoch")
+	}
+	p.out = p.out[:0]
+	p.own[interval] = epoch
+	if slices.Min(p.own) == p.finished[p.rank] {
+		return nil
+	}
+	p.note(p.rank)
+	for r := range p.finished {
+		if r != p.rank {
+			p.out = append(p.out, Message{Type: Finished, From: p.rank, To: r, Epoch: p.finished[p.rank]})
+		}
+	}
+	return p.out
+}
+
+// Step takes another rank's Finished. What may start afterwards MayStart tells.
+func (p *Progress) Step(m Message) error {
+	if m.Type != Finished || m.From < 0 || m.From >= len(p.finished) || m.From == p.rank {
+		return broken("progress", m, "it is not another graph rank's progress")
+	}
+	if m.Epoch != p.finished[m.From]+1 {
+		return broken("progress", m, "it had finished epoch %d", p.finished[m.From])
+	}
+	p.note(m.From)
+	return nil
+}
+
+// note counts one more epoch of a rank.
+func (p *Progress) note(rank int) {
+	p.finished[rank]++
+	p.slowest = slices.Min(p.finished)
+}
+
+// Behind are the other ranks that are known to have finished fewer epochs than
+// this one: those that it would wait for.
+func (p *Progress) Behind() []int {
+	var ranks []int
+	for r, finished := range p.finished {
+		if finished < p.finished[p.rank] {
+			ranks = append(ranks, r)
+		}
+	}
+	return ranks
+}

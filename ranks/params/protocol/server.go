@@ -1,0 +1,267 @@
+package protocol
+
+import (
+	"slices"
+)
+
+// Server is the state of one parameter server (Dorylus, OSDI'21, §5.1).
+type Server struct {
+	setting Setting
+	index   int   // 0..Servers-1
+	firsts  []int // see Setting.firsts
+	layers  []Range
+	update  Updater
+
+	stash   stash
+	draft   *version // the latest with those layers of the next that there are; nil before the first
+	sums    map[int]*epochSums
+	total   []float32 // room for a layer's gradient
+	closed  []int     // by graph rank: epochs for which it has chosen servers
+	sent    []int     // by layer: epochs whose sum the other servers have been sent
+	heard   [][]int   // by server and layer: epochs whose sum it has sent
+	waiting []Message // requests for versions to come
+	left    []bool    // by graph rank
+	out     []Message
+
+	blocks []pool[[]float32] // by layer
+	spare  pool[*epochSums]
+}
+
+// New makes the index-th server. weights are the initial ones and become the
+// server's; layers are their parts, at least one.
+func New(c Setting, index int, layers []Range, weights []float32, u Updater) *Server {
+	c.check()
+	if index < 0 || index >= c.Servers || len(layers) == 0 {
+		panic("protocol: no such server, or no layers")
+	}
+	firsts := c.firsts()
+	intervals := firsts[c.Graph()]
+	s := &Server{
+		setting: c, index: index, firsts: firsts, layers: layers, update: u,
+		stash:  newStash(intervals, len(layers), c.Trained+1, weights),
+		sums:   map[int]*epochSums{},
+		closed: slices.Repeat([]int{c.Trained}, c.Graph()),
+		sent:   slices.Repeat([]int{c.Trained}, len(layers)),
+		left:   make([]bool, c.Graph()),
+		spare: pool[*epochSums]{make: func() *epochSums {
+			return newEpochSums(intervals, len(layers), c.Servers)
+		}},
+	}
+	widest := 0
+	for _, r := range layers {
+		s.blocks = append(s.blocks, blocks(r.Hi-r.Lo))
+		widest = max(widest, r.Hi-r.Lo)
+	}
+	s.total = make([]float32, widest)
+	for range c.Servers {
+		s.heard = append(s.heard, slices.Clone(s.sent))
+	}
+	return s
+}
+
+// Version is the number of the latest version, from 1.
+func (s *Server) Version() int { return s.stash.latest.number }
+
+// Weights are the latest version's. They belong to the server and stand until
+// the next Step.
+func (s *Server) Weights() []float32 { return s.stash.latest.weights }
+
+// Load is the number of intervals whose gradients the server waits for.
+func (s *Server) Load() int { return s.stash.load }
+
+// Memory is what the server keeps beside the weights.
+func (s *Server) Memory() Memory { return s.stash.memory }
+
+// Owing are the ranks of the world that the next version waits for, ascending:
+// graph ranks that have got weights of the epoch and owe gradients; where there
+// are none, those that have not chosen servers for it; else the servers whose
+// sums are missing.
+func (s *Server) Owing() []int {
+	epoch := s.Version()
+	if owe := s.graphRanks(func(r int) bool {
+		mine := s.stash.entries[s.firsts[r]:s.firsts[r+1]]
+		return slices.ContainsFunc(mine, func(h held) bool { return h.epoch == epoch && h.version != nil })
+	}); len(owe) > 0 {
+		return owe
+	}
+	if owe := s.graphRanks(func(r int) bool { return s.closed[r] < epoch }); len(owe) > 0 {
+		return owe
+	}
+	var owe []int
+	for k := range s.setting.Servers {
+		if k != s.index && slices.Min(s.heard[k]) < epoch {
+			owe = append(owe, s.setting.Server(k))
+		}
+	}
+	return owe
+}
+
+// graphRanks are those that are of a kind and have not left.
+func (s *Server) graphRanks(are func(rank int) bool) []int {
+	var ranks []int
+	for r, left := range s.left {
+		if !left && are(r) {
+			ranks = append(ranks, r)
+		}
+	}
+	return ranks
+}
+
+// Done tells whether all graph ranks have left and everything that they
+// finished together is in the weights.
+func (s *Server) Done() bool {
+	return !slices.Contains(s.left, false) && s.Version() > slices.Min(s.closed)
+}
+
+// Step takes one message and returns those that follow from it, which stand
+// until the next Step.
+func (s *Server) Step(m Message) ([]Message, error) {
+	s.out = s.out[:0]
+	var err error
+	switch m.Type {
+	case Fetch:
+		err = s.fetch(m)
+	case FetchStash:
+		err = s.fetchStash(m)
+	case Gradient:
+		err = s.gradient(m)
+	case Close:
+		err = s.close(m)
+	case Sum:
+		err = s.sum(m)
+	case Pull, State:
+		err = s.pull(m)
+	case Leave:
+		err = s.leave(m)
+	default:
+		err = s.broken(m, "a server does not take it")
+	}
+	return s.out, err
+}
+
+func (s *Server) broken(m Message, format string, args ...any) error {
+	return broken("server", m, format, args...)
+}
+
+func (s *Server) send(m Message) {
+	m.From = s.setting.Server(s.index)
+	s.out = append(s.out, m)
+}
+
+// sender checks that m comes from a graph rank that is still there.
+func (s *Server) sender(m Message) error {
+	if m.From < 0 || m.From >= s.setting.Graph() {
+		return s.broken(m, "there are %d graph ranks", s.setting.Graph())
+	}
+	if s.left[m.From] {
+		return s.broken(m, "it has left")
+	}
+	return nil
+}
+
+// interval is the number of m's interval among those of all ranks.
+func (s *Server) interval(m Message) (int, error) {
+	if err := s.sender(m); err != nil {
+		return 0, err
+	}
+	if n := s.setting.Intervals[m.From]; m.Interval < 0 || m.Interval >= n {
+		return 0, s.broken(m, "that rank has %d intervals", n)
+	}
+	return s.firsts[m.From] + m.Interval, nil
+}
+
+// fetch notes that an interval has chosen this server for an epoch, and
+// answers as soon as there is a version that is not too old.
+func (s *Server) fetch(m Message) error {
+	i, err := s.interval(m)
+	if err != nil {
+		return err
+	}
+	// A rank's slowest interval has finished Epoch-1-s, so the rank has closed
+	// that epoch.
+	if c := s.closed[m.From]; m.Epoch <= c || m.Epoch > c+1+s.setting.Staleness {
+		return s.broken(m, "that rank has closed epoch %d and the staleness bound is %d", c, s.setting.Staleness)
+	}
+	if e := s.stash.entries[i].epoch; e != 0 {
+		return s.broken(m, "the interval has not finished epoch %d", e)
+	}
+	sums := s.of(m.Epoch)
+	if sums.mine[i] {
+		return s.broken(m, "the interval has finished that epoch")
+	}
+	sums.mine[i] = true
+	s.stash.open(i, m.Epoch)
+	if s.Version() < m.Epoch-s.setting.Staleness {
+		s.waiting = append(s.waiting, m)
+		return nil
+	}
+	s.answer(m, s.stash.take(i))
+	return nil
+}
+
+// answer sends a version unless the rank has said that it holds it.
+func (s *Server) answer(m Message, v *version) {
+	if m.Type == State {
+		s.send(Message{Type: State, To: m.From, Version: v.number, Values: slices.Concat(s.update.State()...)})
+		return
+	}
+	values := v.weights
+	if m.Version == v.number && m.Type != Pull {
+		values = nil
+	}
+	s.send(Message{
+		Type: Weights, To: m.From, Epoch: m.Epoch, Interval: m.Interval,
+		Version: v.number, Load: s.stash.load, Values: values,
+	})
+}
+
+// entry is what the stash has for m.
+func (s *Server) entry(m Message) (int, *held, error) {
+	i, err := s.interval(m)
+	if err != nil {
+		return 0, nil, err
+	}
+	e := &s.stash.entries[i]
+	if m.Epoch < 1 || e.epoch != m.Epoch || e.version == nil {
+		return 0, nil, s.broken(m, "no weights are stashed for it")
+	}
+	return i, e, nil
+}
+
+func (s *Server) fetchStash(m Message) error {
+	_, e, err := s.entry(m)
+	if err != nil {
+		return err
+	}
+	s.answer(m, e.version)
+	return nil
+}
+
+func (s *Server) pull(m Message) error {
+	if err := s.sender(m); err != nil {
+		return err
+	}
+	if s.Version() < m.Version {
+		s.waiting = append(s.waiting, m)
+		return nil
+	}
+	s.answer(m, s.stash.latest)
+	return nil
+}
+
+// leave lets a rank go that owes nothing and waits for nothing.
+func (s *Server) leave(m Message) error {
+	if err := s.sender(m); err != nil {
+		return err
+	}
+	for i := s.firsts[m.From]; i < s.firsts[m.From+1]; i++ {
+		if e := s.stash.entries[i].epoch; e != 0 {
+			return s.broken(m, "its interval %d has not finished epoch %d", i-s.firsts[m.From], e)
+		}
+	}
+	if slices.ContainsFunc(s.waiting, func(w Message) bool { return w.From == m.From }) {
+		return s.broken(m, "it waits for weights")
+	}
+	s.left[m.From] = true
+	return nil
+}

@@ -1,0 +1,84 @@
+package params
+
+import (
+	"cmp"
+
+	"siafu/ranks/inject"
+	"siafu/ranks/params/protocol"
+	"siafu/ranks/signals"
+	"siafu/ranks/world"
+)
+
+// Server is a parameter server in a world: messages in, messages out.
+type Server struct {
+	*protocol.Server
+	comm    world.Comm // the whole world
+	tag     int
+	watcher *signals.Watcher
+	fault   *inject.Fault
+	outbox  *world.Outbox
+}
+
+// NewServer puts a server into a world, where its messages have the given tag.
+// watcher is the process's, and fault is for tests: both may be nil.
+func NewServer(w world.Comm, tag int, s *protocol.Server, watcher *signals.Watcher, f *inject.Fault) *Server {
+	return &Server{Server: s, comm: w, tag: tag, watcher: watcher, fault: f, outbox: world.NewOutbox(w)}
+}
+
+// Run takes messages until all graph ranks have left, and then waits until its
+// own have.
+func (s *Server) Run() error { return s.until(s.Done) }
+
+// Reach takes messages until there is a version.
+func (s *Server) Reach(version int) error {
+	return s.until(func() bool { return s.Version() >= version })
+}
+
+func (s *Server) until(done func() bool) error {
+	for !done() {
+		if err := s.take(); err != nil {
+			return err
+		}
+	}
+	return s.outbox.Settle()
+}
+
+// take waits for a message and sends what follows from it.
+func (s *Server) take() error {
+	in, err := s.comm.Recv(world.Any, s.tag)
+	if err != nil {
+		return err
+	}
+	m, err := protocol.Decode(in.Data, in.Source, s.comm.Rank(), nil)
+	if err != nil {
+		return err
+	}
+	epoch := cmp.Or(m.Epoch, m.Version)
+	s.fault.At(m.Type.String(), epoch)
+	out, err := s.Step(m)
+	if err != nil {
+		return err
+	}
+	if m.Ask > 0 {
+		s.watcher.Served()
+	}
+	for _, m := range out {
+		if err := s.send(m); err != nil {
+			return err
+		}
+	}
+	if m.Type == protocol.Fetch || m.Type == protocol.Pull {
+		s.fault.At(inject.Eval, epoch)
+	}
+	return nil
+}
+
+// send sends a message with word of what the process has been asked for.
+func (s *Server) send(m protocol.Message) error {
+	m.Ask = uint8(s.watcher.Pending())
+	b, err := s.outbox.Buffer()
+	if err != nil {
+		return err
+	}
+	return s.outbox.Post(protocol.Encode(b, m), m.To, s.tag)
+}

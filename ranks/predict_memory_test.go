@@ -1,0 +1,83 @@
+package ranks
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"siafu/graph/fault"
+	"siafu/graph/generate"
+	"siafu/graph/mapped"
+	"siafu/graph/partition"
+	"siafu/kernels/model"
+	"siafu/ranks/forecast"
+	"siafu/ranks/host"
+	"siafu/ranks/params"
+	"siafu/ranks/safetensors"
+	"siafu/ranks/world"
+)
+
+// The arrays of a prediction are foretold as they come.
+func TestPredictionIsForeseen(t *testing.T) {
+	data := planted(t, generate.Options{Vertices: 2100, Edges: 9000})
+	for name, set := range map[string]func(*Config){
+		"gcn": func(c *Config) {},
+		"gat": func(c *Config) { c.Model, c.Heads, c.OutputHeads, c.Hidden = "gat", 2, 3, 4 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := quick(t)
+			c.Hidden = 40
+			set(&c)
+			p := PredictConfig{Weights: weights(t, c, data)}
+			err := launch(2, world.Limits{}, IO{Out: io.Discard, Err: os.Stderr}, func(w world.Comm, kind string) error {
+				r := &run{cfg: Config{Mode: "pipe", Codec: "none", Kernel: "auto"}, data: data, kind: kind, world: w, arena: mapped.NewArena()}
+				defer r.close()
+				if _, err := r.openModel(p, gate{"predict", false, os.Stderr}); err != nil {
+					return err
+				}
+				var err error
+				if r.peers, err = w.Sub(r.graphRanks()); err != nil {
+					return err
+				}
+				if err := r.trainer(&params.Replicated{}).forward(model.Pass{}, true); err != nil {
+					return err
+				}
+				f, err := forecast.OfNetwork(r.cfg, r.net, r.meta, r.Graph, 0, 0)
+				want := f.GraphRank(r.rank, partition.CountShard(r.shard)).Of(forecast.Array)
+				if d := r.arena.Used() - want; d < -1024 || d > 1024 {
+					t.Errorf("rank %d made arrays of %d bytes, foretold were %d", r.rank, r.arena.Used(), want)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// A network whose weights fit and whose activations do not is refused before it
+// is made.
+func TestPredictionThatDoesNotFit(t *testing.T) {
+	const vertices = 60000
+	there := host.AvailableMemory()
+	if there == host.Unlimited {
+		t.Skip("this system does not say what memory it has")
+	}
+	hidden := int(there/(4*vertices)) + 1 // one matrix of a row a vertex is all there is
+	net := model.Spec{Kind: "gcn", Dims: []int{12, hidden, 4}}
+	file, dims := filepath.Join(t.TempDir(), "m.safetensors"), fmt.Sprintf("[12,%d,4]", hidden)
+	if err := safetensors.Write(file, tensors(net, make([]float32, net.NumWeights())), map[string]string{"model": "gcn", "dims": dims}); err != nil {
+		t.Fatal(err)
+	}
+	data := planted(t, generate.Options{Vertices: vertices, Edges: vertices})
+	p := PredictConfig{Ranks: 2, Weights: file, Out: filepath.Join(t.TempDir(), "p"), StallWarn: "1m", StallAbort: "1m"}
+	err := Predict(context.Background(), p, t.TempDir(), data, IO{Out: io.Discard, Err: os.Stderr})
+	if fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "predict all the same with --force-memory") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,340 @@
+package runfolder
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"siafu/graph/durable"
+	"siafu/graph/fault"
+	"siafu/graph/inventory"
+	"siafu/graph/scratch"
+	"siafu/ranks/owner"
+)
+
+// LaunchVariable names the environment variable with the id of a launch. All
+// attempts of a launch have the same, and so have all starts of a batch script:
+// a run folder that bears it was made by an attempt before, and by nobody else.
+const LaunchVariable = "SIAFU_LAUNCH"
+
+// kind is what the marker says of a run folder.
+const kind = "run folder"
+
+// own is what this package writes into a run folder.
+var own = append(inventory.Files(markerFile, configFile, metricsFile, summaryFile, modelFile, logFile), bare...)
+
+// bare is what a claim leaves in a folder before there is a marker.
+var bare = inventory.Folder{
+	{Name: inventory.Pattern(owner.LockFile), Proof: owner.IsLock},
+	{Name: inventory.Pattern(regexp.QuoteMeta(markerFile) + scratch.Suffix)},
+}
+
+// Claim is what a run asks for before it writes a run folder.
+type Claim struct {
+	Out    string           // the folder; empty is runs/NAME-DATE-TIME
+	Name   string           // of the dataset
+	Launch string           // that the run is an attempt of; empty is none
+	Wait   time.Duration    // for another process that writes the folder and may be about to end
+	Others inventory.Folder // what others than this package write into it
+}
+
+// Folder is a run folder that is claimed, and from Begin or Continue on is
+// being written. Nobody else can claim it until Close.
+type Folder struct {
+	dir      string
+	launch   string
+	contents inventory.Folder
+	marker   *inventory.Marker // of the run that is there; nil: the folder is empty
+	lock     *owner.Lock
+	made     []string     // folders that the claim has made, the deepest last
+	written  bool         // Begin or Continue has begun
+	early    bytes.Buffer // of the log, before there is one
+	metrics  *os.File
+	log      *os.File
+}
+
+// Take claims the run folder: one that is not there, one that is empty, or one
+// whose marker says that siafu has made it. Anything else, and a folder that
+// another process writes, is a fault of kind Usage. Until Begin or Continue
+// nothing changes in it but the lock, and Close leaves everything as it was.
+func (c Claim) Take() (*Folder, error) {
+	f := &Folder{dir: c.Out, launch: c.Launch, contents: slices.Concat(own, c.Others)}
+	if c.Out == "" {
+		if err := f.invent(c.Name); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.acquire(c.Wait); err != nil {
+		f.undo()
+		return nil, err
+	}
+	// What it was may have changed before it was locked.
+	if err := f.recognise(); err != nil {
+		f.undo()
+		return nil, err
+	}
+	if err := unix.Access(f.dir, unix.W_OK|unix.X_OK); err != nil {
+		f.undo()
+		return nil, fault.System(op, f.dir, err)
+	}
+	return f, nil
+}
+
+// invent makes a folder of which nobody else has the name.
+func (f *Folder) invent(name string) error {
+	base := filepath.Join("runs", name+"-"+time.Now().Format("20060102-150405"))
+	if err := f.mkdirAll("runs"); err != nil {
+		return err
+	}
+	for i := 1; ; i++ {
+		f.dir = base
+		if i > 1 {
+			f.dir = fmt.Sprintf("%s-%d", base, i)
+		}
+		err := os.Mkdir(f.dir, 0o755)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return fault.System(op, f.dir, err)
+		}
+		f.made = append(f.made, f.dir)
+		return nil
+	}
+}
+
+// acquire makes the folder where there is none, and locks it. Another process
+// that gives up its claim may remove the folder in between.
+func (f *Folder) acquire(wait time.Duration) (err error) {
+	for range 100 {
+		if err = f.recognise(); err != nil {
+			return err
+		}
+		if err = f.mkdirAll(f.dir); err != nil {
+			return err
+		}
+		if f.lock, err = owner.Acquire(f.dir, f.launch, wait); err == nil || fault.KindOf(err) != fault.Missing {
+			return err
+		}
+	}
+	return err
+}
+
+// mkdirAll makes a folder and those above it, and remembers which.
+func (f *Folder) mkdirAll(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	if parent := filepath.Dir(dir); parent != dir {
+		if err := f.mkdirAll(parent); err != nil {
+			return err
+		}
+	}
+	err := os.Mkdir(dir, 0o755)
+	switch {
+	case err == nil:
+		f.made = append(f.made, dir)
+		return nil
+	case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist): // another process makes or removes it
+		return nil
+	}
+	return fault.System(op, dir, err)
+}
+
+// recognise reads the marker. A folder without one has to be empty, or as a
+// claim leaves it whose process was killed.
+func (f *Folder) recognise() error {
+	f.marker = ReadMarker(f.dir)
+	if f.marker != nil {
+		return nil
+	}
+	foreign, err := bare.Foreign(f.dir)
+	switch {
+	case err != nil:
+		return fault.System(op, f.dir, err)
+	case foreign == "":
+		return nil
+	case IsRun(f.dir):
+		return fault.New(fault.Usage, op, f.dir, "it looks like a run folder, but has no %s of siafu's, as those of an older version", markerFile).
+			Then("choose another --out, for a run that begins with its weights with --init %s, or move it away", filepath.Join(f.dir, modelFile))
+	}
+	return fault.New(fault.Usage, op, f.dir, "it holds %s and is not a run folder that siafu has made", filepath.Base(foreign)).
+		Then("choose another --out")
+}
+
+// ReadMarker is the marker of the run folder dir, nil where siafu has not made
+// the folder.
+func ReadMarker(dir string) *inventory.Marker {
+	return inventory.ReadMarker(filepath.Join(dir, markerFile), kind)
+}
+
+// Marker is that of the run that was there when the folder was claimed; nil
+// where the folder was empty.
+func (f *Folder) Marker() *inventory.Marker { return f.marker }
+
+// HasEnded tells whether the run that was there has left a summary.
+func (f *Folder) HasEnded() bool { return taken(filepath.Join(f.dir, summaryFile)) }
+
+// Warning is what the user should know of the claim; empty is nothing.
+func (f *Folder) Warning() string { return f.lock.Warning }
+
+// Replaceable fails where the folder holds something that siafu has not
+// written.
+func (f *Folder) Replaceable() error {
+	foreign, err := f.contents.Foreign(f.dir)
+	if err != nil {
+		return fault.System(op, f.dir, err)
+	}
+	if foreign != "" {
+		return inventory.Refusal(op, foreign)
+	}
+	return nil
+}
+
+// Begin begins a run that was made from the given things. What is left of
+// another run is removed. The metrics are those of epochs that were trained
+// elsewhere.
+//
+// A process that is killed here leaves the marker of the older run, or its own:
+// never a folder that nobody knows.
+func (f *Folder) Begin(of map[string]string, metrics []byte) error {
+	f.written = true
+	if err := f.Replaceable(); err != nil {
+		return err
+	}
+	// Without its summary a run has not ended, whatever else is left of it.
+	if err := os.Remove(filepath.Join(f.dir, summaryFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.System(op, f.dir, err)
+	}
+	if err := f.contents.Clear(op, f.dir, markerFile, owner.LockFile); err != nil {
+		return err
+	}
+	m := inventory.NewMarker(kind)
+	if err := f.mark(m, of); err != nil {
+		return err
+	}
+	if err := f.open(); err != nil {
+		return err
+	}
+	if _, err := f.metrics.Write(metrics); err != nil {
+		return fault.System(op, f.metrics.Name(), err)
+	}
+	return nil
+}
+
+// Continue opens the folder of a run that goes on, with so many bytes of its
+// metrics. What it said of its end, and what it has left half written, is
+// removed.
+func (f *Folder) Continue(of map[string]string, metrics int64) error {
+	f.written = true
+	if err := f.reopen(); err != nil {
+		return err
+	}
+	if err := f.open(); err != nil {
+		return err
+	}
+	if err := f.metrics.Truncate(metrics); err != nil {
+		return fault.System(op, f.metrics.Name(), err)
+	}
+	return f.mark(*f.marker, of)
+}
+
+// reopen removes the summary and files that are not whole.
+func (f *Folder) reopen() error {
+	entries, err := os.ReadDir(f.dir)
+	if err != nil {
+		return fault.System(op, f.dir, err)
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || e.Name() != summaryFile && !isTemporary(e.Name()) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(f.dir, e.Name())); err != nil {
+			return fault.System(op, filepath.Join(f.dir, e.Name()), err)
+		}
+	}
+	return nil
+}
+
+// mark writes the marker. The folder is then this launch's.
+func (f *Folder) mark(m inventory.Marker, of map[string]string) error {
+	m.Launch, m.Of = f.launch, of
+	f.marker = &m
+	return f.whole(markerFile, func(w io.Writer) error { _, err := w.Write(m.Encode()); return err })
+}
+
+// open opens what is appended to.
+func (f *Folder) open() error {
+	for _, x := range []struct {
+		name string
+		to   **os.File
+	}{{metricsFile, &f.metrics}, {logFile, &f.log}} {
+		path := filepath.Join(f.dir, x.name)
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+		if err != nil {
+			return fault.System(op, path, err)
+		}
+		*x.to = file
+	}
+	if _, err := f.log.Write(f.early.Bytes()); err != nil {
+		return fault.System(op, f.log.Name(), err)
+	}
+	return f.last()
+}
+
+// last makes the names last: of the files in the folder, and of the folders that
+// the claim has made.
+func (f *Folder) last() error {
+	for _, dir := range f.made {
+		if err := durable.Sync(op, filepath.Dir(dir)); err != nil {
+			return err
+		}
+	}
+	return durable.Sync(op, f.dir)
+}
+
+// Close closes what is open and gives the claim back. A folder that nothing
+// was written into is as it was.
+func (f *Folder) Close() error {
+	if f == nil || f.lock == nil {
+		return nil
+	}
+	if !f.written {
+		f.undo()
+		return nil
+	}
+	var first error
+	for _, file := range []*os.File{f.metrics, f.log} {
+		if file == nil {
+			continue
+		}
+		if err := file.Close(); err != nil && first == nil {
+			first = fault.System(op, file.Name(), err)
+		}
+	}
+	if err := f.lock.Release(); err != nil && first == nil {
+		first = fault.System(op, f.dir, err)
+	}
+	f.lock = nil
+	return first
+}
+
+// undo leaves the folder as the claim found it.
+func (f *Folder) undo() {
+	if f.lock != nil {
+		f.lock.Undo()
+		f.lock = nil
+	}
+	for _, dir := range slices.Backward(f.made) {
+		_ = os.Remove(dir) // another process may have taken it meanwhile
+	}
+}

@@ -1,0 +1,123 @@
+package ranks
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"siafu/graph"
+	"siafu/ranks/checkpoint"
+)
+
+// jsonKey is the name that a field has in a file.
+func jsonKey(f reflect.StructField, tag string) string {
+	key, _, _ := strings.Cut(f.Tag.Get(tag), ",")
+	return strings.ReplaceAll(key, "_", "-")
+}
+
+// What the summary calls by the name of a flag is what that flag said, and
+// nothing in it is left at its zero value by a run that had something to tell.
+func TestSummarySaysWhatRan(t *testing.T) {
+	c := asynchronous(quick(t), 2, 3)
+	c.Ranks, c.Servers, c.Threads, c.Epochs, c.Seed, c.Codec, c.Layers, c.Hidden, c.Model = 4, 1, 2, 30, 7, "int8", 3, 9, "sage"
+	c.Initializer = "he"                             // auto is said by what it stands for
+	c.TargetAcc, c.SwitchToSync, c.Dropout = 1, 1, 0 // at once
+	s := reflect.ValueOf(train(t, c, generated(t, false)).Summary)
+	flags := map[string]string{}
+	for i := range reflect.TypeOf(c).NumField() {
+		flags[jsonKey(reflect.TypeOf(c).Field(i), "toml")] = fmt.Sprint(reflect.ValueOf(c).Field(i))
+	}
+	shared := 0
+	for i := range s.NumField() {
+		key := jsonKey(s.Type().Field(i), "json")
+		want, isFlag := flags[key]
+		if isFlag && key != "epochs" {
+			shared++
+			if got := fmt.Sprint(s.Field(i)); got != want {
+				t.Errorf("%s is %s in the summary and was %s", key, got, want)
+			}
+		}
+		switch key {
+		case "synthetic", "codec-chosen", "cost-usd", "value": // see TestAutoCodec; this version buys nothing
+		default:
+			if s.Field(i).IsZero() {
+				t.Errorf("%s is never said", key)
+			}
+		}
+	}
+	if shared < 10 {
+		t.Errorf("only %d keys are flags", shared)
+	}
+}
+
+// The time of a run is that of all its parts.
+func TestSecondsOfAResumedRun(t *testing.T) {
+	data := generated(t, false)
+	c := saving(t, "off")
+	c.CheckpointEvery, c.Epochs, c.Ranks, c.Servers, c.Delay = "1h", 20, 2, 0, "0:5ms:1"
+	first := train(t, c, data).Summary.TotalSeconds
+	state, _, err := checkpoint.Latest(filepath.Join(c.Out, checkpoint.Dir))
+	if err != nil || state == nil || state.Seconds < 0.1 || state.Seconds > first {
+		t.Fatalf("the checkpoint of a run of %g s is wrong or absent: %v", first, err)
+	}
+	c.Epochs, c.Resume, c.Delay = 21, "auto", ""
+	if s := train(t, c, data).Summary; s.TotalSeconds <= state.Seconds {
+		t.Errorf("%g s, of which %g before it was resumed", s.TotalSeconds, state.Seconds)
+	}
+}
+
+// The validation loss is the mean of -log p(label) over the validation vertices,
+// with the probabilities that predict writes; on any number of ranks, in all
+// modes.
+func TestValidationLoss(t *testing.T) {
+	data := generated(t, false)
+	const epochs = 12
+	want := map[float64]float64{}
+	for _, dropout := range []float64{0, 0.5} {
+		c := quick(t)
+		c.Epochs, c.EvalEvery, c.LR, c.Dropout = epochs-1, 0, 0.05, dropout // the model has the last weights
+		train(t, c, data)
+		want[dropout] = lossOfPredictions(t, predict(t, c.Out, data, 1), data)
+	}
+	for name, set := range map[string]func(*Config){
+		"pipe":             func(c *Config) {},
+		"nopipe":           func(c *Config) { c.Mode, c.Ranks = "nopipe", 3 },
+		"two servers":      func(c *Config) { c.Ranks, c.Servers = 5, 2 },
+		"dropout":          func(c *Config) { c.Dropout, c.Ranks = 0.5, 2 },
+		"async":            func(c *Config) { *c = asynchronous(*c, 0, 1); c.Ranks, c.Servers = 2, 1 },
+		"async, no server": func(c *Config) { *c = asynchronous(*c, 1, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := quick(t)
+			c.Epochs, c.LR, c.Dropout = epochs, 0.05, 0
+			set(&c)
+			got, want := train(t, c, data).Epochs[epochs-1].ValLoss, want[c.Dropout]
+			if got == nil || !(math.Abs(*got-want) < 1e-4*want) {
+				t.Errorf("%v, of the predictions %v", got, want)
+			}
+		})
+	}
+}
+
+// lossOfPredictions is the mean of -log p(label) over the validation vertices,
+// from what predict has written.
+func lossOfPredictions(t *testing.T, dir, data string) float64 {
+	t.Helper()
+	d, err := graph.Open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	p := readFloats(t, filepath.Join(dir, probabilityFile), d.Meta.Classes)
+	sum, n := 0.0, 0.0
+	for v, s := range d.Split {
+		if s == graph.SplitVal {
+			sum -= math.Log(float64(p[v*d.Meta.Classes+int(d.Labels[v])]))
+			n++
+		}
+	}
+	return sum / n
+}

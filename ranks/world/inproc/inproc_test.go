@@ -1,0 +1,223 @@
+package inproc_test
+
+import (
+	"errors"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/ranks/world"
+	"siafu/ranks/world/inproc"
+	"siafu/ranks/world/worldtest"
+)
+
+func TestConformance(t *testing.T) {
+	for _, size := range []int{1, 2, 3, 4, 7} {
+		t.Run(strconv.Itoa(size), func(t *testing.T) {
+			t.Parallel() // most of it waits for deadlines
+			worldtest.Run(t, size, func(t *testing.T, body func(c world.Comm) error) {
+				if err := inproc.Run(size, body); err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
+}
+
+// errDisk is what goes wrong in the tests below.
+var errDisk = fault.New(fault.IO, "write", "part", "disk full")
+
+// endings are the ways in which rank 2 may end while the others wait for it;
+// says is what Run's error must contain.
+var endings = []struct {
+	name string
+	end  func(c world.Comm) error
+	kind fault.Kind
+	says string
+}{
+	{"error", func(world.Comm) error { return errDisk }, fault.IO, "write: part: disk full"},
+	{"panic", func(world.Comm) error { panic("short dst") }, fault.Runtime, "rank 2 panicked: short dst\ngoroutine"},
+	{"panic with an error", func(world.Comm) error { panic(errDisk) }, fault.IO, "rank 2 panicked: write: part"},
+	{"goexit", func(world.Comm) error { runtime.Goexit(); return nil }, fault.Runtime, "rank 2 ended its goroutine"},
+	{"abort with a fault", func(c world.Comm) error { c.Abort(74, errDisk); return nil }, fault.IO, "write: part: disk full"},
+	{"abort with a code", func(c world.Comm) error { c.Abort(75, nil); return nil }, fault.Stopped, "rank 2 aborted with exit code 75"},
+	{"abort with both", func(c world.Comm) error { c.Abort(65, errDisk); return nil }, fault.Data, "write: part: disk full"},
+	// Run itself has nothing to report but what the others make of it.
+	{"leave", func(world.Comm) error { return nil }, fault.Runtime, "lost rank 2: it has returned already"},
+}
+
+// waits are what the others may be doing meanwhile.
+var waits = []struct {
+	name string
+	wait func(c world.Comm) error
+}{
+	{"Barrier", world.Comm.Barrier},
+	{"Recv", func(c world.Comm) error { _, err := c.Recv(2, 0); return err }},
+	{"Sub", func(c world.Comm) error { _, err := c.Sub([]int{0}); return err }},
+	{"Test", func(c world.Comm) error {
+		none := make([]int, c.Size())
+		req, err := c.Ialltoallv(nil, none, nil, none)
+		for err == nil {
+			if _, err = req.Test(); err == nil {
+				err = req.Wait()
+			}
+		}
+		return err
+	}},
+}
+
+// TestLostRank has rank 2 of 4 end in every way while the others wait in
+// every way without a deadline: they all get an error that names it, and Run
+// returns the cause and not a consequence.
+func TestLostRank(t *testing.T) {
+	for _, e := range endings {
+		for _, w := range waits {
+			t.Run(e.name+"/"+w.name, func(t *testing.T) {
+				var told atomic.Int32
+				err := inproc.Run(4, func(c world.Comm) error {
+					if c.Rank() == 2 {
+						time.Sleep(time.Millisecond) // the others wait by now, mostly
+						return e.end(c)
+					}
+					err := w.wait(c)
+					var lost *world.LostError
+					if errors.As(err, &lost) && (lost.Lost == 2 || e.name == "leave") {
+						told.Add(1)
+					}
+					return err
+				})
+				if err == nil || !strings.Contains(err.Error(), e.says) || fault.KindOf(err) != e.kind {
+					t.Errorf("Run: got %v of kind %d, want %q of kind %d", err, fault.KindOf(err), e.says, e.kind)
+				}
+				if told.Load() != 3 {
+					t.Errorf("%d of 3 ranks were told", told.Load())
+				}
+			})
+		}
+	}
+}
+
+// TestLastMessages tests that what a rank sent before it left still arrives.
+func TestLastMessages(t *testing.T) {
+	err := inproc.Run(2, func(c world.Comm) error {
+		if c.Rank() == 1 {
+			_, err := c.Isend([]byte("bye"), 0, 1)
+			return err
+		}
+		time.Sleep(5 * time.Millisecond)
+		m, err := c.Recv(1, 1)
+		if err == nil && string(m.Data) != "bye" {
+			err = errors.New("got " + string(m.Data))
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestContradictions has the two ranks of a world call collectives that do
+// not fit one another.
+func TestContradictions(t *testing.T) {
+	ones, twos := []int{1, 1}, []int{2, 2}
+	for _, k := range []struct {
+		name  string
+		calls [2]func(c world.Comm) error
+		says  string
+	}{
+		{"lengths", [2]func(c world.Comm) error{
+			func(c world.Comm) error { return wait(c.Ialltoallv(make([]byte, 2), ones, make([]byte, 2), ones)) },
+			func(c world.Comm) error { return wait(c.Ialltoallv(make([]byte, 4), twos, make([]byte, 4), twos)) },
+		}, "bytes to rank"},
+		{"roots", [2]func(c world.Comm) error{
+			func(c world.Comm) error { return c.Bcast(make([]byte, 3), 0) },
+			func(c world.Comm) error { return c.Bcast(make([]byte, 3), 1) },
+		}, "expects"},
+		{"operations", [2]func(c world.Comm) error{
+			world.Comm.Barrier,
+			func(c world.Comm) error { return c.Bcast(nil, 0) },
+		}, "where rank"},
+		{"lists", [2]func(c world.Comm) error{
+			func(c world.Comm) error { _, err := c.Sub([]int{0, 1}); return err },
+			func(c world.Comm) error { _, err := c.Sub([]int{1, 0}); return err },
+		}, "lists"},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			err := inproc.Run(2, func(c world.Comm) error { return k.calls[c.Rank()](c) })
+			if err == nil || !strings.Contains(err.Error(), k.says) {
+				t.Errorf("got %v, want %q", err, k.says)
+			}
+		})
+	}
+}
+
+func wait(r world.Request, err error) error {
+	if err != nil {
+		return err
+	}
+	return r.Wait()
+}
+
+// TestBuffersAfterDeadline tests that a rank that gave up has its buffers for
+// itself: a rank that comes late must not write into them.
+func TestBuffersAfterDeadline(t *testing.T) {
+	err := inproc.Run(2, func(c world.Comm) error {
+		s, err := c.Sub([]int{0, 1})
+		if err != nil {
+			return err
+		}
+		buf := make([]byte, 1<<16)
+		if c.Rank() == 1 {
+			if _, err := c.Recv(0, 1); err != nil {
+				return err
+			}
+			for i := range buf {
+				buf[i] = 1
+			}
+			if s.Bcast(buf, 1) == nil {
+				return errors.New("it joined a collective that was given up")
+			}
+			return c.Barrier()
+		}
+		s.SetLimits(world.Limits{Abort: 10 * time.Millisecond})
+		if s.Bcast(buf, 1) == nil {
+			return errors.New("it did not give up")
+		}
+		if err := wait(c.Isend(nil, 1, 1)); err != nil {
+			return err
+		}
+		err = c.Barrier()
+		for _, b := range buf {
+			if b != 0 {
+				return errors.New("the buffer was written to")
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkIalltoallv moves 64 KiB between each pair of 4 ranks.
+func BenchmarkIalltoallv(b *testing.B) {
+	const size, block = 4, 64 << 10
+	b.SetBytes(size * size * block)
+	err := inproc.Run(size, func(c world.Comm) error {
+		send, recv := make([]byte, size*block), make([]byte, size*block)
+		counts := []int{block, block, block, block}
+		for range b.N {
+			if err := wait(c.Ialltoallv(send, counts, recv, counts)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}

@@ -1,0 +1,199 @@
+//go:build mpi
+
+package mpi
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"siafu/ranks/world"
+)
+
+// comm is one rank's communicator.
+type comm struct {
+	p          *process
+	collective handle
+	messages   handle
+	rank       int
+	ranks      []int  // of the world
+	id         uint64 // the same on all its ranks, unlike that of other communicators
+	seq        uint64 // of the last collective begun
+	limits     atomic.Pointer[world.Limits]
+
+	sending  sync.Mutex // so that the pieces of a message follow one another
+	receipt  sync.Mutex // guards incoming
+	incoming []*incoming
+}
+
+var _ world.Comm = (*comm)(nil)
+
+// newComm makes a communicator on h. Collective, blocking.
+func newComm(p *process, h handle, ranks []int, id uint64, l world.Limits) (*comm, error) {
+	messages, err := h.dup()
+	if err != nil {
+		return nil, err
+	}
+	c := &comm{p: p, collective: h, messages: messages, rank: slices.Index(ranks, p.rank), ranks: ranks, id: id}
+	c.limits.Store(&l)
+	return c, nil
+}
+
+func (c *comm) Rank() int { return c.rank }
+func (c *comm) Size() int { return len(c.ranks) }
+
+func (c *comm) Hosts() []string {
+	hosts := make([]string, len(c.ranks))
+	for i, r := range c.ranks {
+		hosts[i] = c.p.host[r]
+	}
+	return hosts
+}
+
+func (c *comm) SetLimits(l world.Limits) { c.limits.Store(&l) }
+
+// Abort ends the job: the launcher kills all ranks and exits with code. The
+// other ranks do not learn cause, so whoever aborts says it first.
+func (c *comm) Abort(code int, _ error) {
+	c.p.unshare()
+	abortWorld(code)
+	os.Exit(code) // where the library cannot
+}
+
+// begins is the next collective.
+func (c *comm) begins(op string) stall {
+	c.seq++
+	return stall{op: op, rank: c.p.rank, seq: c.seq, peer: -1}
+}
+
+func (c *comm) Barrier() error { return c.meet(c.collective) }
+
+// meet is Barrier over a communicator with the same ranks.
+func (c *comm) meet(h handle) error {
+	r := c.request(c.begins("Barrier"), 1, 0)
+	if _, err := r.begun(r.mem.ibarrier(0, h)); err != nil {
+		return err
+	}
+	return r.Wait()
+}
+
+func (c *comm) Bcast(buf []byte, root int) error {
+	world.CheckRank(c.Size(), root)
+	limit := c.p.pieces.length
+	r := c.request(c.begins("Bcast"), max(1, ceil(len(buf), limit)), 0)
+	r.keep(buf)
+	err := inPieces(buf, limit, func(i int, piece []byte) error {
+		return r.mem.ibcast(i, c.collective, piece, root)
+	})
+	if _, err := r.begun(err); err != nil {
+		return err
+	}
+	return r.Wait()
+}
+
+func (c *comm) Allgatherv(send, recv []byte, counts []int) error {
+	world.CheckAllgatherv(c.rank, c.Size(), send, recv, counts)
+	// All ranks see the same counts, so all take the same way.
+	if len(recv) > c.p.pieces.span || slices.Max(counts) > c.p.pieces.length {
+		return c.allgathervLong(send, recv, counts)
+	}
+	size := c.Size()
+	r := c.request(c.begins("Allgatherv"), 1, 2*size)
+	lengths, displs := r.mem.take(size), r.mem.take(size)
+	at := 0
+	for q, n := range counts {
+		lengths[q], displs[q] = int32(n), int32(at)
+		at += n
+	}
+	r.keep(send, recv)
+	if _, err := r.begun(r.mem.iallgatherv(0, c.collective, send, recv, lengths, displs)); err != nil {
+		return err
+	}
+	return r.Wait()
+}
+
+// allgathervLong is Allgatherv beyond what one MPI call can describe: everybody
+// broadcasts its block.
+func (c *comm) allgathervLong(send, recv []byte, counts []int) error {
+	at := world.Offsets(counts)
+	copy(recv[at[c.rank]:], send)
+	for q := range counts {
+		if err := c.Bcast(recv[at[q]:at[q+1]], q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *comm) Sub(ranks []int) (world.Comm, error) {
+	world.CheckSub(c.Size(), ranks)
+	if err := c.compare(ranks); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(ranks, c.rank) {
+		return nil, nil
+	}
+	// All members have come, so the blocking calls end soon.
+	list, worldRanks := make([]int32, len(ranks)), make([]int, len(ranks))
+	for i, r := range ranks {
+		list[i], worldRanks[i] = int32(r), c.ranks[r]
+	}
+	h, err := c.collective.subset(list)
+	if err != nil {
+		return nil, err
+	}
+	return newComm(c.p, h, worldRanks, hash(c.id, c.seq), *c.limits.Load())
+}
+
+// compare returns when all ranks have called it, with an error if their lists
+// are not the same.
+func (c *comm) compare(ranks []int) error {
+	numbers := make([]uint64, len(ranks))
+	for i, r := range ranks {
+		numbers[i] = uint64(r)
+	}
+	mine := binary.LittleEndian.AppendUint64(nil, hash(numbers...))
+	all, counts := make([]byte, 8*c.Size()), make([]int, c.Size())
+	for q := range counts {
+		counts[q] = 8
+	}
+	if err := c.Allgatherv(mine, all, counts); err != nil {
+		return err
+	}
+	for q := range counts {
+		if string(all[8*q:8*q+8]) != string(mine) {
+			return fmt.Errorf("Sub: ranks %d and %d list different ranks", c.p.rank, c.ranks[q])
+		}
+	}
+	return nil
+}
+
+// hash is a number that stands for some numbers.
+func hash(numbers ...uint64) uint64 {
+	h := fnv.New64a()
+	for _, n := range numbers {
+		h.Write(binary.LittleEndian.AppendUint64(nil, n)) // never fails
+	}
+	return h.Sum64()
+}
+
+// ceil is n divided by limit, rounded up.
+func ceil(n, limit int) int { return (n + limit - 1) / limit }
+
+// inPieces calls do for each piece of at most limit bytes, in order, and once
+// for an empty buffer. It stops at the first error.
+func inPieces(buf []byte, limit int, do func(i int, piece []byte) error) error {
+	for i := 0; ; i++ {
+		n := min(len(buf), limit)
+		if err := do(i, buf[:n]); err != nil {
+			return err
+		}
+		if buf = buf[n:]; len(buf) == 0 {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package world
+
+import "sync"
+
+// Outbox sends messages without waiting for them to leave, and reuses the memory
+// of those that have left. Several goroutines may use it at once.
+type Outbox struct {
+	comm Comm
+
+	mu      sync.Mutex
+	leaving []leaving
+	spare   [][]byte
+}
+
+// leaving is a message on its way, with the memory that it must keep.
+type leaving struct {
+	request Request
+	buffer  []byte
+}
+
+// NewOutbox makes an outbox of a communicator.
+func NewOutbox(c Comm) *Outbox { return &Outbox{comm: c} }
+
+// Buffer is empty memory for a message: that of one which has left, if there is.
+func (o *Outbox) Buffer() ([]byte, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	still := o.leaving[:0]
+	var failed error
+	for _, l := range o.leaving {
+		switch gone, err := l.request.Test(); {
+		case err != nil:
+			failed = err // its memory may still be read, and is not used again
+		case gone:
+			o.spare = append(o.spare, l.buffer)
+		default:
+			still = append(still, l)
+		}
+	}
+	o.leaving = still
+	n := len(o.spare)
+	if failed != nil || n == 0 {
+		return nil, failed
+	}
+	b := o.spare[n-1]
+	o.spare = o.spare[:n-1]
+	return b[:0], nil
+}
+
+// Post begins to send b, which belongs to the outbox from then on.
+func (o *Outbox) Post(b []byte, to, tag int) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	r, err := o.comm.Isend(b, to, tag)
+	if err == nil {
+		o.leaving = append(o.leaving, leaving{r, b})
+	}
+	return err
+}
+
+// Settle returns when everything that was posted has left.
+func (o *Outbox) Settle() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, l := range o.leaving {
+		if err := l.request.Wait(); err != nil {
+			return err
+		}
+		o.spare = append(o.spare, l.buffer)
+	}
+	o.leaving = o.leaving[:0]
+	return nil
+}

@@ -1,0 +1,118 @@
+//go:build mpi
+
+package faulttest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Where launcher, mpirun and ranks are all killed at once, nobody is left to
+// tidy up. Doctor, and the next run, name what was left and remove it: all of
+// it, and nothing of a job that lives.
+func TestEverythingKilled(t *testing.T) {
+	stage := newStage(t)
+	x := scene{kind: "wait", rank: 1, mode: "pipe", moment: "GA", epoch: 2}
+	lives := stage.launch(t, x, filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "mark"), "--stall-abort", "5m")
+	defer lives.killAll()
+	await(t, lives)
+	held := lives.keeps(t)
+	for name, args := range map[string][]string{
+		"doctor":       {"doctor"},
+		"the next run": {"launch", "-n", "1", "doctor"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, j := stage.begin(t, x)
+			defer j.killAll()
+			left := j.keeps(t)
+			j.killAll()
+			j.wait(t)
+			if there := existing(left); len(there) != len(left) {
+				t.Fatalf("of %q there are %q", left, there)
+			}
+			next := exec.Command(stage.siafu, args...)
+			next.Env = j.cmd.Env[:len(j.cmd.Env):len(j.cmd.Env)]
+			next.Env = append(next.Env, "SIAFU_FAULT=")
+			out, err := next.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if there := existing(left); there != nil {
+				t.Errorf("left are %q\n%s", there, out)
+			}
+			for _, path := range left {
+				if !strings.Contains(string(out), "removed path="+path) {
+					t.Errorf("it does not name %s\n%s", path, out)
+				}
+			}
+		})
+	}
+	if there := existing(held); len(there) != len(held) {
+		t.Errorf("of %q, which a job holds, there are %q", held, there)
+	}
+	lives.killAll()
+	lives.wait(t)
+	if out, err := exec.Command(stage.siafu, "doctor").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if there := existing(held[1:]); there != nil {
+		t.Errorf("shared memory is left: %q", there)
+	}
+}
+
+// shared is a path of memory that processes share.
+var shared = regexp.MustCompile(`/dev/shm/\S+`)
+
+// keeps is what would stay for ever if nobody removed it: the launcher's
+// session, and the shared memory of each rank.
+func (j *job) keeps(t *testing.T) []string {
+	t.Helper()
+	tmp := ""
+	for _, kv := range j.cmd.Env {
+		if path, ok := strings.CutPrefix(kv, "TMPDIR="); ok {
+			tmp = path
+		}
+	}
+	paths, _ := filepath.Glob(filepath.Join(tmp, "*")) // hidden ones as well
+	memory := map[string]bool{}
+	for _, pid := range j.processes() {
+		maps, _ := os.ReadFile("/proc/" + pid + "/maps") // it may have ended
+		for _, path := range shared.FindAllString(string(maps), -1) {
+			if dir := filepath.Dir(path); dir != "/dev/shm" {
+				path = dir
+			}
+			memory[path] = true
+		}
+	}
+	for path := range memory {
+		paths = append(paths, path)
+	}
+	if len(paths) != 1+size {
+		t.Fatalf("a job of %d ranks keeps %q", size, paths)
+	}
+	return paths
+}
+
+// existing are those of the paths that exist.
+func existing(paths []string) (there []string) {
+	for _, path := range paths {
+		if _, err := os.Lstat(path); err == nil {
+			there = append(there, path)
+		}
+	}
+	return there
+}
+
+// killAll kills every process of the job. They are stopped first, so that none
+// can do anything about the end of another.
+func (j *job) killAll() {
+	for _, signal := range []string{"-STOP", "-KILL"} {
+		for _, pid := range j.processes() {
+			_ = exec.Command("kill", signal, pid).Run() // it may have ended
+		}
+	}
+}

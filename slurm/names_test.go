@@ -1,0 +1,53 @@
+//go:build mpi
+
+package slurm
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// nastyNames has sbatch read the scripts of all nasty names, and runs one of
+// them that has all that a script must take care of: it prints to the log that
+// is promised, and siafu gets its words.
+func nastyNames(t *testing.T) {
+	self, dir := printer(t), t.TempDir()
+	for i, name := range nasty {
+		j := named(self, name, filepath.Join(dir, name), name, "")
+		j.Nodes, j.CPUsPerTask = 1, 1
+		path := filepath.Join(dir, "script")
+		for _, text := range []string{j.Script(), j.PartitionScript()} {
+			if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := client("sbatch", "--test-only", path); err != nil {
+				t.Errorf("%d, %q: %v", i, name, err)
+			}
+		}
+	}
+	const all = `100%j it's "a" #b $HOME`
+	j := named(self, all, filepath.Join(dir, all), all, "")
+	j.Nodes, j.TasksPerNode, j.CPUsPerTask = 1, 1, 1
+	r, err := j.Submit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{T: t, run: j.Run, id: r.Job}
+	s.ends("COMPLETED")
+	want := "train\x00" + all + "\x00"
+	var text []byte
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && err == nil; time.Sleep(50 * time.Millisecond) {
+		if text, err = os.ReadFile(j.Log(r.Job)); strings.Contains(string(text), want) {
+			break
+		}
+	}
+	if !strings.Contains(string(text), want) {
+		t.Errorf("%v: the log %s holds %q", err, j.Log(r.Job), text)
+	}
+	if out, err := client("scontrol", "--oneliner", "show", "job", r.Job); err != nil || !strings.Contains(out, " JobName="+all+" UserId=") {
+		t.Errorf("%v: the job is not called %s: %s", err, all, out)
+	}
+}
