@@ -66,22 +66,25 @@ race-short: go
 mpi-test: go
 	$(if $(MPI),@$(MAKE) --no-print-directory under-mpi,@echo "mpicc is missing: tests under mpirun left out")
 
-.PHONY: under-mpi
+# Two packages at a time: they wait for mpirun and for Slurm more than they compute.
+MPI_TESTS = $(shell grep -rlE '^//go:build mpi' --include=*_test.go . | xargs -n 1 dirname | sort -ru)
+.PHONY: under-mpi $(MPI_TESTS)
 under-mpi:
 	$(GO) vet -tags mpi ./...
-	@set -e; for dir in $$(grep -rlE '^//go:build mpi' --include=*_test.go . | xargs -n 1 dirname | sort -u); do \
-	  names=$$(grep -lE '^//go:build mpi' $$dir/*_test.go | xargs grep -hoE '^func (Test|Fuzz)[A-Za-z0-9_]+' | cut -c6- | paste -sd'|'); \
-	  $(GO) test -tags mpi $$dir -run "^($$names)$$"; \
-	done
+	$(MAKE) --no-print-directory -j2 -O $(MPI_TESTS)
 
-# A few seconds for each decoder.
-FUZZTIME ?= 3s
+$(MPI_TESTS):
+	@names=$$(grep -lE '^//go:build mpi' $@/*_test.go | xargs grep -hoE '^func (Test|Fuzz)[A-Za-z0-9_]+' | cut -c6- | paste -sd'|'); \
+	$(GO) test -tags mpi ./$@ -run "^($$names)$$"
+
+# Some thousand damaged inputs for each decoder; "make fuzz FUZZTIME=10m" looks longer.
+FUZZTIME ?= 2000x
 fuzz: go
 	@set -e; for p in $$($(GO) list ./...); do \
 	  dir=$${p/#siafu/.}; \
 	  for f in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$dir/*_test.go 2>/dev/null | cut -c6-); do \
 	    echo "fuzz $$p $$f"; \
-	    $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; \
+	    $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x $$p; \
 	  done; \
 	done
 

@@ -19,11 +19,11 @@ func TestPublishedAccuracy(t *testing.T) {
 		ranks        []int
 	}{
 		{graph: "cora", model: "gcn", seeds: 10, ranks: []int{1, 4}},
-		{graph: "cora", model: "gat", seeds: 2, ranks: []int{4}},
+		{graph: "cora", model: "gat", seeds: 1, ranks: []int{4}},
 		{graph: "cora", model: "sage", seeds: 2, ranks: []int{4}},
-		{graph: "citeseer", model: "gcn", seeds: 10, ranks: []int{1, 4}},
-		{graph: "citeseer", model: "gat", seeds: 6, ranks: []int{1}},
-		{graph: "amazon-photo", model: "gcn", seeds: 2, ranks: []int{4}},
+		{graph: "citeseer", model: "gcn", seeds: 5, ranks: []int{1, 4}},
+		{graph: "citeseer", model: "gat", seeds: 2, ranks: []int{1}},
+		{graph: "amazon-photo", model: "gcn", seeds: 1, ranks: []int{4}},
 		{graph: "coauthor-cs", model: "gcn", seeds: 1, ranks: []int{4}},
 		{graph: "fb100-10schools-year", model: "gcn", seeds: 1, ranks: []int{5}},
 	} {
