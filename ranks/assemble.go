@@ -6,44 +6,28 @@ import (
 	"siafu/halo/codec"
 	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
-	"siafu/ranks/params"
 )
 
-// trainer puts a graph rank together.
-func (r *run) trainer(source params.Source) *trainer {
-	t := &trainer{
-		cfg: r.cfg, comm: r.peers, shard: r.shard, weights: source, net: r.net, arena: r.arena,
-		flat: mapped.Make[float32](r.arena, r.net.NumWeights()), grad: mapped.Make[float32](r.arena, r.net.NumWeights()),
-	}
-	t.lockstep = r.lockstep(newIntervals(r.cfg, r.net, r.shard, r.localIDs(r.arena), r.crew, t.flat, r.arena))
-	t.judges, t.update, t.sums = true, t.push, make([]float64, scoreSums)
-	for _, layer := range params.Layers(r.net) {
-		t.layers = append(t.layers, t.grad[layer.Lo:layer.Hi])
-	}
-	t.prepare(r, graphwork.Options{Half: r.cfg.Gather == "bf16", Skip: r.net.CacheInput}, r.codecs[0], r.arena)
-	t.delay = newDelay(r.cfg, r.rank)
-	return t
-}
-
 // lockstep is what goes through the layers of intervals; prepare completes it.
-func (r *run) lockstep(intervals []*interval) *lockstep {
+func (e *Engine) lockstep(intervals []*interval) *lockstep {
 	return &lockstep{
-		crew: r.crew, tensor: r.tensor, seed: r.cfg.Seed, intervals: intervals, own: r.shard.NumOwn(), adder: r.crew.team(),
+		workers: e.workers, tensor: e.Tensor, seed: e.Config.Seed, intervals: intervals, own: e.Shard.NumOwn(), adder: e.workers.team(),
 	}
 }
 
-// prepare makes what the intervals' layers need of the graph, and the passes.
-func (s *lockstep) prepare(r *run, o graphwork.Options, rows codec.Codec, a *mapped.Arena) {
-	if r.net.Propagates() {
-		o.Reduction = r.rows
-		s.graph = graphwork.New(r.net, s.intervals[0].net.Layers, r.shard, o, a)
-		if r.Graph > 1 {
-			s.exchange = halo.NewExchange(r.peers, s.graph.Plan, rows, r.packers, a, s.graph.MaxWidth())
+// prepare makes what the intervals' layers need of the graph and, where there
+// are other ranks, of the exchange of rows through a codec, and the passes. All
+// memory comes from a.
+func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *mapped.Arena) {
+	if e.Network.Propagates() {
+		s.graph = graphwork.New(e.Network, s.intervals[0].net.Layers, e.Shard, o, a)
+		if e.Peers.Size() > 1 {
+			s.exchange = halo.NewExchange(e.Peers, s.graph.Plan, rows, e.packers, a, s.graph.MaxWidth())
 			s.sumPieces = s.graph.SumPieces(pieceEdges)
 			s.pieces = evenly(s.graph.Plan.Ghosts, max(1, min(config.MostIntervals, s.graph.Plan.Ghosts/config.IntervalRows)))
 		}
 	}
-	s.build(r.cfg.Mode == "nopipe")
+	s.build(e.Config.Mode == "nopipe")
 }
 
 // pieceEdges is about how many edges are in a piece of the sums for other ranks.

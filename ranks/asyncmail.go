@@ -10,18 +10,18 @@ import (
 // deliver sends messages of the protocol with servers and among graph ranks.
 // They stand only until the next call of the machine that made them, so they
 // are encoded at once.
-func (e *engine) deliver(ms []protocol.Message) error {
+func (f *async) deliver(ms []protocol.Message) error {
 	for _, m := range ms {
-		to := e.place(m.To)
-		if to == e.world.Rank() {
-			if err := e.local(m); err != nil {
+		to := f.place(m.To)
+		if to == f.world.Rank() {
+			if err := f.local(m); err != nil {
 				return err
 			}
 			continue
 		}
-		b, err := e.outbox.Buffer()
+		b, err := f.outbox.Buffer()
 		if err == nil {
-			err = e.outbox.Post(protocol.Encode(b, m), to, params.TagAsync)
+			err = f.outbox.Post(protocol.Encode(b, m), to, params.TagAsync)
 		}
 		if err != nil {
 			return err
@@ -31,112 +31,95 @@ func (e *engine) deliver(ms []protocol.Message) error {
 }
 
 // place is the rank that plays a rank of the protocol.
-func (e *engine) place(rank int) int {
-	if rank >= e.setting.Graph() && e.hostedByRank0() {
+func (f *async) place(rank int) int {
+	if rank >= f.setting.Graph() && f.hostedByRank0() {
 		return 0
 	}
 	return rank
 }
 
 // hostedByRank0 tells whether there is no rank that is a server.
-func (e *engine) hostedByRank0() bool {
-	return e.world.Size() == e.setting.Graph()
+func (f *async) hostedByRank0() bool {
+	return f.world.Size() == f.setting.Graph()
 }
 
 // local is a message of this rank to itself.
-func (e *engine) local(m protocol.Message) error {
-	if m.To >= e.setting.Graph() {
-		out, err := e.hosted.Step(m)
+func (f *async) local(m protocol.Message) error {
+	if m.To >= f.setting.Graph() {
+		out, err := f.hosted.Step(m)
 		if err != nil {
 			return err
 		}
-		return e.deliver(out)
+		return f.deliver(out)
 	}
-	return e.protocol(m)
+	return f.protocol(m)
 }
 
 // send sends numbers to a graph rank.
-func (e *engine) send(to int, m wire) error {
-	b, err := e.outbox.Buffer()
+func (f *async) send(to int, m wire) error {
+	b, err := f.outbox.Buffer()
 	if err != nil {
 		return err
 	}
-	return e.outbox.Post(m.encode(b), to, params.TagAsync)
+	return f.outbox.Post(m.encode(b), to, params.TagAsync)
 }
 
 // take takes a message that has arrived.
-func (e *engine) take(in world.Message) error {
+func (f *async) take(in world.Message) error {
 	if len(in.Data) > 0 && in.Data[0] >= wireRows {
 		m, err := decodeWire(in.Data, in.Source)
 		if err != nil {
 			return err
 		}
-		return e.takeWire(m, in.Source)
+		return f.takeWire(m, in.Source)
 	}
-	m, err := protocol.Decode(in.Data, in.Source, e.world.Rank(), e.wireIn)
+	m, err := protocol.Decode(in.Data, in.Source, f.world.Rank(), f.wireIn)
 	if err != nil {
 		return err
 	}
-	if e.hostedByRank0() {
+	if f.hostedByRank0() {
 		switch m.Type {
 		case protocol.Weights:
-			m.From = e.setting.Server(0)
+			m.From = f.setting.Server(0)
 		case protocol.Finished:
 		default:
-			m.To = e.setting.Server(0)
-			return e.local(m)
+			m.To = f.setting.Server(0)
+			return f.local(m)
 		}
 	}
-	return e.protocol(m)
+	return f.protocol(m)
 }
 
-func (e *engine) takeWire(m wire, from int) error {
+func (f *async) takeWire(m wire, from int) error {
 	switch m.kind {
 	case wireTally:
-		return e.takeTally(m.epoch, m.numbers)
+		return f.takeTally(m.epoch, m.numbers)
 	case wireStop:
-		e.epochs = min(e.epochs, m.epoch)
+		f.epochs = min(f.epochs, m.epoch)
 		return nil
 	}
-	if m.epoch <= e.setting.Trained {
+	if m.epoch <= f.setting.Trained {
 		return nil // from the stretch before
 	}
-	return e.expect(m, from)
+	return f.expect(m, from)
 }
 
 // protocol is one of package protocol to a graph rank.
-func (e *engine) protocol(m protocol.Message) error {
+func (f *async) protocol(m protocol.Message) error {
 	if m.Type == protocol.Finished {
-		if err := e.progress.Step(m); err != nil {
+		if err := f.progress.Step(m); err != nil {
 			return err
 		}
-		return e.startReady()
+		return f.startReady()
 	}
-	e.tallies.ask = max(e.tallies.ask, signals.Request(m.Ask))
-	if err := e.chooser.Take(m); err != nil {
+	f.tallies.ask = max(f.tallies.ask, signals.Request(m.Ask))
+	if err := f.chooser.Take(m); err != nil {
 		return err
 	}
 	if m.Epoch == 0 { // the answer to Pull
-		e.weights = append(e.weights[:0], m.Values...)
+		f.weights = append(f.weights[:0], m.Values...)
 		return nil
 	}
-	e.start(e.intervals[m.Interval], m.Values)
+	f.start(f.intervals[m.Interval], m.Values)
 	return nil
-}
-
-// setting is what all ranks know of each other after an epoch. Collective over
-// the world.
-func (r *run) setting(trained int) (protocol.Setting, error) {
-	counts := make([]int64, r.Graph)
-	if r.shard != nil {
-		counts[r.rank] = int64(r.cfg.IntervalsOf(r.net, r.shard.NumOwn()))
-	}
-	if err := world.SumInt64s(r.world, counts); err != nil {
-		return protocol.Setting{}, err
-	}
-	s := protocol.Setting{Servers: max(r.Servers, 1), Staleness: r.cfg.MostStaleness(), Trained: trained}
-	for _, n := range counts {
-		s.Intervals = append(s.Intervals, int(n))
-	}
-	return s, nil
 }

@@ -19,6 +19,9 @@ const (
 	tallyTasks
 )
 
+// byRequest is why a stretch ends that was asked to save, or to stop.
+const byRequest = "asked"
+
 // tallies are what is known of epochs. A rank adds up what its intervals say;
 // rank 0 adds up the ranks and speaks when it has heard of all of them.
 //
@@ -35,11 +38,12 @@ type tallies struct {
 	spoken int // epochs that rank 0 has reported
 	start  time.Time
 
-	emit     func(runfolder.Epoch) error
+	reporter Reporter
 	training int64 // vertices of all ranks
-	history  *history
-	saver    *saver
-	stopped  string
+	history  *History
+	saver    Saver
+	asked    signals.Request // of any rank, on rank 0
+	stopped  string          // why the stretch ends: one of History's reasons, or byRequest
 
 	raw, sent atomic.Int64    // bytes of rows since the last tally
 	ask       signals.Request // that a server has told of
@@ -63,7 +67,7 @@ func (t *tallies) keep(i *interval, weights []float32) {
 // own is this rank's tally of an epoch.
 func (t *tallies) own(epoch int) []float64 {
 	if t.mine[epoch] == nil {
-		t.mine[epoch] = make([]float64, tallyTasks+len(tasks)+2)
+		t.mine[epoch] = make([]float64, tallyTasks+len(kinds)+2)
 	}
 	return t.mine[epoch]
 }
@@ -73,28 +77,28 @@ func (t *tallies) complete(epochs int) bool { return t.ranks == 0 || t.spoken >=
 
 // tell notes that an interval has finished an epoch, and tells rank 0 when all
 // of this rank's have.
-func (e *engine) tell(epoch int) error {
-	t := &e.tallies
-	if t.finished[epoch]++; t.finished[epoch] < len(e.intervals) {
+func (f *async) tell(epoch int) error {
+	t := &f.tallies
+	if t.finished[epoch]++; t.finished[epoch] < len(f.intervals) {
 		return nil
 	}
 	own := t.own(epoch)
 	own[tallyRaw], own[tallySent] = float64(t.raw.Swap(0)), float64(t.sent.Swap(0))
-	copy(own[tallyTasks:], e.crew.take())
-	own[len(own)-1] = float64(max(t.saver.pending(epoch), t.ask))
+	copy(own[tallyTasks:], f.workers.take())
+	own[len(own)-1] = float64(max(t.saver.Pending(epoch), t.ask))
 	t.ask = signals.None
 	delete(t.mine, epoch)
 	delete(t.finished, epoch)
-	if e.world.Rank() == 0 {
-		return e.takeTally(epoch, own)
+	if f.world.Rank() == 0 {
+		return f.takeTally(epoch, own)
 	}
-	return e.send(0, wire{kind: wireTally, epoch: epoch, numbers: own})
+	return f.send(0, wire{kind: wireTally, epoch: epoch, numbers: own})
 }
 
 // takeTally is rank 0's.
-func (e *engine) takeTally(epoch int, numbers []float64) error {
-	t := &e.tallies
-	if t.ranks == 0 || len(numbers) != tallyTasks+len(tasks)+2 {
+func (f *async) takeTally(epoch int, numbers []float64) error {
+	t := &f.tallies
+	if t.ranks == 0 || len(numbers) != tallyTasks+len(kinds)+2 {
 		return damaged(wire{layer: epoch}, 0)
 	}
 	if t.sums[epoch] == nil {
@@ -114,26 +118,26 @@ func (e *engine) takeTally(epoch int, numbers []float64) error {
 	delete(t.sums, epoch)
 	delete(t.heard, epoch)
 	t.spoken = epoch
-	return e.speak(epoch, sum)
+	return f.speak(epoch, sum)
 }
 
 // speak reports an epoch, and ends the run, or the stretch, where that is due.
 // An epoch that has diverged, and those behind it, have no line.
-func (e *engine) speak(epoch int, sum []float64) error {
-	t := &e.tallies
+func (f *async) speak(epoch int, sum []float64) error {
+	t := &f.tallies
 	line := t.line(epoch, sum)
-	t.saver.asked = max(t.saver.asked, signals.Request(sum[len(sum)-1]))
+	t.asked = max(t.asked, signals.Request(sum[len(sum)-1]))
 	before := t.stopped
 	t.heed(line)
-	if before == goesOn && t.stopped != goesOn {
-		if err := e.stop(); err != nil {
+	if before == GoesOn && t.stopped != GoesOn {
+		if err := f.stop(); err != nil {
 			return err
 		}
 	}
-	if t.stopped == byDivergence {
+	if t.stopped == ByDivergence {
 		return nil
 	}
-	return t.emit(line)
+	return t.reporter.Epoch(line)
 }
 
 // line is that of an epoch that all ranks have finished.
@@ -144,25 +148,25 @@ func (t *tallies) line(epoch int, sum []float64) runfolder.Epoch {
 	}
 	t.start = time.Now()
 	(*findings)(sum).fill(&line)
-	for i, name := range tasks {
+	for i, name := range kinds {
 		line.TaskSeconds[name] = sum[tallyTasks+i]
 	}
-	line.WaitSeconds = sum[tallyTasks+len(tasks)]
+	line.WaitSeconds = sum[tallyTasks+len(kinds)]
 	return line
 }
 
 // heed settles why the stretch ends, if it does. The first reason counts, but
 // that nothing which was found later excuses that the weights are no numbers.
 func (t *tallies) heed(line runfolder.Epoch) {
-	if t.stopped == byDivergence {
+	if t.stopped == ByDivergence {
 		return
 	}
-	why := t.history.observe(line, t.versions[line.Epoch])
+	why := t.history.Observe(line, t.versions[line.Epoch])
 	delete(t.versions, line.Epoch)
-	if why == goesOn && t.saver.asked > signals.None {
-		why = asked
+	if why == GoesOn && t.asked > signals.None {
+		why = byRequest
 	}
-	if t.stopped == goesOn || why == byDivergence {
+	if t.stopped == GoesOn || why == ByDivergence {
 		t.stopped = why
 	}
 }
@@ -170,14 +174,14 @@ func (t *tallies) heed(line runfolder.Epoch) {
 // stop ends the run after the last epoch that any rank can have begun: none can
 // be more than s+1 epochs ahead of rank 0, and rank 0's word comes before that
 // of its next epoch.
-func (e *engine) stop() error {
-	last := e.finished() + e.setting.Staleness + 1
-	if last >= e.epochs {
+func (f *async) stop() error {
+	last := f.finished() + f.setting.Staleness + 1
+	if last >= f.epochs {
 		return nil
 	}
-	e.epochs = last
-	for r := 1; r < e.setting.Graph(); r++ {
-		if err := e.send(r, wire{kind: wireStop, epoch: last}); err != nil {
+	f.epochs = last
+	for r := 1; r < f.setting.Graph(); r++ {
+		if err := f.send(r, wire{kind: wireStop, epoch: last}); err != nil {
 			return err
 		}
 	}
@@ -185,9 +189,9 @@ func (e *engine) stop() error {
 }
 
 // finished is how many epochs all intervals of this rank have finished.
-func (e *engine) finished() int {
-	least := e.epochs
-	for _, i := range e.intervals {
+func (f *async) finished() int {
+	least := f.epochs
+	for _, i := range f.intervals {
 		done := i.epoch
 		if i.busy {
 			done--

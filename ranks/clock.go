@@ -1,10 +1,10 @@
 package ranks
 
 import (
-	"slices"
 	"sync"
 	"time"
 
+	"siafu/ranks/schedule"
 	"siafu/ranks/trace"
 )
 
@@ -23,13 +23,8 @@ type clock struct {
 // evaluation is what a timeline calls a pass that is no part of training.
 const evaluation = "eval"
 
-// tasks are the kinds of task in the order in which they are reported: gather,
-// apply vertex and scatter with their gradients, loss, weight update (Dorylus,
-// OSDI'21, §3).
-var tasks = []string{"GA", "AV", "SC", "loss", "∇AV", "∇GA", "∇SC", "WU"}
-
-// Tasks names the kinds of task whose times a run reports, in their order.
-func Tasks() []string { return slices.Clone(tasks) }
+// kinds are the kinds of task, in the order in which they are reported.
+var kinds = schedule.Kinds()
 
 // newClock makes a clock that records on timeline, which may be nil.
 func newClock(timeline *trace.Recorder) *clock {
@@ -71,13 +66,13 @@ func (c *clock) record(task string, begin, end time.Time) {
 	c.timeline.Add(task, c.place(), begin, end)
 }
 
-// take returns the seconds in the order of tasks and starts again from zero.
+// take returns the seconds in the order of kinds and starts again from zero.
 func (c *clock) take() []float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := make([]float64, len(tasks))
-	for i, t := range tasks {
-		out[i] = c.seconds[t]
+	out := make([]float64, len(kinds))
+	for i, kind := range kinds {
+		out[i] = c.seconds[kind]
 	}
 	clear(c.seconds)
 	return out

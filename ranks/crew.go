@@ -9,20 +9,20 @@ import (
 	"siafu/ranks/trace"
 )
 
-// crew is the workers of a graph rank, one a processor, each with its kernels
-// and its clock.
-type crew struct {
+// workers are those of a graph rank, one a processor, each with its kernels and
+// its clock.
+type workers struct {
 	pool   *schedule.Pool
 	teams  []*kernels.Team
 	clocks []*clock
 	fault  *inject.Fault // nil but in tests
 }
 
-// newCrew starts workers. recorders are theirs where there is a timeline, else
-// none.
-func newCrew(workers int, kernel string, recorders []*trace.Recorder) (*crew, error) {
-	c := &crew{}
-	for w := range workers {
+// newWorkers starts so many workers, with a recorder each where there is a
+// timeline, else none.
+func newWorkers(threads int, kernel string, recorders []*trace.Recorder, f *inject.Fault) (*workers, error) {
+	c := &workers{fault: f}
+	for w := range threads {
 		team, err := newTeam(kernel, 1)
 		if err != nil {
 			return nil, err
@@ -33,18 +33,14 @@ func newCrew(workers int, kernel string, recorders []*trace.Recorder) (*crew, er
 		}
 		c.teams, c.clocks = append(c.teams, team), append(c.clocks, newClock(r))
 	}
-	c.pool = schedule.NewPool(workers)
+	c.pool = schedule.NewPool(threads)
 	return c, nil
 }
 
-func (c *crew) close() {
-	if c != nil {
-		c.pool.Close()
-	}
-}
+func (c *workers) close() { c.pool.Close() }
 
 // team is one for a single interval, to borrow a worker's memory each time.
-func (c *crew) team() *kernels.Team {
+func (c *workers) team() *kernels.Team {
 	t := kernels.NewTeam(1)
 	if t.Use(c.teams[0].Kernel()) != nil {
 		panic("ranks: the kernels in use are missing")
@@ -53,7 +49,7 @@ func (c *crew) team() *kernels.Team {
 }
 
 // begin starts a task's time on a worker.
-func (c *crew) begin(worker int, t schedule.Task) {
+func (c *workers) begin(worker int, t schedule.Task) {
 	c.fault.At(t.Stage.Kind(), t.Epoch)
 	k := c.clocks[worker]
 	k.epoch, k.layer, k.interval = t.Epoch, t.Layer, t.Interval
@@ -61,33 +57,33 @@ func (c *crew) begin(worker int, t schedule.Task) {
 }
 
 // end ends it and tells how long it was.
-func (c *crew) end(worker int, t schedule.Task) time.Duration {
+func (c *workers) end(worker int, t schedule.Task) time.Duration {
 	return c.clocks[worker].lap(t.Stage.Kind())
 }
 
 // wait counts that a worker has waited for what a task needs.
-func (c *crew) wait(worker int, t schedule.Task, began, ended time.Time) {
+func (c *workers) wait(worker int, t schedule.Task, began, ended time.Time) {
 	k := c.clocks[worker]
 	k.epoch, k.layer, k.interval = t.Epoch, t.Layer, t.Interval
 	k.wait(t.Stage.Kind(), began, ended)
 }
 
-// take is the seconds of each kind of task, in the order of tasks, and at last
+// take is the seconds of each kind of task, in the order of kinds, and at last
 // those without a task: each the mean over the workers since the last call.
-func (c *crew) take() []float64 {
-	sum := make([]float64, len(tasks)+1)
+func (c *workers) take() []float64 {
+	sum := make([]float64, len(kinds)+1)
 	for _, k := range c.clocks {
 		for i, s := range k.take() {
 			sum[i] += s / float64(len(c.clocks))
 		}
 	}
-	sum[len(tasks)] = c.pool.TakeWaited().Seconds()
+	sum[len(kinds)] = c.pool.TakeWaited().Seconds()
 	return sum
 }
 
 // mute stops the clocks until the function that it returns is called, which
 // forgets what was done meanwhile.
-func (c *crew) mute() func() {
+func (c *workers) mute() func() {
 	before := c.clocks
 	waited := c.pool.TakeWaited()
 	c.clocks = make([]*clock, len(before))

@@ -2,8 +2,9 @@ package ranks
 
 import (
 	"math/rand/v2"
-	"siafu/ranks/config"
 	"time"
+
+	"siafu/ranks/config"
 )
 
 // delay makes a rank stand still now and then before it gathers, for
@@ -15,7 +16,7 @@ type delay struct {
 
 // newDelay is that of a rank, nil where it has none. Validate has read the
 // configuration's.
-func newDelay(c Config, rank int) *delay {
+func newDelay(c config.Config, rank int) *delay {
 	d, err := config.ParseDelay(c.Delay)
 	if err != nil || !d.All && d.Rank != rank {
 		return nil

@@ -9,9 +9,9 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// divergence is the end of a run whose weights give no numbers any more.
-type divergence struct {
-	epoch int    // that starts from the weights
+// Divergence is the end of a run whose weights give no numbers any more.
+type Divergence struct {
+	Epoch int    // that starts from the weights
 	found string // what is no number, and where
 }
 
@@ -61,17 +61,17 @@ func suspect(params []model.Param, weights []float32) string {
 	return fmt.Sprintf("the largest weight is %.3g, in %s", largest, where.Name)
 }
 
-// fault is the error that the run ends with. best is the epoch of the weights
-// that are kept, 0 where there are none.
-func (d *divergence) fault(c Config, dir string, best int) error {
+// Fault is the error that a run with this folder and learning rate ends with.
+// best is the epoch of the weights that are kept, 0 where there are none.
+func (d *Divergence) Fault(dir string, rate float64, best int) error {
 	kept := "there is no model, since nothing was evaluated before"
 	if best > 0 {
 		kept = fmt.Sprintf("the model has the weights that epoch %d began with", best)
 	}
-	if d.epoch == 1 { // nothing has been trained
+	if d.Epoch == 1 { // nothing has been trained
 		return fault.New(fault.Diverged, "train", dir, "with the first weights %s; %s", d.found, kept).
 			Then("look for huge numbers in the features, and in the file of --init")
 	}
-	return fault.New(fault.Diverged, "train", dir, "diverged in epoch %d: after it %s; %s", d.epoch-1, d.found, kept).
-		Then("lower --lr, which is %g", c.LR)
+	return fault.New(fault.Diverged, "train", dir, "diverged in epoch %d: after it %s; %s", d.Epoch-1, d.found, kept).
+		Then("lower --lr, which is %g", rate)
 }

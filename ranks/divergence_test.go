@@ -85,7 +85,7 @@ func checkDiverged(t *testing.T, dir string, model bool) {
 		t.Fatal(err)
 	}
 	s := r.Summary
-	if s.StoppedBy != byDivergence || s.Epochs != len(r.Epochs) || s.Epochs < 1 || (s.BestEpoch > 0) != model {
+	if s.StoppedBy != ByDivergence || s.Epochs != len(r.Epochs) || s.Epochs < 1 || (s.BestEpoch > 0) != model {
 		t.Errorf("stopped by %q after %d epochs with %d lines, best %d", s.StoppedBy, s.Epochs, len(r.Epochs), s.BestEpoch)
 	}
 	for _, e := range r.Epochs {

@@ -7,6 +7,7 @@ import (
 
 	"siafu/halo/codec"
 	"siafu/kernels/model"
+	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
@@ -15,7 +16,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// engine is a graph rank in bounded asynchrony (Dorylus, OSDI'21, §5): its
+// async is a graph rank in bounded asynchrony (Dorylus, OSDI'21, §5): its
 // intervals go through their epochs with whatever rows of neighbours are there,
 // each at most s epochs ahead of the slowest interval of all ranks. It is a
 // schedule.Flow.
@@ -23,10 +24,10 @@ import (
 // An interval's next task is queued when the one before it has ended. What a
 // task in the queue still waits for is rows that have never come, and that
 // nobody reads what it writes or writes what it reads (published.free).
-type engine struct {
-	cfg     Config
+type async struct {
+	cfg     config.Config
 	world   world.Comm
-	crew    *crew
+	workers *workers
 	tensor  tensor.Backend
 	delay   *delay          // nil but in experiments
 	graph   *graphwork.Work // nil without propagation
@@ -57,67 +58,67 @@ type job struct {
 	grip grip
 	wire wire
 	from int  // rank
-	runs bool // in a place of engine.active
+	runs bool // in a place of async.active
 }
 
 // train goes on until every interval of every rank has finished its last
 // epoch, and returns the weights after it.
-func (e *engine) train() ([]float32, error) {
-	e.tallies.start = time.Now()
-	if err := e.startReady(); err != nil {
+func (f *async) train() ([]float32, error) {
+	f.tallies.start = time.Now()
+	if err := f.startReady(); err != nil {
 		return nil, err
 	}
-	if err := e.crew.pool.Run(e); err != nil {
+	if err := f.workers.pool.Run(f); err != nil {
 		return nil, err
 	}
-	return e.last()
+	return f.last()
 }
 
 // Finished implements schedule.Flow.
-func (e *engine) Finished() bool { return e.progress.Slowest() >= e.epochs && e.running == 0 }
+func (f *async) Finished() bool { return f.progress.Slowest() >= f.epochs && f.running == 0 }
 
 // Next implements schedule.Flow.
-func (e *engine) Next() (schedule.Task, bool) {
-	for _, p := range e.layers {
+func (f *async) Next() (schedule.Task, bool) {
+	for _, p := range f.layers {
 		p.unclaim()
 	}
-	for k, j := range e.queue {
-		if !e.mayRun(&j) {
+	for k, j := range f.queue {
+		if !f.mayRun(&j) {
 			continue
 		}
-		e.queue = slices.Delete(e.queue, k, k+1)
-		if k < e.received {
-			e.received--
+		f.queue = slices.Delete(f.queue, k, k+1)
+		if k < f.received {
+			f.received--
 		}
-		e.running++
+		f.running++
 		if j.Stage == schedule.GatherGhosts || j.Stage == schedule.GatherBack {
-			e.delay.gather(len(e.intervals))
+			f.delay.gather(len(f.intervals))
 		}
-		return e.enlist(j), true
+		return f.enlist(j), true
 	}
 	return schedule.Task{}, false
 }
 
 // Run implements schedule.Flow.
-func (e *engine) Run(worker int, t schedule.Task) (done bool, err error) {
-	e.crew.begin(worker, t)
-	defer e.crew.end(worker, t)
+func (f *async) Run(worker int, t schedule.Task) (done bool, err error) {
+	f.workers.begin(worker, t)
+	defer f.workers.end(worker, t)
 	if t.Interval == schedule.Whole {
-		return true, e.whole(worker, t)
+		return true, f.whole(worker, t)
 	}
-	i := e.intervals[t.Interval]
-	i.work.Team.Borrow(e.crew.teams[worker])
+	i := f.intervals[t.Interval]
+	i.work.Team.Borrow(f.workers.teams[worker])
 	switch t.Stage {
 	case schedule.Spread:
-		return true, e.spread(i, t.Layer)
+		return true, f.spread(i, t.Layer)
 	case schedule.GatherGhosts:
-		return true, e.gather(i, t.Layer)
+		return true, f.gather(i, t.Layer)
 	case schedule.SpreadBack:
-		e.spreadBack(i, t.Layer)
+		f.spreadBack(i, t.Layer)
 	case schedule.GatherBack:
-		e.gatherBack(i, t.Layer)
+		f.gatherBack(i, t.Layer)
 	default:
-		done, err = i.do(e.tensor, e.crew.teams[worker], t, i.pass())
+		done, err = i.do(f.tensor, f.workers.teams[worker], t, i.pass())
 		return done, err
 	}
 	return true, nil
@@ -127,21 +128,21 @@ func (e *engine) Run(worker int, t schedule.Task) (done bool, err error) {
 func (i *interval) pass() model.Pass { return model.Pass{Epoch: i.epoch, Train: true} }
 
 // Done implements schedule.Flow.
-func (e *engine) Done(t schedule.Task) error {
-	e.running--
-	j := e.release(t)
+func (f *async) Done(t schedule.Task) error {
+	f.running--
+	j := f.release(t)
 	if t.Interval != schedule.Whole {
-		return e.follow(e.intervals[t.Interval], t)
+		return f.follow(f.intervals[t.Interval], t)
 	}
 	if t.Stage == schedule.Receive || t.Stage == schedule.ReceiveBack {
-		e.layers[t.Layer].note(j)
+		f.layers[t.Layer].note(j)
 	}
 	return nil
 }
 
 // follow queues what an interval does after a task.
-func (e *engine) follow(i *interval, t schedule.Task) error {
-	layer, gathers := i.net.Layers[t.Layer], e.layers[t.Layer] != nil
+func (f *async) follow(i *interval, t schedule.Task) error {
+	layer, gathers := i.net.Layers[t.Layer], f.layers[t.Layer] != nil
 	next := t
 	switch t.Stage {
 	case schedule.Emit:
@@ -159,7 +160,7 @@ func (e *engine) follow(i *interval, t schedule.Task) error {
 			next.Stage, next.Layer = schedule.Emit, t.Layer+1
 		}
 	case schedule.Judge:
-		e.tallies.judged(i)
+		f.tallies.judged(i)
 		next.Stage = schedule.ApplyBack
 	case schedule.ApplyBack:
 		next.Stage = schedule.EmitBack
@@ -168,52 +169,52 @@ func (e *engine) follow(i *interval, t schedule.Task) error {
 		}
 	case schedule.SpreadBack:
 		next.Stage = schedule.GatherBack
-		e.spreadedBack(i, t.Layer)
+		f.spreadedBack(i, t.Layer)
 	case schedule.GatherBack:
 		next.Stage = schedule.EmitBack
 	case schedule.EmitBack:
-		return e.push(i, t.Layer)
+		return f.push(i, t.Layer)
 	}
-	e.enqueue(next)
+	f.enqueue(next)
 	return nil
 }
 
-func (e *engine) enqueue(t schedule.Task) { e.queue = append(e.queue, job{Task: t, grip: e.grip(t)}) }
+func (f *async) enqueue(t schedule.Task) { f.queue = append(f.queue, job{Task: t, grip: f.grip(t)}) }
 
 // push hands over the gradient of a layer. After the first layer's the interval
 // has finished its epoch.
-func (e *engine) push(i *interval, layer int) error {
-	e.crew.fault.At(schedule.Update.Kind(), i.epoch)
-	m := e.chooser.Gradient(i.index, i.epoch, layer, i.net.LayerGrad(layer))
-	if err := e.deliver([]protocol.Message{m}); err != nil {
+func (f *async) push(i *interval, layer int) error {
+	f.workers.fault.At(schedule.Update.Kind(), i.epoch)
+	m := f.chooser.Gradient(i.index, i.epoch, layer, i.net.LayerGrad(layer))
+	if err := f.deliver([]protocol.Message{m}); err != nil {
 		return err
 	}
 	if layer > 0 {
-		e.enqueue(schedule.Task{Stage: schedule.ApplyBack, Epoch: i.epoch, Layer: layer - 1, Interval: i.index})
+		f.enqueue(schedule.Task{Stage: schedule.ApplyBack, Epoch: i.epoch, Layer: layer - 1, Interval: i.index})
 		return nil
 	}
 	i.busy = false
-	told := e.progress.Finish(i.index, i.epoch)
-	if err := e.tell(i.epoch); err != nil {
+	told := f.progress.Finish(i.index, i.epoch)
+	if err := f.tell(i.epoch); err != nil {
 		return err
 	}
-	if err := e.deliver(told); err != nil {
+	if err := f.deliver(told); err != nil {
 		return err
 	}
-	return e.startReady()
+	return f.startReady()
 }
 
 // startReady sends for weights for the intervals that may start an epoch.
-func (e *engine) startReady() error {
-	for _, i := range e.intervals {
-		if i.busy || i.epoch >= e.epochs || !e.progress.MayStart(i.epoch+1) {
+func (f *async) startReady() error {
+	for _, i := range f.intervals {
+		if i.busy || i.epoch >= f.epochs || !f.progress.MayStart(i.epoch+1) {
 			continue
 		}
 		i.busy = true
 		i.epoch++
-		fetch := e.chooser.Fetch(i.index, i.epoch, 0)
-		i.asked = e.place(fetch[0].To)
-		if err := e.deliver(fetch); err != nil {
+		fetch := f.chooser.Fetch(i.index, i.epoch, 0)
+		i.asked = f.place(fetch[0].To)
+		if err := f.deliver(fetch); err != nil {
 			return err
 		}
 	}
@@ -221,75 +222,75 @@ func (e *engine) startReady() error {
 }
 
 // start begins an interval's epoch with the weights that have come.
-func (e *engine) start(i *interval, weights []float32) {
+func (f *async) start(i *interval, weights []float32) {
 	copy(i.net.Weights, weights)
 	i.asked = nobody
-	e.tallies.keep(i, weights)
+	f.tallies.keep(i, weights)
 	i.work.Rows, i.loss.Count = nil, true
 	t := schedule.Task{Stage: schedule.Emit, Epoch: i.epoch, Interval: i.index}
 	if i.net.Kept() {
 		t.Stage = schedule.Apply
 	}
-	e.enqueue(t)
+	f.enqueue(t)
 }
 
 // Poll implements schedule.Flow.
-func (e *engine) Poll() (bool, error) {
+func (f *async) Poll() (bool, error) {
 	some := false
-	w, err := e.tensor.Collect()
+	w, err := f.tensor.Collect()
 	if w != nil && err == nil {
 		some = true
-		err = e.Done(w.Task)
+		err = f.Done(w.Task)
 	}
 	for err == nil {
 		var m world.Message
 		var ok bool
-		if m, ok, err = e.world.TryRecv(world.Any, params.TagAsync); err != nil || !ok {
+		if m, ok, err = f.world.TryRecv(world.Any, params.TagAsync); err != nil || !ok {
 			break
 		}
 		some = true
-		err = e.take(m)
+		err = f.take(m)
 	}
 	return some, err
 }
 
 // Wait implements schedule.Flow.
-func (e *engine) Wait() error {
-	if e.running > 0 { // with a backend that is not here
+func (f *async) Wait() error {
+	if f.running > 0 { // with a backend that is not here
 		time.Sleep(patience)
 		return nil
 	}
-	return e.await()
+	return f.await()
 }
 
 // await waits for the next message and takes it.
-func (e *engine) await() error {
-	m, err := e.world.Recv(world.Any, params.TagAsync)
+func (f *async) await() error {
+	m, err := f.world.Recv(world.Any, params.TagAsync)
 	if err != nil {
 		return err
 	}
-	return e.take(m)
+	return f.take(m)
 }
 
 // Awaited implements schedule.Flow: what is waited for here is no one thing.
-func (e *engine) Awaited() (schedule.Task, bool) { return schedule.Task{}, false }
+func (f *async) Awaited() (schedule.Task, bool) { return schedule.Task{}, false }
 
 // Idle implements schedule.Flow.
-func (e *engine) Idle(int, schedule.Task, time.Time, time.Time) {}
+func (f *async) Idle(int, schedule.Task, time.Time, time.Time) {}
 
 // owing are the ranks that a long wait is for: servers that have been asked for
 // weights, ranks that are behind, and at the end whoever has not said its last
 // word.
-func (e *engine) owing() []int {
-	ranks := e.progress.Behind()
-	for _, i := range e.intervals {
+func (f *async) owing() []int {
+	ranks := f.progress.Behind()
+	for _, i := range f.intervals {
 		if i.asked != nobody && !slices.Contains(ranks, i.asked) {
 			ranks = append(ranks, i.asked)
 		}
 	}
-	if len(ranks) == 0 && !e.hostedByRank0() {
-		for k := range e.setting.Servers {
-			ranks = append(ranks, e.setting.Server(k))
+	if len(ranks) == 0 && !f.hostedByRank0() {
+		for k := range f.setting.Servers {
+			ranks = append(ranks, f.setting.Server(k))
 		}
 	}
 	slices.Sort(ranks)
@@ -297,30 +298,30 @@ func (e *engine) owing() []int {
 }
 
 // during is what this rank is about.
-func (e *engine) during() string { return fmt.Sprintf("epoch %d", e.finished()+1) }
+func (f *async) during() string { return fmt.Sprintf("epoch %d", f.finished()+1) }
 
 // last gets the weights after the last epoch and leaves. Rank 0 stays until it
 // has heard of everybody's epochs, and as long as others need what it hosts.
-func (e *engine) last() ([]float32, error) {
-	if err := e.deliver([]protocol.Message{e.chooser.Pull(e.epochs + 1)}); err != nil {
+func (f *async) last() ([]float32, error) {
+	if err := f.deliver([]protocol.Message{f.chooser.Pull(f.epochs + 1)}); err != nil {
 		return nil, err
 	}
-	if err := e.takeUntil(func() bool { return e.weights != nil && e.tallies.complete(e.epochs) }); err != nil {
+	if err := f.takeUntil(func() bool { return f.weights != nil && f.tallies.complete(f.epochs) }); err != nil {
 		return nil, err
 	}
-	if err := e.deliver(e.chooser.Leave()); err != nil {
+	if err := f.deliver(f.chooser.Leave()); err != nil {
 		return nil, err
 	}
-	if err := e.takeUntil(func() bool { return e.hosted == nil || e.hosted.Done() }); err != nil {
+	if err := f.takeUntil(func() bool { return f.hosted == nil || f.hosted.Done() }); err != nil {
 		return nil, err
 	}
-	return e.weights, e.outbox.Settle()
+	return f.weights, f.outbox.Settle()
 }
 
 // takeUntil takes messages until done.
-func (e *engine) takeUntil(done func() bool) error {
+func (f *async) takeUntil(done func() bool) error {
 	for !done() {
-		if err := e.await(); err != nil {
+		if err := f.await(); err != nil {
 			return err
 		}
 	}

@@ -262,7 +262,7 @@ func TestRunFolder(t *testing.T) {
 		if e.Epoch != i+1 || e.Seconds <= 0 || e.GhostBytesRaw != e.GhostBytesSent {
 			t.Errorf("line %d: %+v", i+1, e)
 		}
-		for _, task := range tasks {
+		for _, task := range kinds {
 			if _, ok := e.TaskSeconds[task]; !ok {
 				t.Errorf("line %d lacks task %s", i+1, task)
 			}

@@ -11,19 +11,20 @@ import (
 	"siafu/ranks/world"
 )
 
-// evaluate fills in losses and accuracies of the weights that the line's epoch starts
-// from. Where training drops nothing this is the training pass itself with its
-// loss, which are then ready; else, and after the last epoch, it is one more
-// forward pass, timed apart. Collective over the graph ranks.
-func (t *trainer) evaluate(line *runfolder.Epoch) (ready bool, err error) {
-	t.crew.fault.At(inject.Eval, line.Epoch)
+// evaluate fills in losses and accuracies of the weights that the line's epoch
+// starts from. Where training drops nothing this is the training pass itself
+// with its loss, which are then ready; else, and where the epoch is not going to
+// be trained (closing), it is one more forward pass, timed apart. Collective over
+// the graph ranks.
+func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err error) {
+	t.workers.fault.At(inject.Eval, line.Epoch)
 	start, ready := time.Now(), !t.net.Drops()
-	if !ready || line.Epoch > t.cfg.Epochs {
-		goOn := t.crew.mute()
+	if !ready || closing {
+		goOn := t.workers.mute()
 		defer func() {
 			goOn()
 			now := time.Now()
-			t.crew.clocks[0].record(evaluation, start, now)
+			t.workers.clocks[0].record(evaluation, start, now)
 			line.EvalSeconds = now.Sub(start).Seconds()
 			if t.exchange != nil {
 				t.exchange.TakeStats() // an epoch's bytes are those of training
@@ -73,7 +74,7 @@ func (t *trainer) ask(sums []float64) {
 	if t.saver == nil {
 		return
 	}
-	switch max(t.saver.pending(t.pass.Epoch), t.weights.Asked()) {
+	switch max(t.saver.Pending(t.pass.Epoch), t.source.Asked()) {
 	case signals.Checkpoint:
 		sums[sumSave] = 1
 	case signals.Stop:
@@ -86,8 +87,8 @@ func (t *trainer) heed(sums []float64) {
 	switch {
 	case t.saver == nil:
 	case sums[sumStop] > 0:
-		t.saver.asked = signals.Stop
+		t.asked = signals.Stop
 	case sums[sumSave] > 0:
-		t.saver.asked = max(t.saver.asked, signals.Checkpoint)
+		t.asked = max(t.asked, signals.Checkpoint)
 	}
 }

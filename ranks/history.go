@@ -3,7 +3,6 @@ package ranks
 import (
 	"cmp"
 	"math"
-	"slices"
 
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
@@ -12,61 +11,77 @@ import (
 
 // Why a run, or a stretch of it, comes to an end.
 const (
-	goesOn       = ""
-	byEpochs     = "epochs"
-	byTarget     = "target-acc"
-	byPatience   = "patience"
-	byDivergence = "diverged"
-	switched     = "switch-to-sync" // the run goes on in step
-	asked        = "asked"          // to save, or to stop
+	GoesOn       = "" // it does not
+	ByEpochs     = "epochs"
+	ByTarget     = "target-acc"
+	ByPatience   = "patience"
+	ByDivergence = "diverged"
+	BySwitch     = "switch-to-sync" // bounded asynchrony ends, and the run goes on in step
 )
 
-// What patience is with.
+// What Rule.Patience is with.
 const (
-	onAccuracy = "accuracy"
-	onLoss     = "loss"
-	onBoth     = "both"
+	OnAccuracy = "accuracy"
+	OnLoss     = "loss"
+	OnBoth     = "both"
 )
 
-// stopping is when a run stops by itself, and which weights are its best.
-type stopping struct {
-	patience   int    // epochs, 0: without end
-	patienceOn string // accuracy, loss or both
-	target     float64
-	within     float64 // of the target, from where the run is to go on in step
-	judged     bool    // there are validation vertices; else the last weights are the best, and patience has no end
+// Rule is when a run stops by itself, and which weights are its best.
+type Rule struct {
+	Patience   int     // epochs without a better line, 0: without end
+	PatienceOn string  // accuracy, loss or both
+	Target     float64 // accuracy on the validation vertices, 0: none
+	Within     float64 // so far below Target a run in bounded asynchrony goes on in step, 0: never
+	Validated  bool    // there are validation vertices; else the last weights are the best, and patience has no end
 }
 
-// history applies the rule to the lines of evaluated epochs, in their order,
+// History applies the rule to the lines of evaluated epochs, in their order,
 // and keeps the best weights. It is the same for all modes, and knows of
 // nothing but lines and weights: ranks that observe the same decide the same.
 //
-//	best is nil        before the first line with numbers
-//	record.epoch       is that of bestLine, or with both a later one
-//	trouble is not nil if and only if stoppedBy is byDivergence
-type history struct {
-	stopping
-	params    []model.Param
-	best      []float32
-	bestLine  runfolder.Epoch
-	last      runfolder.Epoch // the newest with numbers
-	record    record
-	stoppedBy string
-	trouble   *divergence
+//	Best is nil           before the first line with numbers; else the weights of BestLine
+//	BestLine.Epoch        <= Last.Epoch
+//	Record.epoch          is that of BestLine, or with OnBoth a later one
+//	Divergence is not nil if and only if StoppedBy is ByDivergence
+type History struct {
+	Rule
+	Best       []float32
+	BestLine   runfolder.Epoch
+	Last       runfolder.Epoch // the newest with numbers
+	Record     Record
+	StoppedBy  string // GoesOn until the run has ended
+	Divergence *Divergence
+
+	params []model.Param // of the weights, whose names a divergence tells
 }
 
-// record is the best of each measure so far, and the epoch from which patience
+// Record is the best of each measure so far, and the epoch from which patience
 // counts. Before the first line every line betters it.
-type record struct {
+type Record struct {
 	acc, loss float64
 	epoch     int
 }
 
-var unset = record{acc: -1, loss: math.Inf(1)}
+var unset = Record{acc: -1, loss: math.Inf(1)}
+
+// newHistory is the history of a network's weights before its first line.
+func newHistory(rule Rule, params []model.Param) *History {
+	return &History{Rule: rule, Record: unset, params: params}
+}
+
+// Resume takes up a history where a checkpoint has left it. A checkpoint
+// without a record is older than those, and has the best line only.
+func (h *History) Resume(best []float32, bestLine, last runfolder.Epoch, record *checkpoint.Record) {
+	h.Best, h.BestLine, h.Last = best, bestLine, last
+	h.Record = recalled(record, bestLine)
+}
+
+// Ended tells whether the run has come to its end.
+func (h *History) Ended() bool { return h.StoppedBy != GoesOn }
 
 // recordOf is that of a single line.
-func recordOf(line runfolder.Epoch) record {
-	return record{*line.ValAcc, lossOf(line), line.Epoch}
+func recordOf(line runfolder.Epoch) Record {
+	return Record{*line.ValAcc, lossOf(line), line.Epoch}
 }
 
 // lossOf is the validation loss of a line, infinite where it is not known.
@@ -81,13 +96,13 @@ func lossOf(line runfolder.Epoch) float64 {
 // weights are the best. With both it is as in the program of Veličković et al.
 // 2018 (execute_cora.py): an accuracy as good as ever or a loss as low as ever
 // begins anew, and the weights that have the two at once are the best.
-func (s *stopping) compare(now, before record) (anew, best bool) {
+func (r *Rule) compare(now, before Record) (anew, best bool) {
 	switch {
-	case !s.judged:
+	case !r.Validated:
 		return true, true
-	case s.patienceOn == onLoss:
+	case r.PatienceOn == OnLoss:
 		anew = now.loss < before.loss
-	case s.patienceOn == onBoth:
+	case r.PatienceOn == OnBoth:
 		accurate, sure := now.acc >= before.acc, now.loss <= before.loss
 		return accurate || sure, accurate && sure
 	default:
@@ -96,59 +111,59 @@ func (s *stopping) compare(now, before record) (anew, best bool) {
 	return anew, anew
 }
 
-// observe takes the line of an evaluated epoch and the weights that it speaks
+// Observe takes the line of an evaluated epoch and the weights that it speaks
 // of, and tells why the run should end, if it should.
-func (h *history) observe(line runfolder.Epoch, weights []float32) (why string) {
+func (h *History) Observe(line runfolder.Epoch, weights []float32) (why string) {
 	now := recordOf(line)
-	anew, best := h.compare(now, h.record)
-	if h.diverges(&line, weights, best) {
-		return byDivergence
+	anew, best := h.compare(now, h.Record)
+	if h.Diverges(&line, weights, best) {
+		return ByDivergence
 	}
-	h.last = line
-	h.record.acc, h.record.loss = max(h.record.acc, now.acc), min(h.record.loss, now.loss)
+	h.Last = line
+	h.Record.acc, h.Record.loss = max(h.Record.acc, now.acc), min(h.Record.loss, now.loss)
 	if anew {
-		h.record.epoch = line.Epoch
+		h.Record.epoch = line.Epoch
 	}
 	if best {
-		h.bestLine, h.best = line, append(h.best[:0], weights...)
+		h.BestLine, h.Best = line, append(h.Best[:0], weights...)
 	}
 	switch {
-	case h.target > 0 && now.acc >= h.target:
-		return byTarget
-	case h.within > 0 && now.acc >= h.target-h.within:
-		return switched
-	case h.patience > 0 && line.Epoch-h.record.epoch >= h.patience:
-		return byPatience
+	case h.Target > 0 && now.acc >= h.Target:
+		return ByTarget
+	case h.Within > 0 && now.acc >= h.Target-h.Within:
+		return BySwitch
+	case h.Patience > 0 && line.Epoch-h.Record.epoch >= h.Patience:
+		return ByPatience
 	}
-	return goesOn
+	return GoesOn
 }
 
-// conclude takes the line of the weights after the last epoch. why the run has
+// Conclude takes the line of the weights after the last epoch. why the run has
 // ended is said already, or nothing but its epochs have.
-func (h *history) conclude(line runfolder.Epoch, weights []float32, why string) {
-	found := h.observe(line, weights)
-	if found == byDivergence || !h.sound(line.Epoch, weights) {
+func (h *History) Conclude(line runfolder.Epoch, weights []float32, why string) {
+	found := h.Observe(line, weights)
+	if found == ByDivergence || !h.Sound(line.Epoch, weights) {
 		return
 	}
-	if found == byTarget {
+	if found == ByTarget {
 		why = cmp.Or(why, found)
 	}
-	h.stoppedBy = cmp.Or(why, byEpochs)
+	h.StoppedBy = cmp.Or(why, ByEpochs)
 }
 
-// diverges tells whether a line holds what is no number, or its weights do,
+// Diverges tells whether a line holds what is no number, or its weights do,
 // which are looked at where that is asked for. The run then ends.
-func (h *history) diverges(line *runfolder.Epoch, weights []float32, look bool) bool {
+func (h *History) Diverges(line *runfolder.Epoch, weights []float32, look bool) bool {
 	if what := absurd(line); what != "" {
 		h.diverge(line.Epoch, what+", "+suspect(h.params, weights))
 		return true
 	}
-	return look && !h.sound(line.Epoch, weights)
+	return look && !h.Sound(line.Epoch, weights)
 }
 
-// sound tells whether the weights that an epoch starts from are numbers; if not,
+// Sound tells whether the weights that an epoch starts from are numbers; if not,
 // the run ends.
-func (h *history) sound(epoch int, weights []float32) bool {
+func (h *History) Sound(epoch int, weights []float32) bool {
 	if numbers(weights) {
 		return true
 	}
@@ -157,43 +172,26 @@ func (h *history) sound(epoch int, weights []float32) bool {
 }
 
 // diverge ends the run. The first cause counts.
-func (h *history) diverge(epoch int, found string) {
-	if h.trouble == nil {
-		h.trouble = &divergence{epoch, found}
+func (h *History) diverge(epoch int, found string) {
+	if h.Divergence == nil {
+		h.Divergence = &Divergence{epoch, found}
 	}
-	h.stoppedBy = byDivergence
+	h.StoppedBy = ByDivergence
 }
 
-// trained is the number of epochs of a run that has ended.
-func (h *history) trained() int {
-	if h.trouble != nil {
-		return h.trouble.epoch - 1
+// Trained is the number of epochs of a run that has ended.
+func (h *History) Trained() int {
+	if h.Divergence != nil {
+		return h.Divergence.Epoch - 1
 	}
-	return h.last.Epoch - 1
+	return h.Last.Epoch - 1
 }
 
-// forget lets the next line be the best.
-func (h *history) forget() { h.best, h.bestLine, h.record = nil, runfolder.Epoch{}, unset }
+// Forget lets the next line be the best.
+func (h *History) Forget() { h.Best, h.BestLine, h.Record = nil, runfolder.Epoch{}, unset }
 
-// history is what the run knows of the epochs before.
-func (r *run) history() *history {
-	c := r.cfg
-	h := &history{
-		stopping: stopping{patience: c.Patience, patienceOn: c.PatienceOn, target: c.TargetAcc, judged: r.meta.Val > 0},
-		params:   r.net.Params(), record: unset,
-	}
-	if r.asynchronous() {
-		h.within = c.SwitchToSync
-	}
-	if r.from.best != nil {
-		h.best, h.bestLine, h.last = slices.Clone(r.from.best), r.from.bestLine, r.from.last
-		h.record = recalled(r.from.record, h.bestLine)
-	}
-	return h
-}
-
-// saved is the record as a checkpoint has it.
-func (r record) saved() *checkpoint.Record {
+// Saved is the record as a checkpoint has it.
+func (r Record) Saved() *checkpoint.Record {
 	s := &checkpoint.Record{ValAcc: r.acc, Epoch: r.epoch}
 	if number(r.loss) {
 		s.ValLoss = &r.loss
@@ -201,9 +199,9 @@ func (r record) saved() *checkpoint.Record {
 	return s
 }
 
-// recalled is saved backwards. A checkpoint without a record is older than
+// recalled is Saved backwards. A checkpoint without a record is older than
 // those, and has the best line only.
-func recalled(s *checkpoint.Record, best runfolder.Epoch) record {
+func recalled(s *checkpoint.Record, best runfolder.Epoch) Record {
 	if s == nil {
 		return recordOf(best)
 	}

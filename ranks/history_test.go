@@ -19,8 +19,8 @@ func evaluated(epoch int, acc, loss float64) runfolder.Epoch {
 
 // begun is a history before its first line. Its weights are a single number, the
 // epoch's.
-func begun(s stopping) *history {
-	return &history{stopping: s, record: unset, params: []model.Param{{Name: "w", Rows: 1, Cols: 1}}}
+func begun(r Rule) *History {
+	return newHistory(r, []model.Param{{Name: "w", Rows: 1, Cols: 1}})
 }
 
 // Which line ends a run, why, and whose weights are kept.
@@ -32,51 +32,51 @@ func TestStoppingRule(t *testing.T) {
 	apart := []point{{.5, 5}, {.4, 4}, {.3, 3}, {.2, 2}, {.1, 1}} // the loss falls, and accuracy with it
 	for _, tc := range []struct {
 		name  string
-		rule  stopping
+		rule  Rule
 		lines []point
 		epoch int // that ends the run, 0: none
 		why   string
 		best  int
 	}{
-		{"nothing asked for", stopping{judged: true}, rise, 0, goesOn, 5},
-		{"patience in vain", stopping{judged: true, patience: 2}, rise, 0, goesOn, 5},
-		{"patience at an end", stopping{judged: true, patience: 2}, flat, 3, byPatience, 1},
-		{"accuracy alone", stopping{judged: true, patience: 2, patienceOn: onAccuracy}, apart, 3, byPatience, 1},
-		{"loss alone", stopping{judged: true, patience: 2, patienceOn: onLoss}, apart, 0, goesOn, 5},
-		{"loss that stays", stopping{judged: true, patience: 2, patienceOn: onLoss}, flat, 3, byPatience, 1},
-		{"both: as good as ever is enough", stopping{judged: true, patience: 2, patienceOn: onBoth}, flat, 0, goesOn, 5},
-		{"both: one of them is", stopping{judged: true, patience: 2, patienceOn: onBoth}, apart, 0, goesOn, 1},
-		{"both: neither", stopping{judged: true, patience: 2, patienceOn: onBoth},
-			[]point{{.5, 5}, {.4, 6}, {.4, 6}, {.4, 6}}, 3, byPatience, 1},
-		{"both: measures are best in different epochs", stopping{judged: true, patience: 2, patienceOn: onBoth},
-			[]point{{.5, 5}, {.6, 6}, {.5, 4}, {.5, 5}, {.6, 4}, {.1, 9}, {.1, 9}}, 7, byPatience, 5},
-		{"nothing is validated", stopping{patience: 2}, []point{{0, nan}, {0, nan}, {0, nan}, {0, nan}}, 0, goesOn, 4},
-		{"nothing is validated, on loss", stopping{patience: 2, patienceOn: onLoss}, []point{{0, nan}, {0, nan}, {0, nan}, {0, nan}}, 0, goesOn, 4},
-		{"target", stopping{judged: true, target: .4}, rise, 4, byTarget, 4},
-		{"target and patience at once", stopping{judged: true, target: .5, patience: 1}, flat, 1, byTarget, 1},
-		{"near the target", stopping{judged: true, target: .5, within: .2}, rise, 3, switched, 3},
-		{"diverged", stopping{judged: true}, []point{{.1, 9}, {.2, nan}}, 2, byDivergence, 1},
-		{"infinite", stopping{judged: true}, []point{{.1, 9}, {.2, math.Inf(1)}}, 2, byDivergence, 1},
-		{"diverged at the target", stopping{judged: true, target: .1}, []point{{.1, nan}}, 1, byDivergence, 0},
+		{"nothing asked for", Rule{Validated: true}, rise, 0, GoesOn, 5},
+		{"patience in vain", Rule{Validated: true, Patience: 2}, rise, 0, GoesOn, 5},
+		{"patience at an end", Rule{Validated: true, Patience: 2}, flat, 3, ByPatience, 1},
+		{"accuracy alone", Rule{Validated: true, Patience: 2, PatienceOn: OnAccuracy}, apart, 3, ByPatience, 1},
+		{"loss alone", Rule{Validated: true, Patience: 2, PatienceOn: OnLoss}, apart, 0, GoesOn, 5},
+		{"loss that stays", Rule{Validated: true, Patience: 2, PatienceOn: OnLoss}, flat, 3, ByPatience, 1},
+		{"both: as good as ever is enough", Rule{Validated: true, Patience: 2, PatienceOn: OnBoth}, flat, 0, GoesOn, 5},
+		{"both: one of them is", Rule{Validated: true, Patience: 2, PatienceOn: OnBoth}, apart, 0, GoesOn, 1},
+		{"both: neither", Rule{Validated: true, Patience: 2, PatienceOn: OnBoth},
+			[]point{{.5, 5}, {.4, 6}, {.4, 6}, {.4, 6}}, 3, ByPatience, 1},
+		{"both: measures are best in different epochs", Rule{Validated: true, Patience: 2, PatienceOn: OnBoth},
+			[]point{{.5, 5}, {.6, 6}, {.5, 4}, {.5, 5}, {.6, 4}, {.1, 9}, {.1, 9}}, 7, ByPatience, 5},
+		{"nothing is validated", Rule{Patience: 2}, []point{{0, nan}, {0, nan}, {0, nan}, {0, nan}}, 0, GoesOn, 4},
+		{"nothing is validated, on loss", Rule{Patience: 2, PatienceOn: OnLoss}, []point{{0, nan}, {0, nan}, {0, nan}, {0, nan}}, 0, GoesOn, 4},
+		{"target", Rule{Validated: true, Target: .4}, rise, 4, ByTarget, 4},
+		{"target and patience at once", Rule{Validated: true, Target: .5, Patience: 1}, flat, 1, ByTarget, 1},
+		{"near the target", Rule{Validated: true, Target: .5, Within: .2}, rise, 3, BySwitch, 3},
+		{"diverged", Rule{Validated: true}, []point{{.1, 9}, {.2, nan}}, 2, ByDivergence, 1},
+		{"infinite", Rule{Validated: true}, []point{{.1, 9}, {.2, math.Inf(1)}}, 2, ByDivergence, 1},
+		{"diverged at the target", Rule{Validated: true, Target: .1}, []point{{.1, nan}}, 1, ByDivergence, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			h, why, epoch := begun(tc.rule), goesOn, 0
+			h, why, epoch := begun(tc.rule), GoesOn, 0
 			for i, p := range tc.lines {
 				line := evaluated(i+1, p.acc, p.loss)
-				if !tc.rule.judged {
+				if !tc.rule.Validated {
 					line.ValLoss = nil
 				}
-				if why = h.observe(line, []float32{float32(i + 1)}); why != goesOn {
+				if why = h.Observe(line, []float32{float32(i + 1)}); why != GoesOn {
 					epoch = i + 1
 					break
 				}
 			}
 			best := 0
-			if h.best != nil {
-				best = int(h.best[0])
+			if h.Best != nil {
+				best = int(h.Best[0])
 			}
-			if why != tc.why || epoch != tc.epoch || best != tc.best || h.bestLine.Epoch != tc.best {
-				t.Errorf("%q in epoch %d, best %d (line %d); want %q in %d, best %d", why, epoch, best, h.bestLine.Epoch, tc.why, tc.epoch, tc.best)
+			if why != tc.why || epoch != tc.epoch || best != tc.best || h.BestLine.Epoch != tc.best {
+				t.Errorf("%q in epoch %d, best %d (line %d); want %q in %d, best %d", why, epoch, best, h.BestLine.Epoch, tc.why, tc.epoch, tc.best)
 			}
 		})
 	}
@@ -92,21 +92,21 @@ func TestConclude(t *testing.T) {
 		why, want string
 		best      int
 	}{
-		{"epochs", .1, 1, 2, goesOn, byEpochs, 1},
-		{"better", .7, 1, 2, goesOn, byEpochs, 2},
-		{"target", .9, 1, 2, goesOn, byTarget, 2},
-		{"stopped before", .9, 1, 2, byPatience, byPatience, 2},
-		{"no loss", .9, math.NaN(), 2, goesOn, byDivergence, 1},
-		{"no loss after the target", .9, math.NaN(), 2, byTarget, byDivergence, 1},
-		{"no weights", .1, 1, float32(math.Inf(1)), goesOn, byDivergence, 1},
-		{"no weights, and better", .7, 1, float32(math.NaN()), goesOn, byDivergence, 1},
+		{"epochs", .1, 1, 2, GoesOn, ByEpochs, 1},
+		{"better", .7, 1, 2, GoesOn, ByEpochs, 2},
+		{"target", .9, 1, 2, GoesOn, ByTarget, 2},
+		{"stopped before", .9, 1, 2, ByPatience, ByPatience, 2},
+		{"no loss", .9, math.NaN(), 2, GoesOn, ByDivergence, 1},
+		{"no loss after the target", .9, math.NaN(), 2, ByTarget, ByDivergence, 1},
+		{"no weights", .1, 1, float32(math.Inf(1)), GoesOn, ByDivergence, 1},
+		{"no weights, and better", .7, 1, float32(math.NaN()), GoesOn, ByDivergence, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			h := begun(stopping{judged: true, patience: 1, target: .8})
-			h.observe(evaluated(1, .5, 1), []float32{1})
-			h.conclude(evaluated(2, tc.acc, tc.loss), []float32{tc.weight}, tc.why)
-			if h.stoppedBy != tc.want || h.best[0] != float32(tc.best) || h.bestLine.Epoch != tc.best || (h.trouble != nil) != (tc.want == byDivergence) {
-				t.Errorf("stopped by %q, best %v of epoch %d; want %q, %d", h.stoppedBy, h.best, h.bestLine.Epoch, tc.want, tc.best)
+			h := begun(Rule{Validated: true, Patience: 1, Target: .8})
+			h.Observe(evaluated(1, .5, 1), []float32{1})
+			h.Conclude(evaluated(2, tc.acc, tc.loss), []float32{tc.weight}, tc.why)
+			if h.StoppedBy != tc.want || h.Best[0] != float32(tc.best) || h.BestLine.Epoch != tc.best || (h.Divergence != nil) != (tc.want == ByDivergence) {
+				t.Errorf("stopped by %q, best %v of epoch %d; want %q, %d", h.StoppedBy, h.Best, h.BestLine.Epoch, tc.want, tc.best)
 			}
 		})
 	}
@@ -115,13 +115,13 @@ func TestConclude(t *testing.T) {
 // Veličković et al. 2018, execute_cora.py: "if val_acc >= vacc_mx or val_loss <=
 // vlss_mn: if val_acc >= vacc_mx and val_loss <= vlss_mn: saver.save(…); vacc_mx
 // = max(val_acc, vacc_mx); vlss_mn = min(val_loss, vlss_mn); curr_step = 0; else:
-// curr_step += 1; if curr_step == patience: break". A checkpoint between any two
+// curr_step += 1; if curr_step == Patience: break". A checkpoint between any two
 // epochs changes nothing.
 func TestPatienceOnBothIsThatOfGAT(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		patience := 1 + rng.IntN(6)
-		h := begun(stopping{judged: true, patience: patience, patienceOn: onBoth})
+		h := begun(Rule{Validated: true, Patience: patience, PatienceOn: OnBoth})
 		vaccMx, vlssMn, currStep, saved := 0.0, math.Inf(1), 0, 0
 		for epoch := 1; epoch < 200; epoch++ {
 			acc, loss := float64(rng.IntN(8))/8, float64(1+rng.IntN(8))
@@ -133,15 +133,15 @@ func TestPatienceOnBothIsThatOfGAT(t *testing.T) {
 			} else {
 				currStep++
 			}
-			why := h.observe(evaluated(epoch, acc, loss), []float32{float32(epoch)})
-			if (why == byPatience) != (currStep == patience) || h.bestLine.Epoch != saved {
-				t.Fatalf("seed %d, epoch %d: %q and best %d; want step %d of %d and best %d", seed, epoch, why, h.bestLine.Epoch, currStep, patience, saved)
+			why := h.Observe(evaluated(epoch, acc, loss), []float32{float32(epoch)})
+			if (why == ByPatience) != (currStep == patience) || h.BestLine.Epoch != saved {
+				t.Fatalf("seed %d, epoch %d: %q and best %d; want step %d of %d and best %d", seed, epoch, why, h.BestLine.Epoch, currStep, patience, saved)
 			}
-			if why == byPatience {
+			if why == ByPatience {
 				break
 			}
 			if rng.IntN(3) == 0 {
-				h.record = recalled(h.record.saved(), h.bestLine)
+				h.Resume(h.Best, h.BestLine, h.Last, h.Record.Saved())
 			}
 		}
 	}
@@ -177,13 +177,13 @@ func TestNothingToValidate(t *testing.T) {
 	}
 	data := write(t, c)
 	for _, mode := range []string{"pipe", "nopipe", "async"} {
-		for _, on := range []string{onAccuracy, onLoss, onBoth} {
+		for _, on := range []string{OnAccuracy, OnLoss, OnBoth} {
 			for _, ranks := range []int{1, 3} {
 				t.Run(fmt.Sprintf("%s %s %d", mode, on, ranks), func(t *testing.T) {
 					c := quick(t)
 					c.Mode, c.Patience, c.PatienceOn, c.Ranks, c.Epochs = mode, 3, on, ranks, 12
 					r := train(t, c, data)
-					if s := r.Summary; s.StoppedBy != byEpochs || s.Epochs != 12 || s.BestEpoch != 13 {
+					if s := r.Summary; s.StoppedBy != ByEpochs || s.Epochs != 12 || s.BestEpoch != 13 {
 						t.Errorf("stopped by %s after %d epochs, best %d", s.StoppedBy, s.Epochs, s.BestEpoch)
 					}
 					if r.Epochs[0].ValLoss != nil {

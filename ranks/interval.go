@@ -5,6 +5,7 @@ import (
 	"siafu/graph/shard"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/schedule"
 	"siafu/ranks/tensor"
@@ -57,12 +58,12 @@ func (i *interval) do(b tensor.Backend, worker *kernels.Team, t schedule.Task, p
 // newIntervals divides the own vertices of a shard: equal numbers, neighbours
 // in the shard's order, which has few edges between them. With a vector of
 // weights they share it.
-func newIntervals(c Config, s model.Spec, sh *shard.Shard, ids []uint32, crew *crew, weights []float32, a *mapped.Arena) []*interval {
+func newIntervals(c config.Config, s model.Spec, sh *shard.Shard, ids []uint32, w *workers, weights []float32, a *mapped.Arena) []*interval {
 	n, count := sh.NumOwn(), c.IntervalsOf(s, sh.NumOwn())
 	bounds := make([]int, count+1)
 	teams := make([]*kernels.Team, count)
 	for k := range count {
-		bounds[k+1], teams[k] = (k+1)*n/count, crew.team()
+		bounds[k+1], teams[k] = (k+1)*n/count, w.team()
 	}
 	grad := mapped.Make[float32](a, n*sh.Classes)
 	var list []*interval

@@ -113,9 +113,9 @@ func countAllocations(t *testing.T, r *run) error {
 	if err != nil {
 		return err
 	}
-	tr := r.trainer(source)
+	tr := r.engine.trainer(source, nil)
 	if tr.net.CacheInput {
-		if err := r.keepInput(tr.intervals, r.arena); err != nil {
+		if err := r.engine.keepInput(tr.intervals, nil, r.arena); err != nil {
 			return err
 		}
 	}

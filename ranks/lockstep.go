@@ -19,7 +19,7 @@ import (
 // it everything overlaps that the tasks' dependencies allow. It is a
 // schedule.Flow of the pass under way.
 type lockstep struct {
-	crew      *crew
+	workers   *workers
 	tensor    tensor.Backend
 	graph     *graphwork.Work // nil in a network without propagation
 	exchange  *halo.Exchange  // nil where there is no other rank
@@ -60,7 +60,7 @@ func (s *lockstep) backward(p model.Pass) error { return s.run(s.back, p) }
 func (s *lockstep) run(w *schedule.Walk, p model.Pass) error {
 	s.walk, s.pass = w, p
 	w.Start(p.Epoch)
-	return s.crew.pool.Run(s)
+	return s.workers.pool.Run(s)
 }
 
 // Next implements schedule.Flow.
@@ -74,13 +74,13 @@ func (s *lockstep) Next() (schedule.Task, bool) {
 
 // Run implements schedule.Flow.
 func (s *lockstep) Run(worker int, t schedule.Task) (done bool, err error) {
-	s.crew.begin(worker, t)
+	s.workers.begin(worker, t)
 	if t.Interval == schedule.Whole || t.Stage == schedule.GhostGrads || t.Stage == schedule.Sum {
 		done, err = true, s.whole(worker, t)
 	} else {
 		done, err = s.single(worker, t)
 	}
-	s.tuning.ran(t, s.pass, s.crew.end(worker, t))
+	s.tuning.ran(t, s.pass, s.workers.end(worker, t))
 	return done, err
 }
 
@@ -89,40 +89,13 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 	if t.Stage == schedule.Update {
 		return s.update(t.Layer)
 	}
-	l := s.graph.Layer(t.Layer)
-	key := halo.Key{Seed: s.seed, Epoch: t.Epoch, Layer: t.Layer, Apart: !s.pass.Train}
-	switch t.Stage {
-	case schedule.Sum:
-		from, to := s.sumPieces[t.Interval]*l.Width, s.sumPieces[t.Interval+1]*l.Width
-		s.graph.Sums(s.crew.teams[worker], l, s.sumPieces[t.Interval], s.exchange.Sums(l.Width)[from:to])
-	case schedule.Spread:
-		l.Enter(s.pass)
-		err := s.exchange.BeginForward(l.Rows, l.Width, key)
-		s.tuning.sample(place{t.Layer, false})
-		return err
-	case schedule.Receive:
-		ghosts, err := s.exchange.EndForward()
-		if err == nil {
-			s.graph.TakeGhosts(s.crew.teams[worker], l, ghosts)
-		}
-		return err
-	case schedule.GhostGrads:
-		from, to := s.pieces[t.Interval]*l.Width, s.pieces[t.Interval+1]*l.Width
-		s.graph.GhostGrads(s.crew.teams[worker], l, s.pieces[t.Interval], s.exchange.Ghosts(l.Width)[from:to])
-	case schedule.SpreadBack:
-		err := s.exchange.BeginBackward(l.Width, key)
-		s.tuning.sample(place{t.Layer, true})
-		return err
-	case schedule.ReceiveBack:
-		return s.exchange.EndBackward(s.graph.Backward(l))
-	}
-	return nil
+	return s.transfer(s.workers.teams[worker], s.graph.Layer(t.Layer), t)
 }
 
 // single runs a task of an interval.
 func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
 	i := s.intervals[t.Interval]
-	i.work.Team.Borrow(s.crew.teams[worker])
+	i.work.Team.Borrow(s.workers.teams[worker])
 	switch t.Stage {
 	case schedule.GatherOwn:
 		s.graph.GatherOwn(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
@@ -131,10 +104,9 @@ func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
 	case schedule.GatherBack:
 		i.work.Rows = s.graph.GatherBack(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
 	case schedule.AddSums:
-		l := s.graph.Layer(t.Layer)
-		s.graph.AddSums(l, i.at(t.Layer), s.exchange.Sums(l.Width))
+		s.addSums(s.graph.Layer(t.Layer), i.at(t.Layer))
 	default:
-		done, err := i.do(s.tensor, s.crew.teams[worker], t, s.pass)
+		done, err := i.do(s.tensor, s.workers.teams[worker], t, s.pass)
 		if err != nil {
 			return false, err
 		}
@@ -187,11 +159,11 @@ func (s *lockstep) Poll() (bool, error) {
 	if err != nil || !ok {
 		return w != nil, err
 	}
-	there, err := s.exchange.Arrived()
-	if there && err == nil {
+	came, err := s.arrived()
+	if came && err == nil {
 		s.walk.Done(event)
 	}
-	return there || w != nil, err
+	return came || w != nil, err
 }
 
 // patience is between two looks for work that was handed over.
@@ -207,7 +179,7 @@ func (s *lockstep) Wait() error {
 	if !ok {
 		return fault.New(fault.Runtime, "train", "", "epoch %d has come to a stand, and nothing is awaited", s.pass.Epoch)
 	}
-	if err := s.exchange.Await(); err != nil {
+	if err := s.await(); err != nil {
 		return err
 	}
 	s.walk.Done(event)
@@ -219,7 +191,7 @@ func (s *lockstep) Awaited() (schedule.Task, bool) { return s.walk.Awaited() }
 
 // Idle implements schedule.Flow.
 func (s *lockstep) Idle(worker int, t schedule.Task, began, ended time.Time) {
-	s.crew.wait(worker, t, began, ended)
+	s.workers.wait(worker, t, began, ended)
 }
 
 // during is what this rank is about.

@@ -1,6 +1,7 @@
 package ranks
 
 import (
+	"fmt"
 	"time"
 
 	"siafu/halo"
@@ -14,36 +15,36 @@ import (
 // few processors.
 func unasked() halo.Terms { return halo.Terms{Least: 0.05, Sum: 1. / 4, Edge: 1. / 64} }
 
-// reduce finds the rows that graph ranks can add up before they send them.
-// Collective over the graph ranks.
-func (r *run) reduce() error {
-	if !r.sums() {
-		return nil
+// reduce finds the rows that graph ranks can add up before they send them. It
+// returns nil where each ghost's row is sent. Collective over the graph ranks.
+func (e *Engine) reduce() (*halo.Reduction, error) {
+	if !e.sums() {
+		return nil, nil
 	}
 	began, terms := time.Now(), unasked()
-	if r.cfg.PreAggregate == "on" {
+	if e.Config.PreAggregate == "on" {
 		terms = halo.Terms{}
 	}
-	var err error
-	if r.rows, err = halo.Reduce(r.peers, r.shard, terms, r.packers, r.arena); err != nil {
-		return err
+	rows, err := halo.Reduce(e.Peers, e.Shard, terms, e.packers, e.Arena)
+	if err != nil {
+		return nil, err
 	}
-	p := r.rows.Plan
-	all := []int64{int64(p.Ghosts), int64(r.rows.Rows), int64(p.Sums), int64(len(r.rows.Sums.Cols)), r.rows.Bytes}
-	if err := world.SumInt64s(r.peers, all); err != nil {
-		return err
+	p := rows.Plan
+	all := []int64{int64(p.Ghosts), int64(rows.Rows), int64(p.Sums), int64(len(rows.Sums.Cols)), rows.Bytes}
+	if err := world.SumInt64s(e.Peers, all); err != nil {
+		return nil, err
 	}
-	r.voice.log("pre_aggregation rows=%d without=%d sums=%d summed_edges=%d bytes=%d seconds=%.3f",
-		all[0], all[1], all[2], all[3], all[4], time.Since(began).Seconds())
-	return nil
+	e.Reporter.Note(fmt.Sprintf("pre_aggregation rows=%d without=%d sums=%d summed_edges=%d bytes=%d seconds=%.3f\n",
+		all[0], all[1], all[2], all[3], all[4], time.Since(began).Seconds()))
+	return rows, nil
 }
 
 // sums tells whether rows may be added up before they are sent: edges carry
 // coefficients, and there is an exchange in every epoch.
-func (r *run) sums() bool {
-	if r.Graph == 1 || !r.net.Propagates() || r.cfg.Model == "gat" {
+func (e *Engine) sums() bool {
+	if e.Peers.Size() == 1 || !e.Network.Propagates() || e.Config.Model == "gat" {
 		return false
 	}
-	each := r.net.Layers() > 1 || !r.net.CacheInput
-	return r.cfg.PreAggregate == "on" || r.cfg.PreAggregate == "auto" && each
+	each := e.Network.Layers() > 1 || !e.Network.CacheInput
+	return e.Config.PreAggregate == "on" || e.Config.PreAggregate == "auto" && each
 }

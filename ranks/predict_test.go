@@ -187,29 +187,29 @@ func TestPredictClaims(t *testing.T) {
 // and what somebody else has put there is not overwritten.
 func TestPredictionsAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "p")
-	c := PredictConfig{Out: dir, CSV: true}
-	killed := &predictions{dir: dir, isWriter: true}
+	o := Options{Dir: dir, CSV: true}
+	killed := &Predictions{Options: o, isWriter: true}
 	killed.layout(10, 3)
 	if err := killed.create(10); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.vetOut(); err != nil {
+	if err := o.Vet(); err != nil {
 		t.Errorf("half written: %v", err)
 	}
 	foreign := filepath.Join(dir, idFile)
 	if err := os.WriteFile(foreign, []byte("precious"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.vetOut(); fault.KindOf(err) != fault.Usage {
+	if err := o.Vet(); fault.KindOf(err) != fault.Usage {
 		t.Errorf("ids of somebody's: %v", err)
 	}
 	if err := killed.mark(idFile); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.vetOut(); err != nil {
+	if err := o.Vet(); err != nil {
 		t.Errorf("ids of siafu's: %v", err)
 	}
-	killed.abort()
+	killed.Abort()
 	if predictionsMarker(dir) == nil {
 		t.Error("the marker is gone although files are there")
 	}

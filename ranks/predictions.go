@@ -17,7 +17,6 @@ import (
 	"siafu/graph/mapped"
 	"siafu/graph/npy"
 	"siafu/graph/scratch"
-	"siafu/kernels"
 	"siafu/ranks/world"
 )
 
@@ -40,50 +39,58 @@ type matrixFile struct {
 	rowBytes int64
 }
 
-// predictions are the files of one rank's side of a prediction.
-type predictions struct {
-	dir      string
+// Options say what is written, and where.
+type Options struct {
+	Dir            string
+	CSV            bool // predictions.csv as well
+	EmbeddingWidth int  // 0: no embeddings
+}
+
+// Predictions are a rank's side of the files of a prediction.
+type Predictions struct {
+	Options
 	files    []*matrixFile
-	width    int // of embeddings, 0 for none
 	isWriter bool
 	first    bool // nothing of siafu's was in the folder, and nothing has its name yet
 }
 
+// Rows are what a rank has found of its own vertices.
+type Rows struct {
+	IDs           []uint32  // dataset ids [own]
+	Class         []int32   // the likeliest [own]
+	Probabilities []float32 // [own x classes]
+	Embeddings    []float32 // [own x EmbeddingWidth]
+}
+
 const opPredict = "predict"
 
-// newPredictions creates the files on rank 0 and opens them everywhere. They are
-// to be aborted also after an error. Collective over the world.
-func newPredictions(r *run, t *trainer, c PredictConfig) (*predictions, error) {
-	p := &predictions{dir: c.Out, isWriter: r.rank == 0}
-	if c.Embeddings {
-		p.width = t.net.Dims[t.net.Layers()-1]
-	}
-	p.layout(int(r.meta.Vertices), r.meta.Classes)
-	if err := p.share(r); err != nil {
-		return p, err
-	}
-	return p, nil
+// newPredictions creates files for so many vertices and classes on rank 0 and
+// opens them everywhere. They are to be aborted also after an error. Collective.
+func newPredictions(w world.Comm, o Options, vertices, classes int) (*Predictions, error) {
+	p := &Predictions{Options: o, isWriter: w.Rank() == 0}
+	p.layout(vertices, classes)
+	return p, p.share(w, vertices)
 }
 
 // share creates the files on rank 0 and tells everybody under which names.
-// Collective over the world.
-func (p *predictions) share(r *run) error {
+// Collective.
+func (p *Predictions) share(w world.Comm, vertices int) error {
 	var err error
 	if p.isWriter {
-		err = p.create(int(r.meta.Vertices))
+		err = p.create(vertices)
 	}
-	if err := agree(r.world, err); err != nil {
+	if err := world.Agree(w, err); err != nil {
 		return err
 	}
-	paths, err := world.BcastBlob(r.world, []byte(strings.Join(p.temporary(), "\x00")), 0)
+	paths, err := world.BcastBlob(w, []byte(strings.Join(p.temporary(), "\x00")), 0)
 	if err != nil {
 		return err
 	}
-	return agree(r.world, p.open(strings.Split(string(paths), "\x00")))
+	return p.open(strings.Split(string(paths), "\x00"))
 }
 
 // temporary are the paths that the files have on rank 0.
-func (p *predictions) temporary() (paths []string) {
+func (p *Predictions) temporary() (paths []string) {
 	for _, m := range p.files {
 		if m.whole != nil {
 			paths = append(paths, m.whole.Temporary())
@@ -93,20 +100,20 @@ func (p *predictions) temporary() (paths []string) {
 }
 
 // layout lists the files: name, header, bytes a row.
-func (p *predictions) layout(vertices, classes int) {
+func (p *Predictions) layout(vertices, classes int) {
 	class, prob := npy.HeaderInt64(vertices), npy.HeaderFloat32(vertices, classes)
 	p.files = []*matrixFile{
 		{name: classFile, header: int64(len(class)), rowBytes: 8},
 		{name: probabilityFile, header: int64(len(prob)), rowBytes: 4 * int64(classes)},
 	}
-	if p.width > 0 {
-		h := npy.HeaderFloat32(vertices, p.width)
-		p.files = append(p.files, &matrixFile{name: embeddingFile, header: int64(len(h)), rowBytes: 4 * int64(p.width)})
+	if width := p.EmbeddingWidth; width > 0 {
+		h := npy.HeaderFloat32(vertices, width)
+		p.files = append(p.files, &matrixFile{name: embeddingFile, header: int64(len(h)), rowBytes: 4 * int64(width)})
 	}
 }
 
-func (p *predictions) create(vertices int) (err error) {
-	if err := durable.MkdirAll(opPredict, p.dir); err != nil {
+func (p *Predictions) create(vertices int) (err error) {
+	if err := durable.MkdirAll(opPredict, p.Dir); err != nil {
 		return err
 	}
 	if err := p.mark(); err != nil {
@@ -117,7 +124,7 @@ func (p *predictions) create(vertices int) (err error) {
 		if m.name != classFile {
 			header = npy.HeaderFloat32(vertices, int(m.rowBytes/4))
 		}
-		if m.whole, err = durable.Create(opPredict, filepath.Join(p.dir, m.name)); err != nil {
+		if m.whole, err = durable.Create(opPredict, filepath.Join(p.Dir, m.name)); err != nil {
 			return err
 		}
 		if _, err := m.whole.Write(header); err != nil {
@@ -130,10 +137,10 @@ func (p *predictions) create(vertices int) (err error) {
 	return nil
 }
 
-func (p *predictions) open(paths []string) (err error) {
+func (p *Predictions) open(paths []string) (err error) {
 	for i, m := range p.files {
 		if m.file, err = os.OpenFile(paths[i], os.O_RDWR, 0); err != nil {
-			return m.fault(p.dir, err)
+			return m.fault(p.Dir, err)
 		}
 	}
 	return nil
@@ -145,24 +152,16 @@ func (m *matrixFile) fault(dir string, err error) error {
 	return fault.System(opPredict, path, scratch.Named(path, err))
 }
 
-// writeRows writes class, probabilities and embedding of the own vertices.
-func (p *predictions) writeRows(t *trainer, logits []float32) error {
-	own, classes := t.shard.NumOwn(), t.shard.Classes
-	class := make([]int32, own)
-	kernels.Argmax(t.crew.teams[0], class, own, classes, logits)
-	kernels.Softmax(t.crew.teams[0], logits, own, classes, logits)
-	wide := make([]int64, own)
-	for v, c := range class {
+// Write writes the rows of a rank's own vertices.
+func (p *Predictions) Write(r Rows) error {
+	wide := make([]int64, len(r.Class))
+	for v, c := range r.Class {
 		wide[v] = int64(c)
 	}
-	blocks := [][]byte{mapped.Bytes(wide), mapped.Bytes(logits)}
-	if p.width > 0 {
-		blocks = append(blocks, mapped.Bytes(t.embeddings()))
-	}
-	order := ascending(t.shard.Own)
+	blocks, order := [][]byte{mapped.Bytes(wide), mapped.Bytes(r.Probabilities), mapped.Bytes(r.Embeddings)}, ascending(r.IDs)
 	for i, m := range p.files {
-		if err := m.write(t.shard.Own, order, blocks[i]); err != nil {
-			return m.fault(p.dir, err)
+		if err := m.write(r.IDs, order, blocks[i]); err != nil {
+			return m.fault(p.Dir, err)
 		}
 	}
 	return nil
@@ -200,21 +199,22 @@ func (m *matrixFile) write(ids, order []uint32, rows []byte) error {
 	return m.file.Sync() // other hosts than rank 0's hold what they have written
 }
 
-// commit gives the files their names, once every rank has written, and writes
-// those that only rank 0 writes.
-func (p *predictions) commit(r *run, c PredictConfig) error {
+// Commit gives the files their names, once every rank has written, and writes
+// those that only rank 0 writes: ids and names are those of the dataset folder
+// data.
+func (p *Predictions) Commit(data string) error {
 	if !p.isWriter {
 		return nil
 	}
-	ds, err := graph.Open(r.data)
+	ds, err := graph.Open(data)
 	if err != nil {
 		return err
 	}
 	defer ds.Close()
-	if err := p.mark(c.files()...); err != nil {
+	if err := p.mark(p.names()...); err != nil {
 		return err
 	}
-	if err := durable.Write(opPredict, filepath.Join(p.dir, idFile), func(w io.Writer) error { return writeIDs(w, ds) }); err != nil {
+	if err := durable.Write(opPredict, filepath.Join(p.Dir, idFile), func(w io.Writer) error { return writeIDs(w, ds) }); err != nil {
 		return err
 	}
 	for _, m := range p.files {
@@ -222,14 +222,14 @@ func (p *predictions) commit(r *run, c PredictConfig) error {
 			return err
 		}
 	}
-	if !c.CSV {
+	if !p.CSV {
 		return nil
 	}
-	return durable.Write(opPredict, filepath.Join(p.dir, csvFile), func(w io.Writer) error { return p.writeCSV(w, ds) })
+	return durable.Write(opPredict, filepath.Join(p.Dir, csvFile), func(w io.Writer) error { return p.writeCSV(w, ds) })
 }
 
-// abort closes the files and removes those that did not get their name.
-func (p *predictions) abort() {
+// Abort closes the files and removes those that did not get their name.
+func (p *Predictions) Abort() {
 	for _, m := range p.files {
 		if m.file != nil {
 			m.file.Close()
@@ -256,12 +256,12 @@ func writeIDs(w io.Writer, ds *graph.Dataset) error {
 
 // writeCSV writes one line a vertex: id, split, label, prediction and its
 // probability; classes by their names where they have some.
-func (p *predictions) writeCSV(w io.Writer, ds *graph.Dataset) error {
-	class, err := npy.ReadFile(filepath.Join(p.dir, classFile))
+func (p *Predictions) writeCSV(w io.Writer, ds *graph.Dataset) error {
+	class, err := npy.ReadFile(filepath.Join(p.Dir, classFile))
 	if err != nil {
 		return err
 	}
-	prob, err := mapped.OpenFile(filepath.Join(p.dir, probabilityFile))
+	prob, err := mapped.OpenFile(filepath.Join(p.Dir, probabilityFile))
 	if err != nil {
 		return err
 	}

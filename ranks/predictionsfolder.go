@@ -24,8 +24,8 @@ const predictionsKind = "predictions folder"
 // predictionFiles are all that siafu writes into a predictions folder.
 var predictionFiles = inventory.Files(predictionsMark, classFile, probabilityFile, embeddingFile, idFile, csvFile)
 
-// predicted are the predictions folders in a run folder.
-func predicted() inventory.Folder {
+// Folders are the predictions folders in a run folder.
+func Folders() inventory.Folder {
 	return inventory.Folder{{Name: inventory.Pattern(`.*`), In: predictionFiles, Proof: func(dir string) bool { return predictionsMarker(dir) != nil }}}
 }
 
@@ -33,44 +33,44 @@ func predictionsMarker(dir string) *inventory.Marker {
 	return inventory.ReadMarker(filepath.Join(dir, predictionsMark), predictionsKind)
 }
 
-// files are the names that a prediction writes.
-func (c *PredictConfig) files() []string {
+// names are those of the files that a prediction writes.
+func (o *Options) names() []string {
 	names := []string{classFile, probabilityFile, idFile}
-	if c.Embeddings {
+	if o.EmbeddingWidth > 0 {
 		names = append(names, embeddingFile)
 	}
-	if c.CSV {
+	if o.CSV {
 		names = append(names, csvFile)
 	}
 	return names
 }
 
-// vetOut fails where the files could not be written, or where one of their
+// Vet fails where the files could not be written, or where one of their
 // names stands for something that siafu has not written.
-func (c *PredictConfig) vetOut() error {
-	m := predictionsMarker(c.Out)
+func (o *Options) Vet() error {
+	m := predictionsMarker(o.Dir)
 	if m == nil {
-		return c.vetUnmarked()
+		return o.vetUnmarked()
 	}
-	for _, name := range c.files() {
+	for _, name := range o.names() {
 		if _, own := m.Of[name]; own {
 			continue
 		}
-		if err := absentFile(filepath.Join(c.Out, name)); err != nil {
+		if err := absentFile(filepath.Join(o.Dir, name)); err != nil {
 			return err
 		}
 	}
-	return writable(c.Out)
+	return writable(o.Dir)
 }
 
-// vetUnmarked is vetOut where siafu has written nothing yet.
-func (c *PredictConfig) vetUnmarked() error {
-	for _, name := range append(c.files(), predictionsMark) {
-		if err := absentFile(filepath.Join(c.Out, name)); err != nil {
+// vetUnmarked is Vet where siafu has written nothing yet.
+func (o *Options) vetUnmarked() error {
+	for _, name := range append(o.names(), predictionsMark) {
+		if err := absentFile(filepath.Join(o.Dir, name)); err != nil {
 			return err
 		}
 	}
-	return writable(c.Out)
+	return writable(o.Dir)
 }
 
 func absentFile(path string) error {
@@ -97,8 +97,8 @@ func writable(dir string) error {
 
 // mark says in the folder that siafu writes there, and which files are siafu's
 // beside those that were. It comes before each of them.
-func (p *predictions) mark(files ...string) error {
-	m := predictionsMarker(p.dir)
+func (p *Predictions) mark(files ...string) error {
+	m := predictionsMarker(p.Dir)
 	if m == nil {
 		p.first = true
 		m = new(inventory.Marker)
@@ -111,12 +111,12 @@ func (p *predictions) mark(files ...string) error {
 		p.first = false
 		m.Of[name] = ""
 	}
-	return durable.Write(opPredict, filepath.Join(p.dir, predictionsMark), func(w io.Writer) error { _, err := w.Write(m.Encode()); return err })
+	return durable.Write(opPredict, filepath.Join(p.Dir, predictionsMark), func(w io.Writer) error { _, err := w.Write(m.Encode()); return err })
 }
 
 // unmark takes the marker away where nothing has come of it.
-func (p *predictions) unmark() {
+func (p *Predictions) unmark() {
 	if p.first {
-		os.Remove(filepath.Join(p.dir, predictionsMark))
+		os.Remove(filepath.Join(p.Dir, predictionsMark))
 	}
 }

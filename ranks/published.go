@@ -52,7 +52,7 @@ const (
 )
 
 // grip is that of a task.
-func (e *engine) grip(t schedule.Task) grip {
+func (f *async) grip(t schedule.Task) grip {
 	switch t.Stage {
 	case schedule.Spread, schedule.Receive:
 		return grip{rows: writes}
@@ -109,8 +109,8 @@ func (p *published) unclaim() {
 }
 
 // mayRun tells whether everything is there that a queued task needs.
-func (e *engine) mayRun(j *job) bool {
-	p := e.layers[j.Layer]
+func (f *async) mayRun(j *job) bool {
+	p := f.layers[j.Layer]
 	switch {
 	case j.grip == grip{}:
 		return true
@@ -123,23 +123,23 @@ func (e *engine) mayRun(j *job) bool {
 }
 
 // enlist takes hold for a job that runs now.
-func (e *engine) enlist(j job) schedule.Task {
-	if p := e.layers[j.Layer]; p != nil {
+func (f *async) enlist(j job) schedule.Task {
+	if p := f.layers[j.Layer]; p != nil {
 		p.rows.take(j.grip.rows)
 		p.grads.take(j.grip.grads)
 		p.ghosts.take(j.grip.ghosts)
 	}
-	k := slices.IndexFunc(e.active, func(a job) bool { return !a.runs })
+	k := slices.IndexFunc(f.active, func(a job) bool { return !a.runs })
 	j.Ref, j.runs = int32(k), true
-	e.active[k] = j
+	f.active[k] = j
 	return j.Task
 }
 
 // release is for a job that has run.
-func (e *engine) release(t schedule.Task) job {
-	j := e.active[t.Ref]
-	e.active[t.Ref] = job{}
-	if p := e.layers[j.Layer]; p != nil {
+func (f *async) release(t schedule.Task) job {
+	j := f.active[t.Ref]
+	f.active[t.Ref] = job{}
+	if p := f.layers[j.Layer]; p != nil {
 		p.rows.drop(j.grip.rows)
 		p.grads.drop(j.grip.grads)
 		p.ghosts.drop(j.grip.ghosts)
@@ -148,8 +148,8 @@ func (e *engine) release(t schedule.Task) job {
 }
 
 // publish gives layer l room that every interval writes and reads by itself.
-func (e *engine) publish(l *graphwork.Layer, own int, a *mapped.Arena) *published {
-	plan := e.graph.Plan
+func (f *async) publish(l *graphwork.Layer, own int, a *mapped.Arena) *published {
+	plan := f.graph.Plan
 	l.Rows, l.Grads = mapped.Make[float32](a, own*l.Width), mapped.Make[float32](a, own*l.GradWidth)
 	l.Ghosts = mapped.Make[float32](a, plan.Ghosts*l.Width)
 	p := &published{
@@ -168,16 +168,16 @@ func (e *engine) publish(l *graphwork.Layer, own int, a *mapped.Arena) *publishe
 
 // spread publishes an interval's rows, and sends those of its boundary to those
 // who hold them as ghosts.
-func (e *engine) spread(i *interval, l int) error {
-	p, plan := e.layers[l], e.graph.Plan
+func (f *async) spread(i *interval, l int) error {
+	p, plan := f.layers[l], f.graph.Plan
 	copy(i.part(p.Rows, p.Width), i.work.Rows)
-	e.graph.Publish(p.Layer, i.at(l), i.work.Rows)
+	f.graph.Publish(p.Layer, i.at(l), i.work.Rows)
 	for q := range plan.Parts {
 		at := int(plan.SendStart[q])
 		list := plan.SendRows[at:plan.SendStart[q+1]]
 		from, to := graphwork.Boundary(list, i.lo, i.hi)
-		rows := codec.Rows{X: p.Rows, Cols: p.Width, Len: to - from, Index: list[from:to], IDs: e.sendIDs[at+from : at+to]}
-		if err := e.sendRows(q, wire{kind: wireRows, layer: l, epoch: i.epoch, first: from}, rows); err != nil {
+		rows := codec.Rows{X: p.Rows, Cols: p.Width, Len: to - from, Index: list[from:to], IDs: f.sendIDs[at+from : at+to]}
+		if err := f.sendRows(q, wire{kind: wireRows, layer: l, epoch: i.epoch, first: from}, rows); err != nil {
 			return err
 		}
 	}
@@ -185,43 +185,43 @@ func (e *engine) spread(i *interval, l int) error {
 }
 
 // sendRows sends rows, if there are any, through the codec.
-func (e *engine) sendRows(to int, m wire, rows codec.Rows) error {
+func (f *async) sendRows(to int, m wire, rows codec.Rows) error {
 	if rows.Len == 0 {
 		return nil
 	}
 	m.count = rows.Len
-	key := codec.Key{Seed: e.cfg.Seed, Epoch: m.epoch, Layer: m.layer, Backward: m.kind == wireGrads}
-	b, err := e.outbox.Buffer()
+	key := codec.Key{Seed: f.cfg.Seed, Epoch: m.epoch, Layer: m.layer, Backward: m.kind == wireGrads}
+	b, err := f.outbox.Buffer()
 	if err != nil {
 		return err
 	}
-	b = codec.EncodeBlock(m.header(b), e.codec, rows, m.first, key, nil)
-	e.tallies.raw.Add(4 * int64(rows.Len*rows.Cols))
-	e.tallies.sent.Add(int64(len(b)))
-	return e.outbox.Post(b, to, params.TagAsync)
+	b = codec.EncodeBlock(m.header(b), f.codec, rows, m.first, key, nil)
+	f.tallies.raw.Add(4 * int64(rows.Len*rows.Cols))
+	f.tallies.sent.Add(int64(len(b)))
+	return f.outbox.Post(b, to, params.TagAsync)
 }
 
 // gather is the interval's rows of Â times what is there.
-func (e *engine) gather(i *interval, l int) error {
-	if err := e.bounded(i, l); err != nil {
+func (f *async) gather(i *interval, l int) error {
+	if err := f.bounded(i, l); err != nil {
 		return err
 	}
 	at := i.at(l)
-	e.graph.GatherOwn(e.layers[l].Layer, at, i.pass())
-	i.work.Rows = e.graph.GatherGhosts(e.layers[l].Layer, at, i.pass())
+	f.graph.GatherOwn(f.layers[l].Layer, at, i.pass())
+	i.work.Rows = f.graph.GatherGhosts(f.layers[l].Layer, at, i.pass())
 	return nil
 }
 
 // bounded checks what the staleness bound promises: no row of a ghost is of an
 // epoch before that which everybody had finished when the interval started,
 // and none is ahead by more than the bound.
-func (e *engine) bounded(i *interval, l int) error {
-	s := e.setting.Staleness
-	for q, from := range e.layers[l].rowsFrom {
+func (f *async) bounded(i *interval, l int) error {
+	s := f.setting.Staleness
+	for q, from := range f.layers[l].rowsFrom {
 		for first, epoch := range from {
 			if epoch < i.epoch-1-s || epoch > i.epoch+1+s {
 				return fault.New(fault.Runtime, "train", "", "an interval of rank %d in epoch %d would gather rows of rank %d, from row %d on, of epoch %d, which staleness %d does not allow",
-					e.world.Rank(), i.epoch, q, first, epoch, s)
+					f.world.Rank(), i.epoch, q, first, epoch, s)
 			}
 		}
 	}
@@ -229,55 +229,55 @@ func (e *engine) bounded(i *interval, l int) error {
 }
 
 // spreadBack publishes an interval's gradient of what it gathered.
-func (e *engine) spreadBack(i *interval, l int) {
-	p := e.layers[l]
+func (f *async) spreadBack(i *interval, l int) {
+	p := f.layers[l]
 	copy(i.part(p.Grads, p.GradWidth), i.work.Rows)
-	e.graph.PublishGrads(p.Layer, i.at(l), i.work.Rows, i.pass())
+	f.graph.PublishGrads(p.Layer, i.at(l), i.work.Rows, i.pass())
 }
 
 // spreadedBack counts an interval whose gradient is published. With the rank's
 // last one of that epoch, the gradients of ghosts are due to their owners.
-func (e *engine) spreadedBack(i *interval, l int) {
-	p := e.layers[l]
-	if p.ready[i.epoch]++; p.ready[i.epoch] < len(e.intervals) {
+func (f *async) spreadedBack(i *interval, l int) {
+	p := f.layers[l]
+	if p.ready[i.epoch]++; p.ready[i.epoch] < len(f.intervals) {
 		return
 	}
 	delete(p.ready, i.epoch)
-	if e.graph.Plan.Ghosts > 0 {
-		e.enqueue(schedule.Task{Stage: schedule.GhostGrads, Epoch: i.epoch, Layer: l, Interval: schedule.Whole})
+	if f.graph.Plan.Ghosts > 0 {
+		f.enqueue(schedule.Task{Stage: schedule.GhostGrads, Epoch: i.epoch, Layer: l, Interval: schedule.Whole})
 	}
 }
 
 // gatherBack is the interval's rows of Âᵀ times the gradients that are there.
-func (e *engine) gatherBack(i *interval, l int) {
-	p := e.layers[l].Layer
-	i.work.Rows = e.graph.GatherBack(p, i.at(l), i.pass())
-	e.graph.AddBack(p, i.at(l))
+func (f *async) gatherBack(i *interval, l int) {
+	p := f.layers[l].Layer
+	i.work.Rows = f.graph.GatherBack(p, i.at(l), i.pass())
+	f.graph.AddBack(p, i.at(l))
 }
 
 // whole runs a task that no interval does for itself.
-func (e *engine) whole(worker int, t schedule.Task) error {
-	j := &e.active[t.Ref]
-	switch p := e.layers[j.Layer]; j.Stage {
+func (f *async) whole(worker int, t schedule.Task) error {
+	j := &f.active[t.Ref]
+	switch p := f.layers[j.Layer]; j.Stage {
 	case schedule.Receive:
-		first := int(e.graph.Plan.RecvStart[j.from]) + j.wire.first
-		if err := e.takeRows(j, p.Ghosts[first*p.Width:(first+j.wire.count)*p.Width]); err != nil {
+		first := int(f.graph.Plan.RecvStart[j.from]) + j.wire.first
+		if err := f.takeRows(j, p.Ghosts[first*p.Width:(first+j.wire.count)*p.Width]); err != nil {
 			return err
 		}
-		e.graph.PublishGhosts(e.crew.teams[worker], p.Layer, first, j.wire.count)
+		f.graph.PublishGhosts(f.workers.teams[worker], p.Layer, first, j.wire.count)
 	case schedule.ReceiveBack:
-		return e.takeRows(j, p.Returned[j.from])
+		return f.takeRows(j, p.Returned[j.from])
 	case schedule.GhostGrads:
-		return e.ghostGrads(worker, j)
+		return f.ghostGrads(worker, j)
 	}
 	return nil
 }
 
 // takeRows decodes the rows that a message has brought.
-func (e *engine) takeRows(j *job, dst []float32) error {
-	block, err := codec.Open(j.wire.block, e.codec)
+func (f *async) takeRows(j *job, dst []float32) error {
+	block, err := codec.Open(j.wire.block, f.codec)
 	if err == nil {
-		err = block.Decode(e.codec, codec.Rows{X: dst, Cols: e.layers[j.Layer].Width, Len: j.wire.count}, false)
+		err = block.Decode(f.codec, codec.Rows{X: dst, Cols: f.layers[j.Layer].Width, Len: j.wire.count}, false)
 	}
 	if err != nil {
 		return fault.New(fault.Runtime, "train", "", "rows of layer %d from rank %d are damaged: %v", j.Layer, j.from, err)
@@ -286,17 +286,17 @@ func (e *engine) takeRows(j *job, dst []float32) error {
 }
 
 // ghostGrads computes the gradients of ghosts and sends them to their owners.
-func (e *engine) ghostGrads(worker int, j *job) error {
-	p, plan := e.layers[j.Layer], e.graph.Plan
+func (f *async) ghostGrads(worker int, j *job) error {
+	p, plan := f.layers[j.Layer], f.graph.Plan
 	if p.out == nil {
 		p.out = make([]float32, plan.Ghosts*p.Width)
 	}
 	p.Enter(model.Pass{Epoch: j.Epoch, Train: true})
-	e.graph.GhostGrads(e.crew.teams[worker], p.Layer, 0, p.out)
+	f.graph.GhostGrads(f.workers.teams[worker], p.Layer, 0, p.out)
 	for q := range plan.Parts {
 		from, to := int(plan.RecvStart[q]), int(plan.RecvStart[q+1])
 		rows := codec.Rows{X: p.out[from*p.Width : to*p.Width], Cols: p.Width, Len: to - from, IDs: plan.GhostIDs[from:to]}
-		if err := e.sendRows(q, wire{kind: wireGrads, layer: j.Layer, epoch: j.Epoch}, rows); err != nil {
+		if err := f.sendRows(q, wire{kind: wireGrads, layer: j.Layer, epoch: j.Epoch}, rows); err != nil {
 			return err
 		}
 	}
@@ -305,11 +305,11 @@ func (e *engine) ghostGrads(worker int, j *job) error {
 
 // expect queues the task that puts rows or gradients which have arrived in
 // their place.
-func (e *engine) expect(m wire, from int) error {
-	if e.graph == nil || m.layer < 0 || m.layer >= len(e.layers) || e.layers[m.layer] == nil || from >= e.graph.Plan.Parts {
+func (f *async) expect(m wire, from int) error {
+	if f.graph == nil || m.layer < 0 || m.layer >= len(f.layers) || f.layers[m.layer] == nil || from >= f.graph.Plan.Parts {
 		return damaged(m, from)
 	}
-	plan := e.graph.Plan
+	plan := f.graph.Plan
 	stage, all := schedule.Receive, int(plan.RecvStart[from+1]-plan.RecvStart[from])
 	if m.kind == wireGrads {
 		stage, all = schedule.ReceiveBack, int(plan.SendStart[from+1]-plan.SendStart[from])
@@ -321,8 +321,8 @@ func (e *engine) expect(m wire, from int) error {
 		return damaged(m, from)
 	}
 	t := schedule.Task{Stage: stage, Epoch: m.epoch, Layer: m.layer, Interval: schedule.Whole}
-	e.queue = slices.Insert(e.queue, e.received, job{Task: t, grip: e.grip(t), wire: m, from: from})
-	e.received++
+	f.queue = slices.Insert(f.queue, f.received, job{Task: t, grip: f.grip(t), wire: m, from: from})
+	f.received++
 	return nil
 }
 

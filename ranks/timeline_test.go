@@ -115,7 +115,7 @@ func sameSums(t *testing.T, line runfolder.Epoch, f *trace.File, s runfolder.Sum
 			sums[e.Rank][e.Task] += e.Dur.Seconds()
 		}
 	}
-	for _, task := range tasks {
+	for _, task := range kinds {
 		most, found := 0.0, true
 		for _, sum := range sums {
 			seconds, ok := sum[task]

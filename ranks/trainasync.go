@@ -3,133 +3,121 @@ package ranks
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"siafu/graph/mapped"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/graphwork"
+	"siafu/ranks/inject"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/signals"
 	"siafu/ranks/world"
 )
 
-// trainAsync is train in bounded asynchrony, stretch after stretch. Collective
-// over the world at the end of each.
-func (r *run) trainAsync(weights []float32) error {
-	h, s := r.history(), r.newSaver()
-	var u *params.Updater
-	var err error
-	if r.rank == 0 && r.Servers == 0 {
-		if u, err = r.newUpdater(); err != nil {
-			return err
-		}
-	}
-	for trained := r.from.epoch; ; {
-		last, v, err := r.stretch(trained, weights, u, h, s)
+// TrainAsync trains in bounded asynchrony behind an epoch, stretch after
+// stretch, until the run ends or goes on in step, and returns the last verdict
+// and the weights after its epoch. Every graph rank then has rank 0's history,
+// which has ended unless the run was asked to stop or is to go on. u steps the
+// weights where no rank is a server: rank 0's, else nil. Collective over the
+// world at the end of each stretch, with servers that Pronounce too.
+func (e *Engine) TrainAsync(trained int, weights []float32, u *params.Updater, h *History, s Saver) ([]float32, Verdict, error) {
+	for {
+		last, v, err := e.stretch(trained, weights, u, h, s)
 		if err != nil {
-			return err
+			return nil, v, err
 		}
-		if v.save {
-			if err := r.saveStretch(v, last, u, h, s); err != nil || v.stop {
-				return err
+		if v.Save {
+			if err := e.saveStretch(v, last, u, h, s); err != nil || v.Stop {
+				return last, v, err
 			}
 		}
-		switch v.next {
-		case ends:
-			return r.judgeAsync(v.epoch, last, h)
-		case inStep:
-			return r.trainAfter(v.epoch, last, u, h)
+		switch v.Next {
+		case Ends:
+			return last, v, e.evaluateAsync(v.Epoch, last, h)
+		case InStep:
+			h.Within = 0
+			return last, v, e.share(h)
 		}
-		weights, trained = last, v.epoch
+		weights, trained = last, v.Epoch
 	}
 }
 
 // stretch trains until all ranks have finished the same epoch, and returns the
 // weights after it and what rank 0 says of it. Its memory is freed.
-func (r *run) stretch(trained int, weights []float32, u *params.Updater, h *history, s *saver) ([]float32, verdict, error) {
+func (e *Engine) stretch(trained int, weights []float32, u *params.Updater, h *History, s Saver) ([]float32, Verdict, error) {
 	arena := mapped.NewArena()
 	defer arena.Free()
-	e, err := r.engine(trained, weights, u, arena)
+	f, err := e.async(trained, weights, u, arena)
 	if err != nil {
-		return nil, verdict{}, err
+		return nil, Verdict{}, err
 	}
-	e.tallies.history, e.tallies.saver = h, s
-	e.epochs = s.stretch(trained, e.epochs)
-	e.world.SetLimits(r.explained(e.during, e.owing))
-	defer e.world.SetLimits(r.limits)
-	last, err := e.train()
-	r.arrays = max(r.arrays, r.arena.Used()+arena.Used())
+	f.tallies.history, f.tallies.saver = h, s
+	f.epochs = lastOf(s.Every(), trained, f.epochs)
+	defer e.explain(f.during, f.owing, e.World)()
+	last, err := f.train()
+	e.arrays = max(e.arrays, e.Arena.Used()+arena.Used())
 	if err != nil {
-		return nil, verdict{}, err
+		return nil, Verdict{}, err
 	}
-	v, err := r.pronounce(e.verdict(last))
+	v, err := Pronounce(e.World, f.verdict(last))
 	return slices.Clone(last), v, err
 }
 
-// stretch is the last epoch of a stretch that begins behind an epoch.
-func (s *saver) stretch(trained, epochs int) int {
-	if n := s.every.Epochs; n > 0 {
-		return min(epochs, (trained/n+1)*n)
-	}
-	return epochs
-}
-
-// verdict is what rank 0 makes of a stretch that has led to these weights.
-func (e *engine) verdict(weights []float32) verdict {
-	t := &e.tallies
-	v := verdict{epoch: e.epochs, next: again, save: true}
-	switch {
-	case t.ranks == 0:
-		return verdict{}
-	case t.stopped == byDivergence, !t.history.sound(e.epochs+1, weights):
-		v.next, v.save = ends, false
-	case t.stopped == byTarget, t.stopped == byPatience, e.epochs >= e.cfg.Epochs:
-		v.next, v.save = ends, t.saver.every != checkpoint.Interval{}
-		if t.stopped == byTarget || t.stopped == byPatience {
-			t.history.stoppedBy = t.stopped
+// saveStretch writes the checkpoint at the end of a stretch, on rank 0.
+func (e *Engine) saveStretch(v Verdict, weights []float32, u *params.Updater, h *History, s Saver) error {
+	e.Fault.At(inject.Save, v.Epoch)
+	began := time.Now()
+	if e.World.Rank() == 0 {
+		slots, err := e.stateAfter(u)
+		if err != nil {
+			return err
 		}
-	case t.stopped == switched:
-		v.next, v.save = inStep, false
-	case t.saver.asked == signals.Stop:
-		v.stop = true
+		s.Save(Snapshot{Epoch: v.Epoch, Weights: weights, Slots: slots, History: h}, v.Stop)
 	}
-	return v
+	s.Served(time.Since(began))
+	return nil
 }
 
-// judgeAsync evaluates those weights with which the passes that trained were
+// stateAfter is the optimiser's state at the end of a stretch, on rank 0.
+func (e *Engine) stateAfter(u *params.Updater) ([][]float32, error) {
+	if u != nil {
+		return u.State(), nil
+	}
+	return params.ReceiveState(e.World, e.Peers.Size(), e.Network.NumWeights())
+}
+
+// evaluateAsync evaluates those weights with which the passes that trained were
 // best, in step with the other ranks, and unless the run has diverged the
 // weights after the last epoch; the better ones are the run's. Collective over
 // the graph ranks.
-func (r *run) judgeAsync(epochs int, last []float32, h *history) error {
-	t := r.trainer(nil)
+func (e *Engine) evaluateAsync(epochs int, last []float32, h *History) error {
+	t := e.trainer(nil, nil)
 	if t.net.CacheInput {
-		if err := r.keepInput(t.intervals, r.arena); err != nil {
+		if err := e.keepInput(t.intervals, nil, e.Arena); err != nil {
 			return err
 		}
 	}
-	if err := r.shareHistory(h); err != nil {
+	if err := e.share(h); err != nil {
 		return err
 	}
-	t.cfg.Epochs = 0 // every evaluation is a pass of its own
-	best, epoch, stopped := h.best, h.bestLine.Epoch, h.stoppedBy
-	h.forget()
+	best, epoch, stopped := h.Best, h.BestLine.Epoch, h.StoppedBy
+	h.Forget()
 	if best != nil {
 		line, err := t.weigh(epoch, best)
 		if err != nil {
 			return err
 		}
-		h.observe(line, t.flat)
+		h.Observe(line, t.flat)
 	}
-	if stopped != byDivergence {
-		line, err := t.weigh(epochs+1, last)
-		if err != nil {
-			return err
-		}
-		h.conclude(line, t.flat, stopped)
+	if stopped == ByDivergence {
+		return nil
 	}
-	r.voice.result(h)
-	return nil
+	line, err := t.weigh(epochs+1, last)
+	if err == nil {
+		h.Conclude(line, t.flat, stopped)
+	}
+	return err
 }
 
 // weigh evaluates weights that an epoch starts from. Collective over the graph
@@ -137,20 +125,20 @@ func (r *run) judgeAsync(epochs int, last []float32, h *history) error {
 func (t *trainer) weigh(epoch int, weights []float32) (runfolder.Epoch, error) {
 	copy(t.flat, weights)
 	line := runfolder.Epoch{Epoch: epoch}
-	_, err := t.evaluate(&line)
+	_, err := t.evaluate(&line, true)
 	return line, err
 }
 
-// shareHistory gives all graph ranks what rank 0 knows. Collective over them.
-func (r *run) shareHistory(h *history) error {
+// share gives all graph ranks what rank 0 knows. Collective over them.
+func (e *Engine) share(h *History) error {
 	var blob []byte
-	if r.rank == 0 {
+	if e.Peers.Rank() == 0 {
 		var err error
-		if blob, err = json.Marshal(sharedHistory{h.bestLine, h.last, h.record.saved(), h.stoppedBy, h.best != nil}); err != nil {
+		if blob, err = json.Marshal(sharedHistory{h.BestLine, h.Last, h.Record.Saved(), h.StoppedBy, h.Best != nil}); err != nil {
 			return err
 		}
 	}
-	blob, err := world.BcastBlob(r.peers, blob, 0)
+	blob, err := world.BcastBlob(e.Peers, blob, 0)
 	if err != nil {
 		return err
 	}
@@ -158,13 +146,13 @@ func (r *run) shareHistory(h *history) error {
 	if err := json.Unmarshal(blob, &m); err != nil {
 		return err
 	}
-	h.bestLine, h.last, h.stoppedBy = m.Best, m.Last, m.StoppedBy
+	h.BestLine, h.Last, h.StoppedBy = m.Best, m.Last, m.StoppedBy
 	if !m.HasBest {
 		return nil
 	}
-	h.record = recalled(m.Record, m.Best)
-	h.best = append(make([]float32, 0, r.net.NumWeights()), h.best...)[:r.net.NumWeights()]
-	return r.peers.Bcast(mapped.Bytes(h.best), 0)
+	n := e.Network.NumWeights()
+	h.Resume(append(make([]float32, 0, n), h.Best...)[:n], m.Best, m.Last, m.Record)
+	return e.Peers.Bcast(mapped.Bytes(h.Best), 0)
 }
 
 // sharedHistory is a history as it travels, without its weights.
@@ -175,53 +163,59 @@ type sharedHistory struct {
 	HasBest    bool
 }
 
-// engine puts a graph rank together that goes on after an epoch. Collective over the world.
-func (r *run) engine(trained int, weights []float32, u *params.Updater, a *mapped.Arena) (*engine, error) {
-	setting, err := r.setting(trained)
+// async puts a graph rank together that goes on after an epoch. Collective over
+// the world.
+func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *mapped.Arena) (*async, error) {
+	c, net, rank := e.Config, e.Network, e.World.Rank()
+	setting, err := params.AsyncSetting(e.World, e.Peers.Size(), c.IntervalsOf(net, e.Shard.NumOwn()), c.MostStaleness(), trained)
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{
-		cfg: r.cfg, world: r.world, outbox: world.NewOutbox(r.world), crew: r.crew, tensor: r.tensor,
-		setting: setting, progress: protocol.NewProgress(setting, r.rank),
-		chooser: protocol.NewChooser(setting, r.rank, r.net.Layers(), r.net.NumWeights()),
-		epochs:  r.cfg.Epochs, wireIn: make([]float32, r.net.NumWeights()),
+	f := &async{
+		cfg: c, world: e.World, outbox: world.NewOutbox(e.World), workers: e.workers, tensor: e.Tensor, delay: newDelay(c, rank),
+		setting: setting, progress: protocol.NewProgress(setting, rank),
+		chooser: protocol.NewChooser(setting, rank, net.Layers(), net.NumWeights()),
+		epochs:  c.Epochs, wireIn: make([]float32, net.NumWeights()),
 		tallies: tallies{
 			mine: map[int][]float64{}, finished: map[int]int{}, sums: map[int][]float64{}, heard: map[int]int{},
-			emit: r.voice.epoch, training: r.shard.TrainTotal, spoken: trained, versions: map[int][]float32{},
+			reporter: e.Reporter, training: e.Shard.TrainTotal, spoken: trained, versions: map[int][]float32{},
 		},
-		layers: make([]*published, r.net.Layers()),
+		layers: make([]*published, net.Layers()),
 	}
-	e.delay = newDelay(r.cfg, r.rank)
-	if r.rank == 0 {
-		e.tallies.ranks = r.Graph
-		if r.Servers == 0 {
-			e.hosted = protocol.New(setting, 0, params.Layers(r.net), slices.Clone(weights), u)
+	if rank == 0 {
+		f.tallies.ranks = e.Peers.Size()
+		if f.hostedByRank0() {
+			f.hosted = protocol.New(setting, 0, params.Layers(net), slices.Clone(weights), u)
 		}
 	}
-	e.intervals = newIntervals(r.cfg, r.net, r.shard, r.localIDs(a), r.crew, nil, a)
-	for _, i := range e.intervals {
+	f.intervals = newIntervals(c, net, e.Shard, e.localIDs(a), e.workers, nil, a)
+	for _, i := range f.intervals {
 		i.epoch = trained
 	}
-	e.active = make([]job, r.crew.pool.Workers()+len(e.intervals))
-	if r.net.CacheInput {
-		if err := r.keepInput(e.intervals, a); err != nil {
+	f.active = make([]job, e.workers.pool.Workers()+len(f.intervals))
+	if net.CacheInput {
+		if err := e.keepInput(f.intervals, nil, a); err != nil {
 			return nil, err
 		}
 	}
-	if !r.net.Propagates() {
-		return e, nil
+	if net.Propagates() {
+		f.prepare(e, a)
 	}
-	o := graphwork.Options{Half: r.cfg.Gather == "bf16", Apart: true, Skip: r.net.CacheInput}
-	e.graph = graphwork.New(r.net, e.intervals[0].net.Layers, r.shard, o, a)
-	e.codec, e.sendIDs = r.codecs[0], mapped.Make[uint32](a, len(e.graph.Plan.SendRows))
-	for k, v := range e.graph.Plan.SendRows {
-		e.sendIDs[k] = e.graph.Plan.OwnIDs[v]
+	return f, nil
+}
+
+// prepare makes what the intervals' layers need of the graph, and of rows that
+// travel.
+func (f *async) prepare(e *Engine, a *mapped.Arena) {
+	o := graphwork.Options{Half: f.cfg.Gather == "bf16", Apart: true, Skip: e.Network.CacheInput}
+	f.graph = graphwork.New(e.Network, f.intervals[0].net.Layers, e.Shard, o, a)
+	f.codec, f.sendIDs = e.Codecs[0], mapped.Make[uint32](a, len(f.graph.Plan.SendRows))
+	for k, v := range f.graph.Plan.SendRows {
+		f.sendIDs[k] = f.graph.Plan.OwnIDs[v]
 	}
-	for l := range e.layers {
-		if layer := e.graph.Layer(l); layer != nil {
-			e.layers[l] = e.publish(layer, r.shard.NumOwn(), a)
+	for l := range f.layers {
+		if layer := f.graph.Layer(l); layer != nil {
+			f.layers[l] = f.publish(layer, e.Shard.NumOwn(), a)
 		}
 	}
-	return e, nil
 }

@@ -5,10 +5,11 @@ import (
 
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
-	"siafu/halo/codec"
+	"siafu/halo"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
+	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/inject"
 	"siafu/ranks/params"
@@ -22,20 +23,60 @@ import (
 // trainer is one graph rank in the synchronous modes.
 type trainer struct {
 	*lockstep
-	cfg     Config
-	comm    world.Comm // of the graph ranks
-	shard   *shard.Shard
-	net     model.Spec
-	flat    []float32   // the weights that all intervals share
-	grad    []float32   // their gradient on this rank
-	layers  [][]float32 // the same, layer by layer
-	sums    []float64   // that ranks add up
-	weights params.Source
-	arena   *mapped.Arena
-	history *history
-	saver   *saver
-	stopped bool                        // the run was asked to stop, and has saved
-	emit    func(runfolder.Epoch) error // takes the line of an epoch; does nothing but on rank 0
+	cfg      config.Config
+	comm     world.Comm // of the graph ranks
+	shard    *shard.Shard
+	net      model.Spec
+	flat     []float32   // the weights that all intervals share
+	grad     []float32   // their gradient on this rank
+	layers   [][]float32 // the same, layer by layer
+	sums     []float64   // that ranks add up
+	source   params.Source
+	arena    *mapped.Arena
+	reporter Reporter
+	history  *History
+	saver    Saver           // nil where nobody can ask for anything: in a run that only evaluates
+	asked    signals.Request // of any rank, in the epoch under way: the same on all graph ranks
+	stopped  bool            // the run was asked to stop, and has saved
+}
+
+// Train trains synchronously from an epoch on, whose weights source has. Unless
+// the run was asked to stop, the history ends with it. Collective over the graph
+// ranks; with servers, those serve it.
+func (e *Engine) Train(first int, source params.Source, h *History, s Saver) error {
+	reduction, err := e.reduce()
+	if err != nil {
+		return err
+	}
+	t := e.trainer(source, reduction)
+	t.history, t.saver = h, s
+	defer e.explain(t.during, nil, e.World, e.Peers)()
+	if t.net.CacheInput {
+		if err := e.keepInput(t.intervals, reduction, e.Arena); err != nil {
+			return err
+		}
+	}
+	if err := e.beginTuning(t.lockstep, first); err != nil {
+		return err
+	}
+	return t.train(first)
+}
+
+// trainer puts a trainer together. reduction may be nil.
+func (e *Engine) trainer(source params.Source, reduction *halo.Reduction) *trainer {
+	t := &trainer{
+		cfg: e.Config, comm: e.Peers, shard: e.Shard, source: source, net: e.Network, arena: e.Arena, reporter: e.Reporter,
+		flat: mapped.Make[float32](e.Arena, e.Network.NumWeights()), grad: mapped.Make[float32](e.Arena, e.Network.NumWeights()),
+	}
+	t.lockstep = e.lockstep(newIntervals(e.Config, e.Network, e.Shard, e.localIDs(e.Arena), e.workers, t.flat, e.Arena))
+	t.judges, t.update, t.sums = true, t.push, make([]float64, scoreSums)
+	for _, layer := range params.Layers(e.Network) {
+		t.layers = append(t.layers, t.grad[layer.Lo:layer.Hi])
+	}
+	o := graphwork.Options{Half: e.Config.Gather == "bf16", Skip: e.Network.CacheInput, Reduction: reduction}
+	t.prepare(e, o, e.Codecs[0], e.Arena)
+	t.delay = newDelay(e.Config, e.Peers.Rank())
+	return t
 }
 
 // train is the training loop, from an epoch on. An epoch's line tells the loss and accuracy of
@@ -48,8 +89,8 @@ func (t *trainer) train(first int) error {
 		if err := t.pull(epoch); err != nil {
 			return err
 		}
-		if t.history.trouble != nil || t.saves(epoch) && !t.history.sound(epoch, t.flat) {
-			return t.weights.Leave()
+		if t.history.Divergence != nil || t.saves(epoch) && !t.history.Sound(epoch, t.flat) {
+			return t.source.Leave()
 		}
 		if err := t.save(epoch); err != nil || t.stopped {
 			return err
@@ -59,17 +100,17 @@ func (t *trainer) train(first int) error {
 		ready := false // the training pass has run already
 		if closing || t.cfg.EvalEvery > 0 && (epoch-1)%t.cfg.EvalEvery == 0 {
 			var err error
-			if ready, err = t.evaluate(&line); err != nil {
+			if ready, err = t.evaluate(&line, closing); err != nil {
 				return err
 			}
 			if t.ends(line, closing) {
-				return t.weights.Leave()
+				return t.source.Leave()
 			}
 		}
 		if err := t.step(&line, ready); err != nil {
 			return err
 		}
-		if t.history.diverges(&line, t.flat, false) {
+		if t.history.Diverges(&line, t.flat, false) {
 			continue
 		}
 		line.Seconds, line.Codec = time.Since(start).Seconds()-line.EvalSeconds, t.tuning.name()
@@ -86,11 +127,11 @@ func (t *trainer) train(first int) error {
 func (t *trainer) ends(line runfolder.Epoch, closing bool) bool {
 	h := t.history
 	if closing {
-		h.conclude(line, t.flat, goesOn)
+		h.Conclude(line, t.flat, GoesOn)
 		return true
 	}
-	h.stoppedBy = h.observe(line, t.flat)
-	return h.stoppedBy != goesOn
+	h.StoppedBy = h.Observe(line, t.flat)
+	return h.Ended()
 }
 
 // request is what was asked for in the epoch before.
@@ -98,12 +139,12 @@ func (t *trainer) request(epoch int) signals.Request {
 	if epoch > t.cfg.Epochs {
 		return signals.None // the run ends anyway
 	}
-	return t.saver.asked
+	return t.asked
 }
 
 // saves tells whether there is to be a checkpoint before an epoch.
 func (t *trainer) saves(epoch int) bool {
-	atEnd := epoch > t.cfg.Epochs && t.saver.every != checkpoint.Interval{}
+	atEnd := epoch > t.cfg.Epochs && t.saver.Every() != checkpoint.Interval{}
 	return atEnd || t.request(epoch) > signals.None
 }
 
@@ -114,25 +155,23 @@ func (t *trainer) save(epoch int) error {
 	if !t.saves(epoch) {
 		return nil
 	}
-	s, asked := t.saver, t.request(epoch)
-	t.crew.fault.At(inject.Save, epoch-1)
+	stop := t.request(epoch) == signals.Stop
+	t.workers.fault.At(inject.Save, epoch-1)
 	began := time.Now()
 	if t.comm.Rank() == 0 {
-		slots, err := t.weights.State()
+		slots, err := t.source.State()
 		if err != nil {
 			return err
 		}
-		snap := snapshot{epoch: epoch - 1, weights: t.flat, slots: slots, history: t.history, switched: t.cfg.Mode == "async"}
-		if err := s.save(snap, asked == signals.Stop); err != nil {
-			s.run.stop = err
-		}
+		t.saver.Save(Snapshot{epoch - 1, t.flat, slots, t.history, t.cfg.Mode == "async"}, stop)
 	}
-	t.weights.Saved()
-	s.served(time.Since(began))
-	t.crew.take()
-	if asked == signals.Stop {
+	t.source.Saved()
+	t.saver.Served(time.Since(began))
+	t.asked = signals.None
+	t.workers.take()
+	if stop {
 		t.stopped = true
-		return t.weights.Leave()
+		return t.source.Leave()
 	}
 	return nil
 }
@@ -140,14 +179,14 @@ func (t *trainer) save(epoch int) error {
 // timed counts what no worker's task is: a step of all ranks together.
 func (t *trainer) timed(stage schedule.Stage, epoch int, step func() error) error {
 	task := schedule.Task{Stage: stage, Epoch: epoch, Layer: trace.None, Interval: schedule.Whole}
-	t.crew.begin(0, task)
-	defer t.crew.end(0, task)
+	t.workers.begin(0, task)
+	defer t.workers.end(0, task)
 	return step()
 }
 
 // pull gets the weights that an epoch starts from.
 func (t *trainer) pull(epoch int) error {
-	return t.timed(schedule.Update, epoch, func() error { return t.weights.Pull(epoch, t.flat) })
+	return t.timed(schedule.Update, epoch, func() error { return t.source.Pull(epoch, t.flat) })
 }
 
 // step is one epoch after its weights have come: the training pass, unless the
@@ -155,7 +194,7 @@ func (t *trainer) pull(epoch int) error {
 // others between the two.
 func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 	p := model.Pass{Epoch: line.Epoch, Train: true}
-	if err := t.weights.Begin(); err != nil {
+	if err := t.source.Begin(); err != nil {
 		return err
 	}
 	if !ready {
@@ -173,7 +212,7 @@ func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 		}
 		line.Loss = found[trainLoss]
 	}
-	return t.timed(schedule.Update, p.Epoch, func() error { return t.weights.Flush(p.Epoch, t.grad) })
+	return t.timed(schedule.Update, p.Epoch, func() error { return t.source.Flush(p.Epoch, t.grad) })
 }
 
 // push sums up a layer's gradients in the order of intervals and hands them
@@ -184,79 +223,5 @@ func (t *trainer) push(layer int) error {
 	for _, i := range t.intervals[1:] {
 		kernels.Add(t.adder, sum, i.net.LayerGrad(layer))
 	}
-	return t.weights.Push(t.pass.Epoch, layer, sum)
-}
-
-// logits are those of the last forward pass [own x classes].
-func (t *trainer) logits() []float32 { return t.intervals[0].kept[:t.own*t.shard.Classes] }
-
-// keptColumns is how many columns of ÂX are gathered at a time: enough for
-// whole cache lines, few enough that ghosts of all features are never there at
-// once.
-const keptColumns = 64
-
-// keepInput computes ÂX once and keeps it in memory of a; what it takes on the
-// way is freed.
-// Collective over the graph ranks.
-func (r *run) keepInput(intervals []*interval, a *mapped.Arena) error {
-	scratch := mapped.NewArena()
-	defer scratch.Free()
-	half := r.cfg.Features == "bf16"
-	dim, width := r.meta.FeatureDim, min(keptColumns, r.meta.FeatureDim)
-	columns := mapped.Make[float32](scratch, r.shard.NumOwn()*width)
-	once := r.lockstep(nil)
-	at := 0 // column
-	for _, i := range intervals {
-		i.net.Keep(half, a)
-		k := *i
-		k.net = &model.Network{Layers: []model.Layer{&keeper{net: i.net, columns: i.part(columns, width), from: &at, width: width}}}
-		k.work.Net = k.net
-		once.intervals = append(once.intervals, &k)
-	}
-	once.prepare(r, graphwork.Options{}, codec.Exact(r.codecs[0]), scratch) // it costs time only once
-	for ; at < dim; at += width {
-		at = min(at, dim-width) // the last columns are computed twice rather than in another width
-		if err := once.forward(model.Pass{}, false); err != nil {
-			return err
-		}
-	}
-	r.crew.take() // no epoch's work
-	return nil
-}
-
-// keeper is a layer that gathers some columns of the features and keeps them.
-type keeper struct {
-	model.Layer
-	net     *model.Network
-	columns []float32 // [n x width]
-	from    *int      // the first column
-	width   int
-}
-
-func (k *keeper) GatherWidth() int { return k.width }
-
-func (k *keeper) GathersBack() bool { return false }
-
-func (k *keeper) Emit([]float32, model.Pass) []float32 {
-	k.net.InputColumns(k.columns, *k.from, *k.from+k.width)
-	return k.columns
-}
-
-func (k *keeper) Apply(gathered []float32, _ model.Pass) []float32 {
-	k.net.PutKept(*k.from, *k.from+k.width, gathered)
-	return nil
-}
-
-// embeddings are the input of the last layer [own x its width] in the last
-// forward pass.
-func (t *trainer) embeddings() []float32 {
-	if first := t.intervals[0].last; first != nil {
-		return first[:t.own*t.net.Dims[t.net.Layers()-1]]
-	}
-	width := t.net.Dims[0]
-	rows := mapped.Make[float32](t.arena, t.own*width)
-	for _, i := range t.intervals {
-		copy(i.part(rows, width), i.net.InputRows(t.arena))
-	}
-	return rows
+	return t.source.Push(t.pass.Epoch, layer, sum)
 }

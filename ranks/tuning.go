@@ -16,7 +16,7 @@ import (
 // tuning chooses the codec of a lockstep's exchanges while it trains, for
 // --codec auto. The methods of a nil tuning do nothing.
 type tuning struct {
-	*run
+	*Engine
 	chooser *tune.Chooser
 	s       *lockstep
 	places  map[place]int  // numbers of exchanges
@@ -36,15 +36,15 @@ const sampleRows = 512
 
 // beginTuning begins to choose for the epochs from first on, if rows travel and
 // a choice was asked for. Collective over the graph ranks.
-func (r *run) beginTuning(s *lockstep, first int) error {
-	if len(r.codecs) == 1 {
+func (r *Engine) beginTuning(s *lockstep, first int) error {
+	if len(r.Codecs) == 1 {
 		return nil
 	}
 	if s.exchange == nil {
-		r.voice.note("codec auto: no rows travel between ranks -> " + r.codecs[0].Name() + "\n")
+		r.Reporter.Note("codec auto: no rows travel between ranks -> " + r.Codecs[0].Name() + "\n")
 		return nil
 	}
-	t := &tuning{run: r, s: s, places: map[place]int{}}
+	t := &tuning{Engine: r, s: s, places: map[place]int{}}
 	for l, layer := range s.intervals[0].net.Layers {
 		if s.gathers(l) {
 			t.add(place{l, false})
@@ -55,22 +55,22 @@ func (r *run) beginTuning(s *lockstep, first int) error {
 	}
 	t.hidden, t.samples = make([]atomic.Int64, len(t.list)), make([][]float32, len(t.list))
 	var names []string
-	for _, c := range r.codecs {
+	for _, c := range r.Codecs {
 		names = append(names, c.Name())
 	}
 	rows, err := r.rowsBetween(s.graph)
-	t.chooser = tune.NewChooser(names, tune.Traffic{Hosts: r.peers.Hosts(), Rows: rows, Exchanges: t.list}, first, r.cfg.Epochs)
+	t.chooser = tune.NewChooser(names, tune.Traffic{Hosts: r.Peers.Hosts(), Rows: rows, Exchanges: t.list}, first, r.Config.Epochs)
 	r.tuning, s.tuning = t, t
 	return err
 }
 
-// chosen is what an automatic choice has come to, "" where there was none.
-func (r *run) chosen() string {
-	if len(r.codecs) == 1 {
+// Chosen is what an automatic choice has come to, "" where there was none.
+func (r *Engine) Chosen() string {
+	if len(r.Codecs) == 1 {
 		return ""
 	}
 	if r.tuning == nil {
-		return r.codecs[0].Name() // no rows travel
+		return r.Codecs[0].Name() // no rows travel
 	}
 	return r.tuning.name()
 }
@@ -82,13 +82,13 @@ func (t *tuning) add(p place) {
 
 // rowsBetween is how many rows each rank sends each other one. Collective over
 // the graph ranks.
-func (r *run) rowsBetween(w *graphwork.Work) ([]int64, error) {
-	n, me := r.peers.Size(), r.peers.Rank()
+func (r *Engine) rowsBetween(w *graphwork.Work) ([]int64, error) {
+	n, me := r.Peers.Size(), r.Peers.Rank()
 	rows := make([]int64, n*n)
 	for q := range n {
 		rows[me*n+q] = w.Plan.SendStart[q+1] - w.Plan.SendStart[q]
 	}
-	return rows, world.SumInt64s(r.peers, rows)
+	return rows, world.SumInt64s(r.Peers, rows)
 }
 
 // name is what rows travel through, "" where nothing is chosen.
@@ -113,7 +113,7 @@ func (t *tuning) ran(task schedule.Task, p model.Pass, d time.Duration) {
 }
 
 func (t *tuning) hides(p place, d time.Duration) {
-	if x, ok := t.places[p]; ok && t.cfg.Mode == "pipe" {
+	if x, ok := t.places[p]; ok && t.Config.Mode == "pipe" {
 		t.hidden[x].Add(int64(d))
 	}
 }
@@ -151,14 +151,14 @@ func (t *tuning) after(seconds float64) error {
 	for i := range agreed[1:] {
 		agreed[1+i] = -agreed[1+i] // the least, among largest
 	}
-	if err := world.MaxFloat64s(t.peers, agreed); err != nil {
+	if err := world.MaxFloat64s(t.Peers, agreed); err != nil {
 		return err
 	}
 	for i := range agreed[1:] {
 		agreed[1+i] = -agreed[1+i]
 	}
 	if said := t.chooser.Agreed(agreed[0], agreed[1:]); said != "" {
-		t.voice.note(said + "\n")
+		t.Reporter.Note(said + "\n")
 	}
 	t.s.exchange.Use(t.codec(t.chooser.Codec()))
 	return nil
@@ -169,13 +169,13 @@ func (t *tuning) after(seconds float64) error {
 func (t *tuning) takeHidden() []float64 {
 	seconds := make([]float64, len(t.hidden))
 	for x := range t.hidden {
-		seconds[x] = time.Duration(t.hidden[x].Swap(0)).Seconds() / float64(len(t.s.crew.clocks))
+		seconds[x] = time.Duration(t.hidden[x].Swap(0)).Seconds() / float64(len(t.s.workers.clocks))
 	}
 	return seconds
 }
 
 func (t *tuning) codec(name string) codec.Codec {
-	for _, c := range t.codecs {
+	for _, c := range t.Codecs {
 		if c.Name() == name {
 			return c
 		}
@@ -186,21 +186,21 @@ func (t *tuning) codec(name string) codec.Codec {
 // gauge measures links, and the candidates on the rows of the last epoch.
 // Collective over the graph ranks.
 func (t *tuning) gauge() error {
-	links, err := link.Measure(t.peers)
+	links, err := link.Measure(t.Peers)
 	if err != nil {
 		return err
 	}
 	g := newGauge(t.packers)
-	costs := make([][]tune.Cost, len(t.codecs))
+	costs := make([][]tune.Cost, len(t.Codecs))
 	var flat []float64
-	for i, c := range t.codecs {
+	for i, c := range t.Codecs {
 		costs[i] = make([]tune.Cost, len(t.list))
 		for x, e := range t.list {
 			k := g.cost(c, t.samples[x], e)
 			flat = append(flat, k.Encode, k.Decode, k.Size)
 		}
 	}
-	if err := world.MaxFloat64s(t.peers, flat); err != nil {
+	if err := world.MaxFloat64s(t.Peers, flat); err != nil {
 		return err
 	}
 	for i := range costs {
