@@ -12,7 +12,9 @@ import (
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/kernels/model"
+	"siafu/ranks/engine"
 	"siafu/ranks/forecast"
+	"siafu/ranks/predictions"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
 	"siafu/ranks/world"
@@ -84,13 +86,13 @@ func (r *run) predict(p PredictConfig, g gate, out IO) error {
 }
 
 // writePredictions writes the files of a prediction. Collective over the world.
-func (r *run) writePredictions(p PredictConfig, found *Inference) error {
-	files, err := newPredictions(r.world, p.files(r.net), int(r.meta.Vertices), r.meta.Classes)
+func (r *run) writePredictions(p PredictConfig, found *engine.Inference) error {
+	files, err := predictions.Create(r.world, p.files(r.net), int(r.meta.Vertices), r.meta.Classes)
 	defer files.Abort()
 	if err := agree(r.world, err); err != nil {
 		return err
 	}
-	rows := Rows{IDs: r.shard.Own}
+	rows := predictions.Rows{IDs: r.shard.Own}
 	rows.Class, rows.Probabilities = found.Classes()
 	if p.Embeddings {
 		rows.Embeddings = found.Embeddings()
@@ -102,8 +104,8 @@ func (r *run) writePredictions(p PredictConfig, found *Inference) error {
 }
 
 // files are what is to be written of a network.
-func (p *PredictConfig) files(net model.Spec) Options {
-	o := Options{Dir: p.Out, CSV: p.CSV}
+func (p *PredictConfig) files(net model.Spec) predictions.Options {
+	o := predictions.Options{Dir: p.Out, CSV: p.CSV}
 	if p.Embeddings {
 		o.EmbeddingWidth = net.Dims[net.Layers()-1]
 	}

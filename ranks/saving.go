@@ -10,6 +10,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
+	"siafu/ranks/engine"
 	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
@@ -31,10 +32,10 @@ func (r *run) newSaver() *saver {
 	return &saver{run: r, every: every, keep: r.cfg.Keep, watcher: r.watcher, began: time.Now()}
 }
 
-// Every implements Saver.
+// Every implements engine.Saver.
 func (s *saver) Every() checkpoint.Interval { return s.every }
 
-// Pending implements Saver. Whether it is time to save is for rank 0 to say,
+// Pending implements engine.Saver. Whether it is time to save is for rank 0 to say,
 // whose clock counts.
 func (s *saver) Pending(epoch int) signals.Request {
 	ask := s.run.pending()
@@ -52,7 +53,7 @@ func (r *run) pending() signals.Request {
 	return r.watcher.Pending()
 }
 
-// Served implements Saver.
+// Served implements engine.Saver.
 func (s *saver) Served(took time.Duration) {
 	s.began = time.Now()
 	if s.watcher != nil {
@@ -61,9 +62,9 @@ func (s *saver) Served(took time.Duration) {
 	}
 }
 
-// Save implements Saver. A checkpoint that cannot be written does not end a run
+// Save implements engine.Saver. A checkpoint that cannot be written does not end a run
 // that goes on, but one that stops: run.stop says so.
-func (s *saver) Save(snap Snapshot, stop bool) {
+func (s *saver) Save(snap engine.Snapshot, stop bool) {
 	written, err := s.write(snap)
 	if err == nil {
 		s.tell(snap.Epoch, written)
@@ -97,7 +98,7 @@ func (s *saver) stopped(epoch int, path string) error {
 		Then("go on with --out %s --resume auto", s.run.voice.folder.Dir())
 }
 
-func (s *saver) write(snap Snapshot) (checkpoint.Written, error) {
+func (s *saver) write(snap engine.Snapshot) (checkpoint.Written, error) {
 	r, dir := s.run, s.run.voice.folder.Dir()
 	metrics, err := checkpoint.MarkMetrics(filepath.Join(dir, runfolder.Metrics))
 	if err != nil {

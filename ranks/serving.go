@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"siafu/ranks/engine"
 	"siafu/ranks/inject"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
@@ -51,19 +52,19 @@ func (r *run) serveAsync(weights []float32, u protocol.Updater) error {
 		}
 		m := s.Memory()
 		r.stash = max(r.stash, m.PeakBytes+m.PeakWaiting)
-		v, err := Pronounce(r.world, Verdict{})
+		v, err := engine.Pronounce(r.world, engine.Verdict{})
 		if err != nil {
 			return err
 		}
-		if v.Next != Ends || v.Save {
+		if v.Next != engine.Ends || v.Save {
 			if err := r.settle(in, v, u); err != nil {
 				return err
 			}
 		}
 		switch {
-		case v.Stop || v.Next == Ends:
+		case v.Stop || v.Next == engine.Ends:
 			return nil
-		case v.Next == InStep:
+		case v.Next == engine.InStep:
 			return r.serveFrom(v.Epoch, slices.Clone(s.Weights()), u)
 		}
 		weights, trained = slices.Clone(s.Weights()), v.Epoch
@@ -72,7 +73,7 @@ func (r *run) serveAsync(weights []float32, u protocol.Updater) error {
 
 // settle takes the sums of other servers that may still be on their way, and
 // hands over the optimiser's state where it is to be saved.
-func (r *run) settle(s *params.Server, v Verdict, u protocol.Updater) error {
+func (r *run) settle(s *params.Server, v engine.Verdict, u protocol.Updater) error {
 	if err := s.Reach(v.Epoch + 1); err != nil || !v.Save {
 		return err
 	}

@@ -21,10 +21,12 @@ import (
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/config"
+	"siafu/ranks/engine"
 	"siafu/ranks/host"
 	"siafu/ranks/inject"
 	"siafu/ranks/params"
 	"siafu/ranks/signals"
+	"siafu/ranks/stopping"
 	"siafu/ranks/tensor"
 	"siafu/ranks/trace"
 	"siafu/ranks/world"
@@ -83,12 +85,12 @@ type run struct {
 	tensor  tensor.Backend
 	arena   *mapped.Arena
 	net     model.Spec
-	codecs  []codec.Codec // the one that was given, or those to choose from
-	choice  string        // of orders, for the header
-	engine  *Engine       // nil on servers
-	voice   *voice        // rank 0's, else nil
-	fault   *inject.Fault // nil but in tests
-	stash   int64         // of a server in bounded asynchrony, at its peak
+	codecs  []codec.Codec  // the one that was given, or those to choose from
+	choice  string         // of orders, for the header
+	engine  *engine.Engine // nil on servers
+	voice   *voice         // rank 0's, else nil
+	fault   *inject.Fault  // nil but in tests
+	stash   int64          // of a server in bounded asynchrony, at its peak
 
 	recorders []*trace.Recorder // of the workers, none without --trace
 	origin    int64             // of the timeline, on rank 0's clock
@@ -241,7 +243,7 @@ func (r *run) startEngine() error {
 		return err
 	}
 	if !r.isServer() {
-		r.engine, err = newEngine(Rank{
+		r.engine, err = engine.New(engine.Rank{
 			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Codecs: r.codecs,
 			Tensor: r.tensor, Arena: r.arena, Threads: r.threads, Recorders: r.recorders, Fault: r.fault, Reporter: r.voice,
 		})
@@ -335,7 +337,7 @@ func (r *run) train(weights []float32) error {
 
 // trainFrom trains synchronously from an epoch on. Collective over the graph
 // ranks.
-func (r *run) trainFrom(epoch int, source params.Source, h *History) error {
+func (r *run) trainFrom(epoch int, source params.Source, h *stopping.History) error {
 	if err := r.engine.Train(epoch, source, h, r.newSaver()); err != nil {
 		return err
 	}
@@ -358,7 +360,7 @@ func (r *run) trainAsync(weights []float32) error {
 	if err != nil {
 		return err
 	}
-	if v.Next == InStep {
+	if v.Next == engine.InStep {
 		return r.trainAfter(v.Epoch, last, u, h)
 	}
 	r.voice.result(h)
@@ -367,7 +369,7 @@ func (r *run) trainAsync(weights []float32) error {
 
 // trainAfter goes on synchronously. Without servers every rank takes over the
 // optimiser's state, which rank 0 has had. Collective over the graph ranks.
-func (r *run) trainAfter(epoch int, weights []float32, u *params.Updater, h *History) error {
+func (r *run) trainAfter(epoch int, weights []float32, u *params.Updater, h *stopping.History) error {
 	r.voice.log("switch_to_sync after_epoch=%d", epoch)
 	r.from.switched = true
 	source, err := r.source(epoch, weights)
@@ -390,13 +392,13 @@ func (r *run) trainAfter(epoch int, weights []float32, u *params.Updater, h *His
 }
 
 // history is what the run knows of the epochs before.
-func (r *run) history() *History {
+func (r *run) history() *stopping.History {
 	c := r.cfg
-	rule := Rule{Patience: c.Patience, PatienceOn: c.PatienceOn, Target: c.TargetAcc, Validated: r.meta.Val > 0}
+	rule := stopping.Rule{Patience: c.Patience, PatienceOn: c.PatienceOn, Target: c.TargetAcc, Validated: r.meta.Val > 0}
 	if r.asynchronous() {
 		rule.Within = c.SwitchToSync
 	}
-	h := newHistory(rule, r.net.Params())
+	h := stopping.New(rule, r.net.Params())
 	if r.from.best != nil {
 		h.Resume(slices.Clone(r.from.best), r.from.bestLine, r.from.last, r.from.record)
 	}

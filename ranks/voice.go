@@ -11,6 +11,7 @@ import (
 	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
+	"siafu/ranks/stopping"
 )
 
 // voice is rank 0's: what a run prints and what it leaves in its folder. The
@@ -26,7 +27,7 @@ type voice struct {
 	epochs  []float64 // seconds of each
 	raw     int64     // ghost bytes
 	sent    int64
-	history *History
+	history *stopping.History
 
 	saving time.Duration // checkpoints: time and bytes of all
 	saved  int64
@@ -52,7 +53,7 @@ func isTerminal(w io.Writer) bool {
 // run is quiet.
 func (v *voice) log(format string, args ...any) { v.Note(fmt.Sprintf(format, args...) + "\n") }
 
-// Note implements Reporter.
+// Note implements engine.Reporter.
 func (v *voice) Note(text string) {
 	if v == nil {
 		return
@@ -112,7 +113,7 @@ func (v *voice) header(r *run) error {
 	return nil
 }
 
-// Epoch implements Reporter.
+// Epoch implements engine.Reporter.
 func (v *voice) Epoch(e runfolder.Epoch) error {
 	if v == nil {
 		return nil
@@ -143,7 +144,7 @@ func (v *voice) progress(e runfolder.Epoch) {
 }
 
 // result takes what the best and the last weights reached.
-func (v *voice) result(h *History) {
+func (v *voice) result(h *stopping.History) {
 	if v == nil {
 		return
 	}
