@@ -79,7 +79,7 @@ func (c *Candidate) count(ds *graph.Dataset, parts int) error {
 // keeps tells whether ÂX fits into every rank's memory, by train's rule.
 func (q *request) keeps(m *graph.Meta, r *partition.Report) bool {
 	for _, p := range r.Ranks {
-		if forecast.KeepBytes(q.Config, p.Vertices, p.Ghosts, m.FeatureDim) > q.memory/2 {
+		if forecast.CachedInputBytes(q.Config, p.Vertices, p.Ghosts, m.FeatureDim) > q.memory/2 {
 			return false
 		}
 	}

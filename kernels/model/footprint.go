@@ -101,12 +101,12 @@ func (g Gathering) gathered() int {
 func (n *Network) gatherings() []Gathering {
 	list := make([]Gathering, len(n.Layers))
 	for l, layer := range n.Layers {
-		g := Gathering{Width: layer.GatherWidth(), Back: layer.GathersBack()}
+		g := Gathering{Width: layer.GatherWidth(), Back: layer.GathersBackward()}
 		if at, ok := layer.(Attended); ok {
 			a := at.Attention(Pass{})
 			g.Heads, g.Columns = a.Heads, a.Columns()
 		}
-		if l == 0 && n.Kept() {
+		if l == 0 && n.InputCached() {
 			g = Gathering{}
 		}
 		list[l] = g

@@ -91,7 +91,7 @@ func (f *async) Next() (schedule.Task, bool) {
 			f.received--
 		}
 		f.running++
-		if j.Stage == schedule.GatherGhosts || j.Stage == schedule.GatherBack {
+		if j.Stage == schedule.GatherGhosts || j.Stage == schedule.GatherBackward {
 			f.delay.gather(len(f.intervals))
 		}
 		return f.enlist(j), true
@@ -109,14 +109,14 @@ func (f *async) Run(worker int, t schedule.Task) (done bool, err error) {
 	i := f.intervals[t.Interval]
 	i.work.Team.Borrow(f.workers.teams[worker])
 	switch t.Stage {
-	case schedule.Spread:
+	case schedule.Send:
 		return true, f.spread(i, t.Layer)
 	case schedule.GatherGhosts:
 		return true, f.gather(i, t.Layer)
-	case schedule.SpreadBack:
-		f.spreadBack(i, t.Layer)
-	case schedule.GatherBack:
-		f.gatherBack(i, t.Layer)
+	case schedule.SendBackward:
+		f.sendBackward(i, t.Layer)
+	case schedule.GatherBackward:
+		f.gatherBackward(i, t.Layer)
 	default:
 		done, err = i.do(f.tensor, f.workers.teams[worker], t, i.pass())
 		return done, err
@@ -134,7 +134,7 @@ func (f *async) Done(t schedule.Task) error {
 	if t.Interval != schedule.Whole {
 		return f.follow(f.intervals[t.Interval], t)
 	}
-	if t.Stage == schedule.Receive || t.Stage == schedule.ReceiveBack {
+	if t.Stage == schedule.Receive || t.Stage == schedule.ReceiveBackward {
 		f.layers[t.Layer].note(j)
 	}
 	return nil
@@ -148,31 +148,31 @@ func (f *async) follow(i *interval, t schedule.Task) error {
 	case schedule.Emit:
 		next.Stage = schedule.Apply
 		if gathers {
-			next.Stage = schedule.Spread
+			next.Stage = schedule.Send
 		}
-	case schedule.Spread:
+	case schedule.Send:
 		next.Stage = schedule.GatherGhosts
 	case schedule.GatherGhosts:
 		next.Stage = schedule.Apply
 	case schedule.Apply:
-		next.Stage = schedule.Judge
+		next.Stage = schedule.Loss
 		if t.Layer < len(i.net.Layers)-1 {
 			next.Stage, next.Layer = schedule.Emit, t.Layer+1
 		}
-	case schedule.Judge:
+	case schedule.Loss:
 		f.tallies.judged(i)
-		next.Stage = schedule.ApplyBack
-	case schedule.ApplyBack:
-		next.Stage = schedule.EmitBack
-		if gathers && layer.GathersBack() {
-			next.Stage = schedule.SpreadBack
+		next.Stage = schedule.ApplyBackward
+	case schedule.ApplyBackward:
+		next.Stage = schedule.EmitBackward
+		if gathers && layer.GathersBackward() {
+			next.Stage = schedule.SendBackward
 		}
-	case schedule.SpreadBack:
-		next.Stage = schedule.GatherBack
+	case schedule.SendBackward:
+		next.Stage = schedule.GatherBackward
 		f.spreadedBack(i, t.Layer)
-	case schedule.GatherBack:
-		next.Stage = schedule.EmitBack
-	case schedule.EmitBack:
+	case schedule.GatherBackward:
+		next.Stage = schedule.EmitBackward
+	case schedule.EmitBackward:
 		return f.push(i, t.Layer)
 	}
 	f.enqueue(next)
@@ -190,7 +190,7 @@ func (f *async) push(i *interval, layer int) error {
 		return err
 	}
 	if layer > 0 {
-		f.enqueue(schedule.Task{Stage: schedule.ApplyBack, Epoch: i.epoch, Layer: layer - 1, Interval: i.index})
+		f.enqueue(schedule.Task{Stage: schedule.ApplyBackward, Epoch: i.epoch, Layer: layer - 1, Interval: i.index})
 		return nil
 	}
 	i.busy = false
@@ -228,7 +228,7 @@ func (f *async) start(i *interval, weights []float32) {
 	f.tallies.keep(i, weights)
 	i.work.Rows, i.loss.Count = nil, true
 	t := schedule.Task{Stage: schedule.Emit, Epoch: i.epoch, Interval: i.index}
-	if i.net.Kept() {
+	if i.net.InputCached() {
 		t.Stage = schedule.Apply
 	}
 	f.enqueue(t)
@@ -257,7 +257,7 @@ func (f *async) Poll() (bool, error) {
 // Wait implements schedule.Flow.
 func (f *async) Wait() error {
 	if f.running > 0 { // with a backend that is not here
-		time.Sleep(patience)
+		time.Sleep(pollInterval)
 		return nil
 	}
 	return f.await()

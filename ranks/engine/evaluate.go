@@ -62,7 +62,7 @@ func (t *trainer) score() (findings, error) {
 	clear(sums)
 	copy(sums, found[:])
 	t.ask(sums)
-	if err := t.timed(schedule.Judge, t.pass.Epoch, func() error { return world.SumFloat64s(t.comm, sums) }); err != nil {
+	if err := t.timed(schedule.Loss, t.pass.Epoch, func() error { return world.SumFloat64s(t.comm, sums) }); err != nil {
 		return findings{}, err
 	}
 	t.heed(sums)

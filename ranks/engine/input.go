@@ -26,7 +26,7 @@ func (e *Engine) keepInput(intervals []*interval, reduction *halo.Reduction, a *
 	once := e.lockstep(nil)
 	at := 0 // column
 	for _, i := range intervals {
-		i.net.Keep(half, a)
+		i.net.CacheInput(half, a)
 		k := *i
 		k.net = &model.Network{Layers: []model.Layer{&keeper{net: i.net, columns: i.part(columns, width), from: &at, width: width}}}
 		k.work.Net = k.net
@@ -54,7 +54,7 @@ type keeper struct {
 
 func (k *keeper) GatherWidth() int { return k.width }
 
-func (k *keeper) GathersBack() bool { return false }
+func (k *keeper) GathersBackward() bool { return false }
 
 func (k *keeper) Emit([]float32, model.Pass) []float32 {
 	k.net.InputColumns(k.columns, *k.from, *k.from+k.width)
@@ -62,6 +62,6 @@ func (k *keeper) Emit([]float32, model.Pass) []float32 {
 }
 
 func (k *keeper) Apply(gathered []float32, _ model.Pass) []float32 {
-	k.net.PutKept(*k.from, *k.from+k.width, gathered)
+	k.net.PutCachedInput(*k.from, *k.from+k.width, gathered)
 	return nil
 }

@@ -48,7 +48,7 @@ func (i *interval) do(b tensor.Backend, worker *kernels.Team, t schedule.Task, p
 		switch t.Stage {
 		case schedule.Emit:
 			i.last = w.Rows
-		case schedule.Judge:
+		case schedule.Loss:
 			i.kept = w.Rows
 		}
 	}

@@ -66,7 +66,7 @@ func (s *lockstep) run(w *schedule.Walk, p model.Pass) error {
 // Next implements schedule.Flow.
 func (s *lockstep) Next() (schedule.Task, bool) {
 	t, ok := s.walk.Next()
-	if ok && (t.Stage == schedule.Spread || t.Stage == schedule.SpreadBack) {
+	if ok && (t.Stage == schedule.Send || t.Stage == schedule.SendBackward) {
 		s.delay.gather(1) // nobody starts anything meanwhile
 	}
 	return t, ok
@@ -101,8 +101,8 @@ func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
 		s.graph.GatherOwn(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
 	case schedule.GatherGhosts:
 		i.work.Rows = s.graph.GatherGhosts(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
-	case schedule.GatherBack:
-		i.work.Rows = s.graph.GatherBack(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
+	case schedule.GatherBackward:
+		i.work.Rows = s.graph.GatherBackward(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
 	case schedule.AddSums:
 		s.addSums(s.graph.Layer(t.Layer), i.at(t.Layer))
 	default:
@@ -133,7 +133,7 @@ func (s *lockstep) publish(i *interval, t schedule.Task) {
 			l.Rows = rows[:s.own*l.Width]
 		}
 		s.graph.Publish(l, at, rows)
-	case t.Stage == schedule.ApplyBack && at.Layer.GathersBack():
+	case t.Stage == schedule.ApplyBackward && at.Layer.GathersBackward():
 		if i.index == 0 {
 			l.Grads = rows[:s.own*l.GradWidth]
 		}
@@ -166,13 +166,13 @@ func (s *lockstep) Poll() (bool, error) {
 	return came || w != nil, err
 }
 
-// patience is between two looks for work that was handed over.
-const patience = 20 * time.Microsecond
+// pollInterval is between two looks for work that was handed over.
+const pollInterval = 20 * time.Microsecond
 
 // Wait implements schedule.Flow.
 func (s *lockstep) Wait() error {
 	if s.handed.Load() > 0 {
-		time.Sleep(patience)
+		time.Sleep(pollInterval)
 		return nil
 	}
 	event, ok := s.walk.Awaited()

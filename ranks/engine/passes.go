@@ -87,7 +87,7 @@ func (p *passes) forward() {
 	layers := s.intervals[0].net.Layers
 	var done []schedule.ID // the layer before
 	for l := range layers {
-		if l > 0 || !s.intervals[0].net.Kept() {
+		if l > 0 || !s.intervals[0].net.InputCached() {
 			done = p.each(schedule.Emit, l, done)
 		}
 		if s.gathers(l) {
@@ -96,7 +96,7 @@ func (p *passes) forward() {
 		done = p.each(schedule.Apply, l, done)
 	}
 	if s.judges {
-		p.each(schedule.Judge, len(layers)-1, done)
+		p.each(schedule.Loss, len(layers)-1, done)
 	}
 }
 
@@ -106,7 +106,7 @@ func (p *passes) gather(l int, rows []schedule.ID) []schedule.ID {
 	var ghosts []schedule.ID
 	if p.s.exchange != nil {
 		sums := p.pieces(schedule.Sum, l, p.s.sumPieces, rows)
-		ghosts = p.whole(schedule.Receive, l, p.leave(schedule.Spread, schedule.Receive, l, sums))
+		ghosts = p.whole(schedule.Receive, l, p.leave(schedule.Send, schedule.Receive, l, sums))
 	}
 	if p.barrier && ghosts != nil {
 		rows = ghosts
@@ -120,33 +120,33 @@ func (p *passes) backward() {
 	layers := s.intervals[0].net.Layers
 	var done, updated []schedule.ID
 	for l := len(layers) - 1; l >= 0; l-- {
-		done = p.each(schedule.ApplyBack, l, done)
-		if s.gathers(l) && layers[l].GathersBack() {
-			done = p.gatherBack(l, p.join(done))
+		done = p.each(schedule.ApplyBackward, l, done)
+		if s.gathers(l) && layers[l].GathersBackward() {
+			done = p.gatherBackward(l, p.join(done))
 		}
-		done = p.each(schedule.EmitBack, l, done)
+		done = p.each(schedule.EmitBackward, l, done)
 		updated = p.whole(schedule.Update, l, p.join(done), updated)
 	}
 }
 
-// gatherBack is layer l's, once all gradients are there. Those of ghosts come
+// gatherBackward is layer l's, once all gradients are there. Those of ghosts come
 // first, so that they are on their way while the rest is computed; what returns
 // is added when all intervals have their own sums.
-func (p *passes) gatherBack(l int, grads []schedule.ID) []schedule.ID {
+func (p *passes) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
 	if p.s.exchange == nil {
-		return p.each(schedule.GatherBack, l, grads)
+		return p.each(schedule.GatherBackward, l, grads)
 	}
 	ghosts := p.pieces(schedule.GhostGrads, l, p.s.pieces, grads)
 	var own []schedule.ID
 	if p.barrier { // nothing while they travel
-		own = p.join(p.each(schedule.GatherBack, l, ghosts))
+		own = p.join(p.each(schedule.GatherBackward, l, ghosts))
 		ghosts = own
 	}
-	came := p.leave(schedule.SpreadBack, schedule.ReceiveBack, l, ghosts)
+	came := p.leave(schedule.SendBackward, schedule.ReceiveBackward, l, ghosts)
 	if !p.barrier {
-		own = p.join(p.each(schedule.GatherBack, l, grads))
+		own = p.join(p.each(schedule.GatherBackward, l, grads))
 	}
-	returned := p.whole(schedule.ReceiveBack, l, own, came)
+	returned := p.whole(schedule.ReceiveBackward, l, own, came)
 	if len(p.s.sumPieces) > 1 {
 		returned = p.each(schedule.AddSums, l, returned)
 	}

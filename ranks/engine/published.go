@@ -54,13 +54,13 @@ const (
 // grip is that of a task.
 func (f *async) grip(t schedule.Task) grip {
 	switch t.Stage {
-	case schedule.Spread, schedule.Receive:
+	case schedule.Send, schedule.Receive:
 		return grip{rows: writes}
 	case schedule.GatherGhosts:
 		return grip{rows: reads}
-	case schedule.SpreadBack, schedule.ReceiveBack:
+	case schedule.SendBackward, schedule.ReceiveBackward:
 		return grip{grads: writes}
-	case schedule.GatherBack:
+	case schedule.GatherBackward:
 		return grip{rows: reads, grads: reads}
 	case schedule.GhostGrads:
 		return grip{rows: reads, grads: reads, ghosts: writes}
@@ -115,7 +115,7 @@ func (f *async) mayRun(j *job) bool {
 	case j.grip == grip{}:
 		return true
 	case j.Stage == schedule.GatherGhosts && p.rowsMissing > 0,
-		j.Stage == schedule.GatherBack && p.gradsMissing > 0:
+		j.Stage == schedule.GatherBackward && p.gradsMissing > 0:
 		return false
 	}
 	rows, grads, ghosts := p.rows.free(j.grip.rows), p.grads.free(j.grip.grads), p.ghosts.free(j.grip.ghosts)
@@ -228,8 +228,8 @@ func (f *async) bounded(i *interval, l int) error {
 	return nil
 }
 
-// spreadBack publishes an interval's gradient of what it gathered.
-func (f *async) spreadBack(i *interval, l int) {
+// sendBackward publishes an interval's gradient of what it gathered.
+func (f *async) sendBackward(i *interval, l int) {
 	p := f.layers[l]
 	copy(i.part(p.Grads, p.GradWidth), i.work.Rows)
 	f.graph.PublishGrads(p.Layer, i.at(l), i.work.Rows, i.pass())
@@ -248,11 +248,11 @@ func (f *async) spreadedBack(i *interval, l int) {
 	}
 }
 
-// gatherBack is the interval's rows of Âᵀ times the gradients that are there.
-func (f *async) gatherBack(i *interval, l int) {
+// gatherBackward is the interval's rows of Âᵀ times the gradients that are there.
+func (f *async) gatherBackward(i *interval, l int) {
 	p := f.layers[l].Layer
-	i.work.Rows = f.graph.GatherBack(p, i.at(l), i.pass())
-	f.graph.AddBack(p, i.at(l))
+	i.work.Rows = f.graph.GatherBackward(p, i.at(l), i.pass())
+	f.graph.AddBackward(p, i.at(l))
 }
 
 // whole runs a task that no interval does for itself.
@@ -265,7 +265,7 @@ func (f *async) whole(worker int, t schedule.Task) error {
 			return err
 		}
 		f.graph.PublishGhosts(f.workers.teams[worker], p.Layer, first, j.wire.count)
-	case schedule.ReceiveBack:
+	case schedule.ReceiveBackward:
 		return f.takeRows(j, p.Returned[j.from])
 	case schedule.GhostGrads:
 		return f.ghostGrads(worker, j)
@@ -312,7 +312,7 @@ func (f *async) expect(m wire, from int) error {
 	plan := f.graph.Plan
 	stage, all := schedule.Receive, int(plan.RecvStart[from+1]-plan.RecvStart[from])
 	if m.kind == wireGrads {
-		stage, all = schedule.ReceiveBack, int(plan.SendStart[from+1]-plan.SendStart[from])
+		stage, all = schedule.ReceiveBackward, int(plan.SendStart[from+1]-plan.SendStart[from])
 		if m.count != all {
 			return damaged(m, from)
 		}
@@ -328,7 +328,7 @@ func (f *async) expect(m wire, from int) error {
 
 // note takes down what a received message has brought.
 func (p *published) note(j job) {
-	if j.Stage == schedule.ReceiveBack {
+	if j.Stage == schedule.ReceiveBackward {
 		if p.gradsFrom[j.from] == 0 {
 			p.gradsMissing--
 		}

@@ -21,7 +21,7 @@ func (s *lockstep) transfer(worker *kernels.Team, l *graphwork.Layer, t schedule
 	case schedule.Sum:
 		from, to := s.sumPieces[t.Interval]*l.Width, s.sumPieces[t.Interval+1]*l.Width
 		s.graph.Sums(worker, l, s.sumPieces[t.Interval], s.exchange.Sums(l.Width)[from:to])
-	case schedule.Spread:
+	case schedule.Send:
 		l.Enter(s.pass)
 		err := s.exchange.BeginForward(l.Rows, l.Width, key)
 		s.tuning.sample(place{t.Layer, false})
@@ -35,11 +35,11 @@ func (s *lockstep) transfer(worker *kernels.Team, l *graphwork.Layer, t schedule
 	case schedule.GhostGrads:
 		from, to := s.pieces[t.Interval]*l.Width, s.pieces[t.Interval+1]*l.Width
 		s.graph.GhostGrads(worker, l, s.pieces[t.Interval], s.exchange.Ghosts(l.Width)[from:to])
-	case schedule.SpreadBack:
+	case schedule.SendBackward:
 		err := s.exchange.BeginBackward(l.Width, key)
 		s.tuning.sample(place{t.Layer, true})
 		return err
-	case schedule.ReceiveBack:
+	case schedule.ReceiveBackward:
 		return s.exchange.EndBackward(s.graph.Backward(l))
 	}
 	return nil

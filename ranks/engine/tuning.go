@@ -49,7 +49,7 @@ func (r *Engine) beginTuning(s *lockstep, first int) error {
 		if s.gathers(l) {
 			t.add(place{l, false})
 		}
-		if s.gathers(l) && layer.GathersBack() {
+		if s.gathers(l) && layer.GathersBackward() {
 			t.add(place{l, true})
 		}
 	}
@@ -107,7 +107,7 @@ func (t *tuning) ran(task schedule.Task, p model.Pass, d time.Duration) {
 	switch task.Stage {
 	case schedule.GatherOwn:
 		t.hides(place{task.Layer, false}, d)
-	case schedule.GatherBack:
+	case schedule.GatherBackward:
 		t.hides(place{task.Layer, true}, d)
 	}
 }
