@@ -23,7 +23,7 @@ import (
 //
 // An interval's next task is queued when the one before it has ended. What a
 // task in the queue still waits for is rows that have never come, and that
-// nobody reads what it writes or writes what it reads (published.free).
+// nobody reads what it writes or writes what it reads (published's locks).
 type async struct {
 	cfg     config.Config
 	world   world.Comm
@@ -55,10 +55,10 @@ type async struct {
 // job is a task that waits or runs, and for one that receives, the message.
 type job struct {
 	schedule.Task
-	grip grip
-	wire wire
-	from int  // rank
-	runs bool // in a place of async.active
+	access access
+	wire   wire
+	from   int  // rank
+	runs   bool // in a place of async.active
 }
 
 // train goes on until every interval of every rank has finished its last
@@ -84,6 +84,7 @@ func (f *async) Next() (schedule.Task, bool) {
 	}
 	for k, j := range f.queue {
 		if !f.mayRun(&j) {
+			f.layers[j.Layer].claim(j.access)
 			continue
 		}
 		f.queue = slices.Delete(f.queue, k, k+1)
@@ -94,7 +95,7 @@ func (f *async) Next() (schedule.Task, bool) {
 		if j.Stage == schedule.GatherGhosts || j.Stage == schedule.GatherBackward {
 			f.delay.gather(len(f.intervals))
 		}
-		return f.enlist(j), true
+		return f.begin(j), true
 	}
 	return schedule.Task{}, false
 }
@@ -110,7 +111,7 @@ func (f *async) Run(worker int, t schedule.Task) (done bool, err error) {
 	i.work.Team.Borrow(f.workers.teams[worker])
 	switch t.Stage {
 	case schedule.Send:
-		return true, f.spread(i, t.Layer)
+		return true, f.sendForward(i, t.Layer)
 	case schedule.GatherGhosts:
 		return true, f.gather(i, t.Layer)
 	case schedule.SendBackward:
@@ -130,7 +131,7 @@ func (i *interval) pass() model.Pass { return model.Pass{Epoch: i.epoch, Train: 
 // Done implements schedule.Flow.
 func (f *async) Done(t schedule.Task) error {
 	f.running--
-	j := f.release(t)
+	j := f.end(t)
 	if t.Interval != schedule.Whole {
 		return f.follow(f.intervals[t.Interval], t)
 	}
@@ -160,7 +161,7 @@ func (f *async) follow(i *interval, t schedule.Task) error {
 			next.Stage, next.Layer = schedule.Emit, t.Layer+1
 		}
 	case schedule.Loss:
-		f.tallies.judged(i)
+		f.tallies.add(i)
 		next.Stage = schedule.ApplyBackward
 	case schedule.ApplyBackward:
 		next.Stage = schedule.EmitBackward
@@ -169,7 +170,7 @@ func (f *async) follow(i *interval, t schedule.Task) error {
 		}
 	case schedule.SendBackward:
 		next.Stage = schedule.GatherBackward
-		f.spreadedBack(i, t.Layer)
+		f.countGrads(i, t.Layer)
 	case schedule.GatherBackward:
 		next.Stage = schedule.EmitBackward
 	case schedule.EmitBackward:
@@ -179,7 +180,9 @@ func (f *async) follow(i *interval, t schedule.Task) error {
 	return nil
 }
 
-func (f *async) enqueue(t schedule.Task) { f.queue = append(f.queue, job{Task: t, grip: f.grip(t)}) }
+func (f *async) enqueue(t schedule.Task) {
+	f.queue = append(f.queue, job{Task: t, access: accessOf(t.Stage)})
+}
 
 // push hands over the gradient of a layer. After the first layer's the interval
 // has finished its epoch.
@@ -225,7 +228,7 @@ func (f *async) startReady() error {
 func (f *async) start(i *interval, weights []float32) {
 	copy(i.net.Weights, weights)
 	i.asked = nobody
-	f.tallies.keep(i, weights)
+	f.tallies.remember(i, weights)
 	i.work.Rows, i.loss.Count = nil, true
 	t := schedule.Task{Stage: schedule.Emit, Epoch: i.epoch, Interval: i.index}
 	if i.net.InputCached() {

@@ -53,13 +53,14 @@ type tallies struct {
 	versions map[int][]float32
 }
 
-// judged adds what the loss of an interval has found.
-func (t *tallies) judged(i *interval) {
+// add adds what the loss of an interval has found.
+func (t *tallies) add(i *interval) {
 	(*findings)(t.own(i.epoch)).add(&i.loss, t.training)
 }
 
-// keep remembers the weights of an epoch until it is known how good they are.
-func (t *tallies) keep(i *interval, weights []float32) {
+// remember holds on to the weights of an epoch until it is known how good they
+// are.
+func (t *tallies) remember(i *interval, weights []float32) {
 	if t.ranks > 0 && i.index == 0 {
 		t.versions[i.epoch] = slices.Clone(weights)
 	}
@@ -129,7 +130,7 @@ func (f *async) speak(epoch int, sum []float64) error {
 	line := t.line(epoch, sum)
 	t.asked = max(t.asked, signals.Request(sum[len(sum)-1]))
 	before := t.stopped
-	t.heed(line)
+	t.decide(line)
 	if before == stopping.GoesOn && t.stopped != stopping.GoesOn {
 		if err := f.stop(); err != nil {
 			return err
@@ -156,9 +157,9 @@ func (t *tallies) line(epoch int, sum []float64) runfolder.Epoch {
 	return line
 }
 
-// heed settles why the stretch ends, if it does. The first reason counts, but
+// decide settles why the stretch ends, if it does. The first reason counts, but
 // that nothing which was found later excuses that the weights are no numbers.
-func (t *tallies) heed(line runfolder.Epoch) {
+func (t *tallies) decide(line runfolder.Epoch) {
 	if t.stopped == stopping.ByDivergence {
 		return
 	}

@@ -6,7 +6,7 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// splits are those that are judged.
+// splits are those whose accuracy is counted.
 var splits = [...]int{graph.SplitTrain, graph.SplitVal, graph.SplitTest}
 
 // Places in findings.

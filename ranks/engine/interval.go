@@ -16,11 +16,11 @@ import (
 type interval struct {
 	index, lo, hi int // own vertices [lo, hi)
 
-	net  *model.Network // of these vertices
-	work tensor.Work    // Rows is what the last task made
-	loss tensor.Loss
-	kept []float32 // the logits, which the loss replaces by their gradient
-	last []float32 // the input of the last layer, nil where that is X
+	net    *model.Network // of these vertices
+	work   tensor.Work    // Rows is what the last task made
+	loss   tensor.Loss
+	logits []float32 // of the last pass, until its loss puts their gradient there
+	last   []float32 // the input of the last layer, nil where that is X
 
 	epoch int  // in bounded asynchrony: that it is in, or has finished
 	busy  bool // and: it is in an epoch
@@ -49,7 +49,7 @@ func (i *interval) do(b tensor.Backend, worker *kernels.Team, t schedule.Task, p
 		case schedule.Emit:
 			i.last = w.Rows
 		case schedule.Loss:
-			i.kept = w.Rows
+			i.logits = w.Rows
 		}
 	}
 	return b.Begin(worker, w)

@@ -30,12 +30,12 @@ type lockstep struct {
 	intervals []*interval
 	own       int // vertices
 	// update sums up the gradients of a layer's weights and hands them over.
-	update func(layer int) error
-	judges bool // a pass ends with the loss
+	update     func(layer int) error
+	endsInLoss bool // the forward pass does
 
-	there, back *schedule.Walk
-	pieces      []int // bounds of ghosts whose gradients are one task
-	sumPieces   []int // the same of the sums for other ranks
+	forwardWalk, backwardWalk *schedule.Walk
+	pieces                    []int // bounds of ghosts whose gradients are one task
+	sumPieces                 []int // the same of the sums for other ranks
 
 	pass   model.Pass
 	walk   *schedule.Walk // of the pass under way
@@ -49,13 +49,13 @@ func (s *lockstep) forward(p model.Pass, count bool) error {
 	for _, i := range s.intervals {
 		i.work.Rows, i.last, i.loss.Count = nil, nil, count
 	}
-	return s.run(s.there, p)
+	return s.run(s.forwardWalk, p)
 }
 
 // backward takes the gradient of the logits back through the network and
 // updates each layer as soon as its gradients are there. Collective over the
 // graph ranks.
-func (s *lockstep) backward(p model.Pass) error { return s.run(s.back, p) }
+func (s *lockstep) backward(p model.Pass) error { return s.run(s.backwardWalk, p) }
 
 func (s *lockstep) run(w *schedule.Walk, p model.Pass) error {
 	s.walk, s.pass = w, p

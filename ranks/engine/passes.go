@@ -15,11 +15,11 @@ type passes struct {
 
 // build makes the walks of s.
 func (s *lockstep) build(barrier bool) {
-	there := passes{s, barrier, &schedule.Graph{}}
-	there.forward()
-	back := passes{s, barrier, &schedule.Graph{}}
-	back.backward()
-	s.there, s.back = schedule.NewWalk(there.g), schedule.NewWalk(back.g)
+	forward := passes{s, barrier, &schedule.Graph{}}
+	forward.forward()
+	backward := passes{s, barrier, &schedule.Graph{}}
+	backward.backward()
+	s.forwardWalk, s.backwardWalk = schedule.NewWalk(forward.g), schedule.NewWalk(backward.g)
 }
 
 // each adds a task of every interval; that of interval i comes after the i-th
@@ -95,7 +95,7 @@ func (p *passes) forward() {
 		}
 		done = p.each(schedule.Apply, l, done)
 	}
-	if s.judges {
+	if s.endsInLoss {
 		p.each(schedule.Loss, len(layers)-1, done)
 	}
 }

@@ -53,7 +53,7 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	t.history, t.saver = h, s
 	defer e.explain(t.during, nil, e.World, e.Peers)()
 	if t.net.CacheInput {
-		if err := e.keepInput(t.intervals, reduction, e.Arena); err != nil {
+		if err := e.cacheInput(t.intervals, reduction, e.Arena); err != nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction) *train
 		flat: mapped.Make[float32](e.Arena, e.Network.NumWeights()), grad: mapped.Make[float32](e.Arena, e.Network.NumWeights()),
 	}
 	t.lockstep = e.lockstep(newIntervals(e.Config, e.Network, e.Shard, e.localIDs(e.Arena), e.workers, t.flat, e.Arena))
-	t.judges, t.update, t.sums = true, t.push, make([]float64, scoreSums)
+	t.endsInLoss, t.update, t.sums = true, t.push, make([]float64, scoreSums)
 	for _, layer := range params.Layers(e.Network) {
 		t.layers = append(t.layers, t.grad[layer.Lo:layer.Hi])
 	}
