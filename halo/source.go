@@ -19,18 +19,20 @@ type Slot struct {
 // In every epoch each slot that gathers is gone through once, and in the same
 // order on all ranks: its rows are written to Leaving, whose Begin is called;
 // Begun; Arrived until it is true, or Await; and the End of Arriving, if that is
-// under way. Begun, Arrived and Await are called by one worker at a time, while
-// others may use the transfers of Leaving and of Arriving.
+// under way. Begun, Arrived, Await and Progress are called by one worker at a time,
+// while others may use the transfers of Leaving and of Arriving.
 type Source interface {
 	// Leaving is the transfer that takes the rows of a slot to other ranks.
 	Leaving(s Slot) *Exchange
 	// Begun tells that it is under way.
 	Begun(s Slot)
 	// Arrived tells, without waiting, whether all rows that the slot uses are
-	// here. It also moves other transfers on.
+	// here.
 	Arrived(s Slot) (bool, error)
 	// Await returns when they are.
 	Await(s Slot) error
+	// Progress moves transfers on that nobody waits for yet. It does not wait.
+	Progress() error
 	// Arriving is the transfer that brings them. It is not under way before the
 	// first epoch that has any: its Ghosts are then zeros, and nobody has sent
 	// gradients.
@@ -57,6 +59,9 @@ func (a Always) Arrived(Slot) (bool, error) { return a.Exchange.Arrived() }
 
 // Await implements Source.
 func (a Always) Await(Slot) error { return a.Exchange.Await() }
+
+// Progress implements Source. Who waits asks whether the rows have arrived.
+func (a Always) Progress() error { return nil }
 
 // Arriving implements Source.
 func (a Always) Arriving(Slot) *Exchange { return a.Exchange }

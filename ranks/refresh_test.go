@@ -146,8 +146,8 @@ func transposed(a [][]float64) [][]float64 {
 	return m
 }
 
-// plus adds b, or the rows that are b, to a.
-func plus(a [][]float64, b ...[]float64) [][]float64 {
+// addedUp adds b, or the rows that are b, to a.
+func addedUp(a [][]float64, b ...[]float64) [][]float64 {
 	for v := range a {
 		for j := range a[v] {
 			a[v][j] += b[v%len(b)][j]
@@ -180,9 +180,9 @@ func (p *pipeGCN) epoch(lr float64) float64 {
 	rows0 := product(p.x, p.w0)
 	var z0 [][]float64
 	if p.exact {
-		z0 = plus(product(p.a, rows0), p.b0)
+		z0 = addedUp(product(p.a, rows0), p.b0)
 	} else {
-		z0 = plus(plus(product(p.own, rows0), product(p.cut, p.rows0)...), p.b0)
+		z0 = addedUp(addedUp(product(p.own, rows0), product(p.cut, p.rows0)...), p.b0)
 	}
 	h := make([][]float64, len(z0))
 	for v := range z0 {
@@ -191,9 +191,9 @@ func (p *pipeGCN) epoch(lr float64) float64 {
 		}
 	}
 	rows1 := product(h, p.w1)
-	grads1, loss := p.softmax(plus(plus(product(p.own, rows1), product(p.cut, p.rows1)...), p.b1))
+	grads1, loss := p.softmax(addedUp(addedUp(product(p.own, rows1), product(p.cut, p.rows1)...), p.b1))
 
-	back1 := plus(product(transposed(p.own), grads1), product(transposed(p.cut), p.grads1)...)
+	back1 := addedUp(product(transposed(p.own), grads1), product(transposed(p.cut), p.grads1)...)
 	grads0 := product(back1, transposed(p.w1))
 	for v := range grads0 {
 		for j := range grads0[v] {
@@ -206,7 +206,7 @@ func (p *pipeGCN) epoch(lr float64) float64 {
 	if p.exact {
 		back0 = product(transposed(p.a), grads0)
 	} else {
-		back0 = plus(product(transposed(p.own), grads0), product(transposed(p.cut), p.grads0)...)
+		back0 = addedUp(product(transposed(p.own), grads0), product(transposed(p.cut), p.grads0)...)
 	}
 	descend(p.w1, product(transposed(h), back1), lr)
 	descend(p.w0, product(transposed(p.x), back0), lr)

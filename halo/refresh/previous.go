@@ -78,11 +78,6 @@ func (s *Previous) Begun(at halo.Slot) { s.travelling = append(s.travelling, s.L
 // Arrived implements halo.Source.
 func (s *Previous) Arrived(at halo.Slot) (bool, error) {
 	e := s.Arriving(at)
-	for _, other := range s.travelling {
-		if _, err := other.Arrived(); err != nil {
-			return false, err
-		}
-	}
 	if !e.UnderWay() {
 		return true, nil
 	}
@@ -91,6 +86,16 @@ func (s *Previous) Arrived(at halo.Slot) (bool, error) {
 		s.takeOut(e)
 	}
 	return arrived, err
+}
+
+// Progress implements halo.Source.
+func (s *Previous) Progress() error {
+	for _, e := range s.travelling {
+		if _, err := e.Arrived(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Await implements halo.Source.
