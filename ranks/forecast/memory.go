@@ -208,6 +208,9 @@ func (f *Forecast) layers(m *Memory, p partition.RankReport) {
 	m.add(gradients, Array, back...)
 	if f.HalfRows {
 		m.add("rows in bfloat16", Array, f.halves(p)...)
+		if f.Refresh == config.Never {
+			m.add("rows in bfloat16 of evaluations", Array, f.halves(p)...)
+		}
 	}
 }
 
