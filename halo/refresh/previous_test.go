@@ -11,6 +11,7 @@ import (
 	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/codec"
+	"siafu/halo/comm"
 	"siafu/halo/refresh"
 	"siafu/kernels"
 	"siafu/ranks/world"
@@ -73,7 +74,8 @@ func goThrough(c world.Comm, s *shard.Shard, rows codec.Codec) error {
 	team, arena := kernels.NewTeam(1), mapped.NewArena()
 	defer team.Close()
 	defer arena.Free()
-	p := refresh.NewPrevious(shape(), c, halo.NewPlan(s), rows, team, arena)
+	l := &late{Comm: c}
+	p := refresh.NewPrevious(shape(), l, halo.NewPlan(s), rows, team, arena)
 	for epoch := range epochs {
 		for l := range layers {
 			if err := forward(p, s, epoch, l); err != nil {
@@ -84,6 +86,7 @@ func goThrough(c world.Comm, s *shard.Shard, rows codec.Codec) error {
 			return err
 		}
 	}
+	l.begun += slots
 	if err := p.Settle(); err != nil {
 		return err
 	}
@@ -97,6 +100,43 @@ func goThrough(c world.Comm, s *shard.Shard, rows codec.Codec) error {
 		return fmt.Errorf("a message with tag %d is left, %v", m.Tag, err)
 	}
 	return nil
+}
+
+// slots of an epoch: two forward, one backward.
+const slots = 3
+
+// late is a communicator on which nothing arrives before the next transfer of the
+// same slot has begun: a policy that waits for rows of its own epoch comes to a
+// stand there.
+type late struct {
+	world.Comm
+	begun int
+}
+
+func (c *late) Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts []int) (comm.Request, error) {
+	r, err := c.Comm.Ialltoallv(send, sendCounts, recv, recvCounts)
+	c.begun++
+	return &lateRequest{r, c, c.begun + slots}, err
+}
+
+type lateRequest struct {
+	comm.Request
+	comm *late
+	due  int
+}
+
+func (r *lateRequest) Test() (bool, error) {
+	if r.comm.begun < r.due {
+		return false, nil
+	}
+	return r.Request.Test()
+}
+
+func (r *lateRequest) Wait() error {
+	if r.comm.begun < r.due {
+		return fmt.Errorf("somebody waits for rows that the next epoch is to use")
+	}
+	return r.Request.Wait()
 }
 
 // pass begins a slot's transfer and waits for the one that is used.
