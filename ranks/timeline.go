@@ -4,8 +4,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
+	"time"
 
 	"siafu/ranks/params/protocol"
+	"siafu/ranks/schedule"
 	"siafu/ranks/trace"
 )
 
@@ -77,13 +79,14 @@ func (r *run) saveTimeline() error {
 // timedUpdater records the updates of a server.
 type timedUpdater struct {
 	protocol.Updater
-	clock *clock
+	recorder *trace.Recorder
 }
 
 // Update implements protocol.Updater.
 func (u timedUpdater) Update(step, layer int, weights, grad []float32) {
-	u.clock.epoch, u.clock.layer = step, layer
-	u.clock.start()
+	u.recorder.Begin()
+	began := time.Now()
 	u.Updater.Update(step, layer, weights, grad)
-	u.clock.lap("WU")
+	at := trace.Place{Epoch: int32(step), Layer: int32(layer), Interval: trace.None}
+	u.recorder.Add(schedule.Update.Kind(), at, began, time.Now())
 }

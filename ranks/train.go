@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"siafu/graph"
@@ -15,16 +16,17 @@ import (
 	"siafu/graph/mapped"
 	"siafu/graph/partition"
 	"siafu/graph/shard"
-	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/config"
+	"siafu/ranks/engine"
 	"siafu/ranks/host"
 	"siafu/ranks/inject"
 	"siafu/ranks/params"
 	"siafu/ranks/signals"
+	"siafu/ranks/stopping"
 	"siafu/ranks/tensor"
 	"siafu/ranks/trace"
 	"siafu/ranks/world"
@@ -78,23 +80,17 @@ type run struct {
 	state   *checkpoint.State // that rank 0 has read
 	opening opening           // of the run folder, on rank 0
 	from    resumed
-	stop    error      // on rank 0 of a run that was asked to stop: what it ends with
-	peers   world.Comm // the graph ranks; nil on servers
+	stop    error // on rank 0 of a run that was asked to stop: what it ends with
 	shard   *shard.Shard
-	crew    *crew // nil on servers
 	tensor  tensor.Backend
-	packers *kernels.Team // of exchanges, which encode and decode side by side
 	arena   *mapped.Arena
 	net     model.Spec
-	codecs  []codec.Codec   // the one that was given, or those to choose from
-	rows    *halo.Reduction // what ranks send each other; nil: every ghost's row
-	choice  string          // of orders, for the header
-	voice   *voice          // rank 0's, else nil
-	fault   *inject.Fault   // nil but in tests
-	stash   int64           // of a server in bounded asynchrony, at its peak
-	arrays  int64           // of a graph rank in bounded asynchrony, at its peak
-
-	tuning *tuning // nil where there is nothing to choose
+	codecs  []codec.Codec  // the one that was given, or those to choose from
+	choice  string         // of orders, for the header
+	engine  *engine.Engine // nil on servers
+	voice   *voice         // rank 0's, else nil
+	fault   *inject.Fault  // nil but in tests
+	stash   int64          // of a server in bounded asynchrony, at its peak
 
 	recorders []*trace.Recorder // of the workers, none without --trace
 	origin    int64             // of the timeline, on rank 0's clock
@@ -194,6 +190,9 @@ func (r *run) assign() error {
 	if r.fault, err = inject.New(os.Getenv, r.rank); err != nil {
 		return err
 	}
+	if r.tensor == nil { // tests have others
+		r.tensor = tensor.CPU{}
+	}
 	r.codecs, err = r.cfg.Codecs()
 	return err
 }
@@ -216,7 +215,7 @@ func (r *run) partition(meta *graph.Meta) error {
 	}
 	debug.FreeOSMemory() // of what partitioning needed
 	host.ForgetPeak()
-	r.voice.note(report.String())
+	r.voice.Note(report.String())
 	return nil
 }
 
@@ -233,32 +232,28 @@ func (r *run) join() error {
 		return nil
 	}
 	r.shard, err = shard.Open(r.data, r.Graph, r.rank)
+	return err
+}
+
+// startEngine starts the engine of a graph rank, for which everything is
+// settled. Collective over the world.
+func (r *run) startEngine() error {
+	peers, err := r.world.Sub(r.graphRanks())
 	if err != nil {
 		return err
 	}
-	return r.hire()
-}
-
-// hire starts the workers of a graph rank.
-func (r *run) hire() error {
-	var err error
-	if r.crew, err = newCrew(r.threads, r.cfg.Kernel, r.recorders); err != nil {
-		return err
+	if !r.isServer() {
+		r.engine, err = engine.New(engine.Rank{
+			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Codecs: r.codecs,
+			Tensor: r.tensor, Arena: r.arena, Threads: r.threads, Recorders: r.recorders, Fault: r.fault, Reporter: r.voice,
+		})
 	}
-	r.crew.fault = r.fault
-	r.packers, err = newTeam(r.cfg.Kernel, r.threads)
-	if r.tensor == nil {
-		r.tensor = tensor.CPU{}
-	}
-	return err
+	return agree(r.world, err)
 }
 
 // close gives back what the rank holds.
 func (r *run) close() {
-	r.crew.close()
-	if r.packers != nil {
-		r.packers.Close()
-	}
+	r.engine.Close()
 	if r.shard != nil {
 		r.shard.Close()
 	}
@@ -266,17 +261,16 @@ func (r *run) close() {
 	r.arena.Free()
 }
 
-// arrange agrees on the graph ranks' communicator and on the order of products.
-// Collective over the world.
+// arrange agrees on the partition and on the order of products, and starts the
+// engines. Collective over the world.
 func (r *run) arrange() error {
-	var err error
-	if r.peers, err = r.world.Sub(r.graphRanks()); err != nil {
-		return err
-	}
 	if err := r.sameAssignment(); err != nil {
 		return err
 	}
-	return r.chooseOrders()
+	if err := r.chooseOrders(); err != nil {
+		return err
+	}
+	return r.startEngine()
 }
 
 // initialWeights agrees on the first weights: random ones, or those of a file
@@ -343,32 +337,72 @@ func (r *run) train(weights []float32) error {
 
 // trainFrom trains synchronously from an epoch on. Collective over the graph
 // ranks.
-func (r *run) trainFrom(epoch int, source params.Source, h *history) error {
-	if err := r.reduce(); err != nil {
+func (r *run) trainFrom(epoch int, source params.Source, h *stopping.History) error {
+	if err := r.engine.Train(epoch, source, h, r.newSaver()); err != nil {
 		return err
 	}
-	t := r.trainer(source)
-	t.emit, t.history, t.saver = r.voice.epoch, h, r.newSaver()
-	for _, c := range []world.Comm{r.world, r.peers} {
-		c.SetLimits(r.explained(t.during, nil))
-		defer c.SetLimits(r.limits)
-	}
-	if t.net.CacheInput {
-		if err := r.keepInput(t.intervals, r.arena); err != nil {
+	r.voice.result(h)
+	return nil
+}
+
+// trainAsync trains in bounded asynchrony, and may go on in step. Collective over
+// the world.
+func (r *run) trainAsync(weights []float32) error {
+	h := r.history()
+	var u *params.Updater
+	var err error
+	if r.rank == 0 && r.Servers == 0 {
+		if u, err = r.newUpdater(); err != nil {
 			return err
 		}
 	}
-	if err := r.beginTuning(t.lockstep, epoch); err != nil {
+	last, v, err := r.engine.TrainAsync(r.from.epoch, weights, u, h, r.newSaver())
+	if err != nil {
 		return err
 	}
-	if err := t.train(epoch); err != nil {
-		return err
+	if v.Next == engine.InStep {
+		return r.trainAfter(v.Epoch, last, u, h)
 	}
-	if err := t.settle(); err != nil || t.stopped {
-		return err
-	}
-	r.voice.result(t.history)
+	r.voice.result(h)
 	return nil
+}
+
+// trainAfter goes on synchronously. Without servers every rank takes over the
+// optimiser's state, which rank 0 has had. Collective over the graph ranks.
+func (r *run) trainAfter(epoch int, weights []float32, u *params.Updater, h *stopping.History) error {
+	r.voice.log("switch_to_sync after_epoch=%d", epoch)
+	r.from.switched = true
+	source, err := r.source(epoch, weights)
+	if err != nil {
+		return err
+	}
+	if own, ok := source.(*params.Replicated); ok {
+		if u != nil {
+			source = params.NewReplicated(r.engine.Peers, r.net, weights, u)
+		} else {
+			u = own.Updater()
+		}
+		for _, state := range u.State() {
+			if err := r.engine.Peers.Bcast(mapped.Bytes(state), 0); err != nil {
+				return err
+			}
+		}
+	}
+	return r.trainFrom(epoch+1, source, h)
+}
+
+// history is what the run knows of the epochs before.
+func (r *run) history() *stopping.History {
+	c := r.cfg
+	rule := stopping.Rule{Patience: c.Patience, PatienceOn: c.PatienceOn, Target: c.TargetAcc, Validated: r.meta.Val > 0}
+	if r.asynchronous() {
+		rule.Within = c.SwitchToSync
+	}
+	h := stopping.New(rule, r.net.Params())
+	if r.from.best != nil {
+		h.Resume(slices.Clone(r.from.best), r.from.bestLine, r.from.last, r.from.record)
+	}
+	return h
 }
 
 // source is where weights come from after an epoch. Without servers every rank
@@ -386,7 +420,7 @@ func (r *run) source(epoch int, weights []float32) (params.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return params.NewReplicated(r.peers, r.net, weights, u), nil
+	return params.NewReplicated(r.engine.Peers, r.net, weights, u), nil
 }
 
 // newUpdater makes an updater with the state of a run that goes on, if this one
@@ -397,20 +431,6 @@ func (r *run) newUpdater() (*params.Updater, error) {
 		state = r.from.slots
 	}
 	return params.NewUpdater(r.cfg.OptimizerConfig(), r.net, r.cfg.WeightDecayOn == "all", state, r.arena)
-}
-
-// explained are the run's limits on waits, with what they say of one.
-func (r *run) explained(during func() string, awaited func() []int) world.Limits {
-	l := r.limits
-	l.During, l.Awaited = during, awaited
-	return l
-}
-
-// localIDs are the dataset ids of own vertices and then ghosts.
-func (r *run) localIDs(a *mapped.Arena) []uint32 {
-	ids := mapped.Make[uint32](a, r.shard.NumOwn()+r.shard.NumGhosts())
-	copy(ids[copy(ids, r.shard.Own):], r.shard.Ghosts)
-	return ids
 }
 
 // modelFile is where a run folder keeps its weights.
