@@ -19,8 +19,8 @@ func (r *run) serve(weights []float32) error {
 		return err
 	}
 	var timed protocol.Updater = u
-	if r.recorders != nil {
-		timed = timedUpdater{u, r.recorders[0]}
+	if r.timeline.recorders != nil {
+		timed = timedUpdater{u, r.timeline.recorders[0]}
 	}
 	if r.asynchronous() {
 		return r.serveAsync(weights, timed)

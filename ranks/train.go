@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"siafu/graph"
@@ -17,18 +16,14 @@ import (
 	"siafu/graph/partition"
 	"siafu/graph/shard"
 	"siafu/halo/codec"
-	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/config"
 	"siafu/ranks/engine"
 	"siafu/ranks/host"
 	"siafu/ranks/inject"
-	"siafu/ranks/params"
 	"siafu/ranks/signals"
-	"siafu/ranks/stopping"
 	"siafu/ranks/tensor"
-	"siafu/ranks/trace"
 	"siafu/ranks/world"
 )
 
@@ -67,34 +62,40 @@ func Train(_ context.Context, c Config, data string, out IO) error {
 	})
 }
 
-// run is what a rank needs while it trains; what it opened is closed by close.
+// run is the life of a rank, from open to finish. What it has opened, close
+// closes. Fields are set in this order:
+//
+//	by Train    cfg, data, kind, world, limits, watcher, arena
+//	by open     roles, fault, tensor, codecs; on rank 0 also voice, state and opening
+//	by join     meta, net and timeline; on graph ranks also shard
+//	by arrange  choice, what net and cfg say of orders, and on graph ranks engine
+//	by takeUp   from, where the run goes on from a checkpoint
 type run struct {
 	roles
 	cfg     Config
-	data    string
-	kind    string
-	meta    *graph.Meta
+	data    string // the dataset folder
+	kind    string // of world: mpi or in-process
 	world   world.Comm
 	limits  world.Limits
-	watcher *signals.Watcher  // of this process, which in-process ranks share; nil where nobody listens
-	state   *checkpoint.State // that rank 0 has read
-	opening opening           // of the run folder, on rank 0
-	from    resumed
-	stop    error // on rank 0 of a run that was asked to stop: what it ends with
-	shard   *shard.Shard
-	tensor  tensor.Backend
-	arena   *mapped.Arena
-	net     model.Spec
-	codecs  []codec.Codec  // the one that was given, or those to choose from
-	choice  string         // of orders, for the header
-	engine  *engine.Engine // nil on servers
-	voice   *voice         // rank 0's, else nil
-	fault   *inject.Fault  // nil but in tests
-	stash   int64          // of a server in bounded asynchrony, at its peak
+	watcher *signals.Watcher // of this process, which in-process ranks share; nil where nobody listens
+	arena   *mapped.Arena    // of memory that lives as long as the run
 
-	recorders []*trace.Recorder // of the workers, none without --trace
-	origin    int64             // of the timeline, on rank 0's clock
-	offset    trace.Offset      // of this rank's clock, at the beginning
+	fault    *inject.Fault // nil but in tests
+	tensor   tensor.Backend
+	codecs   []codec.Codec     // the one that was given, or those to choose from
+	voice    *voice            // rank 0's, else nil
+	state    *checkpoint.State // that rank 0 has read; nil where the run does not go on, and after takeUp
+	opening  opening           // of the run folder, on rank 0
+	meta     *graph.Meta
+	net      model.Spec
+	timeline timeline
+	shard    *shard.Shard   // nil on servers
+	choice   string         // of orders, for the header
+	engine   *engine.Engine // nil on servers
+	from     resumed
+
+	stop  error // on rank 0 of a run that was asked to stop: what it ends with
+	stash int64 // bytes of a server in bounded asynchrony, at their peak
 }
 
 // trainRank is one rank's part of a run. Collective over the world.
@@ -227,7 +228,7 @@ func (r *run) join() error {
 		return err
 	}
 	r.net = r.cfg.Network(r.meta.FeatureDim, r.meta.Classes)
-	r.watch()
+	r.record()
 	if r.isServer() {
 		return nil
 	}
@@ -245,7 +246,7 @@ func (r *run) startEngine() error {
 	if !r.isServer() {
 		r.engine, err = engine.New(engine.Rank{
 			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Codecs: r.codecs,
-			Tensor: r.tensor, Arena: r.arena, Threads: r.threads, Recorders: r.recorders, Fault: r.fault, Reporter: r.voice,
+			Tensor: r.tensor, Arena: r.arena, Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.voice,
 		})
 	}
 	return agree(r.world, err)
@@ -321,116 +322,6 @@ func watch(c *Config, out IO) *signals.Watcher {
 		o.Log = func(line string) { warn(out, "%s", line) }
 	}
 	return signals.Watch(o)
-}
-
-// train is the life of a graph rank.
-func (r *run) train(weights []float32) error {
-	if r.asynchronous() {
-		return r.trainAsync(weights)
-	}
-	source, err := r.source(r.from.epoch, weights)
-	if err != nil {
-		return err
-	}
-	return r.trainFrom(r.from.epoch+1, source, r.history())
-}
-
-// trainFrom trains synchronously from an epoch on. Collective over the graph
-// ranks.
-func (r *run) trainFrom(epoch int, source params.Source, h *stopping.History) error {
-	if err := r.engine.Train(epoch, source, h, r.newSaver()); err != nil {
-		return err
-	}
-	r.voice.result(h)
-	return nil
-}
-
-// trainAsync trains in bounded asynchrony, and may go on in step. Collective over
-// the world.
-func (r *run) trainAsync(weights []float32) error {
-	h := r.history()
-	var u *params.Updater
-	var err error
-	if r.rank == 0 && r.Servers == 0 {
-		if u, err = r.newUpdater(); err != nil {
-			return err
-		}
-	}
-	last, v, err := r.engine.TrainAsync(r.from.epoch, weights, u, h, r.newSaver())
-	if err != nil {
-		return err
-	}
-	if v.Next == engine.InStep {
-		return r.trainAfter(v.Epoch, last, u, h)
-	}
-	r.voice.result(h)
-	return nil
-}
-
-// trainAfter goes on synchronously. Without servers every rank takes over the
-// optimiser's state, which rank 0 has had. Collective over the graph ranks.
-func (r *run) trainAfter(epoch int, weights []float32, u *params.Updater, h *stopping.History) error {
-	r.voice.log("switch_to_sync after_epoch=%d", epoch)
-	r.from.switched = true
-	source, err := r.source(epoch, weights)
-	if err != nil {
-		return err
-	}
-	if own, ok := source.(*params.Replicated); ok {
-		if u != nil {
-			source = params.NewReplicated(r.engine.Peers, r.net, weights, u)
-		} else {
-			u = own.Updater()
-		}
-		for _, state := range u.State() {
-			if err := r.engine.Peers.Bcast(mapped.Bytes(state), 0); err != nil {
-				return err
-			}
-		}
-	}
-	return r.trainFrom(epoch+1, source, h)
-}
-
-// history is what the run knows of the epochs before.
-func (r *run) history() *stopping.History {
-	c := r.cfg
-	rule := stopping.Rule{Patience: c.Patience, PatienceOn: c.PatienceOn, Target: c.TargetAcc, Validated: r.meta.Val > 0}
-	if r.asynchronous() {
-		rule.Within = c.SwitchToSync
-	}
-	h := stopping.New(rule, r.net.Params())
-	if r.from.best != nil {
-		h.Resume(slices.Clone(r.from.best), r.from.bestLine, r.from.last, r.from.record)
-	}
-	return h
-}
-
-// source is where weights come from after an epoch. Without servers every rank
-// steps them with an updater of its own.
-func (r *run) source(epoch int, weights []float32) (params.Source, error) {
-	if r.Servers > 0 {
-		o, err := kernels.NewOptimizer(r.cfg.OptimizerConfig())
-		if err != nil {
-			return nil, err
-		}
-		setting := params.Setting(r.Graph, r.Servers, epoch)
-		return params.NewClient(r.world, setting, r.net.Layers(), len(weights), o.StateSlots()), nil
-	}
-	u, err := r.newUpdater()
-	if err != nil {
-		return nil, err
-	}
-	return params.NewReplicated(r.engine.Peers, r.net, weights, u), nil
-}
-
-// newUpdater makes an updater with the state of a run that goes on, if this one
-// does.
-func (r *run) newUpdater() (*params.Updater, error) {
-	var state [][]float32
-	if r.from.epoch > 0 {
-		state = r.from.slots
-	}
-	return params.NewUpdater(r.cfg.OptimizerConfig(), r.net, r.cfg.WeightDecayOn == "all", state, r.arena)
 }
 
 // modelFile is where a run folder keeps its weights.
