@@ -57,7 +57,7 @@ func (r *Rehearsal) Epoch() []float32 {
 	logits, grad := h, r.logits
 	for l := len(r.Layers) - 1; l >= 0; l-- {
 		grad = r.Layers[l].ApplyGrad(grad, p)
-		if r.Gathers[l].Back {
+		if r.Gathers[l].Backward {
 			grad = r.back[l]
 		}
 		grad = r.Layers[l].EmitGrad(grad, p)

@@ -16,18 +16,21 @@ func (e *Engine) lockstep(intervals []*interval) *lockstep {
 }
 
 // prepare makes what the intervals' layers need of the graph and, where there
-// are other ranks, of the exchange of rows through a codec, and the passes. All
-// memory comes from a.
+// are other ranks, of the exchange of rows through a codec, and the exact passes.
+// All memory comes from a.
 func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *mapped.Arena) {
+	way := &route{}
+	s.route, s.training, s.exact = way, way, way
 	if e.Network.Propagates() {
-		s.graph = graphwork.New(e.Network, s.intervals[0].net.Layers, e.Shard, o, a)
+		way.graph = graphwork.New(e.Network, s.intervals[0].net.Layers, e.Shard, o, a)
 		if e.Peers.Size() > 1 {
-			s.exchange = halo.NewExchange(e.Peers, s.graph.Plan, rows, e.packers, a, s.graph.MaxWidth())
-			s.sumPieces = s.graph.SumPieces(pieceEdges)
-			s.pieces = evenly(s.graph.Plan.Ghosts, max(1, min(config.MostIntervals, s.graph.Plan.Ghosts/config.IntervalRows)))
+			s.exchange = halo.NewExchange(e.Peers, way.graph.Plan, rows, e.packers, a, way.graph.MaxWidth())
+			way.ghosts = halo.Always{Exchange: s.exchange}
+			way.sumPieces = way.graph.SumPieces(pieceEdges)
+			way.pieces = evenly(way.graph.Plan.Ghosts, max(1, min(config.MostIntervals, way.graph.Plan.Ghosts/config.IntervalRows)))
 		}
 	}
-	s.build(e.Config.Mode == "nopipe")
+	s.build(way, e.Config.Mode == "nopipe")
 }
 
 // pieceEdges is about how many edges are in a piece of the sums for other ranks.

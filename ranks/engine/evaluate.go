@@ -12,13 +12,13 @@ import (
 )
 
 // evaluate fills in losses and accuracies of the weights that the line's epoch
-// starts from. Where training drops nothing this is the training pass itself
-// with its loss, which are then ready; else, and where the epoch is not going to
+// starts from. Where training drops nothing and is exact this is the training
+// pass itself with its loss, which are then ready; else, and where the epoch is not going to
 // be trained (closing), it is one more forward pass, timed apart. Collective over
 // the graph ranks.
 func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err error) {
 	t.workers.fault.At(inject.Eval, line.Epoch)
-	start, ready := time.Now(), !t.net.Drops()
+	start, ready := time.Now(), !t.net.Drops() && t.training == t.exact
 	if !ready || closing {
 		goOn := t.workers.mute()
 		defer func() {

@@ -9,7 +9,6 @@ import (
 	"siafu/halo"
 	"siafu/kernels"
 	"siafu/kernels/model"
-	"siafu/ranks/graphwork"
 	"siafu/ranks/schedule"
 	"siafu/ranks/tensor"
 )
@@ -21,21 +20,19 @@ import (
 type lockstep struct {
 	workers   *workers
 	tensor    tensor.Backend
-	graph     *graphwork.Work // nil in a network without propagation
-	exchange  *halo.Exchange  // nil where there is no other rank
-	adder     *kernels.Team   // of update
-	delay     *delay          // nil but in experiments
-	tuning    *tuning         // nil where the codec is fixed
+	*route    // of the pass under way
+	training  *route
+	exact     *route         // of evaluations; that of training, where this is exact too
+	exchange  *halo.Exchange // of the exact route, nil where there is no other rank
+	adder     *kernels.Team  // of update
+	delay     *delay         // nil but in experiments
+	tuning    *tuning        // nil where the codec is fixed
 	seed      uint64
 	intervals []*interval
 	own       int // vertices
 	// update sums up the gradients of a layer's weights and hands them over.
 	update     func(layer int) error
 	endsInLoss bool // the forward pass does
-
-	forwardWalk, backwardWalk *schedule.Walk
-	pieces                    []int // bounds of ghosts whose gradients are one task
-	sumPieces                 []int // the same of the sums for other ranks
 
 	pass   model.Pass
 	walk   *schedule.Walk // of the pass under way
@@ -49,13 +46,20 @@ func (s *lockstep) forward(p model.Pass, count bool) error {
 	for _, i := range s.intervals {
 		i.work.Rows, i.last, i.loss.Count = nil, nil, count
 	}
+	s.route = s.exact
+	if p.Train {
+		s.route = s.training
+	}
 	return s.run(s.forwardWalk, p)
 }
 
 // backward takes the gradient of the logits back through the network and
 // updates each layer as soon as its gradients are there. Collective over the
 // graph ranks.
-func (s *lockstep) backward(p model.Pass) error { return s.run(s.backwardWalk, p) }
+func (s *lockstep) backward(p model.Pass) error {
+	s.route = s.training
+	return s.run(s.backwardWalk, p)
+}
 
 func (s *lockstep) run(w *schedule.Walk, p model.Pass) error {
 	s.walk, s.pass = w, p
@@ -104,7 +108,7 @@ func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
 	case schedule.GatherBackward:
 		i.work.Rows = s.graph.GatherBackward(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
 	case schedule.AddSums:
-		s.addSums(s.graph.Layer(t.Layer), i.at(t.Layer))
+		s.addSums(i, t)
 	default:
 		done, err := i.do(s.tensor, s.workers.teams[worker], t, s.pass)
 		if err != nil {
@@ -143,6 +147,9 @@ func (s *lockstep) publish(i *interval, t schedule.Task) {
 
 // Done implements schedule.Flow.
 func (s *lockstep) Done(t schedule.Task) error {
+	if t.Stage == schedule.Send || t.Stage == schedule.SendBackward {
+		s.ghosts.Begun(slot(t))
+	}
 	s.walk.Done(t)
 	return nil
 }
@@ -156,10 +163,13 @@ func (s *lockstep) Poll() (bool, error) {
 		s.walk.Done(w.Task)
 	}
 	event, ok := s.walk.Awaited()
+	if err == nil && s.ghosts != nil {
+		err = s.ghosts.Progress()
+	}
 	if err != nil || !ok {
 		return w != nil, err
 	}
-	came, err := s.arrived()
+	came, err := s.ghosts.Arrived(slot(event))
 	if came && err == nil {
 		s.walk.Done(event)
 	}
@@ -179,7 +189,7 @@ func (s *lockstep) Wait() error {
 	if !ok {
 		return fault.New(fault.Runtime, "train", "", "epoch %d has come to a stand, and nothing is awaited", s.pass.Epoch)
 	}
-	if err := s.await(); err != nil {
+	if err := s.ghosts.Await(slot(event)); err != nil {
 		return err
 	}
 	s.walk.Done(event)

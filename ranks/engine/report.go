@@ -11,8 +11,8 @@ import (
 // to rank 0's reporter. Collective over the graph ranks.
 func (t *trainer) report(line runfolder.Epoch) error {
 	stats := t.workers.take()
-	if t.exchange != nil {
-		s := t.exchange.TakeStats()
+	if t.training.ghosts != nil {
+		s := t.training.ghosts.TakeStats()
 		stats = append(stats, float64(s.RawBytes), float64(s.SentBytes))
 	}
 	all, err := gatherFloats(t.comm, stats)

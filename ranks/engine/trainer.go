@@ -60,7 +60,10 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	if err := e.beginTuning(t.lockstep, first); err != nil {
 		return err
 	}
-	return t.train(first)
+	if err := t.train(first); err != nil {
+		return err
+	}
+	return t.settle()
 }
 
 // trainer puts a trainer together. reduction may be nil.
@@ -75,7 +78,9 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction) *train
 		t.layers = append(t.layers, t.grad[layer.Lo:layer.Hi])
 	}
 	o := graphwork.Options{Half: e.Config.Gather == "bf16", Skip: e.Network.CacheInput, Reduction: reduction}
+	o.Forward = e.Config.Refresh == config.Never && e.Peers.Size() > 1
 	t.prepare(e, o, e.Codecs[0], e.Arena)
+	t.refresh(e, o, e.Arena)
 	t.delay = newDelay(e.Config, e.Peers.Rank())
 	return t
 }

@@ -1,58 +1,127 @@
 package engine
 
 import (
+	"siafu/graph/mapped"
 	"siafu/halo"
+	"siafu/halo/refresh"
 	"siafu/kernels"
+	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/schedule"
 )
 
 // In the synchronous modes rows go to other ranks and come from them here, and
 // nowhere else: lockstep calls transfer for the tasks that move rows or write
-// what is going to be moved, and arrived and await for the events between. All
-// of a rank's transfers use the one exchange of the lockstep, so that one is
-// under way at a time.
+// what is going to be moved, and asks the route's source of ghosts for the
+// events between.
+
+// route is what a pass goes through: which edges it gathers along, where the
+// rows of ghosts come from, and its tasks forward and backward.
+type route struct {
+	graph  *graphwork.Work // nil in a network without propagation
+	ghosts halo.Source     // nil where none are gathered
+
+	forwardWalk, backwardWalk *schedule.Walk
+	pieces                    []int // bounds of ghosts whose gradients are one task
+	sumPieces                 []int // the same of the sums for other ranks
+}
+
+// refresh makes the route of training where it differs from that of evaluations,
+// which is exact. o is what that has been made with.
+func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
+	if s.exchange == nil || e.Config.Exact() {
+		return
+	}
+	way := *s.exact
+	switch e.Config.Refresh {
+	case config.Previous:
+		way.ghosts = refresh.NewPrevious(s.shapes(), e.Peers, way.graph.Plan, e.Codecs[0], e.packers, a)
+	case config.Never:
+		o.Alone, o.Forward = true, false
+		way.graph, way.ghosts = graphwork.New(e.Network, s.intervals[0].net.Layers, e.Shard, o, a), nil
+		s.build(&way, e.Config.Mode == "nopipe")
+	}
+	s.route, s.training = &way, &way
+}
+
+// shapes are the layers that gather.
+func (s *lockstep) shapes() []refresh.Shape {
+	var list []refresh.Shape
+	for l, layer := range s.intervals[0].net.Layers {
+		if s.gathers(l) {
+			list = append(list, refresh.Shape{Layer: l, Width: s.graph.Layer(l).Width, Backward: layer.GathersBackward()})
+		}
+	}
+	return list
+}
+
+// slot is that of a task's rows.
+func slot(t schedule.Task) halo.Slot {
+	backward := false
+	switch t.Stage {
+	case schedule.GhostGrads, schedule.SendBackward, schedule.ReceiveBackward, schedule.AddSums:
+		backward = true
+	}
+	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: backward}
+}
 
 // transfer runs a task of a layer between this rank and the others. Send and
 // Receive, forward and backward, are collective over the graph ranks.
 func (s *lockstep) transfer(worker *kernels.Team, l *graphwork.Layer, t schedule.Task) error {
-	key := halo.Key{Seed: s.seed, Epoch: t.Epoch, Layer: t.Layer, Apart: !s.pass.Train}
+	at, key := slot(t), halo.Key{Seed: s.seed, Epoch: t.Epoch, Layer: t.Layer, Apart: !s.pass.Train}
 	switch t.Stage {
 	case schedule.Sum:
 		from, to := s.sumPieces[t.Interval]*l.Width, s.sumPieces[t.Interval+1]*l.Width
-		s.graph.Sums(worker, l, s.sumPieces[t.Interval], s.exchange.Sums(l.Width)[from:to])
+		s.graph.Sums(worker, l, s.sumPieces[t.Interval], s.ghosts.Leaving(at).Sums(l.Width)[from:to])
 	case schedule.Send:
 		l.Enter(s.pass)
-		err := s.exchange.BeginForward(l.Rows, l.Width, key)
+		err := s.ghosts.Leaving(at).BeginForward(l.Rows, l.Width, key)
 		s.tuning.sample(place{t.Layer, false})
 		return err
 	case schedule.Receive:
-		ghosts, err := s.exchange.EndForward()
-		if err == nil {
-			s.graph.TakeGhosts(worker, l, ghosts)
-		}
-		return err
+		return s.receive(worker, l, at)
 	case schedule.GhostGrads:
 		from, to := s.pieces[t.Interval]*l.Width, s.pieces[t.Interval+1]*l.Width
-		s.graph.GhostGrads(worker, l, s.pieces[t.Interval], s.exchange.Ghosts(l.Width)[from:to])
+		s.graph.GhostGrads(worker, l, s.pieces[t.Interval], s.ghosts.Leaving(at).Ghosts(l.Width)[from:to])
 	case schedule.SendBackward:
-		err := s.exchange.BeginBackward(l.Width, key)
+		err := s.ghosts.Leaving(at).BeginBackward(l.Width, key)
 		s.tuning.sample(place{t.Layer, true})
 		return err
 	case schedule.ReceiveBackward:
-		return s.exchange.EndBackward(s.graph.Backward(l))
+		if in := s.ghosts.Arriving(at); in.UnderWay() {
+			return in.EndBackward(s.graph.Backward(l))
+		}
 	}
 	return nil
 }
 
-// addSums adds the gradients of sums to the own vertices of an interval, when
-// they have come back.
-func (s *lockstep) addSums(l *graphwork.Layer, at graphwork.Interval) {
-	s.graph.AddSums(l, at, s.exchange.Sums(l.Width))
+// receive puts the rows of ghosts into their place: zeros where none have been
+// sent yet.
+func (s *lockstep) receive(worker *kernels.Team, l *graphwork.Layer, at halo.Slot) error {
+	in := s.ghosts.Arriving(at)
+	rows := in.Ghosts(l.Width)
+	if in.UnderWay() {
+		var err error
+		if rows, err = in.EndForward(); err != nil {
+			return err
+		}
+	}
+	s.graph.TakeGhosts(worker, l, rows)
+	return nil
 }
 
-// arrived tells, without waiting, whether the rows that are awaited have come.
-func (s *lockstep) arrived() (bool, error) { return s.exchange.Arrived() }
+// addSums adds to an interval's gradients what those of sums, which have come
+// back, give them.
+func (s *lockstep) addSums(i *interval, t schedule.Task) {
+	l := s.graph.Layer(t.Layer)
+	s.graph.AddSums(l, i.at(t.Layer), s.ghosts.Arriving(slot(t)).Sums(l.Width))
+}
 
-// await returns when they have.
-func (s *lockstep) await() error { return s.exchange.Await() }
+// settle ends the transfers that outlive their epoch. Collective over the graph
+// ranks.
+func (s *lockstep) settle() error {
+	if s.training.ghosts == nil {
+		return nil
+	}
+	return s.training.ghosts.Settle()
+}

@@ -5,10 +5,10 @@ import "siafu/graph/partition"
 // Rates are what a host needs for an epoch's work, all its threads together:
 // measured, not known.
 type Rates struct {
-	Row   float64         // seconds of tensor work for a vertex
-	Edge  map[int]float64 // by layer: seconds to gather along an edge
-	Back  map[int]float64 // and to take a gradient back along it
-	Codec float64         // seconds to encode and decode a byte of rows; 0 for none
+	Row      float64         // seconds of tensor work for a vertex
+	Edge     map[int]float64 // by layer: seconds to gather along an edge
+	Backward map[int]float64 // and to take a gradient back along it
+	Codec    float64         // seconds to encode and decode a byte of rows; 0 for none
 }
 
 // Epoch is how long an epoch of training takes, in seconds, on hosts that are
@@ -37,8 +37,8 @@ func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 	}
 	for _, e := range f.Exchanges() {
 		edge := r.Edge[e.Layer]
-		if e.Back {
-			edge = r.Back[e.Layer]
+		if e.Backward {
+			edge = r.Backward[e.Layer]
 		}
 		var own, all, encode float64
 		for _, p := range parts {
@@ -64,7 +64,7 @@ func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 // included: those between own vertices, which need no other rank, and the rest.
 func (f *Forecast) along(e Exchange, p partition.RankReport) (own, rest float64) {
 	n, edges, cut := float64(p.Vertices), float64(p.Edges), float64(p.Cut)
-	if _, few, _ := f.reverse(p); few && e.Back && e.Layer == f.Net.Layers()-1 {
+	if _, few, _ := f.reverse(p); few && e.Backward && e.Layer == f.Net.Layers()-1 {
 		into := float64(p.TrainEdges)
 		cut *= into / max(edges, 1)
 		edges = into

@@ -5,6 +5,7 @@ import (
 	"siafu/graph/size"
 	"siafu/halo/codec"
 	"siafu/kernels"
+	"siafu/ranks/config"
 )
 
 // Kind says where the memory of a term lies.
@@ -159,9 +160,9 @@ func (f *Forecast) reverse(p partition.RankReport) (own, few, all bool) {
 	last := len(f.foot.Gathers) - 1
 	others := false
 	for _, g := range f.foot.Gathers[:last] {
-		others = others || g.Back
+		others = others || g.Backward
 	}
-	back := f.foot.Gathers[last].Back
+	back := f.foot.Gathers[last].Backward
 	few = back && (2*p.TrainEdges < p.Edges || f.Directed && !others)
 	return f.Directed, few, others || back && !few
 }
@@ -198,11 +199,18 @@ func (f *Forecast) layers(m *Memory, p partition.RankReport) {
 			own = append(own, floats(n, int64(g.Width)))
 		}
 	}
+	if f.Refresh == config.Never { // evaluations gather along more edges, into memory of their own
+		own = append(own, own[1:]...)
+		own = append(own, count(f.row, 4*n), count(f.col, 4*n))
+	}
 	m.add(activations, Array, own...)
 	back := append(f.backward(n), size.Product(n, inputs), floats(n, int64(f.Net.Dims[f.Net.Layers()])))
 	m.add(gradients, Array, back...)
 	if f.HalfRows {
 		m.add("rows in bfloat16", Array, f.halves(p)...)
+		if f.Refresh == config.Never {
+			m.add("rows in bfloat16 of evaluations", Array, f.halves(p)...)
+		}
 	}
 }
 
@@ -211,7 +219,7 @@ func (f *Forecast) layers(m *Memory, p partition.RankReport) {
 func (f *Forecast) backward(n int64) (made []int64) {
 	var room [2]int64
 	for l, g := range f.foot.Gathers {
-		need := count(g.Back, floats(n, int64(g.Width)))
+		need := count(g.Backward, floats(n, int64(g.Width)))
 		if f.Async || need > room[l%2] {
 			room[l%2] = need
 			made = append(made, need)
@@ -229,7 +237,7 @@ func (f *Forecast) halves(p partition.RankReport) (made []int64) {
 		if g.Width > 0 && g.Heads == 0 {
 			half(p.Vertices, g.Width)
 			half(p.Ghosts, g.Width)
-			if g.Back {
+			if g.Backward {
 				half(p.Vertices, g.Width)
 			}
 		}
@@ -264,8 +272,33 @@ func (f *Forecast) exchange(m *Memory, p partition.RankReport) {
 		encoded, ids = max(encoded, size.Product(2, out)), max(ids, count(!c.Lossless(), 4*p.SendRows))
 	}
 	m.add(buffers, Array, plain, ids)
+	f.outlive(m, p)
 	m.add("lost in codecs, fed back", Array, f.lost(p)...)
 	m.add("encoded rows", Heap, encoded)
+}
+
+// outlive is the memory of transfers that outlive their epoch: two for the rows
+// of a layer in each direction.
+func (f *Forecast) outlive(m *Memory, p partition.RankReport) {
+	if f.Refresh != config.Previous {
+		return
+	}
+	var rows, packed []int64
+	encoded := int64(0)
+	for _, e := range f.Exchanges() {
+		width := int64(e.Width)
+		rows = append(rows, repeat(2, floats(p.Ghosts, width))...)
+		if !framed(f.Codec) {
+			packed = append(packed, repeat(2, floats(p.SendRows, width))...)
+			continue
+		}
+		out, _, _ := payload(f.Codec, max(p.SendRows, p.Ghosts), width)
+		encoded = size.Sum(encoded, size.Product(4, out))
+		packed = append(packed, repeat(2, count(!f.Codec.Lossless(), 4*p.SendRows))...)
+	}
+	m.add("ghost rows of two epochs", Array, rows...)
+	m.add("exchange buffers of two epochs", Array, packed...)
+	m.add("encoded rows of two epochs", Heap, encoded)
 }
 
 // lost is what a codec that feeds errors back keeps of every exchange's rows.
@@ -275,7 +308,7 @@ func (f *Forecast) lost(p partition.RankReport) (made []int64) {
 	}
 	for _, e := range f.Exchanges() {
 		rows := p.SendRows
-		if e.Back {
+		if e.Backward {
 			rows = p.Ghosts
 		}
 		made = append(made, floats(rows, int64(e.Width)))
