@@ -42,9 +42,13 @@ type async struct {
 	layers    []*published // nil for a layer that does not gather
 	epochs    int          // to train; rank 0 may end the run earlier
 
-	queue    []job // messages first, then in the order in which they were queued
-	received int   // messages in the queue
-	active   []job // that run, or are with the backend; as many places as there can be
+	// queue[:received] are messages that have come, and the rest are tasks; both
+	// are in the order in which they were queued. active has a place for each job
+	// that can run at once, here or with the backend, and running of them are
+	// taken.
+	queue    []job
+	received int
+	active   []job
 	running  int
 	weights  []float32 // after the last epoch
 	wireIn   []float32
@@ -52,7 +56,8 @@ type async struct {
 	tallies  tallies
 }
 
-// job is a task that waits or runs, and for one that receives, the message.
+// job is a task that is queued or runs. Where the task puts the rows of a message
+// into their place, wire is the message.
 type job struct {
 	schedule.Task
 	access access
@@ -275,15 +280,16 @@ func (f *async) await() error {
 	return f.take(m)
 }
 
-// Awaited implements schedule.Flow: what is waited for here is no one thing.
+// Awaited implements schedule.Flow. An interval waits for whatever comes first, so
+// that there is no one task to name.
 func (f *async) Awaited() (schedule.Task, bool) { return schedule.Task{}, false }
 
 // Idle implements schedule.Flow.
 func (f *async) Idle(int, schedule.Task, time.Time, time.Time) {}
 
 // owing are the ranks that a long wait is for: servers that have been asked for
-// weights, ranks that are behind, and at the end whoever has not said its last
-// word.
+// weights, ranks that are behind, and at the end servers that have not sent the
+// last weights.
 func (f *async) owing() []int {
 	ranks := f.progress.Behind()
 	for _, i := range f.intervals {
@@ -300,11 +306,12 @@ func (f *async) owing() []int {
 	return ranks
 }
 
-// during is what this rank is about.
+// during says what this rank is doing, for whoever waits long.
 func (f *async) during() string { return fmt.Sprintf("epoch %d", f.finished()+1) }
 
-// last gets the weights after the last epoch and leaves. Rank 0 stays until it
-// has heard of everybody's epochs, and as long as others need what it hosts.
+// last gets the weights after the last epoch and leaves. Rank 0 stays until the
+// tallies of all ranks have come, and as long as other ranks need the server that
+// it hosts.
 func (f *async) last() ([]float32, error) {
 	if err := f.deliver([]protocol.Message{f.chooser.Pull(f.epochs + 1)}); err != nil {
 		return nil, err

@@ -124,8 +124,8 @@ func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
 	return true, nil
 }
 
-// publish shows what a tensor task has made to those who gather it. Rows of the
-// first interval begin the matrix that those of all lie in.
+// publish shows what a tensor task has made to the gathers that read it. The rows
+// of all intervals lie in one matrix, which begins with the first interval's.
 func (s *lockstep) publish(i *interval, t schedule.Task) {
 	if s.graph == nil || s.graph.Layer(t.Layer) == nil {
 		return
@@ -176,7 +176,8 @@ func (s *lockstep) Poll() (bool, error) {
 	return came || w != nil, err
 }
 
-// pollInterval is between two looks for work that was handed over.
+// pollInterval is the time between two questions for work that the backend has
+// not returned yet.
 const pollInterval = 20 * time.Microsecond
 
 // Wait implements schedule.Flow.
@@ -204,7 +205,7 @@ func (s *lockstep) Idle(worker int, t schedule.Task, began, ended time.Time) {
 	s.workers.wait(worker, t, began, ended)
 }
 
-// during is what this rank is about.
+// during says what this rank is doing, for whoever waits long.
 func (s *lockstep) during() string {
 	if s.walk == nil {
 		return "before the first epoch"

@@ -38,8 +38,8 @@ func (p *passes) whole(stage schedule.Stage, layer int, after ...[]schedule.ID) 
 	return []schedule.ID{p.g.Task(schedule.Task{Stage: stage, Layer: layer, Interval: schedule.Whole}, all(after)...)}
 }
 
-// leave adds the departure of a message to all ranks, and the event that those
-// of all have come.
+// leave adds the departure of messages to all ranks, and the event that the
+// messages of all ranks have come.
 func (p *passes) leave(leave, arrive schedule.Stage, layer int, after []schedule.ID) []schedule.ID {
 	left := p.whole(leave, layer, after)
 	return []schedule.ID{p.g.Event(schedule.Task{Stage: arrive, Layer: layer, Interval: schedule.Whole}, left...)}
@@ -115,7 +115,8 @@ func (p *passes) gather(l int, rows []schedule.ID) []schedule.ID {
 	return p.each(schedule.GatherGhosts, l, p.each(schedule.GatherOwn, l, rows), ghosts)
 }
 
-// backward is a pass from the gradient of the logits to those of the weights.
+// backward is a pass from the gradient of the logits to the gradients of the
+// weights.
 func (p *passes) backward() {
 	s := p.s
 	layers := s.intervals[0].net.Layers

@@ -85,10 +85,10 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction) *train
 	return t
 }
 
-// train is the training loop, from an epoch on. An epoch's line tells the loss and accuracy of
-// the weights that the epoch starts from; after the last epoch the final
-// weights are evaluated once more. An epoch that has diverged has no line, and
-// the next one only begins. Collective over the graph ranks.
+// train is the training loop, from an epoch on. An epoch's line tells the loss
+// and accuracy of the weights that the epoch starts from; after the last epoch
+// the final weights are evaluated once more. An epoch that has diverged has no
+// line, and the next one only begins. Collective over the graph ranks.
 func (t *trainer) train(first int) error {
 	for epoch := first; ; epoch++ {
 		start := time.Now()
@@ -195,9 +195,9 @@ func (t *trainer) pull(epoch int) error {
 	return t.timed(schedule.Update, epoch, func() error { return t.source.Pull(epoch, t.flat) })
 }
 
-// step is one epoch after its weights have come: the training pass, unless the
-// evaluation was that and has told the loss, and the way back. No rank waits for
-// others between the two.
+// step is one epoch after its weights have come: the forward pass and its loss,
+// unless the evaluation was that already, and the backward pass. No rank waits
+// for others between the two.
 func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 	p := model.Pass{Epoch: line.Epoch, Train: true}
 	if err := t.source.Begin(); err != nil {

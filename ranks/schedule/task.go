@@ -6,7 +6,7 @@ import "fmt"
 type Stage uint8
 
 // The stages in the order in which an interval goes through them: those up to
-// Apply once a layer, and those from ApplyBackward on once a layer on the way back.
+// Apply once a layer, and those from ApplyBackward on once a layer backward.
 const (
 	Emit            Stage = iota // AV: the rows that neighbours gather
 	Send                         // SC: rows leave for other ranks
