@@ -1,0 +1,14 @@
+// Package parts lays a world of parts over a world of ranks: each rank carries
+// one part or several (world.View), each a goroutine with a communicator of its
+// own, and servers lie on ranks of their own. To whoever runs in it, the world is
+// one with a rank for each part, whatever carries them.
+//
+// Parts of one rank exchange bytes through memory, as package inproc has it; what
+// goes to parts of other ranks travels as messages of the world below, which needs
+// no collective of that world once it has begun. Sums, which package world takes
+// in the order of ranks, are therefore taken in the order of parts, and have the
+// same bits on any number of ranks.
+//
+// A block that all parts of a rank get goes to that rank once. A failure of one
+// part ends all parts of its rank, and is the rank's. Limits name parts.
+package parts
