@@ -65,7 +65,7 @@ func gatherFloats(c world.Comm, x []float64) ([][]float64, error) {
 func (r *run) finish() error {
 	r.fault.At(inject.Finish, 0)
 	mine := runfolder.RankReport{
-		Rank: r.rank, Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: host.PeakRSS(), ArrayBytes: max(r.arrays, r.arena.Used()), StashBytes: r.stash,
+		Rank: r.view.Rank(r.rank), Part: r.part(), Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: host.PeakRSS(), ArrayBytes: max(r.arrays, r.arena.Used()), StashBytes: r.stash,
 	}
 	if r.shard != nil {
 		mine.Vertices, mine.Ghosts = int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())
@@ -89,6 +89,14 @@ func (r *run) finish() error {
 		err = r.voice.finish(r, reports)
 	}
 	return agree(r.world, err)
+}
+
+// part is the number of this part, nil where ranks carry one each and on a server.
+func (r *run) part() *int {
+	if r.view.Flat() || r.isServer() {
+		return nil
+	}
+	return &r.rank
 }
 
 // loadWeights fills weights from a safetensors file with the network's names
