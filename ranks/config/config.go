@@ -216,11 +216,11 @@ func (c *Config) View(ranks int) (world.View, error) {
 	}
 	v.Ranks = ranks - v.Servers
 	if v.Servers > v.Ranks {
-		return v, fault.New(fault.Config, "train", "", "%d servers in a world of %d ranks leave %d graph ranks", v.Servers, ranks, max(v.Ranks, 0)).
+		return world.View{}, fault.New(fault.Config, "train", "", "%d servers in a world of %d ranks leave %d graph ranks", v.Servers, ranks, max(v.Ranks, 0)).
 			Then("use at most as many servers as graph ranks, or more ranks")
 	}
 	if v.Parts = cmp.Or(c.Parts, v.Ranks); v.Parts < v.Ranks {
-		return v, fault.New(fault.Usage, "train", "", "--parts=%d for %d graph ranks", v.Parts, v.Ranks).
+		return world.View{}, fault.New(fault.Usage, "train", "", "--parts=%d for %d graph ranks", v.Parts, v.Ranks).
 			Then("it must be at least the number of graph ranks, each of which carries a part: use --parts %d or more, or fewer ranks", v.Ranks)
 	}
 	return v, nil
