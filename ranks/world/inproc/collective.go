@@ -35,6 +35,7 @@ type part struct {
 
 	tag     uint64         // what letters of this collective carry
 	owed    []bool         // by rank of another process: whether its block is to come; guarded by the collective
+	leaving []leaving      // blocks for other processes that are on their way
 	pending atomic.Int32   // ranks with which blocks are still to be exchanged
 	done    chan struct{}  // closed when there are none
 	copying sync.WaitGroup // other ranks that use the buffers right now
@@ -46,6 +47,8 @@ type request struct {
 	c    *comm
 	col  *collective
 	part *part
+
+	arrived bool // all blocks have come; they may still be leaving
 }
 
 // begin joins the rank's next collective, sends its blocks to other processes and
@@ -73,7 +76,7 @@ func (c *comm) begin(p *part) (*request, error) {
 	}
 	c.g.forget(c.next, col)
 	c.next++
-	return &request{c, col, p}, nil
+	return &request{c: c, col: col, part: p}, nil
 }
 
 // collective finds or begins the collective with a sequence number.
@@ -196,7 +199,7 @@ func (col *collective) complete() bool {
 }
 
 // missing is the ranks, of the world, that have not begun: of those in other
-// processes, the ones that owe this rank a block.
+// processes, the ones that owe this rank a block or have not taken its own.
 func (r *request) missing() []int {
 	col := r.col
 	col.mu.Lock()
@@ -210,6 +213,11 @@ func (r *request) missing() []int {
 	for q, owes := range r.part.owed {
 		if owes {
 			ranks = append(ranks, col.g.ranks[q])
+		}
+	}
+	for _, l := range r.part.leaving {
+		if !slices.Contains(ranks, l.to) {
+			ranks = append(ranks, l.to)
 		}
 	}
 	slices.Sort(ranks)
@@ -241,8 +249,13 @@ func (r *request) look() (bool, error) {
 	}
 	select {
 	case <-r.part.done:
-		return true, nil
+		r.arrived = true
 	default:
+	}
+	if gone, err := r.part.sent(); err != nil {
+		return false, r.fail(err)
+	} else if gone && r.arrived {
+		return true, nil
 	}
 	if err := r.c.g.w.lost(r.part.op, r.c.me()); err != nil {
 		return false, r.fail(err)
@@ -262,7 +275,11 @@ func (r *request) Wait() error {
 		case hopeless != nil:
 			return r.fail(hopeless)
 		}
-		if err := w.until(r.part.done, r.col.refused); err != nil {
+		arrival := r.part.done
+		if r.arrived {
+			arrival = nil
+		}
+		if err := w.until(arrival, r.col.refused); err != nil {
 			return r.fail(err)
 		}
 	}

@@ -140,7 +140,8 @@ func (c *comm) Isend(buf []byte, dst, tag int) (world.Request, error) {
 		return nil, err
 	}
 	if c.g.far(dst) {
-		return sent{}, c.g.w.far.Carry(c.g.ranks[dst], Letter{Group: c.g.id, From: c.rank, To: dst, Seq: message, Tag: uint64(tag), Data: buf})
+		_, err := c.g.w.far.Carry(c.g.ranks[dst], Letter{Group: c.g.id, From: c.rank, To: dst, Seq: message, Tag: uint64(tag), Data: buf})
+		return sent{}, err
 	}
 	data := append(make([]byte, 0, len(buf)), buf...)
 	c.g.boxes[dst].put(world.Message{Source: c.rank, Tag: tag, Data: data})

@@ -25,17 +25,26 @@ type Share struct {
 // Far reaches ranks of other processes. It is safe for use by several goroutines,
 // but for Fetch, which is called by one at a time.
 type Far interface {
-	// Carry sends a letter to the process of a rank of the world. Its data may be
-	// overwritten when Carry has returned. Letters between two processes keep
-	// their order.
-	Carry(to int, l Letter) error
-	// Fetch hands over the letters that have come, whose data is the receiver's
-	// from then on. It does not wait.
-	Fetch(deliver func(Letter) error) error
+	// Carry begins to send a letter to the process of a rank of the world. The
+	// request is nil where the letter's data may be overwritten at once; a message's
+	// always may. Messages between two processes keep their order.
+	Carry(to int, l Letter) (world.Request, error)
+	// Fetch hands over the letters that have come, and does not wait.
+	Fetch(r Receiver) error
 	// Process numbers the process of a rank.
 	Process(rank int) int
 	// Abort ends all processes.
 	Abort(code int, cause error)
+}
+
+// Receiver is who gets letters from Far.
+type Receiver interface {
+	// Room is where data of n bytes may be received that is coming with a letter,
+	// nil as long as the receiver is not ready for it.
+	Room(l Letter, n int) []byte
+	// Deliver takes a letter. Its data is what Room has given, or the receiver's
+	// from then on.
+	Deliver(l Letter) error
 }
 
 // Letter is a message to a rank of another process, or a block of a collective.
@@ -93,27 +102,49 @@ func (c *comm) post(p *part) error {
 	if len(c.g.doors) == 0 || p.far.silent {
 		return nil
 	}
-	l := Letter{Group: c.g.id, From: c.rank, To: world.Any, Seq: c.next, Tag: p.tag}
 	if !p.far.each {
 		for _, q := range c.g.doors {
-			l.Data = p.out(q)
-			if err := c.g.w.far.Carry(c.g.ranks[q], l); err != nil {
+			if err := c.send(p, q, world.Any); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	for i := range c.Size() {
-		q := (c.rank + i) % c.Size()
-		if !c.g.far(q) || len(p.out(q)) == 0 {
-			continue
-		}
-		l.To, l.Data = q, p.out(q)
-		if err := c.g.w.far.Carry(c.g.ranks[q], l); err != nil {
-			return err
+		if q := (c.rank + i) % c.Size(); c.g.far(q) && len(p.out(q)) > 0 {
+			if err := c.send(p, q, q); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// send sends the block for rank q, which is meant for to, to q's process.
+func (c *comm) send(p *part, q, to int) error {
+	l := Letter{Group: c.g.id, From: c.rank, To: to, Seq: c.next, Tag: p.tag, Data: p.out(q)}
+	r, err := c.g.w.far.Carry(c.g.ranks[q], l)
+	if r != nil {
+		p.leaving = append(p.leaving, leaving{r, c.g.ranks[q]})
+	}
+	return err
+}
+
+// leaving is a block on its way out of a rank's buffer.
+type leaving struct {
+	request world.Request
+	to      int // rank of the world
+}
+
+// sent tells whether all blocks have left.
+func (p *part) sent() (bool, error) {
+	for len(p.leaving) > 0 {
+		if gone, err := p.leaving[0].request.Test(); !gone || err != nil {
+			return false, err
+		}
+		p.leaving = p.leaving[1:]
+	}
+	return true, nil
 }
 
 // owed counts the blocks that other processes owe a rank in its next collective,
@@ -170,16 +201,45 @@ func (w *universe) fetch() error {
 		return nil
 	}
 	defer w.fetching.Unlock()
-	return w.far.Fetch(w.take)
+	return w.far.Fetch(w)
 }
 
-// deliver brings a letter to its group. A group that a rank of another process
-// knows is known here: its ranks here have begun to make it.
-func (w *universe) deliver(l Letter) error {
+// group is that of a letter, nil where there is none. A group that a rank of
+// another process knows is known here: its ranks here have begun to make it.
+func (w *universe) group(l Letter) *group {
 	w.mu.Lock()
 	g := w.groups[l.Group]
 	w.mu.Unlock()
 	if g == nil || l.From < 0 || l.From >= len(g.ranks) || l.To >= len(g.ranks) {
+		return nil
+	}
+	return g
+}
+
+// Room implements Receiver: the buffer of the only rank that a block is for, once
+// that has begun.
+func (w *universe) Room(l Letter, n int) []byte {
+	g := w.group(l)
+	if g == nil || l.To == world.Any {
+		return make([]byte, n)
+	}
+	col := g.collective(l.Seq)
+	col.mu.Lock()
+	defer col.mu.Unlock()
+	p := col.parts[l.To]
+	switch {
+	case p == nil:
+		return nil
+	case p.left || !p.owed[l.From] || len(p.in(l.From)) != n:
+		return make([]byte, n)
+	}
+	return p.in(l.From)
+}
+
+// Deliver implements Receiver.
+func (w *universe) Deliver(l Letter) error {
+	g := w.group(l)
+	if g == nil {
 		return fmt.Errorf("a letter of rank %d came for rank %d of a communicator that it cannot be for", l.From, l.To)
 	}
 	if l.Seq == message {
@@ -234,7 +294,9 @@ func (col *collective) place(l Letter, rank int) {
 		return
 	}
 	if dst := p.in(l.From); len(dst) == len(l.Data) {
-		copy(dst, l.Data)
+		if len(dst) > 0 && &dst[0] != &l.Data[0] { // else it was received there
+			copy(dst, l.Data)
+		}
 	} else {
 		col.mu.Lock()
 		col.refuse(fmt.Errorf("%s: rank %d sends %d bytes to rank %d, which expects %d",

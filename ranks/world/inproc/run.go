@@ -35,7 +35,6 @@ func RunShare(s Share, body func(c world.Comm) error) error {
 		share: s, name: host, far: s.Far, groups: map[uint64]*group{},
 		failed: make(chan struct{}), left: make([]bool, s.Size), leaving: make(chan struct{}),
 	}
-	w.take = w.deliver
 	all := make([]int, s.Size)
 	for r := range all {
 		all[r] = r
@@ -55,8 +54,7 @@ type universe struct {
 	name  string // of this host
 	far   Far    // nil where all ranks are here
 
-	fetching sync.Mutex         // held by whoever takes in letters
-	take     func(Letter) error // is deliver
+	fetching sync.Mutex // held by whoever takes in letters
 
 	mu      sync.Mutex
 	groups  map[uint64]*group // that letters may come for

@@ -9,6 +9,9 @@
 // in the order of ranks, are therefore taken in the order of parts, and have the
 // same bits on any number of ranks.
 //
-// A block that all parts of a rank get goes to that rank once. A failure of one
-// part ends all parts of its rank, and is the rank's. Limits name parts.
+// A block that all parts of a rank get goes to that rank once. A long block for
+// one part is sent from where it stands and received where it is wanted: no rank
+// keeps copies of it, and a part that gives up a collective has its buffers back
+// only when the rank ends, as under MPI. A failure of one part ends all parts of
+// its rank, and is the rank's. Limits with a Name say which part waits.
 package parts
