@@ -50,6 +50,7 @@ func TestPartsOnAnyRanks(t *testing.T) {
 		"sage":          func(c *Config) { c.Model = "sage" },
 		"int8":          func(c *Config) { c.Codec = "int8" },
 		"nopipe, int4":  func(c *Config) { c.Mode, c.Codec = "nopipe", "int4+ef" },
+		"previous":      func(c *Config) { c.Refresh = "previous" },
 		"kept, patient": func(c *Config) { c.InputDropout, c.CacheInput, c.Patience = 0, "on", 2 },
 	} {
 		t.Run(name, func(t *testing.T) {
