@@ -106,8 +106,8 @@ func (p *reporter) header(r *run) error {
 	if m.Synthetic {
 		p.log("dataset synthetic=true: accuracies on a generated graph say nothing about the real one")
 	}
-	p.log("world kind=%s ranks=%d graph_ranks=%d servers=%d threads=%d kernel=%s mode=%s staleness=%d refresh=%s gather=%s codec=%s",
-		r.kind, r.world.Size(), r.Graph, r.Servers, r.threads, r.engine.Kernel(), c.Mode, c.Staleness, c.Refresh, c.Gather, c.Codec)
+	p.log("world kind=%s ranks=%d graph_ranks=%d servers=%d parts=%d threads=%d kernel=%s mode=%s staleness=%d refresh=%s gather=%s codec=%s",
+		r.kind, r.view.Started(), r.view.Ranks, r.Servers, r.view.Parts, r.rankThreads, r.engine.Kernel(), c.Mode, c.Staleness, c.Refresh, c.Gather, c.Codec)
 	p.log("model kind=%s dims=%v weights=%d dropout=%g input_dropout=%g optimizer=%s lr=%g weight_decay=%g(%s) initializer=%s seed=%d",
 		c.Model, r.net.Dims, r.net.NumWeights(), c.Dropout, r.net.InputDropout, c.Optimizer, c.LR, c.WeightDecay, c.WeightDecayOn, c.Initializer, c.Seed)
 	p.log("plan %s", r.choice)
@@ -167,8 +167,8 @@ func (p *reporter) finish(r *run, ranks []runfolder.RankReport) error {
 	if err := p.folder.WriteSummary(s); err != nil {
 		return err
 	}
-	p.say("trained dataset=%s model=%s layers=%d hidden=%d ranks=%d servers=%d epochs=%d stopped_by=%s seconds=%.2f epoch_seconds_median=%.4f",
-		s.Dataset, s.Model, s.Layers, s.Hidden, s.Ranks, s.Servers, s.Epochs, s.StoppedBy, s.TotalSeconds, s.EpochSecondsMedian)
+	p.say("trained dataset=%s model=%s layers=%d hidden=%d ranks=%d servers=%d parts=%d epochs=%d stopped_by=%s seconds=%.2f epoch_seconds_median=%.4f",
+		s.Dataset, s.Model, s.Layers, s.Hidden, s.Ranks, s.Servers, s.Parts, s.Epochs, s.StoppedBy, s.TotalSeconds, s.EpochSecondsMedian)
 	if h.Best != nil {
 		p.say("accuracy test_at_best_val=%.4f best_val=%.4f best_epoch=%d final_test=%.4f final_loss=%.4f majority_test=%.4f",
 			s.TestAccAtBestVal, s.BestValAcc, s.BestEpoch, s.FinalTestAcc, s.FinalLoss, s.MajorityTestAcc)
@@ -193,7 +193,7 @@ func (p *reporter) summary(r *run, ranks []runfolder.RankReport) runfolder.Summa
 	s := runfolder.Summary{
 		Version: Version, Dataset: r.meta.Name, Synthetic: r.meta.Synthetic,
 		Model: c.Model, Layers: c.Layers, Hidden: c.Hidden, Initializer: c.Initializer, World: r.kind,
-		Ranks: r.world.Size(), Servers: r.Servers, Threads: r.threads,
+		Ranks: r.view.Started(), Servers: r.Servers, Parts: r.view.Parts, Threads: r.rankThreads,
 		Mode: c.Mode, Staleness: c.Staleness, Switched: r.from.switched, Refresh: c.Refresh,
 		Codec: c.Codec, Chosen: r.engine.Chosen(), Tensor: c.Tensor, Seed: c.Seed,
 		Epochs: h.Trained(), StoppedBy: h.StoppedBy, BestEpoch: h.BestLine.Epoch,

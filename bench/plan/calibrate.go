@@ -68,7 +68,7 @@ func rehearsed(f *forecast.Forecast) (fixed, row int64) {
 func (q *request) calibration(ds *graph.Dataset) (*calibration, error) {
 	threads := runtime.NumCPU()
 	if q.Config.Threads > 0 {
-		threads = min(threads, q.Config.Threads*min(q.link.RanksPerHost, q.graph))
+		threads = min(threads, q.Config.Threads*min(q.link.RanksPerHost, q.view.Ranks))
 	}
 	kernel := q.Config.Kernel
 	if kernel == "auto" {

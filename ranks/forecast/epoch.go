@@ -31,7 +31,7 @@ func (e Epoch) Compute() float64 { return e.Tensor + e.Gather + e.Codec }
 // Epoch adds up an epoch on the given partition.
 func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 	var t Epoch
-	share := float64(min(l.RanksPerHost, f.Run.Graph)) // ranks that a host's threads work for
+	share := float64(l.shared(f.Run.Graph))
 	for _, p := range parts {
 		t.Tensor = max(t.Tensor, share*r.Row*float64(p.Vertices))
 	}

@@ -1,6 +1,8 @@
 package forecast
 
 import (
+	"slices"
+
 	"siafu/graph/partition"
 	"siafu/graph/size"
 	"siafu/halo/codec"
@@ -52,6 +54,20 @@ func (m Memory) Of(k Kind) (bytes int64) {
 		}
 	}
 	return bytes
+}
+
+// And is the memory of two parts that one rank carries.
+func (m Memory) And(other Memory) Memory {
+	sum := slices.Clone(m)
+	for _, t := range other {
+		i := slices.IndexFunc(sum, func(have Term) bool { return have.Name == t.Name && have.Kind == t.Kind })
+		if i < 0 {
+			sum = append(sum, t)
+			continue
+		}
+		sum[i].Bytes = size.Sum(sum[i].Bytes, t.Bytes)
+	}
+	return sum
 }
 
 // Peak is the most that is resident at a time: what is scratch has gone before

@@ -9,7 +9,7 @@ import (
 )
 
 // Of is what is known of a run of c on a dataset before it begins, on so
-// many graph ranks and servers. fits tells whether ÂX would fit into every
+// many graph ranks, or parts where these carry several, and servers. fits tells whether ÂX would fit into every
 // rank's memory; choice says which orders of products follow.
 func Of(c config.Config, meta *graph.Meta, graphRanks, servers int, fits bool) (f *Forecast, choice string, err error) {
 	o, err := kernels.NewOptimizer(c.OptimizerConfig())

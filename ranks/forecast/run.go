@@ -22,7 +22,7 @@ type Run struct {
 	Staleness int
 	Resumed   bool // from a checkpoint
 	Initial   bool // weights come from a file
-	Graph     int  // graph ranks
+	Graph     int  // graph ranks, or their parts where they carry several
 	Servers   int
 	Codec     codec.Codec
 	Others    []codec.Codec // that may be tried in its place

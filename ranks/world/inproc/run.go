@@ -18,21 +18,30 @@ import (
 // the body returned, the value and stack of its panic, or the cause it aborted
 // with. It panics if size < 1.
 func Run(size int, body func(c world.Comm) error) error {
-	if size < 1 {
-		panic("inproc: size must be 1 or more")
+	return RunShare(Share{Size: size, Hi: size}, body)
+}
+
+// RunShare is Run of the ranks of a world that are in this process. All processes
+// call it, with shares that make up the world.
+func RunShare(s Share, body func(c world.Comm) error) error {
+	if s.Lo < 0 || s.Lo >= s.Hi || s.Hi > s.Size {
+		panic("inproc: a share must have 1 rank or more")
 	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"
 	}
-	w := &universe{host: host, failed: make(chan struct{}), left: make([]bool, size), leaving: make(chan struct{})}
-	all := make([]int, size)
+	w := &universe{
+		share: s, name: host, far: s.Far, groups: map[uint64]*group{},
+		failed: make(chan struct{}), left: make([]bool, s.Size), leaving: make(chan struct{}),
+	}
+	all := make([]int, s.Size)
 	for r := range all {
 		all[r] = r
 	}
-	g := newGroup(w, all)
+	g := newGroup(w, all, 1)
 	var done sync.WaitGroup
-	for r := range size {
+	for r := s.Lo; r < s.Hi; r++ {
 		done.Go(func() { w.live(r, func() error { return body(g.comm(r, world.Limits{})) }) })
 	}
 	done.Wait()
@@ -41,13 +50,29 @@ func Run(size int, body func(c world.Comm) error) error {
 
 // universe is what the ranks of one Run share.
 type universe struct {
-	host string
+	share Share
+	name  string // of this host
+	far   Far    // nil where all ranks are here
+
+	fetching sync.Mutex // held by whoever takes in letters
 
 	mu      sync.Mutex
+	groups  map[uint64]*group // that letters may come for
 	failure *failure
 	failed  chan struct{} // closed when failure is set
 	left    []bool        // ranks whose body has returned
 	leaving chan struct{} // closed and replaced when a rank leaves
+}
+
+// elsewhere tells whether a rank is in another process.
+func (w *universe) elsewhere(rank int) bool { return rank < w.share.Lo || rank >= w.share.Hi }
+
+// host is the name of a rank's host.
+func (w *universe) host(rank int) string {
+	if w.share.Hosts == nil {
+		return w.name
+	}
+	return w.share.Hosts[rank]
 }
 
 // failure is the first rank that failed, and why.
