@@ -8,7 +8,6 @@ import (
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
 	"siafu/ranks/world"
-	"siafu/ranks/world/inproc"
 	"siafu/ranks/world/mpi"
 	"siafu/ranks/world/parts"
 )
@@ -67,8 +66,7 @@ func launchParts(n int, v world.View, limits world.Limits, out IO, unguarded fun
 	}
 	l, launched := world.Launched()
 	if !launched {
-		// Goroutines need not be told apart by the ranks that they would be on.
-		return inproc.Run(v.Members(), func(w world.Comm) error { return body(w, "in-process") })
+		return parts.InProcess(v, func(w world.Comm) error { return body(w, "in-process") })
 	}
 	if n != 0 {
 		return once(l, fault.New(fault.Usage, "launch", "", "--ranks=%d under %s, which started %d ranks", n, l.Name, l.Size).

@@ -21,10 +21,7 @@ type StallError struct {
 }
 
 func (e *StallError) Error() string {
-	name := e.Name
-	if name == nil {
-		name = func(rank int) string { return "rank " + strconv.Itoa(rank) }
-	}
+	name := named(e.Name)
 	msg := fmt.Sprintf("%s: %s has waited %v for ", e.Op, name(e.Rank), e.Waited.Round(time.Millisecond))
 	switch {
 	case len(e.Missing) == 0:
@@ -55,10 +52,21 @@ type LostError struct {
 	Rank  int    // who waited
 	Lost  int    // who failed; both are ranks of the world
 	Cause error
+
+	Name func(rank int) string // what a rank is called; nil is "rank 3"
 }
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("%s: rank %d lost rank %d: %v", e.Op, e.Rank, e.Lost, e.Cause)
+	name := named(e.Name)
+	return fmt.Sprintf("%s: %s lost %s: %v", e.Op, name(e.Rank), name(e.Lost), e.Cause)
+}
+
+// named is name, or what ranks are called without it.
+func named(name func(rank int) string) func(rank int) string {
+	if name != nil {
+		return name
+	}
+	return func(rank int) string { return "rank " + strconv.Itoa(rank) }
 }
 
 // Unwrap returns the cause.

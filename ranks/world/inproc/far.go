@@ -20,6 +20,8 @@ type Share struct {
 	Lo, Hi int      // its ranks from Lo to Hi-1 are here
 	Hosts  []string // of all ranks; nil: of all it is this one
 	Far    Far      // reaches the others; nil where there are none
+
+	Name func(rank int) string // what a rank is called where it fails; nil is "rank 3"
 }
 
 // Far reaches ranks of other processes. It is safe for use by several goroutines,

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"sync"
 
 	"siafu/graph/fault"
@@ -26,6 +27,9 @@ func Run(size int, body func(c world.Comm) error) error {
 func RunShare(s Share, body func(c world.Comm) error) error {
 	if s.Lo < 0 || s.Lo >= s.Hi || s.Hi > s.Size {
 		panic("inproc: a share must have 1 rank or more")
+	}
+	if s.Name == nil {
+		s.Name = func(rank int) string { return "rank " + strconv.Itoa(rank) }
 	}
 	host, err := os.Hostname()
 	if err != nil {
@@ -88,11 +92,11 @@ func (w *universe) live(rank int, body func() error) {
 		v := recover()
 		switch err, isErr := v.(error); {
 		case isErr:
-			w.fail(rank, fmt.Errorf("rank %d panicked: %w\n%s", rank, err, debug.Stack()))
+			w.fail(rank, fmt.Errorf("%s panicked: %w\n%s", w.share.Name(rank), err, debug.Stack()))
 		case v != nil:
-			w.fail(rank, fmt.Errorf("rank %d panicked: %v\n%s", rank, v, debug.Stack()))
+			w.fail(rank, fmt.Errorf("%s panicked: %v\n%s", w.share.Name(rank), v, debug.Stack()))
 		case !returned: // runtime.Goexit, such as testing's FailNow
-			w.fail(rank, fmt.Errorf("rank %d ended its goroutine", rank))
+			w.fail(rank, fmt.Errorf("%s ended its goroutine", w.share.Name(rank)))
 		}
 		w.leave(rank)
 	}()
@@ -132,7 +136,7 @@ func (w *universe) lost(op string, rank int) error {
 	if w.failure == nil {
 		return nil
 	}
-	return &world.LostError{Op: op, Rank: rank, Lost: w.failure.rank, Cause: w.failure.cause}
+	return &world.LostError{Op: op, Rank: rank, Lost: w.failure.rank, Cause: w.failure.cause, Name: w.share.Name}
 }
 
 // leave makes known that a rank has returned.
@@ -160,9 +164,9 @@ var errLeft = errors.New("it has returned already")
 
 // aborted is the cause of a world that was aborted, made to map to the exit
 // code that was asked for.
-func aborted(rank, code int, cause error) error {
+func (w *universe) aborted(rank, code int, cause error) error {
 	if cause == nil {
-		cause = fmt.Errorf("rank %d aborted with exit code %d", rank, code)
+		cause = fmt.Errorf("%s aborted with exit code %d", w.share.Name(rank), code)
 	}
 	if fault.ExitCode(cause) == code {
 		return cause

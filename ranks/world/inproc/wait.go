@@ -46,7 +46,7 @@ func (w *wait) hopeless() error {
 	}
 	for _, r := range w.missing() {
 		if left[r] {
-			return &world.LostError{Op: w.op, Rank: w.c.me(), Lost: r, Cause: errLeft}
+			return &world.LostError{Op: w.op, Rank: w.c.me(), Lost: r, Cause: errLeft, Name: w.c.g.w.share.Name}
 		}
 	}
 	return nil

@@ -21,13 +21,13 @@ func Over(c world.Comm, v world.View, body func(c world.Comm) error) error {
 		panic("parts: the view is of another world")
 	}
 	if c.Size() == 1 {
-		return inproc.Run(v.Members(), body)
+		return InProcess(v, body)
 	}
 	p, err := newPost(c, v)
 	if err != nil {
 		return err
 	}
-	s := inproc.Share{Size: v.Members(), Far: p}
+	s := inproc.Share{Size: v.Members(), Far: p, Name: v.Name}
 	s.Lo, s.Hi = v.Block(c.Rank())
 	for m := range v.Members() {
 		s.Hosts = append(s.Hosts, c.Hosts()[v.Rank(m)])
@@ -40,6 +40,12 @@ func Over(c world.Comm, v world.View, body func(c world.Comm) error) error {
 		err = closing
 	}
 	return err
+}
+
+// InProcess is Over of ranks that would all be in this process: they need not be
+// there for their parts to run.
+func InProcess(v world.View, body func(c world.Comm) error) error {
+	return inproc.RunShare(inproc.Share{Size: v.Members(), Hi: v.Members(), Name: v.Name}, body)
 }
 
 // post takes letters to other ranks and fetches those that come.

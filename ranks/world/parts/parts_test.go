@@ -70,6 +70,36 @@ func TestLostPart(t *testing.T) {
 	}
 }
 
+// A long wait, a loss and a panic say which part and which rank they are of.
+func TestPartsAreNamed(t *testing.T) {
+	v := world.View{Parts: 5, Ranks: 2, Servers: 1}
+	stalled := make(chan error, 1)
+	err := over(v, func(c world.Comm) error {
+		c.SetLimits(world.Limits{Abort: 300 * time.Millisecond, Name: v.Name})
+		switch c.Rank() {
+		case 1:
+			_, err := c.Recv(4, 1)
+			stalled <- err
+			panic("short dst")
+		case 4:
+			time.Sleep(time.Second)
+			return nil
+		}
+		return nil
+	})
+	said := (<-stalled).Error()
+	if !strings.HasPrefix(said, "Recv: part 1 of rank 0 has waited 3") || !strings.Contains(said, " for part 4 of rank 1 on ") {
+		t.Errorf("the wait says %q", said)
+	}
+	if err == nil || !strings.HasPrefix(err.Error(), "part 1 of rank 0 panicked: short dst") {
+		t.Errorf("the panic says %v", err)
+	}
+	lost := &world.LostError{Op: "Recv", Rank: 5, Lost: 4, Cause: err, Name: v.Name}
+	if !strings.HasPrefix(lost.Error(), "Recv: rank 2 lost part 4 of rank 1: ") {
+		t.Errorf("the loss says %v", lost)
+	}
+}
+
 // An error that all have agreed on is returned on every rank, and no rank leaves
 // before the others have it.
 func TestAgreedEnd(t *testing.T) {
