@@ -60,10 +60,8 @@ func (c *crew) begin(worker int, t schedule.Task) {
 	k.start()
 }
 
-// end ends it and tells how long it was.
-func (c *crew) end(worker int, t schedule.Task) time.Duration {
-	return c.clocks[worker].lap(t.Stage.Kind())
-}
+// end ends it.
+func (c *crew) end(worker int, t schedule.Task) { c.clocks[worker].lap(t.Stage.Kind()) }
 
 // wait counts that a worker has waited for what a task needs.
 func (c *crew) wait(worker int, t schedule.Task, began, ended time.Time) {

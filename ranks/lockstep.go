@@ -80,7 +80,7 @@ func (s *lockstep) Run(worker int, t schedule.Task) (done bool, err error) {
 	} else {
 		done, err = s.single(worker, t)
 	}
-	s.tuning.ran(t, s.pass, s.crew.end(worker, t))
+	s.crew.end(worker, t)
 	return done, err
 }
 
@@ -97,9 +97,7 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 		s.graph.Sums(s.crew.teams[worker], l, s.sumPieces[t.Interval], s.exchange.Sums(l.Width)[from:to])
 	case schedule.Spread:
 		l.Enter(s.pass)
-		err := s.exchange.BeginForward(l.Rows, l.Width, key)
-		s.tuning.sample(place{t.Layer, false})
-		return err
+		return s.exchange.BeginForward(l.Rows, l.Width, key)
 	case schedule.Receive:
 		ghosts, err := s.exchange.EndForward()
 		if err == nil {
@@ -110,9 +108,7 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 		from, to := s.pieces[t.Interval]*l.Width, s.pieces[t.Interval+1]*l.Width
 		s.graph.GhostGrads(s.crew.teams[worker], l, s.pieces[t.Interval], s.exchange.Ghosts(l.Width)[from:to])
 	case schedule.SpreadBack:
-		err := s.exchange.BeginBackward(l.Width, key)
-		s.tuning.sample(place{t.Layer, true})
-		return err
+		return s.exchange.BeginBackward(l.Width, key)
 	case schedule.ReceiveBack:
 		return s.exchange.EndBackward(s.graph.Backward(l))
 	}

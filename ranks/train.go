@@ -358,9 +358,7 @@ func (r *run) trainFrom(epoch int, source params.Source, h *history) error {
 			return err
 		}
 	}
-	if err := r.beginTuning(t.lockstep, epoch); err != nil {
-		return err
-	}
+	r.beginTuning(t.lockstep, epoch)
 	if err := t.train(epoch); err != nil || t.stopped {
 		return err
 	}
