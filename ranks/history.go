@@ -16,7 +16,7 @@ const (
 	byEpochs     = "epochs"
 	byTarget     = "target-acc"
 	byPatience   = "patience"
-	byDivergence = "diverged"
+	byDivergence = runfolder.Diverged
 	switched     = "switch-to-sync" // the run goes on in step
 	asked        = "asked"          // to save, or to stop
 )
