@@ -145,6 +145,9 @@ func settings(c *Config, net model.Spec) checkpoint.Settings {
 	} {
 		set[flag] = fmt.Sprint(value)
 	}
+	if c.Init == "" {
+		set["initializer"] = c.Initializer
+	}
 	if c.Optimizer == "sgd" {
 		set["momentum"] = fmt.Sprint(c.Momentum)
 	}
