@@ -94,13 +94,13 @@ func (p *predictions) temporary() (paths []string) {
 
 // layout lists the files: name, header, bytes a row.
 func (p *predictions) layout(vertices, classes int) {
-	class, prob := npy.HeaderInt64(vertices), npy.HeaderFloat32(vertices, classes)
+	class, prob := npy.Header("<i8", vertices), npy.Header("<f4", vertices, classes)
 	p.files = []*matrixFile{
 		{name: classFile, header: int64(len(class)), rowBytes: 8},
 		{name: probabilityFile, header: int64(len(prob)), rowBytes: 4 * int64(classes)},
 	}
 	if p.width > 0 {
-		h := npy.HeaderFloat32(vertices, p.width)
+		h := npy.Header("<f4", vertices, p.width)
 		p.files = append(p.files, &matrixFile{name: embeddingFile, header: int64(len(h)), rowBytes: 4 * int64(p.width)})
 	}
 }
@@ -113,9 +113,9 @@ func (p *predictions) create(vertices int) (err error) {
 		return err
 	}
 	for _, m := range p.files {
-		header := npy.HeaderInt64(vertices)
+		header := npy.Header("<i8", vertices)
 		if m.name != classFile {
-			header = npy.HeaderFloat32(vertices, int(m.rowBytes/4))
+			header = npy.Header("<f4", vertices, int(m.rowBytes/4))
 		}
 		if m.whole, err = durable.Create(opPredict, filepath.Join(p.dir, m.name)); err != nil {
 			return err
@@ -267,7 +267,7 @@ func (p *predictions) writeCSV(w io.Writer, ds *graph.Dataset) error {
 	}
 	defer prob.Close()
 	classes := ds.Meta.Classes
-	header := len(npy.HeaderFloat32(int(ds.Meta.Vertices), classes))
+	header := len(npy.Header("<f4", int(ds.Meta.Vertices), classes))
 	probs := mapped.Cast[float32](prob.Bytes()[header:])
 	picks, err := class.Int64s()
 	if err != nil {

@@ -127,7 +127,7 @@ func (s *saver) write(snap snapshot) (checkpoint.Written, error) {
 		}
 	}
 	at := func(step string) { r.fault.At(inject.Save+" "+step, snap.epoch) }
-	written, err := checkpoint.SaveInSteps(filepath.Join(dir, checkpoint.Dir), state, at)
+	written, err := checkpoint.Save(filepath.Join(dir, checkpoint.Dir), state, at)
 	if err != nil {
 		return written, err
 	}

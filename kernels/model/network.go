@@ -183,15 +183,3 @@ func (n *Network) PutKept(from, to int, gathered []float32) { n.kept.put(from, t
 
 // Kept tells whether the first layer needs no gathering.
 func (n *Network) Kept() bool { return n.kept != nil }
-
-// MaxGather is the width of the widest rows that an epoch gathers: of all
-// layers but the first where ÂX is kept.
-func (n *Network) MaxGather() int {
-	width := 0
-	for l, layer := range n.Layers {
-		if l > 0 || !n.Spec.CacheInput {
-			width = max(width, layer.GatherWidth())
-		}
-	}
-	return width
-}
