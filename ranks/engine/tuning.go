@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"time"
+
+	"siafu/halo"
+	"siafu/halo/codec"
+	"siafu/ranks/tune"
+	"siafu/ranks/world"
+)
+
+// tuning chooses the codec of an exchange while a run trains, for --codec auto.
+// It is the exchange's Observer. The methods of a nil tuning do nothing.
+type tuning struct {
+	*Engine
+	chooser  *tune.Chooser
+	exchange *halo.Exchange
+	seen     map[place]*observed // of the epoch of gauging
+}
+
+// place is where an exchange is in an epoch.
+type place struct {
+	layer    int
+	backward bool
+}
+
+// observed is what was seen of an exchange whose rows travel as they are.
+type observed struct {
+	sample         codec.Rows // some of the rows that this rank sends
+	out, in        float64    // bytes that it sends and gets
+	travel, waited time.Duration
+}
+
+// sampleRows is how many rows of an exchange codecs are timed on.
+const sampleRows = 512
+
+// beginTuning begins to choose for the epochs from first on, if rows travel and
+// a choice was asked for.
+func (e *Engine) beginTuning(s *lockstep, first int) {
+	if len(e.Codecs) == 1 {
+		return
+	}
+	if s.exchange == nil {
+		e.Reporter.Note("codec auto: no rows travel between ranks -> " + e.Codecs[0].Name() + "\n")
+		return
+	}
+	var names []string
+	for _, c := range e.Codecs {
+		names = append(names, c.Name())
+	}
+	t := &tuning{Engine: e, chooser: tune.NewChooser(names, first, e.Config.Epochs), exchange: s.exchange, seen: map[place]*observed{}}
+	s.exchange.Observe(t)
+	e.tuning, s.tuning = t, t
+}
+
+// Chosen is what an automatic choice has come to, "" where there was none.
+func (e *Engine) Chosen() string {
+	if len(e.Codecs) > 1 && e.tuning == nil {
+		return e.Codecs[0].Name() // no rows travel
+	}
+	return e.tuning.name()
+}
+
+// name is what rows travel through, "" where nothing is chosen.
+func (t *tuning) name() string {
+	if t == nil {
+		return ""
+	}
+	return t.Codecs[t.chooser.Current()].Name()
+}
+
+// Leaving implements halo.Observer: it keeps some of the rows.
+func (t *tuning) Leaving(k halo.Key, rows codec.Rows, arriving int) {
+	if k.Apart || !t.chooser.Gauging() {
+		return
+	}
+	n := min(rows.Len, sampleRows)
+	o := &observed{out: float64(4 * rows.Len * rows.Cols), in: float64(4 * arriving * rows.Cols)}
+	o.sample = codec.Rows{X: make([]float32, 0, n*rows.Cols), Cols: rows.Cols, Len: n}
+	for i := range n {
+		o.sample.X = append(o.sample.X, rows.Row(i*rows.Len/n)...)
+	}
+	t.seen[place{k.Layer, k.Backward}] = o
+}
+
+// Arrived implements halo.Observer.
+func (t *tuning) Arrived(k halo.Key, travel, waited time.Duration) {
+	if o := t.seen[place{k.Layer, k.Backward}]; o != nil && !k.Apart {
+		o.travel, o.waited = travel, waited
+	}
+}
+
+// after takes the seconds of an epoch that has ended and sets the codec of the
+// next. Collective over the graph ranks.
+func (t *tuning) after(seconds float64) error {
+	if t == nil {
+		return nil
+	}
+	gauged := t.chooser.Gauging()
+	report, due := t.chooser.Ended(seconds)
+	if !due {
+		return nil
+	}
+	agreed := []float64{report}
+	if gauged {
+		if err := t.Peers.Barrier(); err != nil { // ranks encode at the same time
+			return err
+		}
+		for _, c := range t.Codecs {
+			agreed = append(agreed, t.exchanges(c))
+		}
+		clear(t.seen)
+	}
+	if err := world.MaxFloat64s(t.Peers, agreed); err != nil {
+		return err
+	}
+	if said := t.chooser.Agreed(agreed[0], agreed[1:]); said != "" {
+		t.Reporter.Note(said + "\n")
+	}
+	t.exchange.Use(t.Codecs[t.chooser.Current()])
+	return nil
+}
+
+// exchanges is the seconds that this rank would have spent on the exchanges of
+// the epoch of gauging with a codec. Rows that nobody has waited for were hidden
+// by other work, and fewer bytes would be, too.
+func (t *tuning) exchanges(c codec.Codec) (seconds float64) {
+	for p, o := range t.seen {
+		cost := codec.Measure(t.packers, c, o.sample, p.backward)
+		seconds += cost.Work(o.out, o.in)
+		if o.waited > 0 {
+			seconds += codec.Exposed(cost.Size*o.travel.Seconds(), (o.travel - o.waited).Seconds())
+		}
+	}
+	return seconds
+}
