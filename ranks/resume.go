@@ -54,7 +54,7 @@ func ended(c *Config, data string) (yes bool, err error) {
 		return false, nil
 	}
 	meta, err := graph.ReadMeta(data)
-	if err != nil || !maps.Equal(m.Of, identity(c, meta)) {
+	if err != nil || !checkpoint.Settings(m.Of).Equal(identity(c, meta)) {
 		return false, nil
 	}
 	if s.StoppedBy == stopping.ByDivergence {

@@ -122,7 +122,7 @@ func (s *saver) write(snap engine.Snapshot) (checkpoint.Written, error) {
 		}
 	}
 	at := func(step string) { r.fault.At(inject.Save+" "+step, snap.Epoch) }
-	written, err := checkpoint.SaveInSteps(filepath.Join(dir, checkpoint.Dir), state, at)
+	written, err := checkpoint.Save(filepath.Join(dir, checkpoint.Dir), state, at)
 	if err != nil {
 		return written, err
 	}
@@ -139,6 +139,9 @@ func settings(c *Config, net model.Spec) checkpoint.Settings {
 		"optimizer": c.Optimizer, "lr": c.LR, "weight-decay": c.WeightDecay, "weight-decay-on": c.WeightDecayOn, "seed": c.Seed,
 	} {
 		set[flag] = fmt.Sprint(value)
+	}
+	if c.Init == "" {
+		set["initializer"] = c.Initializer
 	}
 	if c.Optimizer == "sgd" {
 		set["momentum"] = fmt.Sprint(c.Momentum)

@@ -183,15 +183,3 @@ func (n *Network) PutCachedInput(from, to int, gathered []float32) { n.cached.pu
 
 // InputCached tells whether the first layer needs no gathering.
 func (n *Network) InputCached() bool { return n.cached != nil }
-
-// MaxGather is the width of the widest rows that an epoch gathers: of all
-// layers but the first where ÂX is kept.
-func (n *Network) MaxGather() int {
-	width := 0
-	for l, layer := range n.Layers {
-		if l > 0 || !n.Spec.CacheInput {
-			width = max(width, layer.GatherWidth())
-		}
-	}
-	return width
-}

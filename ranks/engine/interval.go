@@ -34,8 +34,6 @@ type interval struct {
 // nobody is no rank.
 const nobody = -1
 
-func (i *interval) rows() int { return i.hi - i.lo }
-
 // part is the interval's rows of a matrix of all own vertices.
 func (i *interval) part(x []float32, width int) []float32 { return x[i.lo*width : i.hi*width] }
 

@@ -84,7 +84,7 @@ func (s *lockstep) Run(worker int, t schedule.Task) (done bool, err error) {
 	} else {
 		done, err = s.single(worker, t)
 	}
-	s.tuning.ran(t, s.pass, s.workers.end(worker, t))
+	s.workers.end(worker, t)
 	return done, err
 }
 

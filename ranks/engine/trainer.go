@@ -57,9 +57,7 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 			return err
 		}
 	}
-	if err := e.beginTuning(t.lockstep, first); err != nil {
-		return err
-	}
+	e.beginTuning(t.lockstep, first)
 	if err := t.train(first); err != nil {
 		return err
 	}

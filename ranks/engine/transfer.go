@@ -75,18 +75,14 @@ func (s *lockstep) transfer(worker *kernels.Team, l *graphwork.Layer, t schedule
 		s.graph.Sums(worker, l, s.sumPieces[t.Interval], s.ghosts.Leaving(at).Sums(l.Width)[from:to])
 	case schedule.Send:
 		l.Enter(s.pass)
-		err := s.ghosts.Leaving(at).BeginForward(l.Rows, l.Width, key)
-		s.tuning.sample(place{t.Layer, false})
-		return err
+		return s.ghosts.Leaving(at).BeginForward(l.Rows, l.Width, key)
 	case schedule.Receive:
 		return s.receive(worker, l, at)
 	case schedule.GhostGrads:
 		from, to := s.pieces[t.Interval]*l.Width, s.pieces[t.Interval+1]*l.Width
 		s.graph.GhostGrads(worker, l, s.pieces[t.Interval], s.ghosts.Leaving(at).Ghosts(l.Width)[from:to])
 	case schedule.SendBackward:
-		err := s.ghosts.Leaving(at).BeginBackward(l.Width, key)
-		s.tuning.sample(place{t.Layer, true})
-		return err
+		return s.ghosts.Leaving(at).BeginBackward(l.Width, key)
 	case schedule.ReceiveBackward:
 		if in := s.ghosts.Arriving(at); in.UnderWay() {
 			return in.EndBackward(s.graph.Backward(l))

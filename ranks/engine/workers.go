@@ -57,10 +57,8 @@ func (c *workers) begin(worker int, t schedule.Task) {
 	k.start()
 }
 
-// end ends a task's time on a worker, and tells how long the task took.
-func (c *workers) end(worker int, t schedule.Task) time.Duration {
-	return c.clocks[worker].lap(t.Stage.Kind())
-}
+// end ends a task's time on a worker.
+func (c *workers) end(worker int, t schedule.Task) { c.clocks[worker].lap(t.Stage.Kind()) }
 
 // wait counts that a worker has waited for what a task needs.
 func (c *workers) wait(worker int, t schedule.Task, began, ended time.Time) {
