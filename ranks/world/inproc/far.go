@@ -1,9 +1,11 @@
 package inproc
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"slices"
 
 	"siafu/ranks/world"
 )
@@ -138,15 +140,15 @@ type leaving struct {
 	to      int // rank of the world
 }
 
-// sent tells whether all blocks have left.
+// sent drops the blocks that have left and tells whether all have.
 func (p *part) sent() (bool, error) {
-	for len(p.leaving) > 0 {
-		if gone, err := p.leaving[0].request.Test(); !gone || err != nil {
-			return false, err
-		}
-		p.leaving = p.leaving[1:]
-	}
-	return true, nil
+	var failed error
+	p.leaving = slices.DeleteFunc(p.leaving, func(l leaving) bool {
+		gone, err := l.request.Test()
+		failed = cmp.Or(failed, err)
+		return gone
+	})
+	return len(p.leaving) == 0, failed
 }
 
 // owed counts the blocks that other processes owe a rank in its next collective,

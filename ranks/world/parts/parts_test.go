@@ -2,6 +2,7 @@ package parts_test
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -97,6 +98,41 @@ func TestPartsAreNamed(t *testing.T) {
 	lost := &world.LostError{Op: "Recv", Rank: 5, Lost: 4, Cause: err, Name: v.Name}
 	if !strings.HasPrefix(lost.Error(), "Recv: rank 2 lost part 4 of rank 1: ") {
 		t.Errorf("the loss says %v", lost)
+	}
+}
+
+// Whoever waits for long blocks waits for those alone that did not come, and not
+// for other parts of their rank.
+func TestLateLongBlocks(t *testing.T) {
+	if err := over(lateView, late(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+var lateView = world.View{Parts: 5, Ranks: 2}
+
+// late has part 3 stay away from an exchange of long blocks.
+func late(t *testing.T) func(c world.Comm) error {
+	const long = 100_000
+	return func(c world.Comm) error {
+		s, err := c.Sub([]int{0, 1, 2, 3, 4})
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 3 {
+			return c.Barrier()
+		}
+		s.SetLimits(world.Limits{Abort: time.Second})
+		counts := []int{long, long, long, long, long}
+		r, err := s.Ialltoallv(make([]byte, 5*long), counts, make([]byte, 5*long), counts)
+		if err != nil {
+			return err
+		}
+		var stall *world.StallError
+		if err := r.Wait(); !errors.As(err, &stall) || !slices.Equal(stall.Missing, []int{3}) {
+			t.Errorf("part %d: %v", c.Rank(), err)
+		}
+		return c.Barrier()
 	}
 }
 
