@@ -41,13 +41,21 @@ func TestPlan(t *testing.T) {
 		"a choice": {func(o *Options) { o.Config.Codec = "auto:bf16" }, func(p *Plan) bool {
 			return len(p.Candidates[0].Codecs) == 5 && p.Candidates[0].Codecs[3].Codec == "bf16"
 		}},
-		"no servers":  {func(o *Options) { o.Config.Servers = 0 }, func(p *Plan) bool { return p.GraphRanks == 5 && p.Server == nil }},
-		"one rank":    {func(o *Options) { o.Config.Ranks = 1 }, func(p *Plan) bool { return p.Candidates[0].Ghosts == 0 && strings.Contains(p.Verdict[0], "alone") }},
-		"attention":   {func(o *Options) { o.Config.Model, o.Config.Heads = "gat", 2 }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Epoch.Gather > 0 }},
-		"no graph":    {func(o *Options) { o.Config.Model = "mlp" }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Traffic.Raw == 0 }},
-		"bounded":     {func(o *Options) { o.Config.Mode = "async" }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Peak > 0 }},
-		"slow link":   {func(o *Options) { o.Bandwidth = "1mbit" }, func(p *Plan) bool { return strings.HasPrefix(p.Verdict[0], "The link") }},
-		"fast link":   {func(o *Options) { o.Bandwidth, o.Latency = "1000tbit", "0s" }, func(p *Plan) bool { return strings.HasPrefix(p.Verdict[0], "Computing") }},
+		"no servers": {func(o *Options) { o.Config.Servers = 0 }, func(p *Plan) bool { return p.GraphRanks == 5 && p.Server == nil }},
+		"one rank":   {func(o *Options) { o.Config.Ranks = 1 }, func(p *Plan) bool { return p.Candidates[0].Ghosts == 0 && strings.Contains(p.Verdict[0], "alone") }},
+		"attention":  {func(o *Options) { o.Config.Model, o.Config.Heads = "gat", 2 }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Epoch.Gather > 0 }},
+		"no graph":   {func(o *Options) { o.Config.Model = "mlp" }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Traffic.Raw == 0 }},
+		"bounded":    {func(o *Options) { o.Config.Mode = "async" }, func(p *Plan) bool { return p.Candidates[0].Codecs[0].Peak > 0 }},
+		"slow link":  {func(o *Options) { o.Bandwidth = "1mbit" }, func(p *Plan) bool { return strings.HasPrefix(p.Verdict[0], "The link") }},
+		"fast link":  {func(o *Options) { o.Bandwidth, o.Latency = "1000tbit", "0s" }, func(p *Plan) bool { return strings.HasPrefix(p.Verdict[0], "Computing") }},
+		"parts": {func(o *Options) { o.Config.Parts = 9 }, func(p *Plan) bool {
+			c := p.Candidates[0]
+			return p.GraphRanks == 4 && p.Parts == 9 && p.Servers == 1 && c.Largest < 4 && len(c.report.Ranks) == 9 && c.Codecs[0].Epoch.Rows > 0
+		}},
+		"parts of one rank": {func(o *Options) { o.Config.Parts, o.Config.Ranks = 3, 1 }, func(p *Plan) bool {
+			c := p.Candidates[0]
+			return p.GraphRanks == 1 && c.Ghosts > 0 && c.Codecs[0].Epoch.Rows < 1e-3 // through memory
+		}},
 		"shared host": {func(o *Options) { o.RanksPerHost = 99 }, func(p *Plan) bool { return p.RanksPerHost == 5 }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -52,7 +52,7 @@ type request struct {
 }
 
 // begin joins the rank's next collective, sends its blocks to other processes and
-// exchanges blocks with all ranks that have joined before.
+// exchanges blocks with all ranks here that have joined before.
 func (c *comm) begin(p *part) (*request, error) {
 	if err := c.g.w.lost(p.op, c.me()); err != nil {
 		return nil, err
@@ -60,14 +60,13 @@ func (c *comm) begin(p *part) (*request, error) {
 	p.done = make(chan struct{})
 	owed := c.owed(p)
 	p.pending.Store(int32(len(c.g.here) + owed))
-	if err := c.post(p); err != nil {
-		return nil, err
-	}
 	col := c.g.collective(c.next)
 	peers, early, err := col.join(c.rank, p, owed)
 	if err != nil {
 		return nil, err
 	}
+	// After it has joined: who gets a letter of it knows that its group is here.
+	posted := c.post(p)
 	for _, q := range peers {
 		col.exchange(c.rank, q)
 	}
@@ -76,7 +75,11 @@ func (c *comm) begin(p *part) (*request, error) {
 	}
 	c.g.forget(c.next, col)
 	c.next++
-	return &request{c: c, col: col, part: p}, nil
+	r := &request{c: c, col: col, part: p}
+	if posted != nil {
+		return nil, r.fail(posted)
+	}
+	return r, nil
 }
 
 // collective finds or begins the collective with a sequence number.

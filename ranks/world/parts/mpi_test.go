@@ -39,6 +39,8 @@ func TestMPIConformance(t *testing.T) {
 
 func TestMPILateLongBlocks(t *testing.T) { play(t, lateView.Ranks, "late") }
 
+func TestMPILeftLetters(t *testing.T) { play(t, leftView.Ranks, "left") }
+
 // TestRank is one rank of a scene.
 func TestRank(t *testing.T) {
 	scene := os.Getenv(sceneVar)
@@ -63,6 +65,8 @@ func TestRank(t *testing.T) {
 		})
 	case "late":
 		run(t, lateView, late(t))
+	case "left":
+		run(t, leftView, left)
 	}
 	stop()
 }
