@@ -35,14 +35,14 @@ func (r *run) finish() error {
 	if err != nil {
 		return err
 	}
-	if r.voice != nil {
+	if r.reporter != nil {
 		reports := make([]runfolder.RankReport, len(blocks))
 		for i, b := range blocks {
 			if err := json.Unmarshal(b, &reports[i]); err != nil {
 				return err
 			}
 		}
-		err = r.voice.finish(r, reports)
+		err = r.reporter.finish(r, reports)
 	}
 	return agree(r.world, err)
 }

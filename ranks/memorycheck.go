@@ -165,7 +165,7 @@ func (r *run) speaksForProcess(q int) bool {
 // cacheFits is 1 where ÂX fits into half of this host's free memory, shared by
 // the ranks on it.
 func (r *run) cacheFits() int64 {
-	bytes := forecast.KeepBytes(r.cfg, int64(r.shard.NumOwn()), int64(r.shard.NumGhosts()), r.meta.FeatureDim)
+	bytes := forecast.CachedInputBytes(r.cfg, int64(r.shard.NumOwn()), int64(r.shard.NumGhosts()), r.meta.FeatureDim)
 	here := int64(0)
 	for _, h := range r.world.Hosts() {
 		if h == r.world.Hosts()[r.rank] {

@@ -82,8 +82,8 @@ func (r *run) saveTimeline() error {
 	if err := agree(r.world, err); err != nil {
 		return err
 	}
-	if r.voice != nil {
-		r.voice.say("wrote trace=%s", r.cfg.Trace)
+	if r.reporter != nil {
+		r.reporter.say("wrote trace=%s", r.cfg.Trace)
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func carried(v world.View) int {
 // order:
 //
 //	by Train    cfg, view, data, kind, world, limits, watcher, arena
-//	by open     roles, fault, tensor, codecs; on rank 0 also voice, state and opening
+//	by open     roles, fault, tensor, codecs; on rank 0 also reporter, state and opening
 //	by join     meta, net and timeline; on graph ranks also shard
 //	by arrange  choice, what net and cfg say of orders, and on graph ranks engine
 //	by takeUp   from, where the run goes on from a checkpoint
@@ -112,7 +112,7 @@ type run struct {
 	fault    *inject.Fault // nil but in tests
 	tensor   tensor.Backend
 	codecs   []codec.Codec     // the one that was given, or those to choose from
-	voice    *voice            // rank 0's, else nil
+	reporter *reporter         // rank 0's, else nil
 	state    *checkpoint.State // that rank 0 has read; nil where the run does not go on, and after takeUp
 	opening  opening           // of the run folder, on rank 0
 	meta     *graph.Meta
@@ -150,7 +150,7 @@ func (r *run) whole(out IO) error {
 	if err := r.arrange(); err != nil {
 		return err
 	}
-	if err := r.voice.header(r); err != nil {
+	if err := r.reporter.header(r); err != nil {
 		return err
 	}
 	if err := r.letIn(trainGate(&r.cfg, out)); err != nil {
@@ -240,14 +240,14 @@ func (r *run) partition(meta *graph.Meta) error {
 		return nil
 	}
 	o = made.Complete(o)
-	r.voice.log("partition parts=%d method=%s vertex_order=%s dataset=%s", r.Graph, o.Method, o.Order, meta.Name)
+	r.reporter.log("partition parts=%d method=%s vertex_order=%s dataset=%s", r.Graph, o.Method, o.Order, meta.Name)
 	report, err := partition.Run(r.data, o)
 	if err != nil {
 		return err
 	}
 	debug.FreeOSMemory() // of what partitioning needed
 	host.ForgetPeak()
-	r.voice.Note(report.String())
+	r.reporter.Note(report.String())
 	return nil
 }
 
@@ -277,7 +277,7 @@ func (r *run) startEngine() error {
 	if !r.isServer() {
 		r.engine, err = engine.New(engine.Rank{
 			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Codecs: r.codecs,
-			Tensor: r.tensor, Arena: r.arena, Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.voice,
+			Tensor: r.tensor, Arena: r.arena, Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.reporter,
 		})
 	}
 	return agree(r.world, err)
@@ -289,7 +289,7 @@ func (r *run) close() {
 	if r.shard != nil {
 		r.shard.Close()
 	}
-	r.voice.close()
+	r.reporter.close()
 	r.arena.Free()
 }
 

@@ -81,7 +81,7 @@ func (c *Candidate) count(ds *graph.Dataset, parts int) error {
 func (q *request) keeps(m *graph.Meta, r *partition.Report) bool {
 	for member, p := range r.Ranks {
 		lo, hi := q.view.Block(q.view.Rank(member))
-		bytes := forecast.KeepBytes(q.Config, p.Vertices, p.Ghosts, m.FeatureDim)
+		bytes := forecast.CachedInputBytes(q.Config, p.Vertices, p.Ghosts, m.FeatureDim)
 		if size.Product(bytes, int64(hi-lo)) > q.memory/2 {
 			return false
 		}

@@ -8,6 +8,7 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/fault"
+	"siafu/halo/codec"
 	"siafu/kernels/model"
 	"siafu/ranks/forecast"
 	"siafu/ranks/world"
@@ -117,7 +118,7 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 	link := q.link
 	link.Copy = copies()
 	known := map[string]forecast.Rates{} // by orders of products
-	coding := map[string]float64{}
+	coding := map[string]codec.Cost{}
 	for _, one := range p.Candidates {
 		for i := range one.Codecs {
 			f := one.codec[one.Codecs[i].Codec]

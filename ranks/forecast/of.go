@@ -39,9 +39,9 @@ func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, se
 	}), nil
 }
 
-// KeepBytes is what ÂX of a rank's own vertices takes, with the blocks of
+// CachedInputBytes is what ÂX of a rank's own vertices takes, with the blocks of
 // columns in which it is made.
-func KeepBytes(c config.Config, own, ghosts int64, features int) int64 {
+func CachedInputBytes(c config.Config, own, ghosts int64, features int) int64 {
 	each := int64(4)
 	if c.Features == "bf16" {
 		each = 2

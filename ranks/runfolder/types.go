@@ -36,6 +36,10 @@ type RankReport struct {
 	StashBytes   int64  `json:"stash_bytes,omitempty"` // weights and gradients that a server in bounded asynchrony kept at its peak
 }
 
+// Diverged is what Summary.StoppedBy says of a run whose weights gave no numbers
+// any more after its last epoch.
+const Diverged = "diverged"
+
 // Summary is summary.json.
 type Summary struct {
 	Version   string `json:"version"`
