@@ -89,6 +89,7 @@ type Config struct {
 const (
 	mostLayers = 65_000
 	mostEpochs = math.MaxInt32
+	mostParts  = math.MaxInt32 // vertices have ids of 32 bits
 )
 
 // Validate checks what can be checked before anything is opened. Its faults
@@ -102,7 +103,7 @@ func (c *Config) Validate() error {
 	}{
 		{c.Ranks >= 0, "ranks", c.Ranks, "1 or more"},
 		{c.Servers >= -1, "servers", c.Servers, "-1, 0 or more"},
-		{c.Parts >= 0, "parts", c.Parts, "0 or more"},
+		{c.Parts >= 0 && c.Parts <= mostParts, "parts", c.Parts, fmt.Sprint("from 0 to ", mostParts)},
 		{c.Threads >= 0, "threads", c.Threads, "0 or more"},
 		{c.Layers >= 1 && c.Layers <= mostLayers, "layers", c.Layers, fmt.Sprint("from 1 to ", mostLayers)},
 		{c.Hidden >= 1, "hidden", c.Hidden, "1 or more"},
