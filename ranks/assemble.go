@@ -4,6 +4,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/halo"
 	"siafu/halo/codec"
+	"siafu/kernels"
 	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/params"
@@ -15,10 +16,12 @@ func (r *run) trainer(source params.Source) *trainer {
 		cfg: r.cfg, comm: r.peers, shard: r.shard, weights: source, net: r.net, arena: r.arena,
 		flat: mapped.Make[float32](r.arena, r.net.NumWeights()), grad: mapped.Make[float32](r.arena, r.net.NumWeights()),
 	}
-	t.lockstep = r.lockstep(newIntervals(r.cfg, r.net, r.shard, r.localIDs(r.arena), r.crew, t.flat, r.arena))
+	n, ops := r.net.NumWeights(), r.crew.team()
+	t.shared, t.sum = kernels.PlaceMat(ops, r.arena, n, 1, t.flat), kernels.PlaceMat(ops, r.arena, n, 1, t.grad)
+	t.lockstep = r.lockstep(newIntervals(r.cfg, r.net, r.shard, r.localIDs(r.arena), r.crew, t.shared, r.arena))
 	t.judges, t.update, t.sums = true, t.push, make([]float64, scoreSums)
 	for _, layer := range params.Layers(r.net) {
-		t.layers = append(t.layers, t.grad[layer.Lo:layer.Hi])
+		t.layers = append(t.layers, layer)
 	}
 	t.prepare(r, graphwork.Options{Half: r.cfg.Gather == "bf16", Skip: r.net.CacheInput}, r.codecs[0], r.arena)
 	t.delay = newDelay(r.cfg, r.rank)
@@ -36,9 +39,9 @@ func (r *run) lockstep(intervals []*interval) *lockstep {
 func (s *lockstep) prepare(r *run, o graphwork.Options, rows codec.Codec, a *mapped.Arena) {
 	if r.net.Propagates() {
 		o.Reduction = r.rows
-		s.graph = graphwork.New(r.net, s.intervals[0].net.Layers, r.shard, o, a)
+		s.graph = graphwork.New(r.net, s.intervals[0].net.Layers, r.shard, o, s.adder, a)
 		if r.Graph > 1 {
-			s.exchange = halo.NewExchange(r.peers, s.graph.Plan, rows, r.packers, a, s.graph.MaxWidth())
+			s.exchange = halo.NewExchange(r.peers, s.graph.Plan, rows, r.packers, r.crew.team(), a, s.graph.MaxWidth())
 			s.sumPieces = s.graph.SumPieces(pieceEdges)
 			s.pieces = evenly(s.graph.Plan.Ghosts, max(1, min(config.MostIntervals, s.graph.Plan.Ghosts/config.IntervalRows)))
 		}

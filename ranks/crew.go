@@ -13,17 +13,17 @@ import (
 // and its clock.
 type crew struct {
 	pool   *schedule.Pool
-	teams  []*kernels.Team
+	teams  []kernels.Ops
 	clocks []*clock
 	fault  *inject.Fault // nil but in tests
 }
 
-// newCrew starts workers. recorders are theirs where there is a timeline, else
-// none.
-func newCrew(workers int, kernel string, recorders []*trace.Recorder) (*crew, error) {
+// newCrew starts workers, each with an Ops that ops makes. recorders are theirs
+// where there is a timeline, else none.
+func newCrew(workers int, ops func() (kernels.Ops, error), recorders []*trace.Recorder) (*crew, error) {
 	c := &crew{}
 	for w := range workers {
-		team, err := newTeam(kernel, 1)
+		team, err := ops()
 		if err != nil {
 			return nil, err
 		}
@@ -43,14 +43,8 @@ func (c *crew) close() {
 	}
 }
 
-// team is one for a single interval, to borrow a worker's memory each time.
-func (c *crew) team() *kernels.Team {
-	t := kernels.NewTeam(1)
-	if t.Use(c.teams[0].Kernel()) != nil {
-		panic("ranks: the kernels in use are missing")
-	}
-	return t
-}
+// team is one for a single interval, to borrow a worker's workspace each time.
+func (c *crew) team() kernels.Ops { return c.teams[0].Fork() }
 
 // begin starts a task's time on a worker.
 func (c *crew) begin(worker int, t schedule.Task) {

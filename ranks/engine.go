@@ -5,7 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"siafu/graph/mapped"
 	"siafu/halo/codec"
+	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/params"
@@ -28,6 +30,7 @@ type engine struct {
 	world   world.Comm
 	crew    *crew
 	tensor  tensor.Backend
+	arena   *mapped.Arena
 	delay   *delay          // nil but in experiments
 	graph   *graphwork.Work // nil without propagation
 	codec   codec.Codec
@@ -106,7 +109,7 @@ func (e *engine) Run(worker int, t schedule.Task) (done bool, err error) {
 		return true, e.whole(worker, t)
 	}
 	i := e.intervals[t.Interval]
-	i.work.Team.Borrow(e.crew.teams[worker])
+	i.work.Ops.Borrow(e.crew.teams[worker])
 	switch t.Stage {
 	case schedule.Spread:
 		return true, e.spread(i, t.Layer)
@@ -184,7 +187,7 @@ func (e *engine) enqueue(t schedule.Task) { e.queue = append(e.queue, job{Task: 
 // has finished its epoch.
 func (e *engine) push(i *interval, layer int) error {
 	e.crew.fault.At(schedule.Update.Kind(), i.epoch)
-	m := e.chooser.Gradient(i.index, i.epoch, layer, i.net.LayerGrad(layer))
+	m := e.chooser.Gradient(i.index, i.epoch, layer, i.layerGrad(layer))
 	if err := e.deliver([]protocol.Message{m}); err != nil {
 		return err
 	}
@@ -222,10 +225,10 @@ func (e *engine) startReady() error {
 
 // start begins an interval's epoch with the weights that have come.
 func (e *engine) start(i *interval, weights []float32) {
-	copy(i.net.Weights, weights)
+	kernels.Write(i.work.Ops, i.net.Weights, weights)
 	i.asked = nobody
 	e.tallies.keep(i, weights)
-	i.work.Rows, i.loss.Count = nil, true
+	i.work.Rows, i.loss.Count = kernels.Mat{}, true
 	t := schedule.Task{Stage: schedule.Emit, Epoch: i.epoch, Interval: i.index}
 	if i.net.Kept() {
 		t.Stage = schedule.Apply

@@ -23,7 +23,7 @@ type lockstep struct {
 	tensor    tensor.Backend
 	graph     *graphwork.Work // nil in a network without propagation
 	exchange  *halo.Exchange  // nil where there is no other rank
-	adder     *kernels.Team   // of update
+	adder     kernels.Ops     // of update
 	delay     *delay          // nil but in experiments
 	tuning    *tuning         // nil where the codec is fixed
 	seed      uint64
@@ -47,7 +47,7 @@ type lockstep struct {
 // graph ranks.
 func (s *lockstep) forward(p model.Pass, count bool) error {
 	for _, i := range s.intervals {
-		i.work.Rows, i.last, i.loss.Count = nil, nil, count
+		i.work.Rows, i.last, i.loss.Count = kernels.Mat{}, kernels.Mat{}, count
 	}
 	return s.run(s.there, p)
 }
@@ -93,11 +93,11 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 	key := halo.Key{Seed: s.seed, Epoch: t.Epoch, Layer: t.Layer, Apart: !s.pass.Train}
 	switch t.Stage {
 	case schedule.Sum:
-		from, to := s.sumPieces[t.Interval]*l.Width, s.sumPieces[t.Interval+1]*l.Width
-		s.graph.Sums(s.crew.teams[worker], l, s.sumPieces[t.Interval], s.exchange.Sums(l.Width)[from:to])
+		from, to := s.sumPieces[t.Interval], s.sumPieces[t.Interval+1]
+		s.graph.Sums(s.crew.teams[worker], l, from, s.exchange.Sums(l.Width).Part(from, to))
 	case schedule.Spread:
 		l.Enter(s.pass)
-		err := s.exchange.BeginForward(l.Rows, l.Width, key)
+		err := s.exchange.BeginForward(l.Rows, key)
 		s.tuning.sample(place{t.Layer, false})
 		return err
 	case schedule.Receive:
@@ -107,8 +107,8 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 		}
 		return err
 	case schedule.GhostGrads:
-		from, to := s.pieces[t.Interval]*l.Width, s.pieces[t.Interval+1]*l.Width
-		s.graph.GhostGrads(s.crew.teams[worker], l, s.pieces[t.Interval], s.exchange.Ghosts(l.Width)[from:to])
+		from, to := s.pieces[t.Interval], s.pieces[t.Interval+1]
+		s.graph.GhostGrads(s.crew.teams[worker], l, from, s.exchange.Ghosts(l.Width).Part(from, to))
 	case schedule.SpreadBack:
 		err := s.exchange.BeginBackward(l.Width, key)
 		s.tuning.sample(place{t.Layer, true})
@@ -122,7 +122,7 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 // single runs a task of an interval.
 func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
 	i := s.intervals[t.Interval]
-	i.work.Team.Borrow(s.crew.teams[worker])
+	i.work.Ops.Borrow(s.crew.teams[worker])
 	switch t.Stage {
 	case schedule.GatherOwn:
 		s.graph.GatherOwn(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
@@ -158,12 +158,12 @@ func (s *lockstep) publish(i *interval, t schedule.Task) {
 	switch {
 	case t.Stage == schedule.Emit:
 		if i.index == 0 {
-			l.Rows = rows[:s.own*l.Width]
+			l.Rows = rows.Whole(s.own)
 		}
 		s.graph.Publish(l, at, rows)
 	case t.Stage == schedule.ApplyBack && at.Layer.GathersBack():
 		if i.index == 0 {
-			l.Grads = rows[:s.own*l.GradWidth]
+			l.Grads = rows.Whole(s.own)
 		}
 		s.graph.PublishGrads(l, at, rows, s.pass)
 	}

@@ -71,6 +71,7 @@ func (r *run) predict(p PredictConfig, g gate, out IO) error {
 	}
 	t := r.trainer(&params.Replicated{}) // asked for nothing
 	copy(t.flat, weights)
+	t.load()
 	if err := t.forward(model.Pass{}, true); err != nil {
 		return err
 	}

@@ -146,16 +146,17 @@ func (m *matrixFile) fault(dir string, err error) error {
 }
 
 // writeRows writes class, probabilities and embedding of the own vertices.
-func (p *predictions) writeRows(t *trainer, logits []float32) error {
-	own, classes := t.shard.NumOwn(), t.shard.Classes
-	class := make([]int32, own)
-	kernels.Argmax(t.crew.teams[0], class, own, classes, logits)
-	kernels.Softmax(t.crew.teams[0], logits, own, classes, logits)
+func (p *predictions) writeRows(t *trainer, logits kernels.Mat) error {
+	own := t.shard.NumOwn()
+	ops := t.crew.teams[0]
+	class := kernels.NewVector[int32](ops, t.arena, own)
+	ops.Argmax(class, logits)
+	ops.Softmax(logits, logits)
 	wide := make([]int64, own)
-	for v, c := range class {
+	for v, c := range kernels.FetchVector(ops, class) {
 		wide[v] = int64(c)
 	}
-	blocks := [][]byte{mapped.Bytes(wide), mapped.Bytes(logits)}
+	blocks := [][]byte{mapped.Bytes(wide), mapped.Bytes(kernels.Fetch(ops, logits, new([]float32)))}
 	if p.width > 0 {
 		blocks = append(blocks, mapped.Bytes(t.embeddings()))
 	}

@@ -6,6 +6,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
 	"siafu/halo/codec"
+	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/params"
@@ -28,7 +29,15 @@ type published struct {
 	ready map[int]int
 
 	rows, grads, ghosts latch // ghosts: memory for their gradients
-	out                 []float32
+	out                 kernels.Mat
+	host                hostRows
+}
+
+// hostRows is what codecs read and write of a layer: its matrices themselves where
+// they lie in the host's memory, else copies.
+type hostRows struct {
+	rows, ghosts, out []float32
+	returned          [][]float32 // by rank
 }
 
 // latch keeps tasks that write something apart from those that use it. Many
@@ -150,16 +159,23 @@ func (e *engine) release(t schedule.Task) job {
 // publish gives layer l room that every interval writes and reads by itself.
 func (e *engine) publish(l *graphwork.Layer, own int, a *mapped.Arena) *published {
 	plan := e.graph.Plan
-	l.Rows, l.Grads = mapped.Make[float32](a, own*l.Width), mapped.Make[float32](a, own*l.GradWidth)
-	l.Ghosts = mapped.Make[float32](a, plan.Ghosts*l.Width)
 	p := &published{
 		Layer: l, rowsFrom: make([]map[int]int, plan.Parts), gradsFrom: make([]int, plan.Parts),
 		rowsMissing: plan.Ghosts, ready: map[int]int{},
 	}
+	place := func(rows, width int) ([]float32, kernels.Mat) {
+		x := mapped.Make[float32](a, rows*width)
+		return x, kernels.PlaceMat(e.crew.teams[0], a, rows, width, x)
+	}
+	h := &p.host
+	h.returned = make([][]float32, plan.Parts)
+	h.rows, l.Rows = place(own, l.Width)
+	_, l.Grads = place(own, l.GradWidth)
+	h.ghosts, l.Ghosts = place(plan.Ghosts, l.Width)
 	for q := range plan.Parts {
 		p.rowsFrom[q] = map[int]int{}
 		if sends := int(plan.SendStart[q+1] - plan.SendStart[q]); sends > 0 {
-			l.Returned[q] = mapped.Make[float32](a, sends*l.Width)
+			h.returned[q], l.Returned[q] = place(sends, l.Width)
 			p.gradsMissing++
 		}
 	}
@@ -170,13 +186,14 @@ func (e *engine) publish(l *graphwork.Layer, own int, a *mapped.Arena) *publishe
 // who hold them as ghosts.
 func (e *engine) spread(i *interval, l int) error {
 	p, plan := e.layers[l], e.graph.Plan
-	copy(i.part(p.Rows, p.Width), i.work.Rows)
+	i.work.Ops.Copy(i.part(p.Rows), i.work.Rows)
+	kernels.Read(i.work.Ops, i.rowsOf(p.host.rows, p.Width), i.part(p.Rows))
 	e.graph.Publish(p.Layer, i.at(l), i.work.Rows)
 	for q := range plan.Parts {
 		at := int(plan.SendStart[q])
 		list := plan.SendRows[at:plan.SendStart[q+1]]
 		from, to := graphwork.Boundary(list, i.lo, i.hi)
-		rows := codec.Rows{X: p.Rows, Cols: p.Width, Len: to - from, Index: list[from:to], IDs: e.sendIDs[at+from : at+to]}
+		rows := codec.Rows{X: p.host.rows, Cols: p.Width, Len: to - from, Index: list[from:to], IDs: e.sendIDs[at+from : at+to]}
 		if err := e.sendRows(q, wire{kind: wireRows, layer: l, epoch: i.epoch, first: from}, rows); err != nil {
 			return err
 		}
@@ -231,7 +248,7 @@ func (e *engine) bounded(i *interval, l int) error {
 // spreadBack publishes an interval's gradient of what it gathered.
 func (e *engine) spreadBack(i *interval, l int) {
 	p := e.layers[l]
-	copy(i.part(p.Grads, p.GradWidth), i.work.Rows)
+	i.work.Ops.Copy(i.part(p.Grads), i.work.Rows)
 	e.graph.PublishGrads(p.Layer, i.at(l), i.work.Rows, i.pass())
 }
 
@@ -261,41 +278,46 @@ func (e *engine) whole(worker int, t schedule.Task) error {
 	switch p := e.layers[j.Layer]; j.Stage {
 	case schedule.Receive:
 		first := int(e.graph.Plan.RecvStart[j.from]) + j.wire.first
-		if err := e.takeRows(j, p.Ghosts[first*p.Width:(first+j.wire.count)*p.Width]); err != nil {
+		if err := e.takeRows(worker, j, p.host.ghosts[first*p.Width:], p.Ghosts.Part(first, first+j.wire.count)); err != nil {
 			return err
 		}
 		e.graph.PublishGhosts(e.crew.teams[worker], p.Layer, first, j.wire.count)
 	case schedule.ReceiveBack:
-		return e.takeRows(j, p.Returned[j.from])
+		return e.takeRows(worker, j, p.host.returned[j.from], p.Returned[j.from])
 	case schedule.GhostGrads:
 		return e.ghostGrads(worker, j)
 	}
 	return nil
 }
 
-// takeRows decodes the rows that a message has brought.
-func (e *engine) takeRows(j *job, dst []float32) error {
+// takeRows decodes the rows that a message has brought to room of the host's, and
+// takes them to dst.
+func (e *engine) takeRows(worker int, j *job, room []float32, dst kernels.Mat) error {
 	block, err := codec.Open(j.wire.block, e.codec)
 	if err == nil {
-		err = block.Decode(e.codec, codec.Rows{X: dst, Cols: e.layers[j.Layer].Width, Len: j.wire.count}, false)
+		err = block.Decode(e.codec, codec.Rows{X: room, Cols: dst.Cols, Len: j.wire.count}, false)
 	}
 	if err != nil {
 		return fault.New(fault.Runtime, "train", "", "rows of layer %d from rank %d are damaged: %v", j.Layer, j.from, err)
 	}
+	kernels.Write(e.crew.teams[worker], dst, room)
 	return nil
 }
 
 // ghostGrads computes the gradients of ghosts and sends them to their owners.
 func (e *engine) ghostGrads(worker int, j *job) error {
 	p, plan := e.layers[j.Layer], e.graph.Plan
-	if p.out == nil {
-		p.out = make([]float32, plan.Ghosts*p.Width)
+	ops, out := e.crew.teams[worker], &p.host.out
+	if p.out.IsNil() {
+		*out = make([]float32, plan.Ghosts*p.Width)
+		p.out = kernels.PlaceMat(ops, e.arena, plan.Ghosts, p.Width, *out)
 	}
 	p.Enter(model.Pass{Epoch: j.Epoch, Train: true})
-	e.graph.GhostGrads(e.crew.teams[worker], p.Layer, 0, p.out)
+	e.graph.GhostGrads(ops, p.Layer, 0, p.out)
+	kernels.Read(ops, *out, p.out)
 	for q := range plan.Parts {
 		from, to := int(plan.RecvStart[q]), int(plan.RecvStart[q+1])
-		rows := codec.Rows{X: p.out[from*p.Width : to*p.Width], Cols: p.Width, Len: to - from, IDs: plan.GhostIDs[from:to]}
+		rows := codec.Rows{X: p.host.out[from*p.Width : to*p.Width], Cols: p.Width, Len: to - from, IDs: plan.GhostIDs[from:to]}
 		if err := e.sendRows(q, wire{kind: wireGrads, layer: j.Layer, epoch: j.Epoch}, rows); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package ranks
 import (
 	"fmt"
 
+	"siafu/kernels"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/world"
@@ -11,7 +12,7 @@ import (
 // serve is the life of a parameter server.
 func (r *run) serve(weights []float32) error {
 	defer r.world.SetLimits(r.limits)
-	u, err := r.newUpdater()
+	u, err := r.newUpdater(kernels.NewTeam(1))
 	if err != nil {
 		return err
 	}

@@ -90,16 +90,16 @@ func (r *run) trainAfter(epoch int, weights []float32, u *params.Updater, h *his
 		return err
 	}
 	if own, ok := source.(*params.Replicated); ok {
+		slots := own.Updater().State()
 		if u != nil {
-			source = params.NewReplicated(r.peers, r.net, weights, u)
-		} else {
-			u = own.Updater()
+			slots = u.State()
 		}
-		for _, state := range u.State() {
+		for _, state := range slots {
 			if err := r.peers.Bcast(mapped.Bytes(state), 0); err != nil {
 				return err
 			}
 		}
+		own.Updater().Restore(slots)
 	}
 	return r.trainFrom(epoch+1, source, h)
 }

@@ -83,7 +83,8 @@ type run struct {
 	shard   *shard.Shard
 	crew    *crew // nil on servers
 	tensor  tensor.Backend
-	packers *kernels.Team // of exchanges, which encode and decode side by side
+	ops     func() (kernels.Ops, error) // makes what a worker of a graph rank computes with
+	packers *kernels.Team               // of exchanges, which encode and decode side by side
 	arena   *mapped.Arena
 	net     model.Spec
 	codecs  []codec.Codec   // the one that was given, or those to choose from
@@ -242,7 +243,10 @@ func (r *run) join() error {
 // hire starts the workers of a graph rank.
 func (r *run) hire() error {
 	var err error
-	if r.crew, err = newCrew(r.threads, r.cfg.Kernel, r.recorders); err != nil {
+	if r.ops == nil {
+		r.ops = r.processor
+	}
+	if r.crew, err = newCrew(r.threads, r.ops, r.recorders); err != nil {
 		return err
 	}
 	r.crew.fault = r.fault
@@ -252,6 +256,9 @@ func (r *run) hire() error {
 	}
 	return err
 }
+
+// processor is an Ops that computes on a processor of this machine.
+func (r *run) processor() (kernels.Ops, error) { return newTeam(r.cfg.Kernel, 1) }
 
 // close gives back what the rank holds.
 func (r *run) close() {
@@ -379,21 +386,21 @@ func (r *run) source(epoch int, weights []float32) (params.Source, error) {
 		setting := params.Setting(r.Graph, r.Servers, epoch)
 		return params.NewClient(r.world, setting, r.net.Layers(), len(weights), o.StateSlots()), nil
 	}
-	u, err := r.newUpdater()
+	u, err := r.newUpdater(r.crew.team())
 	if err != nil {
 		return nil, err
 	}
-	return params.NewReplicated(r.peers, r.net, weights, u), nil
+	return params.NewReplicated(r.peers, r.net, weights, u, r.arena), nil
 }
 
-// newUpdater makes an updater with the state of a run that goes on, if this one
-// does.
-func (r *run) newUpdater() (*params.Updater, error) {
+// newUpdater makes an updater that computes with ops, with the state of a run that
+// goes on, if this one does.
+func (r *run) newUpdater(ops kernels.Ops) (*params.Updater, error) {
 	var state [][]float32
 	if r.from.epoch > 0 {
 		state = r.from.slots
 	}
-	return params.NewUpdater(r.cfg.OptimizerConfig(), r.net, r.cfg.WeightDecayOn == "all", state, r.arena)
+	return params.NewUpdater(r.cfg.OptimizerConfig(), r.net, r.cfg.WeightDecayOn == "all", state, ops, r.arena)
 }
 
 // explained are the run's limits on waits, with what they say of one.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"siafu/graph/mapped"
+	"siafu/kernels"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/params"
@@ -21,7 +22,7 @@ func (r *run) trainAsync(weights []float32) error {
 	var u *params.Updater
 	var err error
 	if r.rank == 0 && r.Servers == 0 {
-		if u, err = r.newUpdater(); err != nil {
+		if u, err = r.newUpdater(kernels.NewTeam(1)); err != nil {
 			return err
 		}
 	}
@@ -136,6 +137,7 @@ func (r *run) judgeAsync(epochs int, last []float32, h *history) error {
 // ranks.
 func (t *trainer) weigh(epoch int, weights []float32) (runfolder.Epoch, error) {
 	copy(t.flat, weights)
+	t.load()
 	line := runfolder.Epoch{Epoch: epoch}
 	_, err := t.evaluate(&line)
 	return line, err
@@ -182,7 +184,7 @@ func (r *run) engine(trained int, weights []float32, u *params.Updater, a *mappe
 		return nil, err
 	}
 	e := &engine{
-		cfg: r.cfg, world: r.world, outbox: world.NewOutbox(r.world), crew: r.crew, tensor: r.tensor,
+		cfg: r.cfg, world: r.world, outbox: world.NewOutbox(r.world), crew: r.crew, tensor: r.tensor, arena: a,
 		setting: setting, progress: protocol.NewProgress(setting, r.rank),
 		chooser: protocol.NewChooser(setting, r.rank, r.net.Layers(), r.net.NumWeights()),
 		epochs:  r.cfg.Epochs, wireIn: make([]float32, r.net.NumWeights()),
@@ -199,7 +201,7 @@ func (r *run) engine(trained int, weights []float32, u *params.Updater, a *mappe
 			e.hosted = protocol.New(setting, 0, params.Layers(r.net), slices.Clone(weights), u)
 		}
 	}
-	e.intervals = newIntervals(r.cfg, r.net, r.shard, r.localIDs(a), r.crew, nil, a)
+	e.intervals = newIntervals(r.cfg, r.net, r.shard, r.localIDs(a), r.crew, kernels.Mat{}, a)
 	for _, i := range e.intervals {
 		i.epoch = trained
 	}
@@ -213,7 +215,7 @@ func (r *run) engine(trained int, weights []float32, u *params.Updater, a *mappe
 		return e, nil
 	}
 	o := graphwork.Options{Half: r.cfg.Gather == "bf16", Apart: true, Skip: r.net.CacheInput}
-	e.graph = graphwork.New(r.net, e.intervals[0].net.Layers, r.shard, o, a)
+	e.graph = graphwork.New(r.net, e.intervals[0].net.Layers, r.shard, o, r.crew.team(), a)
 	e.codec, e.sendIDs = r.codecs[0], mapped.Make[uint32](a, len(e.graph.Plan.SendRows))
 	for k, v := range e.graph.Plan.SendRows {
 		e.sendIDs[k] = e.graph.Plan.OwnIDs[v]

@@ -12,6 +12,7 @@ import (
 	"siafu/ranks/graphwork"
 	"siafu/ranks/inject"
 	"siafu/ranks/params"
+	"siafu/ranks/params/protocol"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/schedule"
 	"siafu/ranks/signals"
@@ -26,10 +27,12 @@ type trainer struct {
 	comm    world.Comm // of the graph ranks
 	shard   *shard.Shard
 	net     model.Spec
-	flat    []float32   // the weights that all intervals share
-	grad    []float32   // their gradient on this rank
-	layers  [][]float32 // the same, layer by layer
-	sums    []float64   // that ranks add up
+	flat    []float32        // the weights that all intervals share
+	grad    []float32        // their gradient on this rank
+	layers  []protocol.Range // of both
+	shared  kernels.Mat      // flat [weights x 1], where the intervals compute
+	sum     kernels.Mat      // grad, likewise
+	sums    []float64        // that ranks add up
 	weights params.Source
 	arena   *mapped.Arena
 	history *history
@@ -147,8 +150,15 @@ func (t *trainer) timed(stage schedule.Stage, epoch int, step func() error) erro
 
 // pull gets the weights that an epoch starts from.
 func (t *trainer) pull(epoch int) error {
-	return t.timed(schedule.Update, epoch, func() error { return t.weights.Pull(epoch, t.flat) })
+	return t.timed(schedule.Update, epoch, func() error {
+		err := t.weights.Pull(epoch, t.flat)
+		t.load()
+		return err
+	})
 }
+
+// load takes the weights to where the intervals compute.
+func (t *trainer) load() { kernels.Write(t.adder, t.shared, t.flat) }
 
 // step is one epoch after its weights have come: the training pass, unless the
 // evaluation was that and has told the loss, and the way back. No rank waits for
@@ -179,16 +189,18 @@ func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 // push sums up a layer's gradients in the order of intervals and hands them
 // over.
 func (t *trainer) push(layer int) error {
-	sum := t.layers[layer]
-	copy(sum, t.intervals[0].net.LayerGrad(layer))
+	at := t.layers[layer]
+	sum, grad := t.sum.Part(at.Lo, at.Hi), t.grad[at.Lo:at.Hi]
+	t.adder.Copy(sum, t.intervals[0].net.LayerGrad(layer))
 	for _, i := range t.intervals[1:] {
-		kernels.Add(t.adder, sum, i.net.LayerGrad(layer))
+		t.adder.Add(sum, i.net.LayerGrad(layer))
 	}
-	return t.weights.Push(t.pass.Epoch, layer, sum)
+	kernels.Read(t.adder, grad, sum)
+	return t.weights.Push(t.pass.Epoch, layer, grad)
 }
 
 // logits are those of the last forward pass [own x classes].
-func (t *trainer) logits() []float32 { return t.intervals[0].kept[:t.own*t.shard.Classes] }
+func (t *trainer) logits() kernels.Mat { return t.intervals[0].kept.Whole(t.own) }
 
 // keptColumns is how many columns of ÂX are gathered at a time: enough for
 // whole cache lines, few enough that ghosts of all features are never there at
@@ -203,13 +215,13 @@ func (r *run) keepInput(intervals []*interval, a *mapped.Arena) error {
 	defer scratch.Free()
 	half := r.cfg.Features == "bf16"
 	dim, width := r.meta.FeatureDim, min(keptColumns, r.meta.FeatureDim)
-	columns := mapped.Make[float32](scratch, r.shard.NumOwn()*width)
+	columns := kernels.NewMat(r.crew.teams[0], scratch, r.shard.NumOwn(), width)
 	once := r.lockstep(nil)
 	at := 0 // column
 	for _, i := range intervals {
 		i.net.Keep(half, a)
 		k := *i
-		k.net = &model.Network{Layers: []model.Layer{&keeper{net: i.net, columns: i.part(columns, width), from: &at, width: width}}}
+		k.net = &model.Network{Layers: []model.Layer{&keeper{net: i.net, columns: i.part(columns), from: &at}}}
 		k.work.Net = k.net
 		once.intervals = append(once.intervals, &k)
 	}
@@ -228,35 +240,34 @@ func (r *run) keepInput(intervals []*interval, a *mapped.Arena) error {
 type keeper struct {
 	model.Layer
 	net     *model.Network
-	columns []float32 // [n x width]
-	from    *int      // the first column
-	width   int
+	columns kernels.Mat // [n x width]
+	from    *int        // the first column
 }
 
-func (k *keeper) GatherWidth() int { return k.width }
+func (k *keeper) GatherWidth() int { return k.columns.Cols }
 
 func (k *keeper) GathersBack() bool { return false }
 
-func (k *keeper) Emit([]float32, model.Pass) []float32 {
-	k.net.InputColumns(k.columns, *k.from, *k.from+k.width)
+func (k *keeper) Emit(kernels.Mat, model.Pass) kernels.Mat {
+	k.net.InputColumns(k.columns, *k.from)
 	return k.columns
 }
 
-func (k *keeper) Apply(gathered []float32, _ model.Pass) []float32 {
-	k.net.PutKept(*k.from, *k.from+k.width, gathered)
-	return nil
+func (k *keeper) Apply(gathered kernels.Mat, _ model.Pass) kernels.Mat {
+	k.net.PutKept(*k.from, gathered)
+	return kernels.Mat{}
 }
 
 // embeddings are the input of the last layer [own x its width] in the last
 // forward pass.
 func (t *trainer) embeddings() []float32 {
-	if first := t.intervals[0].last; first != nil {
-		return first[:t.own*t.net.Dims[t.net.Layers()-1]]
+	if first := t.intervals[0].last; !first.IsNil() {
+		return kernels.Fetch(t.adder, first.Whole(t.own), new([]float32))
 	}
 	width := t.net.Dims[0]
 	rows := mapped.Make[float32](t.arena, t.own*width)
 	for _, i := range t.intervals {
-		copy(i.part(rows, width), i.net.InputRows(t.arena))
+		kernels.Read(t.adder, i.rowsOf(rows, width), i.net.InputRows(t.arena))
 	}
 	return rows
 }

@@ -296,8 +296,8 @@ func (c *attentionCase) keeps(e attentionEdge, head int) float64 {
 		return 1
 	}
 	source, target := uint32(e.source), uint32(e.target)
-	if d.IDs != nil {
-		source, target = d.IDs[source], d.IDs[target]
+	if ids := d.IDs.Host(); ids != nil {
+		source, target = ids[source], ids[target]
 	}
 	words := kernels.Philox([4]uint32{source, target, uint32(d.Epoch), uint32(d.Layer | head/4<<16 | 2<<24)},
 		[2]uint32{uint32(d.Seed), uint32(d.Seed >> 32)})
