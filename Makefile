@@ -60,7 +60,8 @@ race-short: go
 	$(GO) test -race -short ./ranks/schedule ./ranks/params/...
 	$(GO) test -race -short ./ranks/world/inproc -run 'TestConformance/3|TestL|TestB'
 	$(GO) test -race -short ./halo -rapid.checks=10
-	$(GO) test -race -short ./ranks -run 'TestResultsStand|TestOverlapChangesNothing|TestTensorTasksElsewhere'
+	$(GO) test -race -short ./halo/refresh
+	$(GO) test -race -short ./ranks -run 'TestResultsStand|TestOverlapChangesNothing|TestTensorTasksElsewhere|TestPreviousIsPipeGCN'
 
 # The tests in files for builds with MPI; all others have run without it.
 mpi-test: go

@@ -36,7 +36,7 @@ func (h *chunked) await() error {
 // take waits for a chunk of a rank.
 func (h *chunked) take(rank int) error {
 	start := time.Now()
-	m, err := h.comm.Recv(rank, tagRows)
+	m, err := h.comm.Recv(rank, h.tag)
 	h.stats.Wait += time.Since(start)
 	if err == nil {
 		h.accept(m)
@@ -85,7 +85,7 @@ func (h *chunked) receive(turn int) error {
 func (h *chunked) collect() error {
 	for q := range h.owed {
 		for h.owed[q] > 0 {
-			m, ok, err := h.comm.TryRecv(q, tagRows)
+			m, ok, err := h.comm.TryRecv(q, h.tag)
 			if err != nil {
 				return err
 			}

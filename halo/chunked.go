@@ -15,6 +15,10 @@ import (
 // Nobody has to be told lengths first: a message knows its own, and both sides
 // cut the rows alike.
 //
+// Messages of two transfers do not mix: they bear different tags, or one transfer
+// ends before the other begins to take what it is owed, since a rank's messages
+// with one tag arrive in order.
+//
 // Design note: messages are taken as they come, not received into buffers made
 // ready. Blocks differ in length, and those of a rank whose turn to be added
 // has not come wait as they are.
@@ -24,7 +28,8 @@ type chunked struct {
 	team  Parallel
 	stats *Stats
 	arena *mapped.Arena
-	losts map[series]codec.Feedback // nil: errors are not fed back
+	losts Feedbacks // nil: errors are not fed back
+	tag   int       // of all messages
 
 	way  way
 	key  Key
@@ -68,11 +73,6 @@ type series struct {
 // is spread over workers and over time.
 const chunkBytes = 256 << 10
 
-// tagRows is the tag of all messages: those of two exchanges do not mix, since
-// a rank's messages arrive in order and each exchange takes as many as it is
-// owed.
-const tagRows = 0
-
 func newChunked(c comm.Comm, team Parallel, a *mapped.Arena, stats *Stats) *chunked {
 	h := &chunked{comm: c, team: team, stats: stats, arena: a, owed: make([]int, c.Size())}
 	h.encode, h.decode = h.encodeChunks, h.decodeChunks
@@ -87,7 +87,7 @@ func (h *chunked) use(rows codec.Codec) {
 	case !ok:
 		h.codec, h.losts = rows, nil
 	case h.losts == nil:
-		h.codec, h.losts = corrected.Codec, map[series]codec.Feedback{}
+		h.codec, h.losts = corrected.Codec, Feedbacks{}
 	default:
 		h.codec = corrected.Codec
 	}
@@ -169,7 +169,7 @@ func (h *chunked) encodeChunks(lo, hi int) {
 			lost = lost[o.from*h.way.out.Cols : o.end*h.way.out.Cols]
 		}
 		o.block = codec.EncodeBlock(o.block[:0], h.codec, h.way.out.Part(o.from, o.end), o.first, h.key, lost)
-		r, err := h.comm.Isend(o.block, o.to, tagRows)
+		r, err := h.comm.Isend(o.block, o.to, h.tag)
 		h.sent(r, err)
 	}
 }

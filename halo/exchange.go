@@ -58,8 +58,10 @@ type Exchange struct {
 	sendIDs  []uint32
 	sendSums []bool
 
-	way   way    // of the exchange under way
-	state string // "", forward, backward
+	tag   int         // of messages through codecs
+	way   way         // of the exchange under way
+	state string      // "", forward, backward
+	scrap kernels.Mat // of Drop: where gradients go that nobody wants; none before
 }
 
 const (
@@ -128,6 +130,7 @@ func (e *Exchange) Use(rows codec.Codec) {
 	}
 	if e.chunked == nil {
 		e.chunked = newChunked(e.comm, e.team, e.arena, &e.stats)
+		e.chunked.tag = e.tag
 	}
 	e.chunked.use(rows)
 	e.carrier = e.chunked

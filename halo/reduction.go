@@ -47,6 +47,16 @@ func Plain(s *shard.Shard) *Reduction {
 	}
 }
 
+// Alone is the reduction of a shard to its own vertices and the edges between
+// them, where no rows travel at all.
+func Alone(s *shard.Shard) *Reduction {
+	r, none := Plain(s), make([]int64, s.Parts+1)
+	r.Plan = &Plan{Parts: s.Parts, Own: s.NumOwn(), SendStart: none, SumStart: none, RecvStart: none, OwnIDs: s.Own}
+	r.In = shard.Edges{Begin: s.InOwnEnd, End: s.InOwnEnd, Cols: s.In.Cols, Base: s.NumOwn()}
+	r.Rows = 0
+	return r
+}
+
 // Terms say where sums pay: they must save a row, and with their price taken off
 // the fraction Least of the rows from one rank to another. The zero value asks
 // for as few rows as can be.

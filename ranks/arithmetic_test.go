@@ -90,6 +90,9 @@ func TestOptionsElsewhere(t *testing.T) {
 		"momentum":        func(c *Config) string { c.Optimizer, c.LR, c.Servers = "sgd", 0.1, 0; return undirected },
 		"adamw":           func(c *Config) string { c.Optimizer, c.Servers = "adamw", 0; return undirected },
 		"two servers":     func(c *Config) string { c.Ranks, c.Servers = 4, 2; return undirected },
+		"previous":        func(c *Config) string { c.Refresh, c.Codec = "previous", "int8"; return undirected },
+		"previous, gat":   func(c *Config) string { c.Refresh, c.Model, c.Dropout = "previous", "gat", 0.2; return directed },
+		"never":           func(c *Config) string { c.Refresh = "never"; return directed },
 		"few evaluations": func(c *Config) string { c.EvalEvery, c.Dropout = 3, 0.5; return undirected },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,9 @@ func (r *run) trainer(source params.Source) *trainer {
 	for _, layer := range params.Layers(r.net) {
 		t.layers = append(t.layers, layer)
 	}
-	t.prepare(r, graphwork.Options{Half: r.cfg.Gather == "bf16", Skip: r.net.CacheInput}, r.codecs[0], r.arena)
+	o := graphwork.Options{Half: r.cfg.Gather == "bf16", Skip: r.net.CacheInput, Forward: r.cfg.Refresh == config.Never && r.Graph > 1}
+	t.prepare(r, o, r.codecs[0], r.arena)
+	t.refresh(r, o, r.arena)
 	t.delay = newDelay(r.cfg, r.rank)
 	return t
 }
@@ -35,18 +37,22 @@ func (r *run) lockstep(intervals []*interval) *lockstep {
 	}
 }
 
-// prepare makes what the intervals' layers need of the graph, and the passes.
+// prepare makes what the intervals' layers need of the graph, and the exact
+// passes.
 func (s *lockstep) prepare(r *run, o graphwork.Options, rows codec.Codec, a *mapped.Arena) {
+	way := &route{}
+	s.route, s.training, s.exact = way, way, way
 	if r.net.Propagates() {
 		o.Reduction = r.rows
-		s.graph = graphwork.New(r.net, s.intervals[0].net.Layers, r.shard, o, s.adder, a)
+		way.graph = graphwork.New(r.net, s.intervals[0].net.Layers, r.shard, o, s.adder, a)
 		if r.Graph > 1 {
-			s.exchange = halo.NewExchange(r.peers, s.graph.Plan, rows, r.packers, r.crew.team(), a, s.graph.MaxWidth())
-			s.sumPieces = s.graph.SumPieces(pieceEdges)
-			s.pieces = evenly(s.graph.Plan.Ghosts, max(1, min(config.MostIntervals, s.graph.Plan.Ghosts/config.IntervalRows)))
+			s.exchange = halo.NewExchange(r.peers, way.graph.Plan, rows, r.packers, r.crew.team(), a, way.graph.MaxWidth())
+			way.source = halo.Always{Exchange: s.exchange}
+			way.sumPieces = way.graph.SumPieces(pieceEdges)
+			way.pieces = evenly(way.graph.Plan.Ghosts, max(1, min(config.MostIntervals, way.graph.Plan.Ghosts/config.IntervalRows)))
 		}
 	}
-	s.build(r.cfg.Mode == "nopipe")
+	s.build(way, r.cfg.Mode == "nopipe")
 }
 
 // pieceEdges is about how many edges are in a piece of the sums for other ranks.

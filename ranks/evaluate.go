@@ -12,12 +12,12 @@ import (
 )
 
 // evaluate fills in losses and accuracies of the weights that the line's epoch starts
-// from. Where training drops nothing this is the training pass itself with its
+// from. Where training drops nothing and is exact this is the training pass itself with its
 // loss, which are then ready; else, and after the last epoch, it is one more
 // forward pass, timed apart. Collective over the graph ranks.
 func (t *trainer) evaluate(line *runfolder.Epoch) (ready bool, err error) {
 	t.crew.fault.At(inject.Eval, line.Epoch)
-	start, ready := time.Now(), !t.net.Drops()
+	start, ready := time.Now(), !t.net.Drops() && t.training == t.exact
 	if !ready || line.Epoch > t.cfg.Epochs {
 		goOn := t.crew.mute()
 		defer func() {

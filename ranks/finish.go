@@ -19,8 +19,8 @@ const Version = "0.1.0"
 // to rank 0's voice. Collective over the graph ranks.
 func (t *trainer) report(line runfolder.Epoch) error {
 	stats := t.crew.take()
-	if t.exchange != nil {
-		s := t.exchange.TakeStats()
+	if t.training.source != nil {
+		s := t.training.source.TakeStats()
 		stats = append(stats, float64(s.RawBytes), float64(s.SentBytes))
 	}
 	all, err := gatherFloats(t.comm, stats)

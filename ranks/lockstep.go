@@ -9,7 +9,6 @@ import (
 	"siafu/halo"
 	"siafu/kernels"
 	"siafu/kernels/model"
-	"siafu/ranks/graphwork"
 	"siafu/ranks/schedule"
 	"siafu/ranks/tensor"
 )
@@ -21,21 +20,19 @@ import (
 type lockstep struct {
 	crew      *crew
 	tensor    tensor.Backend
-	graph     *graphwork.Work // nil in a network without propagation
-	exchange  *halo.Exchange  // nil where there is no other rank
-	adder     kernels.Ops     // of update
-	delay     *delay          // nil but in experiments
-	tuning    *tuning         // nil where the codec is fixed
+	*route    // of the pass under way
+	training  *route
+	exact     *route         // of evaluations; that of training, where this is exact too
+	exchange  *halo.Exchange // of the exact route, nil where there is no other rank
+	adder     kernels.Ops    // of update
+	delay     *delay         // nil but in experiments
+	tuning    *tuning        // nil where the codec is fixed
 	seed      uint64
 	intervals []*interval
 	own       int // vertices
 	// update sums up the gradients of a layer's weights and hands them over.
 	update func(layer int) error
 	judges bool // a pass ends with the loss
-
-	there, back *schedule.Walk
-	pieces      []int // bounds of ghosts whose gradients are one task
-	sumPieces   []int // the same of the sums for other ranks
 
 	pass   model.Pass
 	walk   *schedule.Walk // of the pass under way
@@ -49,13 +46,20 @@ func (s *lockstep) forward(p model.Pass, count bool) error {
 	for _, i := range s.intervals {
 		i.work.Rows, i.last, i.loss.Count = kernels.Mat{}, kernels.Mat{}, count
 	}
-	return s.run(s.there, p)
+	s.route = s.exact
+	if p.Train {
+		s.route = s.training
+	}
+	return s.run(s.route.there, p)
 }
 
 // backward takes the gradient of the logits back through the network and
 // updates each layer as soon as its gradients are there. Collective over the
 // graph ranks.
-func (s *lockstep) backward(p model.Pass) error { return s.run(s.back, p) }
+func (s *lockstep) backward(p model.Pass) error {
+	s.route = s.training
+	return s.run(s.route.back, p)
+}
 
 func (s *lockstep) run(w *schedule.Walk, p model.Pass) error {
 	s.walk, s.pass = w, p
@@ -89,34 +93,7 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 	if t.Stage == schedule.Update {
 		return s.update(t.Layer)
 	}
-	l := s.graph.Layer(t.Layer)
-	key := halo.Key{Seed: s.seed, Epoch: t.Epoch, Layer: t.Layer, Apart: !s.pass.Train}
-	switch t.Stage {
-	case schedule.Sum:
-		from, to := s.sumPieces[t.Interval], s.sumPieces[t.Interval+1]
-		s.graph.Sums(s.crew.teams[worker], l, from, s.exchange.Sums(l.Width).Part(from, to))
-	case schedule.Spread:
-		l.Enter(s.pass)
-		err := s.exchange.BeginForward(l.Rows, key)
-		s.tuning.sample(place{t.Layer, false})
-		return err
-	case schedule.Receive:
-		ghosts, err := s.exchange.EndForward()
-		if err == nil {
-			s.graph.TakeGhosts(s.crew.teams[worker], l, ghosts)
-		}
-		return err
-	case schedule.GhostGrads:
-		from, to := s.pieces[t.Interval], s.pieces[t.Interval+1]
-		s.graph.GhostGrads(s.crew.teams[worker], l, from, s.exchange.Ghosts(l.Width).Part(from, to))
-	case schedule.SpreadBack:
-		err := s.exchange.BeginBackward(l.Width, key)
-		s.tuning.sample(place{t.Layer, true})
-		return err
-	case schedule.ReceiveBack:
-		return s.exchange.EndBackward(s.graph.Backward(l))
-	}
-	return nil
+	return s.transfer(worker, t)
 }
 
 // single runs a task of an interval.
@@ -131,8 +108,7 @@ func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
 	case schedule.GatherBack:
 		i.work.Rows = s.graph.GatherBack(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
 	case schedule.AddSums:
-		l := s.graph.Layer(t.Layer)
-		s.graph.AddSums(l, i.at(t.Layer), s.exchange.Sums(l.Width))
+		s.addSums(i, t)
 	default:
 		done, err := i.do(s.tensor, s.crew.teams[worker], t, s.pass)
 		if err != nil {
@@ -171,6 +147,9 @@ func (s *lockstep) publish(i *interval, t schedule.Task) {
 
 // Done implements schedule.Flow.
 func (s *lockstep) Done(t schedule.Task) error {
+	if t.Stage == schedule.Spread || t.Stage == schedule.SpreadBack {
+		s.source.Begun(slot(t))
+	}
 	s.walk.Done(t)
 	return nil
 }
@@ -184,10 +163,13 @@ func (s *lockstep) Poll() (bool, error) {
 		s.walk.Done(w.Task)
 	}
 	event, ok := s.walk.Awaited()
+	if err == nil && s.source != nil {
+		err = s.source.Progress()
+	}
 	if err != nil || !ok {
 		return w != nil, err
 	}
-	there, err := s.exchange.Arrived()
+	there, err := s.source.Arrived(slot(event))
 	if there && err == nil {
 		s.walk.Done(event)
 	}
@@ -207,7 +189,7 @@ func (s *lockstep) Wait() error {
 	if !ok {
 		return fault.New(fault.Runtime, "train", "", "epoch %d has come to a stand, and nothing is awaited", s.pass.Epoch)
 	}
-	if err := s.exchange.Await(); err != nil {
+	if err := s.source.Await(slot(event)); err != nil {
 		return err
 	}
 	s.walk.Done(event)

@@ -6,20 +6,21 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// passes builds the dependencies of the two passes of a lockstep.
+// passes builds the dependencies of the two passes along a route of a lockstep.
 type passes struct {
 	s       *lockstep
+	r       *route
 	barrier bool // nopipe: one stage at a time, all intervals
 	g       *schedule.Graph
 }
 
-// build makes the walks of s.
-func (s *lockstep) build(barrier bool) {
-	there := passes{s, barrier, &schedule.Graph{}}
+// build makes the walks of a route.
+func (s *lockstep) build(r *route, barrier bool) {
+	there := passes{s, r, barrier, &schedule.Graph{}}
 	there.forward()
-	back := passes{s, barrier, &schedule.Graph{}}
+	back := passes{s, r, barrier, &schedule.Graph{}}
 	back.backward()
-	s.there, s.back = schedule.NewWalk(there.g), schedule.NewWalk(back.g)
+	r.there, r.back = schedule.NewWalk(there.g), schedule.NewWalk(back.g)
 }
 
 // each adds a task of every interval; that of interval i comes after the i-th
@@ -104,8 +105,8 @@ func (p *passes) forward() {
 // so that they are on their way while the rest is computed.
 func (p *passes) gather(l int, rows []schedule.ID) []schedule.ID {
 	var ghosts []schedule.ID
-	if p.s.exchange != nil {
-		sums := p.pieces(schedule.Sum, l, p.s.sumPieces, rows)
+	if p.r.source != nil {
+		sums := p.pieces(schedule.Sum, l, p.r.sumPieces, rows)
 		ghosts = p.whole(schedule.Receive, l, p.leave(schedule.Spread, schedule.Receive, l, sums))
 	}
 	if p.barrier && ghosts != nil {
@@ -133,10 +134,10 @@ func (p *passes) backward() {
 // first, so that they are on their way while the rest is computed; what returns
 // is added when all intervals have their own sums.
 func (p *passes) gatherBack(l int, grads []schedule.ID) []schedule.ID {
-	if p.s.exchange == nil {
+	if p.r.source == nil {
 		return p.each(schedule.GatherBack, l, grads)
 	}
-	ghosts := p.pieces(schedule.GhostGrads, l, p.s.pieces, grads)
+	ghosts := p.pieces(schedule.GhostGrads, l, p.r.pieces, grads)
 	var own []schedule.ID
 	if p.barrier { // nothing while they travel
 		own = p.join(p.each(schedule.GatherBack, l, ghosts))
@@ -147,7 +148,7 @@ func (p *passes) gatherBack(l int, grads []schedule.ID) []schedule.ID {
 		own = p.join(p.each(schedule.GatherBack, l, grads))
 	}
 	returned := p.whole(schedule.ReceiveBack, l, own, came)
-	if len(p.s.sumPieces) > 1 {
+	if len(p.r.sumPieces) > 1 {
 		returned = p.each(schedule.AddSums, l, returned)
 	}
 	return returned
@@ -164,4 +165,4 @@ func (p *passes) pieces(stage schedule.Stage, l int, bounds []int, after []sched
 }
 
 // gathers tells whether layer l gathers in every pass.
-func (s *lockstep) gathers(l int) bool { return s.graph != nil && s.graph.Layer(l) != nil }
+func (s *lockstep) gathers(l int) bool { return s.exact.graph != nil && s.exact.graph.Layer(l) != nil }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"siafu/halo"
+	"siafu/ranks/config"
 	"siafu/ranks/world"
 )
 
@@ -44,6 +45,6 @@ func (r *run) sums() bool {
 	if r.Graph == 1 || !r.net.Propagates() || r.cfg.Model == "gat" {
 		return false
 	}
-	each := r.net.Layers() > 1 || !r.net.CacheInput
+	each := (r.net.Layers() > 1 || !r.net.CacheInput) && r.cfg.Refresh != config.Never
 	return r.cfg.PreAggregate == "on" || r.cfg.PreAggregate == "auto" && each
 }

@@ -368,7 +368,10 @@ func (r *run) trainFrom(epoch int, source params.Source, h *history) error {
 	if err := r.beginTuning(t.lockstep, epoch); err != nil {
 		return err
 	}
-	if err := t.train(epoch); err != nil || t.stopped {
+	if err := t.train(epoch); err != nil {
+		return err
+	}
+	if err := t.settle(); err != nil || t.stopped {
 		return err
 	}
 	r.voice.result(t.history)

@@ -103,8 +103,8 @@ func (v *voice) header(r *run) error {
 	if m.Synthetic {
 		v.log("dataset synthetic=true: accuracies on a generated graph say nothing about the real one")
 	}
-	v.log("world kind=%s ranks=%d graph_ranks=%d servers=%d threads=%d kernel=%s mode=%s staleness=%d gather=%s codec=%s",
-		r.kind, r.world.Size(), r.Graph, r.Servers, r.threads, r.crew.teams[0].Kernel(), c.Mode, c.Staleness, c.Gather, c.Codec)
+	v.log("world kind=%s ranks=%d graph_ranks=%d servers=%d threads=%d kernel=%s mode=%s staleness=%d refresh=%s gather=%s codec=%s",
+		r.kind, r.world.Size(), r.Graph, r.Servers, r.threads, r.crew.teams[0].Kernel(), c.Mode, c.Staleness, c.Refresh, c.Gather, c.Codec)
 	v.log("model kind=%s dims=%v weights=%d dropout=%g input_dropout=%g optimizer=%s lr=%g weight_decay=%g(%s) initializer=%s seed=%d",
 		c.Model, r.net.Dims, r.net.NumWeights(), c.Dropout, r.net.InputDropout, c.Optimizer, c.LR, c.WeightDecay, c.WeightDecayOn, c.Initializer, c.Seed)
 	v.log("plan %s", r.choice)
@@ -191,7 +191,7 @@ func (v *voice) summary(r *run, ranks []runfolder.RankReport) runfolder.Summary 
 		Version: Version, Dataset: r.meta.Name, Synthetic: r.meta.Synthetic,
 		Model: c.Model, Layers: c.Layers, Hidden: c.Hidden, Initializer: c.Initializer, World: r.kind,
 		Ranks: r.world.Size(), Servers: r.Servers, Threads: r.threads,
-		Mode: c.Mode, Staleness: c.Staleness, Switched: r.from.switched,
+		Mode: c.Mode, Staleness: c.Staleness, Switched: r.from.switched, Refresh: c.Refresh,
 		Codec: c.Codec, Chosen: r.chosen(), Tensor: c.Tensor, Seed: c.Seed,
 		Epochs: h.trained(), StoppedBy: h.stoppedBy, BestEpoch: h.bestLine.Epoch,
 		MajorityTestAcc: r.shard.MajorityTest, EpochSecondsMedian: median(v.epochs), TotalSeconds: v.seconds(),

@@ -56,6 +56,20 @@ func (s *Shard) NumOwn() int { return len(s.Own) }
 // NumGhosts is the number of ghosts.
 func (s *Shard) NumGhosts() int { return len(s.Ghosts) }
 
+// OwnDegrees are the numbers of edges between own vertices into and out of each
+// [NumOwn]. They are not kept.
+func (s *Shard) OwnDegrees() (in, out []uint32) {
+	in, out = make([]uint32, s.NumOwn()), make([]uint32, s.NumOwn())
+	for v := range in {
+		own := s.In.Cols[s.In.Offsets[v]:s.InOwnEnd[v]]
+		in[v] = uint32(len(own))
+		for _, u := range own {
+			out[u]++
+		}
+	}
+	return in, out
+}
+
 // Close unmaps the shard; its slices must not be used afterwards.
 func (s *Shard) Close() error {
 	if s.close == nil {

@@ -35,6 +35,7 @@ type Config struct {
 	SwitchToSync float64 `default:"0" group:"World" help:"Go on synchronously once validation accuracy is within this fraction of --target-acc (async); 0: never." toml:"switch-to-sync"`
 	Intervals    int     `default:"0" group:"World" help:"Intervals of each rank's vertices, which tasks work on; 0: by their number." toml:"intervals"`
 	Delay        string  `default:"" group:"World" help:"For experiments with stragglers: RANK:DURATION:SHARE lets a rank (* is each) stand still so long before that share of its gathers." toml:"delay"`
+	Refresh      string  `default:"always" enum:"always,previous,never" group:"World" help:"Which ghosts an epoch trains with: always, those of the same epoch, which is exact; previous, those of the epoch before, and their gradients, so that nobody waits for rows on their way (PipeGCN); never, none: each rank trains on the edges between its own vertices, and ranks share nothing but weights. Evaluations are exact." toml:"refresh"`
 	Codec        string  `default:"none" group:"World" help:"How ghost rows travel: none, s2, zstd (exact); bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS], each with +s2 or +zstd to compress it too and +ef to feed errors back. auto: the fastest on these links, found out in the first epochs, that loses no more than int4 does; auto:int8, auto:bf16, auto:lossless: no more than these." toml:"codec"`
 	PreAggregate string  `default:"auto" enum:"auto,on,off" group:"World" help:"Add up rows of ghosts before they are sent where that makes fewer of them: on; off; auto, where it saves 5 % of the rows between two ranks and the price of the sums. Not with attention, not in async." toml:"pre-aggregate"`
 	Tensor       string  `default:"cpu" enum:"cpu" group:"World" help:"Where tensor work runs." toml:"tensor"`
@@ -139,6 +140,7 @@ func (c *Config) validateNames() error {
 	for _, r := range []struct{ flag, got, want string }{
 		{"mode", c.Mode, "pipe nopipe async"},
 		{"pre-aggregate", c.PreAggregate, "auto on off"},
+		{"refresh", c.Refresh, "always previous never"},
 		{"tensor", c.Tensor, "cpu"},
 		{"kernel", c.Kernel, "auto avx512 avx2 openblas go"},
 		{"gather", c.Gather, "float32 bf16"},
@@ -176,6 +178,9 @@ func (c *Config) validateDurations() error {
 	}
 	if d, err := time.ParseDuration(c.Grace); err != nil || d < 0 {
 		return fault.New(fault.Usage, "train", "", "--grace=%q", c.Grace).Then("it must be a duration such as 30s")
+	}
+	if err := c.checkRefresh(); err != nil {
+		return err
 	}
 	return c.checkAsync()
 }

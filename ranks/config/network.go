@@ -16,7 +16,16 @@ func (c Config) Orders(net *model.Spec, meta *graph.Meta, fits bool) string {
 	}
 	return net.Choose(model.Load{
 		Vertices: meta.Vertices, Edges: meta.Edges, FeatureNNZ: nnz, CacheFits: fits,
-	}, model.Choices{Order: c.Order, CacheInput: c.CacheInput})
+	}, model.Choices{Order: c.Order, CacheInput: c.cacheInput()})
+}
+
+// cacheInput is what was asked for, and off where training and evaluations
+// differ in their edges.
+func (c *Config) cacheInput() string {
+	if c.Refresh == Never {
+		return "off"
+	}
+	return c.CacheInput
 }
 
 // Codecs are those that rows may travel through, the first of which they begin
@@ -36,6 +45,36 @@ func (c Config) Codecs() ([]codec.Codec, error) {
 		}
 	}
 	return list, nil
+}
+
+// Policies of refreshing ghosts; none in a run that does not train.
+const (
+	Always   = "always"
+	Previous = "previous"
+	Never    = "never"
+)
+
+// Exact tells whether passes that train use the rows of the same epoch.
+func (c *Config) Exact() bool { return c.Refresh == Always || c.Refresh == "" }
+
+// checkRefresh refuses what does not go together with ghosts that are not those
+// of the epoch.
+func (c *Config) checkRefresh() error {
+	if c.Exact() {
+		return nil
+	}
+	refuse := func(flag, value, remedy string) error {
+		return fault.New(fault.Usage, "train", "", "--refresh=%s with --%s=%s", c.Refresh, flag, value).Then("%s", remedy)
+	}
+	switch list, _ := tune.Candidates(c.Codec); {
+	case c.Mode == "async":
+		return refuse("mode", c.Mode, "choose one of the two: intervals in bounded asynchrony use the newest rows that have come")
+	case list != nil:
+		return refuse("codec", c.Codec, "name the codec: nobody waits for rows, so that epochs do not show which one is fastest")
+	case c.Refresh == Never && c.CacheInput == "on":
+		return refuse("cache-input", c.CacheInput, "leave --cache-input out: evaluations gather along more edges than training does")
+	}
+	return nil
 }
 
 // checkAsync refuses what bounded asynchrony does not do.

@@ -5,6 +5,7 @@ import (
 	"siafu/graph/size"
 	"siafu/halo/codec"
 	"siafu/kernels"
+	"siafu/ranks/config"
 )
 
 // Kind says where the memory of a term lies.
@@ -198,11 +199,18 @@ func (f *Forecast) layers(m *Memory, p partition.RankReport) {
 			own = append(own, floats(n, int64(g.Width)))
 		}
 	}
+	if f.Refresh == config.Never { // evaluations gather along more edges, into memory of their own
+		own = append(own, own[1:]...)
+		own = append(own, count(f.row, 4*n), count(f.col, 4*n))
+	}
 	m.add(activations, Array, own...)
 	back := append(f.backward(n), size.Product(n, inputs), floats(n, int64(f.Net.Dims[f.Net.Layers()])))
 	m.add(gradients, Array, back...)
 	if f.HalfRows {
 		m.add("rows in bfloat16", Array, f.halves(p)...)
+		if f.Refresh == config.Never {
+			m.add("rows in bfloat16 of evaluations", Array, f.halves(p)...)
+		}
 	}
 }
 
@@ -264,8 +272,33 @@ func (f *Forecast) exchange(m *Memory, p partition.RankReport) {
 		encoded, ids = max(encoded, size.Product(2, out)), max(ids, count(!c.Lossless(), 4*p.SendRows))
 	}
 	m.add(buffers, Array, plain, ids)
+	f.outlive(m, p)
 	m.add("lost in codecs, fed back", Array, f.lost(p)...)
 	m.add("encoded rows", Heap, encoded)
+}
+
+// outlive is the memory of transfers that outlive their epoch: two for the rows
+// of a layer in each direction.
+func (f *Forecast) outlive(m *Memory, p partition.RankReport) {
+	if f.Refresh != config.Previous {
+		return
+	}
+	var rows, packed []int64
+	encoded := int64(0)
+	for _, e := range f.Exchanges() {
+		width := int64(e.Width)
+		rows = append(rows, repeat(2, floats(p.Ghosts, width))...)
+		if !framed(f.Codec) {
+			packed = append(packed, repeat(2, floats(p.SendRows, width))...)
+			continue
+		}
+		out, _, _ := payload(f.Codec, max(p.SendRows, p.Ghosts), width)
+		encoded = size.Sum(encoded, size.Product(4, out))
+		packed = append(packed, repeat(2, count(!f.Codec.Lossless(), 4*p.SendRows))...)
+	}
+	m.add("ghost rows of two epochs", Array, rows...)
+	m.add("exchange buffers of two epochs", Array, packed...)
+	m.add("encoded rows of two epochs", Heap, encoded)
 }
 
 // lost is what a codec that feeds errors back keeps of every exchange's rows.

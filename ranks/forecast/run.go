@@ -4,6 +4,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/halo/codec"
 	"siafu/kernels/model"
+	"siafu/ranks/config"
 )
 
 // Run is what is known of a run before it begins.
@@ -13,10 +14,11 @@ type Run struct {
 	Sparse    bool       // its features are sparse
 	Async     bool       // bounded asynchrony
 	Intervals func(vertices int) int
-	Overlap   bool // own edges are gathered while ghosts are under way
-	HalfRows  bool // rows are rounded to bfloat16 where they are gathered
-	HalfKept  bool // ÂX is kept in bfloat16
-	Slots     int  // of the optimiser, floats a weight
+	Refresh   string // of ghosts, by policy
+	Overlap   bool   // own edges are gathered while ghosts are under way
+	HalfRows  bool   // rows are rounded to bfloat16 where they are gathered
+	HalfKept  bool   // ÂX is kept in bfloat16
+	Slots     int    // of the optimiser, floats a weight
 	Staleness int
 	Resumed   bool // from a checkpoint
 	Initial   bool // weights come from a file
@@ -53,9 +55,12 @@ type Exchange struct {
 	Back         bool // gradients of ghosts go to their owners
 }
 
-// Exchanges are those of an epoch, in their order. Where ÂX is kept that of
-// the first layer has been made once and for all.
+// Exchanges are those of an epoch's training, in their order. Where ÂX is kept
+// that of the first layer has been made once and for all.
 func (f *Forecast) Exchanges() []Exchange {
+	if f.Refresh == config.Never {
+		return nil
+	}
 	var list []Exchange
 	for l, g := range f.foot.Gathers {
 		if g.Width > 0 {

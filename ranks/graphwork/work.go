@@ -39,18 +39,27 @@ type Options struct {
 	Reduction *halo.Reduction
 	// Skip leaves out the first layer, which has been gathered for good.
 	Skip bool
+	// Alone leaves out the edges from ghosts, as if they were not there: degrees
+	// are those among own vertices.
+	Alone bool
+	// Forward leaves out what only the way back needs.
+	Forward bool
 }
 
 // New prepares the layers of a network, which compute where ops does. All memory
 // lives as long as a.
 func New(net model.Spec, layers []model.Layer, s *shard.Shard, o Options, ops kernels.Ops, a *mapped.Arena) *Work {
-	r := o.Reduction
-	if r == nil || slices.ContainsFunc(layers, attended) {
+	r, in, out := o.Reduction, s.InDegree, s.OutDegree
+	switch {
+	case o.Alone:
+		r = halo.Alone(s)
+		in, out = s.OwnDegrees()
+	case r == nil || slices.ContainsFunc(layers, attended):
 		r = halo.Plain(s)
 	}
 	w := &Work{
 		Plan: r.Plan, shard: s, halo: r, half: o.Half, ops: ops, arena: a,
-		coef:   net.Coefficients(s.InDegree, s.OutDegree, s.NumOwn(), a),
+		coef:   net.Coefficients(in, out, s.NumOwn(), a),
 		layers: make([]*Layer, len(layers)),
 	}
 	w.coef.Col = r.Scale(w.coef.Col, a)
@@ -60,7 +69,9 @@ func New(net model.Spec, layers []model.Layer, s *shard.Shard, o Options, ops ke
 			w.layers[l] = w.newLayer(layer)
 		}
 	}
-	w.prepareBack(layers, o)
+	if !o.Forward {
+		w.prepareBack(layers, o)
+	}
 	return w
 }
 

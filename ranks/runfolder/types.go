@@ -50,6 +50,7 @@ type Summary struct {
 	Mode      string `json:"mode"`
 	Staleness int    `json:"staleness"`
 	Switched  bool   `json:"switched_to_sync"` // from Mode
+	Refresh   string `json:"refresh"`          // of ghosts
 	Codec     string `json:"codec"`
 	Chosen    string `json:"codec_chosen,omitempty"` // with an automatic choice: what it was at the end
 	Tensor    string `json:"tensor"`
