@@ -30,6 +30,9 @@ func (t *Team) Fork() Ops {
 	return f
 }
 
+// Intervals implements Ops.
+func (t *Team) Intervals(cached int) int { return cached }
+
 // Remote implements Ops.
 func (t *Team) Remote() bool { return false }
 

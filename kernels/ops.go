@@ -39,6 +39,9 @@ type Ops interface {
 	// Borrow makes this Ops use the workspace of owner, which is of the same kind
 	// and size, from now on. Of those that share a workspace one may run at a time.
 	Borrow(owner Ops)
+	// Intervals is into how many intervals the vertices of a rank are best divided,
+	// given how many have rows that fit into a processor's cache.
+	Intervals(cached int) int
 	// Kernel names the arithmetic.
 	Kernel() string
 	// Close ends an Ops that is idle; a second Close does nothing.

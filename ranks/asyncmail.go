@@ -129,7 +129,7 @@ func (e *engine) protocol(m protocol.Message) error {
 func (r *run) setting(trained int) (protocol.Setting, error) {
 	counts := make([]int64, r.Graph)
 	if r.shard != nil {
-		counts[r.rank] = int64(r.cfg.IntervalsOf(r.net, r.shard.NumOwn()))
+		counts[r.rank] = int64(r.crew.intervals(&r.cfg, r.net, r.shard.NumOwn()))
 	}
 	if err := world.SumInt64s(r.world, counts); err != nil {
 		return protocol.Setting{}, err

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"siafu/kernels"
+	"siafu/kernels/model"
 	"siafu/ranks/inject"
 	"siafu/ranks/schedule"
 	"siafu/ranks/trace"
@@ -41,6 +42,16 @@ func (c *crew) close() {
 	if c != nil {
 		c.pool.Close()
 	}
+}
+
+// intervals is how many intervals n own vertices are divided into: as many as were
+// asked for, else as the workers' Ops wish.
+func (c *crew) intervals(cfg *Config, s model.Spec, n int) int {
+	count := cfg.IntervalsOf(s, n)
+	if cfg.Intervals > 0 {
+		return count
+	}
+	return c.teams[0].Intervals(count)
 }
 
 // team is one for a single interval, to borrow a worker's workspace each time.

@@ -67,7 +67,7 @@ func (i *interval) do(b tensor.Backend, worker kernels.Ops, t schedule.Task, p m
 // in the shard's order, which has few edges between them. With a vector of
 // weights they share it.
 func newIntervals(c Config, s model.Spec, sh *shard.Shard, ids []uint32, crew *crew, weights kernels.Mat, a *mapped.Arena) []*interval {
-	n, count := sh.NumOwn(), c.IntervalsOf(s, sh.NumOwn())
+	n, count := sh.NumOwn(), crew.intervals(&c, s, sh.NumOwn())
 	bounds := make([]int, count+1)
 	teams := make([]kernels.Ops, count)
 	for k := range count {

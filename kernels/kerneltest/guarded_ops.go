@@ -14,6 +14,9 @@ func (d *Guarded) Fork() kernels.Ops {
 // Borrow implements kernels.Ops.
 func (d *Guarded) Borrow(owner kernels.Ops) { d.team.Borrow(owner.(*Guarded).team) }
 
+// Intervals implements kernels.Ops.
+func (d *Guarded) Intervals(cached int) int { return d.team.Intervals(cached) }
+
 // Kernel implements kernels.Ops.
 func (d *Guarded) Kernel() string { return "guarded " + d.team.Kernel() }
 
