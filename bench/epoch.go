@@ -15,6 +15,7 @@ import (
 	"siafu/ranks"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
+	"siafu/ranks/schedule"
 )
 
 // EpochOptions say what to train on. The run's own flags are train's.
@@ -106,7 +107,7 @@ func printEpochs(w io.Writer, run *runfolder.Run) error {
 		fmt.Fprintf(t, "%s\t%.4f\t%.4f\t\n", name, least, middle)
 	}
 	line("epoch", func(e runfolder.Epoch) float64 { return e.Seconds })
-	for _, task := range ranks.Tasks() {
+	for _, task := range schedule.Kinds() {
 		line(task, func(e runfolder.Epoch) float64 { return e.TaskSeconds[task] })
 	}
 	if err := t.Flush(); err != nil {

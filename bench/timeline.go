@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"siafu/graph/fault"
-	"siafu/ranks"
+	"siafu/ranks/schedule"
 	"siafu/ranks/trace"
 )
 
@@ -145,7 +145,7 @@ func (b *breakdown) taskNames() []string {
 		}
 	}
 	var names, others []string
-	for _, task := range ranks.Tasks() {
+	for _, task := range schedule.Kinds() {
 		if found[task] {
 			names = append(names, task)
 		}

@@ -21,9 +21,12 @@ func guarded(r *run) {
 		if first != nil {
 			return first.Fork(), nil
 		}
-		team, err := newTeam(r.cfg.Kernel, 1)
+		team, kernel := kernels.NewTeam(1), r.cfg.Kernel
+		if kernel == "auto" {
+			kernel, _ = kernels.Fastest()
+		}
 		first = kerneltest.NewGuarded(team)
-		return first, err
+		return first, team.Use(kernel)
 	}
 }
 

@@ -1,18 +1,17 @@
-// Package ranks decides who does what and runs the training loop.
+// Package ranks is a training run: who does what, and the life of one rank.
 //
 // A world (package world) has graph ranks, which own one partition each, and
-// parameter-server ranks, which hold the weights (package server). Rank 0 is
-// always a graph rank and the one that speaks. Config is everything a run can
-// be told; Train is the whole run of one rank; Launch starts the ranks of an
+// parameter-server ranks, which hold the weights (package params). Rank 0 is
+// always a graph rank and the one that speaks. Config is everything a run can be
+// told. Train is a whole run, Predict runs a trained network over every vertex,
+// and Doctor says what a machine or a world can do: each starts the ranks of an
 // in-process world or joins the one that a launcher made.
 //
-// With --codec auto a tuning tells a lockstep's exchange which codec to use next
-// (package tune decides).
-//
-// A graph rank divides its vertices into intervals. Package schedule runs their
-// tasks; lockstep is the flow of tasks of the synchronous modes and engine that
-// of bounded asynchrony. What multiplies by the adjacency matrix is package
-// graphwork's, all other arithmetic goes through package tensor.
+// A run's life: rank 0 opens it (dataset, run folder, checkpoint, partition),
+// all join (shard, timeline), agree on partition and orders, and ask for memory;
+// then graph ranks train with an engine (package engine) and servers serve, until
+// rank 0 writes what the run leaves. Whatever can be refused is refused before
+// anything is written.
 //
 // Train, and everything it calls with a communicator, is collective over the
 // world.

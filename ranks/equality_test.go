@@ -12,6 +12,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/graph/partition"
 	"siafu/kernels/model"
+	"siafu/ranks/schedule"
 )
 
 // fifty is a run of 50 epochs whose losses are compared.
@@ -262,7 +263,7 @@ func TestRunFolder(t *testing.T) {
 		if e.Epoch != i+1 || e.Seconds <= 0 || e.GhostBytesRaw != e.GhostBytesSent {
 			t.Errorf("line %d: %+v", i+1, e)
 		}
-		for _, task := range tasks {
+		for _, task := range schedule.Kinds() {
 			if _, ok := e.TaskSeconds[task]; !ok {
 				t.Errorf("line %d lacks task %s", i+1, task)
 			}

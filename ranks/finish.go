@@ -15,57 +15,13 @@ import (
 // Version of this program.
 const Version = "0.1.0"
 
-// report completes an epoch's line with what all ranks did in it, and hands it
-// to rank 0's voice. Collective over the graph ranks.
-func (t *trainer) report(line runfolder.Epoch) error {
-	stats := t.crew.take()
-	if t.training.source != nil {
-		s := t.training.source.TakeStats()
-		stats = append(stats, float64(s.RawBytes), float64(s.SentBytes))
-	}
-	all, err := gatherFloats(t.comm, stats)
-	if err != nil || t.comm.Rank() != 0 {
-		return err
-	}
-	line.TaskSeconds = map[string]float64{}
-	for _, s := range all {
-		for i, task := range tasks {
-			line.TaskSeconds[task] = max(line.TaskSeconds[task], s[i])
-		}
-		line.WaitSeconds = max(line.WaitSeconds, s[len(tasks)])
-		if bytes := s[len(tasks)+1:]; len(bytes) > 0 {
-			line.GhostBytesRaw += int64(bytes[0])
-			line.GhostBytesSent += int64(bytes[1])
-		}
-	}
-	return t.emit(line)
-}
-
-// gatherFloats brings everybody's x to rank 0. Collective.
-func gatherFloats(c world.Comm, x []float64) ([][]float64, error) {
-	block, err := json.Marshal(x)
-	if err != nil {
-		return nil, err
-	}
-	blocks, err := world.Gather(c, 0, block)
-	if err != nil || c.Rank() != 0 {
-		return nil, err
-	}
-	all := make([][]float64, len(blocks))
-	for i, b := range blocks {
-		if err := json.Unmarshal(b, &all[i]); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
 // finish gathers what every rank says of itself and ends the run. Collective
 // over the world.
 func (r *run) finish() error {
 	r.fault.At(inject.Finish, 0)
 	mine := runfolder.RankReport{
-		Rank: r.rank, Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: host.PeakRSS(), ArrayBytes: max(r.arrays, r.arena.Used()), StashBytes: r.stash,
+		Rank: r.rank, Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: host.PeakRSS(),
+		ArrayBytes: max(r.engine.ArrayBytes(), r.arena.Used()), StashBytes: r.stash,
 	}
 	if r.shard != nil {
 		mine.Vertices, mine.Ghosts = int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())

@@ -1,17 +1,9 @@
 package ranks
 
 import (
-	"errors"
-	"io"
-	"os"
-	"path/filepath"
-	"runtime"
 	"testing"
 
-	"siafu/graph/mapped"
 	"siafu/kernels"
-	"siafu/ranks/runfolder"
-	"siafu/ranks/world"
 )
 
 // Every variant of the kernels trains as plain Go does: a sum of float32 in
@@ -60,74 +52,4 @@ func TestHalfGathersStayNear(t *testing.T) {
 	// A gradient row that a rank sums from parts is rounded after another sum,
 	// and may fall to the other side: one step of bfloat16 in few elements.
 	sameLosses(t, "bf16 on 3 graph ranks", train(t, c, data).losses(), half, 1e-3)
-}
-
-// errCounted ends a run whose trainer has been looked at.
-var errCounted = errors.New("counted")
-
-// After the first epoch, an epoch allocates nothing on the garbage-collected
-// heap: neither forward, nor backward, nor the update.
-func TestEpochAllocatesNothing(t *testing.T) {
-	if mapped.UnderRace {
-		t.Skip("the race detector makes pools forget what they hold")
-	}
-	for name, set := range map[string]func(*Config){
-		"plain":            func(*Config) {},
-		"dropout":          func(c *Config) { c.Dropout = 0.5 },
-		"three layers":     func(c *Config) { c.Layers = 3 },
-		"bf16":             func(c *Config) { c.Gather, c.Features = "bf16", "bf16" },
-		"gather first":     func(c *Config) { c.Order, c.CacheInput = "gather-first", "off" },
-		"sage":             func(c *Config) { c.Model, c.Layers = "sage", 3 },
-		"gin":              func(c *Config) { c.Model, c.Layers = "gin", 3 },
-		"perceptron":       func(c *Config) { c.Model = "mlp" },
-		"input not cached": func(c *Config) { c.CacheInput = "off" },
-		"timeline":         func(c *Config) { c.Trace = filepath.Join(c.Out, "trace.json") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := quick(t)
-			c.Dropout, c.Threads = 0, 2
-			set(&c)
-			data := generated(t, true)
-			err := launch(1, world.Limits{}, IO{Out: io.Discard, Err: os.Stderr}, func(w world.Comm, kind string) error {
-				r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
-				defer r.close()
-				return countAllocations(t, r)
-			})
-			if !errors.Is(err, errCounted) {
-				t.Fatal(err)
-			}
-		})
-	}
-}
-
-// countAllocations trains epochs as trainer.train does, without its metrics.
-func countAllocations(t *testing.T, r *run) error {
-	if err := errors.Join(r.open(IO{Out: io.Discard, Err: os.Stderr}), r.join(), r.arrange()); err != nil {
-		return err
-	}
-	weights, err := r.initialWeights()
-	if err != nil {
-		return err
-	}
-	source, err := r.source(0, weights)
-	if err != nil {
-		return err
-	}
-	tr := r.trainer(source)
-	if tr.net.CacheInput {
-		if err := r.keepInput(tr.intervals, r.arena); err != nil {
-			return err
-		}
-	}
-	line := runfolder.Epoch{}
-	epoch := func() {
-		line.Epoch++
-		err = errors.Join(err, tr.pull(line.Epoch), tr.step(&line, false))
-	}
-	epoch()
-	runtime.GC()
-	if n := testing.AllocsPerRun(5, epoch); n != 0 {
-		t.Errorf("%v allocations an epoch", n)
-	}
-	return errors.Join(err, errCounted)
 }

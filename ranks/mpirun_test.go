@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"siafu/kernels/model"
+	"siafu/ranks/predictions"
 	"siafu/ranks/trace"
 	"siafu/ranks/world/mpi/mpitest"
 )
@@ -113,10 +114,10 @@ func TestMpirunPredict(t *testing.T) {
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	for _, name := range []string{classFile, idFile, csvFile} {
+	for _, name := range []string{predictions.ClassFile, predictions.IDFile, predictions.CSVFile} {
 		a, errA := os.ReadFile(filepath.Join(one, name))
 		b, errB := os.ReadFile(filepath.Join(three, name))
-		if errA != nil || errB != nil || (name != csvFile && !bytes.Equal(a, b)) || len(b) == 0 {
+		if errA != nil || errB != nil || (name != predictions.CSVFile && !bytes.Equal(a, b)) || len(b) == 0 {
 			t.Errorf("%s: %v %v", name, errA, errB)
 		}
 	}

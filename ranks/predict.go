@@ -12,8 +12,9 @@ import (
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/kernels/model"
+	"siafu/ranks/engine"
 	"siafu/ranks/forecast"
-	"siafu/ranks/params"
+	"siafu/ranks/predictions"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
 	"siafu/ranks/world"
@@ -65,37 +66,50 @@ func (r *run) predict(p PredictConfig, g gate, out IO) error {
 	if err != nil {
 		return err
 	}
-	r.voice = nil
-	if r.peers, err = r.world.Sub(r.graphRanks()); err != nil {
+	if err := r.startEngine(); err != nil {
 		return err
 	}
-	t := r.trainer(&params.Replicated{}) // asked for nothing
-	copy(t.flat, weights)
-	t.load()
-	if err := t.forward(model.Pass{}, true); err != nil {
-		return err
-	}
-	found, err := t.score()
+	found, err := r.engine.Infer(weights)
 	if err != nil {
 		return err
 	}
-	files, err := newPredictions(r, t, p)
-	defer files.abort()
-	if err := agree(r.world, err); err != nil {
-		return err
-	}
-	if err := agree(r.world, files.writeRows(t, t.logits())); err != nil {
-		return err
-	}
-	if err := agree(r.world, files.commit(r, p)); err != nil {
+	if err := r.writePredictions(p, found); err != nil {
 		return err
 	}
 	if r.rank == 0 {
+		train, val, test := found.Accuracies()
 		fmt.Fprintf(out.Out, "predicted dataset=%s vertices=%d train_acc=%.4f val_acc=%.4f test_acc=%.4f\n",
-			r.meta.Name, r.meta.Vertices, found.accuracy(0), found.accuracy(1), found.accuracy(2))
+			r.meta.Name, r.meta.Vertices, train, val, test)
 		fmt.Fprintf(out.Out, "wrote predictions=%s\n", p.Out)
 	}
 	return nil
+}
+
+// writePredictions writes the files of a prediction. Collective over the world.
+func (r *run) writePredictions(p PredictConfig, found *engine.Inference) error {
+	files, err := predictions.Create(r.world, p.files(r.net), int(r.meta.Vertices), r.meta.Classes)
+	defer files.Abort()
+	if err := agree(r.world, err); err != nil {
+		return err
+	}
+	rows := predictions.Rows{IDs: r.shard.Own}
+	rows.Class, rows.Probabilities = found.Classes()
+	if p.Embeddings {
+		rows.Embeddings = found.Embeddings()
+	}
+	if err := agree(r.world, files.Write(rows)); err != nil {
+		return err
+	}
+	return agree(r.world, files.Commit(r.data))
+}
+
+// files are what is to be written of a network.
+func (p *PredictConfig) files(net model.Spec) predictions.Options {
+	o := predictions.Options{Dir: p.Out, CSV: p.CSV}
+	if p.Embeddings {
+		o.EmbeddingWidth = net.Dims[net.Layers()-1]
+	}
+	return o
 }
 
 // openModel reads the weights on rank 0 and gives everybody the network, its
@@ -194,7 +208,8 @@ func (r *run) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
 			meta.FeatureDim, meta.Classes, m.Dims[0], m.Dims[len(m.Dims)-1]).
 			Then("predict on the dataset %q or one like it", md["dataset"])
 	}
-	if err := p.vetOut(); err != nil {
+	files := p.files(m.spec())
+	if err := files.Vet(); err != nil {
 		return nil, nil, err
 	}
 	if err := r.partition(meta); err != nil {
@@ -210,8 +225,6 @@ func (r *run) openShard() error {
 	if r.meta, err = graph.ReadMeta(r.data); err != nil {
 		return err
 	}
-	if r.shard, err = shard.Open(r.data, r.Graph, r.rank); err != nil {
-		return err
-	}
-	return r.hire()
+	r.shard, err = shard.Open(r.data, r.Graph, r.rank)
+	return err
 }

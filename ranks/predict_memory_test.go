@@ -16,7 +16,6 @@ import (
 	"siafu/kernels/model"
 	"siafu/ranks/forecast"
 	"siafu/ranks/host"
-	"siafu/ranks/params"
 	"siafu/ranks/safetensors"
 	"siafu/ranks/world"
 )
@@ -36,14 +35,14 @@ func TestPredictionIsForeseen(t *testing.T) {
 			err := launch(2, world.Limits{}, IO{Out: io.Discard, Err: os.Stderr}, func(w world.Comm, kind string) error {
 				r := &run{cfg: Config{Mode: "pipe", Codec: "none", Kernel: "auto"}, data: data, kind: kind, world: w, arena: mapped.NewArena()}
 				defer r.close()
-				if _, err := r.openModel(p, gate{"predict", false, os.Stderr}); err != nil {
+				weights, err := r.openModel(p, gate{"predict", false, os.Stderr})
+				if err != nil {
 					return err
 				}
-				var err error
-				if r.peers, err = w.Sub(r.graphRanks()); err != nil {
+				if err := r.startEngine(); err != nil {
 					return err
 				}
-				if err := r.trainer(&params.Replicated{}).forward(model.Pass{}, true); err != nil {
+				if _, err := r.engine.Infer(weights); err != nil {
 					return err
 				}
 				f, err := forecast.OfNetwork(r.cfg, r.net, r.meta, r.Graph, 0, 0)

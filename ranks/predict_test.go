@@ -18,6 +18,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/graph/npy"
 	"siafu/graph/partition"
+	"siafu/ranks/predictions"
 	"siafu/ranks/safetensors"
 )
 
@@ -52,7 +53,7 @@ func TestPredict(t *testing.T) {
 
 	one := predict(t, c.Out, data, 1)
 	hits, tests := 0, 0
-	for v, row := range readCSV(t, filepath.Join(one, csvFile)) {
+	for v, row := range readCSV(t, filepath.Join(one, predictions.CSVFile)) {
 		if row[0] != string(words[v]) || row[2] != content.ClassNames[content.Labels[v]] {
 			t.Errorf("row %d is %v", v, row)
 		}
@@ -82,14 +83,14 @@ func TestPredict(t *testing.T) {
 // another order than one.
 func samePredictions(t *testing.T, one, four string) {
 	t.Helper()
-	for _, name := range []string{classFile, idFile} {
+	for _, name := range []string{predictions.ClassFile, predictions.IDFile} {
 		a, errA := os.ReadFile(filepath.Join(one, name))
 		b, errB := os.ReadFile(filepath.Join(four, name))
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
 			t.Errorf("%s differs between one rank and four: %v %v", name, errA, errB)
 		}
 	}
-	for name, cols := range map[string]int{probabilityFile: 3, embeddingFile: 16} {
+	for name, cols := range map[string]int{predictions.ProbabilityFile: 3, predictions.EmbeddingFile: 16} {
 		a, b := readFloats(t, filepath.Join(one, name), cols), readFloats(t, filepath.Join(four, name), cols)
 		for i := range a {
 			if math.Abs(float64(a[i]-b[i])) > 1e-5 {
@@ -180,37 +181,5 @@ func TestPredictClaims(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
-	}
-}
-
-// What a prediction that was killed has left half written is in nobody's way,
-// and what somebody else has put there is not overwritten.
-func TestPredictionsAgain(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "p")
-	c := PredictConfig{Out: dir, CSV: true}
-	killed := &predictions{dir: dir, isWriter: true}
-	killed.layout(10, 3)
-	if err := killed.create(10); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.vetOut(); err != nil {
-		t.Errorf("half written: %v", err)
-	}
-	foreign := filepath.Join(dir, idFile)
-	if err := os.WriteFile(foreign, []byte("precious"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.vetOut(); fault.KindOf(err) != fault.Usage {
-		t.Errorf("ids of somebody's: %v", err)
-	}
-	if err := killed.mark(idFile); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.vetOut(); err != nil {
-		t.Errorf("ids of siafu's: %v", err)
-	}
-	killed.abort()
-	if predictionsMarker(dir) == nil {
-		t.Error("the marker is gone although files are there")
 	}
 }

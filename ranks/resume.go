@@ -15,7 +15,9 @@ import (
 	"siafu/kernels"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/inject"
+	"siafu/ranks/predictions"
 	"siafu/ranks/runfolder"
+	"siafu/ranks/stopping"
 	"siafu/ranks/trace"
 	"siafu/ranks/world"
 )
@@ -48,14 +50,14 @@ func ended(c *Config, data string) (yes bool, err error) {
 		return false, nil
 	}
 	m, s := runfolder.ReadMarker(c.Out), runfolder.Ended(c.Out)
-	if m == nil || s == nil || c.Resume != "auto" && !sameLaunch(m) || s.StoppedBy == byEpochs && s.Epochs < c.Epochs {
+	if m == nil || s == nil || c.Resume != "auto" && !sameLaunch(m) || s.StoppedBy == stopping.ByEpochs && s.Epochs < c.Epochs {
 		return false, nil
 	}
 	meta, err := graph.ReadMeta(data)
 	if err != nil || !maps.Equal(m.Of, identity(c, meta)) {
 		return false, nil
 	}
-	if s.StoppedBy == byDivergence {
+	if s.StoppedBy == stopping.ByDivergence {
 		err = fault.New(fault.Diverged, "resume", c.Out, "this run has diverged in epoch %d", s.Epochs).
 			Then("begin another one with a lower --lr")
 	}
@@ -91,7 +93,7 @@ func (r *run) admit(out IO) error {
 	c := r.cfg
 	claim := runfolder.Claim{
 		Out: c.Out, Name: r.meta.Name, Launch: os.Getenv(runfolder.LaunchVariable),
-		Others: slices.Concat(checkpoint.Contents(), predicted(), inventory.Folder{{Name: inventory.Pattern(`.*`), Proof: trace.IsTimeline}}),
+		Others: slices.Concat(checkpoint.Contents(), predictions.Folders(), inventory.Folder{{Name: inventory.Pattern(`.*`), Proof: trace.IsTimeline}}),
 	}
 	if c.Resume != "" {
 		claim.Wait = lockWait

@@ -10,6 +10,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
+	"siafu/ranks/engine"
 	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
@@ -24,7 +25,6 @@ type saver struct {
 	keep    int
 	watcher *signals.Watcher // of this process
 	began   time.Time        // the last checkpoint, or the run
-	asked   signals.Request  // of any rank, in the epoch under way: the same on all graph ranks
 }
 
 func (r *run) newSaver() *saver {
@@ -32,9 +32,12 @@ func (r *run) newSaver() *saver {
 	return &saver{run: r, every: every, keep: r.cfg.Keep, watcher: r.watcher, began: time.Now()}
 }
 
-// pending is what this rank would have done at the end of an epoch. Whether it
-// is time to save is for rank 0 to say, whose clock counts.
-func (s *saver) pending(epoch int) signals.Request {
+// Every implements engine.Saver.
+func (s *saver) Every() checkpoint.Interval { return s.every }
+
+// Pending implements engine.Saver. Whether it is time to save is for rank 0 to say,
+// whose clock counts.
+func (s *saver) Pending(epoch int) signals.Request {
 	ask := s.run.pending()
 	if s.run.rank == 0 && s.every.Due(epoch, s.began) {
 		ask = max(ask, signals.Checkpoint)
@@ -50,46 +53,38 @@ func (r *run) pending() signals.Request {
 	return r.watcher.Pending()
 }
 
-// served is for a request that has been met.
-func (s *saver) served(took time.Duration) {
-	s.began, s.asked = time.Now(), signals.None
+// Served implements engine.Saver.
+func (s *saver) Served(took time.Duration) {
+	s.began = time.Now()
 	if s.watcher != nil {
 		s.watcher.Served()
 		s.watcher.Took(took)
 	}
 }
 
-// snapshot is what a checkpoint is made from.
-type snapshot struct {
-	epoch    int // the last one trained
-	weights  []float32
-	slots    [][]float32
-	history  *history
-	switched bool // bounded asynchrony has ended
+// Save implements engine.Saver. A checkpoint that cannot be written does not end a run
+// that goes on, but one that stops: run.stop says so.
+func (s *saver) Save(snap engine.Snapshot, stop bool) {
+	written, err := s.write(snap)
+	if err == nil {
+		s.tell(snap.Epoch, written)
+	}
+	switch {
+	case stop && err == nil:
+		s.run.stop = s.stopped(snap.Epoch, written.Path)
+	case stop:
+		s.run.stop = err
+	case err != nil:
+		s.run.voice.warn("the checkpoint of epoch %d is not written, and training goes on: %v", snap.Epoch, err)
+	}
 }
 
-// save writes a checkpoint, on rank 0. A checkpoint that cannot be written does
-// not end a run that goes on, but one that stops: the error says so.
-func (s *saver) save(snap snapshot, stop bool) error {
-	if s.run.rank != 0 {
-		return nil
-	}
+// tell says that a checkpoint is written.
+func (s *saver) tell(epoch int, written checkpoint.Written) {
 	v := s.run.voice
-	written, err := s.write(snap)
-	if err != nil {
-		if !stop {
-			v.warn("the checkpoint of epoch %d is not written, and training goes on: %v", snap.epoch, err)
-			return nil
-		}
-		return err
-	}
-	v.log("checkpoint epoch=%d bytes=%d seconds=%.3f path=%s", snap.epoch, written.Bytes, written.Took.Seconds(), written.Path)
+	v.log("checkpoint epoch=%d bytes=%d seconds=%.3f path=%s", epoch, written.Bytes, written.Took.Seconds(), written.Path)
 	v.saving += written.Took
 	v.saved += written.Bytes
-	if stop {
-		return s.stopped(snap.epoch, written.Path)
-	}
-	return nil
 }
 
 // stopped is the error that a run ends with which was asked to stop and can go
@@ -103,35 +98,35 @@ func (s *saver) stopped(epoch int, path string) error {
 		Then("go on with --out %s --resume auto", s.run.voice.folder.Dir())
 }
 
-func (s *saver) write(snap snapshot) (checkpoint.Written, error) {
+func (s *saver) write(snap engine.Snapshot) (checkpoint.Written, error) {
 	r, dir := s.run, s.run.voice.folder.Dir()
 	metrics, err := checkpoint.MarkMetrics(filepath.Join(dir, runfolder.Metrics))
 	if err != nil {
 		return checkpoint.Written{}, err
 	}
 	state := checkpoint.State{
-		Version: Version, Epoch: snap.epoch, Seed: r.cfg.Seed, Data: r.meta.Identity(), Settings: settings(&r.cfg, r.net),
+		Version: Version, Epoch: snap.Epoch, Seed: r.cfg.Seed, Data: r.meta.Identity(), Settings: settings(&r.cfg, r.net),
 		Cached: r.net.CacheInput, Metadata: r.networkMetadata(),
-		Metrics: metrics, Switched: snap.switched, Seconds: s.run.voice.seconds(), Weights: tensors(r.net, snap.weights),
+		Metrics: metrics, Switched: snap.Switched, Seconds: s.run.voice.seconds(), Weights: tensors(r.net, snap.Weights),
 	}
 	for range r.net.Layers() {
-		state.Steps = append(state.Steps, snap.epoch)
+		state.Steps = append(state.Steps, snap.Epoch)
 	}
-	for k, name := range checkpoint.SlotNames(r.cfg.Optimizer)[:len(snap.slots)] {
-		state.Slots = append(state.Slots, checkpoint.Slot{Name: name, Tensors: tensors(r.net, snap.slots[k])})
+	for k, name := range checkpoint.SlotNames(r.cfg.Optimizer)[:len(snap.Slots)] {
+		state.Slots = append(state.Slots, checkpoint.Slot{Name: name, Tensors: tensors(r.net, snap.Slots[k])})
 	}
-	if h := snap.history; h.best != nil {
-		state.Best, state.Record = &checkpoint.Best{Line: h.bestLine, Weights: tensors(r.net, h.best)}, h.record.saved()
-		if h.last.TrainAcc != nil {
-			state.Last = &h.last
+	if h := snap.History; h.Best != nil {
+		state.Best, state.Record = &checkpoint.Best{Line: h.BestLine, Weights: tensors(r.net, h.Best)}, h.Record.Saved()
+		if h.Last.TrainAcc != nil {
+			state.Last = &h.Last
 		}
 	}
-	at := func(step string) { r.fault.At(inject.Save+" "+step, snap.epoch) }
+	at := func(step string) { r.fault.At(inject.Save+" "+step, snap.Epoch) }
 	written, err := checkpoint.SaveInSteps(filepath.Join(dir, checkpoint.Dir), state, at)
 	if err != nil {
 		return written, err
 	}
-	_, err = checkpoint.Prune(filepath.Join(dir, checkpoint.Dir), s.keep, snap.epoch)
+	_, err = checkpoint.Prune(filepath.Join(dir, checkpoint.Dir), s.keep, snap.Epoch)
 	return written, err
 }
 

@@ -2,8 +2,11 @@ package ranks
 
 import (
 	"fmt"
+	"slices"
 
 	"siafu/kernels"
+	"siafu/ranks/engine"
+	"siafu/ranks/inject"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/world"
@@ -17,8 +20,8 @@ func (r *run) serve(weights []float32) error {
 		return err
 	}
 	var timed protocol.Updater = u
-	if r.recorders != nil {
-		timed = timedUpdater{u, newClock(r.recorders[0])}
+	if r.timeline.recorders != nil {
+		timed = timedUpdater{u, r.timeline.recorders[0]}
 	}
 	if r.asynchronous() {
 		return r.serveAsync(weights, timed)
@@ -34,13 +37,63 @@ func (r *run) serveFrom(epoch int, weights []float32, u protocol.Updater) error 
 	return params.NewServer(r.world, params.TagSync, s, r.watcher, r.fault).Run()
 }
 
+// serveAsync is the life of a server in a run that begins in bounded
+// asynchrony.
+func (r *run) serveAsync(weights []float32, u protocol.Updater) error {
+	for trained := r.from.epoch; ; {
+		setting, err := params.AsyncSetting(r.world, r.Graph, 0, r.cfg.MostStaleness(), trained)
+		if err != nil {
+			return err
+		}
+		s := protocol.New(setting, r.rank-r.Graph, params.Layers(r.net), weights, u)
+		r.world.SetLimits(r.patient(s.Version, s.Owing))
+		in := params.NewServer(r.world, params.TagAsync, s, r.watcher, r.fault)
+		if err := in.Run(); err != nil {
+			return err
+		}
+		m := s.Memory()
+		r.stash = max(r.stash, m.PeakBytes+m.PeakWaiting)
+		v, err := engine.Pronounce(r.world, engine.Verdict{})
+		if err != nil {
+			return err
+		}
+		if v.Next != engine.Ends || v.Save {
+			if err := r.settle(in, v, u); err != nil {
+				return err
+			}
+		}
+		switch {
+		case v.Stop || v.Next == engine.Ends:
+			return nil
+		case v.Next == engine.InStep:
+			return r.serveFrom(v.Epoch, slices.Clone(s.Weights()), u)
+		}
+		weights, trained = slices.Clone(s.Weights()), v.Epoch
+	}
+}
+
+// settle takes the sums of other servers that may still be on their way, and
+// hands over the optimiser's state where it is to be saved.
+func (r *run) settle(s *params.Server, v engine.Verdict, u protocol.Updater) error {
+	if err := s.Reach(v.Epoch + 1); err != nil || !v.Save {
+		return err
+	}
+	r.fault.At(inject.Save, v.Epoch)
+	r.watcher.Served()
+	if r.rank != r.Graph {
+		return nil
+	}
+	return params.SendState(r.world, u.State())
+}
+
 // asynchronous tells whether the run begins, or goes on, in bounded asynchrony.
 func (r *run) asynchronous() bool { return r.cfg.Mode == "async" && !r.from.switched }
 
 // patient are the limits of a server. It hears late of what holds up a graph
 // rank, who knows better whom it waits for, and so lets it speak first.
 func (r *run) patient(epoch func() int, owing func() []int) world.Limits {
-	l := r.explained(func() string { return fmt.Sprintf("gradients of epoch %d", epoch()) }, owing)
+	l := r.limits
+	l.During, l.Awaited = func() string { return fmt.Sprintf("gradients of epoch %d", epoch()) }, owing
 	l.Warn, l.Abort = l.Warn*5/4, l.Abort*5/4
 	return l
 }

@@ -10,6 +10,8 @@ import (
 
 	"siafu/graph"
 	"siafu/ranks/checkpoint"
+	"siafu/ranks/predictions"
+	"siafu/ranks/stopping"
 )
 
 // jsonKey is the name that a field has in a file.
@@ -111,7 +113,7 @@ func lossOfPredictions(t *testing.T, dir, data string) float64 {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	p := readFloats(t, filepath.Join(dir, probabilityFile), d.Meta.Classes)
+	p := readFloats(t, filepath.Join(dir, predictions.ProbabilityFile), d.Meta.Classes)
 	sum, n := 0.0, 0.0
 	for v, s := range d.Split {
 		if s == graph.SplitVal {
@@ -120,4 +122,33 @@ func lossOfPredictions(t *testing.T, dir, data string) float64 {
 		}
 	}
 	return sum / n
+}
+
+// All modes stop where nothing is left to train, and not before, if no vertex is
+// validated; the last weights are then the best.
+func TestNothingToValidate(t *testing.T) {
+	c := randomContent(60, 3)
+	for v, s := range c.Split {
+		if s == 2 {
+			c.Split[v] = 3
+		}
+	}
+	data := write(t, c)
+	for _, mode := range []string{"pipe", "nopipe", "async"} {
+		for _, on := range []string{stopping.OnAccuracy, stopping.OnLoss, stopping.OnBoth} {
+			for _, ranks := range []int{1, 3} {
+				t.Run(fmt.Sprintf("%s %s %d", mode, on, ranks), func(t *testing.T) {
+					c := quick(t)
+					c.Mode, c.Patience, c.PatienceOn, c.Ranks, c.Epochs = mode, 3, on, ranks, 12
+					r := train(t, c, data)
+					if s := r.Summary; s.StoppedBy != stopping.ByEpochs || s.Epochs != 12 || s.BestEpoch != 13 {
+						t.Errorf("stopped by %s after %d epochs, best %d", s.StoppedBy, s.Epochs, s.BestEpoch)
+					}
+					if r.Epochs[0].ValLoss != nil {
+						t.Errorf("a validation loss of %v", *r.Epochs[0].ValLoss)
+					}
+				})
+			}
+		}
+	}
 }

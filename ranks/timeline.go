@@ -4,10 +4,20 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
+	"time"
 
 	"siafu/ranks/params/protocol"
+	"siafu/ranks/schedule"
 	"siafu/ranks/trace"
 )
+
+// timeline is what a rank has recorded for the file of --trace; without it, the
+// zero value.
+type timeline struct {
+	recorders []*trace.Recorder // of the workers
+	origin    int64             // on rank 0's clock
+	offset    trace.Offset      // of this rank's clock, at the beginning
+}
 
 // checkTimeline fails where the timeline could not be written in the end.
 func (r *run) checkTimeline() error {
@@ -17,41 +27,41 @@ func (r *run) checkTimeline() error {
 	return trace.Check(r.cfg.Trace)
 }
 
-// watch begins to record this rank's tasks and waits.
-func (r *run) watch() {
+// record begins to record this rank's tasks and waits.
+func (r *run) record() {
 	if r.cfg.Trace != "" {
 		workers := r.threads
 		if r.isServer() {
 			workers = 1
 		}
 		for w := range workers {
-			r.recorders = append(r.recorders, trace.NewRecorder(w, trace.Capacity))
+			r.timeline.recorders = append(r.timeline.recorders, trace.NewRecorder(w, trace.Capacity))
 		}
-		r.world = trace.Watch(r.world, r.recorders[0])
+		r.world = trace.Watch(r.world, r.timeline.recorders[0])
 	}
 }
 
 // beginTimeline compares clocks, and tells everybody when the timeline begins.
 // Collective over the world.
 func (r *run) beginTimeline() error {
-	if r.recorders == nil {
+	if r.timeline.recorders == nil {
 		return nil
 	}
 	var err error
-	if r.offset, err = trace.Measure(r.world, r.recorders[0].Now); err != nil {
+	if r.timeline.offset, err = trace.Measure(r.world, r.timeline.recorders[0].Now); err != nil {
 		return err
 	}
 	var origin [8]byte
-	binary.LittleEndian.PutUint64(origin[:], uint64(r.recorders[0].Now()))
+	binary.LittleEndian.PutUint64(origin[:], uint64(r.timeline.recorders[0].Now()))
 	err = r.world.Bcast(origin[:], 0)
-	r.origin = int64(binary.LittleEndian.Uint64(origin[:]))
+	r.timeline.origin = int64(binary.LittleEndian.Uint64(origin[:]))
 	return err
 }
 
 // saveTimeline gathers what all ranks have recorded and writes the file. The
 // run folder is whole before it begins. Collective over the world.
 func (r *run) saveTimeline() error {
-	if r.recorders == nil {
+	if r.timeline.recorders == nil {
 		return nil
 	}
 	host := r.world.Hosts()[r.rank]
@@ -63,7 +73,7 @@ func (r *run) saveTimeline() error {
 		Process: trace.Process{
 			Rank: r.rank, Name: fmt.Sprintf("rank %d %s on %s", r.rank, r.name(), host), Role: r.name(), Host: host,
 		},
-		Workers: r.recorders, Origin: r.origin, First: r.offset,
+		Workers: r.timeline.recorders, Origin: r.timeline.origin, First: r.timeline.offset,
 	})
 	if err := agree(r.world, err); err != nil {
 		return err
@@ -77,13 +87,14 @@ func (r *run) saveTimeline() error {
 // timedUpdater records the updates of a server.
 type timedUpdater struct {
 	protocol.Updater
-	clock *clock
+	recorder *trace.Recorder
 }
 
 // Update implements protocol.Updater.
 func (u timedUpdater) Update(step, layer int, weights, grad []float32) {
-	u.clock.epoch, u.clock.layer = step, layer
-	u.clock.start()
+	u.recorder.Begin()
+	began := time.Now()
 	u.Updater.Update(step, layer, weights, grad)
-	u.clock.lap("WU")
+	at := trace.Place{Epoch: int32(step), Layer: int32(layer), Interval: trace.None}
+	u.recorder.Add(schedule.Update.Kind(), at, began, time.Now())
 }

@@ -15,18 +15,16 @@ import (
 	"siafu/graph/mapped"
 	"siafu/graph/partition"
 	"siafu/graph/shard"
-	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/config"
+	"siafu/ranks/engine"
 	"siafu/ranks/host"
 	"siafu/ranks/inject"
-	"siafu/ranks/params"
 	"siafu/ranks/signals"
 	"siafu/ranks/tensor"
-	"siafu/ranks/trace"
 	"siafu/ranks/world"
 )
 
@@ -65,41 +63,41 @@ func Train(_ context.Context, c Config, data string, out IO) error {
 	})
 }
 
-// run is what a rank needs while it trains; what it opened is closed by close.
+// run is the life of a rank, from open to finish. What it has opened, close
+// closes. Fields are set in this order:
+//
+//	by Train    cfg, data, kind, world, limits, watcher, arena
+//	by open     roles, fault, tensor, codecs; on rank 0 also voice, state and opening
+//	by join     meta, net and timeline; on graph ranks also shard
+//	by arrange  choice, what net and cfg say of orders, and on graph ranks engine
+//	by takeUp   from, where the run goes on from a checkpoint
 type run struct {
 	roles
 	cfg     Config
-	data    string
-	kind    string
-	meta    *graph.Meta
+	data    string // the dataset folder
+	kind    string // of world: mpi or in-process
 	world   world.Comm
 	limits  world.Limits
-	watcher *signals.Watcher  // of this process, which in-process ranks share; nil where nobody listens
-	state   *checkpoint.State // that rank 0 has read
-	opening opening           // of the run folder, on rank 0
-	from    resumed
-	stop    error      // on rank 0 of a run that was asked to stop: what it ends with
-	peers   world.Comm // the graph ranks; nil on servers
-	shard   *shard.Shard
-	crew    *crew // nil on servers
-	tensor  tensor.Backend
-	ops     func() (kernels.Ops, error) // makes what a worker of a graph rank computes with
-	packers *kernels.Team               // of exchanges, which encode and decode side by side
-	arena   *mapped.Arena
-	net     model.Spec
-	codecs  []codec.Codec   // the one that was given, or those to choose from
-	rows    *halo.Reduction // what ranks send each other; nil: every ghost's row
-	choice  string          // of orders, for the header
-	voice   *voice          // rank 0's, else nil
-	fault   *inject.Fault   // nil but in tests
-	stash   int64           // of a server in bounded asynchrony, at its peak
-	arrays  int64           // of a graph rank in bounded asynchrony, at its peak
+	watcher *signals.Watcher // of this process, which in-process ranks share; nil where nobody listens
+	arena   *mapped.Arena    // of memory that lives as long as the run
 
-	tuning *tuning // nil where there is nothing to choose
+	fault    *inject.Fault // nil but in tests
+	tensor   tensor.Backend
+	ops      func() (kernels.Ops, error) // engine.Rank's
+	codecs   []codec.Codec               // the one that was given, or those to choose from
+	voice    *voice                      // rank 0's, else nil
+	state    *checkpoint.State           // that rank 0 has read; nil where the run does not go on, and after takeUp
+	opening  opening                     // of the run folder, on rank 0
+	meta     *graph.Meta
+	net      model.Spec
+	timeline timeline
+	shard    *shard.Shard   // nil on servers
+	choice   string         // of orders, for the header
+	engine   *engine.Engine // nil on servers
+	from     resumed
 
-	recorders []*trace.Recorder // of the workers, none without --trace
-	origin    int64             // of the timeline, on rank 0's clock
-	offset    trace.Offset      // of this rank's clock, at the beginning
+	stop  error // on rank 0 of a run that was asked to stop: what it ends with
+	stash int64 // bytes of a server in bounded asynchrony, at their peak
 }
 
 // trainRank is one rank's part of a run. Collective over the world.
@@ -195,6 +193,9 @@ func (r *run) assign() error {
 	if r.fault, err = inject.New(os.Getenv, r.rank); err != nil {
 		return err
 	}
+	if r.tensor == nil { // tests have others
+		r.tensor = tensor.CPU{}
+	}
 	r.codecs, err = r.cfg.Codecs()
 	return err
 }
@@ -217,7 +218,7 @@ func (r *run) partition(meta *graph.Meta) error {
 	}
 	debug.FreeOSMemory() // of what partitioning needed
 	host.ForgetPeak()
-	r.voice.note(report.String())
+	r.voice.Note(report.String())
 	return nil
 }
 
@@ -229,43 +230,33 @@ func (r *run) join() error {
 		return err
 	}
 	r.net = r.cfg.Network(r.meta.FeatureDim, r.meta.Classes)
-	r.watch()
+	r.record()
 	if r.isServer() {
 		return nil
 	}
 	r.shard, err = shard.Open(r.data, r.Graph, r.rank)
-	if err != nil {
-		return err
-	}
-	return r.hire()
-}
-
-// hire starts the workers of a graph rank.
-func (r *run) hire() error {
-	var err error
-	if r.ops == nil {
-		r.ops = r.processor
-	}
-	if r.crew, err = newCrew(r.threads, r.ops, r.recorders); err != nil {
-		return err
-	}
-	r.crew.fault = r.fault
-	r.packers, err = newTeam(r.cfg.Kernel, r.threads)
-	if r.tensor == nil {
-		r.tensor = tensor.CPU{}
-	}
 	return err
 }
 
-// processor is an Ops that computes on a processor of this machine.
-func (r *run) processor() (kernels.Ops, error) { return newTeam(r.cfg.Kernel, 1) }
+// startEngine starts the engine of a graph rank, for which everything is
+// settled. Collective over the world.
+func (r *run) startEngine() error {
+	peers, err := r.world.Sub(r.graphRanks())
+	if err != nil {
+		return err
+	}
+	if !r.isServer() {
+		r.engine, err = engine.New(engine.Rank{
+			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Codecs: r.codecs,
+			Tensor: r.tensor, Ops: r.ops, Arena: r.arena, Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.voice,
+		})
+	}
+	return agree(r.world, err)
+}
 
 // close gives back what the rank holds.
 func (r *run) close() {
-	r.crew.close()
-	if r.packers != nil {
-		r.packers.Close()
-	}
+	r.engine.Close()
 	if r.shard != nil {
 		r.shard.Close()
 	}
@@ -273,17 +264,16 @@ func (r *run) close() {
 	r.arena.Free()
 }
 
-// arrange agrees on the graph ranks' communicator and on the order of products.
-// Collective over the world.
+// arrange agrees on the partition and on the order of products, and starts the
+// engines. Collective over the world.
 func (r *run) arrange() error {
-	var err error
-	if r.peers, err = r.world.Sub(r.graphRanks()); err != nil {
-		return err
-	}
 	if err := r.sameAssignment(); err != nil {
 		return err
 	}
-	return r.chooseOrders()
+	if err := r.chooseOrders(); err != nil {
+		return err
+	}
+	return r.startEngine()
 }
 
 // initialWeights agrees on the first weights: random ones, or those of a file
@@ -334,90 +324,6 @@ func watch(c *Config, out IO) *signals.Watcher {
 		o.Log = func(line string) { warn(out, "%s", line) }
 	}
 	return signals.Watch(o)
-}
-
-// train is the life of a graph rank.
-func (r *run) train(weights []float32) error {
-	if r.asynchronous() {
-		return r.trainAsync(weights)
-	}
-	source, err := r.source(r.from.epoch, weights)
-	if err != nil {
-		return err
-	}
-	return r.trainFrom(r.from.epoch+1, source, r.history())
-}
-
-// trainFrom trains synchronously from an epoch on. Collective over the graph
-// ranks.
-func (r *run) trainFrom(epoch int, source params.Source, h *history) error {
-	if err := r.reduce(); err != nil {
-		return err
-	}
-	t := r.trainer(source)
-	t.emit, t.history, t.saver = r.voice.epoch, h, r.newSaver()
-	for _, c := range []world.Comm{r.world, r.peers} {
-		c.SetLimits(r.explained(t.during, nil))
-		defer c.SetLimits(r.limits)
-	}
-	if t.net.CacheInput {
-		if err := r.keepInput(t.intervals, r.arena); err != nil {
-			return err
-		}
-	}
-	if err := r.beginTuning(t.lockstep, epoch); err != nil {
-		return err
-	}
-	if err := t.train(epoch); err != nil {
-		return err
-	}
-	if err := t.settle(); err != nil || t.stopped {
-		return err
-	}
-	r.voice.result(t.history)
-	return nil
-}
-
-// source is where weights come from after an epoch. Without servers every rank
-// steps them with an updater of its own.
-func (r *run) source(epoch int, weights []float32) (params.Source, error) {
-	if r.Servers > 0 {
-		o, err := kernels.NewOptimizer(r.cfg.OptimizerConfig())
-		if err != nil {
-			return nil, err
-		}
-		setting := params.Setting(r.Graph, r.Servers, epoch)
-		return params.NewClient(r.world, setting, r.net.Layers(), len(weights), o.StateSlots()), nil
-	}
-	u, err := r.newUpdater(r.crew.team())
-	if err != nil {
-		return nil, err
-	}
-	return params.NewReplicated(r.peers, r.net, weights, u, r.arena), nil
-}
-
-// newUpdater makes an updater that computes with ops, with the state of a run that
-// goes on, if this one does.
-func (r *run) newUpdater(ops kernels.Ops) (*params.Updater, error) {
-	var state [][]float32
-	if r.from.epoch > 0 {
-		state = r.from.slots
-	}
-	return params.NewUpdater(r.cfg.OptimizerConfig(), r.net, r.cfg.WeightDecayOn == "all", state, ops, r.arena)
-}
-
-// explained are the run's limits on waits, with what they say of one.
-func (r *run) explained(during func() string, awaited func() []int) world.Limits {
-	l := r.limits
-	l.During, l.Awaited = during, awaited
-	return l
-}
-
-// localIDs are the dataset ids of own vertices and then ghosts.
-func (r *run) localIDs(a *mapped.Arena) []uint32 {
-	ids := mapped.Make[uint32](a, r.shard.NumOwn()+r.shard.NumGhosts())
-	copy(ids[copy(ids, r.shard.Own):], r.shard.Ghosts)
-	return ids
 }
 
 // modelFile is where a run folder keeps its weights.

@@ -11,6 +11,7 @@ import (
 	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
+	"siafu/ranks/stopping"
 )
 
 // voice is rank 0's: what a run prints and what it leaves in its folder. The
@@ -26,7 +27,7 @@ type voice struct {
 	epochs  []float64 // seconds of each
 	raw     int64     // ghost bytes
 	sent    int64
-	history *history
+	history *stopping.History
 
 	saving time.Duration // checkpoints: time and bytes of all
 	saved  int64
@@ -50,9 +51,10 @@ func isTerminal(w io.Writer) bool {
 
 // log writes a line of key=value pairs to the log, and prints it unless the
 // run is quiet.
-func (v *voice) log(format string, args ...any) { v.note(fmt.Sprintf(format, args...) + "\n") }
+func (v *voice) log(format string, args ...any) { v.Note(fmt.Sprintf(format, args...) + "\n") }
 
-func (v *voice) note(text string) {
+// Note implements engine.Reporter.
+func (v *voice) Note(text string) {
 	if v == nil {
 		return
 	}
@@ -104,15 +106,15 @@ func (v *voice) header(r *run) error {
 		v.log("dataset synthetic=true: accuracies on a generated graph say nothing about the real one")
 	}
 	v.log("world kind=%s ranks=%d graph_ranks=%d servers=%d threads=%d kernel=%s mode=%s staleness=%d refresh=%s gather=%s codec=%s",
-		r.kind, r.world.Size(), r.Graph, r.Servers, r.threads, r.crew.teams[0].Kernel(), c.Mode, c.Staleness, c.Refresh, c.Gather, c.Codec)
+		r.kind, r.world.Size(), r.Graph, r.Servers, r.threads, r.engine.Kernel(), c.Mode, c.Staleness, c.Refresh, c.Gather, c.Codec)
 	v.log("model kind=%s dims=%v weights=%d dropout=%g input_dropout=%g optimizer=%s lr=%g weight_decay=%g(%s) initializer=%s seed=%d",
 		c.Model, r.net.Dims, r.net.NumWeights(), c.Dropout, r.net.InputDropout, c.Optimizer, c.LR, c.WeightDecay, c.WeightDecayOn, c.Initializer, c.Seed)
 	v.log("plan %s", r.choice)
 	return nil
 }
 
-// epoch takes the line of a trained epoch.
-func (v *voice) epoch(e runfolder.Epoch) error {
+// Epoch implements engine.Reporter.
+func (v *voice) Epoch(e runfolder.Epoch) error {
 	if v == nil {
 		return nil
 	}
@@ -142,7 +144,7 @@ func (v *voice) progress(e runfolder.Epoch) {
 }
 
 // result takes what the best and the last weights reached.
-func (v *voice) result(h *history) {
+func (v *voice) result(h *stopping.History) {
 	if v == nil {
 		return
 	}
@@ -155,8 +157,8 @@ func (v *voice) result(h *history) {
 // finish writes model and summary and prints the final lines.
 func (v *voice) finish(r *run, ranks []runfolder.RankReport) error {
 	s, h := v.summary(r, ranks), v.history
-	if h.best != nil {
-		if err := v.folder.WriteModel(tensors(r.net, h.best), modelMetadata(r, s)); err != nil {
+	if h.Best != nil {
+		if err := v.folder.WriteModel(tensors(r.net, h.Best), modelMetadata(r, s)); err != nil {
 			return err
 		}
 	}
@@ -166,7 +168,7 @@ func (v *voice) finish(r *run, ranks []runfolder.RankReport) error {
 	}
 	v.say("trained dataset=%s model=%s layers=%d hidden=%d ranks=%d servers=%d epochs=%d stopped_by=%s seconds=%.2f epoch_seconds_median=%.4f",
 		s.Dataset, s.Model, s.Layers, s.Hidden, s.Ranks, s.Servers, s.Epochs, s.StoppedBy, s.TotalSeconds, s.EpochSecondsMedian)
-	if h.best != nil {
+	if h.Best != nil {
 		v.say("accuracy test_at_best_val=%.4f best_val=%.4f best_epoch=%d final_test=%.4f final_loss=%.4f majority_test=%.4f",
 			s.TestAccAtBestVal, s.BestValAcc, s.BestEpoch, s.FinalTestAcc, s.FinalLoss, s.MajorityTestAcc)
 	}
@@ -175,12 +177,12 @@ func (v *voice) finish(r *run, ranks []runfolder.RankReport) error {
 		v.say("checkpoints bytes=%d seconds=%.3f share=%.2f%%", v.saved, v.saving.Seconds(), 100*v.saving.Seconds()/(s.TotalSeconds-v.before))
 	}
 	wrote := "wrote"
-	if h.best != nil {
+	if h.Best != nil {
 		wrote += " model=" + modelFile(v.folder.Dir())
 	}
 	v.say("%s summary=%s/summary.json", wrote, v.folder.Dir())
-	if h.trouble != nil {
-		return h.trouble.fault(v.cfg, v.folder.Dir(), h.bestLine.Epoch)
+	if h.Divergence != nil {
+		return h.Divergence.Fault(v.folder.Dir(), v.cfg.LR, h.BestLine.Epoch)
 	}
 	return nil
 }
@@ -192,13 +194,13 @@ func (v *voice) summary(r *run, ranks []runfolder.RankReport) runfolder.Summary 
 		Model: c.Model, Layers: c.Layers, Hidden: c.Hidden, Initializer: c.Initializer, World: r.kind,
 		Ranks: r.world.Size(), Servers: r.Servers, Threads: r.threads,
 		Mode: c.Mode, Staleness: c.Staleness, Switched: r.from.switched, Refresh: c.Refresh,
-		Codec: c.Codec, Chosen: r.chosen(), Tensor: c.Tensor, Seed: c.Seed,
-		Epochs: h.trained(), StoppedBy: h.stoppedBy, BestEpoch: h.bestLine.Epoch,
+		Codec: c.Codec, Chosen: r.engine.Chosen(), Tensor: c.Tensor, Seed: c.Seed,
+		Epochs: h.Trained(), StoppedBy: h.StoppedBy, BestEpoch: h.BestLine.Epoch,
 		MajorityTestAcc: r.shard.MajorityTest, EpochSecondsMedian: median(v.epochs), TotalSeconds: v.seconds(),
 		GhostBytesRaw: v.raw, GhostBytesSent: v.sent, PerRank: ranks,
 	}
-	if h.best != nil {
-		last, best := h.last, h.bestLine
+	if h.Best != nil {
+		last, best := h.Last, h.BestLine
 		s.FinalLoss, s.FinalTrainAcc, s.FinalValAcc, s.FinalTestAcc = last.Loss, *last.TrainAcc, *last.ValAcc, *last.TestAcc
 		s.BestValAcc, s.TestAccAtBestVal = *best.ValAcc, *best.TestAcc
 	}

@@ -77,3 +77,17 @@ func TestServers(t *testing.T) {
 		}
 	}
 }
+
+// A delay that cannot be read is refused before anything begins.
+func TestDelayOfNonsense(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"": true, "1:20ms:0.25": true, "*:1s:1": true, "1:20ms": false, "x:1s:1": false,
+		"-1:1s:1": false, "1:-1s:1": false, "1:fast:1": false, "1:1s:2": false, "1:1s:NaN": false,
+	} {
+		c := Defaults()
+		c.Delay = text
+		if err := c.Validate(); ok != (err == nil) || !ok && fault.KindOf(err) != fault.Usage {
+			t.Errorf("--delay=%q: %v", text, err)
+		}
+	}
+}

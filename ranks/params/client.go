@@ -41,6 +41,25 @@ func Setting(graphRanks, servers, trained int) protocol.Setting {
 	return s
 }
 
+// AsyncSetting is what all ranks of a world in bounded asynchrony know of each
+// other, which goes on behind an epoch. intervals is the number of those of this
+// rank, if it is one of the graph ranks. Where no rank is a server, there is one
+// all the same, for a graph rank to host. Collective over the world.
+func AsyncSetting(w world.Comm, graphRanks, intervals, staleness, trained int) (protocol.Setting, error) {
+	counts := make([]int64, graphRanks)
+	if w.Rank() < graphRanks {
+		counts[w.Rank()] = int64(intervals)
+	}
+	if err := world.SumInt64s(w, counts); err != nil {
+		return protocol.Setting{}, err
+	}
+	s := protocol.Setting{Servers: max(w.Size()-graphRanks, 1), Staleness: staleness, Trained: trained}
+	for _, n := range counts {
+		s.Intervals = append(s.Intervals, int(n))
+	}
+	return s, nil
+}
+
 // NewClient makes the client of a graph rank, for a network of so many layers
 // and weights and an optimiser with so many slots.
 func NewClient(w world.Comm, s protocol.Setting, layers, weights, slots int) *Client {

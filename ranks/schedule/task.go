@@ -30,6 +30,11 @@ const (
 // names are the kinds of task as reports have them.
 var names = [stages]string{"AV", "SC", "SC", "GA", "GA", "GA", "AV", "loss", "∇AV", "∇GA", "∇SC", "∇SC", "∇GA", "∇GA", "∇AV", "WU"}
 
+// Kinds are the kinds of task in the order in which they are reported: gather,
+// apply vertex and scatter with their gradients, loss, weight update (Dorylus,
+// OSDI'21, §3).
+func Kinds() []string { return []string{"GA", "AV", "SC", "loss", "∇AV", "∇GA", "∇SC", "WU"} }
+
 // Kind is the name of Dorylus's kind of task that s is, or is a part of.
 func (s Stage) Kind() string { return names[s] }
 

@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"errors"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"siafu/graph"
+	"siafu/graph/generate"
+	"siafu/graph/mapped"
+	"siafu/graph/partition"
+	"siafu/graph/shard"
+	"siafu/ranks/config"
+	"siafu/ranks/params"
+	"siafu/ranks/runfolder"
+	"siafu/ranks/tensor"
+	"siafu/ranks/trace"
+	"siafu/ranks/world"
+	"siafu/ranks/world/inproc"
+)
+
+// dataset is a small directed graph in one part.
+func dataset(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "planted")
+	o := generate.Options{Vertices: 400, Edges: 3000, Features: 12, Classes: 4, Seed: 5, Directed: true}
+	if _, err := generate.Write(dir, o, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := partition.Run(dir, partition.Options{Method: "hash", Parts: 1, Seed: 1}); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// silent is the reporter of nobody.
+type silent struct{}
+
+func (silent) Epoch(runfolder.Epoch) error { return nil }
+func (silent) Note(string)                 {}
+
+// alone calls do with the engine of a world's only rank, which trains as c says
+// with weights of its own.
+func alone(t testing.TB, c config.Config, data string, do func(*Engine, params.Source) error) {
+	t.Helper()
+	err := inproc.Run(1, func(w world.Comm) error {
+		meta, err := graph.ReadMeta(data)
+		if err != nil {
+			return err
+		}
+		part, err := shard.Open(data, 1, 0)
+		if err != nil {
+			return err
+		}
+		defer part.Close()
+		codecs, err := c.Codecs()
+		if err != nil {
+			return err
+		}
+		r := Rank{
+			Config: c, World: w, Peers: w, Shard: part, Network: c.Network(meta.FeatureDim, meta.Classes), Codecs: codecs,
+			Tensor: tensor.CPU{}, Arena: mapped.NewArena(), Threads: 2, Reporter: silent{},
+		}
+		defer r.Arena.Free()
+		c.Orders(&r.Network, meta, true)
+		if c.Trace != "" {
+			for worker := range r.Threads {
+				r.Recorders = append(r.Recorders, trace.NewRecorder(worker, trace.Capacity))
+			}
+		}
+		e, err := New(r)
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		weights := mapped.Make[float32](r.Arena, r.Network.NumWeights())
+		r.Network.Initialize(weights, "xavier", c.Seed)
+		u, err := params.NewUpdater(c.OptimizerConfig(), r.Network, false, nil, e.Fork(), r.Arena)
+		if err != nil {
+			return err
+		}
+		return do(e, params.NewReplicated(w, r.Network, weights, u, r.Arena))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// After the first epoch, an epoch allocates nothing on the garbage-collected
+// heap: neither forward, nor backward, nor the update.
+func TestEpochAllocatesNothing(t *testing.T) {
+	if mapped.UnderRace {
+		t.Skip("the race detector makes pools forget what they hold")
+	}
+	data := dataset(t)
+	for name, set := range map[string]func(*config.Config){
+		"plain":            func(*config.Config) {},
+		"dropout":          func(c *config.Config) { c.Dropout = 0.5 },
+		"three layers":     func(c *config.Config) { c.Layers = 3 },
+		"bf16":             func(c *config.Config) { c.Gather, c.Features = "bf16", "bf16" },
+		"gather first":     func(c *config.Config) { c.Order, c.CacheInput = "gather-first", "off" },
+		"sage":             func(c *config.Config) { c.Model, c.Layers = "sage", 3 },
+		"gin":              func(c *config.Config) { c.Model, c.Layers = "gin", 3 },
+		"perceptron":       func(c *config.Config) { c.Model = "mlp" },
+		"input not cached": func(c *config.Config) { c.CacheInput = "off" },
+		"timeline":         func(c *config.Config) { c.Trace = "trace.json" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := config.Defaults()
+			c.Dropout = 0
+			set(&c)
+			alone(t, c, data, func(e *Engine, source params.Source) error { return countAllocations(t, e, source) })
+		})
+	}
+}
+
+// countAllocations trains epochs as trainer.train does, without its metrics.
+func countAllocations(t *testing.T, e *Engine, source params.Source) error {
+	tr := e.trainer(source, nil)
+	if tr.net.CacheInput {
+		if err := e.keepInput(tr.intervals, nil, e.Arena); err != nil {
+			return err
+		}
+	}
+	line := runfolder.Epoch{}
+	var err error
+	epoch := func() {
+		line.Epoch++
+		err = errors.Join(err, tr.pull(line.Epoch), tr.step(&line, false))
+	}
+	epoch()
+	runtime.GC()
+	if n := testing.AllocsPerRun(5, epoch); n != 0 {
+		t.Errorf("%v allocations an epoch", n)
+	}
+	return err
+}

@@ -1,0 +1,46 @@
+package engine
+
+import (
+	"siafu/graph/mapped"
+	"siafu/halo"
+	"siafu/halo/codec"
+	"siafu/ranks/config"
+	"siafu/ranks/graphwork"
+)
+
+// lockstep is what goes through the layers of intervals; prepare completes it.
+func (e *Engine) lockstep(intervals []*interval) *lockstep {
+	return &lockstep{
+		workers: e.workers, tensor: e.Tensor, seed: e.Config.Seed, intervals: intervals, own: e.Shard.NumOwn(), adder: e.workers.team(),
+	}
+}
+
+// prepare makes what the intervals' layers need of the graph and, where there
+// are other ranks, of the exchange of rows through a codec, and the exact passes.
+// All memory comes from a.
+func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *mapped.Arena) {
+	way := &route{}
+	s.route, s.training, s.exact = way, way, way
+	if e.Network.Propagates() {
+		way.graph = graphwork.New(e.Network, s.intervals[0].net.Layers, e.Shard, o, s.adder, a)
+		if e.Peers.Size() > 1 {
+			s.exchange = halo.NewExchange(e.Peers, way.graph.Plan, rows, e.packers, e.workers.team(), a, way.graph.MaxWidth())
+			way.ghosts = halo.Always{Exchange: s.exchange}
+			way.sumPieces = way.graph.SumPieces(pieceEdges)
+			way.pieces = evenly(way.graph.Plan.Ghosts, max(1, min(config.MostIntervals, way.graph.Plan.Ghosts/config.IntervalRows)))
+		}
+	}
+	s.build(way, e.Config.Mode == "nopipe")
+}
+
+// pieceEdges is about how many edges are in a piece of the sums for other ranks.
+const pieceEdges = 32 << 10
+
+// evenly are the bounds of parts of n.
+func evenly(n, parts int) []int {
+	bounds := make([]int, parts+1)
+	for k := range parts {
+		bounds[k+1] = (k + 1) * n / parts
+	}
+	return bounds
+}

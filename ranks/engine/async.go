@@ -1,0 +1,332 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"siafu/graph/mapped"
+	"siafu/halo/codec"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/config"
+	"siafu/ranks/graphwork"
+	"siafu/ranks/params"
+	"siafu/ranks/params/protocol"
+	"siafu/ranks/schedule"
+	"siafu/ranks/tensor"
+	"siafu/ranks/world"
+)
+
+// async is a graph rank in bounded asynchrony (Dorylus, OSDI'21, §5): its
+// intervals go through their epochs with whatever rows of neighbours are there,
+// each at most s epochs ahead of the slowest interval of all ranks. It is a
+// schedule.Flow.
+//
+// An interval's next task is queued when the one before it has ended. What a
+// task in the queue still waits for is rows that have never come, and that
+// nobody reads what it writes or writes what it reads (published.free).
+type async struct {
+	cfg     config.Config
+	world   world.Comm
+	workers *workers
+	tensor  tensor.Backend
+	arena   *mapped.Arena
+	delay   *delay          // nil but in experiments
+	graph   *graphwork.Work // nil without propagation
+	codec   codec.Codec
+	sendIDs []uint32 // dataset ids of the plan's SendRows
+
+	setting   protocol.Setting
+	chooser   *protocol.Chooser
+	progress  *protocol.Progress
+	hosted    *protocol.Server // where no rank is a server, rank 0 hosts the one there is
+	intervals []*interval
+	layers    []*published // nil for a layer that does not gather
+	epochs    int          // to train; rank 0 may end the run earlier
+
+	queue    []job // messages first, then in the order in which they were queued
+	received int   // messages in the queue
+	active   []job // that run, or are with the backend; as many places as there can be
+	running  int
+	weights  []float32 // after the last epoch
+	wireIn   []float32
+	outbox   *world.Outbox
+	tallies  tallies
+}
+
+// job is a task that waits or runs, and for one that receives, the message.
+type job struct {
+	schedule.Task
+	grip grip
+	wire wire
+	from int  // rank
+	runs bool // in a place of async.active
+}
+
+// train goes on until every interval of every rank has finished its last
+// epoch, and returns the weights after it.
+func (f *async) train() ([]float32, error) {
+	f.tallies.start = time.Now()
+	if err := f.startReady(); err != nil {
+		return nil, err
+	}
+	if err := f.workers.pool.Run(f); err != nil {
+		return nil, err
+	}
+	return f.last()
+}
+
+// Finished implements schedule.Flow.
+func (f *async) Finished() bool { return f.progress.Slowest() >= f.epochs && f.running == 0 }
+
+// Next implements schedule.Flow.
+func (f *async) Next() (schedule.Task, bool) {
+	for _, p := range f.layers {
+		p.unclaim()
+	}
+	for k, j := range f.queue {
+		if !f.mayRun(&j) {
+			continue
+		}
+		f.queue = slices.Delete(f.queue, k, k+1)
+		if k < f.received {
+			f.received--
+		}
+		f.running++
+		if j.Stage == schedule.GatherGhosts || j.Stage == schedule.GatherBack {
+			f.delay.gather(len(f.intervals))
+		}
+		return f.enlist(j), true
+	}
+	return schedule.Task{}, false
+}
+
+// Run implements schedule.Flow.
+func (f *async) Run(worker int, t schedule.Task) (done bool, err error) {
+	f.workers.begin(worker, t)
+	defer f.workers.end(worker, t)
+	if t.Interval == schedule.Whole {
+		return true, f.whole(worker, t)
+	}
+	i := f.intervals[t.Interval]
+	i.work.Ops.Borrow(f.workers.teams[worker])
+	switch t.Stage {
+	case schedule.Spread:
+		return true, f.spread(i, t.Layer)
+	case schedule.GatherGhosts:
+		return true, f.gather(i, t.Layer)
+	case schedule.SpreadBack:
+		f.spreadBack(i, t.Layer)
+	case schedule.GatherBack:
+		f.gatherBack(i, t.Layer)
+	default:
+		done, err = i.do(f.tensor, f.workers.teams[worker], t, i.pass())
+		return done, err
+	}
+	return true, nil
+}
+
+// pass is the one that an interval is in.
+func (i *interval) pass() model.Pass { return model.Pass{Epoch: i.epoch, Train: true} }
+
+// Done implements schedule.Flow.
+func (f *async) Done(t schedule.Task) error {
+	f.running--
+	j := f.release(t)
+	if t.Interval != schedule.Whole {
+		return f.follow(f.intervals[t.Interval], t)
+	}
+	if t.Stage == schedule.Receive || t.Stage == schedule.ReceiveBack {
+		f.layers[t.Layer].note(j)
+	}
+	return nil
+}
+
+// follow queues what an interval does after a task.
+func (f *async) follow(i *interval, t schedule.Task) error {
+	layer, gathers := i.net.Layers[t.Layer], f.layers[t.Layer] != nil
+	next := t
+	switch t.Stage {
+	case schedule.Emit:
+		next.Stage = schedule.Apply
+		if gathers {
+			next.Stage = schedule.Spread
+		}
+	case schedule.Spread:
+		next.Stage = schedule.GatherGhosts
+	case schedule.GatherGhosts:
+		next.Stage = schedule.Apply
+	case schedule.Apply:
+		next.Stage = schedule.Judge
+		if t.Layer < len(i.net.Layers)-1 {
+			next.Stage, next.Layer = schedule.Emit, t.Layer+1
+		}
+	case schedule.Judge:
+		f.tallies.judged(i)
+		next.Stage = schedule.ApplyBack
+	case schedule.ApplyBack:
+		next.Stage = schedule.EmitBack
+		if gathers && layer.GathersBack() {
+			next.Stage = schedule.SpreadBack
+		}
+	case schedule.SpreadBack:
+		next.Stage = schedule.GatherBack
+		f.spreadedBack(i, t.Layer)
+	case schedule.GatherBack:
+		next.Stage = schedule.EmitBack
+	case schedule.EmitBack:
+		return f.push(i, t.Layer)
+	}
+	f.enqueue(next)
+	return nil
+}
+
+func (f *async) enqueue(t schedule.Task) { f.queue = append(f.queue, job{Task: t, grip: f.grip(t)}) }
+
+// push hands over the gradient of a layer. After the first layer's the interval
+// has finished its epoch.
+func (f *async) push(i *interval, layer int) error {
+	f.workers.fault.At(schedule.Update.Kind(), i.epoch)
+	m := f.chooser.Gradient(i.index, i.epoch, layer, i.layerGrad(layer))
+	if err := f.deliver([]protocol.Message{m}); err != nil {
+		return err
+	}
+	if layer > 0 {
+		f.enqueue(schedule.Task{Stage: schedule.ApplyBack, Epoch: i.epoch, Layer: layer - 1, Interval: i.index})
+		return nil
+	}
+	i.busy = false
+	told := f.progress.Finish(i.index, i.epoch)
+	if err := f.tell(i.epoch); err != nil {
+		return err
+	}
+	if err := f.deliver(told); err != nil {
+		return err
+	}
+	return f.startReady()
+}
+
+// startReady sends for weights for the intervals that may start an epoch.
+func (f *async) startReady() error {
+	for _, i := range f.intervals {
+		if i.busy || i.epoch >= f.epochs || !f.progress.MayStart(i.epoch+1) {
+			continue
+		}
+		i.busy = true
+		i.epoch++
+		fetch := f.chooser.Fetch(i.index, i.epoch, 0)
+		i.asked = f.place(fetch[0].To)
+		if err := f.deliver(fetch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start begins an interval's epoch with the weights that have come.
+func (f *async) start(i *interval, weights []float32) {
+	kernels.Write(i.work.Ops, i.net.Weights, weights)
+	i.asked = nobody
+	f.tallies.keep(i, weights)
+	i.work.Rows, i.loss.Count = kernels.Mat{}, true
+	t := schedule.Task{Stage: schedule.Emit, Epoch: i.epoch, Interval: i.index}
+	if i.net.Kept() {
+		t.Stage = schedule.Apply
+	}
+	f.enqueue(t)
+}
+
+// Poll implements schedule.Flow.
+func (f *async) Poll() (bool, error) {
+	some := false
+	w, err := f.tensor.Collect()
+	if w != nil && err == nil {
+		some = true
+		err = f.Done(w.Task)
+	}
+	for err == nil {
+		var m world.Message
+		var ok bool
+		if m, ok, err = f.world.TryRecv(world.Any, params.TagAsync); err != nil || !ok {
+			break
+		}
+		some = true
+		err = f.take(m)
+	}
+	return some, err
+}
+
+// Wait implements schedule.Flow.
+func (f *async) Wait() error {
+	if f.running > 0 { // with a backend that is not here
+		time.Sleep(patience)
+		return nil
+	}
+	return f.await()
+}
+
+// await waits for the next message and takes it.
+func (f *async) await() error {
+	m, err := f.world.Recv(world.Any, params.TagAsync)
+	if err != nil {
+		return err
+	}
+	return f.take(m)
+}
+
+// Awaited implements schedule.Flow: what is waited for here is no one thing.
+func (f *async) Awaited() (schedule.Task, bool) { return schedule.Task{}, false }
+
+// Idle implements schedule.Flow.
+func (f *async) Idle(int, schedule.Task, time.Time, time.Time) {}
+
+// owing are the ranks that a long wait is for: servers that have been asked for
+// weights, ranks that are behind, and at the end whoever has not said its last
+// word.
+func (f *async) owing() []int {
+	ranks := f.progress.Behind()
+	for _, i := range f.intervals {
+		if i.asked != nobody && !slices.Contains(ranks, i.asked) {
+			ranks = append(ranks, i.asked)
+		}
+	}
+	if len(ranks) == 0 && !f.hostedByRank0() {
+		for k := range f.setting.Servers {
+			ranks = append(ranks, f.setting.Server(k))
+		}
+	}
+	slices.Sort(ranks)
+	return ranks
+}
+
+// during is what this rank is about.
+func (f *async) during() string { return fmt.Sprintf("epoch %d", f.finished()+1) }
+
+// last gets the weights after the last epoch and leaves. Rank 0 stays until it
+// has heard of everybody's epochs, and as long as others need what it hosts.
+func (f *async) last() ([]float32, error) {
+	if err := f.deliver([]protocol.Message{f.chooser.Pull(f.epochs + 1)}); err != nil {
+		return nil, err
+	}
+	if err := f.takeUntil(func() bool { return f.weights != nil && f.tallies.complete(f.epochs) }); err != nil {
+		return nil, err
+	}
+	if err := f.deliver(f.chooser.Leave()); err != nil {
+		return nil, err
+	}
+	if err := f.takeUntil(func() bool { return f.hosted == nil || f.hosted.Done() }); err != nil {
+		return nil, err
+	}
+	return f.weights, f.outbox.Settle()
+}
+
+// takeUntil takes messages until done.
+func (f *async) takeUntil(done func() bool) error {
+	for !done() {
+		if err := f.await(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

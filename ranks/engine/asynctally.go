@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"siafu/ranks/runfolder"
+	"siafu/ranks/signals"
+	"siafu/ranks/stopping"
+)
+
+// Places in a tally, behind the findings of the passes: bytes of rows as
+// float32 and as they were sent. These are added up over ranks. Then come those
+// of which the greatest counts: the seconds of each task, those of none, and what
+// the rank has been asked for.
+const (
+	tallyRaw = findingsSize + iota
+	tallySent
+	tallyTasks
+)
+
+// byRequest is why a stretch ends that was asked to save, or to stop.
+const byRequest = "asked"
+
+// tallies are what is known of epochs. A rank adds up what its intervals say;
+// rank 0 adds up the ranks and speaks when it has heard of all of them.
+//
+// In bounded asynchrony an epoch's loss and accuracies are those of the passes
+// that trained: of several versions of the weights, with dropout where there
+// is any.
+type tallies struct {
+	mine     map[int][]float64 // by epoch
+	finished map[int]int       // own intervals that have
+
+	ranks  int // graph ranks, on rank 0
+	sums   map[int][]float64
+	heard  map[int]int
+	spoken int // epochs that rank 0 has reported
+	start  time.Time
+
+	reporter Reporter
+	training int64 // vertices of all ranks
+	history  *stopping.History
+	saver    Saver
+	asked    signals.Request // of any rank, on rank 0
+	stopped  string          // why the stretch ends: one of package stopping's reasons, or byRequest
+
+	raw, sent atomic.Int64    // bytes of rows since the last tally
+	ask       signals.Request // that a server has told of
+	// On rank 0: the weights with which the first interval has gone through
+	// epochs that are not reported.
+	versions map[int][]float32
+}
+
+// judged adds what the loss of an interval has found.
+func (t *tallies) judged(i *interval) {
+	(*findings)(t.own(i.epoch)).add(&i.loss, t.training)
+}
+
+// keep remembers the weights of an epoch until it is known how good they are.
+func (t *tallies) keep(i *interval, weights []float32) {
+	if t.ranks > 0 && i.index == 0 {
+		t.versions[i.epoch] = slices.Clone(weights)
+	}
+}
+
+// own is this rank's tally of an epoch.
+func (t *tallies) own(epoch int) []float64 {
+	if t.mine[epoch] == nil {
+		t.mine[epoch] = make([]float64, tallyTasks+len(kinds)+2)
+	}
+	return t.mine[epoch]
+}
+
+// complete tells whether nothing more will come that rank 0 waits for.
+func (t *tallies) complete(epochs int) bool { return t.ranks == 0 || t.spoken >= epochs }
+
+// tell notes that an interval has finished an epoch, and tells rank 0 when all
+// of this rank's have.
+func (f *async) tell(epoch int) error {
+	t := &f.tallies
+	if t.finished[epoch]++; t.finished[epoch] < len(f.intervals) {
+		return nil
+	}
+	own := t.own(epoch)
+	own[tallyRaw], own[tallySent] = float64(t.raw.Swap(0)), float64(t.sent.Swap(0))
+	copy(own[tallyTasks:], f.workers.take())
+	own[len(own)-1] = float64(max(t.saver.Pending(epoch), t.ask))
+	t.ask = signals.None
+	delete(t.mine, epoch)
+	delete(t.finished, epoch)
+	if f.world.Rank() == 0 {
+		return f.takeTally(epoch, own)
+	}
+	return f.send(0, wire{kind: wireTally, epoch: epoch, numbers: own})
+}
+
+// takeTally is rank 0's.
+func (f *async) takeTally(epoch int, numbers []float64) error {
+	t := &f.tallies
+	if t.ranks == 0 || len(numbers) != tallyTasks+len(kinds)+2 {
+		return damaged(wire{layer: epoch}, 0)
+	}
+	if t.sums[epoch] == nil {
+		t.sums[epoch] = make([]float64, len(numbers))
+	}
+	sum := t.sums[epoch]
+	for i, v := range numbers {
+		if i < tallyTasks {
+			sum[i] += v
+		} else {
+			sum[i] = max(sum[i], v)
+		}
+	}
+	if t.heard[epoch]++; t.heard[epoch] < t.ranks {
+		return nil
+	}
+	delete(t.sums, epoch)
+	delete(t.heard, epoch)
+	t.spoken = epoch
+	return f.speak(epoch, sum)
+}
+
+// speak reports an epoch, and ends the run, or the stretch, where that is due.
+// An epoch that has diverged, and those behind it, have no line.
+func (f *async) speak(epoch int, sum []float64) error {
+	t := &f.tallies
+	line := t.line(epoch, sum)
+	t.asked = max(t.asked, signals.Request(sum[len(sum)-1]))
+	before := t.stopped
+	t.heed(line)
+	if before == stopping.GoesOn && t.stopped != stopping.GoesOn {
+		if err := f.stop(); err != nil {
+			return err
+		}
+	}
+	if t.stopped == stopping.ByDivergence {
+		return nil
+	}
+	return t.reporter.Epoch(line)
+}
+
+// line is that of an epoch that all ranks have finished.
+func (t *tallies) line(epoch int, sum []float64) runfolder.Epoch {
+	line := runfolder.Epoch{
+		Epoch: epoch, Seconds: time.Since(t.start).Seconds(), TaskSeconds: map[string]float64{},
+		GhostBytesRaw: int64(sum[tallyRaw]), GhostBytesSent: int64(sum[tallySent]),
+	}
+	t.start = time.Now()
+	(*findings)(sum).fill(&line)
+	for i, name := range kinds {
+		line.TaskSeconds[name] = sum[tallyTasks+i]
+	}
+	line.WaitSeconds = sum[tallyTasks+len(kinds)]
+	return line
+}
+
+// heed settles why the stretch ends, if it does. The first reason counts, but
+// that nothing which was found later excuses that the weights are no numbers.
+func (t *tallies) heed(line runfolder.Epoch) {
+	if t.stopped == stopping.ByDivergence {
+		return
+	}
+	why := t.history.Observe(line, t.versions[line.Epoch])
+	delete(t.versions, line.Epoch)
+	if why == stopping.GoesOn && t.asked > signals.None {
+		why = byRequest
+	}
+	if t.stopped == stopping.GoesOn || why == stopping.ByDivergence {
+		t.stopped = why
+	}
+}
+
+// stop ends the run after the last epoch that any rank can have begun: none can
+// be more than s+1 epochs ahead of rank 0, and rank 0's word comes before that
+// of its next epoch.
+func (f *async) stop() error {
+	last := f.finished() + f.setting.Staleness + 1
+	if last >= f.epochs {
+		return nil
+	}
+	f.epochs = last
+	for r := 1; r < f.setting.Graph(); r++ {
+		if err := f.send(r, wire{kind: wireStop, epoch: last}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finished is how many epochs all intervals of this rank have finished.
+func (f *async) finished() int {
+	least := f.epochs
+	for _, i := range f.intervals {
+		done := i.epoch
+		if i.busy {
+			done--
+		}
+		least = min(least, done)
+	}
+	return least
+}

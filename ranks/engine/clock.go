@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"siafu/ranks/schedule"
+	"siafu/ranks/trace"
+)
+
+// clock adds up the seconds of each kind of task on one rank, and records each
+// task where there is a timeline.
+type clock struct {
+	mu       sync.Mutex // of seconds
+	seconds  map[string]float64
+	lapped   time.Time
+	timeline *trace.Recorder // nil: none
+	epoch    int             // that the tasks are of; 0 is before the first
+	layer    int             // that they are of, or trace.None
+	interval int             // that they are on, or trace.None
+}
+
+// evaluation is what a timeline calls a pass that is no part of training.
+const evaluation = "eval"
+
+// kinds are the kinds of task, in the order in which they are reported.
+var kinds = schedule.Kinds()
+
+// newClock makes a clock that records on timeline, which may be nil.
+func newClock(timeline *trace.Recorder) *clock {
+	return &clock{seconds: map[string]float64{}, timeline: timeline, layer: trace.None, interval: trace.None}
+}
+
+// start begins a lap.
+func (c *clock) start() {
+	c.timeline.Begin()
+	c.lapped = time.Now()
+}
+
+// lap adds the time since the last lap, or start, to a task, and returns it.
+func (c *clock) lap(task string) time.Duration {
+	now := time.Now()
+	took := now.Sub(c.lapped)
+	c.mu.Lock()
+	c.seconds[task] += took.Seconds()
+	c.mu.Unlock()
+	c.record(task, c.lapped, now)
+	c.lapped = now
+	return took
+}
+
+// wait adds a time in which a task was only waited for.
+func (c *clock) wait(task string, began, ended time.Time) {
+	c.mu.Lock()
+	c.seconds[task] += ended.Sub(began).Seconds()
+	c.mu.Unlock()
+	c.timeline.AddWait(task, c.place(), began, ended)
+}
+
+func (c *clock) place() trace.Place {
+	return trace.Place{Epoch: int32(c.epoch), Layer: int32(c.layer), Interval: int32(c.interval)}
+}
+
+// record puts a task into the timeline without counting it.
+func (c *clock) record(task string, begin, end time.Time) {
+	c.timeline.Add(task, c.place(), begin, end)
+}
+
+// take returns the seconds in the order of kinds and starts again from zero.
+func (c *clock) take() []float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]float64, len(kinds))
+	for i, kind := range kinds {
+		out[i] = c.seconds[kind]
+	}
+	clear(c.seconds)
+	return out
+}

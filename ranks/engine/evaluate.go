@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"time"
+
+	"siafu/kernels/model"
+	"siafu/ranks/inject"
+	"siafu/ranks/runfolder"
+	"siafu/ranks/schedule"
+	"siafu/ranks/signals"
+	"siafu/ranks/world"
+)
+
+// evaluate fills in losses and accuracies of the weights that the line's epoch
+// starts from. Where training drops nothing and is exact this is the training
+// pass itself with its loss, which are then ready; else, and where the epoch is not going to
+// be trained (closing), it is one more forward pass, timed apart. Collective over
+// the graph ranks.
+func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err error) {
+	t.workers.fault.At(inject.Eval, line.Epoch)
+	start, ready := time.Now(), !t.net.Drops() && t.training == t.exact
+	if !ready || closing {
+		goOn := t.workers.mute()
+		defer func() {
+			goOn()
+			now := time.Now()
+			t.workers.clocks[0].record(evaluation, start, now)
+			line.EvalSeconds = now.Sub(start).Seconds()
+			if t.exchange != nil {
+				t.exchange.TakeStats() // an epoch's bytes are those of training
+			}
+		}()
+	}
+	if err := t.forward(model.Pass{Epoch: line.Epoch, Train: ready}, true); err != nil {
+		return false, err
+	}
+	found, err := t.score()
+	if err != nil {
+		return false, err
+	}
+	found.fill(line)
+	return ready, nil
+}
+
+// Places of what ranks ask for, behind the findings in the sums of score: how
+// many ask for a checkpoint and how many for an end.
+const (
+	sumSave = findingsSize + iota
+	sumStop
+	scoreSums
+)
+
+// score sums what the last forward pass has found over all ranks; hits and the
+// validation loss are 0 unless that counted them. What any rank was asked for is
+// then known to all. Collective over the graph ranks.
+func (t *trainer) score() (findings, error) {
+	var found findings
+	for _, i := range t.intervals {
+		found.add(&i.loss, t.shard.TrainTotal)
+	}
+	sums := t.sums
+	clear(sums)
+	copy(sums, found[:])
+	t.ask(sums)
+	if err := t.timed(schedule.Judge, t.pass.Epoch, func() error { return world.SumFloat64s(t.comm, sums) }); err != nil {
+		return findings{}, err
+	}
+	t.heed(sums)
+	return findings(sums[:findingsSize]), nil
+}
+
+// ask adds what this rank was asked for to the sums of score.
+func (t *trainer) ask(sums []float64) {
+	if t.saver == nil {
+		return
+	}
+	switch max(t.saver.Pending(t.pass.Epoch), t.source.Asked()) {
+	case signals.Checkpoint:
+		sums[sumSave] = 1
+	case signals.Stop:
+		sums[sumStop] = 1
+	}
+}
+
+// heed notes what any rank was asked for.
+func (t *trainer) heed(sums []float64) {
+	switch {
+	case t.saver == nil:
+	case sums[sumStop] > 0:
+		t.asked = signals.Stop
+	case sums[sumSave] > 0:
+		t.asked = max(t.asked, signals.Checkpoint)
+	}
+}

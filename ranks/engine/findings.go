@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"siafu/graph"
+	"siafu/ranks/runfolder"
+	"siafu/ranks/tensor"
+)
+
+// splits are those that are judged.
+var splits = [...]int{graph.SplitTrain, graph.SplitVal, graph.SplitTest}
+
+// Places in findings.
+const (
+	trainLoss    = 0 // the mean over the training vertices of all ranks
+	valLoss      = 1 // the sum over validation vertices
+	hits         = 2 // right answers, by split
+	totals       = hits + len(splits)
+	findingsSize = totals + len(splits)
+)
+
+// findings are what passes have found of their weights. They are sums: those of
+// intervals are a rank's, those of ranks, in the order of ranks, the world's.
+type findings [findingsSize]float64
+
+// add takes what the loss of an interval has found; training is the number of
+// training vertices of all ranks.
+func (f *findings) add(l *tensor.Loss, training int64) {
+	f[trainLoss] += l.Sum / float64(max(training, 1))
+	if !l.Count {
+		return
+	}
+	f[valLoss] += l.ValSum
+	for k, split := range splits {
+		f[hits+k] += float64(l.Correct[split])
+		f[totals+k] += float64(l.Total[split])
+	}
+}
+
+// accuracy is that of a split, 0 where it is empty.
+func (f *findings) accuracy(split int) float64 { return f[hits+split] / max(f[totals+split], 1) }
+
+// fill fills in what an evaluation has found.
+func (f *findings) fill(line *runfolder.Epoch) {
+	train, val, test := f.accuracy(0), f.accuracy(1), f.accuracy(2)
+	line.Loss, line.TrainAcc, line.ValAcc, line.TestAcc = f[trainLoss], &train, &val, &test
+	if n := f[totals+1]; n > 0 {
+		mean := f[valLoss] / n
+		line.ValLoss = &mean
+	}
+}

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/config"
+	"siafu/ranks/graphwork"
+	"siafu/ranks/schedule"
+	"siafu/ranks/tensor"
+)
+
+// interval is a range of own vertices on which a task works (Dorylus, OSDI'21,
+// §4), with what goes from one task to the next.
+type interval struct {
+	index, lo, hi int // own vertices [lo, hi)
+
+	net  *model.Network // of these vertices
+	work tensor.Work    // Rows is what the last task made
+	loss tensor.Loss
+	kept kernels.Mat // the logits, which the loss replaces by their gradient
+	last kernels.Mat // the input of the last layer, none where that is X
+	room []float32   // the host's copy of a gradient, where that lies elsewhere
+
+	epoch int  // in bounded asynchrony: that it is in, or has finished
+	busy  bool // and: it is in an epoch
+	asked int  // and: the server that owes it weights, or nobody
+}
+
+// nobody is no rank.
+const nobody = -1
+
+func (i *interval) rows() int { return i.hi - i.lo }
+
+// part is the interval's rows of a matrix of all own vertices, and rowsOf the same
+// of one of the host's.
+func (i *interval) part(x kernels.Mat) kernels.Mat { return x.Part(i.lo, i.hi) }
+
+func (i *interval) rowsOf(x []float32, width int) []float32 { return x[i.lo*width : i.hi*width] }
+
+// layerGrad is the gradient of a layer's weights, for reading until the next call.
+func (i *interval) layerGrad(layer int) []float32 {
+	return kernels.Fetch(i.work.Ops, i.net.LayerGrad(layer), &i.room)
+}
+
+// at is the interval as graph work sees it in layer l.
+func (i *interval) at(l int) graphwork.Interval {
+	return graphwork.Interval{Lo: i.lo, Hi: i.hi, Ops: i.work.Ops, Layer: i.net.Layers[l]}
+}
+
+// do runs a tensor task of the interval.
+func (i *interval) do(b tensor.Backend, worker kernels.Ops, t schedule.Task, p model.Pass) (bool, error) {
+	w := &i.work
+	w.Task, w.Pass = t, p
+	if t.Layer == len(i.net.Layers)-1 {
+		switch t.Stage {
+		case schedule.Emit:
+			i.last = w.Rows
+		case schedule.Judge:
+			i.kept = w.Rows
+		}
+	}
+	return b.Begin(worker, w)
+}
+
+// newIntervals divides the own vertices of a shard: equal numbers, neighbours
+// in the shard's order, which has few edges between them. With a vector of
+// weights they share it.
+func newIntervals(c config.Config, s model.Spec, sh *shard.Shard, ids []uint32, w *workers, weights kernels.Mat, a *mapped.Arena) []*interval {
+	n, count := sh.NumOwn(), w.intervals(&c, s, sh.NumOwn())
+	bounds := make([]int, count+1)
+	teams := make([]kernels.Ops, count)
+	for k := range count {
+		bounds[k+1], teams[k] = (k+1)*n/count, w.team()
+	}
+	grad := kernels.NewMat(teams[0], a, n, sh.Classes)
+	labels, split := kernels.Place(teams[0], a, sh.Labels), kernels.Place(teams[0], a, sh.Split)
+	in := model.Place(teams[0], a, sh.Features, sh.Own, ids)
+	var list []*interval
+	for k, net := range model.Divide(s, in, bounds, teams, weights, a) {
+		i := &interval{index: k, lo: bounds[k], hi: bounds[k+1], net: net, asked: nobody}
+		i.loss = tensor.Loss{
+			Labels: labels.Part(i.lo, i.hi), Split: split.Part(i.lo, i.hi), Classes: sh.Classes,
+			Scale: float32(1 / float64(max(sh.TrainTotal, 1))), Grad: i.part(grad),
+		}
+		i.work = tensor.Work{Net: net, Ops: teams[k], Loss: &i.loss}
+		list = append(list, i)
+	}
+	return list
+}

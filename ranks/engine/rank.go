@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"time"
+
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+	"siafu/halo/codec"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/checkpoint"
+	"siafu/ranks/config"
+	"siafu/ranks/inject"
+	"siafu/ranks/runfolder"
+	"siafu/ranks/signals"
+	"siafu/ranks/stopping"
+	"siafu/ranks/tensor"
+	"siafu/ranks/trace"
+	"siafu/ranks/world"
+)
+
+// Rank is a graph rank as its engine needs it. Everything here is resolved
+// before an engine is made of it, and stays as it is.
+type Rank struct {
+	Config  config.Config // valid; what was "auto" there and the engine cares for is settled in Network and Codecs
+	World   world.Comm    // graph ranks first, then servers
+	Peers   world.Comm    // the graph ranks of World, which have the same numbers in both
+	Limits  world.Limits  // on waits for other ranks
+	Shard   *shard.Shard  // the part of this rank, one of Peers.Size()
+	Network model.Spec
+	Codecs  []codec.Codec // one, or those that --codec auto chooses from; rows begin with the first
+	Tensor  tensor.Backend
+	Ops     func() (kernels.Ops, error) // makes what a worker computes with; nil: kernels on a processor of this machine
+	Arena   *mapped.Arena               // of memory that lives as long as the run
+
+	Threads   int
+	Recorders []*trace.Recorder // one a thread, none without a timeline
+	Fault     *inject.Fault     // nil but in tests
+	Reporter  Reporter
+}
+
+// Reporter takes what there is to say of a run while it trains. Rank 0's tells
+// the user and the run folder; another rank's does nothing.
+type Reporter interface {
+	// Epoch takes the line of an epoch that has been trained.
+	Epoch(line runfolder.Epoch) error
+	// Note takes lines for the log.
+	Note(lines string)
+}
+
+// Saver is a run's checkpoints, as its engine sees them.
+type Saver interface {
+	// Every is how often the run saves.
+	Every() checkpoint.Interval
+	// Pending is what this rank would have done at the end of an epoch: what its
+	// process was asked for, and on rank 0 what is due as well.
+	Pending(epoch int) signals.Request
+	// Save writes a checkpoint, on rank 0 alone. Where the run stops with it, the
+	// saver keeps what the run ends with; else a checkpoint that cannot be
+	// written ends nothing.
+	Save(s Snapshot, stop bool)
+	// Served says on every rank that a request has been met, and how long that
+	// took.
+	Served(took time.Duration)
+}
+
+// Snapshot is what a checkpoint is made from.
+type Snapshot struct {
+	Epoch    int // the last one trained
+	Weights  []float32
+	Slots    [][]float32 // the optimiser's state
+	History  *stopping.History
+	Switched bool // bounded asynchrony has ended
+}
+
+// Engine runs the tasks of a graph rank on workers of its own.
+type Engine struct {
+	Rank
+	workers *workers
+	packers *kernels.Team // of exchanges, which encode and decode side by side
+	tuning  *tuning       // nil where there is no codec to choose
+	arrays  int64         // bytes in bounded asynchrony, at their peak
+}
+
+// New starts the workers of a rank.
+func New(r Rank) (*Engine, error) {
+	e := &Engine{Rank: r}
+	var err error
+	if e.workers, err = newWorkers(r); err != nil {
+		return nil, err
+	}
+	if e.packers, err = newTeam(r.Config.Kernel, r.Threads); err != nil {
+		e.workers.close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// Close ends the workers. A nil engine has none.
+func (e *Engine) Close() {
+	if e != nil {
+		e.workers.close()
+		e.packers.Close()
+	}
+}
+
+// Fork is another Ops with the arithmetic and memory of the workers.
+func (e *Engine) Fork() kernels.Ops { return e.workers.team() }
+
+// Kernel is the variant of kernels in use.
+func (e *Engine) Kernel() string { return e.workers.teams[0].Kernel() }
+
+// ArrayBytes is the memory of arrays, at its peak. A nil engine has none.
+func (e *Engine) ArrayBytes() int64 {
+	if e == nil {
+		return 0
+	}
+	return max(e.arrays, e.Arena.Used())
+}
+
+// explain lets the limits on waits say what this rank is about and whom it waits
+// for. It returns what takes that back.
+func (e *Engine) explain(during func() string, awaited func() []int, comms ...world.Comm) (unsaid func()) {
+	l := e.Limits
+	l.During, l.Awaited = during, awaited
+	for _, c := range comms {
+		c.SetLimits(l)
+	}
+	return func() {
+		for _, c := range comms {
+			c.SetLimits(e.Limits)
+		}
+	}
+}
+
+// localIDs are the dataset ids of own vertices and then ghosts.
+func (e *Engine) localIDs(a *mapped.Arena) []uint32 {
+	ids := mapped.Make[uint32](a, e.Shard.NumOwn()+e.Shard.NumGhosts())
+	copy(ids[copy(ids, e.Shard.Own):], e.Shard.Ghosts)
+	return ids
+}

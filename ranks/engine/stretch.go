@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"encoding/binary"
+
+	"siafu/ranks/checkpoint"
+	"siafu/ranks/signals"
+	"siafu/ranks/stopping"
+	"siafu/ranks/world"
+)
+
+// A run in bounded asynchrony goes in stretches. At the end of one all ranks
+// have finished the same epoch, nothing of it is under way, and there is one
+// version of the weights: there the run saves and stops, and from there it goes
+// on, in another stretch or in step (--switch-to-sync).
+
+// Verdict is what rank 0 says at the end of a stretch.
+type Verdict struct {
+	Epoch int // the last one
+	Next  Next
+	Save  bool // write a checkpoint
+	Stop  bool // the run was asked to stop and ends here, saved
+}
+
+// Next is what follows a stretch.
+type Next uint8
+
+// What may follow.
+const (
+	Ends   Next = iota
+	Again       // another stretch
+	InStep      // the run goes on synchronously
+)
+
+// Pronounce tells everybody rank 0's verdict. Collective over the world.
+func Pronounce(w world.Comm, v Verdict) (Verdict, error) {
+	b := make([]byte, 16)
+	binary.LittleEndian.PutUint64(b, uint64(v.Epoch))
+	b[8] = byte(v.Next)
+	for i, flag := range []bool{v.Save, v.Stop} {
+		if flag {
+			b[9+i] = 1
+		}
+	}
+	err := w.Bcast(b, 0)
+	return Verdict{int(binary.LittleEndian.Uint64(b)), Next(b[8]), b[9] == 1, b[10] == 1}, err
+}
+
+// lastOf is the last epoch of a stretch that begins behind an epoch.
+func lastOf(every checkpoint.Interval, trained, epochs int) int {
+	if n := every.Epochs; n > 0 {
+		return min(epochs, (trained/n+1)*n)
+	}
+	return epochs
+}
+
+// verdict is what rank 0 makes of a stretch that has led to these weights.
+func (f *async) verdict(weights []float32) Verdict {
+	t := &f.tallies
+	v := Verdict{Epoch: f.epochs, Next: Again, Save: true}
+	switch {
+	case t.ranks == 0:
+		return Verdict{}
+	case t.stopped == stopping.ByDivergence, !t.history.Sound(f.epochs+1, weights):
+		v.Next, v.Save = Ends, false
+	case t.stopped == stopping.ByTarget, t.stopped == stopping.ByPatience, f.epochs >= f.cfg.Epochs:
+		v.Next, v.Save = Ends, t.saver.Every() != checkpoint.Interval{}
+		if t.stopped == stopping.ByTarget || t.stopped == stopping.ByPatience {
+			t.history.StoppedBy = t.stopped
+		}
+	case t.stopped == stopping.BySwitch:
+		v.Next, v.Save = InStep, false
+	case t.asked == signals.Stop:
+		v.Stop = true
+	}
+	return v
+}

@@ -1,0 +1,224 @@
+package engine
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"siafu/graph/mapped"
+	"siafu/kernels"
+	"siafu/ranks/checkpoint"
+	"siafu/ranks/graphwork"
+	"siafu/ranks/inject"
+	"siafu/ranks/params"
+	"siafu/ranks/params/protocol"
+	"siafu/ranks/runfolder"
+	"siafu/ranks/stopping"
+	"siafu/ranks/world"
+)
+
+// TrainAsync trains in bounded asynchrony behind an epoch, stretch after
+// stretch, until the run ends or goes on in step, and returns the last verdict
+// and the weights after its epoch. Every graph rank then has rank 0's history,
+// which has ended unless the run was asked to stop or is to go on. u steps the
+// weights where no rank is a server: rank 0's, else nil. Collective over the
+// world at the end of each stretch, with servers that Pronounce too.
+func (e *Engine) TrainAsync(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver) ([]float32, Verdict, error) {
+	for {
+		last, v, err := e.stretch(trained, weights, u, h, s)
+		if err != nil {
+			return nil, v, err
+		}
+		if v.Save {
+			if err := e.saveStretch(v, last, u, h, s); err != nil || v.Stop {
+				return last, v, err
+			}
+		}
+		switch v.Next {
+		case Ends:
+			return last, v, e.evaluateAsync(v.Epoch, last, h)
+		case InStep:
+			h.Within = 0
+			return last, v, e.share(h)
+		}
+		weights, trained = last, v.Epoch
+	}
+}
+
+// stretch trains until all ranks have finished the same epoch, and returns the
+// weights after it and what rank 0 says of it. Its memory is freed.
+func (e *Engine) stretch(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver) ([]float32, Verdict, error) {
+	arena := mapped.NewArena()
+	defer arena.Free()
+	f, err := e.async(trained, weights, u, arena)
+	if err != nil {
+		return nil, Verdict{}, err
+	}
+	f.tallies.history, f.tallies.saver = h, s
+	f.epochs = lastOf(s.Every(), trained, f.epochs)
+	defer e.explain(f.during, f.owing, e.World)()
+	last, err := f.train()
+	e.arrays = max(e.arrays, e.Arena.Used()+arena.Used())
+	if err != nil {
+		return nil, Verdict{}, err
+	}
+	v, err := Pronounce(e.World, f.verdict(last))
+	return slices.Clone(last), v, err
+}
+
+// saveStretch writes the checkpoint at the end of a stretch, on rank 0.
+func (e *Engine) saveStretch(v Verdict, weights []float32, u *params.Updater, h *stopping.History, s Saver) error {
+	e.Fault.At(inject.Save, v.Epoch)
+	began := time.Now()
+	if e.World.Rank() == 0 {
+		slots, err := e.stateAfter(u)
+		if err != nil {
+			return err
+		}
+		s.Save(Snapshot{Epoch: v.Epoch, Weights: weights, Slots: slots, History: h}, v.Stop)
+	}
+	s.Served(time.Since(began))
+	return nil
+}
+
+// stateAfter is the optimiser's state at the end of a stretch, on rank 0.
+func (e *Engine) stateAfter(u *params.Updater) ([][]float32, error) {
+	if u != nil {
+		return u.State(), nil
+	}
+	return params.ReceiveState(e.World, e.Peers.Size(), e.Network.NumWeights())
+}
+
+// evaluateAsync evaluates those weights with which the passes that trained were
+// best, in step with the other ranks, and unless the run has diverged the
+// weights after the last epoch; the better ones are the run's. Collective over
+// the graph ranks.
+func (e *Engine) evaluateAsync(epochs int, last []float32, h *stopping.History) error {
+	t := e.trainer(nil, nil)
+	if t.net.CacheInput {
+		if err := e.keepInput(t.intervals, nil, e.Arena); err != nil {
+			return err
+		}
+	}
+	if err := e.share(h); err != nil {
+		return err
+	}
+	best, epoch, stopped := h.Best, h.BestLine.Epoch, h.StoppedBy
+	h.Forget()
+	if best != nil {
+		line, err := t.weigh(epoch, best)
+		if err != nil {
+			return err
+		}
+		h.Observe(line, t.flat)
+	}
+	if stopped == stopping.ByDivergence {
+		return nil
+	}
+	line, err := t.weigh(epochs+1, last)
+	if err == nil {
+		h.Conclude(line, t.flat, stopped)
+	}
+	return err
+}
+
+// weigh evaluates weights that an epoch starts from. Collective over the graph
+// ranks.
+func (t *trainer) weigh(epoch int, weights []float32) (runfolder.Epoch, error) {
+	copy(t.flat, weights)
+	t.load()
+	line := runfolder.Epoch{Epoch: epoch}
+	_, err := t.evaluate(&line, true)
+	return line, err
+}
+
+// share gives all graph ranks what rank 0 knows. Collective over them.
+func (e *Engine) share(h *stopping.History) error {
+	var blob []byte
+	if e.Peers.Rank() == 0 {
+		var err error
+		if blob, err = json.Marshal(sharedHistory{h.BestLine, h.Last, h.Record.Saved(), h.StoppedBy, h.Best != nil}); err != nil {
+			return err
+		}
+	}
+	blob, err := world.BcastBlob(e.Peers, blob, 0)
+	if err != nil {
+		return err
+	}
+	var m sharedHistory
+	if err := json.Unmarshal(blob, &m); err != nil {
+		return err
+	}
+	h.BestLine, h.Last, h.StoppedBy = m.Best, m.Last, m.StoppedBy
+	if !m.HasBest {
+		return nil
+	}
+	n := e.Network.NumWeights()
+	h.Resume(append(make([]float32, 0, n), h.Best...)[:n], m.Best, m.Last, m.Record)
+	return e.Peers.Bcast(mapped.Bytes(h.Best), 0)
+}
+
+// sharedHistory is a history as it travels, without its weights.
+type sharedHistory struct {
+	Best, Last runfolder.Epoch
+	Record     *checkpoint.Record
+	StoppedBy  string
+	HasBest    bool
+}
+
+// async puts a graph rank together that goes on after an epoch. Collective over
+// the world.
+func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *mapped.Arena) (*async, error) {
+	c, net, rank := e.Config, e.Network, e.World.Rank()
+	setting, err := params.AsyncSetting(e.World, e.Peers.Size(), e.workers.intervals(&c, net, e.Shard.NumOwn()), c.MostStaleness(), trained)
+	if err != nil {
+		return nil, err
+	}
+	f := &async{
+		cfg: c, world: e.World, outbox: world.NewOutbox(e.World), workers: e.workers, tensor: e.Tensor, arena: a, delay: newDelay(c, rank),
+		setting: setting, progress: protocol.NewProgress(setting, rank),
+		chooser: protocol.NewChooser(setting, rank, net.Layers(), net.NumWeights()),
+		epochs:  c.Epochs, wireIn: make([]float32, net.NumWeights()),
+		tallies: tallies{
+			mine: map[int][]float64{}, finished: map[int]int{}, sums: map[int][]float64{}, heard: map[int]int{},
+			reporter: e.Reporter, training: e.Shard.TrainTotal, spoken: trained, versions: map[int][]float32{},
+		},
+		layers: make([]*published, net.Layers()),
+	}
+	if rank == 0 {
+		f.tallies.ranks = e.Peers.Size()
+		if f.hostedByRank0() {
+			f.hosted = protocol.New(setting, 0, params.Layers(net), slices.Clone(weights), u)
+		}
+	}
+	f.intervals = newIntervals(c, net, e.Shard, e.localIDs(a), e.workers, kernels.Mat{}, a)
+	for _, i := range f.intervals {
+		i.epoch = trained
+	}
+	f.active = make([]job, e.workers.pool.Workers()+len(f.intervals))
+	if net.CacheInput {
+		if err := e.keepInput(f.intervals, nil, a); err != nil {
+			return nil, err
+		}
+	}
+	if net.Propagates() {
+		f.prepare(e, a)
+	}
+	return f, nil
+}
+
+// prepare makes what the intervals' layers need of the graph, and of rows that
+// travel.
+func (f *async) prepare(e *Engine, a *mapped.Arena) {
+	o := graphwork.Options{Half: f.cfg.Gather == "bf16", Apart: true, Skip: e.Network.CacheInput}
+	f.graph = graphwork.New(e.Network, f.intervals[0].net.Layers, e.Shard, o, e.workers.team(), a)
+	f.codec, f.sendIDs = e.Codecs[0], mapped.Make[uint32](a, len(f.graph.Plan.SendRows))
+	for k, v := range f.graph.Plan.SendRows {
+		f.sendIDs[k] = f.graph.Plan.OwnIDs[v]
+	}
+	for l := range f.layers {
+		if layer := f.graph.Layer(l); layer != nil {
+			f.layers[l] = f.publish(layer, e.Shard.NumOwn(), a)
+		}
+	}
+}

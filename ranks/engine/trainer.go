@@ -1,0 +1,247 @@
+package engine
+
+import (
+	"time"
+
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+	"siafu/halo"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/checkpoint"
+	"siafu/ranks/config"
+	"siafu/ranks/graphwork"
+	"siafu/ranks/inject"
+	"siafu/ranks/params"
+	"siafu/ranks/params/protocol"
+	"siafu/ranks/runfolder"
+	"siafu/ranks/schedule"
+	"siafu/ranks/signals"
+	"siafu/ranks/stopping"
+	"siafu/ranks/trace"
+	"siafu/ranks/world"
+)
+
+// trainer is one graph rank in the synchronous modes.
+type trainer struct {
+	*lockstep
+	cfg      config.Config
+	comm     world.Comm // of the graph ranks
+	shard    *shard.Shard
+	net      model.Spec
+	flat     []float32        // the weights that all intervals share
+	grad     []float32        // their gradient on this rank
+	layers   []protocol.Range // of both
+	shared   kernels.Mat      // flat [weights x 1], where the intervals compute
+	sum      kernels.Mat      // grad, likewise
+	sums     []float64        // that ranks add up
+	source   params.Source
+	arena    *mapped.Arena
+	reporter Reporter
+	history  *stopping.History
+	saver    Saver           // nil where nobody can ask for anything: in a run that only evaluates
+	asked    signals.Request // of any rank, in the epoch under way: the same on all graph ranks
+	stopped  bool            // the run was asked to stop, and has saved
+}
+
+// Train trains synchronously from an epoch on, whose weights source has. Unless
+// the run was asked to stop, the history ends with it. Collective over the graph
+// ranks; with servers, those serve it.
+func (e *Engine) Train(first int, source params.Source, h *stopping.History, s Saver) error {
+	reduction, err := e.reduce()
+	if err != nil {
+		return err
+	}
+	t := e.trainer(source, reduction)
+	t.history, t.saver = h, s
+	defer e.explain(t.during, nil, e.World, e.Peers)()
+	if t.net.CacheInput {
+		if err := e.keepInput(t.intervals, reduction, e.Arena); err != nil {
+			return err
+		}
+	}
+	if err := e.beginTuning(t.lockstep, first); err != nil {
+		return err
+	}
+	if err := t.train(first); err != nil {
+		return err
+	}
+	return t.settle()
+}
+
+// trainer puts a trainer together. reduction may be nil.
+func (e *Engine) trainer(source params.Source, reduction *halo.Reduction) *trainer {
+	t := &trainer{
+		cfg: e.Config, comm: e.Peers, shard: e.Shard, source: source, net: e.Network, arena: e.Arena, reporter: e.Reporter,
+		flat: mapped.Make[float32](e.Arena, e.Network.NumWeights()), grad: mapped.Make[float32](e.Arena, e.Network.NumWeights()),
+	}
+	n, ops := e.Network.NumWeights(), e.workers.team()
+	t.shared, t.sum = kernels.PlaceMat(ops, e.Arena, n, 1, t.flat), kernels.PlaceMat(ops, e.Arena, n, 1, t.grad)
+	t.lockstep = e.lockstep(newIntervals(e.Config, e.Network, e.Shard, e.localIDs(e.Arena), e.workers, t.shared, e.Arena))
+	t.judges, t.update, t.sums = true, t.push, make([]float64, scoreSums)
+	for _, layer := range params.Layers(e.Network) {
+		t.layers = append(t.layers, layer)
+	}
+	o := graphwork.Options{Half: e.Config.Gather == "bf16", Skip: e.Network.CacheInput, Reduction: reduction}
+	o.Forward = e.Config.Refresh == config.Never && e.Peers.Size() > 1
+	t.prepare(e, o, e.Codecs[0], e.Arena)
+	t.refresh(e, o, e.Arena)
+	t.delay = newDelay(e.Config, e.Peers.Rank())
+	return t
+}
+
+// train is the training loop, from an epoch on. An epoch's line tells the loss and accuracy of
+// the weights that the epoch starts from; after the last epoch the final
+// weights are evaluated once more. An epoch that has diverged has no line, and
+// the next one only begins. Collective over the graph ranks.
+func (t *trainer) train(first int) error {
+	for epoch := first; ; epoch++ {
+		start := time.Now()
+		if err := t.pull(epoch); err != nil {
+			return err
+		}
+		if t.history.Divergence != nil || t.saves(epoch) && !t.history.Sound(epoch, t.flat) {
+			return t.source.Leave()
+		}
+		if err := t.save(epoch); err != nil || t.stopped {
+			return err
+		}
+		line := runfolder.Epoch{Epoch: epoch}
+		closing := epoch > t.cfg.Epochs
+		ready := false // the training pass has run already
+		if closing || t.cfg.EvalEvery > 0 && (epoch-1)%t.cfg.EvalEvery == 0 {
+			var err error
+			if ready, err = t.evaluate(&line, closing); err != nil {
+				return err
+			}
+			if t.ends(line, closing) {
+				return t.source.Leave()
+			}
+		}
+		if err := t.step(&line, ready); err != nil {
+			return err
+		}
+		if t.history.Diverges(&line, t.flat, false) {
+			continue
+		}
+		line.Seconds, line.Codec = time.Since(start).Seconds()-line.EvalSeconds, t.tuning.name()
+		if err := t.report(line); err != nil {
+			return err
+		}
+		if err := t.tuning.after(line.Seconds); err != nil {
+			return err
+		}
+	}
+}
+
+// ends tells whether the run is over before the epoch of a line is trained.
+func (t *trainer) ends(line runfolder.Epoch, closing bool) bool {
+	h := t.history
+	if closing {
+		h.Conclude(line, t.flat, stopping.GoesOn)
+		return true
+	}
+	h.StoppedBy = h.Observe(line, t.flat)
+	return h.Ended()
+}
+
+// request is what was asked for in the epoch before.
+func (t *trainer) request(epoch int) signals.Request {
+	if epoch > t.cfg.Epochs {
+		return signals.None // the run ends anyway
+	}
+	return t.asked
+}
+
+// saves tells whether there is to be a checkpoint before an epoch.
+func (t *trainer) saves(epoch int) bool {
+	atEnd := epoch > t.cfg.Epochs && t.saver.Every() != checkpoint.Interval{}
+	return atEnd || t.request(epoch) > signals.None
+}
+
+// save does what was asked for in the epoch before: its weights and the
+// optimiser's state are those that the coming one starts from. Collective over
+// the graph ranks, which have agreed.
+func (t *trainer) save(epoch int) error {
+	if !t.saves(epoch) {
+		return nil
+	}
+	stop := t.request(epoch) == signals.Stop
+	t.workers.fault.At(inject.Save, epoch-1)
+	began := time.Now()
+	if t.comm.Rank() == 0 {
+		slots, err := t.source.State()
+		if err != nil {
+			return err
+		}
+		t.saver.Save(Snapshot{epoch - 1, t.flat, slots, t.history, t.cfg.Mode == "async"}, stop)
+	}
+	t.source.Saved()
+	t.saver.Served(time.Since(began))
+	t.asked = signals.None
+	t.workers.take()
+	if stop {
+		t.stopped = true
+		return t.source.Leave()
+	}
+	return nil
+}
+
+// timed counts what no worker's task is: a step of all ranks together.
+func (t *trainer) timed(stage schedule.Stage, epoch int, step func() error) error {
+	task := schedule.Task{Stage: stage, Epoch: epoch, Layer: trace.None, Interval: schedule.Whole}
+	t.workers.begin(0, task)
+	defer t.workers.end(0, task)
+	return step()
+}
+
+// pull gets the weights that an epoch starts from.
+func (t *trainer) pull(epoch int) error {
+	return t.timed(schedule.Update, epoch, func() error {
+		err := t.source.Pull(epoch, t.flat)
+		t.load()
+		return err
+	})
+}
+
+// load takes the weights to where the intervals compute.
+func (t *trainer) load() { kernels.Write(t.adder, t.shared, t.flat) }
+
+// step is one epoch after its weights have come: the training pass, unless the
+// evaluation was that and has told the loss, and the way back. No rank waits for
+// others between the two.
+func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
+	p := model.Pass{Epoch: line.Epoch, Train: true}
+	if err := t.source.Begin(); err != nil {
+		return err
+	}
+	if !ready {
+		if err := t.forward(p, false); err != nil {
+			return err
+		}
+	}
+	if err := t.backward(p); err != nil {
+		return err
+	}
+	if !ready {
+		found, err := t.score()
+		if err != nil {
+			return err
+		}
+		line.Loss = found[trainLoss]
+	}
+	return t.timed(schedule.Update, p.Epoch, func() error { return t.source.Flush(p.Epoch, t.grad) })
+}
+
+// push sums up a layer's gradients in the order of intervals and hands them
+// over.
+func (t *trainer) push(layer int) error {
+	at := t.layers[layer]
+	sum, grad := t.sum.Part(at.Lo, at.Hi), t.grad[at.Lo:at.Hi]
+	t.adder.Copy(sum, t.intervals[0].net.LayerGrad(layer))
+	for _, i := range t.intervals[1:] {
+		t.adder.Add(sum, i.net.LayerGrad(layer))
+	}
+	kernels.Read(t.adder, grad, sum)
+	return t.source.Push(t.pass.Epoch, layer, grad)
+}

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"siafu/graph/mapped"
+	"siafu/halo"
+	"siafu/halo/refresh"
+	"siafu/kernels"
+	"siafu/ranks/config"
+	"siafu/ranks/graphwork"
+	"siafu/ranks/schedule"
+)
+
+// In the synchronous modes rows go to other ranks and come from them here, and
+// nowhere else: lockstep calls transfer for the tasks that move rows or write
+// what is going to be moved, and asks the route's source of ghosts for the
+// events between.
+
+// route is what a pass goes through: which edges it gathers along, where the
+// rows of ghosts come from, and the tasks of the way forward and back.
+type route struct {
+	graph  *graphwork.Work // nil in a network without propagation
+	ghosts halo.Source     // nil where none are gathered
+
+	there, back *schedule.Walk
+	pieces      []int // bounds of ghosts whose gradients are one task
+	sumPieces   []int // the same of the sums for other ranks
+}
+
+// refresh makes the route of training where it differs from that of evaluations,
+// which is exact. o is what that has been made with.
+func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
+	if s.exchange == nil || e.Config.Exact() {
+		return
+	}
+	way := *s.exact
+	switch e.Config.Refresh {
+	case config.Previous:
+		way.ghosts = refresh.NewPrevious(s.shapes(), e.Peers, way.graph.Plan, e.Codecs[0], e.packers, s.adder, a)
+	case config.Never:
+		o.Alone, o.Forward = true, false
+		way.graph, way.ghosts = graphwork.New(e.Network, s.intervals[0].net.Layers, e.Shard, o, s.adder, a), nil
+		s.build(&way, e.Config.Mode == "nopipe")
+	}
+	s.route, s.training = &way, &way
+}
+
+// shapes are the layers that gather.
+func (s *lockstep) shapes() []refresh.Shape {
+	var list []refresh.Shape
+	for l, layer := range s.intervals[0].net.Layers {
+		if s.gathers(l) {
+			list = append(list, refresh.Shape{Layer: l, Width: s.graph.Layer(l).Width, Backward: layer.GathersBack()})
+		}
+	}
+	return list
+}
+
+// slot is that of a task's rows.
+func slot(t schedule.Task) halo.Slot {
+	back := false
+	switch t.Stage {
+	case schedule.GhostGrads, schedule.SpreadBack, schedule.ReceiveBack, schedule.AddSums:
+		back = true
+	}
+	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: back}
+}
+
+// transfer runs a task of a layer between this rank and the others. Send and
+// Receive, forward and backward, are collective over the graph ranks.
+func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.Task) error {
+	at, key := slot(t), halo.Key{Seed: s.seed, Epoch: t.Epoch, Layer: t.Layer, Apart: !s.pass.Train}
+	switch t.Stage {
+	case schedule.Sum:
+		from, to := s.sumPieces[t.Interval], s.sumPieces[t.Interval+1]
+		s.graph.Sums(worker, l, from, s.ghosts.Leaving(at).Sums(l.Width).Part(from, to))
+	case schedule.Spread:
+		l.Enter(s.pass)
+		err := s.ghosts.Leaving(at).BeginForward(l.Rows, key)
+		s.tuning.sample(place{t.Layer, false})
+		return err
+	case schedule.Receive:
+		return s.receive(worker, l, at)
+	case schedule.GhostGrads:
+		from, to := s.pieces[t.Interval], s.pieces[t.Interval+1]
+		s.graph.GhostGrads(worker, l, from, s.ghosts.Leaving(at).Ghosts(l.Width).Part(from, to))
+	case schedule.SpreadBack:
+		err := s.ghosts.Leaving(at).BeginBackward(l.Width, key)
+		s.tuning.sample(place{t.Layer, true})
+		return err
+	case schedule.ReceiveBack:
+		if in := s.ghosts.Arriving(at); in.UnderWay() {
+			return in.EndBackward(s.graph.Backward(l))
+		}
+	}
+	return nil
+}
+
+// receive puts the rows of ghosts into their place: zeros where none have been
+// sent yet.
+func (s *lockstep) receive(worker kernels.Ops, l *graphwork.Layer, at halo.Slot) error {
+	in := s.ghosts.Arriving(at)
+	rows := in.Ghosts(l.Width)
+	if in.UnderWay() {
+		var err error
+		if rows, err = in.EndForward(); err != nil {
+			return err
+		}
+	}
+	s.graph.TakeGhosts(worker, l, rows)
+	return nil
+}
+
+// addSums adds to an interval's gradients what those of sums, which have come
+// back, give them.
+func (s *lockstep) addSums(i *interval, t schedule.Task) {
+	l := s.graph.Layer(t.Layer)
+	s.graph.AddSums(l, i.at(t.Layer), s.ghosts.Arriving(slot(t)).Sums(l.Width))
+}
+
+// settle ends the transfers that outlive their epoch. Collective over the graph
+// ranks.
+func (s *lockstep) settle() error {
+	if s.training.ghosts == nil {
+		return nil
+	}
+	return s.training.ghosts.Settle()
+}

@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"time"
+
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/config"
+	"siafu/ranks/inject"
+	"siafu/ranks/schedule"
+	"siafu/ranks/trace"
+)
+
+// workers are those of a graph rank, one a processor, each with its kernels and
+// its clock.
+type workers struct {
+	pool   *schedule.Pool
+	teams  []kernels.Ops // one a worker
+	clocks []*clock
+	fault  *inject.Fault // nil but in tests
+}
+
+// newWorkers starts the workers of a rank, with a recorder each where there is a
+// timeline, else none.
+func newWorkers(r Rank) (*workers, error) {
+	c := &workers{fault: r.Fault}
+	ops := r.Ops
+	if ops == nil {
+		ops = func() (kernels.Ops, error) { return newTeam(r.Config.Kernel, 1) }
+	}
+	for w := range r.Threads {
+		o, err := ops()
+		if err != nil {
+			return nil, err
+		}
+		var recorder *trace.Recorder
+		if r.Recorders != nil {
+			recorder = r.Recorders[w]
+		}
+		c.teams, c.clocks = append(c.teams, o), append(c.clocks, newClock(recorder))
+	}
+	c.pool = schedule.NewPool(r.Threads)
+	return c, nil
+}
+
+func (c *workers) close() { c.pool.Close() }
+
+// team is one for a single interval, to borrow a worker's workspace each time.
+func (c *workers) team() kernels.Ops { return c.teams[0].Fork() }
+
+// intervals is how many intervals n own vertices are divided into: as many as were
+// asked for, else as the workers' Ops wish.
+func (c *workers) intervals(cfg *config.Config, s model.Spec, n int) int {
+	count := cfg.IntervalsOf(s, n)
+	if cfg.Intervals > 0 {
+		return count
+	}
+	return c.teams[0].Intervals(count)
+}
+
+// begin starts a task's time on a worker.
+func (c *workers) begin(worker int, t schedule.Task) {
+	c.fault.At(t.Stage.Kind(), t.Epoch)
+	k := c.clocks[worker]
+	k.epoch, k.layer, k.interval = t.Epoch, t.Layer, t.Interval
+	k.start()
+}
+
+// end ends it and tells how long it was.
+func (c *workers) end(worker int, t schedule.Task) time.Duration {
+	return c.clocks[worker].lap(t.Stage.Kind())
+}
+
+// wait counts that a worker has waited for what a task needs.
+func (c *workers) wait(worker int, t schedule.Task, began, ended time.Time) {
+	k := c.clocks[worker]
+	k.epoch, k.layer, k.interval = t.Epoch, t.Layer, t.Interval
+	k.wait(t.Stage.Kind(), began, ended)
+}
+
+// take is the seconds of each kind of task, in the order of kinds, and at last
+// those without a task: each the mean over the workers since the last call.
+func (c *workers) take() []float64 {
+	sum := make([]float64, len(kinds)+1)
+	for _, k := range c.clocks {
+		for i, s := range k.take() {
+			sum[i] += s / float64(len(c.clocks))
+		}
+	}
+	sum[len(kinds)] = c.pool.TakeWaited().Seconds()
+	return sum
+}
+
+// mute stops the clocks until the function that it returns is called, which
+// forgets what was done meanwhile.
+func (c *workers) mute() func() {
+	before := c.clocks
+	waited := c.pool.TakeWaited()
+	c.clocks = make([]*clock, len(before))
+	for w := range before {
+		before[w].start() // what it has waited so far is not the next task's
+		c.clocks[w] = newClock(nil)
+	}
+	return func() {
+		c.clocks = before
+		c.pool.TakeWaited()
+		c.pool.AddWaited(waited)
+	}
+}
+
+// newTeam starts the workers of a rank on the kernels asked for.
+func newTeam(kernel string, threads int) (*kernels.Team, error) {
+	if kernel == "auto" {
+		kernel, _ = kernels.Fastest()
+	}
+	t := kernels.NewTeam(threads)
+	if err := t.Use(kernel); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}

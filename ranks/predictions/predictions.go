@@ -1,0 +1,301 @@
+package predictions
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"siafu/graph"
+	"siafu/graph/durable"
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+	"siafu/graph/npy"
+	"siafu/graph/scratch"
+	"siafu/ranks/world"
+)
+
+// Files of a predictions folder; rows are in the order of ids.txt.
+const (
+	ClassFile       = "predictions.npy"   // int64 [vertices]
+	ProbabilityFile = "probabilities.npy" // float32 [vertices x classes]
+	EmbeddingFile   = "embeddings.npy"    // float32 [vertices x width]
+	IDFile          = "ids.txt"           // the user's vertex ids, one a line
+	CSVFile         = "predictions.csv"
+)
+
+// matrixFile is a .npy file under a temporary name into which every rank
+// writes the rows of its own vertices.
+type matrixFile struct {
+	name     string
+	whole    *durable.File // on rank 0, which gives it its name
+	file     *os.File
+	header   int64
+	rowBytes int64
+}
+
+// Options say what is written, and where.
+type Options struct {
+	Dir            string
+	CSV            bool // predictions.csv as well
+	EmbeddingWidth int  // 0: no embeddings
+}
+
+// Files are a rank's side of the files of a prediction.
+type Files struct {
+	Options
+	files    []*matrixFile
+	isWriter bool
+	first    bool // nothing of siafu's was in the folder, and nothing has its name yet
+}
+
+// Rows are what a rank has found of its own vertices.
+type Rows struct {
+	IDs           []uint32  // dataset ids [own]
+	Class         []int32   // the likeliest [own]
+	Probabilities []float32 // [own x classes]
+	Embeddings    []float32 // [own x EmbeddingWidth]
+}
+
+const op = "predict"
+
+// Create creates files for so many vertices and classes on rank 0 and
+// opens them everywhere. They are to be aborted also after an error. Collective.
+func Create(w world.Comm, o Options, vertices, classes int) (*Files, error) {
+	p := &Files{Options: o, isWriter: w.Rank() == 0}
+	p.layout(vertices, classes)
+	return p, p.share(w, vertices)
+}
+
+// share creates the files on rank 0 and tells everybody under which names.
+// Collective.
+func (p *Files) share(w world.Comm, vertices int) error {
+	var err error
+	if p.isWriter {
+		err = p.create(vertices)
+	}
+	if err := world.Agree(w, err); err != nil {
+		return err
+	}
+	paths, err := world.BcastBlob(w, []byte(strings.Join(p.temporary(), "\x00")), 0)
+	if err != nil {
+		return err
+	}
+	return p.open(strings.Split(string(paths), "\x00"))
+}
+
+// temporary are the paths that the files have on rank 0.
+func (p *Files) temporary() (paths []string) {
+	for _, m := range p.files {
+		if m.whole != nil {
+			paths = append(paths, m.whole.Temporary())
+		}
+	}
+	return paths
+}
+
+// layout lists the files: name, header, bytes a row.
+func (p *Files) layout(vertices, classes int) {
+	class, prob := npy.HeaderInt64(vertices), npy.HeaderFloat32(vertices, classes)
+	p.files = []*matrixFile{
+		{name: ClassFile, header: int64(len(class)), rowBytes: 8},
+		{name: ProbabilityFile, header: int64(len(prob)), rowBytes: 4 * int64(classes)},
+	}
+	if width := p.EmbeddingWidth; width > 0 {
+		h := npy.HeaderFloat32(vertices, width)
+		p.files = append(p.files, &matrixFile{name: EmbeddingFile, header: int64(len(h)), rowBytes: 4 * int64(width)})
+	}
+}
+
+func (p *Files) create(vertices int) (err error) {
+	if err := durable.MkdirAll(op, p.Dir); err != nil {
+		return err
+	}
+	if err := p.mark(); err != nil {
+		return err
+	}
+	for _, m := range p.files {
+		header := npy.HeaderInt64(vertices)
+		if m.name != ClassFile {
+			header = npy.HeaderFloat32(vertices, int(m.rowBytes/4))
+		}
+		if m.whole, err = durable.Create(op, filepath.Join(p.Dir, m.name)); err != nil {
+			return err
+		}
+		if _, err := m.whole.Write(header); err != nil {
+			return err
+		}
+		if err := m.whole.Truncate(m.header + m.rowBytes*int64(vertices)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Files) open(paths []string) (err error) {
+	for i, m := range p.files {
+		if m.file, err = os.OpenFile(paths[i], os.O_RDWR, 0); err != nil {
+			return m.fault(p.Dir, err)
+		}
+	}
+	return nil
+}
+
+// fault is err about the name that the file will have.
+func (m *matrixFile) fault(dir string, err error) error {
+	path := filepath.Join(dir, m.name)
+	return fault.System(op, path, scratch.Named(path, err))
+}
+
+// Write writes the rows of a rank's own vertices.
+func (p *Files) Write(r Rows) error {
+	wide := make([]int64, len(r.Class))
+	for v, c := range r.Class {
+		wide[v] = int64(c)
+	}
+	blocks, order := [][]byte{mapped.Bytes(wide), mapped.Bytes(r.Probabilities), mapped.Bytes(r.Embeddings)}, ascending(r.IDs)
+	for i, m := range p.files {
+		if err := m.write(r.IDs, order, blocks[i]); err != nil {
+			return m.fault(p.Dir, err)
+		}
+	}
+	return nil
+}
+
+// ascending is the positions in ids by the ids that are there.
+func ascending(ids []uint32) []uint32 {
+	order := make([]uint32, len(ids))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(a, b uint32) int { return cmp.Compare(ids[a], ids[b]) })
+	return order
+}
+
+// writeBytes is about how much is written at once.
+const writeBytes = 1 << 20
+
+// write puts row i of rows at the place of vertex ids[i], in the given order,
+// in which ids ascend; rows of consecutive vertices go together.
+func (m *matrixFile) write(ids, order []uint32, rows []byte) error {
+	var buffer []byte
+	for lo, hi := 0, 0; lo < len(order); lo = hi {
+		buffer = buffer[:0]
+		first := ids[order[lo]]
+		for hi < len(order) && ids[order[hi]] == first+uint32(hi-lo) && len(buffer) < writeBytes {
+			at := int64(order[hi]) * m.rowBytes
+			buffer = append(buffer, rows[at:at+m.rowBytes]...)
+			hi++
+		}
+		if _, err := m.file.WriteAt(buffer, m.header+m.rowBytes*int64(first)); err != nil {
+			return err
+		}
+	}
+	return m.file.Sync() // other hosts than rank 0's hold what they have written
+}
+
+// Commit gives the files their names, once every rank has written, and writes
+// those that only rank 0 writes: ids and names are those of the dataset folder
+// data.
+func (p *Files) Commit(data string) error {
+	if !p.isWriter {
+		return nil
+	}
+	ds, err := graph.Open(data)
+	if err != nil {
+		return err
+	}
+	defer ds.Close()
+	if err := p.mark(p.names()...); err != nil {
+		return err
+	}
+	if err := durable.Write(op, filepath.Join(p.Dir, IDFile), func(w io.Writer) error { return writeIDs(w, ds) }); err != nil {
+		return err
+	}
+	for _, m := range p.files {
+		if err := m.whole.Commit(); err != nil {
+			return err
+		}
+	}
+	if !p.CSV {
+		return nil
+	}
+	return durable.Write(op, filepath.Join(p.Dir, CSVFile), func(w io.Writer) error { return p.writeCSV(w, ds) })
+}
+
+// Abort closes the files and removes those that did not get their name.
+func (p *Files) Abort() {
+	for _, m := range p.files {
+		if m.file != nil {
+			m.file.Close()
+		}
+		if m.whole != nil {
+			m.whole.Abort()
+		}
+	}
+	if !p.isWriter {
+		return
+	}
+	p.unmark()
+}
+
+func writeIDs(w io.Writer, ds *graph.Dataset) error {
+	for v := range int(ds.Meta.Vertices) {
+		io.WriteString(w, ds.IDs.At(v)) // an error sticks to w
+		if _, err := io.WriteString(w, "\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeCSV writes one line a vertex: id, split, label, prediction and its
+// probability; classes by their names where they have some.
+func (p *Files) writeCSV(w io.Writer, ds *graph.Dataset) error {
+	class, err := npy.ReadFile(filepath.Join(p.Dir, ClassFile))
+	if err != nil {
+		return err
+	}
+	prob, err := mapped.OpenFile(filepath.Join(p.Dir, ProbabilityFile))
+	if err != nil {
+		return err
+	}
+	defer prob.Close()
+	classes := ds.Meta.Classes
+	header := len(npy.HeaderFloat32(int(ds.Meta.Vertices), classes))
+	probs := mapped.Cast[float32](prob.Bytes()[header:])
+	picks, err := class.Int64s()
+	if err != nil {
+		return err
+	}
+	out := csv.NewWriter(w)
+	out.Write([]string{"id", "split", "label", "prediction", "probability"})
+	for v, pick := range picks {
+		out.Write([]string{
+			ds.IDs.At(v), splitNames[ds.Split[v]], className(ds.Meta, int64(ds.Labels[v])), className(ds.Meta, pick),
+			strconv.FormatFloat(float64(probs[v*classes+int(pick)]), 'f', 4, 32),
+		})
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// splitNames are the names of the Split… values.
+var splitNames = [...]string{"", "train", "val", "test"}
+
+// className is the name of a class, its number where it has none, and empty
+// for a vertex without a label.
+func className(m *graph.Meta, class int64) string {
+	switch {
+	case class < 0:
+		return ""
+	case class < int64(len(m.ClassNames)):
+		return m.ClassNames[class]
+	}
+	return fmt.Sprint(class)
+}

@@ -1,0 +1,209 @@
+package stopping
+
+import (
+	"cmp"
+	"math"
+
+	"siafu/kernels/model"
+	"siafu/ranks/checkpoint"
+	"siafu/ranks/runfolder"
+)
+
+// Why a run, or a stretch of it, comes to an end.
+const (
+	GoesOn       = "" // it does not
+	ByEpochs     = "epochs"
+	ByTarget     = "target-acc"
+	ByPatience   = "patience"
+	ByDivergence = "diverged"
+	BySwitch     = "switch-to-sync" // bounded asynchrony ends, and the run goes on in step
+)
+
+// What Rule.Patience is with.
+const (
+	OnAccuracy = "accuracy"
+	OnLoss     = "loss"
+	OnBoth     = "both"
+)
+
+// Rule is when a run stops by itself, and which weights are its best.
+type Rule struct {
+	Patience   int     // epochs without a better line, 0: without end
+	PatienceOn string  // accuracy, loss or both
+	Target     float64 // accuracy on the validation vertices, 0: none
+	Within     float64 // so far below Target a run in bounded asynchrony goes on in step, 0: never
+	Validated  bool    // there are validation vertices; else the last weights are the best, and patience has no end
+}
+
+// History applies the rule to the lines of evaluated epochs, in their order,
+// and keeps the best weights. It is the same for all modes, and knows of
+// nothing but lines and weights: ranks that observe the same decide the same.
+//
+//	Best is nil           before the first line with numbers; else the weights of BestLine
+//	BestLine.Epoch        <= Last.Epoch
+//	Record.epoch          is that of BestLine, or with OnBoth a later one
+//	Divergence is not nil if and only if StoppedBy is ByDivergence
+type History struct {
+	Rule
+	Best       []float32
+	BestLine   runfolder.Epoch
+	Last       runfolder.Epoch // the newest with numbers
+	Record     Record
+	StoppedBy  string // GoesOn until the run has ended
+	Divergence *Divergence
+
+	params []model.Param // of the weights, whose names a divergence tells
+}
+
+// Record is the best of each measure so far, and the epoch from which patience
+// counts. Before the first line every line betters it.
+type Record struct {
+	acc, loss float64
+	epoch     int
+}
+
+var unset = Record{acc: -1, loss: math.Inf(1)}
+
+// New is the history of a network's weights before its first line.
+func New(rule Rule, params []model.Param) *History {
+	return &History{Rule: rule, Record: unset, params: params}
+}
+
+// Resume takes up a history where a checkpoint has left it. A checkpoint
+// without a record is older than those, and has the best line only.
+func (h *History) Resume(best []float32, bestLine, last runfolder.Epoch, record *checkpoint.Record) {
+	h.Best, h.BestLine, h.Last = best, bestLine, last
+	h.Record = recalled(record, bestLine)
+}
+
+// Ended tells whether the run has come to its end.
+func (h *History) Ended() bool { return h.StoppedBy != GoesOn }
+
+// recordOf is that of a single line.
+func recordOf(line runfolder.Epoch) Record {
+	return Record{*line.ValAcc, lossOf(line), line.Epoch}
+}
+
+// lossOf is the validation loss of a line, infinite where it is not known.
+func lossOf(line runfolder.Epoch) float64 {
+	if line.ValLoss == nil {
+		return math.Inf(1)
+	}
+	return *line.ValLoss
+}
+
+// compare tells whether patience begins anew with a line, and whether its
+// weights are the best. With both it is as in the program of Veličković et al.
+// 2018 (execute_cora.py): an accuracy as good as ever or a loss as low as ever
+// begins anew, and the weights that have the two at once are the best.
+func (r *Rule) compare(now, before Record) (anew, best bool) {
+	switch {
+	case !r.Validated:
+		return true, true
+	case r.PatienceOn == OnLoss:
+		anew = now.loss < before.loss
+	case r.PatienceOn == OnBoth:
+		accurate, sure := now.acc >= before.acc, now.loss <= before.loss
+		return accurate || sure, accurate && sure
+	default:
+		anew = now.acc > before.acc
+	}
+	return anew, anew
+}
+
+// Observe takes the line of an evaluated epoch and the weights that it speaks
+// of, and tells why the run should end, if it should.
+func (h *History) Observe(line runfolder.Epoch, weights []float32) (why string) {
+	now := recordOf(line)
+	anew, best := h.compare(now, h.Record)
+	if h.Diverges(&line, weights, best) {
+		return ByDivergence
+	}
+	h.Last = line
+	h.Record.acc, h.Record.loss = max(h.Record.acc, now.acc), min(h.Record.loss, now.loss)
+	if anew {
+		h.Record.epoch = line.Epoch
+	}
+	if best {
+		h.BestLine, h.Best = line, append(h.Best[:0], weights...)
+	}
+	switch {
+	case h.Target > 0 && now.acc >= h.Target:
+		return ByTarget
+	case h.Within > 0 && now.acc >= h.Target-h.Within:
+		return BySwitch
+	case h.Patience > 0 && line.Epoch-h.Record.epoch >= h.Patience:
+		return ByPatience
+	}
+	return GoesOn
+}
+
+// Conclude takes the line of the weights after the last epoch. why the run has
+// ended is said already, or nothing but its epochs have.
+func (h *History) Conclude(line runfolder.Epoch, weights []float32, why string) {
+	found := h.Observe(line, weights)
+	if found == ByDivergence || !h.Sound(line.Epoch, weights) {
+		return
+	}
+	if found == ByTarget {
+		why = cmp.Or(why, found)
+	}
+	h.StoppedBy = cmp.Or(why, ByEpochs)
+}
+
+// Diverges tells whether a line holds what is no number, or its weights do,
+// which are looked at where that is asked for. The run then ends.
+func (h *History) Diverges(line *runfolder.Epoch, weights []float32, look bool) bool {
+	if what := absurd(line); what != "" {
+		h.diverge(line.Epoch, what+", "+suspect(h.params, weights))
+		return true
+	}
+	return look && !h.Sound(line.Epoch, weights)
+}
+
+// Sound tells whether the weights that an epoch starts from are numbers; if not,
+// the run ends.
+func (h *History) Sound(epoch int, weights []float32) bool {
+	if numbers(weights) {
+		return true
+	}
+	h.diverge(epoch, suspect(h.params, weights))
+	return false
+}
+
+// diverge ends the run. The first cause counts.
+func (h *History) diverge(epoch int, found string) {
+	if h.Divergence == nil {
+		h.Divergence = &Divergence{epoch, found}
+	}
+	h.StoppedBy = ByDivergence
+}
+
+// Trained is the number of epochs of a run that has ended.
+func (h *History) Trained() int {
+	if h.Divergence != nil {
+		return h.Divergence.Epoch - 1
+	}
+	return h.Last.Epoch - 1
+}
+
+// Forget lets the next line be the best.
+func (h *History) Forget() { h.Best, h.BestLine, h.Record = nil, runfolder.Epoch{}, unset }
+
+// Saved is the record as a checkpoint has it.
+func (r Record) Saved() *checkpoint.Record {
+	s := &checkpoint.Record{ValAcc: r.acc, Epoch: r.epoch}
+	if number(r.loss) {
+		s.ValLoss = &r.loss
+	}
+	return s
+}
+
+// recalled is Saved backwards. A checkpoint without a record is older than
+// those, and has the best line only.
+func recalled(s *checkpoint.Record, best runfolder.Epoch) Record {
+	if s == nil {
+		return recordOf(best)
+	}
+	return recordOf(runfolder.Epoch{Epoch: s.Epoch, ValAcc: &s.ValAcc, ValLoss: s.ValLoss})
+}

@@ -1,0 +1,121 @@
+package ranks
+
+import (
+	"slices"
+
+	"siafu/graph/mapped"
+	"siafu/kernels"
+	"siafu/ranks/engine"
+	"siafu/ranks/params"
+	"siafu/ranks/stopping"
+)
+
+// train is the life of a graph rank.
+func (r *run) train(weights []float32) error {
+	if r.asynchronous() {
+		return r.trainAsync(weights)
+	}
+	source, err := r.source(r.from.epoch, weights)
+	if err != nil {
+		return err
+	}
+	return r.trainFrom(r.from.epoch+1, source, r.history())
+}
+
+// trainFrom trains synchronously from an epoch on. Collective over the graph
+// ranks.
+func (r *run) trainFrom(epoch int, source params.Source, h *stopping.History) error {
+	if err := r.engine.Train(epoch, source, h, r.newSaver()); err != nil {
+		return err
+	}
+	r.voice.result(h)
+	return nil
+}
+
+// trainAsync trains in bounded asynchrony, and may go on in step. Collective over
+// the world.
+func (r *run) trainAsync(weights []float32) error {
+	h := r.history()
+	var u *params.Updater
+	var err error
+	if r.rank == 0 && r.Servers == 0 {
+		if u, err = r.newUpdater(kernels.NewTeam(1)); err != nil {
+			return err
+		}
+	}
+	last, v, err := r.engine.TrainAsync(r.from.epoch, weights, u, h, r.newSaver())
+	if err != nil {
+		return err
+	}
+	if v.Next == engine.InStep {
+		return r.trainAfter(v.Epoch, last, u, h)
+	}
+	r.voice.result(h)
+	return nil
+}
+
+// trainAfter goes on synchronously. Without servers every rank takes over the
+// optimiser's state, which rank 0 has had. Collective over the graph ranks.
+func (r *run) trainAfter(epoch int, weights []float32, u *params.Updater, h *stopping.History) error {
+	r.voice.log("switch_to_sync after_epoch=%d", epoch)
+	r.from.switched = true
+	source, err := r.source(epoch, weights)
+	if err != nil {
+		return err
+	}
+	if own, ok := source.(*params.Replicated); ok {
+		slots := own.Updater().State()
+		if u != nil {
+			slots = u.State()
+		}
+		for _, state := range slots {
+			if err := r.engine.Peers.Bcast(mapped.Bytes(state), 0); err != nil {
+				return err
+			}
+		}
+		own.Updater().Restore(slots)
+	}
+	return r.trainFrom(epoch+1, source, h)
+}
+
+// history is what the run knows of the epochs before.
+func (r *run) history() *stopping.History {
+	c := r.cfg
+	rule := stopping.Rule{Patience: c.Patience, PatienceOn: c.PatienceOn, Target: c.TargetAcc, Validated: r.meta.Val > 0}
+	if r.asynchronous() {
+		rule.Within = c.SwitchToSync
+	}
+	h := stopping.New(rule, r.net.Params())
+	if r.from.best != nil {
+		h.Resume(slices.Clone(r.from.best), r.from.bestLine, r.from.last, r.from.record)
+	}
+	return h
+}
+
+// source is where weights come from after an epoch. Without servers every rank
+// steps them with an updater of its own.
+func (r *run) source(epoch int, weights []float32) (params.Source, error) {
+	if r.Servers > 0 {
+		o, err := kernels.NewOptimizer(r.cfg.OptimizerConfig())
+		if err != nil {
+			return nil, err
+		}
+		setting := params.Setting(r.Graph, r.Servers, epoch)
+		return params.NewClient(r.world, setting, r.net.Layers(), len(weights), o.StateSlots()), nil
+	}
+	u, err := r.newUpdater(r.engine.Fork())
+	if err != nil {
+		return nil, err
+	}
+	return params.NewReplicated(r.engine.Peers, r.net, weights, u, r.arena), nil
+}
+
+// newUpdater makes an updater that computes with ops, with the state of a run that
+// goes on, if this one does.
+func (r *run) newUpdater(ops kernels.Ops) (*params.Updater, error) {
+	var state [][]float32
+	if r.from.epoch > 0 {
+		state = r.from.slots
+	}
+	return params.NewUpdater(r.cfg.OptimizerConfig(), r.net, r.cfg.WeightDecayOn == "all", state, ops, r.arena)
+}
