@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"runtime/debug"
 	"strings"
 
@@ -204,36 +205,28 @@ func (c *reportCmd) Run(io console) error {
 }
 
 type benchCmd struct {
-	Accuracy  accuracyCmd     `cmd:"" help:"Train on real graphs and compare test accuracy with published figures."`
-	Async     asyncCmd        `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
-	Breakdown breakdownCmd    `cmd:"" help:"Say where the time of an epoch goes: tasks, hidden communication, idle ranks."`
-	Codecs    codecsCmd       `cmd:"" help:"Compare codecs of ghost rows: bytes and accuracy."`
-	Epoch     epochCmd        `cmd:"" help:"Time an epoch and its tasks on a dataset."`
-	Links     linksCmd        `cmd:"" help:"Train over links of chosen rates between hosts made of this machine."`
-	Kernels   kernelsCmd      `cmd:"" help:"Time every kernel beside what this machine can do."`
-	Partition partitionersCmd `cmd:"" help:"Compare partitioners with each other and with METIS."`
+	Accuracy  measurement[bench.AccuracyOptions]  `cmd:"" help:"Train on real graphs and compare test accuracy with published figures."`
+	Async     measurement[bench.AsyncOptions]     `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
+	Breakdown breakdownCmd                        `cmd:"" help:"Say where the time of an epoch goes: tasks, hidden communication, idle ranks."`
+	Codecs    measurement[bench.CodecsOptions]    `cmd:"" help:"Compare codecs of ghost rows: bytes and accuracy."`
+	Epoch     measurement[bench.EpochOptions]     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
+	Links     linksCmd                            `cmd:"" help:"Train over links of chosen rates between hosts made of this machine."`
+	Kernels   measurement[bench.KernelsOptions]   `cmd:"" help:"Time every kernel beside what this machine can do."`
+	Partition measurement[bench.PartitionOptions] `cmd:"" help:"Compare partitioners with each other and with METIS."`
 
-	Initializers initializersCmd `cmd:"" help:"Compare random first weights: test accuracy of every model on real graphs."`
+	Initializers measurement[bench.InitializersOptions] `cmd:"" help:"Compare random first weights: test accuracy of every model on real graphs."`
 }
 
-type accuracyCmd struct {
-	Options bench.AccuracyOptions `embed:""`
+// measurement is a command that measures this machine, and names it first.
+type measurement[O interface {
+	Run(ctx context.Context, w io.Writer) error
+}] struct {
+	Options O `embed:""`
 }
 
-func (c *accuracyCmd) Run(ctx context.Context, io console) error {
+func (c *measurement[O]) Run(ctx context.Context, io console) error {
 	bench.Machine(io.out)
-	_, err := bench.Accuracy(ctx, c.Options, io.out)
-	return err
-}
-
-type initializersCmd struct {
-	Options bench.InitializersOptions `embed:""`
-}
-
-func (c *initializersCmd) Run(ctx context.Context, io console) error {
-	bench.Machine(io.out)
-	_, err := bench.Initializers(ctx, c.Options, io.out)
-	return err
+	return c.Options.Run(ctx, io.out)
 }
 
 type breakdownCmd struct {
@@ -247,33 +240,6 @@ func (c *breakdownCmd) Run(ctx context.Context, io console) error {
 	return bench.Breakdown(ctx, c.Options, io.out)
 }
 
-type epochCmd struct {
-	Options bench.EpochOptions `embed:""`
-}
-
-func (c *epochCmd) Run(ctx context.Context, io console) error {
-	bench.Machine(io.out)
-	return bench.Epoch(ctx, c.Options, io.out)
-}
-
-type asyncCmd struct {
-	Options bench.AsyncOptions `embed:""`
-}
-
-func (c *asyncCmd) Run(ctx context.Context, io console) error {
-	bench.Machine(io.out)
-	return bench.Async(ctx, c.Options, io.out)
-}
-
-type codecsCmd struct {
-	Options bench.CodecsOptions `embed:""`
-}
-
-func (c *codecsCmd) Run(ctx context.Context, io console) error {
-	bench.Machine(io.out)
-	return bench.Codecs(ctx, c.Options, io.out)
-}
-
 type linksCmd struct {
 	Options bench.LinksOptions `embed:""`
 }
@@ -283,24 +249,6 @@ func (c *linksCmd) Run(ctx context.Context, io console) error {
 		bench.Machine(io.out)
 	}
 	return bench.Links(ctx, c.Options, io.out)
-}
-
-type kernelsCmd struct {
-	Options bench.KernelsOptions `embed:""`
-}
-
-func (c *kernelsCmd) Run(ctx context.Context, io console) error {
-	bench.Machine(io.out)
-	return bench.Kernels(ctx, c.Options, io.out)
-}
-
-type partitionersCmd struct {
-	Options bench.PartitionOptions `embed:""`
-}
-
-func (c *partitionersCmd) Run(ctx context.Context, io console) error {
-	bench.Machine(io.out)
-	return bench.Partition(ctx, c.Options, io.out)
 }
 
 type doctorCmd struct{}

@@ -49,6 +49,9 @@ func (c *launchCmd) Run(io console) error {
 	if o.Args, err = command(c.Args, o.Program == self); err != nil {
 		return err
 	}
+	if c.InProcess && !takes(o.Args, "ranks") {
+		o.Ranks = 0
+	}
 	if o.Args[0] == "train" {
 		o.Env = []string{runfolder.LaunchVariable + "=" + launchID()}
 	}
@@ -93,6 +96,23 @@ func command(args []string, same bool) ([]string, error) {
 		args = append(args, "--out", freshRun(t.data()))
 	}
 	return args, nil
+}
+
+// takes tells whether the command of a command line has a flag.
+func takes(args []string, flag string) bool {
+	parser, err := kong.New(new(grammar), kong.Name("siafu"))
+	if err != nil {
+		return false
+	}
+	node := parser.Model.Node
+	for _, word := range args {
+		i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word })
+		if i < 0 {
+			break
+		}
+		node = node.Children[i]
+	}
+	return slices.ContainsFunc(node.Flags, func(f *kong.Flag) bool { return f.Name == flag })
 }
 
 // parseTrain parses a command line of train, its TOML file and the

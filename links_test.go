@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,6 +72,60 @@ func TestBenchLinksInterrupted(t *testing.T) {
 	}
 	if d := time.Since(start); d > 20*time.Second {
 		t.Errorf("it took %v to end", d)
+	}
+	noHosts(t, cmd.Process.Pid)
+}
+
+// When a bench is killed mpirun ends, and the next bench takes down the hosts.
+func TestBenchLinksKilled(t *testing.T) {
+	siafu, data := program(t, "mpi"), small(t)
+	bench := func(epochs string) *exec.Cmd {
+		return exec.Command(siafu, "bench", "links", data, "--hosts", "2", "--rates", "50mbit", "--codecs", "none",
+			"--partitioners", "hash", "--turns", "1", "--epochs", epochs, "--", "--servers", "0")
+	}
+	var said bytes.Buffer
+	cmd := bench("1000000")
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	mpirun := ""
+	for deadline := time.Now().Add(20 * time.Second); mpirun == ""; time.Sleep(20 * time.Millisecond) {
+		select {
+		case <-ended:
+			if cmd.ProcessState.ExitCode() == 66 {
+				t.Skip(said.String())
+			}
+			t.Fatal(said.String())
+		default:
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("mpirun does not start")
+		}
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", cmd.Process.Pid))
+		for _, path := range threads {
+			children, _ := os.ReadFile(path) // the thread may have ended
+			for _, pid := range strings.Fields(string(children)) {
+				if name, _ := os.ReadFile("/proc/" + pid + "/comm"); string(name) == "mpirun\n" {
+					mpirun = "/proc/" + pid
+				}
+			}
+		}
+	}
+	_ = cmd.Process.Kill()
+	<-ended
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if _, err := os.Stat(mpirun); err != nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(mpirun + " is left")
+		}
+	}
+	if out, err := bench("2").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 	noHosts(t, cmd.Process.Pid)
 }

@@ -145,3 +145,18 @@ func TestConfigRunsAgain(t *testing.T) {
 		t.Errorf("the models differ: %v %v", errA, errB)
 	}
 }
+
+// Commands run in one process under launch, whether they know of ranks or not.
+func TestLaunchInProcess(t *testing.T) {
+	data := small(t)
+	for want, line := range map[string][]string{
+		"launcher none":       {"doctor"},
+		"siafu 0":             {"version"},
+		" ranks=2 servers=1 ": {"train", data, "--epochs", "2", "--out", filepath.Join(t.TempDir(), "run")},
+	} {
+		out, err := process(nil, append([]string{"launch", "--in-process", "-n", "2"}, line...)...).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%q: %v\n%s", line, err, out)
+		}
+	}
+}

@@ -115,6 +115,12 @@ type AccuracyResult struct {
 	PeakRSSBytes int64   // of the process
 }
 
+// Run is Accuracy for its table alone.
+func (o AccuracyOptions) Run(ctx context.Context, w io.Writer) error {
+	_, err := Accuracy(ctx, o, w)
+	return err
+}
+
 // Accuracy measures the lines whose graph is there and prints them as they
 // come.
 func Accuracy(ctx context.Context, o AccuracyOptions, w io.Writer) ([]AccuracyResult, error) {

@@ -21,11 +21,11 @@ type AsyncOptions struct {
 	Config    config.Config `embed:""`
 }
 
-// Async compares bounded asynchrony with the synchronous pipeline, as figures 5
+// Run compares bounded asynchrony with the synchronous pipeline, as figures 5
 // and 6 of Dorylus (OSDI'21) do: how many epochs each needs to the validation
 // accuracy that the pipeline converges to, and how long an epoch takes; with
 // --delay for all of them.
-func Async(ctx context.Context, o AsyncOptions, w io.Writer) error {
+func (o AsyncOptions) Run(ctx context.Context, w io.Writer) error {
 	if o.Config.Dropout != 0 || o.Config.InputDropout > 0 {
 		return fault.New(fault.Usage, "bench async", "", "--dropout=%g", o.Config.Dropout).
 			Then("use 0: accuracies are those of the passes that train")

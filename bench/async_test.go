@@ -19,7 +19,7 @@ func TestAsync(t *testing.T) {
 	o := AsyncOptions{Data: data, Staleness: []int{0, 1}, Config: config.Defaults()}
 	o.Config.Ranks, o.Config.Epochs, o.Config.Intervals, o.Config.Dropout = 3, 40, 2, 0
 	var out strings.Builder
-	if err := Async(context.Background(), o, &out); err != nil {
+	if err := o.Run(context.Background(), &out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"converges to", "pipe", "async s=0", "async s=1", "1.00"} {
@@ -28,7 +28,7 @@ func TestAsync(t *testing.T) {
 		}
 	}
 	o.Config.Dropout = 0.5
-	if err := Async(context.Background(), o, &out); fault.KindOf(err) != fault.Usage {
+	if err := o.Run(context.Background(), &out); fault.KindOf(err) != fault.Usage {
 		t.Errorf("dropout: %v", err)
 	}
 }

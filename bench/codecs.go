@@ -25,9 +25,9 @@ type CodecsOptions struct {
 	Config config.Config `embed:""`
 }
 
-// Codecs trains through each codec with the same seeds, and sets the bytes that
+// Run trains through each codec with the same seeds, and sets the bytes that
 // travel beside the accuracy that they leave.
-func Codecs(ctx context.Context, o CodecsOptions, w io.Writer) error {
+func (o CodecsOptions) Run(ctx context.Context, w io.Writer) error {
 	if o.Seeds < 1 {
 		return fault.New(fault.Usage, "bench codecs", "", "--seeds=%d", o.Seeds).Then("it must be 1 or more")
 	}

@@ -19,7 +19,7 @@ func TestCodecs(t *testing.T) {
 	o := CodecsOptions{Data: data, Codecs: []string{"none", "int8", "zstd"}, Seeds: 2, Config: config.Defaults()}
 	o.Config.Ranks, o.Config.Epochs, o.Config.Hidden = 3, 10, 128
 	var out strings.Builder
-	if err := Codecs(context.Background(), o, &out); err != nil {
+	if err := o.Run(context.Background(), &out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"ratio at width 128", "none", "1.00", "int8", "3.88", "zstd", " - "} {
@@ -33,7 +33,7 @@ func TestCodecs(t *testing.T) {
 	} {
 		bad := o
 		harm(&bad)
-		if err := Codecs(context.Background(), bad, &out); fault.KindOf(err) != fault.Usage {
+		if err := bad.Run(context.Background(), &out); fault.KindOf(err) != fault.Usage {
 			t.Errorf("%+v: %v", bad.Codecs, err)
 		}
 	}

@@ -27,10 +27,10 @@ type EpochOptions struct {
 	Config    config.Config `embed:""`
 }
 
-// Epoch trains in an in-process world and prints how long an epoch takes and
+// Run trains in an in-process world and prints how long an epoch takes and
 // where the time goes. The first epoch, in which memory is touched for the
 // first time, is left out.
-func Epoch(ctx context.Context, o EpochOptions, w io.Writer) error {
+func (o EpochOptions) Run(ctx context.Context, w io.Writer) error {
 	if o.Config.Epochs < 2 {
 		return fault.New(fault.Usage, "bench epoch", "", "--epochs=%d", o.Config.Epochs).Then("measure 2 or more")
 	}

@@ -19,7 +19,7 @@ func TestEpoch(t *testing.T) {
 	o := EpochOptions{Data: data, Config: config.Defaults()}
 	o.Config.Ranks, o.Config.Epochs = 3, 4
 	var out strings.Builder
-	if err := Epoch(context.Background(), o, &out); err != nil {
+	if err := o.Run(context.Background(), &out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"3 ranks (1 servers)", "3 epochs", "median s", "∇GA", "peak memory"} {
@@ -28,15 +28,15 @@ func TestEpoch(t *testing.T) {
 		}
 	}
 	o.Data, o.Like, o.Scale = "", "ogbn-arxiv", 0.001
-	if err := Epoch(context.Background(), o, &out); err != nil {
+	if err := o.Run(context.Background(), &out); err != nil {
 		t.Error(err)
 	}
 	o.Data = data
-	if err := Epoch(context.Background(), o, &out); fault.KindOf(err) != fault.Usage {
+	if err := o.Run(context.Background(), &out); fault.KindOf(err) != fault.Usage {
 		t.Errorf("two graphs: %v", err)
 	}
 	o.Like, o.Config.Epochs = "", 1
-	if err := Epoch(context.Background(), o, &out); fault.KindOf(err) != fault.Usage {
+	if err := o.Run(context.Background(), &out); fault.KindOf(err) != fault.Usage {
 		t.Errorf("one epoch: %v", err)
 	}
 }

@@ -34,6 +34,12 @@ type InitializerResult struct {
 // that a network must get below to have learnt anything.
 const stuckShare = 0.99
 
+// Run is Initializers for its table alone.
+func (o InitializersOptions) Run(ctx context.Context, w io.Writer) error {
+	_, err := Initializers(ctx, o, w)
+	return err
+}
+
 // Initializers trains every network on every graph, with the defaults of train
 // but for the width, and prints a line for each with all initialisers.
 func Initializers(ctx context.Context, o InitializersOptions, w io.Writer) ([]InitializerResult, error) {

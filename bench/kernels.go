@@ -38,9 +38,9 @@ type effort struct {
 	turns     int           // into which the budget is cut where sides alternate
 }
 
-// Kernels measures every kernel and prints its times beside what the machine
+// Run measures every kernel and prints its times beside what the machine
 // can do at most.
-func Kernels(ctx context.Context, o KernelsOptions, w io.Writer) error {
+func (o KernelsOptions) Run(ctx context.Context, w io.Writer) error {
 	// The array is four times the largest third-level cache there is to share.
 	e := effort{vertices: 100_000, bandwidth: 1 << 30, budget: 400 * time.Millisecond, turns: 1}
 	if o.Yardstick {

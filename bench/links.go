@@ -196,15 +196,13 @@ func (l *linkBench) once(ctx context.Context, r *LinkRun) error {
 	args := append([]string{"train", l.views[r.Partitioner], "--threads", strconv.Itoa(max(runtime.NumCPU()/l.Hosts, 1))}, l.Train...)
 	args = append(args, "--epochs", strconv.Itoa(l.Epochs), "--partitioner", r.Partitioner, "--codec", r.Codec, "--mode", r.Mode,
 		"--out", out, "--force", "--quiet", "--trace", timeline)
-	cmd, err := l.hosts.Mpirun(ctx, l.program, args...)
-	if err != nil {
-		return err
-	}
 	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Run(); err != nil {
+	if err := l.hosts.Run(ctx, &said, l.program, args...); err != nil {
 		if ctx.Err() != nil {
 			return fault.New(fault.Runtime, opLinks, "", "interrupted")
+		}
+		if fault.KindOf(err) == fault.Missing {
+			return err
 		}
 		return fault.New(fault.Runtime, opLinks, "", "training failed (%v):\n%s", err, said.String())
 	}

@@ -35,9 +35,9 @@ type partitioner struct {
 	divide func(ctx context.Context, parts int, seed uint64) (divided, error)
 }
 
-// Partition compares partitioners with each other and, where this machine has
+// Run compares partitioners with each other and, where this machine has
 // it, with METIS.
-func Partition(ctx context.Context, o PartitionOptions, w io.Writer) error {
+func (o PartitionOptions) Run(ctx context.Context, w io.Writer) error {
 	if o.Seeds < 1 {
 		return fault.New(fault.Usage, "bench partition", "", "--seeds=%d", o.Seeds).Then("measure 1 or more")
 	}

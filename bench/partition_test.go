@@ -43,7 +43,7 @@ func TestPartition(t *testing.T) {
 			}
 			t.Setenv("PATH", bin)
 			var out strings.Builder
-			if err := Partition(context.Background(), o, &out); err != nil {
+			if err := o.Run(context.Background(), &out); err != nil {
 				t.Fatal(err)
 			}
 			table := strings.Join(strings.Fields(out.String()), " ")
@@ -58,7 +58,7 @@ func TestPartition(t *testing.T) {
 		})
 	}
 	o.Seeds = 0
-	if err := Partition(context.Background(), o, &strings.Builder{}); fault.KindOf(err) != fault.Usage {
+	if err := o.Run(context.Background(), &strings.Builder{}); fault.KindOf(err) != fault.Usage {
 		t.Errorf("no seeds: %v", err)
 	}
 }
@@ -73,7 +73,7 @@ func TestPartitionWhereMetisFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin)
-	err := Partition(context.Background(), PartitionOptions{Data: []string{data}, Parts: []int{2}, Seeds: 1}, &strings.Builder{})
+	err := PartitionOptions{Data: []string{data}, Parts: []int{2}, Seeds: 1}.Run(context.Background(), &strings.Builder{})
 	if fault.KindOf(err) != fault.Runtime || !strings.Contains(err.Error(), "out of luck") {
 		t.Errorf("%v", err)
 	}

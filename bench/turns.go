@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -157,7 +158,7 @@ func takeTurns(ctx context.Context, o EpochOptions, p pace, rivals []*yardstick.
 
 func fastest(epochs []runfolder.Epoch) float64 {
 	return slices.MinFunc(epochs, func(a, b runfolder.Epoch) int {
-		return int(math.Copysign(1, a.Seconds-b.Seconds))
+		return cmp.Compare(a.Seconds, b.Seconds)
 	}).Seconds
 }
 

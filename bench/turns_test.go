@@ -88,7 +88,7 @@ func TestYardstickRefuses(t *testing.T) {
 		t.Run(flag, func(t *testing.T) {
 			o := EpochOptions{Data: data, Yardstick: true, Config: config.Defaults()}
 			set(&o.Config)
-			if err := Epoch(context.Background(), o, t.Output()); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), flag) {
+			if err := o.Run(context.Background(), t.Output()); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), flag) {
 				t.Errorf("%v, want a usage fault with %s", err, flag)
 			}
 		})

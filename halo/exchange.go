@@ -62,7 +62,25 @@ type Exchange struct {
 	way   way         // of the exchange under way
 	state string      // "", forward, backward
 	scrap kernels.Mat // of Drop: where gradients go that nobody wants; none before
+
+	observer Observer // nil: none
+	key      Key      // of the exchange under way, when its rows had left, and Stats.Wait then
+	left     time.Time
+	waited   time.Duration
 }
+
+// Observer is told of exchanges by whoever calls Begin and End.
+type Observer interface {
+	// Leaving is told at the end of Begin which rows leave, which stand until it
+	// returns, and how many come.
+	Leaving(k Key, rows codec.Rows, arriving int)
+	// Arrived is told at the beginning of End how long ago that was, and for how
+	// much of it the rank had nothing to do but to wait.
+	Arrived(k Key, travel, waited time.Duration)
+}
+
+// Observe tells o of the exchanges that follow.
+func (e *Exchange) Observe(o Observer) { e.observer = o }
 
 const (
 	forward  = "forward"
@@ -167,10 +185,6 @@ func (e *Exchange) Ghosts(cols int) kernels.Mat { return e.ghosts.Reshape(e.plan
 // beside own rows, and where EndBackward leaves their gradients.
 func (e *Exchange) Sums(cols int) kernels.Mat { return e.sums.Reshape(e.plan.Sums, cols) }
 
-// Leaving are the rows that the exchange under way sends, as long as the caller
-// has not changed them.
-func (e *Exchange) Leaving() codec.Rows { return e.way.out }
-
 // TakeStats returns the statistics and starts them again from zero.
 func (e *Exchange) TakeStats() Stats {
 	s := e.stats
@@ -190,7 +204,7 @@ func (e *Exchange) BeginForward(x kernels.Mat, k Key) error {
 		in:       codec.Rows{X: e.staged.ghosts[:e.plan.Ghosts*cols], Cols: cols, Len: e.plan.Ghosts},
 		outStart: e.plan.SendStart, inStart: e.plan.RecvStart,
 	}
-	return e.carrier.begin(e.way, k)
+	return e.begin(k)
 }
 
 // Arrived tells, without waiting, whether all rows of the exchange under way
@@ -225,7 +239,17 @@ func (e *Exchange) BeginBackward(cols int, k Key) error {
 		in:       e.returning(cols),
 		outStart: e.plan.RecvStart, inStart: e.plan.SendStart,
 	}
-	return e.carrier.begin(e.way, k)
+	return e.begin(k)
+}
+
+// begin begins to send along e.way.
+func (e *Exchange) begin(k Key) error {
+	err := e.carrier.begin(e.way, k)
+	if e.observer != nil && err == nil {
+		e.key, e.left, e.waited = k, time.Now(), e.stats.Wait
+		e.observer.Leaving(k, e.way.out, e.way.in.Len)
+	}
+	return err
 }
 
 // EndBackward waits for the gradients that others hold of own vertices and
@@ -261,6 +285,9 @@ func (e *Exchange) leave(state string) {
 		panic("halo: End without its Begin")
 	}
 	e.state = ""
+	if e.observer != nil {
+		e.observer.Arrived(e.key, time.Since(e.left), e.stats.Wait-e.waited)
+	}
 }
 
 func (e *Exchange) checkOwn(x kernels.Mat) {

@@ -30,14 +30,3 @@ func NewPlan(s *shard.Shard) *Plan {
 		OwnIDs: s.Own, GhostIDs: s.Ghosts,
 	}
 }
-
-// OwnRows are the own rows that go to rank q as they are, ascending.
-func (p *Plan) OwnRows(q int) []uint32 {
-	return p.SendRows[p.SendStart[q] : p.SendStart[q+1]-(p.SumStart[q+1]-p.SumStart[q])]
-}
-
-// sends is the number of rows that go to rank q.
-func (p *Plan) sends(q int) int { return int(p.SendStart[q+1] - p.SendStart[q]) }
-
-// receives is the number of ghosts that rank q owns.
-func (p *Plan) receives(q int) int { return int(p.RecvStart[q+1] - p.RecvStart[q]) }

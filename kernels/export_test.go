@@ -46,3 +46,12 @@ func (f Few) Values(g Grid, dst []float32, codes []byte, bits int, add bool) {
 func (f Few) NarrowRow(dst []BF16, x []float32) { narrowRow(f.set, bitsOf(dst), x, 1) }
 
 func (f Few) WidenRow(dst []float32, x []BF16, add bool) { widenRow(f.set, dst, bitsOf(x), add) }
+
+// RunWeighted calls body for consecutive ranges of the rows 0..len(offsets)-2
+// that hold similar numbers of edges, row r having offsets[r+1]-offsets[r].
+// Ranges may be empty of edges, never of rows; a single row is never split.
+func (t *Team) RunWeighted(offsets []int64, body func(lo, hi int)) {
+	if n := len(offsets) - 1; n > 0 {
+		t.runWeighted(offsets[:n], offsets[n], bodyFunc(body))
+	}
+}

@@ -130,15 +130,6 @@ func (t *Team) Run(n, grain int, body func(lo, hi int)) {
 	t.run(n, grain, bodyFunc(body))
 }
 
-// RunWeighted calls body for consecutive ranges of the rows 0..len(offsets)-2
-// that hold similar numbers of edges, row r having offsets[r+1]-offsets[r].
-// Ranges may be empty of edges, never of rows; a single row is never split.
-func (t *Team) RunWeighted(offsets []int64, body func(lo, hi int)) {
-	if n := len(offsets) - 1; n > 0 {
-		t.runWeighted(offsets[:n], offsets[n], bodyFunc(body))
-	}
-}
-
 type bodyFunc func(lo, hi int)
 
 func (f bodyFunc) chunk(lo, hi int) { f(lo, hi) }

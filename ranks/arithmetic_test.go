@@ -11,6 +11,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
+	"siafu/kernels/model"
 	"siafu/ranks/world"
 )
 
@@ -33,6 +34,7 @@ func guarded(r *run) {
 // trainGuarded is train with all arithmetic on matrices that Go code cannot read.
 func trainGuarded(t testing.TB, c Config, data string) trained {
 	t.Helper()
+	c.Initializer = model.Spec{Kind: c.Model}.Initializer(c.Initializer) // as Train does
 	inWorld(t, c, data, func(r *run, out IO) error { return r.whole(out) })
 	return readRun(t, c.Out)
 }

@@ -233,3 +233,19 @@ func TestResumeRefuses(t *testing.T) {
 		t.Errorf("all are damaged: %v", err)
 	}
 }
+
+// A run that goes on has the first weights that it began with, whatever it is
+// told: another initializer is refused, and a file of weights is not looked at.
+func TestResumeWithAnotherInitializer(t *testing.T) {
+	data := generated(t, false)
+	c := saving(t, "5e")
+	c.Epochs, c.Initializer = 10, "xavier"
+	train(t, c, data)
+	c.Epochs, c.Initializer, c.Resume = 20, "he", "auto"
+	err := ending(c, data)
+	if fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), `initializer is "xavier" in the checkpoint and "he" now`) {
+		t.Errorf("%v", err)
+	}
+	c.Init = filepath.Join(c.Out, "model.safetensors")
+	train(t, c, data)
+}

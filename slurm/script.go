@@ -110,12 +110,8 @@ func parse(name, text string) *template.Template {
 	return template.Must(template.New(name).Funcs(template.FuncMap{"quote": quote, "value": value}).Parse(text))
 }
 
-var trainScript = parse("train", `#!/bin/bash
-#SBATCH --job-name={{value .JobName}}
-#SBATCH --nodes={{.Nodes}}
-#SBATCH --ntasks-per-node={{.TasksPerNode}}
-#SBATCH --cpus-per-task={{.CPUsPerTask}}
-{{- with .Time}}
+// limits are the lines that all jobs of a run have in common.
+const limits = `{{- with .Time}}
 #SBATCH --time={{value .}}{{end}}
 {{- with .Mem}}
 #SBATCH --mem={{value .}}{{end}}
@@ -125,7 +121,14 @@ var trainScript = parse("train", `#!/bin/bash
 #SBATCH --account={{value .}}{{end}}
 {{- with .QOS}}
 #SBATCH --qos={{value .}}{{end}}
-{{- if .Settings}}
+`
+
+var trainScript = parse("train", `#!/bin/bash
+#SBATCH --job-name={{value .JobName}}
+#SBATCH --nodes={{.Nodes}}
+#SBATCH --ntasks-per-node={{.TasksPerNode}}
+#SBATCH --cpus-per-task={{.CPUsPerTask}}
+`+limits+`{{- if .Settings}}
 #SBATCH --array=0-{{.LastTask}}{{end}}
 #SBATCH --output={{value .LogPattern}}
 #SBATCH --open-mode=append
@@ -176,17 +179,7 @@ var partitionScript = parse("partition", `#!/bin/bash
 #SBATCH --nodes=1
 #SBATCH --ntasks=1
 #SBATCH --cpus-per-task={{.CPUsPerTask}}
-{{- with .Time}}
-#SBATCH --time={{value .}}{{end}}
-{{- with .Mem}}
-#SBATCH --mem={{value .}}{{end}}
-{{- with .Partition}}
-#SBATCH --partition={{value .}}{{end}}
-{{- with .Account}}
-#SBATCH --account={{value .}}{{end}}
-{{- with .QOS}}
-#SBATCH --qos={{value .}}{{end}}
-#SBATCH --output={{value .PartitionLogPattern}}
+`+limits+`#SBATCH --output={{value .PartitionLogPattern}}
 
 # Written by "siafu submit": divides the dataset before the training job starts.
 set -eu

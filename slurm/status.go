@@ -24,6 +24,7 @@ const (
 	Running  = "running"  //
 	Requeued = "requeued" // waits for its next start
 	Done     = "done"     //
+	Diverged = "diverged" // after its last epoch its weights gave no numbers any more
 	Failed   = "failed"   // Slurm's job is over and the run is not
 	Stopped  = "stopped"  // not a job of Slurm's, and no longer writing
 	Damaged  = "damaged"  // its files can't be read
@@ -105,6 +106,8 @@ func (w Watch) one(dir string, jobs map[string]job) Status {
 	}
 	j, submitted := jobs[dir]
 	switch {
+	case s.Progress.Summary != nil && s.Progress.Summary.StoppedBy == runfolder.Diverged:
+		s.Phase = Diverged
 	case s.Progress.Summary != nil:
 		s.Phase = Done
 	case submitted:
@@ -264,7 +267,7 @@ func (s Status) cells() []string {
 	if s.Progress.ValAcc != nil {
 		acc = fmt.Sprintf("%.4f", *s.Progress.ValAcc)
 	}
-	if s.Progress.Done > 0 && s.Phase != Done {
+	if s.Progress.Done > 0 && s.Progress.Summary == nil {
 		left = s.Progress.Left().Round(time.Second).String()
 	}
 	job := cmp.Or(s.Job, "-")

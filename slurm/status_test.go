@@ -43,6 +43,7 @@ func TestStatus(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lay(t, "runs", map[string]string{
 		"done/config.toml": "epochs = 2\n", "done/metrics.jsonl": twoEpochs[:strings.LastIndex(twoEpochs, "\n")+1], "done/summary.json": "{}",
+		"nan/config.toml": "epochs = 9\n", "nan/metrics.jsonl": twoEpochs[:strings.LastIndex(twoEpochs, "\n")+1], "nan/summary.json": `{"stopped_by":"diverged","epochs":2}`,
 		"alone/config.toml": "epochs = 12\n", "alone/metrics.jsonl": twoEpochs,
 		"running/config.toml": "epochs = 12\n", "running/metrics.jsonl": twoEpochs, "running.job": record(t, "5", false, "runs/running"),
 		"waits.job":        record(t, "6", false, "runs/waits"),
@@ -80,6 +81,7 @@ runs/alone         running   2/12   1.5000  0.2500   30s   -
 runs/back          requeued  0/12   -       -        -     7 PENDING (BeginTime)
 runs/done          done      2/2    1.5000  0.2500   -     -
 runs/forgotten     failed    -      -       -        -     9
+runs/nan           diverged  2/9    1.5000  0.2500   -     -
 runs/running       running   2/12   1.5000  0.2500   30s   5 RUNNING
 runs/sweep/seed=1  running   2/4    1.5000  0.2500   6s    11 RUNNING
 runs/sweep/seed=2  queued    -      -       -        -     10 PENDING (Priority)

@@ -127,9 +127,6 @@ func (h *Hosts) Name(i int) string { return fmt.Sprintf("%s-%d", h.name, i) }
 // Address is that of host i.
 func (h *Hosts) Address(i int) string { return fmt.Sprintf("%s.%d", h.subnet, i+1) }
 
-// Len is the number of hosts.
-func (h *Hosts) Len() int { return h.count }
-
 // Close takes everything down: what still runs in the hosts, their links and
 // the bridge. A second Close does nothing.
 func (h *Hosts) Close() error {

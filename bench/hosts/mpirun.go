@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"siafu/graph/fault"
+	"siafu/slurm/launch"
 )
 
 // agent is what mpirun starts a host's daemon with, in the place of ssh: its
@@ -27,13 +29,14 @@ func (h *Hosts) writeAgent() error {
 	return nil
 }
 
-// Mpirun is the command that runs a program with a rank on each host, over TCP
-// and nothing else. When ctx ends mpirun is told to end its ranks, and is killed
-// seconds later.
-func (h *Hosts) Mpirun(ctx context.Context, program string, args ...string) (*exec.Cmd, error) {
+// Run runs a program with a rank on each host, over TCP and nothing else, and
+// returns when all have ended; what they say goes to out. When ctx ends mpirun is
+// told to end its ranks, and is killed seconds later; when this process ends it is
+// told too.
+func (h *Hosts) Run(ctx context.Context, out io.Writer, program string, args ...string) error {
 	mpirun, err := exec.LookPath("mpirun")
 	if err != nil {
-		return nil, fault.New(fault.Missing, op, "mpirun", "there is no such program").Then("install openmpi-bin")
+		return fault.New(fault.Missing, op, "mpirun", "there is no such program").Then("install openmpi-bin")
 	}
 	var addresses []string
 	for i := range h.count {
@@ -49,8 +52,9 @@ func (h *Hosts) Mpirun(ctx context.Context, program string, args ...string) (*ex
 		line = append(line, "--mca", parameter[0], parameter[1])
 	}
 	cmd := exec.CommandContext(ctx, mpirun, append(append(line, program), args...)...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt reaches mpirun through us alone
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
-	return cmd, nil
+	cmd.Stdout, cmd.Stderr = out, out
+	defer launch.Bind(cmd)()
+	return cmd.Run()
 }

@@ -47,7 +47,8 @@ func (c *calibration) takes(p *Plan) (most int64) {
 			_, rows := c.s.gather(int(width))
 			gathered = size.Product(4*4, width, int64(rows+c.s.Rows())) // twice there, twice back
 		}
-		most = max(most, size.Sum(fixed, row), gathered, size.Product(4*4, width, codedRows))
+		coded := size.Product(4, width, codedRows, 1+2*int64(c.team.Workers())) // rows, and of each worker a block and its rows
+		most = max(most, size.Sum(fixed, row), gathered, coded)
 	}
 	return most
 }
@@ -68,7 +69,7 @@ func rehearsed(f *forecast.Forecast) (fixed, row int64) {
 func (q *request) calibration(ds *graph.Dataset) (*calibration, error) {
 	threads := runtime.NumCPU()
 	if q.Config.Threads > 0 {
-		threads = min(threads, q.Config.Threads*min(q.link.RanksPerHost, q.graph))
+		threads = min(threads, q.Config.Threads*min(q.link.RanksPerHost, q.view.Ranks))
 	}
 	kernel := q.Config.Kernel
 	if kernel == "auto" {
@@ -107,7 +108,7 @@ const rounds = 3
 // rates measures everything but codecs for a network, and takes the least of
 // each.
 func (c *calibration) rates(f *forecast.Forecast) forecast.Rates {
-	r := forecast.Rates{Row: math.Inf(1), Edge: map[int]float64{}, Back: map[int]float64{}}
+	r := forecast.Rates{Row: math.Inf(1), Edge: map[int]float64{}, Backward: map[int]float64{}}
 	s := c.s
 	for range rounds {
 		r.Row = min(r.Row, c.row(f))
@@ -117,9 +118,9 @@ func (c *calibration) rates(f *forecast.Forecast) forecast.Rates {
 			}
 			there, back := c.layer(s, g, f)
 			if old, ok := r.Edge[l]; ok {
-				there, back = min(there, old), min(back, r.Back[l])
+				there, back = min(there, old), min(back, r.Backward[l])
 			}
-			r.Edge[l], r.Back[l] = there, back
+			r.Edge[l], r.Backward[l] = there, back
 		}
 	}
 	return r
@@ -212,32 +213,16 @@ func (c *calibration) attention(s *sample, l model.Gathering, net model.Spec) (t
 	return there / s.edges(), back / s.edges()
 }
 
-// codec is the seconds to encode and decode a byte of rows, half of which are
+// codec is what a codec costs on rows of a width, half of whose numbers are
 // zeros as behind a rectifier.
-func (c *calibration) codec(rows codec.Codec, width int) float64 {
-	const count = codedRows
-	if rows.ID() == (codec.ID{}) || width == 0 {
-		return 0
-	}
-	a := mapped.NewArena()
-	defer a.Free()
-	x := mapped.Make[float32](a, count*width)
+func (c *calibration) codec(rows codec.Codec, width int) codec.Cost {
+	x := make([]float32, codedRows*width)
 	for i := range x {
 		if z := uint64(i) * 0x9e3779b97f4a7c15; z>>63 == 1 {
 			x[i] = float32(z>>32&0xffff) / (1 << 14)
 		}
 	}
-	var block []byte
-	seconds := least(func() {
-		part := codec.Rows{X: x, Cols: width, Len: count}
-		block = codec.EncodeBlock(block[:0], rows, part, 0, codec.Key{Seed: 1}, nil)
-		b, err := codec.Open(block, rows)
-		if err != nil || b.Decode(rows, part, false) != nil {
-			panic("plan: a codec cannot read its own block")
-		}
-	})
-	// Blocks of different ranks are worked on side by side.
-	return seconds / float64(4*count*width) / float64(c.team.Workers())
+	return codec.Measure(c.team, rows, codec.Rows{X: x, Cols: width, Len: codedRows}, false)
 }
 
 // copies is the bytes a second that one goroutine copies.

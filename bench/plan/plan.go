@@ -8,6 +8,7 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/fault"
+	"siafu/halo/codec"
 	"siafu/kernels/model"
 	"siafu/ranks/forecast"
 	"siafu/ranks/world"
@@ -23,6 +24,7 @@ type Plan struct {
 	Weights      int             `json:"weights"`
 	GraphRanks   int             `json:"graph_ranks"`
 	Servers      int             `json:"servers"`
+	Parts        int             `json:"parts"` // that the graph ranks carry
 	RanksPerHost int             `json:"ranks_per_host"`
 	Bandwidth    float64         `json:"bandwidth_bytes_per_second"`
 	Latency      float64         `json:"latency_seconds"`
@@ -92,9 +94,9 @@ func New(o Options) (*Plan, error) {
 func (q *request) plan(m *graph.Meta) *Plan {
 	return &Plan{
 		Dataset: m.Name, Vertices: m.Vertices, Edges: m.Edges, Model: q.Config.Model,
-		GraphRanks: q.graph, Servers: q.servers, RanksPerHost: q.link.RanksPerHost,
+		GraphRanks: q.view.Ranks, Servers: q.view.Servers, Parts: q.view.Parts, RanksPerHost: q.link.RanksPerHost,
 		Bandwidth: q.link.Bandwidth, Latency: q.link.Latency, Memory: q.memory, Mode: q.Config.Mode,
-		Import: forecast.Import(m), Partitioning: forecast.Partitioning(m, q.graph),
+		Import: forecast.Import(m), Partitioning: forecast.Partitioning(m, q.view.Parts),
 	}
 }
 
@@ -116,7 +118,7 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 	link := q.link
 	link.Copy = copies()
 	known := map[string]forecast.Rates{} // by orders of products
-	coding := map[string]float64{}
+	coding := map[string]codec.Cost{}
 	for _, one := range p.Candidates {
 		for i := range one.Codecs {
 			f := one.codec[one.Codecs[i].Codec]

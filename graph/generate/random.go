@@ -22,13 +22,6 @@ func newStream(seed, purpose uint64) stream { return stream(mix(mix(seed+golden)
 
 func (s stream) at(i uint64) uint64 { return mix(uint64(s) + (i+1)*golden) }
 
-// below scales a random x of 64 bits to 0..n-1. Its bias, n/2⁶⁴, is below
-// anything that a graph could show.
-func below(x, n uint64) uint64 {
-	hi, _ := bits.Mul64(x, n)
-	return hi
-}
-
 // normal turns x into a number of mean 0 and variance 1, nearly normal: the sum
 // of the four 16-bit words of x (Irwin–Hall), within ±3.5.
 //

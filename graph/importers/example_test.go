@@ -1,6 +1,7 @@
 package importers_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,8 +18,10 @@ func Example() {
 	defer os.RemoveAll(dir)
 	// A triangle of users 10, 20 and 30.
 	os.WriteFile(filepath.Join(dir, "edges.txt"), []byte("10 20\n20 30\n30 10\n"), 0o644)
-	npy.WriteFloat32s(filepath.Join(dir, "features.npy"), []int{3, 2}, []float32{1, 0, 0, 1, 1, 1})
-	npy.WriteInt64s(filepath.Join(dir, "labels.npy"), []int{3}, []int64{0, 1, 1})
+	features, _ := binary.Append(npy.Header("<f4", 3, 2), binary.LittleEndian, []float32{1, 0, 0, 1, 1, 1})
+	os.WriteFile(filepath.Join(dir, "features.npy"), features, 0o644)
+	labels, _ := binary.Append(npy.Header("<i8", 3), binary.LittleEndian, []int64{0, 1, 1})
+	os.WriteFile(filepath.Join(dir, "labels.npy"), labels, 0o644)
 
 	report, err := importers.Import("auto", importers.Options{
 		Src: dir, Dst: filepath.Join(dir, "dataset"), Symmetrise: true,

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -124,17 +125,22 @@ const head = 4096
 // Head is the beginning of a file, empty where it cannot be read or is no
 // regular file.
 func Head(path string) []byte {
+	b, _ := begin(path, head) // what could not be read proves nothing
+	return b
+}
+
+// begin is what a regular file begins with, at most so many bytes.
+func begin(path string, most int64) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
-		return nil
+		return nil, cmp.Or(err, fs.ErrInvalid)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer f.Close()
-	b, _ := io.ReadAll(io.LimitReader(f, head)) // what could not be read proves nothing
-	return b
+	return io.ReadAll(io.LimitReader(f, most))
 }
 
 // Overwrite is nil where a file may be written to path: there is nothing, or a

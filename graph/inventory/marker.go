@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
-	"io"
-	"os"
 )
 
 // Marker is the file by which siafu knows a folder again that it has made. Its
@@ -54,16 +52,7 @@ const maxMarker = 1 << 16
 // ReadMarker reads the marker of a kind of folder. It is nil where the file is
 // missing or is not one that siafu has written.
 func ReadMarker(path, kind string) *Marker {
-	info, err := os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxMarker))
+	text, err := begin(path, maxMarker)
 	if err != nil {
 		return nil
 	}

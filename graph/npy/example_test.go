@@ -1,6 +1,7 @@
 package npy_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,7 +17,8 @@ func Example() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "x.npy")
 
-	err = npy.WriteFloat32s(path, []int{2, 3}, []float32{1, 2, 3, 4, 5, 6})
+	file, _ := binary.Append(npy.Header("<f4", 2, 3), binary.LittleEndian, []float32{1, 2, 3, 4, 5, 6})
+	err = os.WriteFile(path, file, 0o644)
 	if err != nil {
 		panic(err)
 	}

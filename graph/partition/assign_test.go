@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"encoding/binary"
 	"math"
 	"os"
 	"path/filepath"
@@ -207,7 +208,8 @@ func TestAssignFromFile(t *testing.T) {
 func TestAssignFromNpy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "owners.npy")
 	o := Options{Method: "file:" + path, Parts: 2}
-	if err := npy.WriteInt64s(path, []int{3}, []int64{1, 0, 1}); err != nil {
+	file, _ := binary.Append(npy.Header("<i8", 3), binary.LittleEndian, []int64{1, 0, 1})
+	if err := os.WriteFile(path, file, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	got, err := Assign(memory(3, false, false, nil), o)

@@ -99,12 +99,6 @@ func (f *Folder) Share(cmd *exec.Cmd) {
 	}
 }
 
-// split is the folder of final and what the names of its hidden folders begin
-// with.
-func split(final string) (parent, prefix string) {
-	return filepath.Dir(final), "." + filepath.Base(final) + infix
-}
-
 // Close removes what is under the folder's path: the folder, or what has changed
 // places with it.
 func (f *Folder) Close() {

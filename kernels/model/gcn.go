@@ -54,7 +54,7 @@ func gcnLayer(b *Builder, l int) Layer {
 		in.multiplied()
 		return &applyFirst{dense: d, input: in, gathers: gathers, emitted: b.Room(d.out), gradIn: b.GradRoom(l)}
 	}
-	return &gatherFirst{dense: d, input: in, kept: b.kept(l), gathers: gathers, h: b.Room(d.out), gradIn: b.GradRoom(l)}
+	return &gatherFirst{dense: d, input: in, cached: b.cached(l), gathers: gathers, h: b.Room(d.out), gradIn: b.GradRoom(l)}
 }
 
 // dense is what both variants share: one weight matrix with its bias, and the
@@ -78,9 +78,9 @@ func (d *dense) activateGrad(grad, h kernels.Mat, p Pass) {
 // gatherFirst is (ÂH)W: the input's rows are gathered, the product follows.
 type gatherFirst struct {
 	dense
-	input    *input // of the first layer, else nil
-	kept     *kept  // ÂX of the first layer where it is kept, else nil
-	gathers  bool   // false in a perceptron
+	input    *input       // of the first layer, else nil
+	cached   *cachedInput // ÂX of the first layer where it is kept, else nil
+	gathers  bool         // false in a perceptron
 	gathered kernels.Mat
 	h        kernels.Mat // output [rows x out]
 	gradIn   kernels.Mat // [rows x in], nil in the first layer
@@ -93,7 +93,7 @@ func (g *gatherFirst) GatherWidth() int {
 	return g.in
 }
 
-func (g *gatherFirst) GathersBack() bool { return g.gathers && g.input == nil }
+func (g *gatherFirst) GathersBackward() bool { return g.gathers && g.input == nil }
 
 func (g *gatherFirst) Emit(h kernels.Mat, p Pass) kernels.Mat {
 	if g.input != nil {
@@ -103,8 +103,8 @@ func (g *gatherFirst) Emit(h kernels.Mat, p Pass) kernels.Mat {
 }
 
 func (g *gatherFirst) Apply(gathered kernels.Mat, p Pass) kernels.Mat {
-	if g.kept != nil {
-		g.ops.MatMulBiasReLUDropout(g.h, g.kept.rows, g.w, g.b, !g.last, p.Mask(g.drop))
+	if g.cached != nil {
+		g.ops.MatMulBiasReLUDropout(g.h, g.cached.rows, g.w, g.b, !g.last, p.Mask(g.drop))
 		return g.h
 	}
 	g.gathered = gathered
@@ -114,8 +114,8 @@ func (g *gatherFirst) Apply(gathered kernels.Mat, p Pass) kernels.Mat {
 
 func (g *gatherFirst) ApplyGrad(grad kernels.Mat, p Pass) kernels.Mat {
 	g.activateGrad(grad, g.h, p)
-	if g.kept != nil {
-		g.ops.MatMulTransA(g.gw, g.kept.rows, grad, false)
+	if g.cached != nil {
+		g.ops.MatMulTransA(g.gw, g.cached.rows, grad, false)
 		return kernels.Mat{}
 	}
 	g.ops.MatMulTransA(g.gw, g.gathered, grad, false)
@@ -146,7 +146,7 @@ func (a *applyFirst) GatherWidth() int {
 	return a.out
 }
 
-func (a *applyFirst) GathersBack() bool { return a.gathers }
+func (a *applyFirst) GathersBackward() bool { return a.gathers }
 
 func (a *applyFirst) Emit(h kernels.Mat, p Pass) kernels.Mat {
 	a.h = h

@@ -58,7 +58,7 @@ func (g *gin) GatherWidth() int {
 	return g.in
 }
 
-func (g *gin) GathersBack() bool { return g.first == ApplyFirst || !g.h.Constant() }
+func (g *gin) GathersBackward() bool { return g.first == ApplyFirst || !g.h.Constant() }
 
 func (g *gin) Emit(h kernels.Mat, p Pass) kernels.Mat {
 	g.h.Take(h)
@@ -82,8 +82,8 @@ func (g *gin) hide(gathered kernels.Mat) {
 	case g.first == ApplyFirst:
 		g.ops.BiasReLUDropout(gathered, gathered, g.b, true, nil)
 		g.inner = gathered
-	case g.h.kept != nil:
-		g.ops.MatMulBiasReLUDropout(g.inner, g.h.kept.rows, g.w, g.b, true, nil)
+	case g.h.cached != nil:
+		g.ops.MatMulBiasReLUDropout(g.inner, g.h.cached.rows, g.w, g.b, true, nil)
 	default:
 		g.ops.MatMulBiasReLUDropout(g.inner, gathered, g.w, g.b, true, nil)
 	}

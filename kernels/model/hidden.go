@@ -12,8 +12,8 @@ type Weight struct{ W, Grad kernels.Mat }
 // a first layer, which Emit brings nothing, at any time.
 type Hidden struct {
 	ops      kernels.Ops
-	input    *input // of the first layer, else nil
-	kept     *kept  // of the first layer where the gathered features are kept
+	input    *input       // of the first layer, else nil
+	cached   *cachedInput // of the first layer where the gathered features are kept
 	previous kernels.Mat
 }
 
@@ -60,16 +60,16 @@ func (h *Hidden) InputGrad(dst, grad, w kernels.Mat, add bool) {
 // MultiplyGathered is dst = (ÂH) w, or adds it to dst [n x cols]. ÂH is
 // gathered [n x in], but for a first layer that keeps it.
 func (h *Hidden) MultiplyGathered(dst, w, gathered kernels.Mat, add bool) {
-	if h.kept != nil {
-		gathered = h.kept.rows
+	if h.cached != nil {
+		gathered = h.cached.rows
 	}
 	h.ops.MatMul(dst, gathered, w, add)
 }
 
 // MultiplyGatheredGrad is gw = (ÂH)ᵀ grad, gw [in x cols], grad [n x cols].
 func (h *Hidden) MultiplyGatheredGrad(gw, gathered, grad kernels.Mat) {
-	if h.kept != nil {
-		gathered = h.kept.rows
+	if h.cached != nil {
+		gathered = h.cached.rows
 	}
 	h.ops.MatMulTransA(gw, gathered, grad, false)
 }

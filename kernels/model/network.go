@@ -45,9 +45,9 @@ type Layer interface {
 	// it; it stands until the layer gathers again. It is not read in a first layer
 	// that keeps ÂX.
 	Apply(gathered kernels.Mat, p Pass) kernels.Mat
-	// GathersBack tells whether the gradient of what was gathered is needed. It
+	// GathersBackward tells whether the gradient of what was gathered is needed. It
 	// is not in a first layer that gathers its constant input.
-	GathersBack() bool
+	GathersBackward() bool
 	// ApplyGrad turns the output's gradient [n x out], which it may overwrite and
 	// return, into that of what was gathered, none for constant rows, and writes
 	// those weight gradients that it knows. grad stands until EmitGrad of all
@@ -66,7 +66,7 @@ type Network struct {
 	Spec   Spec
 	Layers []Layer
 	input  *input
-	kept   *kept // nil where ÂX is not kept
+	cached *cachedInput // nil where ÂX is not kept
 	// Weights and Grad are flat vectors [weights x 1] in the layout of Spec.Params.
 	Weights, Grad kernels.Mat
 	layerGrads    []kernels.Mat
@@ -129,7 +129,7 @@ func bind(s Spec, in Input, ops kernels.Ops, weights kernels.Mat, room *room) *N
 	b := newBuilder(n, in, ops, room)
 	n.input = b.in
 	if s.CacheInput {
-		n.kept = new(kept)
+		n.cached = new(cachedInput)
 	}
 	for l, r := range s.LayerRanges() {
 		n.Layers = append(n.Layers, s.kind().Layer(b, l))
@@ -187,33 +187,21 @@ func (n *Network) InputColumns(dst kernels.Mat, from int) {
 	x.ops.CopyColumns(dst, f.Dense, from)
 }
 
-// Keep makes room for ÂX, in bfloat16 if half, which the first layer then
+// CacheInput makes room for ÂX, in bfloat16 if half, which the first layer then
 // applies to instead of what is gathered. Spec.CacheInput must be set.
-func (n *Network) Keep(half bool, a *mapped.Arena) {
+func (n *Network) CacheInput(half bool, a *mapped.Arena) {
 	f := n.input.Features
 	if half {
-		n.kept.rows = kernels.NewHalf(n.input.ops, a, f.Rows, f.Dim, 0)
+		n.cached.rows = kernels.NewHalf(n.input.ops, a, f.Rows, f.Dim, 0)
 	} else {
-		n.kept.rows = kernels.NewMat(n.input.ops, a, f.Rows, f.Dim)
+		n.cached.rows = kernels.NewMat(n.input.ops, a, f.Rows, f.Dim)
 	}
 }
 
-// PutKept sets columns [from, from+w) of what is kept to gathered [n x w].
-func (n *Network) PutKept(from int, gathered kernels.Mat) {
-	n.input.ops.PutColumns(n.kept.rows, from, gathered)
+// PutCachedInput sets columns [from, from+w) of what is kept to gathered [n x w].
+func (n *Network) PutCachedInput(from int, gathered kernels.Mat) {
+	n.input.ops.PutColumns(n.cached.rows, from, gathered)
 }
 
-// Kept tells whether the first layer needs no gathering.
-func (n *Network) Kept() bool { return n.kept != nil }
-
-// MaxGather is the width of the widest rows that an epoch gathers: of all
-// layers but the first where ÂX is kept.
-func (n *Network) MaxGather() int {
-	width := 0
-	for l, layer := range n.Layers {
-		if l > 0 || !n.Spec.CacheInput {
-			width = max(width, layer.GatherWidth())
-		}
-	}
-	return width
-}
+// InputCached tells whether the first layer needs no gathering.
+func (n *Network) InputCached() bool { return n.cached != nil }

@@ -25,8 +25,8 @@ func residualLayer(b *model.Builder, l int) model.Layer {
 		drop: b.Dropout(l), relu: !b.Last(l), shortcut: l > 0 && in == out, emitted: b.Room(out), gradIn: b.GradRoom(l)}
 }
 
-func (r *block) GatherWidth() int  { return r.emitted.Cols }
-func (r *block) GathersBack() bool { return true }
+func (r *block) GatherWidth() int      { return r.emitted.Cols }
+func (r *block) GathersBackward() bool { return true }
 
 func (r *block) Emit(h kernels.Mat, p model.Pass) kernels.Mat {
 	r.h.Take(h)

@@ -67,7 +67,7 @@ func TestSaveNotANumber(t *testing.T) {
 	mustSave(t, dir, good)
 	bad := stateOf(2, 5)
 	bad.Last.Loss = math.NaN()
-	_, err := Save(dir, bad)
+	_, err := Save(dir, bad, nil)
 	wantFault(t, err, fault.Runtime, "epoch-000002/state.json", "--lr")
 	wantLatest(t, dir, good)
 	if got := names(t, dir); len(got) != 1 {
@@ -252,7 +252,7 @@ func TestFullDisk(t *testing.T) {
 	dir := tinyDisk(t, "128k")
 	good := stateOf(1, 50)
 	mustSave(t, dir, good)
-	_, err := Save(dir, stateOf(2, 5000))
+	_, err := Save(dir, stateOf(2, 5000), nil)
 	wantFault(t, err, fault.IO, filepath.Join(dir, "epoch-000002", ""), "no space", "free some space")
 	if got := names(t, dir); !slices.Equal(got, []string{"epoch-000001"}) {
 		t.Errorf("left behind: %v", got)
@@ -269,7 +269,7 @@ func TestNoFolder(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Save(filepath.Join(file, Dir), stateOf(1, 1))
+	_, err := Save(filepath.Join(file, Dir), stateOf(1, 1), nil)
 	wantFault(t, err, fault.IO, file)
 	if _, _, err := Latest(filepath.Join(file, Dir)); fault.KindOf(err) != fault.IO {
 		t.Error(err)

@@ -27,7 +27,7 @@ func Example() {
 	dir := filepath.Join(run, checkpoint.Dir)
 	weights := []safetensors.Tensor{{Name: "layers.0.weight", Shape: []int{1, 2}, Data: []float32{0.5, -1}}}
 	for _, epoch := range []int{20, 40, 60} {
-		if _, err := checkpoint.Save(dir, checkpoint.State{Epoch: epoch, Weights: weights}); err != nil {
+		if _, err := checkpoint.Save(dir, checkpoint.State{Epoch: epoch, Weights: weights}, nil); err != nil {
 			log.Fatal(err)
 		}
 		if _, err := checkpoint.Prune(dir, 2, epoch); err != nil {

@@ -74,7 +74,7 @@ func wantLatest(t testing.TB, dir string, want State) []Problem {
 
 func mustSave(t testing.TB, dir string, s State) Written {
 	t.Helper()
-	w, err := Save(dir, s)
+	w, err := Save(dir, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

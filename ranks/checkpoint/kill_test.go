@@ -51,7 +51,7 @@ func saveForEver(run string) error {
 	}
 	for fmt.Println("from", epoch); ; fmt.Println("saved", epoch) {
 		epoch++
-		if _, err := Save(dir, stateOf(epoch, killWidth)); err != nil {
+		if _, err := Save(dir, stateOf(epoch, killWidth), nil); err != nil {
 			return err
 		}
 		if _, err := Prune(dir, 2, epoch); err != nil {

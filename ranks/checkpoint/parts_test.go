@@ -63,6 +63,15 @@ func TestAgree(t *testing.T) {
 	if err := saved.Agree(maps.Clone(saved.Data), maps.Clone(saved.Settings)); err != nil {
 		t.Error(err)
 	}
+	// Only both together can say that first weights were others.
+	with := func(initializer string) Settings {
+		s := maps.Clone(saved.Settings)
+		s["initializer"] = initializer
+		return s
+	}
+	if !saved.Settings.Equal(with("he")) || !with("he").Equal(saved.Settings) || !with("he").Equal(with("he")) || with("he").Equal(with("xavier")) {
+		t.Error("an initializer is compared where one is lacking, or is not where there are two")
+	}
 	err := saved.Agree(saved.Data, Settings{"lr": "0.02", "hidden": "16", "heads": "8"})
 	wantFault(t, err, fault.Config, "resume: run: ",
 		`heads is not set in the checkpoint and "8" now, lr is "0.01" in the checkpoint and "0.02" now, model is "gcn" in the checkpoint and not set now`)

@@ -47,7 +47,7 @@ func (m *model) path(epoch int) string { return filepath.Join(m.dir, folderName(
 
 func (m *model) save(t *rapid.T) {
 	m.epoch += rapid.IntRange(1, 3).Draw(t, "epochs")
-	if _, err := Save(m.dir, stateOf(m.epoch, 1)); err != nil {
+	if _, err := Save(m.dir, stateOf(m.epoch, 1), nil); err != nil {
 		t.Fatal(err)
 	}
 	m.whole[m.epoch] = true
@@ -250,7 +250,7 @@ func TestForeignInTheWay(t *testing.T) {
 			}
 			_, err := Rewind(dir, 1)
 			wantFault(t, err, fault.Usage, folderName(2), "move it away")
-			_, err = Save(dir, stateOf(2, 1))
+			_, err = Save(dir, stateOf(2, 1), nil)
 			wantFault(t, err, fault.Usage, folderName(2), "move it away")
 			if got := names(t, dir); len(got) != 3 {
 				t.Errorf("left are %v", got)

@@ -35,15 +35,14 @@ type Written struct {
 // and anything else of its name is a fault of kind Usage.
 // It returns when the checkpoint is durable. Other faults have kind IO; then the
 // checkpoints that are there stay as they are and nothing else is left. It
-// panics where the parts of the state do not belong together.
-func Save(dir string, s State) (Written, error) {
-	return SaveInSteps(dir, s, func(string) {})
-}
-
-// SaveInSteps is Save that tells what it does next: the name of the file that
-// it writes, and at last "rename".
-func SaveInSteps(dir string, s State, at func(step string)) (Written, error) {
+// panics where the parts of the state do not belong together. Unless at is nil it
+// is told what comes next: the name of the file that is written, and at last
+// "rename".
+func Save(dir string, s State, at func(step string)) (Written, error) {
 	s.check()
+	if at == nil {
+		at = func(string) {}
+	}
 	start := time.Now()
 	w := writer{state: s, at: at, final: filepath.Join(dir, folderName(s.Epoch))}
 	if err := removable(opSave, w.final); err != nil {

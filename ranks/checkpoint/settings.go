@@ -18,6 +18,14 @@ const opResume = "resume"
 // servers, partitioner, codec, threads, epochs) is not in it.
 type Settings map[string]string
 
+// optional is a setting that one of two may lack: a checkpoint of an older
+// version, or a run whose first weights come from a file.
+const optional = "initializer"
+
+// Equal tells whether settings are those of a run that may go on with the given
+// ones.
+func (s Settings) Equal(given Settings) bool { return s.differences(given) == nil }
+
 // Agree compares the dataset and the settings of the checkpoint with those of
 // the run that is to go on from it. A fault of kind Config names each one that
 // differs.
@@ -43,6 +51,10 @@ func (s Settings) differences(given Settings) (differ []string) {
 	maps.Copy(all, s)
 	maps.Copy(all, given)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
+		_, saved := s[key]
+		if _, also := given[key]; key == optional && !(saved && also) {
+			continue
+		}
 		if old, now := s.get(key), given.get(key); old != now {
 			differ = append(differ, fmt.Sprintf("%s is %s in the checkpoint and %s now", key, old, now))
 		}

@@ -37,16 +37,14 @@ func (c *clock) start() {
 	c.lapped = time.Now()
 }
 
-// lap adds the time since the last lap, or start, to a task, and returns it.
-func (c *clock) lap(task string) time.Duration {
+// lap adds the time since the last lap, or start, to a task.
+func (c *clock) lap(task string) {
 	now := time.Now()
-	took := now.Sub(c.lapped)
 	c.mu.Lock()
-	c.seconds[task] += took.Seconds()
+	c.seconds[task] += now.Sub(c.lapped).Seconds()
 	c.mu.Unlock()
 	c.record(task, c.lapped, now)
 	c.lapped = now
-	return took
 }
 
 // wait adds a time in which a task was only waited for.

@@ -44,8 +44,8 @@ func (i *Inference) Classes() (class []int32, probabilities []float32) {
 // Embeddings are the input of the last layer [own x its width].
 func (i *Inference) Embeddings() []float32 { return i.t.embeddings() }
 
-// logits are those of the last forward pass [own x classes].
-func (t *trainer) logits() kernels.Mat { return t.intervals[0].kept.Whole(t.own) }
+// logits are what the last forward pass has made [own x classes].
+func (t *trainer) logits() kernels.Mat { return t.intervals[0].logits.Whole(t.own) }
 
 // embeddings are the input of the last layer [own x its width] in the last
 // forward pass.

@@ -1,28 +1,21 @@
 package engine
 
 import (
-	"sync/atomic"
 	"time"
 
+	"siafu/halo"
 	"siafu/halo/codec"
-	"siafu/kernels/model"
-	"siafu/ranks/graphwork"
-	"siafu/ranks/schedule"
 	"siafu/ranks/tune"
 	"siafu/ranks/world"
-	"siafu/ranks/world/link"
 )
 
-// tuning chooses the codec of a lockstep's exchanges while it trains, for
-// --codec auto. The methods of a nil tuning do nothing.
+// tuning chooses the codec of an exchange while a run trains, for --codec auto.
+// It is the exchange's Observer. The methods of a nil tuning do nothing.
 type tuning struct {
 	*Engine
-	chooser *tune.Chooser
-	s       *lockstep
-	places  map[place]int  // numbers of exchanges
-	hidden  []atomic.Int64 // by exchange: nanoseconds of tasks that run meanwhile, of all workers
-	samples [][]float32    // by exchange: some of the rows that this rank sends
-	list    []tune.Exchange
+	chooser  *tune.Chooser
+	exchange *halo.Exchange
+	seen     map[place]*observed // of the epoch of gauging
 }
 
 // place is where an exchange is in an epoch.
@@ -31,64 +24,41 @@ type place struct {
 	backward bool
 }
 
+// observed is what was seen of an exchange whose rows travel as they are.
+type observed struct {
+	sample         codec.Rows // some of the rows that this rank sends
+	out, in        float64    // bytes that it sends and gets
+	travel, waited time.Duration
+}
+
 // sampleRows is how many rows of an exchange codecs are timed on.
 const sampleRows = 512
 
 // beginTuning begins to choose for the epochs from first on, if rows travel and
-// a choice was asked for. Collective over the graph ranks.
-func (r *Engine) beginTuning(s *lockstep, first int) error {
-	if len(r.Codecs) == 1 {
-		return nil
+// a choice was asked for.
+func (e *Engine) beginTuning(s *lockstep, first int) {
+	if len(e.Codecs) == 1 {
+		return
 	}
 	if s.exchange == nil {
-		r.Reporter.Note("codec auto: no rows travel between ranks -> " + r.Codecs[0].Name() + "\n")
-		return nil
+		e.Reporter.Note("codec auto: no rows travel between ranks -> " + e.Codecs[0].Name() + "\n")
+		return
 	}
-	t := &tuning{Engine: r, s: s, places: map[place]int{}}
-	for l, layer := range s.intervals[0].net.Layers {
-		if s.gathers(l) {
-			t.add(place{l, false})
-		}
-		if s.gathers(l) && layer.GathersBack() {
-			t.add(place{l, true})
-		}
-	}
-	t.hidden, t.samples = make([]atomic.Int64, len(t.list)), make([][]float32, len(t.list))
 	var names []string
-	for _, c := range r.Codecs {
+	for _, c := range e.Codecs {
 		names = append(names, c.Name())
 	}
-	rows, err := r.rowsBetween(s.graph)
-	t.chooser = tune.NewChooser(names, tune.Traffic{Hosts: r.Peers.Hosts(), Rows: rows, Exchanges: t.list}, first, r.Config.Epochs)
-	r.tuning, s.tuning = t, t
-	return err
+	t := &tuning{Engine: e, chooser: tune.NewChooser(names, first, e.Config.Epochs), exchange: s.exchange, seen: map[place]*observed{}}
+	s.exchange.Observe(t)
+	e.tuning, s.tuning = t, t
 }
 
 // Chosen is what an automatic choice has come to, "" where there was none.
-func (r *Engine) Chosen() string {
-	if len(r.Codecs) == 1 {
-		return ""
+func (e *Engine) Chosen() string {
+	if len(e.Codecs) > 1 && e.tuning == nil {
+		return e.Codecs[0].Name() // no rows travel
 	}
-	if r.tuning == nil {
-		return r.Codecs[0].Name() // no rows travel
-	}
-	return r.tuning.name()
-}
-
-func (t *tuning) add(p place) {
-	t.places[p] = len(t.list)
-	t.list = append(t.list, tune.Exchange{Width: t.s.graph.Layer(p.layer).Width, Backward: p.backward})
-}
-
-// rowsBetween is how many rows each rank sends each other one. Collective over
-// the graph ranks.
-func (r *Engine) rowsBetween(w *graphwork.Work) ([]int64, error) {
-	n, me := r.Peers.Size(), r.Peers.Rank()
-	rows := make([]int64, n*n)
-	for q := range n {
-		rows[me*n+q] = w.Plan.SendStart[q+1] - w.Plan.SendStart[q]
-	}
-	return rows, world.SumInt64s(r.Peers, rows)
+	return e.tuning.name()
 }
 
 // name is what rows travel through, "" where nothing is chosen.
@@ -96,38 +66,27 @@ func (t *tuning) name() string {
 	if t == nil {
 		return ""
 	}
-	return t.chooser.Codec()
+	return t.Codecs[t.chooser.Current()].Name()
 }
 
-// ran counts a task that can hide messages.
-func (t *tuning) ran(task schedule.Task, p model.Pass, d time.Duration) {
-	if t == nil || !p.Train {
+// Leaving implements halo.Observer: it keeps some of the rows.
+func (t *tuning) Leaving(k halo.Key, rows codec.Rows, arriving int) {
+	if k.Apart || !t.chooser.Gauging() {
 		return
 	}
-	switch task.Stage {
-	case schedule.GatherOwn:
-		t.hides(place{task.Layer, false}, d)
-	case schedule.GatherBack:
-		t.hides(place{task.Layer, true}, d)
-	}
-}
-
-func (t *tuning) hides(p place, d time.Duration) {
-	if x, ok := t.places[p]; ok && t.Config.Mode == "pipe" {
-		t.hidden[x].Add(int64(d))
-	}
-}
-
-// sample keeps some of the rows that an exchange which has just begun sends.
-func (t *tuning) sample(at place) {
-	if t == nil || !t.s.pass.Train || !t.chooser.Gauging() {
-		return
-	}
-	x, rows := t.places[at], t.s.exchange.Leaving()
 	n := min(rows.Len, sampleRows)
-	t.samples[x] = t.samples[x][:0]
+	o := &observed{out: float64(4 * rows.Len * rows.Cols), in: float64(4 * arriving * rows.Cols)}
+	o.sample = codec.Rows{X: make([]float32, 0, n*rows.Cols), Cols: rows.Cols, Len: n}
 	for i := range n {
-		t.samples[x] = append(t.samples[x], rows.Row(i*rows.Len/n)...)
+		o.sample.X = append(o.sample.X, rows.Row(i*rows.Len/n)...)
+	}
+	t.seen[place{k.Layer, k.Backward}] = o
+}
+
+// Arrived implements halo.Observer.
+func (t *tuning) Arrived(k halo.Key, travel, waited time.Duration) {
+	if o := t.seen[place{k.Layer, k.Backward}]; o != nil && !k.Apart {
+		o.travel, o.waited = travel, waited
 	}
 }
 
@@ -137,79 +96,41 @@ func (t *tuning) after(seconds float64) error {
 	if t == nil {
 		return nil
 	}
-	gauging := t.chooser.Gauging()
-	report, due := t.chooser.Epoch(seconds)
+	gauged := t.chooser.Gauging()
+	report, due := t.chooser.Ended(seconds)
 	if !due {
 		return nil
 	}
-	if gauging {
-		if err := t.gauge(); err != nil {
+	agreed := []float64{report}
+	if gauged {
+		if err := t.Peers.Barrier(); err != nil { // ranks encode at the same time
 			return err
 		}
-	}
-	agreed := append([]float64{report}, t.takeHidden()...)
-	for i := range agreed[1:] {
-		agreed[1+i] = -agreed[1+i] // the least, among largest
+		for _, c := range t.Codecs {
+			agreed = append(agreed, t.exchanges(c))
+		}
+		clear(t.seen)
 	}
 	if err := world.MaxFloat64s(t.Peers, agreed); err != nil {
 		return err
 	}
-	for i := range agreed[1:] {
-		agreed[1+i] = -agreed[1+i]
-	}
 	if said := t.chooser.Agreed(agreed[0], agreed[1:]); said != "" {
 		t.Reporter.Note(said + "\n")
 	}
-	t.s.exchange.Use(t.codec(t.chooser.Codec()))
+	t.exchange.Use(t.Codecs[t.chooser.Current()])
 	return nil
 }
 
-// takeHidden is the seconds that each exchange's messages were hidden since the
-// last call.
-func (t *tuning) takeHidden() []float64 {
-	seconds := make([]float64, len(t.hidden))
-	for x := range t.hidden {
-		seconds[x] = time.Duration(t.hidden[x].Swap(0)).Seconds() / float64(len(t.s.workers.clocks))
+// exchanges is the seconds that this rank would have spent on the exchanges of
+// the epoch of gauging with a codec. Rows that nobody has waited for were hidden
+// by other work, and fewer bytes would be, too.
+func (t *tuning) exchanges(c codec.Codec) (seconds float64) {
+	for p, o := range t.seen {
+		cost := codec.Measure(t.packers, c, o.sample, p.backward)
+		seconds += cost.Work(o.out, o.in)
+		if o.waited > 0 {
+			seconds += codec.Exposed(cost.Size*o.travel.Seconds(), (o.travel - o.waited).Seconds())
+		}
 	}
 	return seconds
-}
-
-func (t *tuning) codec(name string) codec.Codec {
-	for _, c := range t.Codecs {
-		if c.Name() == name {
-			return c
-		}
-	}
-	panic("engine: a codec is chosen that is no candidate")
-}
-
-// gauge measures links, and the candidates on the rows of the last epoch.
-// Collective over the graph ranks.
-func (t *tuning) gauge() error {
-	links, err := link.Measure(t.Peers)
-	if err != nil {
-		return err
-	}
-	g := newGauge(t.packers)
-	costs := make([][]tune.Cost, len(t.Codecs))
-	var flat []float64
-	for i, c := range t.Codecs {
-		costs[i] = make([]tune.Cost, len(t.list))
-		for x, e := range t.list {
-			k := g.cost(c, t.samples[x], e)
-			flat = append(flat, k.Encode, k.Decode, k.Size)
-		}
-	}
-	if err := world.MaxFloat64s(t.Peers, flat); err != nil {
-		return err
-	}
-	for i := range costs {
-		for x := range costs[i] {
-			at := 3 * (i*len(t.list) + x)
-			costs[i][x] = tune.Cost{Encode: flat[at], Decode: flat[at+1], Size: flat[at+2]}
-		}
-	}
-	t.chooser.Gauge(links, costs)
-	t.takeHidden() // of an epoch that ran for the first time
-	return nil
 }

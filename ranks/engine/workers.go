@@ -11,8 +11,8 @@ import (
 	"siafu/ranks/trace"
 )
 
-// workers are those of a graph rank, one a processor, each with its kernels and
-// its clock.
+// workers are the goroutines that run a graph rank's tasks, one a processor, each
+// with its kernels (teams) and its clock.
 type workers struct {
 	pool   *schedule.Pool
 	teams  []kernels.Ops // one a worker
@@ -66,10 +66,8 @@ func (c *workers) begin(worker int, t schedule.Task) {
 	k.start()
 }
 
-// end ends it and tells how long it was.
-func (c *workers) end(worker int, t schedule.Task) time.Duration {
-	return c.clocks[worker].lap(t.Stage.Kind())
-}
+// end ends a task's time on a worker.
+func (c *workers) end(worker int, t schedule.Task) { c.clocks[worker].lap(t.Stage.Kind()) }
 
 // wait counts that a worker has waited for what a task needs.
 func (c *workers) wait(worker int, t schedule.Task, began, ended time.Time) {

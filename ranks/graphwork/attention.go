@@ -61,8 +61,8 @@ func (w *Work) attendGhosts(l *Layer, i Interval, p model.Pass) kernels.Mat {
 	return dst
 }
 
-// publishBack is PublishGrads with attention.
-func (w *Work) publishBack(l *Layer, i Interval, grads kernels.Mat, p model.Pass) {
+// publishBackward is PublishGrads with attention.
+func (w *Work) publishBackward(l *Layer, i Interval, grads kernels.Mat, p model.Pass) {
 	b := &l.back
 	i.Ops.Copy(i.rows(b.r), i.attention(p).R)
 	i.Ops.Copy(i.rows(b.lse), i.rows(l.lse))
@@ -89,8 +89,8 @@ func (w *Work) attendGhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.
 	o.AttentionGradSrc(l.whole, dst, edges, n+first, n, l.Ghosts.Part(first, first+dst.Rows), l.known())
 }
 
-// attendBack is GatherBack with attention; it sets the layer's DR too.
-func (w *Work) attendBack(l *Layer, i Interval, p model.Pass, dst kernels.Mat, edges kernels.Edges) {
+// attendBackward is GatherBackward with attention; it sets the layer's DR too.
+func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Mat, edges kernels.Edges) {
 	at, own := i.attention(p), w.ownEdges(i)
 	edges.SelfLoops, own.SelfLoops = true, true
 	i.Ops.AttentionGradSrc(at.Attention, dst, edges, i.Lo, w.shard.NumOwn(), i.rows(l.Rows), l.known())

@@ -42,7 +42,7 @@ func (i Interval) scale(x kernels.Vector[float32]) kernels.Vector[float32] { ret
 func (w *Work) room(rows, cols int) kernels.Mat { return kernels.NewMat(w.ops, w.arena, rows, cols) }
 
 func (w *Work) newLayer(layer model.Layer) *Layer {
-	l := &Layer{Width: layer.GatherWidth(), needed: layer.GathersBack(), Returned: make([]kernels.Mat, w.Plan.Parts)}
+	l := &Layer{Width: layer.GatherWidth(), needed: layer.GathersBackward(), Returned: make([]kernels.Mat, w.Plan.Parts)}
 	l.GradWidth = l.Width
 	if at, ok := layer.(model.Attended); ok {
 		w.attend(l, at)
@@ -110,7 +110,7 @@ func (w *Work) PublishGhosts(o kernels.Ops, l *Layer, first, count int) {
 func (w *Work) PublishGrads(l *Layer, i Interval, grads kernels.Mat, p model.Pass) {
 	switch {
 	case l.heads > 0:
-		w.publishBack(l, i, grads, p)
+		w.publishBackward(l, i, grads, p)
 	case !l.halves.grads.IsNil():
 		i.Ops.Narrow(i.rows(l.halves.grads), grads, i.scale(w.row))
 	}
@@ -155,13 +155,13 @@ func (w *Work) GhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
 	spmm(o, dst, m, l.Grads, l.halves.grads, false)
 }
 
-// GatherBack is the interval's rows of Âᵀ times l.Grads along own edges and self
+// GatherBackward is the interval's rows of Âᵀ times l.Grads along own edges and self
 // loops. They stand until the layer's, or where layers share memory the next but
-// one layer's, next GatherBack; what other ranks know is to be added to them.
-func (w *Work) GatherBack(l *Layer, i Interval, p model.Pass) kernels.Mat {
+// one layer's, next GatherBackward; what other ranks know is to be added to them.
+func (w *Work) GatherBackward(l *Layer, i Interval, p model.Pass) kernels.Mat {
 	dst, m := i.rows(l.backward), i.edges(l.edges.own)
 	if l.heads > 0 {
-		w.attendBack(l, i, p, dst, m)
+		w.attendBackward(l, i, p, dst, m)
 		return dst
 	}
 	m.RowScale, m.ColScale, m.SelfLoops = i.scale(w.col), w.row, w.coef.SelfLoops
@@ -169,7 +169,7 @@ func (w *Work) GatherBack(l *Layer, i Interval, p model.Pass) kernels.Mat {
 	return dst
 }
 
-// Backward is what GatherBack has made of all intervals [own x Width].
+// Backward is what GatherBackward has made of all intervals [own x Width].
 func (w *Work) Backward(l *Layer) kernels.Mat { return l.backward }
 
 // AddSums adds to the interval's rows of Backward what the gradients of all sums
@@ -180,9 +180,9 @@ func (w *Work) AddSums(l *Layer, i Interval, sums kernels.Mat) {
 	i.Ops.SpMM(i.rows(l.backward), m, sums, true)
 }
 
-// AddBack adds to the interval's rows what other ranks have Returned, in
+// AddBackward adds to the interval's rows what other ranks have Returned, in
 // ascending order of ranks.
-func (w *Work) AddBack(l *Layer, i Interval) {
+func (w *Work) AddBackward(l *Layer, i Interval) {
 	for q, theirs := range l.Returned {
 		if theirs.IsNil() {
 			continue

@@ -101,13 +101,13 @@ func (p *Files) temporary() (paths []string) {
 
 // layout lists the files: name, header, bytes a row.
 func (p *Files) layout(vertices, classes int) {
-	class, prob := npy.HeaderInt64(vertices), npy.HeaderFloat32(vertices, classes)
+	class, prob := npy.Header("<i8", vertices), npy.Header("<f4", vertices, classes)
 	p.files = []*matrixFile{
 		{name: ClassFile, header: int64(len(class)), rowBytes: 8},
 		{name: ProbabilityFile, header: int64(len(prob)), rowBytes: 4 * int64(classes)},
 	}
 	if width := p.EmbeddingWidth; width > 0 {
-		h := npy.HeaderFloat32(vertices, width)
+		h := npy.Header("<f4", vertices, width)
 		p.files = append(p.files, &matrixFile{name: EmbeddingFile, header: int64(len(h)), rowBytes: 4 * int64(width)})
 	}
 }
@@ -120,9 +120,9 @@ func (p *Files) create(vertices int) (err error) {
 		return err
 	}
 	for _, m := range p.files {
-		header := npy.HeaderInt64(vertices)
+		header := npy.Header("<i8", vertices)
 		if m.name != ClassFile {
-			header = npy.HeaderFloat32(vertices, int(m.rowBytes/4))
+			header = npy.Header("<f4", vertices, int(m.rowBytes/4))
 		}
 		if m.whole, err = durable.Create(op, filepath.Join(p.Dir, m.name)); err != nil {
 			return err
@@ -267,7 +267,7 @@ func (p *Files) writeCSV(w io.Writer, ds *graph.Dataset) error {
 	}
 	defer prob.Close()
 	classes := ds.Meta.Classes
-	header := len(npy.HeaderFloat32(int(ds.Meta.Vertices), classes))
+	header := len(npy.Header("<f4", int(ds.Meta.Vertices), classes))
 	probs := mapped.Cast[float32](prob.Bytes()[header:])
 	picks, err := class.Int64s()
 	if err != nil {

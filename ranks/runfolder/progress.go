@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"time"
 
 	"github.com/BurntSushi/toml"
@@ -71,7 +71,7 @@ func (p *Progress) readMetrics(path string) error {
 			p.ValAcc = e.ValAcc
 		}
 	}
-	sort.Float64s(seconds)
+	slices.Sort(seconds)
 	p.Seconds = seconds[len(seconds)/2]
 	p.Last = epochs[len(epochs)-1]
 	p.Done = p.Last.Epoch

@@ -112,7 +112,7 @@ func (r *Run) conclude(w io.Writer) error {
 	s := r.Summary
 	line := fmt.Sprintf("%s on %s answers %.1f %% of the test vertices right (always the most frequent class: %.1f %%); model in %s",
 		s.Model, s.Dataset, 100*s.TestAccAtBestVal, 100*s.MajorityTestAcc, r.Model)
-	if s.StoppedBy == "diverged" {
+	if s.StoppedBy == Diverged {
 		line = fmt.Sprintf("%s on %s diverged in epoch %d: lower --lr", s.Model, s.Dataset, s.Epochs)
 		if s.BestEpoch > 0 {
 			line += fmt.Sprintf("; the best weights before answer %.1f %% of the test vertices right; model in %s", 100*s.TestAccAtBestVal, r.Model)

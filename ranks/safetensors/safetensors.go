@@ -34,15 +34,9 @@ const metadataKey = "__metadata__"
 // maxHeader is what the format allows a header to have.
 const maxHeader = 100_000_000
 
-// Encode is the file of tensors, in the given order, and metadata.
-func Encode(tensors []Tensor, metadata map[string]string) []byte {
-	var b bytes.Buffer
-	_ = Stream(&b, tensors, metadata) // memory takes everything
-	return b.Bytes()
-}
-
-// Stream writes to w what Encode returns, with no copy of the data on the way.
-// The error is w's. It panics where a shape and its data differ.
+// Stream writes to w the file of tensors, in the given order, and metadata, with
+// no copy of the data on the way. The error is w's. It panics where a shape and
+// its data differ.
 func Stream(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	if _, err := w.Write(header(tensors, metadata)); err != nil {
 		return err

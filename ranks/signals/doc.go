@@ -11,8 +11,8 @@
 // whether it reached several at slightly different moments, makes no
 // difference:
 //
-//	ask := []int64{int64(w.Pending())}
-//	world.MaxInt64s(comm, ask)
+//	ask := []float64{float64(w.Pending())}
+//	world.MaxFloat64s(comm, ask)
 //	switch signals.Request(ask[0]) { … }
 //	w.Served() // the checkpoint is written
 //

@@ -15,7 +15,7 @@ const (
 	ByEpochs     = "epochs"
 	ByTarget     = "target-acc"
 	ByPatience   = "patience"
-	ByDivergence = "diverged"
+	ByDivergence = runfolder.Diverged
 	BySwitch     = "switch-to-sync" // bounded asynchrony ends, and the run goes on in step
 )
 

@@ -1,119 +1,97 @@
 package tune
 
 import (
+	"fmt"
 	"math"
 	"slices"
-
-	"siafu/ranks/world/link"
+	"strings"
 )
 
-// Chooser chooses a codec for each epoch. After an epoch, ranks call Epoch; when
-// it asks for it they measure, agree, and call Agreed. In the order of epochs:
+// Chooser chooses a codec for each epoch of a run. Its states, in their order:
 //
-//   - gauging: rows are sampled, and then links and codecs are timed;
-//   - warming: what looks best runs for the first time, and shows what hides its
-//     messages;
-//   - trying: the contenders run in turns, a few epochs each, and then those who
-//     may be better after all;
-//   - settled: the best runs. When the epochs of a whole window were far from
-//     what they were expected to be, all begins again.
+//	warming   the first epoch runs through the most exact candidate
+//	gauging   one more does, and its exchanges are measured: they foretell an
+//	          epoch with every other candidate
+//	trying    the candidate that promises most runs for some epochs, and then the
+//	          next one, until none promises to be better than the best so far or
+//	          a quarter of the run has gone
+//	settled   the best one runs; when epochs become much longer or shorter,
+//	          gauging begins again
+//
+// Design note: links are not measured apart from the exchanges. What a rank has
+// waited for rows in an epoch knows of all that shares the link, of the order of
+// messages and of the processors that carry them; a link that was measured while
+// nothing else ran does not. It also bounds what any codec can gain.
 type Chooser struct {
-	names   []string // candidates, the most exact first
-	traffic Traffic
-	epoch   int // the last one that has been
-	last    int // the last one of the run
+	names []string // candidates, the most exact first
+	epoch int      // the last one that has ended
+	last  int      // the last one of the run
 
-	phase   phase
-	current int // candidate
+	state   state
+	current int // candidate that epochs run through
 
-	gauged  int // candidate that was used while gauging, and the epoch's seconds
-	seconds float64
-	warm    bool // other epochs had been before
+	predicted []float64   // by candidate: seconds of an epoch
+	measured  [][]float64 // by candidate: seconds of its epochs, at most rounds of them
+	budget    int         // epochs that trials may still take
 
-	model  *Model
-	costs  [][]Cost // by candidate and exchange
-	hidden []float64
-
-	trial trial
-
-	window   []float64 // of this rank, since the last look
-	length   int       // epochs of a window
-	expected float64   // seconds of an epoch, 0: those of the first window
+	recent   []float64 // seconds on this rank since ranks have last agreed
+	window   int       // epochs between two agreements, once settled
+	expected float64   // seconds of an epoch, once settled; 0: those of the first window
 }
 
-type phase int
+type state int
 
 const (
-	gauging phase = iota
-	warming
+	warming state = iota
+	gauging
 	trying
 	settled
 )
 
-// A settled codec is looked at again when the median of firstWindow epochs is
-// off times as long as expected, or as short, each time after twice as many
-// epochs as the last time.
 const (
-	firstWindow = 10
-	off         = 1.5
+	rounds      = 3    // epochs of a trial
+	share       = 0.25 // of the epochs that are left, for all trials
+	alike       = 1.03 // times as long is as good: then the more exact candidate is better
+	firstWindow = 10   // epochs; each time that gauging begins again it doubles
+	changed     = 1.5  // times as long, or as short, as expected: gauging begins again
 )
-
-// Links may be doubtfulLink times as slow as they were measured: messages of all
-// ranks at once disturb one another, and processors have other things to do.
-// slacks are the factors that are looked for in what epochs take; those below 1
-// stand for chunks that are encoded and decoded while others travel.
-const doubtfulLink = 2
-
-var slacks = []float64{1, 0.5, 0.75, 1.5, 2, 3, 4, 6, 8}
 
 // NewChooser chooses among codecs, the most exact first, for the epochs first to
 // last. It begins with the most exact.
-func NewChooser(names []string, t Traffic, first, last int) *Chooser {
-	return &Chooser{names: names, traffic: t, epoch: first - 1, last: last, length: firstWindow}
+func NewChooser(names []string, first, last int) *Chooser {
+	return &Chooser{names: names, epoch: first - 1, last: last, window: firstWindow}
 }
 
-// Codec is the name of the next epoch's, or of the one that runs.
-func (c *Chooser) Codec() string { return c.names[c.current] }
+// Current is the number of the candidate for the next epoch, or for the one that
+// runs.
+func (c *Chooser) Current() int { return c.current }
 
-// Gauging tells whether rows of this epoch are to be sampled, and Gauge called
-// after it.
-func (c *Chooser) Gauging() bool { return c.phase == gauging }
+// Gauging tells whether the exchanges of this epoch are to be measured.
+func (c *Chooser) Gauging() bool { return c.state == gauging }
 
-// Epoch takes the seconds of an epoch on this rank. due tells, the same on all
+// Ended takes the seconds of an epoch on this rank. due tells, the same on all
 // ranks, whether they are now to agree on the largest report and call Agreed.
-func (c *Chooser) Epoch(seconds float64) (report float64, due bool) {
+func (c *Chooser) Ended(seconds float64) (report float64, due bool) {
 	c.epoch++
-	if c.phase != settled {
-		return seconds, true
-	}
-	c.window = append(c.window, seconds)
-	if len(c.window) < c.length {
+	c.recent = append(c.recent, seconds)
+	if c.state == settled && len(c.recent) < c.window {
 		return 0, false
 	}
-	report = median(c.window)
-	c.window = c.window[:0]
+	report = median(c.recent)
+	c.recent = c.recent[:0]
 	return report, true
 }
 
-// Gauge takes what was measured after an epoch of gauging: links, and costs
-// [candidates][exchanges] of the slowest rank, both the same on all ranks.
-func (c *Chooser) Gauge(links *link.Table, costs [][]Cost) {
-	c.model, c.costs = NewModel(c.traffic, links), costs
-}
-
-// Agreed takes the seconds of an epoch of the slowest rank, and how long messages
-// of each exchange were hidden by the work of the rank that hid them least. It
-// returns a line that says what was decided, "" for nothing.
-func (c *Chooser) Agreed(seconds float64, hidden []float64) string {
-	switch c.phase {
-	case gauging:
-		c.hidden, c.phase = nil, warming
-		c.gauged, c.seconds = c.current, seconds
-		predicted := c.predict(seconds, 1)
-		c.current = slices.Index(predicted, slices.Min(predicted))
+// Agreed takes the largest report of all ranks and, of an epoch of gauging, the
+// seconds that its exchanges would have taken with each candidate: encoding,
+// decoding and waiting, on the rank where they take longest. It returns a line
+// that says what was decided, "" for nothing.
+func (c *Chooser) Agreed(seconds float64, exchanges []float64) string {
+	switch c.state {
 	case warming:
-		c.hidden = hidden
-		return c.compare(seconds)
+		c.state = gauging
+	case gauging:
+		return c.foretell(seconds, exchanges)
 	case trying:
 		return c.try(seconds)
 	case settled:
@@ -122,106 +100,135 @@ func (c *Chooser) Agreed(seconds float64, hidden []float64) string {
 	return ""
 }
 
-// predict is the seconds of an epoch with each candidate, where the current one
-// took so many and links are slower than measured by a factor.
-func (c *Chooser) predict(seconds, slack float64) []float64 {
-	base := max(seconds-c.model.Seconds(c.costs[c.current], c.hidden, slack), 0)
-	return c.on(base, slack)
-}
-
-// on is the same, where an epoch without exchanges takes base.
-func (c *Chooser) on(base, slack float64) []float64 {
-	predicted := make([]float64, len(c.names))
-	for i := range predicted {
-		predicted[i] = base + c.model.Seconds(c.costs[i], c.hidden, slack)
+// foretell ends gauging. Where too few epochs are left for a trial it settles by
+// what is predicted.
+func (c *Chooser) foretell(seconds float64, exchanges []float64) string {
+	n := len(c.names)
+	c.predicted, c.measured = make([]float64, n), make([][]float64, n)
+	for i, s := range exchanges {
+		c.predicted[i] = max(seconds-exchanges[0], 0) + s
 	}
-	return predicted
-}
-
-// compare ends warming: it chooses who is tried, or settles by predictions where
-// the run is too short for that, or where the most exact candidate is as good as
-// any, even if links are worse than they look, and nothing speaks against that.
-func (c *Chooser) compare(seconds float64) string {
-	predicted, worse := c.predict(seconds, 1), c.predict(seconds, doubtfulLink)
-	contenders := contend(predicted)
-	refuted := c.warm && c.seconds > behind*predicted[c.gauged]
-	switch {
-	case predicted[0] <= alike*slices.Min(predicted) && worse[0] <= alike*slices.Min(worse) && !refuted:
-		c.settle(0, predicted[0])
-	case !c.trial.begin(contenders, len(c.names), c.last-c.epoch):
-		c.settle(contenders[0], 0)
-	default:
-		c.phase, c.current = trying, contenders[0]
-		return c.said(predicted, "trying "+c.list(contenders))
+	c.measured[0] = []float64{seconds}
+	c.budget = int(share * float64(c.last-c.epoch))
+	said := fmt.Sprintf("codec auto: epoch %d: rows take %.3g s of %.3g; predicted s/epoch: %s", c.epoch, exchanges[0], seconds, c.list(c.predicted))
+	if c.next() {
+		return said + "; trying " + c.names[c.current]
 	}
-	return c.said(predicted, "-> "+c.Codec())
+	return said + c.settle(c.predicted)
 }
 
-// try takes an epoch of a contender and goes on to the next.
+// try takes an epoch of the current candidate.
 func (c *Chooser) try(seconds float64) string {
-	next := c.trial.take(c.current, seconds)
-	if next < 0 {
-		next = c.another()
-	}
-	if next >= 0 {
-		c.current = next
+	c.measured[c.current] = append(c.measured[c.current], seconds)
+	if len(c.measured[c.current]) < rounds || c.next() {
 		return ""
 	}
-	said := c.results()
-	won := c.trial.winner()
-	c.settle(won, median(c.trial.measured[won]))
-	return said + " -> " + c.Codec()
+	tried := c.tried()
+	return fmt.Sprintf("codec auto: epoch %d: measured s/epoch: %s", c.epoch, c.list(tried)) + c.settle(tried)
 }
 
-// another is a candidate that what was measured lets expect to be better than the
-// winner so far, and that is tried then; -1: none.
-func (c *Chooser) another() int {
-	won := c.trial.winner()
-	predicted := c.learnt()
-	best, at := predicted[won], -1
-	for i, s := range predicted {
+// tried is what epochs with each candidate have taken, infinity without any.
+func (c *Chooser) tried() []float64 {
+	seconds := make([]float64, len(c.names))
+	for i, m := range c.measured {
+		if seconds[i] = math.Inf(1); len(m) > 0 {
+			seconds[i] = typical(m)
+		}
+	}
+	return seconds
+}
+
+// next begins the trial of the candidate that promises most. It is false where
+// none promises to be better than the best so far, or no epochs are left for it.
+func (c *Chooser) next() bool {
+	tried := c.tried()
+	won := best(tried)
+	at, least := -1, math.Inf(1)
+	for i, m := range c.measured {
+		limit := tried[won] / alike
 		switch {
-		case len(c.trial.measured[i]) > 0:
-		case i < won && s <= alike*best: // more exact, and as fast
-			return c.trial.extend(i)
-		case i > won && s*alike <= best && (at < 0 || s < predicted[at]):
-			at = i
+		case i == won || len(m) == rounds:
+			continue
+		case len(m) > 0:
+			limit = tried[won] * changed // the epoch of gauging alone may have been long by chance
+		case i < won:
+			limit = tried[won] * alike // who is more exact need not be faster
+		}
+		if s := c.promise(i, tried); s <= limit && s < least {
+			at, least = i, s
 		}
 	}
-	return c.trial.extend(at)
+	if at < 0 || c.budget < rounds {
+		return false
+	}
+	c.budget -= rounds
+	c.state, c.current = trying, at
+	return true
 }
 
-// learnt is what to expect of all candidates with the speed of links, and the
-// work beside, that explain best what was measured.
-func (c *Chooser) learnt() []float64 {
-	var best []float64
-	least := math.Inf(1)
-	for _, slack := range slacks {
-		work := c.on(0, slack)
-		base := max(c.trial.mean(work), 0)
-		if off := c.trial.squares(base, work); off < least {
-			least, best = off, c.on(base, slack)
+// promise is what an epoch with a candidate may take: what it has taken, else
+// what is predicted, and as much more as others that lose as much of a number
+// were predicted too short. Predicting a candidate right that was not tried
+// counts as much as a trial.
+func (c *Chooser) promise(candidate int, tried []float64) float64 {
+	if len(c.measured[candidate]) > 0 {
+		return tried[candidate]
+	}
+	missed, n := 0.0, 1.0
+	for i, m := range c.measured {
+		if len(m) > 0 && class(c.names[i]) == class(c.names[candidate]) {
+			missed, n = missed+tried[i]-c.predicted[i], n+1
 		}
 	}
-	return best
+	return c.predicted[candidate] + missed/n
 }
 
-func (c *Chooser) settle(candidate int, expected float64) {
-	c.phase, c.current, c.expected, c.window = settled, candidate, expected, c.window[:0]
+// settle takes the best by the seconds of an epoch with each candidate.
+func (c *Chooser) settle(seconds []float64) string {
+	c.state, c.current, c.expected = settled, best(seconds), 0
+	return " -> " + c.names[c.current]
 }
 
-// watch compares a window of epochs with what was expected. Shorter ones are a
-// reason to look again only where a more exact codec might do now.
+// watch compares a window of epochs with the first one. Shorter epochs are a
+// reason to look again only where a more exact candidate might do now.
 func (c *Chooser) watch(seconds float64) string {
-	shorter := seconds*off < c.expected
+	shorter := seconds*changed < c.expected
 	switch {
 	case c.expected == 0 || shorter && c.current == 0:
 		c.expected = seconds
 		return ""
-	case !shorter && seconds <= off*c.expected:
+	case !shorter && seconds <= changed*c.expected:
 		return ""
 	}
-	said := c.changed(seconds)
-	c.phase, c.length, c.warm = gauging, 2*c.length, true
+	said := fmt.Sprintf("codec auto: epoch %d: %.3g s/epoch with %s over %d epochs where %.3g was expected; measuring again",
+		c.epoch, seconds, c.names[c.current], c.window, c.expected)
+	c.state, c.current, c.window = gauging, 0, 2*c.window
 	return said
+}
+
+// list writes the seconds of candidates, of those that have any.
+func (c *Chooser) list(seconds []float64) string {
+	var words []string
+	for i, s := range seconds {
+		if !math.IsInf(s, 1) {
+			words = append(words, fmt.Sprintf("%s %.3g", c.names[i], s))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// best is the most exact candidate of those that are as fast as the fastest.
+func best(seconds []float64) int {
+	least := slices.Min(seconds)
+	return slices.IndexFunc(seconds, func(s float64) bool { return s <= alike*least })
+}
+
+// typical is what epochs are compared by: half way between the median and the
+// least, since a machine that does other things too only makes them longer.
+func typical(seconds []float64) float64 { return (median(seconds) + slices.Min(seconds)) / 2 }
+
+// median of one number or more, which it sorts.
+func median(x []float64) float64 {
+	slices.Sort(x)
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"slices"
 	"strings"
 
 	"siafu/graph/fault"
@@ -9,9 +10,11 @@ import (
 // Names says what Candidates takes.
 const Names = "auto, auto:lossless, auto:bf16, auto:int8 or auto:int4"
 
+type candidate struct{ name, class string }
+
 // candidates are the codecs to choose from, the most exact first. Those that
 // differ in what they lose of a number differ in class.
-var candidates = []struct{ name, class string }{
+var candidates = []candidate{
 	{"none", "lossless"}, {"s2", "lossless"}, {"zstd", "lossless"},
 	{"bf16", "bf16"}, {"bf16+s2", "bf16"},
 	{"int8", "int8"}, {"int8+s2", "int8"},
@@ -24,25 +27,27 @@ var candidates = []struct{ name, class string }{
 // class does: lossless, bf16, int8 or int4, which is the default. There are none
 // where name asks for no choice; a fault has kind Usage.
 func Candidates(name string) ([]string, error) {
-	class, limited := strings.CutPrefix(name, "auto:")
-	switch {
-	case name == "auto":
-		class = "int4"
-	case !limited:
+	if name == "auto" {
+		name = "auto:int4"
+	}
+	most, limited := strings.CutPrefix(name, "auto:")
+	if !limited {
 		return nil, nil
 	}
-	last := -1
-	for i, c := range candidates {
-		if c.class == class {
-			last = i
+	var names, allowed []string
+	for _, c := range candidates {
+		names = append(names, c.name)
+		if c.class == most {
+			allowed = names
 		}
 	}
-	if last < 0 {
+	if allowed == nil {
 		return nil, fault.New(fault.Usage, "codec", "", "no automatic choice is called %q", name).Then("use %s", Names)
 	}
-	var names []string
-	for _, c := range candidates[:last+1] {
-		names = append(names, c.name)
-	}
-	return names, nil
+	return allowed, nil
+}
+
+// class is that of a candidate.
+func class(name string) string {
+	return candidates[slices.IndexFunc(candidates, func(c candidate) bool { return c.name == name })].class
 }

@@ -23,26 +23,23 @@ func SumFloat64s(c Comm, x []float64) error { return reduce(c, x, addTo[float64]
 // SumInt64s is SumFloat32s for int64, wrapping at overflow. Collective.
 func SumInt64s(c Comm, x []int64) error { return reduce(c, x, addTo[int64]) }
 
-// MaxInt64s replaces x, on every rank, by the largest of all ranks' x, element
+// MaxFloat64s replaces x, on every rank, by the largest of all ranks' x, element
 // by element. All pass the same length. Collective.
-func MaxInt64s(c Comm, x []int64) error { return reduce(c, x, maxTo[int64]) }
+func MaxFloat64s(c Comm, x []float64) error {
+	return reduce(c, x, func(dst, src []float64) {
+		for i, v := range src {
+			dst[i] = max(dst[i], v)
+		}
+	})
+}
 
-// MaxFloat64s is MaxInt64s for float64. Collective.
-func MaxFloat64s(c Comm, x []float64) error { return reduce(c, x, maxTo[float64]) }
-
-// MinInt64s is MaxInt64s for the smallest. Collective.
+// MinInt64s is the same for the smallest. Collective.
 func MinInt64s(c Comm, x []int64) error {
 	return reduce(c, x, func(dst, src []int64) {
 		for i, v := range src {
 			dst[i] = min(dst[i], v)
 		}
 	})
-}
-
-func maxTo[T number](dst, src []T) {
-	for i, v := range src {
-		dst[i] = max(dst[i], v)
-	}
 }
 
 func addTo[T number](dst, src []T) {

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -168,10 +167,7 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 		cmd.Stderr = seen
 		cmd.WaitDelay = drain
 	}
-	// The kernel sends Pdeathsig when the thread ends that started the process,
-	// so that thread is kept until the process has ended.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	defer Bind(cmd)()
 	if err := cmd.Start(); err != nil {
 		return outcome{}, fault.System("launch", cmd.Path, err)
 	}
@@ -192,8 +188,8 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 	return end, nil
 }
 
-// process is the command of an attempt, away from the terminal's signals. If
-// this process is killed the launcher ends its ranks.
+// process is the command of an attempt. If this process is killed the launcher
+// ends its ranks.
 func (o *Options) process(p place, status string) *exec.Cmd {
 	line := o.command(p, o.Args)
 	if o.Launcher != InProcess {
@@ -202,7 +198,6 @@ func (o *Options) process(p place, status string) *exec.Cmd {
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env = append(o.environ(), StatusVariable+"="+status)
 	cmd.Stdout, cmd.Stderr = o.Out, o.Err
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: endSignal}
 	return cmd
 }
 

@@ -17,6 +17,17 @@ const ShieldCommand = "shield"
 // endSignal makes mpirun, srun and siafu itself end, and with them the ranks.
 const endSignal = syscall.SIGINT
 
+// Bind has cmd, which this goroutine is to start, live no longer than this
+// process: when this one ends, by whatever, the kernel sends it SIGINT, at which
+// mpirun ends its ranks. Signals of a terminal reach cmd through this process
+// alone. The goroutine calls release when cmd has ended: the kernel goes by the
+// thread that started it, and keeps to that until then.
+func Bind(cmd *exec.Cmd) (release func()) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: endSignal}
+	runtime.LockOSThread()
+	return runtime.UnlockOSThread
+}
+
 // Shield replaces this process by a command that never gets SIGTERM. mpirun
 // and srun unblock signals for what they start themselves, so the ranks do.
 // Unless parent is 0 it is the number of the process that started this one, and

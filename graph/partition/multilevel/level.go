@@ -43,7 +43,8 @@ func (w weights) within(most weights) bool {
 }
 
 // level is one graph of the hierarchy: the dataset's own, or one whose
-// vertices are clusters of the level before.
+// vertices are clusters of the level before. No vertex is its own neighbour:
+// datasets drop such edges, and contract those within a cluster.
 type level struct {
 	in, out graph.CSR // out has no rows where in has every neighbour
 	edges   []uint32  // weights of the edges of in; nil: 1 each

@@ -14,8 +14,10 @@ import (
 // pairs are edges, in the direction in which they are given.
 type pairs [][2]uint32
 
-// dataset is a graph in memory; every third vertex is trained on.
+// dataset is a graph in memory, without self loops as every dataset; every third
+// vertex is trained on.
 func dataset(n int, directed bool, edges pairs) *graph.Dataset {
+	edges = slices.DeleteFunc(slices.Clone(edges), func(e [2]uint32) bool { return e[0] == e[1] })
 	rows := make([][]uint32, n)
 	for _, e := range edges {
 		rows[e[1]] = append(rows[e[1]], e[0])

@@ -1,7 +1,0 @@
-package model
-
-import "siafu/kernels"
-
-// kept is ÂX of the own vertices [n x in], in float32 or bfloat16, once there is
-// room for it.
-type kept struct{ rows kernels.Mat }
