@@ -48,7 +48,7 @@ func (h *chunked) end(w way) error {
 	h.way = w
 	for i := range h.owed {
 		turn := i // sums are in ascending order of ranks
-		if !w.backward {
+		if !w.add {
 			turn = (h.comm.Rank() + i) % len(h.owed)
 		}
 		if err := h.receive(turn); err != nil {
@@ -108,7 +108,7 @@ func (h *chunked) accept(m comm.Message) {
 func (h *chunked) choose(turn int) {
 	later := h.waiting[:0]
 	for _, c := range h.waiting {
-		if !h.way.backward || c.from == turn {
+		if !h.way.add || c.from == turn {
 			h.ready = append(h.ready, c)
 		} else {
 			later = append(later, c)
@@ -151,7 +151,7 @@ func (h *chunked) decodeChunk(c *incoming) error {
 	if b.First%h.rows != 0 || b.First >= all || b.Rows != min(h.rows, all-b.First) {
 		return fmt.Errorf("%d rows from row %d on are no chunk of %d", b.Rows, b.First, all)
 	}
-	return b.Decode(h.codec, h.way.in.Part(from+b.First, from+b.First+b.Rows), h.way.backward)
+	return b.Decode(h.codec, h.way.in.Part(from+b.First, from+b.First+b.Rows), h.way.add)
 }
 
 // settle waits until what was sent has left.

@@ -57,8 +57,8 @@ func TestDamagedBlock(t *testing.T) {
 				team, arena := kernels.NewTeam(1), mapped.NewArena()
 				defer team.Close()
 				defer arena.Free()
-				e := halo.NewExchange(harmed{w, change}, twoRanks(w.Rank()), c, team, arena, 4)
-				if err := e.BeginForward(make([]float32, 12), 4, halo.Key{}); err != nil {
+				e := halo.NewExchange(harmed{w, change}, twoRanks(w.Rank()), c, team, team, arena, 4)
+				if err := e.BeginForward(matrix(4, make([]float32, 12)), halo.Key{}); err != nil {
 					return err
 				}
 				if _, err := e.EndForward(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("from rank %d is damaged", 1-w.Rank())) {
@@ -136,10 +136,10 @@ func TestChunks(t *testing.T) {
 				defer arena.Free()
 				plan := star(w.Rank(), ranks, n)
 				comm := shuffling{w, rand.New(rand.NewPCG(uint64(w.Rank()), uint64(variant)))}
-				e := halo.NewExchange(comm, plan, c, team, arena, cols)
+				e := halo.NewExchange(comm, plan, c, team, team, arena, cols)
 				own := make([]float32, n*cols)
 				for round := range 2 {
-					if err := e.BeginForward(rows(w.Rank(), round), cols, halo.Key{Epoch: round}); err != nil {
+					if err := e.BeginForward(matrix(cols, rows(w.Rank(), round)), halo.Key{Epoch: round}); err != nil {
 						return err
 					}
 					ghosts, err := e.EndForward()
@@ -147,12 +147,12 @@ func TestChunks(t *testing.T) {
 						return err
 					}
 					if name == "int4" {
-						checkGhosts(t, c, plan, ghosts, w.Rank(), cols, round, rows)
+						checkGhosts(t, c, plan, ghosts.Host(), w.Rank(), cols, round, rows)
 					}
 					if err := e.BeginBackward(cols, halo.Key{Epoch: round}); err != nil {
 						return err
 					}
-					if err := e.EndBackward(own); err != nil {
+					if err := e.EndBackward(matrix(cols, own)); err != nil {
 						return err
 					}
 				}
@@ -197,8 +197,8 @@ func TestMessagesMoveOnMeanwhile(t *testing.T) {
 		defer team.Close()
 		defer arena.Free()
 		comm := counting{w, new(atomic.Int32)}
-		e := halo.NewExchange(comm, star(w.Rank(), 2, n), named(t, "int4"), team, arena, cols)
-		if err := e.BeginForward(make([]float32, n*cols), cols, halo.Key{}); err != nil {
+		e := halo.NewExchange(comm, star(w.Rank(), 2, n), named(t, "int4"), team, team, arena, cols)
+		if err := e.BeginForward(matrix(cols, make([]float32, n*cols)), halo.Key{}); err != nil {
 			return err
 		}
 		for began := time.Now(); time.Since(began) < 10*time.Second; time.Sleep(time.Millisecond) {
@@ -245,13 +245,13 @@ func BenchmarkExchange(b *testing.B) {
 				team, arena := kernels.NewTeam(1), mapped.NewArena()
 				defer team.Close()
 				defer arena.Free()
-				e := halo.NewExchange(w, star(w.Rank(), 2, n), c, team, arena, cols)
+				e := halo.NewExchange(w, star(w.Rank(), 2, n), c, team, team, arena, cols)
 				x := make([]float32, n*cols)
 				for i := range x {
 					x[i] = float32(i%7) - 2
 				}
 				both := func() error {
-					if err := e.BeginForward(x, cols, halo.Key{}); err != nil {
+					if err := e.BeginForward(matrix(cols, x), halo.Key{}); err != nil {
 						return err
 					}
 					if _, err := e.EndForward(); err != nil {
@@ -260,7 +260,7 @@ func BenchmarkExchange(b *testing.B) {
 					if err := e.BeginBackward(cols, halo.Key{}); err != nil {
 						return err
 					}
-					return e.EndBackward(x)
+					return e.EndBackward(matrix(cols, x))
 				}
 				if err := both(); err != nil { // which makes room
 					return err

@@ -43,9 +43,10 @@ const rowGrain = 256
 func (d *direct) begin(w way, _ codec.Key) error {
 	start := time.Now()
 	out, in := w.out.X, w.in.X
-	if w.backward {
+	if w.add {
 		in = d.packed
-	} else {
+	}
+	if w.out.Index != nil {
 		d.own = w.out
 		d.team.Run(w.out.Len, rowGrain, d.pack)
 		out = d.packed
@@ -98,7 +99,7 @@ func (d *direct) end(w way) error {
 	if err := d.await(); err != nil {
 		return err
 	}
-	if !w.backward {
+	if !w.add {
 		return nil
 	}
 	start := time.Now()

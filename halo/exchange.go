@@ -6,6 +6,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/halo/codec"
 	"siafu/halo/comm"
+	"siafu/kernels"
 )
 
 // Parallel runs body over parts of [0, n); kernels.Team is one.
@@ -45,20 +46,22 @@ type Exchange struct {
 	chunked *chunked // nil until there is a codec
 	comm    comm.Comm
 	team    Parallel
+	ops     kernels.Ops
 	arena   *mapped.Arena
 	stats   Stats
-	ghosts  []float32 // [Ghosts x maxCols]
-	sums    []float32 // [Sums x maxCols]
+	ghosts  kernels.Mat // [Ghosts x maxCols]
+	sums    kernels.Mat // [Sums x maxCols]
+	staged  staged
 	maxCols int
 	// Of SendRows, where a codec draws by them: dataset ids, and which are sums,
 	// nil for none.
 	sendIDs  []uint32
 	sendSums []bool
 
-	tag   int       // of messages through codecs
-	way   way       // of the exchange under way
-	state string    // "", forward, backward
-	scrap []float32 // of Drop: where gradients go that nobody wants; nil before
+	tag   int         // of messages through codecs
+	way   way         // of the exchange under way
+	state string      // "", forward, backward
+	scrap kernels.Mat // of Drop: where gradients go that nobody wants; none before
 
 	observer Observer // nil: none
 	key      Key      // of the exchange under way, when its rows had left, and Stats.Wait then
@@ -85,9 +88,9 @@ const (
 )
 
 // way is one direction of an exchange: the rows that go out, rank q's from
-// outStart[q] on, and where those go that come in, which backward are added.
+// outStart[q] on, and where those go that come in, which are set or added.
 type way struct {
-	backward          bool
+	backward, add     bool
 	out, in           codec.Rows
 	outStart, inStart []int64
 }
@@ -116,16 +119,16 @@ type carrier interface {
 	end(w way) error
 }
 
-// NewExchange gives room for rows of up to maxCols floats. Memory comes from
-// a; team does the copying, encoding and decoding.
-func NewExchange(c comm.Comm, p *Plan, rows codec.Codec, team Parallel, a *mapped.Arena, maxCols int) *Exchange {
+// NewExchange gives room for rows of up to maxCols floats, which lie where ops
+// computes. Memory comes from a; team does the copying, encoding and decoding.
+func NewExchange(c comm.Comm, p *Plan, rows codec.Codec, team Parallel, ops kernels.Ops, a *mapped.Arena, maxCols int) *Exchange {
 	if c.Size() != p.Parts {
 		panic("halo: communicator and plan differ in size")
 	}
 	e := &Exchange{
-		plan: p, comm: c, team: team, arena: a, maxCols: maxCols,
-		ghosts: mapped.Make[float32](a, p.Ghosts*maxCols), sums: mapped.Make[float32](a, p.Sums*maxCols),
+		plan: p, comm: c, team: team, ops: ops, arena: a, maxCols: maxCols,
 	}
+	e.stage()
 	e.Use(rows)
 	return e
 }
@@ -176,11 +179,11 @@ func (e *Exchange) useDirect() {
 
 // Ghosts is the matrix of ghost rows [Ghosts x cols]: what EndForward filled,
 // and what BeginBackward sends.
-func (e *Exchange) Ghosts(cols int) []float32 { return e.ghosts[:e.plan.Ghosts*cols] }
+func (e *Exchange) Ghosts(cols int) kernels.Mat { return e.ghosts.Reshape(e.plan.Ghosts, cols) }
 
 // Sums is the matrix of the plan's sums [Sums x cols]: what BeginForward sends
 // beside own rows, and where EndBackward leaves their gradients.
-func (e *Exchange) Sums(cols int) []float32 { return e.sums[:e.plan.Sums*cols] }
+func (e *Exchange) Sums(cols int) kernels.Mat { return e.sums.Reshape(e.plan.Sums, cols) }
 
 // TakeStats returns the statistics and starts them again from zero.
 func (e *Exchange) TakeStats() Stats {
@@ -191,13 +194,14 @@ func (e *Exchange) TakeStats() Stats {
 
 // BeginForward begins to send the rows of x [Own x cols] and of Sums(cols) that
 // others hold as ghosts: both may change when it returns. Collective.
-func (e *Exchange) BeginForward(x []float32, cols int, k Key) error {
+func (e *Exchange) BeginForward(x kernels.Mat, k Key) error {
+	cols := x.Cols
 	e.enter(forward, cols)
-	e.checkOwn(x, cols)
+	e.checkOwn(x)
 	k.Backward, k.From = false, e.comm.Rank()
 	e.way = way{
-		out:      codec.Rows{X: x[:e.plan.Own*cols], More: e.Sums(cols), Cols: cols, Len: len(e.plan.SendRows), Index: e.plan.SendRows, IDs: e.sendIDs, Sums: e.sendSums},
-		in:       codec.Rows{X: e.Ghosts(cols), Cols: cols, Len: e.plan.Ghosts},
+		out:      e.leaving(x),
+		in:       codec.Rows{X: e.staged.ghosts[:e.plan.Ghosts*cols], Cols: cols, Len: e.plan.Ghosts},
 		outStart: e.plan.SendStart, inStart: e.plan.RecvStart,
 	}
 	return e.begin(k)
@@ -213,9 +217,13 @@ func (e *Exchange) Await() error { return e.carrier.await() }
 
 // EndForward waits for the ghosts' rows and returns them [Ghosts x cols]; they
 // stand until the next exchange begins. Collective.
-func (e *Exchange) EndForward() ([]float32, error) {
+func (e *Exchange) EndForward() (kernels.Mat, error) {
 	e.leave(forward)
-	return e.way.in.X, e.carrier.end(e.way)
+	err, ghosts := e.carrier.end(e.way), e.Ghosts(e.way.in.Cols)
+	if err == nil {
+		kernels.Write(e.ops, ghosts, e.way.in.X)
+	}
+	return ghosts, err
 }
 
 // BeginBackward begins to send the gradients of ghosts, which the caller has
@@ -223,10 +231,12 @@ func (e *Exchange) EndForward() ([]float32, error) {
 func (e *Exchange) BeginBackward(cols int, k Key) error {
 	e.enter(backward, cols)
 	k.Backward, k.From = true, e.comm.Rank()
+	gradients := e.staged.ghosts[:e.plan.Ghosts*cols]
+	kernels.Read(e.ops, gradients, e.Ghosts(cols))
 	e.way = way{
-		backward: true,
-		out:      codec.Rows{X: e.Ghosts(cols), Cols: cols, Len: e.plan.Ghosts, IDs: e.plan.GhostIDs},
-		in:       codec.Rows{More: e.Sums(cols), Cols: cols, Len: len(e.plan.SendRows), Index: e.plan.SendRows},
+		backward: true, add: !e.ops.Remote(),
+		out:      codec.Rows{X: gradients, Cols: cols, Len: e.plan.Ghosts, IDs: e.plan.GhostIDs},
+		in:       e.returning(cols),
 		outStart: e.plan.RecvStart, inStart: e.plan.SendStart,
 	}
 	return e.begin(k)
@@ -245,11 +255,18 @@ func (e *Exchange) begin(k Key) error {
 // EndBackward waits for the gradients that others hold of own vertices and
 // adds them to own [Own x cols], in ascending order of ranks. Those of sums are
 // then in Sums, until the next exchange begins. Collective.
-func (e *Exchange) EndBackward(own []float32) error {
+func (e *Exchange) EndBackward(own kernels.Mat) error {
 	e.leave(backward)
-	e.checkOwn(own, e.way.in.Cols)
+	e.checkOwn(own)
+	if !e.way.add {
+		if err := e.carrier.end(e.way); err != nil {
+			return err
+		}
+		e.addReturned(own)
+		return nil
+	}
 	clear(e.way.in.More)
-	e.way.in.X = own[:e.plan.Own*e.way.in.Cols]
+	e.way.in.X = own.Host()
 	return e.carrier.end(e.way)
 }
 
@@ -273,8 +290,8 @@ func (e *Exchange) leave(state string) {
 	}
 }
 
-func (e *Exchange) checkOwn(x []float32, cols int) {
-	if len(x) < e.plan.Own*cols {
-		panic("halo: short rows")
+func (e *Exchange) checkOwn(x kernels.Mat) {
+	if x.Rows != e.plan.Own {
+		panic("halo: rows of other than own vertices")
 	}
 }

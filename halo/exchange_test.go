@@ -111,7 +111,7 @@ func exchangeBothWays(c world.Comm, s *shard.Shard, codecs []codec.Codec, cols i
 	team, arena := kernels.NewTeam(1), mapped.NewArena()
 	defer team.Close()
 	defer arena.Free()
-	e := halo.NewExchange(c, halo.NewPlan(s), codecs[0], team, arena, 5)
+	e := halo.NewExchange(c, halo.NewPlan(s), codecs[0], team, team, arena, 5)
 	x := make([]float32, s.NumOwn()*cols)
 	rounds := 2 * len(codecs)
 	for round := range rounds {
@@ -121,7 +121,7 @@ func exchangeBothWays(c world.Comm, s *shard.Shard, codecs []codec.Codec, cols i
 				x[i*cols+j] = value(v, j)
 			}
 		}
-		if err := e.BeginForward(x, cols, halo.Key{Epoch: round}); err != nil {
+		if err := e.BeginForward(matrix(cols, x), halo.Key{Epoch: round}); err != nil {
 			return err
 		}
 		clear(x) // the rows have been copied
@@ -131,7 +131,7 @@ func exchangeBothWays(c world.Comm, s *shard.Shard, codecs []codec.Codec, cols i
 		}
 		for i, v := range s.Ghosts {
 			for j := range cols {
-				if got := ghosts[i*cols+j]; got != value(v, j) {
+				if got := ghosts.Host()[i*cols+j]; got != value(v, j) {
 					return fmt.Errorf("round %d: ghost of vertex %d has %v in column %d, want %v", round, v, got, j, value(v, j))
 				}
 			}
@@ -141,7 +141,7 @@ func exchangeBothWays(c world.Comm, s *shard.Shard, codecs []codec.Codec, cols i
 		if err := e.BeginBackward(cols, halo.Key{Epoch: round}); err != nil {
 			return err
 		}
-		if err := e.EndBackward(x); err != nil {
+		if err := e.EndBackward(matrix(cols, x)); err != nil {
 			return err
 		}
 		for i, v := range s.Own {
@@ -191,18 +191,18 @@ func TestMisusePanics(t *testing.T) {
 			}()
 			f()
 		}
-		e := halo.NewExchange(c, p, none, team, arena, 4)
+		e := halo.NewExchange(c, p, none, team, team, arena, 4)
 		panics("End without Begin", func() { e.EndForward() })
-		panics("short rows", func() { e.BeginForward(make([]float32, 3), 2, halo.Key{}) })
-		e = halo.NewExchange(c, p, none, team, arena, 4)
-		if err := e.BeginForward(make([]float32, 4), 2, halo.Key{}); err != nil {
+		panics("short rows", func() { e.BeginForward(matrix(2, make([]float32, 3)), halo.Key{}) })
+		e = halo.NewExchange(c, p, none, team, team, arena, 4)
+		if err := e.BeginForward(matrix(2, make([]float32, 4)), halo.Key{}); err != nil {
 			return err
 		}
 		panics("Use before End", func() { e.Use(none) })
 		panics("Begin twice", func() { e.BeginBackward(2, halo.Key{}) })
-		panics("the wrong End", func() { e.EndBackward(make([]float32, 4)) })
+		panics("the wrong End", func() { e.EndBackward(matrix(2, make([]float32, 4))) })
 		p.Parts = 2
-		panics("a plan of another size", func() { halo.NewExchange(c, p, none, team, arena, 4) })
+		panics("a plan of another size", func() { halo.NewExchange(c, p, none, team, team, arena, 4) })
 		return nil
 	})
 	if err != nil {
@@ -228,16 +228,16 @@ func TestNoAllocation(t *testing.T) {
 	defer arena.Free()
 	none := named(t, "none")
 	p := &halo.Plan{Parts: 1, Own: 3, Ghosts: 2, SendStart: []int64{0, 2}, SendRows: []uint32{0, 2}, RecvStart: []int64{0, 2}}
-	e := halo.NewExchange(still{}, p, none, team, arena, 4)
+	e := halo.NewExchange(still{}, p, none, team, team, arena, 4)
 	x := make([]float32, 12)
 	allocs := testing.AllocsPerRun(100, func() {
-		if e.BeginForward(x, 4, halo.Key{}) != nil {
+		if e.BeginForward(matrix(4, x), halo.Key{}) != nil {
 			t.Error("begin forward")
 		}
 		if _, err := e.EndForward(); err != nil {
 			t.Error(err)
 		}
-		if e.BeginBackward(4, halo.Key{}) != nil || e.EndBackward(x) != nil {
+		if e.BeginBackward(4, halo.Key{}) != nil || e.EndBackward(matrix(4, x)) != nil {
 			t.Error("backward")
 		}
 	})
@@ -245,3 +245,6 @@ func TestNoAllocation(t *testing.T) {
 		t.Errorf("an exchange there and back allocates %v times", allocs)
 	}
 }
+
+// matrix is x as rows of so many columns.
+func matrix(cols int, x []float32) kernels.Mat { return kernels.HostMat(len(x)/cols, cols, x) }

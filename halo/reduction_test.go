@@ -64,7 +64,7 @@ func gatherReduced(c world.Comm, s *shard.Shard, terms halo.Terms, cols int, pla
 		return fmt.Errorf("%d ghosts became %d", s.NumGhosts(), r.Plan.Ghosts)
 	}
 	none, _ := codec.ByName("none")
-	e := halo.NewExchange(c, r.Plan, none, team, arena, cols)
+	e := halo.NewExchange(c, r.Plan, none, team, team, arena, cols)
 	x := make([]float32, s.NumOwn()*cols)
 	for i, v := range s.Own {
 		for j := range cols {
@@ -72,8 +72,8 @@ func gatherReduced(c world.Comm, s *shard.Shard, terms halo.Terms, cols int, pla
 		}
 	}
 	col := slices.Repeat([]float32{2}, s.NumOwn()+s.NumGhosts())
-	kernels.SpMM(team, e.Sums(cols), cols, kernels.Gather{Begin: r.Sums.Offsets[:r.Plan.Sums], End: r.Sums.Offsets[1:], Cols: r.Sums.Cols, ColScale: col}, x, false)
-	if err := e.BeginForward(x, cols, halo.Key{}); err != nil {
+	kernels.SpMM(team, e.Sums(cols).Host(), cols, kernels.Gather{Begin: r.Sums.Offsets[:r.Plan.Sums], End: r.Sums.Offsets[1:], Cols: r.Sums.Cols, ColScale: col}, x, false)
+	if err := e.BeginForward(matrix(cols, x), halo.Key{}); err != nil {
 		return err
 	}
 	ghosts, err := e.EndForward()
@@ -82,7 +82,7 @@ func gatherReduced(c world.Comm, s *shard.Shard, terms halo.Terms, cols int, pla
 	}
 	got, want := make([]float32, len(x)), make([]float32, len(x))
 	in := r.In
-	kernels.SpMM(team, got, cols, kernels.Gather{Begin: in.Begin, End: in.End, Cols: in.Cols, Base: uint32(in.Base), ColScale: r.Scale(col, arena)}, ghosts, false)
+	kernels.SpMM(team, got, cols, kernels.Gather{Begin: in.Begin, End: in.End, Cols: in.Cols, Base: uint32(in.Base), ColScale: r.Scale(col, arena)}, ghosts.Host(), false)
 	all := make([]float32, s.NumGhosts()*cols)
 	for i, v := range s.Ghosts {
 		for j := range cols {
@@ -110,23 +110,23 @@ func returnReduced(c world.Comm, s *shard.Shard, r *halo.Reduction, e *halo.Exch
 		kernels.SpMM(team, dst, cols, kernels.Gather{Begin: t.Offsets[:edges.Sources], End: t.Offsets[1:], Cols: t.Cols}, grads, false)
 	}
 	got := make([]float32, len(grads))
-	back(r.In, e.Ghosts(cols))
+	back(r.In, e.Ghosts(cols).Host())
 	if err := e.BeginBackward(cols, halo.Key{}); err != nil {
 		return err
 	}
-	if err := e.EndBackward(got); err != nil {
+	if err := e.EndBackward(matrix(cols, got)); err != nil {
 		return err
 	}
-	kernels.SpMM(team, got, cols, kernels.Gather{Begin: r.SumsOf.Offsets[:s.NumOwn()], End: r.SumsOf.Offsets[1:], Cols: r.SumsOf.Cols}, e.Sums(cols), true)
+	kernels.SpMM(team, got, cols, kernels.Gather{Begin: r.SumsOf.Offsets[:s.NumOwn()], End: r.SumsOf.Offsets[1:], Cols: r.SumsOf.Cols}, e.Sums(cols).Host(), true)
 
 	plain, _ := codec.ByName("none")
-	whole := halo.NewExchange(c, halo.NewPlan(s), plain, team, arena, cols)
+	whole := halo.NewExchange(c, halo.NewPlan(s), plain, team, team, arena, cols)
 	want := make([]float32, len(grads))
-	back(s.GhostEdges(), whole.Ghosts(cols))
+	back(s.GhostEdges(), whole.Ghosts(cols).Host())
 	if err := whole.BeginBackward(cols, halo.Key{}); err != nil {
 		return err
 	}
-	if err := whole.EndBackward(want); err != nil {
+	if err := whole.EndBackward(matrix(cols, want)); err != nil {
 		return err
 	}
 	if !slices.Equal(got, want) {

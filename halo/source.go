@@ -1,6 +1,9 @@
 package halo
 
-import "siafu/halo/codec"
+import (
+	"siafu/halo/codec"
+	"siafu/kernels"
+)
 
 // Slot names rows that travel between ranks: those of a layer in an epoch,
 // forward to the ghosts of own vertices or backward, as gradients, to the
@@ -90,10 +93,10 @@ func (e *Exchange) Drop() error {
 		_, err := e.EndForward()
 		return err
 	case backward:
-		if e.scrap == nil {
-			e.scrap = make([]float32, e.plan.Own*e.maxCols)
+		if e.scrap.IsNil() {
+			e.scrap = kernels.PlaceMat(e.ops, e.arena, e.plan.Own, e.maxCols, make([]float32, e.plan.Own*e.maxCols))
 		}
-		return e.EndBackward(e.scrap)
+		return e.EndBackward(e.scrap.Reshape(e.plan.Own, e.way.in.Cols))
 	}
 	return nil
 }

@@ -46,14 +46,14 @@ func TestSumsAreRoundedApart(t *testing.T) {
 				team, arena := kernels.NewTeam(1), mapped.NewArena()
 				defer team.Close()
 				defer arena.Free()
-				e := halo.NewExchange(w, funnel(w.Rank(), ranks), named(t, name), team, arena, cols)
-				copy(e.Sums(cols), x)
-				if err := e.BeginForward(x[:cols], cols, halo.Key{Seed: 3, Epoch: 1}); err != nil {
+				e := halo.NewExchange(w, funnel(w.Rank(), ranks), named(t, name), team, team, arena, cols)
+				copy(e.Sums(cols).Host(), x)
+				if err := e.BeginForward(matrix(cols, x[:cols]), halo.Key{Seed: 3, Epoch: 1}); err != nil {
 					return err
 				}
 				ghosts, err := e.EndForward()
 				if err == nil && w.Rank() == ranks-1 {
-					err = roundedApart(ghosts, x[:cols])
+					err = roundedApart(ghosts.Host(), x[:cols])
 				}
 				return err
 			})

@@ -33,6 +33,20 @@ func TestNothingIsAllocated(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := newState(adam, len(w))
+	to, from := kernels.HostMat(rows, width, c), kernels.HostMat(rows, width, a)
+	edges := kernels.Edges{Begin: kernels.HostVector(g.Begin), End: kernels.HostVector(g.End), Cols: kernels.HostVector(g.Cols)}
+	sparse := kernels.PlaceSparse(team, arena, xs)
+	there := kernels.NewTransposed(team, arena, sparse, rows)
+	there.Fill(team, sparse)
+	all := make([]uint32, rows)
+	for v := range all {
+		all[v] = uint32(v)
+	}
+	index, weights := kernels.HostVector(all), kernels.HostMat(width, width, w)
+	var slots []kernels.Mat
+	for _, s := range state {
+		slots = append(slots, kernels.HostMat(width, width, s))
+	}
 	for name, kernel := range map[string]func(){
 		"SpMM":                      func() { kernels.SpMM(team, c, width, g, a, false) },
 		"SpMMHalf":                  func() { kernels.SpMMHalf(team, c, width, g, half, false) },
@@ -58,6 +72,13 @@ func TestNothingIsAllocated(t *testing.T) {
 		"Argmax":   func() { kernels.Argmax(team, best, rows, classes, a) },
 		"Softmax":  func() { kernels.Softmax(team, c, rows, classes, a) },
 		"Adam":     func() { adam.Step(1, w, w, state, true) },
+		"Ops.SpMM": func() { team.SpMM(to, edges, from, false) },
+		"Ops.SparseMatMulTransA": func() {
+			team.SparseMatMulTransA(to, there, from, drop)
+		},
+		"Ops.PackRows": func() { team.PackRows(to, index, from, kernels.Mat{}) },
+		"Ops.AddRows":  func() { team.AddRows(to, kernels.Mat{}, index, from) },
+		"Ops.Step":     func() { team.Step(adam, 1, weights, weights, slots, true) },
 	} {
 		if n := testing.AllocsPerRun(5, kernel); n != 0 {
 			t.Errorf("%s: %v allocations a call", name, n)

@@ -74,7 +74,7 @@ func newLayer(edges [][]uint32, own []uint32, a kernels.Attention, x, r, up []fl
 		l.up = append(l.up, up[int(id)*a.Columns():][:a.Columns()]...)
 	}
 	drop := *a.Drop
-	drop.IDs = l.ids
+	drop.IDs = kernels.HostVector(l.ids)
 	l.Drop = &drop
 	l.result, l.dx = make([]float32, l.own*a.Columns()), make([]float32, len(l.x))
 	l.lse, l.dots, l.dr = make([]float32, len(l.r)), make([]float32, len(l.r)), make([]float32, len(l.r))
@@ -215,7 +215,7 @@ func TestAttentionRefuses(t *testing.T) {
 		"slope":     func(l *layer) { l.Slope = 1.5 },
 		"no heads":  func(l *layer) { l.Heads = 0 },
 		"dst":       func(l *layer) { l.result = l.result[1:] },
-		"few ids":   func(l *layer) { l.Drop.IDs = l.Drop.IDs[1:] },
+		"few ids":   func(l *layer) { l.Drop.IDs = l.Drop.IDs.From(1) },
 		"layer":     func(l *layer) { l.Drop.Layer = 1 << 16 },
 		"always":    func(l *layer) { l.Drop.P = 1 },
 		"r":         func(l *layer) { l.r = nil },

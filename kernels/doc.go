@@ -3,9 +3,13 @@
 // optimisers, initialisers. Sub-package model holds the networks, one file
 // each; sub-package kerneltest the conformance suite of the kernels.
 //
-// Matrices are row-major with rows and columns given by the caller; dst comes
-// first. A kernel's plain Go form is its specification. Results do not depend
-// on the number of workers: work is split so that every sum has a fixed order.
+// Whoever trains calls an Ops, on matrices (Mat) and vectors that say where they
+// lie. A Team is the Ops of this machine's processors; its methods are the
+// functions that take one. These work on slices: row-major matrices with rows and
+// columns given by the caller, dst first.
+//
+// A kernel's plain Go form is its specification. Results do not depend on the
+// number of workers: work is split so that every sum has a fixed order.
 // Wrong sizes panic with a constant string; there are no other errors but those
 // of NewOptimizer. After its first call on a Team, no kernel allocates.
 //

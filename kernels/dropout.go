@@ -24,8 +24,8 @@ import (
 type Dropout struct {
 	Seed         uint64
 	Epoch, Layer int
-	P            float64  // in [0, 1)
-	IDs          []uint32 // dataset id of each row; nil: the row itself
+	P            float64        // in [0, 1)
+	IDs          Vector[uint32] // dataset id of each row; none: the row itself
 }
 
 func (d *Dropout) active() bool { return d != nil && d.P > 0 }
@@ -47,14 +47,14 @@ func (d *Dropout) prepare(rows int) mask {
 	if !(d.P < 1) {
 		panic("kernels: dropout probability outside [0, 1)")
 	}
-	if d.IDs != nil && len(d.IDs) < rows {
+	if d.IDs.Len() > 0 && d.IDs.Len() < rows {
 		panic("kernels: fewer dropout ids than rows")
 	}
 	m := mask{
 		key:   philoxKey(d.Seed),
 		epoch: uint32(d.Epoch), layer: uint32(d.Layer) | streamDropout,
 		scale: float32(1 / (1 - d.P)),
-		ids:   d.IDs,
+		ids:   d.IDs.Host(),
 		set:   avx.Best(),
 	}
 	m.draw = newDraw(m.key, m.epoch, m.layer)

@@ -34,3 +34,7 @@ func TestSoftmaxCrossEntropy(t *testing.T) {
 func TestSoftmax(t *testing.T)  { kerneltest.Softmax(t, kernels.Softmax) }
 func TestAccuracy(t *testing.T) { kerneltest.Accuracy(t, kernels.Accuracy) }
 func TestArgmax(t *testing.T)   { kerneltest.Argmax(t, kernels.Argmax) }
+
+func TestOps(t *testing.T) {
+	kerneltest.Ops(t, func(team *kernels.Team) kernels.Ops { return team })
+}

@@ -100,7 +100,7 @@ func TestDropoutFollowsTheVertex(t *testing.T) {
 		for v := first; v < rows; v += 2 {
 			ids = append(ids, uint32(v))
 		}
-		part := mask(len(ids), cols, &kernels.Dropout{Seed: 5, Epoch: 2, P: 0.4, IDs: ids})
+		part := mask(len(ids), cols, &kernels.Dropout{Seed: 5, Epoch: 2, P: 0.4, IDs: kernels.HostVector(ids)})
 		for i, v := range part {
 			if v != whole[int(ids[i/cols])*cols+i%cols] {
 				t.Fatalf("vertex %d, column %d differs", ids[i/cols], i%cols)

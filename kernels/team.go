@@ -78,6 +78,10 @@ type slots struct {
 	attentionPack   attentionPackTask
 	attentionFinish attentionFinishTask
 	rowDots         rowDotsTask
+
+	rows       rowsTask
+	transposed SparseTransposed
+	state      [][]float32 // of a step
 }
 
 // NewTeam starts workers-1 goroutines (the caller of a kernel is a worker
@@ -99,11 +103,12 @@ func NewTeam(workers int) *Team {
 // now on. Of Teams that share memory only one may run at a time. Many Teams of
 // one worker, each bound to its own rows, then need no more of it than there
 // are processors that run them.
-func (t *Team) Borrow(owner *Team) {
-	if t.workers != owner.workers {
+func (t *Team) Borrow(owner Ops) {
+	o, ok := owner.(*Team)
+	if !ok || t.workers != o.workers {
 		panic("kernels: teams of different sizes share memory")
 	}
-	t.memory = owner.memory
+	t.memory = o.memory
 }
 
 // Workers is the number of workers, the caller included.

@@ -149,8 +149,10 @@ func TestMisusePanics(t *testing.T) {
 		"negative":       func() { kernels.MatMul(team, v, -1, 3, 4, v, v, false) },
 		"short bias":     func() { kernels.BiasReLUDropout(team, v, 2, 3, v, v[:2], true, nil) },
 		"dropout of all": func() { kernels.DropoutRows(team, v, 2, 3, v, &kernels.Dropout{P: 1}) },
-		"few ids":        func() { kernels.DropoutRows(team, v, 2, 3, v, &kernels.Dropout{P: 0.5, IDs: make([]uint32, 1)}) },
-		"label":          func() { kernels.SoftmaxCrossEntropy(team, v, 1, 6, v, []int32{6}, []uint8{1}, 1, 1) },
+		"few ids": func() {
+			kernels.DropoutRows(team, v, 2, 3, v, &kernels.Dropout{P: 0.5, IDs: kernels.HostVector(make([]uint32, 1))})
+		},
+		"label": func() { kernels.SoftmaxCrossEntropy(team, v, 1, 6, v, []int32{6}, []uint8{1}, 1, 1) },
 		"scales": func() {
 			kernels.SpMM(team, v, 3, kernels.Gather{Begin: []int64{0, 0}, End: []int64{0, 0}, RowScale: v[:1]}, v, false)
 		},

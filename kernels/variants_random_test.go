@@ -57,12 +57,12 @@ func TestDropoutWidths(t *testing.T) {
 		use(t, team, set)
 		for _, cols := range []int{1, 3, 7, 8, 9, 15, 16, 17, 24, 25, 31, 32, 33, 41, 47, 48, 49, 64, 65, 95, 128, 602} {
 			for _, rows := range []int{1, 2, 3} {
-				d := &kernels.Dropout{Seed: 77, Epoch: 5, Layer: 2, P: 0.4, IDs: []uint32{4e9, 3, 1 << 31}}
+				d := &kernels.Dropout{Seed: 77, Epoch: 5, Layer: 2, P: 0.4, IDs: kernels.HostVector([]uint32{4e9, 3, 1 << 31})}
 				x := kerneltest.Values(rows*cols+1, 8)[1:]
 				dst := append(make([]float32, rows*cols), 99)
 				kernels.DropoutRows(team, dst, rows, cols, x, d)
 				for i, v := range dst[:rows*cols] {
-					words := kernels.Philox([4]uint32{d.IDs[i/cols], uint32(i % cols / 4), 5, 2}, [2]uint32{77, 0})
+					words := kernels.Philox([4]uint32{d.IDs.Host()[i/cols], uint32(i % cols / 4), 5, 2}, [2]uint32{77, 0})
 					var want float32
 					if float64(words[i%cols%4]) < 0.6*(1<<32) {
 						want = x[i] * float32(1/0.6)

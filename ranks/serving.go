@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"siafu/kernels"
 	"siafu/ranks/engine"
 	"siafu/ranks/inject"
 	"siafu/ranks/params"
@@ -14,7 +15,7 @@ import (
 // serve is the life of a parameter server.
 func (r *run) serve(weights []float32) error {
 	defer r.world.SetLimits(r.limits)
-	u, err := r.newUpdater()
+	u, err := r.newUpdater(kernels.NewTeam(1))
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type strict struct {
 	run *run
 
 	mu    sync.Mutex
-	rooms map[room][]float32 // the copies
+	rooms map[room]kernels.Mat // the copies
 	out   map[result]*returned
 }
 
@@ -43,8 +43,8 @@ type result struct {
 
 // returned is what a method has returned.
 type returned struct {
-	own, copy []float32 // the layer's, and what was handed on
-	sum       uint64    // of own when it was returned
+	own, copy kernels.Mat // the layer's, and what was handed on
+	sum       uint64      // of own when it was returned
 	ends      moment
 	left      map[int]bool // intervals that have not come to it
 }
@@ -57,14 +57,14 @@ type moment struct {
 }
 
 func newStrict(t testing.TB, r *run) *strict {
-	return &strict{t: t, run: r, rooms: map[room][]float32{}, out: map[result]*returned{}}
+	return &strict{t: t, run: r, rooms: map[room]kernels.Mat{}, out: map[result]*returned{}}
 }
 
 // Begin implements tensor.Backend.
-func (b *strict) Begin(worker *kernels.Team, w *tensor.Work) (bool, error) {
+func (b *strict) Begin(worker kernels.Ops, w *tensor.Work) (bool, error) {
 	b.reach(w, false)
 	done, err := tensor.CPU{}.Begin(worker, w)
-	if w.Rows != nil && w.Task.Stage != schedule.Loss {
+	if !w.Rows.IsNil() && w.Task.Stage != schedule.Loss {
 		b.hand(w)
 	}
 	b.reach(w, true)
@@ -113,13 +113,13 @@ func gathersBack(l model.Layer) bool { return l.GatherWidth() > 0 && l.GathersBa
 func (b *strict) hand(w *tensor.Work) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	own, rows := b.run.shard.NumOwn(), len(w.Loss.Labels)
-	width, first := len(w.Rows)/rows, own-cap(w.Loss.Grad)/w.Loss.Classes
+	own, width := b.run.shard.NumOwn(), w.Rows.Cols
+	first := w.Task.Interval * own / b.run.cfg.IntervalsOf(b.run.net, own)
 	in := room{w.Task.Stage, w.Task.Layer, width}
-	if b.rooms[in] == nil {
-		b.rooms[in] = make([]float32, own*width)
+	if b.rooms[in].IsNil() {
+		b.rooms[in] = kernels.HostMat(own, width, make([]float32, own*width))
 	}
-	r := &returned{own: w.Rows, copy: b.rooms[in][first*width : (first+rows)*width], sum: sumOf(w.Rows)}
+	r := &returned{own: w.Rows, copy: b.rooms[in].Part(first, first+w.Rows.Rows), sum: sumOf(w.Rows)}
 	r.left = map[int]bool{w.Task.Interval: true}
 	var shared bool
 	if r.ends, shared = b.lifetime(w); shared {
@@ -127,7 +127,7 @@ func (b *strict) hand(w *tensor.Work) {
 			r.left[k] = true
 		}
 	}
-	copy(r.copy, r.own)
+	copy(r.copy.Host(), r.own.Host())
 	b.out[result{w.Task.Stage, w.Task.Layer, w.Task.Interval}] = r
 	w.Rows = r.copy
 }
@@ -153,15 +153,15 @@ func (b *strict) reach(w *tensor.Work, called bool) {
 		delete(b.out, of)
 	}
 	for _, r := range over { // one may be the copy of another
-		for i := range r.copy {
-			r.copy[i] = float32(math.NaN())
+		for i := range r.copy.Host() {
+			r.copy.Host()[i] = float32(math.NaN())
 		}
 	}
 }
 
 var sumSeed = maphash.MakeSeed()
 
-func sumOf(x []float32) uint64 { return maphash.Bytes(sumSeed, mapped.Bytes(x)) }
+func sumOf(x kernels.Mat) uint64 { return maphash.Bytes(sumSeed, mapped.Bytes(x.Host())) }
 
 // trainOn is train with the tensor tasks of each rank on a backend.
 func trainOn(t testing.TB, c Config, data string, backend func(*run) tensor.Backend) trained {

@@ -18,14 +18,14 @@ type elsewhere struct {
 	done []*tensor.Work
 }
 
-func (b *elsewhere) Begin(_ *kernels.Team, w *tensor.Work) (bool, error) {
+func (b *elsewhere) Begin(_ kernels.Ops, w *tensor.Work) (bool, error) {
 	b.mu.Lock()
 	pause := time.Duration(b.rng.IntN(200)) * time.Microsecond
 	b.mu.Unlock()
 	go func() {
 		time.Sleep(pause)
 		own := kernels.NewTeam(1)
-		w.Team.Borrow(own)
+		w.Ops.Borrow(own)
 		tensor.Do(w)
 		b.mu.Lock()
 		b.done = append(b.done, w)

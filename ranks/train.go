@@ -16,6 +16,7 @@ import (
 	"siafu/graph/partition"
 	"siafu/graph/shard"
 	"siafu/halo/codec"
+	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/config"
@@ -111,10 +112,11 @@ type run struct {
 
 	fault    *inject.Fault // nil but in tests
 	tensor   tensor.Backend
-	codecs   []codec.Codec     // the one that was given, or those to choose from
-	reporter *reporter         // rank 0's, else nil
-	state    *checkpoint.State // that rank 0 has read; nil where the run does not go on, and after takeUp
-	opening  opening           // of the run folder, on rank 0
+	ops      func() (kernels.Ops, error) // engine.Rank's
+	codecs   []codec.Codec               // the one that was given, or those to choose from
+	reporter *reporter                   // rank 0's, else nil
+	state    *checkpoint.State           // that rank 0 has read; nil where the run does not go on, and after takeUp
+	opening  opening                     // of the run folder, on rank 0
 	meta     *graph.Meta
 	net      model.Spec
 	timeline timeline
@@ -277,7 +279,7 @@ func (r *run) startEngine() error {
 	if !r.isServer() {
 		r.engine, err = engine.New(engine.Rank{
 			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Codecs: r.codecs,
-			Tensor: r.tensor, Arena: r.arena, Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.reporter,
+			Tensor: r.tensor, Ops: r.ops, Arena: r.arena, Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.reporter,
 		})
 	}
 	return agree(r.world, err)

@@ -39,7 +39,7 @@ func (r *run) trainAsync(weights []float32) error {
 	var u *params.Updater
 	var err error
 	if r.rank == 0 && r.Servers == 0 {
-		if u, err = r.newUpdater(); err != nil {
+		if u, err = r.newUpdater(kernels.NewTeam(1)); err != nil {
 			return err
 		}
 	}
@@ -64,16 +64,16 @@ func (r *run) trainAfter(epoch int, weights []float32, u *params.Updater, h *sto
 		return err
 	}
 	if own, ok := source.(*params.Replicated); ok {
+		slots := own.Updater().State()
 		if u != nil {
-			source = params.NewReplicated(r.engine.Peers, r.net, weights, u)
-		} else {
-			u = own.Updater()
+			slots = u.State()
 		}
-		for _, state := range u.State() {
+		for _, state := range slots {
 			if err := r.engine.Peers.Bcast(mapped.Bytes(state), 0); err != nil {
 				return err
 			}
 		}
+		own.Updater().Restore(slots)
 	}
 	return r.trainFrom(epoch+1, source, h)
 }
@@ -103,19 +103,19 @@ func (r *run) source(epoch int, weights []float32) (params.Source, error) {
 		setting := params.Setting(r.Graph, r.Servers, epoch)
 		return params.NewClient(r.world, setting, r.net.Layers(), len(weights), o.StateSlots()), nil
 	}
-	u, err := r.newUpdater()
+	u, err := r.newUpdater(r.engine.Fork())
 	if err != nil {
 		return nil, err
 	}
-	return params.NewReplicated(r.engine.Peers, r.net, weights, u), nil
+	return params.NewReplicated(r.engine.Peers, r.net, weights, u, r.arena), nil
 }
 
-// newUpdater makes an updater with the state of a run that goes on, if this one
-// does.
-func (r *run) newUpdater() (*params.Updater, error) {
+// newUpdater makes an updater that computes with ops, with the state of a run that
+// goes on, if this one does.
+func (r *run) newUpdater(ops kernels.Ops) (*params.Updater, error) {
 	var state [][]float32
 	if r.from.epoch > 0 {
 		state = r.from.slots
 	}
-	return params.NewUpdater(r.cfg.OptimizerConfig(), r.net, r.cfg.WeightDecayOn == "all", state, r.arena)
+	return params.NewUpdater(r.cfg.OptimizerConfig(), r.net, r.cfg.WeightDecayOn == "all", state, ops, r.arena)
 }

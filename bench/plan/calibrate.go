@@ -152,13 +152,14 @@ func (c *calibration) row(f *forecast.Forecast) float64 {
 	} else {
 		x.Dense = c.ds.Features.Dense[:n*x.Dim]
 	}
-	r := model.NewRehearsal(net, model.Input{Features: x, IDs: ids, LocalIDs: ids}, c.team, a, a)
-	net.Initialize(r.Weights, "xavier", 1)
-	grad := mapped.Make[float32](a, n*c.ds.Meta.Classes)
+	r := model.NewRehearsal(net, model.Place(c.team, a, x, ids, ids), c.team, a, a)
+	net.Initialize(r.Weights.Host(), "xavier", 1)
+	grad := kernels.NewMat(c.team, a, n, c.ds.Meta.Classes)
+	labels, split := kernels.HostVector(c.ds.Labels[:n]), kernels.HostVector(c.ds.Split[:n])
 	return least(func() {
 		logits := r.Epoch()
-		kernels.SoftmaxCrossEntropy(c.team, grad, n, c.ds.Meta.Classes, logits, c.ds.Labels, c.ds.Split, graph.SplitTrain, 1)
-		kernels.Accuracy(c.team, n, c.ds.Meta.Classes, logits, c.ds.Labels, c.ds.Split)
+		c.team.SoftmaxCrossEntropy(grad, logits, labels, split, graph.SplitTrain, 1)
+		c.team.Accuracy(logits, labels, split)
 	}) / float64(n)
 }
 
@@ -195,7 +196,7 @@ func (c *calibration) attention(s *sample, l model.Gathering, net model.Spec) (t
 	n := g.Rows()
 	room := func(rows, cols int) []float32 { return mapped.Make[float32](a, rows*cols) }
 	if net.AttentionDropout > 0 {
-		at.Drop = &kernels.Dropout{P: net.AttentionDropout, Seed: 1, Epoch: 1, IDs: mapped.Make[uint32](a, max(rows, n))}
+		at.Drop = &kernels.Dropout{P: net.AttentionDropout, Seed: 1, Epoch: 1, IDs: kernels.NewVector[uint32](c.team, a, max(rows, n))}
 	}
 	x, dst, grads := room(rows, l.Width), room(n, l.Width), room(max(rows, n), l.Columns)
 	stats, heads, dr := room(n, 2*l.Heads), room(max(rows, n), l.Heads), room(n, l.Heads)

@@ -28,6 +28,7 @@ type Arena struct {
 	rest  []byte // unused end of the newest slab
 	total int64
 	used  int64
+	freed []func() // what Free does besides
 }
 
 // NewArena returns an arena without memory.
@@ -123,10 +124,22 @@ func (a *Arena) Used() int64 {
 	return a.used
 }
 
+// OnFree has the next Free call f, which must not use the arena: for memory of
+// other kinds that lives as long.
+func (a *Arena) OnFree(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.freed = append(a.freed, f)
+}
+
 // Free gives all arrays back. The arena may be used again afterwards.
 func (a *Arena) Free() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	for _, f := range a.freed {
+		f()
+	}
+	a.freed = nil
 	for _, b := range a.maps {
 		release(b, a.flags)
 	}

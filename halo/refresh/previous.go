@@ -5,6 +5,7 @@ import (
 	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/halo/comm"
+	"siafu/kernels"
 )
 
 // Previous lets every epoch use the ghosts, and the gradients of ghosts, of the
@@ -39,13 +40,13 @@ type Shape struct {
 const firstTag, tags = 64, 16 << 10
 
 // NewPrevious makes the transfers of all layers. The arguments after shapes are
-// those of halo.NewExchange. Collective.
-func NewPrevious(shapes []Shape, c comm.Comm, p *halo.Plan, rows codec.Codec, team halo.Parallel, a *mapped.Arena) *Previous {
+// those of halo.NewExchange; each transfer gets a fork of ops. Collective.
+func NewPrevious(shapes []Shape, c comm.Comm, p *halo.Plan, rows codec.Codec, team halo.Parallel, ops kernels.Ops, a *mapped.Arena) *Previous {
 	s, lost := &Previous{slots: map[place]*[2]*halo.Exchange{}}, halo.Feedbacks{}
 	add := func(at place, width int) {
 		pair := &[2]*halo.Exchange{}
 		for k := range pair {
-			e := halo.NewExchange(c, p, rows, team, a, width)
+			e := halo.NewExchange(c, p, rows, team, ops.Fork(), a, width)
 			e.Separate(firstTag + len(s.list)%tags)
 			e.FeedBack(lost)
 			pair[k], s.list = e, append(s.list, e)

@@ -75,7 +75,7 @@ func goThrough(c world.Comm, s *shard.Shard, rows codec.Codec) error {
 	defer team.Close()
 	defer arena.Free()
 	l := &late{Comm: c}
-	p := refresh.NewPrevious(shape(), l, halo.NewPlan(s), rows, team, arena)
+	p := refresh.NewPrevious(shape(), l, halo.NewPlan(s), rows, team, team, arena)
 	for epoch := range epochs {
 		for l := range layers {
 			if err := forward(p, s, epoch, l); err != nil {
@@ -170,16 +170,19 @@ func forward(p halo.Source, s *shard.Shard, epoch, l int) error {
 		}
 	}
 	at := halo.Slot{Epoch: epoch, Layer: l}
-	e, err := pass(p, at, func(e *halo.Exchange) error { return e.BeginForward(x, w, halo.Key{Epoch: epoch, Layer: l}) })
+	e, err := pass(p, at, func(e *halo.Exchange) error {
+		return e.BeginForward(kernels.HostMat(s.NumOwn(), w, x), halo.Key{Epoch: epoch, Layer: l})
+	})
 	if err != nil {
 		return err
 	}
-	ghosts := e.Ghosts(w)
+	rows := e.Ghosts(w)
 	if e.UnderWay() {
-		if ghosts, err = e.EndForward(); err != nil {
+		if rows, err = e.EndForward(); err != nil {
 			return err
 		}
 	}
+	ghosts := rows.Host()
 	for i, v := range s.Ghosts {
 		for k := range w {
 			want := float32(0)
@@ -199,7 +202,7 @@ func forward(p halo.Source, s *shard.Shard, epoch, l int) error {
 func backward(p halo.Source, s *shard.Shard, epoch int) error {
 	const l = 1
 	w, at := widths[l], halo.Slot{Epoch: epoch, Layer: l, Backward: true}
-	out := p.Leaving(at).Ghosts(w)
+	out := p.Leaving(at).Ghosts(w).Host()
 	for i, v := range s.Ghosts {
 		for k := range w {
 			out[i*w+k] = row(v, epoch, l, k)
@@ -211,7 +214,7 @@ func backward(p halo.Source, s *shard.Shard, epoch int) error {
 	}
 	grads, holders := make([]float32, s.NumOwn()*w), make([]float32, s.NumOwn())
 	if e.UnderWay() {
-		if err := e.EndBackward(grads); err != nil {
+		if err := e.EndBackward(kernels.HostMat(s.NumOwn(), w, grads)); err != nil {
 			return err
 		}
 	}

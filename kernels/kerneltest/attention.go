@@ -10,25 +10,43 @@ import (
 
 // Attention runs the forward pass of attention and both ways back, on teams
 // that choose has prepared.
-func Attention(t *testing.T, choose func(team *kernels.Team)) {
+func Attention(t *testing.T, choose func(team *kernels.Team)) { attention(t, choose, here()) }
+
+// attentionKernels are those of package kernels, or what stands for them.
+type attentionKernels struct {
+	scores func(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, rows []float32)
+	gather func(team *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather, x kernels.AttentionRows, r []float32, merge bool)
+	finish func(team *kernels.Team, a kernels.Attention, dst, lse []float32, rows int, stats []float32)
+	dots   func(team *kernels.Team, dst []float32, rows, heads, width int, x, y []float32)
+	pack   func(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, r, lse, dots []float32)
+	toDst  func(team *kernels.Team, a kernels.Attention, dr []float32, g kernels.Gather, x kernels.AttentionRows, back kernels.AttentionGrad, add bool)
+	toSrc  func(team *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int, x []float32, back kernels.AttentionGrad)
+}
+
+func here() attentionKernels {
+	return attentionKernels{kernels.PackScores, kernels.AttentionGather, kernels.AttentionFinish, kernels.RowDots,
+		kernels.PackGrad, kernels.AttentionGradDst, kernels.AttentionGradSrc}
+}
+
+func attention(t *testing.T, choose func(team *kernels.Team), k attentionKernels) {
 	for _, s := range []struct{ own, heads, width int }{
 		{0, 2, 5}, {1, 1, 1}, {1, 8, 8}, {7, 1, 5}, {7, 2, 16}, {7, 3, 40}, {7, 9, 3}, {40, 8, 1}, {40, 2, 128},
 		{40, 12, 40}, {40, 5, 33}, {300, 1, 128}, {300, 8, 8}, {300, 4, 16}, {3000, 2, 3},
 	} {
 		for i, drop := range dropouts(s.own + s.own/3 + 1)[:4] {
 			t.Run(fmt.Sprintf("own=%d/heads=%d/width=%d/dropout=%d", s.own, s.heads, s.width, i), func(t *testing.T) {
-				c := newAttentionCase(s.own, s.heads, s.width, drop, choose)
+				c := newAttentionCase(s.own, s.heads, s.width, drop, choose, k)
 				c.checkForward(t)
 				c.checkBackward(t)
 			})
 		}
 	}
 	t.Run("differences", func(t *testing.T) {
-		newAttentionCase(7, 2, 3, dropouts(10)[2], choose).checkDifferences(t)
+		newAttentionCase(7, 2, 3, dropouts(10)[2], choose, k).checkDifferences(t)
 	})
 	for _, heads := range []int{1, 8} {
 		t.Run(fmt.Sprintf("hub of %d heads", heads), func(t *testing.T) {
-			c := newAttentionCase(40, heads, 5, dropouts(54)[3], choose)
+			c := newAttentionCase(40, heads, 5, dropouts(54)[3], choose, k)
 			c.swell(20000)
 			c.list()
 			c.checkForward(t)
@@ -36,7 +54,7 @@ func Attention(t *testing.T, choose func(team *kernels.Team)) {
 		})
 	}
 	t.Run("any scores", func(t *testing.T) {
-		c := newAttentionCase(40, 2, 5, nil, choose)
+		c := newAttentionCase(40, 2, 5, nil, choose, k)
 		for v := range c.x {
 			if v%c.Emitted() >= c.Columns() {
 				c.x[v] *= 1e4
@@ -59,6 +77,7 @@ type attentionCase struct {
 	*spmmCase
 	r, grad []float32
 	choose  func(team *kernels.Team)
+	kernels attentionKernels
 	edges   []attentionEdge
 	terms   int // of the longest sum of edges
 }
@@ -66,10 +85,10 @@ type attentionCase struct {
 // attentionEdge is an edge in the definition of attention.
 type attentionEdge struct{ source, target int }
 
-func newAttentionCase(own, heads, width int, drop *kernels.Dropout, choose func(*kernels.Team)) *attentionCase {
+func newAttentionCase(own, heads, width int, drop *kernels.Dropout, choose func(*kernels.Team), k attentionKernels) *attentionCase {
 	c := &attentionCase{
 		Attention: kernels.Attention{Heads: heads, Width: width, Slope: 0.2, Drop: drop},
-		spmmCase:  newSpMMCase(own, heads*(width+1)), choose: choose,
+		spmmCase:  newSpMMCase(own, heads*(width+1)), choose: choose, kernels: k,
 	}
 	c.r, c.grad = Values(own*heads, 5), Values(own*c.Columns(), 6)
 	c.list()
@@ -103,8 +122,8 @@ func (c *attentionCase) parts() (own, ghost kernels.Gather, ownRows, ghostRows [
 func (c *attentionCase) scores(team *kernels.Team, rows []float32) []float32 {
 	n := len(rows) / c.Emitted()
 	dst, half := guarded(poison(n*c.Heads)), n/2*c.Emitted()
-	kernels.PackScores(team, c.Attention, dst, n, n/2, rows[half:])
-	kernels.PackScores(team, c.Attention, dst, n, 0, rows[:half])
+	c.kernels.scores(team, c.Attention, dst, n, n/2, rows[half:])
+	c.kernels.scores(team, c.Attention, dst, n, 0, rows[:half])
 	return dst
 }
 
@@ -114,13 +133,13 @@ func (c *attentionCase) forward(team *kernels.Team, out, lse []float32, split bo
 	stats := guarded(poison(c.own * 2 * c.Heads))
 	if split {
 		own, ghost, ownRows, ghostRows := c.parts()
-		kernels.AttentionGather(team, c.Attention, out, stats, own, kernels.AttentionRows{X: ownRows, Scores: c.scores(team, ownRows)}, c.r, false)
-		kernels.AttentionGather(team, c.Attention, out, stats, ghost, kernels.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, c.r, true)
+		c.kernels.gather(team, c.Attention, out, stats, own, kernels.AttentionRows{X: ownRows, Scores: c.scores(team, ownRows)}, c.r, false)
+		c.kernels.gather(team, c.Attention, out, stats, ghost, kernels.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, c.r, true)
 	} else {
 		all := kernels.Gather{Begin: c.begin, End: c.end, Cols: c.cols, SelfLoops: true}
-		kernels.AttentionGather(team, c.Attention, out, stats, all, kernels.AttentionRows{X: c.x}, c.r, false)
+		c.kernels.gather(team, c.Attention, out, stats, all, kernels.AttentionRows{X: c.x}, c.r, false)
 	}
-	kernels.AttentionFinish(team, c.Attention, out, lse, c.own, stats)
+	c.kernels.finish(team, c.Attention, out, lse, c.own, stats)
 }
 
 func (c *attentionCase) checkForward(t *testing.T) {
@@ -147,7 +166,7 @@ func (c *attentionCase) compare(t *testing.T, got []float32, want, size []float6
 func (c *attentionCase) back(team *kernels.Team) kernels.AttentionGrad {
 	out, lse, dots := make([]float32, len(c.grad)), guarded(poison(len(c.r))), guarded(poison(len(c.r)))
 	c.forward(team, out, lse, false)
-	kernels.RowDots(team, dots, c.own, c.Heads, c.Width, c.grad, out)
+	c.kernels.dots(team, dots, c.own, c.Heads, c.Width, c.grad, out)
 	return kernels.AttentionGrad{R: c.r, LSE: lse, Grad: c.grad, Dots: dots}
 }
 
@@ -156,8 +175,8 @@ func (c *attentionCase) gradTargets(team *kernels.Team, dr []float32) {
 	c.choose(team)
 	back := c.back(team)
 	own, ghost, ownRows, ghostRows := c.parts()
-	kernels.AttentionGradDst(team, c.Attention, dr, own, kernels.AttentionRows{X: ownRows}, back, false)
-	kernels.AttentionGradDst(team, c.Attention, dr, ghost, kernels.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, back, true)
+	c.kernels.toDst(team, c.Attention, dr, own, kernels.AttentionRows{X: ownRows}, back, false)
+	c.kernels.toDst(team, c.Attention, dr, ghost, kernels.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, back, true)
 }
 
 // gradSources is the gradient of the emitted rows of own vertices and ghosts.
@@ -167,12 +186,12 @@ func (c *attentionCase) gradSources(team *kernels.Team, dx []float32) {
 	for i, part := range [][2]int{{0, c.own}, {c.own, c.locals()}} {
 		if i == 1 {
 			back.Packed = guarded(poison(3 * len(back.R)))
-			kernels.PackGrad(team, c.Attention, back.Packed, c.own, 0, back.R, back.LSE, back.Dots)
+			c.kernels.pack(team, c.Attention, back.Packed, c.own, 0, back.R, back.LSE, back.Dots)
 		}
 		g := c.transposed(part[0], part[1])
 		g.SelfLoops = i == 0
 		from, to := part[0]*c.Emitted(), part[1]*c.Emitted()
-		kernels.AttentionGradSrc(team, c.Attention, dx[from:to], g, part[0], c.own, c.x[from:to], back)
+		c.kernels.toSrc(team, c.Attention, dx[from:to], g, part[0], c.own, c.x[from:to], back)
 	}
 }
 
@@ -296,8 +315,8 @@ func (c *attentionCase) keeps(e attentionEdge, head int) float64 {
 		return 1
 	}
 	source, target := uint32(e.source), uint32(e.target)
-	if d.IDs != nil {
-		source, target = d.IDs[source], d.IDs[target]
+	if ids := d.IDs.Host(); ids != nil {
+		source, target = ids[source], ids[target]
 	}
 	words := kernels.Philox([4]uint32{source, target, uint32(d.Epoch), uint32(d.Layer | head/4<<16 | 2<<24)},
 		[2]uint32{uint32(d.Seed), uint32(d.Seed >> 32)})

@@ -10,4 +10,8 @@
 // what is written outside is found, and what is read outside poisons the
 // result. Every case runs with 1, 2, 3 and 5 workers and must yield the same
 // bits.
+//
+// Ops runs all of that, and what stands in no slice, through an implementation of
+// kernels.Ops. Guarded is one for tests of the layers above: Go code cannot read
+// its matrices.
 package kerneltest

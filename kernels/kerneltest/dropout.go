@@ -11,8 +11,8 @@ import (
 // (1-P)·2³².
 func keeps(d *kernels.Dropout, row, col int) bool {
 	id := uint32(row)
-	if d.IDs != nil {
-		id = d.IDs[row]
+	if ids := d.IDs.Host(); ids != nil {
+		id = ids[row]
 	}
 	words := kernels.Philox([4]uint32{id, uint32(col / 4), uint32(d.Epoch), uint32(d.Layer)},
 		[2]uint32{uint32(d.Seed), uint32(d.Seed >> 32)})
@@ -41,8 +41,8 @@ func dropouts(rows int) []*kernels.Dropout {
 		nil,
 		{Seed: 1},
 		{Seed: 1<<40 + 7, Epoch: 3, Layer: 1, P: 0.5},
-		{Seed: 2, Epoch: 199, P: 0.9, IDs: ids},
-		{Seed: 2, Epoch: 199, Layer: 2, P: 0.1, IDs: ids},
+		{Seed: 2, Epoch: 199, P: 0.9, IDs: kernels.HostVector(ids)},
+		{Seed: 2, Epoch: 199, Layer: 2, P: 0.1, IDs: kernels.HostVector(ids)},
 	}
 }
 

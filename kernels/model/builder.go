@@ -5,11 +5,11 @@ import (
 	"siafu/kernels"
 )
 
-// Builder is what a layer is made from: the network's spec, the rank's team,
+// Builder is what a layer is made from: the network's spec, its arithmetic,
 // and room that lasts as long as the network.
 type Builder struct {
 	Spec  Spec
-	Team  *kernels.Team
+	Ops   kernels.Ops
 	Rows  int // vertices of the network
 	net   *Network
 	in    *input
@@ -19,9 +19,9 @@ type Builder struct {
 	params [][]Param // of each layer
 }
 
-func newBuilder(n *Network, in Input, team *kernels.Team, room *room) *Builder {
+func newBuilder(n *Network, in Input, ops kernels.Ops, room *room) *Builder {
 	s, a := n.Spec, room.arena
-	x := &input{Input: in, team: team, arena: a}
+	x := &input{Input: in, ops: ops, arena: a}
 	if p := s.InputDropout; p > 0 {
 		x.drop = &kernels.Dropout{Seed: s.Seed, Layer: 0, P: p, IDs: in.IDs}
 	}
@@ -31,7 +31,7 @@ func newBuilder(n *Network, in Input, team *kernels.Team, room *room) *Builder {
 	if gathered && sparse || x.drop != nil && !sparse {
 		x.scratch = room.matrix(in.Features.Dim)
 	}
-	return &Builder{Spec: s, Team: team, Rows: len(in.IDs), net: n, in: x, room: room, arena: a, params: s.layout()}
+	return &Builder{Spec: s, Ops: ops, Rows: in.IDs.Len(), net: n, in: x, room: room, arena: a, params: s.layout()}
 }
 
 // cached is ÂX for the first layer where it is kept, nil for all others.
@@ -48,7 +48,7 @@ func (b *Builder) Last(l int) bool { return l == b.Spec.Layers()-1 }
 
 // Hidden is what layer l applies its weights to.
 func (b *Builder) Hidden(l int) Hidden {
-	h := Hidden{team: b.Team, cached: b.cached(l), count: b.Rows, in: b.Spec.Dims[l]}
+	h := Hidden{ops: b.Ops, cached: b.cached(l)}
 	if l == 0 {
 		h.input = b.in
 		b.in.multiplied()
@@ -59,34 +59,36 @@ func (b *Builder) Hidden(l int) Hidden {
 // Weight is the i-th weight of layer l, in the order of Kind.Weights.
 func (b *Builder) Weight(l, i int) Weight {
 	p := b.params[l][i]
-	return Weight{p.Of(b.net.Weights), p.Of(b.net.Grad)}
+	return Weight{p.In(b.net.Weights), p.In(b.net.Grad)}
 }
 
 // Room is a matrix [n x cols] of zeros. What a layer hands out to be gathered
 // lies in one, or is what it was given, or the features.
-func (b *Builder) Room(cols int) []float32 { return b.room.matrix(cols) }
+func (b *Builder) Room(cols int) kernels.Mat { return b.room.matrix(cols) }
 
-// GradRoom is room for the gradient of layer l's input [n x in], nil for the
+// GradRoom is room for the gradient of layer l's input [n x in], none for the
 // first layer, whose input is not trained.
-func (b *Builder) GradRoom(l int) []float32 {
+func (b *Builder) GradRoom(l int) kernels.Mat {
 	if l == 0 {
-		return nil
+		return kernels.Mat{}
 	}
 	return b.Room(b.Spec.Dims[l])
 }
 
-// Scratch is n zeros: room that does not grow with the vertices.
-func (b *Builder) Scratch(n int) []float32 { return mapped.Make[float32](b.arena, n) }
+// Scratch is a matrix [rows x cols] of zeros that does not grow with the vertices.
+func (b *Builder) Scratch(rows, cols int) kernels.Mat {
+	return kernels.NewMat(b.Ops, b.arena, rows, cols)
+}
 
 func (b *Builder) dense(l int) dense {
 	s := b.Spec
-	d := dense{team: b.Team, rows: b.Rows, in: s.Dims[l], out: s.Dims[l+1], last: b.Last(l), drop: b.Dropout(l)}
+	d := dense{ops: b.Ops, rows: b.Rows, in: s.Dims[l], out: s.Dims[l+1], last: b.Last(l), drop: b.Dropout(l)}
 	for i, p := range b.params[l] {
 		// The first matrix and the first bias.
 		switch w := b.Weight(l, i); {
-		case p.Bias && d.b == nil:
+		case p.Bias && d.b.IsNil():
 			d.b, d.gb = w.W, w.Grad
-		case !p.Bias && d.w == nil:
+		case !p.Bias && d.w.IsNil():
 			d.w, d.gw = w.W, w.Grad
 		}
 	}
@@ -105,7 +107,7 @@ func (b *Builder) AttentionDropout(l int) *kernels.Dropout {
 	return b.dropout(l+attentionStream, b.Spec.AttentionDropout, b.in.LocalIDs, true)
 }
 
-func (b *Builder) dropout(stream int, p float64, ids []uint32, wanted bool) *kernels.Dropout {
+func (b *Builder) dropout(stream int, p float64, ids kernels.Vector[uint32], wanted bool) *kernels.Dropout {
 	if p == 0 || !wanted {
 		return nil
 	}

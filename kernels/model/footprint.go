@@ -74,20 +74,20 @@ func (s Spec) measure(team *kernels.Team, rows, nonZeros int) (int64, []Gatherin
 	work, rest := mapped.NewSketch(), mapped.NewSketch()
 	defer work.Free()
 	defer rest.Free()
-	n := New(s, s.blank(rows, nonZeros, rest), team, work)
+	n := New(s, s.blank(team, rows, nonZeros, rest), team, work)
 	return work.Used(), n.gatherings()
 }
 
 // blank is so many rows of features, sparse ones where there are non-zeros.
-func (s Spec) blank(rows, nonZeros int, a *mapped.Arena) Input {
+func (s Spec) blank(ops kernels.Ops, rows, nonZeros int, a *mapped.Arena) Input {
 	ids := mapped.Make[uint32](a, rows)
-	in := Input{Features: graph.Features{Rows: rows, Dim: s.Dims[0]}, IDs: ids, LocalIDs: ids}
+	x := graph.Features{Rows: rows, Dim: s.Dims[0]}
 	if nonZeros > 0 {
-		in.Features.Sparse = column(a, rows, nonZeros)
+		x.Sparse = column(a, rows, nonZeros)
 	} else {
-		in.Features.Dense = mapped.Make[float32](a, rows*s.Dims[0])
+		x.Dense = mapped.Make[float32](a, rows*s.Dims[0])
 	}
-	return in
+	return Place(ops, a, x, ids, ids)
 }
 
 // gathered is the width of what a layer gathers.

@@ -44,7 +44,7 @@ func worked(s Spec, team *kernels.Team, rows, nonZeros int) int64 {
 	work, rest := mapped.NewArena(), mapped.NewArena()
 	defer work.Free()
 	defer rest.Free()
-	NewRehearsal(s, s.blank(rows, nonZeros, rest), team, work, rest).Epoch()
+	NewRehearsal(s, s.blank(team, rows, nonZeros, rest), team, work, rest).Epoch()
 	return work.Used()
 }
 

@@ -60,19 +60,19 @@ func gcnLayer(b *Builder, l int) Layer {
 // dense is what both variants share: one weight matrix with its bias, and the
 // activation behind it.
 type dense struct {
-	team    *kernels.Team
+	ops     kernels.Ops
 	rows    int // own vertices
 	in, out int
-	w, b    []float32 // [in x out], [out]
-	gw, gb  []float32 // their gradients
+	w, b    kernels.Mat // [in x out], [1 x out]
+	gw, gb  kernels.Mat // their gradients
 	last    bool
 	drop    *kernels.Dropout // of the output, nil in the last layer
 }
 
 // activateGrad turns the gradient of h = dropout(relu(z + b)) into that of z, in place,
 // and writes the bias gradient.
-func (d *dense) activateGrad(grad, h []float32, p Pass) {
-	kernels.BiasReLUDropoutGrad(d.team, grad, d.gb, d.rows, d.out, grad, h, !d.last, p.Mask(d.drop))
+func (d *dense) activateGrad(grad, h kernels.Mat, p Pass) {
+	d.ops.BiasReLUDropoutGrad(grad, d.gb, grad, h, !d.last, p.Mask(d.drop))
 }
 
 // gatherFirst is (ÂH)W: the input's rows are gathered, the product follows.
@@ -81,9 +81,9 @@ type gatherFirst struct {
 	input    *input       // of the first layer, else nil
 	cached   *cachedInput // ÂX of the first layer where it is kept, else nil
 	gathers  bool         // false in a perceptron
-	gathered []float32
-	h        []float32 // output [rows x out]
-	gradIn   []float32 // [rows x in], nil in the first layer
+	gathered kernels.Mat
+	h        kernels.Mat // output [rows x out]
+	gradIn   kernels.Mat // [rows x in], nil in the first layer
 }
 
 func (g *gatherFirst) GatherWidth() int {
@@ -95,48 +95,48 @@ func (g *gatherFirst) GatherWidth() int {
 
 func (g *gatherFirst) GathersBackward() bool { return g.gathers && g.input == nil }
 
-func (g *gatherFirst) Emit(h []float32, p Pass) []float32 {
+func (g *gatherFirst) Emit(h kernels.Mat, p Pass) kernels.Mat {
 	if g.input != nil {
 		return g.input.rows(p)
 	}
 	return h
 }
 
-func (g *gatherFirst) Apply(gathered []float32, p Pass) []float32 {
+func (g *gatherFirst) Apply(gathered kernels.Mat, p Pass) kernels.Mat {
 	if g.cached != nil {
-		g.cached.apply(g.h, g.out, g.w, g.b, !g.last, p.Mask(g.drop))
+		g.ops.MatMulBiasReLUDropout(g.h, g.cached.rows, g.w, g.b, !g.last, p.Mask(g.drop))
 		return g.h
 	}
 	g.gathered = gathered
-	kernels.MatMulBiasReLUDropout(g.team, g.h, g.rows, g.out, g.in, gathered, g.w, g.b, !g.last, p.Mask(g.drop))
+	g.ops.MatMulBiasReLUDropout(g.h, gathered, g.w, g.b, !g.last, p.Mask(g.drop))
 	return g.h
 }
 
-func (g *gatherFirst) ApplyGrad(grad []float32, p Pass) []float32 {
+func (g *gatherFirst) ApplyGrad(grad kernels.Mat, p Pass) kernels.Mat {
 	g.activateGrad(grad, g.h, p)
 	if g.cached != nil {
-		g.cached.multiplyGrad(g.gw, g.out, grad)
-		return nil
+		g.ops.MatMulTransA(g.gw, g.cached.rows, grad, false)
+		return kernels.Mat{}
 	}
-	kernels.MatMulTransA(g.team, g.gw, g.in, g.out, g.rows, g.gathered, grad, false)
+	g.ops.MatMulTransA(g.gw, g.gathered, grad, false)
 	if g.input != nil {
-		return nil
+		return kernels.Mat{}
 	}
-	kernels.MatMulTransB(g.team, g.gradIn, g.rows, g.in, g.out, grad, g.w, false)
+	g.ops.MatMulTransB(g.gradIn, grad, g.w, false)
 	return g.gradIn
 }
 
-func (g *gatherFirst) EmitGrad(grad []float32, _ Pass) []float32 { return grad }
+func (g *gatherFirst) EmitGrad(grad kernels.Mat, _ Pass) kernels.Mat { return grad }
 
 // applyFirst is Â(HW): the product comes first, its rows are gathered.
 type applyFirst struct {
 	dense
 	input   *input // of the first layer, else nil
 	gathers bool   // false in a perceptron
-	h       []float32
-	emitted []float32 // HW [rows x out]
-	output  []float32
-	gradIn  []float32 // [rows x in], nil in the first layer
+	h       kernels.Mat
+	emitted kernels.Mat // HW [rows x out]
+	output  kernels.Mat
+	gradIn  kernels.Mat // [rows x in], nil in the first layer
 }
 
 func (a *applyFirst) GatherWidth() int {
@@ -148,33 +148,33 @@ func (a *applyFirst) GatherWidth() int {
 
 func (a *applyFirst) GathersBackward() bool { return a.gathers }
 
-func (a *applyFirst) Emit(h []float32, p Pass) []float32 {
+func (a *applyFirst) Emit(h kernels.Mat, p Pass) kernels.Mat {
 	a.h = h
 	if a.input != nil {
-		a.input.multiply(a.emitted, a.out, a.w, p)
+		a.input.multiply(a.emitted, a.w, p)
 	} else {
-		kernels.MatMul(a.team, a.emitted, a.rows, a.out, a.in, h, a.w, false)
+		a.ops.MatMul(a.emitted, h, a.w, false)
 	}
 	return a.emitted
 }
 
-func (a *applyFirst) Apply(gathered []float32, p Pass) []float32 {
+func (a *applyFirst) Apply(gathered kernels.Mat, p Pass) kernels.Mat {
 	a.output = gathered
-	kernels.BiasReLUDropout(a.team, gathered, a.rows, a.out, gathered, a.b, !a.last, p.Mask(a.drop))
+	a.ops.BiasReLUDropout(gathered, gathered, a.b, !a.last, p.Mask(a.drop))
 	return gathered
 }
 
-func (a *applyFirst) ApplyGrad(grad []float32, p Pass) []float32 {
+func (a *applyFirst) ApplyGrad(grad kernels.Mat, p Pass) kernels.Mat {
 	a.activateGrad(grad, a.output, p)
 	return grad
 }
 
-func (a *applyFirst) EmitGrad(grad []float32, p Pass) []float32 {
+func (a *applyFirst) EmitGrad(grad kernels.Mat, p Pass) kernels.Mat {
 	if a.input != nil {
-		a.input.multiplyGrad(a.gw, a.out, grad, p)
-		return nil
+		a.input.multiplyGrad(a.gw, grad, p)
+		return kernels.Mat{}
 	}
-	kernels.MatMulTransA(a.team, a.gw, a.in, a.out, a.rows, a.h, grad, false)
-	kernels.MatMulTransB(a.team, a.gradIn, a.rows, a.in, a.out, grad, a.w, false)
+	a.ops.MatMulTransA(a.gw, a.h, grad, false)
+	a.ops.MatMulTransB(a.gradIn, grad, a.w, false)
 	return a.gradIn
 }

@@ -43,12 +43,12 @@ type gin struct {
 	bias     Weight // b2
 	first    Order
 	h        Hidden
-	emitted  []float32 // HW1 [rows x out], nil where H itself is emitted
-	gathered []float32
+	emitted  kernels.Mat // HW1 [rows x out], nil where H itself is emitted
+	gathered kernels.Mat
 	// The hidden layer of the perceptron, in the place of what was gathered if
 	// that has its width, its gradient and the output [rows x out].
-	inner, gradInner, output []float32
-	gradIn                   []float32 // [rows x in], nil in the first layer
+	inner, gradInner, output kernels.Mat
+	gradIn                   kernels.Mat // [rows x in], nil in the first layer
 }
 
 func (g *gin) GatherWidth() int {
@@ -60,53 +60,53 @@ func (g *gin) GatherWidth() int {
 
 func (g *gin) GathersBackward() bool { return g.first == ApplyFirst || !g.h.Constant() }
 
-func (g *gin) Emit(h []float32, p Pass) []float32 {
+func (g *gin) Emit(h kernels.Mat, p Pass) kernels.Mat {
 	g.h.Take(h)
 	if g.first == ApplyFirst {
-		g.h.Multiply(g.emitted, g.out, g.w, p)
+		g.h.Multiply(g.emitted, g.w, p)
 		return g.emitted
 	}
 	return g.h.Rows(p)
 }
 
-func (g *gin) Apply(gathered []float32, p Pass) []float32 {
+func (g *gin) Apply(gathered kernels.Mat, p Pass) kernels.Mat {
 	g.hide(gathered)
-	kernels.MatMulBiasReLUDropout(g.team, g.output, g.rows, g.out, g.out, g.inner, g.second.W, g.bias.W, !g.last, p.Mask(g.drop))
+	g.ops.MatMulBiasReLUDropout(g.output, g.inner, g.second.W, g.bias.W, !g.last, p.Mask(g.drop))
 	return g.output
 }
 
 // hide computes the hidden layer of the perceptron.
-func (g *gin) hide(gathered []float32) {
+func (g *gin) hide(gathered kernels.Mat) {
 	g.gathered = gathered
 	switch {
 	case g.first == ApplyFirst:
-		kernels.BiasReLUDropout(g.team, gathered, g.rows, g.out, gathered, g.b, true, nil)
+		g.ops.BiasReLUDropout(gathered, gathered, g.b, true, nil)
 		g.inner = gathered
 	case g.h.cached != nil:
-		g.h.cached.apply(g.inner, g.out, g.w, g.b, true, nil)
+		g.ops.MatMulBiasReLUDropout(g.inner, g.h.cached.rows, g.w, g.b, true, nil)
 	default:
-		kernels.MatMulBiasReLUDropout(g.team, g.inner, g.rows, g.out, g.in, gathered, g.w, g.b, true, nil)
+		g.ops.MatMulBiasReLUDropout(g.inner, gathered, g.w, g.b, true, nil)
 	}
 }
 
-func (g *gin) ApplyGrad(grad []float32, p Pass) []float32 {
-	kernels.BiasReLUDropoutGrad(g.team, grad, g.bias.Grad, g.rows, g.out, grad, g.output, !g.last, p.Mask(g.drop))
-	kernels.MatMulTransA(g.team, g.second.Grad, g.out, g.out, g.rows, g.inner, grad, false)
-	kernels.MatMulTransB(g.team, g.gradInner, g.rows, g.out, g.out, grad, g.second.W, false)
-	kernels.BiasReLUDropoutGrad(g.team, g.gradInner, g.gb, g.rows, g.out, g.gradInner, g.inner, true, nil)
+func (g *gin) ApplyGrad(grad kernels.Mat, p Pass) kernels.Mat {
+	g.ops.BiasReLUDropoutGrad(grad, g.bias.Grad, grad, g.output, !g.last, p.Mask(g.drop))
+	g.ops.MatMulTransA(g.second.Grad, g.inner, grad, false)
+	g.ops.MatMulTransB(g.gradInner, grad, g.second.W, false)
+	g.ops.BiasReLUDropoutGrad(g.gradInner, g.gb, g.gradInner, g.inner, true, nil)
 	if g.first == ApplyFirst {
 		return g.gradInner
 	}
-	g.h.MultiplyGatheredGrad(g.gw, g.out, g.gathered, g.gradInner)
-	g.h.InputGrad(g.gradIn, g.out, g.gradInner, g.w, false)
+	g.h.MultiplyGatheredGrad(g.gw, g.gathered, g.gradInner)
+	g.h.InputGrad(g.gradIn, g.gradInner, g.w, false)
 	return g.gradIn
 }
 
-func (g *gin) EmitGrad(grad []float32, p Pass) []float32 {
+func (g *gin) EmitGrad(grad kernels.Mat, p Pass) kernels.Mat {
 	if g.first == GatherFirst {
 		return grad
 	}
-	g.h.MultiplyGrad(g.gw, g.out, grad, p)
-	g.h.InputGrad(g.gradIn, g.out, grad, g.w, false)
+	g.h.MultiplyGrad(g.gw, grad, p)
+	g.h.InputGrad(g.gradIn, grad, g.w, false)
 	return g.gradIn
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,10 +21,11 @@ const vertices = 12
 // adjacency matrix written out.
 type rig struct {
 	*model.Network
-	a [vertices][vertices]float32 // Â[v,u] of the edge u→v
-	x []float32
-	p model.Pass
-	c []float32 // the loss is Σ c·logits
+	a       [vertices][vertices]float32 // Â[v,u] of the edge u→v
+	x       []float32
+	p       model.Pass
+	weights []float32
+	c       []float32 // the loss is Σ c·logits
 }
 
 func newRig(t *testing.T, s model.Spec, order string) *rig {
@@ -44,10 +46,11 @@ func newRig(t *testing.T, s model.Spec, order string) *rig {
 	t.Cleanup(func() { team.Close(); arena.Free() })
 	s.Choose(model.Load{}, model.Choices{Order: order, CacheInput: "off"})
 	features := graph.Features{Rows: vertices, Dim: s.Dims[0], Dense: b.x}
-	b.Network = model.New(s, model.Input{Features: features, IDs: ids, LocalIDs: ids}, team, arena)
-	s.Initialize(b.Weights, "xavier", s.Seed)
-	for i := range b.Weights {
-		b.Weights[i] += 0.02 * float32(i%7-3) // biases too should matter
+	b.Network = model.New(s, model.Place(team, arena, features, ids, ids), team, arena)
+	b.weights = b.Weights.Host()
+	s.Initialize(b.weights, "xavier", s.Seed)
+	for i := range b.weights {
+		b.weights[i] += 0.02 * float32(i%7-3) // biases too should matter
 	}
 	if s.Propagates() {
 		b.scale(s.Coefficients(in, out, vertices, arena))
@@ -98,15 +101,20 @@ func (b *rig) gather(rows []float32, width int, back bool) []float32 {
 }
 
 func (b *rig) forward() []float32 {
-	var h []float32
+	var h kernels.Mat
 	for _, l := range b.Layers {
 		rows := l.Emit(h, b.p)
 		if w := l.GatherWidth(); w > 0 {
-			rows = b.gather(rows, w, false)
+			rows = b.gathered(rows, false)
 		}
 		h = l.Apply(rows, b.p)
 	}
-	return h
+	return h.Host()
+}
+
+// gathered is gather of matrices.
+func (b *rig) gathered(rows kernels.Mat, back bool) kernels.Mat {
+	return kernels.HostMat(vertices, rows.Cols, b.gather(rows.Host(), rows.Cols, back))
 }
 
 func (b *rig) loss() float64 {
@@ -120,12 +128,12 @@ func (b *rig) loss() float64 {
 // backward leaves the gradient of loss in Grad.
 func (b *rig) backward() {
 	b.forward()
-	grad := append([]float32(nil), b.c...)
+	grad := kernels.HostMat(vertices, len(b.c)/vertices, slices.Clone(b.c))
 	for l := len(b.Layers) - 1; l >= 0; l-- {
 		layer := b.Layers[l]
 		grad = layer.ApplyGrad(grad, b.p)
 		if layer.GathersBackward() {
-			grad = b.gather(grad, layer.GatherWidth(), true)
+			grad = b.gathered(grad, true)
 		}
 		grad = layer.EmitGrad(grad, b.p)
 	}
@@ -152,14 +160,14 @@ func TestGradient(t *testing.T) {
 func checkGradient(t *testing.T, b *rig) {
 	const step = 1.0 / 512
 	b.backward()
-	got := append([]float32(nil), b.Grad...)
+	got := slices.Clone(b.Grad.Host())
 	want, largest := make([]float64, len(got)), 0.0
-	for i, w := range b.Weights {
-		b.Weights[i] = w + step
+	for i, w := range b.weights {
+		b.weights[i] = w + step
 		up := b.loss()
-		b.Weights[i] = w - step
+		b.weights[i] = w - step
 		want[i] = (up - b.loss()) / (2 * step)
-		b.Weights[i] = w
+		b.weights[i] = w
 		largest = max(largest, math.Abs(want[i]))
 	}
 	for i := range want {
@@ -177,7 +185,7 @@ func TestResidualLogits(t *testing.T) {
 	b := newRig(t, model.Spec{Custom: &residual, Dims: []int{5, 4, 4, 3}, Seed: 2}, "auto")
 	h, params := b.x, b.Spec.Params()
 	for l := range b.Layers {
-		w, bias := params[2*l], params[2*l+1].Of(b.Weights)
+		w, bias := params[2*l], params[2*l+1].Of(b.weights)
 		sum := b.gather(b.product(h, w), w.Cols, false)
 		for i := range sum {
 			sum[i] += bias[i%w.Cols]
@@ -201,7 +209,7 @@ func (b *rig) product(h []float32, w model.Param) []float32 {
 	dst := make([]float32, vertices*w.Cols)
 	for i := range dst {
 		for k := range w.Rows {
-			dst[i] += h[i/w.Cols*w.Rows+k] * w.Of(b.Weights)[k*w.Cols+i%w.Cols]
+			dst[i] += h[i/w.Cols*w.Rows+k] * w.Of(b.weights)[k*w.Cols+i%w.Cols]
 		}
 	}
 	return dst

@@ -4,29 +4,27 @@ import "siafu/kernels"
 
 // Weight is one weight matrix or bias with its gradient, views of the flat
 // vectors.
-type Weight struct{ W, Grad []float32 }
+type Weight struct{ W, Grad kernels.Mat }
 
 // Hidden is H, what a layer applies weights to: the rows of the layer before,
 // or, in the first layer, the features, with dropout and however they are
 // stored. Emit takes the rows; all other methods may be called after that, and in
 // a first layer, which Emit brings nothing, at any time.
 type Hidden struct {
-	team     *kernels.Team
+	ops      kernels.Ops
 	input    *input       // of the first layer, else nil
 	cached   *cachedInput // of the first layer where the gathered features are kept
-	count    int          // rows
-	in       int
-	previous []float32
+	previous kernels.Mat
 }
 
 // Constant tells whether there is nothing behind these rows to be trained.
 func (h *Hidden) Constant() bool { return h.input != nil }
 
 // Take remembers the rows [n x in] that Emit was given, nil in the first layer.
-func (h *Hidden) Take(rows []float32) { h.previous = rows }
+func (h *Hidden) Take(rows kernels.Mat) { h.previous = rows }
 
 // Rows is the matrix itself [n x in], for reading.
-func (h *Hidden) Rows(p Pass) []float32 {
+func (h *Hidden) Rows(p Pass) kernels.Mat {
 	if h.input != nil {
 		return h.input.rows(p)
 	}
@@ -34,46 +32,44 @@ func (h *Hidden) Rows(p Pass) []float32 {
 }
 
 // Multiply is dst = H w, dst [n x cols], w [in x cols].
-func (h *Hidden) Multiply(dst []float32, cols int, w []float32, p Pass) {
+func (h *Hidden) Multiply(dst, w kernels.Mat, p Pass) {
 	if h.input != nil {
-		h.input.multiply(dst, cols, w, p)
+		h.input.multiply(dst, w, p)
 		return
 	}
-	kernels.MatMul(h.team, dst, h.count, cols, h.in, h.previous, w, false)
+	h.ops.MatMul(dst, h.previous, w, false)
 }
 
 // MultiplyGrad is gw = Hᵀ grad, gw [in x cols], grad [n x cols].
-func (h *Hidden) MultiplyGrad(gw []float32, cols int, grad []float32, p Pass) {
+func (h *Hidden) MultiplyGrad(gw, grad kernels.Mat, p Pass) {
 	if h.input != nil {
-		h.input.multiplyGrad(gw, cols, grad, p)
+		h.input.multiplyGrad(gw, grad, p)
 		return
 	}
-	kernels.MatMulTransA(h.team, gw, h.in, cols, h.count, h.previous, grad, false)
+	h.ops.MatMulTransA(gw, h.previous, grad, false)
 }
 
 // InputGrad is dst = grad wᵀ, the gradient of H, or adds it to dst [n x in];
 // grad [n x cols], w [in x cols]. It does nothing where H is constant.
-func (h *Hidden) InputGrad(dst []float32, cols int, grad, w []float32, add bool) {
+func (h *Hidden) InputGrad(dst, grad, w kernels.Mat, add bool) {
 	if !h.Constant() {
-		kernels.MatMulTransB(h.team, dst, h.count, h.in, cols, grad, w, add)
+		h.ops.MatMulTransB(dst, grad, w, add)
 	}
 }
 
 // MultiplyGathered is dst = (ÂH) w, or adds it to dst [n x cols]. ÂH is
 // gathered [n x in], but for a first layer that keeps it.
-func (h *Hidden) MultiplyGathered(dst []float32, cols int, w, gathered []float32, add bool) {
+func (h *Hidden) MultiplyGathered(dst, w, gathered kernels.Mat, add bool) {
 	if h.cached != nil {
-		h.cached.multiply(dst, cols, w, add)
-		return
+		gathered = h.cached.rows
 	}
-	kernels.MatMul(h.team, dst, h.count, cols, h.in, gathered, w, add)
+	h.ops.MatMul(dst, gathered, w, add)
 }
 
 // MultiplyGatheredGrad is gw = (ÂH)ᵀ grad, gw [in x cols], grad [n x cols].
-func (h *Hidden) MultiplyGatheredGrad(gw []float32, cols int, gathered, grad []float32) {
+func (h *Hidden) MultiplyGatheredGrad(gw, gathered, grad kernels.Mat) {
 	if h.cached != nil {
-		h.cached.multiplyGrad(gw, cols, grad)
-		return
+		gathered = h.cached.rows
 	}
-	kernels.MatMulTransA(h.team, gw, h.in, cols, h.count, gathered, grad, false)
+	h.ops.MatMulTransA(gw, gathered, grad, false)
 }

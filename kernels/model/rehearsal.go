@@ -10,26 +10,26 @@ import (
 // of an epoch takes.
 type Rehearsal struct {
 	*Network
-	Gathers  []Gathering // one a layer
-	gathered [][]float32 // what each layer gathers, and backward
-	back     [][]float32
-	logits   []float32 // their gradient
+	Gathers  []Gathering   // one a layer
+	gathered []kernels.Mat // what each layer gathers, and backward
+	back     []kernels.Mat
+	logits   kernels.Mat // their gradient
 	epochs   int
 }
 
 // NewRehearsal makes the network with memory of work, and what stands for the
 // graph and for ÂX, where that is kept, with memory of rest.
-func NewRehearsal(s Spec, in Input, team *kernels.Team, work, rest *mapped.Arena) *Rehearsal {
-	r := &Rehearsal{Network: New(s, in, team, work)}
+func NewRehearsal(s Spec, in Input, ops kernels.Ops, work, rest *mapped.Arena) *Rehearsal {
+	r := &Rehearsal{Network: New(s, in, ops, work)}
 	if r.InputCached() {
 		r.CacheInput(false, rest)
 	}
-	ones := func(cols int) []float32 {
-		x := mapped.Make[float32](rest, len(in.IDs)*cols)
+	ones := func(cols int) kernels.Mat {
+		x := mapped.Make[float32](rest, in.IDs.Len()*cols)
 		for i := range x {
 			x[i] = 1
 		}
-		return x
+		return kernels.PlaceMat(ops, rest, in.IDs.Len(), cols, x)
 	}
 	r.Gathers = r.gatherings()
 	for _, g := range r.Gathers {
@@ -41,10 +41,10 @@ func NewRehearsal(s Spec, in Input, team *kernels.Team, work, rest *mapped.Arena
 }
 
 // Epoch is an epoch's tensor work but for the loss. It returns the logits.
-func (r *Rehearsal) Epoch() []float32 {
+func (r *Rehearsal) Epoch() kernels.Mat {
 	r.epochs++
 	p := Pass{Epoch: r.epochs, Train: true}
-	var h []float32
+	var h kernels.Mat
 	for l, layer := range r.Layers {
 		if l > 0 || !r.InputCached() {
 			h = layer.Emit(h, p)

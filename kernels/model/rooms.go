@@ -1,13 +1,17 @@
 package model
 
-import "siafu/graph/mapped"
+import (
+	"siafu/graph/mapped"
+	"siafu/kernels"
+)
 
 // rooms are the matrices of all own vertices of a rank. Networks of intervals
 // ask for them in the same order, and each gets its rows of the same matrix.
 type rooms struct {
+	ops   kernels.Ops
 	arena *mapped.Arena
 	rows  int
-	list  [][]float32
+	list  []kernels.Mat
 }
 
 // of is where the network of the rows [lo, hi) gets its part.
@@ -20,16 +24,15 @@ type room struct {
 	next   int // matrix
 }
 
-// matrix is the next [rows x cols] of zeros. Its capacity reaches to the end of
-// the matrix that it is a part of.
-func (r *room) matrix(cols int) []float32 {
+// matrix is the next [rows x cols] of zeros, whose Whole is that of all intervals.
+func (r *room) matrix(cols int) kernels.Mat {
 	if r.next == len(r.list) {
-		r.list = append(r.list, mapped.Make[float32](r.arena, r.rows*cols))
+		r.list = append(r.list, kernels.NewMat(r.ops, r.arena, r.rows, cols))
 	}
 	whole := r.list[r.next]
-	if len(whole) != r.rows*cols {
+	if whole.Cols != cols {
 		panic("model: layers of two intervals ask for different matrices")
 	}
 	r.next++
-	return whole[r.lo*cols : r.hi*cols]
+	return whole.Part(r.lo, r.hi)
 }

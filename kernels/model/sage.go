@@ -42,11 +42,11 @@ type sage struct {
 	self     Weight // W_self
 	first    Order
 	h        Hidden
-	emitted  []float32 // HW [rows x out], nil where H itself is emitted
-	gathered []float32
-	output   []float32 // [rows x out]
-	grad     []float32 // of what the activation is applied to, until EmitGrad
-	gradIn   []float32 // [rows x in], nil in the first layer: of what was gathered, or of H
+	emitted  kernels.Mat // HW [rows x out], nil where H itself is emitted
+	gathered kernels.Mat
+	output   kernels.Mat // [rows x out]
+	grad     kernels.Mat // of what the activation is applied to, until EmitGrad
+	gradIn   kernels.Mat // [rows x in], nil in the first layer: of what was gathered, or of H
 }
 
 func (g *sage) GatherWidth() int {
@@ -58,48 +58,48 @@ func (g *sage) GatherWidth() int {
 
 func (g *sage) GathersBackward() bool { return g.first == ApplyFirst || !g.h.Constant() }
 
-func (g *sage) Emit(h []float32, p Pass) []float32 {
+func (g *sage) Emit(h kernels.Mat, p Pass) kernels.Mat {
 	g.h.Take(h)
 	if g.first == ApplyFirst {
-		g.h.Multiply(g.emitted, g.out, g.w, p)
+		g.h.Multiply(g.emitted, g.w, p)
 		return g.emitted
 	}
 	return g.h.Rows(p)
 }
 
-func (g *sage) Apply(gathered []float32, p Pass) []float32 {
+func (g *sage) Apply(gathered kernels.Mat, p Pass) kernels.Mat {
 	g.gathered = gathered
-	g.h.Multiply(g.output, g.out, g.self.W, p)
+	g.h.Multiply(g.output, g.self.W, p)
 	if g.first == ApplyFirst {
-		kernels.Add(g.team, g.output, gathered[:len(g.output)])
+		g.ops.Add(g.output, gathered)
 	} else {
-		g.h.MultiplyGathered(g.output, g.out, g.w, gathered, true)
+		g.h.MultiplyGathered(g.output, g.w, gathered, true)
 	}
-	kernels.BiasReLUDropout(g.team, g.output, g.dense.rows, g.out, g.output, g.b, !g.last, p.Mask(g.drop))
+	g.ops.BiasReLUDropout(g.output, g.output, g.b, !g.last, p.Mask(g.drop))
 	return g.output
 }
 
-func (g *sage) ApplyGrad(grad []float32, p Pass) []float32 {
+func (g *sage) ApplyGrad(grad kernels.Mat, p Pass) kernels.Mat {
 	g.activateGrad(grad, g.output, p)
 	g.grad = grad
-	g.h.MultiplyGrad(g.self.Grad, g.out, grad, p)
+	g.h.MultiplyGrad(g.self.Grad, grad, p)
 	if g.first == ApplyFirst {
 		return grad
 	}
-	g.h.MultiplyGatheredGrad(g.gw, g.out, g.gathered, grad)
-	g.h.InputGrad(g.gradIn, g.out, grad, g.w, false)
+	g.h.MultiplyGatheredGrad(g.gw, g.gathered, grad)
+	g.h.InputGrad(g.gradIn, grad, g.w, false)
 	return g.gradIn
 }
 
 // EmitGrad of a layer that gathers first works in grad: gradIn is what ApplyGrad
 // has returned, which other intervals may still be gathering.
-func (g *sage) EmitGrad(grad []float32, p Pass) []float32 {
+func (g *sage) EmitGrad(grad kernels.Mat, p Pass) kernels.Mat {
 	if g.first == GatherFirst {
-		g.h.InputGrad(grad, g.out, g.grad, g.self.W, true)
+		g.h.InputGrad(grad, g.grad, g.self.W, true)
 		return grad
 	}
-	g.h.MultiplyGrad(g.gw, g.out, grad, p)
-	g.h.InputGrad(g.gradIn, g.out, g.grad, g.self.W, false)
-	g.h.InputGrad(g.gradIn, g.out, grad, g.w, true)
+	g.h.MultiplyGrad(g.gw, grad, p)
+	g.h.InputGrad(g.gradIn, g.grad, g.self.W, false)
+	g.h.InputGrad(g.gradIn, grad, g.w, true)
 	return g.gradIn
 }

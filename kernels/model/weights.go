@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"siafu/graph/size"
+	"siafu/kernels"
 )
 
 // Param is one weight matrix or bias in a flat vector of weights: the
@@ -21,6 +22,11 @@ func (p Param) Len() int { return size.Product(p.Rows, p.Cols) }
 
 // Of is p's view of a flat vector.
 func (p Param) Of(flat []float32) []float32 { return flat[p.Offset : p.Offset+p.Len()] }
+
+// In is p [Rows x Cols] in a flat vector [weights x 1] where an Ops computes.
+func (p Param) In(flat kernels.Mat) kernels.Mat {
+	return flat.Part(p.Offset, p.Offset+p.Len()).Reshape(p.Rows, p.Cols)
+}
 
 // Params lays out the weights of a spec, layer after layer.
 func (s Spec) Params() []Param {

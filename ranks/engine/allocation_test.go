@@ -76,11 +76,11 @@ func alone(t testing.TB, c config.Config, data string, do func(*Engine, params.S
 		defer e.Close()
 		weights := mapped.Make[float32](r.Arena, r.Network.NumWeights())
 		r.Network.Initialize(weights, "xavier", c.Seed)
-		u, err := params.NewUpdater(c.OptimizerConfig(), r.Network, false, nil, r.Arena)
+		u, err := params.NewUpdater(c.OptimizerConfig(), r.Network, false, nil, e.Fork(), r.Arena)
 		if err != nil {
 			return err
 		}
-		return do(e, params.NewReplicated(w, r.Network, weights, u))
+		return do(e, params.NewReplicated(w, r.Network, weights, u, r.Arena))
 	})
 	if err != nil {
 		t.Fatal(err)

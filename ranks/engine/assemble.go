@@ -22,9 +22,9 @@ func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *
 	way := &route{}
 	s.route, s.training, s.exact = way, way, way
 	if e.Network.Propagates() {
-		way.graph = graphwork.New(e.Network, s.intervals[0].net.Layers, e.Shard, o, a)
+		way.graph = graphwork.New(e.Network, s.intervals[0].net.Layers, e.Shard, o, s.adder, a)
 		if e.Peers.Size() > 1 {
-			s.exchange = halo.NewExchange(e.Peers, way.graph.Plan, rows, e.packers, a, way.graph.MaxWidth())
+			s.exchange = halo.NewExchange(e.Peers, way.graph.Plan, rows, e.packers, e.workers.team(), a, way.graph.MaxWidth())
 			way.ghosts = halo.Always{Exchange: s.exchange}
 			way.sumPieces = way.graph.SumPieces(pieceEdges)
 			way.pieces = evenly(way.graph.Plan.Ghosts, max(1, min(config.MostIntervals, way.graph.Plan.Ghosts/config.IntervalRows)))

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"siafu/graph/mapped"
 	"siafu/halo/codec"
+	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
@@ -29,6 +31,7 @@ type async struct {
 	world   world.Comm
 	workers *workers
 	tensor  tensor.Backend
+	arena   *mapped.Arena
 	delay   *delay          // nil but in experiments
 	graph   *graphwork.Work // nil without propagation
 	codec   codec.Codec
@@ -113,7 +116,7 @@ func (f *async) Run(worker int, t schedule.Task) (done bool, err error) {
 		return true, f.whole(worker, t)
 	}
 	i := f.intervals[t.Interval]
-	i.work.Team.Borrow(f.workers.teams[worker])
+	i.work.Ops.Borrow(f.workers.teams[worker])
 	switch t.Stage {
 	case schedule.Send:
 		return true, f.sendForward(i, t.Layer)
@@ -193,7 +196,7 @@ func (f *async) enqueue(t schedule.Task) {
 // has finished its epoch.
 func (f *async) push(i *interval, layer int) error {
 	f.workers.fault.At(schedule.Update.Kind(), i.epoch)
-	m := f.chooser.Gradient(i.index, i.epoch, layer, i.net.LayerGrad(layer))
+	m := f.chooser.Gradient(i.index, i.epoch, layer, i.layerGrad(layer))
 	if err := f.deliver([]protocol.Message{m}); err != nil {
 		return err
 	}
@@ -231,10 +234,10 @@ func (f *async) startReady() error {
 
 // start begins an interval's epoch with the weights that have come.
 func (f *async) start(i *interval, weights []float32) {
-	copy(i.net.Weights, weights)
+	kernels.Write(i.work.Ops, i.net.Weights, weights)
 	i.asked = nobody
 	f.tallies.remember(i, weights)
-	i.work.Rows, i.loss.Count = nil, true
+	i.work.Rows, i.loss.Count = kernels.Mat{}, true
 	t := schedule.Task{Stage: schedule.Emit, Epoch: i.epoch, Interval: i.index}
 	if i.net.InputCached() {
 		t.Stage = schedule.Apply

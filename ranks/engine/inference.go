@@ -17,6 +17,7 @@ type Inference struct {
 func (e *Engine) Infer(weights []float32) (*Inference, error) {
 	t := e.trainer(nil, nil) // nothing is trained
 	copy(t.flat, weights)
+	t.load()
 	if err := t.forward(model.Pass{}, true); err != nil {
 		return nil, err
 	}
@@ -33,30 +34,29 @@ func (i *Inference) Accuracies() (train, val, test float64) {
 // probabilities of all [own x classes], which take the place of the logits:
 // Classes is called once.
 func (i *Inference) Classes() (class []int32, probabilities []float32) {
-	t, logits := i.t.workers.teams[0], i.t.logits()
-	own, classes := i.t.own, i.t.shard.Classes
-	class = make([]int32, own)
-	kernels.Argmax(t, class, own, classes, logits)
-	kernels.Softmax(t, logits, own, classes, logits)
-	return class, logits
+	ops, logits := i.t.workers.teams[0], i.t.logits()
+	columns := kernels.NewVector[int32](ops, i.t.arena, i.t.own)
+	ops.Argmax(columns, logits)
+	ops.Softmax(logits, logits)
+	return kernels.FetchVector(ops, columns), kernels.Fetch(ops, logits, new([]float32))
 }
 
 // Embeddings are the input of the last layer [own x its width].
 func (i *Inference) Embeddings() []float32 { return i.t.embeddings() }
 
 // logits are what the last forward pass has made [own x classes].
-func (t *trainer) logits() []float32 { return t.intervals[0].logits[:t.own*t.shard.Classes] }
+func (t *trainer) logits() kernels.Mat { return t.intervals[0].logits.Whole(t.own) }
 
 // embeddings are the input of the last layer [own x its width] in the last
 // forward pass.
 func (t *trainer) embeddings() []float32 {
-	if first := t.intervals[0].last; first != nil {
-		return first[:t.own*t.net.Dims[t.net.Layers()-1]]
+	if first := t.intervals[0].last; !first.IsNil() {
+		return kernels.Fetch(t.adder, first.Whole(t.own), new([]float32))
 	}
 	width := t.net.Dims[0]
 	rows := mapped.Make[float32](t.arena, t.own*width)
 	for _, i := range t.intervals {
-		copy(i.part(rows, width), i.net.InputRows(t.arena))
+		kernels.Read(t.adder, i.rowsOf(rows, width), i.net.InputRows(t.arena))
 	}
 	return rows
 }

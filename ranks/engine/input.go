@@ -4,6 +4,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/halo"
 	"siafu/halo/codec"
+	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
 )
@@ -21,13 +22,13 @@ func (e *Engine) cacheInput(intervals []*interval, reduction *halo.Reduction, a 
 	half := e.Config.Features == "bf16"
 	dim := e.Network.Dims[0]
 	width := min(cachedColumns, dim)
-	columns := mapped.Make[float32](scratch, e.Shard.NumOwn()*width)
+	columns := kernels.NewMat(e.workers.teams[0], scratch, e.Shard.NumOwn(), width)
 	once := e.lockstep(nil)
 	at := 0 // column
 	for _, i := range intervals {
 		i.net.CacheInput(half, a)
 		k := *i
-		k.net = &model.Network{Layers: []model.Layer{&columnCache{net: i.net, columns: i.part(columns, width), from: &at, width: width}}}
+		k.net = &model.Network{Layers: []model.Layer{&columnCache{net: i.net, columns: i.part(columns), from: &at}}}
 		k.work.Net = k.net
 		once.intervals = append(once.intervals, &k)
 	}
@@ -47,21 +48,20 @@ func (e *Engine) cacheInput(intervals []*interval, reduction *halo.Reduction, a 
 type columnCache struct {
 	model.Layer
 	net     *model.Network
-	columns []float32 // [n x width]
-	from    *int      // the first column
-	width   int
+	columns kernels.Mat // [n x width]
+	from    *int        // the first column
 }
 
-func (k *columnCache) GatherWidth() int { return k.width }
+func (k *columnCache) GatherWidth() int { return k.columns.Cols }
 
 func (k *columnCache) GathersBackward() bool { return false }
 
-func (k *columnCache) Emit([]float32, model.Pass) []float32 {
-	k.net.InputColumns(k.columns, *k.from, *k.from+k.width)
+func (k *columnCache) Emit(kernels.Mat, model.Pass) kernels.Mat {
+	k.net.InputColumns(k.columns, *k.from)
 	return k.columns
 }
 
-func (k *columnCache) Apply(gathered []float32, _ model.Pass) []float32 {
-	k.net.PutCachedInput(*k.from, *k.from+k.width, gathered)
-	return nil
+func (k *columnCache) Apply(gathered kernels.Mat, _ model.Pass) kernels.Mat {
+	k.net.PutCachedInput(*k.from, gathered)
+	return kernels.Mat{}
 }

@@ -19,8 +19,9 @@ type interval struct {
 	net    *model.Network // of these vertices
 	work   tensor.Work    // Rows is what the last task made
 	loss   tensor.Loss
-	logits []float32 // of the last pass, until its loss puts their gradient there
-	last   []float32 // the input of the last layer, nil where that is X
+	logits kernels.Mat // of the last pass, until its loss puts their gradient there
+	last   kernels.Mat // the input of the last layer, none where that is X
+	room   []float32   // the host's copy of a gradient, where that lies elsewhere
 
 	// In bounded asynchrony: the interval is in this epoch if it is busy, else it
 	// has finished the epoch and has not begun another. asked is the rank of the
@@ -34,16 +35,24 @@ type interval struct {
 // nobody is no rank.
 const nobody = -1
 
-// part is the interval's rows of a matrix of all own vertices.
-func (i *interval) part(x []float32, width int) []float32 { return x[i.lo*width : i.hi*width] }
+// part is the interval's rows of a matrix of all own vertices, and rowsOf the same
+// of one of the host's.
+func (i *interval) part(x kernels.Mat) kernels.Mat { return x.Part(i.lo, i.hi) }
+
+func (i *interval) rowsOf(x []float32, width int) []float32 { return x[i.lo*width : i.hi*width] }
+
+// layerGrad is the gradient of a layer's weights, for reading until the next call.
+func (i *interval) layerGrad(layer int) []float32 {
+	return kernels.Fetch(i.work.Ops, i.net.LayerGrad(layer), &i.room)
+}
 
 // at is the interval as graph work sees it in layer l.
 func (i *interval) at(l int) graphwork.Interval {
-	return graphwork.Interval{Lo: i.lo, Hi: i.hi, Team: i.work.Team, Layer: i.net.Layers[l]}
+	return graphwork.Interval{Lo: i.lo, Hi: i.hi, Ops: i.work.Ops, Layer: i.net.Layers[l]}
 }
 
 // do runs a tensor task of the interval.
-func (i *interval) do(b tensor.Backend, worker *kernels.Team, t schedule.Task, p model.Pass) (bool, error) {
+func (i *interval) do(b tensor.Backend, worker kernels.Ops, t schedule.Task, p model.Pass) (bool, error) {
 	w := &i.work
 	w.Task, w.Pass = t, p
 	if t.Layer == len(i.net.Layers)-1 {
@@ -59,24 +68,26 @@ func (i *interval) do(b tensor.Backend, worker *kernels.Team, t schedule.Task, p
 
 // newIntervals divides the own vertices of a shard into intervals of equal size
 // along the shard's order, in which few edges lead from one interval to another.
-// The intervals share the vector weights, unless it is nil: then each has
+// The intervals share the vector weights, unless it is none: then each has
 // weights of its own.
-func newIntervals(c config.Config, s model.Spec, sh *shard.Shard, ids []uint32, w *workers, weights []float32, a *mapped.Arena) []*interval {
-	n, count := sh.NumOwn(), c.IntervalsOf(s, sh.NumOwn())
+func newIntervals(c config.Config, s model.Spec, sh *shard.Shard, ids []uint32, w *workers, weights kernels.Mat, a *mapped.Arena) []*interval {
+	n, count := sh.NumOwn(), w.intervals(&c, s, sh.NumOwn())
 	bounds := make([]int, count+1)
-	teams := make([]*kernels.Team, count)
+	teams := make([]kernels.Ops, count)
 	for k := range count {
 		bounds[k+1], teams[k] = (k+1)*n/count, w.team()
 	}
-	grad := mapped.Make[float32](a, n*sh.Classes)
+	grad := kernels.NewMat(teams[0], a, n, sh.Classes)
+	labels, split := kernels.Place(teams[0], a, sh.Labels), kernels.Place(teams[0], a, sh.Split)
+	in := model.Place(teams[0], a, sh.Features, sh.Own, ids)
 	var list []*interval
-	for k, net := range model.Divide(s, model.Input{Features: sh.Features, IDs: sh.Own, LocalIDs: ids}, bounds, teams, weights, a) {
+	for k, net := range model.Divide(s, in, bounds, teams, weights, a) {
 		i := &interval{index: k, lo: bounds[k], hi: bounds[k+1], net: net, asked: nobody}
 		i.loss = tensor.Loss{
-			Labels: sh.Labels[i.lo:i.hi], Split: sh.Split[i.lo:i.hi], Classes: sh.Classes,
-			Scale: float32(1 / float64(max(sh.TrainTotal, 1))), Grad: grad[i.lo*sh.Classes : i.hi*sh.Classes],
+			Labels: labels.Part(i.lo, i.hi), Split: split.Part(i.lo, i.hi), Classes: sh.Classes,
+			Scale: float32(1 / float64(max(sh.TrainTotal, 1))), Grad: i.part(grad),
 		}
-		i.work = tensor.Work{Net: net, Team: teams[k], Loss: &i.loss}
+		i.work = tensor.Work{Net: net, Ops: teams[k], Loss: &i.loss}
 		list = append(list, i)
 	}
 	return list

@@ -24,7 +24,7 @@ type lockstep struct {
 	training  *route
 	exact     *route         // of evaluations; that of training, where this is exact too
 	exchange  *halo.Exchange // of the exact route, nil where there is no other rank
-	adder     *kernels.Team  // of update
+	adder     kernels.Ops    // of update
 	delay     *delay         // nil but in experiments
 	tuning    *tuning        // nil where the codec is fixed
 	seed      uint64
@@ -44,7 +44,7 @@ type lockstep struct {
 // graph ranks.
 func (s *lockstep) forward(p model.Pass, count bool) error {
 	for _, i := range s.intervals {
-		i.work.Rows, i.last, i.loss.Count = nil, nil, count
+		i.work.Rows, i.last, i.loss.Count = kernels.Mat{}, kernels.Mat{}, count
 	}
 	s.route = s.exact
 	if p.Train {
@@ -99,7 +99,7 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 // single runs a task of an interval.
 func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
 	i := s.intervals[t.Interval]
-	i.work.Team.Borrow(s.workers.teams[worker])
+	i.work.Ops.Borrow(s.workers.teams[worker])
 	switch t.Stage {
 	case schedule.GatherOwn:
 		s.graph.GatherOwn(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
@@ -134,12 +134,12 @@ func (s *lockstep) publish(i *interval, t schedule.Task) {
 	switch {
 	case t.Stage == schedule.Emit:
 		if i.index == 0 {
-			l.Rows = rows[:s.own*l.Width]
+			l.Rows = rows.Whole(s.own)
 		}
 		s.graph.Publish(l, at, rows)
 	case t.Stage == schedule.ApplyBackward && at.Layer.GathersBackward():
 		if i.index == 0 {
-			l.Grads = rows[:s.own*l.GradWidth]
+			l.Grads = rows.Whole(s.own)
 		}
 		s.graph.PublishGrads(l, at, rows, s.pass)
 	}

@@ -6,6 +6,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
 	"siafu/halo/codec"
+	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/params"
@@ -36,7 +37,15 @@ type published struct {
 	// Of Rows and Ghosts, of Grads and Returned, and of the memory for gradients
 	// of ghosts.
 	rows, grads, ghosts lock
-	ghostGrads          []float32 // [ghosts x Width]
+	ghostGrads          kernels.Mat // [ghosts x Width]
+	host                hostRows
+}
+
+// hostRows is what codecs read and write of a layer: its matrices themselves where
+// they lie in the host's memory, else copies.
+type hostRows struct {
+	rows, ghosts, ghostGrads []float32
+	returned                 [][]float32 // by rank
 }
 
 // lock keeps tasks that write something apart from those that read it. Many may
@@ -174,16 +183,23 @@ func (f *async) end(t schedule.Task) job {
 // publish gives layer l room that every interval writes and reads by itself.
 func (f *async) publish(l *graphwork.Layer, own int, a *mapped.Arena) *published {
 	plan := f.graph.Plan
-	l.Rows, l.Grads = mapped.Make[float32](a, own*l.Width), mapped.Make[float32](a, own*l.GradWidth)
-	l.Ghosts = mapped.Make[float32](a, plan.Ghosts*l.Width)
 	p := &published{
 		Layer: l, rowsFrom: make([]map[int]int, plan.Parts), gradsFrom: make([]int, plan.Parts),
 		rowsMissing: plan.Ghosts, ready: map[int]int{},
 	}
+	place := func(rows, width int) ([]float32, kernels.Mat) {
+		x := mapped.Make[float32](a, rows*width)
+		return x, kernels.PlaceMat(f.workers.teams[0], a, rows, width, x)
+	}
+	h := &p.host
+	h.returned = make([][]float32, plan.Parts)
+	h.rows, l.Rows = place(own, l.Width)
+	_, l.Grads = place(own, l.GradWidth)
+	h.ghosts, l.Ghosts = place(plan.Ghosts, l.Width)
 	for q := range plan.Parts {
 		p.rowsFrom[q] = map[int]int{}
 		if sends := int(plan.SendStart[q+1] - plan.SendStart[q]); sends > 0 {
-			l.Returned[q] = mapped.Make[float32](a, sends*l.Width)
+			h.returned[q], l.Returned[q] = place(sends, l.Width)
 			p.gradsMissing++
 		}
 	}
@@ -194,13 +210,14 @@ func (f *async) publish(l *graphwork.Layer, own int, a *mapped.Arena) *published
 // the ranks that have them as ghosts.
 func (f *async) sendForward(i *interval, l int) error {
 	p, plan := f.layers[l], f.graph.Plan
-	copy(i.part(p.Rows, p.Width), i.work.Rows)
+	i.work.Ops.Copy(i.part(p.Rows), i.work.Rows)
+	kernels.Read(i.work.Ops, i.rowsOf(p.host.rows, p.Width), i.part(p.Rows))
 	f.graph.Publish(p.Layer, i.at(l), i.work.Rows)
 	for q := range plan.Parts {
 		at := int(plan.SendStart[q])
 		list := plan.SendRows[at:plan.SendStart[q+1]]
 		from, to := graphwork.Boundary(list, i.lo, i.hi)
-		rows := codec.Rows{X: p.Rows, Cols: p.Width, Len: to - from, Index: list[from:to], IDs: f.sendIDs[at+from : at+to]}
+		rows := codec.Rows{X: p.host.rows, Cols: p.Width, Len: to - from, Index: list[from:to], IDs: f.sendIDs[at+from : at+to]}
 		if err := f.sendRows(q, wire{kind: wireRows, layer: l, epoch: i.epoch, first: from}, rows); err != nil {
 			return err
 		}
@@ -255,7 +272,7 @@ func (f *async) bounded(i *interval, l int) error {
 // sendBackward publishes an interval's gradient of what it gathered.
 func (f *async) sendBackward(i *interval, l int) {
 	p := f.layers[l]
-	copy(i.part(p.Grads, p.GradWidth), i.work.Rows)
+	i.work.Ops.Copy(i.part(p.Grads), i.work.Rows)
 	f.graph.PublishGrads(p.Layer, i.at(l), i.work.Rows, i.pass())
 }
 
@@ -286,41 +303,46 @@ func (f *async) whole(worker int, t schedule.Task) error {
 	switch p := f.layers[j.Layer]; j.Stage {
 	case schedule.Receive:
 		first := int(f.graph.Plan.RecvStart[j.from]) + j.wire.first
-		if err := f.takeRows(j, p.Ghosts[first*p.Width:(first+j.wire.count)*p.Width]); err != nil {
+		if err := f.takeRows(worker, j, p.host.ghosts[first*p.Width:], p.Ghosts.Part(first, first+j.wire.count)); err != nil {
 			return err
 		}
 		f.graph.PublishGhosts(f.workers.teams[worker], p.Layer, first, j.wire.count)
 	case schedule.ReceiveBackward:
-		return f.takeRows(j, p.Returned[j.from])
+		return f.takeRows(worker, j, p.host.returned[j.from], p.Returned[j.from])
 	case schedule.GhostGrads:
 		return f.ghostGrads(worker, j)
 	}
 	return nil
 }
 
-// takeRows decodes the rows that a message has brought.
-func (f *async) takeRows(j *job, dst []float32) error {
+// takeRows decodes the rows that a message has brought to room of the host's, and
+// takes them to dst.
+func (f *async) takeRows(worker int, j *job, room []float32, dst kernels.Mat) error {
 	block, err := codec.Open(j.wire.block, f.codec)
 	if err == nil {
-		err = block.Decode(f.codec, codec.Rows{X: dst, Cols: f.layers[j.Layer].Width, Len: j.wire.count}, false)
+		err = block.Decode(f.codec, codec.Rows{X: room, Cols: dst.Cols, Len: j.wire.count}, false)
 	}
 	if err != nil {
 		return fault.New(fault.Runtime, "train", "", "rows of layer %d from rank %d are damaged: %v", j.Layer, j.from, err)
 	}
+	kernels.Write(f.workers.teams[worker], dst, room)
 	return nil
 }
 
 // ghostGrads computes the gradients of ghosts and sends them to their owners.
 func (f *async) ghostGrads(worker int, j *job) error {
 	p, plan := f.layers[j.Layer], f.graph.Plan
-	if p.ghostGrads == nil {
-		p.ghostGrads = make([]float32, plan.Ghosts*p.Width)
+	ops, out := f.workers.teams[worker], &p.host.ghostGrads
+	if p.ghostGrads.IsNil() {
+		*out = make([]float32, plan.Ghosts*p.Width)
+		p.ghostGrads = kernels.PlaceMat(ops, f.arena, plan.Ghosts, p.Width, *out)
 	}
 	p.Enter(model.Pass{Epoch: j.Epoch, Train: true})
-	f.graph.GhostGrads(f.workers.teams[worker], p.Layer, 0, p.ghostGrads)
+	f.graph.GhostGrads(ops, p.Layer, 0, p.ghostGrads)
+	kernels.Read(ops, *out, p.ghostGrads)
 	for q := range plan.Parts {
 		from, to := int(plan.RecvStart[q]), int(plan.RecvStart[q+1])
-		rows := codec.Rows{X: p.ghostGrads[from*p.Width : to*p.Width], Cols: p.Width, Len: to - from, IDs: plan.GhostIDs[from:to]}
+		rows := codec.Rows{X: p.host.ghostGrads[from*p.Width : to*p.Width], Cols: p.Width, Len: to - from, IDs: plan.GhostIDs[from:to]}
 		if err := f.sendRows(q, wire{kind: wireGrads, layer: j.Layer, epoch: j.Epoch}, rows); err != nil {
 			return err
 		}

@@ -30,7 +30,8 @@ type Rank struct {
 	Network model.Spec
 	Codecs  []codec.Codec // one, or those that --codec auto chooses from; rows begin with the first
 	Tensor  tensor.Backend
-	Arena   *mapped.Arena // of memory that lives as long as the run
+	Ops     func() (kernels.Ops, error) // makes what a worker computes with; nil: kernels on a processor of this machine
+	Arena   *mapped.Arena               // of memory that lives as long as the run
 
 	Threads   int
 	Recorders []*trace.Recorder // one a thread, none without a timeline
@@ -85,7 +86,7 @@ type Engine struct {
 func New(r Rank) (*Engine, error) {
 	e := &Engine{Rank: r}
 	var err error
-	if e.workers, err = newWorkers(r.Threads, r.Config.Kernel, r.Recorders, r.Fault); err != nil {
+	if e.workers, err = newWorkers(r); err != nil {
 		return nil, err
 	}
 	if e.packers, err = newTeam(r.Config.Kernel, r.Threads); err != nil {
@@ -102,6 +103,9 @@ func (e *Engine) Close() {
 		e.packers.Close()
 	}
 }
+
+// Fork is another Ops with the arithmetic and memory of the workers.
+func (e *Engine) Fork() kernels.Ops { return e.workers.team() }
 
 // Kernel is the variant of kernels in use.
 func (e *Engine) Kernel() string { return e.workers.teams[0].Kernel() }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"siafu/graph/mapped"
+	"siafu/kernels"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/inject"
@@ -125,6 +126,7 @@ func (e *Engine) evaluateAsync(epochs int, last []float32, h *stopping.History) 
 // ranks.
 func (t *trainer) weigh(epoch int, weights []float32) (runfolder.Epoch, error) {
 	copy(t.flat, weights)
+	t.load()
 	line := runfolder.Epoch{Epoch: epoch}
 	_, err := t.evaluate(&line, true)
 	return line, err
@@ -168,12 +170,12 @@ type sharedHistory struct {
 // the world.
 func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *mapped.Arena) (*async, error) {
 	c, net, rank := e.Config, e.Network, e.World.Rank()
-	setting, err := params.AsyncSetting(e.World, e.Peers.Size(), c.IntervalsOf(net, e.Shard.NumOwn()), c.MostStaleness(), trained)
+	setting, err := params.AsyncSetting(e.World, e.Peers.Size(), e.workers.intervals(&c, net, e.Shard.NumOwn()), c.MostStaleness(), trained)
 	if err != nil {
 		return nil, err
 	}
 	f := &async{
-		cfg: c, world: e.World, outbox: world.NewOutbox(e.World), workers: e.workers, tensor: e.Tensor, delay: newDelay(c, rank),
+		cfg: c, world: e.World, outbox: world.NewOutbox(e.World), workers: e.workers, tensor: e.Tensor, arena: a, delay: newDelay(c, rank),
 		setting: setting, progress: protocol.NewProgress(setting, rank),
 		chooser: protocol.NewChooser(setting, rank, net.Layers(), net.NumWeights()),
 		epochs:  c.Epochs, wireIn: make([]float32, net.NumWeights()),
@@ -189,7 +191,7 @@ func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *map
 			f.hosted = protocol.New(setting, 0, params.Layers(net), slices.Clone(weights), u)
 		}
 	}
-	f.intervals = newIntervals(c, net, e.Shard, e.localIDs(a), e.workers, nil, a)
+	f.intervals = newIntervals(c, net, e.Shard, e.localIDs(a), e.workers, kernels.Mat{}, a)
 	for _, i := range f.intervals {
 		i.epoch = trained
 	}
@@ -209,7 +211,7 @@ func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *map
 // travel.
 func (f *async) prepare(e *Engine, a *mapped.Arena) {
 	o := graphwork.Options{Half: f.cfg.Gather == "bf16", Apart: true, Skip: e.Network.CacheInput}
-	f.graph = graphwork.New(e.Network, f.intervals[0].net.Layers, e.Shard, o, a)
+	f.graph = graphwork.New(e.Network, f.intervals[0].net.Layers, e.Shard, o, e.workers.team(), a)
 	f.codec, f.sendIDs = e.Codecs[0], mapped.Make[uint32](a, len(f.graph.Plan.SendRows))
 	for k, v := range f.graph.Plan.SendRows {
 		f.sendIDs[k] = f.graph.Plan.OwnIDs[v]

@@ -13,6 +13,7 @@ import (
 	"siafu/ranks/graphwork"
 	"siafu/ranks/inject"
 	"siafu/ranks/params"
+	"siafu/ranks/params/protocol"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/schedule"
 	"siafu/ranks/signals"
@@ -28,10 +29,12 @@ type trainer struct {
 	comm     world.Comm // of the graph ranks
 	shard    *shard.Shard
 	net      model.Spec
-	flat     []float32   // the weights that all intervals share
-	grad     []float32   // their gradient on this rank
-	layers   [][]float32 // the same, layer by layer
-	sums     []float64   // that ranks add up
+	flat     []float32        // the weights that all intervals share
+	grad     []float32        // their gradient on this rank
+	layers   []protocol.Range // of both
+	shared   kernels.Mat      // flat [weights x 1], where the intervals compute
+	sum      kernels.Mat      // grad, likewise
+	sums     []float64        // that ranks add up
 	source   params.Source
 	arena    *mapped.Arena
 	reporter Reporter
@@ -70,10 +73,12 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction) *train
 		cfg: e.Config, comm: e.Peers, shard: e.Shard, source: source, net: e.Network, arena: e.Arena, reporter: e.Reporter,
 		flat: mapped.Make[float32](e.Arena, e.Network.NumWeights()), grad: mapped.Make[float32](e.Arena, e.Network.NumWeights()),
 	}
-	t.lockstep = e.lockstep(newIntervals(e.Config, e.Network, e.Shard, e.localIDs(e.Arena), e.workers, t.flat, e.Arena))
+	n, ops := e.Network.NumWeights(), e.workers.team()
+	t.shared, t.sum = kernels.PlaceMat(ops, e.Arena, n, 1, t.flat), kernels.PlaceMat(ops, e.Arena, n, 1, t.grad)
+	t.lockstep = e.lockstep(newIntervals(e.Config, e.Network, e.Shard, e.localIDs(e.Arena), e.workers, t.shared, e.Arena))
 	t.endsInLoss, t.update, t.sums = true, t.push, make([]float64, scoreSums)
 	for _, layer := range params.Layers(e.Network) {
-		t.layers = append(t.layers, t.grad[layer.Lo:layer.Hi])
+		t.layers = append(t.layers, layer)
 	}
 	o := graphwork.Options{Half: e.Config.Gather == "bf16", Skip: e.Network.CacheInput, Reduction: reduction}
 	o.Forward = e.Config.Refresh == config.Never && e.Peers.Size() > 1
@@ -190,8 +195,15 @@ func (t *trainer) timed(stage schedule.Stage, epoch int, step func() error) erro
 
 // pull gets the weights that an epoch starts from.
 func (t *trainer) pull(epoch int) error {
-	return t.timed(schedule.Update, epoch, func() error { return t.source.Pull(epoch, t.flat) })
+	return t.timed(schedule.Update, epoch, func() error {
+		err := t.source.Pull(epoch, t.flat)
+		t.load()
+		return err
+	})
 }
+
+// load takes the weights to where the intervals compute.
+func (t *trainer) load() { kernels.Write(t.adder, t.shared, t.flat) }
 
 // step is one epoch after its weights have come: the forward pass and its loss,
 // unless the evaluation was that already, and the backward pass. No rank waits
@@ -222,10 +234,12 @@ func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 // push sums up a layer's gradients in the order of intervals and hands them
 // over.
 func (t *trainer) push(layer int) error {
-	sum := t.layers[layer]
-	copy(sum, t.intervals[0].net.LayerGrad(layer))
+	at := t.layers[layer]
+	sum, grad := t.sum.Part(at.Lo, at.Hi), t.grad[at.Lo:at.Hi]
+	t.adder.Copy(sum, t.intervals[0].net.LayerGrad(layer))
 	for _, i := range t.intervals[1:] {
-		kernels.Add(t.adder, sum, i.net.LayerGrad(layer))
+		t.adder.Add(sum, i.net.LayerGrad(layer))
 	}
-	return t.source.Push(t.pass.Epoch, layer, sum)
+	kernels.Read(t.adder, grad, sum)
+	return t.source.Push(t.pass.Epoch, layer, grad)
 }

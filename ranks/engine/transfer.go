@@ -35,10 +35,10 @@ func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
 	way := *s.exact
 	switch e.Config.Refresh {
 	case config.Previous:
-		way.ghosts = refresh.NewPrevious(s.shapes(), e.Peers, way.graph.Plan, e.Codecs[0], e.packers, a)
+		way.ghosts = refresh.NewPrevious(s.shapes(), e.Peers, way.graph.Plan, e.Codecs[0], e.packers, s.adder, a)
 	case config.Never:
 		o.Alone, o.Forward = true, false
-		way.graph, way.ghosts = graphwork.New(e.Network, s.intervals[0].net.Layers, e.Shard, o, a), nil
+		way.graph, way.ghosts = graphwork.New(e.Network, s.intervals[0].net.Layers, e.Shard, o, s.adder, a), nil
 		s.build(&way, e.Config.Mode == "nopipe")
 	}
 	s.route, s.training = &way, &way
@@ -67,20 +67,20 @@ func slot(t schedule.Task) halo.Slot {
 
 // transfer runs a task of a layer between this rank and the others. Send and
 // Receive, forward and backward, are collective over the graph ranks.
-func (s *lockstep) transfer(worker *kernels.Team, l *graphwork.Layer, t schedule.Task) error {
+func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.Task) error {
 	at, key := slot(t), halo.Key{Seed: s.seed, Epoch: t.Epoch, Layer: t.Layer, Apart: !s.pass.Train}
 	switch t.Stage {
 	case schedule.Sum:
-		from, to := s.sumPieces[t.Interval]*l.Width, s.sumPieces[t.Interval+1]*l.Width
-		s.graph.Sums(worker, l, s.sumPieces[t.Interval], s.ghosts.Leaving(at).Sums(l.Width)[from:to])
+		from, to := s.sumPieces[t.Interval], s.sumPieces[t.Interval+1]
+		s.graph.Sums(worker, l, from, s.ghosts.Leaving(at).Sums(l.Width).Part(from, to))
 	case schedule.Send:
 		l.Enter(s.pass)
-		return s.ghosts.Leaving(at).BeginForward(l.Rows, l.Width, key)
+		return s.ghosts.Leaving(at).BeginForward(l.Rows, key)
 	case schedule.Receive:
 		return s.receive(worker, l, at)
 	case schedule.GhostGrads:
-		from, to := s.pieces[t.Interval]*l.Width, s.pieces[t.Interval+1]*l.Width
-		s.graph.GhostGrads(worker, l, s.pieces[t.Interval], s.ghosts.Leaving(at).Ghosts(l.Width)[from:to])
+		from, to := s.pieces[t.Interval], s.pieces[t.Interval+1]
+		s.graph.GhostGrads(worker, l, from, s.ghosts.Leaving(at).Ghosts(l.Width).Part(from, to))
 	case schedule.SendBackward:
 		return s.ghosts.Leaving(at).BeginBackward(l.Width, key)
 	case schedule.ReceiveBackward:
@@ -93,7 +93,7 @@ func (s *lockstep) transfer(worker *kernels.Team, l *graphwork.Layer, t schedule
 
 // receive puts the rows of ghosts into their place: zeros where none have been
 // sent yet.
-func (s *lockstep) receive(worker *kernels.Team, l *graphwork.Layer, at halo.Slot) error {
+func (s *lockstep) receive(worker kernels.Ops, l *graphwork.Layer, at halo.Slot) error {
 	in := s.ghosts.Arriving(at)
 	rows := in.Ghosts(l.Width)
 	if in.UnderWay() {

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/config"
 	"siafu/ranks/inject"
 	"siafu/ranks/schedule"
 	"siafu/ranks/trace"
@@ -13,40 +15,47 @@ import (
 // with its kernels (teams) and its clock.
 type workers struct {
 	pool   *schedule.Pool
-	teams  []*kernels.Team
+	teams  []kernels.Ops // one a worker
 	clocks []*clock
 	fault  *inject.Fault // nil but in tests
 }
 
-// newWorkers starts so many workers, with a recorder each where there is a
+// newWorkers starts the workers of a rank, with a recorder each where there is a
 // timeline, else none.
-func newWorkers(threads int, kernel string, recorders []*trace.Recorder, f *inject.Fault) (*workers, error) {
-	c := &workers{fault: f}
-	for w := range threads {
-		team, err := newTeam(kernel, 1)
+func newWorkers(r Rank) (*workers, error) {
+	c := &workers{fault: r.Fault}
+	ops := r.Ops
+	if ops == nil {
+		ops = func() (kernels.Ops, error) { return newTeam(r.Config.Kernel, 1) }
+	}
+	for w := range r.Threads {
+		o, err := ops()
 		if err != nil {
 			return nil, err
 		}
-		var r *trace.Recorder
-		if recorders != nil {
-			r = recorders[w]
+		var recorder *trace.Recorder
+		if r.Recorders != nil {
+			recorder = r.Recorders[w]
 		}
-		c.teams, c.clocks = append(c.teams, team), append(c.clocks, newClock(r))
+		c.teams, c.clocks = append(c.teams, o), append(c.clocks, newClock(recorder))
 	}
-	c.pool = schedule.NewPool(threads)
+	c.pool = schedule.NewPool(r.Threads)
 	return c, nil
 }
 
 func (c *workers) close() { c.pool.Close() }
 
-// team makes the team of an interval, which borrows the memory of the worker that
-// runs the interval's task.
-func (c *workers) team() *kernels.Team {
-	t := kernels.NewTeam(1)
-	if t.Use(c.teams[0].Kernel()) != nil {
-		panic("engine: the kernels in use are missing")
+// team is one for a single interval, to borrow a worker's workspace each time.
+func (c *workers) team() kernels.Ops { return c.teams[0].Fork() }
+
+// intervals is how many intervals n own vertices are divided into: as many as were
+// asked for, else as the workers' Ops wish.
+func (c *workers) intervals(cfg *config.Config, s model.Spec, n int) int {
+	count := cfg.IntervalsOf(s, n)
+	if cfg.Intervals > 0 {
+		return count
 	}
-	return t
+	return c.teams[0].Intervals(count)
 }
 
 // begin starts a task's time on a worker.

@@ -8,6 +8,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/halo"
+	"siafu/kernels"
 	"siafu/kernels/model"
 )
 
@@ -15,11 +16,13 @@ import (
 type Work struct {
 	Plan *halo.Plan
 
-	shard  *shard.Shard
-	halo   *halo.Reduction
-	coef   model.Coefficients // of own vertices and the ghosts of Plan
-	half   bool               // rows are rounded to bfloat16 where they are gathered
-	arena  *mapped.Arena
+	shard *shard.Shard
+	halo  *halo.Reduction
+	coef  model.Coefficients // of own vertices and the ghosts of Plan
+	half  bool               // rows are rounded to bfloat16 where they are gathered
+	ops   kernels.Ops        // of whoever makes rooms
+	arena *mapped.Arena
+	placed
 	layers []*Layer // nil for one that does not gather
 }
 
@@ -43,8 +46,9 @@ type Options struct {
 	Forward bool
 }
 
-// New prepares the layers of a network. All memory comes from a.
-func New(net model.Spec, layers []model.Layer, s *shard.Shard, o Options, a *mapped.Arena) *Work {
+// New prepares the layers of a network, which compute where ops does. All memory
+// lives as long as a.
+func New(net model.Spec, layers []model.Layer, s *shard.Shard, o Options, ops kernels.Ops, a *mapped.Arena) *Work {
 	r, in, out := o.Reduction, s.InDegree, s.OutDegree
 	switch {
 	case o.Alone:
@@ -54,11 +58,12 @@ func New(net model.Spec, layers []model.Layer, s *shard.Shard, o Options, a *map
 		r = halo.Plain(s)
 	}
 	w := &Work{
-		Plan: r.Plan, shard: s, halo: r, half: o.Half, arena: a,
+		Plan: r.Plan, shard: s, halo: r, half: o.Half, ops: ops, arena: a,
 		coef:   net.Coefficients(in, out, s.NumOwn(), a),
 		layers: make([]*Layer, len(layers)),
 	}
 	w.coef.Col = r.Scale(w.coef.Col, a)
+	w.place()
 	for l, layer := range layers {
 		if layer.GatherWidth() > 0 && !(o.Skip && l == 0) {
 			w.layers[l] = w.newLayer(layer)
@@ -110,14 +115,14 @@ func (w *Work) prepareBackward(layers []model.Layer, o Options) {
 	back := func(l int) bool { return w.layers[l] != nil && layers[l].GathersBackward() }
 	others := slices.ContainsFunc(w.layers[:last], func(l *Layer) bool { return l != nil && l.needed })
 	few := 2*s.EdgesInto(graph.SplitTrain) < int64(len(s.In.Cols))
-	var all, trained *shard.Transposed
+	var all, trained *transposed
 	if back(last) && (few || s.Directed && !others) {
-		trained = s.TransposeInto(w.arena, w.halo.In, graph.SplitTrain)
+		trained = w.placeTransposed(s.TransposeInto(w.arena, w.halo.In, graph.SplitTrain))
 	}
 	if others || back(last) && trained == nil {
-		all = s.Transpose(w.arena, w.halo.In)
+		all = w.placeTransposed(s.Transpose(w.arena, w.halo.In))
 	}
-	var shared [2][]float32
+	var shared [2]kernels.Mat
 	for l, at := range w.layers {
 		if at == nil || !at.needed {
 			continue
@@ -131,15 +136,15 @@ func (w *Work) prepareBackward(layers []model.Layer, o Options) {
 }
 
 // backwardRoom is where the gradients of a layer's emitted rows go.
-func (w *Work) backwardRoom(at *Layer, shared *[]float32, apart bool) []float32 {
-	n := w.shard.NumOwn() * at.Width
+func (w *Work) backwardRoom(at *Layer, shared *kernels.Mat, apart bool) kernels.Mat {
+	own := w.shard.NumOwn()
 	if apart {
-		return mapped.Make[float32](w.arena, n)
+		return w.room(own, at.Width)
 	}
-	if len(*shared) < n {
-		*shared = mapped.Make[float32](w.arena, n)
+	if shared.Cols < at.Width {
+		*shared = w.room(own, at.Width)
 	}
-	return (*shared)[:n]
+	return shared.Reshape(own, at.Width)
 }
 
 // Boundary is the part of the ascending list of own rows that lies in [lo, hi).

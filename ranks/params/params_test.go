@@ -79,7 +79,7 @@ func trained(t *testing.T, graph, servers, behind, last int) []outcome {
 		w.SetLimits(world.Limits{Abort: 20 * time.Second})
 		a := mapped.NewArena()
 		defer a.Free()
-		u, err := params.NewUpdater(adam, spec, true, nil, a)
+		u, err := params.NewUpdater(adam, spec, true, nil, kernels.NewTeam(1), a)
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func trained(t *testing.T, graph, servers, behind, last int) []outcome {
 			s := protocol.New(setting, w.Rank()-graph, params.Layers(spec), weights, u)
 			return params.NewServer(w, params.TagSync, s, nil, nil).Run()
 		}
-		var source params.Source = params.NewReplicated(w, spec, weights, u)
+		var source params.Source = params.NewReplicated(w, spec, weights, u, a)
 		if servers > 0 {
 			source = params.NewClient(w, setting, spec.Layers(), len(weights), slots)
 		}

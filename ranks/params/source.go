@@ -1,6 +1,8 @@
 package params
 
 import (
+	"siafu/graph/mapped"
+	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/signals"
@@ -43,16 +45,21 @@ func Layers(s model.Spec) []protocol.Range {
 // Replicated keeps the weights on every graph rank: gradients are summed over
 // all of them in ascending order, and everybody takes the same step.
 type Replicated struct {
-	comm    world.Comm // of the graph ranks
-	weights []float32
+	comm    world.Comm  // of the graph ranks
+	weights kernels.Mat // [weights x 1], where updater computes
+	grad    kernels.Mat // the same of their gradient, none where that is the host's memory
 	layers  []protocol.Range
 	updater *Updater
 }
 
 // NewReplicated takes over the weights that all ranks begin with, and an updater
-// in the same state on all of them.
-func NewReplicated(c world.Comm, s model.Spec, weights []float32, u *Updater) *Replicated {
-	return &Replicated{comm: c, weights: weights, layers: Layers(s), updater: u}
+// in the same state on all of them. What it needs beside them lives as long as a.
+func NewReplicated(c world.Comm, s model.Spec, weights []float32, u *Updater, a *mapped.Arena) *Replicated {
+	r := &Replicated{comm: c, weights: kernels.PlaceMat(u.ops, a, len(weights), 1, weights), layers: Layers(s), updater: u}
+	if u.ops.Remote() {
+		r.grad = kernels.NewMat(u.ops, a, len(weights), 1)
+	}
+	return r
 }
 
 // Updater is what steps the weights.
@@ -60,7 +67,7 @@ func (r *Replicated) Updater() *Updater { return r.updater }
 
 // Pull implements Source.
 func (r *Replicated) Pull(_ int, dst []float32) error {
-	copy(dst, r.weights)
+	kernels.Read(r.updater.ops, dst, r.weights)
 	return nil
 }
 
@@ -76,8 +83,13 @@ func (r *Replicated) Flush(epoch int, grad []float32) error {
 	if err := world.SumFloat32s(r.comm, grad); err != nil {
 		return err
 	}
+	sums := kernels.HostMat(len(grad), 1, grad)
+	if !r.grad.IsNil() {
+		sums = r.grad
+		kernels.Write(r.updater.ops, sums, grad)
+	}
 	for l, at := range r.layers {
-		r.updater.Update(epoch, l, r.weights[at.Lo:at.Hi], grad[at.Lo:at.Hi])
+		r.updater.step(epoch, l, r.weights.Part(at.Lo, at.Hi), sums.Part(at.Lo, at.Hi))
 	}
 	return nil
 }

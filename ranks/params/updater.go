@@ -9,37 +9,56 @@ import (
 // Updater steps the optimiser of a flat vector of weights, layer by layer. It
 // implements protocol.Updater.
 type Updater struct {
+	ops       kernels.Ops
 	optimizer kernels.Optimizer
 	params    []model.Param
-	state     [][]float32 // flat, one a slot
-	part      [][]float32 // that of the parameter in hand
+	state     []kernels.Mat // flat [weights x 1], one a slot
+	part      []kernels.Mat // that of the parameter in hand
 	decayAll  bool
 }
 
 // NewUpdater makes the updater of a network, in the given state of a run that
 // goes on, or nil. decayAll has weight decay cover all layers, not the first
-// alone. Memory comes from a.
-func NewUpdater(c kernels.OptimizerConfig, s model.Spec, decayAll bool, state [][]float32, a *mapped.Arena) (*Updater, error) {
+// alone. It computes with ops, and its memory lives as long as a.
+func NewUpdater(c kernels.OptimizerConfig, s model.Spec, decayAll bool, state [][]float32, ops kernels.Ops, a *mapped.Arena) (*Updater, error) {
 	o, err := kernels.NewOptimizer(c)
 	if err != nil {
 		return nil, err
 	}
-	u := &Updater{optimizer: o, params: s.Params(), decayAll: decayAll}
-	for k := range o.StateSlots() {
-		slot := mapped.Make[float32](a, s.NumWeights())
-		if state != nil {
-			copy(slot, state[k])
-		}
-		u.state = append(u.state, slot)
+	u := &Updater{ops: ops, optimizer: o, params: s.Params(), decayAll: decayAll}
+	for range o.StateSlots() {
+		u.state = append(u.state, kernels.NewMat(ops, a, s.NumWeights(), 1))
+	}
+	if state != nil {
+		u.Restore(state)
 	}
 	return u, nil
 }
 
 // State is what the optimiser remembers from step to step, slot after slot.
-func (u *Updater) State() [][]float32 { return u.state }
+func (u *Updater) State() [][]float32 {
+	var slots [][]float32
+	for _, s := range u.state {
+		slots = append(slots, kernels.Fetch(u.ops, s, new([]float32)))
+	}
+	return slots
+}
 
-// Update steps the weights of one layer with its gradient.
+// Restore sets what the optimiser remembers; state may be what State returned.
+func (u *Updater) Restore(state [][]float32) {
+	for k, s := range u.state {
+		kernels.Write(u.ops, s, state[k])
+	}
+}
+
+// Update implements protocol.Updater, on weights and a gradient of the host's,
+// where the updater must compute too.
 func (u *Updater) Update(step, layer int, weights, grad []float32) {
+	u.step(step, layer, kernels.HostMat(len(weights), 1, weights), kernels.HostMat(len(grad), 1, grad))
+}
+
+// step steps the weights of one layer [· x 1] with its gradient.
+func (u *Updater) step(step, layer int, weights, grad kernels.Mat) {
 	first := -1
 	for _, p := range u.params {
 		if p.Layer != layer {
@@ -51,9 +70,9 @@ func (u *Updater) Update(step, layer int, weights, grad []float32) {
 		lo, hi := p.Offset-first, p.Offset-first+p.Len()
 		u.part = u.part[:0]
 		for _, s := range u.state {
-			u.part = append(u.part, p.Of(s))
+			u.part = append(u.part, s.Part(p.Offset, p.Offset+p.Len()))
 		}
 		decay := !p.Bias && (u.decayAll || layer == 0)
-		u.optimizer.Step(step, weights[lo:hi], grad[lo:hi], u.part, decay)
+		u.ops.Step(u.optimizer, step, weights.Part(lo, hi), grad.Part(lo, hi), u.part, decay)
 	}
 }

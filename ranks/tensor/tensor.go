@@ -17,20 +17,20 @@ type Work struct {
 	Task schedule.Task // of a stage Emit, Apply, Loss, ApplyBackward or EmitBackward
 	Pass model.Pass
 	Net  *model.Network // of the interval, with the weights to use
-	Team *kernels.Team  // that Net computes on; it borrows the memory of whoever does the task
+	Ops  kernels.Ops    // that Net computes with; it borrows the workspace of whoever does the task
 	// Rows is what the task starts from, and what it has made when it has ended.
-	Rows []float32
+	Rows kernels.Mat
 	Loss *Loss // of a Loss task
 }
 
 // Loss is what a Loss task knows and finds of an interval.
 type Loss struct {
-	Labels  []int32
-	Split   []uint8
+	Labels  kernels.Vector[int32]
+	Split   kernels.Vector[uint8]
 	Classes int
-	Scale   float32   // of the gradient
-	Grad    []float32 // room for the gradient of the logits, nil if it is not wanted
-	Count   bool      // hits and the validation loss are wanted
+	Scale   float32     // of the gradient
+	Grad    kernels.Mat // room for the gradient of the logits, none if it is not wanted
+	Count   bool        // hits and the validation loss are wanted
 
 	Sum            float64                    // over the training vertices, without Scale
 	ValSum         float64                    // over the validation vertices, where hits are wanted
@@ -42,9 +42,9 @@ type Loss struct {
 type Backend interface {
 	// Begin does the work, or hands it over to somebody who will; done tells
 	// which. What belongs to work that was handed over must not be touched
-	// before Collect has returned it. worker is the Team of who asks, whose
-	// memory may be borrowed until Begin returns.
-	Begin(worker *kernels.Team, w *Work) (done bool, err error)
+	// before Collect has returned it. worker is the Ops of who asks, whose
+	// workspace may be borrowed until Begin returns.
+	Begin(worker kernels.Ops, w *Work) (done bool, err error)
 	// Collect returns work that was handed over and has ended, nil where there
 	// is none at the moment. It does not wait.
 	Collect() (*Work, error)
@@ -54,8 +54,8 @@ type Backend interface {
 type CPU struct{}
 
 // Begin implements Backend.
-func (CPU) Begin(worker *kernels.Team, w *Work) (bool, error) {
-	w.Team.Borrow(worker)
+func (CPU) Begin(worker kernels.Ops, w *Work) (bool, error) {
+	w.Ops.Borrow(worker)
 	Do(w)
 	return true, nil
 }
@@ -84,13 +84,13 @@ func Do(w *Work) {
 
 // loss turns logits into the gradient of the loss.
 func (w *Work) loss() {
-	l, rows := w.Loss, len(w.Loss.Labels)
+	l := w.Loss
 	if l.Count {
-		l.Correct, l.Total = kernels.Accuracy(w.Team, rows, l.Classes, w.Rows, l.Labels, l.Split)
-		l.ValSum, _ = kernels.SoftmaxCrossEntropy(w.Team, nil, rows, l.Classes, w.Rows, l.Labels, l.Split, graph.SplitVal, 1)
+		l.Correct, l.Total = w.Ops.Accuracy(w.Rows, l.Labels, l.Split)
+		l.ValSum, _ = w.Ops.SoftmaxCrossEntropy(kernels.Mat{}, w.Rows, l.Labels, l.Split, graph.SplitVal, 1)
 	}
-	l.Sum, _ = kernels.SoftmaxCrossEntropy(w.Team, l.Grad, rows, l.Classes, w.Rows, l.Labels, l.Split, graph.SplitTrain, l.Scale)
-	if l.Grad != nil {
+	l.Sum, _ = w.Ops.SoftmaxCrossEntropy(l.Grad, w.Rows, l.Labels, l.Split, graph.SplitTrain, l.Scale)
+	if !l.Grad.IsNil() {
 		w.Rows = l.Grad
 	}
 }

@@ -1,0 +1,49 @@
+package kernels
+
+// The scores of attention as columns of a layer's weights. Since l = Z a_source
+// is H (W a_source), one product with
+//
+//	wide[i]   = [ W[i], W[i,h]·source[h] for each head h ]
+//	narrow[i] = [ W[i,h]·target[h] for each head h ]
+//
+// makes the whole row that a vertex emits, and
+//
+//	∂W[i,h] = ∂wide[i,h] + ∂wide[i,columns+h]·source[h] + ∂narrow[i,h]·target[h]
+//	∂source[h] = Σ_i ∂wide[i,columns+h]·W[i,h]    ∂target[h] = Σ_i ∂narrow[i,h]·W[i,h]
+//
+// Variant: serial, since weights are small beside activations.
+
+// FoldScores sets wide [in x heads·(width+1)] and narrow [in x heads] from w
+// [in x heads·width], source and target [heads x width].
+func FoldScores(wide, narrow []float32, in, heads, width int, w, source, target []float32) {
+	columns := heads * width
+	for i := range in {
+		row, to := rowOf(w, i, columns), rowOf(wide, i, columns+heads)
+		copy(to, row)
+		for h := range heads {
+			part := rowOf(row, h, width)
+			to[columns+h] = dot(part, rowOf(source, h, width))
+			narrow[i*heads+h] = dot(part, rowOf(target, h, width))
+		}
+	}
+}
+
+// FoldScoresGrad sets gw, gsource and gtarget to the gradients of w, source and
+// target, from those of wide and narrow.
+func FoldScoresGrad(gw, gsource, gtarget []float32, in, heads, width int, gwide, gnarrow, w, source, target []float32) {
+	columns := heads * width
+	clear(gsource[:columns])
+	clear(gtarget[:columns])
+	for i := range in {
+		row, to, from := rowOf(w, i, columns), rowOf(gw, i, columns), rowOf(gwide, i, columns+heads)
+		copy(to, from)
+		for h := range heads {
+			gs, gt := from[columns+h], gnarrow[i*heads+h]
+			for j := h * width; j < (h+1)*width; j++ {
+				to[j] += gs*source[j] + gt*target[j]
+				gsource[j] += gs * row[j]
+				gtarget[j] += gt * row[j]
+			}
+		}
+	}
+}

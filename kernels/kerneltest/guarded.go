@@ -1,0 +1,195 @@
+package kerneltest
+
+import (
+	"slices"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"siafu/graph/mapped"
+	"siafu/kernels"
+)
+
+// Guarded is an Ops for tests whose matrices Go code cannot read, as that of a
+// device: each lies in pages without access, which only a method opens that has it
+// among its operands. What it computes are a Team's bits. Whoever goes round the
+// Ops faults, or panics where a matrix is asked for its host's memory; so does a
+// method that is given a matrix of the host's. An array ends at the end of its
+// pages, behind which lies one that is never opened.
+type Guarded struct {
+	team  *kernels.Team
+	vault *vault
+	held  []*region // by the call under way
+}
+
+var _ kernels.Ops = (*Guarded)(nil)
+
+// NewGuarded is a Guarded that computes with a team. Those of one rank are Forks
+// of one another.
+func NewGuarded(team *kernels.Team) *Guarded { return &Guarded{team: team, vault: new(vault)} }
+
+// vault is the memory of a rank. It is safe for concurrent use.
+type vault struct {
+	mu      sync.Mutex
+	regions []*region // by ascending address
+}
+
+// region is the pages of an array: bytes [at, at+size) of an address space, and
+// behind them the page that stays shut.
+//
+//	open   calls that have it among their operands; 0: nobody may read or write
+type region struct {
+	at, size uintptr
+	pages    []byte
+	open     int
+}
+
+// Remote implements kernels.Ops.
+func (d *Guarded) Remote() bool { return true }
+
+// Alloc implements kernels.Ops.
+func (d *Guarded) Alloc(a *mapped.Arena, bytes int) unsafe.Pointer {
+	if bytes == 0 {
+		return nil
+	}
+	const align = 64
+	page := unix.Getpagesize()
+	array := (bytes + align - 1) / align * align
+	length := (array + page - 1) / page * page
+	pages, err := unix.Mmap(-1, 0, length+page, unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		panic("kerneltest: no pages: " + err.Error())
+	}
+	first := unsafe.Pointer(unsafe.SliceData(pages))
+	r := &region{at: uintptr(first), size: uintptr(length), pages: pages}
+	d.vault.add(r)
+	a.OnFree(func() { d.vault.remove(r) })
+	return unsafe.Add(first, length-array)
+}
+
+func (v *vault) add(r *region) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.regions = slices.Insert(v.regions, v.place(r.at), r)
+}
+
+func (v *vault) remove(r *region) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	k := v.place(r.at)
+	v.regions = slices.Delete(v.regions, k, k+1)
+	if err := unix.Munmap(r.pages); err != nil {
+		panic("kerneltest: " + err.Error())
+	}
+}
+
+// place is that of the first region at or behind an address.
+func (v *vault) place(at uintptr) int {
+	k, _ := slices.BinarySearchFunc(v.regions, at, func(r *region, at uintptr) int {
+		switch {
+		case r.at < at:
+			return -1
+		case r.at > at:
+			return 1
+		}
+		return 0
+	})
+	return k
+}
+
+// enter opens the region that the bytes from at on lie in.
+func (v *vault) enter(at uintptr, bytes int) *region {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	k := v.place(at + 1)
+	if k == 0 || at+uintptr(bytes) > v.regions[k-1].at+v.regions[k-1].size {
+		panic("kerneltest: an operand that lies in no array")
+	}
+	r := v.regions[k-1]
+	if r.open++; r.open == 1 {
+		r.protect(unix.PROT_READ | unix.PROT_WRITE)
+	}
+	return r
+}
+
+func (v *vault) leave(r *region) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if r.open--; r.open == 0 {
+		r.protect(unix.PROT_NONE)
+	}
+}
+
+func (r *region) protect(access int) {
+	if err := unix.Mprotect(r.pages[:r.size], access); err != nil {
+		panic("kerneltest: " + err.Error())
+	}
+}
+
+// shut ends a call.
+func (d *Guarded) shut() {
+	for _, r := range d.held {
+		d.vault.leave(r)
+	}
+	d.held = d.held[:0]
+}
+
+// open opens an operand for the call under way.
+func (d *Guarded) open(remote bool, at unsafe.Pointer, bytes int) {
+	if at == nil || bytes == 0 {
+		return
+	}
+	if !remote {
+		panic("kerneltest: an operand in the host's memory")
+	}
+	d.held = append(d.held, d.vault.enter(uintptr(at), bytes))
+}
+
+// mat is an operand of the call under way.
+func (d *Guarded) mat(m kernels.Mat) kernels.Mat {
+	d.open(m.Remote(), m.Address(), m.Bytes())
+	return m.Here()
+}
+
+// vector is the same of a vector.
+func vector[T mapped.Elem](d *Guarded, v kernels.Vector[T]) kernels.Vector[T] {
+	d.open(v.Remote(), v.Address(), v.Bytes())
+	return v.Here()
+}
+
+func (d *Guarded) dropout(drop *kernels.Dropout) *kernels.Dropout {
+	if drop == nil {
+		return nil
+	}
+	here := *drop
+	here.IDs = vector(d, drop.IDs)
+	return &here
+}
+
+func (d *Guarded) edges(e kernels.Edges) kernels.Edges {
+	e.Begin, e.End, e.Cols = vector(d, e.Begin), vector(d, e.End), vector(d, e.Cols)
+	e.RowScale, e.ColScale = vector(d, e.RowScale), vector(d, e.ColScale)
+	return e
+}
+
+// sparse is an operand without the host's copy, which is none of a kernel's
+// business but for the number of its rows.
+func (d *Guarded) sparse(x kernels.Sparse) kernels.Sparse {
+	x.Offsets, x.Cols, x.Vals = vector(d, x.Offsets), vector(d, x.Cols), vector(d, x.Vals)
+	x.Source.Cols, x.Source.Vals = nil, nil
+	return x
+}
+
+func (d *Guarded) attention(a kernels.Attention) kernels.Attention {
+	a.Drop = d.dropout(a.Drop)
+	return a
+}
+
+func (d *Guarded) emitted(x kernels.Emitted) kernels.Emitted {
+	return kernels.Emitted{X: d.mat(x.X), Scores: d.mat(x.Scores)}
+}
+
+func (d *Guarded) attended(b kernels.Attended) kernels.Attended {
+	return kernels.Attended{R: d.mat(b.R), LSE: d.mat(b.LSE), Grad: d.mat(b.Grad), Dots: d.mat(b.Dots), Packed: d.mat(b.Packed)}
+}

@@ -1,0 +1,113 @@
+package kerneltest
+
+import (
+	"math"
+	"unsafe"
+
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/kernels"
+)
+
+// lab takes the slices of a case to where an Ops computes, and what it makes of
+// them back. The same slice is the same matrix. Matrices that a call writes stand
+// between guards there.
+type lab struct {
+	kernels.Ops
+	arena *mapped.Arena
+	mats  map[*float32]kernels.Mat
+	back  []func()
+}
+
+func newLab(o kernels.Ops) *lab {
+	return &lab{Ops: o, arena: mapped.NewArena(), mats: map[*float32]kernels.Mat{}}
+}
+
+// done takes results back and frees what was made for them.
+func (l *lab) done() {
+	for _, take := range l.back {
+		take()
+	}
+	l.arena.Free()
+}
+
+// in is x [rows x cols], for reading, or, where it is written too, what out made
+// of it before. nil is no matrix.
+func (l *lab) in(rows, cols int, x []float32) kernels.Mat {
+	if x == nil {
+		return kernels.Mat{}
+	}
+	if m, ok := l.mats[unsafe.SliceData(x)]; ok && rows*cols > 0 {
+		return m.Reshape(rows, cols)
+	}
+	m := kernels.NewMat(l, l.arena, rows, cols)
+	kernels.Write(l, m, x)
+	return m
+}
+
+// out is x [rows x cols], for writing.
+func (l *lab) out(rows, cols int, x []float32) kernels.Mat {
+	if x == nil {
+		return kernels.Mat{}
+	}
+	n := rows * cols
+	all := guarded(x[:n])
+	all = unsafe.Slice((*float32)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(all)), -4*guardLen)), n+2*guardLen)
+	there := kernels.NewMat(l, l.arena, len(all), 1)
+	kernels.Write(l, there, all)
+	l.back = append(l.back, func() {
+		kernels.Read(l, all, there)
+		copy(x, all[guardLen:guardLen+n])
+		for i := range guardLen {
+			for _, g := range []float32{all[i], all[guardLen+n+i]} {
+				if math.Float32bits(g) != guardBits {
+					panic("kerneltest: an Ops wrote outside of its matrix")
+				}
+			}
+		}
+	})
+	m := there.Part(guardLen, guardLen+n).Reshape(rows, cols)
+	if n > 0 {
+		l.mats[unsafe.SliceData(x)] = m
+	}
+	return m
+}
+
+// place copies x, so that no Ops has the case's own memory.
+func place[T mapped.Elem](l *lab, x []T) kernels.Vector[T] {
+	v := kernels.NewVector[T](l, l.arena, len(x))
+	if len(x) > 0 {
+		l.Upload(v.Address(), mapped.Bytes(x))
+	}
+	return v
+}
+
+// half is x, whose rows are cols wide, with slack behind them.
+func (l *lab) half(rows, cols int, x []kernels.BF16) kernels.Mat {
+	m := kernels.NewHalf(l, l.arena, rows, cols, kernels.HalfSlack)
+	l.Upload(m.Address(), mapped.Bytes(x[:rows*cols]))
+	return m
+}
+
+func (l *lab) drop(d *kernels.Dropout) *kernels.Dropout {
+	if d == nil {
+		return nil
+	}
+	there := *d
+	there.IDs = place(l, d.IDs.Host())
+	return &there
+}
+
+func (l *lab) edges(g kernels.Gather) kernels.Edges {
+	return kernels.Edges{
+		Begin: place(l, g.Begin), End: place(l, g.End), Cols: place(l, g.Cols), Base: g.Base,
+		RowScale: place(l, g.RowScale), ColScale: place(l, g.ColScale), SelfLoops: g.SelfLoops, First: g.First,
+	}
+}
+
+func (l *lab) sparse(xs graph.SparseRows) kernels.Sparse {
+	return kernels.Sparse{Offsets: place(l, xs.Offsets), Cols: place(l, xs.Cols), Vals: place(l, xs.Vals), Source: xs}
+}
+
+// rowsOf is how many rows of a width x holds.
+func rowsOf[T any](x []T, width int) int { return len(x) / max(width, 1) }

@@ -1,0 +1,213 @@
+package kernels
+
+import (
+	"unsafe"
+
+	"siafu/graph/mapped"
+)
+
+// Mat is a matrix [Rows x Cols], row-major and without gaps, of float32 or of
+// BF16, where an Ops computes: in this process's memory, or elsewhere, as an
+// address that only the Ops can follow. It is a small value; copies are views of
+// the same elements. The zero Mat is none at all, as nil is.
+//
+//	at       its first element, nil where there is none
+//	behind   rows that follow in the matrix that it is a part of
+//
+// Design note: an address is an unsafe.Pointer for memory of either kind, so that
+// a view of rows is made alike, and the heap of tests under the race detector
+// stays alive. Memory elsewhere has no address in Go's heap, so that the collector
+// passes it by.
+type Mat struct {
+	Rows, Cols int
+
+	at     unsafe.Pointer
+	behind int
+	half   bool
+	remote bool
+}
+
+// Vector is n elements of T where an Ops computes, with the same two homes as a
+// Mat. The zero Vector is none at all.
+type Vector[T mapped.Elem] struct {
+	at     unsafe.Pointer
+	n      int
+	remote bool
+}
+
+const (
+	bytesOfFloat = 4
+	bytesOfHalf  = 2
+)
+
+// HostMat is x, which holds rows x cols floats at least, as a matrix.
+func HostMat(rows, cols int, x []float32) Mat {
+	checkMatrix(x, rows, cols, shortInput)
+	return Mat{Rows: rows, Cols: cols, at: start(x, rows*cols)}
+}
+
+// HostHalf is x, which holds rows x cols elements at least, as a matrix.
+func HostHalf(rows, cols int, x []BF16) Mat {
+	if len(x) < rows*cols {
+		panic(shortInput)
+	}
+	return Mat{Rows: rows, Cols: cols, at: start(x, rows*cols), half: true}
+}
+
+// HostVector is x as a vector.
+func HostVector[T mapped.Elem](x []T) Vector[T] { return Vector[T]{at: start(x, len(x)), n: len(x)} }
+
+// start is the address of x's first element, nil where no element is wanted: a
+// pointer behind the end would keep other memory alive.
+func start[T any](x []T, wanted int) unsafe.Pointer {
+	if wanted == 0 {
+		return nil
+	}
+	return unsafe.Pointer(unsafe.SliceData(x))
+}
+
+// IsNil tells whether m is none at all; a matrix without rows is one.
+func (m Mat) IsNil() bool { return m == Mat{} }
+
+// Remote tells whether m lies where only its Ops can follow.
+func (m Mat) Remote() bool { return m.remote }
+
+// Half tells whether m holds BF16.
+func (m Mat) Half() bool { return m.half }
+
+// Address is that of the first element, for implementations of Ops.
+func (m Mat) Address() unsafe.Pointer { return m.at }
+
+// Bytes is how much memory m takes.
+func (m Mat) Bytes() int { return m.Rows * m.Cols * m.elem() }
+
+func (m Mat) elem() int {
+	if m.half {
+		return bytesOfHalf
+	}
+	return bytesOfFloat
+}
+
+// Here is m as a matrix of this process's memory: an implementation of Ops says
+// so of an address that it has opened.
+func (m Mat) Here() Mat {
+	m.remote = false
+	return m
+}
+
+// Host is m [Rows·Cols], which must hold floats in this process's memory.
+func (m Mat) Host() []float32 {
+	if m.half {
+		panic("kernels: a matrix of bfloat16 where floats are wanted")
+	}
+	m.mustBeHere()
+	return unsafe.Slice((*float32)(m.at), m.Rows*m.Cols)
+}
+
+// HostHalf is the same of a matrix of BF16, with so many elements behind its
+// last row as NewHalf was asked for.
+func (m Mat) HostHalf(behind int) []BF16 {
+	if !m.half {
+		panic("kernels: a matrix of floats where bfloat16 is wanted")
+	}
+	m.mustBeHere()
+	if m.at == nil {
+		return nil
+	}
+	return unsafe.Slice((*BF16)(m.at), m.Rows*m.Cols+behind)
+}
+
+func (m Mat) mustBeHere() {
+	if m.remote {
+		panic("kernels: a matrix elsewhere is read without its Ops")
+	}
+}
+
+// Part is the rows [lo, hi).
+func (m Mat) Part(lo, hi int) Mat {
+	if lo < 0 || lo > hi || hi > m.Rows {
+		panic("kernels: no such rows")
+	}
+	m.behind += m.Rows - hi
+	m.at = shifted(m.at, lo*m.Cols*m.elem(), (hi-lo)*m.Cols)
+	m.Rows = hi - lo
+	return m
+}
+
+// shifted is an address some bytes on, nil for one at which there is nothing.
+func shifted(at unsafe.Pointer, bytes, elements int) unsafe.Pointer {
+	if elements == 0 || at == nil {
+		return nil
+	}
+	return unsafe.Add(at, bytes)
+}
+
+// Whole is the matrix of so many rows that begins with m, a part of it.
+func (m Mat) Whole(rows int) Mat {
+	if rows < 0 || rows > m.Rows+m.behind {
+		panic("kernels: no such rows")
+	}
+	if m.at == nil && rows*m.Cols > 0 {
+		panic("kernels: an empty part does not say where its matrix lies")
+	}
+	m.behind += m.Rows - rows
+	m.Rows = rows
+	return m
+}
+
+// Reshape is the first rows x cols elements of m as a matrix.
+func (m Mat) Reshape(rows, cols int) Mat {
+	if rows < 0 || cols < 0 || rows*cols > m.Rows*m.Cols {
+		panic("kernels: a matrix does not have so many elements")
+	}
+	m.Rows, m.Cols, m.behind = rows, cols, 0
+	m.at = shifted(m.at, 0, rows*cols)
+	return m
+}
+
+// Len is the number of elements.
+func (v Vector[T]) Len() int { return v.n }
+
+// Remote tells whether v lies where only its Ops can follow.
+func (v Vector[T]) Remote() bool { return v.remote }
+
+// Address is that of the first element, for implementations of Ops.
+func (v Vector[T]) Address() unsafe.Pointer { return v.at }
+
+// Bytes is how much memory v takes.
+func (v Vector[T]) Bytes() int {
+	var zero T
+	return v.n * int(unsafe.Sizeof(zero))
+}
+
+// Here is v as a vector of this process's memory, as Mat.Here.
+func (v Vector[T]) Here() Vector[T] {
+	v.remote = false
+	return v
+}
+
+// Host is v, which must be in this process's memory; nil where it has no
+// element.
+func (v Vector[T]) Host() []T {
+	if v.remote {
+		panic("kernels: a vector elsewhere is read without its Ops")
+	}
+	return unsafe.Slice((*T)(v.at), v.n)
+}
+
+// Part is the elements [lo, hi), none of none.
+func (v Vector[T]) Part(lo, hi int) Vector[T] {
+	if v.n == 0 {
+		return v
+	}
+	if lo < 0 || lo > hi || hi > v.n {
+		panic("kernels: no such elements")
+	}
+	var zero T
+	v.at = shifted(v.at, lo*int(unsafe.Sizeof(zero)), hi-lo)
+	v.n = hi - lo
+	return v
+}
+
+// From is the elements from lo on, none of none.
+func (v Vector[T]) From(lo int) Vector[T] { return v.Part(lo, v.n) }

@@ -1,0 +1,112 @@
+package kernels
+
+import (
+	"unsafe"
+
+	"siafu/graph/mapped"
+)
+
+// Memory of an Ops, and what goes between it and the host's.
+
+// NewMat is a matrix [rows x cols] of zeros where o computes, which lives as long
+// as a.
+func NewMat(o Ops, a *mapped.Arena, rows, cols int) Mat {
+	at := o.Alloc(a, bytesOf(rows*cols, bytesOfFloat))
+	return Mat{Rows: rows, Cols: cols, at: at, remote: o.Remote()}
+}
+
+// NewHalf is the same of BF16, with so many elements behind its last row:
+// HalfSlack of one that SpMM reads, else none.
+func NewHalf(o Ops, a *mapped.Arena, rows, cols, behind int) Mat {
+	at := o.Alloc(a, bytesOf(rows*cols+behind, bytesOfHalf))
+	return Mat{Rows: rows, Cols: cols, at: at, half: true, remote: o.Remote()}
+}
+
+// NewVector is n zeros where o computes, which live as long as a.
+func NewVector[T mapped.Elem](o Ops, a *mapped.Arena, n int) Vector[T] {
+	var zero T
+	return Vector[T]{at: o.Alloc(a, bytesOf(n, int(unsafe.Sizeof(zero)))), n: n, remote: o.Remote()}
+}
+
+// bytesOf is the length of so many elements.
+func bytesOf(n, elem int) int {
+	if n < 0 || n*elem/elem != n {
+		panic("kernels: length overflows")
+	}
+	return n * elem
+}
+
+// Place is x where o computes: x itself where that is this process's memory,
+// else a copy of now, which lives as long as a.
+func Place[T mapped.Elem](o Ops, a *mapped.Arena, x []T) Vector[T] {
+	if !o.Remote() || len(x) == 0 {
+		return HostVector(x)
+	}
+	v := NewVector[T](o, a, len(x))
+	o.Upload(v.at, mapped.Bytes(x))
+	return v
+}
+
+// PlaceMat is the same of a matrix [rows x cols]. What the one holds Read and
+// Write take to the other.
+func PlaceMat(o Ops, a *mapped.Arena, rows, cols int, x []float32) Mat {
+	m := HostMat(rows, cols, x)
+	if !o.Remote() || m.at == nil {
+		m.remote = o.Remote()
+		return m
+	}
+	v := Place(o, a, x[:rows*cols])
+	m.at, m.remote = v.at, true
+	return m
+}
+
+// Read sets dst, which may be the memory of src, to the elements of src.
+func Read(o Ops, dst []float32, src Mat) {
+	n := src.Rows * src.Cols
+	if len(dst) < n {
+		panic(shortDst)
+	}
+	switch {
+	case n == 0 || src.at == unsafe.Pointer(unsafe.SliceData(dst)):
+	case src.remote:
+		o.Download(mapped.Bytes(dst[:n]), src.at)
+	default:
+		copy(dst, src.Host())
+	}
+}
+
+// Write sets dst to src, which may be its memory.
+func Write(o Ops, dst Mat, src []float32) {
+	n := dst.Rows * dst.Cols
+	if len(src) < n {
+		panic(shortInput)
+	}
+	switch {
+	case n == 0 || dst.at == unsafe.Pointer(unsafe.SliceData(src)):
+	case dst.remote:
+		o.Upload(dst.at, mapped.Bytes(src[:n]))
+	default:
+		copy(dst.Host(), src)
+	}
+}
+
+// Fetch is the elements of m for reading: where they lie in this process's
+// memory, else a copy, in *room if that is long enough.
+func Fetch(o Ops, m Mat, room *[]float32) []float32 {
+	if !m.remote {
+		return m.Host()
+	}
+	dst := scratch(room, m.Rows*m.Cols)
+	Read(o, dst, m)
+	return dst
+}
+
+// FetchVector is the same of a vector.
+func FetchVector[T mapped.Elem](o Ops, v Vector[T]) []T {
+	if !v.remote {
+		return v.Host()
+	}
+	dst := make([]T, v.n)
+	o.Download(mapped.Bytes(dst), v.at)
+	return dst
+}

@@ -1,0 +1,206 @@
+package ranks
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"siafu/graph/mapped"
+	"siafu/kernels"
+	"siafu/kernels/kerneltest"
+	"siafu/kernels/model"
+	"siafu/ranks/world"
+)
+
+// guarded makes the workers of a rank compute where Go code cannot read.
+func guarded(r *run) {
+	var first *kerneltest.Guarded
+	r.ops = func() (kernels.Ops, error) {
+		if first != nil {
+			return first.Fork(), nil
+		}
+		team, kernel := kernels.NewTeam(1), r.cfg.Kernel
+		if kernel == "auto" {
+			kernel, _ = kernels.Fastest()
+		}
+		first = kerneltest.NewGuarded(team)
+		return first, team.Use(kernel)
+	}
+}
+
+// trainGuarded is train with all arithmetic on matrices that Go code cannot read.
+func trainGuarded(t testing.TB, c Config, data string) trained {
+	t.Helper()
+	c.Initializer = model.Spec{Kind: c.Model}.Initializer(c.Initializer) // as Train does
+	inWorld(t, c, data, func(r *run, out IO) error { return r.whole(out) })
+	return readRun(t, c.Out)
+}
+
+// inWorld runs a rank's life on guarded matrices.
+func inWorld(t testing.TB, c Config, data string, life func(*run, IO) error) {
+	t.Helper()
+	out := IO{Out: io.Discard, Err: os.Stderr}
+	err := launch(max(c.Ranks, 1), world.Limits{}, out, func(w world.Comm, kind string) error {
+		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
+		guarded(r)
+		defer r.close()
+		return life(r, out)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Everything that a run does with matrices it does through kernels.Ops: where Go
+// code cannot read them, every network in every order has the same bits.
+func TestArithmeticElsewhere(t *testing.T) {
+	data := generated(t, true)
+	for name, c := range networks(t) {
+		for ranks := 1; ranks <= 3; ranks++ {
+			t.Run(fmt.Sprint(name, " ranks=", ranks), func(t *testing.T) {
+				c := c
+				c.Ranks, c.Servers, c.Intervals = ranks, ranks/3, 3
+				alikeElsewhere(t, c, data)
+			})
+		}
+	}
+}
+
+// So has everything else that touches matrices: codecs, rows and ÂX in bfloat16,
+// sums for other ranks, sparse features, masks, optimisers on ranks and servers,
+// and evaluations.
+func TestOptionsElsewhere(t *testing.T) {
+	undirected, directed, sparse := generated(t, false), generated(t, true), bag(t)
+	for name, set := range map[string]func(c *Config) (data string){
+		"int8":           func(c *Config) string { c.Codec = "int8"; return directed },
+		"int4+ef":        func(c *Config) string { c.Codec, c.Servers = "int4+ef", 0; return directed },
+		"polyline":       func(c *Config) string { c.Codec, c.Model = "polyline", "sage"; return undirected },
+		"bf16, zstd":     func(c *Config) string { c.Codec, c.Gather = "bf16+zstd", "bf16"; return undirected },
+		"adaptive":       func(c *Config) string { c.Codec, c.Mode = "adaptive", "nopipe"; return undirected },
+		"half rows":      func(c *Config) string { c.Gather, c.Features = "bf16", "bf16"; return undirected },
+		"sums":           func(c *Config) string { c.PreAggregate, c.CacheInput = "on", "off"; return undirected },
+		"sums, int4":     func(c *Config) string { c.PreAggregate, c.Codec, c.Model = "on", "int4", "gin"; return directed },
+		"sparse":         func(c *Config) string { c.CacheInput = "off"; return sparse },
+		"sparse, masked": func(c *Config) string { c.InputDropout, c.Model = 0.3, "sage"; return sparse },
+		"sparse, spread": func(c *Config) string { c.Order, c.CacheInput = "gather-first", "off"; return sparse },
+		"sparse, kept":   func(c *Config) string { c.CacheInput = "on"; return sparse },
+		"masks": func(c *Config) string {
+			c.Model, c.Heads, c.Dropout, c.InputDropout, c.AttentionDropout = "gat", 2, 0.4, 0.2, 0.3
+			return directed
+		},
+		"attention, int8": func(c *Config) string { c.Model, c.Codec, c.Servers = "gat", "int8", 0; return undirected },
+		"momentum":        func(c *Config) string { c.Optimizer, c.LR, c.Servers = "sgd", 0.1, 0; return undirected },
+		"adamw":           func(c *Config) string { c.Optimizer, c.Servers = "adamw", 0; return undirected },
+		"two servers":     func(c *Config) string { c.Ranks, c.Servers = 4, 2; return undirected },
+		"previous":        func(c *Config) string { c.Refresh, c.Codec = "previous", "int8"; return undirected },
+		"previous, gat":   func(c *Config) string { c.Refresh, c.Model, c.Dropout = "previous", "gat", 0.2; return directed },
+		"never":           func(c *Config) string { c.Refresh = "never"; return directed },
+		"few evaluations": func(c *Config) string { c.EvalEvery, c.Dropout = 3, 0.5; return undirected },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := quick(t)
+			c.Layers, c.Hidden, c.Epochs, c.Threads, c.Ranks, c.Servers, c.Intervals = 3, 8, 4, 2, 4, 1, 3
+			c.CheckpointEvery = "off"
+			data := set(&c)
+			alikeElsewhere(t, c, data)
+		})
+	}
+}
+
+// alikeElsewhere trains here and elsewhere.
+func alikeElsewhere(t *testing.T, c Config, data string) {
+	t.Helper()
+	want := train(t, c, data)
+	c.Out += "-elsewhere"
+	got := trainGuarded(t, c, data)
+	sameLosses(t, "elsewhere", got.losses(), want.losses(), 0)
+	if !bytes.Equal(got.model, want.model) {
+		t.Error("model.safetensors differs")
+	}
+}
+
+// A run that saves elsewhere goes on elsewhere, and here, as one that never
+// stopped, and predicts the same.
+func TestCheckpointsElsewhere(t *testing.T) {
+	data := generated(t, true)
+	for _, servers := range []int{0, 2} {
+		for _, kind := range []string{"gcn", "gat"} {
+			t.Run(fmt.Sprint(kind, " servers=", servers), func(t *testing.T) {
+				c := saving(t, "off")
+				c.Model, c.Ranks, c.Servers, c.Epochs, c.Dropout = kind, 3+servers, servers, 12, 0.2
+				want := train(t, c, data)
+				c.CheckpointEvery, c.Out = "3e", c.Out+"-elsewhere"
+				for _, part := range []struct {
+					epochs int
+					train  func(testing.TB, Config, string) trained
+				}{{4, trainGuarded}, {8, trainGuarded}, {10, train}, {12, trainGuarded}} {
+					c.Epochs = part.epochs
+					part.train(t, c, data)
+					c.Resume = "auto"
+				}
+				got := readRun(t, c.Out)
+				sameLosses(t, "resumed", got.losses(), want.losses(), 0)
+				if !bytes.Equal(got.model, want.model) {
+					t.Error("model.safetensors differs")
+				}
+				predictElsewhere(t, c.Out, data)
+			})
+		}
+	}
+}
+
+// predictElsewhere compares the numbers of a prediction.
+func predictElsewhere(t *testing.T, dir, data string) {
+	t.Helper()
+	want, got := predict(t, dir, data, 2), filepath.Join(t.TempDir(), "elsewhere")
+	p := PredictConfig{Ranks: 2, Weights: modelFile(dir), Out: got, Embeddings: true, CSV: true}
+	c := Config{Ranks: 2, Mode: "pipe", Codec: "none", Kernel: "auto"}
+	inWorld(t, c, data, func(r *run, out IO) error { return r.predict(p, gate{"predict", false, out.Err}, out) })
+	files, err := os.ReadDir(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !f.Type().IsRegular() || filepath.Ext(f.Name()) == ".json" { // the latter holds the time
+			continue
+		}
+		a, errA := os.ReadFile(filepath.Join(want, f.Name()))
+		b, errB := os.ReadFile(filepath.Join(got, f.Name()))
+		if errA != nil || errB != nil || !bytes.Equal(a, b) {
+			t.Errorf("%s differs: %v, %v", f.Name(), errA, errB)
+		}
+	}
+}
+
+// Bounded asynchrony elsewhere is the synchronous run where nothing can be stale,
+// saves and goes on, and switches to step, where every rank takes over what the
+// hosted server knew.
+func TestAsyncElsewhere(t *testing.T) {
+	data := generated(t, true)
+	for _, kind := range []string{"gcn", "gat", "sage"} {
+		t.Run(kind, func(t *testing.T) {
+			c := asynchronous(saving(t, "off"), 1, 1)
+			c.Model, c.Epochs, c.Ranks, c.Servers = kind, 6, 1, 0
+			alikeElsewhere(t, c, data)
+			for _, servers := range []int{0, 1} {
+				c := asynchronous(saving(t, "4e"), 1, 3)
+				c.Model, c.Epochs, c.Ranks, c.Servers, c.Codec = kind, 8, 3+servers, servers, "int8"
+				trainGuarded(t, c, data)
+				c.Epochs, c.Resume = 12, "auto"
+				if got := len(trainGuarded(t, c, data).Epochs); got != 12 {
+					t.Errorf("%d servers: %d epochs", servers, got)
+				}
+				c.Epochs, c.Mode, c.Staleness = 15, "pipe", 0
+				if got := len(trainGuarded(t, c, data).Epochs); got != 15 {
+					t.Errorf("%d servers: %d epochs in step", servers, got)
+				}
+			}
+		})
+	}
+	c := asynchronous(saving(t, "off"), 1, 2)
+	c.Ranks, c.Servers, c.Epochs, c.SwitchToSync, c.TargetAcc = 3, 0, 10, 0.9, 0.95
+	trainGuarded(t, c, data)
+}

@@ -1,0 +1,80 @@
+package graphwork
+
+import (
+	"unsafe"
+
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+	"siafu/kernels"
+)
+
+// placed is what gathers read of a shard, where the rank's Ops compute. Arrays
+// that several of its parts share are there once.
+type placed struct {
+	own, ghost   kernels.Edges           // into own vertices, from own ones and from ghosts
+	sums, sumsOf csr                     // of what is summed for other ranks, and its transpose
+	row, col     kernels.Vector[float32] // coefficients; none are ones
+	sendRows     kernels.Vector[uint32]  // of the plan
+	known        map[array]any
+}
+
+// array names an array of the host.
+type array struct {
+	at unsafe.Pointer
+	n  int
+}
+
+// csr is a sparse matrix without values.
+type csr struct {
+	offsets kernels.Vector[int64]
+	cols    kernels.Vector[uint32]
+}
+
+// edges are its rows [lo, hi).
+func (c *csr) edges(lo, hi int) kernels.Edges {
+	if lo == hi {
+		return kernels.Edges{}
+	}
+	return kernels.Edges{Begin: c.offsets.Part(lo, hi), End: c.offsets.Part(lo+1, hi+1), Cols: c.cols}
+}
+
+// transposed is a shard.Transposed where the rank's Ops compute.
+type transposed struct {
+	own   kernels.Edges
+	ghost csr
+}
+
+// place puts everything there that all layers read.
+func (w *Work) place() {
+	w.known = map[array]any{}
+	w.own, w.ghost = w.placeEdges(w.shard.OwnEdges()), w.placeEdges(w.halo.In)
+	w.sums = csr{place(w, w.halo.Sums.Offsets), place(w, w.halo.Sums.Cols)}
+	w.sumsOf = csr{place(w, w.halo.SumsOf.Offsets), place(w, w.halo.SumsOf.Cols)}
+	w.row, w.col = place(w, w.coef.Row), place(w, w.coef.Col)
+	w.sendRows = place(w, w.Plan.SendRows)
+}
+
+func (w *Work) placeEdges(e shard.Edges) kernels.Edges {
+	return kernels.Edges{Begin: place(w, e.Begin), End: place(w, e.End), Cols: place(w, e.Cols), Base: uint32(e.Base)}
+}
+
+func (w *Work) placeTransposed(t *shard.Transposed) *transposed {
+	return &transposed{
+		own:   kernels.Edges{Begin: place(w, t.OwnBegin), End: place(w, t.OwnEnd), Cols: place(w, t.OwnCols)},
+		ghost: csr{place(w, t.Ghost.Offsets), place(w, t.Ghost.Cols)},
+	}
+}
+
+// place is x there, the one that it was put there as before.
+func place[T mapped.Elem](w *Work, x []T) kernels.Vector[T] {
+	if !w.ops.Remote() || len(x) == 0 {
+		return kernels.HostVector(x)
+	}
+	name := array{unsafe.Pointer(unsafe.SliceData(x)), len(x)}
+	if v, ok := w.known[name].(kernels.Vector[T]); ok {
+		return v
+	}
+	v := kernels.Place(w.ops, w.arena, x)
+	w.known[name] = v
+	return v
+}
