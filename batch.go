@@ -92,11 +92,11 @@ func (c *submitCmd) job(line []string) (*slurm.Job, error) {
 // partitionArgs are those of the partition command that makes what training on
 // so many ranks asks for.
 func partitionArgs(c *config.Config, data string, size int) ([]string, error) {
-	parts, _, err := c.Roles(size)
+	v, err := c.View(size)
 	if err != nil {
 		return nil, err
 	}
-	args := []string{data, "--parts", fmt.Sprint(parts)}
+	args := []string{data, "--parts", fmt.Sprint(v.Parts)}
 	if c.Partitioner != "" {
 		args = append(args, "--method", c.Partitioner)
 	}

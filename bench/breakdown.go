@@ -113,8 +113,12 @@ func tracedRun(ctx context.Context, o BreakdownOptions, dir string) (string, err
 
 // print prints the three tables.
 func (b *breakdown) print(w io.Writer) error {
-	fmt.Fprintf(w, "%s, %d ranks (%d servers) x %s threads, --mode %s, %s, %d epochs%s\n",
-		b.info["dataset"], len(b.graph)+len(b.servers), len(b.servers), b.info["threads"], b.info["mode"], b.info["program"],
+	who := fmt.Sprintf("%d ranks", len(b.graph)+len(b.servers))
+	if n := b.info["ranks"]; n != "" {
+		who = fmt.Sprintf("%d parts on %s ranks", len(b.graph), n)
+	}
+	fmt.Fprintf(w, "%s, %s (%d servers) x %s threads, --mode %s, %s, %d epochs%s\n",
+		b.info["dataset"], who, len(b.servers), b.info["threads"], b.info["mode"], b.info["program"],
 		len(b.epochs), b.leftOut())
 	for _, table := range []func(io.Writer){b.printTasks, b.printCommunication, b.printRanks} {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

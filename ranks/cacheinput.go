@@ -57,10 +57,10 @@ func (r *run) tellOrders(fits bool) {
 	switch {
 	case s == nil:
 	case s.Cached != r.net.CacheInput:
-		r.voice.warn("cache_input is %t where the run has had %t so far: the last bits of its numbers may differ from those of a run that never stopped",
+		r.reporter.warn("cache_input is %t where the run has had %t so far: the last bits of its numbers may differ from those of a run that never stopped",
 			r.net.CacheInput, s.Cached)
 	case s.Cached && !fits:
-		r.voice.warn("AX takes more than half of the free memory, and is kept all the same because the run has kept it so far; " +
+		r.reporter.warn("AX takes more than half of the free memory, and is kept all the same because the run has kept it so far; " +
 			"--cache-input off does without it, which changes the last bits of the numbers")
 	}
 }

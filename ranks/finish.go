@@ -20,7 +20,7 @@ const Version = "0.1.0"
 func (r *run) finish() error {
 	r.fault.At(inject.Finish, 0)
 	mine := runfolder.RankReport{
-		Rank: r.rank, Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: host.PeakRSS(),
+		Rank: r.view.Rank(r.rank), Part: r.part(), Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: host.PeakRSS(),
 		ArrayBytes: max(r.engine.ArrayBytes(), r.arena.Used()), StashBytes: r.stash,
 	}
 	if r.shard != nil {
@@ -35,16 +35,24 @@ func (r *run) finish() error {
 	if err != nil {
 		return err
 	}
-	if r.voice != nil {
+	if r.reporter != nil {
 		reports := make([]runfolder.RankReport, len(blocks))
 		for i, b := range blocks {
 			if err := json.Unmarshal(b, &reports[i]); err != nil {
 				return err
 			}
 		}
-		err = r.voice.finish(r, reports)
+		err = r.reporter.finish(r, reports)
 	}
 	return agree(r.world, err)
+}
+
+// part is the number of this part, nil where ranks carry one each and on a server.
+func (r *run) part() *int {
+	if r.view.Flat() || r.isServer() {
+		return nil
+	}
+	return &r.rank
 }
 
 // loadWeights fills weights from a safetensors file with the network's names

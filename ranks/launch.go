@@ -8,8 +8,8 @@ import (
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
 	"siafu/ranks/world"
-	"siafu/ranks/world/inproc"
 	"siafu/ranks/world/mpi"
+	"siafu/ranks/world/parts"
 )
 
 // IO is where rank 0 speaks: results on Out, warnings on Err.
@@ -44,23 +44,40 @@ func agree(w world.Comm, err error) error {
 
 // launch runs body on every rank: in the world that a launcher made, else in
 // an in-process world of n ranks (0 is 1). kind is "mpi" or "in-process".
-func launch(n int, limits world.Limits, out IO, unguarded func(w world.Comm, kind string) error) error {
+func launch(n int, limits world.Limits, out IO, body func(w world.Comm, kind string) error) error {
+	size := max(n, 1)
+	if l, launched := world.Launched(); launched {
+		size = l.Size
+	}
+	return launchParts(n, world.Flat(size), limits, out, func(w world.Comm, kind string, _ world.Limits) error { return body(w, kind) })
+}
+
+// launchParts is launch of a world in which ranks carry parts as a view says: body
+// runs for each part and each server, with the limits that name them.
+func launchParts(n int, v world.View, limits world.Limits, out IO, unguarded func(w world.Comm, kind string, limits world.Limits) error) error {
+	named := limits
+	if !v.Flat() {
+		named.Name = v.Name
+	}
 	body := func(w world.Comm, kind string) (err error) {
 		defer mapped.Catch(&err) // of this rank: the others lose it as by any error
-		return unguarded(w, kind)
+		w.SetLimits(named)
+		return unguarded(w, kind, named)
 	}
 	l, launched := world.Launched()
 	if !launched {
-		return inproc.Run(max(n, 1), func(w world.Comm) error {
-			w.SetLimits(limits)
-			return body(w, "in-process")
-		})
+		return parts.InProcess(v, func(w world.Comm) error { return body(w, "in-process") })
 	}
 	if n != 0 {
 		return once(l, fault.New(fault.Usage, "launch", "", "--ranks=%d under %s, which started %d ranks", n, l.Name, l.Size).
 			Then("leave --ranks out, or run siafu without %s", l.Name))
 	}
-	return launchMPI(l, limits, out, body)
+	return launchMPI(l, limits, out, func(w world.Comm) error {
+		if v.Flat() {
+			return body(w, "mpi")
+		}
+		return parts.Over(w, v, func(w world.Comm) error { return body(w, "mpi") })
+	})
 }
 
 // once makes one rank of many speak.
@@ -72,7 +89,7 @@ func once(l world.Launch, err error) error {
 	return reported{err}
 }
 
-func launchMPI(l world.Launch, limits world.Limits, out IO, body func(w world.Comm, kind string) error) error {
+func launchMPI(l world.Launch, limits world.Limits, out IO, body func(w world.Comm) error) error {
 	w, stop, err := mpi.Start(limits)
 	if err != nil {
 		return once(l, err)
@@ -82,7 +99,7 @@ func launchMPI(l world.Launch, limits world.Limits, out IO, body func(w world.Co
 		return once(l, fault.New(fault.Config, "launch", "", "%s started %d ranks, but MPI sees a world of %d", l.Name, l.Size, w.Size()).
 			Then("use mpirun, or srun --mpi=pmix, of the MPI that siafu was built with"))
 	}
-	err = body(w, "mpi")
+	err = body(w)
 	switch {
 	case err == nil:
 		stop()

@@ -45,16 +45,16 @@ const (
 	workerBytes = 12 << 10
 )
 
-// world refuses a world that cannot be there: of so many ranks in this process
-// with so many threads each, 0 for as many as there are processors.
+// world refuses a world that cannot be there: of so many ranks in this process, or
+// parts of ranks, with so many threads each, 0 for as many as there are processors.
 func (g gate) world(ranks, threads int) error {
 	ranks, threads = max(ranks, 1), max(threads, 1)
 	n, there := size.Sum(size.Product(ranks, ranks, pairBytes), size.Product(ranks, threads, workerBytes)), host.AvailableMemory()
 	if int64(n) <= there || g.force {
 		return nil
 	}
-	err := fault.New(fault.Config, g.op, "", "%d ranks of %d threads take about %d MB by themselves, where %d MB are available", ranks, threads, n/1e6, there/1e6).
-		Then("use fewer --ranks or --threads; more than there are processors make nothing faster")
+	err := fault.New(fault.Config, g.op, "", "%d ranks, or parts of ranks, of %d threads take about %d MB by themselves, where %d MB are available", ranks, threads, n/1e6, there/1e6).
+		Then("use fewer ranks, parts or threads; more than there are processors make nothing faster")
 	if l, launched := world.Launched(); launched {
 		return once(l, err)
 	}
@@ -145,17 +145,27 @@ func (r *run) hostNeed(f *forecast.Forecast) (need, error) {
 			continue
 		}
 		here = need{size.Sum(here.peak, all[2*q]), size.Sum(here.certain, all[2*q+1])}
-		if r.kind == "mpi" || q == r.rank {
+		if r.speaksForProcess(q) {
 			here.peak = size.Sum(here.peak, forecast.Program)
 		}
 	}
 	return here, nil
 }
 
+// speaksForProcess tells whether member q is the one with which the memory of its
+// process is counted.
+func (r *run) speaksForProcess(q int) bool {
+	if r.kind != "mpi" { // there is one process
+		return q == r.rank
+	}
+	first, _ := r.view.Block(r.view.Rank(q))
+	return q == first
+}
+
 // cacheFits is 1 where ÂX fits into half of this host's free memory, shared by
 // the ranks on it.
 func (r *run) cacheFits() int64 {
-	bytes := forecast.KeepBytes(r.cfg, int64(r.shard.NumOwn()), int64(r.shard.NumGhosts()), r.meta.FeatureDim)
+	bytes := forecast.CachedInputBytes(r.cfg, int64(r.shard.NumOwn()), int64(r.shard.NumGhosts()), r.meta.FeatureDim)
 	here := int64(0)
 	for _, h := range r.world.Hosts() {
 		if h == r.world.Hosts()[r.rank] {

@@ -102,9 +102,9 @@ func (r *run) admit(out IO) error {
 	if err != nil {
 		return err
 	}
-	r.voice = newVoice(c, folder, r.kind, out)
+	r.reporter = newReporter(c, folder, r.kind, out)
 	if text := folder.Warning(); text != "" {
-		r.voice.warn("%s", text)
+		r.reporter.warn("%s", text)
 	}
 	if r.state, err = r.find(folder); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (r *run) find(folder *runfolder.Folder) (*checkpoint.State, error) {
 
 func (r *run) passOver(problems []checkpoint.Problem) {
 	for _, p := range problems {
-		r.voice.warn("the checkpoint %s is passed over: %v", p.Path, p.Err)
+		r.reporter.warn("the checkpoint %s is passed over: %v", p.Path, p.Err)
 	}
 }
 
@@ -183,7 +183,7 @@ func (r *run) vetResumption(folder *runfolder.Folder) error {
 	}
 	source := filepath.Dir(filepath.Dir(s.Path))
 	r.opening = opening{from: s.Path, epoch: s.Epoch, seconds: s.Seconds, inPlace: folder.Marker() != nil && sameFolder(source, folder.Dir())}
-	if err := r.opening.read(r.voice, s.Metrics, filepath.Join(source, runfolder.Metrics)); err != nil {
+	if err := r.opening.read(r.reporter, s.Metrics, filepath.Join(source, runfolder.Metrics)); err != nil {
 		return err
 	}
 	if r.opening.inPlace {
@@ -193,7 +193,7 @@ func (r *run) vetResumption(folder *runfolder.Folder) error {
 }
 
 // read takes up what the epochs before have left in metrics.jsonl.
-func (o *opening) read(v *voice, m checkpoint.Metrics, path string) error {
+func (o *opening) read(v *reporter, m checkpoint.Metrics, path string) error {
 	var err error
 	o.metrics, err = m.Read(path)
 	if fault.KindOf(err) == fault.Missing {
@@ -215,7 +215,7 @@ func sameFolder(a, b string) bool {
 // begin begins to write the run folder. Everything has been checked before. On
 // rank 0; others do nothing.
 func (r *run) begin() error {
-	v, o := r.voice, r.opening
+	v, o := r.reporter, r.opening
 	if v == nil {
 		return nil
 	}

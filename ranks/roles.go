@@ -6,45 +6,59 @@ import (
 	"siafu/ranks/world"
 )
 
-// roles says what each rank of a world does: graph ranks first, servers after
-// them.
+// roles says what each member of a run's world does: parts of the graph first,
+// servers after them.
 type roles struct {
+	view           world.View
 	Graph, Servers int
 	rank           int
-	threads        int // workers of a rank
+	threads        int // workers of a part
+	rankThreads    int // workers of the rank that carries it, of all its parts
 }
 
-func assign(c Config, w world.Comm) (roles, error) {
-	graphRanks, servers, err := c.Roles(w.Size())
-	if err != nil {
-		return roles{}, err
+func assign(c Config, v world.View, w world.Comm) (roles, error) {
+	var err error
+	if v == (world.View{}) { // every rank of the world has a part
+		if v, err = c.View(w.Size()); err != nil {
+			return roles{}, err
+		}
 	}
-	return roles{
-		Graph: graphRanks, Servers: servers,
-		rank:    w.Rank(),
-		threads: threads(c, w, graphRanks),
-	}, nil
+	r := roles{view: v, Graph: v.Parts, Servers: v.Servers, rank: w.Rank()}
+	r.rankThreads = threads(c, v, w)
+	lo, hi := v.Block(v.Rank(r.rank))
+	r.threads = share(r.rankThreads, r.rank-lo, hi-lo)
+	r.rankThreads = max(r.rankThreads, hi-lo)
+	return r, nil
 }
 
 // threads is the number of workers of each graph rank: what was asked for,
 // else this host's processors shared by the graph ranks on it.
-func threads(c Config, w world.Comm, graph int) int {
+func threads(c Config, v world.View, w world.Comm) int {
 	if c.Threads > 0 {
 		return c.Threads
 	}
 	hosts, here := w.Hosts(), 0
-	for r := range graph {
-		if hosts[r] == hosts[w.Rank()] {
+	for r := range v.Ranks {
+		if first, _ := v.Block(r); hosts[first] == hosts[w.Rank()] {
 			here++
 		}
 	}
 	return max(runtime.NumCPU()/max(here, 1), 1)
 }
 
-// isServer tells whether this rank holds weights.
+// share is how many of a rank's workers its k-th part of so many has, 1 at least.
+func share(workers, k, parts int) int {
+	mine := workers / parts
+	if k < workers%parts {
+		mine++
+	}
+	return max(mine, 1)
+}
+
+// isServer tells whether this member holds weights.
 func (r roles) isServer() bool { return r.rank >= r.Graph }
 
-// clients is how many graph ranks talk to the k-th server.
+// clients is how many parts talk to the k-th server.
 func (r roles) clients(k int) int { return (r.Graph - k + r.Servers - 1) / r.Servers }
 
 // name is the role as a report calls it.
@@ -55,7 +69,7 @@ func (r roles) name() string {
 	return "graph"
 }
 
-// graphRanks are the ranks that own a partition.
+// graphRanks are the members that own a partition.
 func (r roles) graphRanks() []int {
 	list := make([]int, r.Graph)
 	for i := range list {

@@ -75,13 +75,13 @@ func (s *saver) Save(snap engine.Snapshot, stop bool) {
 	case stop:
 		s.run.stop = err
 	case err != nil:
-		s.run.voice.warn("the checkpoint of epoch %d is not written, and training goes on: %v", snap.Epoch, err)
+		s.run.reporter.warn("the checkpoint of epoch %d is not written, and training goes on: %v", snap.Epoch, err)
 	}
 }
 
 // tell says that a checkpoint is written.
 func (s *saver) tell(epoch int, written checkpoint.Written) {
-	v := s.run.voice
+	v := s.run.reporter
 	v.log("checkpoint epoch=%d bytes=%d seconds=%.3f path=%s", epoch, written.Bytes, written.Took.Seconds(), written.Path)
 	v.saving += written.Took
 	v.saved += written.Bytes
@@ -95,11 +95,11 @@ func (s *saver) stopped(epoch int, path string) error {
 		why = sig.String()
 	}
 	return fault.New(fault.Stopped, "train", path, "stopped after epoch %d (%s), which this checkpoint holds", epoch, why).
-		Then("go on with --out %s --resume auto", s.run.voice.folder.Dir())
+		Then("go on with --out %s --resume auto", s.run.reporter.folder.Dir())
 }
 
 func (s *saver) write(snap engine.Snapshot) (checkpoint.Written, error) {
-	r, dir := s.run, s.run.voice.folder.Dir()
+	r, dir := s.run, s.run.reporter.folder.Dir()
 	metrics, err := checkpoint.MarkMetrics(filepath.Join(dir, runfolder.Metrics))
 	if err != nil {
 		return checkpoint.Written{}, err
@@ -107,7 +107,7 @@ func (s *saver) write(snap engine.Snapshot) (checkpoint.Written, error) {
 	state := checkpoint.State{
 		Version: Version, Epoch: snap.Epoch, Seed: r.cfg.Seed, Data: r.meta.Identity(), Settings: settings(&r.cfg, r.net),
 		Cached: r.net.CacheInput, Metadata: r.networkMetadata(),
-		Metrics: metrics, Switched: snap.Switched, Seconds: s.run.voice.seconds(), Weights: tensors(r.net, snap.Weights),
+		Metrics: metrics, Switched: snap.Switched, Seconds: s.run.reporter.seconds(), Weights: tensors(r.net, snap.Weights),
 	}
 	for range r.net.Layers() {
 		state.Steps = append(state.Steps, snap.Epoch)

@@ -64,7 +64,7 @@ func newStrict(t testing.TB, r *run) *strict {
 func (b *strict) Begin(worker *kernels.Team, w *tensor.Work) (bool, error) {
 	b.reach(w, false)
 	done, err := tensor.CPU{}.Begin(worker, w)
-	if w.Rows != nil && w.Task.Stage != schedule.Judge {
+	if w.Rows != nil && w.Task.Stage != schedule.Loss {
 		b.hand(w)
 	}
 	b.reach(w, true)
@@ -88,26 +88,26 @@ func (b *strict) lifetime(w *tensor.Work) (ends moment, shared bool) {
 	case schedule.Emit:
 		switch {
 		case !gathers: // Apply gets it and may keep it
-			return moment{schedule.EmitBack, l, true}, false
+			return moment{schedule.EmitBackward, l, true}, false
 		case attended: // neighbours' gradients depend on it
-			return moment{schedule.EmitBack, l, false}, inStep
+			return moment{schedule.EmitBackward, l, false}, inStep
 		}
 		return moment{schedule.Apply, l, false}, inStep
 	case schedule.Apply:
 		if l == len(layers)-1 {
-			return moment{schedule.ApplyBack, l, false}, false
+			return moment{schedule.ApplyBackward, l, false}, false
 		}
-		return moment{schedule.EmitBack, l + 1, true}, false
-	case schedule.ApplyBack:
+		return moment{schedule.EmitBackward, l + 1, true}, false
+	case schedule.ApplyBackward:
 		if !back { // EmitGrad gets it and may return it
-			return moment{schedule.EmitBack, before, true}, false
+			return moment{schedule.EmitBackward, before, true}, false
 		}
-		return moment{schedule.EmitBack, l, false}, inStep
+		return moment{schedule.EmitBackward, l, false}, inStep
 	}
-	return moment{schedule.EmitBack, before, true}, inStep && gathersBack(layers[before])
+	return moment{schedule.EmitBackward, before, true}, inStep && gathersBack(layers[before])
 }
 
-func gathersBack(l model.Layer) bool { return l.GatherWidth() > 0 && l.GathersBack() }
+func gathersBack(l model.Layer) bool { return l.GatherWidth() > 0 && l.GathersBackward() }
 
 // hand replaces what w has made by a copy.
 func (b *strict) hand(w *tensor.Work) {

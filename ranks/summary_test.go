@@ -24,7 +24,7 @@ func jsonKey(f reflect.StructField, tag string) string {
 // nothing in it is left at its zero value by a run that had something to tell.
 func TestSummarySaysWhatRan(t *testing.T) {
 	c := asynchronous(quick(t), 2, 3)
-	c.Ranks, c.Servers, c.Threads, c.Epochs, c.Seed, c.Codec, c.Layers, c.Hidden, c.Model = 4, 1, 2, 30, 7, "int8", 3, 9, "sage"
+	c.Ranks, c.Servers, c.Parts, c.Threads, c.Epochs, c.Seed, c.Codec, c.Layers, c.Hidden, c.Model = 4, 1, 6, 2, 30, 7, "int8", 3, 9, "sage"
 	c.Initializer = "he"                             // auto is said by what it stands for
 	c.TargetAcc, c.SwitchToSync, c.Dropout = 1, 1, 0 // at once
 	s := reflect.ValueOf(train(t, c, generated(t, false)).Summary)

@@ -65,21 +65,25 @@ func (r *run) saveTimeline() error {
 		return nil
 	}
 	host := r.world.Hosts()[r.rank]
+	info := map[string]string{
+		"program": "siafu " + Version, "dataset": r.meta.Name, "world": r.kind,
+		"mode": r.cfg.Mode, "threads": strconv.Itoa(r.rankThreads),
+	}
+	if !r.view.Flat() { // processes of the timeline are parts
+		info["ranks"] = strconv.Itoa(r.view.Started())
+	}
 	err := trace.Save(r.world, r.cfg.Trace, trace.Timeline{
-		Info: map[string]string{
-			"program": "siafu " + Version, "dataset": r.meta.Name, "world": r.kind,
-			"mode": r.cfg.Mode, "threads": strconv.Itoa(r.threads),
-		},
+		Info: info,
 		Process: trace.Process{
-			Rank: r.rank, Name: fmt.Sprintf("rank %d %s on %s", r.rank, r.name(), host), Role: r.name(), Host: host,
+			Rank: r.rank, Name: fmt.Sprintf("%s %s on %s", r.view.Name(r.rank), r.name(), host), Role: r.name(), Host: host,
 		},
 		Workers: r.timeline.recorders, Origin: r.timeline.origin, First: r.timeline.offset,
 	})
 	if err := agree(r.world, err); err != nil {
 		return err
 	}
-	if r.voice != nil {
-		r.voice.say("wrote trace=%s", r.cfg.Trace)
+	if r.reporter != nil {
+		r.reporter.say("wrote trace=%s", r.cfg.Trace)
 	}
 	return nil
 }

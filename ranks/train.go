@@ -42,7 +42,11 @@ func Train(_ context.Context, c Config, data string, out IO) error {
 	if err != nil {
 		return err
 	}
-	if err := trainGate(&c, out).world(c.Ranks, c.Threads); err != nil {
+	v, err := viewOf(&c)
+	if err != nil {
+		return err
+	}
+	if err := trainGate(&c, out).world(carried(v), c.Threads/(v.Parts/v.Ranks)); err != nil {
 		return err
 	}
 	if ended, err := ended(&c, data); ended {
@@ -57,16 +61,41 @@ func Train(_ context.Context, c Config, data string, out IO) error {
 	}
 	watcher := watch(&c, out)
 	defer watcher.Close()
-	return launch(c.Ranks, limits, out, func(w world.Comm, kind string) error {
-		return trainRank(c, data, w, kind, limits, watcher, out)
+	return launchParts(c.Ranks, v, limits, out, func(w world.Comm, kind string, limits world.Limits) error {
+		return trainRank(c, data, v, w, kind, limits, watcher, out)
 	})
 }
 
-// run is the life of a rank, from open to finish. What it has opened, close
-// closes. Fields are set in this order:
+// viewOf says who will be what: in the world that a launcher made, else in the one
+// that the configuration asks for. An error is said once.
+func viewOf(c *Config) (world.View, error) {
+	l, launched := world.Launched()
+	if !launched {
+		return c.View(max(c.Ranks, 1))
+	}
+	v, err := c.View(l.Size)
+	if err != nil {
+		err = once(l, err)
+	}
+	return v, err
+}
+
+// carried is how many members of a run's world are in this process.
+func carried(v world.View) int {
+	l, launched := world.Launched()
+	if !launched {
+		return v.Members()
+	}
+	lo, hi := v.Block(l.Rank)
+	return hi - lo
+}
+
+// run is the life of a member of the run's world, a part of the graph or a server,
+// from open to finish. What it has opened, close closes. Fields are set in this
+// order:
 //
-//	by Train    cfg, data, kind, world, limits, watcher, arena
-//	by open     roles, fault, tensor, codecs; on rank 0 also voice, state and opening
+//	by Train    cfg, view, data, kind, world, limits, watcher, arena
+//	by open     roles, fault, tensor, codecs; on rank 0 also reporter, state and opening
 //	by join     meta, net and timeline; on graph ranks also shard
 //	by arrange  choice, what net and cfg say of orders, and on graph ranks engine
 //	by takeUp   from, where the run goes on from a checkpoint
@@ -83,7 +112,7 @@ type run struct {
 	fault    *inject.Fault // nil but in tests
 	tensor   tensor.Backend
 	codecs   []codec.Codec     // the one that was given, or those to choose from
-	voice    *voice            // rank 0's, else nil
+	reporter *reporter         // rank 0's, else nil
 	state    *checkpoint.State // that rank 0 has read; nil where the run does not go on, and after takeUp
 	opening  opening           // of the run folder, on rank 0
 	meta     *graph.Meta
@@ -98,9 +127,11 @@ type run struct {
 	stash int64 // bytes of a server in bounded asynchrony, at their peak
 }
 
-// trainRank is one rank's part of a run. Collective over the world.
-func trainRank(c Config, data string, w world.Comm, kind string, limits world.Limits, watcher *signals.Watcher, out IO) error {
+// trainRank is what one member of a run's world does. A view of nobody stands for
+// a world in which every graph rank has a part. Collective over the world.
+func trainRank(c Config, data string, v world.View, w world.Comm, kind string, limits world.Limits, watcher *signals.Watcher, out IO) error {
 	r := &run{cfg: c, data: data, kind: kind, world: w, limits: limits, watcher: watcher, arena: mapped.NewArena()}
+	r.view = v
 	defer r.close()
 	return r.whole(out)
 }
@@ -119,7 +150,7 @@ func (r *run) whole(out IO) error {
 	if err := r.arrange(); err != nil {
 		return err
 	}
-	if err := r.voice.header(r); err != nil {
+	if err := r.reporter.header(r); err != nil {
 		return err
 	}
 	if err := r.letIn(trainGate(&r.cfg, out)); err != nil {
@@ -185,7 +216,7 @@ func (r *run) open(out IO) error {
 // assign settles what follows from the configuration and the world alone.
 func (r *run) assign() error {
 	var err error
-	if r.roles, err = assign(r.cfg, r.world); err != nil {
+	if r.roles, err = assign(r.cfg, r.view, r.world); err != nil {
 		return err
 	}
 	if r.fault, err = inject.New(os.Getenv, r.rank); err != nil {
@@ -209,14 +240,14 @@ func (r *run) partition(meta *graph.Meta) error {
 		return nil
 	}
 	o = made.Complete(o)
-	r.voice.log("partition parts=%d method=%s vertex_order=%s dataset=%s", r.Graph, o.Method, o.Order, meta.Name)
+	r.reporter.log("partition parts=%d method=%s vertex_order=%s dataset=%s", r.Graph, o.Method, o.Order, meta.Name)
 	report, err := partition.Run(r.data, o)
 	if err != nil {
 		return err
 	}
 	debug.FreeOSMemory() // of what partitioning needed
 	host.ForgetPeak()
-	r.voice.Note(report.String())
+	r.reporter.Note(report.String())
 	return nil
 }
 
@@ -246,7 +277,7 @@ func (r *run) startEngine() error {
 	if !r.isServer() {
 		r.engine, err = engine.New(engine.Rank{
 			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Codecs: r.codecs,
-			Tensor: r.tensor, Arena: r.arena, Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.voice,
+			Tensor: r.tensor, Arena: r.arena, Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.reporter,
 		})
 	}
 	return agree(r.world, err)
@@ -258,7 +289,7 @@ func (r *run) close() {
 	if r.shard != nil {
 		r.shard.Close()
 	}
-	r.voice.close()
+	r.reporter.close()
 	r.arena.Free()
 }
 

@@ -28,7 +28,7 @@ func (r *run) trainFrom(epoch int, source params.Source, h *stopping.History) er
 	if err := r.engine.Train(epoch, source, h, r.newSaver()); err != nil {
 		return err
 	}
-	r.voice.result(h)
+	r.reporter.result(h)
 	return nil
 }
 
@@ -50,14 +50,14 @@ func (r *run) trainAsync(weights []float32) error {
 	if v.Next == engine.InStep {
 		return r.trainAfter(v.Epoch, last, u, h)
 	}
-	r.voice.result(h)
+	r.reporter.result(h)
 	return nil
 }
 
 // trainAfter goes on synchronously. Without servers every rank takes over the
 // optimiser's state, which rank 0 has had. Collective over the graph ranks.
 func (r *run) trainAfter(epoch int, weights []float32, u *params.Updater, h *stopping.History) error {
-	r.voice.log("switch_to_sync after_epoch=%d", epoch)
+	r.reporter.log("switch_to_sync after_epoch=%d", epoch)
 	r.from.switched = true
 	source, err := r.source(epoch, weights)
 	if err != nil {

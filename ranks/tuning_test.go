@@ -28,7 +28,7 @@ func trainOver(t testing.TB, n *slow.Network, c Config, data string) trained {
 		if err != nil {
 			return err
 		}
-		return trainRank(c, data, s, "in-process", world.Limits{}, nil, IO{Out: io.Discard, Err: os.Stderr})
+		return trainRank(c, data, world.View{}, s, "in-process", world.Limits{}, nil, IO{Out: io.Discard, Err: os.Stderr})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -69,7 +69,7 @@ func rehearsed(f *forecast.Forecast) (fixed, row int64) {
 func (q *request) calibration(ds *graph.Dataset) (*calibration, error) {
 	threads := runtime.NumCPU()
 	if q.Config.Threads > 0 {
-		threads = min(threads, q.Config.Threads*min(q.link.RanksPerHost, q.graph))
+		threads = min(threads, q.Config.Threads*min(q.link.RanksPerHost, q.view.Ranks))
 	}
 	kernel := q.Config.Kernel
 	if kernel == "auto" {
@@ -108,7 +108,7 @@ const rounds = 3
 // rates measures everything but codecs for a network, and takes the least of
 // each.
 func (c *calibration) rates(f *forecast.Forecast) forecast.Rates {
-	r := forecast.Rates{Row: math.Inf(1), Edge: map[int]float64{}, Back: map[int]float64{}}
+	r := forecast.Rates{Row: math.Inf(1), Edge: map[int]float64{}, Backward: map[int]float64{}}
 	s := c.s
 	for range rounds {
 		r.Row = min(r.Row, c.row(f))
@@ -118,9 +118,9 @@ func (c *calibration) rates(f *forecast.Forecast) forecast.Rates {
 			}
 			there, back := c.layer(s, g, f)
 			if old, ok := r.Edge[l]; ok {
-				there, back = min(there, old), min(back, r.Back[l])
+				there, back = min(there, old), min(back, r.Backward[l])
 			}
-			r.Edge[l], r.Back[l] = there, back
+			r.Edge[l], r.Backward[l] = there, back
 		}
 	}
 	return r

@@ -5,6 +5,7 @@ import (
 	"siafu/graph/partition"
 	"siafu/graph/size"
 	"siafu/ranks/forecast"
+	"siafu/ranks/world"
 )
 
 // Candidate is one partitioner.
@@ -35,7 +36,7 @@ type Coded struct {
 // candidate counts what a partitioner makes of a dataset and what follows.
 func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error) {
 	c := &Candidate{Method: method, codec: map[string]*forecast.Forecast{}}
-	if err := c.count(ds, q.graph); err != nil {
+	if err := c.count(ds, q.view.Parts); err != nil {
 		return nil, err
 	}
 	c.Cut, c.Ghosts = c.report.Cut, c.report.Ghosts
@@ -43,15 +44,15 @@ func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error
 	for _, name := range q.codecs {
 		config := q.Config
 		config.Codec = name
-		f, network, err := forecast.Of(config, ds.Meta, q.graph, q.servers, fits)
+		f, network, err := forecast.Of(config, ds.Meta, q.view.Parts, q.view.Servers, fits)
 		if err != nil {
 			return nil, err
 		}
 		c.Network, c.codec[name] = network, f
-		rank, memory := c.largest(f)
+		rank, memory := c.largest(f, q.view)
 		if len(c.Codecs) == 0 {
 			c.Largest, c.Memory = rank, memory
-			c.fixed = f.GraphRank(rank, partition.RankReport{}).Peak()
+			c.fixed = carried(f, q.view, rank, func(int) partition.RankReport { return partition.RankReport{} }).Peak()
 		}
 		peak := size.Sum(memory.Peak(), forecast.Program)
 		c.Codecs = append(c.Codecs, Coded{Codec: name, Peak: peak, Fits: peak <= q.memory, Traffic: f.Traffic(c.report.Ranks)})
@@ -78,8 +79,10 @@ func (c *Candidate) count(ds *graph.Dataset, parts int) error {
 
 // keeps tells whether ÂX fits into every rank's memory, by train's rule.
 func (q *request) keeps(m *graph.Meta, r *partition.Report) bool {
-	for _, p := range r.Ranks {
-		if forecast.KeepBytes(q.Config, p.Vertices, p.Ghosts, m.FeatureDim) > q.memory/2 {
+	for member, p := range r.Ranks {
+		lo, hi := q.view.Block(q.view.Rank(member))
+		bytes := forecast.CachedInputBytes(q.Config, p.Vertices, p.Ghosts, m.FeatureDim)
+		if size.Product(bytes, int64(hi-lo)) > q.memory/2 {
 			return false
 		}
 	}
@@ -87,11 +90,22 @@ func (q *request) keeps(m *graph.Meta, r *partition.Report) bool {
 }
 
 // largest is the rank that takes the most memory.
-func (c *Candidate) largest(f *forecast.Forecast) (rank int, most forecast.Memory) {
-	for r, p := range c.report.Ranks {
-		if m := f.GraphRank(r, p); m.Peak() > most.Peak() {
+func (c *Candidate) largest(f *forecast.Forecast, v world.View) (rank int, most forecast.Memory) {
+	for r := range v.Ranks {
+		m := carried(f, v, r, func(part int) partition.RankReport { return c.report.Ranks[part] })
+		if m.Peak() > most.Peak() {
 			rank, most = r, m
 		}
 	}
 	return rank, most
+}
+
+// carried is the memory of the parts that a rank carries.
+func carried(f *forecast.Forecast, v world.View, rank int, of func(part int) partition.RankReport) forecast.Memory {
+	lo, hi := v.Block(rank)
+	m := f.GraphRank(lo, of(lo))
+	for part := lo + 1; part < hi; part++ {
+		m = m.And(f.GraphRank(part, of(part)))
+	}
+	return m
 }

@@ -12,6 +12,7 @@ import (
 	"siafu/ranks/forecast"
 	"siafu/ranks/host"
 	"siafu/ranks/tune"
+	"siafu/ranks/world"
 )
 
 // Flags are train's. They are checked when lists among them have been taken
@@ -33,13 +34,13 @@ type Options struct {
 // request is what Options come down to.
 type request struct {
 	Options
-	Config         config.Config // of one partitioner and codec
-	graph, servers int
-	meta           *graph.Meta // of the dataset, once it is open
-	methods        []string
-	codecs         []string
-	link           forecast.Link
-	memory         int64 // bytes a rank may take
+	Config  config.Config // of one partitioner and codec
+	view    world.View
+	meta    *graph.Meta // of the dataset, once it is open
+	methods []string
+	codecs  []string
+	link    forecast.Link
+	memory  int64 // bytes a rank may take
 }
 
 // parse reads options. Its faults have kind Usage or Config.
@@ -69,9 +70,10 @@ func (o Options) parse() (*request, error) {
 		return nil, fault.New(fault.Usage, op, "", "--ranks-per-host=%d", o.RanksPerHost).Then("it must be 1 or more")
 	}
 	var err error
-	if q.graph, q.servers, err = q.Config.Roles(q.Config.Ranks); err != nil {
+	if q.view, err = q.Config.View(q.Config.Ranks); err != nil {
 		return nil, err
 	}
+	q.link.View = q.view
 	q.link.RanksPerHost = min(o.RanksPerHost, q.Config.Ranks)
 	if q.link.Bandwidth, err = Bandwidth(o.Bandwidth); err != nil {
 		return nil, err

@@ -24,6 +24,7 @@ type Plan struct {
 	Weights      int             `json:"weights"`
 	GraphRanks   int             `json:"graph_ranks"`
 	Servers      int             `json:"servers"`
+	Parts        int             `json:"parts"` // that the graph ranks carry
 	RanksPerHost int             `json:"ranks_per_host"`
 	Bandwidth    float64         `json:"bandwidth_bytes_per_second"`
 	Latency      float64         `json:"latency_seconds"`
@@ -93,9 +94,9 @@ func New(o Options) (*Plan, error) {
 func (q *request) plan(m *graph.Meta) *Plan {
 	return &Plan{
 		Dataset: m.Name, Vertices: m.Vertices, Edges: m.Edges, Model: q.Config.Model,
-		GraphRanks: q.graph, Servers: q.servers, RanksPerHost: q.link.RanksPerHost,
+		GraphRanks: q.view.Ranks, Servers: q.view.Servers, Parts: q.view.Parts, RanksPerHost: q.link.RanksPerHost,
 		Bandwidth: q.link.Bandwidth, Latency: q.link.Latency, Memory: q.memory, Mode: q.Config.Mode,
-		Import: forecast.Import(m), Partitioning: forecast.Partitioning(m, q.graph),
+		Import: forecast.Import(m), Partitioning: forecast.Partitioning(m, q.view.Parts),
 	}
 }
 

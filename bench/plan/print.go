@@ -15,8 +15,12 @@ func (p *Plan) Print(w io.Writer) error {
 	best := p.Candidates[p.Best]
 	fmt.Fprintf(&b, "%s: %d vertices, %d edges; %s %v, %d weights, %s\n",
 		p.Dataset, p.Vertices, p.Edges, p.Model, p.Dims, p.Weights, best.Network)
-	fmt.Fprintf(&b, "graph ranks %d, servers %d, ranks a host %d, a link of %s and %s a message, at most %s MB a rank\n",
-		p.GraphRanks, p.Servers, p.RanksPerHost, rate(p.Bandwidth), duration(p.Latency), megabytes(p.Memory))
+	parts := ""
+	if p.Parts > p.GraphRanks {
+		parts = fmt.Sprintf(" with %d parts", p.Parts)
+	}
+	fmt.Fprintf(&b, "graph ranks %d%s, servers %d, ranks a host %d, a link of %s and %s a message, at most %s MB a rank\n",
+		p.GraphRanks, parts, p.Servers, p.RanksPerHost, rate(p.Bandwidth), duration(p.Latency), megabytes(p.Memory))
 	fmt.Fprintf(&b, "\nMemory of the largest graph rank with %s (rank %d), MB\n", best.Method, best.Largest)
 	p.terms(&b, best.Memory)
 	if p.Servers > 0 {

@@ -34,12 +34,12 @@ func newBuilder(n *Network, in Input, team *kernels.Team, room *room) *Builder {
 	return &Builder{Spec: s, Team: team, Rows: len(in.IDs), net: n, in: x, room: room, arena: a, params: s.layout()}
 }
 
-// kept is ÂX for the first layer where it is kept, nil for all others.
-func (b *Builder) kept(l int) *kept {
+// cached is ÂX for the first layer where it is kept, nil for all others.
+func (b *Builder) cached(l int) *cachedInput {
 	if l > 0 {
 		return nil
 	}
-	return b.net.kept
+	return b.net.cached
 }
 
 // Last tells whether layer l makes the logits: it has no activation and no
@@ -48,7 +48,7 @@ func (b *Builder) Last(l int) bool { return l == b.Spec.Layers()-1 }
 
 // Hidden is what layer l applies its weights to.
 func (b *Builder) Hidden(l int) Hidden {
-	h := Hidden{team: b.Team, kept: b.kept(l), count: b.Rows, in: b.Spec.Dims[l]}
+	h := Hidden{team: b.Team, cached: b.cached(l), count: b.Rows, in: b.Spec.Dims[l]}
 	if l == 0 {
 		h.input = b.in
 		b.in.multiplied()

@@ -18,8 +18,8 @@ type Footprint struct {
 
 // Gathering is what a layer wants of the graph.
 type Gathering struct {
-	Width int  // of the rows that neighbours emit, 0: no gather
-	Back  bool // gradients go back along the edges
+	Width    int  // of the rows that neighbours emit, 0: no gather
+	Backward bool // gradients go back along the edges
 	// Of attention: 0 heads is none. Columns is the width of what is gathered.
 	Heads, Columns int
 }
@@ -101,12 +101,12 @@ func (g Gathering) gathered() int {
 func (n *Network) gatherings() []Gathering {
 	list := make([]Gathering, len(n.Layers))
 	for l, layer := range n.Layers {
-		g := Gathering{Width: layer.GatherWidth(), Back: layer.GathersBack()}
+		g := Gathering{Width: layer.GatherWidth(), Backward: layer.GathersBackward()}
 		if at, ok := layer.(Attended); ok {
 			a := at.Attention(Pass{})
 			g.Heads, g.Columns = a.Heads, a.Columns()
 		}
-		if l == 0 && n.Kept() {
+		if l == 0 && n.InputCached() {
 			g = Gathering{}
 		}
 		list[l] = g

@@ -103,7 +103,7 @@ type gat struct {
 
 func (g *gat) GatherWidth() int { return g.emittedWidth }
 
-func (g *gat) GathersBack() bool { return true }
+func (g *gat) GathersBackward() bool { return true }
 
 func (g *gat) Attention(p Pass) Attention {
 	a := kernels.Attention{Heads: g.heads, Width: g.width, Slope: slope, Drop: p.Mask(g.edgeDrop)}

@@ -54,7 +54,7 @@ func gcnLayer(b *Builder, l int) Layer {
 		in.multiplied()
 		return &applyFirst{dense: d, input: in, gathers: gathers, emitted: b.Room(d.out), gradIn: b.GradRoom(l)}
 	}
-	return &gatherFirst{dense: d, input: in, kept: b.kept(l), gathers: gathers, h: b.Room(d.out), gradIn: b.GradRoom(l)}
+	return &gatherFirst{dense: d, input: in, cached: b.cached(l), gathers: gathers, h: b.Room(d.out), gradIn: b.GradRoom(l)}
 }
 
 // dense is what both variants share: one weight matrix with its bias, and the
@@ -78,9 +78,9 @@ func (d *dense) activateGrad(grad, h []float32, p Pass) {
 // gatherFirst is (ÂH)W: the input's rows are gathered, the product follows.
 type gatherFirst struct {
 	dense
-	input    *input // of the first layer, else nil
-	kept     *kept  // ÂX of the first layer where it is kept, else nil
-	gathers  bool   // false in a perceptron
+	input    *input       // of the first layer, else nil
+	cached   *cachedInput // ÂX of the first layer where it is kept, else nil
+	gathers  bool         // false in a perceptron
 	gathered []float32
 	h        []float32 // output [rows x out]
 	gradIn   []float32 // [rows x in], nil in the first layer
@@ -93,7 +93,7 @@ func (g *gatherFirst) GatherWidth() int {
 	return g.in
 }
 
-func (g *gatherFirst) GathersBack() bool { return g.gathers && g.input == nil }
+func (g *gatherFirst) GathersBackward() bool { return g.gathers && g.input == nil }
 
 func (g *gatherFirst) Emit(h []float32, p Pass) []float32 {
 	if g.input != nil {
@@ -103,8 +103,8 @@ func (g *gatherFirst) Emit(h []float32, p Pass) []float32 {
 }
 
 func (g *gatherFirst) Apply(gathered []float32, p Pass) []float32 {
-	if g.kept != nil {
-		g.kept.apply(g.h, g.out, g.w, g.b, !g.last, p.Mask(g.drop))
+	if g.cached != nil {
+		g.cached.apply(g.h, g.out, g.w, g.b, !g.last, p.Mask(g.drop))
 		return g.h
 	}
 	g.gathered = gathered
@@ -114,8 +114,8 @@ func (g *gatherFirst) Apply(gathered []float32, p Pass) []float32 {
 
 func (g *gatherFirst) ApplyGrad(grad []float32, p Pass) []float32 {
 	g.activateGrad(grad, g.h, p)
-	if g.kept != nil {
-		g.kept.multiplyGrad(g.gw, g.out, grad)
+	if g.cached != nil {
+		g.cached.multiplyGrad(g.gw, g.out, grad)
 		return nil
 	}
 	kernels.MatMulTransA(g.team, g.gw, g.in, g.out, g.rows, g.gathered, grad, false)
@@ -146,7 +146,7 @@ func (a *applyFirst) GatherWidth() int {
 	return a.out
 }
 
-func (a *applyFirst) GathersBack() bool { return a.gathers }
+func (a *applyFirst) GathersBackward() bool { return a.gathers }
 
 func (a *applyFirst) Emit(h []float32, p Pass) []float32 {
 	a.h = h

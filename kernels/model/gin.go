@@ -58,7 +58,7 @@ func (g *gin) GatherWidth() int {
 	return g.in
 }
 
-func (g *gin) GathersBack() bool { return g.first == ApplyFirst || !g.h.Constant() }
+func (g *gin) GathersBackward() bool { return g.first == ApplyFirst || !g.h.Constant() }
 
 func (g *gin) Emit(h []float32, p Pass) []float32 {
 	g.h.Take(h)
@@ -82,8 +82,8 @@ func (g *gin) hide(gathered []float32) {
 	case g.first == ApplyFirst:
 		kernels.BiasReLUDropout(g.team, gathered, g.rows, g.out, gathered, g.b, true, nil)
 		g.inner = gathered
-	case g.h.kept != nil:
-		g.h.kept.apply(g.inner, g.out, g.w, g.b, true, nil)
+	case g.h.cached != nil:
+		g.h.cached.apply(g.inner, g.out, g.w, g.b, true, nil)
 	default:
 		kernels.MatMulBiasReLUDropout(g.team, g.inner, g.rows, g.out, g.in, gathered, g.w, g.b, true, nil)
 	}

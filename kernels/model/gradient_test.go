@@ -124,7 +124,7 @@ func (b *rig) backward() {
 	for l := len(b.Layers) - 1; l >= 0; l-- {
 		layer := b.Layers[l]
 		grad = layer.ApplyGrad(grad, b.p)
-		if layer.GathersBack() {
+		if layer.GathersBackward() {
 			grad = b.gather(grad, layer.GatherWidth(), true)
 		}
 		grad = layer.EmitGrad(grad, b.p)

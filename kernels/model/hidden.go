@@ -12,9 +12,9 @@ type Weight struct{ W, Grad []float32 }
 // a first layer, which Emit brings nothing, at any time.
 type Hidden struct {
 	team     *kernels.Team
-	input    *input // of the first layer, else nil
-	kept     *kept  // of the first layer where the gathered features are kept
-	count    int    // rows
+	input    *input       // of the first layer, else nil
+	cached   *cachedInput // of the first layer where the gathered features are kept
+	count    int          // rows
 	in       int
 	previous []float32
 }
@@ -62,8 +62,8 @@ func (h *Hidden) InputGrad(dst []float32, cols int, grad, w []float32, add bool)
 // MultiplyGathered is dst = (ÂH) w, or adds it to dst [n x cols]. ÂH is
 // gathered [n x in], but for a first layer that keeps it.
 func (h *Hidden) MultiplyGathered(dst []float32, cols int, w, gathered []float32, add bool) {
-	if h.kept != nil {
-		h.kept.multiply(dst, cols, w, add)
+	if h.cached != nil {
+		h.cached.multiply(dst, cols, w, add)
 		return
 	}
 	kernels.MatMul(h.team, dst, h.count, cols, h.in, gathered, w, add)
@@ -71,8 +71,8 @@ func (h *Hidden) MultiplyGathered(dst []float32, cols int, w, gathered []float32
 
 // MultiplyGatheredGrad is gw = (ÂH)ᵀ grad, gw [in x cols], grad [n x cols].
 func (h *Hidden) MultiplyGatheredGrad(gw []float32, cols int, gathered, grad []float32) {
-	if h.kept != nil {
-		h.kept.multiplyGrad(gw, cols, grad)
+	if h.cached != nil {
+		h.cached.multiplyGrad(gw, cols, grad)
 		return
 	}
 	kernels.MatMulTransA(h.team, gw, h.in, cols, h.count, gathered, grad, false)

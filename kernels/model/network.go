@@ -45,9 +45,9 @@ type Layer interface {
 	// it; it stands until the layer gathers again. It is not read in a first layer
 	// that keeps ÂX.
 	Apply(gathered []float32, p Pass) []float32
-	// GathersBack tells whether the gradient of what was gathered is needed. It
+	// GathersBackward tells whether the gradient of what was gathered is needed. It
 	// is not in a first layer that gathers its constant input.
-	GathersBack() bool
+	GathersBackward() bool
 	// ApplyGrad turns the output's gradient [n x out], which it may overwrite and
 	// return, into that of what was gathered, nil for constant rows, and writes
 	// those weight gradients that it knows. grad stands until EmitGrad of all
@@ -66,7 +66,7 @@ type Network struct {
 	Spec   Spec
 	Layers []Layer
 	input  *input
-	kept   *kept // nil where ÂX is not kept
+	cached *cachedInput // nil where ÂX is not kept
 	// Weights and Grad are flat vectors in the layout of Spec.Params.
 	Weights, Grad []float32
 	layerGrads    [][]float32
@@ -109,7 +109,7 @@ func bind(s Spec, in Input, team *kernels.Team, weights []float32, room *room) *
 	b := newBuilder(n, in, team, room)
 	n.input = b.in
 	if s.CacheInput {
-		n.kept = &kept{team: team, rows: in.Features.Rows, cols: in.Features.Dim}
+		n.cached = &cachedInput{team: team, rows: in.Features.Rows, cols: in.Features.Dim}
 	}
 	for l, r := range s.LayerRanges() {
 		n.Layers = append(n.Layers, s.kind().Layer(b, l))
@@ -167,10 +167,10 @@ func (n *Network) InputColumns(dst []float32, from, to int) {
 	kernels.CopyColumns(x.team, dst, f.Rows, from, to, f.Dim, f.Dense)
 }
 
-// Keep makes room for ÂX, in bfloat16 if half, which the first layer then
+// CacheInput makes room for ÂX, in bfloat16 if half, which the first layer then
 // applies to instead of what is gathered. Spec.CacheInput must be set.
-func (n *Network) Keep(half bool, a *mapped.Arena) {
-	k := n.kept
+func (n *Network) CacheInput(half bool, a *mapped.Arena) {
+	k := n.cached
 	if half {
 		k.half = mapped.Make[kernels.BF16](a, k.rows*k.cols)
 	} else {
@@ -178,8 +178,8 @@ func (n *Network) Keep(half bool, a *mapped.Arena) {
 	}
 }
 
-// PutKept sets columns [from, to) of what is kept to gathered [n x to-from].
-func (n *Network) PutKept(from, to int, gathered []float32) { n.kept.put(from, to, gathered) }
+// PutCachedInput sets columns [from, to) of what is kept to gathered [n x to-from].
+func (n *Network) PutCachedInput(from, to int, gathered []float32) { n.cached.put(from, to, gathered) }
 
-// Kept tells whether the first layer needs no gathering.
-func (n *Network) Kept() bool { return n.kept != nil }
+// InputCached tells whether the first layer needs no gathering.
+func (n *Network) InputCached() bool { return n.cached != nil }

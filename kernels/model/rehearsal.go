@@ -21,8 +21,8 @@ type Rehearsal struct {
 // graph and for ÂX, where that is kept, with memory of rest.
 func NewRehearsal(s Spec, in Input, team *kernels.Team, work, rest *mapped.Arena) *Rehearsal {
 	r := &Rehearsal{Network: New(s, in, team, work)}
-	if r.Kept() {
-		r.Keep(false, rest)
+	if r.InputCached() {
+		r.CacheInput(false, rest)
 	}
 	ones := func(cols int) []float32 {
 		x := mapped.Make[float32](rest, len(in.IDs)*cols)
@@ -46,7 +46,7 @@ func (r *Rehearsal) Epoch() []float32 {
 	p := Pass{Epoch: r.epochs, Train: true}
 	var h []float32
 	for l, layer := range r.Layers {
-		if l > 0 || !r.Kept() {
+		if l > 0 || !r.InputCached() {
 			h = layer.Emit(h, p)
 		}
 		if r.Gathers[l].gathered() > 0 {
@@ -57,7 +57,7 @@ func (r *Rehearsal) Epoch() []float32 {
 	logits, grad := h, r.logits
 	for l := len(r.Layers) - 1; l >= 0; l-- {
 		grad = r.Layers[l].ApplyGrad(grad, p)
-		if r.Gathers[l].Back {
+		if r.Gathers[l].Backward {
 			grad = r.back[l]
 		}
 		grad = r.Layers[l].EmitGrad(grad, p)

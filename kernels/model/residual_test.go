@@ -26,8 +26,8 @@ func residualLayer(b *model.Builder, l int) model.Layer {
 		drop: b.Dropout(l), relu: !b.Last(l), shortcut: l > 0 && in == out, emitted: b.Room(out), gradIn: b.GradRoom(l)}
 }
 
-func (r *block) GatherWidth() int  { return r.out }
-func (r *block) GathersBack() bool { return true }
+func (r *block) GatherWidth() int      { return r.out }
+func (r *block) GathersBackward() bool { return true }
 
 func (r *block) Emit(h []float32, p model.Pass) []float32 {
 	r.h.Take(h)

@@ -56,7 +56,7 @@ func (g *sage) GatherWidth() int {
 	return g.in
 }
 
-func (g *sage) GathersBack() bool { return g.first == ApplyFirst || !g.h.Constant() }
+func (g *sage) GathersBackward() bool { return g.first == ApplyFirst || !g.h.Constant() }
 
 func (g *sage) Emit(h []float32, p Pass) []float32 {
 	g.h.Take(h)

@@ -27,7 +27,8 @@ import (
 type Config struct {
 	Ranks        int     `default:"0" group:"World" help:"Ranks of an in-process world, servers included; 0 is 1. Under mpirun or srun the launcher decides and this must be left out." toml:"ranks"`
 	Servers      int     `default:"-1" group:"World" help:"Parameter-server ranks. -1: one if there are two ranks or more; 0: every rank keeps the weights and gradients are summed over all ranks." toml:"servers"`
-	Threads      int     `default:"0" group:"World" help:"Worker threads a rank. 0: this machine's processors shared by the ranks on it." toml:"threads"`
+	Parts        int     `default:"0" group:"World" help:"Parts of the graph, at least as many as graph ranks, each of which carries some of them: the same parts give the same bytes on any number of ranks. 0: one on each graph rank." toml:"parts"`
+	Threads      int     `default:"0" group:"World" help:"Worker threads a rank, which its parts share. 0: this machine's processors shared by the ranks on it." toml:"threads"`
 	Partitioner  string  `default:"" group:"World" help:"contiguous, hash, ldg, fennel, multilevel or file:PATH. Empty: what the dataset was partitioned with, else fennel." toml:"partitioner"`
 	VertexOrder  string  `default:"" group:"World" help:"Order in which a rank numbers its vertices: auto, natural, rcm, lp or rabbit. Empty: what the dataset was partitioned with, else auto." toml:"vertex-order"`
 	Mode         string  `default:"pipe" enum:"pipe,nopipe,async" group:"World" help:"pipe: in step, with all the overlap that the tasks allow; nopipe: one stage after another; async: intervals of vertices go on with what rows are there, within --staleness." toml:"mode"`
@@ -101,6 +102,7 @@ func (c *Config) Validate() error {
 	}{
 		{c.Ranks >= 0, "ranks", c.Ranks, "1 or more"},
 		{c.Servers >= -1, "servers", c.Servers, "-1, 0 or more"},
+		{c.Parts >= 0, "parts", c.Parts, "0 or more"},
 		{c.Threads >= 0, "threads", c.Threads, "0 or more"},
 		{c.Layers >= 1 && c.Layers <= mostLayers, "layers", c.Layers, fmt.Sprint("from 1 to ", mostLayers)},
 		{c.Hidden >= 1, "hidden", c.Hidden, "1 or more"},
@@ -179,6 +181,11 @@ func (c *Config) validateDurations() error {
 	if d, err := time.ParseDuration(c.Grace); err != nil || d < 0 {
 		return fault.New(fault.Usage, "train", "", "--grace=%q", c.Grace).Then("it must be a duration such as 30s")
 	}
+	if c.Parts > 0 && c.Ranks > 0 {
+		if _, err := c.View(c.Ranks); err != nil {
+			return err
+		}
+	}
 	if err := c.checkRefresh(); err != nil {
 		return err
 	}
@@ -202,20 +209,26 @@ func (c *Config) Limits(log func(string)) (world.Limits, error) {
 	return l, nil
 }
 
-// Roles are the numbers of graph ranks and servers in a world of size ranks.
-func (c *Config) Roles(size int) (graphRanks, servers int, err error) {
-	k := c.Servers
-	if k < 0 {
-		k = 0
-		if size >= 2 {
-			k = 1
+// View says what so many ranks are for: how many are servers, and how many parts
+// the others carry.
+func (c *Config) View(ranks int) (world.View, error) {
+	v := world.View{Servers: c.Servers}
+	if v.Servers < 0 {
+		v.Servers = 0
+		if ranks >= 2 {
+			v.Servers = 1
 		}
 	}
-	if graph := size - k; k > graph {
-		return 0, 0, fault.New(fault.Config, "train", "", "%d servers in a world of %d ranks leave %d graph ranks", k, size, max(graph, 0)).
+	v.Ranks = ranks - v.Servers
+	if v.Servers > v.Ranks {
+		return world.View{}, fault.New(fault.Config, "train", "", "%d servers in a world of %d ranks leave %d graph ranks", v.Servers, ranks, max(v.Ranks, 0)).
 			Then("use at most as many servers as graph ranks, or more ranks")
 	}
-	return size - k, k, nil
+	if v.Parts = cmp.Or(c.Parts, v.Ranks); v.Parts < v.Ranks {
+		return world.View{}, fault.New(fault.Usage, "train", "", "--parts=%d for %d graph ranks", v.Parts, v.Ranks).
+			Then("it must be at least the number of graph ranks, each of which carries a part: use --parts %d or more, or fewer ranks", v.Ranks)
+	}
+	return v, nil
 }
 
 // MostStaleness is how far an interval can be ahead: not beyond the last epoch.

@@ -16,6 +16,8 @@ func TestValidate(t *testing.T) {
 	}
 	for flag, set := range map[string]func(*Config){
 		"ranks":           func(c *Config) { c.Ranks = -1 },
+		"parts":           func(c *Config) { c.Parts = -1 },
+		"parts too few":   func(c *Config) { c.Parts, c.Ranks, c.Servers = 2, 4, 0 },
 		"servers":         func(c *Config) { c.Servers = -2 },
 		"threads":         func(c *Config) { c.Threads = -1 },
 		"layers":          func(c *Config) { c.Layers = 0 },
@@ -68,9 +70,9 @@ func TestServers(t *testing.T) {
 	} {
 		c := Defaults()
 		c.Servers = tc.asked
-		_, k, err := c.Roles(tc.size)
-		if (err != nil) != tc.fails || k != tc.want {
-			t.Errorf("--servers %d in a world of %d: %d, %v", tc.asked, tc.size, k, err)
+		v, err := c.View(tc.size)
+		if (err != nil) != tc.fails || v.Servers != tc.want {
+			t.Errorf("--servers %d in a world of %d: %+v, %v", tc.asked, tc.size, v, err)
 		}
 		if err != nil && fault.KindOf(err) != fault.Config {
 			t.Errorf("--servers %d in a world of %d: kind of %v", tc.asked, tc.size, err)

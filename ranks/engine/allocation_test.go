@@ -119,7 +119,7 @@ func TestEpochAllocatesNothing(t *testing.T) {
 func countAllocations(t *testing.T, e *Engine, source params.Source) error {
 	tr := e.trainer(source, nil)
 	if tr.net.CacheInput {
-		if err := e.keepInput(tr.intervals, nil, e.Arena); err != nil {
+		if err := e.cacheInput(tr.intervals, nil, e.Arena); err != nil {
 			return err
 		}
 	}

@@ -23,7 +23,7 @@ import (
 //
 // An interval's next task is queued when the one before it has ended. What a
 // task in the queue still waits for is rows that have never come, and that
-// nobody reads what it writes or writes what it reads (published.free).
+// nobody reads what it writes or writes what it reads (published's locks).
 type async struct {
 	cfg     config.Config
 	world   world.Comm
@@ -42,9 +42,13 @@ type async struct {
 	layers    []*published // nil for a layer that does not gather
 	epochs    int          // to train; rank 0 may end the run earlier
 
-	queue    []job // messages first, then in the order in which they were queued
-	received int   // messages in the queue
-	active   []job // that run, or are with the backend; as many places as there can be
+	// queue[:received] are messages that have come, and the rest are tasks; both
+	// are in the order in which they were queued. active has a place for each job
+	// that can run at once, here or with the backend, and running of them are
+	// taken.
+	queue    []job
+	received int
+	active   []job
 	running  int
 	weights  []float32 // after the last epoch
 	wireIn   []float32
@@ -52,13 +56,14 @@ type async struct {
 	tallies  tallies
 }
 
-// job is a task that waits or runs, and for one that receives, the message.
+// job is a task that is queued or runs. Where the task puts the rows of a message
+// into their place, wire is the message.
 type job struct {
 	schedule.Task
-	grip grip
-	wire wire
-	from int  // rank
-	runs bool // in a place of async.active
+	access access
+	wire   wire
+	from   int  // rank
+	runs   bool // in a place of async.active
 }
 
 // train goes on until every interval of every rank has finished its last
@@ -84,6 +89,7 @@ func (f *async) Next() (schedule.Task, bool) {
 	}
 	for k, j := range f.queue {
 		if !f.mayRun(&j) {
+			f.layers[j.Layer].claim(j.access)
 			continue
 		}
 		f.queue = slices.Delete(f.queue, k, k+1)
@@ -91,10 +97,10 @@ func (f *async) Next() (schedule.Task, bool) {
 			f.received--
 		}
 		f.running++
-		if j.Stage == schedule.GatherGhosts || j.Stage == schedule.GatherBack {
+		if j.Stage == schedule.GatherGhosts || j.Stage == schedule.GatherBackward {
 			f.delay.gather(len(f.intervals))
 		}
-		return f.enlist(j), true
+		return f.begin(j), true
 	}
 	return schedule.Task{}, false
 }
@@ -109,14 +115,14 @@ func (f *async) Run(worker int, t schedule.Task) (done bool, err error) {
 	i := f.intervals[t.Interval]
 	i.work.Team.Borrow(f.workers.teams[worker])
 	switch t.Stage {
-	case schedule.Spread:
-		return true, f.spread(i, t.Layer)
+	case schedule.Send:
+		return true, f.sendForward(i, t.Layer)
 	case schedule.GatherGhosts:
 		return true, f.gather(i, t.Layer)
-	case schedule.SpreadBack:
-		f.spreadBack(i, t.Layer)
-	case schedule.GatherBack:
-		f.gatherBack(i, t.Layer)
+	case schedule.SendBackward:
+		f.sendBackward(i, t.Layer)
+	case schedule.GatherBackward:
+		f.gatherBackward(i, t.Layer)
 	default:
 		done, err = i.do(f.tensor, f.workers.teams[worker], t, i.pass())
 		return done, err
@@ -130,11 +136,11 @@ func (i *interval) pass() model.Pass { return model.Pass{Epoch: i.epoch, Train: 
 // Done implements schedule.Flow.
 func (f *async) Done(t schedule.Task) error {
 	f.running--
-	j := f.release(t)
+	j := f.end(t)
 	if t.Interval != schedule.Whole {
 		return f.follow(f.intervals[t.Interval], t)
 	}
-	if t.Stage == schedule.Receive || t.Stage == schedule.ReceiveBack {
+	if t.Stage == schedule.Receive || t.Stage == schedule.ReceiveBackward {
 		f.layers[t.Layer].note(j)
 	}
 	return nil
@@ -148,38 +154,40 @@ func (f *async) follow(i *interval, t schedule.Task) error {
 	case schedule.Emit:
 		next.Stage = schedule.Apply
 		if gathers {
-			next.Stage = schedule.Spread
+			next.Stage = schedule.Send
 		}
-	case schedule.Spread:
+	case schedule.Send:
 		next.Stage = schedule.GatherGhosts
 	case schedule.GatherGhosts:
 		next.Stage = schedule.Apply
 	case schedule.Apply:
-		next.Stage = schedule.Judge
+		next.Stage = schedule.Loss
 		if t.Layer < len(i.net.Layers)-1 {
 			next.Stage, next.Layer = schedule.Emit, t.Layer+1
 		}
-	case schedule.Judge:
-		f.tallies.judged(i)
-		next.Stage = schedule.ApplyBack
-	case schedule.ApplyBack:
-		next.Stage = schedule.EmitBack
-		if gathers && layer.GathersBack() {
-			next.Stage = schedule.SpreadBack
+	case schedule.Loss:
+		f.tallies.add(i)
+		next.Stage = schedule.ApplyBackward
+	case schedule.ApplyBackward:
+		next.Stage = schedule.EmitBackward
+		if gathers && layer.GathersBackward() {
+			next.Stage = schedule.SendBackward
 		}
-	case schedule.SpreadBack:
-		next.Stage = schedule.GatherBack
-		f.spreadedBack(i, t.Layer)
-	case schedule.GatherBack:
-		next.Stage = schedule.EmitBack
-	case schedule.EmitBack:
+	case schedule.SendBackward:
+		next.Stage = schedule.GatherBackward
+		f.countGrads(i, t.Layer)
+	case schedule.GatherBackward:
+		next.Stage = schedule.EmitBackward
+	case schedule.EmitBackward:
 		return f.push(i, t.Layer)
 	}
 	f.enqueue(next)
 	return nil
 }
 
-func (f *async) enqueue(t schedule.Task) { f.queue = append(f.queue, job{Task: t, grip: f.grip(t)}) }
+func (f *async) enqueue(t schedule.Task) {
+	f.queue = append(f.queue, job{Task: t, access: accessOf(t.Stage)})
+}
 
 // push hands over the gradient of a layer. After the first layer's the interval
 // has finished its epoch.
@@ -190,7 +198,7 @@ func (f *async) push(i *interval, layer int) error {
 		return err
 	}
 	if layer > 0 {
-		f.enqueue(schedule.Task{Stage: schedule.ApplyBack, Epoch: i.epoch, Layer: layer - 1, Interval: i.index})
+		f.enqueue(schedule.Task{Stage: schedule.ApplyBackward, Epoch: i.epoch, Layer: layer - 1, Interval: i.index})
 		return nil
 	}
 	i.busy = false
@@ -225,10 +233,10 @@ func (f *async) startReady() error {
 func (f *async) start(i *interval, weights []float32) {
 	copy(i.net.Weights, weights)
 	i.asked = nobody
-	f.tallies.keep(i, weights)
+	f.tallies.remember(i, weights)
 	i.work.Rows, i.loss.Count = nil, true
 	t := schedule.Task{Stage: schedule.Emit, Epoch: i.epoch, Interval: i.index}
-	if i.net.Kept() {
+	if i.net.InputCached() {
 		t.Stage = schedule.Apply
 	}
 	f.enqueue(t)
@@ -257,7 +265,7 @@ func (f *async) Poll() (bool, error) {
 // Wait implements schedule.Flow.
 func (f *async) Wait() error {
 	if f.running > 0 { // with a backend that is not here
-		time.Sleep(patience)
+		time.Sleep(pollInterval)
 		return nil
 	}
 	return f.await()
@@ -272,15 +280,16 @@ func (f *async) await() error {
 	return f.take(m)
 }
 
-// Awaited implements schedule.Flow: what is waited for here is no one thing.
+// Awaited implements schedule.Flow. An interval waits for whatever comes first, so
+// that there is no one task to name.
 func (f *async) Awaited() (schedule.Task, bool) { return schedule.Task{}, false }
 
 // Idle implements schedule.Flow.
 func (f *async) Idle(int, schedule.Task, time.Time, time.Time) {}
 
 // owing are the ranks that a long wait is for: servers that have been asked for
-// weights, ranks that are behind, and at the end whoever has not said its last
-// word.
+// weights, ranks that are behind, and at the end servers that have not sent the
+// last weights.
 func (f *async) owing() []int {
 	ranks := f.progress.Behind()
 	for _, i := range f.intervals {
@@ -297,11 +306,12 @@ func (f *async) owing() []int {
 	return ranks
 }
 
-// during is what this rank is about.
+// during says what this rank is doing, for whoever waits long.
 func (f *async) during() string { return fmt.Sprintf("epoch %d", f.finished()+1) }
 
-// last gets the weights after the last epoch and leaves. Rank 0 stays until it
-// has heard of everybody's epochs, and as long as others need what it hosts.
+// last gets the weights after the last epoch and leaves. Rank 0 stays until the
+// tallies of all ranks have come, and as long as other ranks need the server that
+// it hosts.
 func (f *async) last() ([]float32, error) {
 	if err := f.deliver([]protocol.Message{f.chooser.Pull(f.epochs + 1)}); err != nil {
 		return nil, err

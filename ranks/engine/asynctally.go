@@ -12,8 +12,8 @@ import (
 
 // Places in a tally, behind the findings of the passes: bytes of rows as
 // float32 and as they were sent. These are added up over ranks. Then come those
-// of which the greatest counts: the seconds of each task, those of none, and what
-// the rank has been asked for.
+// of which the greatest counts: the seconds of each kind of task, the seconds
+// without a task, and what the rank has been asked for.
 const (
 	tallyRaw = findingsSize + iota
 	tallySent
@@ -23,21 +23,22 @@ const (
 // byRequest is why a stretch ends that was asked to save, or to stop.
 const byRequest = "asked"
 
-// tallies are what is known of epochs. A rank adds up what its intervals say;
-// rank 0 adds up the ranks and speaks when it has heard of all of them.
+// tallies are what is known of epochs. A rank adds up what its intervals have
+// found, and tells rank 0 when all of them have finished the epoch; rank 0 adds
+// up the ranks, and reports the epoch when it has heard of every rank.
 //
-// In bounded asynchrony an epoch's loss and accuracies are those of the passes
-// that trained: of several versions of the weights, with dropout where there
+// In bounded asynchrony an epoch's loss and accuracies are found by the passes
+// that train: with several versions of the weights, and with dropout where there
 // is any.
 type tallies struct {
-	mine     map[int][]float64 // by epoch
-	finished map[int]int       // own intervals that have
+	mine     map[int][]float64 // by epoch: this rank's tally
+	finished map[int]int       // by epoch: how many of this rank's intervals have finished it
 
-	ranks  int // graph ranks, on rank 0
-	sums   map[int][]float64
-	heard  map[int]int
-	spoken int // epochs that rank 0 has reported
-	start  time.Time
+	ranks  int               // graph ranks, on rank 0
+	sums   map[int][]float64 // by epoch that is not reported: the tallies that have come, added up
+	heard  map[int]int       // by epoch that is not reported: how many tallies these are, below ranks
+	spoken int               // the last epoch that is reported
+	start  time.Time         // of the epoch that is reported next
 
 	reporter Reporter
 	training int64 // vertices of all ranks
@@ -53,13 +54,14 @@ type tallies struct {
 	versions map[int][]float32
 }
 
-// judged adds what the loss of an interval has found.
-func (t *tallies) judged(i *interval) {
+// add adds what the loss of an interval has found.
+func (t *tallies) add(i *interval) {
 	(*findings)(t.own(i.epoch)).add(&i.loss, t.training)
 }
 
-// keep remembers the weights of an epoch until it is known how good they are.
-func (t *tallies) keep(i *interval, weights []float32) {
+// remember holds on to the weights of an epoch until it is known how good they
+// are.
+func (t *tallies) remember(i *interval, weights []float32) {
 	if t.ranks > 0 && i.index == 0 {
 		t.versions[i.epoch] = slices.Clone(weights)
 	}
@@ -96,7 +98,7 @@ func (f *async) tell(epoch int) error {
 	return f.send(0, wire{kind: wireTally, epoch: epoch, numbers: own})
 }
 
-// takeTally is rank 0's.
+// takeTally takes the tally of one rank, on rank 0.
 func (f *async) takeTally(epoch int, numbers []float64) error {
 	t := &f.tallies
 	if t.ranks == 0 || len(numbers) != tallyTasks+len(kinds)+2 {
@@ -129,7 +131,7 @@ func (f *async) speak(epoch int, sum []float64) error {
 	line := t.line(epoch, sum)
 	t.asked = max(t.asked, signals.Request(sum[len(sum)-1]))
 	before := t.stopped
-	t.heed(line)
+	t.decide(line)
 	if before == stopping.GoesOn && t.stopped != stopping.GoesOn {
 		if err := f.stop(); err != nil {
 			return err
@@ -156,9 +158,9 @@ func (t *tallies) line(epoch int, sum []float64) runfolder.Epoch {
 	return line
 }
 
-// heed settles why the stretch ends, if it does. The first reason counts, but
+// decide settles why the stretch ends, if it does. The first reason counts, but
 // that nothing which was found later excuses that the weights are no numbers.
-func (t *tallies) heed(line runfolder.Epoch) {
+func (t *tallies) decide(line runfolder.Epoch) {
 	if t.stopped == stopping.ByDivergence {
 		return
 	}

@@ -12,10 +12,10 @@ import (
 )
 
 // evaluate fills in losses and accuracies of the weights that the line's epoch
-// starts from. Where training drops nothing and is exact this is the training
-// pass itself with its loss, which are then ready; else, and where the epoch is not going to
-// be trained (closing), it is one more forward pass, timed apart. Collective over
-// the graph ranks.
+// starts from. Where training drops nothing and is exact, the evaluation is the
+// training pass itself with its loss, which are then ready; else, and where the
+// epoch is not going to be trained (closing), it is one more forward pass, timed
+// apart. Collective over the graph ranks.
 func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err error) {
 	t.workers.fault.At(inject.Eval, line.Epoch)
 	start, ready := time.Now(), !t.net.Drops() && t.training == t.exact
@@ -27,7 +27,7 @@ func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err
 			t.workers.clocks[0].record(evaluation, start, now)
 			line.EvalSeconds = now.Sub(start).Seconds()
 			if t.exchange != nil {
-				t.exchange.TakeStats() // an epoch's bytes are those of training
+				t.exchange.TakeStats() // the bytes of evaluations count in no epoch
 			}
 		}()
 	}
@@ -62,7 +62,7 @@ func (t *trainer) score() (findings, error) {
 	clear(sums)
 	copy(sums, found[:])
 	t.ask(sums)
-	if err := t.timed(schedule.Judge, t.pass.Epoch, func() error { return world.SumFloat64s(t.comm, sums) }); err != nil {
+	if err := t.timed(schedule.Loss, t.pass.Epoch, func() error { return world.SumFloat64s(t.comm, sums) }); err != nil {
 		return findings{}, err
 	}
 	t.heed(sums)

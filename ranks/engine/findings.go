@@ -6,7 +6,7 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// splits are those that are judged.
+// splits are those whose accuracy is counted.
 var splits = [...]int{graph.SplitTrain, graph.SplitVal, graph.SplitTest}
 
 // Places in findings.
@@ -18,8 +18,9 @@ const (
 	findingsSize = totals + len(splits)
 )
 
-// findings are what passes have found of their weights. They are sums: those of
-// intervals are a rank's, those of ranks, in the order of ranks, the world's.
+// findings are what passes have found of their weights. They are sums: a rank adds
+// up the findings of its intervals, and the world, in the order of ranks, the
+// findings of its ranks.
 type findings [findingsSize]float64
 
 // add takes what the loss of an interval has found; training is the number of

@@ -44,8 +44,8 @@ func (i *Inference) Classes() (class []int32, probabilities []float32) {
 // Embeddings are the input of the last layer [own x its width].
 func (i *Inference) Embeddings() []float32 { return i.t.embeddings() }
 
-// logits are those of the last forward pass [own x classes].
-func (t *trainer) logits() []float32 { return t.intervals[0].kept[:t.own*t.shard.Classes] }
+// logits are what the last forward pass has made [own x classes].
+func (t *trainer) logits() []float32 { return t.intervals[0].logits[:t.own*t.shard.Classes] }
 
 // embeddings are the input of the last layer [own x its width] in the last
 // forward pass.

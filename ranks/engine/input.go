@@ -8,27 +8,26 @@ import (
 	"siafu/ranks/graphwork"
 )
 
-// keptColumns is how many columns of ÂX are gathered at a time: enough for
+// cachedColumns is how many columns of ÂX are gathered at a time: enough for
 // whole cache lines, few enough that ghosts of all features are never there at
 // once.
-const keptColumns = 64
+const cachedColumns = 64
 
-// keepInput computes ÂX once and keeps it in memory of a; what it takes on the
-// way is freed.
-// Collective over the graph ranks.
-func (e *Engine) keepInput(intervals []*interval, reduction *halo.Reduction, a *mapped.Arena) error {
+// cacheInput computes ÂX once, for the first layer of each interval, in memory of
+// a; what it takes on the way is freed. Collective over the graph ranks.
+func (e *Engine) cacheInput(intervals []*interval, reduction *halo.Reduction, a *mapped.Arena) error {
 	scratch := mapped.NewArena()
 	defer scratch.Free()
 	half := e.Config.Features == "bf16"
 	dim := e.Network.Dims[0]
-	width := min(keptColumns, dim)
+	width := min(cachedColumns, dim)
 	columns := mapped.Make[float32](scratch, e.Shard.NumOwn()*width)
 	once := e.lockstep(nil)
 	at := 0 // column
 	for _, i := range intervals {
-		i.net.Keep(half, a)
+		i.net.CacheInput(half, a)
 		k := *i
-		k.net = &model.Network{Layers: []model.Layer{&keeper{net: i.net, columns: i.part(columns, width), from: &at, width: width}}}
+		k.net = &model.Network{Layers: []model.Layer{&columnCache{net: i.net, columns: i.part(columns, width), from: &at, width: width}}}
 		k.work.Net = k.net
 		once.intervals = append(once.intervals, &k)
 	}
@@ -43,8 +42,9 @@ func (e *Engine) keepInput(intervals []*interval, reduction *halo.Reduction, a *
 	return nil
 }
 
-// keeper is a layer that gathers some columns of the features and keeps them.
-type keeper struct {
+// columnCache is a layer that gathers some columns of the features, and puts them
+// into the cached input of a network.
+type columnCache struct {
 	model.Layer
 	net     *model.Network
 	columns []float32 // [n x width]
@@ -52,16 +52,16 @@ type keeper struct {
 	width   int
 }
 
-func (k *keeper) GatherWidth() int { return k.width }
+func (k *columnCache) GatherWidth() int { return k.width }
 
-func (k *keeper) GathersBack() bool { return false }
+func (k *columnCache) GathersBackward() bool { return false }
 
-func (k *keeper) Emit([]float32, model.Pass) []float32 {
+func (k *columnCache) Emit([]float32, model.Pass) []float32 {
 	k.net.InputColumns(k.columns, *k.from, *k.from+k.width)
 	return k.columns
 }
 
-func (k *keeper) Apply(gathered []float32, _ model.Pass) []float32 {
-	k.net.PutKept(*k.from, *k.from+k.width, gathered)
+func (k *columnCache) Apply(gathered []float32, _ model.Pass) []float32 {
+	k.net.PutCachedInput(*k.from, *k.from+k.width, gathered)
 	return nil
 }

@@ -16,15 +16,19 @@ import (
 type interval struct {
 	index, lo, hi int // own vertices [lo, hi)
 
-	net  *model.Network // of these vertices
-	work tensor.Work    // Rows is what the last task made
-	loss tensor.Loss
-	kept []float32 // the logits, which the loss replaces by their gradient
-	last []float32 // the input of the last layer, nil where that is X
+	net    *model.Network // of these vertices
+	work   tensor.Work    // Rows is what the last task made
+	loss   tensor.Loss
+	logits []float32 // of the last pass, until its loss puts their gradient there
+	last   []float32 // the input of the last layer, nil where that is X
 
-	epoch int  // in bounded asynchrony: that it is in, or has finished
-	busy  bool // and: it is in an epoch
-	asked int  // and: the server that owes it weights, or nobody
+	// In bounded asynchrony: the interval is in this epoch if it is busy, else it
+	// has finished the epoch and has not begun another. asked is the rank of the
+	// server that has been asked for the epoch's weights, nobody once they have
+	// come; only a busy interval has asked.
+	epoch int
+	busy  bool
+	asked int
 }
 
 // nobody is no rank.
@@ -46,16 +50,17 @@ func (i *interval) do(b tensor.Backend, worker *kernels.Team, t schedule.Task, p
 		switch t.Stage {
 		case schedule.Emit:
 			i.last = w.Rows
-		case schedule.Judge:
-			i.kept = w.Rows
+		case schedule.Loss:
+			i.logits = w.Rows
 		}
 	}
 	return b.Begin(worker, w)
 }
 
-// newIntervals divides the own vertices of a shard: equal numbers, neighbours
-// in the shard's order, which has few edges between them. With a vector of
-// weights they share it.
+// newIntervals divides the own vertices of a shard into intervals of equal size
+// along the shard's order, in which few edges lead from one interval to another.
+// The intervals share the vector weights, unless it is nil: then each has
+// weights of its own.
 func newIntervals(c config.Config, s model.Spec, sh *shard.Shard, ids []uint32, w *workers, weights []float32, a *mapped.Arena) []*interval {
 	n, count := sh.NumOwn(), c.IntervalsOf(s, sh.NumOwn())
 	bounds := make([]int, count+1)

@@ -31,8 +31,8 @@ type lockstep struct {
 	intervals []*interval
 	own       int // vertices
 	// update sums up the gradients of a layer's weights and hands them over.
-	update func(layer int) error
-	judges bool // a pass ends with the loss
+	update     func(layer int) error
+	endsInLoss bool // the forward pass does
 
 	pass   model.Pass
 	walk   *schedule.Walk // of the pass under way
@@ -50,7 +50,7 @@ func (s *lockstep) forward(p model.Pass, count bool) error {
 	if p.Train {
 		s.route = s.training
 	}
-	return s.run(s.route.there, p)
+	return s.run(s.forwardWalk, p)
 }
 
 // backward takes the gradient of the logits back through the network and
@@ -58,7 +58,7 @@ func (s *lockstep) forward(p model.Pass, count bool) error {
 // graph ranks.
 func (s *lockstep) backward(p model.Pass) error {
 	s.route = s.training
-	return s.run(s.route.back, p)
+	return s.run(s.backwardWalk, p)
 }
 
 func (s *lockstep) run(w *schedule.Walk, p model.Pass) error {
@@ -70,7 +70,7 @@ func (s *lockstep) run(w *schedule.Walk, p model.Pass) error {
 // Next implements schedule.Flow.
 func (s *lockstep) Next() (schedule.Task, bool) {
 	t, ok := s.walk.Next()
-	if ok && (t.Stage == schedule.Spread || t.Stage == schedule.SpreadBack) {
+	if ok && (t.Stage == schedule.Send || t.Stage == schedule.SendBackward) {
 		s.delay.gather(1) // nobody starts anything meanwhile
 	}
 	return t, ok
@@ -105,8 +105,8 @@ func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
 		s.graph.GatherOwn(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
 	case schedule.GatherGhosts:
 		i.work.Rows = s.graph.GatherGhosts(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
-	case schedule.GatherBack:
-		i.work.Rows = s.graph.GatherBack(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
+	case schedule.GatherBackward:
+		i.work.Rows = s.graph.GatherBackward(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
 	case schedule.AddSums:
 		s.addSums(i, t)
 	default:
@@ -124,8 +124,8 @@ func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
 	return true, nil
 }
 
-// publish shows what a tensor task has made to those who gather it. Rows of the
-// first interval begin the matrix that those of all lie in.
+// publish shows what a tensor task has made to the gathers that read it. The rows
+// of all intervals lie in one matrix, which begins with the first interval's.
 func (s *lockstep) publish(i *interval, t schedule.Task) {
 	if s.graph == nil || s.graph.Layer(t.Layer) == nil {
 		return
@@ -137,7 +137,7 @@ func (s *lockstep) publish(i *interval, t schedule.Task) {
 			l.Rows = rows[:s.own*l.Width]
 		}
 		s.graph.Publish(l, at, rows)
-	case t.Stage == schedule.ApplyBack && at.Layer.GathersBack():
+	case t.Stage == schedule.ApplyBackward && at.Layer.GathersBackward():
 		if i.index == 0 {
 			l.Grads = rows[:s.own*l.GradWidth]
 		}
@@ -147,7 +147,7 @@ func (s *lockstep) publish(i *interval, t schedule.Task) {
 
 // Done implements schedule.Flow.
 func (s *lockstep) Done(t schedule.Task) error {
-	if t.Stage == schedule.Spread || t.Stage == schedule.SpreadBack {
+	if t.Stage == schedule.Send || t.Stage == schedule.SendBackward {
 		s.ghosts.Begun(slot(t))
 	}
 	s.walk.Done(t)
@@ -176,13 +176,14 @@ func (s *lockstep) Poll() (bool, error) {
 	return came || w != nil, err
 }
 
-// patience is between two looks for work that was handed over.
-const patience = 20 * time.Microsecond
+// pollInterval is the time between two questions for work that the backend has
+// not returned yet.
+const pollInterval = 20 * time.Microsecond
 
 // Wait implements schedule.Flow.
 func (s *lockstep) Wait() error {
 	if s.handed.Load() > 0 {
-		time.Sleep(patience)
+		time.Sleep(pollInterval)
 		return nil
 	}
 	event, ok := s.walk.Awaited()
@@ -204,7 +205,7 @@ func (s *lockstep) Idle(worker int, t schedule.Task, began, ended time.Time) {
 	s.workers.wait(worker, t, began, ended)
 }
 
-// during is what this rank is about.
+// during says what this rank is doing, for whoever waits long.
 func (s *lockstep) during() string {
 	if s.walk == nil {
 		return "before the first epoch"

@@ -16,11 +16,11 @@ type passes struct {
 
 // build makes the walks of a route.
 func (s *lockstep) build(r *route, barrier bool) {
-	there := passes{s, r, barrier, &schedule.Graph{}}
-	there.forward()
-	back := passes{s, r, barrier, &schedule.Graph{}}
-	back.backward()
-	r.there, r.back = schedule.NewWalk(there.g), schedule.NewWalk(back.g)
+	forward := passes{s, r, barrier, &schedule.Graph{}}
+	forward.forward()
+	backward := passes{s, r, barrier, &schedule.Graph{}}
+	backward.backward()
+	r.forwardWalk, r.backwardWalk = schedule.NewWalk(forward.g), schedule.NewWalk(backward.g)
 }
 
 // each adds a task of every interval; that of interval i comes after the i-th
@@ -38,8 +38,8 @@ func (p *passes) whole(stage schedule.Stage, layer int, after ...[]schedule.ID) 
 	return []schedule.ID{p.g.Task(schedule.Task{Stage: stage, Layer: layer, Interval: schedule.Whole}, all(after)...)}
 }
 
-// leave adds the departure of a message to all ranks, and the event that those
-// of all have come.
+// leave adds the departure of messages to all ranks, and the event that the
+// messages of all ranks have come.
 func (p *passes) leave(leave, arrive schedule.Stage, layer int, after []schedule.ID) []schedule.ID {
 	left := p.whole(leave, layer, after)
 	return []schedule.ID{p.g.Event(schedule.Task{Stage: arrive, Layer: layer, Interval: schedule.Whole}, left...)}
@@ -88,7 +88,7 @@ func (p *passes) forward() {
 	layers := s.intervals[0].net.Layers
 	var done []schedule.ID // the layer before
 	for l := range layers {
-		if l > 0 || !s.intervals[0].net.Kept() {
+		if l > 0 || !s.intervals[0].net.InputCached() {
 			done = p.each(schedule.Emit, l, done)
 		}
 		if s.gathers(l) {
@@ -96,8 +96,8 @@ func (p *passes) forward() {
 		}
 		done = p.each(schedule.Apply, l, done)
 	}
-	if s.judges {
-		p.each(schedule.Judge, len(layers)-1, done)
+	if s.endsInLoss {
+		p.each(schedule.Loss, len(layers)-1, done)
 	}
 }
 
@@ -107,7 +107,7 @@ func (p *passes) gather(l int, rows []schedule.ID) []schedule.ID {
 	var ghosts []schedule.ID
 	if p.r.ghosts != nil {
 		sums := p.pieces(schedule.Sum, l, p.r.sumPieces, rows)
-		ghosts = p.whole(schedule.Receive, l, p.leave(schedule.Spread, schedule.Receive, l, sums))
+		ghosts = p.whole(schedule.Receive, l, p.leave(schedule.Send, schedule.Receive, l, sums))
 	}
 	if p.barrier && ghosts != nil {
 		rows = ghosts
@@ -115,39 +115,40 @@ func (p *passes) gather(l int, rows []schedule.ID) []schedule.ID {
 	return p.each(schedule.GatherGhosts, l, p.each(schedule.GatherOwn, l, rows), ghosts)
 }
 
-// backward is a pass from the gradient of the logits to those of the weights.
+// backward is a pass from the gradient of the logits to the gradients of the
+// weights.
 func (p *passes) backward() {
 	s := p.s
 	layers := s.intervals[0].net.Layers
 	var done, updated []schedule.ID
 	for l := len(layers) - 1; l >= 0; l-- {
-		done = p.each(schedule.ApplyBack, l, done)
-		if s.gathers(l) && layers[l].GathersBack() {
-			done = p.gatherBack(l, p.join(done))
+		done = p.each(schedule.ApplyBackward, l, done)
+		if s.gathers(l) && layers[l].GathersBackward() {
+			done = p.gatherBackward(l, p.join(done))
 		}
-		done = p.each(schedule.EmitBack, l, done)
+		done = p.each(schedule.EmitBackward, l, done)
 		updated = p.whole(schedule.Update, l, p.join(done), updated)
 	}
 }
 
-// gatherBack is layer l's, once all gradients are there. Those of ghosts come
+// gatherBackward is layer l's, once all gradients are there. Those of ghosts come
 // first, so that they are on their way while the rest is computed; what returns
 // is added when all intervals have their own sums.
-func (p *passes) gatherBack(l int, grads []schedule.ID) []schedule.ID {
+func (p *passes) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
 	if p.r.ghosts == nil {
-		return p.each(schedule.GatherBack, l, grads)
+		return p.each(schedule.GatherBackward, l, grads)
 	}
 	ghosts := p.pieces(schedule.GhostGrads, l, p.r.pieces, grads)
 	var own []schedule.ID
 	if p.barrier { // nothing while they travel
-		own = p.join(p.each(schedule.GatherBack, l, ghosts))
+		own = p.join(p.each(schedule.GatherBackward, l, ghosts))
 		ghosts = own
 	}
-	came := p.leave(schedule.SpreadBack, schedule.ReceiveBack, l, ghosts)
+	came := p.leave(schedule.SendBackward, schedule.ReceiveBackward, l, ghosts)
 	if !p.barrier {
-		own = p.join(p.each(schedule.GatherBack, l, grads))
+		own = p.join(p.each(schedule.GatherBackward, l, grads))
 	}
-	returned := p.whole(schedule.ReceiveBack, l, own, came)
+	returned := p.whole(schedule.ReceiveBackward, l, own, came)
 	if len(p.r.sumPieces) > 1 {
 		returned = p.each(schedule.AddSums, l, returned)
 	}

@@ -12,99 +12,124 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// published is what is known in bounded asynchrony of what the vertices of a
-// layer show each other: of which epochs the newest rows and gradients are, and
-// which tasks have hold of them.
+// published is what the vertices of a layer show each other in bounded
+// asynchrony: of which epochs the newest rows and gradients are, and which tasks
+// read and write them.
+//
+//	rowsFrom[q][first]  is the epoch of the newest rows of rank q that begin at
+//	                    place first of the list that q and this rank share
+//	rowsMissing         is the number of ghosts of whom no row has ever come:
+//	                    0 <= rowsMissing <= Plan.Ghosts
+//	gradsFrom[q]        is the epoch of the newest gradients from rank q, 0: none
+//	gradsMissing        is the number of ranks that have rows of this rank as
+//	                    ghosts and have never sent a gradient of them
+//	ready[epoch]        is how many of this rank's intervals have published their
+//	                    gradients, less than all of them
 type published struct {
 	*graphwork.Layer
 
-	// The epochs of the newest rows from each interval of each rank, by the rank
-	// and by the place of its first row; and of gradients, by rank.
-	rowsFrom  []map[int]int
-	gradsFrom []int
-	// How many ghosts, and ranks with gradients, have never been heard of.
+	rowsFrom                  []map[int]int
+	gradsFrom                 []int
 	rowsMissing, gradsMissing int
-	// By epoch, how many intervals have published gradients.
-	ready map[int]int
+	ready                     map[int]int
 
-	rows, grads, ghosts latch // ghosts: memory for their gradients
-	out                 []float32
+	// Of Rows and Ghosts, of Grads and Returned, and of the memory for gradients
+	// of ghosts.
+	rows, grads, ghosts lock
+	ghostGrads          []float32 // [ghosts x Width]
 }
 
-// latch keeps tasks that write something apart from those that use it. Many
-// may read at once. A writer that waits is let in before readers that come
-// later.
-type latch struct {
+// lock keeps tasks that write something apart from those that read it. Many may
+// read at once. A writer that waits is let in before readers that come later in
+// the queue.
+//
+//	writing  implies readers is 0
+//	claimed  holds during one search of the queue: a writer waits further ahead
+type lock struct {
 	readers          int
-	written, claimed bool
+	writing, claimed bool
 }
 
-// grip is what a task does with the rows of its layer, with the gradients, and
+// access is what a task does with the rows of its layer, with the gradients, and
 // with the memory for those of ghosts.
-type grip struct{ rows, grads, ghosts hold }
+type access struct{ rows, grads, ghosts lockMode }
 
-type hold uint8
+type lockMode uint8
 
 const (
-	leaves hold = iota
-	reads
-	writes
+	none lockMode = iota
+	read
+	write
 )
 
-// grip is that of a task.
-func (f *async) grip(t schedule.Task) grip {
-	switch t.Stage {
-	case schedule.Spread, schedule.Receive:
-		return grip{rows: writes}
+// accessOf is what tasks of a stage do.
+func accessOf(s schedule.Stage) access {
+	switch s {
+	case schedule.Send, schedule.Receive:
+		return access{rows: write}
 	case schedule.GatherGhosts:
-		return grip{rows: reads}
-	case schedule.SpreadBack, schedule.ReceiveBack:
-		return grip{grads: writes}
-	case schedule.GatherBack:
-		return grip{rows: reads, grads: reads}
+		return access{rows: read}
+	case schedule.SendBackward, schedule.ReceiveBackward:
+		return access{grads: write}
+	case schedule.GatherBackward:
+		return access{rows: read, grads: read}
 	case schedule.GhostGrads:
-		return grip{rows: reads, grads: reads, ghosts: writes}
+		return access{rows: read, grads: read, ghosts: write}
 	}
-	return grip{}
+	return access{}
 }
 
-// free tells whether a task may take hold; if not, and it would write, those
-// behind it in the queue may not either.
-func (l *latch) free(h hold) bool {
-	switch h {
-	case reads:
-		return !l.written && !l.claimed
-	case writes:
-		if l.written || l.claimed || l.readers > 0 {
-			l.claimed = true
-			return false
-		}
+// free tells whether a task may have the lock.
+func (l *lock) free(m lockMode) bool {
+	switch m {
+	case read:
+		return !l.writing && !l.claimed
+	case write:
+		return !l.writing && !l.claimed && l.readers == 0
 	}
 	return true
 }
 
-func (l *latch) take(h hold) {
-	switch h {
-	case reads:
+// claim is for a task that may not run yet: if it is going to write and cannot,
+// tasks behind it in the queue do not get the lock either.
+func (l *lock) claim(m lockMode) {
+	if m == write && !l.free(m) {
+		l.claimed = true
+	}
+}
+
+func (l *lock) acquire(m lockMode) {
+	switch m {
+	case read:
 		l.readers++
-	case writes:
-		l.written = true
+	case write:
+		l.writing = true
 	}
 }
 
-func (l *latch) drop(h hold) {
-	switch h {
-	case reads:
+func (l *lock) release(m lockMode) {
+	switch m {
+	case read:
 		l.readers--
-	case writes:
-		l.written = false
+	case write:
+		l.writing = false
 	}
 }
 
-// unclaim begins a search of the queue.
+// unclaim begins a search of the queue. A layer that does not gather, nil, has
+// nothing to search for.
 func (p *published) unclaim() {
 	if p != nil {
 		p.rows.claimed, p.grads.claimed, p.ghosts.claimed = false, false, false
+	}
+}
+
+// claim is for a job that may not run yet.
+func (p *published) claim(a access) {
+	if p != nil {
+		p.rows.claim(a.rows)
+		p.grads.claim(a.grads)
+		p.ghosts.claim(a.ghosts)
 	}
 }
 
@@ -112,22 +137,21 @@ func (p *published) unclaim() {
 func (f *async) mayRun(j *job) bool {
 	p := f.layers[j.Layer]
 	switch {
-	case j.grip == grip{}:
+	case j.access == access{}:
 		return true
 	case j.Stage == schedule.GatherGhosts && p.rowsMissing > 0,
-		j.Stage == schedule.GatherBack && p.gradsMissing > 0:
+		j.Stage == schedule.GatherBackward && p.gradsMissing > 0:
 		return false
 	}
-	rows, grads, ghosts := p.rows.free(j.grip.rows), p.grads.free(j.grip.grads), p.ghosts.free(j.grip.ghosts)
-	return rows && grads && ghosts
+	return p.rows.free(j.access.rows) && p.grads.free(j.access.grads) && p.ghosts.free(j.access.ghosts)
 }
 
-// enlist takes hold for a job that runs now.
-func (f *async) enlist(j job) schedule.Task {
+// begin acquires the locks of a job that runs now.
+func (f *async) begin(j job) schedule.Task {
 	if p := f.layers[j.Layer]; p != nil {
-		p.rows.take(j.grip.rows)
-		p.grads.take(j.grip.grads)
-		p.ghosts.take(j.grip.ghosts)
+		p.rows.acquire(j.access.rows)
+		p.grads.acquire(j.access.grads)
+		p.ghosts.acquire(j.access.ghosts)
 	}
 	k := slices.IndexFunc(f.active, func(a job) bool { return !a.runs })
 	j.Ref, j.runs = int32(k), true
@@ -135,14 +159,14 @@ func (f *async) enlist(j job) schedule.Task {
 	return j.Task
 }
 
-// release is for a job that has run.
-func (f *async) release(t schedule.Task) job {
+// end releases the locks of a job that has run.
+func (f *async) end(t schedule.Task) job {
 	j := f.active[t.Ref]
 	f.active[t.Ref] = job{}
 	if p := f.layers[j.Layer]; p != nil {
-		p.rows.drop(j.grip.rows)
-		p.grads.drop(j.grip.grads)
-		p.ghosts.drop(j.grip.ghosts)
+		p.rows.release(j.access.rows)
+		p.grads.release(j.access.grads)
+		p.ghosts.release(j.access.ghosts)
 	}
 	return j
 }
@@ -166,9 +190,9 @@ func (f *async) publish(l *graphwork.Layer, own int, a *mapped.Arena) *published
 	return p
 }
 
-// spread publishes an interval's rows, and sends those of its boundary to those
-// who hold them as ghosts.
-func (f *async) spread(i *interval, l int) error {
+// sendForward publishes an interval's rows, and sends those of its boundary to
+// the ranks that have them as ghosts.
+func (f *async) sendForward(i *interval, l int) error {
 	p, plan := f.layers[l], f.graph.Plan
 	copy(i.part(p.Rows, p.Width), i.work.Rows)
 	f.graph.Publish(p.Layer, i.at(l), i.work.Rows)
@@ -201,7 +225,7 @@ func (f *async) sendRows(to int, m wire, rows codec.Rows) error {
 	return f.outbox.Post(b, to, params.TagAsync)
 }
 
-// gather is the interval's rows of Â times what is there.
+// gather makes the interval's rows of Â times the rows that are there.
 func (f *async) gather(i *interval, l int) error {
 	if err := f.bounded(i, l); err != nil {
 		return err
@@ -228,16 +252,16 @@ func (f *async) bounded(i *interval, l int) error {
 	return nil
 }
 
-// spreadBack publishes an interval's gradient of what it gathered.
-func (f *async) spreadBack(i *interval, l int) {
+// sendBackward publishes an interval's gradient of what it gathered.
+func (f *async) sendBackward(i *interval, l int) {
 	p := f.layers[l]
 	copy(i.part(p.Grads, p.GradWidth), i.work.Rows)
 	f.graph.PublishGrads(p.Layer, i.at(l), i.work.Rows, i.pass())
 }
 
-// spreadedBack counts an interval whose gradient is published. With the rank's
+// countGrads counts an interval whose gradient is published. With the rank's
 // last one of that epoch, the gradients of ghosts are due to their owners.
-func (f *async) spreadedBack(i *interval, l int) {
+func (f *async) countGrads(i *interval, l int) {
 	p := f.layers[l]
 	if p.ready[i.epoch]++; p.ready[i.epoch] < len(f.intervals) {
 		return
@@ -248,11 +272,12 @@ func (f *async) spreadedBack(i *interval, l int) {
 	}
 }
 
-// gatherBack is the interval's rows of Âᵀ times the gradients that are there.
-func (f *async) gatherBack(i *interval, l int) {
+// gatherBackward makes the interval's rows of Âᵀ times the gradients that are
+// there.
+func (f *async) gatherBackward(i *interval, l int) {
 	p := f.layers[l].Layer
-	i.work.Rows = f.graph.GatherBack(p, i.at(l), i.pass())
-	f.graph.AddBack(p, i.at(l))
+	i.work.Rows = f.graph.GatherBackward(p, i.at(l), i.pass())
+	f.graph.AddBackward(p, i.at(l))
 }
 
 // whole runs a task that no interval does for itself.
@@ -265,7 +290,7 @@ func (f *async) whole(worker int, t schedule.Task) error {
 			return err
 		}
 		f.graph.PublishGhosts(f.workers.teams[worker], p.Layer, first, j.wire.count)
-	case schedule.ReceiveBack:
+	case schedule.ReceiveBackward:
 		return f.takeRows(j, p.Returned[j.from])
 	case schedule.GhostGrads:
 		return f.ghostGrads(worker, j)
@@ -288,14 +313,14 @@ func (f *async) takeRows(j *job, dst []float32) error {
 // ghostGrads computes the gradients of ghosts and sends them to their owners.
 func (f *async) ghostGrads(worker int, j *job) error {
 	p, plan := f.layers[j.Layer], f.graph.Plan
-	if p.out == nil {
-		p.out = make([]float32, plan.Ghosts*p.Width)
+	if p.ghostGrads == nil {
+		p.ghostGrads = make([]float32, plan.Ghosts*p.Width)
 	}
 	p.Enter(model.Pass{Epoch: j.Epoch, Train: true})
-	f.graph.GhostGrads(f.workers.teams[worker], p.Layer, 0, p.out)
+	f.graph.GhostGrads(f.workers.teams[worker], p.Layer, 0, p.ghostGrads)
 	for q := range plan.Parts {
 		from, to := int(plan.RecvStart[q]), int(plan.RecvStart[q+1])
-		rows := codec.Rows{X: p.out[from*p.Width : to*p.Width], Cols: p.Width, Len: to - from, IDs: plan.GhostIDs[from:to]}
+		rows := codec.Rows{X: p.ghostGrads[from*p.Width : to*p.Width], Cols: p.Width, Len: to - from, IDs: plan.GhostIDs[from:to]}
 		if err := f.sendRows(q, wire{kind: wireGrads, layer: j.Layer, epoch: j.Epoch}, rows); err != nil {
 			return err
 		}
@@ -312,7 +337,7 @@ func (f *async) expect(m wire, from int) error {
 	plan := f.graph.Plan
 	stage, all := schedule.Receive, int(plan.RecvStart[from+1]-plan.RecvStart[from])
 	if m.kind == wireGrads {
-		stage, all = schedule.ReceiveBack, int(plan.SendStart[from+1]-plan.SendStart[from])
+		stage, all = schedule.ReceiveBackward, int(plan.SendStart[from+1]-plan.SendStart[from])
 		if m.count != all {
 			return damaged(m, from)
 		}
@@ -321,14 +346,14 @@ func (f *async) expect(m wire, from int) error {
 		return damaged(m, from)
 	}
 	t := schedule.Task{Stage: stage, Epoch: m.epoch, Layer: m.layer, Interval: schedule.Whole}
-	f.queue = slices.Insert(f.queue, f.received, job{Task: t, grip: f.grip(t), wire: m, from: from})
+	f.queue = slices.Insert(f.queue, f.received, job{Task: t, access: accessOf(t.Stage), wire: m, from: from})
 	f.received++
 	return nil
 }
 
 // note takes down what a received message has brought.
 func (p *published) note(j job) {
-	if j.Stage == schedule.ReceiveBack {
+	if j.Stage == schedule.ReceiveBackward {
 		if p.gradsFrom[j.from] == 0 {
 			p.gradsMissing--
 		}

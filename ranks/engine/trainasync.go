@@ -95,7 +95,7 @@ func (e *Engine) stateAfter(u *params.Updater) ([][]float32, error) {
 func (e *Engine) evaluateAsync(epochs int, last []float32, h *stopping.History) error {
 	t := e.trainer(nil, nil)
 	if t.net.CacheInput {
-		if err := e.keepInput(t.intervals, nil, e.Arena); err != nil {
+		if err := e.cacheInput(t.intervals, nil, e.Arena); err != nil {
 			return err
 		}
 	}
@@ -195,7 +195,7 @@ func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *map
 	}
 	f.active = make([]job, e.workers.pool.Workers()+len(f.intervals))
 	if net.CacheInput {
-		if err := e.keepInput(f.intervals, nil, a); err != nil {
+		if err := e.cacheInput(f.intervals, nil, a); err != nil {
 			return nil, err
 		}
 	}

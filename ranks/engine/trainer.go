@@ -53,7 +53,7 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	t.history, t.saver = h, s
 	defer e.explain(t.during, nil, e.World, e.Peers)()
 	if t.net.CacheInput {
-		if err := e.keepInput(t.intervals, reduction, e.Arena); err != nil {
+		if err := e.cacheInput(t.intervals, reduction, e.Arena); err != nil {
 			return err
 		}
 	}
@@ -71,7 +71,7 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction) *train
 		flat: mapped.Make[float32](e.Arena, e.Network.NumWeights()), grad: mapped.Make[float32](e.Arena, e.Network.NumWeights()),
 	}
 	t.lockstep = e.lockstep(newIntervals(e.Config, e.Network, e.Shard, e.localIDs(e.Arena), e.workers, t.flat, e.Arena))
-	t.judges, t.update, t.sums = true, t.push, make([]float64, scoreSums)
+	t.endsInLoss, t.update, t.sums = true, t.push, make([]float64, scoreSums)
 	for _, layer := range params.Layers(e.Network) {
 		t.layers = append(t.layers, t.grad[layer.Lo:layer.Hi])
 	}
@@ -83,10 +83,10 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction) *train
 	return t
 }
 
-// train is the training loop, from an epoch on. An epoch's line tells the loss and accuracy of
-// the weights that the epoch starts from; after the last epoch the final
-// weights are evaluated once more. An epoch that has diverged has no line, and
-// the next one only begins. Collective over the graph ranks.
+// train is the training loop, from an epoch on. An epoch's line tells the loss
+// and accuracy of the weights that the epoch starts from; after the last epoch
+// the final weights are evaluated once more. An epoch that has diverged has no
+// line, and the next one only begins. Collective over the graph ranks.
 func (t *trainer) train(first int) error {
 	for epoch := first; ; epoch++ {
 		start := time.Now()
@@ -193,9 +193,9 @@ func (t *trainer) pull(epoch int) error {
 	return t.timed(schedule.Update, epoch, func() error { return t.source.Pull(epoch, t.flat) })
 }
 
-// step is one epoch after its weights have come: the training pass, unless the
-// evaluation was that and has told the loss, and the way back. No rank waits for
-// others between the two.
+// step is one epoch after its weights have come: the forward pass and its loss,
+// unless the evaluation was that already, and the backward pass. No rank waits
+// for others between the two.
 func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 	p := model.Pass{Epoch: line.Epoch, Train: true}
 	if err := t.source.Begin(); err != nil {

@@ -16,14 +16,14 @@ import (
 // events between.
 
 // route is what a pass goes through: which edges it gathers along, where the
-// rows of ghosts come from, and the tasks of the way forward and back.
+// rows of ghosts come from, and its tasks forward and backward.
 type route struct {
 	graph  *graphwork.Work // nil in a network without propagation
 	ghosts halo.Source     // nil where none are gathered
 
-	there, back *schedule.Walk
-	pieces      []int // bounds of ghosts whose gradients are one task
-	sumPieces   []int // the same of the sums for other ranks
+	forwardWalk, backwardWalk *schedule.Walk
+	pieces                    []int // bounds of ghosts whose gradients are one task
+	sumPieces                 []int // the same of the sums for other ranks
 }
 
 // refresh makes the route of training where it differs from that of evaluations,
@@ -49,7 +49,7 @@ func (s *lockstep) shapes() []refresh.Shape {
 	var list []refresh.Shape
 	for l, layer := range s.intervals[0].net.Layers {
 		if s.gathers(l) {
-			list = append(list, refresh.Shape{Layer: l, Width: s.graph.Layer(l).Width, Backward: layer.GathersBack()})
+			list = append(list, refresh.Shape{Layer: l, Width: s.graph.Layer(l).Width, Backward: layer.GathersBackward()})
 		}
 	}
 	return list
@@ -57,12 +57,12 @@ func (s *lockstep) shapes() []refresh.Shape {
 
 // slot is that of a task's rows.
 func slot(t schedule.Task) halo.Slot {
-	back := false
+	backward := false
 	switch t.Stage {
-	case schedule.GhostGrads, schedule.SpreadBack, schedule.ReceiveBack, schedule.AddSums:
-		back = true
+	case schedule.GhostGrads, schedule.SendBackward, schedule.ReceiveBackward, schedule.AddSums:
+		backward = true
 	}
-	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: back}
+	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: backward}
 }
 
 // transfer runs a task of a layer between this rank and the others. Send and
@@ -73,7 +73,7 @@ func (s *lockstep) transfer(worker *kernels.Team, l *graphwork.Layer, t schedule
 	case schedule.Sum:
 		from, to := s.sumPieces[t.Interval]*l.Width, s.sumPieces[t.Interval+1]*l.Width
 		s.graph.Sums(worker, l, s.sumPieces[t.Interval], s.ghosts.Leaving(at).Sums(l.Width)[from:to])
-	case schedule.Spread:
+	case schedule.Send:
 		l.Enter(s.pass)
 		return s.ghosts.Leaving(at).BeginForward(l.Rows, l.Width, key)
 	case schedule.Receive:
@@ -81,9 +81,9 @@ func (s *lockstep) transfer(worker *kernels.Team, l *graphwork.Layer, t schedule
 	case schedule.GhostGrads:
 		from, to := s.pieces[t.Interval]*l.Width, s.pieces[t.Interval+1]*l.Width
 		s.graph.GhostGrads(worker, l, s.pieces[t.Interval], s.ghosts.Leaving(at).Ghosts(l.Width)[from:to])
-	case schedule.SpreadBack:
+	case schedule.SendBackward:
 		return s.ghosts.Leaving(at).BeginBackward(l.Width, key)
-	case schedule.ReceiveBack:
+	case schedule.ReceiveBackward:
 		if in := s.ghosts.Arriving(at); in.UnderWay() {
 			return in.EndBackward(s.graph.Backward(l))
 		}

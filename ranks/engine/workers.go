@@ -9,8 +9,8 @@ import (
 	"siafu/ranks/trace"
 )
 
-// workers are those of a graph rank, one a processor, each with its kernels and
-// its clock.
+// workers are the goroutines that run a graph rank's tasks, one a processor, each
+// with its kernels (teams) and its clock.
 type workers struct {
 	pool   *schedule.Pool
 	teams  []*kernels.Team
@@ -39,7 +39,8 @@ func newWorkers(threads int, kernel string, recorders []*trace.Recorder, f *inje
 
 func (c *workers) close() { c.pool.Close() }
 
-// team is one for a single interval, to borrow a worker's memory each time.
+// team makes the team of an interval, which borrows the memory of the worker that
+// runs the interval's task.
 func (c *workers) team() *kernels.Team {
 	t := kernels.NewTeam(1)
 	if t.Use(c.teams[0].Kernel()) != nil {
@@ -56,7 +57,7 @@ func (c *workers) begin(worker int, t schedule.Task) {
 	k.start()
 }
 
-// end ends it.
+// end ends a task's time on a worker.
 func (c *workers) end(worker int, t schedule.Task) { c.clocks[worker].lap(t.Stage.Kind()) }
 
 // wait counts that a worker has waited for what a task needs.

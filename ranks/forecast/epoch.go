@@ -8,10 +8,10 @@ import (
 // Rates are what a host needs for an epoch's work, all its threads together:
 // measured, not known.
 type Rates struct {
-	Row   float64         // seconds of tensor work for a vertex
-	Edge  map[int]float64 // by layer: seconds to gather along an edge
-	Back  map[int]float64 // and to take a gradient back along it
-	Codec codec.Cost
+	Row      float64         // seconds of tensor work for a vertex
+	Edge     map[int]float64 // by layer: seconds to gather along an edge
+	Backward map[int]float64 // and to take a gradient back along it
+	Codec    codec.Cost
 }
 
 // Epoch is how long an epoch of training takes, in seconds, on hosts that are
@@ -34,21 +34,21 @@ func (e Epoch) Compute() float64 { return e.Tensor + e.Gather + e.Codec }
 // Epoch adds up an epoch on the given partition.
 func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 	var t Epoch
-	share := float64(min(l.RanksPerHost, f.Run.Graph)) // ranks that a host's threads work for
+	share := float64(l.shared(f.Run.Graph))
 	for _, p := range parts {
 		t.Tensor = max(t.Tensor, share*r.Row*float64(p.Vertices))
 	}
 	for _, e := range f.Exchanges() {
 		edge := r.Edge[e.Layer]
-		if e.Back {
-			edge = r.Back[e.Layer]
+		if e.Backward {
+			edge = r.Backward[e.Layer]
 		}
 		var own, all, work float64
 		for _, p := range parts {
 			hidden, rest := f.along(e, p)
 			own, all = max(own, share*edge*hidden), max(all, share*edge*(hidden+rest))
 			out, in := float64(floats(p.SendRows, int64(e.Width))), float64(floats(p.Ghosts, int64(e.Width)))
-			if e.Back {
+			if e.Backward {
 				out, in = in, out
 			}
 			work = max(work, share*r.Codec.Work(out, in))
@@ -71,7 +71,7 @@ func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 // included: those between own vertices, which need no other rank, and the rest.
 func (f *Forecast) along(e Exchange, p partition.RankReport) (own, rest float64) {
 	n, edges, cut := float64(p.Vertices), float64(p.Edges), float64(p.Cut)
-	if _, few, _ := f.reverse(p); few && e.Back && e.Layer == f.Net.Layers()-1 {
+	if _, few, _ := f.reverse(p); few && e.Backward && e.Layer == f.Net.Layers()-1 {
 		into := float64(p.TrainEdges)
 		cut *= into / max(edges, 1)
 		edges = into

@@ -130,7 +130,7 @@ func TestWeightSeconds(t *testing.T) {
 // What own edges take is hidden, and no more than the exchange takes.
 func TestEpoch(t *testing.T) {
 	f := New(run(t, 2, 3, 0, "none"))
-	rates := Rates{Row: 1e-3, Edge: map[int]float64{1: 1e-4}, Back: map[int]float64{1: 1e-5}}
+	rates := Rates{Row: 1e-3, Edge: map[int]float64{1: 1e-4}, Backward: map[int]float64{1: 1e-5}}
 	link := Link{Bandwidth: 1000 / payloadShare, RanksPerHost: 1, Copy: 1e9}
 	e := f.Epoch(triangle(), rates, link)
 	// There: 1000 edges and 100 self loops, 200 of them cut. Back as many, since

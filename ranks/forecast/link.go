@@ -3,6 +3,7 @@ package forecast
 import (
 	"siafu/graph/partition"
 	"siafu/graph/size"
+	"siafu/ranks/world"
 )
 
 // Link is what lies between ranks.
@@ -10,7 +11,26 @@ type Link struct {
 	Bandwidth    float64 // bytes a second on the wire, into a host and out of it at the same time
 	Latency      float64 // seconds of a message between hosts
 	RanksPerHost int     // neighbours in the order of ranks share a host
-	Copy         float64 // bytes a second between ranks of one host
+	Copy         float64 // bytes a second between ranks of one host, and between parts of one rank
+
+	View world.View // which rank carries which parts; the zero view: each graph rank has one
+}
+
+// host is where a member of a run's world is: a part, or a server.
+func (l Link) host(member int) int {
+	if l.View.Ranks > 0 {
+		member = l.View.Rank(member)
+	}
+	return member / l.RanksPerHost
+}
+
+// shared is how many of so many parts a host's threads work for.
+func (l Link) shared(parts int) int {
+	if l.View.Ranks == 0 {
+		return min(l.RanksPerHost, parts)
+	}
+	_, shared := l.View.Block(min(l.RanksPerHost, l.View.Ranks) - 1) // blocks never grow
+	return shared
 }
 
 // payloadShare is how much of a link's rate is left for data by TCP, IP and
@@ -21,17 +41,17 @@ const payloadShare = 1448. / 1538
 type flow struct {
 	link          Link
 	out, in, here []int64 // bytes by host: leaving, arriving, staying
-	messages      []int64 // by rank, to other hosts
+	messages      []int64 // by member, to other hosts
 }
 
-func newFlow(l Link, ranks int) *flow {
-	hosts := (ranks + l.RanksPerHost - 1) / l.RanksPerHost
-	return &flow{l, make([]int64, hosts), make([]int64, hosts), make([]int64, hosts), make([]int64, ranks)}
+func newFlow(l Link, members int) *flow {
+	hosts := l.host(members-1) + 1
+	return &flow{l, make([]int64, hosts), make([]int64, hosts), make([]int64, hosts), make([]int64, members)}
 }
 
-// add counts a message from rank p to rank q.
+// add counts a message from member p to member q.
 func (f *flow) add(p, q int, bytes int64) {
-	from, to := p/f.link.RanksPerHost, q/f.link.RanksPerHost
+	from, to := f.link.host(p), f.link.host(q)
 	if from == to {
 		f.here[from] = size.Sum(f.here[from], bytes)
 		return

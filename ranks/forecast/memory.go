@@ -1,6 +1,8 @@
 package forecast
 
 import (
+	"slices"
+
 	"siafu/graph/partition"
 	"siafu/graph/size"
 	"siafu/halo/codec"
@@ -52,6 +54,20 @@ func (m Memory) Of(k Kind) (bytes int64) {
 		}
 	}
 	return bytes
+}
+
+// And is the memory of two parts that one rank carries.
+func (m Memory) And(other Memory) Memory {
+	sum := slices.Clone(m)
+	for _, t := range other {
+		i := slices.IndexFunc(sum, func(have Term) bool { return have.Name == t.Name && have.Kind == t.Kind })
+		if i < 0 {
+			sum = append(sum, t)
+			continue
+		}
+		sum[i].Bytes = size.Sum(sum[i].Bytes, t.Bytes)
+	}
+	return sum
 }
 
 // Peak is the most that is resident at a time: what is scratch has gone before
@@ -160,9 +176,9 @@ func (f *Forecast) reverse(p partition.RankReport) (own, few, all bool) {
 	last := len(f.foot.Gathers) - 1
 	others := false
 	for _, g := range f.foot.Gathers[:last] {
-		others = others || g.Back
+		others = others || g.Backward
 	}
-	back := f.foot.Gathers[last].Back
+	back := f.foot.Gathers[last].Backward
 	few = back && (2*p.TrainEdges < p.Edges || f.Directed && !others)
 	return f.Directed, few, others || back && !few
 }
@@ -219,7 +235,7 @@ func (f *Forecast) layers(m *Memory, p partition.RankReport) {
 func (f *Forecast) backward(n int64) (made []int64) {
 	var room [2]int64
 	for l, g := range f.foot.Gathers {
-		need := count(g.Back, floats(n, int64(g.Width)))
+		need := count(g.Backward, floats(n, int64(g.Width)))
 		if f.Async || need > room[l%2] {
 			room[l%2] = need
 			made = append(made, need)
@@ -237,7 +253,7 @@ func (f *Forecast) halves(p partition.RankReport) (made []int64) {
 		if g.Width > 0 && g.Heads == 0 {
 			half(p.Vertices, g.Width)
 			half(p.Ghosts, g.Width)
-			if g.Back {
+			if g.Backward {
 				half(p.Vertices, g.Width)
 			}
 		}
@@ -308,7 +324,7 @@ func (f *Forecast) lost(p partition.RankReport) (made []int64) {
 	}
 	for _, e := range f.Exchanges() {
 		rows := p.SendRows
-		if e.Back {
+		if e.Backward {
 			rows = p.Ghosts
 		}
 		made = append(made, floats(rows, int64(e.Width)))

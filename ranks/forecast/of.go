@@ -9,7 +9,7 @@ import (
 )
 
 // Of is what is known of a run of c on a dataset before it begins, on so
-// many graph ranks and servers. fits tells whether ÂX would fit into every
+// many graph ranks, or parts where these carry several, and servers. fits tells whether ÂX would fit into every
 // rank's memory; choice says which orders of products follow.
 func Of(c config.Config, meta *graph.Meta, graphRanks, servers int, fits bool) (f *Forecast, choice string, err error) {
 	o, err := kernels.NewOptimizer(c.OptimizerConfig())
@@ -39,9 +39,9 @@ func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, se
 	}), nil
 }
 
-// KeepBytes is what ÂX of a rank's own vertices takes, with the blocks of
+// CachedInputBytes is what ÂX of a rank's own vertices takes, with the blocks of
 // columns in which it is made.
-func KeepBytes(c config.Config, own, ghosts int64, features int) int64 {
+func CachedInputBytes(c config.Config, own, ghosts int64, features int) int64 {
 	each := int64(4)
 	if c.Features == "bf16" {
 		each = 2

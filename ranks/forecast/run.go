@@ -22,7 +22,7 @@ type Run struct {
 	Staleness int
 	Resumed   bool // from a checkpoint
 	Initial   bool // weights come from a file
-	Graph     int  // graph ranks
+	Graph     int  // graph ranks, or their parts where they carry several
 	Servers   int
 	Codec     codec.Codec
 	Others    []codec.Codec // that may be tried in its place
@@ -52,7 +52,7 @@ func New(r Run) *Forecast {
 // Exchange is one exchange of rows between graph ranks in an epoch.
 type Exchange struct {
 	Layer, Width int
-	Back         bool // gradients of ghosts go to their owners
+	Backward     bool // gradients of ghosts go to their owners
 }
 
 // Exchanges are those of an epoch's training, in their order. Where ÂX is kept
@@ -68,7 +68,7 @@ func (f *Forecast) Exchanges() []Exchange {
 		}
 	}
 	for l := len(f.foot.Gathers) - 1; l >= 0; l-- {
-		if g := f.foot.Gathers[l]; g.Back {
+		if g := f.foot.Gathers[l]; g.Backward {
 			list = append(list, Exchange{l, g.Width, true})
 		}
 	}

@@ -65,7 +65,7 @@ func (f *Forecast) eachMessage(e Exchange, parts []partition.RankReport, visit f
 		for q, rows := range part.SendTo {
 			switch {
 			case rows == 0:
-			case e.Back:
+			case e.Backward:
 				visit(q, p, rows)
 			default:
 				visit(p, q, rows)

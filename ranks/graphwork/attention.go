@@ -62,8 +62,8 @@ func (w *Work) attendGhosts(l *Layer, i Interval, p model.Pass) []float32 {
 	return dst
 }
 
-// publishBack is PublishGrads with attention.
-func (w *Work) publishBack(l *Layer, i Interval, grads []float32, p model.Pass) {
+// publishBackward is PublishGrads with attention.
+func (w *Work) publishBackward(l *Layer, i Interval, grads []float32, p model.Pass) {
 	b := &l.back
 	copy(i.rows(b.r, l.heads), i.attention(p).R)
 	copy(i.rows(b.lse, l.heads), i.rows(l.lse, l.heads))
@@ -91,8 +91,8 @@ func (w *Work) attendGhostGrads(t *kernels.Team, l *Layer, first int, dst []floa
 	kernels.AttentionGradSrc(t, l.whole, dst, edges, n+first, n, l.Ghosts[first*l.Width:], l.known())
 }
 
-// attendBack is GatherBack with attention; it sets the layer's DR too.
-func (w *Work) attendBack(l *Layer, i Interval, p model.Pass, dst []float32, edges kernels.Gather) {
+// attendBackward is GatherBackward with attention; it sets the layer's DR too.
+func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst []float32, edges kernels.Gather) {
 	at, own := i.attention(p), w.ownEdges(i)
 	edges.SelfLoops, own.SelfLoops = true, true
 	kernels.AttentionGradSrc(i.Team, at.Attention, dst, edges, i.Lo, w.shard.NumOwn(), i.rows(l.Rows, l.Width), l.known())

@@ -46,7 +46,7 @@ func (i Interval) scale(x []float32) []float32 {
 }
 
 func (w *Work) newLayer(layer model.Layer) *Layer {
-	l := &Layer{Width: layer.GatherWidth(), needed: layer.GathersBack(), Returned: make([][]float32, w.Plan.Parts)}
+	l := &Layer{Width: layer.GatherWidth(), needed: layer.GathersBackward(), Returned: make([][]float32, w.Plan.Parts)}
 	l.GradWidth = l.Width
 	if at, ok := layer.(model.Attended); ok {
 		w.attend(l, at)
@@ -115,7 +115,7 @@ func (w *Work) PublishGhosts(t *kernels.Team, l *Layer, first, count int) {
 func (w *Work) PublishGrads(l *Layer, i Interval, grads []float32, p model.Pass) {
 	switch {
 	case l.heads > 0:
-		w.publishBack(l, i, grads, p)
+		w.publishBackward(l, i, grads, p)
 	case l.halves.grads != nil:
 		narrow(i.Team, l.halves.grads, l.Width, i.Lo, grads, i.scale(w.coef.Row))
 	}
@@ -166,14 +166,14 @@ func (w *Work) GhostGrads(t *kernels.Team, l *Layer, first int, dst []float32) {
 	spmm(t, dst, l.Width, m, l.Grads, l.halves.grads, false)
 }
 
-// GatherBack is the interval's rows of Âᵀ times l.Grads along own edges and self
+// GatherBackward is the interval's rows of Âᵀ times l.Grads along own edges and self
 // loops. They stand until the layer's, or where layers share memory the next but
-// one layer's, next GatherBack; what other ranks know is to be added to them.
-func (w *Work) GatherBack(l *Layer, i Interval, p model.Pass) []float32 {
+// one layer's, next GatherBackward; what other ranks know is to be added to them.
+func (w *Work) GatherBackward(l *Layer, i Interval, p model.Pass) []float32 {
 	dst := i.rows(l.backward, l.Width)
 	m := kernels.Gather{Begin: l.edges.OwnBegin[i.Lo:i.Hi], End: l.edges.OwnEnd[i.Lo:i.Hi], Cols: l.edges.OwnCols, First: uint32(i.Lo)}
 	if l.heads > 0 {
-		w.attendBack(l, i, p, dst, m)
+		w.attendBackward(l, i, p, dst, m)
 		return dst
 	}
 	m.RowScale, m.ColScale, m.SelfLoops = i.scale(w.coef.Col), w.coef.Row, w.coef.SelfLoops
@@ -181,7 +181,7 @@ func (w *Work) GatherBack(l *Layer, i Interval, p model.Pass) []float32 {
 	return dst
 }
 
-// Backward is what GatherBack has made of all intervals [own x Width].
+// Backward is what GatherBackward has made of all intervals [own x Width].
 func (w *Work) Backward(l *Layer) []float32 { return l.backward }
 
 // AddSums adds to the interval's rows of Backward what the gradients of all sums
@@ -192,9 +192,9 @@ func (w *Work) AddSums(l *Layer, i Interval, sums []float32) {
 	kernels.SpMM(i.Team, i.rows(l.backward, l.Width), l.Width, m, sums, true)
 }
 
-// AddBack adds to the interval's rows what other ranks have Returned, in
+// AddBackward adds to the interval's rows what other ranks have Returned, in
 // ascending order of ranks.
-func (w *Work) AddBack(l *Layer, i Interval) {
+func (w *Work) AddBackward(l *Layer, i Interval) {
 	for q, theirs := range l.Returned {
 		if theirs == nil {
 			continue

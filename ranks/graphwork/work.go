@@ -65,7 +65,7 @@ func New(net model.Spec, layers []model.Layer, s *shard.Shard, o Options, a *map
 		}
 	}
 	if !o.Forward {
-		w.prepareBack(layers, o)
+		w.prepareBackward(layers, o)
 	}
 	return w
 }
@@ -101,13 +101,13 @@ func (w *Work) MaxWidth() int {
 	return width
 }
 
-// prepareBack makes what the way back through the layers needs. Edges into
+// prepareBackward makes what the way back through the layers needs. Edges into
 // training vertices, the only ones with a gradient in the last layer, get
 // arrays of their own where those replace the arrays of all edges or are less
 // than half of them.
-func (w *Work) prepareBack(layers []model.Layer, o Options) {
+func (w *Work) prepareBackward(layers []model.Layer, o Options) {
 	last, s := len(layers)-1, w.shard
-	back := func(l int) bool { return w.layers[l] != nil && layers[l].GathersBack() }
+	back := func(l int) bool { return w.layers[l] != nil && layers[l].GathersBackward() }
 	others := slices.ContainsFunc(w.layers[:last], func(l *Layer) bool { return l != nil && l.needed })
 	few := 2*s.EdgesInto(graph.SplitTrain) < int64(len(s.In.Cols))
 	var all, trained *shard.Transposed
@@ -126,12 +126,12 @@ func (w *Work) prepareBack(layers []model.Layer, o Options) {
 		if l == last && trained != nil {
 			at.edges = trained
 		}
-		at.backward = w.backRoom(at, &shared[l%2], o.Apart)
+		at.backward = w.backwardRoom(at, &shared[l%2], o.Apart)
 	}
 }
 
-// backRoom is where the gradients of a layer's emitted rows go.
-func (w *Work) backRoom(at *Layer, shared *[]float32, apart bool) []float32 {
+// backwardRoom is where the gradients of a layer's emitted rows go.
+func (w *Work) backwardRoom(at *Layer, shared *[]float32, apart bool) []float32 {
 	n := w.shard.NumOwn() * at.Width
 	if apart {
 		return mapped.Make[float32](w.arena, n)

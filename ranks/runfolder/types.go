@@ -22,10 +22,11 @@ type Epoch struct {
 	CostUSD           float64            `json:"cost_usd"`
 }
 
-// RankReport is what one rank says of itself at the end.
+// RankReport is what one rank says of itself at the end, or one of its parts.
 type RankReport struct {
 	Rank         int    `json:"rank"`
-	Role         string `json:"role"` // "graph" or "server"
+	Part         *int   `json:"part,omitempty"` // where ranks carry several
+	Role         string `json:"role"`           // "graph" or "server"
 	Host         string `json:"host"`
 	Vertices     int64  `json:"vertices"`
 	Ghosts       int64  `json:"ghosts"`
@@ -50,6 +51,7 @@ type Summary struct {
 	World     string `json:"world"` // "in-process" or "mpi"
 	Ranks     int    `json:"ranks"` // all of them
 	Servers   int    `json:"servers"`
+	Parts     int    `json:"parts"`   // of the graph, which the other ranks carry
 	Threads   int    `json:"threads"` // a rank
 	Mode      string `json:"mode"`
 	Staleness int    `json:"staleness"`

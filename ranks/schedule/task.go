@@ -6,24 +6,24 @@ import "fmt"
 type Stage uint8
 
 // The stages in the order in which an interval goes through them: those up to
-// Apply once a layer, and those from ApplyBack on once a layer on the way back.
+// Apply once a layer, and those from ApplyBackward on once a layer backward.
 const (
-	Emit         Stage = iota // AV: the rows that neighbours gather
-	Spread                    // SC: rows leave for other ranks
-	Receive                   // SC: rows of ghosts have come
-	Sum                       // GA: rows are added up for other ranks, before Spread
-	GatherOwn                 // GA along edges from own vertices
-	GatherGhosts              // GA along edges from ghosts
-	Apply                     // AV
-	Judge                     // loss and its gradient
-	ApplyBack                 // ∇AV
-	GhostGrads                // ∇GA towards ghosts
-	SpreadBack                // ∇SC: gradients of ghosts leave for their owners
-	ReceiveBack               // ∇SC: gradients of own vertices have come
-	GatherBack                // ∇GA towards own vertices
-	AddSums                   // ∇GA: gradients of sums, towards own vertices
-	EmitBack                  // ∇AV
-	Update                    // WU
+	Emit            Stage = iota // AV: the rows that neighbours gather
+	Send                         // SC: rows leave for other ranks
+	Receive                      // SC: rows of ghosts have come
+	Sum                          // GA: rows are added up for other ranks, before Send
+	GatherOwn                    // GA along edges from own vertices
+	GatherGhosts                 // GA along edges from ghosts
+	Apply                        // AV
+	Loss                         // loss and its gradient
+	ApplyBackward                // ∇AV
+	GhostGrads                   // ∇GA towards ghosts
+	SendBackward                 // ∇SC: gradients of ghosts leave for their owners
+	ReceiveBackward              // ∇SC: gradients of own vertices have come
+	GatherBackward               // ∇GA towards own vertices
+	AddSums                      // ∇GA: gradients of sums, towards own vertices
+	EmitBackward                 // ∇AV
+	Update                       // WU
 	stages
 )
 

@@ -14,16 +14,16 @@ import (
 
 // Work is one tensor task.
 type Work struct {
-	Task schedule.Task // of a stage Emit, Apply, Judge, ApplyBack or EmitBack
+	Task schedule.Task // of a stage Emit, Apply, Loss, ApplyBackward or EmitBackward
 	Pass model.Pass
 	Net  *model.Network // of the interval, with the weights to use
 	Team *kernels.Team  // that Net computes on; it borrows the memory of whoever does the task
 	// Rows is what the task starts from, and what it has made when it has ended.
 	Rows []float32
-	Loss *Loss // of Judge
+	Loss *Loss // of a Loss task
 }
 
-// Loss is what Judge knows and finds of an interval.
+// Loss is what a Loss task knows and finds of an interval.
 type Loss struct {
 	Labels  []int32
 	Split   []uint8
@@ -71,19 +71,19 @@ func Do(w *Work) {
 		w.Rows = layer.Emit(w.Rows, w.Pass)
 	case schedule.Apply:
 		w.Rows = layer.Apply(w.Rows, w.Pass)
-	case schedule.Judge:
-		w.judge()
-	case schedule.ApplyBack:
+	case schedule.Loss:
+		w.loss()
+	case schedule.ApplyBackward:
 		w.Rows = layer.ApplyGrad(w.Rows, w.Pass)
-	case schedule.EmitBack:
+	case schedule.EmitBackward:
 		w.Rows = layer.EmitGrad(w.Rows, w.Pass)
 	default:
 		panic("tensor: not a tensor task")
 	}
 }
 
-// judge turns logits into the gradient of the loss.
-func (w *Work) judge() {
+// loss turns logits into the gradient of the loss.
+func (w *Work) loss() {
 	l, rows := w.Loss, len(w.Loss.Labels)
 	if l.Count {
 		l.Correct, l.Total = kernels.Accuracy(w.Team, rows, l.Classes, w.Rows, l.Labels, l.Split)

@@ -3,7 +3,6 @@ package world
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -17,24 +16,27 @@ type StallError struct {
 	Missing []int         // who did not come, ascending; empty where unknown
 	Hosts   []string      // theirs, where known
 	During  string        // what the rank that waited was about, where known
+
+	Name func(rank int) string // what a rank is called; nil is "rank 3"
 }
 
 func (e *StallError) Error() string {
-	msg := fmt.Sprintf("%s: rank %d has waited %v", e.Op, e.Rank, e.Waited.Round(time.Millisecond))
-	names := make([]string, len(e.Missing))
-	for i, r := range e.Missing {
-		names[i] = strconv.Itoa(r)
-		if i < len(e.Hosts) && e.Hosts[i] != "" {
-			names[i] += " on " + e.Hosts[i]
-		}
+	name := named(e.Name)
+	msg := fmt.Sprintf("%s: %s has waited %v for ", e.Op, name(e.Rank), e.Waited.Round(time.Millisecond))
+	switch {
+	case len(e.Missing) == 0:
+		msg += "an unknown rank"
+	case len(e.Missing) > 1 && e.Name == nil:
+		msg, name = msg+"ranks ", strconv.Itoa // ranks 3, 4
 	}
-	switch len(names) {
-	case 0:
-		msg += " for an unknown rank"
-	case 1:
-		msg += " for rank " + names[0]
-	default:
-		msg += " for ranks " + strings.Join(names, ", ")
+	for i, r := range e.Missing {
+		if i > 0 {
+			msg += ", "
+		}
+		msg += name(r)
+		if i < len(e.Hosts) && e.Hosts[i] != "" {
+			msg += " on " + e.Hosts[i]
+		}
 	}
 	if e.During != "" {
 		msg += " (" + e.During + ")"
@@ -50,10 +52,21 @@ type LostError struct {
 	Rank  int    // who waited
 	Lost  int    // who failed; both are ranks of the world
 	Cause error
+
+	Name func(rank int) string // what a rank is called; nil is "rank 3"
 }
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("%s: rank %d lost rank %d: %v", e.Op, e.Rank, e.Lost, e.Cause)
+	name := named(e.Name)
+	return fmt.Sprintf("%s: %s lost %s: %v", e.Op, name(e.Rank), name(e.Lost), e.Cause)
+}
+
+// named is name, or what ranks are called without it.
+func named(name func(rank int) string) func(rank int) string {
+	if name != nil {
+		return name
+	}
+	return func(rank int) string { return "rank " + strconv.Itoa(rank) }
 }
 
 // Unwrap returns the cause.

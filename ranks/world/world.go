@@ -26,13 +26,17 @@ type Limits struct {
 	// of a wait. Both may be nil, and are called by whoever waits.
 	During  func() string
 	Awaited func() []int
+
+	// Name is what a rank of the world is called in what is said of a wait; nil
+	// is "rank 3".
+	Name func(rank int) string
 }
 
 // Stalled describes a wait: op is what is waited for by rank, missing who has
 // not come, empty where the communicator does not know; hosts are those of all
 // ranks.
 func (l *Limits) Stalled(op string, rank int, waited time.Duration, missing []int, hosts []string) *StallError {
-	e := &StallError{Op: op, Rank: rank, Waited: waited, Missing: missing}
+	e := &StallError{Op: op, Rank: rank, Waited: waited, Missing: missing, Name: l.Name}
 	if l.During != nil {
 		e.During = l.During()
 	}

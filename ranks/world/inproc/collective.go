@@ -13,11 +13,14 @@ import (
 // exchange of blocks between all pairs of ranks, some of them empty.
 type collective struct {
 	g     *group
+	seq   int
 	child *group // what Sub makes
 
 	mu      sync.Mutex
-	parts   []*part // by rank; nil until the rank begins
+	parts   []*part // by rank; nil until the rank begins, and for ranks of other processes
 	begun   int
+	early   []Letter      // blocks that came before all of their receivers began
+	due     int           // blocks that those who have begun are owed by other processes
 	err     error         // the ranks contradict one another
 	refused chan struct{} // closed when err is set
 }
@@ -28,7 +31,11 @@ type part struct {
 	out   func(to int) []byte   // the block it sends
 	in    func(from int) []byte // where the block it receives goes
 	ranks []int                 // Sub's argument
+	far   farness
 
+	tag     uint64         // what letters of this collective carry
+	owed    []bool         // by rank of another process: whether its block is to come; guarded by the collective
+	leaving []leaving      // blocks for other processes that are on their way
 	pending atomic.Int32   // ranks with which blocks are still to be exchanged
 	done    chan struct{}  // closed when there are none
 	copying sync.WaitGroup // other ranks that use the buffers right now
@@ -40,54 +47,60 @@ type request struct {
 	c    *comm
 	col  *collective
 	part *part
+
+	arrived bool // all blocks have come; they may still be leaving
 }
 
-// begin joins the rank's next collective and exchanges blocks with all ranks
-// that have joined before.
+// begin joins the rank's next collective, sends its blocks to other processes and
+// exchanges blocks with all ranks that have joined before.
 func (c *comm) begin(p *part) (*request, error) {
 	if err := c.g.w.lost(p.op, c.me()); err != nil {
 		return nil, err
 	}
 	p.done = make(chan struct{})
-	p.pending.Store(int32(c.Size()))
-	col := c.g.collective(c.next, p)
-	peers, err := col.join(c.rank, p)
-	c.g.forget(c.next, col)
-	c.next++
+	owed := c.owed(p)
+	p.pending.Store(int32(len(c.g.here) + owed))
+	if err := c.post(p); err != nil {
+		return nil, err
+	}
+	col := c.g.collective(c.next)
+	peers, early, err := col.join(c.rank, p, owed)
 	if err != nil {
 		return nil, err
 	}
 	for _, q := range peers {
 		col.exchange(c.rank, q)
 	}
-	return &request{c, col, p}, nil
+	for _, l := range early {
+		col.place(l, c.rank)
+	}
+	c.g.forget(c.next, col)
+	c.next++
+	return &request{c: c, col: col, part: p}, nil
 }
 
 // collective finds or begins the collective with a sequence number.
-func (g *group) collective(seq int, p *part) *collective {
+func (g *group) collective(seq int) *collective {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	col := g.ops[seq]
 	if col == nil {
-		col = &collective{g: g, parts: make([]*part, len(g.ranks)), refused: make(chan struct{})}
-		if p.op == "Sub" {
-			col.child = g.sub(p.ranks)
-		}
+		col = &collective{g: g, seq: seq, parts: make([]*part, len(g.ranks)), refused: make(chan struct{})}
 		g.ops[seq] = col
 	}
 	return col
 }
 
-// sub is the group of some of g's ranks.
-func (g *group) sub(ranks []int) *group {
+// sub is the group of some of g's ranks that its collective seq makes.
+func (g *group) sub(seq int, ranks []int) *group {
 	worldRanks := make([]int, len(ranks))
 	for i, r := range ranks {
 		worldRanks[i] = g.ranks[r]
 	}
-	return newGroup(g.w, worldRanks)
+	return newGroup(g.w, worldRanks, subID(g, seq, ranks))
 }
 
-// forget drops a collective that all ranks have begun.
+// forget drops a collective that all ranks have begun and no block is due of.
 func (g *group) forget(seq int, col *collective) {
 	if col.complete() {
 		g.mu.Lock()
@@ -97,10 +110,14 @@ func (g *group) forget(seq int, col *collective) {
 }
 
 // join enters a rank's part and returns the ranks to exchange blocks with: all
-// that joined before, and itself. Their buffers are held until exchange.
-func (col *collective) join(rank int, p *part) (peers []int, err error) {
+// that joined before, and itself. Their buffers are held until exchange. early
+// are blocks that have come for it; it is owed so many, these included.
+func (col *collective) join(rank int, p *part, owed int) (peers []int, early []Letter, err error) {
 	col.mu.Lock()
 	defer col.mu.Unlock()
+	if p.op == "Sub" && col.child == nil {
+		col.child = col.g.sub(col.seq, p.ranks)
+	}
 	for q, other := range col.parts {
 		switch {
 		case other == nil:
@@ -117,14 +134,15 @@ func (col *collective) join(rank int, p *part) (peers []int, err error) {
 	col.parts[rank] = p
 	col.begun++
 	if col.err != nil {
-		return nil, col.err
+		return nil, nil, col.err
 	}
+	col.due += owed
 	peers = append(peers, rank)
 	for _, q := range peers {
 		col.parts[q].copying.Add(1)
 		p.copying.Add(1)
 	}
-	return peers, nil
+	return peers, col.earlier(rank), nil
 }
 
 // exchange copies the blocks between two ranks that have both joined.
@@ -173,21 +191,33 @@ func (col *collective) refuse(err error) {
 	}
 }
 
-// complete tells whether all ranks have begun.
+// complete tells whether all ranks here have begun and no block is due.
 func (col *collective) complete() bool {
 	col.mu.Lock()
 	defer col.mu.Unlock()
-	return col.begun == len(col.parts)
+	return col.begun == len(col.g.here) && col.due == 0
 }
 
-// missing is the ranks, of the world, that have not begun.
-func (col *collective) missing() []int {
+// missing is the ranks, of the world, that have not begun: of those in other
+// processes, the ones that owe this rank a block or have not taken its own.
+func (r *request) missing() []int {
+	col := r.col
 	col.mu.Lock()
 	defer col.mu.Unlock()
 	var ranks []int
-	for r, p := range col.parts {
-		if p == nil {
-			ranks = append(ranks, col.g.ranks[r])
+	for _, q := range col.g.here {
+		if col.parts[q] == nil {
+			ranks = append(ranks, col.g.ranks[q])
+		}
+	}
+	for q, owes := range r.part.owed {
+		if owes {
+			ranks = append(ranks, col.g.ranks[q])
+		}
+	}
+	for _, l := range r.part.leaving {
+		if !slices.Contains(ranks, l.to) {
+			ranks = append(ranks, l.to)
 		}
 	}
 	slices.Sort(ranks)
@@ -202,13 +232,30 @@ func (col *collective) refusal() error {
 }
 
 func (r *request) Test() (bool, error) {
+	ended, err := r.look()
+	if ended || err != nil || r.c.g.w.far == nil {
+		return ended, err
+	}
+	if err := r.c.g.w.fetch(); err != nil {
+		return false, r.fail(err)
+	}
+	return r.look()
+}
+
+// look is Test of what has come so far.
+func (r *request) look() (bool, error) {
 	if err := r.col.refusal(); err != nil {
 		return false, r.fail(err)
 	}
 	select {
 	case <-r.part.done:
-		return true, nil
+		r.arrived = true
 	default:
+	}
+	if gone, err := r.part.sent(); err != nil {
+		return false, r.fail(err)
+	} else if gone && r.arrived {
+		return true, nil
 	}
 	if err := r.c.g.w.lost(r.part.op, r.c.me()); err != nil {
 		return false, r.fail(err)
@@ -217,7 +264,7 @@ func (r *request) Test() (bool, error) {
 }
 
 func (r *request) Wait() error {
-	w := r.c.wait(r.part.op, r.col.missing)
+	w := r.c.wait(r.part.op, r.missing)
 	defer w.stop()
 	for {
 		hopeless := w.hopeless()
@@ -228,7 +275,11 @@ func (r *request) Wait() error {
 		case hopeless != nil:
 			return r.fail(hopeless)
 		}
-		if err := w.until(r.part.done, r.col.refused); err != nil {
+		arrival := r.part.done
+		if r.arrived {
+			arrival = nil
+		}
+		if err := w.until(arrival, r.col.refused); err != nil {
 			return r.fail(err)
 		}
 	}

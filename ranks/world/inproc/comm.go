@@ -7,18 +7,24 @@ import (
 	"siafu/ranks/world"
 )
 
-// group is a communicator as all its ranks share it.
+// group is a communicator as all its ranks share it that are in this process.
 type group struct {
 	w     *universe
-	ranks []int // of the world
-	boxes []mailbox
+	id    uint64    // the same in all processes, and no other group's
+	ranks []int     // of the world
+	here  []int     // ranks of the group that are in this process, ascending
+	doors []int     // a rank of the group in each other process that has any
+	boxes []mailbox // of the ranks that are here
 
 	mu  sync.Mutex
-	ops map[int]*collective // those that not all ranks have begun, by sequence number
+	ops map[int]*collective // those that are not over, by sequence number
 }
 
-func newGroup(w *universe, ranks []int) *group {
-	return &group{w: w, ranks: ranks, boxes: make([]mailbox, len(ranks)), ops: map[int]*collective{}}
+func newGroup(w *universe, ranks []int, id uint64) *group {
+	g := &group{w: w, id: id, ranks: ranks, boxes: make([]mailbox, len(ranks)), ops: map[int]*collective{}}
+	g.locate()
+	w.enter(g)
+	return g
 }
 
 // comm is one rank's handle of a group.
@@ -43,8 +49,8 @@ func (c *comm) me() int { return c.g.ranks[c.rank] }
 
 func (c *comm) Hosts() []string {
 	hosts := make([]string, c.Size())
-	for r := range hosts {
-		hosts[r] = c.g.w.host
+	for i, r := range c.g.ranks {
+		hosts[i] = c.g.w.host(r)
 	}
 	return hosts
 }
@@ -52,7 +58,10 @@ func (c *comm) Hosts() []string {
 func (c *comm) SetLimits(l world.Limits) { c.limits.Store(&l) }
 
 func (c *comm) Abort(code int, cause error) {
-	c.g.w.fail(c.me(), aborted(c.me(), code, cause))
+	c.g.w.fail(c.me(), c.g.w.aborted(c.me(), code, cause))
+	if far := c.g.w.far; far != nil {
+		far.Abort(code, cause)
+	}
 }
 
 func (c *comm) Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts []int) (world.Request, error) {
@@ -62,6 +71,7 @@ func (c *comm) Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts
 		op:  "Ialltoallv",
 		out: func(to int) []byte { return send[sendAt[to]:sendAt[to+1]] },
 		in:  func(from int) []byte { return recv[recvAt[from]:recvAt[from+1]] },
+		far: farness{each: true},
 	})
 }
 
@@ -88,6 +98,7 @@ func (c *comm) Bcast(buf []byte, root int) error {
 		op:  "Bcast",
 		out: func(to int) []byte { return between(c.rank, to) },
 		in:  func(from int) []byte { return between(from, c.rank) },
+		far: rooted(c.rank, root),
 	})
 }
 
@@ -128,12 +139,17 @@ func (c *comm) Isend(buf []byte, dst, tag int) (world.Request, error) {
 	if err := c.g.w.lost("Isend", c.me()); err != nil {
 		return nil, err
 	}
+	if c.g.far(dst) {
+		_, err := c.g.w.far.Carry(c.g.ranks[dst], Letter{Group: c.g.id, From: c.rank, To: dst, Seq: message, Tag: uint64(tag), Data: buf})
+		return sent{}, err
+	}
 	data := append(make([]byte, 0, len(buf)), buf...)
 	c.g.boxes[dst].put(world.Message{Source: c.rank, Tag: tag, Data: data})
 	return sent{}, nil
 }
 
-// sent is the request of a message that is in the receiver's mailbox already.
+// sent is the request of a message that was copied, into the receiver's mailbox
+// or for its journey.
 type sent struct{}
 
 func (sent) Test() (bool, error) { return true, nil }
@@ -144,7 +160,12 @@ func (c *comm) TryRecv(src, tag int) (world.Message, bool, error) {
 	if m, ok := c.g.boxes[c.rank].take(src, tag); ok {
 		return m, true, nil
 	}
-	return world.Message{}, false, c.g.w.lost("TryRecv", c.me())
+	if err := c.g.w.lost("TryRecv", c.me()); err != nil || c.g.w.far == nil {
+		return world.Message{}, false, err
+	}
+	err := c.g.w.fetch()
+	m, ok := c.g.boxes[c.rank].take(src, tag)
+	return m, ok, err
 }
 
 func (c *comm) Recv(src, tag int) (world.Message, error) {
@@ -159,6 +180,9 @@ func (c *comm) Recv(src, tag int) (world.Message, error) {
 	defer w.stop()
 	for {
 		hopeless, arrived := w.hopeless(), box.next()
+		if err := c.g.w.fetch(); err != nil {
+			return world.Message{}, err
+		}
 		m, ok := box.take(src, tag)
 		switch {
 		case ok:

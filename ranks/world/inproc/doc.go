@@ -14,4 +14,9 @@
 // every wait. Unlike under MPI, blocks whose lengths sender and receiver see
 // differently, and collectives called in different orders, are always found
 // and reported.
+//
+// A world may have ranks in other processes, too (RunShare, for package parts):
+// blocks and messages for them are carried as letters, and everything else stays
+// as it is. A block that is empty does not travel to another process then, and
+// the root of a Bcast does not wait for other processes.
 package inproc

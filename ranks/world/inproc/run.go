@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"sync"
 
 	"siafu/graph/fault"
@@ -18,21 +19,33 @@ import (
 // the body returned, the value and stack of its panic, or the cause it aborted
 // with. It panics if size < 1.
 func Run(size int, body func(c world.Comm) error) error {
-	if size < 1 {
-		panic("inproc: size must be 1 or more")
+	return RunShare(Share{Size: size, Hi: size}, body)
+}
+
+// RunShare is Run of the ranks of a world that are in this process. All processes
+// call it, with shares that make up the world.
+func RunShare(s Share, body func(c world.Comm) error) error {
+	if s.Lo < 0 || s.Lo >= s.Hi || s.Hi > s.Size {
+		panic("inproc: a share must have 1 rank or more")
+	}
+	if s.Name == nil {
+		s.Name = func(rank int) string { return "rank " + strconv.Itoa(rank) }
 	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"
 	}
-	w := &universe{host: host, failed: make(chan struct{}), left: make([]bool, size), leaving: make(chan struct{})}
-	all := make([]int, size)
+	w := &universe{
+		share: s, name: host, far: s.Far, groups: map[uint64]*group{},
+		failed: make(chan struct{}), left: make([]bool, s.Size), leaving: make(chan struct{}),
+	}
+	all := make([]int, s.Size)
 	for r := range all {
 		all[r] = r
 	}
-	g := newGroup(w, all)
+	g := newGroup(w, all, 1)
 	var done sync.WaitGroup
-	for r := range size {
+	for r := s.Lo; r < s.Hi; r++ {
 		done.Go(func() { w.live(r, func() error { return body(g.comm(r, world.Limits{})) }) })
 	}
 	done.Wait()
@@ -41,13 +54,29 @@ func Run(size int, body func(c world.Comm) error) error {
 
 // universe is what the ranks of one Run share.
 type universe struct {
-	host string
+	share Share
+	name  string // of this host
+	far   Far    // nil where all ranks are here
+
+	fetching sync.Mutex // held by whoever takes in letters
 
 	mu      sync.Mutex
+	groups  map[uint64]*group // that letters may come for
 	failure *failure
 	failed  chan struct{} // closed when failure is set
 	left    []bool        // ranks whose body has returned
 	leaving chan struct{} // closed and replaced when a rank leaves
+}
+
+// elsewhere tells whether a rank is in another process.
+func (w *universe) elsewhere(rank int) bool { return rank < w.share.Lo || rank >= w.share.Hi }
+
+// host is the name of a rank's host.
+func (w *universe) host(rank int) string {
+	if w.share.Hosts == nil {
+		return w.name
+	}
+	return w.share.Hosts[rank]
 }
 
 // failure is the first rank that failed, and why.
@@ -63,11 +92,11 @@ func (w *universe) live(rank int, body func() error) {
 		v := recover()
 		switch err, isErr := v.(error); {
 		case isErr:
-			w.fail(rank, fmt.Errorf("rank %d panicked: %w\n%s", rank, err, debug.Stack()))
+			w.fail(rank, fmt.Errorf("%s panicked: %w\n%s", w.share.Name(rank), err, debug.Stack()))
 		case v != nil:
-			w.fail(rank, fmt.Errorf("rank %d panicked: %v\n%s", rank, v, debug.Stack()))
+			w.fail(rank, fmt.Errorf("%s panicked: %v\n%s", w.share.Name(rank), v, debug.Stack()))
 		case !returned: // runtime.Goexit, such as testing's FailNow
-			w.fail(rank, fmt.Errorf("rank %d ended its goroutine", rank))
+			w.fail(rank, fmt.Errorf("%s ended its goroutine", w.share.Name(rank)))
 		}
 		w.leave(rank)
 	}()
@@ -107,7 +136,7 @@ func (w *universe) lost(op string, rank int) error {
 	if w.failure == nil {
 		return nil
 	}
-	return &world.LostError{Op: op, Rank: rank, Lost: w.failure.rank, Cause: w.failure.cause}
+	return &world.LostError{Op: op, Rank: rank, Lost: w.failure.rank, Cause: w.failure.cause, Name: w.share.Name}
 }
 
 // leave makes known that a rank has returned.
@@ -135,9 +164,9 @@ var errLeft = errors.New("it has returned already")
 
 // aborted is the cause of a world that was aborted, made to map to the exit
 // code that was asked for.
-func aborted(rank, code int, cause error) error {
+func (w *universe) aborted(rank, code int, cause error) error {
 	if cause == nil {
-		cause = fmt.Errorf("rank %d aborted with exit code %d", rank, code)
+		cause = fmt.Errorf("%s aborted with exit code %d", w.share.Name(rank), code)
 	}
 	if fault.ExitCode(cause) == code {
 		return cause

@@ -1,6 +1,7 @@
 package inproc
 
 import (
+	"runtime"
 	"time"
 
 	"siafu/ranks/world"
@@ -16,7 +17,19 @@ type wait struct {
 	warn    *time.Timer
 	abort   *time.Timer
 	leaving <-chan struct{} // closed when a rank leaves the world
+
+	looks int         // how often it has looked for letters
+	pause *time.Timer // until it looks again; nil before it pauses
 }
+
+// Whoever waits for ranks of other processes looks for letters, first spins times
+// without a pause and giving the processor away in between, then with pauses that
+// grow.
+const (
+	spins    = 1000
+	minPause = 20 * time.Microsecond
+	maxPause = 200 * time.Microsecond
+)
 
 func (c *comm) wait(op string, missing func() []int) *wait {
 	return &wait{c: c, op: op, missing: missing}
@@ -33,7 +46,7 @@ func (w *wait) hopeless() error {
 	}
 	for _, r := range w.missing() {
 		if left[r] {
-			return &world.LostError{Op: w.op, Rank: w.c.me(), Lost: r, Cause: errLeft}
+			return &world.LostError{Op: w.op, Rank: w.c.me(), Lost: r, Cause: errLeft, Name: w.c.g.w.share.Name}
 		}
 	}
 	return nil
@@ -43,6 +56,13 @@ func (w *wait) hopeless() error {
 // then looks at: nil channels never do. It returns an error when a rank has
 // failed or the deadline has passed.
 func (w *wait) until(events ...<-chan struct{}) error {
+	if w.c.g.w.far != nil {
+		if w.looks++; w.looks <= spins {
+			runtime.Gosched()
+			return nil
+		}
+		w.rest(min(time.Duration(w.looks-spins)*minPause, maxPause))
+	}
 	w.start()
 	var first, second <-chan struct{}
 	first = events[0]
@@ -53,6 +73,7 @@ func (w *wait) until(events ...<-chan struct{}) error {
 	case <-first:
 	case <-second:
 	case <-w.leaving:
+	case <-expiry(w.pause):
 	case <-w.c.g.w.failed:
 		return w.c.g.w.lost(w.op, w.c.me())
 	case <-expiry(w.warn):
@@ -81,9 +102,18 @@ func (w *wait) start() {
 	}
 }
 
+// rest sets the pause.
+func (w *wait) rest(d time.Duration) {
+	if w.pause == nil {
+		w.pause = time.NewTimer(d)
+	} else {
+		w.pause.Reset(d)
+	}
+}
+
 // stop releases the timers.
 func (w *wait) stop() {
-	for _, t := range []*time.Timer{w.warn, w.abort} {
+	for _, t := range []*time.Timer{w.warn, w.abort, w.pause} {
 		if t != nil {
 			t.Stop()
 		}
@@ -92,7 +122,7 @@ func (w *wait) stop() {
 
 // stalled describes the wait so far.
 func (w *wait) stalled() *world.StallError {
-	return w.c.limits.Load().Stalled(w.op, w.c.me(), time.Since(w.began), w.missing(), nil)
+	return w.c.limits.Load().Stalled(w.op, w.c.me(), time.Since(w.began), w.missing(), w.c.g.w.share.Hosts)
 }
 
 // expiry is when a timer fires, never for a timer that is not set.

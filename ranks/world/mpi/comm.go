@@ -30,7 +30,10 @@ type comm struct {
 	incoming []*incoming
 }
 
-var _ world.Comm = (*comm)(nil)
+var (
+	_ world.Comm    = (*comm)(nil)
+	_ world.InPlace = (*comm)(nil)
+)
 
 // newComm makes a communicator on h. Collective, blocking.
 func newComm(p *process, h handle, ranks []int, id uint64, l world.Limits) (*comm, error) {

@@ -26,6 +26,19 @@ func (c *comm) Isend(buf []byte, dst, tag int) (world.Request, error) {
 	return asRequest(r.begun(err))
 }
 
+// Irecv implements world.InPlace.
+func (c *comm) Irecv(buf []byte, src, tag int) (world.Request, error) {
+	world.CheckRecv(c.Size(), src, tag)
+	limit := c.p.pieces.length
+	r := c.request(stall{op: "Irecv", rank: c.p.rank, peer: c.ranks[src]}, len(buf)/limit+1, 0)
+	r.keep(buf)
+	var err error
+	for i := 0; i < int(r.mem.n) && err == nil; i++ {
+		err = r.mem.irecv(i, c.messages, buf[i*limit:min((i+1)*limit, len(buf))], src, tag)
+	}
+	return asRequest(r.begun(err))
+}
+
 func (c *comm) Recv(src, tag int) (m world.Message, err error) {
 	world.CheckRecv(c.Size(), src, tag)
 	s := stall{op: "Recv", rank: c.p.rank, peer: -1}

@@ -13,6 +13,7 @@ var messages = []check{
 	{"MessageTags", messageTags},
 	{"TryRecv", tryRecv},
 	{"ManySenders", manySenders},
+	{"Irecv", irecv},
 }
 
 // messageLengths sends messages of all lengths to all ranks, itself included.
@@ -148,6 +149,46 @@ func tryRecv(c world.Comm) error {
 		return err
 	}
 	return s.Wait()
+}
+
+// irecv receives messages of all lengths from all ranks in place, begun in another
+// order than they are sent in.
+func irecv(c world.Comm) error {
+	for which, n := range lengths {
+		var under []world.Request
+		var got [][]byte
+		var intact []func() error
+		for i := range c.Size() {
+			q := c.Size() - 1 - i
+			buf, whole := guarded(n)
+			r, err := world.Irecv(c, buf, q, which)
+			if err != nil {
+				return err
+			}
+			under, got, intact = append(under, r), append(got, buf), append(intact, whole)
+		}
+		for q := range c.Size() {
+			s, err := c.Isend(pattern(n, c.Rank(), q, which), q, which)
+			if err != nil {
+				return err
+			}
+			under = append(under, s)
+		}
+		for _, r := range under {
+			if err := r.Wait(); err != nil {
+				return err
+			}
+		}
+		for i, buf := range got {
+			if err := same("message", buf, pattern(n, c.Size()-1-i, c.Rank(), which)); err != nil {
+				return err
+			}
+			if err := intact[i](); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // manySenders has goroutines send to everybody at once, with two others

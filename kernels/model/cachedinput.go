@@ -2,15 +2,15 @@ package model
 
 import "siafu/kernels"
 
-// kept is ÂX of the own vertices [rows x cols], in float32 or bfloat16.
-type kept struct {
+// cachedInput is ÂX of the own vertices [rows x cols], in float32 or bfloat16.
+type cachedInput struct {
 	team       *kernels.Team
 	rows, cols int
 	full       []float32
 	half       []kernels.BF16 // in the place of full
 }
 
-func (k *kept) put(from, to int, x []float32) {
+func (k *cachedInput) put(from, to int, x []float32) {
 	if k.half != nil {
 		kernels.NarrowRows(k.team, k.half[from:], k.cols, k.rows, to-from, x, nil)
 		return
@@ -19,7 +19,7 @@ func (k *kept) put(from, to int, x []float32) {
 }
 
 // apply is dst = dropout(relu(ÂX w + b)), dst [rows x out].
-func (k *kept) apply(dst []float32, out int, w, b []float32, relu bool, drop *kernels.Dropout) {
+func (k *cachedInput) apply(dst []float32, out int, w, b []float32, relu bool, drop *kernels.Dropout) {
 	if k.half != nil {
 		kernels.MatMulBiasReLUDropoutHalf(k.team, dst, k.rows, out, k.cols, k.half, w, b, relu, drop)
 		return
@@ -28,7 +28,7 @@ func (k *kept) apply(dst []float32, out int, w, b []float32, relu bool, drop *ke
 }
 
 // multiply is dst = ÂX w, or adds it to dst.
-func (k *kept) multiply(dst []float32, out int, w []float32, add bool) {
+func (k *cachedInput) multiply(dst []float32, out int, w []float32, add bool) {
 	if k.half != nil {
 		kernels.MatMulHalf(k.team, dst, k.rows, out, k.cols, k.half, w, add)
 		return
@@ -37,7 +37,7 @@ func (k *kept) multiply(dst []float32, out int, w []float32, add bool) {
 }
 
 // multiplyGrad sets gw to (ÂX)ᵀ grad.
-func (k *kept) multiplyGrad(gw []float32, out int, grad []float32) {
+func (k *cachedInput) multiplyGrad(gw []float32, out int, grad []float32) {
 	if k.half != nil {
 		kernels.MatMulTransAHalf(k.team, gw, k.cols, out, k.rows, k.half, grad, false)
 		return

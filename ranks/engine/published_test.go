@@ -1,0 +1,34 @@
+package engine
+
+import "testing"
+
+// Many tasks may read at once and only one may write; a writer that waits keeps
+// back the readers behind it in the queue, in that search of the queue alone.
+func TestLock(t *testing.T) {
+	p := &published{}
+	l := &p.rows
+	expect := func(when string, mayRead, mayWrite bool) {
+		t.Helper()
+		if l.free(read) != mayRead || l.free(write) != mayWrite || !l.free(none) {
+			t.Errorf("%s: free to read is %t, to write %t", when, l.free(read), l.free(write))
+		}
+	}
+	expect("at first", true, true)
+	l.acquire(read)
+	l.acquire(read)
+	expect("two readers", true, false)
+	p.claim(access{rows: read})
+	expect("a reader waits", true, false)
+	p.claim(access{rows: write})
+	expect("a writer waits", false, false)
+	p.unclaim()
+	expect("the next search", true, false)
+	l.release(read)
+	l.release(read)
+	p.claim(access{rows: write})
+	expect("a writer that need not wait claims nothing", true, true)
+	l.acquire(write)
+	expect("a writer", false, false)
+	l.release(write)
+	expect("at last", true, true)
+}

@@ -1,0 +1,95 @@
+//go:build mpi
+
+package ranks
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"siafu/ranks/trace"
+	"siafu/ranks/world/mpi/mpitest"
+)
+
+// Eight parts on processes leave the bytes of eight graph ranks, for every number
+// of processes, and go on from a checkpoint on another number.
+func TestMpirunParts(t *testing.T) {
+	siafu := program(t)
+	data := generated(t, true)
+	for name, args := range map[string]string{
+		"gcn":  "",
+		"gat":  "--model gat --heads 2",
+		"sage": "--model sage --codec int8",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := fifty(t, 0.5)
+			c.Epochs, c.Ranks, c.Servers = 12, 9, 1
+			switch name {
+			case "gat":
+				c.Model, c.Heads = "gat", 2
+			case "sage":
+				c.Model, c.Codec = "sage", "int8"
+			}
+			want := train(t, c, data).model
+			out := filepath.Join(t.TempDir(), "run")
+			spread := func(n int, more ...string) {
+				t.Helper()
+				line := strings.Fields("train " + data + " --parts 8 --dropout 0.5 --eval-every 0 --quiet --out " + out + " " + args)
+				if text, err := mpitest.Mpirun(t, n, siafu, append(line, more...)...).CombinedOutput(); err != nil {
+					t.Fatalf("%d processes: %v\n%s", n, err, text)
+				}
+			}
+			for _, n := range []int{1, 2, 4} {
+				for servers := range min(n, 2) {
+					spread(n, "--epochs", "12", "--force", "--servers", fmt.Sprint(servers))
+					if got := readRun(t, out); !bytes.Equal(got.model, want) {
+						t.Errorf("%d processes, %d servers: model.safetensors differs", n, servers)
+					}
+				}
+			}
+			spread(2, "--epochs", "5", "--force", "--checkpoint-every", "5e")
+			spread(3, "--epochs", "9", "--resume", "auto")
+			spread(4, "--epochs", "12", "--resume", "auto", "--servers", "0")
+			if got := readRun(t, out); !bytes.Equal(got.model, want) {
+				t.Error("a run that has moved twice: model.safetensors differs")
+			}
+		})
+	}
+}
+
+// Bounded asynchrony, a codec that is chosen and a timeline work with parts on
+// processes, and too few parts are refused with one sentence.
+func TestMpirunPartsOtherwise(t *testing.T) {
+	siafu := program(t)
+	data := generated(t, true)
+	out := filepath.Join(t.TempDir(), "run")
+	timeline := filepath.Join(out, "trace.json")
+	line := []string{"train", data, "--parts", "5", "--epochs", "30", "--dropout", "0", "--quiet", "--force", "--out", out}
+	for name, more := range map[string][]string{
+		"async":           {"--mode", "async", "--staleness", "1", "--intervals", "2"},
+		"async, a server": {"--mode", "async", "--intervals", "2", "--servers", "1"},
+		"chosen codec":    {"--codec", "auto", "--servers", "0"},
+		"timeline":        {"--trace", timeline},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if text, err := mpitest.Mpirun(t, 3, siafu, append(line, more...)...).CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			if r := readRun(t, out); len(r.Epochs) != 30 || r.Summary.Parts != 5 || r.Summary.Ranks != 3 || !(r.Summary.FinalLoss < r.Epochs[0].Loss) {
+				t.Errorf("%+v", r.Summary)
+			}
+			if name != "timeline" {
+				return
+			}
+			if f, err := trace.Read(timeline); err != nil || len(f.Processes) != 6 {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	text, err := mpitest.Mpirun(t, 4, siafu, "train", data, "--parts", "2").CombinedOutput()
+	if err == nil || strings.Count(string(text), "--parts=2 for 3 graph ranks") != 1 {
+		t.Errorf("%v\n%s", err, text)
+	}
+}

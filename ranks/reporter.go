@@ -1,0 +1,245 @@
+package ranks
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"siafu/kernels/model"
+	"siafu/ranks/inject"
+	"siafu/ranks/runfolder"
+	"siafu/ranks/safetensors"
+	"siafu/ranks/stopping"
+)
+
+// reporter is rank 0's: what a run prints and what it leaves in its folder. The
+// methods of a nil reporter, every other rank's, do nothing. It implements
+// engine.Reporter.
+type reporter struct {
+	cfg      Config
+	out      IO
+	folder   *runfolder.Folder
+	terminal bool // overwrite one progress line
+	started  time.Time
+	before   float64 // seconds of the run before it was resumed
+
+	epochs  []float64 // seconds of each
+	raw     int64     // ghost bytes
+	sent    int64
+	history *stopping.History
+
+	saving time.Duration // checkpoints: time and bytes of all
+	saved  int64
+}
+
+func newReporter(c Config, folder *runfolder.Folder, kind string, out IO) *reporter {
+	// mpirun gives its ranks a terminal of their own, which is nobody's.
+	terminal := kind == "in-process" && isTerminal(out.Out)
+	return &reporter{cfg: c, out: out, folder: folder, terminal: terminal, started: time.Now()}
+}
+
+// isTerminal tells whether w is a character device other than /dev/null.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && f.Name() != os.DevNull
+}
+
+// log writes a line of key=value pairs to the log, and prints it unless the
+// run is quiet.
+func (p *reporter) log(format string, args ...any) { p.Note(fmt.Sprintf(format, args...) + "\n") }
+
+// Note implements engine.Reporter.
+func (p *reporter) Note(text string) {
+	if p == nil {
+		return
+	}
+	io.WriteString(p.folder.Log(), text)
+	if !p.cfg.Quiet {
+		io.WriteString(p.out.Out, text)
+	}
+}
+
+// seconds is how long the run has taken, in all its parts.
+func (p *reporter) seconds() float64 { return p.before + time.Since(p.started).Seconds() }
+
+// count adds an epoch to what the summary says of all.
+func (p *reporter) count(e runfolder.Epoch) {
+	p.epochs = append(p.epochs, e.Seconds)
+	p.raw += e.GhostBytesRaw
+	p.sent += e.GhostBytesSent
+}
+
+// warn says what went wrong without an end to the run.
+func (p *reporter) warn(format string, args ...any) {
+	if p != nil {
+		io.WriteString(p.folder.Log(), fmt.Sprintf(format, args...)+"\n")
+		warn(p.out, format, args...)
+	}
+}
+
+func warn(out IO, format string, args ...any) {
+	fmt.Fprintf(out.Err, "siafu: "+format+"\n", args...)
+}
+
+// say is log for lines that a quiet run prints too.
+func (p *reporter) say(format string, args ...any) {
+	line := fmt.Sprintf(format, args...) + "\n"
+	io.WriteString(p.folder.Log(), line)
+	io.WriteString(p.out.Out, line)
+}
+
+// header says what is going to run.
+func (p *reporter) header(r *run) error {
+	if p == nil {
+		return nil
+	}
+	m, c := r.meta, r.cfg
+	p.log("siafu version=%s run=%s", Version, p.folder.Dir())
+	p.log("dataset name=%s vertices=%d edges=%d features=%d(%s) classes=%d train=%d val=%d test=%d",
+		m.Name, m.Vertices, m.Edges, m.FeatureDim, m.FeatureKind, m.Classes, m.Train, m.Val, m.Test)
+	if m.Synthetic {
+		p.log("dataset synthetic=true: accuracies on a generated graph say nothing about the real one")
+	}
+	p.log("world kind=%s ranks=%d graph_ranks=%d servers=%d parts=%d threads=%d kernel=%s mode=%s staleness=%d refresh=%s gather=%s codec=%s",
+		r.kind, r.view.Started(), r.view.Ranks, r.Servers, r.view.Parts, r.rankThreads, r.engine.Kernel(), c.Mode, c.Staleness, c.Refresh, c.Gather, c.Codec)
+	p.log("model kind=%s dims=%v weights=%d dropout=%g input_dropout=%g optimizer=%s lr=%g weight_decay=%g(%s) initializer=%s seed=%d",
+		c.Model, r.net.Dims, r.net.NumWeights(), c.Dropout, r.net.InputDropout, c.Optimizer, c.LR, c.WeightDecay, c.WeightDecayOn, c.Initializer, c.Seed)
+	p.log("plan %s", r.choice)
+	return nil
+}
+
+// Epoch implements engine.Reporter.
+func (p *reporter) Epoch(e runfolder.Epoch) error {
+	if p == nil {
+		return nil
+	}
+	p.count(e)
+	p.progress(e)
+	return p.folder.AppendEpoch(e)
+}
+
+// progress shows a line: on a terminal the same one again and again, elsewhere
+// about twenty in a run.
+func (p *reporter) progress(e runfolder.Epoch) {
+	if p.cfg.Quiet {
+		return
+	}
+	left := time.Duration(float64(p.cfg.Epochs-e.Epoch) * median(p.epochs) * float64(time.Second)).Round(time.Second)
+	line := fmt.Sprintf("epoch=%d/%d loss=%.4f", e.Epoch, p.cfg.Epochs, e.Loss)
+	if e.ValAcc != nil {
+		line += fmt.Sprintf(" train_acc=%.4f val_acc=%.4f test_acc=%.4f", *e.TrainAcc, *e.ValAcc, *e.TestAcc)
+	}
+	line += fmt.Sprintf(" seconds=%.4f left=%s", e.Seconds, left)
+	switch every := max(p.cfg.Epochs/20, 1); {
+	case p.terminal:
+		fmt.Fprintf(p.out.Out, "\r\033[K%s", line)
+	case e.Epoch%every == 0 || e.Epoch == 1:
+		fmt.Fprintln(p.out.Out, line)
+	}
+}
+
+// result takes what the best and the last weights reached.
+func (p *reporter) result(h *stopping.History) {
+	if p == nil {
+		return
+	}
+	if p.terminal && !p.cfg.Quiet {
+		fmt.Fprintln(p.out.Out)
+	}
+	p.history = h
+}
+
+// finish writes model and summary and prints the final lines.
+func (p *reporter) finish(r *run, ranks []runfolder.RankReport) error {
+	s, h := p.summary(r, ranks), p.history
+	if h.Best != nil {
+		if err := p.folder.WriteModel(tensors(r.net, h.Best), modelMetadata(r, s)); err != nil {
+			return err
+		}
+	}
+	r.fault.At(inject.Summary, 0)
+	if err := p.folder.WriteSummary(s); err != nil {
+		return err
+	}
+	p.say("trained dataset=%s model=%s layers=%d hidden=%d ranks=%d servers=%d parts=%d epochs=%d stopped_by=%s seconds=%.2f epoch_seconds_median=%.4f",
+		s.Dataset, s.Model, s.Layers, s.Hidden, s.Ranks, s.Servers, s.Parts, s.Epochs, s.StoppedBy, s.TotalSeconds, s.EpochSecondsMedian)
+	if h.Best != nil {
+		p.say("accuracy test_at_best_val=%.4f best_val=%.4f best_epoch=%d final_test=%.4f final_loss=%.4f majority_test=%.4f",
+			s.TestAccAtBestVal, s.BestValAcc, s.BestEpoch, s.FinalTestAcc, s.FinalLoss, s.MajorityTestAcc)
+	}
+	p.say("cost peak_rss_bytes=%d ghost_bytes_raw=%d ghost_bytes_sent=%d", s.PeakRSSBytes, s.GhostBytesRaw, s.GhostBytesSent)
+	if p.saved > 0 {
+		p.say("checkpoints bytes=%d seconds=%.3f share=%.2f%%", p.saved, p.saving.Seconds(), 100*p.saving.Seconds()/(s.TotalSeconds-p.before))
+	}
+	wrote := "wrote"
+	if h.Best != nil {
+		wrote += " model=" + modelFile(p.folder.Dir())
+	}
+	p.say("%s summary=%s/summary.json", wrote, p.folder.Dir())
+	if h.Divergence != nil {
+		return h.Divergence.Fault(p.folder.Dir(), p.cfg.LR, h.BestLine.Epoch)
+	}
+	return nil
+}
+
+func (p *reporter) summary(r *run, ranks []runfolder.RankReport) runfolder.Summary {
+	c, h := p.cfg, p.history
+	s := runfolder.Summary{
+		Version: Version, Dataset: r.meta.Name, Synthetic: r.meta.Synthetic,
+		Model: c.Model, Layers: c.Layers, Hidden: c.Hidden, Initializer: c.Initializer, World: r.kind,
+		Ranks: r.view.Started(), Servers: r.Servers, Parts: r.view.Parts, Threads: r.rankThreads,
+		Mode: c.Mode, Staleness: c.Staleness, Switched: r.from.switched, Refresh: c.Refresh,
+		Codec: c.Codec, Chosen: r.engine.Chosen(), Tensor: c.Tensor, Seed: c.Seed,
+		Epochs: h.Trained(), StoppedBy: h.StoppedBy, BestEpoch: h.BestLine.Epoch,
+		MajorityTestAcc: r.shard.MajorityTest, EpochSecondsMedian: median(p.epochs), TotalSeconds: p.seconds(),
+		GhostBytesRaw: p.raw, GhostBytesSent: p.sent, PerRank: ranks,
+	}
+	if h.Best != nil {
+		last, best := h.Last, h.BestLine
+		s.FinalLoss, s.FinalTrainAcc, s.FinalValAcc, s.FinalTestAcc = last.Loss, *last.TrainAcc, *last.ValAcc, *last.TestAcc
+		s.BestValAcc, s.TestAccAtBestVal = *best.ValAcc, *best.TestAcc
+	}
+	for _, rank := range ranks {
+		s.PeakRSSBytes = max(s.PeakRSSBytes, rank.PeakRSSBytes)
+	}
+	return s
+}
+
+func (p *reporter) close() {
+	if p != nil {
+		p.folder.Close()
+	}
+}
+
+// median of seconds, 0 of none.
+func median(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(x))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}
+
+// tensors are the named matrices of a flat vector of weights, or their names and
+// shapes alone where it is nil.
+func tensors(s model.Spec, flat []float32) []safetensors.Tensor {
+	var list []safetensors.Tensor
+	for _, p := range s.Params() {
+		shape := []int{p.Rows, p.Cols}
+		if p.Bias {
+			shape = []int{p.Cols}
+		}
+		t := safetensors.Tensor{Name: p.Name, Shape: shape}
+		if flat != nil {
+			t.Data = p.Of(flat)
+		}
+		list = append(list, t)
+	}
+	return list
+}

@@ -1,0 +1,337 @@
+package inproc
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"siafu/ranks/world"
+)
+
+// A world may have ranks in other processes. What goes to them travels as
+// letters, and whoever waits in this process takes in what has come, for all of
+// its ranks: a block goes to where its receiver wants it, or waits with its
+// collective until the receiver begins that, and a message goes to a mailbox. So
+// a rank here depends on no other rank of its process.
+
+// Share is the ranks of a world that are goroutines of this process.
+type Share struct {
+	Size   int      // of the world
+	Lo, Hi int      // its ranks from Lo to Hi-1 are here
+	Hosts  []string // of all ranks; nil: of all it is this one
+	Far    Far      // reaches the others; nil where there are none
+
+	Name func(rank int) string // what a rank is called where it fails; nil is "rank 3"
+}
+
+// Far reaches ranks of other processes. It is safe for use by several goroutines,
+// but for Fetch, which is called by one at a time.
+type Far interface {
+	// Carry begins to send a letter to the process of a rank of the world. The
+	// request is nil where the letter's data may be overwritten at once; a message's
+	// always may. Messages between two processes keep their order.
+	Carry(to int, l Letter) (world.Request, error)
+	// Fetch hands over the letters that have come, and does not wait.
+	Fetch(r Receiver) error
+	// Process numbers the process of a rank.
+	Process(rank int) int
+	// Abort ends all processes.
+	Abort(code int, cause error)
+}
+
+// Receiver is who gets letters from Far.
+type Receiver interface {
+	// Room is where data of n bytes may be received that is coming with a letter,
+	// nil as long as the receiver is not ready for it.
+	Room(l Letter, n int) []byte
+	// Deliver takes a letter. Its data is what Room has given, or the receiver's
+	// from then on.
+	Deliver(l Letter) error
+}
+
+// Letter is a message to a rank of another process, or a block of a collective.
+type Letter struct {
+	Group    uint64 // the communicator
+	From, To int    // ranks of it; a block that is the same for all goes to world.Any
+	Seq      int    // which collective of the communicator; -1: a message
+	Tag      uint64 // of a message; of a block, what the collective is
+	Data     []byte
+}
+
+// message is the Seq of a message.
+const message = -1
+
+// farness is what a rank's part of a collective exchanges with the ranks of other
+// processes. The zero value sends them all the same block and gets one of each.
+type farness struct {
+	silent bool             // it sends nothing
+	each   bool             // a block of its own to each rank, and of each; empty ones do not travel
+	hears  func(q int) bool // whose blocks it gets; nil: everybody's
+}
+
+// rooted is the farness of rank me where root has a block for everybody.
+func rooted(me, root int) farness {
+	return farness{silent: me != root, hears: func(q int) bool { return q == root }}
+}
+
+// hears tells whether a block of rank q, in another process, is coming.
+func (p *part) hears(q int) bool {
+	if p.far.each {
+		return len(p.in(q)) > 0
+	}
+	return p.far.hears == nil || p.far.hears(q)
+}
+
+// far tells whether a rank of the group is in another process.
+func (g *group) far(q int) bool { return g.w.elsewhere(g.ranks[q]) }
+
+// locate finds out who is here, and a rank in each process of the others.
+func (g *group) locate() {
+	met := map[int]bool{}
+	for q, r := range g.ranks {
+		if !g.far(q) {
+			g.here = append(g.here, q)
+		} else if at := g.w.far.Process(r); !met[at] {
+			met[at] = true
+			g.doors = append(g.doors, q)
+		}
+	}
+}
+
+// post sends a rank's blocks of its next collective to other processes. Those for
+// the ranks behind it go first, so that not all send to the same one at a time.
+func (c *comm) post(p *part) error {
+	if len(c.g.doors) == 0 || p.far.silent {
+		return nil
+	}
+	if !p.far.each {
+		for _, q := range c.g.doors {
+			if err := c.send(p, q, world.Any); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for i := range c.Size() {
+		if q := (c.rank + i) % c.Size(); c.g.far(q) && len(p.out(q)) > 0 {
+			if err := c.send(p, q, q); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// send sends the block for rank q, which is meant for to, to q's process.
+func (c *comm) send(p *part, q, to int) error {
+	l := Letter{Group: c.g.id, From: c.rank, To: to, Seq: c.next, Tag: p.tag, Data: p.out(q)}
+	r, err := c.g.w.far.Carry(c.g.ranks[q], l)
+	if r != nil {
+		p.leaving = append(p.leaving, leaving{r, c.g.ranks[q]})
+	}
+	return err
+}
+
+// leaving is a block on its way out of a rank's buffer.
+type leaving struct {
+	request world.Request
+	to      int // rank of the world
+}
+
+// sent drops the blocks that have left and tells whether all have.
+func (p *part) sent() (bool, error) {
+	var failed error
+	p.leaving = slices.DeleteFunc(p.leaving, func(l leaving) bool {
+		gone, err := l.request.Test()
+		failed = cmp.Or(failed, err)
+		return gone
+	})
+	return len(p.leaving) == 0, failed
+}
+
+// owed counts the blocks that other processes owe a rank in its next collective,
+// and sets what letters of it carry.
+func (c *comm) owed(p *part) int {
+	if len(c.g.doors) == 0 {
+		return 0
+	}
+	p.tag, p.owed = p.call(), make([]bool, c.Size())
+	n := 0
+	for q := range p.owed {
+		if c.g.far(q) && p.hears(q) {
+			p.owed[q] = true
+			n++
+		}
+	}
+	return n
+}
+
+// call stands for the operation and for Sub's list, which must be the same on all
+// ranks.
+func (p *part) call() uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(p.op)) // never fails
+	for _, r := range p.ranks {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(r)))
+	}
+	return h.Sum64()
+}
+
+// subID is the id of a group that a collective of another one makes.
+func subID(g *group, seq int, ranks []int) uint64 {
+	h := fnv.New64a()
+	for _, n := range append([]int{int(g.id), seq}, ranks...) {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n)))
+	}
+	return h.Sum64()
+}
+
+// enter makes a group known to those who deliver letters.
+func (w *universe) enter(g *group) {
+	if w.far == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.groups[g.id] = g
+}
+
+// fetch takes in what has come from other processes, unless another rank is
+// doing so.
+func (w *universe) fetch() error {
+	if w.far == nil || !w.fetching.TryLock() {
+		return nil
+	}
+	defer w.fetching.Unlock()
+	return w.far.Fetch(w)
+}
+
+// group is that of a letter, nil where there is none. A group that a rank of
+// another process knows is known here: its ranks here have begun to make it.
+func (w *universe) group(l Letter) *group {
+	w.mu.Lock()
+	g := w.groups[l.Group]
+	w.mu.Unlock()
+	if g == nil || l.From < 0 || l.From >= len(g.ranks) || l.To >= len(g.ranks) {
+		return nil
+	}
+	return g
+}
+
+// Room implements Receiver: the buffer of the only rank that a block is for, once
+// that has begun.
+func (w *universe) Room(l Letter, n int) []byte {
+	g := w.group(l)
+	if g == nil || l.To == world.Any {
+		return make([]byte, n)
+	}
+	col := g.collective(l.Seq)
+	col.mu.Lock()
+	defer col.mu.Unlock()
+	p := col.parts[l.To]
+	switch {
+	case p == nil:
+		return nil
+	case p.left || !p.owed[l.From] || len(p.in(l.From)) != n:
+		return make([]byte, n)
+	}
+	return p.in(l.From)
+}
+
+// Deliver implements Receiver.
+func (w *universe) Deliver(l Letter) error {
+	g := w.group(l)
+	if g == nil {
+		return fmt.Errorf("a letter of rank %d came for rank %d of a communicator that it cannot be for", l.From, l.To)
+	}
+	if l.Seq == message {
+		g.boxes[l.To].put(world.Message{Source: l.From, Tag: int(l.Tag), Data: l.Data})
+		return nil
+	}
+	col := g.collective(l.Seq)
+	col.deliver(l)
+	g.forget(l.Seq, col)
+	return nil
+}
+
+// deliver gives a block to the ranks that have begun, and keeps it for those that
+// have not.
+func (col *collective) deliver(l Letter) {
+	var begun []int
+	early := false
+	col.mu.Lock()
+	for _, r := range col.g.here {
+		switch {
+		case l.To != world.Any && l.To != r:
+		case col.parts[r] == nil:
+			early = true
+		default:
+			begun = append(begun, r)
+		}
+	}
+	if early {
+		col.early = append(col.early, l)
+	}
+	col.mu.Unlock()
+	for _, r := range begun {
+		col.place(l, r)
+	}
+}
+
+// earlier are the blocks that came for a rank before it began. The caller holds mu.
+func (col *collective) earlier(rank int) []Letter {
+	var list []Letter
+	for _, l := range col.early {
+		if l.To == world.Any || l.To == rank {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// place copies a block to where a rank that has begun wants it.
+func (col *collective) place(l Letter, rank int) {
+	p := col.accept(l, rank)
+	if p == nil {
+		return
+	}
+	if dst := p.in(l.From); len(dst) == len(l.Data) {
+		if len(dst) > 0 && &dst[0] != &l.Data[0] { // else it was received there
+			copy(dst, l.Data)
+		}
+	} else {
+		col.mu.Lock()
+		col.refuse(fmt.Errorf("%s: rank %d sends %d bytes to rank %d, which expects %d",
+			p.op, col.g.ranks[l.From], len(l.Data), col.g.ranks[rank], len(dst)))
+		col.mu.Unlock()
+	}
+	p.copying.Done()
+	p.finish()
+}
+
+// accept is the part of a rank that waits for a block, with its buffers held, nil
+// where it has given up or the ranks contradict one another.
+func (col *collective) accept(l Letter, rank int) *part {
+	col.mu.Lock()
+	defer col.mu.Unlock()
+	p := col.parts[rank]
+	switch {
+	case l.Tag != p.tag:
+		col.refuse(fmt.Errorf("%s: rank %d calls it where rank %d calls another collective, or with another list",
+			p.op, col.g.ranks[rank], col.g.ranks[l.From]))
+		return nil
+	case !p.owed[l.From]:
+		col.refuse(fmt.Errorf("%s: rank %d sends %d bytes to rank %d, which expects none",
+			p.op, col.g.ranks[l.From], len(l.Data), col.g.ranks[rank]))
+		return nil
+	}
+	p.owed[l.From] = false
+	col.due--
+	if p.left {
+		return nil
+	}
+	p.copying.Add(1)
+	return p
+}

@@ -1,0 +1,60 @@
+package world
+
+import "fmt"
+
+// InPlace is a communicator that receives into the caller's memory.
+type InPlace interface {
+	// Irecv begins to receive the next message from src with tag, of which the
+	// length is known, into buf. No other call may receive messages of this source
+	// and tag meanwhile.
+	Irecv(buf []byte, src, tag int) (Request, error)
+}
+
+// Irecv begins to receive a message of known length into buf, by a copy where the
+// communicator cannot do without.
+func Irecv(c Comm, buf []byte, src, tag int) (Request, error) {
+	if in, ok := c.(InPlace); ok {
+		return in.Irecv(buf, src, tag)
+	}
+	CheckRecv(c.Size(), src, tag)
+	return &receipt{c, buf, src, tag, false}, nil
+}
+
+// receipt is a message that is copied when it has come.
+type receipt struct {
+	c        Comm
+	buf      []byte
+	src, tag int
+	ended    bool
+}
+
+func (r *receipt) Test() (bool, error) {
+	if r.ended {
+		return true, nil
+	}
+	m, ok, err := r.c.TryRecv(r.src, r.tag)
+	if !ok || err != nil {
+		return false, err
+	}
+	return r.take(m)
+}
+
+func (r *receipt) Wait() error {
+	if r.ended {
+		return nil
+	}
+	m, err := r.c.Recv(r.src, r.tag)
+	if err == nil {
+		_, err = r.take(m)
+	}
+	return err
+}
+
+func (r *receipt) take(m Message) (bool, error) {
+	if len(m.Data) != len(r.buf) {
+		return false, fmt.Errorf("Irecv: rank %d sent %d bytes where %d are expected", m.Source, len(m.Data), len(r.buf))
+	}
+	copy(r.buf, m.Data)
+	r.ended = true
+	return true, nil
+}

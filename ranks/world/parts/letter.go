@@ -1,0 +1,65 @@
+package parts
+
+import (
+	"encoding/binary"
+
+	"siafu/graph/fault"
+	"siafu/ranks/world"
+	"siafu/ranks/world/inproc"
+)
+
+// A letter travels as a message: 40 bytes in front, little-endian, and its data.
+// A long block follows by itself, so that nobody copies it: it is sent from where
+// it stands and received where it is wanted, on another communicator and under
+// the tag that its letter tells.
+//
+//	offset  bytes
+//	     0      8  communicator; 0: the rank says farewell
+//	     8      8  tag, or what the collective is
+//	    16      8  number of the collective, -1 for a message
+//	    24      4  sender
+//	    28      4  receiver, -1 for all
+//	    32      8  length of a block that follows, times 2¹⁵, and its tag; 0: none does
+const headerBytes = 40
+
+// inside is up to what length a block travels in its letter.
+const inside = 16 << 10
+
+// tags is how many tags those which follow take in turn.
+const tags = world.MaxTag + 1
+
+// follower is a block that comes by itself.
+type follower struct{ length, tag int }
+
+func (f follower) number() uint64 { return uint64(f.length)*tags + uint64(f.tag) }
+
+// farewell is the communicator of a rank's last letter to another one.
+const farewell = 0
+
+// appendLetter writes a letter, with its data unless that follows.
+func appendLetter(b []byte, l inproc.Letter, f follower) []byte {
+	b = binary.LittleEndian.AppendUint64(b, l.Group)
+	b = binary.LittleEndian.AppendUint64(b, l.Tag)
+	b = binary.LittleEndian.AppendUint64(b, uint64(l.Seq))
+	b = binary.LittleEndian.AppendUint32(b, uint32(l.From))
+	b = binary.LittleEndian.AppendUint32(b, uint32(l.To))
+	b = binary.LittleEndian.AppendUint64(b, f.number())
+	if f.length > 0 {
+		return b
+	}
+	return append(b, l.Data...)
+}
+
+// readLetter takes a message apart; the letter's data is the rest of b.
+func readLetter(b []byte, source int) (inproc.Letter, follower, error) {
+	if len(b) < headerBytes {
+		return inproc.Letter{}, follower{}, fault.New(fault.Runtime, "parts", "", "rank %d sent a letter of %d bytes", source, len(b)).
+			Then("run the same siafu on all ranks")
+	}
+	number := binary.LittleEndian.Uint64(b[32:])
+	return inproc.Letter{
+		Group: binary.LittleEndian.Uint64(b), Tag: binary.LittleEndian.Uint64(b[8:]), Seq: int(binary.LittleEndian.Uint64(b[16:])),
+		From: int(int32(binary.LittleEndian.Uint32(b[24:]))), To: int(int32(binary.LittleEndian.Uint32(b[28:]))),
+		Data: b[headerBytes:],
+	}, follower{int(number / tags), int(number % tags)}, nil
+}

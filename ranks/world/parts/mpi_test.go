@@ -1,0 +1,68 @@
+//go:build mpi
+
+package parts_test
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"siafu/ranks/world"
+	"siafu/ranks/world/mpi"
+	"siafu/ranks/world/mpi/mpitest"
+	"siafu/ranks/world/parts"
+	"siafu/ranks/world/worldtest"
+)
+
+// sceneVar says to a rank that mpirun has started what to do.
+const sceneVar = "SIAFU_PARTS_SCENE"
+
+// play has so many ranks do what a scene says.
+func play(t *testing.T, ranks int, scene string) {
+	t.Helper()
+	cmd := mpitest.Mpirun(t, ranks, os.Args[0], "-test.run=^TestRank$", "-test.v")
+	cmd.Env = append(os.Environ(), sceneVar+"="+scene)
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.Count(string(out), "\n--- PASS: TestRank") != ranks {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// The world of parts is a world under MPI as well.
+func TestMPIConformance(t *testing.T) {
+	for _, ranks := range []int{1, 2, 3, 4, 8} {
+		t.Run(strconv.Itoa(ranks), func(t *testing.T) { play(t, ranks, "suite") })
+	}
+}
+
+func TestMPILateLongBlocks(t *testing.T) { play(t, lateView.Ranks, "late") }
+
+// TestRank is one rank of a scene.
+func TestRank(t *testing.T) {
+	scene := os.Getenv(sceneVar)
+	if scene == "" {
+		t.Skip("runs only under mpirun, started by the other tests")
+	}
+	c, stop, err := mpi.Start(world.Limits{Abort: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(t *testing.T, v world.View, body func(c world.Comm) error) {
+		if err := parts.Over(c, v, body); err != nil {
+			t.Errorf("rank %d: %v", c.Rank(), err)
+			c.Abort(1, nil) // the others would wait for it
+		}
+	}
+	switch scene {
+	case "suite":
+		const n = 8
+		worldtest.Run(t, n, func(t *testing.T, body func(c world.Comm) error) {
+			run(t, world.View{Parts: n, Ranks: c.Size()}, body)
+		})
+	case "late":
+		run(t, lateView, late(t))
+	}
+	stop()
+}
