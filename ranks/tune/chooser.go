@@ -167,17 +167,17 @@ func (c *Chooser) next() bool {
 }
 
 // promise is what an epoch with a candidate may take: what it has taken, else
-// what is predicted, and as much more as others that lose as much of a number
-// were predicted too short. Predicting a candidate right that was not tried
-// counts as much as a trial.
+// what is predicted, and as much more as it took others. Part of what ranks wait
+// is for each other, and fewer bytes do not shorten that. A prediction that was
+// right of a candidate which was not tried counts as much as a trial.
 func (c *Chooser) promise(candidate int, tried []float64) float64 {
 	if len(c.measured[candidate]) > 0 {
 		return tried[candidate]
 	}
 	missed, n := 0.0, 1.0
-	for i, m := range c.measured {
-		if len(m) > 0 && class(c.names[i]) == class(c.names[candidate]) {
-			missed, n = missed+tried[i]-c.predicted[i], n+1
+	for i, m := range c.measured[1:] { // of the first all others were predicted
+		if len(m) > 0 {
+			missed, n = missed+tried[1+i]-c.predicted[1+i], n+1
 		}
 	}
 	return c.predicted[candidate] + missed/n

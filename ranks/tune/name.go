@@ -1,7 +1,6 @@
 package tune
 
 import (
-	"slices"
 	"strings"
 
 	"siafu/graph/fault"
@@ -10,11 +9,9 @@ import (
 // Names says what Candidates takes.
 const Names = "auto, auto:lossless, auto:bf16, auto:int8 or auto:int4"
 
-type candidate struct{ name, class string }
-
 // candidates are the codecs to choose from, the most exact first. Those that
 // differ in what they lose of a number differ in class.
-var candidates = []candidate{
+var candidates = []struct{ name, class string }{
 	{"none", "lossless"}, {"s2", "lossless"}, {"zstd", "lossless"},
 	{"bf16", "bf16"}, {"bf16+s2", "bf16"},
 	{"int8", "int8"}, {"int8+s2", "int8"},
@@ -45,9 +42,4 @@ func Candidates(name string) ([]string, error) {
 		return nil, fault.New(fault.Usage, "codec", "", "no automatic choice is called %q", name).Then("use %s", Names)
 	}
 	return allowed, nil
-}
-
-// class is that of a candidate.
-func class(name string) string {
-	return candidates[slices.IndexFunc(candidates, func(c candidate) bool { return c.name == name })].class
 }
