@@ -48,7 +48,9 @@ func wide(t testing.TB) string {
 }
 
 // Over a slow link few bits are chosen, if that is allowed, and over one that is
-// faster than any work nothing is lost. The run tells what it went through.
+// faster than any work nothing is lost. The run tells what it went through. Epochs
+// of a few milliseconds are compared here, which other programs can make several
+// times as long: a choice is wrong where three runs make it.
 func TestAutomaticCodec(t *testing.T) {
 	if mapped.UnderRace {
 		t.Skip("under the race detector a codec takes longer than the link that it would save")
@@ -69,7 +71,13 @@ func TestAutomaticCodec(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %s %g %d", k.codec, k.mode, k.rate, k.epochs), func(t *testing.T) {
 			c := quick(t)
 			c.Codec, c.Mode, c.Ranks, c.Servers, c.Hidden, c.EvalEvery, c.Epochs = k.codec, k.mode, 2, 0, 64, 0, k.epochs
-			r := trainOver(t, slow.NewNetwork(k.rate, 50*time.Microsecond), c, data)
+			var r trained
+			for range 3 {
+				r = trainOver(t, slow.NewNetwork(k.rate, 50*time.Microsecond), c, data)
+				if begins(r.Summary.Chosen, k.want) {
+					break
+				}
+			}
 			if !begins(r.Summary.Chosen, k.want) || r.Summary.Codec != k.codec {
 				t.Errorf("%s: %s was chosen", r.Summary.Codec, r.Summary.Chosen)
 			}
