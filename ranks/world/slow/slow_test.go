@@ -93,11 +93,17 @@ func TestRate(t *testing.T) {
 		}},
 	} {
 		t.Run(k.name, func(t *testing.T) {
-			start := time.Now()
-			run(t, slow.NewNetwork(rate, latency), []string{"a", "a", "b", "b"}, k.do)
-			took, want := time.Since(start).Seconds(), 0.0
+			want := 0.0
 			if k.sent > 0 {
 				want = k.sent/rate + latency.Seconds()
+			}
+			var took float64
+			for range tries {
+				start := time.Now()
+				run(t, slow.NewNetwork(rate, latency), []string{"a", "a", "b", "b"}, k.do)
+				if took = time.Since(start).Seconds(); took <= 1.5*want+0.03 {
+					break
+				}
 			}
 			if took < 0.99*want || took > 1.5*want+0.03 {
 				t.Errorf("it took %.4f s, want %.4f", took, want)
@@ -106,18 +112,25 @@ func TestRate(t *testing.T) {
 	}
 }
 
+// tries are how often a time is taken that another program may have made longer.
+const tries = 3
+
 // What is measured between two hosts is what they were given.
 func TestMeasured(t *testing.T) {
 	n := slow.NewNetwork(10*rate, latency)
 	n.SetRate(rate)
 	run(t, n, []string{"a", "b"}, func(c world.Comm) error {
-		table, err := link.Measure(c)
-		if err != nil {
-			return err
+		var l, b float64
+		for range tries { // as many on both ranks
+			table, err := link.Measure(c)
+			if err != nil {
+				return err
+			}
+			if l, b = table.At(0, 1); l >= latency.Seconds() && l <= 3*latency.Seconds() && b <= 1.05*rate && b >= rate/2 {
+				return nil
+			}
 		}
-		if l, b := table.At(0, 1); l < latency.Seconds() || l > 3*latency.Seconds() || b > 1.05*rate || b < rate/2 {
-			t.Errorf("measured %.4f s and %.3g B/s", l, b)
-		}
+		t.Errorf("measured %.4f s and %.3g B/s", l, b)
 		return nil
 	})
 }
