@@ -87,8 +87,7 @@ func carried(v world.View) int {
 	if !launched {
 		return v.Members()
 	}
-	lo, hi := v.Block(l.Rank)
-	return hi - lo
+	return len(v.Carried(l.Rank))
 }
 
 // run is the life of a member of the run's world, a part of the graph or a server,

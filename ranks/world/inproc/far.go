@@ -18,10 +18,10 @@ import (
 
 // Share is the ranks of a world that are goroutines of this process.
 type Share struct {
-	Size   int      // of the world
-	Lo, Hi int      // its ranks from Lo to Hi-1 are here
-	Hosts  []string // of all ranks; nil: of all it is this one
-	Far    Far      // reaches the others; nil where there are none
+	Size  int      // of the world
+	Here  []int    // its ranks that are here, maybe none; nil: all
+	Hosts []string // of all ranks; nil: of all it is this one
+	Far   Far      // reaches the others; nil where there are none
 
 	Name func(rank int) string // what a rank is called where it fails; nil is "rank 3"
 }

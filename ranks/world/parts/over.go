@@ -27,8 +27,7 @@ func Over(c world.Comm, v world.View, body func(c world.Comm) error) error {
 	if err != nil {
 		return err
 	}
-	s := inproc.Share{Size: v.Members(), Far: p, Name: v.Name}
-	s.Lo, s.Hi = v.Block(c.Rank())
+	s := inproc.Share{Size: v.Members(), Here: append([]int{}, v.Carried(c.Rank())...), Far: p, Name: v.Name}
 	for m := range v.Members() {
 		s.Hosts = append(s.Hosts, c.Hosts()[v.Rank(m)])
 	}
@@ -45,7 +44,7 @@ func Over(c world.Comm, v world.View, body func(c world.Comm) error) error {
 // InProcess is Over of ranks that would all be in this process: they need not be
 // there for their parts to run.
 func InProcess(v world.View, body func(c world.Comm) error) error {
-	return inproc.RunShare(inproc.Share{Size: v.Members(), Hi: v.Members(), Name: v.Name}, body)
+	return inproc.RunShare(inproc.Share{Size: v.Members(), Name: v.Name}, body)
 }
 
 // post takes letters to other ranks and fetches those that come.
