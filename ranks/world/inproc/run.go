@@ -36,7 +36,7 @@ func RunShare(s Share, body func(c world.Comm) error) error {
 		host = "localhost"
 	}
 	w := &universe{
-		share: s, name: host, far: s.Far, here: make([]bool, s.Size), groups: map[uint64]*group{},
+		share: s, name: host, far: s.Far, here: make([]bool, s.Size), groups: map[uint64]*group{}, departing: map[*part]struct{}{},
 		failed: make(chan struct{}), left: make([]bool, s.Size), leaving: make(chan struct{}),
 	}
 	all := make([]int, s.Size)
@@ -55,6 +55,11 @@ func RunShare(s Share, body func(c world.Comm) error) error {
 		done.Go(func() { w.live(r, func() error { return body(g.comm(r, world.Limits{})) }) })
 	}
 	done.Wait()
+	for p := range w.departing {
+		for _, l := range p.leaving {
+			s.Far.Abandon(l.request)
+		}
+	}
 	return w.cause()
 }
 
@@ -67,8 +72,9 @@ type universe struct {
 
 	fetching sync.Mutex // held by whoever takes in letters
 
-	mu      sync.Mutex
-	groups  map[uint64]*group // that letters may come for
+	mu        sync.Mutex
+	groups    map[uint64]*group  // that letters may come for
+	departing map[*part]struct{} // parts of collectives that have had blocks on their way when they last looked
 	failure *failure
 	failed  chan struct{} // closed when failure is set
 	left    []bool        // ranks whose body has returned

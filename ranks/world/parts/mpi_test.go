@@ -41,6 +41,8 @@ func TestMPILateLongBlocks(t *testing.T) { play(t, lateView.Ranks, "late") }
 
 func TestMPILeftLetters(t *testing.T) { play(t, leftView.Ranks, "left") }
 
+func TestMPIThroughViews(t *testing.T) { play(t, courseView.Started(), "views") }
+
 // TestRank is one rank of a scene.
 func TestRank(t *testing.T) {
 	scene := os.Getenv(sceneVar)
@@ -67,6 +69,16 @@ func TestRank(t *testing.T) {
 		run(t, lateView, late(t))
 	case "left":
 		run(t, leftView, left)
+	case "views":
+		r := newRounds(courseView, c.Rank(), turns())
+		if err := parts.Through(c, courseView, r); err != nil {
+			t.Errorf("rank %d: %v", c.Rank(), err)
+			c.Abort(1, nil)
+		}
+		if err := c.Barrier(); err != nil {
+			t.Error(err)
+		}
+		r.check(t)
 	}
 	stop()
 }
