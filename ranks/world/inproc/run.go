@@ -75,10 +75,10 @@ type universe struct {
 	mu        sync.Mutex
 	groups    map[uint64]*group  // that letters may come for
 	departing map[*part]struct{} // parts of collectives that have had blocks on their way when they last looked
-	failure *failure
-	failed  chan struct{} // closed when failure is set
-	left    []bool        // ranks whose body has returned
-	leaving chan struct{} // closed and replaced when a rank leaves
+	failure   *failure
+	failed    chan struct{} // closed when failure is set
+	left      []bool        // ranks whose body has returned
+	leaving   chan struct{} // closed and replaced when a rank leaves
 }
 
 // elsewhere tells whether a rank is in another process.

@@ -17,6 +17,7 @@ import (
 // a long block. A member's state is the number of rounds it has behind it.
 type rounds struct {
 	rank  int
+	block int    // bytes
 	views []turn // the views that this rank makes of those before, by their number
 
 	mu      sync.Mutex
@@ -37,11 +38,11 @@ type turn struct {
 
 const lastRound = 9
 
-// blockBytes is long enough to travel apart from its letter.
-const blockBytes = 17 << 10
+// longBlock is just long enough to travel apart from its letter.
+const longBlock = 17 << 10
 
-func newRounds(v world.View, rank int, turns []turn) *rounds {
-	r := &rounds{rank: rank, views: turns, state: map[int]int{}}
+func newRounds(v world.View, rank, block int, turns []turn) *rounds {
+	r := &rounds{rank: rank, block: block, views: turns, state: map[int]int{}}
 	for _, m := range v.Carried(rank) {
 		r.state[m] = 0
 	}
@@ -93,13 +94,13 @@ func (r *rounds) round(c world.Comm, round int) error {
 	n := c.Size()
 	counts := make([]int, n)
 	for q := range counts {
-		counts[q] = blockBytes
+		counts[q] = r.block
 	}
 	var requests [2]world.Request
 	var received [2][]byte
 	for k := range requests {
-		send := make([]byte, n*blockBytes)
-		received[k] = make([]byte, n*blockBytes)
+		send := make([]byte, n*r.block)
+		received[k] = make([]byte, n*r.block)
 		for i := range send {
 			send[i] = byte(c.Rank() + 16*round + k)
 		}
@@ -116,8 +117,8 @@ func (r *rounds) round(c world.Comm, round int) error {
 			return err
 		}
 		for i, b := range received[k] {
-			if want := byte(i/blockBytes + 16*round + k); b != want {
-				return fmt.Errorf("round %d: part %d has %d of part %d, want %d", round, c.Rank(), b, i/blockBytes, want)
+			if want := byte(i/r.block + 16*round + k); b != want {
+				return fmt.Errorf("round %d: part %d has %d of part %d, want %d", round, c.Rank(), b, i/r.block, want)
 			}
 		}
 	}
@@ -201,14 +202,18 @@ func TestThroughViews(t *testing.T) {
 	shaken := 0
 	for range 5 {
 		err := inproc.Run(courseView.Started(), func(c world.Comm) error {
-			r := newRounds(courseView, c.Rank(), turns())
-			if err := parts.Through(c, courseView, r); err != nil {
+			r := newRounds(courseView, c.Rank(), longBlock, turns())
+			s := &subs{Comm: c}
+			if err := parts.Through(s, courseView, r); err != nil {
 				return err
 			}
 			if err := c.Barrier(); err != nil {
 				return err
 			}
 			r.check(t)
+			if err := s.left(); err != nil {
+				return err
+			}
 			if c.Rank() == 0 {
 				shaken += r.shaken
 			}
@@ -223,10 +228,33 @@ func TestThroughViews(t *testing.T) {
 	}
 }
 
+// subs is a communicator that remembers those made from it.
+type subs struct {
+	world.Comm
+	made []world.Comm
+}
+
+// Sub implements world.Comm.
+func (s *subs) Sub(ranks []int) (world.Comm, error) {
+	c, err := s.Comm.Sub(ranks)
+	s.made = append(s.made, c)
+	return c, err
+}
+
+// left is an error where something that was sent on one of them has not been received.
+func (s *subs) left() error {
+	for i, c := range s.made {
+		if m, ok, err := c.TryRecv(world.Any, world.Any); ok || err != nil {
+			return fmt.Errorf("communicator %d: %d bytes of rank %d are left: %v", i, len(m.Data), m.Source, err)
+		}
+	}
+	return nil
+}
+
 // So they do where all ranks would be in one process.
 func TestThroughViewsInProcess(t *testing.T) {
 	v := courseView
-	r := &rounds{rank: 1, views: turns(), state: map[int]int{}}
+	r := &rounds{rank: 1, block: longBlock, views: turns(), state: map[int]int{}}
 	if err := parts.Through(nil, v, r); err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +273,7 @@ func TestThroughViewsInProcess(t *testing.T) {
 func TestNoOtherView(t *testing.T) {
 	for name, want := range map[string]string{"ended": "part 2 of rank 1 was ended", "failed": "disk full"} {
 		err := inproc.Run(courseView.Started(), func(c world.Comm) error {
-			r := newRounds(courseView, c.Rank(), nil)
+			r := newRounds(courseView, c.Rank(), longBlock, nil)
 			return parts.Through(c, courseView, &onlyLive{r, func(m world.Comm) error {
 				switch {
 				case m.Rank() != 2:
