@@ -8,7 +8,10 @@
 // The fault strikes rank RANK of the world the first time that it comes to
 // MOMENT in epoch EPOCH or later. KIND is kill (SIGKILL), stop (SIGSTOP), exit
 // (exit code 1) or wait, which lets the rank stand still until there is a file
-// MARK.go. MARK is a file that the fault makes when it strikes, and that keeps
+// MARK.go; or one of two that another view of the run follows (world.View), which
+// what has called New carries out (Fault.Views): end, which ends the goroutines of
+// all parts that RANK's rank carries, and move, after which part RANK goes on on
+// the next graph rank behind this epoch. MARK is a file that the fault makes when it strikes, and that keeps
 // it from striking again, as after a restart.
 //
 // Moments of ranks that train are the names of tasks, as reports have them (AV,
