@@ -38,9 +38,10 @@ func threads(c Config, v world.View, w world.Comm) int {
 	if c.Threads > 0 {
 		return c.Threads
 	}
-	hosts, here := w.Hosts(), 0
-	for r := range v.Ranks {
-		if parts := v.Carried(r); len(parts) > 0 && hosts[parts[0]] == hosts[w.Rank()] {
+	hosts, here, seen := w.Hosts(), 0, make([]bool, v.Ranks)
+	for part := range v.Parts {
+		if r := v.Rank(part); !seen[r] && hosts[part] == hosts[w.Rank()] {
+			seen[r] = true
 			here++
 		}
 	}

@@ -161,14 +161,17 @@ func (w *universe) sent(p *part) (bool, error) {
 	if len(p.leaving) == 0 {
 		return true, nil
 	}
-	defer w.note(p)
 	var failed error
 	p.leaving = slices.DeleteFunc(p.leaving, func(l leaving) bool {
 		gone, err := l.request.Test()
 		failed = cmp.Or(failed, err)
 		return gone
 	})
-	return len(p.leaving) == 0, failed
+	if len(p.leaving) > 0 {
+		return false, failed
+	}
+	w.note(p)
+	return true, failed
 }
 
 // owed counts the blocks that other processes owe a rank in its next collective,
