@@ -67,7 +67,7 @@ func (e *Exchange) Losts() []Lost {
 // be called before the first Begin.
 func (e *Exchange) Remember(list []Lost) {
 	for _, l := range list {
-		e.chunked.losts[series{l.Layer, l.Cols, l.Backward}] = codec.Feedback(l.Rows)
+		e.chunked.losts[series{l.Layer, l.Cols, l.Backward}] = slices.Clone(codec.Feedback(l.Rows))
 	}
 }
 

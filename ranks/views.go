@@ -159,12 +159,16 @@ func (c *course) begin(r *run) error {
 		func() { c.want(r.without()); r.end() },
 		func() { c.want(r.elsewhere()) },
 	)
-	for flag, unfit := range map[string]bool{"mode=async": r.cfg.Mode == "async", "trace": r.cfg.Trace != ""} {
-		if unfit {
-			return fault.New(fault.Usage, "train", "", "--%s in a run whose view is to be replaced", flag).Then("leave it out")
-		}
+	flag := ""
+	switch {
+	case r.cfg.Mode == "async":
+		flag = "--mode=async"
+	case r.cfg.Trace != "":
+		flag = "--trace"
+	default:
+		return nil
 	}
-	return nil
+	return fault.New(fault.Usage, "train", "", "%s in a run whose view is to be replaced", flag).Then("leave it out")
 }
 
 // reopens takes up on rank 0 what a view before has opened, and tells whether any has.

@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"siafu/ranks/inject"
 	"siafu/ranks/world"
@@ -164,6 +166,73 @@ func TestViewsOtherwise(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// restless is a course in whose first views one member's rank is ended at any time.
+type restless struct {
+	*course
+	victims []victim // by the number of the view
+}
+
+type victim struct {
+	member int
+	after  time.Duration
+	next   func(world.View) world.View
+}
+
+// Live implements parts.Course.
+func (r *restless) Live(w world.Comm, v world.View) error {
+	if v.Number < len(r.victims) && r.victims[v.Number].member == w.Rank() {
+		victim := r.victims[v.Number]
+		end := time.AfterFunc(victim.after, func() {
+			r.want(victim.next(v))
+			parts.End(w)
+		})
+		defer end.Stop()
+	}
+	return r.course.Live(w, v)
+}
+
+// Whenever members are ended, and however often, while a run opens, trains, evaluates,
+// saves or goes on from the time before, it leaves the same bytes.
+func TestEndedAtAnyTime(t *testing.T) {
+	data := generated(t, true)
+	c := eight(t, 1)
+	c.Model, c.Parts, c.Ranks, c.Epochs, c.Refresh, c.Codec, c.Quiet, c.CheckpointEvery = "sage", 5, 4, 60, "previous", "int4+ef", false, "3e"
+	v := world.View{Parts: 5, Ranks: 3, Servers: 1}
+	want := trainSpread(t, c, v, data)
+	rng := rand.New(rand.NewPCG(3, 5))
+	replaced := 0
+	runs := 4
+	if testing.Short() {
+		runs = 1
+	}
+	for range runs {
+		c.Out = filepath.Join(t.TempDir(), "run")
+		var victims []victim
+		for range 4 {
+			part, rank := 1+rng.IntN(4), rng.IntN(3)
+			victims = append(victims, victim{rng.IntN(6), time.Duration(rng.IntN(60)) * time.Millisecond, func(v world.View) world.View { return v.Move(part, rank) }})
+		}
+		err := inproc.Run(v.Started(), func(rank world.Comm) error {
+			course := &restless{&course{cfg: c, data: data, kind: "in-process", out: IO{Out: io.Discard, Err: os.Stderr}, kept: map[int][]memory{}}, victims}
+			defer course.close()
+			return parts.Through(rank, v, course)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := readRun(t, c.Out)
+		said := got.views(t, c.Out)
+		sameLosses(t, fmt.Sprintf("after %q", said), got.losses(), want.losses(), 0)
+		if !bytes.Equal(got.model, want.model) {
+			t.Errorf("model.safetensors differs after %q", said)
+		}
+		replaced += len(said)
+	}
+	if replaced < runs {
+		t.Errorf("the view was replaced %d times in all", replaced)
 	}
 }
 
