@@ -159,6 +159,9 @@ func (c *course) begin(r *run) error {
 		func() { c.want(r.without()); r.end() },
 		func() { c.want(r.elsewhere()) },
 	)
+	if r.rank == 0 && r.view.Rank(0) != 0 {
+		return fault.New(fault.Runtime, "view", "", "view %d has part 0 on rank %d, and the run folder is rank 0's", r.view.Number, r.view.Rank(0))
+	}
 	flag := ""
 	switch {
 	case r.cfg.Mode == "async":

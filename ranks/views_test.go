@@ -276,4 +276,17 @@ func TestNoOtherView(t *testing.T) {
 			t.Errorf("got %v, want %q", err, says)
 		}
 	}
+	err := inproc.Run(2, func(rank world.Comm) error {
+		c := quick(t)
+		c.Ranks, c.Servers = 2, 0
+		course := &restless{
+			&course{cfg: c, data: data, kind: "in-process", out: IO{Out: io.Discard, Err: io.Discard}, kept: map[int][]memory{}},
+			[]victim{{0, time.Microsecond, func(v world.View) world.View { return v.Move(0, 1) }}},
+		}
+		defer course.close()
+		return parts.Through(rank, world.Flat(2), course)
+	})
+	if err == nil || !strings.Contains(err.Error(), "view 1 has part 0 on rank 1, and the run folder is rank 0's") {
+		t.Errorf("part 0 moves: %v", err)
+	}
 }
