@@ -37,6 +37,8 @@ type Rank struct {
 	Recorders []*trace.Recorder // one a thread, none without a timeline
 	Fault     *inject.Fault     // nil but in tests
 	Reporter  Reporter
+	Views     Views // nil where there is one view, the first and last
+	Own       Own   // that this part goes on with, where the run does
 }
 
 // Reporter takes what there is to say of a run while it trains. Rank 0's tells

@@ -41,7 +41,9 @@ type trainer struct {
 	history  *stopping.History
 	saver    Saver           // nil where nobody can ask for anything: in a run that only evaluates
 	asked    signals.Request // of any rank, in the epoch under way: the same on all graph ranks
-	stopped  bool            // the run was asked to stop, and has saved
+	stopped  bool            // the run was asked to stop, and has saved, or the view ends
+	views    Views           // nil where there is one view
+	replaced bool            // a rank wants another view, after the epoch under way: the same on all graph ranks
 }
 
 // Train trains synchronously from an epoch on, whose weights source has. Unless
@@ -56,9 +58,12 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	if err != nil {
 		return err
 	}
-	t.history, t.saver = h, s
+	t.history, t.saver, t.views = h, s, e.Views
 	defer e.explain(t.during, nil, e.World, e.Peers)()
 	e.beginTuning(t.lockstep, first)
+	if err := t.unpack(e.Own); err != nil {
+		return err
+	}
 	if err := t.train(first); err != nil {
 		return err
 	}
@@ -113,6 +118,9 @@ func (t *trainer) train(first int) error {
 			return t.source.Leave()
 		}
 		if err := t.save(epoch); err != nil || t.stopped {
+			return err
+		}
+		if err := t.keep(epoch); err != nil || t.stopped {
 			return err
 		}
 		line := runfolder.Epoch{Epoch: epoch}
