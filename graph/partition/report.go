@@ -67,10 +67,12 @@ type RankReport struct {
 	Ghosts   int64 `json:"ghosts"`
 	Train    int64 `json:"train"`
 	SendRows int64 `json:"send_rows"` // rows that it sends to all others in one exchange
-	// TrainEdges are those into its training vertices, FeatureNNZ the non-zero
-	// features of its vertices where they are sparse, SendTo the rows that it
-	// sends to each rank in one exchange [parts].
+	// TrainEdges are those into its training vertices and TrainCut those of them
+	// that come from ghosts, FeatureNNZ the non-zero features of its vertices where
+	// they are sparse, SendTo the rows that it sends to each rank in one exchange
+	// [parts].
 	TrainEdges int64   `json:"train_edges"`
+	TrainCut   int64   `json:"train_cut"`
 	FeatureNNZ int64   `json:"feature_nnz"`
 	SendTo     []int64 `json:"send_to"`
 }
@@ -100,12 +102,22 @@ func CountShard(s *shard.Shard) RankReport {
 		one.FeatureNNZ = f.Offsets[s.NumOwn()] - f.Offsets[0]
 	}
 	for v, mid := range s.InOwnEnd {
-		one.Cut += s.In.Offsets[v+1] - mid
+		cut := s.In.Offsets[v+1] - mid
+		one.Cut += cut
 		if s.Split[v] == graph.SplitTrain {
 			one.Train++
+			one.TrainCut += cut
 		}
 	}
 	return one
+}
+
+// Counts are r's, for a sketch of the shard.
+func (r RankReport) Counts() shard.Counts {
+	return shard.Counts{
+		Vertices: r.Vertices, Ghosts: r.Ghosts, Edges: r.Edges, Cut: r.Cut, TrainEdges: r.TrainEdges, TrainCut: r.TrainCut,
+		NonZeros: r.FeatureNNZ, SendRows: r.SendRows, SendTo: r.SendTo,
+	}
 }
 
 // finish computes what needs all ranks.

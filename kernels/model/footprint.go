@@ -71,11 +71,16 @@ func (s Spec) sketch(sparse bool) (f Footprint, err error) {
 // measure is the memory of a network of so many rows, which is made and does
 // not run.
 func (s Spec) measure(team *kernels.Team, rows, nonZeros int) (int64, []Gathering) {
-	work, rest := mapped.NewSketch(), mapped.NewSketch()
-	defer work.Free()
-	defer rest.Free()
-	n := New(s, s.blank(team, rows, nonZeros, rest), team, work)
+	work := mapped.NewSketch()
+	n := s.Sketch(team, rows, nonZeros, work)
 	return work.Used(), n.gatherings()
+}
+
+// Sketch is a network on so many rows of sparse features or, without non-zeros,
+// dense ones. work is a sketch of what it takes; its matrices have shapes and
+// nothing else.
+func (s Spec) Sketch(ops kernels.Ops, rows, nonZeros int, work *mapped.Arena) *Network {
+	return New(s, s.blank(ops, rows, nonZeros, mapped.NewSketch()), ops, work)
 }
 
 // blank is so many rows of features, sparse ones where there are non-zeros.
@@ -83,7 +88,7 @@ func (s Spec) blank(ops kernels.Ops, rows, nonZeros int, a *mapped.Arena) Input 
 	ids := mapped.Make[uint32](a, rows)
 	x := graph.Features{Rows: rows, Dim: s.Dims[0]}
 	if nonZeros > 0 {
-		x.Sparse = column(a, rows, nonZeros)
+		x.Sparse = column(rows, nonZeros)
 	} else {
 		x.Dense = mapped.Make[float32](a, rows*s.Dims[0])
 	}
@@ -115,13 +120,25 @@ func (n *Network) gatherings() []Gathering {
 }
 
 // column has its non-zeros in the first column, spread over the rows.
-func column(a *mapped.Arena, rows, nonZeros int) *graph.SparseRows {
-	x := &graph.SparseRows{
-		Offsets: mapped.Make[int64](a, rows+1),
-		Cols:    mapped.Make[uint32](a, nonZeros), Vals: mapped.Make[float32](a, nonZeros),
-	}
+func column(rows, nonZeros int) *graph.SparseRows {
+	x := &graph.SparseRows{Offsets: make([]int64, rows+1), Cols: make([]uint32, nonZeros), Vals: make([]float32, nonZeros)}
 	for v := range x.Offsets {
 		x.Offsets[v] = int64(v * nonZeros / rows)
 	}
 	return x
+}
+
+// sketch are rooms for a kind's coefficients of own vertices and of those with
+// ghosts. Which there are one vertex shows: a kind need not know of sketches.
+func (k Kind) sketch(own, local int, a *mapped.Arena) Coefficients {
+	few, degrees := mapped.NewArena(), []uint32{1}
+	defer few.Free()
+	c := k.Coefficients(degrees, degrees, 1, few)
+	if c.Row != nil {
+		c.Row = mapped.Make[float32](a, own)
+	}
+	if c.Col != nil {
+		c.Col = mapped.Make[float32](a, local)
+	}
+	return c
 }
