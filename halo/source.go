@@ -112,6 +112,18 @@ func (e *Exchange) Separate(tag int) {
 	}
 }
 
+// Reserve makes the room that Begin would make else for what a codec loses of a
+// layer's rows of so many columns, or of their gradients.
+func (e *Exchange) Reserve(layer, cols int, backward bool) {
+	rows := len(e.plan.SendRows)
+	if backward {
+		rows = e.plan.Ghosts
+	}
+	if e.chunked != nil && e.chunked.losts != nil {
+		e.chunked.losses(series{layer, cols, backward}, rows)
+	}
+}
+
 // Feedbacks is what codecs that feed errors back have lost of rows, by layer,
 // width and direction.
 type Feedbacks map[series]codec.Feedback

@@ -14,26 +14,17 @@ import (
 // once.
 const cachedColumns = 64
 
+// CachedInput is the purpose of ÂX.
+const CachedInput = "ÂX, kept"
+
 // cacheInput computes ÂX once, for the first layer of each interval, in memory of
 // a; what it takes on the way is freed. Collective over the graph ranks.
 func (e *Engine) cacheInput(intervals []*interval, reduction *halo.Reduction, a *mapped.Arena) error {
 	scratch := mapped.NewArena()
 	defer scratch.Free()
-	half := e.Config.Features == "bf16"
-	dim := e.Network.Dims[0]
-	width := min(cachedColumns, dim)
-	columns := kernels.NewMat(e.workers.teams[0], scratch, e.Shard.NumOwn(), width)
-	once := e.lockstep(nil)
-	at := 0 // column
-	for _, i := range intervals {
-		i.net.CacheInput(half, a)
-		k := *i
-		k.net = &model.Network{Layers: []model.Layer{&columnCache{net: i.net, columns: i.part(columns), from: &at}}}
-		k.work.Net = k.net
-		once.intervals = append(once.intervals, &k)
-	}
-	once.prepare(e, graphwork.Options{Reduction: reduction}, codec.Exact(e.Codecs[0]), scratch) // it costs time only once
-	for ; at < dim; at += width {
+	at, dim := 0, e.Network.Dims[0] // columns
+	once := e.columnCaches(intervals, reduction, &at, a, scratch)
+	for width := min(cachedColumns, dim); at < dim; at += width {
 		at = min(at, dim-width) // the last columns are computed twice rather than in another width
 		if err := once.forward(model.Pass{}, false); err != nil {
 			return err
@@ -41,6 +32,22 @@ func (e *Engine) cacheInput(intervals []*interval, reduction *halo.Reduction, a 
 	}
 	e.workers.take() // no epoch's work
 	return nil
+}
+
+// columnCaches makes room for ÂX in a, and in scratch what computes its columns
+// from *from on.
+func (e *Engine) columnCaches(intervals []*interval, reduction *halo.Reduction, from *int, a, scratch *mapped.Arena) *lockstep {
+	columns := kernels.NewMat(e.workers.teams[0], scratch, e.Shard.NumOwn(), min(cachedColumns, e.Network.Dims[0]))
+	once := e.lockstep(nil)
+	for _, i := range intervals {
+		i.net.CacheInput(e.Config.Features == "bf16", a.For(CachedInput))
+		k := *i
+		k.net = &model.Network{Layers: []model.Layer{&columnCache{net: i.net, columns: i.part(columns), from: from}}}
+		k.work.Net = k.net
+		once.intervals = append(once.intervals, &k)
+	}
+	once.prepare(e, graphwork.Options{Reduction: reduction}, codec.Exact(e.Codecs[0]), scratch) // it costs time only once
+	return once
 }
 
 // columnCache is a layer that gathers some columns of the features, and puts them

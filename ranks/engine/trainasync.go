@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"siafu/graph/mapped"
+	"siafu/halo"
 	"siafu/kernels"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/graphwork"
@@ -212,10 +213,7 @@ func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *map
 func (f *async) prepare(e *Engine, a *mapped.Arena) {
 	o := graphwork.Options{Half: f.cfg.Gather == "bf16", Apart: true, Skip: e.Network.CacheInput}
 	f.graph = graphwork.New(e.Network, f.intervals[0].net.Layers, e.Shard, o, e.workers.team(), a)
-	f.codec, f.sendIDs = e.Codecs[0], mapped.Make[uint32](a, len(f.graph.Plan.SendRows))
-	for k, v := range f.graph.Plan.SendRows {
-		f.sendIDs[k] = f.graph.Plan.OwnIDs[v]
-	}
+	f.codec, f.sendIDs = e.Codecs[0], f.graph.Plan.SendIDs(a.For(halo.Buffers))
 	for l := range f.layers {
 		if layer := f.graph.Layer(l); layer != nil {
 			f.layers[l] = f.publish(layer, e.Shard.NumOwn(), a)

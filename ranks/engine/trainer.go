@@ -10,7 +10,6 @@ import (
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/config"
-	"siafu/ranks/graphwork"
 	"siafu/ranks/inject"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
@@ -54,6 +53,7 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	}
 	t := e.trainer(source, reduction)
 	t.history, t.saver = h, s
+	t.reserve()
 	defer e.explain(t.during, nil, e.World, e.Peers)()
 	if t.net.CacheInput {
 		if err := e.cacheInput(t.intervals, reduction, e.Arena); err != nil {
@@ -80,10 +80,7 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction) *train
 	for _, layer := range params.Layers(e.Network) {
 		t.layers = append(t.layers, layer)
 	}
-	o := graphwork.Options{Half: e.Config.Gather == "bf16", Skip: e.Network.CacheInput, Reduction: reduction}
-	o.Forward = e.Config.Refresh == config.Never && e.Peers.Size() > 1
-	t.prepare(e, o, e.Codecs[0], e.Arena)
-	t.refresh(e, o, e.Arena)
+	t.connect(e, reduction, e.Arena)
 	t.delay = newDelay(e.Config, e.Peers.Rank())
 	return t
 }

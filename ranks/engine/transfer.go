@@ -26,6 +26,15 @@ type route struct {
 	sumPieces                 []int // the same of the sums for other ranks
 }
 
+// connect makes the routes of evaluations and of training. reduction may be nil;
+// all memory comes from a.
+func (s *lockstep) connect(e *Engine, reduction *halo.Reduction, a *mapped.Arena) {
+	o := graphwork.Options{Half: e.Config.Gather == "bf16", Skip: e.Network.CacheInput, Reduction: reduction}
+	o.Forward = e.Config.Refresh == config.Never && e.Peers.Size() > 1
+	s.prepare(e, o, e.Codecs[0], a)
+	s.refresh(e, o, a)
+}
+
 // refresh makes the route of training where it differs from that of evaluations,
 // which is exact. o is what that has been made with.
 func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
@@ -42,6 +51,20 @@ func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
 		s.build(&way, e.Config.Mode == "nopipe")
 	}
 	s.route, s.training = &way, &way
+}
+
+// reserve makes the room for what codecs lose of the rows of training.
+func (s *lockstep) reserve() {
+	if s.training.ghosts == nil {
+		return
+	}
+	for _, l := range s.shapes() {
+		for _, backward := range []bool{false, true} {
+			if !backward || l.Backward {
+				s.training.ghosts.Leaving(halo.Slot{Layer: l.Layer, Backward: backward}).Reserve(l.Layer, l.Width, backward)
+			}
+		}
+	}
 }
 
 // shapes are the layers that gather.

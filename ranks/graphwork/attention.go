@@ -22,11 +22,15 @@ type attention struct {
 	drop  *kernels.Dropout
 }
 
-// attend gives room for the attention of a layer.
-func (w *Work) attend(l *Layer, layer model.Attended) {
+// attend gives room for the attention of a layer, and for the rows of its ghosts
+// unless those are the caller's.
+func (w *Work) attend(l *Layer, layer model.Attended, o Options) {
 	at, n := layer.Attention(model.Pass{Train: true}), w.shard.NumOwn()
-	room := func(width int) kernels.Mat { return w.room(n, width) }
-	l.scores, l.ghostScores = room(at.Heads), w.room(w.Plan.Ghosts, at.Heads)
+	room := func(width int) kernels.Mat { return w.room(Gathered, n, width) }
+	l.scores, l.ghostScores = room(at.Heads), w.room(Gathered, w.Plan.Ghosts, at.Heads)
+	if !o.Apart {
+		l.Ghosts = w.room(Gathered, w.Plan.Ghosts, l.Width)
+	}
 	l.back.packed = room(3 * at.Heads)
 	l.heads, l.GradWidth, l.whole = at.Heads, at.Columns(), at.Attention
 	if at.Drop != nil {

@@ -26,13 +26,23 @@ type Work struct {
 	layers []*Layer // nil for one that does not gather
 }
 
+// Purposes of arrays.
+const (
+	Coefficients = "coefficients of edges"
+	Reversed     = "reverse edges"
+	Trained      = "reverse edges of training vertices"
+	Gathered     = "gathered rows"
+	Returning    = "gradients of gathered rows"
+	Halves       = "rows in bfloat16"
+)
+
 // Options say how to gather.
 type Options struct {
 	// Half rounds rows to bfloat16 before they are gathered; sums are float32.
 	Half bool
 	// Apart gives every layer memory of its own for the gradients of emitted
-	// rows. Without, two layers share it in turn: they must be gone through one
-	// after another by all intervals together.
+	// rows, and leaves Layer.Ghosts to the caller. Without, two layers share it in
+	// turn: they must be gone through one after another by all intervals together.
 	Apart bool
 	// Reduction is what ranks send each other, nil: every ghost's row. Attention,
 	// which weighs each edge anew, takes no notice of it.
@@ -59,14 +69,14 @@ func New(net model.Spec, layers []model.Layer, s *shard.Shard, o Options, ops ke
 	}
 	w := &Work{
 		Plan: r.Plan, shard: s, halo: r, half: o.Half, ops: ops, arena: a,
-		coef:   net.Coefficients(in, out, s.NumOwn(), a),
+		coef:   net.Coefficients(in, out, s.NumOwn(), a.For(Coefficients)),
 		layers: make([]*Layer, len(layers)),
 	}
-	w.coef.Col = r.Scale(w.coef.Col, a)
+	w.coef.Col = r.Scale(w.coef.Col, a.For(Coefficients))
 	w.place()
 	for l, layer := range layers {
 		if layer.GatherWidth() > 0 && !(o.Skip && l == 0) {
-			w.layers[l] = w.newLayer(layer)
+			w.layers[l] = w.newLayer(layer, o)
 		}
 	}
 	if !o.Forward {
@@ -117,10 +127,10 @@ func (w *Work) prepareBackward(layers []model.Layer, o Options) {
 	few := 2*s.EdgesInto(graph.SplitTrain) < int64(len(s.In.Cols))
 	var all, trained *transposed
 	if back(last) && (few || s.Directed && !others) {
-		trained = w.placeTransposed(s.TransposeInto(w.arena, w.halo.In, graph.SplitTrain))
+		trained = w.placeTransposed(s.TransposeInto(w.arena.For(Trained), w.halo.In, graph.SplitTrain))
 	}
 	if others || back(last) && trained == nil {
-		all = w.placeTransposed(s.Transpose(w.arena, w.halo.In))
+		all = w.placeTransposed(s.Transpose(w.arena.For(Reversed), w.halo.In))
 	}
 	var shared [2]kernels.Mat
 	for l, at := range w.layers {
@@ -139,10 +149,10 @@ func (w *Work) prepareBackward(layers []model.Layer, o Options) {
 func (w *Work) backwardRoom(at *Layer, shared *kernels.Mat, apart bool) kernels.Mat {
 	own := w.shard.NumOwn()
 	if apart {
-		return w.room(own, at.Width)
+		return w.room(Returning, own, at.Width)
 	}
 	if shared.Cols < at.Width {
-		*shared = w.room(own, at.Width)
+		*shared = w.room(Returning, own, at.Width)
 	}
 	return shared.Reshape(own, at.Width)
 }

@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+	"siafu/halo/codec"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/config"
+	"siafu/ranks/world"
+)
+
+// Sketch makes what a graph rank makes on a shard, which is a sketch itself, but
+// for weights and for the networks of its intervals (model.Spec.Footprint): in
+// kept what lasts as long as the run, or as a stretch in bounded asynchrony, and
+// in scratch what is given back when ÂX has been computed. Both arenas are
+// sketches. What ranks add up for each other depends on the edges and is not
+// there. Nothing is collective.
+//
+// Design note: one interval stands for all of them, because matrices are those of
+// all own vertices, however these are divided.
+func Sketch(c config.Config, net model.Spec, codecs []codec.Codec, s *shard.Shard, kept, scratch *mapped.Arena) {
+	team := kernels.NewTeam(1)
+	defer team.Close()
+	e := &Engine{
+		Rank:    Rank{Config: c, Peers: absent{rank: s.Rank, size: s.Parts}, Shard: s, Network: net, Codecs: codecs, Arena: kept},
+		workers: &workers{teams: []kernels.Ops{team}},
+	}
+	e.localIDs(kept)
+	all := []*interval{{hi: s.NumOwn(), net: net.Sketch(team, s.NumOwn(), 0, mapped.NewSketch())}}
+	if net.CacheInput {
+		e.columnCaches(all, nil, new(int), kept, scratch)
+	}
+	if c.Mode == "async" {
+		if f := e.sketchAsync(all); net.Propagates() {
+			f.prepare(e, kept)
+		}
+		return
+	}
+	t := e.lockstep(all)
+	t.connect(e, nil, kept)
+	t.reserve()
+	if t.exchange != nil {
+		for _, other := range codecs[1:] {
+			t.exchange.Use(other)
+		}
+	}
+}
+
+// sketchAsync is a graph rank in bounded asynchrony as far as prepare needs one.
+func (e *Engine) sketchAsync(all []*interval) *async {
+	return &async{cfg: e.Config, workers: e.workers, intervals: all, layers: make([]*published, e.Network.Layers())}
+}
+
+// absent are the graph ranks of a sketch, of which only the number is known.
+type absent struct {
+	world.Comm // none: nobody talks to them
+	rank, size int
+}
+
+func (a absent) Rank() int { return a.rank }
+
+func (a absent) Size() int { return a.size }
