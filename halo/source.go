@@ -113,14 +113,14 @@ func (e *Exchange) Separate(tag int) {
 }
 
 // Reserve makes the room that Begin would make else for what a codec loses of a
-// layer's rows of so many columns, or of their gradients.
+// layer's rows of so many columns and, if backward, of their gradients.
 func (e *Exchange) Reserve(layer, cols int, backward bool) {
-	rows := len(e.plan.SendRows)
-	if backward {
-		rows = e.plan.Ghosts
+	if e.chunked == nil || e.chunked.losts == nil {
+		return
 	}
-	if e.chunked != nil && e.chunked.losts != nil {
-		e.chunked.losses(series{layer, cols, backward}, rows)
+	e.chunked.losses(series{layer, cols, false}, len(e.plan.SendRows))
+	if backward {
+		e.chunked.losses(series{layer, cols, true}, e.plan.Ghosts)
 	}
 }
 

@@ -127,10 +127,10 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 				r = c.rates(f)
 				known[one.Network] = r
 			}
-			if _, ok := coding[f.Codec.Name()]; !ok {
-				coding[f.Codec.Name()] = c.codec(f.Codec, widest(f.Gathers()))
+			if _, ok := coding[f.Codecs[0].Name()]; !ok {
+				coding[f.Codecs[0].Name()] = c.codec(f.Codecs[0], widest(f.Gathers()))
 			}
-			r.Codec = coding[f.Codec.Name()]
+			r.Codec = coding[f.Codecs[0].Name()]
 			one.Codecs[i].Epoch = f.Epoch(one.report.Ranks, r, link)
 		}
 	}
@@ -141,7 +141,7 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 func (p *Plan) network(f *forecast.Forecast) {
 	p.Dims, p.Weights = f.Net.Dims, f.Net.NumWeights()
 	if f.Servers > 0 {
-		p.Server = f.ServerRank((f.Run.Graph + f.Servers - 1) / f.Servers)
+		p.Server = f.ServerRank((f.Graph + f.Servers - 1) / f.Servers)
 	}
 }
 

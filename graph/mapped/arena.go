@@ -54,11 +54,8 @@ func NewSketch() *Arena { return &Arena{store: &store{sketch: true}} }
 // For is the same arena for arrays of a purpose, by which Shares counts them.
 func (a *Arena) For(purpose string) *Arena { return &Arena{a.store, purpose} }
 
-// Sketched tells whether a is a sketch.
-func (a *Arena) Sketched() bool { return a.sketch }
-
-// Fill calls write, which sets arrays of a as they are to begin with. A sketch
-// has none to set.
+// Fill calls write, which sets arrays of a as they are to begin with, or makes what
+// works on them. A sketch has none to set.
 func (a *Arena) Fill(write func()) {
 	if !a.sketch {
 		write()

@@ -60,22 +60,7 @@ type Balance struct {
 }
 
 // RankReport counts what one rank has.
-type RankReport struct {
-	Vertices int64 `json:"vertices"`
-	Edges    int64 `json:"edges"` // into its own vertices
-	Cut      int64 `json:"cut"`   // those of them that come from ghosts
-	Ghosts   int64 `json:"ghosts"`
-	Train    int64 `json:"train"`
-	SendRows int64 `json:"send_rows"` // rows that it sends to all others in one exchange
-	// TrainEdges are those into its training vertices and TrainCut those of them
-	// that come from ghosts, FeatureNNZ the non-zero features of its vertices where
-	// they are sparse, SendTo the rows that it sends to each rank in one exchange
-	// [parts].
-	TrainEdges int64   `json:"train_edges"`
-	TrainCut   int64   `json:"train_cut"`
-	FeatureNNZ int64   `json:"feature_nnz"`
-	SendTo     []int64 `json:"send_to"`
-}
+type RankReport = shard.Counts
 
 // add counts the shard of the next rank.
 func (r *Report) add(s *shard.Shard) { r.append(CountShard(s)) }
@@ -110,14 +95,6 @@ func CountShard(s *shard.Shard) RankReport {
 		}
 	}
 	return one
-}
-
-// Counts are r's, for a sketch of the shard.
-func (r RankReport) Counts() shard.Counts {
-	return shard.Counts{
-		Vertices: r.Vertices, Ghosts: r.Ghosts, Edges: r.Edges, Cut: r.Cut, TrainEdges: r.TrainEdges, TrainCut: r.TrainCut,
-		NonZeros: r.FeatureNNZ, SendRows: r.SendRows, SendTo: r.SendTo,
-	}
 }
 
 // finish computes what needs all ranks.

@@ -292,7 +292,7 @@ func TestSketch(t *testing.T) {
 			for rank := range 4 {
 				s := open(t, dir, 4, rank)
 				head := shard.Shard{Parts: 4, Rank: rank, Directed: directed, Classes: s.Classes, FeatureDim: s.FeatureDim}
-				k := shard.Sketch(head, partition.CountShard(s).Counts(), sparse, mapped.NewSketch())
+				k := shard.Sketch(head, partition.CountShard(s), sparse, mapped.NewSketch())
 				if got, want := lengths(k), lengths(s); !slices.Equal(got, want) || !slices.Equal(k.SendStart, s.SendStart) {
 					t.Errorf("directed %t, sparse %t, rank %d: lengths %v, expected %v", directed, sparse, rank, got, want)
 				}

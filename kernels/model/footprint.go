@@ -127,18 +127,3 @@ func column(rows, nonZeros int) *graph.SparseRows {
 	}
 	return x
 }
-
-// sketch are rooms for a kind's coefficients of own vertices and of those with
-// ghosts. Which there are one vertex shows: a kind need not know of sketches.
-func (k Kind) sketch(own, local int, a *mapped.Arena) Coefficients {
-	few, degrees := mapped.NewArena(), []uint32{1}
-	defer few.Free()
-	c := k.Coefficients(degrees, degrees, 1, few)
-	if c.Row != nil {
-		c.Row = mapped.Make[float32](a, own)
-	}
-	if c.Col != nil {
-		c.Col = mapped.Make[float32](a, local)
-	}
-	return c
-}

@@ -166,9 +166,6 @@ type Coefficients struct {
 // Coefficients are those of the network's kind, from the degrees of own
 // vertices and then ghosts, without self loops.
 func (s Spec) Coefficients(inDegree, outDegree []uint32, own int, a *mapped.Arena) Coefficients {
-	if a.Sketched() {
-		return s.kind().sketch(own, len(inDegree), a)
-	}
 	return s.kind().Coefficients(inDegree, outDegree, own, a)
 }
 

@@ -9,10 +9,10 @@ import (
 	"siafu/ranks/graphwork"
 )
 
-// cachedColumns is how many columns of ÂX are gathered at a time: enough for
+// CachedColumns is how many columns of ÂX are gathered at a time: enough for
 // whole cache lines, few enough that ghosts of all features are never there at
 // once.
-const cachedColumns = 64
+const CachedColumns = 64
 
 // CachedInput is the purpose of ÂX.
 const CachedInput = "ÂX, kept"
@@ -24,7 +24,7 @@ func (e *Engine) cacheInput(intervals []*interval, reduction *halo.Reduction, a 
 	defer scratch.Free()
 	at, dim := 0, e.Network.Dims[0] // columns
 	once := e.columnCaches(intervals, reduction, &at, a, scratch)
-	for width := min(cachedColumns, dim); at < dim; at += width {
+	for width := min(CachedColumns, dim); at < dim; at += width {
 		at = min(at, dim-width) // the last columns are computed twice rather than in another width
 		if err := once.forward(model.Pass{}, false); err != nil {
 			return err
@@ -37,7 +37,7 @@ func (e *Engine) cacheInput(intervals []*interval, reduction *halo.Reduction, a 
 // columnCaches makes room for ÂX in a, and in scratch what computes its columns
 // from *from on.
 func (e *Engine) columnCaches(intervals []*interval, reduction *halo.Reduction, from *int, a, scratch *mapped.Arena) *lockstep {
-	columns := kernels.NewMat(e.workers.teams[0], scratch, e.Shard.NumOwn(), min(cachedColumns, e.Network.Dims[0]))
+	columns := kernels.NewMat(e.workers.teams[0], scratch, e.Shard.NumOwn(), min(CachedColumns, e.Network.Dims[0]))
 	once := e.lockstep(nil)
 	for _, i := range intervals {
 		i.net.CacheInput(e.Config.Features == "bf16", a.For(CachedInput))

@@ -14,25 +14,25 @@ import (
 // for weights and for the networks of its intervals (model.Spec.Footprint): in
 // kept what lasts as long as the run, or as a stretch in bounded asynchrony, and
 // in scratch what is given back when ÂX has been computed. Both arenas are
-// sketches. What ranks add up for each other depends on the edges and is not
-// there. Nothing is collective.
+// sketches, and ops gives them their memory. What ranks add up for each other
+// depends on the edges and is not there. Nothing is collective.
 //
 // Design note: one interval stands for all of them, because matrices are those of
 // all own vertices, however these are divided.
-func Sketch(c config.Config, net model.Spec, codecs []codec.Codec, s *shard.Shard, kept, scratch *mapped.Arena) {
-	team := kernels.NewTeam(1)
-	defer team.Close()
+func Sketch(c config.Config, net model.Spec, codecs []codec.Codec, s *shard.Shard, ops kernels.Ops, kept, scratch *mapped.Arena) {
+	idle := sketchOps{ops}
 	e := &Engine{
 		Rank:    Rank{Config: c, Peers: absent{rank: s.Rank, size: s.Parts}, Shard: s, Network: net, Codecs: codecs, Arena: kept},
-		workers: &workers{teams: []kernels.Ops{team}},
+		workers: &workers{teams: []kernels.Ops{idle}},
 	}
 	e.localIDs(kept)
-	all := []*interval{{hi: s.NumOwn(), net: net.Sketch(team, s.NumOwn(), 0, mapped.NewSketch())}}
+	all := []*interval{{hi: s.NumOwn(), net: net.Sketch(idle, s.NumOwn(), 0, mapped.NewSketch())}}
 	if net.CacheInput {
 		e.columnCaches(all, nil, new(int), kept, scratch)
 	}
 	if c.Mode == "async" {
-		if f := e.sketchAsync(all); net.Propagates() {
+		f := &async{cfg: c, workers: e.workers, intervals: all, layers: make([]*published, net.Layers())}
+		if net.Propagates() {
 			f.prepare(e, kept)
 		}
 		return
@@ -47,10 +47,10 @@ func Sketch(c config.Config, net model.Spec, codecs []codec.Codec, s *shard.Shar
 	}
 }
 
-// sketchAsync is a graph rank in bounded asynchrony as far as prepare needs one.
-func (e *Engine) sketchAsync(all []*interval) *async {
-	return &async{cfg: e.Config, workers: e.workers, intervals: all, layers: make([]*published, e.Network.Layers())}
-}
+// sketchOps is one Ops for all who never compute.
+type sketchOps struct{ kernels.Ops }
+
+func (o sketchOps) Fork() kernels.Ops { return o }
 
 // absent are the graph ranks of a sketch, of which only the number is known.
 type absent struct {

@@ -48,21 +48,16 @@ func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
 	case config.Never:
 		o.Alone, o.Forward = true, false
 		way.graph, way.ghosts = graphwork.New(e.Network, s.intervals[0].net.Layers, e.Shard, o, s.adder, a), nil
-		s.build(&way, e.Config.Mode == "nopipe")
+		a.Fill(func() { s.build(&way, e.Config.Mode == "nopipe") })
 	}
 	s.route, s.training = &way, &way
 }
 
 // reserve makes the room for what codecs lose of the rows of training.
 func (s *lockstep) reserve() {
-	if s.training.ghosts == nil {
-		return
-	}
 	for _, l := range s.shapes() {
-		for _, backward := range []bool{false, true} {
-			if !backward || l.Backward {
-				s.training.ghosts.Leaving(halo.Slot{Layer: l.Layer, Backward: backward}).Reserve(l.Layer, l.Width, backward)
-			}
+		if s.training.ghosts != nil {
+			s.training.ghosts.Leaving(halo.Slot{Layer: l.Layer}).Reserve(l.Layer, l.Width, l.Backward)
 		}
 	}
 }

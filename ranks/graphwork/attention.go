@@ -1,6 +1,7 @@
 package graphwork
 
 import (
+	"siafu/halo"
 	"siafu/kernels"
 	"siafu/kernels/model"
 )
@@ -29,7 +30,7 @@ func (w *Work) attend(l *Layer, layer model.Attended, o Options) {
 	room := func(width int) kernels.Mat { return w.room(Gathered, n, width) }
 	l.scores, l.ghostScores = room(at.Heads), w.room(Gathered, w.Plan.Ghosts, at.Heads)
 	if !o.Apart {
-		l.Ghosts = w.room(Gathered, w.Plan.Ghosts, l.Width)
+		l.Ghosts = w.room(halo.Ghosts, w.Plan.Ghosts, l.Width)
 	}
 	l.back.packed = room(3 * at.Heads)
 	l.heads, l.GradWidth, l.whole = at.Heads, at.Columns(), at.Attention

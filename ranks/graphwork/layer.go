@@ -13,7 +13,7 @@ type Layer struct {
 	Rows     kernels.Mat   // emitted by own vertices [own x Width]
 	Ghosts   kernels.Mat   // emitted by ghosts [ghosts x Width]
 	Grads    kernels.Mat   // of what own vertices gathered [own x GradWidth]
-	Returned []kernels.Mat // by graph rank: its share of the gradients of the rows sent there
+	Returned []kernels.Mat // by graph rank, where layers are Apart: its share of the gradients of the rows sent there
 
 	gathered kernels.Mat // [own x GradWidth]
 	backward kernels.Mat // gradients of emitted rows [own x Width]
@@ -44,7 +44,10 @@ func (w *Work) room(purpose string, rows, cols int) kernels.Mat {
 }
 
 func (w *Work) newLayer(layer model.Layer, o Options) *Layer {
-	l := &Layer{Width: layer.GatherWidth(), needed: layer.GathersBackward(), Returned: make([]kernels.Mat, w.Plan.Parts)}
+	l := &Layer{Width: layer.GatherWidth(), needed: layer.GathersBackward()}
+	if o.Apart {
+		l.Returned = make([]kernels.Mat, w.Plan.Parts)
+	}
 	l.GradWidth = l.Width
 	if at, ok := layer.(model.Attended); ok {
 		w.attend(l, at, o)

@@ -80,7 +80,7 @@ func New(net model.Spec, layers []model.Layer, s *shard.Shard, o Options, ops ke
 		}
 	}
 	if !o.Forward {
-		w.prepareBackward(layers, o)
+		w.prepareBackward(o)
 	}
 	return w
 }
@@ -116,29 +116,38 @@ func (w *Work) MaxWidth() int {
 	return width
 }
 
-// prepareBackward makes what the way back through the layers needs. Edges into
-// training vertices, the only ones with a gradient in the last layer, get
-// arrays of their own where those replace the arrays of all edges or are less
-// than half of them.
-func (w *Work) prepareBackward(layers []model.Layer, o Options) {
-	last, s := len(layers)-1, w.shard
-	back := func(l int) bool { return w.layers[l] != nil && layers[l].GathersBackward() }
-	others := slices.ContainsFunc(w.layers[:last], func(l *Layer) bool { return l != nil && l.needed })
-	few := 2*s.EdgesInto(graph.SplitTrain) < int64(len(s.In.Cols))
+// Reverse tells which edges by source the way back goes along, given which layers
+// of a network it goes through by edges: all, and in the last layer those into
+// training vertices, the only ones with a gradient there. They get arrays of their
+// own where those replace the arrays of all edges or are less than half of them.
+func Reverse(back []bool, directed bool, trained, edges int64) (all, apart bool) {
+	last := len(back) - 1
+	others := slices.Contains(back[:last], true)
+	apart = back[last] && (2*trained < edges || directed && !others)
+	return others || back[last] && !apart, apart
+}
+
+// prepareBackward makes what the way back through the layers needs.
+func (w *Work) prepareBackward(o Options) {
+	s, back := w.shard, make([]bool, len(w.layers))
+	for l, at := range w.layers {
+		back[l] = at != nil && at.needed
+	}
+	every, apart := Reverse(back, s.Directed, s.EdgesInto(graph.SplitTrain), int64(len(s.In.Cols)))
 	var all, trained *transposed
-	if back(last) && (few || s.Directed && !others) {
+	if apart {
 		trained = w.placeTransposed(s.TransposeInto(w.arena.For(Trained), w.halo.In, graph.SplitTrain))
 	}
-	if others || back(last) && trained == nil {
+	if every {
 		all = w.placeTransposed(s.Transpose(w.arena.For(Reversed), w.halo.In))
 	}
 	var shared [2]kernels.Mat
 	for l, at := range w.layers {
-		if at == nil || !at.needed {
+		if !back[l] {
 			continue
 		}
 		at.edges = all
-		if l == last && trained != nil {
+		if l == len(back)-1 && apart {
 			at.edges = trained
 		}
 		at.backward = w.backwardRoom(at, &shared[l%2], o.Apart)
