@@ -8,6 +8,7 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/fault"
+	"siafu/graph/mapped"
 	"siafu/halo/codec"
 	"siafu/kernels/model"
 	"siafu/ranks/forecast"
@@ -114,7 +115,16 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 			megabytes(takes), megabytes(c.room)))
 		return nil
 	}
-	p.Timed = true
+	if err := c.epochs(q, p); err != nil {
+		p.Verdict = append(p.Verdict, fmt.Sprintf("Epochs are not timed: %v", err))
+	}
+	return nil
+}
+
+// epochs sets every candidate's epoch. It fails where the system has no memory for
+// what is measured.
+func (c *calibration) epochs(q *request, p *Plan) (err error) {
+	defer mapped.Catch(&err)
 	link := q.link
 	link.Copy = copies()
 	known := map[string]forecast.Rates{} // by orders of products
@@ -134,6 +144,7 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 			one.Codecs[i].Epoch = f.Epoch(one.report.Ranks, r, link)
 		}
 	}
+	p.Timed = true
 	return nil
 }
 
