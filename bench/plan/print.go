@@ -24,6 +24,9 @@ func (p *Plan) Print(w io.Writer) error {
 		p.GraphRanks, parts, p.Servers, p.RanksPerHost, rate(p.Bandwidth), duration(p.Latency), megabytes(p.Memory))
 	fmt.Fprintf(&b, "\nMemory of the largest graph rank with %s (rank %d), MB\n", best.Method, best.Largest)
 	p.terms(&b, best.Memory)
+	if best.Recomputed > 0 {
+		fmt.Fprintf(&b, "Activations and their gradients, MB: kept %s, with --recompute %s\n", megabytes(best.Kept), megabytes(best.Recomputed))
+	}
 	if p.Servers > 0 {
 		fmt.Fprintf(&b, "Memory of a server, MB\n")
 		p.terms(&b, p.Server)

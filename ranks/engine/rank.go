@@ -82,6 +82,7 @@ type Engine struct {
 	packers *kernels.Team // of exchanges, which encode and decode side by side
 	tuning  *tuning       // nil where there is no codec to choose
 	arrays  int64         // bytes in bounded asynchrony, at their peak
+	values  Values
 }
 
 // New starts the workers of a rank.
@@ -112,6 +113,18 @@ func (e *Engine) Fork() kernels.Ops { return e.workers.team() }
 
 // Kernel is the variant of kernels in use.
 func (e *Engine) Kernel() string { return e.workers.teams[0].Kernel() }
+
+// Values is the memory of the values of layers: what they take, and what they would
+// take if none were made again.
+type Values struct{ Bytes, KeptBytes int64 }
+
+// Values are those of training. A nil engine has none.
+func (e *Engine) Values() Values {
+	if e == nil {
+		return Values{}
+	}
+	return e.values
+}
 
 // ArrayBytes is the memory of arrays, at its peak. A nil engine has none.
 func (e *Engine) ArrayBytes() int64 {

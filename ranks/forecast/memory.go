@@ -200,6 +200,16 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	return nil
 }
 
+// Activations are those of so many vertices, and their gradients, where they are kept
+// and with --recompute; none in bounded asynchrony, which keeps all.
+func (f *Forecast) Activations(vertices int64) (kept, again int64) {
+	if f.Config.Mode == "async" {
+		return 0, 0
+	}
+	net := model.New(f.Net, f.Sparse)
+	return floats(vertices, int64(net.Columns(model.InStep))), floats(vertices, int64(net.Columns(model.Recompute)))
+}
+
 // heap is what a graph rank takes of Go's heap: estimates, since what is under way
 // at a time is left to chance, and codecs to contents.
 func (f *Forecast) heap(m *Memory, p partition.RankReport, count int, async bool) {
