@@ -24,6 +24,7 @@ type reporter struct {
 	terminal bool // overwrite one progress line
 	started  time.Time
 	before   float64 // seconds of the run before it was resumed
+	servers  servers // that the run is paid for
 
 	headed  bool      // it has said what runs
 	begun   bool      // it has begun to write the run folder
@@ -103,6 +104,7 @@ func (p *reporter) header(r *run) error {
 		return nil
 	}
 	p.headed = true
+	p.servers = serversOf(r)
 	m, c := r.meta, r.cfg
 	p.log("siafu version=%s run=%s", Version, p.folder.Dir())
 	p.log("dataset name=%s vertices=%d edges=%d features=%d(%s) classes=%d train=%d val=%d test=%d",
@@ -124,6 +126,7 @@ func (p *reporter) Epoch(e runfolder.Epoch) error {
 		return nil
 	}
 	p.told = e.Epoch
+	e.CostUSD, _ = p.servers.cost(p.seconds()).Float64()
 	p.count(e)
 	p.progress(e)
 	return p.folder.AppendEpoch(e)
@@ -141,6 +144,9 @@ func (p *reporter) progress(e runfolder.Epoch) {
 		line += fmt.Sprintf(" train_acc=%.4f val_acc=%.4f test_acc=%.4f", *e.TrainAcc, *e.ValAcc, *e.TestAcc)
 	}
 	line += fmt.Sprintf(" seconds=%.4f left=%s", e.Seconds, left)
+	if p.servers.paid() {
+		line += fmt.Sprintf(" usd=%.6f", e.CostUSD)
+	}
 	switch every := max(p.cfg.Epochs/20, 1); {
 	case p.terminal:
 		fmt.Fprintf(p.out.Out, "\r\033[K%s", line)
@@ -179,6 +185,9 @@ func (p *reporter) finish(r *run, ranks []runfolder.RankReport) error {
 			s.TestAccAtBestVal, s.BestValAcc, s.BestEpoch, s.FinalTestAcc, s.FinalLoss, s.MajorityTestAcc)
 	}
 	p.say("cost peak_rss_bytes=%d ghost_bytes_raw=%d ghost_bytes_sent=%d", s.PeakRSSBytes, s.GhostBytesRaw, s.GhostBytesSent)
+	if p.servers.paid() {
+		p.say("bill instance=%s usd_an_hour=%s hosts=%d usd=%.6f value=%.6g", s.Instance, p.servers.hourly(), s.Hosts, s.CostUSD, s.Value)
+	}
 	if p.saved > 0 {
 		p.say("checkpoints bytes=%d seconds=%.3f share=%.2f%%", p.saved, p.saving.Seconds(), 100*p.saving.Seconds()/(s.TotalSeconds-p.before))
 	}
@@ -210,6 +219,7 @@ func (p *reporter) summary(r *run, ranks []runfolder.RankReport) runfolder.Summa
 		s.FinalLoss, s.FinalTrainAcc, s.FinalValAcc, s.FinalTestAcc = last.Loss, *last.TrainAcc, *last.ValAcc, *last.TestAcc
 		s.BestValAcc, s.TestAccAtBestVal = *best.ValAcc, *best.TestAcc
 	}
+	p.servers.summarise(&s)
 	for _, rank := range ranks {
 		s.PeakRSSBytes = max(s.PeakRSSBytes, rank.PeakRSSBytes)
 	}

@@ -14,6 +14,7 @@ import (
 	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/lambda/bill"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/tune"
 	"siafu/ranks/world"
@@ -81,6 +82,7 @@ type Config struct {
 	ForceMemory bool   `name:"force-memory" group:"Output" help:"Train although the forecast says that memory will not do." toml:"force-memory"`
 	Trace       string `default:"" group:"Output" placeholder:"FILE" help:"Write a timeline of the tasks of all ranks, for ui.perfetto.dev, chrome://tracing and bench breakdown." toml:"trace"`
 	Quiet       bool   `group:"Output" help:"Print only the final lines." toml:"quiet"`
+	Instance    string `default:"" group:"Output" placeholder:"TYPE|USD" help:"What each host of the run is: an EC2 instance type, such as c5n.2xlarge, or its dollars an hour. The run then says what it has cost, and its value. Empty: costs are not counted." toml:"instance"`
 	StallWarn   string `default:"60s" group:"Output" help:"Say so when a rank has waited this long for others." toml:"stall-warn"`
 	StallAbort  string `default:"10m" group:"Output" help:"End the job when a rank has waited this long for others." toml:"stall-abort"`
 }
@@ -169,7 +171,7 @@ func (c *Config) validateNames() error {
 	return c.validateDurations()
 }
 
-// validateDurations checks what ends a wait.
+// validateDurations checks what ends a wait, and what a host costs.
 func (c *Config) validateDurations() error {
 	if _, err := c.Limits(nil); err != nil {
 		return err
@@ -182,6 +184,11 @@ func (c *Config) validateDurations() error {
 	}
 	if d, err := time.ParseDuration(c.Grace); err != nil || d < 0 {
 		return fault.New(fault.Usage, "train", "", "--grace=%q", c.Grace).Then("it must be a duration such as 30s")
+	}
+	if c.Instance != "" {
+		if _, err := bill.ParseInstance(c.Instance); err != nil {
+			return err
+		}
 	}
 	if c.Parts > 0 && c.Ranks > 0 {
 		if _, err := c.View(c.Ranks); err != nil {

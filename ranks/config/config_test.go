@@ -45,6 +45,7 @@ func TestValidate(t *testing.T) {
 		"optimizer":       func(c *Config) { c.Optimizer = "rmsprop" },
 		"weight-decay-on": func(c *Config) { c.WeightDecayOn = "none" },
 		"stall-warn":      func(c *Config) { c.StallWarn = "soon" },
+		"instance":        func(c *Config) { c.Instance = "c5n.3xlarge" },
 		"stall-abort":     func(c *Config) { c.StallAbort = "-1s" },
 	} {
 		t.Run(flag, func(t *testing.T) {

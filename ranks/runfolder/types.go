@@ -19,7 +19,7 @@ type Epoch struct {
 	GhostBytesRaw     int64              `json:"ghost_bytes_raw"`
 	GhostBytesSent    int64              `json:"ghost_bytes_sent"`
 	LambdaInvocations int64              `json:"lambda_invocations"`
-	CostUSD           float64            `json:"cost_usd"`
+	CostUSD           float64            `json:"cost_usd"` // of the run up to then, its parts before a checkpoint included; 0 without Config.Instance
 }
 
 // RankReport is what one rank says of itself at the end, or one of its parts.
@@ -80,10 +80,12 @@ type Summary struct {
 	MajorityTestAcc    float64      `json:"majority_test_acc"` // of the most frequent training class
 	EpochSecondsMedian float64      `json:"epoch_seconds_median"`
 	TotalSeconds       float64      `json:"total_seconds"`
-	GhostBytesRaw      int64        `json:"ghost_bytes_raw"`  // over all epochs
-	GhostBytesSent     int64        `json:"ghost_bytes_sent"` // over all epochs
-	PeakRSSBytes       int64        `json:"peak_rss_bytes"`   // of the largest rank
-	CostUSD            float64      `json:"cost_usd"`
-	Value              float64      `json:"value"`
+	GhostBytesRaw      int64        `json:"ghost_bytes_raw"`    // over all epochs
+	GhostBytesSent     int64        `json:"ghost_bytes_sent"`   // over all epochs
+	PeakRSSBytes       int64        `json:"peak_rss_bytes"`     // of the largest rank
+	Instance           string       `json:"instance,omitempty"` // what each host is, or its dollars an hour
+	Hosts              int          `json:"hosts"`              // that ranks were on
+	CostUSD            float64      `json:"cost_usd"`           // of Hosts for TotalSeconds; 0 without Instance
+	Value              float64      `json:"value"`              // 1/(TotalSeconds × CostUSD); 0 without Instance
 	PerRank            []RankReport `json:"per_rank"`
 }

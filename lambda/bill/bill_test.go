@@ -1,0 +1,138 @@
+package bill
+
+import (
+	"math/big"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"siafu/graph/fault"
+)
+
+func rat(text string) *big.Rat {
+	r, ok := new(big.Rat).SetString(text)
+	if !ok {
+		panic(text)
+	}
+	return r
+}
+
+// Each price has a date and a source that the head of the file explains.
+func TestPricesAreDated(t *testing.T) {
+	table, err := read(prices)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := map[string]Price{}
+	for name, i := range table.instances {
+		list[name] = i.Hour
+	}
+	for name, f := range table.tariffs {
+		list[name], list[name+" request"] = f.GBSecond, f.Request
+	}
+	if len(table.instances) < 80 || len(table.tariffs) != 3 {
+		t.Errorf("%d instances, %d tariffs", len(table.instances), len(table.tariffs))
+	}
+	date := regexp.MustCompile(`^20\d\d(-\d\d){0,2}$`)
+	for name, p := range list {
+		if !date.MatchString(p.Date) || !strings.Contains(prices, "\n#   "+p.Source+" ") {
+			t.Errorf("%s is of %q, from %q", name, p.Date, p.Source)
+		}
+	}
+}
+
+// Files that are not as they must be are refused, with the line.
+func TestBadPrices(t *testing.T) {
+	const good = "ec2\ta\t1\thour\t2025\tlist\n"
+	for _, text := range []string{
+		"ec2\ta\t1\thour\t2025\n", "ec2\ta\tx\thour\t2025\tlist\n", "ec2\ta\t0\thour\t2025\tlist\n", "ec2\ta\t1\tday\t2025\tlist\n",
+		"\n", good + good, "lambda\ta\t1\trequest\t2025\taws\n", "lambda\ta\t1\tGB-second/0ms\t2025\taws\n", "lambda\ta\t1\tGB-second\t2025\taws\n",
+	} {
+		if _, err := read(text); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+	if _, err := read("# nothing\n" + good); err != nil {
+		t.Error(err)
+	}
+}
+
+// An instance is one that the table has, or dollars an hour.
+func TestParseInstance(t *testing.T) {
+	for text, want := range map[string]string{"c5n.2xlarge": "0.432", "0.35": "0.35", "12": "12", ".5": "0.5"} {
+		if i, err := ParseInstance(text); err != nil || i.Hour.USD.Cmp(rat(want)) != 0 {
+			t.Errorf("%s: %v %v", text, i.Hour.USD, err)
+		}
+	}
+	for _, text := range []string{"", "c5n.3xlarge", "0", "0.0", "-1", "1e9", "1/3", "NaN", ".", "1.2.3", strings.Repeat("9", 31)} {
+		if i, err := ParseInstance(text); fault.KindOf(err) != fault.Usage || err == nil || !strings.Contains(err.Error(), "c5n.2xlarge") {
+			t.Errorf("%q: %v %v", text, i, err)
+		}
+	}
+	if _, err := Architecture("mips"); err == nil || !strings.Contains(err.Error(), "arm64") {
+		t.Error(err)
+	}
+}
+
+// By hand: 1769 MB are 1769/1024 GB. 250.0001 ms with an initialisation of 80 ms are
+// 331 ms: 0.331 × 1769/1024 GB-seconds, at $0.0000166667 and $0.0000133334 each.
+// Exactly, 0.331 × 1769 = 585.539.
+func TestCostByHand(t *testing.T) {
+	for arch, perGBSecond := range map[string]string{"x86_64": "0.0000166667", "arm64": "0.0000133334"} {
+		tariff, err := Architecture(arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := Functions{Tariff: tariff, Memory: 1769}
+		f.Add(Counted, 80*time.Millisecond, 250*time.Millisecond+100*time.Nanosecond)
+		gbs := new(big.Rat).Quo(rat("585.539"), rat("1024"))
+		if f.GBSeconds(Counted).Cmp(gbs) != 0 {
+			t.Errorf("%s: %s GB-seconds", arch, f.GBSeconds(Counted).FloatString(12))
+		}
+		want := new(big.Rat).Mul(gbs, rat(perGBSecond))
+		if want.Add(want, rat("0.0000002")); f.Cost(Counted).Cmp(want) != 0 {
+			t.Errorf("%s: $%s, want %s", arch, f.Cost(Counted).FloatString(15), want.FloatString(15))
+		}
+	}
+}
+
+// Classes are summed apart, and together they are the bill.
+func TestClasses(t *testing.T) {
+	tariff, _ := Architecture("arm64")
+	i, _ := ParseInstance("c5.large")
+	f := Functions{Tariff: tariff, Memory: 1024}
+	for range 3 {
+		f.Add(Counted, 0, time.Second)
+	}
+	f.Add(Retried, 0, 2*time.Second)
+	f.Add(Wasted, 0, 1500*time.Microsecond)
+	for c, want := range map[Class]string{Counted: "3", Retried: "2", Wasted: "0.002"} {
+		if f.GBSeconds(c).Cmp(rat(want)) != 0 {
+			t.Errorf("class %d: %s GB-seconds", c, f.GBSeconds(c).FloatString(6))
+		}
+	}
+	if f.Invocations(Counted) != 3 || f.Invocations(Retried) != 1 || f.Invocations(Wasted) != 1 {
+		t.Error("an invocation is in another class")
+	}
+	b := Bill{Servers: Servers([]string{"a"}, i, 30*time.Minute), Functions: []Functions{f}}
+	// 5.002 × 0.0000133334 + 5 × 0.0000002 + 0.085/2
+	if b.Total().Cmp(rat("0.0425676936668")) != 0 {
+		t.Errorf("$%s", b.Total().FloatString(16))
+	}
+	if Value(0, b.Total()) != 0 || Value(time.Hour, new(big.Rat)) != 0 {
+		t.Error("a value of what cost nothing")
+	}
+}
+
+// A host is paid once, however many ranks it carries.
+func TestServers(t *testing.T) {
+	i, _ := ParseInstance("3.6")
+	list := Servers([]string{"b", "a", "b", "b"}, i, 10*time.Second)
+	if len(list) != 2 || list[0].Host != "b" || len(list[0].Ranks) != 3 || list[1].Ranks[0] != 1 {
+		t.Fatalf("%+v", list)
+	}
+	if total := (Bill{Servers: list}).Total(); total.Cmp(rat("0.02")) != 0 {
+		t.Errorf("$%s", total.FloatString(6))
+	}
+}

@@ -1,0 +1,140 @@
+package bill
+
+import (
+	_ "embed" // the prices
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"siafu/graph/fault"
+)
+
+//go:embed prices.tsv
+var prices string
+
+// Price is dollars for something, as somebody published it on a day.
+type Price struct {
+	USD          *big.Rat
+	Date, Source string
+}
+
+// Instance is a type of machine, paid by the hour.
+type Instance struct {
+	Name string
+	Hour Price
+}
+
+// Tariff is what Lambda charges on an architecture.
+type Tariff struct {
+	Name     string
+	GBSecond Price         // of memory that is reserved
+	Request  Price         // of an invocation
+	Step     time.Duration // durations are rounded up to a multiple of it
+}
+
+// table is what the file of prices holds.
+type table struct {
+	instances map[string]Instance
+	tariffs   map[string]Tariff
+}
+
+// read reads a file of prices.
+func read(text string) (table, error) {
+	t := table{instances: map[string]Instance{}, tariffs: map[string]Tariff{}}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		if err := t.row(strings.Split(line, "\t")); err != nil {
+			return t, fmt.Errorf("bill: %q: %w", line, err)
+		}
+	}
+	for name, f := range t.tariffs {
+		if f.GBSecond.USD == nil || f.Request.USD == nil {
+			return t, fmt.Errorf("bill: %s lacks one of its two prices", name)
+		}
+	}
+	return t, nil
+}
+
+// row takes a line of the file: service, name, dollars, unit, date and source.
+func (t *table) row(cells []string) error {
+	if len(cells) != 6 {
+		return fmt.Errorf("%d columns where 6 are needed", len(cells))
+	}
+	service, name, unit := cells[0], cells[1], cells[3]
+	usd, ok := new(big.Rat).SetString(cells[2])
+	if !ok || usd.Sign() <= 0 {
+		return fmt.Errorf("%q are no dollars", cells[2])
+	}
+	p := Price{usd, cells[4], cells[5]}
+	switch per, step, _ := strings.Cut(unit, "/"); {
+	case service == "ec2" && unit == "hour" && t.instances[name].Name == "":
+		t.instances[name] = Instance{name, p}
+		return nil
+	case service == "lambda" && unit == "request" && t.tariffs[name].Request.USD == nil:
+		f := t.tariffs[name]
+		f.Name, f.Request = name, p
+		t.tariffs[name] = f
+		return nil
+	case service == "lambda" && per == "GB-second" && t.tariffs[name].GBSecond.USD == nil:
+		f := t.tariffs[name]
+		f.Name, f.GBSecond = name, p
+		var err error
+		if f.Step, err = time.ParseDuration(step); err == nil && f.Step <= 0 {
+			err = fmt.Errorf("a step of %v", f.Step)
+		}
+		t.tariffs[name] = f
+		return err
+	}
+	return fmt.Errorf("no such service and unit, or a second price")
+}
+
+// published is the program's own file.
+func published() table {
+	t, err := read(prices)
+	if err != nil {
+		panic(err.Error()) // a programmer's error
+	}
+	return t
+}
+
+// ParseInstance is the instance type of a name, or a machine of so many dollars an
+// hour. It fails with a fault of kind Usage.
+func ParseInstance(text string) (Instance, error) {
+	t := published()
+	if i, ok := t.instances[text]; ok {
+		return i, nil
+	}
+	if usd, ok := dollars(text); ok {
+		return Instance{text, Price{USD: usd, Source: "given"}}, nil
+	}
+	return Instance{}, fault.New(fault.Usage, "train", "", "--instance=%q", text).
+		Then("it must be dollars an hour, such as 0.35, or an instance type whose price is known: %s", strings.Join(names(t.instances), ", "))
+}
+
+// dollars reads a number of dollars: digits with at most one point among them.
+func dollars(text string) (*big.Rat, bool) {
+	if len(text) > 30 || strings.Trim(text, "0123456789.") != "" {
+		return nil, false
+	}
+	usd, ok := new(big.Rat).SetString(text)
+	return usd, ok && usd.Sign() > 0
+}
+
+// Architecture is the tariff of a name: x86_64, arm64, or x86_64-100ms, as it was
+// in the time of Dorylus. It fails with a fault of kind Usage.
+func Architecture(name string) (Tariff, error) {
+	t := published()
+	if f, ok := t.tariffs[name]; ok {
+		return f, nil
+	}
+	return Tariff{}, fault.New(fault.Usage, "lambda", "", "architecture %q", name).
+		Then("it must be one of %s", strings.Join(names(t.tariffs), ", "))
+}
+
+func names[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
