@@ -1,4 +1,3 @@
-// Package lambda holds the function, its pool and its bill for tensor work
-// in AWS Lambda. This build has none of them yet: --tensor lambda is refused
-// with that sentence.
+// Package lambda is a room: what tensor work in AWS Lambda stands on is in the packages
+// below it. No run uses them yet: --tensor lambda is refused.
 package lambda

@@ -1,0 +1,54 @@
+package pool
+
+import (
+	"fmt"
+	"time"
+)
+
+// Failure is why an invocation came to nothing. It is an error, for those who invoke
+// to return.
+type Failure uint8
+
+// Failures.
+const (
+	Throttled  Failure = iota // the service has refused it, and charges nothing
+	NotStarted                // the function did not come up, which is charged
+	Crashed                   // the function failed, or what came of it is damaged
+	late                      // nothing has come so far
+)
+
+func (f Failure) Error() string {
+	return [...]string{"throttled", "not started", "crashed", "no result in time"}[f]
+}
+
+// Counts are of invocations, each of which is in one place only:
+//
+//	Invoked = Used + Dropped + Failed + Throttled + Lost + those that run
+//
+// and of tasks: Submitted = Used + Local + those that are open.
+type Counts struct {
+	Submitted int // tasks
+	Invoked   int
+	Used      int // results that counted
+	Retried   int // of these, of attempts after the first
+	Dropped   int // results that came after another one of their task, or after its end
+	Failed    int // NotStarted and Crashed
+	Throttled int
+	Lost      int // nothing came of them in all their life
+	Late      int // of all these, were not there in time
+	Local     int // tasks that the CPU was told to do
+	Strays    int // results and failures of invocations that had ended: duplicates
+	Opened    int // times that the breaker opened
+
+	UsedTime   time.Duration // of the invocations whose results counted
+	WastedTime time.Duration // of Dropped, Failed and Lost
+}
+
+// Wasted is how many invocations were paid for in vain.
+func (c Counts) Wasted() int { return c.Dropped + c.Failed + c.Lost }
+
+// String tells what has been seen.
+func (c Counts) String() string {
+	return fmt.Sprintf("%d invocations, %d results used, %d of them of later attempts, %d wasted, %d throttled, %d tasks left to the CPU",
+		c.Invoked, c.Used, c.Retried, c.Wasted(), c.Throttled, c.Local)
+}

@@ -1,0 +1,38 @@
+package pool
+
+import (
+	"slices"
+	"time"
+)
+
+// durations are the newest of a kind of task, at most Window of them.
+type durations struct {
+	recent []time.Duration
+	next   int // where the next one goes once there are Window
+}
+
+// add takes a duration down in place of the oldest one.
+func (d *durations) add(x time.Duration, window int) {
+	if len(d.recent) < window {
+		d.recent = append(d.recent, x)
+		return
+	}
+	d.recent[d.next] = x
+	d.next = (d.next + 1) % window
+}
+
+// timeout is how long an attempt is waited for, which is the n-th of its task. A
+// quantile below 1 is robust: stragglers, as long as they are few, do not move it.
+func (d *durations) timeout(t Timeout, n int) time.Duration {
+	wait := t.Ceiling
+	if len(d.recent) >= t.Few {
+		sorted := slices.Sorted(slices.Values(d.recent))
+		q := sorted[int(t.Quantile*float64(len(sorted)-1))]
+		wait = time.Duration(min(t.Factor*float64(q), float64(t.Ceiling)))
+	}
+	wait = max(wait, t.Floor)
+	for ; n > 1 && wait < t.Ceiling; n-- {
+		wait *= 2
+	}
+	return min(wait, t.Ceiling)
+}

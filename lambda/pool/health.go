@@ -1,0 +1,82 @@
+package pool
+
+import (
+	"fmt"
+	"time"
+)
+
+// health is what a Pool thinks of the service.
+//
+//	probe is 0 where the breaker is closed
+type health struct {
+	failures int           // that counted, in a row
+	starts   int           // of these, where nothing had begun
+	counted  int           // how many had been invoked when the newest counted
+	until    time.Duration // nobody is invoked before
+	open     bool          // the breaker: the CPU does the work
+	openings int           // in a row
+	rested   time.Duration // when a probe may be made
+	probe    int           // the serial number of one that runs, else 0
+	reason   string        // why it is open
+}
+
+// probes tells whether a probe is due.
+func (h *health) probes(now time.Duration) bool { return h.open && h.probe == 0 && now >= h.rested }
+
+// succeeded takes note of a result, used or not.
+func (p *Pool[K]) succeeded(a *attempt) {
+	h := &p.health
+	switch {
+	case h.open && h.probe != a.serial: // it began before things went wrong
+		return
+	case h.open:
+		p.say("the function answers again")
+		p.window = 1
+	default:
+		p.window = min(p.window+1, p.s.Limit)
+	}
+	*h = health{counted: h.counted, until: h.until}
+}
+
+// failed takes note of a failure: of those that were under way together the first one
+// counts.
+func (p *Pool[K]) failed(a *attempt, why Failure, detail string) {
+	h := &p.health
+	if detail != "" {
+		detail = ": " + detail
+	}
+	if h.open {
+		if h.probe == a.serial {
+			p.breaks(fmt.Sprintf("a probe failed, %v%s", why, detail))
+		}
+		return
+	}
+	if a.serial <= h.counted {
+		return
+	}
+	h.failures++
+	h.counted = p.counts.Invoked
+	p.window = max(p.window/2, 1)
+	if why == Throttled || why == NotStarted {
+		h.starts++
+		h.until = p.now + p.s.Backoff.draw(h.starts, p.rng)
+	}
+	if p.s.Breaker.Failures > 0 && h.failures >= p.s.Breaker.Failures {
+		p.breaks(fmt.Sprintf("%d failures in a row, the last: %v%s", h.failures, why, detail))
+	}
+}
+
+// breaks opens the breaker, or keeps it open after a probe.
+func (p *Pool[K]) breaks(reason string) {
+	h := &p.health
+	h.open, h.probe, h.until, h.reason = true, 0, 0, reason
+	h.openings++
+	rest := p.s.Breaker.Rest.draw(h.openings, p.rng)
+	h.rested = p.now + rest
+	p.counts.Opened++
+	p.say(fmt.Sprintf("the CPU does the work: %s; the function is tried again in %v", reason, rest.Round(time.Millisecond)))
+}
+
+func (p *Pool[K]) say(text string) {
+	p.orders = append(p.orders, Order[K]{Do: Say, Reason: text})
+}

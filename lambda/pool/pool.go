@@ -1,0 +1,338 @@
+package pool
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Do is what an order is for.
+type Do uint8
+
+// Orders.
+const (
+	Invoke Do = iota // an attempt at a task
+	Local            // the CPU does the task, whose last word this is
+	Say              // tell the user
+)
+
+// Order is what a Pool wants done.
+type Order[K comparable] struct {
+	Do      Do
+	Task    K      // but for Say
+	Attempt int    // of Invoke, 1 or more; never given to a task twice while one of its invocations runs
+	Reason  string // of Local and Say
+}
+
+// Pool is the state of the invocations of a function. K names tasks. Times are since
+// any one moment; a time before the newest one is taken for it.
+//
+//	0 <= running <= Limit, but where SetLimit has lowered it
+//	1 <= window <= Limit
+type Pool[K comparable] struct {
+	s       Settings
+	rng     *rand.Rand
+	now     time.Duration
+	byKey   map[K]*task[K]
+	live    []*task[K] // that are open or have invocations which run, in the order of their arrival
+	running int
+	window  int // how many may run
+	kinds   map[int]*durations
+	health  health
+	orders  []Order[K]
+	counts  Counts
+}
+
+// task is open from Expect or Submit until a result counts or the CPU has it.
+type task[K comparable] struct {
+	key     K
+	kind    int
+	ready   bool // its input is there: it was submitted
+	done    bool
+	tries   int           // attempts
+	last    int           // the number of the newest
+	crashes int           // of them
+	until   time.Duration // it is not invoked before
+	current *attempt      // that is waited for; nil: it waits for a place
+	alive   []*attempt    // that run
+}
+
+// attempt is an invocation that runs.
+type attempt struct {
+	number   int
+	began    time.Duration
+	from     time.Duration // when it had both begun and an input
+	deadline time.Duration // once the input is there
+	nth      int           // of the task's attempts
+	void     bool          // of an earlier task of the same name
+	serial   int           // the number of the invocation among all
+}
+
+// New is a Pool without tasks. It panics where settings make no sense.
+func New[K comparable](s Settings) *Pool[K] {
+	s.check()
+	return &Pool[K]{
+		s: s, rng: rand.New(rand.NewPCG(s.Seed, 0x706f6f6c)), window: s.Limit,
+		byKey: map[K]*task[K]{}, kinds: map[int]*durations{},
+	}
+}
+
+// Expect says that a task will be submitted, so that a function can be started for it
+// (§6: at the time its previous task starts executing). It is started once at most
+// before the task is there. What was expected is kept until it is submitted.
+func (p *Pool[K]) Expect(now time.Duration, key K, kind int) []Order[K] {
+	p.arrive(now)
+	p.enter(key, kind)
+	return p.settle()
+}
+
+// Submit brings a task of a kind, durations being like those of the same kind. It
+// must not be open.
+func (p *Pool[K]) Submit(now time.Duration, key K, kind int) []Order[K] {
+	p.arrive(now)
+	t := p.byKey[key]
+	if t == nil || t.done {
+		t = p.enter(key, kind)
+	}
+	if t.ready {
+		panic("pool: a task was submitted twice")
+	}
+	t.ready = true
+	p.counts.Submitted++
+	if a := t.current; a != nil {
+		a.from = p.now
+		a.deadline = p.now + p.of(t.kind).timeout(p.s.Timeout, a.nth)
+	}
+	return p.settle()
+}
+
+// Wants tells whether a result of a task would be used.
+func (p *Pool[K]) Wants(key K) bool {
+	t := p.byKey[key]
+	return t != nil && t.ready && !t.done
+}
+
+// Result takes note of a result of an attempt, and tells whether it is to be used: it
+// is the first one of its task.
+func (p *Pool[K]) Result(now time.Duration, key K, number int) (first bool, _ []Order[K]) {
+	p.arrive(now)
+	t, a := p.end(key, number)
+	if a == nil {
+		return false, p.settle()
+	}
+	took := p.now - a.began
+	if t.ready && !a.void {
+		p.of(t.kind).add(p.now-a.from, p.s.Timeout.Window)
+	}
+	first = t.ready && !t.done && !a.void
+	p.succeeded(a)
+	if !first {
+		p.counts.Dropped++
+		p.counts.WastedTime += took
+	} else {
+		t.done, t.current = true, nil // another attempt may be waited for
+		p.counts.Used++
+		p.counts.UsedTime += took
+		if a.nth > 1 {
+			p.counts.Retried++
+		}
+	}
+	return first, p.settle()
+}
+
+// Failed takes note that an attempt came to nothing; detail is for messages.
+func (p *Pool[K]) Failed(now time.Duration, key K, number int, why Failure, detail string) []Order[K] {
+	p.arrive(now)
+	t, a := p.end(key, number)
+	if a == nil {
+		return p.settle()
+	}
+	if why == Throttled {
+		p.counts.Throttled++
+	} else {
+		p.counts.Failed++
+		p.counts.WastedTime += p.now - a.began
+	}
+	if why == Crashed && !a.void {
+		t.crashes++
+		t.until = p.now + p.s.Backoff.draw(t.crashes, p.rng)
+	}
+	p.failed(a, why, detail)
+	return p.settle()
+}
+
+// Tick lets time pass. Next says when it is needed.
+func (p *Pool[K]) Tick(now time.Duration) []Order[K] {
+	p.arrive(now)
+	return p.settle()
+}
+
+// SetLimit changes how many invocations may run at once, at least 1. Those that run
+// go on.
+func (p *Pool[K]) SetLimit(now time.Duration, n int) []Order[K] {
+	p.arrive(now)
+	if p.window == p.s.Limit { // nothing has failed
+		p.window = n
+	}
+	p.s.Limit = max(n, 1)
+	p.window = max(min(p.window, p.s.Limit), 1)
+	return p.settle()
+}
+
+// Counts are those up to now.
+func (p *Pool[K]) Counts() Counts { return p.counts }
+
+// Running is how many invocations have not ended.
+func (p *Pool[K]) Running() int { return p.running }
+
+// Open is how many tasks were submitted and have not ended.
+func (p *Pool[K]) Open() int { return p.counts.Submitted - p.counts.Used - p.counts.Local }
+
+func (p *Pool[K]) arrive(now time.Duration) { p.now = max(p.now, now) }
+
+func (p *Pool[K]) of(kind int) *durations {
+	if p.kinds[kind] == nil {
+		p.kinds[kind] = &durations{}
+	}
+	return p.kinds[kind]
+}
+
+// enter makes a task. Invocations of an earlier one of the same name that still run
+// are nothing to it, and its attempts are numbered behind theirs.
+func (p *Pool[K]) enter(key K, kind int) *task[K] {
+	t := &task[K]{key: key, kind: kind}
+	if old := p.byKey[key]; old != nil {
+		if !old.done {
+			panic("pool: a task is open already")
+		}
+		t.last, t.alive = old.last, old.alive
+		for _, a := range t.alive {
+			a.void = true
+		}
+		old.alive = nil
+	}
+	p.byKey[key] = t
+	p.live = append(p.live, t)
+	return t
+}
+
+// end ends an invocation, and gives none where it had ended before.
+func (p *Pool[K]) end(key K, number int) (*task[K], *attempt) {
+	t := p.byKey[key]
+	if t != nil {
+		if i := slices.IndexFunc(t.alive, func(a *attempt) bool { return a.number == number }); i >= 0 {
+			a := t.alive[i]
+			t.alive = slices.Delete(t.alive, i, i+1)
+			if t.current == a {
+				t.current = nil
+			}
+			p.running--
+			return t, a
+		}
+	}
+	p.counts.Strays++
+	return nil, nil
+}
+
+// settle does what has become due, and hands over the orders.
+func (p *Pool[K]) settle() []Order[K] {
+	for _, t := range p.live {
+		p.expire(t)
+	}
+	for _, t := range p.live {
+		p.place(t)
+	}
+	p.live = slices.DeleteFunc(p.live, func(t *task[K]) bool {
+		over := len(t.alive) == 0 && t.done
+		if over && p.byKey[t.key] == t {
+			delete(p.byKey, t.key)
+		}
+		return over
+	})
+	orders := p.orders
+	p.orders = nil
+	return orders
+}
+
+// expire ends invocations whose life is over, and gives up waiting for one that is late.
+func (p *Pool[K]) expire(t *task[K]) {
+	if a := t.current; a != nil && t.ready && p.now >= a.deadline {
+		t.current = nil
+		p.counts.Late++
+		p.failed(a, late, "")
+	}
+	t.alive = slices.DeleteFunc(t.alive, func(a *attempt) bool {
+		if p.now < a.began+p.s.Life {
+			return false
+		}
+		if t.current == a { // it was started ahead, and nothing was asked of it
+			t.current = nil
+		}
+		p.running--
+		p.counts.Lost++
+		p.counts.WastedTime += p.s.Life
+		if p.health.probe == a.serial { // its task ended before it did
+			p.failed(a, late, "")
+		}
+		return true
+	})
+}
+
+// place invokes a task that waits for a place, if there is one, or leaves it to the CPU.
+func (p *Pool[K]) place(t *task[K]) {
+	switch {
+	case t.done || t.current != nil:
+	case !t.ready && (t.tries > 0 || p.health.open):
+	case t.tries == p.s.Attempts:
+		p.local(t, fmt.Sprintf("no result of %d attempts", t.tries))
+	case p.health.open && p.health.probes(p.now) && p.now >= t.until && p.running < p.s.Limit:
+		p.health.probe = p.invoke(t)
+	case p.health.open:
+		p.local(t, p.health.reason)
+	case p.now >= max(t.until, p.health.until) && p.running < p.window:
+		p.invoke(t)
+	}
+}
+
+func (p *Pool[K]) local(t *task[K], reason string) {
+	t.done = true
+	p.counts.Local++
+	p.orders = append(p.orders, Order[K]{Do: Local, Task: t.key, Reason: reason})
+}
+
+// invoke makes the next attempt, and gives its serial number.
+func (p *Pool[K]) invoke(t *task[K]) int {
+	t.last++
+	t.tries++
+	a := &attempt{number: t.last, nth: t.tries, began: p.now, from: p.now}
+	a.deadline = p.now + p.of(t.kind).timeout(p.s.Timeout, t.tries)
+	t.current, t.alive = a, append(t.alive, a)
+	p.running++
+	p.counts.Invoked++
+	a.serial = p.counts.Invoked
+	p.orders = append(p.orders, Order[K]{Do: Invoke, Task: t.key, Attempt: a.number})
+	return a.serial
+}
+
+// Next is when the next thing is due that no event brings, if there is any.
+func (p *Pool[K]) Next() (at time.Duration, ok bool) {
+	due := func(x time.Duration) {
+		if !ok || x < at {
+			at, ok = x, true
+		}
+	}
+	for _, t := range p.live {
+		for _, a := range t.alive {
+			due(a.began + p.s.Life)
+		}
+		switch {
+		case t.current != nil && t.ready:
+			due(t.current.deadline)
+		case t.done || t.current != nil || !t.ready && (t.tries > 0 || p.health.open):
+		case p.running < p.window:
+			due(max(t.until, p.health.until))
+		}
+	}
+	return at, ok
+}

@@ -1,0 +1,72 @@
+package pool
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Settings are what a Pool goes by.
+type Settings struct {
+	Limit    int           // most invocations at once
+	Attempts int           // most invocations of a task
+	Life     time.Duration // of an invocation at most: the time limit of the function
+	Timeout  Timeout
+	Backoff  Pause // after throttling, failed starts and crashes
+	Breaker  Breaker
+	Seed     uint64 // of the jitter
+}
+
+// Timeout is how long an attempt is waited for: Factor times the Quantile of the last
+// Window durations of tasks of the same kind, from Floor to Ceiling; twice as long for
+// each attempt after the first. Ceiling is taken until Few durations are known.
+type Timeout struct {
+	Floor, Ceiling   time.Duration
+	Quantile, Factor float64
+	Window, Few      int
+}
+
+// Pause is a time that doubles from First to Most.
+type Pause struct{ First, Most time.Duration }
+
+// draw is the n-th pause in a row, n counting from 1: between half of it and all.
+func (p Pause) draw(n int, rng *rand.Rand) time.Duration {
+	d := p.Most
+	if n <= 32 && p.First<<(n-1)>>(n-1) == p.First { // no overflow
+		d = min(p.First<<(n-1), p.Most)
+	}
+	return d - time.Duration(rng.Int64N(int64(d/2)+1))
+}
+
+// Breaker is when the CPU takes over.
+type Breaker struct {
+	Failures int   // that counted in a row; 0: never
+	Rest     Pause // until a probe
+}
+
+// Defaults are settings for functions that take from a tenth of a second to a minute.
+func Defaults() Settings {
+	return Settings{
+		Limit: 100, Attempts: 6, Life: 2 * time.Minute,
+		Timeout: Timeout{Floor: 500 * time.Millisecond, Ceiling: time.Minute, Quantile: 0.75, Factor: 3, Window: 64, Few: 8},
+		Backoff: Pause{100 * time.Millisecond, 20 * time.Second},
+		Breaker: Breaker{Failures: 5, Rest: Pause{30 * time.Second, 10 * time.Minute}},
+		Seed:    1,
+	}
+}
+
+// check panics where settings make no sense: they are a program's, not a user's.
+func (s Settings) check() {
+	t := s.Timeout
+	switch {
+	case s.Limit < 1 || s.Attempts < 1:
+		panic("pool: no invocation is allowed")
+	case t.Floor <= 0 || t.Ceiling < t.Floor || s.Life < t.Ceiling:
+		panic("pool: timeouts must be 0 < Floor <= Ceiling <= Life")
+	case t.Window < 1 || t.Few < 1 || t.Few > t.Window || !(t.Quantile >= 0 && t.Quantile <= 1) || !(t.Factor >= 1):
+		panic("pool: timeouts have no durations to go by")
+	case s.Backoff.First <= 0 || s.Backoff.Most < s.Backoff.First:
+		panic("pool: no pause between failures")
+	case s.Breaker.Failures > 0 && (s.Breaker.Rest.First <= 0 || s.Breaker.Rest.Most < s.Breaker.Rest.First):
+		panic("pool: the breaker does not rest")
+	}
+}

@@ -1,0 +1,80 @@
+package pool
+
+// Tuner is the autotuner of the number of Lambdas of a graph rank (§6): it looks at
+// the size of the queue of tasks that wait for a CPU, and keeps it stable.
+//
+//	1 <= number <= most
+type Tuner struct {
+	number, most int
+	sizes        []int // of the queue, at the last checks since the number changed
+}
+
+// Checks that a decision is made of, how fast a queue shrinks quickly, as a share of
+// its size each check, and by how much the number changes, as a share of it.
+const (
+	checks  = 4
+	quickly = 0.1
+	step    = 0.25
+)
+
+// Most is the most Lambdas that a Tuner starts with.
+const Most = 100
+
+// NewTuner is one for a graph rank of so many intervals: with more Lambdas than
+// intervals there is nothing to do for some of them.
+func NewTuner(intervals int) *Tuner {
+	most := max(intervals, 1)
+	return &Tuner{number: min(most, Most), most: most}
+}
+
+// Number is how many Lambdas there are to be.
+func (t *Tuner) Number() int { return t.number }
+
+// Check takes the size of the queue at one of the checks, which follow each other in
+// equal times, and gives the number of Lambdas from now on.
+//
+// Design note: the paper does not say what happens where the queue stays empty. It
+// cannot shrink any more then, and CPU cores may have nothing to do, which §6 says of
+// too few Lambdas: an empty queue counts as one that shrinks quickly.
+func (t *Tuner) Check(queue int) int {
+	t.sizes = append(t.sizes, queue)
+	if len(t.sizes) < checks {
+		return t.number
+	}
+	was := t.number
+	switch {
+	case t.grows():
+		t.number = max(t.number-t.change(), 1)
+	case t.shrinks():
+		t.number = min(t.number+t.change(), t.most)
+	}
+	if t.number != was {
+		t.sizes = t.sizes[:0]
+	} else {
+		t.sizes = t.sizes[1:]
+	}
+	return t.number
+}
+
+func (t *Tuner) change() int { return max(int(step*float64(t.number)), 1) }
+
+// grows tells whether the queue has grown at each check.
+func (t *Tuner) grows() bool {
+	for i := range t.sizes[1:] {
+		if t.sizes[i+1] <= t.sizes[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// shrinks tells whether it shrinks quickly, by the mean over the checks, or is empty.
+func (t *Tuner) shrinks() bool {
+	first, last, sum := t.sizes[0], t.sizes[len(t.sizes)-1], 0
+	for _, n := range t.sizes {
+		sum += n
+	}
+	slope := float64(last-first) / float64(len(t.sizes)-1)
+	mean := float64(sum) / float64(len(t.sizes))
+	return sum == 0 || slope < 0 && slope <= -quickly*mean
+}
