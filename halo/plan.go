@@ -1,6 +1,10 @@
 package halo
 
-import "siafu/graph/shard"
+import (
+	"sort"
+
+	"siafu/graph/shard"
+)
 
 // Plan says which rows go where, in flat arrays: to rank q go the own rows
 // SendRows[SendStart[q]:SendStart[q+1]], from rank q come the ghosts
@@ -29,4 +33,14 @@ func NewPlan(s *shard.Shard) *Plan {
 		SendStart: s.SendStart, SendRows: s.SendRows, SumStart: make([]int64, s.Parts+1), RecvStart: s.GhostStart,
 		OwnIDs: s.Own, GhostIDs: s.Ghosts,
 	}
+}
+
+// Boundary is where in SendRows those of own rows lo..hi-1 are that go to rank q.
+func (p *Plan) Boundary(q, lo, hi int) (from, to int) {
+	start, end := int(p.SendStart[q]), int(p.SendStart[q+1])
+	list := p.SendRows[start:end]
+	at := func(v int) int {
+		return start + sort.Search(len(list), func(k int) bool { return int(list[k]) >= v })
+	}
+	return at(lo), at(hi)
 }

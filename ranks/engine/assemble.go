@@ -11,7 +11,7 @@ import (
 // lockstep is what goes through the layers of intervals; prepare completes it.
 func (e *Engine) lockstep(intervals []*interval) *lockstep {
 	return &lockstep{
-		workers: e.workers, tensor: e.Tensor, seed: e.Config.Seed, intervals: intervals, own: e.Shard.NumOwn(), adder: e.workers.team(),
+		workers: e.workers, tensor: e.Tensor, intervals: intervals, own: e.Shard.NumOwn(), adder: e.workers.team(),
 	}
 }
 
@@ -25,7 +25,7 @@ func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *
 		way.graph = graphwork.New(e.Network, s.intervals[0].net.Layers, e.Shard, o, s.adder, a)
 		if e.Peers.Size() > 1 {
 			s.exchange = halo.NewExchange(e.Peers, way.graph.Plan, rows, e.packers, e.workers.team(), a, way.graph.MaxWidth())
-			way.ghosts = halo.Always{Exchange: s.exchange}
+			way.ghosts = halo.NewAlways(s.exchange, way.graph.Shapes(), e.Config.Seed)
 			way.sumPieces = way.graph.SumPieces(pieceEdges)
 			way.pieces = evenly(way.graph.Plan.Ghosts, max(1, min(config.MostIntervals, way.graph.Plan.Ghosts/config.IntervalRows)))
 		}

@@ -27,7 +27,6 @@ type lockstep struct {
 	adder     kernels.Ops    // of update
 	delay     *delay         // nil but in experiments
 	tuning    *tuning        // nil where the codec is fixed
-	seed      uint64
 	intervals []*interval
 	own       int // vertices
 	// update sums up the gradients of a layer's weights and hands them over.
@@ -108,7 +107,7 @@ func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
 	case schedule.GatherBackward:
 		i.work.Rows = s.graph.GatherBackward(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
 	case schedule.AddSums:
-		s.addSums(i, t)
+		return true, s.addSums(i, t)
 	default:
 		done, err := i.do(s.tensor, s.workers.teams[worker], t, s.pass)
 		if err != nil {
@@ -147,9 +146,6 @@ func (s *lockstep) publish(i *interval, t schedule.Task) {
 
 // Done implements schedule.Flow.
 func (s *lockstep) Done(t schedule.Task) error {
-	if t.Stage == schedule.Send || t.Stage == schedule.SendBackward {
-		s.ghosts.Begun(slot(t))
-	}
 	s.walk.Done(t)
 	return nil
 }
@@ -169,7 +165,7 @@ func (s *lockstep) Poll() (bool, error) {
 	if err != nil || !ok {
 		return w != nil, err
 	}
-	came, err := s.ghosts.Arrived(slot(event))
+	came, err := s.ghosts.Arrived(s.slot(event))
 	if came && err == nil {
 		s.walk.Done(event)
 	}
@@ -190,7 +186,7 @@ func (s *lockstep) Wait() error {
 	if !ok {
 		return fault.New(fault.Runtime, "train", "", "epoch %d has come to a stand, and nothing is awaited", s.pass.Epoch)
 	}
-	if err := s.ghosts.Await(slot(event)); err != nil {
+	if err := s.ghosts.Await(s.slot(event)); err != nil {
 		return err
 	}
 	s.walk.Done(event)

@@ -106,6 +106,17 @@ func (w *Work) MaxWidth() int {
 	return width
 }
 
+// Shapes are the layers that gather.
+func (w *Work) Shapes() []halo.Shape {
+	var list []halo.Shape
+	for l, at := range w.layers {
+		if at != nil {
+			list = append(list, halo.Shape{Layer: l, Width: at.Width, Backward: at.needed})
+		}
+	}
+	return list
+}
+
 // prepareBackward makes what the way back through the layers needs. Edges into
 // training vertices, the only ones with a gradient in the last layer, get
 // arrays of their own where those replace the arrays of all edges or are less

@@ -1,0 +1,178 @@
+package halo
+
+import (
+	"siafu/halo/codec"
+	"siafu/kernels"
+)
+
+// Transfer is what a Collective uses an exchange for: rows of one layer in one
+// direction, of one epoch after another.
+type Transfer struct {
+	*Exchange
+	seed     uint64
+	width    int
+	leaving  int      // the epoch of the rows that were offered last
+	brought  [1]Block // what Ghosts are; arrivals of them
+	arrivals int
+}
+
+// NewTransfer makes the transfer of rows so wide; codecs that round at random draw
+// by seed. Others may use the exchange too, in turn.
+func NewTransfer(e *Exchange, width int, seed uint64) *Transfer {
+	return &Transfer{Exchange: e, width: width, seed: seed}
+}
+
+// Room is Source's.
+func (t *Transfer) Room(s Slot) kernels.Mat {
+	if s.Backward {
+		return t.Ghosts(t.width)
+	}
+	return t.Sums(t.width)
+}
+
+// Offer is Source's. Collective.
+func (t *Transfer) Offer(s Slot, rows kernels.Mat, lo, hi int) error {
+	if lo != 0 || hi != rows.Rows || rows.Cols != t.width {
+		panic("halo: a collective transfer takes all rows at once")
+	}
+	t.leaving = s.Epoch
+	k := Key{Seed: t.seed, Epoch: s.Epoch, Layer: s.Layer, Apart: s.Apart}
+	if s.Backward {
+		return t.BeginBackward(t.width, k)
+	}
+	return t.BeginForward(rows, k)
+}
+
+// Take is Source's; gradients are decoded when they are added. Collective.
+func (t *Transfer) Take(s Slot) (lo, hi int, err error) {
+	if s.Backward || !t.UnderWay() {
+		return 0, 0, nil
+	}
+	rows, err := t.EndForward()
+	t.brought[0], t.arrivals = Block{Rows: rows.Rows, Epoch: t.leaving}, min(rows.Rows, 1)
+	return 0, rows.Rows, err
+}
+
+// Want is Source's.
+func (t *Transfer) Want(s Slot) View {
+	if s.Backward {
+		return View{Rows: t.Sums(t.width)}
+	}
+	return View{t.Ghosts(t.width), t.brought[:t.arrivals]}
+}
+
+// Add is Source's. Collective.
+func (t *Transfer) Add(own kernels.Mat, lo, hi int) error {
+	if lo != 0 || hi != own.Rows {
+		panic("halo: a collective transfer adds to all rows at once")
+	}
+	if !t.UnderWay() {
+		return nil
+	}
+	return t.EndBackward(own)
+}
+
+// Forget ends the transfer, if it is under way, and puts zeros in the place of what
+// it has brought. Collective.
+func (t *Transfer) Forget() error {
+	err := t.Drop()
+	t.ops.Clear(t.Ghosts(t.width))
+	t.arrivals = 0
+	return err
+}
+
+// Always refreshes ghosts in every epoch: one exchange at a time, whose rows are
+// used as soon as they come. It is a Collective.
+type Always struct {
+	*Exchange
+	transfers []*Transfer // by layer, nil for one that does not gather
+}
+
+var _ Collective = (*Always)(nil)
+
+// NewAlways makes the transfers of layers with an exchange, which has room for the
+// widest.
+func NewAlways(e *Exchange, shapes []Shape, seed uint64) *Always {
+	a := &Always{Exchange: e}
+	for _, s := range shapes {
+		for len(a.transfers) <= s.Layer {
+			a.transfers = append(a.transfers, nil)
+		}
+		a.transfers[s.Layer] = NewTransfer(e, s.Width, seed)
+	}
+	return a
+}
+
+// Room implements Source.
+func (a *Always) Room(s Slot) kernels.Mat { return a.transfers[s.Layer].Room(s) }
+
+// Offer implements Source.
+func (a *Always) Offer(s Slot, rows kernels.Mat, lo, hi int) error {
+	return a.transfers[s.Layer].Offer(s, rows, lo, hi)
+}
+
+// Arrived implements Source.
+func (a *Always) Arrived(Slot) (bool, error) { return a.Exchange.Arrived() }
+
+// Take implements Source.
+func (a *Always) Take(s Slot) (lo, hi int, err error) { return a.transfers[s.Layer].Take(s) }
+
+// Want implements Source. The rows stand until the next slot's are offered.
+func (a *Always) Want(s Slot) (View, error) { return a.transfers[s.Layer].Want(s), nil }
+
+// Add implements Source.
+func (a *Always) Add(_ kernels.Ops, s Slot, own kernels.Mat, lo, hi int) error {
+	return a.transfers[s.Layer].Add(own, lo, hi)
+}
+
+// Await implements Collective.
+func (a *Always) Await(Slot) error { return a.Exchange.Await() }
+
+// Progress implements Collective. Who waits asks whether the rows have arrived.
+func (a *Always) Progress() error { return nil }
+
+// Settle implements Collective. Nothing outlives the task that has used it.
+func (a *Always) Settle() error { return nil }
+
+// UnderWay tells whether a transfer has begun and not been ended.
+func (e *Exchange) UnderWay() bool { return e.state != "" }
+
+// Drop ends the transfer under way, if there is one, and forgets what it has
+// brought. Collective.
+func (e *Exchange) Drop() error {
+	switch e.state {
+	case forward:
+		_, err := e.EndForward()
+		return err
+	case backward:
+		if e.scrap.IsNil() {
+			e.scrap = kernels.PlaceMat(e.ops, e.arena, e.plan.Own, e.maxCols, make([]float32, e.plan.Own*e.maxCols))
+		}
+		return e.EndBackward(e.scrap.Reshape(e.plan.Own, e.way.in.Cols))
+	}
+	return nil
+}
+
+// Separate lets several exchanges of the same ranks be under way at once: their
+// messages bear tag, which is above 0 and below 32768. Exchanges with the same
+// tag must end in the order in which they begin. To be called before the first
+// Begin.
+func (e *Exchange) Separate(tag int) {
+	e.tag = tag
+	if e.chunked != nil {
+		e.chunked.tag = tag
+	}
+}
+
+// Feedbacks is what codecs that feed errors back have lost of rows, by layer,
+// width and direction.
+type Feedbacks map[series]codec.Feedback
+
+// FeedBack makes exchanges, of which each carries the same rows in turn, correct
+// each other's errors. To be called before the first Begin, where the codec feeds
+// errors back.
+func (e *Exchange) FeedBack(f Feedbacks) {
+	if e.chunked != nil && e.chunked.losts != nil {
+		e.chunked.losts = f
+	}
+}
