@@ -65,8 +65,7 @@ func NewBounded(o Options, ops kernels.Ops, a *mapped.Arena) *Bounded {
 		}
 		if l.Backward {
 			pair[1] = newSeries(l.Width, p.SendStart, ops, a)
-			// Not of the arena: its pages are none before the first gradients are made.
-			pair[1].leaving = make([]float32, p.Ghosts*l.Width)
+			pair[1].leaving = mapped.Make[float32](a, p.Ghosts*l.Width)
 			pair[1].room = kernels.PlaceMat(ops, a, p.Ghosts, l.Width, pair[1].leaving)
 		}
 	}

@@ -5,8 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"siafu/graph/mapped"
-	"siafu/halo/codec"
+	"siafu/halo"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
@@ -31,11 +30,9 @@ type async struct {
 	world   world.Comm
 	workers *workers
 	tensor  tensor.Backend
-	arena   *mapped.Arena
 	delay   *delay          // nil but in experiments
 	graph   *graphwork.Work // nil without propagation
-	codec   codec.Codec
-	sendIDs []uint32 // dataset ids of the plan's SendRows
+	ghosts  halo.Receiver   // likewise
 
 	setting   protocol.Setting
 	chooser   *protocol.Chooser
@@ -59,13 +56,10 @@ type async struct {
 	tallies  tallies
 }
 
-// job is a task that is queued or runs. Where the task puts the rows of a message
-// into their place, wire is the message.
+// job is a task that is queued or runs.
 type job struct {
 	schedule.Task
 	access access
-	wire   wire
-	from   int  // rank
 	runs   bool // in a place of async.active
 }
 
@@ -119,13 +113,13 @@ func (f *async) Run(worker int, t schedule.Task) (done bool, err error) {
 	i.work.Ops.Borrow(f.workers.teams[worker])
 	switch t.Stage {
 	case schedule.Send:
-		return true, f.sendForward(i, t.Layer)
+		return true, f.sendForward(i, t)
 	case schedule.GatherGhosts:
-		return true, f.gather(i, t.Layer)
+		return true, f.gather(i, t)
 	case schedule.SendBackward:
 		f.sendBackward(i, t.Layer)
 	case schedule.GatherBackward:
-		f.gatherBackward(i, t.Layer)
+		return true, f.gatherBackward(i, t)
 	default:
 		done, err = i.do(f.tensor, f.workers.teams[worker], t, i.pass())
 		return done, err
@@ -139,14 +133,11 @@ func (i *interval) pass() model.Pass { return model.Pass{Epoch: i.epoch, Train: 
 // Done implements schedule.Flow.
 func (f *async) Done(t schedule.Task) error {
 	f.running--
-	j := f.end(t)
-	if t.Interval != schedule.Whole {
-		return f.follow(f.intervals[t.Interval], t)
+	f.end(t)
+	if t.Interval == schedule.Whole {
+		return nil
 	}
-	if t.Stage == schedule.Receive || t.Stage == schedule.ReceiveBackward {
-		f.layers[t.Layer].note(j)
-	}
-	return nil
+	return f.follow(f.intervals[t.Interval], t)
 }
 
 // follow queues what an interval does after a task.

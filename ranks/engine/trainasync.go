@@ -8,7 +8,6 @@ import (
 	"siafu/graph/mapped"
 	"siafu/kernels"
 	"siafu/ranks/checkpoint"
-	"siafu/ranks/graphwork"
 	"siafu/ranks/inject"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
@@ -175,7 +174,7 @@ func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *map
 		return nil, err
 	}
 	f := &async{
-		cfg: c, world: e.World, outbox: world.NewOutbox(e.World), workers: e.workers, tensor: e.Tensor, arena: a, delay: newDelay(c, rank),
+		cfg: c, world: e.World, outbox: world.NewOutbox(e.World), workers: e.workers, tensor: e.Tensor, delay: newDelay(c, rank),
 		setting: setting, progress: protocol.NewProgress(setting, rank),
 		chooser: protocol.NewChooser(setting, rank, net.Layers(), net.NumWeights()),
 		epochs:  c.Epochs, wireIn: make([]float32, net.NumWeights()),
@@ -202,23 +201,9 @@ func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *map
 		}
 	}
 	if net.Propagates() {
-		f.prepare(e, a)
-	}
-	return f, nil
-}
-
-// prepare makes what the intervals' layers need of the graph, and of rows that
-// travel.
-func (f *async) prepare(e *Engine, a *mapped.Arena) {
-	o := graphwork.Options{Half: f.cfg.Gather == "bf16", Apart: true, Skip: e.Network.CacheInput}
-	f.graph = graphwork.New(e.Network, f.intervals[0].net.Layers, e.Shard, o, e.workers.team(), a)
-	f.codec, f.sendIDs = e.Codecs[0], mapped.Make[uint32](a, len(f.graph.Plan.SendRows))
-	for k, v := range f.graph.Plan.SendRows {
-		f.sendIDs[k] = f.graph.Plan.OwnIDs[v]
-	}
-	for l := range f.layers {
-		if layer := f.graph.Layer(l); layer != nil {
-			f.layers[l] = f.publish(layer, e.Shard.NumOwn(), a)
+		if err := f.prepare(e, trained, a); err != nil {
+			return nil, err
 		}
 	}
+	return f, nil
 }

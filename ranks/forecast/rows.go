@@ -93,7 +93,9 @@ func (f *Forecast) published(m *Memory, p partition.RankReport) {
 		}
 		own = append(own, floats(p.Vertices, width), floats(p.Vertices, gathered))
 		far = append(far, floats(p.Ghosts, width))
-		back = append(back, floats(p.SendRows, width))
+		if g.Backward {
+			far, back = append(far, floats(p.Ghosts, width)), append(back, floats(p.SendRows, width))
+		}
 		messages = size.Sum(messages, floats(p.Ghosts+p.SendRows, width))
 	}
 	m.add("published rows", Array, own...)

@@ -10,10 +10,9 @@ type Layer struct {
 	Width     int // of emitted rows
 	GradWidth int // of what is gathered, and of its gradient
 
-	Rows     kernels.Mat   // emitted by own vertices [own x Width]
-	Ghosts   kernels.Mat   // emitted by ghosts [ghosts x Width]
-	Grads    kernels.Mat   // of what own vertices gathered [own x GradWidth]
-	Returned []kernels.Mat // by graph rank: its share of the gradients of the rows sent there
+	Rows   kernels.Mat // emitted by own vertices [own x Width]
+	Ghosts kernels.Mat // emitted by ghosts [ghosts x Width]
+	Grads  kernels.Mat // of what own vertices gathered [own x GradWidth]
 
 	gathered kernels.Mat // [own x GradWidth]
 	backward kernels.Mat // gradients of emitted rows [own x Width]
@@ -42,7 +41,7 @@ func (i Interval) scale(x kernels.Vector[float32]) kernels.Vector[float32] { ret
 func (w *Work) room(rows, cols int) kernels.Mat { return kernels.NewMat(w.ops, w.arena, rows, cols) }
 
 func (w *Work) newLayer(layer model.Layer) *Layer {
-	l := &Layer{Width: layer.GatherWidth(), needed: layer.GathersBackward(), Returned: make([]kernels.Mat, w.Plan.Parts)}
+	l := &Layer{Width: layer.GatherWidth(), needed: layer.GathersBackward()}
 	l.GradWidth = l.Width
 	if at, ok := layer.(model.Attended); ok {
 		w.attend(l, at)
@@ -178,19 +177,6 @@ func (w *Work) AddSums(l *Layer, i Interval, sums kernels.Mat) {
 	m := w.sumsOf.edges(i.Lo, i.Hi)
 	m.RowScale = i.scale(w.col)
 	i.Ops.SpMM(i.rows(l.backward), m, sums, true)
-}
-
-// AddBackward adds to the interval's rows what other ranks have Returned, in
-// ascending order of ranks.
-func (w *Work) AddBackward(l *Layer, i Interval) {
-	for q, theirs := range l.Returned {
-		if theirs.IsNil() {
-			continue
-		}
-		start := int(w.Plan.SendStart[q])
-		first, end := Boundary(w.Plan.SendRows[start:w.Plan.SendStart[q+1]], i.Lo, i.Hi)
-		i.Ops.AddRows(l.backward, kernels.Mat{}, w.sendRows.Part(start+first, start+end), theirs.Part(first, end))
-	}
 }
 
 // spmm gathers rows, or their rounded copies where there are any, in which the

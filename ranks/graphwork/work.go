@@ -2,7 +2,6 @@ package graphwork
 
 import (
 	"slices"
-	"sort"
 
 	"siafu/graph"
 	"siafu/graph/mapped"
@@ -156,12 +155,4 @@ func (w *Work) backwardRoom(at *Layer, shared *kernels.Mat, apart bool) kernels.
 		*shared = w.room(own, at.Width)
 	}
 	return shared.Reshape(own, at.Width)
-}
-
-// Boundary is the part of the ascending list of own rows that lies in [lo, hi).
-func Boundary(list []uint32, lo, hi int) (from, to int) {
-	at := func(v int) int {
-		return sort.Search(len(list), func(k int) bool { return int(list[k]) >= v })
-	}
-	return at(lo), at(hi)
 }
