@@ -22,7 +22,7 @@ import (
 // Staleness+1 behind it. It may go on once every ghost has had a row. Gradients
 // have no bound of their own.
 type Bounded struct {
-	o        Options
+	o        BoundedOptions
 	sendIDs  []uint32               // dataset ids of the plan's SendRows
 	sendRows kernels.Vector[uint32] // the plan's, where Ops compute
 	layers   [][2]*series           // by layer, forward and backward; nil where no rows travel
@@ -33,8 +33,8 @@ type Bounded struct {
 
 var _ halo.Receiver = (*Bounded)(nil)
 
-// Options say between whom rows travel, and how.
-type Options struct {
+// BoundedOptions say between whom rows travel, and how.
+type BoundedOptions struct {
 	Rank      int
 	Shapes    []halo.Shape
 	Plan      *halo.Plan // without sums
@@ -48,7 +48,7 @@ type Options struct {
 
 // NewBounded makes room for the rows of all layers, which lies where ops
 // computes; every layer and direction gets a fork of ops. Memory comes from a.
-func NewBounded(o Options, ops kernels.Ops, a *mapped.Arena) *Bounded {
+func NewBounded(o BoundedOptions, ops kernels.Ops, a *mapped.Arena) *Bounded {
 	p := o.Plan
 	s := &Bounded{o: o, sendRows: kernels.Place(ops, a, p.SendRows), sendIDs: mapped.Make[uint32](a, len(p.SendRows))}
 	for i, r := range p.SendRows {

@@ -289,7 +289,7 @@ func single(t testing.TB, out comm.Outbox) (*refresh.Bounded, *kernels.Team) {
 	team, arena := kernels.NewTeam(1), mapped.NewArena()
 	t.Cleanup(team.Close)
 	t.Cleanup(arena.Free)
-	o := refresh.Options{Shapes: shape(), Plan: mirrored(), Codec: none, Staleness: 1, After: 2, Outbox: out, Tag: tag}
+	o := refresh.BoundedOptions{Shapes: shape(), Plan: mirrored(), Codec: none, Staleness: 1, After: 2, Outbox: out, Tag: tag}
 	return refresh.NewBounded(o, team, arena), team
 }
 

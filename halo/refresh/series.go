@@ -89,23 +89,23 @@ func (r *series) take(c codec.Codec) (lo, hi, from int, err error) {
 		panic("refresh: rows are taken that nobody has sent")
 	}
 	b := next.block
-	k, newer, err := r.find(b)
-	if err != nil || newer {
+	k, old, err := r.find(b)
+	if err != nil || old {
 		return 0, 0, next.from, err
 	}
 	lo, hi = b.First, b.First+b.Rows
-	room := r.come[lo*r.width : hi*r.width]
+	place := r.come[lo*r.width : hi*r.width]
 	opened, err := codec.Open(next.data, c)
 	if err == nil && opened.First != next.first {
 		err = fmt.Errorf("a block from row %d on instead of row %d", opened.First, next.first)
 	}
 	if err == nil {
-		err = opened.Decode(c, codec.Rows{X: room, Cols: r.width, Len: b.Rows}, false)
+		err = opened.Decode(c, codec.Rows{X: place, Cols: r.width, Len: b.Rows}, false)
 	}
 	if err != nil {
 		return 0, 0, next.from, err
 	}
-	kernels.Write(r.ops, r.rows.Part(lo, hi), room)
+	kernels.Write(r.ops, r.rows.Part(lo, hi), place)
 	r.note(k, b)
 	return lo, hi, next.from, nil
 }
@@ -122,9 +122,10 @@ func (r *series) pop() (arrival, bool) {
 	return first, true
 }
 
-// find is the place of b among the blocks, and whether what is there is not older.
+// find is the place of b among the blocks, and whether it is no newer than the one
+// there.
 // It is an error if b overlaps one that begins or ends elsewhere.
-func (r *series) find(b halo.Block) (k int, newer bool, err error) {
+func (r *series) find(b halo.Block) (k int, old bool, err error) {
 	k, found := slices.BinarySearchFunc(r.blocks, b.First, func(o halo.Block, first int) int { return cmp.Compare(o.First, first) })
 	switch {
 	case found && r.blocks[k].Rows == b.Rows:

@@ -108,7 +108,7 @@ func (m *member) previous() halo.Collective {
 func (m *member) bounded() halo.Source { return m.newest(world.NewOutbox(m)) }
 
 func (m *member) newest(out comm.Outbox) *refresh.Bounded {
-	return refresh.NewBounded(refresh.Options{
+	return refresh.NewBounded(refresh.BoundedOptions{
 		Rank: m.Rank(), Shapes: shape(), Plan: halo.NewPlan(m.shard), Codec: m.codec,
 		Staleness: epochs, Outbox: out, Tag: tag,
 	}, m.team, m.arena)

@@ -40,7 +40,7 @@ func (f *async) prepare(e *Engine, trained int, a *mapped.Arena) error {
 	ops := f.workers.teams[0]
 	o := graphwork.Options{Half: f.cfg.Gather == "bf16", Apart: true, Skip: e.Network.CacheInput}
 	f.graph = graphwork.New(e.Network, f.intervals[0].net.Layers, e.Shard, o, f.workers.team(), a)
-	f.ghosts = refresh.NewBounded(refresh.Options{
+	f.ghosts = refresh.NewBounded(refresh.BoundedOptions{
 		Rank: f.world.Rank(), Shapes: f.graph.Shapes(), Plan: f.graph.Plan, Codec: e.Codecs[0], Seed: f.cfg.Seed,
 		Staleness: f.setting.Staleness, After: trained, Outbox: f.outbox, Tag: params.TagAsync,
 	}, ops, a)
