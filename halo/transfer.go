@@ -22,16 +22,39 @@ func NewTransfer(e *Exchange, width int, seed uint64) *Transfer {
 	return &Transfer{Exchange: e, width: width, seed: seed}
 }
 
-// Room is Source's.
-func (t *Transfer) Room(s Slot) kernels.Mat {
+// Forget ends the transfer, if it is under way, and puts zeros in the place of what
+// it has brought. Collective.
+func (t *Transfer) Forget() error {
+	err := t.Drop()
+	t.ops.Clear(t.Ghosts(t.width))
+	t.arrivals = 0
+	return err
+}
+
+// Choice is a policy that chooses among transfers.
+type Choice interface {
+	// Leaving is the transfer that takes the rows of a slot to other ranks.
+	Leaving(s Slot) *Transfer
+	// Arriving is the one that brings those which the slot uses. While it has
+	// never been under way its rows are zeros, and nobody has sent gradients.
+	Arriving(s Slot) *Transfer
+}
+
+// Chosen has the methods of a Collective that follow from a choice.
+type Chosen struct{ Choice }
+
+// Room implements Source.
+func (c Chosen) Room(s Slot) kernels.Mat {
+	t := c.Leaving(s)
 	if s.Backward {
 		return t.Ghosts(t.width)
 	}
 	return t.Sums(t.width)
 }
 
-// Offer is Source's. Collective.
-func (t *Transfer) Offer(s Slot, rows kernels.Mat, lo, hi int) error {
+// Offer implements Source.
+func (c Chosen) Offer(s Slot, rows kernels.Mat, lo, hi int) error {
+	t := c.Leaving(s)
 	if lo != 0 || hi != rows.Rows || rows.Cols != t.width {
 		panic("halo: a collective transfer takes all rows at once")
 	}
@@ -43,8 +66,9 @@ func (t *Transfer) Offer(s Slot, rows kernels.Mat, lo, hi int) error {
 	return t.BeginForward(rows, k)
 }
 
-// Take is Source's; gradients are decoded when they are added. Collective.
-func (t *Transfer) Take(s Slot) (lo, hi int, err error) {
+// Take implements Source. Gradients are decoded when they are added.
+func (c Chosen) Take(s Slot) (lo, hi int, err error) {
+	t := c.Arriving(s)
 	if s.Backward || !t.UnderWay() {
 		return 0, 0, nil
 	}
@@ -53,16 +77,19 @@ func (t *Transfer) Take(s Slot) (lo, hi int, err error) {
 	return 0, rows.Rows, err
 }
 
-// Want is Source's.
-func (t *Transfer) Want(s Slot) View {
+// Want implements Source. The rows stand until the transfer's exchange begins
+// again.
+func (c Chosen) Want(s Slot) (View, error) {
+	t := c.Arriving(s)
 	if s.Backward {
-		return View{Rows: t.Sums(t.width)}
+		return View{Rows: t.Sums(t.width)}, nil
 	}
-	return View{t.Ghosts(t.width), t.brought[:t.arrivals]}
+	return View{t.Ghosts(t.width), t.brought[:t.arrivals]}, nil
 }
 
-// Add is Source's. Collective.
-func (t *Transfer) Add(own kernels.Mat, lo, hi int) error {
+// Add implements Source.
+func (c Chosen) Add(_ kernels.Ops, s Slot, own kernels.Mat, lo, hi int) error {
+	t := c.Arriving(s)
 	if lo != 0 || hi != own.Rows {
 		panic("halo: a collective transfer adds to all rows at once")
 	}
@@ -72,67 +99,46 @@ func (t *Transfer) Add(own kernels.Mat, lo, hi int) error {
 	return t.EndBackward(own)
 }
 
-// Forget ends the transfer, if it is under way, and puts zeros in the place of what
-// it has brought. Collective.
-func (t *Transfer) Forget() error {
-	err := t.Drop()
-	t.ops.Clear(t.Ghosts(t.width))
-	t.arrivals = 0
-	return err
-}
-
 // Always refreshes ghosts in every epoch: one exchange at a time, whose rows are
 // used as soon as they come. It is a Collective.
 type Always struct {
+	Chosen
 	*Exchange
-	transfers []*Transfer // by layer, nil for one that does not gather
 }
 
-var _ Collective = (*Always)(nil)
+var _ Collective = Always{}
+
+// layered is the choice of Always: a transfer a layer, nil for one that does not
+// gather.
+type layered []*Transfer
+
+func (l layered) Leaving(s Slot) *Transfer  { return l[s.Layer] }
+func (l layered) Arriving(s Slot) *Transfer { return l[s.Layer] }
 
 // NewAlways makes the transfers of layers with an exchange, which has room for the
 // widest.
-func NewAlways(e *Exchange, shapes []Shape, seed uint64) *Always {
-	a := &Always{Exchange: e}
+func NewAlways(e *Exchange, shapes []Shape, seed uint64) Always {
+	var list layered
 	for _, s := range shapes {
-		for len(a.transfers) <= s.Layer {
-			a.transfers = append(a.transfers, nil)
+		for len(list) <= s.Layer {
+			list = append(list, nil)
 		}
-		a.transfers[s.Layer] = NewTransfer(e, s.Width, seed)
+		list[s.Layer] = NewTransfer(e, s.Width, seed)
 	}
-	return a
-}
-
-// Room implements Source.
-func (a *Always) Room(s Slot) kernels.Mat { return a.transfers[s.Layer].Room(s) }
-
-// Offer implements Source.
-func (a *Always) Offer(s Slot, rows kernels.Mat, lo, hi int) error {
-	return a.transfers[s.Layer].Offer(s, rows, lo, hi)
+	return Always{Chosen{list}, e}
 }
 
 // Arrived implements Source.
-func (a *Always) Arrived(Slot) (bool, error) { return a.Exchange.Arrived() }
-
-// Take implements Source.
-func (a *Always) Take(s Slot) (lo, hi int, err error) { return a.transfers[s.Layer].Take(s) }
-
-// Want implements Source. The rows stand until the next slot's are offered.
-func (a *Always) Want(s Slot) (View, error) { return a.transfers[s.Layer].Want(s), nil }
-
-// Add implements Source.
-func (a *Always) Add(_ kernels.Ops, s Slot, own kernels.Mat, lo, hi int) error {
-	return a.transfers[s.Layer].Add(own, lo, hi)
-}
+func (a Always) Arrived(Slot) (bool, error) { return a.Exchange.Arrived() }
 
 // Await implements Collective.
-func (a *Always) Await(Slot) error { return a.Exchange.Await() }
+func (a Always) Await(Slot) error { return a.Exchange.Await() }
 
 // Progress implements Collective. Who waits asks whether the rows have arrived.
-func (a *Always) Progress() error { return nil }
+func (a Always) Progress() error { return nil }
 
 // Settle implements Collective. Nothing outlives the task that has used it.
-func (a *Always) Settle() error { return nil }
+func (a Always) Settle() error { return nil }
 
 // UnderWay tells whether a transfer has begun and not been ended.
 func (e *Exchange) UnderWay() bool { return e.state != "" }

@@ -19,6 +19,7 @@ import (
 // rows of this epoch travel with one, while those that the other has brought are
 // in use.
 type Previous struct {
+	halo.Chosen
 	slots map[place]*[2]*halo.Transfer
 	list  []*halo.Transfer
 
@@ -43,6 +44,7 @@ const firstTag, tags = 64, 16 << 10
 // Collective.
 func NewPrevious(shapes []halo.Shape, seed uint64, c comm.Comm, p *halo.Plan, rows codec.Codec, team halo.Parallel, ops kernels.Ops, a *mapped.Arena) *Previous {
 	s, lost := &Previous{slots: map[place]*[2]*halo.Transfer{}}, halo.Feedbacks{}
+	s.Chosen.Choice = s
 	add := func(at place, width int) {
 		pair := &[2]*halo.Transfer{}
 		for k := range pair {
@@ -64,46 +66,30 @@ func NewPrevious(shapes []halo.Shape, seed uint64, c comm.Comm, p *halo.Plan, ro
 	return s
 }
 
-// leaving is the transfer that takes the rows of a slot to other ranks.
-func (s *Previous) leaving(at halo.Slot) *halo.Transfer {
+// Leaving implements halo.Choice.
+func (s *Previous) Leaving(at halo.Slot) *halo.Transfer {
 	return s.slots[place{at.Layer, at.Backward}][at.Epoch%2]
 }
 
-// arriving is the one that brings those which the slot uses. It is not under way in
-// the first epoch: its rows are then zeros, and nobody has sent gradients.
-func (s *Previous) arriving(at halo.Slot) *halo.Transfer {
+// Arriving implements halo.Choice.
+func (s *Previous) Arriving(at halo.Slot) *halo.Transfer {
 	return s.slots[place{at.Layer, at.Backward}][(at.Epoch+1)%2]
 }
 
-// Room implements halo.Source.
-func (s *Previous) Room(at halo.Slot) kernels.Mat { return s.leaving(at).Room(at) }
-
 // Offer implements halo.Source.
 func (s *Previous) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
-	t := s.leaving(at)
-	if err := t.Offer(at, rows, lo, hi); err != nil {
+	if err := s.Chosen.Offer(at, rows, lo, hi); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.travelling = append(s.travelling, t)
+	s.travelling = append(s.travelling, s.Leaving(at))
 	return nil
-}
-
-// Take implements halo.Source.
-func (s *Previous) Take(at halo.Slot) (lo, hi int, err error) { return s.arriving(at).Take(at) }
-
-// Want implements halo.Source.
-func (s *Previous) Want(at halo.Slot) (halo.View, error) { return s.arriving(at).Want(at), nil }
-
-// Add implements halo.Source.
-func (s *Previous) Add(_ kernels.Ops, at halo.Slot, own kernels.Mat, lo, hi int) error {
-	return s.arriving(at).Add(own, lo, hi)
 }
 
 // Arrived implements halo.Source.
 func (s *Previous) Arrived(at halo.Slot) (bool, error) {
-	t := s.arriving(at)
+	t := s.Arriving(at)
 	if !t.UnderWay() {
 		return true, nil
 	}
@@ -128,7 +114,7 @@ func (s *Previous) Progress() error {
 
 // Await implements halo.Collective.
 func (s *Previous) Await(at halo.Slot) error {
-	t := s.arriving(at)
+	t := s.Arriving(at)
 	if !t.UnderWay() {
 		return nil
 	}

@@ -37,6 +37,10 @@ func goThrough(m *member) error {
 			return err
 		}
 	}
+	l.asked = 0
+	if err := p.Progress(); err != nil || m.codec.Name() == "none" && l.asked != slots {
+		return fmt.Errorf("%d of %d transfers under way are moved on, %v", l.asked, slots, err)
+	}
 	l.begun += slots
 	if err := p.Settle(); err != nil {
 		return err
@@ -67,7 +71,7 @@ const slots = 3
 // stand there.
 type late struct {
 	world.Comm
-	begun int
+	begun, asked int
 }
 
 func (c *late) Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts []int) (comm.Request, error) {
@@ -83,6 +87,7 @@ type lateRequest struct {
 }
 
 func (r *lateRequest) Test() (bool, error) {
+	r.comm.asked++
 	if r.comm.begun < r.due {
 		return false, nil
 	}
