@@ -27,7 +27,20 @@ func goThrough(m *member) error {
 	l := &late{Comm: m.Comm}
 	m.Comm = l
 	p, s := m.previous(), m.shard
+	p.Record()
 	for epoch := range epochs {
+		luggage := p.Pack(epoch)
+		if epoch == goesOn { // elsewhere
+			l.begun += slots
+			if err := p.Settle(); err != nil {
+				return err
+			}
+			p = m.previous()
+			p.Record()
+			if err := p.Unpack(luggage); err != nil {
+				return err
+			}
+		}
 		for l := range layers {
 			if err := forward(p, s, epoch, l); err != nil {
 				return err
@@ -62,6 +75,10 @@ func goThrough(m *member) error {
 	}
 	return nil
 }
+
+// goesOn is the epoch before which the transfers are made anew, as where a part goes
+// on elsewhere.
+const goesOn = 3
 
 // slots of an epoch: two forward, one backward.
 const slots = 3

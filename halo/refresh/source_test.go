@@ -101,7 +101,7 @@ func (m *member) always() halo.Source {
 	return halo.NewAlways(e, shape(), 1)
 }
 
-func (m *member) previous() halo.Collective {
+func (m *member) previous() *refresh.Previous {
 	return refresh.NewPrevious(shape(), 1, m, halo.NewPlan(m.shard), m.codec, m.team, m.team, m.arena)
 }
 

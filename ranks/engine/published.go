@@ -36,10 +36,9 @@ type published struct {
 
 // prepare makes what the intervals' layers need of the graph, and of rows that
 // travel.
-func (f *async) prepare(e *Engine, trained int, a *mapped.Arena) error {
+func (f *async) prepare(e *Engine, store *model.Store, trained int, a *mapped.Arena) error {
 	ops := f.workers.teams[0]
-	o := graphwork.Options{Half: f.cfg.Gather == "bf16", Apart: true, Skip: e.Network.CacheInput}
-	f.graph = graphwork.New(e.Network, f.intervals[0].net.Layers, e.Shard, o, f.workers.team(), a)
+	f.graph = graphwork.New(store, e.Shard, graphwork.Options{Half: f.cfg.Gather == "bf16"}, e.workers.team(), a)
 	f.ghosts = refresh.NewBounded(refresh.BoundedOptions{
 		Rank: f.world.Rank(), Shapes: f.graph.Shapes(), Plan: f.graph.Plan, Codec: e.Codecs[0], Seed: f.cfg.Seed,
 		Staleness: f.setting.Staleness, After: trained, Outbox: f.outbox, Tag: params.TagAsync,
@@ -55,7 +54,7 @@ func (f *async) prepare(e *Engine, trained int, a *mapped.Arena) error {
 		}
 		own := e.Shard.NumOwn()
 		layer.Rows, layer.Grads = kernels.NewMat(ops, a, own, layer.Width), kernels.NewMat(ops, a, own, layer.GradWidth)
-		layer.Ghosts = view.Rows
+		layer.Again, layer.Ghosts = layer.Rows, view.Rows
 		f.layers[l] = &published{Layer: layer, ready: map[int]int{}}
 	}
 	return nil
@@ -75,8 +74,8 @@ func slotOf(t schedule.Task) halo.Slot {
 // the ranks that have them as ghosts.
 func (f *async) sendForward(i *interval, t schedule.Task) error {
 	p := f.layers[t.Layer]
-	i.work.Ops.Copy(i.part(p.Rows), i.work.Rows)
-	f.graph.Publish(p.Layer, i.at(t.Layer), i.work.Rows)
+	i.ops.Copy(i.part(p.Rows), i.frame.At(model.Do{Layer: t.Layer, Stage: model.Emit}, model.Emitted))
+	f.graph.Publish(p.Layer, i.at(t.Layer), i.part(p.Rows))
 	return f.ghosts.Offer(slotOf(t), p.Rows, i.lo, i.hi)
 }
 
@@ -87,15 +86,15 @@ func (f *async) gather(i *interval, t schedule.Task) error {
 	}
 	l, at := f.layers[t.Layer].Layer, i.at(t.Layer)
 	f.graph.GatherOwn(l, at, i.pass())
-	i.work.Rows = f.graph.GatherGhosts(l, at, i.pass())
+	f.graph.GatherGhosts(l, at, i.pass())
 	return nil
 }
 
 // sendBackward publishes an interval's gradient of what it gathered.
 func (f *async) sendBackward(i *interval, l int) {
 	p := f.layers[l]
-	i.work.Ops.Copy(i.part(p.Grads), i.work.Rows)
-	f.graph.PublishGrads(p.Layer, i.at(l), i.work.Rows, i.pass())
+	i.ops.Copy(i.part(p.Grads), i.frame.At(model.Do{Layer: l, Stage: model.ApplyBackward}, model.GatheredGrad))
+	f.graph.PublishGrads(p.Layer, i.at(l), i.part(p.Grads))
 }
 
 // countGrads counts an interval whose gradient is published. With the rank's
@@ -115,8 +114,8 @@ func (f *async) countGrads(i *interval, l int) {
 // there.
 func (f *async) gatherBackward(i *interval, t schedule.Task) error {
 	l := f.layers[t.Layer].Layer
-	i.work.Rows = f.graph.GatherBackward(l, i.at(t.Layer), i.pass())
-	return f.ghosts.Add(i.work.Ops, slotOf(t), f.graph.Backward(l), i.lo, i.hi)
+	f.graph.GatherBackward(l, i.at(t.Layer), i.pass())
+	return f.ghosts.Add(i.ops, slotOf(t), f.graph.Backward(l), i.lo, i.hi)
 }
 
 // whole runs a task that no interval does for itself.
@@ -124,7 +123,7 @@ func (f *async) whole(worker int, t schedule.Task) error {
 	ops, l, at := f.workers.teams[worker], f.layers[t.Layer].Layer, slotOf(t)
 	if t.Stage == schedule.GhostGrads {
 		room := f.ghosts.Room(at)
-		l.Enter(model.Pass{Epoch: t.Epoch, Train: true})
+		f.graph.Enter(l, model.Pass{Epoch: t.Epoch, Train: true})
 		f.graph.GhostGrads(ops, l, 0, room)
 		return f.ghosts.Offer(at, room, 0, room.Rows)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"siafu/graph/mapped"
 	"siafu/kernels"
+	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/inject"
 	"siafu/ranks/params"
@@ -93,11 +94,9 @@ func (e *Engine) stateAfter(u *params.Updater) ([][]float32, error) {
 // weights after the last epoch; the better ones are the run's. Collective over
 // the graph ranks.
 func (e *Engine) evaluateAsync(epochs int, last []float32, h *stopping.History) error {
-	t := e.trainer(nil, nil)
-	if t.net.CacheInput {
-		if err := e.cacheInput(t.intervals, nil, e.Arena); err != nil {
-			return err
-		}
+	t, err := e.trainer(nil, nil, model.Forward)
+	if err != nil {
+		return err
 	}
 	if err := e.share(h); err != nil {
 		return err
@@ -190,18 +189,17 @@ func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *map
 			f.hosted = protocol.New(setting, 0, params.Layers(net), slices.Clone(weights), u)
 		}
 	}
-	f.intervals = newIntervals(c, net, e.Shard, e.localIDs(a), e.workers, kernels.Mat{}, a)
+	store := e.store(e.network(), model.Apart, a)
+	if err := e.cacheInput(store, nil, a); err != nil {
+		return nil, err
+	}
+	f.intervals, f.tasks = e.newIntervals(store, kernels.Mat{}, a), chains(store, e.Tensor.Wishes())
 	for _, i := range f.intervals {
 		i.epoch = trained
 	}
 	f.active = make([]job, e.workers.pool.Workers()+len(f.intervals))
-	if net.CacheInput {
-		if err := e.cacheInput(f.intervals, nil, a); err != nil {
-			return nil, err
-		}
-	}
 	if net.Propagates() {
-		if err := f.prepare(e, trained, a); err != nil {
+		if err := f.prepare(e, store, trained, a); err != nil {
 			return nil, err
 		}
 	}

@@ -21,9 +21,10 @@ type route struct {
 	graph  *graphwork.Work // nil in a network without propagation
 	ghosts halo.Collective // nil where none are gathered
 
-	forwardWalk, backwardWalk *schedule.Walk
-	pieces                    []int // bounds of ghosts whose gradients are one task
-	sumPieces                 []int // the same of the sums for other ranks
+	forwardWalk, backwardWalk, epochWalk *walk
+
+	pieces    []int // bounds of ghosts whose gradients are one task
+	sumPieces []int // the same of the sums for other ranks
 }
 
 // refresh makes the route of training where it differs from that of evaluations,
@@ -38,7 +39,7 @@ func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
 		way.ghosts = refresh.NewPrevious(way.graph.Shapes(), e.Config.Seed, e.Peers, way.graph.Plan, e.Codecs[0], e.packers, s.adder, a)
 	case config.Never:
 		o.Alone, o.Forward = true, false
-		way.graph, way.ghosts = graphwork.New(e.Network, s.intervals[0].net.Layers, e.Shard, o, s.adder, a), nil
+		way.graph, way.ghosts = graphwork.New(s.store, e.Shard, o, s.adder, a), nil
 		s.build(&way, e.Config.Mode == "nopipe")
 	}
 	s.route, s.training = &way, &way
@@ -63,8 +64,8 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 		from, to := s.sumPieces[t.Interval], s.sumPieces[t.Interval+1]
 		s.graph.Sums(worker, l, from, s.ghosts.Room(at).Part(from, to))
 	case schedule.Send:
-		l.Enter(s.pass)
-		return s.ghosts.Offer(at, l.Rows, 0, s.own)
+		s.graph.Enter(l, s.pass)
+		return s.ghosts.Offer(at, l.Rows, 0, l.Rows.Rows)
 	case schedule.Receive:
 		return s.receive(worker, l, at)
 	case schedule.GhostGrads:
@@ -74,7 +75,7 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 		room := s.ghosts.Room(at)
 		return s.ghosts.Offer(at, room, 0, room.Rows)
 	case schedule.ReceiveBackward:
-		return s.ghosts.Add(worker, at, s.graph.Backward(l), 0, s.own)
+		return s.ghosts.Add(worker, at, s.graph.Backward(l), 0, l.Rows.Rows)
 	}
 	return nil
 }
