@@ -1,9 +1,9 @@
 package halo
 
 import (
-	"sort"
-
+	"siafu/graph/mapped"
 	"siafu/graph/shard"
+	"sort"
 )
 
 // Plan says which rows go where, in flat arrays: to rank q go the own rows
@@ -33,6 +33,17 @@ func NewPlan(s *shard.Shard) *Plan {
 		SendStart: s.SendStart, SendRows: s.SendRows, SumStart: make([]int64, s.Parts+1), RecvStart: s.GhostStart,
 		OwnIDs: s.Own, GhostIDs: s.Ghosts,
 	}
+}
+
+// SendIDs are the dataset ids of the rows of SendRows. Memory comes from a.
+func (p *Plan) SendIDs(a *mapped.Arena) []uint32 {
+	ids := mapped.Make[uint32](a, len(p.SendRows))
+	a.Fill(func() {
+		for i, r := range p.SendRows {
+			ids[i] = p.OwnIDs[r]
+		}
+	})
+	return ids
 }
 
 // Boundary is where in SendRows those of own rows lo..hi-1 are that go to rank q.

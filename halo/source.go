@@ -86,6 +86,9 @@ type Source interface {
 // a time.
 type Collective interface {
 	Source
+	// Reserve makes the room that Offer would make else for what codecs lose of a
+	// layer.
+	Reserve(l Shape)
 	// Await returns when the rows of a slot have arrived.
 	Await(s Slot) error
 	// Progress moves transfers on that nobody waits for yet. It does not wait.

@@ -43,6 +43,11 @@ type Choice interface {
 // Chosen has the methods of a Collective that follow from a choice.
 type Chosen struct{ Choice }
 
+// Reserve implements Collective.
+func (c Chosen) Reserve(l Shape) {
+	c.Leaving(Slot{Layer: l.Layer}).Exchange.Reserve(l.Layer, l.Width, l.Backward)
+}
+
 // Room implements Source.
 func (c Chosen) Room(s Slot) kernels.Mat {
 	t := c.Leaving(s)
@@ -128,6 +133,9 @@ func NewAlways(e *Exchange, shapes []Shape, seed uint64) Always {
 	return Always{Chosen{list}, e}
 }
 
+// Reserve implements Collective.
+func (a Always) Reserve(l Shape) { a.Chosen.Reserve(l) }
+
 // Arrived implements Source.
 func (a Always) Arrived(Slot) (bool, error) { return a.Exchange.Arrived() }
 
@@ -167,6 +175,18 @@ func (e *Exchange) Separate(tag int) {
 	e.tag = tag
 	if e.chunked != nil {
 		e.chunked.tag = tag
+	}
+}
+
+// Reserve makes the room that Begin would make else for what a codec loses of a
+// layer's rows of so many columns and, if backward, of their gradients.
+func (e *Exchange) Reserve(layer, cols int, backward bool) {
+	if e.chunked == nil || e.chunked.losts == nil {
+		return
+	}
+	e.chunked.losses(series{layer, cols, false}, len(e.plan.SendRows))
+	if backward {
+		e.chunked.losses(series{layer, cols, true}, e.plan.Ghosts)
 	}
 }
 

@@ -22,6 +22,7 @@ func (r *run) finish() error {
 	mine := runfolder.RankReport{
 		Rank: r.view.Rank(r.rank), Part: r.part(), Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: host.PeakRSS(),
 		ArrayBytes: max(r.engine.ArrayBytes(), r.arena.Used()), StashBytes: r.stash,
+		ActivationBytes: r.engine.Values().Bytes, ActivationBytesKept: r.engine.Values().KeptBytes,
 	}
 	if r.shard != nil {
 		mine.Vertices, mine.Ghosts = int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())

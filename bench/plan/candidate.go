@@ -19,6 +19,11 @@ type Candidate struct {
 	Network string          `json:"network"`      // orders of products, as train prints them
 	Codecs  []Coded         `json:"codecs"`
 
+	// Activations and their gradients on the rank with most memory where they are
+	// kept, and with --recompute; 0 in bounded asynchrony, which keeps all.
+	Kept       int64 `json:"activation_bytes_kept"`
+	Recomputed int64 `json:"activation_bytes_recomputed"`
+
 	fixed  int64 // memory of a rank of the smallest such run, with no vertex
 	report *partition.Report
 	codec  map[string]*forecast.Forecast
@@ -52,6 +57,7 @@ func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error
 		rank, memory := c.largest(f, q.view)
 		if len(c.Codecs) == 0 {
 			c.Largest, c.Memory = rank, memory
+			c.Kept, c.Recomputed = c.activations(f, q.view.Carried(rank))
 			c.fixed = carried(f, q.view, rank, func(int) partition.RankReport { return partition.RankReport{} }).Peak()
 		}
 		peak := size.Sum(memory.Peak(), forecast.Program)
@@ -98,6 +104,16 @@ func (c *Candidate) largest(f *forecast.Forecast, v world.View) (rank int, most 
 		}
 	}
 	return rank, most
+}
+
+// activations are those on a rank that carries these parts, where they are kept and
+// with --recompute.
+func (c *Candidate) activations(f *forecast.Forecast, parts []int) (kept, again int64) {
+	vertices := int64(0)
+	for _, part := range parts {
+		vertices += c.report.Ranks[part].Vertices
+	}
+	return f.Activations(vertices)
 }
 
 // carried is the memory of the parts that a rank carries.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"siafu/graph/size"
 	"siafu/ranks/forecast"
 )
 
@@ -23,6 +24,9 @@ func (p *Plan) Print(w io.Writer) error {
 		p.GraphRanks, parts, p.Servers, p.RanksPerHost, rate(p.Bandwidth), duration(p.Latency), megabytes(p.Memory))
 	fmt.Fprintf(&b, "\nMemory of the largest graph rank with %s (rank %d), MB\n", best.Method, best.Largest)
 	p.terms(&b, best.Memory)
+	if best.Recomputed > 0 {
+		fmt.Fprintf(&b, "Activations and their gradients, MB: kept %s, with --recompute %s\n", megabytes(best.Kept), megabytes(best.Recomputed))
+	}
 	if p.Servers > 0 {
 		fmt.Fprintf(&b, "Memory of a server, MB\n")
 		p.terms(&b, p.Server)
@@ -47,7 +51,7 @@ func (p *Plan) terms(w io.Writer, m forecast.Memory) {
 		fmt.Fprintf(t, "  %s\t%9s\t%s\n", term.Name, megabytes(term.Bytes), term.Kind)
 	}
 	fmt.Fprintf(t, "  the program\t%9s\t\n", megabytes(forecast.Program))
-	fmt.Fprintf(t, "  at most at a time\t%9s\t\n", megabytes(m.Peak()+forecast.Program))
+	fmt.Fprintf(t, "  at most at a time\t%9s\t\n", megabytes(size.Sum(m.Peak(), forecast.Program)))
 	t.Flush()
 }
 

@@ -50,23 +50,20 @@ type BoundedOptions struct {
 // computes; every layer and direction gets a fork of ops. Memory comes from a.
 func NewBounded(o BoundedOptions, ops kernels.Ops, a *mapped.Arena) *Bounded {
 	p := o.Plan
-	s := &Bounded{o: o, sendRows: kernels.Place(ops, a, p.SendRows), sendIDs: mapped.Make[uint32](a, len(p.SendRows))}
-	for i, r := range p.SendRows {
-		s.sendIDs[i] = p.OwnIDs[r]
-	}
+	s := &Bounded{o: o, sendRows: kernels.Place(ops, a.For(halo.Buffers), p.SendRows), sendIDs: p.SendIDs(a.For(halo.Buffers))}
 	for _, l := range o.Shapes {
 		for len(s.layers) <= l.Layer {
 			s.layers = append(s.layers, [2]*series{})
 		}
 		pair := &s.layers[l.Layer]
-		pair[0] = newSeries(l.Width, p.RecvStart, ops, a)
+		pair[0] = newSeries(l.Width, p.RecvStart, ops, a.For(halo.Ghosts))
 		if ops.Remote() {
-			pair[0].leaving = mapped.Make[float32](a, p.Own*l.Width)
+			pair[0].leaving = mapped.Make[float32](a.For(halo.Buffers), p.Own*l.Width)
 		}
 		if l.Backward {
-			pair[1] = newSeries(l.Width, p.SendStart, ops, a)
-			pair[1].leaving = mapped.Make[float32](a, p.Ghosts*l.Width)
-			pair[1].room = kernels.PlaceMat(ops, a, p.Ghosts, l.Width, pair[1].leaving)
+			pair[1] = newSeries(l.Width, p.SendStart, ops, a.For(halo.Buffers))
+			pair[1].leaving = mapped.Make[float32](a.For(halo.Ghosts), p.Ghosts*l.Width)
+			pair[1].room = kernels.PlaceMat(ops, a.For(halo.Ghosts), p.Ghosts, l.Width, pair[1].leaving)
 		}
 	}
 	return s

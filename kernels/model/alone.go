@@ -72,7 +72,7 @@ func (n *Network) logits() ref {
 
 // Has tells whether there is such a stage in an epoch, or can be made again.
 func (n *Network) Has(d Do) bool {
-	return (!d.Again || !d.Stage.Backward()) && slices.ContainsFunc(n.order(true), func(e event) bool {
+	return (!d.Again || !d.Stage.Backward()) && slices.ContainsFunc(n.epoch, func(e event) bool {
 		return e.Layer == d.Layer && e.Stage == d.Stage && e.Stage < Stages
 	})
 }
@@ -80,10 +80,9 @@ func (n *Network) Has(d Do) bool {
 // event is a stage with the values that it reads and writes, of which one that ÂX
 // stands for is its own.
 func (n *Network) event(d Do) event {
-	all := n.order(true)
-	e := all[slices.IndexFunc(all, func(e event) bool { return e.Layer == d.Layer && e.Stage == d.Stage })]
+	e := n.epoch[slices.IndexFunc(n.epoch, func(e event) bool { return e.Layer == d.Layer && e.Stage == d.Stage })]
 	if n.Spec.CacheInput && d.Layer == 0 && slices.Contains(n.Layers[0].Flow(d.Stage).Reads, Gathered) {
-		e.reads = append(e.reads, ref{0, Gathered})
+		e.reads = append(slices.Clone(e.reads), ref{0, Gathered})
 	}
 	if _, attended := n.Layers[d.Layer].(Attended); attended && d.Stage == ApplyBackward {
 		e.reads = n.roots(d.Layer, n.Layers[d.Layer].Flow(d.Stage).Reads...) // without what graph work reads
@@ -108,7 +107,7 @@ func (n *Network) reads(d Do, given bool) bool {
 
 // wanted tells whether anybody but some stages reads a value.
 func (n *Network) wanted(r ref, list []Do) bool {
-	return slices.ContainsFunc(n.order(true), func(e event) bool {
+	return slices.ContainsFunc(n.epoch, func(e event) bool {
 		return !slices.Contains(list, e.Do) && (slices.Contains(e.reads, r) || slices.Contains(e.shared, r))
 	})
 }

@@ -11,6 +11,7 @@ type Network struct {
 
 	ranges   []Range
 	builders []*Builder // what the layers have asked for
+	epoch    []event
 }
 
 // New makes the layers of a spec, whose orders must have been chosen, for features
@@ -22,6 +23,7 @@ func New(s Spec, sparse bool) *Network {
 		b := &Builder{Spec: s, Sparse: sparse, layer: l, params: params}
 		n.builders, n.Layers = append(n.builders, b), append(n.Layers, kind.Layer(b, l))
 	}
+	n.epoch = n.order(true)
 	return n
 }
 

@@ -188,7 +188,10 @@ func (n *Network) order(back bool) (all []event) {
 
 // newPlan lays out the values of a network.
 func newPlan(n *Network, m Memory) *plan {
-	p := &plan{net: n, memory: m, events: n.order(m != Forward)}
+	p := &plan{net: n, memory: m, events: n.epoch}
+	if m == Forward {
+		p.events = n.order(false)
+	}
 	p.layOut(nil)
 	if m == Recompute {
 		p.recompute()

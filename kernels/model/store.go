@@ -58,12 +58,19 @@ func (s *Store) CacheInput(half bool, a *mapped.Arena) kernels.Mat {
 	return x
 }
 
+// Memory is how long values stand.
+func (s *Store) Memory() Memory { return s.plan.memory }
+
 // LocalIDs are the dataset ids of own vertices and ghosts: the counters of the
 // dropout of attention.
 func (s *Store) LocalIDs() kernels.Vector[uint32] { return s.input.LocalIDs }
 
 // Bytes is the memory of the values on a vertex.
 func (s *Store) Bytes() int64 { return 4 * int64(s.plan.columns()) * int64(s.Rows) }
+
+// Columns is how many floats the values of a network take of each own vertex, where
+// they stand as m says.
+func (n *Network) Columns(m Memory) int { return newPlan(n, m).columns() }
 
 // Forward is the matrix of a value of layer l on the way forward, and Backward on the
 // way back [own x ·]; none where there is none, or it is the features.

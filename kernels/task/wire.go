@@ -110,8 +110,10 @@ func Work(net *model.Network, message, reply []byte, o kernels.Ops) ([]byte, err
 	values := r.values(t.Frame, net.Cut(nil, list, t.Pass()).Inputs)
 	if r.flag() {
 		rows := in.Features.Rows
-		t.Loss = &Loss{Labels: vector[int32](r, o, a, rows), Split: vector[uint8](r, o, a, rows)}
+		labels := array[int32](r, rows)
+		t.Loss = &Loss{Labels: kernels.Place(o, a, labels), Split: kernels.Place(o, a, array[uint8](r, rows))}
 		t.Loss.Scale, t.Loss.Count = math.Float32frombits(uint32(r.number())), r.flag()
+		r.classes(labels, net.Spec.Dims[net.Spec.Layers()])
 	}
 	if r.err != nil || len(r.b) > 0 || t.hasLoss() != (t.Loss != nil) {
 		return nil, r.wrong("values")
@@ -383,9 +385,11 @@ func array[T mapped.Elem](r *reader, n int) []T {
 	return x
 }
 
-// vector is n elements where an Ops computes.
-func vector[T mapped.Elem](r *reader, o kernels.Ops, a *mapped.Arena, n int) kernels.Vector[T] {
-	return kernels.Place(o, a, array[T](r, n))
+// classes checks that labels are those of so many classes.
+func (r *reader) classes(labels []int32, n int) {
+	if len(labels) > 0 && int(slices.Max(labels)) >= n {
+		r.err = cmp.Or(r.err, errors.New("a label beyond the last class"))
+	}
 }
 
 // elements are arrays of a message, and where they are to go.

@@ -34,13 +34,16 @@ type published struct {
 	rows, grads, ghosts lock
 }
 
+// Published is the purpose of rows and gradients that intervals show each other.
+const Published = "published rows"
+
 // prepare makes what the intervals' layers need of the graph, and of rows that
 // travel.
 func (f *async) prepare(e *Engine, store *model.Store, trained int, a *mapped.Arena) error {
-	ops := f.workers.teams[0]
-	f.graph = graphwork.New(store, e.Shard, graphwork.Options{Half: f.cfg.Gather == "bf16"}, e.workers.team(), a)
+	ops, rows := f.workers.teams[0], a.For(Published)
+	f.graph = graphwork.New(store, e.Shard, graphwork.Options{Half: f.cfg.Gather == "bf16", Apart: true}, e.workers.team(), a)
 	f.ghosts = refresh.NewBounded(refresh.BoundedOptions{
-		Rank: f.world.Rank(), Shapes: f.graph.Shapes(), Plan: f.graph.Plan, Codec: e.Codecs[0], Seed: f.cfg.Seed,
+		Rank: e.Peers.Rank(), Shapes: f.graph.Shapes(), Plan: f.graph.Plan, Codec: e.Codecs[0], Seed: f.cfg.Seed,
 		Staleness: f.setting.Staleness, After: trained, Outbox: f.outbox, Tag: params.TagAsync,
 	}, ops, a)
 	for l := range f.layers {
@@ -53,7 +56,7 @@ func (f *async) prepare(e *Engine, store *model.Store, trained int, a *mapped.Ar
 			return err
 		}
 		own := e.Shard.NumOwn()
-		layer.Rows, layer.Grads = kernels.NewMat(ops, a, own, layer.Width), kernels.NewMat(ops, a, own, layer.GradWidth)
+		layer.Rows, layer.Grads = kernels.NewMat(ops, rows, own, layer.Width), kernels.NewMat(ops, rows, own, layer.GradWidth)
 		layer.Again, layer.Ghosts = layer.Rows, view.Rows
 		f.layers[l] = &published{Layer: layer, ready: map[int]int{}}
 	}

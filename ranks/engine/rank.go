@@ -82,6 +82,7 @@ type Engine struct {
 	packers *kernels.Team // of exchanges, which encode and decode side by side
 	tuning  *tuning       // nil where there is no codec to choose
 	arrays  int64         // bytes in bounded asynchrony, at their peak
+	values  Values
 }
 
 // New starts the workers of a rank.
@@ -113,6 +114,18 @@ func (e *Engine) Fork() kernels.Ops { return e.workers.team() }
 // Kernel is the variant of kernels in use.
 func (e *Engine) Kernel() string { return e.workers.teams[0].Kernel() }
 
+// Values is the memory of the values of layers: what they take, and what they would
+// take if none were made again.
+type Values struct{ Bytes, KeptBytes int64 }
+
+// Values are those of training. A nil engine has none.
+func (e *Engine) Values() Values {
+	if e == nil {
+		return Values{}
+	}
+	return e.values
+}
+
 // ArrayBytes is the memory of arrays, at its peak. A nil engine has none.
 func (e *Engine) ArrayBytes() int64 {
 	if e == nil {
@@ -136,9 +149,12 @@ func (e *Engine) explain(during func() string, awaited func() []int, comms ...wo
 	}
 }
 
+// VertexIDs is the purpose of the ids of own vertices and ghosts.
+const VertexIDs = "vertex ids"
+
 // localIDs are the dataset ids of own vertices and then ghosts.
 func (e *Engine) localIDs(a *mapped.Arena) []uint32 {
-	ids := mapped.Make[uint32](a, e.Shard.NumOwn()+e.Shard.NumGhosts())
-	copy(ids[copy(ids, e.Shard.Own):], e.Shard.Ghosts)
+	ids := mapped.Make[uint32](a.For(VertexIDs), e.Shard.NumOwn()+e.Shard.NumGhosts())
+	a.Fill(func() { copy(ids[copy(ids, e.Shard.Own):], e.Shard.Ghosts) })
 	return ids
 }

@@ -32,8 +32,12 @@ type RankReport struct {
 	Ghosts       int64  `json:"ghosts"`
 	Edges        int64  `json:"edges"`
 	PeakRSSBytes int64  `json:"peak_rss_bytes"`
-	ArrayBytes   int64  `json:"array_bytes"`           // arrays outside the heap, at their most
-	StashBytes   int64  `json:"stash_bytes,omitempty"` // weights and gradients that a server in bounded asynchrony kept at its peak
+	ArrayBytes   int64  `json:"array_bytes"` // arrays outside the heap, at their most
+	// Of these the activations and their gradients while training, and what they
+	// would be if nothing were made again (--recompute).
+	ActivationBytes     int64 `json:"activation_bytes"`
+	ActivationBytesKept int64 `json:"activation_bytes_kept"`
+	StashBytes          int64 `json:"stash_bytes,omitempty"` // weights and gradients that a server in bounded asynchrony kept at its peak
 }
 
 // Diverged is what Summary.StoppedBy says of a run whose weights gave no numbers

@@ -1,0 +1,50 @@
+package ranks
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// What is made again is what was made, to the bit, in all networks; and deep ones
+// take less memory for it, which the summary tells beside what they would have taken.
+func TestRecompute(t *testing.T) {
+	data := generated(t, true)
+	for name, c := range networks(t) {
+		t.Run(name, func(t *testing.T) {
+			c.Layers, c.Ranks, c.Servers, c.Intervals, c.EvalEvery = 6, 2, 0, 3, 2
+			for _, c.Mode = range []string{"pipe", "nopipe"} {
+				want := train(t, c, data)
+				c.Recompute, c.Out = true, c.Out+"-again"
+				got := train(t, c, data)
+				c.Recompute = false
+				if !bytes.Equal(got.model, want.model) {
+					t.Errorf("%s: the model is another one", c.Mode)
+				}
+				sameLosses(t, c.Mode, got.losses(), want.losses(), 0)
+				for k, r := range got.Summary.PerRank {
+					before := want.Summary.PerRank[k]
+					if r.ActivationBytesKept != before.ActivationBytes || before.ActivationBytesKept != before.ActivationBytes {
+						t.Errorf("rank %d: kept %d bytes, would have %d", k, before.ActivationBytes, r.ActivationBytesKept)
+					}
+					saves := strings.HasSuffix(name, "gather-first") && !strings.HasPrefix(name, "sage") || strings.HasPrefix(name, "gat")
+					if r.ActivationBytes > before.ActivationBytes || saves && r.ActivationBytes > before.ActivationBytes*9/10 {
+						t.Errorf("rank %d: %d bytes of activations, made again %d", k, before.ActivationBytes, r.ActivationBytes)
+					}
+					if d := before.ArrayBytes - r.ArrayBytes - (before.ActivationBytes - r.ActivationBytes); d < -4096 || d > 4096 {
+						t.Errorf("rank %d: %d bytes of arrays, made again %d, of which %d and %d are activations", k, before.ArrayBytes, r.ArrayBytes, before.ActivationBytes, r.ActivationBytes)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Intervals that go their own ways keep what they have made.
+func TestRecomputeInStepOnly(t *testing.T) {
+	c := quick(t)
+	c.Mode, c.Recompute = "async", true
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "--recompute") {
+		t.Errorf("error %v", err)
+	}
+}
