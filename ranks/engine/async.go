@@ -52,7 +52,8 @@ type async struct {
 	received int
 	active   []job
 	running  int
-	weights  []float32 // after the last epoch
+	came     *world.Message // while nothing ran, and is to be taken
+	weights  []float32      // after the last epoch
 	wireIn   []float32
 	outbox   *world.Outbox
 	tallies  tallies
@@ -225,6 +226,12 @@ func (f *async) start(i *interval, weights []float32) {
 
 // Poll implements schedule.Flow.
 func (f *async) Poll() (some bool, err error) {
+	if m := f.came; m != nil {
+		f.came, some = nil, true
+		if err := f.take(*m); err != nil {
+			return some, err
+		}
+	}
 	for {
 		m, ok, err := f.world.TryRecv(world.Any, params.TagAsync)
 		if err != nil || !ok {
@@ -238,7 +245,11 @@ func (f *async) Poll() (some bool, err error) {
 }
 
 // Wait implements schedule.Flow.
-func (f *async) Wait() error { return f.await() }
+func (f *async) Wait() error {
+	m, err := f.world.Recv(world.Any, params.TagAsync)
+	f.came = &m
+	return err
+}
 
 // Listens implements schedule.Flow.
 func (f *async) Listens() bool { return f.world.Size() > 1 }

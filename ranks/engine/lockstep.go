@@ -204,11 +204,7 @@ func (s *lockstep) Wait() error {
 	if !ok {
 		return fault.New(fault.Runtime, "train", "", "epoch %d has come to a stand, and nothing is awaited", s.pass.Epoch)
 	}
-	if err := s.ghosts.Await(s.slot(event)); err != nil {
-		return err
-	}
-	s.walk.Done(event)
-	return nil
+	return s.ghosts.Await(s.slot(event))
 }
 
 // Listens implements schedule.Flow.
