@@ -30,14 +30,14 @@ const debVocabulary = 1000
 // counted in the log and are no edges. Features are binary and sparse: the
 // debVocabulary words found in the most short descriptions. The label is the
 // section. Labelled vertices are split at random 60/20/20.
-func debian(o Options) (*graph.Content, func(), error) {
+func debian(_ *keeper, o Options) (*graph.Content, error) {
 	a, err := openDebArchive(o)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if len(a.packages) == 0 {
 		e := fault.New(fault.Missing, debOp, debPath(o), "there is no package in it")
-		return nil, nil, e.Then(`run "apt-get update", then "apt-cache dumpavail" again`)
+		return nil, e.Then(`run "apt-get update", then "apt-cache dumpavail" again`)
 	}
 	labels, classes := a.labels()
 	return &graph.Content{
@@ -53,7 +53,7 @@ func debian(o Options) (*graph.Content, func(), error) {
 		ClassNames: classes,
 		Split:      drawPercent(labels, 60, 20, o.Seed),
 		IDs:        a.ids(),
-	}, func() {}, nil
+	}, nil
 }
 
 // debPath is the source as messages name it.

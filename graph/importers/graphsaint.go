@@ -16,20 +16,7 @@ const opSAINT = "import graphsaint"
 
 // graphsaint reads the folder of Zeng et al. (2020): adj_full.npz (a SciPy
 // matrix), feats.npy, class_map.json and role.json.
-func graphsaint(o Options) (*graph.Content, func(), error) {
-	k := newKeeper()
-	c, err := saintContent(k, o)
-	if err != nil {
-		k.release()
-		return nil, nil, err
-	}
-	return c, k.release, nil
-}
-
-func saintContent(k *keeper, o Options) (*graph.Content, error) {
-	if o.Split != "" {
-		return nil, fault.New(fault.Usage, opSAINT, o.Src, "split %q: role.json holds the only one", o.Split).Then("leave --split out")
-	}
+func graphsaint(k *keeper, o Options) (*graph.Content, error) {
 	path := filepath.Join(o.Src, "adj_full.npz")
 	z, err := k.zip(path)
 	if err != nil {

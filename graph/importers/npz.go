@@ -21,17 +21,7 @@ func isNpz(src string) bool {
 // npz reads one npz file that holds a whole dataset, in one of three styles of
 // keys: gnn-benchmark (Shchur et al. 2018), ppnp (Klicpera et al. 2019) or
 // heterophilous-graphs (Platonov et al. 2023).
-func npz(o Options) (*graph.Content, func(), error) {
-	k := newKeeper()
-	c, err := npzContent(k, o)
-	if err != nil {
-		k.release()
-		return nil, nil, err
-	}
-	return c, k.release, nil
-}
-
-func npzContent(k *keeper, o Options) (*graph.Content, error) {
+func npz(k *keeper, o Options) (*graph.Content, error) {
 	z, err := k.zip(o.Src)
 	if err != nil {
 		return nil, err
@@ -65,9 +55,8 @@ type benchmarkKeys struct{ adjacency, attributes, labels string }
 // labels as CSR, or the latter two as one array. There is no split in such a
 // file. Python's None and dicts, such as metadata, are arrays of objects there.
 func benchmark(k *keeper, o Options, z *npy.Zip, keys benchmarkKeys) (*graph.Content, error) {
-	if o.Split != "" {
-		return nil, fault.New(fault.Usage, opNpz, o.Src, "split %q: the file holds none to choose from", o.Split).
-			Then("leave --split out; one is drawn from --seed")
+	if err := noChoice(opNpz, o, "the file holds none to choose from, and one is drawn from --seed"); err != nil {
+		return nil, err
 	}
 	adj, err := zipMatrix(opNpz, o.Src, z, keys.adjacency)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 
 	"siafu/graph"
-	"siafu/graph/fault"
 	"siafu/graph/npy"
 )
 
@@ -13,20 +12,7 @@ const opReddit = "import reddit-npz"
 // reddit reads the two files in which DGL and PyG carry the posts of Hamilton
 // et al. (2017): reddit_data.npz (feature, label, node_types, node_ids) and
 // reddit_graph.npz (a SciPy matrix).
-func reddit(o Options) (*graph.Content, func(), error) {
-	k := newKeeper()
-	c, err := redditContent(k, o)
-	if err != nil {
-		k.release()
-		return nil, nil, err
-	}
-	return c, k.release, nil
-}
-
-func redditContent(k *keeper, o Options) (*graph.Content, error) {
-	if o.Split != "" {
-		return nil, fault.New(fault.Usage, opReddit, o.Src, "split %q: node_types is the only one", o.Split).Then("leave --split out")
-	}
+func reddit(k *keeper, o Options) (*graph.Content, error) {
 	path := filepath.Join(o.Src, "reddit_graph.npz")
 	if loops := filepath.Join(o.Src, "reddit_self_loop_graph.npz"); !exists(path) && exists(loops) {
 		path = loops // the same graph; self loops are dropped

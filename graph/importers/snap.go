@@ -49,17 +49,7 @@ func snapEdges(src string) (string, error) {
 // snap reads an edge list as those of the Stanford collection (Leskovec and
 // Krevl 2014), and NumPy arrays beside it whose row i belongs to the i-th
 // smallest id.
-func snap(o Options) (*graph.Content, func(), error) {
-	k := newKeeper()
-	c, err := snapContent(k, o)
-	if err != nil {
-		k.release()
-		return nil, nil, err
-	}
-	return c, k.release, nil
-}
-
-func snapContent(k *keeper, o Options) (*graph.Content, error) {
+func snap(k *keeper, o Options) (*graph.Content, error) {
 	path := filepath.Join(o.Src, "features.npy")
 	a, err := k.npy(path)
 	if err != nil {
