@@ -27,16 +27,11 @@ func graphsaint(k *keeper, o Options) (*graph.Content, error) {
 		return nil, err
 	}
 	n := adj.rows
-	c := &graph.Content{Source: "graphsaint " + nameOf(o.Src), Vertices: n, Features: graph.Features{Rows: int(n)}}
+	c := &graph.Content{Source: "graphsaint " + nameOf(o.Src), Vertices: n}
 	if c.Edges, err = adj.edges(o); err != nil {
 		return nil, err
 	}
-	path = filepath.Join(o.Src, "feats.npy")
-	a, err := k.npy(path)
-	if err != nil {
-		return nil, err
-	}
-	if c.Features.Dense, c.Features.Dim, err = dense(k, opSAINT, path, a, n); err != nil {
+	if c.Features, err = arrayAt(opSAINT, filepath.Join(o.Src, "feats.npy"), k).dense(k, n); err != nil {
 		return nil, err
 	}
 	if c.Labels, err = classMap(filepath.Join(o.Src, "class_map.json"), int(n)); err != nil {
