@@ -10,19 +10,19 @@ import (
 	"siafu/graph/fault"
 )
 
-// Options are what an import can be told.
+// Options are what an import can be told: the flags of "siafu import".
 type Options struct {
-	Src, Dst   string
-	Name       string // of the dataset; "": from the source
-	Normalize  bool   // divide each feature row by its sum
-	Symmetrise bool   // store every edge in both directions
-	Force      bool   // replace Dst
-	// Split chooses among several splits: a file name, a mask index or the
-	// name of a split, as docs/importing.md says of each importer.
-	Split string
-	Seed  uint64 // of a split that is drawn
-	Stdin io.Reader
-	Log   func(format string, args ...any) // nil: silent
+	Src        string `arg:"" help:"File or folder; - is standard input (debian)."`
+	Dst        string `arg:"" help:"Dataset folder to make."`
+	Name       string `help:"Name of the dataset. Empty: from the source."`
+	Normalize  bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
+	Symmetrise bool   `help:"Store every edge in both directions."`
+	Split      string `help:"Which split, where the source has several: a file of the folder, the number of a mask."`
+	Seed       uint64 `default:"1" help:"Seed of a split that is drawn."`
+	Force      bool   `help:"Replace a dataset folder that exists."`
+
+	Stdin io.Reader                        `kong:"-"`
+	Log   func(format string, args ...any) `kong:"-"` // nil: silent
 }
 
 // importer is one format.
