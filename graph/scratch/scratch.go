@@ -37,6 +37,15 @@ func New(final string, perm os.FileMode, undo func(path string) error) (*Folder,
 	return &Folder{path, lock}, nil
 }
 
+// Hide gives a folder a hidden name, from which Close removes it.
+func Hide(path string) (*Folder, error) {
+	hidden, err := fresh(path, folderPrefix(path), func(hidden string) error { return os.Rename(path, hidden) })
+	if err != nil {
+		return nil, err
+	}
+	return &Folder{Path: hidden}, nil
+}
+
 // Create is New for a file, which is open for reading and writing and locked
 // until it is closed.
 func Create(final string, perm os.FileMode) (*os.File, error) {

@@ -44,7 +44,8 @@ type Lock struct {
 
 // holder is what the lock file says of the process that holds it.
 type holder struct {
-	Process
+	PID    int       `json:"pid"`
+	Host   string    `json:"host"`
 	Launch string    `json:"launch,omitempty"`
 	Since  time.Time `json:"since"`
 }
@@ -156,7 +157,8 @@ func (l *Lock) sign(path, launch string) error {
 			Then("move it away, or choose another --out")
 	}
 	l.signed = true
-	text, err := json.Marshal(holder{Self(), launch, time.Now().UTC().Truncate(time.Second)})
+	host, _ := os.Hostname() // a process without one says nothing of it
+	text, err := json.Marshal(holder{os.Getpid(), host, launch, time.Now().UTC().Truncate(time.Second)})
 	if err != nil {
 		return fault.System(opLock, path, err)
 	}

@@ -50,8 +50,8 @@ func TestLock(t *testing.T) {
 		t.Fatal(first, err)
 	}
 	_, err = Acquire(run, "", 0)
-	me := Self()
-	wantFault(t, err, fault.Usage, run, "process", strconv.Itoa(me.PID), me.Host, "another --out")
+	host, _ := os.Hostname()
+	wantFault(t, err, fault.Usage, run, "process", strconv.Itoa(os.Getpid()), host, "another --out")
 
 	time.AfterFunc(2*poll, func() { first.Release() })
 	second, err := Acquire(run, "", time.Minute)
