@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,10 +79,7 @@ func drawTo(path string, f *trace.File, epochs []int) error {
 		return fault.System("bench breakdown", path, err)
 	}
 	err = picture(out, f, epochs[0], epochs[1])
-	if closed := out.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	if err = cmp.Or(err, out.Close()); err != nil {
 		os.Remove(path) // half a picture is none
 		return asFault(path, err)
 	}
@@ -102,12 +100,7 @@ func asFault(path string, err error) error {
 func tracedRun(ctx context.Context, o BreakdownOptions, dir string) (string, error) {
 	c := o.Config
 	c.Quiet = true
-	if c.Trace == "" {
-		c.Trace = filepath.Join(dir, "trace.json")
-	}
-	if c.Out == "" {
-		c.Out = filepath.Join(dir, "run")
-	}
+	c.Trace, c.Out = cmp.Or(c.Trace, filepath.Join(dir, "trace.json")), cmp.Or(c.Out, filepath.Join(dir, "run"))
 	return c.Trace, ranks.Train(ctx, c, o.Data, ranks.IO{Out: io.Discard, Err: os.Stderr})
 }
 

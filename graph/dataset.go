@@ -2,11 +2,13 @@ package graph
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -114,13 +116,8 @@ func (m *Meta) check() error {
 
 // Fingerprint tells datasets apart: a hash over the checksums of their files.
 func (m *Meta) Fingerprint() string {
-	var names []string
-	for name := range m.Files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	h := sha256.New()
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
 		fmt.Fprintf(h, "%s %d %s\n", name, m.Files[name].Bytes, m.Files[name].CRC32C)
 	}
 	return hex.EncodeToString(h.Sum(nil))[:32]
@@ -326,9 +323,7 @@ func (d *Dataset) loadIDs() error {
 func (d *Dataset) Close() error {
 	var first error
 	for _, f := range d.files {
-		if err := f.Close(); err != nil && first == nil {
-			first = err
-		}
+		first = cmp.Or(first, f.Close())
 	}
 	d.files = nil
 	return first

@@ -2,10 +2,12 @@ package importers
 
 import (
 	"bufio"
+	"cmp"
 	"compress/flate"
 	"compress/gzip"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -168,15 +170,8 @@ func (a *debArchive) vocabulary() map[string]uint32 {
 			count[w]++
 		}
 	}
-	words := make([]string, 0, len(count))
-	for w := range count {
-		words = append(words, w)
-	}
-	slices.SortFunc(words, func(x, y string) int {
-		if count[x] != count[y] {
-			return count[y] - count[x]
-		}
-		return strings.Compare(x, y)
+	words := slices.SortedFunc(maps.Keys(count), func(x, y string) int {
+		return cmp.Or(count[y]-count[x], strings.Compare(x, y))
 	})
 	columns := map[string]uint32{}
 	for i, w := range words[:min(len(words), debVocabulary)] {

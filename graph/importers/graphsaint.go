@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"siafu/graph"
@@ -53,11 +54,7 @@ func classMap(path string, n int) ([]int32, error) {
 	bad := func(err error) error {
 		return &fault.Error{Op: opSAINT, Kind: fault.Data, Path: path, Detail: fmt.Sprintf("byte %d", dec.InputOffset()), Err: err}
 	}
-	labels := make([]int64, n)
-	seen := make([]bool, n)
-	for v := range labels {
-		labels[v] = int64(graph.Unlabelled)
-	}
+	labels, seen := slices.Repeat([]int64{int64(graph.Unlabelled)}, n), make([]bool, n)
 	if t, err := dec.Token(); err != nil {
 		return nil, bad(err)
 	} else if t != json.Delim('{') {

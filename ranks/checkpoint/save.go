@@ -125,10 +125,8 @@ func (w *writer) contents() error {
 
 // metadata is that of a file of weights, which epoch's they are included.
 func (s *State) metadata(epoch int) map[string]string {
-	m := maps.Clone(s.Metadata)
-	if m == nil {
-		m = map[string]string{}
-	}
+	m := map[string]string{}
+	maps.Copy(m, s.Metadata)
 	m["epoch"] = strconv.Itoa(epoch)
 	return m
 }
@@ -190,9 +188,7 @@ func (w *writer) sync() error {
 func (w *writer) close() error {
 	var first error
 	for _, f := range w.open {
-		if err := f.Close(); err != nil && first == nil {
-			first = w.fault(f.file.Name, err)
-		}
+		first = cmp.Or(first, w.fault(f.file.Name, f.Close()))
 	}
 	w.open = nil
 	return first

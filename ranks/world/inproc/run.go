@@ -39,11 +39,7 @@ func RunShare(s Share, body func(c world.Comm) error) error {
 		share: s, name: host, far: s.Far, groups: map[uint64]*group{},
 		failed: make(chan struct{}), left: make([]bool, s.Size), leaving: make(chan struct{}),
 	}
-	all := make([]int, s.Size)
-	for r := range all {
-		all[r] = r
-	}
-	g := newGroup(w, all, 1)
+	g := newGroup(w, world.All(s.Size), 1)
 	var done sync.WaitGroup
 	for r := s.Lo; r < s.Hi; r++ {
 		done.Go(func() { w.live(r, func() error { return body(g.comm(r, world.Limits{})) }) })

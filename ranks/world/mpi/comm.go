@@ -160,14 +160,11 @@ func (c *comm) compare(ranks []int) error {
 		numbers[i] = uint64(r)
 	}
 	mine := binary.LittleEndian.AppendUint64(nil, hash(numbers...))
-	all, counts := make([]byte, 8*c.Size()), make([]int, c.Size())
-	for q := range counts {
-		counts[q] = 8
-	}
-	if err := c.Allgatherv(mine, all, counts); err != nil {
+	all := make([]byte, 8*c.Size())
+	if err := c.Allgatherv(mine, all, slices.Repeat([]int{8}, c.Size())); err != nil {
 		return err
 	}
-	for q := range counts {
+	for q := range c.Size() {
 		if string(all[8*q:8*q+8]) != string(mine) {
 			return fmt.Errorf("Sub: ranks %d and %d list different ranks", c.p.rank, c.ranks[q])
 		}
