@@ -208,17 +208,6 @@ func (w *Watcher) Stopping() (os.Signal, time.Time) {
 	return w.first.signal, w.first.at
 }
 
-// Left is the time until the process is killed; ok is false where that is not
-// known, or nobody has announced it.
-func (w *Watcher) Left() (left time.Duration, ok bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.first.signal != syscall.SIGTERM || w.options.Grace <= 0 {
-		return 0, false
-	}
-	return w.options.Grace - w.now().Sub(w.first.at), true
-}
-
 // slurmKillWait is Slurm's own time between SIGTERM and SIGKILL, which its
 // administrator may have changed.
 const slurmKillWait = 30 * time.Second
