@@ -76,14 +76,14 @@ func Watch(o Options) *Watcher {
 		o.Exit = os.Exit
 	}
 	w := &Watcher{options: o, in: make(chan os.Signal, 8), done: make(chan struct{}), now: time.Now}
-	signal.Notify(w.in, heard()...)
+	signal.Notify(w.in, Signals()...)
 	go w.loop()
 	return w
 }
 
-// heard are the signals to catch. A terminal that is closed sends SIGHUP; one
+// Signals are the signals to catch. A terminal that is closed sends SIGHUP; one
 // that was ignored when we started, as nohup has it, stays so.
-func heard() []os.Signal {
+func Signals() []os.Signal {
 	list := []os.Signal{syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGINT}
 	if !signal.Ignored(syscall.SIGHUP) {
 		list = append(list, syscall.SIGHUP)

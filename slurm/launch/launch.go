@@ -14,6 +14,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/graph/scratch"
+	"siafu/ranks/signals"
 	"siafu/ranks/world"
 	"siafu/ranks/world/mpi"
 )
@@ -75,10 +76,10 @@ func Run(o Options) error {
 	}
 	defer dir.Close()
 	defer mpi.Release(func(string) {}) // of our own ranks, where mpirun has killed them
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, wanted()...)
-	defer signal.Stop(signals)
-	return o.supervise(dir, signals)
+	caught := make(chan os.Signal, 16)
+	signal.Notify(caught, signals.Signals()...)
+	defer signal.Stop(caught)
+	return o.supervise(dir, caught)
 }
 
 // sessions is the name beside which launchers keep their hidden folders (see
@@ -94,16 +95,6 @@ func Release(say func(line string)) {
 		say(fmt.Sprintf("removed path=%s: the session of a launcher that was killed", path))
 	}
 	mpi.Release(say)
-}
-
-// wanted are the signals to catch. One that was ignored when we started, as
-// nohup does with SIGHUP, stays so.
-func wanted() []os.Signal {
-	list := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1}
-	if !signal.Ignored(syscall.SIGHUP) {
-		list = append(list, syscall.SIGHUP)
-	}
-	return list
 }
 
 // supervise is the loop over attempts.

@@ -3,7 +3,7 @@ package multilevel
 import (
 	"slices"
 
-	"siafu/graph/partition/workers"
+	"siafu/graph/workers"
 )
 
 const (
