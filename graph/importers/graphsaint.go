@@ -81,7 +81,7 @@ func classMap(path string, n int) ([]int32, error) {
 	if _, err := dec.Token(); err != nil {
 		return nil, bad(err)
 	}
-	return checkLabels(opSAINT, path, labels, 0)
+	return checkLabels(opSAINT, path, labels)
 }
 
 // classEntry reads one vertex and its label. A list holds a flag for each of

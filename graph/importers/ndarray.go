@@ -2,6 +2,7 @@ package importers
 
 import (
 	"fmt"
+	"strings"
 
 	"siafu/graph"
 	"siafu/graph/fault"
@@ -79,8 +80,8 @@ func (a ndarray) dense(k *keeper, n int64) (graph.Features, error) {
 	return f, checkFinite(a.op, a.path, f.Dense, f.Dim)
 }
 
-// integers are the whole numbers of an array of the given shape; a negative
-// dimension stands for any.
+// integers are the whole numbers of an array of the given shape; a dimension of
+// -1 stands for any.
 func (a ndarray) integers(shape ...int) ([]int64, error) {
 	if a.err != nil {
 		return nil, a.err
@@ -90,24 +91,9 @@ func (a ndarray) integers(shape ...int) ([]int64, error) {
 		ok = shape[i] < 0 || shape[i] == a.Shape[i]
 	}
 	if !ok {
-		return nil, a.bad("shape is %v, expected %s", a.Shape, shapeText(shape))
+		return nil, a.bad("shape is %v, expected %s", a.Shape, strings.ReplaceAll(fmt.Sprint(shape), "-1", "any"))
 	}
 	return a.Int64s()
-}
-
-func shapeText(shape []int) string {
-	s := "["
-	for i, n := range shape {
-		if i > 0 {
-			s += " "
-		}
-		if n < 0 {
-			s += "any"
-		} else {
-			s += fmt.Sprint(n)
-		}
-	}
-	return s + "]"
 }
 
 // labels are the labels of an array [n], or [n x 1].
@@ -123,7 +109,7 @@ func (a ndarray) labels(n int64) ([]int32, error) {
 	if err != nil {
 		return nil, err
 	}
-	return checkLabels(a.op, a.path, l, 0)
+	return checkLabels(a.op, a.path, l)
 }
 
 // sets are an array [n] of the numbers that stand for the sets of a split: those

@@ -81,7 +81,7 @@ func ogbLabels(o Options, n int64) ([]int32, error) {
 	if int64(len(labels)) != n {
 		return nil, wrongRows(path, int64(len(labels)), n)
 	}
-	return checkLabels(opOGB, path, labels, 0)
+	return checkLabels(opOGB, path, labels)
 }
 
 // parseLabel reads a whole number, also one that was written as a float, and

@@ -214,7 +214,7 @@ func (m *matrix) oneHot(n int64) ([]int32, error) {
 			}
 		}
 	}
-	return checkLabels(m.op, m.path, labels, 0)
+	return checkLabels(m.op, m.path, labels)
 }
 
 // checkSparse is checkFinite for sparse rows.

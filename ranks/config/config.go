@@ -147,11 +147,9 @@ func (c *Config) validateNames() error {
 		}
 		return fault.New(fault.Usage, "train", "", "--%s=%q", flag, got).Then("it must be one of %s", strings.Join(want, ", "))
 	}
-	t, values := reflect.TypeFor[Config](), reflect.ValueOf(c).Elem()
-	for i := range t.NumField() {
-		tag := t.Field(i).Tag
-		if list, ok := tag.Lookup("enum"); ok {
-			if err := oneOf(tag.Get("toml"), values.Field(i).String(), strings.Split(list, ",")); err != nil {
+	for f, value := range reflect.ValueOf(c).Elem().Fields() {
+		if list, ok := f.Tag.Lookup("enum"); ok {
+			if err := oneOf(f.Tag.Get("toml"), value.String(), strings.Split(list, ",")); err != nil {
 				return err
 			}
 		}
