@@ -152,14 +152,14 @@ func lock(f *os.File, path string) error {
 		return errTaken
 	case err != nil:
 		return errNoLocks
-	case !current(f, path):
+	case !Names(path, f):
 		return errTaken
 	}
 	return nil
 }
 
-// current tells whether the path still names what is locked.
-func current(f *os.File, path string) bool {
+// Names tells whether the path still names what is open, and locked by then.
+func Names(path string, f *os.File) bool {
 	locked, err := f.Stat()
 	if err != nil {
 		return false
