@@ -64,20 +64,40 @@ func launchParts(n int, v world.View, limits world.Limits, out IO, unguarded fun
 		w.SetLimits(named)
 		return unguarded(w, kind, named)
 	}
-	l, launched := world.Launched()
-	if !launched {
+	return launchOver(n, limits, out, func() error {
 		return parts.InProcess(v, func(w world.Comm) error { return body(w, "in-process") })
-	}
-	if n != 0 {
-		return once(l, fault.New(fault.Usage, "launch", "", "--ranks=%d under %s, which started %d ranks", n, l.Name, l.Size).
-			Then("leave --ranks out, or run siafu without %s", l.Name))
-	}
-	return launchMPI(l, limits, out, func(w world.Comm) error {
+	}, func(w world.Comm) error {
 		if v.Flat() {
 			return body(w, "mpi")
 		}
 		return parts.Over(w, v, func(w world.Comm) error { return body(w, "mpi") })
 	})
+}
+
+// launchCourse is launchParts of a run that may live in several views.
+func launchCourse(v world.View, c *course) error {
+	defer c.close()
+	return launchOver(c.cfg.Ranks, c.limits, c.out, func() error {
+		c.kind = "in-process"
+		return parts.Through(nil, v, c)
+	}, func(w world.Comm) error {
+		c.kind = "mpi"
+		return parts.Through(w, v, c)
+	})
+}
+
+// launchOver runs rank on this process's rank of the world that a launcher made, and
+// alone where there is none.
+func launchOver(n int, limits world.Limits, out IO, alone func() error, rank func(w world.Comm) error) error {
+	l, launched := world.Launched()
+	if !launched {
+		return alone()
+	}
+	if n != 0 {
+		return once(l, fault.New(fault.Usage, "launch", "", "--ranks=%d under %s, which started %d ranks", n, l.Name, l.Size).
+			Then("leave --ranks out, or run siafu without %s", l.Name))
+	}
+	return launchMPI(l, limits, out, rank)
 }
 
 // once makes one rank of many speak.

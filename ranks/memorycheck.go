@@ -158,8 +158,7 @@ func (r *run) speaksForProcess(q int) bool {
 	if r.kind != "mpi" { // there is one process
 		return q == r.rank
 	}
-	first, _ := r.view.Block(r.view.Rank(q))
-	return q == first
+	return q == r.view.Carried(r.view.Rank(q))[0]
 }
 
 // cacheFits is 1 where ÂX fits into half of this host's free memory, shared by

@@ -121,6 +121,12 @@ func TestMpirunPredict(t *testing.T) {
 			t.Errorf("%s: %v %v", name, errA, errB)
 		}
 	}
+	parts := filepath.Join(t.TempDir(), "parts")
+	cmd = mpitest.Mpirun(t, 2, siafu, "predict", c.Out, data, "--parts", "3", "--out", parts, "--embeddings")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	sameFiles(t, three, parts)
 }
 
 // Processes leave the same timeline as goroutines.

@@ -93,3 +93,37 @@ func TestMpirunPartsOtherwise(t *testing.T) {
 		t.Errorf("%v\n%s", err, text)
 	}
 }
+
+// Parts that move between processes change no bit either, between two epochs and in
+// the middle of one.
+func TestMpirunPartsMove(t *testing.T) {
+	siafu := program(t)
+	data := generated(t, true)
+	for name, args := range map[string]string{
+		"gcn":                    "--servers 1",
+		"gat, nopipe, no server": "--model gat --heads 2 --mode nopipe --servers 0",
+		"sage, previous, int4":   "--model sage --refresh previous --codec int4+ef --servers 0",
+		"wide":                   "--hidden 64 --servers 1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "run")
+			line := strings.Fields("train " + data + " --parts 7 --layers 3 --dropout 0.5 --epochs 12 --force --out " + out + " " + args)
+			run := func() trained {
+				t.Helper()
+				if text, err := mpitest.Mpirun(t, 4, siafu, line...).CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, text)
+				}
+				return readRun(t, out)
+			}
+			want := run()
+			for _, fault := range []string{"3:GA:3:move", "4:GA:5:end", "3:∇AV:5:end", "6:AV:1:end"} {
+				strikes(t, fault)
+				got := run()
+				sameLosses(t, fault, got.losses(), want.losses(), 0)
+				if said := got.views(t, out); !bytes.Equal(got.model, want.model) || len(said) != 1 {
+					t.Errorf("%s: the models are equal: %t; the log says %q", fault, bytes.Equal(got.model, want.model), said)
+				}
+			}
+		})
+	}
+}

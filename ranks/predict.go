@@ -23,7 +23,8 @@ import (
 // PredictConfig is what "siafu predict" can be told.
 type PredictConfig struct {
 	Ranks      int    `default:"0" help:"Graph ranks of an in-process world; 0 is 1. Under mpirun or srun the launcher decides and this must be left out."`
-	Threads    int    `default:"0" help:"Worker threads a rank. 0: this machine's processors shared by the ranks on it."`
+	Parts      int    `default:"0" help:"Parts of the graph, at least as many as graph ranks, each of which carries some of them. 0: one on each graph rank."`
+	Threads    int    `default:"0" help:"Worker threads a rank, which its parts share. 0: this machine's processors shared by the ranks on it."`
 	Weights    string `default:"" placeholder:"FILE" help:"Weights to use instead of the run's model.safetensors."`
 	Out        string `default:"" placeholder:"DIR" help:"Where to write. Empty: RUN/predictions."`
 	Embeddings bool   `help:"Write the input of the last layer as well."`
@@ -36,9 +37,10 @@ type PredictConfig struct {
 // Predict runs a trained network over every vertex of the dataset folder data
 // and writes classes, probabilities and embeddings by the user's own vertex
 // ids. run is a run folder. All ranks of the world call it; each writes the
-// rows of its own vertices, so that no rank ever holds all of them.
+// rows of its own vertices, part by part where it carries several, so that no
+// rank ever holds all of them.
 func Predict(_ context.Context, p PredictConfig, runDir, data string, out IO) error {
-	c := Config{Servers: 0, Threads: p.Threads, Mode: "pipe", Codec: "none", Kernel: "auto", StallWarn: p.StallWarn, StallAbort: p.StallAbort}
+	c := Config{Ranks: p.Ranks, Parts: p.Parts, Servers: 0, Threads: p.Threads, Mode: "pipe", Codec: "none", Kernel: "auto", StallWarn: p.StallWarn, StallAbort: p.StallAbort}
 	limits, err := c.Limits(func(msg string) { fmt.Fprintln(out.Err, "siafu: "+msg) })
 	if err != nil {
 		return err
@@ -49,12 +51,17 @@ func Predict(_ context.Context, p PredictConfig, runDir, data string, out IO) er
 	if p.Out == "" {
 		p.Out = filepath.Join(runDir, runfolder.Predictions)
 	}
-	g := gate{"predict", p.Force, out.Err}
-	if err := g.world(p.Ranks, p.Threads); err != nil {
+	v, err := viewOf(&c)
+	if err != nil {
 		return err
 	}
-	return launch(p.Ranks, limits, out, func(w world.Comm, kind string) error {
+	g := gate{"predict", p.Force, out.Err}
+	if err := g.world(carried(v), c.Threads/(v.Parts/v.Ranks)); err != nil {
+		return err
+	}
+	return launchParts(c.Ranks, v, limits, out, func(w world.Comm, kind string, _ world.Limits) error {
 		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
+		r.view = v
 		defer r.close()
 		return r.predict(p, g, out)
 	})

@@ -25,8 +25,13 @@ import (
 // predict runs a prediction and returns its folder.
 func predict(t *testing.T, runDir, data string, ranks int) string {
 	t.Helper()
+	return predictParts(t, runDir, data, ranks, 0)
+}
+
+func predictParts(t *testing.T, runDir, data string, ranks, parts int) string {
+	t.Helper()
 	out := filepath.Join(t.TempDir(), "predictions")
-	c := PredictConfig{Ranks: ranks, Out: out, Embeddings: true, CSV: true, StallWarn: "1m", StallAbort: "1m"}
+	c := PredictConfig{Ranks: ranks, Parts: parts, Out: out, Embeddings: true, CSV: true, StallWarn: "1m", StallAbort: "1m"}
 	if err := Predict(context.Background(), c, runDir, data, IO{Out: io.Discard, Err: os.Stderr}); err != nil {
 		t.Fatal(err)
 	}
@@ -101,6 +106,40 @@ func samePredictions(t *testing.T, one, four string) {
 	left, err := filepath.Glob(filepath.Join(four, "*.tmp*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// Parts predict what as many ranks predict, byte by byte, on any number of ranks,
+// and fewer parts than ranks are refused.
+func TestPredictParts(t *testing.T) {
+	data := generated(t, true)
+	for _, kind := range []string{"gcn", "gat"} {
+		c := quick(t)
+		c.Model, c.Epochs = kind, 3
+		train(t, c, data)
+		want := predict(t, c.Out, data, 5)
+		for ranks := 1; ranks <= 5; ranks++ {
+			sameFiles(t, want, predictParts(t, c.Out, data, ranks, 5))
+		}
+		p := PredictConfig{Ranks: 3, Parts: 2, Out: filepath.Join(t.TempDir(), "none"), StallWarn: "1m", StallAbort: "1m"}
+		err := Predict(context.Background(), p, c.Out, data, IO{Out: io.Discard, Err: io.Discard})
+		if fault.KindOf(err) != fault.Usage || !strings.Contains(fmt.Sprint(err), "--parts=2 for 3 graph ranks") {
+			t.Errorf("2 parts on 3 ranks: %v", err)
+		}
+	}
+}
+
+// sameFiles compares the files of two predictions byte by byte.
+func sameFiles(t *testing.T, one, other string) {
+	t.Helper()
+	for _, name := range []string{
+		predictions.ClassFile, predictions.ProbabilityFile, predictions.EmbeddingFile, predictions.IDFile, predictions.CSVFile,
+	} {
+		a, errA := os.ReadFile(filepath.Join(one, name))
+		b, errB := os.ReadFile(filepath.Join(other, name))
+		if errA != nil || errB != nil || len(a) == 0 || !bytes.Equal(a, b) {
+			t.Errorf("%s differs: %v %v", name, errA, errB)
+		}
 	}
 }
 

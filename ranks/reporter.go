@@ -25,6 +25,9 @@ type reporter struct {
 	started  time.Time
 	before   float64 // seconds of the run before it was resumed
 
+	headed  bool      // it has said what runs
+	begun   bool      // it has begun to write the run folder
+	told    int       // the newest epoch whose line this process has written
 	epochs  []float64 // seconds of each
 	raw     int64     // ghost bytes
 	sent    int64
@@ -96,9 +99,10 @@ func (p *reporter) say(format string, args ...any) {
 
 // header says what is going to run.
 func (p *reporter) header(r *run) error {
-	if p == nil {
+	if p == nil || p.headed {
 		return nil
 	}
+	p.headed = true
 	m, c := r.meta, r.cfg
 	p.log("siafu version=%s run=%s", Version, p.folder.Dir())
 	p.log("dataset name=%s vertices=%d edges=%d features=%d(%s) classes=%d train=%d val=%d test=%d",
@@ -116,9 +120,10 @@ func (p *reporter) header(r *run) error {
 
 // Epoch implements engine.Reporter.
 func (p *reporter) Epoch(e runfolder.Epoch) error {
-	if p == nil {
+	if p == nil || e.Epoch <= p.told { // it was trained again in another view, to the same numbers
 		return nil
 	}
+	p.told = e.Epoch
 	p.count(e)
 	p.progress(e)
 	return p.folder.AppendEpoch(e)

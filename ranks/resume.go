@@ -223,9 +223,10 @@ func sameFolder(a, b string) bool {
 // rank 0; others do nothing.
 func (r *run) begin() error {
 	v, o := r.reporter, r.opening
-	if v == nil {
+	if v == nil || v.begun {
 		return nil
 	}
+	v.begun = true
 	of := identity(&r.cfg, r.meta)
 	var err error
 	if o.inPlace {

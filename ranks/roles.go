@@ -2,6 +2,7 @@ package ranks
 
 import (
 	"runtime"
+	"slices"
 
 	"siafu/ranks/world"
 )
@@ -18,16 +19,16 @@ type roles struct {
 
 func assign(c Config, v world.View, w world.Comm) (roles, error) {
 	var err error
-	if v == (world.View{}) { // every rank of the world has a part
+	if v.Parts == 0 { // every rank of the world has a part
 		if v, err = c.View(w.Size()); err != nil {
 			return roles{}, err
 		}
 	}
 	r := roles{view: v, Graph: v.Parts, Servers: v.Servers, rank: w.Rank()}
 	r.rankThreads = threads(c, v, w)
-	lo, hi := v.Block(v.Rank(r.rank))
-	r.threads = share(r.rankThreads, r.rank-lo, hi-lo)
-	r.rankThreads = max(r.rankThreads, hi-lo)
+	here := v.Carried(v.Rank(r.rank))
+	r.threads = share(r.rankThreads, slices.Index(here, r.rank), len(here))
+	r.rankThreads = max(r.rankThreads, len(here))
 	return r, nil
 }
 
@@ -37,9 +38,10 @@ func threads(c Config, v world.View, w world.Comm) int {
 	if c.Threads > 0 {
 		return c.Threads
 	}
-	hosts, here := w.Hosts(), 0
-	for r := range v.Ranks {
-		if first, _ := v.Block(r); hosts[first] == hosts[w.Rank()] {
+	hosts, here, seen := w.Hosts(), 0, make([]bool, v.Ranks)
+	for part := range v.Parts {
+		if r := v.Rank(part); !seen[r] && hosts[part] == hosts[w.Rank()] {
+			seen[r] = true
 			here++
 		}
 	}

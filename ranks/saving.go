@@ -94,10 +94,23 @@ func (s *saver) write(snap engine.Snapshot) (checkpoint.Written, error) {
 	if err != nil {
 		return checkpoint.Written{}, err
 	}
+	state := r.stateOf(snap)
+	state.Metrics = metrics
+	at := func(step string) { r.fault.At(inject.Save+" "+step, snap.Epoch) }
+	written, err := checkpoint.Save(filepath.Join(dir, checkpoint.Dir), state, at)
+	if err != nil {
+		return written, err
+	}
+	_, err = checkpoint.Prune(filepath.Join(dir, checkpoint.Dir), s.keep, snap.Epoch)
+	return written, err
+}
+
+// stateOf is what the run goes on from behind an epoch. Its arrays are the snapshot's.
+func (r *run) stateOf(snap engine.Snapshot) checkpoint.State {
 	state := checkpoint.State{
 		Version: Version, Epoch: snap.Epoch, Seed: r.cfg.Seed, Data: r.meta.Identity(), Settings: settings(&r.cfg, r.net),
 		Cached: r.net.CacheInput, Metadata: r.networkMetadata(),
-		Metrics: metrics, Switched: snap.Switched, Seconds: s.run.reporter.seconds(), Weights: tensors(r.net, snap.Weights),
+		Switched: snap.Switched, Seconds: r.reporter.seconds(), Weights: tensors(r.net, snap.Weights),
 	}
 	for range r.net.Layers() {
 		state.Steps = append(state.Steps, snap.Epoch)
@@ -107,17 +120,11 @@ func (s *saver) write(snap engine.Snapshot) (checkpoint.Written, error) {
 	}
 	if h := snap.History; h.Best != nil {
 		state.Best, state.Record = &checkpoint.Best{Line: h.BestLine, Weights: tensors(r.net, h.Best)}, h.Record.Saved()
-		if h.Last.TrainAcc != nil {
-			state.Last = &h.Last
+		if last := h.Last; last.TrainAcc != nil {
+			state.Last = &last
 		}
 	}
-	at := func(step string) { r.fault.At(inject.Save+" "+step, snap.Epoch) }
-	written, err := checkpoint.Save(filepath.Join(dir, checkpoint.Dir), state, at)
-	if err != nil {
-		return written, err
-	}
-	_, err = checkpoint.Prune(filepath.Join(dir, checkpoint.Dir), s.keep, snap.Epoch)
-	return written, err
+	return state
 }
 
 // settings are what the numbers of a run depend on, beside its dataset and its

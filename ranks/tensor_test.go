@@ -1,73 +1,343 @@
 package ranks
 
 import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"math"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"siafu/graph/mapped"
 	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/kernels/task"
 	"siafu/ranks/tensor"
+	"siafu/ranks/world"
 )
 
-// elsewhere is a backend that hands every task over to somebody who does it
-// later, in an order of chance, as a pool of functions does.
-type elsewhere struct {
+// chaos carries tasks to whoever does them, and results back: late, out of order,
+// and now and then twice, damaged, or never.
+type chaos struct {
+	work    func(message []byte) []byte
+	results chan []byte
+	ended   chan struct{}
+
 	mu   sync.Mutex
 	rng  *rand.Rand
-	done []*tensor.Work
+	kind bool // nothing is lost or damaged
 }
 
-func (b *elsewhere) Begin(_ kernels.Ops, w *tensor.Work) (bool, error) {
-	b.mu.Lock()
-	pause := time.Duration(b.rng.IntN(200)) * time.Microsecond
-	b.mu.Unlock()
+func newChaos(seed uint64, kind bool, work func([]byte) []byte) *chaos {
+	return &chaos{work: work, results: make(chan []byte), ended: make(chan struct{}), rng: rand.New(rand.NewPCG(seed, 1)), kind: kind}
+}
+
+// Send implements tensor.Transport.
+func (c *chaos) Send(message []byte) error {
+	c.mu.Lock()
+	pause, luck := time.Duration(c.rng.IntN(300))*time.Microsecond, c.rng.IntN(50)
+	c.mu.Unlock()
+	if c.kind {
+		luck = 10
+	}
 	go func() {
 		time.Sleep(pause)
-		own := kernels.NewTeam(1)
-		w.Ops.Borrow(own)
-		tensor.Do(w)
-		b.mu.Lock()
-		b.done = append(b.done, w)
-		b.mu.Unlock()
+		result := c.work(message)
+		switch luck {
+		case 0:
+			return
+		case 1:
+			result[len(result)/2] ^= 1
+		case 2, 3:
+			c.give(bytes.Clone(result))
+			time.Sleep(pause)
+		}
+		c.give(result)
 	}()
-	return false, nil
+	return nil
 }
 
-func (b *elsewhere) Collect() (*tensor.Work, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.done) == 0 {
-		return nil, nil
+func (c *chaos) give(result []byte) {
+	select {
+	case c.results <- result:
+	case <-c.ended:
 	}
-	w := b.done[0]
-	b.done = b.done[1:]
-	return w, nil
 }
 
-// Whoever does the tensor tasks, and whenever, a synchronous run has the same
-// losses to the last bit; and bounded asynchrony comes to an end.
-func TestTensorTasksElsewhere(t *testing.T) {
+// Results implements tensor.Transport.
+func (c *chaos) Results() <-chan []byte { return c.results }
+
+// Close implements tensor.Transport.
+func (c *chaos) Close() error {
+	close(c.ended)
+	return nil
+}
+
+// beside does tasks in this process, with nothing but what their messages hold.
+func beside(net func() *model.Network) func([]byte) []byte {
+	made := sync.OnceValue(net)
+	return func(message []byte) []byte {
+		ops := kernels.NewTeam(1)
+		defer ops.Close()
+		result, err := task.Work(made(), message, nil, ops)
+		if err != nil {
+			panic(err)
+		}
+		return result
+	}
+}
+
+// process is another process that does tasks.
+type process struct {
+	mu       sync.Mutex
+	requests io.WriteCloser
+	replies  io.Reader
+}
+
+// doesTasks, set, makes TestDoesTasks the body of such a process.
+const doesTasks = "SIAFU_TEST_DOES_TASKS"
+
+// TestDoesTasks is the other process: it reads tasks from its standard input, and
+// writes results to its fourth file.
+func TestDoesTasks(t *testing.T) {
+	if os.Getenv(doesTasks) == "" {
+		t.Skip("this is the process that other tests start")
+	}
+	in, out := os.Stdin, os.NewFile(3, "results")
+	spec, err := readFrame(in)
+	var net *model.Network
+	if err == nil {
+		var s sent
+		err = json.Unmarshal(spec, &s)
+		net = model.New(s.Spec, s.Sparse)
+	}
+	ops := kernels.NewTeam(1)
+	defer ops.Close()
+	for err == nil {
+		var message, result []byte
+		if message, err = readFrame(in); err != nil {
+			break
+		}
+		if result, err = task.Work(net, message, nil, ops); err == nil {
+			err = writeFrame(out, result)
+		}
+	}
+	if err != io.EOF {
+		t.Fatal(err)
+	}
+}
+
+// sent is a network as it travels.
+type sent struct {
+	Spec   model.Spec
+	Sparse bool
+}
+
+func startProcess(t testing.TB, s sent) *process {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestDoesTasks$")
+	cmd.Env, cmd.Stderr = append(os.Environ(), doesTasks+"=1"), os.Stderr
+	replies, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.ExtraFiles = []*os.File{theirs}
+	p := &process{replies: replies}
+	if p.requests, err = cmd.StdinPipe(); err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = theirs.Close()
+	t.Cleanup(func() {
+		_ = p.requests.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+		_ = replies.Close()
+	})
+	spec, err := json.Marshal(s)
+	if err == nil {
+		err = writeFrame(p.requests, spec)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// work has the process do a task.
+func (p *process) work(message []byte) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if writeFrame(p.requests, message) != nil {
+		return make([]byte, 8) // the run is over
+	}
+	result, err := readFrame(p.replies)
+	if err != nil {
+		return make([]byte, 8)
+	}
+	return result
+}
+
+func writeFrame(w io.Writer, b []byte) error {
+	_, err := w.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(b))), b...))
+	return err
+}
+
+func readFrame(r io.Reader) ([]byte, error) {
+	var n [8]byte
+	if _, err := io.ReadFull(r, n[:]); err != nil {
+		return nil, err
+	}
+	b := make([]byte, binary.LittleEndian.Uint64(n[:]))
+	_, err := io.ReadFull(r, b)
+	return b, err
+}
+
+// trainOn is train with the tensor tasks of each rank on a backend.
+func trainOn(t testing.TB, c Config, data string, backend func(*run) tensor.Backend) trained {
+	t.Helper()
+	err := launch(max(c.Ranks, 1), world.Limits{}, IO{Out: io.Discard, Err: os.Stderr}, func(w world.Comm, kind string) error {
+		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
+		r.tensor = backend(r)
+		defer r.close()
+		return r.whole(IO{Out: io.Discard, Err: os.Stderr})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readRun(t, c.Out)
+}
+
+// sentOf is the network of a run.
+func sentOf(r *run) sent { return sent{r.net, r.shard.Features.Sparse != nil} }
+
+// elsewhere trains with every tensor task done by somebody else.
+func elsewhere(t testing.TB, c Config, data string, w tensor.Wishes, kind bool, do func(*run) func([]byte) []byte) (trained, tensor.Counts) {
+	t.Helper()
+	patience := 300 * time.Millisecond
+	if kind { // whatever stays away is a mistake
+		patience = 30 * time.Second
+	}
+	var all []*tensor.Remote
+	var mu sync.Mutex
+	got := trainOn(t, c, data, func(r *run) tensor.Backend {
+		mu.Lock()
+		defer mu.Unlock()
+		b := tensor.NewRemote(newChaos(uint64(len(all)), kind, do(r)), w, patience, 40)
+		all = append(all, b)
+		return b
+	})
+	var sum tensor.Counts
+	for _, b := range all {
+		n := b.Counts()
+		sum = tensor.Counts{Sent: sum.Sent + n.Sent, Again: sum.Again + n.Again, Dropped: sum.Dropped + n.Dropped, Damaged: sum.Damaged + n.Damaged, Bytes: sum.Bytes + n.Bytes}
+	}
+	return got, sum
+}
+
+// wishes are all that a backend can wish for.
+func wishes() map[string]tensor.Wishes {
+	return map[string]tensor.Wishes{"": {}, "fused": {Fused: true}, "thin": {Thin: true}, "fused and thin": {Fused: true, Thin: true}}
+}
+
+// A task is what it says: whoever does the tasks has nothing but what comes with
+// them, and a synchronous run has the same bits, with all networks, with and without
+// overlap, whether stages are fused, and whether what was saved is sent or made
+// again. Bounded asynchrony is the synchronous run where nothing can be stale.
+func TestTasksAreValues(t *testing.T) {
+	data := generated(t, true)
+	for name, c := range networks(t) {
+		for what, w := range wishes() {
+			t.Run(strings.TrimSpace(name+" "+what), func(t *testing.T) {
+				c := c
+				c.Ranks, c.Servers, c.Intervals, c.EvalEvery = 2, 0, 3, 2
+				here := func(r *run) func([]byte) []byte {
+					return beside(func() *model.Network { s := sentOf(r); return model.New(s.Spec, s.Sparse) })
+				}
+				for _, c.Mode = range []string{"pipe", "nopipe"} {
+					want := train(t, c, data)
+					c.Out += "-elsewhere"
+					got, _ := elsewhere(t, c, data, w, true, here)
+					if !bytes.Equal(got.model, want.model) {
+						t.Errorf("%s: the model is another one", c.Mode)
+					}
+					sameLosses(t, c.Mode, got.losses(), want.losses(), 0)
+				}
+				c = asynchronous(c, 0, 1)
+				c.Ranks = 1
+				want := train(t, c, data)
+				c.Out += "-elsewhere"
+				if got, _ := elsewhere(t, c, data, w, true, here); !bytes.Equal(got.model, want.model) {
+					t.Error("async: the model is another one")
+				}
+			})
+		}
+	}
+}
+
+// Another process does the tasks, and its results come late, out of order, sometimes
+// twice, damaged or not at all.
+func TestTasksInAnotherProcess(t *testing.T) {
 	data := generated(t, true)
 	for name, set := range map[string]func(*Config){
-		"gcn":   func(*Config) {},
-		"gat":   func(c *Config) { c.Model, c.Heads = "gat", 2 },
-		"async": func(c *Config) { *c = asynchronous(*c, 1, 3) },
+		"gcn":       func(c *Config) { c.Layers = 3 },
+		"gat":       func(c *Config) { c.Model, c.Heads = "gat", 2 },
+		"sage":      func(c *Config) { c.Model, c.Mode = "sage", "nopipe" },
+		"gin":       func(c *Config) { c.Model = "gin" },
+		"recompute": func(c *Config) { c.Layers, c.Recompute = 4, true },
+		"async":     func(c *Config) { *c = asynchronous(*c, 0, 1); c.Ranks, c.Servers, c.Epochs = 1, 0, 40 },
+		"stale":     func(c *Config) { *c = asynchronous(*c, 1, 3) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := quick(t)
-			c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads = 8, 3, 1, 4, 2
+			c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads = 4, 2, 1, 3, 2
 			set(&c)
 			want := train(t, c, data)
 			c.Out += "-elsewhere"
-			got := trainOn(t, c, data, func(r *run) tensor.Backend {
-				return &elsewhere{rng: rand.New(rand.NewPCG(1, uint64(r.world.Rank())))}
+			got, n := elsewhere(t, c, data, tensor.Wishes{Fused: true, Thin: true}, false, func(r *run) func([]byte) []byte {
+				other := sync.OnceValue(func() *process { return startProcess(t, sentOf(r)) })
+				return func(message []byte) []byte { return other().work(message) }
 			})
-			if name != "async" {
-				sameLosses(t, name, got.losses(), want.losses(), 0)
-			} else if len(got.losses()) != len(want.losses()) {
-				t.Errorf("%d epochs, want %d", len(got.losses()), len(want.losses()))
+			t.Log(n)
+			if name == "stale" {
+				for e, loss := range got.losses() {
+					if math.IsNaN(loss) {
+						t.Errorf("the loss of epoch %d is NaN", e+1)
+					}
+				}
+				return
+			}
+			if !bytes.Equal(got.model, want.model) {
+				t.Error("the model is another one")
+			}
+			if n.Again == 0 || n.Dropped == 0 || n.Damaged == 0 {
+				t.Errorf("%v: the test shows nothing", n)
 			}
 		})
+	}
+}
+
+// A task that nobody ever answers ends the run with an error that names it.
+func TestTaskWithoutResult(t *testing.T) {
+	c := quick(t)
+	c.Epochs = 2
+	silent := func([]byte) []byte { return nil }
+	err := launch(1, world.Limits{}, IO{Out: io.Discard, Err: io.Discard}, func(w world.Comm, kind string) error {
+		r := &run{cfg: c, data: generated(t, true), kind: kind, world: w, arena: mapped.NewArena()}
+		r.tensor = tensor.NewRemote(newChaos(1, true, silent), tensor.Wishes{}, 10*time.Millisecond, 3)
+		defer r.close()
+		return r.whole(IO{Out: io.Discard, Err: io.Discard})
+	})
+	if err == nil || !strings.Contains(err.Error(), "attempt 3") || !strings.Contains(err.Error(), "no result") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -62,6 +62,9 @@ func Train(_ context.Context, c Config, data string, out IO) error {
 	}
 	watcher := watch(&c, out)
 	defer watcher.Close()
+	if inject.Replaces(os.Getenv) {
+		return launchCourse(v, &course{cfg: c, data: data, limits: limits, watcher: watcher, out: out, kept: map[int][]memory{}})
+	}
 	return launchParts(c.Ranks, v, limits, out, func(w world.Comm, kind string, limits world.Limits) error {
 		return trainRank(c, data, v, w, kind, limits, watcher, out)
 	})
@@ -87,19 +90,19 @@ func carried(v world.View) int {
 	if !launched {
 		return v.Members()
 	}
-	lo, hi := v.Block(l.Rank)
-	return hi - lo
+	return len(v.Carried(l.Rank))
 }
 
 // run is the life of a member of the run's world, a part of the graph or a server,
 // from open to finish. What it has opened, close closes. Fields are set in this
 // order:
 //
-//	by Train    cfg, view, data, kind, world, limits, watcher, arena
+//	by Train    cfg, view, data, kind, world, limits, watcher, arena, course, end
 //	by open     roles, fault, tensor, codecs; on rank 0 also reporter, state and opening
 //	by join     meta, net and timeline; on graph ranks also shard
 //	by arrange  choice, what net and cfg say of orders, and on graph ranks engine
 //	by takeUp   from, where the run goes on from a checkpoint
+//	by goOn     state and own, in a view that follows another one
 type run struct {
 	roles
 	cfg     Config
@@ -124,6 +127,9 @@ type run struct {
 	choice   string         // of orders, for the header
 	engine   *engine.Engine // nil on servers
 	from     resumed
+	course   *course    // of the views that the run lives in, nil where there is one
+	own      engine.Own // that this part goes on with in a view that follows another one
+	end      func()     // ends the members of this rank; nil without a course
 
 	stop  error // on rank 0 of a run that was asked to stop: what it ends with
 	stash int64 // bytes of a server in bounded asynchrony, at their peak
@@ -141,6 +147,9 @@ func trainRank(c Config, data string, v world.View, w world.Comm, kind string, l
 // whole is the run. Collective over the world.
 func (r *run) whole(out IO) error {
 	if err := agree(r.world, r.open(out)); err != nil {
+		return err
+	}
+	if err := r.goOn(); err != nil {
 		return err
 	}
 	if err := agree(r.world, r.join()); err != nil {
@@ -174,6 +183,9 @@ func (r *run) whole(out IO) error {
 	if err != nil {
 		return err
 	}
+	if left, err := r.leaves(); left || err != nil {
+		return err
+	}
 	if err := agree(r.world, r.stop); err != nil {
 		return err
 	}
@@ -190,8 +202,11 @@ func (r *run) open(out IO) error {
 	if err := r.assign(); err != nil {
 		return err
 	}
+	if err := r.course.begin(r); err != nil {
+		return err
+	}
 	r.fault.At(inject.Start, 0)
-	if r.rank != 0 {
+	if r.rank != 0 || r.course.reopens(r) {
 		return nil
 	}
 	meta, err := graph.ReadMeta(r.data)
@@ -212,6 +227,7 @@ func (r *run) open(out IO) error {
 	if err := r.admit(out); err != nil {
 		return err
 	}
+	r.course.opened(r)
 	return r.partition(meta)
 }
 
@@ -277,10 +293,15 @@ func (r *run) startEngine() error {
 		return err
 	}
 	if !r.isServer() {
-		r.engine, err = engine.New(engine.Rank{
+		rank := engine.Rank{
 			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Codecs: r.codecs,
 			Tensor: r.tensor, Ops: r.ops, Arena: r.arena, Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.reporter,
-		})
+			Own: r.own,
+		}
+		if r.course != nil {
+			rank.Views = r
+		}
+		r.engine, err = engine.New(rank)
 	}
 	return agree(r.world, err)
 }
@@ -291,7 +312,9 @@ func (r *run) close() {
 	if r.shard != nil {
 		r.shard.Close()
 	}
-	r.reporter.close()
+	if r.course == nil || r.course.reporter != r.reporter { // else it goes on
+		r.reporter.close()
+	}
 	r.arena.Free()
 }
 

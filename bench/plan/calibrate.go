@@ -3,6 +3,7 @@ package plan
 import (
 	"math"
 	"runtime"
+	"slices"
 	"time"
 
 	"siafu/graph"
@@ -55,13 +56,10 @@ func (c *calibration) takes(p *Plan) (most int64) {
 
 // rehearsed is what the rehearsal of a network takes, and for each row.
 func rehearsed(f *forecast.Forecast) (fixed, row int64) {
-	foot := f.Footprint()
-	columns := size.Product(3, int64(f.Net.Dims[f.Net.Layers()]))
+	foot := f.Net.Footprint(f.Sparse, model.Apart)
+	columns := int64(slices.Max(f.Net.Dims)) // ones, to fill a matrix from
 	if f.Net.CacheInput {
 		columns = size.Sum(columns, int64(f.Net.Dims[0]))
-	}
-	for _, g := range f.Gathers() {
-		columns = size.Sum(columns, int64(g.Columns), size.Product(2, int64(g.Width)))
 	}
 	return foot.Fixed, size.Sum(foot.PerRow, foot.PerNonZero, size.Product(4, columns))
 }
@@ -152,15 +150,14 @@ func (c *calibration) row(f *forecast.Forecast) float64 {
 	} else {
 		x.Dense = c.ds.Features.Dense[:n*x.Dim]
 	}
-	r := model.NewRehearsal(net, model.Place(c.team, a, x, ids, ids), c.team, a, a)
+	r := model.NewRehearsal(net, model.Place(c.team, a, x, ids, ids), c.team, a)
 	net.Initialize(r.Weights.Host(), "xavier", 1)
-	grad := kernels.NewMat(c.team, a, n, c.ds.Meta.Classes)
 	labels, split := kernels.HostVector(c.ds.Labels[:n]), kernels.HostVector(c.ds.Split[:n])
-	return least(func() {
-		logits := r.Epoch()
-		c.team.SoftmaxCrossEntropy(grad, logits, labels, split, graph.SplitTrain, 1)
-		c.team.Accuracy(logits, labels, split)
-	}) / float64(n)
+	loss := func() {
+		c.team.SoftmaxCrossEntropy(r.LogitsGrad(), r.Logits(), labels, split, graph.SplitTrain, 1)
+		c.team.Accuracy(r.Logits(), labels, split)
+	}
+	return least(func() { r.Epoch(loss) }) / float64(n)
 }
 
 // gather is the seconds of a gather for an edge, along edges of the dataset in

@@ -80,9 +80,9 @@ func (c *Candidate) count(ds *graph.Dataset, parts int) error {
 // keeps tells whether ÂX fits into every rank's memory, by train's rule.
 func (q *request) keeps(m *graph.Meta, r *partition.Report) bool {
 	for member, p := range r.Ranks {
-		lo, hi := q.view.Block(q.view.Rank(member))
+		here := len(q.view.Carried(q.view.Rank(member)))
 		bytes := forecast.CachedInputBytes(q.Config, p.Vertices, p.Ghosts, m.FeatureDim)
-		if size.Product(bytes, int64(hi-lo)) > q.memory/2 {
+		if size.Product(bytes, int64(here)) > q.memory/2 {
 			return false
 		}
 	}
@@ -102,9 +102,9 @@ func (c *Candidate) largest(f *forecast.Forecast, v world.View) (rank int, most 
 
 // carried is the memory of the parts that a rank carries.
 func carried(f *forecast.Forecast, v world.View, rank int, of func(part int) partition.RankReport) forecast.Memory {
-	lo, hi := v.Block(rank)
-	m := f.GraphRank(lo, of(lo))
-	for part := lo + 1; part < hi; part++ {
+	parts := v.Carried(rank)
+	m := f.GraphRank(parts[0], of(parts[0]))
+	for _, part := range parts[1:] {
 		m = m.And(f.GraphRank(part, of(part)))
 	}
 	return m

@@ -20,6 +20,10 @@ type Previous struct {
 	list  []*halo.Exchange
 	// The transfers under way that no task uses, in the order in which they began.
 	travelling []*halo.Exchange
+	// For Pack: what has left, by transfer in the order of list, none unless they
+	// record, and what codecs had lost when Pack was last called.
+	sent []*halo.Recorder
+	lost []halo.Lost
 }
 
 var _ halo.Source = (*Previous)(nil)

@@ -76,7 +76,20 @@ func goThrough(c world.Comm, s *shard.Shard, rows codec.Codec) error {
 	defer arena.Free()
 	l := &late{Comm: c}
 	p := refresh.NewPrevious(shape(), l, halo.NewPlan(s), rows, team, team, arena)
+	p.Record()
 	for epoch := range epochs {
+		luggage := p.Pack(epoch)
+		if epoch == goesOn { // elsewhere
+			l.begun += slots
+			if err := p.Settle(); err != nil {
+				return err
+			}
+			p = refresh.NewPrevious(shape(), l, halo.NewPlan(s), rows, team, team, arena)
+			p.Record()
+			if err := p.Unpack(luggage); err != nil {
+				return err
+			}
+		}
 		for l := range layers {
 			if err := forward(p, s, epoch, l); err != nil {
 				return err
@@ -101,6 +114,10 @@ func goThrough(c world.Comm, s *shard.Shard, rows codec.Codec) error {
 	}
 	return nil
 }
+
+// goesOn is the epoch before which the transfers are made anew, as where a part goes
+// on elsewhere.
+const goesOn = 3
 
 // slots of an epoch: two forward, one backward.
 const slots = 3

@@ -1,115 +1,86 @@
 package model
 
-import (
-	"siafu/graph/mapped"
-	"siafu/kernels"
-)
-
-// Builder is what a layer is made from: the network's spec, its arithmetic,
-// and room that lasts as long as the network.
+// Builder is what a layer is made from: the network's spec, and the list of the
+// values that the layer wants room for. It gives no memory: a layer has none.
 type Builder struct {
-	Spec  Spec
-	Ops   kernels.Ops
-	Rows  int // vertices of the network
-	net   *Network
-	in    *input
-	room  *room
-	arena *mapped.Arena
+	Spec   Spec
+	Sparse bool // the features are
 
-	params [][]Param // of each layer
+	layer   int
+	params  [][]Param // of each layer
+	places  [values]place
+	scratch [][2]int // rows and columns
 }
 
-func newBuilder(n *Network, in Input, ops kernels.Ops, room *room) *Builder {
-	s, a := n.Spec, room.arena
-	x := &input{Input: in, ops: ops, arena: a}
-	if p := s.InputDropout; p > 0 {
-		x.drop = &kernels.Dropout{Seed: s.Seed, Layer: 0, P: p, IDs: in.IDs}
-	}
-	// Sparse features are spread out only where they are gathered; dense ones
-	// with dropout are copied by all that reads them.
-	gathered, sparse := s.Propagates() && !s.CacheInput && s.Orders[0] == GatherFirst, in.Features.Sparse != nil
-	if gathered && sparse || x.drop != nil && !sparse {
-		x.scratch = room.matrix(in.Features.Dim)
-	}
-	return &Builder{Spec: s, Ops: ops, Rows: in.IDs.Len(), net: n, in: x, room: room, arena: a, params: s.layout()}
+// place says where a value of a layer lies.
+type place struct {
+	kind place0
+	cols int   // of a room
+	in   Value // whose place it takes
 }
 
-// cached is ÂX for the first layer where it is kept, nil for all others.
-func (b *Builder) cached(l int) *cachedInput {
-	if l > 0 {
-		return nil
-	}
-	return b.net.cached
-}
+// place0 is the kind of a place.
+type place0 uint8
+
+const (
+	elsewhere place0 = iota // in another layer, or nowhere
+	room                    // memory of its own
+	inPlace                 // of another value of the layer
+)
 
 // Last tells whether layer l makes the logits: it has no activation and no
 // dropout.
 func (b *Builder) Last(l int) bool { return l == b.Spec.Layers()-1 }
 
-// Hidden is what layer l applies its weights to.
-func (b *Builder) Hidden(l int) Hidden {
-	h := Hidden{ops: b.Ops, cached: b.cached(l)}
-	if l == 0 {
-		h.input = b.in
-		b.in.multiplied()
-	}
-	return h
-}
-
 // Weight is the i-th weight of layer l, in the order of Kind.Weights.
-func (b *Builder) Weight(l, i int) Weight {
-	p := b.params[l][i]
-	return Weight{p.In(b.net.Weights), p.In(b.net.Grad)}
-}
+func (b *Builder) Weight(l, i int) Param { return b.params[l][i] }
 
-// Room is a matrix [n x cols] of zeros. What a layer hands out to be gathered
-// lies in one, or is what it was given, or the features.
-func (b *Builder) Room(cols int) kernels.Mat { return b.room.matrix(cols) }
+// Room gives a value of the layer a matrix [n x cols]. What gathers write
+// (Gathered, EmittedGrad) has one without.
+func (b *Builder) Room(v Value, cols int) { b.places[v] = place{kind: room, cols: cols} }
 
-// GradRoom is room for the gradient of layer l's input [n x in], none for the
-// first layer, whose input is not trained.
-func (b *Builder) GradRoom(l int) kernels.Mat {
-	if l == 0 {
-		return kernels.Mat{}
+// In lets a value lie where another one of the layer does: it is the same matrix, or
+// replaces it.
+func (b *Builder) In(v, other Value) { b.places[v] = place{kind: inPlace, in: other} }
+
+// GradRoom gives the gradient of the layer's input, or what is as wide, a matrix
+// [n x in]; the first layer's input is not trained and gets none.
+func (b *Builder) GradRoom(v Value) {
+	if b.layer > 0 {
+		b.Room(v, b.Spec.Dims[b.layer])
 	}
-	return b.Room(b.Spec.Dims[l])
 }
 
-// Scratch is a matrix [rows x cols] of zeros that does not grow with the vertices.
-func (b *Builder) Scratch(rows, cols int) kernels.Mat {
-	return kernels.NewMat(b.Ops, b.arena, rows, cols)
+// Scratch is the number of a matrix [rows x cols] that does not grow with the
+// vertices, for Step.Scratch.
+func (b *Builder) Scratch(rows, cols int) int {
+	b.scratch = append(b.scratch, [2]int{rows, cols})
+	return len(b.scratch) - 1
 }
 
-func (b *Builder) dense(l int) dense {
-	s := b.Spec
-	d := dense{ops: b.Ops, rows: b.Rows, in: s.Dims[l], out: s.Dims[l+1], last: b.Last(l), drop: b.Dropout(l)}
-	for i, p := range b.params[l] {
-		// The first matrix and the first bias.
-		switch w := b.Weight(l, i); {
-		case p.Bias && d.b.IsNil():
-			d.b, d.gb = w.W, w.Grad
-		case !p.Bias && d.w.IsNil():
-			d.w, d.gw = w.W, w.Grad
-		}
+// Hidden is what the layer applies its weights to.
+func (b *Builder) Hidden() Hidden {
+	return Hidden{first: b.layer == 0}
+}
+
+// Dropout is that of layer l's output, nil where nothing is dropped.
+func (b *Builder) Dropout(l int) *Dropout {
+	if b.Last(l) {
+		return nil
 	}
-	return d
-}
-
-// Dropout is that of layer l's output, nil where nothing is dropped. Pass.Mask
-// makes it the mask of a pass.
-func (b *Builder) Dropout(l int) *kernels.Dropout {
 	// Layer 0 is the input's, so that no two masks share a counter.
-	return b.dropout(l+1, b.Spec.Dropout, b.in.IDs, !b.Last(l))
+	return b.Spec.dropout(l+1, b.Spec.Dropout)
 }
 
 // AttentionDropout is the same for the attention of layer l's edges.
-func (b *Builder) AttentionDropout(l int) *kernels.Dropout {
-	return b.dropout(l+attentionStream, b.Spec.AttentionDropout, b.in.LocalIDs, true)
+func (b *Builder) AttentionDropout(l int) *Dropout {
+	return b.Spec.dropout(l+attentionStream, b.Spec.AttentionDropout)
 }
 
-func (b *Builder) dropout(stream int, p float64, ids kernels.Vector[uint32], wanted bool) *kernels.Dropout {
-	if p == 0 || !wanted {
+// dropout is that of a stream of random numbers, nil where nothing is dropped.
+func (s Spec) dropout(stream int, p float64) *Dropout {
+	if p == 0 {
 		return nil
 	}
-	return &kernels.Dropout{Seed: b.Spec.Seed, Layer: stream, P: p, IDs: ids}
+	return &Dropout{seed: s.Seed, stream: stream, p: p}
 }

@@ -16,14 +16,6 @@ type Footprint struct {
 	Gathers    []Gathering // one a layer
 }
 
-// Gathering is what a layer wants of the graph.
-type Gathering struct {
-	Width    int  // of the rows that neighbours emit, 0: no gather
-	Backward bool // gradients go back along the edges
-	// Of attention: 0 heads is none. Columns is the width of what is gathered.
-	Heads, Columns int
-}
-
 // probe is how many rows a network has that is made to be measured: as many as
 // make every matrix a multiple of an arena's rounding.
 const probe = 16
@@ -40,19 +32,19 @@ const countable = size.Most >> 11
 //
 // Design note: formulae beside each kind of network would have to be kept in
 // step with it, and a network of a user's own would have none.
-func (s Spec) Footprint(sparse bool) Footprint {
+func (s Spec) Footprint(sparse bool, m Memory) Footprint {
 	f := Footprint{PerRow: size.Most, Fixed: size.Most, Gathers: make([]Gathering, s.Layers())}
 	if s.NumWeights() >= countable {
 		return f
 	}
-	if sketched, err := s.sketch(sparse); err == nil {
+	if sketched, err := s.sketch(sparse, m); err == nil {
 		return sketched
 	}
 	return f
 }
 
 // sketch fails where there are not enough addresses.
-func (s Spec) sketch(sparse bool) (f Footprint, err error) {
+func (s Spec) sketch(sparse bool, m Memory) (f Footprint, err error) {
 	defer mapped.Catch(&err)
 	team := kernels.NewTeam(1)
 	defer team.Close()
@@ -60,9 +52,9 @@ func (s Spec) sketch(sparse bool) (f Footprint, err error) {
 	if sparse {
 		nonZeros = probe
 	}
-	small, gathers := s.measure(team, probe, nonZeros)
-	tall, _ := s.measure(team, 2*probe, nonZeros)
-	full, _ := s.measure(team, probe, 2*nonZeros)
+	small, gathers := s.measure(m, team, probe, nonZeros)
+	tall, _ := s.measure(m, team, 2*probe, nonZeros)
+	full, _ := s.measure(m, team, probe, 2*nonZeros)
 	f = Footprint{PerRow: (tall - small) / probe, PerNonZero: (full - small) / probe, Gathers: gathers}
 	f.Fixed = small - probe*f.PerRow - int64(nonZeros)*f.PerNonZero
 	return f, nil
@@ -70,16 +62,21 @@ func (s Spec) sketch(sparse bool) (f Footprint, err error) {
 
 // measure is the memory of a network of so many rows, which is made and does
 // not run.
-func (s Spec) measure(team *kernels.Team, rows, nonZeros int) (int64, []Gathering) {
+func (s Spec) measure(m Memory, team *kernels.Team, rows, nonZeros int) (int64, []Gathering) {
 	work, rest := mapped.NewSketch(), mapped.NewSketch()
 	defer work.Free()
 	defer rest.Free()
-	n := New(s, s.blank(team, rows, nonZeros, rest), team, work)
-	return work.Used(), n.gatherings()
+	n := New(s, nonZeros > 0)
+	NewStore(n, s.blank(team, rows, nonZeros, rest), m, team, work).Frame(0, rows, team, kernels.Mat{})
+	gathers := make([]Gathering, len(n.Layers))
+	for l := range gathers {
+		gathers[l] = n.Gathering(l)
+	}
+	return work.Used(), gathers
 }
 
 // blank is so many rows of features, sparse ones where there are non-zeros.
-func (s Spec) blank(ops kernels.Ops, rows, nonZeros int, a *mapped.Arena) Input {
+func (s Spec) blank(ops kernels.Ops, rows, nonZeros int, a *mapped.Arena) Vertices {
 	ids := mapped.Make[uint32](a, rows)
 	x := graph.Features{Rows: rows, Dim: s.Dims[0]}
 	if nonZeros > 0 {
@@ -88,30 +85,6 @@ func (s Spec) blank(ops kernels.Ops, rows, nonZeros int, a *mapped.Arena) Input 
 		x.Dense = mapped.Make[float32](a, rows*s.Dims[0])
 	}
 	return Place(ops, a, x, ids, ids)
-}
-
-// gathered is the width of what a layer gathers.
-func (g Gathering) gathered() int {
-	if g.Heads > 0 {
-		return g.Columns
-	}
-	return g.Width
-}
-
-func (n *Network) gatherings() []Gathering {
-	list := make([]Gathering, len(n.Layers))
-	for l, layer := range n.Layers {
-		g := Gathering{Width: layer.GatherWidth(), Backward: layer.GathersBackward()}
-		if at, ok := layer.(Attended); ok {
-			a := at.Attention(Pass{})
-			g.Heads, g.Columns = a.Heads, a.Columns()
-		}
-		if l == 0 && n.InputCached() {
-			g = Gathering{}
-		}
-		list[l] = g
-	}
-	return list
 }
 
 // column has its non-zeros in the first column, spread over the rows.

@@ -25,20 +25,6 @@ const slope = 0.2
 // attentionStream tells the masks of attention from those of rows.
 const attentionStream = 1 << 8
 
-// Attended is a layer whose edges carry attention instead of coefficients.
-type Attended interface {
-	Layer
-	// Attention is what the edges need to know in a pass; Emit comes first.
-	Attention(p Pass) Attention
-}
-
-// Attention is a layer's attention on the own vertices.
-type Attention struct {
-	kernels.Attention
-	R  kernels.Mat // [own x heads], of the forward pass
-	DR kernels.Mat // [own x heads], where the gradient of R is expected before EmitGrad
-}
-
 func gatWeights(s Spec, l int) []Shape {
 	heads, width := s.attention(l)
 	bias := size.Product(heads, width)
@@ -59,91 +45,116 @@ func (s Spec) attention(l int) (heads, width int) {
 }
 
 func gatLayer(b *Builder, l int) Layer {
-	s := b.Spec
 	g := &gat{
-		ops: b.Ops, rows: b.Rows, last: b.Last(l), h: b.Hidden(l),
+		last: b.Last(l), h: b.Hidden(),
 		weight: b.Weight(l, 0), source: b.Weight(l, 1), target: b.Weight(l, 2), bias: b.Weight(l, 3),
+		drop: b.Dropout(l), edgeDrop: b.AttentionDropout(l),
 	}
-	g.heads, g.width = s.attention(l)
-	g.in, g.columns = s.Dims[l], g.heads*g.width
-	g.emittedWidth = g.columns + g.heads
-	g.emitted, g.r, g.dr = b.Room(g.emittedWidth), b.Room(g.heads), b.Room(g.heads)
-	g.wide, g.narrow = b.Scratch(g.in, g.emittedWidth), b.Scratch(g.in, g.heads)
-	g.gwide, g.gnarrow = b.Scratch(g.in, g.emittedWidth), b.Scratch(g.in, g.heads)
-	g.output = b.Room(g.bias.W.Cols)
+	g.heads, g.width = b.Spec.attention(l)
+	in, columns := b.Spec.Dims[l], g.heads*g.width
+	emitted := columns + g.heads
+	b.Room(Emitted, emitted)
+	b.Room(Scores, g.heads)
+	b.Room(ScoresGrad, g.heads)
+	b.Room(Output, g.bias.Cols)
+	b.In(GatheredGrad, OutputGrad)
 	if g.last && g.heads > 1 {
-		g.spread = b.Room(g.columns)
+		b.Room(GatheredGrad, columns)
 	}
-	g.gradIn = b.GradRoom(l)
-	g.drop, g.edgeDrop = b.Dropout(l), b.AttentionDropout(l)
+	b.GradRoom(InputGrad)
+	g.wide, g.narrow = b.Scratch(in, emitted), b.Scratch(in, g.heads)
+	g.gwide, g.gnarrow = b.Scratch(in, emitted), b.Scratch(in, g.heads)
 	return g
 }
 
 // gat is one layer.
 type gat struct {
-	ops                    kernels.Ops
-	rows, in               int
-	heads, width, columns  int
-	emittedWidth           int
+	heads, width           int
 	last                   bool
 	h                      Hidden
-	weight, source, target Weight
-	bias                   Weight
-	drop, edgeDrop         *kernels.Dropout // nil where nothing is dropped
+	weight, source, target Param
+	bias                   Param
+	drop, edgeDrop         *Dropout // nil where nothing is dropped
 
-	wide, gwide     kernels.Mat // [in x emittedWidth]: W beside W a_source
-	narrow, gnarrow kernels.Mat // [in x heads]: W a_target
-	emitted         kernels.Mat // [rows x emittedWidth]
-	r, dr           kernels.Mat // [rows x heads]
-	output          kernels.Mat
-	spread          kernels.Mat // gradient of all heads of a mean
-	gradIn          kernels.Mat // [rows x in], nil in the first layer
+	// Scratch, with the gradients: W beside W a_source [in x heads·(width+1)], and
+	// W a_target [in x heads].
+	wide, gwide, narrow, gnarrow int
 }
 
-func (g *gat) GatherWidth() int { return g.emittedWidth }
+// GatherWidth implements Layer.
+func (g *gat) GatherWidth() int { return g.heads * (g.width + 1) }
 
+// GathersBackward implements Layer.
 func (g *gat) GathersBackward() bool { return true }
 
-func (g *gat) Attention(p Pass) Attention {
-	a := kernels.Attention{Heads: g.heads, Width: g.width, Slope: slope, Drop: p.Mask(g.edgeDrop)}
-	return Attention{a, g.r, g.dr}
+// Attention implements Attended.
+func (g *gat) Attention() kernels.Attention {
+	return kernels.Attention{Heads: g.heads, Width: g.width, Slope: slope}
 }
 
-func (g *gat) Emit(h kernels.Mat, p Pass) kernels.Mat {
-	g.h.Take(h)
-	g.ops.FoldScores(g.wide, g.narrow, g.weight.W, g.source.W, g.target.W)
-	g.h.Multiply(g.emitted, g.wide, p)
-	g.h.Multiply(g.r, g.narrow, p)
-	return g.emitted
-}
+// EdgeDropout implements Attended.
+func (g *gat) EdgeDropout() *Dropout { return g.edgeDrop }
 
-func (g *gat) Apply(gathered kernels.Mat, p Pass) kernels.Mat {
-	if g.last {
-		g.ops.MeanHeads(g.output, g.heads, gathered, g.bias.W)
-		return g.output
+// Flow implements Layer.
+func (g *gat) Flow(s Stage) Flow {
+	switch s {
+	case Emit:
+		return Flow{Reads: []Value{Input}, Writes: []Value{Emitted, Scores}}
+	case Apply:
+		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
+	case ApplyBackward:
+		return Flow{Reads: []Value{OutputGrad, Output}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{g.bias}}
 	}
-	g.ops.BiasELUDropout(g.output, gathered, g.bias.W, p.Mask(g.drop))
-	return g.output
+	return Flow{Reads: []Value{EmittedGrad, ScoresGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{g.weight, g.source, g.target}}
 }
 
-func (g *gat) ApplyGrad(grad kernels.Mat, p Pass) kernels.Mat {
+// Run implements Layer.
+func (g *gat) Run(s Stage, x *Step) {
+	switch s {
+	case Emit:
+		g.fold(x)
+		g.h.Multiply(x, x.At(Emitted), x.Scratch(g.wide))
+		g.h.Multiply(x, x.At(Scores), x.Scratch(g.narrow))
+	case Apply:
+		if g.last {
+			x.Ops.MeanHeads(x.At(Output), g.heads, x.At(Gathered), x.W(g.bias))
+			return
+		}
+		x.Ops.BiasELUDropout(x.At(Output), x.At(Gathered), x.W(g.bias), x.Mask(g.drop))
+	case ApplyBackward:
+		g.applyBackward(x)
+	case EmitBackward:
+		g.emitBackward(x)
+	}
+}
+
+// fold makes the factors of the rows and of the scores.
+func (g *gat) fold(x *Step) {
+	x.Ops.FoldScores(x.Scratch(g.wide), x.Scratch(g.narrow), x.W(g.weight), x.W(g.source), x.W(g.target))
+}
+
+func (g *gat) applyBackward(x *Step) {
+	grad := x.At(OutputGrad)
 	if !g.last {
-		g.ops.BiasELUDropoutGrad(grad, g.bias.Grad, grad, g.output, p.Mask(g.drop))
-		return grad
+		x.Ops.BiasELUDropoutGrad(grad, x.Grad(g.bias), grad, x.At(Output), x.Mask(g.drop))
+		return
 	}
-	g.ops.ColumnSums(g.bias.Grad, grad, false)
-	if g.heads == 1 {
-		return grad
+	x.Ops.ColumnSums(x.Grad(g.bias), grad, false)
+	if g.heads > 1 {
+		x.Ops.MeanHeadsGrad(x.At(GatheredGrad), g.heads, grad)
 	}
-	g.ops.MeanHeadsGrad(g.spread, g.heads, grad)
-	return g.spread
 }
 
-func (g *gat) EmitGrad(grad kernels.Mat, p Pass) kernels.Mat {
-	g.h.MultiplyGrad(g.gwide, grad, p)
-	g.h.MultiplyGrad(g.gnarrow, g.dr, p)
-	g.ops.FoldScoresGrad(g.weight.Grad, g.source.Grad, g.target.Grad, g.gwide, g.gnarrow, g.weight.W, g.source.W, g.target.W)
-	g.h.InputGrad(g.gradIn, grad, g.wide, false)
-	g.h.InputGrad(g.gradIn, g.dr, g.narrow, true)
-	return g.gradIn
+func (g *gat) emitBackward(x *Step) {
+	grad, scores := x.At(EmittedGrad), x.At(ScoresGrad)
+	wide, narrow := x.Scratch(g.gwide), x.Scratch(g.gnarrow)
+	g.h.MultiplyGrad(x, wide, grad)
+	g.h.MultiplyGrad(x, narrow, scores)
+	x.Ops.FoldScoresGrad(x.Grad(g.weight), x.Grad(g.source), x.Grad(g.target), wide, narrow, x.W(g.weight), x.W(g.source), x.W(g.target))
+	if g.h.Constant() {
+		return
+	}
+	g.fold(x)
+	g.h.InputGrad(x, x.At(InputGrad), grad, x.Scratch(g.wide), false)
+	g.h.InputGrad(x, x.At(InputGrad), scores, x.Scratch(g.narrow), true)
 }

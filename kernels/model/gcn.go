@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"siafu/graph/mapped"
-	"siafu/kernels"
 )
 
 // GCN (Kipf & Welling 2017):
@@ -41,140 +40,150 @@ func inverseRoot(degree uint32) float32 {
 
 // gcnLayer chooses the variant.
 func gcnLayer(b *Builder, l int) Layer {
-	s := b.Spec
-	d := b.dense(l)
-	gathers := s.Propagates()
-	var in *input
-	if l == 0 {
-		in = b.in
+	d := newDense(b, l, b.Spec.Propagates())
+	if d.first == ApplyFirst {
+		b.In(Output, Gathered)
+		b.In(GatheredGrad, OutputGrad)
+		b.GradRoom(InputGrad)
+		return &applyFirst{d}
 	}
-	// A perceptron over sparse features multiplies them as they are.
-	sparse := l == 0 && b.in.Features.Sparse != nil && !gathers
-	if s.Orders[l] == ApplyFirst || sparse {
-		in.multiplied()
-		return &applyFirst{dense: d, input: in, gathers: gathers, emitted: b.Room(d.out), gradIn: b.GradRoom(l)}
-	}
-	return &gatherFirst{dense: d, input: in, cached: b.cached(l), gathers: gathers, h: b.Room(d.out), gradIn: b.GradRoom(l)}
+	b.Room(Output, d.out)
+	b.GradRoom(GatheredGrad)
+	b.In(InputGrad, EmittedGrad)
+	return &gatherFirst{d}
 }
 
-// dense is what both variants share: one weight matrix with its bias, and the
-// activation behind it.
+// dense is what layers with a product, a bias and an activation behind it share.
 type dense struct {
-	ops     kernels.Ops
-	rows    int // own vertices
 	in, out int
-	w, b    kernels.Mat // [in x out], [1 x out]
-	gw, gb  kernels.Mat // their gradients
-	last    bool
-	drop    *kernels.Dropout // of the output, nil in the last layer
+	h       Hidden
+	w, b    Param    // [in x out], [1 x out]
+	last    bool     // no activation
+	drop    *Dropout // of the output
+	gathers bool     // false in a perceptron
+	first   Order
 }
 
-// activateGrad turns the gradient of h = dropout(relu(z + b)) into that of z, in place,
-// and writes the bias gradient.
-func (d *dense) activateGrad(grad, h kernels.Mat, p Pass) {
-	d.ops.BiasReLUDropoutGrad(grad, d.gb, grad, h, !d.last, p.Mask(d.drop))
+// newDense takes the layer's first matrix and its first bias, and says where the
+// rows lie that it emits: HW, or H itself.
+func newDense(b *Builder, l int, gathers bool) dense {
+	d := dense{
+		in: b.Spec.Dims[l], out: b.Spec.Dims[l+1], h: b.Hidden(), last: b.Last(l), drop: b.Dropout(l),
+		gathers: gathers, first: b.Spec.Orders[l],
+	}
+	for i := len(b.params[l]) - 1; i >= 0; i-- {
+		if p := b.params[l][i]; p.Bias {
+			d.b = p
+		} else {
+			d.w = p
+		}
+	}
+	if !gathers && l == 0 && b.Sparse {
+		d.first = ApplyFirst // a perceptron multiplies sparse features as they are
+	}
+	if d.first == ApplyFirst {
+		b.Room(Emitted, d.out)
+	} else {
+		b.In(Emitted, Input)
+	}
+	return d
+}
+
+// GatherWidth implements Layer.
+func (d *dense) GatherWidth() int {
+	switch {
+	case !d.gathers:
+		return 0
+	case d.first == ApplyFirst:
+		return d.out
+	}
+	return d.in
+}
+
+// GathersBackward implements Layer.
+func (d *dense) GathersBackward() bool {
+	return d.gathers && (d.first == ApplyFirst || !d.h.Constant())
+}
+
+// emits is the Flow of an Emit: the product, or nothing where H itself is emitted.
+func (d *dense) emits() Flow {
+	if d.first == ApplyFirst {
+		return Flow{Reads: []Value{Input}, Writes: []Value{Emitted}}
+	}
+	return Flow{Reads: []Value{Input}}
+}
+
+// emit is Emit.
+func (d *dense) emit(x *Step) {
+	if d.first == ApplyFirst {
+		d.h.Multiply(x, x.At(Emitted), x.W(d.w))
+	}
+}
+
+// activateGrad turns the gradient of h = dropout(relu(z + b)) into that of z, in
+// place, and writes the bias gradient.
+func (d *dense) activateGrad(x *Step) {
+	grad := x.At(OutputGrad)
+	x.Ops.BiasReLUDropoutGrad(grad, x.Grad(d.b), grad, x.At(Output), !d.last, x.Mask(d.drop))
 }
 
 // gatherFirst is (ÂH)W: the input's rows are gathered, the product follows.
-type gatherFirst struct {
-	dense
-	input    *input       // of the first layer, else nil
-	cached   *cachedInput // ÂX of the first layer where it is kept, else nil
-	gathers  bool         // false in a perceptron
-	gathered kernels.Mat
-	h        kernels.Mat // output [rows x out]
-	gradIn   kernels.Mat // [rows x in], nil in the first layer
+type gatherFirst struct{ dense }
+
+// Flow implements Layer.
+func (g *gatherFirst) Flow(s Stage) Flow {
+	switch s {
+	case Emit:
+		return g.emits()
+	case Apply:
+		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
+	case ApplyBackward:
+		return Flow{Reads: []Value{OutputGrad, Output, Gathered}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{g.w, g.b}}
+	}
+	return Flow{}
 }
 
-func (g *gatherFirst) GatherWidth() int {
-	if !g.gathers {
-		return 0
+// Run implements Layer.
+func (g *gatherFirst) Run(s Stage, x *Step) {
+	switch s {
+	case Apply:
+		x.Ops.MatMulBiasReLUDropout(x.At(Output), x.At(Gathered), x.W(g.w), x.W(g.b), !g.last, x.Mask(g.drop))
+	case ApplyBackward:
+		g.activateGrad(x)
+		grad := x.At(OutputGrad)
+		x.Ops.MatMulTransA(x.Grad(g.w), x.At(Gathered), grad, false)
+		g.h.InputGrad(x, x.At(GatheredGrad), grad, x.W(g.w), false)
 	}
-	return g.in
 }
-
-func (g *gatherFirst) GathersBackward() bool { return g.gathers && g.input == nil }
-
-func (g *gatherFirst) Emit(h kernels.Mat, p Pass) kernels.Mat {
-	if g.input != nil {
-		return g.input.rows(p)
-	}
-	return h
-}
-
-func (g *gatherFirst) Apply(gathered kernels.Mat, p Pass) kernels.Mat {
-	if g.cached != nil {
-		g.ops.MatMulBiasReLUDropout(g.h, g.cached.rows, g.w, g.b, !g.last, p.Mask(g.drop))
-		return g.h
-	}
-	g.gathered = gathered
-	g.ops.MatMulBiasReLUDropout(g.h, gathered, g.w, g.b, !g.last, p.Mask(g.drop))
-	return g.h
-}
-
-func (g *gatherFirst) ApplyGrad(grad kernels.Mat, p Pass) kernels.Mat {
-	g.activateGrad(grad, g.h, p)
-	if g.cached != nil {
-		g.ops.MatMulTransA(g.gw, g.cached.rows, grad, false)
-		return kernels.Mat{}
-	}
-	g.ops.MatMulTransA(g.gw, g.gathered, grad, false)
-	if g.input != nil {
-		return kernels.Mat{}
-	}
-	g.ops.MatMulTransB(g.gradIn, grad, g.w, false)
-	return g.gradIn
-}
-
-func (g *gatherFirst) EmitGrad(grad kernels.Mat, _ Pass) kernels.Mat { return grad }
 
 // applyFirst is Â(HW): the product comes first, its rows are gathered.
-type applyFirst struct {
-	dense
-	input   *input // of the first layer, else nil
-	gathers bool   // false in a perceptron
-	h       kernels.Mat
-	emitted kernels.Mat // HW [rows x out]
-	output  kernels.Mat
-	gradIn  kernels.Mat // [rows x in], nil in the first layer
-}
+type applyFirst struct{ dense }
 
-func (a *applyFirst) GatherWidth() int {
-	if !a.gathers {
-		return 0
+// Flow implements Layer.
+func (a *applyFirst) Flow(s Stage) Flow {
+	switch s {
+	case Emit:
+		return a.emits()
+	case Apply:
+		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
+	case ApplyBackward:
+		return Flow{Reads: []Value{OutputGrad, Output}, Writes: []Value{GatheredGrad}, Grads: []Param{a.b}}
 	}
-	return a.out
+	return Flow{Reads: []Value{EmittedGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{a.w}}
 }
 
-func (a *applyFirst) GathersBackward() bool { return a.gathers }
-
-func (a *applyFirst) Emit(h kernels.Mat, p Pass) kernels.Mat {
-	a.h = h
-	if a.input != nil {
-		a.input.multiply(a.emitted, a.w, p)
-	} else {
-		a.ops.MatMul(a.emitted, h, a.w, false)
+// Run implements Layer.
+func (a *applyFirst) Run(s Stage, x *Step) {
+	switch s {
+	case Emit:
+		a.emit(x)
+	case Apply:
+		x.Ops.BiasReLUDropout(x.At(Output), x.At(Gathered), x.W(a.b), !a.last, x.Mask(a.drop))
+	case ApplyBackward:
+		a.activateGrad(x)
+	case EmitBackward:
+		grad := x.At(EmittedGrad)
+		a.h.MultiplyGrad(x, x.Grad(a.w), grad)
+		a.h.InputGrad(x, x.At(InputGrad), grad, x.W(a.w), false)
 	}
-	return a.emitted
-}
-
-func (a *applyFirst) Apply(gathered kernels.Mat, p Pass) kernels.Mat {
-	a.output = gathered
-	a.ops.BiasReLUDropout(gathered, gathered, a.b, !a.last, p.Mask(a.drop))
-	return gathered
-}
-
-func (a *applyFirst) ApplyGrad(grad kernels.Mat, p Pass) kernels.Mat {
-	a.activateGrad(grad, a.output, p)
-	return grad
-}
-
-func (a *applyFirst) EmitGrad(grad kernels.Mat, p Pass) kernels.Mat {
-	if a.input != nil {
-		a.input.multiplyGrad(a.gw, grad, p)
-		return kernels.Mat{}
-	}
-	a.ops.MatMulTransA(a.gw, a.h, grad, false)
-	a.ops.MatMulTransB(a.gradIn, grad, a.w, false)
-	return a.gradIn
 }

@@ -1,9 +1,6 @@
 package model
 
-import (
-	"siafu/graph/mapped"
-	"siafu/kernels"
-)
+import "siafu/graph/mapped"
 
 // GIN-0 (Xu et al. 2019, equation 4.1 with ε = 0), without batch
 // normalisation:
@@ -25,88 +22,87 @@ func ginWeights(s Spec, l int) []Shape {
 }
 
 func ginLayer(b *Builder, l int) Layer {
-	g := &gin{dense: b.dense(l), second: b.Weight(l, 2), bias: b.Weight(l, 3), first: b.Spec.Orders[l], h: b.Hidden(l)}
-	own := b.Room(g.out)
+	g := &gin{dense: newDense(b, l, true), second: b.Weight(l, 2), bias: b.Weight(l, 3)}
+	b.Room(Output, g.out)
+	b.Room(innerGrad, g.out)
 	if g.first == ApplyFirst {
-		g.emitted = own
+		b.In(inner, Gathered)
+		b.In(GatheredGrad, innerGrad)
+		b.GradRoom(InputGrad)
 	} else {
-		g.inner = own
+		b.Room(inner, g.out)
+		b.GradRoom(GatheredGrad)
+		b.In(InputGrad, EmittedGrad)
 	}
-	g.gradInner, g.output, g.gradIn = b.Room(g.out), b.Room(g.out), b.GradRoom(l)
 	return g
 }
 
+// The hidden layer of the perceptron [n x out] and its gradient.
+const (
+	inner = Own + iota
+	innerGrad
+)
+
 // gin is one layer.
 type gin struct {
-	dense           // W1 and b1
-	second   Weight // W2
-	bias     Weight // b2
-	first    Order
-	h        Hidden
-	emitted  kernels.Mat // HW1 [rows x out], nil where H itself is emitted
-	gathered kernels.Mat
-	// The hidden layer of the perceptron, in the place of what was gathered if
-	// that has its width, its gradient and the output [rows x out].
-	inner, gradInner, output kernels.Mat
-	gradIn                   kernels.Mat // [rows x in], nil in the first layer
+	dense        // W1 and b1
+	second Param // W2
+	bias   Param // b2
 }
 
-func (g *gin) GatherWidth() int {
-	if g.first == ApplyFirst {
-		return g.out
-	}
-	return g.in
-}
-
-func (g *gin) GathersBackward() bool { return g.first == ApplyFirst || !g.h.Constant() }
-
-func (g *gin) Emit(h kernels.Mat, p Pass) kernels.Mat {
-	g.h.Take(h)
-	if g.first == ApplyFirst {
-		g.h.Multiply(g.emitted, g.w, p)
-		return g.emitted
-	}
-	return g.h.Rows(p)
-}
-
-func (g *gin) Apply(gathered kernels.Mat, p Pass) kernels.Mat {
-	g.hide(gathered)
-	g.ops.MatMulBiasReLUDropout(g.output, g.inner, g.second.W, g.bias.W, !g.last, p.Mask(g.drop))
-	return g.output
-}
-
-// hide computes the hidden layer of the perceptron.
-func (g *gin) hide(gathered kernels.Mat) {
-	g.gathered = gathered
+// Flow implements Layer.
+func (g *gin) Flow(s Stage) Flow {
+	perceptron := []Param{g.b, g.second, g.bias}
 	switch {
+	case s == Emit:
+		return g.emits()
+	case s == Apply:
+		return Flow{Reads: []Value{Gathered}, Writes: []Value{inner, Output}}
+	case s == ApplyBackward && g.first == ApplyFirst:
+		return Flow{Reads: []Value{OutputGrad, Output, inner}, Writes: []Value{OutputGrad, innerGrad, GatheredGrad}, Grads: perceptron}
+	case s == ApplyBackward:
+		return Flow{Reads: []Value{OutputGrad, Output, inner, Gathered}, Writes: []Value{OutputGrad, innerGrad, GatheredGrad}, Grads: append(perceptron, g.w)}
 	case g.first == ApplyFirst:
-		g.ops.BiasReLUDropout(gathered, gathered, g.b, true, nil)
-		g.inner = gathered
-	case g.h.cached != nil:
-		g.ops.MatMulBiasReLUDropout(g.inner, g.h.cached.rows, g.w, g.b, true, nil)
-	default:
-		g.ops.MatMulBiasReLUDropout(g.inner, gathered, g.w, g.b, true, nil)
+		return Flow{Reads: []Value{EmittedGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{g.w}}
+	}
+	return Flow{}
+}
+
+// Run implements Layer.
+func (g *gin) Run(s Stage, x *Step) {
+	switch s {
+	case Emit:
+		g.emit(x)
+	case Apply:
+		g.apply(x)
+	case ApplyBackward:
+		g.applyBackward(x)
+	case EmitBackward:
+		if g.first == ApplyFirst {
+			grad := x.At(EmittedGrad)
+			g.h.MultiplyGrad(x, x.Grad(g.w), grad)
+			g.h.InputGrad(x, x.At(InputGrad), grad, x.W(g.w), false)
+		}
 	}
 }
 
-func (g *gin) ApplyGrad(grad kernels.Mat, p Pass) kernels.Mat {
-	g.ops.BiasReLUDropoutGrad(grad, g.bias.Grad, grad, g.output, !g.last, p.Mask(g.drop))
-	g.ops.MatMulTransA(g.second.Grad, g.inner, grad, false)
-	g.ops.MatMulTransB(g.gradInner, grad, g.second.W, false)
-	g.ops.BiasReLUDropoutGrad(g.gradInner, g.gb, g.gradInner, g.inner, true, nil)
+func (g *gin) apply(x *Step) {
 	if g.first == ApplyFirst {
-		return g.gradInner
+		x.Ops.BiasReLUDropout(x.At(inner), x.At(Gathered), x.W(g.b), true, nil)
+	} else {
+		x.Ops.MatMulBiasReLUDropout(x.At(inner), x.At(Gathered), x.W(g.w), x.W(g.b), true, nil)
 	}
-	g.h.MultiplyGatheredGrad(g.gw, g.gathered, g.gradInner)
-	g.h.InputGrad(g.gradIn, g.gradInner, g.w, false)
-	return g.gradIn
+	x.Ops.MatMulBiasReLUDropout(x.At(Output), x.At(inner), x.W(g.second), x.W(g.bias), !g.last, x.Mask(g.drop))
 }
 
-func (g *gin) EmitGrad(grad kernels.Mat, p Pass) kernels.Mat {
+func (g *gin) applyBackward(x *Step) {
+	grad, within := x.At(OutputGrad), x.At(innerGrad)
+	x.Ops.BiasReLUDropoutGrad(grad, x.Grad(g.bias), grad, x.At(Output), !g.last, x.Mask(g.drop))
+	x.Ops.MatMulTransA(x.Grad(g.second), x.At(inner), grad, false)
+	x.Ops.MatMulTransB(within, grad, x.W(g.second), false)
+	x.Ops.BiasReLUDropoutGrad(within, x.Grad(g.b), within, x.At(inner), true, nil)
 	if g.first == GatherFirst {
-		return grad
+		x.Ops.MatMulTransA(x.Grad(g.w), x.At(Gathered), within, false)
+		g.h.InputGrad(x, x.At(GatheredGrad), within, x.W(g.w), false)
 	}
-	g.h.MultiplyGrad(g.gw, grad, p)
-	g.h.InputGrad(g.gradIn, grad, g.w, false)
-	return g.gradIn
 }

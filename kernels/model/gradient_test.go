@@ -20,7 +20,9 @@ const vertices = 12
 // rig is a network on a small directed graph that one rank owns, with the
 // adjacency matrix written out.
 type rig struct {
-	*model.Network
+	*model.Frame
+	store   *model.Store
+	ops     kernels.Ops
 	a       [vertices][vertices]float32 // Â[v,u] of the edge u→v
 	x       []float32
 	p       model.Pass
@@ -28,17 +30,17 @@ type rig struct {
 	c       []float32 // the loss is Σ c·logits
 }
 
-func newRig(t *testing.T, s model.Spec, order string) *rig {
+func newRig(t *testing.T, s model.Spec, order string, memory model.Memory) *rig {
 	rng := rand.New(rand.NewPCG(s.Seed, 9))
-	in, out, ids := make([]uint32, vertices), make([]uint32, vertices), make([]uint32, vertices)
+	inDegree, outDegree, ids := make([]uint32, vertices), make([]uint32, vertices), make([]uint32, vertices)
 	b := &rig{x: normal(rng, vertices*s.Dims[0]), c: normal(rng, vertices*s.Dims[s.Layers()]), p: model.Pass{Epoch: 3, Train: true}}
 	for v := range ids {
 		ids[v] = uint32(v)
 		for u := range vertices - 3 { // the last vertices have no out-edges
 			if u != v && rng.IntN(3) == 0 {
 				b.a[v][u] = 1
-				in[v]++
-				out[u]++
+				inDegree[v]++
+				outDegree[u]++
 			}
 		}
 	}
@@ -46,14 +48,16 @@ func newRig(t *testing.T, s model.Spec, order string) *rig {
 	t.Cleanup(func() { team.Close(); arena.Free() })
 	s.Choose(model.Load{}, model.Choices{Order: order, CacheInput: "off"})
 	features := graph.Features{Rows: vertices, Dim: s.Dims[0], Dense: b.x}
-	b.Network = model.New(s, model.Place(team, arena, features, ids, ids), team, arena)
+	in := model.Place(team, arena, features, ids, ids)
+	b.ops, b.store = team, model.NewStore(model.New(s, false), in, memory, team, arena)
+	b.Frame = b.store.Frame(0, vertices, team, kernels.Mat{})
 	b.weights = b.Weights.Host()
 	s.Initialize(b.weights, "xavier", s.Seed)
 	for i := range b.weights {
 		b.weights[i] += 0.02 * float32(i%7-3) // biases too should matter
 	}
 	if s.Propagates() {
-		b.scale(s.Coefficients(in, out, vertices, arena))
+		b.scale(s.Coefficients(inDegree, outDegree, vertices, arena))
 	}
 	return b
 }
@@ -101,20 +105,26 @@ func (b *rig) gather(rows []float32, width int, back bool) []float32 {
 }
 
 func (b *rig) forward() []float32 {
-	var h kernels.Mat
-	for _, l := range b.Layers {
-		rows := l.Emit(h, b.p)
-		if w := l.GatherWidth(); w > 0 {
-			rows = b.gathered(rows, false)
+	for l := range b.Network.Layers {
+		b.run(l, model.Emit)
+		if b.Network.Gathers(l) {
+			b.gathered(b.store.Forward(l, model.Gathered), b.store.Emitted(l, b.p), false)
 		}
-		h = l.Apply(rows, b.p)
+		b.run(l, model.Apply)
 	}
-	return h.Host()
+	return b.store.Forward(len(b.Network.Layers)-1, model.Output).Host()
+}
+
+// run is a task of one stage.
+func (b *rig) run(l int, s model.Stage) {
+	for _, d := range b.store.Do(l, s) {
+		b.Run(d, b.p, b.ops)
+	}
 }
 
 // gathered is gather of matrices.
-func (b *rig) gathered(rows kernels.Mat, back bool) kernels.Mat {
-	return kernels.HostMat(vertices, rows.Cols, b.gather(rows.Host(), rows.Cols, back))
+func (b *rig) gathered(dst, rows kernels.Mat, back bool) {
+	copy(dst.Host(), b.gather(rows.Host(), rows.Cols, back))
 }
 
 func (b *rig) loss() float64 {
@@ -128,14 +138,14 @@ func (b *rig) loss() float64 {
 // backward leaves the gradient of loss in Grad.
 func (b *rig) backward() {
 	b.forward()
-	grad := kernels.HostMat(vertices, len(b.c)/vertices, slices.Clone(b.c))
-	for l := len(b.Layers) - 1; l >= 0; l-- {
-		layer := b.Layers[l]
-		grad = layer.ApplyGrad(grad, b.p)
-		if layer.GathersBackward() {
-			grad = b.gathered(grad, true)
+	last := len(b.Network.Layers) - 1
+	copy(b.store.Backward(last, model.OutputGrad).Host(), b.c)
+	for l := last; l >= 0; l-- {
+		b.run(l, model.ApplyBackward)
+		if b.Network.GathersBackward(l) {
+			b.gathered(b.store.Backward(l, model.EmittedGrad), b.store.Backward(l, model.GatheredGrad), true)
 		}
-		grad = layer.EmitGrad(grad, b.p)
+		b.run(l, model.EmitBackward)
 	}
 }
 
@@ -151,7 +161,16 @@ func TestGradient(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(name, " ", order), func(t *testing.T) {
 				spec.Dims, spec.Seed, spec.Dropout, spec.InputDropout = []int{5, 4, 4, 3}, 1, 0.3, 0.2
-				checkGradient(t, newRig(t, spec, order))
+				b := newRig(t, spec, order, model.InStep)
+				checkGradient(t, b)
+				for _, m := range []model.Memory{model.Recompute, model.Apart} {
+					other := newRig(t, spec, order, m)
+					other.backward()
+					b.backward()
+					if !slices.Equal(other.Grad.Host(), b.Grad.Host()) {
+						t.Errorf("memory of kind %d makes another gradient", m)
+					}
+				}
 			})
 		}
 	}
@@ -182,9 +201,9 @@ func checkGradient(t *testing.T, b *rig) {
 
 // The logits are those of the formula, written down a second time.
 func TestResidualLogits(t *testing.T) {
-	b := newRig(t, model.Spec{Custom: &residual, Dims: []int{5, 4, 4, 3}, Seed: 2}, "auto")
-	h, params := b.x, b.Spec.Params()
-	for l := range b.Layers {
+	b := newRig(t, model.Spec{Custom: &residual, Dims: []int{5, 4, 4, 3}, Seed: 2}, "auto", model.InStep)
+	h, params := b.x, b.Network.Spec.Params()
+	for l := range b.Network.Layers {
 		w, bias := params[2*l], params[2*l+1].Of(b.weights)
 		sum := b.gather(b.product(h, w), w.Cols, false)
 		for i := range sum {

@@ -1,73 +1,69 @@
 package model
 
 import (
+	"siafu/graph"
 	"siafu/graph/mapped"
 	"siafu/kernels"
 )
 
-// input is the features X of the own vertices, dense or sparse, with dropout
-// on the way into the first layer. The same mask is drawn on the way back from
+// Vertices are what a network needs of a rank's own vertices.
+type Vertices struct {
+	Features Features               // of the own vertices
+	IDs      kernels.Vector[uint32] // dataset ids of the own vertices: the counters of dropout
+	LocalIDs kernels.Vector[uint32] // and of all local vertices, ghosts too: those of attention
+}
+
+// Features are graph.Features where an Ops computes.
+type Features struct {
+	Rows, Dim int
+	Dense     kernels.Mat     // none where they are sparse
+	Sparse    *kernels.Sparse // nil where they are dense
+}
+
+// Place puts what a network needs of a partition where o computes. What it has to
+// copy for that lives as long as a.
+func Place(o kernels.Ops, a *mapped.Arena, f graph.Features, ids, localIDs []uint32) Vertices {
+	in := Vertices{Features: Features{Rows: f.Rows, Dim: f.Dim}, IDs: kernels.Place(o, a, ids), LocalIDs: kernels.Place(o, a, localIDs)}
+	switch {
+	case f.Sparse != nil:
+		s := kernels.PlaceSparse(o, a, *f.Sparse)
+		in.Features.Sparse = &s
+	case f.Dense != nil:
+		in.Features.Dense = kernels.PlaceMat(o, a, f.Rows, f.Dim, f.Dense)
+	}
+	return in
+}
+
+// part is the part of in that belongs to the own vertices [lo, hi).
+func (in Vertices) part(lo, hi int) Vertices {
+	f := in.Features
+	cut := Features{Rows: hi - lo, Dim: f.Dim}
+	switch {
+	case f.Sparse != nil:
+		part := f.Sparse.Part(lo, hi)
+		cut.Sparse = &part
+	case !f.Dense.IsNil():
+		cut.Dense = f.Dense.Part(lo, hi)
+	}
+	return Vertices{Features: cut, IDs: in.IDs.Part(lo, hi), LocalIDs: in.LocalIDs}
+}
+
+// input is the features X of an interval, dense or sparse, with dropout on the way
+// into the first layer. Of sparse ones the same mask is drawn on the way back from
 // the same counters; it is stored nowhere.
 type input struct {
-	Input
-	ops        kernels.Ops
-	arena      *mapped.Arena
-	drop       *kernels.Dropout
-	transposed *kernels.Transposed // of sparse features, filled on first use; nil: not asked for
-	scratch    kernels.Mat         // dense rows, where X itself can't be handed out
-	drawn      bool                // they are those of the pass
-	pass       Pass
+	Vertices
+	drop       *Dropout
+	transposed *kernels.Transposed // of sparse features, filled on first use; nil where no product needs it
 }
 
-// rows is X as a dense matrix [n x dim]. In a pass that has asked for it before
-// nothing is written: others may be gathering it.
-func (x *input) rows(p Pass) kernels.Mat {
-	f, drop := x.Features, p.Mask(x.drop)
-	if f.Sparse == nil && drop == nil {
-		return f.Dense
-	}
-	if x.drawn && x.pass == p {
-		return x.scratch
-	}
-	if x.scratch.IsNil() {
-		x.scratch = kernels.NewMat(x.ops, x.arena, f.Rows, f.Dim)
-	}
-	x.drawn, x.pass = true, p
-	if f.Sparse != nil {
-		x.ops.SparseToDense(x.scratch, *f.Sparse, drop)
-	} else {
-		x.ops.DropoutRows(x.scratch, f.Dense, drop)
-	}
-	return x.scratch
+// multiply is dst = X w, dst [n x cols], w [dim x cols], of a sparse X.
+func (in *input) multiply(x *Step, dst, w kernels.Mat) {
+	x.Ops.SparseMatMul(dst, *in.Features.Sparse, w, x.Mask(in.drop))
 }
 
-// multiplied makes room for what a product of X with weights needs on the way
-// back, nothing for nil. A layer that multiplies says so when it is made: then
-// the memory of a network is known before it runs.
-func (x *input) multiplied() {
-	if x != nil && x.Features.Sparse != nil && x.transposed == nil {
-		x.transposed = kernels.NewTransposed(x.ops, x.arena, *x.Features.Sparse, x.Features.Dim)
-	}
-}
-
-// multiply is dst = X w, dst [n x cols], w [dim x cols].
-func (x *input) multiply(dst, w kernels.Mat, p Pass) {
-	f := x.Features
-	if f.Sparse == nil {
-		x.ops.MatMul(dst, x.rows(p), w, false)
-		return
-	}
-	x.ops.SparseMatMul(dst, *f.Sparse, w, p.Mask(x.drop))
-}
-
-// multiplyGrad is gw = Xᵀ grad, gw [dim x cols], grad [n x cols].
-func (x *input) multiplyGrad(gw, grad kernels.Mat, p Pass) {
-	f := x.Features
-	if f.Sparse == nil {
-		x.ops.MatMulTransA(gw, x.rows(p), grad, false)
-		return
-	}
-	x.multiplied()
-	x.transposed.Fill(x.ops, *f.Sparse)
-	x.ops.SparseMatMulTransA(gw, x.transposed, grad, p.Mask(x.drop))
+// multiplyGrad is gw = Xᵀ grad, gw [dim x cols], grad [n x cols], of a sparse X.
+func (in *input) multiplyGrad(x *Step, gw, grad kernels.Mat) {
+	in.transposed.Fill(x.Ops, *in.Features.Sparse)
+	x.Ops.SparseMatMulTransA(gw, in.transposed, grad, x.Mask(in.drop))
 }

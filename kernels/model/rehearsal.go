@@ -9,58 +9,56 @@ import (
 // runs as in training, what they gather is ones. It shows what the tensor work
 // of an epoch takes.
 type Rehearsal struct {
-	*Network
-	Gathers  []Gathering   // one a layer
-	gathered []kernels.Mat // what each layer gathers, and backward
-	back     []kernels.Mat
-	logits   kernels.Mat // their gradient
-	epochs   int
+	*Frame
+	store  *Store
+	ops    kernels.Ops
+	epochs int
 }
 
-// NewRehearsal makes the network with memory of work, and what stands for the
-// graph and for ÂX, where that is kept, with memory of rest.
-func NewRehearsal(s Spec, in Input, ops kernels.Ops, work, rest *mapped.Arena) *Rehearsal {
-	r := &Rehearsal{Network: New(s, in, ops, work)}
-	if r.InputCached() {
-		r.CacheInput(false, rest)
+// NewRehearsal makes the network with memory of a. Its values stand Apart.
+func NewRehearsal(s Spec, in Vertices, ops kernels.Ops, a *mapped.Arena) *Rehearsal {
+	r := &Rehearsal{store: NewStore(New(s, in.Features.Sparse != nil), in, Apart, ops, a), ops: ops}
+	if s.CacheInput {
+		r.store.CacheInput(false, a)
 	}
-	ones := func(cols int) kernels.Mat {
-		x := mapped.Make[float32](rest, in.IDs.Len()*cols)
-		for i := range x {
-			x[i] = 1
+	r.Frame = r.store.Frame(0, in.Features.Rows, ops, kernels.Mat{})
+	for l := range s.Layers() {
+		for _, x := range []kernels.Mat{r.store.Forward(l, Gathered), r.store.Backward(l, EmittedGrad), r.store.Backward(l, ScoresGrad)} {
+			if !x.IsNil() {
+				kernels.Write(ops, x, ones(x.Rows*x.Cols))
+			}
 		}
-		return kernels.PlaceMat(ops, rest, in.IDs.Len(), cols, x)
 	}
-	r.Gathers = r.gatherings()
-	for _, g := range r.Gathers {
-		r.gathered = append(r.gathered, ones(g.gathered()))
-		r.back = append(r.back, ones(g.Width))
-	}
-	r.logits = ones(s.Dims[s.Layers()])
 	return r
 }
 
-// Epoch is an epoch's tensor work but for the loss. It returns the logits.
-func (r *Rehearsal) Epoch() kernels.Mat {
+func ones(n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = 1
+	}
+	return x
+}
+
+// Logits are those of the last epoch, and LogitsGrad is where their gradient is
+// expected.
+func (r *Rehearsal) Logits() kernels.Mat { return r.store.Forward(r.last(), Output) }
+func (r *Rehearsal) LogitsGrad() kernels.Mat {
+	return r.store.Backward(r.last(), OutputGrad)
+}
+
+func (r *Rehearsal) last() int { return len(r.Network.Layers) - 1 }
+
+// Epoch is an epoch's tensor work, with what is to be done for the loss.
+func (r *Rehearsal) Epoch(loss func()) {
 	r.epochs++
 	p := Pass{Epoch: r.epochs, Train: true}
-	var h kernels.Mat
-	for l, layer := range r.Layers {
-		if l > 0 || !r.InputCached() {
-			h = layer.Emit(h, p)
+	for _, e := range r.store.plan.events {
+		switch {
+		case e.Stage == Loss:
+			loss()
+		case e.Stage < Stages:
+			r.Run(e.Do, p, r.ops)
 		}
-		if r.Gathers[l].gathered() > 0 {
-			h = r.gathered[l]
-		}
-		h = layer.Apply(h, p)
 	}
-	logits, grad := h, r.logits
-	for l := len(r.Layers) - 1; l >= 0; l-- {
-		grad = r.Layers[l].ApplyGrad(grad, p)
-		if r.Gathers[l].Backward {
-			grad = r.back[l]
-		}
-		grad = r.Layers[l].EmitGrad(grad, p)
-	}
-	return logits
 }

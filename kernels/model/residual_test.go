@@ -1,9 +1,6 @@
 package model_test
 
-import (
-	"siafu/kernels"
-	"siafu/kernels/model"
-)
+import "siafu/kernels/model"
 
 // GCN in residual blocks (He et al. 2016, §3.2) where a layer keeps the width:
 // H' = dropout(relu(Â H W + b + H)), without relu and dropout in the last layer.
@@ -11,49 +8,57 @@ var residual = model.Kind{Name: "residual", Weights: model.OneProduct, Layer: re
 	Coefficients: model.GCNCoefficients, Order: "apply-first"}
 
 type block struct {
-	*model.Builder
-	h                             model.Hidden
-	weight, bias                  model.Weight
-	drop                          *kernels.Dropout
-	relu, shortcut                bool
-	emitted, output, grad, gradIn kernels.Mat // HW, H', gradient of what relu is applied to, of H
+	h              model.Hidden
+	weight, bias   model.Param
+	drop           *model.Dropout
+	out            int
+	relu, shortcut bool
 }
 
 func residualLayer(b *model.Builder, l int) model.Layer {
 	in, out := b.Spec.Dims[l], b.Spec.Dims[l+1]
-	return &block{Builder: b, h: b.Hidden(l), weight: b.Weight(l, 0), bias: b.Weight(l, 1),
-		drop: b.Dropout(l), relu: !b.Last(l), shortcut: l > 0 && in == out, emitted: b.Room(out), gradIn: b.GradRoom(l)}
+	b.Room(model.Emitted, out)                 // HW
+	b.In(model.Output, model.Gathered)         // H' replaces ÂHW
+	b.In(model.GatheredGrad, model.OutputGrad) // and so on the way back
+	b.GradRoom(model.InputGrad)
+	return &block{h: b.Hidden(), weight: b.Weight(l, 0), bias: b.Weight(l, 1), drop: b.Dropout(l),
+		out: out, relu: !b.Last(l), shortcut: l > 0 && in == out}
 }
 
-func (r *block) GatherWidth() int      { return r.emitted.Cols }
+func (r *block) GatherWidth() int      { return r.out }
 func (r *block) GathersBackward() bool { return true }
 
-func (r *block) Emit(h kernels.Mat, p model.Pass) kernels.Mat {
-	r.h.Take(h)
-	r.h.Multiply(r.emitted, r.weight.W, p)
-	return r.emitted
-}
-
-func (r *block) Apply(gathered kernels.Mat, p model.Pass) kernels.Mat {
-	if r.shortcut {
-		r.Ops.Add(gathered, r.h.Rows(p))
+func (r *block) Flow(s model.Stage) model.Flow {
+	type values = []model.Value
+	switch s {
+	case model.Emit:
+		return model.Flow{Reads: values{model.Input}, Writes: values{model.Emitted}}
+	case model.Apply:
+		return model.Flow{Reads: values{model.Gathered, model.Input}, Writes: values{model.Output}}
+	case model.ApplyBackward:
+		return model.Flow{Reads: values{model.OutputGrad, model.Output}, Writes: values{model.GatheredGrad}, Grads: []model.Param{r.bias}}
 	}
-	r.Ops.BiasReLUDropout(gathered, gathered, r.bias.W, r.relu, p.Mask(r.drop))
-	r.output = gathered
-	return gathered
+	return model.Flow{Reads: values{model.EmittedGrad, model.GatheredGrad, model.Input}, Writes: values{model.InputGrad}, Grads: []model.Param{r.weight}}
 }
 
-func (r *block) ApplyGrad(grad kernels.Mat, p model.Pass) kernels.Mat {
-	r.Ops.BiasReLUDropoutGrad(grad, r.bias.Grad, grad, r.output, r.relu, p.Mask(r.drop))
-	r.grad = grad
-	return grad
-}
-
-func (r *block) EmitGrad(grad kernels.Mat, p model.Pass) kernels.Mat {
-	r.h.MultiplyGrad(r.weight.Grad, grad, p)
-	r.h.InputGrad(r.gradIn, grad, r.weight.W, false)
-	if r.shortcut {
-		r.Ops.Add(r.gradIn, r.grad)
+func (r *block) Run(s model.Stage, x *model.Step) {
+	switch s {
+	case model.Emit:
+		r.h.Multiply(x, x.At(model.Emitted), x.W(r.weight))
+	case model.Apply:
+		h := x.At(model.Output)
+		if r.shortcut {
+			x.Ops.Add(h, x.At(model.Input))
+		}
+		x.Ops.BiasReLUDropout(h, h, x.W(r.bias), r.relu, x.Mask(r.drop))
+	case model.ApplyBackward:
+		grad := x.At(model.OutputGrad)
+		x.Ops.BiasReLUDropoutGrad(grad, x.Grad(r.bias), grad, x.At(model.Output), r.relu, x.Mask(r.drop))
+	case model.EmitBackward:
+		r.h.MultiplyGrad(x, x.Grad(r.weight), x.At(model.EmittedGrad))
+		r.h.InputGrad(x, x.At(model.InputGrad), x.At(model.EmittedGrad), x.W(r.weight), false)
+		if r.shortcut {
+			x.Ops.Add(x.At(model.InputGrad), x.At(model.GatheredGrad))
+		}
 	}
-	return r.gradIn
 }

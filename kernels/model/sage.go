@@ -1,9 +1,6 @@
 package model
 
-import (
-	"siafu/graph/mapped"
-	"siafu/kernels"
-)
+import "siafu/graph/mapped"
 
 // GraphSAGE with the mean of neighbours (Hamilton et al. 2017, algorithm 1 and
 // §3.3), on the whole graph instead of samples of it:
@@ -28,78 +25,84 @@ func sageWeights(s Spec, l int) []Shape {
 }
 
 func sageLayer(b *Builder, l int) Layer {
-	g := &sage{dense: b.dense(l), self: b.Weight(l, 1), first: b.Spec.Orders[l], h: b.Hidden(l)}
-	g.output, g.gradIn = b.Room(g.out), b.GradRoom(l)
+	g := &sage{dense: newDense(b, l, true), self: b.Weight(l, 1)}
+	b.Room(Output, g.out)
 	if g.first == ApplyFirst {
-		g.emitted = b.Room(g.out)
+		b.In(GatheredGrad, OutputGrad)
+		b.GradRoom(InputGrad)
+	} else {
+		b.GradRoom(GatheredGrad)
+		b.In(InputGrad, EmittedGrad)
 	}
 	return g
 }
 
 // sage is one layer.
 type sage struct {
-	dense           // W and b
-	self     Weight // W_self
-	first    Order
-	h        Hidden
-	emitted  kernels.Mat // HW [rows x out], nil where H itself is emitted
-	gathered kernels.Mat
-	output   kernels.Mat // [rows x out]
-	grad     kernels.Mat // of what the activation is applied to, until EmitGrad
-	gradIn   kernels.Mat // [rows x in], nil in the first layer: of what was gathered, or of H
+	dense       // W and b
+	self  Param // W_self
 }
 
-func (g *sage) GatherWidth() int {
-	if g.first == ApplyFirst {
-		return g.out
+// Flow implements Layer.
+func (g *sage) Flow(s Stage) Flow {
+	switch {
+	case s == Emit:
+		return g.emits()
+	case s == Apply:
+		return Flow{Reads: []Value{Gathered, Input}, Writes: []Value{Output}}
+	case s == ApplyBackward && g.first == ApplyFirst:
+		return Flow{Reads: []Value{OutputGrad, Output, Input}, Writes: []Value{GatheredGrad}, Grads: []Param{g.self, g.b}}
+	case s == ApplyBackward:
+		return Flow{Reads: []Value{OutputGrad, Output, Input, Gathered}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{g.self, g.w, g.b}}
+	case g.first == ApplyFirst:
+		return Flow{Reads: []Value{EmittedGrad, OutputGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{g.w}}
 	}
-	return g.in
+	return Flow{Reads: []Value{EmittedGrad, OutputGrad}, Writes: []Value{InputGrad}}
 }
 
-func (g *sage) GathersBackward() bool { return g.first == ApplyFirst || !g.h.Constant() }
-
-func (g *sage) Emit(h kernels.Mat, p Pass) kernels.Mat {
-	g.h.Take(h)
-	if g.first == ApplyFirst {
-		g.h.Multiply(g.emitted, g.w, p)
-		return g.emitted
+// Run implements Layer.
+func (g *sage) Run(s Stage, x *Step) {
+	switch s {
+	case Emit:
+		g.emit(x)
+	case Apply:
+		g.apply(x)
+	case ApplyBackward:
+		g.applyBackward(x)
+	case EmitBackward:
+		g.emitBackward(x)
 	}
-	return g.h.Rows(p)
 }
 
-func (g *sage) Apply(gathered kernels.Mat, p Pass) kernels.Mat {
-	g.gathered = gathered
-	g.h.Multiply(g.output, g.self.W, p)
+func (g *sage) apply(x *Step) {
+	output := x.At(Output)
+	g.h.Multiply(x, output, x.W(g.self))
 	if g.first == ApplyFirst {
-		g.ops.Add(g.output, gathered)
+		x.Ops.Add(output, x.At(Gathered))
 	} else {
-		g.h.MultiplyGathered(g.output, g.w, gathered, true)
+		x.Ops.MatMul(output, x.At(Gathered), x.W(g.w), true)
 	}
-	g.ops.BiasReLUDropout(g.output, g.output, g.b, !g.last, p.Mask(g.drop))
-	return g.output
+	x.Ops.BiasReLUDropout(output, output, x.W(g.b), !g.last, x.Mask(g.drop))
 }
 
-func (g *sage) ApplyGrad(grad kernels.Mat, p Pass) kernels.Mat {
-	g.activateGrad(grad, g.output, p)
-	g.grad = grad
-	g.h.MultiplyGrad(g.self.Grad, grad, p)
-	if g.first == ApplyFirst {
-		return grad
-	}
-	g.h.MultiplyGatheredGrad(g.gw, g.gathered, grad)
-	g.h.InputGrad(g.gradIn, grad, g.w, false)
-	return g.gradIn
-}
-
-// EmitGrad of a layer that gathers first works in grad: gradIn is what ApplyGrad
-// has returned, which other intervals may still be gathering.
-func (g *sage) EmitGrad(grad kernels.Mat, p Pass) kernels.Mat {
+func (g *sage) applyBackward(x *Step) {
+	g.activateGrad(x)
+	grad := x.At(OutputGrad)
+	g.h.MultiplyGrad(x, x.Grad(g.self), grad)
 	if g.first == GatherFirst {
-		g.h.InputGrad(grad, g.grad, g.self.W, true)
-		return grad
+		x.Ops.MatMulTransA(x.Grad(g.w), x.At(Gathered), grad, false)
+		g.h.InputGrad(x, x.At(GatheredGrad), grad, x.W(g.w), false)
 	}
-	g.h.MultiplyGrad(g.gw, grad, p)
-	g.h.InputGrad(g.gradIn, g.grad, g.self.W, false)
-	g.h.InputGrad(g.gradIn, grad, g.w, true)
-	return g.gradIn
+}
+
+// emitBackward of a layer that gathers first works in the gradient that it is
+// given: what ApplyBackward has made other intervals may still be gathering.
+func (g *sage) emitBackward(x *Step) {
+	if g.first == GatherFirst {
+		g.h.InputGrad(x, x.At(InputGrad), x.At(OutputGrad), x.W(g.self), true)
+		return
+	}
+	g.h.MultiplyGrad(x, x.Grad(g.w), x.At(EmittedGrad))
+	g.h.InputGrad(x, x.At(InputGrad), x.At(OutputGrad), x.W(g.self), false)
+	g.h.InputGrad(x, x.At(InputGrad), x.At(EmittedGrad), x.W(g.w), true)
 }

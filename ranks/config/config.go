@@ -58,6 +58,7 @@ type Config struct {
 	Initializer      string  `default:"auto" enum:"auto,xavier,he,torch,small-logits" group:"Model" help:"Random initial weights: xavier, he, torch (what PyTorch's Linear starts with) or small-logits (torch, but logits begin near zero); auto: what was measured to be best for the model." toml:"initializer"`
 	Order            string  `default:"auto" enum:"auto,gather-first,apply-first" group:"Model" help:"(ÂH)W is gather-first, Â(HW) apply-first; auto takes the cheaper by shape." toml:"order"`
 	CacheInput       string  `default:"auto" enum:"auto,on,off" group:"Model" help:"Compute the input layer's ÂX once and keep it. auto: when it pays and fits in memory." toml:"cache-input"`
+	Recompute        bool    `group:"Model" help:"Make activations again on the way back instead of keeping them, where that saves memory: an epoch computes up to twice as much forward, and gathers and sends no more. siafu plan --recompute foretells the memory. Not in async." toml:"recompute"`
 
 	Epochs        int     `default:"200" group:"Training" help:"Epochs to train." toml:"epochs"`
 	LR            float64 `name:"lr" default:"0.01" group:"Training" help:"Learning rate." toml:"lr"`
@@ -181,6 +182,10 @@ func (c *Config) validateDurations() error {
 		if _, err := c.View(c.Ranks); err != nil {
 			return err
 		}
+	}
+	if c.Recompute && c.Mode == "async" {
+		return fault.New(fault.Usage, "train", "", "--recompute with --mode=async").
+			Then("leave --recompute out: intervals that go their own ways keep what they have made")
 	}
 	if err := c.checkRefresh(); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/graph/partition"
 	"siafu/graph/shard"
+	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/params"
 	"siafu/ranks/runfolder"
@@ -117,14 +118,11 @@ func TestEpochAllocatesNothing(t *testing.T) {
 
 // countAllocations trains epochs as trainer.train does, without its metrics.
 func countAllocations(t *testing.T, e *Engine, source params.Source) error {
-	tr := e.trainer(source, nil)
-	if tr.net.CacheInput {
-		if err := e.cacheInput(tr.intervals, nil, e.Arena); err != nil {
-			return err
-		}
+	tr, err := e.trainer(source, nil, model.InStep)
+	if err != nil {
+		return err
 	}
 	line := runfolder.Epoch{}
-	var err error
 	epoch := func() {
 		line.Epoch++
 		err = errors.Join(err, tr.pull(line.Epoch), tr.step(&line, false))

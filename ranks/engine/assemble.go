@@ -4,14 +4,16 @@ import (
 	"siafu/graph/mapped"
 	"siafu/halo"
 	"siafu/halo/codec"
+	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
 )
 
 // lockstep is what goes through the layers of intervals; prepare completes it.
-func (e *Engine) lockstep(intervals []*interval) *lockstep {
+func (e *Engine) lockstep(store *model.Store, intervals []*interval) *lockstep {
 	return &lockstep{
-		workers: e.workers, tensor: e.Tensor, seed: e.Config.Seed, intervals: intervals, own: e.Shard.NumOwn(), adder: e.workers.team(),
+		workers: e.workers, tensor: e.Tensor, store: store, intervals: intervals,
+		seed: e.Config.Seed, part: e.Peers.Rank(), adder: e.workers.team(),
 	}
 }
 
@@ -21,8 +23,8 @@ func (e *Engine) lockstep(intervals []*interval) *lockstep {
 func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *mapped.Arena) {
 	way := &route{}
 	s.route, s.training, s.exact = way, way, way
-	if e.Network.Propagates() {
-		way.graph = graphwork.New(e.Network, s.intervals[0].net.Layers, e.Shard, o, s.adder, a)
+	if s.store.Network.Spec.Propagates() {
+		way.graph = graphwork.New(s.store, e.Shard, o, s.adder, a)
 		if e.Peers.Size() > 1 {
 			s.exchange = halo.NewExchange(e.Peers, way.graph.Plan, rows, e.packers, e.workers.team(), a, way.graph.MaxWidth())
 			way.ghosts = halo.Always{Exchange: s.exchange}

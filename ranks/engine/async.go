@@ -9,6 +9,7 @@ import (
 	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/kernels/task"
 	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/params"
@@ -43,7 +44,8 @@ type async struct {
 	hosted    *protocol.Server // where no rank is a server, rank 0 hosts the one there is
 	intervals []*interval
 	layers    []*published // nil for a layer that does not gather
-	epochs    int          // to train; rank 0 may end the run earlier
+	tasks     cuts
+	epochs    int // to train; rank 0 may end the run earlier
 
 	// queue[:received] are messages that have come, and the rest are tasks; both
 	// are in the order in which they were queued. active has a place for each job
@@ -76,7 +78,7 @@ func (f *async) train() ([]float32, error) {
 	if err := f.startReady(); err != nil {
 		return nil, err
 	}
-	if err := f.workers.pool.Run(f); err != nil {
+	if err := f.workers.run(f, f.tensor); err != nil {
 		return nil, err
 	}
 	return f.last()
@@ -116,7 +118,7 @@ func (f *async) Run(worker int, t schedule.Task) (done bool, err error) {
 		return true, f.whole(worker, t)
 	}
 	i := f.intervals[t.Interval]
-	i.work.Ops.Borrow(f.workers.teams[worker])
+	i.ops.Borrow(f.workers.teams[worker])
 	switch t.Stage {
 	case schedule.Send:
 		return true, f.sendForward(i, t.Layer)
@@ -127,10 +129,14 @@ func (f *async) Run(worker int, t schedule.Task) (done bool, err error) {
 	case schedule.GatherBackward:
 		f.gatherBackward(i, t.Layer)
 	default:
-		done, err = i.do(f.tensor, f.workers.teams[worker], t, i.pass())
-		return done, err
+		return i.start(f.tensor, t, f.world.Rank(), i.epoch, i.pass(), f.tasks[t.Layer][t.Stage])
 	}
 	return true, nil
+}
+
+// finish implements flow.
+func (f *async) finish(name task.Name) (schedule.Task, error) {
+	return f.intervals[name.Interval].under, nil
 }
 
 // pass is the one that an interval is in.
@@ -151,40 +157,21 @@ func (f *async) Done(t schedule.Task) error {
 
 // follow queues what an interval does after a task.
 func (f *async) follow(i *interval, t schedule.Task) error {
-	layer, gathers := i.net.Layers[t.Layer], f.layers[t.Layer] != nil
-	next := t
+	if t.Stage < tensorTasks {
+		for _, d := range f.tasks[t.Layer][t.Stage].do {
+			if d.Stage == model.Loss {
+				f.tallies.add(i)
+			}
+		}
+		t = last(t, f.tasks[t.Layer][t.Stage].do)
+	}
 	switch t.Stage {
-	case schedule.Emit:
-		next.Stage = schedule.Apply
-		if gathers {
-			next.Stage = schedule.Send
-		}
-	case schedule.Send:
-		next.Stage = schedule.GatherGhosts
-	case schedule.GatherGhosts:
-		next.Stage = schedule.Apply
-	case schedule.Apply:
-		next.Stage = schedule.Loss
-		if t.Layer < len(i.net.Layers)-1 {
-			next.Stage, next.Layer = schedule.Emit, t.Layer+1
-		}
-	case schedule.Loss:
-		f.tallies.add(i)
-		next.Stage = schedule.ApplyBackward
-	case schedule.ApplyBackward:
-		next.Stage = schedule.EmitBackward
-		if gathers && layer.GathersBackward() {
-			next.Stage = schedule.SendBackward
-		}
 	case schedule.SendBackward:
-		next.Stage = schedule.GatherBackward
 		f.countGrads(i, t.Layer)
-	case schedule.GatherBackward:
-		next.Stage = schedule.EmitBackward
 	case schedule.EmitBackward:
 		return f.push(i, t.Layer)
 	}
-	f.enqueue(next)
+	f.enqueue(after(i.frame.Network, t))
 	return nil
 }
 
@@ -234,45 +221,36 @@ func (f *async) startReady() error {
 
 // start begins an interval's epoch with the weights that have come.
 func (f *async) start(i *interval, weights []float32) {
-	kernels.Write(i.work.Ops, i.net.Weights, weights)
+	kernels.Write(i.ops, i.frame.Weights, weights)
 	i.asked = nobody
 	f.tallies.remember(i, weights)
-	i.work.Rows, i.loss.Count = kernels.Mat{}, true
+	i.loss.Count = true
 	t := schedule.Task{Stage: schedule.Emit, Epoch: i.epoch, Interval: i.index}
-	if i.net.InputCached() {
+	if i.frame.Network.Spec.CacheInput {
 		t.Stage = schedule.Apply
 	}
 	f.enqueue(t)
 }
 
 // Poll implements schedule.Flow.
-func (f *async) Poll() (bool, error) {
-	some := false
-	w, err := f.tensor.Collect()
-	if w != nil && err == nil {
-		some = true
-		err = f.Done(w.Task)
-	}
-	for err == nil {
-		var m world.Message
-		var ok bool
-		if m, ok, err = f.world.TryRecv(world.Any, params.TagAsync); err != nil || !ok {
-			break
+func (f *async) Poll() (some bool, err error) {
+	for {
+		m, ok, err := f.world.TryRecv(world.Any, params.TagAsync)
+		if err != nil || !ok {
+			return some, err
 		}
 		some = true
-		err = f.take(m)
+		if err := f.take(m); err != nil {
+			return some, err
+		}
 	}
-	return some, err
 }
 
 // Wait implements schedule.Flow.
-func (f *async) Wait() error {
-	if f.running > 0 { // with a backend that is not here
-		time.Sleep(pollInterval)
-		return nil
-	}
-	return f.await()
-}
+func (f *async) Wait() error { return f.await() }
+
+// Listens implements schedule.Flow.
+func (f *async) Listens() bool { return f.world.Size() > 1 }
 
 // await waits for the next message and takes it.
 func (f *async) await() error {

@@ -43,10 +43,11 @@ func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err
 }
 
 // Places of what ranks ask for, behind the findings in the sums of score: how
-// many ask for a checkpoint and how many for an end.
+// many ask for a checkpoint, how many for an end, and how many for another view.
 const (
 	sumSave = findingsSize + iota
 	sumStop
+	sumReplace
 	scoreSums
 )
 
@@ -62,10 +63,12 @@ func (t *trainer) score() (findings, error) {
 	clear(sums)
 	copy(sums, found[:])
 	t.ask(sums)
+	t.want(sums)
 	if err := t.timed(schedule.Loss, t.pass.Epoch, func() error { return world.SumFloat64s(t.comm, sums) }); err != nil {
 		return findings{}, err
 	}
 	t.heed(sums)
+	t.replaced = sums[sumReplace] > 0
 	return findings(sums[:findingsSize]), nil
 }
 

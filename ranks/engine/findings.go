@@ -2,8 +2,8 @@ package engine
 
 import (
 	"siafu/graph"
+	"siafu/kernels/task"
 	"siafu/ranks/runfolder"
-	"siafu/ranks/tensor"
 )
 
 // splits are those whose accuracy is counted.
@@ -25,7 +25,7 @@ type findings [findingsSize]float64
 
 // add takes what the loss of an interval has found; training is the number of
 // training vertices of all ranks.
-func (f *findings) add(l *tensor.Loss, training int64) {
+func (f *findings) add(l *task.Loss, training int64) {
 	f[trainLoss] += l.Sum / float64(max(training, 1))
 	if !l.Count {
 		return

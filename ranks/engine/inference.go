@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"siafu/graph/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
 )
@@ -15,7 +14,10 @@ type Inference struct {
 // Infer runs the network with these weights once over every vertex. Collective
 // over the graph ranks.
 func (e *Engine) Infer(weights []float32) (*Inference, error) {
-	t := e.trainer(nil, nil) // nothing is trained
+	t, err := e.trainer(nil, nil, model.Forward) // nothing is trained
+	if err != nil {
+		return nil, err
+	}
 	copy(t.flat, weights)
 	t.load()
 	if err := t.forward(model.Pass{}, true); err != nil {
@@ -35,7 +37,7 @@ func (i *Inference) Accuracies() (train, val, test float64) {
 // Classes is called once.
 func (i *Inference) Classes() (class []int32, probabilities []float32) {
 	ops, logits := i.t.workers.teams[0], i.t.logits()
-	columns := kernels.NewVector[int32](ops, i.t.arena, i.t.own)
+	columns := kernels.NewVector[int32](ops, i.t.arena, i.t.store.Rows)
 	ops.Argmax(columns, logits)
 	ops.Softmax(logits, logits)
 	return kernels.FetchVector(ops, columns), kernels.Fetch(ops, logits, new([]float32))
@@ -45,18 +47,18 @@ func (i *Inference) Classes() (class []int32, probabilities []float32) {
 func (i *Inference) Embeddings() []float32 { return i.t.embeddings() }
 
 // logits are what the last forward pass has made [own x classes].
-func (t *trainer) logits() kernels.Mat { return t.intervals[0].logits.Whole(t.own) }
+func (t *trainer) logits() kernels.Mat { return t.store.Forward(t.net.Layers()-1, model.Output) }
 
 // embeddings are the input of the last layer [own x its width] in the last
 // forward pass.
 func (t *trainer) embeddings() []float32 {
-	if first := t.intervals[0].last; !first.IsNil() {
-		return kernels.Fetch(t.adder, first.Whole(t.own), new([]float32))
+	last := t.net.Layers() - 1
+	if last > 0 {
+		return kernels.Fetch(t.adder, t.store.Forward(last, model.Input), new([]float32))
 	}
-	width := t.net.Dims[0]
-	rows := mapped.Make[float32](t.arena, t.own*width)
+	rows := kernels.NewMat(t.adder, t.arena, t.store.Rows, t.net.Dims[0])
 	for _, i := range t.intervals {
-		kernels.Read(t.adder, i.rowsOf(rows, width), i.net.InputRows(t.arena))
+		i.frame.InputColumns(i.part(rows), 0, t.adder)
 	}
-	return rows
+	return kernels.Fetch(t.adder, rows, new([]float32))
 }

@@ -7,6 +7,7 @@ import (
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/graphwork"
+	"siafu/ranks/tensor"
 )
 
 // cachedColumns is how many columns of ÂX are gathered at a time: enough for
@@ -14,25 +15,22 @@ import (
 // once.
 const cachedColumns = 64
 
-// cacheInput computes ÂX once, for the first layer of each interval, in memory of
-// a; what it takes on the way is freed. Collective over the graph ranks.
-func (e *Engine) cacheInput(intervals []*interval, reduction *halo.Reduction, a *mapped.Arena) error {
+// cacheInput computes ÂX once, for the first layer of a store that has no frames
+// yet, in memory of a; what it takes on the way is freed. Collective over the graph
+// ranks.
+func (e *Engine) cacheInput(store *model.Store, reduction *halo.Reduction, a *mapped.Arena) error {
+	if !e.Network.CacheInput {
+		return nil
+	}
 	scratch := mapped.NewArena()
 	defer scratch.Free()
-	half := e.Config.Features == "bf16"
-	dim := e.Network.Dims[0]
+	dim, at := e.Network.Dims[0], 0 // column
 	width := min(cachedColumns, dim)
-	columns := kernels.NewMat(e.workers.teams[0], scratch, e.Shard.NumOwn(), width)
-	once := e.lockstep(nil)
-	at := 0 // column
-	for _, i := range intervals {
-		i.net.CacheInput(half, a)
-		k := *i
-		k.net = &model.Network{Layers: []model.Layer{&columnCache{net: i.net, columns: i.part(columns), from: &at}}}
-		k.work.Net = k.net
-		once.intervals = append(once.intervals, &k)
-	}
-	once.prepare(e, graphwork.Options{Reduction: reduction}, codec.Exact(e.Codecs[0]), scratch) // it costs time only once
+	net := model.InputColumns(e.Network, store.Network.Sparse, width, &at, store.CacheInput(e.Config.Features == "bf16", a))
+	columns := e.store(net, model.Forward, scratch)
+	once := e.lockstep(columns, e.newIntervals(columns, kernels.Mat{}, scratch))
+	once.tensor = tensor.CPU{}                                                                                 // there is nothing to compute
+	once.prepare(e, graphwork.Options{Reduction: reduction, Forward: true}, codec.Exact(e.Codecs[0]), scratch) // it costs time only once
 	for ; at < dim; at += width {
 		at = min(at, dim-width) // the last columns are computed twice rather than in another width
 		if err := once.forward(model.Pass{}, false); err != nil {
@@ -41,27 +39,4 @@ func (e *Engine) cacheInput(intervals []*interval, reduction *halo.Reduction, a 
 	}
 	e.workers.take() // no epoch's work
 	return nil
-}
-
-// columnCache is a layer that gathers some columns of the features, and puts them
-// into the cached input of a network.
-type columnCache struct {
-	model.Layer
-	net     *model.Network
-	columns kernels.Mat // [n x width]
-	from    *int        // the first column
-}
-
-func (k *columnCache) GatherWidth() int { return k.columns.Cols }
-
-func (k *columnCache) GathersBackward() bool { return false }
-
-func (k *columnCache) Emit(kernels.Mat, model.Pass) kernels.Mat {
-	k.net.InputColumns(k.columns, *k.from)
-	return k.columns
-}
-
-func (k *columnCache) Apply(gathered kernels.Mat, _ model.Pass) kernels.Mat {
-	k.net.PutCachedInput(*k.from, gathered)
-	return kernels.Mat{}
 }

@@ -2,10 +2,9 @@ package engine
 
 import (
 	"siafu/graph/mapped"
-	"siafu/graph/shard"
 	"siafu/kernels"
 	"siafu/kernels/model"
-	"siafu/ranks/config"
+	"siafu/kernels/task"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/schedule"
 	"siafu/ranks/tensor"
@@ -16,12 +15,13 @@ import (
 type interval struct {
 	index, lo, hi int // own vertices [lo, hi)
 
-	net    *model.Network // of these vertices
-	work   tensor.Work    // Rows is what the last task made
-	loss   tensor.Loss
-	logits kernels.Mat // of the last pass, until its loss puts their gradient there
-	last   kernels.Mat // the input of the last layer, none where that is X
-	room   []float32   // the host's copy of a gradient, where that lies elsewhere
+	frame *model.Frame  // these vertices' rows of all values
+	ops   kernels.Ops   // of its tasks; borrows the workspace of the worker that runs one
+	task  task.Task     // the last one that was begun
+	under schedule.Task // the same to the schedule
+	loss  task.Loss
+	mask  kernels.Dropout // of attention, in graph work
+	room  []float32       // the host's copy of a gradient, where that lies elsewhere
 
 	// In bounded asynchrony: the interval is in this epoch if it is busy, else it
 	// has finished the epoch and has not begun another. asked is the rank of the
@@ -43,51 +43,57 @@ func (i *interval) rowsOf(x []float32, width int) []float32 { return x[i.lo*widt
 
 // layerGrad is the gradient of a layer's weights, for reading until the next call.
 func (i *interval) layerGrad(layer int) []float32 {
-	return kernels.Fetch(i.work.Ops, i.net.LayerGrad(layer), &i.room)
+	return kernels.Fetch(i.ops, i.frame.LayerGrad(layer), &i.room)
 }
 
 // at is the interval as graph work sees it in layer l.
 func (i *interval) at(l int) graphwork.Interval {
-	return graphwork.Interval{Lo: i.lo, Hi: i.hi, Ops: i.work.Ops, Layer: i.net.Layers[l]}
+	return graphwork.Interval{Lo: i.lo, Hi: i.hi, Ops: i.ops, Layer: l, Frame: i.frame, Mask: &i.mask}
 }
 
-// do runs a tensor task of the interval.
-func (i *interval) do(b tensor.Backend, worker kernels.Ops, t schedule.Task, p model.Pass) (bool, error) {
-	w := &i.work
-	w.Task, w.Pass = t, p
-	if t.Layer == len(i.net.Layers)-1 {
-		switch t.Stage {
-		case schedule.Emit:
-			i.last = w.Rows
-		case schedule.Loss:
-			i.logits = w.Rows
-		}
+// tensorStages are the stages that tensor tasks are of.
+var tensorStages = map[schedule.Stage]model.Stage{
+	schedule.Emit: model.Emit, schedule.Apply: model.Apply, schedule.Loss: model.Loss,
+	schedule.ApplyBackward: model.ApplyBackward, schedule.EmitBackward: model.EmitBackward,
+}
+
+// start begins the tensor task t of the interval.
+func (i *interval) start(b tensor.Backend, t schedule.Task, part, version int, p model.Pass, what cut) (done bool, err error) {
+	i.under = t
+	i.task = task.Task{
+		Name:    task.Name{Part: part, Interval: i.index, Epoch: p.Epoch, Layer: t.Layer, Stage: tensorStages[t.Stage], Train: p.Train},
+		Version: version, Do: what.do, Thin: what.thin, Frame: i.frame, Loss: &i.loss,
 	}
-	return b.Begin(worker, w)
+	return b.Start(i.ops, &i.task)
+}
+
+// store makes room for the values of a network on the own vertices of a shard, and for
+// what stands for them in the first layer. All memory comes from a.
+func (e *Engine) store(net *model.Network, m model.Memory, a *mapped.Arena) *model.Store {
+	ops, sh := e.workers.teams[0], e.Shard
+	return model.NewStore(net, model.Place(ops, a, sh.Features, sh.Own, e.localIDs(a)), m, ops, a)
+}
+
+// network is the engine's, for the features that it has.
+func (e *Engine) network() *model.Network {
+	return model.New(e.Network, e.Shard.Features.Sparse != nil)
 }
 
 // newIntervals divides the own vertices of a shard into intervals of equal size
 // along the shard's order, in which few edges lead from one interval to another.
 // The intervals share the vector weights, unless it is none: then each has
 // weights of its own.
-func newIntervals(c config.Config, s model.Spec, sh *shard.Shard, ids []uint32, w *workers, weights kernels.Mat, a *mapped.Arena) []*interval {
-	n, count := sh.NumOwn(), w.intervals(&c, s, sh.NumOwn())
-	bounds := make([]int, count+1)
-	teams := make([]kernels.Ops, count)
-	for k := range count {
-		bounds[k+1], teams[k] = (k+1)*n/count, w.team()
-	}
-	grad := kernels.NewMat(teams[0], a, n, sh.Classes)
-	labels, split := kernels.Place(teams[0], a, sh.Labels), kernels.Place(teams[0], a, sh.Split)
-	in := model.Place(teams[0], a, sh.Features, sh.Own, ids)
+func (e *Engine) newIntervals(store *model.Store, weights kernels.Mat, a *mapped.Arena) []*interval {
+	sh, ops := e.Shard, e.workers.teams[0]
+	n, count := sh.NumOwn(), e.workers.intervals(&e.Config, e.Network, sh.NumOwn())
+	labels, split := kernels.Place(ops, a, sh.Labels), kernels.Place(ops, a, sh.Split)
 	var list []*interval
-	for k, net := range model.Divide(s, in, bounds, teams, weights, a) {
-		i := &interval{index: k, lo: bounds[k], hi: bounds[k+1], net: net, asked: nobody}
-		i.loss = tensor.Loss{
-			Labels: labels.Part(i.lo, i.hi), Split: split.Part(i.lo, i.hi), Classes: sh.Classes,
-			Scale: float32(1 / float64(max(sh.TrainTotal, 1))), Grad: i.part(grad),
+	for k := range count {
+		i := &interval{index: k, lo: k * n / count, hi: (k + 1) * n / count, ops: e.workers.team(), asked: nobody}
+		i.frame = store.Frame(i.lo, i.hi, i.ops, weights)
+		i.loss = task.Loss{
+			Labels: labels.Part(i.lo, i.hi), Split: split.Part(i.lo, i.hi), Scale: float32(1 / float64(max(sh.TrainTotal, 1))),
 		}
-		i.work = tensor.Work{Net: net, Ops: teams[k], Loss: &i.loss}
 		list = append(list, i)
 	}
 	return list

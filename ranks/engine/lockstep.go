@@ -2,13 +2,13 @@ package engine
 
 import (
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"siafu/graph/fault"
 	"siafu/halo"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/kernels/task"
 	"siafu/ranks/schedule"
 	"siafu/ranks/tensor"
 )
@@ -20,7 +20,8 @@ import (
 type lockstep struct {
 	workers   *workers
 	tensor    tensor.Backend
-	*route    // of the pass under way
+	store     *model.Store // of all values of the intervals
+	*route                 // of the pass under way
 	training  *route
 	exact     *route         // of evaluations; that of training, where this is exact too
 	exchange  *halo.Exchange // of the exact route, nil where there is no other rank
@@ -28,43 +29,82 @@ type lockstep struct {
 	delay     *delay         // nil but in experiments
 	tuning    *tuning        // nil where the codec is fixed
 	seed      uint64
+	part      int
 	intervals []*interval
-	own       int // vertices
 	// update sums up the gradients of a layer's weights and hands them over.
 	update     func(layer int) error
 	endsInLoss bool // the forward pass does
 
-	pass   model.Pass
-	walk   *schedule.Walk // of the pass under way
-	handed atomic.Int32   // tasks that the backend has not returned
+	pass model.Pass
+	walk *walk // of the pass under way
+}
+
+// walk is a pass as its tasks: those of an epoch, or of its way forward or back
+// alone.
+type walk struct {
+	*schedule.Walk
+	tasks cuts
+}
+
+// cuts are what tensor tasks do, by layer and first stage.
+type cuts [][tensorTasks]cut
+
+const tensorTasks = schedule.EmitBackward + 1
+
+// cut is what a tensor task does, and what need not be sent along with it.
+type cut struct{ do, thin []model.Do }
+
+// thin fills in what need not be sent.
+func (c cuts) thin(s *model.Store, w tensor.Wishes) {
+	for l := range c {
+		for stage := range c[l] {
+			if at := &c[l][stage]; w.Thin && len(at.do) > 0 {
+				at.thin = s.Thin(at.do)
+			}
+		}
+	}
 }
 
 // forward runs the network on all own vertices and the loss behind it. count
-// asks for hits and grad for the gradient of the logits. Collective over the
-// graph ranks.
+// asks for hits. Collective over the graph ranks.
 func (s *lockstep) forward(p model.Pass, count bool) error {
-	for _, i := range s.intervals {
-		i.work.Rows, i.last, i.loss.Count = kernels.Mat{}, kernels.Mat{}, count
-	}
-	s.route = s.exact
 	if p.Train {
-		s.route = s.training
+		return s.run(s.training, s.training.forwardWalk, p, count)
 	}
-	return s.run(s.forwardWalk, p)
+	return s.run(s.exact, s.exact.forwardWalk, p, count)
 }
 
 // backward takes the gradient of the logits back through the network and
 // updates each layer as soon as its gradients are there. Collective over the
 // graph ranks.
 func (s *lockstep) backward(p model.Pass) error {
-	s.route = s.training
-	return s.run(s.backwardWalk, p)
+	return s.run(s.training, s.training.backwardWalk, p, false)
 }
 
-func (s *lockstep) run(w *schedule.Walk, p model.Pass) error {
-	s.walk, s.pass = w, p
+// epoch is forward and backward at once. Collective over the graph ranks.
+func (s *lockstep) epoch(p model.Pass) error {
+	return s.run(s.training, s.training.epochWalk, p, false)
+}
+
+func (s *lockstep) run(r *route, w *walk, p model.Pass, count bool) error {
+	s.route, s.walk, s.pass = r, w, p
+	for _, i := range s.intervals {
+		i.loss.Count = count
+	}
+	for l := range s.store.Network.Layers {
+		if s.gathers(l) {
+			s.graph.Layer(l).Rows = s.store.Emitted(l, p)
+		}
+	}
 	w.Start(p.Epoch)
-	return s.workers.pool.Run(s)
+	return s.workers.run(s, s.tensor)
+}
+
+// finish implements flow.
+func (s *lockstep) finish(name task.Name) (schedule.Task, error) {
+	i := s.intervals[name.Interval]
+	s.publish(i, i.task.Do)
+	return i.under, nil
 }
 
 // Next implements schedule.Flow.
@@ -99,49 +139,40 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 // single runs a task of an interval.
 func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
 	i := s.intervals[t.Interval]
-	i.work.Ops.Borrow(s.workers.teams[worker])
+	i.ops.Borrow(s.workers.teams[worker])
 	switch t.Stage {
 	case schedule.GatherOwn:
 		s.graph.GatherOwn(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
 	case schedule.GatherGhosts:
-		i.work.Rows = s.graph.GatherGhosts(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
+		s.graph.GatherGhosts(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
 	case schedule.GatherBackward:
-		i.work.Rows = s.graph.GatherBackward(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
+		s.graph.GatherBackward(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
 	case schedule.AddSums:
 		s.addSums(i, t)
 	default:
-		done, err := i.do(s.tensor, s.workers.teams[worker], t, s.pass)
-		if err != nil {
-			return false, err
-		}
+		what := s.walk.tasks[t.Layer][t.Stage]
+		done, err := i.start(s.tensor, t, s.part, s.pass.Epoch, s.pass, what)
 		if done {
-			s.publish(i, t)
-		} else {
-			s.handed.Add(1)
+			s.publish(i, what.do)
 		}
-		return done, nil
+		return done, err
 	}
 	return true, nil
 }
 
-// publish shows what a tensor task has made to the gathers that read it. The rows
-// of all intervals lie in one matrix, which begins with the first interval's.
-func (s *lockstep) publish(i *interval, t schedule.Task) {
-	if s.graph == nil || s.graph.Layer(t.Layer) == nil {
-		return
-	}
-	l, at, rows := s.graph.Layer(t.Layer), i.at(t.Layer), i.work.Rows
-	switch {
-	case t.Stage == schedule.Emit:
-		if i.index == 0 {
-			l.Rows = rows.Whole(s.own)
+// publish shows what a tensor task has made to the gathers that read it.
+func (s *lockstep) publish(i *interval, list []model.Do) {
+	for _, d := range list {
+		if d.Again || !s.gathers(d.Layer) {
+			continue
 		}
-		s.graph.Publish(l, at, rows)
-	case t.Stage == schedule.ApplyBackward && at.Layer.GathersBackward():
-		if i.index == 0 {
-			l.Grads = rows.Whole(s.own)
+		l, at := s.graph.Layer(d.Layer), i.at(d.Layer)
+		switch {
+		case d.Stage == model.Emit:
+			s.graph.Publish(l, at, l.Rows.Part(i.lo, i.hi))
+		case d.Stage == model.ApplyBackward && s.store.Network.GathersBackward(d.Layer):
+			s.graph.PublishGrads(l, at, i.frame.At(d, model.GatheredGrad))
 		}
-		s.graph.PublishGrads(l, at, rows, s.pass)
 	}
 }
 
@@ -156,36 +187,23 @@ func (s *lockstep) Done(t schedule.Task) error {
 
 // Poll implements schedule.Flow.
 func (s *lockstep) Poll() (bool, error) {
-	w, err := s.tensor.Collect()
-	if w != nil && err == nil {
-		s.handed.Add(-1)
-		s.publish(s.intervals[w.Task.Interval], w.Task)
-		s.walk.Done(w.Task)
+	if s.ghosts == nil {
+		return false, nil
 	}
+	err := s.ghosts.Progress()
 	event, ok := s.walk.Awaited()
-	if err == nil && s.ghosts != nil {
-		err = s.ghosts.Progress()
-	}
 	if err != nil || !ok {
-		return w != nil, err
+		return false, err
 	}
 	came, err := s.ghosts.Arrived(slot(event))
 	if came && err == nil {
 		s.walk.Done(event)
 	}
-	return came || w != nil, err
+	return came, err
 }
-
-// pollInterval is the time between two questions for work that the backend has
-// not returned yet.
-const pollInterval = 20 * time.Microsecond
 
 // Wait implements schedule.Flow.
 func (s *lockstep) Wait() error {
-	if s.handed.Load() > 0 {
-		time.Sleep(pollInterval)
-		return nil
-	}
 	event, ok := s.walk.Awaited()
 	if !ok {
 		return fault.New(fault.Runtime, "train", "", "epoch %d has come to a stand, and nothing is awaited", s.pass.Epoch)
@@ -196,6 +214,9 @@ func (s *lockstep) Wait() error {
 	s.walk.Done(event)
 	return nil
 }
+
+// Listens implements schedule.Flow.
+func (s *lockstep) Listens() bool { return s.ghosts != nil }
 
 // Awaited implements schedule.Flow.
 func (s *lockstep) Awaited() (schedule.Task, bool) { return s.walk.Awaited() }

@@ -3,29 +3,55 @@ package engine
 import (
 	"slices"
 
+	"siafu/kernels/model"
 	"siafu/ranks/schedule"
 )
 
-// passes builds the dependencies of the two passes along a route of a lockstep.
+// passes builds the dependencies of a pass along a route of a lockstep.
 type passes struct {
 	s       *lockstep
 	r       *route
 	barrier bool // nopipe: one stage at a time, all intervals
+	fused   bool // tensor tasks that follow each other are one
 	g       *schedule.Graph
+	tasks   cuts
+	open    *[]model.Do // what the last task does, where that is a tensor task
 }
 
 // build makes the walks of a route.
 func (s *lockstep) build(r *route, barrier bool) {
-	forward := passes{s, r, barrier, &schedule.Graph{}}
-	forward.forward()
-	backward := passes{s, r, barrier, &schedule.Graph{}}
-	backward.backward()
-	r.forwardWalk, r.backwardWalk = schedule.NewWalk(forward.g), schedule.NewWalk(backward.g)
+	walkOf := func(way func(p *passes)) *walk {
+		p := &passes{
+			s: s, r: r, barrier: barrier, fused: s.tensor.Wishes().Fused, g: &schedule.Graph{},
+			tasks: make(cuts, len(s.store.Network.Layers)),
+		}
+		way(p)
+		p.tasks.thin(s.store, s.tensor.Wishes())
+		return &walk{schedule.NewWalk(p.g), p.tasks}
+	}
+	r.forwardWalk = walkOf(func(p *passes) { p.forward() })
+	r.backwardWalk = walkOf(func(p *passes) { p.backward(nil) })
+	r.epochWalk = walkOf(func(p *passes) { p.backward(p.forward()) })
+}
+
+// tensor adds a tensor task of every interval, or a stage to the one before, where
+// nothing lies between the two.
+func (p *passes) tensor(stage schedule.Stage, layer int, after ...[]schedule.ID) []schedule.ID {
+	list := p.s.store.Do(layer, tensorStages[stage])
+	if p.fused && p.open != nil {
+		*p.open = append(*p.open, list...)
+		return after[0]
+	}
+	p.tasks[layer][stage].do = list
+	ids := p.each(stage, layer, after...)
+	p.open = &p.tasks[layer][stage].do
+	return ids
 }
 
 // each adds a task of every interval; that of interval i comes after the i-th
 // of each list, or after the only one.
 func (p *passes) each(stage schedule.Stage, layer int, after ...[]schedule.ID) []schedule.ID {
+	p.open = nil
 	ids := make([]schedule.ID, len(p.s.intervals))
 	for i := range ids {
 		ids[i] = p.g.Task(schedule.Task{Stage: stage, Layer: layer, Interval: i}, pick(after, i)...)
@@ -82,23 +108,23 @@ func all(lists [][]schedule.ID) []schedule.ID {
 	return ids
 }
 
-// forward is a pass from the features to the loss.
-func (p *passes) forward() {
+// forward is the way from the features to the loss. It returns the last places.
+func (p *passes) forward() (done []schedule.ID) {
 	s := p.s
-	layers := s.intervals[0].net.Layers
-	var done []schedule.ID // the layer before
-	for l := range layers {
-		if l > 0 || !s.intervals[0].net.InputCached() {
-			done = p.each(schedule.Emit, l, done)
+	last := len(s.store.Network.Layers) - 1
+	for l := range last + 1 {
+		if l > 0 || !s.store.Network.Spec.CacheInput {
+			done = p.tensor(schedule.Emit, l, done)
 		}
 		if s.gathers(l) {
 			done = p.gather(l, p.join(done))
 		}
-		done = p.each(schedule.Apply, l, done)
+		done = p.tensor(schedule.Apply, l, done)
 	}
 	if s.endsInLoss {
-		p.each(schedule.Loss, len(layers)-1, done)
+		done = p.tensor(schedule.Loss, last, done)
 	}
+	return done
 }
 
 // gather is layer l's, once all rows are there. Sums for other ranks come first,
@@ -115,18 +141,17 @@ func (p *passes) gather(l int, rows []schedule.ID) []schedule.ID {
 	return p.each(schedule.GatherGhosts, l, p.each(schedule.GatherOwn, l, rows), ghosts)
 }
 
-// backward is a pass from the gradient of the logits to the gradients of the
+// backward is the way from the gradient of the logits to the gradients of the
 // weights.
-func (p *passes) backward() {
+func (p *passes) backward(done []schedule.ID) {
 	s := p.s
-	layers := s.intervals[0].net.Layers
-	var done, updated []schedule.ID
-	for l := len(layers) - 1; l >= 0; l-- {
-		done = p.each(schedule.ApplyBackward, l, done)
-		if s.gathers(l) && layers[l].GathersBackward() {
+	var updated []schedule.ID
+	for l := len(s.store.Network.Layers) - 1; l >= 0; l-- {
+		done = p.tensor(schedule.ApplyBackward, l, done)
+		if s.store.Network.GathersBackward(l) {
 			done = p.gatherBackward(l, p.join(done))
 		}
-		done = p.each(schedule.EmitBackward, l, done)
+		done = p.tensor(schedule.EmitBackward, l, done)
 		updated = p.whole(schedule.Update, l, p.join(done), updated)
 	}
 }
@@ -166,4 +191,4 @@ func (p *passes) pieces(stage schedule.Stage, l int, bounds []int, after []sched
 }
 
 // gathers tells whether layer l gathers in every pass.
-func (s *lockstep) gathers(l int) bool { return s.exact.graph != nil && s.exact.graph.Layer(l) != nil }
+func (s *lockstep) gathers(l int) bool { return s.store.Network.Gathers(l) }

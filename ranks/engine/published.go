@@ -194,6 +194,7 @@ func (f *async) publish(l *graphwork.Layer, own int, a *mapped.Arena) *published
 	h := &p.host
 	h.returned = make([][]float32, plan.Parts)
 	h.rows, l.Rows = place(own, l.Width)
+	l.Again = l.Rows
 	_, l.Grads = place(own, l.GradWidth)
 	h.ghosts, l.Ghosts = place(plan.Ghosts, l.Width)
 	for q := range plan.Parts {
@@ -210,9 +211,9 @@ func (f *async) publish(l *graphwork.Layer, own int, a *mapped.Arena) *published
 // the ranks that have them as ghosts.
 func (f *async) sendForward(i *interval, l int) error {
 	p, plan := f.layers[l], f.graph.Plan
-	i.work.Ops.Copy(i.part(p.Rows), i.work.Rows)
-	kernels.Read(i.work.Ops, i.rowsOf(p.host.rows, p.Width), i.part(p.Rows))
-	f.graph.Publish(p.Layer, i.at(l), i.work.Rows)
+	i.ops.Copy(i.part(p.Rows), i.frame.At(model.Do{Layer: l, Stage: model.Emit}, model.Emitted))
+	kernels.Read(i.ops, i.rowsOf(p.host.rows, p.Width), i.part(p.Rows))
+	f.graph.Publish(p.Layer, i.at(l), i.part(p.Rows))
 	for q := range plan.Parts {
 		at := int(plan.SendStart[q])
 		list := plan.SendRows[at:plan.SendStart[q+1]]
@@ -249,7 +250,7 @@ func (f *async) gather(i *interval, l int) error {
 	}
 	at := i.at(l)
 	f.graph.GatherOwn(f.layers[l].Layer, at, i.pass())
-	i.work.Rows = f.graph.GatherGhosts(f.layers[l].Layer, at, i.pass())
+	f.graph.GatherGhosts(f.layers[l].Layer, at, i.pass())
 	return nil
 }
 
@@ -272,8 +273,8 @@ func (f *async) bounded(i *interval, l int) error {
 // sendBackward publishes an interval's gradient of what it gathered.
 func (f *async) sendBackward(i *interval, l int) {
 	p := f.layers[l]
-	i.work.Ops.Copy(i.part(p.Grads), i.work.Rows)
-	f.graph.PublishGrads(p.Layer, i.at(l), i.work.Rows, i.pass())
+	i.ops.Copy(i.part(p.Grads), i.frame.At(model.Do{Layer: l, Stage: model.ApplyBackward}, model.GatheredGrad))
+	f.graph.PublishGrads(p.Layer, i.at(l), i.part(p.Grads))
 }
 
 // countGrads counts an interval whose gradient is published. With the rank's
@@ -293,7 +294,7 @@ func (f *async) countGrads(i *interval, l int) {
 // there.
 func (f *async) gatherBackward(i *interval, l int) {
 	p := f.layers[l].Layer
-	i.work.Rows = f.graph.GatherBackward(p, i.at(l), i.pass())
+	f.graph.GatherBackward(p, i.at(l), i.pass())
 	f.graph.AddBackward(p, i.at(l))
 }
 
@@ -337,7 +338,7 @@ func (f *async) ghostGrads(worker int, j *job) error {
 		*out = make([]float32, plan.Ghosts*p.Width)
 		p.ghostGrads = kernels.PlaceMat(ops, f.arena, plan.Ghosts, p.Width, *out)
 	}
-	p.Enter(model.Pass{Epoch: j.Epoch, Train: true})
+	f.graph.Enter(p.Layer, model.Pass{Epoch: j.Epoch, Train: true})
 	f.graph.GhostGrads(ops, p.Layer, 0, p.ghostGrads)
 	kernels.Read(ops, *out, p.ghostGrads)
 	for q := range plan.Parts {

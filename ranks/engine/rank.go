@@ -28,8 +28,8 @@ type Rank struct {
 	Limits  world.Limits  // on waits for other ranks
 	Shard   *shard.Shard  // the part of this rank, one of Peers.Size()
 	Network model.Spec
-	Codecs  []codec.Codec // one, or those that --codec auto chooses from; rows begin with the first
-	Tensor  tensor.Backend
+	Codecs  []codec.Codec               // one, or those that --codec auto chooses from; rows begin with the first
+	Tensor  tensor.Backend              // which Close closes
 	Ops     func() (kernels.Ops, error) // makes what a worker computes with; nil: kernels on a processor of this machine
 	Arena   *mapped.Arena               // of memory that lives as long as the run
 
@@ -37,6 +37,8 @@ type Rank struct {
 	Recorders []*trace.Recorder // one a thread, none without a timeline
 	Fault     *inject.Fault     // nil but in tests
 	Reporter  Reporter
+	Views     Views // nil where there is one view, the first and last
+	Own       Own   // that this part goes on with, where the run does
 }
 
 // Reporter takes what there is to say of a run while it trains. Rank 0's tells
@@ -99,6 +101,7 @@ func New(r Rank) (*Engine, error) {
 // Close ends the workers. A nil engine has none.
 func (e *Engine) Close() {
 	if e != nil {
+		e.Tensor.Close()
 		e.workers.close()
 		e.packers.Close()
 	}

@@ -7,6 +7,7 @@ import (
 
 	"siafu/graph/mapped"
 	"siafu/kernels"
+	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/inject"
@@ -94,11 +95,9 @@ func (e *Engine) stateAfter(u *params.Updater) ([][]float32, error) {
 // weights after the last epoch; the better ones are the run's. Collective over
 // the graph ranks.
 func (e *Engine) evaluateAsync(epochs int, last []float32, h *stopping.History) error {
-	t := e.trainer(nil, nil)
-	if t.net.CacheInput {
-		if err := e.cacheInput(t.intervals, nil, e.Arena); err != nil {
-			return err
-		}
+	t, err := e.trainer(nil, nil, model.Forward)
+	if err != nil {
+		return err
 	}
 	if err := e.share(h); err != nil {
 		return err
@@ -191,27 +190,25 @@ func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *map
 			f.hosted = protocol.New(setting, 0, params.Layers(net), slices.Clone(weights), u)
 		}
 	}
-	f.intervals = newIntervals(c, net, e.Shard, e.localIDs(a), e.workers, kernels.Mat{}, a)
+	store := e.store(e.network(), model.Apart, a)
+	if err := e.cacheInput(store, nil, a); err != nil {
+		return nil, err
+	}
+	f.intervals, f.tasks = e.newIntervals(store, kernels.Mat{}, a), chains(store, e.Tensor.Wishes())
 	for _, i := range f.intervals {
 		i.epoch = trained
 	}
 	f.active = make([]job, e.workers.pool.Workers()+len(f.intervals))
-	if net.CacheInput {
-		if err := e.cacheInput(f.intervals, nil, a); err != nil {
-			return nil, err
-		}
-	}
 	if net.Propagates() {
-		f.prepare(e, a)
+		f.prepare(e, store, a)
 	}
 	return f, nil
 }
 
 // prepare makes what the intervals' layers need of the graph, and of rows that
 // travel.
-func (f *async) prepare(e *Engine, a *mapped.Arena) {
-	o := graphwork.Options{Half: f.cfg.Gather == "bf16", Apart: true, Skip: e.Network.CacheInput}
-	f.graph = graphwork.New(e.Network, f.intervals[0].net.Layers, e.Shard, o, e.workers.team(), a)
+func (f *async) prepare(e *Engine, store *model.Store, a *mapped.Arena) {
+	f.graph = graphwork.New(store, e.Shard, graphwork.Options{Half: f.cfg.Gather == "bf16"}, e.workers.team(), a)
 	f.codec, f.sendIDs = e.Codecs[0], mapped.Make[uint32](a, len(f.graph.Plan.SendRows))
 	for k, v := range f.graph.Plan.SendRows {
 		f.sendIDs[k] = f.graph.Plan.OwnIDs[v]

@@ -41,7 +41,9 @@ type trainer struct {
 	history  *stopping.History
 	saver    Saver           // nil where nobody can ask for anything: in a run that only evaluates
 	asked    signals.Request // of any rank, in the epoch under way: the same on all graph ranks
-	stopped  bool            // the run was asked to stop, and has saved
+	stopped  bool            // the run was asked to stop, and has saved, or the view ends
+	views    Views           // nil where there is one view
+	replaced bool            // a rank wants another view, after the epoch under way: the same on all graph ranks
 }
 
 // Train trains synchronously from an epoch on, whose weights source has. Unless
@@ -52,40 +54,54 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	if err != nil {
 		return err
 	}
-	t := e.trainer(source, reduction)
-	t.history, t.saver = h, s
-	defer e.explain(t.during, nil, e.World, e.Peers)()
-	if t.net.CacheInput {
-		if err := e.cacheInput(t.intervals, reduction, e.Arena); err != nil {
-			return err
-		}
+	t, err := e.trainer(source, reduction, e.memory())
+	if err != nil {
+		return err
 	}
+	t.history, t.saver, t.views = h, s, e.Views
+	defer e.explain(t.during, nil, e.World, e.Peers)()
 	e.beginTuning(t.lockstep, first)
+	if err := t.unpack(e.Own); err != nil {
+		return err
+	}
 	if err := t.train(first); err != nil {
 		return err
 	}
 	return t.settle()
 }
 
-// trainer puts a trainer together. reduction may be nil.
-func (e *Engine) trainer(source params.Source, reduction *halo.Reduction) *trainer {
+// memory is how long values stand while an engine trains.
+func (e *Engine) memory() model.Memory {
+	if e.Config.Recompute {
+		return model.Recompute
+	}
+	return model.InStep
+}
+
+// trainer puts a trainer together. reduction may be nil. Collective over the graph
+// ranks.
+func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m model.Memory) (*trainer, error) {
 	t := &trainer{
 		cfg: e.Config, comm: e.Peers, shard: e.Shard, source: source, net: e.Network, arena: e.Arena, reporter: e.Reporter,
 		flat: mapped.Make[float32](e.Arena, e.Network.NumWeights()), grad: mapped.Make[float32](e.Arena, e.Network.NumWeights()),
 	}
 	n, ops := e.Network.NumWeights(), e.workers.team()
 	t.shared, t.sum = kernels.PlaceMat(ops, e.Arena, n, 1, t.flat), kernels.PlaceMat(ops, e.Arena, n, 1, t.grad)
-	t.lockstep = e.lockstep(newIntervals(e.Config, e.Network, e.Shard, e.localIDs(e.Arena), e.workers, t.shared, e.Arena))
+	store := e.store(e.network(), m, e.Arena)
+	if err := e.cacheInput(store, reduction, e.Arena); err != nil {
+		return nil, err
+	}
+	t.lockstep = e.lockstep(store, e.newIntervals(store, t.shared, e.Arena))
 	t.endsInLoss, t.update, t.sums = true, t.push, make([]float64, scoreSums)
 	for _, layer := range params.Layers(e.Network) {
 		t.layers = append(t.layers, layer)
 	}
-	o := graphwork.Options{Half: e.Config.Gather == "bf16", Skip: e.Network.CacheInput, Reduction: reduction}
-	o.Forward = e.Config.Refresh == config.Never && e.Peers.Size() > 1
+	o := graphwork.Options{Half: e.Config.Gather == "bf16", Reduction: reduction}
+	o.Forward = m == model.Forward || e.Config.Refresh == config.Never && e.Peers.Size() > 1
 	t.prepare(e, o, e.Codecs[0], e.Arena)
 	t.refresh(e, o, e.Arena)
 	t.delay = newDelay(e.Config, e.Peers.Rank())
-	return t
+	return t, nil
 }
 
 // train is the training loop, from an epoch on. An epoch's line tells the loss
@@ -102,6 +118,9 @@ func (t *trainer) train(first int) error {
 			return t.source.Leave()
 		}
 		if err := t.save(epoch); err != nil || t.stopped {
+			return err
+		}
+		if err := t.keep(epoch); err != nil || t.stopped {
 			return err
 		}
 		line := runfolder.Epoch{Epoch: epoch}
@@ -213,12 +232,7 @@ func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 	if err := t.source.Begin(); err != nil {
 		return err
 	}
-	if !ready {
-		if err := t.forward(p, false); err != nil {
-			return err
-		}
-	}
-	if err := t.backward(p); err != nil {
+	if err := t.learn(p, ready); err != nil {
 		return err
 	}
 	if !ready {
@@ -231,14 +245,22 @@ func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 	return t.timed(schedule.Update, p.Epoch, func() error { return t.source.Flush(p.Epoch, t.grad) })
 }
 
+// learn runs an epoch's tasks: all of them, or those of the way back.
+func (t *trainer) learn(p model.Pass, ready bool) error {
+	if ready {
+		return t.backward(p)
+	}
+	return t.epoch(p)
+}
+
 // push sums up a layer's gradients in the order of intervals and hands them
 // over.
 func (t *trainer) push(layer int) error {
 	at := t.layers[layer]
 	sum, grad := t.sum.Part(at.Lo, at.Hi), t.grad[at.Lo:at.Hi]
-	t.adder.Copy(sum, t.intervals[0].net.LayerGrad(layer))
+	t.adder.Copy(sum, t.intervals[0].frame.LayerGrad(layer))
 	for _, i := range t.intervals[1:] {
-		t.adder.Add(sum, i.net.LayerGrad(layer))
+		t.adder.Add(sum, i.frame.LayerGrad(layer))
 	}
 	kernels.Read(t.adder, grad, sum)
 	return t.source.Push(t.pass.Epoch, layer, grad)

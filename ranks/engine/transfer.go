@@ -21,9 +21,10 @@ type route struct {
 	graph  *graphwork.Work // nil in a network without propagation
 	ghosts halo.Source     // nil where none are gathered
 
-	forwardWalk, backwardWalk *schedule.Walk
-	pieces                    []int // bounds of ghosts whose gradients are one task
-	sumPieces                 []int // the same of the sums for other ranks
+	forwardWalk, backwardWalk, epochWalk *walk
+
+	pieces    []int // bounds of ghosts whose gradients are one task
+	sumPieces []int // the same of the sums for other ranks
 }
 
 // refresh makes the route of training where it differs from that of evaluations,
@@ -38,7 +39,7 @@ func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
 		way.ghosts = refresh.NewPrevious(s.shapes(), e.Peers, way.graph.Plan, e.Codecs[0], e.packers, s.adder, a)
 	case config.Never:
 		o.Alone, o.Forward = true, false
-		way.graph, way.ghosts = graphwork.New(e.Network, s.intervals[0].net.Layers, e.Shard, o, s.adder, a), nil
+		way.graph, way.ghosts = graphwork.New(s.store, e.Shard, o, s.adder, a), nil
 		s.build(&way, e.Config.Mode == "nopipe")
 	}
 	s.route, s.training = &way, &way
@@ -47,9 +48,9 @@ func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
 // shapes are the layers that gather.
 func (s *lockstep) shapes() []refresh.Shape {
 	var list []refresh.Shape
-	for l, layer := range s.intervals[0].net.Layers {
-		if s.gathers(l) {
-			list = append(list, refresh.Shape{Layer: l, Width: s.graph.Layer(l).Width, Backward: layer.GathersBackward()})
+	for l := range s.store.Network.Layers {
+		if g := s.store.Network.Gathering(l); g.Width > 0 {
+			list = append(list, refresh.Shape{Layer: l, Width: g.Width, Backward: g.Backward})
 		}
 	}
 	return list
@@ -74,7 +75,7 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 		from, to := s.sumPieces[t.Interval], s.sumPieces[t.Interval+1]
 		s.graph.Sums(worker, l, from, s.ghosts.Leaving(at).Sums(l.Width).Part(from, to))
 	case schedule.Send:
-		l.Enter(s.pass)
+		s.graph.Enter(l, s.pass)
 		return s.ghosts.Leaving(at).BeginForward(l.Rows, key)
 	case schedule.Receive:
 		return s.receive(worker, l, at)

@@ -5,9 +5,11 @@ import (
 
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/kernels/task"
 	"siafu/ranks/config"
 	"siafu/ranks/inject"
 	"siafu/ranks/schedule"
+	"siafu/ranks/tensor"
 	"siafu/ranks/trace"
 )
 
@@ -44,6 +46,48 @@ func newWorkers(r Rank) (*workers, error) {
 }
 
 func (c *workers) close() { c.pool.Close() }
+
+// flow is a schedule.Flow whose tensor tasks a backend may be handed.
+type flow interface {
+	schedule.Flow
+	// finish takes note of a task that somebody else has run, and says which of the
+	// flow's that was.
+	finish(task.Name) (schedule.Task, error)
+}
+
+// run runs a flow to its end.
+func (c *workers) run(f flow, b tensor.Backend) error {
+	finished := b.Finished()
+	if finished == nil {
+		return c.pool.Run(f)
+	}
+	over, heard := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(heard)
+		for {
+			select {
+			case <-over:
+				return
+			case end := <-finished:
+				c.finish(f, end)
+			}
+		}
+	}()
+	err := c.pool.Run(f)
+	close(over)
+	<-heard
+	return err
+}
+
+// finish passes on that a task has ended.
+func (c *workers) finish(f flow, end tensor.Finished) {
+	c.pool.Complete(f, func() (schedule.Task, error) {
+		if end.Err != nil {
+			return schedule.Task{}, end.Err
+		}
+		return f.finish(end.Task)
+	})
+}
 
 // team is one for a single interval, to borrow a worker's workspace each time.
 func (c *workers) team() kernels.Ops { return c.teams[0].Fork() }

@@ -29,7 +29,10 @@ func (l Link) shared(parts int) int {
 	if l.View.Ranks == 0 {
 		return min(l.RanksPerHost, parts)
 	}
-	_, shared := l.View.Block(min(l.RanksPerHost, l.View.Ranks) - 1) // blocks never grow
+	shared := 0
+	for r := range min(l.RanksPerHost, l.View.Ranks) { // the first host has the most
+		shared += len(l.View.Carried(r))
+	}
 	return shared
 }
 

@@ -76,7 +76,7 @@ func (m Memory) Peak() int64 {
 	for _, t := range m {
 		switch {
 		case t.Kind != Array:
-		case t.Name == activations, t.Name == gradients, t.Name == ghosts, t.Name == buffers:
+		case t.Name == activations, t.Name == ghosts, t.Name == buffers:
 			training = size.Sum(training, t.Bytes)
 		default:
 			always = size.Sum(always, t.Bytes)
@@ -106,7 +106,6 @@ const Program int64 = 40 << 20
 const (
 	Kept        = "ÂX, kept"
 	activations = "activations"
-	gradients   = "gradients"
 	ghosts      = "ghost rows"
 	buffers     = "exchange buffers"
 	intervals   = "tasks of intervals"
@@ -199,48 +198,25 @@ func (f *Forecast) kept(m *Memory, p partition.RankReport) {
 // layers are the matrices of the network's layers and of their gathers.
 func (f *Forecast) layers(m *Memory, p partition.RankReport) {
 	n := p.Vertices
-	inputs := int64(0) // gradients of the layers' inputs
-	for _, d := range f.Net.Dims[1:f.Net.Layers()] {
-		inputs = size.Sum(inputs, floats(int64(d)))
-	}
-	own := []int64{size.Sum(size.Product(n, max(f.foot.PerRow-inputs, 0)), size.Product(p.FeatureNNZ, f.foot.PerNonZero))}
+	own := []int64{size.Sum(size.Product(n, f.foot.PerRow), size.Product(p.FeatureNNZ, f.foot.PerNonZero))}
 	for _, g := range f.foot.Gathers {
-		switch {
-		case g.Heads > 0:
+		if g.Heads > 0 {
 			heads := floats(n, int64(g.Heads)) // a float of each
-			own = append(own, floats(n, int64(g.Columns)), heads, size.Product(2, heads), heads, heads, heads,
+			own = append(own, heads, size.Product(2, heads), heads, heads, heads,
 				size.Product(3, heads), heads, floats(p.Ghosts, int64(g.Heads)))
-		case g.Width > 0:
-			own = append(own, floats(n, int64(g.Width)))
 		}
 	}
-	if f.Refresh == config.Never { // evaluations gather along more edges, into memory of their own
+	if f.Refresh == config.Never { // evaluations gather along more edges, with coefficients of their own
 		own = append(own, own[1:]...)
 		own = append(own, count(f.row, 4*n), count(f.col, 4*n))
 	}
 	m.add(activations, Array, own...)
-	back := append(f.backward(n), size.Product(n, inputs), floats(n, int64(f.Net.Dims[f.Net.Layers()])))
-	m.add(gradients, Array, back...)
 	if f.HalfRows {
 		m.add("rows in bfloat16", Array, f.halves(p)...)
 		if f.Refresh == config.Never {
 			m.add("rows in bfloat16 of evaluations", Array, f.halves(p)...)
 		}
 	}
-}
-
-// backward are the buffers that gradients of gathered rows go to: one a layer in
-// bounded asynchrony, else two in turn, which grow when wider rows come.
-func (f *Forecast) backward(n int64) (made []int64) {
-	var room [2]int64
-	for l, g := range f.foot.Gathers {
-		need := count(g.Backward, floats(n, int64(g.Width)))
-		if f.Async || need > room[l%2] {
-			room[l%2] = need
-			made = append(made, need)
-		}
-	}
-	return made
 }
 
 // halves are the rounded copies of rows and of gradients.

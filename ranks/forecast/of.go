@@ -31,7 +31,7 @@ func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, se
 	}
 	return New(Run{
 		Net: net, Directed: meta.Directed, Sparse: meta.FeatureKind == "sparse",
-		Async: c.Mode == "async", Intervals: func(n int) int { return c.IntervalsOf(net, n) }, Overlap: c.Mode != "nopipe",
+		Async: c.Mode == "async", Recompute: c.Recompute, Intervals: func(n int) int { return c.IntervalsOf(net, n) }, Overlap: c.Mode != "nopipe",
 		Refresh:  c.Refresh,
 		HalfRows: c.Gather == "bf16", HalfKept: c.Features == "bf16", Slots: slots, Staleness: c.MostStaleness(),
 		Resumed: c.Resume != "", Initial: c.Init != "",

@@ -13,6 +13,7 @@ type Run struct {
 	Directed  bool       // the dataset keeps out-edges of its own
 	Sparse    bool       // its features are sparse
 	Async     bool       // bounded asynchrony
+	Recompute bool       // what layers make is made again for the way back
 	Intervals func(vertices int) int
 	Refresh   string // of ghosts, by policy
 	Overlap   bool   // own edges are gathered while ghosts are under way
@@ -38,7 +39,7 @@ type Forecast struct {
 // New sketches small networks of the run's shapes; it takes milliseconds, and
 // memory for nothing that is in proportion to them.
 func New(r Run) *Forecast {
-	f := &Forecast{Run: r, foot: r.Net.Footprint(r.Sparse)}
+	f := &Forecast{Run: r, foot: r.Net.Footprint(r.Sparse, r.memory())}
 	if r.Net.Propagates() {
 		a := mapped.NewArena()
 		defer a.Free()
@@ -47,6 +48,17 @@ func New(r Run) *Forecast {
 		f.row, f.col = len(c.Row) > 0, len(c.Col) > 0
 	}
 	return f
+}
+
+// memory is how long values stand.
+func (r Run) memory() model.Memory {
+	switch {
+	case r.Async:
+		return model.Apart
+	case r.Recompute:
+		return model.Recompute
+	}
+	return model.InStep
 }
 
 // Exchange is one exchange of rows between graph ranks in an epoch.

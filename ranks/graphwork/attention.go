@@ -16,63 +16,72 @@ type attention struct {
 	scores, ghostScores kernels.Mat
 	// Published with the gradients: what sources need to know of those who
 	// attended to them [own x heads], and the same packed.
-	back struct{ r, lse, dots, packed kernels.Mat }
+	back  struct{ r, lse, dots, packed kernels.Mat }
+	shape kernels.Attention // without dropout
+	drop  *model.Dropout
 	// For gradients of ghosts, which are no interval's.
 	whole kernels.Attention
-	drop  *kernels.Dropout
+	mask  kernels.Dropout
 }
 
 // attend gives room for the attention of a layer.
 func (w *Work) attend(l *Layer, layer model.Attended) {
-	at, n := layer.Attention(model.Pass{Train: true}), w.shard.NumOwn()
+	n := w.shard.NumOwn()
 	room := func(width int) kernels.Mat { return w.room(n, width) }
-	l.scores, l.ghostScores = room(at.Heads), w.room(w.Plan.Ghosts, at.Heads)
-	l.back.packed = room(3 * at.Heads)
-	l.heads, l.GradWidth, l.whole = at.Heads, at.Columns(), at.Attention
-	if at.Drop != nil {
-		own := *at.Drop
-		l.drop = &own
-	}
-	l.lse, l.stats = room(at.Heads), room(2*at.Heads)
-	l.back.r, l.back.lse, l.back.dots = room(at.Heads), room(at.Heads), room(at.Heads)
+	l.shape, l.drop = layer.Attention(), layer.EdgeDropout()
+	l.whole, l.heads = l.shape, l.shape.Heads
+	l.scores, l.ghostScores = room(l.heads), w.room(w.Plan.Ghosts, l.heads)
+	l.back.packed = room(3 * l.heads)
+	l.lse, l.stats = room(l.heads), room(2*l.heads)
+	l.back.r, l.back.lse, l.back.dots = room(l.heads), room(l.heads), room(l.heads)
 }
 
 // Enter says which pass the calls of GhostGrads that follow belong to.
-func (l *Layer) Enter(p model.Pass) { l.whole.Drop = p.Mask(l.drop) }
+func (w *Work) Enter(l *Layer, p model.Pass) {
+	l.whole.Drop = l.drop.Mask(p, w.store.LocalIDs(), &l.mask)
+}
 
-// attention is that of the interval's layer in a pass.
-func (i Interval) attention(p model.Pass) model.Attention {
-	return i.Layer.(model.Attended).Attention(p)
+// attention is that of the interval's edges in a pass.
+func (w *Work) attention(l *Layer, i Interval, p model.Pass) kernels.Attention {
+	a := l.shape
+	a.Drop = l.drop.Mask(p, w.store.LocalIDs(), i.Mask)
+	return a
+}
+
+// forward and backward are the interval's rows of a value of its layer.
+func (i Interval) forward(v model.Value) kernels.Mat {
+	return i.Frame.At(model.Do{Layer: i.Layer, Stage: model.Apply}, v)
+}
+func (i Interval) backward(v model.Value) kernels.Mat {
+	return i.Frame.At(model.Do{Layer: i.Layer, Stage: model.ApplyBackward}, v)
 }
 
 // attendOwn is GatherOwn with attention.
 func (w *Work) attendOwn(l *Layer, i Interval, p model.Pass) {
-	at := i.attention(p)
 	edges := w.ownEdges(i)
 	edges.SelfLoops = true
-	i.Ops.AttentionGather(at.Attention, i.rows(l.gathered), i.rows(l.stats), edges, l.own(), at.R, false)
+	i.Ops.AttentionGather(w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats), edges, l.own(l.Rows), i.forward(model.Scores), false)
 }
 
 // attendGhosts is GatherGhosts with attention.
-func (w *Work) attendGhosts(l *Layer, i Interval, p model.Pass) kernels.Mat {
-	at, dst, stats := i.attention(p), i.rows(l.gathered), i.rows(l.stats)
-	i.Ops.AttentionGather(at.Attention, dst, stats, w.ghostEdges(i), l.theirs(), at.R, true)
-	i.Ops.AttentionFinish(at.Attention, dst, i.rows(l.lse), stats)
-	return dst
+func (w *Work) attendGhosts(l *Layer, i Interval, p model.Pass) {
+	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
+	i.Ops.AttentionGather(at, dst, stats, w.ghostEdges(i), l.theirs(), i.forward(model.Scores), true)
+	i.Ops.AttentionFinish(at, dst, i.rows(l.lse), stats)
 }
 
 // publishBackward is PublishGrads with attention.
-func (w *Work) publishBackward(l *Layer, i Interval, grads kernels.Mat, p model.Pass) {
+func (w *Work) publishBackward(l *Layer, i Interval, grads kernels.Mat) {
 	b := &l.back
-	i.Ops.Copy(i.rows(b.r), i.attention(p).R)
+	i.Ops.Copy(i.rows(b.r), i.backward(model.Scores))
 	i.Ops.Copy(i.rows(b.lse), i.rows(l.lse))
 	i.Ops.RowDots(i.rows(b.dots), grads, i.rows(l.gathered))
-	i.Ops.PackGrad(l.whole, b.packed, i.Lo, i.rows(b.r), i.rows(b.lse), i.rows(b.dots))
+	i.Ops.PackGrad(l.shape, b.packed, i.Lo, i.rows(b.r), i.rows(b.lse), i.rows(b.dots))
 }
 
 // own and theirs are the rows of own vertices and of ghosts, with their scores.
-func (l *Layer) own() kernels.Emitted {
-	return kernels.Emitted{X: l.Rows, Scores: l.scores}
+func (l *Layer) own(rows kernels.Mat) kernels.Emitted {
+	return kernels.Emitted{X: rows, Scores: l.scores}
 }
 func (l *Layer) theirs() kernels.Emitted {
 	return kernels.Emitted{X: l.Ghosts, Scores: l.ghostScores}
@@ -89,15 +98,16 @@ func (w *Work) attendGhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.
 	o.AttentionGradSrc(l.whole, dst, edges, n+first, n, l.Ghosts.Part(first, first+dst.Rows), l.known())
 }
 
-// attendBackward is GatherBackward with attention; it sets the layer's DR too.
+// attendBackward is GatherBackward with attention; it makes the gradient of the
+// layer's scores too.
 func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Mat, edges kernels.Edges) {
-	at, own := i.attention(p), w.ownEdges(i)
+	at, own, scores := w.attention(l, i, p), w.ownEdges(i), i.backward(model.ScoresGrad)
 	edges.SelfLoops, own.SelfLoops = true, true
-	i.Ops.AttentionGradSrc(at.Attention, dst, edges, i.Lo, w.shard.NumOwn(), i.rows(l.Rows), l.known())
+	i.Ops.AttentionGradSrc(at, dst, edges, i.Lo, w.shard.NumOwn(), i.rows(l.Again), l.known())
 	mine := kernels.Attended{
 		R: i.rows(l.back.r), LSE: i.rows(l.back.lse),
 		Grad: i.rows(l.Grads), Dots: i.rows(l.back.dots),
 	}
-	i.Ops.AttentionGradDst(at.Attention, at.DR, own, l.own(), mine, false)
-	i.Ops.AttentionGradDst(at.Attention, at.DR, w.ghostEdges(i), l.theirs(), mine, true)
+	i.Ops.AttentionGradDst(at, scores, own, l.own(l.Again), mine, false)
+	i.Ops.AttentionGradDst(at, scores, w.ghostEdges(i), l.theirs(), mine, true)
 }

@@ -11,6 +11,7 @@ type Layer struct {
 	GradWidth int // of what is gathered, and of its gradient
 
 	Rows     kernels.Mat   // emitted by own vertices [own x Width]
+	Again    kernels.Mat   // the same on the way back, where a layer has made them again
 	Ghosts   kernels.Mat   // emitted by ghosts [ghosts x Width]
 	Grads    kernels.Mat   // of what own vertices gathered [own x GradWidth]
 	Returned []kernels.Mat // by graph rank: its share of the gradients of the rows sent there
@@ -24,12 +25,14 @@ type Layer struct {
 	halves struct{ rows, ghosts, grads kernels.Mat } // rounded and scaled
 }
 
-// Interval is a range of own vertices, the model's layer on them, and who works
-// on it.
+// Interval is a range of own vertices, with its rows of the values of a layer, and
+// who works on it.
 type Interval struct {
 	Lo, Hi int
 	Ops    kernels.Ops
-	Layer  model.Layer
+	Layer  int
+	Frame  *model.Frame
+	Mask   *kernels.Dropout // room for the dropout of attention
 }
 
 // rows is the interval's part of a matrix of all own vertices.
@@ -41,14 +44,15 @@ func (i Interval) scale(x kernels.Vector[float32]) kernels.Vector[float32] { ret
 // room is a matrix of zeros.
 func (w *Work) room(rows, cols int) kernels.Mat { return kernels.NewMat(w.ops, w.arena, rows, cols) }
 
-func (w *Work) newLayer(layer model.Layer) *Layer {
-	l := &Layer{Width: layer.GatherWidth(), needed: layer.GathersBackward(), Returned: make([]kernels.Mat, w.Plan.Parts)}
-	l.GradWidth = l.Width
-	if at, ok := layer.(model.Attended); ok {
-		w.attend(l, at)
+func (w *Work) newLayer(at int) *Layer {
+	g := w.store.Network.Gathering(at)
+	l := &Layer{Width: g.Width, GradWidth: g.Gathered(), needed: g.Backward, Returned: make([]kernels.Mat, w.Plan.Parts)}
+	if layer, ok := w.store.Network.Layers[at].(model.Attended); ok {
+		w.attend(l, layer)
 	}
 	own := w.shard.NumOwn()
-	l.gathered = w.room(own, l.GradWidth)
+	l.gathered, l.backward = w.store.Forward(at, model.Gathered), w.store.Backward(at, model.EmittedGrad)
+	l.Grads, l.Again = w.store.Backward(at, model.GatheredGrad), w.store.Backward(at, model.Emitted)
 	if w.half && l.heads == 0 {
 		half := func(rows int) kernels.Mat {
 			return kernels.NewHalf(w.ops, w.arena, rows, l.Width, kernels.HalfSlack)
@@ -66,7 +70,7 @@ func (w *Work) newLayer(layer model.Layer) *Layer {
 func (w *Work) Publish(l *Layer, i Interval, rows kernels.Mat) {
 	switch {
 	case l.heads > 0:
-		i.Ops.PackScores(l.whole, l.scores, i.Lo, rows)
+		i.Ops.PackScores(l.shape, l.scores, i.Lo, rows)
 	case !l.halves.rows.IsNil():
 		i.Ops.Narrow(i.rows(l.halves.rows), rows, i.scale(w.col))
 	}
@@ -99,7 +103,7 @@ func (w *Work) PublishGhosts(o kernels.Ops, l *Layer, first, count int) {
 	rows := l.Ghosts.Part(first, first+count)
 	switch {
 	case l.heads > 0:
-		o.PackScores(l.whole, l.ghostScores, first, rows)
+		o.PackScores(l.shape, l.ghostScores, first, rows)
 	case !l.halves.ghosts.IsNil():
 		o.Narrow(l.halves.ghosts.Part(first, first+count), rows, w.col.From(w.shard.NumOwn()+first))
 	}
@@ -107,10 +111,10 @@ func (w *Work) PublishGhosts(o kernels.Ops, l *Layer, first, count int) {
 
 // PublishGrads prepares an interval's gradient of what it gathered [n x
 // GradWidth], which l.Grads holds or will hold, for the way back.
-func (w *Work) PublishGrads(l *Layer, i Interval, grads kernels.Mat, p model.Pass) {
+func (w *Work) PublishGrads(l *Layer, i Interval, grads kernels.Mat) {
 	switch {
 	case l.heads > 0:
-		w.publishBackward(l, i, grads, p)
+		w.publishBackward(l, i, grads)
 	case !l.halves.grads.IsNil():
 		i.Ops.Narrow(i.rows(l.halves.grads), grads, i.scale(w.row))
 	}
@@ -128,19 +132,16 @@ func (w *Work) GatherOwn(l *Layer, i Interval, p model.Pass) {
 	spmm(i.Ops, i.rows(l.gathered), m, l.Rows, l.halves.rows, false)
 }
 
-// GatherGhosts ends it, along edges from ghosts, and returns the rows, which
-// stand until the layer's next gather.
-func (w *Work) GatherGhosts(l *Layer, i Interval, p model.Pass) kernels.Mat {
-	if l.heads > 0 {
-		return w.attendGhosts(l, i, p)
-	}
-	dst := i.rows(l.gathered)
-	if w.Plan.Ghosts > 0 {
+// GatherGhosts ends it, along edges from ghosts.
+func (w *Work) GatherGhosts(l *Layer, i Interval, p model.Pass) {
+	switch {
+	case l.heads > 0:
+		w.attendGhosts(l, i, p)
+	case w.Plan.Ghosts > 0:
 		m := w.ghostEdges(i)
 		m.RowScale, m.ColScale = i.scale(w.row), w.col
-		spmm(i.Ops, dst, m, l.Ghosts, l.halves.ghosts, true)
+		spmm(i.Ops, i.rows(l.gathered), m, l.Ghosts, l.halves.ghosts, true)
 	}
-	return dst
 }
 
 // GhostGrads sets dst [n x Width] to the gradients that own destinations give the
@@ -155,18 +156,16 @@ func (w *Work) GhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
 	spmm(o, dst, m, l.Grads, l.halves.grads, false)
 }
 
-// GatherBackward is the interval's rows of Âᵀ times l.Grads along own edges and self
-// loops. They stand until the layer's, or where layers share memory the next but
-// one layer's, next GatherBackward; what other ranks know is to be added to them.
-func (w *Work) GatherBackward(l *Layer, i Interval, p model.Pass) kernels.Mat {
+// GatherBackward makes the interval's rows of Âᵀ times l.Grads along own edges and
+// self loops; what other ranks know is to be added to them.
+func (w *Work) GatherBackward(l *Layer, i Interval, p model.Pass) {
 	dst, m := i.rows(l.backward), i.edges(l.edges.own)
 	if l.heads > 0 {
 		w.attendBackward(l, i, p, dst, m)
-		return dst
+		return
 	}
 	m.RowScale, m.ColScale, m.SelfLoops = i.scale(w.col), w.row, w.coef.SelfLoops
 	spmm(i.Ops, dst, m, l.Grads, l.halves.grads, false)
-	return dst
 }
 
 // Backward is what GatherBackward has made of all intervals [own x Width].

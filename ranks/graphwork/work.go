@@ -16,6 +16,7 @@ import (
 type Work struct {
 	Plan *halo.Plan
 
+	store *model.Store
 	shard *shard.Shard
 	halo  *halo.Reduction
 	coef  model.Coefficients // of own vertices and the ghosts of Plan
@@ -30,15 +31,9 @@ type Work struct {
 type Options struct {
 	// Half rounds rows to bfloat16 before they are gathered; sums are float32.
 	Half bool
-	// Apart gives every layer memory of its own for the gradients of emitted
-	// rows. Without, two layers share it in turn: they must be gone through one
-	// after another by all intervals together.
-	Apart bool
 	// Reduction is what ranks send each other, nil: every ghost's row. Attention,
 	// which weighs each edge anew, takes no notice of it.
 	Reduction *halo.Reduction
-	// Skip leaves out the first layer, which has been gathered for good.
-	Skip bool
 	// Alone leaves out the edges from ghosts, as if they were not there: degrees
 	// are those among own vertices.
 	Alone bool
@@ -46,31 +41,32 @@ type Options struct {
 	Forward bool
 }
 
-// New prepares the layers of a network, which compute where ops does. All memory
+// New prepares the layers of a network whose values lie in a store. All memory
 // lives as long as a.
-func New(net model.Spec, layers []model.Layer, s *shard.Shard, o Options, ops kernels.Ops, a *mapped.Arena) *Work {
+func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapped.Arena) *Work {
+	net := store.Network
 	r, in, out := o.Reduction, s.InDegree, s.OutDegree
 	switch {
 	case o.Alone:
 		r = halo.Alone(s)
 		in, out = s.OwnDegrees()
-	case r == nil || slices.ContainsFunc(layers, attended):
+	case r == nil || slices.ContainsFunc(net.Layers, attended):
 		r = halo.Plain(s)
 	}
 	w := &Work{
-		Plan: r.Plan, shard: s, halo: r, half: o.Half, ops: ops, arena: a,
-		coef:   net.Coefficients(in, out, s.NumOwn(), a),
-		layers: make([]*Layer, len(layers)),
+		Plan: r.Plan, store: store, shard: s, halo: r, half: o.Half, ops: ops, arena: a,
+		coef:   net.Spec.Coefficients(in, out, s.NumOwn(), a),
+		layers: make([]*Layer, len(net.Layers)),
 	}
 	w.coef.Col = r.Scale(w.coef.Col, a)
 	w.place()
-	for l, layer := range layers {
-		if layer.GatherWidth() > 0 && !(o.Skip && l == 0) {
-			w.layers[l] = w.newLayer(layer)
+	for l := range net.Layers {
+		if net.Gathers(l) {
+			w.layers[l] = w.newLayer(l)
 		}
 	}
 	if !o.Forward {
-		w.prepareBackward(layers, o)
+		w.prepareBackward()
 	}
 	return w
 }
@@ -110,41 +106,26 @@ func (w *Work) MaxWidth() int {
 // training vertices, the only ones with a gradient in the last layer, get
 // arrays of their own where those replace the arrays of all edges or are less
 // than half of them.
-func (w *Work) prepareBackward(layers []model.Layer, o Options) {
-	last, s := len(layers)-1, w.shard
-	back := func(l int) bool { return w.layers[l] != nil && layers[l].GathersBackward() }
-	others := slices.ContainsFunc(w.layers[:last], func(l *Layer) bool { return l != nil && l.needed })
-	few := 2*s.EdgesInto(graph.SplitTrain) < int64(len(s.In.Cols))
+func (w *Work) prepareBackward() {
+	last, s := len(w.layers)-1, w.shard
+	wanted := func(l *Layer) bool { return l != nil && l.needed }
+	others, few := slices.ContainsFunc(w.layers[:last], wanted), 2*s.EdgesInto(graph.SplitTrain) < int64(len(s.In.Cols))
 	var all, trained *transposed
-	if back(last) && (few || s.Directed && !others) {
+	if wanted(w.layers[last]) && (few || s.Directed && !others) {
 		trained = w.placeTransposed(s.TransposeInto(w.arena, w.halo.In, graph.SplitTrain))
 	}
-	if others || back(last) && trained == nil {
+	if others || wanted(w.layers[last]) && trained == nil {
 		all = w.placeTransposed(s.Transpose(w.arena, w.halo.In))
 	}
-	var shared [2]kernels.Mat
 	for l, at := range w.layers {
-		if at == nil || !at.needed {
+		if !wanted(at) {
 			continue
 		}
 		at.edges = all
 		if l == last && trained != nil {
 			at.edges = trained
 		}
-		at.backward = w.backwardRoom(at, &shared[l%2], o.Apart)
 	}
-}
-
-// backwardRoom is where the gradients of a layer's emitted rows go.
-func (w *Work) backwardRoom(at *Layer, shared *kernels.Mat, apart bool) kernels.Mat {
-	own := w.shard.NumOwn()
-	if apart {
-		return w.room(own, at.Width)
-	}
-	if shared.Cols < at.Width {
-		*shared = w.room(own, at.Width)
-	}
-	return shared.Reshape(own, at.Width)
 }
 
 // Boundary is the part of the ascending list of own rows that lies in [lo, hi).

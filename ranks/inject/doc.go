@@ -5,11 +5,20 @@
 //
 //	SIAFU_FAULT=RANK:MOMENT:EPOCH:KIND:MARK
 //
-// The fault strikes rank RANK of the world the first time that it comes to
-// MOMENT in epoch EPOCH or later. KIND is kill (SIGKILL), stop (SIGSTOP), exit
-// (exit code 1) or wait, which lets the rank stand still until there is a file
-// MARK.go. MARK is a file that the fault makes when it strikes, and that keeps
-// it from striking again, as after a restart.
+// The fault strikes rank RANK of the world, or part RANK with --parts, the first time
+// that it comes to MOMENT in epoch EPOCH or later. MARK is a file that the fault makes
+// when it strikes, and that keeps it from striking again, as after a restart. KIND is
+//
+//	kill   SIGKILL
+//	stop   SIGSTOP
+//	exit   exit code 1
+//	wait   the rank stands still until there is a file MARK.go
+//	end    the goroutines of all parts that RANK's rank carries are ended, and the
+//	       parts go on on other ranks
+//	move   the part goes on on the next graph rank, behind this epoch
+//
+// Another view of the run follows the last two (world.View); who has called New
+// carries them out (Fault.Views).
 //
 // Moments of ranks that train are the names of tasks, as reports have them (AV,
 // SC, GA, loss, ∇AV, ∇GA, ∇SC, WU), and eval and save; those of servers are the

@@ -31,6 +31,7 @@ const (
 type Fault struct {
 	moment string
 	epoch  int
+	kind   string
 	strike func()
 	mark   string
 	once   sync.Once
@@ -52,8 +53,8 @@ func New(getenv func(string) string, rank int) (*Fault, error) {
 	}
 	victim, errRank := strconv.Atoi(part[0])
 	epoch, errEpoch := strconv.Atoi(part[2])
-	f := &Fault{moment: part[1], epoch: epoch, mark: part[4]}
-	f.strike = f.kind(part[3])
+	f := &Fault{moment: part[1], epoch: epoch, kind: part[3], mark: part[4]}
+	f.strike = f.real()
 	if errRank != nil || errEpoch != nil || f.strike == nil || f.mark == "" {
 		return nil, unreadable(text)
 	}
@@ -68,9 +69,36 @@ func unreadable(text string) error {
 		Then("it must be RANK:MOMENT:EPOCH:KIND:MARK, and is for tests only")
 }
 
-// kind is what a kind of fault does; nil for one that there is not.
-func (f *Fault) kind(name string) func() {
-	switch name {
+// Kinds after which the run goes on in another view.
+const (
+	End  = "end"
+	Move = "move"
+)
+
+// Replaces tells whether the environment has a fault for any rank after which the
+// run goes on in another view.
+func Replaces(getenv func(string) string) bool {
+	part := strings.SplitN(getenv(Variable), ":", 5)
+	return len(part) == 5 && (part[3] == End || part[3] == Move)
+}
+
+// Views says what ends the goroutines of this rank and what asks for another view,
+// before there is anything for the fault to strike.
+func (f *Fault) Views(end, move func()) {
+	switch {
+	case f == nil:
+	case f.kind == End:
+		f.strike = end
+	case f.kind == Move:
+		f.strike = move
+	}
+}
+
+// real is what a kind of fault does; nil for one that there is not.
+func (f *Fault) real() func() {
+	switch f.kind {
+	case End, Move:
+		return func() {} // until Views
 	case "kill":
 		return func() { die(syscall.SIGKILL) }
 	case "stop":

@@ -22,6 +22,32 @@ func environment(value string) func(string) string {
 	}
 }
 
+// Faults that another view follows strike as they were told to, and others as they
+// always do.
+func TestViews(t *testing.T) {
+	for kind, want := range map[string]string{End: "end", Move: "move", "wait": ""} {
+		mark := filepath.Join(t.TempDir(), "mark")
+		if err := os.WriteFile(mark+".go", nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		env := environment("2:AV:3:" + kind + ":" + mark)
+		f, err := New(env, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		struck := ""
+		f.Views(func() { struck += "end" }, func() { struck += "move" })
+		f.At("AV", 3)
+		f.At("AV", 4)
+		if struck != want || Replaces(env) != (want != "") {
+			t.Errorf("%s: struck %q, replaces %t", kind, struck, Replaces(env))
+		}
+	}
+	if Replaces(environment("")) || Replaces(environment("2:AV:3:end")) {
+		t.Error("no fault replaces a view")
+	}
+}
+
 func TestNew(t *testing.T) {
 	for _, tc := range []struct {
 		text    string

@@ -15,7 +15,7 @@ type Flow interface {
 	// Next takes a task that may run now.
 	Next() (Task, bool)
 	// Run runs a task on a worker, beside others. Where done is false somebody
-	// else will: the flow then learns of its end by Poll or Wait.
+	// else will, and calls the Pool's Complete when it has ended.
 	Run(worker int, t Task) (done bool, err error)
 	// Done takes note that a task has run.
 	Done(t Task) error
@@ -23,8 +23,11 @@ type Flow interface {
 	// there was anything.
 	Poll() (bool, error)
 	// Wait returns when something has come from other ranks, or with an error
-	// when they take too long. It is called while nothing runs and nothing may.
+	// when they take too long. It is called while nothing runs, here or elsewhere,
+	// and nothing may.
 	Wait() error
+	// Listens tells whether other ranks may send something now.
+	Listens() bool
 	// Awaited is what other ranks are to bring about next, if anything.
 	Awaited() (Task, bool)
 	// Idle takes note that a worker has had nothing to run while t was awaited.
@@ -43,6 +46,7 @@ type Pool struct {
 	idle    *sync.Cond // workers that nobody has work for
 	asleep  int
 	running int  // tasks
+	handed  int  // tasks that somebody else runs
 	polling bool // somebody asks for messages
 	err     error
 	waited  []atomic.Int64 // by worker: nanoseconds with nothing to run
@@ -89,7 +93,7 @@ func (p *Pool) serve(worker int) {
 // Run runs the tasks of f until it has finished, or until a task fails; then
 // it returns that error as soon as the tasks that run have ended.
 func (p *Pool) Run(f Flow) error {
-	p.err = nil
+	p.err, p.handed = nil, 0
 	p.done.Add(p.workers - 1)
 	for range p.workers - 1 {
 		p.wake <- f
@@ -97,6 +101,21 @@ func (p *Pool) Run(f Flow) error {
 	p.work(0, f)
 	p.done.Wait()
 	return p.err
+}
+
+// Complete says that a task has ended which somebody else has run. finish takes note
+// of what it has made, while nobody else uses f, and says which task it was. It is
+// called during Run.
+func (p *Pool) Complete(f Flow, finish func() (Task, error)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.handed--
+	t, err := finish()
+	if err == nil {
+		err = f.Done(t)
+	}
+	p.fail(err)
+	p.idle.Broadcast()
 }
 
 // work is a worker's part of Run.
@@ -160,8 +179,12 @@ func (p *Pool) run(f Flow, worker int, t Task) {
 	p.running++
 	done, err := p.outside(f, worker, t)
 	p.running--
-	if err == nil && done {
+	switch {
+	case err != nil:
+	case done:
 		err = f.Done(t)
+	default:
+		p.handed++
 	}
 	if err == nil && !p.polling {
 		_, err = f.Poll()
@@ -199,11 +222,18 @@ const (
 	rest       = 20 * time.Microsecond
 )
 
-// poll asks for messages once.
+// poll asks for messages once. Where all that is missing runs elsewhere, Complete
+// wakes whoever waits for it.
 func (p *Pool) poll(f Flow, i *idleness) {
 	found, err := f.Poll()
 	if err == nil && !found && p.running == 0 {
-		found, err = true, f.Wait()
+		switch {
+		case p.handed == 0:
+			found, err = true, f.Wait()
+		case !f.Listens():
+			p.sleep()
+			return
+		}
 	}
 	p.fail(err)
 	if found || err != nil {

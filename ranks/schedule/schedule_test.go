@@ -54,6 +54,8 @@ func (f *flow) Done(t schedule.Task) error {
 	return nil
 }
 
+func (f *flow) Listens() bool { return true }
+
 func (f *flow) Idle(int, schedule.Task, time.Time, time.Time) {}
 
 func (f *flow) Poll() (bool, error) {
@@ -270,6 +272,7 @@ func TestNoAllocation(t *testing.T) {
 type still struct{ *schedule.Walk }
 
 func (still) Run(int, schedule.Task) (bool, error) { return true, nil }
+func (still) Listens() bool                        { return false }
 
 func (still) Idle(int, schedule.Task, time.Time, time.Time) {}
 

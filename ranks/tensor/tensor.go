@@ -1,96 +1,60 @@
-// Package tensor is where tensor tasks run: everything of an epoch that does
-// not multiply by the adjacency matrix (AV, the loss, ∇AV), on the rows of one
-// interval (Dorylus, OSDI'21, §3: computation separation). The schedule hands
-// Work to a Backend and does not know who does it, nor whether that is here and
-// now.
+// Package tensor is where tensor tasks run (Dorylus, OSDI'21, §3: computation
+// separation). The engine hands a task to a Backend and does not know who does it,
+// nor whether that is here and now.
 package tensor
 
 import (
-	"siafu/graph"
 	"siafu/kernels"
-	"siafu/kernels/model"
-	"siafu/ranks/schedule"
+	"siafu/kernels/task"
 )
 
-// Work is one tensor task.
-type Work struct {
-	Task schedule.Task // of a stage Emit, Apply, Loss, ApplyBackward or EmitBackward
-	Pass model.Pass
-	Net  *model.Network // of the interval, with the weights to use
-	Ops  kernels.Ops    // that Net computes with; it borrows the workspace of whoever does the task
-	// Rows is what the task starts from, and what it has made when it has ended.
-	Rows kernels.Mat
-	Loss *Loss // of a Loss task
-}
-
-// Loss is what a Loss task knows and finds of an interval.
-type Loss struct {
-	Labels  kernels.Vector[int32]
-	Split   kernels.Vector[uint8]
-	Classes int
-	Scale   float32     // of the gradient
-	Grad    kernels.Mat // room for the gradient of the logits, none if it is not wanted
-	Count   bool        // hits and the validation loss are wanted
-
-	Sum            float64                    // over the training vertices, without Scale
-	ValSum         float64                    // over the validation vertices, where hits are wanted
-	Correct, Total [graph.SplitTest + 1]int64 // by split
-}
-
-// Backend does tensor tasks. Begin may be called by several workers at once,
-// for different intervals; Collect is called by one at a time.
+// Backend does tensor tasks.
 type Backend interface {
-	// Begin does the work, or hands it over to somebody who will; done tells
-	// which. What belongs to work that was handed over must not be touched
-	// before Collect has returned it. worker is the Ops of who asks, whose
-	// workspace may be borrowed until Begin returns.
-	Begin(worker kernels.Ops, w *Work) (done bool, err error)
-	// Collect returns work that was handed over and has ended, nil where there
-	// is none at the moment. It does not wait.
-	Collect() (*Work, error)
+	// Start does a task, or hands it over to somebody who will; done tells which. Of
+	// a task that was handed over nothing may be touched before Finished has brought
+	// it. own is for the task, and borrows the workspace of whoever asks until
+	// Start returns. It may be called by several workers at once, for different
+	// intervals.
+	Start(own kernels.Ops, t *task.Task) (done bool, err error)
+	// Finished brings each task that was handed over once, when it has ended. It is
+	// nil where none ever is. Nobody who ends a task waits long for the reader.
+	Finished() <-chan Finished
+	// Wishes are how the tasks are to be cut.
+	Wishes() Wishes
+	// Close ends the backend: no task that was handed over is written to any more.
+	Close()
+}
+
+// Finished is a task that has ended, or that nobody could do.
+type Finished struct {
+	Task task.Name
+	Err  error
+}
+
+// Wishes are how a backend wants its tasks.
+type Wishes struct {
+	// Fused puts stages into one task between which nothing is gathered: the end of
+	// a layer and the beginning of the next one, and across the loss (Dorylus, §6).
+	Fused bool
+	// Thin leaves out of a task what it can make again from its other inputs
+	// (rematerialisation; Dorylus, §6).
+	Thin bool
 }
 
 // CPU does the work on the worker that asks.
 type CPU struct{}
 
-// Begin implements Backend.
-func (CPU) Begin(worker kernels.Ops, w *Work) (bool, error) {
-	w.Ops.Borrow(worker)
-	Do(w)
+// Start implements Backend.
+func (CPU) Start(own kernels.Ops, t *task.Task) (bool, error) {
+	t.Run(own)
 	return true, nil
 }
 
-// Collect implements Backend.
-func (CPU) Collect() (*Work, error) { return nil, nil }
+// Finished implements Backend.
+func (CPU) Finished() <-chan Finished { return nil }
 
-// Do is the work itself.
-func Do(w *Work) {
-	layer := w.Net.Layers[w.Task.Layer]
-	switch w.Task.Stage {
-	case schedule.Emit:
-		w.Rows = layer.Emit(w.Rows, w.Pass)
-	case schedule.Apply:
-		w.Rows = layer.Apply(w.Rows, w.Pass)
-	case schedule.Loss:
-		w.loss()
-	case schedule.ApplyBackward:
-		w.Rows = layer.ApplyGrad(w.Rows, w.Pass)
-	case schedule.EmitBackward:
-		w.Rows = layer.EmitGrad(w.Rows, w.Pass)
-	default:
-		panic("tensor: not a tensor task")
-	}
-}
+// Wishes implements Backend.
+func (CPU) Wishes() Wishes { return Wishes{} }
 
-// loss turns logits into the gradient of the loss.
-func (w *Work) loss() {
-	l := w.Loss
-	if l.Count {
-		l.Correct, l.Total = w.Ops.Accuracy(w.Rows, l.Labels, l.Split)
-		l.ValSum, _ = w.Ops.SoftmaxCrossEntropy(kernels.Mat{}, w.Rows, l.Labels, l.Split, graph.SplitVal, 1)
-	}
-	l.Sum, _ = w.Ops.SoftmaxCrossEntropy(l.Grad, w.Rows, l.Labels, l.Split, graph.SplitTrain, l.Scale)
-	if !l.Grad.IsNil() {
-		w.Rows = l.Grad
-	}
-}
+// Close implements Backend.
+func (CPU) Close() {}

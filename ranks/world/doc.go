@@ -7,7 +7,8 @@
 // all ranks of the communicator in the same order. No call waits for ever: a
 // lost rank or a passed deadline (Limits) makes it return an error that names
 // the operation and, where it can be known, the rank that is missing. After
-// an error a communicator can only be aborted.
+// an error a communicator can only be aborted; after an EndedError it is left for one
+// of another View.
 //
 // Sums (sum.go) add in ascending order of ranks, whatever the world, so that
 // results do not depend on the library or on timing.

@@ -61,6 +61,17 @@ func (e *LostError) Error() string {
 	return fmt.Sprintf("%s: %s lost %s: %v", e.Op, name(e.Rank), name(e.Lost), e.Cause)
 }
 
+// EndedError is why waits fail in a view whose members were ended before they had
+// done what they were to do. Unlike after other failures, what they did can go on
+// in another view.
+type EndedError struct {
+	Member int // that was ended, one of all that its rank carries
+
+	Name func(member int) string // what a member is called; nil is "rank 3"
+}
+
+func (e *EndedError) Error() string { return named(e.Name)(e.Member) + " was ended" }
+
 // named is name, or what ranks are called without it.
 func named(name func(rank int) string) func(rank int) string {
 	if name != nil {

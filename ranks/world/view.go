@@ -1,23 +1,38 @@
 package world
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"siafu/graph/fault"
+)
 
 // View says which rank carries which parts of the graph. A launcher or the
-// program itself has started Ranks+Servers ranks: graph ranks first, each of
-// which carries a block of the Parts parts, in their order and as equal in number
-// as can be, and servers behind them, which carry none. 1 <= Ranks <= Parts.
+// program itself has started Ranks+Servers ranks: graph ranks first, which carry
+// the Parts parts, and servers behind them, which carry none.
 //
-// A run lives in a world of Parts+Servers members, the parts first. Where each
-// graph rank carries one part, members and ranks are the same.
+// A run lives in a world of Parts+Servers members, the parts first. Members keep
+// their numbers whatever carries them. Where each graph rank r carries part r and
+// no other, members and ranks are the same.
+//
+//	1 <= Ranks <= Parts
+//	Carrier   is nil, or of length Parts with 0 <= Carrier[part] < Ranks
+//
+// A view with a Carrier is made by Move, Without or Again, which give it the next Number;
+// a rank may carry no part in it. Views are values: nobody changes a Carrier.
 type View struct {
 	Parts, Ranks, Servers int
+
+	Number  int   // how many views there were before this one
+	Carrier []int // the rank of each part; nil: blocks of parts, in their order and as equal in number as can be
 }
 
 // Flat is the view of a world of so many ranks, each with a part.
 func Flat(ranks int) View { return View{Parts: ranks, Ranks: ranks} }
 
 // Flat tells whether members and ranks are the same.
-func (v View) Flat() bool { return v.Parts == v.Ranks }
+func (v View) Flat() bool { return v.Parts == v.Ranks && v.Carrier == nil }
 
 // Members is the size of the world that the run lives in.
 func (v View) Members() int { return v.Parts + v.Servers }
@@ -25,19 +40,24 @@ func (v View) Members() int { return v.Parts + v.Servers }
 // Started is the number of ranks, servers included.
 func (v View) Started() int { return v.Ranks + v.Servers }
 
-// Block is the members that a rank carries, lo <= member < hi.
-func (v View) Block(rank int) (lo, hi int) {
-	if rank >= v.Ranks {
-		lo = v.Parts + rank - v.Ranks
-		return lo, lo + 1
+// Carried is the members that a rank carries, ascending.
+func (v View) Carried(rank int) []int {
+	var list []int
+	for m := range v.Members() {
+		if v.Rank(m) == rank {
+			list = append(list, m)
+		}
 	}
-	return shareStart(v.Parts, rank, v.Ranks), shareStart(v.Parts, rank+1, v.Ranks)
+	return list
 }
 
 // Rank is the rank that carries a member.
 func (v View) Rank(member int) int {
 	if member >= v.Parts {
 		return v.Ranks + member - v.Parts
+	}
+	if v.Carrier != nil {
+		return v.Carrier[member]
 	}
 	each, longer := v.Parts/v.Ranks, v.Parts%v.Ranks // blocks with a part more come first
 	if at := longer * (each + 1); member >= at {
@@ -52,4 +72,76 @@ func (v View) Name(member int) string {
 		return fmt.Sprintf("rank %d", v.Rank(member))
 	}
 	return fmt.Sprintf("part %d of rank %d", member, v.Rank(member))
+}
+
+// Move is the view that replaces this one where a part goes to another graph rank.
+func (v View) Move(part, rank int) View {
+	next := v.Again()
+	next.Carrier[part] = rank
+	return next
+}
+
+// Without is the view that replaces this one where a graph rank carries nothing any
+// more: each of its parts goes to whichever other graph rank has the fewest by then,
+// the first of several. Where there is no other graph rank it is Again.
+func (v View) Without(rank int) View {
+	next := v.Again()
+	if v.Ranks == 1 {
+		return next
+	}
+	for _, part := range v.Carried(rank) {
+		fewest := -1
+		for r := range v.Ranks {
+			if r != rank && (fewest < 0 || len(next.Carried(r)) < len(next.Carried(fewest))) {
+				fewest = r
+			}
+		}
+		next.Carrier[part] = fewest
+	}
+	return next
+}
+
+// Again is the view that replaces this one where every part stays on its rank, and
+// begins there once more.
+func (v View) Again() View {
+	carrier := make([]int, v.Parts)
+	for part := range carrier {
+		carrier[part] = v.Rank(part)
+	}
+	v.Number, v.Carrier = v.Number+1, carrier
+	return v
+}
+
+// replaces tells whether this view may follow another one.
+func (v View) replaces(before View) bool {
+	return v.Parts == before.Parts && v.Ranks == before.Ranks && v.Servers == before.Servers && v.Number == before.Number+1 &&
+		len(v.Carrier) == v.Parts && slices.Min(v.Carrier) >= 0 && slices.Max(v.Carrier) < v.Ranks
+}
+
+// Replace agrees on the view that follows v: the one that the first rank proposes
+// which proposes any, the same on all ranks; nil if none does. It fails everywhere
+// if that view cannot follow v. c is the communicator of the ranks, v.Started() in
+// number. Collective over c.
+func (v View) Replace(c Comm, proposed *View) (*View, error) {
+	var mine []byte
+	if proposed != nil {
+		mine, _ = json.Marshal(proposed) // numbers only: it cannot fail
+	}
+	lengths, err := gatherInt64(c, int64(len(mine)))
+	if err != nil {
+		return nil, err
+	}
+	from := slices.IndexFunc(lengths, func(n int64) bool { return n > 0 })
+	if from < 0 {
+		return nil, nil
+	}
+	if mine, err = BcastBlob(c, mine, from); err != nil {
+		return nil, err
+	}
+	var next View
+	if err := json.Unmarshal(mine, &next); err != nil || !next.replaces(v) {
+		return nil, fault.New(fault.Runtime, "view", "", "rank %d proposes %s, which cannot follow view %d of %d parts on %d ranks and %d servers",
+			from, mine, v.Number, v.Parts, v.Ranks, v.Servers).Then("run the same siafu with the same options on all ranks")
+	}
+	return &next, nil
 }

@@ -1,41 +1,125 @@
-package world
+package world_test
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 	"testing"
+
+	"siafu/ranks/world"
+	"siafu/ranks/world/inproc"
 )
 
-// Every member is carried by one rank, blocks follow one another and differ by
-// one part at the most, and Rank is the inverse of Block.
-func TestViewIsAPartition(t *testing.T) {
+// checkCarried fails unless every member is carried by one rank, and Rank is the
+// inverse of Carried.
+func checkCarried(t *testing.T, v world.View) {
+	t.Helper()
+	seen := 0
+	for r := range v.Started() {
+		for _, m := range v.Carried(r) {
+			if v.Rank(m) != r {
+				t.Fatalf("%+v: rank %d carries member %d, and Rank says %d", v, r, m, v.Rank(m))
+			}
+			seen++
+		}
+	}
+	if seen != v.Members() {
+		t.Fatalf("%+v: %d members are carried of %d", v, seen, v.Members())
+	}
+}
+
+// The first view of a world has blocks, which follow one another and differ by one
+// part at the most.
+func TestFirstViewHasBlocks(t *testing.T) {
 	for ranks := 1; ranks <= 9; ranks++ {
 		for parts := ranks; parts <= 20; parts++ {
-			v := View{Parts: parts, Ranks: ranks, Servers: parts % 3}
+			v := world.View{Parts: parts, Ranks: ranks, Servers: parts % 3}
+			checkCarried(t, v)
 			next := 0
-			for r := range v.Started() {
-				lo, hi := v.Block(r)
-				if lo != next || hi <= lo || r < ranks && hi-lo > parts/ranks+1 || r < ranks && hi-lo < parts/ranks {
-					t.Fatalf("%+v: rank %d carries %d to %d", v, r, lo, hi)
+			for r := range ranks {
+				here := v.Carried(r)
+				if len(here) < parts/ranks || len(here) > (parts+ranks-1)/ranks || here[0] != next {
+					t.Fatalf("%+v: rank %d carries %v", v, r, here)
 				}
-				for m := lo; m < hi; m++ {
-					if v.Rank(m) != r {
-						t.Fatalf("%+v: member %d is in the block of rank %d, and Rank says %d", v, m, r, v.Rank(m))
-					}
-				}
-				next = hi
-			}
-			if next != v.Members() {
-				t.Fatalf("%+v: %d members are carried of %d", v, next, v.Members())
+				next += len(here)
 			}
 		}
 	}
 }
 
+// A view that replaces another one has the same members, and only what was to move
+// lies elsewhere.
+func TestNextViews(t *testing.T) {
+	v := world.View{Parts: 7, Ranks: 3, Servers: 2}
+	moved := v.Move(1, 2)
+	checkCarried(t, moved)
+	if moved.Number != 1 || moved.Rank(1) != 2 || !slices.Equal(moved.Carried(0), []int{0, 2}) || !slices.Equal(moved.Carried(3), []int{7}) {
+		t.Errorf("%+v", moved)
+	}
+	without := moved.Without(2)
+	checkCarried(t, without)
+	if without.Number != 2 || len(without.Carried(2)) != 0 || len(without.Carried(0)) != 4 || len(without.Carried(1)) != 3 {
+		t.Errorf("%+v", without)
+	}
+	if moved.Rank(5) != 2 || v.Carrier != nil {
+		t.Error("a view has changed that was replaced")
+	}
+	if alone := (world.View{Parts: 3, Ranks: 1}).Without(0); len(alone.Carried(0)) != 3 {
+		t.Errorf("%+v", alone)
+	}
+	if again := v.Again(); again.Number != 1 || !slices.Equal(again.Carried(1), v.Carried(1)) {
+		t.Errorf("%+v", again)
+	}
+}
+
+// All ranks get the view that the first rank proposes which proposes one, and an
+// error where that cannot follow.
+func TestReplace(t *testing.T) {
+	v := world.View{Parts: 5, Ranks: 3, Servers: 1}
+	for name, tc := range map[string]struct {
+		proposed map[int]world.View
+		want     int // whose view, -1: none
+		fails    bool
+	}{
+		"nobody":           {nil, -1, false},
+		"one":              {map[int]world.View{2: v.Move(0, 1)}, 2, false},
+		"two":              {map[int]world.View{1: v.Without(1), 3: v.Move(0, 1)}, 1, false},
+		"an old one":       {map[int]world.View{1: v}, -1, true},
+		"a later one":      {map[int]world.View{1: v.Move(0, 1).Move(0, 2)}, -1, true},
+		"no such rank":     {map[int]world.View{1: v.Move(0, 3)}, -1, true},
+		"of other parts":   {map[int]world.View{0: (world.View{Parts: 6, Ranks: 3, Servers: 1}).Move(0, 1)}, -1, true},
+		"of other servers": {map[int]world.View{0: (world.View{Parts: 5, Ranks: 2, Servers: 2}).Move(0, 1)}, -1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := inproc.Run(v.Started(), func(c world.Comm) error {
+				var mine *world.View
+				if p, ok := tc.proposed[c.Rank()]; ok {
+					mine = &p
+				}
+				got, err := v.Replace(c, mine)
+				switch {
+				case (err != nil) != tc.fails:
+					t.Errorf("rank %d: %v", c.Rank(), err)
+				case (got != nil) != (tc.want >= 0):
+					t.Errorf("rank %d: got %+v", c.Rank(), got)
+				case got != nil && !reflect.DeepEqual(*got, tc.proposed[tc.want]):
+					t.Errorf("rank %d: got %+v, want that of rank %d", c.Rank(), *got, tc.want)
+				}
+				return c.Barrier()
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func ExampleView() {
-	v := View{Parts: 5, Ranks: 2, Servers: 1}
+	v := world.View{Parts: 5, Ranks: 2, Servers: 1}
 	for m := range v.Members() {
 		fmt.Println(v.Name(m))
 	}
+	fmt.Println("and then", v.Move(1, 1).Name(1))
 	// Output:
 	// part 0 of rank 0
 	// part 1 of rank 0
@@ -43,4 +127,5 @@ func ExampleView() {
 	// part 3 of rank 1
 	// part 4 of rank 1
 	// rank 2
+	// and then part 1 of rank 1
 }

@@ -255,7 +255,7 @@ func (r *request) look() (bool, error) {
 		r.arrived = true
 	default:
 	}
-	if gone, err := r.part.sent(); err != nil {
+	if gone, err := r.c.g.w.sent(r.part); err != nil {
 		return false, r.fail(err)
 	} else if gone && r.arrived {
 		return true, nil

@@ -64,6 +64,11 @@ func (c *comm) Abort(code int, cause error) {
 	}
 }
 
+// End ends the ranks of this process: their waits fail with a world.EndedError.
+func (c *comm) End() {
+	c.g.w.fail(c.me(), &world.EndedError{Member: c.me(), Name: c.g.w.share.Name})
+}
+
 func (c *comm) Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts []int) (world.Request, error) {
 	world.CheckAlltoallv(c.Size(), send, sendCounts, recv, recvCounts)
 	sendAt, recvAt := world.Offsets(sendCounts), world.Offsets(recvCounts)

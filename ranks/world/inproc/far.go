@@ -3,6 +3,7 @@ package inproc
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -18,10 +19,10 @@ import (
 
 // Share is the ranks of a world that are goroutines of this process.
 type Share struct {
-	Size   int      // of the world
-	Lo, Hi int      // its ranks from Lo to Hi-1 are here
-	Hosts  []string // of all ranks; nil: of all it is this one
-	Far    Far      // reaches the others; nil where there are none
+	Size  int      // of the world
+	Here  []int    // its ranks that are here, maybe none; nil: all
+	Hosts []string // of all ranks; nil: of all it is this one
+	Far   Far      // reaches the others; nil where there are none
 
 	Name func(rank int) string // what a rank is called where it fails; nil is "rank 3"
 }
@@ -33,8 +34,11 @@ type Far interface {
 	// request is nil where the letter's data may be overwritten at once; a message's
 	// always may. Messages between two processes keep their order.
 	Carry(to int, l Letter) (world.Request, error)
-	// Fetch hands over the letters that have come, and does not wait.
+	// Fetch hands over the letters that have come, and does not wait. After a
+	// world.EndedError the ranks here are ended, too.
 	Fetch(r Receiver) error
+	// Abandon takes over a request of Carry, for which nobody waits any more.
+	Abandon(r world.Request)
 	// Process numbers the process of a rank.
 	Process(rank int) int
 	// Abort ends all processes.
@@ -106,6 +110,7 @@ func (c *comm) post(p *part) error {
 	if len(c.g.doors) == 0 || p.far.silent {
 		return nil
 	}
+	defer c.g.w.note(p)
 	if !p.far.each {
 		for _, q := range c.g.doors {
 			if err := c.send(p, q, world.Any); err != nil {
@@ -140,15 +145,33 @@ type leaving struct {
 	to      int // rank of the world
 }
 
+// note takes note of whether a part of a collective has blocks on their way.
+func (w *universe) note(p *part) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(p.leaving) > 0 {
+		w.departing[p] = struct{}{}
+	} else {
+		delete(w.departing, p)
+	}
+}
+
 // sent drops the blocks that have left and tells whether all have.
-func (p *part) sent() (bool, error) {
+func (w *universe) sent(p *part) (bool, error) {
+	if len(p.leaving) == 0 {
+		return true, nil
+	}
 	var failed error
 	p.leaving = slices.DeleteFunc(p.leaving, func(l leaving) bool {
 		gone, err := l.request.Test()
 		failed = cmp.Or(failed, err)
 		return gone
 	})
-	return len(p.leaving) == 0, failed
+	if len(p.leaving) > 0 {
+		return false, failed
+	}
+	w.note(p)
+	return true, failed
 }
 
 // owed counts the blocks that other processes owe a rank in its next collective,
@@ -205,7 +228,11 @@ func (w *universe) fetch() error {
 		return nil
 	}
 	defer w.fetching.Unlock()
-	return w.far.Fetch(w)
+	err := w.far.Fetch(w)
+	if ended := (*world.EndedError)(nil); errors.As(err, &ended) {
+		w.fail(ended.Member, ended)
+	}
+	return err
 }
 
 // group is that of a letter, nil where there is none. A group that a rank of

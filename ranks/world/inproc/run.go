@@ -19,14 +19,14 @@ import (
 // the body returned, the value and stack of its panic, or the cause it aborted
 // with. It panics if size < 1.
 func Run(size int, body func(c world.Comm) error) error {
-	return RunShare(Share{Size: size, Hi: size}, body)
+	return RunShare(Share{Size: size}, body)
 }
 
 // RunShare is Run of the ranks of a world that are in this process. All processes
 // call it, with shares that make up the world.
 func RunShare(s Share, body func(c world.Comm) error) error {
-	if s.Lo < 0 || s.Lo >= s.Hi || s.Hi > s.Size {
-		panic("inproc: a share must have 1 rank or more")
+	if s.Size < 1 {
+		panic("inproc: a world must have 1 rank or more")
 	}
 	if s.Name == nil {
 		s.Name = func(rank int) string { return "rank " + strconv.Itoa(rank) }
@@ -36,15 +36,27 @@ func RunShare(s Share, body func(c world.Comm) error) error {
 		host = "localhost"
 	}
 	w := &universe{
-		share: s, name: host, far: s.Far, groups: map[uint64]*group{},
+		share: s, name: host, far: s.Far, here: make([]bool, s.Size), groups: map[uint64]*group{}, departing: map[*part]struct{}{},
 		failed: make(chan struct{}), left: make([]bool, s.Size), leaving: make(chan struct{}),
 	}
-	g := newGroup(w, world.All(s.Size), 1)
+	all := world.All(s.Size)
+	if s.Here == nil {
+		s.Here = all
+	}
+	for _, r := range s.Here {
+		w.here[r] = true
+	}
+	g := newGroup(w, all, 1)
 	var done sync.WaitGroup
-	for r := s.Lo; r < s.Hi; r++ {
+	for _, r := range s.Here {
 		done.Go(func() { w.live(r, func() error { return body(g.comm(r, world.Limits{})) }) })
 	}
 	done.Wait()
+	for p := range w.departing {
+		for _, l := range p.leaving {
+			s.Far.Abandon(l.request)
+		}
+	}
 	return w.cause()
 }
 
@@ -53,19 +65,21 @@ type universe struct {
 	share Share
 	name  string // of this host
 	far   Far    // nil where all ranks are here
+	here  []bool // by rank: whether it is a goroutine of this process
 
 	fetching sync.Mutex // held by whoever takes in letters
 
-	mu      sync.Mutex
-	groups  map[uint64]*group // that letters may come for
-	failure *failure
-	failed  chan struct{} // closed when failure is set
-	left    []bool        // ranks whose body has returned
-	leaving chan struct{} // closed and replaced when a rank leaves
+	mu        sync.Mutex
+	groups    map[uint64]*group  // that letters may come for
+	departing map[*part]struct{} // parts of collectives that have had blocks on their way when they last looked
+	failure   *failure
+	failed    chan struct{} // closed when failure is set
+	left      []bool        // ranks whose body has returned
+	leaving   chan struct{} // closed and replaced when a rank leaves
 }
 
 // elsewhere tells whether a rank is in another process.
-func (w *universe) elsewhere(rank int) bool { return rank < w.share.Lo || rank >= w.share.Hi }
+func (w *universe) elsewhere(rank int) bool { return !w.here[rank] }
 
 // host is the name of a rank's host.
 func (w *universe) host(rank int) string {

@@ -12,6 +12,9 @@
 // A block that all parts of a rank get goes to that rank once. A long block for
 // one part is sent from where it stands and received where it is wanted: no rank
 // keeps copies of it, and a part that gives up a collective has its buffers back
-// only when the rank ends, as under MPI. A failure of one part ends all parts of
+// only when the view ends, as under MPI. A failure of one part ends all parts of
 // its rank, and is the rank's. Limits with a Name say which part waits.
+//
+// A view can be replaced (Through): between two views nothing is on its way, ranks
+// agree on the next one, parts move, and each view has communicators of its own.
 package parts

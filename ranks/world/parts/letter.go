@@ -17,7 +17,7 @@ import (
 //	     0      8  communicator; 0: the rank says farewell
 //	     8      8  tag, or what the collective is
 //	    16      8  number of the collective, -1 for a message
-//	    24      4  sender
+//	    24      4  sender; of a farewell, a member that was ended, -1: none was
 //	    28      4  receiver, -1 for all
 //	    32      8  length of a block that follows, times 2¹⁵, and its tag; 0: none does
 const headerBytes = 40
@@ -35,6 +35,9 @@ func (f follower) number() uint64 { return uint64(f.length)*tags + uint64(f.tag)
 
 // farewell is the communicator of a rank's last letter to another one.
 const farewell = 0
+
+// nobodyEnded is the sender of a farewell after everything has gone well.
+const nobodyEnded = -1
 
 // appendLetter writes a letter, with its data unless that follows.
 func appendLetter(b []byte, l inproc.Letter, f follower) []byte {

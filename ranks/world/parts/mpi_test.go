@@ -41,6 +41,14 @@ func TestMPILateLongBlocks(t *testing.T) { play(t, lateView.Ranks, "late") }
 
 func TestMPILeftLetters(t *testing.T) { play(t, leftView.Ranks, "left") }
 
+// Over TCP a block is under way for a while, also on one machine.
+func TestMPIThroughViews(t *testing.T) {
+	t.Setenv("OMPI_MCA_btl", "self,tcp")
+	for range 3 {
+		play(t, courseView.Started(), "views")
+	}
+}
+
 // TestRank is one rank of a scene.
 func TestRank(t *testing.T) {
 	scene := os.Getenv(sceneVar)
@@ -67,6 +75,16 @@ func TestRank(t *testing.T) {
 		run(t, lateView, late(t))
 	case "left":
 		run(t, leftView, left)
+	case "views":
+		r := newRounds(courseView, c.Rank(), 8*longBlock, turns())
+		if err := parts.Through(c, courseView, r); err != nil {
+			t.Errorf("rank %d: %v", c.Rank(), err)
+			c.Abort(1, nil)
+		}
+		if err := c.Barrier(); err != nil {
+			t.Error(err)
+		}
+		r.check(t)
 	}
 	stop()
 }

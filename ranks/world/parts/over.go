@@ -14,8 +14,8 @@ import (
 // when all of them have returned and nothing is on its way to this rank. Its error
 // is the first failure here that is not the consequence of another, as of
 // inproc.Run; the caller then aborts c, unless all ranks have the same error
-// (world.AgreedError). It panics if c has another size than the view. Collective
-// over c.
+// (world.AgreedError, world.EndedError). It panics if c has another size than the
+// view. Collective over c.
 func Over(c world.Comm, v world.View, body func(c world.Comm) error) error {
 	if c.Size() != v.Started() {
 		panic("parts: the view is of another world")
@@ -27,16 +27,19 @@ func Over(c world.Comm, v world.View, body func(c world.Comm) error) error {
 	if err != nil {
 		return err
 	}
-	s := inproc.Share{Size: v.Members(), Far: p, Name: v.Name}
-	s.Lo, s.Hi = v.Block(c.Rank())
+	s := inproc.Share{Size: v.Members(), Here: append([]int{}, v.Carried(c.Rank())...), Far: p, Name: v.Name}
 	for m := range v.Members() {
 		s.Hosts = append(s.Hosts, c.Hosts()[v.Rank(m)])
 	}
+	if len(s.Here) == 0 { // it waits for the others' end alone, however far that is
+		p.letters.SetLimits(world.Limits{})
+	}
 	err = inproc.RunShare(s, body)
-	if shared := (*world.AgreedError)(nil); err != nil && !errors.As(err, &shared) {
+	var ended *world.EndedError
+	if shared := (*world.AgreedError)(nil); err != nil && !errors.As(err, &shared) && !errors.As(err, &ended) {
 		return err
 	}
-	if closing := p.close(); err == nil {
+	if closing := p.close(ended); err == nil {
 		err = closing
 	}
 	return err
@@ -45,7 +48,7 @@ func Over(c world.Comm, v world.View, body func(c world.Comm) error) error {
 // InProcess is Over of ranks that would all be in this process: they need not be
 // there for their parts to run.
 func InProcess(v world.View, body func(c world.Comm) error) error {
-	return inproc.RunShare(inproc.Share{Size: v.Members(), Hi: v.Members(), Name: v.Name}, body)
+	return inproc.RunShare(inproc.Share{Size: v.Members(), Name: v.Name}, body)
 }
 
 // post takes letters to other ranks and fetches those that come.
@@ -56,7 +59,9 @@ type post struct {
 	outbox  *world.Outbox
 	next    atomic.Uint32 // tag of the next long block
 	coming  []*coming
-	ended   []bool // by rank: whether its farewell has come
+	left    []bool            // by rank: whether its farewell has come
+	ended   *world.EndedError // by a farewell, that of members which were ended
+	alone   []world.Request   // of blocks that nobody waits for any more
 }
 
 // coming is a letter whose block follows.
@@ -80,11 +85,14 @@ func newPost(c world.Comm, v world.View) (*post, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &post{letters: letters, freight: freight, view: v, outbox: world.NewOutbox(letters), ended: make([]bool, c.Size())}, nil
+	return &post{letters: letters, freight: freight, view: v, outbox: world.NewOutbox(letters), left: make([]bool, c.Size())}, nil
 }
 
 // Process implements inproc.Far.
 func (p *post) Process(member int) int { return p.view.Rank(member) }
+
+// Abandon implements inproc.Far.
+func (p *post) Abandon(r world.Request) { p.alone = append(p.alone, r) }
 
 // Abort implements inproc.Far.
 func (p *post) Abort(code int, cause error) { p.letters.Abort(code, cause) }
@@ -127,14 +135,19 @@ func (p *post) Fetch(r inproc.Receiver) error {
 	}
 }
 
-// open reads a message. Nothing follows a farewell.
+// open reads a message. Nothing follows a farewell. That of a rank whose members
+// were ended is an error.
 func (p *post) open(m world.Message, r inproc.Receiver) error {
 	l, f, err := readLetter(m.Data, m.Source)
 	switch {
 	case err != nil:
 		return err
 	case l.Group == farewell:
-		p.ended[m.Source] = true
+		p.left[m.Source] = true
+		if l.From >= 0 {
+			p.ended = &world.EndedError{Member: l.From, Name: p.view.Name}
+			return p.ended
+		}
 		return nil
 	case f.length > 0:
 		p.coming = append(p.coming, &coming{letter: l, block: f, from: m.Source})
@@ -175,26 +188,58 @@ func (c *coming) unload(freight world.Comm, r inproc.Receiver) (ended bool, err 
 	return c.request.Test()
 }
 
-// close says farewell and takes in what others still send, until they have said
-// farewell too: nobody leaves while a letter to it is under way.
-func (p *post) close() error {
-	for r := range p.ended {
-		if r == p.letters.Rank() {
+// close says farewell, as one whose members were ended or not, and takes in what
+// others still send, until they have said farewell too: nobody leaves while
+// something is under way to it, or while a block of its own is. It fails with a
+// world.EndedError where members of any rank were ended.
+func (p *post) close(ended *world.EndedError) error {
+	bye := inproc.Letter{Group: farewell, From: nobodyEnded}
+	if ended != nil {
+		p.ended, bye.From = ended, ended.Member
+	}
+	me := p.letters.Rank()
+	for r := range p.left {
+		if r == me {
 			continue
 		}
-		if err := p.send(r, inproc.Letter{Group: farewell}, follower{}); err != nil {
+		if err := p.send(r, bye, follower{}); err != nil {
 			return err
 		}
 	}
-	for r := range p.ended {
-		for r != p.letters.Rank() && !p.ended[r] {
+	for r := range p.left {
+		for r != me && !p.left[r] {
 			m, err := p.letters.Recv(r, world.Any)
 			if err != nil {
 				return err
 			}
-			if err := p.open(m, nobody{}); err != nil {
+			if err := p.open(m, nobody{}); err != nil && !p.left[r] {
 				return err
 			}
+		}
+	}
+	if err := p.settle(); err != nil {
+		return err
+	}
+	if p.ended != nil {
+		return p.ended
+	}
+	return nil
+}
+
+// settle returns when the blocks that are under way have come to their end: those
+// that this rank was sent, whoever wanted them, and its own.
+func (p *post) settle() error {
+	for _, c := range p.coming {
+		if _, err := c.unload(p.freight, nobody{}); err != nil {
+			return err
+		}
+	}
+	for _, c := range p.coming {
+		p.alone = append(p.alone, c.request)
+	}
+	for _, r := range p.alone {
+		if err := r.Wait(); err != nil {
+			return err
 		}
 	}
 	return p.outbox.Settle()
@@ -203,6 +248,6 @@ func (p *post) close() error {
 // nobody is the receiver of letters for parts that have left.
 type nobody struct{}
 
-func (nobody) Room(inproc.Letter, int) []byte { return nil }
+func (nobody) Room(_ inproc.Letter, n int) []byte { return make([]byte, n) }
 
 func (nobody) Deliver(inproc.Letter) error { return nil }

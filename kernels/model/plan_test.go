@@ -1,0 +1,94 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// specs are networks of all kinds and orders, some deep, with and without dropout of
+// the input and ÂX.
+func specs() map[string]Spec {
+	all := map[string]Spec{}
+	for _, kind := range Kinds() {
+		for _, order := range []string{"gather-first", "apply-first"} {
+			for _, cache := range []string{"off", "on"} {
+				for _, drop := range []float64{0, 0.5} {
+					for _, dims := range [][]int{{48, 16}, {48, 32, 16}, {16, 32, 32, 32, 32, 32, 8}, {32, 32, 32, 32}} {
+						s := Spec{Kind: kind, Dims: dims, Dropout: drop, InputDropout: drop, Heads: 2, OutputHeads: 3}
+						s.Choose(Load{FeatureNNZ: 1, CacheFits: true}, Choices{Order: order, CacheInput: cache})
+						all[fmt.Sprint(kind, " ", order, " cache=", cache, " drop=", drop, " ", dims)] = s
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// Nobody reads another value than the one that was written for it: neither an
+// interval in its own order, nor one that is still in a gather while others are as
+// far ahead as the next gather lets them.
+func TestValuesStand(t *testing.T) {
+	for name, s := range specs() {
+		for _, sparse := range []bool{false, true} {
+			for _, m := range []Memory{InStep, Recompute, Forward, Apart} {
+				n := New(s, sparse)
+				p := newPlan(n, m)
+				var dropped []Do
+				for _, list := range p.again {
+					for _, d := range list {
+						dropped = append(dropped, Do{Layer: d.Layer, Stage: d.Stage})
+					}
+				}
+				if err := stands(p, p.repeat(dropped)); err != nil {
+					t.Errorf("%s sparse=%t memory=%d: %v", name, sparse, m, err)
+				}
+			}
+		}
+	}
+}
+
+// stands goes through events with what each buffer holds.
+func stands(p *plan, events []event) error {
+	holds := map[int]ref{}
+	buffer := func(e event, r ref) int {
+		s, _ := p.find(e.phase(), r.layer, r.value)
+		return s.buffer
+	}
+	for i, e := range events {
+		for _, r := range slices.Concat(e.reads, e.shared) {
+			if held := holds[buffer(e, r)]; held != r {
+				return fmt.Errorf("event %d, %+v, reads %v, where %v lies", i, e.Do, r, held)
+			}
+		}
+		for _, r := range e.writes {
+			holds[buffer(e, r)] = r
+		}
+		for _, r := range e.shared {
+			for k := i + 1; k < len(events) && events[k].Stage < Stages; k++ {
+				for _, w := range events[k].writes {
+					if buffer(events[k], w) == buffer(e, r) && w != r {
+						return fmt.Errorf("event %d, %+v, overwrites %v, which others may still gather in event %d", k, events[k].Do, r, i)
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Deep networks take less where values make room, and least where they are made
+// again.
+func TestMemory(t *testing.T) {
+	for name, s := range specs() {
+		n := New(s, false)
+		apart, inStep, again, forward := newPlan(n, Apart).columns(), newPlan(n, InStep).columns(), newPlan(n, Recompute).columns(), newPlan(n, Forward).columns()
+		if inStep > apart || again > inStep || forward > inStep {
+			t.Errorf("%s: apart %d floats a vertex, in step %d, recomputed %d, forward %d", name, apart, inStep, again, forward)
+		}
+		if s.Layers() == 6 && (s.Kind == "gcn" && s.Orders[1] == GatherFirst || s.Kind == "gat" || s.Kind == "gin" && s.Orders[1] == GatherFirst) && again >= inStep {
+			t.Errorf("%s: %d floats a vertex, recomputed %d", name, inStep, again)
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package model
+
+import (
+	"slices"
+
+	"siafu/graph/mapped"
+	"siafu/kernels"
+)
+
+// Store is the memory of a network's values on the own vertices of a rank. Frames
+// are the parts of it on which tasks work.
+type Store struct {
+	Network *Network
+	Rows    int // own vertices
+
+	input Vertices
+	ops   kernels.Ops
+	arena *mapped.Arena
+	plan  *plan
+	whole [phases][][]kernels.Mat // by layer and value, none where there is none
+}
+
+// NewStore makes room for the values of a network, which stand as m says. All memory
+// comes from a.
+func NewStore(n *Network, in Vertices, m Memory, ops kernels.Ops, a *mapped.Arena) *Store {
+	s := &Store{Network: n, Rows: in.Features.Rows, input: in, ops: ops, arena: a, plan: newPlan(n, m)}
+	var buffers []kernels.Mat
+	for _, cols := range s.plan.widths {
+		buffers = append(buffers, kernels.NewMat(ops, a, s.Rows, cols))
+	}
+	for at := range phases {
+		s.whole[at] = make([][]kernels.Mat, len(n.Layers))
+		for l := range n.Layers {
+			s.whole[at][l] = make([]kernels.Mat, values)
+			for v := range values {
+				if place, ok := s.plan.find(at, l, v); ok {
+					s.whole[at][l][v] = buffers[place.buffer]
+				}
+			}
+		}
+	}
+	return s
+}
+
+// CacheInput makes room for ÂX [own x in], in bfloat16 if half, to which the first
+// layer then applies instead of what is gathered. Spec.CacheInput must be set. Its
+// memory comes from a. To be called before the first Frame is made.
+func (s *Store) CacheInput(half bool, a *mapped.Arena) kernels.Mat {
+	f, x := s.input.Features, kernels.Mat{}
+	if half {
+		x = kernels.NewHalf(s.ops, a, f.Rows, f.Dim, 0)
+	} else {
+		x = kernels.NewMat(s.ops, a, f.Rows, f.Dim)
+	}
+	for at := range s.whole {
+		s.whole[at][0][Gathered] = x
+	}
+	return x
+}
+
+// LocalIDs are the dataset ids of own vertices and ghosts: the counters of the
+// dropout of attention.
+func (s *Store) LocalIDs() kernels.Vector[uint32] { return s.input.LocalIDs }
+
+// Bytes is the memory of the values on a vertex.
+func (s *Store) Bytes() int64 { return 4 * int64(s.plan.columns()) * int64(s.Rows) }
+
+// Forward is the matrix of a value of layer l on the way forward, and Backward on the
+// way back [own x ·]; none where there is none, or it is the features.
+func (s *Store) Forward(l int, v Value) kernels.Mat  { return s.whole[forward][l][v] }
+func (s *Store) Backward(l int, v Value) kernels.Mat { return s.whole[backward][l][v] }
+
+// Emitted are the rows of layer l to be gathered in a pass forward [own x
+// GatherWidth].
+func (s *Store) Emitted(l int, p Pass) kernels.Mat {
+	if l > 0 || s.Network.builders[0].places[Emitted].kind != inPlace {
+		return s.Forward(l, Emitted)
+	}
+	if !s.input.Features.Dense.IsNil() && (!p.Train || s.Network.Spec.InputDropout == 0) {
+		return s.input.Features.Dense
+	}
+	return s.Forward(0, Input)
+}
+
+// Do lists what a task of a stage of layer l does: what comes before the stage, and
+// the stage itself.
+func (s *Store) Do(l int, stage Stage) []Do {
+	at := Do{Layer: l, Stage: stage}
+	list := slices.Clone(s.plan.again[at])
+	if l == 0 && stage == Emit && s.Network.draws() {
+		list = append(list, Do{Layer: 0, Stage: Draw})
+	}
+	return append(list, at)
+}
+
+// Frame is what tasks work on: an interval of a rank's vertices, with its rows of
+// all values.
+type Frame struct {
+	Network *Network
+	// Weights and Grad are flat vectors [weights x 1] in the layout of Spec.Params.
+	Weights, Grad kernels.Mat
+
+	lo      int // the first of its vertices
+	input   input
+	own     [phases][][]kernels.Mat // by layer and value
+	drawn   [phases]kernels.Mat     // room for the features as a pass has them
+	scratch [][]kernels.Mat         // by layer
+	step    Step
+}
+
+// Frame is that of the own vertices [lo, hi), with weights that it shares, or has by
+// itself where they are none.
+func (s *Store) Frame(lo, hi int, ops kernels.Ops, weights kernels.Mat) *Frame {
+	n, part := s.Network, s.input.part(lo, hi)
+	own := func() kernels.Mat { return kernels.NewMat(ops, s.arena, n.Spec.NumWeights(), 1) }
+	if weights.IsNil() {
+		weights = own()
+	}
+	f := &Frame{Network: n, lo: lo, Weights: weights, Grad: own(), input: input{Vertices: part, drop: n.Spec.dropout(0, n.Spec.InputDropout)}}
+	if x := part.Features.Sparse; x != nil && n.transposes() && s.plan.memory != Forward {
+		f.input.transposed = kernels.NewTransposed(ops, s.arena, *x, part.Features.Dim)
+	}
+	for at, layers := range s.whole {
+		f.own[at] = make([][]kernels.Mat, len(layers))
+		for l, list := range layers {
+			f.own[at][l] = make([]kernels.Mat, len(list))
+			for v, m := range list {
+				if !m.IsNil() {
+					f.own[at][l][v] = m.Part(lo, hi)
+				}
+			}
+		}
+		f.drawn[at] = f.own[at][0][Input]
+	}
+	f.enter(part.Features.Dense, forward)
+	for _, b := range n.builders {
+		var list []kernels.Mat
+		for _, shape := range b.scratch {
+			list = append(list, kernels.NewMat(ops, s.arena, shape[0], shape[1]))
+		}
+		f.scratch = append(f.scratch, list)
+	}
+	f.step.frame = f
+	return f
+}
+
+// transposes tells whether the way back multiplies by the transpose of sparse
+// features.
+func (n *Network) transposes() bool {
+	for _, s := range []Stage{ApplyBackward, EmitBackward} {
+		if slices.Contains(n.Layers[0].Flow(s).Reads, Input) {
+			return true
+		}
+	}
+	return false
+}
+
+// At is the frame's rows of a value of layer l, as the stage of d has it.
+func (f *Frame) At(d Do, v Value) kernels.Mat { return f.own[d.phase()][d.Layer][v] }
+
+// Rows is the number of vertices.
+func (f *Frame) Rows() int { return f.input.Features.Rows }
+
+// LayerGrad is the part [· x 1] of Grad that belongs to layer l.
+func (f *Frame) LayerGrad(l int) kernels.Mat {
+	r := f.Network.ranges[l]
+	return f.Grad.Part(r.Lo, r.Hi)
+}
+
+// Run runs a stage, Loss excepted, on the kernels of ops.
+func (f *Frame) Run(d Do, p Pass, ops kernels.Ops) {
+	x := &f.step
+	x.Ops, x.Pass, x.layer, x.values = ops, p, d.Layer, f.own[d.phase()][d.Layer]
+	if d.Stage == Draw {
+		f.draw(d, x)
+		return
+	}
+	f.Network.Layers[d.Layer].Run(d.Stage, x)
+}
+
+// Enter gives the first layer's input its place, where stages draw it.
+func (f *Frame) Enter(list []Do, p Pass) {
+	for _, d := range list {
+		if d.Stage != Draw {
+			continue
+		}
+		rows := f.drawn[d.phase()]
+		if features := &f.input.Features; features.Sparse == nil && !f.Network.masks(p) {
+			rows = features.Dense
+		}
+		f.enter(rows, d.phase())
+	}
+}
+
+// masks tells whether a pass drops features.
+func (n *Network) masks(p Pass) bool { return p.Train && n.Spec.InputDropout > 0 }
+
+// draw makes the value Input of the first layer: the features as a dense matrix with
+// the pass's dropout, or the features themselves, if they are that.
+func (f *Frame) draw(d Do, x *Step) {
+	features, mask := &f.input.Features, x.Mask(f.input.drop)
+	one := [1]Do{d}
+	f.Enter(one[:], x.Pass)
+	switch {
+	case features.Sparse != nil:
+		x.Ops.SparseToDense(x.At(Input), *features.Sparse, mask)
+	case mask != nil:
+		x.Ops.DropoutRows(x.At(Input), features.Dense, mask)
+	}
+}
+
+// enter puts rows into the place of the first layer's input, in which others of its
+// values may lie. What is drawn forward, and not again, is that of the way back too.
+func (f *Frame) enter(rows kernels.Mat, at phase) {
+	if rows.IsNil() { // nobody reads them
+		return
+	}
+	for v := range values {
+		if r, _ := f.Network.root(0, v); r != (ref{0, Input}) {
+			continue
+		}
+		f.own[at][0][v] = rows
+		if at == forward && f.drawn[forward] == f.drawn[backward] {
+			f.own[backward][0][v] = rows
+		}
+	}
+}
+
+// InputColumns sets dst [n x w] to columns [from, from+w) of X, without dropout.
+func (f *Frame) InputColumns(dst kernels.Mat, from int, ops kernels.Ops) {
+	if x := f.input.Features.Sparse; x != nil {
+		ops.SpreadColumns(dst, from, *x)
+		return
+	}
+	ops.CopyColumns(dst, f.input.Features.Dense, from)
+}

@@ -1,0 +1,109 @@
+package parts
+
+import (
+	"errors"
+
+	"siafu/ranks/world"
+)
+
+// Course is what is done on one rank in the views of a world of parts, one view
+// after another.
+type Course interface {
+	// Live is what a member does in a view, a goroutine each. A communicator is of
+	// one view: what was on its way in a view that has ended comes to nobody.
+	Live(c world.Comm, v world.View) error
+	// Ended is called once in each view, when all members here have returned. Unless
+	// the world has failed, nothing is on its way to them or from them by then, and
+	// what they had may be given back. It returns the view that this rank proposes
+	// to go on with, nil where it proposes none.
+	Ended(v world.View) *world.View
+	// Pack is what a part takes along that leaves this rank, and Unpack receives it
+	// where the part goes on.
+	Pack(part int) []byte
+	Unpack(part int, luggage []byte) error
+}
+
+// Through runs a course through views, the first of which is v, each as Over has
+// it. A view ends when its members have returned, or when those of any rank were
+// ended (End). The ranks then agree on the view that follows (world.View.Replace):
+// parts that move take along what they have packed, and members begin to live
+// again. Where no rank proposes a view, the last one's error is that of Through.
+// Collective over c, which may be nil where all ranks would be in this process.
+//
+// Design note: a view that ends early takes all members with it, also those of
+// other ranks, which then begin again from something that all have kept. The
+// alternative is that senders keep the messages of an epoch until all have ended
+// it, so that a part which goes on elsewhere is sent again what it has received,
+// and what it sends again is dropped by its name. Then the others wait for it
+// where they are. But wait they do: a synchronous epoch is as long as its last part
+// in either case. For that the log would cost memory for all rows of an epoch, a
+// copy of each, names in every message, and a part's optimiser or server would have
+// to know a gradient that comes twice. Here a message is named by the view of its
+// communicator, and nothing is kept while nobody moves.
+func Through(c world.Comm, v world.View, l Course) error {
+	for {
+		err := in(c, v, func(part world.Comm) error { return l.Live(part, v) })
+		proposed := l.Ended(v)
+		if ended := (*world.EndedError)(nil); err != nil && !errors.As(err, &ended) {
+			return err
+		}
+		next, disagreed := follow(c, v, proposed)
+		switch {
+		case disagreed != nil:
+			return disagreed
+		case next == nil:
+			return err
+		}
+		if err := move(c, v, *next, l); err != nil {
+			return err
+		}
+		v = *next
+	}
+}
+
+func in(c world.Comm, v world.View, body func(part world.Comm) error) error {
+	if c == nil {
+		return InProcess(v, body)
+	}
+	return Over(c, v, body)
+}
+
+// follow is the view that all agree on.
+func follow(c world.Comm, v world.View, proposed *world.View) (*world.View, error) {
+	if c == nil {
+		return proposed, nil
+	}
+	return v.Replace(c, proposed)
+}
+
+// move takes what parts have packed to where they go on. Collective over c.
+func move(c world.Comm, v, next world.View, l Course) error {
+	if c == nil {
+		return nil
+	}
+	out := world.NewOutbox(c)
+	for part := range v.Parts {
+		if to := next.Rank(part); v.Rank(part) == c.Rank() && to != c.Rank() {
+			if err := out.Post(l.Pack(part), to, 0); err != nil {
+				return err
+			}
+		}
+	}
+	for part := range v.Parts {
+		if from := v.Rank(part); next.Rank(part) == c.Rank() && from != c.Rank() {
+			m, err := c.Recv(from, 0) // in the order of parts, as they were sent
+			if err != nil {
+				return err
+			}
+			if err := l.Unpack(part, m.Data); err != nil {
+				return err
+			}
+		}
+	}
+	return out.Settle()
+}
+
+// End ends all members of the rank that carries this one, and with them the view:
+// their waits, and then those of all members, fail with a world.EndedError. c is a
+// communicator that Live or the body of Over was given.
+func End(c world.Comm) { c.(interface{ End() }).End() }

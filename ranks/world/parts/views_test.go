@@ -1,0 +1,300 @@
+package parts_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"siafu/graph/fault"
+	"siafu/ranks/world"
+	"siafu/ranks/world/inproc"
+	"siafu/ranks/world/parts"
+)
+
+// rounds is a course of rounds on one rank, in which each member sends all others
+// a long block. A member's state is the number of rounds it has behind it.
+type rounds struct {
+	rank  int
+	block int    // bytes
+	views []turn // the views that this rank makes of those before, by their number
+
+	mu      sync.Mutex
+	state   map[int]int
+	buffers [][]byte // that members of the view have received into
+	lived   []world.View
+	shaken  int // members that were in a view which ended early
+}
+
+// turn is when a view ends: at a round, or in the middle of it where a member is
+// ended, and what a rank proposes then.
+type turn struct {
+	at       int
+	end      bool
+	member   int
+	proposed func(world.View) world.View
+}
+
+const lastRound = 9
+
+// longBlock is just long enough to travel apart from its letter.
+const longBlock = 17 << 10
+
+func newRounds(v world.View, rank, block int, turns []turn) *rounds {
+	r := &rounds{rank: rank, block: block, views: turns, state: map[int]int{}}
+	for _, m := range v.Carried(rank) {
+		r.state[m] = 0
+	}
+	return r
+}
+
+// Live implements parts.Course: members begin with the round that all have come to.
+func (r *rounds) Live(c world.Comm, v world.View) error {
+	r.mu.Lock()
+	begin := []int64{int64(r.state[c.Rank()])}
+	r.mu.Unlock()
+	if err := world.MinInt64s(c, begin); err != nil {
+		return err
+	}
+	s, err := c.Sub(all(c.Size()))
+	if err != nil {
+		return err
+	}
+	for round := int(begin[0]); round < lastRound; round++ {
+		r.mu.Lock()
+		r.state[c.Rank()] = round
+		r.mu.Unlock()
+		if v.Number < len(r.views) && r.views[v.Number].at == round {
+			turn := r.views[v.Number]
+			if !turn.end {
+				return nil
+			}
+			if turn.member == c.Rank() {
+				parts.End(c)
+			}
+		}
+		if err := r.round(s, round); err != nil {
+			if ended := (*world.EndedError)(nil); errors.As(err, &ended) {
+				r.mu.Lock()
+				r.shaken++
+				r.mu.Unlock()
+			}
+			return err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state[c.Rank()] = lastRound
+	return nil
+}
+
+// round sends a block to everybody, twice at a time, and looks at what has come.
+func (r *rounds) round(c world.Comm, round int) error {
+	n := c.Size()
+	counts := make([]int, n)
+	for q := range counts {
+		counts[q] = r.block
+	}
+	var requests [2]world.Request
+	var received [2][]byte
+	for k := range requests {
+		send := make([]byte, n*r.block)
+		received[k] = make([]byte, n*r.block)
+		for i := range send {
+			send[i] = byte(c.Rank() + 16*round + k)
+		}
+		r.mu.Lock()
+		r.buffers = append(r.buffers, received[k])
+		r.mu.Unlock()
+		var err error
+		if requests[k], err = c.Ialltoallv(send, counts, received[k], counts); err != nil {
+			return err
+		}
+	}
+	for k := range requests {
+		if err := requests[k].Wait(); err != nil {
+			return err
+		}
+		for i, b := range received[k] {
+			if want := byte(i/r.block + 16*round + k); b != want {
+				return fmt.Errorf("round %d: part %d has %d of part %d, want %d", round, c.Rank(), b, i/r.block, want)
+			}
+		}
+	}
+	return nil
+}
+
+// Ended implements parts.Course. Nobody may touch a buffer of the view any more.
+func (r *rounds) Ended(v world.View) *world.View {
+	for _, b := range r.buffers {
+		for i := range b {
+			b[i] = 0xEE
+		}
+	}
+	r.lived = append(r.lived, v)
+	if v.Number >= len(r.views) || r.rank != 1 {
+		return nil
+	}
+	next := r.views[v.Number].proposed(v)
+	return &next
+}
+
+// Pack and Unpack implement parts.Course.
+func (r *rounds) Pack(part int) []byte {
+	state := r.state[part]
+	delete(r.state, part)
+	return binary.LittleEndian.AppendUint32(nil, uint32(state))
+}
+
+func (r *rounds) Unpack(part int, luggage []byte) error {
+	r.state[part] = int(binary.LittleEndian.Uint32(luggage))
+	return nil
+}
+
+// check looks at what has become of a course.
+func (r *rounds) check(t *testing.T) {
+	t.Helper()
+	last := r.lived[len(r.lived)-1]
+	if len(r.lived) != len(r.views)+1 || len(r.state) != len(last.Carried(r.rank)) {
+		t.Errorf("rank %d has lived in %d views and has %v, in %+v", r.rank, len(r.lived), r.state, last)
+	}
+	for m, state := range r.state {
+		if state != lastRound || last.Rank(m) != r.rank {
+			t.Errorf("rank %d has member %d after %d rounds, in %+v", r.rank, m, state, last)
+		}
+	}
+	for _, b := range r.buffers {
+		for _, x := range b {
+			if x != 0xEE {
+				t.Fatalf("rank %d: a buffer was written to after its view had ended", r.rank)
+			}
+		}
+	}
+}
+
+func all(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// courseView is where the courses begin, and turns is how they go on: a part moves,
+// the members of a rank are ended in the middle of a round, once one of a rank that
+// stays and once a server, and the parts of a rank go to the others.
+var courseView = world.View{Parts: 5, Ranks: 3, Servers: 1}
+
+func turns() []turn {
+	return []turn{
+		{at: 2, proposed: func(v world.View) world.View { return v.Move(1, 2) }},
+		{at: 4, end: true, member: 2, proposed: func(v world.View) world.View { return v.Without(1) }},
+		{at: 5, end: true, member: 5, proposed: func(v world.View) world.View { return v.Again() }},
+		{at: 7, end: true, member: 0, proposed: func(v world.View) world.View { return v.Move(4, 1) }},
+		{at: 8, proposed: func(v world.View) world.View { return v.Move(4, 0) }},
+	}
+}
+
+// Members go on in other views, on other ranks, from where all have been, and
+// nobody writes to the memory of a view that has ended.
+func TestThroughViews(t *testing.T) {
+	shaken := 0
+	for range 5 {
+		err := inproc.Run(courseView.Started(), func(c world.Comm) error {
+			r := newRounds(courseView, c.Rank(), longBlock, turns())
+			s := &subs{Comm: c}
+			if err := parts.Through(s, courseView, r); err != nil {
+				return err
+			}
+			if err := c.Barrier(); err != nil {
+				return err
+			}
+			r.check(t)
+			if err := s.left(); err != nil {
+				return err
+			}
+			if c.Rank() == 0 {
+				shaken += r.shaken
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if shaken == 0 {
+		t.Error("no member of rank 0 was ever in the middle of a round")
+	}
+}
+
+// subs is a communicator that remembers those made from it.
+type subs struct {
+	world.Comm
+	made []world.Comm
+}
+
+// Sub implements world.Comm.
+func (s *subs) Sub(ranks []int) (world.Comm, error) {
+	c, err := s.Comm.Sub(ranks)
+	s.made = append(s.made, c)
+	return c, err
+}
+
+// left is an error where something that was sent on one of them has not been received.
+func (s *subs) left() error {
+	for i, c := range s.made {
+		if m, ok, err := c.TryRecv(world.Any, world.Any); ok || err != nil {
+			return fmt.Errorf("communicator %d: %d bytes of rank %d are left: %v", i, len(m.Data), m.Source, err)
+		}
+	}
+	return nil
+}
+
+// So they do where all ranks would be in one process.
+func TestThroughViewsInProcess(t *testing.T) {
+	v := courseView
+	r := &rounds{rank: 1, block: longBlock, views: turns(), state: map[int]int{}}
+	if err := parts.Through(nil, v, r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.lived) != len(r.views)+1 || len(r.state) != v.Members() {
+		t.Errorf("%d views, %v", len(r.lived), r.state)
+	}
+	for m, state := range r.state {
+		if state != lastRound {
+			t.Errorf("member %d after %d rounds", m, state)
+		}
+	}
+}
+
+// Where nobody proposes another view, the error of one that was ended says who was,
+// on every rank; another failure is nobody's turn.
+func TestNoOtherView(t *testing.T) {
+	for name, want := range map[string]string{"ended": "part 2 of rank 1 was ended", "failed": "disk full"} {
+		err := inproc.Run(courseView.Started(), func(c world.Comm) error {
+			r := newRounds(courseView, c.Rank(), longBlock, nil)
+			return parts.Through(c, courseView, &onlyLive{r, func(m world.Comm) error {
+				switch {
+				case m.Rank() != 2:
+					return m.Barrier()
+				case name == "ended":
+					parts.End(m)
+					return m.Barrier()
+				}
+				return fault.New(fault.IO, "write", "part", "disk full")
+			}})
+		})
+		if err == nil || err.Error() != want && fault.KindOf(err) != fault.IO {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// onlyLive is a course with another life.
+type onlyLive struct {
+	*rounds
+	live func(world.Comm) error
+}
+
+func (o *onlyLive) Live(c world.Comm, _ world.View) error { return o.live(c) }
