@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"siafu/graph/mapped"
 	"siafu/ranks/config"
 	"strconv"
 	"strings"
@@ -158,6 +159,17 @@ func TestMemoryIsAskedForFirst(t *testing.T) {
 	}
 }
 
+// A plan counts arrays that its own process has no addresses for.
+func TestPlanBeyondAddresses(t *testing.T) {
+	if _, err := exec.LookPath("prlimit"); err != nil || mapped.UnderRace {
+		t.Skip(err)
+	}
+	r := child(t, []string{"prlimit", "--as=6000000000"}, "plan", small(t), "--partitioner", "hash", "--codec", "int4", "--hidden", "20000000", "--memory", "900TB")
+	if r.code != 0 || !strings.Contains(r.out, "not timed") || strings.Contains(r.out, "9223372036") {
+		t.Errorf("exit %d\n%s\n%s", r.code, r.out, r.err)
+	}
+}
+
 // manyClasses is a dataset of 70000 classes, most of them without a vertex.
 func manyClasses(t *testing.T) string {
 	t.Helper()
@@ -195,7 +207,7 @@ func TestAbsurdNumbers(t *testing.T) {
 // with what was asked for.
 func TestSystemGivesNoMemory(t *testing.T) {
 	data := small(t)
-	if _, err := exec.LookPath("prlimit"); err != nil {
+	if _, err := exec.LookPath("prlimit"); err != nil || mapped.UnderRace {
 		t.Skip("there is no prlimit here")
 	}
 	run := filepath.Join(t.TempDir(), "run")

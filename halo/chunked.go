@@ -145,16 +145,20 @@ func (h *chunked) cut() {
 	}
 }
 
-// feedback is what has been lost of the rows that go out. It is made when they
-// first do.
+// feedback is what has been lost of the rows that go out.
 func (h *chunked) feedback() codec.Feedback {
 	if h.losts == nil || h.key.Apart {
 		return nil
 	}
-	s := series{h.key.Layer, h.way.out.Cols, h.way.backward}
+	return h.losses(series{h.key.Layer, h.way.out.Cols, h.way.backward}, h.way.out.Len)
+}
+
+// losses is what has been lost of a series of so many rows. It is made when it is
+// first asked for.
+func (h *chunked) losses(s series, rows int) codec.Feedback {
 	lost, ok := h.losts[s]
 	if !ok {
-		lost = mapped.Make[float32](h.arena, h.way.out.Len*h.way.out.Cols)
+		lost = mapped.Make[float32](h.arena, rows*s.cols)
 		h.losts[s] = lost
 	}
 	return lost

@@ -14,6 +14,13 @@ type Parallel interface {
 	Run(n, grain int, body func(lo, hi int))
 }
 
+// Purposes of arrays.
+const (
+	Ghosts  = "ghost rows"
+	Buffers = "exchange buffers"
+	FedBack = "lost in codecs, fed back"
+)
+
 // Key says which exchange rows belong to; the exchange fills Backward and From
 // in.
 type Key = codec.Key
@@ -125,9 +132,7 @@ func NewExchange(c comm.Comm, p *Plan, rows codec.Codec, team Parallel, ops kern
 	if c.Size() != p.Parts {
 		panic("halo: communicator and plan differ in size")
 	}
-	e := &Exchange{
-		plan: p, comm: c, team: team, ops: ops, arena: a, maxCols: maxCols,
-	}
+	e := &Exchange{plan: p, comm: c, team: team, ops: ops, arena: a, maxCols: maxCols}
 	e.stage()
 	e.Use(rows)
 	return e
@@ -147,7 +152,7 @@ func (e *Exchange) Use(rows codec.Codec) {
 		return
 	}
 	if e.chunked == nil {
-		e.chunked = newChunked(e.comm, e.team, e.arena, &e.stats)
+		e.chunked = newChunked(e.comm, e.team, e.arena.For(FedBack), &e.stats)
 		e.chunked.tag = e.tag
 	}
 	e.chunked.use(rows)
@@ -157,10 +162,7 @@ func (e *Exchange) Use(rows codec.Codec) {
 // identify says of the rows that are sent what codecs draw by.
 func (e *Exchange) identify() {
 	p := e.plan
-	e.sendIDs = mapped.Make[uint32](e.arena, len(p.SendRows))
-	for i, r := range p.SendRows {
-		e.sendIDs[i] = p.OwnIDs[r]
-	}
+	e.sendIDs = p.SendIDs(e.arena.For(Buffers))
 	if p.Sums == 0 {
 		return
 	}
@@ -172,7 +174,7 @@ func (e *Exchange) identify() {
 
 func (e *Exchange) useDirect() {
 	if e.direct == nil {
-		e.direct = newDirect(e.comm, e.plan, e.team, e.arena, e.maxCols, &e.stats)
+		e.direct = newDirect(e.comm, e.plan, e.team, e.arena.For(Buffers), e.maxCols, &e.stats)
 	}
 	e.carrier = e.direct
 }

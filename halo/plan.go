@@ -1,6 +1,9 @@
 package halo
 
-import "siafu/graph/shard"
+import (
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+)
 
 // Plan says which rows go where, in flat arrays: to rank q go the own rows
 // SendRows[SendStart[q]:SendStart[q+1]], from rank q come the ghosts
@@ -28,4 +31,15 @@ func NewPlan(s *shard.Shard) *Plan {
 		SendStart: s.SendStart, SendRows: s.SendRows, RecvStart: s.GhostStart,
 		OwnIDs: s.Own, GhostIDs: s.Ghosts,
 	}
+}
+
+// SendIDs are the dataset ids of the rows of SendRows. Memory comes from a.
+func (p *Plan) SendIDs(a *mapped.Arena) []uint32 {
+	ids := mapped.Make[uint32](a, len(p.SendRows))
+	a.Fill(func() {
+		for i, r := range p.SendRows {
+			ids[i] = p.OwnIDs[r]
+		}
+	})
+	return ids
 }

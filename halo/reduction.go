@@ -26,7 +26,7 @@ type Reduction struct {
 	// In are the edges from ghosts of Plan to own vertices.
 	In shard.Edges
 	// Sums has a row for each sum: the own vertices whose scaled rows it adds.
-	// By source the same: the sums that a vertex is in.
+	// By source the same, none where there is no sum: the sums that a vertex is in.
 	Sums, SumsOf graph.CSR
 	// Rows counts the ghosts of the shard, which is the rows without sums.
 	Rows int
@@ -43,7 +43,7 @@ const sum = -1
 func Plain(s *shard.Shard) *Reduction {
 	return &Reduction{
 		Plan: NewPlan(s), In: s.GhostEdges(), Rows: s.NumGhosts(),
-		Sums: graph.CSR{Offsets: []int64{0}}, SumsOf: graph.CSR{Offsets: make([]int64, s.NumOwn()+1)},
+		Sums: graph.CSR{Offsets: []int64{0}},
 	}
 }
 

@@ -118,7 +118,9 @@ func returnReduced(c world.Comm, s *shard.Shard, r *halo.Reduction, e *halo.Exch
 	if err := e.EndBackward(matrix(cols, got)); err != nil {
 		return err
 	}
-	flat.SpMM(team, got, cols, kernels.Gather{Begin: r.SumsOf.Offsets[:s.NumOwn()], End: r.SumsOf.Offsets[1:], Cols: r.SumsOf.Cols}, e.Sums(cols).Host(), true)
+	if r.Plan.Sums > 0 {
+		flat.SpMM(team, got, cols, kernels.Gather{Begin: r.SumsOf.Offsets[:s.NumOwn()], End: r.SumsOf.Offsets[1:], Cols: r.SumsOf.Cols}, e.Sums(cols).Host(), true)
+	}
 
 	plain, _ := codec.ByName("none")
 	whole := halo.NewExchange(c, halo.NewPlan(s), plain, team, team, arena, cols)

@@ -112,6 +112,18 @@ func (e *Exchange) Separate(tag int) {
 	}
 }
 
+// Reserve makes the room that Begin would make else for what a codec loses of a
+// layer's rows of so many columns and, if backward, of their gradients.
+func (e *Exchange) Reserve(layer, cols int, backward bool) {
+	if e.chunked == nil || e.chunked.losts == nil {
+		return
+	}
+	e.chunked.losses(series{layer, cols, false}, len(e.plan.SendRows))
+	if backward {
+		e.chunked.losses(series{layer, cols, true}, e.plan.Ghosts)
+	}
+}
+
 // Feedbacks is what codecs that feed errors back have lost of rows, by layer,
 // width and direction.
 type Feedbacks map[series]codec.Feedback

@@ -21,14 +21,14 @@ type staged struct {
 
 // stage makes the room.
 func (e *Exchange) stage() {
-	p, s := e.plan, &e.staged
-	s.ghosts = mapped.Make[float32](e.arena, p.Ghosts*e.maxCols)
-	e.ghosts = kernels.PlaceMat(e.ops, e.arena, p.Ghosts, e.maxCols, s.ghosts)
-	e.sums = kernels.NewMat(e.ops, e.arena, p.Sums, e.maxCols)
+	p, s, ghosts, buffers := e.plan, &e.staged, e.arena.For(Ghosts), e.arena.For(Buffers)
+	s.ghosts = mapped.Make[float32](ghosts, p.Ghosts*e.maxCols)
+	e.ghosts = kernels.PlaceMat(e.ops, ghosts, p.Ghosts, e.maxCols, s.ghosts)
+	e.sums = kernels.NewMat(e.ops, buffers, p.Sums, e.maxCols)
 	if e.ops.Remote() {
-		s.rows = mapped.Make[float32](e.arena, len(p.SendRows)*e.maxCols)
-		s.there = kernels.NewMat(e.ops, e.arena, len(p.SendRows), e.maxCols)
-		s.sendRows = kernels.Place(e.ops, e.arena, p.SendRows)
+		s.rows = mapped.Make[float32](buffers, len(p.SendRows)*e.maxCols)
+		s.there = kernels.NewMat(e.ops, buffers, len(p.SendRows), e.maxCols)
+		s.sendRows = kernels.Place(e.ops, buffers, p.SendRows)
 	}
 }
 

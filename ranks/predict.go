@@ -146,7 +146,7 @@ func (r *run) openModel(p PredictConfig, g gate) ([]float32, error) {
 		return nil, err
 	}
 	Config{Order: "auto", CacheInput: "off"}.Orders(&r.net, r.meta, false)
-	f, err := forecast.OfNetwork(r.cfg, r.net, r.meta, r.Graph, 0, 0)
+	f, err := forecast.OfPrediction(r.cfg, r.net, r.meta, r.Graph)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func TestPredictionIsForeseen(t *testing.T) {
 				if _, err := r.engine.Infer(weights); err != nil {
 					return err
 				}
-				f, err := forecast.OfNetwork(r.cfg, r.net, r.meta, r.Graph, 0, 0)
+				f, err := forecast.OfPrediction(r.cfg, r.net, r.meta, r.Graph)
 				want := f.GraphRank(r.rank, partition.CountShard(r.shard)).Of(forecast.Array)
 				if d := r.arena.Used() - want; d < -1024 || d > 1024 {
 					t.Errorf("rank %d made arrays of %d bytes, foretold were %d", r.rank, r.arena.Used(), want)

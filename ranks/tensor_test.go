@@ -31,6 +31,7 @@ type chaos struct {
 
 	mu   sync.Mutex
 	rng  *rand.Rand
+	sent int
 	kind bool // nothing is lost or damaged
 }
 
@@ -41,20 +42,20 @@ func newChaos(seed uint64, kind bool, work func([]byte) []byte) *chaos {
 // Send implements tensor.Transport.
 func (c *chaos) Send(message []byte) error {
 	c.mu.Lock()
-	pause, luck := time.Duration(c.rng.IntN(300))*time.Microsecond, c.rng.IntN(50)
+	pause := time.Duration(c.rng.IntN(300)) * time.Microsecond
+	c.sent++
+	n := c.sent
 	c.mu.Unlock()
-	if c.kind {
-		luck = 10
-	}
 	go func() {
 		time.Sleep(pause)
 		result := c.work(message)
-		switch luck {
-		case 0:
+		switch {
+		case c.kind:
+		case n%29 == 0:
 			return
-		case 1:
+		case n%23 == 0:
 			result[len(result)/2] ^= 1
-		case 2, 3:
+		case n%11 == 0:
 			c.give(bytes.Clone(result))
 			time.Sleep(pause)
 		}

@@ -129,7 +129,7 @@ func (c *calibration) layer(s *sample, g model.Gathering, f *forecast.Forecast) 
 	if g.Heads > 0 {
 		return c.attention(s, g, f.Net)
 	}
-	there = c.gather(s, g.Width, f.HalfRows)
+	there = c.gather(s, g.Width, f.Config.Gather == "bf16")
 	return there, there
 }
 

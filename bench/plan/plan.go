@@ -8,6 +8,7 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/fault"
+	"siafu/graph/mapped"
 	"siafu/halo/codec"
 	"siafu/kernels/model"
 	"siafu/ranks/forecast"
@@ -114,7 +115,16 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 			megabytes(takes), megabytes(c.room)))
 		return nil
 	}
-	p.Timed = true
+	if err := c.epochs(q, p); err != nil {
+		p.Verdict = append(p.Verdict, fmt.Sprintf("Epochs are not timed: %v", err))
+	}
+	return nil
+}
+
+// epochs sets every candidate's epoch. It fails where the system has no memory for
+// what is measured.
+func (c *calibration) epochs(q *request, p *Plan) (err error) {
+	defer mapped.Catch(&err)
 	link := q.link
 	link.Copy = copies()
 	known := map[string]forecast.Rates{} // by orders of products
@@ -127,13 +137,14 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 				r = c.rates(f)
 				known[one.Network] = r
 			}
-			if _, ok := coding[f.Codec.Name()]; !ok {
-				coding[f.Codec.Name()] = c.codec(f.Codec, widest(f.Gathers()))
+			if _, ok := coding[f.Codecs[0].Name()]; !ok {
+				coding[f.Codecs[0].Name()] = c.codec(f.Codecs[0], widest(f.Gathers()))
 			}
-			r.Codec = coding[f.Codec.Name()]
+			r.Codec = coding[f.Codecs[0].Name()]
 			one.Codecs[i].Epoch = f.Epoch(one.report.Ranks, r, link)
 		}
 	}
+	p.Timed = true
 	return nil
 }
 
@@ -141,7 +152,7 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 func (p *Plan) network(f *forecast.Forecast) {
 	p.Dims, p.Weights = f.Net.Dims, f.Net.NumWeights()
 	if f.Servers > 0 {
-		p.Server = f.ServerRank((f.Run.Graph + f.Servers - 1) / f.Servers)
+		p.Server = f.ServerRank((f.Graph + f.Servers - 1) / f.Servers)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"siafu/graph/size"
 	"siafu/ranks/forecast"
 )
 
@@ -47,7 +48,7 @@ func (p *Plan) terms(w io.Writer, m forecast.Memory) {
 		fmt.Fprintf(t, "  %s\t%9s\t%s\n", term.Name, megabytes(term.Bytes), term.Kind)
 	}
 	fmt.Fprintf(t, "  the program\t%9s\t\n", megabytes(forecast.Program))
-	fmt.Fprintf(t, "  at most at a time\t%9s\t\n", megabytes(m.Peak()+forecast.Program))
+	fmt.Fprintf(t, "  at most at a time\t%9s\t\n", megabytes(size.Sum(m.Peak(), forecast.Program)))
 	t.Flush()
 }
 

@@ -1,12 +1,11 @@
 package mapped
 
 import (
+	"slices"
 	"sync"
 	"unsafe"
 
 	"siafu/graph/fault"
-
-	"golang.org/x/sys/unix"
 )
 
 // Elem is what an array may hold.
@@ -22,21 +21,46 @@ const (
 // Arena is a set of arrays that are freed together. Its methods may be called
 // by several goroutines at once.
 type Arena struct {
-	flags int // of its mappings, beside those that all have
-	mu    sync.Mutex
-	maps  [][]byte
-	rest  []byte // unused end of the newest slab
-	total int64
-	used  int64
-	freed []func() // what Free does besides
+	*store
+	purpose string // of the arrays that are made through it
+}
+
+// store is what all arenas share that are For a purpose of one.
+type store struct {
+	sketch bool
+	mu     sync.Mutex
+	maps   [][]byte
+	rest   []byte // unused end of the newest slab
+	total  int64
+	shares []Share
+	freed  []func() // what Free does besides
+}
+
+// Share is what the arrays of one purpose take, each rounded up to 64 bytes.
+type Share struct {
+	Purpose string
+	Bytes   int64
 }
 
 // NewArena returns an arena without memory.
-func NewArena() *Arena { return &Arena{} }
+func NewArena() *Arena { return &Arena{store: new(store)} }
 
-// NewSketch returns an arena that counts what arrays would take. They may be
-// as large as addresses go: what is never written takes no memory.
-func NewSketch() *Arena { return &Arena{flags: unix.MAP_NORESERVE} }
+// NewSketch returns an arena that counts what arrays would take. They have
+// lengths and no memory: whoever reads or writes an element faults. A thing that
+// is made of a sketch's arrays says what it takes and can do nothing else; what
+// it is filled with at first is in the functions that it gives to Fill.
+func NewSketch() *Arena { return &Arena{store: &store{sketch: true}} }
+
+// For is the same arena for arrays of a purpose, by which Shares counts them.
+func (a *Arena) For(purpose string) *Arena { return &Arena{a.store, purpose} }
+
+// Fill calls write, which sets arrays of a as they are to begin with, or makes what
+// works on them. A sketch has none to set.
+func (a *Arena) Fill(write func()) {
+	if !a.sketch {
+		write()
+	}
+}
 
 // exhausted is what Make panics with when the system gives no more memory.
 type exhausted struct{ *fault.Error }
@@ -79,7 +103,13 @@ func (a *Arena) bytes(size int) []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	rounded := (size + align - 1) / align * align
-	a.used += int64(rounded)
+	a.count(int64(rounded))
+	if a.sketch {
+		if size > nowhere {
+			panic(a.exhausted(size, nil))
+		}
+		return unsafe.Slice((*byte)(unsafe.Add(nil, nowhere)), size)
+	}
 	if rounded > slab/4 {
 		return a.take(rounded)[:size]
 	}
@@ -91,9 +121,25 @@ func (a *Arena) bytes(size int) []byte {
 	return b
 }
 
+// nowhere is where all arrays of a sketch lie, and how long one may be: neither
+// amd64 nor arm64 gives a process memory from there to twice as far unless it is
+// asked for by address.
+const nowhere = 1 << 52
+
+// count adds to the share of a's purpose.
+func (a *Arena) count(bytes int64) {
+	for i := range a.shares {
+		if a.shares[i].Purpose == a.purpose {
+			a.shares[i].Bytes += bytes
+			return
+		}
+	}
+	a.shares = append(a.shares, Share{a.purpose, bytes})
+}
+
 // take takes memory from the system. It is called with the lock held.
 func (a *Arena) take(size int) []byte {
-	b, err := reserve(size, a.flags)
+	b, err := reserve(size)
 	if err != nil {
 		panic(a.exhausted(size, err))
 	}
@@ -117,11 +163,20 @@ func (a *Arena) Bytes() int64 {
 	return a.total
 }
 
-// Used is how much of that its arrays take, each rounded up to 64 bytes.
-func (a *Arena) Used() int64 {
+// Used is how much memory its arrays take, each rounded up to 64 bytes.
+func (a *Arena) Used() (bytes int64) {
+	for _, s := range a.Shares() {
+		bytes += s.Bytes
+	}
+	return bytes
+}
+
+// Shares are what the arrays of each purpose take, in the order in which the
+// first of each was made.
+func (a *Arena) Shares() []Share {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.used
+	return slices.Clone(a.shares)
 }
 
 // OnFree has the next Free call f, which must not use the arena: for memory of
@@ -141,7 +196,7 @@ func (a *Arena) Free() {
 	}
 	a.freed = nil
 	for _, b := range a.maps {
-		release(b, a.flags)
+		release(b)
 	}
-	a.maps, a.rest, a.total, a.used = nil, nil, 0, 0
+	a.maps, a.rest, a.total, a.shares = nil, nil, 0, nil
 }

@@ -3,6 +3,8 @@ package mapped_test
 import (
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -127,12 +129,48 @@ func TestExhausted(t *testing.T) {
 	t.Errorf("%v", take(-1))
 }
 
-// A sketch counts arrays as an arena does, and has far more than there is.
+// A sketch counts arrays as an arena does, and has more than there is, but no
+// memory.
 func TestSketch(t *testing.T) {
 	a := mapped.NewSketch()
 	defer a.Free()
 	x := mapped.Make[float32](a, 1<<43)
-	if x[1<<42] = 1; a.Used() != 1<<45 {
-		t.Errorf("%d bytes", a.Used())
+	if len(x) != 1<<43 || a.Used() != 1<<45 || a.Bytes() != 0 {
+		t.Errorf("%d floats, %d bytes, %d of them mapped", len(x), a.Used(), a.Bytes())
+	}
+	a.Fill(func() { t.Error("a sketch is filled") })
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	for name, touch := range map[string]func(){
+		"read":  func() { t.Log(x[1<<42]) },
+		"write": func() { x[0] = 1 },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no fault", name)
+				}
+			}()
+			touch()
+		}()
+	}
+}
+
+// Arrays are counted by purpose, in whichever order they are made.
+func TestShares(t *testing.T) {
+	for name, a := range map[string]*mapped.Arena{"arena": mapped.NewArena(), "sketch": mapped.NewSketch()} {
+		rows := a.For("rows")
+		mapped.Make[byte](rows, 64)
+		mapped.Make[byte](a, 1)
+		mapped.Make[byte](rows.For("sums"), 65)
+		mapped.Make[byte](a.For("rows"), 2)
+		filled := false
+		rows.Fill(func() { filled = true })
+		want := []mapped.Share{{"rows", 128}, {"", 64}, {"sums", 128}}
+		if got := a.Shares(); !slices.Equal(got, want) || a.Used() != 320 || filled != (name == "arena") {
+			t.Errorf("%s: %v, %d bytes, filled %t", name, got, a.Used(), filled)
+		}
+		if rows.Free(); a.Used() != 0 || len(a.Shares()) != 0 {
+			t.Errorf("%s: %d bytes after Free", name, a.Used())
+		}
 	}
 }

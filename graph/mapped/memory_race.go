@@ -17,12 +17,8 @@ const most = 1 << 40
 const UnderRace = true
 
 // reserve takes zeroed memory from the garbage-collected heap: the race
-// detector watches that alone. A sketch, which nobody writes to, is mapped as
-// ever.
-func reserve(size, flags int) ([]byte, error) {
-	if flags != 0 {
-		return mmap(size, flags)
-	}
+// detector watches that alone.
+func reserve(size int) ([]byte, error) {
 	if size > most {
 		return nil, unix.ENOMEM
 	}
@@ -33,11 +29,7 @@ func reserve(size, flags int) ([]byte, error) {
 
 // release leaves the memory to the garbage collector. It is written to, so that
 // whoever uses it meanwhile has a race, and whoever does afterwards reads NaN.
-func release(b []byte, flags int) {
-	if flags != 0 {
-		munmap(b)
-		return
-	}
+func release(b []byte) {
 	b[0] = 0xff
 	for n := 1; n < len(b); n *= 2 {
 		copy(b[n:], b[:n])

@@ -49,13 +49,9 @@ func (c *counter) count() {
 
 // vertex counts v, which is rank p's.
 func (c *counter) vertex(one *RankReport, p uint32, v int) {
-	row := c.ds.In.Row(v)
+	row, cut := c.ds.In.Row(v), one.Cut
 	one.Vertices++
 	one.Edges += int64(len(row))
-	if c.ds.Split[v] == graph.SplitTrain {
-		one.Train++
-		one.TrainEdges += int64(len(row))
-	}
 	if f := c.ds.Features.Sparse; f != nil {
 		one.FeatureNNZ += f.Offsets[v+1] - f.Offsets[v]
 	}
@@ -64,6 +60,11 @@ func (c *counter) vertex(one *RankReport, p uint32, v int) {
 			one.Cut++
 			c.ghost(one, p, q, u)
 		}
+	}
+	if c.ds.Split[v] == graph.SplitTrain {
+		one.Train++
+		one.TrainEdges += int64(len(row))
+		one.TrainCut += one.Cut - cut
 	}
 }
 

@@ -43,20 +43,7 @@ type Balance struct {
 }
 
 // RankReport counts what one rank has.
-type RankReport struct {
-	Vertices int64 `json:"vertices"`
-	Edges    int64 `json:"edges"` // into its own vertices
-	Cut      int64 `json:"cut"`   // those of them that come from ghosts
-	Ghosts   int64 `json:"ghosts"`
-	Train    int64 `json:"train"`
-	SendRows int64 `json:"send_rows"` // rows that it sends to all others in one exchange
-	// TrainEdges are those into its training vertices, FeatureNNZ the non-zero
-	// features of its vertices where they are sparse, SendTo the rows that it
-	// sends to each rank in one exchange [parts].
-	TrainEdges int64   `json:"train_edges"`
-	FeatureNNZ int64   `json:"feature_nnz"`
-	SendTo     []int64 `json:"send_to"`
-}
+type RankReport = shard.Counts
 
 // add counts the shard of the next rank.
 func (r *Report) add(s *shard.Shard) { r.append(CountShard(s)) }
@@ -83,9 +70,11 @@ func CountShard(s *shard.Shard) RankReport {
 		one.FeatureNNZ = f.Offsets[s.NumOwn()] - f.Offsets[0]
 	}
 	for v, mid := range s.InOwnEnd {
-		one.Cut += s.In.Offsets[v+1] - mid
+		cut := s.In.Offsets[v+1] - mid
+		one.Cut += cut
 		if s.Split[v] == graph.SplitTrain {
 			one.Train++
+			one.TrainCut += cut
 		}
 	}
 	return one

@@ -27,6 +27,9 @@ func checkReport(t *testing.T, ds *graph.Dataset, owner []uint32, parts int, r *
 			want[p].FeatureNNZ += f.Offsets[v+1] - f.Offsets[v]
 		}
 		for _, u := range ds.In.Row(v) {
+			if owner[u] != p && ds.Split[v] == graph.SplitTrain {
+				want[p].TrainCut++
+			}
 			if key := [2]uint32{p, u}; owner[u] != p && !held[key] {
 				held[key] = true
 				want[p].Ghosts++

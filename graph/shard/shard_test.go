@@ -283,6 +283,44 @@ func TestTranspose(t *testing.T) {
 	}
 }
 
+// A sketch of a shard has the lengths of its arrays, and so has what is
+// transposed of both.
+func TestSketch(t *testing.T) {
+	for _, directed := range []bool{false, true} {
+		for _, sparse := range []bool{false, true} {
+			dir := dataset(t, 24, directed, sparse, chords(24), 4)
+			for rank := range 4 {
+				s := open(t, dir, 4, rank)
+				head := shard.Shard{Parts: 4, Rank: rank, Directed: directed, Classes: s.Classes, FeatureDim: s.FeatureDim}
+				k := shard.Sketch(head, partition.CountShard(s), sparse, mapped.NewSketch())
+				if got, want := lengths(k), lengths(s); !slices.Equal(got, want) || !slices.Equal(k.SendStart, s.SendStart) {
+					t.Errorf("directed %t, sparse %t, rank %d: lengths %v, expected %v", directed, sparse, rank, got, want)
+				}
+			}
+		}
+	}
+}
+
+// lengths are those of a shard's arrays and of its transposed edges.
+func lengths(s *shard.Shard) []int {
+	a := mapped.NewArena()
+	if s.Fingerprint == "" {
+		a = mapped.NewSketch()
+	}
+	defer a.Free()
+	all, trained := s.Transpose(a, s.GhostEdges()), s.TransposeInto(a, s.GhostEdges(), graph.SplitTrain)
+	in, out := s.OwnDegrees()
+	list := []int{
+		len(s.Own), len(s.Ghosts), len(s.SendRows), len(s.In.Offsets), len(s.In.Cols), len(s.InOwnEnd), len(s.InDegree), len(s.OutDegree),
+		len(s.Labels), len(s.Split), len(s.Features.Dense), len(in), len(out), int(s.EdgesInto(graph.SplitTrain)), int(a.Used()),
+		len(all.OwnBegin), len(all.OwnCols), len(all.Ghost.Offsets), len(all.Ghost.Cols), len(trained.OwnCols), len(trained.Ghost.Cols),
+	}
+	if x := s.Features.Sparse; x != nil {
+		list = append(list, len(x.Offsets), len(x.Cols), len(x.Vals))
+	}
+	return list
+}
+
 // checkTranspose compares with the naive transposition.
 func checkTranspose(t testing.TB, s *shard.Shard) {
 	t.Helper()

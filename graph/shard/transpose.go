@@ -23,16 +23,26 @@ type Edges struct {
 	Begin, End    []int64
 	Cols          []uint32
 	Base, Sources int
+
+	counted int // edges of a sketch, whose arrays do not say
 }
 
 // OwnEdges are the edges between own vertices.
 func (s *Shard) OwnEdges() Edges {
-	return Edges{Begin: s.In.Offsets[:s.NumOwn()], End: s.InOwnEnd, Cols: s.In.Cols, Sources: s.NumOwn()}
+	e := Edges{Begin: s.In.Offsets[:s.NumOwn()], End: s.InOwnEnd, Cols: s.In.Cols, Sources: s.NumOwn()}
+	if s.counts != nil {
+		e.counted = int(s.counts.Edges - s.counts.Cut)
+	}
+	return e
 }
 
 // GhostEdges are the edges from ghosts to own vertices.
 func (s *Shard) GhostEdges() Edges {
-	return Edges{Begin: s.InOwnEnd, End: s.In.Offsets[1:], Cols: s.In.Cols, Base: s.NumOwn(), Sources: s.NumGhosts()}
+	e := Edges{Begin: s.InOwnEnd, End: s.In.Offsets[1:], Cols: s.In.Cols, Base: s.NumOwn(), Sources: s.NumGhosts()}
+	if s.counts != nil {
+		e.counted = int(s.counts.Cut)
+	}
+	return e
 }
 
 // Transpose builds the transposed edges with arrays in a, ghosts being the edges
@@ -41,20 +51,28 @@ func (s *Shard) GhostEdges() Edges {
 // it ends with s then.
 func (s *Shard) Transpose(a *mapped.Arena, ghosts Edges) *Transposed {
 	if s.Directed {
-		return s.transpose(a, ghosts, anywhere)
+		return s.transpose(a, s.OwnEdges(), ghosts, anywhere)
 	}
 	own := s.OwnEdges()
 	return &Transposed{OwnBegin: own.Begin, OwnEnd: own.End, OwnCols: own.Cols, Ghost: ghosts.BySource(a)}
 }
 
-// TransposeInto is Transpose of the edges into own vertices of one split only.
-// Nothing aliases s.In.
+// TransposeInto is Transpose of the edges into own vertices of one split only,
+// that of training vertices in a sketch. Nothing aliases s.In.
 func (s *Shard) TransposeInto(a *mapped.Arena, ghosts Edges, split uint8) *Transposed {
-	return s.transpose(a, ghosts, func(v int) bool { return s.Split[v] == split })
+	own := s.OwnEdges()
+	if c := s.counts; c != nil {
+		own.counted, ghosts.counted = int(c.TrainEdges-c.TrainCut), min(ghosts.counted, int(c.TrainCut))
+	}
+	return s.transpose(a, own, ghosts, func(v int) bool { return s.Split[v] == split })
 }
 
-// EdgesInto counts the edges into own vertices of one split.
+// EdgesInto counts the edges into own vertices of one split, that of training
+// vertices in a sketch.
 func (s *Shard) EdgesInto(split uint8) (edges int64) {
+	if s.counts != nil {
+		return s.counts.TrainEdges
+	}
 	for v, have := range s.Split {
 		if have == split {
 			edges += s.In.Offsets[v+1] - s.In.Offsets[v]
@@ -66,22 +84,27 @@ func (s *Shard) EdgesInto(split uint8) (edges int64) {
 func anywhere(int) bool { return true }
 
 // transpose sorts the edges into the chosen own vertices by source.
-func (s *Shard) transpose(a *mapped.Arena, ghosts Edges, chosen func(v int) bool) *Transposed {
-	own, n := s.OwnEdges().bySource(a, chosen), s.NumOwn()
-	return &Transposed{
-		OwnBegin: own.Offsets[:n], OwnEnd: own.Offsets[1:], OwnCols: own.Cols,
-		Ghost: ghosts.bySource(a, chosen),
-	}
+func (s *Shard) transpose(a *mapped.Arena, own, ghosts Edges, chosen func(v int) bool) *Transposed {
+	t, n := own.bySource(a, chosen), s.NumOwn()
+	return &Transposed{OwnBegin: t.Offsets[:n], OwnEnd: t.Offsets[1:], OwnCols: t.Cols, Ghost: ghosts.bySource(a, chosen)}
 }
 
 // BySource has a row for each source: the destinations of its edges, ascending.
 // Its arrays are in a.
 func (e Edges) BySource(a *mapped.Arena) graph.CSR { return e.bySource(a, anywhere) }
 
-// bySource is BySource of the edges to the chosen destinations. Rows are visited
-// in ascending order, which leaves the destinations of a source ascending.
+// bySource is BySource of the edges to the chosen destinations.
 func (e Edges) bySource(a *mapped.Arena, chosen func(v int) bool) graph.CSR {
-	offsets := mapped.Make[int64](a, e.Sources+1)
+	t, edges := graph.CSR{Offsets: mapped.Make[int64](a, e.Sources+1)}, e.counted
+	a.Fill(func() { edges = e.count(t.Offsets, chosen) })
+	t.Cols = mapped.Make[uint32](a, edges)
+	a.Fill(func() { e.sort(t, chosen) })
+	return t
+}
+
+// count sets offsets, which are zeros, to where the row of each source begins and
+// returns the number of edges to the chosen destinations.
+func (e Edges) count(offsets []int64, chosen func(v int) bool) int {
 	for v := range e.Begin {
 		if !chosen(v) {
 			continue
@@ -93,20 +116,26 @@ func (e Edges) bySource(a *mapped.Arena, chosen func(v int) bool) graph.CSR {
 	for r := range e.Sources {
 		offsets[r+1] += offsets[r]
 	}
-	cols := mapped.Make[uint32](a, int(offsets[e.Sources]))
+	return int(offsets[e.Sources])
+}
+
+// sort fills the rows of t, whose offsets say where they begin. Rows of e are
+// visited in ascending order, which leaves the destinations of a source
+// ascending.
+func (e Edges) sort(t graph.CSR, chosen func(v int) bool) {
 	// offsets[r] is the cursor of row r while filling; afterwards it holds the
 	// row's end, which is where the next one begins.
+	offsets := t.Offsets
 	for v := range e.Begin {
 		if !chosen(v) {
 			continue
 		}
 		for _, u := range e.Cols[e.Begin[v]:e.End[v]] {
 			r := int(u) - e.Base
-			cols[offsets[r]] = uint32(v)
+			t.Cols[offsets[r]] = uint32(v)
 			offsets[r]++
 		}
 	}
 	copy(offsets[1:], offsets)
 	offsets[0] = 0
-	return graph.CSR{Offsets: offsets, Cols: cols}
 }

@@ -47,7 +47,8 @@ type Shard struct {
 	Labels   []int32        // of the own vertices
 	Split    []uint8        // of the own vertices
 
-	close func() error
+	counts *Counts // of a sketch, else nil
+	close  func() error
 }
 
 // NumOwn is the number of own vertices.
@@ -59,6 +60,9 @@ func (s *Shard) NumGhosts() int { return len(s.Ghosts) }
 // OwnDegrees are the numbers of edges between own vertices into and out of each
 // [NumOwn]. They are not kept.
 func (s *Shard) OwnDegrees() (in, out []uint32) {
+	if s.counts != nil {
+		return s.InDegree[:s.NumOwn()], s.OutDegree[:s.NumOwn()]
+	}
 	in, out = make([]uint32, s.NumOwn()), make([]uint32, s.NumOwn())
 	for v := range in {
 		own := s.In.Cols[s.In.Offsets[v]:s.InOwnEnd[v]]

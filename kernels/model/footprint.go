@@ -63,11 +63,8 @@ func (s Spec) sketch(sparse bool, m Memory) (f Footprint, err error) {
 // measure is the memory of a network of so many rows, which is made and does
 // not run.
 func (s Spec) measure(m Memory, team *kernels.Team, rows, nonZeros int) (int64, []Gathering) {
-	work, rest := mapped.NewSketch(), mapped.NewSketch()
-	defer work.Free()
-	defer rest.Free()
-	n := New(s, nonZeros > 0)
-	NewStore(n, s.blank(team, rows, nonZeros, rest), m, team, work).Frame(0, rows, team, kernels.Mat{})
+	work, n := mapped.NewSketch(), New(s, nonZeros > 0)
+	NewStore(n, s.blank(team, rows, nonZeros, mapped.NewSketch()), m, team, work).Frame(0, rows, team, kernels.Mat{})
 	gathers := make([]Gathering, len(n.Layers))
 	for l := range gathers {
 		gathers[l] = n.Gathering(l)
@@ -80,7 +77,7 @@ func (s Spec) blank(ops kernels.Ops, rows, nonZeros int, a *mapped.Arena) Vertic
 	ids := mapped.Make[uint32](a, rows)
 	x := graph.Features{Rows: rows, Dim: s.Dims[0]}
 	if nonZeros > 0 {
-		x.Sparse = column(a, rows, nonZeros)
+		x.Sparse = column(rows, nonZeros)
 	} else {
 		x.Dense = mapped.Make[float32](a, rows*s.Dims[0])
 	}
@@ -88,11 +85,8 @@ func (s Spec) blank(ops kernels.Ops, rows, nonZeros int, a *mapped.Arena) Vertic
 }
 
 // column has its non-zeros in the first column, spread over the rows.
-func column(a *mapped.Arena, rows, nonZeros int) *graph.SparseRows {
-	x := &graph.SparseRows{
-		Offsets: mapped.Make[int64](a, rows+1),
-		Cols:    mapped.Make[uint32](a, nonZeros), Vals: mapped.Make[float32](a, nonZeros),
-	}
+func column(rows, nonZeros int) *graph.SparseRows {
+	x := &graph.SparseRows{Offsets: make([]int64, rows+1), Cols: make([]uint32, nonZeros), Vals: make([]float32, nonZeros)}
 	for v := range x.Offsets {
 		x.Offsets[v] = int64(v * nonZeros / rows)
 	}

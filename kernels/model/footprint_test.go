@@ -69,9 +69,8 @@ func TestFootprintOfOneLayer(t *testing.T) {
 	}
 }
 
-// What no number counts or no machine has addresses for is foretold as the
-// most there is, and what is merely large to the byte; neither takes memory or
-// time.
+// What cannot be counted is foretold as the most there is, and what is merely
+// large to the byte; neither takes memory or time.
 func TestFootprintOfHugeNetworks(t *testing.T) {
 	const huge = 2_000_000_000
 	for name, tc := range map[string]struct {
@@ -81,7 +80,8 @@ func TestFootprintOfHugeNetworks(t *testing.T) {
 		"wide":                {Spec{Kind: "mlp", Dims: []int{16, huge, 16}}, 2 * 4 * (16*huge + huge + huge*16 + 16)},
 		"wider than a number": {Spec{Kind: "gcn", Dims: []int{16, huge, huge, huge, 16}}, 0},
 		"wraps to nothing":    {Spec{Kind: "gcn", Dims: []int{16, 1 << 32, 1 << 32, 16}}, 0},
-		"wider than memory":   {Spec{Kind: "sage", Dims: []int{16, 1 << 24, 1 << 24, 16}}, 0},
+		"wider than memory":   {Spec{Kind: "sage", Dims: []int{16, 1 << 24, 1 << 24, 16}}, 2 * 4 * (2*(16<<24+1<<48+16<<24) + 2<<24 + 16)},
+		"past all addresses":  {Spec{Kind: "sage", Dims: []int{16, 1 << 25, 1 << 25, 16}}, 0},
 		"many classes":        {Spec{Kind: "gin", Dims: []int{16, 16, 70_000}}, 2 * 4 * (16*17 + 16*17 + 17*70_000 + 70_001*70_000)},
 		"many heads":          {Spec{Kind: "gat", Dims: []int{16, size.Most, 16}, Heads: size.Most, OutputHeads: 1}, 0},
 		"many heads at last":  {Spec{Kind: "gat", Dims: []int{16, 16, 16}, OutputHeads: size.Most / 8}, 0},

@@ -25,12 +25,14 @@ func GCNCoefficients(inDegree, outDegree []uint32, own int, a *mapped.Arena) Coe
 
 		SelfLoops: true,
 	}
-	for v := range c.Col {
-		c.Col[v] = inverseRoot(outDegree[v])
-	}
-	for v := range c.Row {
-		c.Row[v] = inverseRoot(inDegree[v])
-	}
+	a.Fill(func() {
+		for v := range c.Col {
+			c.Col[v] = inverseRoot(outDegree[v])
+		}
+		for v := range c.Row {
+			c.Row[v] = inverseRoot(inDegree[v])
+		}
+	})
 	return c
 }
 

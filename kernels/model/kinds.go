@@ -12,7 +12,9 @@ type Kind struct {
 	// Layer makes layer l. All room that it needs comes from b.
 	Layer func(b *Builder, l int) Layer
 	// Coefficients are those of the edges, from the degrees of own vertices and
-	// then ghosts, without self loops. nil: the network does not use the graph.
+	// then ghosts, without self loops. Its arrays are made in a, and it reads and
+	// writes elements only in what it gives to a.Fill: a forecast makes them too.
+	// nil: the network does not use the graph.
 	Coefficients func(inDegree, outDegree []uint32, own int, a *mapped.Arena) Coefficients
 	// Order is "gather-first" or "apply-first" for layers that know only one,
 	// empty for those that look at Spec.Orders.

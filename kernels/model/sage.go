@@ -13,9 +13,11 @@ import "siafu/graph/mapped"
 // MeanCoefficients are those of Ā.
 func MeanCoefficients(inDegree, _ []uint32, own int, a *mapped.Arena) Coefficients {
 	c := Coefficients{Row: mapped.Make[float32](a, own)}
-	for v := range c.Row {
-		c.Row[v] = 1 / float32(max(inDegree[v], 1))
-	}
+	a.Fill(func() {
+		for v := range c.Row {
+			c.Row[v] = 1 / float32(max(inDegree[v], 1))
+		}
+	})
 	return c
 }
 

@@ -58,6 +58,9 @@ func (s *Store) CacheInput(half bool, a *mapped.Arena) kernels.Mat {
 	return x
 }
 
+// Memory is how long values stand.
+func (s *Store) Memory() Memory { return s.plan.memory }
+
 // LocalIDs are the dataset ids of own vertices and ghosts: the counters of the
 // dropout of attention.
 func (s *Store) LocalIDs() kernels.Vector[uint32] { return s.input.LocalIDs }

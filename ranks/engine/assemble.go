@@ -32,7 +32,7 @@ func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *
 			way.pieces = evenly(way.graph.Plan.Ghosts, max(1, min(config.MostIntervals, way.graph.Plan.Ghosts/config.IntervalRows)))
 		}
 	}
-	s.build(way, e.Config.Mode == "nopipe")
+	a.Fill(func() { s.build(way, e.Config.Mode == "nopipe") })
 }
 
 // pieceEdges is about how many edges are in a piece of the sums for other ranks.

@@ -10,10 +10,13 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// cachedColumns is how many columns of ÂX are gathered at a time: enough for
+// CachedColumns is how many columns of ÂX are gathered at a time: enough for
 // whole cache lines, few enough that ghosts of all features are never there at
 // once.
-const cachedColumns = 64
+const CachedColumns = 64
+
+// CachedInput is the purpose of ÂX.
+const CachedInput = "ÂX, kept"
 
 // cacheInput computes ÂX once, for the first layer of a store that has no frames
 // yet, in memory of a; what it takes on the way is freed. Collective over the graph
@@ -24,14 +27,9 @@ func (e *Engine) cacheInput(store *model.Store, reduction *halo.Reduction, a *ma
 	}
 	scratch := mapped.NewArena()
 	defer scratch.Free()
-	dim, at := e.Network.Dims[0], 0 // column
-	width := min(cachedColumns, dim)
-	net := model.InputColumns(e.Network, store.Network.Sparse, width, &at, store.CacheInput(e.Config.Features == "bf16", a))
-	columns := e.store(net, model.Forward, scratch)
-	once := e.lockstep(columns, e.newIntervals(columns, kernels.Mat{}, scratch))
-	once.tensor = tensor.CPU{}                                                                                 // there is nothing to compute
-	once.prepare(e, graphwork.Options{Reduction: reduction, Forward: true}, codec.Exact(e.Codecs[0]), scratch) // it costs time only once
-	for ; at < dim; at += width {
+	at, dim := 0, e.Network.Dims[0] // columns
+	once := e.columnCaches(store, reduction, &at, a, scratch)
+	for width := min(CachedColumns, dim); at < dim; at += width {
 		at = min(at, dim-width) // the last columns are computed twice rather than in another width
 		if err := once.forward(model.Pass{}, false); err != nil {
 			return err
@@ -39,4 +37,16 @@ func (e *Engine) cacheInput(store *model.Store, reduction *halo.Reduction, a *ma
 	}
 	e.workers.take() // no epoch's work
 	return nil
+}
+
+// columnCaches makes room for ÂX in a, and in scratch what computes its columns
+// from *from on.
+func (e *Engine) columnCaches(store *model.Store, reduction *halo.Reduction, from *int, a, scratch *mapped.Arena) *lockstep {
+	width, cached := min(CachedColumns, e.Network.Dims[0]), store.CacheInput(e.Config.Features == "bf16", a.For(CachedInput))
+	columns := e.store(model.InputColumns(e.Network, store.Network.Sparse, width, from, cached), model.Forward, scratch)
+	once := e.lockstep(columns, e.newIntervals(columns, kernels.Mat{}, scratch))
+	once.tensor = tensor.CPU{} // there is nothing to compute
+	o := graphwork.Options{Reduction: reduction, Forward: true}
+	once.prepare(e, o, codec.Exact(e.Codecs[0]), scratch) // it costs time only once
+	return once
 }

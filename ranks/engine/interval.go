@@ -67,11 +67,14 @@ func (i *interval) start(b tensor.Backend, t schedule.Task, part, version int, p
 	return b.Start(i.ops, &i.task)
 }
 
+// Activations is the purpose of the values of layers.
+const Activations = "activations and their gradients"
+
 // store makes room for the values of a network on the own vertices of a shard, and for
 // what stands for them in the first layer. All memory comes from a.
 func (e *Engine) store(net *model.Network, m model.Memory, a *mapped.Arena) *model.Store {
 	ops, sh := e.workers.teams[0], e.Shard
-	return model.NewStore(net, model.Place(ops, a, sh.Features, sh.Own, e.localIDs(a)), m, ops, a)
+	return model.NewStore(net, model.Place(ops, a, sh.Features, sh.Own, e.localIDs(a)), m, ops, a.For(Activations))
 }
 
 // network is the engine's, for the features that it has.

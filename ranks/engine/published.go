@@ -5,6 +5,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
+	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
@@ -180,6 +181,9 @@ func (f *async) end(t schedule.Task) job {
 	return j
 }
 
+// Published is the purpose of rows and gradients that intervals show each other.
+const Published = "published rows"
+
 // publish gives layer l room that every interval writes and reads by itself.
 func (f *async) publish(l *graphwork.Layer, own int, a *mapped.Arena) *published {
 	plan := f.graph.Plan
@@ -187,20 +191,20 @@ func (f *async) publish(l *graphwork.Layer, own int, a *mapped.Arena) *published
 		Layer: l, rowsFrom: make([]map[int]int, plan.Parts), gradsFrom: make([]int, plan.Parts),
 		rowsMissing: plan.Ghosts, ready: map[int]int{},
 	}
-	place := func(rows, width int) ([]float32, kernels.Mat) {
-		x := mapped.Make[float32](a, rows*width)
-		return x, kernels.PlaceMat(f.workers.teams[0], a, rows, width, x)
+	place := func(purpose string, rows, width int) ([]float32, kernels.Mat) {
+		x := mapped.Make[float32](a.For(purpose), rows*width)
+		return x, kernels.PlaceMat(f.workers.teams[0], a.For(purpose), rows, width, x)
 	}
 	h := &p.host
 	h.returned = make([][]float32, plan.Parts)
-	h.rows, l.Rows = place(own, l.Width)
+	h.rows, l.Rows = place(Published, own, l.Width)
 	l.Again = l.Rows
-	_, l.Grads = place(own, l.GradWidth)
-	h.ghosts, l.Ghosts = place(plan.Ghosts, l.Width)
+	_, l.Grads = place(Published, own, l.GradWidth)
+	h.ghosts, l.Ghosts = place(halo.Ghosts, plan.Ghosts, l.Width)
 	for q := range plan.Parts {
 		p.rowsFrom[q] = map[int]int{}
 		if sends := int(plan.SendStart[q+1] - plan.SendStart[q]); sends > 0 {
-			h.returned[q], l.Returned[q] = place(sends, l.Width)
+			h.returned[q], l.Returned[q] = place(halo.Buffers, sends, l.Width)
 			p.gradsMissing++
 		}
 	}

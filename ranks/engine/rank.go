@@ -136,9 +136,12 @@ func (e *Engine) explain(during func() string, awaited func() []int, comms ...wo
 	}
 }
 
+// VertexIDs is the purpose of the ids of own vertices and ghosts.
+const VertexIDs = "vertex ids"
+
 // localIDs are the dataset ids of own vertices and then ghosts.
 func (e *Engine) localIDs(a *mapped.Arena) []uint32 {
-	ids := mapped.Make[uint32](a, e.Shard.NumOwn()+e.Shard.NumGhosts())
-	copy(ids[copy(ids, e.Shard.Own):], e.Shard.Ghosts)
+	ids := mapped.Make[uint32](a.For(VertexIDs), e.Shard.NumOwn()+e.Shard.NumGhosts())
+	a.Fill(func() { copy(ids[copy(ids, e.Shard.Own):], e.Shard.Ghosts) })
 	return ids
 }

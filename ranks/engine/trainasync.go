@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"siafu/graph/mapped"
+	"siafu/halo"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
@@ -208,11 +209,8 @@ func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *map
 // prepare makes what the intervals' layers need of the graph, and of rows that
 // travel.
 func (f *async) prepare(e *Engine, store *model.Store, a *mapped.Arena) {
-	f.graph = graphwork.New(store, e.Shard, graphwork.Options{Half: f.cfg.Gather == "bf16"}, e.workers.team(), a)
-	f.codec, f.sendIDs = e.Codecs[0], mapped.Make[uint32](a, len(f.graph.Plan.SendRows))
-	for k, v := range f.graph.Plan.SendRows {
-		f.sendIDs[k] = f.graph.Plan.OwnIDs[v]
-	}
+	f.graph = graphwork.New(store, e.Shard, graphwork.Options{Half: f.cfg.Gather == "bf16", Apart: true}, e.workers.team(), a)
+	f.codec, f.sendIDs = e.Codecs[0], f.graph.Plan.SendIDs(a.For(halo.Buffers))
 	for l := range f.layers {
 		if layer := f.graph.Layer(l); layer != nil {
 			f.layers[l] = f.publish(layer, e.Shard.NumOwn(), a)

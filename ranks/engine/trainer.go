@@ -10,7 +10,6 @@ import (
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/config"
-	"siafu/ranks/graphwork"
 	"siafu/ranks/inject"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
@@ -54,11 +53,12 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	if err != nil {
 		return err
 	}
-	t, err := e.trainer(source, reduction, e.memory())
+	t, err := e.trainer(source, reduction, inStep(e.Config))
 	if err != nil {
 		return err
 	}
 	t.history, t.saver, t.views = h, s, e.Views
+	t.reserve()
 	defer e.explain(t.during, nil, e.World, e.Peers)()
 	e.beginTuning(t.lockstep, first)
 	if err := t.unpack(e.Own); err != nil {
@@ -70,9 +70,17 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	return t.settle()
 }
 
-// memory is how long values stand while an engine trains.
-func (e *Engine) memory() model.Memory {
-	if e.Config.Recompute {
+// Memory is how long values stand while a run trains.
+func Memory(c config.Config) model.Memory {
+	if c.Mode == "async" {
+		return model.Apart
+	}
+	return inStep(c)
+}
+
+// inStep is how long they stand while it trains synchronously.
+func inStep(c config.Config) model.Memory {
+	if c.Recompute {
 		return model.Recompute
 	}
 	return model.InStep
@@ -96,10 +104,7 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 	for _, layer := range params.Layers(e.Network) {
 		t.layers = append(t.layers, layer)
 	}
-	o := graphwork.Options{Half: e.Config.Gather == "bf16", Reduction: reduction}
-	o.Forward = m == model.Forward || e.Config.Refresh == config.Never && e.Peers.Size() > 1
-	t.prepare(e, o, e.Codecs[0], e.Arena)
-	t.refresh(e, o, e.Arena)
+	t.connect(e, reduction, e.Arena)
 	t.delay = newDelay(e.Config, e.Peers.Rank())
 	return t, nil
 }

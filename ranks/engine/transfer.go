@@ -5,6 +5,7 @@ import (
 	"siafu/halo"
 	"siafu/halo/refresh"
 	"siafu/kernels"
+	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/schedule"
@@ -27,6 +28,15 @@ type route struct {
 	sumPieces []int // the same of the sums for other ranks
 }
 
+// connect makes the routes of evaluations and of training. reduction may be nil;
+// all memory comes from a.
+func (s *lockstep) connect(e *Engine, reduction *halo.Reduction, a *mapped.Arena) {
+	o := graphwork.Options{Half: e.Config.Gather == "bf16", Reduction: reduction}
+	o.Forward = s.store.Memory() == model.Forward || e.Config.Refresh == config.Never && e.Peers.Size() > 1
+	s.prepare(e, o, e.Codecs[0], a)
+	s.refresh(e, o, a)
+}
+
 // refresh makes the route of training where it differs from that of evaluations,
 // which is exact. o is what that has been made with.
 func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
@@ -40,9 +50,18 @@ func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
 	case config.Never:
 		o.Alone, o.Forward = true, false
 		way.graph, way.ghosts = graphwork.New(s.store, e.Shard, o, s.adder, a), nil
-		s.build(&way, e.Config.Mode == "nopipe")
+		a.Fill(func() { s.build(&way, e.Config.Mode == "nopipe") })
 	}
 	s.route, s.training = &way, &way
+}
+
+// reserve makes the room for what codecs lose of the rows of training.
+func (s *lockstep) reserve() {
+	for _, l := range s.shapes() {
+		if s.training.ghosts != nil {
+			s.training.ghosts.Leaving(halo.Slot{Layer: l.Layer}).Reserve(l.Layer, l.Width, l.Backward)
+		}
+	}
 }
 
 // shapes are the layers that gather.

@@ -3,6 +3,7 @@ package forecast
 import (
 	"siafu/graph/partition"
 	"siafu/halo/codec"
+	"siafu/ranks/graphwork"
 )
 
 // Rates are what a host needs for an epoch's work, all its threads together:
@@ -34,7 +35,7 @@ func (e Epoch) Compute() float64 { return e.Tensor + e.Gather + e.Codec }
 // Epoch adds up an epoch on the given partition.
 func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 	var t Epoch
-	share := float64(l.shared(f.Run.Graph))
+	share := float64(l.shared(f.Graph))
 	for _, p := range parts {
 		t.Tensor = max(t.Tensor, share*r.Row*float64(p.Vertices))
 	}
@@ -59,7 +60,7 @@ func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 		t.Rows += rows
 		t.Exposed += codec.Exposed(rows, own)
 	}
-	if f.Run.Graph > 1 || f.Servers > 0 {
+	if f.Graph > 1 || f.Servers > 0 {
 		t.Weights = f.weightSeconds(l)
 	}
 	t.Sequential = t.Compute() + t.Rows + t.Weights
@@ -71,10 +72,21 @@ func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 // included: those between own vertices, which need no other rank, and the rest.
 func (f *Forecast) along(e Exchange, p partition.RankReport) (own, rest float64) {
 	n, edges, cut := float64(p.Vertices), float64(p.Edges), float64(p.Cut)
-	if _, few, _ := f.reverse(p); few && e.Backward && e.Layer == f.Net.Layers()-1 {
+	if e.Backward && e.Layer == f.Net.Layers()-1 && f.trainedApart(p) {
 		into := float64(p.TrainEdges)
 		cut *= into / max(edges, 1)
 		edges = into
 	}
 	return edges - cut + n, cut
+}
+
+// trainedApart tells whether gradients go back through the last layer along edges
+// into training vertices alone.
+func (f *Forecast) trainedApart(p partition.RankReport) bool {
+	var back []bool
+	for _, g := range f.foot.Gathers {
+		back = append(back, g.Backward)
+	}
+	_, apart := graphwork.Reverse(back, f.Directed, p.TrainEdges, p.Edges)
+	return apart
 }

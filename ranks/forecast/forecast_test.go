@@ -2,11 +2,15 @@ package forecast
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"siafu/graph/partition"
+	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/kernels/model"
+	"siafu/ranks/config"
+	"siafu/ranks/engine"
 )
 
 // run is a network of 8 features, hidden layers of 4 and 2 classes.
@@ -22,7 +26,7 @@ func run(t *testing.T, layers, graph, servers int, name string) Run {
 	}
 	net.Dims = append(net.Dims, 2)
 	net.Choose(model.Load{CacheFits: true}, model.Choices{Order: "auto", CacheInput: "auto"})
-	return Run{Net: net, Graph: graph, Servers: servers, Codec: c, Slots: 2, Overlap: true}
+	return Run{Config: config.Config{Intervals: 1}, Net: net, Graph: graph, Servers: servers, Codecs: []codec.Codec{c}, Slots: 2}
 }
 
 // triangle is three ranks of 100 vertices, each sending 10 rows to the next
@@ -60,7 +64,7 @@ func (rounded) ID() codec.ID                    { return codec.ID{Codec: 99} }
 func (rounded) Size(rows, cols int) (int, bool) { return 2 * rows * cols, true }
 func TestCodecThatKnowsItsSize(t *testing.T) {
 	r := run(t, 2, 3, 0, "none")
-	r.Codec = rounded{r.Codec}
+	r.Codecs[0] = rounded{r.Codecs[0]}
 	want := Traffic{Raw: 1440, Sent: 720 + 12*codec.BlockHeader, Exact: true, Messages: 12}
 	if got := New(r).Traffic(triangle()); got != want {
 		t.Errorf("%+v, expected %+v", got, want)
@@ -70,12 +74,11 @@ func TestCodecThatKnowsItsSize(t *testing.T) {
 // Where codecs are tried there is room for each, and for rows as they are.
 func TestRoomForOthers(t *testing.T) {
 	r := run(t, 2, 3, 0, "none")
-	r.Intervals = func(int) int { return 1 }
 	plain := New(r).GraphRank(0, triangle()[0])
-	s2, int4 := run(t, 2, 3, 0, "s2").Codec, run(t, 2, 3, 0, "int4").Codec
-	r.Others = []codec.Codec{int4, s2}
+	s2, int4 := run(t, 2, 3, 0, "s2").Codecs, run(t, 2, 3, 0, "int4").Codecs
+	r.Codecs = slices.Concat(r.Codecs, int4, s2)
 	all := New(r).GraphRank(0, triangle()[0])
-	r.Codec, r.Others = s2, nil
+	r.Codecs = s2
 	one := New(r).GraphRank(0, triangle()[0])
 	if ids := all.Of(Array) - plain.Of(Array); ids != 128 { // 30 numbers of 4 bytes
 		t.Errorf("%d bytes for dataset ids", ids)
@@ -152,7 +155,7 @@ func TestEpoch(t *testing.T) {
 // What is given back before the first epoch is not there together with what
 // only epochs touch.
 func TestPeak(t *testing.T) {
-	m := Memory{{"a", Mapped, 1}, {"b", Array, 10}, {"c", Heap, 100}, {activations, Array, 1000}, {ghosts, Array, 500}, {"d", Scratch, 1200}}
+	m := Memory{{"a", Mapped, 1}, {"b", Array, 10}, {"c", Heap, 100}, {engine.Activations, Array, 1000}, {halo.Ghosts, Array, 500}, {"d", Scratch, 1200}}
 	if m.Peak() != 1611 || m.Certain() != 1510 {
 		t.Errorf("peak %d, certain %d", m.Peak(), m.Certain())
 	}

@@ -81,9 +81,9 @@ func (f *flow) seconds() float64 {
 // rows is one exchange of ghost rows, as long as it is not hidden by other
 // work.
 func (f *Forecast) rows(e Exchange, parts []partition.RankReport, l Link) float64 {
-	move := newFlow(l, f.Run.Graph+f.Servers)
+	move := newFlow(l, f.Graph+f.Servers)
 	f.eachMessage(e, parts, func(p, q int, rows int64) {
-		bytes, _, _ := payload(f.Codec, rows, int64(e.Width))
+		bytes, _, _ := payload(f.Codecs[0], rows, int64(e.Width))
 		move.add(p, q, bytes)
 	})
 	return move.seconds()
@@ -91,28 +91,28 @@ func (f *Forecast) rows(e Exchange, parts []partition.RankReport, l Link) float6
 
 // weightSeconds is the exchange of weights and gradients in an epoch.
 func (f *Forecast) weightSeconds(l Link) float64 {
-	down, up := newFlow(l, f.Run.Graph+f.Servers), newFlow(l, f.Run.Graph+f.Servers)
+	down, up := newFlow(l, f.Graph+f.Servers), newFlow(l, f.Graph+f.Servers)
 	bytes := floats(int64(f.Net.NumWeights()))
 	switch {
 	case f.Servers > 0:
-		for r := range f.Run.Graph {
-			server := f.Run.Graph + r%f.Servers
+		for r := range f.Graph {
+			server := f.Graph + r%f.Servers
 			down.add(server, r, bytes)
 			up.add(r, server, bytes)
 		}
 		for k := range f.Servers {
 			for other := range f.Servers {
 				if k != other {
-					up.add(f.Run.Graph+k, f.Run.Graph+other, bytes)
+					up.add(f.Graph+k, f.Graph+other, bytes)
 				}
 			}
 		}
 	default: // each rank adds up its share of all, and gets the shares of the others
-		for p := range f.Run.Graph {
-			for q := range f.Run.Graph {
+		for p := range f.Graph {
+			for q := range f.Graph {
 				if p != q {
-					down.add(p, q, bytes/int64(f.Run.Graph))
-					up.add(p, q, bytes/int64(f.Run.Graph))
+					down.add(p, q, bytes/int64(f.Graph))
+					up.add(p, q, bytes/int64(f.Graph))
 				}
 			}
 		}

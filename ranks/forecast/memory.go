@@ -1,12 +1,18 @@
 package forecast
 
 import (
+	"errors"
 	"slices"
 
+	"siafu/graph/mapped"
 	"siafu/graph/partition"
+	"siafu/graph/shard"
 	"siafu/graph/size"
-	"siafu/kernels"
+	"siafu/halo"
+	"siafu/kernels/model"
 	"siafu/ranks/config"
+	"siafu/ranks/engine"
+	"siafu/ranks/graphwork"
 )
 
 // Kind says where the memory of a term lies.
@@ -39,6 +45,13 @@ func (m *Memory) add(name string, kind Kind, arrays ...int64) {
 	}
 	if total > 0 {
 		*m = append(*m, Term{name, kind, total})
+	}
+}
+
+// shares appends what arrays of a sketch take, by purpose.
+func (m *Memory) shares(kind Kind, a *mapped.Arena) {
+	for _, s := range a.Shares() {
+		m.add(s.Purpose, kind, s.Bytes)
 	}
 }
 
@@ -76,7 +89,7 @@ func (m Memory) Peak() int64 {
 	for _, t := range m {
 		switch {
 		case t.Kind != Array:
-		case t.Name == activations, t.Name == ghosts, t.Name == buffers:
+		case slices.Contains(epochs, t.Name):
 			training = size.Sum(training, t.Bytes)
 		default:
 			always = size.Sum(always, t.Bytes)
@@ -102,14 +115,16 @@ func (m Memory) Certain() int64 {
 // showed 32 to 43 MB of it.
 const Program int64 = 40 << 20
 
-// Names of terms.
+// Names of terms, beside those that the packages give which make the arrays.
 const (
-	Kept        = "ÂX, kept"
-	activations = "activations"
-	ghosts      = "ghost rows"
-	buffers     = "exchange buffers"
-	intervals   = "tasks of intervals"
+	Kept      = engine.CachedInput
+	weights   = "weights and their gradients"
+	optimiser = "optimiser state"
+	intervals = "tasks of intervals"
 )
+
+// epochs are terms that nobody touches before the first epoch.
+var epochs = []string{engine.Activations, graphwork.Scores, graphwork.Halves, engine.Published, halo.Ghosts, halo.Buffers, halo.FedBack}
 
 // An interval takes about so much of the heap for itself and for each of its
 // layers: a run of 3000 intervals, of 2 layers and of 20, took 14 and 55 KB for
@@ -119,152 +134,125 @@ const (
 	intervalLayerBytes = 2 << 10
 )
 
-// keptColumns is how many columns of ÂX are made at a time.
-const keptColumns = 64
-
 // GraphRank is the memory of a graph rank with the given partition. In bounded
-// asynchrony without servers rank 0 hosts one.
+// asynchrony without servers rank 0 hosts one, and at the end, when the arrays of
+// that have gone, all ranks evaluate in step or go on so: whichever takes more.
 func (f *Forecast) GraphRank(rank int, p partition.RankReport) Memory {
+	if f.Predicts {
+		return f.graphRank(rank, p, f.Config, model.Forward)
+	}
+	m := f.graphRank(rank, p, f.Config, engine.Memory(f.Config))
+	if f.Config.Mode == "async" {
+		c := f.Config
+		c.Mode, c.Intervals = "pipe", c.IntervalsOf(f.Net, int(p.Vertices))
+		stand := model.Forward
+		if c.SwitchToSync > 0 {
+			stand = engine.Memory(c)
+		}
+		if inStep := f.graphRank(rank, p, c, stand); inStep.Of(Array) > m.Of(Array) {
+			return inStep
+		}
+	}
+	return m
+}
+
+// graphRank is that of a rank in the mode that c says, now or at the end, whose
+// values stand as stand says.
+func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, stand model.Memory) Memory {
 	m := new(Memory)
-	f.shard(m, p)
-	f.edges(m, p)
-	f.kept(m, p)
-	f.layers(m, p)
-	f.exchange(m, p)
-	f.weights(m, p)
-	if f.Async && f.Servers == 0 && rank == 0 {
+	if err := f.sketch(m, rank, p, c, stand); err != nil {
+		m.add("more than can be counted", Array, size.Most)
+	}
+	n, w := p.Vertices, size.RoundUp(floats(int64(f.Net.NumWeights())), 64)
+	async, began, count := c.Mode == "async", f.Config.Mode == "async", c.IntervalsOf(f.Net, int(n))
+	if stand != model.Forward {
+		m.add("transpose of the features", Array, size.Product(p.FeatureNNZ, f.foot.PerNonZero))
+	}
+	if own := f.foot.Fixed; async { // the first weights, and of each interval weights and their gradients
+		m.add(weights, Array, w, size.Product(int64(count), own))
+	} else { // intervals share weights, and there is the sum of their gradients
+		m.add(weights, Array, w, w, w, size.Product(int64(count), max(own-w, 0)))
+	}
+	f.heap(m, p, count, async)
+	if f.Servers == 0 && began && rank == 0 {
 		f.serve(m, f.Graph)
+	}
+	if f.Servers == 0 && !async && (!began || f.Config.SwitchToSync > 0) {
+		m.add(optimiser, Array, slices.Repeat([]int64{w}, f.Slots)...)
 	}
 	return *m
 }
 
-// shard is the file that a rank maps, all of which is read when it is opened.
-func (f *Forecast) shard(m *Memory, p partition.RankReport) {
-	n, g, dim := p.Vertices, p.Ghosts, int64(f.Net.Dims[0])
-	m.add("shard: edges", Mapped, 8*n, 8*n, 4*p.Edges)
-	m.add("shard: vertices and ghosts", Mapped, 4*n, 4*g, 4*p.SendRows, 8*(n+g), 5*n)
-	if f.Sparse {
-		m.add("shard: features", Mapped, 8*n, 8*p.FeatureNNZ)
-	} else {
-		m.add("shard: features", Mapped, floats(n, dim))
+// sketch appends the files that a rank maps and the arrays that its engine makes,
+// which are made on arenas that only count. It fails where they cannot be counted.
+func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.Config, stand model.Memory) (err error) {
+	defer mapped.Catch(&err)
+	rows, columns := size.Sum(1, p.Vertices, p.Ghosts, p.Edges, p.SendRows, p.FeatureNNZ), size.Sum(f.Net.Dims...)
+	if size.Product(8, rows, size.Sum(f.foot.PerRow, int64(columns))) == size.Most { // the columns of any matrix
+		return errors.New("forecast: no number holds the size of an array")
 	}
+	files, kept, scratch := mapped.NewSketch(), mapped.NewSketch(), mapped.NewSketch()
+	head := shard.Shard{Parts: f.Graph, Rank: rank, Directed: f.Directed, FeatureDim: f.Net.Dims[0]}
+	engine.Sketch(c, f.Net, stand, f.Codecs, shard.Sketch(head, p, f.Sparse, files), f.ops, kept, scratch)
+	m.shares(Mapped, files)
+	m.shares(Array, kept)
+	m.add("making ÂX", Scratch, scratch.Used())
+	return nil
 }
 
-// edges are the coefficients and reverse edges that are made of the shard, and
-// the ids of all vertices.
-func (f *Forecast) edges(m *Memory, p partition.RankReport) {
-	n, g := p.Vertices, p.Ghosts
-	if !f.Net.Propagates() {
-		m.add("vertex ids and coefficients", Array, 4*(n+g))
-		return
+// heap is what a graph rank takes of Go's heap: estimates, since what is under way
+// at a time is left to chance, and codecs to contents.
+func (f *Forecast) heap(m *Memory, p partition.RankReport, count int, async bool) {
+	w := floats(int64(f.Net.NumWeights()))
+	m.add(intervals, Heap, size.Product(int64(count), intervalBytes+intervalLayerBytes*int64(f.Net.Layers())))
+	m.add("best weights", Heap, w)
+	f.start(m, w)
+	if f.Servers > 0 || async {
+		m.add("weights in messages", Heap, size.Product(4, w))
 	}
-	m.add("vertex ids and coefficients", Array, 4*(n+g), count(f.row, 4*n), count(f.col, 4*(n+g)))
-	own, few, all := f.reverse(p)
-	if few {
-		m.add("reverse edges of training vertices", Array, 8*(n+1), 8*(g+1), 4*p.TrainEdges)
-	}
-	if all {
-		m.add("reverse edges", Array, count(own, 8*(n+1)), count(own, 4*(p.Edges-p.Cut)), 8*(g+1), 4*p.Cut)
-	}
-}
-
-// reverse tells which reverse edges a rank makes: those of training vertices
-// alone for the last layer, those of all vertices, and of these own ones too.
-func (f *Forecast) reverse(p partition.RankReport) (own, few, all bool) {
-	last := len(f.foot.Gathers) - 1
-	others := false
-	for _, g := range f.foot.Gathers[:last] {
-		others = others || g.Backward
-	}
-	back := f.foot.Gathers[last].Backward
-	few = back && (2*p.TrainEdges < p.Edges || f.Directed && !others)
-	return f.Directed, few, others || back && !few
-}
-
-// kept is ÂX, and what is needed once to make it.
-func (f *Forecast) kept(m *Memory, p partition.RankReport) {
-	if !f.Net.CacheInput {
-		return
-	}
-	n, dim, each := p.Vertices, int64(f.Net.Dims[0]), int64(4)
-	if f.HalfKept {
-		each = 2
-	}
-	m.add(Kept, Array, size.Product(n, dim, each))
-	w := min(keptColumns, dim)
-	m.add("making ÂX", Scratch, 4*n*w, 4*n*w, count(f.row, 4*n), count(f.col, 4*(n+p.Ghosts)), 4*p.Ghosts*w, 4*p.SendRows*w)
-}
-
-// layers are the matrices of the network's layers and of their gathers.
-func (f *Forecast) layers(m *Memory, p partition.RankReport) {
-	n := p.Vertices
-	own := []int64{size.Sum(size.Product(n, f.foot.PerRow), size.Product(p.FeatureNNZ, f.foot.PerNonZero))}
-	for _, g := range f.foot.Gathers {
-		if g.Heads > 0 {
-			heads := floats(n, int64(g.Heads)) // a float of each
-			own = append(own, heads, size.Product(2, heads), heads, heads, heads,
-				size.Product(3, heads), heads, floats(p.Ghosts, int64(g.Heads)))
-		}
-	}
-	if f.Refresh == config.Never { // evaluations gather along more edges, with coefficients of their own
-		own = append(own, own[1:]...)
-		own = append(own, count(f.row, 4*n), count(f.col, 4*n))
-	}
-	m.add(activations, Array, own...)
-	if f.HalfRows {
-		m.add("rows in bfloat16", Array, f.halves(p)...)
-		if f.Refresh == config.Never {
-			m.add("rows in bfloat16 of evaluations", Array, f.halves(p)...)
-		}
-	}
-}
-
-// halves are the rounded copies of rows and of gradients.
-func (f *Forecast) halves(p partition.RankReport) (made []int64) {
-	half := func(rows int64, width int) {
-		made = append(made, size.Product(2, size.Sum(size.Product(rows, int64(width)), kernels.HalfSlack)))
-	}
-	for _, g := range f.foot.Gathers {
-		if g.Width > 0 && g.Heads == 0 {
-			half(p.Vertices, g.Width)
-			half(p.Ghosts, g.Width)
-			if g.Backward {
-				half(p.Vertices, g.Width)
-			}
-		}
-	}
-	return made
-}
-
-// weights are what belongs to the network as a whole.
-func (f *Forecast) weights(m *Memory, p partition.RankReport) {
-	n := floats(int64(f.Net.NumWeights()))
-	own := f.foot.Fixed // of an interval, gradients for one
-	if !f.Async {
-		own -= size.RoundUp(n, 64) // they share the weights
-	}
-	arrays := append(repeat(f.Intervals(int(p.Vertices)), max(own, 0)), n)
-	if !f.Async {
-		arrays = append(arrays, n, n)
-	}
-	m.add("weights and their gradients", Array, arrays...)
-	m.add(intervals, Heap, size.Product(int64(f.Intervals(int(p.Vertices))), intervalBytes+intervalLayerBytes*int64(f.Net.Layers())))
-	m.add("best weights", Heap, n)
-	f.start(m, n)
 	switch {
-	case f.Servers > 0 || f.Async:
-		m.add("weights in messages", Heap, size.Product(4, n))
-	default:
-		m.add("optimiser state", Array, repeat(f.Slots, n)...)
+	case async:
+		m.add("rows in messages", Heap, f.messages(p))
+	case f.Graph > 1:
+		m.add("encoded rows", Heap, f.encoded(p))
 	}
+}
+
+// messages is rows on their way and arrived, in bounded asynchrony, twice over:
+// the collector lets the heap double.
+func (f *Forecast) messages(p partition.RankReport) (bytes int64) {
+	for _, g := range f.foot.Gathers {
+		bytes = size.Sum(bytes, floats(4, p.Ghosts+p.SendRows, int64(g.Width)))
+	}
+	return bytes
+}
+
+// encoded is what leaves through a codec, and what has arrived and is not decoded:
+// of one exchange at a time and, where transfers outlive their epoch, of two for
+// each.
+func (f *Forecast) encoded(p partition.RankReport) (bytes int64) {
+	rows, most := max(p.SendRows, p.Ghosts), int64(0)
+	for _, c := range f.Codecs {
+		if framed(c) {
+			out, _, _ := payload(c, rows, f.maxWidth())
+			most = max(most, size.Product(2, out))
+		}
+	}
+	if f.Config.Refresh == config.Previous && framed(f.Codecs[0]) {
+		for _, e := range f.Exchanges() {
+			out, _, _ := payload(f.Codecs[0], rows, int64(e.Width))
+			bytes = size.Sum(bytes, size.Product(4, out))
+		}
+	}
+	return size.Sum(bytes, most)
 }
 
 // start is what a run is given to begin with, for weights of n bytes.
 func (f *Forecast) start(m *Memory, n int64) {
-	if f.Resumed {
-		m.add("weights and state to go on from", Heap, repeat(2+f.Slots, n)...)
+	if f.Config.Resume != "" {
+		m.add("weights and state to go on from", Heap, slices.Repeat([]int64{n}, 2+f.Slots)...)
 	}
-	if f.Initial {
+	if f.Config.Init != "" {
 		m.add("weights to start from", Heap, n)
 	}
 }
@@ -282,23 +270,8 @@ func (f *Forecast) ServerRank(ranks int) Memory {
 // serve is what a server of so many graph ranks has beside the weights.
 func (f *Forecast) serve(m *Memory, ranks int) {
 	n := floats(int64(f.Net.NumWeights()))
-	m.add("optimiser state", Array, repeat(f.Slots, n)...)
+	m.add(optimiser, Array, slices.Repeat([]int64{n}, f.Slots)...)
 	// Gradients until their sum, what is sent, and versions.
-	copies := size.Sum(int64(2*(ranks+f.Servers)), int64(f.Staleness), 2)
+	copies := size.Sum(int64(2*(ranks+f.Servers)), int64(f.Config.MostStaleness()), 2)
 	m.add("gradients and messages", Heap, size.Product(copies, n))
-}
-
-func repeat(times int, bytes int64) []int64 {
-	list := make([]int64, times)
-	for i := range list {
-		list[i] = bytes
-	}
-	return list
-}
-
-func count(there bool, bytes int64) int64 {
-	if there {
-		return bytes
-	}
-	return 0
 }

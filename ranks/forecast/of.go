@@ -6,6 +6,7 @@ import (
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
+	"siafu/ranks/engine"
 )
 
 // Of is what is known of a run of c on a dataset before it begins, on so
@@ -30,13 +31,19 @@ func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, se
 		return nil, err
 	}
 	return New(Run{
-		Net: net, Directed: meta.Directed, Sparse: meta.FeatureKind == "sparse",
-		Async: c.Mode == "async", Recompute: c.Recompute, Intervals: func(n int) int { return c.IntervalsOf(net, n) }, Overlap: c.Mode != "nopipe",
-		Refresh:  c.Refresh,
-		HalfRows: c.Gather == "bf16", HalfKept: c.Features == "bf16", Slots: slots, Staleness: c.MostStaleness(),
-		Resumed: c.Resume != "", Initial: c.Init != "",
-		Graph: graphRanks, Servers: servers, Codec: list[0], Others: list[1:],
+		Config: c, Net: net, Directed: meta.Directed, Sparse: meta.FeatureKind == "sparse", Slots: slots,
+		Graph: graphRanks, Servers: servers, Codecs: list,
 	}), nil
+}
+
+// OfPrediction is Of for a network that is known and only predicts.
+func OfPrediction(c config.Config, net model.Spec, meta *graph.Meta, graphRanks int) (*Forecast, error) {
+	f, err := OfNetwork(c, net, meta, graphRanks, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	f.Predicts = true
+	return f, nil
 }
 
 // CachedInputBytes is what ÂX of a rank's own vertices takes, with the blocks of
@@ -46,5 +53,5 @@ func CachedInputBytes(c config.Config, own, ghosts int64, features int) int64 {
 	if c.Features == "bf16" {
 		each = 2
 	}
-	return size.Sum(size.Product(own, int64(features), each), 4*(own+ghosts)*keptColumns*4)
+	return size.Sum(size.Product(own, int64(features), each), 4*(own+ghosts)*engine.CachedColumns*4)
 }

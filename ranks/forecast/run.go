@@ -1,64 +1,37 @@
 package forecast
 
 import (
-	"siafu/graph/mapped"
 	"siafu/halo/codec"
+	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
+	"siafu/ranks/engine"
 )
 
 // Run is what is known of a run before it begins.
 type Run struct {
-	Net       model.Spec // whose orders have been chosen
-	Directed  bool       // the dataset keeps out-edges of its own
-	Sparse    bool       // its features are sparse
-	Async     bool       // bounded asynchrony
-	Recompute bool       // what layers make is made again for the way back
-	Intervals func(vertices int) int
-	Refresh   string // of ghosts, by policy
-	Overlap   bool   // own edges are gathered while ghosts are under way
-	HalfRows  bool   // rows are rounded to bfloat16 where they are gathered
-	HalfKept  bool   // ÂX is kept in bfloat16
-	Slots     int    // of the optimiser, floats a weight
-	Staleness int
-	Resumed   bool // from a checkpoint
-	Initial   bool // weights come from a file
-	Graph     int  // graph ranks, or their parts where they carry several
-	Servers   int
-	Codec     codec.Codec
-	Others    []codec.Codec // that may be tried in its place
+	Config   config.Config
+	Net      model.Spec // whose orders have been chosen
+	Directed bool       // the dataset keeps out-edges of its own
+	Sparse   bool       // its features are sparse
+	Slots    int        // of the optimiser, floats a weight
+	Graph    int        // graph ranks, or their parts where they carry several
+	Servers  int
+	Predicts bool          // once, and trains nothing
+	Codecs   []codec.Codec // that of rows, and those that may be tried in its place
 }
 
 // Forecast is what follows from a Run for any partitioning.
 type Forecast struct {
 	Run
-	foot     model.Footprint
-	row, col bool // edges have coefficients by destination, by source
+	foot model.Footprint
+	ops  kernels.Ops // that nothing computes with
 }
 
 // New sketches small networks of the run's shapes; it takes milliseconds, and
 // memory for nothing that is in proportion to them.
 func New(r Run) *Forecast {
-	f := &Forecast{Run: r, foot: r.Net.Footprint(r.Sparse, r.memory())}
-	if r.Net.Propagates() {
-		a := mapped.NewArena()
-		defer a.Free()
-		degrees := []uint32{1, 1}
-		c := r.Net.Coefficients(degrees, degrees, 1, a)
-		f.row, f.col = len(c.Row) > 0, len(c.Col) > 0
-	}
-	return f
-}
-
-// memory is how long values stand.
-func (r Run) memory() model.Memory {
-	switch {
-	case r.Async:
-		return model.Apart
-	case r.Recompute:
-		return model.Recompute
-	}
-	return model.InStep
+	return &Forecast{r, r.Net.Footprint(r.Sparse, engine.Memory(r.Config)), kernels.NewTeam(1)}
 }
 
 // Exchange is one exchange of rows between graph ranks in an epoch.
@@ -70,7 +43,7 @@ type Exchange struct {
 // Exchanges are those of an epoch's training, in their order. Where ÂX is kept
 // that of the first layer has been made once and for all.
 func (f *Forecast) Exchanges() []Exchange {
-	if f.Refresh == config.Never {
+	if f.Config.Refresh == config.Never {
 		return nil
 	}
 	var list []Exchange

@@ -48,7 +48,7 @@ func (f *Forecast) Traffic(parts []partition.RankReport) Traffic {
 	t := Traffic{Exact: true}
 	for _, e := range f.Exchanges() {
 		f.eachMessage(e, parts, func(_, _ int, rows int64) {
-			bytes, exact, messages := payload(f.Codec, rows, int64(e.Width))
+			bytes, exact, messages := payload(f.Codecs[0], rows, int64(e.Width))
 			t.Raw = size.Sum(t.Raw, floats(rows, int64(e.Width)))
 			t.Sent = size.Sum(t.Sent, bytes)
 			t.Exact = t.Exact && exact

@@ -1,6 +1,7 @@
 package graphwork
 
 import (
+	"siafu/halo"
 	"siafu/kernels"
 	"siafu/kernels/model"
 )
@@ -24,13 +25,17 @@ type attention struct {
 	mask  kernels.Dropout
 }
 
-// attend gives room for the attention of a layer.
-func (w *Work) attend(l *Layer, layer model.Attended) {
+// attend gives room for the attention of a layer, and for the rows of its ghosts
+// unless those are the caller's.
+func (w *Work) attend(l *Layer, layer model.Attended, o Options) {
 	n := w.shard.NumOwn()
-	room := func(width int) kernels.Mat { return w.room(n, width) }
+	room := func(width int) kernels.Mat { return w.room(Scores, n, width) }
 	l.shape, l.drop = layer.Attention(), layer.EdgeDropout()
 	l.whole, l.heads = l.shape, l.shape.Heads
-	l.scores, l.ghostScores = room(l.heads), w.room(w.Plan.Ghosts, l.heads)
+	l.scores, l.ghostScores = room(l.heads), w.room(Scores, w.Plan.Ghosts, l.heads)
+	if !o.Apart {
+		l.Ghosts = w.room(halo.Ghosts, w.Plan.Ghosts, l.Width)
+	}
 	l.back.packed = room(3 * l.heads)
 	l.lse, l.stats = room(l.heads), room(2*l.heads)
 	l.back.r, l.back.lse, l.back.dots = room(l.heads), room(l.heads), room(l.heads)

@@ -14,7 +14,7 @@ type Layer struct {
 	Again    kernels.Mat   // the same on the way back, where a layer has made them again
 	Ghosts   kernels.Mat   // emitted by ghosts [ghosts x Width]
 	Grads    kernels.Mat   // of what own vertices gathered [own x GradWidth]
-	Returned []kernels.Mat // by graph rank: its share of the gradients of the rows sent there
+	Returned []kernels.Mat // by graph rank, where layers are Apart: its share of the gradients of the rows sent there
 
 	gathered kernels.Mat // [own x GradWidth]
 	backward kernels.Mat // gradients of emitted rows [own x Width]
@@ -42,20 +42,25 @@ func (i Interval) rows(x kernels.Mat) kernels.Mat { return x.Part(i.Lo, i.Hi) }
 func (i Interval) scale(x kernels.Vector[float32]) kernels.Vector[float32] { return x.Part(i.Lo, i.Hi) }
 
 // room is a matrix of zeros.
-func (w *Work) room(rows, cols int) kernels.Mat { return kernels.NewMat(w.ops, w.arena, rows, cols) }
+func (w *Work) room(purpose string, rows, cols int) kernels.Mat {
+	return kernels.NewMat(w.ops, w.arena.For(purpose), rows, cols)
+}
 
-func (w *Work) newLayer(at int) *Layer {
+func (w *Work) newLayer(at int, o Options) *Layer {
 	g := w.store.Network.Gathering(at)
-	l := &Layer{Width: g.Width, GradWidth: g.Gathered(), needed: g.Backward, Returned: make([]kernels.Mat, w.Plan.Parts)}
+	l := &Layer{Width: g.Width, GradWidth: g.Gathered(), needed: g.Backward}
+	if o.Apart {
+		l.Returned = make([]kernels.Mat, w.Plan.Parts)
+	}
 	if layer, ok := w.store.Network.Layers[at].(model.Attended); ok {
-		w.attend(l, layer)
+		w.attend(l, layer, o)
 	}
 	own := w.shard.NumOwn()
 	l.gathered, l.backward = w.store.Forward(at, model.Gathered), w.store.Backward(at, model.EmittedGrad)
 	l.Grads, l.Again = w.store.Backward(at, model.GatheredGrad), w.store.Backward(at, model.Emitted)
 	if w.half && l.heads == 0 {
 		half := func(rows int) kernels.Mat {
-			return kernels.NewHalf(w.ops, w.arena, rows, l.Width, kernels.HalfSlack)
+			return kernels.NewHalf(w.ops, w.arena.For(Halves), rows, l.Width, kernels.HalfSlack)
 		}
 		l.halves.rows, l.halves.ghosts = half(own), half(w.Plan.Ghosts)
 		if l.needed {
@@ -86,13 +91,9 @@ func (w *Work) Sums(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
 // TakeGhosts sets l.Ghosts to rows of all ghosts, which may change as soon as
 // the layer has been gathered.
 func (w *Work) TakeGhosts(o kernels.Ops, l *Layer, rows kernels.Mat) {
-	switch {
-	case l.heads == 0:
+	if l.heads == 0 {
 		l.Ghosts = rows
-	case l.Ghosts.IsNil():
-		l.Ghosts = w.room(rows.Rows, rows.Cols)
-		fallthrough
-	default:
+	} else {
 		o.Copy(l.Ghosts, rows) // the way back needs them again
 	}
 	w.PublishGhosts(o, l, 0, w.Plan.Ghosts)

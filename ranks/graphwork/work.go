@@ -27,10 +27,22 @@ type Work struct {
 	layers []*Layer // nil for one that does not gather
 }
 
+// Purposes of arrays.
+const (
+	Coefficients = "coefficients of edges"
+	Reversed     = "reverse edges"
+	Trained      = "reverse edges of training vertices"
+	Scores       = "scores of attention"
+	Halves       = "rows in bfloat16"
+)
+
 // Options say how to gather.
 type Options struct {
 	// Half rounds rows to bfloat16 before they are gathered; sums are float32.
 	Half bool
+	// Apart leaves Layer.Ghosts and Layer.Returned to the caller, for intervals that
+	// go their own ways.
+	Apart bool
 	// Reduction is what ranks send each other, nil: every ghost's row. Attention,
 	// which weighs each edge anew, takes no notice of it.
 	Reduction *halo.Reduction
@@ -55,14 +67,14 @@ func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapp
 	}
 	w := &Work{
 		Plan: r.Plan, store: store, shard: s, halo: r, half: o.Half, ops: ops, arena: a,
-		coef:   net.Spec.Coefficients(in, out, s.NumOwn(), a),
+		coef:   net.Spec.Coefficients(in, out, s.NumOwn(), a.For(Coefficients)),
 		layers: make([]*Layer, len(net.Layers)),
 	}
-	w.coef.Col = r.Scale(w.coef.Col, a)
+	w.coef.Col = r.Scale(w.coef.Col, a.For(Coefficients))
 	w.place()
 	for l := range net.Layers {
 		if net.Gathers(l) {
-			w.layers[l] = w.newLayer(l)
+			w.layers[l] = w.newLayer(l, o)
 		}
 	}
 	if !o.Forward {
@@ -102,27 +114,37 @@ func (w *Work) MaxWidth() int {
 	return width
 }
 
-// prepareBackward makes what the way back through the layers needs. Edges into
-// training vertices, the only ones with a gradient in the last layer, get
-// arrays of their own where those replace the arrays of all edges or are less
-// than half of them.
+// Reverse tells which edges by source the way back goes along, given which layers
+// of a network it goes through by edges: all, and in the last layer those into
+// training vertices, the only ones with a gradient there. They get arrays of their
+// own where those replace the arrays of all edges or are less than half of them.
+func Reverse(back []bool, directed bool, trained, edges int64) (all, apart bool) {
+	last := len(back) - 1
+	others := slices.Contains(back[:last], true)
+	apart = back[last] && (2*trained < edges || directed && !others)
+	return others || back[last] && !apart, apart
+}
+
+// prepareBackward makes what the way back through the layers needs.
 func (w *Work) prepareBackward() {
-	last, s := len(w.layers)-1, w.shard
-	wanted := func(l *Layer) bool { return l != nil && l.needed }
-	others, few := slices.ContainsFunc(w.layers[:last], wanted), 2*s.EdgesInto(graph.SplitTrain) < int64(len(s.In.Cols))
-	var all, trained *transposed
-	if wanted(w.layers[last]) && (few || s.Directed && !others) {
-		trained = w.placeTransposed(s.TransposeInto(w.arena, w.halo.In, graph.SplitTrain))
+	s, back := w.shard, make([]bool, len(w.layers))
+	for l, at := range w.layers {
+		back[l] = at != nil && at.needed
 	}
-	if others || wanted(w.layers[last]) && trained == nil {
-		all = w.placeTransposed(s.Transpose(w.arena, w.halo.In))
+	every, apart := Reverse(back, s.Directed, s.EdgesInto(graph.SplitTrain), int64(len(s.In.Cols)))
+	var all, trained *transposed
+	if apart {
+		trained = w.placeTransposed(s.TransposeInto(w.arena.For(Trained), w.halo.In, graph.SplitTrain))
+	}
+	if every {
+		all = w.placeTransposed(s.Transpose(w.arena.For(Reversed), w.halo.In))
 	}
 	for l, at := range w.layers {
-		if !wanted(at) {
+		if !back[l] {
 			continue
 		}
 		at.edges = all
-		if l == last && trained != nil {
+		if l == len(back)-1 && apart {
 			at.edges = trained
 		}
 	}

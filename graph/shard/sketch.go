@@ -1,0 +1,55 @@
+package shard
+
+import (
+	"siafu/graph"
+	"siafu/graph/mapped"
+)
+
+// Counts are what is in the shard of one rank.
+type Counts struct {
+	Vertices int64 `json:"vertices"`
+	Edges    int64 `json:"edges"` // into its own vertices
+	Cut      int64 `json:"cut"`   // those of them that come from ghosts
+	Ghosts   int64 `json:"ghosts"`
+	Train    int64 `json:"train"`
+	SendRows int64 `json:"send_rows"` // rows that it sends to all others in one exchange
+	// TrainEdges are those into its training vertices and TrainCut those of them
+	// that come from ghosts, FeatureNNZ the non-zero features of its vertices where
+	// they are sparse, SendTo the rows that it sends to each rank in one exchange
+	// [parts].
+	TrainEdges int64   `json:"train_edges"`
+	TrainCut   int64   `json:"train_cut"`
+	FeatureNNZ int64   `json:"feature_nnz"`
+	SendTo     []int64 `json:"send_to"`
+}
+
+// Sketch is the shard that head begins, with its number of parts, classes and
+// features, as far as counts say. Its arrays have lengths and, in a, which is a
+// sketch, no memory, by what they are in the shard's file for; what is made of it
+// can be counted and not used.
+func Sketch(head Shard, c Counts, sparse bool, a *mapped.Arena) *Shard {
+	s, n, local := &head, int(c.Vertices), int(c.Vertices+c.Ghosts)
+	s.counts = &c
+	edges, vertices, features := a.For("shard: edges"), a.For("shard: vertices and ghosts"), a.For("shard: features")
+	s.In = graph.CSR{Offsets: mapped.Make[int64](edges, n+1), Cols: mapped.Make[uint32](edges, int(c.Edges))}
+	s.InOwnEnd = mapped.Make[int64](edges, n)
+	s.Own, s.Ghosts = mapped.Make[uint32](vertices, n), mapped.Make[uint32](vertices, int(c.Ghosts))
+	s.InDegree, s.OutDegree = mapped.Make[uint32](vertices, local), mapped.Make[uint32](vertices, local)
+	s.Labels, s.Split = mapped.Make[int32](vertices, n), mapped.Make[uint8](vertices, n)
+	s.SendRows = mapped.Make[uint32](vertices, int(c.SendRows))
+	s.SendStart, s.GhostStart = make([]int64, s.Parts+1), make([]int64, s.Parts+1)
+	s.SendStart[s.Parts], s.GhostStart[s.Parts] = c.SendRows, c.Ghosts
+	for q, rows := range c.SendTo {
+		s.SendStart[q+1] = s.SendStart[q] + rows
+	}
+	s.Features = graph.Features{Rows: n, Dim: s.FeatureDim}
+	if !sparse {
+		s.Features.Dense = mapped.Make[float32](features, n*s.FeatureDim)
+		return s
+	}
+	s.Features.Sparse = &graph.SparseRows{
+		Offsets: mapped.Make[int64](features, n+1),
+		Cols:    mapped.Make[uint32](features, int(c.FeatureNNZ)), Vals: mapped.Make[float32](features, int(c.FeatureNNZ)),
+	}
+	return s
+}
