@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"siafu/graph"
 	"siafu/graph/fault"
@@ -210,5 +211,13 @@ func (p *Plan) thrift(c *Candidate) string {
 			return fmt.Sprintf(", or --cache-input off (%s MB less), or --features bf16", megabytes(t.Bytes))
 		}
 	}
-	return fmt.Sprint(", or a narrower --hidden than those of ", p.Dims)
+	return ", or a narrower --hidden than those of " + p.shape()
+}
+
+// shape is the widths of the network, without the middle of a deep one.
+func (p *Plan) shape() string {
+	if n := len(p.Dims); n > 12 {
+		return strings.TrimSuffix(fmt.Sprint(p.Dims[:4]), "]") + " … " + strings.TrimPrefix(fmt.Sprint(p.Dims[n-2:]), "[")
+	}
+	return fmt.Sprint(p.Dims)
 }

@@ -275,7 +275,7 @@ func (d *drawer) Post(b []byte, _, _ int) error {
 func mirrored() *halo.Plan {
 	return &halo.Plan{
 		Parts: 2, Own: 6, Ghosts: 6, SendStart: []int64{0, 0, 6}, SendRows: []uint32{0, 1, 2, 3, 4, 5}, RecvStart: []int64{0, 0, 6},
-		SumStart: []int64{0, 0, 0}, OwnIDs: []uint32{0, 1, 2, 3, 4, 5}, GhostIDs: []uint32{6, 7, 8, 9, 10, 11},
+		OwnIDs: []uint32{0, 1, 2, 3, 4, 5}, GhostIDs: []uint32{6, 7, 8, 9, 10, 11},
 	}
 }
 
