@@ -13,7 +13,7 @@ import (
 
 // hostReaders are the files that may take a matrix for memory of the host's
 // (Mat.Host), because they have asked whether it is.
-var hostReaders = []string{"halo/exchange.go", "halo/staged.go"}
+var hostReaders = []string{"halo/exchange.go", "halo/refresh/series.go", "halo/staged.go"}
 
 // Layers, gathers, exchanges and all else of a run compute with kernels.Ops and
 // read matrices through it. Kernels are methods of Team, which is one: none is a
@@ -38,7 +38,7 @@ func TestArithmeticGoesThroughOps(t *testing.T) {
 	if methods == 0 {
 		t.Fatal("no kernels are found")
 	}
-	for _, dir := range []string{"kernels/model", "halo", "ranks"} {
+	for _, dir := range []string{"kernels/model", "kernels/task", "halo", "ranks"} {
 		eachFile(t, dir, func(path string, file *ast.File, at func(ast.Node) token.Position) {
 			ast.Inspect(file, func(n ast.Node) bool {
 				call, ok := n.(*ast.CallExpr)
