@@ -2,9 +2,9 @@ package engine
 
 import (
 	"slices"
-	"sync/atomic"
 	"time"
 
+	"siafu/graph/fault"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/signals"
 	"siafu/ranks/stopping"
@@ -47,8 +47,7 @@ type tallies struct {
 	asked    signals.Request // of any rank, on rank 0
 	stopped  string          // why the stretch ends: one of package stopping's reasons, or byRequest
 
-	raw, sent atomic.Int64    // bytes of rows since the last tally
-	ask       signals.Request // that a server has told of
+	ask signals.Request // that a server has told of
 	// On rank 0: the weights with which the first interval has gone through
 	// epochs that are not reported.
 	versions map[int][]float32
@@ -86,7 +85,10 @@ func (f *async) tell(epoch int) error {
 		return nil
 	}
 	own := t.own(epoch)
-	own[tallyRaw], own[tallySent] = float64(t.raw.Swap(0)), float64(t.sent.Swap(0))
+	if f.ghosts != nil {
+		s := f.ghosts.TakeStats()
+		own[tallyRaw], own[tallySent] = float64(s.RawBytes), float64(s.SentBytes)
+	}
 	copy(own[tallyTasks:], f.workers.take())
 	own[len(own)-1] = float64(max(t.saver.Pending(epoch), t.ask))
 	t.ask = signals.None
@@ -102,7 +104,8 @@ func (f *async) tell(epoch int) error {
 func (f *async) takeTally(epoch int, numbers []float64) error {
 	t := &f.tallies
 	if t.ranks == 0 || len(numbers) != tallyTasks+len(kinds)+2 {
-		return damaged(wire{layer: epoch}, 0)
+		return fault.New(fault.Runtime, "train", "", "a tally of epoch %d with %d numbers fits nowhere", epoch, len(numbers)).
+			Then("run the same siafu on all ranks")
 	}
 	if t.sums[epoch] == nil {
 		t.sums[epoch] = make([]float64, len(numbers))
