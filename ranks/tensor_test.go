@@ -18,6 +18,7 @@ import (
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
+	"siafu/lambda/pool"
 	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
@@ -214,7 +215,7 @@ func elsewhere(t testing.TB, c Config, data string, w tensor.Wishes, do func(*ru
 	got := trainOn(t, c, data, func(r *run) tensor.Backend {
 		mu.Lock()
 		defer mu.Unlock()
-		b := tensor.NewRemote(newChaos(uint64(len(all)), do(r)), w, patience, 100)
+		b := tensor.NewRemote(newChaos(uint64(len(all)), do(r)), w, patient(patience, 100), silence)
 		all = append(all, b)
 		return b
 	})
@@ -229,6 +230,17 @@ func elsewhere(t testing.TB, c Config, data string, w tensor.Wishes, do func(*ru
 // patience is how long an attempt may take: short, so that a lost one costs little;
 // those that a busy machine keeps longer come twice.
 const patience = 60 * time.Millisecond
+
+// patient are settings for attempts of about so long, without a breaker.
+func patient(d time.Duration, attempts int) pool.Settings {
+	return pool.Settings{
+		Limit: 1000, Attempts: attempts, Life: 10 * time.Second,
+		Timeout: pool.Timeout{Floor: d, Ceiling: 4 * d, Quantile: 0.75, Factor: 3, Window: 64, Few: 1},
+		Backoff: pool.Pause{First: time.Millisecond, Most: d}, Seed: 1,
+	}
+}
+
+func silence(string) {}
 
 // wishes are all that a backend can wish for.
 func wishes() []tensor.Wishes {
@@ -312,7 +324,7 @@ func TestTaskWithoutResult(t *testing.T) {
 	silent := func([]byte) []byte { return nil }
 	err := launch(1, world.Limits{}, IO{Out: io.Discard, Err: io.Discard}, func(w world.Comm, kind string) error {
 		r := &run{cfg: c, data: generated(t, true), kind: kind, world: w, arena: mapped.NewArena()}
-		r.tensor = tensor.NewRemote(newChaos(1, silent), tensor.Wishes{}, 10*time.Millisecond, 3)
+		r.tensor = tensor.NewRemote(newChaos(1, silent), tensor.Wishes{}, patient(10*time.Millisecond, 3), silence)
 		defer r.close()
 		return r.whole(IO{Out: io.Discard, Err: io.Discard})
 	})

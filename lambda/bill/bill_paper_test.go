@@ -39,7 +39,7 @@ func TestPricesOfThePaper(t *testing.T) {
 }
 
 // Table 4 without Lambdas, on the clusters of table 3: what the machines cost by the
-// hours is what the paper says, to the last digit that it prints.
+// hours is what the paper says, within the last digit that it prints.
 func TestCostsOfTable4(t *testing.T) {
 	for _, c := range []struct {
 		instance      string

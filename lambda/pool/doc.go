@@ -26,7 +26,7 @@
 //
 // Failures of attempts that were under way together have one cause, so a failure
 // counts only if its attempt began after the one that was counted before. Each that
-// counts halves how many may run at once, and each result allows one more. Where
+// counts halves how many are waited for at once, and each result allows one more. Where
 // invocations are throttled or do not start, nobody is invoked until a pause is over;
 // where one crashes, its task pauses. Pauses double with each failure in a row and are
 // drawn from their upper half. After Breaker.Failures that counted in a row the breaker opens: all

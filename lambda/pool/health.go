@@ -38,22 +38,25 @@ func (p *Pool[K]) succeeded(a *attempt) {
 	*h = health{counted: h.counted, until: h.until}
 }
 
-// failed takes note of a failure: of those that were under way together the first one
-// counts.
-func (p *Pool[K]) failed(a *attempt, why Failure, detail string) {
-	h := &p.health
+// failed takes note of a failure, and says what it was: of those that were under way
+// together the first one counts.
+func (p *Pool[K]) failed(a *attempt, why Failure, detail string) string {
+	h, text := &p.health, why.Error()
 	if detail != "" {
-		detail = ": " + detail
+		text += ": " + detail
 	}
-	if h.open {
-		if h.probe == a.serial {
-			p.breaks(fmt.Sprintf("a probe failed, %v%s", why, detail))
-		}
-		return
+	switch {
+	case h.open && h.probe == a.serial:
+		p.breaks("a probe failed: " + text)
+	case !h.open && a.serial > h.counted:
+		p.worsen(why, text)
 	}
-	if a.serial <= h.counted {
-		return
-	}
+	return text
+}
+
+// worsen takes note of a failure that counts.
+func (p *Pool[K]) worsen(why Failure, text string) {
+	h := &p.health
 	h.failures++
 	h.counted = p.counts.Invoked
 	p.window = max(p.window/2, 1)
@@ -62,7 +65,7 @@ func (p *Pool[K]) failed(a *attempt, why Failure, detail string) {
 		h.until = p.now + p.s.Backoff.draw(h.starts, p.rng)
 	}
 	if p.s.Breaker.Failures > 0 && h.failures >= p.s.Breaker.Failures {
-		p.breaks(fmt.Sprintf("%d failures in a row, the last: %v%s", h.failures, why, detail))
+		p.breaks(fmt.Sprintf("%d failures in a row, the last: %s", h.failures, text))
 	}
 }
 

@@ -29,6 +29,7 @@ type Order[K comparable] struct {
 // any one moment; a time before the newest one is taken for it.
 //
 //	0 <= running <= Limit, but where SetLimit has lowered it
+//	0 <= awaited <= running: those that are late run and are not waited for
 //	1 <= window <= Limit
 type Pool[K comparable] struct {
 	s       Settings
@@ -37,7 +38,8 @@ type Pool[K comparable] struct {
 	byKey   map[K]*task[K]
 	live    []*task[K] // that are open or have invocations which run, in the order of their arrival
 	running int
-	window  int // how many may run
+	awaited int // tasks with a current invocation
+	window  int // how many may have one
 	kinds   map[int]*durations
 	health  health
 	orders  []Order[K]
@@ -53,6 +55,7 @@ type task[K comparable] struct {
 	tries   int           // attempts
 	last    int           // the number of the newest
 	crashes int           // of them
+	why     string        // the newest of them that failed did
 	until   time.Duration // it is not invoked before
 	current *attempt      // that is waited for; nil: it waits for a place
 	alive   []*attempt    // that run
@@ -107,10 +110,11 @@ func (p *Pool[K]) Submit(now time.Duration, key K, kind int) []Order[K] {
 	return p.settle()
 }
 
-// Wants tells whether a result of a task would be used.
-func (p *Pool[K]) Wants(key K) bool {
+// Wants tells whether a result of an attempt would be used.
+func (p *Pool[K]) Wants(key K, number int) bool {
 	t := p.byKey[key]
-	return t != nil && t.ready && !t.done
+	return t != nil && t.ready && !t.done &&
+		slices.ContainsFunc(t.alive, func(a *attempt) bool { return a.number == number && !a.void })
 }
 
 // Result takes note of a result of an attempt, and tells whether it is to be used: it
@@ -158,7 +162,7 @@ func (p *Pool[K]) Failed(now time.Duration, key K, number int, why Failure, deta
 		t.crashes++
 		t.until = p.now + p.s.Backoff.draw(t.crashes, p.rng)
 	}
-	p.failed(a, why, detail)
+	t.why = p.failed(a, why, detail)
 	return p.settle()
 }
 
@@ -240,6 +244,12 @@ func (p *Pool[K]) settle() []Order[K] {
 	for _, t := range p.live {
 		p.expire(t)
 	}
+	p.awaited = 0
+	for _, t := range p.live {
+		if t.current != nil {
+			p.awaited++
+		}
+	}
 	for _, t := range p.live {
 		p.place(t)
 	}
@@ -260,7 +270,7 @@ func (p *Pool[K]) expire(t *task[K]) {
 	if a := t.current; a != nil && t.ready && p.now >= a.deadline {
 		t.current = nil
 		p.counts.Late++
-		p.failed(a, late, "")
+		t.why = p.failed(a, late, "")
 	}
 	t.alive = slices.DeleteFunc(t.alive, func(a *attempt) bool {
 		if p.now < a.began+p.s.Life {
@@ -285,12 +295,12 @@ func (p *Pool[K]) place(t *task[K]) {
 	case t.done || t.current != nil:
 	case !t.ready && (t.tries > 0 || p.health.open):
 	case t.tries == p.s.Attempts:
-		p.local(t, fmt.Sprintf("no result of %d attempts", t.tries))
+		p.local(t, fmt.Sprintf("no result of %d attempts, the last: %s", t.tries, t.why))
 	case p.health.open && p.health.probes(p.now) && p.now >= t.until && p.running < p.s.Limit:
 		p.health.probe = p.invoke(t)
 	case p.health.open:
 		p.local(t, p.health.reason)
-	case p.now >= max(t.until, p.health.until) && p.running < p.window:
+	case p.now >= max(t.until, p.health.until) && p.places() > 0:
 		p.invoke(t)
 	}
 }
@@ -301,6 +311,10 @@ func (p *Pool[K]) local(t *task[K], reason string) {
 	p.orders = append(p.orders, Order[K]{Do: Local, Task: t.key, Reason: reason})
 }
 
+// places is how many may be invoked now: a place is held by whatever runs, and while
+// the service fails fewer are waited for at once.
+func (p *Pool[K]) places() int { return min(p.s.Limit-p.running, p.window-p.awaited) }
+
 // invoke makes the next attempt, and gives its serial number.
 func (p *Pool[K]) invoke(t *task[K]) int {
 	t.last++
@@ -309,6 +323,7 @@ func (p *Pool[K]) invoke(t *task[K]) int {
 	a.deadline = p.now + p.of(t.kind).timeout(p.s.Timeout, t.tries)
 	t.current, t.alive = a, append(t.alive, a)
 	p.running++
+	p.awaited++
 	p.counts.Invoked++
 	a.serial = p.counts.Invoked
 	p.orders = append(p.orders, Order[K]{Do: Invoke, Task: t.key, Attempt: a.number})
@@ -330,7 +345,7 @@ func (p *Pool[K]) Next() (at time.Duration, ok bool) {
 		case t.current != nil && t.ready:
 			due(t.current.deadline)
 		case t.done || t.current != nil || !t.ready && (t.tries > 0 || p.health.open):
-		case p.running < p.window:
+		case p.places() > 0:
 			due(max(t.until, p.health.until))
 		}
 	}

@@ -104,14 +104,17 @@ func (v *service) submit(key int) []Order[int] {
 // answer brings the result of an invocation, which may have ended before.
 func (v *service) answer(k [2]int) bool {
 	delete(v.running, k)
-	wanted := v.pool.Wants(k[0])
+	wanted := v.pool.Wants(k[0], k[1])
 	first, orders := v.pool.Result(v.now, k[0], k[1])
 	if first {
-		if !v.open[k[0]] || !wanted {
+		if !v.open[k[0]] {
 			v.fatal("a result of task %d counts, which is not open", k[0])
 		}
 		delete(v.open, k[0])
 		v.used[k[0]]++
+	}
+	if first != wanted {
+		v.fatal("a result of task %d was wanted: %v, and counts: %v", k[0], wanted, first)
 	}
 	v.obey(orders)
 	return first
@@ -477,6 +480,33 @@ func TestLateOnesHoldTheirPlaces(t *testing.T) {
 	v.pass(9 * time.Second) // its life is over
 	if _, runs := v.running[[2]int{0, 2}]; !runs || v.pool.Counts().Lost != 1 {
 		t.Errorf("%v run, %+v", v.runs(), v.pool.Counts())
+	}
+}
+
+// What will never answer does not keep those that could out, while there are places.
+func TestLateOnesAreNotWaitedFor(t *testing.T) {
+	s := brief()
+	s.Attempts = 1
+	v := newService(t.Fatalf, s)
+	for key := range 3 {
+		v.submit(key)
+		v.pass(time.Second)
+	}
+	if v.submit(3); v.newest[3] != 1 || len(v.running) != 4 {
+		t.Errorf("%v run", v.runs())
+	}
+}
+
+// A task that nobody has done says why.
+func TestReasonOfTheLastAttempt(t *testing.T) {
+	v := newService(t.Fatalf, brief())
+	v.submit(0)
+	for n := range 3 {
+		v.fail([2]int{0, n + 1}, Crashed)
+		v.pass(time.Second)
+	}
+	if v.local[0] != "no result of 3 attempts, the last: crashed: on purpose" {
+		t.Errorf("%q", v.local[0])
 	}
 }
 

@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -8,12 +9,14 @@ import (
 	"siafu/graph/fault"
 	"siafu/kernels"
 	"siafu/kernels/task"
+	"siafu/lambda/pool"
 )
 
 // Transport carries tasks to those who do them, and results back. It may lose,
 // delay, double or damage either.
 type Transport interface {
 	// Send sends off a task. It does not wait for the result, and may keep message.
+	// Its error is a pool.Failure, or is taken for pool.NotStarted.
 	Send(message []byte) error
 	// Results brings what comes back.
 	Results() <-chan []byte
@@ -21,29 +24,40 @@ type Transport interface {
 	Close() error
 }
 
-// Remote has tasks done elsewhere. A task whose result stays away is sent again, as
-// the next attempt; the first good result counts, and those that come later are
-// dropped.
+// Failing is a Transport that knows of attempts which have come to nothing.
+type Failing interface {
+	Failures() <-chan pool.Ended[task.Name]
+}
+
+// Remote has tasks done elsewhere. A pool decides how many at once, for how long a
+// result is waited for, when a task is sent again, as the next attempt, and when the
+// CPU does it: where its breaker is off, the run ends instead. The first good result
+// counts, and those that come later are dropped.
 type Remote struct {
 	transport Transport
 	wishes    Wishes
-	patience  time.Duration
-	attempts  int
+	falls     bool         // back to the CPU
+	say       func(string) // what a user should know
+	began     time.Time
 	finished  chan Finished
 	closed    chan struct{}
-	heard     chan struct{} // no result is looked at any more
+	heard     chan struct{}  // no result is looked at any more
+	here      sync.WaitGroup // tasks that the CPU does
+	cpu       sync.Mutex     // of the one of them that is being done
 
 	mu      sync.Mutex
-	pending map[task.Name]*pending // by the name of the task
+	pool    *pool.Pool[task.Name]  // of the names of tasks
+	due     *time.Timer            // for what the pool does next
+	pending map[task.Name]*pending // what the pool has not ended, by the name of the task
+	room    kernels.Ops            // whose workspace the CPU uses for tasks that nobody else has done
+	over    bool                   // nothing is sent any more
 	counts  Counts
 }
 
 // pending is a task without a result.
 type pending struct {
-	task    *task.Task
-	ops     kernels.Ops
-	attempt int
-	again   *time.Timer
+	task *task.Task
+	ops  kernels.Ops
 }
 
 // Counts say what a Remote has seen.
@@ -51,15 +65,18 @@ type Counts struct {
 	Sent, Again      int   // tasks, and attempts after the first
 	Dropped, Damaged int   // results: of tasks that were done, and that could not be used
 	Bytes            int64 // of messages
+	Pool             pool.Counts
 }
 
-// NewRemote has tasks done over a transport. patience is how long an attempt may take,
-// and attempts how many there may be.
-func NewRemote(t Transport, w Wishes, patience time.Duration, attempts int) *Remote {
+// NewRemote has tasks done over a transport, as a pool with the settings s decides.
+// say is told when the CPU takes over, and when it need not any more.
+func NewRemote(t Transport, w Wishes, s pool.Settings, say func(string)) *Remote {
 	r := &Remote{
-		transport: t, wishes: w, patience: patience, attempts: attempts, finished: make(chan Finished),
-		closed: make(chan struct{}), heard: make(chan struct{}), pending: map[task.Name]*pending{},
+		transport: t, wishes: w, falls: s.Breaker.Failures > 0, say: say, began: time.Now(), finished: make(chan Finished),
+		closed: make(chan struct{}), heard: make(chan struct{}), pool: pool.New[task.Name](s), pending: map[task.Name]*pending{},
 	}
+	r.due = time.AfterFunc(time.Hour, r.tick)
+	r.due.Stop()
 	go r.hear()
 	return r
 }
@@ -67,51 +84,120 @@ func NewRemote(t Transport, w Wishes, patience time.Duration, attempts int) *Rem
 // Start implements Backend.
 func (r *Remote) Start(own kernels.Ops, t *task.Task) (bool, error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	p := &pending{task: t, ops: own}
-	r.pending[t.Name.Of()] = p
-	r.counts.Sent++
-	return false, r.send(p)
-}
-
-// send sends the next attempt at a task, with the lock.
-func (r *Remote) send(p *pending) error {
-	p.attempt++
-	p.task.Attempt = p.attempt
-	message := p.task.Encode(nil, p.ops)
-	r.counts.Bytes += int64(len(message))
-	name := p.task.Name
-	p.again = time.AfterFunc(r.patience, func() { r.retry(name) })
-	return r.transport.Send(message)
-}
-
-// retry sends a task again whose result has not come.
-func (r *Remote) retry(name task.Name) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	p := r.pending[name.Of()]
-	if p == nil || p.attempt != name.Attempt {
-		return
+	if r.falls && r.room == nil {
+		r.room = own.Fork()
 	}
-	r.counts.Again++
-	var err error = fault.New(fault.Runtime, "train", "", "%s has had no result after %v", name, r.patience)
-	if p.attempt < r.attempts {
-		if err = r.send(p); err == nil {
-			return
+	p, name := &pending{task: t, ops: own}, t.Name.Of()
+	r.pending[name] = p
+	r.counts.Sent++
+	refused := r.obey(p, r.pool.Submit(r.now(), name, kind(t)))
+	r.mu.Unlock()
+	if refused {
+		t.Run(own)
+	}
+	return refused, nil
+}
+
+// kind is one for tasks that take about as long as each other.
+func kind(t *task.Task) int {
+	k := t.Layer<<8 | int(t.Stage)<<1
+	if t.Train {
+		k++
+	}
+	return k
+}
+
+func (r *Remote) now() time.Duration { return time.Since(r.began) }
+
+// obey does what the pool wants, with the lock. Of the task that is being started it
+// says whether the CPU is to do it.
+func (r *Remote) obey(starting *pending, orders []pool.Order[task.Name]) (refused bool) {
+	for len(orders) > 0 && !r.over {
+		o := orders[0]
+		orders = orders[1:]
+		switch p := r.pending[o.Task]; o.Do {
+		case pool.Say:
+			r.say(o.Reason)
+		case pool.Invoke:
+			orders = append(orders, r.send(p, o.Attempt)...)
+		case pool.Local:
+			delete(r.pending, o.Task)
+			if refused = refused || p == starting && r.falls; p != starting || !r.falls {
+				r.leave(p, o.Reason)
+			}
 		}
 	}
-	p.again.Stop()
-	delete(r.pending, name.Of())
-	go r.tell(Finished{Task: name, Err: err})
+	if at, ok := r.pool.Next(); ok && !r.over {
+		r.due.Reset(at - r.now())
+	} else {
+		r.due.Stop()
+	}
+	return refused
+}
+
+// send sends an attempt at a task, with the lock.
+func (r *Remote) send(p *pending, attempt int) []pool.Order[task.Name] {
+	p.task.Attempt = attempt
+	if attempt > 1 {
+		r.counts.Again++
+	}
+	message := p.task.Encode(nil, p.ops)
+	r.counts.Bytes += int64(len(message))
+	err := r.transport.Send(message)
+	if err == nil {
+		return nil
+	}
+	why, detail := pool.NotStarted, err.Error()
+	if errors.As(err, &why) && detail == why.Error() {
+		detail = ""
+	}
+	return r.pool.Failed(r.now(), p.task.Name.Of(), attempt, why, detail)
+}
+
+// leave does a task that nobody else has done, or ends it with an error; with the lock.
+func (r *Remote) leave(p *pending, reason string) {
+	end := Finished{Task: p.task.Name}
+	r.here.Add(1)
+	go func() {
+		defer r.here.Done()
+		if r.falls {
+			r.cpu.Lock()
+			p.ops.Borrow(r.room)
+			p.task.Run(p.ops)
+			r.cpu.Unlock()
+		} else {
+			end.Err = fault.New(fault.Runtime, "train", "", "%s: %s", end.Task, reason)
+		}
+		r.tell(end)
+	}()
+}
+
+// tick does what has become due.
+func (r *Remote) tick() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.obey(nil, r.pool.Tick(r.now()))
 }
 
 // hear takes results until the transport ends.
 func (r *Remote) hear() {
 	defer close(r.heard)
+	var failures <-chan pool.Ended[task.Name]
+	if f, ok := r.transport.(Failing); ok {
+		failures = f.Failures()
+	}
 	for {
 		select {
 		case <-r.closed:
 			return
+		case e, ok := <-failures:
+			if !ok {
+				failures = nil
+				continue
+			}
+			r.mu.Lock()
+			r.obey(nil, r.pool.Failed(r.now(), e.Task.Of(), e.Attempt, e.Why, e.Detail))
+			r.mu.Unlock()
 		case result, ok := <-r.transport.Results():
 			if !ok {
 				return
@@ -124,24 +210,29 @@ func (r *Remote) hear() {
 }
 
 // accept puts a result into its place, if it is the first one of its task.
-func (r *Remote) accept(result []byte) (task.Name, bool) {
+func (r *Remote) accept(result []byte) (name task.Name, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name, err := task.NameOf(result)
-	p := r.pending[name.Of()]
-	switch {
-	case err != nil:
+	if err != nil { // nobody knows whose it was: its time will pass
 		r.counts.Damaged++
-	case p == nil:
-		r.counts.Dropped++
-	case p.task.Accept(result, p.ops) != nil:
-		r.counts.Damaged++
-	default:
-		p.again.Stop()
-		delete(r.pending, name.Of())
-		return name, true
+		return name, false
 	}
-	return name, false
+	var orders []pool.Order[task.Name]
+	p, of := r.pending[name.Of()], name.Of()
+	if r.pool.Wants(of, name.Attempt) {
+		err = p.task.Accept(result, p.ops)
+	} else {
+		r.counts.Dropped++
+	}
+	if err != nil {
+		r.counts.Damaged++
+		orders = r.pool.Failed(r.now(), of, name.Attempt, pool.Crashed, err.Error())
+	} else if first, orders = r.pool.Result(r.now(), of, name.Attempt); first {
+		delete(r.pending, of)
+	}
+	r.obey(nil, orders)
+	return name, first
 }
 
 // tell hands on that a task has ended.
@@ -162,19 +253,23 @@ func (r *Remote) Wishes() Wishes { return r.wishes }
 func (r *Remote) Counts() Counts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.counts
+	c := r.counts
+	c.Pool = r.pool.Counts()
+	return c
 }
 
 // Close implements Backend.
 func (r *Remote) Close() {
 	r.mu.Lock()
-	for name, p := range r.pending {
-		p.again.Stop()
-		delete(r.pending, name)
-	}
+	r.over = true
+	r.due.Stop()
 	r.mu.Unlock()
 	close(r.closed)
 	<-r.heard
+	r.here.Wait()
+	if r.room != nil {
+		r.room.Close()
+	}
 	_ = r.transport.Close() // nobody waits for anything of it
 }
 

@@ -1,0 +1,114 @@
+package ranks
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"siafu/kernels/task"
+	"siafu/lambda/pool"
+	"siafu/ranks/tensor"
+)
+
+// poor carries tasks in ways that fail from one on and up to another one, or until it
+// is mended.
+type poor struct {
+	chaos
+	from, to int64 // sends that fail
+	sends    atomic.Int64
+	mended   atomic.Bool
+	refuses  bool // at once; else it says so later
+	failures chan pool.Ended[task.Name]
+}
+
+// Send implements tensor.Transport.
+func (p *poor) Send(message []byte) error {
+	switch n := p.sends.Add(1); {
+	case n < p.from || n >= p.to || p.mended.Load():
+		return p.chaos.Send(message)
+	case p.refuses:
+		return pool.NotStarted
+	}
+	name, err := task.NameOf(message)
+	if err != nil {
+		return err
+	}
+	go func() {
+		select {
+		case p.failures <- pool.Ended[task.Name]{Task: name, Attempt: name.Attempt, Why: pool.Crashed, Detail: "out of memory"}:
+		case <-p.ended:
+		}
+	}()
+	return nil
+}
+
+// Failures implements tensor.Failing.
+func (p *poor) Failures() <-chan pool.Ended[task.Name] { return p.failures }
+
+// A run whose functions fail goes on with the same bits, on the CPU, and with them
+// again once they answer; it says so, and does not go on invoking what fails.
+func TestTasksFallBackToTheCPU(t *testing.T) {
+	data := generated(t, true)
+	const never = 1 << 40
+	partitionBy(t, data, "fennel", 1)
+	for name, p := range map[string]struct {
+		from, to int64
+		refuses  bool
+		mends    bool // once the CPU has taken over
+	}{
+		"never start":      {0, never, true, false},
+		"always crash":     {0, never, false, false},
+		"start after all":  {0, never, true, true},
+		"fail on the way":  {30, never, true, false},
+		"crash in between": {30, never, false, true},
+		"fail once":        {20, 21, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := quick(t)
+			c.Ranks, c.Servers, c.Intervals, c.Epochs, c.Threads = 1, 0, 4, 20, 2
+			want := train(t, c, data)
+			c.Out += "-elsewhere"
+			s := patient(patience, 3)
+			s.Breaker = pool.Breaker{Failures: 3, Rest: pool.Pause{First: time.Millisecond, Most: 2 * time.Millisecond}}
+			var said []string
+			var b *tensor.Remote
+			way := &poor{from: p.from, to: p.to, refuses: p.refuses, failures: make(chan pool.Ended[task.Name])}
+			got := trainOn(t, c, data, func(r *run) tensor.Backend {
+				var start sync.Once
+				var other *process
+				way.chaos.work = func(message []byte) []byte {
+					start.Do(func() { other = startProcess(t, sentOf(r)) })
+					return other.work(message)
+				}
+				way.chaos.results, way.chaos.ended, way.chaos.rng = make(chan []byte), make(chan struct{}), newChaos(1, nil).rng
+				b = tensor.NewRemote(way, wishes()[0], s, func(line string) {
+					said = append(said, line)
+					way.mended.Store(p.mends)
+				})
+				return b
+			})
+			if !bytes.Equal(got.model, want.model) {
+				t.Error("the model is another one")
+			}
+			n := b.Counts().Pool
+			t.Log(n, said)
+			broken := p.to == never
+			if opened := n.Opened > 0 && n.Local > 0 && len(said) > 0 && strings.Contains(said[0], "the CPU does the work"); opened != broken {
+				t.Errorf("the breaker has opened: %v", opened)
+			}
+			if broken && !p.mends && n.Invoked > n.Submitted/2+60 {
+				t.Errorf("%d invocations for %d tasks, of functions that fail", n.Invoked, n.Submitted)
+			}
+			if p.mends && said[len(said)-1] != "the function answers again" {
+				t.Error("functions that answer again are not used again")
+			}
+			if (p.mends || !broken) && n.Used == 0 {
+				t.Error("no function has done anything")
+			}
+		})
+	}
+}
