@@ -212,6 +212,7 @@ func (p *reporter) summary(r *run, ranks []runfolder.RankReport) runfolder.Summa
 	}
 	for _, rank := range ranks {
 		s.PeakRSSBytes = max(s.PeakRSSBytes, rank.PeakRSSBytes)
+		s.LambdaInvocations += rank.LambdaInvocations
 	}
 	return s
 }

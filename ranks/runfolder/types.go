@@ -37,6 +37,7 @@ type RankReport struct {
 	// would be if nothing were made again (--recompute).
 	ActivationBytes     int64 `json:"activation_bytes"`
 	ActivationBytesKept int64 `json:"activation_bytes_kept"`
+	LambdaInvocations   int64 `json:"lambda_invocations,omitempty"`
 	StashBytes          int64 `json:"stash_bytes,omitempty"` // weights and gradients that a server in bounded asynchrony kept at its peak
 }
 
@@ -80,9 +81,10 @@ type Summary struct {
 	MajorityTestAcc    float64      `json:"majority_test_acc"` // of the most frequent training class
 	EpochSecondsMedian float64      `json:"epoch_seconds_median"`
 	TotalSeconds       float64      `json:"total_seconds"`
-	GhostBytesRaw      int64        `json:"ghost_bytes_raw"`  // over all epochs
-	GhostBytesSent     int64        `json:"ghost_bytes_sent"` // over all epochs
-	PeakRSSBytes       int64        `json:"peak_rss_bytes"`   // of the largest rank
+	GhostBytesRaw      int64        `json:"ghost_bytes_raw"`    // over all epochs
+	GhostBytesSent     int64        `json:"ghost_bytes_sent"`   // over all epochs
+	PeakRSSBytes       int64        `json:"peak_rss_bytes"`     // of the largest rank
+	LambdaInvocations  int64        `json:"lambda_invocations"` // over all epochs, and of evaluations beside them
 	CostUSD            float64      `json:"cost_usd"`
 	Value              float64      `json:"value"`
 	PerRank            []RankReport `json:"per_rank"`
