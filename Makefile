@@ -66,7 +66,7 @@ race-short: go
 	$(GO) test -race -short ./ranks/world/inproc -run 'TestConformance/3|TestL|TestB'
 	$(GO) test -race -short ./halo -rapid.checks=10
 	$(GO) test -race -short ./halo/refresh
-	$(GO) test -race -short ./ranks -run 'TestResultsStand|TestOverlapChangesNothing|TestTensorTasksElsewhere|TestPreviousIsPipeGCN'
+	$(GO) test -race -short ./ranks -run 'TestOverlapChangesNothing|TestStaleTasksElsewhere|TestTaskWithoutResult|TestPreviousIsPipeGCN'
 
 # The tests in files for builds with MPI; all others have run without it.
 mpi-test: go

@@ -42,75 +42,45 @@ type grammar struct {
 }
 
 type importCmd struct {
-	From       string `default:"auto" help:"Format: auto or one of raw, npz, planetoid, ogb, graphsaint, reddit-npz, bsnap, snap, debian."`
-	Src        string `arg:"" help:"File or folder; - is standard input (debian)."`
-	Dst        string `arg:"" help:"Dataset folder to make."`
-	Name       string `help:"Name of the dataset. Empty: from the source."`
-	Normalize  bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
-	Symmetrise bool   `help:"Store every edge in both directions."`
-	Split      string `help:"Which split, where the source has several: a file of the folder, the number of a mask."`
-	Seed       uint64 `default:"1" help:"Seed of a split that is drawn."`
-	Force      bool   `help:"Replace a dataset folder that exists."`
+	From    string            `default:"auto" help:"Format: auto or one of raw, npz, planetoid, ogb, graphsaint, reddit-npz, bsnap, snap, debian."`
+	Options importers.Options `embed:""`
 }
 
 func (c *importCmd) Run(io console) error {
-	report, err := importers.Import(c.From, importers.Options{
-		Src: c.Src, Dst: c.Dst, Name: c.Name, Normalize: c.Normalize, Symmetrise: c.Symmetrise,
-		Split: c.Split, Seed: c.Seed, Force: c.Force, Stdin: io.in,
-		Log: func(format string, args ...any) { fmt.Fprintf(io.out, "import "+format+"\n", args...) },
-	})
+	c.Options.Stdin = io.in
+	c.Options.Log = func(format string, args ...any) { fmt.Fprintf(io.out, "import "+format+"\n", args...) }
+	report, err := importers.Import(c.From, c.Options)
 	if err != nil {
 		return err
 	}
-	return printWritten(io.out, c.Dst, report)
+	return printWritten(io.out, c.Options.Dst, report)
 }
 
 type downloadCmd struct {
-	Name      string `arg:"" help:"Dataset: cora, citeseer, pubmed, ogbn-arxiv, ogbn-products or ogbn-papers100M."`
-	Dst       string `arg:"" optional:"" help:"Dataset folder to make. Empty: data/NAME."`
-	Cache     string `placeholder:"DIR" help:"Where downloaded files are kept. Empty: the user's cache folder."`
-	BaseURL   string `name:"base-url" placeholder:"URL" help:"A mirror to use instead of the published host."`
-	Normalize bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
-	Force     bool   `help:"Replace a dataset folder that exists."`
+	Name    string           `arg:"" help:"Dataset: cora, citeseer, pubmed, ogbn-arxiv, ogbn-products or ogbn-papers100M."`
+	Options download.Options `embed:""`
 }
 
 func (c *downloadCmd) Run(ctx context.Context, io console) error {
-	if c.Dst == "" {
-		c.Dst = "data/" + c.Name
+	if c.Options.Dst == "" {
+		c.Options.Dst = "data/" + c.Name
 	}
-	report, err := download.Get(ctx, c.Name, download.Options{
-		Dst: c.Dst, Cache: c.Cache, BaseURL: c.BaseURL, Normalize: c.Normalize, Force: c.Force,
-		Log: func(format string, args ...any) { fmt.Fprintf(io.out, "download "+format+"\n", args...) },
-	})
+	c.Options.Log = func(format string, args ...any) { fmt.Fprintf(io.out, "download "+format+"\n", args...) }
+	report, err := download.Get(ctx, c.Name, c.Options)
 	if err != nil {
 		return err
 	}
-	return printWritten(io.out, c.Dst, report)
+	return printWritten(io.out, c.Options.Dst, report)
 }
 
 type generateCmd struct {
-	Dst       string  `arg:"" help:"Dataset folder to make."`
-	Like      string  `help:"Look-alike of a published graph: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m."`
-	Scale     float64 `default:"1" help:"Multiplies vertices and edges."`
-	Name      string  `help:"Name of the dataset."`
-	Vertices  int64   `help:"Number of vertices; needed without --like."`
-	Edges     int64   `help:"Number of directed edges; needed without --like."`
-	Features  int     `help:"Feature dimension; 64 without --like."`
-	Classes   int     `help:"Number of classes; 8 without --like."`
-	Homophily float64 `help:"Share of edges inside a class; 0 is the default of 0.6, negative is none."`
-	Skew      float64 `help:"Skew of degrees from 0 to 1; 0 is the default of 0.6, negative is none."`
-	Noise     float64 `help:"Noise of features against the distance of classes; 0 is the default of 1, negative is none."`
-	Directed  bool    `help:"Leave edges in one direction."`
-	Seed      uint64  `default:"1" help:"Equal seeds make equal graphs."`
-	Force     bool    `help:"Replace a dataset folder that exists."`
+	Dst     string           `arg:"" help:"Dataset folder to make."`
+	Options generate.Options `embed:""`
+	Force   bool             `help:"Replace a dataset folder that exists."`
 }
 
 func (c *generateCmd) Run(io console) error {
-	report, err := generate.Write(c.Dst, generate.Options{
-		Name: c.Name, Like: c.Like, Scale: c.Scale, Vertices: c.Vertices, Edges: c.Edges,
-		Features: c.Features, Classes: c.Classes, Homophily: c.Homophily, Skew: c.Skew, Noise: c.Noise,
-		Directed: c.Directed, Seed: c.Seed,
-	}, c.Force)
+	report, err := generate.Write(c.Dst, c.Options, c.Force)
 	if err != nil {
 		return err
 	}
@@ -124,19 +94,12 @@ type infoCmd struct {
 func (c *infoCmd) Run(io console) error { return printInfo(io.out, c.Data) }
 
 type partitionCmd struct {
-	Data   string  `arg:"" help:"Dataset folder."`
-	Parts  int     `required:"" help:"Number of graph ranks: ranks less servers."`
-	Method string  `default:"fennel" help:"contiguous, hash, ldg, fennel, multilevel or file:PATH with a part number a line."`
-	Order  string  `name:"vertex-order" default:"auto" help:"Order in which a rank numbers its vertices: auto, natural, rcm, lp or rabbit."`
-	Seed   uint64  `default:"1" help:"Seed of hash and multilevel."`
-	Passes int     `default:"3" help:"Passes over the vertices of ldg and fennel."`
-	Slack  float64 `default:"1.05" help:"How many times its fair share a rank may get from ldg, fennel and multilevel."`
+	Data    string            `arg:"" help:"Dataset folder."`
+	Options partition.Options `embed:""`
 }
 
 func (c *partitionCmd) Run(io console) error {
-	report, err := partition.Run(c.Data, partition.Options{
-		Method: c.Method, Parts: c.Parts, Order: c.Order, Seed: c.Seed, Passes: c.Passes, Slack: c.Slack,
-	})
+	report, err := partition.Run(c.Data, c.Options)
 	if err != nil {
 		return err
 	}

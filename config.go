@@ -94,9 +94,8 @@ func lineOf(text, key string) int {
 // configKeys are the keys of config.Config.
 func configKeys() []string {
 	var keys []string
-	t := reflect.TypeFor[config.Config]()
-	for i := range t.NumField() {
-		keys = append(keys, t.Field(i).Tag.Get("toml"))
+	for f := range reflect.TypeFor[config.Config]().Fields() {
+		keys = append(keys, f.Tag.Get("toml"))
 	}
 	return keys
 }

@@ -18,15 +18,11 @@ import (
 )
 
 type launchCmd struct {
-	Ranks     int           `short:"n" default:"0" help:"Number of ranks. 0: Slurm's tasks in a batch job, what the hostfile offers, else this machine's processors."`
-	Restarts  int           `default:"3" help:"How often a run that crashed is started again, from its last checkpoint."`
-	Backoff   time.Duration `default:"5s" help:"Wait before the first restart; it doubles with each."`
-	Hostfile  string        `placeholder:"FILE" help:"Hosts and their slots, for mpirun."`
-	Launcher  string        `default:"mpirun" enum:"mpirun,srun" help:"mpirun, or srun inside a Slurm job."`
-	InProcess bool          `name:"in-process" help:"Run the ranks in one process, without a launcher."`
-	Container string        `placeholder:"LINE" help:"Command that runs another one in a container; each rank is started through it."`
-	Program   string        `placeholder:"PATH" help:"siafu as the ranks find it. Empty: this program; siafu in a container."`
-	Args      []string      `arg:"" name:"command" passthrough:"" help:"train, predict, doctor or bench, with its arguments."`
+	Options   launch.Options `embed:""`
+	InProcess bool           `name:"in-process" help:"Run the ranks in one process, without a launcher."`
+	Container string         `placeholder:"LINE" help:"Command that runs another one in a container; each rank is started through it."`
+	Program   string         `placeholder:"PATH" help:"siafu as the ranks find it. Empty: this program; siafu in a container."`
+	Args      []string       `arg:"" name:"command" passthrough:"" help:"train, predict, doctor or bench, with its arguments."`
 }
 
 func (c *launchCmd) Run(io console) error {
@@ -34,17 +30,15 @@ func (c *launchCmd) Run(io console) error {
 	if err != nil {
 		return fault.System("launch", "", err)
 	}
-	o := launch.Options{
-		Launcher: c.Launcher, Ranks: c.Ranks, Hostfile: c.Hostfile, Wrap: strings.Fields(c.Container),
-		Program: c.program(self), Self: self,
-		Restarts: c.Restarts, Backoff: c.Backoff, Out: io.out, Err: io.err,
-		Log: func(format string, args ...any) { fmt.Fprintf(io.err, "siafu: launch: "+format+"\n", args...) },
-	}
+	o := c.Options
+	o.Wrap, o.Program, o.Self = strings.Fields(c.Container), c.program(self), self
+	o.Out, o.Err = io.out, io.err
+	o.Log = func(format string, args ...any) { fmt.Fprintf(io.err, "siafu: launch: "+format+"\n", args...) }
 	if c.InProcess {
 		o.Launcher = launch.InProcess
 	}
 	if o.Ranks == 0 {
-		o.Ranks = launch.DefaultRanks(c.Hostfile)
+		o.Ranks = launch.DefaultRanks(o.Hostfile)
 	}
 	if o.Args, err = command(c.Args, o.Program == self); err != nil {
 		return err

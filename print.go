@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,12 +60,7 @@ func printClasses(w io.Writer, m *graph.Meta) {
 }
 
 func printFiles(w io.Writer, d *graph.Dataset) error {
-	var names []string
-	for name := range d.Meta.Files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(d.Meta.Files)) {
 		f := d.Meta.Files[name]
 		fmt.Fprintf(w, "file %s bytes=%d crc32c=%s verified\n", name, f.Bytes, f.CRC32C)
 	}

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 
 	"siafu/graph/fault"
 	"siafu/graph/importers"
-	"siafu/ranks"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )
@@ -175,7 +173,7 @@ func (c AccuracyCase) load(o AccuracyOptions) (string, error) {
 func (c AccuracyCase) measure(ctx context.Context, data string, n int, o AccuracyOptions) (AccuracyResult, error) {
 	seeds := min(o.Seeds, c.Seeds)
 	r := AccuracyResult{Case: c, Ranks: n, Seeds: seeds}
-	var sum, squares float64
+	var accuracies []float64
 	for seed := range seeds {
 		s, err := c.train(ctx, data, n, uint64(seed+1), o)
 		if err != nil {
@@ -185,13 +183,11 @@ func (c AccuracyCase) measure(ctx context.Context, data string, n int, o Accurac
 		if c.AtBestVal {
 			acc = s.TestAccAtBestVal
 		}
-		sum += acc
-		squares += acc * acc
+		accuracies = append(accuracies, acc)
 		r.EpochSeconds, r.PeakRSSBytes = s.EpochSecondsMedian, s.PeakRSSBytes
 		r.GhostBytes = s.GhostBytesRaw / int64(max(s.Epochs, 1))
 	}
-	r.Mean = sum / float64(seeds)
-	r.Std = math.Sqrt(max(squares/float64(seeds)-r.Mean*r.Mean, 0))
+	r.Mean, r.Std = meanStd(accuracies)
 	return r, nil
 }
 
@@ -200,16 +196,13 @@ func (c AccuracyCase) train(ctx context.Context, data string, n int, seed uint64
 	if o.adjust != nil {
 		o.adjust(&cfg)
 	}
-	cfg.Ranks, cfg.Seed, cfg.Quiet, cfg.Force = n, seed, true, true
+	cfg.Ranks, cfg.Seed, cfg.Force = n, seed, true
 	var err error
 	if cfg.Out, err = os.MkdirTemp(o.Work, fmt.Sprintf("run-%s-%d-", c.Graph, n)); err != nil {
 		return nil, fault.System("bench accuracy", o.Work, err)
 	}
 	defer os.RemoveAll(cfg.Out)
-	if err := ranks.Train(ctx, cfg, data, ranks.IO{Out: io.Discard, Err: os.Stderr}); err != nil {
-		return nil, err
-	}
-	run, err := runfolder.Read(cfg.Out)
+	run, err := trial(ctx, "bench accuracy", data, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"text/tabwriter"
 
 	"siafu/graph/fault"
-	"siafu/ranks"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )
@@ -57,16 +55,8 @@ func (o AsyncOptions) Run(ctx context.Context, w io.Writer) error {
 
 func asyncRun(ctx context.Context, o AsyncOptions, mode string, s int) (*runfolder.Run, error) {
 	c := o.Config
-	dir, err := os.MkdirTemp("", "siafu-bench-")
-	if err != nil {
-		return nil, fault.System("bench async", "", err)
-	}
-	defer os.RemoveAll(dir)
-	c.Mode, c.Staleness, c.Quiet, c.Out, c.Force, c.EvalEvery, c.CheckpointEvery = mode, s, true, dir, true, 1, "off"
-	if err := ranks.Train(ctx, c, o.Data, ranks.IO{Out: io.Discard, Err: os.Stderr}); err != nil {
-		return nil, err
-	}
-	return runfolder.Read(dir)
+	c.Mode, c.Staleness, c.Out, c.EvalEvery, c.CheckpointEvery = mode, s, "", 1, "off"
+	return trial(ctx, "bench async", o.Data, c)
 }
 
 // converged is the mean validation accuracy of a run's last tenth, less a tenth

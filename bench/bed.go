@@ -25,6 +25,13 @@ func (b *bed) floats(n int, seed uint64) []float32 {
 	return v
 }
 
+// mat is a matrix of such values, and room one of zeros.
+func (b *bed) mat(rows, cols int, seed uint64) kernels.Mat {
+	return kernels.HostMat(rows, cols, b.floats(rows*cols, seed))
+}
+
+func (b *bed) room(rows, cols int) kernels.Mat { return kernels.NewMat(b.team, b.arena, rows, cols) }
+
 // ids are n numbers below the given one.
 func (b *bed) ids(n, below int, seed uint64) []uint32 {
 	v := mapped.Make[uint32](b.arena, n)

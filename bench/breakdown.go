@@ -1,8 +1,8 @@
 package bench
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
+	"siafu/graph/durable"
 	"siafu/graph/fault"
 	"siafu/graph/inventory"
 	"siafu/ranks"
@@ -73,28 +74,7 @@ func drawTo(path string, f *trace.File, epochs []int) error {
 	if err := inventory.Overwrite("bench breakdown", path, isPicture); err != nil {
 		return err
 	}
-	out, err := os.Create(path)
-	if err != nil {
-		return fault.System("bench breakdown", path, err)
-	}
-	err = picture(out, f, epochs[0], epochs[1])
-	if closed := out.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		os.Remove(path) // half a picture is none
-		return asFault(path, err)
-	}
-	return nil
-}
-
-// asFault is err itself where it is a fault already.
-func asFault(path string, err error) error {
-	var f *fault.Error
-	if errors.As(err, &f) {
-		return err
-	}
-	return fault.System("bench breakdown", path, err)
+	return durable.Write("bench breakdown", path, func(w io.Writer) error { return picture(w, f, epochs[0], epochs[1]) })
 }
 
 // tracedRun trains and returns where the timeline is. What the user has not
@@ -102,12 +82,7 @@ func asFault(path string, err error) error {
 func tracedRun(ctx context.Context, o BreakdownOptions, dir string) (string, error) {
 	c := o.Config
 	c.Quiet = true
-	if c.Trace == "" {
-		c.Trace = filepath.Join(dir, "trace.json")
-	}
-	if c.Out == "" {
-		c.Out = filepath.Join(dir, "run")
-	}
+	c.Trace, c.Out = cmp.Or(c.Trace, filepath.Join(dir, "trace.json")), cmp.Or(c.Out, filepath.Join(dir, "run"))
 	return c.Trace, ranks.Train(ctx, c, o.Data, ranks.IO{Out: io.Discard, Err: os.Stderr})
 }
 

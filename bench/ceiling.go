@@ -41,7 +41,7 @@ func readBandwidth(team *kernels.Team, bytes int, budget time.Duration) float64 
 	b := bed{team, mapped.NewArena()}
 	defer b.arena.Free()
 	sums := bytes / 4 / width / sum
-	x, dst := b.floats(sums*sum*width, 1), b.floats(sums*width, 2)
+	x, dst := b.mat(sums*sum, width, 1), b.mat(sums, width, 2)
 	g := kernels.Gather{Begin: make([]int64, sums), End: make([]int64, sums), Cols: mapped.Make[uint32](b.arena, sums*sum)}
 	for r := range sums {
 		g.Begin[r], g.End[r] = int64(r*sum), int64((r+1)*sum)
@@ -49,8 +49,8 @@ func readBandwidth(team *kernels.Team, bytes int, budget time.Duration) float64 
 	for i := range g.Cols {
 		g.Cols[i] = uint32(i)
 	}
-	seconds := least(budget, func() { kernels.SpMM(team, dst, width, g, x, false) })
-	return float64(len(x)*4) / seconds
+	seconds := least(budget, func() { team.SpMM(dst, g.Edges(), x, false) })
+	return float64(x.Bytes()) / seconds
 }
 
 // multiplyAddPeak is the best of a few products whose right operand fits into
@@ -60,10 +60,10 @@ func multiplyAddPeak(team *kernels.Team, budget time.Duration) float64 {
 	b := bed{team, mapped.NewArena()}
 	defer b.arena.Free()
 	m := rows * team.Workers()
-	left, right, dst := b.floats(m*maxK, 1), b.floats(maxK*maxN, 2), b.floats(m*maxN, 3)
+	left, right, dst := b.mat(m, maxK, 1), b.mat(maxK, maxN, 2), b.mat(m, maxN, 3)
 	best := 0.0
 	for _, s := range []struct{ n, k int }{{32, 256}, {64, 128}, {64, 256}, {128, 64}, {128, 128}} {
-		seconds := least(budget/5, func() { kernels.MatMul(team, dst, m, s.n, s.k, left, right, false) })
+		seconds := least(budget/5, func() { team.MatMul(dst.Reshape(m, s.n), left.Reshape(m, s.k), right.Reshape(s.k, s.n), false) })
 		best = max(best, 2*float64(m*s.n*s.k)/seconds)
 	}
 	return best

@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"text/tabwriter"
 
 	"siafu/graph/fault"
 	"siafu/halo/codec"
-	"siafu/ranks"
 	"siafu/ranks/config"
-	"siafu/ranks/runfolder"
 )
 
 // CodecsOptions say what to train on, through which codecs. The run's own flags
@@ -65,16 +62,8 @@ type codecLine struct {
 
 func (l *codecLine) run(ctx context.Context, o CodecsOptions, seed uint64) error {
 	c := o.Config
-	dir, err := os.MkdirTemp("", "siafu-bench-")
-	if err != nil {
-		return fault.System("bench codecs", "", err)
-	}
-	defer os.RemoveAll(dir)
-	c.Codec, c.Seed, c.Quiet, c.Out, c.Force, c.CheckpointEvery = l.name, seed, true, dir, true, "off"
-	if err := ranks.Train(ctx, c, o.Data, ranks.IO{Out: io.Discard, Err: os.Stderr}); err != nil {
-		return err
-	}
-	r, err := runfolder.Read(dir)
+	c.Codec, c.Seed, c.Out, c.CheckpointEvery = l.name, seed, "", "off"
+	r, err := trial(ctx, "bench codecs", o.Data, c)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/graph/generate"
-	"siafu/ranks"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/schedule"
@@ -48,7 +47,7 @@ func (o EpochOptions) Run(ctx context.Context, w io.Writer) error {
 	if o.Yardstick {
 		return epochInTurns(ctx, o, pace{turns: 3, turn: 2 * time.Second}, w)
 	}
-	run, err := timedRun(ctx, o)
+	run, err := trial(ctx, "bench epoch", o.Data, o.Config)
 	if err != nil {
 		return err
 	}
@@ -66,25 +65,6 @@ func generated(like string, scale float64) (string, error) {
 		os.RemoveAll(dir)
 	}
 	return dir, err
-}
-
-// timedRun trains once and reads the run folder, which is kept only where the
-// user has named it.
-func timedRun(ctx context.Context, o EpochOptions) (*runfolder.Run, error) {
-	c := o.Config
-	c.Quiet = true
-	if c.Out == "" {
-		dir, err := os.MkdirTemp("", "siafu-bench-")
-		if err != nil {
-			return nil, fault.System("bench epoch", "", err)
-		}
-		defer os.RemoveAll(dir)
-		c.Out, c.Force = dir, true
-	}
-	if err := ranks.Train(ctx, c, o.Data, ranks.IO{Out: io.Discard, Err: os.Stderr}); err != nil {
-		return nil, err
-	}
-	return runfolder.Read(c.Out)
 }
 
 // printEpochs prints minimum and median of the epochs but the first.

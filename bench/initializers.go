@@ -113,20 +113,18 @@ func (r *InitializerResult) measure(ctx context.Context, data string, guessing f
 	c := AccuracyCase{Graph: r.Graph, Configure: func(c *config.Config) {
 		c.Model, c.Hidden, c.Initializer, c.CheckpointEvery = r.Model, r.Hidden, r.Initializer, "off"
 	}}
-	var sum, squares float64
+	var accuracies []float64
 	for seed := range r.Seeds {
 		s, err := c.train(ctx, data, 1, uint64(seed+1), AccuracyOptions{Work: work})
 		if err != nil {
 			return err
 		}
-		sum += s.TestAccAtBestVal
-		squares += s.TestAccAtBestVal * s.TestAccAtBestVal
+		accuracies = append(accuracies, s.TestAccAtBestVal)
 		if s.FinalLoss >= stuckShare*guessing {
 			r.Stuck++
 		}
 	}
-	r.Mean = sum / float64(r.Seeds)
-	r.Std = math.Sqrt(max(squares/float64(r.Seeds)-r.Mean*r.Mean, 0))
+	r.Mean, r.Std = meanStd(accuracies)
 	return nil
 }
 

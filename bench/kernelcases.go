@@ -75,10 +75,11 @@ func gatherCase(name string, vertices, edges, width int, build func(b *bed) kern
 		bytes: 4*float64(edges) + float64(vertices)*(8+8+8*float64(width)),
 		prepare: func(b *bed) (prepared, error) {
 			g := build(b)
-			x, dst := b.floats(vertices*width, 3), mapped.Make[float32](b.arena, vertices*width)
+			x, dst := b.floats(vertices*width, 3), b.room(vertices, width)
+			rows := kernels.HostMat(vertices, width, x)
 			return prepared{
-				call:   func() { kernels.SpMM(b.team, dst, width, g, x, false) },
-				result: dst, terms: maxDegree(g), gather: g, x: x,
+				call:   func() { b.team.SpMM(dst, g.Edges(), rows, false) },
+				result: dst.Host(), terms: maxDegree(g), gather: g, x: x,
 				rivals: func(ctx context.Context, lab *yardstick.Lab) ([]*yardstick.Rival, error) {
 					return one(lab.SpMM(ctx, g, x, width, b.team.Workers()))
 				},
@@ -152,14 +153,15 @@ func productCase(kernel string, form yardstick.Form, m, n, k int) kernelCase {
 		flops: 2 * float64(m) * float64(n) * float64(k),
 		bytes: 4 * (float64(m)*float64(k) + float64(k)*float64(n) + float64(m)*float64(n)),
 		prepare: func(b *bed) (prepared, error) {
-			x, y, dst := b.floats(m*k, 1), b.floats(k*n, 2), mapped.Make[float32](b.arena, m*n)
+			x, y, dst := b.floats(m*k, 1), b.floats(k*n, 2), b.room(m, n)
+			mat := kernels.HostMat
 			return prepared{
 				call: map[yardstick.Form]func(){
-					yardstick.Plain:  func() { kernels.MatMul(b.team, dst, m, n, k, x, y, false) },
-					yardstick.TransB: func() { kernels.MatMulTransB(b.team, dst, m, n, k, x, y, false) },
-					yardstick.TransA: func() { kernels.MatMulTransA(b.team, dst, m, n, k, x, y, false) },
+					yardstick.Plain:  func() { b.team.MatMul(dst, mat(m, k, x), mat(k, n, y), false) },
+					yardstick.TransB: func() { b.team.MatMulTransB(dst, mat(m, k, x), mat(n, k, y), false) },
+					yardstick.TransA: func() { b.team.MatMulTransA(dst, mat(k, m, x), mat(k, n, y), false) },
 				}[form],
-				result: dst, terms: k,
+				result: dst.Host(), terms: k,
 				rivals: func(ctx context.Context, lab *yardstick.Lab) ([]*yardstick.Rival, error) {
 					return lab.SGEMM(ctx, form, m, n, k, x, y, b.team.Workers())
 				},

@@ -2,10 +2,12 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -67,10 +69,7 @@ func Links(ctx context.Context, o LinksOptions, w io.Writer) error {
 		return err
 	}
 	err = l.run(ctx)
-	if closed := l.close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	if err = cmp.Or(err, l.close()); err != nil {
 		return err
 	}
 	if o.JSON {
@@ -176,11 +175,7 @@ func (l *linkBench) prepare() error {
 		if err := os.Mkdir(view, 0o755); err != nil {
 			return fault.System(opLinks, view, err)
 		}
-		names := []string{"meta.json"}
-		for name := range meta.Files {
-			names = append(names, name)
-		}
-		for _, name := range names {
+		for _, name := range append(slices.Collect(maps.Keys(meta.Files)), "meta.json") {
 			if err := os.Symlink(filepath.Join(l.Data, name), filepath.Join(view, name)); err != nil {
 				return fault.System(opLinks, view, err)
 			}

@@ -56,22 +56,22 @@ func reordered(b *bed, p prepared, vertices []uint32, width int, half bool) prep
 		}
 	}
 	r := renumbered(b, g, vertices)
-	rows := mapped.Make[float32](b.arena, n*width)
+	rows := b.room(n, width)
 	for i, v := range vertices {
-		copy(rows[i*width:(i+1)*width], x[int(v)*width:])
+		copy(rows.Host()[i*width:(i+1)*width], x[int(v)*width:])
 	}
-	dst := mapped.Make[float32](b.arena, n*width)
-	call := func() { kernels.SpMM(b.team, dst, width, r, rows, false) }
+	dst := b.room(n, width)
+	call := func() { b.team.SpMM(dst, r.Edges(), rows, false) }
 	terms := p.terms
 	if half {
-		halves := mapped.Make[kernels.BF16](b.arena, n*width+kernels.HalfSlack)
-		kernels.NarrowRows(b.team, halves, width, n, width, rows, nil)
-		call = func() { kernels.SpMMHalf(b.team, dst, width, r, halves, false) }
+		halves := kernels.NewHalf(b.team, b.arena, n, width, kernels.HalfSlack)
+		b.team.Narrow(halves, rows, kernels.Vector[float32]{})
+		call = func() { b.team.SpMM(dst, r.Edges(), halves, false) }
 		terms <<= 12 // bfloat16 has 8 bits of mantissa, float32 24; the sums' own rounding stays
 	}
 	restore := func() {
 		for i, v := range vertices {
-			copy(p.result[int(v)*width:(int(v)+1)*width], dst[i*width:])
+			copy(p.result[int(v)*width:(int(v)+1)*width], dst.Host()[i*width:])
 		}
 	}
 	return prepared{call: call, restore: restore, result: p.result, terms: terms, rivals: p.rivals}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
@@ -75,12 +76,7 @@ func atWork(f *trace.File, from, to int) (begin, end time.Duration) {
 }
 
 func legend(p *canvas) {
-	var names []string
-	for name := range colours {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for i, name := range names {
+	for i, name := range slices.Sorted(maps.Keys(colours)) {
 		x := labelWidth + i*85
 		p.printf(`<rect x="%d" y="10" width="16" height="16" fill="%s"/><text x="%d" y="23">%s</text>`+"\n", x, colours[name], x+22, name)
 	}

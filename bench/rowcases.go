@@ -22,8 +22,8 @@ func rowCases(rows int) []kernelCase {
 		{
 			kernel: "ColumnSums", shape: shape, bytes: matrix,
 			prepare: func(b *bed) (prepared, error) {
-				g, dst := b.floats(rows*hiddenWidth, 1), make([]float32, hiddenWidth)
-				return prepared{call: func() { kernels.ColumnSums(b.team, dst, rows, hiddenWidth, g, false) }}, nil
+				g, dst := b.mat(rows, hiddenWidth, 1), b.room(1, hiddenWidth)
+				return prepared{call: func() { b.team.ColumnSums(dst, g, false) }}, nil
 			},
 		},
 		lossCase(rows),
@@ -35,11 +35,8 @@ func epilogueCase(shape string, rows int, drop *kernels.Dropout) kernelCase {
 	return kernelCase{
 		kernel: "BiasReLUDropout", shape: shape, bytes: 2 * 4 * float64(rows) * hiddenWidth,
 		prepare: func(b *bed) (prepared, error) {
-			z, bias := b.floats(rows*hiddenWidth, 1), b.floats(hiddenWidth, 2)
-			dst := mapped.Make[float32](b.arena, len(z))
-			return prepared{call: func() {
-				kernels.BiasReLUDropout(b.team, dst, rows, hiddenWidth, z, bias, true, drop)
-			}}, nil
+			z, bias, dst := b.mat(rows, hiddenWidth, 1), b.mat(1, hiddenWidth, 2), b.room(rows, hiddenWidth)
+			return prepared{call: func() { b.team.BiasReLUDropout(dst, z, bias, true, drop) }}, nil
 		},
 	}
 }
@@ -48,11 +45,9 @@ func epilogueGradCase(shape string, rows int, drop *kernels.Dropout) kernelCase 
 	return kernelCase{
 		kernel: "BiasReLUDropoutGrad", shape: shape, bytes: 3 * 4 * float64(rows) * hiddenWidth,
 		prepare: func(b *bed) (prepared, error) {
-			g, h := b.floats(rows*hiddenWidth, 1), b.floats(rows*hiddenWidth, 2)
-			dst, bias := mapped.Make[float32](b.arena, len(g)), mapped.Make[float32](b.arena, hiddenWidth)
-			return prepared{call: func() {
-				kernels.BiasReLUDropoutGrad(b.team, dst, bias, rows, hiddenWidth, g, h, true, drop)
-			}}, nil
+			g, h := b.mat(rows, hiddenWidth, 1), b.mat(rows, hiddenWidth, 2)
+			dst, bias := b.room(rows, hiddenWidth), b.room(1, hiddenWidth)
+			return prepared{call: func() { b.team.BiasReLUDropoutGrad(dst, bias, g, h, true, drop) }}, nil
 		},
 	}
 }
@@ -63,13 +58,13 @@ func lossCase(rows int) kernelCase {
 		kernel: "SoftmaxCrossEntropy", shape: fmt.Sprintf("[%d x %d]", rows, classWidth),
 		bytes: float64(rows) * (2*4*classWidth + 4 + 1),
 		prepare: func(b *bed) (prepared, error) {
-			logits, grad := b.floats(rows*classWidth, 1), mapped.Make[float32](b.arena, rows*classWidth)
+			logits, grad := b.mat(rows, classWidth, 1), b.room(rows, classWidth)
 			labels, split := mapped.Make[int32](b.arena, rows), mapped.Make[uint8](b.arena, rows)
 			for i := range labels {
 				labels[i], split[i] = int32(i%classWidth), graph.SplitTrain
 			}
 			return prepared{call: func() {
-				kernels.SoftmaxCrossEntropy(b.team, grad, rows, classWidth, logits, labels, split, graph.SplitTrain, 1/float32(rows))
+				b.team.SoftmaxCrossEntropy(grad, logits, kernels.HostVector(labels), kernels.HostVector(split), graph.SplitTrain, 1/float32(rows))
 			}}, nil
 		},
 	}
@@ -111,23 +106,25 @@ func sparseCases(rows int) []kernelCase {
 	product.kernel, product.bytes = "SparseMatMul", 8*nnz+8*float64(rows)+dense
 	product.prepare = func(b *bed) (prepared, error) {
 		x := sparseFeatures(b, rows)
-		w, dst := b.floats(sparseCols*sparseWidth, 2), mapped.Make[float32](b.arena, rows*sparseWidth)
-		return prepared{call: func() { kernels.SparseMatMul(b.team, dst, sparseWidth, x, w, nil) }}, nil
+		w, dst := b.mat(sparseCols, sparseWidth, 2), b.room(rows, sparseWidth)
+		return prepared{call: func() { b.team.SparseMatMul(dst, x, w, nil) }}, nil
 	}
 	gradient.kernel, gradient.bytes = "SparseMatMulTransA", 8*nnz+8*sparseCols+dense
 	gradient.prepare = func(b *bed) (prepared, error) {
-		x := kernels.TransposeSparse(sparseFeatures(b, rows), sparseCols, b.arena)
-		g, dst := b.floats(rows*sparseWidth, 2), mapped.Make[float32](b.arena, sparseCols*sparseWidth)
-		return prepared{call: func() { kernels.SparseMatMulTransA(b.team, dst, sparseWidth, x, g, nil) }}, nil
+		x := sparseFeatures(b, rows)
+		xt := kernels.NewTransposed(b.team, b.arena, x, sparseCols)
+		xt.Fill(b.team, x)
+		g, dst := b.mat(rows, sparseWidth, 2), b.room(sparseCols, sparseWidth)
+		return prepared{call: func() { b.team.SparseMatMulTransA(dst, xt, g, nil) }}, nil
 	}
 	return []kernelCase{product, gradient}
 }
 
-func sparseFeatures(b *bed, rows int) graph.SparseRows {
+func sparseFeatures(b *bed, rows int) kernels.Sparse {
 	offsets := mapped.Make[int64](b.arena, rows+1)
 	for r := range offsets {
 		offsets[r] = int64(r) * sparsePerRow
 	}
 	n := rows * sparsePerRow
-	return graph.SparseRows{Offsets: offsets, Cols: b.ids(n, sparseCols, 6), Vals: b.floats(n, 7)}
+	return kernels.PlaceSparse(b.team, b.arena, graph.SparseRows{Offsets: offsets, Cols: b.ids(n, sparseCols, 6), Vals: b.floats(n, 7)})
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -144,18 +145,14 @@ func (b *breakdown) taskNames() []string {
 			found[task] = true
 		}
 	}
-	var names, others []string
+	var names []string
 	for _, task := range schedule.Kinds() {
 		if found[task] {
 			names = append(names, task)
 		}
 		delete(found, task)
 	}
-	for task := range found {
-		others = append(others, task)
-	}
-	slices.Sort(others)
-	return append(names, others...)
+	return append(names, slices.Sorted(maps.Keys(found))...)
 }
 
 // addTasks adds up tasks, and counts the workers that did them.

@@ -139,7 +139,7 @@ func takeTurns(ctx context.Context, o EpochOptions, p pace, rivals []*yardstick.
 				t.theirs[i] = seconds
 			}
 		}
-		run, err := timedRun(ctx, o)
+		run, err := trial(ctx, "bench epoch", o.Data, o.Config)
 		if err != nil {
 			return nil, err
 		}

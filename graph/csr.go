@@ -3,11 +3,10 @@ package graph
 import (
 	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
+	"siafu/graph/workers"
 )
 
 // EdgePairs is an EdgeSource in memory: src0, dst0, src1, dst1, …
@@ -98,23 +97,11 @@ func (b *built) fill(src EdgeSource, n int64, symmetrise bool, a *mapped.Arena) 
 
 // sortRows sorts every row, in parallel by blocks of rows.
 func (b *built) sortRows() {
-	const block = 1 << 12
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for {
-				lo := int(next.Add(block)) - block
-				if lo >= b.Rows() {
-					return
-				}
-				for v := lo; v < min(lo+block, b.Rows()); v++ {
-					slices.Sort(b.Row(v))
-				}
-			}
-		})
-	}
-	wg.Wait()
+	workers.Blocks(runtime.GOMAXPROCS(0), b.Rows(), 1<<12, func(_, lo, hi int) {
+		for v := lo; v < hi; v++ {
+			slices.Sort(b.Row(v))
+		}
+	})
 }
 
 // compact drops duplicates from the sorted rows, in place.

@@ -2,11 +2,13 @@ package graph
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -114,13 +116,8 @@ func (m *Meta) check() error {
 
 // Fingerprint tells datasets apart: a hash over the checksums of their files.
 func (m *Meta) Fingerprint() string {
-	var names []string
-	for name := range m.Files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	h := sha256.New()
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
 		fmt.Fprintf(h, "%s %d %s\n", name, m.Files[name].Bytes, m.Files[name].CRC32C)
 	}
 	return hex.EncodeToString(h.Sum(nil))[:32]
@@ -142,81 +139,100 @@ func Open(dir string) (*Dataset, error) {
 }
 
 func (d *Dataset) load() error {
-	for _, step := range []func() error{d.loadEdges, d.loadFeatures, d.loadLabels, d.loadIDs} {
-		if err := step(); err != nil {
-			return err
+	l := loader{Dataset: d}
+	for _, step := range []func(){l.edges, l.features, l.labels, l.ids} {
+		if step(); l.err != nil {
+			return l.err
 		}
 	}
 	return nil
 }
 
-// file opens one file of the folder and compares it with meta.json.
-func (d *Dataset) file(name, kind string) (*arrayfile.File, error) {
-	path := filepath.Join(d.Dir, name)
-	info, ok := d.Meta.Files[name]
+// loader fills a dataset. Its first error sticks; what is read after it is nil.
+type loader struct {
+	*Dataset
+	err error
+}
+
+func (l *loader) fail(err error) {
+	l.err = cmp.Or(l.err, err)
+}
+
+// part is a file of the folder; f is nil after an error.
+type part struct {
+	*loader
+	name string
+	f    *arrayfile.File
+}
+
+// open opens a file and compares it with meta.json.
+func (l *loader) open(name, kind string) part {
+	path := filepath.Join(l.Dir, name)
+	info, ok := l.Meta.Files[name]
 	if !ok {
-		return nil, fault.New(fault.Data, opOpen, filepath.Join(d.Dir, metaFile), "it does not list %s", name).Then(again)
+		l.fail(fault.New(fault.Data, opOpen, filepath.Join(l.Dir, metaFile), "it does not list %s", name).Then(again))
+		return part{loader: l}
 	}
 	f, err := arrayfile.Open(path, kind)
 	if err != nil {
-		return nil, err
+		l.fail(err)
+		return part{loader: l}
 	}
-	d.files = append(d.files, f)
+	l.files = append(l.files, f)
+	p := part{l, name, f}
 	if f.Len() != info.Bytes || f.CRC32C() != info.CRC32C {
-		return nil, fault.New(fault.Data, opOpen, path, "it has %d bytes and checksum %s where meta.json says %d and %s",
-			f.Len(), f.CRC32C(), info.Bytes, info.CRC32C).Then(again)
+		p.bad("it has %d bytes and checksum %s where meta.json says %d and %s", f.Len(), f.CRC32C(), info.Bytes, info.CRC32C)
 	}
-	return f, nil
+	return p
 }
 
-// array is a named array of a file that must have n elements.
-func array[T mapped.Elem](d *Dataset, f *arrayfile.File, file, name string, n int64) ([]T, error) {
-	v, err := arrayfile.Get[T](f, name)
+// bad is a fault of the file's content.
+func (p part) bad(format string, args ...any) {
+	p.fail(fault.New(fault.Data, opOpen, filepath.Join(p.Dir, p.name), format, args...).Then(again))
+}
+
+// array is a named array that must have n elements.
+func array[T mapped.Elem](p part, name string, n int64) []T {
+	if p.err != nil {
+		return nil
+	}
+	v, err := arrayfile.Get[T](p.f, name)
 	if err != nil {
-		return nil, err
+		p.fail(err)
+	} else if int64(len(v)) != n {
+		p.bad("array %q has %d elements where meta.json asks for %d", name, len(v), n)
 	}
-	if int64(len(v)) != n {
-		return nil, d.bad(file, "array %q has %d elements where meta.json asks for %d", name, len(v), n)
-	}
-	return v, nil
+	return v
 }
 
-func (d *Dataset) bad(file, format string, args ...any) error {
-	return fault.New(fault.Data, opOpen, filepath.Join(d.Dir, file), format, args...).Then(again)
+// ascend checks that offsets do, from 0 to total; of says whose they are.
+func (p part) ascend(of string, offsets []int64, total int64) {
+	if v := badOffset(offsets, total); v >= 0 {
+		p.bad("%s of vertex %d is %d", of, v, offsets[v])
+	}
 }
 
-func (d *Dataset) loadEdges() error {
-	f, err := d.file(csrFile, csrKind)
-	if err != nil {
-		return err
+func (l *loader) edges() {
+	p := l.open(csrFile, csrKind)
+	l.In = p.csr("offsets", "cols")
+	if l.Out = l.In; l.Meta.Directed {
+		l.Out = p.csr("out_offsets", "out_cols")
 	}
-	if d.In, err = d.csr(f, "offsets", "cols"); err != nil {
-		return err
-	}
-	if d.Out = d.In; d.Meta.Directed {
-		d.Out, err = d.csr(f, "out_offsets", "out_cols")
-	}
-	return err
 }
 
-func (d *Dataset) csr(f *arrayfile.File, offsets, cols string) (CSR, error) {
-	var c CSR
-	var err error
-	if c.Offsets, err = array[int64](d, f, csrFile, offsets, d.Meta.Vertices+1); err != nil {
-		return c, err
+func (p part) csr(offsets, cols string) CSR {
+	c := CSR{
+		Offsets: array[int64](p, offsets, p.Meta.Vertices+1),
+		Cols:    array[uint32](p, cols, p.Meta.Edges),
 	}
-	if c.Cols, err = array[uint32](d, f, csrFile, cols, d.Meta.Edges); err != nil {
-		return c, err
-	}
-	if v := badOffset(c.Offsets, d.Meta.Edges); v >= 0 {
-		return c, d.bad(csrFile, "%s of vertex %d is %d", offsets, v, c.Offsets[v])
-	}
+	p.ascend(offsets, c.Offsets, p.Meta.Edges)
 	for i, u := range c.Cols {
-		if int64(u) >= d.Meta.Vertices {
-			return c, d.bad(csrFile, "edge %d names vertex %d of %d", i, u, d.Meta.Vertices)
+		if int64(u) >= p.Meta.Vertices {
+			p.bad("edge %d names vertex %d of %d", i, u, p.Meta.Vertices)
+			break
 		}
 	}
-	return c, nil
+	return c
 }
 
 // badOffset is the first index at which offsets do not ascend from 0 to total,
@@ -235,100 +251,73 @@ func badOffset(offsets []int64, total int64) int {
 	return -1
 }
 
-func (d *Dataset) loadFeatures() error {
-	m := d.Meta
-	d.Features = Features{Rows: int(m.Vertices), Dim: m.FeatureDim}
+func (l *loader) features() {
+	m := l.Meta
+	l.Features = Features{Rows: int(m.Vertices), Dim: m.FeatureDim}
 	if m.FeatureKind == "dense" {
-		f, err := d.file(denseFile, featureKind)
-		if err != nil {
-			return err
-		}
-		d.Features.Dense, err = array[float32](d, f, denseFile, "dense", m.Vertices*int64(m.FeatureDim))
-		return err
+		l.Features.Dense = array[float32](l.open(denseFile, featureKind), "dense", m.Vertices*int64(m.FeatureDim))
+		return
 	}
-	f, err := d.file(sparseFile, featureKind)
-	if err != nil {
-		return err
+	p := l.open(sparseFile, featureKind)
+	x := &SparseRows{
+		Offsets: array[int64](p, "offsets", m.Vertices+1),
+		Cols:    array[uint32](p, "cols", m.FeatureNNZ),
+		Vals:    array[float32](p, "vals", m.FeatureNNZ),
 	}
-	x := &SparseRows{}
-	if x.Offsets, err = array[int64](d, f, sparseFile, "offsets", m.Vertices+1); err != nil {
-		return err
-	}
-	if x.Cols, err = array[uint32](d, f, sparseFile, "cols", m.FeatureNNZ); err != nil {
-		return err
-	}
-	if x.Vals, err = array[float32](d, f, sparseFile, "vals", m.FeatureNNZ); err != nil {
-		return err
-	}
-	if v := badOffset(x.Offsets, m.FeatureNNZ); v >= 0 {
-		return d.bad(sparseFile, "offset of vertex %d is %d", v, x.Offsets[v])
-	}
+	p.ascend("offset", x.Offsets, m.FeatureNNZ)
 	for i, c := range x.Cols {
 		if int64(c) >= int64(m.FeatureDim) {
-			return d.bad(sparseFile, "value %d is in column %d of %d", i, c, m.FeatureDim)
+			p.bad("value %d is in column %d of %d", i, c, m.FeatureDim)
+			break
 		}
 	}
-	d.Features.Sparse = x
-	return nil
+	l.Features.Sparse = x
 }
 
-func (d *Dataset) loadLabels() error {
-	f, err := d.file(labelFile, labelKind)
-	if err != nil {
-		return err
+func (l *loader) labels() {
+	m := l.Meta
+	labels, split := l.open(labelFile, labelKind), l.open(splitFile, splitKind)
+	l.Labels = array[int32](labels, "labels", m.Vertices)
+	l.Split = array[uint8](split, "split", m.Vertices)
+	if l.err != nil {
+		return
 	}
-	if d.Labels, err = array[int32](d, f, labelFile, "labels", d.Meta.Vertices); err != nil {
-		return err
-	}
-	if f, err = d.file(splitFile, splitKind); err != nil {
-		return err
-	}
-	if d.Split, err = array[uint8](d, f, splitFile, "split", d.Meta.Vertices); err != nil {
-		return err
-	}
-	for v, l := range d.Labels {
-		if l < Unlabelled || int(l) >= d.Meta.Classes {
-			return d.bad(labelFile, "vertex %d has label %d of %d classes", v, l, d.Meta.Classes)
+	for v, c := range l.Labels {
+		if c < Unlabelled || int(c) >= m.Classes {
+			labels.bad("vertex %d has label %d of %d classes", v, c, m.Classes)
+			return
 		}
-		if d.Split[v] > SplitTest {
-			return d.bad(splitFile, "vertex %d has split %d", v, d.Split[v])
+		if l.Split[v] > SplitTest {
+			split.bad("vertex %d has split %d", v, l.Split[v])
+			return
 		}
 	}
-	return nil
 }
 
-func (d *Dataset) loadIDs() error {
-	if _, ok := d.Meta.Files[idFile]; !ok {
-		return nil
+func (l *loader) ids() {
+	if _, ok := l.Meta.Files[idFile]; !ok {
+		return
 	}
-	f, err := d.file(idFile, idKind)
-	if err != nil {
-		return err
+	p := l.open(idFile, idKind)
+	l.IDs = &IDs{}
+	switch {
+	case l.err != nil:
+	case p.f.Has("ints"):
+		l.IDs.Ints = array[int64](p, "ints", l.Meta.Vertices)
+	default:
+		l.IDs.Offsets = array[int64](p, "offsets", l.Meta.Vertices+1)
+		var err error
+		l.IDs.Text, err = arrayfile.Get[uint8](p.f, "text")
+		p.fail(err)
+		p.ascend("offset", l.IDs.Offsets, int64(len(l.IDs.Text)))
 	}
-	d.IDs = &IDs{}
-	if f.Has("ints") {
-		d.IDs.Ints, err = array[int64](d, f, idFile, "ints", d.Meta.Vertices)
-		return err
-	}
-	if d.IDs.Offsets, err = array[int64](d, f, idFile, "offsets", d.Meta.Vertices+1); err != nil {
-		return err
-	}
-	if d.IDs.Text, err = arrayfile.Get[uint8](f, "text"); err != nil {
-		return err
-	}
-	if v := badOffset(d.IDs.Offsets, int64(len(d.IDs.Text))); v >= 0 {
-		return d.bad(idFile, "offset of vertex %d is %d", v, d.IDs.Offsets[v])
-	}
-	return nil
 }
 
 // Close unmaps everything.
 func (d *Dataset) Close() error {
 	var first error
 	for _, f := range d.files {
-		if err := f.Close(); err != nil && first == nil {
-			first = err
-		}
+		first = cmp.Or(first, f.Close())
 	}
 	d.files = nil
 	return first

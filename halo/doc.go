@@ -8,6 +8,9 @@
 // An exchange is split in Begin and End, and whoever calls it works on what
 // needs no ghost in between.
 //
+// A Source is what gathers get ghosts from, and who hands them rows: Always uses an
+// exchange for the rows of every epoch, and package refresh has other policies.
+//
 // A Reduction is a plan with fewer rows: where a vertex gathers from many ghosts
 // of one rank, that rank sends their sum.
 //

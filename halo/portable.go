@@ -94,6 +94,12 @@ func (r *Recorder) Leaving(k Key, rows codec.Rows, _ int) {
 // Arrived implements Observer.
 func (r *Recorder) Arrived(Key, time.Duration, time.Duration) {}
 
+// BeginAgain is that of its exchange. Collective.
+func (t *Transfer) BeginAgain(s Sent) error {
+	t.leaving = s.Key.Epoch
+	return t.Exchange.BeginAgain(s)
+}
+
 // BeginAgain begins an exchange that sends what another one has sent, in the same
 // direction and to the same bits. The rows stand until its End. Collective.
 func (e *Exchange) BeginAgain(s Sent) error {

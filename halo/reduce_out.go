@@ -10,17 +10,16 @@ import (
 
 // owner is a rank as the one that sends rows.
 type owner struct {
-	shard    *shard.Shard
-	start    []int64 // of the send list, by holder
-	sumStart []int64
-	rows     []uint32 // to send; behind own rows, sums
-	offsets  []int64  // of the sums
-	sources  []uint32
-	ids      []uint32 // of their destinations
+	shard   *shard.Shard
+	start   []int64  // of the send list, by holder
+	rows    []uint32 // to send; behind own rows, sums
+	offsets []int64  // of the sums
+	sources []uint32
+	ids     []uint32 // of their destinations
 }
 
 func newOwner(s *shard.Shard) *owner {
-	return &owner{shard: s, start: []int64{0}, sumStart: []int64{0}, offsets: []int64{0}}
+	return &owner{shard: s, start: []int64{0}, offsets: []int64{0}}
 }
 
 // take reads what rank q wants, the ranks before having been heard.
@@ -32,7 +31,7 @@ func (o *owner) take(q int, message []uint32) error {
 	} else {
 		err = o.read(list, message)
 	}
-	o.start, o.sumStart = append(o.start, int64(len(o.rows))), append(o.sumStart, int64(len(o.ids)))
+	o.start = append(o.start, int64(len(o.rows)))
 	return err
 }
 
@@ -84,7 +83,7 @@ func (o *owner) reduction(a *mapped.Arena) *Reduction {
 	}
 	own := o.shard.NumOwn()
 	r.Plan.SendStart, r.Plan.SendRows = o.start, keep(a, o.rows)
-	r.Plan.Sums, r.Plan.SumStart = len(o.ids), o.sumStart
+	r.Plan.Sums = len(o.ids)
 	r.Plan.OwnIDs = keep(a, append(append(make([]uint32, 0, own+len(o.ids)), o.shard.Own...), o.ids...))
 	r.Sums = graph.CSR{Offsets: keep(a, o.offsets), Cols: keep(a, o.sources)}
 	r.SumsOf = shard.Edges{Begin: r.Sums.Offsets[:len(o.ids)], End: r.Sums.Offsets[1:], Cols: r.Sums.Cols, Sources: own}.BySource(a)

@@ -12,6 +12,7 @@ import (
 	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/kernels"
+	"siafu/kernels/kerneltest/flat"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 )
@@ -72,7 +73,7 @@ func gatherReduced(c world.Comm, s *shard.Shard, terms halo.Terms, cols int, pla
 		}
 	}
 	col := slices.Repeat([]float32{2}, s.NumOwn()+s.NumGhosts())
-	kernels.SpMM(team, e.Sums(cols).Host(), cols, kernels.Gather{Begin: r.Sums.Offsets[:r.Plan.Sums], End: r.Sums.Offsets[1:], Cols: r.Sums.Cols, ColScale: col}, x, false)
+	flat.SpMM(team, e.Sums(cols).Host(), cols, kernels.Gather{Begin: r.Sums.Offsets[:r.Plan.Sums], End: r.Sums.Offsets[1:], Cols: r.Sums.Cols, ColScale: col}, x, false)
 	if err := e.BeginForward(matrix(cols, x), halo.Key{}); err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func gatherReduced(c world.Comm, s *shard.Shard, terms halo.Terms, cols int, pla
 	}
 	got, want := make([]float32, len(x)), make([]float32, len(x))
 	in := r.In
-	kernels.SpMM(team, got, cols, kernels.Gather{Begin: in.Begin, End: in.End, Cols: in.Cols, Base: uint32(in.Base), ColScale: r.Scale(col, arena)}, ghosts.Host(), false)
+	flat.SpMM(team, got, cols, kernels.Gather{Begin: in.Begin, End: in.End, Cols: in.Cols, Base: uint32(in.Base), ColScale: r.Scale(col, arena)}, ghosts.Host(), false)
 	all := make([]float32, s.NumGhosts()*cols)
 	for i, v := range s.Ghosts {
 		for j := range cols {
@@ -90,7 +91,7 @@ func gatherReduced(c world.Comm, s *shard.Shard, terms halo.Terms, cols int, pla
 		}
 	}
 	in = s.GhostEdges()
-	kernels.SpMM(team, want, cols, kernels.Gather{Begin: in.Begin, End: in.End, Cols: in.Cols, Base: uint32(in.Base), ColScale: col}, all, false)
+	flat.SpMM(team, want, cols, kernels.Gather{Begin: in.Begin, End: in.End, Cols: in.Cols, Base: uint32(in.Base), ColScale: col}, all, false)
 	if !slices.Equal(got, want) {
 		return fmt.Errorf("rank %d gathers %v, not %v", c.Rank(), got, want)
 	}
@@ -107,7 +108,7 @@ func returnReduced(c world.Comm, s *shard.Shard, r *halo.Reduction, e *halo.Exch
 	}
 	back := func(edges shard.Edges, dst []float32) {
 		t := edges.BySource(arena)
-		kernels.SpMM(team, dst, cols, kernels.Gather{Begin: t.Offsets[:edges.Sources], End: t.Offsets[1:], Cols: t.Cols}, grads, false)
+		flat.SpMM(team, dst, cols, kernels.Gather{Begin: t.Offsets[:edges.Sources], End: t.Offsets[1:], Cols: t.Cols}, grads, false)
 	}
 	got := make([]float32, len(grads))
 	back(r.In, e.Ghosts(cols).Host())
@@ -118,7 +119,7 @@ func returnReduced(c world.Comm, s *shard.Shard, r *halo.Reduction, e *halo.Exch
 		return err
 	}
 	if r.Plan.Sums > 0 {
-		kernels.SpMM(team, got, cols, kernels.Gather{Begin: r.SumsOf.Offsets[:s.NumOwn()], End: r.SumsOf.Offsets[1:], Cols: r.SumsOf.Cols}, e.Sums(cols).Host(), true)
+		flat.SpMM(team, got, cols, kernels.Gather{Begin: r.SumsOf.Offsets[:s.NumOwn()], End: r.SumsOf.Offsets[1:], Cols: r.SumsOf.Cols}, e.Sums(cols).Host(), true)
 	}
 
 	plain, _ := codec.ByName("none")

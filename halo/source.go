@@ -1,9 +1,6 @@
 package halo
 
-import (
-	"siafu/halo/codec"
-	"siafu/kernels"
-)
+import "siafu/kernels"
 
 // Slot names rows that travel between ranks: those of a layer in an epoch,
 // forward to the ghosts of own vertices or backward, as gradients, to the
@@ -11,66 +8,105 @@ import (
 type Slot struct {
 	Epoch, Layer int
 	Backward     bool
+	// Apart tells that the rows are none of a training series, such as those of
+	// an evaluation.
+	Apart bool
 }
 
-// Source supplies the ghosts of synchronous passes. It says with which transfer
-// the rows of a slot leave this rank, and with which transfer those come that the
-// slot's gather uses: where ghosts are refreshed in every epoch the same one
-// (Always), else another one, which may have begun epochs ago. Package refresh
-// has the policies.
+// Shape is a layer that gathers.
+type Shape struct {
+	Layer, Width int
+	Backward     bool // gradients of ghosts go home, too
+}
+
+// View is rows of other ranks as a gather reads them, and of which epochs they
+// are. Blocks are in ascending order and do not overlap; rows in none of them
+// have never come, and are zeros.
+type View struct {
+	Rows   kernels.Mat
+	Blocks []Block
+}
+
+// Block says of which epoch the rows First..First+Rows-1 are.
+type Block struct{ First, Rows, Epoch int }
+
+// Source supplies the ghosts of a rank's gathers, and takes own rows to the ranks
+// that hold them as ghosts. Which rows travel in an epoch, and of which epoch
+// those are that a gather reads, is the policy: Always is exact, package refresh
+// has the others.
 //
-// In every epoch each slot that gathers is gone through once, and in the same
-// order on all ranks: its rows are written to Leaving, whose Begin is called;
-// Begun; Arrived until it is true, or Await; and the End of Arriving, if that is
-// under way. Begun, Arrived, Await and Progress are called by one worker at a time,
-// while others may use the transfers of Leaving and of Arriving.
+// A slot's rows are written, and handed over with Offer. Once Arrived is true, and
+// what has come has been put into its place with Take, gathers forward read what
+// Want returns, and gradients backward are added to own ones with Add.
+//
+// Calls for one layer and direction exclude each other, but that several workers
+// may Want and Add at once; Arrived is called beside all of them. Calls for
+// different layers or directions are independent. None of them allocates once
+// every layer has been gone through.
+//
+// Design note: synchronous passes and bounded asynchrony share this much and no
+// more. In step, all rows of a slot leave and come together, in collective
+// transfers that somebody has to wait for and to move on (Collective). In bounded
+// asynchrony rows leave interval by interval, and come in messages that must stay
+// in line with those of the parameter protocol, since the bound follows from
+// their order: whoever receives hands them over (Receiver). Waiting in the one way
+// and in the other is not the same act, and one interface with both would have
+// had methods that do nothing in each. A policy that leaves rows out takes none
+// from Offer, a prediction is a Source that wraps another one and changes what
+// Want returns, and a sample's scales would stand beside View.Blocks.
 type Source interface {
-	// Leaving is the transfer that takes the rows of a slot to other ranks.
-	Leaving(s Slot) *Exchange
-	// Begun tells that it is under way.
-	Begun(s Slot)
-	// Arrived tells, without waiting, whether all rows that the slot uses are
-	// here.
+	// Room is where rows are written that are made for other ranks alone, before
+	// they are offered: forward the plan's sums [Sums x Width], none in a source
+	// without, backward the gradients of ghosts [Ghosts x Width].
+	Room(s Slot) kernels.Mat
+	// Offer hands rows lo..hi-1 over, which may change when it returns: forward of
+	// own rows [Own x Width], backward of Room. Rows may be offered in parts as
+	// soon as they are made, but to a Collective all at once.
+	Offer(s Slot, rows kernels.Mat, lo, hi int) error
+	// Arrived tells, without waiting, whether a gather of the slot may go on as
+	// far as other ranks' rows are concerned.
 	Arrived(s Slot) (bool, error)
-	// Await returns when they are.
-	Await(s Slot) error
-	// Progress moves transfers on that nobody waits for yet. It does not wait.
-	Progress() error
-	// Arriving is the transfer that brings them. It is not under way before the
-	// first epoch that has any: its Ghosts are then zeros, and nobody has sent
-	// gradients.
-	Arriving(s Slot) *Exchange
-	// Settle ends every transfer that is still under way and forgets its rows.
-	// Collective.
-	Settle() error
-	// TakeStats returns what all transfers have done since the last call.
+	// Take puts rows that have come into their place: forward the ghosts
+	// lo..hi-1, of which there may be none.
+	Take(s Slot) (lo, hi int, err error)
+	// Want is what a gather of the slot reads: forward the rows of ghosts [Ghosts
+	// x Width], backward, after Add, the gradients of the plan's sums [Sums x
+	// Width]. It is an error if rows are of an epoch that the policy excludes.
+	Want(s Slot) (View, error)
+	// Add adds to own rows lo..hi-1 of own [Own x Width] the gradients that other
+	// ranks hold of them, in ascending order of ranks.
+	Add(o kernels.Ops, s Slot, own kernels.Mat, lo, hi int) error
+	// TakeStats returns what has travelled since the last call.
 	TakeStats() Stats
 }
 
-// Always refreshes ghosts in every epoch: one transfer at a time, whose rows are
-// used as soon as they come.
-type Always struct{ *Exchange }
+// Collective is a source of synchronous passes. In every epoch each slot that
+// gathers is gone through once, and in the same order on all ranks; Offer, Take
+// and Add are collective. Arrived, Await and Progress are called by one worker at
+// a time.
+type Collective interface {
+	Source
+	// Reserve makes the room that Offer would make else for what codecs lose of a
+	// layer.
+	Reserve(l Shape)
+	// Await returns when the rows of a slot have arrived.
+	Await(s Slot) error
+	// Progress moves transfers on that nobody waits for yet. It does not wait.
+	Progress() error
+	// Settle ends every transfer that is still under way and forgets its rows.
+	// Collective.
+	Settle() error
+}
 
-// Leaving implements Source.
-func (a Always) Leaving(Slot) *Exchange { return a.Exchange }
-
-// Begun implements Source.
-func (a Always) Begun(Slot) {}
-
-// Arrived implements Source.
-func (a Always) Arrived(Slot) (bool, error) { return a.Exchange.Arrived() }
-
-// Await implements Source.
-func (a Always) Await(Slot) error { return a.Exchange.Await() }
-
-// Progress implements Source. Who waits asks whether the rows have arrived.
-func (a Always) Progress() error { return nil }
-
-// Arriving implements Source.
-func (a Always) Arriving(Slot) *Exchange { return a.Exchange }
-
-// Settle implements Source. Nothing outlives the task that has used it.
-func (a Always) Settle() error { return nil }
+// Receiver is a source that is handed the messages which bring its rows, in the
+// order in which each rank has sent them.
+type Receiver interface {
+	Source
+	// Accept takes a message of a rank, which belongs to the source from then on.
+	// If its rows are of any use, due is true: then Take is to be called once for
+	// the slot.
+	Accept(from int, message []byte) (s Slot, due bool, err error)
+}
 
 // Add adds the counts of o.
 func (s *Stats) Add(o Stats) {
@@ -80,59 +116,4 @@ func (s *Stats) Add(o Stats) {
 	s.Encode += o.Encode
 	s.Wait += o.Wait
 	s.Decode += o.Decode
-}
-
-// UnderWay tells whether a transfer has begun and not been ended.
-func (e *Exchange) UnderWay() bool { return e.state != "" }
-
-// Drop ends the transfer under way, if there is one, and forgets what it has
-// brought. Collective.
-func (e *Exchange) Drop() error {
-	switch e.state {
-	case forward:
-		_, err := e.EndForward()
-		return err
-	case backward:
-		if e.scrap.IsNil() {
-			e.scrap = kernels.PlaceMat(e.ops, e.arena, e.plan.Own, e.maxCols, make([]float32, e.plan.Own*e.maxCols))
-		}
-		return e.EndBackward(e.scrap.Reshape(e.plan.Own, e.way.in.Cols))
-	}
-	return nil
-}
-
-// Separate lets several exchanges of the same ranks be under way at once: their
-// messages bear tag, which is above 0 and below 32768. Exchanges with the same
-// tag must end in the order in which they begin. To be called before the first
-// Begin.
-func (e *Exchange) Separate(tag int) {
-	e.tag = tag
-	if e.chunked != nil {
-		e.chunked.tag = tag
-	}
-}
-
-// Reserve makes the room that Begin would make else for what a codec loses of a
-// layer's rows of so many columns and, if backward, of their gradients.
-func (e *Exchange) Reserve(layer, cols int, backward bool) {
-	if e.chunked == nil || e.chunked.losts == nil {
-		return
-	}
-	e.chunked.losses(series{layer, cols, false}, len(e.plan.SendRows))
-	if backward {
-		e.chunked.losses(series{layer, cols, true}, e.plan.Ghosts)
-	}
-}
-
-// Feedbacks is what codecs that feed errors back have lost of rows, by layer,
-// width and direction.
-type Feedbacks map[series]codec.Feedback
-
-// FeedBack makes exchanges, of which each carries the same rows in turn, correct
-// each other's errors. To be called before the first Begin, where the codec feeds
-// errors back.
-func (e *Exchange) FeedBack(f Feedbacks) {
-	if e.chunked != nil && e.chunked.losts != nil {
-		e.chunked.losts = f
-	}
 }

@@ -15,11 +15,11 @@ import (
 // own and a sum, all sums for the same vertex.
 func funnel(rank, ranks int) *halo.Plan {
 	const vertex = 77
-	p := &halo.Plan{Parts: ranks, Own: 1, OwnIDs: []uint32{uint32(rank)}, SumStart: make([]int64, ranks+1)}
+	p := &halo.Plan{Parts: ranks, Own: 1, OwnIDs: []uint32{uint32(rank)}}
 	p.SendStart, p.RecvStart = make([]int64, ranks+1), make([]int64, ranks+1)
 	if rank < ranks-1 {
 		p.Sums, p.SendRows, p.OwnIDs = 1, []uint32{0, 1}, append(p.OwnIDs, vertex)
-		p.SendStart[ranks], p.SumStart[ranks] = 2, 1
+		p.SendStart[ranks] = 2
 		return p
 	}
 	for q := range ranks - 1 {

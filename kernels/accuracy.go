@@ -11,18 +11,16 @@ import "math"
 // splits is the number of split values (graph.SplitNone to graph.SplitTest).
 const splits = 4
 
-// Accuracy counts, for each split value, the rows with a label ≥ 0 (total)
-// and those among them whose largest logit is the label's (correct). logits
-// is [rows x classes]; split values must be below 4.
-func Accuracy(t *Team, rows, classes int, logits []float32, labels []int32, split []uint8) (correct, total [splits]int64) {
-	checkMatrix(logits, rows, classes, shortInput)
-	if len(labels) < rows || len(split) < rows {
-		panic(shortVector)
-	}
+// Accuracy implements Ops: it counts, for each split value, the rows with a label
+// ≥ 0 (total) and those among them whose largest logit is the label's (correct).
+// Split values must be below 4.
+func (t *Team) Accuracy(logits Mat, labels Vector[int32], split Vector[uint8]) (correct, total [splits]int64) {
+	rows, classes := logits.Rows, logits.Cols
+	fit(labels.Len() >= rows && split.Len() >= rows)
 	grain := rowGrain(classes)
 	chunks := (rows + grain - 1) / grain
 	counts := scratch(&t.counts, chunks*2*splits)
-	do(t, &t.slots.accuracy, accuracyTask{logits, labels, split, counts, classes, grain}, rows, grain)
+	do(t, &t.slots.accuracy, accuracyTask{logits.Host(), labels.Host(), split.Host(), counts, classes, grain}, rows, grain)
 	for i, n := range counts {
 		if s := i % (2 * splits); s < splits {
 			correct[s] += n
@@ -59,14 +57,11 @@ func (k *accuracyTask) chunk(lo, hi int) {
 	copy(k.counts[lo/k.grain*2*splits:], n[:])
 }
 
-// Argmax writes the column of the largest element of each row of x [rows x
-// cols] to dst [rows]: the lowest on ties, 0 where nothing is above -Inf.
-func Argmax(t *Team, dst []int32, rows, cols int, x []float32) {
-	checkMatrix(x, rows, cols, shortInput)
-	if len(dst) < rows {
-		panic(shortDst)
-	}
-	do(t, &t.slots.argmax, argmaxTask{dst, x, cols}, rows, rowGrain(cols))
+// Argmax implements Ops: of the largest elements of a row the first counts, and
+// column 0 where nothing is above -Inf.
+func (t *Team) Argmax(dst Vector[int32], x Mat) {
+	fit(dst.Len() >= x.Rows)
+	do(t, &t.slots.argmax, argmaxTask{dst.Host(), x.Host(), x.Cols}, x.Rows, rowGrain(x.Cols))
 }
 
 type argmaxTask struct {

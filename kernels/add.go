@@ -7,10 +7,10 @@ import "siafu/kernels/internal/avx"
 //	dst[i] += x[i]
 //	x[i] *= factor
 
-// Add adds x to dst, both of the length of dst.
-func Add(t *Team, dst, x []float32) {
-	checkMatrix(x, 1, len(dst), shortInput)
-	do(t, &t.slots.add, addTask{dst, x, t.set}, len(dst), chunkElements)
+// Add implements Ops.
+func (t *Team) Add(dst, x Mat) {
+	fit(alike(dst, x))
+	do(t, &t.slots.add, addTask{dst.Host(), x.Host(), t.set}, dst.Rows*dst.Cols, chunkElements)
 }
 
 type addTask struct {

@@ -7,6 +7,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
+	"siafu/kernels/kerneltest/flat"
 )
 
 // After the first call, which makes room for partial sums, no kernel
@@ -22,7 +23,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	defer arena.Free()
 	g := ring(rows, 8)
 	xs := graph.SparseRows{Offsets: append(g.Begin, g.End[rows-1]), Cols: g.Cols, Vals: kerneltest.Values(len(g.Cols), 1)}
-	xt := kernels.TransposeSparse(xs, rows, arena)
+	xt := flat.TransposeSparse(xs, rows, arena)
 	a, b, c := kerneltest.Values(rows*width, 1), kerneltest.Values(rows*width, 2), make([]float32, rows*width)
 	w, wide := kerneltest.Values(width*width, 3), kerneltest.Values(rows*rows, 4)
 	half := make([]kernels.BF16, rows*width+kernels.HalfSlack)
@@ -48,29 +49,29 @@ func TestNothingIsAllocated(t *testing.T) {
 		slots = append(slots, kernels.HostMat(width, width, s))
 	}
 	for name, kernel := range map[string]func(){
-		"SpMM":                      func() { kernels.SpMM(team, c, width, g, a, false) },
-		"SpMMHalf":                  func() { kernels.SpMMHalf(team, c, width, g, half, false) },
-		"NarrowRows":                func() { kernels.NarrowRows(team, half, width, rows, width, a, nil) },
-		"MatMul":                    func() { kernels.MatMul(team, c, rows, width, width, a, w, false) },
-		"MatMul wide":               func() { kernels.MatMul(team, c, width, rows, width, w, a, true) },
-		"MatMulTransB":              func() { kernels.MatMulTransB(team, c, rows, width, width, a, w, false) },
-		"MatMulTransA":              func() { kernels.MatMulTransA(team, w, width, width, rows, a, b, false) },
-		"MatMulTransA wide":         func() { kernels.MatMulTransA(team, wide, rows, width, width, a, b, false) },
-		"SparseMatMul":              func() { kernels.SparseMatMul(team, c, width, xs, a, drop) },
-		"SparseMatMulTransA":        func() { kernels.SparseMatMulTransA(team, c, width, xt, a, drop) },
-		"BiasReLUDropout":           func() { kernels.BiasReLUDropout(team, c, rows, width, a, b, true, drop) },
-		"BiasReLUDropoutGrad":       func() { kernels.BiasReLUDropoutGrad(team, c, w[:width], rows, width, a, b, true, drop) },
-		"MatMulBiasReLUDropout":     func() { kernels.MatMulBiasReLUDropout(team, c, rows, width, width, a, w, b, true, drop) },
-		"MatMulBiasReLUDropoutHalf": func() { kernels.MatMulBiasReLUDropoutHalf(team, c, rows, width, width, half, w, b, true, drop) },
-		"MatMulTransAHalf":          func() { kernels.MatMulTransAHalf(team, w, width, width, rows, half, b, false) },
-		"DropoutRows":               func() { kernels.DropoutRows(team, c, rows, width, a, drop) },
-		"ColumnSums":                func() { kernels.ColumnSums(team, c, rows, width, a, false) },
+		"SpMM":                      func() { flat.SpMM(team, c, width, g, a, false) },
+		"SpMMHalf":                  func() { flat.SpMMHalf(team, c, width, g, half, false) },
+		"NarrowRows":                func() { flat.NarrowRows(team, half, width, rows, width, a, nil) },
+		"MatMul":                    func() { flat.MatMul(team, c, rows, width, width, a, w, false) },
+		"MatMul wide":               func() { flat.MatMul(team, c, width, rows, width, w, a, true) },
+		"MatMulTransB":              func() { flat.MatMulTransB(team, c, rows, width, width, a, w, false) },
+		"MatMulTransA":              func() { flat.MatMulTransA(team, w, width, width, rows, a, b, false) },
+		"MatMulTransA wide":         func() { flat.MatMulTransA(team, wide, rows, width, width, a, b, false) },
+		"SparseMatMul":              func() { flat.SparseMatMul(team, c, width, xs, a, drop) },
+		"SparseMatMulTransA":        func() { flat.SparseMatMulTransA(team, c, width, xt, a, drop) },
+		"BiasReLUDropout":           func() { flat.BiasReLUDropout(team, c, rows, width, a, b, true, drop) },
+		"BiasReLUDropoutGrad":       func() { flat.BiasReLUDropoutGrad(team, c, w[:width], rows, width, a, b, true, drop) },
+		"MatMulBiasReLUDropout":     func() { flat.MatMulBiasReLUDropout(team, c, rows, width, width, a, w, b, true, drop) },
+		"MatMulBiasReLUDropoutHalf": func() { flat.MatMulBiasReLUDropoutHalf(team, c, rows, width, width, half, w, b, true, drop) },
+		"MatMulTransAHalf":          func() { flat.MatMulTransAHalf(team, w, width, width, rows, half, b, false) },
+		"DropoutRows":               func() { flat.DropoutRows(team, c, rows, width, a, drop) },
+		"ColumnSums":                func() { flat.ColumnSums(team, c, rows, width, a, false) },
 		"SoftmaxCrossEntropy": func() {
-			kernels.SoftmaxCrossEntropy(team, c, rows, classes, a, labels, split, 0, 1)
+			flat.SoftmaxCrossEntropy(team, c, rows, classes, a, labels, split, 0, 1)
 		},
-		"Accuracy": func() { kernels.Accuracy(team, rows, classes, a, labels, split) },
-		"Argmax":   func() { kernels.Argmax(team, best, rows, classes, a) },
-		"Softmax":  func() { kernels.Softmax(team, c, rows, classes, a) },
+		"Accuracy": func() { flat.Accuracy(team, rows, classes, a, labels, split) },
+		"Argmax":   func() { flat.Argmax(team, best, rows, classes, a) },
+		"Softmax":  func() { flat.Softmax(team, c, rows, classes, a) },
 		"Adam":     func() { adam.Step(1, w, w, state, true) },
 		"Ops.SpMM": func() { team.SpMM(to, edges, from, false) },
 		"Ops.SparseMatMulTransA": func() {

@@ -45,107 +45,94 @@ func (a Attention) Columns() int { return a.Heads * a.Width }
 // l [Heads].
 func (a Attention) Emitted() int { return a.Heads * (a.Width + 1) }
 
-// AttentionRows are rows that vertices have emitted [n x Emitted()]. Scores are
-// their l as PackScores lays them out, [n x Heads]; nil: each call does it by
-// itself, which costs more than its edges where g is a few rows of many.
-type AttentionRows struct{ X, Scores []float32 }
-
-// AttentionGather starts or, with merge, continues the gather of rows: dst
-// [g.Rows() x Columns()] and stats [g.Rows() x 2·Heads], which AttentionFinish
-// makes into the output, from x [local ids from g.Base on x Emitted()] and r
-// [g.Rows() x Heads]. g has no scales. dst must not overlap x.
-func AttentionGather(t *Team, a Attention, dst, stats []float32, g Gather, x AttentionRows, r []float32, merge bool) {
-	rows := g.Rows()
-	checkMatrix(dst, rows, a.Columns(), shortDst)
-	checkMatrix(stats, rows, 2*a.Heads, shortDst)
-	checkMatrix(r, rows, a.Heads, shortVector)
+// AttentionGather implements Ops. dst is [e.Rows() x Columns()] and stats [e.Rows()
+// x 2·Heads], which AttentionFinish makes into the output; x is [local ids from
+// e.Base on x Emitted()] and r [e.Rows() x Heads]. e has no scales. dst must not
+// overlap x.
+func (t *Team) AttentionGather(a Attention, dst, stats Mat, e Edges, x Emitted, r Mat, merge bool) {
+	rows := e.Rows()
 	runAttention(t, attentionTask{
-		Attention: a, Gather: g, way: attend, dst: dst, dstWidth: a.Columns(), stats: stats, merge: merge,
-		far: x.X, packed: x.Scores, farWidth: a.Emitted(), near: r, first: int(g.First),
+		Attention: a, Gather: e.gather(), way: attend, dst: elements(dst, rows, a.Columns()), dstWidth: a.Columns(),
+		stats: elements(stats, rows, 2*a.Heads), merge: merge,
+		far: x.X.Host(), packed: x.Scores.Host(), farWidth: a.Emitted(), near: elements(r, rows, a.Heads), first: int(e.First),
 	})
 }
 
-// AttentionFinish divides dst [rows x Columns()] by the sums in stats [rows x
-// 2·Heads] and sets lse [rows x Heads] to the logarithm of Σ_u e^s.
-func AttentionFinish(t *Team, a Attention, dst, lse []float32, rows int, stats []float32) {
-	checkMatrix(dst, rows, a.Columns(), shortDst)
-	checkMatrix(lse, rows, a.Heads, shortDst)
-	checkMatrix(stats, rows, 2*a.Heads, shortInput)
-	do(t, &t.slots.attentionFinish, attentionFinishTask{a, dst, lse, stats, t.set}, rows, rowGrain(a.Columns()))
+// elements are those of m, which must be rows x cols or more.
+func elements(m Mat, rows, cols int) []float32 {
+	fit(m.Rows*m.Cols >= rows*cols)
+	return m.Host()
 }
 
-// AttentionGrad is what the way back knows of own vertices.
-type AttentionGrad struct {
-	R, LSE []float32 // [own x Heads]: of the forward pass
-	Grad   []float32 // [own x Columns()]: the gradient of its output
-	Dots   []float32 // [own x Heads]: RowDots of Grad and that output
-	// Packed are R, LSE and Dots as PackGrad lays them out, [own x 3·Heads], for
-	// AttentionGradSrc; nil: each call does it by itself.
-	Packed []float32
+// AttentionFinish implements Ops: it divides dst [rows x Columns()] by the sums in
+// stats [rows x 2·Heads] and sets lse [rows x Heads] to the logarithm of Σ_u e^s.
+func (t *Team) AttentionFinish(a Attention, dst, lse, stats Mat) {
+	rows := dst.Rows
+	args := attentionFinishTask{a, elements(dst, rows, a.Columns()), elements(lse, rows, a.Heads), elements(stats, rows, 2*a.Heads), t.set}
+	do(t, &t.slots.attentionFinish, args, rows, rowGrain(a.Columns()))
 }
 
-// PackScores takes the l of emitted rows [count x Emitted()], which are those
-// from first on of n, to their places in dst [n x Heads].
-func PackScores(t *Team, a Attention, dst []float32, n, first int, rows []float32) {
-	checkMatrix(dst, n, a.Heads, shortDst)
+// attended is an Attended in this process's memory.
+type attended struct{ R, LSE, Grad, Dots, Packed []float32 }
+
+// host is b, which is of so many own vertices.
+func (b *Attended) host(a Attention, own int) attended {
+	return attended{
+		R: elements(b.R, own, a.Heads), LSE: elements(b.LSE, own, a.Heads), Grad: elements(b.Grad, own, a.Columns()),
+		Dots: elements(b.Dots, own, a.Heads), Packed: b.Packed.Host(),
+	}
+}
+
+// PackScores implements Ops.
+func (t *Team) PackScores(a Attention, dst Mat, first int, rows Mat) {
+	n, to, from := dst.Rows, elements(dst, dst.Rows, a.Heads), rows.Host()
 	for group := 0; group < a.Heads; group += avx.Heads {
 		pack(t, attentionPackTask{
-			dst: dst[n*group:], from: [farParts][]float32{rows}, width: a.Emitted(), first: a.Columns() + group,
+			dst: to[n*group:], from: [farParts][]float32{from}, width: a.Emitted(), first: a.Columns() + group,
 			size: min(a.Heads-group, avx.Heads), parts: 1,
-		}, first, len(rows)/a.Emitted())
+		}, first, len(from)/a.Emitted())
 	}
 }
 
-// PackGrad takes R, LSE and Dots of own vertices [count x Heads], which are
-// those from first on of n, to their places in dst [n x 3·Heads].
-func PackGrad(t *Team, a Attention, dst []float32, n, first int, r, lse, dots []float32) {
-	checkMatrix(dst, n, farParts*a.Heads, shortDst)
+// PackGrad implements Ops.
+func (t *Team) PackGrad(a Attention, dst Mat, first int, r, lse, dots Mat) {
+	n, to, from := dst.Rows, elements(dst, dst.Rows, farParts*a.Heads), [farParts][]float32{r.Host(), lse.Host(), dots.Host()}
 	for group := 0; group < a.Heads; group += avx.Heads {
 		pack(t, attentionPackTask{
-			dst: dst[n*farParts*group:], from: [farParts][]float32{r, lse, dots}, width: a.Heads, first: group,
+			dst: to[n*farParts*group:], from: from, width: a.Heads, first: group,
 			size: min(a.Heads-group, avx.Heads), parts: farParts,
-		}, first, len(r)/a.Heads)
+		}, first, len(from[0])/a.Heads)
 	}
 }
 
-// AttentionGradDst sets dr [g.Rows() x Heads] to, or adds to it, the gradient
-// of r along the edges of g, which with x are those of AttentionGather.
-func AttentionGradDst(t *Team, a Attention, dr []float32, g Gather, x AttentionRows, back AttentionGrad, add bool) {
-	back.check(a, g.Rows())
-	checkMatrix(dr, g.Rows(), a.Heads, shortDst)
+// AttentionGradDst implements Ops: dr is [e.Rows() x Heads], and with x the edges e
+// are those of AttentionGather.
+func (t *Team) AttentionGradDst(a Attention, dr Mat, e Edges, x Emitted, back Attended, add bool) {
+	b := back.host(a, e.Rows())
 	runAttention(t, attentionTask{
-		Attention: a, Gather: g, way: backToTargets, dst: dr, dstWidth: a.Heads, merge: add,
-		far: x.X, packed: x.Scores, farWidth: a.Emitted(), near: back.R, first: int(g.First), AttentionGrad: back,
+		Attention: a, Gather: e.gather(), way: backToTargets, dst: elements(dr, e.Rows(), a.Heads), dstWidth: a.Heads, merge: add,
+		far: x.X.Host(), packed: x.Scores.Host(), farWidth: a.Emitted(), near: b.R, first: int(e.First), attended: b,
 	})
 }
 
-// AttentionGradSrc sets dst [g.Rows() x Emitted()] to the gradient of emitted
-// rows x of the same shape. g is edges by source: its rows are the local
-// vertices from first on, its columns own vertices, own of them.
-func AttentionGradSrc(t *Team, a Attention, dst []float32, g Gather, first, own int, x []float32, back AttentionGrad) {
-	back.check(a, own)
-	checkMatrix(dst, g.Rows(), a.Emitted(), shortDst)
-	checkMatrix(x, g.Rows(), a.Emitted(), shortInput)
+// AttentionGradSrc implements Ops: it sets dst [e.Rows() x Emitted()] to the
+// gradient of emitted rows x of the same shape. e is edges by source: its rows are
+// the local vertices from first on, its columns own vertices, own of them.
+func (t *Team) AttentionGradSrc(a Attention, dst Mat, e Edges, first, own int, x Mat, back Attended) {
+	b := back.host(a, own)
 	runAttention(t, attentionTask{
-		Attention: a, Gather: g, way: backToSources, dst: dst, dstWidth: a.Emitted(), first: first,
-		far: back.Grad[:own*a.Columns()], packed: back.Packed, farWidth: a.Columns(), near: x, AttentionGrad: back,
+		Attention: a, Gather: e.gather(), way: backToSources, dst: elements(dst, e.Rows(), a.Emitted()), dstWidth: a.Emitted(), first: first,
+		far: b.Grad[:own*a.Columns()], packed: b.Packed, farWidth: a.Columns(), near: elements(x, e.Rows(), a.Emitted()), attended: b,
 	})
 }
 
-func (b *AttentionGrad) check(a Attention, own int) {
-	checkMatrix(b.R, own, a.Heads, shortVector)
-	checkMatrix(b.LSE, own, a.Heads, shortVector)
-	checkMatrix(b.Dots, own, a.Heads, shortVector)
-	checkMatrix(b.Grad, own, a.Columns(), shortInput)
-}
-
-// RowDots sets dst [rows x heads] to the products of the rows of x and y
-// [rows x heads·width], each head for itself.
-func RowDots(t *Team, dst []float32, rows, heads, width int, x, y []float32) {
-	checkMatrix(dst, rows, heads, shortDst)
-	checkMatrix(x, rows, heads*width, shortInput)
-	checkMatrix(y, rows, heads*width, shortInput)
-	do(t, &t.slots.rowDots, rowDotsTask{dst, x, y, heads, width, t.set}, rows, rowGrain(heads*width))
+// RowDots implements Ops.
+func (t *Team) RowDots(dst, x, y Mat) {
+	fit(alike(x, y) && dst.Rows == x.Rows)
+	if dst.Cols > 0 {
+		args := rowDotsTask{dst.Host(), x.Host(), y.Host(), dst.Cols, x.Cols / dst.Cols, t.set}
+		do(t, &t.slots.rowDots, args, dst.Rows, rowGrain(x.Cols))
+	}
 }
 
 type rowDotsTask struct {

@@ -7,6 +7,7 @@ import (
 
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
+	"siafu/kernels/kerneltest/flat"
 )
 
 // attentionBench is a layer of attention on a random graph of which every edge
@@ -36,25 +37,25 @@ func newAttentionBench(g kernels.Gather, heads, width int, p float64) *attention
 }
 
 func (b *attentionBench) forward(team *kernels.Team) {
-	kernels.AttentionGather(team, b.Attention, b.out, b.stats, b.g, kernels.AttentionRows{X: b.x}, b.r, false)
-	kernels.AttentionFinish(team, b.Attention, b.out, b.lse, b.vertices, b.stats)
+	flat.AttentionGather(team, b.Attention, b.out, b.stats, b.g, flat.AttentionRows{X: b.x}, b.r, false)
+	flat.AttentionFinish(team, b.Attention, b.out, b.lse, b.vertices, b.stats)
 }
 
-func (b *attentionBench) back() kernels.AttentionGrad {
-	return kernels.AttentionGrad{R: b.r, LSE: b.lse, Grad: b.up, Dots: b.dots}
+func (b *attentionBench) back() flat.AttentionGrad {
+	return flat.AttentionGrad{R: b.r, LSE: b.lse, Grad: b.up, Dots: b.dots}
 }
 
 func (b *attentionBench) toTargets(team *kernels.Team) {
-	kernels.RowDots(team, b.dots, b.vertices, b.Heads, b.Width, b.up, b.out)
-	kernels.AttentionGradDst(team, b.Attention, b.dr, b.g, kernels.AttentionRows{X: b.x}, b.back(), false)
+	flat.RowDots(team, b.dots, b.vertices, b.Heads, b.Width, b.up, b.out)
+	flat.AttentionGradDst(team, b.Attention, b.dr, b.g, flat.AttentionRows{X: b.x}, b.back(), false)
 }
 
 func (b *attentionBench) toSources(team *kernels.Team) {
-	kernels.AttentionGradSrc(team, b.Attention, b.dst, b.g, 0, b.vertices, b.x, b.back())
+	flat.AttentionGradSrc(team, b.Attention, b.dst, b.g, 0, b.vertices, b.x, b.back())
 }
 
 func (b *attentionBench) spmm(team *kernels.Team) {
-	kernels.SpMM(team, b.out, b.Columns(), b.g, b.up, false)
+	flat.SpMM(team, b.out, b.Columns(), b.g, b.up, false)
 }
 
 // BenchmarkAttention has SpMM of as many columns beside it.

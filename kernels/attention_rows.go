@@ -22,7 +22,7 @@ const (
 type attentionTask struct {
 	Attention
 	Gather
-	AttentionGrad
+	attended
 	way      way
 	merge    bool
 	first    int // local id of row 0

@@ -9,6 +9,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
+	"siafu/kernels/kerneltest/flat"
 )
 
 func TestAttention(t *testing.T) {
@@ -90,15 +91,15 @@ func appendRow(g *kernels.Gather, cols []uint32) {
 // run is the way forward and back, own vertices before ghosts.
 func (l *layer) run(team *kernels.Team, stats []float32) {
 	n := l.own * l.Emitted()
-	kernels.AttentionGather(team, l.Attention, l.result, stats, l.in, kernels.AttentionRows{X: l.x[:n]}, l.r, false)
-	kernels.AttentionGather(team, l.Attention, l.result, stats, l.ghosts, kernels.AttentionRows{X: l.x[n:]}, l.r, true)
-	kernels.AttentionFinish(team, l.Attention, l.result, l.lse, l.own, stats)
-	kernels.RowDots(team, l.dots, l.own, l.Heads, l.Width, l.up, l.result)
-	back := kernels.AttentionGrad{R: l.r, LSE: l.lse, Grad: l.up, Dots: l.dots}
-	kernels.AttentionGradDst(team, l.Attention, l.dr, l.in, kernels.AttentionRows{X: l.x[:n]}, back, false)
-	kernels.AttentionGradDst(team, l.Attention, l.dr, l.ghosts, kernels.AttentionRows{X: l.x[n:]}, back, true)
-	kernels.AttentionGradSrc(team, l.Attention, l.dx[:n], l.out, 0, l.own, l.x[:n], back)
-	kernels.AttentionGradSrc(team, l.Attention, l.dx[n:], l.ghostsOut, l.own, l.own, l.x[n:], back)
+	flat.AttentionGather(team, l.Attention, l.result, stats, l.in, flat.AttentionRows{X: l.x[:n]}, l.r, false)
+	flat.AttentionGather(team, l.Attention, l.result, stats, l.ghosts, flat.AttentionRows{X: l.x[n:]}, l.r, true)
+	flat.AttentionFinish(team, l.Attention, l.result, l.lse, l.own, stats)
+	flat.RowDots(team, l.dots, l.own, l.Heads, l.Width, l.up, l.result)
+	back := flat.AttentionGrad{R: l.r, LSE: l.lse, Grad: l.up, Dots: l.dots}
+	flat.AttentionGradDst(team, l.Attention, l.dr, l.in, flat.AttentionRows{X: l.x[:n]}, back, false)
+	flat.AttentionGradDst(team, l.Attention, l.dr, l.ghosts, flat.AttentionRows{X: l.x[n:]}, back, true)
+	flat.AttentionGradSrc(team, l.Attention, l.dx[:n], l.out, 0, l.own, l.x[:n], back)
+	flat.AttentionGradSrc(team, l.Attention, l.dx[n:], l.ghostsOut, l.own, l.own, l.x[n:], back)
 }
 
 // symmetric is a random graph in which every edge goes both ways.

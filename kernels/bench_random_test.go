@@ -10,6 +10,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
+	"siafu/kernels/kerneltest/flat"
 )
 
 // eachVariant runs a benchmark with every set of instructions, one worker.
@@ -36,7 +37,7 @@ func BenchmarkDropout(b *testing.B) {
 		dst := make([]float32, len(x))
 		b.Run(fmt.Sprintf("width=%d", width), func(b *testing.B) {
 			eachVariant(b, float64(len(x))*1e-9, "Gelements/s", func(team *kernels.Team) {
-				kernels.DropoutRows(team, dst, rows, width, x, &kernels.Dropout{Seed: 1, P: 0.5})
+				flat.DropoutRows(team, dst, rows, width, x, &kernels.Dropout{Seed: 1, P: 0.5})
 			})
 		})
 	}
@@ -51,7 +52,7 @@ func BenchmarkEpilogueDropout(b *testing.B) {
 		for _, p := range []float64{0, 0.5} {
 			b.Run(fmt.Sprintf("width=%d/dropout=%v", width, p), func(b *testing.B) {
 				eachVariant(b, float64(len(z))*1e-9, "Gelements/s", func(team *kernels.Team) {
-					kernels.BiasReLUDropout(team, dst, rows, width, z, bias, true, &kernels.Dropout{Seed: 1, P: p})
+					flat.BiasReLUDropout(team, dst, rows, width, z, bias, true, &kernels.Dropout{Seed: 1, P: p})
 				})
 			})
 		}
@@ -82,7 +83,7 @@ func BenchmarkSparse(b *testing.B) {
 	xs := bagOfWords(rows, cols, 70)
 	arena := mapped.NewArena()
 	defer arena.Free()
-	xt := kernels.TransposeSparse(xs, cols, arena)
+	xt := flat.TransposeSparse(xs, cols, arena)
 	work := float64(len(xs.Cols)) * 1e-6
 	for _, width := range []int{16, 64, benchWidth} {
 		w, g := kerneltest.Values(cols*width, 2), kerneltest.Values(rows*width, 3)
@@ -90,10 +91,10 @@ func BenchmarkSparse(b *testing.B) {
 		for _, p := range []float64{0, 0.5} {
 			drop := &kernels.Dropout{Seed: 1, P: p}
 			b.Run(fmt.Sprintf("XW/width=%d/dropout=%v", width, p), func(b *testing.B) {
-				eachVariant(b, work, "Mnonzeros/s", func(team *kernels.Team) { kernels.SparseMatMul(team, dst, width, xs, w, drop) })
+				eachVariant(b, work, "Mnonzeros/s", func(team *kernels.Team) { flat.SparseMatMul(team, dst, width, xs, w, drop) })
 			})
 			b.Run(fmt.Sprintf("XᵀG/width=%d/dropout=%v", width, p), func(b *testing.B) {
-				eachVariant(b, work, "Mnonzeros/s", func(team *kernels.Team) { kernels.SparseMatMulTransA(team, dst, width, xt, g, drop) })
+				eachVariant(b, work, "Mnonzeros/s", func(team *kernels.Team) { flat.SparseMatMulTransA(team, dst, width, xt, g, drop) })
 			})
 		}
 	}

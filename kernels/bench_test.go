@@ -8,6 +8,7 @@ import (
 
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
+	"siafu/kernels/kerneltest/flat"
 )
 
 // The sizes of a mid-sized layer: vertices, in-edges of each, widths.
@@ -39,7 +40,7 @@ func BenchmarkSpMM(b *testing.B) {
 		b.Run(fmt.Sprintf("width=%d", width), func(b *testing.B) {
 			x, dst := kerneltest.Values(benchRows*width, 3), make([]float32, benchRows*width)
 			measure(b, benchRows*benchDegree, "edges/s", func(team *kernels.Team) {
-				kernels.SpMM(team, dst, width, g, x, false)
+				flat.SpMM(team, dst, width, g, x, false)
 			})
 		})
 	}
@@ -52,9 +53,9 @@ func BenchmarkMatMul(b *testing.B) {
 		w, dst := kerneltest.Values(k*n, 3), make([]float32, benchRows*max(n, k))
 		flop := 2e-9 * benchRows * float64(n) * float64(k)
 		for name, kernel := range map[string]func(team *kernels.Team){
-			"HW":  func(team *kernels.Team) { kernels.MatMul(team, dst, benchRows, n, k, h, w, false) },
-			"GWᵀ": func(team *kernels.Team) { kernels.MatMulTransB(team, dst, benchRows, k, n, g, w, false) },
-			"HᵀG": func(team *kernels.Team) { kernels.MatMulTransA(team, dst, k, n, benchRows, h, g, false) },
+			"HW":  func(team *kernels.Team) { flat.MatMul(team, dst, benchRows, n, k, h, w, false) },
+			"GWᵀ": func(team *kernels.Team) { flat.MatMulTransB(team, dst, benchRows, k, n, g, w, false) },
+			"HᵀG": func(team *kernels.Team) { flat.MatMulTransA(team, dst, k, n, benchRows, h, g, false) },
 		} {
 			b.Run(fmt.Sprintf("%s/%dx%d", name, k, n), func(b *testing.B) { measure(b, flop, "GFLOP/s", kernel) })
 		}
@@ -67,7 +68,7 @@ func BenchmarkEpilogue(b *testing.B) {
 	for name, drop := range map[string]*kernels.Dropout{"plain": nil, "dropout": {Seed: 1, P: 0.5}} {
 		b.Run(name, func(b *testing.B) {
 			measure(b, benchRows*benchWidth*4*2e-9, "GB/s", func(team *kernels.Team) {
-				kernels.BiasReLUDropout(team, dst, benchRows, benchWidth, z, bias, true, drop)
+				flat.BiasReLUDropout(team, dst, benchRows, benchWidth, z, bias, true, drop)
 			})
 		})
 	}
@@ -77,7 +78,7 @@ func BenchmarkEpilogueGrad(b *testing.B) {
 	g, h := kerneltest.Values(benchRows*benchWidth, 1), kerneltest.Values(benchRows*benchWidth, 2)
 	dst := make([]float32, len(g))
 	measure(b, benchRows*benchWidth*4*3e-9, "GB/s", func(team *kernels.Team) {
-		kernels.BiasReLUDropoutGrad(team, dst, dst[:benchWidth], benchRows, benchWidth, g, h, true, nil)
+		flat.BiasReLUDropoutGrad(team, dst, dst[:benchWidth], benchRows, benchWidth, g, h, true, nil)
 	})
 }
 
@@ -87,6 +88,6 @@ func BenchmarkSoftmaxCrossEntropy(b *testing.B) {
 	grad := make([]float32, len(logits))
 	labels, split := make([]int32, benchRows), make([]uint8, benchRows)
 	measure(b, benchRows, "rows/s", func(team *kernels.Team) {
-		kernels.SoftmaxCrossEntropy(team, grad, benchRows, classes, logits, labels, split, 0, 1)
+		flat.SoftmaxCrossEntropy(team, grad, benchRows, classes, logits, labels, split, 0, 1)
 	})
 }

@@ -31,7 +31,7 @@ func Narrow(v float32) BF16 {
 }
 
 // HalfSlack is how many elements lie behind the last row of a matrix that
-// SpMMHalf reads.
+// SpMM reads.
 const HalfSlack = avx.HalfSlack
 
 // bitsOf is x as package avx takes it.
@@ -39,19 +39,17 @@ func bitsOf(x []BF16) []uint16 {
 	return unsafe.Slice((*uint16)(unsafe.SliceData(x)), len(x))
 }
 
-// NarrowRows rounds the rows of x [rows x cols], each times its scale, to the
-// columns from 0 on of dst, whose rows are stride elements apart; scale [rows]
-// nil is 1.
-func NarrowRows(t *Team, dst []BF16, stride, rows, cols int, x, scale []float32) {
-	checkMatrix(x, rows, cols, shortInput)
-	if stride < cols || rows > 0 && len(dst) < (rows-1)*stride+cols {
-		panic(shortDst)
-	}
-	if scale != nil && len(scale) < rows {
-		panic(shortVector)
-	}
-	if cols > 0 {
-		do(t, &t.slots.narrow, narrowTask{bitsOf(dst), x, scale, stride, cols, t.set}, rows, rowGrain(cols))
+// Narrow implements Ops.
+func (t *Team) Narrow(dst, x Mat, scale Vector[float32]) {
+	fit(alike(dst, x) && (scale.Len() == 0 || scale.Len() >= x.Rows))
+	narrowRows(t, dst.HostHalf(0), dst.Cols, x, scale.Host())
+}
+
+// narrowRows rounds the rows of x, each times its scale, to the columns from 0 on
+// of dst, whose rows are stride elements apart; scale nil is 1.
+func narrowRows(t *Team, dst []BF16, stride int, x Mat, scale []float32) {
+	if x.Cols > 0 {
+		do(t, &t.slots.narrow, narrowTask{bitsOf(dst), x.Host(), scale, stride, x.Cols, t.set}, x.Rows, rowGrain(x.Cols))
 	}
 }
 

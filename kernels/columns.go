@@ -1,44 +1,45 @@
 package kernels
 
-import "siafu/graph"
-
 // Columns of a feature matrix, one block after another.
 
-// CopyColumns copies columns [from, to) of x [rows x cols] to dst [rows x
-// to-from].
-func CopyColumns(t *Team, dst []float32, rows, from, to, cols int, x []float32) {
-	checkMatrix(dst, rows, to-from, shortDst)
-	checkMatrix(x, rows, cols, shortInput)
-	t.Run(rows, rowGrain(to-from), func(lo, hi int) {
+// CopyColumns implements Ops.
+func (t *Team) CopyColumns(dst, x Mat, from int) {
+	fit(dst.Rows == x.Rows && from >= 0 && from+dst.Cols <= x.Cols)
+	to, all := dst.Host(), x.Host()
+	t.Run(dst.Rows, rowGrain(dst.Cols), func(lo, hi int) {
 		for r := lo; r < hi; r++ {
-			copy(rowOf(dst, r, to-from), x[r*cols+from:])
+			copy(rowOf(to, r, dst.Cols), all[r*x.Cols+from:])
 		}
 	})
 }
 
-// PutColumns copies x [rows x to-from] to columns [from, to) of dst [rows x
-// cols].
-func PutColumns(t *Team, dst []float32, rows, from, to, cols int, x []float32) {
-	checkMatrix(dst, rows, cols, shortDst)
-	checkMatrix(x, rows, to-from, shortInput)
-	t.Run(rows, rowGrain(to-from), func(lo, hi int) {
+// PutColumns implements Ops.
+func (t *Team) PutColumns(dst Mat, from int, x Mat) {
+	fit(dst.Rows == x.Rows && from >= 0 && from+x.Cols <= dst.Cols)
+	if dst.half {
+		if half := dst.HostHalf(0); len(half) > 0 {
+			narrowRows(t, half[from:], dst.Cols, x, nil)
+		}
+		return
+	}
+	all, block := dst.Host(), x.Host()
+	t.Run(dst.Rows, rowGrain(x.Cols), func(lo, hi int) {
 		for r := lo; r < hi; r++ {
-			copy(dst[r*cols+from:], rowOf(x, r, to-from))
+			copy(all[r*dst.Cols+from:], rowOf(block, r, x.Cols))
 		}
 	})
 }
 
-// SpreadColumns writes columns [from, to) of the sparse matrix xs with their
-// zeros to dst [rows x to-from].
-func SpreadColumns(t *Team, dst []float32, from, to int, xs graph.SparseRows) {
-	rows := sparseRows(xs)
-	checkMatrix(dst, rows, to-from, shortDst)
-	t.Run(rows, rowGrain(to-from), func(lo, hi int) {
+// SpreadColumns implements Ops.
+func (t *Team) SpreadColumns(dst Mat, from int, sparse Sparse) {
+	fit(dst.Rows == sparse.Rows())
+	to, xs := dst.Host(), sparse.rows()
+	t.Run(dst.Rows, rowGrain(dst.Cols), func(lo, hi int) {
 		for r := lo; r < hi; r++ {
-			row := rowOf(dst, r, to-from)
+			row := rowOf(to, r, dst.Cols)
 			clear(row)
 			for e := xs.Offsets[r]; e < xs.Offsets[r+1]; e++ {
-				if c := int(xs.Cols[e]); c >= from && c < to {
+				if c := int(xs.Cols[e]); c >= from && c < from+dst.Cols {
 					row[c-from] = xs.Vals[e]
 				}
 			}

@@ -9,17 +9,19 @@ import "siafu/kernels/internal/avx"
 // Variant: rows are cut into blocks by a rule that looks at shapes alone; each
 // block is summed in order of rows, the blocks' sums in order of blocks.
 
-// ColumnSums sums the columns of g [rows x cols] into dst [cols], or adds
-// them to dst.
-func ColumnSums(t *Team, dst []float32, rows, cols int, g []float32, add bool) {
-	checkMatrix(dst, 1, cols, shortDst)
-	checkMatrix(g, rows, cols, shortInput)
-	if cols == 0 {
-		return
+// ColumnSums implements Ops.
+func (t *Team) ColumnSums(dst, g Mat, add bool) {
+	fit(dst.Rows == 1 && dst.Cols == g.Cols)
+	if g.Cols > 0 {
+		columnSums(t, dst.Host(), g, add)
 	}
-	args := newColumnSums(t, rows, cols, g)
+}
+
+// columnSums is ColumnSums of columns that there are.
+func columnSums(t *Team, dst []float32, g Mat, add bool) {
+	args := newColumnSums(t, g.Rows, g.Cols, g.Host())
 	do(t, &t.slots.columns, args, args.blocks, 1)
-	sumParts(t, dst[:cols], args.blocks, add)
+	sumParts(t, dst[:g.Cols], args.blocks, add)
 }
 
 type columnSumsTask struct {

@@ -1,12 +1,11 @@
-// Package kernels is the arithmetic of training on flat float32 slices: sparse
+// Package kernels is the arithmetic of training on flat matrices: sparse
 // times dense, dense times dense, activations, softmax and loss, dropout,
 // optimisers, initialisers. Sub-package model holds the networks, one file
 // each; sub-package kerneltest the conformance suite of the kernels.
 //
 // Whoever trains calls an Ops, on matrices (Mat) and vectors that say where they
-// lie. A Team is the Ops of this machine's processors; its methods are the
-// functions that take one. These work on slices: row-major matrices with rows and
-// columns given by the caller, dst first.
+// lie. A Team is the Ops of this machine's processors, and its methods are the
+// kernels: matrices are row-major, dst comes first.
 //
 // A kernel's plain Go form is its specification. Results do not depend on the
 // number of workers: work is split so that every sum has a fixed order.

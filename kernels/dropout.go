@@ -126,19 +126,16 @@ func orZero(v float32, keep bool) float32 {
 	return math.Float32frombits(b)
 }
 
-// DropoutRows applies drop to x [rows x cols]; dst may be x. Without dropout
-// it copies.
-func DropoutRows(t *Team, dst []float32, rows, cols int, x []float32, drop *Dropout) {
-	checkMatrix(dst, rows, cols, shortDst)
-	checkMatrix(x, rows, cols, shortInput)
-	if rows == 0 || cols == 0 {
-		return
+// DropoutRows implements Ops. dst may be x; without dropout it copies.
+func (t *Team) DropoutRows(dst, x Mat, drop *Dropout) {
+	fit(alike(dst, x))
+	switch {
+	case dst.Rows == 0 || dst.Cols == 0:
+	case !drop.active():
+		copy(dst.Host(), x.Host())
+	default:
+		do(t, &t.slots.dropout, dropoutTask{dst.Host(), x.Host(), dst.Cols, drop.prepare(dst.Rows).on(t.set)}, dst.Rows, rowGrain(dst.Cols))
 	}
-	if !drop.active() {
-		copy(dst[:rows*cols], x)
-		return
-	}
-	do(t, &t.slots.dropout, dropoutTask{dst, x, cols, drop.prepare(rows).on(t.set)}, rows, rowGrain(cols))
 }
 
 type dropoutTask struct {

@@ -19,16 +19,13 @@ import (
 // and what is dropped as +0; drawing the mask a second time would cost more
 // than the rest of the gradient.
 
-// BiasELUDropout computes dst [rows x cols] from z (same shape; dst may be z)
-// and bias [cols]. An ELU is right to 1e-7 of its size; its zeros are -0.
-func BiasELUDropout(t *Team, dst []float32, rows, cols int, z, bias []float32, drop *Dropout) {
-	checkMatrix(z, rows, cols, shortInput)
-	if len(bias) < cols {
-		panic(shortVector)
-	}
-	args := eluTask{newEpilogue(t, dst, rows, cols, z, bias, false, drop)}
-	if rows > 0 && cols > 0 {
-		do(t, &t.slots.elu, args, rows, rowGrain(cols))
+// BiasELUDropout implements Ops. An ELU is right to 1e-7 of its size; its zeros
+// are -0.
+func (t *Team) BiasELUDropout(dst, z, bias Mat, drop *Dropout) {
+	fit(alike(dst, z) && bias.Cols >= dst.Cols)
+	args := eluTask{newEpilogue(t, dst, z, bias, false, drop)}
+	if dst.Rows > 0 && dst.Cols > 0 {
+		do(t, &t.slots.elu, args, dst.Rows, rowGrain(dst.Cols))
 	}
 }
 
@@ -58,26 +55,19 @@ func elu(dst []float32) {
 	}
 }
 
-// BiasELUDropoutGrad computes dst = ∇z from g = ∇h and the h of the forward
-// pass, untouched, all [rows x cols]; dst may be g. drop must be that of the
-// forward pass. It sets bias [cols] to the gradient of the bias, which is the
-// column sums of dst.
-func BiasELUDropoutGrad(t *Team, dst, bias []float32, rows, cols int, g, h []float32, drop *Dropout) {
-	checkMatrix(dst, rows, cols, shortDst)
-	checkMatrix(g, rows, cols, shortInput)
-	checkMatrix(h, rows, cols, shortInput)
-	if len(bias) < cols {
-		panic(shortVector)
-	}
-	if cols == 0 {
+// BiasELUDropoutGrad implements Ops. h is that of the forward pass, untouched, and
+// drop must be that of the forward pass.
+func (t *Team) BiasELUDropoutGrad(dst, bias, g, h Mat, drop *Dropout) {
+	fit(alike(dst, g) && alike(dst, h) && bias.Cols >= dst.Cols)
+	if dst.Cols == 0 {
 		return
 	}
-	args := eluGradTask{epilogueGradTask{columnSumsTask: newColumnSums(t, rows, cols, dst), input: g, h: h, scale: 1}, 1}
+	args := eluGradTask{epilogueGradTask{columnSumsTask: newColumnSums(t, dst.Rows, dst.Cols, dst.Host()), input: g.Host(), h: h.Host(), scale: 1}, 1}
 	if drop.active() {
-		args.scale, args.kept = drop.prepare(rows).scale, float32(1-drop.P)
+		args.scale, args.kept = drop.prepare(dst.Rows).scale, float32(1-drop.P)
 	}
 	do(t, &t.slots.eluGrad, args, args.blocks, 1)
-	sumParts(t, bias[:cols], args.blocks, false)
+	sumParts(t, bias.Host()[:dst.Cols], args.blocks, false)
 }
 
 type eluGradTask struct {
@@ -104,20 +94,11 @@ func (k *eluGradTask) gradient(lo, hi int) {
 //
 //	dst[r][c] = 1/heads · Σ_h x[r][h·width+c] + bias[c]
 
-// MeanHeads computes dst [rows x width] from x [rows x heads·width].
-func MeanHeads(t *Team, dst []float32, rows, heads, width int, x, bias []float32) {
-	checkMatrix(dst, rows, width, shortDst)
-	checkMatrix(x, rows, heads*width, shortInput)
-	if len(bias) < width {
-		panic(shortVector)
-	}
-	if heads < 1 {
-		panic(noHeads)
-	}
-	do(t, &t.slots.mean, meanHeadsTask{dst, x, bias[:width], heads, width, t.set}, rows, rowGrain(heads*width))
+// MeanHeads implements Ops.
+func (t *Team) MeanHeads(dst Mat, heads int, x, bias Mat) {
+	fit(heads >= 1 && dst.Rows == x.Rows && x.Cols == heads*dst.Cols && bias.Cols >= dst.Cols)
+	do(t, &t.slots.mean, meanHeadsTask{dst.Host(), x.Host(), bias.Host()[:dst.Cols], heads, dst.Cols, t.set}, dst.Rows, rowGrain(x.Cols))
 }
-
-const noHeads = "kernels: mean of no heads"
 
 type meanHeadsTask struct {
 	dst, x, bias []float32
@@ -140,14 +121,10 @@ func (k *meanHeadsTask) chunk(lo, hi int) {
 	}
 }
 
-// MeanHeadsGrad computes dst [rows x heads·width] from g [rows x width].
-func MeanHeadsGrad(t *Team, dst []float32, rows, heads, width int, g []float32) {
-	checkMatrix(dst, rows, heads*width, shortDst)
-	checkMatrix(g, rows, width, shortInput)
-	if heads < 1 {
-		panic(noHeads)
-	}
-	do(t, &t.slots.meanGrad, meanHeadsGradTask{dst, g, heads, width, t.set}, rows, rowGrain(heads*width))
+// MeanHeadsGrad implements Ops.
+func (t *Team) MeanHeadsGrad(dst Mat, heads int, g Mat) {
+	fit(heads >= 1 && dst.Rows == g.Rows && dst.Cols == heads*g.Cols)
+	do(t, &t.slots.meanGrad, meanHeadsGradTask{dst.Host(), g.Host(), heads, g.Cols, t.set}, dst.Rows, rowGrain(dst.Cols))
 }
 
 type meanHeadsGradTask struct {

@@ -8,6 +8,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
+	"siafu/kernels/kerneltest/flat"
 )
 
 // ELU and means of heads pass the conformance suite with every instruction
@@ -16,20 +17,20 @@ func TestELUOfEveryInstructionSet(t *testing.T) {
 	eachSet(t, func(t *testing.T, set string) {
 		kerneltest.BiasELUDropout(t, func(team *kernels.Team, dst []float32, rows, cols int, z, bias []float32, d *kernels.Dropout) {
 			use(t, team, set)
-			kernels.BiasELUDropout(team, dst, rows, cols, z, bias, d)
+			flat.BiasELUDropout(team, dst, rows, cols, z, bias, d)
 		})
 		kerneltest.BiasELUDropoutGrad(t, func(team *kernels.Team, dst, bias []float32, rows, cols int, g, h []float32, d *kernels.Dropout) {
 			use(t, team, set)
-			kernels.BiasELUDropoutGrad(team, dst, bias, rows, cols, g, h, d)
+			flat.BiasELUDropoutGrad(team, dst, bias, rows, cols, g, h, d)
 		})
 		kerneltest.ELUDifferences(t, func(team *kernels.Team) { use(t, team, set) })
 		kerneltest.MeanHeads(t, func(team *kernels.Team, dst []float32, rows, heads, width int, x, bias []float32) {
 			use(t, team, set)
-			kernels.MeanHeads(team, dst, rows, heads, width, x, bias)
+			flat.MeanHeads(team, dst, rows, heads, width, x, bias)
 		})
 		kerneltest.MeanHeadsGrad(t, func(team *kernels.Team, dst []float32, rows, heads, width int, g []float32) {
 			use(t, team, set)
-			kernels.MeanHeadsGrad(team, dst, rows, heads, width, g)
+			flat.MeanHeadsGrad(team, dst, rows, heads, width, g)
 		})
 	})
 }
@@ -50,11 +51,11 @@ func TestELUBits(t *testing.T) {
 	for _, set := range []string{"avx512", "avx2", "go"} {
 		use(t, team, set)
 		got, grad := make([]float32, len(z)), make([]float32, len(z)+cols)
-		kernels.BiasELUDropout(team, got, rows, cols, z, bias, drop)
+		flat.BiasELUDropout(team, got, rows, cols, z, bias, drop)
 		if first == nil {
 			first, h = got, slices.Clone(got)
 		}
-		kernels.BiasELUDropoutGrad(team, grad, grad[len(z):], rows, cols, g, h, drop)
+		flat.BiasELUDropoutGrad(team, grad, grad[len(z):], rows, cols, g, h, drop)
 		if firstGrad == nil {
 			firstGrad = grad
 		}
@@ -74,10 +75,10 @@ func TestELUAllocatesNothing(t *testing.T) {
 	x, y, wide := kerneltest.Values(rows*cols, 1), make([]float32, rows*cols), make([]float32, rows*cols*heads)
 	drop := &kernels.Dropout{Seed: 1, P: 0.5}
 	for name, kernel := range map[string]func(){
-		"BiasELUDropout":     func() { kernels.BiasELUDropout(team, y, rows, cols, x, x, drop) },
-		"BiasELUDropoutGrad": func() { kernels.BiasELUDropoutGrad(team, y, wide, rows, cols, x, x, drop) },
-		"MeanHeads":          func() { kernels.MeanHeads(team, y, rows, heads, cols, wide, x) },
-		"MeanHeadsGrad":      func() { kernels.MeanHeadsGrad(team, wide, rows, heads, cols, x) },
+		"BiasELUDropout":     func() { flat.BiasELUDropout(team, y, rows, cols, x, x, drop) },
+		"BiasELUDropoutGrad": func() { flat.BiasELUDropoutGrad(team, y, wide, rows, cols, x, x, drop) },
+		"MeanHeads":          func() { flat.MeanHeads(team, y, rows, heads, cols, wide, x) },
+		"MeanHeadsGrad":      func() { flat.MeanHeadsGrad(team, wide, rows, heads, cols, x) },
 	} {
 		if n := testing.AllocsPerRun(5, kernel); n != 0 {
 			t.Errorf("%s: %v allocations a call", name, n)
@@ -92,12 +93,12 @@ func BenchmarkELU(b *testing.B) {
 		name := fmt.Sprintf("dropout=%t", drop != nil)
 		b.Run(name, func(b *testing.B) {
 			measure(b, benchRows*benchWidth*4*2e-9, "GB/s", func(team *kernels.Team) {
-				kernels.BiasELUDropout(team, dst, benchRows, benchWidth, z, bias, drop)
+				flat.BiasELUDropout(team, dst, benchRows, benchWidth, z, bias, drop)
 			})
 		})
 		b.Run("gradient/"+name, func(b *testing.B) {
 			measure(b, benchRows*benchWidth*4*3e-9, "GB/s", func(team *kernels.Team) {
-				kernels.BiasELUDropoutGrad(team, dst, bias, benchRows, benchWidth, z, z, drop)
+				flat.BiasELUDropoutGrad(team, dst, bias, benchRows, benchWidth, z, z, drop)
 			})
 		})
 	}

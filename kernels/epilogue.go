@@ -12,38 +12,26 @@ import "siafu/kernels/internal/avx"
 // dropout kept, so the mask is drawn again only where there is no ReLU. A NaN
 // in h passes forward and stops the gradient.
 
-// BiasReLUDropout computes dst [rows x cols] from z (same shape; dst may be
-// z). bias [cols] nil adds nothing.
-func BiasReLUDropout(t *Team, dst []float32, rows, cols int, z, bias []float32, relu bool, drop *Dropout) {
-	checkMatrix(z, rows, cols, shortInput)
-	args := newEpilogue(t, dst, rows, cols, z, bias, relu, drop)
-	if rows == 0 || cols == 0 {
-		return
+// BiasReLUDropout implements Ops.
+func (t *Team) BiasReLUDropout(dst, z, bias Mat, relu bool, drop *Dropout) {
+	fit(alike(dst, z))
+	args := newEpilogue(t, dst, z, bias, relu, drop)
+	if dst.Rows > 0 && dst.Cols > 0 {
+		do(t, &t.slots.epilogue, args, dst.Rows, rowGrain(dst.Cols))
 	}
-	do(t, &t.slots.epilogue, args, rows, rowGrain(cols))
 }
 
-// MatMulBiasReLUDropout computes dst [m x n] = dropout(relu(a[m x k] b[k x n] +
-// bias)). dst must not overlap a or b.
-func MatMulBiasReLUDropout(t *Team, dst []float32, m, n, k int, a, b, bias []float32, relu bool, drop *Dropout) {
-	checkMatrix(a, m, k, shortInput)
-	args := gemmTask{dst: dst, a: a, b: b, n: n, k: k}
-	runDense(t, denseTask{newEpilogue(t, dst, m, n, dst, bias, relu, drop), args}, m)
-}
-
-// MatMulBiasReLUDropoutHalf is MatMulBiasReLUDropout of an a in bfloat16.
-func MatMulBiasReLUDropoutHalf(t *Team, dst []float32, m, n, k int, a []BF16, b, bias []float32, relu bool, drop *Dropout) {
-	if len(a) < m*k {
-		panic(shortInput)
-	}
-	args := gemmTask{dst: dst, half: bitsOf(a), b: b, n: n, k: k}
-	runDense(t, denseTask{newEpilogue(t, dst, m, n, dst, bias, relu, drop), args}, m)
+// MatMulBiasReLUDropout implements Ops. dst must not overlap a or b.
+func (t *Team) MatMulBiasReLUDropout(dst, a, b, bias Mat, relu bool, drop *Dropout) {
+	fit(dst.Rows == a.Rows && a.Cols == b.Rows && dst.Cols == b.Cols)
+	args := gemmTask{dst: dst.Host(), b: b.Host(), n: dst.Cols, k: a.Cols}
+	args.a, args.half = floatsOrHalves(a)
+	runDense(t, denseTask{newEpilogue(t, dst, dst, bias, relu, drop), args}, dst.Rows)
 }
 
 func runDense(t *Team, args denseTask, rows int) {
 	p := &args.product
 	p.product, p.set = t.product, t.set
-	checkMatrix(p.b, p.k, p.n, shortInput)
 	if rows == 0 || p.n == 0 {
 		return
 	}
@@ -67,14 +55,11 @@ func (d *denseTask) chunk(lo, hi int) {
 	d.epilogueTask.chunk(lo, hi)
 }
 
-func newEpilogue(t *Team, dst []float32, rows, cols int, z, bias []float32, relu bool, drop *Dropout) epilogueTask {
-	checkMatrix(dst, rows, cols, shortDst)
-	if bias != nil && len(bias) < cols {
-		panic(shortVector)
-	}
-	k := epilogueTask{dst: dst, z: z, bias: bias, cols: cols, relu: relu, drop: drop.active(), set: t.set}
+func newEpilogue(t *Team, dst, z, bias Mat, relu bool, drop *Dropout) epilogueTask {
+	fit(bias.IsNil() || bias.Cols >= dst.Cols)
+	k := epilogueTask{dst: dst.Host(), z: z.Host(), bias: bias.Host(), cols: dst.Cols, relu: relu, drop: drop.active(), set: t.set}
 	if k.drop {
-		k.mask = drop.prepare(rows).on(t.set)
+		k.mask = drop.prepare(dst.Rows).on(t.set)
 	}
 	return k
 }
@@ -127,35 +112,27 @@ func rectify(dst []float32) {
 	}
 }
 
-// BiasReLUDropoutGrad computes dst = ∇z from g = ∇h and the h of the forward
-// pass, all [rows x cols]; dst may be g. relu and drop must be those of the
-// forward pass; without relu, h is not read and may be nil. It sets bias
-// [cols], unless that is nil, to the gradient of the bias, which is the column
-// sums of dst.
-func BiasReLUDropoutGrad(t *Team, dst, bias []float32, rows, cols int, g, h []float32, relu bool, drop *Dropout) {
-	if bias != nil && len(bias) < cols {
-		panic(shortVector)
-	}
+// BiasReLUDropoutGrad implements Ops. h is that of the forward pass, and may be
+// none without relu; relu and drop must be those of the forward pass.
+func (t *Team) BiasReLUDropoutGrad(dst, bias, g, h Mat, relu bool, drop *Dropout) {
+	fit(alike(dst, g) && (!relu || alike(dst, h)) && (bias.IsNil() || bias.Cols >= dst.Cols))
 	if !relu {
-		DropoutRows(t, dst, rows, cols, g, drop)
-		if bias != nil {
-			ColumnSums(t, bias, rows, cols, dst, false)
+		t.DropoutRows(dst, g, drop)
+		if !bias.IsNil() && dst.Cols > 0 {
+			columnSums(t, bias.Host(), dst, false)
 		}
 		return
 	}
-	checkMatrix(dst, rows, cols, shortDst)
-	checkMatrix(g, rows, cols, shortInput)
-	checkMatrix(h, rows, cols, shortInput)
-	if cols == 0 {
+	if dst.Cols == 0 {
 		return
 	}
-	args := epilogueGradTask{columnSumsTask: newColumnSums(t, rows, cols, dst), input: g, h: h, scale: 1}
+	args := epilogueGradTask{columnSumsTask: newColumnSums(t, dst.Rows, dst.Cols, dst.Host()), input: g.Host(), h: h.Host(), scale: 1}
 	if drop.active() {
-		args.scale = drop.prepare(rows).scale
+		args.scale = drop.prepare(dst.Rows).scale
 	}
 	do(t, &t.slots.gradient, args, args.blocks, 1)
-	if bias != nil {
-		sumParts(t, bias[:cols], args.blocks, false)
+	if !bias.IsNil() {
+		sumParts(t, bias.Host()[:dst.Cols], args.blocks, false)
 	}
 }
 

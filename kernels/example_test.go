@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"siafu/kernels"
+	"siafu/kernels/kerneltest/flat"
 )
 
 // Three vertices in a row, 0-1-2, gather the mean of their neighbours.
@@ -21,7 +22,7 @@ func ExampleSpMM() {
 		3, 30,
 	}
 	dst := make([]float32, 6)
-	kernels.SpMM(team, dst, 2, g, x, false)
+	flat.SpMM(team, dst, 2, g, x, false)
 	fmt.Println(dst)
 	// Output: [2 20 2 20 2 20]
 }

@@ -13,9 +13,22 @@ package kernels
 //
 // Variant: serial, since weights are small beside activations.
 
-// FoldScores sets wide [in x heads·(width+1)] and narrow [in x heads] from w
-// [in x heads·width], source and target [heads x width].
-func FoldScores(wide, narrow []float32, in, heads, width int, w, source, target []float32) {
+// FoldScores implements Ops.
+func (t *Team) FoldScores(wide, narrow, w, source, target Mat) {
+	fit(wide.Rows == w.Rows && narrow.Rows == w.Rows && narrow.Cols == source.Rows && wide.Cols == w.Cols+narrow.Cols)
+	fit(alike(source, target) && source.Rows*source.Cols == w.Cols)
+	foldScores(wide.Host(), narrow.Host(), w.Rows, source.Rows, source.Cols, w.Host(), source.Host(), target.Host())
+}
+
+// FoldScoresGrad implements Ops.
+func (t *Team) FoldScoresGrad(gw, gsource, gtarget, gwide, gnarrow, w, source, target Mat) {
+	fit(alike(gw, w) && alike(gsource, source) && alike(gtarget, target) && alike(source, target))
+	fit(gwide.Rows == w.Rows && gnarrow.Rows == w.Rows && gnarrow.Cols == source.Rows && gwide.Cols == w.Cols+gnarrow.Cols)
+	foldScoresGrad(gw.Host(), gsource.Host(), gtarget.Host(), w.Rows, source.Rows, source.Cols,
+		gwide.Host(), gnarrow.Host(), w.Host(), source.Host(), target.Host())
+}
+
+func foldScores(wide, narrow []float32, in, heads, width int, w, source, target []float32) {
 	columns := heads * width
 	for i := range in {
 		row, to := rowOf(w, i, columns), rowOf(wide, i, columns+heads)
@@ -28,9 +41,7 @@ func FoldScores(wide, narrow []float32, in, heads, width int, w, source, target 
 	}
 }
 
-// FoldScoresGrad sets gw, gsource and gtarget to the gradients of w, source and
-// target, from those of wide and narrow.
-func FoldScoresGrad(gw, gsource, gtarget []float32, in, heads, width int, gwide, gnarrow, w, source, target []float32) {
+func foldScoresGrad(gw, gsource, gtarget []float32, in, heads, width int, gwide, gnarrow, w, source, target []float32) {
 	columns := heads * width
 	clear(gsource[:columns])
 	clear(gtarget[:columns])

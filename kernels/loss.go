@@ -17,23 +17,17 @@ import (
 // lossRows is the number of rows whose losses are summed together.
 const lossRows = 256
 
-// SoftmaxCrossEntropy returns the summed loss and the number of rows that
-// counted: those with split[r] == want and labels[r] ≥ 0. logits and grad are
-// [rows x classes]; grad may be logits, or nil if only the loss is wanted.
-// For the mean over count rows, scale is 1/count. Labels must be below
-// classes. A NaN or +Inf among a row's logits makes the loss NaN.
-func SoftmaxCrossEntropy(t *Team, grad []float32, rows, classes int, logits []float32, labels []int32,
-	split []uint8, want uint8, scale float32) (loss float64, count int64) {
-	checkMatrix(logits, rows, classes, shortInput)
-	if grad != nil {
-		checkMatrix(grad, rows, classes, shortDst)
-	}
-	if len(labels) < rows || len(split) < rows {
-		panic(shortVector)
-	}
+// SoftmaxCrossEntropy implements Ops: it returns the summed loss and the number
+// of rows that counted, those with split[r] == want and labels[r] ≥ 0. grad may
+// be logits, or none if only the loss is wanted. For the mean over count rows,
+// scale is 1/count. Labels must be below the number of classes. A NaN or +Inf
+// among a row's logits makes the loss NaN.
+func (t *Team) SoftmaxCrossEntropy(grad, logits Mat, labels Vector[int32], split Vector[uint8], want uint8, scale float32) (loss float64, count int64) {
+	rows := logits.Rows
+	fit(labels.Len() >= rows && split.Len() >= rows && (grad.IsNil() || alike(grad, logits)))
 	blocks := (rows + lossRows - 1) / lossRows
 	losses, counts := scratch(&t.sums, blocks), scratch(&t.counts, blocks)
-	args := lossTask{grad, logits, labels, split, losses, counts, classes, want, scale, t.set}
+	args := lossTask{grad.Host(), logits.Host(), labels.Host(), split.Host(), losses, counts, logits.Cols, want, scale, t.set}
 	do(t, &t.slots.loss, args, rows, lossRows)
 	for b := range blocks {
 		loss += losses[b]

@@ -44,31 +44,29 @@ const (
 	allCols      = math.MaxInt
 )
 
-// MatMul computes dst[m x n] = a[m x k] b[k x n], or adds it to dst. dst must
-// not overlap a or b.
-func MatMul(t *Team, dst []float32, m, n, k int, a, b []float32, add bool) {
-	checkMatrix(a, m, k, shortInput)
-	matMul(t, gemmTask{dst: dst, a: a, b: b, n: n, k: k, add: add}, m, blas.NoTrans)
+// MatMul implements Ops. dst must not overlap a or b.
+func (t *Team) MatMul(dst, a, b Mat, add bool) {
+	fit(dst.Rows == a.Rows && a.Cols == b.Rows && dst.Cols == b.Cols)
+	g := gemmTask{dst: dst.Host(), b: b.Host(), n: dst.Cols, k: a.Cols, add: add}
+	g.a, g.half = floatsOrHalves(a)
+	matMul(t, g, dst.Rows, blas.NoTrans)
 }
 
-// MatMulTransB computes dst[m x n] = a[m x k] b[n x k]ᵀ, or adds it to dst.
-// dst must not overlap a or b.
-func MatMulTransB(t *Team, dst []float32, m, n, k int, a, b []float32, add bool) {
-	checkMatrix(a, m, k, shortInput)
-	matMul(t, gemmTask{dst: dst, a: a, b: b, n: n, k: k, add: add}, m, blas.Trans)
+// MatMulTransB implements Ops. dst must not overlap a or b.
+func (t *Team) MatMulTransB(dst, a, b Mat, add bool) {
+	fit(dst.Rows == a.Rows && a.Cols == b.Cols && dst.Cols == b.Rows)
+	matMul(t, gemmTask{dst: dst.Host(), a: a.Host(), b: b.Host(), n: dst.Cols, k: a.Cols, add: add}, dst.Rows, blas.Trans)
 }
 
-// MatMulHalf is MatMul of an a in bfloat16.
-func MatMulHalf(t *Team, dst []float32, m, n, k int, a []BF16, b []float32, add bool) {
-	if len(a) < m*k {
-		panic(shortInput)
+// floatsOrHalves are the elements of a matrix of either kind.
+func floatsOrHalves(m Mat) ([]float32, []uint16) {
+	if m.half {
+		return nil, bitsOf(m.HostHalf(0))
 	}
-	matMul(t, gemmTask{dst: dst, half: bitsOf(a), b: b, n: n, k: k, add: add}, m, blas.NoTrans)
+	return m.Host(), nil
 }
 
 func matMul(t *Team, g gemmTask, m int, transB blas.Transpose) {
-	checkMatrix(g.dst, m, g.n, shortDst)
-	checkMatrix(g.b, g.k, g.n, shortInput)
 	if m == 0 || g.n == 0 {
 		return
 	}
@@ -149,25 +147,12 @@ func blocksOf(rows, part int) int {
 	return max(1, min(rows/minBlockRows, maxBlocks, maxPartsFloats/max(part, 1)))
 }
 
-// MatMulTransA computes dst[m x n] = a[k x m]ᵀ b[k x n], or adds it to dst.
-// dst must not overlap a or b.
-func MatMulTransA(t *Team, dst []float32, m, n, k int, a, b []float32, add bool) {
-	checkMatrix(a, k, m, shortInput)
-	matMulTransA(t, transATask{dst: dst, a: a, b: b, m: m, n: n, k: k, add: add})
-}
-
-// MatMulTransAHalf is MatMulTransA of an a in bfloat16.
-func MatMulTransAHalf(t *Team, dst []float32, m, n, k int, a []BF16, b []float32, add bool) {
-	if len(a) < k*m {
-		panic(shortInput)
-	}
-	matMulTransA(t, transATask{dst: dst, half: bitsOf(a), b: b, m: m, n: n, k: k, add: add})
-}
-
-func matMulTransA(t *Team, args transATask) {
-	dst, m, n, k, add := args.dst, args.m, args.n, args.k, args.add
-	checkMatrix(dst, m, n, shortDst)
-	checkMatrix(args.b, k, n, shortInput)
+// MatMulTransA implements Ops. dst must not overlap a or b.
+func (t *Team) MatMulTransA(to, a, b Mat, add bool) {
+	fit(to.Rows == a.Cols && a.Rows == b.Rows && to.Cols == b.Cols)
+	dst, m, n, k := to.Host(), to.Rows, to.Cols, a.Rows
+	args := transATask{dst: dst, b: b.Host(), m: m, n: n, k: k, add: add}
+	args.a, args.half = floatsOrHalves(a)
 	if m == 0 || n == 0 {
 		return
 	}

@@ -130,8 +130,8 @@ type Gathers interface {
 	Narrow(dst, x Mat, scale Vector[float32])
 }
 
-// Attentions are the gathers of layers with attention. Formulae and shapes are
-// those of AttentionGather and what stands beside it.
+// Attentions are the gathers of layers with attention. Formulae and shapes stand
+// beside the methods of Team.
 type Attentions interface {
 	// AttentionGather starts or, with merge, continues a gather of x.
 	AttentionGather(a Attention, dst, stats Mat, e Edges, x Emitted, r Mat, merge bool)
@@ -201,10 +201,16 @@ func (e *Edges) gather() Gather {
 	}
 }
 
-// Emitted are AttentionRows where an Ops computes; no Scores are allowed.
+// Emitted are rows that vertices have emitted [n x Attention.Emitted()]. Scores are
+// their l as PackScores lays them out, [n x Heads]; none: each call does it by
+// itself, which costs more than its edges where they are a few rows of many.
 type Emitted struct{ X, Scores Mat }
 
-// Attended is an AttentionGrad where an Ops computes; none may be Packed.
+// Attended is what the way back knows of own vertices: R and LSE [own x Heads] of
+// the forward pass, the gradient of its output [own x Columns()], and the RowDots
+// of that and the output [own x Heads]. Packed are R, LSE and Dots as PackGrad lays
+// them out, [own x 3·Heads], for AttentionGradSrc; none: each call does it by
+// itself.
 type Attended struct{ R, LSE, Grad, Dots, Packed Mat }
 
 // Sparse is a graph.SparseRows where an Ops computes, beside the one that it was
@@ -233,49 +239,4 @@ func (s Sparse) Part(lo, hi int) Sparse {
 // rows is s in this process's memory.
 func (s *Sparse) rows() graph.SparseRows {
 	return graph.SparseRows{Offsets: s.Offsets.Host(), Cols: s.Cols.Host(), Vals: s.Vals.Host()}
-}
-
-// Transposed is the transpose of a Sparse where an Ops computes. Its rows are
-// the columns of the original, Count the rows of that.
-type Transposed struct {
-	Offsets Vector[int64]
-	Rows    Vector[uint32]
-	Vals    Vector[float32]
-	Count   int
-	filled  bool
-}
-
-// NewTransposed is room for the transpose of xs, which Fill fills.
-func NewTransposed(o Ops, a *mapped.Arena, xs Sparse, cols int) *Transposed {
-	t := &Transposed{Offsets: NewVector[int64](o, a, cols+1), Count: xs.Rows()}
-	if t.Count > 0 {
-		n := int(xs.Source.Offsets[t.Count] - xs.Source.Offsets[0])
-		t.Rows, t.Vals = NewVector[uint32](o, a, n), NewVector[float32](o, a, n)
-	}
-	return t
-}
-
-// Fill transposes xs, the matrix that t was made for. A second call does
-// nothing.
-func (t *Transposed) Fill(o Ops, xs Sparse) {
-	if t.filled || t.Count == 0 {
-		return
-	}
-	t.filled = true
-	if !t.Offsets.Remote() {
-		h := t.host()
-		h.Fill(xs.Source)
-		return
-	}
-	scratch := mapped.NewArena()
-	defer scratch.Free()
-	h := TransposeSparse(xs.Source, t.Offsets.Len()-1, scratch)
-	o.Upload(t.Offsets.Address(), mapped.Bytes(h.Offsets))
-	o.Upload(t.Rows.Address(), mapped.Bytes(h.Rows))
-	o.Upload(t.Vals.Address(), mapped.Bytes(h.Vals))
-}
-
-// host is t in this process's memory.
-func (t *Transposed) host() SparseTransposed {
-	return SparseTransposed{Offsets: t.Offsets.Host(), Rows: t.Rows.Host(), Vals: t.Vals.Host(), count: t.Count}
 }

@@ -6,6 +6,7 @@ import (
 
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
+	"siafu/kernels/kerneltest/flat"
 )
 
 // The known answers of Random123 (kat_vectors, philox4x32 with 10 rounds).
@@ -36,7 +37,7 @@ func mask(rows, cols int, d *kernels.Dropout) []float32 {
 	for i := range v {
 		v[i] = 1
 	}
-	kernels.DropoutRows(team, v, rows, cols, v, d)
+	flat.DropoutRows(team, v, rows, cols, v, d)
 	return v
 }
 
@@ -158,14 +159,14 @@ func TestEpilogueGradientByDifferences(t *testing.T) {
 		z, c := kerneltest.Values(rows*cols, 1), kerneltest.Values(rows*cols, 2)
 		h, grad := make([]float32, rows*cols), make([]float32, rows*cols)
 		objective := func() (s float64) {
-			kernels.BiasReLUDropout(team, h, rows, cols, z, nil, relu, d)
+			flat.BiasReLUDropout(team, h, rows, cols, z, nil, relu, d)
 			for i := range h {
 				s += float64(c[i]) * float64(h[i])
 			}
 			return s
 		}
 		objective()
-		kernels.BiasReLUDropoutGrad(team, grad, nil, rows, cols, c, h, relu, d)
+		flat.BiasReLUDropoutGrad(team, grad, nil, rows, cols, c, h, relu, d)
 		for i := range z {
 			z[i] += step
 			up := objective()

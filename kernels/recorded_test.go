@@ -10,6 +10,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/kernels"
+	"siafu/kernels/kerneltest/flat"
 )
 
 // load reads what testdata/record.py wrote.
@@ -133,12 +134,12 @@ func TestLossIsPyTorchs(t *testing.T) {
 	team := kernels.NewTeam(2)
 	defer team.Close()
 	got := make([]float32, len(logits))
-	loss, count := kernels.SoftmaxCrossEntropy(team, got, rows, r.Classes, logits, r.Labels, split, r.Want, 1)
+	loss, count := flat.SoftmaxCrossEntropy(team, got, rows, r.Classes, logits, r.Labels, split, r.Want, 1)
 	if count != r.Count || math.Abs(loss-r.Loss) > 1e-12*r.Loss {
 		t.Errorf("loss %v of %d rows, want %v of %d", loss, count, r.Loss, r.Count)
 	}
 	checkNear(t, "gradient", got, slices.Concat(r.Grad...))
-	kernels.Softmax(team, got, rows, r.Classes, logits)
+	flat.Softmax(team, got, rows, r.Classes, logits)
 	checkNear(t, "softmax", got, slices.Concat(r.Softmax...))
 }
 

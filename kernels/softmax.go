@@ -13,15 +13,12 @@ import (
 // Variant: each row's maximum is taken out before exp; exponentials and sums
 // in float64.
 
-// Softmax computes the softmax of each row of x [rows x cols] into dst (same
-// shape; dst may be x).
-func Softmax(t *Team, dst []float32, rows, cols int, x []float32) {
-	checkMatrix(dst, rows, cols, shortDst)
-	checkMatrix(x, rows, cols, shortInput)
-	if cols == 0 {
-		return
+// Softmax implements Ops.
+func (t *Team) Softmax(dst, x Mat) {
+	fit(alike(dst, x))
+	if dst.Cols > 0 {
+		do(t, &t.slots.softmax, softmaxTask{dst.Host(), x.Host(), dst.Cols, t.set}, dst.Rows, rowGrain(dst.Cols))
 	}
-	do(t, &t.slots.softmax, softmaxTask{dst, x, cols, t.set}, rows, rowGrain(cols))
 }
 
 type softmaxTask struct {

@@ -23,31 +23,27 @@ import (
 
 func sparseRows(xs graph.SparseRows) int { return max(len(xs.Offsets)-1, 0) }
 
-// SparseMatMul computes dst [rows x n] = X w, w [m x n]. A range of rows of X
-// is xs with Offsets cut (and drop with IDs cut alike).
-func SparseMatMul(t *Team, dst []float32, n int, xs graph.SparseRows, w []float32, drop *Dropout) {
-	rows := sparseRows(xs)
-	checkMatrix(dst, rows, n, shortDst)
-	args := sparseTask{dst: dst, x: w, width: n, offsets: xs.Offsets, index: xs.Cols, vals: xs.Vals}
+// SparseMatMul implements Ops.
+func (t *Team) SparseMatMul(dst Mat, xs Sparse, w Mat, drop *Dropout) {
+	rows, x := xs.Rows(), xs.rows()
+	fit(dst.Rows == rows && dst.Cols == w.Cols)
+	args := sparseTask{dst: dst.Host(), x: w.Host(), width: dst.Cols, offsets: x.Offsets, index: x.Cols, vals: x.Vals}
 	runSparse(t, args, rows, rows, drop)
 }
 
-// SparseMatMulTransA computes dst [m x n] = Xᵀ g, m being the columns of X; g
-// is [rows x n] and xt the transpose of X. drop must be that of SparseMatMul.
-func SparseMatMulTransA(t *Team, dst []float32, n int, xt *SparseTransposed, g []float32, drop *Dropout) {
-	m := len(xt.Offsets) - 1
-	checkMatrix(dst, m, n, shortDst)
-	checkMatrix(g, xt.count, n, shortInput)
-	args := sparseTask{dst: dst, x: g, width: n, offsets: xt.Offsets, index: xt.Rows, vals: xt.Vals,
-		transposed: true}
-	runSparse(t, args, m, xt.count, drop)
+// SparseMatMulTransA implements Ops. drop must be that of SparseMatMul.
+func (t *Team) SparseMatMulTransA(dst Mat, xt *Transposed, g Mat, drop *Dropout) {
+	fit(dst.Rows == xt.Offsets.Len()-1 && g.Rows == xt.Count && dst.Cols == g.Cols)
+	args := sparseTask{dst: dst.Host(), x: g.Host(), width: dst.Cols,
+		offsets: xt.Offsets.Host(), index: xt.Rows.Host(), vals: xt.Vals.Host(), transposed: true}
+	runSparse(t, args, dst.Rows, xt.Count, drop)
 }
 
-// SparseToDense writes X [rows x cols] with its zeros to dst, dropout applied.
-func SparseToDense(t *Team, dst []float32, cols int, xs graph.SparseRows, drop *Dropout) {
-	rows := sparseRows(xs)
-	checkMatrix(dst, rows, cols, shortDst)
-	args := sparseTask{dst: dst, width: cols, offsets: xs.Offsets, index: xs.Cols, vals: xs.Vals, scatter: true}
+// SparseToDense implements Ops.
+func (t *Team) SparseToDense(dst Mat, xs Sparse, drop *Dropout) {
+	rows, x := xs.Rows(), xs.rows()
+	fit(dst.Rows == rows)
+	args := sparseTask{dst: dst.Host(), width: dst.Cols, offsets: x.Offsets, index: x.Cols, vals: x.Vals, scatter: true}
 	runSparse(t, args, rows, rows, drop)
 }
 

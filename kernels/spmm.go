@@ -37,24 +37,25 @@ type Gather struct {
 // Rows is the number of rows.
 func (g *Gather) Rows() int { return len(g.Begin) }
 
-// SpMM gathers: dst [g.Rows() x width], x [local ids from g.Base on x width].
-// With add it adds to dst, otherwise it overwrites dst. dst must not overlap x.
-func SpMM(t *Team, dst []float32, width int, g Gather, x []float32, add bool) {
-	runSpMM(t, spmmTask{dst: dst, x: x, Gather: g, width: width, add: add})
-}
-
-// SpMMHalf is SpMM of bfloat16 rows, summed in float32. x has HalfSlack
-// elements behind its rows, of any value.
-func SpMMHalf(t *Team, dst []float32, width int, g Gather, x []BF16, add bool) {
-	runSpMM(t, spmmTask{dst: dst, half: bitsOf(x), Gather: g, width: width, add: add})
-}
-
-func runSpMM(t *Team, k spmmTask) {
-	rows := k.Rows()
-	checkMatrix(k.dst, rows, k.width, shortDst)
-	if len(k.End) < rows || (k.RowScale != nil && len(k.RowScale) < rows) {
-		panic(shortVector)
+// Edges is g as an Ops of this process's memory takes it.
+func (g *Gather) Edges() Edges {
+	return Edges{
+		Begin: HostVector(g.Begin), End: HostVector(g.End), Cols: HostVector(g.Cols), Base: g.Base,
+		RowScale: HostVector(g.RowScale), ColScale: HostVector(g.ColScale), SelfLoops: g.SelfLoops, First: g.First,
 	}
+}
+
+// SpMM implements Ops. dst must not overlap x.
+func (t *Team) SpMM(dst Mat, e Edges, x Mat, add bool) {
+	fit(dst.Rows == e.Rows() && dst.Cols == x.Cols)
+	k := spmmTask{dst: dst.Host(), Gather: e.gather(), width: dst.Cols, add: add}
+	if x.half {
+		k.half = bitsOf(x.HostHalf(HalfSlack))
+	} else {
+		k.x = x.Host()
+	}
+	rows := k.Rows()
+	fit(len(k.End) >= rows && (k.RowScale == nil || len(k.RowScale) >= rows))
 	if rows == 0 || k.width == 0 {
 		return
 	}

@@ -79,9 +79,8 @@ type slots struct {
 	attentionFinish attentionFinishTask
 	rowDots         rowDotsTask
 
-	rows       rowsTask
-	transposed SparseTransposed
-	state      [][]float32 // of a step
+	rows  rowsTask
+	state [][]float32 // of a step
 }
 
 // NewTeam starts workers-1 goroutines (the caller of a kernel is a worker

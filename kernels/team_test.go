@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"siafu/kernels"
+	"siafu/kernels/kerneltest/flat"
 )
 
 func TestRunCoversEveryChunkOnce(t *testing.T) {
@@ -70,8 +71,8 @@ func TestTeamForgetsItsArguments(t *testing.T) {
 	defer team.Close()
 	g, w := ring(5000, 8), []float32{1}
 	for name, kernel := range map[string]func(dst, x []float32){
-		"SpMM":   func(dst, x []float32) { kernels.SpMM(team, dst, 1, g, x, false) },
-		"MatMul": func(dst, x []float32) { kernels.MatMul(team, dst, 5000, 1, 1, x, w, false) },
+		"SpMM":   func(dst, x []float32) { flat.SpMM(team, dst, 1, g, x, false) },
+		"MatMul": func(dst, x []float32) { flat.MatMul(team, dst, 5000, 1, 1, x, w, false) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			freed := make(chan struct{})
@@ -144,17 +145,17 @@ func TestMisusePanics(t *testing.T) {
 		"grain":          func() { team.Run(1, 0, func(int, int) {}) },
 		"closed":         func() { closed.Run(2, 1, func(int, int) {}) },
 		"nested":         func() { nested(team) },
-		"short dst":      func() { kernels.MatMul(team, v[:5], 2, 3, 1, v, v, false) },
-		"short input":    func() { kernels.MatMul(team, v, 2, 3, 4, v, v, false) },
-		"negative":       func() { kernels.MatMul(team, v, -1, 3, 4, v, v, false) },
-		"short bias":     func() { kernels.BiasReLUDropout(team, v, 2, 3, v, v[:2], true, nil) },
-		"dropout of all": func() { kernels.DropoutRows(team, v, 2, 3, v, &kernels.Dropout{P: 1}) },
+		"short dst":      func() { flat.MatMul(team, v[:5], 2, 3, 1, v, v, false) },
+		"short input":    func() { flat.MatMul(team, v, 2, 3, 4, v, v, false) },
+		"negative":       func() { flat.MatMul(team, v, -1, 3, 4, v, v, false) },
+		"short bias":     func() { flat.BiasReLUDropout(team, v, 2, 3, v, v[:2], true, nil) },
+		"dropout of all": func() { flat.DropoutRows(team, v, 2, 3, v, &kernels.Dropout{P: 1}) },
 		"few ids": func() {
-			kernels.DropoutRows(team, v, 2, 3, v, &kernels.Dropout{P: 0.5, IDs: kernels.HostVector(make([]uint32, 1))})
+			flat.DropoutRows(team, v, 2, 3, v, &kernels.Dropout{P: 0.5, IDs: kernels.HostVector(make([]uint32, 1))})
 		},
-		"label": func() { kernels.SoftmaxCrossEntropy(team, v, 1, 6, v, []int32{6}, []uint8{1}, 1, 1) },
+		"label": func() { flat.SoftmaxCrossEntropy(team, v, 1, 6, v, []int32{6}, []uint8{1}, 1, 1) },
 		"scales": func() {
-			kernels.SpMM(team, v, 3, kernels.Gather{Begin: []int64{0, 0}, End: []int64{0, 0}, RowScale: v[:1]}, v, false)
+			flat.SpMM(team, v, 3, kernels.Gather{Begin: []int64{0, 0}, End: []int64{0, 0}, RowScale: v[:1]}, v, false)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

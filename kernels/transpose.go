@@ -5,59 +5,67 @@ import (
 	"siafu/graph/mapped"
 )
 
-// SparseTransposed is the transpose of a graph.SparseRows: column c of the
-// original holds Vals[Offsets[c]:Offsets[c+1]] in the rows Rows[same],
-// ascending.
-type SparseTransposed struct {
-	Offsets []int64  // columns+1
-	Rows    []uint32 // non-zeros
-	Vals    []float32
-	count   int // rows of the original
+// Transposed is the transpose of a Sparse where an Ops computes: column c of the
+// original holds Vals[Offsets[c]:Offsets[c+1]] in the rows Rows[same], ascending.
+// Count is the rows of the original.
+type Transposed struct {
+	Offsets Vector[int64]   // columns+1
+	Rows    Vector[uint32]  // non-zeros
+	Vals    Vector[float32] // non-zeros
+	Count   int
 	filled  bool
 }
 
-// TransposeSparse transposes xs, which has the given number of columns. It
-// takes 8 bytes a non-zero and 8 a column of the arena and lives as long.
-func TransposeSparse(xs graph.SparseRows, cols int, a *mapped.Arena) *SparseTransposed {
-	x := NewSparseTransposed(xs, cols, a)
-	x.Fill(xs)
-	return x
-}
-
-// NewSparseTransposed is the room for a transpose of xs, which Fill fills.
-func NewSparseTransposed(xs graph.SparseRows, cols int, a *mapped.Arena) *SparseTransposed {
-	rows := sparseRows(xs)
-	x := &SparseTransposed{Offsets: mapped.Make[int64](a, cols+1), count: rows}
-	if rows > 0 {
-		n := int(xs.Offsets[rows] - xs.Offsets[0])
-		x.Rows, x.Vals = mapped.Make[uint32](a, n), mapped.Make[float32](a, n)
+// NewTransposed is room for the transpose of xs, which Fill fills.
+func NewTransposed(o Ops, a *mapped.Arena, xs Sparse, cols int) *Transposed {
+	t := &Transposed{Offsets: NewVector[int64](o, a, cols+1), Count: xs.Rows()}
+	if t.Count > 0 {
+		n := int(xs.Source.Offsets[t.Count] - xs.Source.Offsets[0])
+		t.Rows, t.Vals = NewVector[uint32](o, a, n), NewVector[float32](o, a, n)
 	}
-	return x
+	return t
 }
 
-// Fill transposes xs, the matrix that x was made for. A second call does
+// Fill transposes xs, the matrix that t was made for. A second call does
 // nothing.
-func (x *SparseTransposed) Fill(xs graph.SparseRows) {
-	rows, cols := x.count, len(x.Offsets)-1
-	if x.filled || rows == 0 {
+func (t *Transposed) Fill(o Ops, xs Sparse) {
+	if t.filled || t.Count == 0 {
 		return
 	}
-	x.filled = true
-	for _, c := range xs.Cols[xs.Offsets[0]:xs.Offsets[rows]] {
-		x.Offsets[c+1]++
+	t.filled = true
+	if !t.Offsets.Remote() {
+		transposeSparse(t.Offsets.Host(), t.Rows.Host(), t.Vals.Host(), xs.Source)
+		return
+	}
+	scratch := mapped.NewArena()
+	defer scratch.Free()
+	offsets := mapped.Make[int64](scratch, t.Offsets.Len())
+	rows, vals := mapped.Make[uint32](scratch, t.Rows.Len()), mapped.Make[float32](scratch, t.Vals.Len())
+	transposeSparse(offsets, rows, vals, xs.Source)
+	o.Upload(t.Offsets.Address(), mapped.Bytes(offsets))
+	o.Upload(t.Rows.Address(), mapped.Bytes(rows))
+	o.Upload(t.Vals.Address(), mapped.Bytes(vals))
+}
+
+// transposeSparse sets offsets, which are zeros, rows and vals to the transpose
+// of xs.
+func transposeSparse(offsets []int64, rows []uint32, vals []float32, xs graph.SparseRows) {
+	count, cols := sparseRows(xs), len(offsets)-1
+	for _, c := range xs.Cols[xs.Offsets[0]:xs.Offsets[count]] {
+		offsets[c+1]++
 	}
 	for c := range cols {
-		x.Offsets[c+1] += x.Offsets[c]
+		offsets[c+1] += offsets[c]
 	}
 	// Filling moves each offset to the end of its column, which is the start
 	// of the next; shifting them back by one column restores them.
-	for r := range rows {
+	for r := range count {
 		for e := xs.Offsets[r]; e < xs.Offsets[r+1]; e++ {
-			at := &x.Offsets[xs.Cols[e]]
-			x.Rows[*at], x.Vals[*at] = uint32(r), xs.Vals[e]
+			at := &offsets[xs.Cols[e]]
+			rows[*at], vals[*at] = uint32(r), xs.Vals[e]
 			*at++
 		}
 	}
-	copy(x.Offsets[1:], x.Offsets[:cols])
-	x.Offsets[0] = 0
+	copy(offsets[1:], offsets[:cols])
+	offsets[0] = 0
 }

@@ -10,6 +10,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
+	"siafu/kernels/kerneltest/flat"
 )
 
 // eachSet runs f with a name of every instruction set that this machine has.
@@ -30,19 +31,19 @@ func TestRandomOfEveryInstructionSet(t *testing.T) {
 	eachSet(t, func(t *testing.T, set string) {
 		kerneltest.DropoutRows(t, func(team *kernels.Team, dst []float32, rows, cols int, x []float32, d *kernels.Dropout) {
 			use(t, team, set)
-			kernels.DropoutRows(team, dst, rows, cols, x, d)
+			flat.DropoutRows(team, dst, rows, cols, x, d)
 		})
 		kerneltest.SparseMatMul(t, func(team *kernels.Team, dst []float32, n int, xs graph.SparseRows, w []float32, d *kernels.Dropout) {
 			use(t, team, set)
-			kernels.SparseMatMul(team, dst, n, xs, w, d)
+			flat.SparseMatMul(team, dst, n, xs, w, d)
 		})
-		kerneltest.SparseMatMulTransA(t, func(team *kernels.Team, dst []float32, n int, xt *kernels.SparseTransposed, g []float32, d *kernels.Dropout) {
+		kerneltest.SparseMatMulTransA(t, func(team *kernels.Team, dst []float32, n int, xt *kernels.Transposed, g []float32, d *kernels.Dropout) {
 			use(t, team, set)
-			kernels.SparseMatMulTransA(team, dst, n, xt, g, d)
+			flat.SparseMatMulTransA(team, dst, n, xt, g, d)
 		})
 		kerneltest.SparseToDense(t, func(team *kernels.Team, dst []float32, cols int, xs graph.SparseRows, d *kernels.Dropout) {
 			use(t, team, set)
-			kernels.SparseToDense(team, dst, cols, xs, d)
+			flat.SparseToDense(team, dst, cols, xs, d)
 		})
 	})
 }
@@ -60,7 +61,7 @@ func TestDropoutWidths(t *testing.T) {
 				d := &kernels.Dropout{Seed: 77, Epoch: 5, Layer: 2, P: 0.4, IDs: kernels.HostVector([]uint32{4e9, 3, 1 << 31})}
 				x := kerneltest.Values(rows*cols+1, 8)[1:]
 				dst := append(make([]float32, rows*cols), 99)
-				kernels.DropoutRows(team, dst, rows, cols, x, d)
+				flat.DropoutRows(team, dst, rows, cols, x, d)
 				for i, v := range dst[:rows*cols] {
 					words := kernels.Philox([4]uint32{d.IDs.Host()[i/cols], uint32(i % cols / 4), 5, 2}, [2]uint32{77, 0})
 					var want float32
@@ -99,11 +100,11 @@ func hubProducts(team *kernels.Team, n int, d *kernels.Dropout) (xw, xg []float3
 	xs.Vals = kerneltest.Values(len(xs.Cols), 1)
 	arena := mapped.NewArena()
 	defer arena.Free()
-	xt := kernels.TransposeSparse(xs, cols, arena)
+	xt := flat.TransposeSparse(xs, cols, arena)
 	w, g := kerneltest.Values(cols*n, 2), kerneltest.Values(rows*n, 3)
 	xw, xg = make([]float32, rows*n), make([]float32, cols*n)
-	kernels.SparseMatMul(team, xw, n, xs, w, d)
-	kernels.SparseMatMulTransA(team, xg, n, xt, g, d)
+	flat.SparseMatMul(team, xw, n, xs, w, d)
+	flat.SparseMatMulTransA(team, xg, n, xt, g, d)
 
 	hub = make([]float64, n)
 	for r := range rows {

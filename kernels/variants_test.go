@@ -7,6 +7,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
+	"siafu/kernels/kerneltest/flat"
 )
 
 // use switches a team's instructions, or skips the test where the machine
@@ -28,57 +29,57 @@ func TestEveryInstructionSet(t *testing.T) {
 			use(t, team, set)
 			kerneltest.SpMM(t, func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []float32, add bool) {
 				use(t, team, set)
-				kernels.SpMM(team, dst, width, g, x, add)
+				flat.SpMM(team, dst, width, g, x, add)
 			})
 			kerneltest.SpMMHalf(t, func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []kernels.BF16, add bool) {
 				use(t, team, set)
-				kernels.SpMMHalf(team, dst, width, g, x, add)
+				flat.SpMMHalf(team, dst, width, g, x, add)
 			})
 			kerneltest.NarrowRows(t, func(team *kernels.Team, dst []kernels.BF16, stride, rows, cols int, x, scale []float32) {
 				use(t, team, set)
-				kernels.NarrowRows(team, dst, stride, rows, cols, x, scale)
+				flat.NarrowRows(team, dst, stride, rows, cols, x, scale)
 			})
 			kerneltest.MatMul(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool) {
 				use(t, team, set)
-				kernels.MatMul(team, dst, m, n, k, a, b, add)
+				flat.MatMul(team, dst, m, n, k, a, b, add)
 			})
 			kerneltest.MatMulTransB(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool) {
 				use(t, team, set)
-				kernels.MatMulTransB(team, dst, m, n, k, a, b, add)
+				flat.MatMulTransB(team, dst, m, n, k, a, b, add)
 			})
 			kerneltest.MatMulTransA(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool) {
 				use(t, team, set)
-				kernels.MatMulTransA(team, dst, m, n, k, a, b, add)
+				flat.MatMulTransA(team, dst, m, n, k, a, b, add)
 			})
 			kerneltest.BiasReLUDropout(t, func(team *kernels.Team, dst []float32, rows, cols int, z, bias []float32, relu bool, d *kernels.Dropout) {
 				use(t, team, set)
-				kernels.BiasReLUDropout(team, dst, rows, cols, z, bias, relu, d)
+				flat.BiasReLUDropout(team, dst, rows, cols, z, bias, relu, d)
 			})
 			kerneltest.Add(t, func(team *kernels.Team, dst, x []float32) {
 				use(t, team, set)
-				kernels.Add(team, dst, x)
+				flat.Add(team, dst, x)
 			})
 			kerneltest.HalfProducts(t, func(team *kernels.Team) { use(t, team, set) })
 			kerneltest.MatMulBiasReLUDropout(t, func(team *kernels.Team, dst []float32, m, n, k int, a, b, bias []float32, relu bool, d *kernels.Dropout) {
 				use(t, team, set)
-				kernels.MatMulBiasReLUDropout(team, dst, m, n, k, a, b, bias, relu, d)
+				flat.MatMulBiasReLUDropout(team, dst, m, n, k, a, b, bias, relu, d)
 			})
 			kerneltest.BiasReLUDropoutGrad(t, func(team *kernels.Team, dst, bias []float32, rows, cols int, g, h []float32, relu bool, d *kernels.Dropout) {
 				use(t, team, set)
-				kernels.BiasReLUDropoutGrad(team, dst, bias, rows, cols, g, h, relu, d)
+				flat.BiasReLUDropoutGrad(team, dst, bias, rows, cols, g, h, relu, d)
 			})
 			kerneltest.SoftmaxCrossEntropy(t, func(team *kernels.Team, grad []float32, rows, classes int, logits []float32,
 				labels []int32, split []uint8, want uint8, scale float32) (float64, int64) {
 				use(t, team, set)
-				return kernels.SoftmaxCrossEntropy(team, grad, rows, classes, logits, labels, split, want, scale)
+				return flat.SoftmaxCrossEntropy(team, grad, rows, classes, logits, labels, split, want, scale)
 			})
 			kerneltest.Softmax(t, func(team *kernels.Team, dst []float32, rows, cols int, x []float32) {
 				use(t, team, set)
-				kernels.Softmax(team, dst, rows, cols, x)
+				flat.Softmax(team, dst, rows, cols, x)
 			})
 			kerneltest.ColumnSums(t, func(team *kernels.Team, dst []float32, rows, cols int, g []float32, add bool) {
 				use(t, team, set)
-				kernels.ColumnSums(team, dst, rows, cols, g, add)
+				flat.ColumnSums(team, dst, rows, cols, g, add)
 			})
 		})
 	}
@@ -96,9 +97,9 @@ func TestInstructionSetsAgree(t *testing.T) {
 		for i, set := range []string{"avx512", "avx2"} {
 			use(t, team, set)
 			hw, gw, hg, gathered := slices.Clone(c), slices.Clone(c), make([]float32, k*n), slices.Clone(c)
-			kernels.MatMul(team, hw, m, n, k, a, b, true)
-			kernels.MatMulTransB(team, gw, m, n, k, a, b, false)
-			kernels.MatMulTransA(team, hg, k, n, m, a, c, false)
+			flat.MatMul(team, hw, m, n, k, a, b, true)
+			flat.MatMulTransB(team, gw, m, n, k, a, b, false)
+			flat.MatMulTransA(team, hg, k, n, m, a, c, false)
 			begin, end, cols := make([]int64, m), make([]int64, m), make([]uint32, 0, 3*m)
 			for r := range m {
 				begin[r] = int64(len(cols))
@@ -108,7 +109,7 @@ func TestInstructionSetsAgree(t *testing.T) {
 				end[r] = int64(len(cols))
 			}
 			g := kernels.Gather{Begin: begin, End: end, Cols: cols, RowScale: a[:m], ColScale: b[:k]}
-			kernels.SpMM(team, gathered, n, g, b, true)
+			flat.SpMM(team, gathered, n, g, b, true)
 			results[i] = [][]float32{hw, gw, hg, gathered}
 		}
 		for i, name := range []string{"MatMul", "MatMulTransB", "MatMulTransA", "SpMM"} {

@@ -1,7 +1,6 @@
 package ranks
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -105,23 +104,13 @@ func doctorWorld(c world.Comm, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(mine)
-	if err != nil {
-		return err
-	}
-	blocks, err := world.Gather(c, 0, text)
+	all, err := world.GatherValues(c, 0, mine)
 	if err != nil {
 		return err
 	}
 	table, err := link.Measure(c)
 	if err != nil || c.Rank() != 0 {
 		return err
-	}
-	all := make([]sight, len(blocks))
-	for r, b := range blocks {
-		if err := json.Unmarshal(b, &all[r]); err != nil {
-			return err
-		}
 	}
 	if err := doctorHere(w); err != nil {
 		return err

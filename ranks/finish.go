@@ -1,8 +1,6 @@
 package ranks
 
 import (
-	"encoding/json"
-
 	"siafu/graph/fault"
 	"siafu/kernels/model"
 	"siafu/ranks/host"
@@ -30,21 +28,11 @@ func (r *run) finish() error {
 		mine.Vertices, mine.Ghosts = int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())
 		mine.Edges = int64(len(r.shard.In.Cols))
 	}
-	block, err := json.Marshal(mine)
-	if err != nil {
-		return err
-	}
-	blocks, err := world.Gather(r.world, 0, block)
+	reports, err := world.GatherValues(r.world, 0, mine)
 	if err != nil {
 		return err
 	}
 	if r.reporter != nil {
-		reports := make([]runfolder.RankReport, len(blocks))
-		for i, b := range blocks {
-			if err := json.Unmarshal(b, &reports[i]); err != nil {
-				return err
-			}
-		}
 		err = r.reporter.finish(r, reports)
 	}
 	return agree(r.world, err)

@@ -199,7 +199,7 @@ func (p *reporter) summary(r *run, ranks []runfolder.RankReport) runfolder.Summa
 		Version: Version, Dataset: r.meta.Name, Synthetic: r.meta.Synthetic,
 		Model: c.Model, Layers: c.Layers, Hidden: c.Hidden, Initializer: c.Initializer, World: r.kind,
 		Ranks: r.view.Started(), Servers: r.Servers, Parts: r.view.Parts, Threads: r.rankThreads,
-		Mode: c.Mode, Staleness: c.Staleness, Switched: r.from.switched, Refresh: c.Refresh,
+		Mode: c.Mode, Staleness: c.Staleness, Switched: r.from.Switched, Refresh: c.Refresh,
 		Codec: c.Codec, Chosen: r.engine.Chosen(), Tensor: c.Tensor, Seed: c.Seed,
 		Epochs: h.Trained(), StoppedBy: h.StoppedBy, BestEpoch: h.BestLine.Epoch,
 		MajorityTestAcc: r.shard.MajorityTest, EpochSecondsMedian: median(p.epochs), TotalSeconds: p.seconds(),

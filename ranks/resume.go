@@ -24,14 +24,21 @@ import (
 
 // resumed is where a run goes on from; the zero value is the beginning.
 type resumed struct {
-	epoch    int // the last one trained
-	switched bool
-	weights  []float32
-	slots    [][]float32
-	best     []float32 // nil before the first evaluation
-	bestLine runfolder.Epoch
-	last     runfolder.Epoch
-	record   *checkpoint.Record
+	resumption
+	weights []float32
+	slots   [][]float32
+	best    []float32 // nil before the first evaluation
+}
+
+// resumption is what rank 0 tells the others of where the run goes on.
+type resumption struct {
+	Epoch    int // the last one trained
+	Switched bool
+	HasBest  bool
+	BestLine runfolder.Epoch
+	Last     runfolder.Epoch
+	Record   *checkpoint.Record
+	Slots    int
 }
 
 // sameLaunch tells whether an earlier attempt of this very launch has made or last
@@ -252,17 +259,6 @@ func (r *run) begin() error {
 	return nil
 }
 
-// resumption is what rank 0 tells the others of where the run goes on.
-type resumption struct {
-	Epoch    int
-	Switched bool
-	HasBest  bool
-	Best     runfolder.Epoch
-	Last     runfolder.Epoch
-	Record   *checkpoint.Record
-	Slots    int
-}
-
 // takeUp gives everybody the state of the run that goes on, and its weights.
 // Collective over the world.
 func (r *run) takeUp(weights []float32) error {
@@ -277,12 +273,10 @@ func (r *run) takeUp(weights []float32) error {
 	if blob, err = world.BcastBlob(r.world, blob, 0); err != nil || len(blob) == 0 {
 		return err
 	}
-	var m resumption
-	if err := json.Unmarshal(blob, &m); err != nil {
+	m := &r.from.resumption
+	if err := json.Unmarshal(blob, m); err != nil {
 		return err
 	}
-	r.from.epoch, r.from.switched, r.from.bestLine, r.from.last = m.Epoch, m.Switched, m.Best, m.Last
-	r.from.record = m.Record
 	if r.rank != 0 {
 		room := func() []float32 { return make([]float32, len(weights)) }
 		r.from.weights = room()
@@ -315,7 +309,7 @@ func (r *run) offer() ([]byte, error) {
 		r.from.slots = append(r.from.slots, r.flat(slot.Tensors))
 	}
 	if s.Best != nil {
-		m.HasBest, m.Best, r.from.best = true, s.Best.Line, r.flat(s.Best.Weights)
+		m.HasBest, m.BestLine, r.from.best = true, s.Best.Line, r.flat(s.Best.Weights)
 		m.Record = s.Record
 	}
 	if s.Last != nil {

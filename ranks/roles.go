@@ -72,10 +72,4 @@ func (r roles) name() string {
 }
 
 // graphRanks are the members that own a partition.
-func (r roles) graphRanks() []int {
-	list := make([]int, r.Graph)
-	for i := range list {
-		list[i] = i
-	}
-	return list
-}
+func (r roles) graphRanks() []int { return world.All(r.Graph) }

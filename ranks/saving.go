@@ -38,28 +38,18 @@ func (s *saver) Every() checkpoint.Interval { return s.every }
 // Pending implements engine.Saver. Whether it is time to save is for rank 0 to say,
 // whose clock counts.
 func (s *saver) Pending(epoch int) signals.Request {
-	ask := s.run.pending()
+	ask := s.watcher.Pending()
 	if s.run.rank == 0 && s.every.Due(epoch, s.began) {
 		ask = max(ask, signals.Checkpoint)
 	}
 	return ask
 }
 
-// pending is what this rank's process has been asked for.
-func (r *run) pending() signals.Request {
-	if r.watcher == nil {
-		return signals.None
-	}
-	return r.watcher.Pending()
-}
-
 // Served implements engine.Saver.
 func (s *saver) Served(took time.Duration) {
 	s.began = time.Now()
-	if s.watcher != nil {
-		s.watcher.Served()
-		s.watcher.Took(took)
-	}
+	s.watcher.Served()
+	s.watcher.Took(took)
 }
 
 // Save implements engine.Saver. A checkpoint that cannot be written does not end a run

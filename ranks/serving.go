@@ -26,7 +26,7 @@ func (r *run) serve(weights []float32) error {
 	if r.asynchronous() {
 		return r.serveAsync(weights, timed)
 	}
-	return r.serveFrom(r.from.epoch, weights, timed)
+	return r.serveFrom(r.from.Epoch, weights, timed)
 }
 
 // serveFrom serves a synchronous run after an epoch.
@@ -40,7 +40,7 @@ func (r *run) serveFrom(epoch int, weights []float32, u protocol.Updater) error 
 // serveAsync is the life of a server in a run that begins in bounded
 // asynchrony.
 func (r *run) serveAsync(weights []float32, u protocol.Updater) error {
-	for trained := r.from.epoch; ; {
+	for trained := r.from.Epoch; ; {
 		setting, err := params.AsyncSetting(r.world, r.Graph, 0, r.cfg.MostStaleness(), trained)
 		if err != nil {
 			return err
@@ -87,7 +87,7 @@ func (r *run) settle(s *params.Server, v engine.Verdict, u protocol.Updater) err
 }
 
 // asynchronous tells whether the run begins, or goes on, in bounded asynchrony.
-func (r *run) asynchronous() bool { return r.cfg.Mode == "async" && !r.from.switched }
+func (r *run) asynchronous() bool { return r.cfg.Mode == "async" && !r.from.Switched }
 
 // patient are the limits of a server. It hears late of what holds up a graph
 // rank, who knows better whom it waits for, and so lets it speak first.

@@ -1,11 +1,11 @@
 package ranks
 
 import (
-	"encoding/binary"
 	"fmt"
 	"strconv"
 	"time"
 
+	"siafu/graph/mapped"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/schedule"
 	"siafu/ranks/trace"
@@ -51,10 +51,9 @@ func (r *run) beginTimeline() error {
 	if r.timeline.offset, err = trace.Measure(r.world, r.timeline.recorders[0].Now); err != nil {
 		return err
 	}
-	var origin [8]byte
-	binary.LittleEndian.PutUint64(origin[:], uint64(r.timeline.recorders[0].Now()))
-	err = r.world.Bcast(origin[:], 0)
-	r.timeline.origin = int64(binary.LittleEndian.Uint64(origin[:]))
+	origin := []int64{r.timeline.recorders[0].Now()}
+	err = r.world.Bcast(mapped.Bytes(origin), 0)
+	r.timeline.origin = origin[0]
 	return err
 }
 

@@ -344,7 +344,7 @@ func (r *run) initialWeights() ([]float32, error) {
 	if err := r.takeUp(weights); err != nil {
 		return nil, err
 	}
-	if r.cfg.Init == "" || r.from.epoch > 0 {
+	if r.cfg.Init == "" || r.from.Epoch > 0 {
 		return weights, nil
 	}
 	var err error

@@ -15,11 +15,11 @@ func (r *run) train(weights []float32) error {
 	if r.asynchronous() {
 		return r.trainAsync(weights)
 	}
-	source, err := r.source(r.from.epoch, weights)
+	source, err := r.source(r.from.Epoch, weights)
 	if err != nil {
 		return err
 	}
-	return r.trainFrom(r.from.epoch+1, source, r.history())
+	return r.trainFrom(r.from.Epoch+1, source, r.history())
 }
 
 // trainFrom trains synchronously from an epoch on. Collective over the graph
@@ -43,7 +43,7 @@ func (r *run) trainAsync(weights []float32) error {
 			return err
 		}
 	}
-	last, v, err := r.engine.TrainAsync(r.from.epoch, weights, u, h, r.newSaver())
+	last, v, err := r.engine.TrainAsync(r.from.Epoch, weights, u, h, r.newSaver())
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (r *run) trainAsync(weights []float32) error {
 // optimiser's state, which rank 0 has had. Collective over the graph ranks.
 func (r *run) trainAfter(epoch int, weights []float32, u *params.Updater, h *stopping.History) error {
 	r.reporter.log("switch_to_sync after_epoch=%d", epoch)
-	r.from.switched = true
+	r.from.Switched = true
 	source, err := r.source(epoch, weights)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (r *run) history() *stopping.History {
 	}
 	h := stopping.New(rule, r.net.Params())
 	if r.from.best != nil {
-		h.Resume(slices.Clone(r.from.best), r.from.bestLine, r.from.last, r.from.record)
+		h.Resume(slices.Clone(r.from.best), r.from.BestLine, r.from.Last, r.from.Record)
 	}
 	return h
 }
@@ -114,7 +114,7 @@ func (r *run) source(epoch int, weights []float32) (params.Source, error) {
 // goes on, if this one does.
 func (r *run) newUpdater(ops kernels.Ops) (*params.Updater, error) {
 	var state [][]float32
-	if r.from.epoch > 0 {
+	if r.from.Epoch > 0 {
 		state = r.from.slots
 	}
 	return params.NewUpdater(r.cfg.OptimizerConfig(), r.net, r.cfg.WeightDecayOn == "all", state, ops, r.arena)

@@ -13,7 +13,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
-	"siafu/ranks/world/slow"
+	"siafu/ranks/world/worldtest/slow"
 )
 
 // trainOver trains with each rank on a host of its own of a network.

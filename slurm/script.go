@@ -3,6 +3,7 @@ package slurm
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -98,12 +99,7 @@ func (j *Job) Partitioning() string {
 
 // contains tells whether a flag is among words, as --flag or --flag=value.
 func contains(words []string, flag string) bool {
-	for _, w := range words {
-		if w == flag || strings.HasPrefix(w, flag+"=") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return w == flag || strings.HasPrefix(w, flag+"=") })
 }
 
 func parse(name, text string) *template.Template {

@@ -166,20 +166,20 @@ func (c *calibration) gather(s *sample, width int, half bool) float64 {
 	a := mapped.NewArena()
 	defer a.Free()
 	g, rows := s.gather(width)
-	x, dst := mapped.Make[float32](a, rows*width), mapped.Make[float32](a, g.Rows()*width)
-	scale := mapped.Make[float32](a, max(rows, g.Rows()))
-	for i := range x {
-		x[i] = 1
+	x, dst := kernels.NewMat(c.team, a, rows, width), kernels.NewMat(c.team, a, g.Rows(), width)
+	for i := range x.Host() {
+		x.Host()[i] = 1
 	}
-	g.RowScale, g.ColScale = scale, scale
+	scale, e := kernels.NewVector[float32](c.team, a, max(rows, g.Rows())), g.Edges()
+	e.RowScale = scale
 	if !half {
-		return least(func() { kernels.SpMM(c.team, dst, width, g, x, false) }) / s.edges()
+		e.ColScale = scale
+		return least(func() { c.team.SpMM(dst, e, x, false) }) / s.edges()
 	}
-	g.ColScale = nil
-	halves := mapped.Make[kernels.BF16](a, len(x)+kernels.HalfSlack)
+	halves := kernels.NewHalf(c.team, a, rows, width, kernels.HalfSlack)
 	return least(func() {
-		kernels.NarrowRows(c.team, halves, width, rows, width, x, scale)
-		kernels.SpMMHalf(c.team, dst, width, g, halves, false)
+		c.team.Narrow(halves, x, scale)
+		c.team.SpMM(dst, e, halves, false)
 	}) / s.edges()
 }
 
@@ -190,22 +190,22 @@ func (c *calibration) attention(s *sample, l model.Gathering, net model.Spec) (t
 	defer a.Free()
 	at := kernels.Attention{Heads: l.Heads, Width: l.Columns / l.Heads, Slope: 0.2}
 	g, rows := s.gather(l.Width)
-	n := g.Rows()
-	room := func(rows, cols int) []float32 { return mapped.Make[float32](a, rows*cols) }
+	n, e := g.Rows(), g.Edges()
+	room := func(rows, cols int) kernels.Mat { return kernels.NewMat(c.team, a, rows, cols) }
 	if net.AttentionDropout > 0 {
 		at.Drop = &kernels.Dropout{P: net.AttentionDropout, Seed: 1, Epoch: 1, IDs: kernels.NewVector[uint32](c.team, a, max(rows, n))}
 	}
 	x, dst, grads := room(rows, l.Width), room(n, l.Width), room(max(rows, n), l.Columns)
 	stats, heads, dr := room(n, 2*l.Heads), room(max(rows, n), l.Heads), room(n, l.Heads)
 	there = least(func() {
-		kernels.AttentionGather(c.team, at, dst[:n*l.Columns], stats, g, kernels.AttentionRows{X: x}, heads, false)
-		kernels.AttentionFinish(c.team, at, dst[:n*l.Columns], heads, n, stats)
+		c.team.AttentionGather(at, dst.Reshape(n, l.Columns), stats, e, kernels.Emitted{X: x}, heads, false)
+		c.team.AttentionFinish(at, dst.Reshape(n, l.Columns), heads, stats)
 	})
-	clear(heads)
-	own := kernels.AttentionGrad{R: heads, LSE: heads, Grad: grads, Dots: heads}
+	c.team.Clear(heads)
+	own := kernels.Attended{R: heads, LSE: heads, Grad: grads, Dots: heads}
 	back = least(func() {
-		kernels.AttentionGradSrc(c.team, at, dst, g, 0, rows, x[:n*l.Width], own)
-		kernels.AttentionGradDst(c.team, at, dr, g, kernels.AttentionRows{X: x}, own, false)
+		c.team.AttentionGradSrc(at, dst, e, 0, rows, x.Part(0, n), own)
+		c.team.AttentionGradDst(at, dr, e, kernels.Emitted{X: x}, own, false)
 	})
 	return there / s.edges(), back / s.edges()
 }

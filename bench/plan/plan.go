@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"siafu/graph"
 	"siafu/graph/fault"
@@ -31,6 +32,7 @@ type Plan struct {
 	Latency      float64         `json:"latency_seconds"`
 	Memory       int64           `json:"memory_bytes"` // a rank may take
 	Mode         string          `json:"mode"`
+	Recompute    bool            `json:"recompute"`
 	Threads      int             `json:"threads"` // that were measured
 	Timed        bool            `json:"timed"`   // an epoch; else its seconds are 0
 	Candidates   []*Candidate    `json:"candidates"`
@@ -96,7 +98,7 @@ func (q *request) plan(m *graph.Meta) *Plan {
 	return &Plan{
 		Dataset: m.Name, Vertices: m.Vertices, Edges: m.Edges, Model: q.Config.Model,
 		GraphRanks: q.view.Ranks, Servers: q.view.Servers, Parts: q.view.Parts, RanksPerHost: q.link.RanksPerHost,
-		Bandwidth: q.link.Bandwidth, Latency: q.link.Latency, Memory: q.memory, Mode: q.Config.Mode,
+		Bandwidth: q.link.Bandwidth, Latency: q.link.Latency, Memory: q.memory, Mode: q.Config.Mode, Recompute: q.Config.Recompute,
 		Import: forecast.Import(m), Partitioning: forecast.Partitioning(m, q.view.Parts),
 	}
 }
@@ -205,10 +207,21 @@ func (p *Plan) more(need, fixed int64) string {
 
 // thrift is what would take less memory.
 func (p *Plan) thrift(c *Candidate) string {
+	if less := c.Kept - c.Recomputed; !p.Recompute && less > c.Kept/10 {
+		return fmt.Sprintf(", or --recompute (%s MB less)", megabytes(less))
+	}
 	for _, t := range c.Memory {
 		if t.Name == forecast.Kept {
 			return fmt.Sprintf(", or --cache-input off (%s MB less), or --features bf16", megabytes(t.Bytes))
 		}
 	}
-	return fmt.Sprint(", or a narrower --hidden than those of ", p.Dims)
+	return ", or a narrower --hidden than those of " + p.shape()
+}
+
+// shape is the widths of the network, without the middle of a deep one.
+func (p *Plan) shape() string {
+	if n := len(p.Dims); n > 12 {
+		return strings.TrimSuffix(fmt.Sprint(p.Dims[:4]), "]") + " … " + strings.TrimPrefix(fmt.Sprint(p.Dims[n-2:]), "[")
+	}
+	return fmt.Sprint(p.Dims)
 }

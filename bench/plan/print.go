@@ -14,8 +14,8 @@ import (
 func (p *Plan) Print(w io.Writer) error {
 	var b strings.Builder
 	best := p.Candidates[p.Best]
-	fmt.Fprintf(&b, "%s: %d vertices, %d edges; %s %v, %d weights, %s\n",
-		p.Dataset, p.Vertices, p.Edges, p.Model, p.Dims, p.Weights, best.Network)
+	fmt.Fprintf(&b, "%s: %d vertices, %d edges; %s %s, %d weights, %s\n",
+		p.Dataset, p.Vertices, p.Edges, p.Model, p.shape(), p.Weights, best.Network)
 	parts := ""
 	if p.Parts > p.GraphRanks {
 		parts = fmt.Sprintf(" with %d parts", p.Parts)

@@ -12,6 +12,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
+	"siafu/kernels/kerneltest/flat"
 )
 
 // newLab is a lab until the test's end.
@@ -74,7 +75,7 @@ func TestSpMMAgrees(t *testing.T) {
 	for _, width := range []int{1, 16, 31, 41, 127, 128, 129, 300} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			x, ours := kerneltest.Values(rows*width, 3), make([]float32, rows*width)
-			kernels.SpMM(team, ours, width, g, x, false)
+			flat.SpMM(team, ours, width, g, x, false)
 			r, err := lab.SpMM(context.Background(), g, x, width, 2)
 			skipMissing(t, err)
 			defer r.Close()
@@ -91,9 +92,9 @@ func TestSGEMMAgrees(t *testing.T) {
 	lab := newLab(t)
 	a, b := kerneltest.Values(m*k, 1), kerneltest.Values(k*n, 2)
 	for form, multiply := range map[Form]func(dst []float32){
-		Plain:  func(dst []float32) { kernels.MatMul(team, dst, m, n, k, a, b, false) },
-		TransB: func(dst []float32) { kernels.MatMulTransB(team, dst, m, n, k, a, b, false) },
-		TransA: func(dst []float32) { kernels.MatMulTransA(team, dst, m, n, k, a, b, false) },
+		Plain:  func(dst []float32) { flat.MatMul(team, dst, m, n, k, a, b, false) },
+		TransB: func(dst []float32) { flat.MatMulTransB(team, dst, m, n, k, a, b, false) },
+		TransA: func(dst []float32) { flat.MatMulTransA(team, dst, m, n, k, a, b, false) },
 	} {
 		t.Run(string(form), func(t *testing.T) {
 			ours := make([]float32, m*n)

@@ -3,6 +3,7 @@ package arrayfile
 import (
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
@@ -84,12 +85,7 @@ func Get[T mapped.Elem](f *File, name string) ([]T, error) {
 
 // Has tells whether the file holds an array of that name.
 func (f *File) Has(name string) bool {
-	for _, e := range f.head.entries {
-		if e.name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.head.entries, func(e entry) bool { return e.name == name })
 }
 
 // Len is the length of the file in bytes.

@@ -16,17 +16,16 @@ import (
 
 const op = "download"
 
-// Options are what a download can be told.
+// Options are what a download can be told: the flags of "siafu download".
+// BaseURL stands in for scheme and host of every URL.
 type Options struct {
-	Dst   string // dataset folder to write
-	Cache string // folder of downloaded files; "": siafu in the user's cache folder
-	// BaseURL, if set, stands in for scheme and host of every URL: a mirror
-	// that has the same paths, or a test.
-	BaseURL    string
-	Normalize  bool // divide each feature row by its sum
-	Symmetrise bool // store every edge in both directions
-	Force      bool // replace Dst
-	Log        func(format string, args ...any)
+	Dst       string `arg:"" optional:"" help:"Dataset folder to make. Empty: data/NAME."`
+	Cache     string `placeholder:"DIR" help:"Where downloaded files are kept. Empty: the user's cache folder."`
+	BaseURL   string `name:"base-url" placeholder:"URL" help:"A mirror to use instead of the published host."`
+	Normalize bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
+	Force     bool   `help:"Replace a dataset folder that exists."`
+
+	Log func(format string, args ...any) `kong:"-"`
 }
 
 // Get downloads the dataset of that name, unless the cache has it, and writes
@@ -123,7 +122,7 @@ func load(d dataset, folder string, o Options) (*graph.WriteReport, error) {
 		Dst:        o.Dst,
 		Name:       d.Name,
 		Normalize:  o.Normalize,
-		Symmetrise: o.Symmetrise || d.Symmetrise,
+		Symmetrise: d.Symmetrise,
 		Force:      o.Force,
 		Log:        o.Log,
 	})

@@ -18,13 +18,11 @@ const root = "../.."
 // byHand are the files outside this package that write, make or rename by
 // themselves, with the calls that they make and why they may.
 var byHand = map[string][]string{
-	"graph/scratch":                      {"Mkdir"},              // this package's own ground
+	"graph/scratch":                      {"Mkdir", "Rename"},    // this package's own ground
 	"graph/realdata/realdata.go":         {"Create", "MkdirAll"}, // for tests
 	"graph/download/unzip.go":            {"MkdirAll"},           // only temporary
-	"ranks/checkpoint/save.go":           {"Mkdir"},              // several files, each synced before the manifest
 	"ranks/runfolder/claim.go":           {"Mkdir"},              // undone with the claim, else synced
 	"graph/decodertest/bounded.go":       {"WriteFile"},          // for tests, to the kernel
-	"ranks/checkpoint/prune.go":          {"Rename"},             // on the way to be removed
 	"ranks/checkpoint/metrics.go":        {"WriteFile"},          // of a file that is open for appending; a checkpoint syncs it
 	"ranks/host/memory.go":               {"WriteFile"},          // to the kernel
 	"ranks/world/mpi/mpitest/mpitest.go": {"MkdirTemp"},          // for tests

@@ -3,8 +3,12 @@ package generate
 import (
 	"math"
 	"runtime"
-	"sync"
+
+	"siafu/graph/workers"
 )
+
+// block is how many vertices a worker takes at a time.
+const block = 1 << 10
 
 // features fills x [len(labels) x dim]: the centroid of the class, of normal
 // numbers, plus noise, scaled to variance 1.
@@ -20,7 +24,7 @@ func features(x []float32, dim int, labels []int32, classes int, noise float64, 
 		centroids[i] = signal * normal(middle.at(uint64(i)))
 	}
 	around := newStream(seed, purposeNoise)
-	parallel(len(labels), func(from, to int) {
+	workers.Blocks(runtime.GOMAXPROCS(0), len(labels), block, func(_, from, to int) {
 		for v := from; v < to; v++ {
 			row := x[v*dim : (v+1)*dim]
 			centre := centroids[int(labels[v])*dim:][:dim]
@@ -31,14 +35,4 @@ func features(x []float32, dim int, labels []int32, classes int, noise float64, 
 			}
 		}
 	})
-}
-
-// parallel calls work on consecutive ranges of 0..n-1 at the same time.
-func parallel(n int, work func(from, to int)) {
-	workers := runtime.GOMAXPROCS(0)
-	var group sync.WaitGroup
-	for w := range workers {
-		group.Go(func() { work(n/workers*w+min(w, n%workers), n/workers*(w+1)+min(w+1, n%workers)) })
-	}
-	group.Wait()
 }

@@ -11,31 +11,30 @@ import (
 
 const op = "generate"
 
-// Options say what to generate. Zero fields take the value of the preset that
-// Like names, else the default given here; for Homophily, Skew and Noise a
-// negative value stands for zero.
+// Options say what to generate: the flags of "siafu generate". Zero fields take
+// the value of the preset that Like names, else a default; for Homophily, Skew
+// and Noise a negative value stands for zero.
+//
+// Skew is the exponent s of the weight (rank+r)^-s of a vertex, 0 <= s < 1:
+// degrees d have a density that falls like d^-(1+1/s). Noise is the standard
+// deviation of the noise in a feature row along any direction, over half the
+// distance between two centroids: with 1 a linear classifier of two classes errs
+// on 16 % of the vertices.
 type Options struct {
-	Name     string // of the dataset; default: Like with "-like" behind it, else "planted"
-	Like     string // one of Presets, or ""
-	Vertices int64  // required without Like
-	Edges    int64  // distinct directed edges as stored; required without Like
+	Like      string  `help:"Look-alike of a published graph: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m."`
+	Scale     float64 `default:"1" help:"Multiplies vertices and edges."`
+	Name      string  `help:"Name of the dataset."` // zero: Like with "-like" behind it, else "planted"
+	Vertices  int64   `help:"Number of vertices; needed without --like."`
+	Edges     int64   `help:"Number of directed edges; needed without --like."` // distinct, as stored
+	Features  int     `help:"Feature dimension; 64 without --like."`
+	Classes   int     `help:"Number of classes; 8 without --like."`
+	Homophily float64 `help:"Share of edges inside a class; 0 is the default of 0.6, negative is none."`
+	Skew      float64 `help:"Skew of degrees from 0 to 1; 0 is the default of 0.6, negative is none."`
+	Noise     float64 `help:"Noise of features against the distance of classes; 0 is the default of 1, negative is none."`
+	Directed  bool    `help:"Leave edges in one direction."`
+	Seed      uint64  `default:"1" help:"Equal seeds make equal graphs."`
 
-	Features int // dimension; default 64
-	Classes  int // default 8
-
-	Homophily float64 // share of edges within a class; default 0.6
-	// Skew is the exponent s of the weight (rank+r)^-s of a vertex, 0 <= s < 1,
-	// default 0.6: degrees d have a density that falls like d^-(1+1/s).
-	Skew float64
-	// Noise is the standard deviation of the noise in a feature row along any
-	// direction, over half the distance between two centroids. Default 1: a
-	// linear classifier of two classes errs on 16 % of the vertices.
-	Noise float64
-
-	Train, Val float64 // shares of the vertices, the rest is test; default 0.6 and 0.2
-	Seed       uint64
-	Scale      float64 // multiplies vertices and edges; default 1
-	Directed   bool    // else every edge is stored in both directions
+	Train, Val float64 `kong:"-"` // shares of the vertices, the rest is test; zero: 0.6 and 0.2
 }
 
 // resolve fills in preset and defaults and checks what comes out. fitted is

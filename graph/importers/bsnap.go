@@ -59,21 +59,7 @@ func bsnapParts(src string) []string {
 	return paths
 }
 
-func bsnap(o Options) (*graph.Content, func(), error) {
-	k := newKeeper()
-	c, err := bsnapContent(k, o)
-	if err != nil {
-		k.release()
-		return nil, nil, err
-	}
-	return c, k.release, nil
-}
-
-func bsnapContent(k *keeper, o Options) (*graph.Content, error) {
-	if o.Split != "" {
-		return nil, fault.New(fault.Usage, opBsnap, o.Src, "split %q: the files hold none to choose from", o.Split).
-			Then("leave --split out; one is drawn from --seed")
-	}
+func bsnap(k *keeper, o Options) (*graph.Content, error) {
 	path := filepath.Join(o.Src, "labels.bsnap")
 	labels, err := k.file(path)
 	if err != nil {

@@ -58,8 +58,8 @@ func mostLabel(classes, n int) int64 {
 
 // checkLabels converts labels to what a dataset stores. Negative ones other
 // than -1 and those beyond mostLabel are refused.
-func checkLabels(op, path string, labels []int64, classes int) ([]int32, error) {
-	most := mostLabel(classes, len(labels))
+func checkLabels(op, path string, labels []int64) ([]int32, error) {
+	most := mostLabel(0, len(labels))
 	out := make([]int32, len(labels))
 	for v, l := range labels {
 		if l < int64(graph.Unlabelled) || l > most {

@@ -1,6 +1,8 @@
 package importers
 
 import (
+	"slices"
+
 	"siafu/graph"
 	"siafu/graph/fault"
 )
@@ -37,10 +39,7 @@ func (d *citation) agree() error {
 // testRows is the row of tx and ty of each vertex behind those of allx, -1 for
 // a gap.
 func (d *citation) testRows() ([]int, error) {
-	rows := make([]int, d.vertices-d.allx.rows)
-	for i := range rows {
-		rows[i] = -1
-	}
+	rows := slices.Repeat([]int{-1}, int(d.vertices-d.allx.rows))
 	for i, v := range d.test {
 		if at := &rows[v-d.allx.rows]; *at < 0 {
 			*at = i

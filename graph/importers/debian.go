@@ -2,10 +2,12 @@ package importers
 
 import (
 	"bufio"
+	"cmp"
 	"compress/flate"
 	"compress/gzip"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -30,14 +32,14 @@ const debVocabulary = 1000
 // counted in the log and are no edges. Features are binary and sparse: the
 // debVocabulary words found in the most short descriptions. The label is the
 // section. Labelled vertices are split at random 60/20/20.
-func debian(o Options) (*graph.Content, func(), error) {
+func debian(_ *keeper, o Options) (*graph.Content, error) {
 	a, err := openDebArchive(o)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if len(a.packages) == 0 {
 		e := fault.New(fault.Missing, debOp, debPath(o), "there is no package in it")
-		return nil, nil, e.Then(`run "apt-get update", then "apt-cache dumpavail" again`)
+		return nil, e.Then(`run "apt-get update", then "apt-cache dumpavail" again`)
 	}
 	labels, classes := a.labels()
 	return &graph.Content{
@@ -53,7 +55,7 @@ func debian(o Options) (*graph.Content, func(), error) {
 		ClassNames: classes,
 		Split:      drawPercent(labels, 60, 20, o.Seed),
 		IDs:        a.ids(),
-	}, func() {}, nil
+	}, nil
 }
 
 // debPath is the source as messages name it.
@@ -168,15 +170,8 @@ func (a *debArchive) vocabulary() map[string]uint32 {
 			count[w]++
 		}
 	}
-	words := make([]string, 0, len(count))
-	for w := range count {
-		words = append(words, w)
-	}
-	slices.SortFunc(words, func(x, y string) int {
-		if count[x] != count[y] {
-			return count[y] - count[x]
-		}
-		return strings.Compare(x, y)
+	words := slices.SortedFunc(maps.Keys(count), func(x, y string) int {
+		return cmp.Or(count[y]-count[x], strings.Compare(x, y))
 	})
 	columns := map[string]uint32{}
 	for i, w := range words[:min(len(words), debVocabulary)] {

@@ -62,11 +62,10 @@ func debRead(t *testing.T, src string, stdin string) (*graph.Content, string) {
 	o := Options{Src: src, Stdin: strings.NewReader(stdin), Seed: 7, Log: func(f string, args ...any) {
 		log.WriteString(fmt.Sprintf(f, args...))
 	}}
-	c, release, err := debian(o)
+	c, err := debian(nil, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(release)
 	return c, log.String()
 }
 
@@ -175,7 +174,7 @@ func TestDebianErrors(t *testing.T) {
 		{"not gzip", "\x1f\x8bnot gzip, but long enough", fault.Data, "not gzip"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, _, err := debian(Options{Src: "-", Stdin: strings.NewReader(tt.in), Log: t.Logf})
+			_, err := debian(nil, Options{Src: "-", Stdin: strings.NewReader(tt.in), Log: t.Logf})
 			if fault.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error is %v (kind %d), want kind %d and %q", err, fault.KindOf(err), tt.kind, tt.want)
 			}
@@ -185,7 +184,7 @@ func TestDebianErrors(t *testing.T) {
 		})
 	}
 	t.Run("no file", func(t *testing.T) {
-		_, _, err := debian(Options{Src: filepath.Join(t.TempDir(), "absent"), Log: t.Logf})
+		_, err := debian(nil, Options{Src: filepath.Join(t.TempDir(), "absent"), Log: t.Logf})
 		if fault.KindOf(err) != fault.Missing {
 			t.Errorf("error is %v, want Missing", err)
 		}
@@ -276,10 +275,7 @@ func debTry(t *testing.T) (string, *graph.Content, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	c, release, err := debian(Options{Stdin: bytes.NewReader(out), Src: "-", Seed: 7, Log: t.Logf})
-	if err == nil {
-		t.Cleanup(release)
-	}
+	c, err := debian(nil, Options{Stdin: bytes.NewReader(out), Src: "-", Seed: 7, Log: t.Logf})
 	return string(out), c, err
 }
 
@@ -320,10 +316,9 @@ func FuzzDebian(f *testing.F) {
 	f.Add([]byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var c *graph.Content
-		var release func()
 		var err error
 		decodertest.Heap(t, int64(len(in)), func() {
-			c, release, err = debian(Options{Src: "-", Stdin: bytes.NewReader(in), Log: func(string, ...any) {}})
+			c, err = debian(nil, Options{Src: "-", Stdin: bytes.NewReader(in), Log: func(string, ...any) {}})
 		})
 		if err != nil {
 			if fault.KindOf(err) == fault.Runtime {
@@ -331,7 +326,6 @@ func FuzzDebian(f *testing.F) {
 			}
 			return
 		}
-		defer release()
 		n := int(c.Vertices)
 		if len(c.Labels) != n || len(c.Split) != n || c.Features.Rows != n || len(c.IDs.Offsets) != n+1 || c.Classes != len(c.ClassNames) {
 			t.Fatalf("arrays of other lengths than %d vertices", n)

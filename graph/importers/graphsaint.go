@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"siafu/graph"
@@ -16,20 +17,7 @@ const opSAINT = "import graphsaint"
 
 // graphsaint reads the folder of Zeng et al. (2020): adj_full.npz (a SciPy
 // matrix), feats.npy, class_map.json and role.json.
-func graphsaint(o Options) (*graph.Content, func(), error) {
-	k := newKeeper()
-	c, err := saintContent(k, o)
-	if err != nil {
-		k.release()
-		return nil, nil, err
-	}
-	return c, k.release, nil
-}
-
-func saintContent(k *keeper, o Options) (*graph.Content, error) {
-	if o.Split != "" {
-		return nil, fault.New(fault.Usage, opSAINT, o.Src, "split %q: role.json holds the only one", o.Split).Then("leave --split out")
-	}
+func graphsaint(k *keeper, o Options) (*graph.Content, error) {
 	path := filepath.Join(o.Src, "adj_full.npz")
 	z, err := k.zip(path)
 	if err != nil {
@@ -40,16 +28,11 @@ func saintContent(k *keeper, o Options) (*graph.Content, error) {
 		return nil, err
 	}
 	n := adj.rows
-	c := &graph.Content{Source: "graphsaint " + nameOf(o.Src), Vertices: n, Features: graph.Features{Rows: int(n)}}
+	c := &graph.Content{Source: "graphsaint " + nameOf(o.Src), Vertices: n}
 	if c.Edges, err = adj.edges(o); err != nil {
 		return nil, err
 	}
-	path = filepath.Join(o.Src, "feats.npy")
-	a, err := k.npy(path)
-	if err != nil {
-		return nil, err
-	}
-	if c.Features.Dense, c.Features.Dim, err = dense(k, opSAINT, path, a, n); err != nil {
+	if c.Features, err = arrayAt(opSAINT, filepath.Join(o.Src, "feats.npy"), k).dense(k, n); err != nil {
 		return nil, err
 	}
 	if c.Labels, err = classMap(filepath.Join(o.Src, "class_map.json"), int(n)); err != nil {
@@ -71,11 +54,7 @@ func classMap(path string, n int) ([]int32, error) {
 	bad := func(err error) error {
 		return &fault.Error{Op: opSAINT, Kind: fault.Data, Path: path, Detail: fmt.Sprintf("byte %d", dec.InputOffset()), Err: err}
 	}
-	labels := make([]int64, n)
-	seen := make([]bool, n)
-	for v := range labels {
-		labels[v] = int64(graph.Unlabelled)
-	}
+	labels, seen := slices.Repeat([]int64{int64(graph.Unlabelled)}, n), make([]bool, n)
 	if t, err := dec.Token(); err != nil {
 		return nil, bad(err)
 	} else if t != json.Delim('{') {
@@ -102,7 +81,7 @@ func classMap(path string, n int) ([]int32, error) {
 	if _, err := dec.Token(); err != nil {
 		return nil, bad(err)
 	}
-	return checkLabels(opSAINT, path, labels, 0)
+	return checkLabels(opSAINT, path, labels)
 }
 
 // classEntry reads one vertex and its label. A list holds a flag for each of

@@ -10,45 +10,47 @@ import (
 	"siafu/graph/fault"
 )
 
-// Options are what an import can be told.
+// Options are what an import can be told: the flags of "siafu import".
 type Options struct {
-	Src, Dst   string
-	Name       string // of the dataset; "": from the source
-	Normalize  bool   // divide each feature row by its sum
-	Symmetrise bool   // store every edge in both directions
-	Force      bool   // replace Dst
-	// Split chooses among several splits: a file name, a mask index or the
-	// name of a split, as docs/importing.md says of each importer.
-	Split string
-	Seed  uint64 // of a split that is drawn
-	Stdin io.Reader
-	Log   func(format string, args ...any) // nil: silent
+	Src        string `arg:"" help:"File or folder; - is standard input (debian)."`
+	Dst        string `arg:"" help:"Dataset folder to make."`
+	Name       string `help:"Name of the dataset. Empty: from the source."`
+	Normalize  bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
+	Symmetrise bool   `help:"Store every edge in both directions."`
+	Split      string `help:"Which split, where the source has several: a file of the folder, the number of a mask."`
+	Seed       uint64 `default:"1" help:"Seed of a split that is drawn."`
+	Force      bool   `help:"Replace a dataset folder that exists."`
+
+	Stdin io.Reader                        `kong:"-"`
+	Log   func(format string, args ...any) `kong:"-"` // nil: silent
 }
 
 // importer is one format.
 type importer struct {
 	name string
-	// load turns the source into a dataset; release frees the memory that the
-	// dataset lies in.
-	load func(o Options) (c *graph.Content, release func(), err error)
+	// read turns the source into a dataset, which lies in what k keeps.
+	read func(k *keeper, o Options) (*graph.Content, error)
 	// recognises tells whether src looks like this format; nil: never chosen
 	// by itself.
 	recognises func(src string) bool
 	// after, if set, adds to the dataset folder once it is written.
 	after func(o Options) error
+	// onlySplit says why --split has nothing to choose from, "" where it has.
+	onlySplit string
 }
 
 // table lists the formats; "auto" takes the first that recognises the source.
 var table = []importer{
-	{name: "raw", load: raw, recognises: isRaw},
-	{name: "npz", load: npz, recognises: isNpz},
-	{name: "planetoid", load: planetoid, recognises: isPlanetoid},
-	{name: "ogb", load: ogb, recognises: holds("raw/edge.csv.gz")},
-	{name: "graphsaint", load: graphsaint, recognises: holds("adj_full.npz")},
-	{name: "reddit-npz", load: reddit, recognises: holds("reddit_data.npz")},
-	{name: "bsnap", load: bsnap, recognises: isBsnap, after: keepParts},
-	{name: "snap", load: snap, recognises: isSnap},
-	{name: "debian", load: debian, recognises: isStandardInput},
+	{name: "raw", read: raw, recognises: isRaw},
+	{name: "npz", read: npz, recognises: isNpz},
+	{name: "planetoid", read: planetoid, recognises: isPlanetoid, onlySplit: "there is only the public one"},
+	{name: "ogb", read: ogb, recognises: holds("raw/edge.csv.gz")},
+	{name: "graphsaint", read: graphsaint, recognises: holds("adj_full.npz"), onlySplit: "role.json holds the only one"},
+	{name: "reddit-npz", read: reddit, recognises: holds("reddit_data.npz"), onlySplit: "node_types is the only one"},
+	{name: "bsnap", read: bsnap, recognises: isBsnap, after: keepParts,
+		onlySplit: "the files hold none to choose from, and one is drawn from --seed"},
+	{name: "snap", read: snap, recognises: isSnap},
+	{name: "debian", read: debian, recognises: isStandardInput},
 }
 
 // Names are the formats that Import knows, without "auto".
@@ -93,6 +95,29 @@ func Import(from string, o Options) (*graph.WriteReport, error) {
 		return nil, err
 	}
 	return report, nil
+}
+
+// load turns the source into a dataset. release frees the memory that it lies in.
+func (f *importer) load(o Options) (c *graph.Content, release func(), err error) {
+	if f.onlySplit != "" {
+		if err := noChoice("import "+f.name, o, f.onlySplit); err != nil {
+			return nil, nil, err
+		}
+	}
+	k := newKeeper()
+	if c, err = f.read(k, o); err != nil {
+		k.release()
+		return nil, nil, err
+	}
+	return c, k.release, nil
+}
+
+// noChoice refuses to choose a split where why says that there is no choice.
+func noChoice(op string, o Options, why string) error {
+	if o.Split == "" {
+		return nil
+	}
+	return fault.New(fault.Usage, op, o.Src, "split %q: %s", o.Split, why).Then("leave --split out")
 }
 
 // absent refuses early what Write would refuse after all the work.

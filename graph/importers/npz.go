@@ -21,17 +21,7 @@ func isNpz(src string) bool {
 // npz reads one npz file that holds a whole dataset, in one of three styles of
 // keys: gnn-benchmark (Shchur et al. 2018), ppnp (Klicpera et al. 2019) or
 // heterophilous-graphs (Platonov et al. 2023).
-func npz(o Options) (*graph.Content, func(), error) {
-	k := newKeeper()
-	c, err := npzContent(k, o)
-	if err != nil {
-		k.release()
-		return nil, nil, err
-	}
-	return c, k.release, nil
-}
-
-func npzContent(k *keeper, o Options) (*graph.Content, error) {
+func npz(k *keeper, o Options) (*graph.Content, error) {
 	z, err := k.zip(o.Src)
 	if err != nil {
 		return nil, err
@@ -65,9 +55,8 @@ type benchmarkKeys struct{ adjacency, attributes, labels string }
 // labels as CSR, or the latter two as one array. There is no split in such a
 // file. Python's None and dicts, such as metadata, are arrays of objects there.
 func benchmark(k *keeper, o Options, z *npy.Zip, keys benchmarkKeys) (*graph.Content, error) {
-	if o.Split != "" {
-		return nil, fault.New(fault.Usage, opNpz, o.Src, "split %q: the file holds none to choose from", o.Split).
-			Then("leave --split out; one is drawn from --seed")
+	if err := noChoice(opNpz, o, "the file holds none to choose from, and one is drawn from --seed"); err != nil {
+		return nil, err
 	}
 	adj, err := zipMatrix(opNpz, o.Src, z, keys.adjacency)
 	if err != nil {
@@ -93,15 +82,10 @@ func benchmark(k *keeper, o Options, z *npy.Zip, keys benchmarkKeys) (*graph.Con
 
 // attributesOf reads features as CSR, or as one dense array.
 func attributesOf(k *keeper, o Options, z *npy.Zip, prefix string, n int64) (graph.Features, error) {
-	f := graph.Features{Rows: int(n)}
 	if !z.Has(prefix + "indptr") {
-		a, err := z.Get("attr_matrix")
-		if err != nil {
-			return f, err
-		}
-		f.Dense, f.Dim, err = dense(k, opNpz, o.Src+"[attr_matrix]", a, n)
-		return f, err
+		return arrayIn(opNpz, o.Src, z, "attr_matrix").dense(k, n)
 	}
+	f := graph.Features{Rows: int(n)}
 	m, err := zipMatrix(opNpz, o.Src, z, prefix)
 	if err != nil {
 		return f, err
@@ -117,11 +101,7 @@ func attributesOf(k *keeper, o Options, z *npy.Zip, prefix string, n int64) (gra
 // labelsOf reads labels as CSR, or as one array.
 func labelsOf(o Options, z *npy.Zip, prefix string, n int64) ([]int32, error) {
 	if z.Has("labels") || !z.Has(prefix+"indptr") {
-		a, err := z.Get("labels")
-		if err != nil {
-			return nil, err
-		}
-		return labelArray(opNpz, o.Src+"[labels]", a, n)
+		return arrayIn(opNpz, o.Src, z, "labels").labels(n)
 	}
 	m, err := zipMatrix(opNpz, o.Src+"["+prefix+"…]", z, prefix)
 	if err != nil {
@@ -130,29 +110,13 @@ func labelsOf(o Options, z *npy.Zip, prefix string, n int64) ([]int32, error) {
 	return m.oneHot(n)
 }
 
-// labelArray reads labels [n], or [n x 1].
-func labelArray(op, path string, a *npy.Array, n int64) ([]int32, error) {
-	shape := []int{int(n)}
-	if len(a.Shape) == 2 {
-		if a.Shape[1] != 1 {
-			return nil, multiLabel(op, path, "labels have shape %v", a.Shape)
-		}
-		shape = append(shape, 1)
-	}
-	l, err := integers(op, path, a, shape...)
-	if err != nil {
-		return nil, err
-	}
-	return checkLabels(op, path, l, 0)
-}
-
 // nameClasses reads class_names, which nothing hangs on: names of a type that is
 // not read (objects are pickled Python) are left out, and so are too few.
 func nameClasses(o Options, z *npy.Zip, c *graph.Content) error {
 	if !z.Has("class_names") {
 		return nil
 	}
-	names, err := words(z, "class_names")
+	names, err := elements(arrayIn(opNpz, o.Src, z, "class_names"), (*npy.Array).Strings)
 	if errors.Is(err, npy.ErrType) {
 		o.Log("left_out=class_names (%v)", err)
 		return nil
@@ -172,55 +136,27 @@ func nameClasses(o Options, z *npy.Zip, c *graph.Content) error {
 	return nil
 }
 
-// words reads an array of words.
-func words(z *npy.Zip, name string) ([]string, error) {
-	a, err := z.Get(name)
-	if err != nil {
-		return nil, err
-	}
-	return a.Strings()
-}
-
 // heterophilous reads an edge list in one direction and ten masks.
 func heterophilous(k *keeper, o Options, z *npy.Zip) (*graph.Content, error) {
-	a, err := z.Get("node_labels")
-	if err != nil {
-		return nil, err
+	get := func(name string) ndarray { return arrayIn(opNpz, o.Src, z, name) }
+	labels := get("node_labels")
+	if labels.err != nil {
+		return nil, labels.err
 	}
-	n := int64(a.Len())
+	n := int64(labels.Len())
 	c := &graph.Content{Source: "npz " + nameOf(o.Src), Vertices: n, Symmetrise: true}
-	if c.Labels, err = labelArray(opNpz, o.Src+"[node_labels]", a, n); err != nil {
+	var err error
+	if c.Labels, err = labels.labels(n); err != nil {
 		return nil, err
 	}
-	if c.Edges, err = edgeArray(opNpz, o.Src, z, n); err != nil {
+	if c.Edges, err = get("edges").edges(n); err != nil {
 		return nil, err
 	}
-	if a, err = z.Get("node_features"); err != nil {
-		return nil, err
-	}
-	c.Features.Rows = int(n)
-	if c.Features.Dense, c.Features.Dim, err = dense(k, opNpz, o.Src+"[node_features]", a, n); err != nil {
+	if c.Features, err = get("node_features").dense(k, n); err != nil {
 		return nil, err
 	}
 	c.Split, err = masks(o, z, int(n))
 	return c, err
-}
-
-// edgeArray reads edges [m x 2].
-func edgeArray(op, path string, z *npy.Zip, n int64) (graph.EdgeSource, error) {
-	a, err := z.Get("edges")
-	if err != nil {
-		return nil, err
-	}
-	path += "[edges]"
-	if len(a.Shape) != 2 || a.Shape[1] != 2 {
-		return nil, fault.New(fault.Data, op, path, "shape is %v, expected [edges 2]", a.Shape)
-	}
-	pairs, err := a.Uint32s()
-	if err != nil {
-		return nil, err
-	}
-	return graph.EdgePairs(pairs), checkPairs(op, path, pairs, n)
 }
 
 // masks reads the three masks [splits x n] and takes the row that --split
@@ -238,24 +174,20 @@ func masks(o Options, z *npy.Zip, n int) ([]uint8, error) {
 		if set == graph.SplitNone {
 			continue
 		}
-		a, err := z.Get(name)
-		if err != nil {
-			return nil, err
-		}
-		path := o.Src + "[" + name + "]"
-		mask, err := integers(opNpz, path, a, -1, n)
+		a := arrayIn(opNpz, o.Src, z, name)
+		mask, err := a.integers(-1, n)
 		if err != nil {
 			return nil, err
 		}
 		if row < 0 || row >= a.Shape[0] {
-			return nil, fault.New(fault.Usage, opNpz, path, "there is no mask %d, the file holds %d", row, a.Shape[0]).
+			return nil, fault.New(fault.Usage, opNpz, a.path, "there is no mask %d, the file holds %d", row, a.Shape[0]).
 				Then("choose --split from 0 to %d", a.Shape[0]-1)
 		}
 		for v, in := range mask[row*n : (row+1)*n] {
 			if in == 0 {
 				continue
 			}
-			if err := s.mark(path, v, int64(v), uint8(set)); err != nil {
+			if err := s.mark(a.path, v, int64(v), uint8(set)); err != nil {
 				return nil, err
 			}
 		}

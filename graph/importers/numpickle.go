@@ -129,23 +129,18 @@ func pickledCSR(op, path string, v any) (*matrix, error) {
 	if !ok1 || !ok2 {
 		return nil, fmt.Errorf("the shape of a csr_matrix is (%s, %s)", describe(shape[0]), describe(shape[1]))
 	}
-	a, err := pickledArray(state.get("indptr"))
-	if err != nil {
+	get := func(key string) ndarray {
+		a, err := pickledArray(state.get(key))
+		return ndarray{a, op, path, err}
+	}
+	var err error
+	if m.indptr, err = elements(get("indptr"), (*npy.Array).Int64s); err != nil {
 		return nil, err
 	}
-	if m.indptr, err = a.Int64s(); err != nil {
+	if m.indices, err = elements(get("indices"), (*npy.Array).Uint32s); err != nil {
 		return nil, err
 	}
-	if a, err = pickledArray(state.get("indices")); err != nil {
-		return nil, err
-	}
-	if m.indices, err = a.Uint32s(); err != nil {
-		return nil, err
-	}
-	if a, err = pickledArray(state.get("data")); err != nil {
-		return nil, err
-	}
-	if m.data, err = a.Float32s(); err != nil {
+	if m.data, err = elements(get("data"), (*npy.Array).Float32s); err != nil {
 		return nil, err
 	}
 	return m, m.check()

@@ -14,17 +14,7 @@ const opOGB = "import ogb"
 // ogb reads the folder of a node property prediction dataset of the Open Graph
 // Benchmark (Hu et al. 2020) as its loader unpacks it: raw/*.csv.gz and
 // split/TYPE/{train,valid,test}.csv.gz.
-func ogb(o Options) (*graph.Content, func(), error) {
-	k := newKeeper()
-	c, err := ogbContent(k, o)
-	if err != nil {
-		k.release()
-		return nil, nil, err
-	}
-	return c, k.release, nil
-}
-
-func ogbContent(k *keeper, o Options) (*graph.Content, error) {
+func ogb(k *keeper, o Options) (*graph.Content, error) {
 	if _, err := os.Stat(o.Src); err != nil {
 		return nil, fault.System(opOGB, o.Src, err)
 	}
@@ -91,7 +81,7 @@ func ogbLabels(o Options, n int64) ([]int32, error) {
 	if int64(len(labels)) != n {
 		return nil, wrongRows(path, int64(len(labels)), n)
 	}
-	return checkLabels(opOGB, path, labels, 0)
+	return checkLabels(opOGB, path, labels)
 }
 
 // parseLabel reads a whole number, also one that was written as a float, and

@@ -65,20 +65,7 @@ type citation struct {
 // test.index[k]; training are the first len(y) vertices, validation the next
 // 500, test those of test.index. Vertices between them that nothing describes
 // have no features and no label (15 in citeseer).
-func planetoid(o Options) (*graph.Content, func(), error) {
-	k := newKeeper()
-	c, err := planetoidContent(k, o)
-	if err != nil {
-		k.release()
-		return nil, nil, err
-	}
-	return c, k.release, nil
-}
-
-func planetoidContent(k *keeper, o Options) (*graph.Content, error) {
-	if o.Split != "" {
-		return nil, fault.New(fault.Usage, opPlanetoid, o.Src, "split %q: there is only the public one", o.Split).Then("leave --split out")
-	}
+func planetoid(k *keeper, o Options) (*graph.Content, error) {
 	prefix, ok := planetoidPrefix(o.Src, o.Name)
 	if !ok {
 		return nil, fault.New(fault.Missing, opPlanetoid, o.Src, "there is no file ind.NAME.graph, or there are several").

@@ -35,17 +35,7 @@ func isRaw(src string) bool {
 
 // raw reads the layout of flat little-endian arrays, from a folder or from an
 // archive of one.
-func raw(o Options) (*graph.Content, func(), error) {
-	k := newKeeper()
-	c, err := rawContent(k, o)
-	if err != nil {
-		k.release()
-		return nil, nil, err
-	}
-	return c, k.release, nil
-}
-
-func rawContent(k *keeper, o Options) (*graph.Content, error) {
+func raw(k *keeper, o Options) (*graph.Content, error) {
 	file, row, err := rawSplitName(o)
 	if err != nil {
 		return nil, err

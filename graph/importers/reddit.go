@@ -4,8 +4,6 @@ import (
 	"path/filepath"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/npy"
 )
 
 const opReddit = "import reddit-npz"
@@ -13,20 +11,7 @@ const opReddit = "import reddit-npz"
 // reddit reads the two files in which DGL and PyG carry the posts of Hamilton
 // et al. (2017): reddit_data.npz (feature, label, node_types, node_ids) and
 // reddit_graph.npz (a SciPy matrix).
-func reddit(o Options) (*graph.Content, func(), error) {
-	k := newKeeper()
-	c, err := redditContent(k, o)
-	if err != nil {
-		k.release()
-		return nil, nil, err
-	}
-	return c, k.release, nil
-}
-
-func redditContent(k *keeper, o Options) (*graph.Content, error) {
-	if o.Split != "" {
-		return nil, fault.New(fault.Usage, opReddit, o.Src, "split %q: node_types is the only one", o.Split).Then("leave --split out")
-	}
+func reddit(k *keeper, o Options) (*graph.Content, error) {
 	path := filepath.Join(o.Src, "reddit_graph.npz")
 	if loops := filepath.Join(o.Src, "reddit_self_loop_graph.npz"); !exists(path) && exists(loops) {
 		path = loops // the same graph; self loops are dropped
@@ -52,52 +37,22 @@ func redditData(k *keeper, path string, c *graph.Content) error {
 	if err != nil {
 		return err
 	}
-	a, err := z.Get("feature")
-	if err != nil {
+	get := func(name string) ndarray { return arrayIn(opReddit, path, z, name) }
+	if c.Features, err = get("feature").dense(k, c.Vertices); err != nil {
 		return err
 	}
-	c.Features.Rows = int(c.Vertices)
-	if c.Features.Dense, c.Features.Dim, err = dense(k, opReddit, path+"[feature]", a, c.Vertices); err != nil {
+	if c.Labels, err = get("label").labels(c.Vertices); err != nil {
 		return err
 	}
-	if a, err = z.Get("label"); err != nil {
-		return err
-	}
-	if c.Labels, err = labelArray(opReddit, path+"[label]", a, c.Vertices); err != nil {
-		return err
-	}
-	if a, err = z.Get("node_types"); err != nil {
-		return err
-	}
-	if c.Split, err = splitArray(opReddit, path+"[node_types]", a, c.Vertices); err != nil {
+	if c.Split, err = get("node_types").sets(c.Vertices); err != nil {
 		return err
 	}
 	if !z.Has("node_ids") {
 		return nil
 	}
-	if a, err = z.Get("node_ids"); err != nil {
-		return err
-	}
-	ids, err := integers(opReddit, path+"[node_ids]", a, int(c.Vertices))
+	ids, err := get("node_ids").integers(int(c.Vertices))
 	c.IDs = keepIDs(ids)
 	return err
-}
-
-// splitArray reads an array [n] of the numbers that stand for the sets: those
-// of reddit's node_types are the same as a dataset's.
-func splitArray(op, path string, a *npy.Array, n int64) ([]uint8, error) {
-	values, err := integers(op, path, a, int(n))
-	if err != nil {
-		return nil, err
-	}
-	split := make([]uint8, n)
-	for v, s := range values {
-		if s < graph.SplitNone || s > graph.SplitTest {
-			return nil, badSplit(op, path, v, s)
-		}
-		split[v] = uint8(s)
-	}
-	return split, nil
 }
 
 // keepIDs is nil where the ids are 0..n-1 anyway.

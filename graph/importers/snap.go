@@ -49,41 +49,27 @@ func snapEdges(src string) (string, error) {
 // snap reads an edge list as those of the Stanford collection (Leskovec and
 // Krevl 2014), and NumPy arrays beside it whose row i belongs to the i-th
 // smallest id.
-func snap(o Options) (*graph.Content, func(), error) {
-	k := newKeeper()
-	c, err := snapContent(k, o)
-	if err != nil {
-		k.release()
-		return nil, nil, err
-	}
-	return c, k.release, nil
-}
-
-func snapContent(k *keeper, o Options) (*graph.Content, error) {
-	path := filepath.Join(o.Src, "features.npy")
-	a, err := k.npy(path)
-	if err != nil {
-		return nil, err
+func snap(k *keeper, o Options) (*graph.Content, error) {
+	a := arrayAt(opSnap, filepath.Join(o.Src, "features.npy"), k)
+	if a.err != nil {
+		return nil, a.err
 	}
 	if len(a.Shape) != 2 {
-		return nil, fault.New(fault.Data, opSnap, path, "features have shape %v, expected [vertices columns]", a.Shape)
+		return nil, a.bad("features have shape %v, expected [vertices columns]", a.Shape)
 	}
 	n := int64(a.Shape[0])
-	c := &graph.Content{Source: "snap " + nameOf(o.Src), Vertices: n, Features: graph.Features{Rows: int(n)}}
-	if err := checkVertices(opSnap, path, n); err != nil {
+	c := &graph.Content{Source: "snap " + nameOf(o.Src), Vertices: n}
+	if err := checkVertices(opSnap, a.path, n); err != nil {
 		return nil, err
 	}
-	if c.Features.Dense, c.Features.Dim, err = dense(k, opSnap, path, a, n); err != nil {
+	var err error
+	if c.Features, err = a.dense(k, n); err != nil {
 		return nil, err
 	}
 	if err := snapGraph(k, o, c); err != nil {
 		return nil, err
 	}
-	path = filepath.Join(o.Src, "labels.npy")
-	if a, err = k.npy(path); err != nil {
-		return nil, err
-	}
-	if c.Labels, err = labelArray(opSnap, path, a, n); err != nil {
+	if c.Labels, err = arrayAt(opSnap, filepath.Join(o.Src, "labels.npy"), k).labels(n); err != nil {
 		return nil, err
 	}
 	return c, snapSplit(k, o, c)
@@ -135,10 +121,7 @@ func snapSplit(k *keeper, o Options, c *graph.Content) error {
 		o.Log("split=drawn train=60%% val=20%% test=20%% seed=%d", o.Seed)
 		return nil
 	}
-	a, err := k.npy(path)
-	if err != nil {
-		return err
-	}
-	c.Split, err = splitArray(opSnap, path, a, c.Vertices)
+	var err error
+	c.Split, err = arrayAt(opSnap, path, k).sets(c.Vertices)
 	return err
 }

@@ -28,25 +28,30 @@ func zipMatrix(op, path string, z *npy.Zip, prefix string) (*matrix, error) {
 	if err := m.checkForm(z, prefix+"format"); err != nil {
 		return nil, err
 	}
-	get := func(name string) (*npy.Array, error) {
-		a, err := z.Get(prefix + name)
-		if err != nil {
-			return nil, err
-		}
-		return a, oneDimension(op, path+"["+prefix+name+"]", a)
-	}
-	if err := m.readShape(get); err != nil {
+	get := func(name string) ndarray { return arrayIn(op, path, z, prefix+name).flat() }
+	shape, err := elements(get("shape"), (*npy.Array).Int64s)
+	if err != nil {
 		return nil, err
 	}
-	if err := m.readPlaces(get, !z.Has(prefix+"indptr") && z.Has(prefix+"row")); err != nil {
+	if len(shape) != 2 {
+		return nil, fault.New(fault.Data, op, path, "shape of the matrix is %v, expected two numbers", shape)
+	}
+	m.rows, m.cols = shape[0], shape[1]
+	columns := "indices"
+	if !z.Has(prefix+"indptr") && z.Has(prefix+"row") {
+		columns = "col"
+		m.coo, err = elements(get("row"), (*npy.Array).Uint32s)
+	} else {
+		m.indptr, err = elements(get("indptr"), (*npy.Array).Int64s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if m.indices, err = elements(get(columns), (*npy.Array).Uint32s); err != nil {
 		return nil, err
 	}
 	if z.Has(prefix + "data") {
-		a, err := get("data")
-		if err != nil {
-			return nil, err
-		}
-		if m.data, err = a.Float32s(); err != nil {
+		if m.data, err = elements(get("data"), (*npy.Array).Float32s); err != nil {
 			return nil, err
 		}
 	}
@@ -59,66 +64,14 @@ func (m *matrix) checkForm(z *npy.Zip, name string) error {
 	if !z.Has(name) {
 		return nil
 	}
-	a, err := z.Get(name)
-	if err != nil {
-		return err
-	}
-	form, err := a.Strings()
+	a := arrayIn(m.op, m.path, z, name)
+	form, err := elements(a, (*npy.Array).Strings)
 	if err != nil {
 		return err
 	}
 	if len(form) != 1 || form[0] != "csr" && form[0] != "coo" {
-		return fault.New(fault.Data, m.op, m.path+"["+name+"]", "the matrix has the form %.40q, read are csr and coo", form).
+		return fault.New(fault.Data, m.op, a.path, "the matrix has the form %.40q, read are csr and coo", form).
 			Then("save it with tocsr()")
-	}
-	return nil
-}
-
-func (m *matrix) readShape(get func(string) (*npy.Array, error)) error {
-	a, err := get("shape")
-	if err != nil {
-		return err
-	}
-	shape, err := a.Int64s()
-	if err != nil {
-		return err
-	}
-	if len(shape) != 2 {
-		return fault.New(fault.Data, m.op, m.path, "shape of the matrix is %v, expected two numbers", shape)
-	}
-	m.rows, m.cols = shape[0], shape[1]
-	return nil
-}
-
-// readPlaces reads where the entries are.
-func (m *matrix) readPlaces(get func(string) (*npy.Array, error), coordinates bool) error {
-	rows, columns := "indptr", "indices"
-	if coordinates {
-		rows, columns = "row", "col"
-	}
-	a, err := get(rows)
-	if err != nil {
-		return err
-	}
-	if coordinates {
-		m.coo, err = a.Uint32s()
-	} else {
-		m.indptr, err = a.Int64s()
-	}
-	if err != nil {
-		return err
-	}
-	if a, err = get(columns); err != nil {
-		return err
-	}
-	m.indices, err = a.Uint32s()
-	return err
-}
-
-// oneDimension refuses arrays of another number of dimensions.
-func oneDimension(op, path string, a *npy.Array) error {
-	if len(a.Shape) != 1 {
-		return fault.New(fault.Data, op, path, "shape is %v, expected one dimension", a.Shape)
 	}
 	return nil
 }
@@ -261,7 +214,7 @@ func (m *matrix) oneHot(n int64) ([]int32, error) {
 			}
 		}
 	}
-	return checkLabels(m.op, m.path, labels, 0)
+	return checkLabels(m.op, m.path, labels)
 }
 
 // checkSparse is checkFinite for sparse rows.

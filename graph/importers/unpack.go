@@ -3,6 +3,7 @@ package importers
 import (
 	"archive/tar"
 	"bufio"
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -151,10 +152,7 @@ func unpackFile(r io.Reader, op, archive, to string) error {
 		return fault.System(op, to, err)
 	}
 	_, err = io.Copy(out, r)
-	if cerr := out.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
+	if err = cmp.Or(err, out.Close()); err == nil {
 		return nil
 	}
 	// Failures to write name the file that was written; the others come from

@@ -221,8 +221,8 @@ func aligned(b []byte, size uintptr) bool {
 // nativeLittle tells whether this machine is little endian.
 var nativeLittle = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// float16 is the value of an IEEE 754 half.
-func float16(h uint16) float64 {
+// Float16 is the value of an IEEE 754 half.
+func Float16(h uint16) float64 {
 	sign := 1.0
 	if h>>15 == 1 {
 		sign = -1

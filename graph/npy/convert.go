@@ -22,7 +22,7 @@ func (e element) float() (func([]byte) float64, error) {
 	if e.kind == 'f' {
 		switch e.bytes {
 		case 2:
-			return func(b []byte) float64 { return float16(order.Uint16(b)) }, nil
+			return func(b []byte) float64 { return Float16(order.Uint16(b)) }, nil
 		case 4:
 			return func(b []byte) float64 { return float64(math.Float32frombits(order.Uint32(b))) }, nil
 		default:

@@ -3,10 +3,9 @@ package order
 import (
 	"math"
 	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"siafu/graph"
+	"siafu/graph/workers"
 )
 
 // Sizes of the communities that lp looks for, one inside the other, in
@@ -98,22 +97,11 @@ func (l *labels) find(size int) {
 // choose finds the next labels of the vertices s, s+strides, …; nothing that
 // it reads changes meanwhile.
 func (l *labels) choose(s int) {
-	var at atomic.Int64
-	var wg sync.WaitGroup
-	for i := range l.worker {
-		wg.Go(func() {
-			for {
-				hi := int(at.Add(block))
-				if hi-block >= len(l.label) {
-					return
-				}
-				for v := hi - block + s; v < min(hi, len(l.label)); v += strides {
-					l.next[v] = l.best(v, &l.worker[i])
-				}
-			}
-		})
-	}
-	wg.Wait()
+	workers.Blocks(len(l.worker), len(l.label), block, func(worker, lo, hi int) {
+		for v := lo + s; v < hi; v += strides {
+			l.next[v] = l.best(v, &l.worker[worker])
+		}
+	})
 }
 
 // best is the label that v should bear; of equals the lowest, but rather its

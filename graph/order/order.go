@@ -13,14 +13,17 @@ const Names = "auto, natural, rcm, lp, rabbit"
 
 // Choice is an order of vertices and what is expected of it.
 type Choice struct {
-	Name string // never auto: what was chosen
-	// Vertices are all vertices in their order; nil where it is natural.
-	Vertices []uint32
-	Seconds  float64 // that it took to choose and to make it
+	Name string `json:"name"` // never auto: what was chosen
 	// NaturalMisses and Misses estimate, for the graph's own order and for
 	// this one, the fraction of edges whose source row a core has to fetch
 	// from beyond its own cache; see Misses.
-	NaturalMisses, Misses float64
+	NaturalMisses float64 `json:"natural_misses"`
+	Misses        float64 `json:"misses"`
+	// Vertices are all vertices in their order; nil where it is natural.
+	Vertices []uint32 `json:"-"`
+	// Seconds that it took to choose and to make it. They are not stored: equal
+	// partitionings make equal files.
+	Seconds float64 `json:"-"`
 }
 
 // Check tells whether New knows the name; if not it is a Usage fault.

@@ -3,14 +3,12 @@ package partition
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"os"
 	"path/filepath"
 	"strconv"
 
 	"siafu/graph"
 	"siafu/graph/arrayfile"
 	"siafu/graph/durable"
-	"siafu/graph/fault"
 	"siafu/graph/mapped"
 	"siafu/graph/order"
 	"siafu/graph/shard"
@@ -86,10 +84,12 @@ func checkOwners(owner []uint32, n, parts int) {
 // writeShards cuts and writes one shard after another to the folder tmp.
 func writeShards(ds *graph.Dataset, owner []uint32, o Options, tmp string) (*Meta, error) {
 	chosen := order.New(o.Order, ds.In)
+	reported := chosen
+	reported.Vertices = nil // as many as the graph has
 	m := &Meta{
 		Format: formatVersion, Method: o.Method, Order: o.Order, Seed: o.Seed, Passes: o.Passes, Slack: o.Slack, Parts: o.Parts,
 		Fingerprint: ds.Meta.Fingerprint(), Assignment: assignment(owner, chosen.Vertices),
-		Report: &Report{Method: o.Method, Parts: o.Parts, Order: orderReport(chosen)},
+		Report: &Report{Method: o.Method, Parts: o.Parts, Order: reported},
 		Files:  make(map[string]graph.FileInfo, o.Parts),
 	}
 	c := newCarver(ds, owner, chosen.Vertices, o.Parts, shard.Shard{
@@ -119,23 +119,12 @@ func (m *Meta) writeShard(c *carver, p int, tmp string) error {
 	if err := shard.Write(path, s); err != nil {
 		return err
 	}
-	info, err := describe(path)
-	m.Files[name] = info
-	return err
-}
-
-// describe reads a file back, which verifies what was written.
-func describe(path string) (graph.FileInfo, error) {
-	stat, err := os.Stat(path)
+	f, err := arrayfile.Open(path, shard.Kind) // which verifies what was written
 	if err != nil {
-		return graph.FileInfo{}, fault.System(op, path, err)
+		return err
 	}
-	f, err := arrayfile.Open(path, shard.Kind)
-	if err != nil {
-		return graph.FileInfo{}, err
-	}
-	defer f.Close()
-	return graph.FileInfo{Bytes: stat.Size(), CRC32C: f.CRC32C()}, nil
+	m.Files[name] = graph.FileInfo{Bytes: f.Len(), CRC32C: f.CRC32C()}
+	return f.Close()
 }
 
 // assignment is a hash of who owns what and of the order of vertices.

@@ -127,7 +127,7 @@ func inOrder(own, all []uint32) bool {
 // Shards serve whoever asks for what they are, by the order's name or by auto,
 // and a new partitioning keeps what is not asked otherwise.
 func TestServes(t *testing.T) {
-	m := &Meta{Method: "ldg", Order: "auto", Seed: 4, Passes: 2, Slack: 1.5, Report: &Report{Order: OrderReport{Name: "lp"}}}
+	m := &Meta{Method: "ldg", Order: "auto", Seed: 4, Passes: 2, Slack: 1.5, Report: &Report{Order: order.Choice{Name: "lp"}}}
 	for o, want := range map[Options]bool{
 		{}: true, {Method: "ldg", Order: "lp"}: true, {Order: "auto"}: true, {Order: "natural"}: false, {Method: "hash"}: false,
 	} {

@@ -5,8 +5,8 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/mapped"
-	"siafu/graph/partition/workers"
 	"siafu/graph/shard"
+	"siafu/graph/workers"
 )
 
 // sends finds the own rows that each other rank holds as ghosts: those with an

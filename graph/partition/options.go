@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -21,39 +22,24 @@ var methods = []string{"contiguous", "hash", "ldg", "fennel", "multilevel"}
 // Methods are the names that Options.Method takes, without file:PATH.
 func Methods() []string { return slices.Clone(methods) }
 
-// Options says how to partition. The zero value of Method, Order, Passes and
-// Slack stands for their default.
+// Options says how to partition: the flags of "siafu partition". The zero value
+// of Method, Order, Passes and Slack stands for their default.
+//
+// Slack holds for vertices and for edges. One vertex is never divided: a share of
+// edges may be exceeded by its degree. Multilevel also balances training
+// vertices, with twice the slack: 1.10.
 type Options struct {
-	// Method is contiguous, hash, ldg, fennel (the default), multilevel or
-	// file:PATH.
-	Method string
-	Parts  int
-	// Order names the order in which a rank numbers its vertices, one of
-	// package order's; auto.
-	Order string
-	Seed  uint64 // of hash and multilevel; the others draw nothing
-	// Passes over the vertices of ldg and fennel; 3.
-	Passes int
-	// Slack is how many times its fair share of vertices and of edges a rank
-	// may get from ldg, fennel and multilevel; 1.05. One vertex is never
-	// divided: a share of edges may be exceeded by its degree. Multilevel also
-	// balances training vertices, with twice the slack: 1.10.
-	Slack float64
+	Parts  int     `required:"" help:"Number of graph ranks: ranks less servers."`
+	Method string  `default:"fennel" help:"contiguous, hash, ldg, fennel, multilevel or file:PATH with a part number a line."`
+	Order  string  `name:"vertex-order" default:"auto" help:"Order in which a rank numbers its vertices: auto, natural, rcm, lp or rabbit."`
+	Seed   uint64  `default:"1" help:"Seed of hash and multilevel."`
+	Passes int     `default:"3" help:"Passes over the vertices of ldg and fennel."`
+	Slack  float64 `default:"1.05" help:"How many times its fair share a rank may get from ldg, fennel and multilevel."`
 }
 
 func (o Options) withDefaults() Options {
-	if o.Method == "" {
-		o.Method = "fennel"
-	}
-	if o.Order == "" {
-		o.Order = "auto"
-	}
-	if o.Passes == 0 {
-		o.Passes = 3
-	}
-	if o.Slack == 0 {
-		o.Slack = 1.05
-	}
+	o.Method, o.Order = cmp.Or(o.Method, "fennel"), cmp.Or(o.Order, "auto")
+	o.Passes, o.Slack = cmp.Or(o.Passes, 3), cmp.Or(o.Slack, 1.05)
 	return o
 }
 

@@ -15,11 +15,11 @@ const predictedWidth = 128
 
 // Report says what a partitioning costs. Edges are directed, as stored.
 type Report struct {
-	Method   string      `json:"method"`
-	Order    OrderReport `json:"order"`
-	Parts    int         `json:"parts"`
-	Vertices int64       `json:"vertices"`
-	Edges    int64       `json:"edges"`
+	Method   string       `json:"method"`
+	Order    order.Choice `json:"order"` // in which ranks number their vertices, without these
+	Parts    int          `json:"parts"`
+	Vertices int64        `json:"vertices"`
+	Edges    int64        `json:"edges"`
 	// CutEdges lead from a vertex of one rank to a vertex of another, Cut is
 	// their fraction of all edges.
 	CutEdges int64   `json:"cut_edges"`
@@ -32,23 +32,6 @@ type Report struct {
 	PredictedBytes int64        `json:"predicted_bytes"`
 	Balance        Balance      `json:"balance"`
 	Ranks          []RankReport `json:"ranks"`
-}
-
-// OrderReport says in which order ranks number their vertices, and what it is
-// expected to be worth: the fractions of edges whose source row a core is
-// estimated to fetch from beyond its own cache, for the whole graph in the
-// dataset's order and in this one.
-type OrderReport struct {
-	Name          string  `json:"name"`
-	NaturalMisses float64 `json:"natural_misses"`
-	Misses        float64 `json:"misses"`
-	// Seconds that it took. They are not stored: equal partitionings make
-	// equal files.
-	Seconds float64 `json:"-"`
-}
-
-func orderReport(c order.Choice) OrderReport {
-	return OrderReport{Name: c.Name, NaturalMisses: c.NaturalMisses, Misses: c.Misses, Seconds: c.Seconds}
 }
 
 // Balance is, of each count, the largest of all ranks over the mean: 1 is

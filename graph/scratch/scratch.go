@@ -37,6 +37,15 @@ func New(final string, perm os.FileMode, undo func(path string) error) (*Folder,
 	return &Folder{path, lock}, nil
 }
 
+// Hide gives a folder a hidden name, from which Close removes it.
+func Hide(path string) (*Folder, error) {
+	hidden, err := fresh(path, folderPrefix(path), func(hidden string) error { return os.Rename(path, hidden) })
+	if err != nil {
+		return nil, err
+	}
+	return &Folder{Path: hidden}, nil
+}
+
 // Create is New for a file, which is open for reading and writing and locked
 // until it is closed.
 func Create(final string, perm os.FileMode) (*os.File, error) {
@@ -143,14 +152,14 @@ func lock(f *os.File, path string) error {
 		return errTaken
 	case err != nil:
 		return errNoLocks
-	case !current(f, path):
+	case !Names(path, f):
 		return errTaken
 	}
 	return nil
 }
 
-// current tells whether the path still names what is locked.
-func current(f *os.File, path string) bool {
+// Names tells whether the path still names what is open, and locked by then.
+func Names(path string, f *os.File) bool {
 	locked, err := f.Stat()
 	if err != nil {
 		return false

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"siafu/graph/arrayfile"
-	"siafu/graph/mapped"
 )
 
 // Kind is the kind of arrayfile that a shard is.
@@ -62,15 +61,15 @@ func Write(path string, s *Shard) error {
 		return err
 	}
 	defer w.Abort()
-	for _, put := range []func(*arrayfile.Writer, *Shard) error{putHeader, putGraph, putFeatures, putTargets} {
-		if err := put(w, s); err != nil {
-			return err
-		}
-	}
-	return w.Commit()
+	putHeader(w, s)
+	putGraph(w, s)
+	putFeatures(w, s)
+	arrayfile.Put(w, nLabels, s.Labels)
+	arrayfile.Put(w, nSplit, s.Split)
+	return w.Commit() // with the first error of all of them
 }
 
-func putHeader(w *arrayfile.Writer, s *Shard) error {
+func putHeader(w *arrayfile.Writer, s *Shard) {
 	h := make([]int64, headerLen)
 	h[hParts], h[hRank], h[hVertices] = int64(s.Parts), int64(s.Rank), s.Vertices
 	if s.Directed {
@@ -79,59 +78,31 @@ func putHeader(w *arrayfile.Writer, s *Shard) error {
 	h[hClasses], h[hFeatureDim] = int64(s.Classes), int64(s.FeatureDim)
 	h[hTrain], h[hVal], h[hTest] = s.TrainTotal, s.ValTotal, s.TestTotal
 	h[hMajority] = int64(math.Float64bits(s.MajorityTest))
-	if err := arrayfile.Put(w, nHeader, h); err != nil {
-		return err
-	}
-	if err := arrayfile.Put(w, nFingerprint, []byte(s.Fingerprint)); err != nil {
-		return err
-	}
-	return arrayfile.Put(w, nAssignment, []byte(s.Assignment))
+	arrayfile.Put(w, nHeader, h)
+	arrayfile.Put(w, nFingerprint, []byte(s.Fingerprint))
+	arrayfile.Put(w, nAssignment, []byte(s.Assignment))
 }
 
-func putGraph(w *arrayfile.Writer, s *Shard) error {
-	if err := putAll(w, []named[int64]{
-		{nGhostStart, s.GhostStart}, {nSendStart, s.SendStart},
-		{nInOffsets, s.In.Offsets}, {nInOwnEnd, s.InOwnEnd},
-	}); err != nil {
-		return err
-	}
-	return putAll(w, []named[uint32]{
-		{nOwn, s.Own}, {nGhosts, s.Ghosts}, {nSendRows, s.SendRows}, {nInCols, s.In.Cols},
-		{nInDegree, s.InDegree}, {nOutDegree, s.OutDegree},
-	})
+func putGraph(w *arrayfile.Writer, s *Shard) {
+	arrayfile.Put(w, nGhostStart, s.GhostStart)
+	arrayfile.Put(w, nSendStart, s.SendStart)
+	arrayfile.Put(w, nInOffsets, s.In.Offsets)
+	arrayfile.Put(w, nInOwnEnd, s.InOwnEnd)
+	arrayfile.Put(w, nOwn, s.Own)
+	arrayfile.Put(w, nGhosts, s.Ghosts)
+	arrayfile.Put(w, nSendRows, s.SendRows)
+	arrayfile.Put(w, nInCols, s.In.Cols)
+	arrayfile.Put(w, nInDegree, s.InDegree)
+	arrayfile.Put(w, nOutDegree, s.OutDegree)
 }
 
-func putFeatures(w *arrayfile.Writer, s *Shard) error {
+func putFeatures(w *arrayfile.Writer, s *Shard) {
 	f := s.Features.Sparse
 	if f == nil {
-		return arrayfile.Put(w, nDense, s.Features.Dense)
+		arrayfile.Put(w, nDense, s.Features.Dense)
+		return
 	}
-	if err := arrayfile.Put(w, nSparseOffsets, f.Offsets); err != nil {
-		return err
-	}
-	if err := arrayfile.Put(w, nSparseCols, f.Cols); err != nil {
-		return err
-	}
-	return arrayfile.Put(w, nSparseVals, f.Vals)
-}
-
-func putTargets(w *arrayfile.Writer, s *Shard) error {
-	if err := arrayfile.Put(w, nLabels, s.Labels); err != nil {
-		return err
-	}
-	return arrayfile.Put(w, nSplit, s.Split)
-}
-
-type named[T mapped.Elem] struct {
-	name string
-	v    []T
-}
-
-func putAll[T mapped.Elem](w *arrayfile.Writer, list []named[T]) error {
-	for _, a := range list {
-		if err := arrayfile.Put(w, a.name, a.v); err != nil {
-			return err
-		}
-	}
-	return nil
+	arrayfile.Put(w, nSparseOffsets, f.Offsets)
+	arrayfile.Put(w, nSparseCols, f.Cols)
+	arrayfile.Put(w, nSparseVals, f.Vals)
 }

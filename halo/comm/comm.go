@@ -33,3 +33,12 @@ type Comm interface {
 	// TryRecv is Recv that does not wait; ok tells whether there was one.
 	TryRecv(src, tag int) (m Message, ok bool, err error)
 }
+
+// Outbox sends messages without waiting for them to leave. Several goroutines may
+// use it at once.
+type Outbox interface {
+	// Buffer is empty memory for a message.
+	Buffer() ([]byte, error)
+	// Post begins to send b, which belongs to the outbox from then on.
+	Post(b []byte, to, tag int) error
+}

@@ -32,10 +32,11 @@ func (s *Previous) Unpack(l halo.Luggage) error {
 	s.list[0].Remember(l.Losts)
 	for _, sent := range l.Sent {
 		at := halo.Slot{Epoch: sent.Key.Epoch, Layer: sent.Key.Layer, Backward: sent.Key.Backward}
-		if err := s.Leaving(at).BeginAgain(sent); err != nil {
+		t := s.Leaving(at)
+		if err := t.BeginAgain(sent); err != nil {
 			return err
 		}
-		s.Begun(at)
+		s.travelling = append(s.travelling, t)
 	}
 	return nil
 }

@@ -1,6 +1,9 @@
 package refresh
 
 import (
+	"slices"
+	"sync"
+
 	"siafu/graph/mapped"
 	"siafu/halo"
 	"siafu/halo/codec"
@@ -16,17 +19,20 @@ import (
 // rows of this epoch travel with one, while those that the other has brought are
 // in use.
 type Previous struct {
-	slots map[place]*[2]*halo.Exchange
-	list  []*halo.Exchange
+	halo.Chosen
+	slots map[place]*[2]*halo.Transfer
+	list  []*halo.Transfer
+
+	mu sync.Mutex
 	// The transfers under way that no task uses, in the order in which they began.
-	travelling []*halo.Exchange
+	travelling []*halo.Transfer
 	// For Pack: what has left, by transfer in the order of list, none unless they
 	// record, and what codecs had lost when Pack was last called.
 	sent []*halo.Recorder
 	lost []halo.Lost
 }
 
-var _ halo.Source = (*Previous)(nil)
+var _ halo.Collective = (*Previous)(nil)
 
 // place is a slot of every epoch.
 type place struct {
@@ -34,26 +40,23 @@ type place struct {
 	backward bool
 }
 
-// Shape is a layer that gathers.
-type Shape struct {
-	Layer, Width int
-	Backward     bool // gradients of ghosts go home, too
-}
-
 // The tags of transfers, in turn: layers are many more than tags.
 const firstTag, tags = 64, 16 << 10
 
-// NewPrevious makes the transfers of all layers. The arguments after shapes are
-// those of halo.NewExchange; each transfer gets a fork of ops. Collective.
-func NewPrevious(shapes []Shape, c comm.Comm, p *halo.Plan, rows codec.Codec, team halo.Parallel, ops kernels.Ops, a *mapped.Arena) *Previous {
-	s, lost := &Previous{slots: map[place]*[2]*halo.Exchange{}}, halo.Feedbacks{}
+// NewPrevious makes the transfers of all layers, whose codecs draw by seed. The
+// other arguments are those of halo.NewExchange; each transfer gets a fork of ops.
+// Collective.
+func NewPrevious(shapes []halo.Shape, seed uint64, c comm.Comm, p *halo.Plan, rows codec.Codec, team halo.Parallel, ops kernels.Ops, a *mapped.Arena) *Previous {
+	s, lost := &Previous{slots: map[place]*[2]*halo.Transfer{}}, halo.Feedbacks{}
+	s.Chosen.Choice = s
 	add := func(at place, width int) {
-		pair := &[2]*halo.Exchange{}
+		pair := &[2]*halo.Transfer{}
 		for k := range pair {
 			e := halo.NewExchange(c, p, rows, team, ops.Fork(), a, width)
 			e.Separate(firstTag + len(s.list)%tags)
 			e.FeedBack(lost)
-			pair[k], s.list = e, append(s.list, e)
+			pair[k] = halo.NewTransfer(e, width, seed)
+			s.list = append(s.list, pair[k])
 		}
 		s.slots[at] = pair
 	}
@@ -63,82 +66,96 @@ func NewPrevious(shapes []Shape, c comm.Comm, p *halo.Plan, rows codec.Codec, te
 			add(place{l.Layer, true}, l.Width)
 		}
 	}
-	s.travelling = make([]*halo.Exchange, 0, len(s.list))
+	s.travelling = make([]*halo.Transfer, 0, len(s.list))
 	return s
 }
 
-// Leaving implements halo.Source.
-func (s *Previous) Leaving(at halo.Slot) *halo.Exchange {
+// Leaving implements halo.Choice.
+func (s *Previous) Leaving(at halo.Slot) *halo.Transfer {
 	return s.slots[place{at.Layer, at.Backward}][at.Epoch%2]
 }
 
-// Arriving implements halo.Source.
-func (s *Previous) Arriving(at halo.Slot) *halo.Exchange {
+// Arriving implements halo.Choice.
+func (s *Previous) Arriving(at halo.Slot) *halo.Transfer {
 	return s.slots[place{at.Layer, at.Backward}][(at.Epoch+1)%2]
 }
 
-// Begun implements halo.Source.
-func (s *Previous) Begun(at halo.Slot) { s.travelling = append(s.travelling, s.Leaving(at)) }
+// Offer implements halo.Source.
+func (s *Previous) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
+	if err := s.Chosen.Offer(at, rows, lo, hi); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.travelling = append(s.travelling, s.Leaving(at))
+	return nil
+}
 
 // Arrived implements halo.Source.
 func (s *Previous) Arrived(at halo.Slot) (bool, error) {
-	e := s.Arriving(at)
-	if !e.UnderWay() {
+	t := s.Arriving(at)
+	if !t.UnderWay() {
 		return true, nil
 	}
-	arrived, err := e.Arrived()
+	arrived, err := t.Arrived()
 	if arrived {
-		s.takeOut(e)
+		s.takeOut(t)
 	}
 	return arrived, err
 }
 
-// Progress implements halo.Source.
+// Progress implements halo.Collective.
 func (s *Previous) Progress() error {
-	for _, e := range s.travelling {
-		if _, err := e.Arrived(); err != nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.travelling {
+		if _, err := t.Arrived(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Await implements halo.Source.
+// Await implements halo.Collective.
 func (s *Previous) Await(at halo.Slot) error {
-	e := s.Arriving(at)
-	if !e.UnderWay() {
+	t := s.Arriving(at)
+	if !t.UnderWay() {
 		return nil
 	}
-	s.takeOut(e)
-	return e.Await()
+	s.takeOut(t)
+	return t.Await()
 }
 
 // takeOut leaves a transfer to the task that ends it.
-func (s *Previous) takeOut(e *halo.Exchange) {
-	for k, other := range s.travelling {
-		if other == e {
-			s.travelling = append(s.travelling[:k], s.travelling[k+1:]...)
-			return
-		}
+func (s *Previous) takeOut(t *halo.Transfer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := slices.Index(s.travelling, t); k >= 0 {
+		s.travelling = slices.Delete(s.travelling, k, k+1)
 	}
 }
 
-// Settle implements halo.Source.
+// Settle implements halo.Collective.
 func (s *Previous) Settle() error {
-	for _, e := range s.travelling {
-		if err := e.Drop(); err != nil {
+	for _, t := range s.travelling {
+		if err := t.Drop(); err != nil {
 			return err
 		}
 	}
 	s.travelling = s.travelling[:0]
+	for _, t := range s.list {
+		if err := t.Forget(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
 // TakeStats implements halo.Source.
 func (s *Previous) TakeStats() halo.Stats {
 	var all halo.Stats
-	for _, e := range s.list {
-		all.Add(e.TakeStats())
+	for _, t := range s.list {
+		all.Add(t.TakeStats())
 	}
 	return all
 }

@@ -1,81 +1,32 @@
 package refresh_test
 
 import (
+	"slices"
+
 	"fmt"
-	"path/filepath"
 	"testing"
 
-	"siafu/graph/generate"
-	"siafu/graph/mapped"
-	"siafu/graph/partition"
 	"siafu/graph/shard"
 	"siafu/halo"
-	"siafu/halo/codec"
 	"siafu/halo/comm"
-	"siafu/halo/refresh"
 	"siafu/kernels"
 	"siafu/ranks/world"
-	"siafu/ranks/world/inproc"
 )
-
-const (
-	ranks  = 3
-	layers = 2
-	epochs = 5
-)
-
-// widths of the layers' rows.
-var widths = [layers]int{3, 2}
-
-// shape are layers of which only the second one's gradients go home.
-func shape() []refresh.Shape {
-	return []refresh.Shape{{Layer: 0, Width: widths[0]}, {Layer: 1, Width: widths[1], Backward: true}}
-}
-
-// row is what vertex v shows in an epoch and a layer, column c; all are whole
-// numbers below 128, which bf16 holds, so that sums are exact in any order.
-func row(v uint32, epoch, layer, c int) float32 {
-	return float32(int(v) + 10*epoch + 5*layer + 3*c)
-}
 
 // Every epoch gets the ghosts of the epoch before, the first one zeros, and
 // owners get the gradients of the epoch before; nothing is left on its way.
 func TestPrevious(t *testing.T) {
-	data := filepath.Join(t.TempDir(), "data")
-	if _, err := generate.Write(data, generate.Options{Vertices: 60, Edges: 300, Features: 2, Classes: 2, Seed: 3}, false); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := partition.Run(data, partition.Options{Method: "hash", Parts: ranks, Seed: 1}); err != nil {
-		t.Fatal(err)
-	}
+	data := planted(t)
 	for _, name := range []string{"none", "s2", "bf16+zstd+ef"} {
-		t.Run(name, func(t *testing.T) {
-			rows, err := codec.ByName(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = inproc.Run(ranks, func(c world.Comm) error {
-				s, err := shard.Open(data, ranks, c.Rank())
-				if err != nil {
-					return err
-				}
-				defer s.Close()
-				return goThrough(c, s, rows)
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
+		t.Run(name, func(t *testing.T) { together(t, data, name, goThrough) })
 	}
 }
 
 // goThrough goes through some epochs on one rank.
-func goThrough(c world.Comm, s *shard.Shard, rows codec.Codec) error {
-	team, arena := kernels.NewTeam(1), mapped.NewArena()
-	defer team.Close()
-	defer arena.Free()
-	l := &late{Comm: c}
-	p := refresh.NewPrevious(shape(), l, halo.NewPlan(s), rows, team, team, arena)
+func goThrough(m *member) error {
+	l := &late{Comm: m.Comm}
+	m.Comm = l
+	p, s := m.previous(), m.shard
 	p.Record()
 	for epoch := range epochs {
 		luggage := p.Pack(epoch)
@@ -84,7 +35,7 @@ func goThrough(c world.Comm, s *shard.Shard, rows codec.Codec) error {
 			if err := p.Settle(); err != nil {
 				return err
 			}
-			p = refresh.NewPrevious(shape(), l, halo.NewPlan(s), rows, team, team, arena)
+			p = m.previous()
 			p.Record()
 			if err := p.Unpack(luggage); err != nil {
 				return err
@@ -99,6 +50,10 @@ func goThrough(c world.Comm, s *shard.Shard, rows codec.Codec) error {
 			return err
 		}
 	}
+	l.asked = 0
+	if err := p.Progress(); err != nil || m.codec.Name() == "none" && l.asked != slots {
+		return fmt.Errorf("%d of %d transfers under way are moved on, %v", l.asked, slots, err)
+	}
 	l.begun += slots
 	if err := p.Settle(); err != nil {
 		return err
@@ -106,10 +61,16 @@ func goThrough(c world.Comm, s *shard.Shard, rows codec.Codec) error {
 	if stats := p.TakeStats(); s.NumGhosts() > 0 && stats.RawBytes == 0 {
 		return fmt.Errorf("no bytes are counted")
 	}
-	if err := c.Barrier(); err != nil {
+	for layer := range layers {
+		view, err := p.Want(halo.Slot{Epoch: epochs, Layer: layer})
+		if err != nil || len(view.Blocks) > 0 || slices.ContainsFunc(view.Rows.Host(), func(x float32) bool { return x != 0 }) {
+			return fmt.Errorf("what was settled is not forgotten: %v, %v", view.Blocks, err)
+		}
+	}
+	if err := m.Barrier(); err != nil {
 		return err
 	}
-	if m, ok, err := c.TryRecv(world.Any, world.Any); ok || err != nil {
+	if m, ok, err := m.TryRecv(world.Any, world.Any); ok || err != nil {
 		return fmt.Errorf("a message with tag %d is left, %v", m.Tag, err)
 	}
 	return nil
@@ -127,7 +88,7 @@ const slots = 3
 // stand there.
 type late struct {
 	world.Comm
-	begun int
+	begun, asked int
 }
 
 func (c *late) Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts []int) (comm.Request, error) {
@@ -143,6 +104,7 @@ type lateRequest struct {
 }
 
 func (r *lateRequest) Test() (bool, error) {
+	r.comm.asked++
 	if r.comm.begun < r.due {
 		return false, nil
 	}
@@ -156,50 +118,34 @@ func (r *lateRequest) Wait() error {
 	return r.Request.Wait()
 }
 
-// pass begins a slot's transfer and waits for the one that is used.
-func pass(p halo.Source, at halo.Slot, begin func(*halo.Exchange) error) (*halo.Exchange, error) {
-	if err := begin(p.Leaving(at)); err != nil {
-		return nil, err
+// pass offers a slot's rows and waits for those that are used.
+func pass(p halo.Collective, at halo.Slot, rows kernels.Mat) error {
+	if err := p.Offer(at, rows, 0, rows.Rows); err != nil {
+		return err
 	}
-	p.Begun(at)
 	for {
 		if arrived, err := p.Arrived(at); err != nil {
-			return nil, err
+			return err
 		} else if arrived {
 			break
 		}
 	}
-	if err := p.Await(at); err != nil {
-		return nil, err
-	}
-	e := p.Arriving(at)
-	if e.UnderWay() != (at.Epoch > 0) {
-		return nil, fmt.Errorf("epoch %d: the transfer that is used is under way: %t", at.Epoch, e.UnderWay())
-	}
-	return e, nil
+	return p.Await(at)
 }
 
-func forward(p halo.Source, s *shard.Shard, epoch, l int) error {
-	x, w := make([]float32, s.NumOwn()*widths[l]), widths[l]
-	for i, v := range s.Own {
-		for k := range w {
-			x[i*w+k] = row(v, epoch, l, k)
-		}
+func forward(p halo.Collective, s *shard.Shard, epoch, l int) error {
+	w, at := widths[l], halo.Slot{Epoch: epoch, Layer: l}
+	if err := pass(p, at, show(s.Own, epoch, l)); err != nil {
+		return err
 	}
-	at := halo.Slot{Epoch: epoch, Layer: l}
-	e, err := pass(p, at, func(e *halo.Exchange) error {
-		return e.BeginForward(kernels.HostMat(s.NumOwn(), w, x), halo.Key{Epoch: epoch, Layer: l})
-	})
+	if _, hi, err := p.Take(at); err != nil || (hi > 0) != (epoch > 0 && s.NumGhosts() > 0) {
+		return fmt.Errorf("epoch %d: %d rows have come, %v", epoch, hi, err)
+	}
+	view, err := p.Want(at)
 	if err != nil {
 		return err
 	}
-	rows := e.Ghosts(w)
-	if e.UnderWay() {
-		if rows, err = e.EndForward(); err != nil {
-			return err
-		}
-	}
-	ghosts := rows.Host()
+	ghosts := view.Rows.Host()
 	for i, v := range s.Ghosts {
 		for k := range w {
 			want := float32(0)
@@ -216,24 +162,17 @@ func forward(p halo.Source, s *shard.Shard, epoch, l int) error {
 
 // backward sends home what vertex v has in its layer, once for every rank that
 // holds it.
-func backward(p halo.Source, s *shard.Shard, epoch int) error {
+func backward(p halo.Collective, s *shard.Shard, epoch int) error {
 	const l = 1
 	w, at := widths[l], halo.Slot{Epoch: epoch, Layer: l, Backward: true}
-	out := p.Leaving(at).Ghosts(w).Host()
-	for i, v := range s.Ghosts {
-		for k := range w {
-			out[i*w+k] = row(v, epoch, l, k)
-		}
-	}
-	e, err := pass(p, at, func(e *halo.Exchange) error { return e.BeginBackward(w, halo.Key{Epoch: epoch, Layer: l}) })
-	if err != nil {
+	room := p.Room(at)
+	copy(room.Host(), show(s.Ghosts, epoch, l).Host())
+	if err := pass(p, at, room); err != nil {
 		return err
 	}
 	grads, holders := make([]float32, s.NumOwn()*w), make([]float32, s.NumOwn())
-	if e.UnderWay() {
-		if err := e.EndBackward(kernels.HostMat(s.NumOwn(), w, grads)); err != nil {
-			return err
-		}
+	if err := p.Add(nil, at, kernels.HostMat(s.NumOwn(), w, grads), 0, s.NumOwn()); err != nil {
+		return err
 	}
 	for _, r := range s.SendRows {
 		holders[r]++

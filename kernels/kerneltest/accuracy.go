@@ -10,7 +10,7 @@ import (
 	"siafu/kernels"
 )
 
-// Accuracy runs an implementation of kernels.Accuracy.
+// Accuracy runs an implementation of flat.Accuracy.
 func Accuracy(t *testing.T, accuracy func(team *kernels.Team, rows, classes int, logits []float32, labels []int32, split []uint8) (correct, total [4]int64)) {
 	for _, rows := range []int{0, 1, 3000} {
 		for _, classes := range []int{1, 2, 41} {
@@ -64,7 +64,7 @@ func predicted(z []float32) int32 {
 	return order[0]
 }
 
-// Argmax runs an implementation of kernels.Argmax.
+// Argmax runs an implementation of flat.Argmax.
 func Argmax(t *testing.T, argmax func(team *kernels.Team, dst []int32, rows, cols int, x []float32)) {
 	for _, rows := range []int{0, 1, 3000} {
 		for _, cols := range []int{1, 2, 41} {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"siafu/kernels"
+	"siafu/kernels/kerneltest/flat"
 )
 
 // Attention runs the forward pass of attention and both ways back, on teams
@@ -15,17 +16,17 @@ func Attention(t *testing.T, choose func(team *kernels.Team)) { attention(t, cho
 // attentionKernels are those of package kernels, or what stands for them.
 type attentionKernels struct {
 	scores func(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, rows []float32)
-	gather func(team *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather, x kernels.AttentionRows, r []float32, merge bool)
+	gather func(team *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather, x flat.AttentionRows, r []float32, merge bool)
 	finish func(team *kernels.Team, a kernels.Attention, dst, lse []float32, rows int, stats []float32)
 	dots   func(team *kernels.Team, dst []float32, rows, heads, width int, x, y []float32)
 	pack   func(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, r, lse, dots []float32)
-	toDst  func(team *kernels.Team, a kernels.Attention, dr []float32, g kernels.Gather, x kernels.AttentionRows, back kernels.AttentionGrad, add bool)
-	toSrc  func(team *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int, x []float32, back kernels.AttentionGrad)
+	toDst  func(team *kernels.Team, a kernels.Attention, dr []float32, g kernels.Gather, x flat.AttentionRows, back flat.AttentionGrad, add bool)
+	toSrc  func(team *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int, x []float32, back flat.AttentionGrad)
 }
 
 func here() attentionKernels {
-	return attentionKernels{kernels.PackScores, kernels.AttentionGather, kernels.AttentionFinish, kernels.RowDots,
-		kernels.PackGrad, kernels.AttentionGradDst, kernels.AttentionGradSrc}
+	return attentionKernels{flat.PackScores, flat.AttentionGather, flat.AttentionFinish, flat.RowDots,
+		flat.PackGrad, flat.AttentionGradDst, flat.AttentionGradSrc}
 }
 
 func attention(t *testing.T, choose func(team *kernels.Team), k attentionKernels) {
@@ -133,11 +134,11 @@ func (c *attentionCase) forward(team *kernels.Team, out, lse []float32, split bo
 	stats := guarded(poison(c.own * 2 * c.Heads))
 	if split {
 		own, ghost, ownRows, ghostRows := c.parts()
-		c.kernels.gather(team, c.Attention, out, stats, own, kernels.AttentionRows{X: ownRows, Scores: c.scores(team, ownRows)}, c.r, false)
-		c.kernels.gather(team, c.Attention, out, stats, ghost, kernels.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, c.r, true)
+		c.kernels.gather(team, c.Attention, out, stats, own, flat.AttentionRows{X: ownRows, Scores: c.scores(team, ownRows)}, c.r, false)
+		c.kernels.gather(team, c.Attention, out, stats, ghost, flat.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, c.r, true)
 	} else {
 		all := kernels.Gather{Begin: c.begin, End: c.end, Cols: c.cols, SelfLoops: true}
-		c.kernels.gather(team, c.Attention, out, stats, all, kernels.AttentionRows{X: c.x}, c.r, false)
+		c.kernels.gather(team, c.Attention, out, stats, all, flat.AttentionRows{X: c.x}, c.r, false)
 	}
 	c.kernels.finish(team, c.Attention, out, lse, c.own, stats)
 }
@@ -163,11 +164,11 @@ func (c *attentionCase) compare(t *testing.T, got []float32, want, size []float6
 }
 
 // back is what the way back is given.
-func (c *attentionCase) back(team *kernels.Team) kernels.AttentionGrad {
+func (c *attentionCase) back(team *kernels.Team) flat.AttentionGrad {
 	out, lse, dots := make([]float32, len(c.grad)), guarded(poison(len(c.r))), guarded(poison(len(c.r)))
 	c.forward(team, out, lse, false)
 	c.kernels.dots(team, dots, c.own, c.Heads, c.Width, c.grad, out)
-	return kernels.AttentionGrad{R: c.r, LSE: lse, Grad: c.grad, Dots: dots}
+	return flat.AttentionGrad{R: c.r, LSE: lse, Grad: c.grad, Dots: dots}
 }
 
 // gradTargets is dr.
@@ -175,8 +176,8 @@ func (c *attentionCase) gradTargets(team *kernels.Team, dr []float32) {
 	c.choose(team)
 	back := c.back(team)
 	own, ghost, ownRows, ghostRows := c.parts()
-	c.kernels.toDst(team, c.Attention, dr, own, kernels.AttentionRows{X: ownRows}, back, false)
-	c.kernels.toDst(team, c.Attention, dr, ghost, kernels.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, back, true)
+	c.kernels.toDst(team, c.Attention, dr, own, flat.AttentionRows{X: ownRows}, back, false)
+	c.kernels.toDst(team, c.Attention, dr, ghost, flat.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, back, true)
 }
 
 // gradSources is the gradient of the emitted rows of own vertices and ghosts.

@@ -7,7 +7,7 @@ import (
 	"siafu/kernels"
 )
 
-// ColumnSums runs an implementation of kernels.ColumnSums.
+// ColumnSums runs an implementation of flat.ColumnSums.
 func ColumnSums(t *testing.T, sums func(team *kernels.Team, dst []float32, rows, cols int, g []float32, add bool)) {
 	for _, rows := range []int{0, 1, 9, 1024, 5001} {
 		for _, cols := range []int{0, 1, 5, 33} {
@@ -39,7 +39,7 @@ func columnSums(t *testing.T, sums func(*kernels.Team, []float32, int, int, []fl
 	}), want)
 }
 
-// Add runs an implementation of kernels.Add.
+// Add runs an implementation of flat.Add.
 func Add(t *testing.T, add func(team *kernels.Team, dst, x []float32)) {
 	for _, n := range []int{0, 1, 17, 40001} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

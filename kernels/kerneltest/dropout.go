@@ -59,7 +59,7 @@ func eachMatrix(t *testing.T, f func(t *testing.T, rows, cols int, d *kernels.Dr
 	}
 }
 
-// DropoutRows runs an implementation of kernels.DropoutRows.
+// DropoutRows runs an implementation of flat.DropoutRows.
 func DropoutRows(t *testing.T, dropoutRows func(team *kernels.Team, dst []float32, rows, cols int, x []float32, d *kernels.Dropout)) {
 	eachMatrix(t, func(t *testing.T, rows, cols int, d *kernels.Dropout) {
 		x := Values(rows*cols, 1)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"siafu/kernels"
+	"siafu/kernels/kerneltest/flat"
 )
 
 // eluInputs are of every size from 1e-9 to 1e2, with zeros of both signs.
@@ -27,7 +28,7 @@ func elu(x float64) float64 {
 	return math.Expm1(x)
 }
 
-// BiasELUDropout runs an implementation of kernels.BiasELUDropout: an ELU errs
+// BiasELUDropout runs an implementation of flat.BiasELUDropout: an ELU errs
 // by at most 1e-7 of its size, which is 1.7 units, and the product with the
 // scale of dropout by one more; what was dropped, and nothing else, is +0.
 func BiasELUDropout(t *testing.T, forward func(team *kernels.Team, dst []float32, rows, cols int, z, bias []float32, d *kernels.Dropout)) {
@@ -64,7 +65,7 @@ func checkELU(t *testing.T, got []float32, cols int, z, bias []float32, d *kerne
 	}
 }
 
-// BiasELUDropoutGrad runs an implementation of kernels.BiasELUDropoutGrad. The
+// BiasELUDropoutGrad runs an implementation of flat.BiasELUDropoutGrad. The
 // expected gradient comes from z, which the kernel does not see; its slope,
 // e^z, is computed from e^z - 1, which rounds to a few units of 1.
 func BiasELUDropoutGrad(t *testing.T, backward func(team *kernels.Team, dst, bias []float32, rows, cols int, g, h []float32, d *kernels.Dropout)) {
@@ -100,7 +101,7 @@ func BiasELUDropoutGrad(t *testing.T, backward func(team *kernels.Team, dst, bia
 	})
 }
 
-// ELUDifferences holds the gradient of kernels.BiasELUDropout against central
+// ELUDifferences holds the gradient of flat.BiasELUDropout against central
 // differences of the function. Their own error is step²/6 of a third derivative
 // below 1, and the rounding of two values below 5 over the step.
 func ELUDifferences(t *testing.T, use func(team *kernels.Team)) {
@@ -117,12 +118,12 @@ func ELUDifferences(t *testing.T, use func(team *kernels.Team)) {
 		for i, v := range z {
 			h[i] = v + shift
 		}
-		kernels.BiasELUDropout(team, h, rows, cols, h, zeros, d)
+		flat.BiasELUDropout(team, h, rows, cols, h, zeros, d)
 		return h
 	}
 	for _, d := range dropouts(rows) {
 		up, down, grad := at(step, d), at(-step, d), make([]float32, len(z))
-		kernels.BiasELUDropoutGrad(team, grad, make([]float32, cols), rows, cols, ones, at(0, d), d)
+		flat.BiasELUDropoutGrad(team, grad, make([]float32, cols), rows, cols, ones, at(0, d), d)
 		for i, g := range grad {
 			scale := float64(drop(d, 1, i/cols, i%cols))
 			compare(t, i, float64(g), float64(up[i]-down[i])/(2*step), scale*(step*step/6+10*unit/step))
@@ -141,7 +142,7 @@ func eachHeads(t *testing.T, f func(t *testing.T, rows, heads, width int)) {
 	}
 }
 
-// MeanHeads runs an implementation of kernels.MeanHeads.
+// MeanHeads runs an implementation of flat.MeanHeads.
 func MeanHeads(t *testing.T, mean func(team *kernels.Team, dst []float32, rows, heads, width int, x, bias []float32)) {
 	eachHeads(t, func(t *testing.T, rows, heads, width int) {
 		x, bias := Values(rows*heads*width, 1), Values(width, 2)
@@ -161,7 +162,7 @@ func MeanHeads(t *testing.T, mean func(team *kernels.Team, dst []float32, rows, 
 	})
 }
 
-// MeanHeadsGrad runs an implementation of kernels.MeanHeadsGrad.
+// MeanHeadsGrad runs an implementation of flat.MeanHeadsGrad.
 func MeanHeadsGrad(t *testing.T, backward func(team *kernels.Team, dst []float32, rows, heads, width int, g []float32)) {
 	eachHeads(t, func(t *testing.T, rows, heads, width int) {
 		g, want := Values(rows*width, 1), make([]float32, rows*heads*width)

@@ -4,9 +4,10 @@ import (
 	"testing"
 
 	"siafu/kernels"
+	"siafu/kernels/kerneltest/flat"
 )
 
-// BiasReLUDropout runs an implementation of kernels.BiasReLUDropout.
+// BiasReLUDropout runs an implementation of flat.BiasReLUDropout.
 func BiasReLUDropout(t *testing.T, forward func(team *kernels.Team, dst []float32, rows, cols int, z, bias []float32, relu bool, d *kernels.Dropout)) {
 	eachMatrix(t, func(t *testing.T, rows, cols int, d *kernels.Dropout) {
 		z := Values(rows*cols, 1)
@@ -39,7 +40,7 @@ func activate(z float32, bias []float32, col int, relu bool) float32 {
 }
 
 // MatMulBiasReLUDropout runs an implementation of
-// kernels.MatMulBiasReLUDropout: the same bits as the product and its epilogue
+// flat.MatMulBiasReLUDropout: the same bits as the product and its epilogue
 // one after the other, which have tests of their own.
 func MatMulBiasReLUDropout(t *testing.T, dense func(team *kernels.Team, dst []float32, m, n, k int, a, b, bias []float32, relu bool, d *kernels.Dropout)) {
 	for _, k := range []int{0, 3, 40} {
@@ -51,7 +52,7 @@ func MatMulBiasReLUDropout(t *testing.T, dense func(team *kernels.Team, dst []fl
 					func(team *kernels.Team, dst []float32) { dense(team, dst, m, n, k, a, b, bias, relu, d) },
 					func(team *kernels.Team, dst []float32) {
 						dense(team, dst, m, n, k, a, b, nil, false, nil)
-						kernels.BiasReLUDropout(team, dst, m, n, dst, bias, relu, d)
+						flat.BiasReLUDropout(team, dst, m, n, dst, bias, relu, d)
 					},
 				} {
 					got := outcome(t, poison(m*n), run)
@@ -65,7 +66,7 @@ func MatMulBiasReLUDropout(t *testing.T, dense func(team *kernels.Team, dst []fl
 	}
 }
 
-// BiasReLUDropoutGrad runs an implementation of kernels.BiasReLUDropoutGrad.
+// BiasReLUDropoutGrad runs an implementation of flat.BiasReLUDropoutGrad.
 // The expected gradient comes from z, which the kernel does not see.
 func BiasReLUDropoutGrad(t *testing.T, backward func(team *kernels.Team, dst, bias []float32, rows, cols int, g, h []float32, relu bool, d *kernels.Dropout)) {
 	eachMatrix(t, func(t *testing.T, rows, cols int, d *kernels.Dropout) {

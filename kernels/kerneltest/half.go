@@ -5,9 +5,10 @@ import (
 	"testing"
 
 	"siafu/kernels"
+	"siafu/kernels/kerneltest/flat"
 )
 
-// HalfProducts runs kernels.MatMulHalf, MatMulBiasReLUDropoutHalf and MatMulTransAHalf
+// HalfProducts runs flat.MatMulHalf, MatMulBiasReLUDropoutHalf and MatMulTransAHalf
 // after prepare has been given the team: the same bits as the products of the
 // widened matrix, which have tests of their own.
 func HalfProducts(t *testing.T, prepare func(*kernels.Team)) {
@@ -23,28 +24,28 @@ func HalfProducts(t *testing.T, prepare func(*kernels.Team)) {
 			d := &kernels.Dropout{Seed: 3, P: 0.25}
 			full := outcome(t, poison(m*n), func(team *kernels.Team, dst []float32) {
 				prepare(team)
-				kernels.MatMulBiasReLUDropout(team, dst, m, n, k, a, b, bias, true, d)
+				flat.MatMulBiasReLUDropout(team, dst, m, n, k, a, b, bias, true, d)
 			})
 			same(t, outcome(t, poison(m*n), func(team *kernels.Team, dst []float32) {
 				prepare(team)
-				kernels.MatMulBiasReLUDropoutHalf(team, dst, m, n, k, half, b, bias, true, d)
+				flat.MatMulBiasReLUDropoutHalf(team, dst, m, n, k, half, b, bias, true, d)
 			}), full)
 			for _, add := range []bool{false, true} {
 				plain := outcome(t, Values(m*n, 6), func(team *kernels.Team, dst []float32) {
 					prepare(team)
-					kernels.MatMul(team, dst, m, n, k, a, b, add)
+					flat.MatMul(team, dst, m, n, k, a, b, add)
 				})
 				same(t, outcome(t, Values(m*n, 6), func(team *kernels.Team, dst []float32) {
 					prepare(team)
-					kernels.MatMulHalf(team, dst, m, n, k, half, b, add)
+					flat.MatMulHalf(team, dst, m, n, k, half, b, add)
 				}), plain)
 				full := outcome(t, Values(k*n, 5), func(team *kernels.Team, dst []float32) {
 					prepare(team)
-					kernels.MatMulTransA(team, dst, k, n, m, a, g, add)
+					flat.MatMulTransA(team, dst, k, n, m, a, g, add)
 				})
 				same(t, outcome(t, Values(k*n, 5), func(team *kernels.Team, dst []float32) {
 					prepare(team)
-					kernels.MatMulTransAHalf(team, dst, k, n, m, half, g, add)
+					flat.MatMulTransAHalf(team, dst, k, n, m, half, g, add)
 				}), full)
 			}
 		})

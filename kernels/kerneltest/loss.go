@@ -10,7 +10,7 @@ import (
 	"siafu/kernels"
 )
 
-// SoftmaxCrossEntropy runs an implementation of kernels.SoftmaxCrossEntropy.
+// SoftmaxCrossEntropy runs an implementation of flat.SoftmaxCrossEntropy.
 func SoftmaxCrossEntropy(t *testing.T, entropy func(team *kernels.Team, grad []float32, rows, classes int, logits []float32,
 	labels []int32, split []uint8, want uint8, scale float32) (float64, int64)) {
 	for _, rows := range []int{0, 1, 256, 1301} {
@@ -115,7 +115,7 @@ func probability(z []float32, j int) float64 {
 	return 1 / s
 }
 
-// Softmax runs an implementation of kernels.Softmax.
+// Softmax runs an implementation of flat.Softmax.
 func Softmax(t *testing.T, softmax func(team *kernels.Team, dst []float32, rows, cols int, x []float32)) {
 	for _, rows := range []int{0, 1, 900} {
 		for _, cols := range []int{0, 1, 6, 41} {

@@ -14,7 +14,7 @@ var products = [][3]int{
 	{7, 5, 3}, {64, 128, 16}, {65, 129, 33}, {130, 40, 300}, {3, 260, 9}, {33, 7, 2111}, {66, 130, 150}, {3, 129, 1025},
 }
 
-// MatMul runs an implementation of kernels.MatMul.
+// MatMul runs an implementation of flat.MatMul.
 func MatMul(t *testing.T, mul func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool)) {
 	eachProduct(t, func(p product) {
 		p.at = func(i, j, l int) (int, int) { return i*p.k + l, l*p.n + j }
@@ -22,7 +22,7 @@ func MatMul(t *testing.T, mul func(team *kernels.Team, dst []float32, m, n, k in
 	})
 }
 
-// MatMulTransB runs an implementation of kernels.MatMulTransB.
+// MatMulTransB runs an implementation of flat.MatMulTransB.
 func MatMulTransB(t *testing.T, mul func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool)) {
 	eachProduct(t, func(p product) {
 		p.at = func(i, j, l int) (int, int) { return i*p.k + l, j*p.k + l }
@@ -30,7 +30,7 @@ func MatMulTransB(t *testing.T, mul func(team *kernels.Team, dst []float32, m, n
 	})
 }
 
-// MatMulTransA runs an implementation of kernels.MatMulTransA.
+// MatMulTransA runs an implementation of flat.MatMulTransA.
 func MatMulTransA(t *testing.T, mul func(team *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool)) {
 	eachProduct(t, func(p product) {
 		p.at = func(i, j, l int) (int, int) { return l*p.m + i, l*p.n + j }

@@ -6,6 +6,7 @@ import (
 	"siafu/graph"
 	"siafu/graph/mapped"
 	"siafu/kernels"
+	"siafu/kernels/kerneltest/flat"
 )
 
 // Ops runs an implementation of kernels.Ops through the cases of all kernels, and
@@ -114,7 +115,7 @@ func (s suite) features(t *testing.T) {
 		arena := mapped.NewArena()
 		defer arena.Free()
 		want := outcome(t, poison(c.m*c.n), func(team *kernels.Team, dst []float32) {
-			kernels.SparseMatMulTransA(team, dst, c.n, kernels.TransposeSparse(c.xs, c.m, arena), g, c.d)
+			flat.SparseMatMulTransA(team, dst, c.n, flat.TransposeSparse(c.xs, c.m, arena), g, c.d)
 		})
 		same(t, outcome(t, poison(c.m*c.n), func(team *kernels.Team, dst []float32) {
 			l := s.lab(team)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"siafu/kernels"
+	"siafu/kernels/kerneltest/flat"
 )
 
 // elsewhere are the kernels of attention on what a suite's lab opens.
@@ -14,7 +15,7 @@ func elsewhere(s suite) attentionKernels {
 			defer l.done()
 			l.PackScores(l.attention(a), l.out(n, a.Heads, dst), first, l.in(rowsOf(rows, a.Emitted()), a.Emitted(), rows))
 		},
-		gather: func(team *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather, x kernels.AttentionRows, r []float32, merge bool) {
+		gather: func(team *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather, x flat.AttentionRows, r []float32, merge bool) {
 			l, n := s.lab(team), g.Rows()
 			defer l.done()
 			l.AttentionGather(l.attention(a), l.out(n, a.Columns(), dst), l.out(n, 2*a.Heads, stats), l.edges(g), l.emitted(a, x), l.in(n, a.Heads, r), merge)
@@ -34,12 +35,12 @@ func elsewhere(s suite) attentionKernels {
 			defer l.done()
 			l.PackGrad(l.attention(a), l.out(n, 3*a.Heads, dst), first, l.in(count, a.Heads, r), l.in(count, a.Heads, lse), l.in(count, a.Heads, dots))
 		},
-		toDst: func(team *kernels.Team, a kernels.Attention, dr []float32, g kernels.Gather, x kernels.AttentionRows, back kernels.AttentionGrad, add bool) {
+		toDst: func(team *kernels.Team, a kernels.Attention, dr []float32, g kernels.Gather, x flat.AttentionRows, back flat.AttentionGrad, add bool) {
 			l := s.lab(team)
 			defer l.done()
 			l.AttentionGradDst(l.attention(a), l.out(g.Rows(), a.Heads, dr), l.edges(g), l.emitted(a, x), l.attended(a, g.Rows(), back), add)
 		},
-		toSrc: func(team *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int, x []float32, back kernels.AttentionGrad) {
+		toSrc: func(team *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int, x []float32, back flat.AttentionGrad) {
 			l, n := s.lab(team), g.Rows()
 			defer l.done()
 			l.AttentionGradSrc(l.attention(a), l.out(n, a.Emitted(), dst), l.edges(g), first, own, l.in(n, a.Emitted(), x), l.attended(a, own, back))
@@ -52,12 +53,12 @@ func (l *lab) attention(a kernels.Attention) kernels.Attention {
 	return a
 }
 
-func (l *lab) emitted(a kernels.Attention, x kernels.AttentionRows) kernels.Emitted {
+func (l *lab) emitted(a kernels.Attention, x flat.AttentionRows) kernels.Emitted {
 	n := rowsOf(x.X, a.Emitted())
 	return kernels.Emitted{X: l.in(n, a.Emitted(), x.X), Scores: l.in(n, a.Heads, x.Scores)}
 }
 
-func (l *lab) attended(a kernels.Attention, own int, b kernels.AttentionGrad) kernels.Attended {
+func (l *lab) attended(a kernels.Attention, own int, b flat.AttentionGrad) kernels.Attended {
 	heads := func(x []float32) kernels.Mat { return l.in(own, a.Heads, x) }
 	return kernels.Attended{R: heads(b.R), LSE: heads(b.LSE), Dots: heads(b.Dots),
 		Grad: l.in(own, a.Columns(), b.Grad), Packed: l.in(own, 3*a.Heads, b.Packed)}

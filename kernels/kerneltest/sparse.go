@@ -8,9 +8,10 @@ import (
 	"siafu/graph"
 	"siafu/graph/mapped"
 	"siafu/kernels"
+	"siafu/kernels/kerneltest/flat"
 )
 
-// SparseMatMul runs an implementation of kernels.SparseMatMul.
+// SparseMatMul runs an implementation of flat.SparseMatMul.
 func SparseMatMul(t *testing.T, mul func(team *kernels.Team, dst []float32, n int, xs graph.SparseRows, w []float32, d *kernels.Dropout)) {
 	eachSparse(t, func(t *testing.T, c sparseCase) {
 		w := Values(c.m*c.n, 1)
@@ -33,12 +34,12 @@ func SparseMatMul(t *testing.T, mul func(team *kernels.Team, dst []float32, n in
 	})
 }
 
-// SparseMatMulTransA runs an implementation of kernels.SparseMatMulTransA.
-func SparseMatMulTransA(t *testing.T, mul func(team *kernels.Team, dst []float32, n int, xt *kernels.SparseTransposed, g []float32, d *kernels.Dropout)) {
+// SparseMatMulTransA runs an implementation of flat.SparseMatMulTransA.
+func SparseMatMulTransA(t *testing.T, mul func(team *kernels.Team, dst []float32, n int, xt *kernels.Transposed, g []float32, d *kernels.Dropout)) {
 	eachSparse(t, func(t *testing.T, c sparseCase) {
 		arena := mapped.NewArena()
 		defer arena.Free()
-		xt := kernels.TransposeSparse(c.xs, c.m, arena)
+		xt := flat.TransposeSparse(c.xs, c.m, arena)
 		g := Values(c.rows*c.n, 2)
 		for range 2 {
 			want := make([]sum, c.m*c.n)
@@ -59,7 +60,7 @@ func SparseMatMulTransA(t *testing.T, mul func(team *kernels.Team, dst []float32
 	})
 }
 
-// SparseToDense runs an implementation of kernels.SparseToDense.
+// SparseToDense runs an implementation of flat.SparseToDense.
 func SparseToDense(t *testing.T, spread func(team *kernels.Team, dst []float32, cols int, xs graph.SparseRows, d *kernels.Dropout)) {
 	eachSparse(t, func(t *testing.T, c sparseCase) {
 		same(t, outcome(t, poison(c.rows*c.m), func(team *kernels.Team, dst []float32) {

@@ -129,7 +129,7 @@ func (s *Store) Thin(list []Do) (before []Do) {
 // remakes tells whether the stage of e can make a value again before a list of
 // stages: it is the only one that writes it, and what it reads stands then.
 func (s *Store) remakes(e event, r ref, list []Do) bool {
-	if s.plan.memory == Forward || s.plan.memory == Recompute || !slices.Contains(e.writes, r) || s.plan.depth(e, map[ref]int{}) == 0 || !list[0].Stage.Backward() && !list[0].Again {
+	if s.plan.memory == Forward || s.plan.memory == Recompute || !slices.Contains(e.writes, r) || s.plan.know().depth(e, map[ref]int{}) == 0 || !list[0].Stage.Backward() && !list[0].Again {
 		return false
 	}
 	at := slices.IndexFunc(s.plan.events, func(o event) bool { return o.Do == list[len(list)-1] })
@@ -143,7 +143,7 @@ func (s *Store) remakes(e event, r ref, list []Do) bool {
 // its own: for whoever gets a task of a pass from elsewhere. half: ÂX, where it is
 // kept, is in bfloat16.
 func (n *Network) Alone(list []Do, p Pass, in Vertices, half bool, ops kernels.Ops, a *mapped.Arena) *Frame {
-	s := &Store{Network: n, Rows: in.Features.Rows, input: in, ops: ops, arena: a, plan: &plan{net: n, memory: Apart}}
+	s := &Store{Network: n, Rows: in.Features.Rows, input: in, ops: ops, arena: a, plan: &plan{net: n, memory: Apart, index: map[stay]int{}}}
 	rooms := map[ref]kernels.Mat{}
 	for _, d := range list {
 		e := n.event(d)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"container/heap"
 	"slices"
 
 	"siafu/graph/size"
@@ -83,8 +84,15 @@ type plan struct {
 	memory Memory
 	events []event
 	spans  []span
-	again  map[Do][]Do // what is made again before a stage of the way back
-	widths []int       // of the buffers
+	index  map[stay]int // of the spans
+	again  map[Do][]Do  // what is made again before a stage of the way back
+	widths []int        // of the buffers
+}
+
+// stay names a span.
+type stay struct {
+	root  ref
+	phase phase
 }
 
 // root is the value in whose place v of layer l lies; none has a place where ok is
@@ -201,51 +209,68 @@ func newPlan(n *Network, m Memory) *plan {
 
 // layOut finds spans and buffers, where some stages are run again.
 func (p *plan) layOut(dropped []Do) {
-	p.spans, p.again, p.widths = p.spans[:0], map[Do][]Do{}, p.widths[:0]
-	events := p.repeat(dropped)
+	p.spans, p.index, p.again, p.widths = p.spans[:0], map[stay]int{}, map[Do][]Do{}, p.widths[:0]
+	makers := p.makers(dropped)
+	events := p.repeat(makers)
+	ends := joins(events)
 	for i, e := range events {
-		for _, r := range e.writes {
-			p.stretch(r, e.phase(), i, dropped)
-		}
-		for _, r := range e.reads {
-			p.stretch(r, e.phase(), i, dropped)
+		for _, r := range slices.Concat(e.writes, e.reads) {
+			p.stretch(r, e.phase(), i, i, makers)
 		}
 		for _, r := range e.shared {
-			p.stretch(r, e.phase(), join(events, i), dropped)
+			p.stretch(r, e.phase(), i, ends[i], makers)
 		}
 	}
-	for i := range p.spans {
-		p.place(i)
-	}
+	p.place()
 }
 
-// join is the last event at which an interval can be while another one is still in
-// the gather i: behind it comes another gather, or nothing.
-func join(events []event, i int) int {
-	for k := i + 1; k < len(events); k++ {
-		if events[k].Stage >= Stages {
-			return k - 1
+// joins are, for each event, the last one at which an interval can be while another
+// one is still there: behind it comes another gather, or nothing.
+func joins(events []event) []int {
+	last := make([]int, len(events))
+	end := len(events) - 1
+	for i := len(events) - 1; i >= 0; i-- {
+		last[i] = end
+		if events[i].Stage >= Stages {
+			end = i - 1
 		}
 	}
-	return len(events) - 1
+	return last
+}
+
+// makers are the events of dropped stages, by what they make.
+func (p *plan) makers(dropped []Do) map[ref]int {
+	at := map[ref]int{}
+	wanted := map[Do]bool{}
+	for _, d := range dropped {
+		wanted[d] = true
+	}
+	for i, e := range p.events {
+		for _, r := range e.writes {
+			if wanted[e.Do] {
+				at[r] = i
+			}
+		}
+	}
+	return at
 }
 
 // repeat is the order of events with dropped stages, which are run again before
 // what first needs them on the way back.
-func (p *plan) repeat(dropped []Do) []event {
-	if len(dropped) == 0 {
+func (p *plan) repeat(makers map[ref]int) []event {
+	if len(makers) == 0 {
 		return p.events
 	}
 	var all []event
-	done := map[Do]bool{}
+	done := map[int]bool{}
 	for i, e := range p.events {
-		// What a gather reads is made again by the tensor stage before it.
-		needed := slices.Concat(e.reads, e.shared)
-		if i+1 < len(p.events) && p.events[i+1].Stage == gatherBackward {
-			needed = append(needed, p.events[i+1].shared...)
-		}
 		if e.Stage.Backward() && e.Stage < Stages {
-			for _, d := range p.makers(needed, dropped, done) {
+			// What a gather reads is made again by the tensor stage before it.
+			needed := slices.Concat(e.reads, e.shared)
+			if i+1 < len(p.events) && p.events[i+1].Stage == gatherBackward {
+				needed = append(needed, p.events[i+1].shared...)
+			}
+			for _, d := range p.remade(needed, makers, done) {
 				p.again[e.Do] = append(p.again[e.Do], d.Do)
 				all = append(all, d)
 			}
@@ -255,15 +280,17 @@ func (p *plan) repeat(dropped []Do) []event {
 	return all
 }
 
-// makers are the dropped stages, as they are run again, that make values which have
+// remade are the dropped stages, as they are run again, that make values which have
 // not been made again, each behind those that it needs itself.
-func (p *plan) makers(needed []ref, dropped []Do, done map[Do]bool) (list []event) {
-	for _, e := range p.events {
-		if !slices.Contains(dropped, e.Do) || done[e.Do] || !meet(e.writes, needed) {
+func (p *plan) remade(needed []ref, makers map[ref]int, done map[int]bool) (list []event) {
+	for _, r := range needed {
+		i, dropped := makers[r]
+		if !dropped || done[i] {
 			continue
 		}
-		done[e.Do] = true
-		list = append(list, p.makers(e.reads, dropped, done)...)
+		done[i] = true
+		e := p.events[i]
+		list = append(list, p.remade(e.reads, makers, done)...)
 		e.Again = true
 		list = append(list, e)
 	}
@@ -274,44 +301,58 @@ func meet(a, b []ref) bool {
 	return slices.ContainsFunc(a, func(r ref) bool { return slices.Contains(b, r) })
 }
 
-// stretch lets the span of a root reach to event i. Only what is dropped has another
-// one on the way back.
-func (p *plan) stretch(r ref, at phase, i int, dropped []Do) {
-	if at == backward && !p.twice(r, dropped) {
+// stretch lets the span of a root reach from event i to another one. Only what is
+// dropped has a span of its own on the way back.
+func (p *plan) stretch(r ref, at phase, i, to int, makers map[ref]int) {
+	if _, dropped := makers[r]; !dropped {
 		at = forward
 	}
-	for k := range p.spans {
-		if s := &p.spans[k]; s.root == r && s.phase == at {
-			s.to = max(s.to, i)
-			return
-		}
+	k, ok := p.index[stay{r, at}]
+	if !ok {
+		k = len(p.spans)
+		p.index[stay{r, at}] = k
+		p.spans = append(p.spans, span{root: r, phase: at, cols: p.net.width(r), from: i, to: i})
 	}
-	p.spans = append(p.spans, span{root: r, phase: at, cols: p.net.width(r), from: i, to: i})
+	p.spans[k].to = max(p.spans[k].to, to)
 }
 
-// twice tells whether a root is made again.
-func (p *plan) twice(r ref, dropped []Do) bool {
-	return slices.ContainsFunc(p.events, func(e event) bool {
-		return slices.Contains(e.writes, r) && slices.Contains(dropped, e.Do)
-	})
-}
-
-// place finds a buffer for span i, whose predecessors have one: that of a value which
-// nobody reads any more. It has the same width, so that intervals, which write
-// their rows at times of their own, do not write those of others.
-func (p *plan) place(i int) {
-	s := &p.spans[i]
-	for b, width := range p.widths {
-		if width != s.cols || p.memory == Apart {
+// place finds a buffer for each span, in the order in which they begin: that of a
+// value which nobody reads any more. It has the same width, so that intervals, which
+// write their rows at times of their own, do not write those of others.
+func (p *plan) place() {
+	free := map[int]*buffers{} // by width
+	for i := range p.spans {
+		s := &p.spans[i]
+		of := free[s.cols]
+		if of == nil {
+			of = &buffers{}
+			free[s.cols] = of
+		}
+		if len(*of) > 0 && (*of)[0].until < s.from && p.memory != Apart {
+			s.buffer = (*of)[0].number
+			(*of)[0].until = s.to
+			heap.Fix(of, 0)
 			continue
 		}
-		s.buffer = b
-		if !slices.ContainsFunc(p.spans[:i], func(o span) bool { return o.buffer == b && o.to >= s.from && o.from <= s.to }) {
-			return
-		}
+		s.buffer = len(p.widths)
+		p.widths = append(p.widths, s.cols)
+		heap.Push(of, buffer{s.buffer, s.to})
 	}
-	s.buffer = len(p.widths)
-	p.widths = append(p.widths, s.cols)
+}
+
+// buffers are those of one width; the one that is free first comes first.
+type buffers []buffer
+
+type buffer struct{ number, until int }
+
+func (b buffers) Len() int           { return len(b) }
+func (b buffers) Less(i, j int) bool { return b[i].until < b[j].until }
+func (b buffers) Swap(i, j int)      { b[i], b[j] = b[j], b[i] }
+func (b *buffers) Push(x any)        { *b = append(*b, x.(buffer)) }
+func (b *buffers) Pop() any {
+	last := (*b)[len(*b)-1]
+	*b = (*b)[:len(*b)-1]
+	return last
 }
 
 // columns is how many floats a vertex takes.
@@ -323,16 +364,20 @@ func (p *plan) columns() (sum int) {
 }
 
 // mostAgain is how many stages may have to run again, one behind another, for one
-// value.
-const mostAgain = 2
+// value. Of so many stages as mostTried each is kept again if that costs nothing; of
+// more, only the time to find out would be felt.
+const (
+	mostAgain = 2
+	mostTried = 64
+)
 
 // recompute drops what can be made again, and keeps it after all where that takes
 // no more memory.
 func (p *plan) recompute() {
 	var dropped []Do
-	depth := map[ref]int{}
+	depth, known := map[ref]int{}, p.know()
 	for _, e := range p.events {
-		if d := p.depth(e, depth); d > 0 && d <= mostAgain {
+		if d := known.depth(e, depth); d > 0 && d <= mostAgain {
 			dropped = append(dropped, e.Do)
 			for _, r := range e.writes {
 				depth[r] = d
@@ -341,7 +386,7 @@ func (p *plan) recompute() {
 	}
 	p.layOut(dropped)
 	least := p.columns()
-	for i := len(dropped) - 1; i >= 0; i-- {
+	for i := len(dropped) - 1; i >= 0 && len(dropped) <= mostTried; i-- {
 		kept := slices.Delete(slices.Clone(dropped), i, i+1)
 		if p.layOut(kept); p.columns() <= least {
 			dropped, least = kept, p.columns()
@@ -350,21 +395,42 @@ func (p *plan) recompute() {
 	p.layOut(dropped)
 }
 
+// knowledge is what decides whether a value can be made again.
+type knowledge struct {
+	writers map[ref]int  // stages and gathers of the way forward that write it
+	wanted  map[ref]bool // the way back reads it
+}
+
+func (p *plan) know() knowledge {
+	k := knowledge{map[ref]int{}, map[ref]bool{}}
+	for _, e := range p.events {
+		for _, r := range e.writes {
+			if !e.Stage.Backward() {
+				k.writers[r]++
+			}
+		}
+		for _, r := range slices.Concat(e.reads, e.shared) {
+			k.wanted[r] = k.wanted[r] || e.Stage.Backward()
+		}
+	}
+	return k
+}
+
 // depth is how many stages run one behind another to make again what e has made, 0
 // where that cannot be: it has overwritten what it was made from, or somebody else
 // overwrites the result; or where nobody wants it back.
-func (p *plan) depth(e event, depth map[ref]int) int {
-	if e.Stage != Draw && e.Stage != Emit && e.Stage != Apply || len(e.writes) == 0 {
+func (k knowledge) depth(e event, depth map[ref]int) int {
+	if e.Stage != Draw && e.Stage != Emit && e.Stage != Apply || meet(e.reads, e.writes) {
 		return 0
 	}
 	wanted, most := false, 0
-	for _, o := range p.events {
-		wanted = wanted || o.Stage.Backward() && (meet(o.reads, e.writes) || meet(o.shared, e.writes))
-		if o.Do != e.Do && !o.Stage.Backward() && meet(o.writes, e.writes) {
+	for _, r := range e.writes {
+		wanted = wanted || k.wanted[r]
+		if k.writers[r] > 1 {
 			return 0
 		}
 	}
-	if !wanted || meet(e.reads, e.writes) {
+	if !wanted {
 		return 0
 	}
 	for _, r := range e.reads {
@@ -379,14 +445,12 @@ func (p *plan) find(at phase, l int, v Value) (span, bool) {
 	if !ok {
 		return span{}, false
 	}
-	for ; ; at-- {
-		for _, s := range p.spans {
-			if s.root == r && s.phase == at {
-				return s, true
-			}
-		}
-		if at == forward {
-			return span{}, false
-		}
+	k, ok := p.index[stay{r, at}]
+	if !ok {
+		k, ok = p.index[stay{r, forward}]
 	}
+	if !ok {
+		return span{}, false
+	}
+	return p.spans[k], true
 }

@@ -41,7 +41,7 @@ func TestValuesStand(t *testing.T) {
 						dropped = append(dropped, Do{Layer: d.Layer, Stage: d.Stage})
 					}
 				}
-				if err := stands(p, p.repeat(dropped)); err != nil {
+				if err := stands(p, p.repeat(p.makers(dropped))); err != nil {
 					t.Errorf("%s sparse=%t memory=%d: %v", name, sparse, m, err)
 				}
 			}

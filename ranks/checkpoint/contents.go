@@ -17,7 +17,7 @@ var files = inventory.Files(modelFile, optimizerFile, bestFile, stateFile, manif
 func Contents() inventory.Folder {
 	return inventory.Folder{{Name: inventory.Pattern(Dir), In: inventory.Folder{
 		{Name: inventory.Pattern(prefix + `\d+`), In: files, Proof: func(path string) bool { return epochOf(filepath.Base(path)) >= 0 }},
-		{Name: inventory.Pattern(`\.` + prefix + `.*`), In: files, Proof: func(path string) bool { _, ok := ownerOf(filepath.Base(path)); return ok }},
+		{Name: hidden, In: files},
 	}}}
 }
 
@@ -44,17 +44,6 @@ func removable(op, path string) error {
 	}
 	if other != "" {
 		return inventory.Refusal(op, other)
-	}
-	return nil
-}
-
-// destroy removes the files of a checkpoint and its folder, and nothing else.
-func destroy(op, path string) error {
-	if err := files.Clear(op, path); err != nil {
-		return err
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fault.System(op, path, err)
 	}
 	return nil
 }

@@ -10,8 +10,8 @@
 // Nothing in it depends on ranks, servers or the partition, so that a run goes
 // on with others.
 //
-// Save writes into a hidden folder beside the checkpoint's own, syncs every
-// file and the folder, and renames it: a process that is killed, a machine that
+// Save writes into a hidden folder beside the checkpoint's own (package durable),
+// syncs every file and the folder, and renames it: a process that is killed, a machine that
 // loses power and a disk that is full leave the checkpoints before it as they
 // were. Latest and Open verify every byte, and whatever the bytes are the
 // answer is the State that was saved or a fault that names the file. Latest
@@ -26,7 +26,7 @@
 //   - call Rewind before they train on from an older checkpoint.
 //
 // Of folders with the names of checkpoints only those are replaced or removed
-// that hold nothing but the files above.
+// that hold nothing but the files above; hidden ones are package scratch's.
 //
 // Nothing is collective.
 package checkpoint

@@ -12,7 +12,8 @@ import (
 	"strings"
 
 	"siafu/graph/fault"
-	"siafu/ranks/owner"
+	"siafu/graph/inventory"
+	"siafu/graph/scratch"
 )
 
 // Dir is the folder below a run folder that holds its checkpoints.
@@ -55,23 +56,6 @@ func list(dir string) ([]entry, error) {
 	return found, nil
 }
 
-// A hidden folder is a checkpoint that is being written ("new") or removed
-// ("old"). Its name says by whom:
-//
-//	.epoch-000020.new-PID-START-HOST
-func hiddenName(epoch int, what string, o owner.Process) string {
-	return fmt.Sprintf(".%s.%s-%d-%d-%s", folderName(epoch), what, o.PID, o.Start, o.Host)
-}
-
-// ownerOf reads a hidden name; ok is false for any other.
-func ownerOf(name string) (o owner.Process, ok bool) {
-	epoch, rest, _ := strings.Cut(strings.TrimPrefix(name, "."), ".")
-	part := strings.SplitN(rest, "-", 4)
-	if len(part) != 4 || epochOf(epoch) < 0 {
-		return o, false
-	}
-	pid, errPID := strconv.Atoi(part[1])
-	start, errStart := strconv.ParseInt(part[2], 10, 64)
-	o = owner.Process{PID: pid, Start: start, Host: part[3]}
-	return o, errPID == nil && errStart == nil && name == hiddenName(epochOf(epoch), part[0], o)
-}
+// hidden is the name of a checkpoint that is being written or removed (package
+// scratch), with the name that it is for.
+var hidden = inventory.Pattern(`\.(` + prefix + `\d+)` + scratch.Suffix + `(?:\.old)?`)

@@ -3,19 +3,13 @@ package checkpoint
 import (
 	"os"
 	"path/filepath"
-	"time"
 
 	"siafu/graph/durable"
 	"siafu/graph/fault"
 	"siafu/graph/scratch"
-	"siafu/ranks/owner"
 )
 
 const opPrune = "remove checkpoint"
-
-// abandoned is how long a hidden folder of another host must not have changed
-// before it is taken for that of a dead process: nobody here can ask.
-const abandoned = 24 * time.Hour
 
 // Prune keeps the newest checkpoints that are whole as far as their sizes tell,
 // keep of them (0: all), among those up to the given epoch, which has just been
@@ -44,7 +38,7 @@ func Prune(dir string, keep, epoch int) (removed []string, err error) {
 		if other, err := foreign(e.path); other != "" || err != nil {
 			continue
 		}
-		if err := remove(dir, e); err != nil {
+		if err := remove(e); err != nil {
 			return removed, err
 		}
 		removed = append(removed, e.path)
@@ -85,7 +79,7 @@ func Rewind(dir string, epoch int) (removed []string, err error) {
 		if e.epoch <= epoch {
 			break
 		}
-		if err := remove(dir, e); err != nil {
+		if err := remove(e); err != nil {
 			return removed, err
 		}
 		removed = append(removed, e.path)
@@ -114,57 +108,25 @@ func sized(path string) bool {
 
 // remove hides a checkpoint before it empties the folder, so that nobody meets
 // half of one.
-func remove(dir string, e entry) error {
-	hidden := filepath.Join(dir, hiddenName(e.epoch, "old", owner.Self()))
-	if err := os.Rename(e.path, hidden); err != nil {
-		return fault.System(opPrune, e.path, scratch.Named(e.path, err))
+func remove(e entry) error {
+	folder, err := scratch.Hide(e.path)
+	if err != nil {
+		return fault.System(opPrune, e.path, err)
 	}
-	return destroy(opPrune, hidden)
+	folder.Close()
+	return nil
 }
 
-// sweep removes the hidden folders of dead processes.
+// sweep removes what dead processes were writing or removing.
 func sweep(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fault.System(opPrune, dir, err)
 	}
 	for _, e := range entries {
-		o, ok := ownerOf(e.Name())
-		path := filepath.Join(dir, e.Name())
-		if !ok || inUse(o, path) || removable(opPrune, path) != nil {
-			continue
-		}
-		if err := destroy(opPrune, path); err != nil {
-			return err
+		if name := hidden.FindStringSubmatch(e.Name()); name != nil {
+			scratch.Sweep(filepath.Join(dir, name[1]), nil)
 		}
 	}
 	return nil
-}
-
-// inUse tells whether a hidden folder may still be written.
-func inUse(o owner.Process, path string) bool {
-	if o.Host == owner.Self().Host {
-		return o.Alive()
-	}
-	return time.Since(changed(path)) < abandoned
-}
-
-// changed is when a folder or a file in it last changed; now, where that cannot
-// be read.
-func changed(dir string) time.Time {
-	newest := time.Time{}
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil && info.ModTime().After(newest) {
-			newest = info.ModTime()
-		}
-		return err
-	})
-	if err != nil {
-		return time.Now()
-	}
-	return newest
 }

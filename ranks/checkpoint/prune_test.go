@@ -4,16 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
 	"siafu/graph/fault"
-	"siafu/ranks/owner"
+	"siafu/graph/scratch"
 )
 
 // Whatever is saved, damaged, pruned and rewound in whatever order, the newest
@@ -122,70 +120,39 @@ func (m *model) check(t *rapid.T) {
 
 // What is half written is removed when, and only when, nobody writes it.
 func TestSweep(t *testing.T) {
-	me := owner.Self()
-	dead := exec.Command("true")
-	if err := dead.Run(); err != nil {
-		t.Fatal(err)
-	}
-	unawaited := exec.Command("true")
-	if err := unawaited.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for p := owner.Of(unawaited.Process.Pid); p.Alive(); {
-		time.Sleep(time.Millisecond)
-	}
-	defer func() { _ = unawaited.Wait() }()
-	with := func(pid int, start int64, host string) owner.Process {
-		return owner.Process{PID: pid, Start: start, Host: host}
-	}
-	for _, tc := range []struct {
-		name  string
-		owner owner.Process
-		age   time.Duration
-		stays bool
-	}{
-		{"this process", me, 0, true},
-		{"another living one", owner.Of(os.Getppid()), 0, true},
-		{"a living one, for days", owner.Of(os.Getppid()), 72 * time.Hour, true},
-		{"a dead one", with(dead.Process.Pid, me.Start, me.Host), 0, false},
-		{"a dead one that nobody waits for", owner.Of(unawaited.Process.Pid), 0, false},
-		{"a dead one whose number is taken", with(os.Getppid(), owner.Of(os.Getppid()).Start-1, me.Host), 0, false},
-		{"another host, lately", with(1, 1, "elsewhere-7.cluster"), time.Hour, true},
-		{"another host, long ago", with(1, 1, "elsewhere-7.cluster"), 25 * time.Hour, false},
-	} {
-		for _, what := range []string{"new", "old"} {
-			t.Run(tc.name+" "+what, func(t *testing.T) {
-				dir := t.TempDir()
-				mustSave(t, dir, stateOf(1, 1))
-				hidden := filepath.Join(dir, hiddenName(2, what, tc.owner))
-				if err := os.CopyFS(hidden, os.DirFS(filepath.Join(dir, folderName(1)))); err != nil {
-					t.Fatal(err)
-				}
-				then := time.Now().Add(-tc.age)
-				for _, path := range append(glob(t, hidden, "*"), hidden) {
-					if err := os.Chtimes(path, then, then); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if _, err := Prune(dir, 1, 1); err != nil {
-					t.Fatal(err)
-				}
-				if stays := len(glob(t, dir, ".*")) == 1; stays != tc.stays {
-					t.Errorf("it stays: %t", stays)
-				}
-				wantLatest(t, dir, stateOf(1, 1))
-			})
+	for _, behind := range []string{"", ".old"} {
+		dir := t.TempDir()
+		mustSave(t, dir, stateOf(1, 1))
+		living, err := scratch.Make(filepath.Join(dir, folderName(2)))
+		if err != nil {
+			t.Fatal(err)
 		}
+		dead := leftBehind(t, filepath.Join(dir, folderName(3))) + behind
+		if err := os.CopyFS(dead, os.DirFS(filepath.Join(dir, folderName(1)))); err != nil {
+			t.Fatal(err)
+		}
+		if behind != "" { // what has stepped aside goes where the new one is there
+			mustSave(t, dir, stateOf(3, 1))
+		}
+		if _, err := Prune(dir, 5, 3); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || !slices.Equal(left, []string{living.Path}) {
+			t.Errorf("%v %v; want %s", left, err, living.Path)
+		}
+		living.Close()
 	}
 }
 
-func glob(t *testing.T, dir, pattern string) []string {
+// leftBehind is the name of a hidden folder that nobody holds any more.
+func leftBehind(t *testing.T, final string) string {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(dir, pattern))
+	f, err := scratch.Make(final)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return list
+	f.Close()
+	return f.Path
 }
 
 // Nothing but checkpoints and what is half written is ever removed, and no
@@ -193,20 +160,16 @@ func glob(t *testing.T, dir, pattern string) []string {
 func TestPruneLeavesOthers(t *testing.T) {
 	dir := t.TempDir()
 	others := []string{
-		".epoch-000001", ".epoch-000001.new-1-2", ".epoch-1.new-1-2-" + owner.Self().Host, "epoch-1", "epoch-00001x", "epoch--00001", "notes",
-		".epoch-000001.new-+1-2-" + owner.Self().Host, "epoch-000001.new-1-2-" + owner.Self().Host,
+		".epoch-000001", ".epoch-000001.tmp-1", ".epoch-000001.tmp-aaaaaaaaaaaaaaaa", "epoch-1", "epoch-00001x", "epoch--00001", "notes",
+		"epoch-000001.tmp-aaaaaaaaaaaaaaaa", filepath.Base(leftBehind(t, filepath.Join(dir, "notes"))),
 	}
 	for _, name := range others {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	dead := fmt.Sprintf(".epoch-000000.new-999999999-1-%s", owner.Self().Host)
-	precious := []string{filepath.Join("epoch-000000", "notes.txt"), filepath.Join(dead, "notes.txt")}
+	precious := []string{filepath.Join("epoch-000000", "notes.txt"), filepath.Join("notes", "notes.txt")}
 	mustSave(t, dir, stateOf(0, 1))
-	if err := os.Mkdir(filepath.Join(dir, dead), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	for _, name := range precious {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("precious"), 0o644); err != nil {
 			t.Fatal(err)
@@ -218,7 +181,7 @@ func TestPruneLeavesOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := append(slices.Clone(others), dead, folderName(0), folderName(3))
+	want := append(slices.Clone(others), folderName(0), folderName(3))
 	slices.Sort(want)
 	if got := names(t, dir); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v; want %v", got, want)

@@ -16,7 +16,6 @@ import (
 	"siafu/graph/durable"
 	"siafu/graph/fault"
 	"siafu/graph/scratch"
-	"siafu/ranks/owner"
 	"siafu/ranks/safetensors"
 )
 
@@ -48,17 +47,17 @@ func Save(dir string, s State, at func(step string)) (Written, error) {
 	if err := removable(opSave, w.final); err != nil {
 		return Written{}, err
 	}
-	if err := durable.MkdirAll(opSave, dir); err != nil {
+	folder, err := durable.NewFolder(opSave, w.final)
+	if err != nil {
 		return Written{}, err
 	}
-	me := owner.Self()
-	w.tmp = filepath.Join(dir, hiddenName(s.Epoch, "new", me))
-	defer os.RemoveAll(w.tmp)
+	defer folder.Close()
+	w.tmp = folder.Path
 	if err := w.all(); err != nil {
 		return Written{}, err
 	}
 	at("rename")
-	if err := durable.Replace(opSave, w.tmp, w.final, filepath.Join(dir, hiddenName(s.Epoch, "old", me))); err != nil {
+	if err := folder.Commit(); err != nil {
 		return Written{}, err
 	}
 	now := time.Now()
@@ -87,10 +86,6 @@ type output struct {
 // when the others are durable.
 func (w *writer) all() error {
 	defer w.close()
-	_ = os.RemoveAll(w.tmp) // of a Save that could not even tidy up
-	if err := os.Mkdir(w.tmp, 0o755); err != nil {
-		return w.fault("", err)
-	}
 	if err := w.contents(); err != nil {
 		return err
 	}
@@ -130,10 +125,8 @@ func (w *writer) contents() error {
 
 // metadata is that of a file of weights, which epoch's they are included.
 func (s *State) metadata(epoch int) map[string]string {
-	m := maps.Clone(s.Metadata)
-	if m == nil {
-		m = map[string]string{}
-	}
+	m := map[string]string{}
+	maps.Copy(m, s.Metadata)
 	m["epoch"] = strconv.Itoa(epoch)
 	return m
 }
@@ -195,9 +188,7 @@ func (w *writer) sync() error {
 func (w *writer) close() error {
 	var first error
 	for _, f := range w.open {
-		if err := f.Close(); err != nil && first == nil {
-			first = w.fault(f.file.Name, err)
-		}
+		first = cmp.Or(first, w.fault(f.file.Name, f.Close()))
 	}
 	w.open = nil
 	return first

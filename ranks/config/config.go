@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -141,30 +142,24 @@ func (c *Config) Validate() error {
 // inRange tells whether p is in [0, 1); it is false for NaN.
 func inRange(p float64) bool { return p >= 0 && p < 1 }
 
-// validateNames checks the values that come from a list; flags are checked by
-// the command line too, a file's keys only here.
+// validateNames checks the values that come from a list, which the command line
+// checks too for flags, and for the keys of a file nobody else.
 func (c *Config) validateNames() error {
-	for _, r := range []struct{ flag, got, want string }{
-		{"mode", c.Mode, "pipe nopipe async"},
-		{"pre-aggregate", c.PreAggregate, "auto on off"},
-		{"refresh", c.Refresh, "always previous never"},
-		{"tensor", c.Tensor, "cpu lambda"},
-		{"kernel", c.Kernel, "auto avx512 avx2 openblas go"},
-		{"gather", c.Gather, "float32 bf16"},
-		{"features", c.Features, "float32 bf16"},
-		{"vertex-order", cmp.Or(c.VertexOrder, "auto"), strings.ReplaceAll(order.Names, ",", "")},
-		{"model", c.Model, strings.Join(model.Kinds(), " ")},
-		{"initializer", c.Initializer, model.Auto + " " + strings.Join(model.Initializers(), " ")},
-		{"order", c.Order, "auto gather-first apply-first"},
-		{"cache-input", c.CacheInput, "auto on off"},
-		{"optimizer", c.Optimizer, "sgd adam adamw"},
-		{"patience-on", c.PatienceOn, "accuracy loss both"},
-		{"weight-decay-on", c.WeightDecayOn, "first all"},
-	} {
-		if !slices.Contains(strings.Fields(r.want), r.got) {
-			return fault.New(fault.Usage, "train", "", "--%s=%q", r.flag, r.got).
-				Then("it must be one of %s", strings.ReplaceAll(r.want, " ", ", "))
+	oneOf := func(flag, got string, want []string) error {
+		if slices.Contains(want, got) {
+			return nil
 		}
+		return fault.New(fault.Usage, "train", "", "--%s=%q", flag, got).Then("it must be one of %s", strings.TrimPrefix(strings.Join(want, ", "), ", "))
+	}
+	for f, value := range reflect.ValueOf(c).Elem().Fields() {
+		if list, ok := f.Tag.Lookup("enum"); ok {
+			if err := oneOf(f.Tag.Get("toml"), value.String(), strings.Split(list, ",")); err != nil {
+				return err
+			}
+		}
+	}
+	if err := oneOf("vertex-order", cmp.Or(c.VertexOrder, "auto"), strings.Split(order.Names, ", ")); err != nil {
+		return err
 	}
 	if _, err := c.Codecs(); err != nil {
 		return fault.New(fault.Usage, "train", "", "--codec=%q", c.Codec).Then("it must be %s; or one of %s", tune.Names, codec.Names)

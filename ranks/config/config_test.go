@@ -40,7 +40,7 @@ func TestValidate(t *testing.T) {
 		"tensor nowhere":  func(c *Config) { c.Tensor = "lambda" },
 		"tensor here":     func(c *Config) { c.Lambda = "local" },
 		"tensor unused":   func(c *Config) { c.LambdaFunction = "f" },
-		"tensor afar":     func(c *Config) { c.Tensor, c.Lambda = "lambda", "azure" },
+		"lambda":          func(c *Config) { c.Tensor, c.Lambda = "lambda", "azure" },
 		"tensor openblas": func(c *Config) { c.Tensor, c.Lambda, c.Kernel = "lambda", "aws", "openblas" },
 		"model":           func(c *Config) { c.Model = "GCN" },
 		"initializer":     func(c *Config) { c.Initializer = "zero" },

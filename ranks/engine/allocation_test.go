@@ -11,7 +11,6 @@ import (
 	"siafu/graph/mapped"
 	"siafu/graph/partition"
 	"siafu/graph/shard"
-	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/params"
 	"siafu/ranks/runfolder"
@@ -105,6 +104,7 @@ func TestEpochAllocatesNothing(t *testing.T) {
 		"gin":              func(c *config.Config) { c.Model, c.Layers = "gin", 3 },
 		"perceptron":       func(c *config.Config) { c.Model = "mlp" },
 		"input not cached": func(c *config.Config) { c.CacheInput = "off" },
+		"made again":       func(c *config.Config) { c.Order, c.CacheInput, c.Layers, c.Recompute = "gather-first", "off", 5, true },
 		"timeline":         func(c *config.Config) { c.Trace = "trace.json" },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestEpochAllocatesNothing(t *testing.T) {
 
 // countAllocations trains epochs as trainer.train does, without its metrics.
 func countAllocations(t *testing.T, e *Engine, source params.Source) error {
-	tr, err := e.trainer(source, nil, model.InStep)
+	tr, err := e.trainer(source, nil, Memory(e.Config))
 	if err != nil {
 		return err
 	}

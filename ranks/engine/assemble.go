@@ -13,7 +13,7 @@ import (
 func (e *Engine) lockstep(store *model.Store, intervals []*interval) *lockstep {
 	return &lockstep{
 		workers: e.workers, tensor: e.Tensor, store: store, intervals: intervals,
-		seed: e.Config.Seed, part: e.Peers.Rank(), adder: e.workers.team(),
+		part: e.Peers.Rank(), adder: e.workers.team(),
 	}
 }
 
@@ -27,7 +27,7 @@ func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *
 		way.graph = graphwork.New(s.store, e.Shard, o, s.adder, a)
 		if e.Peers.Size() > 1 {
 			s.exchange = halo.NewExchange(e.Peers, way.graph.Plan, rows, e.packers, e.workers.team(), a, way.graph.MaxWidth())
-			way.ghosts = halo.Always{Exchange: s.exchange}
+			way.ghosts = halo.NewAlways(s.exchange, way.graph.Shapes(), e.Config.Seed)
 			way.sumPieces = way.graph.SumPieces(pieceEdges)
 			way.pieces = evenly(way.graph.Plan.Ghosts, max(1, min(config.MostIntervals, way.graph.Plan.Ghosts/config.IntervalRows)))
 		}

@@ -5,8 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"siafu/graph/mapped"
-	"siafu/halo/codec"
+	"siafu/halo"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
@@ -32,11 +31,9 @@ type async struct {
 	world   world.Comm
 	workers *workers
 	tensor  tensor.Backend
-	arena   *mapped.Arena
 	delay   *delay          // nil but in experiments
 	graph   *graphwork.Work // nil without propagation
-	codec   codec.Codec
-	sendIDs []uint32 // dataset ids of the plan's SendRows
+	ghosts  halo.Receiver   // likewise
 
 	setting   protocol.Setting
 	chooser   *protocol.Chooser
@@ -55,19 +52,17 @@ type async struct {
 	received int
 	active   []job
 	running  int
-	weights  []float32 // after the last epoch
+	came     *world.Message // while nothing ran, and is to be taken
+	weights  []float32      // after the last epoch
 	wireIn   []float32
 	outbox   *world.Outbox
 	tallies  tallies
 }
 
-// job is a task that is queued or runs. Where the task puts the rows of a message
-// into their place, wire is the message.
+// job is a task that is queued or runs.
 type job struct {
 	schedule.Task
 	access access
-	wire   wire
-	from   int  // rank
 	runs   bool // in a place of async.active
 }
 
@@ -121,13 +116,13 @@ func (f *async) Run(worker int, t schedule.Task) (done bool, err error) {
 	i.ops.Borrow(f.workers.teams[worker])
 	switch t.Stage {
 	case schedule.Send:
-		return true, f.sendForward(i, t.Layer)
+		return true, f.sendForward(i, t)
 	case schedule.GatherGhosts:
-		return true, f.gather(i, t.Layer)
+		return true, f.gather(i, t)
 	case schedule.SendBackward:
 		f.sendBackward(i, t.Layer)
 	case schedule.GatherBackward:
-		f.gatherBackward(i, t.Layer)
+		return true, f.gatherBackward(i, t)
 	default:
 		return i.start(f.tensor, t, f.world.Rank(), i.epoch, i.pass(), f.tasks[t.Layer][t.Stage])
 	}
@@ -145,14 +140,11 @@ func (i *interval) pass() model.Pass { return model.Pass{Epoch: i.epoch, Train: 
 // Done implements schedule.Flow.
 func (f *async) Done(t schedule.Task) error {
 	f.running--
-	j := f.end(t)
-	if t.Interval != schedule.Whole {
-		return f.follow(f.intervals[t.Interval], t)
+	f.end(t)
+	if t.Interval == schedule.Whole {
+		return nil
 	}
-	if t.Stage == schedule.Receive || t.Stage == schedule.ReceiveBackward {
-		f.layers[t.Layer].note(j)
-	}
-	return nil
+	return f.follow(f.intervals[t.Interval], t)
 }
 
 // follow queues what an interval does after a task.
@@ -234,6 +226,12 @@ func (f *async) start(i *interval, weights []float32) {
 
 // Poll implements schedule.Flow.
 func (f *async) Poll() (some bool, err error) {
+	if m := f.came; m != nil {
+		f.came, some = nil, true
+		if err := f.take(*m); err != nil {
+			return some, err
+		}
+	}
 	for {
 		m, ok, err := f.world.TryRecv(world.Any, params.TagAsync)
 		if err != nil || !ok {
@@ -247,7 +245,11 @@ func (f *async) Poll() (some bool, err error) {
 }
 
 // Wait implements schedule.Flow.
-func (f *async) Wait() error { return f.await() }
+func (f *async) Wait() error {
+	m, err := f.world.Recv(world.Any, params.TagAsync)
+	f.came = &m
+	return err
+}
 
 // Listens implements schedule.Flow.
 func (f *async) Listens() bool { return f.world.Size() > 1 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"siafu/halo/refresh"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/signals"
@@ -66,12 +67,15 @@ func (f *async) send(to int, m wire) error {
 
 // take takes a message that has arrived.
 func (f *async) take(in world.Message) error {
-	if len(in.Data) > 0 && in.Data[0] >= wireRows {
+	if refresh.Carries(in.Data) {
+		return f.takeRows(in)
+	}
+	if len(in.Data) > 0 && in.Data[0] >= wireTally {
 		m, err := decodeWire(in.Data, in.Source)
 		if err != nil {
 			return err
 		}
-		return f.takeWire(m, in.Source)
+		return f.takeWire(m)
 	}
 	m, err := protocol.Decode(in.Data, in.Source, f.world.Rank(), f.wireIn)
 	if err != nil {
@@ -90,18 +94,12 @@ func (f *async) take(in world.Message) error {
 	return f.protocol(m)
 }
 
-func (f *async) takeWire(m wire, from int) error {
-	switch m.kind {
-	case wireTally:
+func (f *async) takeWire(m wire) error {
+	if m.kind == wireTally {
 		return f.takeTally(m.epoch, m.numbers)
-	case wireStop:
-		f.epochs = min(f.epochs, m.epoch)
-		return nil
 	}
-	if m.epoch <= f.setting.Trained {
-		return nil // from the stretch before
-	}
-	return f.expect(m, from)
+	f.epochs = min(f.epochs, m.epoch)
+	return nil
 }
 
 // protocol is one of package protocol to a graph rank.

@@ -2,18 +2,18 @@ package engine
 
 import (
 	"slices"
-	"sync/atomic"
 	"time"
 
+	"siafu/graph/fault"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/signals"
 	"siafu/ranks/stopping"
 )
 
 // Places in a tally, behind the findings of the passes: bytes of rows as
-// float32 and as they were sent, and invocations. These are added up over ranks. Then come those
-// of which the greatest counts: the seconds of each kind of task, the seconds
-// without a task, and what the rank has been asked for.
+// float32 and as they were sent, and invocations. These are added up over ranks.
+// Then come those of which the greatest counts: the seconds of each kind of task,
+// the seconds without a task, and what the rank has been asked for.
 const (
 	tallyRaw = findingsSize + iota
 	tallySent
@@ -48,9 +48,8 @@ type tallies struct {
 	asked    signals.Request // of any rank, on rank 0
 	stopped  string          // why the stretch ends: one of package stopping's reasons, or byRequest
 
-	raw, sent atomic.Int64 // bytes of rows since the last tally
-	invoked   invoked
-	ask       signals.Request // that a server has told of
+	invoked invoked
+	ask     signals.Request // that a server has told of
 	// On rank 0: the weights with which the first interval has gone through
 	// epochs that are not reported.
 	versions map[int][]float32
@@ -88,7 +87,10 @@ func (f *async) tell(epoch int) error {
 		return nil
 	}
 	own := t.own(epoch)
-	own[tallyRaw], own[tallySent] = float64(t.raw.Swap(0)), float64(t.sent.Swap(0))
+	if f.ghosts != nil {
+		s := f.ghosts.TakeStats()
+		own[tallyRaw], own[tallySent] = float64(s.RawBytes), float64(s.SentBytes)
+	}
 	own[tallyInvoked] = float64(t.invoked.take())
 	copy(own[tallyTasks:], f.workers.take())
 	own[len(own)-1] = float64(max(t.saver.Pending(epoch), t.ask))
@@ -105,7 +107,8 @@ func (f *async) tell(epoch int) error {
 func (f *async) takeTally(epoch int, numbers []float64) error {
 	t := &f.tallies
 	if t.ranks == 0 || len(numbers) != tallyTasks+len(kinds)+2 {
-		return damaged(wire{layer: epoch}, 0)
+		return fault.New(fault.Runtime, "train", "", "a tally of epoch %d with %d numbers fits nowhere", epoch, len(numbers)).
+			Then("run the same siafu on all ranks")
 	}
 	if t.sums[epoch] == nil {
 		t.sums[epoch] = make([]float64, len(numbers))

@@ -8,68 +8,53 @@ import (
 )
 
 // Messages between graph ranks in bounded asynchrony, beside those of package
-// async, whose first byte is below wireRows. All have one tag, so that a rank
-// sees what another one sent in the order in which it was sent.
+// protocol and of refresh.Bounded, whose first byte is below wireTally. All have
+// one tag, so that a rank sees what another one sent in the order in which it was
+// sent.
 const (
-	wireRows  = 64 // boundary rows of an interval, on their way to ghosts
-	wireGrads = 65 // gradients of ghosts, on their way to their owner
 	wireTally = 66 // what a rank knows of an epoch that it has finished, for rank 0
 	wireStop  = 67 // the epoch after which all stop, from rank 0
 )
 
-// wire is one of these messages: so many rows of a layer from place first of the
-// list that sender and receiver share, as a block of package codec, or numbers.
+// wire is one of these messages.
 type wire struct {
-	kind         byte
-	layer, epoch int
-	first, count int
-	block        []byte
-	numbers      []float64
+	kind    byte
+	epoch   int
+	numbers []float64
 }
 
-// wireHeader is kind, three zeros, then layer, epoch, first, and the number of
-// rows or numbers as 32 bits each.
+// wireHeader is the kind and seven zeros, then epoch, zero and the number of
+// numbers as 32 bits each.
 const wireHeader = 20
 
-// header appends what stands before a block.
-func (m wire) header(dst []byte) []byte {
+func (m wire) encode(dst []byte) []byte {
 	dst = append(dst[:0], m.kind, 0, 0, 0)
-	for _, v := range [...]int{m.layer, m.epoch, m.first, m.count} {
+	for _, v := range [...]int{0, m.epoch, 0, len(m.numbers)} {
 		dst = binary.LittleEndian.AppendUint32(dst, uint32(v))
+	}
+	for _, v := range m.numbers {
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
 	}
 	return dst
 }
 
-func (m wire) encode(dst []byte) []byte {
-	m.count = max(m.count, len(m.numbers))
-	dst = m.header(dst)
-	for _, v := range m.numbers {
-		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
-	}
-	return append(dst, m.block...)
-}
-
-// decodeWire reads a message from rank from. Its block lies in b.
+// decodeWire reads a message from rank from.
 func decodeWire(b []byte, from int) (wire, error) {
 	bad := fault.New(fault.Runtime, "train", "", "a message of %d bytes from rank %d is damaged", len(b), from).
 		Then("run the same siafu on all ranks")
-	if len(b) < wireHeader || b[0] < wireRows || b[0] > wireStop {
+	if len(b) < wireHeader {
 		return wire{}, bad
 	}
-	var v [4]int
-	for i := range v {
-		v[i] = int(binary.LittleEndian.Uint32(b[4+4*i:]))
-	}
-	m := wire{kind: b[0], layer: v[0], epoch: v[1], first: v[2], count: v[3]}
-	switch body := b[wireHeader:]; {
-	case m.kind == wireTally && len(body) == 8*m.count:
-		for i := range m.count {
+	number := func(at int) int { return int(binary.LittleEndian.Uint32(b[at:])) }
+	m, count, body := wire{kind: b[0], epoch: number(8)}, number(16), b[wireHeader:]
+	switch {
+	case b[1]|b[2]|b[3] != 0 || number(4) != 0 || number(12) != 0:
+		return wire{}, bad
+	case m.kind == wireTally && len(body) == 8*count:
+		for i := range count {
 			m.numbers = append(m.numbers, math.Float64frombits(binary.LittleEndian.Uint64(body[8*i:])))
 		}
-		m.count = 0
-	case m.kind == wireStop && len(body) == 0 && m.count == 0:
-	case m.kind == wireRows || m.kind == wireGrads:
-		m.block = body
+	case m.kind == wireStop && len(body) == 0 && count == 0:
 	default:
 		return wire{}, bad
 	}

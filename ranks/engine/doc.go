@@ -25,12 +25,12 @@
 // that was built once, rows of all intervals are one matrix that layers make in
 // place, and one collective exchange carries those of all intervals, so that an
 // epoch allocates nothing and takes no lock. In bounded asynchrony nobody knows
-// what comes next: an interval's next task follows from the one before, its rows
-// are copied into a store whose readers and writers exclude each other
-// (published), and travel in messages of their own with their epoch. With one
+// what comes next: an interval's next task follows from the one before, and its
+// rows are copied into a store whose readers and writers exclude each other
+// (published). Rows of other ranks come from a halo.Source in both. With one
 // interval on one rank and staleness 0 the two do the same arithmetic, to the
 // bit.
 //
-// Where rows are handed to other ranks and taken from them is one file in each
-// flow: transfer.go and published.go.
+// Where rows are handed to the source of ghosts and taken from it is one file in
+// each flow: transfer.go and published.go.
 package engine

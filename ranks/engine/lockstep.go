@@ -28,7 +28,6 @@ type lockstep struct {
 	adder     kernels.Ops    // of update
 	delay     *delay         // nil but in experiments
 	tuning    *tuning        // nil where the codec is fixed
-	seed      uint64
 	part      int
 	intervals []*interval
 	// update sums up the gradients of a layer's weights and hands them over.
@@ -148,7 +147,7 @@ func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
 	case schedule.GatherBackward:
 		s.graph.GatherBackward(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)
 	case schedule.AddSums:
-		s.addSums(i, t)
+		return true, s.addSums(i, t)
 	default:
 		what := s.walk.tasks[t.Layer][t.Stage]
 		done, err := i.start(s.tensor, t, s.part, s.pass.Epoch, s.pass, what)
@@ -178,9 +177,6 @@ func (s *lockstep) publish(i *interval, list []model.Do) {
 
 // Done implements schedule.Flow.
 func (s *lockstep) Done(t schedule.Task) error {
-	if t.Stage == schedule.Send || t.Stage == schedule.SendBackward {
-		s.ghosts.Begun(slot(t))
-	}
 	s.walk.Done(t)
 	return nil
 }
@@ -195,7 +191,7 @@ func (s *lockstep) Poll() (bool, error) {
 	if err != nil || !ok {
 		return false, err
 	}
-	came, err := s.ghosts.Arrived(slot(event))
+	came, err := s.ghosts.Arrived(s.slot(event))
 	if came && err == nil {
 		s.walk.Done(event)
 	}
@@ -208,11 +204,7 @@ func (s *lockstep) Wait() error {
 	if !ok {
 		return fault.New(fault.Runtime, "train", "", "epoch %d has come to a stand, and nothing is awaited", s.pass.Epoch)
 	}
-	if err := s.ghosts.Await(slot(event)); err != nil {
-		return err
-	}
-	s.walk.Done(event)
-	return nil
+	return s.ghosts.Await(s.slot(event))
 }
 
 // Listens implements schedule.Flow.

@@ -36,7 +36,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	if m == model.Apart {
 		f := &async{cfg: c, workers: e.workers, layers: make([]*published, net.Layers())}
 		if net.Propagates() {
-			f.prepare(e, store, kept)
+			_ = f.prepare(e, store, 0, kept) // fails only of rows that have come
 		}
 		return
 	}

@@ -6,11 +6,9 @@ import (
 	"time"
 
 	"siafu/graph/mapped"
-	"siafu/halo"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
-	"siafu/ranks/graphwork"
 	"siafu/ranks/inject"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
@@ -176,7 +174,7 @@ func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *map
 		return nil, err
 	}
 	f := &async{
-		cfg: c, world: e.World, outbox: world.NewOutbox(e.World), workers: e.workers, tensor: e.Tensor, arena: a, delay: newDelay(c, rank),
+		cfg: c, world: e.World, outbox: world.NewOutbox(e.World), workers: e.workers, tensor: e.Tensor, delay: newDelay(c, rank),
 		setting: setting, progress: protocol.NewProgress(setting, rank),
 		chooser: protocol.NewChooser(setting, rank, net.Layers(), net.NumWeights()),
 		epochs:  c.Epochs, wireIn: make([]float32, net.NumWeights()),
@@ -203,19 +201,9 @@ func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *map
 	}
 	f.active = make([]job, e.workers.pool.Workers()+len(f.intervals))
 	if net.Propagates() {
-		f.prepare(e, store, a)
-	}
-	return f, nil
-}
-
-// prepare makes what the intervals' layers need of the graph, and of rows that
-// travel.
-func (f *async) prepare(e *Engine, store *model.Store, a *mapped.Arena) {
-	f.graph = graphwork.New(store, e.Shard, graphwork.Options{Half: f.cfg.Gather == "bf16", Apart: true}, e.workers.team(), a)
-	f.codec, f.sendIDs = e.Codecs[0], f.graph.Plan.SendIDs(a.For(halo.Buffers))
-	for l := range f.layers {
-		if layer := f.graph.Layer(l); layer != nil {
-			f.layers[l] = f.publish(layer, e.Shard.NumOwn(), a)
+		if err := f.prepare(e, store, trained, a); err != nil {
+			return nil, err
 		}
 	}
+	return f, nil
 }

@@ -20,7 +20,7 @@ import (
 // rows of ghosts come from, and its tasks forward and backward.
 type route struct {
 	graph  *graphwork.Work // nil in a network without propagation
-	ghosts halo.Source     // nil where none are gathered
+	ghosts halo.Collective // nil where none are gathered
 
 	forwardWalk, backwardWalk, epochWalk *walk
 
@@ -46,7 +46,7 @@ func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
 	way := *s.exact
 	switch e.Config.Refresh {
 	case config.Previous:
-		way.ghosts = refresh.NewPrevious(s.shapes(), e.Peers, way.graph.Plan, e.Codecs[0], e.packers, s.adder, a)
+		way.ghosts = refresh.NewPrevious(way.graph.Shapes(), e.Config.Seed, e.Peers, way.graph.Plan, e.Codecs[0], e.packers, s.adder, a)
 	case config.Never:
 		o.Alone, o.Forward = true, false
 		way.graph, way.ghosts = graphwork.New(s.store, e.Shard, o, s.adder, a), nil
@@ -57,80 +57,69 @@ func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
 
 // reserve makes the room for what codecs lose of the rows of training.
 func (s *lockstep) reserve() {
-	for _, l := range s.shapes() {
-		if s.training.ghosts != nil {
-			s.training.ghosts.Leaving(halo.Slot{Layer: l.Layer}).Reserve(l.Layer, l.Width, l.Backward)
-		}
+	if s.training.ghosts == nil {
+		return
 	}
-}
-
-// shapes are the layers that gather.
-func (s *lockstep) shapes() []refresh.Shape {
-	var list []refresh.Shape
-	for l := range s.store.Network.Layers {
-		if g := s.store.Network.Gathering(l); g.Width > 0 {
-			list = append(list, refresh.Shape{Layer: l, Width: g.Width, Backward: g.Backward})
-		}
+	for _, l := range s.training.graph.Shapes() {
+		s.training.ghosts.Reserve(l)
 	}
-	return list
 }
 
 // slot is that of a task's rows.
-func slot(t schedule.Task) halo.Slot {
+func (s *lockstep) slot(t schedule.Task) halo.Slot {
 	backward := false
 	switch t.Stage {
 	case schedule.GhostGrads, schedule.SendBackward, schedule.ReceiveBackward, schedule.AddSums:
 		backward = true
 	}
-	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: backward}
+	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: backward, Apart: !s.pass.Train}
 }
 
 // transfer runs a task of a layer between this rank and the others. Send and
 // Receive, forward and backward, are collective over the graph ranks.
 func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.Task) error {
-	at, key := slot(t), halo.Key{Seed: s.seed, Epoch: t.Epoch, Layer: t.Layer, Apart: !s.pass.Train}
+	at := s.slot(t)
 	switch t.Stage {
 	case schedule.Sum:
 		from, to := s.sumPieces[t.Interval], s.sumPieces[t.Interval+1]
-		s.graph.Sums(worker, l, from, s.ghosts.Leaving(at).Sums(l.Width).Part(from, to))
+		s.graph.Sums(worker, l, from, s.ghosts.Room(at).Part(from, to))
 	case schedule.Send:
 		s.graph.Enter(l, s.pass)
-		return s.ghosts.Leaving(at).BeginForward(l.Rows, key)
+		return s.ghosts.Offer(at, l.Rows, 0, l.Rows.Rows)
 	case schedule.Receive:
 		return s.receive(worker, l, at)
 	case schedule.GhostGrads:
 		from, to := s.pieces[t.Interval], s.pieces[t.Interval+1]
-		s.graph.GhostGrads(worker, l, from, s.ghosts.Leaving(at).Ghosts(l.Width).Part(from, to))
+		s.graph.GhostGrads(worker, l, from, s.ghosts.Room(at).Part(from, to))
 	case schedule.SendBackward:
-		return s.ghosts.Leaving(at).BeginBackward(l.Width, key)
+		room := s.ghosts.Room(at)
+		return s.ghosts.Offer(at, room, 0, room.Rows)
 	case schedule.ReceiveBackward:
-		if in := s.ghosts.Arriving(at); in.UnderWay() {
-			return in.EndBackward(s.graph.Backward(l))
-		}
+		return s.ghosts.Add(worker, at, s.graph.Backward(l), 0, l.Rows.Rows)
 	}
 	return nil
 }
 
-// receive puts the rows of ghosts into their place: zeros where none have been
-// sent yet.
+// receive puts the rows of ghosts into their place: zeros where none have come yet.
 func (s *lockstep) receive(worker kernels.Ops, l *graphwork.Layer, at halo.Slot) error {
-	in := s.ghosts.Arriving(at)
-	rows := in.Ghosts(l.Width)
-	if in.UnderWay() {
-		var err error
-		if rows, err = in.EndForward(); err != nil {
-			return err
-		}
+	if _, _, err := s.ghosts.Take(at); err != nil {
+		return err
 	}
-	s.graph.TakeGhosts(worker, l, rows)
-	return nil
+	view, err := s.ghosts.Want(at)
+	if err == nil {
+		s.graph.TakeGhosts(worker, l, view.Rows)
+	}
+	return err
 }
 
 // addSums adds to an interval's gradients what those of sums, which have come
 // back, give them.
-func (s *lockstep) addSums(i *interval, t schedule.Task) {
-	l := s.graph.Layer(t.Layer)
-	s.graph.AddSums(l, i.at(t.Layer), s.ghosts.Arriving(slot(t)).Sums(l.Width))
+func (s *lockstep) addSums(i *interval, t schedule.Task) error {
+	view, err := s.ghosts.Want(s.slot(t))
+	if err == nil {
+		s.graph.AddSums(s.graph.Layer(t.Layer), i.at(t.Layer), view.Rows)
+	}
+	return err
 }
 
 // settle ends the transfers that outlive their epoch. Collective over the graph

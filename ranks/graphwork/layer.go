@@ -10,11 +10,10 @@ type Layer struct {
 	Width     int // of emitted rows
 	GradWidth int // of what is gathered, and of its gradient
 
-	Rows     kernels.Mat   // emitted by own vertices [own x Width]
-	Again    kernels.Mat   // the same on the way back, where a layer has made them again
-	Ghosts   kernels.Mat   // emitted by ghosts [ghosts x Width]
-	Grads    kernels.Mat   // of what own vertices gathered [own x GradWidth]
-	Returned []kernels.Mat // by graph rank, where layers are Apart: its share of the gradients of the rows sent there
+	Rows   kernels.Mat // emitted by own vertices [own x Width]
+	Again  kernels.Mat // the same on the way back, where a layer has made them again
+	Ghosts kernels.Mat // emitted by ghosts [ghosts x Width]
+	Grads  kernels.Mat // of what own vertices gathered [own x GradWidth]
 
 	gathered kernels.Mat // [own x GradWidth]
 	backward kernels.Mat // gradients of emitted rows [own x Width]
@@ -49,9 +48,6 @@ func (w *Work) room(purpose string, rows, cols int) kernels.Mat {
 func (w *Work) newLayer(at int, o Options) *Layer {
 	g := w.store.Network.Gathering(at)
 	l := &Layer{Width: g.Width, GradWidth: g.Gathered(), needed: g.Backward}
-	if o.Apart {
-		l.Returned = make([]kernels.Mat, w.Plan.Parts)
-	}
 	if layer, ok := w.store.Network.Layers[at].(model.Attended); ok {
 		w.attend(l, layer, o)
 	}
@@ -178,19 +174,6 @@ func (w *Work) AddSums(l *Layer, i Interval, sums kernels.Mat) {
 	m := w.sumsOf.edges(i.Lo, i.Hi)
 	m.RowScale = i.scale(w.col)
 	i.Ops.SpMM(i.rows(l.backward), m, sums, true)
-}
-
-// AddBackward adds to the interval's rows what other ranks have Returned, in
-// ascending order of ranks.
-func (w *Work) AddBackward(l *Layer, i Interval) {
-	for q, theirs := range l.Returned {
-		if theirs.IsNil() {
-			continue
-		}
-		start := int(w.Plan.SendStart[q])
-		first, end := Boundary(w.Plan.SendRows[start:w.Plan.SendStart[q+1]], i.Lo, i.Hi)
-		i.Ops.AddRows(l.backward, kernels.Mat{}, w.sendRows.Part(start+first, start+end), theirs.Part(first, end))
-	}
 }
 
 // spmm gathers rows, or their rounded copies where there are any, in which the

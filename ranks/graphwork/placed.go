@@ -14,7 +14,6 @@ type placed struct {
 	own, ghost   kernels.Edges           // into own vertices, from own ones and from ghosts
 	sums, sumsOf csr                     // of what is summed for other ranks, and its transpose
 	row, col     kernels.Vector[float32] // coefficients; none are ones
-	sendRows     kernels.Vector[uint32]  // of the plan
 	known        map[array]any
 }
 
@@ -51,7 +50,6 @@ func (w *Work) place() {
 	w.sums = csr{place(w, w.halo.Sums.Offsets), place(w, w.halo.Sums.Cols)}
 	w.sumsOf = csr{place(w, w.halo.SumsOf.Offsets), place(w, w.halo.SumsOf.Cols)}
 	w.row, w.col = place(w, w.coef.Row), place(w, w.coef.Col)
-	w.sendRows = place(w, w.Plan.SendRows)
 }
 
 func (w *Work) placeEdges(e shard.Edges) kernels.Edges {

@@ -2,7 +2,6 @@ package graphwork
 
 import (
 	"slices"
-	"sort"
 
 	"siafu/graph"
 	"siafu/graph/mapped"
@@ -40,7 +39,7 @@ const (
 type Options struct {
 	// Half rounds rows to bfloat16 before they are gathered; sums are float32.
 	Half bool
-	// Apart leaves Layer.Ghosts and Layer.Returned to the caller, for intervals that
+	// Apart leaves Layer.Ghosts to the caller, for intervals that
 	// go their own ways.
 	Apart bool
 	// Reduction is what ranks send each other, nil: every ghost's row. Attention,
@@ -114,6 +113,17 @@ func (w *Work) MaxWidth() int {
 	return width
 }
 
+// Shapes are the layers that gather.
+func (w *Work) Shapes() []halo.Shape {
+	var list []halo.Shape
+	for l, at := range w.layers {
+		if at != nil {
+			list = append(list, halo.Shape{Layer: l, Width: at.Width, Backward: at.needed})
+		}
+	}
+	return list
+}
+
 // Reverse tells which edges by source the way back goes along, given which layers
 // of a network it goes through by edges: all, and in the last layer those into
 // training vertices, the only ones with a gradient there. They get arrays of their
@@ -148,12 +158,4 @@ func (w *Work) prepareBackward() {
 			at.edges = trained
 		}
 	}
-}
-
-// Boundary is the part of the ascending list of own rows that lies in [lo, hi).
-func Boundary(list []uint32, lo, hi int) (from, to int) {
-	at := func(v int) int {
-		return sort.Search(len(list), func(k int) bool { return int(list[k]) >= v })
-	}
-	return at(lo), at(hi)
 }

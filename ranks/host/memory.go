@@ -24,13 +24,13 @@ func PeakRSS() int64 {
 	return u.Maxrss << 10
 }
 
-// ForgetPeak starts PeakRSS again from what is resident now, where the kernel
-// allows it: rank 0 may have partitioned the graph before it trains.
-func ForgetPeak() {
+// ForgetPeak starts PeakRSS again from what is resident now, and tells whether the
+// kernel allows it: rank 0 may have partitioned the graph before it trains.
+func ForgetPeak() bool {
 	// Design note: without this the report would blame training for pages of
 	// the whole dataset that only partitioning mapped. A kernel that refuses
 	// leaves the larger number, which is safe.
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o200)
+	return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o200) == nil
 }
 
 // Unlimited is the memory of a host that does not say what it has: more than

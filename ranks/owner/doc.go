@@ -1,3 +1,3 @@
-// Package owner says who writes a folder: the Process, whether it still runs,
-// and the Lock that keeps a second one away.
+// Package owner says who writes a folder: a Lock in it names the process and keeps
+// a second one away.
 package owner

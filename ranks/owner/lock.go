@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"siafu/graph/fault"
+	"siafu/graph/scratch"
 )
 
 const opLock = "run folder"
@@ -44,7 +45,8 @@ type Lock struct {
 
 // holder is what the lock file says of the process that holds it.
 type holder struct {
-	Process
+	PID    int       `json:"pid"`
+	Host   string    `json:"host"`
 	Launch string    `json:"launch,omitempty"`
 	Since  time.Time `json:"since"`
 }
@@ -69,7 +71,8 @@ func Acquire(run, launch string, wait time.Duration) (*Lock, error) {
 		case !errors.Is(err, errHeld):
 			return nil, err
 		}
-		h := whoHolds(path)
+		text, _ := readNamed(path)
+		h := parse(text) // nil where it says nothing
 		if h != nil && launch != "" && h.Launch == launch {
 			wait = max(wait, kinWait)
 		}
@@ -128,20 +131,10 @@ func (l *Lock) take(path string) error {
 	case err != nil:
 		return fault.System(opLock, path, err)
 	}
-	if !l.current(path) {
+	if !scratch.Names(path, l.file) {
 		return errStale
 	}
 	return nil
-}
-
-// current tells whether path still names the file that is locked.
-func (l *Lock) current(path string) bool {
-	locked, err := l.file.Stat()
-	if err != nil {
-		return false
-	}
-	named, err := os.Stat(path)
-	return err == nil && os.SameFile(locked, named)
 }
 
 // sign says in the file who holds it. A full disk does not keep anybody from
@@ -156,7 +149,8 @@ func (l *Lock) sign(path, launch string) error {
 			Then("move it away, or choose another --out")
 	}
 	l.signed = true
-	text, err := json.Marshal(holder{Self(), launch, time.Now().UTC().Truncate(time.Second)})
+	host, _ := os.Hostname() // a process without one says nothing of it
+	text, err := json.Marshal(holder{os.Getpid(), host, launch, time.Now().UTC().Truncate(time.Second)})
 	if err != nil {
 		return fault.System(opLock, path, err)
 	}
@@ -180,12 +174,7 @@ func (l *Lock) write(text []byte) error {
 
 // IsLock tells whether a file is a lock of siafu's: empty, or signed.
 func IsLock(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	text, err := read(f)
+	text, err := readNamed(path)
 	return err == nil && ours(text)
 }
 
@@ -198,27 +187,23 @@ func read(f *os.File) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(io.NewSectionReader(f, 0, maxHolder+1), maxHolder+1))
 }
 
-// parse reads what sign writes, nil for anything else.
+func readNamed(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return read(f)
+}
+
+// parse reads what sign writes, nil for anything else, as where nothing could be
+// read.
 func parse(text []byte) *holder {
 	h := &holder{}
 	if json.Unmarshal(text, h) != nil || h.PID <= 0 || h.Since.IsZero() {
 		return nil
 	}
 	return h
-}
-
-// whoHolds reads a lock file of another process, nil where it says nothing.
-func whoHolds(path string) *holder {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	text, err := read(f)
-	if err != nil {
-		return nil
-	}
-	return parse(text)
 }
 
 // describe is the holder in words; nil is one that is not known.

@@ -48,24 +48,16 @@ func (o *Options) names() []string {
 // Vet fails where the files could not be written, or where one of their
 // names stands for something that siafu has not written.
 func (o *Options) Vet() error {
-	m := marker(o.Dir)
-	if m == nil {
-		return o.vetUnmarked()
+	names, own := o.names(), map[string]string{}
+	if m := marker(o.Dir); m != nil {
+		own = m.Of
+	} else {
+		names = append(names, markName)
 	}
-	for _, name := range o.names() {
-		if _, own := m.Of[name]; own {
+	for _, name := range names {
+		if _, ours := own[name]; ours {
 			continue
 		}
-		if err := absentFile(filepath.Join(o.Dir, name)); err != nil {
-			return err
-		}
-	}
-	return writable(o.Dir)
-}
-
-// vetUnmarked is Vet where siafu has written nothing yet.
-func (o *Options) vetUnmarked() error {
-	for _, name := range append(o.names(), markName) {
 		if err := absentFile(filepath.Join(o.Dir, name)); err != nil {
 			return err
 		}

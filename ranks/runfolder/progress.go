@@ -2,9 +2,7 @@ package runfolder
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,7 +45,11 @@ func ReadProgress(dir string) (*Progress, error) {
 	if err := p.readMetrics(filepath.Join(dir, metricsFile)); err != nil {
 		return nil, err
 	}
-	return p, p.readSummary(filepath.Join(dir, summaryFile))
+	var err error
+	if p.Summary, err = readSummary(dir); fault.KindOf(err) == fault.Missing {
+		err = nil
+	}
+	return p, err
 }
 
 func (p *Progress) readMetrics(path string) error {
@@ -75,21 +77,6 @@ func (p *Progress) readMetrics(path string) error {
 	p.Seconds = seconds[len(seconds)/2]
 	p.Last = epochs[len(epochs)-1]
 	p.Done = p.Last.Epoch
-	return nil
-}
-
-func (p *Progress) readSummary(path string) error {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fault.System(op, path, err)
-	}
-	p.Summary = new(Summary)
-	if err := json.Unmarshal(text, p.Summary); err != nil {
-		return fault.New(fault.Data, op, path, "%v", err).Then("train again")
-	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -26,17 +27,14 @@ type Run struct {
 // a file that is not there, Data for one that is damaged.
 func Read(dir string) (*Run, error) {
 	r := &Run{Dir: dir, Model: filepath.Join(dir, modelFile)}
-	summary, err := os.ReadFile(filepath.Join(dir, summaryFile))
+	summary, err := readSummary(dir)
+	if f := (*fault.Error)(nil); errors.As(err, &f) && f.Kind == fault.Missing {
+		return nil, f.Then("%s is no run folder, or its run has not ended", dir)
+	}
 	if err != nil {
-		f := fault.System(op, filepath.Join(dir, summaryFile), err)
-		if f.Kind == fault.Missing {
-			f = f.Then("%s is no run folder, or its run has not ended", dir)
-		}
-		return nil, f
+		return nil, err
 	}
-	if err := json.Unmarshal(summary, &r.Summary); err != nil {
-		return nil, fault.New(fault.Data, op, filepath.Join(dir, summaryFile), "%v", err).Then("train again")
-	}
+	r.Summary = *summary
 	config, err := os.ReadFile(filepath.Join(dir, configFile))
 	if err != nil {
 		return nil, fault.System(op, filepath.Join(dir, configFile), err)

@@ -6,13 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/BurntSushi/toml"
 
 	"siafu/graph/durable"
 	"siafu/graph/fault"
 	"siafu/graph/inventory"
+	"siafu/graph/scratch"
 	"siafu/ranks/safetensors"
 )
 
@@ -31,27 +31,37 @@ const (
 
 const op = "run folder"
 
-// temporary stands in the names of files that are not whole, behind the name
-// that they will have.
-const temporary = ".tmp-"
+// temporary is the name of a file that is not whole.
+var temporary = inventory.Pattern(`.*` + scratch.Suffix)
 
 // isTemporary tells whether a name is that of a file of ours that is not whole.
 func isTemporary(name string) bool {
-	return strings.Contains(name, temporary) && slices.ContainsFunc(own, func(e inventory.Entry) bool { return e.Name.MatchString(name) })
+	return temporary.MatchString(name) && slices.ContainsFunc(own, func(e inventory.Entry) bool { return e.Name.MatchString(name) })
 }
 
 // Ended is the summary of the run in a folder, nil where there is none that has
 // ended.
 func Ended(dir string) *Summary {
-	text, err := os.ReadFile(filepath.Join(dir, summaryFile))
+	s, err := readSummary(dir)
 	if err != nil {
 		return nil
 	}
-	s := &Summary{}
-	if json.Unmarshal(text, s) != nil {
-		return nil
-	}
 	return s
+}
+
+// readSummary reads the summary of a run. Faults have kind Missing where there is
+// none.
+func readSummary(dir string) (*Summary, error) {
+	path := filepath.Join(dir, summaryFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fault.System(op, path, err)
+	}
+	s := &Summary{}
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, fault.New(fault.Data, op, path, "%v", err).Then("train again")
+	}
+	return s, nil
 }
 
 func taken(dir string) bool {

@@ -13,6 +13,7 @@ import (
 	"siafu/graph/durable"
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
+	"siafu/graph/npy"
 )
 
 // Tensor is a named row-major array.
@@ -207,28 +208,9 @@ func element(dtype string, b []byte) float32 {
 	case "F64":
 		return float32(math.Float64frombits(binary.LittleEndian.Uint64(b)))
 	case "F16":
-		return half(binary.LittleEndian.Uint16(b))
+		return float32(npy.Float16(binary.LittleEndian.Uint16(b)))
 	case "BF16":
 		return math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16)
 	}
 	panic("safetensors: type without a conversion")
-}
-
-// half is an IEEE 754 binary16.
-func half(h uint16) float32 {
-	sign := float32(1)
-	if h&0x8000 != 0 {
-		sign = -1
-	}
-	exp, frac := int(h>>10&0x1f), float64(h&0x3ff)
-	switch exp {
-	case 0:
-		return sign * float32(math.Ldexp(frac, -24))
-	case 31:
-		if frac != 0 {
-			return float32(math.NaN())
-		}
-		return sign * float32(math.Inf(1))
-	}
-	return sign * float32(math.Ldexp(1+frac/1024, exp-15))
 }

@@ -22,9 +22,9 @@ type Flow interface {
 	// Poll takes what other ranks have sent, without waiting, and tells whether
 	// there was anything.
 	Poll() (bool, error)
-	// Wait returns when something has come from other ranks, or with an error
-	// when they take too long. It is called while nothing runs, here or elsewhere,
-	// and nothing may.
+	// Wait returns when Poll will find something, or with an error when other ranks
+	// take too long. It is called while nothing runs, here or elsewhere, and nothing
+	// may; it is not excluded by other methods, and changes nothing that they look at.
 	Wait() error
 	// Listens tells whether other ranks may send something now.
 	Listens() bool
@@ -229,7 +229,8 @@ func (p *Pool) poll(f Flow, i *idleness) {
 	if err == nil && !found && p.running == 0 {
 		switch {
 		case p.handed == 0:
-			found, err = true, f.Wait()
+			p.aside(func() { err = f.Wait() })
+			found = true
 		case !f.Listens():
 			p.sleep()
 			return
@@ -240,13 +241,23 @@ func (p *Pool) poll(f Flow, i *idleness) {
 		return
 	}
 	i.polls++
-	p.polling = true
-	p.mu.Unlock()
-	if i.polls < eagerPolls {
+	p.aside(func() { pause(i.polls) })
+}
+
+// pause is between two questions.
+func pause(polls int) {
+	if polls < eagerPolls {
 		runtime.Gosched()
 	} else {
 		time.Sleep(rest)
 	}
+}
+
+// aside does something without the lock, while nobody else asks for messages.
+func (p *Pool) aside(do func()) {
+	p.polling = true
+	p.mu.Unlock()
+	do()
 	p.mu.Lock()
 	p.polling = false
 }

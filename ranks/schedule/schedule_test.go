@@ -29,6 +29,7 @@ type flow struct {
 	running atomic.Int32
 	fail    int // the task that fails, 0 for none
 	waits   int
+	due     bool // the event has come
 	before  func(t schedule.Task)
 }
 
@@ -60,19 +61,21 @@ func (f *flow) Idle(int, schedule.Task, time.Time, time.Time) {}
 
 func (f *flow) Poll() (bool, error) {
 	t, ok := f.Awaited()
-	if f.polls++; !ok || f.polls%f.every != 0 {
+	if f.polls++; !ok || f.polls%f.every != 0 && !f.due {
 		return false, nil
 	}
+	f.due = false
 	return true, f.come(t)
 }
 
 func (f *flow) Wait() error {
 	f.waits++
-	t, ok := f.Awaited()
+	_, ok := f.Awaited()
 	if !ok || f.running.Load() > 0 {
 		return errors.New("waits although there is work")
 	}
-	return f.come(t)
+	f.due = true
+	return nil
 }
 
 func (f *flow) come(t schedule.Task) error {

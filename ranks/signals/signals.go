@@ -76,14 +76,14 @@ func Watch(o Options) *Watcher {
 		o.Exit = os.Exit
 	}
 	w := &Watcher{options: o, in: make(chan os.Signal, 8), done: make(chan struct{}), now: time.Now}
-	signal.Notify(w.in, heard()...)
+	signal.Notify(w.in, Signals()...)
 	go w.loop()
 	return w
 }
 
-// heard are the signals to catch. A terminal that is closed sends SIGHUP; one
+// Signals are the signals to catch. A terminal that is closed sends SIGHUP; one
 // that was ignored when we started, as nohup has it, stays so.
-func heard() []os.Signal {
+func Signals() []os.Signal {
 	list := []os.Signal{syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGINT}
 	if !signal.Ignored(syscall.SIGHUP) {
 		list = append(list, syscall.SIGHUP)
@@ -206,17 +206,6 @@ func (w *Watcher) Stopping() (os.Signal, time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.first.signal, w.first.at
-}
-
-// Left is the time until the process is killed; ok is false where that is not
-// known, or nobody has announced it.
-func (w *Watcher) Left() (left time.Duration, ok bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.first.signal != syscall.SIGTERM || w.options.Grace <= 0 {
-		return 0, false
-	}
-	return w.options.Grace - w.now().Sub(w.first.at), true
 }
 
 // slurmKillWait is Slurm's own time between SIGTERM and SIGKILL, which its

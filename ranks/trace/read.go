@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
-	"strings"
 	"time"
 
 	"siafu/graph/fault"
@@ -51,108 +49,40 @@ func Read(path string) (*File, error) {
 
 // Decode reads a file's bytes. Its errors name the line.
 func Decode(b []byte) (*File, error) {
-	d := &decoder{Decoder: json.NewDecoder(bytes.NewReader(b)), text: b, file: &File{}, ranks: map[int]bool{}}
-	if err := d.object(); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errors.New("the file ends too early")
+	var f struct {
+		Info   map[string]string `json:"otherData"`
+		Events []json.RawMessage `json:"traceEvents"`
+	}
+	line := func(at int64) int { return 1 + bytes.Count(b[:at], []byte("\n")) }
+	if err := json.Unmarshal(b, &f); err != nil {
+		var syntax *json.SyntaxError
+		var kind *json.UnmarshalTypeError
+		at := int64(0)
+		if errors.As(err, &syntax) {
+			at = syntax.Offset
+		} else if errors.As(err, &kind) {
+			at = kind.Offset
 		}
-		return nil, fmt.Errorf("line %d: %w", d.line(), err)
+		return nil, fmt.Errorf("line %d: %w", line(at), err)
+	}
+	if f.Events == nil {
+		return nil, fmt.Errorf(`line %d: there is no "traceEvents"`, line(int64(len(b))))
+	}
+	d := &decoder{file: &File{Info: f.Info}, ranks: map[int]bool{}}
+	at := max(bytes.Index(b, []byte(`"traceEvents"`)), 0) // the key may be escaped
+	for _, text := range f.Events {
+		at += bytes.Index(b[at:], text)
+		if err := d.take(text); err != nil {
+			return nil, fmt.Errorf("line %d: %w", line(int64(at)), err)
+		}
+		at += len(text)
 	}
 	return d.file, nil
 }
 
 type decoder struct {
-	*json.Decoder
-	text  []byte
 	file  *File
 	ranks map[int]bool // that the file has described
-	begin int64        // of the value in hand
-}
-
-// line is that of the value in hand.
-func (d *decoder) line() int { return 1 + bytes.Count(d.text[:d.begin], []byte("\n")) }
-
-// mark notes where the next value begins.
-func (d *decoder) mark() {
-	d.begin = d.InputOffset()
-	for d.begin < int64(len(d.text)) && strings.IndexByte(" \t\r\n,:", d.text[d.begin]) >= 0 {
-		d.begin++
-	}
-}
-
-// expect reads a bracket.
-func (d *decoder) expect(want json.Delim) error {
-	d.mark()
-	got, err := d.Token()
-	if err != nil {
-		return err
-	}
-	if got != want {
-		return fmt.Errorf("%v where %v is needed", got, want)
-	}
-	return nil
-}
-
-// object reads the whole file.
-func (d *decoder) object() error {
-	if err := d.expect('{'); err != nil {
-		return err
-	}
-	found := false
-	for d.More() {
-		d.mark()
-		key, err := d.Token()
-		if err != nil {
-			return err
-		}
-		found = found || key == "traceEvents"
-		if err := d.member(key); err != nil {
-			return err
-		}
-	}
-	if err := d.expect('}'); err != nil {
-		return err
-	}
-	d.mark()
-	switch _, err := d.Token(); {
-	case err == nil:
-		return errors.New("something follows the end")
-	case !errors.Is(err, io.EOF):
-		return err
-	case !found:
-		return errors.New(`there is no "traceEvents"`)
-	}
-	return nil
-}
-
-// member reads the value of a key of the file's object.
-func (d *decoder) member(key json.Token) error {
-	d.mark()
-	switch key {
-	case "traceEvents":
-		return d.events()
-	case "otherData":
-		return d.Decode(&d.file.Info)
-	}
-	var skipped json.RawMessage
-	return d.Decode(&skipped)
-}
-
-func (d *decoder) events() error {
-	if err := d.expect('['); err != nil {
-		return err
-	}
-	for d.More() {
-		d.mark()
-		var e rawEvent
-		if err := d.Decode(&e); err != nil {
-			return err
-		}
-		if err := d.take(&e); err != nil {
-			return err
-		}
-	}
-	return d.expect(']')
 }
 
 // rawEvent is an event of any phase.
@@ -167,12 +97,16 @@ type rawEvent struct {
 }
 
 // take keeps an event, if it is of a kind that Save writes and that matters.
-func (d *decoder) take(e *rawEvent) error {
+func (d *decoder) take(text []byte) error {
+	var e rawEvent
+	if err := json.Unmarshal(text, &e); err != nil {
+		return err
+	}
 	switch {
 	case e.Phase == "M" && e.Name == "process_name":
-		return d.process(e)
+		return d.process(&e)
 	case e.Phase == "X":
-		return d.task(e)
+		return d.task(&e)
 	}
 	return nil
 }

@@ -77,6 +77,15 @@ func checkBlocks(size, length int, counts []int) {
 	}
 }
 
+// All are the ranks of a world of size ranks.
+func All(size int) []int {
+	ranks := make([]int, size)
+	for r := range ranks {
+		ranks[r] = r
+	}
+	return ranks
+}
+
 // Offsets returns where each block begins when blocks of the given lengths lie
 // one after another, and where the last one ends: len(counts)+1 numbers.
 func Offsets(counts []int) []int {

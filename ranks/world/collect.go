@@ -1,7 +1,10 @@
 package world
 
 import (
+	"cmp"
 	"encoding/binary"
+	"encoding/json"
+	"slices"
 	"strconv"
 
 	"siafu/graph/fault"
@@ -96,6 +99,20 @@ func Gather(c Comm, root int, block []byte) ([][]byte, error) {
 	return cut(all, recvCounts), nil
 }
 
+// GatherValues is Gather of values, which travel as JSON. Collective.
+func GatherValues[T any](c Comm, root int, mine T) ([]T, error) {
+	text, err := json.Marshal(mine)
+	if err != nil {
+		return nil, err
+	}
+	blocks, err := Gather(c, root, text)
+	all := make([]T, len(blocks))
+	for r, b := range blocks {
+		err = cmp.Or(err, json.Unmarshal(b, &all[r]))
+	}
+	return all, err
+}
+
 // BcastBlob is Bcast of a length that only root knows. It returns root's blob:
 // blob itself on root, a slice of its own elsewhere, where the argument is
 // ignored. Collective.
@@ -116,11 +133,8 @@ func BcastBlob(c Comm, blob []byte, root int) ([]byte, error) {
 
 // gatherInt64 gives everybody the number of every rank.
 func gatherInt64(c Comm, mine int64) ([]int64, error) {
-	all, counts := make([]int64, c.Size()), make([]int, c.Size())
-	for q := range counts {
-		counts[q] = 8
-	}
-	err := c.Allgatherv(bytesOf([]int64{mine}), bytesOf(all), counts)
+	all := make([]int64, c.Size())
+	err := c.Allgatherv(bytesOf([]int64{mine}), bytesOf(all), slices.Repeat([]int{8}, c.Size()))
 	return all, err
 }
 

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -13,9 +12,6 @@ import (
 type Launch struct {
 	Name       string // the launcher, "mpirun", "mpiexec", "srun"
 	Rank, Size int
-	// LocalRank numbers the ranks of one host, LocalSize counts them; -1 and 0
-	// where the launcher does not say.
-	LocalRank, LocalSize int
 }
 
 // Launched detects from the environment whether a launcher started this
@@ -37,8 +33,8 @@ func (l Launch) LetSpeak() {
 // launcher is one dialect of the environment. A variable may have several
 // spellings; the first one that holds a number counts.
 type launcher struct {
-	name                             string
-	rank, size, localRank, localSize []string
+	name       string
+	rank, size []string
 }
 
 // launchers are tried in this order: mpirun inside a Slurm job sets its own
@@ -49,33 +45,17 @@ type launcher struct {
 // same goes for PMIX_RANK, which carries no size. Open MPI's variables are also
 // set by PRRTE, the launcher of Open MPI 5.
 var launchers = [...]launcher{
-	{"mpirun", // Open MPI
-		[]string{"OMPI_COMM_WORLD_RANK"}, []string{"OMPI_COMM_WORLD_SIZE"},
-		[]string{"OMPI_COMM_WORLD_LOCAL_RANK"}, []string{"OMPI_COMM_WORLD_LOCAL_SIZE"}},
-	{"srun",
-		[]string{"PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}, []string{"SLURM_STEP_NUM_TASKS"},
-		[]string{"SLURM_LOCALID"}, nil},
-	{"mpiexec", // MPICH and its descendants
-		[]string{"PMI_RANK"}, []string{"PMI_SIZE"},
-		[]string{"MPI_LOCALRANKID"}, []string{"MPI_LOCALNRANKS"}},
+	{"mpirun", []string{"OMPI_COMM_WORLD_RANK"}, []string{"OMPI_COMM_WORLD_SIZE"}}, // Open MPI
+	{"srun", []string{"PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}, []string{"SLURM_STEP_NUM_TASKS"}},
+	{"mpiexec", []string{"PMI_RANK"}, []string{"PMI_SIZE"}}, // MPICH and its descendants
 }
 
 func launched(getenv func(string) string) (Launch, bool) {
 	for _, s := range launchers {
 		rank, size := number0(getenv, s.rank, -1), number0(getenv, s.size, 0)
-		if rank < 0 || rank >= size {
-			continue
+		if rank >= 0 && rank < size {
+			return Launch{Name: s.name, Rank: rank, Size: size}, true
 		}
-		l := Launch{
-			Name: s.name, Rank: rank, Size: size,
-			LocalRank: number0(getenv, s.localRank, -1),
-			LocalSize: number0(getenv, s.localSize, 0),
-		}
-		if s.name == "srun" {
-			node := number0(getenv, []string{"SLURM_NODEID"}, -1)
-			l.LocalSize = tasksOnNode(getenv("SLURM_STEP_TASKS_PER_NODE"), node)
-		}
-		return l, true
 	}
 	return Launch{}, false
 }
@@ -89,25 +69,4 @@ func number0(getenv func(string) string, names []string, absent int) int {
 		}
 	}
 	return absent
-}
-
-// tasksOnNode reads Slurm's list of tasks a node, "4(x2),3" for nodes with 4,
-// 4 and 3 tasks; 0 where it does not say.
-func tasksOnNode(list string, node int) int {
-	for _, item := range strings.Split(list, ",") {
-		count, repeat, repeated := strings.Cut(item, "(x")
-		tasks, err := strconv.Atoi(count)
-		nodes := 1
-		if err == nil && repeated {
-			nodes, err = strconv.Atoi(strings.TrimSuffix(repeat, ")"))
-		}
-		if err != nil || node < 0 {
-			return 0
-		}
-		if node < nodes {
-			return tasks
-		}
-		node -= nodes
-	}
-	return 0
 }

@@ -3,9 +3,9 @@ package world
 import "testing"
 
 func TestLaunched(t *testing.T) {
-	job := map[string]string{"SLURM_JOB_ID": "7", "SLURM_PROCID": "0", "SLURM_NTASKS": "8", "SLURM_NODEID": "0", "SLURM_LOCALID": "0"}
-	step := map[string]string{"SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "8", "SLURM_LOCALID": "1", "SLURM_NODEID": "1", "SLURM_STEP_TASKS_PER_NODE": "4(x1),4"}
-	openMPI := map[string]string{"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "2", "PMIX_RANK": "2"}
+	job := map[string]string{"SLURM_JOB_ID": "7", "SLURM_PROCID": "0", "SLURM_NTASKS": "8"}
+	step := map[string]string{"SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "8"}
+	openMPI := map[string]string{"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4", "PMIX_RANK": "2"}
 	for _, k := range []struct {
 		name string
 		env  []map[string]string
@@ -13,14 +13,13 @@ func TestLaunched(t *testing.T) {
 		ok   bool
 	}{
 		{"nothing", nil, Launch{}, false},
-		{"mpirun", []map[string]string{openMPI}, Launch{"mpirun", 2, 4, 0, 2}, true},
-		{"mpirun in a batch job", []map[string]string{job, openMPI}, Launch{"mpirun", 2, 4, 0, 2}, true},
-		{"mpirun in a step", []map[string]string{step, openMPI}, Launch{"mpirun", 2, 4, 0, 2}, true},
-		{"srun", []map[string]string{job, step}, Launch{"srun", 5, 8, 1, 4}, true},
-		{"srun with PMIx", []map[string]string{step, {"PMIX_RANK": "6"}}, Launch{"srun", 6, 8, 1, 4}, true},
+		{"mpirun", []map[string]string{openMPI}, Launch{"mpirun", 2, 4}, true},
+		{"mpirun in a batch job", []map[string]string{job, openMPI}, Launch{"mpirun", 2, 4}, true},
+		{"mpirun in a step", []map[string]string{step, openMPI}, Launch{"mpirun", 2, 4}, true},
+		{"srun", []map[string]string{job, step}, Launch{"srun", 5, 8}, true},
+		{"srun with PMIx", []map[string]string{step, {"PMIX_RANK": "6"}}, Launch{"srun", 6, 8}, true},
 		{"batch script, which is no rank", []map[string]string{job}, Launch{}, false},
-		{"MPICH", []map[string]string{{"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "2"}}, Launch{"mpiexec", 1, 2, 1, 2}, true},
-		{"locality unknown", []map[string]string{{"PMI_RANK": "1", "PMI_SIZE": "2"}}, Launch{"mpiexec", 1, 2, -1, 0}, true},
+		{"MPICH", []map[string]string{{"PMI_RANK": "1", "PMI_SIZE": "2"}}, Launch{"mpiexec", 1, 2}, true},
 		{"rank without a size", []map[string]string{{"PMIX_RANK": "1"}}, Launch{}, false},
 		{"rank beyond the size", []map[string]string{{"PMI_RANK": "2", "PMI_SIZE": "2"}}, Launch{}, false},
 		{"not a number", []map[string]string{{"PMI_RANK": "x", "PMI_SIZE": "2"}}, Launch{}, false},
@@ -40,26 +39,5 @@ func TestLaunched(t *testing.T) {
 				t.Errorf("got %+v %v, want %+v %v", got, ok, k.want, k.ok)
 			}
 		})
-	}
-}
-
-func TestTasksOnNode(t *testing.T) {
-	for _, k := range []struct {
-		list       string
-		node, want int
-	}{
-		{"4", 0, 4},
-		{"4", 1, 0},
-		{"4(x2),3", 1, 4},
-		{"4(x2),3", 2, 3},
-		{"4(x2),3", 3, 0},
-		{"4(x2),3", -1, 0},
-		{"", 0, 0},
-		{"4(y", 0, 0},
-		{"4(x", 0, 0},
-	} {
-		if got := tasksOnNode(k.list, k.node); got != k.want {
-			t.Errorf("%q, node %d: got %d, want %d", k.list, k.node, got, k.want)
-		}
 	}
 }

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"slices"
 	"unsafe"
 )
 
@@ -65,11 +66,7 @@ func reduce[T number](c Comm, x []T, into func(dst, src []T)) error {
 // reduceShort gives everybody all vectors and folds them everywhere.
 func reduceShort[T number](c Comm, x []T, into func(dst, src []T)) error {
 	all := make([]T, c.Size()*len(x))
-	counts := make([]int, c.Size())
-	for q := range counts {
-		counts[q] = len(bytesOf(x))
-	}
-	if err := c.Allgatherv(bytesOf(x), bytesOf(all), counts); err != nil {
+	if err := c.Allgatherv(bytesOf(x), bytesOf(all), slices.Repeat([]int{len(bytesOf(x))}, c.Size())); err != nil {
 		return err
 	}
 	fold(x, all, c.Size(), into)
@@ -87,11 +84,7 @@ func reduceLong[T number](c Comm, x []T, into func(dst, src []T)) error {
 	}
 	mine := x[shareStart(len(x), me, size):shareStart(len(x), me+1, size)]
 	theirs := make([]T, size*len(mine)) // my share of each rank's vector
-	counts := make([]int, size)
-	for q := range counts {
-		counts[q] = shares[me]
-	}
-	req, err := c.Ialltoallv(bytesOf(x), shares, bytesOf(theirs), counts)
+	req, err := c.Ialltoallv(bytesOf(x), shares, bytesOf(theirs), slices.Repeat([]int{shares[me]}, size))
 	if err != nil {
 		return err
 	}

@@ -14,27 +14,31 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/graph/scratch"
+	"siafu/ranks/signals"
 	"siafu/ranks/world"
 	"siafu/ranks/world/mpi"
 )
 
-// Options say what to run and how.
+// Options say what to run and how: the flags of "siafu launch", and what the
+// command makes of others. Run takes 0 ranks as a matter of the launcher.
 type Options struct {
-	Launcher string   // Mpirun, Srun or InProcess
-	Ranks    int      // 0: the launcher decides
-	Hostfile string   // of mpirun
-	Wrap     []string // command in front of the program, as a container's
-	Program  string   // siafu, as the ranks find it
-	Self     string   // siafu, as this process finds it
-	Args     []string // of siafu, for each attempt
-	Env      []string // "NAME=value" for the ranks, beside what this process has
+	Ranks    int           `short:"n" default:"0" help:"Number of ranks. 0: Slurm's tasks in a batch job, what the hostfile offers, else this machine's processors."`
+	Restarts int           `default:"3" help:"How often a run that crashed is started again, from its last checkpoint."`
+	Backoff  time.Duration `default:"5s" help:"Wait before the first restart; it doubles with each."`
+	Hostfile string        `placeholder:"FILE" help:"Hosts and their slots, for mpirun."`
+	Launcher string        `default:"mpirun" enum:"mpirun,srun" help:"mpirun, or srun inside a Slurm job."` // or InProcess
 
-	Restarts int           // at most so many
-	Backoff  time.Duration // before the first; doubled for each further one
-	Linger   time.Duration // for other ranks to end after rank 0; 0 is a minute
+	Wrap    []string `kong:"-"` // command in front of the program, as a container's
+	Program string   `kong:"-"` // siafu, as the ranks find it
+	Self    string   `kong:"-"` // siafu, as this process finds it
+	Args    []string `kong:"-"` // of siafu, for each attempt
+	Env     []string `kong:"-"` // "NAME=value" for the ranks, beside what this process has
 
-	Out, Err io.Writer // of the ranks, passed on as they come
-	Log      func(format string, args ...any)
+	Linger time.Duration `kong:"-"` // for other ranks to end after rank 0; 0 is a minute
+
+	Out io.Writer                        `kong:"-"` // of the ranks, passed on as they come
+	Err io.Writer                        `kong:"-"`
+	Log func(format string, args ...any) `kong:"-"`
 }
 
 // Ended is the error of a run that did not end with 0. The ranks have said why.
@@ -72,10 +76,10 @@ func Run(o Options) error {
 	}
 	defer dir.Close()
 	defer mpi.Release(func(string) {}) // of our own ranks, where mpirun has killed them
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, wanted()...)
-	defer signal.Stop(signals)
-	return o.supervise(dir, signals)
+	caught := make(chan os.Signal, 16)
+	signal.Notify(caught, signals.Signals()...)
+	defer signal.Stop(caught)
+	return o.supervise(dir, caught)
 }
 
 // sessions is the name beside which launchers keep their hidden folders (see
@@ -91,16 +95,6 @@ func Release(say func(line string)) {
 		say(fmt.Sprintf("removed path=%s: the session of a launcher that was killed", path))
 	}
 	mpi.Release(say)
-}
-
-// wanted are the signals to catch. One that was ignored when we started, as
-// nohup does with SIGHUP, stays so.
-func wanted() []os.Signal {
-	list := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1}
-	if !signal.Ignored(syscall.SIGHUP) {
-		list = append(list, syscall.SIGHUP)
-	}
-	return list
 }
 
 // supervise is the loop over attempts.

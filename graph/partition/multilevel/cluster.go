@@ -1,6 +1,10 @@
 package multilevel
 
-import "siafu/graph/partition/workers"
+import (
+	"slices"
+
+	"siafu/graph/workers"
+)
 
 const (
 	// passes of label propagation; a third gains nothing.
@@ -135,10 +139,7 @@ func (c *clustering) pair() {
 		}
 	})
 	const nobody = ^uint32(0)
-	open := make([]uint32, len(c.label)+1) // the cluster of those who wanted to join this one
-	for i := range open {
-		open[i] = nobody
-	}
+	open := slices.Repeat([]uint32{nobody}, len(c.label)+1) // the cluster of those who wanted to join this one
 	for v := range c.label {
 		if !c.alone(v) {
 			continue

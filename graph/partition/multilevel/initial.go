@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 
-	"siafu/graph/partition/workers"
+	"siafu/graph/workers"
 )
 
 const (

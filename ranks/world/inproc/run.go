@@ -39,10 +39,7 @@ func RunShare(s Share, body func(c world.Comm) error) error {
 		share: s, name: host, far: s.Far, here: make([]bool, s.Size), groups: map[uint64]*group{}, departing: map[*part]struct{}{},
 		failed: make(chan struct{}), left: make([]bool, s.Size), leaving: make(chan struct{}),
 	}
-	all := make([]int, s.Size)
-	for r := range all {
-		all[r] = r
-	}
+	all := world.All(s.Size)
 	if s.Here == nil {
 		s.Here = all
 	}

@@ -78,10 +78,7 @@ func (c *comm) Barrier() error { return c.meet(c.collective) }
 // meet is Barrier over a communicator with the same ranks.
 func (c *comm) meet(h handle) error {
 	r := c.request(c.begins("Barrier"), 1, 0)
-	if _, err := r.begun(r.mem.ibarrier(0, h)); err != nil {
-		return err
-	}
-	return r.Wait()
+	return r.whole(r.mem.ibarrier(0, h))
 }
 
 func (c *comm) Bcast(buf []byte, root int) error {
@@ -89,13 +86,9 @@ func (c *comm) Bcast(buf []byte, root int) error {
 	limit := c.p.pieces.length
 	r := c.request(c.begins("Bcast"), max(1, ceil(len(buf), limit)), 0)
 	r.keep(buf)
-	err := inPieces(buf, limit, func(i int, piece []byte) error {
+	return r.whole(inPieces(buf, limit, func(i int, piece []byte) error {
 		return r.mem.ibcast(i, c.collective, piece, root)
-	})
-	if _, err := r.begun(err); err != nil {
-		return err
-	}
-	return r.Wait()
+	}))
 }
 
 func (c *comm) Allgatherv(send, recv []byte, counts []int) error {
@@ -113,10 +106,7 @@ func (c *comm) Allgatherv(send, recv []byte, counts []int) error {
 		at += n
 	}
 	r.keep(send, recv)
-	if _, err := r.begun(r.mem.iallgatherv(0, c.collective, send, recv, lengths, displs)); err != nil {
-		return err
-	}
-	return r.Wait()
+	return r.whole(r.mem.iallgatherv(0, c.collective, send, recv, lengths, displs))
 }
 
 // allgathervLong is Allgatherv beyond what one MPI call can describe: everybody
@@ -160,14 +150,11 @@ func (c *comm) compare(ranks []int) error {
 		numbers[i] = uint64(r)
 	}
 	mine := binary.LittleEndian.AppendUint64(nil, hash(numbers...))
-	all, counts := make([]byte, 8*c.Size()), make([]int, c.Size())
-	for q := range counts {
-		counts[q] = 8
-	}
-	if err := c.Allgatherv(mine, all, counts); err != nil {
+	all := make([]byte, 8*c.Size())
+	if err := c.Allgatherv(mine, all, slices.Repeat([]int{8}, c.Size())); err != nil {
 		return err
 	}
-	for q := range counts {
+	for q := range c.Size() {
 		if string(all[8*q:8*q+8]) != string(mine) {
 			return fmt.Errorf("Sub: ranks %d and %d list different ranks", c.p.rank, c.ranks[q])
 		}

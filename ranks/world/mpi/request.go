@@ -49,6 +49,14 @@ func (r *request) begun(err error) (*request, error) {
 	return r, nil
 }
 
+// whole begins, as begun, and waits.
+func (r *request) whole(err error) error {
+	if _, err := r.begun(err); err != nil {
+		return err
+	}
+	return r.Wait()
+}
+
 func (r *request) Test() (bool, error) {
 	if r.ended || r.err != nil {
 		return r.ended, r.err

@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -95,10 +96,7 @@ func initialize() (finalize func()) {
 
 // connect makes the communicators of the world.
 func (p *process) connect(l world.Limits, size int) error {
-	ranks := make([]int, size)
-	for r := range ranks {
-		ranks[r] = r
-	}
+	ranks := world.All(size)
 	collective, err := dupWorld()
 	if err != nil {
 		return err
@@ -120,10 +118,7 @@ func (p *process) findHosts() error {
 	}
 	// A host's name has at most 255 bytes and no NUL.
 	const width = 256
-	counts := make([]int, p.world.Size())
-	for q := range counts {
-		counts[q] = width
-	}
+	counts := slices.Repeat([]int{width}, p.world.Size())
 	mine, all := make([]byte, width), make([]byte, width*len(counts))
 	copy(mine, name)
 	if err := p.world.Allgatherv(mine, all, counts); err != nil {

@@ -29,10 +29,10 @@ func (s isa) single32(name string, v float64) VecVirtual {
 // r + r²·q(r) by Taylor, whose first term left out is 2e-8 of it; rounding
 // makes the result right to 1e-7 of its size. A NaN stays one.
 type exponentialLess1 struct {
-	s                    isa
-	log2e, hi, lo, minus VecVirtual
-	one                  VecVirtual // 1, whose bits are also what 2^0 is
-	coefficients         []VecVirtual
+	s             isa
+	log2e, hi, lo VecVirtual
+	one           VecVirtual // 1, whose bits are also what 2^0 is
+	coefficients  []VecVirtual
 }
 
 func newExponentialLess1(s isa) *exponentialLess1 {

@@ -8,8 +8,8 @@ import (
 	"siafu/ranks/world"
 	"siafu/ranks/world/inproc"
 	"siafu/ranks/world/link"
-	"siafu/ranks/world/slow"
 	"siafu/ranks/world/worldtest"
+	"siafu/ranks/world/worldtest/slow"
 )
 
 // run starts ranks on hosts of a network.

@@ -27,11 +27,7 @@ func (n *Network) Comm(c world.Comm, hosts []string) (world.Comm, error) {
 	if len(hosts) != c.Size() {
 		panic("slow: a host for each rank is needed")
 	}
-	all := make([]int, c.Size())
-	for r := range all {
-		all[r] = r
-	}
-	beside, err := c.Sub(all)
+	beside, err := c.Sub(world.All(c.Size()))
 	return &comm{Comm: c, network: n, hosts: hosts, beside: beside}, err
 }
 

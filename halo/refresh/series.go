@@ -1,0 +1,154 @@
+package refresh
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+
+	"siafu/graph/mapped"
+	"siafu/halo"
+	"siafu/halo/codec"
+	"siafu/kernels"
+)
+
+// series is the rows of one layer in one direction, of one epoch after another:
+// the newest ones that have come, and room for those that leave.
+//
+//	start[q] <= i < start[q+1]  row i is one that rank q sends
+//	blocks                      are in ascending order, do not overlap, and each
+//	                            holds rows of one rank
+//	missing                     is the number of rows in no block
+type series struct {
+	width int
+	ops   kernels.Ops
+	start []int64
+	rows  kernels.Mat // [rows x width], that have come
+	come  []float32   // rows where they lie in the host's memory, else their copy
+	// Of rows that leave: own rows forward, nil where they need no copy, and
+	// backward the gradients of ghosts, which are written to room.
+	leaving []float32
+	room    kernels.Mat
+
+	mu      sync.Mutex // guards what follows; blocks change in take alone
+	pending []arrival  // in the order in which they were accepted
+	blocks  []halo.Block
+	missing int
+}
+
+// arrival is a message that has been accepted, whose rows belong at block.
+type arrival struct {
+	from  int // rank
+	first int // in its message
+	block halo.Block
+	data  []byte
+}
+
+func newSeries(width int, start []int64, ops kernels.Ops, a *mapped.Arena) *series {
+	n := int(start[len(start)-1])
+	r := &series{width: width, ops: ops.Fork(), start: start, missing: n, come: mapped.Make[float32](a, n*width)}
+	r.rows = kernels.PlaceMat(ops, a, n, width, r.come)
+	return r
+}
+
+// host is rows that leave in the host's memory; of a copy, rows lo..hi-1 are
+// brought there first.
+func (r *series) host(rows kernels.Mat, lo, hi int) []float32 {
+	if !rows.Remote() {
+		return rows.Host()
+	}
+	kernels.Read(r.ops, r.leaving[lo*r.width:hi*r.width], rows.Part(lo, hi))
+	return r.leaving
+}
+
+// accept queues the rows of a message, unless the rank has no such rows.
+func (r *series) accept(m message, from int) bool {
+	at, all := int(r.start[from]), int(r.start[from+1]-r.start[from])
+	if m.rows < 1 || m.first+m.rows > all {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	block := halo.Block{First: at + m.first, Rows: m.rows, Epoch: m.slot.Epoch}
+	r.pending = append(r.pending, arrival{from, m.first, block, m.block})
+	return true
+}
+
+// complete tells whether each row has come at least once.
+func (r *series) complete() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.missing == 0
+}
+
+// take puts the rows of the first message that is pending into their place, unless
+// newer ones are there. It returns their numbers and the rank that sent them.
+func (r *series) take(c codec.Codec) (lo, hi, from int, err error) {
+	next, ok := r.pop()
+	if !ok {
+		panic("refresh: rows are taken that nobody has sent")
+	}
+	b := next.block
+	k, old, err := r.find(b)
+	if err != nil || old {
+		return 0, 0, next.from, err
+	}
+	lo, hi = b.First, b.First+b.Rows
+	place := r.come[lo*r.width : hi*r.width]
+	opened, err := codec.Open(next.data, c)
+	if err == nil && opened.First != next.first {
+		err = fmt.Errorf("a block from row %d on instead of row %d", opened.First, next.first)
+	}
+	if err == nil {
+		err = opened.Decode(c, codec.Rows{X: place, Cols: r.width, Len: b.Rows}, false)
+	}
+	if err != nil {
+		return 0, 0, next.from, err
+	}
+	kernels.Write(r.ops, r.rows.Part(lo, hi), place)
+	r.note(k, b)
+	return lo, hi, next.from, nil
+}
+
+// pop removes the first message that is pending.
+func (r *series) pop() (arrival, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.pending) == 0 {
+		return arrival{}, false
+	}
+	first := r.pending[0]
+	r.pending = slices.Delete(r.pending, 0, 1)
+	return first, true
+}
+
+// find is the place of b among the blocks, and whether it is no newer than the one
+// there.
+// It is an error if b overlaps one that begins or ends elsewhere.
+func (r *series) find(b halo.Block) (k int, old bool, err error) {
+	k, found := slices.BinarySearchFunc(r.blocks, b.First, func(o halo.Block, first int) int { return cmp.Compare(o.First, first) })
+	switch {
+	case found && r.blocks[k].Rows == b.Rows:
+		return k, r.blocks[k].Epoch >= b.Epoch, nil
+	case found, k > 0 && r.blocks[k-1].First+r.blocks[k-1].Rows > b.First, k < len(r.blocks) && b.First+b.Rows > r.blocks[k].First:
+		return 0, false, fmt.Errorf("rows %d to %d overlap those that came before", b.First, b.First+b.Rows-1)
+	}
+	return k, false, nil
+}
+
+// note sets the k-th block to b, or inserts it there if its rows are new.
+func (r *series) note(k int, b halo.Block) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if k < len(r.blocks) && r.blocks[k].First == b.First {
+		r.blocks[k] = b
+		return
+	}
+	r.blocks = slices.Insert(r.blocks, k, b)
+	r.missing -= b.Rows
+}
+
+// owner is the rank that sends a row.
+func (r *series) owner(row int) int {
+	return slices.IndexFunc(r.start[1:], func(end int64) bool { return int64(row) < end })
+}

@@ -1,0 +1,204 @@
+// Package flat is the kernels of a Team on slices, for tests: matrices are slices
+// of rows one after another, and nil is none. Shapes and sums are those of the
+// methods of kernels.Team.
+package flat
+
+import (
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/kernels"
+)
+
+// mat is x as a matrix, none where it is nil.
+func mat(rows, cols int, x []float32) kernels.Mat {
+	if x == nil && rows*cols > 0 {
+		return kernels.Mat{}
+	}
+	return kernels.HostMat(rows, cols, x)
+}
+
+// wide is x as a matrix of so many columns.
+func wide(cols int, x []float32) kernels.Mat { return mat(len(x)/max(cols, 1), cols, x) }
+
+func vector[T mapped.Elem](x []T) kernels.Vector[T] { return kernels.HostVector(x) }
+
+func MatMul(t *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool) {
+	t.MatMul(mat(m, n, dst), mat(m, k, a), mat(k, n, b), add)
+}
+
+func MatMulHalf(t *kernels.Team, dst []float32, m, n, k int, a []kernels.BF16, b []float32, add bool) {
+	t.MatMul(mat(m, n, dst), kernels.HostHalf(m, k, a), mat(k, n, b), add)
+}
+
+func MatMulTransB(t *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool) {
+	t.MatMulTransB(mat(m, n, dst), mat(m, k, a), mat(n, k, b), add)
+}
+
+func MatMulTransA(t *kernels.Team, dst []float32, m, n, k int, a, b []float32, add bool) {
+	t.MatMulTransA(mat(m, n, dst), mat(k, m, a), mat(k, n, b), add)
+}
+
+func MatMulTransAHalf(t *kernels.Team, dst []float32, m, n, k int, a []kernels.BF16, b []float32, add bool) {
+	t.MatMulTransA(mat(m, n, dst), kernels.HostHalf(k, m, a), mat(k, n, b), add)
+}
+
+func MatMulBiasReLUDropout(t *kernels.Team, dst []float32, m, n, k int, a, b, bias []float32, relu bool, d *kernels.Dropout) {
+	t.MatMulBiasReLUDropout(mat(m, n, dst), mat(m, k, a), mat(k, n, b), row(n, bias), relu, d)
+}
+
+func MatMulBiasReLUDropoutHalf(t *kernels.Team, dst []float32, m, n, k int, a []kernels.BF16, b, bias []float32, relu bool, d *kernels.Dropout) {
+	t.MatMulBiasReLUDropout(mat(m, n, dst), kernels.HostHalf(m, k, a), mat(k, n, b), row(n, bias), relu, d)
+}
+
+// row is x as a matrix of one row, none where it is nil.
+func row(cols int, x []float32) kernels.Mat {
+	if x == nil {
+		return kernels.Mat{}
+	}
+	return kernels.HostMat(1, cols, x)
+}
+
+func BiasReLUDropout(t *kernels.Team, dst []float32, rows, cols int, z, bias []float32, relu bool, d *kernels.Dropout) {
+	t.BiasReLUDropout(mat(rows, cols, dst), mat(rows, cols, z), row(cols, bias), relu, d)
+}
+
+func BiasReLUDropoutGrad(t *kernels.Team, dst, bias []float32, rows, cols int, g, h []float32, relu bool, d *kernels.Dropout) {
+	t.BiasReLUDropoutGrad(mat(rows, cols, dst), row(cols, bias), mat(rows, cols, g), mat(rows, cols, h), relu, d)
+}
+
+func BiasELUDropout(t *kernels.Team, dst []float32, rows, cols int, z, bias []float32, d *kernels.Dropout) {
+	t.BiasELUDropout(mat(rows, cols, dst), mat(rows, cols, z), row(cols, bias), d)
+}
+
+func BiasELUDropoutGrad(t *kernels.Team, dst, bias []float32, rows, cols int, g, h []float32, d *kernels.Dropout) {
+	t.BiasELUDropoutGrad(mat(rows, cols, dst), row(cols, bias), mat(rows, cols, g), mat(rows, cols, h), d)
+}
+
+func MeanHeads(t *kernels.Team, dst []float32, rows, heads, width int, x, bias []float32) {
+	t.MeanHeads(mat(rows, width, dst), heads, mat(rows, heads*width, x), row(width, bias))
+}
+
+func MeanHeadsGrad(t *kernels.Team, dst []float32, rows, heads, width int, g []float32) {
+	t.MeanHeadsGrad(mat(rows, heads*width, dst), heads, mat(rows, width, g))
+}
+
+func ColumnSums(t *kernels.Team, dst []float32, rows, cols int, g []float32, add bool) {
+	t.ColumnSums(mat(1, cols, dst), mat(rows, cols, g), add)
+}
+
+func Add(t *kernels.Team, dst, x []float32) {
+	t.Add(mat(1, len(dst), dst), mat(1, len(dst), x))
+}
+
+func DropoutRows(t *kernels.Team, dst []float32, rows, cols int, x []float32, d *kernels.Dropout) {
+	t.DropoutRows(mat(rows, cols, dst), mat(rows, cols, x), d)
+}
+
+func sparse(xs graph.SparseRows) kernels.Sparse {
+	return kernels.Sparse{Offsets: vector(xs.Offsets), Cols: vector(xs.Cols), Vals: vector(xs.Vals), Source: xs}
+}
+
+func rowsOf(xs graph.SparseRows) int { return max(len(xs.Offsets)-1, 0) }
+
+func SparseMatMul(t *kernels.Team, dst []float32, n int, xs graph.SparseRows, w []float32, d *kernels.Dropout) {
+	t.SparseMatMul(mat(rowsOf(xs), n, dst), sparse(xs), wide(n, w), d)
+}
+
+func SparseToDense(t *kernels.Team, dst []float32, cols int, xs graph.SparseRows, d *kernels.Dropout) {
+	t.SparseToDense(mat(rowsOf(xs), cols, dst), sparse(xs), d)
+}
+
+// TransposeSparse is the transpose of xs in memory of a.
+func TransposeSparse(xs graph.SparseRows, cols int, a *mapped.Arena) *kernels.Transposed {
+	team := kernels.NewTeam(1)
+	defer team.Close()
+	x := kernels.NewTransposed(team, a, sparse(xs), cols)
+	x.Fill(team, sparse(xs))
+	return x
+}
+
+func SparseMatMulTransA(t *kernels.Team, dst []float32, n int, xt *kernels.Transposed, g []float32, d *kernels.Dropout) {
+	t.SparseMatMulTransA(mat(xt.Offsets.Len()-1, n, dst), xt, mat(xt.Count, n, g), d)
+}
+
+func SpMM(t *kernels.Team, dst []float32, width int, g kernels.Gather, x []float32, add bool) {
+	t.SpMM(mat(g.Rows(), width, dst), g.Edges(), wide(width, x), add)
+}
+
+// SpMMHalf is SpMM of an x with kernels.HalfSlack elements behind its rows.
+func SpMMHalf(t *kernels.Team, dst []float32, width int, g kernels.Gather, x []kernels.BF16, add bool) {
+	rows := max(len(x)-kernels.HalfSlack, 0) / max(width, 1)
+	t.SpMM(mat(g.Rows(), width, dst), g.Edges(), kernels.HostHalf(rows, width, x), add)
+}
+
+func SoftmaxCrossEntropy(t *kernels.Team, grad []float32, rows, classes int, logits []float32, labels []int32, split []uint8, want uint8, scale float32) (float64, int64) {
+	return t.SoftmaxCrossEntropy(mat(rows, classes, grad), mat(rows, classes, logits), vector(labels), vector(split), want, scale)
+}
+
+func Accuracy(t *kernels.Team, rows, classes int, logits []float32, labels []int32, split []uint8) (correct, total [4]int64) {
+	return t.Accuracy(mat(rows, classes, logits), vector(labels), vector(split))
+}
+
+func Argmax(t *kernels.Team, dst []int32, rows, cols int, x []float32) {
+	t.Argmax(vector(dst), mat(rows, cols, x))
+}
+
+func Softmax(t *kernels.Team, dst []float32, rows, cols int, x []float32) {
+	t.Softmax(mat(rows, cols, dst), mat(rows, cols, x))
+}
+
+// AttentionRows are emitted rows on slices.
+type AttentionRows struct{ X, Scores []float32 }
+
+func (x AttentionRows) emitted(a kernels.Attention) kernels.Emitted {
+	return kernels.Emitted{X: wide(a.Emitted(), x.X), Scores: wide(a.Heads, x.Scores)}
+}
+
+// AttentionGrad is what the way back knows of own vertices, on slices.
+type AttentionGrad struct{ R, LSE, Grad, Dots, Packed []float32 }
+
+func (b AttentionGrad) attended(a kernels.Attention) kernels.Attended {
+	return kernels.Attended{
+		R: wide(a.Heads, b.R), LSE: wide(a.Heads, b.LSE), Grad: wide(a.Columns(), b.Grad), Dots: wide(a.Heads, b.Dots),
+		Packed: wide(3*a.Heads, b.Packed),
+	}
+}
+
+func AttentionGather(t *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather, x AttentionRows, r []float32, merge bool) {
+	t.AttentionGather(a, wide(a.Columns(), dst), wide(2*a.Heads, stats), g.Edges(), x.emitted(a), wide(a.Heads, r), merge)
+}
+
+func AttentionFinish(t *kernels.Team, a kernels.Attention, dst, lse []float32, rows int, stats []float32) {
+	t.AttentionFinish(a, mat(rows, a.Columns(), dst), mat(rows, a.Heads, lse), mat(rows, 2*a.Heads, stats))
+}
+
+func RowDots(t *kernels.Team, dst []float32, rows, heads, width int, x, y []float32) {
+	t.RowDots(mat(rows, heads, dst), mat(rows, heads*width, x), mat(rows, heads*width, y))
+}
+
+func PackScores(t *kernels.Team, a kernels.Attention, dst []float32, n, first int, rows []float32) {
+	t.PackScores(a, mat(n, a.Heads, dst), first, wide(a.Emitted(), rows))
+}
+
+func PackGrad(t *kernels.Team, a kernels.Attention, dst []float32, n, first int, r, lse, dots []float32) {
+	t.PackGrad(a, mat(n, 3*a.Heads, dst), first, wide(a.Heads, r), wide(a.Heads, lse), wide(a.Heads, dots))
+}
+
+func AttentionGradDst(t *kernels.Team, a kernels.Attention, dr []float32, g kernels.Gather, x AttentionRows, back AttentionGrad, add bool) {
+	t.AttentionGradDst(a, wide(a.Heads, dr), g.Edges(), x.emitted(a), back.attended(a), add)
+}
+
+func AttentionGradSrc(t *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int, x []float32, back AttentionGrad) {
+	t.AttentionGradSrc(a, wide(a.Emitted(), dst), g.Edges(), first, own, wide(a.Emitted(), x), back.attended(a))
+}
+
+// NarrowRows rounds the rows of x [rows x cols], each times its scale, to the
+// columns from 0 on of dst, whose rows are stride elements apart: cols where there
+// are scales.
+func NarrowRows(t *kernels.Team, dst []kernels.BF16, stride, rows, cols int, x, scale []float32) {
+	if scale == nil {
+		t.PutColumns(kernels.HostHalf(rows, stride, dst), 0, mat(rows, cols, x))
+		return
+	}
+	t.Narrow(kernels.HostHalf(rows, stride, dst), mat(rows, cols, x), vector(scale))
+}
