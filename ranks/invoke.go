@@ -58,7 +58,7 @@ func (r *run) invoke() error {
 		r.functions(f)
 	}
 	o := invoke.Options{
-		Function: r.cfg.FunctionName(), AtOnce: f.atOnce,
+		Function: r.cfg.FunctionName(), AtOnce: f.atOnce, Timeout: 2 * f.patience, // a late result may still be the first
 		Network: lambda.Network{Spec: r.net, Sparse: r.shard.Features.Sparse != nil, Kernel: kernel},
 	}
 	if err := r.client(f, &o); err != nil {

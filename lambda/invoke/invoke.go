@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -31,8 +32,9 @@ type Options struct {
 	Client   Client
 	Function string // name or ARN
 	Network  lambda.Network
-	AtOnce   int          // invocations at a time, at least 1; more tasks wait
-	Close    func() error // called last by Close, may be nil
+	AtOnce   int           // invocations at a time, at least 1; more tasks wait
+	Timeout  time.Duration // of an invocation, so that a connection which is lost and does not say so gives its place back
+	Close    func() error  // called last by Close, may be nil
 }
 
 // Transport invokes. Its methods are safe for several goroutines.
@@ -104,7 +106,9 @@ func (t *Transport) invoke(message []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := t.o.Client.Invoke(t.context, &service.InvokeInput{FunctionName: aws.String(t.o.Function), Payload: payload})
+	ctx, cancel := context.WithTimeout(t.context, t.o.Timeout)
+	defer cancel()
+	out, err := t.o.Client.Invoke(ctx, &service.InvokeInput{FunctionName: aws.String(t.o.Function), Payload: payload})
 	if status(err) != http.StatusTooManyRequests {
 		t.invoked.Add(1)
 	}

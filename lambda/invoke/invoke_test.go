@@ -57,9 +57,9 @@ func answering(t *testing.T, answer http.HandlerFunc) (*service.Client, *atomic.
 	}), &n
 }
 
-func newTransport(t *testing.T, c invoke.Client, n lambda.Network, atOnce int) *invoke.Transport {
+func newTransport(t *testing.T, c invoke.Client, n lambda.Network, atOnce int, timeout time.Duration) *invoke.Transport {
 	t.Helper()
-	transport, err := invoke.New(invoke.Options{Client: c, Function: "f", Network: n, AtOnce: atOnce})
+	transport, err := invoke.New(invoke.Options{Client: c, Function: "f", Network: n, AtOnce: atOnce, Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestResult(t *testing.T) {
 		}
 		_ = json.NewEncoder(w).Encode(reply)
 	})
-	transport := newTransport(t, client, net, 1)
+	transport := newTransport(t, client, net, 1, time.Minute)
 	if err := transport.Send(m); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client, n := answering(t, c.answer)
-			transport := newTransport(t, client, net, 1)
+			transport := newTransport(t, client, net, 1, time.Minute)
 			if err := transport.Send(m); err != nil {
 				t.Fatal(err)
 			}
@@ -161,7 +161,7 @@ func TestFailures(t *testing.T) {
 func TestRefused(t *testing.T) {
 	net, m := message(t, 6<<20*3/4/32)
 	client, n := answering(t, func(http.ResponseWriter, *http.Request) {})
-	transport := newTransport(t, client, net, 1)
+	transport := newTransport(t, client, net, 1, time.Minute)
 	if err := transport.Send(m); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "--intervals") {
 		t.Errorf("%d bytes: %v", len(m), err)
 	}
@@ -201,7 +201,7 @@ func TestBoundAndClose(t *testing.T) {
 		<-ctx.Done()
 		now.Add(-1)
 	})
-	transport := newTransport(t, client, net, 3)
+	transport := newTransport(t, client, net, 3, time.Minute)
 	for range 20 {
 		if err := transport.Send(m); err != nil {
 			t.Fatal(err)
@@ -214,6 +214,27 @@ func TestBoundAndClose(t *testing.T) {
 	_ = transport.Close()
 	if most.Load() != 3 || now.Load() != 0 {
 		t.Errorf("%d invocations at a time, and %d are left", most.Load(), now.Load())
+	}
+}
+
+// An invocation that is never answered gives its place to the next one.
+func TestTimeout(t *testing.T) {
+	net, m := message(t, 10)
+	transport := newTransport(t, slow(func(ctx context.Context) { <-ctx.Done() }), net, 1, 10*time.Millisecond)
+	for range 3 {
+		if err := transport.Send(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for k := range 3 {
+		select {
+		case f := <-transport.Failures():
+			if f.Final || f.Interval != 2 {
+				t.Errorf("%+v", f)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%d of 3 invocations end", k)
+		}
 	}
 }
 
