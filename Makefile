@@ -1,7 +1,8 @@
 # make run     install what is missing, build, train on this machine's package graph
 # make test    install what is missing, run every test, also under mpirun
 # make race    every test under the race detector, which takes some ten times as long
-# make build   ./siafu, with MPI where an MPI library is installed
+# make build   ./siafu, with MPI where an MPI library is installed, and the function
+# make function  build/lambda/bootstrap, the function of --tensor lambda, one static file
 # make bench   time kernels and exchanges on this machine
 # make yardstick  the same kernels in turns with a C loop and OpenBLAS
 # make accuracy  the README's table, on the graphs in $SIAFU_TESTDATA
@@ -23,10 +24,14 @@ export CGO_CFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:compile 2>/dev/nu
 export CGO_LDFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:link 2>/dev/null))
 LAUNCH := ./siafu launch -n $(RANKS) $(if $(MPI),,--in-process)
 
-.PHONY: build run test unit race race-short mpi-test fuzz accuracy bench yardstick deps go fmt vet clean
+.PHONY: build function run test unit race race-short mpi-test fuzz accuracy bench yardstick deps go fmt vet clean
 
-build: go
+build: go function
 	$(GO) build $(TAGS) -o siafu .
+
+FUNCTION := $(BUILD)/lambda/bootstrap
+function: go
+	CGO_ENABLED=0 $(GO) build -trimpath -tags lambda.norpc -ldflags "-s -w" -o $(FUNCTION) ./lambda/function/bootstrap
 
 # The second make sees the compiler that the first one may have installed.
 run: deps

@@ -2,6 +2,7 @@ package ranks
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,7 +22,7 @@ type poor struct {
 	sends    atomic.Int64
 	mended   atomic.Bool
 	refuses  bool // at once; else it says so later
-	failures chan pool.Ended[task.Name]
+	failures chan task.Failure
 }
 
 // Send implements tensor.Transport.
@@ -38,7 +39,7 @@ func (p *poor) Send(message []byte) error {
 	}
 	go func() {
 		select {
-		case p.failures <- pool.Ended[task.Name]{Task: name, Attempt: name.Attempt, Why: pool.Crashed, Detail: "out of memory"}:
+		case p.failures <- task.Failure{Name: name, Err: errors.New("out of memory")}:
 		case <-p.ended:
 		}
 	}()
@@ -46,7 +47,7 @@ func (p *poor) Send(message []byte) error {
 }
 
 // Failures implements tensor.Failing.
-func (p *poor) Failures() <-chan pool.Ended[task.Name] { return p.failures }
+func (p *poor) Failures() <-chan task.Failure { return p.failures }
 
 // A run whose functions fail goes on with the same bits, on the CPU, and with them
 // again once they answer; it says so, and does not go on invoking what fails.
@@ -76,7 +77,7 @@ func TestTasksFallBackToTheCPU(t *testing.T) {
 			s.Breaker = pool.Breaker{Failures: 3, Rest: pool.Pause{First: time.Millisecond, Most: 2 * time.Millisecond}}
 			var said []string
 			var b *tensor.Remote
-			way := &poor{from: p.from, to: p.to, refuses: p.refuses, failures: make(chan pool.Ended[task.Name])}
+			way := &poor{from: p.from, to: p.to, refuses: p.refuses, failures: make(chan task.Failure)}
 			got := trainOn(t, c, data, func(r *run) tensor.Backend {
 				var start sync.Once
 				var other *process

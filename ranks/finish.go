@@ -7,6 +7,7 @@ import (
 	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
+	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
 
@@ -20,7 +21,8 @@ func (r *run) finish() error {
 	mine := runfolder.RankReport{
 		Rank: r.view.Rank(r.rank), Part: r.part(), Role: r.name(), Host: r.world.Hosts()[r.rank], PeakRSSBytes: host.PeakRSS(),
 		ArrayBytes: max(r.engine.ArrayBytes(), r.arena.Used()), StashBytes: r.stash,
-		ActivationBytes: r.engine.Values().Bytes, ActivationBytesKept: r.engine.Values().KeptBytes,
+		LambdaInvocations: tensor.Invocations(r.tensor),
+		ActivationBytes:   r.engine.Values().Bytes, ActivationBytesKept: r.engine.Values().KeptBytes,
 	}
 	if r.shard != nil {
 		mine.Vertices, mine.Ghosts = int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())

@@ -222,6 +222,7 @@ func (p *reporter) summary(r *run, ranks []runfolder.RankReport) runfolder.Summa
 	p.servers.summarise(&s)
 	for _, rank := range ranks {
 		s.PeakRSSBytes = max(s.PeakRSSBytes, rank.PeakRSSBytes)
+		s.LambdaInvocations += rank.LambdaInvocations
 	}
 	return s
 }

@@ -98,7 +98,7 @@ func carried(v world.View) int {
 // order:
 //
 //	by Train    cfg, view, data, kind, world, limits, watcher, arena, course, end
-//	by open     roles, fault, tensor, codecs; on rank 0 also reporter, state and opening
+//	by open     roles, fault, tensor (that of functions by arrange), codecs; on rank 0 also reporter, state and opening
 //	by join     meta, net and timeline; on graph ranks also shard
 //	by arrange  choice, what net and cfg say of orders, and on graph ranks engine
 //	by takeUp   from, where the run goes on from a checkpoint
@@ -113,23 +113,24 @@ type run struct {
 	watcher *signals.Watcher // of this process, which in-process ranks share; nil where nobody listens
 	arena   *mapped.Arena    // of memory that lives as long as the run
 
-	fault    *inject.Fault // nil but in tests
-	tensor   tensor.Backend
-	ops      func() (kernels.Ops, error) // engine.Rank's
-	codecs   []codec.Codec               // the one that was given, or those to choose from
-	reporter *reporter                   // rank 0's, else nil
-	state    *checkpoint.State           // that rank 0 has read; nil where the run does not go on, and after takeUp
-	opening  opening                     // of the run folder, on rank 0
-	meta     *graph.Meta
-	net      model.Spec
-	timeline timeline
-	shard    *shard.Shard   // nil on servers
-	choice   string         // of orders, for the header
-	engine   *engine.Engine // nil on servers
-	from     resumed
-	course   *course    // of the views that the run lives in, nil where there is one
-	own      engine.Own // that this part goes on with in a view that follows another one
-	end      func()     // ends the members of this rank; nil without a course
+	fault     *inject.Fault // nil but in tests
+	tensor    tensor.Backend
+	functions func(*functions)            // changes how they are invoked; nil but in tests
+	ops       func() (kernels.Ops, error) // engine.Rank's
+	codecs    []codec.Codec               // the one that was given, or those to choose from
+	reporter  *reporter                   // rank 0's, else nil
+	state     *checkpoint.State           // that rank 0 has read; nil where the run does not go on, and after takeUp
+	opening   opening                     // of the run folder, on rank 0
+	meta      *graph.Meta
+	net       model.Spec
+	timeline  timeline
+	shard     *shard.Shard   // nil on servers
+	choice    string         // of orders, for the header
+	engine    *engine.Engine // nil on servers
+	from      resumed
+	course    *course    // of the views that the run lives in, nil where there is one
+	own       engine.Own // that this part goes on with in a view that follows another one
+	end       func()     // ends the members of this rank; nil without a course
 
 	stop  error // on rank 0 of a run that was asked to stop: what it ends with
 	stash int64 // bytes of a server in bounded asynchrony, at their peak
@@ -240,7 +241,7 @@ func (r *run) assign() error {
 	if r.fault, err = inject.New(os.Getenv, r.rank); err != nil {
 		return err
 	}
-	if r.tensor == nil { // tests have others
+	if r.tensor == nil && r.cfg.Tensor != config.TensorLambda { // tests have others
 		r.tensor = tensor.CPU{}
 	}
 	r.codecs, err = r.cfg.Codecs()
@@ -293,6 +294,9 @@ func (r *run) startEngine() error {
 		return err
 	}
 	if !r.isServer() {
+		err = r.invoke()
+	}
+	if !r.isServer() && err == nil {
 		rank := engine.Rank{
 			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Codecs: r.codecs,
 			Tensor: r.tensor, Ops: r.ops, Arena: r.arena, Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.reporter,
@@ -301,7 +305,9 @@ func (r *run) startEngine() error {
 		if r.course != nil {
 			rank.Views = r
 		}
-		r.engine, err = engine.New(rank)
+		if r.engine, err = engine.New(rank); err != nil {
+			r.tensor.Close()
+		}
 	}
 	return agree(r.world, err)
 }

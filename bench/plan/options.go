@@ -66,6 +66,9 @@ func (o Options) parse() (*request, error) {
 	if err := q.Config.Validate(); err != nil {
 		return nil, err
 	}
+	if q.Config.Tensor != "cpu" {
+		return nil, fault.New(fault.Usage, op, "", "--tensor=%s", q.Config.Tensor).Then("leave it out: a plan foretells tensor work on the ranks only")
+	}
 	if o.RanksPerHost < 1 {
 		return nil, fault.New(fault.Usage, op, "", "--ranks-per-host=%d", o.RanksPerHost).Then("it must be 1 or more")
 	}

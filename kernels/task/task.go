@@ -33,6 +33,13 @@ func (n Name) String() string {
 	return fmt.Sprintf("attempt %d at stage %d of layer %d, interval %d of part %d, in epoch %d", n.Attempt, n.Stage, n.Layer, n.Interval, n.Part, n.Epoch)
 }
 
+// Failure is an attempt at a task that will have no result.
+type Failure struct {
+	Name
+	Err   error
+	Final bool // another attempt would fail too
+}
+
 // Task is a tensor task: stages of one interval that need no edge of the graph, one
 // behind another.
 type Task struct {

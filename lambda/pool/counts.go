@@ -21,15 +21,6 @@ func (f Failure) Error() string {
 	return [...]string{"throttled", "not started", "crashed", "no result in time"}[f]
 }
 
-// Ended is an invocation of which somebody knows that it came to nothing, before its
-// time is over: the arguments of Pool.Failed.
-type Ended[K comparable] struct {
-	Task    K
-	Attempt int
-	Why     Failure
-	Detail  string // for messages
-}
-
 // Counts are of invocations, each of which is in one place only:
 //
 //	Invoked = Used + Dropped + Failed + Throttled + Lost + those that run

@@ -41,7 +41,10 @@ type Config struct {
 	Refresh      string  `default:"always" enum:"always,previous,never" group:"World" help:"Which ghosts an epoch trains with: always, those of the same epoch, which is exact; previous, those of the epoch before, and their gradients, so that nobody waits for rows on their way (PipeGCN); never, none: each rank trains on the edges between its own vertices, and ranks share nothing but weights. Evaluations are exact." toml:"refresh"`
 	Codec        string  `default:"none" group:"World" help:"How ghost rows travel: none, s2, zstd (exact); bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS], each with +s2 or +zstd to compress it too and +ef to feed errors back. auto: the fastest on these links, found out in the first epochs, that loses no more than int4 does; auto:int8, auto:bf16, auto:lossless: no more than these." toml:"codec"`
 	PreAggregate string  `default:"auto" enum:"auto,on,off" group:"World" help:"Add up rows of ghosts before they are sent where that makes fewer of them: on; off; auto, where it saves 5 % of the rows between two ranks and the price of the sums. Not with attention, not in async." toml:"pre-aggregate"`
-	Tensor       string  `default:"cpu" enum:"cpu" group:"World" help:"Where tensor work runs." toml:"tensor"`
+	Tensor       string  `default:"cpu" enum:"cpu,lambda" group:"World" help:"Where tensor work runs: cpu, on the ranks; lambda, in invocations of a function, with --lambda." toml:"tensor"`
+
+	Lambda         string `default:"" enum:",local,aws" group:"World" help:"Whose functions --tensor lambda invokes: local, processes on this machine behind an implementation of AWS Lambda; aws, AWS Lambda itself, which costs money." toml:"lambda"`
+	LambdaFunction string `name:"lambda-function" default:"" group:"World" help:"The function: with --lambda aws its name or ARN; with --lambda local its executable. Empty: siafu, or build/lambda/bootstrap beside the program." toml:"lambda-function"`
 
 	Kernel   string `default:"auto" enum:"auto,avx512,avx2,openblas,go" group:"World" help:"Which kernels compute: auto times those that this machine and build have; openblas needs a build with that tag." toml:"kernel"`
 	Gather   string `default:"float32" enum:"float32,bf16" group:"World" help:"Rows as they are gathered: float32, or rounded to bfloat16 first, which is faster where memory holds the gather up; sums stay float32." toml:"gather"`
@@ -148,7 +151,7 @@ func (c *Config) validateNames() error {
 		if slices.Contains(want, got) {
 			return nil
 		}
-		return fault.New(fault.Usage, "train", "", "--%s=%q", flag, got).Then("it must be one of %s", strings.Join(want, ", "))
+		return fault.New(fault.Usage, "train", "", "--%s=%q", flag, got).Then("it must be one of %s", strings.TrimPrefix(strings.Join(want, ", "), ", "))
 	}
 	for f, value := range reflect.ValueOf(c).Elem().Fields() {
 		if list, ok := f.Tag.Lookup("enum"); ok {
@@ -195,6 +198,9 @@ func (c *Config) validateDurations() error {
 			Then("leave --recompute out: intervals that go their own ways keep what they have made")
 	}
 	if err := c.checkRefresh(); err != nil {
+		return err
+	}
+	if err := c.checkLambda(); err != nil {
 		return err
 	}
 	return c.checkAsync()

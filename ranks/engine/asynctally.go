@@ -11,12 +11,13 @@ import (
 )
 
 // Places in a tally, behind the findings of the passes: bytes of rows as
-// float32 and as they were sent. These are added up over ranks. Then come those
-// of which the greatest counts: the seconds of each kind of task, the seconds
-// without a task, and what the rank has been asked for.
+// float32 and as they were sent, and invocations. These are added up over ranks.
+// Then come those of which the greatest counts: the seconds of each kind of task,
+// the seconds without a task, and what the rank has been asked for.
 const (
 	tallyRaw = findingsSize + iota
 	tallySent
+	tallyInvoked
 	tallyTasks
 )
 
@@ -47,7 +48,8 @@ type tallies struct {
 	asked    signals.Request // of any rank, on rank 0
 	stopped  string          // why the stretch ends: one of package stopping's reasons, or byRequest
 
-	ask signals.Request // that a server has told of
+	invoked invoked
+	ask     signals.Request // that a server has told of
 	// On rank 0: the weights with which the first interval has gone through
 	// epochs that are not reported.
 	versions map[int][]float32
@@ -89,6 +91,7 @@ func (f *async) tell(epoch int) error {
 		s := f.ghosts.TakeStats()
 		own[tallyRaw], own[tallySent] = float64(s.RawBytes), float64(s.SentBytes)
 	}
+	own[tallyInvoked] = float64(t.invoked.take())
 	copy(own[tallyTasks:], f.workers.take())
 	own[len(own)-1] = float64(max(t.saver.Pending(epoch), t.ask))
 	t.ask = signals.None
@@ -151,6 +154,7 @@ func (t *tallies) line(epoch int, sum []float64) runfolder.Epoch {
 	line := runfolder.Epoch{
 		Epoch: epoch, Seconds: time.Since(t.start).Seconds(), TaskSeconds: map[string]float64{},
 		GhostBytesRaw: int64(sum[tallyRaw]), GhostBytesSent: int64(sum[tallySent]),
+		LambdaInvocations: int64(sum[tallyInvoked]),
 	}
 	t.start = time.Now()
 	(*findings)(sum).fill(&line)

@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 
 	"siafu/ranks/runfolder"
+	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
 
 // report completes an epoch's line with what all ranks did in it, and hands it
 // to rank 0's reporter. Collective over the graph ranks.
 func (t *trainer) report(line runfolder.Epoch) error {
-	stats := t.workers.take()
+	stats := append(t.workers.take(), float64(t.invoked.take()))
 	if t.training.ghosts != nil {
 		s := t.training.ghosts.TakeStats()
 		stats = append(stats, float64(s.RawBytes), float64(s.SentBytes))
@@ -25,12 +26,27 @@ func (t *trainer) report(line runfolder.Epoch) error {
 			line.TaskSeconds[kind] = max(line.TaskSeconds[kind], s[i])
 		}
 		line.WaitSeconds = max(line.WaitSeconds, s[len(kinds)])
-		if bytes := s[len(kinds)+1:]; len(bytes) > 0 {
+		line.LambdaInvocations += int64(s[len(kinds)+1])
+		if bytes := s[len(kinds)+2:]; len(bytes) > 0 {
 			line.GhostBytesRaw += int64(bytes[0])
 			line.GhostBytesSent += int64(bytes[1])
 		}
 	}
 	return t.reporter.Epoch(line)
+}
+
+// invoked counts the invocations of a backend since it was asked last.
+type invoked struct {
+	backend tensor.Backend
+	before  int64
+}
+
+// take is how many there were.
+func (i *invoked) take() int64 {
+	n := tensor.Invocations(i.backend)
+	since := n - i.before
+	i.before = n
+	return since
 }
 
 // gatherFloats brings everybody's x to rank 0. Collective.

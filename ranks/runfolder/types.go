@@ -37,6 +37,7 @@ type RankReport struct {
 	// would be if nothing were made again (--recompute).
 	ActivationBytes     int64 `json:"activation_bytes"`
 	ActivationBytesKept int64 `json:"activation_bytes_kept"`
+	LambdaInvocations   int64 `json:"lambda_invocations,omitempty"`
 	StashBytes          int64 `json:"stash_bytes,omitempty"` // weights and gradients that a server in bounded asynchrony kept at its peak
 }
 
@@ -83,6 +84,7 @@ type Summary struct {
 	GhostBytesRaw      int64        `json:"ghost_bytes_raw"`    // over all epochs
 	GhostBytesSent     int64        `json:"ghost_bytes_sent"`   // over all epochs
 	PeakRSSBytes       int64        `json:"peak_rss_bytes"`     // of the largest rank
+	LambdaInvocations  int64        `json:"lambda_invocations"` // over all epochs, and of evaluations beside them
 	Instance           string       `json:"instance,omitempty"` // what each host is, or its dollars an hour
 	Hosts              int          `json:"hosts"`              // that ranks were on
 	CostUSD            float64      `json:"cost_usd"`           // of Hosts for TotalSeconds; 0 without Instance

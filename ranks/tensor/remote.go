@@ -16,7 +16,7 @@ import (
 // delay, double or damage either.
 type Transport interface {
 	// Send sends off a task. It does not wait for the result, and may keep message.
-	// Its error is a pool.Failure, or is taken for pool.NotStarted.
+	// Its error has a pool.Failure in it, or ends the run.
 	Send(message []byte) error
 	// Results brings what comes back.
 	Results() <-chan []byte
@@ -24,15 +24,17 @@ type Transport interface {
 	Close() error
 }
 
-// Failing is a Transport that knows of attempts which have come to nothing.
+// Failing is a Transport that knows of attempts that will have no result. What each
+// failed of is a pool.Failure in its error, or is taken for pool.Crashed.
 type Failing interface {
-	Failures() <-chan pool.Ended[task.Name]
+	Failures() <-chan task.Failure
 }
 
 // Remote has tasks done elsewhere. A pool decides how many at once, for how long a
 // result is waited for, when a task is sent again, as the next attempt, and when the
-// CPU does it: where its breaker is off, the run ends instead. The first good result
-// counts, and those that come later are dropped.
+// CPU does it: where its breaker is off, the run ends instead, as it does after a
+// failure that is final. The first good result counts, and those that come later are
+// dropped.
 type Remote struct {
 	transport Transport
 	wishes    Wishes
@@ -63,6 +65,7 @@ type pending struct {
 // Counts say what a Remote has seen.
 type Counts struct {
 	Sent, Again      int   // tasks, and attempts after the first
+	Failed           int   // attempts of which the transport said so
 	Dropped, Damaged int   // results: of tasks that were done, and that could not be used
 	Bytes            int64 // of messages
 	Pool             pool.Counts
@@ -148,10 +151,37 @@ func (r *Remote) send(p *pending, attempt int) []pool.Order[task.Name] {
 		return nil
 	}
 	why, detail := pool.NotStarted, err.Error()
-	if errors.As(err, &why) && detail == why.Error() {
+	if !errors.As(err, &why) {
+		return r.giveUp(p.task.Name, err)
+	}
+	if detail == why.Error() {
 		detail = ""
 	}
 	return r.pool.Failed(r.now(), p.task.Name.Of(), attempt, why, detail)
+}
+
+// giveUp ends a task, and with it the run, because no attempt will do; with the lock.
+func (r *Remote) giveUp(name task.Name, err error) []pool.Order[task.Name] {
+	delete(r.pending, name.Of())
+	first, orders := r.pool.Result(r.now(), name.Of(), name.Attempt) // nothing more is wanted
+	if first {
+		go r.tell(Finished{Task: name, Err: fault.New(fault.KindOf(err), "train", "", "%s: %v", name, err)})
+	}
+	return orders
+}
+
+// fail takes that an attempt has failed.
+func (r *Remote) fail(f task.Failure) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts.Failed++
+	if f.Final && r.pending[f.Name.Of()] != nil {
+		r.obey(nil, r.giveUp(f.Name, f.Err))
+		return
+	}
+	why := pool.Crashed
+	errors.As(f.Err, &why)
+	r.obey(nil, r.pool.Failed(r.now(), f.Name.Of(), f.Attempt, why, f.Err.Error()))
 }
 
 // leave does a task that nobody else has done, or ends it with an error; with the lock.
@@ -182,22 +212,16 @@ func (r *Remote) tick() {
 // hear takes results until the transport ends.
 func (r *Remote) hear() {
 	defer close(r.heard)
-	var failures <-chan pool.Ended[task.Name]
-	if f, ok := r.transport.(Failing); ok {
-		failures = f.Failures()
+	var failures <-chan task.Failure
+	if t, ok := r.transport.(Failing); ok {
+		failures = t.Failures()
 	}
 	for {
 		select {
 		case <-r.closed:
 			return
-		case e, ok := <-failures:
-			if !ok {
-				failures = nil
-				continue
-			}
-			r.mu.Lock()
-			r.obey(nil, r.pool.Failed(r.now(), e.Task.Of(), e.Attempt, e.Why, e.Detail))
-			r.mu.Unlock()
+		case f := <-failures:
+			r.fail(f)
 		case result, ok := <-r.transport.Results():
 			if !ok {
 				return
@@ -249,6 +273,14 @@ func (r *Remote) Finished() <-chan Finished { return r.finished }
 // Wishes implements Backend.
 func (r *Remote) Wishes() Wishes { return r.wishes }
 
+// Invocations implements Invoking: those of the transport.
+func (r *Remote) Invocations() int64 {
+	if t, ok := r.transport.(Invoking); ok {
+		return t.Invocations()
+	}
+	return 0
+}
+
 // Counts are those up to now.
 func (r *Remote) Counts() Counts {
 	r.mu.Lock()
@@ -275,5 +307,5 @@ func (r *Remote) Close() {
 
 // String tells what has been seen.
 func (c Counts) String() string {
-	return fmt.Sprintf("%d tasks, %d sent again, %d results dropped, %d damaged, %d bytes", c.Sent, c.Again, c.Dropped, c.Damaged, c.Bytes)
+	return fmt.Sprintf("%d tasks, %d sent again, %d failed, %d results dropped, %d damaged, %d bytes", c.Sent, c.Again, c.Failed, c.Dropped, c.Damaged, c.Bytes)
 }

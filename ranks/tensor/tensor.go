@@ -25,6 +25,20 @@ type Backend interface {
 	Close()
 }
 
+// Invoking is a backend, or a transport, whose tasks are invocations of a function.
+type Invoking interface {
+	// Invocations are those that were begun up to now. They are to be paid for.
+	Invocations() int64
+}
+
+// Invocations are those of a backend, 0 of one that has none.
+func Invocations(b Backend) int64 {
+	if i, ok := b.(Invoking); ok {
+		return i.Invocations()
+	}
+	return 0
+}
+
 // Finished is a task that has ended, or that nobody could do.
 type Finished struct {
 	Task task.Name

@@ -1,0 +1,93 @@
+// Package function is the function of tensor work in AWS Lambda: it answers a task
+// with its result, and keeps nothing between two invocations but the network that it
+// has made of the last specification. Its program is in bootstrap, which is built
+// without cgo, so that it is one static file.
+package function
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/kernels/task"
+	"siafu/lambda"
+)
+
+// Function does tasks, one at a time.
+type Function struct {
+	ops     *kernels.Team
+	spec    json.RawMessage // that network is of; nil before the first task
+	network *model.Network
+}
+
+// New is a function that knows no network yet.
+func New() *Function { return &Function{ops: kernels.NewTeam(1)} }
+
+// Close ends the function.
+func (f *Function) Close() { f.ops.Close() }
+
+// Handle does the task of a request. A result that no payload can hold is refused.
+func (f *Function) Handle(_ context.Context, r lambda.Request) (lambda.Reply, error) {
+	if err := f.know(r.Network); err != nil {
+		return lambda.Reply{}, err
+	}
+	result, err := task.Work(f.network, r.Task, nil, f.ops)
+	if err != nil {
+		return lambda.Reply{}, err
+	}
+	if err := lambda.CheckSize("the result of a task", len(result), 0); err != nil {
+		return lambda.Reply{Refused: err.Error()}, nil
+	}
+	return lambda.Reply{Result: result}, nil
+}
+
+// know makes the network of a specification, unless the last task had the same one.
+func (f *Function) know(spec json.RawMessage) error {
+	if f.network != nil && bytes.Equal(spec, f.spec) {
+		return nil
+	}
+	var n lambda.Network
+	if err := json.Unmarshal(spec, &n); err != nil {
+		return fmt.Errorf("the specification of the network: %w", err)
+	}
+	if err := check(n.Spec); err != nil {
+		return err
+	}
+	if f.ops.Use(n.Kernel) != nil { // another processor's
+		if err := f.ops.Use(kernels.Variants()[0]); err != nil {
+			return err
+		}
+	}
+	f.network, f.spec = model.New(n.Spec, n.Sparse), slices.Clone(spec)
+	return nil
+}
+
+// mostLayers and mostColumns bound the networks that a function makes.
+const (
+	mostLayers  = 65_000
+	mostColumns = 1 << 24
+)
+
+// check refuses what is no network, so that a stranger's specification ends one
+// invocation and not the function.
+func check(s model.Spec) error {
+	switch {
+	case s.Custom != nil || !slices.Contains(model.Kinds(), s.Kind):
+		return fmt.Errorf("there is no network of kind %q", s.Kind)
+	case len(s.Dims) < 2 || len(s.Dims) > mostLayers || len(s.Orders) != s.Layers():
+		return fmt.Errorf("a network with %d dimensions and %d orders of its products", len(s.Dims), len(s.Orders))
+	case s.Heads < 0 || s.OutputHeads < 0:
+		return errors.New("a network with a negative number of heads")
+	}
+	for l, d := range s.Dims {
+		if d < 1 || d > mostColumns || l > 0 && l < s.Layers() && d%max(s.Heads, 1) != 0 {
+			return fmt.Errorf("layer %d of a network is %d wide, with %d heads", l, d, s.Heads)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package function
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"siafu/kernels/model"
+	"siafu/lambda"
+)
+
+// network is a specification as it is sent.
+func network(t testing.TB, change func(*lambda.Network)) json.RawMessage {
+	t.Helper()
+	n := lambda.Network{Spec: model.Spec{Kind: "gcn", Dims: []int{4, 3, 2}, Orders: make([]model.Order, 2)}, Kernel: "go"}
+	change(&n)
+	text, err := json.Marshal(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// What is no network, and what is no task of it, is an error that says why; the
+// function goes on.
+func TestRefused(t *testing.T) {
+	f := New()
+	defer f.Close()
+	for name, c := range map[string]struct {
+		network json.RawMessage
+		want    string
+	}{
+		"nothing":        {nil, "specification"},
+		"another thing":  {json.RawMessage(`[1]`), "specification"},
+		"no kind":        {network(t, func(n *lambda.Network) { n.Spec.Kind = "rnn" }), "rnn"},
+		"no layer":       {network(t, func(n *lambda.Network) { n.Spec.Dims = []int{4} }), "1 dimensions"},
+		"no order":       {network(t, func(n *lambda.Network) { n.Spec.Orders = nil }), "0 orders"},
+		"a wide layer":   {network(t, func(n *lambda.Network) { n.Spec.Dims[1] = 1 << 40 }), "layer 1"},
+		"a narrow layer": {network(t, func(n *lambda.Network) { n.Spec.Dims[2] = -1 }), "layer 2"},
+		"heads":          {network(t, func(n *lambda.Network) { n.Spec.Kind, n.Spec.Heads = "gat", 2 }), "2 heads"},
+		"fewer heads":    {network(t, func(n *lambda.Network) { n.Spec.Kind, n.Spec.Heads = "gat", -1 }), "negative"},
+		"another code":   {json.RawMessage(`{"Spec":{"Custom":{"Name":"x"}}}`), ""},
+		"no task":        {network(t, func(*lambda.Network) {}), "damaged"},
+	} {
+		if _, err := f.Handle(context.Background(), lambda.Request{Network: c.network, Task: []byte("task")}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The network is made once of a specification, and anew of another one; kernels that
+// this processor lacks are replaced.
+func TestKnow(t *testing.T) {
+	f := New()
+	defer f.Close()
+	spec := network(t, func(*lambda.Network) {})
+	if err := f.know(spec); err != nil || f.ops.Kernel() != "go" {
+		t.Fatal(f.ops.Kernel(), err)
+	}
+	first := f.network
+	if err := f.know(spec); err != nil || f.network != first {
+		t.Errorf("the same network is made again: %v", err)
+	}
+	if err := f.know(network(t, func(n *lambda.Network) { n.Kernel = "of another processor" })); err != nil || f.network == first || f.ops.Kernel() == "" {
+		t.Errorf("another specification: %v", err)
+	}
+}
+
+// Whatever a request says, the function answers.
+func FuzzHandle(f *testing.F) {
+	f.Add([]byte(network(f, func(*lambda.Network) {})), []byte("task"))
+	f.Add([]byte(network(f, func(n *lambda.Network) { n.Spec.Kind, n.Sparse = "gat", true })), []byte{})
+	known := New()
+	f.Fuzz(func(t *testing.T, network, task []byte) {
+		if reply, err := known.Handle(context.Background(), lambda.Request{Network: network, Task: task}); err == nil && reply.Result == nil {
+			t.Error("neither a result nor an error")
+		}
+	})
+}

@@ -1,0 +1,24 @@
+// Package functiontest builds the function for tests.
+package functiontest
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Build makes the executable of the function, as "make function" does, in a folder of
+// the test.
+func Build(t testing.TB) string {
+	t.Helper()
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "bootstrap")
+	if out, err := exec.Command("make", "--no-print-directory", "-C", strings.TrimSpace(string(root)), "function", "FUNCTION="+path).CombinedOutput(); err != nil {
+		t.Fatalf("make function: %v\n%s", err, out)
+	}
+	return path
+}

@@ -1,0 +1,180 @@
+// Package invoke carries tensor tasks to invocations of a function in AWS Lambda, or in
+// package local's, and their results back. It is a tensor.Transport: what comes to
+// nothing, it says, and whoever sent the task sends the next attempt.
+package invoke
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	service "github.com/aws/aws-sdk-go-v2/service/lambda"
+
+	"siafu/graph/fault"
+	"siafu/kernels/task"
+	"siafu/lambda"
+	"siafu/lambda/pool"
+)
+
+// Client invokes functions. It is the part of the SDK's client that is needed here,
+// which must not try again by itself: each attempt at a task has a name of its own.
+type Client interface {
+	Invoke(ctx context.Context, in *service.InvokeInput, options ...func(*service.Options)) (*service.InvokeOutput, error)
+}
+
+// Options say what is invoked.
+type Options struct {
+	Client   Client
+	Function string // name or ARN
+	Network  lambda.Network
+	AtOnce   int           // invocations at a time, at least 1; more tasks wait
+	Timeout  time.Duration // of an invocation, so that a connection which is lost and does not say so gives its place back
+	Close    func() error  // called last by Close, may be nil
+}
+
+// Transport invokes. Its methods are safe for several goroutines.
+type Transport struct {
+	o        Options
+	network  json.RawMessage
+	context  context.Context // ends with Close
+	cancel   context.CancelFunc
+	places   chan struct{}
+	results  chan []byte
+	failures chan task.Failure
+	senders  sync.WaitGroup
+	invoked  atomic.Int64
+}
+
+// New is a transport of the tasks of one network.
+func New(o Options) (*Transport, error) {
+	network, err := json.Marshal(o.Network)
+	if err != nil {
+		return nil, fault.New(fault.Config, "lambda", "", "a network that cannot be sent: %v", err)
+	}
+	t := &Transport{
+		o: o, network: network, places: make(chan struct{}, max(o.AtOnce, 1)),
+		results: make(chan []byte), failures: make(chan task.Failure),
+	}
+	t.context, t.cancel = context.WithCancel(context.Background())
+	return t, nil
+}
+
+// Send has a task done by an invocation, as soon as there is a place for one. It does
+// not wait. A task that no payload can hold is refused.
+func (t *Transport) Send(message []byte) error {
+	name, err := task.NameOf(message)
+	if err != nil {
+		return err
+	}
+	if err := lambda.CheckSize("a task", len(message), len(t.network)); err != nil {
+		return err
+	}
+	t.senders.Go(func() { t.send(name, message) })
+	return nil
+}
+
+// send has a task done and tells how that ended, unless the transport ends before.
+func (t *Transport) send(name task.Name, message []byte) {
+	select {
+	case t.places <- struct{}{}:
+	case <-t.context.Done():
+		return
+	}
+	result, err := t.invoke(message)
+	<-t.places
+	if err == nil {
+		select {
+		case t.results <- result:
+		case <-t.context.Done():
+		}
+		return
+	}
+	select {
+	case t.failures <- task.Failure{Name: name, Err: err, Final: final(err)}:
+	case <-t.context.Done():
+	}
+}
+
+// invoke is one invocation.
+func (t *Transport) invoke(message []byte) ([]byte, error) {
+	payload, err := json.Marshal(lambda.Request{Network: t.network, Task: message})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(t.context, t.o.Timeout)
+	defer cancel()
+	out, err := t.o.Client.Invoke(ctx, &service.InvokeInput{FunctionName: aws.String(t.o.Function), Payload: payload})
+	if status(err) == http.StatusTooManyRequests {
+		return nil, fmt.Errorf("%w: %w", pool.Throttled, err)
+	}
+	t.invoked.Add(1)
+	if err != nil {
+		return nil, err
+	}
+	if out.FunctionError != nil {
+		failed := &lambda.Failed{Type: *out.FunctionError, Message: string(out.Payload)}
+		_ = json.Unmarshal(out.Payload, failed) // else it stays what it is
+		return nil, failed
+	}
+	var reply lambda.Reply
+	if err := json.Unmarshal(out.Payload, &reply); err != nil {
+		return nil, err
+	}
+	if reply.Refused != "" {
+		return nil, &refused{fault.New(fault.Config, "", "", "%s", reply.Refused)}
+	}
+	return reply.Result, nil
+}
+
+// refused is why a function gives no result of a task in any attempt.
+type refused struct{ why *fault.Error }
+
+func (r *refused) Error() string { return r.why.Error() }
+
+func (r *refused) Unwrap() error { return r.why }
+
+// status is that of an HTTP response which an error is about, 0 without one.
+func status(err error) int {
+	response := (*awshttp.ResponseError)(nil)
+	if errors.As(err, &response) {
+		return response.HTTPStatusCode()
+	}
+	return 0
+}
+
+// final tells whether another attempt would end the same way: there is no such
+// function, it may not be invoked, or the task is not one that it does.
+func final(err error) bool {
+	switch status(err) {
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusRequestEntityTooLarge:
+		return true
+	}
+	return errors.As(err, new(*refused))
+}
+
+// Results brings the results of tasks.
+func (t *Transport) Results() <-chan []byte { return t.results }
+
+// Failures brings the attempts that will have no result.
+func (t *Transport) Failures() <-chan task.Failure { return t.failures }
+
+// Invocations are those up to now, without the ones that were turned away (429). An
+// invocation whose connection was lost counts.
+func (t *Transport) Invocations() int64 { return t.invoked.Load() }
+
+// Close ends the transport: invocations are given up, and no goroutine is left.
+func (t *Transport) Close() error {
+	t.cancel()
+	t.senders.Wait()
+	if t.o.Close == nil {
+		return nil
+	}
+	return t.o.Close()
+}

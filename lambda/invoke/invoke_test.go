@@ -1,0 +1,271 @@
+package invoke_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	service "github.com/aws/aws-sdk-go-v2/service/lambda"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/kernels/task"
+	"siafu/lambda"
+	"siafu/lambda/function"
+	"siafu/lambda/invoke"
+)
+
+// message is a task on so many vertices of a network, with the network.
+func message(t *testing.T, vertices int) (lambda.Network, []byte) {
+	t.Helper()
+	s := model.Spec{Kind: "mlp", Dims: []int{8, 3}, Seed: 1}
+	s.Choose(model.Load{}, model.Choices{Order: "apply-first", CacheInput: "off"})
+	net, ops, a := model.New(s, false), kernels.NewTeam(1), mapped.NewArena()
+	t.Cleanup(func() { ops.Close(); a.Free() })
+	ids := make([]uint32, vertices)
+	in := model.Place(ops, a, graph.Features{Rows: vertices, Dim: 8, Dense: make([]float32, vertices*8)}, ids, ids)
+	store := model.NewStore(net, in, model.InStep, ops, a)
+	work := task.Task{
+		Name: task.Name{Interval: 2, Attempt: 5, Stage: model.Emit}, Do: []model.Do{{Stage: model.Emit}},
+		Frame: store.Frame(0, vertices, ops, kernels.Mat{}),
+	}
+	return lambda.Network{Spec: s, Kernel: "go"}, work.Encode(nil, ops)
+}
+
+// answering is a genuine client of a service that answers so, and counts.
+func answering(t *testing.T, answer http.HandlerFunc) (*service.Client, *atomic.Int64) {
+	var n atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n.Add(1)
+		answer(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return service.New(service.Options{
+		BaseEndpoint: aws.String(s.URL), Region: "r", Retryer: aws.NopRetryer{}, Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""),
+	}), &n
+}
+
+func newTransport(t *testing.T, c invoke.Client, n lambda.Network, atOnce int, timeout time.Duration) *invoke.Transport {
+	t.Helper()
+	transport, err := invoke.New(invoke.Options{Client: c, Function: "f", Network: n, AtOnce: atOnce, Timeout: timeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = transport.Close() })
+	return transport
+}
+
+// The function gets what was sent, and the result comes back.
+func TestResult(t *testing.T) {
+	net, m := message(t, 10)
+	f := function.New()
+	defer f.Close()
+	client, _ := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		var request lambda.Request
+		err := json.NewDecoder(r.Body).Decode(&request)
+		reply, failed := f.Handle(r.Context(), request)
+		if err != nil || failed != nil {
+			t.Error(err, failed)
+		}
+		_ = json.NewEncoder(w).Encode(reply)
+	})
+	transport := newTransport(t, client, net, 1, time.Minute)
+	if err := transport.Send(m); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case result := <-transport.Results():
+		if name, err := task.NameOf(result); err != nil || name.Interval != 2 || name.Attempt != 5 || transport.Invocations() != 1 {
+			t.Errorf("%v %v after %d invocations", name, err, transport.Invocations())
+		}
+	case f := <-transport.Failures():
+		t.Error(f.Err)
+	case <-time.After(10 * time.Second):
+		t.Error("nothing comes")
+	}
+}
+
+// An invocation that comes to nothing is told by the name of its task, with whether
+// another attempt is of use, and is not tried again here.
+func TestFailures(t *testing.T) {
+	status := func(code int, kind string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Amzn-ErrorType", kind)
+			w.WriteHeader(code)
+			fmt.Fprintf(w, `{"Message":"because"}`)
+		}
+	}
+	says := func(failed bool, text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			if failed {
+				w.Header().Set("X-Amz-Function-Error", "Unhandled")
+			}
+			fmt.Fprint(w, text)
+		}
+	}
+	hangUp := func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }
+	net, m := message(t, 10)
+	for _, c := range []struct {
+		name        string
+		answer      http.HandlerFunc
+		final       bool
+		invocations int64
+		says        string
+	}{
+		{"throttled", status(429, "TooManyRequestsException"), false, 0, "because"},
+		{"service", status(500, "ServiceException"), false, 1, "because"},
+		{"no function", status(404, "ResourceNotFoundException"), true, 1, "because"},
+		{"no right", status(403, "AccessDeniedException"), true, 1, "because"},
+		{"crash", says(true, `{"errorType":"Runtime.ExitError","errorMessage":"it ended"}`), false, 1, "Runtime.ExitError: it ended"},
+		{"nonsense of a crash", says(true, `it ended`), false, 1, "Unhandled: it ended"},
+		{"no reply", says(false, `[1`), false, 1, "JSON"},
+		{"refused", says(false, `{"Refused":"too large"}`), true, 1, "too large"},
+		{"connection", hangUp, false, 1, "EOF"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client, n := answering(t, c.answer)
+			transport := newTransport(t, client, net, 1, time.Minute)
+			if err := transport.Send(m); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case f := <-transport.Failures():
+				if f.Interval != 2 || f.Attempt != 5 || f.Final != c.final || !strings.Contains(f.Err.Error(), c.says) {
+					t.Errorf("%v: final %t, %v", f.Name, f.Final, f.Err)
+				}
+			case <-transport.Results():
+				t.Error("there is a result")
+			case <-time.After(10 * time.Second):
+				t.Error("nothing comes")
+			}
+			if transport.Invocations() != c.invocations || n.Load() != 1 {
+				t.Errorf("%d invocations, %d requests", transport.Invocations(), n.Load())
+			}
+		})
+	}
+}
+
+// What no payload can hold is not sent, and neither is what is no task.
+func TestRefused(t *testing.T) {
+	net, m := message(t, 6<<20*3/4/32)
+	client, n := answering(t, func(http.ResponseWriter, *http.Request) {})
+	transport := newTransport(t, client, net, 1, time.Minute)
+	if err := transport.Send(m); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "--intervals") {
+		t.Errorf("%d bytes: %v", len(m), err)
+	}
+	if err := transport.Send([]byte("no task")); err == nil {
+		t.Error("what is no task is sent")
+	}
+	_ = transport.Close()
+	if n.Load() > 0 {
+		t.Errorf("%d requests", n.Load())
+	}
+}
+
+// A payload is never larger than what CheckSize expects.
+func TestPayloadSize(t *testing.T) {
+	net, _ := message(t, 1)
+	network, err := json.Marshal(net)
+	for n := range 10 {
+		payload, err2 := json.Marshal(lambda.Request{Network: network, Task: make([]byte, n)})
+		if most := lambda.PayloadSize(n, len(network)); err != nil || err2 != nil || len(payload) > most || len(payload) < most-64 {
+			t.Errorf("%d bytes make a payload of %d, and %d are expected: %v %v", n, len(payload), most, err, err2)
+		}
+		if payload, _ := json.Marshal(lambda.Reply{Result: make([]byte, n)}); len(payload) > lambda.PayloadSize(n, 0) {
+			t.Errorf("%d bytes make a reply of %d", n, len(payload))
+		}
+	}
+}
+
+// No more invocations are under way than may be, and Close gives them up, whether or
+// not anybody reads what they come to.
+func TestBoundAndClose(t *testing.T) {
+	net, m := message(t, 10)
+	var now, most atomic.Int64
+	client := slow(func(ctx context.Context) {
+		for n := now.Add(1); n > most.Load(); {
+			most.CompareAndSwap(most.Load(), n)
+		}
+		<-ctx.Done()
+		now.Add(-1)
+	})
+	transport := newTransport(t, client, net, 3, time.Minute)
+	for range 20 {
+		if err := transport.Send(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for end := time.Now().Add(10 * time.Second); now.Load() < 3 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(20 * time.Millisecond)
+	_ = transport.Close()
+	if most.Load() != 3 || now.Load() != 0 {
+		t.Errorf("%d invocations at a time, and %d are left", most.Load(), now.Load())
+	}
+}
+
+// An invocation that is never answered gives its place to the next one.
+func TestTimeout(t *testing.T) {
+	net, m := message(t, 10)
+	transport := newTransport(t, slow(func(ctx context.Context) { <-ctx.Done() }), net, 1, 10*time.Millisecond)
+	for range 3 {
+		if err := transport.Send(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for k := range 3 {
+		select {
+		case f := <-transport.Failures():
+			if f.Final || f.Interval != 2 {
+				t.Errorf("%+v", f)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%d of 3 invocations end", k)
+		}
+	}
+}
+
+// slow is a client whose invocations end with their context.
+type slow func(context.Context)
+
+func (s slow) Invoke(ctx context.Context, _ *service.InvokeInput, _ ...func(*service.Options)) (*service.InvokeOutput, error) {
+	s(ctx)
+	return nil, errors.New("given up")
+}
+
+// Without region or credentials the error says what to set.
+func TestAWSNeedsAnAccount(t *testing.T) {
+	dir := t.TempDir()
+	for name, value := range map[string]string{
+		"AWS_CONFIG_FILE": dir + "/config", "AWS_SHARED_CREDENTIALS_FILE": dir + "/credentials", "AWS_EC2_METADATA_DISABLED": "true",
+		"AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "",
+		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "", "AWS_CONTAINER_CREDENTIALS_FULL_URI": "", "AWS_WEB_IDENTITY_TOKEN_FILE": "",
+	} {
+		t.Setenv(name, value)
+	}
+	if _, err := invoke.AWS(context.Background(), 1); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "AWS_REGION") {
+		t.Errorf("no region: %v", err)
+	}
+	t.Setenv("AWS_REGION", "eu-central-1")
+	if _, err := invoke.AWS(context.Background(), 1); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") {
+		t.Errorf("no credentials: %v", err)
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	if _, err := invoke.AWS(context.Background(), 1); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,260 @@
+package local
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"siafu/lambda"
+)
+
+// answer is what an invocation ends with.
+type answer struct {
+	payload []byte
+	failed  bool
+}
+
+// failure is the answer of a function that has failed.
+func failure(kind, message string) answer {
+	payload, err := json.Marshal(lambda.Failed{Type: kind, Message: message})
+	if err != nil {
+		panic("local: two strings that are no JSON")
+	}
+	return answer{payload, true}
+}
+
+// The paths of both APIs. A sandbox's begin with its token.
+const (
+	invokePath  = "POST /2015-03-31/functions/{name}/invocations"
+	nextPath    = "GET /{token}/2018-06-01/runtime/invocation/next"
+	replyPath   = "POST /{token}/2018-06-01/runtime/invocation/{id}/response"
+	errorPath   = "POST /{token}/2018-06-01/runtime/invocation/{id}/error"
+	initErrPath = "POST /{token}/2018-06-01/runtime/init/error"
+)
+
+func (s *Service) runtimeAddress(b *sandbox) string {
+	return strings.TrimPrefix(s.url, "http://") + "/" + b.token
+}
+
+func (s *Service) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc(invokePath, s.invoke)
+	mux.HandleFunc(nextPath, s.known(s.next))
+	mux.HandleFunc(replyPath, s.known(func(w http.ResponseWriter, r *http.Request, b *sandbox) { s.reply(w, r, b, false) }))
+	mux.HandleFunc(errorPath, s.known(func(w http.ResponseWriter, r *http.Request, b *sandbox) { s.reply(w, r, b, true) }))
+	mux.HandleFunc(initErrPath, s.known(s.initError))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.refuse(w, http.StatusNotFound, "UnknownOperationException", "there is no such operation here")
+	})
+	return mux
+}
+
+// refuse answers a request with an error as AWS words it.
+func (s *Service) refuse(w http.ResponseWriter, status int, kind, message string) {
+	s.count(func(n *Stats) { n.Refused++ })
+	tellError(w, status, kind, message)
+}
+
+func tellError(w http.ResponseWriter, status int, kind, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Amzn-ErrorType", kind)
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"Type": "User", "Message": message, "errorType": kind}) // to whoever still listens
+}
+
+// readTime is how long the body of a request may take.
+const readTime = 30 * time.Second
+
+// read reads a body that may be as long as a payload.
+func read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(readTime))
+	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
+	return io.ReadAll(http.MaxBytesReader(w, r.Body, lambda.MaxPayload))
+}
+
+func tooLarge(err error) bool {
+	limit := (*http.MaxBytesError)(nil)
+	return errors.As(err, &limit)
+}
+
+// invoke is the operation Invoke.
+func (s *Service) invoke(w http.ResponseWriter, r *http.Request) {
+	switch kind := r.Header.Get("X-Amz-Invocation-Type"); {
+	case !s.signed(r):
+		s.refuse(w, http.StatusForbidden, "UnrecognizedClientException", "the request is not signed with the key of this service")
+		return
+	case r.PathValue("name") != s.o.Name:
+		s.refuse(w, http.StatusNotFound, "ResourceNotFoundException", "Function not found: "+r.PathValue("name"))
+		return
+	case kind != "" && kind != "RequestResponse":
+		s.refuse(w, http.StatusBadRequest, "InvalidParameterValueException", "only synchronous invocations are here, not "+kind)
+		return
+	}
+	// The place comes before the body, so that memory is bounded too.
+	if !s.acquire() {
+		tellError(w, http.StatusTooManyRequests, "TooManyRequestsException", "Rate Exceeded.")
+		return
+	}
+	defer s.release()
+	payload, err := read(w, r)
+	switch {
+	case tooLarge(err) || r.ContentLength > lambda.MaxPayload:
+		s.refuse(w, http.StatusRequestEntityTooLarge, "RequestTooLargeException", "Request must be smaller than "+strconv.Itoa(lambda.MaxPayload)+" bytes for the InvokeFunction operation")
+	case err != nil || !json.Valid(payload):
+		s.refuse(w, http.StatusBadRequest, "InvalidRequestContentException", "Could not parse request body into json")
+	default:
+		s.serve(w, payload)
+	}
+}
+
+// signed tells whether a request shows the key.
+func (s *Service) signed(r *http.Request) bool {
+	_, credential, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
+	key, _, _ := strings.Cut(credential, "/")
+	return subtle.ConstantTimeCompare([]byte(key), []byte(s.key)) == 1
+}
+
+// serve has a function do an invocation and answers it.
+func (s *Service) serve(w http.ResponseWriter, payload []byte) {
+	fate := s.faults.next()
+	inv := &invocation{id: rand.Text(), payload: payload, deadline: time.Now().Add(s.o.Timeout), crash: fate == crash, done: make(chan answer, 1)}
+	a, err := s.run(inv, fate)
+	if err != nil {
+		tellError(w, http.StatusInternalServerError, "ServiceException", err.Error())
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Amzn-RequestId", inv.id)
+	h.Set("X-Amz-Executed-Version", "$LATEST")
+	if a.failed {
+		s.count(func(n *Stats) { n.Failed++ })
+		h.Set("X-Amz-Function-Error", "Unhandled")
+	}
+	_, _ = w.Write(a.payload) // to whoever still listens
+}
+
+// run is an invocation from the sandbox that gets it to its end.
+func (s *Service) run(inv *invocation, f fate) (answer, error) {
+	patience := time.NewTimer(s.o.Timeout)
+	defer patience.Stop()
+	if f == lost {
+		s.count(func(n *Stats) { n.Invocations++ })
+		select {
+		case <-patience.C:
+			return failure("Sandbox.Timedout", "RequestId: "+inv.id+" Error: Task timed out"), nil
+		case <-s.ended:
+			return answer{}, errClosed
+		}
+	}
+	if err := s.hand(inv); err != nil {
+		return answer{}, err
+	}
+	select {
+	case a := <-inv.done:
+		s.hold(f)
+		return a, nil
+	case <-patience.C:
+		s.expire(inv)
+	}
+	return <-inv.done, nil // its sandbox has ended, or had answered before
+}
+
+// hold lets a late answer wait.
+func (s *Service) hold(f fate) {
+	if f != late {
+		return
+	}
+	select {
+	case <-time.After(s.o.Faults.Delay):
+	case <-s.ended:
+	}
+}
+
+// expire ends the sandbox that still has an invocation.
+func (s *Service) expire(inv *invocation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if inv.on.current == inv {
+		inv.on.timedOut = true
+		inv.on.kill()
+	}
+}
+
+// known lets in requests of sandboxes alone.
+func (s *Service) known(do func(http.ResponseWriter, *http.Request, *sandbox)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		b := s.sandboxes[r.PathValue("token")]
+		s.mu.Unlock()
+		if b == nil {
+			s.refuse(w, http.StatusForbidden, "InvalidSandbox", "there is no such sandbox")
+			return
+		}
+		do(w, r, b)
+	}
+}
+
+// next brings a sandbox its next invocation, when there is one.
+func (s *Service) next(w http.ResponseWriter, r *http.Request, b *sandbox) {
+	s.mu.Lock()
+	b.ready = true
+	s.mu.Unlock()
+	select {
+	case <-r.Context().Done():
+	case <-b.ended:
+	case <-s.ended:
+	case inv := <-b.work:
+		s.mu.Lock()
+		inv.taken = true
+		s.mu.Unlock()
+		if inv.crash {
+			b.kill()
+			<-b.ended
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Type", "application/json")
+		h.Set("Lambda-Runtime-Aws-Request-Id", inv.id)
+		h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(inv.deadline.UnixMilli(), 10))
+		h.Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:"+Region+":000000000000:function:"+s.o.Name)
+		_, _ = w.Write(inv.payload) // a sandbox that does not get it ends
+	}
+}
+
+// reply takes what a sandbox answers, or that its function has failed.
+func (s *Service) reply(w http.ResponseWriter, r *http.Request, b *sandbox, failed bool) {
+	payload, err := read(w, r)
+	id, a := r.PathValue("id"), answer{payload, failed}
+	switch {
+	case tooLarge(err):
+		a = failure("Function.ResponseSizeTooLarge", "Response payload size exceeded maximum allowed payload size ("+strconv.Itoa(lambda.MaxPayload)+" bytes).")
+	case err != nil:
+		s.refuse(w, http.StatusBadRequest, "InvalidRequestContent", err.Error())
+		return
+	case !json.Valid(payload):
+		a = failure("Runtime.InvalidResponse", "the function's answer is no JSON")
+	}
+	switch {
+	case !s.finish(b, id, a):
+		s.refuse(w, http.StatusBadRequest, "InvalidRequestID", "this sandbox has no such invocation")
+	case tooLarge(err):
+		s.refuse(w, http.StatusRequestEntityTooLarge, "RequestEntityTooLarge", "Exceeded maximum allowed payload size")
+	default:
+		w.WriteHeader(http.StatusAccepted)
+	}
+}
+
+// initError takes that a sandbox cannot begin. Its process ends by itself, or here.
+func (s *Service) initError(w http.ResponseWriter, r *http.Request, b *sandbox) {
+	_, _ = read(w, r) // the log says it too
+	w.WriteHeader(http.StatusAccepted)
+	b.kill()
+}

@@ -1,0 +1,200 @@
+package local
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"siafu/graph/fault"
+)
+
+// Options say what a service is to be.
+type Options struct {
+	Function    string        // the executable
+	Name        string        // of the function, which invocations name
+	Address     string        // to listen on; empty: a free port of 127.0.0.1
+	Concurrency int           // invocations at a time, at least 1
+	Timeout     time.Duration // of an invocation; 0: a minute
+	Faults      Faults
+}
+
+// Region is what the service says it is in.
+const Region = "local"
+
+// Service is a running service. Its methods are safe for several goroutines.
+type Service struct {
+	o      Options
+	key    string
+	server *http.Server
+	url    string
+	faults *faults
+	ended  chan struct{} // closed by Close
+
+	mu        sync.Mutex
+	sandboxes map[string]*sandbox // by token: those whose process has not ended
+	warm      []*sandbox          // of these, without an invocation
+	running   int                 // invocations, at most Concurrency
+	closed    bool
+	stats     Stats
+	processes sync.WaitGroup
+}
+
+// Stats are what a service has seen.
+type Stats struct {
+	Invocations int // that were taken
+	Throttled   int // and that were not, for there were too many
+	Failed      int // of those that were taken
+	Refused     int // requests of strangers, and such as make no sense
+	Started     int // sandboxes
+}
+
+// Start begins to listen. A fault of kind Missing says that there is no function.
+func Start(o Options) (*Service, error) {
+	if info, err := os.Stat(o.Function); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+		return nil, fault.New(fault.Missing, "lambda", o.Function, "the function is not there, or is no executable").
+			Then(`"make function" builds it; --lambda-function says where it is`)
+	}
+	o.Address, o.Timeout = cmp.Or(o.Address, "127.0.0.1:0"), cmp.Or(o.Timeout, time.Minute)
+	l, err := net.Listen("tcp", o.Address)
+	if err != nil {
+		return nil, fault.System("lambda", o.Address, err)
+	}
+	s := &Service{
+		o: o, key: rand.Text(), url: "http://" + l.Addr().String(), faults: newFaults(o.Faults),
+		ended: make(chan struct{}), sandboxes: map[string]*sandbox{},
+	}
+	s.o.Concurrency = max(o.Concurrency, 1)
+	s.server = &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	go func() { _ = s.server.Serve(l) }() // until Close
+	return s, nil
+}
+
+// URL is where the Invoke API is.
+func (s *Service) URL() string { return s.url }
+
+// Key is the access key that invocations must be signed with; the secret may be any.
+func (s *Service) Key() string { return s.key }
+
+// Stats are those up to now.
+func (s *Service) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stats
+}
+
+// count changes the statistics.
+func (s *Service) count(change func(*Stats)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.stats)
+}
+
+// Close ends the service: invocations under way fail, and no process is left.
+func (s *Service) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	close(s.ended)
+	for _, b := range s.sandboxes {
+		b.kill()
+	}
+	s.mu.Unlock()
+	s.processes.Wait()
+	return s.server.Close()
+}
+
+// acquire takes a place among the running invocations, if there is one.
+func (s *Service) acquire() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.running >= s.o.Concurrency {
+		s.stats.Throttled++
+		return false
+	}
+	s.running++
+	return true
+}
+
+func (s *Service) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running--
+}
+
+// hand gives an invocation to a sandbox, a warm one if there is any.
+func (s *Service) hand(inv *invocation) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Invocations++
+	return s.give(inv)
+}
+
+// give is hand with the lock.
+func (s *Service) give(inv *invocation) error {
+	if s.closed {
+		return errClosed
+	}
+	var b *sandbox
+	if n := len(s.warm); n > 0 {
+		b, s.warm = s.warm[n-1], s.warm[:n-1]
+	} else {
+		var err error
+		if b, err = s.start(); err != nil {
+			return err
+		}
+	}
+	b.current, inv.on = inv, b
+	b.work <- inv // it has room for one
+	return nil
+}
+
+var errClosed = errors.New("the service has been closed")
+
+// finish ends the invocation of a sandbox, whose id must be that of it. The sandbox
+// is warm then.
+func (s *Service) finish(b *sandbox, id string, a answer) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	inv := b.current
+	if inv == nil || inv.id != id || !inv.taken {
+		return false
+	}
+	b.current = nil
+	inv.done <- a // it has room for one
+	if s.sandboxes[b.token] == b {
+		s.warm = append(s.warm, b)
+	}
+	return true
+}
+
+// bury takes a sandbox out whose process has ended. Its invocation fails; but where
+// the sandbox was a warm one, and ended before it took the invocation, another gets it.
+func (s *Service) bury(b *sandbox, why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sandboxes, b.token)
+	s.warm = slices.DeleteFunc(s.warm, func(w *sandbox) bool { return w == b })
+	inv := b.current
+	if inv == nil {
+		return
+	}
+	b.current = nil
+	if b.ready && !inv.taken && !b.timedOut {
+		err := s.give(inv)
+		if err == nil {
+			return
+		}
+		why = err
+	}
+	inv.done <- failure(b.verdict(), fmt.Sprintf("RequestId: %s Error: %v%s", inv.id, why, b.said.tail()))
+}

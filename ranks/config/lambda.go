@@ -1,0 +1,41 @@
+package config
+
+import (
+	"cmp"
+
+	"siafu/graph/fault"
+)
+
+// Places of tensor work, and whose functions do it.
+const (
+	TensorLambda = "lambda"
+	LambdaLocal  = "local"
+	LambdaAWS    = "aws"
+)
+
+// checkLambda refuses what does not go together with tensor work in functions.
+func (c *Config) checkLambda() error {
+	refuse := func(remedy string) error {
+		return fault.New(fault.Usage, "train", "", "--tensor=%s --lambda=%q", c.Tensor, c.Lambda).Then("%s", remedy)
+	}
+	switch {
+	case c.Tensor != TensorLambda && c.Lambda+c.LambdaFunction != "":
+		return refuse("--lambda and --lambda-function need --tensor lambda")
+	case c.Tensor != TensorLambda:
+		return nil
+	case c.Lambda != LambdaLocal && c.Lambda != LambdaAWS:
+		return refuse("--lambda must be local or aws")
+	case c.Kernel == "openblas":
+		return fault.New(fault.Usage, "train", "", "--tensor=lambda with --kernel=openblas").
+			Then("choose other kernels: the function is built without OpenBLAS")
+	}
+	return nil
+}
+
+// FunctionName is the function that is invoked.
+func (c *Config) FunctionName() string {
+	if c.Lambda == LambdaAWS {
+		return cmp.Or(c.LambdaFunction, "siafu")
+	}
+	return "siafu"
+}

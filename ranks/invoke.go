@@ -1,0 +1,127 @@
+package ranks
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/kernels"
+	"siafu/lambda"
+	"siafu/lambda/invoke"
+	"siafu/lambda/local"
+	"siafu/lambda/pool"
+	"siafu/ranks/config"
+	"siafu/ranks/tensor"
+)
+
+// functions is how tensor tasks are invoked, until there is something that finds out
+// by itself. Tests have others, with faults, and look at the service.
+type functions struct {
+	patience time.Duration // of an attempt at most
+	attempts int           // at a task
+	atOnce   int           // invocations of a rank
+	falls    bool          // back to the CPU where functions keep failing
+	local    local.Options
+	service  *local.Service // of --lambda local, once it runs
+}
+
+// awsAtOnce is Dorylus's first number of functions (OSDI'21, §6).
+const awsAtOnce = 100
+
+// howToInvoke is what a run begins with. A rank's local service has as many sandboxes
+// at a time as the rank has workers.
+func (r *run) howToInvoke() *functions {
+	f := &functions{patience: time.Minute, attempts: 12, atOnce: awsAtOnce, falls: true}
+	f.local = local.Options{Name: r.cfg.FunctionName(), Concurrency: r.threads, Timeout: f.patience}
+	if r.cfg.Lambda == config.LambdaLocal {
+		f.atOnce = r.threads
+	}
+	return f
+}
+
+// invoke makes the backend of a graph rank whose tensor work is done in functions,
+// which the engine closes.
+func (r *run) invoke() error {
+	if r.tensor != nil {
+		return nil
+	}
+	kernel := r.cfg.Kernel
+	if kernel == "auto" {
+		kernel, _ = kernels.Fastest()
+	}
+	if kernel == "openblas" {
+		return fault.New(fault.Config, "train", "", "--tensor lambda: the kernels that --kernel auto has found are openblas").
+			Then("name others, such as --kernel %s: the function is built without OpenBLAS", kernels.Variants()[0])
+	}
+	f := r.howToInvoke()
+	if r.functions != nil {
+		r.functions(f)
+	}
+	o := invoke.Options{
+		Function: r.cfg.FunctionName(), AtOnce: f.atOnce, Timeout: 2 * f.patience, // a late result may still be the first
+		Network: lambda.Network{Spec: r.net, Sparse: r.shard.Features.Sparse != nil, Kernel: kernel},
+	}
+	if err := r.client(f, &o); err != nil {
+		return err
+	}
+	t, err := invoke.New(o)
+	if err != nil {
+		return err
+	}
+	r.tensor = tensor.NewRemote(t, tensor.Wishes{Fused: true, Thin: true}, f.settings(), func(line string) {
+		fmt.Fprintf(os.Stderr, "siafu: train: %s: %s\n", r.name(), line)
+	})
+	return nil
+}
+
+// settings are those of the pool that decides about a rank's invocations.
+func (f *functions) settings() pool.Settings {
+	s := pool.Defaults()
+	s.Limit, s.Attempts, s.Life = f.atOnce, f.attempts, 2*f.patience
+	s.Timeout.Ceiling, s.Timeout.Floor = f.patience, min(s.Timeout.Floor, f.patience)
+	s.Backoff = pool.Pause{First: leastPause, Most: mostPause}
+	if !f.falls {
+		s.Breaker = pool.Breaker{}
+	}
+	return s
+}
+
+// leastPause and mostPause bound the wait between a failure and the next attempt.
+const (
+	leastPause = 50 * time.Millisecond
+	mostPause  = 5 * time.Second
+)
+
+// client completes the options with who answers invocations.
+func (r *run) client(f *functions, o *invoke.Options) error {
+	var err error
+	if r.cfg.Lambda == config.LambdaAWS {
+		o.Client, err = invoke.AWS(context.Background(), o.AtOnce)
+		return err
+	}
+	if f.local.Function, err = functionPath(r.cfg.LambdaFunction); err != nil {
+		return err
+	}
+	s, err := local.Start(f.local)
+	if err != nil {
+		return err
+	}
+	f.service, o.Client, o.Close = s, invoke.Local(s, o.AtOnce), s.Close
+	return nil
+}
+
+// functionPath is the executable of the function: the one that was named, else that
+// of "make build" beside this program.
+func functionPath(named string) (string, error) {
+	if named != "" {
+		return filepath.Abs(named)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", fault.System("lambda", "", err)
+	}
+	return filepath.Join(filepath.Dir(self), "build", "lambda", "bootstrap"), nil
+}

@@ -1,0 +1,181 @@
+package ranks
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+	"siafu/lambda/function/functiontest"
+	"siafu/lambda/local"
+	"siafu/ranks/config"
+	"siafu/ranks/tensor"
+	"siafu/ranks/world"
+)
+
+// invoked trains with every tensor task done by invocations of the function, through
+// the genuine client and the local service, and returns what the ranks' services and
+// backends have seen.
+func invoked(t testing.TB, c Config, data, path string, change func(*functions)) (got trained, stats local.Stats, counts tensor.Counts) {
+	t.Helper()
+	c.Tensor, c.Lambda, c.LambdaFunction = config.TensorLambda, config.LambdaLocal, path
+	var mu sync.Mutex
+	var runs []*run
+	var all []*functions
+	got = trainOn(t, c, data, func(r *run) tensor.Backend {
+		mu.Lock()
+		defer mu.Unlock()
+		runs = append(runs, r)
+		r.functions = func(f *functions) {
+			mu.Lock()
+			defer mu.Unlock()
+			if change != nil {
+				change(f)
+			}
+			all = append(all, f)
+		}
+		return nil
+	})
+	for _, f := range all {
+		n := f.service.Stats()
+		stats = local.Stats{Invocations: stats.Invocations + n.Invocations, Throttled: stats.Throttled + n.Throttled, Failed: stats.Failed + n.Failed, Refused: stats.Refused + n.Refused, Started: stats.Started + n.Started}
+	}
+	for _, r := range runs {
+		if b, ok := r.tensor.(*tensor.Remote); ok {
+			n := b.Counts()
+			counts = tensor.Counts{Sent: counts.Sent + n.Sent, Again: counts.Again + n.Again, Failed: counts.Failed + n.Failed, Dropped: counts.Dropped + n.Dropped, Damaged: counts.Damaged + n.Damaged, Bytes: counts.Bytes + n.Bytes}
+		}
+	}
+	return got, stats, counts
+}
+
+// lambdaNetworks are those that are trained in functions.
+var lambdaNetworks = map[string]func(*Config){
+	"gcn":  func(c *Config) { c.Layers = 3 },
+	"gat":  func(c *Config) { c.Model, c.Heads = "gat", 2 },
+	"sage": func(c *Config) { c.Model, c.Kernel = "sage", "go" },
+}
+
+// Training in functions gives the bits of training on the ranks, and its files say how
+// many invocations that took.
+func TestLambdaIsCPU(t *testing.T) {
+	data, path := generated(t, true), functiontest.Build(t)
+	for name, set := range lambdaNetworks {
+		for ranks := 1; ranks <= 2; ranks++ {
+			t.Run(fmt.Sprintf("%s on %d", name, ranks), func(t *testing.T) {
+				c := quick(t)
+				c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads, c.EvalEvery = 4, ranks, 0, 3, 2, 2
+				set(&c)
+				want := train(t, c, data)
+				c.Out += "-lambda"
+				got, s, n := invoked(t, c, data, path, nil)
+				if !bytes.Equal(got.model, want.model) {
+					t.Error("the model is another one")
+				}
+				sameLosses(t, "lambda", got.losses(), want.losses(), 0)
+				if s.Invocations != n.Sent || s.Failed+s.Throttled+s.Refused+n.Again > 0 || s.Started > 2*ranks {
+					t.Errorf("%+v for %v", s, n)
+				}
+				var inEpochs int64
+				for _, e := range got.Epochs {
+					if e.LambdaInvocations == 0 {
+						t.Errorf("epoch %d has no invocation", e.Epoch)
+					}
+					inEpochs += e.LambdaInvocations
+				}
+				if sum := got.Summary.LambdaInvocations; sum != int64(n.Sent) || inEpochs > sum || want.Summary.LambdaInvocations != 0 {
+					t.Errorf("%d invocations in the summary, %d in epochs, and %d tasks", sum, inEpochs, n.Sent)
+				}
+			})
+		}
+	}
+}
+
+// Bounded asynchrony on one rank with one interval is the synchronous run.
+func TestLambdaAsync(t *testing.T) {
+	data := generated(t, true)
+	c := asynchronous(quick(t), 0, 1)
+	c.Epochs, c.Ranks, c.Servers = 4, 1, 0
+	want := train(t, c, data)
+	c.Out += "-lambda"
+	got, _, n := invoked(t, c, data, functiontest.Build(t), nil)
+	if !bytes.Equal(got.model, want.model) || got.Summary.LambdaInvocations != int64(n.Sent) || got.Epochs[1].LambdaInvocations == 0 {
+		t.Errorf("the model is another one, or %d invocations are counted of %v", got.Summary.LambdaInvocations, n)
+	}
+}
+
+// Invocations that crash, are late, are lost or are turned away cost time and money and
+// change no bit.
+func TestLambdaFaults(t *testing.T) {
+	data, path := generated(t, true), functiontest.Build(t)
+	for name, set := range lambdaNetworks {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // most of it is waiting
+			c := quick(t)
+			c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads = 2, 2, 0, 4, 2
+			set(&c)
+			want := train(t, c, data)
+			c.Out += "-lambda"
+			got, s, n := invoked(t, c, data, path, func(f *functions) {
+				f.patience, f.attempts, f.atOnce, f.falls = 300*time.Millisecond, 40, 4, false
+				f.local.Timeout = 400 * time.Millisecond
+				f.local.Faults = local.Faults{Seed: 3, Crash: 0.06, Late: 0.05, Lose: 0.03, Delay: 450 * time.Millisecond}
+			})
+			t.Logf("%v; %+v", n, s)
+			if !bytes.Equal(got.model, want.model) {
+				t.Error("the model is another one")
+			}
+			sameLosses(t, "lambda", got.losses(), want.losses(), 0)
+			if s.Failed == 0 || s.Throttled == 0 || n.Failed < s.Failed || n.Dropped == 0 || s.Started <= 4 {
+				t.Error("the test shows nothing")
+			}
+			if got.Summary.LambdaInvocations < int64(n.Sent) {
+				t.Errorf("%d invocations are counted of %d", got.Summary.LambdaInvocations, s.Invocations)
+			}
+		})
+	}
+}
+
+// lambdaError is how a run in functions fails.
+func lambdaError(t *testing.T, c Config, data string, change func(*functions)) error {
+	t.Helper()
+	return launch(1, world.Limits{}, IO{Out: io.Discard, Err: io.Discard}, func(w world.Comm, kind string) error {
+		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena(), functions: change}
+		defer r.close()
+		return r.whole(IO{Out: io.Discard, Err: io.Discard})
+	})
+}
+
+// A task or a result that no payload can hold ends the run with the remedy, and a
+// function that always fails with what it says.
+func TestLambdaRefuses(t *testing.T) {
+	data, path := generated(t, true), functiontest.Build(t)
+	c := quick(t)
+	c.Tensor, c.Lambda, c.LambdaFunction, c.Epochs, c.Intervals = config.TensorLambda, config.LambdaLocal, path, 2, 1
+	var seen *functions
+	watch := func(f *functions) { seen = f }
+
+	c.Hidden, c.CacheInput = 4000, "off" // 400 rows of it are 6.4 MB, the weights 0.2 MB
+	err := lambdaError(t, c, data, watch)
+	for _, says := range []string{"attempt 1 at", "result of a task", "--intervals"} {
+		if fault.ExitCode(err) != 78 || !strings.Contains(fmt.Sprint(err), says) {
+			t.Errorf("a large result: exit %d, %v; it does not say %s", fault.ExitCode(err), err, says)
+		}
+	}
+
+	c.Hidden = 200_000 // weights of 9.6 MB
+	if err := lambdaError(t, c, data, watch); fault.ExitCode(err) != 78 || !strings.Contains(fmt.Sprint(err), "--intervals") || seen.service.Stats().Invocations > 0 {
+		t.Errorf("a large task: %v, %+v", err, seen.service.Stats())
+	}
+
+	c.Hidden, c.LambdaFunction = 16, "/bin/false"
+	err = lambdaError(t, c, data, func(f *functions) { seen = f; f.attempts, f.falls = 3, false })
+	if err == nil || !strings.Contains(err.Error(), "attempt 3") || !strings.Contains(err.Error(), "exit status 1") || seen.service.Stats().Started < 3 {
+		t.Errorf("a function that always fails: %v", err)
+	}
+}
