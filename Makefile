@@ -18,7 +18,10 @@ RANKS ?= 4
 # Without an MPI compiler the program is built without MPI: it then trains in
 # an in-process world only, and "siafu doctor" says so.
 MPI  := $(shell command -v mpicc 2>/dev/null)
-TAGS := $(if $(MPI),-tags mpi)
+# With LAMBDA=1 it can have tensor work done in AWS Lambda.
+empty :=
+comma := ,
+TAGS := $(addprefix -tags ,$(subst $(empty) $(empty),$(comma),$(strip $(if $(MPI),mpi) $(if $(LAMBDA),lambda))))
 # The flags of this machine's MPI, wherever it lies.
 export CGO_CFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:compile 2>/dev/null))
 export CGO_LDFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:link 2>/dev/null))
@@ -54,6 +57,8 @@ test: deps deps-slurm
 unit: go
 	$(GO) vet ./...
 	$(GO) test ./...
+	$(GO) vet -tags lambda . ./ranks
+	$(GO) test -tags lambda . ./ranks -run Lambda
 
 # Under the race detector arrays are on the Go heap and kernels plain Go, so that
 # it sees them. The short form is what workers and ranks share: tasks of an epoch,

@@ -66,20 +66,6 @@ func mpiLine(w io.Writer) {
 	fmt.Fprintf(w, "world kind=mpi available=false: this build has no MPI, so only the in-process world works; install libopenmpi-dev and openmpi-bin (\"make deps\") and run \"make build\"\n")
 }
 
-// functionLine says where tensor work can run, and whether the function of --lambda
-// local is there.
-func functionLine(w io.Writer) {
-	path, err := functionPath("")
-	if err == nil {
-		_, err = os.Stat(path)
-	}
-	fmt.Fprintf(w, "tensor cpu=true cuda=false lambda=true\nlambda function=%s available=%t", path, err == nil)
-	if err != nil {
-		fmt.Fprintf(w, ": \"make function\" builds it")
-	}
-	fmt.Fprintln(w)
-}
-
 // sight is what one rank sees of its host and of itself.
 type sight struct {
 	Host    string

@@ -1,8 +1,11 @@
+//go:build lambda
+
 package ranks
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -41,6 +44,9 @@ func (r *run) howToInvoke() *functions {
 	}
 	return f
 }
+
+// canInvoke tells whether this build can have tensor work done in functions.
+func canInvoke(Config) error { return nil }
 
 // invoke makes the backend of a graph rank whose tensor work is done in functions,
 // which the engine closes.
@@ -124,4 +130,18 @@ func functionPath(named string) (string, error) {
 		return "", fault.System("lambda", "", err)
 	}
 	return filepath.Join(filepath.Dir(self), "build", "lambda", "bootstrap"), nil
+}
+
+// functionLine says where tensor work can run, and whether the function of --lambda
+// local is there.
+func functionLine(w io.Writer) {
+	path, err := functionPath("")
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	fmt.Fprintf(w, "tensor cpu=true cuda=false lambda=true\nlambda function=%s available=%t", path, err == nil)
+	if err != nil {
+		fmt.Fprintf(w, ": \"make function\" builds it")
+	}
+	fmt.Fprintln(w)
 }

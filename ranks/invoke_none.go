@@ -1,0 +1,34 @@
+//go:build !lambda
+
+package ranks
+
+import (
+	"fmt"
+	"io"
+
+	"siafu/graph/fault"
+	"siafu/ranks/config"
+)
+
+// functions are those of a build with Lambda.
+type functions struct{}
+
+// canInvoke tells whether this build can have tensor work done in functions.
+//
+// Design note: the AWS SDK would make the program half as large again and take every
+// rank of every run four megabytes, and most runs never invoke anything.
+func canInvoke(c Config) error {
+	if c.Tensor != config.TensorLambda {
+		return nil
+	}
+	return fault.New(fault.Config, "train", "", "--tensor lambda: this siafu has been built without it").
+		Then("build one with it: make build LAMBDA=1")
+}
+
+// invoke has nothing to do.
+func (r *run) invoke() error { return nil }
+
+// functionLine says where tensor work can run.
+func functionLine(w io.Writer) {
+	fmt.Fprintln(w, "tensor cpu=true cuda=false lambda=false: this build has no Lambda; \"make build LAMBDA=1\" builds one that has")
+}
