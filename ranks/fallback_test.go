@@ -52,7 +52,7 @@ func (p *poor) Failures() <-chan task.Failure { return p.failures }
 // A run whose functions fail goes on with the same bits, on the CPU, and with them
 // again once they answer; it says so, and does not go on invoking what fails.
 func TestTasksFallBackToTheCPU(t *testing.T) {
-	data := generated(t, true)
+	data := parted(t, generated(t, true))
 	const never = 1 << 40
 	partitionBy(t, data, "fennel", 1)
 	for name, p := range map[string]struct {

@@ -66,7 +66,7 @@ var lambdaNetworks = map[string]func(*Config){
 // Training in functions gives the bits of training on the ranks, and its files say how
 // many invocations that took.
 func TestLambdaIsCPU(t *testing.T) {
-	data, path := generated(t, true), functiontest.Build(t)
+	data, path := parted(t, generated(t, true)), functiontest.Build(t)
 	for name, set := range lambdaNetworks {
 		for ranks := 1; ranks <= 2; ranks++ {
 			t.Run(fmt.Sprintf("%s on %d", name, ranks), func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestLambdaAsync(t *testing.T) {
 // Invocations that crash, are late, are lost or are turned away cost time and money and
 // change no bit.
 func TestLambdaFaults(t *testing.T) {
-	data, path := generated(t, true), functiontest.Build(t)
+	data, path := parted(t, generated(t, true)), functiontest.Build(t)
 	for name, set := range lambdaNetworks {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // most of it is waiting
@@ -156,7 +156,7 @@ func lambdaError(t *testing.T, c Config, data string, change func(*functions)) e
 // A task or a result that no payload can hold ends the run with the remedy, and a
 // function that always fails with what it says.
 func TestLambdaRefuses(t *testing.T) {
-	data, path := generated(t, true), functiontest.Build(t)
+	data, path := parted(t, generated(t, true)), functiontest.Build(t)
 	c := quick(t)
 	c.Tensor, c.Lambda, c.LambdaFunction, c.Epochs, c.Intervals = config.TensorLambda, config.LambdaLocal, path, 2, 1
 	var seen *functions

@@ -227,6 +227,18 @@ func elsewhere(t testing.TB, c Config, data string, w tensor.Wishes, do func(*ru
 	return got, sum
 }
 
+// parted is a dataset that has its parts for one rank and for two, so that runs beside
+// each other need not make them.
+func parted(t testing.TB, data string) string {
+	t.Helper()
+	for ranks := 1; ranks <= 2; ranks++ {
+		c := quick(t)
+		c.Epochs, c.Ranks, c.Servers = 1, ranks, 0
+		train(t, c, data)
+	}
+	return data
+}
+
 // patience is how long an attempt may take: short, so that a lost one costs little;
 // those that a busy machine keeps longer come twice.
 const patience = 60 * time.Millisecond
@@ -253,7 +265,7 @@ func wishes() []tensor.Wishes {
 // without overlap and in bounded asynchrony where nothing can be stale, whether stages
 // are fused, and whether what was saved is sent or made again.
 func TestTasksInAnotherProcess(t *testing.T) {
-	data := generated(t, true)
+	data := parted(t, generated(t, true))
 	turn := 0
 	for name, c := range networks(t) {
 		turn++
