@@ -3,6 +3,7 @@
 package faulttest
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,29 +27,15 @@ func TestEverythingKilled(t *testing.T) {
 		"the next run": {"launch", "-n", "1", "doctor"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, j := stage.begin(t, x)
-			defer j.killAll()
-			left := j.keeps(t)
-			j.killAll()
-			j.wait(t)
-			if there := existing(left); len(there) != len(left) {
-				t.Fatalf("of %q there are %q", left, there)
-			}
-			next := exec.Command(stage.siafu, args...)
-			next.Env = j.cmd.Env[:len(j.cmd.Env):len(j.cmd.Env)]
-			next.Env = append(next.Env, "SIAFU_FAULT=")
-			out, err := next.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			if there := existing(left); there != nil {
-				t.Errorf("left are %q\n%s", there, out)
-			}
-			for _, path := range left {
-				if !strings.Contains(string(out), "removed path="+path) {
-					t.Errorf("it does not name %s\n%s", path, out)
+			// Whoever starts siafu on this machine tidies up, too: a test beside this one
+			// may have been faster.
+			var missing error
+			for range 3 {
+				if missing = tidies(t, stage, x, args); missing == nil {
+					return
 				}
 			}
+			t.Error(missing)
 		})
 	}
 	if there := existing(held); len(there) != len(held) {
@@ -62,6 +49,36 @@ func TestEverythingKilled(t *testing.T) {
 	if there := existing(held[1:]); there != nil {
 		t.Errorf("shared memory is left: %q", there)
 	}
+}
+
+// tidies kills everything of a job and has siafu name and remove what is left. It
+// returns an error where somebody else has removed it.
+func tidies(t *testing.T, stage *stage, x scene, args []string) error {
+	t.Helper()
+	_, j := stage.begin(t, x)
+	defer j.killAll()
+	left := j.keeps(t)
+	j.killAll()
+	j.wait(t)
+	if there := existing(left); len(there) != len(left) {
+		return fmt.Errorf("of %q there are %q", left, there)
+	}
+	next := exec.Command(stage.siafu, args...)
+	next.Env = j.cmd.Env[:len(j.cmd.Env):len(j.cmd.Env)]
+	next.Env = append(next.Env, "SIAFU_FAULT=")
+	out, err := next.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if there := existing(left); there != nil {
+		t.Errorf("left are %q\n%s", there, out)
+	}
+	for _, path := range left {
+		if !strings.Contains(string(out), "removed path="+path) {
+			return fmt.Errorf("it does not name %s\n%s", path, out)
+		}
+	}
+	return nil
 }
 
 // shared is a path of memory that processes share.
