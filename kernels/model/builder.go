@@ -14,18 +14,18 @@ type Builder struct {
 
 // place says where a value of a layer lies.
 type place struct {
-	kind place0
+	kind home
 	cols int   // of a room
 	in   Value // whose place it takes
 }
 
-// place0 is the kind of a place.
-type place0 uint8
+// home is the kind of a place.
+type home uint8
 
 const (
-	elsewhere place0 = iota // in another layer, or nowhere
-	room                    // memory of its own
-	inPlace                 // of another value of the layer
+	elsewhere home = iota // in another layer, or nowhere
+	room                  // memory of its own
+	inPlace               // of another value of the layer
 )
 
 // Last tells whether layer l makes the logits: it has no activation and no

@@ -65,7 +65,7 @@ func (s *Store) Memory() Memory { return s.plan.memory }
 // dropout of attention.
 func (s *Store) LocalIDs() kernels.Vector[uint32] { return s.input.LocalIDs }
 
-// Bytes is the memory of the values on a vertex.
+// Bytes is the memory of the values on all own vertices.
 func (s *Store) Bytes() int64 { return 4 * int64(s.plan.columns()) * int64(s.Rows) }
 
 // Columns is how many floats the values of a network take of each own vertex, where
