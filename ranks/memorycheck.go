@@ -49,11 +49,16 @@ const (
 // parts of ranks, with so many threads each, 0 for as many as there are processors.
 func (g gate) world(ranks, threads int) error {
 	ranks, threads = max(ranks, 1), max(threads, 1)
-	n, there := size.Sum(size.Product(ranks, ranks, pairBytes), size.Product(ranks, threads, workerBytes)), host.AvailableMemory()
-	if int64(n) <= there || g.force {
+	n := int64(size.Sum(size.Product(ranks, ranks, pairBytes), size.Product(ranks, threads, workerBytes)))
+	if g.force {
 		return nil
 	}
-	err := fault.New(fault.Config, g.op, "", "%d ranks, or parts of ranks, of %d threads take about %d MB by themselves, where %d MB are available", ranks, threads, n/1e6, there/1e6).
+	m := host.AwaitMemory(n)
+	if n <= m.There {
+		return nil
+	}
+	err := fault.New(fault.Config, g.op, "", "%d ranks, or parts of ranks, of %d threads take about %s by themselves, where %s has %s",
+		ranks, threads, megabytes(n), m.Of, megabytes(m.There)).
 		Then("use fewer ranks, parts or threads; more than there are processors make nothing faster")
 	if l, launched := world.Launched(); launched {
 		return once(l, err)
@@ -75,8 +80,8 @@ func (g gate) weights(r *run, meta *graph.Meta) error {
 		}
 	}
 	least.peak = least.certain
-	if there := host.AvailableMemory(); judgeMemory(least.peak, least.certain, there) == refuse {
-		return g.refusal(r, least, there)
+	if m := host.AwaitMemory(least.peak); judgeMemory(least.peak, least.certain, m.There) == refuse {
+		return g.refusal(r, least, m)
 	}
 	return nil
 }
@@ -89,17 +94,17 @@ func (g gate) all(r *run, f *forecast.Forecast) error {
 	if err != nil {
 		return err
 	}
-	there := host.AvailableMemory()
-	switch judgeMemory(n.peak, n.certain, there) {
+	m := host.AwaitMemory(n.certain)
+	switch judgeMemory(n.peak, n.certain, m.There) {
 	case refuse:
 		if !g.force {
-			err = g.refusal(r, n, there)
+			err = g.refusal(r, n, m)
 			break
 		}
 		fallthrough
 	case doubts:
 		if r.firstHere() {
-			fmt.Fprintf(g.warn, "siafu: warning: %s\n", n.text(r, there))
+			fmt.Fprintf(g.warn, "siafu: warning: %s\n", n.text(r, m))
 		}
 	}
 	return agree(r.world, err)
@@ -115,15 +120,20 @@ func (r *run) letIn(g gate) error {
 	return g.all(r, f)
 }
 
-func (g gate) refusal(r *run, n need, there int64) error {
-	return fault.New(fault.Config, g.op, r.data, "%s", n.text(r, there)).
+func (g gate) refusal(r *run, n need, m host.Memory) error {
+	return fault.New(fault.Config, g.op, r.data, "%s", n.text(r, m)).
 		Then(`see "siafu plan" for what fits, or %s all the same with --force-memory`, g.op)
 }
 
 // text compares a need with what there is.
-func (n need) text(r *run, there int64) string {
-	return fmt.Sprintf("the ranks on %s will take about %d MB, %d of them for good, where %d MB are available",
-		r.world.Hosts()[r.rank], n.peak/1e6, n.certain/1e6, there/1e6)
+func (n need) text(r *run, m host.Memory) string {
+	return fmt.Sprintf("the ranks on %s will take about %s, %s of them for good, where %s has %s",
+		r.world.Hosts()[r.rank], megabytes(n.peak), megabytes(n.certain), m.Of, megabytes(m.There))
+}
+
+// megabytes is a number of bytes as it is printed: what is more than none is not 0.
+func megabytes(bytes int64) string {
+	return fmt.Sprintf("%d MB", (bytes+1e6-1)/1e6)
 }
 
 // hostNeed adds up the ranks on this host, and the program once a process.

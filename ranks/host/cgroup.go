@@ -9,10 +9,10 @@ import (
 )
 
 // groupMemory is what the control groups of this process still allow it to
-// take, in bytes: a batch system gives a job less than its host has. A group
-// that is full allows 0. root is "/" but in tests.
-func groupMemory(root string) int64 {
-	least := int64(Unlimited)
+// take: a batch system gives a job less than its host has. A group that is full
+// allows 0. root is "/" but in tests.
+func groupMemory(root string) Memory {
+	least := Memory{Unlimited, Unlimited, "this host"}
 	text, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
 	if err != nil {
 		return least
@@ -25,30 +25,33 @@ func groupMemory(root string) int64 {
 		}
 		switch {
 		case fields[1] == "":
-			least = min(least, allowed(filepath.Join(root, "sys/fs/cgroup"), fields[2], "memory.max", "memory.current", ""))
+			least.narrow(filepath.Join(root, "sys/fs/cgroup"), fields[2], "memory.max", "memory.current", "")
 		case slices.Contains(strings.Split(fields[1], ","), "memory"):
-			least = min(least, allowed(filepath.Join(root, "sys/fs/cgroup/memory"), fields[2],
-				"memory.limit_in_bytes", "memory.usage_in_bytes", "total_"))
+			least.narrow(filepath.Join(root, "sys/fs/cgroup/memory"), fields[2],
+				"memory.limit_in_bytes", "memory.usage_in_bytes", "total_")
 		}
 	}
 	return least
 }
 
-// allowed is the least that a group and those above it leave: the limit less
+// narrow brings m down to what a group and those above it leave: the limit less
 // what is used, pages of files not counted, which leave when they must. all is
 // what memory.stat calls the numbers of a group with those below it by.
-func allowed(mount, group, limit, usage, all string) int64 {
-	least := int64(Unlimited)
+func (m *Memory) narrow(mount, group, limit, usage, all string) {
 	for dir := filepath.Join(mount, group); strings.HasPrefix(dir, mount); dir = filepath.Dir(dir) {
-		if most, ok := readNumber(filepath.Join(dir, limit)); ok {
-			used, _ := readNumber(filepath.Join(dir, usage))
-			for _, files := range []string{"inactive_file", "active_file"} {
-				used -= procField(filepath.Join(dir, "memory.stat"), all+files)
-			}
-			least = min(least, max(most-used, 0))
+		most, ok := readNumber(filepath.Join(dir, limit))
+		if !ok {
+			continue
+		}
+		used, _ := readNumber(filepath.Join(dir, usage))
+		for _, files := range []string{"inactive_file", "active_file"} {
+			used -= procField(filepath.Join(dir, "memory.stat"), all+files)
+		}
+		m.Most = min(m.Most, most)
+		if there := max(most-used, 0); there < m.There {
+			m.There, m.Of = there, "the control group "+dir
 		}
 	}
-	return least
 }
 
 // readNumber reads a file that holds a number; "max" is none.

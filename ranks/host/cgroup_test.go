@@ -65,7 +65,7 @@ func TestGroupMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			writeTree(t, root, tc.files)
-			if got := groupMemory(root); got != tc.want {
+			if got := groupMemory(root).There; got != tc.want {
 				t.Errorf("%d bytes, expected %d", got, tc.want)
 			}
 		})
@@ -91,7 +91,7 @@ func TestAvailableMemory(t *testing.T) {
 			root := t.TempDir()
 			writeTree(t, root, tc.groups)
 			writeTree(t, root, map[string]string{"proc/meminfo": tc.meminfo})
-			if got := availableIn(root); got != tc.want {
+			if got := memoryIn(root).There; got != tc.want {
 				t.Errorf("%d bytes, expected %d", got, tc.want)
 			}
 		})
@@ -109,5 +109,26 @@ func writeTree(t *testing.T, root string, files map[string]string) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A lack that passes is waited for, one that cannot pass is not.
+func TestAwaitMemory(t *testing.T) {
+	for name, tc := range map[string]struct {
+		asked int64
+		seen  []Memory
+		want  Memory
+	}{
+		"there":               {5, []Memory{{There: 5, Most: 8}}, Memory{There: 5, Most: 8}},
+		"there in a moment":   {5, []Memory{{Most: 8}, {There: 4, Most: 8}, {There: 6, Most: 8}}, Memory{There: 6, Most: 8}},
+		"more than there are": {9, []Memory{{There: 2, Most: 8}}, Memory{There: 2, Most: 8}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			looks := 0
+			got := await(tc.asked, func() Memory { looks++; return tc.seen[looks-1] })
+			if got != tc.want || looks != len(tc.seen) {
+				t.Errorf("%+v after %d looks", got, looks)
+			}
+		})
 	}
 }

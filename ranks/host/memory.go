@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,15 +40,46 @@ const Unlimited = math.MaxInt64 / 2
 
 // AvailableMemory is what this host, and the control groups of this process,
 // can give without swapping, in bytes: 0 where a group is full.
-func AvailableMemory() int64 { return availableIn("/") }
+func AvailableMemory() int64 { return memoryIn("/").There }
 
-// availableIn is AvailableMemory below a root that is "/" but in tests.
-func availableIn(root string) int64 {
-	least := groupMemory(root)
-	if kib, ok := readField(filepath.Join(root, "proc/meminfo"), "MemAvailable:"); ok {
-		least = min(least, kib<<10)
+// Memory is what a host, or the control group of this process that has least,
+// can give to a process.
+type Memory struct {
+	There int64  // bytes that are available now
+	Most  int64  // bytes that would be if nobody used any, Unlimited where it is not said
+	Of    string // whose they are: "this host", or a control group's folder
+}
+
+// AwaitMemory is the memory of this host as soon as so many bytes are there, and
+// after a while in any case. It does not wait for what can never be there.
+func AwaitMemory(bytes int64) Memory { return await(bytes, func() Memory { return memoryIn("/") }) }
+
+// Others may leave their memory in the next moment: a job that ends, a command
+// before this one whose pages are being written.
+const (
+	memoryPatience = 3 * time.Second
+	memoryLook     = 50 * time.Millisecond
+)
+
+func await(bytes int64, look func() Memory) Memory {
+	m := look()
+	for begin := time.Now(); m.There < bytes && bytes <= m.Most && time.Since(begin) < memoryPatience; m = look() {
+		time.Sleep(memoryLook)
 	}
-	return least
+	return m
+}
+
+// memoryIn is the memory of the host whose root is "/" but in tests.
+func memoryIn(root string) Memory {
+	m := groupMemory(root)
+	info := filepath.Join(root, "proc/meminfo")
+	if kib, ok := readField(info, "MemAvailable:"); ok && kib<<10 < m.There {
+		m.There, m.Of = kib<<10, "this host"
+	}
+	if kib, ok := readField(info, "MemTotal:"); ok {
+		m.Most = min(m.Most, kib<<10)
+	}
+	return m
 }
 
 // procField is readField, 0 where there is no such line.
