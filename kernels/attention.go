@@ -45,6 +45,29 @@ func (a Attention) Columns() int { return a.Heads * a.Width }
 // l [Heads].
 func (a Attention) Emitted() int { return a.Heads * (a.Width + 1) }
 
+// checkDrop panics where counters do not tell all layers and heads apart.
+func (a Attention) checkDrop() {
+	if uint(a.Drop.Layer) >= 1<<16 || a.Heads > 1<<8*philoxWords {
+		panic("kernels: more layers or heads than counters")
+	}
+}
+
+// Mask is that of edges between so many local vertices: the edge from u to v is
+// kept for a head when word head mod 4 of
+//
+//	Philox({id of u, id of v, Epoch, Layer | head/4<<16}, Key)
+//
+// is at most Last.
+func (a Attention) Mask(locals int) Mask {
+	if !a.Drop.active() {
+		return Mask{}
+	}
+	a.checkDrop()
+	m := a.Drop.Mask(locals)
+	m.Layer |= streamAttention
+	return m
+}
+
 // AttentionGather implements Ops. dst is [e.Rows() x Columns()] and stats [e.Rows()
 // x 2·Heads], which AttentionFinish makes into the output; x is [local ids from
 // e.Base on x Emitted()] and r [e.Rows() x Heads]. e has no scales. dst must not

@@ -84,12 +84,10 @@ func (k *attentionTask) prepare() {
 	if k.drop = k.Drop.active(); !k.drop {
 		return
 	}
+	k.checkDrop()
 	locals := max(int(k.Base)+len(k.far)/k.farWidth, k.first+k.Rows())
 	for i := range k.masks {
 		d := *k.Drop
-		if uint(d.Layer) >= 1<<16 || k.Heads > 1<<8*philoxWords {
-			panic("kernels: more layers or heads than counters")
-		}
 		d.Layer |= streamAttention | (k.group/philoxWords+i)<<16
 		k.masks[i] = d.prepare(locals)
 	}

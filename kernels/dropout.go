@@ -42,24 +42,46 @@ type mask struct {
 	set   avx.Set
 }
 
-// prepare returns the mask for rows rows; d must be active.
-func (d *Dropout) prepare(rows int) mask {
+// Mask is what draws the words of a Dropout, for an Ops that draws them elsewhere:
+// element (row, col) is kept, times Scale, when word col mod 4 of
+//
+//	Philox({id of row, col/4, Epoch, Layer}, Key)
+//
+// is at most Last. Scale is 0 where nothing is dropped.
+type Mask struct {
+	Key          [2]uint32
+	Epoch, Layer uint32
+	Last         uint32
+	Scale        float32
+	IDs          Vector[uint32] // dataset id of each row; none: the row itself
+}
+
+// Mask is that of d, which may be nil, for so many rows.
+func (d *Dropout) Mask(rows int) Mask {
+	if !d.active() {
+		return Mask{}
+	}
 	if !(d.P < 1) {
 		panic("kernels: dropout probability outside [0, 1)")
 	}
 	if d.IDs.Len() > 0 && d.IDs.Len() < rows {
 		panic("kernels: fewer dropout ids than rows")
 	}
-	m := mask{
-		key:   philoxKey(d.Seed),
-		epoch: uint32(d.Epoch), layer: uint32(d.Layer) | streamDropout,
-		scale: float32(1 / (1 - d.P)),
-		ids:   d.IDs.Host(),
-		set:   avx.Best(),
+	return Mask{
+		Key:   philoxKey(d.Seed),
+		Epoch: uint32(d.Epoch), Layer: uint32(d.Layer) | streamDropout,
+		Last:  uint32(min(math.Ceil((1-d.P)*(1<<32)), 1<<32-1)) - 1,
+		Scale: float32(1 / (1 - d.P)),
+		IDs:   d.IDs,
 	}
+}
+
+// prepare returns the mask for rows rows; d must be active.
+func (d *Dropout) prepare(rows int) mask {
+	c := d.Mask(rows)
+	m := mask{key: c.Key, epoch: c.Epoch, layer: c.Layer, scale: c.Scale, ids: c.IDs.Host(), set: avx.Best()}
 	m.draw = newDraw(m.key, m.epoch, m.layer)
-	m.draw.Last = uint32(min(math.Ceil((1-d.P)*(1<<32)), 1<<32-1)) - 1
-	m.draw.Scale = m.scale
+	m.draw.Last, m.draw.Scale = c.Last, c.Scale
 	return m
 }
 

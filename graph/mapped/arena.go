@@ -62,11 +62,16 @@ func (a *Arena) Fill(write func()) {
 	}
 }
 
-// exhausted is what Make panics with when the system gives no more memory.
-type exhausted struct{ *fault.Error }
+// failure is what Fail panics with.
+type failure struct{ *fault.Error }
 
-// Catch is deferred where a piece of work begins that makes arrays, and sets
-// *err where the system had no memory for one of them: a fault of kind Config.
+// Fail ends the piece of work under way: the Catch that was deferred where it began
+// makes e its error. Make fails so when the system gives no more memory, a fault of
+// kind Config, and so does arithmetic on a device that is lost.
+func Fail(e *fault.Error) { panic(failure{e}) }
+
+// Catch is deferred where a piece of work begins that makes arrays, or computes, and
+// sets *err where it failed.
 //
 // Design note: arrays are made in many places that know how to go on without
 // one as little as without a variable. An error of each would be a hundred
@@ -74,7 +79,7 @@ type exhausted struct{ *fault.Error }
 func Catch(err *error) {
 	switch r := recover().(type) {
 	case nil:
-	case exhausted:
+	case failure:
 		*err = r.Error
 	default:
 		panic(r)
@@ -106,7 +111,7 @@ func (a *Arena) bytes(size int) []byte {
 	a.count(int64(rounded))
 	if a.sketch {
 		if size > nowhere {
-			panic(a.exhausted(size, nil))
+			Fail(a.exhausted(size, nil))
 		}
 		return unsafe.Slice((*byte)(unsafe.Add(nil, nowhere)), size)
 	}
@@ -141,7 +146,7 @@ func (a *Arena) count(bytes int64) {
 func (a *Arena) take(size int) []byte {
 	b, err := reserve(size)
 	if err != nil {
-		panic(a.exhausted(size, err))
+		Fail(a.exhausted(size, err))
 	}
 	a.maps = append(a.maps, b)
 	a.total += int64(size)
@@ -149,11 +154,11 @@ func (a *Arena) take(size int) []byte {
 }
 
 // exhausted says what was asked for in vain.
-func (a *Arena) exhausted(size int, err error) exhausted {
+func (a *Arena) exhausted(size int, err error) *fault.Error {
 	e := fault.New(fault.Config, "memory", "", "the system gives no array of %.1f MB beside the %.1f MB held", float64(size)/1e6, float64(a.total)/1e6).
 		Then(`see "siafu plan" for what a run takes, use more ranks on more hosts, or raise what limits this process ("ulimit -v", vm.overcommit_memory)`)
 	e.Err = err
-	return exhausted{e}
+	return e
 }
 
 // Bytes is how much memory the arena has mapped.

@@ -1,7 +1,10 @@
 package avx
 
-// SGD is the constants of a step of SGD. The assembly knows the order of the
-// fields, as it does of Adam's.
+// SGD is the constants of a step of SGD:
+//
+//	b = Momentum·b + (g + Decay·w);  w -= LR·b    (without Momentum: w -= LR·(g + Decay·w))
+//
+// The assembly knows the order of the fields, as it does of Adam's.
 type SGD struct{ LR, Momentum, Decay float32 }
 
 // Adam is the constants of one step of Adam or AdamW:
