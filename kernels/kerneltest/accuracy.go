@@ -12,7 +12,7 @@ import (
 
 // Accuracy runs an implementation of flat.Accuracy.
 func Accuracy(t *testing.T, accuracy func(team *kernels.Team, rows, classes int, logits []float32, labels []int32, split []uint8) (correct, total [4]int64)) {
-	for _, rows := range []int{0, 1, 3000} {
+	for _, rows := range []int{0, 1, size(3000, 600)} {
 		for _, classes := range []int{1, 2, 41} {
 			t.Run(fmt.Sprintf("rows=%d/classes=%d", rows, classes), func(t *testing.T) {
 				c := newClassified(rows, classes)
@@ -66,7 +66,7 @@ func predicted(z []float32) int32 {
 
 // Argmax runs an implementation of flat.Argmax.
 func Argmax(t *testing.T, argmax func(team *kernels.Team, dst []int32, rows, cols int, x []float32)) {
-	for _, rows := range []int{0, 1, 3000} {
+	for _, rows := range []int{0, 1, size(3000, 600)} {
 		for _, cols := range []int{1, 2, 41} {
 			t.Run(fmt.Sprintf("rows=%d/cols=%d", rows, cols), func(t *testing.T) {
 				c := newClassified(rows, cols)

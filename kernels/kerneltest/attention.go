@@ -32,7 +32,7 @@ func here() attentionKernels {
 func attention(t *testing.T, choose func(team *kernels.Team), k attentionKernels) {
 	for _, s := range []struct{ own, heads, width int }{
 		{0, 2, 5}, {1, 1, 1}, {1, 8, 8}, {7, 1, 5}, {7, 2, 16}, {7, 3, 40}, {7, 9, 3}, {40, 8, 1}, {40, 2, 128},
-		{40, 12, 40}, {40, 5, 33}, {300, 1, 128}, {300, 8, 8}, {300, 4, 16}, {3000, 2, 3},
+		{40, 12, 40}, {40, 5, 33}, {size(300, 30), 1, 128}, {size(300, 90), 8, 8}, {size(300, 50), 4, 16}, {size(3000, 300), 2, 3},
 	} {
 		for i, drop := range dropouts(s.own + s.own/3 + 1)[:4] {
 			t.Run(fmt.Sprintf("own=%d/heads=%d/width=%d/dropout=%d", s.own, s.heads, s.width, i), func(t *testing.T) {
@@ -48,7 +48,7 @@ func attention(t *testing.T, choose func(team *kernels.Team), k attentionKernels
 	for _, heads := range []int{1, 8} {
 		t.Run(fmt.Sprintf("hub of %d heads", heads), func(t *testing.T) {
 			c := newAttentionCase(40, heads, 5, dropouts(54)[3], choose, k)
-			c.swell(20000)
+			c.swell(size(20000, 500))
 			c.list()
 			c.checkForward(t)
 			c.checkBackward(t)

@@ -11,6 +11,23 @@ import (
 // workers are the sizes of team that must agree.
 var workers = []int{1, 2, 3, 5}
 
+// brief says that the suite is.
+var brief bool
+
+// Brief makes the suite of this test binary a short one, for an Ops that computes a
+// thousand times as slowly as a processor: teams, which such an Ops has no use for,
+// are of one size, and large shapes are smaller, though still larger than what an Ops
+// does in one piece.
+func Brief() { brief, workers = true, workers[:1] }
+
+// size is n, of a short suite less.
+func size(n, less int) int {
+	if brief {
+		return less
+	}
+	return n
+}
+
 // guardBits is a NaN that arithmetic does not produce.
 const (
 	guardBits = 0x7fc5afe5
@@ -48,26 +65,24 @@ func poison(n int) []float32 {
 }
 
 // outcome runs a kernel on copies of start with each size of team, and
-// demands the same bits and untouched guards. The result that counts is the
-// first team's second run, which finds the scratch memory of its first.
+// demands the same bits and untouched guards. The first team runs twice, and finds
+// the scratch memory of its first run.
 func outcome(t *testing.T, start []float32, run func(team *kernels.Team, dst []float32)) []float32 {
 	t.Helper()
 	var first []float32
 	for _, n := range workers {
 		team := kernels.NewTeam(n)
 		if first == nil {
-			run(team, guarded(start))
+			first = guarded(start)
+			run(team, first)
 		}
 		dst := guarded(start)
 		run(team, dst)
 		team.Close()
 		checkGuards(t, dst)
-		if first == nil {
-			first = dst
-		}
 		for i := range dst {
 			if math.Float32bits(dst[i]) != math.Float32bits(first[i]) {
-				t.Fatalf("element %d is %v with %d workers, %v with 1", i, dst[i], n, first[i])
+				t.Fatalf("element %d is %v with %d workers, %v the first time with 1", i, dst[i], n, first[i])
 			}
 		}
 	}

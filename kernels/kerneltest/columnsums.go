@@ -9,7 +9,7 @@ import (
 
 // ColumnSums runs an implementation of flat.ColumnSums.
 func ColumnSums(t *testing.T, sums func(team *kernels.Team, dst []float32, rows, cols int, g []float32, add bool)) {
-	for _, rows := range []int{0, 1, 9, 1024, 5001} {
+	for _, rows := range []int{0, 1, 9, size(1024, 128), size(5001, 301)} {
 		for _, cols := range []int{0, 1, 5, 33} {
 			t.Run(fmt.Sprintf("rows=%d/cols=%d", rows, cols), func(t *testing.T) {
 				g := Values(rows*cols, 1)
@@ -41,7 +41,7 @@ func columnSums(t *testing.T, sums func(*kernels.Team, []float32, int, int, []fl
 
 // Add runs an implementation of flat.Add.
 func Add(t *testing.T, add func(team *kernels.Team, dst, x []float32)) {
-	for _, n := range []int{0, 1, 17, 40001} {
+	for _, n := range []int{0, 1, 17, size(40001, 1001)} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			start, x := Values(n, 1), Values(n, 2)
 			spoil(x)

@@ -13,7 +13,7 @@ import (
 // SoftmaxCrossEntropy runs an implementation of flat.SoftmaxCrossEntropy.
 func SoftmaxCrossEntropy(t *testing.T, entropy func(team *kernels.Team, grad []float32, rows, classes int, logits []float32,
 	labels []int32, split []uint8, want uint8, scale float32) (float64, int64)) {
-	for _, rows := range []int{0, 1, 256, 1301} {
+	for _, rows := range []int{0, 1, 256, size(1301, 301)} {
 		for _, classes := range []int{1, 2, 7, 41} {
 			t.Run(fmt.Sprintf("rows=%d/classes=%d", rows, classes), func(t *testing.T) {
 				c := newClassified(rows, classes)
@@ -117,7 +117,7 @@ func probability(z []float32, j int) float64 {
 
 // Softmax runs an implementation of flat.Softmax.
 func Softmax(t *testing.T, softmax func(team *kernels.Team, dst []float32, rows, cols int, x []float32)) {
-	for _, rows := range []int{0, 1, 900} {
+	for _, rows := range []int{0, 1, size(900, 79)} {
 		for _, cols := range []int{0, 1, 6, 41} {
 			t.Run(fmt.Sprintf("rows=%d/cols=%d", rows, cols), func(t *testing.T) {
 				x := newClassified(rows, max(cols, 1)).logits[:rows*cols]

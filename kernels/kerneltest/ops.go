@@ -4,9 +4,7 @@ import (
 	"testing"
 
 	"siafu/graph"
-	"siafu/graph/mapped"
 	"siafu/kernels"
-	"siafu/kernels/kerneltest/flat"
 )
 
 // Ops runs an implementation of kernels.Ops through the cases of all kernels, and
@@ -110,21 +108,13 @@ func (s suite) features(t *testing.T) {
 		defer l.done()
 		l.SparseToDense(l.out(len(xs.Offsets)-1, cols, dst), l.sparse(xs), l.drop(d))
 	})
-	eachSparse(t, func(t *testing.T, c sparseCase) {
-		g := Values(c.rows*c.n, 2)
-		arena := mapped.NewArena()
-		defer arena.Free()
-		want := outcome(t, poison(c.m*c.n), func(team *kernels.Team, dst []float32) {
-			flat.SparseMatMulTransA(team, dst, c.n, flat.TransposeSparse(c.xs, c.m, arena), g, c.d)
-		})
-		same(t, outcome(t, poison(c.m*c.n), func(team *kernels.Team, dst []float32) {
-			l := s.lab(team)
-			defer l.done()
-			x := l.sparse(c.xs)
-			xt := kernels.NewTransposed(l, l.arena, x, c.m)
-			xt.Fill(l, x)
-			l.SparseMatMulTransA(l.out(c.m, c.n, dst), xt, l.in(c.rows, c.n, g), l.drop(c.d))
-		}), want)
+	sparseTransA(t, func(team *kernels.Team, dst []float32, c sparseCase, g []float32) {
+		l := s.lab(team)
+		defer l.done()
+		x := l.sparse(c.xs)
+		xt := kernels.NewTransposed(l, l.arena, x, c.m)
+		xt.Fill(l, x)
+		l.SparseMatMulTransA(l.out(c.m, c.n, dst), xt, l.in(c.rows, c.n, g), l.drop(c.d))
 	})
 }
 

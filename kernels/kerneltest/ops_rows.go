@@ -54,7 +54,8 @@ func (s suite) memory(t *testing.T) {
 }
 
 func (s suite) rows(t *testing.T) {
-	const own, sums = 900, 4
+	const sums = 4
+	own := size(900, 90)
 	for _, cols := range []int{0, 1, 7, 33} {
 		x, more := Values(own*cols, 1), Values(sums*cols, 2)
 		all := append(slices.Clone(x), more...)

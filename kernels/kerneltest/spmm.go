@@ -17,7 +17,7 @@ func SpMM(t *testing.T, spmm func(team *kernels.Team, dst []float32, width int, 
 
 // eachSpMM runs all cases; prepare is given each one's x.
 func eachSpMM(t *testing.T, prepare func(x []float32), spmm func(*kernels.Team, []float32, int, kernels.Gather, []float32, bool)) {
-	for _, own := range []int{0, 1, 7, 300, 3000} {
+	for _, own := range []int{0, 1, 7, size(300, 40), size(3000, 130)} {
 		for _, width := range []int{0, 1, 3, 16, 37} {
 			t.Run(fmt.Sprintf("own=%d/width=%d", own, width), func(t *testing.T) {
 				c := newSpMMCase(own, width)
@@ -33,7 +33,7 @@ func eachSpMM(t *testing.T, prepare func(x []float32), spmm func(*kernels.Team, 
 	t.Run("hub", func(t *testing.T) {
 		c := newSpMMCase(40, 21)
 		prepare(c.x)
-		c.swell(70000)
+		c.swell(size(70000, 2500))
 		c.loops = true
 		c.run(t, spmm)
 	})
