@@ -1,0 +1,293 @@
+package ptx
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+)
+
+// access is the memory operand of an instruction. The address is register a plus
+// imm.
+type access struct {
+	space  space
+	size   int  // bytes of an element
+	bytes  int  // of all elements, and what the address is a multiple of
+	kind   kind // of an element, which a load extends
+	strong bool // volatile, relaxed, acquire, release: no race with atomics
+	last   *region
+}
+
+// locate is the region, and the offset in its data, of lane l's access at addr. A
+// wrong address ends the launch.
+func (w *warp) locate(in *inst, addr uint64, l uint8, writes bool) (*region, uint64) {
+	m := in.mem
+	if r := m.last; r != nil {
+		if o := addr - r.base; o < r.size && r.size-o >= uint64(m.bytes) && addr&uint64(m.bytes-1) == 0 && !(writes && r.fixed) {
+			return r, o
+		}
+	}
+	return w.search(in, addr, l, writes)
+}
+
+// search is locate for an address that is not in the region of the last access.
+func (w *warp) search(in *inst, addr uint64, l uint8, writes bool) (*region, uint64) {
+	m := in.mem
+	place := addr
+	s := m.space
+	if s == generic {
+		s, place = classify(addr)
+	} else if s == param && addr >= localBase && addr < paramBase {
+		s = local // parameters of functions that an entry calls
+	}
+	r := w.block.region(w, s, place)
+	o := place
+	if r != nil {
+		o -= r.base
+	}
+	verb := "read"
+	if writes {
+		verb = "write"
+	}
+	switch {
+	case r == nil || o >= r.size || r.size-o < uint64(m.bytes):
+		f := w.finding(OutOfBounds, in, l, "a %s of %v memory", verb, m.space)
+		f.Address, f.Bytes, f.Allocation = addr, m.bytes, w.block.beside(w, s, place)
+		panic(f)
+	case writes && r.fixed:
+		f := w.finding(OutOfBounds, in, l, "a write of memory that kernels may only read")
+		f.Address, f.Bytes, f.Allocation = addr, m.bytes, r.String()
+		panic(f)
+	case addr&uint64(m.bytes-1) != 0:
+		f := w.finding(Misaligned, in, l, "a %s at no multiple of %d", verb, m.bytes)
+		f.Address, f.Bytes, f.Allocation = addr, m.bytes, r.String()
+		panic(f)
+	}
+	if m.space != generic && r.lane == 0 {
+		m.last = r
+	}
+	return r, o + uint64(l)*r.lane
+}
+
+// classify is the space that a generic address leads to, and the address there.
+func classify(addr uint64) (space, uint64) {
+	place := addr - window
+	switch {
+	case place >= sharedBase && place < localBase:
+		return shared, place
+	case place >= localBase && place < paramBase:
+		return local, place
+	case place >= paramBase && place < spaceEnd:
+		return param, place
+	}
+	return global, addr
+}
+
+// noteRead writes lane l's read of n bytes at o of r down, and ends the launch
+// where nobody has written them or somebody does so at the same time.
+func (w *warp) noteRead(in *inst, r *region, o uint64, n int, l uint8, kept stamp) {
+	now := w.now | stamp(l)<<threadShift | kept
+	since := max(w.block.launched, r.floor+1)
+	cells := r.at(o, n)
+	for i := range cells {
+		c := &cells[i]
+		if c.write <= r.floor {
+			f := w.finding(Uninitialised, in, l, "a read of memory that was never written")
+			f.Address, f.Bytes, f.Allocation = r.base+o-uint64(l)*r.lane, n, r.String()
+			panic(f)
+		}
+		if c.write >= since && (c.write^now)&^flags|c.write&(many|foreign) != 0 {
+			w.contest(in, r, o, n, l, c.write, now, "read", "write")
+		}
+		if c.read < since {
+			c.read = now
+		} else if c.read != now {
+			c.read = w.merge(c.read, now)
+		}
+	}
+}
+
+// noteWrite is noteRead of a write.
+func (w *warp) noteWrite(in *inst, r *region, o uint64, n int, l uint8, kept stamp) {
+	now := w.now | stamp(l)<<threadShift | kept
+	since := max(w.block.launched, r.floor+1)
+	cells := r.at(o, n)
+	for i := range cells {
+		c := &cells[i]
+		if c.write >= since {
+			if c.write != now {
+				w.contest(in, r, o, n, l, c.write, now, "write", "write")
+			}
+		}
+		if c.read >= since && c.read != now {
+			w.contest(in, r, o, n, l, c.read, now, "write", "read")
+		}
+		if c.write < since {
+			c.write = now
+		} else if c.write != now {
+			c.write = w.merge(c.write, now)
+		}
+	}
+}
+
+// contest ends the launch where accesses of other threads, old, are not ordered
+// before that of now, and not both are atomic.
+func (w *warp) contest(in *inst, r *region, o uint64, n int, l uint8, old, now stamp, verb, other string) {
+	if old&now&atomic != 0 || !w.concurrent(old, now, l) {
+		return
+	}
+	f := w.finding(Race, in, l, "a %s beside a %s by %s", verb, other, w.block.who(old))
+	f.Address, f.Bytes, f.Allocation = r.base+o-uint64(l)*r.lane, n, r.String()
+	panic(f)
+}
+
+// concurrent tells whether some access behind old is not ordered before lane l's
+// now. Barriers of the block order, and those of the warp its lanes.
+func (w *warp) concurrent(old, now stamp, l uint8) bool {
+	b := w.block
+	switch {
+	case old&foreign != 0 || old < b.began:
+		return true
+	case old>>segShift != now>>segShift:
+		return false
+	case old&manyWarps != 0:
+		return true
+	case old.thread() == now.thread() && old&many == 0:
+		return false
+	case old.thread()/lanes != w.index:
+		return true
+	case old.thread() == now.thread():
+		return w.whole <= old.syncs()
+	}
+	return w.met[l][old.thread()%lanes] <= uint16(old.syncs())
+}
+
+// merge is what remains known of accesses old when one of now follows.
+func (w *warp) merge(old, now stamp) stamp {
+	b := w.block
+	kept := now &^ (many | manyWarps | foreign)
+	kept &^= atomic &^ old
+	kept |= old & foreign
+	switch {
+	case old < b.began:
+		return kept | foreign
+	case old>>segShift != now>>segShift:
+		// Only the block's own past, which its barriers have ordered.
+		if old&foreign == 0 {
+			kept |= now & atomic
+		}
+		return kept
+	}
+	if old.thread() != now.thread() {
+		kept |= many
+		if old.thread()/lanes != now.thread()/lanes {
+			kept |= manyWarps
+		}
+	}
+	return kept | old&(many|manyWarps)
+}
+
+// word reads n bytes at o as an integer.
+func (r *region) word(o uint64, n int) uint64 {
+	switch n {
+	case 4:
+		return uint64(binary.LittleEndian.Uint32(r.data[o:]))
+	case 8:
+		return binary.LittleEndian.Uint64(r.data[o:])
+	case 2:
+		return uint64(binary.LittleEndian.Uint16(r.data[o:]))
+	}
+	return uint64(r.data[o])
+}
+
+// setWord writes n bytes at o.
+func (r *region) setWord(o uint64, n int, x uint64) {
+	switch n {
+	case 4:
+		binary.LittleEndian.PutUint32(r.data[o:], uint32(x))
+	case 8:
+		binary.LittleEndian.PutUint64(r.data[o:], x)
+	case 2:
+		binary.LittleEndian.PutUint16(r.data[o:], uint16(x))
+	default:
+		r.data[o] = byte(x)
+	}
+}
+
+// load is ld. Registers of the list get the elements, extended to 64 bits.
+func load(w *warp, in *inst) {
+	m, a := in.mem, &w.regs[in.a]
+	kept := stamp(0)
+	if m.strong {
+		kept = atomic
+	}
+	for _, l := range w.lanes {
+		r, o := w.locate(in, a[l&31]+in.imm, l, false)
+		w.noteRead(in, r, o, m.bytes, l, kept)
+		for i, d := range in.list {
+			if d >= 0 {
+				w.regs[d][l&31] = extended(r.word(o+uint64(i*m.size), m.size), m.kind)
+			}
+		}
+	}
+}
+
+// load4 is load of one element of 4 bytes that needs no sign: that of most kernels.
+func load4(w *warp, in *inst) {
+	a, d := &w.regs[in.a], &w.regs[in.d]
+	for _, l := range w.lanes {
+		r, o := w.locate(in, a[l&31]+in.imm, l, false)
+		w.noteRead(in, r, o, 4, l, 0)
+		d[l&31] = uint64(binary.LittleEndian.Uint32(r.data[o:]))
+	}
+}
+
+// store is st.
+func store(w *warp, in *inst) {
+	m, a := in.mem, &w.regs[in.a]
+	kept := stamp(0)
+	if m.strong {
+		kept = atomic
+	}
+	for _, l := range w.lanes {
+		r, o := w.locate(in, a[l&31]+in.imm, l, true)
+		w.noteWrite(in, r, o, m.bytes, l, kept)
+		for i, s := range in.list {
+			r.setWord(o+uint64(i*m.size), m.size, w.regs[s][l&31])
+		}
+	}
+}
+
+// convertAddress is cvta: addresses of shared and local memory have a window
+// among generic ones. imm is what is added.
+func convertAddress(w *warp, in *inst) {
+	d, a := &w.regs[in.d], &w.regs[in.a]
+	for _, l := range w.lanes {
+		d[l&31] = a[l&31] + in.imm
+	}
+}
+
+// isSpace is isspacep.
+func isSpace(w *warp, in *inst) {
+	a := &w.regs[in.a]
+	var m uint32
+	for _, l := range w.lanes {
+		s, _ := classify(a[l&31])
+		m |= bit(s == in.mem.space) << (l & 31)
+	}
+	w.assign(in.p, m)
+}
+
+// prefetched does nothing for an address, which need not be one of anything.
+func prefetched(*warp, *inst) {}
+
+// firstLane is the lowest of those in m.
+func firstLane(m uint32) uint8 { return uint8(bits.TrailingZeros32(m)) }
+
+// finding is one of lane l at in.
+func (w *warp) finding(k Kind, in *inst, l uint8, format string, args ...any) *Finding {
+	b := w.block
+	f := &Finding{Kind: k, Kernel: b.kernel.name, Module: b.kernel.mod.name,
+		Line: int(in.line), Text: b.kernel.mod.text(int(in.line)),
+		Block: b.at, Thread: b.threadAt(w.index*lanes + int(l)), Detail: fmt.Sprintf(format, args...)}
+	return f
+}

@@ -1,0 +1,216 @@
+package ptx
+
+import "slices"
+
+// assembly is an instruction that is taken apart: each handler takes the modifiers
+// and operands that it knows, and what remains is an error.
+type assembly struct {
+	*compiler
+	fr       *frame
+	opcode   string
+	mods     []string
+	operands []operand
+	at       int // operands taken
+	flush    bool
+	cut      bool
+	after    []inst
+}
+
+func (a *assembly) unknown() {
+	a.fail("an instruction that is not known: %s", a.opcode)
+}
+
+// take takes the first modifier that is one of names, or none: "".
+func (a *assembly) take(names ...string) string {
+	for i, m := range a.mods {
+		if slices.Contains(names, m) {
+			a.mods = slices.Delete(a.mods, i, i+1)
+			return m
+		}
+	}
+	return ""
+}
+
+func (a *assembly) has(name string) bool { return a.take(name) != "" }
+
+// kind takes the type, which is the last modifier.
+func (a *assembly) kind() kind {
+	if len(a.mods) == 0 {
+		a.unknown()
+	}
+	last := len(a.mods) - 1
+	k := kinds[a.mods[last]]
+	if k == none {
+		a.unknown()
+	}
+	a.mods = a.mods[:last]
+	return k
+}
+
+// finish checks that all has been taken.
+func (a *assembly) finish() {
+	if len(a.mods) > 0 {
+		a.unknown()
+	}
+	if a.at != len(a.operands) {
+		a.fail("%d operands where %s has %d", len(a.operands), a.opcode, a.at)
+	}
+}
+
+// operand takes the next one.
+func (a *assembly) operand() *operand {
+	if a.at >= len(a.operands) {
+		a.fail("too few operands of %s", a.opcode)
+	}
+	a.at++
+	return &a.operands[a.at-1]
+}
+
+// more tells whether there is one more operand.
+func (a *assembly) more() bool { return a.at < len(a.operands) }
+
+// source is the register of an operand that is read with kind k.
+func (a *assembly) source(k kind) int32 { return a.read(a.operand(), k, false) }
+
+// wide is source where a register may be larger than k.
+func (a *assembly) wide(k kind) int32 { return a.read(a.operand(), k, true) }
+
+func (a *assembly) read(o *operand, k kind, wide bool) int32 {
+	if o.negated || o.second != nil || o.address {
+		a.fail("an operand of %s that it cannot have", a.opcode)
+	}
+	switch o.kind {
+	case register:
+		return a.register(o, k, wide)
+	case immediate, floating:
+		return a.constant(extended(o.constant(k), k))
+	case special:
+		return a.special(o.name)
+	case symbol:
+		at, _ := a.address(a.fr, o)
+		return a.constant(at + uint64(o.plus))
+	}
+	a.fail("an operand of %s that it cannot have", a.opcode)
+	return 0
+}
+
+// register is that of the warp's values.
+func (a *assembly) register(o *operand, k kind, wide bool) int32 {
+	have := a.fr.f.regs[o.reg]
+	if have == pred || have.size() < k.size() || !wide && have.size() != k.size() {
+		a.fail("a register of another type than %s has", a.opcode)
+	}
+	return a.fr.regs[o.reg]
+}
+
+// dest is the register of an operand that is written; room says that it may be
+// larger than k. A sink is -1.
+func (a *assembly) dest(k kind, room bool) int32 {
+	o := a.operand()
+	if o.kind == sink {
+		return -1
+	}
+	if o.kind != register || o.negated || o.address || o.second != nil {
+		a.fail("a destination that is no register")
+	}
+	return a.register(o, k, room)
+}
+
+// written is dest of what must be written.
+func (a *assembly) written(k kind) int32 { return a.sure(a.dest(k, false)) }
+
+func (a *assembly) sure(d int32) int32 {
+	if d < 0 {
+		a.fail("%s needs a destination", a.opcode)
+	}
+	return d
+}
+
+// predicateOf is the mask of an operand, and whether it is negated.
+func (a *assembly) predicateOf(o *operand) (int32, bool) {
+	switch {
+	case o.kind == register && a.fr.f.regs[o.reg] == pred && !o.address:
+		return a.fr.regs[o.reg], o.negated
+	case o.kind == immediate:
+		return a.never(), (o.bits&1 != 0) != o.negated
+	}
+	a.fail("an operand of %s that is no predicate", a.opcode)
+	return 0, false
+}
+
+// never is a predicate that is false.
+func (a *assembly) never() int32 {
+	if a.compiler.no == 0 {
+		a.compiler.no = a.mask() + 1
+	}
+	return a.compiler.no - 1
+}
+
+// predicate is the one of the next operand, which is written.
+func (a *assembly) predicate() int32 {
+	o := a.operand()
+	if o.kind == sink {
+		return -1
+	}
+	p, negated := a.predicateOf(&operand{kind: o.kind, reg: o.reg, negated: o.negated})
+	if negated || o.kind != register || o.second != nil {
+		a.fail("a destination that is no predicate")
+	}
+	return p
+}
+
+// pair takes p|q, of which q may be absent: -1.
+func (a *assembly) pair() (first *operand, q int32) {
+	o := a.operand()
+	q = -1
+	if o.second != nil && o.second.kind != sink {
+		q, _ = a.predicateOf(o.second)
+	}
+	one := *o
+	one.second = nil
+	return &one, q
+}
+
+// float takes the modifiers of arithmetic on f32: flushing and saturation.
+func (a *assembly) float() {
+	a.flush = a.has("ftz")
+	a.cut = a.has("sat")
+}
+
+// arithmetic emits an instruction on f32 or another type, with what flushing and
+// saturation add around it.
+func (a *assembly) arithmetic(in inst) {
+	if a.flush {
+		for _, r := range []*int32{&in.a, &in.b, &in.c} {
+			if *r >= 0 {
+				to := a.value()
+				a.emit(inst{run: flush, d: to, a: *r})
+				*r = to
+			}
+		}
+	}
+	a.emit(in)
+	if a.flush {
+		a.emit(inst{run: flush, d: in.d, a: in.d})
+	}
+	if a.cut {
+		a.emit(inst{run: clamp, d: in.d, a: in.d})
+	}
+}
+
+// rounding takes the modifier that says how a result is rounded.
+func (a *assembly) rounding() rounding {
+	return map[string]rounding{"": unrounded, "rn": nearest, "rz": zero, "rm": down, "rp": up}[a.take("rn", "rz", "rm", "rp")]
+}
+
+// pick is the run of a type, or an error where there is none.
+func (a *assembly) pick(k kind, runs map[kind]func(*warp, *inst)) func(*warp, *inst) {
+	if k.integer() && !k.signed() {
+		k = k.unsigned()
+	}
+	run := runs[k]
+	if run == nil {
+		a.unknown()
+	}
+	return run
+}

@@ -1,0 +1,324 @@
+package ptx
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+)
+
+// kernel is an entry as it runs.
+type kernel struct {
+	name      string
+	mod       *loaded
+	code      []inst
+	params    []*variable // with offsets
+	offsets   []int
+	paramSize int
+	values    int // registers of a warp
+	preds     int
+	constants []fixedValue
+	specials  []specialValue
+	shared    []placed
+	dynamic   uint64 // address of dynamic shared memory; 0 where there is none
+	sharedLen int    // bytes of static shared memory
+	locals    []placed
+}
+
+// fixedValue is a register with the same number in all threads.
+type fixedValue struct {
+	reg  int32
+	bits uint64
+}
+
+// specialValue is a register that a block sets when it begins.
+type specialValue struct {
+	reg  int32
+	name string
+}
+
+// placed is a variable of shared or local memory at its address.
+type placed struct {
+	name string
+	base uint64
+	size int
+}
+
+// block is one that runs, and the room for it, which all blocks of a launch use.
+type block struct {
+	device   *Device
+	kernel   *kernel
+	grid     [3]int
+	size     [3]int // in threads
+	threads  int
+	at       [3]int // its index
+	params   *region
+	shared   []*region
+	warps    []*warp
+	budget   int64
+	segment  stamp // counts segments, through all launches
+	launched stamp // first of the launch
+	began    stamp // first of the block
+	firsts   []stamp
+}
+
+// newBlock makes room for the blocks of a launch.
+func newBlock(d *Device, k *kernel, grid, size [3]int, dynamic int, params []byte) *block {
+	b := &block{device: d, kernel: k, grid: grid, size: size, threads: size[0] * size[1] * size[2], budget: d.settings.Budget}
+	for _, v := range k.shared {
+		b.shared = append(b.shared, newRegion("shared variable "+v.name, v.base, v.size, 1))
+	}
+	if k.dynamic != 0 {
+		b.shared = append(b.shared, newRegion("dynamic shared memory", k.dynamic, dynamic, 1))
+	}
+	b.params = newRegion("the parameters", paramBase, len(params), 1)
+	b.params.fixed = true
+	copy(b.params.data, params)
+	b.params.written(0, len(b.params.data))
+	for i := range (b.threads + lanes - 1) / lanes {
+		w := &warp{block: b, index: i, regs: make([]values, k.values), preds: make([]uint32, k.preds)}
+		for _, v := range k.locals {
+			w.local = append(w.local, newRegion("local variable "+v.name, v.base, v.size, lanes))
+		}
+		for _, c := range k.constants {
+			for l := range lanes {
+				w.regs[c.reg][l] = c.bits
+			}
+		}
+		b.warps = append(b.warps, w)
+	}
+	return b
+}
+
+// run is the launch: a block after the other, in the order of their indices.
+//
+// Design note: blocks on several processors would need locks, or a second pass, to
+// know what others have accessed. Ranks run in parallel instead.
+func (b *block) run() {
+	b.segment = b.device.segment + 1<<segShift
+	b.launched = b.segment
+	for i := range b.kernel.code {
+		if m := b.kernel.code[i].mem; m != nil {
+			m.last = nil
+		}
+	}
+	for z := range b.grid[2] {
+		for y := range b.grid[1] {
+			for x := range b.grid[0] {
+				b.at = [3]int{x, y, z}
+				b.begin()
+				b.finish()
+			}
+		}
+	}
+}
+
+// begin starts all threads of the block.
+func (b *block) begin() {
+	b.advance()
+	b.began = b.segment
+	b.firsts = append(b.firsts, b.segment)
+	for _, r := range b.shared {
+		r.floor = b.began - 1
+	}
+	for _, w := range b.warps {
+		n := min(lanes, b.threads-w.index*lanes)
+		w.live = uint32(1<<n - 1)
+		w.groups = append(w.groups[:0], group{mask: w.live})
+		w.steps = b.budget
+		for _, r := range w.local {
+			r.floor = b.began - 1
+		}
+		w.specials()
+	}
+}
+
+// advance begins a segment.
+func (b *block) advance() {
+	b.segment += 1 << segShift
+	b.device.segment = b.segment
+	for _, w := range b.warps {
+		w.now = b.segment | stamp(w.index*lanes)<<threadShift
+		if w.syncs > 0 {
+			w.syncs, w.whole, w.met = 0, 0, [lanes][lanes]uint16{}
+		}
+	}
+}
+
+// finish runs the block to its end. Between two barriers its warps run one after
+// another.
+func (b *block) finish() {
+	for {
+		waiting := 0
+		for _, w := range b.warps {
+			w.run()
+			if f := w.stuck(); f != nil {
+				panic(f)
+			}
+			if len(w.groups) > 0 {
+				waiting++
+			}
+		}
+		if waiting == 0 {
+			return
+		}
+		b.barrier()
+	}
+}
+
+// barrier lets all threads go on from the barrier where they wait.
+//
+// A barrier counts as divergent where a thread has ended before it, too. PTX lets
+// the others pass then, but CUDA C++ does not allow it.
+func (b *block) barrier() {
+	place := int32(-1)
+	for _, w := range b.warps {
+		for _, g := range w.groups {
+			if place < 0 {
+				place = g.pc
+			}
+			if g.pc != place {
+				in := &b.kernel.code[g.pc]
+				panic(w.finding(DivergentBarrier, in, firstLane(g.mask), "other threads of the block wait at line %d", b.kernel.code[place].line))
+			}
+		}
+	}
+	in := &b.kernel.code[place]
+	for _, w := range b.warps {
+		n := min(lanes, b.threads-w.index*lanes)
+		if ended := uint32(1<<n-1) &^ w.live; ended != 0 {
+			f := w.finding(DivergentBarrier, in, firstLane(ended), "this thread has ended, and others wait")
+			panic(f)
+		}
+	}
+	if in.run != nil {
+		in.run(b.warps[0], in)
+	}
+	for _, w := range b.warps {
+		w.groups[0].pc++
+		w.groups[0].waiting = onward
+	}
+	b.advance()
+}
+
+// specials sets the special registers that the kernel reads.
+func (w *warp) specials() {
+	b := w.block
+	for _, s := range b.kernel.specials {
+		r := &w.regs[s.reg]
+		for l := range lanes {
+			r[l] = b.special(s.name, w.index*lanes+l)
+		}
+	}
+}
+
+// axes are the last letters of special registers.
+func axis(name string) int { return int(name[len(name)-1] - 'x') }
+
+// special is a special register of a thread of the block.
+func (b *block) special(name string, thread int) uint64 {
+	lane := uint64(thread % lanes)
+	switch name {
+	case "%tid.x", "%tid.y", "%tid.z":
+		return uint64(b.threadAt(thread)[axis(name)])
+	case "%ntid.x", "%ntid.y", "%ntid.z":
+		return uint64(b.size[axis(name)])
+	case "%ctaid.x", "%ctaid.y", "%ctaid.z":
+		return uint64(b.at[axis(name)])
+	case "%nctaid.x", "%nctaid.y", "%nctaid.z":
+		return uint64(b.grid[axis(name)])
+	case "%laneid":
+		return lane
+	case "%warpid":
+		return uint64(thread / lanes)
+	case "%nwarpid":
+		return uint64(len(b.warps))
+	case "%lanemask_eq":
+		return 1 << lane
+	case "%lanemask_lt":
+		return 1<<lane - 1
+	case "%lanemask_le":
+		return 2<<lane - 1
+	case "%lanemask_gt":
+		return (1<<lanes - 1) &^ (2<<lane - 1)
+	case "%lanemask_ge":
+		return (1<<lanes - 1) &^ (1<<lane - 1)
+	case "%dynamic_smem_size":
+		if b.kernel.dynamic != 0 {
+			return b.shared[len(b.shared)-1].size
+		}
+	}
+	return 0
+}
+
+// specialNames are the special registers that there are. A clock stands still, and
+// every block is on multiprocessor 0.
+var specialNames = func() map[string]bool {
+	names := map[string]bool{}
+	for _, n := range []string{"%tid", "%ntid", "%ctaid", "%nctaid"} {
+		for _, a := range []string{".x", ".y", ".z"} {
+			names[n+a] = true
+		}
+	}
+	for _, n := range []string{"%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid", "%gridid",
+		"%lanemask_eq", "%lanemask_lt", "%lanemask_le", "%lanemask_gt", "%lanemask_ge",
+		"%clock", "%clock64", "%globaltimer", "%dynamic_smem_size"} {
+		names[n] = true
+	}
+	return names
+}()
+
+// threadAt is the index of a thread from its number.
+func (b *block) threadAt(i int) [3]int {
+	return [3]int{i % b.size[0], i / b.size[0] % b.size[1], i / b.size[0] / b.size[1]}
+}
+
+// region is where an address of a space lies, or nil.
+func (b *block) region(w *warp, s space, addr uint64) *region {
+	switch s {
+	case shared:
+		return within(b.shared, addr)
+	case local:
+		return within(w.local, addr)
+	case param:
+		return b.params
+	}
+	return b.device.region(addr)
+}
+
+// within is the last of list, in ascending order, that begins at or before addr.
+func within(list []*region, addr uint64) *region {
+	i := sort.Search(len(list), func(i int) bool { return list[i].base > addr }) - 1
+	if i < 0 {
+		return nil
+	}
+	return list[i]
+}
+
+// beside names what lies before an address that is in no allocation.
+func (b *block) beside(w *warp, s space, addr uint64) string {
+	if addr == 0 {
+		return "which is no address"
+	}
+	r := b.region(w, s, addr)
+	switch {
+	case r == nil:
+		return "where nothing was ever allocated"
+	case r.size == 0 && s == global:
+		return "in or behind " + r.name + ", which has been freed"
+	}
+	return fmt.Sprintf("%d bytes behind the beginning of %v", addr-r.base, r)
+}
+
+// who names the thread of a stamp.
+func (b *block) who(s stamp) string {
+	i := sort.Search(len(b.firsts), func(i int) bool { return b.firsts[i] > s }) - 1
+	x, y := b.grid[0], b.grid[1]
+	at := [3]int{i % x, i / x % y, i / x / y}
+	text := fmt.Sprintf("thread %v of block %v", b.threadAt(s.thread()), at)
+	if s&(many|foreign) != 0 {
+		text += " and others"
+	}
+	return text
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

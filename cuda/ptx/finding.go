@@ -1,0 +1,68 @@
+package ptx
+
+import "fmt"
+
+// Kind says what a kernel did wrong.
+type Kind uint8
+
+const (
+	// OutOfBounds is an access outside of all allocations and variables, to freed
+	// memory, or a write to constants and parameters.
+	OutOfBounds Kind = iota + 1
+	// Misaligned is an access whose address is no multiple of its size.
+	Misaligned
+	// Uninitialised is a read of memory that nobody has written.
+	Uninitialised
+	// Race is an access to a byte that another thread accesses too, one of them a
+	// write, not both of them atomic, with no barrier or launch between them.
+	Race
+	// DivergentBarrier is a barrier that not all threads of a block come to.
+	DivergentBarrier
+	// InactiveLane is an instruction of a warp that names lanes which do not come to
+	// it, or takes the value of one that does not.
+	InactiveLane
+	// Endless is a warp that ran more instructions than a launch may.
+	Endless
+	// Trapped is a trap instruction.
+	Trapped
+	// BadLaunch is a launch of a shape, or with parameters, that the function or the
+	// device does not have.
+	BadLaunch
+)
+
+func (k Kind) String() string {
+	names := [...]string{"", "out of bounds", "misaligned", "uninitialised", "race",
+		"divergent barrier", "inactive lane", "endless", "trap", "launch"}
+	return names[k]
+}
+
+// Finding is what a launch, or a copy, did wrong, with the place: an error.
+type Finding struct {
+	Kind          Kind
+	Module        string
+	Kernel        string // empty of a copy
+	Line          int    // of the PTX
+	Text          string // the instruction
+	Block, Thread [3]int
+	Address       uint64 // of the first byte of the access
+	Bytes         int
+	Allocation    string // the memory concerned, or what lies next to it
+	Detail        string
+}
+
+func (f *Finding) Error() string {
+	s := "ptx: " + f.Kind.String() + ": " + f.Detail
+	if f.Bytes > 0 {
+		s += fmt.Sprintf(": %d bytes at %#x", f.Bytes, f.Address)
+	}
+	if f.Allocation != "" {
+		s += ", " + f.Allocation
+	}
+	if f.Kernel != "" {
+		s += ": kernel " + f.Kernel
+	}
+	if f.Line > 0 {
+		s += fmt.Sprintf(", block %v, thread %v: %s:%d: %q", f.Block, f.Thread, f.Module, f.Line, f.Text)
+	}
+	return s
+}

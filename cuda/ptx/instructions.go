@@ -1,0 +1,456 @@
+package ptx
+
+// runs of the types of integers.
+type runs = map[kind]func(*warp, *inst)
+
+// Runs by type. Bits are unsigned.
+var (
+	integers2    runs
+	integers1    runs
+	multiplyAdds runs
+	wideMuls     runs
+	wideMads     runs
+	counts       runs
+	comparisons  runs
+	settings     runs
+	floats2      runs
+	floats1      runs
+	extracts     runs
+)
+
+// instructions are what a module may hold: the first word of an opcode, and what
+// compiles it.
+var instructions map[string]func(*assembly)
+
+func init() {
+	integers2 = runs{s16: integer2[int16], u16: integer2[uint16], s32: integer2[int32], u32: integer2[uint32], s64: integer2[int64], u64: integer2[uint64]}
+	integers1 = runs{s16: integer1[int16], u16: integer1[uint16], s32: integer1[int32], u32: integer1[uint32], s64: integer1[int64], u64: integer1[uint64]}
+	multiplyAdds = runs{s16: multiplyAdd[int16], u16: multiplyAdd[uint16], s32: multiplyAdd[int32], u32: multiplyAdd[uint32], s64: multiplyAdd[int64], u64: multiplyAdd[uint64]}
+	wideMuls = runs{s16: wideMul[int16, int32], u16: wideMul[uint16, uint32], s32: wideMul[int32, int64], u32: wideMul[uint32, uint64]}
+	wideMads = runs{s16: wideMad[int16, int32], u16: wideMad[uint16, uint32], s32: wideMad[int32, int64], u32: wideMad[uint32, uint64]}
+	counts = runs{s32: counted[int32], u32: counted[uint32], s64: counted[int64], u64: counted[uint64]}
+	comparisons = runs{s16: compare[int16], u16: compare[uint16], s32: compare[int32], u32: compare[uint32], s64: compare[int64], u64: compare[uint64], f32: compare[float32], f64: compare[float64]}
+	settings = runs{s16: set[int16], u16: set[uint16], s32: set[int32], u32: set[uint32], s64: set[int64], u64: set[uint64], f32: set[float32], f64: set[float64]}
+	floats2 = runs{f32: float2[float32], f64: float2[float64]}
+	floats1 = runs{f32: float1[float32], f64: float1[float64]}
+	extracts = runs{s32: extract[int32], u32: extract[uint32], s64: extract[int64], u64: extract[uint64]}
+
+	instructions = map[string]func(*assembly){
+		"add": arithmetic2(opAdd), "sub": arithmetic2(opSub), "min": arithmetic2(opMin), "max": arithmetic2(opMax),
+		"mul": multiplication, "mad": fusedOrMad, "fma": fusedOrMad, "div": division, "rem": integerOnly(opRem),
+		"neg": sign(opNeg), "abs": sign(opAbs), "copysign": func(a *assembly) { a.floating2(opCopysign, a.kind()) },
+		"sqrt": root(opSqrt), "rcp": root(opRcp), "rsqrt": approximation(opRsqrt), "ex2": approximation(opEx2),
+		"lg2": approximation(opLg2), "sin": approximation(opSin), "cos": approximation(opCos), "tanh": approximation(opTanh),
+		"and": bitwise(opAnd), "or": bitwise(opOr), "xor": bitwise(opXor), "not": inverse, "cnot": cnot,
+		"shl": shift(opShl), "shr": shift(opShr), "shf": funnelShift, "bfe": bitExtract, "bfi": bitInsert,
+		"prmt": bytePermute, "lop3": anyLogic,
+		"popc": count(opPopc), "clz": count(opClz), "bfind": count(opBfind), "brev": reversal,
+		"setp": setPredicate, "set": setNumber, "selp": selection,
+		"mov": move, "cvt": conversion, "cvta": addressConversion, "isspacep": spaceTest,
+		"ld": loading, "ldu": loading, "st": storing, "atom": atomicOperation, "red": atomicOperation,
+		"prefetch": nothing, "prefetchu": nothing, "nanosleep": nothing,
+		"membar": fence, "fence": fence,
+		"bar": barrier, "barrier": barrier,
+		"shfl": shuffling, "vote": voting, "match": matching, "activemask": activity,
+		"bra": jumping, "ret": returning, "exit": leaving, "trap": trapping,
+	}
+}
+
+// integral emits d = x op y.
+func (a *assembly) integral(o op, k kind) {
+	in := inst{op: o, run: a.pick(k, integers2)}
+	in.d, in.a, in.b = a.written(k), a.source(k), a.source(k)
+	a.emit(in)
+}
+
+func integerOnly(o op) func(*assembly) {
+	return func(a *assembly) { a.integral(o, a.kind()) }
+}
+
+func arithmetic2(o op) func(*assembly) {
+	return func(a *assembly) {
+		if k := a.kind(); k.float() {
+			a.floating2(o, k)
+		} else {
+			a.integral(o, k)
+		}
+	}
+}
+
+// floating2 emits d = x op y of floats.
+func (a *assembly) floating2(o op, k kind) {
+	r := a.rounding()
+	a.float()
+	in := inst{op: o, kind: k, round: r, run: a.pick(k, floats2)}
+	if r > nearest {
+		in.run = directed32
+	}
+	if k != f32 && (a.flush || a.cut || r > nearest) || o >= opMin && r != unrounded && o != opDiv {
+		a.unknown()
+	}
+	in.d, in.a, in.b, in.c = a.written(k), a.source(k), a.source(k), -1
+	if r > nearest {
+		in.c = in.a
+	}
+	a.arithmetic(in)
+}
+
+// multiplication is mul.lo, mul.hi, mul.wide, or that of floats.
+func multiplication(a *assembly) {
+	k := a.kind()
+	if k.float() {
+		a.floating2(opMul, k)
+		return
+	}
+	switch a.take("lo", "hi", "wide") {
+	case "lo":
+		a.integral(opMul, k)
+	case "hi":
+		a.integral(opMulHi, k)
+	case "wide":
+		in := inst{run: a.pick(k, wideMuls)}
+		in.d, in.a, in.b = a.written(double(k)), a.source(k), a.source(k)
+		a.emit(in)
+	default:
+		a.unknown()
+	}
+}
+
+// double is the unsigned type of twice the width.
+func double(k kind) kind {
+	if k.size() == 2 {
+		return u32
+	}
+	return u64
+}
+
+// fusedOrMad is fma, and mad, which is the same of floats.
+func fusedOrMad(a *assembly) {
+	k := a.kind()
+	if !k.float() {
+		multiplyAddition(a, k)
+		return
+	}
+	r := a.rounding()
+	a.float()
+	in := inst{run: a.pick(k, runs{f32: fma32, f64: fma64}), round: r}
+	if r == unrounded || k != f32 && (a.flush || a.cut || r > nearest) {
+		a.unknown()
+	}
+	if r > nearest {
+		in.run = directed32
+	}
+	in.d, in.a, in.b, in.c = a.written(k), a.source(k), a.source(k), a.source(k)
+	a.arithmetic(in)
+}
+
+func multiplyAddition(a *assembly, k kind) {
+	var in inst
+	switch a.take("lo", "hi", "wide") {
+	case "lo":
+		in.run = a.pick(k, multiplyAdds)
+		in.op = opMul
+	case "hi":
+		in.run = a.pick(k, multiplyAdds)
+		in.op = opMulHi
+	case "wide":
+		in.run = a.pick(k, wideMads)
+		in.d, in.a, in.b, in.c = a.written(double(k)), a.source(k), a.source(k), a.source(double(k))
+		a.emit(in)
+		return
+	default:
+		a.unknown()
+	}
+	in.d, in.a, in.b, in.c = a.written(k), a.source(k), a.source(k), a.source(k)
+	a.emit(in)
+}
+
+// division is div. Approximate ones are correctly rounded.
+func division(a *assembly) {
+	k := a.kind()
+	if !k.float() {
+		a.integral(opDiv, k)
+		return
+	}
+	if form := a.take("rn", "approx", "full"); form == "" || k == f64 && form != "rn" {
+		a.unknown()
+	}
+	a.floating2(opDiv, k)
+}
+
+// sign is neg and abs.
+func sign(o op) func(*assembly) {
+	return func(a *assembly) {
+		k := a.kind()
+		a.flush = a.has("ftz")
+		in := inst{op: o, b: -1, c: -1}
+		switch {
+		case a.flush && k != f32:
+			a.unknown()
+		case k.float():
+			in.run = a.pick(k.unsigned(), runs{u16: signed1[uint16], u32: signed1[uint32], u64: signed1[uint64]})
+		case !k.signed():
+			a.unknown()
+		default:
+			in.run = a.pick(k, integers1)
+		}
+		in.d, in.a = a.written(k), a.source(k)
+		a.arithmetic(in)
+	}
+}
+
+// root is sqrt and rcp, which have a rounding or are approximations.
+func root(o op) func(*assembly) {
+	return func(a *assembly) {
+		if a.take("rn", "approx") == "" {
+			a.unknown()
+		}
+		a.function1(o, f32, f64)
+	}
+}
+
+func approximation(o op) func(*assembly) {
+	return func(a *assembly) {
+		if !a.has("approx") {
+			a.unknown()
+		}
+		if o == opRsqrt {
+			a.function1(o, f32, f64)
+			return
+		}
+		a.function1(o, f32, f32)
+	}
+}
+
+// function1 emits d = f(x), of one of two types.
+func (a *assembly) function1(o op, k1, k2 kind) {
+	k := a.kind()
+	a.flush = a.has("ftz")
+	if k != k1 && k != k2 || a.flush && k != f32 {
+		a.unknown()
+	}
+	in := inst{op: o, run: a.pick(k, floats1), b: -1, c: -1}
+	in.d, in.a = a.written(k), a.source(k)
+	a.arithmetic(in)
+}
+
+// bitwise is and, or and xor, of numbers or predicates.
+func bitwise(o op) func(*assembly) {
+	return func(a *assembly) {
+		k := a.kind()
+		if k != pred {
+			a.integral(o, k.bits(a))
+			return
+		}
+		in := inst{run: logicPred, op: o, p: a.predicate()}
+		in.a, in.negate = a.predicateOf(a.operand())
+		b, negated := a.predicateOf(a.operand())
+		in.b = a.straight(b, negated)
+		a.emit(in)
+	}
+}
+
+// straight is a predicate, turned round where it is to be.
+func (a *assembly) straight(p int32, negated bool) int32 {
+	if !negated {
+		return p
+	}
+	to := a.mask()
+	a.emit(inst{run: logicPred, op: opNot, p: to, a: p, b: -1})
+	return to
+}
+
+// bits is k where that is a type without signs.
+func (k kind) bits(a *assembly) kind {
+	if k > b64 {
+		a.unknown()
+	}
+	return k
+}
+
+func inverse(a *assembly) {
+	k := a.kind()
+	if k == pred {
+		in := inst{run: logicPred, op: opNot, p: a.predicate(), b: -1}
+		in.a, in.negate = a.predicateOf(a.operand())
+		a.emit(in)
+		return
+	}
+	in := inst{op: opNot, run: a.pick(k.bits(a), integers1)}
+	in.d, in.a = a.written(k), a.source(k)
+	a.emit(in)
+}
+
+func cnot(a *assembly) {
+	k := a.kind()
+	in := inst{op: opCnot, run: a.pick(k.bits(a), integers1)}
+	in.d, in.a = a.written(k), a.source(k)
+	a.emit(in)
+}
+
+func shift(o op) func(*assembly) {
+	return func(a *assembly) {
+		k := a.kind()
+		in := inst{op: o, run: a.pick(k, integers2)}
+		in.d, in.a, in.b = a.written(k), a.source(k), a.source(u32)
+		a.emit(in)
+	}
+}
+
+func funnelShift(a *assembly) {
+	in := inst{run: funnel, op: opShr}
+	switch a.take("l", "r") {
+	case "":
+		a.unknown()
+	case "l":
+		in.op = opShl
+	}
+	mode := a.take("wrap", "clamp")
+	in.cut = mode == "clamp"
+	if a.kind() != b32 || mode == "" {
+		a.unknown()
+	}
+	in.d, in.a, in.b, in.c = a.written(b32), a.source(b32), a.source(b32), a.source(u32)
+	a.emit(in)
+}
+
+func bitExtract(a *assembly) {
+	k := a.kind()
+	in := inst{run: a.pick(k, extracts)}
+	in.d, in.a, in.b, in.c = a.written(k), a.source(k), a.source(u32), a.source(u32)
+	a.emit(in)
+}
+
+func bitInsert(a *assembly) {
+	k := a.kind()
+	in := inst{run: a.pick(k.bits(a), runs{u32: insert[uint32], u64: insert[uint64]})}
+	in.d, in.a, in.b, in.c = a.written(k), a.source(k), a.source(k), a.source(u32)
+	in.list = []int32{a.source(u32)}
+	a.emit(in)
+}
+
+func bytePermute(a *assembly) {
+	if a.kind() != b32 {
+		a.unknown()
+	}
+	in := inst{run: permute}
+	in.d, in.a, in.b, in.c = a.written(b32), a.source(b32), a.source(b32), a.source(b32)
+	a.emit(in)
+}
+
+func anyLogic(a *assembly) {
+	if a.kind() != b32 {
+		a.unknown()
+	}
+	in := inst{run: lop3}
+	in.d, in.a, in.b, in.c = a.written(b32), a.source(b32), a.source(b32), a.source(b32)
+	table := a.operand()
+	if table.kind != immediate {
+		a.fail("a table of lop3 that is no number")
+	}
+	in.imm = table.bits
+	a.emit(in)
+}
+
+func count(o op) func(*assembly) {
+	return func(a *assembly) {
+		k := a.kind()
+		in := inst{op: o, run: a.pick(k, counts), cut: o == opBfind && a.has("shiftamt")}
+		in.d, in.a = a.written(u32), a.source(k)
+		a.emit(in)
+	}
+}
+
+func reversal(a *assembly) {
+	k := a.kind()
+	in := inst{run: a.pick(k.bits(a), runs{u32: reversed32, u64: reversed64})}
+	in.d, in.a = a.written(k), a.source(k)
+	a.emit(in)
+}
+
+// comparisonNames are the operators of setp and set.
+var comparisonNames = map[string]op{
+	"eq": opEq, "ne": opNe, "lt": opLt, "le": opLe, "gt": opGt, "ge": opGe,
+	"lo": opLt, "ls": opLe, "hi": opGt, "hs": opGe,
+	"equ": opEqu, "neu": opNeu, "ltu": opLtu, "leu": opLeu, "gtu": opGtu, "geu": opGeu, "num": opNum, "nan": opNan,
+}
+
+// comparison takes the operator, and one that joins its outcome with a predicate.
+func (a *assembly) comparison() (in inst) {
+	if len(a.mods) == 0 {
+		a.unknown()
+	}
+	in.op = comparisonNames[a.mods[0]]
+	if in.op == opNone {
+		a.unknown()
+	}
+	a.mods = a.mods[1:]
+	in.join = map[string]op{"and": opAnd, "or": opOr, "xor": opXor}[a.take("and", "or", "xor")]
+	return in
+}
+
+// compared takes the operands of a comparison of kind k.
+func (a *assembly) compared(in *inst, k kind) {
+	in.a, in.b = a.source(k), a.source(k)
+	if a.flush {
+		for _, r := range []*int32{&in.a, &in.b} {
+			to := a.value()
+			a.emit(inst{run: flush, d: to, a: *r})
+			*r = to
+		}
+	}
+	if in.join != opNone {
+		in.r, in.negate = a.predicateOf(a.operand())
+	}
+}
+
+func setPredicate(a *assembly) {
+	in := a.comparison()
+	k := a.kind()
+	a.flush = a.has("ftz")
+	if in.op >= opEqu && !k.float() || a.flush && k != f32 {
+		a.unknown()
+	}
+	in.run = a.pick(k, comparisons)
+	first, q := a.pair()
+	in.p, in.q = -1, q
+	if first.kind != sink {
+		p, negated := a.predicateOf(first)
+		if negated || first.kind != register {
+			a.fail("a destination that is no predicate")
+		}
+		in.p = p
+	}
+	a.compared(&in, k)
+	a.emit(in)
+}
+
+func setNumber(a *assembly) {
+	in := a.comparison()
+	k := a.kind()
+	to := a.kind()
+	a.flush = a.has("ftz")
+	in.run = a.pick(k, settings)
+	in.imm = 0xffffffff
+	switch to {
+	case f32:
+		in.imm = 0x3f800000
+	case u32, s32:
+	default:
+		a.unknown()
+	}
+	if in.op >= opEqu && !k.float() || a.flush && k != f32 {
+		a.unknown()
+	}
+	in.d = a.written(to)
+	a.compared(&in, k)
+	a.emit(in)
+}
+
+func selection(a *assembly) {
+	k := a.kind()
+	in := inst{run: choose}
+	in.d, in.a, in.b = a.written(k), a.source(k), a.source(k)
+	in.r, in.negate = a.predicateOf(a.operand())
+	a.emit(in)
+}

@@ -1,0 +1,291 @@
+package ptx
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+// whole are the types of integer arithmetic.
+type whole interface {
+	int16 | int32 | int64 | uint16 | uint32 | uint64
+}
+
+// width is the bits of a T.
+func width[T number]() int { var x T; return 8 * int(unsafe.Sizeof(x)) }
+
+// integer2 is d = a op b, modulo 2^width. What PTX leaves open is: a division by
+// zero gives all ones, and so does its remainder.
+func integer2[T whole](w *warp, in *inst) {
+	d, a, b := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b]
+	switch in.op {
+	case opAdd:
+		for _, l := range w.lanes {
+			put(d, l, get[T](a, l)+get[T](b, l))
+		}
+	case opSub:
+		for _, l := range w.lanes {
+			put(d, l, get[T](a, l)-get[T](b, l))
+		}
+	case opMul:
+		for _, l := range w.lanes {
+			put(d, l, get[T](a, l)*get[T](b, l))
+		}
+	case opMulHi:
+		for _, l := range w.lanes {
+			put(d, l, mulHi(get[T](a, l), get[T](b, l)))
+		}
+	case opDiv:
+		for _, l := range w.lanes {
+			x, y := get[T](a, l), get[T](b, l)
+			if y == 0 {
+				put(d, l, ^T(0))
+				continue
+			}
+			put(d, l, x/y)
+		}
+	case opRem:
+		for _, l := range w.lanes {
+			x, y := get[T](a, l), get[T](b, l)
+			if y == 0 {
+				put(d, l, ^T(0))
+				continue
+			}
+			put(d, l, x%y)
+		}
+	case opMin:
+		for _, l := range w.lanes {
+			put(d, l, min(get[T](a, l), get[T](b, l)))
+		}
+	case opMax:
+		for _, l := range w.lanes {
+			put(d, l, max(get[T](a, l), get[T](b, l)))
+		}
+	case opAnd:
+		for _, l := range w.lanes {
+			put(d, l, get[T](a, l)&get[T](b, l))
+		}
+	case opOr:
+		for _, l := range w.lanes {
+			put(d, l, get[T](a, l)|get[T](b, l))
+		}
+	case opXor:
+		for _, l := range w.lanes {
+			put(d, l, get[T](a, l)^get[T](b, l))
+		}
+	case opShl:
+		for _, l := range w.lanes {
+			put(d, l, get[T](a, l)<<get[uint32](b, l))
+		}
+	case opShr:
+		for _, l := range w.lanes {
+			put(d, l, get[T](a, l)>>get[uint32](b, l))
+		}
+	}
+}
+
+// mulHi is the upper half of a b.
+func mulHi[T whole](a, b T) T {
+	if width[T]() < 64 {
+		return T(int64(a) * int64(b) >> width[T]())
+	}
+	hi, _ := bits.Mul64(uint64(a), uint64(b))
+	if a < 0 {
+		hi -= uint64(b)
+	}
+	if b < 0 {
+		hi -= uint64(a)
+	}
+	return T(hi)
+}
+
+// integer1 is d = op a.
+func integer1[T whole](w *warp, in *inst) {
+	d, a := &w.regs[in.d], &w.regs[in.a]
+	for _, l := range w.lanes {
+		x := get[T](a, l)
+		switch in.op {
+		case opNeg:
+			x = -x
+		case opAbs:
+			if x < 0 {
+				x = -x
+			}
+		case opNot:
+			x = ^x
+		case opCnot:
+			if x == 0 {
+				x = 1
+			} else {
+				x = 0
+			}
+		}
+		put(d, l, x)
+	}
+}
+
+// counted is the u32 that counts bits of a, or finds one.
+func counted[T uint32 | uint64 | int32 | int64](w *warp, in *inst) {
+	d, a := &w.regs[in.d], &w.regs[in.a]
+	for _, l := range w.lanes {
+		x := get[T](a, l)
+		u := uint64(x)
+		if width[T]() == 32 {
+			u = uint64(uint32(x))
+		}
+		n := 0
+		switch in.op {
+		case opPopc:
+			n = bits.OnesCount64(u)
+		case opClz:
+			n = bits.LeadingZeros64(u) - 64 + width[T]()
+		case opBfind:
+			if x < 0 {
+				u = uint64(^x)
+			}
+			n = bits.Len64(u) - 1
+			if in.cut && n >= 0 {
+				n = width[T]() - 1 - n
+			}
+		}
+		put(d, l, uint32(n))
+	}
+}
+
+func reversed32(w *warp, in *inst) {
+	d, a := &w.regs[in.d], &w.regs[in.a]
+	for _, l := range w.lanes {
+		put(d, l, bits.Reverse32(get[uint32](a, l)))
+	}
+}
+
+func reversed64(w *warp, in *inst) {
+	d, a := &w.regs[in.d], &w.regs[in.a]
+	for _, l := range w.lanes {
+		put(d, l, bits.Reverse64(get[uint64](a, l)))
+	}
+}
+
+// multiplyAdd is d = a b + c, of the lower halves or, with opMulHi, the upper.
+func multiplyAdd[T whole](w *warp, in *inst) {
+	d, a, b, c := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c]
+	if in.op == opMulHi {
+		for _, l := range w.lanes {
+			put(d, l, mulHi(get[T](a, l), get[T](b, l))+get[T](c, l))
+		}
+		return
+	}
+	for _, l := range w.lanes {
+		put(d, l, get[T](a, l)*get[T](b, l)+get[T](c, l))
+	}
+}
+
+// wideMul is d = a b, and wideMad d = a b + c, of twice the width.
+func wideMul[S, D whole](w *warp, in *inst) {
+	d, a, b := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b]
+	for _, l := range w.lanes {
+		put(d, l, D(get[S](a, l))*D(get[S](b, l)))
+	}
+}
+
+func wideMad[S, D whole](w *warp, in *inst) {
+	d, a, b, c := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c]
+	for _, l := range w.lanes {
+		put(d, l, D(get[S](a, l))*D(get[S](b, l))+get[D](c, l))
+	}
+}
+
+// extract is bfe: some bits of a from bit b on, with the sign of the highest
+// one where T has signs. c is the register of the length.
+func extract[T int32 | uint32 | int64 | uint64](w *warp, in *inst) {
+	d, a, b, c := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c]
+	n := width[T]()
+	for _, l := range w.lanes {
+		pos, length := int(get[uint8](b, l)), int(get[uint8](c, l))
+		x := get[T](a, l)
+		switch {
+		case length == 0:
+			x = 0
+		case pos >= n:
+			x >>= n - 1
+		default:
+			x >>= pos
+			if gone := n - min(length, n-pos); gone > 0 && pos+length <= n {
+				x = x << gone >> gone
+			}
+		}
+		put(d, l, x)
+	}
+}
+
+// insert is bfi: b with so many bits of a, from bit c on. list[0] is the register
+// of their number.
+func insert[T uint32 | uint64](w *warp, in *inst) {
+	d, a, b, c, e := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c], &w.regs[in.list[0]]
+	for _, l := range w.lanes {
+		pos, length := get[uint8](c, l), get[uint8](e, l)
+		mask := (T(1)<<length - 1) << pos
+		put(d, l, get[T](b, l)&^mask|get[T](a, l)<<pos&mask)
+	}
+}
+
+// permute is prmt: four bytes of a and b that the nibbles of c choose.
+func permute(w *warp, in *inst) {
+	d, a, b, c := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c]
+	for _, l := range w.lanes {
+		both := uint64(get[uint32](a, l)) | uint64(get[uint32](b, l))<<32
+		choice := get[uint32](c, l)
+		var x uint32
+		for i := range 4 {
+			n := choice >> (4 * i)
+			chosen := uint8(both >> (8 * (n & 7)))
+			if n&8 != 0 {
+				chosen = uint8(int8(chosen) >> 7)
+			}
+			x |= uint32(chosen) << (8 * i)
+		}
+		put(d, l, x)
+	}
+}
+
+// funnel is shf: a double word, b above a, shifted by c. imm says which half is
+// left, and op in which direction; cut, that c is at most 32 rather than modulo 32.
+func funnel(w *warp, in *inst) {
+	d, a, b, c := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c]
+	for _, l := range w.lanes {
+		both := uint64(get[uint32](a, l)) | uint64(get[uint32](b, l))<<32
+		n := get[uint32](c, l)
+		if in.cut {
+			n = min(n, 32)
+		} else {
+			n &= 31
+		}
+		if in.op == opShl {
+			put(d, l, uint32(both<<n>>32))
+		} else {
+			put(d, l, uint32(both>>n))
+		}
+	}
+}
+
+// lop3 is any function of three bits, whose table is imm.
+func lop3(w *warp, in *inst) {
+	d, a, b, c := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c]
+	for _, l := range w.lanes {
+		x, y, z := get[uint32](a, l), get[uint32](b, l), get[uint32](c, l)
+		var sum uint32
+		for i := range 8 {
+			if in.imm>>i&1 == 0 {
+				continue
+			}
+			term := ^uint32(0)
+			for bit, v := range [3]uint32{z, y, x} {
+				if i>>bit&1 == 0 {
+					v = ^v
+				}
+				term &= v
+			}
+			sum |= term
+		}
+		put(d, l, sum)
+	}
+}

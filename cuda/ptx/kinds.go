@@ -1,0 +1,102 @@
+package ptx
+
+// kind is a type of PTX.
+type kind uint8
+
+const (
+	none kind = iota
+	pred
+	b8
+	b16
+	b32
+	b64
+	u8
+	u16
+	u32
+	u64
+	s8
+	s16
+	s32
+	s64
+	f16
+	bf16
+	f32
+	f64
+)
+
+var kinds = map[string]kind{
+	"pred": pred, "b8": b8, "b16": b16, "b32": b32, "b64": b64,
+	"u8": u8, "u16": u16, "u32": u32, "u64": u64,
+	"s8": s8, "s16": s16, "s32": s32, "s64": s64,
+	"f16": f16, "bf16": bf16, "f32": f32, "f64": f64,
+	"f16x2": b32, "bf16x2": b32,
+}
+
+// size is how many bytes a value takes.
+func (k kind) size() int {
+	switch k {
+	case pred, b8, u8, s8:
+		return 1
+	case b16, u16, s16, f16, bf16:
+		return 2
+	case b32, u32, s32, f32:
+		return 4
+	case b64, u64, s64, f64:
+		return 8
+	}
+	return 0
+}
+
+func (k kind) signed() bool { return k >= s8 && k <= s64 }
+func (k kind) float() bool  { return k >= f16 }
+
+func (k kind) integer() bool { return k >= b8 && k <= s64 }
+
+// unsigned is the kind of k's bits.
+func (k kind) unsigned() kind {
+	switch k.size() {
+	case 1:
+		return u8
+	case 2:
+		return u16
+	case 4:
+		return u32
+	}
+	return u64
+}
+
+// space is where an address leads.
+type space uint8
+
+const (
+	generic space = iota
+	global
+	constant
+	shared
+	local
+	param
+)
+
+var spaces = map[string]space{
+	"global": global, "const": constant, "shared": shared, "local": local, "param": param,
+}
+
+func (s space) String() string {
+	return [...]string{"generic", "global", "constant", "shared", "local", "parameter"}[s]
+}
+
+// Addresses. Those of a space are not those that generic instructions use of the
+// same bytes, as on a device, but for global and constant ones: cvta adds window.
+// No address of one space is one of another, so that an address that went astray
+// is out of bounds wherever it arrives.
+const (
+	sharedBase  = 1 << 24
+	dynamicBase = 1 << 26 // of dynamic shared memory
+	localBase   = 1 << 27
+	paramBase   = 1 << 30
+	spaceEnd    = 1 << 32
+	window      = 1 << 44
+	globalBase  = 1 << 46
+	// guard lies between two allocations, or variables.
+	guard = 1 << 16
+)

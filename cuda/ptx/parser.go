@@ -1,0 +1,375 @@
+package ptx
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Limits of a module, so that a hostile text ends in an error.
+const (
+	maxText      = 32 << 20
+	maxRegisters = 1 << 17
+	maxBytes     = 1 << 30
+	maxInitial   = 1 << 24
+	maxDepth     = 64
+)
+
+// parser reads the tokens of a module from front to back. The first error ends it.
+type parser struct {
+	list []token
+	at   int
+	mod  *module
+	f    *function
+	// Scopes of the function that is read, the innermost last.
+	scopes []*scope
+	fixes  []labelUse
+}
+
+// scope holds names between two braces.
+type scope struct {
+	parent *scope
+	regs   map[string]int
+	vars   map[string]int
+	labels map[string]int
+}
+
+// labelUse is an operand that names a label that may still follow.
+type labelUse struct {
+	s        *scope
+	name     string
+	line     int
+	stmt, op int
+}
+
+// parse takes the text of a module apart.
+func parse(name, text string) (m *module, err error) {
+	m = &module{name: name, lines: strings.Split(text, "\n"), functions: map[string]*function{}}
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case *Error:
+			m, err = nil, m.located(p)
+		default:
+			panic(p)
+		}
+	}()
+	if len(text) > maxText {
+		panic(&Error{Line: 1, Detail: fmt.Sprintf("more than %d bytes", maxText)})
+	}
+	list, bad := tokens(text)
+	if bad != nil {
+		panic(bad)
+	}
+	p := &parser{list: list, mod: m}
+	for p.peek() != "" {
+		p.declaration()
+	}
+	return m, nil
+}
+
+// located names the module and quotes the line of e.
+func (m *module) located(e *Error) *Error {
+	e.Module, e.Text = m.name, m.text(e.Line)
+	return e
+}
+
+// text is a line of the module.
+func (m *module) text(line int) string {
+	if line < 1 || line > len(m.lines) {
+		return ""
+	}
+	text := strings.Join(strings.Fields(m.lines[line-1]), " ")
+	return text[:min(len(text), 200)]
+}
+
+func (p *parser) peek() string { return p.list[p.at].text }
+func (p *parser) line() int    { return p.list[p.at].line }
+
+func (p *parser) fail(format string, args ...any) {
+	panic(&Error{Line: p.line(), Detail: fmt.Sprintf(format, args...)})
+}
+
+// next takes a token, of which there is always one more.
+func (p *parser) next() string {
+	t := p.list[p.at].text
+	if t == "" {
+		p.fail("the text ends in the middle")
+	}
+	p.at++
+	return t
+}
+
+// accept takes the next token where it is text.
+func (p *parser) accept(text string) bool {
+	if p.peek() != text {
+		return false
+	}
+	p.at++
+	return true
+}
+
+func (p *parser) expect(text string) {
+	if !p.accept(text) {
+		p.fail("%q where %q was expected", p.peek(), text)
+	}
+}
+
+// name takes the name of something.
+func (p *parser) name() string {
+	t := p.peek()
+	if t == "" || !wordByte(t[0]) || t[0] == '.' || t[0] >= '0' && t[0] <= '9' {
+		p.fail("%q where a name was expected", t)
+	}
+	return p.next()
+}
+
+// number takes an integer.
+func (p *parser) number() int64 {
+	negative := p.accept("-")
+	t := p.peek()
+	n, ok := integer(t)
+	if !ok {
+		p.fail("%q where a number was expected", t)
+	}
+	p.at++
+	if negative {
+		return -int64(n)
+	}
+	return int64(n)
+}
+
+// count takes an integer that is not negative and not beyond limit.
+func (p *parser) count(limit int) int {
+	n := p.number()
+	if n < 0 || n > int64(limit) {
+		p.at--
+		p.fail("%d is not in 0..%d", n, limit)
+	}
+	return int(n)
+}
+
+// integer reads a literal of C.
+func integer(t string) (uint64, bool) {
+	if t == "" || t[0] < '0' || t[0] > '9' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(strings.TrimRight(t, "Uu"), 0, 64)
+	return n, err == nil
+}
+
+// declaration reads a directive, a variable or a function of the module.
+func (p *parser) declaration() {
+	extern := false
+	for {
+		switch t := p.peek(); t {
+		case ".version", ".target", ".address_size":
+			p.header()
+			return
+		case ".file", ".loc":
+			p.skipLine()
+			return
+		case ".section":
+			p.skipBraces()
+			return
+		case ".pragma":
+			p.skipStatement()
+			return
+		case ".extern":
+			extern = true
+			p.at++
+		case ".visible", ".weak", ".common":
+			p.at++
+		case ".entry", ".func":
+			p.at++
+			p.function(t == ".entry")
+			return
+		case ".global", ".const", ".shared":
+			p.at++
+			for _, v := range p.variables(spaces[t[1:]], extern) {
+				p.mod.variables = append(p.mod.variables, v)
+			}
+			return
+		case ";":
+			p.at++
+			return
+		default:
+			p.fail("%q is no directive that is known", t)
+		}
+	}
+}
+
+// header reads a line about the whole module.
+func (p *parser) header() {
+	line := p.line()
+	if p.next() == ".address_size" {
+		if n := p.number(); n != 64 {
+			p.at--
+			p.fail("addresses of %d bits: only 64 are known", n)
+		}
+		return
+	}
+	for p.peek() != "" && p.line() == line {
+		p.at++
+	}
+}
+
+func (p *parser) skipLine() {
+	for line := p.line(); p.peek() != "" && p.line() == line; {
+		p.at++
+	}
+}
+
+func (p *parser) skipStatement() {
+	for !p.accept(";") {
+		p.next()
+	}
+}
+
+func (p *parser) skipBraces() {
+	for !p.accept("{") {
+		p.next()
+	}
+	for !p.accept("}") {
+		p.next()
+	}
+}
+
+// variables reads ".align 4 .b8 a[16], b;" behind the space.
+func (p *parser) variables(s space, extern bool) []*variable {
+	var list []*variable
+	align, kind, lanes := p.typed()
+	for {
+		v := p.variable(s, align, kind, lanes)
+		v.extern = extern
+		list = append(list, v)
+		if !p.accept(",") {
+			break
+		}
+	}
+	p.expect(";")
+	return list
+}
+
+// typed reads what stands before the name of a variable.
+func (p *parser) typed() (align int, k kind, lanes int) {
+	lanes = 1
+	for {
+		t := p.peek()
+		switch {
+		case t == ".align":
+			p.at++
+			if align = p.count(1 << 12); align == 0 || align&(align-1) != 0 {
+				p.fail("an alignment that is no power of two")
+			}
+		case t == ".v2":
+			p.at++
+			lanes = 2
+		case t == ".v4":
+			p.at++
+			lanes = 4
+		case t == ".ptr" || t == ".global" || t == ".const" || t == ".shared" || t == ".local":
+			p.at++
+		default:
+			if k = kinds[strings.TrimPrefix(t, ".")]; k == none || k == pred || t[0] != '.' {
+				p.fail("%q is no type of a variable", t)
+			}
+			p.at++
+			return align, k, lanes
+		}
+	}
+}
+
+// variable reads the name, extents and initial value of one.
+func (p *parser) variable(s space, align int, k kind, lanes int) *variable {
+	// A parameter that is a pointer has its attributes behind its type.
+	for strings.HasPrefix(p.peek(), ".") {
+		if p.next() == ".align" {
+			p.count(1 << 12)
+		}
+	}
+	v := &variable{line: p.line(), name: p.name(), space: s, align: align, size: k.size() * lanes}
+	if align == 0 {
+		v.align = v.size
+	}
+	for p.accept("[") {
+		if p.accept("]") {
+			v.size = 0
+			continue
+		}
+		n := p.count(maxBytes)
+		if n > 0 && v.size > maxBytes/n {
+			p.fail("more than %d bytes", maxBytes)
+		}
+		v.size *= n
+		p.expect("]")
+	}
+	if p.accept("=") {
+		p.initial(v, k)
+	}
+	return v
+}
+
+// initial reads the initial value of v.
+func (p *parser) initial(v *variable, k kind) {
+	if s := v.space; s != global && s != constant {
+		p.fail("an initial value of a %v variable", s)
+	}
+	depth := 0
+	for {
+		for p.accept("{") {
+			depth++
+		}
+		p.element(v, k)
+		for depth > 0 && p.accept("}") {
+			depth--
+		}
+		if depth == 0 || !p.accept(",") {
+			break
+		}
+	}
+	if depth != 0 {
+		p.fail("braces that do not match")
+	}
+	switch {
+	case v.size == 0:
+		v.size = len(v.initial)
+	case len(v.initial) > v.size:
+		p.fail("%d bytes of initial value for %d", len(v.initial), v.size)
+	}
+}
+
+// element appends one number, or the address of a variable.
+func (p *parser) element(v *variable, k kind) {
+	if len(v.initial) > maxInitial {
+		p.fail("more than %d bytes of initial value", maxInitial)
+	}
+	var b [8]byte
+	o := p.value()
+	switch {
+	case o.kind == symbol && k.size() == 8:
+		v.refs = append(v.refs, symref{at: len(v.initial), sym: o.name, plus: o.plus})
+	case o.kind == immediate || o.kind == floating:
+		binary.LittleEndian.PutUint64(b[:], o.constant(k))
+	default:
+		p.fail("an initial value that is neither number nor address")
+	}
+	v.initial = append(v.initial, b[:k.size()]...)
+}
+
+// constant is a number as one of kind k.
+func (o *operand) constant(k kind) uint64 {
+	switch {
+	case o.kind == immediate && k == f32:
+		return uint64(math.Float32bits(float32(int64(o.bits))))
+	case o.kind == immediate && k == f64:
+		return math.Float64bits(float64(int64(o.bits)))
+	case o.kind == floating && o.single && k == f64:
+		return math.Float64bits(float64(math.Float32frombits(uint32(o.bits))))
+	case o.kind == floating && !o.single && k == f32:
+		return uint64(math.Float32bits(float32(math.Float64frombits(o.bits))))
+	}
+	return o.bits
+}

@@ -1,0 +1,246 @@
+package ptx
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"siafu/cuda/device"
+)
+
+// lab is a device with one stream, whose errors end the test.
+type lab struct {
+	t testing.TB
+	d *Device
+	s device.Stream
+}
+
+func newLab(t testing.TB, s Settings) *lab {
+	t.Helper()
+	d := New(s)
+	stream, err := d.NewStream()
+	l := &lab{t, d, stream}
+	l.ok(err)
+	t.Cleanup(func() { d.Close() })
+	return l
+}
+
+func (l *lab) ok(err error) {
+	l.t.Helper()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// function is one of a module's text.
+func (l *lab) function(text, name string) device.Function {
+	l.t.Helper()
+	m, err := l.d.Load(name+".ptx", text)
+	l.ok(err)
+	f, err := m.Function(name)
+	l.ok(err)
+	return f
+}
+
+// file is a function of a module in testdata.
+func (l *lab) file(file, name string) device.Function {
+	l.t.Helper()
+	text, err := os.ReadFile("testdata/" + file)
+	l.ok(err)
+	return l.function(string(text), name)
+}
+
+// empty is memory that nobody has written.
+func (l *lab) empty(bytes int) device.Ptr {
+	l.t.Helper()
+	p, err := l.d.Alloc(bytes)
+	l.ok(err)
+	return p
+}
+
+// upload is memory with those numbers.
+func upload[T int32 | uint32 | int64 | uint64 | float32 | float64 | uint16 | uint8](l *lab, x []T) device.Ptr {
+	l.t.Helper()
+	b, err := binary.Append(nil, binary.LittleEndian, x)
+	l.ok(err)
+	p := l.empty(len(b))
+	l.ok(l.s.CopyIn(p, b))
+	return p
+}
+
+// read fills x with memory.
+func read[T any](l *lab, x []T, p device.Ptr) []T {
+	l.t.Helper()
+	b := make([]byte, binary.Size(x))
+	l.ok(l.s.CopyOut(b, p))
+	_, err := binary.Decode(b, binary.LittleEndian, x)
+	l.ok(err)
+	return x
+}
+
+// launch runs f and waits for it.
+func (l *lab) launch(f device.Function, blocks, threads, shared int, args *device.Args) error {
+	l.t.Helper()
+	l.ok(l.s.Launch(f, device.Launch{Grid: [3]int{blocks}, Block: [3]int{threads}, Shared: shared}, args))
+	return l.s.Synchronize()
+}
+
+func randoms(r *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
+
+func args() *device.Args { return &device.Args{} }
+
+// same compares bits.
+func same(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	for i := range want {
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+			t.Fatalf("%s: element %d is %v, want %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+// fma is a b + c with one rounding.
+func fma(a, b, c float32) float32 { return fused(a, b, c) }
+
+// TestSaxpy adds vectors whose length is no multiple of a block's.
+func TestSaxpy(t *testing.T) {
+	l := newLab(t, Settings{})
+	r := rand.New(rand.NewPCG(1, 2))
+	x, y := randoms(r, 1000), randoms(r, 1000)
+	want := make([]float32, len(x))
+	for i := range x {
+		want[i] = fma(1.5, x[i], y[i])
+	}
+	px, py := upload(l, x), upload(l, y)
+	l.ok(l.launch(l.file("saxpy.ptx", "saxpy"), 8, 128, 0, args().Int32(1000).Float32(1.5).Ptr(px).Ptr(py)))
+	same(t, "saxpy", read(l, make([]float32, 1000), py), want)
+
+	py = upload(l, y)
+	l.ok(l.launch(l.file("saxpy.ptx", "saxpy4"), 3, 32, 0, args().Int32(250).Float32(1.5).Ptr(px).Ptr(py)))
+	same(t, "saxpy4", read(l, make([]float32, 1000), py), want)
+}
+
+// TestMatMul multiplies matrices whose extents are no multiples of a tile's.
+func TestMatMul(t *testing.T) {
+	l := newLab(t, Settings{})
+	f := l.file("matmul.ptx", "matmul")
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, s := range [][3]int{{1, 1, 1}, {16, 16, 16}, {33, 17, 40}, {5, 70, 31}, {20, 20, 0}} {
+		m, n, k := s[0], s[1], s[2]
+		a, b := randoms(r, m*k), randoms(r, k*n)
+		want := make([]float32, m*n)
+		for i := range m {
+			for j := range n {
+				for p := range k {
+					want[i*n+j] = fma(a[i*k+p], b[p*n+j], want[i*n+j])
+				}
+			}
+		}
+		pa, pb, pc := upload(l, a), upload(l, b), l.empty(4*m*n)
+		grid := device.Launch{Grid: [3]int{(n + 15) / 16, (m + 15) / 16}, Block: [3]int{16, 16}}
+		l.ok(l.s.Launch(f, grid, args().Int32(int32(m)).Int32(int32(n)).Int32(int32(k)).Ptr(pa).Ptr(pb).Ptr(pc)))
+		same(t, "matmul", read(l, make([]float32, m*n), pc), want)
+	}
+}
+
+// warpTotal adds as a warp does with shuffles.
+func warpTotal(x []float32) float32 {
+	v := make([]float32, lanes)
+	copy(v, x)
+	for n := lanes / 2; n > 0; n /= 2 {
+		next := append([]float32(nil), v...)
+		for i := range v {
+			j := i + n
+			if j >= lanes {
+				j = i
+			}
+			next[i] = v[i] + v[j]
+		}
+		v = next
+	}
+	return v[0]
+}
+
+// TestReductions sums with shuffles, and with shared memory of dynamic size.
+func TestReductions(t *testing.T) {
+	l := newLab(t, Settings{})
+	x := randoms(rand.New(rand.NewPCG(5, 6)), 1000)
+	px, sums := upload(l, x), l.empty(4*8)
+	l.ok(l.launch(l.file("reduce.ptx", "warpSums"), 2, 128, 0, args().Ptr(px).Ptr(sums)))
+	want := make([]float32, 8)
+	for i := range want {
+		want[i] = warpTotal(x[32*i : 32*i+32])
+	}
+	same(t, "warpSums", read(l, make([]float32, 8), sums), want)
+
+	const blocks, threads = 3, 96
+	for b := range blocks {
+		mine := make([]float32, threads)
+		for i := range x {
+			if i/threads%blocks == b {
+				mine[i%threads] += x[i]
+			}
+		}
+		var warps []float32
+		for w := 0; w < threads; w += lanes {
+			warps = append(warps, warpTotal(mine[w:w+lanes]))
+		}
+		want[b] = warpTotal(warps)
+	}
+	l.ok(l.launch(l.file("reduce.ptx", "blockSums"), blocks, threads, threads/lanes*4, args().Int64(1000).Ptr(px).Ptr(sums)))
+	same(t, "blockSums", read(l, make([]float32, blocks), sums), want[:blocks])
+}
+
+// TestHistogram counts with atomics, in shared memory and then in global.
+func TestHistogram(t *testing.T) {
+	l := newLab(t, Settings{})
+	r := rand.New(rand.NewPCG(7, 8))
+	x, want := make([]uint32, 3000), make([]int32, 64)
+	for i := range x {
+		x[i] = r.Uint32()
+		want[x[i]%64]++
+	}
+	px, counts := upload(l, x), upload(l, make([]int32, 64))
+	l.ok(l.launch(l.file("histogram.ptx", "histogram"), 4, 160, 0, args().Int32(3000).Ptr(px).Ptr(counts)))
+	for i, n := range read(l, make([]int32, 64), counts) {
+		if n != want[i] {
+			t.Errorf("bin %d has %d, want %d", i, n, want[i])
+		}
+	}
+}
+
+// TestSpMM multiplies with a sparse matrix, of which some rows are empty.
+func TestSpMM(t *testing.T) {
+	l := newLab(t, Settings{})
+	r := rand.New(rand.NewPCG(9, 10))
+	const rows, width = 50, 70
+	offsets := []int64{0}
+	var cols []uint32
+	for i := range rows {
+		for range i % 5 * r.IntN(10) {
+			cols = append(cols, uint32(r.IntN(rows)))
+		}
+		offsets = append(offsets, int64(len(cols)))
+	}
+	weights, x := randoms(r, len(cols)), randoms(r, rows*width)
+	want := make([]float32, rows*width)
+	for i := range rows {
+		for e := offsets[i]; e < offsets[i+1]; e++ {
+			for c := range width {
+				want[i*width+c] = fma(weights[e], x[int(cols[e])*width+c], want[i*width+c])
+			}
+		}
+	}
+	y := l.empty(4 * rows * width)
+	l.ok(l.launch(l.file("spmm.ptx", "spmm"), rows, 32, 0,
+		args().Int32(width).Ptr(upload(l, offsets)).Ptr(upload(l, cols)).Ptr(upload(l, weights)).Ptr(upload(l, x)).Ptr(y)))
+	same(t, "spmm", read(l, make([]float32, rows*width), y), want)
+}

@@ -1,0 +1,115 @@
+package ptx
+
+import "fmt"
+
+// region is an allocation, or a variable, with what is known of each of its bytes.
+//
+// Invariants: cells has one cell for every 1<<grain bytes of data; len(data) is size
+// rounded up to 8, and as often as that for each lane of a warp in local memory.
+type region struct {
+	name  string
+	base  uint64
+	size  uint64 // 0 of freed memory
+	lane  uint64 // bytes of data between the copies of two lanes; 0 where they share one
+	data  []byte
+	cells []cell
+	grain uint8 // 2 until somebody accesses less than 4 bytes, or not at a multiple of 4
+	fixed bool  // must not be written by kernels
+	// floor is the stamp of the last write that does not count any more: shared and
+	// local memory is undefined when a block begins.
+	floor stamp
+}
+
+// cell is the history of a few bytes: the last write and reads of them.
+type cell struct {
+	write, read stamp
+}
+
+// stamp says who did an access, and when. Later segments have larger stamps. From
+// the highest bit down:
+//
+//	34 bits  segment: a block's way from one barrier to the next; blocks run one
+//	         after another, so that launches and blocks are ranges of segments
+//	16 bits  how many synchronisations of its warp the thread had behind it
+//	10 bits  thread of the block
+//	 4 bits  flags
+type stamp uint64
+
+const (
+	// atomic: all of the accesses were atomic.
+	atomic stamp = 1 << iota
+	// many: other threads accessed the bytes in the same segment.
+	many
+	// manyWarps: some of them of other warps.
+	manyWarps
+	// foreign: another block accessed them in the same launch.
+	foreign
+
+	flags       = 15
+	threadShift = 4
+	syncShift   = 14
+	segShift    = 30
+	maxSyncs    = 1<<16 - 1
+
+	// host is the stamp of a write by a copy: older than all launches.
+	host stamp = 1 << segShift
+)
+
+func (s stamp) thread() int { return int(s >> threadShift & 1023) }
+func (s stamp) syncs() int  { return int(s >> syncShift & maxSyncs) }
+
+// newRegion makes memory of so many bytes.
+func newRegion(name string, base uint64, size, copies int) *region {
+	room := (size + 7) &^ 7
+	r := &region{name: name, base: base, size: uint64(size), grain: 2}
+	if copies > 1 {
+		r.lane = uint64(room)
+	}
+	r.data = make([]byte, room*copies)
+	r.cells = make([]cell, len(r.data)>>2)
+	return r
+}
+
+// refine makes cells as small as an access of n bytes at offset o needs them.
+func (r *region) refine(o uint64, n int) {
+	for r.grain > 0 && (o|uint64(n))&(1<<r.grain-1) != 0 {
+		finer := make([]cell, 2*len(r.cells))
+		for i, c := range r.cells {
+			finer[2*i], finer[2*i+1] = c, c
+		}
+		r.cells = finer
+		r.grain--
+	}
+}
+
+// at are the cells of n bytes at offset o.
+func (r *region) at(o uint64, n int) []cell {
+	if (o|uint64(n))&(1<<r.grain-1) != 0 {
+		r.refine(o, n)
+	}
+	return r.cells[o>>r.grain : (o+uint64(n))>>r.grain]
+}
+
+// written says that the host, or a copy, has set n bytes at offset o.
+func (r *region) written(o uint64, n int) {
+	cells := r.at(o, n)
+	for i := range cells {
+		cells[i] = cell{write: host}
+	}
+}
+
+// unwritten is the offset of the first of n bytes at o that nobody has written, or
+// -1.
+func (r *region) unwritten(o uint64, n int) int {
+	for i, c := range r.at(o, n) {
+		if c.write <= r.floor {
+			return int(o) + i<<r.grain
+		}
+	}
+	return -1
+}
+
+// String is the region as findings name it.
+func (r *region) String() string {
+	return fmt.Sprintf("%s of %d bytes at %#x", r.name, r.size, r.base)
+}

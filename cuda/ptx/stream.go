@@ -1,0 +1,383 @@
+package ptx
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"siafu/cuda/device"
+)
+
+// stream implements device.Stream. Its work runs when somebody waits for it, and
+// not before, which is the latest that a device may do it.
+type stream struct {
+	device *Device
+	queue  []func() error
+	// Works are counted from 1: done <= queued, and the first of queue is done + 1.
+	done, queued int64
+	held         int // bytes of copies in the queue
+	closed       bool
+}
+
+// Limits of a queue, after which its work runs.
+const (
+	maxQueue = 4096
+	maxHeld  = 64 << 20
+)
+
+// NewStream implements device.Device.
+func (d *Device) NewStream() (device.Stream, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.usable(); err != nil {
+		return nil, err
+	}
+	s := &stream{device: d}
+	d.streams = append(d.streams, s)
+	return s, nil
+}
+
+// begin takes the device's lock for a call of the stream, whose end gives it back.
+func (s *stream) begin() (end func(), err error) {
+	s.device.mu.Lock()
+	err = s.device.usable()
+	if err == nil && s.closed {
+		err = fmt.Errorf("ptx: the stream is closed")
+	}
+	return s.device.mu.Unlock, err
+}
+
+// add queues work that holds so many bytes.
+func (s *stream) add(held int, work func() error) error {
+	s.queue = append(s.queue, work)
+	s.queued++
+	s.held += held
+	if len(s.queue) > maxQueue || s.held > maxHeld {
+		return s.run(s.queued)
+	}
+	return nil
+}
+
+// run does the work up to the one of that number. What fails ends the device.
+func (s *stream) run(upto int64) error {
+	d := s.device
+	for s.done < upto && d.failed == nil {
+		work := s.queue[0]
+		s.queue = s.queue[1:]
+		s.done++
+		if err := work(); err != nil {
+			d.failed = err
+		}
+	}
+	if len(s.queue) == 0 {
+		s.queue, s.held = nil, 0
+	}
+	return d.failed
+}
+
+// CopyIn implements device.Stream.
+func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
+	end, err := s.begin()
+	defer end()
+	if err != nil {
+		return err
+	}
+	r, o, err := s.device.bytes(dst, len(src), "a copy to the device")
+	if err != nil || len(src) == 0 {
+		return err
+	}
+	src = bytes.Clone(src)
+	return s.add(len(src), func() error {
+		copy(r.data[o:], src)
+		r.written(o, len(src))
+		return nil
+	})
+}
+
+// CopyOut implements device.Stream. A byte that nobody has written is a Finding.
+func (s *stream) CopyOut(dst []byte, src device.Ptr) error {
+	end, err := s.begin()
+	defer end()
+	if err != nil {
+		return err
+	}
+	r, o, err := s.device.bytes(src, len(dst), "a copy from the device")
+	if err != nil || len(dst) == 0 {
+		return err
+	}
+	if err := s.run(s.queued); err != nil {
+		return err
+	}
+	if at := r.unwritten(o, len(dst)); at >= 0 {
+		return &Finding{Kind: Uninitialised, Detail: fmt.Sprintf("a copy from the device, whose byte %d was never written", at-int(o)),
+			Address: uint64(src), Bytes: len(dst), Allocation: r.String()}
+	}
+	copy(dst, r.data[o:])
+	return nil
+}
+
+// Copy implements device.Stream. What nobody has written at src counts as not
+// written at dst either.
+func (s *stream) Copy(dst, src device.Ptr, n int) error {
+	end, err := s.begin()
+	defer end()
+	if err != nil {
+		return err
+	}
+	to, i, err := s.device.bytes(dst, n, "a copy to here")
+	if err != nil {
+		return err
+	}
+	from, j, err := s.device.bytes(src, n, "a copy from here")
+	if err != nil || n == 0 {
+		return err
+	}
+	if to == from && i < j+uint64(n) && j < i+uint64(n) {
+		return fmt.Errorf("ptx: a copy of %d bytes from %#x to %#x, which overlap", n, src, dst)
+	}
+	return s.add(0, func() error {
+		copy(to.data[i:i+uint64(n)], from.data[j:])
+		duplicate(to, from, i, j, n)
+		return nil
+	})
+}
+
+// duplicate has n bytes at i of a region count as written where those at j of
+// another one do.
+func duplicate(to, from *region, i, j uint64, n int) {
+	to.at(i, n)
+	from.at(j, n)
+	for to.grain > from.grain {
+		to.refine(i, 1<<from.grain)
+	}
+	for from.grain > to.grain {
+		from.refine(j, 1<<to.grain)
+	}
+	source := from.at(j, n)
+	for k, c := range source {
+		written := stamp(0)
+		if c.write > from.floor {
+			written = host
+		}
+		to.cells[i>>to.grain+uint64(k)] = cell{write: written}
+	}
+}
+
+// Set implements device.Stream.
+func (s *stream) Set(dst device.Ptr, b byte, n int) error {
+	end, err := s.begin()
+	defer end()
+	if err != nil {
+		return err
+	}
+	r, o, err := s.device.bytes(dst, n, "a fill")
+	if err != nil || n == 0 {
+		return err
+	}
+	return s.add(0, func() error {
+		part := r.data[o : o+uint64(n)]
+		for i := range part {
+			part[i] = b
+		}
+		r.written(o, n)
+		return nil
+	})
+}
+
+// Launch implements device.Stream.
+func (s *stream) Launch(f device.Function, l device.Launch, args *device.Args) error {
+	end, err := s.begin()
+	defer end()
+	if err != nil {
+		return err
+	}
+	e, ok := f.(*entry)
+	if !ok || e.device != s.device || e.module.gone {
+		return fmt.Errorf("ptx: a launch of %s, which is no function of a module of this device", f.Name())
+	}
+	for i := range 3 {
+		l.Grid[i], l.Block[i] = max(l.Grid[i], 1), max(l.Block[i], 1)
+	}
+	var given device.Args
+	if args != nil {
+		given = *args
+	}
+	if err := e.check(l, &given); err != nil {
+		return err
+	}
+	params := bytes.Clone(given.Bytes())
+	return s.add(len(params), func() error { return s.device.execute(e.kernel, l, params) })
+}
+
+// check says what is wrong with the shape or the parameters of a launch.
+func (e *entry) check(l device.Launch, args *device.Args) error {
+	k := e.kernel
+	p := e.device.Properties()
+	bad := func(format string, args ...any) error {
+		return &Finding{Kind: BadLaunch, Kernel: k.name, Module: k.mod.name, Detail: fmt.Sprintf(format, args...)}
+	}
+	threads := 1
+	for i := range 3 {
+		if l.Block[i] > p.Block[i] || l.Grid[i] > p.Grid[i] {
+			return bad("a grid %v of blocks %v, of at most %v and %v", l.Grid, l.Block, p.Grid, p.Block)
+		}
+		threads *= l.Block[i]
+	}
+	switch {
+	case threads > p.ThreadsPerBlock:
+		return bad("%d threads a block, of at most %d", threads, p.ThreadsPerBlock)
+	case l.Shared < 0 || k.sharedLen+l.Shared > p.SharedPerBlock:
+		return bad("%d and %d bytes of shared memory a block, of at most %d", k.sharedLen, l.Shared, p.SharedPerBlock)
+	case len(args.Offsets()) != len(k.params):
+		return bad("%d parameters, where there are %d", len(args.Offsets()), len(k.params))
+	}
+	for i, at := range args.Offsets() {
+		next := len(args.Bytes())
+		if i+1 < len(k.params) {
+			next = args.Offsets()[i+1]
+		}
+		size := k.params[i].size
+		if at != k.offsets[i] || next-at < size || i+1 == len(k.params) && next-at != size {
+			return bad("parameter %d has %d bytes at %d, and %d at %d are wanted", i, next-at, at, size, k.offsets[i])
+		}
+	}
+	return nil
+}
+
+// execute runs a grid. What it finds is the error.
+func (d *Device) execute(k *kernel, l device.Launch, params []byte) (err error) {
+	b := newBlock(d, k, l.Grid, l.Block, l.Shared, params)
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case *Finding:
+			err = p
+		default:
+			err = fmt.Errorf("ptx: kernel %s, block %v: the interpreter failed: %v", k.name, b.at, p)
+		}
+	}()
+	b.run()
+	return nil
+}
+
+// Synchronize implements device.Stream.
+func (s *stream) Synchronize() error {
+	end, err := s.begin()
+	defer end()
+	if err != nil {
+		return err
+	}
+	return s.run(s.queued)
+}
+
+// Close implements device.Stream.
+func (s *stream) Close() error {
+	end, err := s.begin()
+	defer end()
+	if err != nil {
+		return err
+	}
+	err = s.run(s.queued)
+	s.closed = true
+	for i, t := range s.device.streams {
+		if t == s {
+			s.device.streams = append(s.device.streams[:i], s.device.streams[i+1:]...)
+			break
+		}
+	}
+	return err
+}
+
+// event implements device.Event: the end of work upto of a stream.
+type event struct {
+	device *Device
+	stream *stream // nil until it is recorded
+	upto   int64
+	when   time.Time
+}
+
+// NewEvent implements device.Device.
+func (d *Device) NewEvent() (device.Event, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return &event{device: d}, d.usable()
+}
+
+// own is e as an event of this device.
+func (s *stream) own(e device.Event) (*event, error) {
+	v, ok := e.(*event)
+	if !ok || v.device != s.device {
+		return nil, fmt.Errorf("ptx: an event of another device")
+	}
+	return v, nil
+}
+
+// Record implements device.Stream.
+func (s *stream) Record(e device.Event) error {
+	end, err := s.begin()
+	defer end()
+	if err != nil {
+		return err
+	}
+	v, err := s.own(e)
+	if err != nil {
+		return err
+	}
+	v.stream, v.upto = s, s.queued+1
+	return s.add(0, func() error {
+		v.when = time.Now()
+		return nil
+	})
+}
+
+// Wait implements device.Stream.
+func (s *stream) Wait(e device.Event) error {
+	end, err := s.begin()
+	defer end()
+	if err != nil {
+		return err
+	}
+	v, err := s.own(e)
+	if err != nil || v.stream == nil {
+		return err
+	}
+	on, upto := v.stream, v.upto
+	// Work waits for work that was queued before it, so that no two wait for each
+	// other.
+	return s.add(0, func() error { return on.run(upto) })
+}
+
+// Done implements device.Event. To ask lets the work go on: a caller may ask until
+// it is done.
+func (e *event) Done() (bool, error) {
+	err := e.Synchronize()
+	return err == nil, err
+}
+
+// Synchronize implements device.Event.
+func (e *event) Synchronize() error {
+	e.device.mu.Lock()
+	defer e.device.mu.Unlock()
+	if err := e.device.usable(); err != nil || e.stream == nil {
+		return err
+	}
+	return e.stream.run(e.upto)
+}
+
+// Since implements device.Event.
+func (e *event) Since(start device.Event) (float64, error) {
+	from, ok := start.(*event)
+	if !ok || from.stream == nil || e.stream == nil {
+		return 0, fmt.Errorf("ptx: the time between events of which one was not recorded")
+	}
+	if err := e.Synchronize(); err != nil {
+		return 0, err
+	}
+	if err := from.Synchronize(); err != nil {
+		return 0, err
+	}
+	return float64(e.when.Sub(from.when).Microseconds()) / 1000, nil
+}
+
+// Close implements device.Event.
+func (e *event) Close() error { return nil }
