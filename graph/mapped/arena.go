@@ -62,8 +62,11 @@ func (a *Arena) Fill(write func()) {
 	}
 }
 
-// failure is what Fail panics with.
-type failure struct{ *fault.Error }
+// failure is what Fail panics with. It says itself what failed where nothing catches
+// it.
+type failure struct{ cause *fault.Error }
+
+func (f failure) Error() string { return f.cause.Error() }
 
 // Fail ends the piece of work under way: the Catch that was deferred where it began
 // makes e its error. Make fails so when the system gives no more memory, a fault of
@@ -80,7 +83,7 @@ func Catch(err *error) {
 	switch r := recover().(type) {
 	case nil:
 	case failure:
-		*err = r.Error
+		*err = r.cause
 	default:
 		panic(r)
 	}

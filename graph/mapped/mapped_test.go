@@ -129,6 +129,26 @@ func TestExhausted(t *testing.T) {
 	t.Errorf("%v", take(-1))
 }
 
+// What fails otherwise is an error where somebody catches it, and says what it is
+// where nobody does.
+func TestFail(t *testing.T) {
+	cause := fault.New(fault.Runtime, "cuda", "", "an illegal address")
+	work := func() (err error) {
+		defer mapped.Catch(&err)
+		mapped.Fail(cause)
+		return nil
+	}
+	if err := work(); err != cause {
+		t.Errorf("%v", err)
+	}
+	defer func() {
+		if err, ok := recover().(error); !ok || err.Error() != cause.Error() {
+			t.Errorf("%v", err)
+		}
+	}()
+	mapped.Fail(cause)
+}
+
 // A sketch counts arrays as an arena does, and has more than there is, but no
 // memory.
 func TestSketch(t *testing.T) {
