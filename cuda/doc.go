@@ -1,4 +1,10 @@
-// Package cuda holds the tensor and graph tasks of an epoch on an NVIDIA
-// GPU. This build has none of them yet: --tensor cuda is refused with that
-// sentence.
+// Package cuda is the arithmetic of training on a GPU: an Ops computes what
+// siafu/kernels asks of one with the kernels of package cuda/kernels on a device of
+// package cuda/device. Nothing is computed on the host but what a kernel has left to
+// it: the last sums of a loss and of counts, and the plan of a sparse matrix.
+//
+// All Ops of a rank share one stream of the device, a workspace each and the plans of
+// sparse matrices. A device that fails once is lost to all of them: each call that
+// finds it so ends the piece of work under way with the first error, by mapped.Fail,
+// which the rank makes its own.
 package cuda

@@ -98,7 +98,10 @@ KERNEL attentionGather(float *dst, float *stats, EDGES, SCORES, int heads, int w
     int h = (int)(item - row * heads);
     Edges edges(begin, end, cols, row, base, loops, first);
     float *to = dst + item * width, *stat = stats + row * 2 * heads + h;
-    float top = merge ? stat[0] : -infinity(), sum = merge ? stat[heads] : 0, near = r[item];
+    float top = -infinity(), sum = 0, near = r[item];
+    if (merge && g.lane == 0) top = stat[0], sum = stat[heads];
+    top = g.of(top, 0);
+    sum = g.of(sum, 0);
     bool fresh = !merge;
     for (i64 k = 0; k < edges.count; k += size) {
         int n = edges.count - k < size ? (int)(edges.count - k) : size;
@@ -137,7 +140,7 @@ KERNEL attentionGradDst(float *dr, EDGES, SCORES, const float *lse, const float 
     i64 row = item / heads, emitted = (i64)heads * (width + 1);
     int h = (int)(item - row * heads);
     Edges edges(begin, end, cols, row, base, loops, first);
-    float total = add ? dr[item] : 0, near = r[item], out = lse[item], mean = products[item];
+    float total = add && g.lane == 0 ? dr[item] : 0, near = r[item], out = lse[item], mean = products[item];
     for (i64 k = 0; k < edges.count; k += size) {
         int n = edges.count - k < size ? (int)(edges.count - k) : size;
         bool live = g.lane < n;

@@ -1,0 +1,113 @@
+package cuda
+
+import (
+	"unsafe"
+
+	"siafu/cuda/device"
+	"siafu/graph/mapped"
+	"siafu/kernels"
+)
+
+// Memory of a device. An address of it goes through siafu/kernels as an
+// unsafe.Pointer that nobody there follows.
+
+func pointer(p device.Ptr) unsafe.Pointer { return unsafe.Add(nil, uintptr(p)) }
+
+func address(p unsafe.Pointer) device.Ptr { return device.Ptr(uintptr(p)) }
+
+// at is where m lies, 0 where it is none or has no elements.
+func at(m kernels.Mat) device.Ptr { return there(m.Remote(), m.Address(), m.Bytes()) }
+
+// start is the same of a vector.
+func start[T mapped.Elem](v kernels.Vector[T]) device.Ptr {
+	return there(v.Remote(), v.Address(), v.Bytes())
+}
+
+func there(remote bool, at unsafe.Pointer, bytes int) device.Ptr {
+	if at == nil || bytes == 0 {
+		return 0
+	}
+	if !remote {
+		panic("cuda: an operand in the host's memory")
+	}
+	return address(at)
+}
+
+// Remote implements kernels.Ops.
+func (o *Ops) Remote() bool { return true }
+
+// Alloc implements kernels.Ops.
+func (o *Ops) Alloc(a *mapped.Arena, bytes int) unsafe.Pointer {
+	if bytes == 0 {
+		return nil
+	}
+	p, err := o.device.Alloc(bytes)
+	o.check(err)
+	r := o.rank
+	a.OnFree(func() { r.free(p, bytes) })
+	o.check(o.stream.Set(p, 0, bytes))
+	return pointer(p)
+}
+
+// free gives memory back. Plans of matrices that lay in it are of no more use.
+func (r *rank) free(p device.Ptr, bytes int) {
+	r.forgetAt(p, bytes)
+	if err := r.device.Free(p); err != nil {
+		r.first(err)
+	}
+}
+
+// Upload implements kernels.Ops.
+func (o *Ops) Upload(dst unsafe.Pointer, src []byte) {
+	if len(src) > 0 {
+		o.forgetAt(address(dst), len(src))
+		o.check(o.stream.CopyIn(address(dst), src))
+	}
+}
+
+// Download implements kernels.Ops.
+func (o *Ops) Download(dst []byte, src unsafe.Pointer) {
+	if len(dst) > 0 {
+		o.check(o.stream.CopyOut(dst, address(src)))
+	}
+}
+
+// Copy implements kernels.Ops.
+func (o *Ops) Copy(dst, src kernels.Mat) {
+	fit(alike(dst, src) && dst.Half() == src.Half())
+	if to, from := at(dst), at(src); to != from {
+		o.check(o.stream.Copy(to, from, dst.Bytes()))
+	}
+}
+
+// Clear implements kernels.Ops.
+func (o *Ops) Clear(dst kernels.Mat) {
+	if bytes := dst.Bytes(); bytes > 0 {
+		o.check(o.stream.Set(at(dst), 0, bytes))
+	}
+}
+
+// room is so many bytes of the workspace, of no particular content.
+func (o *Ops) room(bytes int) device.Ptr {
+	w := o.workspace
+	if w.size >= bytes {
+		return w.at
+	}
+	w.free(o.device)
+	p, err := o.device.Alloc(bytes)
+	o.check(err)
+	w.at, w.size = p, bytes
+	return p
+}
+
+// floats is room for so many.
+func (o *Ops) floats(n int) device.Ptr { return o.room(4 * n) }
+
+// free gives w's memory back, once the work that is queued needs it no more. A device
+// that fails here fails the next call too.
+func (w *workspace) free(d device.Device) {
+	if w.size > 0 {
+		_ = d.Free(w.at)
+		w.size = 0
+	}
+}

@@ -1,0 +1,147 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"siafu/cuda/device"
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+	"siafu/kernels"
+)
+
+// failing is a device that takes everything and does nothing, but fails with these
+// errors.
+type failing struct {
+	device.Device
+	device.Stream
+	device.Module
+	load, alloc, launch error
+	used                int // bytes that are not freed
+	sizes               map[device.Ptr]int
+}
+
+func (d *failing) Properties() device.Properties              { return device.Properties{Name: "a test's"} }
+func (d *failing) NewStream() (device.Stream, error)          { return d, nil }
+func (d *failing) Load(string, string) (device.Module, error) { return d, d.load }
+func (d *failing) Function(name string) (device.Function, error) {
+	return entry(name), nil
+}
+func (d *failing) Alloc(bytes int) (device.Ptr, error) {
+	if d.alloc != nil {
+		return 0, d.alloc
+	}
+	if d.sizes == nil {
+		d.sizes = map[device.Ptr]int{}
+	}
+	p := device.Ptr(1<<50 + len(d.sizes)<<32)
+	d.sizes[p], d.used = bytes, d.used+bytes
+	return p, nil
+}
+func (d *failing) Free(p device.Ptr) error                                   { d.used -= d.sizes[p]; return nil }
+func (d *failing) Set(device.Ptr, byte, int) error                           { return nil }
+func (d *failing) CopyIn(device.Ptr, []byte) error                           { return nil }
+func (d *failing) CopyOut([]byte, device.Ptr) error                          { return nil }
+func (d *failing) Launch(device.Function, device.Launch, *device.Args) error { return d.launch }
+func (d *failing) Synchronize() error                                        { return nil }
+func (d *failing) Unload() error                                             { return nil }
+func (d *failing) Close() error                                              { return nil }
+
+type entry string
+
+func (e entry) Name() string { return string(e) }
+
+// attempt is what a piece of work ends with.
+func attempt(work func()) (err error) {
+	defer mapped.Catch(&err)
+	work()
+	return nil
+}
+
+// A device that fails ends the piece of work with its first error, and every later
+// one on any Ops of the rank.
+func TestDeviceFails(t *testing.T) {
+	d, arena := &failing{}, mapped.NewArena()
+	o, err := New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := kernels.NewMat(o, arena, 3, 4)
+	f := o.Fork()
+	if err := attempt(func() { f.Add(m, m) }); err != nil {
+		t.Fatal(err)
+	}
+	d.launch = errors.New("an illegal address")
+	for name, work := range map[string]func(){
+		"a kernel":       func() { f.Add(m, m) },
+		"an upload":      func() { kernels.Write(o, m, make([]float32, 12)) },
+		"a Fork's clear": func() { o.Fork().Clear(m) },
+	} {
+		err := attempt(func() { f.Add(m, m) })
+		d.launch = errors.New("a later one")
+		if again := attempt(work); err == nil || again == nil || again.Error() != err.Error() ||
+			fault.ExitCode(again) != 1 || !strings.Contains(again.Error(), "an illegal address") {
+			t.Errorf("%s: %v, then %v", name, err, again)
+		}
+	}
+	o.Close()
+	f.Close()
+	arena.Free()
+}
+
+// Memory that a device does not have is the configuration's fault, at the start too.
+func TestDeviceHasNoRoom(t *testing.T) {
+	short := fmt.Errorf("of 3 GB: %w", device.ErrMemory)
+	d := &failing{alloc: short}
+	o, err := New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	arena := mapped.NewArena()
+	defer arena.Free()
+	if err := attempt(func() { kernels.NewMat(o, arena, 3, 4) }); fault.ExitCode(err) != 78 || !errors.Is(err, device.ErrMemory) {
+		t.Errorf("%v", err)
+	}
+	if _, err := New(&failing{load: errors.New("no such instruction")}); fault.ExitCode(err) != 1 || !strings.Contains(err.Error(), "no such instruction") {
+		t.Errorf("%v", err)
+	}
+}
+
+// What an Ops takes of a device it gives back: its arenas' memory when they are
+// freed, a plan when its matrix is set anew, the rest when the last Ops is closed.
+func TestOpsGivesBack(t *testing.T) {
+	d, arena := &failing{}, mapped.NewArena()
+	o, err := New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := o.Fork()
+	begin, end := kernels.Place(o, arena, make([]int64, 9)), kernels.Place(o, arena, make([]int64, 9))
+	x := kernels.NewMat(o, arena, 9, 2)
+	if begin.Address() == end.Address() {
+		t.Fatal("one address twice")
+	}
+	f.SpMM(kernels.NewMat(o, arena, 9, 2), kernels.Edges{Begin: begin, End: end}, x, false)
+	if len(o.plans) != 1 {
+		t.Fatalf("%d plans", len(o.plans))
+	}
+	kernels.Write(o, x, make([]float32, 18))
+	if len(o.plans) != 1 {
+		t.Error("a plan is forgotten without need")
+	}
+	o.Upload(end.Part(8, 9).Address(), make([]byte, 8))
+	if len(o.plans) != 0 {
+		t.Error("the plan of other bounds is kept")
+	}
+	f.SoftmaxCrossEntropy(kernels.Mat{}, x, kernels.Place(o, arena, make([]int32, 9)), kernels.Place(o, arena, make([]uint8, 9)), 0, 1)
+	o.Close()
+	o.Close()
+	f.Close()
+	arena.Free()
+	if d.used != 0 {
+		t.Errorf("%d bytes are not given back", d.used)
+	}
+}

@@ -1,0 +1,154 @@
+package cuda
+
+import (
+	"cmp"
+	"slices"
+
+	"siafu/cuda/device"
+	"siafu/graph/mapped"
+)
+
+// A row with more than hubEdges edges is a hub, which is cut into pieces. Pieces are
+// long enough that their sums are few beside the rows that they add up, and short
+// enough that none is what a launch waits for.
+const (
+	hubEdges   = 2 * pieceEdges
+	pieceEdges = 512
+)
+
+// orderRows is how many rows are sorted by degree together: rows that are near each
+// other gather from the same rows, which the second-level cache then has.
+const orderRows = 1024
+
+// matrix names a sparse matrix: row r has the edges from begin[r] to end[r].
+type matrix struct {
+	begin, end device.Ptr // of int64
+	rows       int
+}
+
+// plan says how the rows of a matrix are shared out. It is made when the matrix is
+// first multiplied with, which waits for a copy of its bounds, and kept until these
+// are set anew or freed.
+//
+//	order        the rows but for hubs, those of a stretch by degree
+//	begin, end   of each piece; line the row that it is of
+//	hubs         the rows that are cut; the pieces of hub h are firsts[h] to firsts[h+1]
+type plan struct {
+	memory           device.Ptr // what the others lie in; 0: none
+	order            device.Ptr // 0: rows in their own order
+	begin, end, line device.Ptr
+	hubs, firsts     device.Ptr
+
+	rows, pieces, cut int // in order, of all hubs, hubs
+}
+
+// sharing is a plan on the host.
+type sharing struct {
+	begin, end   []int64
+	order, line  []uint32
+	hubs, firsts []uint32
+	ordered      bool // order is that of the rows, none left out
+}
+
+// planOf is the plan of m, made now if there is none.
+func (o *Ops) planOf(m matrix) *plan {
+	o.mu.Lock()
+	p := o.plans[m]
+	o.mu.Unlock()
+	if p != nil {
+		return p
+	}
+	begin, end := make([]int64, m.rows), make([]int64, m.rows)
+	o.Download(mapped.Bytes(begin), pointer(m.begin))
+	o.Download(mapped.Bytes(end), pointer(m.end))
+	p = o.placed(share(begin, end))
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if other := o.plans[m]; other != nil {
+		o.give(p)
+		return other
+	}
+	o.plans[m] = p
+	return p
+}
+
+// share makes a plan of rows.
+func share(begin, end []int64) *sharing {
+	s := &sharing{ordered: true, firsts: []uint32{0}}
+	degree := func(r uint32) int64 { return end[r] - begin[r] }
+	for from := 0; from < len(begin); from += orderRows {
+		start := len(s.order)
+		for r := uint32(from); r < uint32(min(from+orderRows, len(begin))); r++ {
+			if degree(r) > hubEdges {
+				s.cut(r, begin[r], end[r])
+			} else {
+				s.order = append(s.order, r)
+			}
+		}
+		slices.SortStableFunc(s.order[start:], func(a, b uint32) int { return cmp.Compare(degree(b), degree(a)) })
+	}
+	for i, r := range s.order {
+		s.ordered = s.ordered && int(r) == i
+	}
+	s.ordered = s.ordered && len(s.hubs) == 0
+	return s
+}
+
+// cut makes pieces of a hub.
+func (s *sharing) cut(row uint32, begin, end int64) {
+	for from := begin; from < end; from += pieceEdges {
+		s.begin, s.end = append(s.begin, from), append(s.end, min(from+pieceEdges, end))
+		s.line = append(s.line, row)
+	}
+	s.hubs, s.firsts = append(s.hubs, row), append(s.firsts, uint32(len(s.begin)))
+}
+
+// placed is s on the device.
+func (o *Ops) placed(s *sharing) *plan {
+	p := &plan{rows: len(s.order), pieces: len(s.begin), cut: len(s.hubs)}
+	if s.ordered {
+		return p
+	}
+	var image []byte
+	part := func(b []byte) device.Ptr {
+		image = append(image, b...)
+		return device.Ptr(len(image) - len(b))
+	}
+	p.begin, p.end = part(mapped.Bytes(s.begin)), part(mapped.Bytes(s.end))
+	p.order, p.line = part(mapped.Bytes(s.order)), part(mapped.Bytes(s.line))
+	p.hubs, p.firsts = part(mapped.Bytes(s.hubs)), part(mapped.Bytes(s.firsts))
+	memory, err := o.device.Alloc(len(image))
+	o.check(err)
+	p.memory = memory
+	for _, at := range []*device.Ptr{&p.begin, &p.end, &p.order, &p.line, &p.hubs, &p.firsts} {
+		*at += memory
+	}
+	o.check(o.stream.CopyIn(memory, image))
+	return p
+}
+
+// forgetAt forgets the plans of matrices whose bounds lie in some memory.
+func (r *rank) forgetAt(at device.Ptr, bytes int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	end := at + device.Ptr(bytes)
+	for m := range r.plans {
+		size := device.Ptr(8 * m.rows)
+		if m.begin < end && at < m.begin+size || m.end < end && at < m.end+size {
+			r.forget(m)
+		}
+	}
+}
+
+// forget is called with the lock held.
+func (r *rank) forget(m matrix) {
+	r.give(r.plans[m])
+	delete(r.plans, m)
+}
+
+// give gives back a plan's memory.
+func (r *rank) give(p *plan) {
+	if p.memory != 0 {
+		_ = r.device.Free(p.memory) // a device that fails here fails the next call too
+	}
+}

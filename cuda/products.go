@@ -1,0 +1,245 @@
+package cuda
+
+import (
+	"siafu/cuda/device"
+	"siafu/kernels"
+)
+
+// MatMul implements kernels.Ops. dst must not overlap a or b.
+func (o *Ops) MatMul(dst, a, b kernels.Mat, add bool) {
+	fit(dst.Rows == a.Rows && a.Cols == b.Rows && dst.Cols == b.Cols && !dst.Half() && !b.Half())
+	o.multiply(variant("matMul", a), dst, a, b, a.Cols, add)
+}
+
+// MatMulTransB implements kernels.Ops. dst must not overlap a or b.
+func (o *Ops) MatMulTransB(dst, a, b kernels.Mat, add bool) {
+	fit(dst.Rows == a.Rows && a.Cols == b.Cols && dst.Cols == b.Rows && !dst.Half() && !a.Half() && !b.Half())
+	o.multiply("matMulTransB", dst, a, b, a.Cols, add)
+}
+
+// MatMulTransA implements kernels.Ops. dst must not overlap a or b.
+func (o *Ops) MatMulTransA(dst, a, b kernels.Mat, add bool) {
+	fit(dst.Rows == a.Cols && a.Rows == b.Rows && dst.Cols == b.Cols && !dst.Half() && !b.Half())
+	name, size := variant("matMulTransA", a), dst.Rows*dst.Cols
+	splits := splitsOf(a.Rows, size)
+	if splits == 1 {
+		o.multiply(name, dst, a, b, a.Rows, add)
+		return
+	}
+	parts := o.floats(splits * size)
+	o.product(name, parts, dst, a, b, a.Rows, splits, false)
+	o.sumParts(at(dst), parts, size, splits, add)
+}
+
+// variant is the kernel of that name for the elements of m.
+func variant(name string, m kernels.Mat) string {
+	if m.Half() {
+		return name + "Half"
+	}
+	return name
+}
+
+// Splits of a long sum: enough that a device has work, not so many that their
+// parts, each of the size of the result, outweigh it.
+const (
+	splitRows      = 512
+	maxSplits      = 64
+	maxPartsFloats = 1 << 22
+)
+
+// splitsOf is how many splits a sum over rows has when each leaves a part.
+func splitsOf(rows, part int) int {
+	return max(1, min(rows/splitRows, maxSplits, maxPartsFloats/max(part, 1)))
+}
+
+// multiply is a product with sums of k terms.
+func (o *Ops) multiply(name string, dst, a, b kernels.Mat, k int, add bool) {
+	o.product(name, at(dst), dst, a, b, k, 1, add)
+}
+
+// product puts a product of dst's shape to an address, in so many parts.
+func (o *Ops) product(name string, to device.Ptr, dst, a, b kernels.Mat, k, splits int, add bool) {
+	args := o.with().Ptr(to).Ptr(at(a)).Ptr(at(b)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int64(int64(k)).Int32(int32(splits)).Int32(flag(add))
+	suffix, l := tiles(dst, splits)
+	o.launch(name+suffix, l, args)
+}
+
+// tiles is the grid of a product of dst's shape, and the suffix of the kernels with
+// its tile: 64 x 64 elements, or 16 x 16 where dst is narrow.
+func tiles(dst kernels.Mat, splits int) (suffix string, l device.Launch) {
+	suffix, side := "4", 64
+	if min(dst.Rows, dst.Cols) <= 32 {
+		suffix, side = "1", 16
+	}
+	return suffix, device.Launch{Grid: [3]int{blocks(dst.Rows, side), blocks(dst.Cols, side), splits}, Block: [3]int{blockThreads, 1, 1}}
+}
+
+// sumParts adds parts of a size in order.
+func (o *Ops) sumParts(dst, parts device.Ptr, size, count int, add bool) {
+	o.launch("sumParts", each(size), o.with().Ptr(dst).Ptr(parts).Int64(int64(size)).Int32(int32(count)).Int32(flag(add)))
+}
+
+// MatMulBiasReLUDropout implements kernels.Ops. dst must not overlap a or b.
+func (o *Ops) MatMulBiasReLUDropout(dst, a, b, bias kernels.Mat, relu bool, drop *kernels.Dropout) {
+	fit(dst.Rows == a.Rows && a.Cols == b.Rows && dst.Cols == b.Cols && !dst.Half() && !b.Half() && (bias.IsNil() || bias.Cols >= dst.Cols))
+	args := o.with().Ptr(at(dst)).Ptr(at(a)).Ptr(at(b)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int64(int64(a.Cols)).Ptr(at(bias)).Int32(flag(relu))
+	suffix, l := tiles(dst, 1)
+	o.launch(variant("dense", a)+suffix, l, mask(args, drop.Mask(dst.Rows)))
+}
+
+// BiasReLUDropout implements kernels.Ops.
+func (o *Ops) BiasReLUDropout(dst, z, bias kernels.Mat, relu bool, drop *kernels.Dropout) {
+	name := "biasDropout"
+	if relu {
+		name = "biasReLUDropout"
+	}
+	o.forward(name, dst, z, bias, drop)
+}
+
+// BiasELUDropout implements kernels.Ops.
+func (o *Ops) BiasELUDropout(dst, z, bias kernels.Mat, drop *kernels.Dropout) {
+	fit(!bias.IsNil())
+	o.forward("biasELUDropout", dst, z, bias, drop)
+}
+
+// forward is an epilogue.
+func (o *Ops) forward(name string, dst, z, bias kernels.Mat, drop *kernels.Dropout) {
+	fit(alike(dst, z) && (bias.IsNil() || bias.Cols >= dst.Cols))
+	if dst.Cols == 0 {
+		return
+	}
+	args := o.with().Ptr(at(dst)).Ptr(at(z)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Ptr(at(bias))
+	o.launch(name, warps(dst.Rows), mask(args, drop.Mask(dst.Rows)))
+}
+
+// DropoutRows implements kernels.Ops. dst may be x.
+func (o *Ops) DropoutRows(dst, x kernels.Mat, drop *kernels.Dropout) {
+	if drop.Mask(dst.Rows).Scale == 0 {
+		o.Copy(dst, x)
+		return
+	}
+	o.forward("biasDropout", dst, x, kernels.Mat{}, drop)
+}
+
+// BiasReLUDropoutGrad implements kernels.Ops.
+func (o *Ops) BiasReLUDropoutGrad(dst, bias, g, h kernels.Mat, relu bool, drop *kernels.Dropout) {
+	fit(alike(dst, g) && (!relu || alike(dst, h)) && (bias.IsNil() || bias.Cols >= dst.Cols))
+	if !relu {
+		o.DropoutRows(dst, g, drop)
+		if !bias.IsNil() {
+			o.columnSums(at(bias), dst, false)
+		}
+		return
+	}
+	o.backward("reluGradient", dst, bias, g, h, drop, func(a *device.Args) {})
+}
+
+// BiasELUDropoutGrad implements kernels.Ops.
+func (o *Ops) BiasELUDropoutGrad(dst, bias, g, h kernels.Mat, drop *kernels.Dropout) {
+	fit(alike(dst, g) && alike(dst, h) && !bias.IsNil() && bias.Cols >= dst.Cols)
+	kept := float32(1)
+	if drop != nil && drop.P > 0 {
+		kept = float32(1 - drop.P)
+	}
+	o.backward("eluGradient", dst, bias, g, h, drop, func(a *device.Args) { a.Float32(kept) })
+}
+
+// backward is the gradient of an epilogue, and the sums of its columns unless bias is
+// none. more adds the kernel's last arguments.
+func (o *Ops) backward(name string, dst, bias, g, h kernels.Mat, drop *kernels.Dropout, more func(a *device.Args)) {
+	if dst.Cols == 0 {
+		return
+	}
+	scale := drop.Mask(dst.Rows).Scale
+	if scale == 0 {
+		scale = 1
+	}
+	count := columnParts(dst)
+	var parts device.Ptr
+	if !bias.IsNil() {
+		parts = o.floats(count * dst.Cols)
+	}
+	args := o.with().Ptr(at(dst)).Ptr(parts).Ptr(at(g)).Ptr(at(h)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int32(int32(count)).Float32(scale)
+	more(args)
+	o.launch(name, tall(blocks(dst.Cols, warp), count), args)
+	if !bias.IsNil() {
+		o.sumParts(at(bias), parts, dst.Cols, count, false)
+	}
+}
+
+// Rows of a part of the sums of columns, and how many parts there are at most.
+const (
+	columnRows     = 64
+	maxColumnParts = 256
+)
+
+// columnParts is into how many parts the rows of g are cut.
+func columnParts(g kernels.Mat) int {
+	return max(1, min(g.Rows/columnRows, maxColumnParts, maxPartsFloats/max(g.Cols, 1)))
+}
+
+// ColumnSums implements kernels.Ops.
+func (o *Ops) ColumnSums(dst, g kernels.Mat, add bool) {
+	fit(dst.Rows == 1 && dst.Cols == g.Cols)
+	o.columnSums(at(dst), g, add)
+}
+
+func (o *Ops) columnSums(dst device.Ptr, g kernels.Mat, add bool) {
+	if g.Cols == 0 {
+		return
+	}
+	count := columnParts(g)
+	parts := o.floats(count * g.Cols)
+	args := o.with().Ptr(parts).Ptr(at(g)).Int64(int64(g.Rows)).Int32(int32(g.Cols)).Int32(int32(count))
+	o.launch("columnSums", tall(blocks(g.Cols, warp), count), args)
+	o.sumParts(dst, parts, g.Cols, count, add)
+}
+
+// Add implements kernels.Ops.
+func (o *Ops) Add(dst, x kernels.Mat) {
+	fit(alike(dst, x))
+	n := dst.Rows * dst.Cols
+	o.launch("add", each(n), o.with().Ptr(at(dst)).Ptr(at(x)).Int64(int64(n)))
+}
+
+// MeanHeads implements kernels.Ops.
+func (o *Ops) MeanHeads(dst kernels.Mat, heads int, x, bias kernels.Mat) {
+	fit(heads >= 1 && dst.Rows == x.Rows && x.Cols == heads*dst.Cols && bias.Cols >= dst.Cols)
+	n := dst.Rows * dst.Cols
+	o.launch("meanHeads", each(n), o.with().Ptr(at(dst)).Ptr(at(x)).Ptr(at(bias)).Int64(int64(n)).
+		Int32(int32(heads)).Int32(int32(dst.Cols)).Float32(1/float32(heads)))
+}
+
+// MeanHeadsGrad implements kernels.Ops.
+func (o *Ops) MeanHeadsGrad(dst kernels.Mat, heads int, g kernels.Mat) {
+	fit(heads >= 1 && dst.Rows == g.Rows && dst.Cols == heads*g.Cols)
+	n := dst.Rows * dst.Cols
+	o.launch("meanHeadsGrad", each(n), o.with().Ptr(at(dst)).Ptr(at(g)).Int64(int64(n)).
+		Int32(int32(heads)).Int32(int32(g.Cols)).Float32(1/float32(heads)))
+}
+
+// Step implements kernels.Ops.
+func (o *Ops) Step(optimizer kernels.Optimizer, step int, w, grad kernels.Mat, state []kernels.Mat, decay bool) {
+	fit(alike(w, grad) && step >= 1 && len(state) >= optimizer.StateSlots())
+	for _, s := range state[:optimizer.StateSlots()] {
+		fit(alike(s, w))
+	}
+	n := w.Rows * w.Cols
+	args := o.with().Ptr(at(w)).Ptr(at(grad))
+	switch c := optimizer.Constants(step, decay).(type) {
+	case kernels.SGDStep:
+		if c.Momentum == 0 {
+			o.launch("stepSGD", each(n), args.Int64(int64(n)).Float32(c.LR).Float32(c.Decay))
+			return
+		}
+		o.launch("stepMomentum", each(n), args.Ptr(at(state[0])).Int64(int64(n)).Float32(c.LR).Float32(c.Momentum).Float32(c.Decay))
+	case kernels.AdamStep:
+		args.Ptr(at(state[0])).Ptr(at(state[1])).Int64(int64(n))
+		for _, x := range [...]float32{c.Shrink, c.L2, c.B1, c.C1, c.B2, c.C2, c.Size, c.Root, c.Eps} {
+			args.Float32(x)
+		}
+		o.launch("stepAdam", each(n), args)
+	default:
+		panic("cuda: an optimiser without a kernel")
+	}
+}
