@@ -1,0 +1,427 @@
+package ptx
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/bits"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"siafu/cuda/device"
+)
+
+// operands of floats: ordinary ones, extreme ones, and such whose sums lie in the
+// middle between two float32.
+func awkward(r *rand.Rand) float32 {
+	switch r.IntN(8) {
+	case 0:
+		return math.Float32frombits(r.Uint32())
+	case 1:
+		return math.Float32frombits(r.Uint32() & 0x807fffff) // not normal
+	case 2:
+		return float32(int32(r.Uint32())>>r.IntN(31)) * float32(math.Ldexp(1, r.IntN(40)-20))
+	case 3:
+		return math.Float32frombits(r.Uint32()&0x80000000 | uint32(60+r.IntN(20))<<23 | 1<<r.IntN(23))
+	case 4:
+		return []float32{0, float32(math.Copysign(0, -1)), 1, -1, math.MaxFloat32, math.SmallestNonzeroFloat32, 1 + 1.0/(1<<23), 1 - 1.0/(1<<24)}[r.IntN(8)]
+	}
+	return float32(r.NormFloat64())
+}
+
+// exactly is a b + c of numbers, rounded once to float32, by arithmetic of any
+// precision.
+func exactly(a, b, c float32, mode big.RoundingMode) float32 {
+	p := new(big.Float).SetPrec(2000).Mul(big.NewFloat(float64(a)), big.NewFloat(float64(b)))
+	p.SetPrec(2000).Add(p, big.NewFloat(float64(c)))
+	if p.Sign() == 0 {
+		return float32(float64(a)*float64(b) + float64(c)) // its sign is IEEE's affair
+	}
+	// Where the numbers are not normal the last place is 2^-149.
+	prec := min(24, p.MantExp(nil)+149)
+	if prec <= 0 {
+		return below(p, mode)
+	}
+	q := new(big.Float).SetMode(mode).SetPrec(uint(prec)).Set(p)
+	x, _ := q.Float64()
+	if math.Abs(x) > math.MaxFloat32 {
+		return beyond(x, mode)
+	}
+	return float32(x)
+}
+
+// below is a number of less than the smallest float32, and beyond one of more than
+// the largest.
+func below(p *big.Float, mode big.RoundingMode) float32 {
+	tiny := float32(math.SmallestNonzeroFloat32)
+	half := new(big.Float).SetMantExp(big.NewFloat(1), -150)
+	away := mode == big.ToPositiveInf && p.Sign() > 0 || mode == big.ToNegativeInf && p.Sign() < 0 ||
+		mode == big.ToNearestEven && new(big.Float).Abs(p).Cmp(half) > 0
+	if !away {
+		tiny = 0
+	}
+	return float32(math.Copysign(float64(tiny), float64(p.Sign())))
+}
+
+func beyond(x float64, mode big.RoundingMode) float32 {
+	if mode == big.ToZero || mode == big.ToNegativeInf && x > 0 || mode == big.ToPositiveInf && x < 0 {
+		return float32(math.Copysign(math.MaxFloat32, x))
+	}
+	return float32(math.Inf(int(math.Copysign(1, x))))
+}
+
+// TestFusedMultiplyAdd compares with arithmetic of any precision: random operands,
+// and products and sums that lie beside the middle between two float32, where a sum
+// in float64 that is rounded again goes wrong.
+func TestFusedMultiplyAdd(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	wrong := 0
+	for i := range 200000 {
+		a, b, c := awkward(r), awkward(r), awkward(r)
+		if i%2 == 0 {
+			// c is some power of two above a b, so that a b is about half of its last place.
+			a = 1 + float32(r.IntN(1<<10))/(1<<20)
+			b = 1 + float32(r.IntN(1<<10))/(1<<20)
+			c = float32(math.Ldexp(1+float64(r.IntN(1<<23))/(1<<23), 22+r.IntN(4)))
+			if r.IntN(2) == 0 {
+				a = -a
+			}
+			shift := r.IntN(3) * 130
+			b *= float32(math.Ldexp(1, -shift/2))
+			a *= float32(math.Ldexp(1, shift/2-shift))
+			c *= float32(math.Ldexp(1, -shift/2))
+			c *= float32(math.Ldexp(1, shift/2-shift))
+		}
+		if x := float64(a)*float64(b) + float64(c); math.IsNaN(x) || math.IsInf(float64(a), 0) || math.IsInf(float64(b), 0) || math.IsInf(float64(c), 0) {
+			continue
+		}
+		want := exactly(a, b, c, big.ToNearestEven)
+		if got := fused(a, b, c); math.Float32bits(got) != math.Float32bits(want) {
+			t.Fatalf("%x * %x + %x = %x, want %x", a, b, c, got, want)
+		}
+		if naive := float32(float64(a)*float64(b) + float64(c)); math.Float32bits(naive) != math.Float32bits(want) {
+			wrong++
+		}
+	}
+	if wrong == 0 {
+		t.Error("no operands whose sum is wrong when it is rounded twice: the test shows nothing")
+	}
+}
+
+// TestDirectedRoundings compares add, sub, mul and fma of all roundings.
+func TestDirectedRoundings(t *testing.T) {
+	modes := map[string]big.RoundingMode{"rn": big.ToNearestEven, "rz": big.ToZero, "rm": big.ToNegativeInf, "rp": big.ToPositiveInf}
+	var body strings.Builder
+	names := []string{"rn", "rz", "rm", "rp"}
+	for i, m := range names {
+		fmt.Fprintf(&body, "fma.%s.f32 %%f4, %%f0, %%f1, %%f2; st.global.f32 [%%rd4+%d], %%f4;\n", m, 16*i)
+		fmt.Fprintf(&body, "add.%s.f32 %%f4, %%f0, %%f2; st.global.f32 [%%rd4+%d], %%f4;\n", m, 16*i+4)
+		fmt.Fprintf(&body, "mul.%s.f32 %%f4, %%f0, %%f1; st.global.f32 [%%rd4+%d], %%f4;\n", m, 16*i+8)
+		fmt.Fprintf(&body, "sub.%s.f32 %%f4, %%f0, %%f2; st.global.f32 [%%rd4+%d], %%f4;\n", m, 16*i+12)
+	}
+	const n = 2048
+	l := newLab(t, Settings{})
+	f := l.function(elementwise(body.String(), 64), "k")
+	r := rand.New(rand.NewPCG(13, 14))
+	x := make([]float32, 4*n)
+	for i := range x {
+		for x[i] = awkward(r); math.Abs(float64(x[i])) > 1e18 || x[i] != x[i]; {
+			x[i] = awkward(r)
+		}
+	}
+	out := l.empty(64 * n)
+	l.ok(l.launch(f, n/64, 64, 0, args().Ptr(upload(l, x)).Ptr(out)))
+	got := read(l, make([]float32, 16*n), out)
+	for i := range n {
+		a, b, c := x[4*i], x[4*i+1], x[4*i+2]
+		for j, m := range names {
+			for k, v := range [4][3]float32{{a, b, c}, {a, 1, c}, {a, b, 0}, {a, 1, -c}} {
+				want := exactly(v[0], v[1], v[2], modes[m])
+				if k == 2 && want == 0 && got[16*i+4*j+k] == 0 {
+					continue // a product plus 0 has another sign than the product
+				}
+				g := got[16*i+4*j+k]
+				if want == 0 && g == 0 && m == "rm" {
+					continue
+				}
+				if math.Float32bits(g) != math.Float32bits(want) {
+					t.Fatalf("%s, operation %d of %v: %x, want %x", m, k, v, g, want)
+				}
+			}
+		}
+	}
+}
+
+// elementwise is a kernel k(x, y) whose thread i has the four words of x at 16 i in
+// f0 to f3 and, as bits, r1 to r4, rd6 and rd7, and writes to rd4 = y + bytes i.
+func elementwise(body string, bytes int) string {
+	return fmt.Sprintf(`.version 6.3
+.target sm_70
+.address_size 64
+.visible .entry k(.param .u64 x, .param .u64 y)
+{
+	.reg .pred %%p<4>;
+	.reg .b16 %%h<4>;
+	.reg .b32 %%r<12>;
+	.reg .f32 %%f<12>;
+	.reg .b64 %%rd<12>;
+	.reg .f64 %%d<8>;
+	ld.param.u64 %%rd0, [x];
+	ld.param.u64 %%rd1, [y];
+	mov.u32 %%r8, %%ctaid.x;
+	mov.u32 %%r9, %%ntid.x;
+	mov.u32 %%r10, %%tid.x;
+	mad.lo.s32 %%r0, %%r8, %%r9, %%r10;
+	mul.wide.u32 %%rd2, %%r0, 16;
+	add.s64 %%rd3, %%rd0, %%rd2;
+	ld.global.v4.f32 {%%f0, %%f1, %%f2, %%f3}, [%%rd3];
+	ld.global.v4.u32 {%%r1, %%r2, %%r3, %%r4}, [%%rd3];
+	ld.global.v2.u64 {%%rd6, %%rd7}, [%%rd3];
+	mul.wide.u32 %%rd4, %%r0, %d;
+	add.s64 %%rd4, %%rd4, %%rd1;
+%s
+	ret;
+}
+`, bytes, body)
+}
+
+// word is what an instruction makes of its operands: four words, of which the first
+// two and the last two are also those of 64 bits.
+type word struct {
+	code string // leaves its result in r5 or rd5
+	want func(a, b, c, d uint32) uint64
+	wide bool
+}
+
+func u64of(a, b uint32) uint64 { return uint64(a) | uint64(b)<<32 }
+
+func f32of(a uint32) float32 { return math.Float32frombits(a) }
+
+func bitsOf(x float32) uint64 { return uint64(math.Float32bits(x)) }
+
+func when(b bool) uint64 { return uint64(bit(b)) }
+
+// words are instructions beside what they are in Go.
+var words = []word{
+	{code: "add.s32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return uint64(a + b) }},
+	{code: "sub.s32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return uint64(a - b) }},
+	{code: "mul.lo.s32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return uint64(a * b) }},
+	{code: "mul.hi.u32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return uint64(a) * uint64(b) >> 32 }},
+	{code: "mul.hi.s32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(int64(int32(a)) * int64(int32(b)) >> 32)) }},
+	{code: "mad.lo.s32 %r5, %r1, %r2, %r3;", want: func(a, b, c, d uint32) uint64 { return uint64(a*b + c) }},
+	{code: "mad.hi.u32 %r5, %r1, %r2, %r3;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(uint64(a)*uint64(b)>>32) + c) }},
+	{code: "div.u32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return quotient(uint64(a), uint64(b), 1<<32-1) }},
+	{code: "div.s32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 {
+		if b == 0 {
+			return 1<<32 - 1
+		}
+		return uint64(uint32(int32(int64(int32(a)) / int64(int32(b)))))
+	}},
+	{code: "rem.u32 %r5, %r1, 77;", want: func(a, b, c, d uint32) uint64 { return uint64(a % 77) }},
+	{code: "rem.s32 %r5, %r1, -77;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(int32(a) % 77)) }},
+	{code: "min.s32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(min(int32(a), int32(b)))) }},
+	{code: "max.u32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return uint64(max(a, b)) }},
+	{code: "neg.s32 %r5, %r1;", want: func(a, b, c, d uint32) uint64 { return uint64(-a) }},
+	{code: "abs.s32 %r5, %r1;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(max(int32(a), -int32(a)))) }},
+	{code: "and.b32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return uint64(a & b) }},
+	{code: "or.b32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return uint64(a | b) }},
+	{code: "xor.b32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return uint64(a ^ b) }},
+	{code: "not.b32 %r5, %r1;", want: func(a, b, c, d uint32) uint64 { return uint64(^a) }},
+	{code: "cnot.b32 %r5, %r1;", want: func(a, b, c, d uint32) uint64 { return when(a == 0) }},
+	{code: "and.b32 %r6, %r2, 63; shl.b32 %r5, %r1, %r6;", want: func(a, b, c, d uint32) uint64 { return uint64(a << (b & 63)) }},
+	{code: "and.b32 %r6, %r2, 63; shr.u32 %r5, %r1, %r6;", want: func(a, b, c, d uint32) uint64 { return uint64(a >> (b & 63)) }},
+	{code: "and.b32 %r6, %r2, 63; shr.s32 %r5, %r1, %r6;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(int32(a) >> (b & 63))) }},
+	{code: "shf.l.wrap.b32 %r5, %r1, %r1, 13;", want: func(a, b, c, d uint32) uint64 { return uint64(bits.RotateLeft32(a, 13)) }},
+	{code: "shf.r.wrap.b32 %r5, %r1, %r2, %r3;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(u64of(a, b) >> (c & 31))) }},
+	{code: "popc.b32 %r5, %r1;", want: func(a, b, c, d uint32) uint64 { return uint64(bits.OnesCount32(a)) }},
+	{code: "popc.b64 %r5, %rd6;", want: func(a, b, c, d uint32) uint64 { return uint64(bits.OnesCount64(u64of(a, b))) }},
+	{code: "clz.b32 %r5, %r1;", want: func(a, b, c, d uint32) uint64 { return uint64(bits.LeadingZeros32(a)) }},
+	{code: "clz.b64 %r5, %rd6;", want: func(a, b, c, d uint32) uint64 { return uint64(bits.LeadingZeros64(u64of(a, b))) }},
+	{code: "brev.b32 %r5, %r1;", want: func(a, b, c, d uint32) uint64 { return uint64(bits.Reverse32(a)) }},
+	{code: "bfe.u32 %r5, %r1, 5, 11;", want: func(a, b, c, d uint32) uint64 { return uint64(a >> 5 & 2047) }},
+	{code: "bfe.s32 %r5, %r1, 5, 11;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(int32(a) << 16 >> 21)) }},
+	{code: "bfe.u32 %r5, %r1, 24, 20;", want: func(a, b, c, d uint32) uint64 { return uint64(a >> 24) }},
+	{code: "bfi.b32 %r5, %r1, %r2, 5, 11;", want: func(a, b, c, d uint32) uint64 { return uint64(b&^(2047<<5) | a&2047<<5) }},
+	{code: "prmt.b32 %r5, %r1, %r2, 0x7610;", want: func(a, b, c, d uint32) uint64 { return uint64(a&0xffff | b&0xffff0000) }},
+	{code: "prmt.b32 %r5, %r1, %r2, 0x00c5;", want: func(a, b, c, d uint32) uint64 {
+		return uint64(b>>8&255 | uint32(int8(b)>>7)&255<<8 | a&255<<16 | a&255<<24)
+	}},
+	{code: "lop3.b32 %r5, %r1, %r2, %r3, 0x96;", want: func(a, b, c, d uint32) uint64 { return uint64(a ^ b ^ c) }},
+	{code: "lop3.b32 %r5, %r1, %r2, %r3, 0xe2;", want: func(a, b, c, d uint32) uint64 { return uint64(a&b | c&^b) }},
+	{code: "setp.lt.s32 %p0, %r1, %r2; selp.b32 %r5, %r3, %r4, %p0;", want: func(a, b, c, d uint32) uint64 {
+		if int32(a) < int32(b) {
+			return uint64(c)
+		}
+		return uint64(d)
+	}},
+	{code: "setp.hi.u32 %p0, %r1, %r2; setp.ge.and.s32 %p1|%p2, %r3, %r4, !%p0; selp.b32 %r5, 1, 0, %p1; selp.b32 %r6, 2, 0, %p2; or.b32 %r5, %r5, %r6;",
+		want: func(a, b, c, d uint32) uint64 {
+			r := a <= b
+			return when(int32(c) >= int32(d) && r) | when(!(int32(c) >= int32(d)) && r)<<1
+		}},
+	{code: "set.ne.u32.u32 %r5, %r1, %r2;", want: func(a, b, c, d uint32) uint64 { return uint64(-uint32(when(a != b))) }},
+	{code: "setp.lt.f32 %p0, %f0, %f1; setp.ltu.f32 %p1, %f0, %f1; setp.neu.f32 %p2, %f0, %f1; selp.b32 %r5, 1, 0, %p0; selp.b32 %r6, 2, 0, %p1; or.b32 %r5, %r5, %r6; selp.b32 %r6, 4, 0, %p2; or.b32 %r5, %r5, %r6;",
+		want: func(a, b, c, d uint32) uint64 {
+			x, y := f32of(a), f32of(b)
+			return when(x < y) | when(!(x >= y))<<1 | when(x != y)<<2
+		}},
+	{code: "setp.ne.f32 %p0, %f0, %f1; setp.nan.f32 %p1, %f0, %f1; xor.pred %p0, %p0, %p1; not.pred %p0, %p0; selp.b32 %r5, 1, 0, %p0;",
+		want: func(a, b, c, d uint32) uint64 { return when(f32of(a) == f32of(b)) }},
+	{code: "add.f32 %f4, %f0, %f1; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 { return bitsOf(f32of(a) + f32of(b)) }},
+	{code: "div.rn.f32 %f4, %f0, %f1; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 { return bitsOf(f32of(a) / f32of(b)) }},
+	{code: "add.ftz.f32 %f4, %f0, %f1; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 {
+		return uint64(flushed(uint32(bitsOf(f32of(flushed(a)) + f32of(flushed(b))))))
+	}},
+	{code: "mul.sat.f32 %f4, %f0, %f1; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 {
+		if x := f32of(a) * f32of(b); x > 0 {
+			return bitsOf(min(x, 1))
+		}
+		return 0
+	}},
+	{code: "min.f32 %f4, %f0, %f1; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 { return bitsOf(lesser(f32of(a), f32of(b))) }},
+	{code: "max.f32 %f4, %f0, %f1; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 {
+		return bitsOf(-lesser(-f32of(a), -f32of(b)))
+	}},
+	{code: "neg.f32 %f4, %f0; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 { return uint64(a ^ 1<<31) }},
+	{code: "abs.f32 %f4, %f0; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 { return uint64(a &^ (1 << 31)) }},
+	{code: "abs.f32 %f4, %f0; sqrt.rn.f32 %f4, %f4; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 {
+		return bitsOf(float32(math.Sqrt(float64(f32of(a &^ (1 << 31))))))
+	}},
+	{code: "cvt.rn.f32.s32 %f4, %r1; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 { return bitsOf(float32(int32(a))) }},
+	{code: "cvt.rn.f32.u64 %f4, %rd6; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 {
+		x, _ := new(big.Float).SetInt(new(big.Int).SetUint64(u64of(a, b))).Float32()
+		return bitsOf(x)
+	}},
+	{code: "cvt.rzi.s32.f32 %r5, %f0;", want: func(a, b, c, d uint32) uint64 {
+		x := math.Trunc(float64(f32of(a)))
+		if x != x {
+			return 0
+		}
+		return uint64(uint32(int32(max(-1<<31, min(1<<31-1, x)))))
+	}},
+	{code: "cvt.rni.u32.f32 %r5, %f0;", want: func(a, b, c, d uint32) uint64 {
+		x := math.RoundToEven(float64(f32of(a)))
+		if x != x {
+			return 0
+		}
+		return uint64(uint32(max(0, min(1<<32-1, x))))
+	}},
+	{code: "cvt.rmi.f32.f32 %f4, %f0; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 { return bitsOf(float32(math.Floor(float64(f32of(a))))) }},
+	{code: "cvt.u32.u16 %r5, %h0;", want: func(a, b, c, d uint32) uint64 { return 0 }},
+	{code: "cvt.s8.s32 %r5, %r1;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(int32(int8(a)))) }},
+	{code: "cvt.sat.u8.s32 %r5, %r1;", want: func(a, b, c, d uint32) uint64 { return uint64(max(0, min(255, int32(a)))) }},
+	{code: "mov.b32 {%h1, %h2}, %r1; mov.b32 %r5, {%h2, %h1};", want: func(a, b, c, d uint32) uint64 { return uint64(a>>16 | a<<16) }},
+	{code: "cvt.u16.u32 %h1, %r1; cvt.u16.u32 %h2, %r2; mul.wide.s16 %r5, %h1, %h2;", want: func(a, b, c, d uint32) uint64 {
+		return uint64(uint32(int32(int16(a)) * int32(int16(b))))
+	}},
+	{code: "cvt.u16.u32 %h1, %r1; shr.s16 %h1, %h1, 3; cvt.s32.s16 %r5, %h1;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(int32(int16(a) >> 3))) }},
+	{code: "add.s64 %rd5, %rd6, %rd7;", wide: true, want: func(a, b, c, d uint32) uint64 { return u64of(a, b) + u64of(c, d) }},
+	{code: "mul.lo.s64 %rd5, %rd6, %rd7;", wide: true, want: func(a, b, c, d uint32) uint64 { return u64of(a, b) * u64of(c, d) }},
+	{code: "mul.hi.u64 %rd5, %rd6, %rd7;", wide: true, want: func(a, b, c, d uint32) uint64 {
+		hi, _ := bits.Mul64(u64of(a, b), u64of(c, d))
+		return hi
+	}},
+	{code: "mul.hi.s64 %rd5, %rd6, %rd7;", wide: true, want: func(a, b, c, d uint32) uint64 {
+		p := new(big.Int).Mul(big.NewInt(int64(u64of(a, b))), big.NewInt(int64(u64of(c, d))))
+		return uint64(p.Rsh(p, 64).Int64())
+	}},
+	{code: "mul.wide.s32 %rd5, %r1, %r2;", wide: true, want: func(a, b, c, d uint32) uint64 { return uint64(int64(int32(a)) * int64(int32(b))) }},
+	{code: "mad.wide.u32 %rd5, %r1, %r2, %rd7;", wide: true, want: func(a, b, c, d uint32) uint64 { return uint64(a)*uint64(b) + u64of(c, d) }},
+	{code: "cvt.s64.s32 %rd5, %r1;", wide: true, want: func(a, b, c, d uint32) uint64 { return uint64(int64(int32(a))) }},
+	{code: "cvt.u64.u32 %rd5, %r1;", wide: true, want: func(a, b, c, d uint32) uint64 { return uint64(a) }},
+	{code: "and.b32 %r6, %r3, 127; shr.s64 %rd5, %rd6, %r6;", wide: true, want: func(a, b, c, d uint32) uint64 { return uint64(int64(u64of(a, b)) >> (c & 127)) }},
+	{code: "mov.b64 %rd5, {%r2, %r1};", wide: true, want: func(a, b, c, d uint32) uint64 { return u64of(b, a) }},
+	{code: "cvt.f64.f32 %d0, %f0; cvt.f64.f32 %d1, %f1; fma.rn.f64 %d2, %d0, %d1, %d0; mov.b64 %rd5, %d2;", wide: true, want: func(a, b, c, d uint32) uint64 {
+		return math.Float64bits(math.FMA(float64(f32of(a)), float64(f32of(b)), float64(f32of(a))))
+	}},
+	{code: "cvt.rn.f64.s64 %d0, %rd6; mov.b64 %rd5, %d0;", wide: true, want: func(a, b, c, d uint32) uint64 { return math.Float64bits(float64(int64(u64of(a, b)))) }},
+}
+
+func quotient(a, b, none uint64) uint64 {
+	if b == 0 {
+		return none
+	}
+	return a / b
+}
+
+// lesser is min of PTX, written down a second time.
+func lesser(x, y float32) float32 {
+	a, b := float64(x), float64(y)
+	switch {
+	case a != a && b != b:
+		return math.Float32frombits(0x7fffffff)
+	case a != a:
+		return y
+	case b != b:
+		return x
+	}
+	return float32(math.Min(a, b))
+}
+
+// TestInstructions compares each instruction with Go, on awkward operands, also
+// where only some lanes run. A NaN is a NaN.
+func TestInstructions(t *testing.T) {
+	const n = 512
+	r := rand.New(rand.NewPCG(15, 16))
+	x := make([]uint32, 4*n)
+	for i := range x {
+		switch r.IntN(4) {
+		case 0:
+			x[i] = []uint32{0, 1, 1 << 31, 1<<31 - 1, 1<<32 - 1, 0x7f800000, 0x7fc00000, 0xff800000}[r.IntN(8)]
+		case 1:
+			x[i] = r.Uint32() >> r.IntN(32)
+		case 2:
+			x[i] = math.Float32bits(awkward(r))
+		default:
+			x[i] = r.Uint32()
+		}
+	}
+	l := newLab(t, Settings{})
+	px := upload(l, x)
+	for _, w := range words {
+		t.Run(strings.Fields(w.code)[0], func(t *testing.T) {
+			end := "cvt.u64.u32 %rd5, %r5; st.global.u64 [%rd4], %rd5;"
+			if w.wide {
+				end = "st.global.u64 [%rd4], %rd5;"
+			}
+			all := read(l, make([]uint64, n), run(l, w.code+end, px, n))
+			some := read(l, make([]uint64, n), run(l, "and.b32 %r7, %r0, 5; setp.ne.u32 %p3, %r7, 4; mov.u64 %rd5, 0; mov.u32 %r5, 0; @%p3 bra A;\n"+w.code+"A: "+end, px, n))
+			for i := range n {
+				o := x[4*i:]
+				want := w.want(o[0], o[1], o[2], o[3])
+				if !agree(all[i], want, w) {
+					t.Fatalf("%s of %#x: %#x, want %#x", w.code, o[:4], all[i], want)
+				}
+				if i&5 != 4 {
+					want = 0
+				}
+				if !agree(some[i], want, w) {
+					t.Fatalf("%s of %#x in some lanes: %#x, want %#x", w.code, o[:4], some[i], want)
+				}
+			}
+		})
+	}
+}
+
+// run is what a body leaves: 8 bytes a thread.
+func run(l *lab, body string, x device.Ptr, n int) device.Ptr {
+	l.t.Helper()
+	out := l.empty(8 * n)
+	text := elementwise("\tmov.b16 %h0, 0;\n"+body, 8)
+	l.ok(l.launch(l.function(text, "k"), n/64, 64, 0, args().Ptr(x).Ptr(out)))
+	return out
+}
+
+func agree(got, want uint64, w word) bool {
+	if got == want {
+		return true
+	}
+	floats := strings.Contains(w.code, "%f4") || strings.Contains(w.code, "%d")
+	if w.wide {
+		x, y := math.Float64frombits(got), math.Float64frombits(want)
+		return floats && x != x && y != y
+	}
+	x, y := f32of(uint32(got)), f32of(uint32(want))
+	return floats && x != x && y != y
+}
