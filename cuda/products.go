@@ -169,7 +169,7 @@ func (o *Ops) backward(name string, dst, bias, g, h kernels.Mat, drop *kernels.D
 
 // Rows of a part of the sums of columns, and how many parts there are at most.
 const (
-	columnRows     = 64
+	columnRows     = 32
 	maxColumnParts = 256
 )
 

@@ -34,18 +34,24 @@ func guarded(r *run) {
 // trainGuarded is train with all arithmetic on matrices that Go code cannot read.
 func trainGuarded(t testing.TB, c Config, data string) trained {
 	t.Helper()
+	return trainWith(t, c, data, guarded)
+}
+
+// trainWith is train with the arithmetic that place gives to each rank.
+func trainWith(t testing.TB, c Config, data string, place func(*run)) trained {
+	t.Helper()
 	c.Initializer = model.Spec{Kind: c.Model}.Initializer(c.Initializer) // as Train does
-	inWorld(t, c, data, func(r *run, out IO) error { return r.whole(out) })
+	inWorld(t, c, data, place, func(r *run, out IO) error { return r.whole(out) })
 	return readRun(t, c.Out)
 }
 
-// inWorld runs a rank's life on guarded matrices.
-func inWorld(t testing.TB, c Config, data string, life func(*run, IO) error) {
+// inWorld runs a rank's life with the arithmetic that place gives to it.
+func inWorld(t testing.TB, c Config, data string, place func(*run), life func(*run, IO) error) {
 	t.Helper()
 	out := IO{Out: io.Discard, Err: os.Stderr}
 	err := launch(max(c.Ranks, 1), world.Limits{}, out, func(w world.Comm, kind string) error {
 		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
-		guarded(r)
+		place(r)
 		defer r.close()
 		return life(r, out)
 	})
@@ -158,7 +164,7 @@ func predictElsewhere(t *testing.T, dir, data string) {
 	want, got := predict(t, dir, data, 2), filepath.Join(t.TempDir(), "elsewhere")
 	p := PredictConfig{Ranks: 2, Weights: modelFile(dir), Out: got, Embeddings: true, CSV: true}
 	c := Config{Ranks: 2, Mode: "pipe", Codec: "none", Kernel: "auto"}
-	inWorld(t, c, data, func(r *run, out IO) error { return r.predict(p, gate{"predict", false, out.Err}, out) })
+	inWorld(t, c, data, guarded, func(r *run, out IO) error { return r.predict(p, gate{"predict", false, out.Err}, out) })
 	files, err := os.ReadDir(want)
 	if err != nil {
 		t.Fatal(err)
