@@ -1,8 +1,11 @@
 package ranks
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"siafu/cuda"
@@ -10,6 +13,7 @@ import (
 	"siafu/cuda/ptx"
 	"siafu/graph/mapped"
 	"siafu/kernels"
+	"siafu/kernels/model"
 	"siafu/ranks/world"
 )
 
@@ -59,19 +63,60 @@ func TestTrainingOnADevice(t *testing.T) {
 	}
 }
 
-// small is a stand-in without room for a run.
-func small() device.Device { return ptx.New(ptx.Settings{Memory: 64 << 10}) }
+// mortal is a device that fails in the middle of a run, on whatever stream.
+type mortal struct {
+	device.Device
+	left atomic.Int64 // launches that it still does
+}
 
-// A device without room for a run is that run's error, which says so.
-func TestDeviceWithoutRoom(t *testing.T) {
+func (d *mortal) NewStream() (device.Stream, error) {
+	s, err := d.Device.NewStream()
+	return mortalStream{s, d}, err
+}
+
+type mortalStream struct {
+	device.Stream
+	device *mortal
+}
+
+func (s mortalStream) Launch(f device.Function, l device.Launch, args *device.Args) error {
+	if s.device.left.Add(-1) < 0 {
+		return errors.New("an illegal address")
+	}
+	return s.Stream.Launch(f, l, args)
+}
+
+// A device without room for a run, or one that fails on the way, is the error of the
+// run, on one rank and on several.
+func TestDeviceFails(t *testing.T) {
+	for name, f := range map[string]struct {
+		open func() device.Device
+		says string
+	}{
+		"no room": {func() device.Device { return ptx.New(ptx.Settings{Memory: 64 << 10}) }, "no room for this run"},
+		"fails": {func() device.Device {
+			d := &mortal{Device: standIn()}
+			d.left.Store(40)
+			return d
+		}, "the device failed: an illegal address"},
+	} {
+		for _, ranks := range []int{1, 3} {
+			t.Run(fmt.Sprint(name, " ranks=", ranks), func(t *testing.T) { deviceFails(t, ranks, f.open, f.says) })
+		}
+	}
+}
+
+func deviceFails(t *testing.T, ranks int, open func() device.Device, says string) {
 	c, data := quick(t), generated(t, false)
-	err := launch(1, world.Limits{}, IO{Out: io.Discard, Err: io.Discard}, func(w world.Comm, kind string) error {
+	c.Ranks = ranks
+	c.Initializer = model.Spec{Kind: c.Model}.Initializer(c.Initializer)
+	err := launch(ranks, world.Limits{}, IO{Out: io.Discard, Err: io.Discard}, func(w world.Comm, kind string) error {
 		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
-		onDevice(t, small)(r)
+		onDevice(t, open)(r)
 		defer r.close()
 		return r.whole(IO{Out: io.Discard, Err: io.Discard})
 	})
-	if err == nil || !strings.Contains(err.Error(), "no room for this run") {
+	if err == nil || !strings.Contains(err.Error(), says) {
 		t.Errorf("%v", err)
 	}
 }

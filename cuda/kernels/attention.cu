@@ -158,7 +158,7 @@ KERNEL attentionGradDst(float *dr, EDGES, SCORES, const float *lse, const float 
 
 // attentionGradSrc: rows are sources, their edges lead to own vertices. r, lse and
 // products of these lie as attend says, so many floats apart.
-KERNEL attentionGradSrc(float *dst, EDGES, const float *x, const float *r, const float *lse, const float *products, i64 stride,
+CROWDED(3) attentionGradSrc(float *dst, EDGES, const float *x, const float *r, const float *lse, const float *products, i64 stride,
                         const float *grad, int heads, int width, float slope, int size, MASK) {
     Mask mask = THE_MASK;
     i64 item = group(size);

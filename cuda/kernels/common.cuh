@@ -6,7 +6,10 @@
 // where a kernel wants the two in one it says so (fma).
 #pragma once
 
-#define KERNEL extern "C" __attribute__((global)) void
+// A kernel has blocks of 256 threads, and registers for so few that a multiprocessor
+// runs four of them at a time, or as many as CROWDED says.
+#define CROWDED(blocks) extern "C" __attribute__((global, launch_bounds(256, blocks))) void
+#define KERNEL CROWDED(4)
 #define DEVICE static inline __attribute__((device, always_inline))
 #define DEVICE_MEMBER inline __attribute__((device, always_inline))
 #define SHARED static __attribute__((shared))
@@ -191,7 +194,7 @@ struct Group {
 };
 
 // group is which group of size n the thread is in, counted over the grid.
-DEVICE i64 group(int n) { return thread() / n; }
+DEVICE i64 group(int n) { return (i64)blockX() * (256 / n) + threadX() / n; }
 
 // aligned tells whether p is a multiple of so many bytes.
 DEVICE bool aligned(const void *p, int bytes) { return ((u64)p & (bytes - 1)) == 0; }

@@ -109,11 +109,11 @@ DEVICE void product(float *dst, const E *a, const float *b, i64 m, int n, i64 k,
 }
 
 #define PRODUCT(name, T, transA, transB, E)                                                                \
-    KERNEL name(float *dst, const E *a, const float *b, i64 m, int n, i64 k, int splits, int add) {       \
+    CROWDED(T == 4 ? 2 : 4) name(float *dst, const E *a, const float *b, i64 m, int n, i64 k, int splits, int add) { \
         product<T, transA, transB, false>(dst, a, b, m, n, k, splits, add, (const float *)0, 0, Mask{});   \
     }
 #define DENSE(name, T, E)                                                                                  \
-    KERNEL name(float *dst, const E *a, const float *b, i64 m, int n, i64 k, const float *bias, int relu, MASK) { \
+    CROWDED(T == 4 ? 2 : 4) name(float *dst, const E *a, const float *b, i64 m, int n, i64 k, const float *bias, int relu, MASK) { \
         product<T, false, false, true>(dst, a, b, m, n, k, 1, 0, bias, relu, THE_MASK);                    \
     }
 
