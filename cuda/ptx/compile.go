@@ -10,6 +10,7 @@ const (
 	maxInstructions = 1 << 19
 	maxCalls        = 32 // within each other
 	maxLocal        = 512 << 10
+	maxParams       = 4352
 	maxValues       = 1 << 16 // registers of a thread
 )
 
@@ -73,7 +74,9 @@ func compile(mod *loaded, f *function) (k *kernel, err error) {
 	for _, v := range f.params {
 		c.place(v, param)
 	}
-	c.k.paramSize = int(c.places[2] - paramBase)
+	if c.k.paramSize = int(c.places[2] - paramBase); c.k.paramSize > maxParams {
+		c.fail("%d bytes of parameters, of at most %d", c.k.paramSize, maxParams)
+	}
 	c.inline(f, false)
 	c.line = f.line
 	c.emit(inst{flow: leave})
