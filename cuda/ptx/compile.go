@@ -67,7 +67,7 @@ func compile(mod *loaded, f *function) (k *kernel, err error) {
 		}
 	}()
 	c := &compiler{
-		mod: mod, k: &kernel{name: f.name, mod: mod},
+		mod: mod, k: &kernel{name: f.name, mod: mod, threads: f.threads},
 		line: f.line, consts: map[uint64]int32{}, specs: map[string]int32{}, vars: map[*variable]uint64{},
 		places: [3]uint64{sharedBase, localBase, paramBase},
 	}

@@ -225,15 +225,17 @@ func TestLaunchesOrderAccesses(t *testing.T) {
 func TestBadLaunches(t *testing.T) {
 	l := newLab(t, Settings{})
 	f := l.function(frameOf(""), "k")
+	few := l.function(strings.Replace(frameOf(""), ".param .u32 n)", ".param .u32 n)\n.maxntid 8, 4, 1", 1), "k")
 	p := l.empty(256)
 	good := args().Ptr(p).Ptr(p).Int32(0)
 	for name, err := range map[string]error{
-		"too few parameters":  l.s.Launch(f, device.Launch{}, args().Ptr(p)),
-		"a larger parameter":  l.s.Launch(f, device.Launch{}, args().Ptr(p).Ptr(p).Int64(0)),
-		"a smaller parameter": l.s.Launch(f, device.Launch{}, args().Ptr(p).Int32(0).Int32(0)),
-		"too many threads":    l.s.Launch(f, device.Launch{Block: [3]int{32, 33}}, good),
-		"too much memory":     l.s.Launch(f, device.Launch{Shared: 48 << 10}, good),
-		"too large a grid":    l.s.Launch(f, device.Launch{Grid: [3]int{1, 1 << 16}}, good),
+		"too few parameters":   l.s.Launch(f, device.Launch{}, args().Ptr(p)),
+		"a larger parameter":   l.s.Launch(f, device.Launch{}, args().Ptr(p).Ptr(p).Int64(0)),
+		"a smaller parameter":  l.s.Launch(f, device.Launch{}, args().Ptr(p).Int32(0).Int32(0)),
+		"too many threads":     l.s.Launch(f, device.Launch{Block: [3]int{32, 33}}, good),
+		"too many of a kernel": l.s.Launch(few, device.Launch{Block: [3]int{33}}, good),
+		"too much memory":      l.s.Launch(f, device.Launch{Shared: 48 << 10}, good),
+		"too large a grid":     l.s.Launch(f, device.Launch{Grid: [3]int{1, 1 << 16}}, good),
 	} {
 		var got *Finding
 		if !errors.As(err, &got) || got.Kind != BadLaunch {
@@ -241,5 +243,6 @@ func TestBadLaunches(t *testing.T) {
 		}
 	}
 	l.ok(l.s.Launch(f, device.Launch{}, good))
+	l.ok(l.s.Launch(few, device.Launch{Block: [3]int{32}}, good))
 	l.ok(l.s.Synchronize())
 }

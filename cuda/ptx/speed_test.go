@@ -39,3 +39,16 @@ func BenchmarkMatMul(b *testing.B) {
 	}
 	b.ReportMetric(float64(l.d.Instructions())/1e6/b.Elapsed().Seconds(), "Minstr/s")
 }
+
+// BenchmarkLaunch is a launch of one block that does almost nothing.
+func BenchmarkLaunch(b *testing.B) {
+	l := newLab(b, Settings{})
+	f := l.file("matmul.ptx", "matmul")
+	p := l.empty(4)
+	a := args().Int32(0).Int32(0).Int32(0).Ptr(p).Ptr(p).Ptr(p)
+	b.ReportAllocs()
+	for range b.N {
+		l.ok(l.s.Launch(f, grid(1, 1, 16, 16), a))
+		l.ok(l.s.Synchronize())
+	}
+}
