@@ -42,6 +42,7 @@ func (r *run) howToInvoke() *functions {
 	if r.cfg.Lambda == config.LambdaLocal {
 		f.atOnce = r.threads
 	}
+	r.weaken(&f.local)
 	return f
 }
 

@@ -40,10 +40,9 @@ const (
 	initErrPath = "POST /{token}/2018-06-01/runtime/init/error"
 )
 
-// address is HOST:PORT of the service.
-func (s *Service) address() string { return strings.TrimPrefix(s.url, "http://") }
-
-func (s *Service) runtimeAddress(b *sandbox) string { return s.address() + "/" + b.token }
+func (s *Service) runtimeAddress(b *sandbox) string {
+	return strings.TrimPrefix(s.url, "http://") + "/" + b.token
+}
 
 func (s *Service) routes() http.Handler {
 	mux := http.NewServeMux()
@@ -55,13 +54,7 @@ func (s *Service) routes() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusNotFound, "UnknownOperationException", "there is no such operation here")
 	})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodConnect {
-			s.relay(w, r)
-			return
-		}
-		mux.ServeHTTP(w, r)
-	})
+	return mux
 }
 
 // refuse answers a request with an error as AWS words it.
@@ -278,6 +271,9 @@ func (s *Service) take(b *sandbox, inv *invocation) {
 	s.mu.Lock()
 	inv.taken, inv.since = true, time.Now()
 	s.mu.Unlock()
+	if inv.fault == lambda.Straggle {
+		b.stop(true)
+	}
 	select {
 	case b.took <- struct{}{}:
 	default: // whoever is to know does not yet know of the one before

@@ -18,7 +18,7 @@
 //
 // Connections that a function makes by itself are limited where it makes them through
 // the relay, which the environment of a sandbox names: HTTP CONNECT to loopback
-// addresses and such as the service has been told of, for sandboxes alone.
+// addresses and such as the service has been told of, for processes of this user.
 //
 // Close ends all processes. Where nobody is left to call it, as after a SIGKILL, the
 // kernel ends them.

@@ -14,19 +14,12 @@ func TestProcessorShareOfThePaper(t *testing.T) {
 		t.Errorf("192 MB are %v processors", share)
 	}
 	b := newBench(t, Options{Memory: 192, Limits: Limits{Processor: true}})
-	const cpu = 100 * time.Millisecond
+	const cpu = 150 * time.Millisecond
 	want := time.Duration(float64(cpu-most(share)) / share)
 	b.pid(t, wish{})
-	atMost(t, want*110/100, func() time.Duration {
-		d := b.took(t, wish{Do: "burn", N: int(cpu.Milliseconds())})
-		if d < want*90/100 {
-			t.Errorf("%v of CPU time take %v, and should take %v", cpu, d, want)
-		}
-		t.Logf("share %.4f, want %.4f", float64(cpu)/float64(d), share)
-		return d
-	})
+	atMost(t, want*110/100, func() time.Duration { return b.burns(t, cpu, want*90/100) })
 	free := newBench(t, Options{Memory: 192})
-	atMost(t, want/2, func() time.Duration { return free.took(t, wish{Do: "burn", N: int(cpu.Milliseconds())}) })
+	atMost(t, want/2, func() time.Duration { return free.burns(t, cpu, cpu) })
 }
 
 // "the per-Lambda bandwidth goes down as the number of Lambdas increases. For example,
@@ -49,7 +42,7 @@ func TestBandwidthOfThePaper(t *testing.T) {
 		const n = 6 << 20
 		want := time.Duration(n * 8 / Bandwidth(1+others) * float64(time.Second))
 		atMost(t, want*115/100, func() time.Duration {
-			d := b.took(t, wish{Do: "fetch", Target: target, N: n})
+			d := result[time.Duration](t, b, wish{Do: "fetch", Target: target, N: n})
 			if d < want-lateness {
 				t.Errorf("%d bytes take %v, and should take %v", n, d, want)
 			}

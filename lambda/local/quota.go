@@ -51,8 +51,10 @@ func most(share float64) time.Duration { return time.Duration(share * float64(pe
 // look is a look at a process that has used so much CPU time. It says when the next one
 // is due; q.stopped then says whether the process is to stand still until there.
 func (q *quota) look(now time.Time, used time.Duration, share float64) time.Duration {
-	came := time.Duration(share * float64(now.Sub(q.at)))
-	q.credit = min(q.credit+came-(used-q.used), most(share))
+	q.credit += time.Duration(share*float64(now.Sub(q.at))) - (used - q.used)
+	if !q.stopped { // who looks late at what stands still takes nothing from it
+		q.credit = min(q.credit, most(share))
+	}
 	q.at, q.used = now, used
 	if wanted := most(share) / 2; q.stopped && q.credit < wanted || q.credit <= 0 {
 		q.stopped = true
@@ -146,14 +148,14 @@ func (s *Service) tooMuch(b *sandbox) bool {
 
 // ration stops a sandbox, or lets it go on, and says when to look at it again.
 func (s *Service) ration(b *sandbox, q *quota) time.Duration {
-	inv, was := s.workOf(b), q.stopped
+	inv := s.workOf(b)
 	slow := inv != nil && inv.fault == lambda.Straggle
 	share := s.share(slow)
 	used, err := cpuTime(b.process.Pid)
 	if err != nil { // it has ended
 		return memoryLook
 	}
-	wait, now := memoryLook, time.Now()
+	wait, now, was := memoryLook, time.Now(), q.stopped
 	switch {
 	case share == 0:
 		*q = quota{}
@@ -161,8 +163,8 @@ func (s *Service) ration(b *sandbox, q *quota) time.Duration {
 		q.begin(now, used, share)
 		fallthrough
 	default:
-		if slow && inv != q.of {
-			q.credit = min(q.credit, 0) // else a short one would not be slow
+		if slow && inv != q.of { // it stands still since it got it, or a short one would not be slow
+			q.credit, q.stopped, was = min(q.credit, 0), true, true
 		}
 		q.of = inv
 		wait = q.look(now, used, share)

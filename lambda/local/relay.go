@@ -1,33 +1,57 @@
 package local
 
 import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
+	"os"
 	"slices"
-	"strings"
+	"strconv"
+	"sync/atomic"
 	"time"
 )
 
-// Where a sandbox whose bandwidth is limited finds the relay that all its connections
-// must take, and what it shows there.
-const (
-	RelayVariable      = "SIAFU_RELAY"       // HOST:PORT
-	RelayTokenVariable = "SIAFU_RELAY_TOKEN" // for Proxy-Authorization: Bearer TOKEN
-)
+// RelayVariable names what a sandbox whose bandwidth is limited has in its environment:
+// HOST:PORT of the relay that all its connections must take.
+const RelayVariable = "SIAFU_RELAY"
 
 // dialTime is how long a target may take to answer.
 const dialTime = 10 * time.Second
 
-// relay is HTTP CONNECT for sandboxes: a connection to a target, at the pace of the
+// openRelay begins to listen for a sandbox.
+//
+// Design note: each sandbox has a port of its own, which says whose bandwidth it is, and
+// the kernel says whose connections come. A token would have to be in all that the
+// function connects with.
+func (s *Service) openRelay(b *sandbox) error {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	b.relay = &http.Server{ReadHeaderTimeout: dialTime, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.connect(w, r, b) })}
+	b.relayAddress = l.Addr().String()
+	go func() { _ = b.relay.Serve(l) }() // until it is closed
+	return nil
+}
+
+func (b *sandbox) closeRelay() {
+	if b.relay != nil {
+		_ = b.relay.Close()
+	}
+}
+
+// connect is HTTP CONNECT for a sandbox: a connection to a target, at the pace of the
 // sandbox's network. It ends with either side, or with the sandbox.
-func (s *Service) relay(w http.ResponseWriter, r *http.Request) {
-	b := s.bearer(r)
+func (s *Service) connect(w http.ResponseWriter, r *http.Request, b *sandbox) {
 	switch {
-	case b == nil:
-		s.refuse(w, http.StatusProxyAuthRequired, "InvalidSandbox", "there is no such sandbox")
+	case !ours(r.RemoteAddr, b.relayAddress):
+		s.refuse(w, http.StatusForbidden, "InvalidSandbox", "the relay is another user's")
 		return
-	case !s.mayReach(r.Host):
+	case r.Method != http.MethodConnect || !s.mayReach(r.Host):
 		s.refuse(w, http.StatusForbidden, "TargetNotAllowed", "no sandbox may connect to "+r.Host)
 		return
 	}
@@ -48,16 +72,29 @@ func (s *Service) relay(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// bearer is the sandbox whose token a request shows; nil if it is nobody's, or if no
-// sandbox needs a relay.
-func (s *Service) bearer(r *http.Request) *sandbox {
-	token, _ := strings.CutPrefix(r.Header.Get("Proxy-Authorization"), "Bearer ")
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if b := s.sandboxes[token]; b != nil && s.o.Limits.Bandwidth {
-		return b
+// ours tells whether a connection between two loopback addresses was made by a process
+// of this user. The kernel's table has a line for each side.
+func ours(from, to string) bool {
+	table, err := os.ReadFile("/proc/net/tcp")
+	if err != nil {
+		return false
 	}
-	return nil
+	side := []byte(" " + inTable(from) + " " + inTable(to) + " ")
+	_, line, found := bytes.Cut(table, side)
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	const uid = 4 // behind state, queues, timer and retransmissions
+	columns := bytes.Fields(line)
+	return found && len(columns) > uid && string(columns[uid]) == strconv.Itoa(os.Getuid())
+}
+
+// inTable is an IPv4 address as the kernel's table has it.
+func inTable(address string) string {
+	a, err := netip.ParseAddrPort(address)
+	if err != nil || !a.Addr().Is4() {
+		return "?"
+	}
+	ip := a.Addr().As4()
+	return fmt.Sprintf("%08X:%04X", binary.NativeEndian.Uint32(ip[:]), a.Port())
 }
 
 // mayReach tells whether a target is one that sandboxes may connect to.
@@ -70,8 +107,7 @@ func (s *Service) mayReach(target string) bool {
 func (s *Service) tunnel(b *sandbox, near net.Conn, ahead io.Reader, far net.Conn) {
 	ended := make(chan struct{}, 2)
 	carry := func(to net.Conn, from io.Reader, pace *bucket) {
-		n, err := io.Copy(paced{Writer: to, bucket: pace, ended: b.ended}, from)
-		s.count(func(stats *Stats) { stats.Relayed += n })
+		_, err := io.Copy(counted{paced{Writer: to, bucket: pace, ended: b.ended}, &s.relayed}, from)
 		if end, ok := to.(*net.TCPConn); !ok || err != nil || end.CloseWrite() != nil {
 			_, _ = near.Close(), far.Close() // the other direction has no way either
 		}
@@ -86,4 +122,17 @@ func (s *Service) tunnel(b *sandbox, near net.Conn, ahead io.Reader, far net.Con
 			return // which closes both
 		}
 	}
+}
+
+// counted is a writer whose bytes are counted.
+type counted struct {
+	io.Writer
+	sum *atomic.Int64
+}
+
+// Write implements io.Writer.
+func (c counted) Write(data []byte) (int, error) {
+	n, err := c.Writer.Write(data)
+	c.sum.Add(int64(n))
+	return n, err
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
@@ -26,7 +27,10 @@ type sandbox struct {
 	said    *log
 	began   time.Time
 	delay   time.Duration // of its cold start
-	in, out *bucket       // its network; nil without a limit
+	in, out *bucket       // its network; nil without a limit, as the relay
+	relay   *http.Server
+
+	relayAddress string // HOST:PORT
 
 	// With the service's lock:
 	current *invocation   // handed to the sandbox and not finished; nil of a warm one
@@ -64,14 +68,18 @@ func (s *Service) start() (*sandbox, error) {
 		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=" + strconv.Itoa(s.o.Memory),
 	}
 	if s.o.Limits.Bandwidth {
+		if err := s.openRelay(b); err != nil {
+			return nil, err
+		}
 		b.in, b.out = s.newBucket(b), s.newBucket(b)
-		cmd.Env = append(cmd.Env, RelayVariable+"="+s.address(), RelayTokenVariable+"="+b.token)
+		cmd.Env = append(cmd.Env, RelayVariable+"="+b.relayAddress)
 	}
 	// A group of its own: Ctrl-C at the terminal is the run's to answer.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	// What a killed process has started must not keep its output open for ever.
 	cmd.WaitDelay = time.Second
 	if err := s.startOnThread(cmd); err != nil {
+		b.closeRelay()
 		return nil, err
 	}
 	b.process = cmd.Process
@@ -85,6 +93,7 @@ func (s *Service) start() (*sandbox, error) {
 		defer s.processes.Done()
 		err := cmd.Wait()
 		close(b.ended)
+		b.closeRelay()
 		s.bury(b, fmt.Errorf("Runtime exited with error: %w", orNone(err)))
 	}()
 	return b, nil

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"siafu/graph/fault"
@@ -46,6 +47,7 @@ type Service struct {
 	burst  *bucket       // of new sandboxes; nil: any number
 	ended  chan struct{} // closed by Close
 
+	relayed  atomic.Int64   // bytes
 	commands chan *exec.Cmd // sandboxes that the thread is to start
 	begun    chan error     // and how that went
 
@@ -102,7 +104,9 @@ func (s *Service) Key() string { return s.key }
 func (s *Service) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.stats
+	stats := s.stats
+	stats.Relayed = s.relayed.Load()
+	return stats
 }
 
 // count changes the statistics.

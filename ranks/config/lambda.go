@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"siafu/graph/fault"
+	"siafu/lambda"
 )
 
 // Places of tensor work, and whose functions do it.
@@ -11,6 +12,13 @@ const (
 	TensorLambda = "lambda"
 	LambdaLocal  = "local"
 	LambdaAWS    = "aws"
+)
+
+// Limits of the sandboxes of LambdaLocal.
+const (
+	LimitsNone   = "none"
+	LimitsMemory = "memory"
+	LimitsAWS    = "aws"
 )
 
 // leastMemory and mostMemory bound a function's memory, in MB.
@@ -28,7 +36,7 @@ func (c *Config) checkLambda() error {
 	case c.Tensor != TensorLambda && c.Lambda+c.LambdaFunction != "":
 		return refuse("--lambda and --lambda-function need --tensor lambda")
 	case c.Tensor != TensorLambda:
-		return nil
+		return c.checkSandboxes()
 	case c.Lambda != LambdaLocal && c.Lambda != LambdaAWS:
 		return refuse("--lambda must be local or aws")
 	case c.LambdaMemory < leastMemory || c.LambdaMemory > mostMemory:
@@ -38,7 +46,23 @@ func (c *Config) checkLambda() error {
 		return fault.New(fault.Usage, "train", "", "--tensor=lambda with --kernel=openblas").
 			Then("choose other kernels: the function is built without OpenBLAS")
 	}
-	return nil
+	return c.checkSandboxes()
+}
+
+// checkSandboxes refuses what only sandboxes on this machine can be told, and what
+// makes no sense there.
+func (c *Config) checkSandboxes() error {
+	switch c.LambdaLimits {
+	case LimitsNone, LimitsMemory, LimitsAWS:
+	default:
+		return fault.New(fault.Usage, "train", "", "--lambda-limits=%s", c.LambdaLimits).Then("it must be none, memory or aws")
+	}
+	if c.Lambda != LambdaLocal && (c.LambdaLimits != LimitsNone || c.LambdaFaults != "") {
+		return fault.New(fault.Usage, "train", "", "--lambda-limits=%s and --lambda-faults=%q with --lambda=%q", c.LambdaLimits, c.LambdaFaults, c.Lambda).
+			Then("they need --lambda local: the service itself has limits of its own")
+	}
+	_, err := lambda.ParseFaults(c.LambdaFaults)
+	return err
 }
 
 // FunctionName is the function that is invoked.
