@@ -44,10 +44,10 @@ func (r *run) howToInvoke(workers int) *functions {
 	if r.cfg.Lambda == config.LambdaLocal {
 		f.atOnce = workers
 	}
+	r.weaken(&f.local)
 	if r.functions != nil {
 		r.functions(f)
 	}
-	r.weaken(&f.local)
 	return f
 }
 

@@ -25,7 +25,7 @@ func (r *run) weaken(o *local.Options) {
 		o.Limits = local.LikeAWS()
 	}
 	o.Faults, _ = lambda.ParseFaults(r.cfg.LambdaFaults) // the configuration is a valid one
-	o.Faults.Seed += uint64(r.world.Rank())
+	o.Faults.Seed += uint64(r.everyone.Rank())
 	if o.Faults.Lose > 0 {
 		o.Timeout = lossTimeout
 	}

@@ -43,7 +43,7 @@ func TestBandwidthOfThePaper(t *testing.T) {
 		want := time.Duration(n * 8 / Bandwidth(1+others) * float64(time.Second))
 		atMost(t, want*115/100, func() time.Duration {
 			d := result[time.Duration](t, b, wish{Do: "fetch", Target: target, N: n})
-			if d < want-lateness {
+			if d < want*90/100 { // some may have come before the clock ran
 				t.Errorf("%d bytes take %v, and should take %v", n, d, want)
 			}
 			t.Logf("beside %d others %.0f Mbit/s, want %.0f", others, n*8/d.Seconds()/1e6, Bandwidth(1+others)/1e6)

@@ -1,0 +1,59 @@
+//go:build lambda
+
+package ranks
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"siafu/lambda"
+	"siafu/lambda/function/functiontest"
+	"siafu/ranks/config"
+)
+
+// Where a tenth of the invocations crash, others are lost, late, done twice, damaged, ten
+// times slower or turned away, and some sandboxes never come up, a run ends with the
+// weights of the CPU, and nothing is counted twice: each task has one result that counts,
+// and the losses, which are sums over tasks, are the same numbers.
+func TestLambdaFaultCampaign(t *testing.T) {
+	const seed = 20211
+	faults := fmt.Sprintf("seed=%d,crash=0.1,lose=0.05,duplicate=0.05,corrupt=0.05,straggle=0.05,throttle=0.05,late=0.03,delay=450ms,start=0.03", seed)
+	t.Logf("--lambda-faults %s", faults)
+	data, path := parted(t, generated(t, true)), functiontest.Build(t)
+	for name, set := range lambdaNetworks {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // most of it is waiting
+			c := quick(t)
+			c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads = 3, 2, 0, 4, 2
+			set(&c)
+			want := train(t, c, data)
+			c.Out += "-lambda"
+			c.LambdaFaults, c.LambdaLimits = faults, config.LimitsMemory
+			if name == "gat" { // which a bridge has invoked
+				c.Ranks, c.Bridges = c.Ranks+1, 1
+			}
+			got, s, n := invoked(t, c, data, path, func(f *functions) {
+				f.patience, f.attempts, f.atOnce, f.falls = 400*time.Millisecond, 60, 8, false
+				f.local.Timeout, f.local.Concurrency = 500*time.Millisecond, 8
+			})
+			t.Logf("%v; %v; %+v", n, n.Pool, s)
+			if !bytes.Equal(got.model, want.model) {
+				t.Error("the model is another one")
+			}
+			sameLosses(t, "lambda", got.losses(), want.losses(), 0)
+			for f := lambda.Crash; f < lambda.Kinds; f++ {
+				if s.Struck[f] == 0 {
+					t.Errorf("the test shows nothing: no invocation has had fault %d", f)
+				}
+			}
+			if p := n.Pool; p.Used != p.Submitted || p.Submitted != n.Sent || p.Local != 0 {
+				t.Errorf("%d results counted for %d tasks, of which the CPU did %d", p.Used, p.Submitted, p.Local)
+			}
+			if n.Damaged == 0 || n.Again == 0 || s.Throttled < s.Struck[lambda.Throttle] {
+				t.Error("no damage was found, or no attempt was a second one")
+			}
+		})
+	}
+}
