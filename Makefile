@@ -59,8 +59,9 @@ test: deps deps-slurm
 unit: go
 	$(GO) vet ./...
 	$(GO) test ./...
-	$(GO) vet -tags lambda . ./ranks
+	$(GO) vet -tags lambda . ./ranks ./lambda/...
 	$(GO) test -tags lambda . ./ranks -run Lambda
+	$(GO) test -tags lambda ./lambda/deploy
 
 # Under the race detector arrays are on the Go heap and kernels plain Go, so that
 # it sees them. The short form is what workers and ranks share: tasks of an epoch,
