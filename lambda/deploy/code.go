@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"debug/elf"
 	"encoding/base64"
+	"errors"
+	"io/fs"
 	"os"
 	"time"
 
@@ -34,8 +36,11 @@ var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AA
 func Pack(path, arch string) (Code, error) {
 	build := "make function LAMBDA_ARCH=" + arch
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Code{}, fault.New(fault.Missing, "lambda", path, "the function is not there").Then("build it: %s", build)
+	}
 	if err != nil {
-		return Code{}, fault.New(fault.Missing, "lambda", path, "the function is not there: %v", err).Then("build it: %s", build)
+		return Code{}, fault.System("lambda", path, err)
 	}
 	if !info.Mode().IsRegular() || info.Size() > mostExecutable {
 		return Code{}, fault.New(fault.Data, "lambda", path, "this is no executable of at most %d bytes", mostExecutable).Then("build one: %s", build)

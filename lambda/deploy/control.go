@@ -77,14 +77,18 @@ func read[I, O, F any](ctx context.Context, action string, in *I, call func(cont
 // change makes a call that changes something, and says so. A dry run prints it with its
 // parameters instead, and gets an empty answer.
 func change[I, O, F any](ctx context.Context, c *control, action string, in *I, call func(context.Context, *I, ...func(*F)) (*O, error)) (*O, error) {
-	c.changes++
 	if c.dry {
+		c.changes++
 		text, err := parameters(in)
 		c.say("would call %s %s", action, text)
 		return new(O), err
 	}
 	c.say("calls %s", action)
-	return read(ctx, action, in, call)
+	out, err := read(ctx, action, in, call)
+	if err == nil || uncertain(err) {
+		c.changes++
+	}
+	return out, err
 }
 
 // parameters are those of a call as JSON, without what is not set, and with the size of

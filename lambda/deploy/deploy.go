@@ -143,11 +143,16 @@ func (d *deployment) roleARN(ctx context.Context, there *types.FunctionConfigura
 	case there == nil:
 		return "", refuse("give the ARN of a role that Lambda may take on, with --role, or have one made, with --create-role", "the function %s is new and needs a role", d.o.Name)
 	}
-	has := aws.ToString(there.Role)
-	if name, err := roleName(d.region, d.o.Name); err == nil && strings.HasSuffix(has, "/"+name) {
+	if d.hasOwn(there) {
 		return d.role(ctx)
 	}
-	return has, nil
+	return aws.ToString(there.Role), nil
+}
+
+// hasOwn tells whether a function has the role that siafu makes for it.
+func (d *deployment) hasOwn(there *types.FunctionConfiguration) bool {
+	name, err := roleName(d.region, d.o.Name)
+	return err == nil && strings.HasSuffix(aws.ToString(there.Role), "/"+name)
 }
 
 // patiently makes a call that names a role. Lambda takes some seconds to know one that
@@ -189,15 +194,17 @@ func (d *deployment) update(ctx context.Context, there *lambda.GetFunctionOutput
 	if err != nil {
 		return nil, err
 	}
-	if d.configured(f, role) && d.coded(f) {
+	failed := f.LastUpdateStatus == types.LastUpdateStatusFailed // of what it tells, some may not be so
+	configured, coded := d.configured(f, role) && !failed, d.coded(f) && !failed
+	if configured && coded {
 		return there, nil
 	}
-	if !d.configured(f, role) {
+	if !configured {
 		if err := d.configure(ctx, role); err != nil {
 			return nil, err
 		}
 	}
-	if !d.coded(f) {
+	if !coded {
 		_, err := change(ctx, d.control, "lambda:UpdateFunctionCode", &lambda.UpdateFunctionCodeInput{
 			FunctionName: &d.o.Name, ZipFile: d.code.Zip, Architectures: d.architectures(),
 		}, d.lambda.UpdateFunctionCode)
@@ -274,39 +281,57 @@ func reserved(there *lambda.GetFunctionOutput) *int32 {
 
 // undo removes what a deployment has made that fails because of cause.
 func (d *deployment) undo(ctx context.Context, cause error) error {
-	if d.dry || !d.madeFunction && !d.madeRole {
-		if d.changes > 0 && !d.dry {
-			d.say("failed after calls that have changed what was there: deploy again to finish")
-		}
+	switch {
+	case d.dry || d.changes == 0:
+		return cause
+	case !d.madeFunction && !d.madeRole:
+		d.say("failed after calls that have changed what was there: deploy again to finish")
+		return cause
+	case d.o.Keep:
+		d.say("failed half-way and keeps what it has made: %s; siafu lambda remove --name %s removes it", d.made(), d.o.Name)
 		return cause
 	}
-	if d.o.Keep {
-		d.say("failed half-way and keeps what it has made: function=%t role=%t; \"siafu lambda remove --name %s\" removes it", d.madeFunction, d.madeRole, d.o.Name)
-		return cause
-	}
-	d.say("failed half-way, and removes what it has made: function=%t role=%t", d.madeFunction, d.madeRole)
+	d.say("failed half-way, and removes what it has made: %s", d.made())
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.waits.undo)
 	defer cancel()
 	if err := d.takeBack(ctx); err != nil {
-		d.say("could not remove all of it: %v", err)
+		d.say("has not removed all of it: %v", err)
 		d.say("siafu lambda remove --name %s removes the rest", d.o.Name)
 	}
 	return cause
 }
 
-// takeBack removes the function and the role, as far as they are this deployment's.
+// made names what a deployment has made.
+func (d *deployment) made() string {
+	var list []string
+	if d.madeFunction {
+		list = append(list, "function "+d.o.Name)
+	}
+	if name, err := roleName(d.region, d.o.Name); d.madeRole && err == nil {
+		list = append(list, "role "+name)
+	}
+	return strings.Join(list, ", ")
+}
+
+// takeBack removes the function and the role, as far as they are this deployment's. A
+// function that was there before keeps a role that it has got meanwhile.
 func (d *deployment) takeBack(ctx context.Context) error {
-	inVPC := false
+	deleted := false
 	if d.madeFunction {
 		var err error
-		if inVPC, err = d.removeFunction(ctx, d.o.Name); err != nil {
+		if deleted, err = d.removeFunction(ctx, d.o.Name); err != nil {
 			return err
 		}
+	} else if there, err := d.look(ctx, d.o.Name); err != nil {
+		return err
+	} else if there != nil && d.hasOwn(there.Configuration) {
+		d.say("leaves the role, which the function has now: deploy again to finish")
+		return nil
 	}
 	if !d.madeRole {
 		return nil
 	}
-	return d.dropRole(ctx, d.o.Name, inVPC)
+	return d.dropRole(ctx, d.o.Name, deleted)
 }
 
 // report says what there is now, what it costs, and how to be rid of it.

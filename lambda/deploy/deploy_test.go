@@ -243,7 +243,7 @@ func TestDryRun(t *testing.T) {
 	if d := cmp.Diff(printed(dry), r.changing()); r.err != nil || d != "" {
 		t.Errorf("%v, calls (-printed +made):\n%s", r.err, d)
 	}
-	f.Functions["f"].VpcConfig = nil
+	f.Roles[ours].Policies = f.Roles[ours].Policies[:1] // the role of a VPC would stay
 	dry = removed(t, f, true)
 	if dry.err != nil || len(dry.changing()) > 0 || strings.Contains(dry.out, "secret") {
 		t.Fatalf("%v %v %s", dry.err, dry.changing(), dry.out)
@@ -322,10 +322,41 @@ func TestNeverReady(t *testing.T) {
 		c.waits.ready = 20 * time.Millisecond
 		return c.deploy(t.Context(), o, packed)
 	})
-	if r.err == nil || !strings.Contains(r.err.Error(), "state Pending") || len(f.Functions) > 0 || f.Roles[ours] == nil || !strings.Contains(r.out, "20 minutes") {
+	if r.err == nil || !strings.Contains(r.err.Error(), "state Pending") || len(f.Functions) > 0 || f.Roles[ours] == nil || !strings.Contains(r.out, "within 20 minutes") {
 		t.Fatalf("%v\n%s", r.err, r.out)
 	}
 	expect(t, removed(t, f, false), "lambda:GetFunction", "iam:GetRole", "iam:ListAttachedRolePolicies", "iam:DetachRolePolicy", "iam:DetachRolePolicy", "iam:DeleteRole")
+}
+
+// A deployment that fails after it has changed a function that was there takes nothing
+// back from it, not even a new role.
+func TestFailedUpdate(t *testing.T) {
+	f := deploytest.New(t)
+	f.Roles["mine"] = &deploytest.Role{}
+	o := options(t)
+	o.CreateRole, o.Role = false, deploytest.ARN("mine")
+	if r := deployed(t.Context(), t, f, o); r.err != nil {
+		t.Fatal(r.err)
+	}
+	f.Refuse = func(action string, _ int) *deploytest.Refusal {
+		if action == "lambda:UpdateFunctionCode" {
+			return deploytest.Denied(action)
+		}
+		return nil
+	}
+	o.CreateRole, o.Role, o.File = true, "", executableOf(t, "amd64", "two")
+	r := deployed(t.Context(), t, f, o)
+	if r.err == nil || f.Roles[ours] == nil || f.Functions["f"].Role != deploytest.ARN(ours) || !strings.Contains(r.out, "deploy again to finish") {
+		t.Errorf("%v\n%s", r.err, r.out)
+	}
+	o.CreateRole = false
+	if r := deployed(t.Context(), t, f, o); r.err == nil || strings.Contains(r.out, "have changed") {
+		t.Errorf("nothing was changed: %v\n%s", r.err, r.out)
+	}
+	f.Refuse = nil
+	if r := deployed(t.Context(), t, f, o); r.err != nil || !cmp.Equal(r.changing(), []string{"lambda:UpdateFunctionCode"}) {
+		t.Errorf("%v %v", r.err, r.changing())
+	}
 }
 
 // An interrupt ends a deployment, and what it had made is removed all the same.
@@ -372,18 +403,24 @@ func TestLostAnswer(t *testing.T) {
 // waited for; one that has failed is refused.
 func TestStates(t *testing.T) {
 	for _, c := range []struct {
-		state string
-		says  string
-	}{{"Pending", ""}, {"Inactive", ""}, {"Failed", "siafu lambda remove --name f"}} {
+		state, update string
+		memory        int
+		says          string
+	}{
+		{"Pending", "Successful", 256, ""}, {"Active", "InProgress", 256, ""}, {"Inactive", "Successful", 256, ""},
+		{"Active", "Failed", 512, ""}, // and what it tells of itself is not so
+		{"Failed", "Successful", 512, "siafu lambda remove --name f"},
+	} {
 		f := deploytest.New(t)
 		o := options(t)
 		if r := deployed(t.Context(), t, f, o); r.err != nil {
 			t.Fatal(r.err)
 		}
 		f.Functions["f"].State = c.state
-		o.Memory, o.File = 256, executableOf(t, "amd64", "two")
+		f.Functions["f"].LastUpdateStatus = c.update
+		o.Memory = c.memory
 		r := deployed(t.Context(), t, f, o)
-		if c.says == "" && (r.err != nil || f.Functions["f"].MemorySize != 256) || c.says != "" && (r.err == nil || !strings.Contains(r.err.Error(), c.says)) {
+		if c.says == "" && (r.err != nil || len(r.changing()) == 0 || f.Functions["f"].MemorySize != c.memory || f.Functions["f"].LastUpdateStatus != "Successful") || c.says != "" && (r.err == nil || !strings.Contains(r.err.Error(), c.says)) {
 			t.Errorf("%s: %v", c.state, r.err)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
-	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 )
 
 // Remove deletes the function and the role that siafu has made for it, and nothing that
@@ -24,11 +23,11 @@ func Remove(ctx context.Context, o RemoveOptions, w io.Writer) error {
 }
 
 func (c *control) remove(ctx context.Context, name string) error {
-	inVPC, err := c.removeFunction(ctx, name)
+	deleted, err := c.removeFunction(ctx, name)
 	if err != nil {
 		return err
 	}
-	if err := c.dropRole(ctx, name, inVPC); err != nil {
+	if err := c.dropRole(ctx, name, deleted); err != nil {
 		return err
 	}
 	if c.dry {
@@ -40,9 +39,8 @@ func (c *control) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// removeFunction deletes a function of siafu's, if it is there, and tells whether it was
-// in a VPC.
-func (c *control) removeFunction(ctx context.Context, name string) (inVPC bool, err error) {
+// removeFunction deletes a function of siafu's, and tells whether it was there.
+func (c *control) removeFunction(ctx context.Context, name string) (bool, error) {
 	there, err := c.look(ctx, name)
 	if err != nil {
 		return false, err
@@ -55,9 +53,5 @@ func (c *control) removeFunction(ctx context.Context, name string) (inVPC bool, 
 		return false, err
 	}
 	_, err = change(ctx, c, "lambda:DeleteFunction", &lambda.DeleteFunctionInput{FunctionName: &name}, c.lambda.DeleteFunction)
-	return networked(there.Configuration), err
-}
-
-func networked(f *types.FunctionConfiguration) bool {
-	return f.VpcConfig != nil && len(f.VpcConfig.SubnetIds) > 0
+	return err == nil, err
 }

@@ -17,14 +17,20 @@ import (
 const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"lambda.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
 
 // policies are what the role of a function may do: write logs, and in a VPC make the
-// network interfaces that it is reached by.
+// network interfaces that it reaches others by.
 func policies(region string, vpc bool) []string {
-	prefix := "arn:" + partition(region) + ":iam::aws:policy/service-role/"
-	list := []string{prefix + "AWSLambdaBasicExecutionRole"}
+	list := []string{policy(region, "AWSLambdaBasicExecutionRole")}
 	if vpc {
-		list = append(list, prefix+"AWSLambdaVPCAccessExecutionRole")
+		list = append(list, vpcPolicy(region))
 	}
 	return list
+}
+
+func vpcPolicy(region string) string { return policy(region, "AWSLambdaVPCAccessExecutionRole") }
+
+// policy is the ARN of one of AWS's own.
+func policy(region, name string) string {
+	return "arn:" + partition(region) + ":iam::aws:policy/service-role/" + name
 }
 
 // lookRole is what there is of a role, nil where there is none.
@@ -125,16 +131,14 @@ func (c *control) madeFor(ctx context.Context, function string) (*types.Role, er
 	return nil, nil
 }
 
-// errRoleNeeded is why a role outlives its function. The network interfaces of one in a
-// VPC go within some twenty minutes, by the rights of the role; without it they would
-// stay for ever, and with them the security group.
-var errRoleNeeded = fault.New(fault.Stopped, "lambda", "", "the function was in a VPC: its role stays until AWS has taken the network interfaces down, which takes up to 20 minutes").
-	Then("run siafu lambda remove again then")
-
-// dropRole deletes the role that siafu has made for a function, if there is one, unless
-// the function has been deleted just now and was in a VPC. A role that cannot be looked
-// for is none that siafu has made with these rights.
-func (c *control) dropRole(ctx context.Context, function string, inVPC bool) error {
+// dropRole deletes the role that siafu has made for a function, if there is one. A role
+// that cannot be looked for is none that siafu has made with these rights.
+//
+// The network interfaces of a function in a VPC go within some twenty minutes of its end,
+// by the rights of its role; without it they would stay for ever, and with them the
+// security group. A role with these rights is therefore not deleted together with the
+// function.
+func (c *control) dropRole(ctx context.Context, function string, deleted bool) error {
 	r, err := c.madeFor(ctx, function)
 	switch {
 	case denied(err):
@@ -142,12 +146,14 @@ func (c *control) dropRole(ctx context.Context, function string, inVPC bool) err
 		return nil
 	case err != nil || r == nil:
 		return err
-	case inVPC:
-		return errRoleNeeded
 	}
 	list, err := c.attached(ctx, *r.RoleName)
 	if err != nil {
 		return err
+	}
+	if deleted && slices.Contains(list, vpcPolicy(c.region)) {
+		return fault.New(fault.Stopped, "lambda", "", "the role %s stays for now: AWS takes the network interfaces of a function in a VPC down by its rights, within 20 minutes", *r.RoleName).
+			Then("run siafu lambda remove --name %s again then", function)
 	}
 	for _, p := range list {
 		if _, err := change(ctx, c, "iam:DetachRolePolicy", &iam.DetachRolePolicyInput{RoleName: r.RoleName, PolicyArn: &p}, c.iam.DetachRolePolicy); err != nil {

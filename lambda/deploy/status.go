@@ -65,7 +65,7 @@ func (c *control) tell(there *lambda.GetFunctionOutput, o StatusOptions) {
 	}
 	c.say("role=%s", aws.ToString(f.Role))
 	c.say("concurrency=%s", concurrency)
-	if networked(f) {
+	if f.VpcConfig != nil && len(f.VpcConfig.SubnetIds) > 0 {
 		c.say("vpc=%s subnets=%v security_groups=%v", aws.ToString(f.VpcConfig.VpcId), f.VpcConfig.SubnetIds, f.VpcConfig.SecurityGroupIds)
 	}
 	c.say("code_sha256=%s code_bytes=%d %s", aws.ToString(f.CodeSha256), f.CodeSize, compared(o.File, arch, aws.ToString(f.CodeSha256)))
