@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -41,15 +40,13 @@ type Options struct {
 
 // Transport invokes. Its methods are safe for several goroutines.
 type Transport struct {
-	o        Options
-	network  json.RawMessage
-	context  context.Context // ends with Close
-	cancel   context.CancelFunc
-	places   chan struct{}
-	results  chan []byte
-	failures chan task.Failure
-	senders  sync.WaitGroup
-	invoked  atomic.Int64
+	o       Options
+	network json.RawMessage
+	context context.Context // ends with Close
+	cancel  context.CancelFunc
+	places  chan struct{}
+	answers chan task.Answer
+	senders sync.WaitGroup
 }
 
 // New is a transport of the tasks of one network.
@@ -60,7 +57,7 @@ func New(o Options) (*Transport, error) {
 	}
 	t := &Transport{
 		o: o, network: network, places: make(chan struct{}, max(o.AtOnce, 1)),
-		results: make(chan []byte), failures: make(chan task.Failure),
+		answers: make(chan task.Answer),
 	}
 	t.context, t.cancel = context.WithCancel(context.Background())
 	return t, nil
@@ -89,15 +86,12 @@ func (t *Transport) send(name task.Name, message []byte) {
 	}
 	result, err := t.invoke(message)
 	<-t.places
-	if err == nil {
-		select {
-		case t.results <- result:
-		case <-t.context.Done():
-		}
-		return
+	a := task.Answer{Result: result}
+	if err != nil {
+		a.Failed = &task.Failure{Name: name, Err: err, Final: final(err)}
 	}
 	select {
-	case t.failures <- task.Failure{Name: name, Err: err, Final: final(err)}:
+	case t.answers <- a:
 	case <-t.context.Done():
 	}
 }
@@ -114,7 +108,6 @@ func (t *Transport) invoke(message []byte) ([]byte, error) {
 	if status(err) == http.StatusTooManyRequests {
 		return nil, fmt.Errorf("%w: %w", pool.Throttled, err)
 	}
-	t.invoked.Add(1)
 	if err != nil {
 		return nil, err
 	}
@@ -159,15 +152,8 @@ func final(err error) bool {
 	return errors.As(err, new(*refused))
 }
 
-// Results brings the results of tasks.
-func (t *Transport) Results() <-chan []byte { return t.results }
-
-// Failures brings the attempts that will have no result.
-func (t *Transport) Failures() <-chan task.Failure { return t.failures }
-
-// Invocations are those up to now, without the ones that were turned away (429). An
-// invocation whose connection was lost counts.
-func (t *Transport) Invocations() int64 { return t.invoked.Load() }
+// Answers implements tensor.Transport.
+func (t *Transport) Answers() <-chan task.Answer { return t.answers }
 
 // Close ends the transport: invocations are given up, and no goroutine is left.
 func (t *Transport) Close() error {
