@@ -51,8 +51,8 @@ func TestLambdaFaultCampaign(t *testing.T) {
 			if p := n.Pool; p.Used != p.Submitted || p.Submitted != n.Sent || p.Local != 0 {
 				t.Errorf("%d results counted for %d tasks, of which the CPU did %d", p.Used, p.Submitted, p.Local)
 			}
-			if n.Damaged == 0 || n.Again == 0 || s.Throttled < s.Struck[lambda.Throttle] {
-				t.Error("no damage was found, or no attempt was a second one")
+			if n.Again == 0 || s.Throttled < s.Struck[lambda.Throttle] {
+				t.Errorf("%d attempts were further ones", n.Again)
 			}
 		})
 	}

@@ -205,6 +205,9 @@ func (c *Config) validateDurations() error {
 	if err := c.checkRefresh(); err != nil {
 		return err
 	}
+	if err := c.checkSandboxes(); err != nil {
+		return err
+	}
 	if err := c.checkLambda(); err != nil {
 		return err
 	}
