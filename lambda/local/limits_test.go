@@ -156,7 +156,7 @@ func TestMemoryLimit(t *testing.T) {
 	b := newBench(t, Options{Memory: 128, Limits: Limits{Memory: true}})
 	before := b.pid(t, wish{})
 	f := b.failed(t, wish{Do: "hoard", N: 200})
-	if f.Type != "Runtime.OutOfMemory" || !strings.Contains(f.Message, "signal: killed") {
+	if f.Type != "Runtime.OutOfMemory" || !strings.Contains(f.Message, "signal: killed: it has had") || !strings.Contains(f.Message, "may have 128") {
 		t.Errorf("it fails with %+v", f)
 	}
 	if after := b.pid(t, wish{Do: "", N: 1}); after == before || b.Stats().Failed != 1 {

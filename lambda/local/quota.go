@@ -142,7 +142,7 @@ func (s *Service) tooMuch(b *sandbox) bool {
 	if !s.o.Limits.Memory || b.peak <= int64(s.o.Memory)<<20 {
 		return false
 	}
-	b.end("Runtime.OutOfMemory")
+	b.end(outOfMemory)
 	return true
 }
 

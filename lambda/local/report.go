@@ -28,11 +28,14 @@ func (b *sandbox) usage(inv *invocation) usage {
 func (u usage) report(id string, memory int) string {
 	text := fmt.Sprintf("START RequestId: %s Version: $LATEST\nEND RequestId: %s\n", id, id)
 	text += fmt.Sprintf("REPORT RequestId: %s\tDuration: %.2f ms\tBilled Duration: %.0f ms\tMemory Size: %d MB\tMax Memory Used: %d MB\t",
-		id, milliseconds(u.duration), math.Ceil(milliseconds(u.init+u.duration)), memory, (u.peak+1<<20-1)>>20)
+		id, milliseconds(u.duration), math.Ceil(milliseconds(u.init+u.duration)), memory, megabytes(u.peak))
 	if u.init > 0 {
 		text += fmt.Sprintf("Init Duration: %.2f ms\t", milliseconds(u.init))
 	}
 	return text + "\n"
 }
+
+// megabytes are those that bytes fill or begin.
+func megabytes(bytes int64) int64 { return (bytes + 1<<20 - 1) >> 20 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

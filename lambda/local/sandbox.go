@@ -60,24 +60,13 @@ func (s *Service) start() (*sandbox, error) {
 		token: rand.Text(), work: make(chan *invocation, 1), took: make(chan struct{}, 1), ended: make(chan struct{}), said: &log{},
 		began: time.Now(), delay: s.o.Limits.cold(s.o.Faults.Seed, s.stats.Started),
 	}
-	cmd := exec.Command(s.o.Function)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = os.TempDir(), b.said, b.said
-	cmd.Env = []string{ // and nothing of ours
-		"AWS_LAMBDA_RUNTIME_API=" + s.runtimeAddress(b), "AWS_LAMBDA_FUNCTION_NAME=" + s.o.Name,
-		"AWS_LAMBDA_FUNCTION_VERSION=$LATEST", "AWS_REGION=" + Region, "_HANDLER=bootstrap", "TMPDIR=" + os.TempDir(),
-		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=" + strconv.Itoa(s.o.Memory),
-	}
 	if s.o.Limits.Bandwidth {
 		if err := s.openRelay(b); err != nil {
 			return nil, err
 		}
 		b.in, b.out = s.newBucket(b), s.newBucket(b)
-		cmd.Env = append(cmd.Env, RelayVariable+"="+b.relayAddress)
 	}
-	// A group of its own: Ctrl-C at the terminal is the run's to answer.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	// What a killed process has started must not keep its output open for ever.
-	cmd.WaitDelay = time.Second
+	cmd := s.command(b)
 	if err := s.startOnThread(cmd); err != nil {
 		b.closeRelay()
 		return nil, err
@@ -88,15 +77,32 @@ func (s *Service) start() (*sandbox, error) {
 	if s.governed() {
 		s.processes.Go(func() { s.govern(b) })
 	}
-	s.processes.Add(1)
-	go func() {
-		defer s.processes.Done()
+	s.processes.Go(func() {
 		err := cmd.Wait()
 		close(b.ended)
 		b.closeRelay()
 		s.bury(b, fmt.Errorf("Runtime exited with error: %w", orNone(err)))
-	}()
+	})
 	return b, nil
+}
+
+// command is that of a sandbox.
+func (s *Service) command(b *sandbox) *exec.Cmd {
+	cmd := exec.Command(s.o.Function)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = os.TempDir(), b.said, b.said
+	cmd.Env = []string{ // and nothing of ours
+		"AWS_LAMBDA_RUNTIME_API=" + s.runtimeAddress(b), "AWS_LAMBDA_FUNCTION_NAME=" + s.o.Name,
+		"AWS_LAMBDA_FUNCTION_VERSION=$LATEST", "AWS_REGION=" + Region, "_HANDLER=bootstrap", "TMPDIR=" + os.TempDir(),
+		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=" + strconv.Itoa(s.o.Memory),
+	}
+	if b.relay != nil {
+		cmd.Env = append(cmd.Env, RelayVariable+"="+b.relayAddress)
+	}
+	// A group of its own: Ctrl-C at the terminal is the run's to answer.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	// What a killed process has started must not keep its output open for ever.
+	cmd.WaitDelay = time.Second
+	return cmd
 }
 
 // startOnThread has the thread of sandboxes start one.
@@ -139,6 +145,9 @@ func (b *sandbox) stop(still bool) {
 	}
 	_ = b.process.Signal(signal) // it may have ended
 }
+
+// outOfMemory is the type of the error of an invocation whose sandbox has had too much.
+const outOfMemory = "Runtime.OutOfMemory"
 
 // verdict is the type of the error of an invocation whose sandbox has ended.
 func (b *sandbox) verdict() string { return cmp.Or(b.why, "Runtime.ExitError") }

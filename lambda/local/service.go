@@ -239,6 +239,9 @@ func (s *Service) bury(b *sandbox, why error) {
 		}
 		why = err
 	}
+	if b.why == outOfMemory {
+		why = fmt.Errorf("%w: it has had %d MB of memory, and may have %d", why, megabytes(b.peak), s.o.Memory)
+	}
 	a := failure(b.verdict(), fmt.Sprintf("RequestId: %s Error: %v%s", inv.id, why, b.said.tail()))
 	a.usage = b.usage(inv)
 	inv.done <- a
