@@ -251,8 +251,8 @@ func TestBurst(t *testing.T) {
 	if throttled := (*types.TooManyRequestsException)(nil); !errors.As(err, &throttled) {
 		t.Errorf("the second one ends with %v", err)
 	}
-	if first := <-ended; b.pid(t, wish{}) != first || b.Stats().Throttled != 1 {
-		t.Error("a warm sandbox is none of them")
+	if first := <-ended; b.pid(t, wish{}) != first || b.Stats().Throttled != 1 || b.Stats().Invocations != 2 {
+		t.Errorf("a warm sandbox is none of them: %+v", b.Stats())
 	}
 	now := time.Now()
 	three := Limits{Burst: 3}.newBurst()

@@ -169,8 +169,11 @@ func (s *Service) newBucket(b *sandbox) *bucket {
 func (s *Service) hand(inv *invocation) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stats.Invocations++
-	return s.give(inv)
+	err := s.give(inv)
+	if !errors.Is(err, errThrottled) {
+		s.stats.Invocations++
+	}
+	return err
 }
 
 // give is hand with the lock.
