@@ -243,6 +243,9 @@ func (s *Service) next(w http.ResponseWriter, r *http.Request, b *sandbox) {
 			<-b.ended
 			return
 		}
+		if inv.fault == lambda.Straggle {
+			sleep(slowStart, b.ended)
+		}
 		h := w.Header()
 		h.Set("Content-Type", "application/json")
 		h.Set("Lambda-Runtime-Aws-Request-Id", inv.id)
@@ -251,6 +254,10 @@ func (s *Service) next(w http.ResponseWriter, r *http.Request, b *sandbox) {
 		_, _ = paced{Writer: w, bucket: b.in, ended: b.ended}.Write(inv.payload) // a sandbox that does not get it ends
 	}
 }
+
+// slowStart is how late the payload of an invocation is that straggles: there are none
+// so short that they are not slow.
+const slowStart = lambda.Slowness * time.Millisecond
 
 // welcome takes that a sandbox is ready for work: a new one after its cold start.
 func (s *Service) welcome(b *sandbox) {
@@ -271,9 +278,6 @@ func (s *Service) take(b *sandbox, inv *invocation) {
 	s.mu.Lock()
 	inv.taken, inv.since = true, time.Now()
 	s.mu.Unlock()
-	if inv.fault == lambda.Straggle {
-		b.stop(true)
-	}
 	select {
 	case b.took <- struct{}{}:
 	default: // whoever is to know does not yet know of the one before

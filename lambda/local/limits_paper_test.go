@@ -17,9 +17,9 @@ func TestProcessorShareOfThePaper(t *testing.T) {
 	const cpu = 150 * time.Millisecond
 	want := time.Duration(float64(cpu-most(share)) / share)
 	b.pid(t, wish{})
-	atMost(t, want*110/100, func() time.Duration { return b.burns(t, cpu, want*90/100) })
+	within(t, want*90/100, want*110/100, func() burnt { return b.burns(t, cpu) })
 	free := newBench(t, Options{Memory: 192})
-	atMost(t, want/2, func() time.Duration { return free.burns(t, cpu, cpu) })
+	within(t, cpu/2, want/2, func() burnt { return free.burns(t, cpu) })
 }
 
 // "the per-Lambda bandwidth goes down as the number of Lambdas increases. For example,
@@ -39,17 +39,14 @@ func TestBandwidthOfThePaper(t *testing.T) {
 	b := newBench(t, Options{Concurrency: 100, Limits: Limits{Bandwidth: true}})
 	for _, others := range []int{0, 99} {
 		b.count(func(*Stats) { b.running += others })
-		const n = 6 << 20
+		const n = 16 << 20
 		want := time.Duration(n * 8 / Bandwidth(1+others) * float64(time.Second))
-		atMost(t, want*115/100, func() time.Duration {
+		within(t, want-lateness, want*115/100, func() burnt {
 			d := result[time.Duration](t, b, wish{Do: "fetch", Target: target, N: n})
-			if d < want*90/100 { // some may have come before the clock ran
-				t.Errorf("%d bytes take %v, and should take %v", n, d, want)
-			}
 			t.Logf("beside %d others %.0f Mbit/s, want %.0f", others, n*8/d.Seconds()/1e6, Bandwidth(1+others)/1e6)
-			return d
+			return burnt{Wall: d}
 		})
 		b.count(func(*Stats) { b.running -= others })
 	}
-	eventually(t, "the relay has counted less", func() bool { return b.Stats().Relayed >= 2*6<<20 })
+	eventually(t, "the relay has counted less", func() bool { return b.Stats().Relayed >= 2*16<<20 })
 }

@@ -97,7 +97,7 @@ func (s *Service) governed() bool {
 // govern holds a sandbox to its limits while it has invocations, until it ends.
 func (s *Service) govern(b *sandbox) {
 	var q quota
-	for s.await(b, &q) {
+	for s.await(b) {
 		if s.o.Limits.Memory && s.tooMuch(b) {
 			return
 		}
@@ -107,8 +107,8 @@ func (s *Service) govern(b *sandbox) {
 
 // await waits until a sandbox has an invocation, or one to pay for. It says whether the
 // sandbox is there.
-func (s *Service) await(b *sandbox, q *quota) bool {
-	if !q.stopped && s.workOf(b) == nil {
+func (s *Service) await(b *sandbox) bool {
+	if s.idle(b) {
 		select {
 		case <-b.took:
 		case <-b.ended:
@@ -122,14 +122,11 @@ func (s *Service) await(b *sandbox, q *quota) bool {
 	}
 }
 
-// workOf is the invocation that a sandbox has taken and not finished.
-func (s *Service) workOf(b *sandbox) *invocation {
+// idle tells whether nothing is to be held to a limit.
+func (s *Service) idle(b *sandbox) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b.current == nil || !b.current.taken {
-		return nil
-	}
-	return b.current
+	return !b.still && b.taken() == nil
 }
 
 // tooMuch notes how much memory a sandbox has had, and ends it if that is more than it
@@ -146,16 +143,20 @@ func (s *Service) tooMuch(b *sandbox) bool {
 	return true
 }
 
-// ration stops a sandbox, or lets it go on, and says when to look at it again.
+// ration has a sandbox stand still, or go on, and says when to look at it again. All of
+// it is with the lock: no invocation comes or ends between the look and what follows.
 func (s *Service) ration(b *sandbox, q *quota) time.Duration {
-	inv := s.workOf(b)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	inv := b.taken()
 	slow := inv != nil && inv.fault == lambda.Straggle
 	share := s.share(slow)
 	used, err := cpuTime(b.process.Pid)
 	if err != nil { // it has ended
 		return memoryLook
 	}
-	wait, now, was := memoryLook, time.Now(), q.stopped
+	now, wait := time.Now(), memoryLook
+	q.stopped = b.still
 	switch {
 	case share == 0:
 		*q = quota{}
@@ -163,15 +164,13 @@ func (s *Service) ration(b *sandbox, q *quota) time.Duration {
 		q.begin(now, used, share)
 		fallthrough
 	default:
-		if slow && inv != q.of { // it stands still since it got it, or a short one would not be slow
-			q.credit, q.stopped, was = min(q.credit, 0), true, true
+		if slow && inv != q.of { // or a short one would be done from what is kept
+			q.credit = min(q.credit, 0)
 		}
 		q.of = inv
 		wait = q.look(now, used, share)
 	}
-	if q.stopped != was {
-		b.stop(q.stopped)
-	}
+	b.stand(q.stopped)
 	if s.o.Limits.Memory && !q.stopped {
 		wait = min(wait, memoryLook)
 	}

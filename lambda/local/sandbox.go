@@ -36,6 +36,7 @@ type sandbox struct {
 	current *invocation   // handed to the sandbox and not finished; nil of a warm one
 	why     string        // it was ended by the service: the type of the error
 	ready   bool          // it has asked for work
+	still   bool          // it has been told to stand still
 	init    time.Duration // from its beginning until it was ready, until an invocation is charged for it
 	peak    int64         // bytes of memory, as far as anybody has looked
 }
@@ -137,13 +138,25 @@ func (b *sandbox) end(why string) {
 	b.kill()
 }
 
-// stop has a sandbox stand still, or go on.
-func (b *sandbox) stop(still bool) {
+// stand has a sandbox stand still, or go on, with the lock.
+func (b *sandbox) stand(still bool) {
+	if still == b.still {
+		return
+	}
 	signal := syscall.SIGCONT
 	if still {
 		signal = syscall.SIGSTOP
 	}
+	b.still = still
 	_ = b.process.Signal(signal) // it may have ended
+}
+
+// taken is the invocation that a sandbox has taken and not finished, with the lock.
+func (b *sandbox) taken() *invocation {
+	if b.current == nil || !b.current.taken {
+		return nil
+	}
+	return b.current
 }
 
 // outOfMemory is the type of the error of an invocation whose sandbox has had too much.
