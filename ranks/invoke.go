@@ -13,6 +13,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/kernels"
 	"siafu/lambda"
+	"siafu/lambda/endpoint"
 	"siafu/lambda/invoke"
 	"siafu/lambda/local"
 	"siafu/lambda/pool"
@@ -27,8 +28,11 @@ type functions struct {
 	attempts int           // at a task
 	atOnce   int           // invocations of a rank
 	falls    bool          // back to the CPU where functions keep failing
+	payloads bool          // carry tasks and results; else functions pull and push
 	local    local.Options
-	service  *local.Service // of --lambda local, once it runs
+	endpoint endpoint.Options
+	service  *local.Service     // of --lambda local, once it runs
+	bridge   *endpoint.Endpoint // unless payloads carry tasks, once it runs
 }
 
 // awsAtOnce is Dorylus's first number of functions (OSDI'21, §6).
@@ -42,8 +46,14 @@ func (r *run) howToInvoke() *functions {
 	if r.cfg.Lambda == config.LambdaLocal {
 		f.atOnce = r.threads
 	}
+	f.endpoint.Listen, f.endpoint.Advertise = r.cfg.Bridge()
+	f.endpoint.Connections = 4*f.atOnce + strangers
 	return f
 }
+
+// strangers is how many connections an endpoint bears besides those of functions, of
+// which some may still hold one that no invocation uses.
+const strangers = 64
 
 // canInvoke tells whether this build can have tensor work done in functions.
 func canInvoke(Config) error { return nil }
@@ -70,10 +80,7 @@ func (r *run) invoke() error {
 		Function: r.cfg.FunctionName(), AtOnce: f.atOnce, Timeout: 2 * f.patience, // a late result may still be the first
 		Network: lambda.Network{Spec: r.net, Sparse: r.shard.Features.Sparse != nil, Kernel: kernel},
 	}
-	if err := r.client(f, &o); err != nil {
-		return err
-	}
-	t, err := invoke.New(o)
+	t, err := r.transport(f, o)
 	if err != nil {
 		return err
 	}
@@ -100,6 +107,23 @@ const (
 	leastPause = 50 * time.Millisecond
 	mostPause  = 5 * time.Second
 )
+
+// transport starts what invocations need.
+func (r *run) transport(f *functions, o invoke.Options) (t *invoke.Transport, err error) {
+	if !f.payloads {
+		if f.bridge, err = endpoint.Start(f.endpoint); err != nil {
+			return nil, err
+		}
+		o.Endpoint = f.bridge
+	}
+	if err = r.client(f, &o); err == nil {
+		t, err = invoke.New(o)
+	}
+	if err != nil && f.bridge != nil {
+		_ = f.bridge.Close()
+	}
+	return t, err
+}
 
 // client completes the options with who answers invocations.
 func (r *run) client(f *functions, o *invoke.Options) error {

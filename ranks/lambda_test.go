@@ -13,6 +13,8 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
+	"siafu/lambda"
+	"siafu/lambda/endpoint"
 	"siafu/lambda/function/functiontest"
 	"siafu/lambda/local"
 	"siafu/ranks/config"
@@ -23,7 +25,7 @@ import (
 // invoked trains with every tensor task done by invocations of the function, through
 // the genuine client and the local service, and returns what the ranks' services and
 // backends have seen.
-func invoked(t testing.TB, c Config, data, path string, change func(*functions)) (got trained, stats local.Stats, counts tensor.Counts) {
+func invoked(t testing.TB, c Config, data, path string, change func(*functions)) (got trained, stats local.Stats, counts tensor.Counts, bridges endpoint.Stats) {
 	t.Helper()
 	c.Tensor, c.Lambda, c.LambdaFunction = config.TensorLambda, config.LambdaLocal, path
 	var mu sync.Mutex
@@ -46,6 +48,16 @@ func invoked(t testing.TB, c Config, data, path string, change func(*functions))
 	for _, f := range all {
 		n := f.service.Stats()
 		stats = local.Stats{Invocations: stats.Invocations + n.Invocations, Throttled: stats.Throttled + n.Throttled, Failed: stats.Failed + n.Failed, Refused: stats.Refused + n.Refused, Started: stats.Started + n.Started}
+		if f.bridge != nil {
+			b := f.bridge.Stats()
+			bridges.Fetched += b.Fetched
+			bridges.Answered += b.Answered
+			bridges.BytesOut += b.BytesOut
+			bridges.MostHeld = max(bridges.MostHeld, b.MostHeld)
+			for k, n := range b.Refused {
+				bridges.Refused[k] += n
+			}
+		}
 	}
 	for _, r := range runs {
 		if b, ok := r.tensor.(*tensor.Remote); ok {
@@ -53,7 +65,7 @@ func invoked(t testing.TB, c Config, data, path string, change func(*functions))
 			counts = tensor.Counts{Sent: counts.Sent + n.Sent, Again: counts.Again + n.Again, Failed: counts.Failed + n.Failed, Dropped: counts.Dropped + n.Dropped, Damaged: counts.Damaged + n.Damaged, Bytes: counts.Bytes + n.Bytes}
 		}
 	}
-	return got, stats, counts
+	return got, stats, counts, bridges
 }
 
 // lambdaNetworks are those that are trained in functions.
@@ -75,13 +87,16 @@ func TestLambdaIsCPU(t *testing.T) {
 				set(&c)
 				want := train(t, c, data)
 				c.Out += "-lambda"
-				got, s, n := invoked(t, c, data, path, nil)
+				got, s, n, b := invoked(t, c, data, path, nil)
 				if !bytes.Equal(got.model, want.model) {
 					t.Error("the model is another one")
 				}
 				sameLosses(t, "lambda", got.losses(), want.losses(), 0)
 				if s.Invocations != n.Sent || s.Failed+s.Throttled+s.Refused+n.Again > 0 || s.Started > 2*ranks {
 					t.Errorf("%+v for %v", s, n)
+				}
+				if b.Fetched != n.Sent || b.Answered != n.Sent || b.BytesOut != n.Bytes || b.Refusals() > 0 {
+					t.Errorf("%+v for %v", b, n)
 				}
 				var inEpochs int64
 				for _, e := range got.Epochs {
@@ -105,41 +120,63 @@ func TestLambdaAsync(t *testing.T) {
 	c.Epochs, c.Ranks, c.Servers = 4, 1, 0
 	want := train(t, c, data)
 	c.Out += "-lambda"
-	got, _, n := invoked(t, c, data, functiontest.Build(t), nil)
+	got, _, n, _ := invoked(t, c, data, functiontest.Build(t), nil)
 	if !bytes.Equal(got.model, want.model) || got.Summary.LambdaInvocations != int64(n.Sent) || got.Epochs[1].LambdaInvocations == 0 {
 		t.Errorf("the model is another one, or %d invocations are counted of %v", got.Summary.LambdaInvocations, n)
 	}
 }
 
 // Invocations that crash, are late, are lost or are turned away cost time and money and
-// change no bit.
+// change no bit, whether payloads carry tasks or functions pull them. A late answer is
+// no late result where the function has pushed it.
 func TestLambdaFaults(t *testing.T) {
 	data, path := parted(t, generated(t, true)), functiontest.Build(t)
 	for name, set := range lambdaNetworks {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel() // most of it is waiting
-			c := quick(t)
-			c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads = 2, 2, 0, 4, 2
-			set(&c)
-			want := train(t, c, data)
-			c.Out += "-lambda"
-			got, s, n := invoked(t, c, data, path, func(f *functions) {
-				f.patience, f.attempts, f.atOnce, f.falls = 300*time.Millisecond, 40, 4, false
-				f.local.Timeout = 400 * time.Millisecond
-				f.local.Faults = local.Faults{Seed: 3, Crash: 0.06, Late: 0.05, Lose: 0.03, Delay: 450 * time.Millisecond}
+		for _, payloads := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s payloads=%t", name, payloads), func(t *testing.T) {
+				t.Parallel() // most of it is waiting
+				c := quick(t)
+				c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads = 2, 2, 0, 4, 2
+				set(&c)
+				want := train(t, c, data)
+				c.Out += "-lambda"
+				got, s, n, b := invoked(t, c, data, path, func(f *functions) {
+					f.patience, f.attempts, f.atOnce, f.falls, f.payloads = 300*time.Millisecond, 40, 4, false, payloads
+					f.local.Timeout = 400 * time.Millisecond
+					f.local.Faults = local.Faults{Seed: 3, Crash: 0.06, Late: 0.05, Lose: 0.03, Delay: 450 * time.Millisecond}
+				})
+				t.Logf("%v; %+v; %+v", n, s, b)
+				if !bytes.Equal(got.model, want.model) {
+					t.Error("the model is another one")
+				}
+				sameLosses(t, "lambda", got.losses(), want.losses(), 0)
+				if s.Failed == 0 || s.Throttled == 0 || n.Failed < s.Failed || payloads && n.Dropped == 0 || s.Started <= 4 {
+					t.Error("the test shows nothing")
+				}
+				if !payloads && b.Answered < n.Sent {
+					t.Errorf("%d results for %d tasks", b.Answered, n.Sent)
+				}
+				if got.Summary.LambdaInvocations < int64(n.Sent) {
+					t.Errorf("%d invocations are counted of %d", got.Summary.LambdaInvocations, s.Invocations)
+				}
 			})
-			t.Logf("%v; %+v", n, s)
-			if !bytes.Equal(got.model, want.model) {
-				t.Error("the model is another one")
-			}
-			sameLosses(t, "lambda", got.losses(), want.losses(), 0)
-			if s.Failed == 0 || s.Throttled == 0 || n.Failed < s.Failed || n.Dropped == 0 || s.Started <= 4 {
-				t.Error("the test shows nothing")
-			}
-			if got.Summary.LambdaInvocations < int64(n.Sent) {
-				t.Errorf("%d invocations are counted of %d", got.Summary.LambdaInvocations, s.Invocations)
-			}
-		})
+		}
+	}
+}
+
+// What no payload can hold travels between endpoint and function.
+func TestLambdaLarge(t *testing.T) {
+	data := generated(t, true)
+	c := quick(t)
+	c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads, c.Hidden, c.CacheInput = 2, 1, 0, 1, 1, 4000, "off"
+	want := train(t, c, data)
+	c.Out += "-lambda"
+	got, _, n, b := invoked(t, c, data, functiontest.Build(t), nil)
+	if !bytes.Equal(got.model, want.model) || b.Refusals() > 0 {
+		t.Errorf("the model is another one: %v %+v", n, b)
+	}
+	if b.MostHeld < lambda.MaxPayload {
+		t.Errorf("%d bytes at a time: the test shows nothing", b.MostHeld)
 	}
 }
 
@@ -160,7 +197,7 @@ func TestLambdaRefuses(t *testing.T) {
 	c := quick(t)
 	c.Tensor, c.Lambda, c.LambdaFunction, c.Epochs, c.Intervals = config.TensorLambda, config.LambdaLocal, path, 2, 1
 	var seen *functions
-	watch := func(f *functions) { seen = f }
+	watch := func(f *functions) { seen, f.payloads = f, true }
 
 	c.Hidden, c.CacheInput = 4000, "off" // 400 rows of it are 6.4 MB, the weights 0.2 MB
 	err := lambdaError(t, c, data, watch)

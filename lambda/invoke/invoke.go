@@ -20,6 +20,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/kernels/task"
 	"siafu/lambda"
+	"siafu/lambda/endpoint"
 	"siafu/lambda/pool"
 )
 
@@ -34,9 +35,10 @@ type Options struct {
 	Client   Client
 	Function string // name or ARN
 	Network  lambda.Network
-	AtOnce   int           // invocations at a time, at least 1; more tasks wait
-	Timeout  time.Duration // of an invocation, so that a connection which is lost and does not say so gives its place back
-	Close    func() error  // called last by Close, may be nil
+	Endpoint *endpoint.Endpoint // that functions pull tasks from; nil: tasks and results travel in payloads
+	AtOnce   int                // invocations at a time, at least 1; more tasks wait
+	Timeout  time.Duration      // of an invocation, so that a connection which is lost and does not say so gives its place back
+	Close    func() error       // called last by Close, before the endpoint's; may be nil
 }
 
 // Transport invokes. Its methods are safe for several goroutines.
@@ -46,10 +48,14 @@ type Transport struct {
 	context  context.Context // ends with Close
 	cancel   context.CancelFunc
 	places   chan struct{}
-	results  chan []byte
+	results  chan []byte   // in payloads
+	ready    <-chan []byte // of Results
 	failures chan task.Failure
 	senders  sync.WaitGroup
 	invoked  atomic.Int64
+
+	mu    sync.Mutex
+	spent lambda.Spent
 }
 
 // New is a transport of the tasks of one network.
@@ -62,40 +68,87 @@ func New(o Options) (*Transport, error) {
 		o: o, network: network, places: make(chan struct{}, max(o.AtOnce, 1)),
 		results: make(chan []byte), failures: make(chan task.Failure),
 	}
+	if o.Endpoint == nil {
+		t.ready = t.results
+	} else {
+		t.ready = o.Endpoint.Results()
+	}
 	t.context, t.cancel = context.WithCancel(context.Background())
 	return t, nil
 }
 
-// Send has a task done by an invocation, as soon as there is a place for one. It does
-// not wait. A task that no payload can hold is refused.
+// Send has a task done by an invocation, as soon as there is a place for one, or by
+// the one that Expect has asked for. It does not wait. A task that no payload, or no
+// endpoint, can hold is refused.
 func (t *Transport) Send(message []byte) error {
 	name, err := task.NameOf(message)
 	if err != nil {
 		return err
 	}
-	if err := lambda.CheckSize("a task", len(message), len(t.network)); err != nil {
+	if t.o.Endpoint == nil {
+		if err := lambda.CheckSize("a task", len(message), len(t.network)); err != nil {
+			return err
+		}
+		t.senders.Go(func() { t.send(name, lambda.Request{Network: t.network, Task: message}) })
+		return nil
+	}
+	if n, most := int64(len(message)), t.o.Endpoint.MostTask(); n > most {
+		return lambda.TooLarge("a task", n, "the data endpoint", most)
+	}
+	if err := t.Expect(name); err != nil && !errors.Is(err, endpoint.ErrOpen) {
 		return err
 	}
-	t.senders.Go(func() { t.send(name, message) })
+	t.senders.Go(func() { t.deliver(name, message) })
 	return nil
 }
 
+// Expect invokes a function for a task that Send will bring, so that it is warm by
+// then (Dorylus, §6). It needs an endpoint.
+func (t *Transport) Expect(name task.Name) error {
+	pull, err := t.o.Endpoint.Expect(name, 0)
+	if err != nil {
+		return err
+	}
+	t.senders.Go(func() { t.send(name, lambda.Request{Network: t.network, Pull: &pull}) })
+	return nil
+}
+
+// deliver gives a task to the endpoint. Where that fails, its invocation does.
+func (t *Transport) deliver(name task.Name, message []byte) {
+	ctx, cancel := context.WithTimeout(t.context, t.o.Timeout)
+	defer cancel()
+	if err := t.o.Endpoint.Deliver(ctx, name, message); ctx.Err() != nil && err != nil {
+		t.o.Endpoint.Withdraw(name)
+	}
+}
+
 // send has a task done and tells how that ended, unless the transport ends before.
-func (t *Transport) send(name task.Name, message []byte) {
+func (t *Transport) send(name task.Name, r lambda.Request) {
 	select {
 	case t.places <- struct{}{}:
 	case <-t.context.Done():
 		return
 	}
-	result, err := t.invoke(message)
+	result, err := t.invoke(r)
 	<-t.places
-	if err == nil {
+	switch {
+	case r.Pull != nil && t.o.Endpoint.Withdraw(name): // its result has come, whatever the invocation says
+	case err == nil && r.Pull != nil:
+		t.fail(name, errNoResult)
+	case err != nil:
+		t.fail(name, err)
+	default:
 		select {
 		case t.results <- result:
 		case <-t.context.Done():
 		}
-		return
 	}
+}
+
+var errNoResult = errors.New("the invocation has ended, and its function has brought no result")
+
+// fail tells that an attempt will have no result.
+func (t *Transport) fail(name task.Name, err error) {
 	select {
 	case t.failures <- task.Failure{Name: name, Err: err, Final: final(err)}:
 	case <-t.context.Done():
@@ -103,18 +156,19 @@ func (t *Transport) send(name task.Name, message []byte) {
 }
 
 // invoke is one invocation.
-func (t *Transport) invoke(message []byte) ([]byte, error) {
-	payload, err := json.Marshal(lambda.Request{Network: t.network, Task: message})
+func (t *Transport) invoke(r lambda.Request) ([]byte, error) {
+	payload, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(t.context, t.o.Timeout)
 	defer cancel()
+	t.invoked.Add(1) // before its result can come
 	out, err := t.o.Client.Invoke(ctx, &service.InvokeInput{FunctionName: aws.String(t.o.Function), Payload: payload})
 	if status(err) == http.StatusTooManyRequests {
+		t.invoked.Add(-1)
 		return nil, fmt.Errorf("%w: %w", pool.Throttled, err)
 	}
-	t.invoked.Add(1)
 	if err != nil {
 		return nil, err
 	}
@@ -129,6 +183,11 @@ func (t *Transport) invoke(message []byte) ([]byte, error) {
 	}
 	if reply.Refused != "" {
 		return nil, &refused{fault.New(fault.Config, "", "", "%s", reply.Refused)}
+	}
+	if reply.Spent != nil {
+		t.mu.Lock()
+		t.spent.Add(*reply.Spent)
+		t.mu.Unlock()
 	}
 	return reply.Result, nil
 }
@@ -160,21 +219,33 @@ func final(err error) bool {
 }
 
 // Results brings the results of tasks.
-func (t *Transport) Results() <-chan []byte { return t.results }
+func (t *Transport) Results() <-chan []byte { return t.ready }
 
 // Failures brings the attempts that will have no result.
 func (t *Transport) Failures() <-chan task.Failure { return t.failures }
 
-// Invocations are those up to now, without the ones that were turned away (429). An
-// invocation whose connection was lost counts.
+// Invocations are those that were begun up to now, without the ones that were turned
+// away (429). An invocation whose connection was lost counts.
 func (t *Transport) Invocations() int64 { return t.invoked.Load() }
 
-// Close ends the transport: invocations are given up, and no goroutine is left.
-func (t *Transport) Close() error {
+// Spent is what pulled tasks have taken of functions up to now, as far as functions
+// have lived to tell.
+func (t *Transport) Spent() lambda.Spent {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.spent
+}
+
+// Close ends the transport, and its endpoint: invocations are given up, and no
+// goroutine is left.
+func (t *Transport) Close() (err error) {
 	t.cancel()
 	t.senders.Wait()
-	if t.o.Close == nil {
-		return nil
+	if t.o.Close != nil {
+		err = t.o.Close()
 	}
-	return t.o.Close()
+	if t.o.Endpoint != nil {
+		err = errors.Join(err, t.o.Endpoint.Close())
+	}
+	return err
 }

@@ -1,0 +1,64 @@
+package endpoint
+
+import "net/http"
+
+// Refusal is why a request, or a connection, was turned away.
+type Refusal int
+
+// Refusals.
+const (
+	NoToken   Refusal = iota // of a request
+	Wrong                    // token: of no ticket that is known
+	Reused                   // a task was fetched, or answered, before
+	Early                    // an answer to what nobody has fetched
+	Withdrawn                // ticket
+	Expired                  // ticket
+	OtherTask                // a result of another task, or attempt, than the ticket's
+	Oversized                // a result above the ticket's bound
+	Malformed                // no message, or no request that is known here
+	Full                     // no memory for a result
+	Slow                     // the deadline of a read or a write has passed
+	Broken                   // the connection ended in the middle
+	Crowded                  // a connection above the bound
+	Silent                   // a connection that brought no request: no TLS, no HTTP, nothing
+	Closed                   // the endpoint
+	refusals
+)
+
+// answers are what a request gets to hear.
+var answers = [refusals]struct {
+	status int
+	text   string
+}{
+	NoToken:   {http.StatusUnauthorized, "a request without a token"},
+	Wrong:     {http.StatusUnauthorized, "no ticket has this token"},
+	Reused:    {http.StatusConflict, "the token has been used"},
+	Early:     {http.StatusConflict, "a result of a task that has not been fetched"},
+	Withdrawn: {http.StatusGone, "the ticket has been withdrawn"},
+	Expired:   {http.StatusGone, "the ticket has expired"},
+	OtherTask: {http.StatusForbidden, "a result of another task than the token's"},
+	Oversized: {http.StatusRequestEntityTooLarge, "a result that is larger than its ticket allows"},
+	Malformed: {http.StatusBadRequest, "neither a result nor a request for a task"},
+	Full:      {http.StatusServiceUnavailable, "no memory for a result"},
+	Slow:      {http.StatusRequestTimeout, "the request takes too long"},
+	Broken:    {http.StatusBadRequest, "the connection has ended in the middle"},
+	Closed:    {http.StatusServiceUnavailable, "the endpoint has been closed"},
+}
+
+// Stats are what an endpoint has seen.
+type Stats struct {
+	Fetched, Answered   int           // tasks that went out whole, results that were taken
+	BytesOut, BytesIn   int64         // of these
+	Held, MostHeld      int64         // bytes of tasks and results: now, and at most of both
+	Open                int           // tickets
+	Connections, AtMost int           // now, and most at a time
+	Refused             [refusals]int // by Refusal
+}
+
+// Refusals are all of them.
+func (s Stats) Refusals() (n int) {
+	for _, k := range s.Refused {
+		n += k
+	}
+	return n
+}
