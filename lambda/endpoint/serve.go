@@ -45,7 +45,7 @@ func (e *Endpoint) refuse(w http.ResponseWriter, why Refusal) {
 	e.refused(why)
 	e.patient(w, 0)
 	w.Header().Set("Connection", "close")
-	http.Error(w, answers[why].text, answers[why].status)
+	http.Error(w, hints[why].text, hints[why].status)
 }
 
 // patient gives a request its time to read and to write a body of n bytes.

@@ -25,11 +25,13 @@ const (
 	refusals
 )
 
-// answers are what a request gets to hear.
-var answers = [refusals]struct {
+// hint is what a request that is refused gets to hear.
+type hint struct {
 	status int
 	text   string
-}{
+}
+
+var hints = [refusals]hint{
 	NoToken:   {http.StatusUnauthorized, "a request without a token"},
 	Wrong:     {http.StatusUnauthorized, "no ticket has this token"},
 	Reused:    {http.StatusConflict, "the token has been used"},

@@ -83,16 +83,26 @@ func (e *Endpoint) Deliver(ctx context.Context, name task.Name, message []byte) 
 		}
 		return fmt.Errorf("endpoint: %d bytes of a task find no memory: %w", n, err)
 	}
-	e.mu.Lock()
-	t := e.byName[name]
-	if t == nil || t.isThere() {
-		e.mu.Unlock()
+	if err := e.put(name, message); err != nil {
 		e.tasks.give(n)
+		return err
+	}
+	return nil
+}
+
+// put gives a ticket its task, for which there is memory.
+func (e *Endpoint) put(name task.Name, message []byte) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := e.byName[name]
+	switch {
+	case e.closed:
+		return ErrClosed
+	case t == nil || t.isThere():
 		return ErrNoTicket
 	}
 	t.message = message
 	close(t.there)
-	e.mu.Unlock()
 	return nil
 }
 
