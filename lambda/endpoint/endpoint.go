@@ -80,8 +80,9 @@ func Start(o Options) (*Endpoint, error) {
 	e.server = &http.Server{
 		Handler: http.HandlerFunc(e.serve), TLSConfig: identity, ErrorLog: log.New(io.Discard, "", 0), // strangers are counted
 		ReadHeaderTimeout: o.Grace, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
-		ConnContext: withVisitor, ConnState: e.watch,
+		ConnContext: withVisitor, ConnState: e.watch, Protocols: &http.Protocols{},
 	}
+	e.server.Protocols.SetHTTP1(true) // and no other, so that the bound of connections is one of requests
 	go func() {
 		defer close(e.served)
 		_ = e.server.ServeTLS(door{l, e}, "", "") // until Close

@@ -188,7 +188,7 @@ func TestTask(t *testing.T) {
 }
 
 // The certificate is the one whose fingerprint a ticket tells, and differs from
-// endpoint to endpoint; nothing below TLS 1.3 is spoken.
+// endpoint to endpoint; nothing below TLS 1.3 is spoken, and no HTTP/2.
 func TestCertificate(t *testing.T) {
 	a, b := newBench(t, Options{}), newBench(t, Options{})
 	p := a.open(attempt(1), 0, nil)
@@ -203,8 +203,14 @@ func TestCertificate(t *testing.T) {
 	if q := b.open(attempt(1), 0, nil); q.Fingerprint == p.Fingerprint || q.Token == p.Token {
 		t.Error("two endpoints have one secret")
 	}
-	if _, err := tls.Dial("tcp", p.Address, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}); err == nil {
-		t.Error("TLS 1.2 is spoken")
+	for what, config := range map[string]*tls.Config{
+		"TLS 1.2": {InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12},
+		"HTTP/2":  {InsecureSkipVerify: true, NextProtos: []string{"h2"}},
+	} {
+		if c, err := tls.Dial("tcp", p.Address, config); err == nil {
+			_ = c.Close()
+			t.Errorf("%s is spoken", what)
+		}
 	}
 }
 

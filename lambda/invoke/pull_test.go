@@ -1,0 +1,222 @@
+package invoke_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/kernels/task"
+	"siafu/lambda"
+	"siafu/lambda/endpoint"
+	"siafu/lambda/function"
+	"siafu/lambda/invoke"
+)
+
+// pulling is a transport whose invocations are answered so, by functions that pull.
+func pulling(t *testing.T, o endpoint.Options, answer func(*function.Function, http.ResponseWriter, *http.Request)) (*invoke.Transport, *endpoint.Endpoint, []byte, *atomic.Int64) {
+	t.Helper()
+	net, m := message(t, 10)
+	e, err := endpoint.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := function.New()
+	client, n := answering(t, func(w http.ResponseWriter, r *http.Request) { answer(f, w, r) })
+	transport, err := invoke.New(invoke.Options{Client: client, Function: "f", Network: net, AtOnce: 1, Timeout: time.Minute, Endpoint: e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := transport.Close(); err != nil {
+			t.Error(err)
+		}
+		f.Close()
+	})
+	return transport, e, m, n
+}
+
+// handle does an invocation, and replies.
+func handle(f *function.Function, w http.ResponseWriter, r *http.Request) {
+	var request lambda.Request
+	err := json.NewDecoder(r.Body).Decode(&request)
+	if err == nil && request.Task != nil {
+		err = fmt.Errorf("the payload has the task")
+	}
+	reply, failed := lambda.Reply{}, err
+	if err == nil {
+		reply, failed = f.Handle(r.Context(), request)
+	}
+	if failed != nil {
+		w.Header().Set("X-Amz-Function-Error", "Unhandled")
+		_ = json.NewEncoder(w).Encode(lambda.Failed{Type: "error", Message: failed.Error()})
+		return
+	}
+	_ = json.NewEncoder(w).Encode(reply)
+}
+
+// end is what an attempt comes to: a result, or why there is none.
+func end(t *testing.T, transport *invoke.Transport) (name task.Name, failure *task.Failure) {
+	t.Helper()
+	select {
+	case result := <-transport.Results():
+		name, err := task.NameOf(result)
+		if err != nil {
+			t.Error(err)
+		}
+		return name, nil
+	case f := <-transport.Failures():
+		return f.Name, &f
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing comes")
+	}
+	return name, nil
+}
+
+// nothing checks that an attempt is told of once.
+func nothing(t *testing.T, transport *invoke.Transport) {
+	t.Helper()
+	select {
+	case <-transport.Results():
+		t.Error("a second result")
+	case f := <-transport.Failures():
+		t.Error(f.Err)
+	case <-time.After(20 * time.Millisecond):
+	}
+}
+
+// A function pulls its task and pushes its result; the end of the invocation, which may
+// be a failure or come much later, is nothing to the task then.
+func TestPull(t *testing.T) {
+	hold := make(chan struct{})
+	for name, answer := range map[string]func(*function.Function, http.ResponseWriter, *http.Request){
+		"good": handle,
+		"late": func(f *function.Function, w http.ResponseWriter, r *http.Request) {
+			handle(f, w, r)
+			select {
+			case <-hold:
+			case <-r.Context().Done():
+			}
+		},
+		"crash after its result": func(f *function.Function, w http.ResponseWriter, r *http.Request) {
+			handle(f, discard{w.Header()}, r)
+			w.Header().Set("X-Amz-Function-Error", "Unhandled")
+			fmt.Fprint(w, `{"errorType":"Runtime.ExitError"}`)
+		},
+		"lost connection": func(f *function.Function, w http.ResponseWriter, r *http.Request) {
+			handle(f, discard{w.Header()}, r)
+			panic(http.ErrAbortHandler)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			transport, e, m, n := pulling(t, endpoint.Options{}, answer)
+			if err := transport.Send(m); err != nil {
+				t.Fatal(err)
+			}
+			if name, failed := end(t, transport); failed != nil || name.Interval != 2 || name.Attempt != 5 {
+				t.Errorf("%v: %+v", name, failed)
+			}
+			if name == "late" {
+				close(hold)
+			}
+			for until := time.Now().Add(20 * time.Second); e.Stats().Open > 0 && time.Now().Before(until); {
+				time.Sleep(time.Millisecond)
+			}
+			nothing(t, transport)
+			if s := e.Stats(); transport.Invocations() != 1 || n.Load() != 1 || s.Open > 0 || s.Held > 0 || s.Refusals() > 0 {
+				t.Errorf("%d invocations, %d requests, %+v", transport.Invocations(), n.Load(), s)
+			}
+			if s := transport.Spent(); name == "good" && (s.In != int64(len(m)) || s.Work <= 0) {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// discard is a response that nobody gets.
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header       { return d.header }
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+func (discard) WriteHeader(int)             {}
+
+// An invocation that ends without a result has failed, once, however it ends; the
+// memory of its task is free.
+func TestPullFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer func(w http.ResponseWriter)
+		says   string
+	}{
+		"nothing":   {func(w http.ResponseWriter) { fmt.Fprint(w, `{}`) }, "no result"},
+		"throttled": {func(w http.ResponseWriter) { w.WriteHeader(429) }, "429"},
+		"crash":     {func(w http.ResponseWriter) { w.Header().Set("X-Amz-Function-Error", "Unhandled"); fmt.Fprint(w, `{}`) }, "failed"},
+		"lost":      {func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, "EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			transport, e, m, _ := pulling(t, endpoint.Options{}, func(_ *function.Function, w http.ResponseWriter, _ *http.Request) { c.answer(w) })
+			if err := transport.Send(m); err != nil {
+				t.Fatal(err)
+			}
+			if name, failed := end(t, transport); failed == nil || name.Attempt != 5 || failed.Final || !strings.Contains(failed.Err.Error(), c.says) {
+				t.Errorf("%v: %+v", name, failed)
+			}
+			nothing(t, transport)
+			if s := e.Stats(); s.Open > 0 || s.Held > 0 {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// A function that was invoked ahead waits for its task, and one invocation does it.
+func TestExpect(t *testing.T) {
+	transport, e, m, n := pulling(t, endpoint.Options{}, handle)
+	name, err := task.NameOf(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := transport.Expect(name); err != nil {
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(20 * time.Second); e.Stats().Connections == 0 && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
+	if err := transport.Send(m); err != nil {
+		t.Fatal(err)
+	}
+	if name, failed := end(t, transport); failed != nil || name.Attempt != 5 || n.Load() != 1 || transport.Invocations() != 1 {
+		t.Errorf("%v: %+v, %d invocations", name, failed, n.Load())
+	}
+}
+
+// A task that the endpoint will never have memory for is not sent, and one that waits
+// for memory ends with the transport.
+func TestPullMemory(t *testing.T) {
+	_, m := message(t, 10)
+	large, _, _, n := pulling(t, endpoint.Options{Memory: int64(len(m))}, handle)
+	if err := large.Send(m); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "--intervals") || n.Load() > 0 {
+		t.Errorf("%d bytes: %v", len(m), err)
+	}
+	transport, e, m, _ := pulling(t, endpoint.Options{Memory: 2 * int64(len(m))}, handle)
+	other := task.Name{Attempt: 9}
+	if _, err := e.Expect(other, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Deliver(context.Background(), other, make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+	if err := transport.Send(m); err != nil { // Close, which the test ends with, does not wait for it
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(20 * time.Second); e.Stats().Connections == 0 && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
+	if s := e.Stats(); s.Held != 100 || s.Answered > 0 {
+		t.Errorf("%+v", s)
+	}
+}
