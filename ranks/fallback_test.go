@@ -22,7 +22,6 @@ type poor struct {
 	sends    atomic.Int64
 	mended   atomic.Bool
 	refuses  bool // at once; else it says so later
-	failures chan task.Failure
 }
 
 // Send implements tensor.Transport.
@@ -39,15 +38,12 @@ func (p *poor) Send(message []byte) error {
 	}
 	go func() {
 		select {
-		case p.failures <- task.Failure{Name: name, Err: errors.New("out of memory")}:
+		case p.answers <- task.Answer{Failed: &task.Failure{Name: name, Err: errors.New("out of memory")}}:
 		case <-p.ended:
 		}
 	}()
 	return nil
 }
-
-// Failures implements tensor.Failing.
-func (p *poor) Failures() <-chan task.Failure { return p.failures }
 
 // A run whose functions fail goes on with the same bits, on the CPU, and with them
 // again once they answer; it says so, and does not go on invoking what fails.
@@ -77,7 +73,7 @@ func TestTasksFallBackToTheCPU(t *testing.T) {
 			s.Breaker = pool.Breaker{Failures: 3, Rest: pool.Pause{First: time.Millisecond, Most: 2 * time.Millisecond}}
 			var said []string
 			var b *tensor.Remote
-			way := &poor{from: p.from, to: p.to, refuses: p.refuses, failures: make(chan task.Failure)}
+			way := &poor{from: p.from, to: p.to, refuses: p.refuses}
 			got := trainOn(t, c, data, func(r *run) tensor.Backend {
 				var start sync.Once
 				var other *process
@@ -85,7 +81,7 @@ func TestTasksFallBackToTheCPU(t *testing.T) {
 					start.Do(func() { other = startProcess(t, sentOf(r)) })
 					return other.work(message)
 				}
-				way.chaos.results, way.chaos.ended, way.chaos.rng = make(chan []byte), make(chan struct{}), newChaos(1, nil).rng
+				way.chaos.answers, way.chaos.ended, way.chaos.rng = make(chan task.Answer), make(chan struct{}), newChaos(1, nil).rng
 				b = tensor.NewRemote(way, wishes()[0], s, func(line string) {
 					said = append(said, line)
 					way.mended.Store(p.mends)

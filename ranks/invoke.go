@@ -4,10 +4,12 @@ package ranks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"siafu/graph/fault"
@@ -31,6 +33,7 @@ type functions struct {
 	payloads bool          // carry tasks and results; else functions pull and push
 	local    local.Options
 	endpoint endpoint.Options
+	client   invoke.Client      // once one is needed
 	service  *local.Service     // of --lambda local, once it runs
 	bridge   *endpoint.Endpoint // unless payloads carry tasks, once it runs
 }
@@ -38,16 +41,18 @@ type functions struct {
 // awsAtOnce is Dorylus's first number of functions (OSDI'21, §6).
 const awsAtOnce = 100
 
-// howToInvoke is what a run begins with. A rank's local service has as many sandboxes
-// at a time as the rank has workers.
-func (r *run) howToInvoke() *functions {
+// howToInvoke is what a run begins with. A local service has as many sandboxes at a
+// time as whoever invokes has workers.
+func (r *run) howToInvoke(workers int) *functions {
 	f := &functions{patience: time.Minute, attempts: 12, atOnce: awsAtOnce, falls: true}
-	f.local = local.Options{Name: r.cfg.FunctionName(), Concurrency: r.threads, Timeout: f.patience}
+	f.local = local.Options{Name: r.cfg.FunctionName(), Concurrency: workers, Timeout: f.patience}
 	if r.cfg.Lambda == config.LambdaLocal {
-		f.atOnce = r.threads
+		f.atOnce = workers
 	}
 	f.endpoint.Listen, f.endpoint.Advertise = r.cfg.Bridge()
-	f.endpoint.Connections = 4*f.atOnce + strangers
+	if r.functions != nil {
+		r.functions(f)
+	}
 	return f
 }
 
@@ -72,15 +77,9 @@ func (r *run) invoke() error {
 		return fault.New(fault.Config, "train", "", "--tensor lambda: the kernels that --kernel auto has found are openblas").
 			Then("name others, such as --kernel %s: the function is built without OpenBLAS", kernels.Variants()[0])
 	}
-	f := r.howToInvoke()
-	if r.functions != nil {
-		r.functions(f)
-	}
-	o := invoke.Options{
-		Function: r.cfg.FunctionName(), AtOnce: f.atOnce, Timeout: 2 * f.patience, // a late result may still be the first
-		Network: lambda.Network{Spec: r.net, Sparse: r.shard.Features.Sparse != nil, Kernel: kernel},
-	}
-	t, err := r.transport(f, o)
+	f := r.howToInvoke(r.threads)
+	n := lambda.Network{Spec: r.net, Sparse: r.shard.Features.Sparse != nil, Kernel: kernel}
+	t, err := r.transport(f, n)
 	if err != nil {
 		return err
 	}
@@ -88,6 +87,36 @@ func (r *run) invoke() error {
 		fmt.Fprintf(os.Stderr, "siafu: train: %s: %s\n", r.name(), line)
 	})
 	return nil
+}
+
+// transport is that of a graph rank's tasks: through its bridge, if there is one.
+func (r *run) transport(f *functions, n lambda.Network) (tensor.Transport, error) {
+	if r.client != nil {
+		return r.client, r.client.Begin(n)
+	}
+	return f.open(&r.cfg, n, f.close)
+}
+
+// opens is how a bridge rank has tasks done, for several parts, until close.
+func (r *run) opens() (open func(int, lambda.Network) (tensor.Transport, error), close func() error) {
+	f := r.howToInvoke(runtime.NumCPU())
+	return func(_ int, n lambda.Network) (tensor.Transport, error) { return f.open(&r.cfg, n, nil) }, f.close
+}
+
+// open makes a transport of the tasks of a network, whose end calls last.
+func (f *functions) open(c *Config, n lambda.Network, last func() error) (tensor.Transport, error) {
+	if f.client == nil {
+		if err := f.start(c); err != nil {
+			err = errors.Join(err, f.close())
+			f.service, f.bridge = nil, nil
+			return nil, err
+		}
+	}
+	return invoke.New(invoke.Options{
+		Client: f.client, Function: c.FunctionName(), Network: n, AtOnce: f.atOnce, Endpoint: f.bridge,
+		Timeout: 2 * f.patience, // a late result may still be the first
+		Close:   last,
+	})
 }
 
 // settings are those of the pool that decides about a rank's invocations.
@@ -108,39 +137,40 @@ const (
 	mostPause  = 5 * time.Second
 )
 
-// transport starts what invocations need.
-func (r *run) transport(f *functions, o invoke.Options) (t *invoke.Transport, err error) {
-	if !f.payloads {
+// start begins to listen for functions, and finds who answers invocations.
+func (f *functions) start(c *Config) (err error) {
+	if !f.payloads && f.bridge == nil {
+		f.endpoint.Connections = 4*f.atOnce + strangers
 		if f.bridge, err = endpoint.Start(f.endpoint); err != nil {
-			return nil, err
+			return err
 		}
-		o.Endpoint = f.bridge
 	}
-	if err = r.client(f, &o); err == nil {
-		t, err = invoke.New(o)
+	if c.Lambda == config.LambdaAWS {
+		aws, err := invoke.AWS(context.Background(), f.atOnce)
+		if err == nil {
+			f.client = aws
+		}
+		return err
 	}
-	if err != nil && f.bridge != nil {
-		_ = f.bridge.Close()
+	if f.local.Function, err = functionPath(c.LambdaFunction); err != nil {
+		return err
 	}
-	return t, err
+	if f.service, err = local.Start(f.local); err != nil {
+		return err
+	}
+	f.client = invoke.Local(f.service, f.local.Concurrency)
+	return nil
 }
 
-// client completes the options with who answers invocations.
-func (r *run) client(f *functions, o *invoke.Options) error {
-	var err error
-	if r.cfg.Lambda == config.LambdaAWS {
-		o.Client, err = invoke.AWS(context.Background(), o.AtOnce)
-		return err
+// close ends the local service and the endpoint, if there are any.
+func (f *functions) close() (err error) {
+	if f.service != nil {
+		err = f.service.Close()
 	}
-	if f.local.Function, err = functionPath(r.cfg.LambdaFunction); err != nil {
-		return err
+	if f.bridge != nil {
+		err = errors.Join(err, f.bridge.Close())
 	}
-	s, err := local.Start(f.local)
-	if err != nil {
-		return err
-	}
-	f.service, o.Client, o.Close = s, invoke.Local(s, o.AtOnce), s.Close
-	return nil
+	return err
 }
 
 // functionPath is the executable of the function: the one that was named, else that

@@ -25,7 +25,7 @@ import (
 // invoked trains with every tensor task done by invocations of the function, through
 // the genuine client and the local service, and returns what the ranks' services and
 // backends have seen.
-func invoked(t testing.TB, c Config, data, path string, change func(*functions)) (got trained, stats local.Stats, counts tensor.Counts, bridges endpoint.Stats) {
+func invoked(t testing.TB, c Config, data, path string, change func(*functions)) (got trained, stats local.Stats, counts tensor.Counts) {
 	t.Helper()
 	c.Tensor, c.Lambda, c.LambdaFunction = config.TensorLambda, config.LambdaLocal, path
 	var mu sync.Mutex
@@ -46,18 +46,11 @@ func invoked(t testing.TB, c Config, data, path string, change func(*functions))
 		return nil
 	})
 	for _, f := range all {
+		if f.service == nil { // its tasks go through a bridge
+			continue
+		}
 		n := f.service.Stats()
 		stats = local.Stats{Invocations: stats.Invocations + n.Invocations, Throttled: stats.Throttled + n.Throttled, Failed: stats.Failed + n.Failed, Refused: stats.Refused + n.Refused, Started: stats.Started + n.Started}
-		if f.bridge != nil {
-			b := f.bridge.Stats()
-			bridges.Fetched += b.Fetched
-			bridges.Answered += b.Answered
-			bridges.BytesOut += b.BytesOut
-			bridges.MostHeld = max(bridges.MostHeld, b.MostHeld)
-			for k, n := range b.Refused {
-				bridges.Refused[k] += n
-			}
-		}
 	}
 	for _, r := range runs {
 		if b, ok := r.tensor.(*tensor.Remote); ok {
@@ -65,7 +58,38 @@ func invoked(t testing.TB, c Config, data, path string, change func(*functions))
 			counts = tensor.Counts{Sent: counts.Sent + n.Sent, Again: counts.Again + n.Again, Failed: counts.Failed + n.Failed, Dropped: counts.Dropped + n.Dropped, Damaged: counts.Damaged + n.Damaged, Bytes: counts.Bytes + n.Bytes}
 		}
 	}
-	return got, stats, counts, bridges
+	return got, stats, counts
+}
+
+// endpoints collects those that invoke, each of which change changes first.
+type endpoints struct {
+	all    []*functions
+	change func(*functions)
+}
+
+func (e *endpoints) add(f *functions) {
+	if e.change != nil {
+		e.change(f)
+	}
+	e.all = append(e.all, f)
+}
+
+// stats are what the data endpoints of all of them have seen.
+func (e *endpoints) stats() (sum endpoint.Stats) {
+	for _, f := range e.all {
+		if f.bridge == nil {
+			continue
+		}
+		b := f.bridge.Stats()
+		sum.Fetched += b.Fetched
+		sum.Answered += b.Answered
+		sum.BytesOut += b.BytesOut
+		sum.MostHeld = max(sum.MostHeld, b.MostHeld)
+		for k, n := range b.Refused {
+			sum.Refused[k] += n
+		}
+	}
+	return sum
 }
 
 // lambdaNetworks are those that are trained in functions.
@@ -87,7 +111,9 @@ func TestLambdaIsCPU(t *testing.T) {
 				set(&c)
 				want := train(t, c, data)
 				c.Out += "-lambda"
-				got, s, n, b := invoked(t, c, data, path, nil)
+				var ends endpoints
+				got, s, n := invoked(t, c, data, path, ends.add)
+				b := ends.stats()
 				if !bytes.Equal(got.model, want.model) {
 					t.Error("the model is another one")
 				}
@@ -120,7 +146,7 @@ func TestLambdaAsync(t *testing.T) {
 	c.Epochs, c.Ranks, c.Servers = 4, 1, 0
 	want := train(t, c, data)
 	c.Out += "-lambda"
-	got, _, n, _ := invoked(t, c, data, functiontest.Build(t), nil)
+	got, _, n := invoked(t, c, data, functiontest.Build(t), nil)
 	if !bytes.Equal(got.model, want.model) || got.Summary.LambdaInvocations != int64(n.Sent) || got.Epochs[1].LambdaInvocations == 0 {
 		t.Errorf("the model is another one, or %d invocations are counted of %v", got.Summary.LambdaInvocations, n)
 	}
@@ -140,11 +166,13 @@ func TestLambdaFaults(t *testing.T) {
 				set(&c)
 				want := train(t, c, data)
 				c.Out += "-lambda"
-				got, s, n, b := invoked(t, c, data, path, func(f *functions) {
+				ends := endpoints{change: func(f *functions) {
 					f.patience, f.attempts, f.atOnce, f.falls, f.payloads = 300*time.Millisecond, 40, 4, false, payloads
 					f.local.Timeout = 400 * time.Millisecond
 					f.local.Faults = local.Faults{Seed: 3, Crash: 0.06, Late: 0.05, Lose: 0.03, Delay: 450 * time.Millisecond}
-				})
+				}}
+				got, s, n := invoked(t, c, data, path, ends.add)
+				b := ends.stats()
 				t.Logf("%v; %+v; %+v", n, s, b)
 				if !bytes.Equal(got.model, want.model) {
 					t.Error("the model is another one")
@@ -171,7 +199,9 @@ func TestLambdaLarge(t *testing.T) {
 	c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads, c.Hidden, c.CacheInput = 2, 1, 0, 1, 1, 4000, "off"
 	want := train(t, c, data)
 	c.Out += "-lambda"
-	got, _, n, b := invoked(t, c, data, functiontest.Build(t), nil)
+	var ends endpoints
+	got, _, n := invoked(t, c, data, functiontest.Build(t), ends.add)
+	b := ends.stats()
 	if !bytes.Equal(got.model, want.model) || b.Refusals() > 0 {
 		t.Errorf("the model is another one: %v %+v", n, b)
 	}

@@ -27,7 +27,7 @@ import (
 // and now and then twice, damaged, or never.
 type chaos struct {
 	work    func(message []byte) []byte
-	results chan []byte
+	answers chan task.Answer
 	ended   chan struct{}
 
 	mu   sync.Mutex
@@ -36,7 +36,7 @@ type chaos struct {
 }
 
 func newChaos(seed uint64, work func([]byte) []byte) *chaos {
-	return &chaos{work: work, results: make(chan []byte), ended: make(chan struct{}), rng: rand.New(rand.NewPCG(seed, 1))}
+	return &chaos{work: work, answers: make(chan task.Answer), ended: make(chan struct{}), rng: rand.New(rand.NewPCG(seed, 1))}
 }
 
 // Send implements tensor.Transport.
@@ -65,13 +65,13 @@ func (c *chaos) Send(message []byte) error {
 
 func (c *chaos) give(result []byte) {
 	select {
-	case c.results <- result:
+	case c.answers <- task.Answer{Result: result}:
 	case <-c.ended:
 	}
 }
 
-// Results implements tensor.Transport.
-func (c *chaos) Results() <-chan []byte { return c.results }
+// Answers implements tensor.Transport.
+func (c *chaos) Answers() <-chan task.Answer { return c.answers }
 
 // Close implements tensor.Transport.
 func (c *chaos) Close() error {

@@ -9,6 +9,7 @@ package task
 
 import (
 	"fmt"
+	"time"
 
 	"siafu/graph"
 	"siafu/kernels"
@@ -33,11 +34,26 @@ func (n Name) String() string {
 	return fmt.Sprintf("attempt %d at stage %d of layer %d, interval %d of part %d, in epoch %d", n.Attempt, n.Stage, n.Layer, n.Interval, n.Part, n.Epoch)
 }
 
+// Answer is what comes of an attempt at a task that was sent: a result, a failure, or
+// what it took, which may come after either, or with it.
+type Answer struct {
+	Result []byte   // Work's
+	Failed *Failure // there will be no result
+	Spent  *Spent
+}
+
 // Failure is an attempt at a task that will have no result.
 type Failure struct {
 	Name
 	Err   error
 	Final bool // another attempt would fail too
+}
+
+// Spent is what an attempt took of whoever is paid for it, once it has ended.
+type Spent struct {
+	Name
+	Init, Work time.Duration // to start, 0 where that was done before, and to do the task
+	Guessed    bool          // by who asked for it, because nobody said
 }
 
 // Task is a tensor task: stages of one interval that need no edge of the graph, one

@@ -17,6 +17,6 @@
 // their results would never fetch the tasks that are in the way.
 //
 // Why nobody waits for ever: a function waits for its task until the ticket ends, and
-// a ticket ends with its life; a result waits for the reader of Results, or for Close;
+// a ticket ends with its life; a result takes as long as whoever takes it;
 // Deliver waits for its context, or for Close; requests wait for their deadlines.
 package endpoint

@@ -32,11 +32,10 @@ type Endpoint struct {
 	fingerprint    string
 	server         *http.Server
 	tasks, answers *room
-	results        chan []byte
 	context        context.Context // ends with Close
 	cancel         context.CancelFunc
 	served         chan struct{}  // closed when nobody listens any more
-	running        sync.WaitGroup // connections, and results that wait for a reader
+	running        sync.WaitGroup // connections, and results that are being taken
 
 	mu     sync.Mutex
 	byName map[task.Name]*ticket // open ones
@@ -72,7 +71,7 @@ func Start(o Options) (*Endpoint, error) {
 		return nil, fault.System("lambda", "", err)
 	}
 	e := &Endpoint{
-		o: o, address: address, fingerprint: fingerprint, results: make(chan []byte), served: make(chan struct{}),
+		o: o, address: address, fingerprint: fingerprint, served: make(chan struct{}),
 		tasks: &room{size: o.Memory / 2}, answers: &room{size: o.Memory / 2},
 		byName: map[task.Name]*ticket{}, tokens: map[string]*ticket{}, ended: graves{why: map[string]Refusal{}},
 	}
@@ -112,11 +111,6 @@ func advertised(listens, advertise string) (string, error) {
 // Address is where functions connect to.
 func (e *Endpoint) Address() string { return e.address }
 
-// Results brings the results that were taken, one by one, task.NameOf telling whose
-// each is. Somebody must read it: memory of results that nobody takes keeps others
-// waiting. It is never closed.
-func (e *Endpoint) Results() <-chan []byte { return e.results }
-
 // Stats are those up to now.
 func (e *Endpoint) Stats() Stats {
 	e.mu.Lock()
@@ -139,7 +133,7 @@ func (e *Endpoint) refused(why Refusal) {
 }
 
 // Close ends the endpoint with all tickets and connections: nobody waits for it any
-// more, and no goroutine is left.
+// more, and no goroutine is left. It waits for those who take results.
 func (e *Endpoint) Close() error {
 	e.mu.Lock()
 	e.closed = true

@@ -45,8 +45,17 @@ func attempt(n int) task.Name { return task.Name{Part: 1, Interval: 2, Epoch: 3,
 // bench is an endpoint with a client that keeps its connection.
 type bench struct {
 	*Endpoint
-	t      testing.TB
-	client *http.Client
+	t       testing.TB
+	client  *http.Client
+	results chan []byte // that were taken
+}
+
+// take takes a result when the test does, or the endpoint ends.
+func (b bench) take(result []byte) {
+	select {
+	case b.results <- result:
+	case <-b.context.Done():
+	}
 }
 
 func newBench(t testing.TB, o Options) bench {
@@ -57,13 +66,13 @@ func newBench(t testing.TB, o Options) bench {
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	t.Cleanup(func() { transport.CloseIdleConnections(); _ = e.Close() })
-	return bench{e, t, &http.Client{Transport: transport, Timeout: patience}}
+	return bench{e, t, &http.Client{Transport: transport, Timeout: patience}, make(chan []byte)}
 }
 
 // open opens a ticket and delivers its task, unless that is nil.
 func (b bench) open(name task.Name, most int64, m []byte) lambda.Pull {
 	b.t.Helper()
-	p, err := b.Expect(name, most)
+	p, err := b.Expect(name, most, b.take)
 	if err == nil && m != nil {
 		err = b.Deliver(context.Background(), name, m)
 	}
@@ -114,7 +123,7 @@ func (b bench) answer(token string, result []byte) int {
 func (b bench) result() []byte {
 	b.t.Helper()
 	select {
-	case r := <-b.Results():
+	case r := <-b.results:
 		return r
 	case <-time.After(patience):
 		b.t.Fatal("no result comes")
@@ -287,7 +296,7 @@ func TestRefused(t *testing.T) {
 			}
 			b.refusedOnly(map[Refusal]int{c.why: 1})
 			select {
-			case <-b.Results():
+			case <-b.results:
 				t.Error("a refused result comes")
 			default:
 			}
@@ -339,7 +348,7 @@ func TestTwice(t *testing.T) {
 	b := newBench(t, Options{})
 	m := message(attempt(1), 100)
 	b.open(attempt(1), 0, m)
-	if _, err := b.Expect(attempt(1), 0); err != ErrOpen {
+	if _, err := b.Expect(attempt(1), 0, b.take); err != ErrOpen {
 		t.Error(err)
 	}
 	if err := b.Deliver(t.Context(), attempt(1), m); err != ErrNoTicket || b.Stats().Held != int64(len(m)) {
@@ -535,7 +544,7 @@ func TestThousandFunctions(t *testing.T) {
 		p := b.open(attempt(i), 0, m)
 		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 		defer transport.CloseIdleConnections()
-		f := bench{b.Endpoint, t, &http.Client{Transport: transport}}
+		f := bench{b.Endpoint, t, &http.Client{Transport: transport}, b.results}
 		go func() {
 			status, got, err := f.do("GET", lambda.TaskPath, p.Token, nil)
 			if status != 200 || !bytes.Equal(got, m) {
@@ -556,7 +565,7 @@ func TestThousandFunctions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-		case r := <-b.Results():
+		case r := <-b.results:
 			name, err := task.NameOf(r)
 			if err != nil || seen[name.Attempt] {
 				t.Fatalf("%v comes twice: %v", name, err)
@@ -645,7 +654,7 @@ func TestClose(t *testing.T) {
 	if err := b.Deliver(t.Context(), attempt(6), m); err != ErrClosed {
 		t.Error(err)
 	}
-	if _, err := b.Expect(attempt(7), 0); err != ErrClosed {
+	if _, err := b.Expect(attempt(7), 0, b.take); err != ErrClosed {
 		t.Error(err)
 	}
 	if b.Close() != nil {

@@ -24,7 +24,7 @@ func FuzzServe(f *testing.F) {
 	f.Add("PUT", "/", "", false, false, []byte("body"))
 	shared := newBench(f, Options{Grace: time.Minute})
 	f.Fuzz(func(t *testing.T, method, path, authorization string, token, fetch bool, body []byte) {
-		b := bench{shared.Endpoint, t, shared.client}
+		b := bench{shared.Endpoint, t, shared.client, shared.results}
 		p := b.open(name, 1000, good)
 		if fetch {
 			b.serve(httptest.NewRecorder(), request("GET", lambda.TaskPath, "Bearer "+p.Token, nil))

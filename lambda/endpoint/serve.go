@@ -128,7 +128,10 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, token string) 
 		e.answers.give(n)
 		return why, false
 	}
-	e.running.Go(func() { e.hand(result) })
+	e.running.Go(func() {
+		defer e.answers.give(n)
+		t.take(result)
+	})
 	w.WriteHeader(http.StatusNoContent)
 	return 0, true
 }
@@ -145,13 +148,4 @@ func (e *Endpoint) read(r *http.Request, t *ticket, result []byte) (Refusal, boo
 		return OtherTask, false
 	}
 	return e.accept(t, int64(len(result)))
-}
-
-// hand gives a result to the reader of Results.
-func (e *Endpoint) hand(result []byte) {
-	defer e.answers.give(int64(len(result)))
-	select {
-	case e.results <- result:
-	case <-e.context.Done():
-	}
 }

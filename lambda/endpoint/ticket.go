@@ -17,6 +17,7 @@ type ticket struct {
 	name  task.Name
 	token string
 	most  int64         // bytes of a result
+	take  func([]byte)  // the result
 	there chan struct{} // closed when the task is
 	ended chan struct{} // closed with the ticket
 
@@ -44,9 +45,11 @@ var (
 )
 
 // Expect opens the ticket of an attempt, whose result may have most bytes; 0: as many
-// as there is memory for. What it returns is for one function.
-func (e *Endpoint) Expect(name task.Name, most int64) (lambda.Pull, error) {
-	t := &ticket{name: name, token: rand.Text(), most: most, there: make(chan struct{}), ended: make(chan struct{})}
+// as there is memory for. What it returns is for one function. take is called with the
+// result, once at most, on a goroutine of its own; until it returns the result takes
+// memory, and Close waits.
+func (e *Endpoint) Expect(name task.Name, most int64, take func(result []byte)) (lambda.Pull, error) {
+	t := &ticket{name: name, token: rand.Text(), most: most, take: take, there: make(chan struct{}), ended: make(chan struct{})}
 	if most <= 0 || most > e.answers.size {
 		t.most = e.answers.size
 	}
@@ -116,8 +119,8 @@ func (t *ticket) isThere() bool {
 	}
 }
 
-// Withdraw ends a ticket, and tells whether its result has come: then Results brings
-// it, or has brought it. What comes later is refused. Without a ticket it does nothing.
+// Withdraw ends a ticket, and tells whether its result has come: then it is taken, or
+// has been. What comes later is refused. Without a ticket it does nothing.
 func (e *Endpoint) Withdraw(name task.Name) (came bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -48,21 +48,27 @@ func job(t *testing.T, attempt int) (json.RawMessage, task.Name, []byte) {
 	return text, work.Name, work.Encode(nil, ops)
 }
 
-func start(t *testing.T, o endpoint.Options) *endpoint.Endpoint {
+// side is an endpoint, and what functions have brought.
+type side struct {
+	*endpoint.Endpoint
+	results chan []byte
+}
+
+func start(t *testing.T, o endpoint.Options) side {
 	t.Helper()
 	e, err := endpoint.Start(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	return e
+	return side{e, make(chan []byte, 10)} // more than any test brings
 }
 
 // open is the request for a task that is there.
-func open(t *testing.T, e *endpoint.Endpoint, attempt int, most int64) lambda.Request {
+func open(t *testing.T, e side, attempt int, most int64) lambda.Request {
 	t.Helper()
 	network, name, m := job(t, attempt)
-	p, err := e.Expect(name, most)
+	p, err := e.Expect(name, most, func(r []byte) { e.results <- r })
 	if err == nil {
 		err = e.Deliver(t.Context(), name, m)
 	}
@@ -87,7 +93,7 @@ func TestPull(t *testing.T) {
 		if err != nil || reply.Result != nil || reply.Refused != "" || reply.Spent == nil {
 			t.Fatalf("%+v %v", reply, err)
 		}
-		if got := <-e.Results(); !bytes.Equal(got, want.Result) || !e.Withdraw(name) {
+		if got := <-e.results; !bytes.Equal(got, want.Result) || !e.Withdraw(name) {
 			t.Error("the result is another one")
 		}
 		if s := reply.Spent; s.In != int64(len(m)) || s.Out != int64(len(want.Result)) || s.Fetch <= 0 || s.Work <= 0 || s.Push <= 0 {
@@ -141,7 +147,7 @@ func TestPullRefused(t *testing.T) {
 	if _, err := f.Handle(t.Context(), done); err != nil {
 		t.Fatal(err)
 	}
-	<-e.Results()
+	<-e.results
 	wrong, nothing := open(t, e, 2, 0), open(t, e, 3, 0)
 	wrong.Pull.Token += "x"
 	nothing.Pull.Fingerprint = "none"
@@ -165,7 +171,7 @@ func TestEndpointEnds(t *testing.T) {
 	f := New()
 	defer f.Close()
 	network, name, _ := job(t, 1)
-	p, err := e.Expect(name, 0)
+	p, err := e.Expect(name, 0, func(r []byte) { e.results <- r })
 	if err != nil {
 		t.Fatal(err)
 	}

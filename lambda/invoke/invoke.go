@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -38,21 +37,18 @@ type Options struct {
 	Endpoint *endpoint.Endpoint // that functions pull tasks from; nil: tasks and results travel in payloads
 	AtOnce   int                // invocations at a time, at least 1; more tasks wait
 	Timeout  time.Duration      // of an invocation, so that a connection which is lost and does not say so gives its place back
-	Close    func() error       // called last by Close, before the endpoint's; may be nil
+	Close    func() error       // called last by Close, may be nil
 }
 
 // Transport invokes. Its methods are safe for several goroutines.
 type Transport struct {
-	o        Options
-	network  json.RawMessage
-	context  context.Context // ends with Close
-	cancel   context.CancelFunc
-	places   chan struct{}
-	results  chan []byte   // in payloads
-	ready    <-chan []byte // of Results
-	failures chan task.Failure
-	senders  sync.WaitGroup
-	invoked  atomic.Int64
+	o       Options
+	network json.RawMessage
+	context context.Context // ends with Close
+	cancel  context.CancelFunc
+	places  chan struct{}
+	answers chan task.Answer
+	senders sync.WaitGroup
 
 	mu    sync.Mutex
 	spent lambda.Spent
@@ -66,19 +62,14 @@ func New(o Options) (*Transport, error) {
 	}
 	t := &Transport{
 		o: o, network: network, places: make(chan struct{}, max(o.AtOnce, 1)),
-		results: make(chan []byte), failures: make(chan task.Failure),
-	}
-	if o.Endpoint == nil {
-		t.ready = t.results
-	} else {
-		t.ready = o.Endpoint.Results()
+		answers: make(chan task.Answer),
 	}
 	t.context, t.cancel = context.WithCancel(context.Background())
 	return t, nil
 }
 
 // Send has a task done by an invocation, as soon as there is a place for one, or by
-// the one that Expect has asked for. It does not wait. A task that no payload, or no
+// the one that Ahead has begun. It does not wait. A task that no payload, or no
 // endpoint, can hold is refused.
 func (t *Transport) Send(message []byte) error {
 	name, err := task.NameOf(message)
@@ -95,17 +86,20 @@ func (t *Transport) Send(message []byte) error {
 	if n, most := int64(len(message)), t.o.Endpoint.MostTask(); n > most {
 		return lambda.TooLarge("a task", n, "the data endpoint", most)
 	}
-	if err := t.Expect(name); err != nil && !errors.Is(err, endpoint.ErrOpen) {
+	if err := t.Ahead(name); err != nil && !errors.Is(err, endpoint.ErrOpen) {
 		return err
 	}
 	t.senders.Go(func() { t.deliver(name, message) })
 	return nil
 }
 
-// Expect invokes a function for a task that Send will bring, so that it is warm by
-// then (Dorylus, §6). It needs an endpoint.
-func (t *Transport) Expect(name task.Name) error {
-	pull, err := t.o.Endpoint.Expect(name, 0)
+// Ahead implements tensor.Early: a function is invoked, and waits for its task until
+// Send brings it (Dorylus, §6). Where payloads carry tasks it does nothing.
+func (t *Transport) Ahead(name task.Name) error {
+	if t.o.Endpoint == nil {
+		return nil
+	}
+	pull, err := t.o.Endpoint.Expect(name, 0, func(result []byte) { t.tell(task.Answer{Result: result}) })
 	if err != nil {
 		return err
 	}
@@ -122,35 +116,40 @@ func (t *Transport) deliver(name task.Name, message []byte) {
 	}
 }
 
-// send has a task done and tells how that ended, unless the transport ends before.
+// send has a task done and tells how that ended, unless the transport ends before. The
+// result of a task that was pulled has been told by then, whatever the invocation says.
 func (t *Transport) send(name task.Name, r lambda.Request) {
+	pulled := r.Pull != nil
 	select {
 	case t.places <- struct{}{}:
 	case <-t.context.Done():
+		if pulled {
+			t.o.Endpoint.Withdraw(name)
+		}
 		return
 	}
 	result, err := t.invoke(r)
 	<-t.places
-	switch {
-	case r.Pull != nil && t.o.Endpoint.Withdraw(name): // its result has come, whatever the invocation says
-	case err == nil && r.Pull != nil:
-		t.fail(name, errNoResult)
-	case err != nil:
-		t.fail(name, err)
-	default:
-		select {
-		case t.results <- result:
-		case <-t.context.Done():
-		}
+	came := pulled && t.o.Endpoint.Withdraw(name)
+	if err == nil && pulled {
+		err = errNoResult
 	}
+	a := task.Answer{Result: result}
+	if err != nil && !came {
+		a.Failed = &task.Failure{Name: name, Err: err, Final: final(err)}
+	}
+	t.tell(a)
 }
 
 var errNoResult = errors.New("the invocation has ended, and its function has brought no result")
 
-// fail tells that an attempt will have no result.
-func (t *Transport) fail(name task.Name, err error) {
+// tell hands on an answer, if it says anything.
+func (t *Transport) tell(a task.Answer) {
+	if a.Result == nil && a.Failed == nil && a.Spent == nil {
+		return
+	}
 	select {
-	case t.failures <- task.Failure{Name: name, Err: err, Final: final(err)}:
+	case t.answers <- a:
 	case <-t.context.Done():
 	}
 }
@@ -163,10 +162,8 @@ func (t *Transport) invoke(r lambda.Request) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(t.context, t.o.Timeout)
 	defer cancel()
-	t.invoked.Add(1) // before its result can come
 	out, err := t.o.Client.Invoke(ctx, &service.InvokeInput{FunctionName: aws.String(t.o.Function), Payload: payload})
 	if status(err) == http.StatusTooManyRequests {
-		t.invoked.Add(-1)
 		return nil, fmt.Errorf("%w: %w", pool.Throttled, err)
 	}
 	if err != nil {
@@ -218,15 +215,8 @@ func final(err error) bool {
 	return errors.As(err, new(*refused))
 }
 
-// Results brings the results of tasks.
-func (t *Transport) Results() <-chan []byte { return t.ready }
-
-// Failures brings the attempts that will have no result.
-func (t *Transport) Failures() <-chan task.Failure { return t.failures }
-
-// Invocations are those that were begun up to now, without the ones that were turned
-// away (429). An invocation whose connection was lost counts.
-func (t *Transport) Invocations() int64 { return t.invoked.Load() }
+// Answers implements tensor.Transport.
+func (t *Transport) Answers() <-chan task.Answer { return t.answers }
 
 // Spent is what pulled tasks have taken of functions up to now, as far as functions
 // have lived to tell.
@@ -236,16 +226,13 @@ func (t *Transport) Spent() lambda.Spent {
 	return t.spent
 }
 
-// Close ends the transport, and its endpoint: invocations are given up, and no
-// goroutine is left.
-func (t *Transport) Close() (err error) {
+// Close ends the transport: invocations are given up, and no goroutine is left. The
+// endpoint may be others' too, and stays.
+func (t *Transport) Close() error {
 	t.cancel()
 	t.senders.Wait()
-	if t.o.Close != nil {
-		err = t.o.Close()
+	if t.o.Close == nil {
+		return nil
 	}
-	if t.o.Endpoint != nil {
-		err = errors.Join(err, t.o.Endpoint.Close())
-	}
-	return err
+	return t.o.Close()
 }

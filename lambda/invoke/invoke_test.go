@@ -86,12 +86,13 @@ func TestResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case result := <-transport.Results():
-		if name, err := task.NameOf(result); err != nil || name.Interval != 2 || name.Attempt != 5 || transport.Invocations() != 1 {
-			t.Errorf("%v %v after %d invocations", name, err, transport.Invocations())
+	case a := <-transport.Answers():
+		if a.Failed != nil {
+			t.Fatal(a.Failed.Err)
 		}
-	case f := <-transport.Failures():
-		t.Error(f.Err)
+		if name, err := task.NameOf(a.Result); err != nil || name.Interval != 2 || name.Attempt != 5 {
+			t.Errorf("%v %v", name, err)
+		}
 	case <-time.After(10 * time.Second):
 		t.Error("nothing comes")
 	}
@@ -118,21 +119,20 @@ func TestFailures(t *testing.T) {
 	hangUp := func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }
 	net, m := message(t, 10)
 	for _, c := range []struct {
-		name        string
-		answer      http.HandlerFunc
-		final       bool
-		invocations int64
-		says        string
+		name   string
+		answer http.HandlerFunc
+		final  bool
+		says   string
 	}{
-		{"throttled", status(429, "TooManyRequestsException"), false, 0, "because"},
-		{"service", status(500, "ServiceException"), false, 1, "because"},
-		{"no function", status(404, "ResourceNotFoundException"), true, 1, "because"},
-		{"no right", status(403, "AccessDeniedException"), true, 1, "because"},
-		{"crash", says(true, `{"errorType":"Runtime.ExitError","errorMessage":"it ended"}`), false, 1, "Runtime.ExitError: it ended"},
-		{"nonsense of a crash", says(true, `it ended`), false, 1, "Unhandled: it ended"},
-		{"no reply", says(false, `[1`), false, 1, "JSON"},
-		{"refused", says(false, `{"Refused":"too large"}`), true, 1, "too large"},
-		{"connection", hangUp, false, 1, "EOF"},
+		{"throttled", status(429, "TooManyRequestsException"), false, "because"},
+		{"service", status(500, "ServiceException"), false, "because"},
+		{"no function", status(404, "ResourceNotFoundException"), true, "because"},
+		{"no right", status(403, "AccessDeniedException"), true, "because"},
+		{"crash", says(true, `{"errorType":"Runtime.ExitError","errorMessage":"it ended"}`), false, "Runtime.ExitError: it ended"},
+		{"nonsense of a crash", says(true, `it ended`), false, "Unhandled: it ended"},
+		{"no reply", says(false, `[1`), false, "JSON"},
+		{"refused", says(false, `{"Refused":"too large"}`), true, "too large"},
+		{"connection", hangUp, false, "EOF"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client, n := answering(t, c.answer)
@@ -141,17 +141,19 @@ func TestFailures(t *testing.T) {
 				t.Fatal(err)
 			}
 			select {
-			case f := <-transport.Failures():
+			case a := <-transport.Answers():
+				f := a.Failed
+				if f == nil {
+					t.Fatal("there is a result")
+				}
 				if f.Interval != 2 || f.Attempt != 5 || f.Final != c.final || !strings.Contains(f.Err.Error(), c.says) {
 					t.Errorf("%v: final %t, %v", f.Name, f.Final, f.Err)
 				}
-			case <-transport.Results():
-				t.Error("there is a result")
 			case <-time.After(10 * time.Second):
 				t.Error("nothing comes")
 			}
-			if transport.Invocations() != c.invocations || n.Load() != 1 {
-				t.Errorf("%d invocations, %d requests", transport.Invocations(), n.Load())
+			if n.Load() != 1 {
+				t.Errorf("%d requests", n.Load())
 			}
 		})
 	}
@@ -228,9 +230,9 @@ func TestTimeout(t *testing.T) {
 	}
 	for k := range 3 {
 		select {
-		case f := <-transport.Failures():
-			if f.Final || f.Interval != 2 {
-				t.Errorf("%+v", f)
+		case a := <-transport.Answers():
+			if f := a.Failed; f == nil || f.Final || f.Interval != 2 {
+				t.Errorf("%+v", a)
 			}
 		case <-time.After(10 * time.Second):
 			t.Fatalf("%d of 3 invocations end", k)

@@ -3,6 +3,7 @@ package invoke_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -33,7 +34,7 @@ func pulling(t *testing.T, o endpoint.Options, answer func(*function.Function, h
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := transport.Close(); err != nil {
+		if err := errors.Join(transport.Close(), e.Close()); err != nil {
 			t.Error(err)
 		}
 		f.Close()
@@ -64,14 +65,15 @@ func handle(f *function.Function, w http.ResponseWriter, r *http.Request) {
 func end(t *testing.T, transport *invoke.Transport) (name task.Name, failure *task.Failure) {
 	t.Helper()
 	select {
-	case result := <-transport.Results():
-		name, err := task.NameOf(result)
+	case a := <-transport.Answers():
+		if a.Failed != nil {
+			return a.Failed.Name, a.Failed
+		}
+		name, err := task.NameOf(a.Result)
 		if err != nil {
 			t.Error(err)
 		}
 		return name, nil
-	case f := <-transport.Failures():
-		return f.Name, &f
 	case <-time.After(20 * time.Second):
 		t.Fatal("nothing comes")
 	}
@@ -82,10 +84,10 @@ func end(t *testing.T, transport *invoke.Transport) (name task.Name, failure *ta
 func nothing(t *testing.T, transport *invoke.Transport) {
 	t.Helper()
 	select {
-	case <-transport.Results():
-		t.Error("a second result")
-	case f := <-transport.Failures():
-		t.Error(f.Err)
+	case a := <-transport.Answers():
+		if a.Result != nil || a.Failed != nil {
+			t.Errorf("a second answer: %+v", a)
+		}
 	case <-time.After(20 * time.Millisecond):
 	}
 }
@@ -128,8 +130,8 @@ func TestPull(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 			nothing(t, transport)
-			if s := e.Stats(); transport.Invocations() != 1 || n.Load() != 1 || s.Open > 0 || s.Held > 0 || s.Refusals() > 0 {
-				t.Errorf("%d invocations, %d requests, %+v", transport.Invocations(), n.Load(), s)
+			if s := e.Stats(); n.Load() != 1 || s.Open > 0 || s.Held > 0 || s.Refusals() > 0 {
+				t.Errorf("%d requests, %+v", n.Load(), s)
 			}
 			if s := transport.Spent(); name == "good" && (s.In != int64(len(m)) || s.Work <= 0) {
 				t.Errorf("%+v", s)
@@ -174,13 +176,13 @@ func TestPullFails(t *testing.T) {
 }
 
 // A function that was invoked ahead waits for its task, and one invocation does it.
-func TestExpect(t *testing.T) {
+func TestAhead(t *testing.T) {
 	transport, e, m, n := pulling(t, endpoint.Options{}, handle)
 	name, err := task.NameOf(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := transport.Expect(name); err != nil {
+	if err := transport.Ahead(name); err != nil {
 		t.Fatal(err)
 	}
 	for until := time.Now().Add(20 * time.Second); e.Stats().Connections == 0 && time.Now().Before(until); {
@@ -189,7 +191,7 @@ func TestExpect(t *testing.T) {
 	if err := transport.Send(m); err != nil {
 		t.Fatal(err)
 	}
-	if name, failed := end(t, transport); failed != nil || name.Attempt != 5 || n.Load() != 1 || transport.Invocations() != 1 {
+	if name, failed := end(t, transport); failed != nil || name.Attempt != 5 || n.Load() != 1 {
 		t.Errorf("%v: %+v, %d invocations", name, failed, n.Load())
 	}
 }
@@ -204,7 +206,7 @@ func TestPullMemory(t *testing.T) {
 	}
 	transport, e, m, _ := pulling(t, endpoint.Options{Memory: 2 * int64(len(m))}, handle)
 	other := task.Name{Attempt: 9}
-	if _, err := e.Expect(other, 0); err != nil {
+	if _, err := e.Expect(other, 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Deliver(context.Background(), other, make([]byte, 100)); err != nil {

@@ -15,19 +15,21 @@ import (
 // Transport carries tasks to those who do them, and results back. It may lose,
 // delay, double or damage either.
 type Transport interface {
-	// Send sends off a task. It does not wait for the result, and may keep message.
-	// Its error has a pool.Failure in it, or ends the run.
+	// Send sends off an attempt at a task. It does not wait for the result, and may
+	// keep message. Its error has a pool.Failure in it, or ends the run; so does one of an answer, or is taken for
+	// pool.Crashed.
 	Send(message []byte) error
-	// Results brings what comes back.
-	Results() <-chan []byte
+	// Answers brings what comes of attempts.
+	Answers() <-chan task.Answer
 	// Close ends the transport, after which nothing comes.
 	Close() error
 }
 
-// Failing is a Transport that knows of attempts that will have no result. What each
-// failed of is a pool.Failure in its error, or is taken for pool.Crashed.
-type Failing interface {
-	Failures() <-chan task.Failure
+// Early is a Transport that can prepare for an attempt at a task before there is one
+// to send.
+type Early interface {
+	// Ahead says that an attempt will be sent, or given up.
+	Ahead(attempt task.Name) error
 }
 
 // Remote has tasks done elsewhere. A pool decides how many at once, for how long a
@@ -209,27 +211,32 @@ func (r *Remote) tick() {
 	r.obey(nil, r.pool.Tick(r.now()))
 }
 
-// hear takes results until the transport ends.
+// hear takes answers until the transport ends.
 func (r *Remote) hear() {
 	defer close(r.heard)
-	var failures <-chan task.Failure
-	if t, ok := r.transport.(Failing); ok {
-		failures = t.Failures()
-	}
 	for {
 		select {
 		case <-r.closed:
 			return
-		case f := <-failures:
-			r.fail(f)
-		case result, ok := <-r.transport.Results():
+		case a, ok := <-r.transport.Answers():
 			if !ok {
 				return
 			}
-			if name, ok := r.accept(result); ok {
-				r.tell(Finished{Task: name})
-			}
+			r.answered(a)
 		}
+	}
+}
+
+// answered takes an answer.
+func (r *Remote) answered(a task.Answer) {
+	if a.Failed != nil {
+		r.fail(*a.Failed)
+	}
+	if a.Result == nil {
+		return
+	}
+	if name, ok := r.accept(a.Result); ok {
+		r.tell(Finished{Task: name})
 	}
 }
 
@@ -273,12 +280,10 @@ func (r *Remote) Finished() <-chan Finished { return r.finished }
 // Wishes implements Backend.
 func (r *Remote) Wishes() Wishes { return r.wishes }
 
-// Invocations implements Invoking: those of the transport.
+// Invocations implements Invoking. One that was turned away is none.
 func (r *Remote) Invocations() int64 {
-	if t, ok := r.transport.(Invoking); ok {
-		return t.Invocations()
-	}
-	return 0
+	n := r.Counts().Pool
+	return int64(n.Invoked - n.Throttled)
 }
 
 // Counts are those up to now.

@@ -25,7 +25,7 @@ type Backend interface {
 	Close()
 }
 
-// Invoking is a backend, or a transport, whose tasks are invocations of a function.
+// Invoking is a backend whose tasks are invocations of a function.
 type Invoking interface {
 	// Invocations are those that were begun up to now. They are to be paid for.
 	Invocations() int64
