@@ -17,7 +17,7 @@ import (
 // Options say what an endpoint is to be. What is 0 is as Start says.
 type Options struct {
 	Listen      string        // host:port; empty: a free port of 127.0.0.1
-	Advertise   string        // host:port that functions connect to, port 0 being the one listened on; empty: Listen's
+	Advertise   string        // host:port that functions connect to, port 0 being the one listened on; empty: Listen's, or of all addresses the one outward
 	Memory      int64         // bytes of tasks and of results, a half each; 0: 1 GiB
 	Connections int           // at a time; 0: 256
 	Life        time.Duration // of a ticket; 0: 15 minutes, as an invocation's at most
@@ -60,7 +60,7 @@ func Start(o Options) (*Endpoint, error) {
 		return nil, fault.New(fault.Config, "lambda", "", "the data endpoint cannot listen on %s: %v", o.Listen, err).
 			Then("name an address of this machine; port 0 is a free one, which ranks on one machine need")
 	}
-	address, err := advertised(l.Addr().String(), o.Advertise)
+	address, err := advertised(l.Addr().String(), o.Advertise, outward)
 	if err != nil {
 		_ = l.Close()
 		return nil, err
@@ -90,22 +90,37 @@ func Start(o Options) (*Endpoint, error) {
 }
 
 // advertised is the address that functions connect to, of an endpoint that listens.
-func advertised(listens, advertise string) (string, error) {
+// Where it listens on all of this machine's addresses it is own's.
+func advertised(listens, advertise string, own func() (string, error)) (string, error) {
 	_, port, err := net.SplitHostPort(listens)
 	if err != nil {
 		return "", fault.System("lambda", "", err)
 	}
 	host, other, err := net.SplitHostPort(cmp.Or(advertise, listens))
-	switch ip := net.ParseIP(host); {
-	case err != nil:
+	if err != nil {
 		return "", fault.New(fault.Config, "lambda", "", "functions cannot connect to %q: %v", advertise, err).Then("give host:port")
-	case host == "" || ip != nil && ip.IsUnspecified():
-		return "", fault.New(fault.Config, "lambda", "", "the data endpoint listens on %s, which is no address that functions can connect to", listens).
-			Then("give one behind a comma: LISTEN,ADVERTISED")
-	case other != "0":
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		if host, err = own(); err != nil {
+			return "", fault.New(fault.Config, "lambda", "", "the data endpoint listens on %s, and no address of this machine is found that functions could connect to: %v", listens, err).
+				Then("give one behind a comma: LISTEN,ADVERTISED")
+		}
+	}
+	if other != "0" {
 		port = other
 	}
 	return net.JoinHostPort(host, port), nil
+}
+
+// outward is the address from which this machine would send to others. Nothing is sent.
+func outward() (string, error) {
+	c, err := net.Dial("udp4", "203.0.113.1:9") // an address that nobody has (RFC 5737)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	host, _, err := net.SplitHostPort(c.LocalAddr().String())
+	return host, err
 }
 
 // Address is where functions connect to.
