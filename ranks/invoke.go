@@ -167,10 +167,15 @@ func (f *functions) close() (err error) {
 	if f.service != nil {
 		err = f.service.Close()
 	}
-	if f.bridge != nil {
-		err = errors.Join(err, f.bridge.Close())
+	if f.bridge == nil {
+		return err
 	}
-	return err
+	s := f.bridge.Stats()
+	s.Refused[endpoint.Withdrawn], s.Refused[endpoint.Broken] = 0, 0 // functions that were given up
+	if s.Refusals() > 0 {                                            // somebody may have been there who should not
+		fmt.Fprintf(os.Stderr, "siafu: train: the data endpoint %s has refused requests: %s\n", f.bridge.Address(), s.Told())
+	}
+	return errors.Join(err, f.bridge.Close())
 }
 
 // functionPath is the executable of the function: the one that was named, else that

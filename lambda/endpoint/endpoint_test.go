@@ -148,7 +148,7 @@ func (b bench) refusedOnly(want map[Refusal]int) {
 	got := b.Stats().Refused
 	for why := range refusals {
 		if got[why] != want[why] {
-			b.t.Errorf("refusal %d: %d times, want %d", why, got[why], want[why])
+			b.t.Errorf("%v: %d times, want %d", why, got[why], want[why])
 		}
 	}
 }
@@ -323,12 +323,28 @@ func TestWaiting(t *testing.T) {
 		b.until("nobody waits", func(Stats) bool { b.mu.Lock(); defer b.mu.Unlock(); return b.byName[attempt(1)].stage == fetched })
 		end()
 		if s := <-status; s != 410 {
-			t.Errorf("refusal %d: status %d", why, s)
+			t.Errorf("%v: status %d", why, s)
 		}
 	}
 	b.refusedOnly(map[Refusal]int{Withdrawn: 1, Expired: 1})
 	if err := b.Deliver(t.Context(), attempt(1), message(attempt(1), 100)); err != ErrNoTicket || b.Stats().Held > 0 {
 		t.Errorf("a task without a ticket: %v, %+v", err, b.Stats())
+	}
+}
+
+// Each refusal has a name of its own, and those that a request gets to hear a status.
+func TestTold(t *testing.T) {
+	var s Stats
+	names := map[string]bool{}
+	for why := range refusals {
+		s.Refused[why]++
+		names[why.String()] = true
+		if silent := why == Crowded || why == Silent; (hints[why].status < 400) != silent {
+			t.Errorf("%v: %+v", why, hints[why])
+		}
+	}
+	if told := s.Told(); len(names) != int(refusals) || strings.Count(told, ",") != len(names)-1 || names[""] || !strings.HasPrefix(told, "1 without token, 1 wrong token") {
+		t.Errorf("%d names: %s", len(names), told)
 	}
 }
 

@@ -1,6 +1,10 @@
 package endpoint
 
-import "net/http"
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
 
 // Refusal is why a request, or a connection, was turned away.
 type Refusal int
@@ -25,27 +29,33 @@ const (
 	refusals
 )
 
-// hint is what a request that is refused gets to hear.
+// hint is what statistics call a refusal, and what a request gets to hear.
 type hint struct {
+	name   string
 	status int
 	text   string
 }
 
 var hints = [refusals]hint{
-	NoToken:   {http.StatusUnauthorized, "a request without a token"},
-	Wrong:     {http.StatusUnauthorized, "no ticket has this token"},
-	Reused:    {http.StatusConflict, "the token has been used"},
-	Early:     {http.StatusConflict, "a result of a task that has not been fetched"},
-	Withdrawn: {http.StatusGone, "the ticket has been withdrawn"},
-	Expired:   {http.StatusGone, "the ticket has expired"},
-	OtherTask: {http.StatusForbidden, "a result of another task than the token's"},
-	Oversized: {http.StatusRequestEntityTooLarge, "a result that is larger than its ticket allows"},
-	Malformed: {http.StatusBadRequest, "neither a result nor a request for a task"},
-	Full:      {http.StatusServiceUnavailable, "no memory for a result"},
-	Slow:      {http.StatusRequestTimeout, "the request takes too long"},
-	Broken:    {http.StatusBadRequest, "the connection has ended in the middle"},
-	Closed:    {http.StatusServiceUnavailable, "the endpoint has been closed"},
+	NoToken:   {"without token", http.StatusUnauthorized, "a request without a token"},
+	Wrong:     {"wrong token", http.StatusUnauthorized, "no ticket has this token"},
+	Reused:    {"used token", http.StatusConflict, "the token has been used"},
+	Early:     {"early", http.StatusConflict, "a result of a task that has not been fetched"},
+	Withdrawn: {"withdrawn", http.StatusGone, "the ticket has been withdrawn"},
+	Expired:   {"expired", http.StatusGone, "the ticket has expired"},
+	OtherTask: {"of another task", http.StatusForbidden, "a result of another task than the token's"},
+	Oversized: {"too large", http.StatusRequestEntityTooLarge, "a result that is larger than its ticket allows"},
+	Malformed: {"malformed", http.StatusBadRequest, "neither a result nor a request for a task"},
+	Full:      {"without memory", http.StatusServiceUnavailable, "no memory for a result"},
+	Slow:      {"too slow", http.StatusRequestTimeout, "the request takes too long"},
+	Broken:    {"broken off", http.StatusBadRequest, "the connection has ended in the middle"},
+	Crowded:   {name: "above the bound of connections"},
+	Silent:    {name: "without a request"},
+	Closed:    {"closed", http.StatusServiceUnavailable, "the endpoint has been closed"},
 }
+
+// String names a refusal, as a count of it does.
+func (r Refusal) String() string { return hints[r].name }
 
 // Stats are what an endpoint has seen.
 type Stats struct {
@@ -63,4 +73,15 @@ func (s Stats) Refusals() (n int) {
 		n += k
 	}
 	return n
+}
+
+// Told lists the refusals by their reason.
+func (s Stats) Told() string {
+	var list []string
+	for why, n := range s.Refused {
+		if n > 0 {
+			list = append(list, fmt.Sprintf("%d %v", n, Refusal(why)))
+		}
+	}
+	return strings.Join(list, ", ")
 }
