@@ -22,7 +22,7 @@ type Options struct {
 	Connections int           // at a time; 0: 256
 	Life        time.Duration // of a ticket; 0: 15 minutes, as an invocation's at most
 	Grace       time.Duration // for a request's headers, and for its body beside what Rate gives; 0: 10 s
-	Rate        int64         // bytes a second that a body must come or go with; 0: 1 MiB
+	Rate        int64         // bytes a second that a body must come or go with; 0: 64 KiB
 }
 
 // Endpoint is one that listens. Its methods are safe for several goroutines.
@@ -45,6 +45,9 @@ type Endpoint struct {
 	stats  Stats
 }
 
+// leastRate is little, because a hundred functions share a host's link.
+const leastRate = 64 << 10
+
 // headerBytes bounds the headers of a request.
 const headerBytes = 8 << 10
 
@@ -54,7 +57,7 @@ const idleTime = 2 * time.Minute
 // Start begins to listen, on the address that was asked for and no other one.
 func Start(o Options) (*Endpoint, error) {
 	o.Listen, o.Memory, o.Connections = cmp.Or(o.Listen, "127.0.0.1:0"), cmp.Or(o.Memory, 1<<30), cmp.Or(o.Connections, 256)
-	o.Life, o.Grace, o.Rate = cmp.Or(o.Life, 15*time.Minute), cmp.Or(o.Grace, 10*time.Second), cmp.Or(o.Rate, 1<<20)
+	o.Life, o.Grace, o.Rate = cmp.Or(o.Life, 15*time.Minute), cmp.Or(o.Grace, 10*time.Second), cmp.Or(o.Rate, leastRate)
 	l, err := net.Listen("tcp", o.Listen)
 	if err != nil {
 		return nil, fault.New(fault.Config, "lambda", "", "the data endpoint cannot listen on %s: %v", o.Listen, err).

@@ -2,6 +2,7 @@ package function
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,6 +27,10 @@ func (f *Function) pull(ctx context.Context, p lambda.Pull) (lambda.Reply, error
 	result, err := f.work(body)
 	if err != nil {
 		return lambda.Reply{}, err
+	}
+	// Only a body that has been read to its end leaves its connection to the result.
+	if n, _ := body.Read(make([]byte, 1)); n > 0 {
+		return lambda.Reply{}, errors.New("there is more behind the task")
 	}
 	worked := time.Since(began)
 	if n := int64(len(result)); n > p.MostResult {
