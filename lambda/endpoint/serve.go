@@ -69,7 +69,7 @@ func (e *Endpoint) fetch(w http.ResponseWriter, r *http.Request, token string) (
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	select {
 	case <-t.there:
-	case <-t.ended:
+	case <-t.context.Done():
 	case <-r.Context().Done():
 		return Broken, false
 	}

@@ -14,12 +14,13 @@ import (
 // ticket is one attempt at one task. Its token lets a function take it one step
 // further, in this order, and back never.
 type ticket struct {
-	name  task.Name
-	token string
-	most  int64         // bytes of a result
-	take  func([]byte)  // the result
-	there chan struct{} // closed when the task is
-	ended chan struct{} // closed with the ticket
+	name    task.Name
+	token   string
+	most    int64           // bytes of a result
+	take    func([]byte)    // the result
+	there   chan struct{}   // closed when the task is
+	context context.Context // ends with the ticket
+	cancel  context.CancelFunc
 
 	// With the endpoint's lock:
 	stage   stage
@@ -49,7 +50,7 @@ var (
 // result, once at most, on a goroutine of its own; until it returns the result takes
 // memory, and Close waits.
 func (e *Endpoint) Expect(name task.Name, most int64, take func(result []byte)) (lambda.Pull, error) {
-	t := &ticket{name: name, token: rand.Text(), most: most, take: take, there: make(chan struct{}), ended: make(chan struct{})}
+	t := &ticket{name: name, token: rand.Text(), most: most, take: take, there: make(chan struct{})}
 	if most <= 0 || most > e.answers.size {
 		t.most = e.answers.size
 	}
@@ -61,6 +62,7 @@ func (e *Endpoint) Expect(name task.Name, most int64, take func(result []byte)) 
 	case e.byName[name] != nil:
 		return lambda.Pull{}, ErrOpen
 	}
+	t.context, t.cancel = context.WithCancel(e.context)
 	e.byName[name], e.tokens[t.token] = t, t
 	t.expiry = time.AfterFunc(e.o.Life, func() { e.end(t, Expired) })
 	return lambda.Pull{Address: e.address, Fingerprint: e.fingerprint, Token: t.token, MostResult: t.most}, nil
@@ -70,42 +72,54 @@ func (e *Endpoint) Expect(name task.Name, most int64, take func(result []byte)) 
 func (e *Endpoint) MostTask() int64 { return e.tasks.size }
 
 // Deliver brings the task of a ticket, which the endpoint may keep until the ticket
-// ends. It waits for memory, as long as ctx allows. A task of more than MostTask bytes
-// is a fault of kind Config.
+// ends. It waits for memory, as long as ctx allows and the ticket lives. A task of more
+// than MostTask bytes is a fault of kind Config.
 func (e *Endpoint) Deliver(ctx context.Context, name task.Name, message []byte) error {
 	n := int64(len(message))
 	if n > e.tasks.size {
 		return lambda.TooLarge("a task", n, "the data endpoint", e.tasks.size)
 	}
+	t, err := e.expecting(name)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(e.context, cancel)()
+	defer context.AfterFunc(t.context, cancel)()
 	if err := e.tasks.take(ctx, n); err != nil {
-		if e.context.Err() != nil {
-			return ErrClosed
+		if _, gone := e.expecting(name); gone != nil {
+			return gone
 		}
 		return fmt.Errorf("endpoint: %d bytes of a task find no memory: %w", n, err)
 	}
-	if err := e.put(name, message); err != nil {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.lacks(t); err != nil {
 		e.tasks.give(n)
 		return err
 	}
+	t.message = message
+	close(t.there)
 	return nil
 }
 
-// put gives a ticket its task, for which there is memory.
-func (e *Endpoint) put(name task.Name, message []byte) error {
+// expecting is the ticket of an attempt whose task has not come.
+func (e *Endpoint) expecting(name task.Name) (*ticket, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	t := e.byName[name]
+	return t, e.lacks(t)
+}
+
+// lacks tells, as an error, whether a ticket is not one that is open and whose task
+// has not come; with the lock.
+func (e *Endpoint) lacks(t *ticket) error {
 	switch {
 	case e.closed:
 		return ErrClosed
-	case t == nil || t.isThere():
+	case t == nil || e.byName[t.name] != t || t.isThere():
 		return ErrNoTicket
 	}
-	t.message = message
-	close(t.there)
 	return nil
 }
 
@@ -155,7 +169,7 @@ func (e *Endpoint) bury(t *ticket, why Refusal) {
 		t.why = Reused
 	}
 	e.ended.add(t.token, t.why)
-	close(t.ended)
+	t.cancel()
 }
 
 // advance takes the ticket of a token from one stage to the next, unless that has been

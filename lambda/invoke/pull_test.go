@@ -140,6 +140,52 @@ func TestPull(t *testing.T) {
 	}
 }
 
+// An attempt whose function is late brings its result all the same, behind that of the
+// next attempt, as long as its invocation lasts.
+func TestPullLate(t *testing.T) {
+	net, m := message(t, 10)
+	e, err := endpoint.Start(endpoint.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	late := make(chan struct{})
+	var begun atomic.Int64
+	client, _ := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		f := function.New()
+		defer f.Close()
+		if begun.Add(1) == 1 {
+			select {
+			case <-late:
+			case <-r.Context().Done():
+			}
+		}
+		handle(f, w, r)
+	})
+	transport, err := invoke.New(invoke.Options{Client: client, Function: "f", Network: net, AtOnce: 2, Timeout: time.Minute, Endpoint: e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer transport.Close()
+	_, again := messageOf(t, 10, 6)
+	if err := transport.Send(m); err != nil {
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(20 * time.Second); begun.Load() == 0 && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
+	if err := transport.Send(again); err != nil {
+		t.Fatal(err)
+	}
+	if name, failed := end(t, transport); failed != nil || name.Attempt != 6 {
+		t.Errorf("%v %+v", name, failed)
+	}
+	close(late)
+	if name, failed := end(t, transport); failed != nil || name.Attempt != 5 {
+		t.Errorf("%v %+v", name, failed)
+	}
+}
+
 // discard is a response that nobody gets.
 type discard struct{ header http.Header }
 
