@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 
+	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
@@ -36,7 +37,7 @@ func (f *Function) Handle(_ context.Context, r lambda.Request) (lambda.Reply, er
 	if err := f.know(r.Network); err != nil {
 		return lambda.Reply{}, err
 	}
-	result, err := task.Work(f.network, r.Task, nil, f.ops)
+	result, err := task.Work(f.network, r.Task, nil, f.ops, codec.OfTasks)
 	if err != nil {
 		return lambda.Reply{}, err
 	}
