@@ -45,6 +45,8 @@ type Config struct {
 
 	Lambda         string `default:"" enum:",local,aws" group:"World" help:"Whose functions --tensor lambda invokes: local, processes on this machine behind an implementation of AWS Lambda; aws, AWS Lambda itself, which costs money." toml:"lambda"`
 	LambdaFunction string `name:"lambda-function" default:"" group:"World" help:"The function: with --lambda aws its name or ARN; with --lambda local its executable. Empty: siafu, or build/lambda/bootstrap beside the program." toml:"lambda-function"`
+	LambdaCodec    string `name:"lambda-codec" default:"float32" group:"World" help:"How values and dense features travel to functions, and values back: float32, as they are; s2, zstd (exact); bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS], each with +s2 or +zstd to compress it too. Weights and their gradients travel as they are." toml:"lambda-codec"`
+	LambdaWithout  string `name:"lambda-without" default:"" group:"World" help:"Optimisations of tasks for functions to leave out, for measurements, separated by commas: fusion, stages between which nothing is gathered as one task; rematerialisation, of what need not be sent; streaming, in halves of the rows." toml:"lambda-without"`
 
 	Kernel   string `default:"auto" enum:"auto,avx512,avx2,openblas,go" group:"World" help:"Which kernels compute: auto times those that this machine and build have; openblas needs a build with that tag." toml:"kernel"`
 	Gather   string `default:"float32" enum:"float32,bf16" group:"World" help:"Rows as they are gathered: float32, or rounded to bfloat16 first, which is faster where memory holds the gather up; sums stay float32." toml:"gather"`
