@@ -18,7 +18,7 @@ type servers struct {
 
 // serversOf is what carries the ranks of a run.
 func serversOf(r *run) servers {
-	hosts := slices.Clone(r.world.Hosts())
+	hosts := slices.Clone(r.everyone.Hosts())
 	slices.Sort(hosts)
 	s := servers{hosts: slices.Compact(hosts)}
 	if i, err := bill.ParseInstance(r.cfg.Instance); err == nil { // Validate has read it

@@ -32,6 +32,11 @@ func (r *run) finish() error {
 	if err != nil {
 		return err
 	}
+	bridges, err := r.bridgeReports()
+	if err != nil {
+		return err
+	}
+	reports = append(reports, bridges...)
 	if r.reporter != nil {
 		err = r.reporter.finish(r, reports)
 	}
