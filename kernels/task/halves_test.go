@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"slices"
 	"testing"
 	"testing/iotest"
 
+	"siafu/halo/codec"
 	"siafu/kernels"
+	"siafu/kernels/kerneltest"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
 )
@@ -146,6 +149,28 @@ func sameInHalves(t *testing.T, what string, b *bench, one *task.Task) {
 	}
 }
 
+// Where a kernel's memory is none that Go reads, rows go there and back.
+func TestHalvesElsewhere(t *testing.T) {
+	for name, s := range networks([]int{37, 24, 18, 5}) {
+		b := benchOf(t, s, sparse, many)
+		ops := kerneltest.NewGuarded(b.ops)
+		b.each(func(one *task.Task) {
+			for _, form := range []task.Form{{Halves: true}, formOf(t, "int8")} {
+				one.Form = form
+				message := one.Encode(nil, b.ops)
+				want, err := task.Work(b.net, message, nil, b.ops, codec.OfTasks)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := task.WorkFrom(b.net, bytes.NewReader(message), nil, ops, codec.OfTasks)
+				if err != nil || !bytes.Equal(got, want) {
+					t.Errorf("%s, %v: another result: %v", name, one.Do, err)
+				}
+			}
+		})
+	}
+}
+
 // A stream is read to its end and no further.
 func TestStreamEnds(t *testing.T) {
 	b := newBench(t, "sage", many)
@@ -215,10 +240,11 @@ func TestStreamOfPromises(t *testing.T) {
 		t.Fatal("the head says nothing of its rows")
 	}
 	for name, stream := range map[string][]byte{
-		"a long head":  append(number(1<<62), make([]byte, 100)...),
-		"a long half":  append(sealed(head), append(number(1<<36), make([]byte, 1000)...)...),
-		"a longer one": append(sealed(head), append(number(1<<62), make([]byte, 1000)...)...),
-		"a short half": sealed(head, parts[1]),
+		"a long head":                       append(number(1<<62), make([]byte, 100)...),
+		"a long half":                       append(sealed(head), append(number(1<<35), make([]byte, 1000)...)...),
+		"a longer one":                      append(sealed(head), append(number(1<<62), make([]byte, 1000)...)...),
+		"a short half":                      sealed(head, parts[1]),
+		"a first half before the first row": sealed(bytes.Replace(parts[0], number(32), number(math.MinInt+many), 1), parts[1]),
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -227,6 +253,7 @@ func TestStreamOfPromises(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s is done", name)
 		}
+		t.Logf("%s: %v", name, err)
 		if took := after.TotalAlloc - before.TotalAlloc; took > 1<<21 {
 			t.Errorf("%s takes %d bytes: %v", name, took, err)
 		}

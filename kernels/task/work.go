@@ -104,7 +104,7 @@ func newJob(net *model.Network, p *parts, o kernels.Ops, a *mapped.Arena, find C
 		return nil, fmt.Errorf("a task whose values are encoded as %q: %w", codec, err)
 	}
 	j.rows, j.first = r.number(), r.number()
-	if j.rows < 0 || j.rows > math.MaxUint32 || j.first < j.rows-j.first || j.first > j.rows {
+	if j.rows < 0 || j.rows > math.MaxUint32 || j.first < 0 || j.first > j.rows || j.first < j.rows-j.first {
 		return nil, errors.Join(fmt.Errorf("a task of %d rows, of which %d come first", j.rows, j.first), r.err)
 	}
 	if r.flag() {
