@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 
 	"siafu/halo/codec"
 	"siafu/kernels"
@@ -224,6 +225,36 @@ func TestStalledStream(t *testing.T) {
 			t.Fatalf("behind %d bytes: %v", at, err)
 		}
 	}
+}
+
+// Of a first half that is wrong the error comes when the second one is no longer read:
+// whoever owns the stream has it back.
+func TestWrongHalfEndsWithTheReader(t *testing.T) {
+	b := newBench(t, "gcn", many)
+	one := b.task(1, b.last()...)
+	one.Form.Halves = true
+	parts := opened(one.Encode(nil, b.ops))
+	parts[1][len(parts[1])-1] = 200 // a split
+	message := sealed(parts...)
+	second := len(message) - 12 - len(parts[2])
+	synctest.Test(t, func(t *testing.T) {
+		rest, sender := io.Pipe()
+		end := make(chan error, 1)
+		go func() {
+			_, err := task.WorkFrom(b.net, io.MultiReader(bytes.NewReader(message[:second]), rest), nil, b.ops)
+			end <- err
+		}()
+		synctest.Wait()
+		select {
+		case err := <-end:
+			t.Fatalf("it returns while the second half is read: %v", err)
+		default:
+		}
+		_ = sender.CloseWithError(os.ErrDeadlineExceeded)
+		if err := <-end; err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("the first half is taken: %v", err)
+		}
+	})
 }
 
 // What a stream says that it will bring takes no memory before it comes, and what a

@@ -58,7 +58,7 @@ func (c *Config) checkLambda() error {
 	}
 	if _, err := c.TaskCodec(); err != nil {
 		return fault.New(fault.Usage, "train", "", "--lambda-codec=%q", c.LambdaCodec).
-			Then("it must be float32, or one of %s: but +ef and auto, which have to know what has travelled before", codec.Names)
+			Then("it must be float32, or one of %s; not with +ef and not auto, which have to know what has travelled before", codec.Names)
 	}
 	return nil
 }
