@@ -77,13 +77,17 @@ func (r *run) invoke() error {
 		return fault.New(fault.Config, "train", "", "--tensor lambda: the kernels that --kernel auto has found are openblas").
 			Then("name others, such as --kernel %s: the function is built without OpenBLAS", kernels.Variants()[0])
 	}
+	wishes, err := r.wishes()
+	if err != nil {
+		return err
+	}
 	f := r.howToInvoke(r.threads)
 	n := lambda.Network{Spec: r.net, Sparse: r.shard.Features.Sparse != nil, Kernel: kernel}
 	t, err := r.transport(f, n)
 	if err != nil {
 		return err
 	}
-	r.tensor = tensor.NewRemote(t, tensor.Wishes{Fused: true, Thin: true}, f.settings(), func(line string) {
+	r.tensor = tensor.NewRemote(t, wishes, f.settings(), func(line string) {
 		fmt.Fprintf(os.Stderr, "siafu: train: %s: %s\n", r.name(), line)
 	})
 	return nil

@@ -32,11 +32,13 @@ const grace = 2 * time.Second
 
 // message is one with a name, as tasks and results have it, of n bytes in all.
 func message(name task.Name, n int) []byte {
-	b := make([]byte, 0, n)
+	const front = 8 // the number of bytes behind it, without the checksum
+	b := make([]byte, front, n)
 	for _, x := range []int{name.Part, name.Interval, name.Epoch, name.Layer, int(name.Stage), name.Attempt, 0} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(x))
 	}
 	b = b[:max(n-crc32.Size, len(b))]
+	binary.LittleEndian.PutUint64(b, uint64(len(b)-front))
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
 }
 

@@ -15,6 +15,7 @@ import (
 	"os"
 	"slices"
 
+	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
@@ -57,7 +58,7 @@ func (f *Function) Handle(ctx context.Context, r lambda.Request) (lambda.Reply, 
 	if r.Pull != nil {
 		return f.pull(ctx, *r.Pull)
 	}
-	result, err := task.Work(f.network, r.Task, nil, f.ops)
+	result, err := task.Work(f.network, r.Task, nil, f.ops, codec.OfTasks)
 	if err != nil {
 		return lambda.Reply{}, err
 	}

@@ -3,11 +3,11 @@ package function
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"time"
 
+	"siafu/halo/codec"
 	"siafu/kernels/task"
 	"siafu/lambda"
 )
@@ -24,7 +24,7 @@ func (f *Function) pull(ctx context.Context, p lambda.Pull) (lambda.Reply, error
 	}
 	defer answer.Body.Close()
 	body := &meter{r: answer.Body, waited: time.Since(began)}
-	result, err := f.work(body)
+	result, err := task.WorkFrom(f.network, body, nil, f.ops, codec.OfTasks)
 	if err != nil {
 		return lambda.Reply{}, err
 	}
@@ -43,15 +43,6 @@ func (f *Function) pull(ctx context.Context, p lambda.Pull) (lambda.Reply, error
 		In: body.n, Out: int64(len(result)),
 		Fetch: body.waited.Microseconds(), Work: (worked - body.waited).Microseconds(), Push: (time.Since(began) - worked).Microseconds(),
 	}}, nil
-}
-
-// work does a task as it comes.
-func (f *Function) work(r io.Reader) ([]byte, error) {
-	message, err := io.ReadAll(r)
-	if err != nil {
-		return nil, fmt.Errorf("a task that has ended in the middle: %w", err)
-	}
-	return task.Work(f.network, message, nil, f.ops)
 }
 
 // push brings a result.
