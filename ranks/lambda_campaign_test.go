@@ -37,6 +37,7 @@ func TestLambdaFaultCampaign(t *testing.T) {
 			got, s, n := invoked(t, c, data, path, func(f *functions) {
 				f.patience, f.attempts, f.atOnce, f.falls = 400*time.Millisecond, 60, 8, false
 				f.local.Timeout, f.local.Concurrency = 500*time.Millisecond, 8
+				f.payloads = name == "gcn" // so that what is corrupt are results
 			})
 			t.Logf("%v; %v; %+v", n, n.Pool, s)
 			if !bytes.Equal(got.model, want.model) {
@@ -54,6 +55,28 @@ func TestLambdaFaultCampaign(t *testing.T) {
 			if n.Again == 0 || s.Throttled < s.Struck[lambda.Throttle] {
 				t.Errorf("%d attempts were further ones", n.Again)
 			}
+			if name == "gcn" && n.Damaged == 0 {
+				t.Error("no damage was found")
+			}
 		})
+	}
+}
+
+// In sandboxes as weak as the service's, all that a function moves goes through the
+// relay, and a run has the bits of the CPU.
+func TestLambdaLimits(t *testing.T) {
+	data := parted(t, generated(t, true))
+	c := quick(t)
+	c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads = 2, 1, 0, 3, 2
+	want := train(t, c, data)
+	c.Out += "-lambda"
+	c.LambdaLimits, c.BridgeAddress = config.LimitsAWS, "127.0.0.1:0,localhost:0"
+	began := time.Now()
+	got, s, n := invoked(t, c, data, functiontest.Build(t), func(f *functions) { f.falls = false })
+	if !bytes.Equal(got.model, want.model) || n.Pool.Used != n.Sent {
+		t.Errorf("the model is another one, or %d results counted for %d tasks", n.Pool.Used, n.Sent)
+	}
+	if s.Relayed < n.Bytes || s.Refused > 0 || time.Since(began) < 100*time.Millisecond {
+		t.Errorf("%+v for %v", s, n)
 	}
 }

@@ -50,7 +50,7 @@ func invoked(t testing.TB, c Config, data, path string, change func(*functions))
 			continue
 		}
 		n := f.service.Stats()
-		stats = local.Stats{Invocations: stats.Invocations + n.Invocations, Throttled: stats.Throttled + n.Throttled, Failed: stats.Failed + n.Failed, Refused: stats.Refused + n.Refused, Started: stats.Started + n.Started, Struck: stats.Struck}
+		stats = local.Stats{Invocations: stats.Invocations + n.Invocations, Throttled: stats.Throttled + n.Throttled, Failed: stats.Failed + n.Failed, Refused: stats.Refused + n.Refused, Started: stats.Started + n.Started, Relayed: stats.Relayed + n.Relayed, Struck: stats.Struck}
 		for k := range n.Struck {
 			stats.Struck[k] += n.Struck[k]
 		}
