@@ -625,6 +625,7 @@ func TestClose(t *testing.T) {
 	b.fetch(p.Token)
 	half := b.raw()
 	fmt.Fprintf(half, "POST /result HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nAuthorization: Bearer %s\r\n\r\nhalf", p.Token)
+	b.until("half a result has no room", func(Stats) bool { held, _ := b.answers.now(); return held == 900+100 })
 	p = b.open(attempt(4), 0, message(attempt(4), 600))
 	b.fetch(p.Token)
 	go func() {
