@@ -42,6 +42,7 @@ func TestValidate(t *testing.T) {
 		"tensor unused":   func(c *Config) { c.LambdaFunction = "f" },
 		"lambda":          func(c *Config) { c.Tensor, c.Lambda = "lambda", "azure" },
 		"tensor openblas": func(c *Config) { c.Tensor, c.Lambda, c.Kernel = "lambda", "aws", "openblas" },
+		"lambda-memory":   func(c *Config) { c.Tensor, c.Lambda, c.LambdaMemory = "lambda", "aws", 64 },
 		"model":           func(c *Config) { c.Model = "GCN" },
 		"initializer":     func(c *Config) { c.Initializer = "zero" },
 		"order":           func(c *Config) { c.Order = "random" },

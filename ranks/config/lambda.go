@@ -13,6 +13,12 @@ const (
 	LambdaAWS    = "aws"
 )
 
+// leastMemory and mostMemory bound a function's memory, in MB.
+const (
+	leastMemory = 128
+	mostMemory  = 10_240
+)
+
 // checkLambda refuses what does not go together with tensor work in functions.
 func (c *Config) checkLambda() error {
 	refuse := func(remedy string) error {
@@ -25,6 +31,9 @@ func (c *Config) checkLambda() error {
 		return nil
 	case c.Lambda != LambdaLocal && c.Lambda != LambdaAWS:
 		return refuse("--lambda must be local or aws")
+	case c.LambdaMemory < leastMemory || c.LambdaMemory > mostMemory:
+		return fault.New(fault.Usage, "train", "", "--lambda-memory=%d", c.LambdaMemory).
+			Then("AWS Lambda has functions with %d to %d MB", leastMemory, mostMemory)
 	case c.Kernel == "openblas":
 		return fault.New(fault.Usage, "train", "", "--tensor=lambda with --kernel=openblas").
 			Then("choose other kernels: the function is built without OpenBLAS")
