@@ -32,7 +32,15 @@ func (r *run) finish() error {
 	if err != nil {
 		return err
 	}
+	tensor.Settle(r.tensor)
+	spent, err := world.GatherValues(r.world, 0, tensor.TakeSpent(r.tensor))
+	if err != nil {
+		return err
+	}
 	if r.reporter != nil {
+		for _, s := range spent {
+			r.reporter.account.add(s)
+		}
 		err = r.reporter.finish(r, reports)
 	}
 	return agree(r.world, err)

@@ -77,9 +77,11 @@ func (r *run) invoke() error {
 	if err != nil {
 		return err
 	}
-	r.tensor = tensor.NewRemote(t, tensor.Wishes{Fused: true, Thin: true}, f.settings(), func(line string) {
+	b := tensor.NewRemote(t, tensor.Wishes{Fused: true, Thin: true}, f.settings(), func(line string) {
 		fmt.Fprintf(os.Stderr, "siafu: train: %s: %s\n", r.name(), line)
 	})
+	b.Charge(r.cfg.Tariff(), f.patience)
+	r.tensor = b
 	return nil
 }
 

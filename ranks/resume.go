@@ -91,7 +91,8 @@ type opening struct {
 	epoch   int    // of the checkpoint
 	metrics []byte // lines of metrics.jsonl up to it
 	lines   []runfolder.Epoch
-	seconds float64 // that the run has taken up to it
+	seconds float64             // that the run has taken up to it
+	spent   runfolder.Functions // likewise, on invocations
 }
 
 // admit claims the run folder, reads the checkpoint that the run goes on from,
@@ -189,7 +190,7 @@ func (r *run) vetResumption(folder *runfolder.Folder) error {
 		return err
 	}
 	source := filepath.Dir(filepath.Dir(s.Path))
-	r.opening = opening{from: s.Path, epoch: s.Epoch, seconds: s.Seconds, inPlace: folder.Marker() != nil && sameFolder(source, folder.Dir())}
+	r.opening = opening{from: s.Path, epoch: s.Epoch, seconds: s.Seconds, spent: s.Spent, inPlace: folder.Marker() != nil && sameFolder(source, folder.Dir())}
 	if err := r.opening.read(r.reporter, s.Metrics, filepath.Join(source, runfolder.Metrics)); err != nil {
 		return err
 	}
@@ -250,7 +251,7 @@ func (r *run) begin() error {
 	for _, e := range o.lines {
 		v.count(e)
 	}
-	v.before = o.seconds
+	v.before, v.account.before = o.seconds, o.spent
 	if o.from != "" {
 		v.log("resume epoch=%d from=%s", o.epoch, o.from)
 	}

@@ -110,7 +110,7 @@ func (r *run) stateOf(snap engine.Snapshot) checkpoint.State {
 	state := checkpoint.State{
 		Version: Version, Epoch: snap.Epoch, Seed: r.cfg.Seed, Data: r.meta.Identity(), Settings: settings(&r.cfg, r.net),
 		Cached: r.net.CacheInput, Metadata: r.networkMetadata(),
-		Switched: snap.Switched, Seconds: r.reporter.seconds(), Weights: tensors(r.net, snap.Weights),
+		Switched: snap.Switched, Seconds: r.reporter.seconds(), Spent: r.reporter.account.invocations(), Weights: tensors(r.net, snap.Weights),
 	}
 	for range r.net.Layers() {
 		state.Steps = append(state.Steps, snap.Epoch)

@@ -46,6 +46,7 @@ type Config struct {
 	Lambda         string `default:"" enum:",local,aws" group:"World" help:"Whose functions --tensor lambda invokes: local, processes on this machine behind an implementation of AWS Lambda; aws, AWS Lambda itself, which costs money." toml:"lambda"`
 	LambdaFunction string `name:"lambda-function" default:"" group:"World" help:"The function: with --lambda aws its name or ARN; with --lambda local its executable. Empty: siafu, or build/lambda/bootstrap beside the program." toml:"lambda-function"`
 	LambdaMemory   int    `name:"lambda-memory" default:"192" group:"World" help:"Memory of an invocation in MB, 128 to 10240. The service gives processors in proportion, one at 1,769 MB, and charges for it." toml:"lambda-memory"`
+	LambdaArch     string `name:"lambda-arch" default:"" enum:",x86_64,arm64" group:"World" help:"Architecture of the function of --lambda aws, which its price depends on: x86_64 or arm64. Empty: that of this machine." toml:"lambda-arch"`
 
 	Kernel   string `default:"auto" enum:"auto,avx512,avx2,openblas,go" group:"World" help:"Which kernels compute: auto times those that this machine and build have; openblas needs a build with that tag." toml:"kernel"`
 	Gather   string `default:"float32" enum:"float32,bf16" group:"World" help:"Rows as they are gathered: float32, or rounded to bfloat16 first, which is faster where memory holds the gather up; sums stay float32." toml:"gather"`

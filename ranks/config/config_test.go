@@ -42,6 +42,8 @@ func TestValidate(t *testing.T) {
 		"tensor unused":   func(c *Config) { c.LambdaFunction = "f" },
 		"lambda":          func(c *Config) { c.Tensor, c.Lambda = "lambda", "azure" },
 		"tensor openblas": func(c *Config) { c.Tensor, c.Lambda, c.Kernel = "lambda", "aws", "openblas" },
+		"lambda-arch":     func(c *Config) { c.Tensor, c.Lambda, c.LambdaArch = "lambda", "aws", "mips" },
+		"tensor arch":     func(c *Config) { c.Tensor, c.Lambda, c.LambdaArch = "lambda", "local", "arm64" },
 		"lambda-memory":   func(c *Config) { c.Tensor, c.Lambda, c.LambdaMemory = "lambda", "aws", 64 },
 		"model":           func(c *Config) { c.Model = "GCN" },
 		"initializer":     func(c *Config) { c.Initializer = "zero" },

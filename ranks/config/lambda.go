@@ -2,8 +2,10 @@ package config
 
 import (
 	"cmp"
+	"runtime"
 
 	"siafu/graph/fault"
+	"siafu/lambda/bill"
 )
 
 // Places of tensor work, and whose functions do it.
@@ -25,8 +27,8 @@ func (c *Config) checkLambda() error {
 		return fault.New(fault.Usage, "train", "", "--tensor=%s --lambda=%q", c.Tensor, c.Lambda).Then("%s", remedy)
 	}
 	switch {
-	case c.Tensor != TensorLambda && c.Lambda+c.LambdaFunction != "":
-		return refuse("--lambda and --lambda-function need --tensor lambda")
+	case c.Tensor != TensorLambda && c.Lambda+c.LambdaFunction+c.LambdaArch != "":
+		return refuse("--lambda, --lambda-function and --lambda-arch need --tensor lambda")
 	case c.Tensor != TensorLambda:
 		return nil
 	case c.Lambda != LambdaLocal && c.Lambda != LambdaAWS:
@@ -34,11 +36,27 @@ func (c *Config) checkLambda() error {
 	case c.LambdaMemory < leastMemory || c.LambdaMemory > mostMemory:
 		return fault.New(fault.Usage, "train", "", "--lambda-memory=%d", c.LambdaMemory).
 			Then("AWS Lambda has functions with %d to %d MB", leastMemory, mostMemory)
+	case c.Lambda == LambdaLocal && c.LambdaArch != "":
+		return refuse("leave --lambda-arch out: local functions run on this machine's architecture")
 	case c.Kernel == "openblas":
 		return fault.New(fault.Usage, "train", "", "--tensor=lambda with --kernel=openblas").
 			Then("choose other kernels: the function is built without OpenBLAS")
 	}
 	return nil
+}
+
+// Tariff is what invocations cost, by LambdaArch, else by the architecture of this
+// machine.
+func (c *Config) Tariff() bill.Tariff {
+	host := "x86_64"
+	if runtime.GOARCH == "arm64" {
+		host = "arm64"
+	}
+	t, err := bill.Architecture(cmp.Or(c.LambdaArch, host))
+	if err != nil {
+		panic("config: an architecture without a tariff")
+	}
+	return t
 }
 
 // FunctionName is the function that is invoked.

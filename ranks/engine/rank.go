@@ -44,8 +44,9 @@ type Rank struct {
 // Reporter takes what there is to say of a run while it trains. Rank 0's tells
 // the user and the run folder; another rank's does nothing.
 type Reporter interface {
-	// Epoch takes the line of an epoch that has been trained.
-	Epoch(line runfolder.Epoch) error
+	// Epoch takes the line of an epoch that has been trained, and what all ranks have
+	// spent on invocations since the line before.
+	Epoch(line runfolder.Epoch, spent tensor.Spent) error
 	// Note takes lines for the log.
 	Note(lines string)
 }

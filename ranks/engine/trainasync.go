@@ -14,7 +14,6 @@ import (
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/stopping"
-	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
 
@@ -181,7 +180,6 @@ func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *map
 		tallies: tallies{
 			mine: map[int][]float64{}, finished: map[int]int{}, sums: map[int][]float64{}, heard: map[int]int{},
 			reporter: e.Reporter, training: e.Shard.TrainTotal, spoken: trained, versions: map[int][]float32{},
-			invoked: invoked{backend: e.Tensor, before: tensor.Invocations(e.Tensor)},
 		},
 		layers: make([]*published, net.Layers()),
 	}

@@ -9,6 +9,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/kernels"
 	"siafu/kernels/task"
+	"siafu/lambda/bill"
 	"siafu/lambda/pool"
 )
 
@@ -49,6 +50,8 @@ type Remote struct {
 	room    kernels.Ops            // whose workspace the CPU uses for tasks that nobody else has done
 	over    bool                   // nothing is sent any more
 	counts  Counts
+	account account
+	taken   Spent // but for its usage, up to the last TakeSpent
 }
 
 // pending is a task without a result.
@@ -73,10 +76,18 @@ func NewRemote(t Transport, w Wishes, s pool.Settings, say func(string)) *Remote
 		transport: t, wishes: w, falls: s.Breaker.Failures > 0, say: say, began: time.Now(), finished: make(chan Finished),
 		closed: make(chan struct{}), heard: make(chan struct{}), pool: pool.New[task.Name](s), pending: map[task.Name]*pending{},
 	}
+	r.account = account{tariff: bill.Tariff{Step: time.Millisecond}, limit: s.Life, life: s.Life, open: map[task.Name]*attempt{}}
 	r.due = time.AfterFunc(time.Hour, r.tick)
 	r.due.Stop()
 	go r.hear()
 	return r
+}
+
+// Charge has invocations charged by a tariff, of a function with a time limit. Without
+// it they are charged by the millisecond, and the limit is the pool's Life. It is called
+// before Start.
+func (r *Remote) Charge(t bill.Tariff, limit time.Duration) {
+	r.account.tariff, r.account.limit = t, limit
 }
 
 // Start implements Backend.
@@ -143,6 +154,7 @@ func (r *Remote) send(p *pending, attempt int) []pool.Order[task.Name] {
 	r.counts.Bytes += int64(len(message))
 	err := r.transport.Send(message)
 	if err == nil {
+		r.account.begin(p.task.Name, r.now())
 		return nil
 	}
 	why, detail := pool.NotStarted, err.Error()
@@ -170,12 +182,16 @@ func (r *Remote) fail(f task.Failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counts.Failed++
+	why := pool.Crashed
+	if errors.As(f.Err, &why); why == pool.Throttled {
+		r.account.refused(f.Name)
+	} else {
+		r.account.wasted(f.Name, r.now())
+	}
 	if f.Final && r.pending[f.Name.Of()] != nil {
 		r.obey(nil, r.giveUp(f.Name, f.Err))
 		return
 	}
-	why := pool.Crashed
-	errors.As(f.Err, &why)
 	r.obey(nil, r.pool.Failed(r.now(), f.Name.Of(), f.Attempt, why, f.Err.Error()))
 }
 
@@ -222,6 +238,9 @@ func (r *Remote) hear() {
 
 // answered takes an answer.
 func (r *Remote) answered(a task.Answer) {
+	if a.Spent != nil {
+		r.took(a.Spent)
+	}
 	if a.Failed != nil {
 		r.fail(*a.Failed)
 	}
@@ -231,6 +250,13 @@ func (r *Remote) answered(a task.Answer) {
 	if name, ok := r.accept(a.Result); ok {
 		r.tell(Finished{Task: name})
 	}
+}
+
+// took takes what an attempt took.
+func (r *Remote) took(s *task.Spent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.account.took(s)
 }
 
 // accept puts a result into its place, if it is the first one of its task.
@@ -254,7 +280,9 @@ func (r *Remote) accept(result []byte) (name task.Name, first bool) {
 		orders = r.pool.Failed(r.now(), of, name.Attempt, pool.Crashed, err.Error())
 	} else if first, orders = r.pool.Result(r.now(), of, name.Attempt); first {
 		delete(r.pending, of)
+		r.account.counted(name, r.now())
 	}
+	r.account.wasted(name, r.now()) // unless it counts
 	r.obey(nil, orders)
 	return name, first
 }
@@ -277,6 +305,25 @@ func (r *Remote) Wishes() Wishes { return r.wishes }
 func (r *Remote) Invocations() int64 {
 	n := r.Counts().Pool
 	return int64(n.Invoked - n.Throttled)
+}
+
+// TakeSpent implements Charging.
+func (r *Remote) TakeSpent() Spent {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.account.expire(r.now())
+	n := r.pool.Counts()
+	now := Spent{Invocations: int64(n.Invoked - n.Throttled), Again: int64(r.counts.Again)}
+	since := Spent{now.Invocations - r.taken.Invocations, now.Again - r.taken.Again, r.account.usage}
+	r.taken, r.account.usage = now, bill.Usage{}
+	return since
+}
+
+// Settle implements Charging.
+func (r *Remote) Settle() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.account.settle()
 }
 
 // Counts are those up to now.
