@@ -4,19 +4,24 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
 	"siafu/kernels/task"
 	"siafu/lambda/bill"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/tensor"
+	"siafu/ranks/world"
 )
 
 // took is what each invocation of metered takes, to start and to work.
@@ -24,12 +29,11 @@ const tookInit, tookWork = 4 * time.Millisecond, 11 * time.Millisecond
 
 // metered trains with tasks done in another process by a transport that loses, doubles
 // and damages results, and says of each attempt what it took.
-func metered(t *testing.T, c Config, data string) (trained, []*tensor.Remote) {
+func metered(t *testing.T, c Config, data string) (all []*tensor.Remote, err error) {
 	t.Helper()
 	c.Tensor, c.Lambda = config.TensorLambda, config.LambdaLocal
 	var mu sync.Mutex
-	var all []*tensor.Remote
-	got := trainOn(t, c, data, func(r *run) tensor.Backend {
+	backend := func(r *run) tensor.Backend {
 		mu.Lock()
 		defer mu.Unlock()
 		var start sync.Once
@@ -51,8 +55,13 @@ func metered(t *testing.T, c Config, data string) (trained, []*tensor.Remote) {
 		b.Charge(bill.Tariff{Step: time.Millisecond}, tookInit+tookWork) // whatever is out at the end, too
 		all = append(all, b)
 		return b
+	}
+	return all, launch(c.Ranks, world.Limits{}, IO{Out: io.Discard, Err: io.Discard}, func(w world.Comm, kind string) error {
+		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
+		r.tensor = backend(r)
+		defer r.close()
+		return r.whole(IO{Out: io.Discard, Err: io.Discard})
 	})
-	return got, all
 }
 
 // What a run says of its invocations is the bill of all attempts, whatever became of
@@ -72,7 +81,11 @@ func TestCostOfInvocations(t *testing.T) {
 	}
 	var before runfolder.Functions // in the part before a checkpoint
 	for part := range 2 {
-		got, all := metered(t, c, data)
+		all, err := metered(t, c, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := readRun(t, c.Out)
 		var n, again, wasted int64
 		for _, b := range all {
 			m := b.Counts()
@@ -147,5 +160,66 @@ func TestCostOfARun(t *testing.T) {
 	c.Epochs = 1
 	if s := train(t, c, data).Summary; s.CostUSD != 0 || s.Value != 0 || s.Instance != "" {
 		t.Errorf("%+v without --instance", s)
+	}
+}
+
+// A run with a budget ends before it costs more, with a checkpoint and exit code 75,
+// whatever its costs are of and whenever it asks; it does not go on with the same
+// budget, and with a larger one it does.
+func TestBudget(t *testing.T) {
+	data := parted(t, generated(t, true))
+	hours := func(c Config) error {
+		return Train(context.Background(), c, data, IO{Out: io.Discard, Err: io.Discard})
+	}
+	invocations := func(c Config) error { _, err := metered(t, c, data); return err }
+	slow := func(c *Config) { c.Instance, c.Delay, c.Budget = "3600", "*:20ms:1", "1.5" } // a dollar a second
+	for name, tc := range map[string]struct {
+		set   func(*Config)
+		train func(Config) error
+	}{
+		"hours":              {slow, hours},
+		"hours, asked early": {func(c *Config) { slow(c); c.Dropout = 0 }, hours},
+		"hours, async":       {func(c *Config) { slow(c); *c = asynchronous(*c, 1, 2) }, hours},
+		"invocations":        {func(c *Config) { c.Budget, c.Epochs = "0.00006", 30 }, invocations},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := saving(t, "off")
+			c.Epochs, c.Ranks, c.Servers, c.Intervals = 90, 2, 0, 3
+			tc.set(&c)
+			err := tc.train(c)
+			if fault.ExitCode(err) != 75 {
+				t.Fatalf("exit %d: %v", fault.ExitCode(err), err)
+			}
+			_, text, _ := strings.Cut(err.Error(), "it has cost $")
+			var cost float64
+			if _, e := fmt.Sscanf(text, "%f", &cost); e != nil || !strings.Contains(err.Error(), "--resume auto and a larger --budget") {
+				t.Fatal(err)
+			}
+			most := c.BudgetUSD()
+			t.Logf("$%g of $%g", cost, most)
+			if cost >= most || cost < most/3 {
+				t.Errorf("it has cost $%g of $%g", cost, most)
+			}
+			lines, err := os.ReadFile(filepath.Join(c.Out, runfolder.Metrics))
+			if n := bytes.Count(lines, []byte("\n")); err != nil || n < 3 || n >= c.Epochs {
+				t.Errorf("%d epochs of %d: %v", n, c.Epochs, err)
+			}
+			c.Resume = "auto"
+			small := c
+			small.Budget = fmt.Sprintf("%.6f", cost)
+			if err := tc.train(small); fault.ExitCode(err) != 78 || !strings.Contains(fmt.Sprint(err), "--budget") {
+				t.Errorf("it goes on without money: %v", err)
+			}
+			if again, _ := os.ReadFile(filepath.Join(c.Out, runfolder.Metrics)); !bytes.Equal(again, lines) {
+				t.Error("and it has trained")
+			}
+			c.Budget, c.Delay, c.Epochs = "1000", "", c.Epochs+2
+			if err := tc.train(c); err != nil {
+				t.Fatal(err)
+			}
+			if s := readRun(t, c.Out).Summary; s.Epochs != c.Epochs || s.CostUSD <= cost {
+				t.Errorf("%d epochs for $%g, after $%g", s.Epochs, s.CostUSD, cost)
+			}
+		})
 	}
 }

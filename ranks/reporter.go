@@ -26,6 +26,7 @@ type reporter struct {
 	started  time.Time
 	before   float64 // seconds of the run before it was resumed
 	account  account
+	budget   budget
 
 	headed  bool      // it has said what runs
 	begun   bool      // it has begun to write the run folder
@@ -42,7 +43,7 @@ type reporter struct {
 func newReporter(c Config, folder *runfolder.Folder, kind string, out IO) *reporter {
 	// mpirun gives its ranks a terminal of their own, which is nobody's.
 	terminal := kind == "in-process" && isTerminal(out.Out)
-	return &reporter{cfg: c, out: out, folder: folder, terminal: terminal, started: time.Now()}
+	return &reporter{cfg: c, out: out, folder: folder, terminal: terminal, started: time.Now(), budget: newBudget(&c)}
 }
 
 // isTerminal tells whether w is a character device other than /dev/null.
@@ -72,6 +73,9 @@ func (p *reporter) Note(text string) {
 
 // seconds is how long the run has taken, in all its parts.
 func (p *reporter) seconds() float64 { return p.before + time.Since(p.started).Seconds() }
+
+// cost is the dollars of the run, in all its parts.
+func (p *reporter) cost() float64 { return p.account.total(p.seconds()) }
 
 // count adds an epoch to what the summary says of all.
 func (p *reporter) count(e runfolder.Epoch) {
@@ -131,7 +135,8 @@ func (p *reporter) Epoch(e runfolder.Epoch, spent tensor.Spent) error {
 		return nil
 	}
 	p.told = e.Epoch
-	e.LambdaUSD, e.CostUSD = p.account.invocations().LambdaUSD, p.account.total(p.seconds())
+	e.LambdaUSD, e.CostUSD = p.account.invocations().LambdaUSD, p.cost()
+	p.budget.spent(e.CostUSD)
 	p.count(e)
 	p.progress(e)
 	return p.folder.AppendEpoch(e)

@@ -228,6 +228,9 @@ func (r *run) begin() error {
 		return nil
 	}
 	v.begun = true
+	if err := v.takeUp(o); err != nil {
+		return err
+	}
 	of := identity(&r.cfg, r.meta)
 	var err error
 	if o.inPlace {
@@ -248,16 +251,23 @@ func (r *run) begin() error {
 			return err
 		}
 	}
-	for _, e := range o.lines {
-		v.count(e)
-	}
-	v.before, v.account.before = o.seconds, o.spent
 	if o.from != "" {
 		v.log("resume epoch=%d from=%s", o.epoch, o.from)
 	}
 	r.opening = opening{}
 	r.fault.At(inject.Opened, 0)
 	return nil
+}
+
+// takeUp counts what the run has done before a checkpoint, and fails where its budget
+// does not reach any farther.
+func (p *reporter) takeUp(o opening) error {
+	for _, e := range o.lines {
+		p.count(e)
+	}
+	p.before, p.account.before = o.seconds, o.spent
+	p.budget.resume(o.lines)
+	return p.budget.begin(p.cost())
 }
 
 // takeUp gives everybody the state of the run that goes on, and its weights.

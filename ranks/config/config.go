@@ -15,7 +15,6 @@ import (
 	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
-	"siafu/lambda/bill"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/tune"
 	"siafu/ranks/world"
@@ -89,6 +88,7 @@ type Config struct {
 	Trace       string `default:"" group:"Output" placeholder:"FILE" help:"Write a timeline of the tasks of all ranks, for ui.perfetto.dev, chrome://tracing and bench breakdown." toml:"trace"`
 	Quiet       bool   `group:"Output" help:"Print only the final lines." toml:"quiet"`
 	Instance    string `default:"" group:"Output" placeholder:"TYPE|USD" help:"What each host of the run is: an EC2 instance type, such as c5n.2xlarge, or its dollars an hour. The run then says what it has cost, and its value. Empty: costs are not counted." toml:"instance"`
+	Budget      string `default:"" group:"Output" placeholder:"USD" help:"Stop with a checkpoint and exit code 75 before the run costs this many dollars, with its parts before a checkpoint: its hosts by --instance, and the invocations of --tensor lambda. Empty: without end." toml:"budget"`
 	StallWarn   string `default:"60s" group:"Output" help:"Say so when a rank has waited this long for others." toml:"stall-warn"`
 	StallAbort  string `default:"10m" group:"Output" help:"End the job when a rank has waited this long for others." toml:"stall-abort"`
 }
@@ -185,10 +185,8 @@ func (c *Config) validateDurations() error {
 	if d, err := time.ParseDuration(c.Grace); err != nil || d < 0 {
 		return fault.New(fault.Usage, "train", "", "--grace=%q", c.Grace).Then("it must be a duration such as 30s")
 	}
-	if c.Instance != "" {
-		if _, err := bill.ParseInstance(c.Instance); err != nil {
-			return err
-		}
+	if err := c.checkCost(); err != nil {
+		return err
 	}
 	if c.Parts > 0 && c.Ranks > 0 {
 		if _, err := c.View(c.Ranks); err != nil {

@@ -94,7 +94,7 @@ func (f *async) tell(epoch int) error {
 	}
 	copy(own[tallySpent:], tensor.TakeSpent(f.tensor).Numbers())
 	copy(own[tallyTasks:], f.workers.take())
-	own[len(own)-1] = float64(max(t.saver.Pending(epoch), t.ask))
+	own[len(own)-1] = float64(max(t.saver.Pending(epoch, true), t.ask))
 	t.ask = signals.None
 	delete(t.mine, epoch)
 	delete(t.finished, epoch)

@@ -55,9 +55,9 @@ type Reporter interface {
 type Saver interface {
 	// Every is how often the run saves.
 	Every() checkpoint.Interval
-	// Pending is what this rank would have done at the end of an epoch: what its
-	// process was asked for, and on rank 0 what is due as well.
-	Pending(epoch int) signals.Request
+	// Pending is what this rank would have done at the end of an epoch, which may be
+	// trained already: what its process was asked for, and on rank 0 what is due as well.
+	Pending(epoch int, trained bool) signals.Request
 	// Save writes a checkpoint, on rank 0 alone. Where the run stops with it, the
 	// saver keeps what the run ends with; else a checkpoint that cannot be
 	// written ends nothing.

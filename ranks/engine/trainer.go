@@ -241,7 +241,7 @@ func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 		return err
 	}
 	if !ready {
-		found, err := t.score()
+		found, err := t.score(true)
 		if err != nil {
 			return err
 		}
