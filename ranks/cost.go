@@ -25,7 +25,7 @@ type account struct {
 
 // accountOf is that of a run in which nothing has been spent.
 func accountOf(r *run) account {
-	a := account{hosts: slices.Clone(r.world.Hosts())}
+	a := account{hosts: slices.Clone(r.everyone.Hosts())}
 	slices.Sort(a.hosts)
 	a.hosts = slices.Compact(a.hosts)
 	if i, err := bill.ParseInstance(r.cfg.Instance); err == nil { // Validate has read it

@@ -37,6 +37,11 @@ func (r *run) finish() error {
 	if err != nil {
 		return err
 	}
+	bridges, err := r.bridgeReports()
+	if err != nil {
+		return err
+	}
+	reports = append(reports, bridges...)
 	if r.reporter != nil {
 		for _, s := range spent {
 			r.reporter.account.add(s)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"siafu/graph/fault"
@@ -28,19 +29,23 @@ type functions struct {
 	atOnce   int           // invocations of a rank
 	falls    bool          // back to the CPU where functions keep failing
 	local    local.Options
+	client   invoke.Client  // once one is needed
 	service  *local.Service // of --lambda local, once it runs
 }
 
 // awsAtOnce is Dorylus's first number of functions (OSDI'21, §6).
 const awsAtOnce = 100
 
-// howToInvoke is what a run begins with. A rank's local service has as many sandboxes
-// at a time as the rank has workers.
-func (r *run) howToInvoke() *functions {
+// howToInvoke is what a run begins with. A local service has as many sandboxes at a
+// time as whoever invokes has workers.
+func (r *run) howToInvoke(workers int) *functions {
 	f := &functions{patience: time.Minute, attempts: 12, atOnce: awsAtOnce, falls: true}
-	f.local = local.Options{Name: r.cfg.FunctionName(), Concurrency: r.threads, Timeout: f.patience}
+	f.local = local.Options{Name: r.cfg.FunctionName(), Concurrency: workers, Timeout: f.patience}
 	if r.cfg.Lambda == config.LambdaLocal {
-		f.atOnce = r.threads
+		f.atOnce = workers
+	}
+	if r.functions != nil {
+		r.functions(f)
 	}
 	return f
 }
@@ -62,18 +67,9 @@ func (r *run) invoke() error {
 		return fault.New(fault.Config, "train", "", "--tensor lambda: the kernels that --kernel auto has found are openblas").
 			Then("name others, such as --kernel %s: the function is built without OpenBLAS", kernels.Variants()[0])
 	}
-	f := r.howToInvoke()
-	if r.functions != nil {
-		r.functions(f)
-	}
-	o := invoke.Options{
-		Function: r.cfg.FunctionName(), AtOnce: f.atOnce, Timeout: 2 * f.patience, // a late result may still be the first
-		Network: lambda.Network{Spec: r.net, Sparse: r.shard.Features.Sparse != nil, Kernel: kernel},
-	}
-	if err := r.client(f, &o); err != nil {
-		return err
-	}
-	t, err := invoke.New(o)
+	f := r.howToInvoke(r.threads)
+	n := lambda.Network{Spec: r.net, Sparse: r.shard.Features.Sparse != nil, Kernel: kernel}
+	t, err := r.transport(f, n)
 	if err != nil {
 		return err
 	}
@@ -83,6 +79,34 @@ func (r *run) invoke() error {
 	b.Charge(r.cfg.Tariff(), f.patience)
 	r.tensor = b
 	return nil
+}
+
+// transport is that of a graph rank's tasks: through its bridge, if there is one.
+func (r *run) transport(f *functions, n lambda.Network) (tensor.Transport, error) {
+	if r.client != nil {
+		return r.client, r.client.Begin(n)
+	}
+	return f.open(&r.cfg, n, f.close)
+}
+
+// opens is how a bridge rank has tasks done, for several parts, until close.
+func (r *run) opens() (open func(int, lambda.Network) (tensor.Transport, error), close func() error) {
+	f := r.howToInvoke(runtime.NumCPU())
+	return func(_ int, n lambda.Network) (tensor.Transport, error) { return f.open(&r.cfg, n, nil) }, f.close
+}
+
+// open makes a transport of the tasks of a network, whose end calls last.
+func (f *functions) open(c *Config, n lambda.Network, last func() error) (tensor.Transport, error) {
+	if f.client == nil {
+		if err := f.start(c); err != nil {
+			return nil, err
+		}
+	}
+	return invoke.New(invoke.Options{
+		Client: f.client, Function: c.FunctionName(), Network: n, AtOnce: f.atOnce,
+		Timeout: 2 * f.patience, // a late result may still be the first
+		Close:   last,
+	})
 }
 
 // settings are those of the pool that decides about a rank's invocations.
@@ -103,22 +127,31 @@ const (
 	mostPause  = 5 * time.Second
 )
 
-// client completes the options with who answers invocations.
-func (r *run) client(f *functions, o *invoke.Options) error {
-	var err error
-	if r.cfg.Lambda == config.LambdaAWS {
-		o.Client, err = invoke.AWS(context.Background(), o.AtOnce)
+// start finds who answers invocations.
+func (f *functions) start(c *Config) (err error) {
+	if c.Lambda == config.LambdaAWS {
+		aws, err := invoke.AWS(context.Background(), f.atOnce)
+		if err == nil {
+			f.client = aws
+		}
 		return err
 	}
-	if f.local.Function, err = functionPath(r.cfg.LambdaFunction); err != nil {
+	if f.local.Function, err = functionPath(c.LambdaFunction); err != nil {
 		return err
 	}
-	s, err := local.Start(f.local)
-	if err != nil {
+	if f.service, err = local.Start(f.local); err != nil {
 		return err
 	}
-	f.service, o.Client, o.Close = s, invoke.Local(s, o.AtOnce), s.Close
+	f.client = invoke.Local(f.service, f.local.Concurrency)
 	return nil
+}
+
+// close ends the local service, if there is one.
+func (f *functions) close() error {
+	if f.service == nil {
+		return nil
+	}
+	return f.service.Close()
 }
 
 // functionPath is the executable of the function: the one that was named, else that

@@ -7,7 +7,9 @@ import (
 	"io"
 
 	"siafu/graph/fault"
+	"siafu/lambda"
 	"siafu/ranks/config"
+	"siafu/ranks/tensor"
 )
 
 // functions are those of a build with Lambda.
@@ -27,6 +29,11 @@ func canInvoke(c Config) error {
 
 // invoke has nothing to do.
 func (r *run) invoke() error { return nil }
+
+// opens is never called: such a run has been refused.
+func (r *run) opens() (open func(int, lambda.Network) (tensor.Transport, error), close func() error) {
+	return nil, func() error { return nil }
+}
 
 // functionLine says where tensor work can run.
 func functionLine(w io.Writer) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"siafu/kernels/model"
@@ -16,11 +17,11 @@ import (
 	"siafu/ranks/world/mpi/mpitest"
 )
 
-// program builds siafu with MPI.
-func program(t *testing.T) string {
+// program builds siafu with MPI, and what more is asked for.
+func program(t *testing.T, tags ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "siafu")
-	if out, err := exec.Command("go", "build", "-tags", "mpi", "-o", path, "siafu").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-tags", strings.Join(append(tags, "mpi"), ","), "-o", path, "siafu").CombinedOutput(); err != nil {
 		t.Fatalf("building siafu: %v\n%s", err, out)
 	}
 	return path

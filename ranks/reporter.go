@@ -119,6 +119,9 @@ func (p *reporter) header(r *run) error {
 	}
 	p.log("world kind=%s ranks=%d graph_ranks=%d servers=%d parts=%d threads=%d kernel=%s mode=%s staleness=%d refresh=%s gather=%s codec=%s",
 		r.kind, r.view.Started(), r.view.Ranks, r.Servers, r.view.Parts, r.rankThreads, r.engine.Kernel(), c.Mode, c.Staleness, c.Refresh, c.Gather, c.Codec)
+	if r.view.Bridges > 0 {
+		p.log("bridges ranks=%d", r.view.Bridges)
+	}
 	p.log("model kind=%s dims=%v weights=%d dropout=%g input_dropout=%g optimizer=%s lr=%g weight_decay=%g(%s) initializer=%s seed=%d",
 		c.Model, r.net.Dims, r.net.NumWeights(), c.Dropout, r.net.InputDropout, c.Optimizer, c.LR, c.WeightDecay, c.WeightDecayOn, c.Initializer, c.Seed)
 	p.log("plan %s", r.choice)
@@ -217,7 +220,7 @@ func (p *reporter) summary(r *run, ranks []runfolder.RankReport) runfolder.Summa
 	s := runfolder.Summary{
 		Version: Version, Dataset: r.meta.Name, Synthetic: r.meta.Synthetic,
 		Model: c.Model, Layers: c.Layers, Hidden: c.Hidden, Initializer: c.Initializer, World: r.kind,
-		Ranks: r.view.Started(), Servers: r.Servers, Parts: r.view.Parts, Threads: r.rankThreads,
+		Ranks: r.view.Started(), Servers: r.Servers, Bridges: r.view.Bridges, Parts: r.view.Parts, Threads: r.rankThreads,
 		Mode: c.Mode, Staleness: c.Staleness, Switched: r.from.Switched, Refresh: c.Refresh,
 		Codec: c.Codec, Chosen: r.engine.Chosen(), Tensor: c.Tensor, Seed: c.Seed,
 		Epochs: h.Trained(), StoppedBy: h.StoppedBy, BestEpoch: h.BestLine.Epoch,

@@ -18,6 +18,7 @@ import (
 	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/ranks/bridge"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/config"
 	"siafu/ranks/engine"
@@ -101,6 +102,7 @@ func carried(v world.View) int {
 // order:
 //
 //	by Train    cfg, view, data, kind, world, limits, watcher, arena, course, end
+//	by enter    everyone, client
 //	by open     roles, fault, tensor (that of functions by arrange), codecs; on rank 0 also reporter, state and opening
 //	by join     meta, net and timeline; on graph ranks also shard
 //	by arrange  choice, what net and cfg say of orders, and on graph ranks engine
@@ -109,12 +111,15 @@ func carried(v world.View) int {
 type run struct {
 	roles
 	cfg     Config
-	data    string // the dataset folder
-	kind    string // of world: mpi or in-process
-	world   world.Comm
+	data    string     // the dataset folder
+	kind    string     // of world: mpi or in-process
+	world   world.Comm // without bridges
 	limits  world.Limits
 	watcher *signals.Watcher // of this process, which in-process ranks share; nil where nobody listens
 	arena   *mapped.Arena    // of memory that lives as long as the run
+
+	everyone world.Comm     // world and bridges
+	client   *bridge.Client // of this part's bridge; nil without one
 
 	fault     *inject.Fault // nil but in tests
 	tensor    tensor.Backend
@@ -150,6 +155,17 @@ func trainRank(c Config, data string, v world.View, w world.Comm, kind string, l
 
 // whole is the run. Collective over the world.
 func (r *run) whole(out IO) error {
+	if err := r.enter(); err != nil {
+		return err
+	}
+	if r.bridges() {
+		return r.bridge()
+	}
+	return r.leaveBridge(r.life(out))
+}
+
+// life is that of a member that is no bridge. Collective over the world.
+func (r *run) life(out IO) error {
 	if err := agree(r.world, r.open(out)); err != nil {
 		return err
 	}

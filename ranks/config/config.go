@@ -42,6 +42,7 @@ type Config struct {
 	PreAggregate string  `default:"auto" enum:"auto,on,off" group:"World" help:"Add up rows of ghosts before they are sent where that makes fewer of them: on; off; auto, where it saves 5 % of the rows between two ranks and the price of the sums. Not with attention, not in async." toml:"pre-aggregate"`
 	Tensor       string  `default:"cpu" enum:"cpu,lambda" group:"World" help:"Where tensor work runs: cpu, on the ranks; lambda, in invocations of a function, with --lambda." toml:"tensor"`
 
+	Bridges        int    `default:"0" group:"World" help:"Bridge ranks, through which graph ranks have functions invoked with --tensor lambda, behind the servers. 0: every graph rank invokes by itself." toml:"bridges"`
 	Lambda         string `default:"" enum:",local,aws" group:"World" help:"Whose functions --tensor lambda invokes: local, processes on this machine behind an implementation of AWS Lambda; aws, AWS Lambda itself, which costs money." toml:"lambda"`
 	LambdaFunction string `name:"lambda-function" default:"" group:"World" help:"The function: with --lambda aws its name or ARN; with --lambda local its executable. Empty: siafu, or build/lambda/bootstrap beside the program." toml:"lambda-function"`
 	LambdaMemory   int    `name:"lambda-memory" default:"192" group:"World" help:"Memory of an invocation in MB, 128 to 10240. The service gives processors in proportion, one at 1,769 MB, and charges for it." toml:"lambda-memory"`
@@ -112,6 +113,7 @@ func (c *Config) Validate() error {
 	}{
 		{c.Ranks >= 0, "ranks", c.Ranks, "1 or more"},
 		{c.Servers >= -1, "servers", c.Servers, "-1, 0 or more"},
+		{c.Bridges >= 0, "bridges", c.Bridges, "0 or more"},
 		{c.Parts >= 0 && c.Parts <= mostParts, "parts", c.Parts, fmt.Sprint("from 0 to ", mostParts)},
 		{c.Threads >= 0, "threads", c.Threads, "0 or more"},
 		{c.Layers >= 1 && c.Layers <= mostLayers, "layers", c.Layers, fmt.Sprint("from 1 to ", mostLayers)},
@@ -229,11 +231,16 @@ func (c *Config) View(ranks int) (world.View, error) {
 	v := world.View{Servers: c.Servers}
 	if v.Servers < 0 {
 		v.Servers = 0
-		if ranks >= 2 {
+		if ranks-c.Bridges >= 2 {
 			v.Servers = 1
 		}
 	}
-	v.Ranks = ranks - v.Servers
+	v.Bridges = c.Bridges
+	v.Ranks = ranks - v.Servers - v.Bridges
+	if v.Bridges > max(v.Ranks, 0) {
+		return world.View{}, fault.New(fault.Config, "train", "", "%d bridges and %d servers in a world of %d ranks leave %d graph ranks", v.Bridges, v.Servers, ranks, max(v.Ranks, 0)).
+			Then("use at most as many bridges as graph ranks, or more ranks")
+	}
 	if v.Servers > v.Ranks {
 		return world.View{}, fault.New(fault.Config, "train", "", "%d servers in a world of %d ranks leave %d graph ranks", v.Servers, ranks, max(v.Ranks, 0)).
 			Then("use at most as many servers as graph ranks, or more ranks")

@@ -27,6 +27,8 @@ func (c *Config) checkLambda() error {
 		return fault.New(fault.Usage, "train", "", "--tensor=%s --lambda=%q", c.Tensor, c.Lambda).Then("%s", remedy)
 	}
 	switch {
+	case c.Tensor != TensorLambda && c.Bridges > 0:
+		return fault.New(fault.Usage, "train", "", "--bridges=%d with --tensor=%s", c.Bridges, c.Tensor).Then("bridges need --tensor lambda")
 	case c.Tensor != TensorLambda && c.Lambda+c.LambdaFunction+c.LambdaArch != "":
 		return refuse("--lambda, --lambda-function and --lambda-arch need --tensor lambda")
 	case c.Tensor != TensorLambda:

@@ -23,7 +23,7 @@
 // Moments of ranks that train are the names of tasks, as reports have them (AV,
 // SC, GA, loss, ∇AV, ∇GA, ∇SC, WU), and eval and save; those of servers are the
 // messages that come (pull, fetch, close, gradient, sum, state), and
-// eval, when the weights of an epoch have left. Rank 0 has more of them while
+// eval, when the weights of an epoch have left; that of bridges is task. Rank 0 has more of them while
 // it writes: opened, when there is a run folder; "save FILE", before that file
 // of a checkpoint, and "save rename"; summary, when the model is written and
 // its summary is not. All ranks come to start, in the world and before anything

@@ -22,6 +22,7 @@ const (
 	Start   = "start"
 	Opened  = "opened"
 	Eval    = "eval"
+	Task    = "task" // that comes to a bridge
 	Save    = "save" // "save FILE" while a checkpoint is written
 	Finish  = "finish"
 	Summary = "summary"

@@ -69,6 +69,7 @@ type Summary struct {
 	World     string `json:"world"` // "in-process" or "mpi"
 	Ranks     int    `json:"ranks"` // all of them
 	Servers   int    `json:"servers"`
+	Bridges   int    `json:"bridges,omitempty"`
 	Parts     int    `json:"parts"`   // of the graph, which the other ranks carry
 	Threads   int    `json:"threads"` // a rank
 	Mode      string `json:"mode"`

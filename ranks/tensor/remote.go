@@ -26,6 +26,13 @@ type Transport interface {
 	Close() error
 }
 
+// Early is a Transport that can prepare for an attempt at a task before there is one
+// to send.
+type Early interface {
+	// Ahead says that an attempt will be sent, or given up.
+	Ahead(attempt task.Name) error
+}
+
 // Remote has tasks done elsewhere. A pool decides how many at once, for how long a
 // result is waited for, when a task is sent again, as the next attempt, and when the
 // CPU does it: where its breaker is off, the run ends instead, as it does after a

@@ -9,10 +9,10 @@ import (
 )
 
 // View says which rank carries which parts of the graph. A launcher or the
-// program itself has started Ranks+Servers ranks: graph ranks first, which carry
-// the Parts parts, and servers behind them, which carry none.
+// program itself has started Ranks+Servers+Bridges ranks: graph ranks first, which
+// carry the Parts parts, and servers and bridges behind them, which carry none.
 //
-// A run lives in a world of Parts+Servers members, the parts first. Members keep
+// A run lives in a world of Parts+Servers+Bridges members, in that order. Members keep
 // their numbers whatever carries them. Where each graph rank r carries part r and
 // no other, members and ranks are the same.
 //
@@ -23,6 +23,7 @@ import (
 // a rank may carry no part in it. Views are values: nobody changes a Carrier.
 type View struct {
 	Parts, Ranks, Servers int
+	Bridges               int // to functions that do tensor work
 
 	Number  int   // how many views there were before this one
 	Carrier []int // the rank of each part; nil: blocks of parts, in their order and as equal in number as can be
@@ -35,10 +36,26 @@ func Flat(ranks int) View { return View{Parts: ranks, Ranks: ranks} }
 func (v View) Flat() bool { return v.Parts == v.Ranks && v.Carrier == nil }
 
 // Members is the size of the world that the run lives in.
-func (v View) Members() int { return v.Parts + v.Servers }
+func (v View) Members() int { return v.Crew() + v.Bridges }
 
-// Started is the number of ranks, servers included.
-func (v View) Started() int { return v.Ranks + v.Servers }
+// Crew is the number of members that are no bridges.
+func (v View) Crew() int { return v.Parts + v.Servers }
+
+// Started is the number of ranks, those of servers and bridges included.
+func (v View) Started() int { return v.Ranks + v.Servers + v.Bridges }
+
+// Bridge is the member that is the bridge of a part.
+func (v View) Bridge(part int) int { return v.Crew() + part%v.Bridges }
+
+// Bridged is the parts that a bridge has tasks of, ascending.
+func (v View) Bridged(bridge int) (parts []int) {
+	for part := range v.Parts {
+		if v.Bridge(part) == bridge {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
 
 // Carried is the members that a rank carries, ascending.
 func (v View) Carried(rank int) []int {
@@ -114,7 +131,7 @@ func (v View) Again() View {
 
 // replaces tells whether this view may follow another one.
 func (v View) replaces(before View) bool {
-	return v.Parts == before.Parts && v.Ranks == before.Ranks && v.Servers == before.Servers && v.Number == before.Number+1 &&
+	return v.Parts == before.Parts && v.Ranks == before.Ranks && v.Servers == before.Servers && v.Bridges == before.Bridges && v.Number == before.Number+1 &&
 		len(v.Carrier) == v.Parts && slices.Min(v.Carrier) >= 0 && slices.Max(v.Carrier) < v.Ranks
 }
 
@@ -140,8 +157,8 @@ func (v View) Replace(c Comm, proposed *View) (*View, error) {
 	}
 	var next View
 	if err := json.Unmarshal(mine, &next); err != nil || !next.replaces(v) {
-		return nil, fault.New(fault.Runtime, "view", "", "rank %d proposes %s, which cannot follow view %d of %d parts on %d ranks and %d servers",
-			from, mine, v.Number, v.Parts, v.Ranks, v.Servers).Then("run the same siafu with the same options on all ranks")
+		return nil, fault.New(fault.Runtime, "view", "", "rank %d proposes %s, which cannot follow view %d of %d parts on %d ranks, %d servers and %d bridges",
+			from, mine, v.Number, v.Parts, v.Ranks, v.Servers, v.Bridges).Then("run the same siafu with the same options on all ranks")
 	}
 	return &next, nil
 }

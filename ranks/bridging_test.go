@@ -1,0 +1,73 @@
+//go:build lambda
+
+package ranks
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"siafu/lambda/function/functiontest"
+	"siafu/lambda/local"
+	"siafu/ranks/config"
+)
+
+// Through one bridge and two, training in functions has the bits of training on the
+// CPU, also where invocations fail.
+func TestLambdaBridges(t *testing.T) {
+	data, path := generated(t, true), functiontest.Build(t)
+	partitionBy(t, data, "fennel", 3)
+	for name, set := range lambdaNetworks {
+		for bridges := 1; bridges <= 2; bridges++ {
+			t.Run(fmt.Sprintf("%s, %d", name, bridges), func(t *testing.T) {
+				c := quick(t)
+				c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads, c.EvalEvery = 3, 4, 1, 2, 2, 2
+				set(&c)
+				want := train(t, c, data)
+				c.Out += "-lambda"
+				c.Ranks, c.Bridges = c.Ranks+bridges, bridges
+				got, s, n := invoked(t, c, data, path, func(f *functions) {
+					f.patience, f.attempts, f.falls = 300*time.Millisecond, 40, false
+					f.local.Timeout = 400 * time.Millisecond
+					f.local.Faults = local.Faults{Seed: 3, Crash: 0.05, Lose: 0.02}
+				})
+				if !bytes.Equal(got.model, want.model) {
+					t.Error("the model is another one")
+				}
+				sameLosses(t, "bridges", got.losses(), want.losses(), 0)
+				if s.Invocations < n.Sent || n.Sent == 0 || s.Failed == 0 || n.Failed < s.Failed {
+					t.Errorf("%+v of %v", s, n)
+				}
+				if k := len(got.Summary.PerRank); k != c.Ranks || got.Summary.PerRank[k-1].Role != "bridge" || got.Summary.LambdaInvocations < int64(n.Sent) {
+					t.Errorf("%+v", got.Summary)
+				}
+			})
+		}
+	}
+}
+
+// Ranks that carry several parts, and bounded asynchrony, have bridges too.
+func TestLambdaBridgesElsewhere(t *testing.T) {
+	data, path := generated(t, true), functiontest.Build(t)
+	for name, set := range map[string]func(*Config){
+		"parts": func(c *Config) { c.Parts = 5 },
+		"async": func(c *Config) { c.Mode, c.Staleness, c.EvalEvery = "async", 0, 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := quick(t)
+			c.Epochs, c.Ranks, c.Servers, c.Threads = 4, 3, 1, 2
+			set(&c)
+			want := train(t, c, data)
+			c.Out += "-lambda"
+			c.Ranks, c.Bridges, c.Tensor, c.Lambda, c.LambdaFunction = 4, 1, config.TensorLambda, config.LambdaLocal, path
+			got := train(t, c, data)
+			if c.Mode != "async" && !bytes.Equal(got.model, want.model) {
+				t.Error("the model is another one")
+			}
+			if got.Summary.LambdaInvocations == 0 || len(got.Epochs) != 4 {
+				t.Errorf("%+v", got.Summary)
+			}
+		})
+	}
+}
