@@ -17,10 +17,12 @@ import (
 	"siafu/graph/mapped"
 	"siafu/kernels/task"
 	"siafu/lambda/bill"
+	"siafu/lambda/pool"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/tensor"
+	"siafu/ranks/trace"
 	"siafu/ranks/world"
 )
 
@@ -52,6 +54,7 @@ func metered(t *testing.T, c Config, data string) (all []*tensor.Remote, err err
 			return other.work(message)
 		}
 		b := tensor.NewRemote(way, wishes()[0], patient(patience, 100), silence)
+		b.Tune(pool.NewTuner(100)) // a lost one holds its place for long
 		b.Charge(bill.Tariff{Step: time.Millisecond}, tookInit+tookWork) // whatever is out at the end, too
 		all = append(all, b)
 		return b
@@ -221,5 +224,36 @@ func TestBudget(t *testing.T) {
 				t.Errorf("%d epochs for $%g, after $%g", s.Epochs, s.CostUSD, cost)
 			}
 		})
+	}
+}
+
+// A run says how many invocations each graph rank was ready for at a time, and its
+// timeline what that number followed.
+func TestInvocationsAtOnceAreTold(t *testing.T) {
+	data := parted(t, generated(t, true))
+	c := quick(t)
+	c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Delay = 5, 2, 0, 3, "*:20ms:1"
+	c.Trace = filepath.Join(t.TempDir(), "trace.json")
+	all, err := metered(t, c, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, rank := range readRun(t, c.Out).Summary.PerRank {
+		if n := rank.LambdaAtOnce; n == nil || n.First != 100 || n.Most != 100 || n.Least < 1 || n.Least > n.Last {
+			t.Errorf("rank %d: %+v", k, n)
+		}
+	}
+	text, err := os.ReadFile(c.Trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checks := len(all[0].Tuning().Checks) + len(all[1].Tuning().Checks)
+	for _, name := range []string{"tasks that wait", "invocations at once"} {
+		if n := bytes.Count(text, []byte(`{"ph":"C","name":"`+name+`","pid":`)); n != checks || n == 0 {
+			t.Errorf("%d times %q in the timeline, of %d checks", n, name, checks)
+		}
+	}
+	if f, err := trace.Read(c.Trace); err != nil || len(f.Events) == 0 {
+		t.Errorf("the timeline cannot be read: %v", err)
 	}
 }

@@ -24,6 +24,9 @@ func (r *run) finish() error {
 		LambdaInvocations: tensor.Invocations(r.tensor),
 		ActivationBytes:   r.engine.Values().Bytes, ActivationBytesKept: r.engine.Values().KeptBytes,
 	}
+	if t := tensor.TuningOf(r.tensor); t != nil {
+		mine.LambdaAtOnce = &runfolder.AtOnce{First: t.First, Last: t.Last, Least: t.Least, Most: t.Most, Changes: t.Changes}
+	}
 	if r.shard != nil {
 		mine.Vertices, mine.Ghosts = int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())
 		mine.Edges = int64(len(r.shard.In.Cols))

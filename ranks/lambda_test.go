@@ -83,7 +83,7 @@ func TestLambdaIsCPU(t *testing.T) {
 					t.Error("the model is another one")
 				}
 				sameLosses(t, "lambda", got.losses(), want.losses(), 0)
-				if s.Invocations != n.Sent || s.Failed+s.Throttled+s.Refused+n.Again > 0 || s.Started > 2*ranks {
+				if s.Invocations != n.Sent || s.Failed+s.Throttled+s.Refused+n.Again > 0 || s.Started > 3*ranks {
 					t.Errorf("%+v for %v", s, n)
 				}
 				var inEpochs int64
@@ -128,7 +128,7 @@ func TestLambdaFaults(t *testing.T) {
 			c.Out += "-lambda"
 			got, s, n := invoked(t, c, data, path, func(f *functions) {
 				f.patience, f.attempts, f.atOnce, f.falls = 300*time.Millisecond, 40, 4, false
-				f.local.Timeout = 400 * time.Millisecond
+				f.local.Timeout, f.local.Concurrency = 400*time.Millisecond, 2
 				f.local.Faults = local.Faults{Seed: 3, Crash: 0.06, Late: 0.05, Lose: 0.03, Delay: 450 * time.Millisecond}
 			})
 			t.Logf("%v; %+v", n, s)
@@ -143,6 +143,22 @@ func TestLambdaFaults(t *testing.T) {
 				t.Errorf("%d invocations are counted of %d", got.Summary.LambdaInvocations, s.Invocations)
 			}
 		})
+	}
+}
+
+// A fixed number of invocations at a time is kept.
+func TestLambdaAtOnce(t *testing.T) {
+	data, path := parted(t, generated(t, true)), functiontest.Build(t)
+	c := quick(t)
+	c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads, c.LambdaAtOnce = 2, 1, 0, 4, 2, 1
+	got, s, _ := invoked(t, c, data, path, nil)
+	if n := got.Summary.PerRank[0].LambdaAtOnce; s.Started != 1 || s.Throttled != 0 || n == nil || n.First != 1 || n.Most != 1 || n.Changes != 0 {
+		t.Errorf("%d sandboxes, %d turned away, %+v", s.Started, s.Throttled, n)
+	}
+	c.LambdaAtOnce = 0
+	got, _, _ = invoked(t, c, data, path, nil)
+	if n := got.Summary.PerRank[0].LambdaAtOnce; n == nil || n.First != 4 || n.Most != 4 {
+		t.Errorf("%+v with 4 intervals and 2 workers", n)
 	}
 }
 

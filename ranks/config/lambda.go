@@ -29,6 +29,8 @@ func (c *Config) checkLambda() error {
 	switch {
 	case c.Tensor != TensorLambda && c.Bridges > 0:
 		return fault.New(fault.Usage, "train", "", "--bridges=%d with --tensor=%s", c.Bridges, c.Tensor).Then("bridges need --tensor lambda")
+	case c.Tensor != TensorLambda && c.LambdaAtOnce > 0:
+		return fault.New(fault.Usage, "train", "", "--lambda-at-once=%d with --tensor=%s", c.LambdaAtOnce, c.Tensor).Then("it needs --tensor lambda")
 	case c.Tensor != TensorLambda && c.Lambda+c.LambdaFunction+c.LambdaArch != "":
 		return refuse("--lambda, --lambda-function and --lambda-arch need --tensor lambda")
 	case c.Tensor != TensorLambda:

@@ -267,6 +267,9 @@ func (f *async) await() error {
 // that there is no one task to name.
 func (f *async) Awaited() (schedule.Task, bool) { return schedule.Task{}, false }
 
+// Waiting implements schedule.Flow.
+func (f *async) Waiting() int { return len(f.queue) }
+
 // Idle implements schedule.Flow.
 func (f *async) Idle(int, schedule.Task, time.Time, time.Time) {}
 

@@ -213,6 +213,9 @@ func (s *lockstep) Listens() bool { return s.ghosts != nil }
 // Awaited implements schedule.Flow.
 func (s *lockstep) Awaited() (schedule.Task, bool) { return s.walk.Awaited() }
 
+// Waiting implements schedule.Flow.
+func (s *lockstep) Waiting() int { return s.walk.Waiting() }
+
 // Idle implements schedule.Flow.
 func (s *lockstep) Idle(worker int, t schedule.Task, began, ended time.Time) {
 	s.workers.wait(worker, t, began, ended)

@@ -97,6 +97,7 @@ func New(r Rank) (*Engine, error) {
 		e.workers.close()
 		return nil, err
 	}
+	tensor.Follow(e.Tensor, e.workers.pool.Queue)
 	return e, nil
 }
 

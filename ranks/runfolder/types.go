@@ -48,10 +48,21 @@ type RankReport struct {
 	ArrayBytes   int64  `json:"array_bytes"` // arrays outside the heap, at their most
 	// Of these the activations and their gradients while training, and what they
 	// would be if nothing were made again (--recompute).
-	ActivationBytes     int64 `json:"activation_bytes"`
-	ActivationBytesKept int64 `json:"activation_bytes_kept"`
-	LambdaInvocations   int64 `json:"lambda_invocations,omitempty"`
-	StashBytes          int64 `json:"stash_bytes,omitempty"` // weights and gradients that a server in bounded asynchrony kept at its peak
+	ActivationBytes     int64   `json:"activation_bytes"`
+	ActivationBytesKept int64   `json:"activation_bytes_kept"`
+	LambdaInvocations   int64   `json:"lambda_invocations,omitempty"`
+	LambdaAtOnce        *AtOnce `json:"lambda_at_once,omitempty"`
+	StashBytes          int64   `json:"stash_bytes,omitempty"` // weights and gradients that a server in bounded asynchrony kept at its peak
+}
+
+// AtOnce is how many invocations a rank was ready to have under way at a time: at
+// first, at last, at least and at most, and how often that changed.
+type AtOnce struct {
+	First   int `json:"first"`
+	Last    int `json:"last"`
+	Least   int `json:"least"`
+	Most    int `json:"most"`
+	Changes int `json:"changes"`
 }
 
 // Diverged is what Summary.StoppedBy says of a run whose weights gave no numbers

@@ -58,6 +58,7 @@ type Remote struct {
 	over    bool                   // nothing is sent any more
 	counts  Counts
 	account account
+	tuning  tuning
 	taken   Spent // but for its usage, up to the last TakeSpent
 }
 
@@ -83,6 +84,7 @@ func NewRemote(t Transport, w Wishes, s pool.Settings, say func(string)) *Remote
 		transport: t, wishes: w, falls: s.Breaker.Failures > 0, say: say, began: time.Now(), finished: make(chan Finished),
 		closed: make(chan struct{}), heard: make(chan struct{}), pool: pool.New[task.Name](s), pending: map[task.Name]*pending{},
 	}
+	r.begin(s.Limit)
 	r.account = account{tariff: bill.Tariff{Step: time.Millisecond}, limit: s.Life, life: s.Life, open: map[task.Name]*attempt{}}
 	r.due = time.AfterFunc(time.Hour, r.tick)
 	r.due.Stop()
@@ -350,6 +352,7 @@ func (r *Remote) Close() {
 	r.mu.Unlock()
 	close(r.closed)
 	<-r.heard
+	r.tuning.ended.Wait()
 	r.here.Wait()
 	if r.room != nil {
 		r.room.Close()
