@@ -2,7 +2,8 @@
 # make test    install what is missing, run every test, also under mpirun
 # make race    every test under the race detector, which takes some ten times as long
 # make build   ./siafu, with MPI where an MPI library is installed, and the function
-# make function  build/lambda/bootstrap, the function of --tensor lambda, one static file
+# make function  build/lambda/bootstrap, the function of --tensor lambda, one static file;
+#              LAMBDA_ARCH=arm64 builds build/lambda/arm64/bootstrap, for that architecture
 # make bench   time kernels and exchanges on this machine
 # make yardstick  the same kernels in turns with a C loop and OpenBLAS
 # make accuracy  the README's table, on the graphs in $SIAFU_TESTDATA
@@ -32,9 +33,10 @@ LAUNCH := ./siafu launch -n $(RANKS) $(if $(MPI),,--in-process)
 build: go function
 	$(GO) build $(TAGS) -o siafu .
 
-FUNCTION := $(BUILD)/lambda/bootstrap
+# The function of this machine's architecture has no folder of its own.
+FUNCTION = $(BUILD)/lambda/$(addsuffix /,$(filter-out $(shell $(GO) env GOHOSTARCH),$(LAMBDA_ARCH)))bootstrap
 function: go
-	CGO_ENABLED=0 $(GO) build -trimpath -tags lambda.norpc -ldflags "-s -w" -o $(FUNCTION) ./lambda/function/bootstrap
+	CGO_ENABLED=0 GOARCH=$(or $(LAMBDA_ARCH),$(shell $(GO) env GOHOSTARCH)) $(GO) build -trimpath -tags lambda.norpc -ldflags "-s -w" -o $(FUNCTION) ./lambda/function/bootstrap
 
 # The second make sees the compiler that the first one may have installed.
 run: deps
@@ -57,8 +59,9 @@ test: deps deps-slurm
 unit: go
 	$(GO) vet ./...
 	$(GO) test ./...
-	$(GO) vet -tags lambda . ./ranks
+	$(GO) vet -tags lambda . ./ranks ./lambda/...
 	$(GO) test -tags lambda . ./ranks -run Lambda
+	$(GO) test -tags lambda ./lambda/deploy
 
 # Under the race detector arrays are on the Go heap and kernels plain Go, so that
 # it sees them. The short form is what workers and ranks share: tasks of an epoch,

@@ -36,6 +36,7 @@ type grammar struct {
 	Predict   predictCmd   `cmd:"" help:"Run a trained network over every vertex."`
 	Report    reportCmd    `cmd:"" help:"Compare run folders."`
 	Bench     benchCmd     `cmd:"" help:"Measure, and reproduce published tables."`
+	Lambda    lambdaCmd    `cmd:"" help:"Put the function of tensor work into an AWS account, look at it, remove it."`
 	Doctor    doctorCmd    `cmd:"" help:"Say what this machine and this build can do."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 	Shield    shieldCmd    `cmd:"" hidden:"" help:"Run a command that does not get SIGTERM."`

@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"siafu/lambda/deploy/deploytest"
 	"siafu/lambda/function/functiontest"
 )
 
@@ -54,5 +56,76 @@ func TestLambda(t *testing.T) {
 	}
 	if r := siafu("plan", data, "--tensor", "lambda", "--lambda", "local"); r.code != 64 || !strings.Contains(r.err, "--tensor") {
 		t.Errorf("plan: exit %d %s", r.code, r.err)
+	}
+}
+
+// account is a stand-in for AWS, which the SDK finds by the environment.
+func account(t *testing.T) *deploytest.Fake {
+	f := deploytest.New(t)
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL": f.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "the secret",
+		"AWS_PROFILE": "", "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_EC2_METADATA_DISABLED": "true",
+	} {
+		t.Setenv(name, value)
+	}
+	return f
+}
+
+// The command line deploys, says what is there, and removes it; it names the account's
+// region and credentials where they are missing.
+func TestLambdaDeployment(t *testing.T) {
+	f := account(t)
+	function := functiontest.BuildFor(t, "arm64")
+	deploy := []string{"lambda", "deploy", "--name", "f", "--arch", "arm64", "--file", function, "--create-role", "--concurrency", "3"}
+	if out := must(t, append(deploy, "--dry-run")...); len(f.Functions) > 0 || !strings.Contains(out, "would call lambda:CreateFunction") || strings.Contains(out, "the secret") {
+		t.Errorf("a dry run: %s", out)
+	}
+	if r := siafu("lambda", "status", "--name", "f"); r.code != 66 || !strings.Contains(r.err, "no function f in eu-central-1") {
+		t.Errorf("nothing is there: exit %d %s", r.code, r.err)
+	}
+	if out := must(t, deploy...); !strings.Contains(out, "costs nothing to leave there") {
+		t.Error(out)
+	}
+	if out := must(t, deploy...); !strings.Contains(out, "nothing to change") {
+		t.Error(out)
+	}
+	if out := must(t, "lambda", "status", "--name", "f", "--file", function); !strings.Contains(out, "arch=arm64") || !strings.Contains(out, "same=true") || !strings.Contains(out, "concurrency=3") {
+		t.Error(out)
+	}
+	must(t, "lambda", "remove", "--name", "f", "--dry-run")
+	if f.Functions["f"] == nil {
+		t.Error("a dry run has removed the function")
+	}
+	must(t, "lambda", "remove", "--name", "f")
+	if len(f.Functions)+len(f.Roles) > 0 {
+		t.Errorf("%d functions and %d roles are left", len(f.Functions), len(f.Roles))
+	}
+	if r := siafu(append(deploy, "--memory", "64")...); r.code != 64 || !strings.Contains(r.err, "--memory=64") {
+		t.Errorf("exit %d %s", r.code, r.err)
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	if r := siafu("lambda", "status"); r.code != 78 || !strings.Contains(r.err, "no credentials") {
+		t.Errorf("exit %d %s", r.code, r.err)
+	}
+	t.Setenv("AWS_REGION", "")
+	if r := siafu("lambda", "status"); r.code != 78 || !strings.Contains(r.err, "AWS_REGION") {
+		t.Errorf("exit %d %s", r.code, r.err)
+	}
+}
+
+// SIGINT ends a deployment that waits, and what it has made is removed.
+func TestLambdaDeploymentInterrupted(t *testing.T) {
+	f := account(t)
+	f.Looks = 1 << 30
+	f.After = func(action string) {
+		if action == "lambda:CreateFunction" {
+			if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	r := siafu("lambda", "deploy", "--file", functiontest.BuildFor(t, "amd64"), "--create-role")
+	if r.code != 75 || !strings.Contains(r.err, "interrupted") || !strings.Contains(r.out, "removes what it has made") || len(f.Functions)+len(f.Roles) > 0 {
+		t.Errorf("exit %d %s%s; %d functions and %d roles are left", r.code, r.out, r.err, len(f.Functions), len(f.Roles))
 	}
 }
