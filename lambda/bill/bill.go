@@ -103,6 +103,11 @@ func (u *Usage) Take(t Tariff, c Class, initialised, worked time.Duration) {
 	u[c].Billed += t.Billed(initialised, worked)
 }
 
+// Add takes an invocation down.
+func (f *Functions) Add(c Class, initialised, worked time.Duration) {
+	f.Usage.Take(f.Tariff, c, initialised, worked)
+}
+
 // GBSeconds is the memory of a class by the time for which it is charged. A GB is
 // 1024 MB.
 func (f *Functions) GBSeconds(c Class) *big.Rat {

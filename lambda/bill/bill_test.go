@@ -85,7 +85,7 @@ func TestCostByHand(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := Functions{Tariff: tariff, Memory: 1769}
-		f.Take(f.Tariff, Counted, 80*time.Millisecond, 250*time.Millisecond+100*time.Nanosecond)
+		f.Add(Counted, 80*time.Millisecond, 250*time.Millisecond+100*time.Nanosecond)
 		gbs := new(big.Rat).Quo(rat("585.539"), rat("1024"))
 		if f.GBSeconds(Counted).Cmp(gbs) != 0 {
 			t.Errorf("%s: %s GB-seconds", arch, f.GBSeconds(Counted).FloatString(12))
@@ -103,10 +103,10 @@ func TestClasses(t *testing.T) {
 	i, _ := ParseInstance("c5.large")
 	f := Functions{Tariff: tariff, Memory: 1024}
 	for range 3 {
-		f.Take(f.Tariff, Counted, 0, time.Second)
+		f.Add(Counted, 0, time.Second)
 	}
-	f.Take(f.Tariff, Retried, 0, 2*time.Second)
-	f.Take(f.Tariff, Wasted, 0, 1500*time.Microsecond)
+	f.Add(Retried, 0, 2*time.Second)
+	f.Add(Wasted, 0, 1500*time.Microsecond)
 	for c, want := range map[Class]string{Counted: "3", Retried: "2", Wasted: "0.002"} {
 		if f.GBSeconds(c).Cmp(rat(want)) != 0 {
 			t.Errorf("class %d: %s GB-seconds", c, f.GBSeconds(c).FloatString(6))
