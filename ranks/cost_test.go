@@ -54,7 +54,7 @@ func metered(t *testing.T, c Config, data string) (all []*tensor.Remote, err err
 			return other.work(message)
 		}
 		b := tensor.NewRemote(way, wishes()[0], patient(patience, 100), silence)
-		b.Tune(pool.NewTuner(100)) // a lost one holds its place for long
+		b.Tune(pool.NewTuner(100))                                       // a lost one holds its place for long
 		b.Charge(bill.Tariff{Step: time.Millisecond}, tookInit+tookWork) // whatever is out at the end, too
 		all = append(all, b)
 		return b

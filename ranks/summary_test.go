@@ -47,7 +47,7 @@ func TestSummarySaysWhatRan(t *testing.T) {
 			}
 		}
 		switch key {
-		case "synthetic", "codec-chosen": // see TestAutoCodec
+		case "synthetic", "codec-chosen", "bridges": // see TestAutoCodec, TestBridges
 		default:
 			if s.Field(i).IsZero() {
 				t.Errorf("%s is never said", key)

@@ -14,6 +14,7 @@ import (
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/stopping"
+	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
 
@@ -173,7 +174,7 @@ func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *map
 		return nil, err
 	}
 	f := &async{
-		cfg: c, world: e.World, outbox: world.NewOutbox(e.World), workers: e.workers, tensor: e.Tensor, delay: newDelay(c, rank),
+		cfg: c, world: e.World, outbox: world.NewOutbox(e.World), workers: e.workers, tensor: e.Tensor, expects: tensor.Expects(e.Tensor), delay: newDelay(c, rank),
 		setting: setting, progress: protocol.NewProgress(setting, rank),
 		chooser: protocol.NewChooser(setting, rank, net.Layers(), net.NumWeights()),
 		epochs:  c.Epochs, wireIn: make([]float32, net.NumWeights()),

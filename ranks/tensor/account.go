@@ -76,8 +76,11 @@ type attempt struct {
 	spent       *task.Spent
 }
 
-// begin opens an attempt that was sent.
+// begin opens an attempt that was sent, or begun ahead.
 func (a *account) begin(name task.Name, now time.Duration) {
+	if a.open[name] != nil { // it was begun ahead
+		return
+	}
 	a.open[name] = &attempt{sent: now, class: bill.Wasted}
 }
 

@@ -29,7 +29,8 @@ type Transport interface {
 // Early is a Transport that can prepare for an attempt at a task before there is one
 // to send.
 type Early interface {
-	// Ahead says that an attempt will be sent, or given up.
+	// Ahead says that an attempt will be sent, or given up. It does not wait. Answers may
+	// come from then on.
 	Ahead(attempt task.Name) error
 }
 
@@ -59,7 +60,10 @@ type Remote struct {
 	counts  Counts
 	account account
 	tuning  tuning
-	taken   Spent // but for its usage, up to the last TakeSpent
+
+	early    Early             // the transport, where functions are invoked ahead, else nil
+	prepared map[task.Name]int // attempts that were begun before their tasks, by the name of the task
+	taken    Spent             // but for its usage, up to the last TakeSpent
 }
 
 // pending is a task without a result.
@@ -82,7 +86,8 @@ type Counts struct {
 func NewRemote(t Transport, w Wishes, s pool.Settings, say func(string)) *Remote {
 	r := &Remote{
 		transport: t, wishes: w, falls: s.Breaker.Failures > 0, say: say, began: time.Now(), finished: make(chan Finished),
-		closed: make(chan struct{}), heard: make(chan struct{}), pool: pool.New[task.Name](s), pending: map[task.Name]*pending{},
+		prepared: map[task.Name]int{},
+		closed:   make(chan struct{}), heard: make(chan struct{}), pool: pool.New[task.Name](s), pending: map[task.Name]*pending{},
 	}
 	r.begin(s.Limit)
 	r.account = account{tariff: bill.Tariff{Step: time.Millisecond}, limit: s.Life, life: s.Life, open: map[task.Name]*attempt{}}
@@ -108,7 +113,10 @@ func (r *Remote) Start(own kernels.Ops, t *task.Task) (bool, error) {
 	p, name := &pending{task: t, ops: own}, t.Name.Of()
 	r.pending[name] = p
 	r.counts.Sent++
-	refused := r.obey(p, r.pool.Submit(r.now(), name, kind(t)))
+	refused := r.obey(p, r.pool.Submit(r.now(), name, kind(name)))
+	if !refused {
+		refused = r.obey(p, r.deliver(p))
+	}
 	r.mu.Unlock()
 	if refused {
 		t.Run(own)
@@ -117,9 +125,9 @@ func (r *Remote) Start(own kernels.Ops, t *task.Task) (bool, error) {
 }
 
 // kind is one for tasks that take about as long as each other.
-func kind(t *task.Task) int {
-	k := t.Layer<<8 | int(t.Stage)<<1
-	if t.Train {
+func kind(n task.Name) int {
+	k := n.Layer<<8 | int(n.Stage)<<1
+	if n.Train {
 		k++
 	}
 	return k
@@ -137,7 +145,11 @@ func (r *Remote) obey(starting *pending, orders []pool.Order[task.Name]) (refuse
 		case pool.Say:
 			r.say(o.Reason)
 		case pool.Invoke:
-			orders = append(orders, r.send(p, o.Attempt)...)
+			if p == nil {
+				orders = append(orders, r.prepare(o.Task, o.Attempt)...)
+			} else {
+				orders = append(orders, r.send(p, o.Attempt)...)
+			}
 		case pool.Local:
 			delete(r.pending, o.Task)
 			if refused = refused || p == starting && r.falls; p != starting || !r.falls {
@@ -191,6 +203,9 @@ func (r *Remote) fail(f task.Failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counts.Failed++
+	if r.prepared[f.Name.Of()] == f.Attempt {
+		delete(r.prepared, f.Name.Of())
+	}
 	why := pool.Crashed
 	if errors.As(f.Err, &why); why == pool.Throttled {
 		r.account.refused(f.Name)
