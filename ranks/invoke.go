@@ -77,7 +77,7 @@ func (r *run) invoke() error {
 	if err != nil {
 		return err
 	}
-	b := tensor.NewRemote(t, tensor.Wishes{Fused: true, Thin: true}, f.settings(), func(line string) {
+	b := tensor.NewRemote(t, tensor.Elsewhere(), f.settings(), func(line string) {
 		fmt.Fprintf(os.Stderr, "siafu: train: %s: %s\n", r.name(), line)
 	})
 	b.Charge(r.cfg.Tariff(), f.patience)

@@ -55,6 +55,9 @@ type Wishes struct {
 	Thin bool
 }
 
+// Elsewhere is how tasks are wished for that travel.
+func Elsewhere() Wishes { return Wishes{Fused: true, Thin: true} }
+
 // CPU does the work on the worker that asks.
 type CPU struct{}
 
