@@ -71,6 +71,7 @@ race: go
 
 race-short: go
 	$(GO) test -race -short ./ranks/schedule ./ranks/params/...
+	$(GO) test -race -short ./kernels/task -run 'Stream|FirstHalf'
 	$(GO) test -race -short ./ranks/world/inproc -run 'TestConformance/3|TestL|TestB'
 	$(GO) test -race -short ./halo -rapid.checks=10
 	$(GO) test -race -short ./halo/refresh

@@ -25,7 +25,7 @@ func TestLambda(t *testing.T) {
 	}
 	function := functiontest.Build(t)
 	must(t, at("cpu")...)
-	must(t, at("lambda", "--tensor", "lambda", "--lambda", "local", "--lambda-function", function)...)
+	must(t, at("lambda", "--tensor", "lambda", "--lambda", "local", "--lambda-function", function, "--bridge-address", "127.0.0.1:0,localhost:0")...)
 	want, err := os.ReadFile(filepath.Join(dir, "cpu", "model.safetensors"))
 	got, err2 := os.ReadFile(filepath.Join(dir, "lambda", "model.safetensors"))
 	if err != nil || err2 != nil || !bytes.Equal(got, want) {
@@ -43,6 +43,10 @@ func TestLambda(t *testing.T) {
 		{64, "--lambda", []string{"--tensor", "lambda"}},
 		{64, "--tensor lambda", []string{"--lambda", "local"}},
 		{64, "openblas", []string{"--tensor", "lambda", "--lambda", "local", "--kernel", "openblas"}},
+		{64, "--bridge-address", []string{"--tensor", "lambda", "--lambda", "aws"}},
+		{64, "--bridge-address=here", []string{"--tensor", "lambda", "--lambda", "local", "--bridge-address", "here"}},
+		{78, "203.0.113.1:0", []string{"--tensor", "lambda", "--lambda", "local", "--bridge-address", "203.0.113.1:0"}},
+		{64, "host:port", []string{"--tensor", "lambda", "--lambda", "local", "--bridge-address", "127.0.0.1:0,[::1"}},
 		{66, "make function", []string{"--tensor", "lambda", "--lambda", "local"}},
 		{66, "nowhere", []string{"--tensor", "lambda", "--lambda", "local", "--lambda-function", filepath.Join(dir, "nowhere")}},
 	} {

@@ -9,6 +9,7 @@ import (
 	"siafu/graph"
 	"siafu/graph/partition"
 	"siafu/kernels"
+	"siafu/ranks/engine"
 	"siafu/ranks/forecast"
 	"siafu/ranks/tensor"
 )
@@ -44,6 +45,8 @@ func TestInvocationsAreForetold(t *testing.T) {
 		"gin, recompute":       func(c *Config) { c.Model, c.Recompute = "gin", true },
 		"kept in half":         func(c *Config) { c.InputDropout, c.CacheInput, c.Features = 0, "on", "bf16" },
 		"rows of epoch before": func(c *Config) { c.Dropout, c.Refresh = 0, "previous" },
+		"whole rows, not thin": func(c *Config) { c.LambdaWithout = "rematerialisation,streaming" },
+		"stages apart":         func(c *Config) { c.Layers, c.LambdaWithout = 3, "fusion" },
 		"nopipe, one rank":     func(c *Config) { c.Mode, c.Ranks = "nopipe", 1 },
 	} {
 		for kind, data := range map[string]string{"dense": dense, "sparse": sparse} {
@@ -76,6 +79,10 @@ func runElsewhere(t *testing.T, c Config, data string) (ways []*counting, invoca
 	var mu sync.Mutex
 	var start sync.Once
 	var other *process
+	wishes, err := engine.Wishes(&c)
+	if err != nil {
+		t.Fatal(err)
+	}
 	got := trainOn(t, c, data, func(r *run) tensor.Backend {
 		mu.Lock()
 		defer mu.Unlock()
@@ -84,7 +91,7 @@ func runElsewhere(t *testing.T, c Config, data string) (ways []*counting, invoca
 			return other.work(message)
 		})}
 		ways = append(ways, w)
-		return tensor.NewRemote(w, tensor.Elsewhere(), patient(time.Minute, 1), silence)
+		return tensor.NewRemote(w, wishes, patient(time.Minute, 1), silence)
 	})
 	return ways, got.Summary.LambdaInvocations
 }

@@ -256,14 +256,15 @@ func silence(string) {}
 
 // wishes are all that a backend can wish for.
 func wishes() []tensor.Wishes {
-	return []tensor.Wishes{{Fused: true, Thin: true}, {}, {Fused: true}, {Thin: true}}
+	halves := task.Form{Halves: true}
+	return []tensor.Wishes{{Fused: true, Thin: true, Form: halves}, {}, {Fused: true}, {Thin: true, Form: halves}}
 }
 
 // A task is what it says: another process, which has nothing but what comes with the
 // tasks, does them, and its results come late, out of order, sometimes twice, damaged
 // or not at all, and then again. All networks have the same bits, in step with and
 // without overlap and in bounded asynchrony where nothing can be stale, whether stages
-// are fused, and whether what was saved is sent or made again.
+// are fused, whether what was saved is sent or made again, and in how many parts.
 func TestTasksInAnotherProcess(t *testing.T) {
 	data := parted(t, generated(t, true))
 	turn := 0

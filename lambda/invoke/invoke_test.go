@@ -31,6 +31,12 @@ import (
 // message is a task on so many vertices of a network, with the network.
 func message(t *testing.T, vertices int) (lambda.Network, []byte) {
 	t.Helper()
+	return messageOf(t, vertices, 5)
+}
+
+// messageOf is an attempt at that.
+func messageOf(t *testing.T, vertices, attempt int) (lambda.Network, []byte) {
+	t.Helper()
 	s := model.Spec{Kind: "mlp", Dims: []int{8, 3}, Seed: 1}
 	s.Choose(model.Load{}, model.Choices{Order: "apply-first", CacheInput: "off"})
 	net, ops, a := model.New(s, false), kernels.NewTeam(1), mapped.NewArena()
@@ -39,7 +45,7 @@ func message(t *testing.T, vertices int) (lambda.Network, []byte) {
 	in := model.Place(ops, a, graph.Features{Rows: vertices, Dim: 8, Dense: make([]float32, vertices*8)}, ids, ids)
 	store := model.NewStore(net, in, model.InStep, ops, a)
 	work := task.Task{
-		Name: task.Name{Interval: 2, Attempt: 5, Stage: model.Emit}, Do: []model.Do{{Stage: model.Emit}},
+		Name: task.Name{Interval: 2, Attempt: attempt, Stage: model.Emit}, Do: []model.Do{{Stage: model.Emit}},
 		Frame: store.Frame(0, vertices, ops, kernels.Mat{}),
 	}
 	return lambda.Network{Spec: s, Kernel: "go"}, work.Encode(nil, ops)

@@ -3,8 +3,12 @@ package config
 import (
 	"cmp"
 	"runtime"
+	"slices"
+	"strings"
 
 	"siafu/graph/fault"
+	"siafu/halo/codec"
+	"siafu/kernels/task"
 	"siafu/lambda/bill"
 )
 
@@ -21,6 +25,17 @@ const (
 	mostMemory  = 10_240
 )
 
+// Float32 is --lambda-codec where values travel as they are.
+const Float32 = "float32"
+
+// Optimisations of tasks for functions (Dorylus, OSDI'21, §6), which --lambda-without
+// leaves out.
+const (
+	Fusion            = "fusion"
+	Rematerialisation = "rematerialisation"
+	Streaming         = "streaming"
+)
+
 // checkLambda refuses what does not go together with tensor work in functions.
 func (c *Config) checkLambda() error {
 	refuse := func(remedy string) error {
@@ -31,8 +46,12 @@ func (c *Config) checkLambda() error {
 		return fault.New(fault.Usage, "train", "", "--bridges=%d with --tensor=%s", c.Bridges, c.Tensor).Then("bridges need --tensor lambda")
 	case c.Tensor != TensorLambda && c.LambdaAtOnce > 0:
 		return fault.New(fault.Usage, "train", "", "--lambda-at-once=%d with --tensor=%s", c.LambdaAtOnce, c.Tensor).Then("it needs --tensor lambda")
-	case c.Tensor != TensorLambda && c.Lambda+c.LambdaFunction+c.LambdaArch != "":
-		return refuse("--lambda, --lambda-function and --lambda-arch need --tensor lambda")
+	case c.Tensor != TensorLambda && c.Lambda+c.LambdaFunction+c.LambdaArch+c.BridgeAddress != "":
+		return refuse("--lambda, --lambda-function, --lambda-arch and --bridge-address need --tensor lambda")
+	case c.Tensor != TensorLambda && c.LambdaWithout != "":
+		return fault.New(fault.Usage, "train", "", "--lambda-without=%s with --tensor=%s", c.LambdaWithout, c.Tensor).Then("it needs --tensor lambda")
+	case c.Tensor != TensorLambda && cmp.Or(c.LambdaCodec, Float32) != Float32:
+		return fault.New(fault.Usage, "train", "", "--lambda-codec=%s with --tensor=%s", c.LambdaCodec, c.Tensor).Then("it needs --tensor lambda")
 	case c.Tensor != TensorLambda:
 		return nil
 	case c.Lambda != LambdaLocal && c.Lambda != LambdaAWS:
@@ -46,7 +65,30 @@ func (c *Config) checkLambda() error {
 		return fault.New(fault.Usage, "train", "", "--tensor=lambda with --kernel=openblas").
 			Then("choose other kernels: the function is built without OpenBLAS")
 	}
-	return nil
+	for what := range strings.SplitSeq(c.LambdaWithout, ",") {
+		if all := []string{Fusion, Rematerialisation, Streaming}; c.LambdaWithout != "" && !slices.Contains(all, what) {
+			return fault.New(fault.Usage, "train", "", "--lambda-without=%q", c.LambdaWithout).
+				Then("list some of %s, separated by commas", strings.Join(all, ", "))
+		}
+	}
+	if _, err := c.TaskCodec(); err != nil {
+		return fault.New(fault.Usage, "train", "", "--lambda-codec=%q", c.LambdaCodec).
+			Then("it must be float32, or one of %s; not with +ef and not auto, which have to know what has travelled before", codec.Names)
+	}
+	return c.checkBridge()
+}
+
+// TaskCodec is how rows travel to functions and back, nil where they do as they are.
+func (c *Config) TaskCodec() (task.Codec, error) {
+	if name := cmp.Or(c.LambdaCodec, Float32); name != Float32 {
+		return codec.OfTasks(name)
+	}
+	return nil, nil
+}
+
+// With tells whether tasks for functions have an optimisation.
+func (c *Config) With(optimisation string) bool {
+	return !slices.Contains(strings.Split(c.LambdaWithout, ","), optimisation)
 }
 
 // Tariff is what invocations cost, by LambdaArch, else by the architecture of this

@@ -67,7 +67,7 @@ func (i *interval) start(b tensor.Backend, t schedule.Task, part, version int, p
 	i.under = t
 	i.task = task.Task{
 		Name:    nameOf(t, part, p),
-		Version: version, Do: what.do, Thin: what.thin, Frame: i.frame, Loss: &i.loss,
+		Version: version, Do: what.do, Thin: what.thin, Frame: i.frame, Loss: &i.loss, Form: b.Wishes().Form,
 	}
 	return b.Start(i.ops, &i.task)
 }

@@ -8,7 +8,6 @@ import (
 	"siafu/kernels"
 	"siafu/lambda/bill"
 	"siafu/ranks/engine"
-	"siafu/ranks/tensor"
 )
 
 // Functions is what the invocations of tensor work come to, if none has to be repeated.
@@ -38,6 +37,11 @@ const aProcessor = 1769
 // a whole run in step with so many epochs as it is told and no reason to stop earlier.
 // ops is one processor, with the kernels that functions have.
 func (f *Forecast) Functions(parts []partition.RankReport, ops kernels.Ops) (epoch, run Functions, err error) {
+	wishes, err := engine.Wishes(&f.Config)
+	if err != nil {
+		return epoch, run, err
+	}
+	wishes.Form.Codec = nil // what it saves depends on values
 	var whole, forward, backward, evaluation Functions
 	known := map[int]engine.Passes{}
 	for _, p := range parts {
@@ -46,7 +50,7 @@ func (f *Forecast) Functions(parts []partition.RankReport, ops kernels.Ops) (epo
 			rows := (k+1)*n/count - k*n/count
 			passes, ok := known[rows]
 			if !ok {
-				if passes, err = engine.RehearseMessages(f.Config, f.Net, f.Sparse, tensor.Elsewhere(), rows, ops); err != nil {
+				if passes, err = engine.RehearseMessages(f.Config, f.Net, f.Sparse, wishes, rows, ops); err != nil {
 					return epoch, run, err
 				}
 				known[rows] = passes

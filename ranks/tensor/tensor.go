@@ -53,10 +53,9 @@ type Wishes struct {
 	// Thin leaves out of a task what it can make again from its other inputs
 	// (rematerialisation; Dorylus, §6).
 	Thin bool
+	// Form is how tasks travel.
+	Form task.Form
 }
-
-// Elsewhere is how tasks are wished for that travel.
-func Elsewhere() Wishes { return Wishes{Fused: true, Thin: true} }
 
 // CPU does the work on the worker that asks.
 type CPU struct{}
