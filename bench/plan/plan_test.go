@@ -189,7 +189,7 @@ func TestUnits(t *testing.T) {
 func TestPlanOfFunctions(t *testing.T) {
 	of := func(memory int) (*Plan, string) {
 		p, err := New(options(t, func(o *Options) {
-			o.Config.Partitioner, o.Config.Codec, o.Config.Tensor, o.Config.Lambda, o.Config.LambdaMemory = "hash", "none", "lambda", "aws", memory
+			o.Config.Partitioner, o.Config.Codec, o.Config.Tensor, o.Config.Lambda, o.Config.LambdaMemory = "hash", "none", "lambda", "local", memory
 		}))
 		if err != nil {
 			t.Fatal(err)
@@ -216,7 +216,7 @@ func TestPlanOfFunctions(t *testing.T) {
 	if err != nil || on.Candidates[0].Functions != nil {
 		t.Errorf("functions of a run without them: %v", err)
 	}
-	if _, err := New(options(t, func(o *Options) { o.Config.Tensor, o.Config.Lambda, o.Config.Mode = "lambda", "aws", "async" })); fault.KindOf(err) != fault.Usage {
+	if _, err := New(options(t, func(o *Options) { o.Config.Tensor, o.Config.Lambda, o.Config.Mode = "lambda", "local", "async" })); fault.KindOf(err) != fault.Usage {
 		t.Errorf("a run in bounded asynchrony: %v", err)
 	}
 }
