@@ -1,4 +1,5 @@
 # make run     install what is missing, build, train on this machine's package graph
+# make run-lambda  the same graph with tensor work in local functions, to the CPU's model
 # make test    install what is missing, run every test, also under mpirun
 # make race    every test under the race detector, which takes some ten times as long
 # make build   ./siafu, with MPI where an MPI library is installed, and the function
@@ -28,7 +29,7 @@ export CGO_CFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:compile 2>/dev/nu
 export CGO_LDFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:link 2>/dev/null))
 LAUNCH := ./siafu launch -n $(RANKS) $(if $(MPI),,--in-process)
 
-.PHONY: build function run test unit race race-short mpi-test fuzz accuracy bench yardstick deps go fmt vet clean
+.PHONY: build function run run-lambda test unit race race-short mpi-test fuzz accuracy bench yardstick deps go fmt vet clean
 
 build: go function
 	$(GO) build $(TAGS) -o siafu .
@@ -48,6 +49,18 @@ train: build $(DATA)/meta.json
 	./siafu train $(DATA) --model mlp --layers 1 --epochs 100 --lr 0.05 --dropout 0 --weight-decay 0 --out runs/debian-linear --force --quiet
 	./siafu predict runs/debian-gcn $(DATA)
 	./siafu report runs/debian-gcn runs/debian-linear
+
+run-lambda: deps
+	$(MAKE) --no-print-directory LAMBDA=1 train-lambda
+
+.PHONY: train-lambda
+train-lambda: TRAIN = ./siafu train $(DATA) --hidden 64 --epochs 5 --lr 0.03 --dropout 0.5 --input-dropout 0 --weight-decay 0 --force
+train-lambda: build $(DATA)/meta.json
+	$(TRAIN) --out runs/debian-cpu --quiet
+	$(TRAIN) --out runs/debian-lambda --tensor lambda --lambda local
+	./siafu report runs/debian-cpu runs/debian-lambda
+	cmp runs/debian-cpu/model.safetensors runs/debian-lambda/model.safetensors
+	@echo "$$(grep -o '"lambda_invocations": *[0-9]*' runs/debian-lambda/summary.json | tail -n 1 | grep -o '[0-9]*') invocations of $(FUNCTION) have made the model that the CPU makes, to the byte."
 
 $(DATA)/meta.json: | build
 	@mkdir -p $(BUILD)

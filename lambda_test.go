@@ -26,10 +26,13 @@ func TestLambda(t *testing.T) {
 	function := functiontest.Build(t)
 	must(t, at("cpu")...)
 	must(t, at("lambda", "--tensor", "lambda", "--lambda", "local", "--lambda-function", function, "--bridge-address", "127.0.0.1:0,localhost:0")...)
-	want, err := os.ReadFile(filepath.Join(dir, "cpu", "model.safetensors"))
-	got, err2 := os.ReadFile(filepath.Join(dir, "lambda", "model.safetensors"))
-	if err != nil || err2 != nil || !bytes.Equal(got, want) {
-		t.Errorf("the model is another one: %v %v", err, err2)
+	must(t, at("weak", "--tensor", "lambda", "--lambda", "local", "--lambda-function", function, "--bridge-address", "127.0.0.1:0,localhost:0", "--lambda-limits", "aws", "--lambda-faults", "seed=1,crash=0.1,throttle=0.1")...)
+	for _, name := range []string{"lambda", "weak"} {
+		want, err := os.ReadFile(filepath.Join(dir, "cpu", "model.safetensors"))
+		got, err2 := os.ReadFile(filepath.Join(dir, name, "model.safetensors"))
+		if err != nil || err2 != nil || !bytes.Equal(got, want) {
+			t.Errorf("the model of %s is another one: %v %v", name, err, err2)
+		}
 	}
 	summary, err := os.ReadFile(filepath.Join(dir, "lambda", "summary.json"))
 	if err != nil || !bytes.Contains(summary, []byte(`"tensor": "lambda"`)) || bytes.Contains(summary, []byte(`"lambda_invocations": 0`)) {
@@ -43,6 +46,10 @@ func TestLambda(t *testing.T) {
 		{64, "--lambda", []string{"--tensor", "lambda"}},
 		{64, "--tensor lambda", []string{"--lambda", "local"}},
 		{64, "openblas", []string{"--tensor", "lambda", "--lambda", "local", "--kernel", "openblas"}},
+		{64, `no fault "crush"`, []string{"--tensor", "lambda", "--lambda", "local", "--lambda-faults", "crush=0.1"}},
+		{64, "1.2 in sum", []string{"--tensor", "lambda", "--lambda", "local", "--lambda-faults", "crash=0.6,lose=0.6"}},
+		{64, "--lambda local", []string{"--tensor", "lambda", "--lambda", "aws", "--lambda-limits", "memory"}},
+		{64, "--lambda-memory", []string{"--tensor", "lambda", "--lambda", "local", "--lambda-memory", "100"}},
 		{64, "--bridge-address", []string{"--tensor", "lambda", "--lambda", "aws"}},
 		{64, "--bridge-address=here", []string{"--tensor", "lambda", "--lambda", "local", "--bridge-address", "here"}},
 		{78, "203.0.113.1:0", []string{"--tensor", "lambda", "--lambda", "local", "--bridge-address", "203.0.113.1:0"}},

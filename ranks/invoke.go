@@ -54,6 +54,7 @@ func (r *run) howToInvoke(workers, intervals int) *functions {
 	}
 	f.atOnce = cmp.Or(r.cfg.LambdaAtOnce, f.atOnce)
 	f.local = local.Options{Name: r.cfg.FunctionName(), Concurrency: f.atOnce, Timeout: f.patience}
+	r.weaken(&f.local)
 	f.endpoint.Listen, f.endpoint.Advertise = r.cfg.Bridge()
 	if r.functions != nil {
 		r.functions(f)
@@ -172,6 +173,9 @@ func (f *functions) start(c *Config) (err error) {
 	}
 	if f.local.Function, err = functionPath(c.LambdaFunction); err != nil {
 		return err
+	}
+	if f.bridge != nil {
+		f.local.Targets = []string{f.bridge.Address()}
 	}
 	if f.service, err = local.Start(f.local); err != nil {
 		return err

@@ -50,12 +50,20 @@ func invoked(t testing.TB, c Config, data, path string, change func(*functions))
 			continue
 		}
 		n := f.service.Stats()
-		stats = local.Stats{Invocations: stats.Invocations + n.Invocations, Throttled: stats.Throttled + n.Throttled, Failed: stats.Failed + n.Failed, Refused: stats.Refused + n.Refused, Started: stats.Started + n.Started}
+		stats = local.Stats{Invocations: stats.Invocations + n.Invocations, Throttled: stats.Throttled + n.Throttled, Failed: stats.Failed + n.Failed, Refused: stats.Refused + n.Refused, Started: stats.Started + n.Started, Relayed: stats.Relayed + n.Relayed, Struck: stats.Struck}
+		for k := range n.Struck {
+			stats.Struck[k] += n.Struck[k]
+		}
 	}
 	for _, r := range runs {
 		if b, ok := r.tensor.(*tensor.Remote); ok {
 			n := b.Counts()
-			counts = tensor.Counts{Sent: counts.Sent + n.Sent, Again: counts.Again + n.Again, Failed: counts.Failed + n.Failed, Dropped: counts.Dropped + n.Dropped, Damaged: counts.Damaged + n.Damaged, Bytes: counts.Bytes + n.Bytes}
+			counts = tensor.Counts{Sent: counts.Sent + n.Sent, Again: counts.Again + n.Again, Failed: counts.Failed + n.Failed, Dropped: counts.Dropped + n.Dropped, Damaged: counts.Damaged + n.Damaged, Bytes: counts.Bytes + n.Bytes, Pool: counts.Pool}
+			counts.Pool.Submitted += n.Pool.Submitted
+			counts.Pool.Invoked += n.Pool.Invoked
+			counts.Pool.Used += n.Pool.Used
+			counts.Pool.Retried += n.Pool.Retried
+			counts.Pool.Local += n.Pool.Local
 		}
 	}
 	return got, stats, counts

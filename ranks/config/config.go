@@ -48,6 +48,8 @@ type Config struct {
 	LambdaMemory   int    `name:"lambda-memory" default:"192" group:"World" help:"Memory of an invocation in MB, 128 to 10240. The service gives processors in proportion, one at 1,769 MB, and charges for it." toml:"lambda-memory"`
 	LambdaArch     string `name:"lambda-arch" default:"" enum:",x86_64,arm64" group:"World" help:"Architecture of the function of --lambda aws, which its price depends on: x86_64 or arm64. Empty: that of this machine." toml:"lambda-arch"`
 	LambdaAtOnce   int    `name:"lambda-at-once" default:"0" group:"World" help:"Invocations that a graph rank has under way at a time. 0: as many as keep the queue of its graph tasks from growing and from running empty, at first one an interval and 100 at most; with --lambda local two a worker at most." toml:"lambda-at-once"`
+	LambdaLimits   string `name:"lambda-limits" default:"none" enum:"none,memory,aws" group:"World" help:"Limits of the sandboxes of --lambda local: none; memory, --lambda-memory; aws, such as the service has: memory, its share of a processor, bandwidth, cold starts, new sandboxes in a time." toml:"lambda-limits"`
+	LambdaFaults   string `name:"lambda-faults" default:"" group:"World" help:"Faults of --lambda local by chance, as shares of the invocations: seed=1,crash=0.1,late=0.05,delay=1s,lose=0.05,throttle=0.1,duplicate=0.05,corrupt=0.05,straggle=0.05,start=0.05." toml:"lambda-faults"`
 	BridgeAddress  string `name:"bridge-address" default:"" group:"World" help:"LISTEN[,ADVERTISED], each host:port: where invoked functions get their tasks and bring results, and the address that they are told. Without a host all addresses are listened on, and functions told the machine's own. Port 0 is a free one, and so fits ranks that share a machine. Needed with --lambda aws; empty with --lambda local: 127.0.0.1:0." toml:"bridge-address"`
 	LambdaCodec    string `name:"lambda-codec" default:"float32" group:"World" help:"How values and dense features travel to functions, and values back: float32, as they are; s2, zstd (exact); bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS], each with +s2 or +zstd to compress it too. Weights and their gradients travel as they are." toml:"lambda-codec"`
 	LambdaWithout  string `name:"lambda-without" default:"" group:"World" help:"Optimisations of tasks for functions to leave out, for measurements, separated by commas: fusion, stages between which nothing is gathered as one task; rematerialisation, of what need not be sent; streaming, in halves of the rows." toml:"lambda-without"`
@@ -205,6 +207,9 @@ func (c *Config) validateDurations() error {
 			Then("leave --recompute out: intervals that go their own ways keep what they have made")
 	}
 	if err := c.checkRefresh(); err != nil {
+		return err
+	}
+	if err := c.checkSandboxes(); err != nil {
 		return err
 	}
 	if err := c.checkLambda(); err != nil {

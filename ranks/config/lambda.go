@@ -9,6 +9,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/halo/codec"
 	"siafu/kernels/task"
+	"siafu/lambda"
 	"siafu/lambda/bill"
 )
 
@@ -17,6 +18,13 @@ const (
 	TensorLambda = "lambda"
 	LambdaLocal  = "local"
 	LambdaAWS    = "aws"
+)
+
+// Limits of the sandboxes of LambdaLocal.
+const (
+	LimitsNone   = "none"
+	LimitsMemory = "memory"
+	LimitsAWS    = "aws"
 )
 
 // leastMemory and mostMemory bound a function's memory, in MB.
@@ -103,6 +111,22 @@ func (c *Config) Tariff() bill.Tariff {
 		panic("config: an architecture without a tariff")
 	}
 	return t
+}
+
+// checkSandboxes refuses what only sandboxes on this machine can be told, and what
+// makes no sense there.
+func (c *Config) checkSandboxes() error {
+	switch c.LambdaLimits {
+	case LimitsNone, LimitsMemory, LimitsAWS:
+	default:
+		return fault.New(fault.Usage, "train", "", "--lambda-limits=%s", c.LambdaLimits).Then("it must be none, memory or aws")
+	}
+	if c.Lambda != LambdaLocal && (c.LambdaLimits != LimitsNone || c.LambdaFaults != "") {
+		return fault.New(fault.Usage, "train", "", "--lambda-limits=%s and --lambda-faults=%q with --lambda=%q", c.LambdaLimits, c.LambdaFaults, c.Lambda).
+			Then("they need --lambda local: the service itself has limits of its own")
+	}
+	_, err := lambda.ParseFaults(c.LambdaFaults)
+	return err
 }
 
 // FunctionName is the function that is invoked.
