@@ -65,8 +65,11 @@ func TestLambda(t *testing.T) {
 			t.Errorf("%v: it leaves %v", c.flags, left)
 		}
 	}
-	if r := siafu("plan", data, "--tensor", "lambda", "--lambda", "local"); r.code != 64 || !strings.Contains(r.err, "--tensor") {
+	if r := siafu("plan", data, "--tensor", "lambda", "--lambda", "local"); r.code != 0 || !strings.Contains(r.out, "Tensor work in functions") {
 		t.Errorf("plan: exit %d %s", r.code, r.err)
+	}
+	if r := siafu("plan", data, "--tensor", "lambda", "--lambda", "local", "--mode", "async"); r.code != 64 || !strings.Contains(r.err, "--mode") {
+		t.Errorf("plan of bounded asynchrony: exit %d %s", r.code, r.err)
 	}
 }
 

@@ -3,6 +3,7 @@
 package ranks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,15 +21,16 @@ import (
 	"siafu/lambda/local"
 	"siafu/lambda/pool"
 	"siafu/ranks/config"
+	"siafu/ranks/engine"
 	"siafu/ranks/tensor"
 )
 
-// functions is how tensor tasks are invoked, until there is something that finds out
-// by itself. Tests have others, with faults, and look at the service.
+// functions is how tensor tasks are invoked. Tests have others, with faults, and look
+// at the service.
 type functions struct {
 	patience time.Duration // of an attempt at most
 	attempts int           // at a task
-	atOnce   int           // invocations of a rank
+	atOnce   int           // invocations of a rank, or of a part of a bridge, at most
 	falls    bool          // back to the CPU where functions keep failing
 	payloads bool          // carry tasks and results; else functions pull and push
 	local    local.Options
@@ -38,17 +40,20 @@ type functions struct {
 	bridge   *endpoint.Endpoint // unless payloads carry tasks, once it runs
 }
 
-// awsAtOnce is Dorylus's first number of functions (OSDI'21, §6).
-const awsAtOnce = 100
+// sandboxes is how many of them a worker's processor carries in a local service: one
+// computes while another one's task or result is on its way.
+const sandboxes = 2
 
-// howToInvoke is what a run begins with. A local service has as many sandboxes at a
-// time as whoever invokes has workers.
-func (r *run) howToInvoke(workers int) *functions {
-	f := &functions{patience: time.Minute, attempts: 12, atOnce: awsAtOnce, falls: true}
-	f.local = local.Options{Name: r.cfg.FunctionName(), Concurrency: workers, Timeout: f.patience}
+// howToInvoke is what a run begins with, for a rank with so many workers and tasks on
+// so many intervals at a time. With more functions than intervals there is nothing to
+// do for some of them (Dorylus, OSDI'21, §6).
+func (r *run) howToInvoke(workers, intervals int) *functions {
+	f := &functions{patience: time.Minute, attempts: 12, atOnce: intervals, falls: true}
 	if r.cfg.Lambda == config.LambdaLocal {
-		f.atOnce = workers
+		f.atOnce = min(intervals, sandboxes*workers)
 	}
+	f.atOnce = cmp.Or(r.cfg.LambdaAtOnce, f.atOnce)
+	f.local = local.Options{Name: r.cfg.FunctionName(), Concurrency: f.atOnce, Timeout: f.patience}
 	r.weaken(&f.local)
 	f.endpoint.Listen, f.endpoint.Advertise = r.cfg.Bridge()
 	if r.functions != nil {
@@ -78,19 +83,27 @@ func (r *run) invoke() error {
 		return fault.New(fault.Config, "train", "", "--tensor lambda: the kernels that --kernel auto has found are openblas").
 			Then("name others, such as --kernel %s: the function is built without OpenBLAS", kernels.Variants()[0])
 	}
-	wishes, err := r.wishes()
+	wishes, err := engine.Wishes(&r.cfg)
 	if err != nil {
 		return err
 	}
-	f := r.howToInvoke(r.threads)
+	f := r.howToInvoke(r.threads, r.cfg.IntervalsOf(r.net, r.shard.NumOwn()))
 	n := lambda.Network{Spec: r.net, Sparse: r.shard.Features.Sparse != nil, Kernel: kernel}
 	t, err := r.transport(f, n)
 	if err != nil {
 		return err
 	}
-	r.tensor = tensor.NewRemote(t, wishes, f.settings(), func(line string) {
+	b := tensor.NewRemote(t, wishes, f.settings(), func(line string) {
 		fmt.Fprintf(os.Stderr, "siafu: train: %s: %s\n", r.name(), line)
 	})
+	b.Charge(r.cfg.Tariff(), f.patience)
+	if !f.payloads {
+		b.InvokeAhead()
+	}
+	if r.cfg.LambdaAtOnce == 0 {
+		b.Tune(pool.NewTuner(f.atOnce))
+	}
+	r.tensor = b
 	return nil
 }
 
@@ -104,7 +117,8 @@ func (r *run) transport(f *functions, n lambda.Network) (tensor.Transport, error
 
 // opens is how a bridge rank has tasks done, for several parts, until close.
 func (r *run) opens() (open func(int, lambda.Network) (tensor.Transport, error), close func() error) {
-	f := r.howToInvoke(runtime.NumCPU())
+	f := r.howToInvoke(runtime.NumCPU(), max(r.cfg.Intervals, config.MostIntervals))
+	f.local.Concurrency *= len(r.view.Bridged(r.everyone.Rank())) // each part bounds its own
 	return func(_ int, n lambda.Network) (tensor.Transport, error) { return f.open(&r.cfg, n, nil) }, f.close
 }
 

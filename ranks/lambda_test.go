@@ -126,7 +126,7 @@ func TestLambdaIsCPU(t *testing.T) {
 					t.Error("the model is another one")
 				}
 				sameLosses(t, "lambda", got.losses(), want.losses(), 0)
-				if s.Invocations != n.Sent || s.Failed+s.Throttled+s.Refused+n.Again > 0 || s.Started > 2*ranks {
+				if s.Invocations != n.Sent || s.Failed+s.Throttled+s.Refused+n.Again > 0 || s.Started > 3*ranks {
 					t.Errorf("%+v for %v", s, n)
 				}
 				if b.Fetched != n.Sent || b.Answered != n.Sent || b.BytesOut != n.Bytes || b.Refusals() > 0 {
@@ -176,7 +176,7 @@ func TestLambdaFaults(t *testing.T) {
 				c.Out += "-lambda"
 				ends := endpoints{change: func(f *functions) {
 					f.patience, f.attempts, f.atOnce, f.falls, f.payloads = 300*time.Millisecond, 40, 4, false, payloads
-					f.local.Timeout = 400 * time.Millisecond
+					f.local.Timeout, f.local.Concurrency = 400*time.Millisecond, 2
 					f.local.Faults = local.Faults{Seed: 3, Crash: 0.06, Late: 0.05, Lose: 0.03, Delay: 450 * time.Millisecond}
 				}}
 				got, s, n := invoked(t, c, data, path, ends.add)
@@ -215,6 +215,22 @@ func TestLambdaLarge(t *testing.T) {
 	}
 	if b.MostHeld < lambda.MaxPayload {
 		t.Errorf("%d bytes at a time: the test shows nothing", b.MostHeld)
+	}
+}
+
+// A fixed number of invocations at a time is kept.
+func TestLambdaAtOnce(t *testing.T) {
+	data, path := parted(t, generated(t, true)), functiontest.Build(t)
+	c := quick(t)
+	c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads, c.LambdaAtOnce = 2, 1, 0, 4, 2, 1
+	got, s, _ := invoked(t, c, data, path, nil)
+	if n := got.Summary.PerRank[0].LambdaAtOnce; s.Started != 1 || s.Throttled != 0 || n == nil || n.First != 1 || n.Most != 1 || n.Changes != 0 {
+		t.Errorf("%d sandboxes, %d turned away, %+v", s.Started, s.Throttled, n)
+	}
+	c.LambdaAtOnce = 0
+	got, _, _ = invoked(t, c, data, path, nil)
+	if n := got.Summary.PerRank[0].LambdaAtOnce; n == nil || n.First != 4 || n.Most != 4 {
+		t.Errorf("%+v with 4 intervals and 2 workers", n)
 	}
 }
 

@@ -246,7 +246,7 @@ const patience = 60 * time.Millisecond
 // patient are settings for attempts of about so long, without a breaker.
 func patient(d time.Duration, attempts int) pool.Settings {
 	return pool.Settings{
-		Limit: 1000, Attempts: attempts, Life: 10 * time.Second,
+		Limit: 1000, Attempts: attempts, Life: max(10*time.Second, 4*d),
 		Timeout: pool.Timeout{Floor: d, Ceiling: 4 * d, Quantile: 0.75, Factor: 3, Window: 64, Few: 1},
 		Backoff: pool.Pause{First: time.Millisecond, Most: d}, Seed: 1,
 	}

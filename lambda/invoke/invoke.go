@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	service "github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
 	"siafu/graph/fault"
 	"siafu/kernels/task"
@@ -128,13 +129,17 @@ func (t *Transport) send(name task.Name, r lambda.Request) {
 		}
 		return
 	}
-	result, err := t.invoke(r)
+	began := time.Now()
+	result, tail, err := t.invoke(r)
 	<-t.places
+	a := task.Answer{Result: result}
+	if charged(err) {
+		a.Spent = spent(name, tail, time.Since(began))
+	}
 	came := pulled && t.o.Endpoint.Withdraw(name)
 	if err == nil && pulled {
 		err = errNoResult
 	}
-	a := task.Answer{Result: result}
 	if err != nil && !came {
 		a.Failed = &task.Failure{Name: name, Err: err, Final: final(err)}
 	}
@@ -154,39 +159,39 @@ func (t *Transport) tell(a task.Answer) {
 	}
 }
 
-// invoke is one invocation.
-func (t *Transport) invoke(r lambda.Request) ([]byte, error) {
+// invoke is one invocation: the result, and the tail of its log where there is one.
+func (t *Transport) invoke(r lambda.Request) (result []byte, tail *string, err error) {
 	payload, err := json.Marshal(r)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ctx, cancel := context.WithTimeout(t.context, t.o.Timeout)
 	defer cancel()
-	out, err := t.o.Client.Invoke(ctx, &service.InvokeInput{FunctionName: aws.String(t.o.Function), Payload: payload})
+	out, err := t.o.Client.Invoke(ctx, &service.InvokeInput{FunctionName: aws.String(t.o.Function), Payload: payload, LogType: types.LogTypeTail})
 	if status(err) == http.StatusTooManyRequests {
-		return nil, fmt.Errorf("%w: %w", pool.Throttled, err)
+		return nil, nil, fmt.Errorf("%w: %w", pool.Throttled, err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if out.FunctionError != nil {
 		failed := &lambda.Failed{Type: *out.FunctionError, Message: string(out.Payload)}
 		_ = json.Unmarshal(out.Payload, failed) // else it stays what it is
-		return nil, failed
+		return nil, out.LogResult, failed
 	}
 	var reply lambda.Reply
 	if err := json.Unmarshal(out.Payload, &reply); err != nil {
-		return nil, err
+		return nil, out.LogResult, err
 	}
 	if reply.Refused != "" {
-		return nil, &refused{fault.New(fault.Config, "", "", "%s", reply.Refused)}
+		return nil, out.LogResult, &refused{fault.New(fault.Config, "", "", "%s", reply.Refused)}
 	}
 	if reply.Spent != nil {
 		t.mu.Lock()
 		t.spent.Add(*reply.Spent)
 		t.mu.Unlock()
 	}
-	return reply.Result, nil
+	return reply.Result, out.LogResult, nil
 }
 
 // refused is why a function gives no result of a task in any attempt.
@@ -204,6 +209,10 @@ func status(err error) int {
 	}
 	return 0
 }
+
+// charged tells whether an invocation that ended so has cost anything: not where the
+// service has turned the request down.
+func charged(err error) bool { s := status(err); return s < 400 || s >= 500 }
 
 // final tells whether another attempt would end the same way: there is no such
 // function, it may not be invoked, or the task is not one that it does.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"siafu/halo/codec"
 	"siafu/kernels/task"
 	"siafu/lambda"
+	"siafu/lambda/bill"
 )
 
 // Places of tensor work, and whose functions do it.
@@ -50,8 +52,10 @@ func (c *Config) checkLambda() error {
 	switch {
 	case c.Tensor != TensorLambda && c.Bridges > 0:
 		return fault.New(fault.Usage, "train", "", "--bridges=%d with --tensor=%s", c.Bridges, c.Tensor).Then("bridges need --tensor lambda")
-	case c.Tensor != TensorLambda && c.Lambda+c.LambdaFunction+c.BridgeAddress != "":
-		return refuse("--lambda, --lambda-function and --bridge-address need --tensor lambda")
+	case c.Tensor != TensorLambda && c.LambdaAtOnce > 0:
+		return fault.New(fault.Usage, "train", "", "--lambda-at-once=%d with --tensor=%s", c.LambdaAtOnce, c.Tensor).Then("it needs --tensor lambda")
+	case c.Tensor != TensorLambda && c.Lambda+c.LambdaFunction+c.LambdaArch+c.BridgeAddress != "":
+		return refuse("--lambda, --lambda-function, --lambda-arch and --bridge-address need --tensor lambda")
 	case c.Tensor != TensorLambda && c.LambdaWithout != "":
 		return fault.New(fault.Usage, "train", "", "--lambda-without=%s with --tensor=%s", c.LambdaWithout, c.Tensor).Then("it needs --tensor lambda")
 	case c.Tensor != TensorLambda && cmp.Or(c.LambdaCodec, Float32) != Float32:
@@ -63,6 +67,8 @@ func (c *Config) checkLambda() error {
 	case c.LambdaMemory < leastMemory || c.LambdaMemory > mostMemory:
 		return fault.New(fault.Usage, "train", "", "--lambda-memory=%d", c.LambdaMemory).
 			Then("AWS Lambda has functions with %d to %d MB", leastMemory, mostMemory)
+	case c.Lambda == LambdaLocal && c.LambdaArch != "":
+		return refuse("leave --lambda-arch out: local functions run on this machine's architecture")
 	case c.Kernel == "openblas":
 		return fault.New(fault.Usage, "train", "", "--tensor=lambda with --kernel=openblas").
 			Then("choose other kernels: the function is built without OpenBLAS")
@@ -91,6 +97,20 @@ func (c *Config) TaskCodec() (task.Codec, error) {
 // With tells whether tasks for functions have an optimisation.
 func (c *Config) With(optimisation string) bool {
 	return !slices.Contains(strings.Split(c.LambdaWithout, ","), optimisation)
+}
+
+// Tariff is what invocations cost, by LambdaArch, else by the architecture of this
+// machine.
+func (c *Config) Tariff() bill.Tariff {
+	host := "x86_64"
+	if runtime.GOARCH == "arm64" {
+		host = "arm64"
+	}
+	t, err := bill.Architecture(cmp.Or(c.LambdaArch, host))
+	if err != nil {
+		panic("config: an architecture without a tariff")
+	}
+	return t
 }
 
 // checkSandboxes refuses what only sandboxes on this machine can be told, and what

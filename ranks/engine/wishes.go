@@ -1,6 +1,4 @@
-//go:build lambda
-
-package ranks
+package engine
 
 import (
 	"siafu/kernels/task"
@@ -8,9 +6,8 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// wishes are how a run has its tasks for functions cut, and how they travel.
-func (r *run) wishes() (tensor.Wishes, error) {
-	c := &r.cfg
+// Wishes are how a run has its tasks for functions cut, and how they travel.
+func Wishes(c *config.Config) (tensor.Wishes, error) {
 	codec, err := c.TaskCodec()
 	return tensor.Wishes{
 		Fused: c.With(config.Fusion), Thin: c.With(config.Rematerialisation),
