@@ -20,6 +20,7 @@ type account struct {
 	functions *bill.Functions     // of this process's part of the run; nil: nothing is invoked
 	begun     int64               // invocations of the same part
 	again     int64               // of these, after the first of their task
+	out, back int64               // bytes of their tasks and results
 	before    runfolder.Functions // of the run's parts before a checkpoint
 }
 
@@ -44,6 +45,8 @@ func (a *account) paid() bool { return a.instance != nil || a.functions != nil }
 func (a *account) add(s tensor.Spent) (gbSeconds float64) {
 	a.begun += s.Invocations
 	a.again += s.Again
+	a.out += s.Out
+	a.back += s.Back
 	if a.functions == nil {
 		return 0
 	}
@@ -67,6 +70,8 @@ func (a *account) invocations() runfolder.Functions {
 	sum := a.before
 	sum.LambdaInvocations += a.begun
 	sum.LambdaAgain += a.again
+	sum.LambdaBytesSent += a.out
+	sum.LambdaBytesReceived += a.back
 	if f := a.functions; f != nil {
 		sum.LambdaWasted += f.Usage[bill.Wasted].Invocations
 		sum.LambdaGBSeconds += gigabytes(f, bill.Counted, bill.Retried, bill.Wasted)

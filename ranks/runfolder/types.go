@@ -29,6 +29,8 @@ type Epoch struct {
 type Functions struct {
 	LambdaInvocations     int64   `json:"lambda_invocations"`       // begun
 	LambdaAgain           int64   `json:"lambda_again"`             // of these, attempts after the first of their task
+	LambdaBytesSent       int64   `json:"lambda_bytes_sent"`        // of tasks, each attempt's
+	LambdaBytesReceived   int64   `json:"lambda_bytes_received"`    // of results, used or not
 	LambdaWasted          int64   `json:"lambda_wasted"`            // charged, and came to nothing or too late
 	LambdaGBSeconds       float64 `json:"lambda_gb_seconds"`        // charged
 	LambdaWastedGBSeconds float64 `json:"lambda_wasted_gb_seconds"` // of these, of what was wasted

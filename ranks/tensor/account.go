@@ -11,26 +11,29 @@ import (
 type Spent struct {
 	Invocations int64 // begun
 	Again       int64 // of these, after the first of their task
+	Out, Back   int64 // bytes of tasks that were sent, and of results that came, used or not
 	Usage       bill.Usage
 }
 
 // NumSpent is how many Numbers there are.
-const NumSpent = 2 + bill.NumUsage
+const NumSpent = 4 + bill.NumUsage
 
 // Numbers are all of it.
 func (s Spent) Numbers() []float64 {
-	return append([]float64{float64(s.Invocations), float64(s.Again)}, s.Usage.Numbers()...)
+	return append([]float64{float64(s.Invocations), float64(s.Again), float64(s.Out), float64(s.Back)}, s.Usage.Numbers()...)
 }
 
 // SpentOf is Numbers backwards.
 func SpentOf(numbers []float64) Spent {
-	return Spent{int64(numbers[0]), int64(numbers[1]), bill.UsageOf(numbers[2:])}
+	return Spent{int64(numbers[0]), int64(numbers[1]), int64(numbers[2]), int64(numbers[3]), bill.UsageOf(numbers[4:])}
 }
 
 // Add adds what others have spent.
 func (s *Spent) Add(o Spent) {
 	s.Invocations += o.Invocations
 	s.Again += o.Again
+	s.Out += o.Out
+	s.Back += o.Back
 	s.Usage.Add(o.Usage)
 }
 

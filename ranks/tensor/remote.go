@@ -77,7 +77,7 @@ type Counts struct {
 	Sent, Again      int   // tasks, and attempts after the first
 	Failed           int   // attempts of which the transport said so
 	Dropped, Damaged int   // results: of tasks that were done, and that could not be used
-	Bytes            int64 // of messages
+	Bytes, Back      int64 // of messages, and of results
 	Pool             pool.Counts
 }
 
@@ -287,6 +287,7 @@ func (r *Remote) took(s *task.Spent) {
 func (r *Remote) accept(result []byte) (name task.Name, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.counts.Back += int64(len(result))
 	name, err := task.NameOf(result)
 	if err != nil { // nobody knows whose it was: its time will pass
 		r.counts.Damaged++
@@ -337,8 +338,11 @@ func (r *Remote) TakeSpent() Spent {
 	defer r.mu.Unlock()
 	r.account.expire(r.now())
 	n := r.pool.Counts()
-	now := Spent{Invocations: int64(n.Invoked - n.Throttled), Again: int64(r.counts.Again)}
-	since := Spent{now.Invocations - r.taken.Invocations, now.Again - r.taken.Again, r.account.usage}
+	now := Spent{Invocations: int64(n.Invoked - n.Throttled), Again: int64(r.counts.Again), Out: r.counts.Bytes, Back: r.counts.Back}
+	since := Spent{
+		now.Invocations - r.taken.Invocations, now.Again - r.taken.Again,
+		now.Out - r.taken.Out, now.Back - r.taken.Back, r.account.usage,
+	}
 	r.taken, r.account.usage = now, bill.Usage{}
 	return since
 }
