@@ -11,6 +11,7 @@ import (
 	"siafu/kernels"
 	"siafu/ranks/engine"
 	"siafu/ranks/forecast"
+	"siafu/ranks/runfolder"
 	"siafu/ranks/tensor"
 )
 
@@ -57,15 +58,15 @@ func TestInvocationsAreForetold(t *testing.T) {
 				set(&c)
 				foretold := functionsOf(t, c, data)
 				var tasks, to, from int64
-				ways, ran := runElsewhere(t, c, data)
+				ways, s := runElsewhere(t, c, data)
 				for _, w := range ways {
 					tasks, to, from = tasks+w.tasks.Load(), to+w.to.Load(), from+w.from.Load()
 				}
 				if foretold.Invocations != tasks || foretold.To != to || foretold.From != from {
 					t.Errorf("%d invocations with %d bytes and %d back, foretold are %+v", tasks, to, from, foretold)
 				}
-				if ran != tasks || foretold.GBSeconds <= 0 || foretold.USD <= 0 {
-					t.Errorf("the summary has %d invocations; %+v", ran, foretold)
+				if s.LambdaInvocations != tasks || s.LambdaBytesSent != to || s.LambdaBytesReceived != from || foretold.GBSeconds <= 0 || foretold.USD <= 0 {
+					t.Errorf("the summary has %+v; %+v", s, foretold)
 				}
 			})
 		}
@@ -74,7 +75,7 @@ func TestInvocationsAreForetold(t *testing.T) {
 
 // runElsewhere trains with every task done elsewhere, and gives all transports and what
 // the summary says of invocations.
-func runElsewhere(t *testing.T, c Config, data string) (ways []*counting, invocations int64) {
+func runElsewhere(t *testing.T, c Config, data string) (ways []*counting, said runfolder.Functions) {
 	t.Helper()
 	var mu sync.Mutex
 	var start sync.Once
@@ -93,7 +94,7 @@ func runElsewhere(t *testing.T, c Config, data string) (ways []*counting, invoca
 		ways = append(ways, w)
 		return tensor.NewRemote(w, wishes, patient(time.Minute, 1), silence)
 	})
-	return ways, got.Summary.LambdaInvocations
+	return ways, got.Summary.Functions
 }
 
 // functionsOf is what is foretold of a run.

@@ -29,13 +29,13 @@ import (
 )
 
 // message is a task on so many vertices of a network, with the network.
-func message(t *testing.T, vertices int) (lambda.Network, []byte) {
+func message(t testing.TB, vertices int) (lambda.Network, []byte) {
 	t.Helper()
 	return messageOf(t, vertices, 5)
 }
 
 // messageOf is an attempt at that.
-func messageOf(t *testing.T, vertices, attempt int) (lambda.Network, []byte) {
+func messageOf(t testing.TB, vertices, attempt int) (lambda.Network, []byte) {
 	t.Helper()
 	s := model.Spec{Kind: "mlp", Dims: []int{8, 3}, Seed: 1}
 	s.Choose(model.Load{}, model.Choices{Order: "apply-first", CacheInput: "off"})

@@ -2,6 +2,8 @@ package config
 
 import (
 	"cmp"
+	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -49,19 +51,13 @@ func (c *Config) checkLambda() error {
 	refuse := func(remedy string) error {
 		return fault.New(fault.Usage, "train", "", "--tensor=%s --lambda=%q", c.Tensor, c.Lambda).Then("%s", remedy)
 	}
-	switch {
-	case c.Tensor != TensorLambda && c.Bridges > 0:
-		return fault.New(fault.Usage, "train", "", "--bridges=%d with --tensor=%s", c.Bridges, c.Tensor).Then("bridges need --tensor lambda")
-	case c.Tensor != TensorLambda && c.LambdaAtOnce > 0:
-		return fault.New(fault.Usage, "train", "", "--lambda-at-once=%d with --tensor=%s", c.LambdaAtOnce, c.Tensor).Then("it needs --tensor lambda")
-	case c.Tensor != TensorLambda && c.Lambda+c.LambdaFunction+c.LambdaArch+c.BridgeAddress != "":
-		return refuse("--lambda, --lambda-function, --lambda-arch and --bridge-address need --tensor lambda")
-	case c.Tensor != TensorLambda && c.LambdaWithout != "":
-		return fault.New(fault.Usage, "train", "", "--lambda-without=%s with --tensor=%s", c.LambdaWithout, c.Tensor).Then("it needs --tensor lambda")
-	case c.Tensor != TensorLambda && cmp.Or(c.LambdaCodec, Float32) != Float32:
-		return fault.New(fault.Usage, "train", "", "--lambda-codec=%s with --tensor=%s", c.LambdaCodec, c.Tensor).Then("it needs --tensor lambda")
-	case c.Tensor != TensorLambda:
+	if c.Tensor != TensorLambda {
+		if set := c.forFunctions(); len(set) > 0 {
+			return fault.New(fault.Usage, "train", "", "%s with --tensor=%s", strings.Join(set, " "), c.Tensor).Then("only --tensor lambda has functions")
+		}
 		return nil
+	}
+	switch {
 	case c.Lambda != LambdaLocal && c.Lambda != LambdaAWS:
 		return refuse("--lambda must be local or aws")
 	case c.LambdaMemory < leastMemory || c.LambdaMemory > mostMemory:
@@ -84,6 +80,39 @@ func (c *Config) checkLambda() error {
 			Then("it must be float32, or one of %s; not with +ef and not auto, which have to know what has travelled before", codec.Names)
 	}
 	return c.checkBridge()
+}
+
+// isForFunctions tells whether a flag means something with TensorLambda alone.
+func isForFunctions(flag string) bool {
+	return strings.HasPrefix(flag, "lambda") || strings.HasPrefix(flag, "bridge")
+}
+
+// forFunctions are such flags that are not as they are by default.
+func (c *Config) forFunctions() (set []string) {
+	all := reflect.ValueOf(*c)
+	for i := range all.NumField() {
+		tag, x := all.Type().Field(i).Tag, all.Field(i)
+		if flag := tag.Get("toml"); isForFunctions(flag) && !x.IsZero() && fmt.Sprint(x) != tag.Get("default") {
+			set = append(set, fmt.Sprintf("--%s=%v", flag, x))
+		}
+	}
+	return set
+}
+
+// OnCPU is the configuration with tensor work on the graph ranks, and without bridges.
+func (c Config) OnCPU() Config {
+	if c.Ranks > 0 {
+		c.Ranks -= c.Bridges
+	}
+	usual := Defaults()
+	c.Tensor = usual.Tensor
+	all := reflect.ValueOf(&c).Elem()
+	for i := range all.NumField() {
+		if isForFunctions(all.Type().Field(i).Tag.Get("toml")) {
+			all.Field(i).Set(reflect.ValueOf(usual).Field(i))
+		}
+	}
+	return c
 }
 
 // TaskCodec is how rows travel to functions and back, nil where they do as they are.
