@@ -20,10 +20,11 @@ RANKS ?= 4
 # Without an MPI compiler the program is built without MPI: it then trains in
 # an in-process world only, and "siafu doctor" says so.
 MPI  := $(shell command -v mpicc 2>/dev/null)
-# With LAMBDA=1 it can have tensor work done in AWS Lambda.
+# With LAMBDA=1 it can have tensor work done in AWS Lambda, with CUDA=1 on GPUs: the
+# driver is looked for when a run asks for it, and nothing of CUDA is needed to build.
 empty :=
 comma := ,
-TAGS := $(addprefix -tags ,$(subst $(empty) $(empty),$(comma),$(strip $(if $(MPI),mpi) $(if $(LAMBDA),lambda))))
+TAGS := $(addprefix -tags ,$(subst $(empty) $(empty),$(comma),$(strip $(if $(MPI),mpi) $(if $(LAMBDA),lambda) $(if $(CUDA),cuda))))
 # The flags of this machine's MPI, wherever it lies.
 export CGO_CFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:compile 2>/dev/null))
 export CGO_LDFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:link 2>/dev/null))

@@ -1,0 +1,237 @@
+//go:build cuda && cgo
+
+package driver
+
+/*
+#include "shim.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"siafu/cuda/device"
+	"siafu/graph/fault"
+)
+
+// opened is a GPU. It implements device.Device.
+//
+// Design note: the context is the process's own (the primary one), not one of each
+// opened device: ranks of a process that share a GPU then run beside each other, and
+// the driver's memory for a context is taken once. What a device holds is therefore
+// kept by itself, for Close.
+type opened struct {
+	*library
+	at         C.CUdevice
+	context    C.CUcontext
+	properties device.Properties
+
+	mu     sync.Mutex
+	held   map[any]func() error // ends what is held: addresses, modules, streams, events
+	closed bool
+}
+
+var _ device.Device = (*opened)(nil)
+
+// leastMajor is the compute capability that the kernels are made for.
+const leastMajor = 7
+
+// open makes a context on GPU n.
+func (l *library) open(n int) (*opened, error) {
+	at, g, err := l.find(n)
+	if err != nil {
+		return nil, err
+	}
+	d := &opened{library: l, at: at, held: map[any]func() error{}}
+	if d.properties, err = l.describe(at, g); err != nil {
+		return nil, err
+	}
+	if p := d.properties; p.Major < leastMajor {
+		return nil, fault.New(fault.Config, "cuda", "", "GPU %d, a %s, has compute capability %d.%d, and kernels are made for %d.0 and later", n, p.Name, p.Major, p.Minor, leastMajor).
+			Then("choose another GPU with CUDA_VISIBLE_DEVICES, or compute on the processor with --tensor cpu")
+	}
+	if err := l.check("cuDevicePrimaryCtxRetain", C.siafu_retain(l.calls, &d.context, at)); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// describe asks for all properties.
+func (l *library) describe(at C.CUdevice, g GPU) (p device.Properties, err error) {
+	p.Name, p.Driver = g.Name, g.Driver
+	for _, a := range []struct {
+		to    *int
+		which C.int
+	}{
+		{&p.Major, C.SIAFU_COMPUTE_CAPABILITY_MAJOR}, {&p.Minor, C.SIAFU_COMPUTE_CAPABILITY_MINOR},
+		{&p.Multiprocessors, C.SIAFU_MULTIPROCESSOR_COUNT}, {&p.WarpSize, C.SIAFU_WARP_SIZE},
+		{&p.ThreadsPerBlock, C.SIAFU_MAX_THREADS_PER_BLOCK}, {&p.SharedPerBlock, C.SIAFU_MAX_SHARED_MEMORY_PER_BLOCK},
+		{&p.Block[0], C.SIAFU_MAX_BLOCK_DIM_X}, {&p.Block[1], C.SIAFU_MAX_BLOCK_DIM_X + 1}, {&p.Block[2], C.SIAFU_MAX_BLOCK_DIM_X + 2},
+		{&p.Grid[0], C.SIAFU_MAX_GRID_DIM_X}, {&p.Grid[1], C.SIAFU_MAX_GRID_DIM_X + 1}, {&p.Grid[2], C.SIAFU_MAX_GRID_DIM_X + 2},
+	} {
+		var value C.int
+		if err := l.check("cuDeviceGetAttribute", C.siafu_attribute(l.calls, &value, a.which, at)); err != nil {
+			return p, err
+		}
+		*a.to = int(value)
+	}
+	return p, nil
+}
+
+// errClosed is the error of a device that has been closed.
+var errClosed = errors.New("cuda: the device is closed")
+
+// hold makes something with create and keeps end, which ends it.
+func (d *opened) hold(create func() (key any, err error), end func() error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return errClosed
+	}
+	key, err := create()
+	if err == nil {
+		d.held[key] = end
+	}
+	return err
+}
+
+// drop ends what is held under key.
+func (d *opened) drop(key any) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	end := d.held[key]
+	if end == nil {
+		return fmt.Errorf("cuda: nothing that this device holds is given back: %v", key)
+	}
+	delete(d.held, key)
+	return end()
+}
+
+// Properties implements device.Device.
+func (d *opened) Properties() device.Properties { return d.properties }
+
+// Memory implements device.Device.
+func (d *opened) Memory() (free, total int64, err error) {
+	var f, t C.size_t
+	err = d.check("cuMemGetInfo", C.siafu_memory(d.calls, d.context, &f, &t))
+	return int64(f), int64(t), err
+}
+
+// Alloc implements device.Device.
+func (d *opened) Alloc(bytes int) (p device.Ptr, err error) {
+	if bytes < 0 {
+		return 0, fmt.Errorf("cuda: %d bytes asked for: %w", bytes, device.ErrMemory)
+	}
+	var at C.CUdeviceptr
+	err = d.hold(func() (any, error) {
+		code := C.siafu_alloc(d.calls, d.context, &at, C.size_t(max(bytes, 1))) // the driver gives no 0 bytes
+		if err := d.check("cuMemAlloc", code); err != nil {
+			return nil, fmt.Errorf("%d bytes: %w", bytes, err)
+		}
+		return device.Ptr(at), nil
+	}, func() error { return d.check("cuMemFree", C.siafu_free(d.calls, d.context, at)) })
+	return device.Ptr(at), err
+}
+
+// Free implements device.Device.
+func (d *opened) Free(p device.Ptr) error {
+	if err := d.Synchronize(); err != nil {
+		return err
+	}
+	return d.drop(p)
+}
+
+// Synchronize implements device.Device.
+func (d *opened) Synchronize() error {
+	return d.check("cuCtxSynchronize", C.siafu_synchronize(d.calls, d.context))
+}
+
+// Close implements device.Device.
+func (d *opened) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil
+	}
+	d.closed = true
+	err := d.Synchronize()
+	for _, end := range d.held {
+		if ended := end(); err == nil {
+			err = ended
+		}
+	}
+	clear(d.held)
+	if code := C.siafu_release(d.calls, d.at); err == nil {
+		err = d.check("cuDevicePrimaryCtxRelease", code)
+	}
+	return err
+}
+
+// logBytes is how much of what the compiler of PTX says is kept.
+const logBytes = 4096
+
+// Load implements device.Device.
+func (d *opened) Load(name, text string) (device.Module, error) {
+	m := &module{device: d, name: name}
+	source, log := C.CString(text), (*C.char)(C.calloc(1, logBytes))
+	defer C.free(unsafe.Pointer(source))
+	defer C.free(unsafe.Pointer(log))
+	err := d.hold(func() (any, error) {
+		code := C.siafu_load(d.calls, d.context, &m.at, source, log, logBytes)
+		if err := d.check("cuModuleLoadDataEx", code); err != nil {
+			return nil, fmt.Errorf("%s: %w: %s", name, err, C.GoString(log))
+		}
+		return m, nil
+	}, func() error { return d.check("cuModuleUnload", C.siafu_unload(d.calls, d.context, m.at)) })
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// module implements device.Module.
+type module struct {
+	device *opened
+	name   string
+	at     C.CUmodule
+}
+
+// Function implements device.Module.
+func (m *module) Function(name string) (device.Function, error) {
+	f := &function{name: name}
+	wanted := C.CString(name)
+	defer C.free(unsafe.Pointer(wanted))
+	d := m.device
+	if err := d.check("cuModuleGetFunction", C.siafu_function(d.calls, d.context, &f.at, m.at, wanted)); err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", m.name, name, err)
+	}
+	return f, nil
+}
+
+// Global implements device.Module.
+func (m *module) Global(name string) (device.Ptr, int, error) {
+	wanted := C.CString(name)
+	defer C.free(unsafe.Pointer(wanted))
+	var at C.CUdeviceptr
+	var bytes C.size_t
+	d := m.device
+	if err := d.check("cuModuleGetGlobal", C.siafu_global(d.calls, d.context, &at, &bytes, m.at, wanted)); err != nil {
+		return 0, 0, fmt.Errorf("%s: %s: %w", m.name, name, err)
+	}
+	return device.Ptr(at), int(bytes), nil
+}
+
+// Unload implements device.Module.
+func (m *module) Unload() error { return m.device.drop(m) }
+
+// function implements device.Function.
+type function struct {
+	name string
+	at   C.CUfunction
+}
+
+// Name implements device.Function.
+func (f *function) Name() string { return f.name }

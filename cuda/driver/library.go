@@ -1,0 +1,161 @@
+//go:build cuda && cgo
+
+package driver
+
+/*
+#cgo linux LDFLAGS: -ldl
+#include "shim.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"siafu/cuda/device"
+	"siafu/graph/fault"
+)
+
+// Built tells whether this build can compute on GPUs.
+func Built() bool { return true }
+
+// library is the driver, started. Its calls are in C's memory, which is never given
+// back: there is one library in a process.
+type library struct{ calls *C.siafu_driver }
+
+// loaded is the library of this host.
+var loaded = sync.OnceValues(func() (*library, error) { return load(Library) })
+
+// load opens a library and starts the driver.
+func load(name string) (*library, error) {
+	l := &library{(*C.siafu_driver)(C.calloc(1, C.size_t(unsafe.Sizeof(C.siafu_driver{}))))}
+	path := C.CString(name)
+	defer C.free(unsafe.Pointer(path))
+	if wrong := C.siafu_open(path, l.calls); wrong != nil {
+		return nil, absent(errors.New(C.GoString(wrong)))
+	}
+	if code := C.siafu_init(l.calls); code != 0 {
+		return nil, l.dormant(code)
+	}
+	return l, nil
+}
+
+// absent is the error of a library that is not there, or lacks a call.
+func absent(err error) error {
+	e := fault.New(fault.Config, "cuda", "", "there is no NVIDIA driver of CUDA 11 or later here")
+	e.Err = err
+	return e.Then("install the driver of this host's GPU (nvidia-smi then shows it), or compute on the processor with --tensor cpu")
+}
+
+// dormant is the error of a driver that does not start.
+func (l *library) dormant(code C.CUresult) error {
+	if code == C.SIAFU_NO_DEVICE {
+		return noGPU(l.check("cuInit", code))
+	}
+	e := fault.New(fault.Config, "cuda", "", "the NVIDIA driver of this host does not start")
+	e.Err = l.check("cuInit", code)
+	return e.Then("see what nvidia-smi says, or compute on the processor with --tensor cpu")
+}
+
+// noGPU is the error of a driver that finds none.
+func noGPU(err error) error {
+	e := fault.New(fault.Config, "cuda", "", "the NVIDIA driver finds no GPU on this host")
+	e.Err = err
+	return e.Then("see what nvidia-smi says and CUDA_VISIBLE_DEVICES holds, ask the batch system for one (sbatch --gres=gpu:1), or compute on the processor with --tensor cpu")
+}
+
+// check is the error of a call's code, nil if it is 0.
+func (l *library) check(call string, code C.CUresult) error {
+	if code == 0 {
+		return nil
+	}
+	name, text := C.GoString(C.siafu_text(l.calls, code, 1)), C.GoString(C.siafu_text(l.calls, code, 0))
+	if name == "" {
+		name, text = fmt.Sprint("CUDA error ", code), "which the driver does not know"
+	}
+	switch code {
+	case C.SIAFU_OUT_OF_MEMORY:
+		return fmt.Errorf("%s: %s: %w", call, name, device.ErrMemory)
+	case C.SIAFU_NOT_FOUND:
+		return fmt.Errorf("%s: %s: %w", call, name, device.ErrNotFound)
+	}
+	return fmt.Errorf("%s: %s: %s", call, name, text)
+}
+
+// count is the number of GPUs, one at least.
+func (l *library) count() (int, error) {
+	var n C.int
+	if code := C.siafu_count(l.calls, &n); code != 0 && code != C.SIAFU_NO_DEVICE {
+		return 0, l.check("cuDeviceGetCount", code)
+	}
+	if n == 0 {
+		return 0, noGPU(nil)
+	}
+	return int(n), nil
+}
+
+// version is the newest CUDA that the driver knows.
+func (l *library) version() (string, error) {
+	var v C.int
+	err := l.check("cuDriverGetVersion", C.siafu_version(l.calls, &v))
+	return fmt.Sprintf("%d.%d", v/1000, v%1000/10), err
+}
+
+// find is GPU n, and what can be said of it.
+func (l *library) find(n int) (at C.CUdevice, g GPU, err error) {
+	if g.Driver, err = l.version(); err != nil {
+		return at, g, err
+	}
+	if err := l.check("cuDeviceGet", C.siafu_device(l.calls, &at, C.int(n))); err != nil {
+		return at, g, err
+	}
+	var name [256]C.char
+	if err := l.check("cuDeviceGetName", C.siafu_name(l.calls, &name[0], C.int(len(name)-1), at)); err != nil {
+		return at, g, err
+	}
+	g.Name = C.GoString(&name[0])
+	var bytes C.size_t
+	err = l.check("cuDeviceTotalMem", C.siafu_total(l.calls, &bytes, at))
+	g.Memory = int64(bytes)
+	return at, g, err
+}
+
+// List is the GPUs of this host that this process may use, at least one, without a
+// context on any.
+func List() ([]GPU, error) {
+	l, err := loaded()
+	if err != nil {
+		return nil, err
+	}
+	return l.list()
+}
+
+func (l *library) list() ([]GPU, error) {
+	n, err := l.count()
+	if err != nil {
+		return nil, err
+	}
+	gpus := make([]GPU, n)
+	for i := range gpus {
+		if _, gpus[i], err = l.find(i); err != nil {
+			return nil, err
+		}
+	}
+	return gpus, nil
+}
+
+// Open is GPU n of List, with the context that a process has on it, which all that
+// are opened in the process share.
+func Open(n int) (device.Device, error) {
+	l, err := loaded()
+	if err != nil {
+		return nil, err
+	}
+	d, err := l.open(n)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}

@@ -1,0 +1,178 @@
+//go:build cuda && cgo
+
+package driver
+
+/*
+#include "shim.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+
+	"siafu/cuda/device"
+)
+
+// stream implements device.Stream.
+type stream struct {
+	device *opened
+	at     C.CUstream
+}
+
+// NewStream implements device.Device.
+func (d *opened) NewStream() (device.Stream, error) {
+	s := &stream{device: d}
+	err := d.hold(func() (any, error) {
+		return s, d.check("cuStreamCreate", C.siafu_stream(d.calls, d.context, &s.at))
+	}, func() error { return d.check("cuStreamDestroy", C.siafu_stream_end(d.calls, d.context, s.at)) })
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// CopyIn implements device.Stream. The driver may read host memory that is not
+// pinned after its call, so that the copy is waited for.
+func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
+	if len(src) == 0 {
+		return nil
+	}
+	d := s.device
+	code := C.siafu_in(d.calls, d.context, s.at, C.CUdeviceptr(dst), unsafe.Pointer(unsafe.SliceData(src)), C.size_t(len(src)))
+	return s.waited("cuMemcpyHtoDAsync", code)
+}
+
+// CopyOut implements device.Stream.
+func (s *stream) CopyOut(dst []byte, src device.Ptr) error {
+	if len(dst) == 0 {
+		return s.Synchronize()
+	}
+	d := s.device
+	code := C.siafu_out(d.calls, d.context, s.at, unsafe.Pointer(unsafe.SliceData(dst)), C.CUdeviceptr(src), C.size_t(len(dst)))
+	return s.waited("cuMemcpyDtoHAsync", code)
+}
+
+// waited is the error of a call that was queued, or of the work up to it.
+func (s *stream) waited(call string, code C.CUresult) error {
+	if err := s.device.check(call, code); err != nil {
+		return err
+	}
+	return s.Synchronize()
+}
+
+// Copy implements device.Stream.
+func (s *stream) Copy(dst, src device.Ptr, bytes int) error {
+	if bytes == 0 {
+		return nil
+	}
+	d := s.device
+	return d.check("cuMemcpyDtoDAsync", C.siafu_copy(d.calls, d.context, s.at, C.CUdeviceptr(dst), C.CUdeviceptr(src), C.size_t(bytes)))
+}
+
+// Set implements device.Stream.
+func (s *stream) Set(dst device.Ptr, b byte, bytes int) error {
+	if bytes == 0 {
+		return nil
+	}
+	d := s.device
+	return d.check("cuMemsetD8Async", C.siafu_set(d.calls, d.context, s.at, C.CUdeviceptr(dst), C.uchar(b), C.size_t(bytes)))
+}
+
+// Launch implements device.Stream.
+func (s *stream) Launch(f device.Function, l device.Launch, args *device.Args) error {
+	entry, ok := f.(*function)
+	if !ok {
+		return fmt.Errorf("cuda: %s is a function of another device", f.Name())
+	}
+	grid, fits := extents(l.Grid)
+	block, fitsToo := extents(l.Block)
+	if !fits || !fitsToo || l.Shared < 0 {
+		return fmt.Errorf("cuda: %s: no grid has the shape %+v", f.Name(), l)
+	}
+	d, parameters := s.device, args.Bytes()
+	code := C.siafu_launch(d.calls, d.context, s.at, entry.at, &grid[0], &block[0], C.uint(l.Shared),
+		unsafe.Pointer(unsafe.SliceData(parameters)), C.size_t(len(parameters)))
+	if err := d.check("cuLaunchKernel", code); err != nil {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// extents are those of a grid or block as the driver takes them.
+func extents(of [3]int) (e [3]C.uint, ok bool) {
+	for i, n := range of {
+		if n < 0 || n > math.MaxInt32 {
+			return e, false
+		}
+		e[i] = C.uint(max(n, 1))
+	}
+	return e, true
+}
+
+// Record implements device.Stream.
+func (s *stream) Record(e device.Event) error {
+	d := s.device
+	return d.check("cuEventRecord", C.siafu_event_record(d.calls, d.context, e.(*event).at, s.at))
+}
+
+// Wait implements device.Stream.
+func (s *stream) Wait(e device.Event) error {
+	d := s.device
+	return d.check("cuStreamWaitEvent", C.siafu_stream_wait(d.calls, d.context, s.at, e.(*event).at))
+}
+
+// Synchronize implements device.Stream.
+func (s *stream) Synchronize() error {
+	d := s.device
+	return d.check("cuStreamSynchronize", C.siafu_stream_synchronize(d.calls, d.context, s.at))
+}
+
+// Close implements device.Stream.
+func (s *stream) Close() error { return s.device.drop(s) }
+
+// event implements device.Event.
+type event struct {
+	device *opened
+	at     C.CUevent
+}
+
+// NewEvent implements device.Device.
+func (d *opened) NewEvent() (device.Event, error) {
+	e := &event{device: d}
+	err := d.hold(func() (any, error) {
+		return e, d.check("cuEventCreate", C.siafu_event(d.calls, d.context, &e.at))
+	}, func() error { return d.check("cuEventDestroy", C.siafu_event_end(d.calls, d.context, e.at)) })
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Done implements device.Event.
+func (e *event) Done() (bool, error) {
+	d := e.device
+	code := C.siafu_event_query(d.calls, d.context, e.at)
+	if code == C.SIAFU_NOT_READY {
+		return false, nil
+	}
+	return code == 0, d.check("cuEventQuery", code)
+}
+
+// Synchronize implements device.Event.
+func (e *event) Synchronize() error {
+	d := e.device
+	return d.check("cuEventSynchronize", C.siafu_event_synchronize(d.calls, d.context, e.at))
+}
+
+// Since implements device.Event.
+func (e *event) Since(start device.Event) (float64, error) {
+	var ms C.float
+	d := e.device
+	err := d.check("cuEventElapsedTime", C.siafu_event_since(d.calls, d.context, &ms, start.(*event).at, e.at))
+	return float64(ms), err
+}
+
+// Close implements device.Event.
+func (e *event) Close() error { return e.device.drop(e) }
