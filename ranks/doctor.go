@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/cpu"
 
+	"siafu/cuda/driver"
 	"siafu/graph/fault"
 	"siafu/kernels"
 	"siafu/ranks/host"
@@ -45,6 +46,7 @@ func doctorHere(w io.Writer) error {
 	fmt.Fprintf(w, "world kind=in-process available=true\n")
 	mpiLine(w)
 	functionLine(w)
+	gpuLines(w, gpusHere())
 	return nil
 }
 
@@ -72,6 +74,7 @@ type sight struct {
 	CPUs    int // that it may run on
 	Threads int
 	Memory  int64 // available bytes
+	GPUs    int
 	Version string
 	Go      string
 }
@@ -81,7 +84,8 @@ func see() (sight, error) {
 	if err != nil {
 		return sight{}, fault.System("doctor", "", err)
 	}
-	return sight{name, runtime.NumCPU(), runtime.GOMAXPROCS(0), host.AvailableMemory(), Version, runtime.Version()}, nil
+	found, _ := driver.List() // gpuLines says why there are none
+	return sight{name, runtime.NumCPU(), runtime.GOMAXPROCS(0), host.AvailableMemory(), len(found), Version, runtime.Version()}, nil
 }
 
 // doctorWorld is about all ranks; rank 0 prints. Collective.
@@ -104,8 +108,8 @@ func doctorWorld(c world.Comm, w io.Writer) error {
 	l, _ := world.Launched()
 	fmt.Fprintf(w, "launcher name=%s ranks=%d hosts=%d\n", l.Name, len(all), len(ranksByHost(all)))
 	for r, s := range all {
-		fmt.Fprintf(w, "rank=%d host=%s cpus=%d gomaxprocs=%d memory_available_bytes=%d version=%s go=%s\n",
-			r, s.Host, s.CPUs, s.Threads, s.Memory, s.Version, s.Go)
+		fmt.Fprintf(w, "rank=%d host=%s cpus=%d gomaxprocs=%d memory_available_bytes=%d gpus=%d version=%s go=%s\n",
+			r, s.Host, s.CPUs, s.Threads, s.Memory, s.GPUs, s.Version, s.Go)
 	}
 	linkLines(w, table)
 	for _, wrong := range diagnose(all) {

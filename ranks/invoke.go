@@ -220,7 +220,7 @@ func functionLine(w io.Writer) {
 	if err == nil {
 		_, err = os.Stat(path)
 	}
-	fmt.Fprintf(w, "tensor cpu=true cuda=false lambda=true\nlambda function=%s available=%t", path, err == nil)
+	fmt.Fprintf(w, "tensor cpu=true lambda=true\nlambda function=%s available=%t", path, err == nil)
 	if err != nil {
 		fmt.Fprintf(w, ": \"make function\" builds it")
 	}

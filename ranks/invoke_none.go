@@ -37,5 +37,5 @@ func (r *run) opens() (open func(int, lambda.Network) (tensor.Transport, error),
 
 // functionLine says where tensor work can run.
 func functionLine(w io.Writer) {
-	fmt.Fprintln(w, "tensor cpu=true cuda=false lambda=false: this build has no Lambda; \"make build LAMBDA=1\" builds one that has")
+	fmt.Fprintln(w, "tensor cpu=true lambda=false: this build has no Lambda; \"make build LAMBDA=1\" builds one that has")
 }

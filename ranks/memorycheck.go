@@ -117,7 +117,10 @@ func (r *run) letIn(g gate) error {
 	if err != nil {
 		return err
 	}
-	return g.all(r, f)
+	if err := g.all(r, f); err != nil {
+		return err
+	}
+	return g.onGPUs(r, f)
 }
 
 func (g gate) refusal(r *run, n need, m host.Memory) error {
@@ -171,17 +174,25 @@ func (r *run) speaksForProcess(q int) bool {
 	return q == r.view.Carried(r.view.Rank(q))[0]
 }
 
-// cacheFits is 1 where ÂX fits into half of this host's free memory, shared by
+// cacheFits is 1 where ÂX fits into half of the free memory of this host, or GPU, shared by
 // the ranks on it.
 func (r *run) cacheFits() int64 {
 	bytes := forecast.CachedInputBytes(r.cfg, int64(r.shard.NumOwn()), int64(r.shard.NumGhosts()), r.meta.FeatureDim)
+	if r.gpu != nil {
+		return vote(r.gpu.cacheFits(bytes))
+	}
 	here := int64(0)
 	for _, h := range r.world.Hosts() {
 		if h == r.world.Hosts()[r.rank] {
 			here++
 		}
 	}
-	if size.Product(bytes, here) <= host.AvailableMemory()/2 {
+	return vote(size.Product(bytes, here) <= host.AvailableMemory()/2)
+}
+
+// vote is 1 for yes.
+func vote(yes bool) int64 {
+	if yes {
 		return 1
 	}
 	return 0

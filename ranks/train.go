@@ -101,7 +101,7 @@ func carried(v world.View) int {
 // from open to finish. What it has opened, close closes. Fields are set in this
 // order:
 //
-//	by Train    cfg, view, data, kind, world, limits, watcher, arena, course, end
+//	by Train    cfg, view, data, kind, world, limits, watcher, arena, gpus, course, end
 //	by enter    everyone, client
 //	by open     roles, fault, tensor (that of functions by arrange), codecs; on rank 0 also reporter, state and opening
 //	by join     meta, net and timeline; on graph ranks also shard
@@ -125,6 +125,8 @@ type run struct {
 	tensor    tensor.Backend
 	functions func(*functions)            // changes how they are invoked; nil but in tests
 	ops       func() (kernels.Ops, error) // engine.Rank's
+	gpus      gpus                        // of this host
+	gpu       *gpu                        // that this member computes on, or nil
 	codecs    []codec.Codec               // the one that was given, or those to choose from
 	reporter  *reporter                   // rank 0's, else nil
 	state     *checkpoint.State           // that rank 0 has read; nil where the run does not go on, and after takeUp
@@ -147,7 +149,7 @@ type run struct {
 // trainRank is what one member of a run's world does. A view of nobody stands for
 // a world in which every graph rank has a part. Collective over the world.
 func trainRank(c Config, data string, v world.View, w world.Comm, kind string, limits world.Limits, watcher *signals.Watcher, out IO) error {
-	r := &run{cfg: c, data: data, kind: kind, world: w, limits: limits, watcher: watcher, arena: mapped.NewArena()}
+	r := &run{cfg: c, data: data, kind: kind, world: w, limits: limits, watcher: watcher, arena: mapped.NewArena(), gpus: gpusHere()}
 	r.view = v
 	defer r.close()
 	return r.whole(out)
@@ -263,8 +265,10 @@ func (r *run) assign() error {
 	if r.tensor == nil && r.cfg.Tensor != config.TensorLambda { // tests have others
 		r.tensor = tensor.CPU{}
 	}
-	r.codecs, err = r.cfg.Codecs()
-	return err
+	if r.codecs, err = r.cfg.Codecs(); err != nil {
+		return err
+	}
+	return r.openGPU()
 }
 
 // partition makes parts/P where it is missing or is not what was asked for.
@@ -341,12 +345,16 @@ func (r *run) close() {
 		r.reporter.close()
 	}
 	r.arena.Free()
+	r.gpu.Close()
 }
 
 // arrange agrees on the partition and on the order of products, and starts the
 // engines. Collective over the world.
 func (r *run) arrange() error {
 	if err := r.sameAssignment(); err != nil {
+		return err
+	}
+	if err := r.meetOnGPUs(); err != nil {
 		return err
 	}
 	if err := r.chooseOrders(); err != nil {

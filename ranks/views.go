@@ -69,7 +69,7 @@ func (c *course) Live(w world.Comm, v world.View) (err error) {
 		limits.Name = v.Name
 	}
 	w.SetLimits(limits)
-	r := &run{cfg: c.cfg, data: c.data, kind: c.kind, world: w, limits: limits, watcher: c.watcher, arena: mapped.NewArena(), course: c}
+	r := &run{cfg: c.cfg, data: c.data, kind: c.kind, world: w, limits: limits, watcher: c.watcher, arena: mapped.NewArena(), gpus: gpusHere(), course: c}
 	r.view, r.end = v, func() { parts.End(w) }
 	c.mu.Lock()
 	c.lives = append(c.lives, r)

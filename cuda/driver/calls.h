@@ -1,4 +1,4 @@
-// The calls of the CUDA driver that siafu makes, as cuda.h of CUDA 11.0 and later
+// The calls of the CUDA driver that siafu makes, as cuda.h of CUDA 11.4 and later
 // declares them: the name that the library exports, and the parameters. A test
 // compares them with a cuda.h where there is one.
 
@@ -12,6 +12,7 @@
 #ifndef SIAFU_WITH_CUDA_H
 typedef int CUresult, CUdevice, CUjit_option, CUdevice_attribute;
 typedef unsigned long long CUdeviceptr;
+typedef struct { char bytes[16]; } CUuuid;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
@@ -27,6 +28,7 @@ typedef struct CUevent_st *CUevent;
 	CALL(cuDeviceGetCount, (int *count)) \
 	CALL(cuDeviceGet, (CUdevice *device, int ordinal)) \
 	CALL(cuDeviceGetName, (char *name, int length, CUdevice device)) \
+	CALL(cuDeviceGetUuid_v2, (CUuuid *id, CUdevice device)) \
 	CALL(cuDeviceGetAttribute, (int *value, CUdevice_attribute which, CUdevice device)) \
 	CALL(cuDeviceTotalMem_v2, (size_t *bytes, CUdevice device)) \
 	CALL(cuDevicePrimaryCtxRetain, (CUcontext *context, CUdevice device)) \

@@ -7,7 +7,7 @@
 // in calls.h. A binding that is linked with it, such as gorgonia.org/cu, makes a
 // program that does not start where libcuda.so.1 is absent, needs the CUDA toolkit to
 // be built, and ends the process at its start where the driver finds no GPU. The
-// program of this one runs anywhere. The calls are those of CUDA 11.0, which later
+// program of this one runs anywhere. The calls are those of CUDA 11.4, which later
 // drivers keep.
 package driver
 
@@ -17,6 +17,7 @@ const Library = "libcuda.so.1"
 // GPU is what can be said of a GPU before it is opened.
 type GPU struct {
 	Name   string
+	ID     string // the same in all processes; parts of one GPU have different ones
 	Driver string // the newest CUDA that the driver knows, such as 12.4
 	Memory int64  // bytes
 }

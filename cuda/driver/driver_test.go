@@ -75,7 +75,7 @@ func TestNoGPU(t *testing.T) {
 		says                     []string
 	}{
 		"no library":      {"libno-such-driver.so.1", "FAKE_FAIL", "", []string{"no NVIDIA driver", "libno-such-driver.so.1", "install the driver"}},
-		"no such call":    {partial, "FAKE_FAIL", "", []string{"no NVIDIA driver of CUDA 11", "undefined symbol"}},
+		"no such call":    {partial, "FAKE_FAIL", "", []string{"no NVIDIA driver of CUDA 11.4", "undefined symbol"}},
 		"no device":       {whole, "FAKE_FAIL", "cuInit=100", []string{"finds no GPU", "CUDA_ERROR_NO_DEVICE", "--gres=gpu:1"}},
 		"none counted":    {whole, "FAKE_COUNT", "0", []string{"finds no GPU", "CUDA_VISIBLE_DEVICES"}},
 		"does not start":  {whole, "FAKE_FAIL", "cuInit=803", []string{"does not start", "CUDA error 803", "nvidia-smi"}},
@@ -108,7 +108,7 @@ func TestProperties(t *testing.T) {
 	t.Setenv("FAKE_COUNT", "2")
 	d := fake(t)
 	gpus, err := d.list()
-	want := []GPU{{"Fake 40", "12.4", 5 << 30}, {"Fake 41", "12.4", 5 << 30}}
+	want := []GPU{{"Fake 40", strings.Repeat("28", 16), "12.4", 5 << 30}, {"Fake 41", strings.Repeat("29", 16), "12.4", 5 << 30}}
 	if err != nil || !slices.Equal(gpus, want) {
 		t.Errorf("%+v, %v", gpus, err)
 	}

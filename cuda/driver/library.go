@@ -44,7 +44,7 @@ func load(name string) (*library, error) {
 
 // absent is the error of a library that is not there, or lacks a call.
 func absent(err error) error {
-	e := fault.New(fault.Config, "cuda", "", "there is no NVIDIA driver of CUDA 11 or later here")
+	e := fault.New(fault.Config, "cuda", "", "there is no NVIDIA driver of CUDA 11.4 or later here")
 	e.Err = err
 	return e.Then("install the driver of this host's GPU (nvidia-smi then shows it), or compute on the processor with --tensor cpu")
 }
@@ -116,6 +116,11 @@ func (l *library) find(n int) (at C.CUdevice, g GPU, err error) {
 		return at, g, err
 	}
 	g.Name = C.GoString(&name[0])
+	var id C.CUuuid
+	if err := l.check("cuDeviceGetUuid", C.siafu_id(l.calls, &id, at)); err != nil {
+		return at, g, err
+	}
+	g.ID = fmt.Sprintf("%x", C.GoBytes(unsafe.Pointer(&id), C.int(unsafe.Sizeof(id))))
 	var bytes C.size_t
 	err = l.check("cuDeviceTotalMem", C.siafu_total(l.calls, &bytes, at))
 	g.Memory = int64(bytes)
@@ -154,6 +159,11 @@ func Open(n int) (device.Device, error) {
 		return nil, err
 	}
 	d, err := l.open(n)
+	if known := (*fault.Error)(nil); err != nil && !errors.As(err, &known) {
+		e := fault.New(fault.Config, "cuda", "", "GPU %d cannot be used", n)
+		e.Err = err
+		err = e.Then("see what nvidia-smi says of it, or choose another one with CUDA_VISIBLE_DEVICES")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -43,6 +43,7 @@ static CUresult siafu_device(siafu_driver *d, CUdevice *device, int n) { return 
 static CUresult siafu_name(siafu_driver *d, char *name, int length, CUdevice device) {
 	return d->cuDeviceGetName(name, length, device);
 }
+static CUresult siafu_id(siafu_driver *d, CUuuid *id, CUdevice device) { return d->cuDeviceGetUuid_v2(id, device); }
 static CUresult siafu_attribute(siafu_driver *d, int *value, int which, CUdevice device) {
 	return d->cuDeviceGetAttribute(value, which, device);
 }

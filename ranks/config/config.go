@@ -40,7 +40,8 @@ type Config struct {
 	Refresh      string  `default:"always" enum:"always,previous,never" group:"World" help:"Which ghosts an epoch trains with: always, those of the same epoch, which is exact; previous, those of the epoch before, and their gradients, so that nobody waits for rows on their way (PipeGCN); never, none: each rank trains on the edges between its own vertices, and ranks share nothing but weights. Evaluations are exact." toml:"refresh"`
 	Codec        string  `default:"none" group:"World" help:"How ghost rows travel: none, s2, zstd (exact); bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS], each with +s2 or +zstd to compress it too and +ef to feed errors back. auto: the fastest on these links, found out in the first epochs, that loses no more than int4 does; auto:int8, auto:bf16, auto:lossless: no more than these." toml:"codec"`
 	PreAggregate string  `default:"auto" enum:"auto,on,off" group:"World" help:"Add up rows of ghosts before they are sent where that makes fewer of them: on; off; auto, where it saves 5 % of the rows between two ranks and the price of the sums. Not with attention, not in async." toml:"pre-aggregate"`
-	Tensor       string  `default:"cpu" enum:"cpu,lambda" group:"World" help:"Where tensor work runs: cpu, on the ranks; lambda, in invocations of a function, with --lambda." toml:"tensor"`
+	Tensor       string  `default:"cpu" enum:"cpu,cuda,lambda" group:"World" help:"Where tensor work runs: cpu, on the ranks; cuda, on GPUs, and graph work with it; lambda, in invocations of a function, with --lambda." toml:"tensor"`
+	GraphWork    string  `name:"graph" default:"" enum:",cpu,cuda" group:"World" help:"Where graph work runs, beside what --tensor says: cpu, on the ranks; cuda, on GPUs. Empty: on GPUs with --tensor cuda, else on the ranks. It must be the one of the two." toml:"graph"`
 
 	Bridges        int    `default:"0" group:"World" help:"Bridge ranks, through which graph ranks have functions invoked with --tensor lambda, behind the servers. 0: every graph rank invokes by itself." toml:"bridges"`
 	Lambda         string `default:"" enum:",local,aws" group:"World" help:"Whose functions --tensor lambda invokes: local, processes on this machine behind an implementation of AWS Lambda; aws, AWS Lambda itself, which costs money." toml:"lambda"`
@@ -210,6 +211,9 @@ func (c *Config) validateDurations() error {
 		return err
 	}
 	if err := c.checkSandboxes(); err != nil {
+		return err
+	}
+	if err := c.checkCUDA(); err != nil {
 		return err
 	}
 	if err := c.checkLambda(); err != nil {

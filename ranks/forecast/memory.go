@@ -24,6 +24,7 @@ const (
 	Array   Kind = "array"   // arrays outside the heap
 	Scratch Kind = "scratch" // arrays that are given back before the first epoch
 	Heap    Kind = "heap"    // Go's, an estimate
+	Device  Kind = "device"  // arrays on a GPU, none of this host's
 )
 
 // Term is memory that a rank needs for one purpose; size.Most is more than can
@@ -121,6 +122,9 @@ const (
 	weights   = "weights and their gradients"
 	optimiser = "optimiser state"
 	intervals = "tasks of intervals"
+
+	arraysOnDevice = "graph, features and activations on the GPU"
+	onDevice       = "weights, gradients and transposes on the GPU"
 )
 
 // epochs are terms that nobody touches before the first epoch.
@@ -168,6 +172,10 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	if stand != model.Forward {
 		m.add("transpose of the features", Array, size.Product(p.FeatureNNZ, f.foot.PerNonZero))
 	}
+	if c.Tensor == config.TensorCUDA {
+		m.add(onDevice, Device, size.Product(p.FeatureNNZ, f.foot.PerNonZero), size.Product(int64(count), f.foot.Fixed),
+			size.Product(int64(3+f.Slots), w)) // weights, their gradients and the optimiser's state
+	}
 	if own := f.foot.Fixed; async { // the first weights, and of each interval weights and their gradients
 		m.add(weights, Array, w, size.Product(int64(count), own))
 	} else { // intervals share weights, and there is the sum of their gradients
@@ -193,9 +201,14 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	}
 	files, kept, scratch := mapped.NewSketch(), mapped.NewSketch(), mapped.NewSketch()
 	head := shard.Shard{Parts: f.Graph, Rank: rank, Directed: f.Directed, FeatureDim: f.Net.Dims[0]}
-	engine.Sketch(c, f.Net, stand, f.Codecs, shard.Sketch(head, p, f.Sparse, files), f.ops, kept, scratch)
+	ops, far := f.ops, mapped.NewSketch()
+	if c.Tensor == config.TensorCUDA {
+		ops = elsewhere{ops, far}
+	}
+	engine.Sketch(c, f.Net, stand, f.Codecs, shard.Sketch(head, p, f.Sparse, files), ops, kept, scratch)
 	m.shares(Mapped, files)
 	m.shares(Array, kept)
+	m.add(arraysOnDevice, Device, far.Used())
 	m.add("making ÂX", Scratch, scratch.Used())
 	return nil
 }

@@ -53,6 +53,7 @@ CUresult cuDriverGetVersion(int *version) { CALL(cuDriverGetVersion, ""); *versi
 CUresult cuDeviceGetCount(int *count) { CALL(cuDeviceGetCount, ""); *count = number("FAKE_COUNT", 1); return 0; }
 CUresult cuDeviceGet(CUdevice *device, int ordinal) { CALL(cuDeviceGet, " %d", ordinal); *device = 40 + ordinal; return ordinal < number("FAKE_COUNT", 1) ? 0 : 101; }
 CUresult cuDeviceGetName(char *name, int length, CUdevice device) { CALL(cuDeviceGetName, " %d", device); snprintf(name, length, "Fake %d", device); return 0; }
+CUresult cuDeviceGetUuid_v2(CUuuid *id, CUdevice device) { CALL(cuDeviceGetUuid_v2, ""); memset(id, device, sizeof *id); return 0; }
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice device) {
 	CALL(cuDeviceGetAttribute, " %d", which);
 	*value = which == 75 ? number("FAKE_MAJOR", 8) : 1000 + which;

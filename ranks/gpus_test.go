@@ -1,0 +1,328 @@
+package ranks
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"siafu/cuda/device"
+	"siafu/cuda/driver"
+	"siafu/cuda/ptx"
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+	"siafu/kernels/model"
+	"siafu/ranks/config"
+	"siafu/ranks/forecast"
+	"siafu/ranks/world"
+)
+
+// rack is a host of stand-ins for GPUs, and counts what is done with each.
+type rack struct {
+	settings []ptx.Settings
+
+	mu     sync.Mutex
+	opened []int // by number
+	made   []*watched
+}
+
+// watched notes whether a device was asked for memory, and whether it was closed.
+type watched struct {
+	device.Device
+	rack           *rack
+	memory, closed bool
+}
+
+func (d *watched) Alloc(bytes int) (device.Ptr, error) {
+	d.rack.mu.Lock()
+	defer d.rack.mu.Unlock()
+	d.memory = true
+	return d.Device.Alloc(bytes)
+}
+
+func (d *watched) Close() error {
+	d.rack.mu.Lock()
+	defer d.rack.mu.Unlock()
+	d.closed = true
+	return d.Device.Close()
+}
+
+// racked is a host with so many GPUs of some memory, 0 for the stand-in's own.
+func racked(n int, memory int64) *rack {
+	return &rack{settings: slices.Repeat([]ptx.Settings{{Memory: memory}}, n), opened: make([]int, n)}
+}
+
+func (k *rack) gpus() gpus {
+	return gpus{func() ([]driver.GPU, error) {
+		var list []driver.GPU
+		for n := range k.settings {
+			list = append(list, driver.GPU{Name: "a test's", ID: fmt.Sprint("id ", n)})
+		}
+		return list, nil
+	}, func(n int) (device.Device, error) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.opened[n]++
+		d := &watched{Device: ptx.New(k.settings[n]), rack: k}
+		k.made = append(k.made, d)
+		return d, nil
+	}}
+}
+
+// with has a rank look for GPUs in a rack.
+func (k *rack) with(r *run) { r.gpus = k.gpus() }
+
+// onGPUs is a short run with --tensor cuda.
+func onGPUs(t testing.TB, ranks, servers int) Config {
+	c := quick(t)
+	c.Tensor, c.Ranks, c.Servers = config.TensorCUDA, ranks, servers
+	c.Hidden, c.Epochs, c.Threads, c.Dropout, c.CheckpointEvery = 8, 3, 2, 0.3, "off"
+	return c
+}
+
+// refused is what a run on GPUs ends with.
+func refused(c Config, data string, warn io.Writer, place func(*run)) error {
+	c.Initializer = model.Spec{Kind: c.Model}.Initializer(c.Initializer)
+	return launch(c.Ranks, world.Limits{}, IO{Out: io.Discard, Err: warn}, func(w world.Comm, kind string) error {
+		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
+		place(r)
+		defer r.close()
+		return r.whole(IO{Out: io.Discard, Err: warn})
+	})
+}
+
+// With --tensor cuda each graph rank computes on a GPU of its own, or on one that it
+// shares, servers on none, and losses are the processor's. What was opened is closed.
+func TestTrainingOnGPUs(t *testing.T) {
+	data := generated(t, true)
+	for _, of := range []struct {
+		gpus   int
+		model  string
+		opened []int
+	}{{3, "gcn", []int{1, 1, 0}}, {1, "gcn", []int{2}}, {2, "gat", []int{1, 1}}} {
+		t.Run(fmt.Sprint(of.model, " ", of.gpus), func(t *testing.T) {
+			c := onGPUs(t, 3, 1)
+			c.Model, c.Tensor = of.model, "cpu"
+			want := train(t, c, data)
+			c.Tensor, c.Out = config.TensorCUDA, c.Out+"-gpus"
+			k := racked(of.gpus, 0)
+			got := trainWith(t, c, data, k.with)
+			sameLosses(t, "GPUs", got.losses(), want.losses(), 1e-5)
+			if !slices.Equal(k.opened, of.opened) || got.Summary.Tensor != "cuda" {
+				t.Errorf("opened %v, want %v; tensor=%s", k.opened, of.opened, got.Summary.Tensor)
+			}
+			for n, d := range k.made {
+				if !d.closed || !d.memory {
+					t.Errorf("device %d: closed %t, used %t", n, d.closed, d.memory)
+				}
+			}
+		})
+	}
+}
+
+// GPUs are taken in turn by the ranks of a host, whatever ranks other hosts have, and
+// the parts of a rank are on one.
+func TestLocalRank(t *testing.T) {
+	hosts := strings.Fields("a a b a b b")
+	flat := world.View{Parts: 6, Ranks: 6}
+	for part, want := range []int{0, 1, 0, 2, 1, 2} {
+		if got := localRank(flat, hosts, part); got != want {
+			t.Errorf("part %d is number %d, want %d", part, got, want)
+		}
+	}
+	shared := world.View{Parts: 6, Ranks: 3} // 2 on each
+	for part := range 6 {
+		same := strings.Fields("a a a a a a")
+		want := []int{0, 1, 2}[shared.Rank(part)]
+		if got := localRank(shared, same, part); got != want {
+			t.Errorf("of rank %d, part %d is number %d", shared.Rank(part), part, got)
+		}
+	}
+}
+
+// hosted is a communicator of ranks that say they are on these hosts.
+type hosted struct {
+	world.Comm
+	hosts []string
+}
+
+func (h hosted) Hosts() []string { return h.hosts }
+
+// On two hosts a run asks each host's first GPU; who shares one is known by host.
+func TestGPUsOfHosts(t *testing.T) {
+	hosts, k := []string{"a", "b", "a", "b"}, racked(2, 0)
+	var mu sync.Mutex
+	users := map[int][]int64{}
+	err := launch(4, world.Limits{}, IO{Out: io.Discard, Err: io.Discard}, func(w world.Comm, kind string) error {
+		c := onGPUs(t, 4, 1)
+		r := &run{cfg: c, kind: kind, world: hosted{w, hosts}, arena: mapped.NewArena(), gpus: k.gpus()}
+		defer r.close()
+		if err := errors.Join(r.assign(), r.meetOnGPUs()); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if r.gpu != nil {
+			users[r.rank] = append([]int64{int64(r.gpu.number)}, r.gpu.users...)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[int][]int64{0: {0, 1, 0, 0, 0}, 1: {0, 0, 1, 0, 0}, 2: {1, 0, 0, 1, 0}}
+	if fmt.Sprint(users) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", users, want)
+	}
+}
+
+// Arrays that do not fit into a GPU's memory, those of all ranks on it together, are
+// refused before any is made there, with what they take; --force-memory goes on.
+func TestGPUHasNoRoom(t *testing.T) {
+	data := generated(t, true)
+	partitionBy(t, data, "fennel", 2)
+	c := onGPUs(t, 2, 0)
+	for name, of := range map[string]struct {
+		gpus int
+		here string
+	}{"each": {2, "of 1 ranks"}, "together": {1, "of 2 ranks"}} {
+		t.Run(name, func(t *testing.T) {
+			k := racked(of.gpus, 40<<10)
+			err := refused(c, data, io.Discard, k.with)
+			if fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), of.here) || !strings.Contains(err.Error(), "1 MB of 1 MB are free") {
+				t.Fatalf("exit %d, %v", fault.ExitCode(err), err)
+			}
+			for _, d := range k.made {
+				if d.memory || !d.closed {
+					t.Errorf("memory was taken: %t, closed: %t", d.memory, d.closed)
+				}
+			}
+			if _, err := os.Stat(c.Out); err == nil {
+				t.Error("a run folder is left")
+			}
+		})
+	}
+	c.ForceMemory = true
+	var warned bytes.Buffer
+	if err := refused(c, data, &warned, racked(1, 40<<10).with); err == nil || !strings.Contains(err.Error(), "no room for this run") ||
+		!strings.Contains(warned.String(), "warning: the arrays of 2 ranks") {
+		t.Errorf("%v, %q", err, warned.String())
+	}
+}
+
+// The forecast of a GPU's arrays is what a run makes there, but for workspaces and
+// plans.
+func TestGPUForecast(t *testing.T) {
+	for name, set := range map[string]func(c *Config) (data string){
+		"gcn":         func(c *Config) string { return generated(t, true) },
+		"gat":         func(c *Config) string { c.Model, c.Heads = "gat", 2; return generated(t, true) },
+		"bf16, sage":  func(c *Config) string { c.Model, c.Gather = "sage", "bf16"; return generated(t, true) },
+		"sparse, mlp": func(c *Config) string { c.Model, c.CacheInput = "mlp", "off"; return bag(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := onGPUs(t, 1, 0)
+			c.Epochs = 1
+			data := set(&c)
+			k := racked(1, 0)
+			var foretold, taken int64
+			inWorld(t, c, data, func(r *run) {
+				g := k.gpus()
+				open := g.open
+				g.open = func(n int) (device.Device, error) {
+					d, err := open(n)
+					return &meter{Device: d, most: &taken, sizes: map[device.Ptr]int{}}, err
+				}
+				r.gpus = g
+			}, func(r *run, out IO) error {
+				r.cfg.Initializer = model.Spec{Kind: c.Model}.Initializer("")
+				err := r.whole(out)
+				if err != nil {
+					return err
+				}
+				f, _, err := forecast.Of(r.cfg, r.meta, r.Graph, r.Servers, r.net.CacheInput)
+				foretold = r.deviceBytes(f)
+				return err
+			})
+			t.Logf("foretold %d bytes, taken %d", foretold, taken)
+			if taken == 0 || foretold < taken*8/10 || foretold > taken*3/2 {
+				t.Errorf("foretold %d bytes, taken %d", foretold, taken)
+			}
+		})
+	}
+}
+
+// meter is a device that knows how many bytes it gave at most.
+type meter struct {
+	device.Device
+	mu    sync.Mutex
+	sizes map[device.Ptr]int
+	now   int64
+	most  *int64
+}
+
+func (d *meter) Alloc(bytes int) (device.Ptr, error) {
+	p, err := d.Device.Alloc(bytes)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sizes[p] = bytes
+	d.now += int64(bytes)
+	*d.most = max(*d.most, d.now)
+	return p, err
+}
+
+func (d *meter) Free(p device.Ptr) error {
+	d.mu.Lock()
+	d.now -= int64(d.sizes[p])
+	d.mu.Unlock()
+	return d.Device.Free(p)
+}
+
+// A host without GPUs refuses the run on all ranks with one error, before rank 0 has
+// written anything, in a build with CUDA and in one without.
+func TestNoGPUs(t *testing.T) {
+	data := generated(t, true)
+	c := onGPUs(t, 3, 1)
+	none := fault.New(fault.Config, "cuda", "", "no GPU here")
+	err := refused(c, data, io.Discard, func(r *run) {
+		r.gpus = racked(1, 0).gpus()
+		if r.world.Rank() == 1 { // one host of several
+			r.gpus.list = func() ([]driver.GPU, error) { return nil, none }
+		}
+	})
+	if fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), "no GPU here") {
+		t.Errorf("exit %d, %v", fault.ExitCode(err), err)
+	}
+	if list, err := driver.List(); err == nil {
+		t.Skipf("this host has GPUs: %+v", list)
+	}
+	err = Train(t.Context(), c, data, IO{Out: io.Discard, Err: io.Discard})
+	if fault.ExitCode(err) != 78 || driver.Built() == strings.Contains(err.Error(), "make build CUDA=1") || !strings.Contains(err.Error(), "cuda: ") {
+		t.Errorf("exit %d, %v", fault.ExitCode(err), err)
+	}
+	if left, _ := filepath.Glob(c.Out + "*"); left != nil {
+		t.Errorf("left %v", left)
+	}
+}
+
+// The doctor says which GPUs there are, or why there is none.
+func TestGPULines(t *testing.T) {
+	for want, g := range map[string]gpus{
+		"tensor cuda=false: cuda: none; buy one\n": {list: func() ([]driver.GPU, error) {
+			return nil, fault.New(fault.Config, "cuda", "", "none").Then("buy one")
+		}},
+		"tensor cuda=true\ngpu number=0 name=\"A 1\" memory_bytes=7 driver=12.4 id=ab\n": {list: func() ([]driver.GPU, error) {
+			return []driver.GPU{{Name: "A 1", ID: "ab", Driver: "12.4", Memory: 7}}, nil
+		}},
+	} {
+		var b bytes.Buffer
+		if gpuLines(&b, g); b.String() != want {
+			t.Errorf("%q, want %q", b.String(), want)
+		}
+	}
+}
