@@ -114,6 +114,10 @@ func (q *request) plan(m *graph.Meta) *Plan {
 // time measures this host and adds up every candidate's epoch, if what is
 // measured fits on this host.
 func (q *request) time(ds *graph.Dataset, p *Plan) error {
+	if q.Config.Tensor == config.TensorCUDA {
+		p.onGPUs()
+		return nil
+	}
 	c, err := q.calibration(ds)
 	if err != nil {
 		return err
@@ -129,6 +133,15 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 		p.Verdict = append(p.Verdict, fmt.Sprintf("Epochs are not timed: %v", err))
 	}
 	return nil
+}
+
+// onGPUs says what a run on GPUs takes there.
+func (p *Plan) onGPUs() {
+	most := int64(0)
+	for _, c := range p.Candidates {
+		most = max(most, c.Memory.Of(forecast.Device))
+	}
+	p.Verdict = append(p.Verdict, fmt.Sprintf("Arrays of a rank take up to %s MB of a GPU, beside workspaces; ranks that share one take the sum. Epochs are not timed: nothing has been measured on GPUs.", megabytes(most)))
 }
 
 // epochs sets every candidate's epoch. It fails where the system has no memory for

@@ -12,6 +12,7 @@ import (
 	"siafu/graph/generate"
 	"siafu/graph/partition"
 	"siafu/ranks/config"
+	"siafu/ranks/forecast"
 )
 
 // options are those of a small generated graph.
@@ -218,5 +219,27 @@ func TestPlanOfFunctions(t *testing.T) {
 	}
 	if _, err := New(options(t, func(o *Options) { o.Config.Tensor, o.Config.Lambda, o.Config.Mode = "lambda", "local", "async" })); fault.KindOf(err) != fault.Usage {
 		t.Errorf("a run in bounded asynchrony: %v", err)
+	}
+}
+
+// A plan of a run on GPUs says what lies there, beside what the host has, and times
+// nothing.
+func TestPlanOfGPUs(t *testing.T) {
+	var memory [2]int64
+	for k, tensor := range []string{"cpu", "cuda"} {
+		p, err := New(options(t, func(o *Options) {
+			o.Config.Tensor, o.Config.Partitioner, o.Config.Codec = tensor, "hash", "none"
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := p.Candidates[0].Memory
+		memory[k] = m.Of(forecast.Array)
+		if gpu := m.Of(forecast.Device); p.Timed == (tensor == "cuda") || (gpu > memory[0]/2) == p.Timed || strings.Contains(p.Verdict[0], "of a GPU") == p.Timed {
+			t.Errorf("%s: timed %t, %d bytes on a GPU, %q", tensor, p.Timed, gpu, p.Verdict)
+		}
+	}
+	if memory[1] >= memory[0] {
+		t.Errorf("the host keeps arrays of %d bytes, of %d", memory[1], memory[0])
 	}
 }
