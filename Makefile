@@ -1,8 +1,10 @@
 # make run     install what is missing, build, train on this machine's package graph
+# make run-lambda  the same graph with tensor work in local functions, to the CPU's model
 # make test    install what is missing, run every test, also under mpirun
 # make race    every test under the race detector, which takes some ten times as long
 # make build   ./siafu, with MPI where an MPI library is installed, and the function
-# make function  build/lambda/bootstrap, the function of --tensor lambda, one static file
+# make function  build/lambda/bootstrap, the function of --tensor lambda, one static file;
+#              LAMBDA_ARCH=arm64 builds build/lambda/arm64/bootstrap, for that architecture
 # make bench   time kernels and exchanges on this machine
 # make yardstick  the same kernels in turns with a C loop and OpenBLAS
 # make accuracy  the README's table, on the graphs in $SIAFU_TESTDATA
@@ -27,14 +29,15 @@ export CGO_CFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:compile 2>/dev/nu
 export CGO_LDFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:link 2>/dev/null))
 LAUNCH := ./siafu launch -n $(RANKS) $(if $(MPI),,--in-process)
 
-.PHONY: build function run test unit race race-short mpi-test fuzz accuracy bench yardstick deps go fmt vet clean
+.PHONY: build function run run-lambda test unit race race-short mpi-test fuzz accuracy bench yardstick deps go fmt vet clean
 
 build: go function
 	$(GO) build $(TAGS) -o siafu .
 
-FUNCTION := $(BUILD)/lambda/bootstrap
+# The function of this machine's architecture has no folder of its own.
+FUNCTION = $(BUILD)/lambda/$(addsuffix /,$(filter-out $(shell $(GO) env GOHOSTARCH),$(LAMBDA_ARCH)))bootstrap
 function: go
-	CGO_ENABLED=0 $(GO) build -trimpath -tags lambda.norpc -ldflags "-s -w" -o $(FUNCTION) ./lambda/function/bootstrap
+	CGO_ENABLED=0 GOARCH=$(or $(LAMBDA_ARCH),$(shell $(GO) env GOHOSTARCH)) $(GO) build -trimpath -tags lambda.norpc -ldflags "-s -w" -o $(FUNCTION) ./lambda/function/bootstrap
 
 # The second make sees the compiler that the first one may have installed.
 run: deps
@@ -47,6 +50,18 @@ train: build $(DATA)/meta.json
 	./siafu predict runs/debian-gcn $(DATA)
 	./siafu report runs/debian-gcn runs/debian-linear
 
+run-lambda: deps
+	$(MAKE) --no-print-directory LAMBDA=1 train-lambda
+
+.PHONY: train-lambda
+train-lambda: TRAIN = ./siafu train $(DATA) --hidden 64 --epochs 5 --lr 0.03 --dropout 0.5 --input-dropout 0 --weight-decay 0 --force
+train-lambda: build $(DATA)/meta.json
+	$(TRAIN) --out runs/debian-cpu --quiet
+	$(TRAIN) --out runs/debian-lambda --tensor lambda --lambda local
+	./siafu report runs/debian-cpu runs/debian-lambda
+	cmp runs/debian-cpu/model.safetensors runs/debian-lambda/model.safetensors
+	@echo "$$(grep -o '"lambda_invocations": *[0-9]*' runs/debian-lambda/summary.json | tail -n 1 | grep -o '[0-9]*') invocations of $(FUNCTION) have made the model that the CPU makes, to the byte."
+
 $(DATA)/meta.json: | build
 	@mkdir -p $(BUILD)
 	scripts/import-packages ./siafu $(DATA)
@@ -57,8 +72,9 @@ test: deps deps-slurm
 unit: go
 	$(GO) vet ./...
 	$(GO) test ./...
-	$(GO) vet -tags lambda . ./ranks
-	$(GO) test -tags lambda . ./ranks -run Lambda
+	$(GO) vet -tags lambda . ./bench ./ranks ./lambda/...
+	$(GO) test -tags lambda . ./bench ./ranks -run Lambda
+	$(GO) test -tags lambda ./lambda/deploy
 
 # Under the race detector arrays are on the Go heap and kernels plain Go, so that
 # it sees them. The short form is what workers and ranks share: tasks of an epoch,
@@ -68,6 +84,7 @@ race: go
 
 race-short: go
 	$(GO) test -race -short ./ranks/schedule ./ranks/params/...
+	$(GO) test -race -short ./kernels/task -run 'Stream|FirstHalf'
 	$(GO) test -race -short ./ranks/world/inproc -run 'TestConformance/3|TestL|TestB'
 	$(GO) test -race -short ./halo -rapid.checks=10
 	$(GO) test -race -short ./halo/refresh

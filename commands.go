@@ -36,6 +36,7 @@ type grammar struct {
 	Predict   predictCmd   `cmd:"" help:"Run a trained network over every vertex."`
 	Report    reportCmd    `cmd:"" help:"Compare run folders."`
 	Bench     benchCmd     `cmd:"" help:"Measure, and reproduce published tables."`
+	Lambda    lambdaCmd    `cmd:"" help:"Put the function of tensor work into an AWS account, look at it, remove it."`
 	Doctor    doctorCmd    `cmd:"" help:"Say what this machine and this build can do."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 	Shield    shieldCmd    `cmd:"" hidden:"" help:"Run a command that does not get SIGTERM."`
@@ -175,6 +176,7 @@ type benchCmd struct {
 	Epoch     measurement[bench.EpochOptions]     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
 	Links     linksCmd                            `cmd:"" help:"Train over links of chosen rates between hosts made of this machine."`
 	Kernels   measurement[bench.KernelsOptions]   `cmd:"" help:"Time every kernel beside what this machine can do."`
+	Lambda    measurement[bench.LambdaOptions]    `cmd:"" help:"Compare tensor work in functions with the CPU, and their tasks without each optimisation."`
 	Partition measurement[bench.PartitionOptions] `cmd:"" help:"Compare partitioners with each other and with METIS."`
 
 	Initializers measurement[bench.InitializersOptions] `cmd:"" help:"Compare random first weights: test accuracy of every model on real graphs."`

@@ -25,7 +25,7 @@ func flagTables(t *testing.T) map[string]string {
 		count := 0
 		for _, f := range command.Flags {
 			// What these share with train is described there.
-			shares := slices.Contains([]string{"bench async", "bench breakdown", "bench codecs", "bench epoch", "plan"}, command.Path())
+			shares := slices.Contains([]string{"bench async", "bench breakdown", "bench codecs", "bench epoch", "bench lambda", "plan"}, command.Path())
 			if f.Name == "help" || shares && f.Group != nil {
 				continue
 			}

@@ -71,3 +71,26 @@ func TestLambdaBridgesElsewhere(t *testing.T) {
 		})
 	}
 }
+
+// On a real graph, cora, four graph ranks, a server and a bridge or two have the bits of
+// the CPU, streamed in halves from the data endpoint.
+func TestLambdaBridgesOnCora(t *testing.T) {
+	data, path := real(t, "cora"), functiontest.Build(t)
+	partitionBy(t, data, "fennel", 4)
+	for i, name := range []string{"gcn", "gat", "sage"} {
+		t.Run(name, func(t *testing.T) {
+			c := quick(t)
+			c.Model, c.Epochs, c.Ranks, c.Servers, c.EvalEvery = name, 5, 5, 1, 0
+			want := train(t, c, data)
+			c.Out += "-lambda"
+			c.Bridges = 1 + i%2
+			c.Ranks += c.Bridges
+			c.Tensor, c.Lambda, c.LambdaFunction = config.TensorLambda, config.LambdaLocal, path
+			got := train(t, c, data)
+			if !bytes.Equal(got.model, want.model) || got.Summary.LambdaInvocations == 0 {
+				t.Errorf("the model is another one, or nothing was invoked: %d", got.Summary.LambdaInvocations)
+			}
+			sameLosses(t, name, got.losses(), want.losses(), 0)
+		})
+	}
+}

@@ -1,58 +1,127 @@
 package ranks
 
 import (
+	"fmt"
 	"math/big"
 	"slices"
 	"time"
 
 	"siafu/lambda/bill"
+	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
+	"siafu/ranks/tensor"
 )
 
-// servers are the hosts that a run is paid for by the hour. Without an instance, what
-// they cost is 0.
-type servers struct {
-	hosts    []string // different ones
-	instance *bill.Instance
+// account is what a run has cost: the hosts that it is paid for by the hour, and its
+// invocations. The zero value knows no prices, and what it counts costs nothing.
+type account struct {
+	hosts     []string            // different ones
+	instance  *bill.Instance      // of each of them; nil: hosts cost nothing
+	functions *bill.Functions     // of this process's part of the run; nil: nothing is invoked
+	begun     int64               // invocations of the same part
+	again     int64               // of these, after the first of their task
+	out, back int64               // bytes of their tasks and results
+	before    runfolder.Functions // of the run's parts before a checkpoint
 }
 
-// serversOf is what carries the ranks of a run.
-func serversOf(r *run) servers {
-	hosts := slices.Clone(r.everyone.Hosts())
-	slices.Sort(hosts)
-	s := servers{hosts: slices.Compact(hosts)}
+// accountOf is that of a run in which nothing has been spent.
+func accountOf(r *run) account {
+	a := account{hosts: slices.Clone(r.everyone.Hosts())}
+	slices.Sort(a.hosts)
+	a.hosts = slices.Compact(a.hosts)
 	if i, err := bill.ParseInstance(r.cfg.Instance); err == nil { // Validate has read it
-		s.instance = &i
+		a.instance = &i
 	}
-	return s
+	if r.cfg.Tensor == config.TensorLambda {
+		a.functions = &bill.Functions{Tariff: r.cfg.Tariff(), Memory: r.cfg.LambdaMemory}
+	}
+	return a
 }
 
-// paid tells whether costs are counted.
-func (s servers) paid() bool { return s.instance != nil }
+// paid tells whether anything has a price.
+func (a *account) paid() bool { return a.instance != nil || a.functions != nil }
 
-// hourly is the dollars of a host for an hour.
-func (s servers) hourly() string {
-	f, _ := s.instance.Hour.USD.Float64()
-	return big.NewFloat(f).Text('g', -1)
+// add takes down what ranks have spent on invocations, and gives the GB-seconds.
+func (a *account) add(s tensor.Spent) (gbSeconds float64) {
+	a.begun += s.Invocations
+	a.again += s.Again
+	a.out += s.Out
+	a.back += s.Back
+	if a.functions == nil {
+		return 0
+	}
+	a.functions.Usage.Add(s.Usage)
+	f := bill.Functions{Tariff: a.functions.Tariff, Memory: a.functions.Memory, Usage: s.Usage}
+	return gigabytes(&f, bill.Counted, bill.Retried, bill.Wasted)
 }
 
-// cost is the dollars of so many seconds.
-func (s servers) cost(seconds float64) *big.Rat {
-	if !s.paid() {
-		return new(big.Rat)
+// gigabytes are the GB-seconds of some classes.
+func gigabytes(f *bill.Functions, classes ...bill.Class) float64 {
+	sum := new(big.Rat)
+	for _, c := range classes {
+		sum.Add(sum, f.GBSeconds(c))
 	}
-	return bill.Bill{Servers: bill.Servers(s.hosts, *s.instance, duration(seconds))}.Total()
+	x, _ := sum.Float64()
+	return x
 }
 
-// summarise fills in what the run has cost.
-func (s servers) summarise(sum *runfolder.Summary) {
-	sum.Hosts = len(s.hosts)
-	if !s.paid() {
-		return
+// invocations is what those of the whole run have come to.
+func (a *account) invocations() runfolder.Functions {
+	sum := a.before
+	sum.LambdaInvocations += a.begun
+	sum.LambdaAgain += a.again
+	sum.LambdaBytesSent += a.out
+	sum.LambdaBytesReceived += a.back
+	if f := a.functions; f != nil {
+		sum.LambdaWasted += f.Usage[bill.Wasted].Invocations
+		sum.LambdaGBSeconds += gigabytes(f, bill.Counted, bill.Retried, bill.Wasted)
+		sum.LambdaWastedGBSeconds += gigabytes(f, bill.Wasted)
+		usd, _ := f.Total().Float64()
+		sum.LambdaUSD += usd
 	}
-	cost := s.cost(sum.TotalSeconds)
-	sum.Instance, sum.Value = s.instance.Name, bill.Value(duration(sum.TotalSeconds), cost)
-	sum.CostUSD, _ = cost.Float64()
+	return sum
+}
+
+// machines is the dollars of the hosts for so many seconds.
+func (a *account) machines(seconds float64) float64 {
+	if a.instance == nil {
+		return 0
+	}
+	usd, _ := bill.Bill{Servers: bill.Servers(a.hosts, *a.instance, duration(seconds))}.Total().Float64()
+	return usd
+}
+
+// total is the dollars of a run that has taken so many seconds.
+func (a *account) total(seconds float64) float64 {
+	return a.machines(seconds) + a.invocations().LambdaUSD
+}
+
+// summarise fills in what the run has cost. Without the price of its hosts it has no
+// value, which would be that of a part of its cost.
+func (a *account) summarise(s *runfolder.Summary) {
+	s.Hosts, s.Functions = len(a.hosts), a.invocations()
+	s.ServerUSD, s.CostUSD = a.machines(s.TotalSeconds), a.total(s.TotalSeconds)
+	if a.instance != nil {
+		s.Instance, s.Value = a.instance.Name, bill.Value(duration(s.TotalSeconds), new(big.Rat).SetFloat64(s.CostUSD))
+	}
+}
+
+// line is the bill as it is printed.
+func (a *account) line(s *runfolder.Summary) string {
+	line := "bill"
+	if a.instance != nil {
+		f, _ := a.instance.Hour.USD.Float64()
+		line += fmt.Sprintf(" instance=%s usd_an_hour=%s hosts=%d", s.Instance, big.NewFloat(f).Text('g', -1), s.Hosts)
+	}
+	if f := a.functions; f != nil {
+		line += fmt.Sprintf(" tariff=%s memory_mb=%d invocations=%d again=%d wasted=%d gb_seconds=%.3f server_usd=%.6f lambda_usd=%.6f",
+			f.Tariff.Name, f.Memory, s.LambdaInvocations, s.LambdaAgain, s.LambdaWasted, s.LambdaGBSeconds, s.ServerUSD, s.LambdaUSD)
+	}
+	line += fmt.Sprintf(" usd=%.6f", s.CostUSD)
+	if a.instance != nil {
+		line += fmt.Sprintf(" value=%.6g", s.Value)
+	}
+	return line
 }
 
 func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }

@@ -24,11 +24,19 @@ func (r *run) finish() error {
 		LambdaInvocations: tensor.Invocations(r.tensor),
 		ActivationBytes:   r.engine.Values().Bytes, ActivationBytesKept: r.engine.Values().KeptBytes,
 	}
+	if t := tensor.TuningOf(r.tensor); t != nil {
+		mine.LambdaAtOnce = &runfolder.AtOnce{First: t.First, Last: t.Last, Least: t.Least, Most: t.Most, Changes: t.Changes}
+	}
 	if r.shard != nil {
 		mine.Vertices, mine.Ghosts = int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())
 		mine.Edges = int64(len(r.shard.In.Cols))
 	}
 	reports, err := world.GatherValues(r.world, 0, mine)
+	if err != nil {
+		return err
+	}
+	tensor.Settle(r.tensor)
+	spent, err := world.GatherValues(r.world, 0, tensor.TakeSpent(r.tensor))
 	if err != nil {
 		return err
 	}
@@ -38,6 +46,9 @@ func (r *run) finish() error {
 	}
 	reports = append(reports, bridges...)
 	if r.reporter != nil {
+		for _, s := range spent {
+			r.reporter.account.add(s)
+		}
 		err = r.reporter.finish(r, reports)
 	}
 	return agree(r.world, err)

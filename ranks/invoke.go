@@ -3,7 +3,9 @@
 package ranks
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,41 +16,55 @@ import (
 	"siafu/graph/fault"
 	"siafu/kernels"
 	"siafu/lambda"
+	"siafu/lambda/endpoint"
 	"siafu/lambda/invoke"
 	"siafu/lambda/local"
 	"siafu/lambda/pool"
 	"siafu/ranks/config"
+	"siafu/ranks/engine"
 	"siafu/ranks/tensor"
 )
 
-// functions is how tensor tasks are invoked, until there is something that finds out
-// by itself. Tests have others, with faults, and look at the service.
+// functions is how tensor tasks are invoked. Tests have others, with faults, and look
+// at the service.
 type functions struct {
 	patience time.Duration // of an attempt at most
 	attempts int           // at a task
-	atOnce   int           // invocations of a rank
+	atOnce   int           // invocations of a rank, or of a part of a bridge, at most
 	falls    bool          // back to the CPU where functions keep failing
+	payloads bool          // carry tasks and results; else functions pull and push
 	local    local.Options
-	client   invoke.Client  // once one is needed
-	service  *local.Service // of --lambda local, once it runs
+	endpoint endpoint.Options
+	client   invoke.Client      // once one is needed
+	service  *local.Service     // of --lambda local, once it runs
+	bridge   *endpoint.Endpoint // unless payloads carry tasks, once it runs
 }
 
-// awsAtOnce is Dorylus's first number of functions (OSDI'21, §6).
-const awsAtOnce = 100
+// sandboxes is how many of them a worker's processor carries in a local service: one
+// computes while another one's task or result is on its way.
+const sandboxes = 2
 
-// howToInvoke is what a run begins with. A local service has as many sandboxes at a
-// time as whoever invokes has workers.
-func (r *run) howToInvoke(workers int) *functions {
-	f := &functions{patience: time.Minute, attempts: 12, atOnce: awsAtOnce, falls: true}
-	f.local = local.Options{Name: r.cfg.FunctionName(), Concurrency: workers, Timeout: f.patience}
+// howToInvoke is what a run begins with, for a rank with so many workers and tasks on
+// so many intervals at a time. With more functions than intervals there is nothing to
+// do for some of them (Dorylus, OSDI'21, §6).
+func (r *run) howToInvoke(workers, intervals int) *functions {
+	f := &functions{patience: time.Minute, attempts: 12, atOnce: intervals, falls: true}
 	if r.cfg.Lambda == config.LambdaLocal {
-		f.atOnce = workers
+		f.atOnce = min(intervals, sandboxes*workers)
 	}
+	f.atOnce = cmp.Or(r.cfg.LambdaAtOnce, f.atOnce)
+	f.local = local.Options{Name: r.cfg.FunctionName(), Concurrency: f.atOnce, Timeout: f.patience}
+	r.weaken(&f.local)
+	f.endpoint.Listen, f.endpoint.Advertise = r.cfg.Bridge()
 	if r.functions != nil {
 		r.functions(f)
 	}
 	return f
 }
+
+// strangers is how many connections an endpoint bears besides those of functions, of
+// which some may still hold one that no invocation uses.
+const strangers = 64
 
 // canInvoke tells whether this build can have tensor work done in functions.
 func canInvoke(Config) error { return nil }
@@ -67,15 +83,27 @@ func (r *run) invoke() error {
 		return fault.New(fault.Config, "train", "", "--tensor lambda: the kernels that --kernel auto has found are openblas").
 			Then("name others, such as --kernel %s: the function is built without OpenBLAS", kernels.Variants()[0])
 	}
-	f := r.howToInvoke(r.threads)
+	wishes, err := engine.Wishes(&r.cfg)
+	if err != nil {
+		return err
+	}
+	f := r.howToInvoke(r.threads, r.cfg.IntervalsOf(r.net, r.shard.NumOwn()))
 	n := lambda.Network{Spec: r.net, Sparse: r.shard.Features.Sparse != nil, Kernel: kernel}
 	t, err := r.transport(f, n)
 	if err != nil {
 		return err
 	}
-	r.tensor = tensor.NewRemote(t, tensor.Wishes{Fused: true, Thin: true}, f.settings(), func(line string) {
+	b := tensor.NewRemote(t, wishes, f.settings(), func(line string) {
 		fmt.Fprintf(os.Stderr, "siafu: train: %s: %s\n", r.name(), line)
 	})
+	b.Charge(r.cfg.Tariff(), f.patience)
+	if !f.payloads {
+		b.InvokeAhead()
+	}
+	if r.cfg.LambdaAtOnce == 0 {
+		b.Tune(pool.NewTuner(f.atOnce))
+	}
+	r.tensor = b
 	return nil
 }
 
@@ -89,7 +117,8 @@ func (r *run) transport(f *functions, n lambda.Network) (tensor.Transport, error
 
 // opens is how a bridge rank has tasks done, for several parts, until close.
 func (r *run) opens() (open func(int, lambda.Network) (tensor.Transport, error), close func() error) {
-	f := r.howToInvoke(runtime.NumCPU())
+	f := r.howToInvoke(runtime.NumCPU(), max(r.cfg.Intervals, config.MostIntervals))
+	f.local.Concurrency *= len(r.view.Bridged(r.everyone.Rank())) // each part bounds its own
 	return func(_ int, n lambda.Network) (tensor.Transport, error) { return f.open(&r.cfg, n, nil) }, f.close
 }
 
@@ -97,11 +126,13 @@ func (r *run) opens() (open func(int, lambda.Network) (tensor.Transport, error),
 func (f *functions) open(c *Config, n lambda.Network, last func() error) (tensor.Transport, error) {
 	if f.client == nil {
 		if err := f.start(c); err != nil {
+			err = errors.Join(err, f.close())
+			f.service, f.bridge = nil, nil
 			return nil, err
 		}
 	}
 	return invoke.New(invoke.Options{
-		Client: f.client, Function: c.FunctionName(), Network: n, AtOnce: f.atOnce,
+		Client: f.client, Function: c.FunctionName(), Network: n, AtOnce: f.atOnce, Endpoint: f.bridge,
 		Timeout: 2 * f.patience, // a late result may still be the first
 		Close:   last,
 	})
@@ -125,8 +156,14 @@ const (
 	mostPause  = 5 * time.Second
 )
 
-// start finds who answers invocations.
+// start begins to listen for functions, and finds who answers invocations.
 func (f *functions) start(c *Config) (err error) {
+	if !f.payloads && f.bridge == nil {
+		f.endpoint.Connections = 4*f.atOnce + strangers
+		if f.bridge, err = endpoint.Start(f.endpoint); err != nil {
+			return err
+		}
+	}
 	if c.Lambda == config.LambdaAWS {
 		aws, err := invoke.AWS(context.Background(), f.atOnce)
 		if err == nil {
@@ -137,6 +174,9 @@ func (f *functions) start(c *Config) (err error) {
 	if f.local.Function, err = functionPath(c.LambdaFunction); err != nil {
 		return err
 	}
+	if f.bridge != nil {
+		f.local.Targets = []string{f.bridge.Address()}
+	}
 	if f.service, err = local.Start(f.local); err != nil {
 		return err
 	}
@@ -144,12 +184,20 @@ func (f *functions) start(c *Config) (err error) {
 	return nil
 }
 
-// close ends the local service, if there is one.
-func (f *functions) close() error {
-	if f.service == nil {
-		return nil
+// close ends the local service and the endpoint, if there are any.
+func (f *functions) close() (err error) {
+	if f.service != nil {
+		err = f.service.Close()
 	}
-	return f.service.Close()
+	if f.bridge == nil {
+		return err
+	}
+	s := f.bridge.Stats()
+	s.Refused[endpoint.Withdrawn], s.Refused[endpoint.Broken] = 0, 0 // functions that were given up
+	if s.Refusals() > 0 {                                            // somebody may have been there who should not
+		fmt.Fprintf(os.Stderr, "siafu: train: the data endpoint %s has refused requests: %s\n", f.bridge.Address(), s.Told())
+	}
+	return errors.Join(err, f.bridge.Close())
 }
 
 // functionPath is the executable of the function: the one that was named, else that

@@ -13,6 +13,8 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
+	"siafu/lambda"
+	"siafu/lambda/endpoint"
 	"siafu/lambda/function/functiontest"
 	"siafu/lambda/local"
 	"siafu/ranks/config"
@@ -48,15 +50,54 @@ func invoked(t testing.TB, c Config, data, path string, change func(*functions))
 			continue
 		}
 		n := f.service.Stats()
-		stats = local.Stats{Invocations: stats.Invocations + n.Invocations, Throttled: stats.Throttled + n.Throttled, Failed: stats.Failed + n.Failed, Refused: stats.Refused + n.Refused, Started: stats.Started + n.Started}
+		stats = local.Stats{Invocations: stats.Invocations + n.Invocations, Throttled: stats.Throttled + n.Throttled, Failed: stats.Failed + n.Failed, Refused: stats.Refused + n.Refused, Started: stats.Started + n.Started, Relayed: stats.Relayed + n.Relayed, Struck: stats.Struck}
+		for k := range n.Struck {
+			stats.Struck[k] += n.Struck[k]
+		}
 	}
 	for _, r := range runs {
 		if b, ok := r.tensor.(*tensor.Remote); ok {
 			n := b.Counts()
-			counts = tensor.Counts{Sent: counts.Sent + n.Sent, Again: counts.Again + n.Again, Failed: counts.Failed + n.Failed, Dropped: counts.Dropped + n.Dropped, Damaged: counts.Damaged + n.Damaged, Bytes: counts.Bytes + n.Bytes}
+			counts = tensor.Counts{Sent: counts.Sent + n.Sent, Again: counts.Again + n.Again, Failed: counts.Failed + n.Failed, Dropped: counts.Dropped + n.Dropped, Damaged: counts.Damaged + n.Damaged, Bytes: counts.Bytes + n.Bytes, Pool: counts.Pool}
+			counts.Pool.Submitted += n.Pool.Submitted
+			counts.Pool.Invoked += n.Pool.Invoked
+			counts.Pool.Used += n.Pool.Used
+			counts.Pool.Retried += n.Pool.Retried
+			counts.Pool.Local += n.Pool.Local
 		}
 	}
 	return got, stats, counts
+}
+
+// endpoints collects those that invoke, each of which change changes first.
+type endpoints struct {
+	all    []*functions
+	change func(*functions)
+}
+
+func (e *endpoints) add(f *functions) {
+	if e.change != nil {
+		e.change(f)
+	}
+	e.all = append(e.all, f)
+}
+
+// stats are what the data endpoints of all of them have seen.
+func (e *endpoints) stats() (sum endpoint.Stats) {
+	for _, f := range e.all {
+		if f.bridge == nil {
+			continue
+		}
+		b := f.bridge.Stats()
+		sum.Fetched += b.Fetched
+		sum.Answered += b.Answered
+		sum.BytesOut += b.BytesOut
+		sum.MostHeld = max(sum.MostHeld, b.MostHeld)
+		for k, n := range b.Refused {
+			sum.Refused[k] += n
+		}
+	}
+	return sum
 }
 
 // lambdaNetworks are those that are trained in functions.
@@ -78,13 +119,18 @@ func TestLambdaIsCPU(t *testing.T) {
 				set(&c)
 				want := train(t, c, data)
 				c.Out += "-lambda"
-				got, s, n := invoked(t, c, data, path, nil)
+				var ends endpoints
+				got, s, n := invoked(t, c, data, path, ends.add)
+				b := ends.stats()
 				if !bytes.Equal(got.model, want.model) {
 					t.Error("the model is another one")
 				}
 				sameLosses(t, "lambda", got.losses(), want.losses(), 0)
-				if s.Invocations != n.Sent || s.Failed+s.Throttled+s.Refused+n.Again > 0 || s.Started > 2*ranks {
+				if s.Invocations != n.Sent || s.Failed+s.Throttled+s.Refused+n.Again > 0 || s.Started > 3*ranks {
 					t.Errorf("%+v for %v", s, n)
+				}
+				if b.Fetched != n.Sent || b.Answered != n.Sent || b.BytesOut != n.Bytes || b.Refusals() > 0 {
+					t.Errorf("%+v for %v", b, n)
 				}
 				var inEpochs int64
 				for _, e := range got.Epochs {
@@ -115,34 +161,76 @@ func TestLambdaAsync(t *testing.T) {
 }
 
 // Invocations that crash, are late, are lost or are turned away cost time and money and
-// change no bit.
+// change no bit, whether payloads carry tasks or functions pull them. A late answer is
+// no late result where the function has pushed it.
 func TestLambdaFaults(t *testing.T) {
 	data, path := parted(t, generated(t, true)), functiontest.Build(t)
 	for name, set := range lambdaNetworks {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel() // most of it is waiting
-			c := quick(t)
-			c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads = 2, 2, 0, 4, 2
-			set(&c)
-			want := train(t, c, data)
-			c.Out += "-lambda"
-			got, s, n := invoked(t, c, data, path, func(f *functions) {
-				f.patience, f.attempts, f.atOnce, f.falls = 300*time.Millisecond, 40, 4, false
-				f.local.Timeout = 400 * time.Millisecond
-				f.local.Faults = local.Faults{Seed: 3, Crash: 0.06, Late: 0.05, Lose: 0.03, Delay: 450 * time.Millisecond}
+		for _, payloads := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s payloads=%t", name, payloads), func(t *testing.T) {
+				t.Parallel() // most of it is waiting
+				c := quick(t)
+				c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads = 2, 2, 0, 4, 2
+				set(&c)
+				want := train(t, c, data)
+				c.Out += "-lambda"
+				ends := endpoints{change: func(f *functions) {
+					f.patience, f.attempts, f.atOnce, f.falls, f.payloads = 300*time.Millisecond, 40, 4, false, payloads
+					f.local.Timeout, f.local.Concurrency = 400*time.Millisecond, 2
+					f.local.Faults = local.Faults{Seed: 3, Crash: 0.06, Late: 0.05, Lose: 0.03, Delay: 450 * time.Millisecond}
+				}}
+				got, s, n := invoked(t, c, data, path, ends.add)
+				b := ends.stats()
+				t.Logf("%v; %+v; %+v", n, s, b)
+				if !bytes.Equal(got.model, want.model) {
+					t.Error("the model is another one")
+				}
+				sameLosses(t, "lambda", got.losses(), want.losses(), 0)
+				if s.Failed == 0 || s.Throttled == 0 || n.Failed < s.Failed || payloads && n.Dropped == 0 || s.Started <= 4 {
+					t.Error("the test shows nothing")
+				}
+				if !payloads && b.Answered < n.Sent {
+					t.Errorf("%d results for %d tasks", b.Answered, n.Sent)
+				}
+				if got.Summary.LambdaInvocations < int64(n.Sent) {
+					t.Errorf("%d invocations are counted of %d", got.Summary.LambdaInvocations, s.Invocations)
+				}
 			})
-			t.Logf("%v; %+v", n, s)
-			if !bytes.Equal(got.model, want.model) {
-				t.Error("the model is another one")
-			}
-			sameLosses(t, "lambda", got.losses(), want.losses(), 0)
-			if s.Failed == 0 || s.Throttled == 0 || n.Failed < s.Failed || n.Dropped == 0 || s.Started <= 4 {
-				t.Error("the test shows nothing")
-			}
-			if got.Summary.LambdaInvocations < int64(n.Sent) {
-				t.Errorf("%d invocations are counted of %d", got.Summary.LambdaInvocations, s.Invocations)
-			}
-		})
+		}
+	}
+}
+
+// What no payload can hold travels between endpoint and function.
+func TestLambdaLarge(t *testing.T) {
+	data := generated(t, true)
+	c := quick(t)
+	c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads, c.Hidden, c.CacheInput = 2, 1, 0, 1, 1, 4000, "off"
+	want := train(t, c, data)
+	c.Out += "-lambda"
+	var ends endpoints
+	got, _, n := invoked(t, c, data, functiontest.Build(t), ends.add)
+	b := ends.stats()
+	if !bytes.Equal(got.model, want.model) || b.Refusals() > 0 {
+		t.Errorf("the model is another one: %v %+v", n, b)
+	}
+	if b.MostHeld < lambda.MaxPayload {
+		t.Errorf("%d bytes at a time: the test shows nothing", b.MostHeld)
+	}
+}
+
+// A fixed number of invocations at a time is kept.
+func TestLambdaAtOnce(t *testing.T) {
+	data, path := parted(t, generated(t, true)), functiontest.Build(t)
+	c := quick(t)
+	c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads, c.LambdaAtOnce = 2, 1, 0, 4, 2, 1
+	got, s, _ := invoked(t, c, data, path, nil)
+	if n := got.Summary.PerRank[0].LambdaAtOnce; s.Started != 1 || s.Throttled != 0 || n == nil || n.First != 1 || n.Most != 1 || n.Changes != 0 {
+		t.Errorf("%d sandboxes, %d turned away, %+v", s.Started, s.Throttled, n)
+	}
+	c.LambdaAtOnce = 0
+	got, _, _ = invoked(t, c, data, path, nil)
+	if n := got.Summary.PerRank[0].LambdaAtOnce; n == nil || n.First != 4 || n.Most != 4 {
+		t.Errorf("%+v with 4 intervals and 2 workers", n)
 	}
 }
 
@@ -163,7 +251,7 @@ func TestLambdaRefuses(t *testing.T) {
 	c := quick(t)
 	c.Tensor, c.Lambda, c.LambdaFunction, c.Epochs, c.Intervals = config.TensorLambda, config.LambdaLocal, path, 2, 1
 	var seen *functions
-	watch := func(f *functions) { seen = f }
+	watch := func(f *functions) { seen, f.payloads = f, true }
 
 	c.Hidden, c.CacheInput = 4000, "off" // 400 rows of it are 6.4 MB, the weights 0.2 MB
 	err := lambdaError(t, c, data, watch)

@@ -12,6 +12,7 @@ import (
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
 	"siafu/ranks/stopping"
+	"siafu/ranks/tensor"
 )
 
 // reporter is rank 0's: what a run prints and what it leaves in its folder. The
@@ -24,7 +25,8 @@ type reporter struct {
 	terminal bool // overwrite one progress line
 	started  time.Time
 	before   float64 // seconds of the run before it was resumed
-	servers  servers // that the run is paid for
+	account  account
+	budget   budget
 
 	headed  bool      // it has said what runs
 	begun   bool      // it has begun to write the run folder
@@ -41,7 +43,7 @@ type reporter struct {
 func newReporter(c Config, folder *runfolder.Folder, kind string, out IO) *reporter {
 	// mpirun gives its ranks a terminal of their own, which is nobody's.
 	terminal := kind == "in-process" && isTerminal(out.Out)
-	return &reporter{cfg: c, out: out, folder: folder, terminal: terminal, started: time.Now()}
+	return &reporter{cfg: c, out: out, folder: folder, terminal: terminal, started: time.Now(), budget: newBudget(&c)}
 }
 
 // isTerminal tells whether w is a character device other than /dev/null.
@@ -71,6 +73,9 @@ func (p *reporter) Note(text string) {
 
 // seconds is how long the run has taken, in all its parts.
 func (p *reporter) seconds() float64 { return p.before + time.Since(p.started).Seconds() }
+
+// cost is the dollars of the run, in all its parts.
+func (p *reporter) cost() float64 { return p.account.total(p.seconds()) }
 
 // count adds an epoch to what the summary says of all.
 func (p *reporter) count(e runfolder.Epoch) {
@@ -104,7 +109,7 @@ func (p *reporter) header(r *run) error {
 		return nil
 	}
 	p.headed = true
-	p.servers = serversOf(r)
+	p.account = accountOf(r)
 	m, c := r.meta, r.cfg
 	p.log("siafu version=%s run=%s", Version, p.folder.Dir())
 	p.log("dataset name=%s vertices=%d edges=%d features=%d(%s) classes=%d train=%d val=%d test=%d",
@@ -124,12 +129,17 @@ func (p *reporter) header(r *run) error {
 }
 
 // Epoch implements engine.Reporter.
-func (p *reporter) Epoch(e runfolder.Epoch) error {
-	if p == nil || e.Epoch <= p.told { // it was trained again in another view, to the same numbers
+func (p *reporter) Epoch(e runfolder.Epoch, spent tensor.Spent) error {
+	if p == nil {
+		return nil
+	}
+	e.LambdaInvocations, e.LambdaGBSeconds = spent.Invocations, p.account.add(spent)
+	if e.Epoch <= p.told { // it was trained again in another view, to the same numbers
 		return nil
 	}
 	p.told = e.Epoch
-	e.CostUSD, _ = p.servers.cost(p.seconds()).Float64()
+	e.LambdaUSD, e.CostUSD = p.account.invocations().LambdaUSD, p.cost()
+	p.budget.spent(e.CostUSD)
 	p.count(e)
 	p.progress(e)
 	return p.folder.AppendEpoch(e)
@@ -147,7 +157,7 @@ func (p *reporter) progress(e runfolder.Epoch) {
 		line += fmt.Sprintf(" train_acc=%.4f val_acc=%.4f test_acc=%.4f", *e.TrainAcc, *e.ValAcc, *e.TestAcc)
 	}
 	line += fmt.Sprintf(" seconds=%.4f left=%s", e.Seconds, left)
-	if p.servers.paid() {
+	if p.account.paid() {
 		line += fmt.Sprintf(" usd=%.6f", e.CostUSD)
 	}
 	switch every := max(p.cfg.Epochs/20, 1); {
@@ -188,8 +198,8 @@ func (p *reporter) finish(r *run, ranks []runfolder.RankReport) error {
 			s.TestAccAtBestVal, s.BestValAcc, s.BestEpoch, s.FinalTestAcc, s.FinalLoss, s.MajorityTestAcc)
 	}
 	p.say("cost peak_rss_bytes=%d ghost_bytes_raw=%d ghost_bytes_sent=%d", s.PeakRSSBytes, s.GhostBytesRaw, s.GhostBytesSent)
-	if p.servers.paid() {
-		p.say("bill instance=%s usd_an_hour=%s hosts=%d usd=%.6f value=%.6g", s.Instance, p.servers.hourly(), s.Hosts, s.CostUSD, s.Value)
+	if p.account.paid() {
+		p.say("%s", p.account.line(&s))
 	}
 	if p.saved > 0 {
 		p.say("checkpoints bytes=%d seconds=%.3f share=%.2f%%", p.saved, p.saving.Seconds(), 100*p.saving.Seconds()/(s.TotalSeconds-p.before))
@@ -222,10 +232,9 @@ func (p *reporter) summary(r *run, ranks []runfolder.RankReport) runfolder.Summa
 		s.FinalLoss, s.FinalTrainAcc, s.FinalValAcc, s.FinalTestAcc = last.Loss, *last.TrainAcc, *last.ValAcc, *last.TestAcc
 		s.BestValAcc, s.TestAccAtBestVal = *best.ValAcc, *best.TestAcc
 	}
-	p.servers.summarise(&s)
+	p.account.summarise(&s)
 	for _, rank := range ranks {
 		s.PeakRSSBytes = max(s.PeakRSSBytes, rank.PeakRSSBytes)
-		s.LambdaInvocations += rank.LambdaInvocations
 	}
 	return s
 }

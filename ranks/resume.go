@@ -91,7 +91,8 @@ type opening struct {
 	epoch   int    // of the checkpoint
 	metrics []byte // lines of metrics.jsonl up to it
 	lines   []runfolder.Epoch
-	seconds float64 // that the run has taken up to it
+	seconds float64             // that the run has taken up to it
+	spent   runfolder.Functions // likewise, on invocations
 }
 
 // admit claims the run folder, reads the checkpoint that the run goes on from,
@@ -189,7 +190,7 @@ func (r *run) vetResumption(folder *runfolder.Folder) error {
 		return err
 	}
 	source := filepath.Dir(filepath.Dir(s.Path))
-	r.opening = opening{from: s.Path, epoch: s.Epoch, seconds: s.Seconds, inPlace: folder.Marker() != nil && sameFolder(source, folder.Dir())}
+	r.opening = opening{from: s.Path, epoch: s.Epoch, seconds: s.Seconds, spent: s.Spent, inPlace: folder.Marker() != nil && sameFolder(source, folder.Dir())}
 	if err := r.opening.read(r.reporter, s.Metrics, filepath.Join(source, runfolder.Metrics)); err != nil {
 		return err
 	}
@@ -227,6 +228,9 @@ func (r *run) begin() error {
 		return nil
 	}
 	v.begun = true
+	if err := v.takeUp(o); err != nil {
+		return err
+	}
 	of := identity(&r.cfg, r.meta)
 	var err error
 	if o.inPlace {
@@ -247,16 +251,23 @@ func (r *run) begin() error {
 			return err
 		}
 	}
-	for _, e := range o.lines {
-		v.count(e)
-	}
-	v.before = o.seconds
 	if o.from != "" {
 		v.log("resume epoch=%d from=%s", o.epoch, o.from)
 	}
 	r.opening = opening{}
 	r.fault.At(inject.Opened, 0)
 	return nil
+}
+
+// takeUp counts what the run has done before a checkpoint, and fails where its budget
+// does not reach any farther.
+func (p *reporter) takeUp(o opening) error {
+	for _, e := range o.lines {
+		p.count(e)
+	}
+	p.before, p.account.before = o.seconds, o.spent
+	p.budget.resume(o.lines)
+	return p.budget.begin(p.cost())
 }
 
 // takeUp gives everybody the state of the run that goes on, and its weights.

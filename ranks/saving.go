@@ -35,12 +35,16 @@ func (r *run) newSaver() *saver {
 // Every implements engine.Saver.
 func (s *saver) Every() checkpoint.Interval { return s.every }
 
-// Pending implements engine.Saver. Whether it is time to save is for rank 0 to say,
-// whose clock counts.
-func (s *saver) Pending(epoch int) signals.Request {
+// Pending implements engine.Saver. Whether it is time to save, and whether there is
+// money for another epoch, is for rank 0 to say, whose clock counts.
+func (s *saver) Pending(epoch int, trained bool) signals.Request {
 	ask := s.watcher.Pending()
+	v := s.run.reporter
 	if s.run.rank == 0 && s.every.Due(epoch, s.began) {
 		ask = max(ask, signals.Checkpoint)
+	}
+	if v != nil && v.budget.stops(v.cost(), trained) {
+		ask = signals.Stop
 	}
 	return ask
 }
@@ -80,12 +84,15 @@ func (s *saver) tell(epoch int, written checkpoint.Written) {
 // stopped is the error that a run ends with which was asked to stop and can go
 // on from where it was.
 func (s *saver) stopped(epoch int, path string) error {
-	why := "a signal to another rank"
+	v := s.run.reporter
+	why, more := "a signal to another rank", ""
 	if sig, _ := s.watcher.Stopping(); sig != nil {
 		why = sig.String()
+	} else if v.budget.over {
+		why, more = v.budget.why(v.cost()), " and a larger --budget"
 	}
 	return fault.New(fault.Stopped, "train", path, "stopped after epoch %d (%s), which this checkpoint holds", epoch, why).
-		Then("go on with --out %s --resume auto", s.run.reporter.folder.Dir())
+		Then("go on with --out %s --resume auto%s", v.folder.Dir(), more)
 }
 
 func (s *saver) write(snap engine.Snapshot) (checkpoint.Written, error) {
@@ -110,7 +117,7 @@ func (r *run) stateOf(snap engine.Snapshot) checkpoint.State {
 	state := checkpoint.State{
 		Version: Version, Epoch: snap.Epoch, Seed: r.cfg.Seed, Data: r.meta.Identity(), Settings: settings(&r.cfg, r.net),
 		Cached: r.net.CacheInput, Metadata: r.networkMetadata(),
-		Switched: snap.Switched, Seconds: r.reporter.seconds(), Weights: tensors(r.net, snap.Weights),
+		Switched: snap.Switched, Seconds: r.reporter.seconds(), Spent: r.reporter.account.invocations(), Weights: tensors(r.net, snap.Weights),
 	}
 	for range r.net.Layers() {
 		state.Steps = append(state.Steps, snap.Epoch)

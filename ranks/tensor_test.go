@@ -246,7 +246,7 @@ const patience = 60 * time.Millisecond
 // patient are settings for attempts of about so long, without a breaker.
 func patient(d time.Duration, attempts int) pool.Settings {
 	return pool.Settings{
-		Limit: 1000, Attempts: attempts, Life: 10 * time.Second,
+		Limit: 1000, Attempts: attempts, Life: max(10*time.Second, 4*d),
 		Timeout: pool.Timeout{Floor: d, Ceiling: 4 * d, Quantile: 0.75, Factor: 3, Window: 64, Few: 1},
 		Backoff: pool.Pause{First: time.Millisecond, Most: d}, Seed: 1,
 	}
@@ -256,14 +256,15 @@ func silence(string) {}
 
 // wishes are all that a backend can wish for.
 func wishes() []tensor.Wishes {
-	return []tensor.Wishes{{Fused: true, Thin: true}, {}, {Fused: true}, {Thin: true}}
+	halves := task.Form{Halves: true}
+	return []tensor.Wishes{{Fused: true, Thin: true, Form: halves}, {}, {Fused: true}, {Thin: true, Form: halves}}
 }
 
 // A task is what it says: another process, which has nothing but what comes with the
 // tasks, does them, and its results come late, out of order, sometimes twice, damaged
 // or not at all, and then again. All networks have the same bits, in step with and
 // without overlap and in bounded asynchrony where nothing can be stale, whether stages
-// are fused, and whether what was saved is sent or made again.
+// are fused, whether what was saved is sent or made again, and in how many parts.
 func TestTasksInAnotherProcess(t *testing.T) {
 	data := parted(t, generated(t, true))
 	turn := 0

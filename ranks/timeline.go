@@ -8,6 +8,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/schedule"
+	"siafu/ranks/tensor"
 	"siafu/ranks/trace"
 )
 
@@ -76,7 +77,7 @@ func (r *run) saveTimeline() error {
 		Process: trace.Process{
 			Rank: r.rank, Name: fmt.Sprintf("%s %s on %s", r.view.Name(r.rank), r.name(), host), Role: r.name(), Host: host,
 		},
-		Workers: r.timeline.recorders, Origin: r.timeline.origin, First: r.timeline.offset,
+		Workers: r.timeline.recorders, Counts: r.counts(), Origin: r.timeline.origin, First: r.timeline.offset,
 	})
 	if err := agree(r.world, err); err != nil {
 		return err
@@ -85,6 +86,19 @@ func (r *run) saveTimeline() error {
 		r.reporter.say("wrote trace=%s", r.cfg.Trace)
 	}
 	return nil
+}
+
+// counts are the queue of tasks that wait for a CPU, and the invocations that it lets
+// be under way, whenever it was looked at.
+func (r *run) counts() (list []trace.Count) {
+	t := tensor.TuningOf(r.tensor)
+	if t == nil {
+		return nil
+	}
+	for _, c := range t.Checks {
+		list = append(list, trace.Count{Name: "tasks that wait", At: c.At, N: c.Queue}, trace.Count{Name: "invocations at once", At: c.At, N: c.Number})
+	}
+	return list
 }
 
 // timedUpdater records the updates of a server.

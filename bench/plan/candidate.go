@@ -4,6 +4,8 @@ import (
 	"siafu/graph"
 	"siafu/graph/partition"
 	"siafu/graph/size"
+	"siafu/kernels"
+	"siafu/ranks/config"
 	"siafu/ranks/forecast"
 	"siafu/ranks/world"
 )
@@ -24,6 +26,9 @@ type Candidate struct {
 	Kept       int64 `json:"activation_bytes_kept"`
 	Recomputed int64 `json:"activation_bytes_recomputed"`
 
+	// Invocations of an epoch with an evaluation and of the run, with --tensor lambda.
+	Functions *Functions `json:"functions,omitempty"`
+
 	fixed  int64 // memory of a rank of the smallest such run, with no vertex
 	report *partition.Report
 	codec  map[string]*forecast.Forecast
@@ -38,6 +43,12 @@ type Coded struct {
 	Epoch   forecast.Epoch   `json:"epoch"`
 }
 
+// Functions are invocations.
+type Functions struct {
+	Epoch forecast.Functions `json:"epoch"`
+	Run   forecast.Functions `json:"run"`
+}
+
 // candidate counts what a partitioner makes of a dataset and what follows.
 func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error) {
 	c := &Candidate{Method: method, codec: map[string]*forecast.Forecast{}}
@@ -47,9 +58,9 @@ func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error
 	c.Cut, c.Ghosts = c.report.Cut, c.report.Ghosts
 	fits := q.keeps(ds.Meta, c.report)
 	for _, name := range q.codecs {
-		config := q.Config
-		config.Codec = name
-		f, network, err := forecast.Of(config, ds.Meta, q.view.Parts, q.view.Servers, fits)
+		coded := q.Config
+		coded.Codec = name
+		f, network, err := forecast.Of(coded, ds.Meta, q.view.Parts, q.view.Servers, fits)
 		if err != nil {
 			return nil, err
 		}
@@ -61,9 +72,29 @@ func (q *request) candidate(ds *graph.Dataset, method string) (*Candidate, error
 			c.fixed = carried(f, q.view, rank, func(int) partition.RankReport { return partition.RankReport{} }).Peak()
 		}
 		peak := size.Sum(memory.Peak(), forecast.Program)
+		if q.Config.Tensor == config.TensorLambda && c.Functions == nil {
+			if c.Functions, err = q.functions(f, c.report.Ranks); err != nil {
+				return nil, err
+			}
+		}
 		c.Codecs = append(c.Codecs, Coded{Codec: name, Peak: peak, Fits: peak <= q.memory, Traffic: f.Traffic(c.report.Ranks)})
 	}
 	return c, nil
+}
+
+// functions foretells invocations. One computes on one processor at the most.
+func (q *request) functions(f *forecast.Forecast, parts []partition.RankReport) (*Functions, error) {
+	kernel := q.Config.Kernel
+	if kernel == "auto" {
+		kernel, _ = kernels.Fastest()
+	}
+	ops := kernels.NewTeam(1)
+	defer ops.Close()
+	if err := ops.Use(kernel); err != nil {
+		return nil, err
+	}
+	epoch, run, err := f.Functions(parts, ops)
+	return &Functions{epoch, run}, err
 }
 
 // count takes the counts of the shards that are there, if they are of this

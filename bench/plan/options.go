@@ -66,8 +66,8 @@ func (o Options) parse() (*request, error) {
 	if err := q.Config.Validate(); err != nil {
 		return nil, err
 	}
-	if q.Config.Tensor != "cpu" {
-		return nil, fault.New(fault.Usage, op, "", "--tensor=%s", q.Config.Tensor).Then("leave it out: a plan foretells tensor work on the ranks only")
+	if q.Config.Tensor == config.TensorLambda && q.Config.Mode == "async" {
+		return nil, fault.New(fault.Usage, op, "", "--tensor=lambda with --mode=async").Then("leave one of them out: a plan foretells the invocations of runs in step")
 	}
 	if o.RanksPerHost < 1 {
 		return nil, fault.New(fault.Usage, op, "", "--ranks-per-host=%d", o.RanksPerHost).Then("it must be 1 or more")

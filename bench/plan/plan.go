@@ -12,6 +12,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/halo/codec"
 	"siafu/kernels/model"
+	"siafu/ranks/config"
 	"siafu/ranks/forecast"
 	"siafu/ranks/world"
 )
@@ -33,8 +34,11 @@ type Plan struct {
 	Memory       int64           `json:"memory_bytes"` // a rank may take
 	Mode         string          `json:"mode"`
 	Recompute    bool            `json:"recompute"`
-	Threads      int             `json:"threads"` // that were measured
-	Timed        bool            `json:"timed"`   // an epoch; else its seconds are 0
+	Threads      int             `json:"threads"`                    // that were measured
+	Timed        bool            `json:"timed"`                      // an epoch; else its seconds are 0
+	Epochs       int             `json:"epochs"`                     // of the run
+	LambdaMemory int             `json:"lambda_memory_mb,omitempty"` // with --tensor lambda
+	Tariff       string          `json:"tariff,omitempty"`           // likewise
 	Candidates   []*Candidate    `json:"candidates"`
 	Best         int             `json:"best"` // index of the candidate with the shortest epoch that fits
 	Server       forecast.Memory `json:"server_memory,omitempty"`
@@ -95,12 +99,16 @@ func New(o Options) (*Plan, error) {
 
 // plan is what does not depend on the partitioner.
 func (q *request) plan(m *graph.Meta) *Plan {
-	return &Plan{
+	p := &Plan{
 		Dataset: m.Name, Vertices: m.Vertices, Edges: m.Edges, Model: q.Config.Model,
 		GraphRanks: q.view.Ranks, Servers: q.view.Servers, Parts: q.view.Parts, RanksPerHost: q.link.RanksPerHost,
 		Bandwidth: q.link.Bandwidth, Latency: q.link.Latency, Memory: q.memory, Mode: q.Config.Mode, Recompute: q.Config.Recompute,
-		Import: forecast.Import(m), Partitioning: forecast.Partitioning(m, q.view.Parts),
+		Import: forecast.Import(m), Partitioning: forecast.Partitioning(m, q.view.Parts), Epochs: q.Config.Epochs,
 	}
+	if q.Config.Tensor == config.TensorLambda {
+		p.LambdaMemory, p.Tariff = q.Config.LambdaMemory, q.Config.Tariff().Name
+	}
+	return p
 }
 
 // time measures this host and adds up every candidate's epoch, if what is

@@ -183,3 +183,40 @@ func TestUnits(t *testing.T) {
 		}
 	}
 }
+
+// A plan of tensor work in functions has their table, by the prices of their memory, and
+// one of a run on the ranks has none.
+func TestPlanOfFunctions(t *testing.T) {
+	of := func(memory int) (*Plan, string) {
+		p, err := New(options(t, func(o *Options) {
+			o.Config.Partitioner, o.Config.Codec, o.Config.Tensor, o.Config.Lambda, o.Config.LambdaMemory = "hash", "none", "lambda", "local", memory
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := p.Print(&text); err != nil {
+			t.Fatal(err)
+		}
+		return p, text.String()
+	}
+	large, text := of(10240)
+	small, _ := of(192)
+	if !strings.Contains(text, "Tensor work in functions with 10240 MB") || !strings.Contains(text, "invocations") {
+		t.Errorf("no table of functions:\n%s", text)
+	}
+	x, y := large.Candidates[0].Functions, small.Candidates[0].Functions
+	if x.Epoch.Invocations == 0 || x.Run.Invocations != y.Run.Invocations || x.Run.To != y.Run.To || x.Run.From != y.Run.From || x.Run.To <= x.Epoch.To {
+		t.Errorf("%+v with more memory, %+v with less", x, y)
+	}
+	if x.Run.USD <= 0 || y.Run.GBSeconds <= 0 {
+		t.Errorf("%+v cost nothing, or %+v", x, y)
+	}
+	on, err := New(options(t, func(o *Options) { o.Config.Partitioner, o.Config.Codec = "hash", "none" }))
+	if err != nil || on.Candidates[0].Functions != nil {
+		t.Errorf("functions of a run without them: %v", err)
+	}
+	if _, err := New(options(t, func(o *Options) { o.Config.Tensor, o.Config.Lambda, o.Config.Mode = "lambda", "local", "async" })); fault.KindOf(err) != fault.Usage {
+		t.Errorf("a run in bounded asynchrony: %v", err)
+	}
+}

@@ -34,6 +34,9 @@ func (p *Plan) Print(w io.Writer) error {
 	fmt.Fprintf(&b, "Memory before training, MB: importing %s, partitioning %s (files included)\n",
 		megabytes(p.Import.Peak()+forecast.Program), megabytes(p.Partitioning.Peak()+forecast.Program))
 	p.bytes(&b)
+	if p.LambdaMemory > 0 {
+		p.functions(&b)
+	}
 	if p.Timed {
 		p.epochs(&b)
 	}
@@ -81,8 +84,27 @@ func (p *Plan) bytes(w io.Writer) {
 	t.Flush()
 }
 
+// functions is a table of what tensor work in functions comes to.
+func (p *Plan) functions(w io.Writer) {
+	fmt.Fprintf(w, "\nTensor work in functions with %d MB, %s: an epoch with an evaluation, and the run of %d epochs (no attempt repeated; GB-seconds and dollars without the time for bytes and starts)\n",
+		p.LambdaMemory, p.Tariff, p.Epochs)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "partitioner\t\tinvocations\tMB to them\tMB back\tGB-seconds\tUSD\t")
+	for _, one := range p.Candidates {
+		line := func(what string, f forecast.Functions) {
+			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%.3f\t%.6f\t\n", one.Method, what, f.Invocations, megabytes(f.To), megabytes(f.From), f.GBSeconds, f.USD)
+		}
+		line("epoch", one.Functions.Epoch)
+		line("run", one.Functions.Run)
+	}
+	t.Flush()
+}
+
 // epochs is a table of what takes time.
 func (p *Plan) epochs(w io.Writer) {
+	if p.LambdaMemory > 0 {
+		fmt.Fprint(w, "\nIf tensor work were done on the ranks:")
+	}
 	fmt.Fprintf(w, "\nAn epoch, seconds: hosts like this one with %d threads, in an order of vertices no better than the dataset's\n", p.Threads)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "partitioner\tcodec\ttensor\tgather\tcodec\tcomputing\trows\tweights\tnot hidden\tnopipe\tpipe\t")

@@ -19,7 +19,7 @@ const (
 	Data                 // 65: a file holds something it must not hold
 	Missing              // 66: an input does not exist
 	IO                   // 74: reading or writing failed
-	Stopped              // 75: stopped by a signal, state saved; run again
+	Stopped              // 75: stopped by a signal or a budget, state saved; run again
 	Diverged             // 76: numbers have grown beyond all bounds; the same again would end the same way
 	Config               // 78: the configuration contradicts itself or the machine
 )

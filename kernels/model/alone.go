@@ -139,23 +139,44 @@ func (s *Store) remakes(e event, r ref, list []Do) bool {
 	})
 }
 
-// Alone is a frame with memory of a for what some stages work on, and weights of
-// its own: for whoever gets a task of a pass from elsewhere. half: ÂX, where it is
-// kept, is in bfloat16.
-func (n *Network) Alone(list []Do, p Pass, in Vertices, half bool, ops kernels.Ops, a *mapped.Arena) *Frame {
-	s := &Store{Network: n, Rows: in.Features.Rows, input: in, ops: ops, arena: a, plan: &plan{net: n, memory: Apart, index: map[stay]int{}}}
+// ByRow tells whether a stage works row by row (Flow), so that it can be run on some
+// rows before the others are there.
+func (n *Network) ByRow(d Do) bool {
+	switch d.Stage {
+	case Draw:
+		return true
+	case Loss:
+		return false
+	}
+	return len(n.Layers[d.Layer].Flow(d.Stage).Grads) == 0
+}
+
+// Width is the number of columns of a value of a Cut.
+func (n *Network) Width(r Ref) int {
+	if n.caches(ref{r.Layer, r.Value}) {
+		return n.Spec.Dims[0]
+	}
+	return n.width(ref{r.Layer, r.Value})
+}
+
+// caches tells whether ÂX stands for a value.
+func (n *Network) caches(r ref) bool { return n.Spec.CacheInput && r == ref{0, Gathered} }
+
+// Alone is a store of so many rows with memory of a for what some stages work on: for
+// whoever gets a task from elsewhere, and with it the vertices of frames (On). half:
+// ÂX, where it is kept, is in bfloat16.
+func (n *Network) Alone(list []Do, rows int, half bool, ops kernels.Ops, a *mapped.Arena) *Store {
+	s := &Store{Network: n, Rows: rows, ops: ops, arena: a, plan: &plan{net: n, memory: Apart, index: map[stay]int{}}}
 	rooms := map[ref]kernels.Mat{}
 	for _, d := range list {
 		e := n.event(d)
 		for _, r := range slices.Concat(e.reads, e.writes) {
-			switch cached := n.Spec.CacheInput && r == (ref{0, Gathered}); {
+			switch width := n.Width(Ref{Layer: r.layer, Value: r.value}); {
 			case !rooms[r].IsNil():
-			case cached && half:
-				rooms[r] = kernels.NewHalf(ops, a, s.Rows, n.Spec.Dims[0], 0)
-			case cached:
-				rooms[r] = kernels.NewMat(ops, a, s.Rows, n.Spec.Dims[0])
+			case half && n.caches(r):
+				rooms[r] = kernels.NewHalf(ops, a, rows, width, 0)
 			default:
-				rooms[r] = kernels.NewMat(ops, a, s.Rows, n.width(r))
+				rooms[r] = kernels.NewMat(ops, a, rows, width)
 			}
 		}
 	}
@@ -169,9 +190,15 @@ func (n *Network) Alone(list []Do, p Pass, in Vertices, half bool, ops kernels.O
 			}
 		}
 	}
-	f := s.Frame(0, s.Rows, ops, kernels.Mat{})
-	if n.masks(p) {
-		f.enter(rooms[ref{0, Input}], forward)
+	return s
+}
+
+// On is the frame of a store Alone for a pass of the vertices in, which are those from
+// lo on, with weights as Frame has them.
+func (s *Store) On(in Vertices, lo int, p Pass, weights kernels.Mat) *Frame {
+	f := s.frame(in, lo, s.ops, weights)
+	if s.Network.masks(p) {
+		f.enter(f.drawn[forward], forward)
 	}
 	return f
 }

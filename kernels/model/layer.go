@@ -55,7 +55,9 @@ const values = Own + 4
 
 // Flow is what a stage reads and writes, and of which weights it makes the
 // gradients. Where one value lies in the place of another (Builder.In), a stage that
-// writes it overwrites the other.
+// writes it overwrites the other. A stage without Grads works row by row: what it
+// writes of a vertex depends on the weights, the pass, the vertex's id and its rows,
+// and neither on other vertices nor on its place among them.
 type Flow struct {
 	Reads, Writes []Value
 	Grads         []Param

@@ -77,6 +77,14 @@ func (n *Network) Columns(m Memory) int { return newPlan(n, m).columns() }
 func (s *Store) Forward(l int, v Value) kernels.Mat  { return s.whole[forward][l][v] }
 func (s *Store) Backward(l int, v Value) kernels.Mat { return s.whole[backward][l][v] }
 
+// Value is the matrix of a value on all vertices.
+func (s *Store) Value(r Ref) kernels.Mat {
+	if r.Back {
+		return s.Backward(r.Layer, r.Value)
+	}
+	return s.Forward(r.Layer, r.Value)
+}
+
 // Emitted are the rows of layer l to be gathered in a pass forward [own x
 // GatherWidth].
 func (s *Store) Emitted(l int, p Pass) kernels.Mat {
@@ -118,7 +126,12 @@ type Frame struct {
 // Frame is that of the own vertices [lo, hi), with weights that it shares, or has by
 // itself where they are none.
 func (s *Store) Frame(lo, hi int, ops kernels.Ops, weights kernels.Mat) *Frame {
-	n, part := s.Network, s.input.part(lo, hi)
+	return s.frame(s.input.part(lo, hi), lo, ops, weights)
+}
+
+// frame is that of the vertices part, which are those from lo on.
+func (s *Store) frame(part Vertices, lo int, ops kernels.Ops, weights kernels.Mat) *Frame {
+	n, hi := s.Network, lo+part.Features.Rows
 	own := func() kernels.Mat { return kernels.NewMat(ops, s.arena, n.Spec.NumWeights(), 1) }
 	if weights.IsNil() {
 		weights = own()

@@ -1,8 +1,8 @@
 // Package task holds tensor tasks as values: everything of an epoch that does not
 // multiply by the adjacency matrix (Dorylus, OSDI'21, §3: computation separation),
 // on the rows of one interval. A task names its inputs and what it makes, so that it
-// can be done here, or sent elsewhere as bytes and answered later (Encode, Work,
-// Result), and be done twice without harm.
+// can be done here, or sent elsewhere as bytes and answered later (Encode, Work or
+// WorkFrom, Accept), and be done twice without harm.
 //
 // Nothing here is collective, or safe for several goroutines at one task.
 package task
@@ -65,14 +65,17 @@ type Task struct {
 	Thin    []model.Do // what a receiver may make again instead of being sent it; must not change
 	Frame   *model.Frame
 	Loss    *Loss // of a task with a loss
+	Form    Form  // in which it travels
 }
 
 // Pass is the one that the task is of.
 func (t *Task) Pass() model.Pass { return model.Pass{Epoch: t.Epoch, Train: t.Train} }
 
 // Run does the task on the kernels of o.
-func (t *Task) Run(o kernels.Ops) {
-	for _, d := range t.Do {
+func (t *Task) Run(o kernels.Ops) { t.run(t.Do, o) }
+
+func (t *Task) run(list []model.Do, o kernels.Ops) {
+	for _, d := range list {
 		if d.Stage == model.Loss {
 			t.loss(o, d)
 		} else {

@@ -1,15 +1,18 @@
 package task_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"siafu/graph"
 	"siafu/graph/mapped"
+	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
@@ -24,29 +27,64 @@ type bench struct {
 	loss  task.Loss
 }
 
-const vertices = 7
+// few are less than come in halves, and many are not.
+const (
+	few  = 7
+	many = 50
+)
 
-func newBench(t testing.TB, kind string) *bench {
+func newBench(t testing.TB, kind string, vertices int) *bench {
 	s := model.Spec{Kind: kind, Dims: []int{5, 4, 4, 3}, Dropout: 0.3, InputDropout: 0.2, Heads: 2, Seed: 1}
 	s.Choose(model.Load{}, model.Choices{Order: "gather-first", CacheInput: "off"})
-	b := &bench{net: model.New(s, false), ops: kernels.NewTeam(1)}
+	return benchOf(t, s, dense, vertices)
+}
+
+// kinds of features: ÂX of kept is in bfloat16, where it is kept.
+const (
+	dense = iota
+	sparse
+	kept
+)
+
+func benchOf(t testing.TB, s model.Spec, features, vertices int) *bench {
+	b := &bench{net: model.New(s, features == sparse), ops: kernels.NewTeam(1)}
 	a := mapped.NewArena()
 	t.Cleanup(func() { b.ops.Close(); a.Free() })
-	x, ids := make([]float32, vertices*5), make([]uint32, vertices)
-	for i := range x {
-		x[i] = float32(i%11) - 5
-	}
+	ids, labels := make([]uint32, vertices), make([]int32, vertices)
 	for v := range ids {
-		ids[v] = uint32(3 * v)
+		ids[v], labels[v] = uint32(3*v), int32(v%(s.Dims[s.Layers()]+1))-1
 	}
-	in := model.Place(b.ops, a, graph.Features{Rows: vertices, Dim: 5, Dense: x}, ids, ids)
-	b.store = model.NewStore(b.net, in, model.InStep, b.ops, a)
+	x := graph.Features{Rows: vertices, Dim: s.Dims[0]}
+	if features == sparse {
+		x.Sparse = &graph.SparseRows{Offsets: []int64{0}}
+		for v := range vertices {
+			for c := v % 3; c < x.Dim; c += 1 + v%5 {
+				x.Sparse.Cols, x.Sparse.Vals = append(x.Sparse.Cols, uint32(c)), append(x.Sparse.Vals, float32(v-c)/7)
+			}
+			x.Sparse.Offsets = append(x.Sparse.Offsets, int64(len(x.Sparse.Cols)))
+		}
+	} else {
+		x.Dense = noise(vertices*x.Dim, 1)
+	}
+	b.store = model.NewStore(b.net, model.Place(b.ops, a, x, ids, ids), model.InStep, b.ops, a)
+	if s.CacheInput {
+		b.ops.PutColumns(b.store.CacheInput(features == kept, a), 0, kernels.HostMat(vertices, x.Dim, noise(vertices*x.Dim, 2)))
+	}
 	b.frame = b.store.Frame(0, vertices, b.ops, kernels.Mat{})
 	s.Initialize(b.frame.Weights.Host(), "he", 1)
 	b.loss = task.Loss{
-		Labels: kernels.HostVector([]int32{0, 1, 2, 0, 1, 2, -1}), Split: kernels.HostVector(slices.Repeat([]uint8{graph.SplitTrain}, vertices)), Scale: 0.25, Count: true,
+		Labels: kernels.HostVector(labels), Split: kernels.HostVector(slices.Repeat([]uint8{graph.SplitTrain}, vertices)), Scale: 0.25, Count: true,
 	}
 	return b
+}
+
+// noise is n numbers of either sign.
+func noise(n int, seed uint64) []float32 {
+	x, r := make([]float32, n), rand.New(rand.NewPCG(seed, 0))
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
 }
 
 // task is one of a list of stages.
@@ -67,7 +105,7 @@ func (b *bench) last() []model.Do {
 func TestResult(t *testing.T) {
 	for _, kind := range model.Kinds() {
 		t.Run(kind, func(t *testing.T) {
-			b := newBench(t, kind)
+			b := newBench(t, kind, few)
 			here := b.task(1, b.last()...)
 			message := here.Encode(nil, b.ops)
 			result, err := task.Work(b.net, message, []byte("in front"), b.ops)
@@ -103,59 +141,101 @@ func TestResult(t *testing.T) {
 // A message with a byte that is another one, or that has been cut off, is refused,
 // and changes nothing.
 func TestDamaged(t *testing.T) {
-	b := newBench(t, "gcn")
-	message := b.task(1, b.last()...).Encode(nil, b.ops)
-	result, err := task.Work(b.net, message, nil, b.ops)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := slices.Clone(b.frame.Grad.Host())
-	for i := range message {
-		bad := slices.Clone(message)
-		bad[i] ^= 4
-		if _, err := task.Work(b.net, bad, nil, b.ops); err == nil {
-			t.Fatalf("a task with another byte %d is done", i)
+	for _, vertices := range []int{few, many} {
+		b := newBench(t, "gcn", vertices)
+		here := b.task(1, b.last()...)
+		here.Form.Halves = true
+		message := here.Encode(nil, b.ops)
+		result, err := task.Work(b.net, message, nil, b.ops)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if _, err := task.Work(b.net, message[:i], nil, b.ops); err == nil {
-			t.Fatalf("the first %d bytes of a task are done", i)
+		before := slices.Clone(b.frame.Grad.Host())
+		for i := range message {
+			bad := slices.Clone(message)
+			bad[i] ^= 4
+			for _, bad := range [][]byte{bad, message[:i]} {
+				if _, err := task.Work(b.net, bad, nil, b.ops); err == nil {
+					t.Fatalf("a task with another byte %d is done, or the bytes before it", i)
+				}
+				if _, err := task.WorkFrom(b.net, bytes.NewReader(bad), nil, b.ops); err == nil {
+					t.Fatalf("a stream with another byte %d is done, or the bytes before it", i)
+				}
+			}
 		}
-	}
-	for i := range result {
-		bad := slices.Clone(result)
-		bad[i] ^= 4
-		if b.task(1, b.last()...).Accept(bad, b.ops) == nil || b.task(1, b.last()...).Accept(result[:i], b.ops) == nil {
-			t.Fatalf("a result with another byte %d is accepted, or the bytes before it", i)
+		for i := range result {
+			bad := slices.Clone(result)
+			bad[i] ^= 4
+			if b.task(1, b.last()...).Accept(bad, b.ops) == nil || b.task(1, b.last()...).Accept(result[:i], b.ops) == nil {
+				t.Fatalf("a result with another byte %d is accepted, or the bytes before it", i)
+			}
 		}
-	}
-	if !slices.Equal(b.frame.Grad.Host(), before) {
-		t.Error("a damaged result has left something")
+		if !slices.Equal(b.frame.Grad.Host(), before) {
+			t.Error("a damaged result has left something")
+		}
 	}
 }
 
 // A task for another network is refused.
 func TestOtherNetwork(t *testing.T) {
-	b, other := newBench(t, "gcn"), newBench(t, "sage")
+	b, other := newBench(t, "gcn", few), newBench(t, "sage", few)
 	message := b.task(1, b.last()...).Encode(nil, b.ops)
 	if _, err := task.Work(other.net, message, nil, b.ops); err == nil {
 		t.Error("it is done")
 	}
 }
 
-// sealed is a message with the checksum that fits.
-func sealed(b []byte) []byte {
-	return binary.LittleEndian.AppendUint32(slices.Clone(b), crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
+// sealed is a message of parts with the lengths and checksums that fit.
+func sealed(parts ...[]byte) (b []byte) {
+	sum, table := uint32(0), crc32.MakeTable(crc32.Castagnoli)
+	for _, p := range parts {
+		part := append(binary.LittleEndian.AppendUint64(nil, uint64(len(p))), p...)
+		sum = crc32.Update(sum, table, part)
+		b = binary.LittleEndian.AppendUint32(append(b, part...), sum)
+	}
+	return b
+}
+
+// opened are the parts of a message.
+func opened(b []byte) (parts [][]byte) {
+	for len(b) > 0 {
+		n := binary.LittleEndian.Uint64(b)
+		parts = append(parts, b[8:8+n])
+		b = b[12+n:]
+	}
+	return parts
 }
 
 // Whatever a message says, whoever gets it neither panics nor writes where it must
-// not: tasks of strangers, and results of tasks that were asked for.
+// not: tasks of strangers, and results of tasks that were asked for. It is the same for
+// a message and for a stream.
 func FuzzWork(f *testing.F) {
-	b := newBench(f, "gat")
-	for _, list := range [][]model.Do{b.last(), {{Layer: 0, Stage: model.Draw}, {Layer: 0, Stage: model.Emit}}, {{Layer: 1, Stage: model.EmitBackward}}} {
-		m := b.task(1, list...).Encode(nil, b.ops)
-		f.Add(m[:len(m)-4])
+	s := model.Spec{Kind: "gcn", Dims: []int{5, 4, 4, 3}, InputDropout: 0.2, Seed: 1}
+	s.Choose(model.Load{}, model.Choices{Order: "apply-first", CacheInput: "off"})
+	benches := map[bool]*bench{false: newBench(f, "gat", many), true: benchOf(f, s, sparse, many)}
+	for isSparse, b := range benches {
+		for _, form := range forms(f) {
+			for _, list := range [][]model.Do{b.last(), {{Layer: 0, Stage: model.Emit}}, {{Layer: 1, Stage: model.EmitBackward}}} {
+				t := b.task(1, append(b.store.Do(list[0].Layer, list[0].Stage), list[1:]...)...)
+				t.Form = form
+				parts := append(opened(t.Encode(nil, b.ops)), nil)
+				f.Add(isSparse, parts[0], parts[1], parts[2], []byte{})
+			}
+		}
 	}
-	f.Fuzz(func(t *testing.T, message []byte) {
-		if result, err := task.Work(b.net, sealed(message), nil, b.ops); err == nil {
+	f.Fuzz(func(t *testing.T, isSparse bool, head, first, second, behind []byte) {
+		b := benches[isSparse]
+		message := sealed(head, first)
+		if len(second) > 0 {
+			message = sealed(head, first, second)
+		}
+		stream := bytes.NewReader(append(message, behind...))
+		result, err := task.Work(b.net, message, nil, b.ops, codec.OfTasks)
+		streamed, other := task.WorkFrom(b.net, stream, nil, b.ops, codec.OfTasks)
+		if (err == nil) != (other == nil) && stream.Len() == len(behind) || err == nil && !bytes.Equal(result, streamed) {
+			t.Errorf("%v, and of a stream %v", err, other)
+		}
+		if err == nil {
 			if _, err := task.NameOf(result); err != nil {
 				t.Error(err)
 			}
@@ -163,17 +243,38 @@ func FuzzWork(f *testing.F) {
 	})
 }
 
-func FuzzAccept(f *testing.F) {
-	b := newBench(f, "gin")
-	list := b.last()
-	result, err := task.Work(b.net, b.task(1, list...).Encode(nil, b.ops), nil, b.ops)
-	if err != nil {
-		f.Fatal(err)
+// forms are those in which tasks travel: as they are, in halves, and through codecs.
+func forms(t testing.TB) (all []task.Form) {
+	all = []task.Form{{}, {Halves: true}}
+	for _, name := range []string{"s2", "int4"} {
+		c, err := codec.OfTasks(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, task.Form{Halves: true, Codec: c})
 	}
-	f.Add(result[:len(result)-4])
+	return all
+}
+
+func FuzzAccept(f *testing.F) {
+	b := newBench(f, "gin", many)
+	list := b.last()
+	for _, form := range forms(f) {
+		t := b.task(1, list...)
+		t.Form = form
+		result, err := task.Work(b.net, t.Encode(nil, b.ops), nil, b.ops, codec.OfTasks)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(opened(result)[0])
+	}
 	f.Fuzz(func(t *testing.T, result []byte) {
-		if err := b.task(1, list...).Accept(sealed(result), b.ops); err != nil && fmt.Sprint(err) == "" {
-			t.Error("an error that says nothing")
+		for _, form := range forms(t) {
+			one := b.task(1, list...)
+			one.Form = form
+			if err := one.Accept(sealed(result), b.ops); err != nil && fmt.Sprint(err) == "" {
+				t.Error("an error that says nothing")
+			}
 		}
 	})
 }

@@ -44,17 +44,49 @@ const (
 	numClasses
 )
 
+// Usage is what invocations are charged for, by class: numbers that can be added up.
+type Usage [numClasses]Used
+
+// Used is how many invocations there were, and the sum of their rounded durations.
+type Used struct {
+	Invocations int64
+	Billed      time.Duration
+}
+
+// Add adds what others were charged for.
+func (u *Usage) Add(v Usage) {
+	for c := range u {
+		u[c].Invocations += v[c].Invocations
+		u[c].Billed += v[c].Billed
+	}
+}
+
+// Numbers are the usage for whoever adds up numbers: of each class the invocations,
+// and the milliseconds for which they are charged.
+func (u Usage) Numbers() []float64 {
+	var list []float64
+	for _, x := range u {
+		list = append(list, float64(x.Invocations), float64(x.Billed)/float64(time.Millisecond))
+	}
+	return list
+}
+
+// NumUsage is how many Numbers there are.
+const NumUsage = 2 * int(numClasses)
+
+// UsageOf is Numbers backwards, for NumUsage of them.
+func UsageOf(numbers []float64) (u Usage) {
+	for c := range u {
+		u[c] = Used{int64(numbers[2*c]), time.Duration(numbers[2*c+1] * float64(time.Millisecond))}
+	}
+	return u
+}
+
 // Functions are the invocations of a function.
 type Functions struct {
 	Tariff Tariff
 	Memory int // MB
-	used   [numClasses]usage
-}
-
-// usage is what is paid for: billed is the sum of rounded durations.
-type usage struct {
-	invocations int64
-	billed      time.Duration
+	Usage
 }
 
 // Billed is what an invocation is charged for: its initialisation, where it had one,
@@ -65,28 +97,39 @@ func (t Tariff) Billed(initialised, worked time.Duration) time.Duration {
 	return steps * t.Step
 }
 
-// Add takes an invocation down.
-func (f *Functions) Add(c Class, initialised, worked time.Duration) {
-	f.used[c].invocations++
-	f.used[c].billed += f.Tariff.Billed(initialised, worked)
+// Take takes an invocation down that is charged for by a tariff.
+func (u *Usage) Take(t Tariff, c Class, initialised, worked time.Duration) {
+	u[c].Invocations++
+	u[c].Billed += t.Billed(initialised, worked)
 }
 
-// Invocations is how many there were of a class.
-func (f *Functions) Invocations(c Class) int64 { return f.used[c].invocations }
+// Add takes an invocation down.
+func (f *Functions) Add(c Class, initialised, worked time.Duration) {
+	f.Usage.Take(f.Tariff, c, initialised, worked)
+}
 
 // GBSeconds is the memory of a class by the time for which it is charged. A GB is
 // 1024 MB.
 func (f *Functions) GBSeconds(c Class) *big.Rat {
 	gb := big.NewRat(int64(f.Memory), 1024)
-	return gb.Mul(gb, big.NewRat(int64(f.used[c].billed), int64(time.Second)))
+	return gb.Mul(gb, big.NewRat(int64(f.Usage[c].Billed), int64(time.Second)))
 }
 
 // Cost is the dollars of a class.
 func (f *Functions) Cost(c Class) *big.Rat {
 	sum := f.GBSeconds(c)
 	sum.Mul(sum, f.Tariff.GBSecond.USD)
-	requests := new(big.Rat).SetInt64(f.used[c].invocations)
+	requests := new(big.Rat).SetInt64(f.Usage[c].Invocations)
 	return sum.Add(sum, requests.Mul(requests, f.Tariff.Request.USD))
+}
+
+// Total is the dollars of all invocations.
+func (f *Functions) Total() *big.Rat {
+	sum := new(big.Rat)
+	for c := range numClasses {
+		sum.Add(sum, f.Cost(c))
+	}
+	return sum
 }
 
 // Bill is that of a run.
@@ -102,9 +145,7 @@ func (b Bill) Total() *big.Rat {
 		sum.Add(sum, s.Cost())
 	}
 	for _, f := range b.Functions {
-		for c := range numClasses {
-			sum.Add(sum, f.Cost(c))
-		}
+		sum.Add(sum, f.Total())
 	}
 	return sum
 }

@@ -112,7 +112,7 @@ func TestClasses(t *testing.T) {
 			t.Errorf("class %d: %s GB-seconds", c, f.GBSeconds(c).FloatString(6))
 		}
 	}
-	if f.Invocations(Counted) != 3 || f.Invocations(Retried) != 1 || f.Invocations(Wasted) != 1 {
+	if f.Usage[Counted].Invocations != 3 || f.Usage[Retried].Invocations != 1 || f.Usage[Wasted].Invocations != 1 {
 		t.Error("an invocation is in another class")
 	}
 	b := Bill{Servers: Servers([]string{"a"}, i, 30*time.Minute), Functions: []Functions{f}}
@@ -134,5 +134,21 @@ func TestServers(t *testing.T) {
 	}
 	if total := (Bill{Servers: list}).Total(); total.Cmp(rat("0.02")) != 0 {
 		t.Errorf("$%s", total.FloatString(6))
+	}
+}
+
+// Usage travels as numbers, and those of two ranks together are the usage of both.
+func TestUsageAsNumbers(t *testing.T) {
+	tariff, _ := Architecture("arm64")
+	var a, b Usage
+	a.Take(tariff, Counted, 3*time.Millisecond, 4*time.Millisecond)
+	a.Take(tariff, Wasted, 0, time.Hour)
+	b.Take(tariff, Retried, 0, 2*time.Millisecond)
+	sum, other := a.Numbers(), b.Numbers()
+	for i, x := range other {
+		sum[i] += x
+	}
+	if a.Add(b); len(sum) != NumUsage || UsageOf(sum) != a || a[Wasted].Billed != time.Hour || a[Retried].Invocations != 1 {
+		t.Errorf("%v are not %+v", sum, a)
 	}
 }

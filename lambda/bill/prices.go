@@ -110,15 +110,15 @@ func ParseInstance(text string) (Instance, error) {
 	if i, ok := t.instances[text]; ok {
 		return i, nil
 	}
-	if usd, ok := dollars(text); ok {
+	if usd, ok := Dollars(text); ok {
 		return Instance{text, Price{USD: usd, Source: "given"}}, nil
 	}
 	return Instance{}, fault.New(fault.Usage, "train", "", "--instance=%q", text).
 		Then("it must be dollars an hour, such as 0.35, or an instance type whose price is known: %s", strings.Join(names(t.instances), ", "))
 }
 
-// dollars reads a number of dollars: digits with at most one point among them.
-func dollars(text string) (*big.Rat, bool) {
+// Dollars reads a number of dollars above 0: digits with at most one point among them.
+func Dollars(text string) (*big.Rat, bool) {
 	if len(text) > 30 || strings.Trim(text, "0123456789.") != "" {
 		return nil, false
 	}

@@ -1,6 +1,7 @@
 // Package function is the function of tensor work in AWS Lambda: it answers a task
 // with its result, and keeps nothing between two invocations but the network that it
-// has made of the last specification. Its program is in bootstrap, which is built
+// has made of the last specification, and the connection to the last endpoint that it
+// has pulled a task from. Its program is in bootstrap, which is built
 // without cgo, so that it is one static file.
 package function
 
@@ -10,8 +11,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"os"
 	"slices"
 
+	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
@@ -23,20 +27,38 @@ type Function struct {
 	ops     *kernels.Team
 	spec    json.RawMessage // that network is of; nil before the first task
 	network *model.Network
+	relay   *url.URL // that connections go through; nil: none
+	line    *line    // to the endpoint of the last task that was pulled
 }
 
 // New is a function that knows no network yet.
-func New() *Function { return &Function{ops: kernels.NewTeam(1)} }
+//
+// Where the environment has SIAFU_RELAY, host:port, connections to endpoints go through
+// an HTTP proxy there, so that a local service can limit their bandwidth.
+func New() *Function {
+	f := &Function{ops: kernels.NewTeam(1)}
+	if relay := os.Getenv("SIAFU_RELAY"); relay != "" {
+		f.relay = &url.URL{Scheme: "http", Host: relay}
+	}
+	return f
+}
 
 // Close ends the function.
-func (f *Function) Close() { f.ops.Close() }
+func (f *Function) Close() {
+	f.ops.Close()
+	f.line.close()
+}
 
-// Handle does the task of a request. A result that no payload can hold is refused.
-func (f *Function) Handle(_ context.Context, r lambda.Request) (lambda.Reply, error) {
+// Handle does the task of a request. A result that no payload can hold, or that is
+// larger than its endpoint takes, is refused.
+func (f *Function) Handle(ctx context.Context, r lambda.Request) (lambda.Reply, error) {
 	if err := f.know(r.Network); err != nil {
 		return lambda.Reply{}, err
 	}
-	result, err := task.Work(f.network, r.Task, nil, f.ops)
+	if r.Pull != nil {
+		return f.pull(ctx, *r.Pull)
+	}
+	result, err := task.Work(f.network, r.Task, nil, f.ops, codec.OfTasks)
 	if err != nil {
 		return lambda.Reply{}, err
 	}

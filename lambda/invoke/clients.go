@@ -2,8 +2,8 @@ package invoke
 
 import (
 	"context"
+	"errors"
 	"net/http"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -12,6 +12,7 @@ import (
 	service "github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"siafu/graph/fault"
+	"siafu/lambda/account"
 	"siafu/lambda/local"
 )
 
@@ -24,29 +25,14 @@ func Local(s *local.Service, atOnce int) *service.Client {
 	})
 }
 
-// patience is how long the search for credentials may take.
-const patience = 20 * time.Second
-
-// AWS is the SDK's client for AWS itself, with region and credentials of the SDK's
-// chain: environment, shared files, the role of the machine. A fault of kind Config
-// says which of the two is missing.
+// AWS is the SDK's client for AWS itself, in the account of account.Load. A fault of
+// kind Config says what is missing.
 func AWS(ctx context.Context, atOnce int) (*service.Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	missing := func(what string, remedy string) error {
-		return fault.New(fault.Config, "lambda", "", "%s", what).Then("%s; --lambda local needs no account", remedy)
+	c, err := account.Load(ctx, config.WithHTTPClient(connections(atOnce)), config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }))
+	if f := (*fault.Error)(nil); errors.As(err, &f) {
+		return nil, f.Then("%s; --lambda local needs no account", f.Remedy)
 	}
-	c, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(connections(atOnce)), config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }))
-	switch {
-	case err != nil:
-		return nil, missing("the configuration of AWS: "+err.Error(), "correct the files in ~/.aws")
-	case c.Region == "":
-		return nil, missing("no region of AWS is set", "set AWS_REGION, or region in ~/.aws/config")
-	}
-	if _, err := c.Credentials.Retrieve(ctx); err != nil {
-		return nil, missing("no credentials of AWS are found: "+err.Error(), `set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run "aws configure"`)
-	}
-	return service.NewFromConfig(c), nil
+	return service.NewFromConfig(c), err
 }
 
 // connections keeps as many connections as there are invocations at a time.

@@ -15,10 +15,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	service "github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
 	"siafu/graph/fault"
 	"siafu/kernels/task"
 	"siafu/lambda"
+	"siafu/lambda/endpoint"
 	"siafu/lambda/pool"
 )
 
@@ -33,9 +35,10 @@ type Options struct {
 	Client   Client
 	Function string // name or ARN
 	Network  lambda.Network
-	AtOnce   int           // invocations at a time, at least 1; more tasks wait
-	Timeout  time.Duration // of an invocation, so that a connection which is lost and does not say so gives its place back
-	Close    func() error  // called last by Close, may be nil
+	Endpoint *endpoint.Endpoint // that functions pull tasks from; nil: tasks and results travel in payloads
+	AtOnce   int                // invocations at a time, at least 1; more tasks wait
+	Timeout  time.Duration      // of an invocation, so that a connection which is lost and does not say so gives its place back
+	Close    func() error       // called last by Close, may be nil
 }
 
 // Transport invokes. Its methods are safe for several goroutines.
@@ -47,6 +50,9 @@ type Transport struct {
 	places  chan struct{}
 	answers chan task.Answer
 	senders sync.WaitGroup
+
+	mu    sync.Mutex
+	spent lambda.Spent
 }
 
 // New is a transport of the tasks of one network.
@@ -63,32 +69,89 @@ func New(o Options) (*Transport, error) {
 	return t, nil
 }
 
-// Send has a task done by an invocation, as soon as there is a place for one. It does
-// not wait. A task that no payload can hold is refused.
+// Send has a task done by an invocation, as soon as there is a place for one, or by
+// the one that Ahead has begun. It does not wait. A task that no payload, or no
+// endpoint, can hold is refused.
 func (t *Transport) Send(message []byte) error {
 	name, err := task.NameOf(message)
 	if err != nil {
 		return err
 	}
-	if err := lambda.CheckSize("a task", len(message), len(t.network)); err != nil {
+	if t.o.Endpoint == nil {
+		if err := lambda.CheckSize("a task", len(message), len(t.network)); err != nil {
+			return err
+		}
+		t.senders.Go(func() { t.send(name, lambda.Request{Network: t.network, Task: message}) })
+		return nil
+	}
+	if n, most := int64(len(message)), t.o.Endpoint.MostTask(); n > most {
+		return lambda.TooLarge("a task", n, "the data endpoint", most)
+	}
+	if err := t.Ahead(name); err != nil && !errors.Is(err, endpoint.ErrOpen) {
 		return err
 	}
-	t.senders.Go(func() { t.send(name, message) })
+	t.senders.Go(func() { t.deliver(name, message) })
 	return nil
 }
 
-// send has a task done and tells how that ended, unless the transport ends before.
-func (t *Transport) send(name task.Name, message []byte) {
+// Ahead implements tensor.Early: a function is invoked, and waits for its task until
+// Send brings it (Dorylus, §6). Where payloads carry tasks it does nothing.
+func (t *Transport) Ahead(name task.Name) error {
+	if t.o.Endpoint == nil {
+		return nil
+	}
+	pull, err := t.o.Endpoint.Expect(name, 0, func(result []byte) { t.tell(task.Answer{Result: result}) })
+	if err != nil {
+		return err
+	}
+	t.senders.Go(func() { t.send(name, lambda.Request{Network: t.network, Pull: &pull}) })
+	return nil
+}
+
+// deliver gives a task to the endpoint. Where that fails, its invocation does.
+func (t *Transport) deliver(name task.Name, message []byte) {
+	ctx, cancel := context.WithTimeout(t.context, t.o.Timeout)
+	defer cancel()
+	if err := t.o.Endpoint.Deliver(ctx, name, message); ctx.Err() != nil && err != nil {
+		t.o.Endpoint.Withdraw(name)
+	}
+}
+
+// send has a task done and tells how that ended, unless the transport ends before. The
+// result of a task that was pulled has been told by then, whatever the invocation says.
+func (t *Transport) send(name task.Name, r lambda.Request) {
+	pulled := r.Pull != nil
 	select {
 	case t.places <- struct{}{}:
 	case <-t.context.Done():
+		if pulled {
+			t.o.Endpoint.Withdraw(name)
+		}
 		return
 	}
-	result, err := t.invoke(message)
+	began := time.Now()
+	result, tail, err := t.invoke(r)
 	<-t.places
 	a := task.Answer{Result: result}
-	if err != nil {
+	if charged(err) {
+		a.Spent = spent(name, tail, time.Since(began))
+	}
+	came := pulled && t.o.Endpoint.Withdraw(name)
+	if err == nil && pulled {
+		err = errNoResult
+	}
+	if err != nil && !came {
 		a.Failed = &task.Failure{Name: name, Err: err, Final: final(err)}
+	}
+	t.tell(a)
+}
+
+var errNoResult = errors.New("the invocation has ended, and its function has brought no result")
+
+// tell hands on an answer, if it says anything.
+func (t *Transport) tell(a task.Answer) {
+	if a.Result == nil && a.Failed == nil && a.Spent == nil {
+		return
 	}
 	select {
 	case t.answers <- a:
@@ -96,34 +159,39 @@ func (t *Transport) send(name task.Name, message []byte) {
 	}
 }
 
-// invoke is one invocation.
-func (t *Transport) invoke(message []byte) ([]byte, error) {
-	payload, err := json.Marshal(lambda.Request{Network: t.network, Task: message})
+// invoke is one invocation: the result, and the tail of its log where there is one.
+func (t *Transport) invoke(r lambda.Request) (result []byte, tail *string, err error) {
+	payload, err := json.Marshal(r)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ctx, cancel := context.WithTimeout(t.context, t.o.Timeout)
 	defer cancel()
-	out, err := t.o.Client.Invoke(ctx, &service.InvokeInput{FunctionName: aws.String(t.o.Function), Payload: payload})
+	out, err := t.o.Client.Invoke(ctx, &service.InvokeInput{FunctionName: aws.String(t.o.Function), Payload: payload, LogType: types.LogTypeTail})
 	if status(err) == http.StatusTooManyRequests {
-		return nil, fmt.Errorf("%w: %w", pool.Throttled, err)
+		return nil, nil, fmt.Errorf("%w: %w", pool.Throttled, err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if out.FunctionError != nil {
 		failed := &lambda.Failed{Type: *out.FunctionError, Message: string(out.Payload)}
 		_ = json.Unmarshal(out.Payload, failed) // else it stays what it is
-		return nil, failed
+		return nil, out.LogResult, failed
 	}
 	var reply lambda.Reply
 	if err := json.Unmarshal(out.Payload, &reply); err != nil {
-		return nil, err
+		return nil, out.LogResult, err
 	}
 	if reply.Refused != "" {
-		return nil, &refused{fault.New(fault.Config, "", "", "%s", reply.Refused)}
+		return nil, out.LogResult, &refused{fault.New(fault.Config, "", "", "%s", reply.Refused)}
 	}
-	return reply.Result, nil
+	if reply.Spent != nil {
+		t.mu.Lock()
+		t.spent.Add(*reply.Spent)
+		t.mu.Unlock()
+	}
+	return reply.Result, out.LogResult, nil
 }
 
 // refused is why a function gives no result of a task in any attempt.
@@ -142,6 +210,10 @@ func status(err error) int {
 	return 0
 }
 
+// charged tells whether an invocation that ended so has cost anything: not where the
+// service has turned the request down.
+func charged(err error) bool { s := status(err); return s < 400 || s >= 500 }
+
 // final tells whether another attempt would end the same way: there is no such
 // function, it may not be invoked, or the task is not one that it does.
 func final(err error) bool {
@@ -155,7 +227,16 @@ func final(err error) bool {
 // Answers implements tensor.Transport.
 func (t *Transport) Answers() <-chan task.Answer { return t.answers }
 
-// Close ends the transport: invocations are given up, and no goroutine is left.
+// Spent is what pulled tasks have taken of functions up to now, as far as functions
+// have lived to tell.
+func (t *Transport) Spent() lambda.Spent {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.spent
+}
+
+// Close ends the transport: invocations are given up, and no goroutine is left. The
+// endpoint may be others' too, and stays.
 func (t *Transport) Close() error {
 	t.cancel()
 	t.senders.Wait()

@@ -2,6 +2,7 @@ package invoke_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,7 +29,13 @@ import (
 )
 
 // message is a task on so many vertices of a network, with the network.
-func message(t *testing.T, vertices int) (lambda.Network, []byte) {
+func message(t testing.TB, vertices int) (lambda.Network, []byte) {
+	t.Helper()
+	return messageOf(t, vertices, 5)
+}
+
+// messageOf is an attempt at that.
+func messageOf(t testing.TB, vertices, attempt int) (lambda.Network, []byte) {
 	t.Helper()
 	s := model.Spec{Kind: "mlp", Dims: []int{8, 3}, Seed: 1}
 	s.Choose(model.Load{}, model.Choices{Order: "apply-first", CacheInput: "off"})
@@ -38,7 +45,7 @@ func message(t *testing.T, vertices int) (lambda.Network, []byte) {
 	in := model.Place(ops, a, graph.Features{Rows: vertices, Dim: 8, Dense: make([]float32, vertices*8)}, ids, ids)
 	store := model.NewStore(net, in, model.InStep, ops, a)
 	work := task.Task{
-		Name: task.Name{Interval: 2, Attempt: 5, Stage: model.Emit}, Do: []model.Do{{Stage: model.Emit}},
+		Name: task.Name{Interval: 2, Attempt: attempt, Stage: model.Emit}, Do: []model.Do{{Stage: model.Emit}},
 		Frame: store.Frame(0, vertices, ops, kernels.Mat{}),
 	}
 	return lambda.Network{Spec: s, Kernel: "go"}, work.Encode(nil, ops)
@@ -79,6 +86,9 @@ func TestResult(t *testing.T) {
 		if err != nil || failed != nil {
 			t.Error(err, failed)
 		}
+		if r.Header.Get("X-Amz-Log-Type") == "Tail" {
+			w.Header().Set("X-Amz-Log-Result", base64.StdEncoding.EncodeToString([]byte("REPORT RequestId: a\tDuration: 3.50 ms\tInit Duration: 20.00 ms\n")))
+		}
 		_ = json.NewEncoder(w).Encode(reply)
 	})
 	transport := newTransport(t, client, net, 1, time.Minute)
@@ -92,6 +102,9 @@ func TestResult(t *testing.T) {
 		}
 		if name, err := task.NameOf(a.Result); err != nil || name.Interval != 2 || name.Attempt != 5 {
 			t.Errorf("%v %v", name, err)
+		}
+		if a.Spent == nil || a.Spent.Guessed || a.Spent.Interval != 2 || a.Spent.Attempt != 5 || a.Spent.Init+a.Spent.Work != 23500*time.Microsecond {
+			t.Errorf("it has taken %+v", a.Spent)
 		}
 	case <-time.After(10 * time.Second):
 		t.Error("nothing comes")
@@ -148,6 +161,9 @@ func TestFailures(t *testing.T) {
 				}
 				if f.Interval != 2 || f.Attempt != 5 || f.Final != c.final || !strings.Contains(f.Err.Error(), c.says) {
 					t.Errorf("%v: final %t, %v", f.Name, f.Final, f.Err)
+				}
+				if turnedDown := c.name == "throttled" || strings.HasPrefix(c.name, "no f") || c.name == "no right"; (a.Spent == nil) != turnedDown || !turnedDown && !a.Spent.Guessed {
+					t.Errorf("it has taken %+v", a.Spent)
 				}
 			case <-time.After(10 * time.Second):
 				t.Error("nothing comes")

@@ -3,6 +3,7 @@ package local
 import (
 	"crypto/rand"
 	"crypto/subtle"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -18,6 +19,7 @@ import (
 type answer struct {
 	payload []byte
 	failed  bool
+	usage   usage
 }
 
 // failure is the answer of a function that has failed.
@@ -26,7 +28,7 @@ func failure(kind, message string) answer {
 	if err != nil {
 		panic("local: two strings that are no JSON")
 	}
-	return answer{payload, true}
+	return answer{payload: payload, failed: true}
 }
 
 // The paths of both APIs. A sandbox's begin with its token.
@@ -71,12 +73,14 @@ func tellError(w http.ResponseWriter, status int, kind, message string) {
 // readTime is how long the body of a request may take.
 const readTime = 30 * time.Second
 
-// read reads a body that may be as long as a payload.
-func read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// read reads a body that may be as long as a payload, at the pace of a sandbox or of
+// nobody.
+func read(w http.ResponseWriter, r *http.Request, pace paced) ([]byte, error) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(readTime))
 	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
-	return io.ReadAll(http.MaxBytesReader(w, r.Body, lambda.MaxPayload))
+	pace.Reader = http.MaxBytesReader(w, r.Body, lambda.MaxPayload)
+	return io.ReadAll(pace)
 }
 
 func tooLarge(err error) bool {
@@ -99,19 +103,24 @@ func (s *Service) invoke(w http.ResponseWriter, r *http.Request) {
 	}
 	// The place comes before the body, so that memory is bounded too.
 	if !s.acquire() {
-		tellError(w, http.StatusTooManyRequests, "TooManyRequestsException", "Rate Exceeded.")
+		throttle(w)
 		return
 	}
 	defer s.release()
-	payload, err := read(w, r)
+	payload, err := read(w, r, paced{})
 	switch {
 	case tooLarge(err) || r.ContentLength > lambda.MaxPayload:
 		s.refuse(w, http.StatusRequestEntityTooLarge, "RequestTooLargeException", "Request must be smaller than "+strconv.Itoa(lambda.MaxPayload)+" bytes for the InvokeFunction operation")
 	case err != nil || !json.Valid(payload):
 		s.refuse(w, http.StatusBadRequest, "InvalidRequestContentException", "Could not parse request body into json")
 	default:
-		s.serve(w, payload)
+		s.serve(w, payload, r.Header.Get("X-Amz-Log-Type") == "Tail")
 	}
+}
+
+// throttle answers that there is no place for an invocation.
+func throttle(w http.ResponseWriter) {
+	tellError(w, http.StatusTooManyRequests, "TooManyRequestsException", "Rate Exceeded.")
 }
 
 // signed tells whether a request shows the key.
@@ -121,12 +130,19 @@ func (s *Service) signed(r *http.Request) bool {
 	return subtle.ConstantTimeCompare([]byte(key), []byte(s.key)) == 1
 }
 
-// serve has a function do an invocation and answers it.
-func (s *Service) serve(w http.ResponseWriter, payload []byte) {
-	fate := s.faults.next()
-	inv := &invocation{id: rand.Text(), payload: payload, deadline: time.Now().Add(s.o.Timeout), crash: fate == crash, done: make(chan answer, 1)}
-	a, err := s.run(inv, fate)
-	if err != nil {
+// serve has a function do an invocation and answers it, with the end of its log if
+// that is asked for.
+func (s *Service) serve(w http.ResponseWriter, payload []byte, log bool) {
+	fault, chance := s.faults.next()
+	s.count(func(n *Stats) { n.Struck[fault]++ })
+	inv := &invocation{id: rand.Text(), payload: payload, deadline: time.Now().Add(s.o.Timeout), fault: fault, done: make(chan answer, 2)}
+	a, err := s.run(inv)
+	switch {
+	case errors.Is(err, errThrottled):
+		s.count(func(n *Stats) { n.Throttled++ })
+		throttle(w)
+		return
+	case err != nil:
 		tellError(w, http.StatusInternalServerError, "ServiceException", err.Error())
 		return
 	}
@@ -138,14 +154,23 @@ func (s *Service) serve(w http.ResponseWriter, payload []byte) {
 		s.count(func(n *Stats) { n.Failed++ })
 		h.Set("X-Amz-Function-Error", "Unhandled")
 	}
+	if log {
+		h.Set("X-Amz-Log-Result", base64.StdEncoding.EncodeToString([]byte(a.usage.report(inv.id, s.o.Memory))))
+	}
+	if fault == lambda.Corrupt {
+		a.payload = corrupt(a.payload, chance)
+	}
 	_, _ = w.Write(a.payload) // to whoever still listens
 }
 
 // run is an invocation from the sandbox that gets it to its end.
-func (s *Service) run(inv *invocation, f fate) (answer, error) {
+func (s *Service) run(inv *invocation) (answer, error) {
+	if inv.fault == lambda.Throttle {
+		return answer{}, errThrottled
+	}
 	patience := time.NewTimer(s.o.Timeout)
 	defer patience.Stop()
-	if f == lost {
+	if inv.fault == lambda.Lose {
 		s.count(func(n *Stats) { n.Invocations++ })
 		select {
 		case <-patience.C:
@@ -157,9 +182,14 @@ func (s *Service) run(inv *invocation, f fate) (answer, error) {
 	if err := s.hand(inv); err != nil {
 		return answer{}, err
 	}
+	if inv.fault == lambda.Duplicate {
+		s.double(inv)
+	}
 	select {
 	case a := <-inv.done:
-		s.hold(f)
+		if inv.fault == lambda.Late {
+			sleep(s.o.Faults.Delay, s.ended)
+		}
 		return a, nil
 	case <-patience.C:
 		s.expire(inv)
@@ -167,14 +197,11 @@ func (s *Service) run(inv *invocation, f fate) (answer, error) {
 	return <-inv.done, nil // its sandbox has ended, or had answered before
 }
 
-// hold lets a late answer wait.
-func (s *Service) hold(f fate) {
-	if f != late {
-		return
-	}
-	select {
-	case <-time.After(s.o.Faults.Delay):
-	case <-s.ended:
+// double has another sandbox do an invocation too. The first answer counts.
+func (s *Service) double(inv *invocation) {
+	twin := &invocation{id: inv.id, payload: inv.payload, deadline: inv.deadline, done: inv.done}
+	if s.hand(twin) == nil {
+		time.AfterFunc(s.o.Timeout, func() { s.expire(twin) })
 	}
 }
 
@@ -183,8 +210,7 @@ func (s *Service) expire(inv *invocation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if inv.on.current == inv {
-		inv.on.timedOut = true
-		inv.on.kill()
+		inv.on.end("Sandbox.Timedout")
 	}
 }
 
@@ -204,35 +230,68 @@ func (s *Service) known(do func(http.ResponseWriter, *http.Request, *sandbox)) h
 
 // next brings a sandbox its next invocation, when there is one.
 func (s *Service) next(w http.ResponseWriter, r *http.Request, b *sandbox) {
-	s.mu.Lock()
-	b.ready = true
-	s.mu.Unlock()
+	s.welcome(b)
 	select {
 	case <-r.Context().Done():
 	case <-b.ended:
 	case <-s.ended:
 	case inv := <-b.work:
-		s.mu.Lock()
-		inv.taken = true
-		s.mu.Unlock()
-		if inv.crash {
+		s.take(b, inv)
+		if inv.fault == lambda.Crash {
+			s.tooMuch(b) // whatever ends it
 			b.kill()
 			<-b.ended
 			return
+		}
+		if inv.fault == lambda.Straggle {
+			sleep(slowStart, b.ended)
 		}
 		h := w.Header()
 		h.Set("Content-Type", "application/json")
 		h.Set("Lambda-Runtime-Aws-Request-Id", inv.id)
 		h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(inv.deadline.UnixMilli(), 10))
 		h.Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:"+Region+":000000000000:function:"+s.o.Name)
-		_, _ = w.Write(inv.payload) // a sandbox that does not get it ends
+		_, _ = paced{Writer: w, bucket: b.in, ended: b.ended}.Write(inv.payload) // a sandbox that does not get it ends
+	}
+}
+
+// slowStart is how late the payload of an invocation is that straggles: there are none
+// so short that they are not slow.
+const slowStart = lambda.Slowness * time.Millisecond
+
+// welcome takes that a sandbox is ready for work: a new one after its cold start.
+func (s *Service) welcome(b *sandbox) {
+	s.mu.Lock()
+	ready := b.ready
+	s.mu.Unlock()
+	if ready {
+		return
+	}
+	sleep(b.delay-time.Since(b.began), b.ended)
+	s.mu.Lock()
+	b.ready, b.init = true, time.Since(b.began)
+	s.mu.Unlock()
+}
+
+// take notes that a sandbox has an invocation.
+func (s *Service) take(b *sandbox, inv *invocation) {
+	s.mu.Lock()
+	inv.taken, inv.since = true, time.Now()
+	s.mu.Unlock()
+	select {
+	case b.took <- struct{}{}:
+	default: // whoever is to know does not yet know of the one before
 	}
 }
 
 // reply takes what a sandbox answers, or that its function has failed.
 func (s *Service) reply(w http.ResponseWriter, r *http.Request, b *sandbox, failed bool) {
-	payload, err := read(w, r)
-	id, a := r.PathValue("id"), answer{payload, failed}
+	payload, err := read(w, r, paced{bucket: b.out, ended: b.ended})
+	id, a := r.PathValue("id"), answer{payload: payload, failed: failed}
+	if s.tooMuch(b) {
+		<-b.ended
+		return
+	}
 	switch {
 	case tooLarge(err):
 		a = failure("Function.ResponseSizeTooLarge", "Response payload size exceeded maximum allowed payload size ("+strconv.Itoa(lambda.MaxPayload)+" bytes).")
@@ -254,7 +313,7 @@ func (s *Service) reply(w http.ResponseWriter, r *http.Request, b *sandbox, fail
 
 // initError takes that a sandbox cannot begin. Its process ends by itself, or here.
 func (s *Service) initError(w http.ResponseWriter, r *http.Request, b *sandbox) {
-	_, _ = read(w, r) // the log says it too
+	_, _ = read(w, r, paced{bucket: b.out, ended: b.ended}) // the log says it too
 	w.WriteHeader(http.StatusAccepted)
 	b.kill()
 }

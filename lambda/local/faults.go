@@ -1,29 +1,15 @@
 package local
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"sync"
-	"time"
+
+	"siafu/lambda"
 )
 
-// Faults are shares of the invocations, from 0 to 1, that go wrong. Equal seeds do the
-// same to the n-th invocation.
-type Faults struct {
-	Seed  uint64
-	Crash float64       // the sandbox ends when it has got its task
-	Late  float64       // the answer waits for Delay
-	Lose  float64       // the sandbox never gets its task, and the invocation times out
-	Delay time.Duration // of those that are late
-}
-
-type fate int
-
-const (
-	good fate = iota
-	crash
-	late
-	lost
-)
+// Faults are what goes wrong with invocations.
+type Faults = lambda.Faults
 
 // faults draw what happens to invocations.
 type faults struct {
@@ -34,18 +20,28 @@ type faults struct {
 
 func newFaults(f Faults) *faults { return &faults{Faults: f} }
 
-// next is what happens to the next invocation.
-func (f *faults) next() fate {
+// next is what happens to the next invocation, and where the rest of its chance comes
+// from.
+func (f *faults) next() (lambda.Fault, *rand.Rand) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.n++
-	switch x := rand.New(rand.NewPCG(f.Seed, f.n)).Float64(); {
-	case x < f.Crash:
-		return crash
-	case x < f.Crash+f.Late:
-		return late
-	case x < f.Crash+f.Late+f.Lose:
-		return lost
+	return f.Draw(f.n)
+}
+
+// letters are what a damaged answer has elsewhere: those of base64, so that it is
+// still JSON.
+const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+// corrupt is an answer in which one letter is another one, if it has any.
+func corrupt(payload []byte, r *rand.Rand) []byte {
+	payload = bytes.Clone(payload)
+	for from, k := r.IntN(max(len(payload), 1)), 0; k < len(payload); k++ {
+		at := (from + k) % len(payload)
+		if is := bytes.IndexByte([]byte(letters), payload[at]); is >= 0 {
+			payload[at] = letters[(is+1+r.IntN(len(letters)-1))%len(letters)]
+			break
+		}
 	}
-	return good
+	return payload
 }

@@ -31,13 +31,18 @@ func TestMain(m *testing.M) {
 	if os.Getenv("AWS_LAMBDA_RUNTIME_API") != "" {
 		runtime.Start(standIn)
 	}
+	if os.Getenv(hostVariable) != "" {
+		host()
+	}
 	os.Exit(m.Run())
 }
 
 // wish is what the stand-in is asked to do.
 type wish struct {
-	Sleep time.Duration
-	Do    string
+	Sleep  time.Duration
+	Do     string
+	N      int    // of what is to be done
+	Target string // a file, or an address
 }
 
 // standIn is a function that does what it is asked to, and tells which process it is.
@@ -53,6 +58,14 @@ func standIn(w wish) (any, error) {
 		return nil, errors.New("not this one")
 	case "large":
 		return strings.Repeat("x", lambda.MaxPayload), nil
+	case "burn":
+		return burn(time.Duration(w.N) * time.Millisecond), nil
+	case "hoard":
+		return len(hoard(w.N)), nil
+	case "fetch":
+		return fetch(w.Target, w.N)
+	case "note":
+		return note(w.Target)
 	case "environment":
 		return os.Environ(), nil
 	}
@@ -83,7 +96,7 @@ func (b bench) invoke(w wish) (*service.InvokeOutput, error) {
 	payload, _ := json.Marshal(w)
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	return b.client.Invoke(ctx, &service.InvokeInput{FunctionName: aws.String("f"), Payload: payload})
+	return b.client.Invoke(ctx, &service.InvokeInput{FunctionName: aws.String("f"), Payload: payload, LogType: types.LogTypeTail})
 }
 
 // pid is the process that does a wish.
@@ -195,28 +208,9 @@ func TestFunctionThatDoesNotBegin(t *testing.T) {
 	}
 	defer s.Close()
 	inv := &invocation{id: "i", done: make(chan answer, 1)}
-	a, err := s.run(inv, good)
+	a, err := s.run(inv)
 	if err != nil || !a.failed || !strings.Contains(string(a.payload), "exit status 1") || s.Stats().Started != 1 {
 		t.Errorf("%q %v %+v", a.payload, err, s.Stats())
-	}
-}
-
-// Faults come as often as they are asked for, and again with the same seed.
-func TestFaults(t *testing.T) {
-	o := Faults{Seed: 7, Crash: 0.2, Late: 0.3, Lose: 0.1, Delay: time.Second}
-	a, b := newFaults(o), newFaults(o)
-	count := map[fate]int{}
-	for range 10_000 {
-		f := a.next()
-		if f != b.next() {
-			t.Fatal("two runs with one seed differ")
-		}
-		count[f]++
-	}
-	for f, want := range map[fate]int{crash: 2000, late: 3000, lost: 1000, good: 4000} {
-		if d := count[f] - want; d < -200 || d > 200 {
-			t.Errorf("fate %d comes %d times, want about %d", f, count[f], want)
-		}
 	}
 }
 

@@ -8,11 +8,14 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"siafu/graph/fault"
+	"siafu/lambda"
 )
 
 // Options say what a service is to be.
@@ -22,8 +25,14 @@ type Options struct {
 	Address     string        // to listen on; empty: a free port of 127.0.0.1
 	Concurrency int           // invocations at a time, at least 1
 	Timeout     time.Duration // of an invocation; 0: a minute
+	Memory      int           // of a sandbox, in MB; 0: 192
+	Targets     []string      // HOST:PORT that the relay reaches, beside loopback addresses
+	Limits      Limits
 	Faults      Faults
 }
+
+// defaultMemory is that of Dorylus's functions, in MB (OSDI'21, §7).
+const defaultMemory = 192
 
 // Region is what the service says it is in.
 const Region = "local"
@@ -35,7 +44,12 @@ type Service struct {
 	server *http.Server
 	url    string
 	faults *faults
+	burst  *bucket       // of new sandboxes; nil: any number
 	ended  chan struct{} // closed by Close
+
+	relayed  atomic.Int64   // bytes
+	commands chan *exec.Cmd // sandboxes that the thread is to start
+	begun    chan error     // and how that went
 
 	mu        sync.Mutex
 	sandboxes map[string]*sandbox // by token: those whose process has not ended
@@ -48,11 +62,13 @@ type Service struct {
 
 // Stats are what a service has seen.
 type Stats struct {
-	Invocations int // that were taken
-	Throttled   int // and that were not, for there were too many
-	Failed      int // of those that were taken
-	Refused     int // requests of strangers, and such as make no sense
-	Started     int // sandboxes
+	Invocations int               // that were taken
+	Throttled   int               // and that were not
+	Failed      int               // of those that were taken
+	Refused     int               // requests of strangers, and such as make no sense
+	Started     int               // sandboxes
+	Relayed     int64             // bytes, in both directions
+	Struck      [lambda.Kinds]int // invocations by what was to happen to them
 }
 
 // Start begins to listen. A fault of kind Missing says that there is no function.
@@ -62,16 +78,18 @@ func Start(o Options) (*Service, error) {
 			Then(`"make function" builds it; --lambda-function says where it is`)
 	}
 	o.Address, o.Timeout = cmp.Or(o.Address, "127.0.0.1:0"), cmp.Or(o.Timeout, time.Minute)
+	o.Memory = cmp.Or(o.Memory, defaultMemory)
 	l, err := net.Listen("tcp", o.Address)
 	if err != nil {
 		return nil, fault.System("lambda", o.Address, err)
 	}
 	s := &Service{
-		o: o, key: rand.Text(), url: "http://" + l.Addr().String(), faults: newFaults(o.Faults),
-		ended: make(chan struct{}), sandboxes: map[string]*sandbox{},
+		o: o, key: rand.Text(), url: "http://" + l.Addr().String(), faults: newFaults(o.Faults), burst: o.Limits.newBurst(),
+		ended: make(chan struct{}), commands: make(chan *exec.Cmd), begun: make(chan error), sandboxes: map[string]*sandbox{},
 	}
 	s.o.Concurrency = max(o.Concurrency, 1)
 	s.server = &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	go s.thread()
 	go func() { _ = s.server.Serve(l) }() // until Close
 	return s, nil
 }
@@ -86,7 +104,9 @@ func (s *Service) Key() string { return s.key }
 func (s *Service) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.stats
+	stats := s.stats
+	stats.Relayed = s.relayed.Load()
+	return stats
 }
 
 // count changes the statistics.
@@ -105,6 +125,7 @@ func (s *Service) Close() error {
 	}
 	s.closed = true
 	close(s.ended)
+	close(s.commands) // with the lock, and nobody starts anything any more
 	for _, b := range s.sandboxes {
 		b.kill()
 	}
@@ -131,12 +152,28 @@ func (s *Service) release() {
 	s.running--
 }
 
+// newBucket is one direction of a sandbox's network, which many share.
+func (s *Service) newBucket(b *sandbox) *bucket {
+	return &bucket{depth: lateness, rate: func() float64 {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		bytes := Bandwidth(s.running) / 8
+		if b.current != nil && b.current.fault == lambda.Straggle {
+			bytes /= lambda.Slowness
+		}
+		return bytes
+	}}
+}
+
 // hand gives an invocation to a sandbox, a warm one if there is any.
 func (s *Service) hand(inv *invocation) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stats.Invocations++
-	return s.give(inv)
+	err := s.give(inv)
+	if !errors.Is(err, errThrottled) {
+		s.stats.Invocations++
+	}
+	return err
 }
 
 // give is hand with the lock.
@@ -145,8 +182,10 @@ func (s *Service) give(inv *invocation) error {
 		return errClosed
 	}
 	var b *sandbox
-	if n := len(s.warm); n > 0 {
+	if n := len(s.warm); n > 0 && inv.fault != lambda.Start {
 		b, s.warm = s.warm[n-1], s.warm[:n-1]
+	} else if s.burst != nil && !s.burst.has(time.Now()) {
+		return errThrottled
 	} else {
 		var err error
 		if b, err = s.start(); err != nil {
@@ -155,10 +194,16 @@ func (s *Service) give(inv *invocation) error {
 	}
 	b.current, inv.on = inv, b
 	b.work <- inv // it has room for one
+	if inv.fault == lambda.Start {
+		b.kill()
+	}
 	return nil
 }
 
-var errClosed = errors.New("the service has been closed")
+var (
+	errClosed    = errors.New("the service has been closed")
+	errThrottled = errors.New("too many new sandboxes")
+)
 
 // finish ends the invocation of a sandbox, whose id must be that of it. The sandbox
 // is warm then.
@@ -170,7 +215,8 @@ func (s *Service) finish(b *sandbox, id string, a answer) bool {
 		return false
 	}
 	b.current = nil
-	inv.done <- a // it has room for one
+	a.usage = b.usage(inv)
+	inv.done <- a
 	if s.sandboxes[b.token] == b {
 		s.warm = append(s.warm, b)
 	}
@@ -189,12 +235,17 @@ func (s *Service) bury(b *sandbox, why error) {
 		return
 	}
 	b.current = nil
-	if b.ready && !inv.taken && !b.timedOut {
+	if b.ready && !inv.taken && b.why == "" {
 		err := s.give(inv)
 		if err == nil {
 			return
 		}
 		why = err
 	}
-	inv.done <- failure(b.verdict(), fmt.Sprintf("RequestId: %s Error: %v%s", inv.id, why, b.said.tail()))
+	if b.why == outOfMemory {
+		why = fmt.Errorf("%w: it has had %d MB of memory, and may have %d", why, megabytes(b.peak), s.o.Memory)
+	}
+	a := failure(b.verdict(), fmt.Sprintf("RequestId: %s Error: %v%s", inv.id, why, b.said.tail()))
+	a.usage = b.usage(inv)
+	inv.done <- a
 }

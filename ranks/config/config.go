@@ -15,7 +15,6 @@ import (
 	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
-	"siafu/lambda/bill"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/tune"
 	"siafu/ranks/world"
@@ -46,6 +45,14 @@ type Config struct {
 	Bridges        int    `default:"0" group:"World" help:"Bridge ranks, through which graph ranks have functions invoked with --tensor lambda, behind the servers. 0: every graph rank invokes by itself." toml:"bridges"`
 	Lambda         string `default:"" enum:",local,aws" group:"World" help:"Whose functions --tensor lambda invokes: local, processes on this machine behind an implementation of AWS Lambda; aws, AWS Lambda itself, which costs money." toml:"lambda"`
 	LambdaFunction string `name:"lambda-function" default:"" group:"World" help:"The function: with --lambda aws its name or ARN; with --lambda local its executable. Empty: siafu, or build/lambda/bootstrap beside the program." toml:"lambda-function"`
+	LambdaMemory   int    `name:"lambda-memory" default:"192" group:"World" help:"Memory of an invocation in MB, 128 to 10240. The service gives processors in proportion, one at 1,769 MB, and charges for it." toml:"lambda-memory"`
+	LambdaArch     string `name:"lambda-arch" default:"" enum:",x86_64,arm64" group:"World" help:"Architecture of the function of --lambda aws, which its price depends on: x86_64 or arm64. Empty: that of this machine." toml:"lambda-arch"`
+	LambdaAtOnce   int    `name:"lambda-at-once" default:"0" group:"World" help:"Invocations that a graph rank has under way at a time. 0: as many as keep the queue of its graph tasks from growing and from running empty, at first one an interval and 100 at most; with --lambda local two a worker at most." toml:"lambda-at-once"`
+	LambdaLimits   string `name:"lambda-limits" default:"none" enum:"none,memory,aws" group:"World" help:"Limits of the sandboxes of --lambda local: none; memory, --lambda-memory; aws, such as the service has: memory, its share of a processor, bandwidth, cold starts, new sandboxes in a time." toml:"lambda-limits"`
+	LambdaFaults   string `name:"lambda-faults" default:"" group:"World" help:"Faults of --lambda local by chance, as shares of the invocations: seed=1,crash=0.1,late=0.05,delay=1s,lose=0.05,throttle=0.1,duplicate=0.05,corrupt=0.05,straggle=0.05,start=0.05." toml:"lambda-faults"`
+	BridgeAddress  string `name:"bridge-address" default:"" group:"World" help:"LISTEN[,ADVERTISED], each host:port: where invoked functions get their tasks and bring results, and the address that they are told. Without a host all addresses are listened on, and functions told the machine's own. Port 0 is a free one, and so fits ranks that share a machine. Needed with --lambda aws; empty with --lambda local: 127.0.0.1:0." toml:"bridge-address"`
+	LambdaCodec    string `name:"lambda-codec" default:"float32" group:"World" help:"How values and dense features travel to functions, and values back: float32, as they are; s2, zstd (exact); bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS], each with +s2 or +zstd to compress it too. Weights and their gradients travel as they are." toml:"lambda-codec"`
+	LambdaWithout  string `name:"lambda-without" default:"" group:"World" help:"Optimisations of tasks for functions to leave out, for measurements, separated by commas: fusion, stages between which nothing is gathered as one task; rematerialisation, of what need not be sent; streaming, in halves of the rows." toml:"lambda-without"`
 
 	Kernel   string `default:"auto" enum:"auto,avx512,avx2,openblas,go" group:"World" help:"Which kernels compute: auto times those that this machine and build have; openblas needs a build with that tag." toml:"kernel"`
 	Gather   string `default:"float32" enum:"float32,bf16" group:"World" help:"Rows as they are gathered: float32, or rounded to bfloat16 first, which is faster where memory holds the gather up; sums stay float32." toml:"gather"`
@@ -88,6 +95,7 @@ type Config struct {
 	Trace       string `default:"" group:"Output" placeholder:"FILE" help:"Write a timeline of the tasks of all ranks, for ui.perfetto.dev, chrome://tracing and bench breakdown." toml:"trace"`
 	Quiet       bool   `group:"Output" help:"Print only the final lines." toml:"quiet"`
 	Instance    string `default:"" group:"Output" placeholder:"TYPE|USD" help:"What each host of the run is: an EC2 instance type, such as c5n.2xlarge, or its dollars an hour. The run then says what it has cost, and its value. Empty: costs are not counted." toml:"instance"`
+	Budget      string `default:"" group:"Output" placeholder:"USD" help:"Stop with a checkpoint and exit code 75 before the run costs this many dollars, with its parts before a checkpoint: its hosts by --instance, and the invocations of --tensor lambda. Empty: without end." toml:"budget"`
 	StallWarn   string `default:"60s" group:"Output" help:"Say so when a rank has waited this long for others." toml:"stall-warn"`
 	StallAbort  string `default:"10m" group:"Output" help:"End the job when a rank has waited this long for others." toml:"stall-abort"`
 }
@@ -121,6 +129,7 @@ func (c *Config) Validate() error {
 		{c.Staleness >= 0, "staleness", c.Staleness, "0 or more"},
 		{c.SwitchToSync >= 0 && c.SwitchToSync <= 1, "switch-to-sync", c.SwitchToSync, "a fraction from 0 to 1"},
 		{c.SwitchToSync == 0 || c.TargetAcc > 0, "switch-to-sync", c.SwitchToSync, "0 without --target-acc"},
+		{c.LambdaAtOnce >= 0, "lambda-at-once", c.LambdaAtOnce, "0 or more"},
 		{c.Intervals >= 0, "intervals", c.Intervals, "0 or more"},
 		{c.Heads >= 1, "heads", c.Heads, "1 or more"},
 		{c.OutputHeads >= 1, "output-heads", c.OutputHeads, "1 or more"},
@@ -185,10 +194,8 @@ func (c *Config) validateDurations() error {
 	if d, err := time.ParseDuration(c.Grace); err != nil || d < 0 {
 		return fault.New(fault.Usage, "train", "", "--grace=%q", c.Grace).Then("it must be a duration such as 30s")
 	}
-	if c.Instance != "" {
-		if _, err := bill.ParseInstance(c.Instance); err != nil {
-			return err
-		}
+	if err := c.checkCost(); err != nil {
+		return err
 	}
 	if c.Parts > 0 && c.Ranks > 0 {
 		if _, err := c.View(c.Ranks); err != nil {
@@ -200,6 +207,9 @@ func (c *Config) validateDurations() error {
 			Then("leave --recompute out: intervals that go their own ways keep what they have made")
 	}
 	if err := c.checkRefresh(); err != nil {
+		return err
+	}
+	if err := c.checkSandboxes(); err != nil {
 		return err
 	}
 	if err := c.checkLambda(); err != nil {

@@ -2,8 +2,17 @@ package config
 
 import (
 	"cmp"
+	"fmt"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
 
 	"siafu/graph/fault"
+	"siafu/halo/codec"
+	"siafu/kernels/task"
+	"siafu/lambda"
+	"siafu/lambda/bill"
 )
 
 // Places of tensor work, and whose functions do it.
@@ -13,25 +22,140 @@ const (
 	LambdaAWS    = "aws"
 )
 
+// Limits of the sandboxes of LambdaLocal.
+const (
+	LimitsNone   = "none"
+	LimitsMemory = "memory"
+	LimitsAWS    = "aws"
+)
+
+// leastMemory and mostMemory bound a function's memory, in MB.
+const (
+	leastMemory = 128
+	mostMemory  = 10_240
+)
+
+// Float32 is --lambda-codec where values travel as they are.
+const Float32 = "float32"
+
+// Optimisations of tasks for functions (Dorylus, OSDI'21, §6), which --lambda-without
+// leaves out.
+const (
+	Fusion            = "fusion"
+	Rematerialisation = "rematerialisation"
+	Streaming         = "streaming"
+)
+
 // checkLambda refuses what does not go together with tensor work in functions.
 func (c *Config) checkLambda() error {
 	refuse := func(remedy string) error {
 		return fault.New(fault.Usage, "train", "", "--tensor=%s --lambda=%q", c.Tensor, c.Lambda).Then("%s", remedy)
 	}
-	switch {
-	case c.Tensor != TensorLambda && c.Bridges > 0:
-		return fault.New(fault.Usage, "train", "", "--bridges=%d with --tensor=%s", c.Bridges, c.Tensor).Then("bridges need --tensor lambda")
-	case c.Tensor != TensorLambda && c.Lambda+c.LambdaFunction != "":
-		return refuse("--lambda and --lambda-function need --tensor lambda")
-	case c.Tensor != TensorLambda:
+	if c.Tensor != TensorLambda {
+		if set := c.forFunctions(); len(set) > 0 {
+			return fault.New(fault.Usage, "train", "", "%s with --tensor=%s", strings.Join(set, " "), c.Tensor).Then("only --tensor lambda has functions")
+		}
 		return nil
+	}
+	switch {
 	case c.Lambda != LambdaLocal && c.Lambda != LambdaAWS:
 		return refuse("--lambda must be local or aws")
+	case c.LambdaMemory < leastMemory || c.LambdaMemory > mostMemory:
+		return fault.New(fault.Usage, "train", "", "--lambda-memory=%d", c.LambdaMemory).
+			Then("AWS Lambda has functions with %d to %d MB", leastMemory, mostMemory)
+	case c.Lambda == LambdaLocal && c.LambdaArch != "":
+		return refuse("leave --lambda-arch out: local functions run on this machine's architecture")
 	case c.Kernel == "openblas":
 		return fault.New(fault.Usage, "train", "", "--tensor=lambda with --kernel=openblas").
 			Then("choose other kernels: the function is built without OpenBLAS")
 	}
-	return nil
+	for what := range strings.SplitSeq(c.LambdaWithout, ",") {
+		if all := []string{Fusion, Rematerialisation, Streaming}; c.LambdaWithout != "" && !slices.Contains(all, what) {
+			return fault.New(fault.Usage, "train", "", "--lambda-without=%q", c.LambdaWithout).
+				Then("list some of %s, separated by commas", strings.Join(all, ", "))
+		}
+	}
+	if _, err := c.TaskCodec(); err != nil {
+		return fault.New(fault.Usage, "train", "", "--lambda-codec=%q", c.LambdaCodec).
+			Then("it must be float32, or one of %s; not with +ef and not auto, which have to know what has travelled before", codec.Names)
+	}
+	return c.checkBridge()
+}
+
+// isForFunctions tells whether a flag means something with TensorLambda alone.
+func isForFunctions(flag string) bool {
+	return strings.HasPrefix(flag, "lambda") || strings.HasPrefix(flag, "bridge")
+}
+
+// forFunctions are such flags that are not as they are by default.
+func (c *Config) forFunctions() (set []string) {
+	all := reflect.ValueOf(*c)
+	for i := range all.NumField() {
+		tag, x := all.Type().Field(i).Tag, all.Field(i)
+		if flag := tag.Get("toml"); isForFunctions(flag) && !x.IsZero() && fmt.Sprint(x) != tag.Get("default") {
+			set = append(set, fmt.Sprintf("--%s=%v", flag, x))
+		}
+	}
+	return set
+}
+
+// OnCPU is the configuration with tensor work on the graph ranks, and without bridges.
+func (c Config) OnCPU() Config {
+	if c.Ranks > 0 {
+		c.Ranks -= c.Bridges
+	}
+	usual := Defaults()
+	c.Tensor = usual.Tensor
+	all := reflect.ValueOf(&c).Elem()
+	for i := range all.NumField() {
+		if isForFunctions(all.Type().Field(i).Tag.Get("toml")) {
+			all.Field(i).Set(reflect.ValueOf(usual).Field(i))
+		}
+	}
+	return c
+}
+
+// TaskCodec is how rows travel to functions and back, nil where they do as they are.
+func (c *Config) TaskCodec() (task.Codec, error) {
+	if name := cmp.Or(c.LambdaCodec, Float32); name != Float32 {
+		return codec.OfTasks(name)
+	}
+	return nil, nil
+}
+
+// With tells whether tasks for functions have an optimisation.
+func (c *Config) With(optimisation string) bool {
+	return !slices.Contains(strings.Split(c.LambdaWithout, ","), optimisation)
+}
+
+// Tariff is what invocations cost, by LambdaArch, else by the architecture of this
+// machine.
+func (c *Config) Tariff() bill.Tariff {
+	host := "x86_64"
+	if runtime.GOARCH == "arm64" {
+		host = "arm64"
+	}
+	t, err := bill.Architecture(cmp.Or(c.LambdaArch, host))
+	if err != nil {
+		panic("config: an architecture without a tariff")
+	}
+	return t
+}
+
+// checkSandboxes refuses what only sandboxes on this machine can be told, and what
+// makes no sense there.
+func (c *Config) checkSandboxes() error {
+	switch c.LambdaLimits {
+	case LimitsNone, LimitsMemory, LimitsAWS:
+	default:
+		return fault.New(fault.Usage, "train", "", "--lambda-limits=%s", c.LambdaLimits).Then("it must be none, memory or aws")
+	}
+	if c.Lambda != LambdaLocal && (c.LambdaLimits != LimitsNone || c.LambdaFaults != "") {
+		return fault.New(fault.Usage, "train", "", "--lambda-limits=%s and --lambda-faults=%q with --lambda=%q", c.LambdaLimits, c.LambdaFaults, c.Lambda).
+			Then("they need --lambda local: the service itself has limits of its own")
+	}
+	_, err := lambda.ParseFaults(c.LambdaFaults)
+	return err
 }
 
 // FunctionName is the function that is invoked.

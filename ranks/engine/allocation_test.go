@@ -37,8 +37,8 @@ func dataset(t testing.TB) string {
 // silent is the reporter of nobody.
 type silent struct{}
 
-func (silent) Epoch(runfolder.Epoch) error { return nil }
-func (silent) Note(string)                 {}
+func (silent) Epoch(runfolder.Epoch, tensor.Spent) error { return nil }
+func (silent) Note(string)                               {}
 
 // alone calls do with the engine of a world's only rank, which trains as c says
 // with weights of its own.

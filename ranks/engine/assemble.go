@@ -7,12 +7,13 @@ import (
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
+	"siafu/ranks/tensor"
 )
 
 // lockstep is what goes through the layers of intervals; prepare completes it.
 func (e *Engine) lockstep(store *model.Store, intervals []*interval) *lockstep {
 	return &lockstep{
-		workers: e.workers, tensor: e.Tensor, store: store, intervals: intervals,
+		workers: e.workers, tensor: e.Tensor, expects: tensor.Expects(e.Tensor), store: store, intervals: intervals,
 		part: e.Peers.Rank(), adder: e.workers.team(),
 	}
 }

@@ -31,9 +31,10 @@ type async struct {
 	world   world.Comm
 	workers *workers
 	tensor  tensor.Backend
-	delay   *delay          // nil but in experiments
-	graph   *graphwork.Work // nil without propagation
-	ghosts  halo.Receiver   // likewise
+	expects tensor.Expecting // the same, nil where it cannot be told of tasks to come
+	delay   *delay           // nil but in experiments
+	graph   *graphwork.Work  // nil without propagation
+	ghosts  halo.Receiver    // likewise
 
 	setting   protocol.Setting
 	chooser   *protocol.Chooser
@@ -114,6 +115,9 @@ func (f *async) Run(worker int, t schedule.Task) (done bool, err error) {
 	}
 	i := f.intervals[t.Interval]
 	i.ops.Borrow(f.workers.teams[worker])
+	if f.expects != nil && (t.Stage == schedule.GatherGhosts || t.Stage == schedule.GatherBackward) {
+		f.expects.Expect(nameOf(after(i.frame.Network, t), f.world.Rank(), i.pass()))
+	}
 	switch t.Stage {
 	case schedule.Send:
 		return true, f.sendForward(i, t)
@@ -266,6 +270,9 @@ func (f *async) await() error {
 // Awaited implements schedule.Flow. An interval waits for whatever comes first, so
 // that there is no one task to name.
 func (f *async) Awaited() (schedule.Task, bool) { return schedule.Task{}, false }
+
+// Waiting implements schedule.Flow.
+func (f *async) Waiting() int { return len(f.queue) }
 
 // Idle implements schedule.Flow.
 func (f *async) Idle(int, schedule.Task, time.Time, time.Time) {}

@@ -8,17 +8,19 @@ import (
 	"siafu/ranks/runfolder"
 	"siafu/ranks/signals"
 	"siafu/ranks/stopping"
+	"siafu/ranks/tensor"
 )
 
 // Places in a tally, behind the findings of the passes: bytes of rows as
-// float32 and as they were sent, and invocations. These are added up over ranks.
+// float32 and as they were sent, and what was spent on invocations. These are added
+// up over ranks.
 // Then come those of which the greatest counts: the seconds of each kind of task,
 // the seconds without a task, and what the rank has been asked for.
 const (
 	tallyRaw = findingsSize + iota
 	tallySent
-	tallyInvoked
-	tallyTasks
+	tallySpent
+	tallyTasks = tallySpent + tensor.NumSpent
 )
 
 // byRequest is why a stretch ends that was asked to save, or to stop.
@@ -48,8 +50,7 @@ type tallies struct {
 	asked    signals.Request // of any rank, on rank 0
 	stopped  string          // why the stretch ends: one of package stopping's reasons, or byRequest
 
-	invoked invoked
-	ask     signals.Request // that a server has told of
+	ask signals.Request // that a server has told of
 	// On rank 0: the weights with which the first interval has gone through
 	// epochs that are not reported.
 	versions map[int][]float32
@@ -91,9 +92,9 @@ func (f *async) tell(epoch int) error {
 		s := f.ghosts.TakeStats()
 		own[tallyRaw], own[tallySent] = float64(s.RawBytes), float64(s.SentBytes)
 	}
-	own[tallyInvoked] = float64(t.invoked.take())
+	copy(own[tallySpent:], tensor.TakeSpent(f.tensor).Numbers())
 	copy(own[tallyTasks:], f.workers.take())
-	own[len(own)-1] = float64(max(t.saver.Pending(epoch), t.ask))
+	own[len(own)-1] = float64(max(t.saver.Pending(epoch, true), t.ask))
 	t.ask = signals.None
 	delete(t.mine, epoch)
 	delete(t.finished, epoch)
@@ -146,7 +147,7 @@ func (f *async) speak(epoch int, sum []float64) error {
 	if t.stopped == stopping.ByDivergence {
 		return nil
 	}
-	return t.reporter.Epoch(line)
+	return t.reporter.Epoch(line, tensor.SpentOf(sum[tallySpent:]))
 }
 
 // line is that of an epoch that all ranks have finished.
@@ -154,7 +155,6 @@ func (t *tallies) line(epoch int, sum []float64) runfolder.Epoch {
 	line := runfolder.Epoch{
 		Epoch: epoch, Seconds: time.Since(t.start).Seconds(), TaskSeconds: map[string]float64{},
 		GhostBytesRaw: int64(sum[tallyRaw]), GhostBytesSent: int64(sum[tallySent]),
-		LambdaInvocations: int64(sum[tallyInvoked]),
 	}
 	t.start = time.Now()
 	(*findings)(sum).fill(&line)

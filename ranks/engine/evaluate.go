@@ -34,7 +34,7 @@ func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err
 	if err := t.forward(model.Pass{Epoch: line.Epoch, Train: ready}, true); err != nil {
 		return false, err
 	}
-	found, err := t.score()
+	found, err := t.score(false)
 	if err != nil {
 		return false, err
 	}
@@ -52,9 +52,9 @@ const (
 )
 
 // score sums what the last forward pass has found over all ranks; hits and the
-// validation loss are 0 unless that counted them. What any rank was asked for is
-// then known to all. Collective over the graph ranks.
-func (t *trainer) score() (findings, error) {
+// validation loss are 0 unless that counted them. What any rank was asked for, in an
+// epoch that may be trained already, is then known to all. Collective over the graph ranks.
+func (t *trainer) score(trained bool) (findings, error) {
 	var found findings
 	for _, i := range t.intervals {
 		found.add(&i.loss, t.shard.TrainTotal)
@@ -62,7 +62,7 @@ func (t *trainer) score() (findings, error) {
 	sums := t.sums
 	clear(sums)
 	copy(sums, found[:])
-	t.ask(sums)
+	t.ask(sums, trained)
 	t.want(sums)
 	if err := t.timed(schedule.Loss, t.pass.Epoch, func() error { return world.SumFloat64s(t.comm, sums) }); err != nil {
 		return findings{}, err
@@ -73,11 +73,11 @@ func (t *trainer) score() (findings, error) {
 }
 
 // ask adds what this rank was asked for to the sums of score.
-func (t *trainer) ask(sums []float64) {
+func (t *trainer) ask(sums []float64, trained bool) {
 	if t.saver == nil {
 		return
 	}
-	switch max(t.saver.Pending(t.pass.Epoch), t.source.Asked()) {
+	switch max(t.saver.Pending(t.pass.Epoch, trained), t.source.Asked()) {
 	case signals.Checkpoint:
 		sums[sumSave] = 1
 	case signals.Stop:

@@ -23,7 +23,7 @@ func (e *Engine) Infer(weights []float32) (*Inference, error) {
 	if err := t.forward(model.Pass{}, true); err != nil {
 		return nil, err
 	}
-	found, err := t.score()
+	found, err := t.score(false)
 	return &Inference{t, found}, err
 }
 

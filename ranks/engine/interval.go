@@ -57,12 +57,17 @@ var tensorStages = map[schedule.Stage]model.Stage{
 	schedule.ApplyBackward: model.ApplyBackward, schedule.EmitBackward: model.EmitBackward,
 }
 
+// nameOf is the name of a tensor task of a part in a pass.
+func nameOf(t schedule.Task, part int, p model.Pass) task.Name {
+	return task.Name{Part: part, Interval: t.Interval, Epoch: p.Epoch, Layer: t.Layer, Stage: tensorStages[t.Stage], Train: p.Train}
+}
+
 // start begins the tensor task t of the interval.
 func (i *interval) start(b tensor.Backend, t schedule.Task, part, version int, p model.Pass, what cut) (done bool, err error) {
 	i.under = t
 	i.task = task.Task{
-		Name:    task.Name{Part: part, Interval: i.index, Epoch: p.Epoch, Layer: t.Layer, Stage: tensorStages[t.Stage], Train: p.Train},
-		Version: version, Do: what.do, Thin: what.thin, Frame: i.frame, Loss: &i.loss,
+		Name:    nameOf(t, part, p),
+		Version: version, Do: what.do, Thin: what.thin, Frame: i.frame, Loss: &i.loss, Form: b.Wishes().Form,
 	}
 	return b.Start(i.ops, &i.task)
 }

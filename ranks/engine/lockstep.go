@@ -20,8 +20,9 @@ import (
 type lockstep struct {
 	workers   *workers
 	tensor    tensor.Backend
-	store     *model.Store // of all values of the intervals
-	*route                 // of the pass under way
+	expects   tensor.Expecting // the same, nil where it cannot be told of tasks to come
+	store     *model.Store     // of all values of the intervals
+	*route                     // of the pass under way
 	training  *route
 	exact     *route         // of evaluations; that of training, where this is exact too
 	exchange  *halo.Exchange // of the exact route, nil where there is no other rank
@@ -118,6 +119,7 @@ func (s *lockstep) Next() (schedule.Task, bool) {
 // Run implements schedule.Flow.
 func (s *lockstep) Run(worker int, t schedule.Task) (done bool, err error) {
 	s.workers.begin(worker, t)
+	s.foretell(t)
 	if t.Interval == schedule.Whole || t.Stage == schedule.GhostGrads || t.Stage == schedule.Sum {
 		done, err = true, s.whole(worker, t)
 	} else {
@@ -125,6 +127,37 @@ func (s *lockstep) Run(worker int, t schedule.Task) (done bool, err error) {
 	}
 	s.workers.end(worker, t)
 	return done, err
+}
+
+// foretell tells the backend of the tensor tasks that follow a task of graph work, when
+// that begins and waits for nobody any more (Dorylus, OSDI'21, §6).
+func (s *lockstep) foretell(t schedule.Task) {
+	if s.expects == nil {
+		return
+	}
+	next := t
+	next.Stage = schedule.EmitBackward
+	switch t.Stage {
+	case schedule.GatherGhosts:
+		next.Stage = schedule.Apply
+	case schedule.GatherBackward:
+		if s.ghosts != nil { // gradients of other ranks have to come
+			return
+		}
+	case schedule.ReceiveBackward:
+		if len(s.sumPieces) > 1 { // AddSums follows
+			return
+		}
+	case schedule.AddSums:
+	default:
+		return
+	}
+	for k := range s.intervals {
+		if t.Interval == k || t.Interval == schedule.Whole {
+			next.Interval = k
+			s.expects.Expect(nameOf(next, s.part, s.pass))
+		}
+	}
 }
 
 // whole runs a task that no interval does for itself.
@@ -212,6 +245,9 @@ func (s *lockstep) Listens() bool { return s.ghosts != nil }
 
 // Awaited implements schedule.Flow.
 func (s *lockstep) Awaited() (schedule.Task, bool) { return s.walk.Awaited() }
+
+// Waiting implements schedule.Flow.
+func (s *lockstep) Waiting() int { return s.walk.Waiting() }
 
 // Idle implements schedule.Flow.
 func (s *lockstep) Idle(worker int, t schedule.Task, began, ended time.Time) {

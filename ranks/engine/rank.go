@@ -44,8 +44,9 @@ type Rank struct {
 // Reporter takes what there is to say of a run while it trains. Rank 0's tells
 // the user and the run folder; another rank's does nothing.
 type Reporter interface {
-	// Epoch takes the line of an epoch that has been trained.
-	Epoch(line runfolder.Epoch) error
+	// Epoch takes the line of an epoch that has been trained, and what all ranks have
+	// spent on invocations since the line before.
+	Epoch(line runfolder.Epoch, spent tensor.Spent) error
 	// Note takes lines for the log.
 	Note(lines string)
 }
@@ -54,9 +55,9 @@ type Reporter interface {
 type Saver interface {
 	// Every is how often the run saves.
 	Every() checkpoint.Interval
-	// Pending is what this rank would have done at the end of an epoch: what its
-	// process was asked for, and on rank 0 what is due as well.
-	Pending(epoch int) signals.Request
+	// Pending is what this rank would have done at the end of an epoch, which may be
+	// trained already: what its process was asked for, and on rank 0 what is due as well.
+	Pending(epoch int, trained bool) signals.Request
 	// Save writes a checkpoint, on rank 0 alone. Where the run stops with it, the
 	// saver keeps what the run ends with; else a checkpoint that cannot be
 	// written ends nothing.
@@ -96,6 +97,7 @@ func New(r Rank) (*Engine, error) {
 		e.workers.close()
 		return nil, err
 	}
+	tensor.Follow(e.Tensor, e.workers.pool.Queue)
 	return e, nil
 }
 

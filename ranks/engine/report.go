@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"slices"
 
 	"siafu/ranks/runfolder"
 	"siafu/ranks/tensor"
@@ -11,7 +12,7 @@ import (
 // report completes an epoch's line with what all ranks did in it, and hands it
 // to rank 0's reporter. Collective over the graph ranks.
 func (t *trainer) report(line runfolder.Epoch) error {
-	stats := append(t.workers.take(), float64(t.invoked.take()))
+	stats := slices.Concat(t.workers.take(), tensor.TakeSpent(t.tensor).Numbers())
 	if t.training.ghosts != nil {
 		s := t.training.ghosts.TakeStats()
 		stats = append(stats, float64(s.RawBytes), float64(s.SentBytes))
@@ -21,32 +22,19 @@ func (t *trainer) report(line runfolder.Epoch) error {
 		return err
 	}
 	line.TaskSeconds = map[string]float64{}
+	var spent tensor.Spent
 	for _, s := range all {
 		for i, kind := range kinds {
 			line.TaskSeconds[kind] = max(line.TaskSeconds[kind], s[i])
 		}
 		line.WaitSeconds = max(line.WaitSeconds, s[len(kinds)])
-		line.LambdaInvocations += int64(s[len(kinds)+1])
-		if bytes := s[len(kinds)+2:]; len(bytes) > 0 {
+		spent.Add(tensor.SpentOf(s[len(kinds)+1:]))
+		if bytes := s[len(kinds)+1+tensor.NumSpent:]; len(bytes) > 0 {
 			line.GhostBytesRaw += int64(bytes[0])
 			line.GhostBytesSent += int64(bytes[1])
 		}
 	}
-	return t.reporter.Epoch(line)
-}
-
-// invoked counts the invocations of a backend since it was asked last.
-type invoked struct {
-	backend tensor.Backend
-	before  int64
-}
-
-// take is how many there were.
-func (i *invoked) take() int64 {
-	n := tensor.Invocations(i.backend)
-	since := n - i.before
-	i.before = n
-	return since
+	return t.reporter.Epoch(line, spent)
 }
 
 // gatherFloats brings everybody's x to rank 0. Collective.

@@ -174,14 +174,13 @@ func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *map
 		return nil, err
 	}
 	f := &async{
-		cfg: c, world: e.World, outbox: world.NewOutbox(e.World), workers: e.workers, tensor: e.Tensor, delay: newDelay(c, rank),
+		cfg: c, world: e.World, outbox: world.NewOutbox(e.World), workers: e.workers, tensor: e.Tensor, expects: tensor.Expects(e.Tensor), delay: newDelay(c, rank),
 		setting: setting, progress: protocol.NewProgress(setting, rank),
 		chooser: protocol.NewChooser(setting, rank, net.Layers(), net.NumWeights()),
 		epochs:  c.Epochs, wireIn: make([]float32, net.NumWeights()),
 		tallies: tallies{
 			mine: map[int][]float64{}, finished: map[int]int{}, sums: map[int][]float64{}, heard: map[int]int{},
 			reporter: e.Reporter, training: e.Shard.TrainTotal, spoken: trained, versions: map[int][]float32{},
-			invoked: invoked{backend: e.Tensor, before: tensor.Invocations(e.Tensor)},
 		},
 		layers: make([]*published, net.Layers()),
 	}

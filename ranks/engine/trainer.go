@@ -17,7 +17,6 @@ import (
 	"siafu/ranks/schedule"
 	"siafu/ranks/signals"
 	"siafu/ranks/stopping"
-	"siafu/ranks/tensor"
 	"siafu/ranks/trace"
 	"siafu/ranks/world"
 )
@@ -37,7 +36,6 @@ type trainer struct {
 	sums     []float64        // that ranks add up
 	source   params.Source
 	arena    *mapped.Arena
-	invoked  invoked
 	reporter Reporter
 	history  *stopping.History
 	saver    Saver           // nil where nobody can ask for anything: in a run that only evaluates
@@ -93,8 +91,7 @@ func inStep(c config.Config) model.Memory {
 func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m model.Memory) (*trainer, error) {
 	t := &trainer{
 		cfg: e.Config, comm: e.Peers, shard: e.Shard, source: source, net: e.Network, arena: e.Arena, reporter: e.Reporter,
-		invoked: invoked{backend: e.Tensor, before: tensor.Invocations(e.Tensor)},
-		flat:    mapped.Make[float32](e.Arena, e.Network.NumWeights()), grad: mapped.Make[float32](e.Arena, e.Network.NumWeights()),
+		flat: mapped.Make[float32](e.Arena, e.Network.NumWeights()), grad: mapped.Make[float32](e.Arena, e.Network.NumWeights()),
 	}
 	n, ops := e.Network.NumWeights(), e.workers.team()
 	t.shared, t.sum = kernels.PlaceMat(ops, e.Arena, n, 1, t.flat), kernels.PlaceMat(ops, e.Arena, n, 1, t.grad)
@@ -244,7 +241,7 @@ func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 		return err
 	}
 	if !ready {
-		found, err := t.score()
+		found, err := t.score(true)
 		if err != nil {
 			return err
 		}

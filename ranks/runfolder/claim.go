@@ -158,10 +158,14 @@ func (f *Folder) recognise() error {
 		return nil
 	}
 	foreign, err := bare.Foreign(f.dir)
-	switch {
-	case err != nil:
+	if err != nil {
 		return fault.System(op, f.dir, err)
-	case foreign == "":
+	}
+	if foreign != "" { // another process may have begun a run there since the marker was looked for
+		f.marker = ReadMarker(f.dir)
+	}
+	switch {
+	case foreign == "" || f.marker != nil:
 		return nil
 	case IsRun(f.dir):
 		return fault.New(fault.Usage, op, f.dir, "it looks like a run folder, but has no %s of siafu's, as those of an older version", markerFile).

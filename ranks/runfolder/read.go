@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"text/tabwriter"
 
 	"siafu/graph/fault"
@@ -74,7 +75,12 @@ func ParseEpochs(path string, text []byte) ([]Epoch, error) {
 // Report compares runs in an aligned table.
 func Report(w io.Writer, runs ...*Run) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "run\tdataset\tmodel\tranks\tepochs\ttest acc\tmajority\ts/epoch\tseconds\tpeak MiB\tghost MiB\tsent MiB")
+	priced := slices.ContainsFunc(runs, func(r *Run) bool { return r.Summary.CostUSD > 0 })
+	head := "run\tdataset\tmodel\tranks\tepochs\ttest acc\tmajority\ts/epoch\tseconds\tpeak MiB\tghost MiB\tsent MiB"
+	if priced {
+		head += "\tinvocations\twasted\tserver USD\tlambda USD\tUSD\tvalue"
+	}
+	fmt.Fprintln(t, head)
 	for _, r := range runs {
 		s := r.Summary
 		name := fmt.Sprintf("%s %dx%d", s.Model, s.Layers, s.Hidden)
@@ -85,10 +91,14 @@ func Report(w io.Writer, runs ...*Run) error {
 		if s.Synthetic {
 			dataset += " (generated)"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d+%d\t%d\t%.4f\t%.4f\t%.4f\t%.1f\t%d\t%.1f\t%.1f\n",
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d+%d\t%d\t%.4f\t%.4f\t%.4f\t%.1f\t%d\t%.1f\t%.1f",
 			r.Dir, dataset, name, s.Ranks-s.Servers, s.Servers, s.Epochs, s.TestAccAtBestVal, s.MajorityTestAcc,
 			s.EpochSecondsMedian, s.TotalSeconds, s.PeakRSSBytes>>20,
 			float64(s.GhostBytesRaw)/(1<<20), float64(s.GhostBytesSent)/(1<<20))
+		if priced {
+			fmt.Fprintf(t, "\t%d\t%d\t%.6f\t%.6f\t%.6f\t%.6g", s.LambdaInvocations, s.LambdaWasted, s.ServerUSD, s.LambdaUSD, s.CostUSD, s.Value)
+		}
+		fmt.Fprintln(t)
 	}
 	if err := t.Flush(); err != nil {
 		return err

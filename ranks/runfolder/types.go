@@ -19,7 +19,22 @@ type Epoch struct {
 	GhostBytesRaw     int64              `json:"ghost_bytes_raw"`
 	GhostBytesSent    int64              `json:"ghost_bytes_sent"`
 	LambdaInvocations int64              `json:"lambda_invocations"`
-	CostUSD           float64            `json:"cost_usd"` // of the run up to then, its parts before a checkpoint included; 0 without Config.Instance
+	LambdaGBSeconds   float64            `json:"lambda_gb_seconds"` // for which invocations were charged that ended in the epoch
+	LambdaUSD         float64            `json:"lambda_usd"`        // of the run's invocations up to then, its parts before a checkpoint included
+	CostUSD           float64            `json:"cost_usd"`          // of these and, with Config.Instance, of the run's hosts, likewise
+}
+
+// Functions is what the invocations of a run have come to, of all epochs and of
+// evaluations beside them.
+type Functions struct {
+	LambdaInvocations     int64   `json:"lambda_invocations"`       // begun
+	LambdaAgain           int64   `json:"lambda_again"`             // of these, attempts after the first of their task
+	LambdaBytesSent       int64   `json:"lambda_bytes_sent"`        // of tasks, each attempt's
+	LambdaBytesReceived   int64   `json:"lambda_bytes_received"`    // of results, used or not
+	LambdaWasted          int64   `json:"lambda_wasted"`            // charged, and came to nothing or too late
+	LambdaGBSeconds       float64 `json:"lambda_gb_seconds"`        // charged
+	LambdaWastedGBSeconds float64 `json:"lambda_wasted_gb_seconds"` // of these, of what was wasted
+	LambdaUSD             float64 `json:"lambda_usd"`
 }
 
 // RankReport is what one rank says of itself at the end, or one of its parts.
@@ -35,10 +50,21 @@ type RankReport struct {
 	ArrayBytes   int64  `json:"array_bytes"` // arrays outside the heap, at their most
 	// Of these the activations and their gradients while training, and what they
 	// would be if nothing were made again (--recompute).
-	ActivationBytes     int64 `json:"activation_bytes"`
-	ActivationBytesKept int64 `json:"activation_bytes_kept"`
-	LambdaInvocations   int64 `json:"lambda_invocations,omitempty"`
-	StashBytes          int64 `json:"stash_bytes,omitempty"` // weights and gradients that a server in bounded asynchrony kept at its peak
+	ActivationBytes     int64   `json:"activation_bytes"`
+	ActivationBytesKept int64   `json:"activation_bytes_kept"`
+	LambdaInvocations   int64   `json:"lambda_invocations,omitempty"`
+	LambdaAtOnce        *AtOnce `json:"lambda_at_once,omitempty"`
+	StashBytes          int64   `json:"stash_bytes,omitempty"` // weights and gradients that a server in bounded asynchrony kept at its peak
+}
+
+// AtOnce is how many invocations a rank was ready to have under way at a time: at
+// first, at last, at least and at most, and how often that changed.
+type AtOnce struct {
+	First   int `json:"first"`
+	Last    int `json:"last"`
+	Least   int `json:"least"`
+	Most    int `json:"most"`
+	Changes int `json:"changes"`
 }
 
 // Diverged is what Summary.StoppedBy says of a run whose weights gave no numbers
@@ -70,25 +96,26 @@ type Summary struct {
 
 	Initializer string `json:"initializer"` // of the first weights, unless they came from a file
 
-	Epochs             int          `json:"epochs"`     // trained
-	StoppedBy          string       `json:"stopped_by"` // "epochs", "patience", "target-acc", "diverged"
-	FinalLoss          float64      `json:"final_loss"` // of the last weights; where a run has diverged, of the last that were evaluated and gave numbers
-	FinalTrainAcc      float64      `json:"final_train_acc"`
-	FinalValAcc        float64      `json:"final_val_acc"`
-	FinalTestAcc       float64      `json:"final_test_acc"`
-	BestEpoch          int          `json:"best_epoch"` // whose starting weights were best; Epochs+1: the last weights; 0: the run diverged before any were evaluated
-	BestValAcc         float64      `json:"best_val_acc"`
-	TestAccAtBestVal   float64      `json:"test_acc_at_best_val"`
-	MajorityTestAcc    float64      `json:"majority_test_acc"` // of the most frequent training class
-	EpochSecondsMedian float64      `json:"epoch_seconds_median"`
-	TotalSeconds       float64      `json:"total_seconds"`
-	GhostBytesRaw      int64        `json:"ghost_bytes_raw"`    // over all epochs
-	GhostBytesSent     int64        `json:"ghost_bytes_sent"`   // over all epochs
-	PeakRSSBytes       int64        `json:"peak_rss_bytes"`     // of the largest rank
-	LambdaInvocations  int64        `json:"lambda_invocations"` // over all epochs, and of evaluations beside them
-	Instance           string       `json:"instance,omitempty"` // what each host is, or its dollars an hour
-	Hosts              int          `json:"hosts"`              // that ranks were on
-	CostUSD            float64      `json:"cost_usd"`           // of Hosts for TotalSeconds; 0 without Instance
-	Value              float64      `json:"value"`              // 1/(TotalSeconds × CostUSD); 0 without Instance
-	PerRank            []RankReport `json:"per_rank"`
+	Epochs             int     `json:"epochs"`     // trained
+	StoppedBy          string  `json:"stopped_by"` // "epochs", "patience", "target-acc", "diverged"
+	FinalLoss          float64 `json:"final_loss"` // of the last weights; where a run has diverged, of the last that were evaluated and gave numbers
+	FinalTrainAcc      float64 `json:"final_train_acc"`
+	FinalValAcc        float64 `json:"final_val_acc"`
+	FinalTestAcc       float64 `json:"final_test_acc"`
+	BestEpoch          int     `json:"best_epoch"` // whose starting weights were best; Epochs+1: the last weights; 0: the run diverged before any were evaluated
+	BestValAcc         float64 `json:"best_val_acc"`
+	TestAccAtBestVal   float64 `json:"test_acc_at_best_val"`
+	MajorityTestAcc    float64 `json:"majority_test_acc"` // of the most frequent training class
+	EpochSecondsMedian float64 `json:"epoch_seconds_median"`
+	TotalSeconds       float64 `json:"total_seconds"`
+	GhostBytesRaw      int64   `json:"ghost_bytes_raw"`  // over all epochs
+	GhostBytesSent     int64   `json:"ghost_bytes_sent"` // over all epochs
+	PeakRSSBytes       int64   `json:"peak_rss_bytes"`   // of the largest rank
+	Functions
+	Instance  string       `json:"instance,omitempty"` // what each host is, or its dollars an hour
+	Hosts     int          `json:"hosts"`              // that ranks were on
+	ServerUSD float64      `json:"server_usd"`         // of Hosts for TotalSeconds; 0 without Instance
+	CostUSD   float64      `json:"cost_usd"`           // ServerUSD and LambdaUSD
+	Value     float64      `json:"value"`              // 1/(TotalSeconds × CostUSD); 0 without Instance
+	PerRank   []RankReport `json:"per_rank"`
 }

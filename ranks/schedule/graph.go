@@ -111,6 +111,9 @@ func (w *Walk) Next() (Task, bool) {
 	return t, true
 }
 
+// Waiting is how many tasks may run that Next has not given.
+func (w *Walk) Waiting() int { return len(w.ready) }
+
 // Done says that a task has run, or an event has come.
 func (w *Walk) Done(t Task) {
 	for k, i := range w.awaited {

@@ -30,6 +30,8 @@ type Flow interface {
 	Listens() bool
 	// Awaited is what other ranks are to bring about next, if anything.
 	Awaited() (Task, bool)
+	// Waiting is how many tasks wait for a worker.
+	Waiting() int
 	// Idle takes note that a worker has had nothing to run while t was awaited.
 	Idle(worker int, t Task, began, ended time.Time)
 	// Finished tells whether there will be nothing more to run.
@@ -43,6 +45,7 @@ type Pool struct {
 	done    sync.WaitGroup
 
 	mu      sync.Mutex
+	flow    Flow       // that runs
 	idle    *sync.Cond // workers that nobody has work for
 	asleep  int
 	running int  // tasks
@@ -93,6 +96,8 @@ func (p *Pool) serve(worker int) {
 // Run runs the tasks of f until it has finished, or until a task fails; then
 // it returns that error as soon as the tasks that run have ended.
 func (p *Pool) Run(f Flow) error {
+	p.take(f)
+	defer p.take(nil)
 	p.err, p.handed = nil, 0
 	p.done.Add(p.workers - 1)
 	for range p.workers - 1 {
@@ -101,6 +106,24 @@ func (p *Pool) Run(f Flow) error {
 	p.work(0, f)
 	p.done.Wait()
 	return p.err
+}
+
+// take takes the flow that runs, nil for none.
+func (p *Pool) take(f Flow) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.flow = f
+}
+
+// Queue is how many tasks wait for a worker, and whether a flow runs at all. It may be
+// called at any time.
+func (p *Pool) Queue() (waiting int, runs bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.flow == nil {
+		return 0, false
+	}
+	return p.flow.Waiting(), true
 }
 
 // Complete says that a task has ended which somebody else has run. finish takes note

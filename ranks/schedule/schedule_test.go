@@ -321,3 +321,36 @@ func BenchmarkPool(b *testing.B) {
 		})
 	}
 }
+
+// The queue is what may run and does not; between two runs there is none.
+func TestQueue(t *testing.T) {
+	g := &schedule.Graph{}
+	first := g.Task(schedule.Task{Interval: 1})
+	for n := range 5 {
+		g.Task(schedule.Task{Interval: n + 2}, first)
+	}
+	p := schedule.NewPool(1)
+	defer p.Close()
+	var sizes []int
+	f := &flow{Walk: schedule.NewWalk(g), ran: map[int]int{}, every: 1}
+	f.before = func(schedule.Task) {
+		n, runs := p.Queue()
+		if !runs {
+			t.Error("nothing runs")
+		}
+		sizes = append(sizes, n)
+	}
+	for range 2 {
+		if n, runs := p.Queue(); runs || n != 0 {
+			t.Errorf("%d tasks wait of no flow", n)
+		}
+		sizes = nil
+		f.Start(1)
+		if err := p.Run(f); err != nil {
+			t.Fatal(err)
+		}
+		if want := []int{0, 4, 3, 2, 1, 0}; !slices.Equal(sizes, want) {
+			t.Errorf("%v tasks wait, want %v", sizes, want)
+		}
+	}
+}

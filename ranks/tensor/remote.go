@@ -9,6 +9,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/kernels"
 	"siafu/kernels/task"
+	"siafu/lambda/bill"
 	"siafu/lambda/pool"
 )
 
@@ -28,7 +29,8 @@ type Transport interface {
 // Early is a Transport that can prepare for an attempt at a task before there is one
 // to send.
 type Early interface {
-	// Ahead says that an attempt will be sent, or given up.
+	// Ahead says that an attempt will be sent, or given up. It does not wait. Answers may
+	// come from then on.
 	Ahead(attempt task.Name) error
 }
 
@@ -56,6 +58,12 @@ type Remote struct {
 	room    kernels.Ops            // whose workspace the CPU uses for tasks that nobody else has done
 	over    bool                   // nothing is sent any more
 	counts  Counts
+	account account
+	tuning  tuning
+
+	early    Early             // the transport, where functions are invoked ahead, else nil
+	prepared map[task.Name]int // attempts that were begun before their tasks, by the name of the task
+	taken    Spent             // but for its usage, up to the last TakeSpent
 }
 
 // pending is a task without a result.
@@ -69,7 +77,7 @@ type Counts struct {
 	Sent, Again      int   // tasks, and attempts after the first
 	Failed           int   // attempts of which the transport said so
 	Dropped, Damaged int   // results: of tasks that were done, and that could not be used
-	Bytes            int64 // of messages
+	Bytes, Back      int64 // of messages, and of results
 	Pool             pool.Counts
 }
 
@@ -78,12 +86,22 @@ type Counts struct {
 func NewRemote(t Transport, w Wishes, s pool.Settings, say func(string)) *Remote {
 	r := &Remote{
 		transport: t, wishes: w, falls: s.Breaker.Failures > 0, say: say, began: time.Now(), finished: make(chan Finished),
-		closed: make(chan struct{}), heard: make(chan struct{}), pool: pool.New[task.Name](s), pending: map[task.Name]*pending{},
+		prepared: map[task.Name]int{},
+		closed:   make(chan struct{}), heard: make(chan struct{}), pool: pool.New[task.Name](s), pending: map[task.Name]*pending{},
 	}
+	r.begin(s.Limit)
+	r.account = account{tariff: bill.Tariff{Step: time.Millisecond}, limit: s.Life, life: s.Life, open: map[task.Name]*attempt{}}
 	r.due = time.AfterFunc(time.Hour, r.tick)
 	r.due.Stop()
 	go r.hear()
 	return r
+}
+
+// Charge has invocations charged by a tariff, of a function with a time limit. Without
+// it they are charged by the millisecond, and the limit is the pool's Life. It is called
+// before Start.
+func (r *Remote) Charge(t bill.Tariff, limit time.Duration) {
+	r.account.tariff, r.account.limit = t, limit
 }
 
 // Start implements Backend.
@@ -95,7 +113,10 @@ func (r *Remote) Start(own kernels.Ops, t *task.Task) (bool, error) {
 	p, name := &pending{task: t, ops: own}, t.Name.Of()
 	r.pending[name] = p
 	r.counts.Sent++
-	refused := r.obey(p, r.pool.Submit(r.now(), name, kind(t)))
+	refused := r.obey(p, r.pool.Submit(r.now(), name, kind(name)))
+	if !refused {
+		refused = r.obey(p, r.deliver(p))
+	}
 	r.mu.Unlock()
 	if refused {
 		t.Run(own)
@@ -104,9 +125,9 @@ func (r *Remote) Start(own kernels.Ops, t *task.Task) (bool, error) {
 }
 
 // kind is one for tasks that take about as long as each other.
-func kind(t *task.Task) int {
-	k := t.Layer<<8 | int(t.Stage)<<1
-	if t.Train {
+func kind(n task.Name) int {
+	k := n.Layer<<8 | int(n.Stage)<<1
+	if n.Train {
 		k++
 	}
 	return k
@@ -124,7 +145,11 @@ func (r *Remote) obey(starting *pending, orders []pool.Order[task.Name]) (refuse
 		case pool.Say:
 			r.say(o.Reason)
 		case pool.Invoke:
-			orders = append(orders, r.send(p, o.Attempt)...)
+			if p == nil {
+				orders = append(orders, r.prepare(o.Task, o.Attempt)...)
+			} else {
+				orders = append(orders, r.send(p, o.Attempt)...)
+			}
 		case pool.Local:
 			delete(r.pending, o.Task)
 			if refused = refused || p == starting && r.falls; p != starting || !r.falls {
@@ -150,6 +175,7 @@ func (r *Remote) send(p *pending, attempt int) []pool.Order[task.Name] {
 	r.counts.Bytes += int64(len(message))
 	err := r.transport.Send(message)
 	if err == nil {
+		r.account.begin(p.task.Name, r.now())
 		return nil
 	}
 	why, detail := pool.NotStarted, err.Error()
@@ -177,12 +203,19 @@ func (r *Remote) fail(f task.Failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counts.Failed++
+	if r.prepared[f.Name.Of()] == f.Attempt {
+		delete(r.prepared, f.Name.Of())
+	}
+	why := pool.Crashed
+	if errors.As(f.Err, &why); why == pool.Throttled {
+		r.account.refused(f.Name)
+	} else {
+		r.account.wasted(f.Name, r.now())
+	}
 	if f.Final && r.pending[f.Name.Of()] != nil {
 		r.obey(nil, r.giveUp(f.Name, f.Err))
 		return
 	}
-	why := pool.Crashed
-	errors.As(f.Err, &why)
 	r.obey(nil, r.pool.Failed(r.now(), f.Name.Of(), f.Attempt, why, f.Err.Error()))
 }
 
@@ -229,6 +262,9 @@ func (r *Remote) hear() {
 
 // answered takes an answer.
 func (r *Remote) answered(a task.Answer) {
+	if a.Spent != nil {
+		r.took(a.Spent)
+	}
 	if a.Failed != nil {
 		r.fail(*a.Failed)
 	}
@@ -240,10 +276,18 @@ func (r *Remote) answered(a task.Answer) {
 	}
 }
 
+// took takes what an attempt took.
+func (r *Remote) took(s *task.Spent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.account.took(s)
+}
+
 // accept puts a result into its place, if it is the first one of its task.
 func (r *Remote) accept(result []byte) (name task.Name, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.counts.Back += int64(len(result))
 	name, err := task.NameOf(result)
 	if err != nil { // nobody knows whose it was: its time will pass
 		r.counts.Damaged++
@@ -261,7 +305,9 @@ func (r *Remote) accept(result []byte) (name task.Name, first bool) {
 		orders = r.pool.Failed(r.now(), of, name.Attempt, pool.Crashed, err.Error())
 	} else if first, orders = r.pool.Result(r.now(), of, name.Attempt); first {
 		delete(r.pending, of)
+		r.account.counted(name, r.now())
 	}
+	r.account.wasted(name, r.now()) // unless it counts
 	r.obey(nil, orders)
 	return name, first
 }
@@ -286,6 +332,28 @@ func (r *Remote) Invocations() int64 {
 	return int64(n.Invoked - n.Throttled)
 }
 
+// TakeSpent implements Charging.
+func (r *Remote) TakeSpent() Spent {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.account.expire(r.now())
+	n := r.pool.Counts()
+	now := Spent{Invocations: int64(n.Invoked - n.Throttled), Again: int64(r.counts.Again), Out: r.counts.Bytes, Back: r.counts.Back}
+	since := Spent{
+		now.Invocations - r.taken.Invocations, now.Again - r.taken.Again,
+		now.Out - r.taken.Out, now.Back - r.taken.Back, r.account.usage,
+	}
+	r.taken, r.account.usage = now, bill.Usage{}
+	return since
+}
+
+// Settle implements Charging.
+func (r *Remote) Settle() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.account.settle()
+}
+
 // Counts are those up to now.
 func (r *Remote) Counts() Counts {
 	r.mu.Lock()
@@ -303,6 +371,7 @@ func (r *Remote) Close() {
 	r.mu.Unlock()
 	close(r.closed)
 	<-r.heard
+	r.tuning.ended.Wait()
 	r.here.Wait()
 	if r.room != nil {
 		r.room.Close()

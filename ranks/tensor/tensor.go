@@ -53,6 +53,8 @@ type Wishes struct {
 	// Thin leaves out of a task what it can make again from its other inputs
 	// (rematerialisation; Dorylus, §6).
 	Thin bool
+	// Form is how tasks travel.
+	Form task.Form
 }
 
 // CPU does the work on the worker that asks.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"siafu/graph/durable"
 	"siafu/graph/fault"
@@ -72,8 +73,16 @@ type Timeline struct {
 	Info    map[string]string // of the run; rank 0's counts
 	Process Process           // without what the recorder and the offsets tell
 	Workers []*Recorder
+	Counts  []Count
 	Origin  int64 // the nanosecond of rank 0's clock that is 0 in the file
 	First   Offset
+}
+
+// Count is how much there was of something at a moment.
+type Count struct {
+	Name string
+	At   time.Time
+	N    int
 }
 
 // Save gathers the timelines of all ranks and writes the file on rank 0, whole
@@ -113,7 +122,20 @@ func (t *Timeline) encode(shift int64) []byte {
 			b = e.append(append(b, ",\n"...), task, p.Rank, w.worker, shift+t.Origin)
 		})
 	}
+	for _, c := range t.Counts {
+		b = c.append(append(b, ",\n"...), p.Rank, t.Workers[0].stamp(c.At)-shift-t.Origin)
+	}
 	return b
+}
+
+// append appends the count as an event, so many nanoseconds after 0 in the file.
+func (c *Count) append(b []byte, rank int, at int64) []byte {
+	b = append(b, `{"ph":"C","name":`...)
+	b = strconv.AppendQuote(b, c.Name)
+	b = appendInt(b, `,"pid":`, int64(rank))
+	b = appendMicros(b, `,"ts":`, at)
+	b = appendInt(b, `,"args":{"n":`, int64(c.N))
+	return append(b, "}}"...)
 }
 
 // appendMeta appends an event that describes a process or thread.

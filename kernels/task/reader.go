@@ -1,0 +1,238 @@
+package task
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/kernels"
+	"siafu/kernels/model"
+)
+
+// parts gives the parts of a message: of b, or of the stream r.
+type parts struct {
+	b   []byte
+	r   io.Reader // nil: b
+	sum uint32    // of the parts before
+}
+
+// front is how many bytes the number of a part's bytes takes.
+const front = 8
+
+// next is the next part, of so many bytes at most, when it has come and its checksum
+// fits.
+func (p *parts) next(most int) (*reader, error) {
+	length, err := p.take(front)
+	if err != nil {
+		return nil, err
+	}
+	n := binary.LittleEndian.Uint64(length)
+	if n > uint64(most) {
+		return nil, fmt.Errorf("a part of a message says that it has %d bytes, where %d are the most", n, most)
+	}
+	b, err := p.take(int(n))
+	if err != nil {
+		return nil, err
+	}
+	sum, err := p.take(crc32.Size)
+	if err != nil {
+		return nil, err
+	}
+	p.sum = crc32.Update(crc32.Update(p.sum, castagnoli, length), castagnoli, b)
+	if p.sum != binary.LittleEndian.Uint32(sum) {
+		return nil, fmt.Errorf("a part of %d bytes of a message is damaged: its checksum does not fit", n)
+	}
+	return &reader{b: b}, nil
+}
+
+// ahead has the next part read while others compute. What it returns waits for it.
+func (p *parts) ahead(most int) func() (*reader, error) {
+	type answer struct {
+		part *reader
+		err  error
+	}
+	come := make(chan answer, 1)
+	go func() {
+		part, err := p.next(most)
+		come <- answer{part, err}
+	}()
+	return sync.OnceValues(func() (*reader, error) {
+		a := <-come
+		return a.part, a.err
+	})
+}
+
+// chunk is how many bytes a stream is given room for before any has come.
+const chunk = 1 << 16
+
+// take is the next n bytes. Of a stream no more room is made than what has come
+// takes, and once more as much.
+func (p *parts) take(n int) ([]byte, error) {
+	if p.r == nil {
+		if n > len(p.b) {
+			return nil, fmt.Errorf("a message is damaged: it is cut off: %w", io.ErrUnexpectedEOF)
+		}
+		b := p.b[:n]
+		p.b = p.b[n:]
+		return b, nil
+	}
+	var b []byte
+	for len(b) < n {
+		at := len(b)
+		b = slices.Grow(b, min(n-at, max(at, chunk)))
+		b = b[:min(cap(b), n)]
+		if came, err := io.ReadFull(p.r, b[at:]); err != nil {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, fmt.Errorf("a message is cut off behind %d of %d bytes: %w", at+came, n, err)
+		}
+	}
+	return b, nil
+}
+
+// reader takes a part of a message apart. After the first mistake it gives zeros.
+type reader struct {
+	b   []byte
+	err error
+}
+
+// wrong is the error of a message that is not what it should be.
+func (r *reader) wrong(what string) error {
+	return errors.Join(fmt.Errorf("the %s of a task are not those of this network", what), r.err)
+}
+
+func (r *reader) number() int {
+	if r.err != nil || len(r.b) < 8 {
+		r.err = cmp.Or(r.err, io.ErrUnexpectedEOF)
+		return 0
+	}
+	n := binary.LittleEndian.Uint64(r.b)
+	r.b = r.b[8:]
+	return int(n)
+}
+
+func (r *reader) flag() bool { return r.number() == 1 }
+
+// bytes are an array of n bytes.
+func (r *reader) bytes(n int) []byte {
+	x := r.atMost(n)
+	if r.err == nil && len(x) != n {
+		r.err = fmt.Errorf("an array has %d bytes, want %d", len(x), n)
+	}
+	if r.err != nil {
+		return nil
+	}
+	return x
+}
+
+// atMost are an array of n bytes or fewer.
+func (r *reader) atMost(n int) []byte {
+	got := r.number()
+	if r.err == nil && (got < 0 || got > n || got > len(r.b)) {
+		r.err = fmt.Errorf("an array has %d bytes of %d, want %d", got, len(r.b), n)
+	}
+	if r.err != nil {
+		return nil
+	}
+	x := r.b[:got]
+	r.b = r.b[got:]
+	return x
+}
+
+func (r *reader) name() Name {
+	n := Name{Part: r.number(), Interval: r.number(), Epoch: r.number(), Layer: r.number()}
+	n.Stage, n.Attempt, n.Train = model.Stage(r.number()), r.number(), r.flag()
+	return n
+}
+
+// mostStages bounds the stages of a task: each may be made again.
+func mostStages(net *model.Network) int { return 2 * int(model.Stages) * len(net.Layers) }
+
+// stages are those of a message, all of which the network has.
+func (r *reader) stages(net *model.Network) (list []model.Do) {
+	n := r.number()
+	if r.err == nil && (n < 1 || n > mostStages(net)) {
+		r.err = fmt.Errorf("%d stages, where there are %d at most", n, mostStages(net))
+	}
+	for k := 0; k < n && r.err == nil; k++ {
+		d := model.Do{Layer: r.number(), Stage: model.Stage(r.number()), Again: r.flag()}
+		if !net.Has(d) {
+			r.err = cmp.Or(r.err, fmt.Errorf("there is no stage %d of layer %d", d.Stage, d.Layer))
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+// value is the bytes of a matrix like dst, as a codec has made them.
+func (r *reader) value(dst kernels.Mat, c Codec) []byte {
+	if c == nil || dst.Half() {
+		return r.bytes(dst.Bytes())
+	}
+	return mapped.Bytes(r.decode(dst.Rows, dst.Cols, c))
+}
+
+// decode is rows x cols floats on the heap.
+func (r *reader) decode(rows, cols int, c Codec) []float32 {
+	if c == nil {
+		return array[float32](r, rows*cols)
+	}
+	payload := r.atMost(c.Most(rows, cols))
+	if r.err != nil {
+		return nil
+	}
+	x := make([]float32, rows*cols)
+	r.err = c.Decode(x, cols, payload)
+	return x
+}
+
+// sparse are rows of sparse features.
+func (r *reader) sparse(rows, dim int) *graph.SparseRows {
+	x := &graph.SparseRows{Offsets: make([]int64, rows+1)}
+	last := int64(0)
+	for i := range x.Offsets {
+		x.Offsets[i] = int64(r.number())
+		if x.Offsets[i] < last || x.Offsets[i] > int64(len(r.b)) {
+			r.err = cmp.Or(r.err, errors.New("offsets of sparse features that do not ascend"))
+			return x
+		}
+		last = x.Offsets[i]
+	}
+	x.Cols, x.Vals = array[uint32](r, int(last)), array[float32](r, int(last))
+	if len(x.Cols) > 0 && int(slices.Max(x.Cols)) >= dim || x.Offsets[0] != 0 {
+		r.err = cmp.Or(r.err, errors.New("a sparse feature beyond the last"))
+	}
+	return x
+}
+
+// array is n elements on the heap.
+func array[T mapped.Elem](r *reader, n int) []T {
+	var zero T
+	b := r.bytes(n * int(unsafe.Sizeof(zero)))
+	if r.err != nil {
+		return nil
+	}
+	x := make([]T, n)
+	copy(mapped.Bytes(x), b)
+	return x
+}
+
+// classes checks that labels are those of so many classes, and that there are such
+// splits.
+func (r *reader) classes(labels []int32, split []uint8, n int) {
+	if len(split) > 0 && slices.Max(split) > graph.SplitTest {
+		r.err = cmp.Or(r.err, errors.New("a split beyond the last"))
+	}
+	if len(labels) > 0 && int(slices.Max(labels)) >= n {
+		r.err = cmp.Or(r.err, errors.New("a label beyond the last class"))
+	}
+}

@@ -1,0 +1,274 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/graph/size"
+	"siafu/kernels"
+	"siafu/kernels/model"
+)
+
+// Work does the task of a message, for a network that the sender has too, and
+// appends the result. Its memory is freed. codecs find those that a message may name.
+func Work(net *model.Network, message, reply []byte, o kernels.Ops, codecs ...Codecs) ([]byte, error) {
+	return work(net, &parts{b: message}, reply, o, codecs)
+}
+
+// WorkFrom is Work of a message that is still coming. Where it comes in halves, stages
+// at the beginning of the task that work row by row are run on the first half while
+// the second one is read (Dorylus, OSDI'21, §6: Lambda-internal streaming). The result
+// is the same.
+//
+// It reads no further than the message goes, and returns when nobody reads any more: r
+// ends a wait with an error, as a connection with a deadline does. What a stream makes
+// it take is in proportion to what has come, by the widths of the network.
+func WorkFrom(net *model.Network, r io.Reader, reply []byte, o kernels.Ops, codecs ...Codecs) ([]byte, error) {
+	return work(net, &parts{r: r}, reply, o, codecs)
+}
+
+func work(net *model.Network, p *parts, reply []byte, o kernels.Ops, codecs []Codecs) (result []byte, err error) {
+	defer mapped.Catch(&err)
+	a := mapped.NewArena()
+	defer a.Free()
+	var find Codecs
+	if len(codecs) > 0 {
+		find = codecs[0]
+	}
+	j, err := newJob(net, p, o, a, find)
+	if err != nil {
+		return nil, err
+	}
+	part, err := p.next(j.most(j.first))
+	if err != nil {
+		return nil, err
+	}
+	if j.first < j.rows {
+		second := p.ahead(j.most(j.rows - j.first))
+		defer second() // nobody else reads
+		if err := j.take(part, 0, j.first); err != nil {
+			return nil, err
+		}
+		j.run(0, j.first)
+		if part, err = second(); err != nil {
+			return nil, err
+		}
+	}
+	if len(p.b) > 0 {
+		return nil, errors.New("a message goes on behind its end")
+	}
+	return j.finish(part, reply)
+}
+
+// job is a task that somebody else is waiting for.
+type job struct {
+	net   *model.Network
+	ops   kernels.Ops
+	arena *mapped.Arena
+
+	task    Task
+	only    int       // stages that are made again for the task alone
+	early   int       // stages that work row by row, before all others
+	cut     model.Cut // of all stages
+	half    bool      // ÂX is in bfloat16
+	weights kernels.Mat
+
+	rows, first int
+	store       *model.Store // of all rows; nil, as what follows, before the first ones have come
+	ids         []uint32
+	features    graph.Features // of sparse ones those that have come
+	labels      []int32
+	split       []uint8
+}
+
+// newJob reads the head of a message.
+func newJob(net *model.Network, p *parts, o kernels.Ops, a *mapped.Arena, find Codecs) (*job, error) {
+	r, err := p.next(mostHead(net))
+	if err != nil {
+		return nil, err
+	}
+	j := &job{net: net, ops: o, arena: a}
+	j.task.Name, j.task.Version, j.half = r.name(), r.number(), r.flag()
+	codec := string(r.atMost(mostName))
+	j.only = r.number()
+	j.task.Do = r.stages(net)
+	if r.err != nil || j.only < 0 || j.only > len(j.task.Do) {
+		return nil, r.wrong("stages")
+	}
+	if j.task.Form.Codec, err = find.find(codec); err != nil {
+		return nil, fmt.Errorf("a task whose values are encoded as %q: %w", codec, err)
+	}
+	j.rows, j.first = r.number(), r.number()
+	if j.rows < 0 || j.rows > math.MaxUint32 || j.first < 0 || j.first > j.rows || j.first < j.rows-j.first {
+		return nil, errors.Join(fmt.Errorf("a task of %d rows, of which %d come first", j.rows, j.first), r.err)
+	}
+	if r.flag() {
+		j.task.Loss = &Loss{Scale: math.Float32frombits(uint32(r.number())), Count: r.flag()}
+	}
+	if err := j.takeWeights(r); err != nil {
+		return nil, err
+	}
+	j.cut = net.Cut(nil, j.task.Do, j.task.Pass())
+	j.early = slices.IndexFunc(j.task.Do, func(d model.Do) bool { return !net.ByRow(d) })
+	if j.early < 0 {
+		j.early = len(j.task.Do)
+	}
+	return j, nil
+}
+
+// mostHead bounds the bytes of a task's head.
+func mostHead(net *model.Network) int {
+	const numbers = 32
+	return size.Sum(8*(numbers+3*mostStages(net)+len(net.Layers)), mostName, size.Product(4, net.Spec.NumWeights()))
+}
+
+// takeWeights takes those of the layers of the stages, which end the head.
+func (j *job) takeWeights(r *reader) error {
+	var all elements
+	flat := kernels.NewMat(j.ops, j.arena, j.net.Spec.NumWeights(), 1)
+	for _, part := range layers(j.net, j.task.Do) {
+		dst := flat.Part(part.Lo, part.Hi)
+		all = append(all, element{dst, r.bytes(dst.Bytes())})
+	}
+	if r.err != nil || len(r.b) > 0 || j.task.hasLoss() != (j.task.Loss != nil) {
+		return r.wrong("weights")
+	}
+	all.put(j.ops)
+	j.weights = flat
+	return nil
+}
+
+// most bounds the bytes of a part of so many rows.
+func (j *job) most(rows int) int {
+	value := func(cols int) int {
+		n := size.Product(bytesOfFloat, rows, cols)
+		if c := j.task.Form.Codec; c != nil {
+			n = max(n, c.Most(rows, cols))
+		}
+		return n + front
+	}
+	const labels = 4 + 1
+	sum := (bytesOfID+labels)*rows + 3*front
+	switch dim := j.net.Spec.Dims[0]; {
+	case j.cut.Features && j.net.Sparse:
+		sum = size.Sum(sum, 8*(rows+1), size.Product(bytesOfID+bytesOfFloat, rows, dim), 2*front)
+	case j.cut.Features:
+		sum = size.Sum(sum, value(dim))
+	}
+	for _, r := range j.cut.Inputs {
+		sum = size.Sum(sum, value(j.net.Width(r)))
+	}
+	return sum
+}
+
+const (
+	bytesOfID    = 4
+	bytesOfFloat = 4
+)
+
+// room makes room for all rows.
+func (j *job) room() {
+	j.store = j.net.Alone(j.task.Do, j.rows, j.half, j.ops, j.arena)
+	j.ids = make([]uint32, j.rows)
+	switch dim := j.net.Spec.Dims[0]; {
+	case j.cut.Features && j.net.Sparse:
+		j.features.Sparse = &graph.SparseRows{Offsets: []int64{0}}
+	case j.cut.Features:
+		j.features.Dense = make([]float32, j.rows*dim)
+	}
+	if j.task.Loss != nil {
+		j.labels, j.split = make([]int32, j.rows), make([]uint8, j.rows)
+	}
+}
+
+// take takes the rows [lo, hi), or none of them.
+func (j *job) take(r *reader, lo, hi int) error {
+	n, dim, c := hi-lo, j.net.Spec.Dims[0], j.task.Form.Codec
+	ids := array[uint32](r, n)
+	if r.err != nil {
+		return r.wrong("vertices")
+	}
+	if j.store == nil { // half of the rows have come
+		j.room()
+	}
+	copy(j.ids[lo:], ids)
+	switch {
+	case j.cut.Features && j.net.Sparse:
+		j.takeSparse(r.sparse(n, dim))
+	case j.cut.Features:
+		copy(j.features.Dense[lo*dim:], r.decode(n, dim, c))
+	}
+	var values elements
+	for _, ref := range j.cut.Inputs {
+		dst := j.store.Value(ref).Part(lo, hi)
+		values = append(values, element{dst, r.value(dst, c)})
+	}
+	if j.task.Loss != nil {
+		copy(j.labels[lo:], array[int32](r, n))
+		copy(j.split[lo:], array[uint8](r, n))
+		r.classes(j.labels[lo:hi], j.split[lo:hi], j.net.Spec.Dims[j.net.Spec.Layers()])
+	}
+	if r.err != nil || len(r.b) > 0 {
+		return r.wrong("values")
+	}
+	values.put(j.ops)
+	return nil
+}
+
+// takeSparse puts the sparse features of rows behind those that have come.
+func (j *job) takeSparse(x *graph.SparseRows) {
+	all := j.features.Sparse
+	before := all.Offsets[len(all.Offsets)-1]
+	for _, at := range x.Offsets[1:] {
+		all.Offsets = append(all.Offsets, before+at)
+	}
+	all.Cols, all.Vals = append(all.Cols, x.Cols...), append(all.Vals, x.Vals...)
+}
+
+// frame is that of the rows [lo, hi), which have come.
+func (j *job) frame(lo, hi int) *model.Frame {
+	dim := j.net.Spec.Dims[0]
+	f := graph.Features{Rows: hi - lo, Dim: dim}
+	if x := j.features.Sparse; x != nil {
+		f.Sparse = &graph.SparseRows{Offsets: x.Offsets[lo : hi+1], Cols: x.Cols, Vals: x.Vals}
+	} else if x := j.features.Dense; x != nil {
+		f.Dense = x[lo*dim : hi*dim]
+	}
+	return j.store.On(model.Place(j.ops, j.arena, f, j.ids[lo:hi], nil), lo, j.task.Pass(), j.weights)
+}
+
+// run runs the early stages on the rows [lo, hi).
+func (j *job) run(lo, hi int) {
+	t := Task{Name: j.task.Name, Do: j.task.Do[:j.early]}
+	if j.early > 0 {
+		t.Frame = j.frame(lo, hi)
+	}
+	t.Run(j.ops)
+}
+
+// finish takes the last rows, does what is left of the task, and appends the result.
+func (j *job) finish(last *reader, reply []byte) ([]byte, error) {
+	t, list, before := &j.task, j.task.Do, 0
+	if j.first < j.rows {
+		before = j.first
+	}
+	if err := j.take(last, before, j.rows); err != nil {
+		return nil, err
+	}
+	if before > 0 {
+		j.run(before, j.rows)
+		list = list[j.early:]
+	}
+	t.Frame = j.frame(0, j.rows)
+	t.Frame.Enter(t.Do, t.Pass())
+	if t.Loss != nil {
+		t.Loss.Labels, t.Loss.Split = kernels.Place(j.ops, j.arena, j.labels), kernels.Place(j.ops, j.arena, j.split)
+	}
+	t.run(list, j.ops)
+	return t.result(j.net.Cut(t.Do[:j.only], t.Do[j.only:], t.Pass()), reply, j.ops), nil
+}

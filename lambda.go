@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"siafu/lambda/deploy"
+)
+
+type lambdaCmd struct {
+	Deploy lambdaDeployCmd `cmd:"" help:"Make the function in AWS Lambda, or change it where it differs."`
+	Status lambdaStatusCmd `cmd:"" help:"Say what there is of the function."`
+	Remove lambdaRemoveCmd `cmd:"" help:"Delete the function, and the role that deploy has made for it."`
+}
+
+type lambdaDeployCmd struct {
+	Options deploy.Options `embed:""`
+}
+
+func (c *lambdaDeployCmd) Run(ctx context.Context, io console) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
+	return deploy.Deploy(ctx, c.Options, io.out)
+}
+
+type lambdaStatusCmd struct {
+	Options deploy.StatusOptions `embed:""`
+}
+
+func (c *lambdaStatusCmd) Run(ctx context.Context, io console) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
+	return deploy.Status(ctx, c.Options, io.out)
+}
+
+type lambdaRemoveCmd struct {
+	Options deploy.RemoveOptions `embed:""`
+}
+
+func (c *lambdaRemoveCmd) Run(ctx context.Context, io console) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
+	return deploy.Remove(ctx, c.Options, io.out)
+}
+
+// untilInterrupted ends a context at the first signal, so that what has been begun is
+// taken back; a second one ends the process.
+func untilInterrupted(ctx context.Context) (context.Context, func()) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}

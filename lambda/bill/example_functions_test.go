@@ -1,0 +1,32 @@
+package bill_test
+
+import (
+	"fmt"
+	"time"
+
+	"siafu/lambda/bill"
+)
+
+// The example of docs/lambda.md: 32,700 invocations of 100 ms with 1769 MB, and a machine
+// for twenty minutes.
+func ExampleFunctions() {
+	i, err := bill.ParseInstance("c5n.2xlarge")
+	if err != nil {
+		panic(err)
+	}
+	for _, architecture := range []string{"x86_64", "arm64"} {
+		tariff, err := bill.Architecture(architecture)
+		if err != nil {
+			panic(err)
+		}
+		f := bill.Functions{Tariff: tariff, Memory: 1769}
+		for range 32_700 {
+			f.Add(bill.Counted, 0, 100*time.Millisecond)
+		}
+		b := bill.Bill{Servers: bill.Servers([]string{"n1"}, i, 20*time.Minute), Functions: []bill.Functions{f}}
+		fmt.Printf("%s: functions $%s, all $%s\n", architecture, f.Cost(bill.Counted).FloatString(3), b.Total().FloatString(3))
+	}
+	// Output:
+	// x86_64: functions $0.101, all $0.245
+	// arm64: functions $0.082, all $0.226
+}

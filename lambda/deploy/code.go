@@ -1,0 +1,101 @@
+package deploy
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/base64"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"siafu/graph/fault"
+)
+
+// Code is what Lambda gets of a function.
+type Code struct {
+	Path   string
+	Zip    []byte
+	SHA256 string // of Zip, in base64, as Lambda tells it
+}
+
+// Bounds of what Lambda takes: of an executable, and of a zip within a request.
+const (
+	mostExecutable = 250 << 20
+	mostZip        = 50 << 20
+)
+
+// machines are the architectures as executables name them.
+var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+
+// Pack makes the zip of an executable: the one file bootstrap in it, of a fixed time, so
+// that equal executables make equal zips. What is no static executable of the
+// architecture is refused.
+func Pack(path, arch string) (Code, error) {
+	build := "make function LAMBDA_ARCH=" + arch
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Code{}, fault.New(fault.Missing, "lambda", path, "the function is not there").Then("build it: %s", build)
+	}
+	if err != nil {
+		return Code{}, fault.System("lambda", path, err)
+	}
+	if !info.Mode().IsRegular() || info.Size() > mostExecutable {
+		return Code{}, fault.New(fault.Data, "lambda", path, "this is no executable of at most %d bytes", mostExecutable).Then("build one: %s", build)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Code{}, fault.System("lambda", path, err)
+	}
+	if why := unfit(text, arch); why != "" {
+		return Code{}, fault.New(fault.Data, "lambda", path, "%s", why).Then("build one for it: %s", build)
+	}
+	packed, err := archive(text)
+	if err != nil {
+		return Code{}, fault.New(fault.Runtime, "lambda", path, "%v", err)
+	}
+	if len(packed) > mostZip {
+		return Code{}, fault.New(fault.Data, "lambda", path, "its zip has %d bytes, and Lambda takes %d", len(packed), mostZip).Then("build a smaller one: %s", build)
+	}
+	sum := sha256.Sum256(packed)
+	return Code{path, packed, base64.StdEncoding.EncodeToString(sum[:])}, nil
+}
+
+// unfit is why a file cannot be a function of an architecture, empty where it can.
+func unfit(text []byte, arch string) string {
+	f, err := elf.NewFile(bytes.NewReader(text))
+	if err != nil {
+		return "this is no ELF executable: " + err.Error()
+	}
+	switch {
+	case f.Machine != machines[arch] || f.Class != elf.ELFCLASS64:
+		return "this is an executable of " + f.Machine.String() + ", and the function is to be of " + arch
+	case f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN:
+		return "this is no executable but " + f.Type.String()
+	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return "this executable is not static, and Lambda's system has other libraries"
+		}
+	}
+	return ""
+}
+
+// archive is the zip of an executable.
+func archive(text []byte) ([]byte, error) {
+	h := &zip.FileHeader{Name: "bootstrap", Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
+	h.SetMode(0o755)
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	w, err := z.CreateHeader(h)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(text); err != nil {
+		return nil, err
+	}
+	err = z.Close()
+	return out.Bytes(), err
+}

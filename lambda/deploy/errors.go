@@ -1,0 +1,120 @@
+//go:build lambda
+
+package deploy
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+
+	"siafu/graph/fault"
+)
+
+// answer is an error of AWS in its own words, without what the SDK puts round them.
+type answer struct {
+	text string
+	err  error
+}
+
+func (a *answer) Error() string { return a.text }
+
+func (a *answer) Unwrap() error { return a.err }
+
+// code is AWS's name of an error, empty where it is not AWS's.
+func code(err error) string {
+	if e := smithy.APIError(nil); errors.As(err, &e) {
+		return e.ErrorCode()
+	}
+	return ""
+}
+
+// message is AWS's text of an error, empty where it is not AWS's.
+func message(err error) string {
+	if e := smithy.APIError(nil); errors.As(err, &e) {
+		return e.ErrorMessage()
+	}
+	return ""
+}
+
+// trouble is an error that AWS tells, with its kind and what the user does next.
+type trouble struct {
+	codes  []string
+	text   string // that its message has
+	kind   fault.Kind
+	remedy string
+}
+
+var troubles = []trouble{
+	{codes: []string{"UnrecognizedClientException", "InvalidClientTokenId", "InvalidSignatureException", "SignatureDoesNotMatch", "ExpiredToken", "ExpiredTokenException", "IncompleteSignature", "MissingAuthenticationToken", "OptInRequired"},
+		kind: fault.Config, remedy: `these credentials are wrong or have expired: renew them, as with "aws configure" or "aws sso login"`},
+	{codes: []string{"TooManyRequestsException", "Throttling", "ThrottlingException"},
+		remedy: "AWS throttles the calls of this account, after several attempts: wait a minute and run it again"},
+	{codes: []string{"CodeStorageExceededException"},
+		kind: fault.Config, remedy: "a quota: delete functions, or ask for a higher one of function storage in Service Quotas"},
+	{codes: []string{"LimitExceeded", "LimitExceededException"},
+		kind: fault.Config, remedy: "a quota of IAM: delete roles, or give a --role that is there"},
+	{codes: []string{"InvalidParameterValueException"}, text: "UnreservedConcurrentExecution",
+		kind: fault.Config, remedy: "a quota: ask for more concurrent executions in Service Quotas, or use a smaller --concurrency; AWS keeps some for other functions"},
+	{text: "MemorySize",
+		kind: fault.Config, remedy: "a quota: new accounts get at most 3008 MB; ask AWS for more, or use a smaller --memory"},
+	{codes: []string{"InvalidParameterValueException"}, text: "role",
+		kind: fault.Config, remedy: "the role must trust lambda.amazonaws.com, and in a VPC have AWSLambdaVPCAccessExecutionRole; --create-role makes such a one"},
+	{codes: []string{"ResourceConflictException"},
+		remedy: "somebody else changes the function at the same time: run it again"},
+	{codes: []string{"DeleteConflict"},
+		kind: fault.Config, remedy: "something that siafu has not made belongs to the role, as an inline policy: take it away, and run it again"},
+	{codes: []string{"InvalidParameterValueException", "ValidationException", "ValidationError", "MalformedPolicyDocument"},
+		kind: fault.Config, remedy: "correct the flag that it names"},
+	{codes: []string{"ServiceException", "ServiceFailure", "InternalFailure", "ServiceUnavailable"},
+		remedy: "AWS has failed, after several attempts: run it again later"},
+}
+
+// named is the right that AWS says is missing, which need not be that to make the call:
+// who creates a function must be allowed to pass its role on.
+var named = regexp.MustCompile(`not authorized to perform: ([a-z0-9]+:[A-Za-z]+)`)
+
+// explain says in words what a call has come to, and what the user does next.
+func explain(action string, err error) error {
+	if errors.Is(err, context.Canceled) {
+		return &fault.Error{Op: "lambda", Kind: fault.Stopped, Detail: "interrupted", Remedy: "run it again", Err: &answer{action, err}}
+	}
+	e := smithy.APIError(nil)
+	if !errors.As(err, &e) {
+		return &fault.Error{Op: "lambda", Kind: fault.IO, Detail: action, Remedy: "check the network and the region", Err: err}
+	}
+	f := &fault.Error{Op: "lambda", Detail: action, Err: &answer{e.ErrorCode() + ": " + e.ErrorMessage(), err}}
+	if slices.Contains([]string{"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"}, e.ErrorCode()) {
+		if m := named.FindStringSubmatch(e.ErrorMessage()); m != nil {
+			action = m[1]
+		}
+		f.Kind, f.Remedy = fault.Config, "have whoever administers the account allow "+action
+		return f
+	}
+	for _, t := range troubles {
+		if (t.codes == nil || slices.Contains(t.codes, e.ErrorCode())) && strings.Contains(strings.ToLower(e.ErrorMessage()), strings.ToLower(t.text)) {
+			f.Kind, f.Remedy = t.kind, t.remedy
+			break
+		}
+	}
+	return f
+}
+
+// denied tells whether a call was not allowed.
+func denied(err error) bool {
+	return slices.Contains([]string{"AccessDenied", "AccessDeniedException"}, code(err))
+}
+
+// uncertain tells whether a call that has failed may have done its work: no answer has
+// come, or that of a service that has failed.
+func uncertain(err error) bool {
+	if err == nil || code(err) == "" {
+		return err != nil
+	}
+	r := (*http.ResponseError)(nil)
+	return errors.As(err, &r) && r.HTTPStatusCode() >= 500
+}

@@ -1,0 +1,100 @@
+//go:build lambda
+
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
+
+	"siafu/graph/fault"
+)
+
+// Status says what there is of a function. A fault of kind Missing says that there is
+// none.
+func Status(ctx context.Context, o StatusOptions, w io.Writer) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	c, err := open(ctx, w, false)
+	if err != nil {
+		return err
+	}
+	return c.status(ctx, o)
+}
+
+func (c *control) status(ctx context.Context, o StatusOptions) error {
+	there, err := c.look(ctx, o.Name)
+	if err != nil {
+		return err
+	}
+	if there != nil {
+		c.tell(there, o)
+	}
+	if err := c.tellRole(ctx, o.Name); err != nil {
+		return err
+	}
+	if there == nil {
+		return fault.New(fault.Missing, "lambda", "", "there is no function %s in %s", o.Name, c.region).Then(`"siafu lambda deploy" makes one; AWS_REGION names another region`)
+	}
+	return nil
+}
+
+// tell prints a function.
+func (c *control) tell(there *lambda.GetFunctionOutput, o StatusOptions) {
+	f := there.Configuration
+	arch := "amd64"
+	if slices.Contains(f.Architectures, types.ArchitectureArm64) {
+		arch = "arm64"
+	}
+	concurrency := "not reserved"
+	if r := reserved(there); r != nil {
+		concurrency = fmt.Sprint(*r)
+	}
+	c.say("function=%s region=%s siafu=%t state=%s last_update=%s arch=%s memory_mb=%d timeout=%ds modified=%s", o.Name, c.region,
+		c.owned(there, o.Name) == nil, f.State, f.LastUpdateStatus, arch, aws.ToInt32(f.MemorySize), aws.ToInt32(f.Timeout), aws.ToString(f.LastModified))
+	for _, reason := range []*string{f.StateReason, f.LastUpdateStatusReason} {
+		if text := aws.ToString(reason); text != "" {
+			c.say("reason: %s", text)
+		}
+	}
+	c.say("role=%s", aws.ToString(f.Role))
+	c.say("concurrency=%s", concurrency)
+	if f.VpcConfig != nil && len(f.VpcConfig.SubnetIds) > 0 {
+		c.say("vpc=%s subnets=%v security_groups=%v", aws.ToString(f.VpcConfig.VpcId), f.VpcConfig.SubnetIds, f.VpcConfig.SecurityGroupIds)
+	}
+	c.say("code_sha256=%s code_bytes=%d %s", aws.ToString(f.CodeSha256), f.CodeSize, compared(o.File, arch, aws.ToString(f.CodeSha256)))
+}
+
+// compared says whether a local executable is the function's code.
+func compared(file, arch, sum string) string {
+	path, err := executable(file, arch)
+	if err != nil {
+		return "local: " + err.Error()
+	}
+	local, err := Pack(path, arch)
+	if err != nil {
+		return "local: " + err.Error()
+	}
+	return fmt.Sprintf("local=%s same=%t", path, local.SHA256 == sum)
+}
+
+// tellRole prints the role that siafu has made for a function, if there is one.
+func (c *control) tellRole(ctx context.Context, function string) error {
+	r, err := c.madeFor(ctx, function)
+	switch {
+	case denied(err):
+		c.say("role made by siafu: unknown: %v", err)
+		return nil
+	case err != nil:
+		return err
+	case r != nil:
+		c.say("role made by siafu: %s", aws.ToString(r.Arn))
+	}
+	return nil
+}

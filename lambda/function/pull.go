@@ -1,0 +1,71 @@
+package function
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"siafu/halo/codec"
+	"siafu/kernels/task"
+	"siafu/lambda"
+)
+
+// pull does a task that is to be pulled, and brings its result.
+func (f *Function) pull(ctx context.Context, p lambda.Pull) (lambda.Reply, error) {
+	if err := p.Check(); err != nil {
+		return lambda.Reply{}, err
+	}
+	l, began := f.dial(p), time.Now()
+	answer, err := l.ask(ctx, http.MethodGet, lambda.TaskPath, p.Token, nil, http.StatusOK)
+	if err != nil {
+		return lambda.Reply{}, err
+	}
+	defer answer.Body.Close()
+	body := &meter{r: answer.Body, waited: time.Since(began)}
+	result, err := task.WorkFrom(f.network, body, nil, f.ops, codec.OfTasks)
+	if err != nil {
+		return lambda.Reply{}, err
+	}
+	// Only a body that has been read to its end leaves its connection to the result.
+	if n, _ := body.Read(make([]byte, 1)); n > 0 {
+		return lambda.Reply{}, errors.New("there is more behind the task")
+	}
+	worked := time.Since(began)
+	if n := int64(len(result)); n > p.MostResult {
+		return lambda.Reply{Refused: lambda.TooLarge("the result of a task", n, "its data endpoint", p.MostResult).Error()}, nil
+	}
+	if err := l.push(ctx, p.Token, result); err != nil {
+		return lambda.Reply{}, err
+	}
+	return lambda.Reply{Spent: &lambda.Spent{
+		In: body.n, Out: int64(len(result)),
+		Fetch: body.waited.Microseconds(), Work: (worked - body.waited).Microseconds(), Push: (time.Since(began) - worked).Microseconds(),
+	}}, nil
+}
+
+// push brings a result.
+func (l *line) push(ctx context.Context, token string, result []byte) error {
+	answer, err := l.ask(ctx, http.MethodPost, lambda.ResultPath, token, result, http.StatusNoContent)
+	if err != nil {
+		return err
+	}
+	return answer.Body.Close()
+}
+
+// meter counts what is read, and the time of waiting for it.
+type meter struct {
+	r      io.Reader
+	n      int64
+	waited time.Duration
+}
+
+// Read implements io.Reader.
+func (m *meter) Read(p []byte) (int, error) {
+	began := time.Now()
+	n, err := m.r.Read(p)
+	m.waited += time.Since(began)
+	m.n += int64(n)
+	return n, err
+}

@@ -1,0 +1,235 @@
+package function
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/kernels/task"
+	"siafu/lambda"
+	"siafu/lambda/endpoint"
+)
+
+// job is a task of a network, as it is sent.
+func job(t *testing.T, attempt int) (json.RawMessage, task.Name, []byte) {
+	t.Helper()
+	s := model.Spec{Kind: "mlp", Dims: []int{8, 3}, Seed: 1}
+	s.Choose(model.Load{}, model.Choices{Order: "apply-first", CacheInput: "off"})
+	text, err := json.Marshal(lambda.Network{Spec: s, Kernel: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const vertices = 100
+	net, ops, a := model.New(s, false), kernels.NewTeam(1), mapped.NewArena()
+	defer func() { ops.Close(); a.Free() }()
+	ids, x := make([]uint32, vertices), make([]float32, vertices*8)
+	for i := range x {
+		x[i] = float32(i % 7)
+	}
+	in := model.Place(ops, a, graph.Features{Rows: vertices, Dim: 8, Dense: x}, ids, ids)
+	store := model.NewStore(net, in, model.InStep, ops, a)
+	work := task.Task{
+		Name: task.Name{Interval: 2, Attempt: attempt, Stage: model.Apply}, Do: []model.Do{{Stage: model.Apply}},
+		Frame: store.Frame(0, vertices, ops, kernels.Mat{}),
+	}
+	return text, work.Name, work.Encode(nil, ops)
+}
+
+// side is an endpoint, and what functions have brought.
+type side struct {
+	*endpoint.Endpoint
+	results chan []byte
+}
+
+func start(t *testing.T, o endpoint.Options) side {
+	t.Helper()
+	e, err := endpoint.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return side{e, make(chan []byte, 10)} // more than any test brings
+}
+
+// open is the request for a task that is there.
+func open(t *testing.T, e side, attempt int, most int64) lambda.Request {
+	t.Helper()
+	network, name, m := job(t, attempt)
+	p, err := e.Expect(name, most, func(r []byte) { e.results <- r })
+	if err == nil {
+		err = e.Deliver(t.Context(), name, m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lambda.Request{Network: network, Pull: &p}
+}
+
+// A task that is pulled has the result of one in a payload, and the reply says what it
+// has taken; a warm function uses its connection again.
+func TestPull(t *testing.T) {
+	f, e := New(), start(t, endpoint.Options{})
+	defer f.Close()
+	for attempt := range 3 {
+		network, name, m := job(t, attempt)
+		want, err := f.Handle(t.Context(), lambda.Request{Network: network, Task: m})
+		if err != nil || len(want.Result) < 100*3*4 {
+			t.Fatalf("%d bytes of a result: %v", len(want.Result), err)
+		}
+		reply, err := f.Handle(t.Context(), open(t, e, attempt, 0))
+		if err != nil || reply.Result != nil || reply.Refused != "" || reply.Spent == nil {
+			t.Fatalf("%+v %v", reply, err)
+		}
+		if got := <-e.results; !bytes.Equal(got, want.Result) || !e.Withdraw(name) {
+			t.Error("the result is another one")
+		}
+		if s := reply.Spent; s.In != int64(len(m)) || s.Out != int64(len(want.Result)) || s.Fetch <= 0 || s.Work <= 0 || s.Push <= 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+	if s := e.Stats(); s.AtMost != 1 || s.Answered != 3 || s.Refusals() > 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A function talks to the endpoint that it was told of and to no other one, whatever
+// the address leads to; it tells nobody else its token.
+func TestFingerprint(t *testing.T) {
+	e, other := start(t, endpoint.Options{}), start(t, endpoint.Options{})
+	f := New()
+	defer f.Close()
+	if _, err := f.Handle(t.Context(), open(t, e, 1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, e, 2, 0)
+	r.Pull.Address = other.Address()
+	if _, err := f.Handle(t.Context(), r); err == nil || !strings.Contains(err.Error(), "another one") {
+		t.Errorf("an impostor: %v", err)
+	}
+	var asked atomic.Bool
+	authority := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Store(true) }))
+	authority.Config.ErrorLog = log.New(io.Discard, "", 0)
+	authority.StartTLS()
+	defer authority.Close()
+	r.Pull.Address = authority.Listener.Addr().String()
+	if _, err := f.Handle(t.Context(), r); err == nil || asked.Load() {
+		t.Errorf("another certificate: %v", err)
+	}
+	if other.Stats().Fetched+other.Stats().Answered > 0 || other.Stats().Refused[endpoint.Wrong] > 0 {
+		t.Errorf("the impostor has seen a request: %+v", other.Stats())
+	}
+	r.Pull.Address = e.Address() // and the token is as good as before
+	if _, err := f.Handle(t.Context(), r); err != nil {
+		t.Error(err)
+	}
+}
+
+// What the endpoint refuses, and a descriptor that is none, fails the invocation with
+// the reason; a result that is too large is refused for good.
+func TestPullRefused(t *testing.T) {
+	e := start(t, endpoint.Options{})
+	f := New()
+	defer f.Close()
+	done := open(t, e, 1, 0)
+	if _, err := f.Handle(t.Context(), done); err != nil {
+		t.Fatal(err)
+	}
+	<-e.results
+	wrong, nothing := open(t, e, 2, 0), open(t, e, 3, 0)
+	wrong.Pull.Token += "x"
+	nothing.Pull.Fingerprint = "none"
+	for want, r := range map[string]lambda.Request{"has been used": done, "no ticket": wrong, "SHA-256": nothing} {
+		if reply, err := f.Handle(t.Context(), r); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %+v %v", want, reply, err)
+		}
+	}
+	if reply, err := f.Handle(t.Context(), open(t, e, 4, 50)); err != nil || !strings.Contains(reply.Refused, "--intervals") {
+		t.Errorf("a large result: %+v %v", reply, err)
+	}
+	if s := e.Stats(); s.Refusals() != 2 || s.Refused[endpoint.Reused] != 1 || s.Refused[endpoint.Wrong] != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// An endpoint that ends while a function waits for its task ends the invocation, and so
+// does one that is gone; the next one is served by another endpoint.
+func TestEndpointEnds(t *testing.T) {
+	e := start(t, endpoint.Options{})
+	f := New()
+	defer f.Close()
+	network, name, _ := job(t, 1)
+	p, err := e.Expect(name, 0, func(r []byte) { e.results <- r })
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, end := lambda.Request{Network: network, Pull: &p}, make(chan error)
+	go func() {
+		_, err := f.Handle(context.Background(), r)
+		end <- err
+	}()
+	for until := time.Now().Add(20 * time.Second); e.Stats().Connections == 0 && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
+	_ = e.Close()
+	if err := <-end; err == nil {
+		t.Error("there is a result")
+	}
+	if _, err := f.Handle(t.Context(), r); err == nil {
+		t.Error("an endpoint that is gone answers")
+	}
+	if _, err := f.Handle(t.Context(), open(t, start(t, endpoint.Options{}), 2, 0)); err != nil {
+		t.Error(err)
+	}
+}
+
+// With a relay, all that a function pulls and pushes goes through it, to loopback
+// addresses too, and the relay sees TLS alone.
+func TestRelay(t *testing.T) {
+	var through atomic.Int64
+	relay := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		there, err := net.Dial("tcp", r.Host)
+		if err != nil || r.Method != http.MethodConnect {
+			t.Errorf("%s %s: %v", r.Method, r.Host, err)
+			return
+		}
+		defer there.Close()
+		here, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer here.Close()
+		_, _ = io.WriteString(here, "HTTP/1.1 200 OK\r\n\r\n")
+		go func() { _, _ = io.Copy(there, here) }()
+		n, _ := io.Copy(here, there)
+		through.Add(n)
+	}))
+	t.Setenv("SIAFU_RELAY", relay.Listener.Addr().String())
+	e, f := start(t, endpoint.Options{}), New()
+	reply, err := f.Handle(t.Context(), open(t, e, 1, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	_ = e.Close()
+	relay.Close()
+	for until := time.Now().Add(20 * time.Second); through.Load() < reply.Spent.In && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
+	if through.Load() < reply.Spent.In {
+		t.Errorf("%d of %d bytes came through the relay", through.Load(), reply.Spent.In)
+	}
+}

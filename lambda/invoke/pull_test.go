@@ -1,0 +1,275 @@
+package invoke_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/kernels/task"
+	"siafu/lambda"
+	"siafu/lambda/endpoint"
+	"siafu/lambda/function"
+	"siafu/lambda/invoke"
+)
+
+// pulling is a transport whose invocations are answered so, by functions that pull.
+func pulling(t *testing.T, o endpoint.Options, answer func(*function.Function, http.ResponseWriter, *http.Request)) (*invoke.Transport, *endpoint.Endpoint, []byte, *atomic.Int64) {
+	t.Helper()
+	net, m := message(t, 10)
+	e, err := endpoint.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := function.New()
+	client, n := answering(t, func(w http.ResponseWriter, r *http.Request) { answer(f, w, r) })
+	transport, err := invoke.New(invoke.Options{Client: client, Function: "f", Network: net, AtOnce: 1, Timeout: time.Minute, Endpoint: e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(transport.Close(), e.Close()); err != nil {
+			t.Error(err)
+		}
+		f.Close()
+	})
+	return transport, e, m, n
+}
+
+// handle does an invocation, and replies.
+func handle(f *function.Function, w http.ResponseWriter, r *http.Request) {
+	var request lambda.Request
+	err := json.NewDecoder(r.Body).Decode(&request)
+	if err == nil && request.Task != nil {
+		err = fmt.Errorf("the payload has the task")
+	}
+	reply, failed := lambda.Reply{}, err
+	if err == nil {
+		reply, failed = f.Handle(r.Context(), request)
+	}
+	if failed != nil {
+		w.Header().Set("X-Amz-Function-Error", "Unhandled")
+		_ = json.NewEncoder(w).Encode(lambda.Failed{Type: "error", Message: failed.Error()})
+		return
+	}
+	_ = json.NewEncoder(w).Encode(reply)
+}
+
+// end is what an attempt comes to: a result, or why there is none.
+func end(t *testing.T, transport *invoke.Transport) (name task.Name, failure *task.Failure) {
+	t.Helper()
+	late := time.After(20 * time.Second)
+	for {
+		select {
+		case a := <-transport.Answers():
+			if a.Failed != nil {
+				return a.Failed.Name, a.Failed
+			}
+			if a.Result == nil && a.Spent != nil { // what an attempt took is told beside its end
+				continue
+			}
+			name, err := task.NameOf(a.Result)
+			if err != nil {
+				t.Error(err)
+			}
+			return name, nil
+		case <-late:
+			t.Fatal("nothing comes")
+		}
+	}
+}
+
+// nothing checks that an attempt is told of once.
+func nothing(t *testing.T, transport *invoke.Transport) {
+	t.Helper()
+	select {
+	case a := <-transport.Answers():
+		if a.Result != nil || a.Failed != nil {
+			t.Errorf("a second answer: %+v", a)
+		}
+	case <-time.After(20 * time.Millisecond):
+	}
+}
+
+// A function pulls its task and pushes its result; the end of the invocation, which may
+// be a failure or come much later, is nothing to the task then.
+func TestPull(t *testing.T) {
+	hold := make(chan struct{})
+	for name, answer := range map[string]func(*function.Function, http.ResponseWriter, *http.Request){
+		"good": handle,
+		"late": func(f *function.Function, w http.ResponseWriter, r *http.Request) {
+			handle(f, w, r)
+			select {
+			case <-hold:
+			case <-r.Context().Done():
+			}
+		},
+		"crash after its result": func(f *function.Function, w http.ResponseWriter, r *http.Request) {
+			handle(f, discard{w.Header()}, r)
+			w.Header().Set("X-Amz-Function-Error", "Unhandled")
+			fmt.Fprint(w, `{"errorType":"Runtime.ExitError"}`)
+		},
+		"lost connection": func(f *function.Function, w http.ResponseWriter, r *http.Request) {
+			handle(f, discard{w.Header()}, r)
+			panic(http.ErrAbortHandler)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			transport, e, m, n := pulling(t, endpoint.Options{}, answer)
+			if err := transport.Send(m); err != nil {
+				t.Fatal(err)
+			}
+			if name, failed := end(t, transport); failed != nil || name.Interval != 2 || name.Attempt != 5 {
+				t.Errorf("%v: %+v", name, failed)
+			}
+			if name == "late" {
+				close(hold)
+			}
+			for until := time.Now().Add(20 * time.Second); e.Stats().Open > 0 && time.Now().Before(until); {
+				time.Sleep(time.Millisecond)
+			}
+			nothing(t, transport)
+			if s := e.Stats(); n.Load() != 1 || s.Open > 0 || s.Held > 0 || s.Refusals() > 0 {
+				t.Errorf("%d requests, %+v", n.Load(), s)
+			}
+			if s := transport.Spent(); name == "good" && (s.In != int64(len(m)) || s.Work <= 0) {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// An attempt whose function is late brings its result all the same, behind that of the
+// next attempt, as long as its invocation lasts.
+func TestPullLate(t *testing.T) {
+	net, m := message(t, 10)
+	e, err := endpoint.Start(endpoint.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	late := make(chan struct{})
+	var begun atomic.Int64
+	client, _ := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		f := function.New()
+		defer f.Close()
+		if begun.Add(1) == 1 {
+			select {
+			case <-late:
+			case <-r.Context().Done():
+			}
+		}
+		handle(f, w, r)
+	})
+	transport, err := invoke.New(invoke.Options{Client: client, Function: "f", Network: net, AtOnce: 2, Timeout: time.Minute, Endpoint: e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer transport.Close()
+	_, again := messageOf(t, 10, 6)
+	if err := transport.Send(m); err != nil {
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(20 * time.Second); begun.Load() == 0 && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
+	if err := transport.Send(again); err != nil {
+		t.Fatal(err)
+	}
+	if name, failed := end(t, transport); failed != nil || name.Attempt != 6 {
+		t.Errorf("%v %+v", name, failed)
+	}
+	close(late)
+	if name, failed := end(t, transport); failed != nil || name.Attempt != 5 {
+		t.Errorf("%v %+v", name, failed)
+	}
+}
+
+// discard is a response that nobody gets.
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header       { return d.header }
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+func (discard) WriteHeader(int)             {}
+
+// An invocation that ends without a result has failed, once, however it ends; the
+// memory of its task is free.
+func TestPullFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer func(w http.ResponseWriter)
+		says   string
+	}{
+		"nothing":   {func(w http.ResponseWriter) { fmt.Fprint(w, `{}`) }, "no result"},
+		"throttled": {func(w http.ResponseWriter) { w.WriteHeader(429) }, "429"},
+		"crash":     {func(w http.ResponseWriter) { w.Header().Set("X-Amz-Function-Error", "Unhandled"); fmt.Fprint(w, `{}`) }, "failed"},
+		"lost":      {func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, "EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			transport, e, m, _ := pulling(t, endpoint.Options{}, func(_ *function.Function, w http.ResponseWriter, _ *http.Request) { c.answer(w) })
+			if err := transport.Send(m); err != nil {
+				t.Fatal(err)
+			}
+			if name, failed := end(t, transport); failed == nil || name.Attempt != 5 || failed.Final || !strings.Contains(failed.Err.Error(), c.says) {
+				t.Errorf("%v: %+v", name, failed)
+			}
+			nothing(t, transport)
+			if s := e.Stats(); s.Open > 0 || s.Held > 0 {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// A function that was invoked ahead waits for its task, and one invocation does it.
+func TestAhead(t *testing.T) {
+	transport, e, m, n := pulling(t, endpoint.Options{}, handle)
+	name, err := task.NameOf(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := transport.Ahead(name); err != nil {
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(20 * time.Second); e.Stats().Connections == 0 && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
+	if err := transport.Send(m); err != nil {
+		t.Fatal(err)
+	}
+	if name, failed := end(t, transport); failed != nil || name.Attempt != 5 || n.Load() != 1 {
+		t.Errorf("%v: %+v, %d invocations", name, failed, n.Load())
+	}
+}
+
+// A task that the endpoint will never have memory for is not sent, and one that waits
+// for memory ends with the transport.
+func TestPullMemory(t *testing.T) {
+	_, m := message(t, 10)
+	large, _, _, n := pulling(t, endpoint.Options{Memory: int64(len(m))}, handle)
+	if err := large.Send(m); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "--intervals") || n.Load() > 0 {
+		t.Errorf("%d bytes: %v", len(m), err)
+	}
+	transport, e, m, _ := pulling(t, endpoint.Options{Memory: 2 * int64(len(m))}, handle)
+	other := task.Name{Attempt: 9}
+	if _, err := e.Expect(other, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Deliver(context.Background(), other, make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+	if err := transport.Send(m); err != nil { // Close, which the test ends with, does not wait for it
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(20 * time.Second); e.Stats().Connections == 0 && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
+	if s := e.Stats(); s.Held != 100 || s.Answered > 0 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,159 @@
+package local
+
+import (
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Limits make sandboxes as weak as those of the service. The zero value has none.
+type Limits struct {
+	Memory    bool             // a sandbox that has had more than Options.Memory is ended
+	Processor bool             // a sandbox gets VCPU of its memory
+	Bandwidth bool             // a sandbox sends, and receives, Bandwidth of the invocations that run
+	Cold      [2]time.Duration // bounds of the delay before a new sandbox takes work
+	Burst     int              // new sandboxes within BurstTime; 0: any number
+}
+
+// BurstTime is how long the service takes to allow Limits.Burst new sandboxes again.
+const BurstTime = 10 * time.Second
+
+// LikeAWS are limits such as the service's: 1,000 new sandboxes in ten seconds, and
+// cold starts of 100 to 300 ms, as a small static executable has them.
+func LikeAWS() Limits {
+	return Limits{
+		Memory: true, Processor: true, Bandwidth: true, Burst: 1000,
+		Cold: [2]time.Duration{100 * time.Millisecond, 300 * time.Millisecond},
+	}
+}
+
+// cold is how long the n-th new sandbox is to wait.
+func (l Limits) cold(seed uint64, n int) time.Duration {
+	least, most := l.Cold[0], l.Cold[1]
+	if most <= least {
+		return least
+	}
+	return least + time.Duration(rand.New(rand.NewPCG(seed, ^uint64(n))).Int64N(int64(most-least)))
+}
+
+// VCPU is how many processors the service gives a function with so many MB.
+func VCPU(memory int) float64 { return float64(memory) / 1769 }
+
+// The bandwidth of a function, in bit/s, alone and where many run (Dorylus, §6).
+const (
+	peakBandwidth  = 800e6
+	leastBandwidth = 200e6
+	manyFunctions  = 100
+)
+
+// Bandwidth is how many bit/s each of so many functions has. Dorylus (§6) gives both
+// ends; between them it falls in a straight line.
+func Bandwidth(functions int) float64 {
+	n := min(max(functions, 1), manyFunctions)
+	return peakBandwidth - (peakBandwidth-leastBandwidth)*float64(n-1)/(manyFunctions-1)
+}
+
+// bucket is a token bucket. It owes nobody more than what comes into it in a time.
+type bucket struct {
+	rate  func() float64 // what comes into it in a second
+	depth time.Duration  // what it holds is what comes in this time
+
+	mu   sync.Mutex
+	paid time.Time // when all that was taken has come in
+}
+
+// after is when n more will have come in, with the lock.
+func (b *bucket) after(now time.Time, n float64) time.Time {
+	if full := now.Add(-b.depth); b.paid.Before(full) {
+		b.paid = full
+	}
+	return b.paid.Add(time.Duration(n / b.rate() * float64(time.Second)))
+}
+
+// take takes n, and says for how long whoever took them must wait.
+func (b *bucket) take(now time.Time, n float64) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.paid = b.after(now, n)
+	return max(b.paid.Sub(now), 0)
+}
+
+// has takes one if it is there.
+func (b *bucket) has(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := b.after(now, 1)
+	if at.After(now) {
+		return false
+	}
+	b.paid = at
+	return true
+}
+
+// newBurst is the bucket of new sandboxes, nil where any number may start.
+func (l Limits) newBurst() *bucket {
+	if l.Burst <= 0 {
+		return nil
+	}
+	each := float64(l.Burst) / BurstTime.Seconds()
+	return &bucket{rate: func() float64 { return each }, depth: BurstTime}
+}
+
+// pieceBytes is how much goes at once through a paced stream, and lateness how late
+// the system may wake somebody up who waits, without loss of bandwidth.
+const (
+	pieceBytes = 32 << 10
+	lateness   = 5 * time.Millisecond
+)
+
+// paced is a stream at the pace of a bucket; without one it is as fast as it can be.
+type paced struct {
+	io.Reader
+	io.Writer
+	bucket *bucket
+	ended  <-chan struct{} // nobody waits any more
+}
+
+// Read implements io.Reader.
+func (p paced) Read(data []byte) (int, error) {
+	if p.bucket == nil {
+		return p.Reader.Read(data)
+	}
+	n, err := p.Reader.Read(data[:min(len(data), pieceBytes)])
+	p.wait(n)
+	return n, err
+}
+
+// Write implements io.Writer.
+func (p paced) Write(data []byte) (written int, err error) {
+	if p.bucket == nil {
+		return p.Writer.Write(data)
+	}
+	for piece := range slices.Chunk(data, pieceBytes) {
+		p.wait(len(piece))
+		n, err := p.Writer.Write(piece)
+		if written += n; err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+// wait lets n bytes pay.
+func (p paced) wait(n int) {
+	if d := p.bucket.take(time.Now(), float64(n)); d > 0 {
+		sleep(d, p.ended)
+	}
+}
+
+// sleep waits for a time, unless something ends.
+func sleep(d time.Duration, ended <-chan struct{}) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ended:
+	}
+}

@@ -1,0 +1,165 @@
+package ranks
+
+import (
+	"bytes"
+	"sync"
+	"testing"
+
+	"siafu/kernels/model"
+	"siafu/kernels/task"
+	"siafu/lambda/pool"
+	"siafu/ranks/tensor"
+)
+
+// early is a transport that can begin attempts before their tasks are there, and takes
+// note of what comes when. Where it is moody it refuses some of them, and others fail
+// before their task comes.
+type early struct {
+	*chaos
+	moody bool
+
+	mu     sync.Mutex
+	aheads int
+	begun  map[task.Name]bool // attempts, until they are sent
+	ahead  map[task.Name]int  // by layer, stage and attempt: how many were sent that had been begun
+	sudden map[task.Name]int  // and that had not
+	wrong  []task.Name        // begun twice, or sent after they had failed
+}
+
+// Ahead implements tensor.Early.
+func (e *early) Ahead(name task.Name) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.begun[name] {
+		e.wrong = append(e.wrong, name)
+	}
+	e.aheads++
+	switch {
+	case e.moody && e.aheads%7 == 0:
+		return pool.Throttled
+	case e.moody && e.aheads%5 == 0:
+		go func() {
+			select {
+			case e.answers <- task.Answer{Failed: &task.Failure{Name: name, Err: pool.Crashed}}:
+			case <-e.ended:
+			}
+		}()
+	}
+	e.begun[name] = true
+	return nil
+}
+
+// Send implements tensor.Transport.
+func (e *early) Send(message []byte) error {
+	name, err := task.NameOf(message)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	kind := task.Name{Layer: name.Layer, Stage: name.Stage, Train: name.Train, Attempt: name.Attempt}
+	if e.begun[name] {
+		e.ahead[kind]++
+	} else {
+		e.sudden[kind]++
+	}
+	delete(e.begun, name)
+	e.mu.Unlock()
+	return e.chaos.Send(message)
+}
+
+// "Dorylus launches n Lambda threads, preparing them for AV when n GA tasks start to
+// run." (OSDI'21, §6) Every tensor task behind graph work is begun before it is sent, as
+// the same attempt, no other one is, and nothing that was begun is left behind. The bits
+// are those of the CPU, also where what was begun ahead fails.
+func TestInvocationsAhead(t *testing.T) {
+	data := parted(t, generated(t, true))
+	for name, set := range map[string]func(*Config){
+		"gcn on one rank":   func(c *Config) { c.Ranks, c.Layers = 1, 3 },
+		"gcn on two":        func(c *Config) { c.Layers = 3 },
+		"gat, nopipe":       func(c *Config) { c.Model, c.Heads, c.Mode = "gat", 2, "nopipe" },
+		"sums of ghosts":    func(c *Config) { c.PreAggregate = "on" },
+		"async on one rank": func(c *Config) { *c = asynchronous(*c, 0, 1); c.Ranks, c.Servers = 1, 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := quick(t)
+			c.Epochs, c.Ranks, c.Servers, c.Intervals, c.EvalEvery = 4, 2, 0, 3, 2
+			set(&c)
+			want := train(t, c, data)
+			for _, moody := range []bool{false, true} {
+				var mu sync.Mutex
+				var ways []*early
+				var start sync.Once
+				var other *process
+				c := c
+				c.Out += "-ahead"
+				got := trainOn(t, c, data, func(r *run) tensor.Backend {
+					mu.Lock()
+					defer mu.Unlock()
+					w := &early{chaos: newChaos(uint64(len(ways)), nil), moody: moody, begun: map[task.Name]bool{}, ahead: map[task.Name]int{}, sudden: map[task.Name]int{}}
+					w.work = func(message []byte) []byte {
+						start.Do(func() { other = startProcess(t, sentOf(r)) })
+						return other.work(message)
+					}
+					ways = append(ways, w)
+					b := tensor.NewRemote(w, wishes()[0], patient(patience, 100), silence)
+					b.InvokeAhead()
+					return b
+				})
+				if !bytes.Equal(got.model, want.model) {
+					t.Errorf("moody %t: the model is another one", moody)
+				}
+				for _, w := range ways {
+					w.check(t)
+				}
+			}
+		})
+	}
+}
+
+// check compares what was begun with what was sent.
+func (e *early) check(t *testing.T) {
+	t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.wrong) > 0 {
+		t.Errorf("begun twice: %v", e.wrong)
+	}
+	seen := 0
+	for kind, n := range e.sudden {
+		behind := kind.Stage == model.Apply || kind.Stage == model.EmitBackward
+		if !e.moody && behind && kind.Attempt == 1 {
+			t.Errorf("%d of %v are sent without a function", n, kind)
+		}
+	}
+	for kind, n := range e.ahead {
+		if kind.Stage != model.Apply && kind.Stage != model.EmitBackward || kind.Attempt != 1 {
+			t.Errorf("%d of %v are begun ahead", n, kind)
+		}
+		seen += n
+	}
+	if seen == 0 || e.aheads < seen || !e.moody && (e.aheads != seen || len(e.begun) > 0) {
+		t.Errorf("%d attempts are begun, %d of them sent, %d left", e.aheads, seen, len(e.begun))
+	}
+}
+
+// Without Remote.InvokeAhead, and with a transport that cannot, nothing is expected.
+func TestNothingIsInvokedAhead(t *testing.T) {
+	data := generated(t, true)
+	c := quick(t)
+	c.Epochs, c.Ranks, c.Servers, c.Intervals = 2, 1, 0, 3
+	var w *early
+	trainOn(t, c, data, func(r *run) tensor.Backend {
+		var start sync.Once
+		var other *process
+		w = &early{chaos: newChaos(1, nil), begun: map[task.Name]bool{}, ahead: map[task.Name]int{}, sudden: map[task.Name]int{}}
+		w.work = func(message []byte) []byte {
+			start.Do(func() { other = startProcess(t, sentOf(r)) })
+			return other.work(message)
+		}
+		return tensor.NewRemote(w, wishes()[0], patient(patience, 100), silence)
+	})
+	if w.aheads != 0 || len(w.sudden) == 0 {
+		t.Errorf("%d attempts are begun ahead", w.aheads)
+	}
+}

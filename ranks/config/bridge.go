@@ -1,0 +1,36 @@
+package config
+
+import (
+	"net"
+	"strings"
+
+	"siafu/graph/fault"
+)
+
+// checkBridge refuses addresses that functions cannot connect to.
+func (c *Config) checkBridge() error {
+	if c.Lambda == LambdaAWS && c.BridgeAddress == "" {
+		return fault.New(fault.Usage, "train", "", "--tensor=%s --lambda=%q", c.Tensor, c.Lambda).Then("give --bridge-address too: functions connect back there")
+	}
+	for _, a := range c.bridge() {
+		if _, _, err := net.SplitHostPort(a); err != nil {
+			return fault.New(fault.Usage, "train", "", "--bridge-address=%s: %v", c.BridgeAddress, err).Then("give LISTEN or LISTEN,ADVERTISED, each host:port")
+		}
+	}
+	return nil
+}
+
+// bridge are the one or two addresses of --bridge-address, none without it.
+func (c *Config) bridge() []string {
+	if c.BridgeAddress == "" {
+		return nil
+	}
+	return strings.SplitN(c.BridgeAddress, ",", 2)
+}
+
+// Bridge is where functions connect to: what is listened on, and what they are told.
+// Empty is what the endpoint chooses.
+func (c *Config) Bridge() (listen, advertise string) {
+	a := append(c.bridge(), "", "")
+	return a[0], a[1]
+}

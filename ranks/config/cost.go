@@ -1,0 +1,36 @@
+package config
+
+import (
+	"siafu/graph/fault"
+	"siafu/lambda/bill"
+)
+
+// checkCost checks what hosts cost, and what the run may.
+func (c *Config) checkCost() error {
+	if c.Instance != "" {
+		if _, err := bill.ParseInstance(c.Instance); err != nil {
+			return err
+		}
+	}
+	if c.Budget == "" {
+		return nil
+	}
+	if _, ok := bill.Dollars(c.Budget); !ok {
+		return fault.New(fault.Usage, "train", "", "--budget=%q", c.Budget).Then("it must be dollars above 0, such as 2.50")
+	}
+	if c.Instance == "" && c.Tensor != TensorLambda {
+		return fault.New(fault.Usage, "train", "", "--budget=%s, and nothing has a price", c.Budget).
+			Then("say what a host costs with --instance")
+	}
+	return nil
+}
+
+// BudgetUSD is the dollars that the run may cost, 0 without a budget.
+func (c *Config) BudgetUSD() float64 {
+	usd, ok := bill.Dollars(c.Budget)
+	if !ok {
+		return 0
+	}
+	f, _ := usd.Float64()
+	return f
+}

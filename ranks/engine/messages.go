@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"time"
+
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/kernels/task"
+	"siafu/ranks/config"
+	"siafu/ranks/schedule"
+	"siafu/ranks/tensor"
+)
+
+// Messages are what the tensor tasks of one interval come to in a pass, where they are
+// done elsewhere.
+type Messages struct {
+	Tasks    int64
+	To, From int64           // bytes of tasks, without the non-zeros of sparse features, and of results
+	NonZeros int64           // tasks that carry these
+	Work     []time.Duration // of each task, on one processor of this machine
+}
+
+// And is both.
+func (m Messages) And(o Messages) Messages {
+	return Messages{m.Tasks + o.Tasks, m.To + o.To, m.From + o.From, m.NonZeros + o.NonZeros, append(append([]time.Duration{}, m.Work...), o.Work...)}
+}
+
+// Passes are the passes of an epoch in step, as messages.
+type Passes struct {
+	Epoch      Messages // there and back, at once
+	Forward    Messages // the way there with a loss, in training
+	Backward   Messages // and the way back behind it
+	Evaluation Messages // the way there, with a loss, in a pass of its own
+}
+
+// RehearseMessages finds out the messages of an interval of n vertices: each task is
+// made once, of zeros, and done here. It takes memory for one interval.
+func RehearseMessages(c config.Config, net model.Spec, sparse bool, w tensor.Wishes, n int, ops kernels.Ops) (p Passes, err error) {
+	a := mapped.NewArena()
+	defer a.Free()
+	defer mapped.Catch(&err)
+	c.Intervals = 1
+	head := shard.Shard{Parts: 1, FeatureDim: net.Dims[0], TrainTotal: 1}
+	e := &Engine{
+		Rank: Rank{
+			Config: c, Peers: absent{size: 1}, Shard: shard.Sketch(head, shard.Counts{Vertices: int64(n)}, sparse, a), Network: net, Arena: a,
+			Tensor: &rehearsal{wishes: w},
+		},
+		workers: &workers{teams: []kernels.Ops{ops}},
+	}
+	store := e.store(e.network(), inStep(c), a)
+	if net.CacheInput {
+		store.CacheInput(c.Features == "bf16", a)
+	}
+	s := e.lockstep(store, e.newIntervals(store, kernels.NewMat(ops, a, net.NumWeights(), 1), a))
+	s.endsInLoss = true
+	way := &route{}
+	s.build(way, false)
+	for _, pass := range []struct {
+		to    *Messages
+		walk  *walk
+		train bool
+	}{{&p.Epoch, way.epochWalk, true}, {&p.Forward, way.forwardWalk, true}, {&p.Backward, way.backwardWalk, true}, {&p.Evaluation, way.forwardWalk, false}} {
+		r := &rehearsal{wishes: w}
+		if err := s.rehearse(r, pass.walk.tasks, model.Pass{Epoch: 1, Train: pass.train}); err != nil {
+			return Passes{}, err
+		}
+		*pass.to = r.seen
+	}
+	return p, nil
+}
+
+// rehearse starts each tensor task of a walk on the first interval.
+func (s *lockstep) rehearse(r *rehearsal, tasks cuts, p model.Pass) error {
+	for l := range tasks {
+		for stage, what := range tasks[l] {
+			if len(what.do) == 0 {
+				continue
+			}
+			t := schedule.Task{Layer: l, Stage: schedule.Stage(stage)}
+			if _, err := s.intervals[0].start(r, t, 0, p.Epoch, p, what); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rehearsal is a backend that does a task as whoever gets it as a message would, and
+// takes down what that was.
+type rehearsal struct {
+	tensor.CPU
+	wishes tensor.Wishes
+	seen   Messages
+}
+
+// Wishes implements tensor.Backend.
+func (r *rehearsal) Wishes() tensor.Wishes { return r.wishes }
+
+// Start implements tensor.Backend.
+func (r *rehearsal) Start(own kernels.Ops, t *task.Task) (bool, error) {
+	message := t.Encode(nil, own)
+	net := t.Frame.Network
+	var result []byte
+	least := time.Duration(1 << 62)
+	for range 2 { // the first one touches the memory
+		began := time.Now()
+		var err error
+		if result, err = task.Work(net, message, nil, own); err != nil {
+			return false, err
+		}
+		least = min(least, time.Since(began))
+	}
+	m := Messages{Tasks: 1, To: int64(len(message)), From: int64(len(result)), Work: []time.Duration{least}}
+	if net.Sparse && net.Cut(t.Thin, t.Do, t.Pass()).Features {
+		m.NonZeros = 1
+	}
+	r.seen = r.seen.And(m)
+	return true, nil
+}

@@ -1,0 +1,156 @@
+package tensor
+
+import (
+	"time"
+
+	"siafu/kernels/task"
+	"siafu/lambda/bill"
+)
+
+// Spent is what invocations have come to, in numbers that ranks add up.
+type Spent struct {
+	Invocations int64 // begun
+	Again       int64 // of these, after the first of their task
+	Out, Back   int64 // bytes of tasks that were sent, and of results that came, used or not
+	Usage       bill.Usage
+}
+
+// NumSpent is how many Numbers there are.
+const NumSpent = 4 + bill.NumUsage
+
+// Numbers are all of it.
+func (s Spent) Numbers() []float64 {
+	return append([]float64{float64(s.Invocations), float64(s.Again), float64(s.Out), float64(s.Back)}, s.Usage.Numbers()...)
+}
+
+// SpentOf is Numbers backwards.
+func SpentOf(numbers []float64) Spent {
+	return Spent{int64(numbers[0]), int64(numbers[1]), int64(numbers[2]), int64(numbers[3]), bill.UsageOf(numbers[4:])}
+}
+
+// Add adds what others have spent.
+func (s *Spent) Add(o Spent) {
+	s.Invocations += o.Invocations
+	s.Again += o.Again
+	s.Out += o.Out
+	s.Back += o.Back
+	s.Usage.Add(o.Usage)
+}
+
+// Charging is a backend whose invocations are charged for.
+type Charging interface {
+	// TakeSpent is what has been spent since it was taken last.
+	TakeSpent() Spent
+	// Settle charges what is still out for all the time that it may go on, because
+	// nobody will hear of it any more.
+	Settle()
+}
+
+// TakeSpent is what a backend has spent since it was taken last.
+func TakeSpent(b Backend) Spent {
+	if c, ok := b.(Charging); ok {
+		return c.TakeSpent()
+	}
+	return Spent{}
+}
+
+// Settle charges what a backend still has out.
+func Settle(b Backend) {
+	if c, ok := b.(Charging); ok {
+		c.Settle()
+	}
+}
+
+// account charges attempts at tasks: each that was sent once, when it is known what
+// became of it and what it took, or when nothing more will be heard of it.
+type account struct {
+	tariff bill.Tariff
+	limit  time.Duration // of an invocation: the function's
+	life   time.Duration // after which nothing more is heard; times are a Remote's
+	open   map[task.Name]*attempt
+	usage  bill.Usage
+}
+
+// attempt is one that is not charged.
+type attempt struct {
+	sent, ended time.Duration
+	over        bool       // it has ended
+	class       bill.Class // of one that is over
+	spent       *task.Spent
+}
+
+// begin opens an attempt that was sent, or begun ahead.
+func (a *account) begin(name task.Name, now time.Duration) {
+	if a.open[name] != nil { // it was begun ahead
+		return
+	}
+	a.open[name] = &attempt{sent: now, class: bill.Wasted}
+}
+
+// counted says that the result of an attempt is used.
+func (a *account) counted(name task.Name, now time.Duration) {
+	class := bill.Counted
+	if name.Attempt > 1 {
+		class = bill.Retried
+	}
+	a.end(name, class, now)
+}
+
+// wasted says that an attempt has come to nothing, or too late.
+func (a *account) wasted(name task.Name, now time.Duration) { a.end(name, bill.Wasted, now) }
+
+// end takes what became of an attempt. What comes after the first end is a duplicate.
+func (a *account) end(name task.Name, c bill.Class, now time.Duration) {
+	x := a.open[name]
+	if x == nil || x.over {
+		return
+	}
+	x.over, x.class, x.ended = true, c, now
+	if x.spent != nil {
+		a.charge(name, x)
+	}
+}
+
+// refused says that the service has turned an attempt down, which costs nothing.
+func (a *account) refused(name task.Name) { delete(a.open, name) }
+
+// took takes what an attempt took.
+func (a *account) took(s *task.Spent) {
+	x := a.open[s.Name]
+	if x == nil {
+		return
+	}
+	if x.spent = s; x.over {
+		a.charge(s.Name, x)
+	}
+}
+
+// charge charges an attempt. One that is over, and of which nobody has said what it
+// took, took the time until then; one of which nothing was heard, all that it may.
+func (a *account) charge(name task.Name, x *attempt) {
+	switch {
+	case x.spent != nil:
+		a.usage.Take(a.tariff, x.class, x.spent.Init, x.spent.Work)
+	case x.over:
+		a.usage.Take(a.tariff, x.class, 0, min(x.ended-x.sent, a.limit))
+	default:
+		a.usage.Take(a.tariff, bill.Wasted, 0, a.limit)
+	}
+	delete(a.open, name)
+}
+
+// expire charges attempts that were sent so long ago that nothing more will be heard.
+func (a *account) expire(now time.Duration) {
+	for name, x := range a.open {
+		if now-x.sent >= a.life {
+			a.charge(name, x)
+		}
+	}
+}
+
+// settle charges all that is out.
+func (a *account) settle() {
+	for name, x := range a.open {
+		a.charge(name, x)
+	}
+}
