@@ -86,45 +86,57 @@ func classify(addr uint64) (space, uint64) {
 // where nobody has written them or somebody does so at the same time.
 func (w *warp) noteRead(in *inst, r *region, o uint64, n int, l uint8, kept stamp) {
 	now := w.now | stamp(l)<<threadShift | kept
-	since := max(w.block.launched, r.floor+1)
 	cells := r.at(o, n)
 	for i := range cells {
-		c := &cells[i]
-		if c.write <= r.floor {
-			f := w.finding(Uninitialised, in, l, "a read of memory that was never written")
-			f.Address, f.Bytes, f.Allocation = r.base+o-uint64(l)*r.lane, n, r.String()
-			panic(f)
-		}
-		if c.write >= since && (c.write^now)&^flags|c.write&(many|foreign) != 0 {
-			w.contest(in, r, o, n, l, c.write, now, "read", "write")
-		}
-		if c.read < since {
-			c.read = now
-		} else if c.read != now {
-			c.read = w.merge(c.read, now)
-		}
+		w.noteReadOf(&cells[i], in, r, o, n, l, now)
 	}
+}
+
+// noteReadOf is noteRead of one cell.
+func (w *warp) noteReadOf(c *cell, in *inst, r *region, o uint64, n int, l uint8, now stamp) {
+	if c.write <= r.floor {
+		f := w.finding(Uninitialised, in, l, "a read of memory that was never written")
+		f.Address, f.Bytes, f.Allocation = r.base+o-uint64(l)*r.lane, n, r.String()
+		panic(f)
+	}
+	if !w.settled(r, c.write) && c.write != now {
+		w.contest(in, r, o, n, l, c.write, now, "read", "write")
+	}
+	switch old := c.read; {
+	case w.settled(r, old):
+		c.read = now
+	case old&many != 0 && (old^now)&^(warpMates|many) == 0:
+		// One more lane of those that read it just now.
+	case old != now:
+		c.read = w.merge(old, now)
+	}
+}
+
+// warpMates are the bits of a stamp in which the lanes of a warp differ.
+const warpMates = stamp(lanes-1) << threadShift
+
+// settled tells whether accesses are ordered before those of the block's segment:
+// those of other launches, and the block's own before its last barrier.
+func (w *warp) settled(r *region, old stamp) bool {
+	b := w.block
+	return old < b.launched || old <= r.floor || old < b.segment && old >= b.began && old&foreign == 0
 }
 
 // noteWrite is noteRead of a write.
 func (w *warp) noteWrite(in *inst, r *region, o uint64, n int, l uint8, kept stamp) {
 	now := w.now | stamp(l)<<threadShift | kept
-	since := max(w.block.launched, r.floor+1)
 	cells := r.at(o, n)
 	for i := range cells {
 		c := &cells[i]
-		if c.write >= since {
-			if c.write != now {
-				w.contest(in, r, o, n, l, c.write, now, "write", "write")
-			}
-		}
-		if c.read >= since && c.read != now {
+		if !w.settled(r, c.read) && c.read != now {
 			w.contest(in, r, o, n, l, c.read, now, "write", "read")
 		}
-		if c.write < since {
+		switch old := c.write; {
+		case w.settled(r, old):
 			c.write = now
-		} else if c.write != now {
-			c.write = w.merge(c.write, now)
+		case old != now:
+			w.contest(in, r, o, n, l, old, now, "write", "write")
+			c.write = w.merge(old, now)
 		}
 	}
 }
@@ -234,10 +246,29 @@ func load(w *warp, in *inst) {
 // load4 is load of one element of 4 bytes that needs no sign: that of most kernels.
 func load4(w *warp, in *inst) {
 	a, d := &w.regs[in.a], &w.regs[in.d]
-	for _, l := range w.lanes {
-		r, o := w.locate(in, a[l&31]+in.imm, l, false)
-		w.noteRead(in, r, o, 4, l, 0)
-		d[l&31] = uint64(binary.LittleEndian.Uint32(r.data[o:]))
+	var before, value uint64
+	var c *cell
+	for i, l := range w.lanes {
+		addr := a[l&31] + in.imm
+		if i > 0 && addr == before && c != nil {
+			// Lanes beside each other often read the same word.
+			c.read |= many
+			d[l&31] = value
+			continue
+		}
+		r, o := w.locate(in, addr, l, false)
+		if c = nil; r.grain == 2 {
+			c = &r.cells[o>>2]
+			w.noteReadOf(c, in, r, o, 4, l, w.now|stamp(l)<<threadShift)
+		} else {
+			w.noteRead(in, r, o, 4, l, 0)
+		}
+		value = uint64(binary.LittleEndian.Uint32(r.data[o:]))
+		d[l&31] = value
+		before = addr
+		if r.lane != 0 {
+			c = nil // the same address is other memory in each lane
+		}
 	}
 }
 

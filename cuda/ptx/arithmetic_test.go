@@ -93,6 +93,12 @@ func TestFusedMultiplyAdd(t *testing.T) {
 			c *= float32(math.Ldexp(1, -shift/2))
 			c *= float32(math.Ldexp(1, shift/2-shift))
 		}
+		if i%4 == 1 {
+			// Almost the middle between two numbers that are not normal.
+			a = float32(math.Ldexp(1+1.0/(1<<23), -75))
+			b = float32(math.Ldexp(float64(2*r.IntN(2)-1)*(1-1.0/(1<<23)), -75))
+			c = float32(math.Ldexp(float64(r.IntN(1<<23)-1<<22), -149))
+		}
 		if x := float64(a)*float64(b) + float64(c); math.IsNaN(x) || math.IsInf(float64(a), 0) || math.IsInf(float64(b), 0) || math.IsInf(float64(c), 0) {
 			continue
 		}

@@ -88,6 +88,9 @@ func (a *assembly) read(o *operand, k kind, wide bool) int32 {
 		return a.special(o.name)
 	case symbol:
 		at, _ := a.address(a.fr, o)
+		if at >= spaceEnd && k.size() < 8 {
+			a.fail("the address of %s has 64 bits", o.name)
+		}
 		return a.constant(at + uint64(o.plus))
 	}
 	a.fail("an operand of %s that it cannot have", a.opcode)

@@ -21,7 +21,9 @@ type kernel struct {
 	shared    []placed
 	dynamic   uint64 // address of dynamic shared memory; 0 where there is none
 	sharedLen int    // bytes of static shared memory
+	threads   int    // most of a block; 0 where the text does not say
 	locals    []placed
+	room      *block // of the last launch
 }
 
 // fixedValue is a register with the same number in all threads.
@@ -51,6 +53,7 @@ type block struct {
 	size     [3]int // in threads
 	threads  int
 	at       [3]int // its index
+	dynamic  int    // bytes of dynamic shared memory
 	params   *region
 	shared   []*region
 	warps    []*warp
@@ -61,28 +64,46 @@ type block struct {
 	firsts   []stamp
 }
 
-// newBlock makes room for the blocks of a launch.
+// newBlock is room for the blocks of a launch: that of the kernel's last one where
+// it fits.
 func newBlock(d *Device, k *kernel, grid, size [3]int, dynamic int, params []byte) *block {
-	b := &block{device: d, kernel: k, grid: grid, size: size, threads: size[0] * size[1] * size[2], budget: d.settings.Budget}
+	threads := size[0] * size[1] * size[2]
+	b := k.room
+	if b == nil || b.threads != threads || b.dynamic != dynamic {
+		b = k.makeRoom(threads, dynamic)
+		k.room = b
+	}
+	b.device, b.budget, b.grid, b.size = d, d.settings.Budget, grid, size
+	b.firsts = b.firsts[:0]
+	b.params = newRegion("the parameters", paramBase, len(params), 1)
+	b.params.fixed = true
+	copy(b.params.data, params)
+	b.params.written(0, len(b.params.data))
+	for _, w := range b.warps {
+		clear(w.regs)
+		clear(w.preds)
+		for _, c := range k.constants {
+			for l := range lanes {
+				w.regs[c.reg][l] = c.bits
+			}
+		}
+	}
+	return b
+}
+
+// makeRoom makes the memory of a block of so many threads.
+func (k *kernel) makeRoom(threads, dynamic int) *block {
+	b := &block{kernel: k, threads: threads, dynamic: dynamic}
 	for _, v := range k.shared {
 		b.shared = append(b.shared, newRegion("shared variable "+v.name, v.base, v.size, 1))
 	}
 	if k.dynamic != 0 {
 		b.shared = append(b.shared, newRegion("dynamic shared memory", k.dynamic, dynamic, 1))
 	}
-	b.params = newRegion("the parameters", paramBase, len(params), 1)
-	b.params.fixed = true
-	copy(b.params.data, params)
-	b.params.written(0, len(b.params.data))
-	for i := range (b.threads + lanes - 1) / lanes {
+	for i := range (threads + lanes - 1) / lanes {
 		w := &warp{block: b, index: i, regs: make([]values, k.values), preds: make([]uint32, k.preds)}
 		for _, v := range k.locals {
 			w.local = append(w.local, newRegion("local variable "+v.name, v.base, v.size, lanes))
-		}
-		for _, c := range k.constants {
-			for l := range lanes {
-				w.regs[c.reg][l] = c.bits
-			}
 		}
 		b.warps = append(b.warps, w)
 	}
@@ -303,7 +324,7 @@ func (b *block) beside(w *warp, s space, addr uint64) string {
 	switch {
 	case r == nil:
 		return "where nothing was ever allocated"
-	case r.size == 0 && s == global:
+	case r.data == nil:
 		return "in or behind " + r.name + ", which has been freed"
 	}
 	return fmt.Sprintf("%d bytes behind the beginning of %v", addr-r.base, r)

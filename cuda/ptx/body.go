@@ -35,15 +35,18 @@ func (p *parser) function(entry bool) {
 	p.mod.order = append(p.mod.order, f)
 }
 
-// limits skips what is said about the use of a function's registers and threads.
+// limits reads what is said about the threads and registers of a function.
 func (p *parser) limits() {
 	for {
-		switch p.peek() {
+		switch t := p.peek(); t {
 		case ".maxntid", ".reqntid", ".minnctapersm", ".maxnctapersm", ".maxnreg":
 			p.at++
-			p.number()
+			n := p.count(1 << 20)
 			for p.accept(",") {
-				p.number()
+				n *= min(p.count(1<<20), 1<<20/max(n, 1))
+			}
+			if t == ".maxntid" || t == ".reqntid" {
+				p.f.threads = n
 			}
 		case ".noreturn":
 			p.at++

@@ -10,6 +10,7 @@ const (
 	maxInstructions = 1 << 19
 	maxCalls        = 32 // within each other
 	maxLocal        = 512 << 10
+	maxParams       = 4352
 	maxValues       = 1 << 16 // registers of a thread
 )
 
@@ -66,14 +67,16 @@ func compile(mod *loaded, f *function) (k *kernel, err error) {
 		}
 	}()
 	c := &compiler{
-		mod: mod, k: &kernel{name: f.name, mod: mod},
+		mod: mod, k: &kernel{name: f.name, mod: mod, threads: f.threads},
 		line: f.line, consts: map[uint64]int32{}, specs: map[string]int32{}, vars: map[*variable]uint64{},
 		places: [3]uint64{sharedBase, localBase, paramBase},
 	}
 	for _, v := range f.params {
 		c.place(v, param)
 	}
-	c.k.paramSize = int(c.places[2] - paramBase)
+	if c.k.paramSize = int(c.places[2] - paramBase); c.k.paramSize > maxParams {
+		c.fail("%d bytes of parameters, of at most %d", c.k.paramSize, maxParams)
+	}
 	c.inline(f, false)
 	c.line = f.line
 	c.emit(inst{flow: leave})

@@ -162,6 +162,9 @@ func roundBits(x float64, r rounding, frac, bias int) uint16 {
 			r = down
 		}
 	}
+	if x == 0 {
+		return sign
+	}
 	inf := uint16(2*bias+1) << frac
 	if math.IsInf(x, 0) {
 		return sign | inf

@@ -249,7 +249,6 @@ func (a *assembly) memory() (m *access, n int) {
 	a.take("ca", "cg", "cs", "lu", "cv", "wb", "wt")
 	a.take("nc")
 	m.space = a.space()
-	a.take("L1::evict_normal", "L1::no_allocate")
 	m.kind = a.kind()
 	if m.kind == pred {
 		a.unknown()

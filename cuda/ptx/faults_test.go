@@ -112,6 +112,12 @@ var faults = []fault{
 	{name: "a block that writes what an earlier one read", kind: Race, at: "st.global", blocks: 3, block: 2, says: "a write beside a read",
 		broken: "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 2; @%p0 st.global.u32 [%rd2], %r0; @!%p0 ld.global.u32 %r2, [%rd2];",
 		right:  "ld.global.u32 %r2, [%rd2];"},
+	{name: "a block that writes what it and an earlier one read", kind: Race, at: "st.global", blocks: 2, block: 1, says: "and others",
+		broken: "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 1; ld.global.u32 %r2, [%rd2]; bar.sync 0; @%p0 st.global.u32 [%rd2], %r0;",
+		right:  "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 1; ld.global.u32 %r2, [%rd2]; bar.sync 0; @%p0 st.global.u32 [%rd2+128], %r0;"},
+	{name: "a word that all lanes read and one writes", kind: Race, at: "st.global", thread: 31, says: "and others",
+		broken: "ld.global.u32 %r2, [%rd0]; setp.eq.u32 %p0, %r0, 31; @%p0 st.global.u32 [%rd0], %r0;",
+		right:  "ld.global.u32 %r2, [%rd0]; setp.eq.u32 %p0, %r0, 31; bar.warp.sync -1; @%p0 st.global.u32 [%rd0], %r0;"},
 	{name: "an atomic beside a write", kind: Race, at: "atom.global", thread: 1,
 		broken: "setp.eq.u32 %p0, %r0, 0; @%p0 st.global.u32 [%rd0], 1; atom.global.add.u32 %r1, [%rd0], 1;",
 		right:  "atom.global.add.u32 %r1, [%rd0], 1; bar.sync 0; setp.eq.u32 %p0, %r0, 0; @%p0 ld.global.u32 %r1, [%rd0];"},
@@ -219,15 +225,17 @@ func TestLaunchesOrderAccesses(t *testing.T) {
 func TestBadLaunches(t *testing.T) {
 	l := newLab(t, Settings{})
 	f := l.function(frameOf(""), "k")
+	few := l.function(strings.Replace(frameOf(""), ".param .u32 n)", ".param .u32 n)\n.maxntid 8, 4, 1", 1), "k")
 	p := l.empty(256)
 	good := args().Ptr(p).Ptr(p).Int32(0)
 	for name, err := range map[string]error{
-		"too few parameters":  l.s.Launch(f, device.Launch{}, args().Ptr(p)),
-		"a larger parameter":  l.s.Launch(f, device.Launch{}, args().Ptr(p).Ptr(p).Int64(0)),
-		"a smaller parameter": l.s.Launch(f, device.Launch{}, args().Ptr(p).Int32(0).Int32(0)),
-		"too many threads":    l.s.Launch(f, device.Launch{Block: [3]int{32, 33}}, good),
-		"too much memory":     l.s.Launch(f, device.Launch{Shared: 48 << 10}, good),
-		"too large a grid":    l.s.Launch(f, device.Launch{Grid: [3]int{1, 1 << 16}}, good),
+		"too few parameters":   l.s.Launch(f, device.Launch{}, args().Ptr(p)),
+		"a larger parameter":   l.s.Launch(f, device.Launch{}, args().Ptr(p).Ptr(p).Int64(0)),
+		"a smaller parameter":  l.s.Launch(f, device.Launch{}, args().Ptr(p).Int32(0).Int32(0)),
+		"too many threads":     l.s.Launch(f, device.Launch{Block: [3]int{32, 33}}, good),
+		"too many of a kernel": l.s.Launch(few, device.Launch{Block: [3]int{33}}, good),
+		"too much memory":      l.s.Launch(f, device.Launch{Shared: 48 << 10}, good),
+		"too large a grid":     l.s.Launch(f, device.Launch{Grid: [3]int{1, 1 << 16}}, good),
 	} {
 		var got *Finding
 		if !errors.As(err, &got) || got.Kind != BadLaunch {
@@ -235,5 +243,6 @@ func TestBadLaunches(t *testing.T) {
 		}
 	}
 	l.ok(l.s.Launch(f, device.Launch{}, good))
+	l.ok(l.s.Launch(few, device.Launch{Block: [3]int{32}}, good))
 	l.ok(l.s.Synchronize())
 }

@@ -135,7 +135,7 @@ func fused(a, b, c float32) float32 {
 	p := float64(a) * float64(b)
 	s := p + float64(c)
 	u := math.Float64bits(s)
-	if u&(1<<29-1) != 1<<28 && u&^(1<<63) >= 0x3810000000000000 {
+	if u&(1<<29-1) != 1<<28 && u&^(1<<63) >= 0x3810000000000000 || s == 0 {
 		return float32(s)
 	}
 	return float32(oddSum(p, float64(c)))

@@ -188,6 +188,7 @@ func (p *parser) declaration() {
 			return
 		case ".global", ".const", ".shared":
 			p.at++
+			p.f, p.scopes = nil, nil
 			for _, v := range p.variables(spaces[t[1:]], extern) {
 				p.mod.variables = append(p.mod.variables, v)
 			}
@@ -347,7 +348,14 @@ func (p *parser) element(v *variable, k kind) {
 		p.fail("more than %d bytes of initial value", maxInitial)
 	}
 	var b [8]byte
+	wrapped := p.accept("generic")
+	if wrapped {
+		p.expect("(")
+	}
 	o := p.value()
+	if wrapped {
+		p.expect(")")
+	}
 	switch {
 	case o.kind == symbol && k.size() == 8:
 		v.refs = append(v.refs, symref{at: len(v.initial), sym: o.name, plus: o.plus})

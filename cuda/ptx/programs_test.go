@@ -95,6 +95,11 @@ func randoms(r *rand.Rand, n int) []float32 {
 	return x
 }
 
+// grid is a launch of so many blocks of so many threads.
+func grid(bx, by, tx, ty int) device.Launch {
+	return device.Launch{Grid: [3]int{bx, by}, Block: [3]int{tx, ty}}
+}
+
 func args() *device.Args { return &device.Args{} }
 
 // same compares bits.

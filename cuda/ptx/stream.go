@@ -226,6 +226,8 @@ func (e *entry) check(l device.Launch, args *device.Args) error {
 	switch {
 	case threads > p.ThreadsPerBlock:
 		return bad("%d threads a block, of at most %d", threads, p.ThreadsPerBlock)
+	case k.threads > 0 && threads > k.threads:
+		return bad("%d threads a block, of at most %d of this kernel", threads, k.threads)
 	case l.Shared < 0 || k.sharedLen+l.Shared > p.SharedPerBlock:
 		return bad("%d and %d bytes of shared memory a block, of at most %d", k.sharedLen, l.Shared, p.SharedPerBlock)
 	case len(args.Offsets()) != len(k.params):

@@ -41,6 +41,7 @@ type function struct {
 	locals  []*variable // declared in its body, in any space
 	regs    []kind
 	labels  int
+	threads int // most of a block; 0 where nothing is said
 	body    []statement
 }
 

@@ -1,0 +1,168 @@
+package ptx
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"siafu/cuda/device"
+)
+
+// TestBadText refuses each text at its line.
+func TestBadText(t *testing.T) {
+	for _, c := range []struct {
+		name, text, says string
+		line             int
+	}{
+		{"an instruction", frameOf("frobnicate.b32 %r1, %r2;"), "not known: frobnicate.b32", 22},
+		{"a modifier", frameOf("add.sideways.s32 %r1, %r2, %r3;"), "not known: add.sideways.s32", 22},
+		{"a matrix instruction", frameOf("mma.sync.aligned.m16n8k8.row.col.f32 %r1;"), "not known: mma", 22},
+		{"a register", frameOf("add.s32 %r1, %r2, %x3;"), "%x3", 22},
+		{"a register of another size", frameOf("add.s32 %r1, %r2, %rd3;"), "another type", 22},
+		{"a predicate as a number", frameOf("add.s32 %r1, %r2, %p1;"), "another type", 22},
+		{"a number as a guard", frameOf("@%r1 add.s32 %r1, %r2, %r3;"), "no predicate", 22},
+		{"too few operands", frameOf("add.s32 %r1, %r2;"), "too few operands", 22},
+		{"too many operands", frameOf("add.s32 %r1, %r2, %r3, %r4;"), "4 operands", 22},
+		{"a label", frameOf("bra NOWHERE;"), "no label NOWHERE", 22},
+		{"a second label", frameOf("A: mov.u32 %r1, 1;\nA: mov.u32 %r1, 1;"), "second label", 23},
+		{"a variable", frameOf("mov.u64 %rd4, nothing;"), "no variable nothing", 22},
+		{"a variable of another space", frameOf("ld.global.u32 %r1, [s];"), "shared variable", 22},
+		{"a barrier of some threads", frameOf("bar.sync 0, 64;"), "some threads", 22},
+		{"a special register", frameOf("mov.u32 %r1, %envreg3;"), "%envreg3", 22},
+		{"an end in the middle", frameOf("")[:400], "ends in the middle", 0},
+		{"a call of nobody", frameOf("call.uni nobody;"), "no function of the module", 22},
+		{"addresses of 32 bits", ".version 6.3\n.target sm_70\n.address_size 32\n", "only 64", 3},
+		{"a string without an end", ".version 6.3\n.pragma \"x\n", "string", 2},
+		{"no directive", "hello\n", "no directive", 1},
+		{"a huge variable", ".version 6.3\n.global .b8 x[99999999999];\n", "not in 0..", 2},
+		{"many registers", frameOf(".reg .b32 %z<99999999>;"), "not in 0..", 22},
+		{"recursion", ".version 6.3\n.func f();\n.func f()\n{\ncall f;\nret;\n}\n.entry k()\n{\ncall f;\n}\n", "recursion", 5},
+		{"functions that call two each", doubling(20), "instructions", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := New(Settings{}).Load("bad.ptx", c.text)
+			var got *Error
+			if !errors.As(err, &got) || !strings.Contains(err.Error(), c.says) || got.Module != "bad.ptx" {
+				t.Fatalf("%v, want an error that says %q", err, c.says)
+			}
+			if c.line != 0 && (got.Line != c.line || got.Text == "") {
+				t.Errorf("%v, want line %d", err, c.line)
+			}
+		})
+	}
+}
+
+// doubling is a module of functions each of which calls the next one twice.
+func doubling(n int) string {
+	var b strings.Builder
+	b.WriteString(".version 6.3\n.func f0() { ret; }\n")
+	name := func(i int) string { return "f" + itoa(i) }
+	for i := range n {
+		b.WriteString(".func " + name(i+1) + "()\n{ call " + name(i) + "; call " + name(i) + "; ret; }\n")
+	}
+	b.WriteString(".entry k() { call " + name(n) + "; ret; }\n")
+	return b.String()
+}
+
+// TestManyLoops loads loops within each other, more than are told apart.
+func TestManyLoops(t *testing.T) {
+	var open, close strings.Builder
+	for i := range 500 {
+		open.WriteString("L" + itoa(i) + ": add.s32 %r1, %r1, 1;\n")
+		close.WriteString("setp.lt.s32 %p1, %r1, 100; @%p1 bra L" + itoa(499-i) + ";\n")
+	}
+	l := newLab(t, Settings{})
+	p := l.empty(256)
+	l.ok(l.launch(l.function(frameOf("mov.u32 %r1, 0;\n"+open.String()+close.String()), "k"), 1, 32, 0, args().Ptr(p).Ptr(p).Int32(0)))
+}
+
+// FuzzLoad looks for texts that end the program, take for ever, or cannot be run
+// to an end or an error.
+func FuzzLoad(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.ptx")
+	if err != nil || len(files) == 0 {
+		f.Fatal("no texts", err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
+	}
+	for _, c := range faults {
+		f.Add(frameOf(c.broken))
+		f.Add(frameOf(c.right))
+	}
+	f.Add(doubling(4))
+	f.Fuzz(func(t *testing.T, text string) {
+		begin := time.Now()
+		defer func() {
+			if took := time.Since(begin); took > 20*time.Second {
+				t.Errorf("took %v", took)
+			}
+		}()
+		d := New(Settings{Memory: 1 << 20, Budget: 2000})
+		s, err := d.NewStream()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := d.Load("fuzz.ptx", text)
+		if err != nil {
+			if strings.Contains(err.Error(), "interpreter failed") {
+				t.Fatal(err)
+			}
+			return
+		}
+		p, err := d.Alloc(4096)
+		if err != nil {
+			return
+		}
+		if err := s.Set(p, 0, 4096); err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range m.(*loadedModule).kernels {
+			if k.sharedLen > 48<<10 {
+				continue // Launch refuses it
+			}
+			err := d.execute(k, device.Launch{Grid: [3]int{2, 1, 1}, Block: [3]int{33, 1, 1}}, zeros(k, p))
+			if err != nil && strings.Contains(err.Error(), "interpreter failed") {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// zeros are parameters for k: addresses where there are 8 bytes.
+func zeros(k *kernel, p device.Ptr) []byte {
+	b := make([]byte, k.paramSize)
+	for i, v := range k.params {
+		if v.size == 8 {
+			r := region{data: b}
+			r.setWord(uint64(k.offsets[i]), 8, uint64(p))
+		}
+	}
+	return b
+}
+
+// TestFunctionsOfModules finds functions and variables by name.
+func TestFunctionsOfModules(t *testing.T) {
+	l := newLab(t, Settings{})
+	m, err := l.d.Load("m.ptx", frameOf(""))
+	l.ok(err)
+	if _, err := m.Function("other"); !errors.Is(err, device.ErrNotFound) {
+		t.Errorf("a function that is not there: %v", err)
+	}
+	if _, _, err := m.Global("other"); !errors.Is(err, device.ErrNotFound) {
+		t.Errorf("a variable that is not there: %v", err)
+	}
+	f, err := m.Function("k")
+	l.ok(err)
+	l.ok(m.Unload())
+	if err := l.s.Launch(f, device.Launch{}, nil); err == nil {
+		t.Error("a launch of a function whose module is gone")
+	}
+}
