@@ -406,6 +406,11 @@ var words = []word{
 	}},
 	{code: "cvt.rn.f16.f32 %h1, %f0; cvt.f32.f16 %f4, %h1; sub.f32 %f4, %f0, %f4; abs.f32 %f4, %f4; setp.le.f32 %p0, %f4, 0f39800000; abs.f32 %f5, %f0; setp.ge.f32 %p1, %f5, 0f3f800000; or.pred %p0, %p0, %p1; selp.b32 %r5, 1, 0, %p0;",
 		want: func(a, b, c, d uint32) uint64 { return when(f32of(a) == f32of(a)) }},
+	{code: "cvt.rn.bf16x2.f32 %r5, %f0, %f1; and.b32 %r6, %r5, 0x7f807f80; setp.eq.u32 %p0, %r1, %r1; selp.b32 %r5, %r6, 0, %p0;", want: func(a, b, c, d uint32) uint64 {
+		return uint64(roundBits(float64(f32of(a)), nearest, 7, 127)&0x7f80)<<16 | uint64(roundBits(float64(f32of(b)), nearest, 7, 127)&0x7f80)
+	}},
+	{code: "setp.eq.u32 %p0, %r1, %r2; setp.lt.u32 %p1, %r3, %r4; and.pred %p2, %p0, !%p1; or.pred %p2, !%p2, %p0; mov.pred %p1, -1; xor.pred %p2, %p2, %p1; selp.b32 %r5, 0, 1, %p2;",
+		want: func(a, b, c, d uint32) uint64 { return when(!(a == b && !(c < d)) || a == b) }},
 	{code: "copysign.f32 %f4, %f0, %f1; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 { return uint64(b&^(1<<31) | a&(1<<31)) }},
 	{code: "rsqrt.approx.f32 %f4, %f0; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 {
 		return bitsOf(float32(1 / math.Sqrt(float64(f32of(a)))))
