@@ -319,3 +319,6 @@ type entry struct {
 
 // Name implements device.Function.
 func (e *entry) Name() string { return e.kernel.name }
+
+// String names e in errors.
+func (e *entry) String() string { return "kernel " + e.kernel.name }

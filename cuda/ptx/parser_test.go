@@ -162,7 +162,57 @@ func TestFunctionsOfModules(t *testing.T) {
 	f, err := m.Function("k")
 	l.ok(err)
 	l.ok(m.Unload())
+	if err := l.s.Launch(nil, device.Launch{}, nil); err == nil {
+		t.Error("a launch of nothing")
+	}
 	if err := l.s.Launch(f, device.Launch{}, nil); err == nil {
 		t.Error("a launch of a function whose module is gone")
+	}
+}
+
+// TestTextWithNotes skips what debuggers and optimisers read, and has a variable of
+// each form.
+func TestTextWithNotes(t *testing.T) {
+	l := newLab(t, Settings{})
+	m, err := l.d.Load("notes.ptx", `/* a comment
+of two lines */
+.version 7.0
+.target sm_70, debug
+.address_size 64
+.file 1 "k.cu"
+.pragma "nounroll";
+.global .f32 x = 1.5;
+.visible .const .align 8 .f64 y[3] = {1.0, 0d4000000000000000, 3};
+.global .u64 to = y + 8;
+.weak .global .align 4 .s32 z[2][2] = {{1, 2}, {-3}};
+.extern .func nobody (.param .b32 p);
+.visible .entry k(.param .u64 .ptr .global .align 8 out)
+.reqntid 1
+.minnctapersm 2
+{
+	.reg .b64 %a<2>, %b;
+	.reg .f64 %d;
+	.reg .f32 %f;
+	.reg .s32 %i;
+	.loc 1 3 0
+	ld.param.u64 %a0, [out];
+	ld.global.u64 %b, [to];
+	ld.f64 %d, [%b];
+	ld.global.f32 %f, [x];
+	ld.global.s32 %i, [z+8];
+	st.global.f64 [%a0], %d;
+	st.global.f32 [%a0+8], %f;
+	st.global.s32 [%a0+12], %i;
+	ret;
+}
+.section .debug_info { .b8 1, 2 }
+`)
+	l.ok(err)
+	f, err := m.Function("k")
+	l.ok(err)
+	out := l.empty(16)
+	l.ok(l.launch(f, 1, 1, 0, args().Ptr(out)))
+	if got := read(l, make([]uint32, 4), out); got[0] != 0 || got[1] != 0x40000000 || f32of(got[2]) != 1.5 || int32(got[3]) != -3 {
+		t.Errorf("%#x", got)
 	}
 }
