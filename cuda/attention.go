@@ -10,22 +10,71 @@ func (o *Ops) AttentionGather(a kernels.Attention, dst, stats kernels.Mat, e ker
 	rows := e.Rows()
 	checkAttention(a, e)
 	fit(holds(dst, rows, a.Columns()) && holds(stats, rows, 2*a.Heads) && holds(r, rows, a.Heads))
-	args := scores(edges(o.with().Ptr(at(dst)).Ptr(at(stats)), e, e.First), a, x).Ptr(at(r))
-	o.attend("attentionGather", rows, a, args, mergeFlag(merge), a.Mask(locals(e, x.X.Rows*x.X.Cols/a.Emitted(), e.First)))
+	w := way{"attentionGather", a, e, e.First, a.Mask(locals(e, x.X.Rows*x.X.Cols/a.Emitted(), e.First))}
+	gather := func(dst, stats device.Ptr, b rowsOf, line device.Ptr, merge bool) {
+		args := scores(w.bounds(o.with().Ptr(dst).Ptr(stats), b, line), a, x).Ptr(at(r))
+		o.attend(w, b.count, args, flag(merge))
+	}
+	p := o.eachRow(e, func(b rowsOf) { gather(at(dst), at(stats), b, 0, merge) })
+	if p == nil || p.cut == 0 {
+		return
+	}
+	parts := o.floats(p.pieces * (a.Columns() + 2*a.Heads))
+	partStats := parts + device.Ptr(4*p.pieces*a.Columns())
+	gather(parts, partStats, rowsOf{0, p.begin, p.end, p.pieces}, p.line, false)
+	size := groupSize(a.Width)
+	o.launch("attentionHubs", groups(p.cut*a.Heads, size), o.with().Ptr(at(dst)).Ptr(at(stats)).Ptr(parts).Ptr(partStats).
+		Ptr(p.hubs).Ptr(p.firsts).Int64(int64(p.cut)).Int32(int32(a.Heads)).Int32(int32(a.Width)).Int32(flag(merge)).Int32(int32(size)))
 }
 
-// mergeFlag is the argument of kernels that may go on with what dst holds.
-func mergeFlag(merge bool) []int32 { return []int32{flag(merge)} }
+// eachRow runs a kernel for the rows of e but for hubs, and returns their plan, nil
+// where there are no rows.
+func (o *Ops) eachRow(e kernels.Edges, run func(b rowsOf)) *plan {
+	if e.Rows() == 0 {
+		return nil
+	}
+	p := o.planOf(matrix{start(e.Begin), start(e.End), e.Rows()})
+	run(rowsOf{p.order, start(e.Begin), start(e.End), p.rows})
+	return p
+}
 
-// attend launches a kernel of rows' heads: behind its own arguments are the shape of
-// heads, flags, the size of groups and the mask.
-func (o *Ops) attend(name string, rows int, a kernels.Attention, args *device.Args, flags []int32, drop kernels.Mask) {
-	size := groupSize(a.Width)
-	args.Int32(int32(a.Heads)).Int32(int32(a.Width)).Float32(a.Slope)
+// hubSums runs a kernel for the pieces of hubs, which leave rows of so many columns,
+// and adds these to dst.
+func (o *Ops) hubSums(p *plan, dst device.Ptr, cols int, add bool, run func(parts device.Ptr, b rowsOf, line device.Ptr)) {
+	if p == nil || p.cut == 0 {
+		return
+	}
+	parts := o.floats(p.pieces * cols)
+	run(parts, rowsOf{0, p.begin, p.end, p.pieces}, p.line)
+	count := p.cut * cols
+	o.launch("hubSums", each(count), o.with().Ptr(dst).Ptr(parts).Ptr(p.hubs).Ptr(p.firsts).Int64(int64(count)).Int32(int32(cols)).Int32(flag(add)))
+}
+
+// way is what the calls of a kernel along edges have in common. Row 0 of e is the
+// local vertex first.
+type way struct {
+	name string
+	kernels.Attention
+	e     kernels.Edges
+	first uint32
+	drop  kernels.Mask
+}
+
+// bounds adds the edges of so many rows, or, with line, of pieces of rows.
+func (w *way) bounds(args *device.Args, b rowsOf, line device.Ptr) *device.Args {
+	return args.Ptr(b.begin).Ptr(b.end).Ptr(start(w.e.Cols)).Ptr(b.order).Ptr(line).Int64(int64(b.count)).
+		Uint32(w.e.Base).Int32(flag(w.e.SelfLoops)).Uint32(w.first)
+}
+
+// attend launches a kernel for the heads of rows: behind its own arguments are the
+// shape of heads, flags, the size of groups and the mask.
+func (o *Ops) attend(w way, rows int, args *device.Args, flags ...int32) {
+	size := groupSize(w.Width)
+	args.Int32(int32(w.Heads)).Int32(int32(w.Width)).Float32(w.Slope)
 	for _, f := range flags {
 		args.Int32(f)
 	}
-	o.launch(name, groups(rows*a.Heads, size), mask(args.Int32(int32(size)), drop))
+	o.launch(w.name, groups(rows*w.Heads, size), mask(args.Int32(int32(size)), w.drop))
 }
 
 func checkAttention(a kernels.Attention, e kernels.Edges) {
@@ -42,12 +91,6 @@ func holds(m kernels.Mat, rows, cols int) bool { return m.Rows*m.Cols >= rows*co
 // of e, of which the first is local vertex first.
 func locals(e kernels.Edges, far int, first uint32) int {
 	return max(int(e.Base)+far, int(first)+e.Rows())
-}
-
-// edges adds e, whose row 0 is the local vertex first.
-func edges(args *device.Args, e kernels.Edges, first uint32) *device.Args {
-	return args.Ptr(start(e.Begin)).Ptr(start(e.End)).Ptr(start(e.Cols)).Int64(int64(e.Rows())).
-		Uint32(e.Base).Int32(flag(e.SelfLoops)).Uint32(first)
 }
 
 // scores adds emitted rows and where their scores lie, how many floats apart.
@@ -74,8 +117,13 @@ func (o *Ops) AttentionGradDst(a kernels.Attention, dr kernels.Mat, e kernels.Ed
 	checkAttention(a, e)
 	checkAttended(a, back, rows)
 	fit(holds(dr, rows, a.Heads))
-	args := scores(edges(o.with().Ptr(at(dr)), e, e.First), a, x).Ptr(at(back.R)).Ptr(at(back.LSE)).Ptr(at(back.Grad)).Ptr(at(back.Dots))
-	o.attend("attentionGradDst", rows, a, args, mergeFlag(add), a.Mask(locals(e, x.X.Rows*x.X.Cols/a.Emitted(), e.First)))
+	w := way{"attentionGradDst", a, e, e.First, a.Mask(locals(e, x.X.Rows*x.X.Cols/a.Emitted(), e.First))}
+	run := func(to device.Ptr, b rowsOf, line device.Ptr, add bool) {
+		args := scores(w.bounds(o.with().Ptr(to), b, line), a, x).Ptr(at(back.R)).Ptr(at(back.LSE)).Ptr(at(back.Grad)).Ptr(at(back.Dots))
+		o.attend(w, b.count, args, flag(add))
+	}
+	p := o.eachRow(e, func(b rowsOf) { run(at(dr), b, 0, add) })
+	o.hubSums(p, at(dr), a.Heads, add, func(parts device.Ptr, b rowsOf, line device.Ptr) { run(parts, b, line, false) })
 }
 
 func checkAttended(a kernels.Attention, b kernels.Attended, own int) {
@@ -88,14 +136,19 @@ func (o *Ops) AttentionGradSrc(a kernels.Attention, dst kernels.Mat, e kernels.E
 	checkAttention(a, e)
 	checkAttended(a, back, own)
 	fit(holds(dst, rows, a.Emitted()) && holds(x, rows, a.Emitted()))
-	args := edges(o.with().Ptr(at(dst)), e, uint32(first)).Ptr(at(x))
-	if packed := at(back.Packed); !back.Packed.IsNil() {
-		step := device.Ptr(4 * a.Heads)
-		args.Ptr(packed).Ptr(packed + step).Ptr(packed + 2*step).Int64(int64(3 * a.Heads))
-	} else {
-		args.Ptr(at(back.R)).Ptr(at(back.LSE)).Ptr(at(back.Dots)).Int64(int64(a.Heads))
+	w := way{"attentionGradSrc", a, e, uint32(first), a.Mask(locals(e, own, uint32(first)))}
+	run := func(to device.Ptr, b rowsOf, line device.Ptr) {
+		args := w.bounds(o.with().Ptr(to), b, line).Ptr(at(x))
+		if packed := at(back.Packed); !back.Packed.IsNil() {
+			step := device.Ptr(4 * a.Heads)
+			args.Ptr(packed).Ptr(packed + step).Ptr(packed + 2*step).Int64(int64(3 * a.Heads))
+		} else {
+			args.Ptr(at(back.R)).Ptr(at(back.LSE)).Ptr(at(back.Dots)).Int64(int64(a.Heads))
+		}
+		o.attend(w, b.count, args.Ptr(at(back.Grad)))
 	}
-	o.attend("attentionGradSrc", rows, a, args.Ptr(at(back.Grad)), nil, a.Mask(locals(e, own, uint32(first))))
+	p := o.eachRow(e, func(b rowsOf) { run(at(dst), b, 0) })
+	o.hubSums(p, at(dst), a.Emitted(), false, run)
 }
 
 // PackScores implements kernels.Ops: they lie vertex after vertex.

@@ -40,13 +40,7 @@ func (o *Ops) sparse(dst kernels.Mat, m sparseMatrix, x kernels.Mat, drop kernel
 		o.launch("sparseProduct", groups(r.count, size), mask(args, drop))
 	}
 	run(at(dst), rowsOf{p.order, begin, end, p.rows}, 0)
-	if p.cut == 0 {
-		return
-	}
-	parts := o.floats(p.pieces * dst.Cols)
-	run(parts, rowsOf{0, p.begin, p.end, p.pieces}, p.line)
-	count := p.cut * dst.Cols
-	o.launch("sparseHubs", each(count), o.with().Ptr(at(dst)).Ptr(parts).Ptr(p.hubs).Ptr(p.firsts).Int64(int64(count)).Int32(int32(dst.Cols)))
+	o.hubSums(p, at(dst), dst.Cols, false, run)
 }
 
 // SparseToDense implements kernels.Ops.

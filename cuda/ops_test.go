@@ -145,3 +145,47 @@ func TestOpsGivesBack(t *testing.T) {
 		t.Errorf("%d bytes are not given back", d.used)
 	}
 }
+
+// A call allocates nothing once its workspace and its matrix's plan are there.
+func TestCallsDoNotAllocate(t *testing.T) {
+	arena := mapped.NewArena()
+	o, err := New(&failing{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer arena.Free()
+	defer o.Close()
+	const n, heads, width = 9, 2, 3
+	mat := func(cols int) kernels.Mat { return kernels.NewMat(o, arena, n, cols) }
+	bounds := kernels.Place(o, arena, make([]int64, n))
+	e := kernels.Edges{Begin: bounds, End: bounds}
+	a := kernels.Attention{Heads: heads, Width: width, Drop: &kernels.Dropout{P: 0.5}}
+	square, bias, half := mat(n), mat(n).Part(0, 1), kernels.NewHalf(o, arena, n, n, kernels.HalfSlack)
+	emitted, out, stats, each := kernels.Emitted{X: mat(a.Emitted())}, mat(a.Columns()), mat(2*heads), mat(heads)
+	back := kernels.Attended{R: each, LSE: each, Grad: out, Dots: each}
+	adam, err := kernels.NewOptimizer(kernels.OptimizerConfig{Name: "adam", LR: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := []kernels.Mat{square, square}
+	labels, split := kernels.Place(o, arena, make([]int32, n)), kernels.Place(o, arena, make([]uint8, n))
+	for name, call := range map[string]func(){
+		"MatMul":              func() { o.MatMul(square, half, square, false) },
+		"MatMulTransA":        func() { o.MatMulTransA(square, square, square, true) },
+		"dense":               func() { o.MatMulBiasReLUDropout(square, half, square, bias, true, a.Drop) },
+		"BiasReLUDropoutGrad": func() { o.BiasReLUDropoutGrad(square, bias, square, square, true, a.Drop) },
+		"BiasELUDropoutGrad":  func() { o.BiasELUDropoutGrad(square, bias, square, square, a.Drop) },
+		"SpMM":                func() { o.SpMM(square, e, square, false) },
+		"SpMM of halves":      func() { o.SpMM(square, e, half, false) },
+		"AttentionGather":     func() { o.AttentionGather(a, out, stats, e, emitted, each, false) },
+		"AttentionGradDst":    func() { o.AttentionGradDst(a, each, e, emitted, back, false) },
+		"AttentionGradSrc":    func() { o.AttentionGradSrc(a, emitted.X, e, 0, n, emitted.X, back) },
+		"SoftmaxCrossEntropy": func() { o.SoftmaxCrossEntropy(kernels.Mat{}, square, labels, split, 0, 1) },
+		"Step":                func() { o.Step(adam, 1, square, square, state, true) },
+	} {
+		call()
+		if got := testing.AllocsPerRun(10, call); got != 0 {
+			t.Errorf("%s: %v allocations", name, got)
+		}
+	}
+}

@@ -8,12 +8,13 @@ import (
 	"siafu/graph/mapped"
 )
 
-// A row with more than hubEdges edges is a hub, which is cut into pieces. Pieces are
-// long enough that their sums are few beside the rows that they add up, and short
-// enough that none is what a launch waits for.
+// A row with more edges than two pieces is a hub, which is cut into pieces: of
+// pieceEdges, or of so many that all edges would be maxPieces. Pieces are long enough
+// that their sums are few beside the rows that they add up, and short enough that none
+// is what a launch waits for.
 const (
-	hubEdges   = 2 * pieceEdges
 	pieceEdges = 512
+	maxPieces  = 1 << 16
 )
 
 // orderRows is how many rows are sorted by degree together: rows that are near each
@@ -47,7 +48,8 @@ type sharing struct {
 	begin, end   []int64
 	order, line  []uint32
 	hubs, firsts []uint32
-	ordered      bool // order is that of the rows, none left out
+	ordered      bool  // order is that of the rows, none left out
+	piece        int64 // edges of a piece
 }
 
 // planOf is the plan of m, made now if there is none.
@@ -76,10 +78,15 @@ func (o *Ops) planOf(m matrix) *plan {
 func share(begin, end []int64) *sharing {
 	s := &sharing{ordered: true, firsts: []uint32{0}}
 	degree := func(r uint32) int64 { return end[r] - begin[r] }
+	edges := int64(0)
+	for r := range begin {
+		edges += degree(uint32(r))
+	}
+	s.piece = max(pieceEdges, edges/maxPieces)
 	for from := 0; from < len(begin); from += orderRows {
 		start := len(s.order)
 		for r := uint32(from); r < uint32(min(from+orderRows, len(begin))); r++ {
-			if degree(r) > hubEdges {
+			if degree(r) > 2*s.piece {
 				s.cut(r, begin[r], end[r])
 			} else {
 				s.order = append(s.order, r)
@@ -96,8 +103,8 @@ func share(begin, end []int64) *sharing {
 
 // cut makes pieces of a hub.
 func (s *sharing) cut(row uint32, begin, end int64) {
-	for from := begin; from < end; from += pieceEdges {
-		s.begin, s.end = append(s.begin, from), append(s.end, min(from+pieceEdges, end))
+	for from := begin; from < end; from += s.piece {
+		s.begin, s.end = append(s.begin, from), append(s.end, min(from+s.piece, end))
 		s.line = append(s.line, row)
 	}
 	s.hubs, s.firsts = append(s.hubs, row), append(s.firsts, uint32(len(s.begin)))

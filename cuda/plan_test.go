@@ -7,6 +7,7 @@ import (
 // A plan has every row in order or cut, and every edge of a hub in one piece, in
 // order; rows of a stretch are by degree.
 func TestPlanSharesEveryEdge(t *testing.T) {
+	const hubEdges = 2 * pieceEdges
 	var begin, end []int64
 	at := int64(7)
 	for r := range 3000 {
@@ -47,6 +48,10 @@ func TestPlanSharesEveryEdge(t *testing.T) {
 		if from != end[r] {
 			t.Errorf("pieces of row %d end at %d, not %d", r, from, end[r])
 		}
+	}
+	long := int64(4 * pieceEdges * maxPieces)
+	if s := share([]int64{0, long}, []int64{long, 2 * long}); s.piece != 2*long/maxPieces || len(s.begin) != maxPieces {
+		t.Errorf("pieces of %d edges, %d of them", s.piece, len(s.begin))
 	}
 	if s := share([]int64{0, 3, 5}, []int64{3, 5, 6}); !s.ordered {
 		t.Error("rows in order of degree are not in their own order")

@@ -226,20 +226,17 @@ func (o *Ops) Step(optimizer kernels.Optimizer, step int, w, grad kernels.Mat, s
 	}
 	n := w.Rows * w.Cols
 	args := o.with().Ptr(at(w)).Ptr(at(grad))
-	switch c := optimizer.Constants(step, decay).(type) {
-	case kernels.SGDStep:
-		if c.Momentum == 0 {
-			o.launch("stepSGD", each(n), args.Int64(int64(n)).Float32(c.LR).Float32(c.Decay))
-			return
-		}
-		o.launch("stepMomentum", each(n), args.Ptr(at(state[0])).Int64(int64(n)).Float32(c.LR).Float32(c.Momentum).Float32(c.Decay))
-	case kernels.AdamStep:
+	c := optimizer.Constants(step, decay)
+	switch {
+	case c.Adaptive:
 		args.Ptr(at(state[0])).Ptr(at(state[1])).Int64(int64(n))
-		for _, x := range [...]float32{c.Shrink, c.L2, c.B1, c.C1, c.B2, c.C2, c.Size, c.Root, c.Eps} {
+		for _, x := range [...]float32{c.Adam.Shrink, c.Adam.L2, c.Adam.B1, c.Adam.C1, c.Adam.B2, c.Adam.C2, c.Adam.Size, c.Adam.Root, c.Adam.Eps} {
 			args.Float32(x)
 		}
 		o.launch("stepAdam", each(n), args)
+	case c.SGD.Momentum == 0:
+		o.launch("stepSGD", each(n), args.Int64(int64(n)).Float32(c.SGD.LR).Float32(c.SGD.Decay))
 	default:
-		panic("cuda: an optimiser without a kernel")
+		o.launch("stepMomentum", each(n), args.Ptr(at(state[0])).Int64(int64(n)).Float32(c.SGD.LR).Float32(c.SGD.Momentum).Float32(c.SGD.Decay))
 	}
 }

@@ -28,17 +28,17 @@ type Optimizer interface {
 	Step(step int, param, grad []float32, state [][]float32, decay bool)
 	// StateSlots is the number of state slices a parameter needs.
 	StateSlots() int
-	// Constants are an SGDStep or an AdamStep: what a step is made of, for an Ops
-	// that makes it elsewhere.
-	Constants(step int, decay bool) any
+	// Constants are what a step is made of, for an Ops that makes it elsewhere.
+	Constants(step int, decay bool) StepConstants
 }
 
-// SGDStep and AdamStep are the constants of a step, whose formulae stand beside
-// their fields.
-type (
-	SGDStep  = avx.SGD
-	AdamStep = avx.Adam
-)
+// StepConstants are those of a step of Adam or AdamW or, unless it is Adaptive, of
+// SGD. The formulae stand beside the types.
+type StepConstants struct {
+	Adaptive bool
+	SGD      avx.SGD
+	Adam     avx.Adam
+}
 
 // OptimizerConfig chooses an optimiser. Beta1, Beta2 and Eps left at 0 stand
 // for 0.9, 0.999 and 1e-8.
@@ -127,7 +127,9 @@ func (o *sgd) StateSlots() int {
 	return 1
 }
 
-func (o *sgd) Constants(_ int, decay bool) any { return o.constants(decay) }
+func (o *sgd) Constants(_ int, decay bool) StepConstants {
+	return StepConstants{SGD: o.constants(decay)}
+}
 
 func (o *sgd) constants(decay bool) avx.SGD {
 	k := o.SGD
@@ -173,7 +175,9 @@ type adam struct {
 
 func (o *adam) StateSlots() int { return 2 }
 
-func (o *adam) Constants(step int, decay bool) any { return o.constants(step, decay) }
+func (o *adam) Constants(step int, decay bool) StepConstants {
+	return StepConstants{Adaptive: true, Adam: o.constants(step, decay)}
+}
 
 func (o *adam) Step(step int, param, grad []float32, state [][]float32, decay bool) {
 	checkStep(step, param, grad, state, 2)

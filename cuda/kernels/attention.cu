@@ -9,29 +9,47 @@
 // time: each lane makes the score of one, and then all make the edges' sums together,
 // a lane a column. The largest score so far is taken out of the exponents, and sums
 // are scaled when it grows ("online softmax"). Sums of edges are in order, those of a
-// head's columns in halves. A row is never cut, not even that of a hub.
+// head's columns in halves. A hub is cut as in spmm.cu; its pieces' softmaxes become
+// one in attentionHubs, and gradients are added by hubSums.
 #include "common.cuh"
 
 DEVICE float leaky(float v, float slope) { return v > 0 ? v : v * slope; }
 
-// Edges are those of a row, its self loop the first; ids are of rows of the matrix
-// at their other ends.
+// Bounds say which edges are whose: item i is, by order, a row of begin and end, which
+// is that of a vertex or, by lines, of a piece of one.
+struct Bounds {
+    const i64 *begin, *end;
+    const u32 *cols, *order, *lines;
+    i64 count;
+    u32 base;
+    int loops;
+    u32 first;
+};
+
+#define BOUNDS const i64 *begin, const i64 *end, const u32 *cols, const u32 *order, const u32 *lines, i64 count, u32 base, int loops, u32 first
+#define THE_BOUNDS (Bounds{begin, end, cols, order, lines, count, base, loops, first})
+
+// Edges are those of an item, the self loop of a vertex the first; ids are of rows of
+// the matrix at their other ends.
 struct Edges {
     const u32 *cols;
+    i64 slot, row; // where results go, and of which vertex
     i64 from, count;
     u32 base, self;
-    bool loops;
+    bool loop;
 
-    DEVICE_MEMBER Edges(const i64 *begin, const i64 *end, const u32 *all, i64 row, u32 b, int loop, u32 first) {
-        cols = all;
-        from = begin[row];
-        count = end[row] - from + (loop != 0);
-        base = b;
-        self = first + (u32)row;
-        loops = loop != 0;
+    DEVICE_MEMBER Edges(const Bounds &b, i64 item) {
+        slot = b.order ? b.order[item] : item;
+        row = b.lines ? b.lines[slot] : slot;
+        loop = b.loops && !(b.lines && slot > 0 && b.lines[slot - 1] == row); // of the first piece
+        cols = b.cols;
+        from = b.begin[slot];
+        count = b.end[slot] - from + loop;
+        base = b.base;
+        self = b.first + (u32)row;
     }
     DEVICE_MEMBER u32 id(i64 k) const {
-        if (!loops) return cols[from + k] - base;
+        if (!loop) return cols[from + k] - base;
         return k == 0 ? self : cols[from + k - 1] - base;
     }
 };
@@ -85,20 +103,20 @@ DEVICE float dots(const Group &g, const float *row, const float *x, i64 stride, 
 }
 
 // Scores of emitted rows lie in these rows or, packed, beside one another.
-#define EDGES const i64 *begin, const i64 *end, const u32 *cols, i64 rows, u32 base, int loops, u32 first
 #define SCORES const float *x, const float *scores, i64 scoreStride, const float *r
 
-// attentionGather: stats are the largest score and the sum of each head.
-KERNEL attentionGather(float *dst, float *stats, EDGES, SCORES, int heads, int width, float slope, int merge, int size, MASK) {
+// attentionGather: stats are the largest score and the sum of each head. Where all
+// scores are -Inf there is no softmax, and the sum is a NaN.
+KERNEL attentionGather(float *dst, float *stats, BOUNDS, SCORES, int heads, int width, float slope, int merge, int size, MASK) {
     Mask mask = THE_MASK;
     i64 item = group(size);
-    if (item >= rows * heads) return;
+    if (item >= count * heads) return;
     Group g(size);
-    i64 row = item / heads, emitted = (i64)heads * (width + 1);
-    int h = (int)(item - row * heads);
-    Edges edges(begin, end, cols, row, base, loops, first);
-    float *to = dst + item * width, *stat = stats + row * 2 * heads + h;
-    float top = -infinity(), sum = 0, near = r[item];
+    int h = (int)(item % heads);
+    i64 emitted = (i64)heads * (width + 1);
+    Edges edges(THE_BOUNDS, item / heads);
+    float *to = dst + (edges.slot * heads + h) * width, *stat = stats + edges.slot * 2 * heads + h;
+    float top = -infinity(), sum = 0, near = r[edges.row * heads + h];
     if (merge && g.lane == 0) top = stat[0], sum = stat[heads];
     top = g.of(top, 0);
     sum = g.of(sum, 0);
@@ -110,15 +128,53 @@ KERNEL attentionGather(float *dst, float *stats, EDGES, SCORES, int heads, int w
         float s = live ? leaky(near + scores[id * scoreStride + h], slope) : -infinity();
         float grown = g.largest(s > top ? s : top);
         float scale = sum != 0 && grown != top ? exponential(top - grown) : 1;
-        float e = live ? exponential(s - grown) : 0;
+        float e = s == -infinity() ? 0 : exponential(s - grown);
         sum = sum * scale + g.sum(e);
         top = grown;
-        if (live) e *= factor(mask, id + base, first + (u32)row, h);
+        if (live) e *= factor(mask, id + base, edges.self, h);
         weigh(g, to, fresh, scale, x + h * width, emitted, id, e, n, width);
         fresh = false;
     }
     if (fresh) weigh(g, to, true, 1, x, 0, 0, 0, 0, width);
+    if (edges.count > 0 && top == -infinity() && !lines) sum = notANumber();
     if (g.lane == 0) stat[0] = top, stat[heads] = sum;
+}
+
+// attentionHubs makes one softmax of those of a hub's pieces, in parts and their
+// stats: a group a hub's head.
+KERNEL attentionHubs(float *dst, float *stats, const float *parts, const float *partStats, const u32 *hubs, const u32 *firsts, i64 count, int heads, int width, int merge, int size) {
+    i64 item = group(size);
+    if (item >= count * heads) return;
+    Group g(size);
+    i64 hub = item / heads;
+    int h = (int)(item - hub * heads);
+    u32 from = firsts[hub], end = firsts[hub + 1];
+    float *to = dst + ((i64)hubs[hub] * heads + h) * width, *stat = stats + (i64)hubs[hub] * 2 * heads + h;
+    partStats += h;
+    float top = -infinity(), sum = 0;
+    if (merge && g.lane == 0) top = stat[0], sum = stat[heads];
+    float grown = top = g.of(top, 0);
+    sum = g.of(sum, 0);
+    for (u32 p = from; p < end; p++) {
+        float t = partStats[(i64)p * 2 * heads];
+        grown = t > grown ? t : grown;
+    }
+    float scale = sum != 0 && grown != top ? exponential(top - grown) : 1;
+    sum *= scale;
+    for (u32 p = from; p < end; p++) {
+        const float *part = partStats + (i64)p * 2 * heads;
+        if (part[heads] != 0) sum += part[heads] * exponential(part[0] - grown);
+    }
+    for (int c = g.lane; c < width; c += size) {
+        float v = merge ? to[c] * scale : 0;
+        for (u32 p = from; p < end; p++) {
+            const float *part = partStats + (i64)p * 2 * heads;
+            if (part[heads] != 0) v = fma(parts[((i64)p * heads + h) * width + c], exponential(part[0] - grown), v);
+        }
+        to[c] = v;
+    }
+    if (grown == -infinity()) sum = notANumber();
+    if (g.lane == 0) stat[0] = grown, stat[heads] = sum;
 }
 
 // attentionFinish: one thread a column.
@@ -132,44 +188,45 @@ KERNEL attentionFinish(float *dst, float *lse, const float *stats, i64 count, in
     if (i == item * width) lse[item] = (float)((double)top + logarithm(sum));
 }
 
-KERNEL attentionGradDst(float *dr, EDGES, SCORES, const float *lse, const float *grad, const float *products, int heads, int width, float slope, int add, int size, MASK) {
+KERNEL attentionGradDst(float *dr, BOUNDS, SCORES, const float *lse, const float *grad, const float *products, int heads, int width, float slope, int add, int size, MASK) {
     Mask mask = THE_MASK;
     i64 item = group(size);
-    if (item >= rows * heads) return;
+    if (item >= count * heads) return;
     Group g(size);
-    i64 row = item / heads, emitted = (i64)heads * (width + 1);
-    int h = (int)(item - row * heads);
-    Edges edges(begin, end, cols, row, base, loops, first);
-    float total = add && g.lane == 0 ? dr[item] : 0, near = r[item], out = lse[item], mean = products[item];
+    int h = (int)(item % heads);
+    i64 emitted = (i64)heads * (width + 1);
+    Edges edges(THE_BOUNDS, item / heads);
+    i64 at = edges.row * heads + h, to = edges.slot * heads + h;
+    float total = add && g.lane == 0 ? dr[to] : 0, near = r[at], out = lse[at], mean = products[at];
     for (i64 k = 0; k < edges.count; k += size) {
         int n = edges.count - k < size ? (int)(edges.count - k) : size;
         bool live = g.lane < n;
         u32 id = live ? edges.id(k + g.lane) : 0;
-        float dq = dots(g, grad + item * width, x + h * width, emitted, id, n, width), ds = 0;
+        float dq = dots(g, grad + at * width, x + h * width, emitted, id, n, width), ds = 0;
         if (live) {
             float s = leaky(near + scores[id * scoreStride + h], slope);
-            ds = exponential(s - out) * (dq * factor(mask, id + base, first + (u32)row, h) - mean);
+            ds = exponential(s - out) * (dq * factor(mask, id + base, edges.self, h) - mean);
             if (!(s > 0)) ds *= slope;
         }
         total += g.sum(ds);
     }
-    if (g.lane == 0) dr[item] = total;
+    if (g.lane == 0) dr[to] = total;
 }
 
-// attentionGradSrc: rows are sources, their edges lead to own vertices. r, lse and
-// products of these lie as attend says, so many floats apart.
-CROWDED(3) attentionGradSrc(float *dst, EDGES, const float *x, const float *r, const float *lse, const float *products, i64 stride,
-                        const float *grad, int heads, int width, float slope, int size, MASK) {
+// attentionGradSrc: rows are sources, their edges lead to own vertices, whose r, lse
+// and products lie so many floats apart.
+CROWDED(3) attentionGradSrc(float *dst, BOUNDS, const float *x, const float *r, const float *lse, const float *products, i64 stride,
+                            const float *grad, int heads, int width, float slope, int size, MASK) {
     Mask mask = THE_MASK;
     i64 item = group(size);
-    if (item >= rows * heads) return;
+    if (item >= count * heads) return;
     Group g(size);
-    i64 row = item / heads, columns = (i64)heads * width, emitted = columns + heads;
-    int h = (int)(item - row * heads);
-    Edges edges(begin, end, cols, row, base, loops, first);
-    const float *z = x + row * emitted + h * width;
-    float *to = dst + row * emitted + h * width;
-    float near = x[row * emitted + columns + h], total = 0;
+    int h = (int)(item % heads);
+    i64 columns = (i64)heads * width, emitted = columns + heads;
+    Edges edges(THE_BOUNDS, item / heads);
+    const float *z = x + edges.row * emitted + h * width;
+    float *to = dst + edges.slot * emitted + h * width;
+    float near = x[edges.row * emitted + columns + h], total = 0;
     bool fresh = true;
     for (i64 k = 0; k < edges.count; k += size) {
         int n = edges.count - k < size ? (int)(edges.count - k) : size;
@@ -178,7 +235,7 @@ CROWDED(3) attentionGradSrc(float *dst, EDGES, const float *x, const float *r, c
         float dq = dots(g, z, grad + h * width, columns, id, n, width), ds = 0, q = 0;
         if (live) {
             i64 at = id * stride + h;
-            float s = leaky(near + r[at], slope), keep = factor(mask, first + (u32)row, id + base, h);
+            float s = leaky(near + r[at], slope), keep = factor(mask, edges.self, id + base, h);
             float p = exponential(s - lse[at]);
             q = keep * p;
             ds = p * (dq * keep - products[at]);
@@ -189,7 +246,7 @@ CROWDED(3) attentionGradSrc(float *dst, EDGES, const float *x, const float *r, c
         fresh = false;
     }
     if (fresh) weigh(g, to, true, 1, grad, 0, 0, 0, 0, width);
-    if (g.lane == 0) dst[row * emitted + columns + h] = total;
+    if (g.lane == 0) dst[edges.slot * emitted + columns + h] = total;
 }
 
 // packScores is dst[i] = the scores of emitted row i, count being rows times heads.

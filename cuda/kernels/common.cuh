@@ -33,6 +33,7 @@ DEVICE void barrier() { __syncthreads(); }
 
 DEVICE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 DEVICE float infinity() { return __builtin_inff(); }
+DEVICE float notANumber() { return __builtin_nanf(""); }
 
 // power is 2^n for a normal result.
 DEVICE float power(int n) { return __builtin_bit_cast(float, (u32)(n + 127) << 23); }

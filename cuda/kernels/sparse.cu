@@ -44,19 +44,6 @@ KERNEL sparseProduct(float *dst, const i64 *begin, const i64 *end, const u32 *in
     }
 }
 
-// sparseHubs is the rows of hubs from their pieces, which are added in order: those
-// of hub h are the rows from firsts[h] to firsts[h+1] of parts. count is hubs times
-// width.
-KERNEL sparseHubs(float *dst, const float *parts, const u32 *hubs, const u32 *firsts, i64 count, int width) {
-    i64 i = thread();
-    if (i >= count) return;
-    i64 h = i / width;
-    int col = (int)(i - h * width);
-    float sum = 0;
-    for (u32 p = firsts[h]; p < firsts[h + 1]; p++) sum += parts[(i64)p * width + col];
-    dst[(i64)hubs[h] * width + col] = sum;
-}
-
 // sparseToDense: block 32 x 8, a warp a row; dst holds zeros before.
 KERNEL sparseToDense(float *dst, const i64 *offsets, const u32 *index, const float *vals, i64 rows, int cols, u32 from, MASK) {
     Mask mask = THE_MASK;

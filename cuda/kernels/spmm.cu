@@ -129,3 +129,15 @@ DEVICE void spmmHubs(float *dst, const float *parts, const u32 *hubs, const u32 
 
 HUBS(spmmHubsFloat, float)
 HUBS(spmmHubsHalf, u16)
+
+// hubSums is dst[r] (+)= the sum of the pieces of each hub r, in order, for those
+// whose pieces are all there is to it: width columns, count being hubs times width.
+KERNEL hubSums(float *dst, const float *parts, const u32 *hubs, const u32 *firsts, i64 count, int width, int add) {
+    i64 i = thread();
+    if (i >= count) return;
+    i64 h = i / width;
+    int col = (int)(i - h * width);
+    float *to = dst + (i64)hubs[h] * width + col, sum = add ? *to : 0;
+    for (u32 p = firsts[h]; p < firsts[h + 1]; p++) sum += parts[(i64)p * width + col];
+    *to = sum;
+}

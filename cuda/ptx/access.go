@@ -308,9 +308,6 @@ func isSpace(w *warp, in *inst) {
 	w.assign(in.p, m)
 }
 
-// prefetched does nothing for an address, which need not be one of anything.
-func prefetched(*warp, *inst) {}
-
 // firstLane is the lowest of those in m.
 func firstLane(m uint32) uint8 { return uint8(bits.TrailingZeros32(m)) }
 

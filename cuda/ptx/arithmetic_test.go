@@ -200,6 +200,11 @@ type word struct {
 	wide bool
 }
 
+// f64s puts the operands of 64 bits into d0 and d1.
+const f64s = "mov.b64 %d0, %rd6; mov.b64 %d1, %rd7; "
+
+func f64of(a, b uint32) float64 { return math.Float64frombits(u64of(a, b)) }
+
 func u64of(a, b uint32) uint64 { return uint64(a) | uint64(b)<<32 }
 
 func f32of(a uint32) float32 { return math.Float32frombits(a) }
@@ -341,6 +346,85 @@ var words = []word{
 	{code: "cvt.f64.f32 %d0, %f0; cvt.f64.f32 %d1, %f1; fma.rn.f64 %d2, %d0, %d1, %d0; mov.b64 %rd5, %d2;", wide: true, want: func(a, b, c, d uint32) uint64 {
 		return math.Float64bits(math.FMA(float64(f32of(a)), float64(f32of(b)), float64(f32of(a))))
 	}},
+	{code: "div.s64 %rd5, %rd6, %rd7;", wide: true, want: func(a, b, c, d uint32) uint64 {
+		if u64of(c, d) == 0 {
+			return 1<<64 - 1
+		}
+		return uint64(int64(u64of(a, b)) / int64(u64of(c, d)))
+	}},
+	{code: "rem.u64 %rd5, %rd6, 1000003;", wide: true, want: func(a, b, c, d uint32) uint64 { return u64of(a, b) % 1000003 }},
+	{code: "min.s64 %rd5, %rd6, %rd7;", wide: true, want: func(a, b, c, d uint32) uint64 {
+		return uint64(min(int64(u64of(a, b)), int64(u64of(c, d))))
+	}},
+	{code: "brev.b64 %rd5, %rd6;", wide: true, want: func(a, b, c, d uint32) uint64 { return bits.Reverse64(u64of(a, b)) }},
+	{code: "bfe.s64 %rd5, %rd6, 20, 30;", wide: true, want: func(a, b, c, d uint32) uint64 { return uint64(int64(u64of(a, b)) << 14 >> 34) }},
+	{code: "bfi.b64 %rd5, %rd6, %rd7, 40, 24;", wide: true, want: func(a, b, c, d uint32) uint64 {
+		return u64of(c, d)&(1<<40-1) | u64of(a, b)<<40
+	}},
+	{code: "setp.gt.u64 %p0, %rd6, %rd7; selp.b64 %rd5, %rd6, %rd7, %p0;", wide: true, want: func(a, b, c, d uint32) uint64 { return max(u64of(a, b), u64of(c, d)) }},
+	{code: f64s + "mul.rn.f64 %d2, %d0, %d1; mov.b64 %rd5, %d2;", wide: true, want: func(a, b, c, d uint32) uint64 {
+		return math.Float64bits(f64of(a, b) * f64of(c, d))
+	}},
+	{code: f64s + "div.rn.f64 %d2, %d0, %d1; mov.b64 %rd5, %d2;", wide: true, want: func(a, b, c, d uint32) uint64 {
+		return math.Float64bits(f64of(a, b) / f64of(c, d))
+	}},
+	{code: f64s + "rcp.rn.f64 %d2, %d0; mov.b64 %rd5, %d2;", wide: true, want: func(a, b, c, d uint32) uint64 { return math.Float64bits(1 / f64of(a, b)) }},
+	{code: f64s + "cvt.rni.f64.f64 %d2, %d0; mov.b64 %rd5, %d2;", wide: true, want: func(a, b, c, d uint32) uint64 {
+		return math.Float64bits(math.RoundToEven(f64of(a, b)))
+	}},
+	{code: f64s + "setp.leu.f64 %p0, %d0, %d1; setp.le.f64 %p1, %d0, %d1; selp.b32 %r5, 1, 0, %p0; selp.b32 %r6, 2, 0, %p1; or.b32 %r5, %r5, %r6;",
+		want: func(a, b, c, d uint32) uint64 {
+			x, y := f64of(a, b), f64of(c, d)
+			return when(!(x > y)) | when(x <= y)<<1
+		}},
+	{code: f64s + "cvt.rn.f32.f64 %f4, %d0; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 { return bitsOf(float32(f64of(a, b))) }},
+	{code: f64s + "cvt.rzi.s32.f64 %r5, %d0;", want: func(a, b, c, d uint32) uint64 {
+		x := math.Trunc(f64of(a, b))
+		if x != x {
+			return 0
+		}
+		return uint64(uint32(int32(max(-1<<31, min(1<<31-1, x)))))
+	}},
+	{code: "cvt.rzi.s64.f32 %rd5, %f0;", wide: true, want: func(a, b, c, d uint32) uint64 {
+		x := float64(f32of(a))
+		switch {
+		case x != x:
+			return 0
+		case x >= 1<<63:
+			return 1<<63 - 1
+		case x <= -1<<63:
+			return 1 << 63
+		}
+		return uint64(int64(x))
+	}},
+	{code: "cvt.rp.f32.s32 %f4, %r1; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 {
+		x := float32(int32(a))
+		if float64(x) < float64(int32(a)) {
+			x = math.Nextafter32(x, float32(math.Inf(1)))
+		}
+		return bitsOf(x)
+	}},
+	{code: "cvt.rn.f16.f32 %h1, %f0; cvt.f32.f16 %f4, %h1; sub.f32 %f4, %f0, %f4; abs.f32 %f4, %f4; setp.le.f32 %p0, %f4, 0f39800000; abs.f32 %f5, %f0; setp.ge.f32 %p1, %f5, 0f3f800000; or.pred %p0, %p0, %p1; selp.b32 %r5, 1, 0, %p0;",
+		want: func(a, b, c, d uint32) uint64 { return when(f32of(a) == f32of(a)) }},
+	{code: "cvt.rn.bf16x2.f32 %r5, %f0, %f1; and.b32 %r6, %r5, 0x7f807f80; setp.eq.u32 %p0, %r1, %r1; selp.b32 %r5, %r6, 0, %p0;", want: func(a, b, c, d uint32) uint64 {
+		return uint64(roundBits(float64(f32of(a)), nearest, 7, 127)&0x7f80)<<16 | uint64(roundBits(float64(f32of(b)), nearest, 7, 127)&0x7f80)
+	}},
+	{code: "setp.eq.u32 %p0, %r1, %r2; setp.lt.u32 %p1, %r3, %r4; and.pred %p2, %p0, !%p1; or.pred %p2, !%p2, %p0; mov.pred %p1, -1; xor.pred %p2, %p2, %p1; selp.b32 %r5, 0, 1, %p2;",
+		want: func(a, b, c, d uint32) uint64 { return when(!(a == b && !(c < d)) || a == b) }},
+	{code: "copysign.f32 %f4, %f0, %f1; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 { return uint64(b&^(1<<31) | a&(1<<31)) }},
+	{code: "rsqrt.approx.f32 %f4, %f0; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 {
+		return bitsOf(float32(1 / math.Sqrt(float64(f32of(a)))))
+	}},
+	{code: "lg2.approx.ftz.f32 %f4, %f0; mov.b32 %r5, %f4;", want: func(a, b, c, d uint32) uint64 {
+		return bitsOf(float32(math.Log2(float64(f32of(flushed(a))))))
+	}},
+	{code: "bfind.u32 %r5, %r1;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(bits.Len32(a) - 1)) }},
+	{code: "shf.l.clamp.b32 %r5, %r1, %r2, %r3;", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(u64of(a, b) << min(c, 32) >> 32)) }},
+	{code: "membar.gl; fence.acq_rel.gpu; mov.u32 %r5, WARP_SZ;", want: func(a, b, c, d uint32) uint64 { return 32 }},
+	{code: "isspacep.global %p0, %rd3; isspacep.shared %p1, %rd3; selp.b32 %r5, 1, 0, %p0; @%p1 add.s32 %r5, %r5, 2;", want: func(a, b, c, d uint32) uint64 { return 1 }},
+	{code: "ld.s8 %r5, [%rd3+1];", want: func(a, b, c, d uint32) uint64 { return uint64(uint32(int32(int8(a >> 8)))) }},
+	{code: "ld.global.nc.v4.u16 {%h0, %h1, _, %h2}, [%rd3]; mov.b32 %r5, {%h2, %h1};", want: func(a, b, c, d uint32) uint64 { return uint64(b>>16 | a&0xffff0000) }},
+	{code: "{ .reg .b32 %r1; mov.u32 %r1, 7; mov.u32 %r5, %r1; } add.s32 %r5, %r5, %r1;", want: func(a, b, c, d uint32) uint64 { return uint64(a + 7) }},
 	{code: "cvt.rn.f64.s64 %d0, %rd6; mov.b64 %rd5, %d0;", wide: true, want: func(a, b, c, d uint32) uint64 { return math.Float64bits(float64(int64(u64of(a, b)))) }},
 }
 

@@ -110,7 +110,8 @@ func (k *kernel) makeRoom(threads, dynamic int) *block {
 	return b
 }
 
-// run is the launch: a block after the other, in the order of their indices.
+// run is the launch: a block after the other, in the order of their indices or
+// backwards.
 //
 // Design note: blocks on several processors would need locks, or a second pass, to
 // know what others have accessed. Ranks run in parallel instead.
@@ -122,15 +123,19 @@ func (b *block) run() {
 			m.last = nil
 		}
 	}
-	for z := range b.grid[2] {
-		for y := range b.grid[1] {
-			for x := range b.grid[0] {
-				b.at = [3]int{x, y, z}
-				b.begin()
-				b.finish()
-			}
-		}
+	for i := range b.grid[0] * b.grid[1] * b.grid[2] {
+		b.at = b.blockAt(i)
+		b.begin()
+		b.finish()
 	}
+}
+
+// blockAt is the index of the block that runs behind i others.
+func (b *block) blockAt(i int) [3]int {
+	if b.device.settings.Backwards {
+		i = b.grid[0]*b.grid[1]*b.grid[2] - 1 - i
+	}
+	return [3]int{i % b.grid[0], i / b.grid[0] % b.grid[1], i / b.grid[0] / b.grid[1]}
 }
 
 // begin starts all threads of the block.
@@ -170,7 +175,11 @@ func (b *block) advance() {
 func (b *block) finish() {
 	for {
 		waiting := 0
-		for _, w := range b.warps {
+		for i := range b.warps {
+			w := b.warps[i]
+			if b.device.settings.Backwards {
+				w = b.warps[len(b.warps)-1-i]
+			}
 			w.run()
 			if f := w.stuck(); f != nil {
 				panic(f)
@@ -333,9 +342,7 @@ func (b *block) beside(w *warp, s space, addr uint64) string {
 // who names the thread of a stamp.
 func (b *block) who(s stamp) string {
 	i := sort.Search(len(b.firsts), func(i int) bool { return b.firsts[i] > s }) - 1
-	x, y := b.grid[0], b.grid[1]
-	at := [3]int{i % x, i / x % y, i / x / y}
-	text := fmt.Sprintf("thread %v of block %v", b.threadAt(s.thread()), at)
+	text := fmt.Sprintf("thread %v of block %v", b.threadAt(s.thread()), b.blockAt(i))
 	if s&(many|foreign) != 0 {
 		text += " and others"
 	}

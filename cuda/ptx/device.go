@@ -11,6 +11,9 @@ import (
 type Settings struct {
 	Memory int64 // bytes of the device; 4 GiB
 	Budget int64 // instructions that a warp may run in a launch and block; 1<<28
+	// Backwards has the last block of a grid, and the last warp of a block, run first.
+	// What a grid computes should not depend on it.
+	Backwards bool
 }
 
 // Device is a stand-in for a GPU. It implements device.Device.
@@ -316,3 +319,6 @@ type entry struct {
 
 // Name implements device.Function.
 func (e *entry) Name() string { return e.kernel.name }
+
+// String names e in errors.
+func (e *entry) String() string { return "kernel " + e.kernel.name }

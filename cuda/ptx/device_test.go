@@ -260,3 +260,33 @@ func TestTextsAreThoseOfTheirSources(t *testing.T) {
 		}
 	}
 }
+
+// TestBackwards has an order of blocks and warps be seen in what atomics return,
+// and in no other result.
+func TestBackwards(t *testing.T) {
+	const n = 256
+	first := func(backwards bool) (order []uint32, finding string) {
+		l := newLab(t, Settings{Backwards: backwards})
+		x, counter := upload(l, make([]uint32, 4*n)), upload(l, make([]uint32, 2*n+2))
+		text := warpKernel("mul.wide.u32 %rd2, %r0, 8; sub.s64 %rd3, %rd4, %rd2; atom.global.add.u32 %r5, [%rd3+2048], 1;")
+		l.ok(l.launch(l.function(text, "k"), 4, 64, 0, args().Ptr(x).Ptr(counter)))
+		order = read(l, make([]uint32, 2*n), counter)
+		l.ok(l.launch(l.file("language.ptx", "collatz"), 4, 64, 0, args().Int32(n).Ptr(counter)))
+		order = append(order, read(l, make([]uint32, 2*n), counter)...)
+		return order, l.launch(l.function(warpKernel("mul.wide.u32 %rd2, %r0, 8; sub.s64 %rd4, %rd4, %rd2; mov.u32 %r5, 1;"), "k"), 2, 32, 0, args().Ptr(x).Ptr(counter)).Error()
+	}
+	forward, race := first(false)
+	back, _ := first(true)
+	for i := range n {
+		// The last warp of the last block counts first, its lanes from the lowest on.
+		if int(forward[2*i]) != i || int(back[2*i]) != n-32-i&^31+i&31 {
+			t.Fatalf("thread %d was %d and %d", i, forward[2*i], back[2*i])
+		}
+		if forward[2*n+i] != back[2*n+i] {
+			t.Fatalf("result %d is %d and %d", i, forward[2*n+i], back[2*n+i])
+		}
+	}
+	if !strings.Contains(race, "race") {
+		t.Error(race)
+	}
+}

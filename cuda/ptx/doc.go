@@ -17,12 +17,15 @@
 // of a GPU's; the bits of a GPU are others.
 //
 // What it does not see. Blocks run one after another, and atomics take their turns
-// from the lowest lane on: other orders are not tried. Threads that synchronise
+// from the lowest lane on; Settings.Backwards has blocks and warps run in the
+// opposite order, and no other one is tried. Threads that synchronise
 // through atomics and flags, rather than barriers or launches, count as racing.
 // Nothing is said about accesses of two streams that no event orders, but work of a
 // stream waits until somebody asks for its end, so that whoever forgets an event
 // reads what is not there yet. Registers that were never written are 0. Nothing is
-// said about time.
+// said about time on a GPU. Here one core of an EPYC runs 250 to 350 million
+// instructions of threads a second (BenchmarkMatMul, BenchmarkSpMM), and a launch
+// takes 20 µs.
 //
 // The text is PTX as in NVIDIA's "Parallel Thread Execution ISA", in the parts that
 // clang emits for sm_70. Textures, matrix and asynchronous instructions, arithmetic

@@ -25,6 +25,7 @@ func frameOf(body string) string {
 	.reg .b64 %rd<10>;
 	.shared .align 4 .b8 s[128];
 	.shared .align 4 .b8 s2[128];
+	.shared .align 8 .b8 s3[12];
 	.local .align 4 .b8 l[16];
 	ld.param.u64 %rd0, [p];
 	ld.param.u64 %rd1, [q];
@@ -58,6 +59,9 @@ var faults = []fault{
 	{name: "vector that begins inside", kind: OutOfBounds, at: "ld.global.v2", thread: 31, says: "8 bytes at",
 		broken: "mul.wide.u32 %rd4, %r0, 8; add.s64 %rd4, %rd4, %rd0; ld.global.v2.u32 {%r1, %r2}, [%rd4+8];",
 		right:  "mul.wide.u32 %rd4, %r0, 8; add.s64 %rd4, %rd4, %rd0; ld.global.v2.u32 {%r1, %r2}, [%rd4];"},
+	{name: "vector whose end is outside, behind one that is not", kind: OutOfBounds, at: "st.shared.v2", thread: 1, says: "8 bytes behind the beginning of shared variable s3 of 12",
+		broken: "mul.wide.u32 %rd4, %r0, 8; mov.u64 %rd5, s3; add.s64 %rd4, %rd4, %rd5; setp.lt.u32 %p0, %r0, 2; @%p0 st.shared.v2.u32 [%rd4], {%r0, %r0};",
+		right:  "mul.wide.u32 %rd4, %r0, 8; mov.u64 %rd5, s3; add.s64 %rd4, %rd4, %rd5; setp.lt.u32 %p0, %r0, 1; @%p0 st.shared.v2.u32 [%rd4], {%r0, %r0};"},
 	{name: "no address", kind: OutOfBounds, at: "ld.u32", says: "which is no address",
 		broken: "mov.u64 %rd4, 0; ld.u32 %r1, [%rd4];", right: "ld.u32 %r1, [%rd2];"},
 	{name: "behind a shared variable, in the next one", kind: OutOfBounds, at: "st.shared", thread: 31, says: "128 bytes behind the beginning of shared variable s of 128",
@@ -118,6 +122,12 @@ var faults = []fault{
 	{name: "a word that all lanes read and one writes", kind: Race, at: "st.global", thread: 31, says: "and others",
 		broken: "ld.global.u32 %r2, [%rd0]; setp.eq.u32 %p0, %r0, 31; @%p0 st.global.u32 [%rd0], %r0;",
 		right:  "ld.global.u32 %r2, [%rd0]; setp.eq.u32 %p0, %r0, 31; bar.warp.sync -1; @%p0 st.global.u32 [%rd0], %r0;"},
+	{name: "a word that all lanes read and the first one writes", kind: Race, at: "st.global", says: "and others",
+		broken: "ld.global.u32 %r2, [%rd0]; setp.eq.u32 %p0, %r0, 0; @%p0 st.global.u32 [%rd0], %r0;",
+		right:  "ld.global.u32 %r2, [%rd0]; setp.eq.u32 %p0, %r0, 0; bar.warp.sync -1; @%p0 st.global.u32 [%rd0], %r0;"},
+	{name: "a word that two warps read and one writes", kind: Race, at: "st.global", thread: 32, says: "and others",
+		broken: "ld.global.u32 %r2, [%rd0]; setp.eq.u32 %p0, %r0, 32; bar.warp.sync -1; @%p0 st.global.u32 [%rd0], %r0;",
+		right:  "ld.global.u32 %r2, [%rd0]; setp.eq.u32 %p0, %r0, 32; bar.sync 0; @%p0 st.global.u32 [%rd0], %r0;"},
 	{name: "an atomic beside a write", kind: Race, at: "atom.global", thread: 1,
 		broken: "setp.eq.u32 %p0, %r0, 0; @%p0 st.global.u32 [%rd0], 1; atom.global.add.u32 %r1, [%rd0], 1;",
 		right:  "atom.global.add.u32 %r1, [%rd0], 1; bar.sync 0; setp.eq.u32 %p0, %r0, 0; @%p0 ld.global.u32 %r1, [%rd0];"},

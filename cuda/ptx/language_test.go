@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -110,6 +111,80 @@ func TestNarrow(t *testing.T) {
 		if want := math.Exp(float64(v)); math.Abs(float64(powers[i])-want) > 1e-6*want {
 			t.Errorf("e^%v: %v, want %v", v, powers[i], want)
 		}
+	}
+}
+
+// TestSharedVariableOfFunction calls a function twice, whose variable is the same
+// memory each time, while that of the thread is another one.
+func TestSharedVariableOfFunction(t *testing.T) {
+	l := newLab(t, Settings{})
+	f := l.function(`.version 6.3
+.target sm_70
+.address_size 64
+.func (.param .b32 old) exchange(.param .b32 new)
+{
+	.reg .pred %p;
+	.reg .b32 %r<3>;
+	.shared .align 4 .b8 kept[4];
+	ld.param.u32 %r0, [new];
+	setp.eq.u32 %p, %r0, 7;
+	@%p bra FIRST;
+	ld.shared.u32 %r1, [kept];
+	st.param.b32 [old], %r1;
+	ret;
+FIRST:
+	st.shared.u32 [kept], %r0;
+	st.param.b32 [old], 0;
+	ret;
+}
+.visible .entry k(.param .u64 y)
+{
+	.reg .b32 %r<3>;
+	.reg .b64 %rd<2>;
+	.param .b32 given;
+	.param .b32 taken;
+	st.param.b32 [given], 7;
+	call.uni (taken), exchange, (given);
+	st.param.b32 [given], 8;
+	call.uni (taken), exchange, (given);
+	ld.param.b32 %r0, [taken];
+	ld.param.u64 %rd0, [y];
+	st.global.u32 [%rd0], %r0;
+	ret;
+}
+`, "k")
+	y := l.empty(4)
+	l.ok(l.launch(f, 1, 1, 0, args().Ptr(y)))
+	if got := read(l, make([]uint32, 1), y); got[0] != 7 {
+		t.Errorf("%d, want 7", got[0])
+	}
+}
+
+// TestOrderOfBlocks has a loop before what follows it, and within it whatever
+// others lead to behind them.
+func TestOrderOfBlocks(t *testing.T) {
+	// Lines are blocks: 1 leads to the loop 2 {3 or 4, 4 {5}} and that to 6.
+	branch := func(line, target int32) inst { return inst{flow: branch, guard: 1, line: line, target: target} }
+	code := []inst{
+		{flow: jump, line: 1, target: 2},
+		{flow: leave, line: 6},
+		branch(2, 4),
+		{flow: jump, line: 4, target: 5},
+		{flow: jump, line: 3, target: 3},
+		branch(5, 3),
+		branch(5, 2),
+		{flow: jump, line: 5, target: 1},
+	}
+	labels := make([]int32, len(code))
+	for i := range labels {
+		labels[i] = int32(i)
+	}
+	var got []int32
+	for _, in := range arrange(code, labels) {
+		got = append(got, in.line)
+	}
+	if want := []int32{1, 2, 3, 4, 5, 5, 5, 6}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

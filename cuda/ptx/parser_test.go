@@ -17,28 +17,28 @@ func TestBadText(t *testing.T) {
 		name, text, says string
 		line             int
 	}{
-		{"an instruction", frameOf("frobnicate.b32 %r1, %r2;"), "not known: frobnicate.b32", 22},
-		{"a modifier", frameOf("add.sideways.s32 %r1, %r2, %r3;"), "not known: add.sideways.s32", 22},
-		{"a matrix instruction", frameOf("mma.sync.aligned.m16n8k8.row.col.f32 %r1;"), "not known: mma", 22},
-		{"a register", frameOf("add.s32 %r1, %r2, %x3;"), "%x3", 22},
-		{"a register of another size", frameOf("add.s32 %r1, %r2, %rd3;"), "another type", 22},
-		{"a predicate as a number", frameOf("add.s32 %r1, %r2, %p1;"), "another type", 22},
-		{"a number as a guard", frameOf("@%r1 add.s32 %r1, %r2, %r3;"), "no predicate", 22},
-		{"too few operands", frameOf("add.s32 %r1, %r2;"), "too few operands", 22},
-		{"too many operands", frameOf("add.s32 %r1, %r2, %r3, %r4;"), "4 operands", 22},
-		{"a label", frameOf("bra NOWHERE;"), "no label NOWHERE", 22},
-		{"a second label", frameOf("A: mov.u32 %r1, 1;\nA: mov.u32 %r1, 1;"), "second label", 23},
-		{"a variable", frameOf("mov.u64 %rd4, nothing;"), "no variable nothing", 22},
-		{"a variable of another space", frameOf("ld.global.u32 %r1, [s];"), "shared variable", 22},
-		{"a barrier of some threads", frameOf("bar.sync 0, 64;"), "some threads", 22},
-		{"a special register", frameOf("mov.u32 %r1, %envreg3;"), "%envreg3", 22},
-		{"an end in the middle", frameOf("")[:400], "ends in the middle", 0},
-		{"a call of nobody", frameOf("call.uni nobody;"), "no function of the module", 22},
+		{"an instruction", frameOf("frobnicate.b32 %r1, %r2;"), "not known: frobnicate.b32", 23},
+		{"a modifier", frameOf("add.sideways.s32 %r1, %r2, %r3;"), "not known: add.sideways.s32", 23},
+		{"a matrix instruction", frameOf("mma.sync.aligned.m16n8k8.row.col.f32 %r1;"), "not known: mma", 23},
+		{"a register", frameOf("add.s32 %r1, %r2, %x3;"), "%x3", 23},
+		{"a register of another size", frameOf("add.s32 %r1, %r2, %rd3;"), "another type", 23},
+		{"a predicate as a number", frameOf("add.s32 %r1, %r2, %p1;"), "another type", 23},
+		{"a number as a guard", frameOf("@%r1 add.s32 %r1, %r2, %r3;"), "no predicate", 23},
+		{"too few operands", frameOf("add.s32 %r1, %r2;"), "too few operands", 23},
+		{"too many operands", frameOf("add.s32 %r1, %r2, %r3, %r4;"), "4 operands", 23},
+		{"a label", frameOf("bra NOWHERE;"), "no label NOWHERE", 23},
+		{"a second label", frameOf("A: mov.u32 %r1, 1;\nA: mov.u32 %r1, 1;"), "second label", 24},
+		{"a variable", frameOf("mov.u64 %rd4, nothing;"), "no variable nothing", 23},
+		{"a variable of another space", frameOf("ld.global.u32 %r1, [s];"), "shared variable", 23},
+		{"a barrier of some threads", frameOf("bar.sync 0, 64;"), "some threads", 23},
+		{"a special register", frameOf("mov.u32 %r1, %envreg3;"), "%envreg3", 23},
+		{"an end in the middle", frameOf("")[:strings.Index(frameOf(""), "ld.param.u64")+12], "ends in the middle", 0},
+		{"a call of nobody", frameOf("call.uni nobody;"), "no function of the module", 23},
 		{"addresses of 32 bits", ".version 6.3\n.target sm_70\n.address_size 32\n", "only 64", 3},
 		{"a string without an end", ".version 6.3\n.pragma \"x\n", "string", 2},
 		{"no directive", "hello\n", "no directive", 1},
 		{"a huge variable", ".version 6.3\n.global .b8 x[99999999999];\n", "not in 0..", 2},
-		{"many registers", frameOf(".reg .b32 %z<99999999>;"), "not in 0..", 22},
+		{"many registers", frameOf(".reg .b32 %z<99999999>;"), "not in 0..", 23},
 		{"recursion", ".version 6.3\n.func f();\n.func f()\n{\ncall f;\nret;\n}\n.entry k()\n{\ncall f;\n}\n", "recursion", 5},
 		{"functions that call two each", doubling(20), "instructions", 0},
 	} {
@@ -162,7 +162,57 @@ func TestFunctionsOfModules(t *testing.T) {
 	f, err := m.Function("k")
 	l.ok(err)
 	l.ok(m.Unload())
+	if err := l.s.Launch(nil, device.Launch{}, nil); err == nil {
+		t.Error("a launch of nothing")
+	}
 	if err := l.s.Launch(f, device.Launch{}, nil); err == nil {
 		t.Error("a launch of a function whose module is gone")
+	}
+}
+
+// TestTextWithNotes skips what debuggers and optimisers read, and has a variable of
+// each form.
+func TestTextWithNotes(t *testing.T) {
+	l := newLab(t, Settings{})
+	m, err := l.d.Load("notes.ptx", `/* a comment
+of two lines */
+.version 7.0
+.target sm_70, debug
+.address_size 64
+.file 1 "k.cu"
+.pragma "nounroll";
+.global .f32 x = 1.5;
+.visible .const .align 8 .f64 y[3] = {1.0, 0d4000000000000000, 3};
+.global .u64 to = y + 8;
+.weak .global .align 4 .s32 z[2][2] = {{1, 2}, {-3}};
+.extern .func nobody (.param .b32 p);
+.visible .entry k(.param .u64 .ptr .global .align 8 out)
+.reqntid 1
+.minnctapersm 2
+{
+	.reg .b64 %a<2>, %b;
+	.reg .f64 %d;
+	.reg .f32 %f;
+	.reg .s32 %i;
+	.loc 1 3 0
+	ld.param.u64 %a0, [out];
+	ld.global.u64 %b, [to];
+	ld.f64 %d, [%b];
+	ld.global.f32 %f, [x];
+	ld.global.s32 %i, [z+8];
+	st.global.f64 [%a0], %d;
+	st.global.f32 [%a0+8], %f;
+	st.global.s32 [%a0+12], %i;
+	ret;
+}
+.section .debug_info { .b8 1, 2 }
+`)
+	l.ok(err)
+	f, err := m.Function("k")
+	l.ok(err)
+	out := l.empty(16)
+	l.ok(l.launch(f, 1, 1, 0, args().Ptr(out)))
+	if got := read(l, make([]uint32, 4), out); got[0] != 0 || got[1] != 0x40000000 || f32of(got[2]) != 1.5 || int32(got[3]) != -3 {
+		t.Errorf("%#x", got)
 	}
 }

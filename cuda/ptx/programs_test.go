@@ -2,9 +2,11 @@ package ptx
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 
 	"siafu/cuda/device"
@@ -127,6 +129,11 @@ func TestSaxpy(t *testing.T) {
 	px, py := upload(l, x), upload(l, y)
 	l.ok(l.launch(l.file("saxpy.ptx", "saxpy"), 8, 128, 0, args().Int32(1000).Float32(1.5).Ptr(px).Ptr(py)))
 	same(t, "saxpy", read(l, make([]float32, 1000), py), want)
+	// All threads run 7 instructions up to the branch, and ret; those below n run 12
+	// more, and go on from one block to the next.
+	if n := l.d.Instructions(); n != 1024*8+1000*13 {
+		t.Errorf("%d instructions", n)
+	}
 
 	py = upload(l, y)
 	l.ok(l.launch(l.file("saxpy.ptx", "saxpy4"), 3, 32, 0, args().Int32(250).Float32(1.5).Ptr(px).Ptr(py)))
@@ -248,4 +255,48 @@ func TestSpMM(t *testing.T) {
 	l.ok(l.launch(l.file("spmm.ptx", "spmm"), rows, 32, 0,
 		args().Int32(width).Ptr(upload(l, offsets)).Ptr(upload(l, cols)).Ptr(upload(l, weights)).Ptr(upload(l, x)).Ptr(y)))
 	same(t, "spmm", read(l, make([]float32, rows*width), y), want)
+}
+
+// TestMissingBarriers takes each barrier out of kernels that clang made, and has the
+// race be found.
+func TestMissingBarriers(t *testing.T) {
+	for _, c := range []struct {
+		file, name string
+		run        func(l *lab, f device.Function) error
+	}{
+		{"matmul.ptx", "matmul", func(l *lab, f device.Function) error {
+			a := upload(l, make([]float32, 40*40))
+			l.ok(l.s.Launch(f, grid(3, 3, 16, 16), args().Int32(40).Int32(40).Int32(40).Ptr(a).Ptr(a).Ptr(l.empty(6400))))
+			return l.s.Synchronize()
+		}},
+		{"histogram.ptx", "histogram", func(l *lab, f device.Function) error {
+			x, counts := upload(l, make([]uint32, 3000)), upload(l, make([]int32, 64))
+			return l.launch(f, 4, 160, 0, args().Int32(3000).Ptr(x).Ptr(counts))
+		}},
+		{"reduce.ptx", "blockSums", func(l *lab, f device.Function) error {
+			x := upload(l, make([]float32, 1000))
+			return l.launch(f, 3, 96, 12, args().Int64(1000).Ptr(x).Ptr(l.empty(12)))
+		}},
+	} {
+		text, err := os.ReadFile("testdata/" + c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := strings.SplitAfter(string(text), "\n")
+		for i, line := range parts {
+			if !strings.Contains(line, "bar.sync") {
+				continue
+			}
+			parts[i] = "\n"
+			l := newLab(t, Settings{})
+			var got *Finding
+			err := c.run(l, l.function(strings.Join(parts, ""), c.name))
+			if !errors.As(err, &got) || got.Kind != Race && got.Kind != Uninitialised {
+				t.Errorf("%s without line %d: %v", c.file, i+1, err)
+			}
+			parts[i] = line
+		}
+		l := newLab(t, Settings{})
+		l.ok(c.run(l, l.function(strings.Join(parts, ""), c.name)))
+	}
 }

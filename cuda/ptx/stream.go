@@ -193,7 +193,7 @@ func (s *stream) Launch(f device.Function, l device.Launch, args *device.Args) e
 	}
 	e, ok := f.(*entry)
 	if !ok || e.device != s.device || e.module.gone {
-		return fmt.Errorf("ptx: a launch of %s, which is no function of a module of this device", f.Name())
+		return fmt.Errorf("ptx: a launch of %v, which is no function of a module of this device", f)
 	}
 	for i := range 3 {
 		l.Grid[i], l.Block[i] = max(l.Grid[i], 1), max(l.Block[i], 1)

@@ -48,7 +48,7 @@ func attention(t *testing.T, choose func(team *kernels.Team), k attentionKernels
 	for _, heads := range []int{1, 8} {
 		t.Run(fmt.Sprintf("hub of %d heads", heads), func(t *testing.T) {
 			c := newAttentionCase(40, heads, 5, dropouts(54)[3], choose, k)
-			c.swell(size(20000, 500))
+			c.swell(size(20000, 5600))
 			c.list()
 			c.checkForward(t)
 			c.checkBackward(t)
