@@ -76,6 +76,9 @@ unit: go
 	$(GO) vet -tags lambda . ./bench ./ranks ./lambda/...
 	$(GO) test -tags lambda . ./bench ./ranks -run Lambda
 	$(GO) test -tags lambda ./lambda/deploy
+	$(GO) vet -tags cuda . ./cuda/driver ./ranks
+	$(GO) test -tags cuda ./cuda/driver
+	$(GO) test -tags cuda ./ranks -run "NoGPUs|DoctorOf"
 
 # Under the race detector arrays are on the Go heap and kernels plain Go, so that
 # it sees them. The short form is what workers and ranks share: tasks of an epoch,

@@ -154,8 +154,8 @@ func (g gate) onGPU(r *run, needs []int64) error {
 	if err != nil || need <= free {
 		return err
 	}
-	text := fmt.Sprintf("the arrays of %d ranks, or parts of ranks, on GPU %d of %s (%s) take %s, where %s of %s are free", here, r.gpu.number,
-		r.world.Hosts()[r.rank], r.gpu.Properties().Name, megabytes(need), megabytes(free), megabytes(total))
+	text := fmt.Sprintf("GPU %d of %s (%s) is to hold arrays of %s, for %d of the run's ranks or their parts, and %s of %s are free",
+		r.gpu.number, r.world.Hosts()[r.rank], r.gpu.Properties().Name, megabytes(need), here, megabytes(free), megabytes(total))
 	if g.force {
 		fmt.Fprintf(g.warn, "siafu: warning: %s\n", text)
 		return nil

@@ -146,6 +146,64 @@ func TestLocalRank(t *testing.T) {
 	}
 }
 
+// Whatever else a run can be told goes with --tensor cuda: parts, activations that are
+// made again, bounded asynchrony, and going on from a checkpoint that the processor
+// made.
+func TestOptionsOnGPUs(t *testing.T) {
+	data := generated(t, true)
+	for name, set := range map[string]func(*Config){
+		"recompute": func(c *Config) { c.Recompute = true },
+		"previous":  func(c *Config) { c.Refresh, c.Codec = "previous", "bf16" },
+		"async":     func(c *Config) { c.Mode, c.Servers, c.Ranks, c.EvalEvery = "async", 0, 1, 3 },
+		"sums":      func(c *Config) { c.PreAggregate, c.CacheInput = "on", "off" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := onGPUs(t, 2, 0)
+			set(&c)
+			c.Intervals = 1
+			c.Tensor = "cpu"
+			want := train(t, c, data)
+			c.Tensor, c.Out = config.TensorCUDA, c.Out+"-gpus"
+			sameLosses(t, "GPUs", trainWith(t, c, data, racked(1, 0).with).losses(), want.losses(), 1e-5)
+		})
+	}
+	c := onGPUs(t, 2, 0)
+	c.Tensor, c.Epochs = "cpu", 6
+	want := train(t, c, data)
+	c.Out, c.Epochs, c.CheckpointEvery = c.Out+"-gpus", 3, "3e"
+	train(t, c, data)
+	c.Tensor, c.Epochs, c.Resume = config.TensorCUDA, 6, "auto"
+	sameLosses(t, "resumed", trainWith(t, c, data, racked(2, 0).with).losses(), want.losses(), 1e-5)
+}
+
+// The parts of a rank are on the rank's GPU.
+func TestPartsOnGPUs(t *testing.T) {
+	data := generated(t, true)
+	c := onGPUs(t, 2, 0)
+	c.Parts, c.Tensor = 3, "cpu"
+	want := train(t, c, data)
+	c.Tensor, c.Out = config.TensorCUDA, c.Out+"-gpus"
+	c.Initializer = model.Spec{Kind: c.Model}.Initializer(c.Initializer)
+	v, err := c.View(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, out := racked(2, 0), IO{Out: io.Discard, Err: io.Discard}
+	err = launchParts(2, v, world.Limits{}, out, func(w world.Comm, kind string, limits world.Limits) error {
+		r := &run{cfg: c, data: data, kind: kind, world: w, limits: limits, arena: mapped.NewArena(), gpus: k.gpus()}
+		r.view = v
+		defer r.close()
+		return r.whole(out)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameLosses(t, "GPUs", readRun(t, c.Out).losses(), want.losses(), 1e-5)
+	if !slices.Equal(k.opened, []int{len(v.Carried(0)), len(v.Carried(1))}) {
+		t.Errorf("opened %v", k.opened)
+	}
+}
+
 // hosted is a communicator of ranks that say they are on these hosts.
 type hosted struct {
 	world.Comm
@@ -191,7 +249,7 @@ func TestGPUHasNoRoom(t *testing.T) {
 	for name, of := range map[string]struct {
 		gpus int
 		here string
-	}{"each": {2, "of 1 ranks"}, "together": {1, "of 2 ranks"}} {
+	}{"each": {2, "for 1 of the run's ranks"}, "together": {1, "for 2 of the run's ranks"}} {
 		t.Run(name, func(t *testing.T) {
 			k := racked(of.gpus, 40<<10)
 			err := refused(c, data, io.Discard, k.with)
@@ -211,7 +269,7 @@ func TestGPUHasNoRoom(t *testing.T) {
 	c.ForceMemory = true
 	var warned bytes.Buffer
 	if err := refused(c, data, &warned, racked(1, 40<<10).with); err == nil || !strings.Contains(err.Error(), "no room for this run") ||
-		!strings.Contains(warned.String(), "warning: the arrays of 2 ranks") {
+		!strings.Contains(warned.String(), "warning: GPU 0 of ") {
 		t.Errorf("%v, %q", err, warned.String())
 	}
 }
