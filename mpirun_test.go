@@ -51,6 +51,7 @@ func TestBadInputUnderMpirun(t *testing.T) {
 		{"built without MPI", without, nil, nil, 78, "this build has no MPI"},
 		{"dataset damaged", withMPI, func(s *scene) { s.flip(s.path("data", "parts", "2", "1.part")) }, nil, 65, "1.part"},
 		{"too many servers", withMPI, nil, []string{"--servers", "2"}, 78, "2 servers in a world of 3 ranks"},
+		{"built without CUDA", withMPI, nil, []string{"--tensor", "cuda"}, 78, "make build CUDA=1"},
 		{"usage", withMPI, nil, []string{"--epochs=-3"}, 64, "--epochs=-3"},
 		{"unknown flag", withMPI, nil, []string{"--hiden=3"}, 64, "--hidden"},
 		{"diverging", withMPI, nil, []string{"--lr", "1e30", "--optimizer", "sgd", "--epochs", "50"}, 76, "lower --lr"},
