@@ -36,7 +36,7 @@ func TestLambdaBridges(t *testing.T) {
 					t.Error("the model is another one")
 				}
 				sameLosses(t, "bridges", got.losses(), want.losses(), 0)
-				if s.Invocations < n.Sent || n.Sent == 0 || s.Failed == 0 || n.Failed < s.Failed {
+				if s.Invocations < n.Sent || n.Sent == 0 || s.Failed == 0 || n.Failed == 0 {
 					t.Errorf("%+v of %v", s, n)
 				}
 				if k := len(got.Summary.PerRank); k != c.Ranks || got.Summary.PerRank[k-1].Role != "bridge" || got.Summary.LambdaInvocations < int64(n.Sent) {
