@@ -142,6 +142,7 @@ type run struct {
 	own       engine.Own // that this part goes on with in a view that follows another one
 	end       func()     // ends the members of this rank; nil without a course
 
+	torn  bool  // it has failed, and others do not know yet
 	stop  error // on rank 0 of a run that was asked to stop: what it ends with
 	stash int64 // bytes of a server in bounded asynchrony, at their peak
 }
@@ -156,7 +157,8 @@ func trainRank(c Config, data string, v world.View, w world.Comm, kind string, l
 }
 
 // whole is the run. Collective over the world.
-func (r *run) whole(out IO) error {
+func (r *run) whole(out IO) (err error) {
+	defer func() { r.torn = tears(err) }()
 	if err := r.enter(); err != nil {
 		return err
 	}
@@ -335,14 +337,26 @@ func (r *run) startEngine() error {
 	return agree(r.world, err)
 }
 
-// close gives back what the rank holds.
+// tears tells whether a member that ends with an error leaves others in the middle of
+// something: not where all have the same error, nor where its view has ended.
+func tears(err error) bool {
+	ended := (*world.EndedError)(nil)
+	return err != nil && !errors.As(err, &agreed{}) && !errors.As(err, &ended)
+}
+
+// close gives back what the rank holds. Where the run is torn, ranks in this process may
+// yet copy rows out of this one's arrays, before they hear of its end: these stay until
+// the process ends, which is soon.
 func (r *run) close() {
 	r.engine.Close()
-	if r.shard != nil {
-		r.shard.Close()
-	}
 	if r.course == nil || r.course.reporter != r.reporter { // else it goes on
 		r.reporter.close()
+	}
+	if r.torn {
+		return
+	}
+	if r.shard != nil {
+		r.shard.Close()
 	}
 	r.arena.Free()
 	r.gpu.Close()
