@@ -4,7 +4,7 @@
 // the clients of several parts, each with a transport of its own behind it.
 //
 // Messages go point to point, by the outer world of the run, of which bridges are the
-// last members. No collective has bridges in it, so that a bridge is never waited for
-// where a run can go on without it: a task whose bridge is silent is late, and the CPU
-// does it in the end.
+// last members. No collective has bridges in it. A silent one makes tasks late, whose
+// attempts hold their places as long as an invocation may live: as a rule other ranks'
+// limits of waiting end the job before the CPU takes over.
 package bridge
