@@ -144,6 +144,22 @@ func (d *opened) Free(p device.Ptr) error {
 	return d.drop(p)
 }
 
+// Pin implements device.Device.
+func (d *opened) Pin(b []byte) error {
+	at := unsafe.Pointer(unsafe.SliceData(b))
+	return d.hold(func() (any, error) {
+		return pinned(uintptr(at)), d.check("cuMemHostRegister", C.siafu_pin(d.calls, d.context, at, C.size_t(len(b))))
+	}, func() error { return d.check("cuMemHostUnregister", C.siafu_unpin(d.calls, d.context, at)) })
+}
+
+// pinned is the address of memory of the host, as a key of what is held.
+type pinned uintptr
+
+// Unpin implements device.Device.
+func (d *opened) Unpin(b []byte) error {
+	return d.drop(pinned(uintptr(unsafe.Pointer(unsafe.SliceData(b)))))
+}
+
 // Synchronize implements device.Device.
 func (d *opened) Synchronize() error {
 	return d.check("cuCtxSynchronize", C.siafu_synchronize(d.calls, d.context))

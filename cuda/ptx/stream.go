@@ -108,12 +108,7 @@ func (s *stream) CopyOut(dst []byte, src device.Ptr) error {
 	if err := s.run(s.queued); err != nil {
 		return err
 	}
-	if at := r.unwritten(o, len(dst)); at >= 0 {
-		return &Finding{Kind: Uninitialised, Detail: fmt.Sprintf("a copy from the device, whose byte %d was never written", at-int(o)),
-			Address: uint64(src), Bytes: len(dst), Allocation: r.String()}
-	}
-	copy(dst, r.data[o:])
-	return nil
+	return r.copyOut(dst, o)
 }
 
 // Copy implements device.Stream. What nobody has written at src counts as not
