@@ -39,6 +39,18 @@ type Outgoing struct {
 	Raw Mat
 }
 
+// Part is the rows from..to-1.
+func (r Outgoing) Part(from, to int) Outgoing {
+	if r.Index.Len() == 0 {
+		r.X = r.X.Part(from, to)
+	}
+	r.Index, r.IDs, r.Raw = r.Index.Part(from, to), r.IDs.Part(from, to), r.Raw.Part(from, to)
+	if !r.Lost.IsNil() {
+		r.Lost = r.Lost.Part(from, to)
+	}
+	return r
+}
+
 // Incoming are rows that are decoded, in their places: as Outgoing's. Rows are
 // distinct. Raw [n x X.Cols] holds rows whose step is RawStep; none: they stay as
 // they are.
@@ -48,6 +60,18 @@ type Incoming struct {
 	Len     int
 	Raw     Mat
 	Add     bool
+}
+
+// Part is the rows from..to-1.
+func (r Incoming) Part(from, to int) Incoming {
+	if r.Index.Len() == 0 {
+		r.X = r.X.Part(from, to)
+	}
+	if !r.Raw.IsNil() {
+		r.Raw = r.Raw.Part(from, to)
+	}
+	r.Index, r.Len = r.Index.Part(from, to), to-from
+	return r
 }
 
 // RawStep is the step of a row that no Grid spans: NaN.
@@ -75,26 +99,35 @@ type Crossing interface {
 	Settle()
 }
 
-// CrossingOf is that of a Wire; of another Ops one whose copies are done at once.
+// CrossingOf is that of a Wire; of another Ops AtOnce.
 func CrossingOf(o Ops, a *mapped.Arena) Crossing {
 	if w, ok := o.(Wire); ok {
 		return w.Crossing(a)
 	}
-	return atOnce{o}
+	return AtOnce(o)
 }
+
+// AtOnce is a Crossing whose copies are Uploads and Downloads.
+func AtOnce(o Ops) Crossing { return atOnce{o} }
 
 // atOnce is copies that their caller waits for.
 type atOnce struct{ Ops }
 
-func (c atOnce) Pin([]byte)                        {}
-func (c atOnce) Mark()                             {}
-func (c atOnce) Wait(int)                          {}
-func (c atOnce) In(dst unsafe.Pointer, src []byte) { c.Upload(dst, src) }
-func (c atOnce) Land()                             {}
-func (c atOnce) Settle()                           {}
+func (c atOnce) Pin([]byte) {}
+func (c atOnce) Mark()      {}
+func (c atOnce) Wait(int)   {}
+func (c atOnce) Land()      {}
+func (c atOnce) Settle()    {}
+
 func (c atOnce) Out(dst []byte, src unsafe.Pointer) int {
 	if len(dst) > 0 {
 		c.Download(dst, src)
 	}
 	return 0
+}
+
+func (c atOnce) In(dst unsafe.Pointer, src []byte) {
+	if len(src) > 0 {
+		c.Upload(dst, src)
+	}
 }
