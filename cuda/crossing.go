@@ -98,6 +98,13 @@ func (c *crossing) Out(dst []byte, src unsafe.Pointer) int {
 	return c.begun - 1
 }
 
+// Done implements kernels.Crossing.
+func (c *crossing) Done(copy int) bool {
+	done, err := c.outs[copy].Done()
+	c.check(err)
+	return done
+}
+
 // Wait implements kernels.Crossing.
 func (c *crossing) Wait(copy int) { c.check(c.outs[copy].Synchronize()) }
 

@@ -34,6 +34,9 @@ func (h *chunked) await() error {
 
 // take waits for a chunk of a rank.
 func (h *chunked) take(rank int) error {
+	if err := h.dispatch(true); err != nil {
+		return err
+	}
 	start := time.Now()
 	m, err := h.comm.Recv(rank, h.tag)
 	h.stats.Wait += time.Since(start)
@@ -82,6 +85,9 @@ func (h *chunked) receive(turn int) error {
 
 // collect takes what has arrived, and moves what is sent on.
 func (h *chunked) collect() error {
+	if err := h.dispatch(false); err != nil {
+		return err
+	}
 	for q := range h.owed {
 		for h.owed[q] > 0 {
 			m, ok, err := h.comm.TryRecv(q, h.tag)
@@ -164,6 +170,9 @@ func (h *chunked) decodeChunk(c *incoming) error {
 
 // settle waits until what was sent has left.
 func (h *chunked) settle() error {
+	if err := h.dispatch(true); err != nil {
+		return err
+	}
 	start := time.Now()
 	defer func() { h.stats.Wait += time.Since(start) }()
 	for _, r := range h.leaving {

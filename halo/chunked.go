@@ -44,6 +44,7 @@ type chunked struct {
 	mu      sync.Mutex // guards what follows while chunks are encoded
 	leaving []comm.Request
 	failed  error
+	copied  int // of a coded way: chunks of out that have been sent
 
 	owed    []int // chunks that each rank has not sent yet
 	waiting []incoming
@@ -117,10 +118,11 @@ func (h *chunked) begin(w way, k Key) error {
 	h.cut()
 	if w.coded {
 		h.depart()
-	} else {
-		h.lost = h.feedback()
-		h.team.Run(len(h.out), 1, h.encode)
+		h.stats.Encode += time.Since(start)
+		return h.dispatch(false)
 	}
+	h.lost = h.feedback()
+	h.team.Run(len(h.out), 1, h.encode)
 	h.stats.Encode += time.Since(start)
 	for i := range h.out {
 		h.stats.count(4*(h.out[i].end-h.out[i].from)*w.out.Cols, len(h.out[i].block))

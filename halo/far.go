@@ -2,6 +2,7 @@ package halo
 
 import (
 	"fmt"
+	"time"
 
 	"siafu/graph/mapped"
 	"siafu/halo/codec"
@@ -11,10 +12,10 @@ import (
 
 // far has a chunked carrier encode and decode where the rank's Ops compute, so that
 // rows cross to the host as short as they travel. A chunk leaves in four steps: a
-// kernel encodes it, its payload is copied to its slot, the header is put in front,
-// and the slot is sent; kernels of the next chunks, and whatever else is computed, go
-// on meanwhile. A chunk that comes is copied as soon as its header has been checked,
-// and decoded in its turn.
+// kernel encodes it, its payload is copied to its slot, and when somebody asks what has
+// arrived, and the copy is done, the header is put in front and the slot is sent.
+// Nobody waits for a copy who has anything else to do. A chunk that comes is copied as
+// soon as its header has been checked, and decoded in its turn.
 //
 // Rows that a codec sends raw, which are few, are copied one by one.
 type far struct {
@@ -157,15 +158,34 @@ func (h *chunked) depart() {
 		f.crossing.Mark()
 		o.copy = f.crossing.Out(o.block[codec.BlockHeader:len(o.block)-slack], payload.Address())
 	}
-	for i := range h.out {
-		h.dispatch(&h.out[i])
-	}
+	h.copied = 0
 }
 
-// dispatch sends a chunk when its payload is here.
-func (h *chunked) dispatch(o *outgoing) {
+// dispatch sends the chunks whose payloads are here and, if it is to wait, all others
+// when theirs are.
+func (h *chunked) dispatch(wait bool) (err error) {
+	if !h.way.coded {
+		return nil
+	}
+	defer mapped.Catch(&err) // who asks what has arrived is in no piece of work
+	start := time.Now()
+	for ; h.copied < len(h.out) && h.failed == nil; h.copied++ {
+		o := &h.out[h.copied]
+		if !wait && !h.far.crossing.Done(o.copy) {
+			break
+		}
+		h.far.crossing.Wait(o.copy)
+		h.seal(o)
+		h.stats.count(4*(o.end-o.from)*h.way.out.Cols, len(o.block))
+		h.sent(h.comm.Isend(o.block, o.to, h.tag))
+	}
+	h.stats.Encode += time.Since(start)
+	return h.failed
+}
+
+// seal makes a block of a payload that is here.
+func (h *chunked) seal(o *outgoing) {
 	f, rows, cols := h.far, o.end-o.from, h.way.out.Cols
-	f.crossing.Wait(o.copy)
 	clear(o.block[len(o.block)-f.codec.Slack():])
 	payload := o.block[codec.BlockHeader:]
 	for i := range rows {
@@ -175,8 +195,6 @@ func (h *chunked) dispatch(o *outgoing) {
 		}
 	}
 	codec.Seal(o.block, f.codec, rows, cols, o.first)
-	r, err := h.comm.Isend(o.block, o.to, h.tag)
-	h.sent(r, err)
 }
 
 // accept takes a message.

@@ -89,7 +89,8 @@ type Crossing interface {
 	Mark()
 	// Out begins to set dst to memory of the Ops, and says which copy that is.
 	Out(dst []byte, src unsafe.Pointer) int
-	// Wait returns when a copy out is done.
+	// Done tells whether a copy out is done, and Wait returns when it is.
+	Done(copy int) bool
 	Wait(copy int)
 	// In begins to set memory of the Ops to src.
 	In(dst unsafe.Pointer, src []byte)
@@ -113,11 +114,12 @@ func AtOnce(o Ops) Crossing { return atOnce{o} }
 // atOnce is copies that their caller waits for.
 type atOnce struct{ Ops }
 
-func (c atOnce) Pin([]byte) {}
-func (c atOnce) Mark()      {}
-func (c atOnce) Wait(int)   {}
-func (c atOnce) Land()      {}
-func (c atOnce) Settle()    {}
+func (c atOnce) Pin([]byte)    {}
+func (c atOnce) Mark()         {}
+func (c atOnce) Wait(int)      {}
+func (c atOnce) Done(int) bool { return true }
+func (c atOnce) Land()         {}
+func (c atOnce) Settle()       {}
 
 func (c atOnce) Out(dst []byte, src unsafe.Pointer) int {
 	if len(dst) > 0 {

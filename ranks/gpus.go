@@ -71,6 +71,9 @@ func (r *run) openGPU() error {
 		if first, err = cuda.New(d); err != nil {
 			return nil, err
 		}
+		if r.limits.Log != nil {
+			first.Tell(r.limits.Log)
+		}
 		return first, nil
 	}
 	return nil

@@ -25,7 +25,13 @@ func TestCopiesUnderWay(t *testing.T) {
 	if bytes.Equal(dst, src) {
 		t.Error("bytes are there before their copy")
 	}
+	if done, err := e.Done(); done || err != nil {
+		t.Errorf("%t, %v of a copy that nobody has waited for", done, err)
+	}
 	l.ok(e.Synchronize())
+	if done, err := e.Done(); !done || err != nil {
+		t.Errorf("%t, %v of a copy that was waited for", done, err)
+	}
 	if !bytes.Equal(dst, src) {
 		t.Errorf("%q", dst)
 	}
