@@ -105,6 +105,7 @@ type way struct {
 	out, in           codec.Rows
 	outStart, inStart []int64
 
+	handed bool // out and in lie where Ops compute, and the carrier takes them there
 	coded  bool
 	leaves kernels.Outgoing
 	comes  kernels.Incoming
@@ -187,8 +188,10 @@ func (e *Exchange) useDirect() {
 	if e.direct == nil {
 		e.direct = newDirect(e.comm, e.plan, e.team, e.arena.For(Buffers), e.maxCols, &e.stats)
 	}
-	e.onHost()
 	e.carrier = e.direct
+	if !e.handing() {
+		e.onHost()
+	}
 }
 
 // Ghosts is the matrix of ghost rows [Ghosts x cols]: what EndForward filled,
@@ -213,7 +216,7 @@ func (e *Exchange) BeginForward(x kernels.Mat, k Key) error {
 	e.enter(forward, cols)
 	e.checkOwn(x)
 	k.Backward, k.From = false, e.comm.Rank()
-	e.way = way{outStart: e.plan.SendStart, inStart: e.plan.RecvStart}
+	e.way = way{outStart: e.plan.SendStart, inStart: e.plan.RecvStart, handed: e.handing()}
 	if e.coding() {
 		e.codeForward(x)
 	} else {
@@ -245,7 +248,7 @@ func (e *Exchange) EndForward() (kernels.Mat, error) {
 func (e *Exchange) BeginBackward(cols int, k Key) error {
 	e.enter(backward, cols)
 	k.Backward, k.From = true, e.comm.Rank()
-	e.way = way{backward: true, outStart: e.plan.RecvStart, inStart: e.plan.SendStart}
+	e.way = way{backward: true, outStart: e.plan.RecvStart, inStart: e.plan.SendStart, handed: e.handing()}
 	if e.coding() {
 		e.codeBackward(cols)
 	} else {

@@ -1,8 +1,11 @@
 package halo
 
 import (
+	"unsafe"
+
 	"siafu/graph/mapped"
 	"siafu/halo/codec"
+	"siafu/halo/comm"
 	"siafu/kernels"
 )
 
@@ -70,6 +73,27 @@ func (s *staged) take(x kernels.Mat, src []float32) {
 	s.crossing.Land()
 }
 
+// handing tells whether the next way's rows are given to the communicator where Ops
+// compute: it says that it takes them, and nobody else reads them. What a rank sends to
+// itself the communicator would read.
+func (e *Exchange) handing() bool {
+	aware, ok := e.comm.(comm.Aware)
+	return ok && span(e.plan.SendStart, e.comm.Rank()) == 0 && e.ops.Remote() && e.observer == nil && e.carrier == carrier(e.direct) &&
+		aware.DeviceMemory(4*e.maxCols*max(e.plan.Ghosts, len(e.plan.SendRows)))
+}
+
+// hand returns x as a communicator takes it, when all that was called before is done.
+func (s *staged) hand(x kernels.Mat) []float32 {
+	s.bring(nil, x)
+	return floatsOf(x)
+}
+
+// floatsOf are the elements of x as an address, which Go code must not follow where
+// Ops compute elsewhere.
+func floatsOf(x kernels.Mat) []float32 {
+	return unsafe.Slice((*float32)(x.Address()), x.Rows*x.Cols)
+}
+
 // leaving are the rows of x and of sums that go out.
 func (e *Exchange) leaving(x kernels.Mat) codec.Rows {
 	n, cols := len(e.plan.SendRows), x.Cols
@@ -78,10 +102,14 @@ func (e *Exchange) leaving(x kernels.Mat) codec.Rows {
 		rows.X, rows.More, rows.Index = x.Host(), e.Sums(cols).Host(), e.plan.SendRows
 		return rows
 	}
-	s := e.onHost()
+	s := &e.staged
 	packed := s.there.Reshape(n, cols)
 	e.ops.PackRows(packed, s.sendRows, x, e.Sums(cols))
-	rows.X = s.rows[:n*cols]
+	if e.way.handed {
+		rows.X = s.hand(packed)
+		return rows
+	}
+	rows.X = e.onHost().rows[:n*cols]
 	s.bring(rows.X, packed)
 	return rows
 }
@@ -89,13 +117,16 @@ func (e *Exchange) leaving(x kernels.Mat) codec.Rows {
 // arriving is where the rows of ghosts come in.
 func (e *Exchange) arriving(cols int) codec.Rows {
 	n := e.plan.Ghosts
+	if e.way.handed {
+		return codec.Rows{X: floatsOf(e.Ghosts(cols)), Cols: cols, Len: n}
+	}
 	return codec.Rows{X: e.onHost().ghosts[:n*cols], Cols: cols, Len: n}
 }
 
 // settled are the ghosts [Ghosts x cols], whose rows have come in.
 func (e *Exchange) settled() kernels.Mat {
 	ghosts := e.Ghosts(e.way.in.Cols)
-	if e.ops.Remote() && !e.way.coded {
+	if e.ops.Remote() && !e.way.coded && !e.way.handed {
 		e.staged.take(ghosts, e.way.in.X)
 	}
 	return ghosts
@@ -103,10 +134,15 @@ func (e *Exchange) settled() kernels.Mat {
 
 // homeward are the gradients of ghosts, which go out.
 func (e *Exchange) homeward(cols int) codec.Rows {
-	n, s := e.plan.Ghosts, e.onHost()
-	rows := codec.Rows{X: s.ghosts[:n*cols], Cols: cols, Len: n, IDs: e.plan.GhostIDs}
+	n := e.plan.Ghosts
+	rows := codec.Rows{Cols: cols, Len: n, IDs: e.plan.GhostIDs}
+	if e.way.handed {
+		rows.X = e.staged.hand(e.Ghosts(cols))
+		return rows
+	}
+	rows.X = e.onHost().ghosts[:n*cols]
 	if e.ops.Remote() {
-		s.bring(rows.X, e.Ghosts(cols))
+		e.staged.bring(rows.X, e.Ghosts(cols))
 	}
 	return rows
 }
@@ -115,6 +151,9 @@ func (e *Exchange) homeward(cols int) codec.Rows {
 // rows are known at the end.
 func (e *Exchange) returning(cols int) codec.Rows {
 	n := len(e.plan.SendRows)
+	if e.way.handed {
+		return codec.Rows{X: floatsOf(e.staged.there.Reshape(n, cols)), Cols: cols, Len: n}
+	}
 	if e.ops.Remote() {
 		return codec.Rows{X: e.onHost().rows[:n*cols], Cols: cols, Len: n}
 	}
@@ -127,7 +166,9 @@ func (e *Exchange) addReturned(own kernels.Mat) {
 	s, n, cols := &e.staged, len(e.plan.SendRows), own.Cols
 	sums, packed := e.Sums(cols), s.there.Reshape(n, cols)
 	e.ops.Clear(sums)
-	s.take(packed, s.rows[:n*cols])
+	if !e.way.handed {
+		s.take(packed, s.rows[:n*cols])
+	}
 	for q := range e.plan.Parts {
 		from, to := int(e.plan.SendStart[q]), int(e.plan.SendStart[q+1])
 		e.ops.AddRows(own, sums, s.sendRows.Part(from, to), packed.Part(from, to))

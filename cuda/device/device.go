@@ -1,6 +1,9 @@
 package device
 
-import "errors"
+import (
+	"errors"
+	"unsafe"
+)
 
 // Errors that a caller tells apart, with errors.Is.
 var (
@@ -42,6 +45,13 @@ type Device interface {
 	// Close ends the device with whatever it still holds. A second Close does
 	// nothing.
 	Close() error
+}
+
+// Threaded is a Device whose memory C libraries may use. call, of C's type int
+// (*)(void *), with context lets the thread that makes it do so, until Close.
+type Threaded interface {
+	Device
+	Thread() (call, context unsafe.Pointer)
 }
 
 // Properties are what a device is.

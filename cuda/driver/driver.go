@@ -34,7 +34,7 @@ type opened struct {
 	closed bool
 }
 
-var _ device.Device = (*opened)(nil)
+var _ device.Threaded = (*opened)(nil)
 
 // leastMajor is the compute capability that the kernels are made for.
 const leastMajor = 7
@@ -108,6 +108,11 @@ func (d *opened) drop(key any) error {
 	}
 	delete(d.held, key)
 	return end()
+}
+
+// Thread implements device.Threaded.
+func (d *opened) Thread() (call, context unsafe.Pointer) {
+	return unsafe.Pointer(d.calls.cuCtxSetCurrent), unsafe.Pointer(d.context)
 }
 
 // Properties implements device.Device.
