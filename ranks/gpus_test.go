@@ -59,13 +59,13 @@ func racked(n int, memory int64) *rack {
 }
 
 func (k *rack) gpus() gpus {
-	return gpus{func() ([]driver.GPU, error) {
+	return gpus{list: func() ([]driver.GPU, error) {
 		var list []driver.GPU
 		for n := range k.settings {
 			list = append(list, driver.GPU{Name: "a test's", ID: fmt.Sprint("id ", n)})
 		}
 		return list, nil
-	}, func(n int) (device.Device, error) {
+	}, open: func(n int) (device.Device, error) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.opened[n]++
@@ -377,6 +377,12 @@ func TestGPULines(t *testing.T) {
 		"tensor cuda=true\ngpu number=0 name=\"A 1\" memory_bytes=7 driver=12.4 id=ab\n": {list: func() ([]driver.GPU, error) {
 			return []driver.GPU{{Name: "A 1", ID: "ab", Driver: "12.4", Memory: 7}}, nil
 		}},
+		"tensor cuda=true\ncublas=true version=12.4.5\ncusparse=false: no such library; install it and name its folder in LD_LIBRARY_PATH\n": {
+			list: func() ([]driver.GPU, error) { return nil, nil },
+			libraries: func() []driver.Found {
+				return []driver.Found{{Name: "cublas", Version: "12.4.5"}, {Name: "cusparse", Err: device.ErrLibrary}}
+			},
+		},
 	} {
 		var b bytes.Buffer
 		if gpuLines(&b, g); b.String() != want {
