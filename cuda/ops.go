@@ -209,7 +209,7 @@ func failed(err error) *fault.Error {
 		e.Kind, e.Detail = fault.Config, "the device has no room for this run"
 		return e.Then(`use more ranks on more devices, or --tensor cpu`)
 	case errors.Is(err, device.ErrLibrary):
-		e.Kind, e.Detail = fault.Config, "there is no cuBLAS of CUDA 11.2 or later here"
+		e.Kind, e.Detail = fault.Config, "there is no cuBLAS of CUDA 11.5 or later here"
 		return e.Then(`install it and name its folder in LD_LIBRARY_PATH, or compute with own products: --cuda-blas own`)
 	}
 	return e
