@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"siafu/bench"
+	"siafu/bench/digest"
 	"siafu/bench/plan"
 	"siafu/graph/download"
 	"siafu/graph/fault"
@@ -173,6 +174,7 @@ type benchCmd struct {
 	Async     measurement[bench.AsyncOptions]     `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
 	Breakdown breakdownCmd                        `cmd:"" help:"Say where the time of an epoch goes: tasks, hidden communication, idle ranks."`
 	Codecs    measurement[bench.CodecsOptions]    `cmd:"" help:"Compare codecs of ghost rows: bytes and accuracy."`
+	Digest    measurement[digest.Options]         `cmd:"" help:"Compare ways of training with stale ghosts: the tables and figures of DIGEST."`
 	Epoch     measurement[bench.EpochOptions]     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
 	Links     linksCmd                            `cmd:"" help:"Train over links of chosen rates between hosts made of this machine."`
 	Kernels   measurement[bench.KernelsOptions]   `cmd:"" help:"Time every kernel beside what this machine can do."`
