@@ -156,6 +156,9 @@ func (p *reporter) progress(e runfolder.Epoch) {
 	if e.ValAcc != nil {
 		line += fmt.Sprintf(" train_acc=%.4f val_acc=%.4f test_acc=%.4f", *e.TrainAcc, *e.ValAcc, *e.TestAcc)
 	}
+	if s := e.Staleness; s != nil {
+		line += fmt.Sprintf(" staleness=%.3g gradient_error=%.3g", s.Most(), s.GradientError)
+	}
 	line += fmt.Sprintf(" seconds=%.4f left=%s", e.Seconds, left)
 	if p.account.paid() {
 		line += fmt.Sprintf(" usd=%.6f", e.CostUSD)
