@@ -44,6 +44,9 @@ func (m *made) run(_ context.Context, t Trial) (*Result, error) {
 	for e := 1; e <= epochs; e++ {
 		acc := min(pick(m.gain)*float64(e), pick(m.limit))
 		r.Epochs = append(r.Epochs, runfolder.Epoch{Epoch: e, Loss: 1 - acc, ValAcc: &acc, Seconds: pick(m.seconds), GhostBytesSent: 2e6})
+		if slices.Contains(t.Flags, "--measure-staleness") && e%measuredEvery == 1 {
+			r.Epochs[e-1].Staleness = &runfolder.Staleness{GradientError: 1 / float64(e), Layers: []runfolder.LayerStaleness{{Relative: 0.1}, {Relative: 0.25}}}
+		}
 		r.Summary.BestValAcc, r.Summary.TestAccAtBestVal = acc, acc
 	}
 	r.Epochs[0].Seconds = 1000 // the first counts for nothing
@@ -138,6 +141,15 @@ func TestMemory(t *testing.T) {
 		t.Error(text)
 	}
 	if text := compare(t, two(), "figure9", nil); !strings.Contains(text, "50 200 25.00 %") {
+		t.Error(text)
+	}
+}
+
+// Errors are those of the epochs in which they were measured, and there are none of
+// exact training.
+func TestErrors(t *testing.T) {
+	text := compare(t, two(), "figure10", nil)
+	if !strings.Contains(text, "DIGEST 1.000, 0.250 0.167, 0.250 0.091, 0.250 - - -") || strings.Contains(text, "exact-wait") {
 		t.Error(text)
 	}
 }

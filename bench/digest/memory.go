@@ -70,7 +70,3 @@ func (b *bench) figure9(ctx context.Context, t *tabwriter.Writer) error {
 	return nil
 }
 
-// figure10 has the error of the gradient against the exact one.
-func (b *bench) figure10(ctx context.Context, t *tabwriter.Writer) error {
-	return nil
-}
