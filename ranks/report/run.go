@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"strconv"
 
 	"github.com/BurntSushi/toml"
 
@@ -82,13 +83,16 @@ func read(dir string) (*Run, error) {
 	}
 	r.Settings, err = settings(filepath.Join(dir, "config.toml"))
 	if err == nil && r.Summary != nil {
-		r.Settings["dataset"] = r.Summary.Dataset
+		r.Settings["dataset"], r.Settings["servers"] = r.Summary.Dataset, strconv.Itoa(r.Summary.Servers)
 		if r.Summary.Synthetic {
 			r.Settings["dataset"] += " (generated)"
 		}
 	}
 	return r, err
 }
+
+// undecided is a number of servers that a run settles when it begins.
+const undecided = "-1"
 
 // private are settings that say nothing about what ran.
 var private = []string{"out", "force", "quiet", "trace", "keep", "resume", "grace", "stall-warn", "stall-abort", "force-memory", "checkpoint-every"}
@@ -104,6 +108,9 @@ func settings(path string) (map[string]string, error) {
 		if !slices.Contains(private, name) {
 			s[name] = fmt.Sprint(v)
 		}
+	}
+	if s["servers"] == undecided {
+		s["servers"] = "auto"
 	}
 	return s, nil
 }
