@@ -17,7 +17,7 @@ import (
 	"siafu/graph/partition"
 	"siafu/ranks"
 	"siafu/ranks/config"
-	"siafu/ranks/runfolder"
+	"siafu/ranks/report"
 	"siafu/ranks/world/mpi"
 	"siafu/slurm/launch"
 )
@@ -154,20 +154,10 @@ func (c *predictCmd) Run(ctx context.Context, io console) error {
 }
 
 type reportCmd struct {
-	Runs []string `arg:"" help:"Run folders."`
+	Options report.Options `embed:""`
 }
 
-func (c *reportCmd) Run(io console) error {
-	var runs []*runfolder.Run
-	for _, dir := range c.Runs {
-		r, err := runfolder.Read(dir)
-		if err != nil {
-			return err
-		}
-		runs = append(runs, r)
-	}
-	return runfolder.Report(io.out, runs...)
-}
+func (c *reportCmd) Run(io console) error { return c.Options.Run(io.out) }
 
 type benchCmd struct {
 	Accuracy  measurement[bench.AccuracyOptions]  `cmd:"" help:"Train on real graphs and compare test accuracy with published figures."`
