@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"siafu/bench/trials"
 	"siafu/cuda"
 	"siafu/cuda/device"
 	"siafu/cuda/driver"
@@ -46,7 +47,7 @@ func (o CUDAOptions) Run(ctx context.Context, w io.Writer) error {
 	if _, err := driver.List(); err != nil {
 		return err
 	}
-	ctx, stop := untilInterrupted(ctx)
+	ctx, stop := trials.UntilInterrupted(ctx)
 	defer stop()
 	return measureGPU(ctx, o, gpuEffort{
 		copied: 1 << 30, torch: "cuda", turn: 5 * time.Second,
