@@ -368,6 +368,27 @@ func TestNoGPUs(t *testing.T) {
 	}
 }
 
+// A run that insists on cuBLAS is refused where a GPU has none beside it, on all ranks.
+func TestNoCuBLAS(t *testing.T) {
+	data := generated(t, true)
+	for _, ranks := range []int{1, 3} {
+		c := onGPUs(t, ranks, 0)
+		c.CUDABLAS = "cublas"
+		k := racked(1, 0)
+		if err := refused(c, data, io.Discard, k.with); fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), "no cuBLAS") {
+			t.Errorf("exit %d, %v", fault.ExitCode(err), err)
+		}
+		if left, _ := filepath.Glob(c.Out + "*"); left != nil {
+			t.Errorf("left %v", left)
+		}
+		for _, d := range k.made {
+			if !d.closed {
+				t.Error("a device stays open")
+			}
+		}
+	}
+}
+
 // The doctor says which GPUs there are, or why there is none.
 func TestGPULines(t *testing.T) {
 	for want, g := range map[string]gpus{
