@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -132,6 +133,39 @@ func TestCUDAOptions(t *testing.T) {
 	}
 	if strings.Count(out.String(), "SpMM") != 1 || strings.Count(out.String(), "  cuSPARSE") != 3 || strings.Contains(out.String(), "GCN") {
 		t.Error(out.String())
+	}
+}
+
+// older is a device whose cuSPARSE knows no BF16.
+type older struct{ *ptx.Device }
+
+func (d older) Sparse(s device.Stream) (device.Sparse, error) {
+	l, err := d.Device.Sparse(s)
+	return olderSparse{l}, err
+}
+
+type olderSparse struct{ device.Sparse }
+
+func (l olderSparse) SpMM(a device.CSR, b, c device.Dense, algorithm device.Algorithm) (device.SpMM, error) {
+	if a.Half {
+		return nil, errors.New("CUSPARSE_STATUS_NOT_SUPPORTED")
+	}
+	return l.Sparse.SpMM(a, b, c, algorithm)
+}
+
+// What a library's version cannot do is left out and said; all else is measured.
+func TestCUDAOlderLibrary(t *testing.T) {
+	e := onStandIn(ptx.Settings{})
+	e.open = func() (device.Device, error) { return older{ptx.New(ptx.Settings{Libraries: true})}, nil }
+	var out strings.Builder
+	o := CUDAOptions{Data: few(t, true), Repeats: 1, Only: "^SpMM.* 41$"}
+	if err := measureGPU(context.Background(), o, e, &out); err != nil {
+		t.Fatal(err)
+	}
+	for want, count := range map[string]int{"\nSpMM": 2, "\n  cuSPARSE": 3, "left out: cuSPARSE ALG2 of 41 columns, bf16: true: CUSPARSE_STATUS_NOT_SUPPORTED\n": 1} {
+		if got := strings.Count(out.String(), want); got != count {
+			t.Errorf("%q is there %d times, not %d:\n%s", want, got, count, &out)
+		}
 	}
 }
 
