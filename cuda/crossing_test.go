@@ -23,7 +23,7 @@ type pier struct {
 
 func newPier(t *testing.T, s ptx.Settings) *pier {
 	d, arena := ptx.New(s), mapped.NewArena()
-	o, err := cuda.New(d)
+	o, err := cuda.New(d, cuda.Own)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func onTeam(w world.Comm, team *kernels.Team) (world.Comm, kernels.Ops, func(), 
 
 func onStandIn(w world.Comm, _ *kernels.Team) (world.Comm, kernels.Ops, func(), error) {
 	d := ptx.New(ptx.Settings{})
-	o, err := cuda.New(d)
+	o, err := cuda.New(d, cuda.Own)
 	return w, o, func() { o.Close(); d.Close() }, err
 }
 

@@ -16,6 +16,8 @@ type Settings struct {
 	Backwards bool
 	// Pageable has Pin refused, as a system does that has a limit.
 	Pageable bool
+	// Libraries has stand-ins for cuBLAS and cuSPARSE lie beside the device.
+	Libraries bool
 }
 
 // Device is a stand-in for a GPU. It implements device.Device.

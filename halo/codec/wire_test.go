@@ -75,7 +75,7 @@ type far struct {
 
 func newFar(t *testing.T, backwards bool) far {
 	d := ptx.New(ptx.Settings{Backwards: backwards})
-	o, err := cuda.New(d)
+	o, err := cuda.New(d, cuda.Own)
 	if err != nil {
 		t.Fatal(err)
 	}
