@@ -187,13 +187,7 @@ func (h *chunked) dispatch(wait bool) (err error) {
 func (h *chunked) seal(o *outgoing) {
 	f, rows, cols := h.far, o.end-o.from, h.way.out.Cols
 	clear(o.block[len(o.block)-f.codec.Slack():])
-	payload := o.block[codec.BlockHeader:]
-	for i := range rows {
-		if f.codec.Raw(payload, i, rows) {
-			kernels.Read(f.wire, f.raw, h.way.leaves.Raw.Part(o.from+i, o.from+i+1))
-			o.block = append(o.block, mapped.Bytes(f.raw[:cols])...)
-		}
-	}
+	o.block = appendRaw(o.block, o.block[codec.BlockHeader:], f.codec, f.wire, h.way.leaves.Raw.Part(o.from, o.end), f.raw)
 	codec.Seal(o.block, f.codec, rows, cols, o.first)
 }
 
@@ -213,8 +207,8 @@ func (h *chunked) accept(m comm.Message) (err error) {
 func (h *chunked) board(c *incoming) error {
 	f, cols := h.far, h.way.in.Cols
 	b, from, err := h.open(c)
-	if err == nil && b.Cols != cols {
-		err = fmt.Errorf("rows of %d floats instead of %d", b.Cols, cols)
+	if err == nil {
+		err = sameShape(b, b.Rows, cols)
 	}
 	if err != nil {
 		return err
@@ -223,10 +217,7 @@ func (h *chunked) board(c *incoming) error {
 	if !h.way.add {
 		raw = h.way.comes.X // which kernels leave as they are
 	}
-	payload, err := b.Coded(f.codec, func(i int, row []byte) {
-		copy(mapped.Bytes(f.raw), row)
-		kernels.Write(f.wire, raw.Part(from+i, from+i+1), f.raw)
-	})
+	payload, err := b.Coded(f.codec, putRaw(f.wire, raw.Part(from, from+b.Rows), f.raw))
 	if err != nil {
 		return err
 	}
@@ -236,6 +227,14 @@ func (h *chunked) board(c *incoming) error {
 	copy(here, payload)
 	f.crossing.In(c.payload.Address(), here)
 	c.data = nil
+	return nil
+}
+
+// sameShape is an error unless a block holds just so many rows and columns.
+func sameShape(b codec.Block, rows, cols int) error {
+	if b.Rows != rows || b.Cols != cols {
+		return fmt.Errorf("%d rows of %d floats instead of %d of %d", b.Rows, b.Cols, rows, cols)
+	}
 	return nil
 }
 
