@@ -14,7 +14,9 @@ import (
 // rows cross to the host as short as they travel. A chunk leaves in four steps: a
 // kernel encodes it, its payload is copied to its slot, and when somebody asks what has
 // arrived, and the copy is done, the header is put in front and the slot is sent.
-// Nobody waits for a copy who has anything else to do. A chunk that comes is copied as
+// Nobody waits for a copy who has anything else to do; and since a rank ends an
+// exchange, which sends all that is left, before whatever needs its rows, nobody waits
+// for ever for a chunk that another keeps. A chunk that comes is copied as
 // soon as its header has been checked, and decoded in its turn.
 //
 // Rows that a codec sends raw, which are few, are copied one by one.

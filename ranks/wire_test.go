@@ -2,11 +2,15 @@ package ranks
 
 import (
 	"bytes"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"siafu/cuda/device"
+	"siafu/cuda/ptx"
 	"siafu/kernels"
+	"siafu/ranks/config"
 )
 
 // hostCoded is an Ops on a device that leaves codecs to the host.
@@ -90,5 +94,37 @@ func TestCodecsOnADevice(t *testing.T) {
 				t.Errorf("%.2f of the bytes that cross without a codec", by)
 			}
 		})
+	}
+}
+
+// A host that page-locks no memory trains all the same, to the same model; each rank
+// says so once.
+func TestPageableMemory(t *testing.T) {
+	data := generated(t, true)
+	c := quick(t)
+	c.Ranks, c.Servers, c.Hidden, c.Epochs, c.CheckpointEvery = 2, 0, 8, 1, "off"
+	var mu sync.Mutex
+	var said []string
+	train := func(suffix string, s ptx.Settings) trained {
+		c := c
+		c.Out += suffix
+		return trainWith(t, c, data, func(r *run) {
+			r.limits.Log = func(line string) {
+				mu.Lock()
+				defer mu.Unlock()
+				said = append(said, line)
+			}
+			r.cfg.Tensor, r.gpus = config.TensorCUDA, (&rack{settings: []ptx.Settings{s}, opened: make([]int, 1)}).gpus()
+		})
+	}
+	want := train("-pinned", ptx.Settings{})
+	if len(said) > 0 {
+		t.Errorf("%q", said)
+	}
+	if got := train("-pageable", ptx.Settings{Pageable: true}); !bytes.Equal(got.model, want.model) {
+		t.Error("model.safetensors differs")
+	}
+	if len(said) != 2 || !strings.Contains(said[0], "not page-locked") {
+		t.Errorf("%q", said)
 	}
 }
