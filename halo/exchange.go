@@ -186,7 +186,11 @@ func (e *Exchange) identify() {
 
 func (e *Exchange) useDirect() {
 	if e.direct == nil {
-		e.direct = newDirect(e.comm, e.plan, e.team, e.arena.For(Buffers), e.maxCols, &e.stats)
+		cols := e.maxCols
+		if e.ops.Remote() {
+			cols = 0 // rows come and go packed
+		}
+		e.direct = newDirect(e.comm, e.plan, e.team, e.arena.For(Buffers), cols, &e.stats)
 	}
 	e.carrier = e.direct
 	if !e.handing() {
