@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"siafu/cuda/device"
 	compiled "siafu/cuda/kernels"
@@ -26,17 +27,23 @@ type Ops struct {
 
 var _ kernels.Ops = (*Ops)(nil)
 
-// rank is what all Ops of a rank share.
+// rank is what all Ops of a rank share that queue their work on one stream.
 type rank struct {
-	device    device.Device
-	stream    device.Stream
-	modules   []device.Module
-	functions map[string]device.Function
+	*program
+	stream device.Stream
 
 	mu    sync.Mutex
 	err   *fault.Error // the first of the device; nil: it is well
 	plans map[matrix]*plan
 	users int // Ops that are not closed
+}
+
+// program is what is loaded onto a device, for one rank and those beside it.
+type program struct {
+	device    device.Device
+	modules   []device.Module
+	functions map[string]device.Function
+	users     atomic.Int64 // ranks
 }
 
 // workspace is what kernels of one Ops need while they run. Its memory on the device
@@ -51,27 +58,58 @@ type workspace struct {
 // New is the first Ops of a rank on d; others are its Forks. d stays the caller's,
 // who closes it when all Ops are closed and all their arenas freed.
 func New(d device.Device) (*Ops, error) {
-	r := &rank{device: d, functions: map[string]device.Function{}, plans: map[matrix]*plan{}, users: 1}
-	if err := r.load(); err != nil {
-		r.unload()
+	p := &program{device: d, functions: map[string]device.Function{}}
+	if err := p.load(); err != nil {
+		p.unload()
 		return nil, failed(err)
 	}
-	return r.ops(), nil
+	return p.begin()
 }
 
-// load makes the stream and the functions.
-func (r *rank) load() (err error) {
-	if r.stream, err = r.device.NewStream(); err != nil {
-		return err
+// Lanes are so many Ops on d with the same memory and a stream each: what is called on
+// one may run before what was called on another one, until that has waited.
+func Lanes(d device.Device, n int) (lanes []kernels.Ops, err error) {
+	first, err := New(d)
+	for o := first; err == nil; o, err = first.program.begin() {
+		if lanes = append(lanes, o); len(lanes) == n {
+			return lanes, nil
+		}
 	}
+	for _, o := range lanes {
+		o.Close()
+	}
+	return nil, err
+}
+
+// begin is the first Ops of another stream. Where there is none the program is unloaded
+// if it has no other user.
+func (p *program) begin() (*Ops, error) {
+	p.users.Add(1)
+	stream, err := p.device.NewStream()
+	if err != nil {
+		p.end()
+		return nil, failed(err)
+	}
+	return (&rank{program: p, stream: stream, plans: map[matrix]*plan{}, users: 1}).ops(), nil
+}
+
+// end ends one use of the program.
+func (p *program) end() {
+	if p.users.Add(-1) == 0 {
+		p.unload()
+	}
+}
+
+// load makes the functions.
+func (p *program) load() error {
 	for _, m := range compiled.Modules() {
-		module, err := r.device.Load(m.Name, m.Text)
+		module, err := p.device.Load(m.Name, m.Text)
 		if err != nil {
 			return err
 		}
-		r.modules = append(r.modules, module)
+		p.modules = append(p.modules, module)
 		for _, name := range m.Entries() {
-			if r.functions[name], err = module.Function(name); err != nil {
+			if p.functions[name], err = module.Function(name); err != nil {
 				return err
 			}
 		}
@@ -79,24 +117,27 @@ func (r *rank) load() (err error) {
 	return nil
 }
 
-// unload gives back what load and plans took. What fails now concerns nobody.
-func (r *rank) unload() {
+// unload gives back what load took. What fails now concerns nobody.
+func (p *program) unload() {
+	for _, m := range p.modules {
+		_ = m.Unload()
+	}
+}
+
+// end gives back what the rank took. What fails now concerns nobody.
+func (r *rank) end() {
 	for m := range r.plans {
 		r.forget(m)
 	}
-	for _, m := range r.modules {
-		_ = m.Unload()
-	}
-	if r.stream != nil {
-		_ = r.stream.Close()
-	}
+	_ = r.stream.Close()
+	r.program.end()
 }
 
 // Fork implements kernels.Ops.
 func (o *Ops) Fork() kernels.Ops {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.users++
+	o.rank.users++
 	return o.rank.ops()
 }
 
@@ -130,8 +171,8 @@ func (o *Ops) Close() {
 	}
 	o.closed = true
 	o.own.free(o.device)
-	if o.users--; o.users == 0 {
-		o.unload()
+	if o.rank.users--; o.rank.users == 0 {
+		o.rank.end()
 	}
 }
 

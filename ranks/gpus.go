@@ -15,6 +15,7 @@ import (
 	"siafu/kernels"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
+	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
 
@@ -46,7 +47,8 @@ func (g *gpu) Close() {
 	}
 }
 
-// openGPU gives a member with a part of the graph its GPU, and has it compute there.
+// openGPU gives a member with a part of the graph its GPU, and has it compute there
+// what the configuration says.
 func (r *run) openGPU() error {
 	if r.cfg.Tensor != config.TensorCUDA || r.isServer() {
 		return nil
@@ -62,6 +64,9 @@ func (r *run) openGPU() error {
 		return err
 	}
 	r.gpu = &gpu{Device: d, number: n, id: hosts[r.rank] + " " + list[n].ID}
+	if r.cfg.GPUsApply() {
+		return nil
+	}
 	var first *cuda.Ops
 	r.ops = func() (kernels.Ops, error) {
 		if first != nil {
@@ -74,6 +79,19 @@ func (r *run) openGPU() error {
 		return first, nil
 	}
 	return nil
+}
+
+// applyOnGPU has the tensor work of a graph rank done on its GPU, where its graph work
+// is not.
+func (r *run) applyOnGPU() error {
+	if r.gpu == nil || !r.cfg.GPUsApply() {
+		return nil
+	}
+	lanes, err := cuda.Lanes(r.gpu.Device, tensor.Lanes)
+	if err == nil {
+		r.tensor = tensor.NewDevice(lanes)
+	}
+	return err
 }
 
 // localRank counts the graph ranks on a part's host before the one that carries it.

@@ -282,6 +282,11 @@ func TestGPUForecast(t *testing.T) {
 		"gat":         func(c *Config) string { c.Model, c.Heads = "gat", 2; return generated(t, true) },
 		"bf16, sage":  func(c *Config) string { c.Model, c.Gather = "sage", "bf16"; return generated(t, true) },
 		"sparse, mlp": func(c *Config) string { c.Model, c.CacheInput = "mlp", "off"; return bag(t) },
+		"tensor work": func(c *Config) string { c.GraphWork, c.Intervals = config.GraphCPU, 5; return generated(t, true) },
+		"tensor work, sparse": func(c *Config) string {
+			c.GraphWork, c.Intervals, c.Model, c.CacheInput = config.GraphCPU, 3, "sage", "off"
+			return bag(t)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := onGPUs(t, 1, 0)

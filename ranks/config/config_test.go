@@ -39,7 +39,6 @@ func TestValidate(t *testing.T) {
 		"tensor":                func(c *Config) { c.Tensor = "tpu" },
 		"graph":                 func(c *Config) { c.GraphWork = "tpu" },
 		"graph alone":           func(c *Config) { c.GraphWork = "cuda" },
-		"graph on ranks":        func(c *Config) { c.Tensor, c.GraphWork = "cuda", "cpu" },
 		"graph of lambda":       func(c *Config) { c.Tensor, c.Lambda, c.GraphWork = "lambda", "local", "cuda" },
 		"tensor nowhere":        func(c *Config) { c.Tensor = "lambda" },
 		"tensor here":           func(c *Config) { c.Lambda = "local" },

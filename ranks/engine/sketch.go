@@ -15,17 +15,17 @@ import (
 // values that stand as m says, but for weights and what intervals have by themselves
 // (model.Spec.Footprint): in kept what lasts as long as the run, or as a stretch in
 // bounded asynchrony, and in scratch what is given back when ÂX has been computed.
-// Both arenas are sketches, and ops gives them their memory. What ranks add up for
+// Both arenas are sketches, and ops gives them their memory; b is to do tensor tasks. What ranks add up for
 // each other depends on the edges and is not there. Nothing is collective.
 //
 // Design note: one interval stands for all of them, because matrices are those of
 // all own vertices, however these are divided.
-func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Codec, s *shard.Shard, ops kernels.Ops, kept, scratch *mapped.Arena) {
+func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Codec, s *shard.Shard, ops kernels.Ops, b tensor.Backend, kept, scratch *mapped.Arena) {
 	idle := sketchOps{ops}
 	c.Intervals = 1
 	e := &Engine{
 		Rank: Rank{
-			Config: c, Peers: absent{rank: s.Rank, size: s.Parts}, Shard: s, Network: net, Codecs: codecs, Arena: kept, Tensor: tensor.CPU{},
+			Config: c, Peers: absent{rank: s.Rank, size: s.Parts}, Shard: s, Network: net, Codecs: codecs, Arena: kept, Tensor: b,
 		},
 		workers: &workers{teams: []kernels.Ops{idle}},
 	}
@@ -33,6 +33,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	if net.CacheInput {
 		e.columnCaches(store, nil, new(int), kept, scratch)
 	}
+	e.sketchTasks(m)
 	if m == model.Apart {
 		f := &async{cfg: c, workers: e.workers, layers: make([]*published, net.Layers())}
 		if net.Propagates() {
@@ -48,6 +49,20 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 			t.exchange.Use(other)
 		}
 	}
+}
+
+// sketchTasks has the backend hold the tasks of an interval of all own vertices, where
+// it keeps values. What is there in this process's memory is not counted again.
+func (e *Engine) sketchTasks(m model.Memory) {
+	if _, ok := e.Tensor.(tensor.Holder); !ok {
+		return
+	}
+	a := mapped.NewSketch()
+	store := e.store(e.network(), m, a)
+	if e.Network.CacheInput {
+		store.CacheInput(e.Config.Features == "bf16", a)
+	}
+	e.hold(store, e.newIntervals(store, kernels.Mat{}, a), a)
 }
 
 // sketchOps is one Ops for all who never compute.

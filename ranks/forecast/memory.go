@@ -9,10 +9,12 @@ import (
 	"siafu/graph/shard"
 	"siafu/graph/size"
 	"siafu/halo"
+	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/engine"
 	"siafu/ranks/graphwork"
+	"siafu/ranks/tensor"
 )
 
 // Kind says where the memory of a term lies.
@@ -172,10 +174,7 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	if stand != model.Forward {
 		m.add("transpose of the features", Array, size.Product(p.FeatureNNZ, f.foot.PerNonZero))
 	}
-	if c.Tensor == config.TensorCUDA {
-		m.add(onDevice, Device, size.Product(p.FeatureNNZ, f.foot.PerNonZero), size.Product(int64(count), f.foot.Fixed),
-			size.Product(int64(3+f.Slots), w)) // weights, their gradients and the optimiser's state
-	}
+	f.onGPU(m, p, c, w)
 	if own := f.foot.Fixed; async { // the first weights, and of each interval weights and their gradients
 		m.add(weights, Array, w, size.Product(int64(count), own))
 	} else { // intervals share weights, and there is the sum of their gradients
@@ -191,6 +190,25 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	return *m
 }
 
+// onGPU appends what a sketch does not make there, for weights of w bytes.
+func (f *Forecast) onGPU(m *Memory, p partition.RankReport, c config.Config, w int64) {
+	count := int64(c.IntervalsOf(f.Net, int(p.Vertices)))
+	own := max(f.foot.Fixed-w, 0) // of an interval, beside weights
+	if c.Mode == "async" {
+		own = f.foot.Fixed
+	}
+	switch {
+	case c.GPUsGather():
+		if c.Intervals == 0 {
+			count = 1
+		}
+		m.add(onDevice, Device, size.Product(p.FeatureNNZ, f.foot.PerNonZero), size.Product(count, own),
+			size.Product(int64(4+f.Slots), w)) // weights, their gradients and the optimiser's state
+	case c.GPUsApply():
+		m.add(onDevice, Device, size.Product(count-1, own), size.Product(tensor.Lanes, w))
+	}
+}
+
 // sketch appends the files that a rank maps and the arrays that its engine makes,
 // which are made on arenas that only count. It fails where they cannot be counted.
 func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.Config, stand model.Memory) (err error) {
@@ -202,10 +220,14 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	files, kept, scratch := mapped.NewSketch(), mapped.NewSketch(), mapped.NewSketch()
 	head := shard.Shard{Parts: f.Graph, Rank: rank, Directed: f.Directed, FeatureDim: f.Net.Dims[0]}
 	ops, far := f.ops, mapped.NewSketch()
-	if c.Tensor == config.TensorCUDA {
+	var tasks tensor.Backend = tensor.CPU{}
+	switch {
+	case c.GPUsGather():
 		ops = elsewhere{ops, far}
+	case c.GPUsApply():
+		tasks = tensor.NewDevice([]kernels.Ops{elsewhere{ops, far}})
 	}
-	engine.Sketch(c, f.Net, stand, f.Codecs, shard.Sketch(head, p, f.Sparse, files), ops, kept, scratch)
+	engine.Sketch(c, f.Net, stand, f.Codecs, shard.Sketch(head, p, f.Sparse, files), ops, tasks, kept, scratch)
 	m.shares(Mapped, files)
 	m.shares(Array, kept)
 	m.add(arraysOnDevice, Device, far.Used())

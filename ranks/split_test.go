@@ -1,0 +1,93 @@
+package ranks
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"siafu/cuda/device"
+	"siafu/cuda/ptx"
+	"siafu/ranks/config"
+)
+
+// split is a short run with tensor work on GPUs and graph work on processors.
+func split(t testing.TB, ranks, servers int) Config {
+	c := onGPUs(t, ranks, servers)
+	c.GraphWork = config.GraphCPU
+	return c
+}
+
+// With --tensor cuda --graph cpu losses are the processor's but for the order of sums
+// in float32: 1e-5 is what they may differ by where everything is on GPUs.
+func TestTensorWorkOnGPUs(t *testing.T) {
+	directed, sparse := generated(t, true), bag(t)
+	for name, set := range map[string]func(c *Config) (data string){
+		"gcn":          func(c *Config) string { return directed },
+		"sage":         func(c *Config) string { c.Model = "sage"; return directed },
+		"gat":          func(c *Config) string { c.Model, c.Heads, c.AttentionDropout = "gat", 2, 0.3; return directed },
+		"gin":          func(c *Config) string { c.Model, c.Layers = "gin", 3; return directed },
+		"ÂX, bf16":     func(c *Config) string { c.InputDropout, c.CacheInput, c.Features = 0, "on", "bf16"; return directed },
+		"gather first": func(c *Config) string { c.Order, c.Layers = "gather-first", 3; return directed },
+		"apply first":  func(c *Config) string { c.Order, c.Layers = "apply-first", 3; return directed },
+		"recompute":    func(c *Config) string { c.Recompute, c.Layers, c.Model, c.Heads = true, 4, "gat", 2; return directed },
+		"sparse":       func(c *Config) string { c.Model, c.CacheInput = "sage", "off"; return sparse },
+		"rare evals":   func(c *Config) string { c.EvalEvery, c.Dropout = 2, 0; return directed },
+		"async": func(c *Config) string {
+			c.Mode, c.Ranks, c.Servers, c.EvalEvery, c.Intervals = "async", 1, 0, 3, 1
+			return directed
+		},
+		"nopipe, codec": func(c *Config) string { c.Mode, c.Codec = "nopipe", "int8"; return directed },
+	} {
+		for _, ranks := range []int{1, 3} {
+			t.Run(fmt.Sprint(name, " ranks=", ranks), func(t *testing.T) {
+				c := split(t, ranks, ranks/3)
+				c.Intervals = 5
+				data := set(&c)
+				c.Tensor, c.GraphWork = "cpu", ""
+				want := train(t, c, data)
+				c.Tensor, c.GraphWork, c.Out = config.TensorCUDA, config.GraphCPU, c.Out+"-gpus"
+				k := racked(1, 0)
+				sameLosses(t, "GPUs", trainWith(t, c, data, k.with).losses(), want.losses(), 1e-5)
+				for n, d := range k.made {
+					if !d.closed || !d.memory {
+						t.Errorf("device %d: closed %t, used %t", n, d.closed, d.memory)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A device without room, or one that fails while tasks are under way, is the error of
+// the run, in step and in bounded asynchrony, whose arrays go before the engine.
+func TestTensorWorkFails(t *testing.T) {
+	data := generated(t, true)
+	for name, f := range map[string]struct {
+		open func() device.Device
+		says string
+	}{
+		"no room": {func() device.Device { return ptx.New(ptx.Settings{Memory: 16 << 10}) }, "no room for this run"},
+		"fails": {func() device.Device {
+			d := &mortal{Device: standIn()}
+			d.left.Store(40)
+			return d
+		}, "the device failed: an illegal address"},
+	} {
+		for _, mode := range []string{"pipe", "async"} {
+			for _, ranks := range []int{1, 3} {
+				t.Run(fmt.Sprint(name, " ", mode, " ranks=", ranks), func(t *testing.T) {
+					c := split(t, ranks, 0)
+					c.Mode, c.Intervals, c.ForceMemory = mode, 5, true
+					err := refused(c, data, io.Discard, func(r *run) {
+						r.gpus = racked(1, 0).gpus()
+						r.gpus.open = func(int) (device.Device, error) { return f.open(), nil }
+					})
+					if err == nil || !strings.Contains(err.Error(), f.says) {
+						t.Errorf("%v", err)
+					}
+				})
+			}
+		}
+	}
+}
