@@ -19,8 +19,7 @@ import (
 // their own each call would first have its stream wait for all others.
 type Ops struct {
 	*rank
-	*workspace
-	own    *workspace  // which a Borrow replaces
+	*numbers
 	args   device.Args // of a launch
 	closed bool
 }
@@ -36,6 +35,8 @@ type rank struct {
 	err   *fault.Error // the first of the device; nil: it is well
 	plans map[matrix]*plan
 	users int // Ops that are not closed
+
+	workspace workspace
 }
 
 // program is what is loaded onto a device, for one rank and those beside it.
@@ -44,14 +45,20 @@ type program struct {
 	modules   []device.Module
 	functions map[string]device.Function
 	users     atomic.Int64 // ranks
+	sketch    *Sketch      // the device, where it is one
 }
 
-// workspace is what kernels of one Ops need while they run. Its memory on the device
-// grows as needed and is kept.
+// workspace is memory that grows as needed and is kept. Kernels that hand something on
+// to each other in it are queued by one Ops at a time.
 type workspace struct {
-	at     device.Ptr
-	size   int
-	losses []float64 // what came of a loss and of counts
+	mu   sync.Mutex
+	at   device.Ptr
+	size int
+}
+
+// numbers are what came of a loss and of counts, on the host.
+type numbers struct {
+	losses []float64
 	counts []int64
 }
 
@@ -59,6 +66,7 @@ type workspace struct {
 // who closes it when all Ops are closed and all their arenas freed.
 func New(d device.Device) (*Ops, error) {
 	p := &program{device: d, functions: map[string]device.Function{}}
+	p.sketch, _ = d.(*Sketch)
 	if err := p.load(); err != nil {
 		p.unload()
 		return nil, failed(err)
@@ -129,6 +137,9 @@ func (r *rank) end() {
 	for m := range r.plans {
 		r.forget(m)
 	}
+	if r.workspace.size > 0 {
+		_ = r.device.Free(r.workspace.at)
+	}
 	_ = r.stream.Close()
 	r.program.end()
 }
@@ -141,10 +152,7 @@ func (o *Ops) Fork() kernels.Ops {
 	return o.rank.ops()
 }
 
-func (r *rank) ops() *Ops {
-	w := new(workspace)
-	return &Ops{rank: r, workspace: w, own: w}
-}
+func (r *rank) ops() *Ops { return &Ops{rank: r, numbers: new(numbers)} }
 
 // Borrow implements kernels.Ops.
 func (o *Ops) Borrow(owner kernels.Ops) {
@@ -152,7 +160,7 @@ func (o *Ops) Borrow(owner kernels.Ops) {
 	if !ok || other.rank != o.rank {
 		panic("cuda: Ops of different ranks share a workspace")
 	}
-	o.workspace = other.workspace
+	o.numbers = other.numbers
 }
 
 // Intervals implements kernels.Ops: a kernel on all vertices keeps a device busier
@@ -170,7 +178,6 @@ func (o *Ops) Close() {
 		return
 	}
 	o.closed = true
-	o.own.free(o.device)
 	if o.rank.users--; o.rank.users == 0 {
 		o.rank.end()
 	}

@@ -15,6 +15,7 @@ import (
 	"siafu/cuda/device"
 	"siafu/cuda/driver"
 	"siafu/cuda/ptx"
+	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
 	"siafu/kernels/model"
@@ -274,50 +275,94 @@ func TestGPUHasNoRoom(t *testing.T) {
 	}
 }
 
-// The forecast of a GPU's arrays is what a run makes there, but for workspaces and
-// plans.
+// What a run takes of a GPU is foretold with workspaces and plans of gathers, and never
+// less than it takes at its peak. It is at most a third more on these graphs, whose
+// arrays are small beside what each is rounded up by, and where nobody knows how many rows
+// are summed before they are sent.
 func TestGPUForecast(t *testing.T) {
-	for name, set := range map[string]func(c *Config) (data string){
-		"gcn":         func(c *Config) string { return generated(t, true) },
-		"gat":         func(c *Config) string { c.Model, c.Heads = "gat", 2; return generated(t, true) },
-		"bf16, sage":  func(c *Config) string { c.Model, c.Gather = "sage", "bf16"; return generated(t, true) },
-		"sparse, mlp": func(c *Config) string { c.Model, c.CacheInput = "mlp", "off"; return bag(t) },
-		"tensor work": func(c *Config) string { c.GraphWork, c.Intervals = config.GraphCPU, 5; return generated(t, true) },
-		"tensor work, sparse": func(c *Config) string {
-			c.GraphWork, c.Intervals, c.Model, c.CacheInput = config.GraphCPU, 3, "sage", "off"
-			return bag(t)
-		},
+	planted, sparse, hubs := generated(t, true), bag(t), stars(t)
+	applied := func(c *Config, intervals int) { c.GraphWork, c.Intervals = config.GraphCPU, intervals }
+	for name, of := range map[string]struct {
+		ranks int
+		data  string
+		set   func(c *Config)
+	}{
+		"gcn":                 {3, planted, func(c *Config) {}},
+		"gcn, ÂX":             {1, planted, func(c *Config) { c.InputDropout, c.CacheInput = 0, "on" }},
+		"gat":                 {3, planted, func(c *Config) { c.Model, c.Heads = "gat", 2 }},
+		"bf16, sage":          {2, planted, func(c *Config) { c.Model, c.Gather = "sage", "bf16" }},
+		"sparse, mlp":         {1, sparse, func(c *Config) { c.Model, c.CacheInput = "mlp", "off" }},
+		"sparse, intervals":   {1, sparse, func(c *Config) { c.Model, c.CacheInput, c.Intervals = "sage", "off", 3 }},
+		"recompute":           {1, planted, func(c *Config) { c.Recompute, c.Layers, c.Model = true, 4, "gin" }},
+		"async":               {2, planted, func(c *Config) { c.Mode = "async" }},
+		"intervals":           {1, planted, func(c *Config) { c.Intervals = 6 }},
+		"hubs":                {2, hubs, func(c *Config) { c.Refresh, c.PreAggregate = "previous", "off" }},
+		"hubs, gat":           {1, hubs, func(c *Config) { c.Model, c.Hidden = "gat", 4 }},
+		"sums":                {2, hubs, func(c *Config) { c.PreAggregate, c.CacheInput = "on", "off" }},
+		"never":               {3, planted, func(c *Config) { c.Refresh = "never" }},
+		"tensor work":         {2, planted, func(c *Config) { applied(c, 3) }},
+		"tensor work, ÂX":     {1, planted, func(c *Config) { applied(c, 2); c.InputDropout, c.CacheInput = 0, "on" }},
+		"tensor work, gat":    {1, planted, func(c *Config) { applied(c, 7); c.Model, c.Recompute = "gat", true }},
+		"tensor work, async":  {2, planted, func(c *Config) { applied(c, 3); c.Mode = "async" }},
+		"tensor work, sparse": {1, sparse, func(c *Config) { applied(c, 4); c.Model, c.CacheInput = "sage", "off" }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := onGPUs(t, 1, 0)
+			c := onGPUs(t, of.ranks, 0)
 			c.Epochs = 1
-			data := set(&c)
-			k := racked(1, 0)
-			var foretold, taken int64
-			inWorld(t, c, data, func(r *run) {
-				g := k.gpus()
-				open := g.open
-				g.open = func(n int) (device.Device, error) {
-					d, err := open(n)
-					return &meter{Device: d, most: &taken, sizes: map[device.Ptr]int{}}, err
-				}
-				r.gpus = g
-			}, func(r *run, out IO) error {
-				r.cfg.Initializer = model.Spec{Kind: c.Model}.Initializer("")
-				err := r.whole(out)
-				if err != nil {
-					return err
-				}
-				f, _, err := forecast.Of(r.cfg, r.meta, r.Graph, r.Servers, r.net.CacheInput)
-				foretold = r.deviceBytes(f)
-				return err
-			})
-			t.Logf("foretold %d bytes, taken %d", foretold, taken)
-			if taken == 0 || foretold < taken*8/10 || foretold > taken*3/2 {
-				t.Errorf("foretold %d bytes, taken %d", foretold, taken)
-			}
+			of.set(&c)
+			gpusTakeWhatIsForetold(t, c, of.data)
 		})
 	}
+}
+
+func gpusTakeWhatIsForetold(t *testing.T, c Config, data string) {
+	taken := make([]int64, c.Ranks)
+	inWorld(t, c, data, func(r *run) { r.gpus = measured(racked(1, 0), &taken[r.world.Rank()]) }, func(r *run, out IO) error {
+		r.cfg.Initializer = model.Spec{Kind: c.Model}.Initializer("")
+		if err := r.whole(out); err != nil {
+			return err
+		}
+		f, _, err := forecast.Of(r.cfg, r.meta, r.Graph, r.Servers, r.net.CacheInput)
+		compareGPU(t, r, f, taken[r.rank])
+		return err
+	})
+}
+
+// compareGPU compares what a rank has taken at its peak with a forecast.
+func compareGPU(t *testing.T, r *run, f *forecast.Forecast, taken int64) {
+	foretold := r.deviceBytes(f)
+	t.Logf("rank %d: foretold %d bytes, taken %d, %+.1f %%", r.rank, foretold, taken, 100*float64(foretold)/float64(taken)-100)
+	if taken == 0 || foretold < taken || foretold > taken*4/3 {
+		t.Errorf("rank %d: foretold %d bytes, taken %d", r.rank, foretold, taken)
+	}
+}
+
+// measured are a rack's GPUs, whose memory at its peak is in *most.
+func measured(k *rack, most *int64) gpus {
+	g := k.gpus()
+	open := g.open
+	g.open = func(n int) (device.Device, error) {
+		d, err := open(n)
+		return &meter{Device: d, most: most, sizes: map[device.Ptr]int{}}, err
+	}
+	return g
+}
+
+// stars is a graph of 2,000 vertices with three hubs, each of which has an edge from and
+// to most of the others.
+func stars(t *testing.T) string {
+	t.Helper()
+	c := randomContent(2000, 7)
+	pairs := c.Edges.(graph.EdgePairs)
+	for v := uint32(3); v < 2000; v++ {
+		for hub := range uint32(3) {
+			if v%7 > hub {
+				pairs = append(pairs, v, hub)
+			}
+		}
+	}
+	c.Edges = pairs
+	return write(t, c)
 }
 
 // meter is a device that knows how many bytes it gave at most.

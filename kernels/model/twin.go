@@ -20,7 +20,9 @@ func (s *Store) Twin(ops kernels.Ops, a *mapped.Arena) *Store {
 	case from.Sparse != nil:
 		f.Sparse = &from.Sparse.Source
 	case !from.Dense.IsNil():
-		f.Dense = from.Dense.Host()
+		if f.Dense = from.Dense.Host(); f.Dense == nil { // of no vertices
+			f.Dense = []float32{}
+		}
 	}
 	t := newStore(n, Place(ops, a, f, s.input.IDs.Host(), nil), s.plan, ops, a)
 	if n.Spec.CacheInput {

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"slices"
 
+	"siafu/cuda"
 	"siafu/graph/mapped"
 	"siafu/graph/partition"
 	"siafu/graph/shard"
 	"siafu/graph/size"
 	"siafu/halo"
-	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/engine"
@@ -125,12 +125,15 @@ const (
 	optimiser = "optimiser state"
 	intervals = "tasks of intervals"
 
-	arraysOnDevice = "graph, features and activations on the GPU"
-	onDevice       = "weights, gradients and transposes on the GPU"
+	onDevice     = "arrays, workspaces and plans of gathers on the GPU"
+	besideSketch = "weights and gradients on the GPU"
 )
 
 // epochs are terms that nobody touches before the first epoch.
 var epochs = []string{engine.Activations, graphwork.Scores, graphwork.Halves, engine.Published, halo.Ghosts, halo.Buffers, halo.FedBack}
+
+// sketched is what the arrays of an interval are rounded up by on a GPU.
+const sketched = 8 << 10
 
 // An interval takes about so much of the heap for itself and for each of its
 // layers: a run of 3000 intervals, of 2 layers and of 20, took 14 and 55 KB for
@@ -174,7 +177,6 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	if stand != model.Forward {
 		m.add("transpose of the features", Array, size.Product(p.FeatureNNZ, f.foot.PerNonZero))
 	}
-	f.onGPU(m, p, c, w)
 	if own := f.foot.Fixed; async { // the first weights, and of each interval weights and their gradients
 		m.add(weights, Array, w, size.Product(int64(count), own))
 	} else { // intervals share weights, and there is the sum of their gradients
@@ -190,25 +192,6 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	return *m
 }
 
-// onGPU appends what a sketch does not make there, for weights of w bytes.
-func (f *Forecast) onGPU(m *Memory, p partition.RankReport, c config.Config, w int64) {
-	count := int64(c.IntervalsOf(f.Net, int(p.Vertices)))
-	own := max(f.foot.Fixed-w, 0) // of an interval, beside weights
-	if c.Mode == "async" {
-		own = f.foot.Fixed
-	}
-	switch {
-	case c.GPUsGather():
-		if c.Intervals == 0 {
-			count = 1
-		}
-		m.add(onDevice, Device, size.Product(p.FeatureNNZ, f.foot.PerNonZero), size.Product(count, own),
-			size.Product(int64(4+f.Slots), w)) // weights, their gradients and the optimiser's state
-	case c.GPUsApply():
-		m.add(onDevice, Device, size.Product(count-1, own), size.Product(tensor.Lanes, w))
-	}
-}
-
 // sketch appends the files that a rank maps and the arrays that its engine makes,
 // which are made on arenas that only count. It fails where they cannot be counted.
 func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.Config, stand model.Memory) (err error) {
@@ -219,20 +202,67 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	}
 	files, kept, scratch := mapped.NewSketch(), mapped.NewSketch(), mapped.NewSketch()
 	head := shard.Shard{Parts: f.Graph, Rank: rank, Directed: f.Directed, FeatureDim: f.Net.Dims[0]}
-	ops, far := f.ops, mapped.NewSketch()
+	ops, far := f.ops, cuda.NewSketch()
+	lanes, err := cuda.Lanes(far, tensor.Lanes)
+	if err != nil {
+		return err
+	}
 	var tasks tensor.Backend = tensor.CPU{}
 	switch {
 	case c.GPUsGather():
-		ops = elsewhere{ops, far}
+		ops = lanes[0]
 	case c.GPUsApply():
-		tasks = tensor.NewDevice([]kernels.Ops{elsewhere{ops, far}})
+		tasks = tensor.NewDevice(lanes)
 	}
 	engine.Sketch(c, f.Net, stand, f.Codecs, shard.Sketch(head, p, f.Sparse, files), ops, tasks, kept, scratch)
 	m.shares(Mapped, files)
 	m.shares(Array, kept)
-	m.add(arraysOnDevice, Device, far.Used())
+	m.add(onDevice, Device, far.Most())
+	if c.Tensor == config.TensorCUDA {
+		f.beside(m, p, c, lanes[0].(*cuda.Ops).Workspace())
+	}
 	m.add("making ÂX", Scratch, scratch.Used())
 	return nil
+}
+
+// beside appends what is on a GPU beside a sketch there, on which a kernel had so large a
+// workspace.
+func (f *Forecast) beside(m *Memory, p partition.RankReport, c config.Config, workspace int64) {
+	w := floats(int64(f.Net.NumWeights()))
+	if c.GPUsGather() { // of the sum of gradients and the optimiser, which has weights of its own
+		m.add(besideSketch, Device, slices.Repeat([]int64{w}, 3+f.Slots)...)
+	}
+	for _, e := range f.Exchanges() { // what comes for nobody at the end of the run
+		if e.Backward && c.GPUsGather() && c.Refresh == config.Previous {
+			m.add(besideSketch, Device, floats(p.Vertices, int64(e.Width)))
+		}
+	}
+	if f.Predicts {
+		m.add(besideSketch, Device, floats(p.Vertices), floats(p.Vertices, f.embedded()))
+	}
+	count := int64(c.IntervalsOf(f.Net, int(p.Vertices)))
+	if c.GPUsGather() && c.Intervals == 0 {
+		count = 1
+	}
+	if !f.Sparse || count == 1 {
+		return
+	}
+	own := f.foot.Fixed // of an interval, with what a gather of the transpose is planned by
+	if c.Mode != "async" {
+		own = max(own-w, 0)
+	}
+	m.add(besideSketch, Device, size.Product(count-1, size.Sum(own, floats(int64(f.Net.Dims[0]), 1), sketched)))
+	if c.GPUsApply() {
+		m.add(besideSketch, Device, size.Product(min(count, tensor.Lanes)-1, size.Sum(w, workspace)))
+	}
+}
+
+// embedded is the width of embeddings that are made for themselves.
+func (f *Forecast) embedded() int64 {
+	if f.Net.Layers() > 1 {
+		return 0
+	}
+	return int64(f.Net.Dims[0])
 }
 
 // Activations are those of so many vertices, and their gradients, where they are kept
