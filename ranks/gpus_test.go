@@ -300,6 +300,7 @@ func TestGPUForecast(t *testing.T) {
 		"hubs, gat":           {1, hubs, func(c *Config) { c.Model, c.Hidden = "gat", 4 }},
 		"sums":                {2, hubs, func(c *Config) { c.PreAggregate, c.CacheInput = "on", "off" }},
 		"never":               {3, planted, func(c *Config) { c.Refresh = "never" }},
+		"never, measured":     {2, planted, func(c *Config) { c.Refresh, c.MeasureStaleness = "never", 1 }},
 		"tensor work":         {2, planted, func(c *Config) { applied(c, 3) }},
 		"tensor work, ÂX":     {1, planted, func(c *Config) { applied(c, 2); c.InputDropout, c.CacheInput = 0, "on" }},
 		"tensor work, gat":    {1, planted, func(c *Config) { applied(c, 7); c.Model, c.Recompute = "gat", true }},
@@ -317,7 +318,7 @@ func TestGPUForecast(t *testing.T) {
 
 func gpusTakeWhatIsForetold(t *testing.T, c Config, data string) {
 	taken := make([]int64, c.Ranks)
-	inWorld(t, c, data, func(r *run) { r.gpus = measured(racked(1, 0), &taken[r.world.Rank()]) }, func(r *run, out IO) error {
+	inWorld(t, c, data, func(r *run) { r.gpus = scaled(racked(1, 0), &taken[r.world.Rank()]) }, func(r *run, out IO) error {
 		r.cfg.Initializer = model.Spec{Kind: c.Model}.Initializer("")
 		if err := r.whole(out); err != nil {
 			return err
@@ -337,8 +338,8 @@ func compareGPU(t *testing.T, r *run, f *forecast.Forecast, taken int64) {
 	}
 }
 
-// measured are a rack's GPUs, whose memory at its peak is in *most.
-func measured(k *rack, most *int64) gpus {
+// scaled are a rack's GPUs, whose memory at its peak is in *most.
+func scaled(k *rack, most *int64) gpus {
 	g := k.gpus()
 	open := g.open
 	g.open = func(n int) (device.Device, error) {

@@ -60,6 +60,10 @@ func (c *Config) Exact() bool { return c.Refresh == Always || c.Refresh == "" }
 // checkRefresh refuses what does not go together with ghosts that are not those
 // of the epoch.
 func (c *Config) checkRefresh() error {
+	if c.MeasureStaleness > 0 && (c.Exact() || c.Tensor == TensorLambda) {
+		return fault.New(fault.Usage, "train", "", "--measure-staleness=%d with --refresh=%s --tensor=%s", c.MeasureStaleness, c.Refresh, c.Tensor).
+			Then("leave --measure-staleness out: it needs ghosts that may be stale, and tasks that run on the ranks")
+	}
 	if c.Exact() {
 		return nil
 	}

@@ -50,7 +50,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 		if net.Propagates() {
 			_ = f.prepare(e, store, 0, kept) // fails only of rows that have come
 		}
-		rehearse(tensor.CPU{}, store, list, f.graph, nil)
+		rehearse(tensor.CPU{}, store, list, f.graph)
 		return
 	}
 	t := e.lockstep(store, nil)
@@ -69,7 +69,7 @@ func (e *Engine) sketchInput(store *model.Store, far bool, scratch *mapped.Arena
 	a := mapped.NewSketch()
 	once := e.columnCaches(store, nil, new(int), e.Arena, a)
 	if far {
-		rehearse(once.tensor, once.store, once.intervals, once.graph, nil)
+		rehearse(once.tensor, once.store, once.intervals, once.graph)
 	}
 	mapped.Make[byte](scratch, int(a.Used()))
 	a.Free()
@@ -100,12 +100,11 @@ func (e *Engine) sketchTasks(m model.Memory, asked int) {
 	}
 	list := e.newIntervals(store, e.sketchWeights(m, a), a)
 	e.hold(store, list, a)
-	rehearse(e.Tensor, store, list, nil, nil)
+	rehearse(e.Tensor, store, list)
 }
 
-// rehearse runs each task of intervals once, and each gather of training, and those of
-// evaluations where they are others.
-func rehearse(b tensor.Backend, store *model.Store, list []*interval, training, exact *graphwork.Work) {
+// rehearse runs each task of intervals once, and each gather.
+func rehearse(b tensor.Backend, store *model.Store, list []*interval, graphs ...*graphwork.Work) {
 	net, p := store.Network, model.Pass{Epoch: 1, Train: store.Memory() != model.Forward}
 	for _, i := range list {
 		i.loss.Count = true
@@ -115,9 +114,8 @@ func rehearse(b tensor.Backend, store *model.Store, list []*interval, training, 
 					i.rehearse(b, l, s, store.Do(l, s), p)
 				}
 			}
-			i.gather(training, store, l, p)
-			if exact != training {
-				i.gather(exact, store, l, model.Pass{Epoch: 1})
+			for _, w := range graphs {
+				i.gather(w, store, l, p)
 			}
 		}
 	}
@@ -147,7 +145,7 @@ func (i *interval) gather(w *graphwork.Work, store *model.Store, l int, p model.
 		w.TakeGhosts(i.ops, layer, rows)
 	}
 	w.GatherGhosts(layer, at, p)
-	if !p.Train || !store.Network.GathersBackward(l) {
+	if !p.Train || !layer.Returns() {
 		return
 	}
 	w.PublishGrads(layer, at, i.frame.At(model.Do{Layer: l, Stage: model.ApplyBackward}, model.GatheredGrad))
