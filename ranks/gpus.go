@@ -178,8 +178,12 @@ func (g gate) onGPU(r *run, needs []int64) error {
 		fmt.Fprintf(g.warn, "siafu: warning: %s\n", text)
 		return nil
 	}
+	less := ""
+	if g.op == "train" {
+		less = ", --recompute, --cache-input off or --features bf16"
+	}
 	return fault.New(fault.Config, g.op, r.data, "%s", text).
-		Then("use more ranks on more GPUs, --recompute, --cache-input off or --features bf16; or train all the same with --force-memory, or on the processor with --tensor cpu")
+		Then("use more ranks on more GPUs%s; or %s all the same with --force-memory, or on the processor with --tensor cpu", less, g.op)
 }
 
 // gpuLines says whether tensor work can run on GPUs, and on which, or why not.

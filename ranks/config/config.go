@@ -216,7 +216,7 @@ func (c *Config) validateDurations() error {
 	if err := c.checkSandboxes(); err != nil {
 		return err
 	}
-	if err := c.checkCUDA(); err != nil {
+	if err := c.CheckCUDA("train"); err != nil {
 		return err
 	}
 	if err := c.checkLambda(); err != nil {

@@ -16,11 +16,11 @@ func (c *Config) GPUsGather() bool { return c.Tensor == TensorCUDA && c.GraphWor
 // GPUsApply tells whether tensor work runs on GPUs, beside graph work on processors.
 func (c *Config) GPUsApply() bool { return c.Tensor == TensorCUDA && c.GraphWork == GraphCPU }
 
-// checkCUDA refuses graph work on GPUs without tensor work there.
-func (c *Config) checkCUDA() error {
+// CheckCUDA refuses a command with graph work on GPUs and tensor work elsewhere.
+func (c *Config) CheckCUDA(op string) error {
 	if c.GraphWork != GraphCUDA || c.Tensor == TensorCUDA {
 		return nil
 	}
-	return fault.New(fault.Usage, "train", "", "--graph=%s with --tensor=%s", c.GraphWork, c.Tensor).
+	return fault.New(fault.Usage, op, "", "--graph=%s with --tensor=%s", c.GraphWork, c.Tensor).
 		Then("graph work on GPUs needs --tensor cuda")
 }
