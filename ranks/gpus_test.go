@@ -177,11 +177,18 @@ func TestOptionsOnGPUs(t *testing.T) {
 	sameLosses(t, "resumed", trainWith(t, c, data, racked(2, 0).with).losses(), want.losses(), 1e-5)
 }
 
-// The parts of a rank are on the rank's GPU.
+// The parts of a rank are on the rank's GPU, with graph work there and on the processor.
 func TestPartsOnGPUs(t *testing.T) {
 	data := generated(t, true)
+	for _, graphWork := range []string{"", config.GraphCPU} {
+		t.Run(graphWork, func(t *testing.T) { partsOnGPUs(t, data, graphWork) })
+	}
+}
+
+func partsOnGPUs(t *testing.T, data, graphWork string) {
 	c := onGPUs(t, 2, 0)
-	c.Parts, c.Tensor = 3, "cpu"
+	c.GraphWork = graphWork
+	c.Parts, c.Tensor, c.Intervals = 3, "cpu", 2
 	want := train(t, c, data)
 	c.Tensor, c.Out = config.TensorCUDA, c.Out+"-gpus"
 	c.Initializer = model.Spec{Kind: c.Model}.Initializer(c.Initializer)

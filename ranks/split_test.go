@@ -91,3 +91,21 @@ func TestTensorWorkFails(t *testing.T) {
 		}
 	}
 }
+
+// A run goes on with tensor work on GPUs where the processor has saved it, also on a
+// rank without vertices of its own.
+func TestTensorWorkGoesOn(t *testing.T) {
+	data := generated(t, true)
+	owner := make([]int, 400)
+	for v := range owner {
+		owner[v] = v % 2 // of three
+	}
+	partitionBy(t, data, "", 3, owner...)
+	c := split(t, 3, 0)
+	c.Tensor, c.GraphWork, c.Epochs, c.Partitioner = "cpu", "", 6, ""
+	want := train(t, c, data)
+	c.Out, c.Epochs, c.CheckpointEvery = c.Out+"-gpus", 3, "3e"
+	train(t, c, data)
+	c.Tensor, c.GraphWork, c.Epochs, c.Resume = config.TensorCUDA, config.GraphCPU, 6, "auto"
+	sameLosses(t, "resumed", trainWith(t, c, data, racked(2, 0).with).losses(), want.losses(), 1e-5)
+}
