@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -30,6 +31,7 @@ var _ kernels.Ops = (*Ops)(nil)
 type rank struct {
 	*program
 	stream device.Stream
+	blas   device.BLAS // nil: dense products are the own kernels'
 
 	mu    sync.Mutex
 	err   *fault.Error // the first of the device; nil: it is well
@@ -45,7 +47,8 @@ type program struct {
 	modules   []device.Module
 	functions map[string]device.Function
 	users     atomic.Int64 // ranks
-	sketch    *Sketch      // the device, where it is one
+	products  Products
+	sketch    *Sketch // the device, where it is one
 }
 
 // workspace is memory that grows as needed and is kept. Kernels that hand something on
@@ -62,10 +65,19 @@ type numbers struct {
 	counts []int64
 }
 
+// Products is whose dense products of float32 an Ops takes.
+type Products string
+
+const (
+	Auto   Products = "auto"   // cuBLAS's where the device has it, else the own ones
+	CuBLAS Products = "cublas" // cuBLAS's, or none at all
+	Own    Products = "own"    // those of package cuda/kernels
+)
+
 // New is the first Ops of a rank on d; others are its Forks. d stays the caller's,
 // who closes it when all Ops are closed and all their arenas freed.
-func New(d device.Device) (*Ops, error) {
-	p := &program{device: d, functions: map[string]device.Function{}}
+func New(d device.Device, from Products) (*Ops, error) {
+	p := &program{device: d, products: from, functions: map[string]device.Function{}}
 	p.sketch, _ = d.(*Sketch)
 	if err := p.load(); err != nil {
 		p.unload()
@@ -76,8 +88,8 @@ func New(d device.Device) (*Ops, error) {
 
 // Lanes are so many Ops on d with the same memory and a stream each: what is called on
 // one may run before what was called on another one, until that has waited.
-func Lanes(d device.Device, n int) (lanes []kernels.Ops, err error) {
-	first, err := New(d)
+func Lanes(d device.Device, p Products, n int) (lanes []kernels.Ops, err error) {
+	first, err := New(d, p)
 	for o := first; err == nil; o, err = first.program.begin() {
 		if lanes = append(lanes, o); len(lanes) == n {
 			return lanes, nil
@@ -98,7 +110,33 @@ func (p *program) begin() (*Ops, error) {
 		p.end()
 		return nil, failed(err)
 	}
-	return (&rank{program: p, stream: stream, plans: map[matrix]*plan{}, users: 1}).ops(), nil
+	r := &rank{program: p, stream: stream, plans: map[matrix]*plan{}, users: 1}
+	if err := r.open(p.products); err != nil {
+		r.end()
+		return nil, failed(err)
+	}
+	return r.ops(), nil
+}
+
+// open finds the library of dense products that p asks for.
+func (r *rank) open(p Products) (err error) {
+	if p == Own {
+		return nil
+	}
+	d, ok := r.device.(device.Libraries)
+	if !ok {
+		err = device.ErrLibrary
+	} else if r.blas, err = d.BLAS(r.stream); err == nil {
+		return nil
+	}
+	r.blas = nil
+	if errors.Is(err, device.ErrLibrary) {
+		if p == CuBLAS {
+			return err
+		}
+		return nil
+	}
+	return fmt.Errorf("%w (--cuda-blas own does without it)", err)
 }
 
 // end ends one use of the program.
@@ -140,6 +178,9 @@ func (r *rank) end() {
 	if r.workspace.size > 0 {
 		_ = r.device.Free(r.workspace.at)
 	}
+	if r.blas != nil {
+		_ = r.blas.Close()
+	}
 	_ = r.stream.Close()
 	r.program.end()
 }
@@ -168,7 +209,16 @@ func (o *Ops) Borrow(owner kernels.Ops) {
 func (o *Ops) Intervals(int) int { return 1 }
 
 // Kernel implements kernels.Ops.
-func (o *Ops) Kernel() string { return "cuda " + o.device.Properties().Name }
+func (o *Ops) Kernel() string {
+	name := "cuda " + o.device.Properties().Name
+	if o.blas != nil {
+		name += " with " + o.blas.Name()
+	}
+	return name
+}
+
+// Stream is the stream that the rank's work is queued on, for those who measure it.
+func (o *Ops) Stream() device.Stream { return o.stream }
 
 // Close implements kernels.Ops.
 func (o *Ops) Close() {
@@ -204,9 +254,13 @@ func (r *rank) first(err error) *fault.Error {
 func failed(err error) *fault.Error {
 	e := fault.New(fault.Runtime, "cuda", "", "the device failed")
 	e.Err = err
-	if errors.Is(err, device.ErrMemory) {
+	switch {
+	case errors.Is(err, device.ErrMemory):
 		e.Kind, e.Detail = fault.Config, "the device has no room for this run"
 		return e.Then(`use more ranks on more devices, or --tensor cpu`)
+	case errors.Is(err, device.ErrLibrary):
+		e.Kind, e.Detail = fault.Config, "there is no cuBLAS of CUDA 11.5 or later here"
+		return e.Then(`install it and name its folder in LD_LIBRARY_PATH, or compute with own products: --cuda-blas own`)
 	}
 	return e
 }

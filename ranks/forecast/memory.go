@@ -203,7 +203,7 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	files, kept, scratch := mapped.NewSketch(), mapped.NewSketch(), mapped.NewSketch()
 	head := shard.Shard{Parts: f.Graph, Rank: rank, Directed: f.Directed, FeatureDim: f.Net.Dims[0]}
 	ops, far := f.ops, cuda.NewSketch()
-	lanes, err := cuda.Lanes(far, tensor.Lanes)
+	lanes, err := cuda.Lanes(far, cuda.Own, tensor.Lanes)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,8 @@ type Holder interface {
 	// store and their losses. Tasks of no other frame may be started. It is not called
 	// while tasks are under way.
 	Hold(store *model.Store, frames []*model.Frame, losses []*task.Loss, a *mapped.Arena)
+	// Kernel names the arithmetic of tasks.
+	Kernel() string
 	// Drain waits until no task is under way.
 	Drain()
 }
@@ -164,6 +166,9 @@ func (d *Device) Finished() <-chan Finished { return d.finished }
 
 // Wishes implements Backend.
 func (d *Device) Wishes() Wishes { return Wishes{Fused: true} }
+
+// Kernel implements Holder.
+func (d *Device) Kernel() string { return d.lanes[0].ops.Kernel() }
 
 // Drain implements Holder.
 func (d *Device) Drain() { d.under.Wait() }
