@@ -228,33 +228,39 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 // beside appends what is on a GPU beside a sketch there, on which a kernel had so large a
 // workspace.
 func (f *Forecast) beside(m *Memory, p partition.RankReport, c config.Config, workspace int64) {
-	w := floats(int64(f.Net.NumWeights()))
-	if c.GPUsGather() { // of the sum of gradients and the optimiser, which has weights of its own
-		m.add(besideSketch, Device, slices.Repeat([]int64{w}, 3+f.Slots)...)
-	}
-	for _, e := range f.Exchanges() { // what comes for nobody at the end of the run
-		if e.Backward && c.GPUsGather() && c.Refresh == config.Previous {
-			m.add(besideSketch, Device, floats(p.Vertices, int64(e.Width)))
+	var list []int64
+	w, count := floats(int64(f.Net.NumWeights())), int64(c.IntervalsOf(f.Net, int(p.Vertices)))
+	if c.GPUsGather() { // the sum of gradients, and the optimiser, which has weights of its own
+		list = slices.Repeat([]int64{w}, 3+f.Slots)
+		if c.Intervals == 0 {
+			count = 1
+		}
+		for _, e := range f.Exchanges() { // what comes for nobody at the end of the run
+			if e.Backward && c.Refresh == config.Previous {
+				list = append(list, floats(p.Vertices, int64(e.Width)))
+			}
 		}
 	}
 	if f.Predicts {
-		m.add(besideSketch, Device, floats(p.Vertices), floats(p.Vertices, f.embedded()))
+		list = append(list, floats(p.Vertices), floats(p.Vertices, f.embedded()))
 	}
-	count := int64(c.IntervalsOf(f.Net, int(p.Vertices)))
-	if c.GPUsGather() && c.Intervals == 0 {
-		count = 1
+	if f.Sparse && count > 1 {
+		list = append(list, size.Product(count-1, f.intervalOnGPU(c, w)))
+		if c.GPUsApply() {
+			list = append(list, size.Product(min(count, tensor.Lanes)-1, size.Sum(w, workspace)))
+		}
 	}
-	if !f.Sparse || count == 1 {
-		return
-	}
-	own := f.foot.Fixed // of an interval, with what a gather of the transpose is planned by
+	m.add(besideSketch, Device, list...)
+}
+
+// intervalOnGPU is what an interval that is not sketched has by itself, with what a
+// gather of the transpose of its features is planned by.
+func (f *Forecast) intervalOnGPU(c config.Config, weights int64) int64 {
+	own := f.foot.Fixed
 	if c.Mode != "async" {
-		own = max(own-w, 0)
+		own = max(own-weights, 0)
 	}
-	m.add(besideSketch, Device, size.Product(count-1, size.Sum(own, floats(int64(f.Net.Dims[0]), 1), sketched)))
-	if c.GPUsApply() {
-		m.add(besideSketch, Device, size.Product(min(count, tensor.Lanes)-1, size.Sum(w, workspace)))
-	}
+	return size.Sum(own, floats(int64(f.Net.Dims[0]), 1), sketched)
 }
 
 // embedded is the width of embeddings that are made for themselves.
