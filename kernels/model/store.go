@@ -23,7 +23,11 @@ type Store struct {
 // NewStore makes room for the values of a network, which stand as m says. All memory
 // comes from a.
 func NewStore(n *Network, in Vertices, m Memory, ops kernels.Ops, a *mapped.Arena) *Store {
-	s := &Store{Network: n, Rows: in.Features.Rows, input: in, ops: ops, arena: a, plan: newPlan(n, m)}
+	return newStore(n, in, newPlan(n, m), ops, a)
+}
+
+func newStore(n *Network, in Vertices, p *plan, ops kernels.Ops, a *mapped.Arena) *Store {
+	s := &Store{Network: n, Rows: in.Features.Rows, input: in, ops: ops, arena: a, plan: p}
 	var buffers []kernels.Mat
 	for _, cols := range s.plan.widths {
 		buffers = append(buffers, kernels.NewMat(ops, a, s.Rows, cols))

@@ -40,8 +40,8 @@ type Config struct {
 	Refresh      string  `default:"always" enum:"always,previous,never" group:"World" help:"Which ghosts an epoch trains with: always, those of the same epoch, which is exact; previous, those of the epoch before, and their gradients, so that nobody waits for rows on their way (PipeGCN); never, none: each rank trains on the edges between its own vertices, and ranks share nothing but weights. Evaluations are exact." toml:"refresh"`
 	Codec        string  `default:"none" group:"World" help:"How ghost rows travel: none, s2, zstd (exact); bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS], each with +s2 or +zstd to compress it too and +ef to feed errors back. auto: the fastest on these links, found out in the first epochs, that loses no more than int4 does; auto:int8, auto:bf16, auto:lossless: no more than these." toml:"codec"`
 	PreAggregate string  `default:"auto" enum:"auto,on,off" group:"World" help:"Add up rows of ghosts before they are sent where that makes fewer of them: on; off; auto, where it saves 5 % of the rows between two ranks and the price of the sums. Not with attention, not in async." toml:"pre-aggregate"`
-	Tensor       string  `default:"cpu" enum:"cpu,cuda,lambda" group:"World" help:"Where tensor work runs: cpu, on the ranks; cuda, on GPUs, and graph work with it; lambda, in invocations of a function, with --lambda." toml:"tensor"`
-	GraphWork    string  `name:"graph" default:"" enum:",cpu,cuda" group:"World" help:"Where graph work runs, beside what --tensor says: cpu, on the ranks; cuda, on GPUs. Empty: on GPUs with --tensor cuda, else on the ranks. It must be the one of the two." toml:"graph"`
+	Tensor       string  `default:"cpu" enum:"cpu,cuda,lambda" group:"World" help:"Where tensor work runs: cpu, on the ranks; cuda, on GPUs, and graph work with it unless --graph cpu; lambda, in invocations of a function, with --lambda." toml:"tensor"`
+	GraphWork    string  `name:"graph" default:"" enum:",cpu,cuda" group:"World" help:"Where graph work runs, beside what --tensor says: cpu, on the ranks; cuda, on GPUs, with --tensor cuda. Empty: on GPUs with --tensor cuda, else on the ranks." toml:"graph"`
 	CUDABLAS     string  `name:"cuda-blas" default:"auto" enum:"auto,cublas,own" group:"World" help:"Whose dense products of float32 --tensor cuda takes: auto, cuBLAS's where this host has it, else siafu's own; cublas; own." toml:"cuda-blas"`
 
 	MeasureStaleness int `name:"measure-staleness" default:"0" group:"World" help:"Every so many epochs, measure how far the ghosts of --refresh are from those of the same epoch, how old they are, and how far the gradient is from the exact one: one more pass forward and back, which changes nothing of the run. 0: never." toml:"measure-staleness"`
@@ -217,7 +217,7 @@ func (c *Config) validateDurations() error {
 	if err := c.checkSandboxes(); err != nil {
 		return err
 	}
-	if err := c.checkCUDA(); err != nil {
+	if err := c.CheckCUDA("train"); err != nil {
 		return err
 	}
 	if err := c.checkLambda(); err != nil {

@@ -113,8 +113,14 @@ func (e *Engine) Close() {
 // Fork is another Ops with the arithmetic and memory of the workers.
 func (e *Engine) Fork() kernels.Ops { return e.workers.team() }
 
-// Kernel is the variant of kernels in use.
-func (e *Engine) Kernel() string { return e.workers.teams[0].Kernel() }
+// Kernel is the variant of kernels in use, and that of tensor work where it is another.
+func (e *Engine) Kernel() string {
+	name := e.workers.teams[0].Kernel()
+	if h, ok := e.Tensor.(tensor.Holder); ok {
+		name += " and " + h.Kernel()
+	}
+	return name
+}
 
 // Values is the memory of the values of layers: what they take, and what they would
 // take if none were made again.
