@@ -100,7 +100,7 @@ func (r *run) source(epoch int, weights []float32) (params.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		setting := params.Setting(r.Graph, r.Servers, epoch)
+		setting := params.Setting(r.Graph, r.Servers, r.cfg.Steps(epoch))
 		return params.NewClient(r.world, setting, r.net.Layers(), len(weights), o.StateSlots()), nil
 	}
 	u, err := r.newUpdater(r.engine.Fork())

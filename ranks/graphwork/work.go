@@ -50,6 +50,8 @@ type Options struct {
 	Alone bool
 	// Forward leaves out what only the way back needs.
 	Forward bool
+	// OneWay leaves out what the gradients of ghosts need.
+	OneWay bool
 }
 
 // New prepares the layers of a network whose values lie in a store. All memory
@@ -77,7 +79,7 @@ func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapp
 		}
 	}
 	if !o.Forward {
-		w.prepareBackward()
+		w.prepareBackward(o.OneWay)
 	}
 	return w
 }
@@ -136,18 +138,21 @@ func Reverse(back []bool, directed bool, trained, edges int64) (all, apart bool)
 }
 
 // prepareBackward makes what the way back through the layers needs.
-func (w *Work) prepareBackward() {
-	s, back := w.shard, make([]bool, len(w.layers))
+func (w *Work) prepareBackward(oneWay bool) {
+	s, back, ghosts := w.shard, make([]bool, len(w.layers)), w.halo.In
+	if oneWay {
+		ghosts = shard.Edges{}
+	}
 	for l, at := range w.layers {
 		back[l] = at != nil && at.needed
 	}
 	every, apart := Reverse(back, s.Directed, s.EdgesInto(graph.SplitTrain), int64(len(s.In.Cols)))
 	var all, trained *transposed
 	if apart {
-		trained = w.placeTransposed(s.TransposeInto(w.arena.For(Trained), w.halo.In, graph.SplitTrain))
+		trained = w.placeTransposed(s.TransposeInto(w.arena.For(Trained), ghosts, graph.SplitTrain))
 	}
 	if every {
-		all = w.placeTransposed(s.Transpose(w.arena.For(Reversed), w.halo.In))
+		all = w.placeTransposed(s.Transpose(w.arena.For(Reversed), ghosts))
 	}
 	for l, at := range w.layers {
 		if !back[l] {

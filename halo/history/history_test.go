@@ -1,0 +1,245 @@
+package history_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"siafu/graph/fault"
+	"siafu/graph/generate"
+	"siafu/graph/mapped"
+	"siafu/graph/partition"
+	"siafu/graph/shard"
+	"siafu/halo"
+	"siafu/halo/history"
+	"siafu/kernels"
+	"siafu/ranks/world"
+	"siafu/ranks/world/inproc"
+)
+
+const (
+	ranks    = 3
+	vertices = 300
+	batches  = 4
+)
+
+func shapes() []halo.Shape { return []halo.Shape{{Layer: 1, Width: 7}, {Layer: 2, Width: 16}} }
+
+// member is a rank with its store.
+type member struct {
+	world.Comm
+	shard *shard.Shard
+	store *history.Store
+	arena *mapped.Arena
+}
+
+// together runs part on all ranks of a generated graph.
+func together(t *testing.T, f history.Format, part func(m *member) error) {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), "planted")
+	if _, err := generate.Write(data, generate.Options{Vertices: vertices, Edges: 2000, Features: 4, Classes: 3, Seed: 5}, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := partition.Run(data, partition.Options{Method: "hash", Parts: ranks, Seed: 1}); err != nil {
+		t.Fatal(err)
+	}
+	err := inproc.Run(ranks, func(c world.Comm) error {
+		s, err := shard.Open(data, ranks, c.Rank())
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		team, arena := kernels.NewTeam(1), mapped.NewArena()
+		defer team.Close()
+		defer arena.Free()
+		o := history.Options{Comm: c, Shapes: shapes(), Plan: halo.NewPlan(s), Format: f, Seed: 3, Team: team}
+		return part(&member{c, s, history.New(o, arena), arena})
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// row is what a vertex is in an epoch: a function of its dataset id.
+func row(id uint32, epoch, layer, width int) []float32 {
+	x := make([]float32, width)
+	for k := range x {
+		x[k] = float32(math.Sin(float64(id)*1.7+float64(epoch)*0.9+float64(layer)*3.1+float64(k))) * 4
+	}
+	return x
+}
+
+// tolerance is how far a row of numbers within ±4 may be off in a format: a unit in the
+// last of 8 bits of bfloat16 at 4, or a step of a grid of 255 over 8, which bfloat16
+// rounds up.
+var tolerance = map[history.Format]float64{history.Float32: 0, history.BF16: 4. / 256, history.Int8: 8. / 255 * 1.02}
+
+// sets are drawn at random for a rank.
+func (m *member) draw(rng *rand.Rand) (list []history.Set) {
+	pick := func(n int) (some []uint32) {
+		for v := range n {
+			if rng.IntN(3) == 0 {
+				some = append(some, uint32(v))
+			}
+		}
+		return some
+	}
+	for range batches {
+		list = append(list, history.Set{Own: pick(m.shard.NumOwn()), Ghosts: pick(m.shard.NumGhosts())})
+	}
+	return list
+}
+
+// Whatever ranks push and pull, in whatever order of sets, a row is the last that its
+// owner has pushed, with its epoch; zeros of epoch 0 where there was none.
+func TestPullBringsTheNewest(t *testing.T) {
+	for f := range history.Format(3) {
+		t.Run(history.Formats[f], func(t *testing.T) {
+			together(t, f, func(m *member) error {
+				list := m.draw(rand.New(rand.NewPCG(1, uint64(m.Rank()))))
+				if err := m.store.Agree(list, m.arena); err != nil {
+					return err
+				}
+				all := rand.New(rand.NewPCG(2, 2)) // the same draws on all ranks
+				newest := map[[2]int]int{}         // of dataset ids that have been pushed, by layer: epoch
+				for step := 1; step <= 12; step++ {
+					if err := m.step(f, step, all, list, newest); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// step pushes a stretch of every rank's own vertices and pulls a set.
+func (m *member) step(f history.Format, step int, all *rand.Rand, list []history.Set, newest map[[2]int]int) error {
+	layer := 1 + all.IntN(2)
+	width := shapes()[layer-1].Width
+	chosen := make([]int, ranks)
+	lo, hi := all.Float64(), all.Float64()
+	lo, hi = min(lo, hi), max(lo, hi)
+	for q := range chosen {
+		chosen[q] = all.IntN(batches)
+	}
+	own := m.shard.Own[int(lo*float64(m.shard.NumOwn())):int(hi*float64(m.shard.NumOwn()))]
+	var x []float32
+	for _, id := range own {
+		x = append(x, row(id, step, layer, width)...)
+	}
+	m.store.Push(layer, step, step, int(lo*float64(m.shard.NumOwn())), x)
+	ids := make([]byte, 0, 4*len(own))
+	for _, id := range own {
+		ids = binary.LittleEndian.AppendUint32(ids, id)
+	}
+	pushed, err := world.Gather(m, 0, ids)
+	if err != nil {
+		return err
+	}
+	blob, err := world.BcastBlob(m, bytes.Join(pushed, nil), 0)
+	if err != nil {
+		return err
+	}
+	for ; len(blob) > 0; blob = blob[4:] {
+		newest[[2]int{layer, int(binary.LittleEndian.Uint32(blob))}] = step
+	}
+	if err := m.store.BeginPull(layer, chosen); err != nil {
+		return err
+	}
+	set := list[chosen[m.Rank()]]
+	got, epochs := make([]float32, set.Len()*width), make([]uint32, set.Len())
+	if err := m.store.EndPull(got, epochs); err != nil {
+		return err
+	}
+	return m.compare(f, set, layer, width, got, epochs, newest)
+}
+
+func (m *member) compare(f history.Format, set history.Set, layer, width int, got []float32, epochs []uint32, newest map[[2]int]int) error {
+	for i := range set.Len() {
+		id := uint32(0)
+		if i < len(set.Own) {
+			id = m.shard.Own[set.Own[i]]
+		} else {
+			id = m.shard.Ghosts[set.Ghosts[i-len(set.Own)]]
+		}
+		epoch := newest[[2]int{layer, int(id)}]
+		want := make([]float32, width)
+		if epoch > 0 {
+			want = row(id, epoch, layer, width)
+		}
+		if int(epochs[i]) != epoch {
+			return fmt.Errorf("vertex %d in layer %d is of epoch %d, want %d", id, layer, epochs[i], epoch)
+		}
+		for k, w := range want {
+			if d := math.Abs(float64(got[i*width+k]) - float64(w)); !(d <= tolerance[f]) {
+				return fmt.Errorf("vertex %d in layer %d: column %d is %v, want %v", id, layer, k, got[i*width+k], w)
+			}
+		}
+	}
+	return nil
+}
+
+// DIGEST, equation 7: "KVS memory usage = (L - 1) × dim × |V| × s", over all ranks,
+// where s is the size of a number: 4 bytes, or 2 in bfloat16; of eight bits, a row has
+// four bytes of its own grid beside.
+func TestMemoryIsEquationSeven(t *testing.T) {
+	const layers, dim = 3, 128
+	for f, bytes := range map[history.Format]int64{
+		history.Float32: (layers - 1) * dim * vertices * 4,
+		history.BF16:    (layers - 1) * dim * vertices * 2,
+		history.Int8:    (layers - 1) * (dim + 4) * vertices,
+	} {
+		total := make([]int64, ranks)
+		together(t, f, func(m *member) error {
+			o := history.Options{Shapes: []halo.Shape{{Layer: 1, Width: dim}, {Layer: 2, Width: dim}}, Plan: halo.NewPlan(m.shard), Format: f}
+			total[m.Rank()] = history.New(o, mapped.NewSketch()).Bytes()
+			return nil
+		})
+		if got := total[0] + total[1] + total[2]; got != bytes {
+			t.Errorf("%s: %d bytes on all ranks, want %d", history.Formats[f], got, bytes)
+		}
+	}
+	// "for a 3-layer GNN model, training large graph dataset such as OGB-Products (with
+	// 2,449,029 nodes and 128 hidden dimensions) … around 2.336 GB"
+	o := history.Options{Shapes: []halo.Shape{{Layer: 1, Width: 128}, {Layer: 2, Width: 128}}, Plan: &halo.Plan{Own: 2449029}}
+	if gb := float64(history.New(o, mapped.NewSketch()).Bytes()) / (1 << 30); math.Abs(gb-2.336) > 5e-4 {
+		t.Errorf("ogbn-products takes %.4f GB", gb)
+	}
+}
+
+// A row that no grid spans is read as NaN, not as another row.
+func TestUnboundedRow(t *testing.T) {
+	together(t, history.Int8, func(m *member) error {
+		x := append(row(1, 1, 1, 7), row(2, 1, 1, 7)...)
+		x[3] = float32(math.Inf(1))
+		m.store.Push(1, 5, 1, 0, x)
+		got := make([]float32, 7)
+		if epoch := m.store.Own(1, 0, got); epoch != 5 || !math.IsNaN(float64(got[0])) {
+			return fmt.Errorf("epoch %d, %v", epoch, got)
+		}
+		if m.store.Own(1, 1, got); slices.ContainsFunc(got, func(v float32) bool { return v != v }) {
+			return fmt.Errorf("its neighbour is %v", got)
+		}
+		return nil
+	})
+}
+
+// Numbers of sets that differ between ranks are an error, and not a wait.
+func TestAgreeRefuses(t *testing.T) {
+	together(t, history.Float32, func(m *member) error {
+		list := m.draw(rand.New(rand.NewPCG(1, uint64(m.Rank()))))
+		if m.Rank() == 1 {
+			list = list[:2]
+		}
+		if err := m.store.Agree(list, m.arena); fault.KindOf(err) != fault.Runtime {
+			return fmt.Errorf("rank %d: %v", m.Rank(), err)
+		}
+		return nil
+	})
+}

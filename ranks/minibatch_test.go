@@ -1,0 +1,256 @@
+package ranks
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/kernels/model"
+)
+
+// inBatches is a run in mini-batches.
+func inBatches(t *testing.T, ranks, batches int) Config {
+	c := quick(t)
+	c.Ranks, c.Servers, c.Threads, c.Epochs, c.InputDropout = ranks, 0, 1, 8, 0
+	c.Batch = fmt.Sprintf("history:%d", batches)
+	return c
+}
+
+// One mini-batch of all vertices is exact training, to the bit.
+func TestOneBatchIsExact(t *testing.T) {
+	for _, kind := range []string{"gcn", "sage", "gin"} {
+		for _, directed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s directed=%t", kind, directed), func(t *testing.T) {
+				data := generated(t, directed)
+				c := inBatches(t, 1, 1)
+				c.Model, c.Layers, c.EvalEvery, c.Threads, c.LR = kind, 3, 3, 2, 0.003
+				batch := train(t, c, data)
+				c.Batch, c.Order, c.CacheInput = "full", "gather-first", "on"
+				exact := train(t, c, data)
+				if !bytes.Equal(batch.model, exact.model) {
+					t.Error("the models differ")
+				}
+				sameLosses(t, kind, batch.losses(), exact.losses(), 1e-12)
+			})
+		}
+	}
+}
+
+// scaled is GNNAutoScale written down a second time, over dense matrices in float64
+// (algorithm 1 of the paper, with one history): ranks own vertices, and each goes
+// through its mini-batches.
+type scaled struct {
+	*pipeGCN
+	history [][]float64 // of H, the input of the second layer
+	ranks   int
+	cuts    [][][]int // vertices, by rank and batch
+}
+
+func newScaled(c graph.Content, s model.Spec, owner []int, flat []float32, ranks, batches int) *scaled {
+	g := &scaled{pipeGCN: newPipeGCN(c, s, owner, flat, true), ranks: ranks}
+	own := make([][]int, ranks)
+	for v, q := range owner {
+		own[q] = append(own[q], v)
+		g.history = append(g.history, make([]float64, s.Dims[1]))
+	}
+	for _, list := range own {
+		var cuts [][]int
+		for k := range batches {
+			cuts = append(cuts, list[k*len(list)/batches:(k+1)*len(list)/batches])
+		}
+		g.cuts = append(g.cuts, cuts)
+	}
+	return g
+}
+
+// step makes an update from a batch of each rank, and returns the sum of losses.
+func (g *scaled) step(chosen []int, lr float64) (loss float64) {
+	in, count := make([]int, len(g.x)), 0.0 // the rank whose batch a vertex is in, from 1 on
+	for q, k := range chosen {
+		for _, v := range g.cuts[q][k] {
+			in[v] = q + 1
+			if g.content.Split[v] == graph.SplitTrain {
+				count++
+			}
+		}
+	}
+	ax := product(g.a, g.x)
+	z := addedUp(product(ax, g.w0), g.b0)
+	for v, q := range in {
+		for j := range z[v] {
+			if q > 0 {
+				g.history[v][j] = max(z[v][j], 0)
+			}
+		}
+	}
+	gathered := product(g.a, g.history)
+	logits := addedUp(product(gathered, g.w1), g.b1)
+	grads, within := make([][]float64, len(in)), square(len(in))
+	for v := range in {
+		grads[v] = make([]float64, len(logits[v]))
+		for u := range in {
+			if in[v] > 0 && in[u] == in[v] {
+				within[v][u] = g.a[v][u]
+			}
+		}
+		if in[v] == 0 || g.content.Split[v] != graph.SplitTrain {
+			continue
+		}
+		sum, label := 0.0, g.content.Labels[v]
+		for _, x := range logits[v] {
+			sum += math.Exp(x)
+		}
+		loss -= logits[v][label] - math.Log(sum)
+		for j, x := range logits[v] {
+			grads[v][j] = math.Exp(x) / sum / max(count, 1)
+		}
+		grads[v][label] -= 1 / max(count, 1)
+	}
+	back := product(product(transposed(within), grads), transposed(g.w1))
+	for v := range back {
+		for j := range back[v] {
+			if z[v][j] <= 0 {
+				back[v][j] = 0
+			}
+		}
+	}
+	descend(g.w1, product(transposed(gathered), grads), lr)
+	descend([][]float64{g.b1}, [][]float64{columnSums(grads)}, lr)
+	descend(g.w0, product(transposed(ax), back), lr)
+	descend([][]float64{g.b0}, [][]float64{columnSums(back)}, lr)
+	return loss
+}
+
+// epoch goes through all batches, in the order that each rank draws.
+func (g *scaled) epoch(seed uint64, epoch int, lr float64) float64 {
+	orders, train := make([][]int, g.ranks), 0.0
+	for q := range orders {
+		orders[q] = rand.New(rand.NewPCG(seed, uint64(epoch)<<32|uint64(q))).Perm(len(g.cuts[q]))
+	}
+	for _, s := range g.content.Split {
+		if s == graph.SplitTrain {
+			train++
+		}
+	}
+	loss := 0.0
+	for k := range orders[0] {
+		chosen := make([]int, g.ranks)
+		for q := range chosen {
+			chosen[q] = orders[q][k]
+		}
+		loss += g.step(chosen, lr)
+	}
+	return loss / train
+}
+
+// Mini-batches on a history train as GNNAutoScale written down a second time does: in
+// float64, so that 1e-4 is what 60 steps of float32 may be off.
+func TestHistoryIsGNNAutoScale(t *testing.T) {
+	const n, epochs, batches, lr = 60, 15, 4, 0.3
+	content := randomContent(n, 3)
+	s := model.Spec{Kind: "gcn", Dims: []int{content.Features.Dim, 6, 3}}
+	flat := make([]float32, s.NumWeights())
+	s.Initialize(flat, "xavier", 4)
+	for _, ranks := range []int{1, 3} {
+		for _, mode := range []string{"pipe", "nopipe"} {
+			t.Run(fmt.Sprintf("ranks=%d %s", ranks, mode), func(t *testing.T) {
+				data, owner := write(t, content), inTurns(n, ranks)
+				partitionBy(t, data, "", ranks, owner...)
+				c := inBatches(t, ranks, batches)
+				c.Hidden, c.Epochs, c.LR, c.Mode, c.Dropout, c.EvalEvery, c.VertexOrder, c.Intervals = 6, epochs, lr, mode, 0, 0, "natural", 2
+				c.Optimizer, c.Momentum, c.WeightDecay, c.Init = "sgd", 0, 0, weightsFile(t, s, flat)
+				got := train(t, c, data)
+				g := newScaled(content, s, owner, flat, ranks, batches)
+				var want []float64
+				for epoch := range epochs {
+					want = append(want, g.epoch(c.Seed, epoch+1, lr))
+				}
+				sameLosses(t, mode, got.losses()[:epochs], want, 1e-4)
+				c.Batch, c.Epochs = "full", epochs*batches
+				exact := train(t, c, data).losses()
+				if d := math.Abs(exact[len(exact)-2] - want[epochs-1]); d < 1e-3 {
+					t.Errorf("updates from all vertices lead to the same loss but for %.2g: the test shows nothing", d)
+				}
+			})
+		}
+	}
+}
+
+// What changes the way of messages and tasks, and not the numbers, leaves the same
+// bytes.
+func TestBatchesWhateverElse(t *testing.T) {
+	data := generated(t, true)
+	for _, kind := range []string{"gcn", "sage"} {
+		run := func(set func(*Config)) trained {
+			c := inBatches(t, 3, 5)
+			c.Model, c.Layers = kind, 3
+			set(&c)
+			return train(t, c, data)
+		}
+		want := run(func(*Config) {})
+		if first, last := want.Epochs[0].Loss, want.Summary.FinalLoss; !(last < first) {
+			t.Errorf("%s: the loss goes from %v to %v", kind, first, last)
+		}
+		for name, set := range map[string]func(*Config){
+			"again": func(*Config) {}, "nopipe": func(c *Config) { c.Mode = "nopipe" }, "two workers": func(c *Config) { c.Threads = 2 },
+			"a server": func(c *Config) { c.Ranks, c.Servers = 4, 1 },
+			"parts": func(c *Config) { c.Ranks, c.Parts = 2, 3 }, "recompute": func(c *Config) { c.Recompute = true },
+			"seldom evaluated": func(c *Config) { c.EvalEvery = 0 },
+		} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				got := run(set)
+				if name == "seldom evaluated" { // another epoch is the best
+					sameLosses(t, name, got.losses(), want.losses(), 1e-12)
+				} else if !bytes.Equal(got.model, want.model) {
+					t.Error("another model")
+				}
+			})
+		}
+		for _, format := range []string{"bf16", "int8"} {
+			got := run(func(c *Config) { c.HistoryFormat = format })
+			// Coarser rows: near, not the same.
+			if d := math.Abs(got.Summary.FinalLoss - want.Summary.FinalLoss); d > 0.1*want.Summary.FinalLoss || bytes.Equal(got.model, want.model) {
+				t.Errorf("%s %s: final loss %v, want about %v", kind, format, got.Summary.FinalLoss, want.Summary.FinalLoss)
+			}
+			if got.Summary.GhostBytesSent >= want.Summary.GhostBytesSent || got.Summary.GhostBytesRaw != want.Summary.GhostBytesRaw {
+				t.Errorf("%s %s: %d bytes are sent for %d, as float32 %d for %d", kind, format, got.Summary.GhostBytesSent, got.Summary.GhostBytesRaw, want.Summary.GhostBytesSent, want.Summary.GhostBytesRaw)
+			}
+		}
+	}
+}
+
+// More batches than vertices leave some empty, which train nothing.
+func TestEmptyBatches(t *testing.T) {
+	c := inBatches(t, 2, 40)
+	c.Epochs, c.Dropout = 4, 0
+	content := randomContent(30, 3)
+	r := train(t, c, write(t, content))
+	if len(r.Epochs) != 4 || math.IsNaN(r.Summary.FinalLoss) {
+		t.Errorf("%d epochs, final loss %v", len(r.Epochs), r.Summary.FinalLoss)
+	}
+}
+
+// What does not go together is refused with both flags' names.
+func TestBatchRefusals(t *testing.T) {
+	for _, set := range []func(*Config){
+		func(c *Config) { c.Batch = "history:0" }, func(c *Config) { c.Batch = "history" }, func(c *Config) { c.Batch = "half" },
+		func(c *Config) { c.Batch = "history:70000" }, func(c *Config) { c.Epochs = math.MaxInt32 / 2 },
+		func(c *Config) { c.Mode = "async" }, func(c *Config) { c.Refresh = "previous" }, func(c *Config) { c.Model = "gat" },
+		func(c *Config) { c.InputDropout = -1 }, func(c *Config) { c.CacheInput = "off" }, func(c *Config) { c.Order = "apply-first" },
+		func(c *Config) { c.Codec = "auto" }, func(c *Config) { c.HistoryFormat = "int4" }, func(c *Config) { c.Tensor = "cuda" },
+	} {
+		c := inBatches(t, 1, 3)
+		set(&c)
+		err := Train(context.Background(), c, "nowhere", IO{Out: io.Discard, Err: io.Discard})
+		if text := fmt.Sprint(err); fault.KindOf(err) != fault.Usage || !strings.Contains(text, "--batch=") && !strings.Contains(text, "--history-format") && !strings.Contains(text, "--tensor") {
+			t.Errorf("%v", err)
+		}
+	}
+}
