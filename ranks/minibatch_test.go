@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -201,7 +202,7 @@ func TestBatchesWhateverElse(t *testing.T) {
 		for name, set := range map[string]func(*Config){
 			"again": func(*Config) {}, "nopipe": func(c *Config) { c.Mode = "nopipe" }, "two workers": func(c *Config) { c.Threads = 2 },
 			"a server": func(c *Config) { c.Ranks, c.Servers = 4, 1 },
-			"parts": func(c *Config) { c.Ranks, c.Parts = 2, 3 }, "recompute": func(c *Config) { c.Recompute = true },
+			"parts":    func(c *Config) { c.Ranks, c.Parts = 2, 3 }, "recompute": func(c *Config) { c.Recompute = true },
 			"seldom evaluated": func(c *Config) { c.EvalEvery = 0 },
 		} {
 			t.Run(kind+" "+name, func(t *testing.T) {
@@ -251,6 +252,33 @@ func TestBatchRefusals(t *testing.T) {
 		err := Train(context.Background(), c, "nowhere", IO{Out: io.Discard, Err: io.Discard})
 		if text := fmt.Sprint(err); fault.KindOf(err) != fault.Usage || !strings.Contains(text, "--batch=") && !strings.Contains(text, "--history-format") && !strings.Contains(text, "--tensor") {
 			t.Errorf("%v", err)
+		}
+	}
+}
+
+// A run in mini-batches that goes on is the one that never stopped, to the bit, since
+// its history is in the checkpoint; on other ranks it goes on too.
+func TestBatchesGoOn(t *testing.T) {
+	data := generated(t, false)
+	for _, format := range []string{"float32", "int8"} {
+		c := inBatches(t, 3, 4)
+		c.Layers, c.HistoryFormat, c.CheckpointEvery = 3, format, "4e"
+		want := train(t, c, data)
+		c.Out, c.Epochs = filepath.Join(t.TempDir(), "halves"), 4
+		train(t, c, data)
+		c.Epochs, c.Resume = 8, "auto"
+		if got := train(t, c, data); !bytes.Equal(got.model, want.model) {
+			t.Errorf("%s: another model", format)
+		}
+		other := c
+		other.Ranks, other.Servers, other.Resume, other.Out = 2, 1, filepath.Join(c.Out, "checkpoints", "epoch-000004"), filepath.Join(t.TempDir(), "others")
+		if got := train(t, other, data); len(got.Epochs) != 8 {
+			t.Errorf("%s: on other ranks it trains %d epochs", format, len(got.Epochs))
+		}
+		other.Batch, other.Out = "history:5", filepath.Join(t.TempDir(), "fifths")
+		err := Train(context.Background(), other, data, IO{Out: io.Discard, Err: io.Discard})
+		if fault.KindOf(err) != fault.Config || !strings.Contains(fmt.Sprint(err), "batch") {
+			t.Errorf("%s: other batches: %v", format, err)
 		}
 	}
 }

@@ -243,3 +243,46 @@ func TestAgreeRefuses(t *testing.T) {
 		return nil
 	})
 }
+
+// What ranks have packed gives every rank its rows again, in whatever order they
+// follow; what is damaged, cut off or of another network is an error.
+func TestPackAndUnpack(t *testing.T) {
+	for f := range history.Format(3) {
+		together(t, f, func(m *member) error {
+			for layer := 1; layer <= 2; layer++ {
+				width := shapes()[layer-1].Width
+				for i, id := range m.shard.Own[:50] {
+					m.store.Push(layer, int(id)%7+1, 9, i, row(id, 3, layer, width))
+				}
+			}
+			blocks, err := world.Gather(m, 0, m.store.Pack())
+			if err != nil {
+				return err
+			}
+			slices.Reverse(blocks)
+			blob, err := world.BcastBlob(m, bytes.Join(blocks, nil), 0)
+			if err != nil {
+				return err
+			}
+			empty := func(f history.Format) *history.Store {
+				return history.New(history.Options{Comm: m, Shapes: shapes(), Plan: halo.NewPlan(m.shard), Format: f}, m.arena)
+			}
+			again := empty(f)
+			if err := again.Unpack(blob); err != nil {
+				return err
+			}
+			if !bytes.Equal(again.Pack(), m.store.Pack()) {
+				return fmt.Errorf("%s: the rows differ", history.Formats[f])
+			}
+			for name, bad := range map[string][]byte{"cut off": blob[:len(blob)-1], "empty": {}, "longer": append(slices.Clone(blob), 1), "one rank's": m.store.Pack()[:30]} {
+				if err := empty(f).Unpack(bad); fault.KindOf(err) != fault.Data && !(name == "empty" && err != nil) {
+					return fmt.Errorf("%s: %v", name, err)
+				}
+			}
+			if err := empty((f + 1) % 3).Unpack(blob); fault.KindOf(err) != fault.Data {
+				return fmt.Errorf("another format: %v", err)
+			}
+			return nil
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"math/rand/v2"
 
 	"siafu/graph/mapped"
@@ -29,6 +30,7 @@ import (
 // it, so that the features, labels and ÂX of a batch are views of the rank's. The order
 // is a user's choice (--vertex-order).
 type batches struct {
+	store    *history.Store
 	source   *history.Batch
 	list     []*lockstep
 	training [][]int64 // training vertices of each batch, by rank and batch
@@ -53,7 +55,8 @@ func (e *Engine) newBatches(t *trainer) (*batches, error) {
 	}
 	store := e.batchStore(t.store.Vertices())
 	var err error
-	if b.source, err = history.NewBatch(e.history(e.Arena), cuts, t.adder, e.Arena); err != nil {
+	b.store = e.history(e.Arena)
+	if b.source, err = history.NewBatch(b.store, cuts, t.adder, e.Arena); err != nil {
 		return nil, err
 	}
 	update := func(layer int) error {
@@ -71,7 +74,31 @@ func (e *Engine) newBatches(t *trainer) (*batches, error) {
 		b.list, like = append(b.list, s), list
 	}
 	b.under = b.list[0]
-	return b, b.countTraining(e)
+	if err := b.countTraining(e); err != nil {
+		return nil, err
+	}
+	return b, b.takeUp(e)
+}
+
+// takeUp goes on with the history of a checkpoint, if the run goes on. Collective over
+// the graph ranks.
+func (b *batches) takeUp(e *Engine) error {
+	rows, err := world.BcastBlob(e.Peers, e.Rows, 0)
+	e.Rows = nil
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	return b.store.Unpack(rows)
+}
+
+// rows are the history of all ranks, on rank 0; nil where there is none. Collective over
+// the graph ranks.
+func (t *trainer) rows() ([]byte, error) {
+	if t.batches == nil {
+		return nil, nil
+	}
+	blocks, err := world.Gather(t.comm, 0, t.batches.store.Pack())
+	return bytes.Join(blocks, nil), err
 }
 
 // BatchEdges is the purpose of the edges of mini-batches.

@@ -207,12 +207,16 @@ func (t *trainer) save(epoch int) error {
 	stop := t.request(epoch) == signals.Stop
 	t.workers.fault.At(inject.Save, epoch-1)
 	began := time.Now()
+	rows, err := t.rows()
+	if err != nil {
+		return err
+	}
 	if t.comm.Rank() == 0 {
 		slots, err := t.source.State()
 		if err != nil {
 			return err
 		}
-		t.saver.Save(Snapshot{epoch - 1, t.flat, slots, t.history, t.cfg.Mode == "async"}, stop)
+		t.saver.Save(Snapshot{epoch - 1, t.flat, slots, t.history, t.cfg.Mode == "async", rows}, stop)
 	}
 	t.source.Saved()
 	t.saver.Served(time.Since(began))
