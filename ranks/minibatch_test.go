@@ -14,6 +14,7 @@ import (
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/kernels/model"
+	"siafu/ranks/forecast"
 )
 
 // inBatches is a run in mini-batches.
@@ -279,6 +280,24 @@ func TestBatchesGoOn(t *testing.T) {
 		err := Train(context.Background(), other, data, IO{Out: io.Discard, Err: io.Discard})
 		if fault.KindOf(err) != fault.Config || !strings.Contains(fmt.Sprint(err), "batch") {
 			t.Errorf("%s: other batches: %v", format, err)
+		}
+	}
+}
+
+// Arrays of mini-batches are foretold from counts of edges, as if each led anywhere:
+// at least what they are but for a twentieth, and at most a quarter more.
+func TestBatchesAreForetold(t *testing.T) {
+	data := generated(t, false)
+	for _, batches := range []int{1, 5, 20} {
+		c := inBatches(t, 3, batches)
+		c.Layers, c.Hidden, c.Epochs, c.PreAggregate = 3, 40, 2, "off"
+		run := train(t, c, data).Summary
+		f, parts := foreseen(t, c, data, 3, 0)
+		for rank, got := range run.PerRank {
+			want := f.GraphRank(rank, parts[rank]).Of(forecast.Array)
+			if ratio := float64(want) / float64(got.ArrayBytes); ratio < 0.95 || ratio > 1.25 {
+				t.Errorf("%d batches: rank %d made arrays of %d bytes, foretold were %d", batches, rank, got.ArrayBytes, want)
+			}
 		}
 	}
 }

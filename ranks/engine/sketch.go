@@ -20,7 +20,8 @@ import (
 //
 // Design note: one interval stands for all of them, because matrices are those of
 // all own vertices, however these are divided.
-func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Codec, s *shard.Shard, ops kernels.Ops, kept, scratch *mapped.Arena) {
+// counts are those that s is a sketch of.
+func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Codec, s *shard.Shard, counts shard.Counts, ops kernels.Ops, kept, scratch *mapped.Arena) {
 	idle := sketchOps{ops}
 	c.Intervals = 1
 	e := &Engine{
@@ -39,6 +40,9 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 			_ = f.prepare(e, store, 0, kept) // fails only of rows that have come
 		}
 		return
+	}
+	if c.Batches() > 0 {
+		e.sketchBatches(store, counts, kept)
 	}
 	t := e.lockstep(store, nil)
 	t.connect(e, nil, kept)

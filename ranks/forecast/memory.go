@@ -123,6 +123,8 @@ const (
 	optimiser = "optimiser state"
 	intervals = "tasks of intervals"
 
+	intervalsOfBatches = "gradients of mini-batches"
+
 	arraysOnDevice = "graph, features and activations on the GPU"
 	onDevice       = "weights, gradients and transposes on the GPU"
 )
@@ -169,6 +171,12 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	}
 	n, w := p.Vertices, size.RoundUp(floats(int64(f.Net.NumWeights())), 64)
 	async, began, count := c.Mode == "async", f.Config.Mode == "async", c.IntervalsOf(f.Net, int(n))
+	if batches := c.Batches(); batches > 0 && !f.Predicts {
+		each := f.batch
+		m.add("transpose of the features", Array, size.Product(p.FeatureNNZ, each.PerNonZero))
+		m.add(intervalsOfBatches, Array, size.Product(int64(c.IntervalsOf(f.Net, int(n)/batches)), each.Fixed))
+		m.add(intervals, Heap, size.Product(int64(batches), int64(c.IntervalsOf(f.Net, int(n)/batches)), intervalBytes))
+	}
 	if stand != model.Forward {
 		m.add("transpose of the features", Array, size.Product(p.FeatureNNZ, f.foot.PerNonZero))
 	}
@@ -205,7 +213,7 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	if c.Tensor == config.TensorCUDA {
 		ops = elsewhere{ops, far}
 	}
-	engine.Sketch(c, f.Net, stand, f.Codecs, shard.Sketch(head, p, f.Sparse, files), ops, kept, scratch)
+	engine.Sketch(c, f.Net, stand, f.Codecs, shard.Sketch(head, p, f.Sparse, files), p, ops, kept, scratch)
 	m.shares(Mapped, files)
 	m.shares(Array, kept)
 	m.add(arraysOnDevice, Device, far.Used())
