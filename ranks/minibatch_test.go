@@ -94,28 +94,43 @@ func (g *scaled) step(chosen []int, lr float64) (loss float64) {
 	}
 	gathered := product(g.a, g.history)
 	logits := addedUp(product(gathered, g.w1), g.b1)
-	grads, within := make([][]float64, len(in)), square(len(in))
+	target, within := make([]bool, len(in)), square(len(in))
 	for v := range in {
-		grads[v] = make([]float64, len(logits[v]))
+		target[v] = in[v] > 0 && g.content.Split[v] == graph.SplitTrain
 		for u := range in {
 			if in[v] > 0 && in[u] == in[v] {
 				within[v][u] = g.a[v][u]
 			}
 		}
-		if in[v] == 0 || g.content.Split[v] != graph.SplitTrain {
+	}
+	grads, loss := g.softmaxOf(logits, target, max(count, 1))
+	back := product(product(transposed(within), grads), transposed(g.w1))
+	g.update(ax, z, gathered, grads, back, lr)
+	return loss
+}
+
+// softmaxOf is the gradient of the sum of the losses of targets by count, and that sum.
+func (g *scaled) softmaxOf(logits [][]float64, target []bool, count float64) (grads [][]float64, loss float64) {
+	for v, row := range logits {
+		grads = append(grads, make([]float64, len(row)))
+		if !target[v] {
 			continue
 		}
 		sum, label := 0.0, g.content.Labels[v]
-		for _, x := range logits[v] {
+		for _, x := range row {
 			sum += math.Exp(x)
 		}
-		loss -= logits[v][label] - math.Log(sum)
-		for j, x := range logits[v] {
-			grads[v][j] = math.Exp(x) / sum / max(count, 1)
+		loss -= row[label] - math.Log(sum)
+		for j, x := range row {
+			grads[v][j] = math.Exp(x) / sum / count
 		}
-		grads[v][label] -= 1 / max(count, 1)
+		grads[v][label] -= 1 / count
 	}
-	back := product(product(transposed(within), grads), transposed(g.w1))
+	return grads, loss
+}
+
+// update descends along the gradients of the logits and of the hidden layer's output.
+func (g *scaled) update(ax, z, gathered, grads, back [][]float64, lr float64) {
 	for v := range back {
 		for j := range back[v] {
 			if z[v][j] <= 0 {
@@ -127,7 +142,6 @@ func (g *scaled) step(chosen []int, lr float64) (loss float64) {
 	descend([][]float64{g.b1}, [][]float64{columnSums(grads)}, lr)
 	descend(g.w0, product(transposed(ax), back), lr)
 	descend([][]float64{g.b0}, [][]float64{columnSums(back)}, lr)
-	return loss
 }
 
 // epoch goes through all batches, in the order that each rank draws.
@@ -189,10 +203,13 @@ func TestHistoryIsGNNAutoScale(t *testing.T) {
 // bytes.
 func TestBatchesWhateverElse(t *testing.T) {
 	data := generated(t, true)
-	for _, kind := range []string{"gcn", "sage"} {
+	for _, kind := range []string{"gcn", "sage", "variates"} {
 		run := func(set func(*Config)) trained {
 			c := inBatches(t, 3, 5)
 			c.Model, c.Layers = kind, 3
+			if kind == "variates" {
+				c.Model, c.Batch = "gcn", "variates:5,2"
+			}
 			set(&c)
 			return train(t, c, data)
 		}
@@ -216,6 +233,9 @@ func TestBatchesWhateverElse(t *testing.T) {
 			})
 		}
 		for _, format := range []string{"bf16", "int8"} {
+			if kind == "variates" {
+				continue // it reads rows where they lie
+			}
 			got := run(func(c *Config) { c.HistoryFormat = format })
 			// Coarser rows: near, not the same.
 			if d := math.Abs(got.Summary.FinalLoss - want.Summary.FinalLoss); d > 0.1*want.Summary.FinalLoss || bytes.Equal(got.model, want.model) {
@@ -228,14 +248,117 @@ func TestBatchesWhateverElse(t *testing.T) {
 	}
 }
 
+// One step from all training vertices with all neighbours sampled is exact training, but
+// for the order of sums: 1e-5 is what 20 steps of float32 may be off.
+func TestAllSampledIsExact(t *testing.T) {
+	for _, layers := range []int{2, 3} {
+		for _, directed := range []bool{false, true} {
+			c := inBatches(t, 1, 1)
+			c.Batch, c.Layers, c.EvalEvery, c.Epochs, c.Optimizer, c.LR, c.Threads = "variates:1,1000", layers, 0, 20, "sgd", 0.1, 2
+			data := generated(t, directed)
+			batch := train(t, c, data)
+			c.Batch, c.Order, c.CacheInput = "full", "gather-first", "on"
+			sameLosses(t, fmt.Sprint(layers, " layers, directed: ", directed), batch.losses(), train(t, c, data).losses(), 1e-5)
+		}
+	}
+}
+
+// varied makes an update as VR-GCN does with all neighbours of the same rank sampled:
+// those on others are as the history had them when the step began. targets are
+// training vertices.
+func (g *scaled) varied(owner []int, targets []int, lr float64) (loss float64) {
+	target, fresh := make([]bool, len(owner)), make([]bool, len(owner))
+	for _, v := range targets {
+		target[v] = true
+		for u := range owner {
+			fresh[u] = fresh[u] || owner[u] == owner[v] && g.a[v][u] != 0
+		}
+	}
+	ax := product(g.a, g.x)
+	z := addedUp(product(ax, g.w0), g.b0)
+	now := square(len(owner))
+	gathered, within := make([][]float64, len(owner)), square(len(owner))
+	for u := range now {
+		now[u] = g.history[u]
+		if fresh[u] {
+			now[u] = nil
+			for _, x := range z[u] {
+				now[u] = append(now[u], max(x, 0))
+			}
+		}
+	}
+	for v := range gathered {
+		gathered[v] = make([]float64, len(g.history[v]))
+		for u, a := range g.a[v] {
+			from := g.history[u]
+			if owner[u] == owner[v] && target[v] {
+				from, within[v][u] = now[u], a
+			}
+			for j := range from {
+				gathered[v][j] += a * from[j]
+			}
+		}
+	}
+	grads, loss := g.softmaxOf(addedUp(product(gathered, g.w1), g.b1), target, float64(len(targets)))
+	back := product(product(transposed(within), grads), transposed(g.w1))
+	g.update(ax, z, gathered, grads, back, lr)
+	copy(g.history, now)
+	return loss
+}
+
+// VR-GCN with all neighbours of a rank sampled trains as it does written down a second
+// time, in mini-batches and on several ranks: in float64, so that 1e-4 is what 60 steps
+// of float32 may be off.
+func TestVariatesAreVRGCN(t *testing.T) {
+	const n, epochs, batches, lr = 60, 15, 4, 0.3
+	content := randomContent(n, 3)
+	s := model.Spec{Kind: "gcn", Dims: []int{content.Features.Dim, 6, 3}}
+	flat := make([]float32, s.NumWeights())
+	s.Initialize(flat, "xavier", 4)
+	for _, ranks := range []int{1, 2} {
+		data, owner := write(t, content), inTurns(n, ranks)
+		partitionBy(t, data, "", ranks, owner...)
+		c := inBatches(t, ranks, batches)
+		c.Hidden, c.Epochs, c.LR, c.Dropout, c.EvalEvery, c.VertexOrder, c.Intervals = 6, epochs, lr, 0, 0, "natural", 2
+		c.Optimizer, c.Momentum, c.WeightDecay, c.Init, c.Batch = "sgd", 0, 0, weightsFile(t, s, flat), "variates:4,60"
+		got := train(t, c, data)
+		g := newScaled(content, s, owner, flat, ranks, batches)
+		var want []float64
+		for epoch := 1; epoch <= epochs; epoch++ {
+			loss, all := 0.0, 0
+			for k := range batches {
+				var targets []int
+				for q := range ranks {
+					var mine []int
+					for v := range owner {
+						if owner[v] == q && content.Split[v] == graph.SplitTrain {
+							mine = append(mine, v)
+						}
+					}
+					draws := func() *rand.Rand { return rand.New(rand.NewPCG(c.Seed, uint64(epoch)<<32|uint64(q))) }
+					order, k := draws().Perm(len(mine)), draws().Perm(batches)[k]
+					for _, i := range order[k*len(mine)/batches : (k+1)*len(mine)/batches] {
+						targets = append(targets, mine[i])
+					}
+				}
+				loss, all = loss+g.varied(owner, targets, lr), all+len(targets)
+			}
+			want = append(want, loss/float64(all))
+		}
+		sameLosses(t, fmt.Sprint(ranks, " ranks"), got.losses()[:epochs], want, 1e-4)
+	}
+}
+
 // More batches than vertices leave some empty, which train nothing.
 func TestEmptyBatches(t *testing.T) {
 	c := inBatches(t, 2, 40)
 	c.Epochs, c.Dropout = 4, 0
 	content := randomContent(30, 3)
-	r := train(t, c, write(t, content))
-	if len(r.Epochs) != 4 || math.IsNaN(r.Summary.FinalLoss) {
-		t.Errorf("%d epochs, final loss %v", len(r.Epochs), r.Summary.FinalLoss)
+	for _, c.Batch = range []string{"history:40", "variates:40,1"} {
+		r := train(t, c, write(t, content))
+		if len(r.Epochs) != 4 || math.IsNaN(r.Summary.FinalLoss) {
+			t.Errorf("%s: %d epochs, final loss %v", c.Batch, len(r.Epochs), r.Summary.FinalLoss)
+		}
 	}
 }
 
@@ -243,6 +366,9 @@ func TestEmptyBatches(t *testing.T) {
 func TestBatchRefusals(t *testing.T) {
 	for _, set := range []func(*Config){
 		func(c *Config) { c.Batch = "history:0" }, func(c *Config) { c.Batch = "history" }, func(c *Config) { c.Batch = "half" },
+		func(c *Config) { c.Batch = "variates:3" }, func(c *Config) { c.Batch = "variates:3,0" }, func(c *Config) { c.Batch, c.Model = "variates:3,2", "sage" },
+		func(c *Config) { c.Batch, c.HistoryFormat = "variates:3,2", "bf16" }, func(c *Config) { c.Batch, c.Layers = "variates:3,2", 1 },
+		func(c *Config) { c.Batch = "history:3,2" },
 		func(c *Config) { c.Batch = "history:70000" }, func(c *Config) { c.Epochs = math.MaxInt32 / 2 },
 		func(c *Config) { c.Mode = "async" }, func(c *Config) { c.Refresh = "previous" }, func(c *Config) { c.Model = "gat" },
 		func(c *Config) { c.InputDropout = -1 }, func(c *Config) { c.CacheInput = "off" }, func(c *Config) { c.Order = "apply-first" },
@@ -261,9 +387,12 @@ func TestBatchRefusals(t *testing.T) {
 // its history is in the checkpoint; on other ranks it goes on too.
 func TestBatchesGoOn(t *testing.T) {
 	data := generated(t, false)
-	for _, format := range []string{"float32", "int8"} {
+	for _, format := range []string{"float32", "int8", "variates"} {
 		c := inBatches(t, 3, 4)
-		c.Layers, c.HistoryFormat, c.CheckpointEvery = 3, format, "4e"
+		c.Layers, c.HistoryFormat, c.CheckpointEvery, c.EvalEvery = 3, format, "4e", 3
+		if format == "variates" {
+			c.Batch, c.HistoryFormat = "variates:4,3", "float32"
+		}
 		want := train(t, c, data)
 		c.Out, c.Epochs = filepath.Join(t.TempDir(), "halves"), 4
 		train(t, c, data)
@@ -288,15 +417,15 @@ func TestBatchesGoOn(t *testing.T) {
 // at least what they are but for a twentieth, and at most a quarter more.
 func TestBatchesAreForetold(t *testing.T) {
 	data := generated(t, false)
-	for _, batches := range []int{1, 5, 20} {
-		c := inBatches(t, 3, batches)
-		c.Layers, c.Hidden, c.Epochs, c.PreAggregate = 3, 40, 2, "off"
+	for _, batches := range []string{"history:1", "history:5", "history:20", "variates:3,2", "variates:1,40"} {
+		c := inBatches(t, 3, 1)
+		c.Batch, c.Layers, c.Hidden, c.Epochs, c.PreAggregate = batches, 3, 40, 2, "off"
 		run := train(t, c, data).Summary
 		f, parts := foreseen(t, c, data, 3, 0)
 		for rank, got := range run.PerRank {
 			want := f.GraphRank(rank, parts[rank]).Of(forecast.Array)
 			if ratio := float64(want) / float64(got.ArrayBytes); ratio < 0.95 || ratio > 1.25 {
-				t.Errorf("%d batches: rank %d made arrays of %d bytes, foretold were %d", batches, rank, got.ArrayBytes, want)
+				t.Errorf("%s: rank %d made arrays of %d bytes, foretold were %d", batches, rank, got.ArrayBytes, want)
 			}
 		}
 	}

@@ -34,6 +34,7 @@ func shapes() []halo.Shape { return []halo.Shape{{Layer: 1, Width: 7}, {Layer: 2
 type member struct {
 	world.Comm
 	shard *shard.Shard
+	team  *kernels.Team
 	store *history.Store
 	arena *mapped.Arena
 }
@@ -58,7 +59,7 @@ func together(t *testing.T, f history.Format, part func(m *member) error) {
 		defer team.Close()
 		defer arena.Free()
 		o := history.Options{Comm: c, Shapes: shapes(), Plan: halo.NewPlan(s), Format: f, Seed: 3, Team: team}
-		return part(&member{c, s, history.New(o, arena), arena})
+		return part(&member{c, s, team, history.New(o, arena), arena})
 	})
 	if err != nil {
 		t.Error(err)
@@ -285,4 +286,109 @@ func TestPackAndUnpack(t *testing.T) {
 			return nil
 		})
 	}
+}
+
+// VR-GCN, equation 5: Z = Â_s (H - H̃) + Â H̃. What a gather makes of the samples and of
+// the ghost of a vertex is that, for every vertex that has samples, whatever is known
+// of its neighbours.
+func TestControlVariates(t *testing.T) {
+	together(t, history.Float32, func(m *member) error {
+		const layer, width = 2, 16
+		rng, s := rand.New(rand.NewPCG(4, uint64(m.Rank()))), m.shard
+		n := s.NumOwn()
+		for i, id := range s.Own {
+			if rng.IntN(4) > 0 { // the others have never been pushed
+				m.store.Push(layer, 1, 1, i, row(id, 1, layer, width))
+			}
+		}
+		col := make([]float32, n+s.NumGhosts())
+		for u := range col {
+			col[u] = rng.Float32()
+		}
+		edges := shard.Edges{Begin: s.In.Offsets[:n], End: s.In.Offsets[1:], Cols: s.In.Cols}
+		const vertices, fresh = 10, 30
+		v, err := history.NewVariates(m.store, edges, col, vertices, m.arena)
+		if err != nil {
+			return err
+		}
+		f := history.Field{Ends: []int{vertices, fresh}, Offsets: []int64{0}}
+		var made []float32
+		for i := range fresh {
+			f.Rows = append(f.Rows, uint32((7*i)%n))
+			made = append(made, row(s.Own[f.Rows[i]], 2, layer, width)...)
+			for range i % 3 {
+				f.Samples = append(f.Samples, uint32(rng.IntN(fresh)))
+			}
+			f.Offsets, f.Factor = append(f.Offsets, int64(len(f.Samples))), append(f.Factor, 1+rng.Float32())
+		}
+		was := make([][]float32, n)
+		for u := range was {
+			was[u] = make([]float32, width)
+			m.store.Own(layer, u, was[u])
+		}
+		v.Begin(2, f)
+		at := halo.Slot{Epoch: 2, Layer: layer}
+		if err := v.Offer(at, kernels.HostMat(fresh, width, made), 0, fresh); err != nil {
+			return err
+		}
+		if _, _, err := v.Take(at); err != nil {
+			return err
+		}
+		view, err := v.Want(at)
+		if err != nil {
+			return err
+		}
+		// The rows of other ranks, which push nothing before their pull, by a pull of all.
+		theirs, epochs := make([]float32, s.NumGhosts()*width), make([]uint32, s.NumGhosts())
+		if err := m.Barrier(); err != nil {
+			return err
+		}
+		old := history.New(history.Options{Comm: m, Shapes: shapes(), Plan: halo.NewPlan(s), Team: m.team}, m.arena)
+		for u := range was {
+			old.Push(layer, 1, 1, u, was[u])
+		}
+		set := history.Set{}
+		for g := range theirs[:s.NumGhosts()] {
+			set.Ghosts = append(set.Ghosts, uint32(g))
+		}
+		if err := old.Agree([]history.Set{set}, m.arena); err != nil {
+			return err
+		}
+		if err := old.BeginPull(layer, make([]int, ranks)); err != nil {
+			return err
+		}
+		if err := old.EndPull(theirs, epochs); err != nil {
+			return err
+		}
+		for i := range vertices {
+			for k := range width {
+				var z, got float64
+				vertex := f.Rows[i]
+				z += float64(col[vertex]) * float64(was[vertex][k])
+				for _, u := range s.In.Cols[s.In.Offsets[vertex]:s.In.Offsets[vertex+1]] {
+					if int(u) < n {
+						z += float64(col[u]) * float64(was[u][k])
+					} else {
+						z += float64(col[u]) * float64(theirs[(int(u)-n)*width+k])
+					}
+				}
+				for _, p := range f.Samples[f.Offsets[i]:f.Offsets[i+1]] {
+					u := f.Rows[p]
+					z += float64(f.Factor[i]) * float64(col[u]) * float64(made[int(p)*width+k]-was[u][k])
+					got += float64(col[u]) * float64(made[int(p)*width+k])
+				}
+				got = float64(f.Factor[i]) * (got + float64(view.Rows.Host()[i*width+k]))
+				if math.Abs(got-z) > 1e-4 { // sums of some ten products of numbers within 4, in float32
+					return fmt.Errorf("vertex %d: column %d of Z is %v, want %v", vertex, k, got, z)
+				}
+			}
+		}
+		for i, u := range f.Rows { // what was made has been pushed
+			x := make([]float32, width)
+			if epoch := m.store.Own(layer, int(u), x); epoch != 2 || !slices.Equal(x, made[i*width:(i+1)*width]) {
+				return fmt.Errorf("the history of vertex %d is of epoch %d", u, epoch)
+			}
+		}
+		return nil
+	})
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -11,19 +12,39 @@ import (
 
 // What an epoch is cut into; empty is Full.
 const (
-	Full    = "full"
-	History = "history"
+	Full     = "full"
+	History  = "history"  // history:N
+	Variates = "variates" // variates:N,D
 )
 
 // Batches is how many mini-batches an epoch has on each rank, 0 where it is one pass
 // over the whole graph.
 func (c *Config) Batches() int {
-	kind, count, _ := strings.Cut(c.Batch, ":")
+	n, _ := c.batch()
+	return n
+}
+
+// Samples is how many neighbours a vertex samples in a mini-batch, 0 where all are
+// gathered from.
+func (c *Config) Samples() int {
+	_, d := c.batch()
+	return d
+}
+
+// batch is both, zeros of what is none.
+func (c *Config) batch() (batches, samples int) {
+	kind, rest, _ := strings.Cut(c.Batch, ":")
+	count, each, sampled := strings.Cut(rest, ",")
 	n, err := strconv.Atoi(count)
-	if kind != History || err != nil {
-		return 0
+	d, drawn := strconv.Atoi(each)
+	switch {
+	case err != nil || n < 1:
+	case kind == History && !sampled:
+		return n, 0
+	case kind == Variates && drawn == nil && d > 0:
+		return n, d
 	}
-	return max(n, 0)
+	return 0, 0
 }
 
 // Steps is how often so many epochs update the weights.
@@ -45,7 +66,8 @@ func (c *Config) checkBatch() error {
 	case c.Batch == "" || c.Batch == Full:
 		return nil
 	case n < 1 || n > mostBatches:
-		return fault.New(fault.Usage, "train", "", "--batch=%q", c.Batch).Then("it must be full, or history:N with N from 1 to %d", mostBatches)
+		return fault.New(fault.Usage, "train", "", "--batch=%q", c.Batch).
+			Then("it must be full, history:N, or variates:N,D with D neighbours, 1 or more; N is from 1 to %d", mostBatches)
 	case c.Steps(c.Epochs) > mostEpochs:
 		return fault.New(fault.Usage, "train", "", "--batch=%s with --epochs=%d", c.Batch, c.Epochs).Then("they must make %d updates at most", mostEpochs)
 	}
@@ -58,6 +80,10 @@ func (c *Config) checkBatch() error {
 		return refuse("mode", c.Mode, "choose --mode pipe: ranks go through their batches together")
 	case !c.Exact():
 		return refuse("refresh", c.Refresh, "leave --refresh out: rows outside of a batch come from the history")
+	case c.Samples() > 0 && (c.Model != "gcn" || c.Layers < 2):
+		return refuse("model", fmt.Sprintf("%s --layers=%d", c.Model, c.Layers), "choose gcn of two layers or more, or history:N")
+	case c.Samples() > 0 && (c.HistoryFormat != "float32" || c.Features == "bf16"):
+		return refuse("history-format", fmt.Sprintf("%s --features=%s", c.HistoryFormat, c.Features), "leave both at float32, or choose history:N")
 	case c.Model == "gat" || c.Model == "mlp":
 		return refuse("model", c.Model, "choose gcn, sage or gin, which gather rows as the layer before has left them")
 	case drops:

@@ -31,7 +31,10 @@ import (
 // is a user's choice (--vertex-order).
 type batches struct {
 	store    *history.Store
-	source   *history.Batch
+	source   halo.Source
+	clusters *history.Batch // the source of list, nil with samples
+	variates *variates      // draws the steps, nil without samples
+	count    int            // steps of an epoch
 	list     []*lockstep
 	training [][]int64 // training vertices of each batch, by rank and batch
 	orders   [][]int   // of the epoch under way, by rank
@@ -47,37 +50,50 @@ func (e *Engine) newBatches(t *trainer) (*batches, error) {
 	if count == 0 {
 		return nil, nil
 	}
-	b := &batches{seed: e.Config.Seed, of: make([]int, e.Peers.Size()), orders: make([][]int, e.Peers.Size())}
-	cuts, parts := make([]history.Cut, count), make([]*shard.Shard, count)
-	bounds, places := evenly(e.Shard.NumOwn(), count), make([]int32, e.Shard.NumOwn()+e.Shard.NumGhosts())
+	b := &batches{count: count, store: e.history(e.Arena), seed: e.Config.Seed, of: make([]int, e.Peers.Size()), orders: make([][]int, e.Peers.Size())}
+	update := func(layer int) error {
+		return t.source.Push(b.under.pass.Epoch, layer, t.gradient(b.under.intervals, layer, t.grad))
+	}
+	prepare := e.newClusters
+	if e.Config.Samples() > 0 {
+		prepare = e.newVariates
+	}
+	if err := prepare(t, b, update); err != nil {
+		return nil, err
+	}
+	if err := b.countTraining(e); err != nil {
+		return nil, err
+	}
+	return b, b.takeUp(e)
+}
+
+// newClusters cuts the vertices of a trainer into mini-batches. Collective over the graph
+// ranks.
+func (e *Engine) newClusters(t *trainer, b *batches, update func(layer int) error) error {
+	cuts, parts := make([]history.Cut, b.count), make([]*shard.Shard, b.count)
+	bounds, places := evenly(e.Shard.NumOwn(), b.count), make([]int32, e.Shard.NumOwn()+e.Shard.NumGhosts())
 	for k := range cuts {
 		parts[k], cuts[k] = cutOut(e.Shard, bounds[k], bounds[k+1], places, e.Arena.For(BatchEdges))
 	}
 	store := e.batchStore(t.store.Vertices())
 	var err error
-	b.store = e.history(e.Arena)
-	if b.source, err = history.NewBatch(b.store, cuts, t.adder, e.Arena); err != nil {
-		return nil, err
+	if b.clusters, err = history.NewBatch(b.store, cuts, t.adder, e.Arena); err != nil {
+		return err
 	}
-	update := func(layer int) error {
-		return t.source.Push(b.under.pass.Epoch, layer, t.gradient(b.under.intervals, layer, t.grad))
-	}
+	b.source = b.clusters
 	var like []*interval
 	for k, part := range parts {
 		list := e.batchIntervals(t, store, cuts[k], like)
 		s := e.lockstep(store, list)
-		s.endsInLoss, s.update, s.delay = true, update, t.delay
-		way := &route{ghosts: b.source, oneWay: true}
+		s.endsInLoss, s.steps, s.update, s.delay = true, b.count, update, t.delay
+		way := &route{ghosts: b.clusters, oneWay: true}
 		way.graph = graphwork.New(store, part, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, s.adder, e.Arena)
 		s.route, s.training, s.exact = way, way, way
 		s.build(way, e.Config.Mode == "nopipe")
 		b.list, like = append(b.list, s), list
 	}
 	b.under = b.list[0]
-	if err := b.countTraining(e); err != nil {
-		return nil, err
-	}
-	return b, b.takeUp(e)
+	return nil
 }
 
 // takeUp goes on with the history of a checkpoint, if the run goes on. Collective over
@@ -153,10 +169,15 @@ func (e *Engine) batchIntervals(t *trainer, store *model.Store, c history.Cut, l
 // countTraining lets all ranks know how many training vertices each batch has.
 // Collective over the graph ranks.
 func (b *batches) countTraining(e *Engine) error {
-	count := len(b.list)
+	count := b.count
 	all := make([]int64, e.Peers.Size()*count)
 	bounds := evenly(e.Shard.NumOwn(), count)
 	for k := range count {
+		if b.variates != nil {
+			n := len(b.variates.targets)
+			all[e.Peers.Rank()*count+k] = int64((k+1)*n/count - k*n/count)
+			continue
+		}
 		for _, split := range e.Shard.Split[bounds[k]:bounds[k+1]] {
 			if int(split) == splits[0] {
 				all[e.Peers.Rank()*count+k]++
@@ -175,7 +196,7 @@ func (b *batches) countTraining(e *Engine) error {
 // shuffle draws the order in which each rank goes through its batches in an epoch.
 func (b *batches) shuffle(epoch int) {
 	for q := range b.orders {
-		b.orders[q] = rand.New(rand.NewPCG(b.seed, uint64(epoch)<<32|uint64(q))).Perm(len(b.list))
+		b.orders[q] = rand.New(rand.NewPCG(b.seed, uint64(epoch)<<32|uint64(q))).Perm(b.count)
 	}
 }
 
@@ -187,11 +208,15 @@ func (b *batches) enter(epoch, k, rank int) {
 		b.of[q] = order[k]
 		total += b.training[q][order[k]]
 	}
-	b.under = b.list[b.of[rank]]
+	if b.variates != nil {
+		b.under = b.variates.step(epoch, b.of[rank])
+	} else {
+		b.under = b.list[b.of[rank]]
+		b.clusters.Begin(epoch, b.of)
+	}
 	for _, i := range b.under.intervals {
 		i.loss.Scale = float32(1 / float64(max(total, 1)))
 	}
-	b.source.Begin(epoch, b.of)
 }
 
 // goThrough trains an epoch, whose first weights have come, in mini-batches. The
@@ -201,7 +226,7 @@ func (t *trainer) goThrough(line *runfolder.Epoch) error {
 	b, first := t.batches, t.cfg.Steps(line.Epoch-1)+1
 	b.shuffle(line.Epoch)
 	var found findings
-	for k := range b.list {
+	for k := range b.count {
 		if k > 0 {
 			if err := t.pullStep(line.Epoch, first+k); err != nil {
 				return err
@@ -220,6 +245,7 @@ func (t *trainer) goThrough(line *runfolder.Epoch) error {
 			return err
 		}
 	}
+	t.pass = model.Pass{Epoch: line.Epoch, Train: true}
 	all, err := t.scored(found, true)
 	line.Loss = all[trainLoss]
 	return err

@@ -17,8 +17,12 @@ import (
 // batch depends on the edges, and is foretold as if each led anywhere: clusters have
 // fewer.
 func (e *Engine) sketchBatches(store *model.Store, c shard.Counts, a *mapped.Arena) {
-	b, net, count := e.batchStore(store.Vertices()), e.network(), int64(e.Config.Batches())
 	e.history(a)
+	if e.Config.Samples() > 0 {
+		e.sketchVariates(c, a)
+		return
+	}
+	b, net, count := e.batchStore(store.Vertices()), e.network(), int64(e.Config.Batches())
 	one := outsideShare(c, count)
 	part := shard.Sketch(shard.Shard{Parts: 1, Directed: e.Shard.Directed, FeatureDim: e.Shard.FeatureDim}, one, true, mapped.NewSketch())
 	each := mapped.NewSketch()
@@ -26,13 +30,7 @@ func (e *Engine) sketchBatches(store *model.Store, c shard.Counts, a *mapped.Are
 	bytes := each.Used() + 4*one.Edges + 16*one.Vertices + 12*one.Ghosts + 8*one.Vertices
 	mapped.Make[byte](a.For(BatchEdges), int(count*bytes))
 
-	width := 0
-	for l := range net.Layers {
-		if net.Gathers(l) {
-			width = max(width, net.Layers[l].GatherWidth())
-		}
-	}
-	most := int(one.Ghosts)
+	width, most := widest(net), int(one.Ghosts)
 	host := mapped.Make[float32](a.For(halo.Ghosts), most*width)
 	kernels.PlaceMat(e.workers.teams[0], a.For(halo.Ghosts), most, width, host)
 	mapped.Make[uint32](a.For(halo.Ghosts), most)
@@ -52,4 +50,37 @@ func outsideShare(c shard.Counts, count int64) shard.Counts {
 		Train: (c.Train + count - 1) / count, TrainEdges: (c.TrainEdges + count - 1) / count,
 		TrainCut: int64(float64(c.TrainEdges) / float64(count) * (1 - inside)), FeatureNNZ: (c.FeatureNNZ + count - 1) / count,
 	}
+}
+
+// sketchVariates makes what steps with sampled neighbours need, as newVariates does,
+// without the samples, which are made anew in each.
+func (e *Engine) sketchVariates(c shard.Counts, a *mapped.Arena) {
+	rows, inner := e.mostInField(int(c.Train))
+	net, ops, values := e.network(), e.workers.teams[0], a.For(Activations)
+	kernels.NewMat(ops, values, rows, e.Network.Dims[0])
+	in := model.Vertices{
+		Features: model.Features{Rows: rows, Dim: e.Network.Dims[0]}, IDs: kernels.HostVector(mapped.Make[uint32](values, rows)),
+		LocalIDs: kernels.HostVector(mapped.Make[uint32](mapped.NewSketch(), rows)),
+	}
+	mapped.Make[int32](values, rows)
+	mapped.Make[uint8](values, rows)
+	model.NewStore(net, in, kept(e.Config), ops, values)
+	e.Network.Coefficients(e.Shard.InDegree, e.Shard.OutDegree, e.Shard.NumOwn(), a.For(graphwork.Coefficients))
+	width, ghosts := widest(net), e.Shard.NumGhosts()
+	rest := a.For(halo.Ghosts)
+	mapped.Make[float32](rest, ghosts*width)
+	mapped.Make[uint32](rest, ghosts)
+	mapped.Make[float32](rest, inner*width)
+	mapped.Make[uint32](a.For(history.Lists), int(c.SendRows))
+	mapped.Make[byte](a.For(history.Lists), (int(c.SendRows)+ghosts)*(4*width+4))
+}
+
+// widest is the width of the widest rows that a network gathers.
+func widest(n *model.Network) (width int) {
+	for l := range n.Layers {
+		if n.Gathers(l) {
+			width = max(width, n.Layers[l].GatherWidth())
+		}
+	}
+	return width
 }

@@ -50,6 +50,9 @@ type Options struct {
 	Alone bool
 	// Forward leaves out what only the way back needs.
 	Forward bool
+	// Factor [own] makes the edges into a vertex heavier, as those of a sample stand for
+	// more; self loops are then edges like others. nil: all are as heavy as they are.
+	Factor []float32
 	// OneWay leaves out what the gradients of ghosts need.
 	OneWay bool
 }
@@ -70,6 +73,12 @@ func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapp
 		Plan: r.Plan, store: store, shard: s, halo: r, half: o.Half, ops: ops, arena: a,
 		coef:   net.Spec.Coefficients(in, out, s.NumOwn(), a.For(Coefficients)),
 		layers: make([]*Layer, len(net.Layers)),
+	}
+	if o.Factor != nil {
+		w.coef.SelfLoops = false
+		for v, f := range o.Factor {
+			w.coef.Row[v] *= f
+		}
 	}
 	w.coef.Col = r.Scale(w.coef.Col, a.For(Coefficients))
 	w.place()
