@@ -53,6 +53,14 @@ func NewBatch(s *Store, cuts []Cut, ops kernels.Ops, a *mapped.Arena) (*Batch, e
 	return b, s.Agree(list, a)
 }
 
+// Outside is how many vertices all batches of this rank gather from outside.
+func (b *Batch) Outside() (rows int) {
+	for _, c := range b.cuts {
+		rows += c.Outside.Len()
+	}
+	return rows
+}
+
 // Begin says which batch each rank goes through in the pass that follows, which is of
 // an epoch.
 func (b *Batch) Begin(epoch int, of []int) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 
 	"siafu/graph/mapped"
@@ -64,7 +65,25 @@ func (e *Engine) newBatches(t *trainer) (*batches, error) {
 	if err := b.countTraining(e); err != nil {
 		return nil, err
 	}
+	if err := b.tell(e); err != nil {
+		return nil, err
+	}
 	return b, b.takeUp(e)
+}
+
+// tell notes what a user may want to know: how many vertices lie outside of
+// batches, each counted once for each batch that gathers from it. Collective over the graph ranks.
+func (b *batches) tell(e *Engine) error {
+	sums := []int64{b.store.Bytes(), 0}
+	if b.clusters != nil {
+		sums[1] = int64(b.clusters.Outside())
+	}
+	if err := world.SumInt64s(e.Peers, sums); err != nil {
+		return err
+	}
+	e.Reporter.Note(fmt.Sprintf("mini_batches steps=%d samples=%d outside=%d history_bytes=%d format=%s\n",
+		b.count, e.Config.Samples(), sums[1], sums[0], e.Config.HistoryFormat))
+	return nil
 }
 
 // newClusters cuts the vertices of a trainer into mini-batches. Collective over the graph
