@@ -139,6 +139,7 @@ func (p *reporter) Epoch(e runfolder.Epoch, spent tensor.Spent) error {
 	}
 	p.told = e.Epoch
 	e.LambdaUSD, e.CostUSD = p.account.invocations().LambdaUSD, p.cost()
+	e.Time, e.Elapsed = time.Now().UTC().Truncate(time.Millisecond), p.seconds()
 	p.budget.spent(e.CostUSD)
 	p.count(e)
 	p.progress(e)

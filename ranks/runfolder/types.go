@@ -1,5 +1,7 @@
 package runfolder
 
+import "time"
+
 // Epoch is a line of metrics.jsonl. Loss and accuracies are those of the
 // weights that the epoch started from; accuracies are fractions, and absent in
 // epochs without an evaluation, as is the validation loss. All are numbers: the
@@ -13,6 +15,8 @@ type Epoch struct {
 	TestAcc           *float64           `json:"test_acc,omitempty"`
 	Codec             string             `json:"codec,omitempty"` // that was being tried or had been chosen, where the choice is automatic
 	Seconds           float64            `json:"seconds"`         // without evaluation
+	Time              time.Time          `json:"time,omitzero"`   // when the line was written
+	Elapsed           float64            `json:"elapsed"`         // seconds of the run up to then, its parts before a checkpoint included
 	EvalSeconds       float64            `json:"eval_seconds"`    // of a separate forward pass, and of measurements
 	TaskSeconds       map[string]float64 `json:"task_seconds"`    // by task, the mean over a rank's workers, the slowest rank's
 	WaitSeconds       float64            `json:"wait_seconds"`    // without a task, waiting for others; the same
