@@ -20,7 +20,7 @@ import (
 // inBatches is a run in mini-batches.
 func inBatches(t *testing.T, ranks, batches int) Config {
 	c := quick(t)
-	c.Ranks, c.Servers, c.Threads, c.Epochs, c.InputDropout = ranks, 0, 1, 8, 0
+	c.Ranks, c.Servers, c.Threads, c.Epochs = ranks, 0, 1, 8
 	c.Batch = fmt.Sprintf("history:%d", batches)
 	return c
 }
@@ -34,7 +34,7 @@ func TestOneBatchIsExact(t *testing.T) {
 				c := inBatches(t, 1, 1)
 				c.Model, c.Layers, c.EvalEvery, c.Threads, c.LR = kind, 3, 3, 2, 0.003
 				batch := train(t, c, data)
-				c.Batch, c.Order, c.CacheInput = "full", "gather-first", "on"
+				c.Batch, c.Order, c.CacheInput, c.InputDropout = "full", "gather-first", "on", 0
 				exact := train(t, c, data)
 				if !bytes.Equal(batch.model, exact.model) {
 					t.Error("the models differ")
@@ -257,7 +257,7 @@ func TestAllSampledIsExact(t *testing.T) {
 			c.Batch, c.Layers, c.EvalEvery, c.Epochs, c.Optimizer, c.LR, c.Threads = "variates:1,1000", layers, 0, 20, "sgd", 0.1, 2
 			data := generated(t, directed)
 			batch := train(t, c, data)
-			c.Batch, c.Order, c.CacheInput = "full", "gather-first", "on"
+			c.Batch, c.Order, c.CacheInput, c.InputDropout = "full", "gather-first", "on", 0
 			sameLosses(t, fmt.Sprint(layers, " layers, directed: ", directed), batch.losses(), train(t, c, data).losses(), 1e-5)
 		}
 	}
@@ -371,7 +371,7 @@ func TestBatchRefusals(t *testing.T) {
 		func(c *Config) { c.Batch = "history:3,2" },
 		func(c *Config) { c.Batch = "history:70000" }, func(c *Config) { c.Epochs = math.MaxInt32 / 2 },
 		func(c *Config) { c.Mode = "async" }, func(c *Config) { c.Refresh = "previous" }, func(c *Config) { c.Model = "gat" },
-		func(c *Config) { c.InputDropout = -1 }, func(c *Config) { c.CacheInput = "off" }, func(c *Config) { c.Order = "apply-first" },
+		func(c *Config) { c.InputDropout = 0.5 }, func(c *Config) { c.CacheInput = "off" }, func(c *Config) { c.Order = "apply-first" },
 		func(c *Config) { c.Codec = "auto" }, func(c *Config) { c.HistoryFormat = "int4" }, func(c *Config) { c.Tensor = "cuda" },
 	} {
 		c := inBatches(t, 1, 3)

@@ -75,7 +75,7 @@ func (c *Config) checkBatch() error {
 		return fault.New(fault.Usage, "train", "", "--batch=%s with --%s=%v", c.Batch, flag, value).Then("%s", remedy)
 	}
 	list, _ := tune.Candidates(c.Codec)
-	switch drops := c.InputDropout > 0 || c.InputDropout < 0 && c.Dropout > 0; {
+	switch {
 	case c.Mode == "async":
 		return refuse("mode", c.Mode, "choose --mode pipe: ranks go through their batches together")
 	case !c.Exact():
@@ -86,8 +86,8 @@ func (c *Config) checkBatch() error {
 		return refuse("history-format", fmt.Sprintf("%s --features=%s", c.HistoryFormat, c.Features), "leave both at float32, or choose history:N")
 	case c.Model == "gat" || c.Model == "mlp":
 		return refuse("model", c.Model, "choose gcn, sage or gin, which gather rows as the layer before has left them")
-	case drops:
-		return refuse("input-dropout", c.InputDropout, "say --input-dropout 0: the input layer's ÂX is computed once, for all batches")
+	case c.InputDropout > 0:
+		return refuse("input-dropout", c.InputDropout, "leave it out: the input layer's ÂX is computed once, for all batches")
 	case c.CacheInput == "off":
 		return refuse("cache-input", c.CacheInput, "leave --cache-input out: batches share the input layer's ÂX")
 	case c.Order == "apply-first":
