@@ -305,9 +305,8 @@ func TestControlVariates(t *testing.T) {
 		for u := range col {
 			col[u] = rng.Float32()
 		}
-		edges := shard.Edges{Begin: s.In.Offsets[:n], End: s.In.Offsets[1:], Cols: s.In.Cols}
 		const vertices, fresh = 10, 30
-		v, err := history.NewVariates(m.store, edges, col, vertices, m.arena)
+		v, err := history.NewVariates(m.store, s, col, vertices, m.team, m.arena)
 		if err != nil {
 			return err
 		}

@@ -20,10 +20,13 @@ import (
 // Neighbours on other ranks are never sampled: they are in Â H̃ alone.
 type Variates struct {
 	store  *Store
-	team   halo.Parallel
-	edges  shard.Edges // into own vertices, from all local ones
-	col    []float32   // coefficients of all local vertices
+	ops    kernels.Ops
+	shard  *shard.Shard
+	col    []float32 // coefficients of all local vertices
 	field  Field
+	own    edges     // of the field's vertices, from own ones and itself
+	ghosts edges     // and from those of other ranks
+	share  []float32 // 1 / Factor
 	epoch  int
 	sets   []int // the one set of every rank: all its ghosts
 	theirs []float32
@@ -32,7 +35,27 @@ type Variates struct {
 	layer  *series
 	made   []float32 // rows of the step, of the layer under way
 	top    int       // layers that gather
-	sum    func(lo, hi int)
+	take   func(lo, hi int)
+}
+
+// edges are those into the first vertices of a field.
+type edges struct {
+	offsets []int64
+	cols    []uint32
+}
+
+// clear leaves none.
+func (e *edges) clear() { e.offsets, e.cols = append(e.offsets[:0], 0), e.cols[:0] }
+
+// add adds those into the next vertex.
+func (e *edges) add(cols ...uint32) {
+	e.cols = append(e.cols, cols...)
+	e.offsets = append(e.offsets, int64(len(e.cols)))
+}
+
+// into are those into the first n.
+func (e *edges) into(n int) kernels.Edges {
+	return kernels.Edges{Begin: kernels.HostVector(e.offsets[:n]), End: kernels.HostVector(e.offsets[1 : n+1]), Cols: kernels.HostVector(e.cols)}
 }
 
 var _ halo.Collective = (*Variates)(nil)
@@ -50,20 +73,20 @@ type Field struct {
 	Factor  []float32
 }
 
-// NewVariates makes the source of steps on a store that keeps rows as they are, with
-// all edges of a rank into its vertices and coefficients of the edges' sources. A field
-// samples for most vertices at most. Memory comes from a. Collective.
-func NewVariates(s *Store, edges shard.Edges, col []float32, most int, a *mapped.Arena) (*Variates, error) {
+// NewVariates makes the source of steps on a store that keeps rows as they are, for the
+// vertices of a shard and with coefficients of the edges' sources. A field samples for
+// most vertices at most. It computes with ops; memory comes from a. Collective.
+func NewVariates(s *Store, of *shard.Shard, col []float32, most int, ops kernels.Ops, a *mapped.Arena) (*Variates, error) {
 	p, width := s.o.Plan, 0
 	for _, l := range s.o.Shapes {
 		width = max(width, l.Width)
 	}
 	a = a.For(halo.Ghosts)
 	v := &Variates{
-		store: s, team: s.o.Team, edges: edges, col: col, sets: make([]int, p.Parts), top: s.o.Shapes[len(s.o.Shapes)-1].Layer,
+		store: s, ops: ops, shard: of, col: col, sets: make([]int, p.Parts), top: s.o.Shapes[len(s.o.Shapes)-1].Layer,
 		theirs: mapped.Make[float32](a, p.Ghosts*width), epochs: mapped.Make[uint32](a, p.Ghosts), rest: mapped.Make[float32](a, most*width),
 	}
-	v.sum = v.sumRows
+	v.take = v.takeSamples
 	all := Set{Ghosts: make([]uint32, p.Ghosts)}
 	for g := range all.Ghosts {
 		all.Ghosts[g] = uint32(g)
@@ -72,7 +95,18 @@ func NewVariates(s *Store, edges shard.Edges, col []float32, most int, a *mapped
 }
 
 // Begin says what the step that follows is made of, which is of an epoch.
-func (v *Variates) Begin(epoch int, f Field) { v.epoch, v.field = epoch, f }
+func (v *Variates) Begin(epoch int, f Field) {
+	v.epoch, v.field, v.share = epoch, f, v.share[:0]
+	v.own.clear()
+	v.ghosts.clear()
+	s := v.shard
+	for i, u := range f.Rows[:f.Ends[len(f.Ends)-2]] {
+		v.share = append(v.share, 1/f.Factor[i])
+		v.own.cols = append(v.own.cols, u)
+		v.own.add(s.In.Cols[s.In.Offsets[u]:s.InOwnEnd[u]]...)
+		v.ghosts.add(s.In.Cols[s.InOwnEnd[u]:s.In.Offsets[u+1]]...)
+	}
+}
 
 // Reserve implements halo.Collective.
 func (v *Variates) Reserve(halo.Shape) {}
@@ -106,7 +140,7 @@ func (v *Variates) Take(at halo.Slot) (lo, hi int, err error) {
 	v.layer = l
 	rows := v.rows(at)
 	clear(rows)
-	v.team.Run(v.field.Ends[below], 16, v.sum)
+	v.sum(v.field.Ends[below])
 	for i, row := range v.field.Rows[:v.field.Ends[below+1]] {
 		v.store.Push(at.Layer, v.epoch, at.Epoch, int(row), v.made[i*l.width:(i+1)*l.width])
 	}
@@ -119,27 +153,29 @@ func (v *Variates) rows(at halo.Slot) []float32 {
 	return v.rest[:e[len(e)-2]*v.store.layers[at.Layer].width]
 }
 
-// sumRows makes the ghosts of the field's vertices lo..hi-1: Σ col·H̃ over all
-// neighbours and the vertex, by its factor, less that over its samples.
-func (v *Variates) sumRows(lo, hi int) {
-	f, width := &v.field, v.layer.width
-	own := floats(v.layer.rows[:v.store.o.Plan.Own*v.layer.stride])
-	row := func(u uint32) []float32 {
-		if int(u) < v.store.o.Plan.Own {
-			return own[int(u)*width : (int(u)+1)*width]
-		}
-		at := (int(u) - v.store.o.Plan.Own) * width
-		return v.theirs[at : at+width]
+// sum makes the ghosts of the field's first n vertices: Σ col·H̃ over all neighbours and
+// the vertex, by its factor, less that over its samples.
+func (v *Variates) sum(n int) {
+	width, own := v.layer.width, v.store.o.Plan.Own
+	dst, share := kernels.HostMat(n, width, v.rest[:n*width]), kernels.HostVector(v.share[:n])
+	e := v.own.into(n)
+	e.RowScale, e.ColScale = share, kernels.HostVector(v.col)
+	v.ops.SpMM(dst, e, kernels.HostMat(own, width, floats(v.layer.rows)), false)
+	if ghosts := v.store.o.Plan.Ghosts; ghosts > 0 {
+		e = v.ghosts.into(n)
+		e.Base, e.RowScale, e.ColScale = uint32(own), share, kernels.HostVector(v.col)
+		v.ops.SpMM(dst, e, kernels.HostMat(ghosts, width, v.theirs[:ghosts*width]), true)
 	}
+	v.store.o.Team.Run(n, rowGrain, v.take)
+}
+
+// takeSamples takes away what the samples of vertices lo..hi-1 have been.
+func (v *Variates) takeSamples(lo, hi int) {
+	f, width, rows := &v.field, v.layer.width, floats(v.layer.rows)
 	for i := lo; i < hi; i++ {
-		dst, vertex := v.rest[i*width:(i+1)*width], f.Rows[i]
-		share := 1 / f.Factor[i]
-		for _, u := range v.edges.Cols[v.edges.Begin[vertex]:v.edges.End[vertex]] {
-			addScaled(dst, share*v.col[u], row(u))
-		}
-		addScaled(dst, share*v.col[vertex], row(vertex))
 		for _, k := range f.Samples[f.Offsets[i]:f.Offsets[i+1]] {
-			addScaled(dst, -v.col[f.Rows[k]], row(f.Rows[k]))
+			u := int(f.Rows[k])
+			addScaled(v.rest[i*width:(i+1)*width], -v.col[u], rows[u*width:(u+1)*width])
 		}
 	}
 }

@@ -61,9 +61,8 @@ func (e *Engine) newVariates(t *trainer, b *batches, update func(layer int) erro
 		v.like.intervals = append(v.like.intervals, i)
 	}
 	col := e.Network.Coefficients(e.Shard.InDegree, e.Shard.OutDegree, n, e.Arena.For(graphwork.Coefficients)).Col
-	edges := shard.Edges{Begin: e.Shard.In.Offsets[:n], End: e.Shard.In.Offsets[1:], Cols: e.Shard.In.Cols}
 	var err error
-	v.source, err = history.NewVariates(b.store, edges, col, inner, e.Arena)
+	v.source, err = history.NewVariates(b.store, e.Shard, col, inner, e.packers, e.Arena)
 	b.source, b.variates, b.under = v.source, v, v.like
 	return err
 }
