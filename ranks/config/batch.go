@@ -33,16 +33,20 @@ func (c *Config) Samples() int {
 
 // batch is both, zeros of what is none.
 func (c *Config) batch() (batches, samples int) {
-	kind, rest, _ := strings.Cut(c.Batch, ":")
+	kind, rest, counted := strings.Cut(c.Batch, ":")
+	if !counted {
+		return 0, 0
+	}
 	count, each, sampled := strings.Cut(rest, ",")
 	n, err := strconv.Atoi(count)
-	d, drawn := strconv.Atoi(each)
 	switch {
 	case err != nil || n < 1:
 	case kind == History && !sampled:
 		return n, 0
-	case kind == Variates && drawn == nil && d > 0:
-		return n, d
+	case kind == Variates && sampled:
+		if d, err := strconv.Atoi(each); err == nil && d > 0 {
+			return n, d
+		}
 	}
 	return 0, 0
 }
