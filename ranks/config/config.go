@@ -46,6 +46,9 @@ type Config struct {
 
 	MeasureStaleness int `name:"measure-staleness" default:"0" group:"World" help:"Every so many epochs, measure how far the ghosts of --refresh are from those of the same epoch, how old they are, and how far the gradient is from the exact one: one more pass forward and back, which changes nothing of the run. 0: never." toml:"measure-staleness"`
 
+	Batch         string `name:"batch" default:"full" group:"Training" help:"What an update of the weights is made from: full, all vertices; history:N, one of N mini-batches of each rank's vertices, in which rows of all others come from a history of what batches have made of them (GNNAutoScale, ICML'21); variates:N,D, the same of training vertices drawn at random, with D sampled neighbours each and the history for the rest (VR-GCN, ICML'18), of gcn. Neither with gat, nor with dropout of the input." toml:"batch"`
+	HistoryFormat string `name:"history-format" default:"float32" enum:"float32,bf16,int8" group:"Training" help:"How a history keeps rows, and how they travel: float32; bf16; int8, on a grid of each row's own." toml:"history-format"`
+
 	Bridges        int    `default:"0" group:"World" help:"Bridge ranks, through which graph ranks have functions invoked with --tensor lambda, behind the servers. 0: every graph rank invokes by itself." toml:"bridges"`
 	Lambda         string `default:"" enum:",local,aws" group:"World" help:"Whose functions --tensor lambda invokes: local, processes on this machine behind an implementation of AWS Lambda; aws, AWS Lambda itself, which costs money." toml:"lambda"`
 	LambdaFunction string `name:"lambda-function" default:"" group:"World" help:"The function: with --lambda aws its name or ARN; with --lambda local its executable. Empty: siafu, or build/lambda/bootstrap beside the program." toml:"lambda-function"`
@@ -66,7 +69,7 @@ type Config struct {
 	Layers           int     `default:"2" group:"Model" help:"Number of layers." toml:"layers"`
 	Hidden           int     `default:"16" group:"Model" help:"Width of the hidden layers." toml:"hidden"`
 	Dropout          float64 `default:"0.5" group:"Model" help:"Probability to drop an input of a layer while training." toml:"dropout"`
-	InputDropout     float64 `default:"-1" group:"Model" help:"The same for the first layer, whose inputs are the features; -1: as --dropout. With 0 the product of graph and features is computed only once." toml:"input-dropout"`
+	InputDropout     float64 `default:"-1" group:"Model" help:"The same for the first layer, whose inputs are the features; -1: as --dropout, and 0 with mini-batches. With 0 the product of graph and features is computed only once." toml:"input-dropout"`
 	Heads            int     `default:"1" group:"Model" help:"Attention heads of hidden layers (gat); each is --hidden wide." toml:"heads"`
 	OutputHeads      int     `name:"output-heads" default:"1" group:"Model" help:"Attention heads of the last layer (gat), whose mean is taken." toml:"output-heads"`
 	AttentionDropout float64 `default:"-1" group:"Model" help:"Probability to drop an edge from an attention head while training (gat); -1: as --dropout." toml:"attention-dropout"`
@@ -214,6 +217,9 @@ func (c *Config) validateDurations() error {
 	if err := c.checkRefresh(); err != nil {
 		return err
 	}
+	if err := c.checkBatch(); err != nil {
+		return err
+	}
 	if err := c.checkSandboxes(); err != nil {
 		return err
 	}
@@ -292,7 +298,10 @@ func (c *Config) Network(features, classes int) model.Spec {
 		dims = append(dims, hidden)
 	}
 	input := c.InputDropout
-	if input < 0 {
+	switch {
+	case input < 0 && c.Batches() > 0:
+		input = 0
+	case input < 0:
 		input = c.Dropout
 	}
 	s := model.Spec{

@@ -21,11 +21,11 @@ import (
 // the one or the other computes on a device, intervals are made there, one where features
 // are sparse, and each of their tasks is run once, for what arithmetic takes by itself.
 // What ranks add up for each other depends on the edges and is not there. Nothing is
-// collective.
+// collective. counts are those that s is a sketch of.
 //
 // Design note: one interval stands for all of them in the host's memory, because
 // matrices are those of all own vertices, however these are divided.
-func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Codec, s *shard.Shard, ops kernels.Ops, b tensor.Backend, kept, scratch *mapped.Arena) {
+func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Codec, s *shard.Shard, counts shard.Counts, ops kernels.Ops, b tensor.Backend, kept, scratch *mapped.Arena) {
 	var idle kernels.Ops = sketchOps{ops}
 	if w, ok := ops.(kernels.Wire); ok {
 		idle = sketchWire{w}
@@ -56,6 +56,9 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 		}
 		rehearse(tensor.CPU{}, store, list, f.graph)
 		return
+	}
+	if c.Batches() > 0 {
+		e.sketchBatches(store, counts, kept)
 	}
 	t := e.lockstep(store, nil)
 	t.connect(e, nil, kept)

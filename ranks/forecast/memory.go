@@ -127,6 +127,8 @@ const (
 
 	onDevice     = "arrays, workspaces and plans of gathers on the GPU"
 	besideSketch = "weights and gradients on the GPU"
+
+	intervalsOfBatches = "gradients of mini-batches"
 )
 
 // epochs are terms that nobody touches before the first epoch.
@@ -174,6 +176,16 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	}
 	n, w := p.Vertices, size.RoundUp(floats(int64(f.Net.NumWeights())), 64)
 	async, began, count := c.Mode == "async", f.Config.Mode == "async", c.IntervalsOf(f.Net, int(n))
+	if batches := c.Batches(); batches > 0 && !f.Predicts {
+		each, rows := f.batch, int(n)/batches
+		if d := c.Samples(); d > 0 {
+			rows = min(int(n), size.Product(int(p.Train)/batches+1, 1+d))
+			m.add("samples of a step", Heap, size.Product(int64(rows), int64(d+1), 16))
+		}
+		m.add("transpose of the features", Array, size.Product(p.FeatureNNZ, each.PerNonZero))
+		m.add(intervalsOfBatches, Array, size.Product(int64(c.IntervalsOf(f.Net, rows)), each.Fixed))
+		m.add(intervals, Heap, size.Product(int64(batches), int64(c.IntervalsOf(f.Net, rows)), intervalBytes))
+	}
 	if stand != model.Forward {
 		m.add("transpose of the features", Array, size.Product(p.FeatureNNZ, f.foot.PerNonZero))
 	}
@@ -214,7 +226,7 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	case c.GPUsApply():
 		tasks = tensor.NewDevice(lanes)
 	}
-	engine.Sketch(c, f.Net, stand, f.Codecs, shard.Sketch(head, p, f.Sparse, files), ops, tasks, kept, scratch)
+	engine.Sketch(c, f.Net, stand, f.Codecs, shard.Sketch(head, p, f.Sparse, files), p, ops, tasks, kept, scratch)
 	m.shares(Mapped, files)
 	m.shares(Array, kept)
 	m.add(onDevice, Device, far.Most())
