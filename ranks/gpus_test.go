@@ -326,7 +326,7 @@ func TestGPUForecast(t *testing.T) {
 
 func gpusTakeWhatIsForetold(t *testing.T, c Config, data string) {
 	taken := make([]int64, c.Ranks)
-	inWorld(t, c, data, func(r *run) { r.gpus = metered(racked(1, 0), &taken[r.world.Rank()]) }, func(r *run, out IO) error {
+	inWorld(t, c, data, func(r *run) { r.gpus = weighed(racked(1, 0), &taken[r.world.Rank()]) }, func(r *run, out IO) error {
 		r.cfg.Initializer = model.Spec{Kind: c.Model}.Initializer("")
 		if err := r.whole(out); err != nil {
 			return err
@@ -346,8 +346,8 @@ func compareGPU(t *testing.T, r *run, f *forecast.Forecast, taken int64) {
 	}
 }
 
-// metered are a rack's GPUs, whose memory at its peak is in *most.
-func metered(k *rack, most *int64) gpus {
+// weighed are a rack's GPUs, whose memory at its peak is in *most.
+func weighed(k *rack, most *int64) gpus {
 	g := k.gpus()
 	open := g.open
 	g.open = func(n int) (device.Device, error) {

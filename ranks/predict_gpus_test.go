@@ -49,7 +49,7 @@ func TestPredictionsOnGPUs(t *testing.T) {
 				t.Run(fmt.Sprint(kind, " ranks=", ranks, " ", graphWork), func(t *testing.T) {
 					p := PredictConfig{Ranks: ranks, Tensor: config.TensorCUDA, GraphWork: graphWork, Out: filepath.Join(t.TempDir(), "gpus"), Embeddings: true, CSV: true}
 					taken := make([]int64, ranks)
-					err := predictOn(p, c.Out, data, func(r *run) { r.gpus = metered(racked(1, 0), &taken[r.world.Rank()]) }, func(r *run) {
+					err := predictOn(p, c.Out, data, func(r *run) { r.gpus = weighed(racked(1, 0), &taken[r.world.Rank()]) }, func(r *run) {
 						f, err := forecast.OfPrediction(r.cfg, r.net, r.meta, r.Graph)
 						if err != nil {
 							t.Error(err)
