@@ -1,8 +1,6 @@
 package config
 
 import (
-	"slices"
-
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/halo/codec"
@@ -80,8 +78,8 @@ func (c *Config) checkRefresh() error {
 	switch list, _ := tune.Candidates(c.Codec); {
 	case c.Mode == "async":
 		return refuse("mode", c.Mode, "choose one of the two: intervals in bounded asynchrony use the newest rows that have come")
-	case !slices.Contains([]string{refresh.NameAlways, refresh.NamePrevious, refresh.NameNever}, policy.Name) || policy.Rows || policy.Grads || !c.Returns():
-		return refuse("ghost-gradients", c.GhostGradients, "choose always, previous or never, with yes: runs do not train with others as yet")
+	case policy.Name == refresh.NameSample && c.PreAggregate == "on":
+		return refuse("pre-aggregate", c.PreAggregate, "leave --pre-aggregate out: a vertex is drawn by itself, and a sum has many")
 	case list != nil:
 		return refuse("codec", c.Codec, "name the codec: nobody waits for rows, so that epochs do not show which one is fastest")
 	case c.Alone() && c.CacheInput == "on":
