@@ -17,6 +17,10 @@ func (t *trainer) report(line runfolder.Epoch) error {
 		s := t.training.ghosts.TakeStats()
 		stats = append(stats, float64(s.RawBytes), float64(s.SentBytes))
 	}
+	var err error
+	if line.Staleness, err = t.stale.found(t.comm, line.Epoch); err != nil {
+		return err
+	}
 	all, err := gatherFloats(t.comm, stats)
 	if err != nil || t.comm.Rank() != 0 {
 		return err

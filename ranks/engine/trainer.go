@@ -140,6 +140,9 @@ func (t *trainer) train(first int) error {
 				return t.source.Leave()
 			}
 		}
+		if err := t.measure(&line); err != nil {
+			return err
+		}
 		if err := t.step(&line, ready); err != nil {
 			return err
 		}
@@ -261,6 +264,7 @@ func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 	if err := t.learn(p, ready); err != nil {
 		return err
 	}
+	t.stale.keep(p.Epoch, t.grad)
 	if !ready {
 		found, err := t.score(true)
 		if err != nil {
@@ -285,12 +289,18 @@ func (t *trainer) learn(p model.Pass, ready bool) error {
 // push sums up a layer's gradients in the order of intervals and hands them
 // over.
 func (t *trainer) push(layer int) error {
+	return t.source.Push(t.pass.Epoch, layer, t.gradient(layer, t.grad))
+}
+
+// gradient sums up a layer's gradients in the order of intervals. It returns their
+// place in flat.
+func (t *trainer) gradient(layer int, flat []float32) []float32 {
 	at := t.layers[layer]
-	sum, grad := t.sum.Part(at.Lo, at.Hi), t.grad[at.Lo:at.Hi]
+	sum, grad := t.sum.Part(at.Lo, at.Hi), flat[at.Lo:at.Hi]
 	t.adder.Copy(sum, t.intervals[0].frame.LayerGrad(layer))
 	for _, i := range t.intervals[1:] {
 		t.adder.Add(sum, i.frame.LayerGrad(layer))
 	}
 	kernels.Read(t.adder, grad, sum)
-	return t.source.Push(t.pass.Epoch, layer, grad)
+	return grad
 }

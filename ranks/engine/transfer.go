@@ -32,9 +32,11 @@ type route struct {
 // all memory comes from a.
 func (s *lockstep) connect(e *Engine, reduction *halo.Reduction, a *mapped.Arena) {
 	o := graphwork.Options{Half: e.Config.Gather == "bf16", Reduction: reduction}
-	o.Forward = s.store.Memory() == model.Forward || e.Config.Alone() && e.Peers.Size() > 1
+	evaluates := e.Config.Alone() && e.Peers.Size() > 1 && e.Config.MeasureStaleness == 0
+	o.Forward = s.store.Memory() == model.Forward || evaluates
 	s.prepare(e, o, e.Codecs[0], a)
 	s.refresh(e, o, a)
+	s.watch(e, a)
 }
 
 // refresh makes the route of training where it differs from that of evaluations,
@@ -93,7 +95,7 @@ func (s *lockstep) slot(t schedule.Task) halo.Slot {
 	case schedule.GhostGrads, schedule.SendBackward, schedule.ReceiveBackward, schedule.AddSums:
 		backward = true
 	}
-	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: backward, Apart: !s.pass.Train, Ahead: s.ahead}
+	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: backward, Apart: !s.pass.Train || s.route != s.training, Ahead: s.ahead}
 }
 
 // transfer runs a task of a layer between this rank and the others. Send and
@@ -132,6 +134,7 @@ func (s *lockstep) receive(worker kernels.Ops, l *graphwork.Layer, at halo.Slot)
 	}
 	view, err := s.ghosts.Want(at)
 	if err == nil {
+		s.stale.takes(worker, at, view)
 		s.graph.TakeGhosts(worker, l, view.Rows)
 	}
 	return err
