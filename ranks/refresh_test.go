@@ -135,6 +135,14 @@ func newStaleGCN(c graph.Content, s model.Spec, owner []int, flat []float32, exa
 	return p
 }
 
+// unreturned is what ranks see where gradients do not travel.
+func unreturned(backward bool, s seen) seen {
+	if !backward {
+		return s
+	}
+	return func(_ int, made [][]float64) [][]float64 { return zeros(made) }
+}
+
 // zeros is as large as m.
 func zeros(m [][]float64) [][]float64 {
 	z := make([][]float64, len(m))
@@ -349,6 +357,8 @@ func TestPoliciesWrittenDownAgain(t *testing.T) {
 		"every:3,3":     func(backward bool) seen { return periodic(3, 3, backward) },
 		"age:5":         func(backward bool) seen { return periodic(5, 0, backward) },
 		"sample:0.6":    either(func() seen { return sampled(seed, 0.6) }),
+		"every:2 no":    func(backward bool) seen { return unreturned(backward, periodic(2, 0, backward)) },
+		"previous no":   func(backward bool) seen { return unreturned(backward, pipelined(0)) },
 		"delay:3":       either(func() seen { return delayed(3) }),
 	} {
 		for _, cached := range []bool{false, true} {
@@ -359,7 +369,9 @@ func TestPoliciesWrittenDownAgain(t *testing.T) {
 					c := fifty(t, 0)
 					c.Ranks, c.Servers, c.Hidden, c.Epochs, c.LR, c.Mode, c.Seed = ranks, 0, 6, epochs, lr, mode, seed
 					c.Optimizer, c.Momentum, c.WeightDecay, c.Init = "sgd", 0, 0, weightsFile(t, s, flat)
-					c.Refresh, c.CacheInput, c.Order, c.Intervals, c.PreAggregate = policy, "off", "apply-first", 2, "off"
+					name, no := strings.CutSuffix(policy, " no")
+					c.GhostGradients = map[bool]string{true: "no", false: "yes"}[no]
+					c.Refresh, c.CacheInput, c.Order, c.Intervals, c.PreAggregate = name, "off", "apply-first", 2, "off"
 					if cached {
 						c.CacheInput, c.Order = "on", "auto"
 					}
@@ -370,7 +382,7 @@ func TestPoliciesWrittenDownAgain(t *testing.T) {
 						want = append(want, p.epoch(lr))
 					}
 					sameLosses(t, mode, got.losses()[:epochs], want, 1e-5)
-					c.Refresh = "always"
+					c.Refresh, c.GhostGradients = "always", "yes"
 					exact := train(t, c, data).losses()
 					if d := math.Abs(exact[epochs-1] - want[epochs-1]); d < 1e-3 {
 						t.Errorf("ghosts of the same epoch would have led to the same loss but for %.2g: the test shows nothing", d)
