@@ -52,8 +52,6 @@ func TestPartsOnAnyRanks(t *testing.T) {
 		"nopipe, int4":  func(c *Config) { c.Mode, c.Codec = "nopipe", "int4+ef" },
 		"previous":      func(c *Config) { c.Refresh = "previous" },
 		"delay":         func(c *Config) { c.Refresh, c.Codec = "delay:2", "int8" },
-		"sample":        func(c *Config) { c.Refresh, c.Model = "sample:0.4", "sage" },
-		"drift":         func(c *Config) { c.Refresh, c.Dropout = "drift:0.02,3", 0 },
 		"kept, patient": func(c *Config) { c.InputDropout, c.CacheInput, c.Patience = 0, "on", 2 },
 	} {
 		t.Run(name, func(t *testing.T) {
