@@ -25,7 +25,7 @@ func (h *Histories) batch(near, far []float32) *Batch {
 		b.direct = newDirect(h.o.Comm, h.o.Plan.Parts, h.o.Team, near, far, &b.stats)
 		b.carrier = b.direct
 	} else {
-		b.chunked = newChunked(h.o.Comm, h.o.Team, h.o.Arena.For(FedBack), &b.stats)
+		b.chunked = newChunked(h.o.Comm, h.o.Team, h.o.Ops, h.o.Arena.For(FedBack), &b.stats)
 		b.chunked.use(h.o.Codec)
 		if b.chunked.losts != nil {
 			b.chunked.losts = h.losts

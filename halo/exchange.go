@@ -51,6 +51,7 @@ type Exchange struct {
 	carrier carrier // the one in use of the two
 	direct  *direct
 	chunked *chunked // nil until there is a codec
+	far     *far     // nil until a codec is encoded where Ops compute
 	comm    comm.Comm
 	team    Parallel
 	ops     kernels.Ops
@@ -96,6 +97,9 @@ const (
 
 // way is one direction of an exchange: the rows that go out, rank q's from
 // outStart[q] on, and where those go that come in, which are set or added.
+//
+// A coded way has its rows encoded and decoded where the rank's Ops compute: of out
+// and in no more is known than how many they are, and leaves and comes are they.
 type way struct {
 	backward, add     bool
 	out, in           codec.Rows
@@ -107,6 +111,11 @@ type way struct {
 	// Which ranks get a message without rows, which says that those that they have
 	// stay; nil: rows of all ranks travel.
 	stays []bool
+
+	handed bool // out and in lie where Ops compute, and the carrier takes them there
+	coded  bool
+	leaves kernels.Outgoing
+	comes  kernels.Incoming
 }
 
 func (w *way) name() string {
@@ -134,7 +143,7 @@ type carrier interface {
 	// hold waits for all that is to come, and copies it as it has travelled; goOn is
 	// under way where that has come.
 	hold(w way) ([]Arrival, error)
-	goOn(w way, blocks []Arrival)
+	goOn(w way, blocks []Arrival) error
 }
 
 // NewExchange gives room for rows of up to maxCols floats, which lie where ops
@@ -163,11 +172,14 @@ func (e *Exchange) Use(rows codec.Codec) {
 		return
 	}
 	if e.chunked == nil {
-		e.chunked = newChunked(e.comm, e.team, e.arena.For(FedBack), &e.stats)
+		e.chunked = newChunked(e.comm, e.team, e.ops, e.arena.For(FedBack), &e.stats)
 		e.chunked.tag = e.tag
 	}
 	e.chunked.use(rows)
 	e.carrier = e.chunked
+	if !e.encodeThere() {
+		e.onHost()
+	}
 }
 
 // identify says of the rows that are sent what codecs draw by.
@@ -185,10 +197,17 @@ func (e *Exchange) identify() {
 
 func (e *Exchange) useDirect() {
 	if e.direct == nil {
-		near := mapped.Make[float32](e.arena.For(Buffers), len(e.plan.SendRows)*e.maxCols)
+		cols := e.maxCols
+		if e.ops.Remote() {
+			cols = 0 // rows come and go packed
+		}
+		near := mapped.Make[float32](e.arena.For(Buffers), len(e.plan.SendRows)*cols)
 		e.direct = newDirect(e.comm, e.plan.Parts, e.team, near, nil, &e.stats)
 	}
 	e.carrier = e.direct
+	if !e.handing() {
+		e.onHost()
+	}
 }
 
 // Ghosts is the matrix of ghost rows [Ghosts x cols]: what EndForward filled,
@@ -213,10 +232,11 @@ func (e *Exchange) BeginForward(x kernels.Mat, k Key) error {
 	e.enter(forward, cols)
 	e.checkOwn(x)
 	k.Backward, k.From = false, e.comm.Rank()
-	e.way = way{
-		out:      e.leaving(x),
-		in:       codec.Rows{X: e.staged.ghosts[:e.plan.Ghosts*cols], Cols: cols, Len: e.plan.Ghosts},
-		outStart: e.plan.SendStart, inStart: e.plan.RecvStart,
+	e.way = way{outStart: e.plan.SendStart, inStart: e.plan.RecvStart, handed: e.handing()}
+	if e.coding() {
+		e.codeForward(x)
+	} else {
+		e.way.out, e.way.in = e.leaving(x), e.arriving(cols)
 	}
 	return e.begin(k)
 }
@@ -233,11 +253,10 @@ func (e *Exchange) Await() error { return e.carrier.await() }
 // stand until the next exchange begins. Collective.
 func (e *Exchange) EndForward() (kernels.Mat, error) {
 	e.leave(forward)
-	err, ghosts := e.carrier.end(e.way), e.Ghosts(e.way.in.Cols)
-	if err == nil {
-		kernels.Write(e.ops, ghosts, e.way.in.X)
+	if err := e.carrier.end(e.way); err != nil {
+		return kernels.Mat{}, err
 	}
-	return ghosts, err
+	return e.settled(), nil
 }
 
 // BeginBackward begins to send the gradients of ghosts, which the caller has
@@ -245,13 +264,11 @@ func (e *Exchange) EndForward() (kernels.Mat, error) {
 func (e *Exchange) BeginBackward(cols int, k Key) error {
 	e.enter(backward, cols)
 	k.Backward, k.From = true, e.comm.Rank()
-	gradients := e.staged.ghosts[:e.plan.Ghosts*cols]
-	kernels.Read(e.ops, gradients, e.Ghosts(cols))
-	e.way = way{
-		backward: true, add: !e.ops.Remote(),
-		out:      codec.Rows{X: gradients, Cols: cols, Len: e.plan.Ghosts, IDs: e.plan.GhostIDs},
-		in:       e.returning(cols),
-		outStart: e.plan.RecvStart, inStart: e.plan.SendStart,
+	e.way = way{backward: true, outStart: e.plan.RecvStart, inStart: e.plan.SendStart, handed: e.handing()}
+	if e.coding() {
+		e.codeBackward(cols)
+	} else {
+		e.way.out, e.way.in, e.way.add = e.homeward(cols), e.returning(cols), !e.ops.Remote()
 	}
 	return e.begin(k)
 }
@@ -278,6 +295,11 @@ func (e *Exchange) EndBackward(own kernels.Mat) error {
 		}
 		e.addReturned(own)
 		return nil
+	}
+	if e.way.coded {
+		e.ops.Clear(e.way.comes.More)
+		e.way.comes.X = own
+		return e.carrier.end(e.way)
 	}
 	clear(e.way.in.More)
 	e.way.in.X = own.Host()

@@ -138,9 +138,9 @@ func (h *Histories) NewHistory(s Shape, backward bool) *History {
 // Reserve makes the room for what codecs lose of a layer.
 func (h *Histories) Reserve(s Shape) {
 	if c := h.list[0].chunked; c != nil && c.losts != nil {
-		c.losses(series{s.Layer, s.Width, false}, len(h.o.Plan.SendRows))
+		c.reserve(series{s.Layer, s.Width, false}, len(h.o.Plan.SendRows))
 		if s.Backward {
-			c.losses(series{s.Layer, s.Width, true}, h.o.Plan.Ghosts)
+			c.reserve(series{s.Layer, s.Width, true}, h.o.Plan.Ghosts)
 		}
 	}
 }

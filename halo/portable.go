@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"siafu/graph/mapped"
-	"siafu/halo/codec"
+	"siafu/halo/comm"
+	"siafu/kernels"
 )
 
 // Portable is a Source that can go on elsewhere, or later, where an epoch begins: as a
@@ -74,14 +75,14 @@ func (e *Exchange) Losts() []Lost {
 	if e.chunked == nil {
 		return nil
 	}
-	return e.chunked.losts.list()
+	return e.chunked.losts.list(e.ops)
 }
 
 // list is a copy of all of them, in the order of layers.
-func (f Feedbacks) list() []Lost {
+func (f Feedbacks) list(o kernels.Ops) []Lost {
 	var list []Lost
-	for s, rows := range f {
-		list = append(list, Lost{s.layer, s.cols, s.backward, slices.Clone(rows)})
+	for s, l := range f {
+		list = append(list, Lost{s.layer, s.cols, s.backward, l.copy(o)})
 	}
 	slices.SortFunc(list, func(a, b Lost) int {
 		if a.Layer != b.Layer || a.Backward == b.Backward {
@@ -105,10 +106,15 @@ func (e *Exchange) Remember(list []Lost) {
 func (f Feedbacks) remember(list []Lost) {
 	for _, l := range list {
 		at := series{l.Layer, l.Cols, l.Backward}
-		if have, ok := f[at]; ok && len(have) == len(l.Rows) {
-			copy(have, l.Rows)
+		have, ok := f[at]
+		if !ok {
+			have = new(lost)
+			f[at] = have
+		}
+		if have.away = false; len(have.rows) == len(l.Rows) {
+			copy(have.rows, l.Rows)
 		} else {
-			f[at] = slices.Clone(codec.Feedback(l.Rows))
+			have.rows = slices.Clone(l.Rows)
 		}
 	}
 }
@@ -116,25 +122,54 @@ func (f Feedbacks) remember(list []Lost) {
 // Hold waits for the rows of the transfer under way and gives a copy of them, as they
 // have travelled. The transfer goes on.
 func (t *Transfer) Hold(layer int) (Held, error) {
-	blocks, err := t.carrier.hold(t.way)
-	return Held{Layer: layer, Epoch: t.leaving, Cols: t.width, Backward: t.state == backward, Blocks: blocks}, err
+	held := Held{Layer: layer, Epoch: t.leaving, Cols: t.width, Backward: t.state == backward}
+	var err error
+	if !t.way.handed {
+		held.Blocks, err = t.carrier.hold(t.way)
+		return held, err
+	}
+	err = t.carrier.await()
+	come := t.handedTo(held)
+	rows := make([]float32, come.Rows*come.Cols)
+	kernels.Read(t.ops, rows, come)
+	held.Blocks = []Arrival{{-1, mapped.Bytes(rows)}}
+	return held, err
+}
+
+// handedTo is where rows come in that the communicator puts where Ops compute.
+func (e *Exchange) handedTo(h Held) kernels.Mat {
+	if h.Backward {
+		return e.staged.there.Reshape(len(e.plan.SendRows), h.Cols)
+	}
+	return e.Ghosts(h.Cols)
 }
 
 // GoOn is under way with rows that another transfer has held.
-func (t *Transfer) GoOn(h Held) {
+func (t *Transfer) GoOn(h Held) error {
 	e := t.Exchange
 	t.leaving = h.Epoch
 	if h.Backward {
 		e.enter(backward, h.Cols)
-		e.way = way{backward: true, add: !e.ops.Remote(), in: e.returning(h.Cols), outStart: e.plan.RecvStart, inStart: e.plan.SendStart}
+		e.way = way{backward: true, outStart: e.plan.RecvStart, inStart: e.plan.SendStart, handed: e.handing()}
 	} else {
 		e.enter(forward, h.Cols)
-		e.way = way{
-			in:       codec.Rows{X: e.staged.ghosts[:e.plan.Ghosts*h.Cols], Cols: h.Cols, Len: e.plan.Ghosts},
-			outStart: e.plan.SendStart, inStart: e.plan.RecvStart,
-		}
+		e.way = way{outStart: e.plan.SendStart, inStart: e.plan.RecvStart, handed: e.handing()}
 	}
-	e.carrier.goOn(e.way, h.Blocks)
+	switch {
+	case e.coding() && h.Backward:
+		e.codeBackward(h.Cols)
+	case e.coding():
+		e.codeForward(kernels.Mat{Cols: h.Cols})
+	case h.Backward:
+		e.way.in, e.way.add = e.returning(h.Cols), !e.ops.Remote()
+	default:
+		e.way.in = e.arriving(h.Cols)
+	}
+	if e.way.handed {
+		kernels.Write(e.ops, e.handedTo(h), mapped.Cast[float32](h.Blocks[0].Data))
+		return nil
+	}
+	return e.carrier.goOn(e.way, h.Blocks)
 }
 
 // hold implements carrier.
@@ -144,29 +179,46 @@ func (d *direct) hold(w way) ([]Arrival, error) {
 }
 
 // goOn implements carrier.
-func (d *direct) goOn(w way, blocks []Arrival) { copy(mapped.Bytes(d.coming(w)), blocks[0].Data) }
+func (d *direct) goOn(w way, blocks []Arrival) error {
+	copy(mapped.Bytes(d.coming(w)), blocks[0].Data)
+	return nil
+}
 
 // hold implements carrier.
 func (h *chunked) hold(way) ([]Arrival, error) {
 	err := h.await()
 	var list []Arrival
 	for _, c := range h.waiting {
+		if h.way.coded && c.err == nil {
+			c.data = h.unboard(c)
+		}
 		list = append(list, Arrival{c.from, c.data})
 	}
 	return list, err
 }
 
 // goOn implements carrier.
-func (h *chunked) goOn(w way, blocks []Arrival) {
-	h.way, h.rows = w, ChunkRows(h.codec, w.in.Cols)
+func (h *chunked) goOn(w way, blocks []Arrival) error {
+	h.way, h.rows, h.failed = w, ChunkRows(h.codec, w.in.Cols), nil
+	h.out, h.copied = h.out[:0], 0
+	if w.coded {
+		h.base(h.far.inBase, w.inStart)
+		h.far.staged.ready()
+	}
 	clear(h.owed)
 	for _, b := range blocks {
-		h.waiting = append(h.waiting, incoming{from: b.From, data: b.Data})
+		h.owed[b.From]++
 	}
+	for _, b := range blocks {
+		if err := h.accept(comm.Message{Source: b.From, Data: b.Data}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Losts is a copy of what codecs have lost of the rows of all histories.
-func (h *Histories) Losts() []Lost { return h.losts.list() }
+func (h *Histories) Losts() []Lost { return h.losts.list(h.o.Ops) }
 
 // Remember lets rows be corrected by what has been lost of them elsewhere.
 func (h *Histories) Remember(list []Lost) {
@@ -194,7 +246,7 @@ func (b *Batch) Hold(layer, part int) (Held, error) {
 }
 
 // GoOn is under way with rows that another batch has held.
-func (b *Batch) GoOn(r *History, part *Part, h Held) {
+func (b *Batch) GoOn(r *History, part *Part, h Held) error {
 	b.of, b.epoch, b.way = r, h.Epoch, r.coming(part)
-	b.carrier.goOn(b.way, h.Blocks)
+	return b.carrier.goOn(b.way, h.Blocks)
 }

@@ -154,6 +154,8 @@ func TestOptionsOnGPUs(t *testing.T) {
 	for name, set := range map[string]func(*Config){
 		"recompute": func(c *Config) { c.Recompute = true },
 		"previous":  func(c *Config) { c.Refresh, c.Codec = "previous", "bf16" },
+		"delay":     func(c *Config) { c.Refresh, c.Codec = "delay:2", "bf16" },
+		"sample":    func(c *Config) { c.Refresh = "sample:0.5" },
 		"async":     func(c *Config) { c.Mode, c.Servers, c.Ranks, c.EvalEvery = "async", 0, 1, 3 },
 		"sums":      func(c *Config) { c.PreAggregate, c.CacheInput = "on", "off" },
 	} {
@@ -174,6 +176,26 @@ func TestOptionsOnGPUs(t *testing.T) {
 	train(t, c, data)
 	c.Tensor, c.Epochs, c.Resume = config.TensorCUDA, 6, "auto"
 	sameLosses(t, "resumed", trainWith(t, c, data, racked(2, 0).with).losses(), want.losses(), 1e-5)
+}
+
+// Rows on their way between two epochs go on from a checkpoint that GPUs have made: those
+// that kernels have encoded, with what they have lost of them, and those that travel as
+// they are.
+func TestGhostsGoOnOnGPUs(t *testing.T) {
+	data := generated(t, true)
+	for _, policy := range []string{"previous", "delay:2"} {
+		for _, rows := range []string{"none", "int8", "int4+ef"} {
+			t.Run(policy+" "+rows, func(t *testing.T) {
+				c := onGPUs(t, 2, 0)
+				c.Tensor, c.Epochs, c.Refresh, c.Codec = config.TensorCUDA, 6, policy, rows
+				want := trainWith(t, c, data, racked(1, 0).with)
+				c.Out, c.Epochs, c.CheckpointEvery = c.Out+"-resumed", 3, "3e"
+				trainWith(t, c, data, racked(1, 0).with)
+				c.Epochs, c.Resume = 6, "auto"
+				sameLosses(t, "resumed", trainWith(t, c, data, racked(1, 0).with).losses(), want.losses(), 0)
+			})
+		}
+	}
 }
 
 // The parts of a rank are on the rank's GPU.
@@ -282,19 +304,29 @@ func TestGPUForecast(t *testing.T) {
 		"gat":         func(c *Config) string { c.Model, c.Heads = "gat", 2; return generated(t, true) },
 		"bf16, sage":  func(c *Config) string { c.Model, c.Gather = "sage", "bf16"; return generated(t, true) },
 		"sparse, mlp": func(c *Config) string { c.Model, c.CacheInput = "mlp", "off"; return bag(t) },
+		"3 ranks, int8+ef": func(c *Config) string {
+			c.Ranks, c.Servers, c.Codec, c.Hidden = 3, 0, "int8+ef", 128
+			return generated(t, true)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := onGPUs(t, 1, 0)
 			c.Epochs = 1
 			data := set(&c)
 			k := racked(1, 0)
+			var mu sync.Mutex
 			var foretold, taken int64
+			var mosts []*int64
 			inWorld(t, c, data, func(r *run) {
 				g := k.gpus()
 				open := g.open
 				g.open = func(n int) (device.Device, error) {
 					d, err := open(n)
-					return &meter{Device: d, most: &taken, sizes: map[device.Ptr]int{}}, err
+					m := &meter{Device: d, most: new(int64), sizes: map[device.Ptr]int{}}
+					mu.Lock()
+					defer mu.Unlock()
+					mosts = append(mosts, m.most)
+					return m, err
 				}
 				r.gpus = g
 			}, func(r *run, out IO) error {
@@ -304,9 +336,14 @@ func TestGPUForecast(t *testing.T) {
 					return err
 				}
 				f, _, err := forecast.Of(r.cfg, r.meta, r.Graph, r.Servers, r.net.CacheInput)
-				foretold = r.deviceBytes(f)
+				mu.Lock()
+				defer mu.Unlock()
+				foretold += r.deviceBytes(f)
 				return err
 			})
+			for _, most := range mosts {
+				taken += *most
+			}
 			t.Logf("foretold %d bytes, taken %d", foretold, taken)
 			if taken == 0 || foretold < taken*8/10 || foretold > taken*3/2 {
 				t.Errorf("foretold %d bytes, taken %d", foretold, taken)

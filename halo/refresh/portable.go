@@ -41,7 +41,9 @@ func (s *Previous) Unpack(l halo.Luggage) error {
 			return misfit(held.Layer)
 		}
 		t := pair[held.Epoch%2]
-		t.GoOn(held)
+		if err := t.GoOn(held); err != nil {
+			return err
+		}
 		s.travelling = append(s.travelling, t)
 	}
 	return nil
@@ -98,7 +100,9 @@ func (s *Timed) Unpack(l halo.Luggage) error {
 			return misfit(held.Layer)
 		}
 		b := h.Batches[held.Part]
-		b.GoOn(h.History, s.parts[held.Part], held)
+		if err := b.GoOn(h.History, s.parts[held.Part], held); err != nil {
+			return err
+		}
 		s.travelling = append(s.travelling, b)
 	}
 	return nil
