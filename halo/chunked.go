@@ -46,7 +46,8 @@ type chunked struct {
 	failed  error
 	copied  int // of a coded way: chunks of out that have been sent
 
-	owed    []int // chunks that each rank has not sent yet
+	owed    []int  // chunks that each rank has not sent yet
+	stayed  []bool // ranks that have said that their rows stay
 	waiting []incoming
 	ready   []incoming // those that are decoded at once
 	decode  func(lo, hi int)
@@ -115,6 +116,9 @@ func (h *chunked) begin(w way, k Key) error {
 	for q := range h.owed {
 		h.owed[q] = h.chunks(span(w.inStart, q))
 	}
+	if w.stays != nil {
+		h.stayed = append(h.stayed[:0], make([]bool, len(h.owed))...)
+	}
 	h.cut()
 	if w.coded {
 		h.depart()
@@ -125,7 +129,13 @@ func (h *chunked) begin(w way, k Key) error {
 	h.team.Run(len(h.out), 1, h.encode)
 	h.stats.Encode += time.Since(start)
 	for i := range h.out {
-		h.stats.count(4*(h.out[i].end-h.out[i].from)*w.out.Cols, len(h.out[i].block))
+		o := &h.out[i]
+		raw := 4 * (o.end - o.from) * w.out.Cols
+		if len(o.block) == 0 { // nothing but the message that says so
+			raw = 0
+			h.stats.Messages++
+		}
+		h.stats.count(raw, len(o.block))
 	}
 	return h.failed
 }
@@ -149,6 +159,9 @@ func (h *chunked) cut() {
 			if rows <= 0 {
 				continue
 			}
+			if first > 0 && h.way.stays != nil && h.way.stays[q] {
+				continue // one message says so
+			}
 			o := outgoing{to: q, first: first, from: from, end: from + min(h.rows, rows)}
 			if n := len(h.out); n < len(old) {
 				o.block = old[n].block
@@ -170,14 +183,22 @@ func (h *chunked) feedback() codec.Feedback {
 func (h *chunked) encodeChunks(lo, hi int) {
 	for i := lo; i < hi; i++ {
 		o := &h.out[i]
-		lost := h.lost
-		if lost != nil {
-			lost = lost[o.from*h.way.out.Cols : o.end*h.way.out.Cols]
-		}
-		o.block = codec.EncodeBlock(o.block[:0], h.codec, h.way.out.Part(o.from, o.end), o.first, h.key, lost)
+		o.block = h.encodeChunk(o)
 		r, err := h.comm.Isend(o.block, o.to, h.tag)
 		h.sent(r, err)
 	}
+}
+
+// encodeChunk is the message of a chunk, nothing for a rank whose rows stay.
+func (h *chunked) encodeChunk(o *outgoing) []byte {
+	if h.way.stays != nil && h.way.stays[o.to] {
+		return o.block[:0]
+	}
+	var lost codec.Rows
+	if h.lost != nil {
+		lost = codec.Rows{X: h.lost, Cols: h.way.out.Cols, Len: len(h.lost) / h.way.out.Cols, Index: h.way.places}.Part(o.from, o.end)
+	}
+	return codec.EncodeFed(o.block[:0], h.codec, h.way.out.Part(o.from, o.end), o.first, h.key, lost)
 }
 
 // sent notes a message that was begun, and asks for those begun before: MPI

@@ -104,6 +104,13 @@ type way struct {
 	backward, add     bool
 	out, in           codec.Rows
 	outStart, inStart []int64
+	// Where not all rows go out: which of outAll those are; nil: all. What codecs
+	// have lost is kept of all of them.
+	places []uint32
+	outAll int
+	// Which ranks get a message without rows, which says that those that they have
+	// stay; nil: rows of all ranks travel.
+	stays []bool
 
 	handed bool // out and in lie where Ops compute, and the carrier takes them there
 	coded  bool
@@ -133,6 +140,10 @@ type carrier interface {
 	// end puts everything in its place, when it has arrived and all that was
 	// sent has left.
 	end(w way) error
+	// hold waits for all that is to come, and copies it as it has travelled; goOn is
+	// under way where that has come.
+	hold(w way) ([]Arrival, error)
+	goOn(w way, blocks []Arrival) error
 }
 
 // NewExchange gives room for rows of up to maxCols floats, which lie where ops
@@ -190,7 +201,8 @@ func (e *Exchange) useDirect() {
 		if e.ops.Remote() {
 			cols = 0 // rows come and go packed
 		}
-		e.direct = newDirect(e.comm, e.plan, e.team, e.arena.For(Buffers), cols, &e.stats)
+		near := mapped.Make[float32](e.arena.For(Buffers), len(e.plan.SendRows)*cols)
+		e.direct = newDirect(e.comm, e.plan.Parts, e.team, near, nil, &e.stats)
 	}
 	e.carrier = e.direct
 	if !e.handing() {

@@ -195,6 +195,10 @@ func (h *chunked) seal(o *outgoing) {
 
 // accept takes a message.
 func (h *chunked) accept(m comm.Message) (err error) {
+	if h.way.stays != nil && len(m.Data) == 0 {
+		h.owed[m.Source], h.stayed[m.Source] = 0, true
+		return nil
+	}
 	h.owed[m.Source]--
 	c := incoming{from: m.Source, data: m.Data}
 	if h.way.coded {
@@ -230,6 +234,21 @@ func (h *chunked) board(c *incoming) error {
 	f.crossing.In(c.payload.Address(), here)
 	c.data = nil
 	return nil
+}
+
+// unboard is the message of a chunk that has been boarded.
+func (h *chunked) unboard(c incoming) []byte {
+	f := h.far
+	f.crossing.Land()
+	payload := kernels.FetchVector(f.wire, c.payload)
+	b := append(make([]byte, codec.BlockHeader), payload...)
+	raw := h.way.comes.Raw
+	if !h.way.add {
+		raw = h.way.comes.X
+	}
+	b = appendRaw(b, payload, f.codec, f.wire, raw.Part(c.first, c.first+c.rows), f.raw)
+	codec.Seal(b, f.codec, c.rows, h.way.in.Cols, c.first-int(h.way.inStart[c.from]))
+	return b
 }
 
 // sameShape is an error unless a block holds just so many rows and columns.

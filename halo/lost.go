@@ -57,7 +57,7 @@ func (h *chunked) losing() *lost {
 	if h.losts == nil || h.key.Apart {
 		return nil
 	}
-	return h.lostOf(series{h.key.Layer, h.way.out.Cols, h.way.backward}, h.way.out.Len)
+	return h.lostOf(series{h.key.Layer, h.way.out.Cols, h.way.backward}, max(h.way.outAll, h.way.out.Len))
 }
 
 // lostOf is that of a series of so many rows.

@@ -11,20 +11,43 @@ type Slot struct {
 	// Apart tells that the rows are none of a training series, such as those of
 	// an evaluation.
 	Apart bool
+	// Ahead tells that they are of a pass that only refreshes ghosts, for the one that
+	// trains in the same epoch and for later ones.
+	Ahead bool
 }
 
 // Shape is a layer that gathers.
 type Shape struct {
 	Layer, Width int
 	Backward     bool // gradients of ghosts go home, too
+	Scores       int  // of attention: so many columns, the last ones, are scores
 }
 
 // View is rows of other ranks as a gather reads them, and of which epochs they
 // are. Blocks are in ascending order and do not overlap; rows in none of them
-// have never come, and are zeros.
+// have never come, and are zeros. Epochs, where there are any, say it of each row:
+// they count from 1, and 0 is one that is not there.
 type View struct {
 	Rows   kernels.Mat
 	Blocks []Block
+	Epochs []int32
+}
+
+// Each visits the rows of one epoch each that have come, in ascending order.
+func (v View) Each(visit func(b Block)) {
+	for _, b := range v.Blocks {
+		visit(b)
+	}
+	for first := 0; first < len(v.Epochs); {
+		end := first + 1
+		for end < len(v.Epochs) && v.Epochs[end] == v.Epochs[first] {
+			end++
+		}
+		if epoch := int(v.Epochs[first]); epoch > 0 {
+			visit(Block{first, end - first, epoch})
+		}
+		first = end
+	}
 }
 
 // Block says of which epoch the rows First..First+Rows-1 are.
@@ -52,11 +75,11 @@ type Block struct{ First, Rows, Epoch int }
 // their order: whoever receives hands them over (Receiver). Waiting in the one way
 // and in the other is not the same act, and one interface with both would have
 // had methods that do nothing in each. A policy that leaves rows out takes none
-// from Offer, a prediction is a Source that wraps another one and changes what
-// Want returns, and a sample's scales would stand beside View.Blocks.
+// from Offer and has no Room for them, and a prediction is a Source that wraps another
+// one and changes what Want returns.
 type Source interface {
 	// Room is where rows are written that are made for other ranks alone, before
-	// they are offered: forward the plan's sums [Sums x Width], none in a source
+	// they are offered, and none where these do not leave: forward the plan's sums [Sums x Width], none in a source
 	// without, backward the gradients of ghosts [Ghosts x Width].
 	Room(s Slot) kernels.Mat
 	// Offer hands rows lo..hi-1 over, which may change when it returns: forward of
@@ -81,7 +104,8 @@ type Source interface {
 }
 
 // Collective is a source of synchronous passes. In every epoch each slot that
-// gathers is gone through once, and in the same order on all ranks; Offer, Take
+// gathers is gone through once, and forward once more before where the source asks for
+// a pass ahead, and in the same order on all ranks; Offer, Take
 // and Add are collective. Arrived, Await and Progress are called by one worker at
 // a time.
 type Collective interface {

@@ -155,6 +155,8 @@ func TestOptionsOnGPUs(t *testing.T) {
 	for name, set := range map[string]func(*Config){
 		"recompute": func(c *Config) { c.Recompute = true },
 		"previous":  func(c *Config) { c.Refresh, c.Codec = "previous", "bf16" },
+		"delay":     func(c *Config) { c.Refresh, c.Codec = "delay:2", "bf16" },
+		"sample":    func(c *Config) { c.Refresh = "sample:0.5" },
 		"async":     func(c *Config) { c.Mode, c.Servers, c.Ranks, c.EvalEvery = "async", 0, 1, 3 },
 		"sums":      func(c *Config) { c.PreAggregate, c.CacheInput = "on", "off" },
 	} {
@@ -175,6 +177,26 @@ func TestOptionsOnGPUs(t *testing.T) {
 	train(t, c, data)
 	c.Tensor, c.Epochs, c.Resume = config.TensorCUDA, 6, "auto"
 	sameLosses(t, "resumed", trainWith(t, c, data, racked(2, 0).with).losses(), want.losses(), 1e-5)
+}
+
+// Rows on their way between two epochs go on from a checkpoint that GPUs have made: those
+// that kernels have encoded, with what they have lost of them, and those that travel as
+// they are.
+func TestGhostsGoOnOnGPUs(t *testing.T) {
+	data := generated(t, true)
+	for _, policy := range []string{"previous", "delay:2"} {
+		for _, rows := range []string{"none", "int8", "int4+ef"} {
+			t.Run(policy+" "+rows, func(t *testing.T) {
+				c := onGPUs(t, 2, 0)
+				c.Tensor, c.Epochs, c.Refresh, c.Codec = config.TensorCUDA, 6, policy, rows
+				want := trainWith(t, c, data, racked(1, 0).with)
+				c.Out, c.Epochs, c.CheckpointEvery = c.Out+"-resumed", 3, "3e"
+				trainWith(t, c, data, racked(1, 0).with)
+				c.Epochs, c.Resume = 6, "auto"
+				sameLosses(t, "resumed", trainWith(t, c, data, racked(1, 0).with).losses(), want.losses(), 0)
+			})
+		}
+	}
 }
 
 // The parts of a rank are on the rank's GPU, with graph work there and on the processor.

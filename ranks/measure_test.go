@@ -32,6 +32,9 @@ func TestMeasuringStalenessChangesNothing(t *testing.T) {
 		"gat, nopipe":        func(c *Config) { c.Model, c.Mode = "gat", "nopipe" },
 		"sage, recompute":    func(c *Config) { c.Model, c.Recompute, c.Layers = "sage", true, 3 },
 		"gin, never, parts":  func(c *Config) { c.Model, c.Refresh, c.Parts, c.Ranks = "gin", "never", 3, 2 },
+		"drift":              func(c *Config) { c.Refresh, c.Codec = "drift:0.1,3", "bf16" },
+		"age, no gradients":  func(c *Config) { c.Refresh, c.GhostGradients = "age:2,0.9", "no" },
+		"gat, delay":         func(c *Config) { c.Model, c.Refresh = "gat", "delay:2" },
 		"previous, ÂX, bf16": func(c *Config) { c.InputDropout, c.CacheInput, c.Gather = 0, "on", "bf16" },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -45,18 +45,21 @@ func TestOneBatchIsExact(t *testing.T) {
 	}
 }
 
+// asMade is what ranks see of rows of the same epoch.
+func asMade(bool) seen { return func(_ int, made [][]float64) [][]float64 { return made } }
+
 // scaled is GNNAutoScale written down a second time, over dense matrices in float64
 // (algorithm 1 of the paper, with one history): ranks own vertices, and each goes
 // through its mini-batches.
 type scaled struct {
-	*pipeGCN
+	*staleGCN
 	history [][]float64 // of H, the input of the second layer
 	ranks   int
 	cuts    [][][]int // vertices, by rank and batch
 }
 
 func newScaled(c graph.Content, s model.Spec, owner []int, flat []float32, ranks, batches int) *scaled {
-	g := &scaled{pipeGCN: newPipeGCN(c, s, owner, flat, true), ranks: ranks}
+	g := &scaled{staleGCN: newStaleGCN(c, s, owner, flat, true, asMade), ranks: ranks}
 	own := make([][]int, ranks)
 	for v, q := range owner {
 		own[q] = append(own[q], v)

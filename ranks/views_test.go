@@ -98,6 +98,9 @@ func TestPartsMove(t *testing.T) {
 		"mini-batches":  func(c *Config) { c.Batch, c.InputDropout = "history:3", 0 },
 		"variates":      func(c *Config) { c.Batch, c.InputDropout, c.Layers = "variates:3,2", 0, 3 },
 		"previous, ef":  func(c *Config) { c.Model, c.Refresh, c.Codec = "sage", "previous", "int4+ef" },
+		"delay, ef":     func(c *Config) { c.Refresh, c.Codec = "delay:3", "int4+ef" },
+		"smoothed":      func(c *Config) { c.Model, c.Refresh = "gat", "previous:GF0.5" },
+		"drift":         func(c *Config) { c.Refresh, c.Dropout = "drift:0.02,3", 0 },
 		"never":         func(c *Config) { c.Refresh = "never" },
 		"kept, patient": func(c *Config) { c.InputDropout, c.CacheInput, c.Patience = 0, "on", 7 },
 	} {

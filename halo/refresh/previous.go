@@ -26,10 +26,6 @@ type Previous struct {
 	mu sync.Mutex
 	// The transfers under way that no task uses, in the order in which they began.
 	travelling []*halo.Transfer
-	// For Pack: what has left, by transfer in the order of list, none unless they
-	// record, and what codecs had lost when Pack was last called.
-	sent []*halo.Recorder
-	lost []halo.Lost
 }
 
 var _ halo.Collective = (*Previous)(nil)
@@ -39,9 +35,6 @@ type place struct {
 	layer    int
 	backward bool
 }
-
-// The tags of transfers, in turn: layers are many more than tags.
-const firstTag, tags = 64, 16 << 10
 
 // NewPrevious makes the transfers of all layers, whose codecs draw by seed. The
 // other arguments are those of halo.NewExchange; each transfer gets a fork of ops.
@@ -53,7 +46,7 @@ func NewPrevious(shapes []halo.Shape, seed uint64, c comm.Comm, p *halo.Plan, ro
 		pair := &[2]*halo.Transfer{}
 		for k := range pair {
 			e := halo.NewExchange(c, p, rows, team, ops.Fork(), a, width)
-			e.Separate(firstTag + len(s.list)%tags)
+			e.Separate(halo.Tag(len(s.list)))
 			e.FeedBack(lost)
 			pair[k] = halo.NewTransfer(e, width, seed)
 			s.list = append(s.list, pair[k])

@@ -24,19 +24,23 @@ func TestPrevious(t *testing.T) {
 
 // goThrough goes through some epochs on one rank.
 func goThrough(m *member) error {
-	l := &late{Comm: m.Comm}
+	l := &late{Comm: m.Comm, after: slots}
 	m.Comm = l
 	p, s := m.previous(), m.shard
-	p.Record()
 	for epoch := range epochs {
-		luggage := p.Pack(epoch)
 		if epoch == goesOn { // elsewhere
 			l.begun += slots
+			luggage, err := p.Pack()
+			if err != nil {
+				return err
+			}
 			if err := p.Settle(); err != nil {
 				return err
 			}
 			p = m.previous()
-			p.Record()
+			if luggage, err = halo.DecodeLuggage(luggage.Encode(nil)); err != nil {
+				return err
+			}
 			if err := p.Unpack(luggage); err != nil {
 				return err
 			}
@@ -83,18 +87,17 @@ const goesOn = 3
 // slots of an epoch: two forward, one backward.
 const slots = 3
 
-// late is a communicator on which nothing arrives before the next transfer of the
-// same slot has begun: a policy that waits for rows of its own epoch comes to a
-// stand there.
+// late is a communicator on which nothing arrives before so many other transfers have
+// begun: a policy that waits for rows before it uses them comes to a stand there.
 type late struct {
 	world.Comm
-	begun, asked int
+	after, begun, asked int
 }
 
 func (c *late) Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts []int) (comm.Request, error) {
 	r, err := c.Comm.Ialltoallv(send, sendCounts, recv, recvCounts)
 	c.begun++
-	return &lateRequest{r, c, c.begun + slots}, err
+	return &lateRequest{r, c, c.begun + c.after}, err
 }
 
 type lateRequest struct {

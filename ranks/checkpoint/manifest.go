@@ -20,6 +20,7 @@ const (
 	optimizerFile = "optimizer.safetensors"
 	bestFile      = "best.safetensors"
 	historyFile   = "history.bin"
+	partsFile     = "parts.bin" // what parts of the graph know of each other, if anything
 	stateFile     = "state.json"
 	manifestFile  = "MANIFEST.json"
 )
@@ -87,7 +88,7 @@ func (m manifest) complete() error {
 			return fmt.Errorf("%s of %d bytes has the checksum %q", f.Name, f.Bytes, f.SHA256)
 		}
 	}
-	rest := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == bestFile || n == historyFile })
+	rest := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains([]string{bestFile, historyFile, partsFile}, n) })
 	if !slices.Equal(rest, []string{modelFile, optimizerFile, stateFile}) || len(slices.Compact(slices.Clone(names))) < len(names) || m.Format < 1 || m.Epoch < 0 {
 		return fmt.Errorf("it lists %s of format %d, epoch %d", strings.Join(names, ", "), m.Format, m.Epoch)
 	}

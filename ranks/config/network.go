@@ -4,6 +4,7 @@ import (
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/halo/codec"
+	"siafu/halo/refresh"
 	"siafu/kernels/model"
 	"siafu/ranks/tune"
 )
@@ -26,7 +27,7 @@ func (c Config) Orders(net *model.Spec, meta *graph.Meta, fits bool) string {
 // cacheInput is what was asked for, and off where training and evaluations
 // differ in their edges.
 func (c *Config) cacheInput() string {
-	if c.Refresh == Never {
+	if c.Alone() {
 		return "off"
 	}
 	return c.CacheInput
@@ -51,35 +52,49 @@ func (c Config) Codecs() ([]codec.Codec, error) {
 	return list, nil
 }
 
-// Policies of refreshing ghosts; none in a run that does not train.
-const (
-	Always   = "always"
-	Previous = "previous"
-	Never    = "never"
-)
+// Ghosts is the policy of refreshing ghosts, which Validate has read; always in a
+// run that does not train.
+func (c *Config) Ghosts() refresh.Policy {
+	p, _ := refresh.Parse(c.Refresh)
+	return p
+}
 
-// Exact tells whether passes that train use the rows of the same epoch.
-func (c *Config) Exact() bool { return c.Refresh == Always || c.Refresh == "" }
+// Alone tells whether passes that train use no ghosts.
+func (c *Config) Alone() bool { return c.Ghosts().Name == refresh.NameNever }
+
+// Returns tells whether gradients of ghosts go to their owners.
+func (c *Config) Returns() bool { return c.GhostGradients != "no" }
+
+// Exact tells whether passes that train use the rows of the same epoch, and their
+// gradients.
+func (c *Config) Exact() bool { return c.Ghosts().Name == refresh.NameAlways && c.Returns() }
 
 // checkRefresh refuses what does not go together with ghosts that are not those
 // of the epoch.
 func (c *Config) checkRefresh() error {
-	if c.MeasureStaleness > 0 && (c.Exact() || c.Tensor == TensorLambda) {
+	policy, err := refresh.Parse(c.Refresh)
+	if err == nil && c.MeasureStaleness > 0 && (c.Exact() || c.Tensor == TensorLambda) {
 		return fault.New(fault.Usage, "train", "", "--measure-staleness=%d with --refresh=%s --tensor=%s", c.MeasureStaleness, c.Refresh, c.Tensor).
 			Then("leave --measure-staleness out: it needs ghosts that may be stale, and tasks that run on the ranks")
 	}
-	if c.Exact() {
-		return nil
+	if err != nil || c.Exact() {
+		return err
+	}
+	what := "--refresh=" + c.Refresh
+	if policy.Name == refresh.NameAlways {
+		what = "--ghost-gradients=" + c.GhostGradients
 	}
 	refuse := func(flag, value, remedy string) error {
-		return fault.New(fault.Usage, "train", "", "--refresh=%s with --%s=%s", c.Refresh, flag, value).Then("%s", remedy)
+		return fault.New(fault.Usage, "train", "", "%s with --%s=%s", what, flag, value).Then("%s", remedy)
 	}
 	switch list, _ := tune.Candidates(c.Codec); {
 	case c.Mode == "async":
 		return refuse("mode", c.Mode, "choose one of the two: intervals in bounded asynchrony use the newest rows that have come")
+	case policy.Name == refresh.NameSample && c.PreAggregate == "on":
+		return refuse("pre-aggregate", c.PreAggregate, "leave --pre-aggregate out: a vertex is drawn by itself, and a sum has many")
 	case list != nil:
 		return refuse("codec", c.Codec, "name the codec: nobody waits for rows, so that epochs do not show which one is fastest")
-	case c.Refresh == Never && c.CacheInput == "on":
+	case c.Alone() && c.CacheInput == "on":
 		return refuse("cache-input", c.CacheInput, "leave --cache-input out: evaluations gather along more edges than training does")
 	}
 	return nil

@@ -105,7 +105,7 @@ func (e *Engine) newClusters(t *trainer, b *batches, update func(layer int) erro
 		list := e.batchIntervals(t, store, cuts[k], like)
 		s := e.lockstep(store, list)
 		s.endsInLoss, s.steps, s.update, s.delay = true, b.count, update, t.delay
-		way := &route{ghosts: b.clusters, oneWay: true}
+		way := &route{ghosts: b.clusters, keeps: true}
 		way.graph = graphwork.New(store, part, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, s.adder, e.Arena)
 		s.route, s.training, s.exact = way, way, way
 		s.build(way, e.Config.Mode == "nopipe")

@@ -77,21 +77,22 @@ func (m *staleness) takes(o kernels.Ops, at halo.Slot, view halo.View) {
 		d := float64(x) - float64(rows[i])
 		l.difference += d * d
 	}
-	l.count(view.Blocks, at.Epoch, view.Rows.Rows)
+	l.count(view, at.Epoch)
 }
 
 // count adds up the ages of rows. One that has never come is as old as the run.
-func (l *measured) count(blocks []halo.Block, epoch, rows int) {
+func (l *measured) count(view halo.View, epoch int) {
+	rows := view.Rows.Rows
 	l.used, l.age, l.oldest = rows, 0, 0
 	add := func(rows, age int) {
 		if rows > 0 {
 			l.age, l.oldest = l.age+float64(rows*age), max(l.oldest, float64(age))
 		}
 	}
-	for _, b := range blocks {
+	view.Each(func(b halo.Block) {
 		add(b.Rows, epoch-b.Epoch)
 		rows -= b.Rows
-	}
+	})
 	add(rows, epoch)
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"siafu/halo"
-	"siafu/ranks/config"
+	"siafu/halo/refresh"
 	"siafu/ranks/world"
 )
 
@@ -43,9 +43,12 @@ func (e *Engine) reduce() (*halo.Reduction, error) {
 // sums tells whether rows may be added up before they are sent: edges carry
 // coefficients, and there is an exchange in every epoch.
 func (e *Engine) sums() bool {
+	if policy := e.Config.Ghosts().Name; policy == refresh.NameSample { // vertices are drawn one by one
+		return false
+	}
 	if e.Peers.Size() == 1 || !e.Network.Propagates() || e.Config.Model == "gat" {
 		return false
 	}
-	each := (e.Network.Layers() > 1 || !e.Network.CacheInput) && e.Config.Refresh != config.Never
+	each := (e.Network.Layers() > 1 || !e.Network.CacheInput) && !e.Config.Alone()
 	return e.Config.PreAggregate == "on" || e.Config.PreAggregate == "auto" && each
 }

@@ -38,7 +38,7 @@ type Rank struct {
 	Fault     *inject.Fault     // nil but in tests
 	Reporter  Reporter
 	Views     Views  // nil where there is one view, the first and last
-	Own       Own    // that this part goes on with, where the run does
+	Own       Own    // that this part goes on with, where the run does; set before Train
 	Rows      []byte // on rank 0: Snapshot.Rows that the run goes on with, if it does
 }
 
@@ -74,6 +74,7 @@ type Snapshot struct {
 	Weights  []float32
 	Slots    [][]float32 // the optimiser's state
 	History  *stopping.History
+	Parts    []Own  // of all parts, on rank 0; nil where none knows more than the others
 	Switched bool   // bounded asynchrony has ended
 	Rows     []byte // the history of representations of all ranks, nil where there is none
 }

@@ -212,12 +212,16 @@ func (t *trainer) save(epoch int) error {
 	if err != nil {
 		return err
 	}
+	parts, err := t.gather()
+	if err != nil {
+		return err
+	}
 	if t.comm.Rank() == 0 {
 		slots, err := t.source.State()
 		if err != nil {
 			return err
 		}
-		t.saver.Save(Snapshot{epoch - 1, t.flat, slots, t.history, t.cfg.Mode == "async", rows}, stop)
+		t.saver.Save(Snapshot{epoch - 1, t.flat, slots, t.history, parts, t.cfg.Mode == "async", rows}, stop)
 	}
 	t.source.Saved()
 	t.saver.Served(time.Since(began))
@@ -228,6 +232,23 @@ func (t *trainer) save(epoch int) error {
 		return t.source.Leave()
 	}
 	return nil
+}
+
+// gather brings what the parts alone know to rank 0. Collective over the graph ranks.
+func (t *trainer) gather() ([]Own, error) {
+	if !t.outlasts() {
+		return nil, nil
+	}
+	own, err := t.pack()
+	if err != nil {
+		return nil, err
+	}
+	blocks, err := world.Gather(t.comm, 0, own)
+	var list []Own
+	for _, b := range blocks {
+		list = append(list, b)
+	}
+	return list, err
 }
 
 // timed counts what no worker's task is: a step of all ranks together.
@@ -282,6 +303,9 @@ func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 func (t *trainer) learn(p model.Pass, ready bool) error {
 	if ready {
 		return t.backward(p)
+	}
+	if err := t.refreshes(p); err != nil {
+		return err
 	}
 	return t.epoch(p)
 }

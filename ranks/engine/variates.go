@@ -95,7 +95,7 @@ func (v *variates) step(epoch, k int) *lockstep {
 	v.gather()
 	v.scratch.Free()
 	s, rows := *v.like, len(v.field.Rows)
-	way := &route{ghosts: v.source, oneWay: true}
+	way := &route{ghosts: v.source, keeps: true}
 	o := graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true, Factor: v.field.Factor}
 	way.graph = graphwork.New(s.store, v.cut(), o, s.adder, v.scratch)
 	s.route, s.training, s.exact = way, way, way

@@ -48,7 +48,7 @@ type Exchange struct {
 // Exchanges are those of an epoch's training, in their order. Where ÂX is kept
 // that of the first layer has been made once and for all.
 func (f *Forecast) Exchanges() []Exchange {
-	if f.Config.Refresh == config.Never {
+	if f.Config.Alone() {
 		return nil
 	}
 	var list []Exchange
@@ -58,7 +58,7 @@ func (f *Forecast) Exchanges() []Exchange {
 		}
 	}
 	for l := len(f.foot.Gathers) - 1; l >= 0; l-- {
-		if g := f.foot.Gathers[l]; g.Backward && f.Config.Batches() == 0 {
+		if g := f.foot.Gathers[l]; g.Backward && f.Config.Batches() == 0 && f.Config.Returns() {
 			list = append(list, Exchange{l, g.Width, true})
 		}
 	}
