@@ -23,6 +23,7 @@ type Run struct {
 	Settings map[string]string // of config.toml, and dataset
 	Epochs   []runfolder.Epoch
 	Summary  *runfolder.Summary // nil: it has not ended
+	Trace    string             // the timeline that its configuration names; empty: none
 }
 
 // Find is the runs in folders: each is a run folder, or has run folders below it, at any
@@ -81,7 +82,7 @@ func read(dir string) (*Run, error) {
 	if r.Epochs, err = runfolder.ReadEpochs(dir); err != nil {
 		return nil, err
 	}
-	r.Settings, err = settings(filepath.Join(dir, "config.toml"))
+	r.Settings, r.Trace, err = settings(filepath.Join(dir, "config.toml"))
 	if err == nil && r.Summary != nil {
 		r.Settings["dataset"], r.Settings["servers"] = r.Summary.Dataset, strconv.Itoa(r.Summary.Servers)
 		if r.Summary.Synthetic {
@@ -97,13 +98,13 @@ const undecided = "-1"
 // private are settings that say nothing about what ran.
 var private = []string{"out", "force", "quiet", "trace", "keep", "resume", "grace", "stall-warn", "stall-abort", "force-memory", "checkpoint-every"}
 
-// settings are those of a configuration, as text.
-func settings(path string) (map[string]string, error) {
+// settings are those of a configuration, as text, and the timeline that it names.
+func settings(path string) (s map[string]string, trace string, err error) {
 	var values map[string]any
 	if _, err := toml.DecodeFile(path, &values); err != nil {
-		return nil, fault.New(fault.Data, op, path, "%v", err).Then("train again")
+		return nil, "", fault.New(fault.Data, op, path, "%v", err).Then("train again")
 	}
-	s := map[string]string{}
+	s = map[string]string{}
 	for name, v := range values {
 		if !slices.Contains(private, name) {
 			s[name] = fmt.Sprint(v)
@@ -112,7 +113,8 @@ func settings(path string) (map[string]string, error) {
 	if s["servers"] == undecided {
 		s["servers"] = "auto"
 	}
-	return s, nil
+	trace, _ = values["trace"].(string)
+	return s, trace, nil
 }
 
 // Differing are the names of settings in which runs differ, in order, but for those that

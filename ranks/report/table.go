@@ -23,6 +23,7 @@ type Options struct {
 	Over []string `placeholder:"SETTING" help:"Average runs that differ in these settings alone; seed with --over seed."`
 	CSV  bool     `name:"csv" help:"Print CSV instead of a table."`
 	JSON bool     `name:"json" help:"Print a JSON array instead of a table."`
+	HTML string   `name:"html" placeholder:"FILE" help:"Write a page with curves, bars, timelines and tables, which opens from disk without a network."`
 }
 
 // Run compares the runs. Those that cannot be read are the error, behind a table of the
@@ -34,6 +35,9 @@ func (o Options) Run(w io.Writer) error {
 	}
 	t, err := o.table(runs)
 	if err != nil {
+		return err
+	}
+	if err := o.files(t, runs, failed); err != nil {
 		return err
 	}
 	switch {

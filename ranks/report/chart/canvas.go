@@ -1,0 +1,49 @@
+package chart
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"strings"
+	"unicode"
+)
+
+// canvas writes elements until the first error. Texts are escaped, as all that is put
+// into a canvas is.
+type canvas struct {
+	w   io.Writer
+	err error
+}
+
+// printf writes markup; arguments that are strings are escaped.
+func (c *canvas) printf(format string, args ...any) {
+	for i, a := range args {
+		if s, ok := a.(string); ok {
+			args[i] = escape(s)
+		}
+	}
+	if c.err == nil {
+		_, c.err = fmt.Fprintf(c.w, format, args...)
+	}
+}
+
+// escape makes a text fit for an element or a quoted attribute. XML has no way to write
+// control characters.
+func escape(s string) string {
+	return html.EscapeString(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(s, string(unicode.ReplacementChar))))
+}
+
+// short cuts a text in its middle.
+func short(s string, length int) string {
+	r := []rune(s)
+	if len(r) <= length {
+		return s
+	}
+	half := (length - 1) / 2
+	return string(r[:half]) + "…" + string(r[len(r)-half:])
+}

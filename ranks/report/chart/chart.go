@@ -1,0 +1,109 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+)
+
+// Chart is lines or bars, and the names of their axes.
+type Chart struct {
+	Name  string // of its file: loss-epochs
+	Title string
+	X, Y  string // names of the axes, with units; bars have X alone
+	Lines []Line
+	Bars  []Bar
+}
+
+// Line is the course of a group's number.
+type Line struct {
+	Group  int
+	Name   string
+	Points []Point // in the order of X
+}
+
+// Point is a mean, and the standard deviation of what it is the mean of.
+type Point struct{ X, Y, Deviation float64 }
+
+// Bar is a number of a group.
+type Bar struct {
+	Group            int
+	Name             string
+	Value, Deviation float64
+	Text             string // the same, as it is printed
+}
+
+// Colours are how many groups have a colour of their own; others repeat them with other
+// dashes.
+const Colours = 7
+
+// dashes of lines, in pixels.
+var dashes = []string{"none", "6 3", "2 3", "8 3 2 3"}
+
+// Look are the class of a group's colour and the dashes of its lines.
+func Look(group int) (class, dash string) {
+	return fmt.Sprintf("c%d", group%Colours), dashes[group/Colours%len(dashes)]
+}
+
+// most is the number of points above which a line is drawn with every k-th of them.
+const most = 300
+
+// thin leaves out points between the first and the last.
+func thin(points []Point) []Point {
+	step := (len(points) + most - 1) / most
+	if step < 2 {
+		return points
+	}
+	var few []Point
+	for i := 0; i < len(points)-1; i += step {
+		few = append(few, points[i])
+	}
+	return append(few, points[len(points)-1])
+}
+
+// span is a part of an axis.
+type span struct{ from, to float64 }
+
+func nothing() span { return span{math.Inf(1), math.Inf(-1)} }
+
+func (s *span) add(x float64) { s.from, s.to = min(s.from, x), max(s.to, x) }
+
+// wide is a span that has a length: one value gets some room on either side.
+func (s span) wide() span {
+	if s.from > s.to {
+		return span{0, 1}
+	}
+	if s.from == s.to {
+		room := max(math.Abs(s.from)/10, 1e-9)
+		return span{s.from - room, s.to + room}
+	}
+	return s
+}
+
+// ticks are round numbers of a span, about n of them, and their texts. Steps are 1, 2 or
+// 5 times a power of 10.
+func (s span) ticks(n int) (at []float64, text []string) {
+	raw := (s.to - s.from) / float64(n)
+	power := math.Pow(10, math.Floor(math.Log10(raw)))
+	step := 10 * power
+	for _, k := range []float64{5, 2, 1} {
+		if k*power >= raw {
+			step = k * power
+		}
+	}
+	decimals := max(0, int(-math.Floor(math.Log10(step)+1e-9)))
+	for k := math.Ceil(s.from/step - 1e-9); k*step <= s.to+step*1e-9; k++ {
+		at, text = append(at, k*step), append(text, number(k*step, decimals))
+	}
+	return at, text
+}
+
+// number is a tick's text, short where it is very large or very small.
+func number(x float64, decimals int) string {
+	switch size := math.Abs(x); {
+	case size >= 1e5, decimals > 5 && size > 0:
+		return fmt.Sprintf("%.3g", x)
+	case decimals > 5:
+		return "0"
+	}
+	return fmt.Sprintf("%.*f", decimals, x)
+}
