@@ -98,15 +98,25 @@ func (t *table) bars(c column, names []string) chart.Chart {
 	return b
 }
 
+// telling tells whether groups differ in a setting, but for runs that do not know it yet.
+func (t *table) telling(setting int) bool {
+	seen := map[string]bool{}
+	for _, g := range t.groups {
+		if v := t.values(g[0])[setting]; v != "-" && v != auto {
+			seen[v] = true
+		}
+	}
+	return len(seen) > 1
+}
+
 // names tell groups apart: by their settings, and by folders where these are equal.
 func (t *table) names() []string {
 	names, count := make([]string, len(t.groups)), map[string]int{}
-	differing := Differing(slices.Concat(t.groups...))
 	for k, g := range t.groups {
 		var words []string
 		for i, v := range t.values(g[0]) {
-			if s := t.settings[i]; v != "-" && (t.grouped || slices.Contains(differing, s)) {
-				words = append(words, s+"="+v)
+			if t.telling(i) && v != "-" {
+				words = append(words, t.settings[i]+"="+v)
 			}
 		}
 		names[k] = strings.Join(words, " ")

@@ -44,7 +44,7 @@ func (t *table) page(runs []*Run, failed error) *page.Page {
 	curves, bars := t.figures()
 	p.Parts = append(p.Parts, page.Part{Title: "Curves", Text: t.explain(), Figures: drawn(curves)}, page.Part{Title: "Bars", Figures: drawn(bars)})
 	if lanes := timelines(runs); len(lanes) > 0 {
-		p.Parts = append(p.Parts, page.Part{Title: "Timelines", Text: "What the workers of each rank did in two epochs. White is waiting.", Wide: lanes})
+		p.Parts = append(p.Parts, page.Part{Title: "Timelines", Text: "What the workers of each rank did in two epochs. Gaps are waits.", Wide: lanes})
 	}
 	p.Parts = append(p.Parts, page.Part{Title: "Settings of each run", Folded: true, Table: settingsTable(runs)},
 		page.Part{Title: "Settings that all runs share", Folded: true, Table: shared(runs)})

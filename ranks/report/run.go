@@ -92,8 +92,11 @@ func read(dir string) (*Run, error) {
 	return r, err
 }
 
-// undecided is a number of servers that a run settles when it begins.
-const undecided = "-1"
+// A number of servers that a run settles when it begins.
+const (
+	undecided = "-1"
+	auto      = "auto" // as a table has it
+)
 
 // private are settings that say nothing about what ran.
 var private = []string{"out", "force", "quiet", "trace", "keep", "resume", "grace", "stall-warn", "stall-abort", "force-memory", "checkpoint-every"}
@@ -111,7 +114,7 @@ func settings(path string) (s map[string]string, trace string, err error) {
 		}
 	}
 	if s["servers"] == undecided {
-		s["servers"] = "auto"
+		s["servers"] = auto
 	}
 	trace, _ = values["trace"].(string)
 	return s, trace, nil

@@ -5,6 +5,7 @@ const (
 	rowHeight = 34
 	barTop    = 17
 	barHeight = 11
+	letter    = 7 // width of one, in a font that is wider than most
 )
 
 // bars draws bars from left to right, each below its name and its number, so that a
@@ -16,7 +17,7 @@ func (c *Chart) bars(p *canvas) {
 		x.add(b.Value - b.Deviation)
 	}
 	height := above + len(c.Bars)*rowHeight + below
-	a := area{x: x.wide(), height: float64(height)}
+	a := area{x: x.wide(), left: right, height: float64(height)}
 	c.begin(p, height)
 	at, _ := a.x.ticks(6)
 	for _, v := range at {
@@ -35,7 +36,7 @@ func (a area) bar(p *canvas, b Bar, y int) {
 	from, to := a.across(min(0, b.Value)), a.across(max(0, b.Value))
 	p.printf(`<g class="g%d %s"><title>%s: %s</title>`, b.Group, class, b.Name, b.Text)
 	p.printf(`<text class="label" x="%d" y="%d">%s</text><text class="value" x="%d" y="%d" text-anchor="end">%s</text>`,
-		left, y+12, short(b.Name, 36), boxWidth-right, y+12, b.Text)
+		right, y+12, short(b.Name, (boxWidth-2*right)/letter-len(b.Text)-1), boxWidth-right, y+12, b.Text)
 	p.printf(`<rect class="bar" x="%.1f" y="%d" width="%.1f" height="%d"/>`, from, y+barTop, max(to-from, 0.5), barHeight)
 	if b.Deviation > 0 {
 		middle := y + barTop + barHeight/2

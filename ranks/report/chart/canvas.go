@@ -44,6 +44,6 @@ func short(s string, length int) string {
 	if len(r) <= length {
 		return s
 	}
-	half := (length - 1) / 2
+	half := max(length-1, 8) / 2
 	return string(r[:half]) + "…" + string(r[len(r)-half:])
 }

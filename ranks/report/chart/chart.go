@@ -73,7 +73,10 @@ func (s span) wide() span {
 		return span{0, 1}
 	}
 	if s.from == s.to {
-		room := max(math.Abs(s.from)/10, 1e-9)
+		room := math.Abs(s.from) / 10
+		if room == 0 {
+			room = 0.5
+		}
 		return span{s.from - room, s.to + room}
 	}
 	return s
@@ -92,7 +95,7 @@ func (s span) ticks(n int) (at []float64, text []string) {
 	}
 	decimals := max(0, int(-math.Floor(math.Log10(step)+1e-9)))
 	for k := math.Ceil(s.from/step - 1e-9); k*step <= s.to+step*1e-9; k++ {
-		at, text = append(at, k*step), append(text, number(k*step, decimals))
+		at, text = append(at, k*step+0), append(text, number(k*step+0, decimals)) // + 0: no -0
 	}
 	return at, text
 }
@@ -100,10 +103,10 @@ func (s span) ticks(n int) (at []float64, text []string) {
 // number is a tick's text, short where it is very large or very small.
 func number(x float64, decimals int) string {
 	switch size := math.Abs(x); {
-	case size >= 1e5, decimals > 5 && size > 0:
-		return fmt.Sprintf("%.3g", x)
-	case decimals > 5:
+	case size == 0:
 		return "0"
+	case size >= 1e5, decimals > 5:
+		return fmt.Sprintf("%.3g", x)
 	}
 	return fmt.Sprintf("%.*f", decimals, x)
 }

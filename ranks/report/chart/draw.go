@@ -12,7 +12,7 @@ import (
 const (
 	boxWidth  = 400
 	boxHeight = 260
-	left      = 46
+	left      = 52
 	right     = 12
 	above     = 10
 	below     = 38
@@ -36,7 +36,7 @@ func (c *Chart) begin(p *canvas, height int) {
 // lines draws lines, the bands of their deviations below them.
 func (c *Chart) lines(p *canvas) {
 	x, y := c.extent()
-	a := area{x, y, boxHeight}
+	a := area{x, y, left, boxHeight}
 	c.begin(p, boxHeight)
 	a.axes(p, c.X, c.Y)
 	for _, l := range c.Lines {
@@ -69,12 +69,12 @@ func (c *Chart) extent() (x, y span) {
 
 // area maps numbers to places in a box.
 type area struct {
-	x, y   span
-	height float64
+	x, y         span
+	left, height float64
 }
 
 func (a area) across(x float64) float64 {
-	return left + (x-a.x.from)/(a.x.to-a.x.from)*(boxWidth-left-right)
+	return a.left + (x-a.x.from)/(a.x.to-a.x.from)*(boxWidth-a.left-right)
 }
 
 func (a area) up(y float64) float64 {
@@ -101,11 +101,15 @@ func (a area) bottom(p *canvas, name string) {
 	bottom := a.height - below
 	at, text := a.x.ticks(6)
 	for i, v := range at {
-		p.printf(`<path class="axis" d="M%.1f %.1fv4"/><text class="tick" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n",
-			a.across(v), bottom, a.across(v), bottom+16, text[i])
+		at, anchor := a.across(v), "middle"
+		if at > boxWidth-right-letter && len(text[i]) > 3 { // there is no room behind the axis
+			anchor = "end"
+		}
+		p.printf(`<path class="axis" d="M%.1f %.1fv4"/><text class="tick" x="%.1f" y="%.1f" text-anchor="%s">%s</text>`+"\n",
+			at, bottom, at, bottom+16, anchor, text[i])
 	}
-	p.printf(`<path class="axis" d="M%d %.1fH%d"/>`+"\n", left, bottom, boxWidth-right)
-	p.printf(`<text class="name" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", (left+boxWidth-right)/2.0, a.height-5, name)
+	p.printf(`<path class="axis" d="M%.1f %.1fH%d"/>`+"\n", a.left, bottom, boxWidth-right)
+	p.printf(`<text class="name" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", (a.left+boxWidth-right)/2, a.height-5, name)
 }
 
 // line draws one; a single point is a dot.
