@@ -19,10 +19,15 @@ import (
 
 // files writes what the options ask for beside the table.
 func (o Options) files(t *table, runs []*Run, failed error) error {
-	if o.HTML == "" {
+	if o.HTML != "" {
+		if err := t.page(runs, failed).Save(op, o.HTML); err != nil {
+			return err
+		}
+	}
+	if o.Plots == "" {
 		return nil
 	}
-	return t.page(runs, failed).Save(op, o.HTML)
+	return savePlots(o.Plots, t.plots(runs))
 }
 
 // page is everything about the runs.

@@ -1,10 +1,12 @@
 package report
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sort"
 	"strconv"
@@ -83,14 +85,41 @@ func read(dir string) (*Run, error) {
 		return nil, err
 	}
 	r.Settings, r.Trace, err = settings(filepath.Join(dir, "config.toml"))
-	if err == nil && r.Summary != nil {
-		r.Settings["dataset"], r.Settings["servers"] = r.Summary.Dataset, strconv.Itoa(r.Summary.Servers)
-		if r.Summary.Synthetic {
-			r.Settings["dataset"] += " (generated)"
+	if err != nil {
+		return nil, err
+	}
+	dataset, servers, generated := told(filepath.Join(dir, "log.txt"))
+	if s := r.Summary; s != nil {
+		dataset, servers, generated = s.Dataset, strconv.Itoa(s.Servers), s.Synthetic
+	}
+	if generated {
+		dataset += " (generated)"
+	}
+	for name, v := range map[string]string{"dataset": dataset, "servers": servers} {
+		if v != "" {
+			r.Settings[name] = v
 		}
 	}
-	return r, err
+	return r, nil
 }
+
+// told is what a run that has not ended said of itself when it began; empty where it
+// has not.
+func told(log string) (dataset, servers string, generated bool) {
+	text, _ := os.ReadFile(log)
+	if m := datasetLine.FindSubmatch(text); m != nil {
+		dataset = string(m[1])
+	}
+	if m := serversWord.FindSubmatch(text); m != nil {
+		servers = string(m[1])
+	}
+	return dataset, servers, bytes.Contains(text, []byte("\ndataset synthetic=true"))
+}
+
+var (
+	datasetLine = regexp.MustCompile(`(?m)^dataset name=(.*) vertices=`)
+	serversWord = regexp.MustCompile(`(?m)^world .* servers=(\d+)`)
+)
 
 // A number of servers that a run settles when it begins.
 const (

@@ -27,15 +27,24 @@ func (c *canvas) printf(format string, args ...any) {
 	}
 }
 
-// escape makes a text fit for an element or a quoted attribute. XML has no way to write
-// control characters.
-func escape(s string) string {
-	return html.EscapeString(strings.Map(func(r rune) rune {
+// raw writes markup that is a constant of ours.
+func (c *canvas) raw(s string) {
+	if c.err == nil {
+		_, c.err = io.WriteString(c.w, s)
+	}
+}
+
+// escape makes a text fit for an element or a quoted attribute.
+func escape(s string) string { return html.EscapeString(Printable(s)) }
+
+// Printable is a text without control characters, which XML has no way to write.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return unicode.ReplacementChar
 		}
 		return r
-	}, strings.ToValidUTF8(s, string(unicode.ReplacementChar))))
+	}, strings.ToValidUTF8(s, string(unicode.ReplacementChar)))
 }
 
 // short cuts a text in its middle.

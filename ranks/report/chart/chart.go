@@ -32,18 +32,6 @@ type Bar struct {
 	Text             string // the same, as it is printed
 }
 
-// Colours are how many groups have a colour of their own; others repeat them with other
-// dashes.
-const Colours = 7
-
-// dashes of lines, in pixels.
-var dashes = []string{"none", "6 3", "2 3", "8 3 2 3"}
-
-// Look are the class of a group's colour and the dashes of its lines.
-func Look(group int) (class, dash string) {
-	return fmt.Sprintf("c%d", group%Colours), dashes[group/Colours%len(dashes)]
-}
-
 // most is the number of points above which a line is drawn with every k-th of them.
 const most = 300
 

@@ -1,11 +1,6 @@
 package chart
 
-import (
-	"fmt"
-	"io"
-	"math"
-	"strings"
-)
+import "math"
 
 // The box of a chart, in units of which a page shows about one a pixel, and the margins
 // of what is drawn in it.
@@ -16,40 +11,36 @@ const (
 	right     = 12
 	above     = 10
 	below     = 38
+	letter    = 7 // width of one, in a font that is wider than most
 )
 
-// Draw writes the chart as an SVG element.
-func (c *Chart) Draw(w io.Writer) error {
-	p := &canvas{w: w}
+// height is that of the chart's box.
+func (c *Chart) height() float64 {
 	if len(c.Bars) > 0 {
-		c.bars(p)
+		return above + float64(len(c.Bars))*rowHeight + below
+	}
+	return boxHeight
+}
+
+func (c *Chart) draw(s surface) {
+	if len(c.Bars) > 0 {
+		c.drawBars(s)
 	} else {
-		c.lines(p)
+		c.drawLines(s)
 	}
-	return p.err
 }
 
-func (c *Chart) begin(p *canvas, height int) {
-	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", boxWidth, height, c.Title)
-}
-
-// lines draws lines, the bands of their deviations below them.
-func (c *Chart) lines(p *canvas) {
+// drawLines draws lines, the bands of their deviations below them.
+func (c *Chart) drawLines(s surface) {
 	x, y := c.extent()
-	a := area{x, y, left, boxHeight}
-	c.begin(p, boxHeight)
-	a.axes(p, c.X, c.Y)
+	a := area{s, x, y, left, c.height()}
+	a.axes(c.X, c.Y)
 	for _, l := range c.Lines {
-		points := thin(l.Points)
-		if band := a.band(points); band != "" {
-			class, _ := Look(l.Group)
-			p.printf(`<path class="band g%d %s" d="%s"/>`+"\n", l.Group, class, band)
-		}
+		a.band(l.Group, thin(l.Points))
 	}
 	for _, l := range c.Lines {
-		a.line(p, l)
+		a.line(l)
 	}
-	p.printf("</svg>\n")
 }
 
 // extent is what the axes must show.
@@ -67,8 +58,9 @@ func (c *Chart) extent() (x, y span) {
 	return x, span{y.from - room, y.to + room}
 }
 
-// area maps numbers to places in a box.
+// area is the part of a surface within axes, to which it maps numbers.
 type area struct {
+	surface
 	x, y         span
 	left, height float64
 }
@@ -81,81 +73,61 @@ func (a area) up(y float64) float64 {
 	return a.height - below - (y-a.y.from)/(a.y.to-a.y.from)*(a.height-above-below)
 }
 
+func (a area) place(x, y float64) xy { return xy{a.across(x), a.up(y)} }
+
 // axes draws a grid, its numbers and the names of the axes.
-func (a area) axes(p *canvas, x, y string) {
+func (a area) axes(x, y string) {
 	bottom := a.height - below
 	at, text := a.y.ticks(5)
 	for i, v := range at {
-		p.printf(`<path class="grid" d="M%d %.1fH%d"/><text class="tick" x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n",
-			left, a.up(v), boxWidth-right, left-5, a.up(v)+4, text[i])
+		a.mark(grid, none, "", xy{a.left, a.up(v)}, xy{boxWidth - right, a.up(v)})
+		a.text(tick, none, xy{a.left - 5, a.up(v) + 4}, end, false, text[i])
 	}
-	a.bottom(p, x)
-	p.printf(`<path class="axis" d="M%d %dV%.1f"/>`+"\n", left, above, bottom)
-	if y != "" {
-		p.printf(`<text class="name" transform="translate(11 %.1f) rotate(-90)" text-anchor="middle">%s</text>`+"\n", (above+bottom)/2, y)
-	}
+	a.bottom(x)
+	a.mark(axis, none, "", xy{a.left, above}, xy{a.left, bottom})
+	a.text(name, none, xy{12, (above + bottom) / 2}, middle, true, y)
 }
 
 // bottom draws the x axis.
-func (a area) bottom(p *canvas, name string) {
+func (a area) bottom(x string) {
 	bottom := a.height - below
 	at, text := a.x.ticks(6)
 	for i, v := range at {
-		at, anchor := a.across(v), "middle"
+		at, where := a.across(v), middle
 		if at > boxWidth-right-letter && len(text[i]) > 3 { // there is no room behind the axis
-			anchor = "end"
+			where = end
 		}
-		p.printf(`<path class="axis" d="M%.1f %.1fv4"/><text class="tick" x="%.1f" y="%.1f" text-anchor="%s">%s</text>`+"\n",
-			at, bottom, at, bottom+16, anchor, text[i])
+		a.mark(axis, none, "", xy{at, bottom}, xy{at, bottom + 4})
+		a.text(tick, none, xy{at, bottom + 16}, where, false, text[i])
 	}
-	p.printf(`<path class="axis" d="M%.1f %.1fH%d"/>`+"\n", a.left, bottom, boxWidth-right)
-	p.printf(`<text class="name" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", (a.left+boxWidth-right)/2, a.height-5, name)
+	a.mark(axis, none, "", xy{a.left, bottom}, xy{boxWidth - right, bottom})
+	a.text(name, none, xy{(a.left + boxWidth - right) / 2, a.height - 5}, middle, false, x)
 }
 
-// line draws one; a single point is a dot.
-func (a area) line(p *canvas, l Line) {
-	points := thin(l.Points)
-	class, dash := Look(l.Group)
-	switch {
-	case len(points) == 0:
-	case len(points) == 1:
-		p.printf(`<circle class="dot g%d %s" cx="%.1f" cy="%.1f" r="3"><title>%s</title></circle>`+"\n",
-			l.Group, class, a.across(points[0].X), a.up(points[0].Y), l.Name)
+// line draws one; a single point is a square.
+func (a area) line(l Line) {
+	var places []xy
+	for _, q := range thin(l.Points) {
+		places = append(places, a.place(q.X, q.Y))
+	}
+	switch len(places) {
+	case 0:
+	case 1:
+		x, y := places[0].x, places[0].y
+		a.mark(bar, l.Group, l.Name, xy{x - 3, y - 3}, xy{x + 3, y - 3}, xy{x + 3, y + 3}, xy{x - 3, y + 3})
 	default:
-		p.printf(`<path class="line g%d %s" stroke-dasharray="%s" d="%s"><title>%s</title></path>`+"\n",
-			l.Group, class, dash, "M"+a.way(points, 0), l.Name)
+		a.mark(line, l.Group, l.Name, places...)
 	}
 }
 
-// way is a path over the points, some deviations away from them.
-func (a area) way(points []Point, deviations float64) string {
-	var b strings.Builder
-	for i, q := range points {
-		if i > 0 {
-			b.WriteByte('L')
-		}
-		fmt.Fprintf(&b, "%.1f %.1f", a.across(q.X), a.up(q.Y+deviations*q.Deviation))
-	}
-	return b.String()
-}
-
-// band is the path round the deviations; empty where there are none.
-func (a area) band(points []Point) string {
-	widest, back := 0.0, make([]Point, len(points))
+// band draws the area between the deviations on either side, where there are any.
+func (a area) band(group int, points []Point) {
+	widest, places := 0.0, make([]xy, 2*len(points))
 	for i, q := range points {
 		widest = max(widest, q.Deviation)
-		back[len(points)-1-i] = q
+		places[i], places[len(places)-1-i] = a.place(q.X, q.Y+q.Deviation), a.place(q.X, q.Y-q.Deviation)
 	}
-	if widest == 0 || math.IsNaN(widest) {
-		return ""
+	if widest > 0 && !math.IsInf(widest, 0) {
+		a.mark(band, group, "", places...)
 	}
-	return "M" + a.way(points, 1) + "L" + a.way(back, -1) + "Z"
-}
-
-// Swatch draws a group's colour and dashes.
-func Swatch(w io.Writer, group int) error {
-	p := &canvas{w: w}
-	class, dash := Look(group)
-	p.printf(`<svg viewBox="0 0 30 10" aria-hidden="true"><path class="line %s" stroke-dasharray="%s" d="M1 5H29"/></svg>`, class, dash)
-	return p.err
 }

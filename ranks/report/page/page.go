@@ -73,6 +73,7 @@ const mark = `<meta name="generator" content="siafu">`
 
 // Write writes the page.
 func (p *Page) Write(w io.Writer) error {
+	css := chart.Style(false) + "@media (prefers-color-scheme: dark) { " + chart.Style(true) + "}\n" + chart.Rules() + style
 	sum := sha256.Sum256([]byte(script))
 	return whole.Execute(w, struct {
 		*Page
@@ -80,7 +81,7 @@ func (p *Page) Write(w io.Writer) error {
 		Style  template.CSS
 		Script template.JS
 		Hash   string
-	}{p, mark, template.CSS(style), template.JS(script), base64.StdEncoding.EncodeToString(sum[:])})
+	}{p, mark, template.CSS(css), template.JS(script), base64.StdEncoding.EncodeToString(sum[:])})
 }
 
 // Save writes the page to a file, which may be an older page. op names the operation in
