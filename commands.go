@@ -33,6 +33,7 @@ type grammar struct {
 	Train     trainCmd     `cmd:"" help:"Train a network."`
 	Launch    launchCmd    `cmd:"" help:"Run a command on ranks under mpirun, and restart it if it crashes."`
 	Submit    submitCmd    `cmd:"" help:"Write a batch script for Slurm and submit it."`
+	Sweep     sweepCmd     `cmd:"" help:"Train for each combination of lists of values."`
 	Status    statusCmd    `cmd:"" help:"Say how runs and jobs are doing."`
 	Predict   predictCmd   `cmd:"" help:"Run a trained network over every vertex."`
 	Report    reportCmd    `cmd:"" help:"Compare run folders."`
