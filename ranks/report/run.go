@@ -128,7 +128,7 @@ const (
 )
 
 // private are settings that say nothing about what ran.
-var private = []string{"out", "force", "quiet", "trace", "keep", "resume", "grace", "stall-warn", "stall-abort", "force-memory", "checkpoint-every"}
+var private = []string{"out", "force", "quiet", "trace", "tensorboard", "keep", "resume", "grace", "stall-warn", "stall-abort", "force-memory", "checkpoint-every"}
 
 // settings are those of a configuration, as text, and the timeline that it names.
 func settings(path string) (s map[string]string, trace string, err error) {
