@@ -166,7 +166,7 @@ type benchCmd struct {
 	Breakdown breakdownCmd                        `cmd:"" help:"Say where the time of an epoch goes: tasks, hidden communication, idle ranks."`
 	Codecs    measurement[bench.CodecsOptions]    `cmd:"" help:"Compare codecs of ghost rows: bytes and accuracy."`
 	CUDA      measurement[bench.CUDAOptions]      `cmd:"" name:"cuda" help:"Time gathers, products and epochs on a GPU beside cuSPARSE, cuBLAS, PyTorch Geometric and DGL."`
-	Digest    measurement[digest.Options]         `cmd:"" help:"Compare ways of training with stale ghosts: the tables and figures of DIGEST."`
+	Digest    digestCmd                           `cmd:"" help:"Compare ways of training with stale ghosts: the tables and figures of DIGEST."`
 	Epoch     measurement[bench.EpochOptions]     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
 	Links     linksCmd                            `cmd:"" help:"Train over links of chosen rates between hosts made of this machine."`
 	Kernels   measurement[bench.KernelsOptions]   `cmd:"" help:"Time every kernel beside what this machine can do."`
@@ -197,6 +197,18 @@ func (c *breakdownCmd) Run(ctx context.Context, io console) error {
 		bench.Machine(io.out)
 	}
 	return bench.Breakdown(ctx, c.Options, io.out)
+}
+
+type digestCmd struct {
+	Options digest.Options `embed:""`
+}
+
+func (c *digestCmd) Run(ctx context.Context, io console) error {
+	var machine strings.Builder
+	bench.Machine(&machine)
+	fmt.Fprint(io.out, machine.String())
+	c.Options.Origin = machine.String()
+	return c.Options.Run(ctx, io.out)
 }
 
 type linksCmd struct {

@@ -11,13 +11,14 @@ for (const key of document.querySelectorAll("button.key")) {
   });
 }
 
-// A column is one of numbers where every cell is one, with a deviation or not, or "-".
+// A column is one of numbers where every cell is one, with a deviation or not, or nothing.
 const number = /^[-+]?[0-9.]+(e[-+]?[0-9]+)?( ± .*)?$/i;
+const nothing = (cell) => cell === "" || cell === "-" || cell === "never";
 
 // compare orders two cells; what has no number comes last, whichever way the others go.
 function compare(a, b, numeric, down) {
-  if (a === "-" || b === "-") {
-    return (a === "-") - (b === "-");
+  if (nothing(a) || nothing(b)) {
+    return nothing(a) - nothing(b);
   }
   const order = numeric ? parseFloat(a) - parseFloat(b) : a.localeCompare(b, undefined, { numeric: true });
   return down ? -order : order;
@@ -35,7 +36,7 @@ for (const head of document.querySelectorAll("th button")) {
     column.setAttribute("aria-sort", down ? "descending" : "ascending");
     const text = (row) => row.cells[column.cellIndex].textContent;
     const rows = Array.from(body.rows);
-    const numeric = rows.every((row) => text(row) === "-" || number.test(text(row)));
+    const numeric = rows.every((row) => nothing(text(row)) || number.test(text(row)));
     rows.sort((a, b) => compare(text(a), text(b), numeric, down));
     body.append(...rows);
   });
