@@ -49,7 +49,7 @@ func (t *table) page(runs []*Run, failed error) *page.Page {
 	curves, bars := t.figures()
 	p.Parts = append(p.Parts, page.Part{Title: "Curves", Text: t.explain(), Figures: drawn(curves)}, page.Part{Title: "Bars", Figures: drawn(bars)})
 	if lanes := timelines(runs); len(lanes) > 0 {
-		p.Parts = append(p.Parts, page.Part{Title: "Timelines", Text: "What the workers of each rank did in two epochs. Gaps are waits.", Wide: lanes})
+		p.Parts = append(p.Parts, page.Part{Title: "Timelines", Text: "What the workers of each rank did in two epochs. Gaps are time in no task.", Wide: lanes})
 	}
 	p.Parts = append(p.Parts, page.Part{Title: "Settings of each run", Folded: true, Table: settingsTable(runs)},
 		page.Part{Title: "Settings that all runs share", Folded: true, Table: shared(runs)})
@@ -65,7 +65,7 @@ func lead(t *table, runs []*Run) string {
 	if t.grouped {
 		line += fmt.Sprintf(" in %d groups; means ± standard deviations over the runs of a group", len(t.groups))
 	}
-	return line + ". How they ended: " + state(runs) + "."
+	return line + ". How they ended: " + strings.ReplaceAll(state(runs), "epochs", "after all epochs") + "."
 }
 
 // explain says what lines and bands are.

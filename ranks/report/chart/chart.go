@@ -53,14 +53,21 @@ type span struct{ from, to float64 }
 
 func nothing() span { return span{math.Inf(1), math.Inf(-1)} }
 
-func (s *span) add(x float64) { s.from, s.to = min(s.from, x), max(s.to, x) }
+func (s *span) add(x float64) {
+	x = bounded(x)
+	s.from, s.to = min(s.from, x), max(s.to, x)
+}
 
-// wide is a span that has a length: one value gets some room on either side.
+// bounded is x, or a number so large that lengths of spans are numbers too.
+func bounded(x float64) float64 { return min(max(x, -1e300), 1e300) }
+
+// wide is a span in which ticks can be told apart: values that are all but equal get some
+// room on either side.
 func (s span) wide() span {
 	if s.from > s.to {
 		return span{0, 1}
 	}
-	if s.from == s.to {
+	if s.to-s.from <= 1e-9*max(math.Abs(s.from), math.Abs(s.to)) {
 		room := math.Abs(s.from) / 10
 		if room == 0 {
 			room = 0.5

@@ -110,7 +110,7 @@ func TestPNG(t *testing.T) {
 
 // Ticks are round, lie in their span and are told apart, whatever its size.
 func TestTicks(t *testing.T) {
-	for _, s := range []span{{0, 1}, {0.7853, 0.7903}, {1, 60}, {0, 3e-5}, {-1e9, 2e9}, {0, 1e-12}, span{5, 5}.wide(), span{0, 0}.wide(), nothing().wide()} {
+	for _, s := range []span{{0, 1}, {0.7853, 0.7903}, {1, 60}, {0, 3e-5}, {-1e9, 2e9}, {0, 1e-12}, span{0.6931, math.Nextafter(0.6931, 1)}.wide(), span{1e9, 1e9 + 1e-6}.wide(), span{5, 5}.wide(), span{0, 0}.wide(), nothing().wide()} {
 		at, text := s.ticks(5)
 		if len(at) < 2 || len(at) > 11 {
 			t.Errorf("%v: %d ticks", s, len(at))
@@ -123,6 +123,19 @@ func TestTicks(t *testing.T) {
 				t.Errorf("%v: two ticks %q", s, text[i])
 			}
 		}
+	}
+}
+
+// Losses of a run that has diverged leave a chart of numbers, and the others' in sight.
+func TestHuge(t *testing.T) {
+	c := twoLines()
+	c.Lines[0].Points[1].Y, c.Lines[1].Points[0].Deviation = math.MaxFloat64, math.MaxFloat64
+	if _, y := c.extent(); y.to > 10 {
+		t.Errorf("the axis ends at %g", y.to)
+	}
+	var b strings.Builder
+	if err := c.Draw(&b); err != nil || strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf") {
+		t.Errorf("%v: %s", err, &b)
 	}
 }
 

@@ -1,6 +1,9 @@
 package chart
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // The box of a chart, in units of which a page shows about one a pixel, and the margins
 // of what is drawn in it.
@@ -43,19 +46,41 @@ func (c *Chart) drawLines(s surface) {
 	}
 }
 
-// extent is what the axes must show.
+// extent is what the axes must show: all points, but for those of a course that leaves the
+// others far below. They lie at the
+// edge.
 func (c *Chart) extent() (x, y span) {
 	x, y = nothing(), nothing()
+	top := c.top()
 	for _, l := range c.Lines {
 		for _, q := range l.Points {
 			x.add(q.X)
-			y.add(q.Y - q.Deviation)
-			y.add(q.Y + q.Deviation)
+			y.add(min(q.Y, top) - min(q.Deviation, top))
+			y.add(min(q.Y+q.Deviation, top))
 		}
 	}
 	x, y = x.wide(), y.wide()
 	room := (y.to - y.from) / 25
 	return x, span{y.from - room, y.to + room}
+}
+
+// top is three times what the lines begin with or, if that is more, their median.
+func (c *Chart) top() float64 {
+	var all []float64
+	first := 0.0
+	for _, l := range c.Lines {
+		for i, q := range l.Points {
+			all = append(all, q.Y)
+			if i == 0 {
+				first = max(first, q.Y)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return 3 * max(first, all[len(all)/2])
 }
 
 // area is the part of a surface within axes, to which it maps numbers.
@@ -66,11 +91,11 @@ type area struct {
 }
 
 func (a area) across(x float64) float64 {
-	return a.left + (x-a.x.from)/(a.x.to-a.x.from)*(boxWidth-a.left-right)
+	return a.left + (bounded(x)-a.x.from)/(a.x.to-a.x.from)*(boxWidth-a.left-right)
 }
 
 func (a area) up(y float64) float64 {
-	return a.height - below - (y-a.y.from)/(a.y.to-a.y.from)*(a.height-above-below)
+	return a.height - below - (min(max(y, a.y.from), a.y.to)-a.y.from)/(a.y.to-a.y.from)*(a.height-above-below)
 }
 
 func (a area) place(x, y float64) xy { return xy{a.across(x), a.up(y)} }
