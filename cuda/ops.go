@@ -16,7 +16,8 @@ import (
 //
 // Design note: all Ops of a rank queue their work on one stream. What is called
 // later, on any of them, must find done what was called before; with streams of
-// their own each call would first have its stream wait for all others.
+// their own each call would first have its stream wait for all others. Copies of rows
+// that cross to other ranks alone have streams beside it (crossing).
 type Ops struct {
 	*rank
 	*workspace
@@ -30,7 +31,8 @@ var _ kernels.Ops = (*Ops)(nil)
 // rank is what all Ops of a rank share.
 type rank struct {
 	device    device.Device
-	stream    device.Stream
+	stream    device.Stream // of kernels
+	ways      ways
 	modules   []device.Module
 	functions map[string]device.Function
 	blas      device.BLAS // nil: dense products are the own kernels'
@@ -39,6 +41,8 @@ type rank struct {
 	err   *fault.Error // the first of the device; nil: it is well
 	plans map[matrix]*plan
 	users int // Ops that are not closed
+	say   func(line string)
+	told  bool // that the system pins no memory
 }
 
 // workspace is what kernels of one Ops need while they run. Its memory on the device
@@ -126,9 +130,28 @@ func (r *rank) unload() {
 	if r.blas != nil {
 		_ = r.blas.Close()
 	}
-	if r.stream != nil {
-		_ = r.stream.Close()
+	for _, s := range []device.Stream{r.ways.out, r.ways.in, r.stream} {
+		if s != nil {
+			_ = s.Close()
+		}
 	}
+}
+
+// Tell has say told, once, what users should know of the rank's device.
+func (o *Ops) Tell(say func(line string)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.say = say
+}
+
+// pageable says, once, that memory of the host is not pinned.
+func (r *rank) pageable(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.told && r.say != nil {
+		r.say(fmt.Sprintf("memory of this host is not page-locked, so that rows cross to the GPU and back more slowly: %v", err))
+	}
+	r.told = true
 }
 
 // Fork implements kernels.Ops.

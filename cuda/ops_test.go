@@ -18,9 +18,9 @@ type failing struct {
 	device.Device
 	device.Stream
 	device.Module
-	load, alloc, launch error
-	used                int // bytes that are not freed
-	sizes               map[device.Ptr]int
+	load, alloc, launch, pin error
+	used                     int // bytes that are not freed
+	sizes                    map[device.Ptr]int
 }
 
 func (d *failing) Properties() device.Properties              { return device.Properties{Name: "a test's"} }
@@ -44,6 +44,15 @@ func (d *failing) Free(p device.Ptr) error                                   { d
 func (d *failing) Set(device.Ptr, byte, int) error                           { return nil }
 func (d *failing) CopyIn(device.Ptr, []byte) error                           { return nil }
 func (d *failing) CopyOut([]byte, device.Ptr) error                          { return nil }
+func (d *failing) BeginIn(device.Ptr, []byte) error                          { return nil }
+func (d *failing) BeginOut([]byte, device.Ptr) error                         { return nil }
+func (d *failing) NewEvent() (device.Event, error)                           { return d, nil }
+func (d *failing) Record(device.Event) error                                 { return nil }
+func (d *failing) Wait(device.Event) error                                   { return nil }
+func (d *failing) Done() (bool, error)                                       { return true, nil }
+func (d *failing) Since(device.Event) (float64, error)                       { return 0, nil }
+func (d *failing) Pin([]byte) error                                          { return d.pin }
+func (d *failing) Unpin([]byte) error                                        { return nil }
 func (d *failing) Launch(device.Function, device.Launch, *device.Args) error { return d.launch }
 func (d *failing) Synchronize() error                                        { return nil }
 func (d *failing) Unload() error                                             { return nil }
@@ -169,7 +178,18 @@ func TestCallsDoNotAllocate(t *testing.T) {
 	}
 	state := []kernels.Mat{square, square}
 	labels, split := kernels.Place(o, arena, make([]int32, n)), kernels.Place(o, arena, make([]uint8, n))
+	c, bytes := o.Crossing(arena), make([]byte, 4)
+	coded := kernels.NewVector[uint8](o, arena, n*n+4*n)
 	for name, call := range map[string]func(){
+		"EncodeRows": func() { o.EncodeRows(coded, 8, kernels.Outgoing{X: square, Raw: square}) },
+		"DecodeRows": func() { o.DecodeRows(kernels.Incoming{X: square, Len: n}, 8, coded) },
+		"Crossing": func() {
+			c.Mark()
+			c.Wait(c.Out(bytes, square.Address()))
+			c.In(square.Address(), bytes)
+			c.Land()
+			c.Settle()
+		},
 		"MatMul":              func() { o.MatMul(square, half, square, false) },
 		"MatMulTransA":        func() { o.MatMulTransA(square, square, square, true) },
 		"dense":               func() { o.MatMulBiasReLUDropout(square, half, square, bias, true, a.Drop) },

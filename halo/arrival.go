@@ -7,7 +7,6 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/halo/codec"
-	"siafu/halo/comm"
 )
 
 func (h *chunked) arrived() (bool, error) {
@@ -35,13 +34,16 @@ func (h *chunked) await() error {
 
 // take waits for a chunk of a rank.
 func (h *chunked) take(rank int) error {
+	if err := h.dispatch(true); err != nil {
+		return err
+	}
 	start := time.Now()
 	m, err := h.comm.Recv(rank, h.tag)
 	h.stats.Wait += time.Since(start)
-	if err == nil {
-		h.accept(m)
+	if err != nil {
+		return err
 	}
-	return err
+	return h.accept(m)
 }
 
 func (h *chunked) end(w way) error {
@@ -83,6 +85,9 @@ func (h *chunked) receive(turn int) error {
 
 // collect takes what has arrived, and moves what is sent on.
 func (h *chunked) collect() error {
+	if err := h.dispatch(false); err != nil {
+		return err
+	}
 	for q := range h.owed {
 		for h.owed[q] > 0 {
 			m, ok, err := h.comm.TryRecv(q, h.tag)
@@ -92,15 +97,12 @@ func (h *chunked) collect() error {
 			if !ok {
 				break
 			}
-			h.accept(m)
+			if err := h.accept(m); err != nil {
+				return err
+			}
 		}
 	}
 	return h.progress()
-}
-
-func (h *chunked) accept(m comm.Message) {
-	h.owed[m.Source]--
-	h.waiting = append(h.waiting, incoming{from: m.Source, data: m.Data})
 }
 
 // choose moves what may be decoded now to ready: rows that are set, all; rows
@@ -121,7 +123,11 @@ func (h *chunked) choose(turn int) {
 // decodeReady decodes the chunks of ready. Their rows are distinct.
 func (h *chunked) decodeReady() error {
 	start := time.Now()
-	h.team.Run(len(h.ready), 1, h.decode)
+	if h.way.coded {
+		h.decodeThere()
+	} else {
+		h.team.Run(len(h.ready), 1, h.decode)
+	}
 	h.stats.Decode += time.Since(start)
 	for _, c := range h.ready {
 		if c.err != nil {
@@ -140,22 +146,33 @@ func (h *chunked) decodeChunks(lo, hi int) {
 	}
 }
 
-// decodeChunk decodes c to where its block says that its rows belong, which
-// must be those of a chunk.
+// open checks c, whose block says which rows it holds, which must be those of a
+// chunk; from is the first of them among all that come in.
+func (h *chunked) open(c *incoming) (b codec.Block, from int, err error) {
+	if b, err = codec.Open(c.data, h.codec); err != nil {
+		return b, 0, err
+	}
+	all := span(h.way.inStart, c.from)
+	if b.First%h.rows != 0 || b.First >= all || b.Rows != min(h.rows, all-b.First) {
+		return b, 0, fmt.Errorf("%d rows from row %d on are no chunk of %d", b.Rows, b.First, all)
+	}
+	return b, int(h.way.inStart[c.from]) + b.First, nil
+}
+
+// decodeChunk decodes c to where its rows belong.
 func (h *chunked) decodeChunk(c *incoming) error {
-	b, err := codec.Open(c.data, h.codec)
+	b, from, err := h.open(c)
 	if err != nil {
 		return err
 	}
-	all, from := span(h.way.inStart, c.from), int(h.way.inStart[c.from])
-	if b.First%h.rows != 0 || b.First >= all || b.Rows != min(h.rows, all-b.First) {
-		return fmt.Errorf("%d rows from row %d on are no chunk of %d", b.Rows, b.First, all)
-	}
-	return b.Decode(h.codec, h.way.in.Part(from+b.First, from+b.First+b.Rows), h.way.add)
+	return b.Decode(h.codec, h.way.in.Part(from, from+b.Rows), h.way.add)
 }
 
 // settle waits until what was sent has left.
 func (h *chunked) settle() error {
+	if err := h.dispatch(true); err != nil {
+		return err
+	}
 	start := time.Now()
 	defer func() { h.stats.Wait += time.Since(start) }()
 	for _, r := range h.leaving {

@@ -7,6 +7,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/halo/codec"
 	"siafu/halo/comm"
+	"siafu/kernels"
 )
 
 // chunked carries rows through a codec. The rows for a rank travel in chunks,
@@ -28,6 +29,8 @@ type chunked struct {
 	team  Parallel
 	stats *Stats
 	arena *mapped.Arena
+	ops   kernels.Ops
+	far   *far      // of coded ways; nil until there is one
 	losts Feedbacks // nil: errors are not fed back
 	tag   int       // of all messages
 
@@ -41,6 +44,7 @@ type chunked struct {
 	mu      sync.Mutex // guards what follows while chunks are encoded
 	leaving []comm.Request
 	failed  error
+	copied  int // of a coded way: chunks of out that have been sent
 
 	owed    []int // chunks that each rank has not sent yet
 	waiting []incoming
@@ -53,6 +57,7 @@ type chunked struct {
 type outgoing struct {
 	to, first, from, end int
 	block                []byte
+	copy                 int // of a coded way: of the payload, to block
 }
 
 // incoming is a chunk that has arrived.
@@ -60,6 +65,9 @@ type incoming struct {
 	from int // rank
 	data []byte
 	err  error
+	// Of a coded way: the rows of the message, and their payload.
+	first, rows int
+	payload     kernels.Vector[uint8]
 }
 
 // series is what errors are kept for.
@@ -73,8 +81,8 @@ type series struct {
 // is spread over workers and over time.
 const chunkBytes = 256 << 10
 
-func newChunked(c comm.Comm, team Parallel, a *mapped.Arena, stats *Stats) *chunked {
-	h := &chunked{comm: c, team: team, stats: stats, arena: a, owed: make([]int, c.Size())}
+func newChunked(c comm.Comm, team Parallel, ops kernels.Ops, a *mapped.Arena, stats *Stats) *chunked {
+	h := &chunked{comm: c, team: team, ops: ops, stats: stats, arena: a, owed: make([]int, c.Size())}
 	h.encode, h.decode = h.encodeChunks, h.decodeChunks
 	return h
 }
@@ -108,6 +116,11 @@ func (h *chunked) begin(w way, k Key) error {
 		h.owed[q] = h.chunks(span(w.inStart, q))
 	}
 	h.cut()
+	if w.coded {
+		h.depart()
+		h.stats.Encode += time.Since(start)
+		return h.dispatch(false)
+	}
 	h.lost = h.feedback()
 	h.team.Run(len(h.out), 1, h.encode)
 	h.stats.Encode += time.Since(start)
@@ -147,21 +160,10 @@ func (h *chunked) cut() {
 
 // feedback is what has been lost of the rows that go out.
 func (h *chunked) feedback() codec.Feedback {
-	if h.losts == nil || h.key.Apart {
-		return nil
+	if l := h.losing(); l != nil {
+		return l.here(h.ops, h.arena)
 	}
-	return h.losses(series{h.key.Layer, h.way.out.Cols, h.way.backward}, h.way.out.Len)
-}
-
-// losses is what has been lost of a series of so many rows. It is made when it is
-// first asked for.
-func (h *chunked) losses(s series, rows int) codec.Feedback {
-	lost, ok := h.losts[s]
-	if !ok {
-		lost = mapped.Make[float32](h.arena, rows*s.cols)
-		h.losts[s] = lost
-	}
-	return lost
+	return nil
 }
 
 // encodeChunks encodes chunks lo..hi-1 and sends each.

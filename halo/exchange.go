@@ -51,6 +51,7 @@ type Exchange struct {
 	carrier carrier // the one in use of the two
 	direct  *direct
 	chunked *chunked // nil until there is a codec
+	far     *far     // nil until a codec is encoded where Ops compute
 	comm    comm.Comm
 	team    Parallel
 	ops     kernels.Ops
@@ -96,10 +97,18 @@ const (
 
 // way is one direction of an exchange: the rows that go out, rank q's from
 // outStart[q] on, and where those go that come in, which are set or added.
+//
+// A coded way has its rows encoded and decoded where the rank's Ops compute: of out
+// and in no more is known than how many they are, and leaves and comes are they.
 type way struct {
 	backward, add     bool
 	out, in           codec.Rows
 	outStart, inStart []int64
+
+	handed bool // out and in lie where Ops compute, and the carrier takes them there
+	coded  bool
+	leaves kernels.Outgoing
+	comes  kernels.Incoming
 }
 
 func (w *way) name() string {
@@ -152,11 +161,14 @@ func (e *Exchange) Use(rows codec.Codec) {
 		return
 	}
 	if e.chunked == nil {
-		e.chunked = newChunked(e.comm, e.team, e.arena.For(FedBack), &e.stats)
+		e.chunked = newChunked(e.comm, e.team, e.ops, e.arena.For(FedBack), &e.stats)
 		e.chunked.tag = e.tag
 	}
 	e.chunked.use(rows)
 	e.carrier = e.chunked
+	if !e.encodeThere() {
+		e.onHost()
+	}
 }
 
 // identify says of the rows that are sent what codecs draw by.
@@ -174,9 +186,16 @@ func (e *Exchange) identify() {
 
 func (e *Exchange) useDirect() {
 	if e.direct == nil {
-		e.direct = newDirect(e.comm, e.plan, e.team, e.arena.For(Buffers), e.maxCols, &e.stats)
+		cols := e.maxCols
+		if e.ops.Remote() {
+			cols = 0 // rows come and go packed
+		}
+		e.direct = newDirect(e.comm, e.plan, e.team, e.arena.For(Buffers), cols, &e.stats)
 	}
 	e.carrier = e.direct
+	if !e.handing() {
+		e.onHost()
+	}
 }
 
 // Ghosts is the matrix of ghost rows [Ghosts x cols]: what EndForward filled,
@@ -201,10 +220,11 @@ func (e *Exchange) BeginForward(x kernels.Mat, k Key) error {
 	e.enter(forward, cols)
 	e.checkOwn(x)
 	k.Backward, k.From = false, e.comm.Rank()
-	e.way = way{
-		out:      e.leaving(x),
-		in:       codec.Rows{X: e.staged.ghosts[:e.plan.Ghosts*cols], Cols: cols, Len: e.plan.Ghosts},
-		outStart: e.plan.SendStart, inStart: e.plan.RecvStart,
+	e.way = way{outStart: e.plan.SendStart, inStart: e.plan.RecvStart, handed: e.handing()}
+	if e.coding() {
+		e.codeForward(x)
+	} else {
+		e.way.out, e.way.in = e.leaving(x), e.arriving(cols)
 	}
 	return e.begin(k)
 }
@@ -221,11 +241,10 @@ func (e *Exchange) Await() error { return e.carrier.await() }
 // stand until the next exchange begins. Collective.
 func (e *Exchange) EndForward() (kernels.Mat, error) {
 	e.leave(forward)
-	err, ghosts := e.carrier.end(e.way), e.Ghosts(e.way.in.Cols)
-	if err == nil {
-		kernels.Write(e.ops, ghosts, e.way.in.X)
+	if err := e.carrier.end(e.way); err != nil {
+		return kernels.Mat{}, err
 	}
-	return ghosts, err
+	return e.settled(), nil
 }
 
 // BeginBackward begins to send the gradients of ghosts, which the caller has
@@ -233,13 +252,11 @@ func (e *Exchange) EndForward() (kernels.Mat, error) {
 func (e *Exchange) BeginBackward(cols int, k Key) error {
 	e.enter(backward, cols)
 	k.Backward, k.From = true, e.comm.Rank()
-	gradients := e.staged.ghosts[:e.plan.Ghosts*cols]
-	kernels.Read(e.ops, gradients, e.Ghosts(cols))
-	e.way = way{
-		backward: true, add: !e.ops.Remote(),
-		out:      codec.Rows{X: gradients, Cols: cols, Len: e.plan.Ghosts, IDs: e.plan.GhostIDs},
-		in:       e.returning(cols),
-		outStart: e.plan.RecvStart, inStart: e.plan.SendStart,
+	e.way = way{backward: true, outStart: e.plan.RecvStart, inStart: e.plan.SendStart, handed: e.handing()}
+	if e.coding() {
+		e.codeBackward(cols)
+	} else {
+		e.way.out, e.way.in, e.way.add = e.homeward(cols), e.returning(cols), !e.ops.Remote()
 	}
 	return e.begin(k)
 }
@@ -266,6 +283,11 @@ func (e *Exchange) EndBackward(own kernels.Mat) error {
 		}
 		e.addReturned(own)
 		return nil
+	}
+	if e.way.coded {
+		e.ops.Clear(e.way.comes.More)
+		e.way.comes.X = own
+		return e.carrier.end(e.way)
 	}
 	clear(e.way.in.More)
 	e.way.in.X = own.Host()

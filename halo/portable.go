@@ -57,8 +57,8 @@ func (e *Exchange) Losts() []Lost {
 		return nil
 	}
 	var list []Lost
-	for s, rows := range e.chunked.losts {
-		list = append(list, Lost{s.layer, s.cols, s.backward, slices.Clone(rows)})
+	for s, l := range e.chunked.losts {
+		list = append(list, Lost{s.layer, s.cols, s.backward, l.copy(e.ops)})
 	}
 	return list
 }
@@ -67,7 +67,7 @@ func (e *Exchange) Losts() []Lost {
 // be called before the first Begin.
 func (e *Exchange) Remember(list []Lost) {
 	for _, l := range list {
-		e.chunked.losts[series{l.Layer, l.Cols, l.Backward}] = slices.Clone(codec.Feedback(l.Rows))
+		e.chunked.losts[series{l.Layer, l.Cols, l.Backward}] = &lost{rows: slices.Clone(l.Rows)}
 	}
 }
 
@@ -110,9 +110,12 @@ func (e *Exchange) BeginAgain(s Sent) error {
 	}
 	e.enter(forward, s.Cols)
 	k.From = e.comm.Rank()
+	if e.ops.Remote() {
+		e.staged.ready()
+	}
 	e.way = way{
 		out:      codec.Rows{X: s.Rows, Cols: s.Cols, Len: len(e.plan.SendRows), IDs: e.sendIDs, Sums: e.sendSums},
-		in:       codec.Rows{X: e.staged.ghosts[:e.plan.Ghosts*s.Cols], Cols: s.Cols, Len: e.plan.Ghosts},
+		in:       e.arriving(s.Cols),
 		outStart: e.plan.SendStart, inStart: e.plan.RecvStart,
 	}
 	return e.begin(k)

@@ -1,7 +1,6 @@
 package halo
 
 import (
-	"siafu/halo/codec"
 	"siafu/kernels"
 )
 
@@ -184,15 +183,15 @@ func (e *Exchange) Reserve(layer, cols int, backward bool) {
 	if e.chunked == nil || e.chunked.losts == nil {
 		return
 	}
-	e.chunked.losses(series{layer, cols, false}, len(e.plan.SendRows))
+	e.chunked.reserve(series{layer, cols, false}, len(e.plan.SendRows))
 	if backward {
-		e.chunked.losses(series{layer, cols, true}, e.plan.Ghosts)
+		e.chunked.reserve(series{layer, cols, true}, e.plan.Ghosts)
 	}
 }
 
 // Feedbacks is what codecs that feed errors back have lost of rows, by layer,
 // width and direction.
-type Feedbacks map[series]codec.Feedback
+type Feedbacks map[series]*lost
 
 // FeedBack makes exchanges, of which each carries the same rows in turn, correct
 // each other's errors. To be called before the first Begin, where the codec feeds

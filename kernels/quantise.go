@@ -119,6 +119,10 @@ func (r Rounding) OfSums(rank int) Rounding {
 	return r
 }
 
+// Counters are what r draws by: the words of a row's columns from 8·block on are
+// Philox({id, block, epoch, layer}, key).
+func (r *Rounding) Counters() (key [2]uint32, epoch, layer uint32) { return r.key, r.epoch, r.layer }
+
 // CodeSlack is how many bytes behind a row's codes Codes may overwrite and
 // Values may read.
 const CodeSlack = avx.CodeSlack

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"io"
 	"slices"
+	"unsafe"
 
 	"siafu/cuda"
 	"siafu/cuda/device"
@@ -35,14 +36,36 @@ func gpusHere() gpus { return gpus{driver.List, driver.Open, driver.Libraries} }
 // gpu is where a member computes.
 type gpu struct {
 	device.Device
+	world  world.Comm
 	number int     // of those that this process may use
 	id     string  // of all GPUs of the run
 	users  []int64 // 1 for each member of the run's world that computes on it; set by meetOnGPUs
 }
 
+// deviceUser is a world whose library works on memory of a device where it lies, if it
+// can. mpi's is one.
+type deviceUser interface {
+	UseDevice(call, context unsafe.Pointer)
+}
+
+// lend lets the world's library have the device, or no longer.
+func (g *gpu) lend(w world.Comm, lent bool) {
+	user, uses := w.(deviceUser)
+	d, threaded := g.Device.(device.Threaded)
+	if !uses || !threaded {
+		return
+	}
+	if !lent {
+		user.UseDevice(nil, nil)
+		return
+	}
+	user.UseDevice(d.Thread())
+}
+
 // Close ends the device. A nil gpu has none.
 func (g *gpu) Close() {
 	if g != nil {
+		g.lend(g.world, false)
 		_ = g.Device.Close() // the run has ended, one way or the other
 	}
 }
@@ -62,7 +85,8 @@ func (r *run) openGPU() error {
 	if err != nil {
 		return err
 	}
-	r.gpu = &gpu{Device: d, number: n, id: hosts[r.rank] + " " + list[n].ID}
+	r.gpu = &gpu{Device: d, world: r.world, number: n, id: hosts[r.rank] + " " + list[n].ID}
+	r.gpu.lend(r.world, true)
 	var first *cuda.Ops
 	r.ops = func() (kernels.Ops, error) {
 		if first != nil {
@@ -71,6 +95,9 @@ func (r *run) openGPU() error {
 		var err error
 		if first, err = cuda.New(d, cuda.Products(r.cfg.CUDABLAS)); err != nil {
 			return nil, err
+		}
+		if r.limits.Log != nil {
+			first.Tell(r.limits.Log)
 		}
 		return first, nil
 	}

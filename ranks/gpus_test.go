@@ -282,19 +282,29 @@ func TestGPUForecast(t *testing.T) {
 		"gat":         func(c *Config) string { c.Model, c.Heads = "gat", 2; return generated(t, true) },
 		"bf16, sage":  func(c *Config) string { c.Model, c.Gather = "sage", "bf16"; return generated(t, true) },
 		"sparse, mlp": func(c *Config) string { c.Model, c.CacheInput = "mlp", "off"; return bag(t) },
+		"3 ranks, int8+ef": func(c *Config) string {
+			c.Ranks, c.Servers, c.Codec, c.Hidden = 3, 0, "int8+ef", 128
+			return generated(t, true)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := onGPUs(t, 1, 0)
 			c.Epochs = 1
 			data := set(&c)
 			k := racked(1, 0)
+			var mu sync.Mutex
 			var foretold, taken int64
+			var mosts []*int64
 			inWorld(t, c, data, func(r *run) {
 				g := k.gpus()
 				open := g.open
 				g.open = func(n int) (device.Device, error) {
 					d, err := open(n)
-					return &meter{Device: d, most: &taken, sizes: map[device.Ptr]int{}}, err
+					m := &meter{Device: d, most: new(int64), sizes: map[device.Ptr]int{}}
+					mu.Lock()
+					defer mu.Unlock()
+					mosts = append(mosts, m.most)
+					return m, err
 				}
 				r.gpus = g
 			}, func(r *run, out IO) error {
@@ -304,9 +314,14 @@ func TestGPUForecast(t *testing.T) {
 					return err
 				}
 				f, _, err := forecast.Of(r.cfg, r.meta, r.Graph, r.Servers, r.net.CacheInput)
-				foretold = r.deviceBytes(f)
+				mu.Lock()
+				defer mu.Unlock()
+				foretold += r.deviceBytes(f)
 				return err
 			})
+			for _, most := range mosts {
+				taken += *most
+			}
 			t.Logf("foretold %d bytes, taken %d", foretold, taken)
 			if taken == 0 || foretold < taken*8/10 || foretold > taken*3/2 {
 				t.Errorf("foretold %d bytes, taken %d", foretold, taken)

@@ -1,6 +1,9 @@
 package device
 
-import "errors"
+import (
+	"errors"
+	"unsafe"
+)
 
 // Errors that a caller tells apart, with errors.Is.
 var (
@@ -27,6 +30,12 @@ type Device interface {
 	Alloc(bytes int) (Ptr, error)
 	// Free gives back memory that Alloc gave, once the work queued so far is done.
 	Free(p Ptr) error
+	// Pin page-locks b, memory outside of Go's heap that no other pinned memory
+	// shares a page with, until Unpin of the same b: BeginIn and BeginOut then go on
+	// beside their caller. Copies of other memory do the same and may hold it up.
+	// The system may refuse.
+	Pin(b []byte) error
+	Unpin(b []byte) error
 	// NewStream makes a stream, which runs beside all others.
 	NewStream() (Stream, error)
 	// NewEvent makes an event, which has happened until a stream records it.
@@ -36,6 +45,13 @@ type Device interface {
 	// Close ends the device with whatever it still holds. A second Close does
 	// nothing.
 	Close() error
+}
+
+// Threaded is a Device whose memory C libraries may use. call, of C's type int
+// (*)(void *), with context lets the thread that makes it do so, until Close.
+type Threaded interface {
+	Device
+	Thread() (call, context unsafe.Pointer)
 }
 
 // Properties are what a device is.
@@ -81,6 +97,12 @@ type Stream interface {
 	CopyIn(dst Ptr, src []byte) error
 	// CopyOut waits for the work queued so far and sets dst to memory of the device.
 	CopyOut(dst []byte, src Ptr) error
+	// BeginIn is CopyIn without the wait: src must stay as it is until the copy is
+	// done, which an event says that is recorded behind it.
+	BeginIn(dst Ptr, src []byte) error
+	// BeginOut is CopyOut without the wait: dst must be neither read nor written
+	// until the copy is done.
+	BeginOut(dst []byte, src Ptr) error
 	// Copy sets bytes of the device to others, which they must not overlap.
 	Copy(dst, src Ptr, bytes int) error
 	// Set sets so many bytes of the device to b.

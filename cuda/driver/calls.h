@@ -38,6 +38,8 @@ typedef struct CUevent_st *CUevent;
 	CALL(cuMemGetInfo_v2, (size_t *unused, size_t *total)) \
 	CALL(cuMemAlloc_v2, (CUdeviceptr *at, size_t bytes)) \
 	CALL(cuMemFree_v2, (CUdeviceptr at)) \
+	CALL(cuMemHostRegister_v2, (void *at, size_t bytes, unsigned int flags)) \
+	CALL(cuMemHostUnregister, (void *at)) \
 	CALL(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream)) \
 	CALL(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t bytes, CUstream stream)) \
 	CALL(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)) \
@@ -68,6 +70,7 @@ enum {
 	SIAFU_NOT_READY = 600,
 
 	SIAFU_STREAM_NON_BLOCKING = 1,
+	SIAFU_HOST_REGISTER_PORTABLE = 1,
 	SIAFU_JIT_ERROR_LOG_BUFFER = 5,
 	SIAFU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
 

@@ -34,7 +34,7 @@ type opened struct {
 	closed bool
 }
 
-var _ device.Device = (*opened)(nil)
+var _ device.Threaded = (*opened)(nil)
 
 // leastMajor is the compute capability that the kernels are made for.
 const leastMajor = 7
@@ -111,6 +111,11 @@ func (d *opened) drop(key any) error {
 	return end()
 }
 
+// Thread implements device.Threaded.
+func (d *opened) Thread() (call, context unsafe.Pointer) {
+	return unsafe.Pointer(d.calls.cuCtxSetCurrent), unsafe.Pointer(d.context)
+}
+
 // Properties implements device.Device.
 func (d *opened) Properties() device.Properties { return d.properties }
 
@@ -143,6 +148,22 @@ func (d *opened) Free(p device.Ptr) error {
 		return err
 	}
 	return d.drop(p)
+}
+
+// Pin implements device.Device.
+func (d *opened) Pin(b []byte) error {
+	at := unsafe.Pointer(unsafe.SliceData(b))
+	return d.hold(func() (any, error) {
+		return pinned(uintptr(at)), d.check("cuMemHostRegister", C.siafu_pin(d.calls, d.context, at, C.size_t(len(b))))
+	}, func() error { return d.check("cuMemHostUnregister", C.siafu_unpin(d.calls, d.context, at)) })
+}
+
+// pinned is the address of memory of the host, as a key of what is held.
+type pinned uintptr
+
+// Unpin implements device.Device.
+func (d *opened) Unpin(b []byte) error {
+	return d.drop(pinned(uintptr(unsafe.Pointer(unsafe.SliceData(b)))))
 }
 
 // Synchronize implements device.Device.

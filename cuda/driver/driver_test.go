@@ -156,6 +156,13 @@ func TestCalls(t *testing.T) {
 	must(s.Copy(p, p+3, 3))
 	got := make([]byte, 6)
 	must(s.CopyOut(got, p))
+	must(d.Pin(got))
+	must(s.BeginIn(p, got[:3]))
+	must(s.BeginOut(got, p))
+	must(d.Unpin(got))
+	if err := d.Unpin(got); err == nil {
+		t.Error("memory is unpinned that is not pinned")
+	}
 	if string(got) != "dxxdxx" {
 		t.Errorf("memory holds %q", got)
 	}
@@ -184,6 +191,7 @@ func TestCalls(t *testing.T) {
 		"cuMemAlloc_v2 6", "cuMemAlloc_v2 1",
 		"cuMemcpyHtoDAsync_v2 6", "cuStreamSynchronize", "cuMemsetD8Async 120 2", "cuMemcpyDtoDAsync_v2 3",
 		"cuMemcpyDtoHAsync_v2 6", "cuStreamSynchronize",
+		"cuMemHostRegister_v2 6 1", "cuMemcpyHtoDAsync_v2 3", "cuMemcpyDtoHAsync_v2 6", "cuMemHostUnregister",
 		"cuLaunchKernel 70000x2x1 32x8x1 64 feffffff000000008877665544332211", "cuLaunchKernel 1x1x1 1x1x1 0 ",
 		"cuEventCreate 0", "cuEventRecord", "cuStreamWaitEvent 0", "cuEventQuery", "cuEventSynchronize", "cuEventElapsedTime",
 		"cuEventDestroy_v2", "cuCtxSynchronize", "cuMemFree_v2", "cuModuleUnload", "cuStreamDestroy_v2",

@@ -39,24 +39,33 @@ func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
 	if len(src) == 0 {
 		return nil
 	}
+	return s.waited(s.BeginIn(dst, src))
+}
+
+// BeginIn implements device.Stream.
+func (s *stream) BeginIn(dst device.Ptr, src []byte) error {
+	if len(src) == 0 {
+		return nil
+	}
 	d := s.device
-	code := C.siafu_in(d.calls, d.context, s.at, C.CUdeviceptr(dst), unsafe.Pointer(unsafe.SliceData(src)), C.size_t(len(src)))
-	return s.waited("cuMemcpyHtoDAsync", code)
+	return d.check("cuMemcpyHtoDAsync", C.siafu_in(d.calls, d.context, s.at, C.CUdeviceptr(dst), unsafe.Pointer(unsafe.SliceData(src)), C.size_t(len(src))))
 }
 
 // CopyOut implements device.Stream.
-func (s *stream) CopyOut(dst []byte, src device.Ptr) error {
+func (s *stream) CopyOut(dst []byte, src device.Ptr) error { return s.waited(s.BeginOut(dst, src)) }
+
+// BeginOut implements device.Stream.
+func (s *stream) BeginOut(dst []byte, src device.Ptr) error {
 	if len(dst) == 0 {
-		return s.Synchronize()
+		return nil
 	}
 	d := s.device
-	code := C.siafu_out(d.calls, d.context, s.at, unsafe.Pointer(unsafe.SliceData(dst)), C.CUdeviceptr(src), C.size_t(len(dst)))
-	return s.waited("cuMemcpyDtoHAsync", code)
+	return d.check("cuMemcpyDtoHAsync", C.siafu_out(d.calls, d.context, s.at, unsafe.Pointer(unsafe.SliceData(dst)), C.CUdeviceptr(src), C.size_t(len(dst))))
 }
 
-// waited is the error of a call that was queued, or of the work up to it.
-func (s *stream) waited(call string, code C.CUresult) error {
-	if err := s.device.check(call, code); err != nil {
+// waited is the error of what was queued, or of the work up to it.
+func (s *stream) waited(err error) error {
+	if err != nil {
 		return err
 	}
 	return s.Synchronize()

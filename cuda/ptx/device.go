@@ -14,6 +14,8 @@ type Settings struct {
 	// Backwards has the last block of a grid, and the last warp of a block, run first.
 	// What a grid computes should not depend on it.
 	Backwards bool
+	// Pageable has Pin refused, as a system does that has a limit.
+	Pageable bool
 	// Libraries has stand-ins for cuBLAS and cuSPARSE lie beside the device.
 	Libraries bool
 }
@@ -28,6 +30,7 @@ type Device struct {
 	count    int
 	segment  stamp // the last one of all launches
 	streams  []*stream
+	host     hostMemory
 	failed   error // why every call fails
 	closed   bool
 	executed int64

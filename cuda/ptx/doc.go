@@ -6,7 +6,8 @@
 // call of the stream returns: accesses out of bounds, to freed memory, or
 // misaligned; reads of memory that was never written; races; barriers that not all
 // threads of a block come to; shuffles and votes that name lanes which are not
-// there; loops without an end. A module with a line that is not PTX, or with an
+// there; loops without an end; memory of the host that is used while a copy of it is
+// under way. A module with a line that is not PTX, or with an
 // instruction that is not known here, is an Error when it is loaded.
 //
 // What it promises. The same calls give the same bits, and the same finding.

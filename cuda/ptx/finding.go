@@ -28,11 +28,14 @@ const (
 	// BadLaunch is a launch of a shape, or with parameters, that the function or the
 	// device does not have.
 	BadLaunch
+	// HostMemory is memory of the host that was written, copied to or unpinned while a
+	// copy of it was under way.
+	HostMemory
 )
 
 func (k Kind) String() string {
 	names := [...]string{"", "out of bounds", "misaligned", "uninitialised", "race",
-		"divergent barrier", "inactive lane", "endless", "trap", "launch"}
+		"divergent barrier", "inactive lane", "endless", "trap", "launch", "host memory"}
 	return names[k]
 }
 

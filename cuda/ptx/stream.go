@@ -108,12 +108,7 @@ func (s *stream) CopyOut(dst []byte, src device.Ptr) error {
 	if err := s.run(s.queued); err != nil {
 		return err
 	}
-	if at := r.unwritten(o, len(dst)); at >= 0 {
-		return &Finding{Kind: Uninitialised, Detail: fmt.Sprintf("a copy from the device, whose byte %d was never written", at-int(o)),
-			Address: uint64(src), Bytes: len(dst), Allocation: r.String()}
-	}
-	copy(dst, r.data[o:])
-	return nil
+	return r.copyOut(dst, o)
 }
 
 // Copy implements device.Stream. What nobody has written at src counts as not
@@ -295,6 +290,7 @@ type event struct {
 	device *Device
 	stream *stream // nil until it is recorded
 	upto   int64
+	asked  bool // since it was recorded
 	when   time.Time
 }
 
@@ -325,7 +321,7 @@ func (s *stream) Record(e device.Event) error {
 	if err != nil {
 		return err
 	}
-	v.stream, v.upto = s, s.queued+1
+	v.stream, v.upto, v.asked = s, s.queued+1, false
 	return s.add(0, func() error {
 		v.when = time.Now()
 		return nil
@@ -349,11 +345,24 @@ func (s *stream) Wait(e device.Event) error {
 	return s.add(0, func() error { return on.run(upto) })
 }
 
-// Done implements device.Event. To ask lets the work go on: a caller may ask until
-// it is done.
+// Done implements device.Event. Who asks first is told that work which nobody has
+// waited for is under way; to ask again lets it go on.
 func (e *event) Done() (bool, error) {
+	if e.delay() {
+		return false, nil
+	}
 	err := e.Synchronize()
 	return err == nil, err
+}
+
+// delay tells whether e is asked for the first time since it was recorded, and has not
+// happened.
+func (e *event) delay() bool {
+	e.device.mu.Lock()
+	defer e.device.mu.Unlock()
+	first := !e.asked && e.stream != nil && e.stream.done < e.upto
+	e.asked = true
+	return first && e.device.usable() == nil
 }
 
 // Synchronize implements device.Event.

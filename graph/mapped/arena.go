@@ -1,6 +1,7 @@
 package mapped
 
 import (
+	"os"
 	"slices"
 	"sync"
 	"unsafe"
@@ -107,10 +108,22 @@ func Make[T Elem](a *Arena, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
-func (a *Arena) bytes(size int) []byte {
+// MakeApart is Make of bytes on pages that no other array shares, which a device may
+// page-lock.
+func MakeApart(a *Arena, n int) []byte {
+	if n == 0 {
+		return []byte{}
+	}
+	return a.array(n, os.Getpagesize())
+}
+
+func (a *Arena) bytes(size int) []byte { return a.array(size, align) }
+
+// array gives bytes, which take a multiple of unit.
+func (a *Arena) array(size, unit int) []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	rounded := (size + align - 1) / align * align
+	rounded := (size + unit - 1) / unit * unit
 	a.count(int64(rounded))
 	if a.sketch {
 		if size > nowhere {
@@ -118,7 +131,7 @@ func (a *Arena) bytes(size int) []byte {
 		}
 		return unsafe.Slice((*byte)(unsafe.Add(nil, nowhere)), size)
 	}
-	if rounded > slab/4 {
+	if rounded > slab/4 || unit > align {
 		return a.take(rounded)[:size]
 	}
 	if len(a.rest) < rounded {

@@ -43,12 +43,13 @@ func EncodeBlock(dst []byte, c Codec, src Rows, first int, k Key, lost Feedback)
 	} else {
 		dst = c.Encode(dst, src, k)
 	}
-	finish(dst[at:], c, src.Len, src.Cols, first)
+	Seal(dst[at:], c, src.Len, src.Cols, first)
 	return dst
 }
 
-// finish fills in the header of block.
-func finish(block []byte, c Codec, rows, cols, first int) {
+// Seal fills in the header of a block, whose payload c has made of rows x cols numbers:
+// the rows from first on of a message.
+func Seal(block []byte, c Codec, rows, cols, first int) {
 	h, id := block[:BlockHeader], c.ID()
 	binary.LittleEndian.PutUint16(h, blockMagic)
 	h[2], h[3], h[4], h[5], h[6], h[7] = blockVersion, id.Codec, id.Param, id.Pack, 0, 0

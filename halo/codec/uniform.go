@@ -82,8 +82,8 @@ func (u *uniform) Decode(dst Rows, payload []byte, add bool) error {
 // gridBytes is what the grid of a row takes.
 const gridBytes = 4
 
-// rawStep is the step of a row that is sent raw: NaN.
-const rawStep kernels.BF16 = 0x7fc0
+// rawStep is the step of a row that is sent raw.
+const rawStep = kernels.RawStep
 
 // gridOf is the grid of a row; one that cannot have one gets that of a row
 // that is sent raw.

@@ -34,6 +34,14 @@ type Comm interface {
 	TryRecv(src, tag int) (m Message, ok bool, err error)
 }
 
+// Aware is a Comm whose Ialltoallv may take memory of a device.
+type Aware interface {
+	Comm
+	// DeviceMemory tells whether it takes so many bytes of the device that this
+	// process computes on, where they lie.
+	DeviceMemory(bytes int) bool
+}
+
 // Outbox sends messages without waiting for them to leave. Several goroutines may
 // use it at once.
 type Outbox interface {

@@ -25,7 +25,9 @@ type Bounded struct {
 	o        BoundedOptions
 	sendIDs  []uint32               // dataset ids of the plan's SendRows
 	sendRows kernels.Vector[uint32] // the plan's, where Ops compute
-	layers   [][2]*series           // by layer, forward and backward; nil where no rows travel
+	// The dataset ids of SendRows and of ghosts, where Ops compute elsewhere.
+	idsThere, ghostIDs kernels.Vector[uint32]
+	layers             [][2]*series // by layer, forward and backward; nil where no rows travel
 
 	mu    sync.Mutex
 	stats halo.Stats
@@ -56,15 +58,23 @@ func NewBounded(o BoundedOptions, ops kernels.Ops, a *mapped.Arena) *Bounded {
 			s.layers = append(s.layers, [2]*series{})
 		}
 		pair := &s.layers[l.Layer]
-		pair[0] = newSeries(l.Width, p.RecvStart, ops, a.For(halo.Ghosts))
-		if ops.Remote() {
+		pair[0] = newSeries(l.Width, p.RecvStart, longest(p.SendStart), o.Codec, ops, a.For(halo.Ghosts))
+		if pair[0].coder == nil && ops.Remote() {
 			pair[0].leaving = mapped.Make[float32](a.For(halo.Buffers), p.Own*l.Width)
 		}
-		if l.Backward {
-			pair[1] = newSeries(l.Width, p.SendStart, ops, a.For(halo.Buffers))
-			pair[1].leaving = mapped.Make[float32](a.For(halo.Ghosts), p.Ghosts*l.Width)
-			pair[1].room = kernels.PlaceMat(ops, a.For(halo.Ghosts), p.Ghosts, l.Width, pair[1].leaving)
+		if !l.Backward {
+			continue
 		}
+		pair[1] = newSeries(l.Width, p.SendStart, longest(p.RecvStart), o.Codec, ops, a.For(halo.Buffers))
+		if pair[1].coder != nil {
+			pair[1].room = kernels.NewMat(ops, a.For(halo.Ghosts), p.Ghosts, l.Width)
+			continue
+		}
+		pair[1].leaving = mapped.Make[float32](a.For(halo.Ghosts), p.Ghosts*l.Width)
+		pair[1].room = kernels.PlaceMat(ops, a.For(halo.Ghosts), p.Ghosts, l.Width, pair[1].leaving)
+	}
+	if ops.Remote() {
+		s.idsThere, s.ghostIDs = kernels.Place(ops, a.For(halo.Buffers), s.sendIDs), kernels.Place(ops, a.For(halo.Buffers), p.GhostIDs)
 	}
 	return s
 }
@@ -82,46 +92,76 @@ func (s *Bounded) Room(at halo.Slot) kernels.Mat { return s.at(at).room }
 
 // Offer implements halo.Source.
 func (s *Bounded) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
-	x := s.at(at).host(rows, lo, hi)
+	o := offer{slot: at, series: s.at(at), rows: rows}
+	if o.series.coder == nil {
+		o.x = o.series.host(rows, lo, hi)
+	}
 	for q := range s.o.Plan.Parts {
-		first, out := s.share(at, q, lo, hi, x, rows.Cols)
-		if out.Len == 0 {
+		first := 0
+		if first, o.from, o.to = s.share(at, q, lo, hi); o.from == o.to {
 			continue
 		}
-		if err := s.send(q, message{slot: at, first: first, rows: out.Len}, out); err != nil {
+		if err := s.send(q, message{slot: at, first: first, rows: o.to - o.from}, &o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// share is which of the rows lo..hi-1 of x go to rank q, and the place of the first
-// one in the list that q and this rank share.
-func (s *Bounded) share(at halo.Slot, q, lo, hi int, x []float32, width int) (first int, rows codec.Rows) {
-	p := s.o.Plan
+// offer is rows that leave, of which from..to-1 of the plan's list go to a rank: x on
+// the host, unless the series has a coder.
+type offer struct {
+	slot     halo.Slot
+	series   *series
+	rows     kernels.Mat
+	x        []float32
+	from, to int
+}
+
+// share is which of the plan's list, SendRows or ghosts, of the rows lo..hi-1 go to
+// rank q, and the place of the first one in the list that q and this rank share.
+func (s *Bounded) share(at halo.Slot, q, lo, hi int) (first, from, to int) {
+	p, start := s.o.Plan, 0
 	if !at.Backward {
-		from, to := p.Boundary(q, lo, hi)
-		return from - int(p.SendStart[q]), codec.Rows{X: x, Cols: width, Len: to - from, Index: p.SendRows[from:to], IDs: s.sendIDs[from:to]}
+		start = int(p.SendStart[q])
+		from, to = p.Boundary(q, lo, hi)
+	} else {
+		start = int(p.RecvStart[q])
+		from, to = max(start, lo), min(int(p.RecvStart[q+1]), hi)
 	}
-	start := int(p.RecvStart[q])
-	from, to := max(start, lo), min(int(p.RecvStart[q+1]), hi)
-	if from >= to {
-		return 0, codec.Rows{}
-	}
-	return from - start, codec.Rows{X: x[from*width : to*width], Cols: width, Len: to - from, IDs: p.GhostIDs[from:to]}
+	return from - start, from, max(from, to)
 }
 
 // send sends rows to a rank through the codec.
-func (s *Bounded) send(to int, m message, rows codec.Rows) error {
+func (s *Bounded) send(to int, m message, o *offer) error {
 	b, err := s.o.Outbox.Buffer()
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	key := codec.Key{Seed: s.o.Seed, Epoch: m.slot.Epoch, Layer: m.slot.Layer, Backward: m.slot.Backward}
-	b = codec.EncodeBlock(m.header(b[:0]), s.o.Codec, rows, m.first, key, nil)
-	s.count(halo.Stats{RawBytes: 4 * int64(rows.Len*rows.Cols), SentBytes: int64(len(b)), Messages: 1, Encode: time.Since(began)})
+	b = s.block(m.header(b[:0]), m, o)
+	s.count(halo.Stats{RawBytes: 4 * int64(m.rows*o.rows.Cols), SentBytes: int64(len(b)), Messages: 1, Encode: time.Since(began)})
 	return s.o.Outbox.Post(b, to, s.o.Tag)
+}
+
+// block appends the block of a message.
+func (s *Bounded) block(dst []byte, m message, o *offer) []byte {
+	key := codec.Key{Seed: s.o.Seed, Epoch: m.slot.Epoch, Layer: m.slot.Layer, Backward: m.slot.Backward}
+	if c := o.series.coder; c != nil {
+		rows := kernels.Outgoing{X: o.rows, Index: s.sendRows.Part(o.from, o.to), IDs: s.idsThere.Part(o.from, o.to)}
+		if m.slot.Backward {
+			rows = kernels.Outgoing{X: o.rows.Part(o.from, o.to), IDs: s.ghostIDs.Part(o.from, o.to)}
+		}
+		return c.Append(dst, rows, m.rows, m.first, key)
+	}
+	width := o.rows.Cols
+	rows := codec.Rows{X: o.x, Cols: width, Len: m.rows}
+	if m.slot.Backward {
+		rows.X, rows.IDs = o.x[o.from*width:o.to*width], s.o.Plan.GhostIDs[o.from:o.to]
+	} else {
+		rows.Index, rows.IDs = s.o.Plan.SendRows[o.from:o.to], s.sendIDs[o.from:o.to]
+	}
+	return codec.EncodeBlock(dst, s.o.Codec, rows, m.first, key, nil)
 }
 
 func (s *Bounded) count(o halo.Stats) {
@@ -195,4 +235,12 @@ func (s *Bounded) Add(o kernels.Ops, at halo.Slot, own kernels.Mat, lo, hi int) 
 		}
 	}
 	return nil
+}
+
+// longest is the most rows of a rank.
+func longest(start []int64) (n int) {
+	for q := range len(start) - 1 {
+		n = max(n, int(start[q+1]-start[q]))
+	}
+	return n
 }

@@ -24,11 +24,12 @@ type series struct {
 	ops   kernels.Ops
 	start []int64
 	rows  kernels.Mat // [rows x width], that have come
-	come  []float32   // rows where they lie in the host's memory, else their copy
+	come  []float32   // rows where they lie in the host's memory, else their copy; nil with a coder
 	// Of rows that leave: own rows forward, nil where they need no copy, and
 	// backward the gradients of ghosts, which are written to room.
 	leaving []float32
 	room    kernels.Mat
+	coder   *halo.Coder // nil: the host encodes and decodes
 
 	mu      sync.Mutex // guards what follows; blocks change in take alone
 	pending []arrival  // in the order in which they were accepted
@@ -44,9 +45,16 @@ type arrival struct {
 	data  []byte
 }
 
-func newSeries(width int, start []int64, ops kernels.Ops, a *mapped.Arena) *series {
+// newSeries makes room for the rows that come, most of them leaving at once, and for
+// coding both.
+func newSeries(width int, start []int64, most int, c codec.Codec, ops kernels.Ops, a *mapped.Arena) *series {
 	n := int(start[len(start)-1])
-	r := &series{width: width, ops: ops.Fork(), start: start, missing: n, come: mapped.Make[float32](a, n*width)}
+	r := &series{width: width, ops: ops.Fork(), start: start, missing: n}
+	if r.coder = halo.NewCoder(r.ops, c, max(most, longest(start)), width, a.For(halo.Buffers)); r.coder != nil {
+		r.rows = kernels.NewMat(ops, a, n, width)
+		return r
+	}
+	r.come = mapped.Make[float32](a, n*width)
 	r.rows = kernels.PlaceMat(ops, a, n, width, r.come)
 	return r
 }
@@ -94,20 +102,31 @@ func (r *series) take(c codec.Codec) (lo, hi, from int, err error) {
 		return 0, 0, next.from, err
 	}
 	lo, hi = b.First, b.First+b.Rows
-	place := r.come[lo*r.width : hi*r.width]
 	opened, err := codec.Open(next.data, c)
 	if err == nil && opened.First != next.first {
 		err = fmt.Errorf("a block from row %d on instead of row %d", opened.First, next.first)
 	}
 	if err == nil {
-		err = opened.Decode(c, codec.Rows{X: place, Cols: r.width, Len: b.Rows}, false)
+		err = r.put(opened, c, lo, hi)
 	}
 	if err != nil {
 		return 0, 0, next.from, err
 	}
-	kernels.Write(r.ops, r.rows.Part(lo, hi), place)
 	r.note(k, b)
 	return lo, hi, next.from, nil
+}
+
+// put sets rows lo..hi-1 to those of a block.
+func (r *series) put(b codec.Block, c codec.Codec, lo, hi int) error {
+	if r.coder != nil {
+		return r.coder.Decode(r.rows.Part(lo, hi), b)
+	}
+	place := r.come[lo*r.width : hi*r.width]
+	if err := b.Decode(c, codec.Rows{X: place, Cols: r.width, Len: hi - lo}, false); err != nil {
+		return err
+	}
+	kernels.Write(r.ops, r.rows.Part(lo, hi), place)
+	return nil
 }
 
 // pop removes the first message that is pending.

@@ -21,7 +21,10 @@ import (
 // Design note: one interval stands for all of them, because matrices are those of
 // all own vertices, however these are divided.
 func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Codec, s *shard.Shard, ops kernels.Ops, kept, scratch *mapped.Arena) {
-	idle := sketchOps{ops}
+	var idle kernels.Ops = sketchOps{ops}
+	if w, ok := ops.(kernels.Wire); ok {
+		idle = sketchWire{w}
+	}
 	c.Intervals = 1
 	e := &Engine{
 		Rank: Rank{
@@ -54,6 +57,11 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 type sketchOps struct{ kernels.Ops }
 
 func (o sketchOps) Fork() kernels.Ops { return o }
+
+// sketchWire is that of an Ops that is a Wire.
+type sketchWire struct{ kernels.Wire }
+
+func (o sketchWire) Fork() kernels.Ops { return o }
 
 // absent are the graph ranks of a sketch, of which only the number is known.
 type absent struct {

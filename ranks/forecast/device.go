@@ -14,6 +14,8 @@ type elsewhere struct {
 	arena *mapped.Arena
 }
 
+var _ kernels.Wire = elsewhere{}
+
 func (elsewhere) Remote() bool { return true }
 
 func (e elsewhere) Alloc(_ *mapped.Arena, bytes int) unsafe.Pointer {
@@ -27,3 +29,7 @@ func (elsewhere) Upload(unsafe.Pointer, []byte)   {}
 func (elsewhere) Download([]byte, unsafe.Pointer) {}
 func (elsewhere) Copy(kernels.Mat, kernels.Mat)   {}
 func (elsewhere) Clear(kernels.Mat)               {}
+
+func (e elsewhere) Crossing(*mapped.Arena) kernels.Crossing               { return kernels.AtOnce(e) }
+func (elsewhere) EncodeRows(kernels.Vector[uint8], int, kernels.Outgoing) {}
+func (elsewhere) DecodeRows(kernels.Incoming, int, kernels.Vector[uint8]) {}

@@ -73,6 +73,10 @@ CUresult cuMemAlloc_v2(CUdeviceptr *at, size_t bytes) {
 	return 0;
 }
 CUresult cuMemFree_v2(CUdeviceptr at) { IN_CONTEXT(); CALL(cuMemFree_v2, ""); free((void *)at); return 0; }
+CUresult cuMemHostRegister_v2(void *at, size_t bytes, unsigned int flags) {
+	IN_CONTEXT(); CALL(cuMemHostRegister_v2, " %zu %u", bytes, flags); return at ? 0 : 1;
+}
+CUresult cuMemHostUnregister(void *at) { IN_CONTEXT(); CALL(cuMemHostUnregister, ""); return at ? 0 : 1; }
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
 	IN_CONTEXT(); CALL(cuMemcpyHtoDAsync_v2, " %zu", bytes); memcpy((void *)to, from, bytes); return 0;
 }

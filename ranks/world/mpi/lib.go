@@ -4,7 +4,7 @@ package mpi
 
 /*
 #cgo linux CFLAGS: -I/usr/lib/x86_64-linux-gnu/openmpi/include -pthread
-#cgo linux LDFLAGS: -pthread -L/usr/lib/x86_64-linux-gnu/openmpi/lib -lmpi
+#cgo linux LDFLAGS: -pthread -L/usr/lib/x86_64-linux-gnu/openmpi/lib -lmpi -ldl
 #cgo noescape siafu_improbe
 #cgo nocallback siafu_improbe
 #cgo nocallback siafu_test
@@ -64,6 +64,24 @@ func hostName() (string, error) {
 
 // abortWorld ends all processes of the world.
 func abortWorld(code int) { C.siafu_abort(C.int(code)) }
+
+// symbol is where a C function lies that some library of this process has, or nil.
+func symbol(name string) unsafe.Pointer {
+	text := C.CString(name)
+	defer C.free(unsafe.Pointer(text))
+	return C.siafu_symbol(text)
+}
+
+// knowsDevices tells whether the library says that it takes memory of CUDA devices, by
+// the call that Open MPI and its relatives have for that.
+func knowsDevices() bool {
+	question := symbol("MPIX_Query_cuda_support")
+	return question != nil && C.siafu_ask(question) == 1
+}
+
+// bindThreads has a C function called with context on each thread that calls MPI; nil
+// for none.
+func bindThreads(call, context unsafe.Pointer) { C.siafu_bind(call, context) }
 
 // memory is C memory for a group of requests of MPI and for the numbers that
 // these requests refer to while they last.

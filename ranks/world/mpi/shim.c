@@ -1,5 +1,7 @@
 //go:build mpi
 
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <stdio.h>
 
 #include "shim.h"
@@ -29,35 +31,51 @@ int siafu_subset(MPI_Comm comm, int n, const int *ranks, MPI_Comm *out) {
 	return rc;
 }
 
-int siafu_ibarrier(MPI_Comm comm, MPI_Request *req) { return MPI_Ibarrier(comm, req); }
+void *siafu_symbol(const char *name) { return dlsym(RTLD_DEFAULT, name); }
+
+int siafu_ask(void *question) { return ((int (*)(void))question)(); }
+
+static int (*bind_thread)(void *);
+static void *bind_to;
+
+void siafu_bind(void *call, void *context) {
+	bind_to = context;
+	bind_thread = (int (*)(void *))call;
+}
+
+// Any call may move messages on, and with them memory of the device, on whatever
+// thread its goroutine is.
+#define BOUND(call) (bind_thread ? bind_thread(bind_to) : 0, call)
+
+int siafu_ibarrier(MPI_Comm comm, MPI_Request *req) { return BOUND(MPI_Ibarrier(comm, req)); }
 
 int siafu_ibcast(void *buf, int n, int root, MPI_Comm comm, MPI_Request *req) {
-	return MPI_Ibcast(buf, n, MPI_BYTE, root, comm, req);
+	return BOUND(MPI_Ibcast(buf, n, MPI_BYTE, root, comm, req));
 }
 
 int siafu_iallgatherv(const void *send, int n, void *recv, const int *counts, const int *displs,
 	MPI_Comm comm, MPI_Request *req) {
-	return MPI_Iallgatherv(send, n, MPI_BYTE, recv, counts, displs, MPI_BYTE, comm, req);
+	return BOUND(MPI_Iallgatherv(send, n, MPI_BYTE, recv, counts, displs, MPI_BYTE, comm, req));
 }
 
 int siafu_ialltoallv(const void *send, const int *send_counts, const int *send_displs,
 	void *recv, const int *recv_counts, const int *recv_displs, MPI_Comm comm, MPI_Request *req) {
-	return MPI_Ialltoallv(send, send_counts, send_displs, MPI_BYTE,
-		recv, recv_counts, recv_displs, MPI_BYTE, comm, req);
+	return BOUND(MPI_Ialltoallv(send, send_counts, send_displs, MPI_BYTE,
+		recv, recv_counts, recv_displs, MPI_BYTE, comm, req));
 }
 
 int siafu_isend(const void *buf, int n, int dst, int tag, MPI_Comm comm, MPI_Request *req) {
-	return MPI_Isend(buf, n, MPI_BYTE, dst, tag, comm, req);
+	return BOUND(MPI_Isend(buf, n, MPI_BYTE, dst, tag, comm, req));
 }
 
 int siafu_irecv(void *buf, int n, int src, int tag, MPI_Comm comm, MPI_Request *req) {
-	return MPI_Irecv(buf, n, MPI_BYTE, src, tag, comm, req);
+	return BOUND(MPI_Irecv(buf, n, MPI_BYTE, src, tag, comm, req));
 }
 
 int siafu_improbe(int source, int tag, MPI_Comm comm, siafu_probe *out) {
 	MPI_Status status;
-	int rc = MPI_Improbe(source < 0 ? MPI_ANY_SOURCE : source, tag < 0 ? MPI_ANY_TAG : tag,
-		comm, &out->found, &out->message, &status);
+	int rc = BOUND(MPI_Improbe(source < 0 ? MPI_ANY_SOURCE : source, tag < 0 ? MPI_ANY_TAG : tag,
+		comm, &out->found, &out->message, &status));
 	if (rc != MPI_SUCCESS || !out->found) return rc;
 	out->source = status.MPI_SOURCE;
 	out->tag = status.MPI_TAG;
@@ -65,7 +83,7 @@ int siafu_improbe(int source, int tag, MPI_Comm comm, siafu_probe *out) {
 }
 
 int siafu_imrecv(void *buf, int n, MPI_Message *message, MPI_Request *req) {
-	return MPI_Imrecv(buf, n, MPI_BYTE, message, req);
+	return BOUND(MPI_Imrecv(buf, n, MPI_BYTE, message, req));
 }
 
 void siafu_clear(MPI_Request *reqs, int n) {
@@ -75,7 +93,7 @@ void siafu_clear(MPI_Request *reqs, int n) {
 int siafu_test(MPI_Request *reqs, int n, int next) {
 	for (; next < n; next++) {
 		int ended = 0;
-		int rc = MPI_Test(&reqs[next], &ended, MPI_STATUS_IGNORE);
+		int rc = BOUND(MPI_Test(&reqs[next], &ended, MPI_STATUS_IGNORE));
 		if (rc != MPI_SUCCESS) return -rc;
 		if (!ended) break;
 	}

@@ -18,6 +18,14 @@ int siafu_world(MPI_Comm *out);
 int siafu_dup(MPI_Comm comm, MPI_Comm *out);
 int siafu_subset(MPI_Comm comm, int n, const int *ranks, MPI_Comm *out);
 
+// siafu_symbol is where a function lies that some library of this process has, or NULL;
+// siafu_ask what int (*)(void) answers.
+void *siafu_symbol(const char *name);
+int siafu_ask(void *question);
+// siafu_bind has int (*call)(void *) called with context before each call of MPI that
+// may move messages, on the same thread; no call: nothing is.
+void siafu_bind(void *call, void *context);
+
 int siafu_ibarrier(MPI_Comm comm, MPI_Request *req);
 int siafu_ibcast(void *buf, int n, int root, MPI_Comm comm, MPI_Request *req);
 int siafu_iallgatherv(const void *send, int n, void *recv, const int *counts, const int *displs,

@@ -37,6 +37,7 @@ type process struct {
 	world  *comm
 	notes  handle // see watch.go
 
+	device bool        // its memory may be given to MPI; see device.go
 	failed atomic.Bool // an MPI call failed: the library is not to be relied on
 
 	unshare func() // removes the memory that is shared with the ranks of this host

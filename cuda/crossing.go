@@ -1,0 +1,129 @@
+package cuda
+
+import (
+	"unsafe"
+
+	"siafu/cuda/device"
+	"siafu/graph/mapped"
+	"siafu/kernels"
+)
+
+// crossing implements kernels.Crossing on the streams of copies that a rank's Ops
+// share. Copies of one direction are done in the order in which they were begun.
+type crossing struct {
+	*rank
+	mark, landed device.Event
+	pinned       [][]byte
+	outs         []device.Event // ends of copies out since the last Settle; the rest are spare
+	begun        int            // of outs
+}
+
+// ways are the streams of copies, beside that of kernels.
+type ways struct{ out, in device.Stream }
+
+// Crossing implements kernels.Wire.
+func (o *Ops) Crossing(a *mapped.Arena) kernels.Crossing {
+	c := &crossing{rank: o.rank}
+	o.check(o.openWays())
+	c.mark, c.landed = c.event(), c.event()
+	a.OnFree(c.close)
+	return c
+}
+
+// Pin implements kernels.Crossing. Where the system refuses, copies go through the
+// driver's own buffers.
+func (c *crossing) Pin(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	if err := c.device.Pin(b); err != nil {
+		c.pageable(err)
+		return
+	}
+	c.pinned = append(c.pinned, b)
+}
+
+// openWays makes the streams of copies when they are first asked for.
+func (r *rank) openWays() (err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ways.out == nil {
+		if r.ways.out, err = r.device.NewStream(); err != nil {
+			return err
+		}
+	}
+	if r.ways.in == nil {
+		r.ways.in, err = r.device.NewStream()
+	}
+	return err
+}
+
+func (c *crossing) event() device.Event {
+	e, err := c.device.NewEvent()
+	c.check(err)
+	return e
+}
+
+// close gives back what the crossing holds once its copies are done. What fails now
+// concerns nobody.
+func (c *crossing) close() {
+	if len(c.pinned) > 0 {
+		_ = c.device.Synchronize()
+	}
+	for _, b := range c.pinned {
+		_ = c.device.Unpin(b)
+	}
+	for _, e := range append(c.outs, c.mark, c.landed) {
+		_ = e.Close()
+	}
+}
+
+// Mark implements kernels.Crossing.
+func (c *crossing) Mark() {
+	c.check(c.stream.Record(c.mark))
+	c.check(c.ways.out.Wait(c.mark))
+	c.check(c.ways.in.Wait(c.mark))
+}
+
+// Out implements kernels.Crossing.
+func (c *crossing) Out(dst []byte, src unsafe.Pointer) int {
+	if c.begun == len(c.outs) {
+		c.outs = append(c.outs, c.event())
+	}
+	if len(dst) > 0 {
+		c.check(c.ways.out.BeginOut(dst, address(src)))
+	}
+	c.check(c.ways.out.Record(c.outs[c.begun]))
+	c.begun++
+	return c.begun - 1
+}
+
+// Done implements kernels.Crossing.
+func (c *crossing) Done(copy int) bool {
+	done, err := c.outs[copy].Done()
+	c.check(err)
+	return done
+}
+
+// Wait implements kernels.Crossing.
+func (c *crossing) Wait(copy int) { c.check(c.outs[copy].Synchronize()) }
+
+// In implements kernels.Crossing.
+func (c *crossing) In(dst unsafe.Pointer, src []byte) {
+	if len(src) > 0 {
+		c.check(c.ways.in.BeginIn(address(dst), src))
+		c.check(c.ways.in.Record(c.landed))
+	}
+}
+
+// Land implements kernels.Crossing.
+func (c *crossing) Land() { c.check(c.stream.Wait(c.landed)) }
+
+// Settle implements kernels.Crossing.
+func (c *crossing) Settle() {
+	if c.begun > 0 {
+		c.Wait(c.begun - 1)
+		c.begun = 0
+	}
+	c.check(c.landed.Synchronize())
+}

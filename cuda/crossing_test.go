@@ -1,0 +1,106 @@
+package cuda_test
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"siafu/cuda"
+	"siafu/cuda/ptx"
+	"siafu/graph/mapped"
+	"siafu/kernels"
+)
+
+// pier is an Ops on a stand-in, whose streams work when somebody waits for them and
+// not before, with a crossing and memory of both kinds.
+type pier struct {
+	*cuda.Ops
+	kernels.Crossing
+	host []byte
+	x, y kernels.Mat
+	said []string
+}
+
+func newPier(t *testing.T, s ptx.Settings) *pier {
+	d, arena := ptx.New(s), mapped.NewArena()
+	o, err := cuda.New(d, cuda.Own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pier{Ops: o, host: mapped.MakeApart(arena, 4*8)}
+	o.Tell(func(line string) { p.said = append(p.said, line) })
+	p.Crossing = o.Crossing(arena)
+	p.x, p.y = kernels.NewMat(o, arena, 2, 4), kernels.NewMat(o, arena, 2, 4)
+	p.Pin(p.host)
+	t.Cleanup(func() {
+		arena.Free()
+		o.Close()
+		d.Close()
+	})
+	return p
+}
+
+// value is the eight floats of v as bytes.
+func value(v float32) []byte { return mapped.Bytes(slices.Repeat([]float32{v}, 8)) }
+
+// A kernel that is called after a copy has begun does not wait for it, nor the copy
+// for the kernel; the copy has what was called before it.
+func TestCopiesGoBesideKernels(t *testing.T) {
+	p := newPier(t, ptx.Settings{})
+	p.Upload(p.x.Address(), value(3))
+	p.Add(p.x, p.x)
+	p.Mark()
+	out := p.Out(p.host, p.x.Address())
+	p.Add(p.y, p.x) // beside it
+	got := make([]float32, 8)
+	kernels.Read(p, got, p.y)
+	if !bytes.Equal(mapped.Bytes(got), value(6)) {
+		t.Fatalf("%v", got)
+	}
+	if bytes.Equal(p.host, value(6)) {
+		t.Fatal("the kernel has waited for the copy")
+	}
+	p.Clear(p.y) // a kernel's work that the copy does not wait for
+	p.Wait(out)
+	if !bytes.Equal(p.host, value(6)) {
+		t.Fatalf("%v", p.host)
+	}
+}
+
+// A copy in waits for what was called before Mark and not for what was called after,
+// and what is called after Land finds it done.
+func TestCopiesLand(t *testing.T) {
+	p := newPier(t, ptx.Settings{})
+	copy(p.host, value(5))
+	p.Add(p.y, p.x) // reads zeros
+	p.Mark()
+	p.In(p.x.Address(), p.host)
+	p.Add(p.y, p.y)
+	p.Land()
+	p.Add(p.y, p.x)
+	got := make([]float32, 8)
+	kernels.Read(p, got, p.y)
+	if !bytes.Equal(mapped.Bytes(got), value(5)) {
+		t.Errorf("%v", got)
+	}
+	p.Settle()
+	copy(p.host, value(9)) // the stand-in looks whether it was free
+	p.Mark()
+	p.In(p.x.Address(), p.host)
+	p.Settle()
+}
+
+// Memory that the system does not page-lock crosses all the same, and is said once.
+func TestPageable(t *testing.T) {
+	p := newPier(t, ptx.Settings{Pageable: true})
+	p.Pin(p.host)
+	copy(p.host, value(5))
+	p.Mark()
+	p.In(p.x.Address(), p.host)
+	p.Land()
+	got := make([]float32, 8)
+	kernels.Read(p, got, p.x)
+	if !bytes.Equal(mapped.Bytes(got), value(5)) || len(p.said) != 1 {
+		t.Errorf("%v, %q", got, p.said)
+	}
+}

@@ -1,0 +1,178 @@
+package ptx
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"siafu/cuda/device"
+)
+
+// hostMemory is what is known of the host's memory: which of it is pinned, and which
+// belongs to copies that have begun and are not done.
+type hostMemory struct {
+	pinned []span
+	lent   []span
+}
+
+// span is so many bytes of the host from an address on.
+type span struct {
+	at, bytes uintptr
+	written   bool // by the copy that it is lent to
+}
+
+func spanOf(b []byte) span {
+	return span{at: uintptr(unsafe.Pointer(unsafe.SliceData(b))), bytes: uintptr(len(b))}
+}
+
+// meets tells whether spans share a byte.
+func (s span) meets(o span) bool { return s.at < o.at+o.bytes && o.at < s.at+s.bytes }
+
+// without is list without one s.
+func without(list []span, s span) ([]span, bool) {
+	for i, o := range list {
+		if o == s {
+			return append(list[:i], list[i+1:]...), true
+		}
+	}
+	return list, false
+}
+
+// Pin implements device.Device.
+func (d *Device) Pin(b []byte) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.usable(); err != nil {
+		return err
+	}
+	if d.settings.Pageable {
+		return errors.New("ptx: no memory of the host is pinned here")
+	}
+	s := spanOf(b)
+	for _, o := range d.host.pinned {
+		if s.meets(o) {
+			return fmt.Errorf("ptx: %d bytes of the host are pinned twice", len(b))
+		}
+	}
+	d.host.pinned = append(d.host.pinned, s)
+	return nil
+}
+
+// Unpin implements device.Device.
+func (d *Device) Unpin(b []byte) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.usable(); err != nil {
+		return err
+	}
+	if err := d.free(spanOf(b), true, "it is unpinned"); err != nil {
+		return err
+	}
+	var found bool
+	if d.host.pinned, found = without(d.host.pinned, spanOf(b)); !found {
+		return fmt.Errorf("ptx: %d bytes of the host are unpinned that were not pinned", len(b))
+	}
+	return nil
+}
+
+// free is a Finding where s is lent to a copy that a use of it, which may write, does
+// not go with.
+func (d *Device) free(s span, written bool, why string) error {
+	for _, o := range d.host.lent {
+		if s.meets(o) && (written || o.written) {
+			return &Finding{Kind: HostMemory, Detail: why + " while a copy of it is under way", Address: uint64(s.at), Bytes: int(s.bytes)}
+		}
+	}
+	return nil
+}
+
+// borrow queues a copy to which b is lent, to be written or read. When its turn comes
+// before says what is wrong with b then.
+func (s *stream) borrow(b []byte, written bool, before, do func() error) error {
+	d, lent := s.device, spanOf(b)
+	lent.written = written
+	d.host.lent = append(d.host.lent, lent)
+	return s.add(len(b), func() error {
+		d.host.lent, _ = without(d.host.lent, lent)
+		if err := before(); err != nil {
+			return err
+		}
+		return do()
+	})
+}
+
+// changed is the finding of memory that is not what it was when its copy began.
+func changed(b []byte, verb string) error {
+	return &Finding{Kind: HostMemory, Detail: "it was written while " + verb + " was under way", Address: uint64(spanOf(b).at), Bytes: len(b)}
+}
+
+// BeginIn implements device.Stream. A source that has changed when the copy's turn
+// comes is a Finding.
+func (s *stream) BeginIn(dst device.Ptr, src []byte) error {
+	end, err := s.begin()
+	defer end()
+	if err != nil {
+		return err
+	}
+	r, o, err := s.device.bytes(dst, len(src), "a copy to the device")
+	if err != nil || len(src) == 0 {
+		return err
+	}
+	if err := s.device.free(spanOf(src), false, "it is copied from"); err != nil {
+		return err
+	}
+	was := bytes.Clone(src)
+	return s.borrow(src, false, func() error {
+		if !bytes.Equal(src, was) {
+			return changed(src, "a copy to the device")
+		}
+		return nil
+	}, func() error {
+		copy(r.data[o:], was)
+		r.written(o, len(was))
+		return nil
+	})
+}
+
+// underWay fills memory that a copy has not reached yet: whoever reads it too early
+// reads what nobody has sent.
+const underWay = 0xc5
+
+// BeginOut implements device.Stream. Until the copy's turn comes dst holds bytes that
+// nobody has sent; it is a Finding if they are written over.
+func (s *stream) BeginOut(dst []byte, src device.Ptr) error {
+	end, err := s.begin()
+	defer end()
+	if err != nil {
+		return err
+	}
+	r, o, err := s.device.bytes(src, len(dst), "a copy from the device")
+	if err != nil || len(dst) == 0 {
+		return err
+	}
+	if err := s.device.free(spanOf(dst), true, "it is copied to"); err != nil {
+		return err
+	}
+	for i := range dst {
+		dst[i] = underWay
+	}
+	return s.borrow(dst, true, func() error {
+		for _, b := range dst {
+			if b != underWay {
+				return changed(dst, "a copy from the device")
+			}
+		}
+		return nil
+	}, func() error { return r.copyOut(dst, o) })
+}
+
+// copyOut sets dst to the bytes at offset o. One that nobody has written is a Finding.
+func (r *region) copyOut(dst []byte, o uint64) error {
+	if at := r.unwritten(o, len(dst)); at >= 0 {
+		return &Finding{Kind: Uninitialised, Detail: fmt.Sprintf("a copy from the device, whose byte %d was never written", at-int(o)),
+			Address: r.base + o, Bytes: len(dst), Allocation: r.String()}
+	}
+	copy(dst, r.data[o:])
+	return nil
+}

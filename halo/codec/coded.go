@@ -1,0 +1,64 @@
+package codec
+
+import (
+	"encoding/binary"
+
+	"siafu/kernels"
+)
+
+// Coded is a codec whose payloads a kernels.Wire encodes and decodes as well, but for
+// rows that are sent raw, which stand behind what kernels write.
+type Coded interface {
+	Codec
+	// Bits is what a Wire calls it by.
+	Bits() int
+	// Slack is how many zeros a payload has behind what kernels write.
+	Slack() int
+	// Raw tells whether row i of so many is sent raw.
+	Raw(payload []byte, i, rows int) bool
+}
+
+var (
+	_ Coded = half{}
+	_ Coded = (*uniform)(nil)
+)
+
+func (half) Bits() int                 { return 16 }
+func (half) Slack() int                { return 0 }
+func (half) Raw([]byte, int, int) bool { return false }
+func (u *uniform) Bits() int           { return u.bits }
+func (u *uniform) Slack() int          { return kernels.CodeSlack }
+
+func (u *uniform) Raw(payload []byte, i, rows int) bool {
+	return kernels.BF16(binary.LittleEndian.Uint16(payload[2*(rows+i):])) == rawStep
+}
+
+// Coded is the payload of a block, of which the first size bytes are what kernels
+// decode, and the rows that are sent raw, of which put gets each and its number.
+func (b Block) Coded(c Coded, put func(i int, row []byte)) (payload []byte, err error) {
+	size, _ := c.Size(b.Rows, b.Cols)
+	if len(b.payload) < size {
+		return nil, wrongLength(len(b.payload), b.Rows, b.Cols)
+	}
+	payload, raw := b.payload[:size], b.payload[size:]
+	for i := range b.Rows {
+		if !c.Raw(payload, i, b.Rows) {
+			continue
+		}
+		if len(raw) < 4*b.Cols {
+			return nil, wrongLength(len(b.payload), b.Rows, b.Cols)
+		}
+		put(i, raw[:4*b.Cols])
+		raw = raw[4*b.Cols:]
+	}
+	if len(raw) > 0 {
+		return nil, wrongLength(len(b.payload), b.Rows, b.Cols)
+	}
+	return payload, nil
+}
+
+// Draws are what a codec rounds rows by, and sums.
+func Draws(k Key) (rows, sums kernels.Rounding) {
+	d := newDraws(k)
+	return d.rows, d.sums
+}

@@ -1,0 +1,94 @@
+package halo
+
+import (
+	"slices"
+
+	"siafu/graph/mapped"
+	"siafu/halo/codec"
+	"siafu/kernels"
+)
+
+// Coder makes and reads blocks of rows that lie where an Ops computes, by its kernels,
+// for sources whose messages are blocks. Its methods exclude each other.
+type Coder struct {
+	wire     kernels.Wire
+	crossing kernels.Crossing
+	codec    codec.Coded
+	berth
+	raw kernels.Mat // [rows x cols], that are sent raw
+	row []float32   // one of them
+}
+
+// NewCoder makes room for blocks of up to so many rows and columns, which comes from a;
+// nil where o is no Wire or has no kernels for a codec.
+func NewCoder(o kernels.Ops, c codec.Codec, rows, cols int, a *mapped.Arena) *Coder {
+	wire, isWire := o.(kernels.Wire)
+	coded, isCoded := c.(codec.Coded)
+	if !isWire || !isCoded {
+		return nil
+	}
+	size, _ := c.Size(rows, cols)
+	k := &Coder{
+		wire: wire, crossing: wire.Crossing(a), codec: coded,
+		berth: berth{mapped.MakeApart(a, size), kernels.NewVector[uint8](o, a, size)},
+		raw:   kernels.NewMat(o, a, rows, cols), row: make([]float32, cols),
+	}
+	k.crossing.Pin(k.host)
+	return k
+}
+
+// Append appends to dst the block of n rows, which are those from first on of a
+// message. It waits until they are here; kernels that are called meanwhile do not.
+func (k *Coder) Append(dst []byte, rows kernels.Outgoing, n, first int, key Key) []byte {
+	size, _ := k.codec.Size(n, rows.X.Cols)
+	rows.Raw = k.raw.Reshape(n, rows.X.Cols)
+	rows.Rows, rows.Sums = codec.Draws(key)
+	k.crossing.Settle()
+	k.wire.EncodeRows(k.there.Part(0, size), k.codec.Bits(), rows)
+	k.crossing.Mark()
+	k.crossing.Wait(k.crossing.Out(k.host[:size-k.codec.Slack()], k.there.Address()))
+	clear(k.host[size-k.codec.Slack() : size])
+	at := len(dst)
+	dst = append(slices.Grow(dst, codec.BlockHeader+size)[:at+codec.BlockHeader], k.host[:size]...)
+	dst = appendRaw(dst, k.host[:size], k.codec, k.wire, rows.Raw, k.row)
+	codec.Seal(dst[at:], k.codec, n, rows.X.Cols, first)
+	return dst
+}
+
+// Decode sets the rows of a matrix to those of a block, as many.
+func (k *Coder) Decode(rows kernels.Mat, b codec.Block) error {
+	if err := sameShape(b, rows.Rows, rows.Cols); err != nil {
+		return err
+	}
+	payload, err := b.Coded(k.codec, putRaw(k.wire, rows, k.row))
+	if err != nil {
+		return err
+	}
+	k.crossing.Settle()
+	k.crossing.Mark()
+	copy(k.host, payload)
+	k.crossing.In(k.there.Address(), k.host[:len(payload)])
+	k.crossing.Land()
+	k.wire.DecodeRows(kernels.Incoming{X: rows, Len: rows.Rows}, k.codec.Bits(), k.there.Part(0, len(payload)))
+	return nil
+}
+
+// appendRaw appends to dst those of rows, one for each of a payload, that are sent raw;
+// row is room for one.
+func appendRaw(dst, payload []byte, c codec.Coded, o kernels.Ops, rows kernels.Mat, row []float32) []byte {
+	for i := range rows.Rows {
+		if c.Raw(payload, i, rows.Rows) {
+			kernels.Read(o, row, rows.Part(i, i+1))
+			dst = append(dst, mapped.Bytes(row[:rows.Cols])...)
+		}
+	}
+	return dst
+}
+
+// putRaw puts rows that were sent raw into their places in rows.
+func putRaw(o kernels.Ops, rows kernels.Mat, row []float32) func(i int, raw []byte) {
+	return func(i int, raw []byte) {
+		copy(mapped.Bytes(row), raw)
+		kernels.Write(o, rows.Part(i, i+1), row)
+	}
+}

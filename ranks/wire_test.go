@@ -1,0 +1,130 @@
+package ranks
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"siafu/cuda/device"
+	"siafu/cuda/ptx"
+	"siafu/kernels"
+	"siafu/ranks/config"
+)
+
+// hostCoded is an Ops on a device that leaves codecs to the host.
+type hostCoded struct{ kernels.Ops }
+
+func (o hostCoded) Fork() kernels.Ops        { return hostCoded{o.Ops.Fork()} }
+func (o hostCoded) Borrow(owner kernels.Ops) { o.Ops.Borrow(owner.(hostCoded).Ops) }
+
+// leftToHost has the ranks that it is asked of leave codecs to the host.
+func leftToHost(with func(r *run), which func(rank int) bool) func(r *run) {
+	return func(r *run) {
+		with(r)
+		if make := r.ops; which(r.world.Rank()) {
+			r.ops = func() (kernels.Ops, error) {
+				o, err := make()
+				return hostCoded{o}, err
+			}
+		}
+	}
+}
+
+// scale is a device that counts what crosses to the host beside kernels.
+type scale struct {
+	device.Device
+	out *atomic.Int64
+}
+
+func (d scale) NewStream() (device.Stream, error) {
+	s, err := d.Device.NewStream()
+	return scaleStream{s, d.out}, err
+}
+
+type scaleStream struct {
+	device.Stream
+	out *atomic.Int64
+}
+
+func (s scaleStream) BeginOut(dst []byte, src device.Ptr) error {
+	s.out.Add(int64(len(dst)))
+	return s.Stream.BeginOut(dst, src)
+}
+
+// Whether kernels encode and decode rows for other ranks or the host does, on all
+// ranks or on some, a run leaves the same model; by kernels rows cross to the host as
+// short as they travel.
+func TestCodecsOnADevice(t *testing.T) {
+	directed := generated(t, true)
+	for name, set := range map[string]func(c *Config){
+		"int8":              func(c *Config) { c.Codec = "int8" },
+		"bf16+ef":           func(c *Config) { c.Codec = "bf16+ef" },
+		"int4+ef, previous": func(c *Config) { c.Codec, c.Refresh = "int4+ef", "previous" },
+		"sums, int4":        func(c *Config) { c.Codec, c.PreAggregate, c.Model = "int4", "on", "gin" },
+		"attention, int8":   func(c *Config) { c.Codec, c.Model, c.Heads = "int8", "gat", 2 },
+		"adaptive":          func(c *Config) { c.Codec = "adaptive" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := quick(t)
+			c.Ranks, c.Hidden, c.Epochs, c.Threads, c.Dropout, c.CheckpointEvery = 3, 16, 2, 2, 0.3, "off"
+			set(&c)
+			var plain, out atomic.Int64
+			weighed := func(sum *atomic.Int64) func(r *run) {
+				return onDevice(t, func() device.Device { return scale{standIn(), sum} })
+			}
+			train := func(suffix string, with func(r *run)) trained {
+				c := c
+				c.Out += suffix
+				return trainWith(t, c, directed, with)
+			}
+			want := train("-host", leftToHost(onDevice(t, standIn), func(int) bool { return true }))
+			got := train("-kernels", weighed(&out))
+			some := train("-some", leftToHost(onDevice(t, standIn), func(rank int) bool { return rank == 1 }))
+			if !bytes.Equal(got.model, want.model) || !bytes.Equal(some.model, want.model) {
+				t.Error("model.safetensors differs")
+			}
+			if name != "int8" {
+				return
+			}
+			c.Codec = "none"
+			train("-plain", weighed(&plain))
+			if by := float64(out.Load()) / float64(plain.Load()); by > 0.4 { // 20 bytes for 16 numbers
+				t.Errorf("%.2f of the bytes that cross without a codec", by)
+			}
+		})
+	}
+}
+
+// A host that page-locks no memory trains all the same, to the same model; each rank
+// says so once.
+func TestPageableMemory(t *testing.T) {
+	data := generated(t, true)
+	c := quick(t)
+	c.Ranks, c.Servers, c.Hidden, c.Epochs, c.CheckpointEvery = 2, 0, 8, 1, "off"
+	var mu sync.Mutex
+	var said []string
+	train := func(suffix string, s ptx.Settings) trained {
+		c := c
+		c.Out += suffix
+		return trainWith(t, c, data, func(r *run) {
+			r.limits.Log = func(line string) {
+				mu.Lock()
+				defer mu.Unlock()
+				said = append(said, line)
+			}
+			r.cfg.Tensor, r.gpus = config.TensorCUDA, (&rack{settings: []ptx.Settings{s}, opened: make([]int, 1)}).gpus()
+		})
+	}
+	want := train("-pinned", ptx.Settings{})
+	if len(said) > 0 {
+		t.Errorf("%q", said)
+	}
+	if got := train("-pageable", ptx.Settings{Pageable: true}); !bytes.Equal(got.model, want.model) {
+		t.Error("model.safetensors differs")
+	}
+	if len(said) != 2 || !strings.Contains(said[0], "not page-locked") {
+		t.Errorf("%q", said)
+	}
+}
