@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -88,38 +89,39 @@ func read(dir string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	dataset, servers, generated := told(filepath.Join(dir, "log.txt"))
+	known := told(filepath.Join(dir, "log.txt"))
 	if s := r.Summary; s != nil {
-		dataset, servers, generated = s.Dataset, strconv.Itoa(s.Servers), s.Synthetic
+		known = map[string]string{"dataset": named(s.Dataset, s.Synthetic), "ranks": strconv.Itoa(s.Ranks), "servers": strconv.Itoa(s.Servers)}
 	}
-	if generated {
-		dataset += " (generated)"
-	}
-	for name, v := range map[string]string{"dataset": dataset, "servers": servers} {
-		if v != "" {
-			r.Settings[name] = v
-		}
-	}
+	maps.Copy(r.Settings, known)
 	return r, nil
 }
 
-// told is what a run that has not ended said of itself when it began; empty where it
-// has not.
-func told(log string) (dataset, servers string, generated bool) {
-	text, _ := os.ReadFile(log)
-	if m := datasetLine.FindSubmatch(text); m != nil {
-		dataset = string(m[1])
+// named says of a dataset whether it is a generated one.
+func named(dataset string, generated bool) string {
+	if generated {
+		dataset += " (generated)"
 	}
-	if m := serversWord.FindSubmatch(text); m != nil {
-		servers = string(m[1])
-	}
-	return dataset, servers, bytes.Contains(text, []byte("\ndataset synthetic=true"))
+	return dataset
 }
 
 var (
 	datasetLine = regexp.MustCompile(`(?m)^dataset name=(.*) vertices=`)
-	serversWord = regexp.MustCompile(`(?m)^world .* servers=(\d+)`)
+	worldLine   = regexp.MustCompile(`(?m)^world .* ranks=(\d+) .*servers=(\d+)`)
 )
+
+// told are the settings that a run that has not ended knew when it began, as its log says.
+func told(log string) map[string]string {
+	text, _ := os.ReadFile(log)
+	known := map[string]string{}
+	if m := datasetLine.FindSubmatch(text); m != nil {
+		known["dataset"] = named(string(m[1]), bytes.Contains(text, []byte("\ndataset synthetic=true")))
+	}
+	if m := worldLine.FindSubmatch(text); m != nil {
+		known["ranks"], known["servers"] = string(m[1]), string(m[2])
+	}
+	return known
+}
 
 // A number of servers that a run settles when it begins.
 const (
