@@ -59,10 +59,19 @@ func (c *submitCmd) job(line []string) (*slurm.Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	var runs []*config.Config
 	for _, s := range settings {
-		if _, err := parseTrain(append(slices.Clone(args), strings.Fields("--"+strings.ReplaceAll(s, " ", " --"))...)); err != nil {
+		one, err := parseTrain(append(slices.Clone(args), strings.Fields("--"+strings.ReplaceAll(s, " ", " --"))...))
+		if err != nil {
 			return nil, err
 		}
+		runs = append(runs, &one.Config)
+	}
+	if settings == nil {
+		runs = append(runs, &train.Config)
+	}
+	if err := c.askGPUs(runs); err != nil {
+		return nil, err
 	}
 	j := &slurm.Job{Options: c.Options, Run: train.Config.Out, Settings: settings, ID: inventory.NewID()}
 	// With --force the first start replaces what it finds; the others know by the
@@ -87,6 +96,22 @@ func (c *submitCmd) job(line []string) (*slurm.Job, error) {
 		return nil, fault.System("submit", "", err)
 	}
 	return j, nil
+}
+
+// askGPUs has the job ask for GPUs where one of its runs computes on them.
+func (c *submitCmd) askGPUs(runs []*config.Config) error {
+	most := 0
+	for _, r := range runs {
+		if r.Tensor != config.TensorCUDA {
+			continue
+		}
+		v, err := r.View(c.Options.Ranks())
+		if err != nil {
+			return err
+		}
+		most = max(most, v.Ranks)
+	}
+	return c.Options.AskGPUs(most)
 }
 
 // partitionArgs are those of the partition command that makes what training on

@@ -42,6 +42,28 @@ func TestSubmitDryRun(t *testing.T) {
 	}
 }
 
+// A job asks for GPUs where a run computes on them: one for each graph rank of a node,
+// or as it is told.
+func TestSubmitGPUs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for args, want := range map[string]string{
+		"--":                           "",
+		"-- --tensor cuda":             "3", // and a server
+		"-- --tensor cuda --servers 0": "4",
+		"--nodes 2 -- --tensor cuda":   "4",
+		"--gpus-per-node 2 -- --tensor cuda --graph cpu": "2",
+		"--gpus-per-node a100:1 -- --tensor cuda":        "a100:1",
+		"--array tensor=cpu,cuda":                        "3",
+		"--array tensor=cpu -- --tensor cuda":            "",
+	} {
+		out := must(t, append([]string{"submit", "data", "--ntasks-per-node", "4", "--dry-run"}, strings.Fields(args)...)...)
+		line := "\n#SBATCH --gpus-per-node=" + want + "\n"
+		if has := strings.Contains(out, "gpus-per-node"); has != (want != "") || has && !strings.Contains(out, line) {
+			t.Errorf("%s: want %q in\n%s", args, want, out)
+		}
+	}
+}
+
 // --force holds for the first start of a script: all starts have one id, by
 // which those that follow know the run folder, and no script has that of
 // another. Without it every start goes on with what is there.
@@ -75,6 +97,11 @@ func TestSubmitUsage(t *testing.T) {
 		{[]string{"data", "more"}, 64, "[CONFIG.toml] DATA"},
 		{[]string{"data", "--ntasks-per-node", "3", "--", "--servers", "2"}, 78, "2 servers in a world of 3 ranks"},
 		{[]string{"none.toml", "data"}, 66, "none.toml"},
+		{[]string{"data", "--gpus-per-node", "1"}, 64, "--gpus-per-node=1 for training on processors"},
+		{[]string{"data", "--gpus-per-node", "none", "--", "--tensor", "cuda"}, 64, "--gpus-per-node=\"none\""},
+		{[]string{"data", "--gpus-per-node", "0", "--", "--tensor", "cuda"}, 64, "--gpus-per-node=\"0\""},
+		{[]string{"data", "--ntasks-per-node", "3", "--gpus-per-node", "gpu:3", "--", "--tensor", "cuda"}, 64, "for 2 graph ranks on a node"},
+		{[]string{"data", "--gpus-per-node", "1", "--", "--graph", "cuda"}, 64, "--tensor cuda"},
 		{[]string{"data", "--time", "1", "--", "--epochs", "3"}, 64, "--grace"},
 	} {
 		r := siafu(append([]string{"submit", "--dry-run"}, tc.args...)...)

@@ -20,6 +20,7 @@ func (o *Ops) AttentionGather(a kernels.Attention, dst, stats kernels.Mat, e ker
 		return
 	}
 	parts := o.floats(p.pieces * (a.Columns() + 2*a.Heads))
+	defer o.leave()
 	partStats := parts + device.Ptr(4*p.pieces*a.Columns())
 	gather(parts, partStats, rowsOf{0, p.begin, p.end, p.pieces}, p.line, false)
 	size := groupSize(a.Width)
@@ -33,7 +34,7 @@ func (o *Ops) eachRow(e kernels.Edges, run func(b rowsOf)) *plan {
 	if e.Rows() == 0 {
 		return nil
 	}
-	p := o.planOf(matrix{start(e.Begin), start(e.End), e.Rows()})
+	p := o.planOf(matrix{start(e.Begin), start(e.End), e.Rows()}, e.Cols)
 	run(rowsOf{p.order, start(e.Begin), start(e.End), p.rows})
 	return p
 }
@@ -45,6 +46,7 @@ func (o *Ops) hubSums(p *plan, dst device.Ptr, cols int, add bool, run func(part
 		return
 	}
 	parts := o.floats(p.pieces * cols)
+	defer o.leave()
 	run(parts, rowsOf{0, p.begin, p.end, p.pieces}, p.line)
 	count := p.cut * cols
 	o.launch("hubSums", each(count), o.with().Ptr(dst).Ptr(parts).Ptr(p.hubs).Ptr(p.firsts).Int64(int64(count)).Int32(int32(cols)).Int32(flag(add)))

@@ -32,7 +32,7 @@ func (o *Ops) sparse(dst kernels.Mat, m sparseMatrix, x kernels.Mat, drop kernel
 	}
 	begin := start(m.offsets)
 	end := begin + 8
-	p := o.planOf(matrix{begin, end, dst.Rows})
+	p := o.planOf(matrix{begin, end, dst.Rows}, m.index)
 	size := groupSize(dst.Cols)
 	run := func(to device.Ptr, r rowsOf, line device.Ptr) {
 		args := o.with().Ptr(to).Ptr(r.begin).Ptr(r.end).Ptr(start(m.index)).Ptr(start(m.vals)).Ptr(r.order).Ptr(line).

@@ -12,12 +12,13 @@ func (o *Ops) SpMM(dst kernels.Mat, e kernels.Edges, x kernels.Mat, add bool) {
 	if rows == 0 || dst.Cols == 0 {
 		return
 	}
-	p := o.planOf(matrix{start(e.Begin), start(e.End), rows})
+	p := o.planOf(matrix{start(e.Begin), start(e.End), rows}, e.Cols)
 	o.gather(at(dst), e, x, rowsOf{p.order, start(e.Begin), start(e.End), p.rows}, add)
 	if p.cut == 0 {
 		return
 	}
 	parts := o.floats(p.pieces * dst.Cols)
+	defer o.leave()
 	pieces := e
 	pieces.RowScale, pieces.SelfLoops = kernels.Vector[float32]{}, false
 	o.gather(parts, pieces, x, rowsOf{0, p.begin, p.end, p.pieces}, false)

@@ -15,6 +15,7 @@ func (o *Ops) SoftmaxCrossEntropy(grad, logits kernels.Mat, labels kernels.Vecto
 	fit(labels.Len() >= rows && split.Len() >= rows && (grad.IsNil() || alike(grad, logits)))
 	n := blocks(rows, lossRows)
 	losses := o.room(16 * n)
+	defer o.leave()
 	counts := losses + device.Ptr(8*n)
 	o.launch("crossEntropy", tall(n, 1), o.with().Ptr(at(grad)).Ptr(at(logits)).Ptr(start(labels)).Ptr(start(split)).
 		Ptr(losses).Ptr(counts).Int64(int64(rows)).Int32(int32(logits.Cols)).Uint32(uint32(want)).Float32(scale))
@@ -46,6 +47,7 @@ func (o *Ops) Accuracy(logits kernels.Mat, labels kernels.Vector[int32], split k
 	const numbers = 2*len(correct) + 1 // of a block: right ones, all, and those of no split
 	n := blocks(rows, lossRows)
 	counts := o.room(8 * n * numbers)
+	defer o.leave()
 	o.launch("accuracy", tall(n, 1), o.with().Ptr(counts).Ptr(at(logits)).Ptr(start(labels)).Ptr(start(split)).
 		Int64(int64(rows)).Int32(int32(logits.Cols)))
 	o.counts = grown(o.counts, n*numbers)

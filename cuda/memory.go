@@ -87,27 +87,36 @@ func (o *Ops) Clear(dst kernels.Mat) {
 	}
 }
 
-// room is so many bytes of the workspace, of no particular content.
-func (o *Ops) room(bytes int) device.Ptr {
-	w := o.workspace
+// room is so many bytes of the workspace, of no particular content, for what is queued
+// before leave.
+func (r *rank) room(bytes int) device.Ptr {
+	w := &r.workspace
+	w.mu.Lock()
 	if w.size >= bytes {
 		return w.at
 	}
-	w.free(o.device)
-	p, err := o.device.Alloc(bytes)
-	o.check(err)
+	if w.size > 0 {
+		_ = r.device.Free(w.at) // once the work that is queued needs it no more; a device that fails here fails the next call too
+		w.size = 0
+	}
+	p, err := r.device.Alloc(bytes)
+	if err != nil {
+		w.mu.Unlock()
+		r.check(err)
+	}
 	w.at, w.size = p, bytes
 	return p
 }
 
-// floats is room for so many.
-func (o *Ops) floats(n int) device.Ptr { return o.room(4 * n) }
-
-// free gives w's memory back, once the work that is queued needs it no more. A device
-// that fails here fails the next call too.
-func (w *workspace) free(d device.Device) {
-	if w.size > 0 {
-		_ = d.Free(w.at)
-		w.size = 0
-	}
+// Workspace is how many bytes the workspace has.
+func (r *rank) Workspace() int64 {
+	r.workspace.mu.Lock()
+	defer r.workspace.mu.Unlock()
+	return int64(r.workspace.size)
 }
+
+// floats is room for so many.
+func (r *rank) floats(n int) device.Ptr { return r.room(4 * n) }
+
+// leave gives the workspace to others.
+func (r *rank) leave() { r.workspace.mu.Unlock() }

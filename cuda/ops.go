@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"siafu/cuda/device"
 	compiled "siafu/cuda/kernels"
@@ -20,22 +21,19 @@ import (
 // that cross to other ranks alone have streams beside it (crossing).
 type Ops struct {
 	*rank
-	*workspace
-	own    *workspace  // which a Borrow replaces
+	*numbers
 	args   device.Args // of a launch
 	closed bool
 }
 
 var _ kernels.Ops = (*Ops)(nil)
 
-// rank is what all Ops of a rank share.
+// rank is what all Ops of a rank share that queue their work on one stream.
 type rank struct {
-	device    device.Device
-	stream    device.Stream // of kernels
-	ways      ways
-	modules   []device.Module
-	functions map[string]device.Function
-	blas      device.BLAS // nil: dense products are the own kernels'
+	*program
+	stream device.Stream // of kernels
+	ways   ways
+	blas   device.BLAS // nil: dense products are the own kernels'
 
 	mu    sync.Mutex
 	err   *fault.Error // the first of the device; nil: it is well
@@ -43,14 +41,31 @@ type rank struct {
 	users int // Ops that are not closed
 	say   func(line string)
 	told  bool // that the system pins no memory
+
+	workspace workspace
 }
 
-// workspace is what kernels of one Ops need while they run. Its memory on the device
-// grows as needed and is kept.
+// program is what is loaded onto a device, for one rank and those beside it.
+type program struct {
+	device    device.Device
+	modules   []device.Module
+	functions map[string]device.Function
+	users     atomic.Int64 // ranks
+	products  Products
+	sketch    *Sketch // the device, where it is one
+}
+
+// workspace is memory that grows as needed and is kept. Kernels that hand something on
+// to each other in it are queued by one Ops at a time.
 type workspace struct {
-	at     device.Ptr
-	size   int
-	losses []float64 // what came of a loss and of counts
+	mu   sync.Mutex
+	at   device.Ptr
+	size int
+}
+
+// numbers are what came of a loss and of counts, on the host.
+type numbers struct {
+	losses []float64
 	counts []int64
 }
 
@@ -65,14 +80,43 @@ const (
 
 // New is the first Ops of a rank on d; others are its Forks. d stays the caller's,
 // who closes it when all Ops are closed and all their arenas freed.
-func New(d device.Device, p Products) (*Ops, error) {
-	r := &rank{device: d, functions: map[string]device.Function{}, plans: map[matrix]*plan{}, users: 1}
-	err := r.load()
-	if err == nil {
-		err = r.open(p)
+func New(d device.Device, from Products) (*Ops, error) {
+	p := &program{device: d, products: from, functions: map[string]device.Function{}}
+	p.sketch, _ = d.(*Sketch)
+	if err := p.load(); err != nil {
+		p.unload()
+		return nil, failed(err)
 	}
+	return p.begin()
+}
+
+// Lanes are so many Ops on d with the same memory and a stream each: what is called on
+// one may run before what was called on another one, until that has waited.
+func Lanes(d device.Device, p Products, n int) (lanes []kernels.Ops, err error) {
+	first, err := New(d, p)
+	for o := first; err == nil; o, err = first.program.begin() {
+		if lanes = append(lanes, o); len(lanes) == n {
+			return lanes, nil
+		}
+	}
+	for _, o := range lanes {
+		o.Close()
+	}
+	return nil, err
+}
+
+// begin is the first Ops of another stream. Where there is none the program is unloaded
+// if it has no other user.
+func (p *program) begin() (*Ops, error) {
+	p.users.Add(1)
+	stream, err := p.device.NewStream()
 	if err != nil {
-		r.unload()
+		p.end()
+		return nil, failed(err)
+	}
+	r := &rank{program: p, stream: stream, plans: map[matrix]*plan{}, users: 1}
+	if err := r.open(p.products); err != nil {
+		r.end()
 		return nil, failed(err)
 	}
 	return r.ops(), nil
@@ -99,19 +143,23 @@ func (r *rank) open(p Products) (err error) {
 	return fmt.Errorf("%w (--cuda-blas own does without it)", err)
 }
 
-// load makes the stream and the functions.
-func (r *rank) load() (err error) {
-	if r.stream, err = r.device.NewStream(); err != nil {
-		return err
+// end ends one use of the program.
+func (p *program) end() {
+	if p.users.Add(-1) == 0 {
+		p.unload()
 	}
+}
+
+// load makes the functions.
+func (p *program) load() error {
 	for _, m := range compiled.Modules() {
-		module, err := r.device.Load(m.Name, m.Text)
+		module, err := p.device.Load(m.Name, m.Text)
 		if err != nil {
 			return err
 		}
-		r.modules = append(r.modules, module)
+		p.modules = append(p.modules, module)
 		for _, name := range m.Entries() {
-			if r.functions[name], err = module.Function(name); err != nil {
+			if p.functions[name], err = module.Function(name); err != nil {
 				return err
 			}
 		}
@@ -119,13 +167,20 @@ func (r *rank) load() (err error) {
 	return nil
 }
 
-// unload gives back what load and plans took. What fails now concerns nobody.
-func (r *rank) unload() {
+// unload gives back what load took. What fails now concerns nobody.
+func (p *program) unload() {
+	for _, m := range p.modules {
+		_ = m.Unload()
+	}
+}
+
+// end gives back what the rank took. What fails now concerns nobody.
+func (r *rank) end() {
 	for m := range r.plans {
 		r.forget(m)
 	}
-	for _, m := range r.modules {
-		_ = m.Unload()
+	if r.workspace.size > 0 {
+		_ = r.device.Free(r.workspace.at)
 	}
 	if r.blas != nil {
 		_ = r.blas.Close()
@@ -135,6 +190,7 @@ func (r *rank) unload() {
 			_ = s.Close()
 		}
 	}
+	r.program.end()
 }
 
 // Tell has say told, once, what users should know of the rank's device.
@@ -158,14 +214,11 @@ func (r *rank) pageable(err error) {
 func (o *Ops) Fork() kernels.Ops {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.users++
+	o.rank.users++
 	return o.rank.ops()
 }
 
-func (r *rank) ops() *Ops {
-	w := new(workspace)
-	return &Ops{rank: r, workspace: w, own: w}
-}
+func (r *rank) ops() *Ops { return &Ops{rank: r, numbers: new(numbers)} }
 
 // Borrow implements kernels.Ops.
 func (o *Ops) Borrow(owner kernels.Ops) {
@@ -173,7 +226,7 @@ func (o *Ops) Borrow(owner kernels.Ops) {
 	if !ok || other.rank != o.rank {
 		panic("cuda: Ops of different ranks share a workspace")
 	}
-	o.workspace = other.workspace
+	o.numbers = other.numbers
 }
 
 // Intervals implements kernels.Ops: a kernel on all vertices keeps a device busier
@@ -200,9 +253,8 @@ func (o *Ops) Close() {
 		return
 	}
 	o.closed = true
-	o.own.free(o.device)
-	if o.users--; o.users == 0 {
-		o.unload()
+	if o.rank.users--; o.rank.users == 0 {
+		o.rank.end()
 	}
 }
 

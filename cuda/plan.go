@@ -6,6 +6,7 @@ import (
 
 	"siafu/cuda/device"
 	"siafu/graph/mapped"
+	"siafu/kernels"
 )
 
 // A row with more edges than two pieces is a hub, which is cut into pieces: of
@@ -52,13 +53,17 @@ type sharing struct {
 	piece        int64 // edges of a piece
 }
 
-// planOf is the plan of m, made now if there is none.
-func (o *Ops) planOf(m matrix) *plan {
+// planOf is the plan of m, whose edges are among those in cols, made now if there is
+// none.
+func (o *Ops) planOf(m matrix, cols kernels.Vector[uint32]) *plan {
 	o.mu.Lock()
 	p := o.plans[m]
 	o.mu.Unlock()
 	if p != nil {
 		return p
+	}
+	if o.sketch != nil {
+		return o.supposed(m, cols)
 	}
 	begin, end := make([]int64, m.rows), make([]int64, m.rows)
 	o.Download(mapped.Bytes(begin), pointer(m.begin))
@@ -133,6 +138,32 @@ func (o *Ops) placed(s *sharing) *plan {
 	o.check(o.stream.CopyIn(memory, image))
 	return p
 }
+
+// supposed is a plan that takes as much as any for so many rows whose edges are among
+// those in cols, and in the workspace. No edge is in two matrices with the same cols, so
+// that the first one is counted with the pieces of all. A hub has two whole pieces at
+// least, and one that is not.
+func (o *Ops) supposed(m matrix, cols kernels.Vector[uint32]) *plan {
+	pieces := cols.Len() / pieceEdges
+	p := &plan{rows: m.rows, cut: min(pieces, mostPieces) / 2}
+	p.pieces = min(pieces, mostPieces) + p.cut
+	bytes := 4*m.rows + 4
+	if o.sketch.first(start(cols)) {
+		hubs := pieces / 2
+		bytes += (pieces+hubs)*(8+8+4) + hubs*(4+4)
+	}
+	memory, err := o.device.Alloc(bytes)
+	o.check(err)
+	p.memory = memory
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.plans[m] = p
+	return p
+}
+
+// mostPieces bounds the whole pieces of a matrix: where there would be more than
+// maxPieces they are longer, by whole edges.
+const mostPieces = maxPieces + maxPieces/pieceEdges
 
 // forgetAt forgets the plans of matrices whose bounds lie in some memory.
 func (r *rank) forgetAt(at device.Ptr, bytes int) {

@@ -34,6 +34,7 @@ func (o *Ops) MatMulTransA(dst, a, b kernels.Mat, add bool) {
 		return
 	}
 	parts := o.floats(splits * size)
+	defer o.leave()
 	o.product(name, parts, dst, a, b, a.Rows, splits, false)
 	o.sumParts(at(dst), parts, size, splits, add)
 }
@@ -191,6 +192,7 @@ func (o *Ops) backward(name string, dst, bias, g, h kernels.Mat, drop *kernels.D
 	var parts device.Ptr
 	if !bias.IsNil() {
 		parts = o.floats(count * dst.Cols)
+		defer o.leave()
 	}
 	args := o.with().Ptr(at(dst)).Ptr(parts).Ptr(at(g)).Ptr(at(h)).Int64(int64(dst.Rows)).Int32(int32(dst.Cols)).Int32(int32(count)).Float32(scale)
 	more(args)
@@ -223,6 +225,7 @@ func (o *Ops) columnSums(dst device.Ptr, g kernels.Mat, add bool) {
 	}
 	count := columnParts(g)
 	parts := o.floats(count * g.Cols)
+	defer o.leave()
 	args := o.with().Ptr(parts).Ptr(at(g)).Int64(int64(g.Rows)).Int32(int32(g.Cols)).Int32(int32(count))
 	o.launch("columnSums", tall(blocks(g.Cols, warp), count), args)
 	o.sumParts(dst, parts, g.Cols, count, add)

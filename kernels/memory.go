@@ -90,6 +90,21 @@ func Write(o Ops, dst Mat, src []float32) {
 	}
 }
 
+// Carry sets dst to src, of the same shape and elements: one of them lies in this
+// process's memory, the other where o computes.
+func Carry(o Ops, dst, src Mat) {
+	n := dst.Bytes()
+	switch {
+	case n != src.Bytes():
+		panic(shortInput)
+	case n == 0:
+	case src.remote:
+		o.Download(unsafe.Slice((*byte)(dst.at), n), src.at)
+	default:
+		o.Upload(dst.at, unsafe.Slice((*byte)(src.at), n))
+	}
+}
+
 // Fetch is the elements of m for reading: where they lie in this process's
 // memory, else a copy, in *room if that is long enough.
 func Fetch(o Ops, m Mat, room *[]float32) []float32 {

@@ -13,14 +13,15 @@ type Transposed struct {
 	Rows    Vector[uint32]  // non-zeros
 	Vals    Vector[float32] // non-zeros
 	Count   int
-	filled  bool
+	filled  bool // from the beginning in a sketch
 }
 
 // NewTransposed is room for the transpose of xs, which Fill fills.
 func NewTransposed(o Ops, a *mapped.Arena, xs Sparse, cols int) *Transposed {
-	t := &Transposed{Offsets: NewVector[int64](o, a, cols+1), Count: xs.Rows()}
+	t := &Transposed{Offsets: NewVector[int64](o, a, cols+1), Count: xs.Rows(), filled: true}
 	if t.Count > 0 {
-		n := int(xs.Source.Offsets[t.Count] - xs.Source.Offsets[0])
+		n := xs.Cols.Len() // at most
+		a.Fill(func() { t.filled, n = false, int(xs.Source.Offsets[t.Count]-xs.Source.Offsets[0]) })
 		t.Rows, t.Vals = NewVector[uint32](o, a, n), NewVector[float32](o, a, n)
 	}
 	return t

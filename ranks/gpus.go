@@ -16,6 +16,7 @@ import (
 	"siafu/kernels"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
+	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
 
@@ -70,7 +71,8 @@ func (g *gpu) Close() {
 	}
 }
 
-// openGPU gives a member with a part of the graph its GPU, and has it compute there.
+// openGPU gives a member with a part of the graph its GPU, and has it compute there
+// what the configuration says.
 func (r *run) openGPU() error {
 	if r.cfg.Tensor != config.TensorCUDA || r.isServer() {
 		return nil
@@ -86,6 +88,9 @@ func (r *run) openGPU() error {
 		return err
 	}
 	r.gpu = &gpu{Device: d, world: r.world, number: n, id: hosts[r.rank] + " " + list[n].ID}
+	if r.cfg.GPUsApply() {
+		return nil
+	}
 	r.gpu.lend(r.world, true)
 	var first *cuda.Ops
 	r.ops = func() (kernels.Ops, error) {
@@ -102,6 +107,19 @@ func (r *run) openGPU() error {
 		return first, nil
 	}
 	return nil
+}
+
+// applyOnGPU has the tensor work of a graph rank done on its GPU, where its graph work
+// is not.
+func (r *run) applyOnGPU() error {
+	if r.gpu == nil || !r.cfg.GPUsApply() {
+		return nil
+	}
+	lanes, err := cuda.Lanes(r.gpu.Device, cuda.Products(r.cfg.CUDABLAS), tensor.Lanes)
+	if err == nil {
+		r.tensor = tensor.NewDevice(lanes)
+	}
+	return err
 }
 
 // localRank counts the graph ranks on a part's host before the one that carries it.
@@ -188,8 +206,12 @@ func (g gate) onGPU(r *run, needs []int64) error {
 		fmt.Fprintf(g.warn, "siafu: warning: %s\n", text)
 		return nil
 	}
+	less := ""
+	if g.op == "train" {
+		less = ", --recompute, --cache-input off or --features bf16"
+	}
 	return fault.New(fault.Config, g.op, r.data, "%s", text).
-		Then("use more ranks on more GPUs, --recompute, --cache-input off or --features bf16; or train all the same with --force-memory, or on the processor with --tensor cpu")
+		Then("use more ranks on more GPUs%s; or %s all the same with --force-memory, or on the processor with --tensor cpu", less, g.op)
 }
 
 // gpuLines says whether tensor work can run on GPUs, and on which, or why not.

@@ -15,6 +15,7 @@ import (
 	"siafu/cuda/device"
 	"siafu/cuda/driver"
 	"siafu/cuda/ptx"
+	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
 	"siafu/kernels/model"
@@ -176,11 +177,18 @@ func TestOptionsOnGPUs(t *testing.T) {
 	sameLosses(t, "resumed", trainWith(t, c, data, racked(2, 0).with).losses(), want.losses(), 1e-5)
 }
 
-// The parts of a rank are on the rank's GPU.
+// The parts of a rank are on the rank's GPU, with graph work there and on the processor.
 func TestPartsOnGPUs(t *testing.T) {
 	data := generated(t, true)
+	for _, graphWork := range []string{"", config.GraphCPU} {
+		t.Run(graphWork, func(t *testing.T) { partsOnGPUs(t, data, graphWork) })
+	}
+}
+
+func partsOnGPUs(t *testing.T, data, graphWork string) {
 	c := onGPUs(t, 2, 0)
-	c.Parts, c.Tensor = 3, "cpu"
+	c.GraphWork = graphWork
+	c.Parts, c.Tensor, c.Intervals = 3, "cpu", 2
 	want := train(t, c, data)
 	c.Tensor, c.Out = config.TensorCUDA, c.Out+"-gpus"
 	c.Initializer = model.Spec{Kind: c.Model}.Initializer(c.Initializer)
@@ -274,60 +282,96 @@ func TestGPUHasNoRoom(t *testing.T) {
 	}
 }
 
-// The forecast of a GPU's arrays is what a run makes there, but for workspaces and
-// plans.
+// What a run takes of a GPU is foretold with workspaces and plans of gathers, and never
+// less than it takes at its peak. It is at most a third more on these graphs, whose
+// arrays are small beside what each is rounded up by, and where nobody knows how many rows
+// are summed before they are sent.
 func TestGPUForecast(t *testing.T) {
-	for name, set := range map[string]func(c *Config) (data string){
-		"gcn":         func(c *Config) string { return generated(t, true) },
-		"gat":         func(c *Config) string { c.Model, c.Heads = "gat", 2; return generated(t, true) },
-		"bf16, sage":  func(c *Config) string { c.Model, c.Gather = "sage", "bf16"; return generated(t, true) },
-		"sparse, mlp": func(c *Config) string { c.Model, c.CacheInput = "mlp", "off"; return bag(t) },
-		"3 ranks, int8+ef": func(c *Config) string {
-			c.Ranks, c.Servers, c.Codec, c.Hidden = 3, 0, "int8+ef", 128
-			return generated(t, true)
-		},
+	planted, sparse, hubs := generated(t, true), bag(t), stars(t)
+	applied := func(c *Config, intervals int) { c.GraphWork, c.Intervals = config.GraphCPU, intervals }
+	for name, of := range map[string]struct {
+		ranks int
+		data  string
+		set   func(c *Config)
+	}{
+		"gcn":                 {3, planted, func(c *Config) {}},
+		"gcn, ÂX":             {1, planted, func(c *Config) { c.InputDropout, c.CacheInput = 0, "on" }},
+		"gat":                 {3, planted, func(c *Config) { c.Model, c.Heads = "gat", 2 }},
+		"bf16, sage":          {2, planted, func(c *Config) { c.Model, c.Gather = "sage", "bf16" }},
+		"sparse, mlp":         {1, sparse, func(c *Config) { c.Model, c.CacheInput = "mlp", "off" }},
+		"sparse, intervals":   {1, sparse, func(c *Config) { c.Model, c.CacheInput, c.Intervals = "sage", "off", 3 }},
+		"recompute":           {1, planted, func(c *Config) { c.Recompute, c.Layers, c.Model = true, 4, "gin" }},
+		"async":               {2, planted, func(c *Config) { c.Mode = "async" }},
+		"intervals":           {1, planted, func(c *Config) { c.Intervals = 6 }},
+		"hubs":                {2, hubs, func(c *Config) { c.Refresh, c.PreAggregate = "previous", "off" }},
+		"hubs, gat":           {1, hubs, func(c *Config) { c.Model, c.Hidden = "gat", 4 }},
+		"sums":                {2, hubs, func(c *Config) { c.PreAggregate, c.CacheInput = "on", "off" }},
+		"int8+ef":             {3, planted, func(c *Config) { c.Codec, c.Hidden = "int8+ef", 128 }},
+		"never":               {3, planted, func(c *Config) { c.Refresh = "never" }},
+		"never, measured":     {2, planted, func(c *Config) { c.Refresh, c.MeasureStaleness = "never", 1 }},
+		"tensor work":         {2, planted, func(c *Config) { applied(c, 3) }},
+		"tensor work, ÂX":     {1, planted, func(c *Config) { applied(c, 2); c.InputDropout, c.CacheInput = 0, "on" }},
+		"tensor work, gat":    {1, planted, func(c *Config) { applied(c, 7); c.Model, c.Recompute = "gat", true }},
+		"tensor work, async":  {2, planted, func(c *Config) { applied(c, 3); c.Mode = "async" }},
+		"tensor work, sparse": {1, sparse, func(c *Config) { applied(c, 4); c.Model, c.CacheInput = "sage", "off" }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := onGPUs(t, 1, 0)
+			c := onGPUs(t, of.ranks, 0)
 			c.Epochs = 1
-			data := set(&c)
-			k := racked(1, 0)
-			var mu sync.Mutex
-			var foretold, taken int64
-			var mosts []*int64
-			inWorld(t, c, data, func(r *run) {
-				g := k.gpus()
-				open := g.open
-				g.open = func(n int) (device.Device, error) {
-					d, err := open(n)
-					m := &meter{Device: d, most: new(int64), sizes: map[device.Ptr]int{}}
-					mu.Lock()
-					defer mu.Unlock()
-					mosts = append(mosts, m.most)
-					return m, err
-				}
-				r.gpus = g
-			}, func(r *run, out IO) error {
-				r.cfg.Initializer = model.Spec{Kind: c.Model}.Initializer("")
-				err := r.whole(out)
-				if err != nil {
-					return err
-				}
-				f, _, err := forecast.Of(r.cfg, r.meta, r.Graph, r.Servers, r.net.CacheInput)
-				mu.Lock()
-				defer mu.Unlock()
-				foretold += r.deviceBytes(f)
-				return err
-			})
-			for _, most := range mosts {
-				taken += *most
-			}
-			t.Logf("foretold %d bytes, taken %d", foretold, taken)
-			if taken == 0 || foretold < taken*8/10 || foretold > taken*3/2 {
-				t.Errorf("foretold %d bytes, taken %d", foretold, taken)
-			}
+			of.set(&c)
+			gpusTakeWhatIsForetold(t, c, of.data)
 		})
 	}
+}
+
+func gpusTakeWhatIsForetold(t *testing.T, c Config, data string) {
+	taken := make([]int64, c.Ranks)
+	inWorld(t, c, data, func(r *run) { r.gpus = weighed(racked(1, 0), &taken[r.world.Rank()]) }, func(r *run, out IO) error {
+		r.cfg.Initializer = model.Spec{Kind: c.Model}.Initializer("")
+		if err := r.whole(out); err != nil {
+			return err
+		}
+		f, _, err := forecast.Of(r.cfg, r.meta, r.Graph, r.Servers, r.net.CacheInput)
+		compareGPU(t, r, f, taken[r.rank])
+		return err
+	})
+}
+
+// compareGPU compares what a rank has taken at its peak with a forecast.
+func compareGPU(t *testing.T, r *run, f *forecast.Forecast, taken int64) {
+	foretold := r.deviceBytes(f)
+	t.Logf("rank %d: foretold %d bytes, taken %d, %+.1f %%", r.rank, foretold, taken, 100*float64(foretold)/float64(taken)-100)
+	if taken == 0 || foretold < taken || foretold > taken*4/3 {
+		t.Errorf("rank %d: foretold %d bytes, taken %d", r.rank, foretold, taken)
+	}
+}
+
+// weighed are a rack's GPUs, whose memory at its peak is in *most.
+func weighed(k *rack, most *int64) gpus {
+	g := k.gpus()
+	open := g.open
+	g.open = func(n int) (device.Device, error) {
+		d, err := open(n)
+		return &meter{Device: d, most: most, sizes: map[device.Ptr]int{}}, err
+	}
+	return g
+}
+
+// stars is a graph of 2,000 vertices with three hubs, each of which has an edge from and
+// to most of the others.
+func stars(t *testing.T) string {
+	t.Helper()
+	c := randomContent(2000, 7)
+	pairs := c.Edges.(graph.EdgePairs)
+	for v := uint32(3); v < 2000; v++ {
+		for hub := range uint32(3) {
+			if v%7 > hub {
+				pairs = append(pairs, v, hub)
+			}
+		}
+	}
+	c.Edges = pairs
+	return write(t, c)
 }
 
 // meter is a device that knows how many bytes it gave at most.

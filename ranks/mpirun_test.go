@@ -151,3 +151,23 @@ func TestMpirunTimeline(t *testing.T) {
 		})
 	}
 }
+
+// So do runs in mini-batches.
+func TestMpirunInBatches(t *testing.T) {
+	siafu := program(t)
+	data := generated(t, true)
+	for _, batch := range []string{"history:5", "variates:3,2"} {
+		c := inBatches(t, 4, 1)
+		c.Batch, c.Servers, c.Layers = batch, 1, 3
+		inside := train(t, c, data)
+		out := filepath.Join(t.TempDir(), "run")
+		cmd := mpitest.Mpirun(t, 4, siafu, "train", data, "--epochs", "8", "--batch", batch, "--layers", "3", "--servers", "1", "--out", out, "--quiet")
+		if text, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		outside := readRun(t, out)
+		if !bytes.Equal(outside.model, inside.model) {
+			t.Errorf("%s: model.safetensors differs between processes and goroutines", batch)
+		}
+	}
+}

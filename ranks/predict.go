@@ -25,6 +25,8 @@ type PredictConfig struct {
 	Ranks      int    `default:"0" help:"Graph ranks of an in-process world; 0 is 1. Under mpirun or srun the launcher decides and this must be left out."`
 	Parts      int    `default:"0" help:"Parts of the graph, at least as many as graph ranks, each of which carries some of them. 0: one on each graph rank."`
 	Threads    int    `default:"0" help:"Worker threads a rank, which its parts share. 0: this machine's processors shared by the ranks on it."`
+	Tensor     string `default:"cpu" enum:"cpu,cuda" help:"Where tensor work runs: cpu, on the ranks; cuda, on GPUs, and graph work with it unless --graph cpu."`
+	GraphWork  string `name:"graph" default:"" enum:",cpu,cuda" help:"Where graph work runs: cpu, on the ranks; cuda, on GPUs, with --tensor cuda. Empty: as --tensor says."`
 	Weights    string `default:"" placeholder:"FILE" help:"Weights to use instead of the run's model.safetensors."`
 	Out        string `default:"" placeholder:"DIR" help:"Where to write. Empty: RUN/predictions."`
 	Embeddings bool   `help:"Write the input of the last layer as well."`
@@ -40,7 +42,10 @@ type PredictConfig struct {
 // rows of its own vertices, part by part where it carries several, so that no
 // rank ever holds all of them.
 func Predict(_ context.Context, p PredictConfig, runDir, data string, out IO) error {
-	c := Config{Ranks: p.Ranks, Parts: p.Parts, Servers: 0, Threads: p.Threads, Mode: "pipe", Codec: "none", Kernel: "auto", StallWarn: p.StallWarn, StallAbort: p.StallAbort}
+	c := p.config()
+	if err := c.CheckCUDA("predict"); err != nil {
+		return err
+	}
 	limits, err := c.Limits(func(msg string) { fmt.Fprintln(out.Err, "siafu: "+msg) })
 	if err != nil {
 		return err
@@ -60,11 +65,19 @@ func Predict(_ context.Context, p PredictConfig, runDir, data string, out IO) er
 		return err
 	}
 	return launchParts(c.Ranks, v, limits, out, func(w world.Comm, kind string, _ world.Limits) error {
-		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena()}
+		r := &run{cfg: c, data: data, kind: kind, world: w, arena: mapped.NewArena(), gpus: gpusHere()}
 		r.view = v
 		defer r.close()
 		return r.predict(p, g, out)
 	})
+}
+
+// config is what a run needs to be told to predict.
+func (p *PredictConfig) config() Config {
+	return Config{
+		Ranks: p.Ranks, Parts: p.Parts, Threads: p.Threads, Tensor: p.Tensor, GraphWork: p.GraphWork, Mode: "pipe", Codec: "none", Kernel: "auto",
+		StallWarn: p.StallWarn, StallAbort: p.StallAbort,
+	}
 }
 
 // predict is the whole run of one rank. Collective over the world.
@@ -145,12 +158,18 @@ func (r *run) openModel(p PredictConfig, g gate) ([]float32, error) {
 	if err := r.sameAssignment(); err != nil {
 		return nil, err
 	}
+	if err := r.meetOnGPUs(); err != nil {
+		return nil, err
+	}
 	Config{Order: "auto", CacheInput: "off"}.Orders(&r.net, r.meta, false)
 	f, err := forecast.OfPrediction(r.cfg, r.net, r.meta, r.Graph)
 	if err != nil {
 		return nil, err
 	}
 	if err := g.all(r, f); err != nil {
+		return nil, err
+	}
+	if err := g.onGPUs(r, f); err != nil {
 		return nil, err
 	}
 	weights := mapped.Make[float32](r.arena, r.net.NumWeights())

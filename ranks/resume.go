@@ -28,6 +28,7 @@ type resumed struct {
 	weights []float32
 	slots   [][]float32
 	best    []float32 // nil before the first evaluation
+	rows    []byte    // on rank 0: of the history of representations, nil without
 }
 
 // resumption is what rank 0 tells the others of where the run goes on.
@@ -319,6 +320,7 @@ func (r *run) takeUp(weights []float32) error {
 // offer takes the state apart on rank 0.
 func (r *run) offer() ([]byte, error) {
 	s := r.state
+	r.from.rows = s.History
 	m := resumption{Epoch: s.Epoch, Switched: s.Switched, Slots: len(s.Slots)}
 	r.from.weights = r.flat(s.Weights)
 	for _, slot := range s.Slots {

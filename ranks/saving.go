@@ -116,11 +116,11 @@ func (s *saver) write(snap engine.Snapshot) (checkpoint.Written, error) {
 func (r *run) stateOf(snap engine.Snapshot) checkpoint.State {
 	state := checkpoint.State{
 		Version: Version, Epoch: snap.Epoch, Seed: r.cfg.Seed, Data: r.meta.Identity(), Settings: settings(&r.cfg, r.net),
-		Cached: r.net.CacheInput, Metadata: r.networkMetadata(),
+		History: snap.Rows, Cached: r.net.CacheInput, Metadata: r.networkMetadata(),
 		Switched: snap.Switched, Seconds: r.reporter.seconds(), Spent: r.reporter.account.invocations(), Weights: tensors(r.net, snap.Weights),
 	}
 	for range r.net.Layers() {
-		state.Steps = append(state.Steps, snap.Epoch)
+		state.Steps = append(state.Steps, r.cfg.Steps(snap.Epoch))
 	}
 	for k, name := range checkpoint.SlotNames(r.cfg.Optimizer)[:len(snap.Slots)] {
 		state.Slots = append(state.Slots, checkpoint.Slot{Name: name, Tensors: tensors(r.net, snap.Slots[k])})
@@ -149,6 +149,9 @@ func settings(c *Config, net model.Spec) checkpoint.Settings {
 	}
 	if c.Optimizer == "sgd" {
 		set["momentum"] = fmt.Sprint(c.Momentum)
+	}
+	if c.Batches() > 0 {
+		set["batch"], set["history-format"] = c.Batch, c.HistoryFormat
 	}
 	if c.Model == "gat" {
 		set["heads"], set["output-heads"] = fmt.Sprint(c.Heads), fmt.Sprint(c.OutputHeads)

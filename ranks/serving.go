@@ -31,7 +31,7 @@ func (r *run) serve(weights []float32) error {
 
 // serveFrom serves a synchronous run after an epoch.
 func (r *run) serveFrom(epoch int, weights []float32, u protocol.Updater) error {
-	setting := params.Setting(r.Graph, r.Servers, epoch)
+	setting := params.Setting(r.Graph, r.Servers, r.cfg.Steps(epoch))
 	s := protocol.New(setting, r.rank-r.Graph, params.Layers(r.net), weights, u)
 	r.world.SetLimits(r.patient(s.Version, s.Owing))
 	return params.NewServer(r.world, params.TagSync, s, r.watcher, r.fault).Run()

@@ -319,6 +319,9 @@ func (r *run) startEngine() error {
 		return err
 	}
 	if !r.isServer() {
+		err = r.applyOnGPU()
+	}
+	if !r.isServer() && err == nil {
 		err = r.invoke()
 	}
 	if !r.isServer() && err == nil {

@@ -25,6 +25,7 @@ func (r *run) train(weights []float32) error {
 // trainFrom trains synchronously from an epoch on. Collective over the graph
 // ranks.
 func (r *run) trainFrom(epoch int, source params.Source, h *stopping.History) error {
+	r.engine.Rows, r.from.rows = r.from.rows, nil
 	if err := r.engine.Train(epoch, source, h, r.newSaver()); err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (r *run) source(epoch int, weights []float32) (params.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		setting := params.Setting(r.Graph, r.Servers, epoch)
+		setting := params.Setting(r.Graph, r.Servers, r.cfg.Steps(epoch))
 		return params.NewClient(r.world, setting, r.net.Layers(), len(weights), o.StateSlots()), nil
 	}
 	u, err := r.newUpdater(r.engine.Fork())

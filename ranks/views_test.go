@@ -95,6 +95,8 @@ func TestPartsMove(t *testing.T) {
 		"int4":          func(c *Config) { c.Codec = "int4+zstd" },
 		"feedback":      func(c *Config) { c.Codec = "int4+ef" },
 		"previous":      func(c *Config) { c.Refresh = "previous" },
+		"mini-batches":  func(c *Config) { c.Batch, c.InputDropout = "history:3", 0 },
+		"variates":      func(c *Config) { c.Batch, c.InputDropout, c.Layers = "variates:3,2", 0, 3 },
 		"previous, ef":  func(c *Config) { c.Model, c.Refresh, c.Codec = "sage", "previous", "int4+ef" },
 		"never":         func(c *Config) { c.Refresh = "never" },
 		"kept, patient": func(c *Config) { c.InputDropout, c.CacheInput, c.Patience = 0, "on", 7 },

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"siafu/graph/fault"
 	"siafu/ranks/runfolder"
 	"siafu/slurm/launch/launchtest"
 )
@@ -231,6 +232,21 @@ func TestScriptInSlurm(t *testing.T) {
 			lesson.learnt(s, filepath.Join(s.run, "seed=2,epochs=30"), "--seed", "2")
 			if r, err := runfolder.Read(filepath.Join(s.run, "seed=1,epochs=9")); err != nil || r.Summary.Epochs != 9 {
 				t.Errorf("%+v %v", r, err)
+			}
+		})
+		for _, launcher := range []string{"mpirun", "srun"} {
+			t.Run(launcher+" with GPUs", func(t *testing.T) {
+				t.Parallel()
+				s := begin(t, func(j *Job) { j.Launcher, j.GPUsPerNode = launcher, "none:1" })
+				s.ends("COMPLETED")
+				s.await(`^start epoch=1 ranks=4 gpus=1 `)
+			})
+		}
+		t.Run("more GPUs than there are", func(t *testing.T) {
+			t.Parallel()
+			j := &Job{Options: Options{Nodes: 1, TasksPerNode: 4, CPUsPerTask: 1, JobName: "test", Grace: 50, Launcher: "mpirun", GPUsPerNode: "3"}, Self: "/siafu", Run: filepath.Join(t.TempDir(), "run"), Train: []string{"data"}}
+			if _, err := j.Submit(); fault.KindOf(err) != fault.Config || !strings.Contains(err.Error(), "node configuration is not available") {
+				t.Errorf("%v", err)
 			}
 		})
 		t.Run("crash", func(t *testing.T) {

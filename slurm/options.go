@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,7 @@ type Options struct {
 	CPUsPerTask  int      `name:"cpus-per-task" default:"1" help:"Processors, and worker threads, a rank."`
 	Time         string   `placeholder:"LIMIT" help:"Time limit, as 02:00:00. A run that needs longer goes back to the queue and on."`
 	Mem          string   `placeholder:"SIZE" help:"Memory a node, as 16G."`
+	GPUsPerNode  string   `name:"gpus-per-node" placeholder:"[TYPE:]N" help:"GPUs a node, as 4 or a100:4, with --tensor cuda among the flags of train. Empty: with --tensor cuda one for each graph rank of a node, else none."`
 	Partition    string   `name:"slurm-partition" placeholder:"NAME" help:"Slurm's partition."`
 	Account      string   `placeholder:"NAME" help:"Account to charge."`
 	QOS          string   `name:"qos" placeholder:"NAME" help:"Quality of service."`
@@ -53,7 +55,34 @@ func (o *Options) Validate() error {
 			return fault.New(fault.Usage, op, "", "--%s=%q", flag, value).Then("use letters, digits and . , : + / @ = %% -")
 		}
 	}
+	if o.GPUsPerNode != "" && !gpus.MatchString(o.GPUsPerNode) {
+		return fault.New(fault.Usage, op, "", "--gpus-per-node=%q", o.GPUsPerNode).Then("write it as Slurm does: 4, or a100:4; leave it out for none")
+	}
 	return o.checkGrace()
+}
+
+// gpus is a number of them, behind their type where there is one.
+var gpus = regexp.MustCompile(`^([A-Za-z0-9_.-]+:)?[1-9][0-9]{0,5}$`)
+
+// AskGPUs settles how many GPUs a node has to have for so many graph ranks that compute
+// on them, 0 for a run on processors: each computes on one. What was asked for may
+// contradict that.
+func (o *Options) AskGPUs(ranks int) error {
+	each := min(o.TasksPerNode, ranks)
+	switch asked := o.GPUsPerNode; {
+	case asked == "" && ranks > 0:
+		o.GPUsPerNode = strconv.Itoa(each)
+	case asked == "":
+	case ranks == 0:
+		return fault.New(fault.Usage, op, "", "--gpus-per-node=%s for training on processors", asked).
+			Then("put --tensor cuda behind --, or leave --gpus-per-node out")
+	default:
+		if n, _ := strconv.Atoi(asked[strings.LastIndex(asked, ":")+1:]); n > each {
+			return fault.New(fault.Usage, op, "", "--gpus-per-node=%s for %d graph ranks on a node, each of which computes on one GPU", asked, each).
+				Then("ask for %d, or for more ranks with --ntasks-per-node", each)
+		}
+	}
+	return nil
 }
 
 // checkGrace refuses a time limit that is over before training is told.

@@ -124,6 +124,8 @@ var trainScript = parse("train", `#!/bin/bash
 #SBATCH --nodes={{.Nodes}}
 #SBATCH --ntasks-per-node={{.TasksPerNode}}
 #SBATCH --cpus-per-task={{.CPUsPerTask}}
+{{- with .GPUsPerNode}}
+#SBATCH --gpus-per-node={{value .}}{{end}}
 `+limits+`{{- if .Settings}}
 #SBATCH --array=0-{{.LastTask}}{{end}}
 #SBATCH --output={{value .LogPattern}}

@@ -31,13 +31,14 @@ func TestScript(t *testing.T) {
 			"#SBATCH --nodes=2\n", "#SBATCH --ntasks-per-node=4\n", "#SBATCH --cpus-per-task=8\n", "#SBATCH --requeue\n", "#SBATCH --open-mode=append\n",
 			"#SBATCH --output=runs/mine-%j.out\n", "#SBATCH --signal=B:USR1@120\n", "\nrun=runs/mine\n",
 			"/opt/siafu launch --restarts 3 \\\n\ttrain data/mine --epochs 9 --threads \"$SLURM_CPUS_PER_TASK\" \\\n\t--out \"$run\" --resume auto &\n",
-		}, []string{"--time", "--mem", "--account", "--array", "module", "settings", "if_include", "--partition"}},
+		}, []string{"--time", "--mem", "--account", "--array", "module", "settings", "if_include", "--partition", "--gpus"}},
 		{"asked", func(j *Job) {
 			j.Time, j.Mem, j.Account, j.QOS, j.Partition = "1-0", "16G", "acct", "long", "cpu"
+			j.GPUsPerNode = "a100:2"
 			j.Modules, j.Interface, j.Launcher = []string{"openmpi/4", "go"}, "ib0", "srun"
 			j.Train = append(j.Train, "--threads=3")
 		}, []string{
-			"#SBATCH --time=1-0\n", "#SBATCH --mem=16G\n", "#SBATCH --account=acct\n", "#SBATCH --qos=long\n", "#SBATCH --partition=cpu\n",
+			"#SBATCH --time=1-0\n", "#SBATCH --mem=16G\n", "#SBATCH --account=acct\n", "#SBATCH --qos=long\n", "#SBATCH --gpus-per-node=a100:2\n", "#SBATCH --partition=cpu\n",
 			"module load openmpi/4\nmodule load go\n", "OMPI_MCA_btl_tcp_if_include=ib0", "launch --launcher srun ", "--threads=3 \\\n",
 		}, []string{"--threads \""}},
 		{"sweep", func(j *Job) { j.Settings = []string{"seed=1 hidden=8", "seed=2 hidden=8"} }, []string{

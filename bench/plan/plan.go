@@ -141,7 +141,7 @@ func (p *Plan) onGPUs() {
 	for _, c := range p.Candidates {
 		most = max(most, c.Memory.Of(forecast.Device))
 	}
-	p.Verdict = append(p.Verdict, fmt.Sprintf("Arrays of a rank take up to %s MB of a GPU, beside workspaces; ranks that share one take the sum. Epochs are not timed: nothing has been measured on GPUs.", megabytes(most)))
+	p.Verdict = append(p.Verdict, fmt.Sprintf("A rank takes up to %s MB of a GPU; ranks that share one take the sum. Epochs are not timed: nothing has been measured on GPUs.", megabytes(most)))
 }
 
 // epochs sets every candidate's epoch. It fails where the system has no memory for

@@ -4,6 +4,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"siafu/graph/fault"
@@ -126,10 +127,10 @@ func (a *Arena) array(size, unit int) []byte {
 	rounded := (size + unit - 1) / unit * unit
 	a.count(int64(rounded))
 	if a.sketch {
-		if size > nowhere {
+		if size > nowhere-apart {
 			Fail(a.exhausted(size, nil))
 		}
-		return unsafe.Slice((*byte)(unsafe.Add(nil, nowhere)), size)
+		return unsafe.Slice((*byte)(unsafe.Add(nil, nowhere+sketched.Add(align)%apart)), size)
 	}
 	if rounded > slab/4 || unit > align {
 		return a.take(rounded)[:size]
@@ -142,10 +143,17 @@ func (a *Arena) array(size, unit int) []byte {
 	return b
 }
 
-// nowhere is where all arrays of a sketch lie, and how long one may be: neither
-// amd64 nor arm64 gives a process memory from there to twice as far unless it is
-// asked for by address.
-const nowhere = 1 << 52
+// nowhere is behind where all arrays of a sketch lie, and about how long one may be:
+// neither amd64 nor arm64 gives a process memory from there to twice as far unless it is
+// asked for by address. The first elements of two arrays are not at one address, by which
+// some tell arrays from each other, until so many were made that they are apart bytes.
+const (
+	nowhere = 1 << 52
+	apart   = 1 << 40
+)
+
+// sketched counts the arrays of sketches, times align.
+var sketched atomic.Uint64
 
 // count adds to the share of a's purpose.
 func (a *Arena) count(bytes int64) {

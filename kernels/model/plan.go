@@ -151,10 +151,19 @@ func (n *Network) roots(l int, list ...Value) (all []ref) {
 func (n *Network) stage(l int, s Stage) event {
 	f := n.Layers[l].Flow(s)
 	e := event{Do: Do{Layer: l, Stage: s}, reads: n.roots(l, f.Reads...), writes: n.roots(l, f.Writes...)}
-	if _, attended := n.Layers[l].(Attended); attended && s == ApplyBackward {
-		e.reads = append(e.reads, n.roots(l, Gathered, Scores)...) // what sources are told of those who attended to them
+	if s == ApplyBackward {
+		e.reads = append(e.reads, n.told(l)...)
 	}
 	return e
+}
+
+// told is what graph work tells sources of those who attended to them, behind
+// ApplyBackward.
+func (n *Network) told(l int) []ref {
+	if _, attended := n.Layers[l].(Attended); attended {
+		return n.roots(l, Gathered, Scores)
+	}
+	return nil
 }
 
 // order are the events of an epoch, or of its way forward alone.

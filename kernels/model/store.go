@@ -23,7 +23,11 @@ type Store struct {
 // NewStore makes room for the values of a network, which stand as m says. All memory
 // comes from a.
 func NewStore(n *Network, in Vertices, m Memory, ops kernels.Ops, a *mapped.Arena) *Store {
-	s := &Store{Network: n, Rows: in.Features.Rows, input: in, ops: ops, arena: a, plan: newPlan(n, m)}
+	return newStore(n, in, newPlan(n, m), ops, a)
+}
+
+func newStore(n *Network, in Vertices, p *plan, ops kernels.Ops, a *mapped.Arena) *Store {
+	s := &Store{Network: n, Rows: in.Features.Rows, input: in, ops: ops, arena: a, plan: p}
 	var buffers []kernels.Mat
 	for _, cols := range s.plan.widths {
 		buffers = append(buffers, kernels.NewMat(ops, a, s.Rows, cols))
@@ -131,12 +135,34 @@ func (s *Store) Frame(lo, hi int, ops kernels.Ops, weights kernels.Mat) *Frame {
 
 // frame is that of the vertices part, which are those from lo on.
 func (s *Store) frame(part Vertices, lo int, ops kernels.Ops, weights kernels.Mat) *Frame {
-	n, hi := s.Network, lo+part.Features.Rows
+	f := s.rooms(ops, weights)
+	s.lay(f, part, lo, ops)
+	return f
+}
+
+// rooms is a frame with what belongs to no vertex: its gradients, its scratch and, where
+// weights are none, weights.
+func (s *Store) rooms(ops kernels.Ops, weights kernels.Mat) *Frame {
+	n := s.Network
 	own := func() kernels.Mat { return kernels.NewMat(ops, s.arena, n.Spec.NumWeights(), 1) }
 	if weights.IsNil() {
 		weights = own()
 	}
-	f := &Frame{Network: n, lo: lo, Weights: weights, Grad: own(), input: input{Vertices: part, drop: n.Spec.dropout(0, n.Spec.InputDropout)}}
+	f := &Frame{Network: n, Weights: weights, Grad: own()}
+	for _, b := range n.builders {
+		var list []kernels.Mat
+		for _, shape := range b.scratch {
+			list = append(list, kernels.NewMat(ops, s.arena, shape[0], shape[1]))
+		}
+		f.scratch = append(f.scratch, list)
+	}
+	return f
+}
+
+// lay lays a frame on the rows from lo on, for the vertices part.
+func (s *Store) lay(f *Frame, part Vertices, lo int, ops kernels.Ops) {
+	n, hi := s.Network, lo+part.Features.Rows
+	f.lo, f.input = lo, input{Vertices: part, drop: n.Spec.dropout(0, n.Spec.InputDropout)}
 	if x := part.Features.Sparse; x != nil && n.transposes() && s.plan.memory != Forward {
 		f.input.transposed = kernels.NewTransposed(ops, s.arena, *x, part.Features.Dim)
 	}
@@ -153,15 +179,7 @@ func (s *Store) frame(part Vertices, lo int, ops kernels.Ops, weights kernels.Ma
 		f.drawn[at] = f.own[at][0][Input]
 	}
 	f.enter(part.Features.Dense, forward)
-	for _, b := range n.builders {
-		var list []kernels.Mat
-		for _, shape := range b.scratch {
-			list = append(list, kernels.NewMat(ops, s.arena, shape[0], shape[1]))
-		}
-		f.scratch = append(f.scratch, list)
-	}
 	f.step.frame = f
-	return f
 }
 
 // transposes tells whether the way back multiplies by the transpose of sparse

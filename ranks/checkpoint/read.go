@@ -157,6 +157,11 @@ func (s *State) readTensors(m manifest) error {
 	if err := s.takeSlots(slots); err != nil {
 		return damaged(filepath.Join(s.Path, optimizerFile), "%v", err)
 	}
+	if m.find(historyFile) != nil {
+		if s.History, err = m.bytes(s.Path, historyFile); err != nil {
+			return err
+		}
+	}
 	if s.Best == nil {
 		return nil
 	}

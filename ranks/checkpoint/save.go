@@ -115,6 +115,11 @@ func (w *writer) contents() error {
 			return err
 		}
 	}
+	if s.History != nil {
+		if err := w.put(historyFile, s.History); err != nil {
+			return err
+		}
+	}
 	text, err := s.encode()
 	if err != nil {
 		return fault.New(fault.Runtime, opSave, filepath.Join(w.final, stateFile), "%v", err).

@@ -33,6 +33,7 @@ type State struct {
 
 	Weights []safetensors.Tensor `json:"-"` // after Epoch
 	Slots   []Slot               `json:"-"` // of the optimiser, none for plain SGD
+	History []byte               `json:"-"` // of representations, as package history packs it; nil in a run without
 }
 
 // Record is the best of each measure of all evaluations so far, which may be of

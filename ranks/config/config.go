@@ -40,11 +40,14 @@ type Config struct {
 	Refresh      string  `default:"always" enum:"always,previous,never" group:"World" help:"Which ghosts an epoch trains with: always, those of the same epoch, which is exact; previous, those of the epoch before, and their gradients, so that nobody waits for rows on their way (PipeGCN); never, none: each rank trains on the edges between its own vertices, and ranks share nothing but weights. Evaluations are exact." toml:"refresh"`
 	Codec        string  `default:"none" group:"World" help:"How ghost rows travel: none, s2, zstd (exact); bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS], each with +s2 or +zstd to compress it too and +ef to feed errors back. auto: the fastest on these links, found out in the first epochs, that loses no more than int4 does; auto:int8, auto:bf16, auto:lossless: no more than these." toml:"codec"`
 	PreAggregate string  `default:"auto" enum:"auto,on,off" group:"World" help:"Add up rows of ghosts before they are sent where that makes fewer of them: on; off; auto, where it saves 5 % of the rows between two ranks and the price of the sums. Not with attention, not in async." toml:"pre-aggregate"`
-	Tensor       string  `default:"cpu" enum:"cpu,cuda,lambda" group:"World" help:"Where tensor work runs: cpu, on the ranks; cuda, on GPUs, and graph work with it; lambda, in invocations of a function, with --lambda." toml:"tensor"`
-	GraphWork    string  `name:"graph" default:"" enum:",cpu,cuda" group:"World" help:"Where graph work runs, beside what --tensor says: cpu, on the ranks; cuda, on GPUs. Empty: on GPUs with --tensor cuda, else on the ranks. It must be the one of the two." toml:"graph"`
+	Tensor       string  `default:"cpu" enum:"cpu,cuda,lambda" group:"World" help:"Where tensor work runs: cpu, on the ranks; cuda, on GPUs, and graph work with it unless --graph cpu; lambda, in invocations of a function, with --lambda." toml:"tensor"`
+	GraphWork    string  `name:"graph" default:"" enum:",cpu,cuda" group:"World" help:"Where graph work runs, beside what --tensor says: cpu, on the ranks; cuda, on GPUs, with --tensor cuda. Empty: on GPUs with --tensor cuda, else on the ranks." toml:"graph"`
 	CUDABLAS     string  `name:"cuda-blas" default:"auto" enum:"auto,cublas,own" group:"World" help:"Whose dense products of float32 --tensor cuda takes: auto, cuBLAS's where this host has it, else siafu's own; cublas; own." toml:"cuda-blas"`
 
 	MeasureStaleness int `name:"measure-staleness" default:"0" group:"World" help:"Every so many epochs, measure how far the ghosts of --refresh are from those of the same epoch, how old they are, and how far the gradient is from the exact one: one more pass forward and back, which changes nothing of the run. 0: never." toml:"measure-staleness"`
+
+	Batch         string `name:"batch" default:"full" group:"Training" help:"What an update of the weights is made from: full, all vertices; history:N, one of N mini-batches of each rank's vertices, in which rows of all others come from a history of what batches have made of them (GNNAutoScale, ICML'21); variates:N,D, the same of training vertices drawn at random, with D sampled neighbours each and the history for the rest (VR-GCN, ICML'18), of gcn. Neither with gat, nor with dropout of the input." toml:"batch"`
+	HistoryFormat string `name:"history-format" default:"float32" enum:"float32,bf16,int8" group:"Training" help:"How a history keeps rows, and how they travel: float32; bf16; int8, on a grid of each row's own." toml:"history-format"`
 
 	Bridges        int    `default:"0" group:"World" help:"Bridge ranks, through which graph ranks have functions invoked with --tensor lambda, behind the servers. 0: every graph rank invokes by itself." toml:"bridges"`
 	Lambda         string `default:"" enum:",local,aws" group:"World" help:"Whose functions --tensor lambda invokes: local, processes on this machine behind an implementation of AWS Lambda; aws, AWS Lambda itself, which costs money." toml:"lambda"`
@@ -66,7 +69,7 @@ type Config struct {
 	Layers           int     `default:"2" group:"Model" help:"Number of layers." toml:"layers"`
 	Hidden           int     `default:"16" group:"Model" help:"Width of the hidden layers." toml:"hidden"`
 	Dropout          float64 `default:"0.5" group:"Model" help:"Probability to drop an input of a layer while training." toml:"dropout"`
-	InputDropout     float64 `default:"-1" group:"Model" help:"The same for the first layer, whose inputs are the features; -1: as --dropout. With 0 the product of graph and features is computed only once." toml:"input-dropout"`
+	InputDropout     float64 `default:"-1" group:"Model" help:"The same for the first layer, whose inputs are the features; -1: as --dropout, and 0 with mini-batches. With 0 the product of graph and features is computed only once." toml:"input-dropout"`
 	Heads            int     `default:"1" group:"Model" help:"Attention heads of hidden layers (gat); each is --hidden wide." toml:"heads"`
 	OutputHeads      int     `name:"output-heads" default:"1" group:"Model" help:"Attention heads of the last layer (gat), whose mean is taken." toml:"output-heads"`
 	AttentionDropout float64 `default:"-1" group:"Model" help:"Probability to drop an edge from an attention head while training (gat); -1: as --dropout." toml:"attention-dropout"`
@@ -215,10 +218,13 @@ func (c *Config) validateDurations() error {
 	if err := c.checkRefresh(); err != nil {
 		return err
 	}
+	if err := c.checkBatch(); err != nil {
+		return err
+	}
 	if err := c.checkSandboxes(); err != nil {
 		return err
 	}
-	if err := c.checkCUDA(); err != nil {
+	if err := c.CheckCUDA("train"); err != nil {
 		return err
 	}
 	if err := c.checkLambda(); err != nil {
@@ -293,7 +299,10 @@ func (c *Config) Network(features, classes int) model.Spec {
 		dims = append(dims, hidden)
 	}
 	input := c.InputDropout
-	if input < 0 {
+	switch {
+	case input < 0 && c.Batches() > 0:
+		input = 0
+	case input < 0:
 		input = c.Dropout
 	}
 	s := model.Spec{

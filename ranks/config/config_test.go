@@ -41,7 +41,6 @@ func TestValidate(t *testing.T) {
 		"cuda-blas":             func(c *Config) { c.Tensor, c.CUDABLAS = "cuda", "mkl" },
 		"cuda-blas alone":       func(c *Config) { c.CUDABLAS = "own" },
 		"graph alone":           func(c *Config) { c.GraphWork = "cuda" },
-		"graph on ranks":        func(c *Config) { c.Tensor, c.GraphWork = "cuda", "cpu" },
 		"graph of lambda":       func(c *Config) { c.Tensor, c.Lambda, c.GraphWork = "lambda", "local", "cuda" },
 		"tensor nowhere":        func(c *Config) { c.Tensor = "lambda" },
 		"tensor here":           func(c *Config) { c.Lambda = "local" },

@@ -14,9 +14,13 @@ func (c Config) Orders(net *model.Spec, meta *graph.Meta, fits bool) string {
 	if meta.FeatureKind == "sparse" {
 		nnz = meta.FeatureNNZ
 	}
+	choices := model.Choices{Order: c.Order, CacheInput: c.cacheInput()}
+	if c.Batches() > 0 {
+		choices = model.Choices{Order: "gather-first", CacheInput: "on"}
+	}
 	return net.Choose(model.Load{
 		Vertices: meta.Vertices, Edges: meta.Edges, FeatureNNZ: nnz, CacheFits: fits,
-	}, model.Choices{Order: c.Order, CacheInput: c.cacheInput()})
+	}, choices)
 }
 
 // cacheInput is what was asked for, and off where training and evaluations

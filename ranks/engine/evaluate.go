@@ -18,7 +18,7 @@ import (
 // apart. Collective over the graph ranks.
 func (t *trainer) evaluate(line *runfolder.Epoch, closing bool) (ready bool, err error) {
 	t.workers.fault.At(inject.Eval, line.Epoch)
-	start, ready := time.Now(), !t.net.Drops() && t.training == t.exact
+	start, ready := time.Now(), !t.net.Drops() && t.training == t.exact && t.batches == nil
 	if !ready || closing {
 		goOn := t.workers.mute()
 		defer func() {
@@ -55,10 +55,19 @@ const (
 // validation loss are 0 unless that counted them. What any rank was asked for, in an
 // epoch that may be trained already, is then known to all. Collective over the graph ranks.
 func (t *trainer) score(trained bool) (findings, error) {
-	var found findings
-	for _, i := range t.intervals {
+	return t.scored(t.find(t.intervals), trained)
+}
+
+// find is what the last forward pass of intervals has found on this rank.
+func (t *trainer) find(list []*interval) (found findings) {
+	for _, i := range list {
 		found.add(&i.loss, t.shard.TrainTotal)
 	}
+	return found
+}
+
+// scored is score of what this rank has found.
+func (t *trainer) scored(found findings, trained bool) (findings, error) {
 	sums := t.sums
 	clear(sums)
 	copy(sums, found[:])

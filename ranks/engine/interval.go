@@ -94,6 +94,20 @@ func (e *Engine) network() *model.Network {
 	return model.New(e.Network, e.Shard.Features.Sparse != nil)
 }
 
+// hold has the backend make room for the tasks of intervals, where it keeps values.
+func (e *Engine) hold(store *model.Store, list []*interval, a *mapped.Arena) {
+	h, ok := e.Tensor.(tensor.Holder)
+	if !ok {
+		return
+	}
+	var frames []*model.Frame
+	var losses []*task.Loss
+	for _, i := range list {
+		frames, losses = append(frames, i.frame), append(losses, &i.loss)
+	}
+	h.Hold(store, frames, losses, a)
+}
+
 // newIntervals divides the own vertices of a shard into intervals of equal size
 // along the shard's order, in which few edges lead from one interval to another.
 // The intervals share the vector weights, unless it is none: then each has

@@ -35,6 +35,7 @@ type lockstep struct {
 	// update sums up the gradients of a layer's weights and hands them over.
 	update     func(layer int) error
 	endsInLoss bool // the forward pass does
+	steps      int  // passes that train in an epoch, 0: one
 
 	pass model.Pass
 	walk *walk // of the pass under way
@@ -119,7 +120,7 @@ func (s *lockstep) Next() (schedule.Task, bool) {
 
 // Run implements schedule.Flow.
 func (s *lockstep) Run(worker int, t schedule.Task) (done bool, err error) {
-	s.workers.begin(worker, t)
+	s.workers.begin(worker, s.clocked(t))
 	s.foretell(t)
 	if t.Interval == schedule.Whole || t.Stage == schedule.GhostGrads || t.Stage == schedule.Sum {
 		done, err = true, s.whole(worker, t)
@@ -252,7 +253,13 @@ func (s *lockstep) Waiting() int { return s.walk.Waiting() }
 
 // Idle implements schedule.Flow.
 func (s *lockstep) Idle(worker int, t schedule.Task, began, ended time.Time) {
-	s.workers.wait(worker, t, began, ended)
+	s.workers.wait(worker, s.clocked(t), began, ended)
+}
+
+// clocked is a task as its time is counted: in the epoch of its pass.
+func (s *lockstep) clocked(t schedule.Task) schedule.Task {
+	t.Epoch = (t.Epoch-1)/max(s.steps, 1) + 1
+	return t
 }
 
 // during says what this rank is doing, for whoever waits long.

@@ -191,7 +191,7 @@ func (t *trainer) measure(line *runfolder.Epoch) error {
 	start, goOn, update := time.Now(), t.workers.mute(), t.update
 	m.begin(line.Epoch)
 	t.update = func(layer int) error {
-		t.gradient(layer, m.exact)
+		t.gradient(t.intervals, layer, m.exact)
 		return nil
 	}
 	err := t.run(m.route, m.route.epochWalk, model.Pass{Epoch: line.Epoch, Train: true}, false)

@@ -37,8 +37,9 @@ type Rank struct {
 	Recorders []*trace.Recorder // one a thread, none without a timeline
 	Fault     *inject.Fault     // nil but in tests
 	Reporter  Reporter
-	Views     Views // nil where there is one view, the first and last
-	Own       Own   // that this part goes on with, where the run does
+	Views     Views  // nil where there is one view, the first and last
+	Own       Own    // that this part goes on with, where the run does
+	Rows      []byte // on rank 0: Snapshot.Rows that the run goes on with, if it does
 }
 
 // Reporter takes what there is to say of a run while it trains. Rank 0's tells
@@ -73,7 +74,8 @@ type Snapshot struct {
 	Weights  []float32
 	Slots    [][]float32 // the optimiser's state
 	History  *stopping.History
-	Switched bool // bounded asynchrony has ended
+	Switched bool   // bounded asynchrony has ended
+	Rows     []byte // the history of representations of all ranks, nil where there is none
 }
 
 // Engine runs the tasks of a graph rank on workers of its own.
@@ -113,8 +115,14 @@ func (e *Engine) Close() {
 // Fork is another Ops with the arithmetic and memory of the workers.
 func (e *Engine) Fork() kernels.Ops { return e.workers.team() }
 
-// Kernel is the variant of kernels in use.
-func (e *Engine) Kernel() string { return e.workers.teams[0].Kernel() }
+// Kernel is the variant of kernels in use, and that of tensor work where it is another.
+func (e *Engine) Kernel() string {
+	name := e.workers.teams[0].Kernel()
+	if h, ok := e.Tensor.(tensor.Holder); ok {
+		name += " and " + h.Kernel()
+	}
+	return name
+}
 
 // Values is the memory of the values of layers: what they take, and what they would
 // take if none were made again.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"siafu/halo"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/tensor"
 	"siafu/ranks/world"
@@ -13,8 +14,8 @@ import (
 // to rank 0's reporter. Collective over the graph ranks.
 func (t *trainer) report(line runfolder.Epoch) error {
 	stats := slices.Concat(t.workers.take(), tensor.TakeSpent(t.tensor).Numbers())
-	if t.training.ghosts != nil {
-		s := t.training.ghosts.TakeStats()
+	if ghosts := t.sourceOfGhosts(); ghosts != nil {
+		s := ghosts.TakeStats()
 		stats = append(stats, float64(s.RawBytes), float64(s.SentBytes))
 	}
 	var err error
@@ -39,6 +40,17 @@ func (t *trainer) report(line runfolder.Epoch) error {
 		}
 	}
 	return t.reporter.Epoch(line, spent)
+}
+
+// sourceOfGhosts is that of training, nil where none are gathered.
+func (t *trainer) sourceOfGhosts() halo.Source {
+	switch {
+	case t.batches != nil:
+		return t.batches.source
+	case t.training.ghosts != nil:
+		return t.training.ghosts
+	}
+	return nil
 }
 
 // gatherFloats brings everybody's x to rank 0. Collective.

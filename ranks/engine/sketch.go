@@ -7,6 +7,8 @@ import (
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
+	"siafu/ranks/graphwork"
+	"siafu/ranks/schedule"
 	"siafu/ranks/tensor"
 	"siafu/ranks/world"
 )
@@ -15,33 +17,48 @@ import (
 // values that stand as m says, but for weights and what intervals have by themselves
 // (model.Spec.Footprint): in kept what lasts as long as the run, or as a stretch in
 // bounded asynchrony, and in scratch what is given back when ÂX has been computed.
-// Both arenas are sketches, and ops gives them their memory. What ranks add up for
-// each other depends on the edges and is not there. Nothing is collective.
+// Both arenas are sketches, and ops gives them their memory; b does tensor tasks. Where
+// the one or the other computes on a device, intervals are made there, one where features
+// are sparse, and each of their tasks is run once, for what arithmetic takes by itself.
+// What ranks add up for each other depends on the edges and is not there. Nothing is
+// collective. counts are those that s is a sketch of.
 //
-// Design note: one interval stands for all of them, because matrices are those of
-// all own vertices, however these are divided.
-func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Codec, s *shard.Shard, ops kernels.Ops, kept, scratch *mapped.Arena) {
+// Design note: one interval stands for all of them in the host's memory, because
+// matrices are those of all own vertices, however these are divided.
+func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Codec, s *shard.Shard, counts shard.Counts, ops kernels.Ops, b tensor.Backend, kept, scratch *mapped.Arena) {
 	var idle kernels.Ops = sketchOps{ops}
 	if w, ok := ops.(kernels.Wire); ok {
 		idle = sketchWire{w}
 	}
-	c.Intervals = 1
+	far, asked := ops.Remote(), c.Intervals
+	if !far || s.Features.Sparse != nil {
+		c.Intervals = 1
+	}
 	e := &Engine{
 		Rank: Rank{
-			Config: c, Peers: absent{rank: s.Rank, size: s.Parts}, Shard: s, Network: net, Codecs: codecs, Arena: kept, Tensor: tensor.CPU{},
+			Config: c, Peers: absent{rank: s.Rank, size: s.Parts}, Shard: s, Network: net, Codecs: codecs, Arena: kept, Tensor: b,
 		},
 		workers: &workers{teams: []kernels.Ops{idle}},
 	}
 	store := e.store(e.network(), m, kept)
 	if net.CacheInput {
-		e.columnCaches(store, nil, new(int), kept, scratch)
+		e.sketchInput(store, far, scratch)
 	}
+	var list []*interval
+	if far {
+		list = e.newIntervals(store, e.sketchWeights(m, kept), kept)
+	}
+	e.sketchTasks(m, asked)
 	if m == model.Apart {
 		f := &async{cfg: c, workers: e.workers, layers: make([]*published, net.Layers())}
 		if net.Propagates() {
 			_ = f.prepare(e, store, 0, kept) // fails only of rows that have come
 		}
+		rehearse(tensor.CPU{}, store, list, f.graph)
 		return
+	}
+	if c.Batches() > 0 {
+		e.sketchBatches(store, counts, kept)
 	}
 	t := e.lockstep(store, nil)
 	t.connect(e, nil, kept)
@@ -51,6 +68,96 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 			t.exchange.Use(other)
 		}
 	}
+	rehearse(tensor.CPU{}, store, list, t.training.graph, t.exact.graph)
+}
+
+// sketchInput makes what computes ÂX, and gives it back.
+func (e *Engine) sketchInput(store *model.Store, far bool, scratch *mapped.Arena) {
+	a := mapped.NewSketch()
+	once := e.columnCaches(store, nil, new(int), e.Arena, a)
+	if far {
+		rehearse(once.tensor, once.store, once.intervals, once.graph)
+	}
+	mapped.Make[byte](scratch, int(a.Used()))
+	a.Free()
+}
+
+// sketchWeights are those that intervals share, none where each has its own.
+func (e *Engine) sketchWeights(m model.Memory, a *mapped.Arena) kernels.Mat {
+	if m == model.Apart {
+		return kernels.Mat{}
+	}
+	return kernels.NewMat(e.workers.teams[0], a, e.Network.NumWeights(), 1)
+}
+
+// sketchTasks has the backend hold the tasks of intervals, of which so many were asked
+// for, and do them, where it keeps values. What is there in this process's memory is not
+// counted again.
+func (e *Engine) sketchTasks(m model.Memory, asked int) {
+	if _, ok := e.Tensor.(tensor.Holder); !ok {
+		return
+	}
+	if e.Shard.Features.Sparse == nil {
+		e.Config.Intervals = asked
+	}
+	a := mapped.NewSketch()
+	store := e.store(e.network(), m, a)
+	if e.Network.CacheInput {
+		store.CacheInput(e.Config.Features == "bf16", a)
+	}
+	list := e.newIntervals(store, e.sketchWeights(m, a), a)
+	e.hold(store, list, a)
+	rehearse(e.Tensor, store, list)
+}
+
+// rehearse runs each task of intervals once, and each gather.
+func rehearse(b tensor.Backend, store *model.Store, list []*interval, graphs ...*graphwork.Work) {
+	net, p := store.Network, model.Pass{Epoch: 1, Train: store.Memory() != model.Forward}
+	for _, i := range list {
+		i.loss.Count = true
+		for l := range net.Layers {
+			for s := model.Emit; s < model.Stages; s++ {
+				if net.Has(model.Do{Layer: l, Stage: s}) && (p.Train || !s.Backward()) && s != model.Draw {
+					i.rehearse(b, l, s, store.Do(l, s), p)
+				}
+			}
+			for _, w := range graphs {
+				i.gather(w, store, l, p)
+			}
+		}
+	}
+}
+
+// rehearse runs a tensor task.
+func (i *interval) rehearse(b tensor.Backend, l int, s model.Stage, list []model.Do, p model.Pass) {
+	t := schedule.Task{Stage: stageOf(s), Layer: l, Interval: i.index}
+	if done, _ := i.start(b, t, 0, p.Epoch, p, cut{do: list}); !done {
+		<-b.Finished() // it fails where it cannot be counted, and the run does again
+	}
+}
+
+// gather runs the graph work of a layer.
+func (i *interval) gather(w *graphwork.Work, store *model.Store, l int, p model.Pass) {
+	if w == nil || w.Layer(l) == nil {
+		return
+	}
+	layer, at := w.Layer(l), i.at(l)
+	if layer.Rows.IsNil() {
+		layer.Rows = store.Emitted(l, p)
+	}
+	rows := kernels.Mat{Rows: w.Plan.Ghosts, Cols: layer.Width}
+	w.Publish(layer, at, i.part(layer.Rows))
+	w.GatherOwn(layer, at, p)
+	if layer.Ghosts.IsNil() {
+		w.TakeGhosts(i.ops, layer, rows)
+	}
+	w.GatherGhosts(layer, at, p)
+	if !p.Train || !layer.Returns() {
+		return
+	}
+	w.PublishGrads(layer, at, i.frame.At(model.Do{Layer: l, Stage: model.ApplyBackward}, model.GatheredGrad))
+	w.GhostGrads(i.ops, layer, 0, rows)
+	w.GatherBackward(layer, at, p)
 }
 
 // sketchOps is one Ops for all who never compute.

@@ -195,6 +195,7 @@ func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *map
 		return nil, err
 	}
 	f.intervals, f.tasks = e.newIntervals(store, kernels.Mat{}, a), chains(store, e.Tensor.Wishes())
+	e.hold(store, f.intervals, a)
 	for _, i := range f.intervals {
 		i.epoch = trained
 	}

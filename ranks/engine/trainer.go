@@ -42,6 +42,7 @@ type trainer struct {
 	asked    signals.Request // of any rank, in the epoch under way: the same on all graph ranks
 	stopped  bool            // the run was asked to stop, and has saved, or the view ends
 	views    Views           // nil where there is one view
+	batches  *batches        // nil where an epoch is one pass over all vertices
 	replaced bool            // a rank wants another view, after the epoch under way: the same on all graph ranks
 }
 
@@ -55,6 +56,9 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	}
 	t, err := e.trainer(source, reduction, inStep(e.Config))
 	if err != nil {
+		return err
+	}
+	if t.batches, err = e.newBatches(t); err != nil {
 		return err
 	}
 	t.history, t.saver, t.views = h, s, e.Views
@@ -78,8 +82,17 @@ func Memory(c config.Config) model.Memory {
 	return inStep(c)
 }
 
-// inStep is how long they stand while it trains synchronously.
+// inStep is how long they stand while it trains synchronously: those of all vertices,
+// which evaluations alone go through where training has mini-batches.
 func inStep(c config.Config) model.Memory {
+	if c.Batches() > 0 {
+		return model.Forward
+	}
+	return kept(c)
+}
+
+// kept is how long they stand on the way forward and back.
+func kept(c config.Config) model.Memory {
 	if c.Recompute {
 		return model.Recompute
 	}
@@ -100,6 +113,7 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 		return nil, err
 	}
 	t.lockstep = e.lockstep(store, e.newIntervals(store, t.shared, e.Arena))
+	e.hold(store, t.intervals, e.Arena)
 	t.endsInLoss, t.update, t.sums = true, t.push, make([]float64, scoreSums)
 	for _, layer := range params.Layers(e.Network) {
 		t.layers = append(t.layers, layer)
@@ -194,12 +208,16 @@ func (t *trainer) save(epoch int) error {
 	stop := t.request(epoch) == signals.Stop
 	t.workers.fault.At(inject.Save, epoch-1)
 	began := time.Now()
+	rows, err := t.rows()
+	if err != nil {
+		return err
+	}
 	if t.comm.Rank() == 0 {
 		slots, err := t.source.State()
 		if err != nil {
 			return err
 		}
-		t.saver.Save(Snapshot{epoch - 1, t.flat, slots, t.history, t.cfg.Mode == "async"}, stop)
+		t.saver.Save(Snapshot{epoch - 1, t.flat, slots, t.history, t.cfg.Mode == "async", rows}, stop)
 	}
 	t.source.Saved()
 	t.saver.Served(time.Since(began))
@@ -221,9 +239,12 @@ func (t *trainer) timed(stage schedule.Stage, epoch int, step func() error) erro
 }
 
 // pull gets the weights that an epoch starts from.
-func (t *trainer) pull(epoch int) error {
+func (t *trainer) pull(epoch int) error { return t.pullStep(epoch, t.cfg.Steps(epoch-1)+1) }
+
+// pullStep gets those that a step of the run starts from, counted from 1.
+func (t *trainer) pullStep(epoch, step int) error {
 	return t.timed(schedule.Update, epoch, func() error {
-		err := t.source.Pull(epoch, t.flat)
+		err := t.source.Pull(step, t.flat)
 		t.load()
 		return err
 	})
@@ -236,6 +257,9 @@ func (t *trainer) load() { kernels.Write(t.adder, t.shared, t.flat) }
 // unless the evaluation was that already, and the backward pass. No rank waits
 // for others between the two.
 func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
+	if t.batches != nil {
+		return t.goThrough(line)
+	}
 	p := model.Pass{Epoch: line.Epoch, Train: true}
 	if err := t.source.Begin(); err != nil {
 		return err
@@ -265,16 +289,16 @@ func (t *trainer) learn(p model.Pass, ready bool) error {
 // push sums up a layer's gradients in the order of intervals and hands them
 // over.
 func (t *trainer) push(layer int) error {
-	return t.source.Push(t.pass.Epoch, layer, t.gradient(layer, t.grad))
+	return t.source.Push(t.pass.Epoch, layer, t.gradient(t.intervals, layer, t.grad))
 }
 
 // gradient sums up a layer's gradients in the order of intervals. It returns their
 // place in flat.
-func (t *trainer) gradient(layer int, flat []float32) []float32 {
+func (t *trainer) gradient(list []*interval, layer int, flat []float32) []float32 {
 	at := t.layers[layer]
 	sum, grad := t.sum.Part(at.Lo, at.Hi), flat[at.Lo:at.Hi]
-	t.adder.Copy(sum, t.intervals[0].frame.LayerGrad(layer))
-	for _, i := range t.intervals[1:] {
+	t.adder.Copy(sum, list[0].frame.LayerGrad(layer))
+	for _, i := range list[1:] {
 		t.adder.Add(sum, i.frame.LayerGrad(layer))
 	}
 	kernels.Read(t.adder, grad, sum)

@@ -21,6 +21,7 @@ import (
 type route struct {
 	graph  *graphwork.Work // nil in a network without propagation
 	ghosts halo.Collective // nil where none are gathered
+	oneWay bool            // their gradients go nowhere
 
 	forwardWalk, backwardWalk, epochWalk *walk
 

@@ -57,6 +57,9 @@ func (t *trainer) want(sums []float64) {
 
 // pack is what this part alone knows at the beginning of an epoch.
 func (t *trainer) pack(epoch int) Own {
+	if t.batches != nil {
+		return t.batches.store.Pack()
+	}
 	source, ok := t.training.ghosts.(halo.Portable)
 	if !ok { // no rows travel
 		return Own{}
@@ -71,6 +74,12 @@ func (t *trainer) pack(epoch int) Own {
 // unpack takes up what this part has known where it was before, and lets it know
 // what it is going to need elsewhere. Collective over the graph ranks.
 func (t *trainer) unpack(own Own) error {
+	if t.batches != nil {
+		if own == nil {
+			return nil
+		}
+		return t.batches.store.Unpack(own)
+	}
 	source, ok := t.training.ghosts.(halo.Portable)
 	if t.views == nil || !ok {
 		return nil

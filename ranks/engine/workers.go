@@ -74,6 +74,9 @@ func (c *workers) run(f flow, b tensor.Backend) error {
 		}
 	}()
 	err := c.pool.Run(f)
+	if h, ok := b.(tensor.Holder); ok && err != nil {
+		h.Drain() // what tasks are written to may go now
+	}
 	close(over)
 	<-heard
 	return err

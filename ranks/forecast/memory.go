@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"siafu/cuda"
 	"siafu/graph/mapped"
 	"siafu/graph/partition"
 	"siafu/graph/shard"
@@ -13,6 +14,7 @@ import (
 	"siafu/ranks/config"
 	"siafu/ranks/engine"
 	"siafu/ranks/graphwork"
+	"siafu/ranks/tensor"
 )
 
 // Kind says where the memory of a term lies.
@@ -123,12 +125,17 @@ const (
 	optimiser = "optimiser state"
 	intervals = "tasks of intervals"
 
-	arraysOnDevice = "graph, features and activations on the GPU"
-	onDevice       = "weights, gradients and transposes on the GPU"
+	onDevice     = "arrays, workspaces and plans of gathers on the GPU"
+	besideSketch = "weights and gradients on the GPU"
+
+	intervalsOfBatches = "gradients of mini-batches"
 )
 
 // epochs are terms that nobody touches before the first epoch.
 var epochs = []string{engine.Activations, graphwork.Scores, graphwork.Halves, engine.Published, halo.Ghosts, halo.Buffers, halo.FedBack}
+
+// sketched is what the arrays of an interval are rounded up by on a GPU.
+const sketched = 8 << 10
 
 // An interval takes about so much of the heap for itself and for each of its
 // layers: a run of 3000 intervals, of 2 layers and of 20, took 14 and 55 KB for
@@ -169,12 +176,18 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	}
 	n, w := p.Vertices, size.RoundUp(floats(int64(f.Net.NumWeights())), 64)
 	async, began, count := c.Mode == "async", f.Config.Mode == "async", c.IntervalsOf(f.Net, int(n))
+	if batches := c.Batches(); batches > 0 && !f.Predicts {
+		each, rows := f.batch, int(n)/batches
+		if d := c.Samples(); d > 0 {
+			rows = min(int(n), size.Product(int(p.Train)/batches+1, 1+d))
+			m.add("samples of a step", Heap, size.Product(int64(rows), int64(d+1), 16))
+		}
+		m.add("transpose of the features", Array, size.Product(p.FeatureNNZ, each.PerNonZero))
+		m.add(intervalsOfBatches, Array, size.Product(int64(c.IntervalsOf(f.Net, rows)), each.Fixed))
+		m.add(intervals, Heap, size.Product(int64(batches), int64(c.IntervalsOf(f.Net, rows)), intervalBytes))
+	}
 	if stand != model.Forward {
 		m.add("transpose of the features", Array, size.Product(p.FeatureNNZ, f.foot.PerNonZero))
-	}
-	if c.Tensor == config.TensorCUDA {
-		m.add(onDevice, Device, size.Product(p.FeatureNNZ, f.foot.PerNonZero), size.Product(int64(count), f.foot.Fixed),
-			size.Product(int64(3+f.Slots), w)) // weights, their gradients and the optimiser's state
 	}
 	if own := f.foot.Fixed; async { // the first weights, and of each interval weights and their gradients
 		m.add(weights, Array, w, size.Product(int64(count), own))
@@ -201,16 +214,73 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 	}
 	files, kept, scratch := mapped.NewSketch(), mapped.NewSketch(), mapped.NewSketch()
 	head := shard.Shard{Parts: f.Graph, Rank: rank, Directed: f.Directed, FeatureDim: f.Net.Dims[0]}
-	ops, far := f.ops, mapped.NewSketch()
-	if c.Tensor == config.TensorCUDA {
-		ops = elsewhere{ops, far}
+	ops, far := f.ops, cuda.NewSketch()
+	lanes, err := cuda.Lanes(far, cuda.Own, tensor.Lanes)
+	if err != nil {
+		return err
 	}
-	engine.Sketch(c, f.Net, stand, f.Codecs, shard.Sketch(head, p, f.Sparse, files), ops, kept, scratch)
+	var tasks tensor.Backend = tensor.CPU{}
+	switch {
+	case c.GPUsGather():
+		ops = lanes[0]
+	case c.GPUsApply():
+		tasks = tensor.NewDevice(lanes)
+	}
+	engine.Sketch(c, f.Net, stand, f.Codecs, shard.Sketch(head, p, f.Sparse, files), p, ops, tasks, kept, scratch)
 	m.shares(Mapped, files)
 	m.shares(Array, kept)
-	m.add(arraysOnDevice, Device, far.Used())
+	m.add(onDevice, Device, far.Most())
+	if c.Tensor == config.TensorCUDA {
+		f.beside(m, p, c, lanes[0].(*cuda.Ops).Workspace())
+	}
 	m.add("making ÂX", Scratch, scratch.Used())
 	return nil
+}
+
+// beside appends what is on a GPU beside a sketch there, on which a kernel had so large a
+// workspace.
+func (f *Forecast) beside(m *Memory, p partition.RankReport, c config.Config, workspace int64) {
+	var list []int64
+	w, count := floats(int64(f.Net.NumWeights())), int64(c.IntervalsOf(f.Net, int(p.Vertices)))
+	if c.GPUsGather() { // the sum of gradients, and the optimiser, which has weights of its own
+		list = slices.Repeat([]int64{w}, 3+f.Slots)
+		if c.Intervals == 0 {
+			count = 1
+		}
+		for _, e := range f.Exchanges() { // what comes for nobody at the end of the run
+			if e.Backward && c.Refresh == config.Previous {
+				list = append(list, floats(p.Vertices, int64(e.Width)))
+			}
+		}
+	}
+	if f.Predicts {
+		list = append(list, floats(p.Vertices), floats(p.Vertices, f.embedded()))
+	}
+	if f.Sparse && count > 1 {
+		list = append(list, size.Product(count-1, f.intervalOnGPU(c, w)))
+		if c.GPUsApply() {
+			list = append(list, size.Product(min(count, tensor.Lanes)-1, size.Sum(w, workspace)))
+		}
+	}
+	m.add(besideSketch, Device, list...)
+}
+
+// intervalOnGPU is what an interval that is not sketched has by itself, with what a
+// gather of the transpose of its features is planned by.
+func (f *Forecast) intervalOnGPU(c config.Config, weights int64) int64 {
+	own := f.foot.Fixed
+	if c.Mode != "async" {
+		own = max(own-weights, 0)
+	}
+	return size.Sum(own, floats(int64(f.Net.Dims[0]), 1), sketched)
+}
+
+// embedded is the width of embeddings that are made for themselves.
+func (f *Forecast) embedded() int64 {
+	if f.Net.Layers() > 1 {
+		return 0
+	}
+	return int64(f.Net.Dims[0])
 }
 
 // Activations are those of so many vertices, and their gradients, where they are kept

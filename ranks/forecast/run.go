@@ -24,14 +24,19 @@ type Run struct {
 // Forecast is what follows from a Run for any partitioning.
 type Forecast struct {
 	Run
-	foot model.Footprint
-	ops  kernels.Ops // that nothing computes with
+	foot  model.Footprint
+	batch model.Footprint // where there are mini-batches
+	ops   kernels.Ops     // that nothing computes with
 }
 
 // New sketches small networks of the run's shapes; it takes milliseconds, and
 // memory for nothing that is in proportion to them.
 func New(r Run) *Forecast {
-	return &Forecast{r, r.Net.Footprint(r.Sparse, engine.Memory(r.Config)), kernels.NewTeam(1)}
+	f := &Forecast{Run: r, foot: r.Net.Footprint(r.Sparse, engine.Memory(r.Config)), ops: kernels.NewTeam(1)}
+	if r.Config.Batches() > 0 {
+		f.batch = r.Net.Footprint(r.Sparse, model.InStep)
+	}
+	return f
 }
 
 // Exchange is one exchange of rows between graph ranks in an epoch.
@@ -53,7 +58,7 @@ func (f *Forecast) Exchanges() []Exchange {
 		}
 	}
 	for l := len(f.foot.Gathers) - 1; l >= 0; l-- {
-		if g := f.foot.Gathers[l]; g.Backward {
+		if g := f.foot.Gathers[l]; g.Backward && f.Config.Batches() == 0 {
 			list = append(list, Exchange{l, g.Width, true})
 		}
 	}

@@ -34,6 +34,9 @@ type Interval struct {
 	Mask   *kernels.Dropout // room for the dropout of attention
 }
 
+// Returns tells whether gradients can go back along the layer's edges.
+func (l *Layer) Returns() bool { return l.edges != nil }
+
 // rows is the interval's part of a matrix of all own vertices.
 func (i Interval) rows(x kernels.Mat) kernels.Mat { return x.Part(i.Lo, i.Hi) }
 

@@ -50,6 +50,11 @@ type Options struct {
 	Alone bool
 	// Forward leaves out what only the way back needs.
 	Forward bool
+	// Factor [own] makes the edges into a vertex heavier, as those of a sample stand for
+	// more; self loops are then edges like others. nil: all are as heavy as they are.
+	Factor []float32
+	// OneWay leaves out what the gradients of ghosts need.
+	OneWay bool
 }
 
 // New prepares the layers of a network whose values lie in a store. All memory
@@ -69,6 +74,12 @@ func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapp
 		coef:   net.Spec.Coefficients(in, out, s.NumOwn(), a.For(Coefficients)),
 		layers: make([]*Layer, len(net.Layers)),
 	}
+	if o.Factor != nil {
+		w.coef.SelfLoops = false
+		for v, f := range o.Factor {
+			w.coef.Row[v] *= f
+		}
+	}
 	w.coef.Col = r.Scale(w.coef.Col, a.For(Coefficients))
 	w.place()
 	for l := range net.Layers {
@@ -77,7 +88,7 @@ func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapp
 		}
 	}
 	if !o.Forward {
-		w.prepareBackward()
+		w.prepareBackward(o.OneWay)
 	}
 	return w
 }
@@ -136,18 +147,21 @@ func Reverse(back []bool, directed bool, trained, edges int64) (all, apart bool)
 }
 
 // prepareBackward makes what the way back through the layers needs.
-func (w *Work) prepareBackward() {
-	s, back := w.shard, make([]bool, len(w.layers))
+func (w *Work) prepareBackward(oneWay bool) {
+	s, back, ghosts := w.shard, make([]bool, len(w.layers)), w.halo.In
+	if oneWay {
+		ghosts = shard.Edges{}
+	}
 	for l, at := range w.layers {
 		back[l] = at != nil && at.needed
 	}
 	every, apart := Reverse(back, s.Directed, s.EdgesInto(graph.SplitTrain), int64(len(s.In.Cols)))
 	var all, trained *transposed
 	if apart {
-		trained = w.placeTransposed(s.TransposeInto(w.arena.For(Trained), w.halo.In, graph.SplitTrain))
+		trained = w.placeTransposed(s.TransposeInto(w.arena.For(Trained), ghosts, graph.SplitTrain))
 	}
 	if every {
-		all = w.placeTransposed(s.Transpose(w.arena.For(Reversed), w.halo.In))
+		all = w.placeTransposed(s.Transpose(w.arena.For(Reversed), ghosts))
 	}
 	for l, at := range w.layers {
 		if !back[l] {

@@ -105,7 +105,7 @@ func (r *run) begin(resume string, args []string) (int, error) {
 	if err := os.MkdirAll(r.dir, 0o755); err != nil {
 		return 0, err
 	}
-	r.log("start epoch=%d ranks=%d args=%s", done+1, r.w.Size(), strings.Join(args, " "))
+	r.log("start epoch=%d ranks=%d gpus=%s args=%s", done+1, r.w.Size(), os.Getenv("SLURM_GPUS_ON_NODE"), strings.Join(args, " "))
 	return done + 1, nil
 }
 

@@ -1,0 +1,130 @@
+package history
+
+import (
+	"siafu/graph/mapped"
+	"siafu/halo"
+	"siafu/kernels"
+)
+
+// Batch is the ghosts of mini-batches of own vertices (GNNAutoScale, Fey et al.,
+// ICML'21, section 3): rows that a batch makes are pushed as soon as its layer has
+// emitted them, and those of all vertices outside come from the history, where other
+// ranks' batches of the same pass have pushed before. Nothing goes back to ghosts.
+//
+// Every rank has as many batches, and goes through one of them in a pass (Begin).
+type Batch struct {
+	store *Store
+	ops   kernels.Ops
+	cuts  []Cut
+	sets  []int // of the pass, by rank
+	epoch int   // of the pass
+	cut   Cut
+
+	room   []float32 // of own rows that lie elsewhere
+	host   []float32 // [most ghosts x widest]
+	ghosts kernels.Mat
+	epochs []uint32 // [most ghosts]
+	blocks []halo.Block
+}
+
+var _ halo.Collective = (*Batch)(nil)
+
+// Cut is a batch: own vertices First..First+Rows-1, and what they gather from
+// outside.
+type Cut struct {
+	First, Rows int
+	Outside     Set
+}
+
+// NewBatch makes the source of the mini-batches of a store, which its sets are agreed
+// upon for. It uses a fork of ops; memory comes from a. Collective.
+func NewBatch(s *Store, cuts []Cut, ops kernels.Ops, a *mapped.Arena) (*Batch, error) {
+	b, list, most, width := &Batch{store: s, ops: ops.Fork(), cuts: cuts}, make([]Set, len(cuts)), 0, 0
+	for k, c := range cuts {
+		list[k], most = c.Outside, max(most, c.Outside.Len())
+	}
+	for _, l := range s.layers {
+		if l != nil {
+			width = max(width, l.width)
+		}
+	}
+	b.host, b.epochs = mapped.Make[float32](a.For(halo.Ghosts), most*width), mapped.Make[uint32](a.For(halo.Ghosts), most)
+	b.ghosts = kernels.PlaceMat(b.ops, a.For(halo.Ghosts), most, width, b.host)
+	return b, s.Agree(list, a)
+}
+
+// Outside is how many vertices all batches of this rank gather from outside.
+func (b *Batch) Outside() (rows int) {
+	for _, c := range b.cuts {
+		rows += c.Outside.Len()
+	}
+	return rows
+}
+
+// Begin says which batch each rank goes through in the pass that follows, which is of
+// an epoch.
+func (b *Batch) Begin(epoch int, of []int) {
+	b.epoch, b.sets, b.cut = epoch, of, b.cuts[of[b.store.o.Comm.Rank()]]
+}
+
+// Reserve implements halo.Collective.
+func (b *Batch) Reserve(halo.Shape) {}
+
+// Room implements halo.Source: nothing is made for other ranks alone.
+func (b *Batch) Room(halo.Slot) kernels.Mat { return kernels.Mat{} }
+
+// Offer implements halo.Source: the first rows are those of the batch.
+func (b *Batch) Offer(at halo.Slot, rows kernels.Mat, _, _ int) error {
+	x := kernels.Fetch(b.ops, rows.Part(0, b.cut.Rows), &b.room)
+	b.store.Push(at.Layer, b.epoch, at.Epoch, b.cut.First, x)
+	return b.store.BeginPull(at.Layer, b.sets)
+}
+
+// Arrived implements halo.Source.
+func (b *Batch) Arrived(halo.Slot) (bool, error) { return b.store.Pulled() }
+
+// Await implements halo.Collective.
+func (b *Batch) Await(halo.Slot) error { return b.store.Await() }
+
+// Progress implements halo.Collective.
+func (b *Batch) Progress() error { return nil }
+
+// Take implements halo.Source.
+func (b *Batch) Take(at halo.Slot) (lo, hi int, err error) {
+	n, width := b.cut.Outside.Len(), b.store.layers[at.Layer].width
+	if err := b.store.EndPull(b.host[:n*width], b.epochs[:n]); err != nil {
+		return 0, 0, err
+	}
+	kernels.Write(b.ops, b.rows(at), b.host[:n*width])
+	b.blocks = b.blocks[:0]
+	for i, epoch := range b.epochs[:n] {
+		switch last := len(b.blocks) - 1; {
+		case epoch == 0:
+		case last >= 0 && b.blocks[last].Epoch == int(epoch) && b.blocks[last].First+b.blocks[last].Rows == i:
+			b.blocks[last].Rows++
+		default:
+			b.blocks = append(b.blocks, halo.Block{First: i, Rows: 1, Epoch: int(epoch)})
+		}
+	}
+	return 0, n, nil
+}
+
+// rows are the ghosts of a layer.
+func (b *Batch) rows(at halo.Slot) kernels.Mat {
+	n, width := b.cut.Outside.Len(), b.store.layers[at.Layer].width
+	return b.ghosts.Reshape(b.ghosts.Rows*b.ghosts.Cols, 1).Part(0, n*width).Reshape(n, width)
+}
+
+// Want implements halo.Source. Blocks are of the epochs that Begin was told.
+func (b *Batch) Want(at halo.Slot) (halo.View, error) {
+	return halo.View{Rows: b.rows(at), Blocks: b.blocks}, nil
+}
+
+// Add implements halo.Source: histories have no gradient.
+func (b *Batch) Add(kernels.Ops, halo.Slot, kernels.Mat, int, int) error { return nil }
+
+// Settle implements halo.Collective: no pull outlives its pass.
+func (b *Batch) Settle() error { return nil }
+
+// TakeStats implements halo.Source.
+func (b *Batch) TakeStats() halo.Stats { return b.store.TakeStats() }

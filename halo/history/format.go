@@ -1,0 +1,98 @@
+package history
+
+import (
+	"encoding/binary"
+	"unsafe"
+
+	"siafu/kernels"
+)
+
+// Format is how rows are stored: as many bytes each, wherever they lie.
+type Format uint8
+
+// The formats: as they are, rounded to bfloat16, or to eight bits on a grid of the
+// row's own, stochastically.
+const (
+	Float32 Format = iota
+	BF16
+	Int8
+)
+
+// Formats are their names.
+var Formats = [...]string{Float32: "float32", BF16: "bf16", Int8: "int8"}
+
+// FormatOf is the format of a name.
+func FormatOf(name string) (Format, bool) {
+	for f, n := range Formats {
+		if n == name {
+			return Format(f), true
+		}
+	}
+	return Float32, false
+}
+
+const int8Bits = 8
+
+// Stride is the bytes of a row of so many columns.
+func (f Format) Stride(cols int) int {
+	switch f {
+	case BF16:
+		return 2 * cols
+	case Int8:
+		return gridBytes + kernels.CodeBytes(cols, int8Bits)
+	}
+	return 4 * cols
+}
+
+// gridBytes is offset and step of a row in eight bits, and unbounded the step of one
+// that holds a NaN, an infinity or numbers beyond any grid: it is read as NaN.
+const (
+	gridBytes = 4
+	unbounded = kernels.BF16(0x7fc0)
+)
+
+// put writes a row [Stride bytes]; room has as many and kernels.CodeSlack more.
+func (f Format) put(dst []byte, row []float32, draws *kernels.Rounding, id uint32, room []byte) {
+	switch f {
+	case BF16:
+		kernels.NarrowRow(halves(dst), row)
+	case Int8:
+		lo, hi, ok := kernels.Extent(row)
+		grid := kernels.Grid{}
+		if ok {
+			grid, ok = kernels.NewGrid(lo, hi, int8Bits)
+		}
+		if !ok {
+			grid = kernels.Grid{Step: unbounded}
+		} else {
+			draws.Codes(room, row, grid, int8Bits, id)
+			copy(dst[gridBytes:], room)
+		}
+		binary.LittleEndian.PutUint16(dst, uint16(grid.Offset))
+		binary.LittleEndian.PutUint16(dst[2:], uint16(grid.Step))
+	default:
+		copy(floats(dst), row)
+	}
+}
+
+// get reads a row; src goes on for kernels.CodeSlack bytes behind it.
+func (f Format) get(row []float32, src []byte) {
+	switch f {
+	case BF16:
+		kernels.WidenRow(row, halves(src[:2*len(row)]), false)
+	case Int8:
+		grid := kernels.Grid{Offset: kernels.BF16(binary.LittleEndian.Uint16(src)), Step: kernels.BF16(binary.LittleEndian.Uint16(src[2:]))}
+		grid.Values(row, src[gridBytes:], int8Bits, false)
+	default:
+		copy(row, floats(src[:4*len(row)]))
+	}
+}
+
+// floats and halves are b as the numbers that it holds.
+func floats(b []byte) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
+}
+
+func halves(b []byte) []kernels.BF16 {
+	return unsafe.Slice((*kernels.BF16)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/2)
+}

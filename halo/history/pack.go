@@ -1,0 +1,97 @@
+package history
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"siafu/graph/fault"
+)
+
+// What a rank packs, all numbers little-endian:
+//
+//	4 bytes    magic
+//	uint32     format
+//	uint32     layers that gather
+//	uint32 ×2  layer and width, of each
+//	uint32     rows
+//	rows       dataset id, and of each layer the epoch and the row as it is stored
+const magic = "hst1"
+
+// head is what begins every rank's rows.
+func (s *Store) head() []byte {
+	b := binary.LittleEndian.AppendUint32([]byte(magic), uint32(s.o.Format))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.o.Shapes)))
+	for _, l := range s.o.Shapes {
+		b = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(b, uint32(l.Layer)), uint32(l.Width))
+	}
+	return b
+}
+
+// record is the bytes of a vertex.
+func (s *Store) record() int {
+	bytes := 4
+	for _, l := range s.o.Shapes {
+		bytes += epochBytes + s.layers[l.Layer].stride
+	}
+	return bytes
+}
+
+// Pack is the rows of this rank, by dataset id, for a checkpoint. What several ranks
+// have packed may follow one another.
+func (s *Store) Pack() []byte {
+	head, own := s.head(), s.o.Plan.OwnIDs
+	b := slices.Grow(head, 4+len(own)*s.record())
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(own)))
+	for row, id := range own {
+		b = binary.LittleEndian.AppendUint32(b, id)
+		for _, l := range s.o.Shapes {
+			at := s.layers[l.Layer]
+			b = append(binary.LittleEndian.AppendUint32(b, at.epochs[row]), at.at(row)...)
+		}
+	}
+	return b
+}
+
+// Unpack takes up the rows of own vertices from what ranks have packed, however
+// vertices were shared out among them. It fails where that is damaged, of another
+// format or network, or lacks a vertex.
+func (s *Store) Unpack(b []byte) error {
+	rows, head, record := map[uint32]int{}, s.head(), s.record()
+	for row, id := range s.o.Plan.OwnIDs {
+		rows[id] = row
+	}
+	for len(b) > 0 {
+		if len(b) < len(head)+4 || string(b[:len(head)]) != string(head) {
+			return s.unfit("it does not begin as one of this network and format does")
+		}
+		n := int(binary.LittleEndian.Uint32(b[len(head):]))
+		if b = b[len(head)+4:]; n > len(b)/record {
+			return s.unfit("it ends within its %d rows", n)
+		}
+		for ; n > 0; n, b = n-1, b[record:] {
+			id := binary.LittleEndian.Uint32(b)
+			if row, mine := rows[id]; mine {
+				s.take(row, b[4:record])
+				delete(rows, id)
+			}
+		}
+	}
+	if len(rows) > 0 {
+		return s.unfit("%d of the %d vertices of rank %d are not in it", len(rows), len(s.o.Plan.OwnIDs), s.o.Comm.Rank())
+	}
+	return nil
+}
+
+// take sets what is kept of an own vertex.
+func (s *Store) take(row int, b []byte) {
+	for _, l := range s.o.Shapes {
+		at := s.layers[l.Layer]
+		at.epochs[row] = binary.LittleEndian.Uint32(b)
+		copy(at.at(row), b[epochBytes:])
+		b = b[epochBytes+at.stride:]
+	}
+}
+
+func (s *Store) unfit(format string, args ...any) error {
+	return fault.New(fault.Data, "resume", "the history of representations", format, args...).Then("go on from an older checkpoint")
+}

@@ -1,0 +1,128 @@
+package history
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+)
+
+// Set is vertices whose rows are pulled together: first rows of own vertices, then
+// ghosts, as the plan numbers them from 0 on; both ascending.
+type Set struct{ Own, Ghosts []uint32 }
+
+// Len is the number of its rows.
+func (s Set) Len() int { return len(s.Own) + len(s.Ghosts) }
+
+// sets are what ranks have agreed on.
+type sets struct {
+	mine []Set
+	from [][]int32 // by set and rank: how many of its ghosts that rank owns
+	lent [][]lent  // by rank and set
+}
+
+// lent is own rows that another rank's set holds, in the order of its ghosts.
+type lent []uint32
+
+// Agree tells the owners of ghosts which of their rows the sets of this rank hold. All
+// ranks have as many sets. Memory, of which what travels is made for the largest of
+// them, comes from a. Collective.
+func (s *Store) Agree(mine []Set, a *mapped.Arena) error {
+	p, a := s.o.Plan, a.For(Lists)
+	messages := make([][]uint32, p.Parts)
+	s.sets = sets{mine: mine, lent: make([][]lent, p.Parts)}
+	for _, set := range mine {
+		counts, at := make([]int32, p.Parts), 0
+		for q := range messages {
+			first := at
+			for at < len(set.Ghosts) && int64(set.Ghosts[at]) < p.RecvStart[q+1] {
+				at++
+			}
+			counts[q] = int32(at - first)
+			messages[q] = append(messages[q], uint32(at-first))
+			for _, g := range set.Ghosts[first:at] {
+				messages[q] = append(messages[q], g-uint32(p.RecvStart[q]))
+			}
+		}
+		s.sets.from = append(s.sets.from, counts)
+	}
+	answers, err := s.swap(messages)
+	if err != nil {
+		return err
+	}
+	for q, answer := range answers {
+		if s.sets.lent[q], err = s.takeSets(q, answer, a); err != nil {
+			return err
+		}
+	}
+	s.pull = newPull(s, a)
+	return nil
+}
+
+// takeSets reads which own rows the sets of rank q hold.
+func (s *Store) takeSets(q int, message []uint32, a *mapped.Arena) ([]lent, error) {
+	p := s.o.Plan
+	rows := p.SendRows[p.SendStart[q]:p.SendStart[q+1]]
+	list := make([]lent, len(s.sets.mine))
+	for k := range list {
+		if len(message) == 0 || int(message[0]) > len(message)-1 {
+			return nil, s.damaged(q)
+		}
+		n := int(message[0])
+		list[k] = mapped.Make[uint32](a, n)
+		for i, g := range message[1 : 1+n] {
+			if int(g) >= len(rows) {
+				return nil, s.damaged(q)
+			}
+			list[k][i] = rows[g]
+		}
+		message = message[1+n:]
+	}
+	if len(message) > 0 {
+		return nil, s.damaged(q)
+	}
+	return list, nil
+}
+
+func (s *Store) damaged(q int) error {
+	return fault.New(fault.Runtime, "history", "", "rank %d: what rank %d says of its %d sets of vertices is damaged", s.o.Comm.Rank(), q, len(s.sets.mine))
+}
+
+// swap sends each rank its message and returns what has come from each. Collective.
+func (s *Store) swap(messages [][]uint32) ([][]uint32, error) {
+	c, lengths, counts := s.o.Comm, []byte{}, make([]int, len(messages))
+	for q, m := range messages {
+		lengths, counts[q] = binary.LittleEndian.AppendUint64(lengths, uint64(len(m))), 4*len(m)
+	}
+	theirs, eight := make([]byte, len(lengths)), slices.Repeat([]int{8}, len(messages))
+	if err := s.exchange(lengths, eight, theirs, eight); err != nil {
+		return nil, err
+	}
+	come, total := make([]int, len(messages)), 0
+	for q := range come {
+		n := binary.LittleEndian.Uint64(theirs[8*q:])
+		if most := uint64(len(s.sets.mine)) * uint64(1+s.o.Plan.SendStart[q+1]-s.o.Plan.SendStart[q]); n > most {
+			return nil, fault.New(fault.Runtime, "history", "", "rank %d announces %d numbers on its sets to rank %d, which expects %d at most", q, n, c.Rank(), most)
+		}
+		come[q], total = 4*int(n), total+int(n)
+	}
+	in := make([]uint32, total)
+	if err := s.exchange(mapped.Bytes(slices.Concat(messages...)), counts, mapped.Bytes(in), come); err != nil {
+		return nil, err
+	}
+	answers := make([][]uint32, len(messages))
+	for q, bytes := range come {
+		answers[q], in = in[:bytes/4], in[bytes/4:]
+	}
+	return answers, nil
+}
+
+// exchange is Ialltoallv to its end. Collective.
+func (s *Store) exchange(out []byte, outCounts []int, in []byte, inCounts []int) error {
+	r, err := s.o.Comm.Ialltoallv(out, outCounts, in, inCounts)
+	if err != nil {
+		return err
+	}
+	return r.Wait()
+}

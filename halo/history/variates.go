@@ -1,0 +1,203 @@
+package history
+
+import (
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+	"siafu/halo"
+	"siafu/kernels"
+)
+
+// Variates supplies what a step with sampled neighbours lacks of a whole sum over
+// neighbours (VR-GCN, Chen, Zhu and Song, ICML'18, equation 5):
+//
+//	Z = Â_s (H - H̃) + Â H̃
+//
+// where H̃ is the history and a row of Â_s has the sampled of n neighbours, n by their
+// number times as heavy. The samples of a vertex are its edges in a step, so that the
+// gather makes Â_s H; the rest does not depend on this step's rows, and is the row of
+// one ghost of the vertex. What the step makes is pushed behind that.
+//
+// Neighbours on other ranks are never sampled: they are in Â H̃ alone.
+type Variates struct {
+	store  *Store
+	ops    kernels.Ops
+	shard  *shard.Shard
+	col    []float32 // coefficients of all local vertices
+	field  Field
+	own    edges     // of the field's vertices, from own ones and itself
+	ghosts edges     // and from those of other ranks
+	share  []float32 // 1 / Factor
+	epoch  int
+	sets   []int // the one set of every rank: all its ghosts
+	theirs []float32
+	epochs []uint32
+	rest   []float32
+	layer  *series
+	made   []float32 // rows of the step, of the layer under way
+	top    int       // layers that gather
+	take   func(lo, hi int)
+}
+
+// edges are those into the first vertices of a field.
+type edges struct {
+	offsets []int64
+	cols    []uint32
+}
+
+// clear leaves none.
+func (e *edges) clear() { e.offsets, e.cols = append(e.offsets[:0], 0), e.cols[:0] }
+
+// add adds those into the next vertex.
+func (e *edges) add(cols ...uint32) {
+	e.cols = append(e.cols, cols...)
+	e.offsets = append(e.offsets, int64(len(e.cols)))
+}
+
+// into are those into the first n.
+func (e *edges) into(n int) kernels.Edges {
+	return kernels.Edges{Begin: kernels.HostVector(e.offsets[:n]), End: kernels.HostVector(e.offsets[1 : n+1]), Cols: kernels.HostVector(e.cols)}
+}
+
+var _ halo.Collective = (*Variates)(nil)
+
+// Field is the receptive field of a step. Rows are own vertices, those that the loss is
+// of first; a gather k layers below the last one is made for the first Ends[k] of them,
+// from the first Ends[k+1]. The first Ends[len(Ends)-2] have samples:
+// Samples[Offsets[i]:Offsets[i+1]], as places in Rows, of what is Factor[i] times as
+// many neighbours.
+type Field struct {
+	Rows    []uint32
+	Ends    []int
+	Offsets []int64
+	Samples []uint32
+	Factor  []float32
+}
+
+// NewVariates makes the source of steps on a store that keeps rows as they are, for the
+// vertices of a shard and with coefficients of the edges' sources. A field samples for
+// most vertices at most. It computes with ops; memory comes from a. Collective.
+func NewVariates(s *Store, of *shard.Shard, col []float32, most int, ops kernels.Ops, a *mapped.Arena) (*Variates, error) {
+	p, width := s.o.Plan, 0
+	for _, l := range s.o.Shapes {
+		width = max(width, l.Width)
+	}
+	a = a.For(halo.Ghosts)
+	v := &Variates{
+		store: s, ops: ops, shard: of, col: col, sets: make([]int, p.Parts), top: s.o.Shapes[len(s.o.Shapes)-1].Layer,
+		theirs: mapped.Make[float32](a, p.Ghosts*width), epochs: mapped.Make[uint32](a, p.Ghosts), rest: mapped.Make[float32](a, most*width),
+	}
+	v.take = v.takeSamples
+	all := Set{Ghosts: make([]uint32, p.Ghosts)}
+	for g := range all.Ghosts {
+		all.Ghosts[g] = uint32(g)
+	}
+	return v, s.Agree([]Set{all}, a)
+}
+
+// Begin says what the step that follows is made of, which is of an epoch.
+func (v *Variates) Begin(epoch int, f Field) {
+	v.epoch, v.field, v.share = epoch, f, v.share[:0]
+	v.own.clear()
+	v.ghosts.clear()
+	s := v.shard
+	for i, u := range f.Rows[:f.Ends[len(f.Ends)-2]] {
+		v.share = append(v.share, 1/f.Factor[i])
+		v.own.cols = append(v.own.cols, u)
+		v.own.add(s.In.Cols[s.In.Offsets[u]:s.InOwnEnd[u]]...)
+		v.ghosts.add(s.In.Cols[s.InOwnEnd[u]:s.In.Offsets[u+1]]...)
+	}
+}
+
+// Reserve implements halo.Collective.
+func (v *Variates) Reserve(halo.Shape) {}
+
+// Room implements halo.Source.
+func (v *Variates) Room(halo.Slot) kernels.Mat { return kernels.Mat{} }
+
+// Offer implements halo.Source: the first rows are those of the field, and stand until
+// Take.
+func (v *Variates) Offer(at halo.Slot, rows kernels.Mat, _, _ int) error {
+	v.made = rows.Host()
+	return v.store.BeginPull(at.Layer, v.sets)
+}
+
+// Arrived implements halo.Source.
+func (v *Variates) Arrived(halo.Slot) (bool, error) { return v.store.Pulled() }
+
+// Await implements halo.Collective.
+func (v *Variates) Await(halo.Slot) error { return v.store.Await() }
+
+// Progress implements halo.Collective.
+func (v *Variates) Progress() error { return nil }
+
+// Take implements halo.Source.
+func (v *Variates) Take(at halo.Slot) (lo, hi int, err error) {
+	l, p := v.store.layers[at.Layer], v.store.o.Plan
+	if err := v.store.EndPull(v.theirs[:p.Ghosts*l.width], v.epochs); err != nil {
+		return 0, 0, err
+	}
+	below := v.top - at.Layer
+	v.layer = l
+	rows := v.rows(at)
+	clear(rows)
+	v.sum(v.field.Ends[below])
+	for i, row := range v.field.Rows[:v.field.Ends[below+1]] {
+		v.store.Push(at.Layer, v.epoch, at.Epoch, int(row), v.made[i*l.width:(i+1)*l.width])
+	}
+	return 0, len(rows) / l.width, nil
+}
+
+// rows are those of all ghosts of a layer.
+func (v *Variates) rows(at halo.Slot) []float32 {
+	e := v.field.Ends
+	return v.rest[:e[len(e)-2]*v.store.layers[at.Layer].width]
+}
+
+// sum makes the ghosts of the field's first n vertices: Σ col·H̃ over all neighbours and
+// the vertex, by its factor, less that over its samples.
+func (v *Variates) sum(n int) {
+	width, own := v.layer.width, v.store.o.Plan.Own
+	dst, share := kernels.HostMat(n, width, v.rest[:n*width]), kernels.HostVector(v.share[:n])
+	e := v.own.into(n)
+	e.RowScale, e.ColScale = share, kernels.HostVector(v.col)
+	v.ops.SpMM(dst, e, kernels.HostMat(own, width, floats(v.layer.rows)), false)
+	if ghosts := v.store.o.Plan.Ghosts; ghosts > 0 {
+		e = v.ghosts.into(n)
+		e.Base, e.RowScale, e.ColScale = uint32(own), share, kernels.HostVector(v.col)
+		v.ops.SpMM(dst, e, kernels.HostMat(ghosts, width, v.theirs[:ghosts*width]), true)
+	}
+	v.store.o.Team.Run(n, rowGrain, v.take)
+}
+
+// takeSamples takes away what the samples of vertices lo..hi-1 have been.
+func (v *Variates) takeSamples(lo, hi int) {
+	f, width, rows := &v.field, v.layer.width, floats(v.layer.rows)
+	for i := lo; i < hi; i++ {
+		for _, k := range f.Samples[f.Offsets[i]:f.Offsets[i+1]] {
+			u := int(f.Rows[k])
+			addScaled(v.rest[i*width:(i+1)*width], -v.col[u], rows[u*width:(u+1)*width])
+		}
+	}
+}
+
+// addScaled is dst += by·x.
+func addScaled(dst []float32, by float32, x []float32) {
+	for j := range dst {
+		dst[j] += by * x[j]
+	}
+}
+
+// Want implements halo.Source.
+func (v *Variates) Want(at halo.Slot) (halo.View, error) {
+	rows, width := v.rows(at), v.store.layers[at.Layer].width
+	return halo.View{Rows: kernels.HostMat(len(rows)/width, width, rows)}, nil
+}
+
+// Add implements halo.Source: a history has no gradient.
+func (v *Variates) Add(kernels.Ops, halo.Slot, kernels.Mat, int, int) error { return nil }
+
+// Settle implements halo.Collective.
+func (v *Variates) Settle() error { return nil }
+
+// TakeStats implements halo.Source.
+func (v *Variates) TakeStats() halo.Stats { return v.store.TakeStats() }

@@ -1,0 +1,30 @@
+package model
+
+import "siafu/kernels"
+
+// Batch is a frame on rows [lo, lo+n) of a store for n other vertices than the store's,
+// as mini-batches that take turns on one store need them: those of in from vertex on.
+// Its gradients and its scratch are those of like, a frame of the same store, or its
+// own where there is none. cached is ÂX of the vertices in, which Spec.CacheInput asks
+// for.
+func (s *Store) Batch(in Vertices, vertex, n, lo int, cached kernels.Mat, ops kernels.Ops, weights kernels.Mat, like *Frame) *Frame {
+	f := like
+	if f == nil {
+		f = s.rooms(ops, weights)
+	} else {
+		f = &Frame{Network: s.Network, Weights: like.Weights, Grad: like.Grad, scratch: like.scratch}
+	}
+	s.lay(f, in.part(vertex, vertex+n), lo, ops)
+	for at := range f.own {
+		if !cached.IsNil() {
+			f.own[at][0][Gathered] = cached.Part(vertex, vertex+n)
+		}
+	}
+	return f
+}
+
+// Part is the vertices [lo, hi) of in.
+func (in Vertices) Part(lo, hi int) Vertices { return in.part(lo, hi) }
+
+// Vertices are those that the store was made for.
+func (s *Store) Vertices() Vertices { return s.input }

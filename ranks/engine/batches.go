@@ -1,0 +1,279 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+	"siafu/halo"
+	"siafu/halo/history"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/kernels/task"
+	"siafu/ranks/graphwork"
+	"siafu/ranks/runfolder"
+	"siafu/ranks/schedule"
+	"siafu/ranks/world"
+)
+
+// batches are the mini-batches of an epoch (GNNAutoScale, ICML'21, algorithm 1). Each
+// is a part of the own vertices that lie together, and passes through it are those of a
+// lockstep of its own: a shard of its vertices whose ghosts are all vertices outside,
+// of this rank and of others, and a history that is their source. Evaluations, weights
+// and the way of gradients are those of the trainer.
+//
+// In a step every rank goes through one of its batches, and gradients are summed over
+// ranks; rows that the batches of a step make are fresh to all of them.
+//
+// Design note: batches are ranges of the shard's order, not clusters looked for beside
+// it, so that the features, labels and ÂX of a batch are views of the rank's. The order
+// is a user's choice (--vertex-order).
+type batches struct {
+	store    *history.Store
+	source   halo.Source
+	clusters *history.Batch // the source of list, nil with samples
+	variates *variates      // draws the steps, nil without samples
+	count    int            // steps of an epoch
+	list     []*lockstep
+	training [][]int64 // training vertices of each batch, by rank and batch
+	orders   [][]int   // of the epoch under way, by rank
+	of       []int     // the batch that each rank is in
+	seed     uint64
+	under    *lockstep // this rank's
+}
+
+// newBatches makes the mini-batches of a trainer, nil where there are none. Collective
+// over the graph ranks.
+func (e *Engine) newBatches(t *trainer) (*batches, error) {
+	count := e.Config.Batches()
+	if count == 0 {
+		return nil, nil
+	}
+	b := &batches{count: count, store: e.history(e.Arena), seed: e.Config.Seed, of: make([]int, e.Peers.Size()), orders: make([][]int, e.Peers.Size())}
+	update := func(layer int) error {
+		return t.source.Push(b.under.pass.Epoch, layer, t.gradient(b.under.intervals, layer, t.grad))
+	}
+	prepare := e.newClusters
+	if e.Config.Samples() > 0 {
+		prepare = e.newVariates
+	}
+	if err := prepare(t, b, update); err != nil {
+		return nil, err
+	}
+	if err := b.countTraining(e); err != nil {
+		return nil, err
+	}
+	if err := b.tell(e); err != nil {
+		return nil, err
+	}
+	return b, b.takeUp(e)
+}
+
+// tell notes what a user may want to know: how many vertices lie outside of
+// batches, each counted once for each batch that gathers from it. Collective over the graph ranks.
+func (b *batches) tell(e *Engine) error {
+	sums := []int64{b.store.Bytes(), 0}
+	if b.clusters != nil {
+		sums[1] = int64(b.clusters.Outside())
+	}
+	if err := world.SumInt64s(e.Peers, sums); err != nil {
+		return err
+	}
+	e.Reporter.Note(fmt.Sprintf("mini_batches steps=%d samples=%d outside=%d history_bytes=%d format=%s\n",
+		b.count, e.Config.Samples(), sums[1], sums[0], e.Config.HistoryFormat))
+	return nil
+}
+
+// newClusters cuts the vertices of a trainer into mini-batches. Collective over the graph
+// ranks.
+func (e *Engine) newClusters(t *trainer, b *batches, update func(layer int) error) error {
+	cuts, parts := make([]history.Cut, b.count), make([]*shard.Shard, b.count)
+	bounds, places := evenly(e.Shard.NumOwn(), b.count), make([]int32, e.Shard.NumOwn()+e.Shard.NumGhosts())
+	for k := range cuts {
+		parts[k], cuts[k] = cutOut(e.Shard, bounds[k], bounds[k+1], places, e.Arena.For(BatchEdges))
+	}
+	store := e.batchStore(t.store.Vertices())
+	var err error
+	if b.clusters, err = history.NewBatch(b.store, cuts, t.adder, e.Arena); err != nil {
+		return err
+	}
+	b.source = b.clusters
+	var like []*interval
+	for k, part := range parts {
+		list := e.batchIntervals(t, store, cuts[k], like)
+		s := e.lockstep(store, list)
+		s.endsInLoss, s.steps, s.update, s.delay = true, b.count, update, t.delay
+		way := &route{ghosts: b.clusters, oneWay: true}
+		way.graph = graphwork.New(store, part, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, s.adder, e.Arena)
+		s.route, s.training, s.exact = way, way, way
+		s.build(way, e.Config.Mode == "nopipe")
+		b.list, like = append(b.list, s), list
+	}
+	b.under = b.list[0]
+	return nil
+}
+
+// takeUp goes on with the history of a checkpoint, if the run goes on. Collective over
+// the graph ranks.
+func (b *batches) takeUp(e *Engine) error {
+	rows, err := world.BcastBlob(e.Peers, e.Rows, 0)
+	e.Rows = nil
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	return b.store.Unpack(rows)
+}
+
+// rows are the history of all ranks, on rank 0; nil where there is none. Collective over
+// the graph ranks.
+func (t *trainer) rows() ([]byte, error) {
+	if t.batches == nil {
+		return nil, nil
+	}
+	blocks, err := world.Gather(t.comm, 0, t.batches.store.Pack())
+	return bytes.Join(blocks, nil), err
+}
+
+// BatchEdges is the purpose of the edges of mini-batches.
+const BatchEdges = "edges of mini-batches"
+
+// history is the store of rows that batches leave, in memory of a.
+func (e *Engine) history(a *mapped.Arena) *history.Store {
+	o := history.Options{Comm: e.Peers, Plan: halo.NewPlan(e.Shard), Format: e.Config.HistoryRows(), Seed: e.Config.Seed, Team: e.packers}
+	net := e.network()
+	for l := range net.Layers {
+		if net.Gathers(l) {
+			o.Shapes = append(o.Shapes, halo.Shape{Layer: l, Width: net.Layers[l].GatherWidth()})
+		}
+	}
+	return history.New(o, a)
+}
+
+// mostOf is how many vertices the largest batch has.
+func (e *Engine) mostOf() int {
+	n, count := e.Shard.NumOwn(), e.Config.Batches()
+	return (n + count - 1) / count
+}
+
+// batchStore makes room for the values of the largest batch, which batches use in turn.
+func (e *Engine) batchStore(in model.Vertices) *model.Store {
+	s := model.NewStore(e.network(), in.Part(0, e.mostOf()), kept(e.Config), e.workers.teams[0], e.Arena.For(Activations))
+	e.values = Values{Bytes: s.Bytes(), KeptBytes: 4 * int64(e.network().Columns(model.InStep)) * int64(s.Rows)}
+	return s
+}
+
+// batchIntervals divides a batch into intervals, which share what belongs to no vertex
+// with those of another batch, if there is one.
+func (e *Engine) batchIntervals(t *trainer, store *model.Store, c history.Cut, like []*interval) []*interval {
+	sh, ops := e.Shard, e.workers.teams[0]
+	count, cached := e.workers.intervals(&e.Config, e.Network, store.Rows), t.store.Forward(0, model.Gathered)
+	labels, split := kernels.Place(ops, e.Arena, sh.Labels), kernels.Place(ops, e.Arena, sh.Split)
+	var list []*interval
+	for k := range count {
+		i := &interval{index: k, lo: k * c.Rows / count, hi: (k + 1) * c.Rows / count, ops: e.workers.team(), asked: nobody}
+		var frame *model.Frame
+		if like != nil {
+			frame = like[k].frame
+		}
+		first := c.First + i.lo
+		i.frame = store.Batch(t.store.Vertices(), first, i.hi-i.lo, i.lo, cached, i.ops, t.shared, frame)
+		i.loss = task.Loss{Labels: labels.Part(first, c.First+i.hi), Split: split.Part(first, c.First+i.hi)}
+		list = append(list, i)
+	}
+	return list
+}
+
+// countTraining lets all ranks know how many training vertices each batch has.
+// Collective over the graph ranks.
+func (b *batches) countTraining(e *Engine) error {
+	count := b.count
+	all := make([]int64, e.Peers.Size()*count)
+	bounds := evenly(e.Shard.NumOwn(), count)
+	for k := range count {
+		if b.variates != nil {
+			n := len(b.variates.targets)
+			all[e.Peers.Rank()*count+k] = int64((k+1)*n/count - k*n/count)
+			continue
+		}
+		for _, split := range e.Shard.Split[bounds[k]:bounds[k+1]] {
+			if int(split) == splits[0] {
+				all[e.Peers.Rank()*count+k]++
+			}
+		}
+	}
+	if err := world.SumInt64s(e.Peers, all); err != nil {
+		return err
+	}
+	for q := range b.of {
+		b.training = append(b.training, all[q*count:(q+1)*count])
+	}
+	return nil
+}
+
+// shuffle draws the order in which each rank goes through its batches in an epoch.
+func (b *batches) shuffle(epoch int) {
+	for q := range b.orders {
+		b.orders[q] = rand.New(rand.NewPCG(b.seed, uint64(epoch)<<32|uint64(q))).Perm(b.count)
+	}
+}
+
+// enter goes to the k-th step of the epoch. Its loss is the mean over the training
+// vertices of all ranks' batches.
+func (b *batches) enter(epoch, k, rank int) {
+	total := int64(0)
+	for q, order := range b.orders {
+		b.of[q] = order[k]
+		total += b.training[q][order[k]]
+	}
+	if b.variates != nil {
+		b.under = b.variates.step(epoch, b.of[rank])
+	} else {
+		b.under = b.list[b.of[rank]]
+		b.clusters.Begin(epoch, b.of)
+	}
+	for _, i := range b.under.intervals {
+		i.loss.Scale = float32(1 / float64(max(total, 1)))
+	}
+}
+
+// goThrough trains an epoch, whose first weights have come, in mini-batches. The
+// line's loss is the mean over all training vertices, each with the weights of its
+// step. Collective over the graph ranks.
+func (t *trainer) goThrough(line *runfolder.Epoch) error {
+	b, first := t.batches, t.cfg.Steps(line.Epoch-1)+1
+	b.shuffle(line.Epoch)
+	var found findings
+	for k := range b.count {
+		if k > 0 {
+			if err := t.pullStep(line.Epoch, first+k); err != nil {
+				return err
+			}
+		}
+		b.enter(line.Epoch, k, t.comm.Rank())
+		if err := t.source.Begin(); err != nil {
+			return err
+		}
+		if err := b.under.epoch(model.Pass{Epoch: first + k, Train: true}); err != nil {
+			return err
+		}
+		found[trainLoss] += t.find(b.under.intervals)[trainLoss]
+		err := t.timed(schedule.Update, line.Epoch, func() error { return t.source.Flush(first+k, t.grad) })
+		if err != nil {
+			return err
+		}
+	}
+	t.pass = model.Pass{Epoch: line.Epoch, Train: true}
+	all, err := t.scored(found, true)
+	line.Loss = all[trainLoss]
+	return err
+}
+
+// during is what the lockstep in hand is about.
+func (t *trainer) during() string {
+	if t.batches != nil {
+		return "in mini-batches, " + t.batches.under.during()
+	}
+	return t.lockstep.during()
+}

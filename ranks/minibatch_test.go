@@ -1,0 +1,438 @@
+package ranks
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/kernels/model"
+	"siafu/ranks/forecast"
+)
+
+// inBatches is a run in mini-batches.
+func inBatches(t *testing.T, ranks, batches int) Config {
+	c := quick(t)
+	c.Ranks, c.Servers, c.Threads, c.Epochs = ranks, 0, 1, 8
+	c.Batch = fmt.Sprintf("history:%d", batches)
+	return c
+}
+
+// One mini-batch of all vertices is exact training, to the bit.
+func TestOneBatchIsExact(t *testing.T) {
+	for _, kind := range []string{"gcn", "sage", "gin"} {
+		for _, directed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s directed=%t", kind, directed), func(t *testing.T) {
+				data := generated(t, directed)
+				c := inBatches(t, 1, 1)
+				c.Model, c.Layers, c.EvalEvery, c.Threads, c.LR = kind, 3, 3, 2, 0.003
+				batch := train(t, c, data)
+				c.Batch, c.Order, c.CacheInput, c.InputDropout = "full", "gather-first", "on", 0
+				exact := train(t, c, data)
+				if !bytes.Equal(batch.model, exact.model) {
+					t.Error("the models differ")
+				}
+				sameLosses(t, kind, batch.losses(), exact.losses(), 1e-12)
+			})
+		}
+	}
+}
+
+// scaled is GNNAutoScale written down a second time, over dense matrices in float64
+// (algorithm 1 of the paper, with one history): ranks own vertices, and each goes
+// through its mini-batches.
+type scaled struct {
+	*pipeGCN
+	history [][]float64 // of H, the input of the second layer
+	ranks   int
+	cuts    [][][]int // vertices, by rank and batch
+}
+
+func newScaled(c graph.Content, s model.Spec, owner []int, flat []float32, ranks, batches int) *scaled {
+	g := &scaled{pipeGCN: newPipeGCN(c, s, owner, flat, true), ranks: ranks}
+	own := make([][]int, ranks)
+	for v, q := range owner {
+		own[q] = append(own[q], v)
+		g.history = append(g.history, make([]float64, s.Dims[1]))
+	}
+	for _, list := range own {
+		var cuts [][]int
+		for k := range batches {
+			cuts = append(cuts, list[k*len(list)/batches:(k+1)*len(list)/batches])
+		}
+		g.cuts = append(g.cuts, cuts)
+	}
+	return g
+}
+
+// step makes an update from a batch of each rank, and returns the sum of losses.
+func (g *scaled) step(chosen []int, lr float64) (loss float64) {
+	in, count := make([]int, len(g.x)), 0.0 // the rank whose batch a vertex is in, from 1 on
+	for q, k := range chosen {
+		for _, v := range g.cuts[q][k] {
+			in[v] = q + 1
+			if g.content.Split[v] == graph.SplitTrain {
+				count++
+			}
+		}
+	}
+	ax := product(g.a, g.x)
+	z := addedUp(product(ax, g.w0), g.b0)
+	for v, q := range in {
+		for j := range z[v] {
+			if q > 0 {
+				g.history[v][j] = max(z[v][j], 0)
+			}
+		}
+	}
+	gathered := product(g.a, g.history)
+	logits := addedUp(product(gathered, g.w1), g.b1)
+	target, within := make([]bool, len(in)), square(len(in))
+	for v := range in {
+		target[v] = in[v] > 0 && g.content.Split[v] == graph.SplitTrain
+		for u := range in {
+			if in[v] > 0 && in[u] == in[v] {
+				within[v][u] = g.a[v][u]
+			}
+		}
+	}
+	grads, loss := g.softmaxOf(logits, target, max(count, 1))
+	back := product(product(transposed(within), grads), transposed(g.w1))
+	g.update(ax, z, gathered, grads, back, lr)
+	return loss
+}
+
+// softmaxOf is the gradient of the sum of the losses of targets by count, and that sum.
+func (g *scaled) softmaxOf(logits [][]float64, target []bool, count float64) (grads [][]float64, loss float64) {
+	for v, row := range logits {
+		grads = append(grads, make([]float64, len(row)))
+		if !target[v] {
+			continue
+		}
+		sum, label := 0.0, g.content.Labels[v]
+		for _, x := range row {
+			sum += math.Exp(x)
+		}
+		loss -= row[label] - math.Log(sum)
+		for j, x := range row {
+			grads[v][j] = math.Exp(x) / sum / count
+		}
+		grads[v][label] -= 1 / count
+	}
+	return grads, loss
+}
+
+// update descends along the gradients of the logits and of the hidden layer's output.
+func (g *scaled) update(ax, z, gathered, grads, back [][]float64, lr float64) {
+	for v := range back {
+		for j := range back[v] {
+			if z[v][j] <= 0 {
+				back[v][j] = 0
+			}
+		}
+	}
+	descend(g.w1, product(transposed(gathered), grads), lr)
+	descend([][]float64{g.b1}, [][]float64{columnSums(grads)}, lr)
+	descend(g.w0, product(transposed(ax), back), lr)
+	descend([][]float64{g.b0}, [][]float64{columnSums(back)}, lr)
+}
+
+// epoch goes through all batches, in the order that each rank draws.
+func (g *scaled) epoch(seed uint64, epoch int, lr float64) float64 {
+	orders, train := make([][]int, g.ranks), 0.0
+	for q := range orders {
+		orders[q] = rand.New(rand.NewPCG(seed, uint64(epoch)<<32|uint64(q))).Perm(len(g.cuts[q]))
+	}
+	for _, s := range g.content.Split {
+		if s == graph.SplitTrain {
+			train++
+		}
+	}
+	loss := 0.0
+	for k := range orders[0] {
+		chosen := make([]int, g.ranks)
+		for q := range chosen {
+			chosen[q] = orders[q][k]
+		}
+		loss += g.step(chosen, lr)
+	}
+	return loss / train
+}
+
+// Mini-batches on a history train as GNNAutoScale written down a second time does: in
+// float64, so that 1e-4 is what 60 steps of float32 may be off.
+func TestHistoryIsGNNAutoScale(t *testing.T) {
+	const n, epochs, batches, lr = 60, 15, 4, 0.3
+	content := randomContent(n, 3)
+	s := model.Spec{Kind: "gcn", Dims: []int{content.Features.Dim, 6, 3}}
+	flat := make([]float32, s.NumWeights())
+	s.Initialize(flat, "xavier", 4)
+	for _, ranks := range []int{1, 3} {
+		for _, mode := range []string{"pipe", "nopipe"} {
+			t.Run(fmt.Sprintf("ranks=%d %s", ranks, mode), func(t *testing.T) {
+				data, owner := write(t, content), inTurns(n, ranks)
+				partitionBy(t, data, "", ranks, owner...)
+				c := inBatches(t, ranks, batches)
+				c.Hidden, c.Epochs, c.LR, c.Mode, c.Dropout, c.EvalEvery, c.VertexOrder, c.Intervals = 6, epochs, lr, mode, 0, 0, "natural", 2
+				c.Optimizer, c.Momentum, c.WeightDecay, c.Init = "sgd", 0, 0, weightsFile(t, s, flat)
+				got := train(t, c, data)
+				g := newScaled(content, s, owner, flat, ranks, batches)
+				var want []float64
+				for epoch := range epochs {
+					want = append(want, g.epoch(c.Seed, epoch+1, lr))
+				}
+				sameLosses(t, mode, got.losses()[:epochs], want, 1e-4)
+				c.Batch, c.Epochs = "full", epochs*batches
+				exact := train(t, c, data).losses()
+				if d := math.Abs(exact[len(exact)-2] - want[epochs-1]); d < 1e-3 {
+					t.Errorf("updates from all vertices lead to the same loss but for %.2g: the test shows nothing", d)
+				}
+			})
+		}
+	}
+}
+
+// What changes the way of messages and tasks, and not the numbers, leaves the same
+// bytes.
+func TestBatchesWhateverElse(t *testing.T) {
+	data := generated(t, true)
+	for _, kind := range []string{"gcn", "sage", "variates"} {
+		run := func(set func(*Config)) trained {
+			c := inBatches(t, 3, 5)
+			c.Model, c.Layers = kind, 3
+			if kind == "variates" {
+				c.Model, c.Batch = "gcn", "variates:5,2"
+			}
+			set(&c)
+			return train(t, c, data)
+		}
+		want := run(func(*Config) {})
+		if first, last := want.Epochs[0].Loss, want.Summary.FinalLoss; !(last < first) {
+			t.Errorf("%s: the loss goes from %v to %v", kind, first, last)
+		}
+		for name, set := range map[string]func(*Config){
+			"again": func(*Config) {}, "nopipe": func(c *Config) { c.Mode = "nopipe" }, "two workers": func(c *Config) { c.Threads = 2 },
+			"a server": func(c *Config) { c.Ranks, c.Servers = 4, 1 },
+			"parts":    func(c *Config) { c.Ranks, c.Parts = 2, 3 }, "recompute": func(c *Config) { c.Recompute = true },
+			"seldom evaluated": func(c *Config) { c.EvalEvery = 0 },
+		} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				got := run(set)
+				if name == "seldom evaluated" { // another epoch is the best
+					sameLosses(t, name, got.losses(), want.losses(), 1e-12)
+				} else if !bytes.Equal(got.model, want.model) {
+					t.Error("another model")
+				}
+			})
+		}
+		for _, format := range []string{"bf16", "int8"} {
+			if kind == "variates" {
+				continue // it reads rows where they lie
+			}
+			got := run(func(c *Config) { c.HistoryFormat = format })
+			// Coarser rows: near, not the same.
+			if d := math.Abs(got.Summary.FinalLoss - want.Summary.FinalLoss); d > 0.1*want.Summary.FinalLoss || bytes.Equal(got.model, want.model) {
+				t.Errorf("%s %s: final loss %v, want about %v", kind, format, got.Summary.FinalLoss, want.Summary.FinalLoss)
+			}
+			if got.Summary.GhostBytesSent >= want.Summary.GhostBytesSent || got.Summary.GhostBytesRaw != want.Summary.GhostBytesRaw {
+				t.Errorf("%s %s: %d bytes are sent for %d, as float32 %d for %d", kind, format, got.Summary.GhostBytesSent, got.Summary.GhostBytesRaw, want.Summary.GhostBytesSent, want.Summary.GhostBytesRaw)
+			}
+		}
+	}
+}
+
+// One step from all training vertices with all neighbours sampled is exact training, but
+// for the order of sums: 1e-5 is what 20 steps of float32 may be off.
+func TestAllSampledIsExact(t *testing.T) {
+	for _, layers := range []int{2, 3} {
+		for _, directed := range []bool{false, true} {
+			c := inBatches(t, 1, 1)
+			c.Batch, c.Layers, c.EvalEvery, c.Epochs, c.Optimizer, c.LR, c.Threads = "variates:1,1000", layers, 0, 20, "sgd", 0.1, 2
+			data := generated(t, directed)
+			batch := train(t, c, data)
+			c.Batch, c.Order, c.CacheInput, c.InputDropout = "full", "gather-first", "on", 0
+			sameLosses(t, fmt.Sprint(layers, " layers, directed: ", directed), batch.losses(), train(t, c, data).losses(), 1e-5)
+		}
+	}
+}
+
+// varied makes an update as VR-GCN does with all neighbours of the same rank sampled:
+// those on others are as the history had them when the step began. targets are
+// training vertices.
+func (g *scaled) varied(owner []int, targets []int, lr float64) (loss float64) {
+	target, fresh := make([]bool, len(owner)), make([]bool, len(owner))
+	for _, v := range targets {
+		target[v] = true
+		for u := range owner {
+			fresh[u] = fresh[u] || owner[u] == owner[v] && g.a[v][u] != 0
+		}
+	}
+	ax := product(g.a, g.x)
+	z := addedUp(product(ax, g.w0), g.b0)
+	now := square(len(owner))
+	gathered, within := make([][]float64, len(owner)), square(len(owner))
+	for u := range now {
+		now[u] = g.history[u]
+		if fresh[u] {
+			now[u] = nil
+			for _, x := range z[u] {
+				now[u] = append(now[u], max(x, 0))
+			}
+		}
+	}
+	for v := range gathered {
+		gathered[v] = make([]float64, len(g.history[v]))
+		for u, a := range g.a[v] {
+			from := g.history[u]
+			if owner[u] == owner[v] && target[v] {
+				from, within[v][u] = now[u], a
+			}
+			for j := range from {
+				gathered[v][j] += a * from[j]
+			}
+		}
+	}
+	grads, loss := g.softmaxOf(addedUp(product(gathered, g.w1), g.b1), target, float64(len(targets)))
+	back := product(product(transposed(within), grads), transposed(g.w1))
+	g.update(ax, z, gathered, grads, back, lr)
+	copy(g.history, now)
+	return loss
+}
+
+// VR-GCN with all neighbours of a rank sampled trains as it does written down a second
+// time, in mini-batches and on several ranks: in float64, so that 1e-4 is what 60 steps
+// of float32 may be off.
+func TestVariatesAreVRGCN(t *testing.T) {
+	const n, epochs, batches, lr = 60, 15, 4, 0.3
+	content := randomContent(n, 3)
+	s := model.Spec{Kind: "gcn", Dims: []int{content.Features.Dim, 6, 3}}
+	flat := make([]float32, s.NumWeights())
+	s.Initialize(flat, "xavier", 4)
+	for _, ranks := range []int{1, 2} {
+		data, owner := write(t, content), inTurns(n, ranks)
+		partitionBy(t, data, "", ranks, owner...)
+		c := inBatches(t, ranks, batches)
+		c.Hidden, c.Epochs, c.LR, c.Dropout, c.EvalEvery, c.VertexOrder, c.Intervals = 6, epochs, lr, 0, 0, "natural", 2
+		c.Optimizer, c.Momentum, c.WeightDecay, c.Init, c.Batch = "sgd", 0, 0, weightsFile(t, s, flat), "variates:4,60"
+		got := train(t, c, data)
+		g := newScaled(content, s, owner, flat, ranks, batches)
+		var want []float64
+		for epoch := 1; epoch <= epochs; epoch++ {
+			loss, all := 0.0, 0
+			for k := range batches {
+				var targets []int
+				for q := range ranks {
+					var mine []int
+					for v := range owner {
+						if owner[v] == q && content.Split[v] == graph.SplitTrain {
+							mine = append(mine, v)
+						}
+					}
+					draws := func() *rand.Rand { return rand.New(rand.NewPCG(c.Seed, uint64(epoch)<<32|uint64(q))) }
+					order, k := draws().Perm(len(mine)), draws().Perm(batches)[k]
+					for _, i := range order[k*len(mine)/batches : (k+1)*len(mine)/batches] {
+						targets = append(targets, mine[i])
+					}
+				}
+				loss, all = loss+g.varied(owner, targets, lr), all+len(targets)
+			}
+			want = append(want, loss/float64(all))
+		}
+		sameLosses(t, fmt.Sprint(ranks, " ranks"), got.losses()[:epochs], want, 1e-4)
+	}
+}
+
+// More batches than vertices leave some empty, which train nothing.
+func TestEmptyBatches(t *testing.T) {
+	c := inBatches(t, 2, 40)
+	c.Epochs, c.Dropout = 4, 0
+	content := randomContent(30, 3)
+	for v := range 15 { // in the order of the dataset rank 0 then has no training vertex
+		if content.Split[v] == graph.SplitTrain {
+			content.Split[v] = graph.SplitVal
+		}
+	}
+	c.Partitioner, c.VertexOrder = "contiguous", "natural"
+	for _, c.Batch = range []string{"history:40", "variates:40,1", "history:1", "variates:1,3"} {
+		r := train(t, c, write(t, content))
+		if len(r.Epochs) != 4 || math.IsNaN(r.Summary.FinalLoss) {
+			t.Errorf("%s: %d epochs, final loss %v", c.Batch, len(r.Epochs), r.Summary.FinalLoss)
+		}
+	}
+}
+
+// What does not go together is refused with both flags' names.
+func TestBatchRefusals(t *testing.T) {
+	for _, set := range []func(*Config){
+		func(c *Config) { c.Batch = "history:0" }, func(c *Config) { c.Batch = "history" }, func(c *Config) { c.Batch = "half" },
+		func(c *Config) { c.Batch = "variates:3" }, func(c *Config) { c.Batch = "variates:3,0" }, func(c *Config) { c.Batch, c.Model = "variates:3,2", "sage" },
+		func(c *Config) { c.Batch, c.HistoryFormat = "variates:3,2", "bf16" }, func(c *Config) { c.Batch, c.Layers = "variates:3,2", 1 },
+		func(c *Config) { c.Batch = "history:3,2" },
+		func(c *Config) { c.Batch = "history:70000" }, func(c *Config) { c.Epochs = math.MaxInt32 / 2 },
+		func(c *Config) { c.Mode = "async" }, func(c *Config) { c.Refresh = "previous" }, func(c *Config) { c.Model = "gat" },
+		func(c *Config) { c.InputDropout = 0.5 }, func(c *Config) { c.CacheInput = "off" }, func(c *Config) { c.Order = "apply-first" },
+		func(c *Config) { c.Codec = "auto" }, func(c *Config) { c.HistoryFormat = "int4" }, func(c *Config) { c.Tensor = "cuda" },
+	} {
+		c := inBatches(t, 1, 3)
+		set(&c)
+		err := Train(context.Background(), c, "nowhere", IO{Out: io.Discard, Err: io.Discard})
+		if text := fmt.Sprint(err); fault.KindOf(err) != fault.Usage || !strings.Contains(text, "--batch=") && !strings.Contains(text, "--history-format") && !strings.Contains(text, "--tensor") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// A run in mini-batches that goes on is the one that never stopped, to the bit, since
+// its history is in the checkpoint; on other ranks it goes on too.
+func TestBatchesGoOn(t *testing.T) {
+	data := generated(t, false)
+	for _, format := range []string{"float32", "int8", "variates"} {
+		c := inBatches(t, 3, 4)
+		c.Layers, c.HistoryFormat, c.CheckpointEvery, c.EvalEvery = 3, format, "4e", 3
+		if format == "variates" {
+			c.Batch, c.HistoryFormat = "variates:4,3", "float32"
+		}
+		want := train(t, c, data)
+		c.Out, c.Epochs = filepath.Join(t.TempDir(), "halves"), 4
+		train(t, c, data)
+		c.Epochs, c.Resume = 8, "auto"
+		if got := train(t, c, data); !bytes.Equal(got.model, want.model) {
+			t.Errorf("%s: another model", format)
+		}
+		other := c
+		other.Ranks, other.Servers, other.Resume, other.Out = 2, 1, filepath.Join(c.Out, "checkpoints", "epoch-000004"), filepath.Join(t.TempDir(), "others")
+		if got := train(t, other, data); len(got.Epochs) != 8 {
+			t.Errorf("%s: on other ranks it trains %d epochs", format, len(got.Epochs))
+		}
+		other.Batch, other.Out = "history:5", filepath.Join(t.TempDir(), "fifths")
+		err := Train(context.Background(), other, data, IO{Out: io.Discard, Err: io.Discard})
+		if fault.KindOf(err) != fault.Config || !strings.Contains(fmt.Sprint(err), "batch") {
+			t.Errorf("%s: other batches: %v", format, err)
+		}
+	}
+}
+
+// Arrays of mini-batches are foretold from counts of edges, as if each led anywhere:
+// at least what they are but for a twentieth, and at most a quarter more.
+func TestBatchesAreForetold(t *testing.T) {
+	data := generated(t, false)
+	for _, batches := range []string{"history:1", "history:5", "history:20", "variates:3,2", "variates:1,40"} {
+		c := inBatches(t, 3, 1)
+		c.Batch, c.Layers, c.Hidden, c.Epochs, c.PreAggregate = batches, 3, 40, 2, "off"
+		run := train(t, c, data).Summary
+		f, parts := foreseen(t, c, data, 3, 0)
+		for rank, got := range run.PerRank {
+			want := f.GraphRank(rank, parts[rank]).Of(forecast.Array)
+			if ratio := float64(want) / float64(got.ArrayBytes); ratio < 0.95 || ratio > 1.25 {
+				t.Errorf("%s: rank %d made arrays of %d bytes, foretold were %d", batches, rank, got.ArrayBytes, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package ranks
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+	"siafu/ranks/config"
+	"siafu/ranks/forecast"
+	"siafu/ranks/predictions"
+	"siafu/ranks/world"
+)
+
+// predictOn is Predict on a host's GPUs, which after looks at.
+func predictOn(p PredictConfig, dir, data string, place func(*run), after func(*run)) error {
+	out := IO{Out: io.Discard, Err: os.Stderr}
+	p.Weights = modelFile(dir)
+	return launch(p.Ranks, world.Limits{}, out, func(w world.Comm, kind string) error {
+		r := &run{cfg: p.config(), data: data, kind: kind, world: w, arena: mapped.NewArena()}
+		place(r)
+		defer r.close()
+		err := r.predict(p, gate{"predict", p.Force, out.Err}, out)
+		if err == nil {
+			after(r)
+		}
+		return err
+	})
+}
+
+// On GPUs, with graph work there or on processors, predictions are the processor's:
+// the same classes, and numbers within what losses may differ by. Their memory is
+// foretold.
+func TestPredictionsOnGPUs(t *testing.T) {
+	data := generated(t, true)
+	for _, kind := range []string{"gcn", "gat", "sage"} {
+		c := quick(t)
+		c.Model, c.Epochs, c.Hidden = kind, 5, 8
+		train(t, c, data)
+		want := predict(t, c.Out, data, 1)
+		for _, ranks := range []int{1, 3} {
+			for _, graphWork := range []string{"", config.GraphCPU} {
+				t.Run(fmt.Sprint(kind, " ranks=", ranks, " ", graphWork), func(t *testing.T) {
+					p := PredictConfig{Ranks: ranks, Tensor: config.TensorCUDA, GraphWork: graphWork, Out: filepath.Join(t.TempDir(), "gpus"), Embeddings: true, CSV: true}
+					taken := make([]int64, ranks)
+					err := predictOn(p, c.Out, data, func(r *run) { r.gpus = weighed(racked(1, 0), &taken[r.world.Rank()]) }, func(r *run) {
+						f, err := forecast.OfPrediction(r.cfg, r.net, r.meta, r.Graph)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						compareGPU(t, r, f, taken[r.rank])
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+					alikePredictions(t, want, p.Out)
+				})
+			}
+		}
+	}
+}
+
+// alikePredictions compares a prediction with the processor's.
+func alikePredictions(t *testing.T, want, got string) {
+	t.Helper()
+	for _, name := range []string{predictions.ClassFile, predictions.IDFile} {
+		a, errA := os.ReadFile(filepath.Join(want, name))
+		b, errB := os.ReadFile(filepath.Join(got, name))
+		if err := errors.Join(errA, errB); err != nil || len(a) == 0 || !bytes.Equal(a, b) {
+			t.Errorf("%s differs: %v", name, err)
+		}
+	}
+	for name, cols := range map[string]int{predictions.ProbabilityFile: 4, predictions.EmbeddingFile: 8} {
+		a, b := readFloats(t, filepath.Join(want, name), cols), readFloats(t, filepath.Join(got, name), cols)
+		for i := range a {
+			if d := a[i] - b[i]; d > 1e-5 || d < -1e-5 {
+				t.Fatalf("%s: value %d is %v, want %v", name, i, b[i], a[i])
+			}
+		}
+	}
+	if a, b := readCSV(t, filepath.Join(want, predictions.CSVFile)), readCSV(t, filepath.Join(got, predictions.CSVFile)); len(a) == 0 || len(a) != len(b) {
+		t.Errorf("%d rows of CSV, want %d", len(b), len(a))
+	}
+}
+
+// A prediction that does not fit into a GPU is refused with what it takes, one with
+// graph work alone on GPUs for what it is, and nothing is written.
+func TestPredictionsOnGPUsRefused(t *testing.T) {
+	data, c := generated(t, true), quick(t)
+	c.Epochs = 1
+	train(t, c, data)
+	p := PredictConfig{Ranks: 1, Tensor: config.TensorCUDA, Out: filepath.Join(t.TempDir(), "gpus"), StallWarn: "1m", StallAbort: "1m"}
+	k := racked(1, 20<<10)
+	err := predictOn(p, c.Out, data, k.with, func(*run) {})
+	if fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), "predict all the same with --force-memory") || k.made[0].memory {
+		t.Errorf("exit %d, %v, memory taken: %t", fault.ExitCode(err), err, k.made[0].memory)
+	}
+	p.Tensor, p.GraphWork = "cpu", config.GraphCUDA
+	if err := Predict(t.Context(), p, c.Out, data, IO{Out: io.Discard, Err: io.Discard}); fault.KindOf(err) != fault.Usage {
+		t.Errorf("graph work alone: %v", err)
+	}
+	if _, err := os.Stat(p.Out); err == nil {
+		t.Error("something was written")
+	}
+}
