@@ -72,10 +72,10 @@ func silent(err error) bool {
 // trainFlags are the flags of train on the command line of another command.
 type trainFlags []string
 
-// cutFlags takes what stands behind -- from a command line of submit. kong
+// cutFlags takes what stands behind -- from a command line of submit or sweep. kong
 // would take it for arguments in the wrong place.
 func cutFlags(args []string) ([]string, trainFlags) {
-	if i := slices.Index(args, "--"); i > 0 && args[0] == "submit" {
+	if i := slices.Index(args, "--"); i > 0 && (args[0] == "submit" || args[0] == "sweep") {
 		return args[:i], args[i+1:]
 	}
 	return args, nil

@@ -33,6 +33,7 @@ type grammar struct {
 	Train     trainCmd     `cmd:"" help:"Train a network."`
 	Launch    launchCmd    `cmd:"" help:"Run a command on ranks under mpirun, and restart it if it crashes."`
 	Submit    submitCmd    `cmd:"" help:"Write a batch script for Slurm and submit it."`
+	Sweep     sweepCmd     `cmd:"" help:"Train for each combination of lists of values."`
 	Status    statusCmd    `cmd:"" help:"Say how runs and jobs are doing."`
 	Predict   predictCmd   `cmd:"" help:"Run a trained network over every vertex."`
 	Report    reportCmd    `cmd:"" help:"Compare run folders."`
@@ -165,7 +166,7 @@ type benchCmd struct {
 	Breakdown breakdownCmd                        `cmd:"" help:"Say where the time of an epoch goes: tasks, hidden communication, idle ranks."`
 	Codecs    measurement[bench.CodecsOptions]    `cmd:"" help:"Compare codecs of ghost rows: bytes and accuracy."`
 	CUDA      measurement[bench.CUDAOptions]      `cmd:"" name:"cuda" help:"Time gathers, products and epochs on a GPU beside cuSPARSE, cuBLAS, PyTorch Geometric and DGL."`
-	Digest    measurement[digest.Options]         `cmd:"" help:"Compare ways of training with stale ghosts: the tables and figures of DIGEST."`
+	Digest    digestCmd                           `cmd:"" help:"Compare ways of training with stale ghosts: the tables and figures of DIGEST."`
 	Epoch     measurement[bench.EpochOptions]     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
 	Links     linksCmd                            `cmd:"" help:"Train over links of chosen rates between hosts made of this machine."`
 	Kernels   measurement[bench.KernelsOptions]   `cmd:"" help:"Time every kernel beside what this machine can do."`
@@ -196,6 +197,18 @@ func (c *breakdownCmd) Run(ctx context.Context, io console) error {
 		bench.Machine(io.out)
 	}
 	return bench.Breakdown(ctx, c.Options, io.out)
+}
+
+type digestCmd struct {
+	Options digest.Options `embed:""`
+}
+
+func (c *digestCmd) Run(ctx context.Context, io console) error {
+	var machine strings.Builder
+	bench.Machine(&machine)
+	fmt.Fprint(io.out, machine.String())
+	c.Options.Origin = machine.String()
+	return c.Options.Run(ctx, io.out)
 }
 
 type linksCmd struct {

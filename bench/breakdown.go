@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"siafu/graph/inventory"
 	"siafu/ranks"
 	"siafu/ranks/config"
+	"siafu/ranks/report/chart"
 	"siafu/ranks/trace"
 	"siafu/ranks/world"
 )
@@ -74,8 +76,18 @@ func drawTo(path string, f *trace.File, epochs []int) error {
 	if err := inventory.Overwrite("bench breakdown", path, isPicture); err != nil {
 		return err
 	}
-	return durable.Write("bench breakdown", path, func(w io.Writer) error { return picture(w, f, epochs[0], epochs[1]) })
+	return durable.Write("bench breakdown", path, func(w io.Writer) error {
+		if _, err := fmt.Fprintln(w, pictureMark); err != nil {
+			return err
+		}
+		return chart.Timeline(w, f, epochs[0], epochs[1])
+	})
 }
+
+// pictureMark stands in every picture, so that no other file is overwritten.
+const pictureMark = "<!-- siafu bench breakdown -->"
+
+func isPicture(head []byte) bool { return bytes.Contains(head, []byte(pictureMark)) }
 
 // tracedRun trains and returns where the timeline is. What the user has not
 // named lies in dir.

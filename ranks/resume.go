@@ -248,6 +248,11 @@ func (r *run) begin() error {
 	if err := v.folder.WriteConfig(r.cfg); err != nil {
 		return err
 	}
+	if r.cfg.TensorBoard {
+		if err := v.folder.OpenEvents(o.lines); err != nil {
+			return err
+		}
+	}
 	if r.cfg.Trace != "" {
 		if err := trace.Prepare(r.cfg.Trace); err != nil {
 			return err

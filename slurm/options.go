@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"siafu/graph/fault"
+	"siafu/slurm/sweep"
 )
 
 const op = "submit"
@@ -27,7 +28,7 @@ type Options struct {
 	Container    string   `placeholder:"LINE" help:"Command that runs another one in a container, as \"apptainer exec siafu.sif\"; siafu inside is found on its PATH."`
 	Program      string   `placeholder:"PATH" help:"siafu as the ranks find it. Empty: this program; siafu in a container."`
 	Grace        int      `default:"120" placeholder:"SECONDS" help:"How long before the time limit training is told to save: more than an epoch takes."`
-	Array        []string `sep:"none" placeholder:"FLAG=A,B" help:"One run for each value of a flag of train, as seed=1,2,3; repeated: for each combination."`
+	Array        []string `sep:"none" placeholder:"FLAG=A,B" help:"One run for each value of a flag of train, as seed=1,2,3 or seed=1..3; repeated: for each combination."`
 	PartitionJob bool     `name:"partition-job" help:"Divide the dataset in a job of its own, which the training job waits for."`
 	Launcher     string   `default:"mpirun" enum:"mpirun,srun" help:"What starts the ranks inside the job: mpirun, or srun --mpi=pmix."`
 	Restarts     int      `default:"3" help:"How often a run that crashed is started again within the job."`
@@ -130,29 +131,28 @@ func limitSeconds(s string) (int, error) {
 // Ranks is the number of ranks of a job.
 func (o *Options) Ranks() int { return o.Nodes * o.TasksPerNode }
 
-// setting is a word that a script may hold without quotes.
-var setting = regexp.MustCompile(`^[a-z][a-z-]*=[A-Za-z0-9_.+-]+$`)
-
 // Settings are the combinations that Array asks for, each as "seed=1 hidden=64";
 // nil without a sweep.
 func (o *Options) Settings() ([]string, error) {
 	if len(o.Array) == 0 {
 		return nil, nil
 	}
-	all := []string{""}
-	for _, axis := range o.Array {
-		flag, values, _ := strings.Cut(axis, "=")
-		var next []string
-		for _, before := range all {
-			for _, v := range strings.Split(values, ",") {
-				s := strings.TrimPrefix(flag, "--") + "=" + v
-				if !setting.MatchString(s) {
-					return nil, fault.New(fault.Usage, op, "", "--array=%q", axis).Then("write it as FLAG=A,B,C with a flag of train, as seed=1,2,3")
-				}
-				next = append(next, strings.TrimSpace(before+" "+s))
-			}
+	var axes []sweep.Axis
+	for _, text := range o.Array {
+		flag, values, _ := strings.Cut(text, "=")
+		a, err := sweep.NewAxis(op, flag, values)
+		if err != nil {
+			return nil, err
 		}
-		all = next
+		axes = append(axes, a)
+	}
+	grid, err := sweep.Grid(op, axes)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, s := range grid {
+		all = append(all, s.String())
 	}
 	return all, nil
 }

@@ -15,8 +15,8 @@ import (
 // an assignment in front of a command, unless it is a flag.
 var safe = regexp.MustCompile(`^(-[A-Za-z0-9_.,:+/@=%-]*|[A-Za-z0-9_.,:+/@%-]+)$`)
 
-// quote writes words as a shell reads them.
-func quote(words ...string) string {
+// Quote writes words as a shell reads them.
+func Quote(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		if !safe.MatchString(w) {
@@ -45,7 +45,7 @@ func value(s string) string {
 func filename(path string) string { return strings.ReplaceAll(path, "%", "%%") }
 
 // check refuses what the scripts cannot hold. The words of command lines are
-// not its business: quote can write them all.
+// not its business: Quote can write them all.
 func (j *Job) check() error {
 	if strings.ContainsFunc(j.JobName, unicode.IsControl) || field.MatchString(j.JobName) {
 		return fault.New(fault.Usage, op, "", "the name of the job, %q, has a control character, or an equals sign behind a blank", j.JobName).

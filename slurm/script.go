@@ -72,12 +72,12 @@ func (j *Job) Launch() string {
 		words = append(words, "--program", j.Program)
 	}
 	words = append(words, "--restarts", fmt.Sprint(j.Restarts))
-	return quote(words...)
+	return Quote(words...)
 }
 
 // Arguments are those of train but for the run folder.
 func (j *Job) Arguments() string {
-	line := quote(j.Train...)
+	line := Quote(j.Train...)
 	if !contains(j.Train, "--threads") {
 		line += ` --threads "$SLURM_CPUS_PER_TASK"`
 	}
@@ -94,7 +94,7 @@ func (j *Job) Partitioning() string {
 		program = cmp.Or(j.Program, "siafu")
 	}
 	words := append(strings.Fields(j.Container), program, "partition")
-	return quote(append(words, j.Parts...)...)
+	return Quote(append(words, j.Parts...)...)
 }
 
 // contains tells whether a flag is among words, as --flag or --flag=value.
@@ -103,7 +103,7 @@ func contains(words []string, flag string) bool {
 }
 
 func parse(name, text string) *template.Template {
-	return template.Must(template.New(name).Funcs(template.FuncMap{"quote": quote, "value": value}).Parse(text))
+	return template.Must(template.New(name).Funcs(template.FuncMap{"quote": Quote, "value": value}).Parse(text))
 }
 
 // limits are the lines that all jobs of a run have in common.

@@ -89,7 +89,7 @@ func TestPartitionScript(t *testing.T) {
 // A word comes out of a shell as it went in.
 func TestQuote(t *testing.T) {
 	words := []string{"plain", "two words", "it's", `"$HOME"`, "*", "", "a\nb", "`x`"}
-	out, err := exec.Command("bash", "-c", "printf '%s|' "+quote(words...)).Output()
+	out, err := exec.Command("bash", "-c", "printf '%s|' "+Quote(words...)).Output()
 	if want := strings.Join(words, "|") + "|"; err != nil || string(out) != want {
 		t.Errorf("%q, want %q: %v", out, want, err)
 	}

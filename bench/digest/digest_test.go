@@ -79,6 +79,21 @@ func compare(t *testing.T, m *made, part string, change func(*bench)) string {
 	return strings.Join(strings.Fields(out.String()), " ")
 }
 
+// The page has the table that is printed, and no older page or other file is in its way.
+func TestPage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "page.html")
+	compare(t, two(), "table1", func(b *bench) { b.HTML, b.Origin = file, "machine: a <b>" })
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<h2>table1: accuracy and speed-up of an epoch</h2>", "<button type=\"button\">speed-up</button>", "<td>DIGEST</td>", "<td>4.00</td>", "machine: a &lt;b&gt;"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
 // exact training gains 5 points an epoch up to 80, DIGEST 4 up to 79.8, in a quarter of
 // the time.
 func two() *made {

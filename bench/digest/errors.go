@@ -3,9 +3,9 @@ package digest
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
-	"text/tabwriter"
 
 	"siafu/ranks/runfolder"
 )
@@ -18,7 +18,7 @@ var when = []int{1, 6, 11, 21, 51, 96}
 
 // figure10 has the error of the gradient and, behind it, the relative staleness of the
 // layer where that is greatest, as training goes on.
-func (b *bench) figure10(ctx context.Context, t *tabwriter.Writer) error {
+func (b *bench) figure10(ctx context.Context, t io.Writer) error {
 	columns := []string{"graph", "ranks", "system"}
 	for _, e := range when {
 		columns = append(columns, fmt.Sprintf("epoch %d", e))

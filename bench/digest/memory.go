@@ -3,14 +3,14 @@ package digest
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
-	"text/tabwriter"
 
 	"siafu/ranks/runfolder"
 )
 
 // table4 has the peak memory of the largest rank, and of its arrays.
-func (b *bench) table4(ctx context.Context, t *tabwriter.Writer) error {
+func (b *bench) table4(ctx context.Context, t io.Writer) error {
 	head(t, "graph", "ranks", "system", "peak MB of a rank", "to exact-wait", "arrays MB")
 	for _, c := range b.cells(b.Models[:1]) {
 		times, err := b.times(ctx, c, b.systems, b.rates[0])
@@ -51,7 +51,7 @@ func graphRanks(r *Result) []runfolder.RankReport {
 }
 
 // figure9 has the ratio of ghosts to own vertices.
-func (b *bench) figure9(ctx context.Context, t *tabwriter.Writer) error {
+func (b *bench) figure9(ctx context.Context, t io.Writer) error {
 	head(t, "graph", "ranks", "partitioner", "ghosts", "own vertices", "ratio")
 	for _, c := range b.cells(b.Models[:1]) {
 		times, err := b.times(ctx, c, b.systems[:1], b.rates[0])

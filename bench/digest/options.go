@@ -15,6 +15,7 @@ import (
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/graph/generate"
+	"siafu/ranks/report/page"
 )
 
 const op = "bench digest"
@@ -35,7 +36,10 @@ type Options struct {
 	Scale       float64  `default:"0.05" help:"Of look-alikes: multiplies vertices and edges."`
 	Work        string   `default:"build/digest" placeholder:"DIR" help:"Where results and look-alikes are kept. What is there is not done again."`
 	Hours       float64  `default:"0" help:"No training begins after so many hours; 0 is no limit."`
+	HTML        string   `name:"html" placeholder:"FILE" help:"Write a page of the tables too, which opens from disk without a network."`
 	Train       []string `arg:"" optional:"" help:"Flags of train, behind --."`
+
+	Origin string `kong:"-"` // which machine, for the page
 }
 
 // Run makes the chosen parts and writes them to w as they come.
@@ -58,6 +62,11 @@ func (o Options) Run(ctx context.Context, w io.Writer) error {
 func (o Options) open() (*bench, error) {
 	b := &bench{Options: o}
 	var err error
+	if o.HTML != "" {
+		if err := page.Check(op, o.HTML); err != nil {
+			return nil, err
+		}
+	}
 	if b.parts, err = chosenParts(o.Only); err != nil {
 		return nil, err
 	}

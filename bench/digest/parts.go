@@ -1,6 +1,8 @@
 package digest
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,14 +15,15 @@ import (
 
 	"siafu/graph/durable"
 	"siafu/graph/fault"
+	"siafu/ranks/report/page"
 )
 
 // part is a table or figure.
 type part struct {
 	name  string
 	title string
-	paper string // what the paper reports of it
-	write func(b *bench, ctx context.Context, t *tabwriter.Writer) error
+	paper string                                                 // what the paper reports of it
+	write func(b *bench, ctx context.Context, t io.Writer) error // cells that end with tabs
 }
 
 // allParts are in the order of the paper; links is our own.
@@ -61,8 +64,17 @@ func chosenParts(names []string) ([]part, error) {
 	return list, nil
 }
 
-// all writes the parts.
+// all writes the parts, and those that there are as a page too.
 func (b *bench) all(ctx context.Context, w io.Writer) error {
+	p := &page.Page{Title: "DIGEST's tables and figures", Lead: b.Origin}
+	err := b.each(ctx, w, p)
+	if b.HTML != "" {
+		err = cmp.Or(err, p.Save(op, b.HTML))
+	}
+	return err
+}
+
+func (b *bench) each(ctx context.Context, w io.Writer, to *page.Page) error {
 	for _, p := range b.parts {
 		fmt.Fprintf(w, "\n## %s: %s\n", p.name, p.title)
 		if p.paper != "" {
@@ -70,15 +82,30 @@ func (b *bench) all(ctx context.Context, w io.Writer) error {
 		}
 		fmt.Fprintln(w)
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		err := p.write(b, ctx, t)
-		if t.Flush(); err != nil {
+		var cells bytes.Buffer
+		err := p.write(b, ctx, io.MultiWriter(t, &cells))
+		t.Flush()
+		to.Parts = append(to.Parts, p.onPage(cells.String()))
+		if err != nil {
 			return err
 		}
 	}
 	if b.archive.left > 0 {
-		fmt.Fprintf(w, "\n%d trainings were not begun within --hours=%g; where a number would depend on them there is none. The same command goes on.\n", b.archive.left, b.Hours)
+		line := fmt.Sprintf("%d trainings were not begun within --hours=%g; where a number would depend on them there is none. The same command goes on.", b.archive.left, b.Hours)
+		fmt.Fprintf(w, "\n%s\n", line)
+		to.Parts = append(to.Parts, page.Part{Title: "Not done", Text: line})
 	}
 	return nil
+}
+
+// onPage is the part as a page has it.
+func (p part) onPage(cells string) page.Part {
+	on := page.Part{Title: p.name + ": " + p.title}
+	if p.paper != "" {
+		on.Text = "The paper: " + p.paper + "."
+	}
+	on.Table, on.Lines = page.ReadTable(cells)
+	return on
 }
 
 // cells are all combinations of graphs, ranks and the given networks.
@@ -117,7 +144,7 @@ func plusMinus(x []float64) string {
 }
 
 // table1 has every system in every cell.
-func (b *bench) table1(ctx context.Context, t *tabwriter.Writer) error {
+func (b *bench) table1(ctx context.Context, t io.Writer) error {
 	head(t, "graph", "network", "ranks", "system", "validation F1", "test F1", "s/epoch", "speed-up", "MB/epoch", "epochs to target", "seconds to target")
 	for _, c := range b.cells(b.Models) {
 		times, err := b.times(ctx, c, b.systems, b.rates[0])
@@ -159,11 +186,11 @@ func tests(list []*Result) []float64 {
 	return x
 }
 
-func (b *bench) figure3(ctx context.Context, t *tabwriter.Writer) error {
+func (b *bench) figure3(ctx context.Context, t io.Writer) error {
 	return b.curves(ctx, t, "figure3", b.Models[0])
 }
 
-func (b *bench) figure8(ctx context.Context, t *tabwriter.Writer) error {
+func (b *bench) figure8(ctx context.Context, t io.Writer) error {
 	return b.curves(ctx, t, "figure8", "gat")
 }
 
@@ -172,7 +199,7 @@ var shares = []float64{0.05, 0.1, 0.2, 0.5, 1}
 
 // curves writes accuracy and loss at shares of exact training's time, and all points
 // to a CSV file in the work folder.
-func (b *bench) curves(ctx context.Context, t *tabwriter.Writer, name, model string) error {
+func (b *bench) curves(ctx context.Context, t io.Writer, name, model string) error {
 	var csv strings.Builder
 	csv.WriteString("graph,ranks,system,seed,epoch,seconds,loss,validation\n")
 	columns := []string{"graph", "ranks", "system"}

@@ -3,16 +3,16 @@ package digest
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 )
 
 // figure4 has the seconds of an epoch, a column a system.
-func (b *bench) figure4(ctx context.Context, t *tabwriter.Writer) error {
+func (b *bench) figure4(ctx context.Context, t io.Writer) error {
 	columns := []string{"graph", "ranks"}
 	for _, s := range b.systems {
 		columns = append(columns, s.Name)
@@ -33,7 +33,7 @@ func (b *bench) figure4(ctx context.Context, t *tabwriter.Writer) error {
 }
 
 // figure5 has the speed-up over exact training on one rank, by ranks.
-func (b *bench) figure5(ctx context.Context, t *tabwriter.Writer) error {
+func (b *bench) figure5(ctx context.Context, t io.Writer) error {
 	const most = 8
 	head(t, "graph", "system", "1 rank, s/epoch", "2 ranks", "4 ranks", "8 ranks")
 	for _, g := range b.graphs {
@@ -67,7 +67,7 @@ func (b *bench) only(names ...string) []System {
 }
 
 // figure6 has DIGEST with periods.
-func (b *bench) figure6(ctx context.Context, t *tabwriter.Writer) error {
+func (b *bench) figure6(ctx context.Context, t io.Writer) error {
 	var list []System
 	for _, n := range []int{1, 2, 5, 10, 20} {
 		list = append(list, system(fmt.Sprintf("N = %d", n), fmt.Sprintf("--refresh every:%d", n), ""))
@@ -76,7 +76,7 @@ func (b *bench) figure6(ctx context.Context, t *tabwriter.Writer) error {
 }
 
 // beside compares systems with exact training, on all cells of the first network.
-func (b *bench) beside(ctx context.Context, t *tabwriter.Writer, systems []System, more ...string) error {
+func (b *bench) beside(ctx context.Context, t io.Writer, systems []System, more ...string) error {
 	head(t, "graph", "ranks", "system", "validation F1", "s/epoch", "MB/epoch", "epochs to target", "seconds to target")
 	for _, c := range b.cells(b.Models[:1]) {
 		exact, err := b.accuracy(ctx, c, b.systems[0])
@@ -124,16 +124,16 @@ func (b *bench) straggle(ctx context.Context) ([]string, error) {
 }
 
 // figure7 has exact training, LLCG, DIGEST and DIGEST-A with a straggler.
-func (b *bench) figure7(ctx context.Context, t *tabwriter.Writer) error {
+func (b *bench) figure7(ctx context.Context, t io.Writer) error {
 	return b.straggling(ctx, t, "exact-wait", "LLCG", "DIGEST", "DIGEST-A")
 }
 
 // figure11 has PipeGCN, GNNAutoScale, DIGEST and DIGEST-A with a straggler.
-func (b *bench) figure11(ctx context.Context, t *tabwriter.Writer) error {
+func (b *bench) figure11(ctx context.Context, t io.Writer) error {
 	return b.straggling(ctx, t, "PipeGCN", "GNNAutoScale", "DIGEST", "DIGEST-A")
 }
 
-func (b *bench) straggling(ctx context.Context, t *tabwriter.Writer, names ...string) error {
+func (b *bench) straggling(ctx context.Context, t io.Writer, names ...string) error {
 	delay, err := b.straggle(ctx)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (b *bench) straggling(ctx context.Context, t *tabwriter.Writer, names ...st
 
 // links has, for every link, the seconds that each system takes to the target, and the
 // fastest of those that end no more than half a point below exact training.
-func (b *bench) links(ctx context.Context, t *tabwriter.Writer) error {
+func (b *bench) links(ctx context.Context, t io.Writer) error {
 	columns := []string{"graph", "ranks", "system", "validation F1"}
 	for _, r := range b.Rates {
 		columns = append(columns, "s to target, "+r)

@@ -117,6 +117,16 @@ func KindOf(err error) Kind {
 	return Runtime
 }
 
+// KindOfCode is the kind that an exit code stands for; Runtime where it is none's.
+func KindOfCode(code int) Kind {
+	for k := Runtime; k <= Config; k++ {
+		if k.ExitCode() == code {
+			return k
+		}
+	}
+	return Runtime
+}
+
 // ExitCode is the exit status for err, 0 for nil.
 func ExitCode(err error) int {
 	if err == nil {

@@ -101,6 +101,7 @@ type Config struct {
 	Force       bool   `group:"Output" help:"Replace a run folder that exists." toml:"force"`
 	ForceMemory bool   `name:"force-memory" group:"Output" help:"Train although the forecast says that memory will not do." toml:"force-memory"`
 	Trace       string `default:"" group:"Output" placeholder:"FILE" help:"Write a timeline of the tasks of all ranks, for ui.perfetto.dev, chrome://tracing and bench breakdown." toml:"trace"`
+	TensorBoard bool   `name:"tensorboard" group:"Output" help:"Write the numbers of each epoch as a TensorBoard event file too, events.out.tfevents.siafu in the run folder." toml:"tensorboard"`
 	Quiet       bool   `group:"Output" help:"Print only the final lines." toml:"quiet"`
 	Instance    string `default:"" group:"Output" placeholder:"TYPE|USD" help:"What each host of the run is: an EC2 instance type, such as c5n.2xlarge, or its dollars an hour. The run then says what it has cost, and its value. Empty: costs are not counted." toml:"instance"`
 	Budget      string `default:"" group:"Output" placeholder:"USD" help:"Stop with a checkpoint and exit code 75 before the run costs this many dollars, with its parts before a checkpoint: its hosts by --instance, and the invocations of --tensor lambda. Empty: without end." toml:"budget"`

@@ -12,11 +12,19 @@ type column struct {
 	decimals int
 	scale    float64
 	of       func(*Run) float64 // NaN: it has none
+
+	title, axis string // of its bars; empty: it has none
+}
+
+// drawn is the column, with bars.
+func (c column) drawn(title, axis string) column {
+	c.title, c.axis = title, axis
+	return c
 }
 
 // ended is a number that a run has once it has ended.
 func ended(name string, decimals int, scale float64, of func(*runfolder.Summary) float64) column {
-	return column{name, decimals, scale, func(r *Run) float64 {
+	return column{name: name, decimals: decimals, scale: scale, of: func(r *Run) float64 {
 		if r.Summary == nil {
 			return math.NaN()
 		}
@@ -29,15 +37,15 @@ const mib = 1.0 / (1 << 20)
 // columns are the numbers of a table. Those of costs are there where a run has some.
 func columns(runs []*Run) []column {
 	list := []column{
-		{"epochs", 0, 1, func(r *Run) float64 { return float64(len(r.Epochs)) }},
-		ended("test acc", 4, 1, func(s *runfolder.Summary) float64 { return s.TestAccAtBestVal }),
-		{"best val acc", 4, 1, bestVal},
+		{name: "epochs", scale: 1, of: func(r *Run) float64 { return float64(len(r.Epochs)) }},
+		ended("test acc", 4, 1, func(s *runfolder.Summary) float64 { return s.TestAccAtBestVal }).drawn("Test accuracy at the best validation", "fraction right"),
+		{name: "best val acc", decimals: 4, scale: 1, of: bestVal},
 		ended("majority", 4, 1, func(s *runfolder.Summary) float64 { return s.MajorityTestAcc }),
-		{"s/epoch", 4, 1, perEpoch},
-		ended("seconds", 1, 1, func(s *runfolder.Summary) float64 { return s.TotalSeconds }),
-		ended("peak MiB", 0, mib, func(s *runfolder.Summary) float64 { return float64(s.PeakRSSBytes) }),
+		column{name: "s/epoch", decimals: 4, scale: 1, of: perEpoch}.drawn("Time of an epoch (median)", "s"),
+		ended("seconds", 1, 1, func(s *runfolder.Summary) float64 { return s.TotalSeconds }).drawn("Time of the run", "s"),
+		ended("peak MiB", 0, mib, func(s *runfolder.Summary) float64 { return float64(s.PeakRSSBytes) }).drawn("Memory of the largest rank", "MiB"),
 		ended("ghost MiB", 1, mib, func(s *runfolder.Summary) float64 { return float64(s.GhostBytesRaw) }),
-		ended("sent MiB", 1, mib, func(s *runfolder.Summary) float64 { return float64(s.GhostBytesSent) }),
+		ended("sent MiB", 1, mib, func(s *runfolder.Summary) float64 { return float64(s.GhostBytesSent) }).drawn("Ghost rows sent", "MiB"),
 	}
 	for _, r := range runs {
 		if r.Summary != nil && r.Summary.CostUSD > 0 {
@@ -52,7 +60,7 @@ var costs = []column{
 	ended("wasted", 0, 1, func(s *runfolder.Summary) float64 { return float64(s.LambdaWasted) }),
 	ended("server USD", 6, 1, func(s *runfolder.Summary) float64 { return s.ServerUSD }),
 	ended("lambda USD", 6, 1, func(s *runfolder.Summary) float64 { return s.LambdaUSD }),
-	ended("USD", 6, 1, func(s *runfolder.Summary) float64 { return s.CostUSD }),
+	ended("USD", 6, 1, func(s *runfolder.Summary) float64 { return s.CostUSD }).drawn("Cost", "US dollars"),
 	ended("value", 6, 1, func(s *runfolder.Summary) float64 { return s.Value }),
 }
 

@@ -1,10 +1,13 @@
 package report
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sort"
 	"strconv"
@@ -23,6 +26,7 @@ type Run struct {
 	Settings map[string]string // of config.toml, and dataset
 	Epochs   []runfolder.Epoch
 	Summary  *runfolder.Summary // nil: it has not ended
+	Trace    string             // the timeline that its configuration names; empty: none
 }
 
 // Find is the runs in folders: each is a run folder, or has run folders below it, at any
@@ -81,38 +85,70 @@ func read(dir string) (*Run, error) {
 	if r.Epochs, err = runfolder.ReadEpochs(dir); err != nil {
 		return nil, err
 	}
-	r.Settings, err = settings(filepath.Join(dir, "config.toml"))
-	if err == nil && r.Summary != nil {
-		r.Settings["dataset"], r.Settings["servers"] = r.Summary.Dataset, strconv.Itoa(r.Summary.Servers)
-		if r.Summary.Synthetic {
-			r.Settings["dataset"] += " (generated)"
-		}
+	r.Settings, r.Trace, err = settings(filepath.Join(dir, "config.toml"))
+	if err != nil {
+		return nil, err
 	}
-	return r, err
+	known := told(filepath.Join(dir, "log.txt"))
+	if s := r.Summary; s != nil {
+		known = map[string]string{"dataset": named(s.Dataset, s.Synthetic), "ranks": strconv.Itoa(s.Ranks), "servers": strconv.Itoa(s.Servers)}
+	}
+	maps.Copy(r.Settings, known)
+	return r, nil
 }
 
-// undecided is a number of servers that a run settles when it begins.
-const undecided = "-1"
+// named says of a dataset whether it is a generated one.
+func named(dataset string, generated bool) string {
+	if generated {
+		dataset += " (generated)"
+	}
+	return dataset
+}
+
+var (
+	datasetLine = regexp.MustCompile(`(?m)^dataset name=(.*) vertices=`)
+	worldLine   = regexp.MustCompile(`(?m)^world .* ranks=(\d+) .*servers=(\d+)`)
+)
+
+// told are the settings that a run that has not ended knew when it began, as its log says.
+func told(log string) map[string]string {
+	text, _ := os.ReadFile(log)
+	known := map[string]string{}
+	if m := datasetLine.FindSubmatch(text); m != nil {
+		known["dataset"] = named(string(m[1]), bytes.Contains(text, []byte("\ndataset synthetic=true")))
+	}
+	if m := worldLine.FindSubmatch(text); m != nil {
+		known["ranks"], known["servers"] = string(m[1]), string(m[2])
+	}
+	return known
+}
+
+// A number of servers that a run settles when it begins.
+const (
+	undecided = "-1"
+	auto      = "auto" // as a table has it
+)
 
 // private are settings that say nothing about what ran.
-var private = []string{"out", "force", "quiet", "trace", "keep", "resume", "grace", "stall-warn", "stall-abort", "force-memory", "checkpoint-every"}
+var private = []string{"out", "force", "quiet", "trace", "tensorboard", "keep", "resume", "grace", "stall-warn", "stall-abort", "force-memory", "checkpoint-every"}
 
-// settings are those of a configuration, as text.
-func settings(path string) (map[string]string, error) {
+// settings are those of a configuration, as text, and the timeline that it names.
+func settings(path string) (s map[string]string, trace string, err error) {
 	var values map[string]any
 	if _, err := toml.DecodeFile(path, &values); err != nil {
-		return nil, fault.New(fault.Data, op, path, "%v", err).Then("train again")
+		return nil, "", fault.New(fault.Data, op, path, "%v", err).Then("train again")
 	}
-	s := map[string]string{}
+	s = map[string]string{}
 	for name, v := range values {
 		if !slices.Contains(private, name) {
 			s[name] = fmt.Sprint(v)
 		}
 	}
 	if s["servers"] == undecided {
-		s["servers"] = "auto"
+		s["servers"] = auto
 	}
-	return s, nil
+	trace, _ = values["trace"].(string)
+	return s, trace, nil
 }
 
 // Differing are the names of settings in which runs differ, in order, but for those that

@@ -13,16 +13,19 @@ import (
 	"text/tabwriter"
 
 	"siafu/graph/fault"
+	"siafu/ranks/report/chart"
 	"siafu/ranks/runfolder"
 )
 
 // Options say which runs are compared, and how.
 type Options struct {
-	Runs []string `arg:"" help:"Run folders, or folders with run folders below them."`
-	By   []string `placeholder:"SETTING" help:"Average runs that are equal in these settings."`
-	Over []string `placeholder:"SETTING" help:"Average runs that differ in these settings alone; seed with --over seed."`
-	CSV  bool     `name:"csv" help:"Print CSV instead of a table."`
-	JSON bool     `name:"json" help:"Print a JSON array instead of a table."`
+	Runs  []string `arg:"" help:"Run folders, or folders with run folders below them."`
+	By    []string `placeholder:"SETTING" help:"Average runs that are equal in these settings."`
+	Over  []string `placeholder:"SETTING" help:"Average runs that differ in these settings alone; seed with --over seed."`
+	CSV   bool     `name:"csv" help:"Print CSV instead of a table."`
+	JSON  bool     `name:"json" help:"Print a JSON array instead of a table."`
+	HTML  string   `name:"html" placeholder:"FILE" help:"Write a page with curves, bars, timelines and tables, which opens from disk without a network."`
+	Plots string   `placeholder:"DIR" help:"Write the curves and bars as PNG and SVG, and the table as Markdown and CSV, into a folder."`
 }
 
 // Run compares the runs. Those that cannot be read are the error, behind a table of the
@@ -34,6 +37,9 @@ func (o Options) Run(w io.Writer) error {
 	}
 	t, err := o.table(runs)
 	if err != nil {
+		return err
+	}
+	if err := o.files(t, runs, failed); err != nil {
 		return err
 	}
 	switch {
@@ -193,6 +199,20 @@ func (t *table) text(w io.Writer) error {
 		fmt.Fprintln(out, strings.Join(t.line(g, plusMinus), "\t"))
 	}
 	return out.Flush()
+}
+
+// markdown writes the table of text as one of Markdown.
+func (t *table) markdown(w io.Writer) error {
+	lines := slices.Concat([][]string{t.head(), slices.Repeat([]string{"---"}, len(t.head()))}, t.lines())
+	for _, line := range lines {
+		for i, cell := range line {
+			line[i] = strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(chart.Printable(cell))
+		}
+		if _, err := fmt.Fprintf(w, "| %s |\n", strings.Join(line, " | ")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func plusMinus(c column, x []float64) string {

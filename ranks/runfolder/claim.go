@@ -19,6 +19,7 @@ import (
 	"siafu/graph/inventory"
 	"siafu/graph/scratch"
 	"siafu/ranks/owner"
+	"siafu/ranks/tensorboard"
 )
 
 // LaunchVariable names the environment variable with the id of a launch. All
@@ -30,7 +31,7 @@ const LaunchVariable = "SIAFU_LAUNCH"
 const kind = "run folder"
 
 // own is what this package writes into a run folder.
-var own = append(inventory.Files(markerFile, configFile, metricsFile, summaryFile, modelFile, logFile), bare...)
+var own = append(inventory.Files(markerFile, configFile, metricsFile, summaryFile, modelFile, logFile, eventsFile), bare...)
 
 // bare is what a claim leaves in a folder before there is a marker.
 var bare = inventory.Folder{
@@ -60,6 +61,9 @@ type Folder struct {
 	early    bytes.Buffer // of the log, before there is one
 	metrics  *os.File
 	log      *os.File
+
+	eventsFile *os.File
+	events     *tensorboard.Writer // nil: there are none to write
 }
 
 // Take claims the run folder: one that is not there, one that is empty, or one
@@ -317,7 +321,7 @@ func (f *Folder) Close() error {
 		return nil
 	}
 	var first error
-	for _, file := range []*os.File{f.metrics, f.log} {
+	for _, file := range []*os.File{f.metrics, f.log, f.eventsFile} {
 		if file == nil {
 			continue
 		}

@@ -8,6 +8,8 @@
 //	                   run that did not end
 //	model.safetensors  the best weights
 //	log.txt            what rank 0 said
+//	events.out.tfevents.siafu
+//	                   the epochs again, for TensorBoard, if it was asked for
 //
 // and what others write there: checkpoints, predictions, a timeline.
 //

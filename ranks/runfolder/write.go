@@ -99,7 +99,8 @@ func (f *Folder) WriteModel(tensors []safetensors.Tensor, metadata map[string]st
 	return safetensors.Write(filepath.Join(f.dir, modelFile), tensors, metadata)
 }
 
-// AppendEpoch writes one line of metrics.jsonl; a reader sees whole lines.
+// AppendEpoch writes one line of metrics.jsonl, and the event file if there is one; a
+// reader sees whole lines.
 func (f *Folder) AppendEpoch(e Epoch) error {
 	line, err := json.Marshal(e)
 	if err != nil {
@@ -109,7 +110,7 @@ func (f *Folder) AppendEpoch(e Epoch) error {
 	if _, err := f.metrics.Write(append(line, '\n')); err != nil {
 		return fault.System(op, filepath.Join(f.dir, metricsFile), err)
 	}
-	return nil
+	return f.appendEvent(&e)
 }
 
 // whole writes a file that appears whole or not at all.

@@ -1,4 +1,4 @@
-package bench
+package chart
 
 import (
 	"encoding/xml"
@@ -12,9 +12,9 @@ import (
 	"siafu/ranks/trace"
 )
 
-// A picture is well-formed and has a box for each task of its epochs, none for
+// A timeline is well-formed and has a box for each task of its epochs, none for
 // others.
-func TestPicture(t *testing.T) {
+func TestTimeline(t *testing.T) {
 	f := &trace.File{
 		Processes: []trace.Process{{Rank: 0, Role: "graph"}, {Rank: 1, Role: "server"}},
 		Events: []trace.Event{
@@ -24,7 +24,7 @@ func TestPicture(t *testing.T) {
 		},
 	}
 	var out strings.Builder
-	if err := picture(&out, f, 3, 4); err != nil {
+	if err := Timeline(&out, f, 3, 4); err != nil {
 		t.Fatal(err)
 	}
 	d := xml.NewDecoder(strings.NewReader(out.String()))
@@ -38,7 +38,7 @@ func TestPicture(t *testing.T) {
 	if n := strings.Count(out.String(), "<title>"); n != 2 || !strings.Contains(out.String(), "rank 1 server") {
 		t.Errorf("%d boxes:\n%s", n, &out)
 	}
-	if err := picture(io.Discard, f, 7, 8); fault.KindOf(err) != fault.Usage {
+	if err := Timeline(io.Discard, f, 7, 8); fault.KindOf(err) != fault.Usage {
 		t.Errorf("no epoch: %v", err)
 	}
 }

@@ -1,0 +1,136 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"siafu/ranks/report/chart"
+	"siafu/ranks/runfolder"
+)
+
+// metric is a number of an epoch; nil where the epoch has none.
+type metric struct {
+	file, title, axis string
+	of                func(*runfolder.Epoch) *float64
+}
+
+var metrics = []metric{
+	{"loss", "Training loss", "mean cross entropy", func(e *runfolder.Epoch) *float64 { return &e.Loss }},
+	{"val-loss", "Validation loss", "mean cross entropy", func(e *runfolder.Epoch) *float64 { return e.ValLoss }},
+	{"train-acc", "Training accuracy", "fraction right", func(e *runfolder.Epoch) *float64 { return e.TrainAcc }},
+	{"val-acc", "Validation accuracy", "fraction right", func(e *runfolder.Epoch) *float64 { return e.ValAcc }},
+	{"test-acc", "Test accuracy", "fraction right", func(e *runfolder.Epoch) *float64 { return e.TestAcc }},
+}
+
+// figures are the charts of the groups, without those for which no run has a number.
+func (t *table) figures() (curves, bars []chart.Chart) {
+	names := t.names()
+	for _, m := range metrics {
+		epochs := chart.Chart{Name: m.file + "-epochs", Title: m.title + " over epochs", X: "epoch", Y: m.axis}
+		seconds := chart.Chart{Name: m.file + "-seconds", Title: m.title + " over time", X: "elapsed time, s", Y: m.axis}
+		for k, g := range t.groups {
+			if by, at := course(g, m.of); len(by) > 0 {
+				epochs.Lines = append(epochs.Lines, chart.Line{Group: k, Name: names[k], Points: by})
+				seconds.Lines = append(seconds.Lines, chart.Line{Group: k, Name: names[k], Points: at})
+			}
+		}
+		if len(epochs.Lines) > 0 {
+			curves = append(curves, epochs, seconds)
+		}
+	}
+	for _, c := range t.numbers {
+		if b := t.bars(c, names); c.axis != "" && len(b.Bars) > 0 {
+			bars = append(bars, b)
+		}
+	}
+	return curves, bars
+}
+
+// course is the mean of a group's metric, and its deviation, by epochs and by the mean
+// of the seconds that had elapsed. It ends with the last epoch that half of the runs
+// with any have, since the mean of a few that went on longer is no course of the group.
+func course(group []*Run, of func(*runfolder.Epoch) *float64) (epochs, seconds []chart.Point) {
+	values, times := map[int][]float64{}, map[int][]float64{}
+	runs := 0
+	for _, r := range group {
+		had, elapsed := false, 0.0
+		for i := range r.Epochs {
+			e := &r.Epochs[i]
+			elapsed += e.Seconds + e.EvalSeconds // runs of older versions tell no more
+			if e.Elapsed > 0 {
+				elapsed = e.Elapsed
+			}
+			if v := of(e); v != nil {
+				had = true
+				values[e.Epoch], times[e.Epoch] = append(values[e.Epoch], *v), append(times[e.Epoch], elapsed)
+			}
+		}
+		if had {
+			runs++
+		}
+	}
+	for _, epoch := range slices.Sorted(maps.Keys(values)) {
+		if 2*len(values[epoch]) < runs {
+			continue
+		}
+		mean, deviation := MeanDeviation(values[epoch])
+		at, _ := MeanDeviation(times[epoch])
+		epochs = append(epochs, chart.Point{X: float64(epoch), Y: mean, Deviation: deviation})
+		seconds = append(seconds, chart.Point{X: at, Y: mean, Deviation: deviation})
+	}
+	slices.SortStableFunc(seconds, func(a, b chart.Point) int { return cmp.Compare(a.X, b.X) })
+	return epochs, seconds
+}
+
+// bars are a column's numbers.
+func (t *table) bars(c column, names []string) chart.Chart {
+	b := chart.Chart{Name: strings.NewReplacer(" ", "-", "/", "-").Replace(c.name), Title: c.title, X: c.axis}
+	for k, g := range t.groups {
+		if x := numbersOf(c, g); len(x) > 0 {
+			mean, deviation := MeanDeviation(x)
+			b.Bars = append(b.Bars, chart.Bar{Group: k, Name: names[k], Value: mean, Deviation: deviation, Text: plusMinus(c, x)})
+		}
+	}
+	return b
+}
+
+// telling tells whether groups differ in a setting, but for runs that do not know it yet.
+func (t *table) telling(setting int) bool {
+	seen := map[string]bool{}
+	for _, g := range t.groups {
+		if v := t.values(g[0])[setting]; v != "-" && v != auto {
+			seen[v] = true
+		}
+	}
+	return len(seen) > 1
+}
+
+// names tell groups apart: by their settings, and by folders where these are equal.
+func (t *table) names() []string {
+	names, count := make([]string, len(t.groups)), map[string]int{}
+	for k, g := range t.groups {
+		var words []string
+		for i, v := range t.values(g[0]) {
+			if t.telling(i) && v != "-" {
+				words = append(words, t.settings[i]+"="+v)
+			}
+		}
+		names[k] = strings.Join(words, " ")
+		count[names[k]]++
+	}
+	for k, g := range t.groups {
+		switch {
+		case names[k] == "" && t.grouped:
+			names[k] = fmt.Sprintf("%d runs", len(g))
+		case names[k] == "":
+			names[k] = filepath.Clean(g[0].Dir)
+		case count[names[k]] > 1:
+			names[k] += " " + filepath.Clean(g[0].Dir)
+		}
+	}
+	return names
+}

@@ -1,0 +1,205 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"siafu/ranks/report/chart"
+	"siafu/ranks/report/page"
+	"siafu/ranks/trace"
+)
+
+// files writes what the options ask for beside the table.
+func (o Options) files(t *table, runs []*Run, failed error) error {
+	if o.HTML != "" {
+		if err := t.page(runs, failed).Save(op, o.HTML); err != nil {
+			return err
+		}
+	}
+	if o.Plots == "" {
+		return nil
+	}
+	return savePlots(o.Plots, t.plots(runs))
+}
+
+// page is everything about the runs.
+func (t *table) page(runs []*Run, failed error) *page.Page {
+	p := &page.Page{Title: "Runs", Lead: lead(t, runs)}
+	if names := datasets(runs); len(names) > 0 {
+		p.Title = "Runs on " + strings.Join(names, ", ")
+	}
+	for k, name := range t.names() {
+		p.Keys = append(p.Keys, page.Key{Group: k, Name: name})
+	}
+	p.Parts = append(p.Parts, page.Part{Title: "Comparison", Table: &page.Table{Head: t.head(), Rows: t.lines()}})
+	if lines := problems(failed); len(lines) > 0 {
+		p.Parts = append(p.Parts, page.Part{Title: "Runs that could not be read", Lines: lines})
+	}
+	if unfinished := unfinished(runs); len(unfinished.Rows) > 0 {
+		p.Parts = append(p.Parts, page.Part{Title: "Runs that have not ended", Table: unfinished})
+	}
+	curves, bars := t.figures()
+	p.Parts = append(p.Parts, page.Part{Title: "Curves", Text: t.explain(), Figures: drawn(curves)}, page.Part{Title: "Bars", Figures: drawn(bars)})
+	if lanes := timelines(runs); len(lanes) > 0 {
+		p.Parts = append(p.Parts, page.Part{Title: "Timelines", Text: "What the workers of each rank did in two epochs. Gaps are time in no task.", Wide: lanes})
+	}
+	p.Parts = append(p.Parts, page.Part{Title: "Settings of each run", Folded: true, Table: settingsTable(runs)},
+		page.Part{Title: "Settings that all runs share", Folded: true, Table: shared(runs)})
+	p.Parts = slices.DeleteFunc(p.Parts, func(p page.Part) bool {
+		return len(p.Figures)+len(p.Wide)+len(p.Lines) == 0 && (p.Table == nil || len(p.Table.Rows) == 0)
+	})
+	return p
+}
+
+// lead counts the runs.
+func lead(t *table, runs []*Run) string {
+	line := fmt.Sprintf("%d runs", len(runs))
+	if t.grouped {
+		line += fmt.Sprintf(" in %d groups; means ± standard deviations over the runs of a group", len(t.groups))
+	}
+	return line + ". How they ended: " + strings.ReplaceAll(state(runs), "epochs", "after all epochs") + "."
+}
+
+// explain says what lines and bands are.
+func (t *table) explain() string {
+	if !t.grouped {
+		return "A line a run."
+	}
+	return "A line is the mean of a group's runs in an epoch, and the band one standard deviation on either side; over time it stands at the mean of their seconds. A line ends where fewer than half of the runs go on."
+}
+
+func datasets(runs []*Run) []string {
+	var names []string
+	for _, r := range runs {
+		if d := r.Settings["dataset"]; d != "" && !slices.Contains(names, d) {
+			names = append(names, d)
+		}
+	}
+	return names
+}
+
+// lines are the rows of the table, with numbers as they are printed.
+func (t *table) lines() [][]string {
+	rows := make([][]string, len(t.groups))
+	for k, g := range t.groups {
+		rows[k] = t.line(g, plusMinus)
+	}
+	return rows
+}
+
+// problems are the errors that were joined.
+func problems(failed error) []string {
+	if failed == nil {
+		return nil
+	}
+	list := []error{failed}
+	if joined, ok := failed.(interface{ Unwrap() []error }); ok {
+		list = joined.Unwrap()
+	}
+	var lines []string
+	for _, err := range list {
+		lines = append(lines, err.Error())
+	}
+	return lines
+}
+
+// unfinished are the runs without a summary, and how far they are.
+func unfinished(runs []*Run) *page.Table {
+	t := &page.Table{Head: []string{"run", "epochs", "of", "best val acc", "last written"}}
+	for _, r := range runs {
+		if r.Summary != nil {
+			continue
+		}
+		at := "-"
+		if n := len(r.Epochs); n > 0 && !r.Epochs[n-1].Time.IsZero() {
+			at = r.Epochs[n-1].Time.UTC().Format(time.DateTime)
+		}
+		best := plusMinus(column{decimals: 4}, numbersOf(column{scale: 1, of: bestVal}, []*Run{r}))
+		t.Rows = append(t.Rows, []string{r.Dir, strconv.Itoa(len(r.Epochs)), cmp.Or(r.Settings["epochs"], "-"), best, at})
+	}
+	return t
+}
+
+func drawn(charts []chart.Chart) []page.Figure {
+	var list []page.Figure
+	for _, c := range charts {
+		list = append(list, page.Figure{Title: c.Title, Draw: c.Draw})
+	}
+	return list
+}
+
+// largest is the size of a timeline above which it is not drawn, in bytes: siafu bench
+// breakdown takes it by itself.
+const largest = 64 << 20
+
+// timelines are those of the runs that have one.
+func timelines(runs []*Run) []page.Figure {
+	var list []page.Figure
+	for _, r := range runs {
+		f, err := trace.Read(r.timeline())
+		if err != nil { // the run is as good without it
+			continue
+		}
+		from, to := chart.Epochs(f)
+		figure := page.Figure{Title: r.Dir, Draw: func(w io.Writer) error { return chart.Timeline(w, f, from, to) }}
+		if figure.Draw(io.Discard) == nil {
+			list = append(list, figure)
+		}
+	}
+	return list
+}
+
+// timeline is the path of the run's, where its configuration says, or in its folder;
+// empty where it has none.
+func (r *Run) timeline() string {
+	var paths []string
+	if r.Trace != "" {
+		paths = append(paths, r.Trace, filepath.Join(r.Dir, filepath.Base(r.Trace)))
+	}
+	entries, _ := os.ReadDir(r.Dir)
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".json") {
+			paths = append(paths, filepath.Join(r.Dir, e.Name()))
+		}
+	}
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && info.Size() <= largest && trace.IsTimeline(path) {
+			return path
+		}
+	}
+	return ""
+}
+
+// settingsTable are the settings in which runs differ.
+func settingsTable(runs []*Run) *page.Table {
+	names := Differing(runs)
+	t := &page.Table{Head: slices.Concat([]string{"run"}, names, []string{"state"})}
+	for _, r := range runs {
+		row := []string{r.Dir}
+		for _, name := range names {
+			row = append(row, cmp.Or(r.Settings[name], "-"))
+		}
+		t.Rows = append(t.Rows, append(row, state([]*Run{r})))
+	}
+	return t
+}
+
+// shared are the settings that are the same in all runs.
+func shared(runs []*Run) *page.Table {
+	differing := Differing(runs)
+	t := &page.Table{Head: []string{"setting", "value"}}
+	for _, name := range slices.Sorted(maps.Keys(runs[0].Settings)) {
+		if !slices.Contains(differing, name) {
+			t.Rows = append(t.Rows, []string{name, runs[0].Settings[name]})
+		}
+	}
+	return t
+}

@@ -1,0 +1,104 @@
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"html/template"
+	"io"
+
+	"siafu/graph/durable"
+	"siafu/graph/inventory"
+	"siafu/ranks/report/chart"
+)
+
+// Page is what is shown.
+type Page struct {
+	Title string
+	Lead  string // a sentence below the title
+	Keys  []Key
+	Parts []Part
+}
+
+// Key is a group in the legend.
+type Key struct {
+	Group int
+	Name  string
+}
+
+// Part is a piece below a heading. What is empty is left out.
+type Part struct {
+	Title   string
+	Text    string
+	Figures []Figure
+	Wide    []Figure // each as wide as the page
+	Table   *Table
+	Lines   []string // verbatim
+	Folded  bool     // shown when it is asked for
+}
+
+// Figure is a chart below its title.
+type Figure struct {
+	Title string
+	Draw  func(io.Writer) error // writes an SVG element, its texts escaped
+}
+
+// SVG is the element.
+func (f Figure) SVG() (template.HTML, error) {
+	var b bytes.Buffer
+	err := f.Draw(&b)
+	return template.HTML(b.String()), err
+}
+
+// Table sorts by the column whose head is clicked.
+type Table struct {
+	Head []string
+	Rows [][]string
+}
+
+var (
+	//go:embed page.html
+	frame string
+	//go:embed page.css
+	style string
+	//go:embed page.js
+	script string
+
+	whole = template.Must(template.New("page").Parse(frame))
+)
+
+// mark stands at the beginning of every page.
+const mark = `<meta name="generator" content="siafu">`
+
+// Write writes the page.
+func (p *Page) Write(w io.Writer) error {
+	css := chart.Style(false) + "@media (prefers-color-scheme: dark) { " + chart.Style(true) + "}\n" + chart.Rules() + style
+	sum := sha256.Sum256([]byte(script))
+	return whole.Execute(w, struct {
+		*Page
+		Mark   template.HTML
+		Style  template.CSS
+		Script template.JS
+		Hash   string
+	}{p, mark, template.CSS(css), template.JS(script), base64.StdEncoding.EncodeToString(sum[:])})
+}
+
+// Save writes the page to a file, which may be an older page. op names the operation in
+// a fault.
+func (p *Page) Save(op, path string) error {
+	if err := Check(op, path); err != nil {
+		return err
+	}
+	return durable.Write(op, path, p.Write)
+}
+
+// Check fails where there is something at path that is no page of siafu's.
+func Check(op, path string) error {
+	return inventory.Overwrite(op, path, func(head []byte) bool { return bytes.Contains(head, []byte(mark)) })
+}
+
+// Swatch is the line of a key.
+func (k Key) Swatch() (template.HTML, error) {
+	return Figure{Draw: func(w io.Writer) error { return chart.Swatch(w, k.Group) }}.SVG()
+}

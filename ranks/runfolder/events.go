@@ -1,0 +1,86 @@
+package runfolder
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/ranks/tensorboard"
+)
+
+// eventsFile is what TensorBoard looks for: a name with "tfevents" in it.
+const eventsFile = "events.out.tfevents.siafu"
+
+// OpenEvents makes the event file of TensorBoard anew, with the epochs so far. From then
+// on AppendEpoch adds to it. The folder is being written.
+func (f *Folder) OpenEvents(epochs []Epoch) error {
+	path := filepath.Join(f.dir, eventsFile)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	if err != nil {
+		return fault.System(op, path, err)
+	}
+	f.eventsFile = file
+	if f.events, err = tensorboard.NewWriter(file); err != nil {
+		return fault.System(op, path, err)
+	}
+	for _, e := range epochs {
+		if err := f.appendEvent(&e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendEvent adds an epoch, where there is an event file.
+func (f *Folder) appendEvent(e *Epoch) error {
+	if f.events == nil {
+		return nil
+	}
+	at := e.Time
+	if at.IsZero() { // a line of an older version
+		at = time.Unix(0, 0)
+	}
+	if err := f.events.Write(at, int64(e.Epoch), scalars(e)); err != nil {
+		return fault.System(op, filepath.Join(f.dir, eventsFile), err)
+	}
+	return nil
+}
+
+// scalars are the numbers of an epoch that it has.
+func scalars(e *Epoch) []tensorboard.Scalar {
+	list := []tensorboard.Scalar{
+		{Name: "loss/train", Value: e.Loss},
+		{Name: "seconds/epoch", Value: e.Seconds}, {Name: "seconds/elapsed", Value: e.Elapsed},
+		{Name: "seconds/eval", Value: e.EvalSeconds}, {Name: "seconds/wait", Value: e.WaitSeconds},
+		{Name: "ghosts/bytes_raw", Value: float64(e.GhostBytesRaw)}, {Name: "ghosts/bytes_sent", Value: float64(e.GhostBytesSent)},
+	}
+	add := func(name string, v *float64) {
+		if v != nil {
+			list = append(list, tensorboard.Scalar{Name: name, Value: *v})
+		}
+	}
+	add("loss/val", e.ValLoss)
+	add("accuracy/train", e.TrainAcc)
+	add("accuracy/val", e.ValAcc)
+	add("accuracy/test", e.TestAcc)
+	for _, task := range slices.Sorted(maps.Keys(e.TaskSeconds)) {
+		seconds := e.TaskSeconds[task]
+		add("task_seconds/"+task, &seconds)
+	}
+	if s := e.Staleness; s != nil {
+		most := s.Most()
+		add("staleness/relative", &most)
+		add("staleness/gradient_error", &s.GradientError)
+	}
+	if e.CostUSD > 0 {
+		add("cost/usd", &e.CostUSD)
+	}
+	if e.LambdaInvocations > 0 {
+		n := float64(e.LambdaInvocations)
+		add("lambda/invocations", &n)
+	}
+	return list
+}

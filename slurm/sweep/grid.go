@@ -1,0 +1,98 @@
+package sweep
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"siafu/graph/fault"
+)
+
+// Axis is a flag of train and the values that it takes.
+type Axis struct {
+	Flag   string
+	Values []string
+}
+
+// most is how many combinations a grid may have.
+const most = 10_000
+
+var (
+	flag     = regexp.MustCompile(`^[a-z][a-z-]*$`)
+	value    = regexp.MustCompile(`^[A-Za-z0-9_.:+-]+$`) // fit for a folder's name, and a script's line without quotes
+	interval = regexp.MustCompile(`^(\d{1,18})\.\.(\d{1,18})$`)
+)
+
+// NewAxis reads the values of a flag: A,B,C, of which A..B stands for whole numbers. op
+// names the operation in a fault.
+func NewAxis(op, name, values string) (Axis, error) {
+	a := Axis{Flag: strings.TrimPrefix(name, "--")}
+	for word := range strings.SplitSeq(values, ",") {
+		list := []string{word}
+		if m := interval.FindStringSubmatch(word); m != nil {
+			list = between(m[1], m[2])
+		}
+		for _, v := range list {
+			if !value.MatchString(v) {
+				list = nil
+			}
+		}
+		if !flag.MatchString(a.Flag) || len(list) == 0 {
+			return a, fault.New(fault.Usage, op, "", "%s=%s", name, values).
+				Then("name a flag of train and its values, separated by commas, without blanks and slashes, as seed=1,2,5..8")
+		}
+		a.Values = append(a.Values, list...)
+	}
+	return a, nil
+}
+
+// between are the whole numbers from one to another; none where there are none, or more
+// than a grid may have.
+func between(from, to string) (list []string) {
+	a, _ := strconv.Atoi(from)
+	b, _ := strconv.Atoi(to)
+	if b-a >= most {
+		return nil
+	}
+	for ; a <= b; a++ {
+		list = append(list, strconv.Itoa(a))
+	}
+	return list
+}
+
+// Setting is a combination: FLAG=VALUE of each axis.
+type Setting []string
+
+// String is the setting as "seed=1 hidden=64".
+func (s Setting) String() string { return strings.Join(s, " ") }
+
+// Folder is the name of its run folder, "seed=1,hidden=64".
+func (s Setting) Folder() string { return strings.Join(s, ",") }
+
+// Flags are those of train.
+func (s Setting) Flags() []string {
+	list := make([]string, len(s))
+	for i, v := range s {
+		list[i] = "--" + v
+	}
+	return list
+}
+
+// Grid is every combination of the axes' values; the last axis changes first.
+func Grid(op string, axes []Axis) ([]Setting, error) {
+	all := []Setting{nil}
+	for _, a := range axes {
+		if len(all)*len(a.Values) > most {
+			return nil, fault.New(fault.Usage, op, "", "more than %d combinations", most).Then("give fewer values")
+		}
+		var next []Setting
+		for _, s := range all {
+			for _, v := range a.Values {
+				next = append(next, append(s[:len(s):len(s)], fmt.Sprintf("%s=%s", a.Flag, v)))
+			}
+		}
+		all = next
+	}
+	return all, nil
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"siafu/graph/fault"
+	"siafu/ranks/report"
+	"siafu/ranks/runfolder"
+	"siafu/slurm"
+	"siafu/slurm/sweep"
+)
+
+type sweepCmd struct {
+	Out    string   `default:"" placeholder:"DIR" help:"Folder of the run folders, which are named after their settings. Empty: runs/NAME-sweep."`
+	Launch int      `default:"0" placeholder:"RANKS" help:"Train on so many ranks under mpirun, as launch does. 0: in one process, with the ranks that train's flags say."`
+	Slurm  *string  `placeholder:"FLAGS" help:"Submit the grid as an array of jobs, with these flags of submit in quotes; --dry-run among them prints the script."`
+	DryRun bool     `name:"dry-run" help:"Print the command line of each training instead of running it."`
+	HTML   string   `name:"html" placeholder:"FILE" help:"Write the page of report in the end."`
+	Args   []string `arg:"" name:"data" passthrough:"" help:"[CONFIG.toml] DATA, flags of train with lists of values, as --seed 1..10 --codec none,int4, and behind -- other flags of train."`
+}
+
+func (c *sweepCmd) Run(ctx context.Context, io console, flags trainFlags) error {
+	data, axes, err := gridOf(c.Args)
+	if err != nil {
+		return err
+	}
+	c.Out = cmp.Or(c.Out, filepath.Join("runs", filepath.Base(filepath.Clean(data[len(data)-1]))+"-sweep"))
+	if c.Slurm != nil {
+		return c.submit(io, data, axes, flags)
+	}
+	s := &sweep.Sweep{Dir: c.Out, Out: io.out, Err: io.err}
+	if s.Settings, err = sweep.Grid("sweep", axes); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fault.System("sweep", "", err)
+	}
+	train := slices.Concat([]string{"train"}, data, flags)
+	s.Check = func(s sweep.Setting) error {
+		_, err := parseTrain(slices.Concat(train, s.Flags()))
+		return err
+	}
+	s.Command = func(s sweep.Setting, out string) []string {
+		line := []string{self}
+		if c.Launch > 0 {
+			line = append(line, "launch", "--ranks", strconv.Itoa(c.Launch))
+		}
+		return slices.Concat(line, train, s.Flags(), []string{"--out", noFlag(out)}, resumeFlags(flags))
+	}
+	if c.DryRun {
+		for _, setting := range s.Settings {
+			fmt.Fprintln(io.out, slurm.Quote(s.Command(setting, filepath.Join(c.Out, setting.Folder()))...))
+		}
+		return nil
+	}
+	failed, err := s.Run(ctx)
+	return cmp.Or(c.conclude(io, s, failed), err, failure(s, failed))
+}
+
+// own are flags of sweep, or of a run's folder, that are no axes.
+var own = []string{"out", "launch", "slurm", "dry-run", "html", "resume", "force"}
+
+// gridOf takes [CONFIG.toml] DATA and the axes behind it apart.
+func gridOf(args []string) (data []string, axes []sweep.Axis, err error) {
+	for len(args) > 0 && !strings.HasPrefix(args[0], "--") {
+		data, args = append(data, args[0]), args[1:]
+	}
+	if err := (&trainCmd{Args: data}).check(); err != nil || len(args) == 0 {
+		return nil, nil, fault.New(fault.Usage, "sweep", "", "it takes [CONFIG.toml] DATA and lists of values, not %q %q", data, args).Then(`see "siafu help sweep"`)
+	}
+	for len(args) > 0 {
+		flag, values, whole := strings.Cut(args[0], "=")
+		args = args[1:]
+		if !whole && len(args) > 0 {
+			values, args = args[0], args[1:]
+		}
+		a, err := sweep.NewAxis("sweep", flag, values)
+		if err != nil {
+			return nil, nil, err
+		}
+		if slices.Contains(own, a.Flag) || slices.ContainsFunc(axes, func(b sweep.Axis) bool { return a.Flag == b.Flag }) {
+			return nil, nil, fault.New(fault.Usage, "sweep", "", "%s %s is no list of values, or a second one", flag, values).
+				Then("flags of sweep stand before the dataset folder, and those that all trainings share behind --")
+		}
+		axes = append(axes, a)
+	}
+	return data, axes, nil
+}
+
+// submit has Slurm run the grid.
+func (c *sweepCmd) submit(io console, data []string, axes []sweep.Axis, flags trainFlags) error {
+	args := append([]string{"submit"}, strings.Fields(*c.Slurm)...)
+	for _, a := range axes {
+		args = append(args, "--array="+a.Flag+"="+strings.Join(a.Values, ","))
+	}
+	return dispatch(slices.Concat(args, data, []string{"--", "--out", noFlag(c.Out)}, flags), io)
+}
+
+// conclude compares the runs that there are.
+func (c *sweepCmd) conclude(io console, s *sweep.Sweep, failed []sweep.Failure) error {
+	o := report.Options{HTML: c.HTML}
+	for _, setting := range s.Settings {
+		if dir := filepath.Join(c.Out, setting.Folder()); runfolder.IsRun(dir) {
+			o.Runs = append(o.Runs, dir)
+		}
+	}
+	for _, v := range s.Settings[0] {
+		if strings.HasPrefix(v, "seed=") && len(o.Runs) > 1 {
+			o.Over = []string{"seed"}
+		}
+	}
+	var err error
+	if len(o.Runs) > 0 {
+		fmt.Fprintln(io.out)
+		err = o.Run(io.out)
+	}
+	for _, f := range failed {
+		fmt.Fprintf(io.out, "failed %s: %s\n", f.Setting, f.Detail)
+	}
+	return err
+}
+
+// failure is that of the trainings that have failed, with the kind of the first.
+func failure(s *sweep.Sweep, failed []sweep.Failure) error {
+	if len(failed) == 0 {
+		return nil
+	}
+	return fault.New(failed[0].Kind, "sweep", s.Dir, "%d of %d trainings have failed", len(failed), len(s.Settings)).
+		Then("the same command trains those again that have not ended")
+}
