@@ -15,6 +15,9 @@ import (
 // serve is the life of a parameter server.
 func (r *run) serve(weights []float32) error {
 	defer r.world.SetLimits(r.limits)
+	if r.cfg.LocalEpochs > 0 {
+		return r.serveMeans()
+	}
 	u, err := r.newUpdater(kernels.NewTeam(1))
 	if err != nil {
 		return err
@@ -31,10 +34,25 @@ func (r *run) serve(weights []float32) error {
 
 // serveFrom serves a synchronous run after an epoch.
 func (r *run) serveFrom(epoch int, weights []float32, u protocol.Updater) error {
+	return r.serveLayers(epoch, params.Layers(r.net), weights, u)
+}
+
+// serveLayers serves layers of weights after an epoch.
+func (r *run) serveLayers(epoch int, layers []protocol.Range, weights []float32, u protocol.Updater) error {
 	setting := params.Setting(r.Graph, r.Servers, epoch)
-	s := protocol.New(setting, r.rank-r.Graph, params.Layers(r.net), weights, u)
+	s := protocol.New(setting, r.rank-r.Graph, layers, weights, u)
 	r.world.SetLimits(r.patient(s.Version, s.Owing))
 	return params.NewServer(r.world, params.TagSync, s, r.watcher, r.fault).Run()
+}
+
+// serveMeans adds up what ranks average.
+func (r *run) serveMeans() error {
+	o, err := kernels.NewOptimizer(r.cfg.OptimizerConfig())
+	if err != nil {
+		return err
+	}
+	layers := params.MeansLayers(r.net.NumWeights(), o.StateSlots())
+	return r.serveLayers(0, layers, make([]float32, layers[0].Hi), params.Means{})
 }
 
 // serveAsync is the life of a server in a run that begins in bounded

@@ -73,17 +73,20 @@ type Config struct {
 	CacheInput       string  `default:"auto" enum:"auto,on,off" group:"Model" help:"Compute the input layer's ÂX once and keep it. auto: when it pays and fits in memory." toml:"cache-input"`
 	Recompute        bool    `group:"Model" help:"Make activations again on the way back instead of keeping them, where that saves memory: an epoch computes up to twice as much forward, and gathers and sends no more. siafu plan --recompute foretells the memory. Not in async." toml:"recompute"`
 
-	Epochs        int     `default:"200" group:"Training" help:"Epochs to train." toml:"epochs"`
-	LR            float64 `name:"lr" default:"0.01" group:"Training" help:"Learning rate." toml:"lr"`
-	Optimizer     string  `default:"adam" enum:"sgd,adam,adamw" group:"Training" help:"sgd, adam or adamw." toml:"optimizer"`
-	Momentum      float64 `default:"0.9" group:"Training" help:"Momentum of sgd." toml:"momentum"`
-	WeightDecay   float64 `default:"5e-4" group:"Training" help:"L2 penalty on weight matrices (adamw: decoupled decay)." toml:"weight-decay"`
-	WeightDecayOn string  `default:"first" enum:"first,all" group:"Training" help:"Layers that the penalty covers: the first, as in Kipf & Welling 2017, or all." toml:"weight-decay-on"`
-	Seed          uint64  `default:"1" group:"Training" help:"Seed of initial weights and dropout." toml:"seed"`
-	EvalEvery     int     `default:"1" group:"Training" help:"Epochs between two evaluations; 0: only at the end." toml:"eval-every"`
-	Patience      int     `default:"0" group:"Training" help:"Stop after this many epochs without a better validation accuracy, or what --patience-on says; 0: never." toml:"patience"`
-	PatienceOn    string  `name:"patience-on" default:"accuracy" enum:"accuracy,loss,both" group:"Training" help:"What --patience waits for: a better validation accuracy; a lower validation loss; both: one of the two as good as ever, as in GAT's own program. It decides on the best weights too." toml:"patience-on"`
-	TargetAcc     float64 `default:"0" group:"Training" help:"Stop when this validation accuracy is reached (a fraction); 0: never." toml:"target-acc"`
+	Epochs           int     `default:"200" group:"Training" help:"Epochs to train." toml:"epochs"`
+	LR               float64 `name:"lr" default:"0.01" group:"Training" help:"Learning rate." toml:"lr"`
+	Optimizer        string  `default:"adam" enum:"sgd,adam,adamw" group:"Training" help:"sgd, adam or adamw." toml:"optimizer"`
+	Momentum         float64 `default:"0.9" group:"Training" help:"Momentum of sgd." toml:"momentum"`
+	WeightDecay      float64 `default:"5e-4" group:"Training" help:"L2 penalty on weight matrices (adamw: decoupled decay)." toml:"weight-decay"`
+	WeightDecayOn    string  `default:"first" enum:"first,all" group:"Training" help:"Layers that the penalty covers: the first, as in Kipf & Welling 2017, or all." toml:"weight-decay-on"`
+	Seed             uint64  `default:"1" group:"Training" help:"Seed of initial weights and dropout." toml:"seed"`
+	EvalEvery        int     `default:"1" group:"Training" help:"Epochs between two evaluations; 0: only at the end." toml:"eval-every"`
+	Patience         int     `default:"0" group:"Training" help:"Stop after this many epochs without a better validation accuracy, or what --patience-on says; 0: never." toml:"patience"`
+	PatienceOn       string  `name:"patience-on" default:"accuracy" enum:"accuracy,loss,both" group:"Training" help:"What --patience waits for: a better validation accuracy; a lower validation loss; both: one of the two as good as ever, as in GAT's own program. It decides on the best weights too." toml:"patience-on"`
+	LocalEpochs      int     `name:"local-epochs" default:"0" group:"Training" help:"Epochs for which each rank steps weights of its own with gradients of its own, before weights and the optimiser's state are averaged over the ranks; 0: ranks add up gradients in every epoch and have the same weights." toml:"local-epochs"`
+	ServerCorrection int     `name:"server-correction" default:"0" group:"Training" help:"Steps of all ranks together behind each averaging of --local-epochs, with the exact gradient of a mini-batch of the training vertices and all of their neighbours (LLCG); 0: none." toml:"server-correction"`
+	CorrectionBatch  int     `name:"correction-batch" default:"0" group:"Training" help:"Training vertices in the mini-batch of such a step, on average; 0: all." toml:"correction-batch"`
+	TargetAcc        float64 `default:"0" group:"Training" help:"Stop when this validation accuracy is reached (a fraction); 0: never." toml:"target-acc"`
 
 	CheckpointEvery string `default:"10m" group:"Checkpoints" help:"How often the run saves itself: 20e (epochs), 10m, 90s; off. At its end it saves too." toml:"checkpoint-every"`
 	Keep            int    `default:"3" group:"Checkpoints" help:"Checkpoints to keep; 0: all." toml:"keep"`
@@ -143,6 +146,9 @@ func (c *Config) Validate() error {
 		{c.Keep >= 0, "keep", c.Keep, "0 or more"},
 		{c.Patience >= 0, "patience", c.Patience, "0 or more"},
 		{c.TargetAcc >= 0 && c.TargetAcc <= 1, "target-acc", c.TargetAcc, "a fraction from 0 to 1"},
+		{c.LocalEpochs >= 0, "local-epochs", c.LocalEpochs, "0 or more"},
+		{c.ServerCorrection >= 0, "server-correction", c.ServerCorrection, "0 or more"},
+		{c.CorrectionBatch >= 0, "correction-batch", c.CorrectionBatch, "0 or more"},
 		{c.Patience == 0 || c.EvalEvery > 0, "patience", c.Patience, "0 while --eval-every is 0"},
 		{c.TargetAcc == 0 || c.EvalEvery > 0, "target-acc", c.TargetAcc, "0 while --eval-every is 0"},
 	} {
@@ -208,6 +214,9 @@ func (c *Config) validateDurations() error {
 			Then("leave --recompute out: intervals that go their own ways keep what they have made")
 	}
 	if err := c.checkRefresh(); err != nil {
+		return err
+	}
+	if err := c.checkRounds(); err != nil {
 		return err
 	}
 	if err := c.checkSandboxes(); err != nil {

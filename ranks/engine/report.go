@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"siafu/halo"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/tensor"
 	"siafu/ranks/world"
@@ -13,10 +14,13 @@ import (
 // to rank 0's reporter. Collective over the graph ranks.
 func (t *trainer) report(line runfolder.Epoch) error {
 	stats := slices.Concat(t.workers.take(), tensor.TakeSpent(t.tensor).Numbers())
-	if t.training.ghosts != nil {
-		s := t.training.ghosts.TakeStats()
-		stats = append(stats, float64(s.RawBytes), float64(s.SentBytes))
+	var rows halo.Stats
+	for _, r := range []*route{t.training, t.exact} { // evaluations have taken theirs back
+		if r.ghosts != nil {
+			rows.Add(r.ghosts.TakeStats())
+		}
 	}
+	stats = append(stats, float64(rows.RawBytes), float64(rows.SentBytes))
 	all, err := gatherFloats(t.comm, stats)
 	if err != nil || t.comm.Rank() != 0 {
 		return err
@@ -29,10 +33,9 @@ func (t *trainer) report(line runfolder.Epoch) error {
 		}
 		line.WaitSeconds = max(line.WaitSeconds, s[len(kinds)])
 		spent.Add(tensor.SpentOf(s[len(kinds)+1:]))
-		if bytes := s[len(kinds)+1+tensor.NumSpent:]; len(bytes) > 0 {
-			line.GhostBytesRaw += int64(bytes[0])
-			line.GhostBytesSent += int64(bytes[1])
-		}
+		bytes := s[len(kinds)+1+tensor.NumSpent:]
+		line.GhostBytesRaw += int64(bytes[0])
+		line.GhostBytesSent += int64(bytes[1])
 	}
 	return t.reporter.Epoch(line, spent)
 }

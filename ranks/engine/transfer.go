@@ -32,7 +32,7 @@ type route struct {
 // all memory comes from a.
 func (s *lockstep) connect(e *Engine, reduction *halo.Reduction, a *mapped.Arena) {
 	o := graphwork.Options{Half: e.Config.Gather == "bf16", Reduction: reduction}
-	o.Forward = s.store.Memory() == model.Forward || e.Config.Refresh == config.Never && e.Peers.Size() > 1
+	o.Forward = s.store.Memory() == model.Forward || e.Config.Refresh == config.Never && e.Config.ServerCorrection == 0 && e.Peers.Size() > 1
 	s.prepare(e, o, e.Codecs[0], a)
 	s.refresh(e, o, a)
 }
@@ -72,7 +72,7 @@ func (s *lockstep) slot(t schedule.Task) halo.Slot {
 	case schedule.GhostGrads, schedule.SendBackward, schedule.ReceiveBackward, schedule.AddSums:
 		backward = true
 	}
-	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: backward, Apart: !s.pass.Train}
+	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: backward, Apart: !s.pass.Train || s.route != s.training}
 }
 
 // transfer runs a task of a layer between this rank and the others. Send and

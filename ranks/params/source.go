@@ -83,15 +83,20 @@ func (r *Replicated) Flush(epoch int, grad []float32) error {
 	if err := world.SumFloat32s(r.comm, grad); err != nil {
 		return err
 	}
+	r.step(epoch, grad)
+	return nil
+}
+
+// step is one of all layers.
+func (r *Replicated) step(number int, grad []float32) {
 	sums := kernels.HostMat(len(grad), 1, grad)
 	if !r.grad.IsNil() {
 		sums = r.grad
 		kernels.Write(r.updater.ops, sums, grad)
 	}
 	for l, at := range r.layers {
-		r.updater.step(epoch, l, r.weights.Part(at.Lo, at.Hi), sums.Part(at.Lo, at.Hi))
+		r.updater.step(number, l, r.weights.Part(at.Lo, at.Hi), sums.Part(at.Lo, at.Hi))
 	}
-	return nil
 }
 
 // State implements Source.

@@ -35,6 +35,9 @@ func NewUpdater(c kernels.OptimizerConfig, s model.Spec, decayAll bool, state []
 	return u, nil
 }
 
+// Slots is how many values the optimiser remembers of each weight.
+func (u *Updater) Slots() int { return len(u.state) }
+
 // State is what the optimiser remembers from step to step, slot after slot.
 func (u *Updater) State() [][]float32 {
 	var slots [][]float32
