@@ -1,9 +1,12 @@
 package config
 
 import (
+	"slices"
+
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/halo/codec"
+	"siafu/halo/refresh"
 	"siafu/kernels/model"
 	"siafu/ranks/tune"
 )
@@ -22,7 +25,7 @@ func (c Config) Orders(net *model.Spec, meta *graph.Meta, fits bool) string {
 // cacheInput is what was asked for, and off where training and evaluations
 // differ in their edges.
 func (c *Config) cacheInput() string {
-	if c.Refresh == Never {
+	if c.Alone() {
 		return "off"
 	}
 	return c.CacheInput
@@ -47,21 +50,29 @@ func (c Config) Codecs() ([]codec.Codec, error) {
 	return list, nil
 }
 
-// Policies of refreshing ghosts; none in a run that does not train.
-const (
-	Always   = "always"
-	Previous = "previous"
-	Never    = "never"
-)
+// Ghosts is the policy of refreshing ghosts, which Validate has read; always in a
+// run that does not train.
+func (c *Config) Ghosts() refresh.Policy {
+	p, _ := refresh.Parse(c.Refresh)
+	return p
+}
 
-// Exact tells whether passes that train use the rows of the same epoch.
-func (c *Config) Exact() bool { return c.Refresh == Always || c.Refresh == "" }
+// Alone tells whether passes that train use no ghosts.
+func (c *Config) Alone() bool { return c.Ghosts().Name == refresh.NameNever }
+
+// Returns tells whether gradients of ghosts go to their owners.
+func (c *Config) Returns() bool { return c.GhostGradients != "no" }
+
+// Exact tells whether passes that train use the rows of the same epoch, and their
+// gradients.
+func (c *Config) Exact() bool { return c.Ghosts().Name == refresh.NameAlways && c.Returns() }
 
 // checkRefresh refuses what does not go together with ghosts that are not those
 // of the epoch.
 func (c *Config) checkRefresh() error {
-	if c.Exact() {
-		return nil
+	policy, err := refresh.Parse(c.Refresh)
+	if err != nil || c.Exact() {
+		return err
 	}
 	refuse := func(flag, value, remedy string) error {
 		return fault.New(fault.Usage, "train", "", "--refresh=%s with --%s=%s", c.Refresh, flag, value).Then("%s", remedy)
@@ -69,9 +80,11 @@ func (c *Config) checkRefresh() error {
 	switch list, _ := tune.Candidates(c.Codec); {
 	case c.Mode == "async":
 		return refuse("mode", c.Mode, "choose one of the two: intervals in bounded asynchrony use the newest rows that have come")
+	case !slices.Contains([]string{refresh.NameAlways, refresh.NamePrevious, refresh.NameNever}, policy.Name) || policy.Rows || policy.Grads || !c.Returns():
+		return refuse("ghost-gradients", c.GhostGradients, "choose always, previous or never, with yes: runs do not train with others as yet")
 	case list != nil:
 		return refuse("codec", c.Codec, "name the codec: nobody waits for rows, so that epochs do not show which one is fastest")
-	case c.Refresh == Never && c.CacheInput == "on":
+	case c.Alone() && c.CacheInput == "on":
 		return refuse("cache-input", c.CacheInput, "leave --cache-input out: evaluations gather along more edges than training does")
 	}
 	return nil

@@ -45,7 +45,7 @@ func (c *Config) checkRounds() error {
 	case c.ServerCorrection > 0 && c.LocalEpochs == 0:
 		return refuse("server-correction", c.ServerCorrection, "without --local-epochs", "say with --local-epochs how many epochs are between two corrections")
 	case c.ServerCorrection > 0 && c.Exact():
-		return refuse("server-correction", c.ServerCorrection, "with --refresh="+Always, "choose --refresh never, or another one whose gradients need to be corrected")
+		return refuse("server-correction", c.ServerCorrection, "with exact training", "choose --refresh never, or another one whose gradients need to be corrected")
 	case c.ServerCorrection > 0 && c.Tensor == TensorLambda:
 		return refuse("server-correction", c.ServerCorrection, "with --tensor=lambda", "leave one of the two out: a task is known by its epoch, and a correction has that of its round")
 	case c.CorrectionBatch > 0 && c.ServerCorrection == 0:

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"siafu/halo"
-	"siafu/ranks/config"
 	"siafu/ranks/world"
 )
 
@@ -46,6 +45,6 @@ func (e *Engine) sums() bool {
 	if e.Peers.Size() == 1 || !e.Network.Propagates() || e.Config.Model == "gat" {
 		return false
 	}
-	each := (e.Network.Layers() > 1 || !e.Network.CacheInput) && e.Config.Refresh != config.Never
+	each := (e.Network.Layers() > 1 || !e.Network.CacheInput) && !e.Config.Alone()
 	return e.Config.PreAggregate == "on" || e.Config.PreAggregate == "auto" && each
 }

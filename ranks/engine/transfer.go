@@ -6,7 +6,6 @@ import (
 	"siafu/halo/refresh"
 	"siafu/kernels"
 	"siafu/kernels/model"
-	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/schedule"
 )
@@ -32,7 +31,7 @@ type route struct {
 // all memory comes from a.
 func (s *lockstep) connect(e *Engine, reduction *halo.Reduction, a *mapped.Arena) {
 	o := graphwork.Options{Half: e.Config.Gather == "bf16", Reduction: reduction}
-	o.Forward = s.store.Memory() == model.Forward || e.Config.Refresh == config.Never && e.Config.ServerCorrection == 0 && e.Peers.Size() > 1
+	o.Forward = s.store.Memory() == model.Forward || e.Config.Alone() && e.Config.ServerCorrection == 0 && e.Peers.Size() > 1
 	s.prepare(e, o, e.Codecs[0], a)
 	s.refresh(e, o, a)
 }
@@ -44,10 +43,10 @@ func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
 		return
 	}
 	way := *s.exact
-	switch e.Config.Refresh {
-	case config.Previous:
+	switch e.Config.Ghosts().Name {
+	case refresh.NamePrevious:
 		way.ghosts = refresh.NewPrevious(way.graph.Shapes(), e.Config.Seed, e.Peers, way.graph.Plan, e.Codecs[0], e.packers, s.adder, a)
-	case config.Never:
+	case refresh.NameNever:
 		o.Alone, o.Forward = true, false
 		way.graph, way.ghosts = graphwork.New(s.store, e.Shard, o, s.adder, a), nil
 		a.Fill(func() { s.build(&way, e.Config.Mode == "nopipe") })

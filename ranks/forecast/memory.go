@@ -9,6 +9,7 @@ import (
 	"siafu/graph/shard"
 	"siafu/graph/size"
 	"siafu/halo"
+	"siafu/halo/refresh"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/engine"
@@ -261,7 +262,7 @@ func (f *Forecast) encoded(p partition.RankReport) (bytes int64) {
 			most = max(most, size.Product(2, out))
 		}
 	}
-	if f.Config.Refresh == config.Previous && framed(f.Codecs[0]) {
+	if f.Config.Ghosts().Name == refresh.NamePrevious && framed(f.Codecs[0]) {
 		for _, e := range f.Exchanges() {
 			out, _, _ := payload(f.Codecs[0], rows, int64(e.Width))
 			bytes = size.Sum(bytes, size.Product(4, out))

@@ -43,7 +43,7 @@ type Exchange struct {
 // Exchanges are those of an epoch's training, in their order. Where ÂX is kept
 // that of the first layer has been made once and for all.
 func (f *Forecast) Exchanges() []Exchange {
-	if f.Config.Refresh == config.Never {
+	if f.Config.Alone() {
 		return nil
 	}
 	var list []Exchange

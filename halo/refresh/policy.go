@@ -1,0 +1,184 @@
+package refresh
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"siafu/graph/fault"
+)
+
+// Names of policies.
+const (
+	NameAlways   = "always"
+	NameNever    = "never"
+	NamePrevious = "previous"
+	NameEvery    = "every"
+	NameSample   = "sample"
+	NameDelay    = "delay"
+	NameDrift    = "drift"
+	NameAge      = "age"
+)
+
+// Usage says what Parse takes.
+const Usage = "always, never, previous[:F|G|GF and a decay, as previous:GF0.95], every:N[,LAG], sample:P, delay:R, drift:THETA[,K] or age:N[,DECAY]"
+
+// Policy is a policy of refreshing ghosts, as --refresh names it.
+type Policy struct {
+	Name   string
+	Epochs int     // N of every and age, R of delay, K of drift
+	Lag    int     // of every: after how many epochs rows are used
+	Value  float64 // P of sample, THETA of drift, decay of age and previous
+	// Rows and Grads tell what previous smoothes.
+	Rows, Grads bool
+}
+
+// parameter is what stands behind a policy's name, the second one behind a comma.
+type parameter struct {
+	want string // what it must be
+	set  func(p *Policy, text string) bool
+	// text is the parameter as set takes it, empty where it says nothing that its
+	// absence does not say too.
+	text func(p *Policy) string
+}
+
+// kind is a policy's name and parameters, the first least of which must be given.
+type kind struct {
+	name   string
+	least  int
+	unsaid Policy
+	params []parameter
+}
+
+// mostEpochs is as far as epochs are counted, and mostGroups how many groups there
+// are, each of which has memory for rows on their way.
+const mostEpochs, mostGroups = math.MaxInt32, 1 << 10
+
+var kinds = []kind{
+	{name: NameAlways},
+	{name: NameNever},
+	{name: NamePrevious, params: []parameter{{
+		"F, G or GF and a decay from 0 to below 1, as F0.95", (*Policy).setSmoothing, (*Policy).smoothing}}},
+	{name: NameEvery, least: 1, params: []parameter{
+		epochs("N, a number of epochs from 1 on", 1, mostEpochs),
+		{"LAG, a number of epochs from 0 to N", func(p *Policy, text string) bool { return count(&p.Lag, text, 0, p.Epochs) },
+			func(p *Policy) string { return unless(p.Lag, 0) }}}},
+	{name: NameSample, least: 1, params: []parameter{
+		value("P, a probability above 0 and up to 1", func(x float64) bool { return x > 0 && x <= 1 }, 0)}},
+	{name: NameDelay, least: 1, params: []parameter{epochs(fmt.Sprint("R, a number of epochs from 0 to ", mostGroups), 0, mostGroups)}},
+	{name: NameDrift, least: 1, unsaid: Policy{Epochs: 10}, params: []parameter{
+		value("THETA, a part of a block's norm, 0 or more", func(x float64) bool { return x >= 0 }, -1),
+		{"K, a number of epochs from 1 on", func(p *Policy, text string) bool { return count(&p.Epochs, text, 1, mostEpochs) },
+			func(p *Policy) string { return unless(p.Epochs, 10) }}}},
+	{name: NameAge, least: 1, unsaid: Policy{Value: 1}, params: []parameter{
+		epochs("N, a number of epochs from 1 on", 1, mostEpochs),
+		value("DECAY, a weight above 0 and up to 1", func(x float64) bool { return x > 0 && x <= 1 }, 1)}},
+}
+
+// Parse reads --refresh; empty text is always. Its faults have kind Usage.
+func Parse(text string) (Policy, error) {
+	name, rest, given := strings.Cut(text, ":")
+	if text == "" {
+		name = NameAlways
+	}
+	at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
+	if at < 0 {
+		return Policy{}, refusal(text, "one of "+Usage)
+	}
+	k, args := kinds[at], []string(nil)
+	if given {
+		args = strings.Split(rest, ",")
+	}
+	p := k.unsaid
+	p.Name = name
+	switch {
+	case len(k.params) == 0 && given:
+		return Policy{}, refusal(text, name+", with nothing behind it")
+	case len(args) > len(k.params):
+		return Policy{}, refusal(text, "one of "+Usage)
+	case len(args) < k.least:
+		return Policy{}, refusal(text, fmt.Sprintf("%s:%s", name, k.params[0].want))
+	}
+	for i, arg := range args {
+		if !k.params[i].set(&p, arg) {
+			return Policy{}, refusal(text, fmt.Sprintf("%s:…, %s", name, k.params[i].want))
+		}
+	}
+	return p, nil
+}
+
+func refusal(text, want string) error {
+	return fault.New(fault.Usage, "train", "", "--refresh=%s", text).Then("it must be %s", want)
+}
+
+// String is what Parse takes.
+func (p Policy) String() string {
+	at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == p.Name })
+	if at < 0 {
+		return p.Name
+	}
+	var args []string
+	for _, q := range kinds[at].params {
+		if text := q.text(&p); text != "" {
+			args = append(args, text)
+		}
+	}
+	if args == nil {
+		return p.Name
+	}
+	return p.Name + ":" + strings.Join(args, ",")
+}
+
+// epochs is the parameter Policy.Epochs.
+func epochs(want string, least, most int) parameter {
+	return parameter{want, func(p *Policy, text string) bool { return count(&p.Epochs, text, least, most) },
+		func(p *Policy) string { return strconv.Itoa(p.Epochs) }}
+}
+
+// value is the parameter Policy.Value, which unsaid is as good as none.
+func value(want string, fits func(float64) bool, unsaid float64) parameter {
+	set := func(p *Policy, text string) bool {
+		x, err := strconv.ParseFloat(text, 64)
+		p.Value = x
+		return err == nil && fits(x) && !math.IsInf(x, 0)
+	}
+	return parameter{want, set, func(p *Policy) string {
+		if p.Value == unsaid {
+			return ""
+		}
+		return strconv.FormatFloat(p.Value, 'g', -1, 64)
+	}}
+}
+
+// count sets to to the number of a text, if it is in a range.
+func count(to *int, text string, least, most int) bool {
+	n, err := strconv.Atoi(text)
+	*to = n
+	return err == nil && n >= least && n <= most
+}
+
+func unless(n, unsaid int) string {
+	if n == unsaid {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// setSmoothing reads what PipeGCN's variants smooth, and the decay.
+func (p *Policy) setSmoothing(text string) bool {
+	which := strings.TrimRight(text, "0123456789.e-")
+	p.Rows, p.Grads = strings.HasSuffix(which, "F"), strings.HasPrefix(which, "G")
+	x, err := strconv.ParseFloat(text[len(which):], 64)
+	p.Value = x
+	return slices.Contains([]string{"F", "G", "GF"}, which) && err == nil && x >= 0 && x < 1
+}
+
+func (p *Policy) smoothing() string {
+	which := map[[2]bool]string{{false, true}: "F", {true, false}: "G", {true, true}: "GF"}[[2]bool{p.Grads, p.Rows}]
+	if which == "" {
+		return ""
+	}
+	return which + strconv.FormatFloat(p.Value, 'g', -1, 64)
+}
