@@ -38,10 +38,19 @@ func (e *Engine) newCorrection(t *trainer) *correction {
 		size = all
 	}
 	c := &correction{source: source, share: float64(size) / float64(all), scale: float32(1 / float64(size))}
-	c.batch, c.before = mapped.Make[uint8](e.Arena, e.Shard.NumOwn()), make([]task.Loss, len(t.intervals))
-	copy(c.batch, e.Shard.Split)
-	c.splits = kernels.Place(t.adder, e.Arena, c.batch)
+	c.batch, c.splits = e.batch(t.adder, e.Arena)
+	c.before = make([]task.Loss, len(t.intervals))
 	return c
+}
+
+// batch is room for a mini-batch, and the same where the intervals compute; none
+// without corrections.
+func (e *Engine) batch(ops kernels.Ops, a *mapped.Arena) ([]uint8, kernels.Vector[uint8]) {
+	if e.Config.ServerCorrection == 0 {
+		return nil, kernels.Vector[uint8]{}
+	}
+	room := mapped.Make[uint8](a, e.Shard.NumOwn())
+	return room, kernels.Place(ops, a, room)
 }
 
 // correct takes the corrections that are due behind an epoch, from the weights that

@@ -122,6 +122,7 @@ const (
 	Kept      = engine.CachedInput
 	weights   = "weights and their gradients"
 	optimiser = "optimiser state"
+	averaged  = "weights and state to be averaged"
 	intervals = "tasks of intervals"
 
 	arraysOnDevice = "graph, features and activations on the GPU"
@@ -186,8 +187,11 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	if f.Servers == 0 && began && rank == 0 {
 		f.serve(m, f.Graph)
 	}
-	if f.Servers == 0 && !async && (!began || f.Config.SwitchToSync > 0) {
+	if (f.Servers == 0 || c.LocalEpochs > 0) && !async && (!began || f.Config.SwitchToSync > 0) {
 		m.add(optimiser, Array, slices.Repeat([]int64{w}, f.Slots)...)
+	}
+	if c.LocalEpochs > 0 {
+		m.add(averaged, Array, f.summed())
 	}
 	return *m
 }
@@ -232,7 +236,7 @@ func (f *Forecast) heap(m *Memory, p partition.RankReport, count int, async bool
 	m.add("best weights", Heap, w)
 	f.start(m, w)
 	if f.Servers > 0 || async {
-		m.add("weights in messages", Heap, size.Product(4, w))
+		m.add("weights in messages", Heap, size.Product(4, f.summed()))
 	}
 	switch {
 	case async:
@@ -291,10 +295,24 @@ func (f *Forecast) ServerRank(ranks int) Memory {
 	return *m
 }
 
+// summed is the bytes of what ranks add up: gradients, or where they step weights of
+// their own these and the optimiser's state.
+func (f *Forecast) summed() int64 {
+	n := int64(f.Net.NumWeights())
+	if f.Config.LocalEpochs > 0 {
+		n = size.Product(n, int64(1+f.Slots))
+	}
+	return floats(n)
+}
+
 // serve is what a server of so many graph ranks has beside the weights.
 func (f *Forecast) serve(m *Memory, ranks int) {
-	n := floats(int64(f.Net.NumWeights()))
-	m.add(optimiser, Array, slices.Repeat([]int64{n}, f.Slots)...)
+	n := f.summed()
+	if f.Config.LocalEpochs > 0 { // the last sum
+		m.add(averaged, Heap, n)
+	} else {
+		m.add(optimiser, Array, slices.Repeat([]int64{n}, f.Slots)...)
+	}
 	// Gradients until their sum, what is sent, and versions.
 	copies := size.Sum(int64(2*(ranks+f.Servers)), int64(f.Config.MostStaleness()), 2)
 	m.add("gradients and messages", Heap, size.Product(copies, n))
