@@ -33,8 +33,8 @@ const forwardShare = 4
 
 func newBudget(c *Config) budget {
 	b := budget{usd: c.BudgetUSD(), few: max(fewEpochs, c.EvalEvery+1)}
-	if c.Mode == "async" {
-		b.ahead = c.MostStaleness() + 1 // none can be farther ahead of rank 0
+	if c.Asynchronous() {
+		b.ahead = c.MostStaleness() + 1 // none can be farther ahead of rank 0; free, epochs are the server's
 	}
 	return b
 }

@@ -59,11 +59,11 @@ func (r *run) serveMeans() error {
 // asynchrony.
 func (r *run) serveAsync(weights []float32, u protocol.Updater) error {
 	for trained := r.from.Epoch; ; {
-		setting, err := params.AsyncSetting(r.world, r.Graph, 0, r.cfg.MostStaleness(), trained)
+		setting, err := params.AsyncSetting(r.world, r.Graph, 0, engine.Bound(r.cfg), trained)
 		if err != nil {
 			return err
 		}
-		s := protocol.New(setting, r.rank-r.Graph, params.Layers(r.net), weights, u)
+		s := engine.NewMachine(r.cfg, setting, r.rank-r.Graph, params.Layers(r.net), weights, u)
 		r.world.SetLimits(r.patient(s.Version, s.Owing))
 		in := params.NewServer(r.world, params.TagAsync, s, r.watcher, r.fault)
 		if err := in.Run(); err != nil {
@@ -105,7 +105,7 @@ func (r *run) settle(s *params.Server, v engine.Verdict, u protocol.Updater) err
 }
 
 // asynchronous tells whether the run begins, or goes on, in bounded asynchrony.
-func (r *run) asynchronous() bool { return r.cfg.Mode == "async" && !r.from.Switched }
+func (r *run) asynchronous() bool { return r.cfg.Asynchronous() && !r.from.Switched }
 
 // patient are the limits of a server. It hears late of what holds up a graph
 // rank, who knows better whom it waits for, and so lets it speak first.

@@ -84,15 +84,20 @@ func (s *Bounded) Room(at halo.Slot) kernels.Mat { return s.at(at).room }
 func (s *Bounded) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
 	x := s.at(at).host(rows, lo, hi)
 	for q := range s.o.Plan.Parts {
-		first, out := s.share(at, q, lo, hi, x, rows.Cols)
-		if out.Len == 0 {
-			continue
-		}
-		if err := s.send(q, message{slot: at, first: first, rows: out.Len}, out); err != nil {
+		if err := s.offer(at, q, lo, hi, x, rows.Cols); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// offer sends those of the rows lo..hi-1 of x that go to rank q.
+func (s *Bounded) offer(at halo.Slot, q, lo, hi int, x []float32, width int) error {
+	first, out := s.share(at, q, lo, hi, x, width)
+	if out.Len == 0 {
+		return nil
+	}
+	return s.send(q, message{slot: at, first: first, rows: out.Len}, out)
 }
 
 // share is which of the rows lo..hi-1 of x go to rank q, and the place of the first
@@ -161,13 +166,19 @@ func (s *Bounded) Arrived(at halo.Slot) (bool, error) { return s.at(at).complete
 // Take implements halo.Source. It takes the oldest message that has been accepted
 // for the slot's layer and direction, of whatever epoch.
 func (s *Bounded) Take(at halo.Slot) (lo, hi int, err error) {
+	lo, hi, _, err = s.take(at)
+	return lo, hi, err
+}
+
+// take is Take, and tells which rank has sent the rows.
+func (s *Bounded) take(at halo.Slot) (lo, hi, from int, err error) {
 	began := time.Now()
-	lo, hi, from, err := s.at(at).take(s.o.Codec)
+	lo, hi, from, err = s.at(at).take(s.o.Codec)
 	if err != nil {
-		return 0, 0, fault.New(fault.Runtime, "halo", "", "rank %d: rows of layer %d from rank %d are damaged: %v", s.o.Rank, at.Layer, from, err)
+		return 0, 0, from, fault.New(fault.Runtime, "halo", "", "rank %d: rows of layer %d from rank %d are damaged: %v", s.o.Rank, at.Layer, from, err)
 	}
 	s.count(halo.Stats{Decode: time.Since(began)})
-	return lo, hi, nil
+	return lo, hi, from, nil
 }
 
 // Want implements halo.Source. Backward there is nothing, since plans are without

@@ -32,8 +32,9 @@ type Config struct {
 	Threads        int     `default:"0" group:"World" help:"Worker threads a rank, which its parts share. 0: this machine's processors shared by the ranks on it." toml:"threads"`
 	Partitioner    string  `default:"" group:"World" help:"contiguous, hash, ldg, fennel, multilevel or file:PATH. Empty: what the dataset was partitioned with, else fennel." toml:"partitioner"`
 	VertexOrder    string  `default:"" group:"World" help:"Order in which a rank numbers its vertices: auto, natural, rcm, lp or rabbit. Empty: what the dataset was partitioned with, else auto." toml:"vertex-order"`
-	Mode           string  `default:"pipe" enum:"pipe,nopipe,async" group:"World" help:"pipe: in step, with all the overlap that the tasks allow; nopipe: one stage after another; async: intervals of vertices go on with what rows are there, within --staleness." toml:"mode"`
+	Mode           string  `default:"pipe" enum:"pipe,nopipe,async,free" group:"World" help:"pipe: in step, with all the overlap that the tasks allow; nopipe: one stage after another; async: intervals of vertices go on with what rows are there, within --staleness; free: each rank trains its part at its own pace, with the ghosts that others have pushed last, and the server steps when a rank's gradient comes (DIGEST-A)." toml:"mode"`
 	Staleness      int     `default:"0" group:"World" help:"Epochs that an interval may be ahead of the slowest one of all ranks (async)." toml:"staleness"`
+	DelayBound     int     `name:"delay-bound" default:"0" group:"World" help:"Updates of other ranks that the server may apply while a rank is at work on one (free), as many at least as there are other graph ranks; 0: any number, so that nobody ever waits for a slow rank." toml:"delay-bound"`
 	SwitchToSync   float64 `default:"0" group:"World" help:"Go on synchronously once validation accuracy is within this fraction of --target-acc (async); 0: never." toml:"switch-to-sync"`
 	Intervals      int     `default:"0" group:"World" help:"Intervals of each rank's vertices, which tasks work on; 0: by their number." toml:"intervals"`
 	Delay          string  `default:"" group:"World" help:"For experiments with stragglers: RANK:DURATION:SHARE lets a rank, or a part with --parts, (* is each) stand still so long before that share of its gathers." toml:"delay"`
@@ -147,6 +148,7 @@ func (c *Config) Validate() error {
 		{c.Keep >= 0, "keep", c.Keep, "0 or more"},
 		{c.Patience >= 0, "patience", c.Patience, "0 or more"},
 		{c.TargetAcc >= 0 && c.TargetAcc <= 1, "target-acc", c.TargetAcc, "a fraction from 0 to 1"},
+		{c.DelayBound >= 0, "delay-bound", c.DelayBound, "0 or more"},
 		{c.LocalEpochs >= 0, "local-epochs", c.LocalEpochs, "0 or more"},
 		{c.ServerCorrection >= 0, "server-correction", c.ServerCorrection, "0 or more"},
 		{c.CorrectionBatch >= 0, "correction-batch", c.CorrectionBatch, "0 or more"},

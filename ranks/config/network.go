@@ -71,13 +71,15 @@ func (c *Config) Exact() bool { return c.Ghosts().Name == refresh.NameAlways && 
 // of the epoch.
 func (c *Config) checkRefresh() error {
 	policy, err := refresh.Parse(c.Refresh)
-	if err != nil || c.Exact() {
+	if err != nil || c.Exact() && c.Mode != Free {
 		return err
 	}
 	refuse := func(flag, value, remedy string) error {
 		return fault.New(fault.Usage, "train", "", "--refresh=%s with --%s=%s", c.Refresh, flag, value).Then("%s", remedy)
 	}
 	switch list, _ := tune.Candidates(c.Codec); {
+	case c.Mode == Free:
+		return c.checkFree()
 	case c.Mode == "async":
 		return refuse("mode", c.Mode, "choose one of the two: intervals in bounded asynchrony use the newest rows that have come")
 	case !slices.Contains([]string{refresh.NameAlways, refresh.NamePrevious, refresh.NameNever}, policy.Name) || policy.Rows || policy.Grads || !c.Returns():
@@ -93,6 +95,9 @@ func (c *Config) checkRefresh() error {
 // checkAsync refuses what bounded asynchrony does not do.
 func (c *Config) checkAsync() error {
 	if c.Mode != "async" {
+		if c.Mode != Free && c.DelayBound != 0 {
+			return fault.New(fault.Usage, "train", "", "--delay-bound=%d", c.DelayBound).Then("it needs --mode free")
+		}
 		if c.Staleness != 0 || c.SwitchToSync != 0 {
 			return fault.New(fault.Usage, "train", "", "--staleness=%d --switch-to-sync=%g", c.Staleness, c.SwitchToSync).Then("they need --mode async")
 		}

@@ -27,7 +27,7 @@ func (c *Config) Step(epoch, k int) int {
 // is multiplied on each of so many ranks, so that the mean of the steps that they take
 // on their own is the step on the mean loss.
 func (c *Config) LossShare(ranks int) int {
-	if c.LocalEpochs > 0 {
+	if c.LocalEpochs > 0 || c.Mode == Free {
 		return ranks
 	}
 	return 1
@@ -40,8 +40,8 @@ func (c *Config) checkRounds() error {
 		return fault.New(fault.Usage, "train", "", "--%s=%v %s", flag, value, what).Then("%s", remedy)
 	}
 	switch {
-	case c.LocalEpochs > 0 && c.Mode == "async":
-		return refuse("local-epochs", c.LocalEpochs, "with --mode=async", "choose one of the two: in bounded asynchrony intervals have weights of their own, and servers step")
+	case c.LocalEpochs > 0 && c.Asynchronous():
+		return refuse("local-epochs", c.LocalEpochs, "with --mode="+c.Mode, "choose one of the two: ranks that do not go in step have no round to end together")
 	case c.ServerCorrection > 0 && c.LocalEpochs == 0:
 		return refuse("server-correction", c.ServerCorrection, "without --local-epochs", "say with --local-epochs how many epochs are between two corrections")
 	case c.ServerCorrection > 0 && c.Exact():

@@ -6,6 +6,7 @@ import (
 	"siafu/halo/refresh"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/schedule"
 )
@@ -20,6 +21,7 @@ import (
 type route struct {
 	graph  *graphwork.Work // nil in a network without propagation
 	ghosts halo.Collective // nil where none are gathered
+	oneWay bool            // gradients of ghosts stay where they are
 
 	forwardWalk, backwardWalk, epochWalk *walk
 
@@ -30,6 +32,10 @@ type route struct {
 // connect makes the routes of evaluations and of training. reduction may be nil;
 // all memory comes from a.
 func (s *lockstep) connect(e *Engine, reduction *halo.Reduction, a *mapped.Arena) {
+	if e.Config.Mode == config.Free && s.store.Memory() != model.Forward {
+		s.connectFree(e, a)
+		return
+	}
 	o := graphwork.Options{Half: e.Config.Gather == "bf16", Reduction: reduction}
 	o.Forward = s.store.Memory() == model.Forward || e.Config.Alone() && e.Config.ServerCorrection == 0 && e.Peers.Size() > 1
 	s.prepare(e, o, e.Codecs[0], a)
@@ -39,7 +45,7 @@ func (s *lockstep) connect(e *Engine, reduction *halo.Reduction, a *mapped.Arena
 // refresh makes the route of training where it differs from that of evaluations,
 // which is exact. o is what that has been made with.
 func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
-	if s.exchange == nil || e.Config.Exact() {
+	if s.exchange == nil || e.Config.Exact() || e.Config.Mode == config.Free {
 		return
 	}
 	way := *s.exact

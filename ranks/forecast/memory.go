@@ -148,9 +148,9 @@ func (f *Forecast) GraphRank(rank int, p partition.RankReport) Memory {
 		return f.graphRank(rank, p, f.Config, model.Forward)
 	}
 	m := f.graphRank(rank, p, f.Config, engine.Memory(f.Config))
-	if f.Config.Mode == "async" {
+	if f.Config.Asynchronous() {
 		c := f.Config
-		c.Mode, c.Intervals = "pipe", c.IntervalsOf(f.Net, int(p.Vertices))
+		c.Mode, c.Refresh, c.Intervals = "pipe", refresh.NameAlways, c.IntervalsOf(f.Net, int(p.Vertices))
 		stand := model.Forward
 		if c.SwitchToSync > 0 {
 			stand = engine.Memory(c)
@@ -170,7 +170,7 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 		m.add("more than can be counted", Array, size.Most)
 	}
 	n, w := p.Vertices, size.RoundUp(floats(int64(f.Net.NumWeights())), 64)
-	async, began, count := c.Mode == "async", f.Config.Mode == "async", c.IntervalsOf(f.Net, int(n))
+	async, began, count := c.Mode == "async", f.Config.Asynchronous(), c.IntervalsOf(f.Net, int(n))
 	if stand != model.Forward {
 		m.add("transpose of the features", Array, size.Product(p.FeatureNNZ, f.foot.PerNonZero))
 	}
@@ -183,7 +183,7 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	} else { // intervals share weights, and there is the sum of their gradients
 		m.add(weights, Array, w, w, w, size.Product(int64(count), max(own-w, 0)))
 	}
-	f.heap(m, p, count, async)
+	f.heap(m, p, count, c.Asynchronous())
 	if f.Servers == 0 && began && rank == 0 {
 		f.serve(m, f.Graph)
 	}
@@ -315,5 +315,8 @@ func (f *Forecast) serve(m *Memory, ranks int) {
 	}
 	// Gradients until their sum, what is sent, and versions.
 	copies := size.Sum(int64(2*(ranks+f.Servers)), int64(f.Config.MostStaleness()), 2)
+	if f.Config.Mode == config.Free { // of all ranks, some of which may talk to other servers else
+		copies = int64(2*f.Graph + 2)
+	}
 	m.add("gradients and messages", Heap, size.Product(copies, n))
 }
