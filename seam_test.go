@@ -13,7 +13,7 @@ import (
 
 // hostReaders are the files that may take a matrix for memory of the host's
 // (Mat.Host), because they have asked whether it is.
-var hostReaders = []string{"halo/exchange.go", "halo/refresh/series.go", "halo/staged.go"}
+var hostReaders = []string{"halo/exchange.go", "halo/batch.go", "halo/refresh/series.go", "halo/staged.go"}
 
 // Layers, gathers, exchanges and all else of a run compute with kernels.Ops and
 // read matrices through it. Kernels are methods of Team, which is one: none is a

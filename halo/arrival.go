@@ -99,6 +99,10 @@ func (h *chunked) collect() error {
 }
 
 func (h *chunked) accept(m comm.Message) {
+	if h.way.stays != nil && len(m.Data) == 0 {
+		h.owed[m.Source], h.stayed[m.Source] = 0, true
+		return
+	}
 	h.owed[m.Source]--
 	h.waiting = append(h.waiting, incoming{from: m.Source, data: m.Data})
 }

@@ -42,7 +42,8 @@ type chunked struct {
 	leaving []comm.Request
 	failed  error
 
-	owed    []int // chunks that each rank has not sent yet
+	owed    []int  // chunks that each rank has not sent yet
+	stayed  []bool // ranks that have said that their rows stay
 	waiting []incoming
 	ready   []incoming // those that are decoded at once
 	decode  func(lo, hi int)
@@ -107,12 +108,21 @@ func (h *chunked) begin(w way, k Key) error {
 	for q := range h.owed {
 		h.owed[q] = h.chunks(span(w.inStart, q))
 	}
+	if w.stays != nil {
+		h.stayed = append(h.stayed[:0], make([]bool, len(h.owed))...)
+	}
 	h.cut()
 	h.lost = h.feedback()
 	h.team.Run(len(h.out), 1, h.encode)
 	h.stats.Encode += time.Since(start)
 	for i := range h.out {
-		h.stats.count(4*(h.out[i].end-h.out[i].from)*w.out.Cols, len(h.out[i].block))
+		o := &h.out[i]
+		raw := 4 * (o.end - o.from) * w.out.Cols
+		if len(o.block) == 0 { // nothing but the message that says so
+			raw = 0
+			h.stats.Messages++
+		}
+		h.stats.count(raw, len(o.block))
 	}
 	return h.failed
 }
@@ -136,6 +146,9 @@ func (h *chunked) cut() {
 			if rows <= 0 {
 				continue
 			}
+			if first > 0 && h.way.stays != nil && h.way.stays[q] {
+				continue // one message says so
+			}
 			o := outgoing{to: q, first: first, from: from, end: from + min(h.rows, rows)}
 			if n := len(h.out); n < len(old) {
 				o.block = old[n].block
@@ -150,7 +163,7 @@ func (h *chunked) feedback() codec.Feedback {
 	if h.losts == nil || h.key.Apart {
 		return nil
 	}
-	return h.losses(series{h.key.Layer, h.way.out.Cols, h.way.backward}, h.way.out.Len)
+	return h.losses(series{h.key.Layer, h.way.out.Cols, h.way.backward}, max(h.way.outAll, h.way.out.Len))
 }
 
 // losses is what has been lost of a series of so many rows. It is made when it is
@@ -168,14 +181,22 @@ func (h *chunked) losses(s series, rows int) codec.Feedback {
 func (h *chunked) encodeChunks(lo, hi int) {
 	for i := lo; i < hi; i++ {
 		o := &h.out[i]
-		lost := h.lost
-		if lost != nil {
-			lost = lost[o.from*h.way.out.Cols : o.end*h.way.out.Cols]
-		}
-		o.block = codec.EncodeBlock(o.block[:0], h.codec, h.way.out.Part(o.from, o.end), o.first, h.key, lost)
+		o.block = h.encodeChunk(o)
 		r, err := h.comm.Isend(o.block, o.to, h.tag)
 		h.sent(r, err)
 	}
+}
+
+// encodeChunk is the message of a chunk, nothing for a rank whose rows stay.
+func (h *chunked) encodeChunk(o *outgoing) []byte {
+	if h.way.stays != nil && h.way.stays[o.to] {
+		return o.block[:0]
+	}
+	var lost codec.Rows
+	if h.lost != nil {
+		lost = codec.Rows{X: h.lost, Cols: h.way.out.Cols, Len: len(h.lost) / h.way.out.Cols, Index: h.way.places}.Part(o.from, o.end)
+	}
+	return codec.EncodeFed(o.block[:0], h.codec, h.way.out.Part(o.from, o.end), o.first, h.key, lost)
 }
 
 // sent notes a message that was begun, and asks for those begun before: MPI

@@ -12,29 +12,41 @@ import (
 // direct carries rows as they are, without frames: their lengths follow from
 // the plan, and ghosts' rows arrive where they belong.
 type direct struct {
-	comm    comm.Comm
-	plan    *Plan
-	team    Parallel
-	stats   *Stats
-	packed  []float32 // [len(SendRows) x maxCols], rows of own vertices
-	request comm.Request
+	comm  comm.Comm
+	team  Parallel
+	stats *Stats
+	parts int
+	// Rows on their way: near of own vertices [len(SendRows) x maxCols], far of
+	// ghosts, where these do not come to where they stand.
+	near, far []float32
+	request   comm.Request
 
 	sendCounts, recvCounts []int
 
-	own      codec.Rows // whose rows are packed or added to
-	from, to int        // rows of packed that are being added
+	rows     codec.Rows // that are packed, or put where they stand
+	packed   []float32
+	from, to int // rows of packed that are being put there
+	add      bool
 	pack     func(lo, hi int)
-	add      func(lo, hi int)
+	put      func(lo, hi int)
 }
 
-func newDirect(c comm.Comm, p *Plan, team Parallel, a *mapped.Arena, maxCols int, stats *Stats) *direct {
+func newDirect(c comm.Comm, parts int, team Parallel, near, far []float32, stats *Stats) *direct {
 	d := &direct{
-		comm: c, plan: p, team: team, stats: stats,
-		packed:     mapped.Make[float32](a, len(p.SendRows)*maxCols),
-		sendCounts: make([]int, p.Parts), recvCounts: make([]int, p.Parts),
+		comm: c, parts: parts, team: team, stats: stats, near: near, far: far,
+		sendCounts: make([]int, parts), recvCounts: make([]int, parts),
 	}
-	d.pack, d.add = d.packRows, d.addRows
+	d.pack, d.put = d.packRows, d.putRows
 	return d
+}
+
+// buffers are where the rows of a way are packed that go out, and where those come
+// in that belong elsewhere.
+func (d *direct) buffers(w way) (out, in []float32) {
+	if w.backward {
+		return d.far, d.near
+	}
+	return d.near, d.far
 }
 
 // rowGrain is how many rows a worker copies at a time.
@@ -42,20 +54,21 @@ const rowGrain = 256
 
 func (d *direct) begin(w way, _ codec.Key) error {
 	start := time.Now()
-	out, in := w.out.X, w.in.X
-	if w.add {
-		in = d.packed
+	out, in := d.buffers(w)
+	if w.in.Index == nil {
+		in = w.in.X
 	}
 	if w.out.Index != nil {
-		d.own = w.out
+		d.rows, d.packed = w.out, out
 		d.team.Run(w.out.Len, rowGrain, d.pack)
-		out = d.packed
+	} else {
+		out = w.out.X
 	}
 	d.stats.Encode += time.Since(start)
-	if d.plan.Parts == 1 {
+	if d.parts == 1 {
 		return nil
 	}
-	for q := range d.plan.Parts {
+	for q := range d.parts {
 		d.sendCounts[q] = 4 * w.out.Cols * span(w.outStart, q)
 		d.recvCounts[q] = 4 * w.in.Cols * span(w.inStart, q)
 		d.stats.count(d.sendCounts[q], d.sendCounts[q])
@@ -66,10 +79,10 @@ func (d *direct) begin(w way, _ codec.Key) error {
 	return err
 }
 
-// packRows copies own rows to their places in packed.
+// packRows copies rows to their places in packed.
 func (d *direct) packRows(lo, hi int) {
 	for i := lo; i < hi; i++ {
-		copy(d.packed[i*d.own.Cols:(i+1)*d.own.Cols], d.own.Row(i))
+		copy(d.packed[i*d.rows.Cols:(i+1)*d.rows.Cols], d.rows.Row(i))
 	}
 }
 
@@ -99,23 +112,29 @@ func (d *direct) end(w way) error {
 	if err := d.await(); err != nil {
 		return err
 	}
-	if !w.add {
+	if w.in.Index == nil {
 		return nil
 	}
 	start := time.Now()
-	d.own = w.in
-	for q := range d.plan.Parts {
+	_, d.packed = d.buffers(w)
+	d.rows, d.add = w.in, w.add
+	for q := range d.parts {
 		// Rows of one rank are distinct, so they can be added side by side.
 		d.from, d.to = int(w.inStart[q]), int(w.inStart[q+1])
-		d.team.Run(d.to-d.from, rowGrain, d.add)
+		d.team.Run(d.to-d.from, rowGrain, d.put)
 	}
 	d.stats.Decode += time.Since(start)
 	return nil
 }
 
-// addRows adds rows of packed, counted from d.from, to own rows.
-func (d *direct) addRows(lo, hi int) {
+// putRows sets rows to those of packed, counted from d.from, or adds these.
+func (d *direct) putRows(lo, hi int) {
 	for i := d.from + lo; i < d.from+hi; i++ {
-		kernels.AddRow(d.own.Row(i), d.packed[i*d.own.Cols:(i+1)*d.own.Cols])
+		row := d.packed[i*d.rows.Cols : (i+1)*d.rows.Cols]
+		if d.add {
+			kernels.AddRow(d.rows.Row(i), row)
+		} else {
+			copy(d.rows.Row(i), row)
+		}
 	}
 }

@@ -100,6 +100,13 @@ type way struct {
 	backward, add     bool
 	out, in           codec.Rows
 	outStart, inStart []int64
+	// Where not all rows go out: which of outAll those are; nil: all. What codecs
+	// have lost is kept of all of them.
+	places []uint32
+	outAll int
+	// Which ranks get a message without rows, which says that those that they have
+	// stay; nil: rows of all ranks travel.
+	stays []bool
 }
 
 func (w *way) name() string {
@@ -174,7 +181,8 @@ func (e *Exchange) identify() {
 
 func (e *Exchange) useDirect() {
 	if e.direct == nil {
-		e.direct = newDirect(e.comm, e.plan, e.team, e.arena.For(Buffers), e.maxCols, &e.stats)
+		near := mapped.Make[float32](e.arena.For(Buffers), len(e.plan.SendRows)*e.maxCols)
+		e.direct = newDirect(e.comm, e.plan.Parts, e.team, near, nil, &e.stats)
 	}
 	e.carrier = e.direct
 }

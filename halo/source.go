@@ -11,20 +11,26 @@ type Slot struct {
 	// Apart tells that the rows are none of a training series, such as those of
 	// an evaluation.
 	Apart bool
+	// Ahead tells that they are of a pass that only refreshes ghosts, for the one that
+	// trains in the same epoch and for later ones.
+	Ahead bool
 }
 
 // Shape is a layer that gathers.
 type Shape struct {
 	Layer, Width int
 	Backward     bool // gradients of ghosts go home, too
+	Scores       int  // of attention: so many columns, the last ones, are scores
 }
 
 // View is rows of other ranks as a gather reads them, and of which epochs they
 // are. Blocks are in ascending order and do not overlap; rows in none of them
-// have never come, and are zeros.
+// have never come, and are zeros. Epochs, where there are any, say it of each row:
+// they count from 1, and 0 is one that is not there.
 type View struct {
 	Rows   kernels.Mat
 	Blocks []Block
+	Epochs []int32
 }
 
 // Block says of which epoch the rows First..First+Rows-1 are.

@@ -89,7 +89,7 @@ func (c Chosen) Want(s Slot) (View, error) {
 	if s.Backward {
 		return View{Rows: t.Sums(t.width)}, nil
 	}
-	return View{t.Ghosts(t.width), t.brought[:t.arrivals]}, nil
+	return View{Rows: t.Ghosts(t.width), Blocks: t.brought[:t.arrivals]}, nil
 }
 
 // Add implements Source.

@@ -46,6 +46,7 @@ func TestInvocationsAreForetold(t *testing.T) {
 		"gin, recompute":       func(c *Config) { c.Model, c.Recompute = "gin", true },
 		"kept in half":         func(c *Config) { c.InputDropout, c.CacheInput, c.Features = 0, "on", "bf16" },
 		"rows of epoch before": func(c *Config) { c.Dropout, c.Refresh = 0, "previous" },
+		"refreshed apart":      func(c *Config) { c.Layers, c.Refresh = 3, "age:2" },
 		"whole rows, not thin": func(c *Config) { c.LambdaWithout = "rematerialisation,streaming" },
 		"stages apart":         func(c *Config) { c.Layers, c.LambdaWithout = 3, "fusion" },
 		"nopipe, one rank":     func(c *Config) { c.Mode, c.Ranks = "nopipe", 1 },

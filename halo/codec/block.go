@@ -35,11 +35,20 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // EncodeBlock appends the block of src, which are the rows from first on of a
 // message. lost, unless it is nil, is what has been lost of them so far.
 func EncodeBlock(dst []byte, c Codec, src Rows, first int, k Key, lost Feedback) []byte {
+	if lost == nil {
+		return EncodeFed(dst, c, src, first, k, Rows{})
+	}
+	return EncodeFed(dst, c, src, first, k, Rows{X: lost[:src.Len*src.Cols], Cols: src.Cols, Len: src.Len})
+}
+
+// EncodeFed is EncodeBlock where what has been lost of row i of src is row i of
+// lost; no columns are none.
+func EncodeFed(dst []byte, c Codec, src Rows, first int, k Key, lost Rows) []byte {
 	at := len(dst)
 	size, _ := c.Size(src.Len, src.Cols)
 	dst = slices.Grow(dst, BlockHeader+size)[:at+BlockHeader]
-	if lost != nil {
-		dst = lost.encode(dst, c, src, k)
+	if lost.Cols > 0 {
+		dst = feedBack(dst, c, src, k, lost)
 	} else {
 		dst = c.Encode(dst, src, k)
 	}

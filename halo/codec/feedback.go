@@ -19,11 +19,12 @@ func (c Corrected) Name() string { return c.Codec.Name() + "+ef" }
 // as much memory as they do: [rows x cols], zero at first.
 type Feedback []float32
 
-// encode appends the payload of src to dst. What is lost of a row that is not
-// finite is forgotten.
-func (f Feedback) encode(dst []byte, c Codec, src Rows, k Key) []byte {
-	meant := Rows{X: f[:src.Len*src.Cols], Cols: src.Cols, Len: src.Len, IDs: src.IDs, Sums: src.Sums}
-	allFinite := true
+// feedBack appends the payload of src to dst, less what has been lost of it, and
+// keeps there what is lost of that. What is lost of a row that is not finite is
+// forgotten.
+func feedBack(dst []byte, c Codec, src Rows, k Key, lost Rows) []byte {
+	meant, allFinite := lost, true
+	meant.IDs, meant.Sums = src.IDs, src.Sums
 	for i := range src.Len {
 		row := meant.Row(i)
 		kernels.ScaleRow(row, -1)
@@ -33,7 +34,9 @@ func (f Feedback) encode(dst []byte, c Codec, src Rows, k Key) []byte {
 	}
 	at := len(dst)
 	dst = c.Encode(dst, meant, k)
-	kernels.ScaleRow(meant.X, -1)
+	for i := range meant.Len {
+		kernels.ScaleRow(meant.Row(i), -1)
+	}
 	if c.Decode(meant, dst[at:], true) != nil {
 		panic("codec: a payload that its codec does not decode")
 	}

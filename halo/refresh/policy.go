@@ -131,6 +131,45 @@ func (p Policy) String() string {
 	return p.Name + ":" + strings.Join(args, ",")
 }
 
+// Passes is how many passes that only refresh ghosts a run of so many epochs has.
+func (p Policy) Passes(epochs int) int {
+	if p.Name != NameAge {
+		return 0
+	}
+	return (epochs + p.Epochs - 1) / p.Epochs
+}
+
+// Outlive is how many times the rows of an exchange can be on their way beyond their
+// task, those that leave and those that come counted.
+func (p Policy) Outlive() int64 {
+	switch {
+	case p.Name == NamePrevious && !p.Rows && !p.Grads:
+		return 4
+	case p.Name == NamePrevious, p.Lag > 0, p.Name == NameDelay && p.Epochs > 0:
+		return 2
+	}
+	return 0
+}
+
+// Share is the part of all rows that travels in an epoch, in the mean of so many, and
+// whether that is just so: else it is to be expected, or of drift the most.
+func (p Policy) Share(epochs int) (share float64, exact bool) {
+	switch p.Name {
+	case NameNever:
+		return 0, true
+	case NameEvery, NameAge:
+		times := (epochs + p.Epochs - 1) / p.Epochs
+		return float64(times) / float64(max(epochs, 1)), true
+	case NameSample:
+		return p.Value, p.Value == 1
+	case NameDelay:
+		return 1 / float64(max(p.Epochs, 1)), p.Epochs <= 1
+	case NameDrift:
+		return 1, false
+	}
+	return 1, true
+}
+
 // epochs is the parameter Policy.Epochs.
 func epochs(want string, least, most int) parameter {
 	return parameter{want, func(p *Policy, text string) bool { return count(&p.Epochs, text, least, most) },

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"slices"
-
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/halo/codec"
@@ -61,7 +59,7 @@ func (c *Config) Ghosts() refresh.Policy {
 func (c *Config) Alone() bool { return c.Ghosts().Name == refresh.NameNever }
 
 // Returns tells whether gradients of ghosts go to their owners.
-func (c *Config) Returns() bool { return c.GhostGradients != "no" }
+func (c *Config) Returns() bool { return c.GhostGradients != "no" && c.Mode != Free }
 
 // Exact tells whether passes that train use the rows of the same epoch, and their
 // gradients.
@@ -71,7 +69,7 @@ func (c *Config) Exact() bool { return c.Ghosts().Name == refresh.NameAlways && 
 // of the epoch.
 func (c *Config) checkRefresh() error {
 	policy, err := refresh.Parse(c.Refresh)
-	if err != nil || c.Exact() && c.Mode != Free {
+	if err != nil || c.Exact() {
 		return err
 	}
 	refuse := func(flag, value, remedy string) error {
@@ -82,8 +80,8 @@ func (c *Config) checkRefresh() error {
 		return c.checkFree()
 	case c.Mode == "async":
 		return refuse("mode", c.Mode, "choose one of the two: intervals in bounded asynchrony use the newest rows that have come")
-	case !slices.Contains([]string{refresh.NameAlways, refresh.NamePrevious, refresh.NameNever}, policy.Name) || policy.Rows || policy.Grads || !c.Returns():
-		return refuse("ghost-gradients", c.GhostGradients, "choose always, previous or never, with yes: runs do not train with others as yet")
+	case policy.Name == refresh.NameSample && c.PreAggregate == "on":
+		return refuse("pre-aggregate", c.PreAggregate, "leave --pre-aggregate out: a vertex is drawn by itself, and a sum has many")
 	case list != nil:
 		return refuse("codec", c.Codec, "name the codec: nobody waits for rows, so that epochs do not show which one is fastest")
 	case c.Alone() && c.CacheInput == "on":

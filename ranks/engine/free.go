@@ -65,7 +65,7 @@ func (deaf) Push(int, int, []float32) error { return nil }
 
 // connectFree makes the only route of ranks that go at their own pace.
 func (s *lockstep) connectFree(e *Engine, a *mapped.Arena) {
-	way := &route{oneWay: true}
+	way := &route{keeps: true}
 	s.route, s.training, s.exact = way, way, way
 	if s.store.Network.Spec.Propagates() {
 		way.graph = graphwork.New(s.store, e.Shard, graphwork.Options{Half: e.Config.Gather == "bf16"}, s.adder, a)

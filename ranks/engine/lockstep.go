@@ -35,8 +35,9 @@ type lockstep struct {
 	update     func(layer int) error
 	endsInLoss bool // the forward pass does
 
-	pass model.Pass
-	walk *walk // of the pass under way
+	pass  model.Pass
+	ahead bool  // the pass only refreshes ghosts
+	walk  *walk // of the pass under way
 }
 
 // walk is a pass as its tasks: those of an epoch, or of its way forward or back
@@ -79,6 +80,18 @@ func (s *lockstep) forward(p model.Pass, count bool) error {
 // graph ranks.
 func (s *lockstep) backward(p model.Pass) error {
 	return s.run(s.training, s.training.backwardWalk, p, false)
+}
+
+// refreshes runs a pass that only refreshes ghosts, where the source of a pass asks for
+// one before it. Collective over the graph ranks.
+func (s *lockstep) refreshes(p model.Pass) error {
+	source, ok := s.training.ghosts.(interface{ Ahead(epoch int) bool })
+	if !ok || !source.Ahead(p.Epoch) {
+		return nil
+	}
+	s.ahead = true
+	defer func() { s.ahead = false }()
+	return s.run(s.training, s.training.forwardWalk, p, false)
 }
 
 // epoch is forward and backward at once. Collective over the graph ranks.
@@ -141,7 +154,7 @@ func (s *lockstep) foretell(t schedule.Task) {
 	case schedule.GatherGhosts:
 		next.Stage = schedule.Apply
 	case schedule.GatherBackward:
-		if s.ghosts != nil { // gradients of other ranks have to come
+		if s.returns() { // gradients of other ranks have to come
 			return
 		}
 	case schedule.ReceiveBackward:

@@ -160,7 +160,7 @@ func (p *passes) backward(done []schedule.ID) {
 // first, so that they are on their way while the rest is computed; what returns
 // is added when all intervals have their own sums.
 func (p *passes) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
-	if p.r.ghosts == nil || p.r.oneWay {
+	if !p.r.returns() {
 		return p.each(schedule.GatherBackward, l, grads)
 	}
 	ghosts := p.pieces(schedule.GhostGrads, l, p.r.pieces, grads)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"siafu/halo"
+	"siafu/halo/refresh"
 	"siafu/ranks/world"
 )
 
@@ -42,6 +43,9 @@ func (e *Engine) reduce() (*halo.Reduction, error) {
 // sums tells whether rows may be added up before they are sent: edges carry
 // coefficients, and there is an exchange in every epoch.
 func (e *Engine) sums() bool {
+	if policy := e.Config.Ghosts().Name; policy == refresh.NameSample { // vertices are drawn one by one
+		return false
+	}
 	if e.Peers.Size() == 1 || !e.Network.Propagates() || e.Config.Model == "gat" {
 		return false
 	}

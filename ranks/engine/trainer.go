@@ -260,6 +260,9 @@ func (t *trainer) learn(p model.Pass, ready bool) error {
 	if ready {
 		return t.backward(p)
 	}
+	if err := t.refreshes(p); err != nil {
+		return err
+	}
 	return t.epoch(p)
 }
 

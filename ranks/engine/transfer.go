@@ -21,7 +21,7 @@ import (
 type route struct {
 	graph  *graphwork.Work // nil in a network without propagation
 	ghosts halo.Collective // nil where none are gathered
-	oneWay bool            // gradients of ghosts stay where they are
+	keeps  bool            // gradients of ghosts stay where they are
 
 	forwardWalk, backwardWalk, epochWalk *walk
 
@@ -48,16 +48,37 @@ func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
 	if s.exchange == nil || e.Config.Exact() || e.Config.Mode == config.Free {
 		return
 	}
-	way := *s.exact
-	switch e.Config.Ghosts().Name {
-	case refresh.NamePrevious:
-		way.ghosts = refresh.NewPrevious(way.graph.Shapes(), e.Config.Seed, e.Peers, way.graph.Plan, e.Codecs[0], e.packers, s.adder, a)
-	case refresh.NameNever:
+	way, policy := *s.exact, e.Config.Ghosts()
+	way.keeps = !e.Config.Returns()
+	ho := halo.HistoryOptions{
+		Shapes: s.shapes(&way), Seed: e.Config.Seed, Comm: e.Peers, Plan: way.graph.Plan, Codec: e.Codecs[0], Team: e.packers, Ops: s.adder, Arena: a,
+	}
+	switch {
+	case policy.Name == refresh.NameNever:
 		o.Alone, o.Forward = true, false
 		way.graph, way.ghosts = graphwork.New(s.store, e.Shard, o, s.adder, a), nil
+	case policy.Name == refresh.NameAlways: // the exchange is that of evaluations
+	case policy.Name == refresh.NamePrevious && !policy.Rows && !policy.Grads:
+		way.ghosts = refresh.NewPrevious(ho.Shapes, ho.Seed, ho.Comm, ho.Plan, ho.Codec, ho.Team, ho.Ops, a)
+	default:
+		way.ghosts = refresh.NewTimed(policy, ho)
+	}
+	if way.ghosts == nil || way.keeps {
 		a.Fill(func() { s.build(&way, e.Config.Mode == "nopipe") })
 	}
 	s.route, s.training = &way, &way
+}
+
+// returns tells whether gradients of ghosts go home along the route.
+func (r *route) returns() bool { return r.ghosts != nil && !r.keeps }
+
+// shapes are the layers that gather along a route.
+func (s *lockstep) shapes(r *route) []halo.Shape {
+	list := r.graph.Shapes()
+	for i := range list {
+		list[i].Backward = list[i].Backward && !r.keeps
+	}
+	return list
 }
 
 // reserve makes the room for what codecs lose of the rows of training.
@@ -65,7 +86,7 @@ func (s *lockstep) reserve() {
 	if s.training.ghosts == nil {
 		return
 	}
-	for _, l := range s.training.graph.Shapes() {
+	for _, l := range s.shapes(s.training) {
 		s.training.ghosts.Reserve(l)
 	}
 }
@@ -77,7 +98,7 @@ func (s *lockstep) slot(t schedule.Task) halo.Slot {
 	case schedule.GhostGrads, schedule.SendBackward, schedule.ReceiveBackward, schedule.AddSums:
 		backward = true
 	}
-	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: backward, Apart: !s.pass.Train || s.route != s.training}
+	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: backward, Apart: !s.pass.Train || s.route != s.training, Ahead: s.ahead}
 }
 
 // transfer runs a task of a layer between this rank and the others. Send and
@@ -86,16 +107,20 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 	at := s.slot(t)
 	switch t.Stage {
 	case schedule.Sum:
-		from, to := s.sumPieces[t.Interval], s.sumPieces[t.Interval+1]
-		s.graph.Sums(worker, l, from, s.ghosts.Room(at).Part(from, to))
+		if room := s.ghosts.Room(at); !room.IsNil() {
+			from, to := s.sumPieces[t.Interval], s.sumPieces[t.Interval+1]
+			s.graph.Sums(worker, l, from, room.Part(from, to))
+		}
 	case schedule.Send:
 		s.graph.Enter(l, s.pass)
 		return s.ghosts.Offer(at, l.Rows, 0, l.Rows.Rows)
 	case schedule.Receive:
 		return s.receive(worker, l, at)
 	case schedule.GhostGrads:
-		from, to := s.pieces[t.Interval], s.pieces[t.Interval+1]
-		s.graph.GhostGrads(worker, l, from, s.ghosts.Room(at).Part(from, to))
+		if room := s.ghosts.Room(at); !room.IsNil() {
+			from, to := s.pieces[t.Interval], s.pieces[t.Interval+1]
+			s.graph.GhostGrads(worker, l, from, room.Part(from, to))
+		}
 	case schedule.SendBackward:
 		room := s.ghosts.Room(at)
 		return s.ghosts.Offer(at, room, 0, room.Rows)

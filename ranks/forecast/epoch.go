@@ -36,6 +36,7 @@ func (e Epoch) Compute() float64 { return e.Tensor + e.Gather + e.Codec }
 func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 	var t Epoch
 	share := float64(l.shared(f.Graph))
+	travel, _ := f.Config.Ghosts().Share(f.Config.Epochs)
 	for _, p := range parts {
 		t.Tensor = max(t.Tensor, share*r.Row*float64(p.Vertices))
 	}
@@ -52,9 +53,9 @@ func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 			if e.Backward {
 				out, in = in, out
 			}
-			work = max(work, share*r.Codec.Work(out, in))
+			work = max(work, travel*share*r.Codec.Work(out, in))
 		}
-		rows := f.rows(e, parts, l)
+		rows := travel * f.rows(e, parts, l)
 		t.Gather += all
 		t.Codec += work
 		t.Rows += rows

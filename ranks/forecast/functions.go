@@ -76,6 +76,7 @@ func (f *Forecast) Functions(parts []partition.RankReport, ops kernels.Ops) (epo
 	} else {
 		epoch, run = whole.And(evaluation), whole.times(epochs).And(evaluation.times(evaluations+1))
 	}
+	run = run.And(forward.times(int64(f.Config.Ghosts().Passes(f.Config.Epochs))))
 	if evaluations == 0 {
 		epoch = whole
 	}

@@ -256,8 +256,7 @@ func (f *Forecast) messages(p partition.RankReport) (bytes int64) {
 }
 
 // encoded is what leaves through a codec, and what has arrived and is not decoded:
-// of one exchange at a time and, where transfers outlive their epoch, of two for
-// each.
+// of one exchange at a time and, where transfers outlive their epoch, of each.
 func (f *Forecast) encoded(p partition.RankReport) (bytes int64) {
 	rows, most := max(p.SendRows, p.Ghosts), int64(0)
 	for _, c := range f.Codecs {
@@ -266,10 +265,14 @@ func (f *Forecast) encoded(p partition.RankReport) (bytes int64) {
 			most = max(most, size.Product(2, out))
 		}
 	}
-	if f.Config.Ghosts().Name == refresh.NamePrevious && framed(f.Codecs[0]) {
+	policy := f.Config.Ghosts()
+	if policy.Name == refresh.NameDrift && !framed(f.Codecs[0]) { // rows travel in frames all the same
+		most = floats(2, rows, f.maxWidth())
+	}
+	if framed(f.Codecs[0]) {
 		for _, e := range f.Exchanges() {
 			out, _, _ := payload(f.Codecs[0], rows, int64(e.Width))
-			bytes = size.Sum(bytes, size.Product(4, out))
+			bytes = size.Sum(bytes, size.Product(policy.Outlive(), out))
 		}
 	}
 	return size.Sum(bytes, most)

@@ -53,7 +53,7 @@ func (f *Forecast) Exchanges() []Exchange {
 		}
 	}
 	for l := len(f.foot.Gathers) - 1; l >= 0; l-- {
-		if g := f.foot.Gathers[l]; g.Backward && f.Config.Mode != config.Free {
+		if g := f.foot.Gathers[l]; g.Backward && f.Config.Returns() {
 			list = append(list, Exchange{l, g.Width, true})
 		}
 	}

@@ -1,6 +1,8 @@
 package forecast
 
 import (
+	"math"
+
 	"siafu/graph/partition"
 	"siafu/graph/size"
 	"siafu/halo"
@@ -38,12 +40,12 @@ func payload(c codec.Codec, rows, cols int64) (bytes int64, exact bool, messages
 type Traffic struct {
 	Raw      int64 `json:"raw_bytes"`  // ghost rows of all ranks, as float32
 	Sent     int64 `json:"sent_bytes"` // and as they travel
-	Exact    bool  `json:"exact"`      // else Sent is an upper bound
+	Exact    bool  `json:"exact"`      // else Sent is an upper bound or, where some rows travel, what is to be expected
 	Messages int64 `json:"messages"`
 }
 
-// Traffic of ghost rows in an epoch, evaluations apart from training not
-// counted.
+// Traffic of ghost rows in an epoch, in the mean of a run, evaluations apart from
+// training not counted.
 func (f *Forecast) Traffic(parts []partition.RankReport) Traffic {
 	t := Traffic{Exact: true}
 	for _, e := range f.Exchanges() {
@@ -55,6 +57,13 @@ func (f *Forecast) Traffic(parts []partition.RankReport) Traffic {
 			t.Messages += messages
 		})
 	}
+	share, exact := f.Config.Ghosts().Share(f.Config.Epochs)
+	for _, n := range []*int64{&t.Raw, &t.Sent, &t.Messages} {
+		if share < 1 {
+			*n = int64(math.Round(share * float64(*n)))
+		}
+	}
+	t.Exact = t.Exact && exact
 	return t
 }
 

@@ -1,0 +1,223 @@
+package halo
+
+import (
+	"siafu/graph/mapped"
+	"siafu/halo/codec"
+	"siafu/halo/comm"
+	"siafu/kernels"
+)
+
+// Histories are rows that stand from one epoch to the next until others come, of all
+// layers and both directions, and what these share.
+type Histories struct {
+	o     HistoryOptions
+	parts []*Part
+	losts Feedbacks
+
+	// What is made for other ranks, of one layer at a time: gradients of ghosts
+	// [Ghosts x widest], where Ops compute and on the host, and sums.
+	gradients []float32
+	room      kernels.Mat
+	sums      kernels.Mat
+	// Where Ops compute elsewhere: rows that leave, on their way to the host.
+	packed   []float32
+	there    kernels.Mat
+	sendRows kernels.Vector[uint32]
+
+	shared *Batch // nil unless batches take turns
+	list   []*Batch
+}
+
+// HistoryOptions say between whom rows travel, and how.
+type HistoryOptions struct {
+	Shapes []Shape
+	Seed   uint64 // of codecs that round at random
+	Comm   comm.Comm
+	Plan   *Plan
+	Codec  codec.Codec
+	Team   Parallel
+	Ops    kernels.Ops // each history gets a fork
+	Arena  *mapped.Arena
+	// Parts are what travels at once: each of them at a time, at most.
+	Parts []*Part
+	// Apart gives each history batches of its own, so that they can be under way while
+	// others are.
+	Apart bool
+	// Framed has rows travel in frames even where they are not encoded, so that ranks
+	// can leave theirs out.
+	Framed bool
+}
+
+// firstTag is that of the messages of batches that travel side by side, of which there
+// are many more than tags.
+const firstTag, tags = 64, 16 << 10
+
+// NewHistories makes what histories share.
+func NewHistories(o HistoryOptions) *Histories {
+	h := &Histories{o: o, losts: Feedbacks{}}
+	p, widest, buffers := o.Plan, 0, o.Arena.For(Buffers)
+	backward := 0
+	for _, s := range o.Shapes {
+		widest = max(widest, s.Width)
+		if s.Backward {
+			backward = max(backward, s.Width)
+		}
+	}
+	h.gradients = mapped.Make[float32](o.Arena.For(Ghosts), p.Ghosts*backward)
+	h.room = kernels.PlaceMat(o.Ops, o.Arena.For(Ghosts), p.Ghosts, backward, h.gradients)
+	h.sums = kernels.NewMat(o.Ops, buffers, p.Sums, widest)
+	h.sendRows = kernels.Place(o.Ops, buffers, p.SendRows)
+	if o.Ops.Remote() {
+		h.packed = mapped.Make[float32](buffers, len(p.SendRows)*widest)
+		h.there = kernels.NewMat(o.Ops, buffers, len(p.SendRows), widest)
+	}
+	if !o.Apart {
+		near, far := h.buffers(widest)
+		h.shared = h.batch(near, far)
+	}
+	return h
+}
+
+// direct tells whether rows travel as they are, without frames.
+func (h *Histories) direct() bool { return h.o.Codec.ID() == (codec.ID{}) && !h.o.Framed }
+
+// buffers are those of batches of rows so wide: none where codecs make messages.
+func (h *Histories) buffers(width int) (near, far []float32) {
+	if !h.direct() {
+		return nil, nil
+	}
+	a := h.o.Arena.For(Buffers)
+	return mapped.Make[float32](a, len(h.o.Plan.SendRows)*width), mapped.Make[float32](a, h.o.Plan.Ghosts*width)
+}
+
+// History is rows of one layer in one direction: forward those of ghosts [Ghosts x
+// width], backward the gradients that other ranks hold of own rows, in the order of
+// the plan's SendRows [SendRows x width].
+type History struct {
+	*Histories
+	ops      kernels.Ops
+	shape    Shape
+	backward bool
+	Batches  []*Batch // by part
+	rows     []float32
+	there    kernels.Mat
+	epochs   []int32 // of each row, 0: it has never come
+	scale    struct {
+		factor float32
+		values int // columns
+		run    func(lo, hi int)
+	}
+}
+
+// NewHistory makes the history of a layer and direction.
+func (h *Histories) NewHistory(s Shape, backward bool) *History {
+	n, a := h.o.Plan.Ghosts, h.o.Arena.For(Ghosts)
+	if backward {
+		n, a = len(h.o.Plan.SendRows), h.o.Arena.For(Buffers)
+	}
+	r := &History{Histories: h, ops: h.o.Ops.Fork(), shape: s, backward: backward}
+	r.rows, r.epochs = mapped.Make[float32](a, n*s.Width), mapped.Make[int32](a, n)
+	r.there = kernels.PlaceMat(r.ops, a, n, s.Width, r.rows)
+	r.scale.run = r.scaleRows
+	if h.shared != nil {
+		r.Batches = []*Batch{h.shared}
+		return r
+	}
+	near, far := h.buffers(s.Width)
+	for _, part := range h.o.Parts {
+		b := h.batch(near, far)
+		if near != nil {
+			near, far = near[len(part.Sent)*s.Width:], far[len(part.Came)*s.Width:]
+		}
+		b.tagged(firstTag + (len(h.list)-1)%tags)
+		r.Batches = append(r.Batches, b)
+	}
+	return r
+}
+
+// Reserve makes the room for what codecs lose of a layer.
+func (h *Histories) Reserve(s Shape) {
+	if c := h.list[0].chunked; c != nil && c.losts != nil {
+		c.losses(series{s.Layer, s.Width, false}, len(h.o.Plan.SendRows))
+		if s.Backward {
+			c.losses(series{s.Layer, s.Width, true}, h.o.Plan.Ghosts)
+		}
+	}
+}
+
+// TakeStats returns what has travelled since the last call.
+func (h *Histories) TakeStats() Stats {
+	var all Stats
+	for _, b := range h.list {
+		all.Add(b.stats)
+		b.stats = Stats{}
+	}
+	return all
+}
+
+// Gradients is where gradients of ghosts are written that go home [Ghosts x width].
+func (r *History) Gradients() kernels.Mat { return r.room.Reshape(r.o.Plan.Ghosts, r.shape.Width) }
+
+// Sums is where forward the plan's sums are written, and backward their gradients are
+// left [Sums x width].
+func (r *History) Sums() kernels.Mat { return r.sums.Reshape(r.o.Plan.Sums, r.shape.Width) }
+
+// View is the rows that stand.
+func (r *History) View() View { return View{Rows: r.there, Epochs: r.epochs} }
+
+// Scale scales the rows that stand; the scores of attention only if that is wanted. 0
+// makes them rows that are not there: zeros, which attention gives no weight.
+func (r *History) Scale(factor float32, scores bool) {
+	switch {
+	case factor == 1 || len(r.epochs) == 0:
+		return
+	case factor == 0:
+		clear(r.epochs)
+	}
+	r.scale.factor, r.scale.values = factor, r.shape.Width
+	if !r.backward && (!scores || factor == 0) {
+		r.scale.values -= r.shape.Scores
+	}
+	r.o.Team.Run(len(r.epochs), rowGrain, r.scale.run)
+}
+
+// absent is the score of a vertex that nobody attends to: its exponential is 0
+// beside any other, also scaled by the slope of a LeakyReLU, and all that is
+// computed of it is finite.
+const absent = -1e30
+
+func (r *History) scaleRows(lo, hi int) {
+	w, values := r.shape.Width, r.scale.values
+	for i := lo; i < hi; i++ {
+		row := r.rows[i*w : (i+1)*w]
+		if r.scale.factor != 0 {
+			kernels.ScaleRow(row[:values], r.scale.factor)
+			continue
+		}
+		clear(row[:values])
+		for j := values; j < w; j++ {
+			row[j] = absent
+		}
+	}
+}
+
+// Publish shows the rows to whoever computes with them.
+func (r *History) Publish() { kernels.Write(r.ops, r.there, r.rows) }
+
+// Forget makes all rows zeros that have never come.
+func (r *History) Forget() {
+	clear(r.rows)
+	clear(r.epochs)
+	r.Publish()
+}
+
+// AddTo adds the rows that stand to own rows [Own x width] and to Sums, which are
+// zero before, in ascending order of ranks.
+func (r *History) AddTo(o kernels.Ops, own kernels.Mat) {
+	p, sums := r.o.Plan, r.Sums()
+	o.Clear(sums)
+	for q := range p.Parts {
+		from, to := int(p.SendStart[q]), int(p.SendStart[q+1])
+		o.AddRows(own, sums, r.sendRows.Part(from, to), r.there.Part(from, to))
+	}
+}

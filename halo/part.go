@@ -1,0 +1,87 @@
+package halo
+
+import (
+	"siafu/graph/mapped"
+)
+
+// Part is rows of a plan that travel at once. Rows keep the order that they have in
+// the plan, so that parts of all ranks fit together where the same ids are chosen.
+type Part struct {
+	plan *Plan
+	// Rank q gets SendRows[Sent[SendStart[q]:SendStart[q+1]]] of the plan, and gives
+	// the ghosts Came[RecvStart[q]:RecvStart[q+1]].
+	SendStart, RecvStart []int64
+	Sent, Came           []uint32
+
+	rows             []uint32 // own rows and sums that Sent are
+	sentIDs, cameIDs []uint32
+	sums             []bool // of Sent, which are sums; nil: none is
+}
+
+// NewParts divides the rows of a plan into so many parts, by their ids. Memory comes
+// from a.
+func NewParts(p *Plan, parts int, of func(id uint32) int, a *mapped.Arena) []*Part {
+	whole := NewPart(p, a)
+	list := make([]*Part, parts)
+	for g := range list {
+		list[g] = &Part{plan: p, SendStart: make([]int64, p.Parts+1), RecvStart: make([]int64, p.Parts+1)}
+	}
+	a.Fill(func() {
+		rest := *whole
+		for g, part := range list {
+			part.Sent, part.Came, part.rows = rest.Sent[:0], rest.Came[:0], rest.rows[:0]
+			part.sentIDs, part.cameIDs, part.sums = rest.sentIDs[:0], rest.cameIDs[:0], rest.sums[:0]
+			part.Choose(func(id uint32) bool { return of(id) == g })
+			rest.behind(part)
+		}
+	})
+	return list
+}
+
+// NewPart makes a part that has room for all rows of a plan, and none of them.
+func NewPart(p *Plan, a *mapped.Arena) *Part {
+	sent, came := len(p.SendRows), p.Ghosts
+	room := func(n int) []uint32 { return mapped.Make[uint32](a, n) }
+	part := &Part{
+		plan: p, SendStart: make([]int64, p.Parts+1), RecvStart: make([]int64, p.Parts+1),
+		Sent: room(sent), Came: room(came), rows: room(sent), sentIDs: room(sent), cameIDs: room(came),
+	}
+	if p.Sums > 0 {
+		part.sums = make([]bool, sent)
+	}
+	return part
+}
+
+// behind leaves the room that a part has not taken.
+func (p *Part) behind(o *Part) {
+	sent, came := len(o.Sent), len(o.Came)
+	p.Sent, p.rows, p.sentIDs = p.Sent[sent:], p.rows[sent:], p.sentIDs[sent:]
+	p.Came, p.cameIDs = p.Came[came:], p.cameIDs[came:]
+	if p.sums != nil {
+		p.sums = p.sums[sent:]
+	}
+}
+
+// Choose sets the part to the rows whose ids are wanted: all ranks must want the same.
+func (p *Part) Choose(wanted func(id uint32) bool) {
+	plan := p.plan
+	p.Sent, p.rows, p.sentIDs, p.sums = p.Sent[:0], p.rows[:0], p.sentIDs[:0], p.sums[:0]
+	p.Came, p.cameIDs = p.Came[:0], p.cameIDs[:0]
+	for q := range plan.Parts {
+		for i := plan.SendStart[q]; i < plan.SendStart[q+1]; i++ {
+			row := plan.SendRows[i]
+			if id := plan.OwnIDs[row]; wanted(id) {
+				p.Sent, p.rows, p.sentIDs = append(p.Sent, uint32(i)), append(p.rows, row), append(p.sentIDs, id)
+				if plan.Sums > 0 {
+					p.sums = append(p.sums, int(row) >= plan.Own)
+				}
+			}
+		}
+		for i := plan.RecvStart[q]; i < plan.RecvStart[q+1]; i++ {
+			if id := plan.GhostIDs[i]; wanted(id) {
+				p.Came, p.cameIDs = append(p.Came, uint32(i)), append(p.cameIDs, id)
+			}
+		}
+		p.SendStart[q+1], p.RecvStart[q+1] = int64(len(p.Sent)), int64(len(p.Came))
+	}
+}

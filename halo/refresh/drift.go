@@ -1,0 +1,65 @@
+package refresh
+
+import (
+	"math"
+
+	"siafu/graph/mapped"
+	"siafu/halo"
+	"siafu/halo/codec"
+)
+
+// drift is SANCUS (Peng et al., "SANCUS: Staleness-aware communication-avoiding
+// full-graph decentralized training in large-scale graph neural networks", VLDB'22): a
+// rank sends a block, which is the rows of a layer for one rank, only if it has moved,
+// and tells the other so if it has not; what was sent last stands then. Gradients go by
+// the same rule.
+//
+// A block H has moved if |H - S| >= THETA·|S|, with S what was sent of it last and |·|
+// the Frobenius norm. So with THETA=0 it always has, and the policy is always. After K
+// epochs it is sent anyway: no row that is used is K epochs old.
+type drift struct {
+	theta float64
+	most  int
+}
+
+func drifting(p Policy, _ halo.HistoryOptions) timetable {
+	return timetable{leaving: func(halo.Slot) int { return 0 }, stand: true, drift: &drift{p.Value, p.Epochs}}
+}
+
+// sent is what has been sent last of rows, and in which epochs, by rank; 0: never.
+type sent struct {
+	rows   []float32
+	epochs []int
+}
+
+func newSent(n, width int, o halo.HistoryOptions) sent {
+	return sent{mapped.Make[float32](o.Arena.For(halo.Buffers), n*width), make([]int, o.Plan.Parts)}
+}
+
+// stays tells whether the rows for rank q, which begin at a place of the list, stay
+// what they are there, and notes them if not.
+func (d *drift) stays(s *sent, epoch, q, place int, rows codec.Rows) bool {
+	last := s.rows[place*rows.Cols : (place+rows.Len)*rows.Cols]
+	if s.epochs[q] > 0 && epoch-s.epochs[q] < d.most && !d.moved(last, rows) {
+		return true
+	}
+	for i := range rows.Len {
+		copy(last[i*rows.Cols:(i+1)*rows.Cols], rows.Row(i))
+	}
+	s.epochs[q] = epoch
+	return false
+}
+
+// moved compares norms in float64, in the order of rows. Rows that are not finite
+// have moved.
+func (d *drift) moved(last []float32, rows codec.Rows) bool {
+	way, norm := 0.0, 0.0
+	for i := range rows.Len {
+		for j, x := range rows.Row(i) {
+			y := float64(last[i*rows.Cols+j])
+			way += (float64(x) - y) * (float64(x) - y)
+			norm += y * y
+		}
+	}
+	return !(math.Sqrt(way) < d.theta*math.Sqrt(norm))
+}

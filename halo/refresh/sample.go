@@ -1,0 +1,41 @@
+package refresh
+
+import "siafu/halo"
+
+// sample is BNS-GCN (Wan et al., "BNS-GCN: Efficient full-graph training of graph
+// convolutional networks with partition-parallelism and random boundary node sampling",
+// MLSys'22, algorithm 1): in each epoch every ghost is there with probability P, for
+// all layers and for all ranks that hold it. Rows, and gradients, of these alone
+// travel, and are scaled by 1/P, so that sums are right in the mean; the others are
+// zeros. Attention, whose weights come to 1 whoever is there, gives these no weight,
+// and rows are not scaled.
+func sample(p Policy, o halo.HistoryOptions) timetable {
+	after := float32(1 / p.Value)
+	for _, s := range o.Shapes {
+		if s.Scores > 0 {
+			after = 1
+		}
+	}
+	return timetable{
+		leaving: func(halo.Slot) int { return 0 },
+		blend:   func(bool, bool) blend { return blend{before: 0, after: after} },
+		draw: func(epoch int) func(uint32) bool {
+			return func(id uint32) bool { return Drawn(o.Seed, epoch, id, p.Value) }
+		},
+	}
+}
+
+// Drawn tells whether a vertex is in the sample of an epoch: a function of these
+// counters, so that all ranks draw alike. The mixing is that of SplitMix64 (Steele et
+// al., "Fast splittable pseudorandom number generators", OOPSLA'14).
+func Drawn(seed uint64, epoch int, id uint32, p float64) bool {
+	x := mix(mix(mix(seed)^uint64(epoch)) ^ uint64(id))
+	return float64(x>>11) < p*(1<<53)
+}
+
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

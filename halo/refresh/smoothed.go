@@ -1,0 +1,21 @@
+package refresh
+
+import "siafu/halo"
+
+// smoothed is Previous with PipeGCN's smoothing (ICLR'22, §3.4): of the ghosts that are
+// used (F), of gradients of ghosts (G), or of both (GF) there is a moving average,
+// which begins with zeros: decay times the average plus 1-decay times what has come.
+func smoothed(p Policy, _ halo.HistoryOptions) timetable {
+	keep := float32(p.Value)
+	// (average · keep/(1-keep) + rows) · (1-keep): rows are added as they are decoded.
+	average := blend{before: keep / (1 - keep), after: 1 - keep, add: true, scores: true}
+	return timetable{
+		lag: 1, leaving: func(halo.Slot) int { return 0 },
+		blend: func(backward, due bool) blend {
+			if due && keep > 0 && (backward && p.Grads || !backward && p.Rows) {
+				return average
+			}
+			return blend{before: 1, after: 1}
+		},
+	}
+}

@@ -1,0 +1,304 @@
+package refresh
+
+import (
+	"slices"
+	"sync"
+
+	"siafu/halo"
+	"siafu/halo/codec"
+	"siafu/kernels"
+)
+
+// Timed is a source whose rows stand until others come, by a timetable: some of them
+// leave in an epoch, and are used some epochs later. The policies of this package that
+// are for synchronous passes are timetables, but for Previous.
+//
+// Rows that are due in an epoch are put in their place where its rows are offered, if
+// the same batch is to leave again, and where they are taken else.
+type Timed struct {
+	timetable
+	store     *halo.Histories
+	parts     []*halo.Part
+	histories map[place]*history
+	list      []*history
+	drawn     int // the epoch for which the part has been drawn
+
+	mu sync.Mutex
+	// The batches under way that no task uses, in the order in which they began.
+	travelling []*halo.Batch
+}
+
+var _ halo.Collective = (*Timed)(nil)
+
+// timetable is a policy. What it leaves out is that of always.
+type timetable struct {
+	// groups are the parts of the rows that travel together, at least one, and group
+	// is that of a vertex; nil: there is one.
+	groups int
+	group  func(id uint32) int
+	// leaving is which of them leaves in a slot; none: -1.
+	leaving func(at halo.Slot) int
+	// lag is after how many epochs rows are used.
+	lag int
+	// blend is what becomes of rows that stand in an epoch, in which some are due.
+	blend func(backward, due bool) blend
+	// stand tells that gradients stand as rows do, and are not added just once.
+	stand bool
+	// draw changes, before the first rows leave in an epoch, which vertices are in the
+	// only part.
+	draw func(epoch int) func(id uint32) bool
+	// drift has ranks keep what they have; nil: rows travel anyway.
+	drift *drift
+	// ahead tells whether a pass that only refreshes goes before that of an epoch.
+	ahead func(epoch int) bool
+}
+
+// blend says what becomes of the rows that stand: they are scaled by before, those
+// that come are put in their place or, with add, added to them, and all are scaled by
+// after.
+type blend struct {
+	before, after float32
+	add           bool
+	scores        bool // of attention are scaled too
+}
+
+// history is the rows of a slot of every epoch.
+type history struct {
+	*halo.History
+	landed int // the epoch for which rows have been put in their place
+	due    bool
+	sent   sent
+}
+
+// NewTimed makes the source of a policy, which is neither always, never nor previous
+// without smoothing. Collective.
+func NewTimed(p Policy, o halo.HistoryOptions) *Timed {
+	s := &Timed{timetable: timetables[p.Name](p, o), histories: map[place]*history{}}
+	s.groups = max(s.groups, 1)
+	if s.group == nil {
+		s.group = func(uint32) int { return 0 }
+	}
+	if s.draw != nil {
+		s.parts = []*halo.Part{halo.NewPart(o.Plan, o.Arena.For(halo.Buffers))}
+	} else {
+		s.parts = halo.NewParts(o.Plan, s.groups, s.group, o.Arena.For(halo.Buffers))
+	}
+	o.Parts, o.Apart, o.Framed = s.parts, s.lag > 0, s.drift != nil
+	s.store = halo.NewHistories(o)
+	for _, l := range o.Shapes {
+		s.add(place{l.Layer, false}, l, len(o.Plan.SendRows), o)
+		if l.Backward {
+			s.add(place{l.Layer, true}, l, o.Plan.Ghosts, o)
+		}
+	}
+	return s
+}
+
+// timetables are those of the policies.
+var timetables = map[string]func(Policy, halo.HistoryOptions) timetable{
+	NamePrevious: smoothed, NameEvery: every, NameSample: sample, NameDelay: delayed, NameDrift: drifting, NameAge: aged,
+}
+
+// add makes the history of a layer and direction, of which so many rows leave.
+func (s *Timed) add(at place, l halo.Shape, leaving int, o halo.HistoryOptions) {
+	h := &history{History: s.store.NewHistory(l, at.backward)}
+	if s.drift != nil {
+		h.sent = newSent(leaving, l.Width, o)
+	}
+	s.histories[at] = h
+	s.list = append(s.list, h)
+}
+
+func (s *Timed) of(at halo.Slot) *history { return s.histories[place{at.Layer, at.Backward}] }
+
+// batch is the one whose rows a slot uses, nil for none.
+func (s *Timed) batch(h *history, at halo.Slot) *halo.Batch {
+	from := at
+	from.Epoch -= s.lag
+	g := s.leaving(from)
+	if from.Epoch < 1 || g < 0 || h.landed == at.Epoch {
+		return nil
+	}
+	b := h.Batches[g]
+	if epoch, ok := b.UnderWay(); !ok || epoch != from.Epoch {
+		return nil
+	}
+	return b
+}
+
+// land puts rows that are due in their place, unless that is done.
+func (s *Timed) land(h *history, at halo.Slot) error {
+	if h.landed == at.Epoch {
+		return nil
+	}
+	b := s.batch(h, at)
+	h.landed, h.due = at.Epoch, b != nil
+	how := blend{before: 1, after: 1}
+	if s.blend != nil {
+		how = s.blend(at.Backward, h.due)
+	}
+	h.Scale(how.before, how.scores)
+	if h.due {
+		s.takeOut(b)
+		if err := b.End(how.add); err != nil {
+			return err
+		}
+	}
+	h.Scale(how.after, how.scores)
+	h.Publish()
+	return nil
+}
+
+// Reserve implements halo.Collective.
+func (s *Timed) Reserve(l halo.Shape) { s.store.Reserve(l) }
+
+// Ahead tells whether a pass that only refreshes ghosts goes before that of an epoch.
+func (s *Timed) Ahead(epoch int) bool { return s.ahead != nil && s.ahead(epoch) }
+
+// Room implements halo.Source. There is none for rows that stay.
+func (s *Timed) Room(at halo.Slot) kernels.Mat {
+	switch {
+	case s.leaving(at) < 0:
+		return kernels.Mat{}
+	case at.Backward:
+		return s.of(at).Gradients()
+	}
+	return s.of(at).Sums()
+}
+
+// Offer implements halo.Source.
+func (s *Timed) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
+	g, h := s.leaving(at), s.of(at)
+	if g < 0 {
+		return nil
+	}
+	if lo != 0 || hi != rows.Rows {
+		panic("refresh: a collective transfer takes all rows at once")
+	}
+	b := h.Batches[g]
+	if _, under := b.UnderWay(); under {
+		if err := s.land(h, at); err != nil {
+			return err
+		}
+	}
+	s.choose(at.Epoch)
+	var stays func(q, place int, rows codec.Rows) bool
+	if s.drift != nil {
+		stays = func(q, place int, rows codec.Rows) bool { return s.drift.stays(&h.sent, at.Epoch, q, place, rows) }
+	}
+	if err := b.Begin(h.History, s.parts[g], rows, at, stays); err != nil {
+		return err
+	}
+	if s.lag > 0 {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.travelling = append(s.travelling, b)
+	}
+	return nil
+}
+
+// Take implements halo.Source. Gradients are taken when they are added.
+func (s *Timed) Take(at halo.Slot) (lo, hi int, err error) {
+	h := s.of(at)
+	if at.Backward {
+		return 0, 0, nil
+	}
+	err = s.land(h, at)
+	return 0, h.View().Rows.Rows, err
+}
+
+// Want implements halo.Source.
+func (s *Timed) Want(at halo.Slot) (halo.View, error) {
+	if at.Backward {
+		return halo.View{Rows: s.of(at).Sums()}, nil
+	}
+	return s.of(at).View(), nil
+}
+
+// Add implements halo.Source.
+func (s *Timed) Add(o kernels.Ops, at halo.Slot, own kernels.Mat, lo, hi int) error {
+	if lo != 0 || hi != own.Rows {
+		panic("refresh: a collective transfer adds to all rows at once")
+	}
+	h := s.of(at)
+	if err := s.land(h, at); err != nil {
+		return err
+	}
+	if h.due || s.stand {
+		h.AddTo(o, own)
+	} else {
+		o.Clear(h.Sums())
+	}
+	return nil
+}
+
+// Arrived implements halo.Source.
+func (s *Timed) Arrived(at halo.Slot) (bool, error) {
+	b := s.batch(s.of(at), at)
+	if b == nil {
+		return true, nil
+	}
+	return b.Arrived()
+}
+
+// Await implements halo.Collective.
+func (s *Timed) Await(at halo.Slot) error {
+	b := s.batch(s.of(at), at)
+	if b == nil {
+		return nil
+	}
+	s.takeOut(b)
+	return b.Await()
+}
+
+// Progress implements halo.Collective.
+func (s *Timed) Progress() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.travelling {
+		if _, err := b.Arrived(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeOut leaves a batch to the task that ends it.
+func (s *Timed) takeOut(b *halo.Batch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := slices.Index(s.travelling, b); k >= 0 {
+		s.travelling = slices.Delete(s.travelling, k, k+1)
+	}
+}
+
+// Settle implements halo.Collective.
+func (s *Timed) Settle() error {
+	for _, b := range s.travelling {
+		if err := b.End(false); err != nil {
+			return err
+		}
+	}
+	s.travelling = s.travelling[:0]
+	for _, h := range s.list {
+		h.Forget()
+		h.landed, h.due = 0, false
+	}
+	return nil
+}
+
+// TakeStats implements halo.Source.
+func (s *Timed) TakeStats() halo.Stats { return s.store.TakeStats() }
+
+// choose draws who travels in an epoch.
+func (s *Timed) choose(epoch int) {
+	if s.draw == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.drawn != epoch {
+		s.parts[0].Choose(s.draw(epoch))
+		s.drawn = epoch
+	}
+}
