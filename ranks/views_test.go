@@ -97,6 +97,7 @@ func TestPartsMove(t *testing.T) {
 		"previous":      func(c *Config) { c.Refresh = "previous" },
 		"previous, ef":  func(c *Config) { c.Model, c.Refresh, c.Codec = "sage", "previous", "int4+ef" },
 		"never":         func(c *Config) { c.Refresh = "never" },
+		"corrections":   func(c *Config) { c.LocalEpochs, c.Refresh, c.ServerCorrection = 3, "never", 2 },
 		"kept, patient": func(c *Config) { c.InputDropout, c.CacheInput, c.Patience = 0, "on", 7 },
 	} {
 		for servers := range 3 {
