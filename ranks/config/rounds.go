@@ -17,6 +17,16 @@ func (c *Config) Evaluates(epoch int) bool {
 	return c.EvalEvery > 0 && c.Shared(epoch) && (before < 1 || (epoch-1)/c.EvalEvery > (before-1)/c.EvalEvery)
 }
 
+// Evaluations are how many there are before the last epoch is trained.
+func (c *Config) Evaluations() int {
+	if c.EvalEvery == 0 || c.Epochs == 0 {
+		return 0
+	}
+	round := max(c.LocalEpochs, 1)
+	others := (c.Epochs - 1) / round // rounds behind the first
+	return 1 + min(others, others*round/c.EvalEvery)
+}
+
 // Step is the number of the optimiser's step in an epoch, from 1, or of the k-th
 // correction behind it.
 func (c *Config) Step(epoch, k int) int {
