@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"siafu/bench"
+	"siafu/bench/digest"
 	"siafu/bench/plan"
 	"siafu/graph/download"
 	"siafu/graph/fault"
@@ -16,7 +17,7 @@ import (
 	"siafu/graph/partition"
 	"siafu/ranks"
 	"siafu/ranks/config"
-	"siafu/ranks/runfolder"
+	"siafu/ranks/report"
 	"siafu/ranks/world/mpi"
 	"siafu/slurm/launch"
 )
@@ -153,26 +154,17 @@ func (c *predictCmd) Run(ctx context.Context, io console) error {
 }
 
 type reportCmd struct {
-	Runs []string `arg:"" help:"Run folders."`
+	Options report.Options `embed:""`
 }
 
-func (c *reportCmd) Run(io console) error {
-	var runs []*runfolder.Run
-	for _, dir := range c.Runs {
-		r, err := runfolder.Read(dir)
-		if err != nil {
-			return err
-		}
-		runs = append(runs, r)
-	}
-	return runfolder.Report(io.out, runs...)
-}
+func (c *reportCmd) Run(io console) error { return c.Options.Run(io.out) }
 
 type benchCmd struct {
 	Accuracy  measurement[bench.AccuracyOptions]  `cmd:"" help:"Train on real graphs and compare test accuracy with published figures."`
 	Async     measurement[bench.AsyncOptions]     `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
 	Breakdown breakdownCmd                        `cmd:"" help:"Say where the time of an epoch goes: tasks, hidden communication, idle ranks."`
 	Codecs    measurement[bench.CodecsOptions]    `cmd:"" help:"Compare codecs of ghost rows: bytes and accuracy."`
+	Digest    measurement[digest.Options]         `cmd:"" help:"Compare ways of training with stale ghosts: the tables and figures of DIGEST."`
 	Epoch     measurement[bench.EpochOptions]     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
 	Links     linksCmd                            `cmd:"" help:"Train over links of chosen rates between hosts made of this machine."`
 	Kernels   measurement[bench.KernelsOptions]   `cmd:"" help:"Time every kernel beside what this machine can do."`

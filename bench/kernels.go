@@ -5,16 +5,14 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"os/signal"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
+	"siafu/bench/trials"
 	"siafu/bench/yardstick"
 	"siafu/graph"
 	"siafu/graph/fault"
@@ -71,16 +69,10 @@ func measureKernels(ctx context.Context, o KernelsOptions, e effort, w io.Writer
 		}
 		defer m.lab.Close()
 		var stop context.CancelFunc
-		ctx, stop = untilInterrupted(ctx)
+		ctx, stop = trials.UntilInterrupted(ctx)
 		defer stop()
 	}
 	return m.run(ctx, kernelCases(e.vertices, data), only)
-}
-
-// untilInterrupted ends with an interrupt, so that rivals and their folder do
-// not outlive the program.
-func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }
 
 func openAll(dirs []string) ([]*graph.Dataset, error) {

@@ -1,23 +1,18 @@
 package bench
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"text/tabwriter"
 
 	"siafu/bench/hosts"
 	"siafu/bench/plan"
-	"siafu/graph"
+	"siafu/bench/trials"
 	"siafu/graph/fault"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/trace"
@@ -63,13 +58,13 @@ func Links(ctx context.Context, o LinksOptions, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilInterrupted(ctx)
+	ctx, stop := trials.UntilInterrupted(ctx)
 	defer stop()
-	if l.hosts, err = hosts.Open(o.Hosts); err != nil {
+	if l.site, err = trials.Open(opLinks); err != nil {
 		return err
 	}
 	err = l.run(ctx)
-	if err = cmp.Or(err, l.close()); err != nil {
+	if err = cmp.Or(err, l.site.Close()); err != nil {
 		return err
 	}
 	if o.JSON {
@@ -82,12 +77,9 @@ func Links(ctx context.Context, o LinksOptions, w io.Writer) error {
 
 type linkBench struct {
 	LinksOptions
-	program string
-	hosts   *hosts.Hosts
-	dir     string             // of runs and views of the dataset
-	views   map[string]string  // by partitioner
-	rates   map[string]float64 // bytes a second
-	runs    []*LinkRun
+	site  *trials.Site
+	rates map[string]float64 // bytes a second
+	runs  []*LinkRun
 }
 
 const opLinks = "bench links"
@@ -101,14 +93,8 @@ func newLinkBench(o LinksOptions) (*linkBench, error) {
 		return nil, fault.New(fault.Usage, opLinks, "", "--epochs=%d --turns=%d --hosts=%d", o.Epochs, o.Turns, o.Hosts).
 			Then("it takes 2 epochs, 1 turn and 2 hosts or more")
 	}
-	l := &linkBench{LinksOptions: o, views: map[string]string{}, rates: map[string]float64{}}
+	l := &linkBench{LinksOptions: o, rates: map[string]float64{}}
 	var err error
-	if l.program, err = os.Executable(); err != nil {
-		return nil, fault.System(opLinks, "", err)
-	}
-	if l.Data, err = filepath.Abs(o.Data); err != nil {
-		return nil, fault.System(opLinks, o.Data, err)
-	}
 	for _, link := range o.Rates {
 		if l.rates[link], err = plan.Bandwidth(link); err != nil {
 			return nil, err
@@ -123,34 +109,10 @@ func newLinkBench(o LinksOptions) (*linkBench, error) {
 	return l, nil
 }
 
-func (l *linkBench) close() error {
-	err := l.hosts.Close()
-	if l.dir != "" {
-		os.RemoveAll(l.dir)
-	}
-	return err
-}
-
 // run does all runs in turns and adds them up.
 func (l *linkBench) run(ctx context.Context) error {
-	if err := l.prepare(); err != nil {
-		return err
-	}
-	shaped := ""
-	var measured hosts.Measured
 	for range l.Turns {
 		for _, r := range l.runs {
-			if r.Link != shaped {
-				if err := l.hosts.Shape(l.rates[r.Link]); err != nil {
-					return err
-				}
-				var err error
-				if measured, err = l.hosts.Measure(0, 1); err != nil {
-					return err
-				}
-				shaped = r.Link
-			}
-			r.Measured = measured
 			if err := l.once(ctx, r); err != nil {
 				return err
 			}
@@ -160,48 +122,19 @@ func (l *linkBench) run(ctx context.Context) error {
 	return nil
 }
 
-// prepare makes a view of the dataset for each partitioner: a folder with links
-// to its files and shards of its own, so that the user's stay as they are.
-func (l *linkBench) prepare() error {
-	meta, err := graph.ReadMeta(l.Data)
+// once trains once.
+func (l *linkBench) once(ctx context.Context, r *LinkRun) error {
+	var err error
+	if r.Measured, err = l.site.Link(l.Hosts, l.rates[r.Link]); err != nil {
+		return err
+	}
+	view, err := l.site.View(l.Data, r.Partitioner)
 	if err != nil {
 		return err
 	}
-	if l.dir, err = os.MkdirTemp("", "siafu-bench-"); err != nil {
-		return fault.System(opLinks, "", err)
-	}
-	for i, p := range l.Partitioners {
-		view := filepath.Join(l.dir, "data"+strconv.Itoa(i))
-		if err := os.Mkdir(view, 0o755); err != nil {
-			return fault.System(opLinks, view, err)
-		}
-		for _, name := range append(slices.Collect(maps.Keys(meta.Files)), "meta.json") {
-			if err := os.Symlink(filepath.Join(l.Data, name), filepath.Join(view, name)); err != nil {
-				return fault.System(opLinks, view, err)
-			}
-		}
-		l.views[p] = view
-	}
-	return nil
-}
-
-// once trains once.
-func (l *linkBench) once(ctx context.Context, r *LinkRun) error {
-	out, timeline := filepath.Join(l.dir, "run"), filepath.Join(l.dir, "trace.json")
-	args := append([]string{"train", l.views[r.Partitioner], "--threads", strconv.Itoa(max(runtime.NumCPU()/l.Hosts, 1))}, l.Train...)
-	args = append(args, "--epochs", strconv.Itoa(l.Epochs), "--partitioner", r.Partitioner, "--codec", r.Codec, "--mode", r.Mode,
-		"--out", out, "--force", "--quiet", "--trace", timeline)
-	var said bytes.Buffer
-	if err := l.hosts.Run(ctx, &said, l.program, args...); err != nil {
-		if ctx.Err() != nil {
-			return fault.New(fault.Runtime, opLinks, "", "interrupted")
-		}
-		if fault.KindOf(err) == fault.Missing {
-			return err
-		}
-		return fault.New(fault.Runtime, opLinks, "", "training failed (%v):\n%s", err, said.String())
-	}
-	run, err := runfolder.Read(out)
+	timeline := l.site.Path("trace.json")
+	run, err := l.site.Over(ctx, view, append(slices.Clone(l.Train), "--epochs", strconv.Itoa(l.Epochs),
+		"--partitioner", r.Partitioner, "--codec", r.Codec, "--mode", r.Mode, "--trace", timeline)...)
 	if err != nil {
 		return err
 	}

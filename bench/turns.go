@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"siafu/bench/trials"
 	"siafu/bench/yardstick"
 	"siafu/graph"
 	"siafu/graph/fault"
@@ -43,7 +44,7 @@ func epochInTurns(ctx context.Context, o EpochOptions, p pace, w io.Writer) erro
 		return err
 	}
 	defer lab.Close()
-	ctx, stop := untilInterrupted(ctx)
+	ctx, stop := trials.UntilInterrupted(ctx)
 	defer stop()
 	rivals, reason, err := epochRivals(ctx, lab, d, twin)
 	defer yardstick.CloseAll(rivals)

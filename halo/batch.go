@@ -76,19 +76,27 @@ func (b *Batch) Begin(r *History, part *Part, x kernels.Mat, at Slot, stays func
 
 // way is that of a part of rows.
 func (r *History) way(part *Part, x kernels.Mat) way {
-	w := way{backward: r.backward, in: codec.Rows{X: r.rows, Cols: r.shape.Width}}
+	w := r.coming(part)
 	if r.backward {
 		kernels.Read(r.ops, r.gradients, r.Gradients())
 		w.out = codec.Rows{X: r.gradients, Cols: r.shape.Width, Len: len(part.Came), Index: part.Came, IDs: part.cameIDs}
-		w.in.Len, w.in.Index = len(part.Sent), part.Sent
-		w.outStart, w.inStart = part.RecvStart, part.SendStart
 		w.places, w.outAll = part.Came, r.o.Plan.Ghosts
 		return w
 	}
 	w.out = r.leaving(part, x)
-	w.in.Len, w.in.Index = len(part.Came), part.Came
-	w.outStart, w.inStart = part.SendStart, part.RecvStart
 	w.places, w.outAll = part.Sent, len(r.o.Plan.SendRows)
+	return w
+}
+
+// coming is the side of a way on which rows come.
+func (r *History) coming(part *Part) way {
+	in := codec.Rows{X: r.rows, Cols: r.shape.Width, Len: len(part.Came), Index: part.Came}
+	w := way{backward: r.backward, outStart: part.SendStart, inStart: part.RecvStart}
+	if r.backward {
+		in.Len, in.Index = len(part.Sent), part.Sent
+		w.outStart, w.inStart = part.RecvStart, part.SendStart
+	}
+	w.in = in
 	return w
 }
 

@@ -52,12 +52,18 @@ func (d *direct) buffers(w way) (out, in []float32) {
 // rowGrain is how many rows a worker copies at a time.
 const rowGrain = 256
 
+// coming is where the rows of a way come in.
+func (d *direct) coming(w way) []float32 {
+	in := w.in.X
+	if w.in.Index != nil {
+		_, in = d.buffers(w)
+	}
+	return in[:w.in.Len*w.in.Cols]
+}
+
 func (d *direct) begin(w way, _ codec.Key) error {
 	start := time.Now()
-	out, in := d.buffers(w)
-	if w.in.Index == nil {
-		in = w.in.X
-	}
+	out, _ := d.buffers(w)
 	if w.out.Index != nil {
 		d.rows, d.packed = w.out, out
 		d.team.Run(w.out.Len, rowGrain, d.pack)
@@ -75,7 +81,7 @@ func (d *direct) begin(w way, _ codec.Key) error {
 	}
 	var err error
 	d.request, err = d.comm.Ialltoallv(mapped.Bytes(out[:w.out.Len*w.out.Cols]), d.sendCounts,
-		mapped.Bytes(in[:w.in.Len*w.in.Cols]), d.recvCounts)
+		mapped.Bytes(d.coming(w)), d.recvCounts)
 	return err
 }
 

@@ -131,6 +131,10 @@ type carrier interface {
 	// end puts everything in its place, when it has arrived and all that was
 	// sent has left.
 	end(w way) error
+	// hold waits for all that is to come, and copies it as it has travelled; goOn is
+	// under way where that has come.
+	hold(w way) ([]Arrival, error)
+	goOn(w way, blocks []Arrival)
 }
 
 // NewExchange gives room for rows of up to maxCols floats, which lie where ops

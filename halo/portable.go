@@ -2,46 +2,30 @@ package halo
 
 import (
 	"slices"
-	"time"
 
+	"siafu/graph/mapped"
 	"siafu/halo/codec"
-	"siafu/kernels"
 )
 
-// Portable is a Source that can go on elsewhere, where an epoch begins, as a new one
-// to which its part takes along what it knows.
+// Portable is a Source that can go on elsewhere, or later, where an epoch begins: as a
+// new one that takes up what its part knew.
 type Portable interface {
 	Source
-	// Record lets the source keep what Pack needs. To be called before the first
-	// transfer.
-	Record()
-	// Pack is what the source knows at the beginning of an epoch. It stands until
-	// the epoch's transfers begin, and is asked for once in each epoch.
-	Pack(epoch int) Luggage
-	// Unpack has a new source go on with it, after Record. Collective.
+	// Pack is what the source knows at the beginning of an epoch, before the epoch's
+	// first transfer; what is on its way to this rank is waited for. It is the
+	// caller's. Collective.
+	Pack() (Luggage, error)
+	// Unpack has a new source go on with it.
 	Unpack(l Luggage) error
 }
 
 var _ Portable = Always{}
 
-// Luggage is what a part's transfers know beside the rows of the day. Rows that left
-// in the epoch before and are used in this one are to leave again; what codecs have
-// lost is from before they left.
+// Luggage is what a part's transfers know beside the rows of the day.
 type Luggage struct {
-	Losts []Lost
-	Sent  []Sent
-}
-
-// Record implements Portable. Nothing outlives its epoch but what codecs lose.
-func (a Always) Record() {}
-
-// Pack implements Portable.
-func (a Always) Pack(int) Luggage { return Luggage{Losts: a.Exchange.Losts()} }
-
-// Unpack implements Portable.
-func (a Always) Unpack(l Luggage) error {
-	a.Exchange.Remember(l.Losts)
-	return nil
+	Losts  []Lost  // by codecs
+	Stands []Stand // rows that are used until others come
+	Held   []Held  // rows that have come, and are used later
 }
 
 // Lost is what a codec that feeds errors back has lost of the rows of a layer.
@@ -51,69 +35,166 @@ type Lost struct {
 	Rows        []float32
 }
 
+// Stand is the rows of a layer and direction, and of which epochs they are. Sent is what
+// this rank has sent last, where that matters, and when, by rank.
+type Stand struct {
+	Layer    int
+	Backward bool
+	Rows     []float32
+	Epochs   []int32
+	Sent     []float32
+	SentAt   []int32
+}
+
+// Held is an exchange whose rows have come, and have not been put in their place: of a
+// part of the plan, in blocks as they have travelled.
+type Held struct {
+	Layer, Part, Epoch, Cols int
+	Backward                 bool
+	Blocks                   []Arrival
+}
+
+// Arrival is what has come from a rank, or of all ranks: -1.
+type Arrival struct {
+	From int
+	Data []byte
+}
+
+// Pack implements Portable.
+func (a Always) Pack() (Luggage, error) { return Luggage{Losts: a.Exchange.Losts()}, nil }
+
+// Unpack implements Portable.
+func (a Always) Unpack(l Luggage) error {
+	a.Exchange.Remember(l.Losts)
+	return nil
+}
+
 // Losts is a copy of what has been lost so far; nil where errors are not fed back.
 func (e *Exchange) Losts() []Lost {
 	if e.chunked == nil {
 		return nil
 	}
+	return e.chunked.losts.list()
+}
+
+// list is a copy of all of them, in the order of layers.
+func (f Feedbacks) list() []Lost {
 	var list []Lost
-	for s, rows := range e.chunked.losts {
+	for s, rows := range f {
 		list = append(list, Lost{s.layer, s.cols, s.backward, slices.Clone(rows)})
 	}
+	slices.SortFunc(list, func(a, b Lost) int {
+		if a.Layer != b.Layer || a.Backward == b.Backward {
+			return a.Layer - b.Layer
+		} else if b.Backward {
+			return -1
+		}
+		return 1
+	})
 	return list
 }
 
 // Remember lets rows be corrected by what an exchange elsewhere has lost of them. To
 // be called before the first Begin.
 func (e *Exchange) Remember(list []Lost) {
+	if e.chunked != nil && e.chunked.losts != nil {
+		e.chunked.losts.remember(list)
+	}
+}
+
+func (f Feedbacks) remember(list []Lost) {
 	for _, l := range list {
-		e.chunked.losts[series{l.Layer, l.Cols, l.Backward}] = slices.Clone(codec.Feedback(l.Rows))
+		at := series{l.Layer, l.Cols, l.Backward}
+		if have, ok := f[at]; ok && len(have) == len(l.Rows) {
+			copy(have, l.Rows)
+		} else {
+			f[at] = slices.Clone(codec.Feedback(l.Rows))
+		}
 	}
 }
 
-// Sent is the rows that left in an exchange, in the order in which they go out, with
-// the key that it had.
-type Sent struct {
-	Key  Key
-	Cols int
-	Rows []float32
+// Hold waits for the rows of the transfer under way and gives a copy of them, as they
+// have travelled. The transfer goes on.
+func (t *Transfer) Hold(layer int) (Held, error) {
+	blocks, err := t.carrier.hold(t.way)
+	return Held{Layer: layer, Epoch: t.leaving, Cols: t.width, Backward: t.state == backward, Blocks: blocks}, err
 }
 
-// Recorder is an Observer that keeps what has left in the exchange before, for
-// BeginAgain.
-type Recorder struct{ Sent }
+// GoOn is under way with rows that another transfer has held.
+func (t *Transfer) GoOn(h Held) {
+	e := t.Exchange
+	t.leaving = h.Epoch
+	if h.Backward {
+		e.enter(backward, h.Cols)
+		e.way = way{backward: true, add: !e.ops.Remote(), in: e.returning(h.Cols), outStart: e.plan.RecvStart, inStart: e.plan.SendStart}
+	} else {
+		e.enter(forward, h.Cols)
+		e.way = way{
+			in:       codec.Rows{X: e.staged.ghosts[:e.plan.Ghosts*h.Cols], Cols: h.Cols, Len: e.plan.Ghosts},
+			outStart: e.plan.SendStart, inStart: e.plan.RecvStart,
+		}
+	}
+	e.carrier.goOn(e.way, h.Blocks)
+}
 
-// Leaving implements Observer.
-func (r *Recorder) Leaving(k Key, rows codec.Rows, _ int) {
-	r.Key, r.Cols, r.Rows = k, rows.Cols, slices.Grow(r.Rows[:0], rows.Len*rows.Cols)
-	for i := range rows.Len {
-		r.Rows = append(r.Rows, rows.Row(i)...)
+// hold implements carrier.
+func (d *direct) hold(w way) ([]Arrival, error) {
+	err := d.await()
+	return []Arrival{{-1, slices.Clone(mapped.Bytes(d.coming(w)))}}, err
+}
+
+// goOn implements carrier.
+func (d *direct) goOn(w way, blocks []Arrival) { copy(mapped.Bytes(d.coming(w)), blocks[0].Data) }
+
+// hold implements carrier.
+func (h *chunked) hold(way) ([]Arrival, error) {
+	err := h.await()
+	var list []Arrival
+	for _, c := range h.waiting {
+		list = append(list, Arrival{c.from, c.data})
+	}
+	return list, err
+}
+
+// goOn implements carrier.
+func (h *chunked) goOn(w way, blocks []Arrival) {
+	h.way, h.rows = w, ChunkRows(h.codec, w.in.Cols)
+	clear(h.owed)
+	for _, b := range blocks {
+		h.waiting = append(h.waiting, incoming{from: b.From, data: b.Data})
 	}
 }
 
-// Arrived implements Observer.
-func (r *Recorder) Arrived(Key, time.Duration, time.Duration) {}
+// Losts is a copy of what codecs have lost of the rows of all histories.
+func (h *Histories) Losts() []Lost { return h.losts.list() }
 
-// BeginAgain is that of its exchange. Collective.
-func (t *Transfer) BeginAgain(s Sent) error {
-	t.leaving = s.Key.Epoch
-	return t.Exchange.BeginAgain(s)
+// Remember lets rows be corrected by what has been lost of them elsewhere.
+func (h *Histories) Remember(list []Lost) {
+	if c := h.list[0].chunked; c != nil && c.losts != nil {
+		h.losts.remember(list)
+	}
 }
 
-// BeginAgain begins an exchange that sends what another one has sent, in the same
-// direction and to the same bits. The rows stand until its End. Collective.
-func (e *Exchange) BeginAgain(s Sent) error {
-	k := s.Key
-	if k.Backward {
-		kernels.Write(e.ops, e.Ghosts(s.Cols), s.Rows)
-		return e.BeginBackward(s.Cols, k)
-	}
-	e.enter(forward, s.Cols)
-	k.From = e.comm.Rank()
-	e.way = way{
-		out:      codec.Rows{X: s.Rows, Cols: s.Cols, Len: len(e.plan.SendRows), IDs: e.sendIDs, Sums: e.sendSums},
-		in:       codec.Rows{X: e.staged.ghosts[:e.plan.Ghosts*s.Cols], Cols: s.Cols, Len: e.plan.Ghosts},
-		outStart: e.plan.SendStart, inStart: e.plan.RecvStart,
-	}
-	return e.begin(k)
+// Stand is a copy of the rows.
+func (r *History) Stand(layer int) Stand {
+	return Stand{Layer: layer, Backward: r.backward, Rows: slices.Clone(r.rows), Epochs: slices.Clone(r.epochs)}
+}
+
+// Restore sets the rows to those of another history.
+func (r *History) Restore(s Stand) {
+	copy(r.rows, s.Rows)
+	copy(r.epochs, s.Epochs)
+	r.Publish()
+}
+
+// Hold waits for the rows under way and gives a copy of them, as they have travelled.
+func (b *Batch) Hold(layer, part int) (Held, error) {
+	blocks, err := b.carrier.hold(b.way)
+	return Held{Layer: layer, Part: part, Epoch: b.epoch, Cols: b.of.shape.Width, Backward: b.of.backward, Blocks: blocks}, err
+}
+
+// GoOn is under way with rows that another batch has held.
+func (b *Batch) GoOn(r *History, part *Part, h Held) {
+	b.of, b.epoch, b.way = r, h.Epoch, r.coming(part)
+	b.carrier.goOn(b.way, h.Blocks)
 }

@@ -33,6 +33,23 @@ type View struct {
 	Epochs []int32
 }
 
+// Each visits the rows of one epoch each that have come, in ascending order.
+func (v View) Each(visit func(b Block)) {
+	for _, b := range v.Blocks {
+		visit(b)
+	}
+	for first := 0; first < len(v.Epochs); {
+		end := first + 1
+		for end < len(v.Epochs) && v.Epochs[end] == v.Epochs[first] {
+			end++
+		}
+		if epoch := int(v.Epochs[first]); epoch > 0 {
+			visit(Block{first, end - first, epoch})
+		}
+		first = end
+	}
+}
+
 // Block says of which epoch the rows First..First+Rows-1 are.
 type Block struct{ First, Rows, Epoch int }
 

@@ -79,6 +79,8 @@ func TestForecastIsExact(t *testing.T) {
 		"gcn, previous":               {dense[false], 3, 0, func(c *Config) { c.Refresh = "previous" }},
 		"sage, previous, fed back":    {dense[true], 3, 1, func(c *Config) { c.Refresh, c.Model, c.Layers, c.Codec = "previous", "sage", 3, "int4+ef" }},
 		"gat, previous":               {dense[false], 3, 1, func(c *Config) { c.Refresh = "previous"; gat(c) }},
+		"gat, previous, measured":     {dense[true], 3, 0, func(c *Config) { c.Refresh, c.MeasureStaleness = "previous", 2; gat(c) }},
+		"sage, never, measured":       {dense[true], 3, 1, func(c *Config) { c.Refresh, c.Model, c.MeasureStaleness = "never", "sage", 1 }},
 		"gcn, made again":             {dense[true], 3, 0, func(c *Config) { c.Recompute, c.Layers, c.Hidden, c.Order = true, 6, 16, "gather-first" }},
 		"gat, made again":             {dense[false], 3, 1, func(c *Config) { gat(c); c.Recompute, c.Layers = true, 4 }},
 		"gcn, never":                  {dense[false], 3, 0, func(c *Config) { c.Refresh = "never" }},

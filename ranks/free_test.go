@@ -180,6 +180,7 @@ func TestFreeIsRefused(t *testing.T) {
 		"feedback":      func(c *Config) { c.Codec = "int8+ef" },
 		"lambda":        func(c *Config) { c.Tensor, c.Lambda = "lambda", "local" },
 		"sums":          func(c *Config) { c.PreAggregate = "on" },
+		"measured":      func(c *Config) { c.MeasureStaleness = 5 },
 		"staleness":     func(c *Config) { c.Staleness = 1 },
 		"rounds":        func(c *Config) { c.LocalEpochs = 2 },
 		"bound in step": func(c *Config) { c.Mode, c.DelayBound = "pipe", 4 },

@@ -139,6 +139,7 @@ func (p *reporter) Epoch(e runfolder.Epoch, spent tensor.Spent) error {
 	}
 	p.told = e.Epoch
 	e.LambdaUSD, e.CostUSD = p.account.invocations().LambdaUSD, p.cost()
+	e.Time, e.Elapsed = time.Now().UTC().Truncate(time.Millisecond), p.seconds()
 	p.budget.spent(e.CostUSD)
 	p.count(e)
 	p.progress(e)
@@ -155,6 +156,9 @@ func (p *reporter) progress(e runfolder.Epoch) {
 	line := fmt.Sprintf("epoch=%d/%d loss=%.4f", e.Epoch, p.cfg.Epochs, e.Loss)
 	if e.ValAcc != nil {
 		line += fmt.Sprintf(" train_acc=%.4f val_acc=%.4f test_acc=%.4f", *e.TrainAcc, *e.ValAcc, *e.TestAcc)
+	}
+	if s := e.Staleness; s != nil {
+		line += fmt.Sprintf(" staleness=%.3g gradient_error=%.3g", s.Most(), s.GradientError)
 	}
 	line += fmt.Sprintf(" seconds=%.4f left=%s", e.Seconds, left)
 	if p.account.paid() {

@@ -39,6 +39,7 @@ type resumption struct {
 	Last     runfolder.Epoch
 	Record   *checkpoint.Record
 	Slots    int
+	Parts    int // that know something alone, 0: none
 }
 
 // sameLaunch tells whether an earlier attempt of this very launch has made or last
@@ -307,14 +308,36 @@ func (r *run) takeUp(weights []float32) error {
 		}
 	}
 	copy(weights, r.from.weights)
+	err = r.takeUpPart()
 	r.state = nil
-	return nil
+	return err
+}
+
+// takeUpPart gives each part what it alone knew, where the run had the same number of
+// them. Collective over the world.
+func (r *run) takeUpPart() error {
+	if r.from.Parts != r.view.Parts {
+		if r.from.Parts > 0 {
+			r.reporter.log("refresh: rows of ghosts begin anew, since those of the checkpoint are of %d parts, not of %d", r.from.Parts, r.view.Parts)
+		}
+		return nil
+	}
+	var blocks [][]byte
+	if r.rank == 0 {
+		blocks = make([][]byte, r.world.Size())
+		copy(blocks, r.state.Parts)
+	}
+	own, err := world.Scatter(r.world, 0, blocks)
+	if !r.isServer() {
+		r.own = own
+	}
+	return err
 }
 
 // offer takes the state apart on rank 0.
 func (r *run) offer() ([]byte, error) {
 	s := r.state
-	m := resumption{Epoch: s.Epoch, Switched: s.Switched, Slots: len(s.Slots)}
+	m := resumption{Epoch: s.Epoch, Switched: s.Switched, Slots: len(s.Slots), Parts: len(s.Parts)}
 	r.from.weights = r.flat(s.Weights)
 	for _, slot := range s.Slots {
 		r.from.slots = append(r.from.slots, r.flat(slot.Tensors))

@@ -119,6 +119,9 @@ func (r *run) stateOf(snap engine.Snapshot) checkpoint.State {
 		Cached: r.net.CacheInput, Metadata: r.networkMetadata(),
 		Switched: snap.Switched, Seconds: r.reporter.seconds(), Spent: r.reporter.account.invocations(), Weights: tensors(r.net, snap.Weights),
 	}
+	for _, own := range snap.Parts {
+		state.Parts = append(state.Parts, own)
+	}
 	for range r.net.Layers() {
 		state.Steps = append(state.Steps, snap.Epoch)
 	}

@@ -328,7 +328,6 @@ func (r *run) startEngine() error {
 		rank := engine.Rank{
 			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Codecs: r.codecs,
 			Tensor: r.tensor, Ops: r.ops, Arena: r.arena, Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.reporter,
-			Own: r.own,
 		}
 		if r.course != nil {
 			rank.Views = r

@@ -2,6 +2,7 @@ package refresh
 
 import (
 	"math"
+	"slices"
 
 	"siafu/graph/mapped"
 	"siafu/halo"
@@ -34,6 +35,20 @@ type sent struct {
 
 func newSent(n, width int, o halo.HistoryOptions) sent {
 	return sent{mapped.Make[float32](o.Arena.For(halo.Buffers), n*width), make([]int, o.Plan.Parts)}
+}
+
+func (s *sent) pack(to *halo.Stand) {
+	to.Sent = slices.Clone(s.rows)
+	for _, epoch := range s.epochs {
+		to.SentAt = append(to.SentAt, int32(epoch))
+	}
+}
+
+func (s *sent) unpack(from halo.Stand) {
+	copy(s.rows, from.Sent)
+	for q := range s.epochs {
+		s.epochs[q] = int(from.SentAt[q])
+	}
 }
 
 // stays tells whether the rows for rank q, which begin at a place of the list, stay

@@ -26,10 +26,6 @@ type Previous struct {
 	mu sync.Mutex
 	// The transfers under way that no task uses, in the order in which they began.
 	travelling []*halo.Transfer
-	// For Pack: what has left, by transfer in the order of list, none unless they
-	// record, and what codecs had lost when Pack was last called.
-	sent []*halo.Recorder
-	lost []halo.Lost
 }
 
 var _ halo.Collective = (*Previous)(nil)

@@ -27,16 +27,20 @@ func goThrough(m *member) error {
 	l := &late{Comm: m.Comm}
 	m.Comm = l
 	p, s := m.previous(), m.shard
-	p.Record()
 	for epoch := range epochs {
-		luggage := p.Pack(epoch)
 		if epoch == goesOn { // elsewhere
 			l.begun += slots
+			luggage, err := p.Pack()
+			if err != nil {
+				return err
+			}
 			if err := p.Settle(); err != nil {
 				return err
 			}
 			p = m.previous()
-			p.Record()
+			if luggage, err = halo.DecodeLuggage(luggage.Encode(nil)); err != nil {
+				return err
+			}
 			if err := p.Unpack(luggage); err != nil {
 				return err
 			}

@@ -11,7 +11,7 @@ import (
 )
 
 // files are those of a checkpoint.
-var files = inventory.Files(modelFile, optimizerFile, bestFile, stateFile, manifestFile)
+var files = inventory.Files(modelFile, optimizerFile, bestFile, partsFile, stateFile, manifestFile)
 
 // Contents are what this package writes into a run folder.
 func Contents() inventory.Folder {

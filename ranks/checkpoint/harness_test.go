@@ -25,14 +25,18 @@ func stateOf(epoch, width int) State {
 	line := runfolder.Epoch{Epoch: epoch, Loss: third, TrainAcc: &half, ValAcc: &third, TestAcc: &half}
 	best := line
 	best.Epoch = epoch / 2
+	var parts [][]byte // of a policy whose ghosts stand, in every second one
+	if epoch%2 > 0 {
+		parts = [][]byte{{byte(epoch), 2, 3}, {}, {4}}
+	}
 	return State{
 		Version: "0.1.0", Epoch: epoch, Seed: math.MaxUint64 - uint64(epoch), Steps: []int{epoch, epoch + 1},
 		Settings: Settings{"lr": "0.01", "dataset": "cora"},
 		Metadata: map[string]string{"model": "gcn"},
 		Metrics:  Metrics{Bytes: int64(epoch) << 33, SHA256: "ab"},
 		Last:     &line, Best: &Best{Line: best, Weights: weightsOf(epoch, width, 1)},
-		Weights: weightsOf(epoch, width, 2),
-		Slots:   []Slot{{"exp_avg", weightsOf(epoch, width, 3)}, {"exp_avg_sq", weightsOf(epoch, width, 4)}},
+		Weights: weightsOf(epoch, width, 2), Parts: parts,
+		Slots: []Slot{{"exp_avg", weightsOf(epoch, width, 3)}, {"exp_avg_sq", weightsOf(epoch, width, 4)}},
 	}
 }
 

@@ -19,6 +19,7 @@ const (
 	modelFile     = "model.safetensors"
 	optimizerFile = "optimizer.safetensors"
 	bestFile      = "best.safetensors"
+	partsFile     = "parts.bin" // what parts of the graph know of each other, if anything
 	stateFile     = "state.json"
 	manifestFile  = "MANIFEST.json"
 )
@@ -86,8 +87,8 @@ func (m manifest) complete() error {
 			return fmt.Errorf("%s of %d bytes has the checksum %q", f.Name, f.Bytes, f.SHA256)
 		}
 	}
-	rest := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == bestFile })
-	if !slices.Equal(rest, []string{modelFile, optimizerFile, stateFile}) || len(names) > 4 || m.Format < 1 || m.Epoch < 0 {
+	rest := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == bestFile || n == partsFile })
+	if !slices.Equal(rest, []string{modelFile, optimizerFile, stateFile}) || len(slices.Compact(names)) < len(m.Files) || m.Format < 1 || m.Epoch < 0 {
 		return fmt.Errorf("it lists %s of format %d, epoch %d", strings.Join(names, ", "), m.Format, m.Epoch)
 	}
 	return nil

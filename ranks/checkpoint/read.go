@@ -157,6 +157,15 @@ func (s *State) readTensors(m manifest) error {
 	if err := s.takeSlots(slots); err != nil {
 		return damaged(filepath.Join(s.Path, optimizerFile), "%v", err)
 	}
+	if m.find(partsFile) != nil {
+		b, err := m.bytes(s.Path, partsFile)
+		if err != nil {
+			return err
+		}
+		if s.Parts, err = readParts(b); err != nil {
+			return damaged(filepath.Join(s.Path, partsFile), "%v", err)
+		}
+	}
 	if s.Best == nil {
 		return nil
 	}

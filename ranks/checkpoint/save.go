@@ -115,6 +115,11 @@ func (w *writer) contents() error {
 			return err
 		}
 	}
+	if s.Parts != nil {
+		if err := w.fill(partsFile, func(to io.Writer) error { return writeParts(to, s.Parts) }); err != nil {
+			return err
+		}
+	}
 	text, err := s.encode()
 	if err != nil {
 		return fault.New(fault.Runtime, opSave, filepath.Join(w.final, stateFile), "%v", err).

@@ -33,6 +33,7 @@ type State struct {
 
 	Weights []safetensors.Tensor `json:"-"` // after Epoch
 	Slots   []Slot               `json:"-"` // of the optimiser, none for plain SGD
+	Parts   [][]byte             `json:"-"` // what each part of the graph alone knows; nil: nothing
 }
 
 // Record is the best of each measure of all evaluations so far, which may be of

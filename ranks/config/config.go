@@ -45,6 +45,8 @@ type Config struct {
 	Tensor         string  `default:"cpu" enum:"cpu,cuda,lambda" group:"World" help:"Where tensor work runs: cpu, on the ranks; cuda, on GPUs, and graph work with it; lambda, in invocations of a function, with --lambda." toml:"tensor"`
 	GraphWork      string  `name:"graph" default:"" enum:",cpu,cuda" group:"World" help:"Where graph work runs, beside what --tensor says: cpu, on the ranks; cuda, on GPUs. Empty: on GPUs with --tensor cuda, else on the ranks. It must be the one of the two." toml:"graph"`
 
+	MeasureStaleness int `name:"measure-staleness" default:"0" group:"World" help:"Every so many epochs, measure how far the ghosts of --refresh are from those of the same epoch, how old they are, and how far the gradient is from the exact one: one more pass forward and back, which changes nothing of the run. 0: never." toml:"measure-staleness"`
+
 	Bridges        int    `default:"0" group:"World" help:"Bridge ranks, through which graph ranks have functions invoked with --tensor lambda, behind the servers. 0: every graph rank invokes by itself." toml:"bridges"`
 	Lambda         string `default:"" enum:",local,aws" group:"World" help:"Whose functions --tensor lambda invokes: local, processes on this machine behind an implementation of AWS Lambda; aws, AWS Lambda itself, which costs money." toml:"lambda"`
 	LambdaFunction string `name:"lambda-function" default:"" group:"World" help:"The function: with --lambda aws its name or ARN; with --lambda local its executable. Empty: siafu, or build/lambda/bootstrap beside the program." toml:"lambda-function"`
@@ -144,6 +146,7 @@ func (c *Config) Validate() error {
 		{c.LR > 0 && !math.IsInf(c.LR, 0), "lr", c.LR, "above 0"},
 		{inRange(c.Momentum), "momentum", c.Momentum, "at least 0 and below 1"},
 		{c.WeightDecay >= 0 && !math.IsInf(c.WeightDecay, 0), "weight-decay", c.WeightDecay, "0 or more"},
+		{c.MeasureStaleness >= 0, "measure-staleness", c.MeasureStaleness, "0 or more"},
 		{c.EvalEvery >= 0, "eval-every", c.EvalEvery, "0 or more"},
 		{c.Keep >= 0, "keep", c.Keep, "0 or more"},
 		{c.Patience >= 0, "patience", c.Patience, "0 or more"},

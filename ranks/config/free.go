@@ -45,6 +45,8 @@ func (c *Config) checkFree() error {
 		return refuse("codec", c.Codec, "leave +ef out: rows are not sent in every epoch")
 	case c.Tensor == TensorLambda:
 		return refuse("tensor", c.Tensor, "choose cpu or cuda: functions are invoked by ranks in step, or in bounded asynchrony")
+	case c.MeasureStaleness > 0:
+		return refuse("measure-staleness", c.MeasureStaleness, "leave it out: an exact pass needs all ranks at once")
 	case c.PreAggregate == "on":
 		return refuse("pre-aggregate", c.PreAggregate, "leave it out: rows of vertices are kept, not sums")
 	}

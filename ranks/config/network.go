@@ -69,6 +69,10 @@ func (c *Config) Exact() bool { return c.Ghosts().Name == refresh.NameAlways && 
 // of the epoch.
 func (c *Config) checkRefresh() error {
 	policy, err := refresh.Parse(c.Refresh)
+	if err == nil && c.MeasureStaleness > 0 && (c.Exact() || c.Tensor == TensorLambda) {
+		return fault.New(fault.Usage, "train", "", "--measure-staleness=%d with --refresh=%s --tensor=%s", c.MeasureStaleness, c.Refresh, c.Tensor).
+			Then("leave --measure-staleness out: it needs ghosts that may be stale, and tasks that run on the ranks")
+	}
 	if err != nil || c.Exact() {
 		return err
 	}

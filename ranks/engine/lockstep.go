@@ -29,6 +29,7 @@ type lockstep struct {
 	adder     kernels.Ops    // of update
 	delay     *delay         // nil but in experiments
 	tuning    *tuning        // nil where the codec is fixed
+	stale     *staleness     // nil where nobody asks how stale ghosts are
 	part      int
 	intervals []*interval
 	// update sums up the gradients of a layer's weights and hands them over.

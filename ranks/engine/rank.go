@@ -38,7 +38,7 @@ type Rank struct {
 	Fault     *inject.Fault     // nil but in tests
 	Reporter  Reporter
 	Views     Views // nil where there is one view, the first and last
-	Own       Own   // that this part goes on with, where the run does
+	Own       Own   // that this part goes on with, where the run does; set before Train
 }
 
 // Reporter takes what there is to say of a run while it trains. Rank 0's tells
@@ -73,7 +73,8 @@ type Snapshot struct {
 	Weights  []float32
 	Slots    [][]float32 // the optimiser's state
 	History  *stopping.History
-	Switched bool // bounded asynchrony has ended
+	Parts    []Own // of all parts, on rank 0; nil where none knows more than the others
+	Switched bool  // bounded asynchrony has ended
 }
 
 // Engine runs the tasks of a graph rank on workers of its own.

@@ -21,6 +21,10 @@ func (t *trainer) report(line runfolder.Epoch) error {
 		}
 	}
 	stats = append(stats, float64(rows.RawBytes), float64(rows.SentBytes))
+	var err error
+	if line.Staleness, err = t.stale.found(t.comm, line.Epoch); err != nil {
+		return err
+	}
 	all, err := gatherFloats(t.comm, stats)
 	if err != nil || t.comm.Rank() != 0 {
 		return err

@@ -141,6 +141,9 @@ func (t *trainer) train(first int) error {
 				return t.source.Leave()
 			}
 		}
+		if err := t.measure(&line); err != nil {
+			return err
+		}
 		if err := t.step(&line, ready); err != nil {
 			return err
 		}
@@ -193,12 +196,16 @@ func (t *trainer) save(epoch int) error {
 	stop := t.request(epoch) == signals.Stop
 	t.workers.fault.At(inject.Save, epoch-1)
 	began := time.Now()
+	parts, err := t.gather()
+	if err != nil {
+		return err
+	}
 	if t.comm.Rank() == 0 {
 		slots, err := t.source.State()
 		if err != nil {
 			return err
 		}
-		t.saver.Save(Snapshot{epoch - 1, t.flat, slots, t.history, t.cfg.Mode == "async"}, stop)
+		t.saver.Save(Snapshot{epoch - 1, t.flat, slots, t.history, parts, t.cfg.Mode == "async"}, stop)
 	}
 	t.source.Saved()
 	t.saver.Served(time.Since(began))
@@ -209,6 +216,23 @@ func (t *trainer) save(epoch int) error {
 		return t.source.Leave()
 	}
 	return nil
+}
+
+// gather brings what the parts alone know to rank 0. Collective over the graph ranks.
+func (t *trainer) gather() ([]Own, error) {
+	if !t.outlasts() {
+		return nil, nil
+	}
+	own, err := t.pack()
+	if err != nil {
+		return nil, err
+	}
+	blocks, err := world.Gather(t.comm, 0, own)
+	var list []Own
+	for _, b := range blocks {
+		list = append(list, b)
+	}
+	return list, err
 }
 
 // timed counts what no worker's task is: a step of all ranks together.
@@ -242,6 +266,7 @@ func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 	if err := t.learn(p, ready); err != nil {
 		return err
 	}
+	t.stale.keep(p.Epoch, t.grad)
 	if !ready {
 		found, err := t.score(true)
 		if err != nil {
@@ -269,12 +294,18 @@ func (t *trainer) learn(p model.Pass, ready bool) error {
 // push sums up a layer's gradients in the order of intervals and hands them
 // over.
 func (t *trainer) push(layer int) error {
+	return t.source.Push(t.pass.Epoch, layer, t.gradient(layer, t.grad))
+}
+
+// gradient sums up a layer's gradients in the order of intervals. It returns their
+// place in flat.
+func (t *trainer) gradient(layer int, flat []float32) []float32 {
 	at := t.layers[layer]
-	sum, grad := t.sum.Part(at.Lo, at.Hi), t.grad[at.Lo:at.Hi]
+	sum, grad := t.sum.Part(at.Lo, at.Hi), flat[at.Lo:at.Hi]
 	t.adder.Copy(sum, t.intervals[0].frame.LayerGrad(layer))
 	for _, i := range t.intervals[1:] {
 		t.adder.Add(sum, i.frame.LayerGrad(layer))
 	}
 	kernels.Read(t.adder, grad, sum)
-	return t.source.Push(t.pass.Epoch, layer, grad)
+	return grad
 }

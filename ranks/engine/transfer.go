@@ -37,9 +37,11 @@ func (s *lockstep) connect(e *Engine, reduction *halo.Reduction, a *mapped.Arena
 		return
 	}
 	o := graphwork.Options{Half: e.Config.Gather == "bf16", Reduction: reduction}
-	o.Forward = s.store.Memory() == model.Forward || e.Config.Alone() && e.Config.ServerCorrection == 0 && e.Peers.Size() > 1
+	evaluates := e.Config.Alone() && e.Peers.Size() > 1 && e.Config.MeasureStaleness == 0 && e.Config.ServerCorrection == 0
+	o.Forward = s.store.Memory() == model.Forward || evaluates
 	s.prepare(e, o, e.Codecs[0], a)
 	s.refresh(e, o, a)
+	s.watch(e, a)
 }
 
 // refresh makes the route of training where it differs from that of evaluations,
@@ -137,6 +139,7 @@ func (s *lockstep) receive(worker kernels.Ops, l *graphwork.Layer, at halo.Slot)
 	}
 	view, err := s.ghosts.Want(at)
 	if err == nil {
+		s.stale.takes(worker, at, view)
 		s.graph.TakeGhosts(worker, l, view.Rows)
 	}
 	return err

@@ -2,10 +2,14 @@ package engine
 
 import (
 	"bytes"
-	"encoding/gob"
 	"fmt"
+	"hash/crc32"
+	"strings"
 
+	"siafu/graph/mapped"
 	"siafu/halo"
+	"siafu/halo/refresh"
+	"siafu/ranks/world"
 )
 
 // Views is an engine's side of a run whose view may be replaced by another one
@@ -22,8 +26,8 @@ type Views interface {
 	Replaced()
 }
 
-// Own is what a part knows beside what all parts have: halo.Luggage as bytes; nil
-// before the first epoch.
+// Own is what a part knows beside what all parts have: what its transfers are of, in a
+// line, and halo.Luggage; nil before the first epoch.
 type Own []byte
 
 // keep lets the run go on from here in another view, and leaves where all have
@@ -39,7 +43,11 @@ func (t *trainer) keep(epoch int) error {
 			return err
 		}
 	}
-	t.views.Keep(s, t.pack(epoch))
+	own, err := t.pack()
+	if err != nil {
+		return err
+	}
+	t.views.Keep(s, own)
 	if !t.replaced {
 		return nil
 	}
@@ -55,33 +63,63 @@ func (t *trainer) want(sums []float64) {
 	}
 }
 
-// pack is what this part alone knows at the beginning of an epoch.
-func (t *trainer) pack(epoch int) Own {
+// pack is what this part alone knows at the beginning of an epoch. Collective over the
+// graph ranks.
+func (t *trainer) pack() (Own, error) {
 	source, ok := t.training.ghosts.(halo.Portable)
 	if !ok { // no rows travel
-		return Own{}
+		return Own{}, nil
 	}
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(source.Pack(epoch)); err != nil {
-		panic("engine: a part's state cannot be written: " + err.Error())
+	l, err := source.Pack()
+	if err != nil {
+		return nil, err
 	}
-	return b.Bytes()
+	return l.Encode(append([]byte(t.label()), '\n')), nil
 }
 
-// unpack takes up what this part has known where it was before, and lets it know
-// what it is going to need elsewhere. Collective over the graph ranks.
+// label is what a part's transfers are of: what is packed fits those with the same
+// label and no others.
+func (t *trainer) label() string {
+	p, sum := t.training.graph.Plan, crc32.NewIEEE()
+	for _, ids := range [][]uint32{p.OwnIDs, p.GhostIDs, p.SendRows} {
+		sum.Write(mapped.Bytes(ids))
+	}
+	return fmt.Sprintf("refresh=%s gradients=%t codec=%s rows=%v part=%d/%d sent=%d of %08x",
+		t.cfg.Ghosts(), t.cfg.Returns(), t.cfg.Codec, t.shapes(t.training), t.comm.Rank(), t.comm.Size(), len(p.SendRows), sum.Sum32())
+}
+
+// unpack takes up what this part has known, if that was a part with the same transfers
+// on all ranks. Collective over the graph ranks.
 func (t *trainer) unpack(own Own) error {
 	source, ok := t.training.ghosts.(halo.Portable)
-	if t.views == nil || !ok {
+	if !ok || own == nil {
 		return nil
 	}
-	source.Record()
-	if own == nil {
+	label, rest, _ := bytes.Cut(own, []byte{'\n'})
+	fit := []int64{0}
+	if string(label) == t.label() {
+		fit[0] = 1
+	}
+	if err := world.SumInt64s(t.comm, fit); err != nil {
+		return err
+	}
+	if fit[0] < int64(t.comm.Size()) {
+		t.reporter.Note("refresh: rows of ghosts begin anew, since those of the checkpoint are of another partition, policy or codec\n")
 		return nil
 	}
-	var l halo.Luggage
-	if err := gob.NewDecoder(bytes.NewReader(own)).Decode(&l); err != nil {
-		return fmt.Errorf("a part's state cannot be read: %w", err)
+	l, err := halo.DecodeLuggage(rest)
+	if err != nil {
+		return err
 	}
 	return source.Unpack(l)
+}
+
+// outlasts tells whether transfers know anything beside the rows of the day: what a run
+// that goes on needs to come to the same bits.
+func (t *trainer) outlasts() bool {
+	if _, ok := t.training.ghosts.(halo.Portable); !ok {
+		return false
+	}
+	name := t.cfg.Ghosts().Name
+	return strings.HasSuffix(t.cfg.Codec, "+ef") || name != refresh.NameAlways && name != refresh.NameSample
 }

@@ -1,8 +1,8 @@
 package runfolder
 
 import (
-	"bytes"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,7 +42,7 @@ func ReadProgress(dir string) (*Progress, error) {
 		return nil, fault.System(op, path, err)
 	}
 	p.Planned = config.Epochs
-	if err := p.readMetrics(filepath.Join(dir, metricsFile)); err != nil {
+	if err := p.readMetrics(dir); err != nil {
 		return nil, err
 	}
 	var err error
@@ -52,32 +52,36 @@ func ReadProgress(dir string) (*Progress, error) {
 	return p, err
 }
 
-func (p *Progress) readMetrics(path string) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return fault.System(op, path, err)
-	}
-	if info, err := os.Stat(path); err == nil {
+func (p *Progress) readMetrics(dir string) error {
+	epochs, err := ReadEpochs(dir)
+	if info, err := os.Stat(filepath.Join(dir, metricsFile)); err == nil {
 		p.Written = info.ModTime()
 	}
-	// What follows the last newline is a line that is being written.
-	text = text[:bytes.LastIndexByte(text, '\n')+1]
-	epochs, err := ParseEpochs(path, text)
 	if err != nil || len(epochs) == 0 {
 		return err
 	}
-	var seconds []float64
 	for _, e := range epochs {
-		seconds = append(seconds, e.Seconds)
 		if e.ValAcc != nil {
 			p.ValAcc = e.ValAcc
 		}
 	}
-	slices.Sort(seconds)
-	p.Seconds = seconds[len(seconds)/2]
+	p.Seconds = MedianSeconds(epochs)
 	p.Last = epochs[len(epochs)-1]
 	p.Done = p.Last.Epoch
 	return nil
+}
+
+// MedianSeconds is the median of what epochs have taken; NaN of none.
+func MedianSeconds(epochs []Epoch) float64 {
+	seconds := make([]float64, len(epochs))
+	for i, e := range epochs {
+		seconds[i] = e.Seconds
+	}
+	if len(seconds) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(seconds)
+	return seconds[len(seconds)/2]
 }
 
 // IsRun tells whether a folder is of a run that has begun.

@@ -58,30 +58,12 @@ func TestRoundTrip(t *testing.T) {
 	if len(r.Epochs) != 2 || *r.Epochs[0].ValAcc != 0.5 || r.Epochs[1].ValAcc != nil || !strings.Contains(r.Config, "Epochs = 2") {
 		t.Errorf("%+v", r)
 	}
-	var table strings.Builder
-	if err := Report(&table, r, r); err != nil || strings.Count(table.String(), "gcn 2x16") != 2 || !strings.Contains(table.String(), "3+1") {
-		t.Errorf("%v\n%s", err, &table)
-	}
 	// Two runs that start within a second get folders of their own.
 	t.Chdir(t.TempDir())
 	a, errA := Claim{Name: "cora"}.Take()
 	b, errB := Claim{Name: "cora"}.Take()
 	if errA != nil || errB != nil || a.Dir() == b.Dir() || !strings.HasPrefix(a.Dir(), filepath.Join("runs", "cora-")) {
 		t.Errorf("%v %v %v %v", a, errA, b, errB)
-	}
-}
-
-// What is said of a run that has diverged speaks of no model that is not there.
-func TestReportOfDiverged(t *testing.T) {
-	for best, want := range map[int]string{
-		0: "gcn on x diverged in epoch 7: lower --lr\n",
-		3: "gcn on x diverged in epoch 7: lower --lr; the best weights before answer 25.0 % of the test vertices right; model in m\n",
-	} {
-		r := &Run{Model: "m", Summary: Summary{Model: "gcn", Dataset: "x", StoppedBy: "diverged", Epochs: 7, BestEpoch: best, TestAccAtBestVal: 0.25}}
-		var said strings.Builder
-		if err := r.conclude(&said); err != nil || said.String() != want {
-			t.Errorf("%q, %v; want %q", said.String(), err, want)
-		}
 	}
 }
 

@@ -1,5 +1,7 @@
 package runfolder
 
+import "time"
+
 // Epoch is a line of metrics.jsonl. Loss and accuracies are those of the
 // weights that the epoch started from; accuracies are fractions, and absent in
 // epochs without an evaluation, as is the validation loss. All are numbers: the
@@ -13,15 +15,44 @@ type Epoch struct {
 	TestAcc           *float64           `json:"test_acc,omitempty"`
 	Codec             string             `json:"codec,omitempty"` // that was being tried or had been chosen, where the choice is automatic
 	Seconds           float64            `json:"seconds"`         // without evaluation
-	EvalSeconds       float64            `json:"eval_seconds"`    // of a separate forward pass
+	Time              time.Time          `json:"time,omitzero"`   // when the line was written
+	Elapsed           float64            `json:"elapsed"`         // seconds of the run up to then, its parts before a checkpoint included
+	EvalSeconds       float64            `json:"eval_seconds"`    // of a separate forward pass, and of measurements
 	TaskSeconds       map[string]float64 `json:"task_seconds"`    // by task, the mean over a rank's workers, the slowest rank's
 	WaitSeconds       float64            `json:"wait_seconds"`    // without a task, waiting for others; the same
 	GhostBytesRaw     int64              `json:"ghost_bytes_raw"`
 	GhostBytesSent    int64              `json:"ghost_bytes_sent"`
+	Staleness         *Staleness         `json:"staleness,omitempty"` // where it was measured
 	LambdaInvocations int64              `json:"lambda_invocations"`
 	LambdaGBSeconds   float64            `json:"lambda_gb_seconds"` // for which invocations were charged that ended in the epoch
 	LambdaUSD         float64            `json:"lambda_usd"`        // of the run's invocations up to then, its parts before a checkpoint included
 	CostUSD           float64            `json:"cost_usd"`          // of these and, with Config.Instance, of the run's hosts, likewise
+}
+
+// Staleness is how far the ghosts that an epoch was trained with are from those of
+// the epoch, and its gradient from the exact one of the same weights.
+type Staleness struct {
+	Layers        []LayerStaleness `json:"layers"`
+	GradientError float64          `json:"gradient_error"` // ‖g̃ - g‖ / ‖g‖ over all weights
+}
+
+// LayerStaleness is that of the rows that one layer gathers from ghosts: H, those of
+// the epoch, and H̃, those that were used; over all ranks.
+type LayerStaleness struct {
+	Layer      int     `json:"layer"`      // 1 is the first
+	Difference float64 `json:"difference"` // ‖H - H̃‖, a Frobenius norm
+	Relative   float64 `json:"relative"`   // the same by ‖H‖
+	Ghosts     int64   `json:"ghosts"`     // rows that were used, 0: none are
+	MeanAge    float64 `json:"mean_age"`   // epochs
+	MaxAge     int     `json:"max_age"`
+}
+
+// Most is the relative staleness of the layer where it is greatest.
+func (s *Staleness) Most() (relative float64) {
+	for _, l := range s.Layers {
+		relative = max(relative, l.Relative)
+	}
+	return relative
 }
 
 // Functions is what the invocations of a run have come to, of all epochs and of

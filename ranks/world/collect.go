@@ -99,6 +99,31 @@ func Gather(c Comm, root int, block []byte) ([][]byte, error) {
 	return cut(all, recvCounts), nil
 }
 
+// Scatter takes a block to each rank, which may differ in length, from root: only there
+// blocks are asked for, one a rank. Collective.
+func Scatter(c Comm, root int, blocks [][]byte) ([]byte, error) {
+	CheckRank(c.Size(), root)
+	lengths := make([]int64, c.Size())
+	var all []byte
+	sendCounts, recvCounts := make([]int, c.Size()), make([]int, c.Size())
+	if c.Rank() == root {
+		for q, b := range blocks {
+			lengths[q], sendCounts[q] = int64(len(b)), len(b)
+		}
+		all = slices.Concat(blocks...)
+	}
+	if err := c.Bcast(bytesOf(lengths), root); err != nil {
+		return nil, err
+	}
+	recvCounts[root] = int(lengths[c.Rank()])
+	mine := make([]byte, recvCounts[root])
+	req, err := c.Ialltoallv(all, sendCounts, mine, recvCounts)
+	if err != nil {
+		return nil, err
+	}
+	return mine, req.Wait()
+}
+
 // GatherValues is Gather of values, which travel as JSON. Collective.
 func GatherValues[T any](c Comm, root int, mine T) ([]T, error) {
 	text, err := json.Marshal(mine)

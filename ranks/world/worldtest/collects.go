@@ -62,6 +62,13 @@ func gather(c world.Comm) error {
 		if err != nil {
 			return err
 		}
+		back, err := world.Scatter(c, root, blocks)
+		if err == nil {
+			err = same("what was scattered again", back, pattern(length(c.Rank()), c.Rank(), root, 0))
+		}
+		if err != nil {
+			return err
+		}
 		if c.Rank() != root {
 			if blocks != nil {
 				return errors.New("blocks on a rank that is not root")

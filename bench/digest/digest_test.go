@@ -1,0 +1,238 @@
+package digest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/graph/generate"
+	"siafu/ranks/runfolder"
+)
+
+// made is a runner whose trainings gain so many points an epoch up to a limit, and take
+// so long an epoch, by a flag that they have.
+type made struct {
+	gain, limit, seconds map[string]float64
+	trials               []Trial
+}
+
+func (m *made) run(_ context.Context, t Trial) (*Result, error) {
+	m.trials = append(m.trials, t)
+	pick := func(by map[string]float64) float64 {
+		for flag, v := range by {
+			if slices.Contains(t.Flags, flag) {
+				return v
+			}
+		}
+		return by[""]
+	}
+	epochs := 0
+	for k, f := range t.Flags {
+		if f == "--epochs" {
+			epochs = len(t.Flags[k+1]) * 10 // 10 for one digit, 20 for two
+		}
+	}
+	r := &Result{Trial: t}
+	for e := 1; e <= epochs; e++ {
+		acc := min(pick(m.gain)*float64(e), pick(m.limit))
+		r.Epochs = append(r.Epochs, runfolder.Epoch{Epoch: e, Loss: 1 - acc, ValAcc: &acc, Seconds: pick(m.seconds), GhostBytesSent: 2e6})
+		if slices.Contains(t.Flags, "--measure-staleness") && e%measuredEvery == 1 {
+			r.Epochs[e-1].Staleness = &runfolder.Staleness{GradientError: 1 / float64(e), Layers: []runfolder.LayerStaleness{{Relative: 0.1}, {Relative: 0.25}}}
+		}
+		r.Summary.BestValAcc, r.Summary.TestAccAtBestVal = acc, acc
+	}
+	r.Epochs[0].Seconds = 1000 // the first counts for nothing
+	r.Summary.PerRank = []runfolder.RankReport{{Role: "graph", Vertices: 200, Ghosts: 50, PeakRSSBytes: 3e6, ArrayBytes: 2e6},
+		{Role: "server", PeakRSSBytes: 9e6}}
+	return r, nil
+}
+
+// compare makes one part of two systems over made trainings.
+func compare(t *testing.T, m *made, part string, change func(*bench)) string {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), "g")
+	if _, err := generate.Write(data, generate.Options{Name: "g", Vertices: 100, Edges: 400, Seed: 1}, false); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Data: []string{data}, Only: []string{part}, Systems: []string{"DIGEST"}, Ranks: []int{4}, Models: []string{"gcn"},
+		Rates: []string{"200mbit", "10gbit"}, Partitioner: "hash", Seeds: 2, Epochs: 20, Timed: 5, Turns: 1, Work: t.TempDir()}
+	b, err := o.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.archive.runner = m
+	if change != nil {
+		change(b)
+	}
+	var out bytes.Buffer
+	if err := b.all(t.Context(), &out); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(strings.Fields(out.String()), " ")
+}
+
+// exact training gains 5 points an epoch up to 80, DIGEST 4 up to 79.8, in a quarter of
+// the time.
+func two() *made {
+	return &made{
+		gain:    map[string]float64{"": 0.05, "every:10": 0.04},
+		limit:   map[string]float64{"": 0.80, "every:10": 0.798},
+		seconds: map[string]float64{"": 0.4, "every:10": 0.1},
+	}
+}
+
+// Accuracy, time and bytes of an epoch, speed-up, and epochs and seconds to half a point
+// below exact training: 79.5 % after 16 epochs of 0.4 s, or 20 of 0.1 s.
+func TestTable(t *testing.T) {
+	text := compare(t, two(), "table1", nil)
+	for _, line := range []string{
+		"g gcn 4 exact-wait 80.00 ± 0.00 80.00 ± 0.00 0.4000 1.00 2.00 16.0 6.40",
+		"g gcn 4 DIGEST 79.80 ± 0.00 79.80 ± 0.00 0.1000 4.00 2.00 20.0 2.00",
+		"21.82",
+	} {
+		if !strings.Contains(text, line) {
+			t.Errorf("no %q in\n%s", line, text)
+		}
+	}
+}
+
+// A target that is not reached is said, and no such system is the fastest.
+func TestNever(t *testing.T) {
+	m := two()
+	m.limit["every:10"] = 0.79
+	text := compare(t, m, "links", nil)
+	for _, line := range []string{"DIGEST 79.00 ± 0.00 never never", "fastest 79.50 exact-wait exact-wait"} {
+		if !strings.Contains(text, line) {
+			t.Errorf("no %q in\n%s", line, text)
+		}
+	}
+	if text := compare(t, two(), "links", nil); !strings.Contains(text, "fastest 79.50 DIGEST DIGEST") {
+		t.Error(text)
+	}
+}
+
+// Curves are read at shares of the 8 s that exact training takes: after 0.8 s it has had
+// two epochs, DIGEST eight. All points are in the file.
+func TestCurves(t *testing.T) {
+	var work string
+	text := compare(t, two(), "figure3", func(b *bench) { work = b.Work })
+	for _, line := range []string{"exact-wait 5.00, 0.950 10.00, 0.900", "DIGEST 16.00, 0.840 32.00, 0.680"} {
+		if !strings.Contains(text, line) {
+			t.Errorf("no %q in\n%s", line, text)
+		}
+	}
+	csv, err := os.ReadFile(filepath.Join(work, "figure3.csv"))
+	if err != nil || bytes.Count(csv, []byte("\n")) != 1+2*2*20 {
+		t.Errorf("%v, %d lines", err, bytes.Count(csv, []byte("\n")))
+	}
+}
+
+// Memory is that of graph ranks, and ghosts are set beside own vertices.
+func TestMemory(t *testing.T) {
+	if text := compare(t, two(), "table4", nil); !strings.Contains(text, "DIGEST 3.0 1.00 2.0") {
+		t.Error(text)
+	}
+	if text := compare(t, two(), "figure9", nil); !strings.Contains(text, "50 200 25.00 %") {
+		t.Error(text)
+	}
+}
+
+// Errors are those of the epochs in which they were measured, and there are none of
+// exact training.
+func TestErrors(t *testing.T) {
+	text := compare(t, two(), "figure10", nil)
+	if !strings.Contains(text, "DIGEST 1.000, 0.250 0.167, 0.250 0.091, 0.250 - - -") || strings.Contains(text, "exact-wait") {
+		t.Error(text)
+	}
+}
+
+// A timely system's accuracy comes from whole runs over the link, with a host for its
+// server, and so do its seconds.
+func TestTimely(t *testing.T) {
+	m := two()
+	m.seconds["--asynchronous"] = 0.2
+	text := compare(t, m, "figure7", func(b *bench) {
+		var err error
+		if b.systems, err = chosen([]string{"DIGEST-A"}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if !strings.Contains(text, "straggler: --delay 0:400ms:1") || !strings.Contains(text, "DIGEST-A 79.80") {
+		t.Error(text)
+	}
+	for _, each := range m.trials {
+		if slices.Contains(each.Flags, "--asynchronous") && (each.Rate != 25e6 || each.Ranks != 5 || !slices.Contains(each.Flags, "0:400ms:1")) {
+			t.Errorf("%+v", each)
+		}
+	}
+}
+
+// What was trained is not trained again, by this bench or a later one; what there was no
+// time for is said, and leaves no number.
+func TestArchive(t *testing.T) {
+	m := two()
+	var first *bench
+	compare(t, m, "table1", func(b *bench) { first = b })
+	done := len(m.trials)
+	if done != 2*2+2 {
+		t.Errorf("%d trainings", done)
+	}
+	again := archive{runner: m, dir: first.archive.dir, results: map[string]*Result{}}
+	for _, each := range m.trials {
+		r, err := again.get(t.Context(), each)
+		if err != nil || r == nil || len(r.Epochs) == 0 {
+			t.Errorf("%+v: %v", each, err)
+		}
+	}
+	if len(m.trials) != done {
+		t.Errorf("%d trainings are done again", len(m.trials)-done)
+	}
+	late := two()
+	text := compare(t, late, "table1", func(b *bench) { b.archive.until = time.Now().Add(-time.Hour); b.Hours = 1 })
+	if len(late.trials) != 0 || !strings.Contains(text, "6 trainings were not begun") || !strings.Contains(text, "DIGEST - - - - - - -") {
+		t.Errorf("%d trainings\n%s", len(late.trials), text)
+	}
+}
+
+// A result that cannot be read is an error with its path, and options that make no
+// sense are refused.
+func TestBadInput(t *testing.T) {
+	m, trial := two(), Trial{Data: "g", Flags: []string{"--epochs", "5"}}
+	a := archive{runner: m, dir: t.TempDir(), results: map[string]*Result{}}
+	path := filepath.Join(a.dir, trial.key()+".json")
+	if err := os.WriteFile(path, []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.get(t.Context(), trial); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), path) {
+		t.Error(err)
+	}
+	for _, o := range []Options{{Only: []string{"table9"}}, {Systems: []string{"dgl"}}, {}, {Seeds: 1, Epochs: 2, Timed: 2, Turns: 1, Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"fast"}}} {
+		if _, err := o.open(); fault.KindOf(err) != fault.Usage {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	failed := errors.New("no")
+	a.runner = failing{failed}
+	if _, err := a.get(t.Context(), Trial{}); !errors.Is(err, failed) {
+		t.Error(err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) run(context.Context, Trial) (*Result, error) { return nil, f.err }
+
+// Means are over no number where there is none.
+func TestNoNumbers(t *testing.T) {
+	if mean, std := meanStd(nil); !math.IsNaN(mean) || !math.IsNaN(std) || number(mean, 1) != "-" || number(math.Inf(1), 1) != "never" {
+		t.Error(mean, std)
+	}
+}

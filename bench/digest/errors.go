@@ -1,0 +1,56 @@
+package digest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+
+	"siafu/ranks/runfolder"
+)
+
+// measuredEvery is how often staleness is measured, in epochs.
+const measuredEvery = 5
+
+// when are the columns of figure 10: epochs in which it is.
+var when = []int{1, 6, 11, 21, 51, 96}
+
+// figure10 has the error of the gradient and, behind it, the relative staleness of the
+// layer where that is greatest, as training goes on.
+func (b *bench) figure10(ctx context.Context, t *tabwriter.Writer) error {
+	columns := []string{"graph", "ranks", "system"}
+	for _, e := range when {
+		columns = append(columns, fmt.Sprintf("epoch %d", e))
+	}
+	head(t, columns...)
+	stale := b.only("DIGEST", "DIGEST-rows", "PipeGCN", "PipeGCN-GF", "BNS-GCN", "DistGNN", "SANCUS", "REST", "PipeQS", "partition-only")
+	for _, c := range b.cells(b.Models[:1]) {
+		for _, s := range stale {
+			r, err := b.archive.get(ctx, Trial{Data: c.graph.Data, Ranks: c.members(s), Flags: b.flags(c, s,
+				"--epochs", strconv.Itoa(b.Epochs), "--eval-every", "0", "--measure-staleness", strconv.Itoa(measuredEvery))})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(t, "%s\t%d\t%s", c.graph.Name, c.ranks, s.Name)
+			for _, e := range when {
+				fmt.Fprintf(t, "\t%s", errorsIn(r, e))
+			}
+			fmt.Fprintln(t, "\t")
+		}
+	}
+	return nil
+}
+
+// errorsIn are those of one epoch of a training.
+func errorsIn(r *Result, epoch int) string {
+	if r == nil {
+		return "-"
+	}
+	k := slices.IndexFunc(r.Epochs, func(e runfolder.Epoch) bool { return e.Epoch == epoch })
+	if k < 0 || r.Epochs[k].Staleness == nil {
+		return "-"
+	}
+	s := r.Epochs[k].Staleness
+	return fmt.Sprintf("%.3f, %.3f", s.GradientError, s.Most())
+}

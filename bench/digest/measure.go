@@ -1,0 +1,160 @@
+package digest
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strconv"
+
+	"siafu/ranks/runfolder"
+)
+
+// bench is a comparison under way.
+type bench struct {
+	Options
+	parts   []part
+	systems []System
+	graphs  []Graph
+	rates   []float64
+	archive archive
+}
+
+// cell is what systems are compared on.
+type cell struct {
+	graph Graph
+	model string
+	ranks int
+}
+
+// flags are those of all trainings in a cell.
+func (b *bench) flags(c cell, s System, more ...string) []string {
+	list := append([]string{"--model", c.model, "--servers", strconv.Itoa(s.Servers), "--partitioner", b.Partitioner,
+		"--checkpoint-every", "off"}, b.Train...)
+	return append(append(list, s.Flags...), more...)
+}
+
+// members is how many ranks a system needs for a cell's graph ranks.
+func (c cell) members(s System) int { return c.ranks + s.Servers }
+
+// accuracy are the trainings of a system for accuracy, one a seed; fewer where the
+// time was over.
+func (b *bench) accuracy(ctx context.Context, c cell, s System) ([]*Result, error) {
+	var list []*Result
+	for seed := range b.Seeds {
+		t := Trial{Data: c.graph.Data, Ranks: c.members(s), Flags: b.flags(c, s,
+			"--epochs", strconv.Itoa(b.Epochs), "--eval-every", "1", "--seed", strconv.Itoa(seed+1))}
+		if s.Timely {
+			t.Rate = b.rates[0]
+		}
+		r, err := b.archive.get(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		if r != nil {
+			list = append(list, r)
+		}
+	}
+	return list, nil
+}
+
+// times are the trainings of systems for time over a link, in turns, by system.
+func (b *bench) times(ctx context.Context, c cell, systems []System, rate float64, more ...string) (map[string][]*Result, error) {
+	all := map[string][]*Result{}
+	for turn := range b.Turns {
+		for _, s := range systems {
+			r, err := b.archive.get(ctx, Trial{Data: c.graph.Data, Ranks: c.members(s), Rate: rate, Turn: turn,
+				Flags: b.flags(c, s, append([]string{"--epochs", strconv.Itoa(b.Timed), "--eval-every", "0"}, more...)...)})
+			if err != nil {
+				return nil, err
+			}
+			if r != nil {
+				all[s.Name] = append(all[s.Name], r)
+			}
+		}
+	}
+	return all, nil
+}
+
+// perEpoch is the mean of a number over a training's epochs but the first, the least
+// of all turns; NaN of none. A mean, since periodic systems have epochs of two kinds.
+func perEpoch(turns []*Result, of func(runfolder.Epoch) float64) float64 {
+	best := math.NaN()
+	for _, r := range turns {
+		sum, n := 0.0, 0
+		for _, e := range r.Epochs[min(1, len(r.Epochs)):] {
+			sum, n = sum+of(e), n+1
+		}
+		if mean := sum / float64(n); !(mean >= best) {
+			best = mean
+		}
+	}
+	return best
+}
+
+func seconds(e runfolder.Epoch) float64 { return e.Seconds }
+func sent(e runfolder.Epoch) float64    { return float64(e.GhostBytesSent) }
+
+// best are the best validation accuracies of trainings, in percent.
+func best(list []*Result) []float64 {
+	x := make([]float64, len(list))
+	for i, r := range list {
+		x[i] = 100 * r.Summary.BestValAcc
+	}
+	return x
+}
+
+// meanStd are the mean and the standard deviation of x; NaN of none.
+func meanStd(x []float64) (mean, std float64) {
+	n := float64(len(x))
+	for _, v := range x {
+		mean += v / n
+	}
+	for _, v := range x {
+		std += (v - mean) * (v - mean) / n
+	}
+	if len(x) == 0 {
+		return math.NaN(), math.NaN()
+	}
+	return mean, math.Sqrt(std)
+}
+
+// epochsTo is in which epoch a training first had a validation accuracy, in percent;
+// +Inf for never.
+func epochsTo(r *Result, target float64) float64 {
+	k := slices.IndexFunc(r.Epochs, func(e runfolder.Epoch) bool { return e.ValAcc != nil && 100**e.ValAcc >= target })
+	if k < 0 {
+		return math.Inf(1)
+	}
+	return float64(k + 1)
+}
+
+// reaching is the mean of epochs and of seconds to a target over trainings that take
+// each seconds an epoch; +Inf unless all reach it. Of a timely system seconds are its own.
+func reaching(list []*Result, s System, target, each float64) (epochs, seconds float64) {
+	if len(list) == 0 {
+		return math.NaN(), math.NaN()
+	}
+	for _, r := range list {
+		n := epochsTo(r, target)
+		epochs += n / float64(len(list))
+		if s.Timely {
+			seconds += spent(r, n) / float64(len(list))
+		}
+	}
+	if !s.Timely {
+		seconds = epochs * each
+	}
+	return epochs, seconds
+}
+
+// spent is the seconds of a training's first n epochs.
+func spent(r *Result, n float64) float64 {
+	if math.IsInf(n, 1) {
+		return n
+	}
+	sum := 0.0
+	for _, e := range r.Epochs[:int(n)] {
+		sum += e.Seconds
+	}
+	return sum
+}

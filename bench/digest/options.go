@@ -1,0 +1,123 @@
+package digest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"siafu/bench/plan"
+	"siafu/bench/trials"
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/graph/generate"
+)
+
+const op = "bench digest"
+
+// Options say what is compared on what.
+type Options struct {
+	Data        []string `placeholder:"DIR" help:"Dataset folders; empty: look-alikes of Flickr, Reddit, ogbn-arxiv and ogbn-products, made at --scale in --work."`
+	Only        []string `help:"Tables and figures to make: table1, figure3, figure4, figure5, figure6, figure7, figure8, table4, figure9, figure10, figure11, links; empty: all."`
+	Systems     []string `help:"Systems to compare; empty: all."`
+	Ranks       []int    `default:"4" help:"Graph ranks, a host each where links are shaped. Figure 5 has its own."`
+	Models      []string `default:"gcn,gat" help:"Networks of table 1. Figure 3 has the first of them, figure 8 gat."`
+	Rates       []string `default:"200mbit,1gbit,10gbit" help:"Rates of the hosts' links; tables have the first of them."`
+	Partitioner string   `default:"multilevel" help:"Partitioner of all trainings."`
+	Seeds       int      `default:"5" help:"Trainings to average, with seeds 1, 2, …"`
+	Epochs      int      `default:"100" help:"Epochs of trainings for accuracy."`
+	Timed       int      `default:"21" help:"Epochs of trainings for time, of which all but the first are averaged."`
+	Turns       int      `default:"1" help:"How often a training for time is repeated."`
+	Scale       float64  `default:"0.05" help:"Of look-alikes: multiplies vertices and edges."`
+	Work        string   `default:"build/digest" placeholder:"DIR" help:"Where results and look-alikes are kept. What is there is not done again."`
+	Hours       float64  `default:"0" help:"No training begins after so many hours; 0 is no limit."`
+	Train       []string `arg:"" optional:"" help:"Flags of train, behind --."`
+}
+
+// Run makes the chosen parts and writes them to w as they come.
+func (o Options) Run(ctx context.Context, w io.Writer) error {
+	b, err := o.open()
+	if err != nil {
+		return err
+	}
+	ctx, stop := trials.UntilInterrupted(ctx)
+	defer stop()
+	site, err := trials.Open(op)
+	if err != nil {
+		return err
+	}
+	b.archive.runner = onSite{site}
+	return cmp.Or(b.all(ctx, w), site.Close())
+}
+
+// open checks the options and makes what is compared.
+func (o Options) open() (*bench, error) {
+	b := &bench{Options: o}
+	var err error
+	if b.parts, err = chosenParts(o.Only); err != nil {
+		return nil, err
+	}
+	if b.systems, err = chosen(o.Systems); err != nil {
+		return nil, err
+	}
+	if o.Seeds < 1 || o.Epochs < 2 || o.Timed < 2 || o.Turns < 1 || len(o.Ranks) == 0 || slices.Min(o.Ranks) < 2 || len(o.Models) == 0 || len(o.Rates) == 0 {
+		return nil, fault.New(fault.Usage, op, "", "--seeds=%d --epochs=%d --timed=%d --turns=%d --ranks=%v --models=%v --rates=%v",
+			o.Seeds, o.Epochs, o.Timed, o.Turns, o.Ranks, o.Models, o.Rates).
+			Then("it takes a seed, a turn, a network, a rate, and 2 epochs and ranks or more")
+	}
+	for _, text := range o.Rates {
+		rate, err := plan.Bandwidth(text)
+		if err != nil {
+			return nil, err
+		}
+		b.rates = append(b.rates, rate)
+	}
+	if o.Hours > 0 {
+		b.archive.until = time.Now().Add(time.Duration(o.Hours * float64(time.Hour)))
+	}
+	b.archive.dir, b.archive.results = filepath.Join(o.Work, "results"), map[string]*Result{}
+	if err := os.MkdirAll(b.archive.dir, 0o777); err != nil {
+		return nil, fault.System(op, b.archive.dir, err)
+	}
+	return b, b.findGraphs()
+}
+
+// lookAlikes are the graphs of table 3.
+var lookAlikes = []string{"flickr", "reddit-small", "ogbn-arxiv", "ogbn-products"}
+
+// findGraphs names what is trained on, and makes look-alikes that are not there.
+func (b *bench) findGraphs() error {
+	for _, data := range b.Data {
+		meta, err := graph.ReadMeta(data)
+		if err != nil {
+			return err
+		}
+		b.graphs = append(b.graphs, Graph{meta.Name, data})
+	}
+	if len(b.Data) > 0 {
+		return nil
+	}
+	for _, like := range lookAlikes {
+		name := fmt.Sprintf("%s-%g", like, b.Scale)
+		at := filepath.Join(b.Work, name)
+		if _, err := os.Stat(filepath.Join(at, "meta.json")); err != nil {
+			if err := makeLookAlike(at, name, like, b.Scale); err != nil {
+				return err
+			}
+		}
+		b.graphs = append(b.graphs, Graph{name, at})
+	}
+	return nil
+}
+
+// Graph is what systems train on.
+type Graph struct{ Name, Data string }
+
+func makeLookAlike(at, name, like string, scale float64) error {
+	_, err := generate.Write(at, generate.Options{Like: like, Name: name, Scale: scale, Seed: 1}, false)
+	return err
+}

@@ -1,0 +1,77 @@
+package digest
+
+import (
+	"slices"
+	"strings"
+
+	"siafu/graph/fault"
+)
+
+// System is a way of training, by the name of the one who proposed it.
+type System struct {
+	Name  string
+	Flags []string // of train, behind those of the bench
+	// Timely says that accuracy depends on who is how fast, so that only whole runs
+	// over the link show it.
+	Timely  bool
+	Servers int // that it cannot do without
+	Source  string
+}
+
+func system(name, flags, source string) System {
+	return System{Name: name, Flags: strings.Fields(flags), Source: source}
+}
+
+// Systems are all that can be compared. The first is the one that others are set
+// beside: exact, waiting for every exchange, as DGL's distributed training without
+// sampling is.
+func Systems() []System {
+	async := system("DIGEST-A", "--asynchronous --refresh every:10", "DIGEST §3.2")
+	async.Timely, async.Servers = true, 1
+	return []System{
+		system("exact-wait", "--refresh always --mode nopipe", "what DGL does"),
+		system("exact", "--refresh always", "exchange behind computation"),
+		system("DIGEST", "--refresh every:10", "DIGEST, algorithm 1, N = 10; ghosts' gradients travel with their rows"),
+		system("DIGEST-rows", "--refresh every:10 --ghost-gradients no", "DIGEST, algorithm 1, to the letter"),
+		async,
+		system("LLCG", "--refresh never --local-epochs 4 --server-correction 1", "Ramezani et al., ICLR'22"),
+		system("PipeGCN", "--refresh previous", "Wan et al., ICLR'22"),
+		system("PipeGCN-GF", "--refresh previous:GF0.95", "the same, both smoothed"),
+		system("BNS-GCN", "--refresh sample:0.1", "Wan et al., MLSys'22"),
+		system("DistGNN", "--refresh delay:5", "Md et al., SC'21, cd-5"),
+		system("SANCUS", "--refresh drift:0.05", "Peng et al., VLDB'22"),
+		system("REST", "--refresh age:5", "Xue et al. 2024"),
+		system("PipeQS", "--refresh previous --codec int8", "quantised and stale"),
+		system("GNNAutoScale", "--batch history:8", "Fey et al., ICML'21"),
+		system("partition-only", "--refresh never", "no exchange"),
+	}
+}
+
+// chosen are the systems of these names, all of them for none, in the order of
+// Systems, the first one always.
+func chosen(names []string) ([]System, error) {
+	all := Systems()
+	if len(names) == 0 {
+		return all, nil
+	}
+	list := all[:1:1]
+	for _, s := range all[1:] {
+		if slices.Contains(names, s.Name) {
+			list = append(list, s)
+		}
+	}
+	for _, n := range names {
+		if !slices.ContainsFunc(all, func(s System) bool { return s.Name == n }) {
+			return nil, fault.New(fault.Usage, op, "", "--systems has %q", n).Then("choose from %s", nameList(all))
+		}
+	}
+	return list, nil
+}
+
+func nameList(all []System) string {
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = s.Name
+	}
+	return strings.Join(names, ", ")
+}

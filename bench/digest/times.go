@@ -1,0 +1,194 @@
+package digest
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// figure4 has the seconds of an epoch, a column a system.
+func (b *bench) figure4(ctx context.Context, t *tabwriter.Writer) error {
+	columns := []string{"graph", "ranks"}
+	for _, s := range b.systems {
+		columns = append(columns, s.Name)
+	}
+	head(t, columns...)
+	for _, c := range b.cells(b.Models[:1]) {
+		times, err := b.times(ctx, c, b.systems, b.rates[0])
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(t, "%s\t%d", c.graph.Name, c.ranks)
+		for _, s := range b.systems {
+			fmt.Fprintf(t, "\t%s", number(perEpoch(times[s.Name], seconds), 4))
+		}
+		fmt.Fprintln(t, "\t")
+	}
+	return nil
+}
+
+// figure5 has the speed-up over exact training on one rank, by ranks.
+func (b *bench) figure5(ctx context.Context, t *tabwriter.Writer) error {
+	const most = 8
+	head(t, "graph", "system", "1 rank, s/epoch", "2 ranks", "4 ranks", "8 ranks")
+	for _, g := range b.graphs {
+		alone, err := b.archive.get(ctx, Trial{Data: g.Data, Ranks: 1, Flags: b.flags(cell{g, b.Models[0], 1}, b.systems[1],
+			"--epochs", strconv.Itoa(b.Timed), "--eval-every", "0", "--threads", "1")})
+		if err != nil {
+			return err
+		}
+		base := math.NaN()
+		if alone != nil {
+			base = perEpoch([]*Result{alone}, seconds)
+		}
+		for _, s := range b.only("exact-wait", "exact", "DIGEST", "LLCG") {
+			fmt.Fprintf(t, "%s\t%s\t%s", g.Name, s.Name, number(base, 4))
+			for n := 2; n <= most; n *= 2 {
+				times, err := b.times(ctx, cell{g, b.Models[0], n}, []System{s}, b.rates[0])
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(t, "\t%s", number(base/perEpoch(times[s.Name], seconds), 2))
+			}
+			fmt.Fprintln(t, "\t")
+		}
+	}
+	return nil
+}
+
+// only are the chosen systems of these names.
+func (b *bench) only(names ...string) []System {
+	return slices.DeleteFunc(slices.Clone(b.systems), func(s System) bool { return !slices.Contains(names, s.Name) })
+}
+
+// figure6 has DIGEST with periods.
+func (b *bench) figure6(ctx context.Context, t *tabwriter.Writer) error {
+	var list []System
+	for _, n := range []int{1, 2, 5, 10, 20} {
+		list = append(list, system(fmt.Sprintf("N = %d", n), fmt.Sprintf("--refresh every:%d", n), ""))
+	}
+	return b.beside(ctx, t, list)
+}
+
+// beside compares systems with exact training, on all cells of the first network.
+func (b *bench) beside(ctx context.Context, t *tabwriter.Writer, systems []System, more ...string) error {
+	head(t, "graph", "ranks", "system", "validation F1", "s/epoch", "MB/epoch", "epochs to target", "seconds to target")
+	for _, c := range b.cells(b.Models[:1]) {
+		exact, err := b.accuracy(ctx, c, b.systems[0])
+		if err != nil {
+			return err
+		}
+		target := b.target(exact)
+		times, err := b.times(ctx, c, systems, b.rates[0], more...)
+		if err != nil {
+			return err
+		}
+		for _, s := range systems {
+			if s.Timely {
+				s.Flags = append(slices.Clone(s.Flags), more...)
+			}
+			list, err := b.accuracy(ctx, c, s)
+			if err != nil {
+				return err
+			}
+			each := perEpoch(times[s.Name], seconds)
+			epochs, until := reaching(list, s, target, each)
+			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t\n", c.graph.Name, c.ranks, s.Name, plusMinus(best(list)),
+				number(each, 4), number(perEpoch(times[s.Name], sent)/1e6, 2), number(epochs, 1), number(until, 2))
+		}
+	}
+	return nil
+}
+
+// straggle is the flag of a rank that stands still before each of its gathers for as
+// long as an epoch of exact training takes on the graph where that is longest. The
+// paper's stood still for 8 to 10 s.
+func (b *bench) straggle(ctx context.Context) ([]string, error) {
+	longest := 0.0
+	for _, c := range b.cells(b.Models[:1]) {
+		times, err := b.times(ctx, c, b.systems[:1], b.rates[0])
+		if err != nil {
+			return nil, err
+		}
+		if each := perEpoch(times[b.systems[0].Name], seconds); each > longest {
+			longest = each
+		}
+	}
+	wait := time.Duration(longest * float64(time.Second)).Round(time.Millisecond)
+	return []string{"--delay", fmt.Sprintf("0:%v:1", wait)}, nil
+}
+
+// figure7 has exact training, LLCG, DIGEST and DIGEST-A with a straggler.
+func (b *bench) figure7(ctx context.Context, t *tabwriter.Writer) error {
+	return b.straggling(ctx, t, "exact-wait", "LLCG", "DIGEST", "DIGEST-A")
+}
+
+// figure11 has PipeGCN, GNNAutoScale, DIGEST and DIGEST-A with a straggler.
+func (b *bench) figure11(ctx context.Context, t *tabwriter.Writer) error {
+	return b.straggling(ctx, t, "PipeGCN", "GNNAutoScale", "DIGEST", "DIGEST-A")
+}
+
+func (b *bench) straggling(ctx context.Context, t *tabwriter.Writer, names ...string) error {
+	delay, err := b.straggle(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(t, "straggler: %s\n", strings.Join(delay, " "))
+	return b.beside(ctx, t, b.only(names...), delay...)
+}
+
+// links has, for every link, the seconds that each system takes to the target, and the
+// fastest of those that end no more than half a point below exact training.
+func (b *bench) links(ctx context.Context, t *tabwriter.Writer) error {
+	columns := []string{"graph", "ranks", "system", "validation F1"}
+	for _, r := range b.Rates {
+		columns = append(columns, "s to target, "+r)
+	}
+	head(t, columns...)
+	for _, c := range b.cells(b.Models[:1]) {
+		fastest, least := make([]string, len(b.rates)), make([]float64, len(b.rates))
+		target := math.NaN()
+		for k, s := range b.systems {
+			list, err := b.accuracy(ctx, c, s)
+			if err != nil {
+				return err
+			}
+			if k == 0 {
+				target = b.target(list)
+			}
+			fmt.Fprintf(t, "%s\t%d\t%s\t%s", c.graph.Name, c.ranks, s.Name, plusMinus(best(list)))
+			for i, rate := range b.rates {
+				until, err := b.until(ctx, c, s, list, rate, target, i == 0)
+				if err != nil {
+					return err
+				}
+				if until > 0 && !math.IsInf(until, 1) && (fastest[i] == "" || until < least[i]) {
+					fastest[i], least[i] = s.Name, until
+				}
+				fmt.Fprintf(t, "\t%s", number(until, 2))
+			}
+			fmt.Fprintln(t, "\t")
+		}
+		fmt.Fprintf(t, "%s\t%d\tfastest\t%s\t%s\t\n", c.graph.Name, c.ranks, number(target, 2), strings.Join(fastest, "\t"))
+	}
+	return nil
+}
+
+// until is the seconds to a target over a link; of a timely system, on the first link
+// alone.
+func (b *bench) until(ctx context.Context, c cell, s System, list []*Result, rate, target float64, first bool) (float64, error) {
+	if s.Timely && !first {
+		return math.NaN(), nil
+	}
+	times, err := b.times(ctx, c, []System{s}, rate)
+	if err != nil {
+		return 0, err
+	}
+	_, until := reaching(list, s, target, perEpoch(times[s.Name], seconds))
+	return until, nil
+}

@@ -1,0 +1,124 @@
+package halo
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"siafu/graph/mapped"
+)
+
+// Luggage on disk and between processes is numbers of 8 bytes, little-endian, and
+// arrays with their length in bytes before them, of the losts, stands and held, with
+// the number of each before them.
+
+// Encode appends l.
+func (l *Luggage) Encode(dst []byte) []byte {
+	p := packer(dst)
+	p.numbers(len(l.Losts))
+	for _, x := range l.Losts {
+		p.numbers(x.Layer, x.Cols, flag(x.Backward))
+		p.array(mapped.Bytes(x.Rows))
+	}
+	p.numbers(len(l.Stands))
+	for _, x := range l.Stands {
+		p.numbers(x.Layer, flag(x.Backward))
+		p.array(mapped.Bytes(x.Rows))
+		p.array(mapped.Bytes(x.Epochs))
+		p.array(mapped.Bytes(x.Sent))
+		p.array(mapped.Bytes(x.SentAt))
+	}
+	p.numbers(len(l.Held))
+	for _, x := range l.Held {
+		p.numbers(x.Layer, x.Part, x.Epoch, x.Cols, flag(x.Backward), len(x.Blocks))
+		for _, b := range x.Blocks {
+			p.numbers(b.From)
+			p.array(b.Data)
+		}
+	}
+	return p
+}
+
+// DecodeLuggage reads what Encode has written.
+func DecodeLuggage(b []byte) (l Luggage, err error) {
+	u := unpacker{rest: b}
+	for range u.count() {
+		l.Losts = append(l.Losts, Lost{Layer: u.number(), Cols: u.number(), Backward: u.number() > 0, Rows: arrayOf[float32](&u)})
+	}
+	for range u.count() {
+		l.Stands = append(l.Stands, Stand{
+			Layer: u.number(), Backward: u.number() > 0, Rows: arrayOf[float32](&u), Epochs: arrayOf[int32](&u),
+			Sent: arrayOf[float32](&u), SentAt: arrayOf[int32](&u),
+		})
+	}
+	for range u.count() {
+		h := Held{Layer: u.number(), Part: u.number(), Epoch: u.number(), Cols: u.number(), Backward: u.number() > 0}
+		for range u.count() {
+			h.Blocks = append(h.Blocks, Arrival{From: u.number(), Data: arrayOf[byte](&u)})
+		}
+		l.Held = append(l.Held, h)
+	}
+	if u.failed || len(u.rest) > 0 {
+		return Luggage{}, fmt.Errorf("halo: %d bytes are no luggage of a part", len(b))
+	}
+	return l, nil
+}
+
+type packer []byte
+
+func (p *packer) numbers(list ...int) {
+	for _, n := range list {
+		*p = binary.LittleEndian.AppendUint64(*p, uint64(n))
+	}
+}
+
+func (p *packer) array(b []byte) {
+	p.numbers(len(b))
+	*p = append(*p, b...)
+}
+
+func flag(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// unpacker is a cursor; once it has failed all that it reads is zero.
+type unpacker struct {
+	rest   []byte
+	failed bool
+}
+
+func (u *unpacker) take(n int) []byte {
+	if u.failed || n < 0 || n > len(u.rest) {
+		u.failed = true
+		return nil
+	}
+	b := u.rest[:n]
+	u.rest = u.rest[n:]
+	return b
+}
+
+func (u *unpacker) number() int {
+	if b := u.take(8); b != nil {
+		return int(binary.LittleEndian.Uint64(b))
+	}
+	return 0
+}
+
+// count is the number of things that follow, each of which takes 8 bytes at least.
+func (u *unpacker) count() int {
+	n := u.number()
+	if n < 0 || n > len(u.rest)/8 {
+		u.failed = true
+		return 0
+	}
+	return n
+}
+
+func arrayOf[T mapped.Elem](u *unpacker) []T {
+	b, one := u.take(u.number()), [1]T{}
+	list := make([]T, len(b)/len(mapped.Bytes(one[:])))
+	copy(mapped.Bytes(list), b)
+	return list
+}

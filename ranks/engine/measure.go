@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"math"
+	"time"
+
+	"siafu/graph/mapped"
+	"siafu/halo"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/runfolder"
+	"siafu/ranks/world"
+)
+
+// staleness measures what ghosts of other epochs do to training, for
+// --measure-staleness: an epoch that is measured goes along the exact route first,
+// with the weights and the dropout that it is trained with. It knows the routes and
+// the rows that their sources give, and no policy. The methods of a nil staleness
+// do nothing.
+//
+// Design note: the exact pass comes before the training pass, not behind it, because
+// both write the same values, and what follows a training pass (a checkpoint,
+// a prediction of another pass) finds it as it is without measurements.
+type staleness struct {
+	every   int
+	route   *route      // exact
+	layers  []*measured // by layer, nil for one without ghosts
+	exact   []float32   // the gradient of the exact pass on this rank
+	trained []float32   // that of training
+	underEx bool        // the exact pass is under way
+	epoch   int         // that is being measured, 0 is none
+}
+
+// measured is a layer's ghosts in the epoch under way.
+type measured struct {
+	width            int
+	exact            []float32 // rows of the exact pass [ghosts x width]
+	room             []float32 // to fetch rows that lie elsewhere
+	difference, norm float64   // squares: of H - H̃, of H
+	age, oldest      float64   // epochs: of all rows that were used, of one
+	used             int       // rows
+}
+
+// Measured is the purpose of exact rows and gradients beside those of training.
+const Measured = "measurements of staleness"
+
+// watch makes room for the measurements of training, where they were asked for and
+// the route of training is not exact. To be called when routes are connected.
+func (s *lockstep) watch(e *Engine, a *mapped.Arena) {
+	if e.Config.MeasureStaleness == 0 || s.training == s.exact {
+		return
+	}
+	a = a.For(Measured)
+	m := &staleness{
+		every: e.Config.MeasureStaleness, route: s.exact, layers: make([]*measured, len(s.store.Network.Layers)),
+		exact: mapped.Make[float32](a, e.Network.NumWeights()), trained: mapped.Make[float32](a, e.Network.NumWeights()),
+	}
+	for _, l := range s.exact.graph.Shapes() {
+		m.layers[l.Layer] = &measured{width: l.Width, exact: mapped.Make[float32](a, s.exact.graph.Plan.Ghosts*l.Width)}
+	}
+	s.stale = m
+}
+
+// takes takes the rows of ghosts that a pass is about to gather.
+func (m *staleness) takes(o kernels.Ops, at halo.Slot, view halo.View) {
+	if m == nil || m.epoch != at.Epoch {
+		return
+	}
+	l := m.layers[at.Layer]
+	rows := kernels.Fetch(o, view.Rows, &l.room)
+	if m.underEx {
+		copy(l.exact, rows)
+		return
+	}
+	l.difference = 0
+	for i, x := range l.exact {
+		d := float64(x) - float64(rows[i])
+		l.difference += d * d
+	}
+	l.count(view, at.Epoch)
+}
+
+// count adds up the ages of rows. One that has never come is as old as the run.
+func (l *measured) count(view halo.View, epoch int) {
+	rows := view.Rows.Rows
+	l.used, l.age, l.oldest = rows, 0, 0
+	add := func(rows, age int) {
+		if rows > 0 {
+			l.age, l.oldest = l.age+float64(rows*age), max(l.oldest, float64(age))
+		}
+	}
+	view.Each(func(b halo.Block) {
+		add(b.Rows, epoch-b.Epoch)
+		rows -= b.Rows
+	})
+	add(rows, epoch)
+}
+
+// begin takes note that the exact pass begins, and ended that it is over. Where
+// training uses no ghosts, all of H is missing.
+func (m *staleness) begin(epoch int) { m.epoch, m.underEx = epoch, true }
+
+func (m *staleness) ended() {
+	m.underEx = false
+	for _, l := range m.layers {
+		if l == nil {
+			continue
+		}
+		l.norm = 0
+		for _, x := range l.exact {
+			l.norm += float64(x) * float64(x)
+		}
+		l.difference, l.used, l.age, l.oldest = l.norm, 0, 0, 0
+	}
+}
+
+// keep takes the gradient of the epoch, before anybody adds others to it.
+func (m *staleness) keep(epoch int, grad []float32) {
+	if m != nil && m.epoch == epoch {
+		copy(m.trained, grad)
+	}
+}
+
+// found is what all ranks have found: nil where the epoch was not measured, or where
+// numbers have no end. Collective over the graph ranks.
+func (m *staleness) found(c world.Comm, epoch int) (*runfolder.Staleness, error) {
+	if m == nil || m.epoch != epoch {
+		return nil, nil
+	}
+	var sums, oldest []float64
+	for _, l := range m.layers {
+		if l != nil {
+			sums, oldest = append(sums, l.difference, l.norm, l.age, float64(l.used)), append(oldest, l.oldest)
+		}
+	}
+	if err := world.SumFloat64s(c, sums); err != nil {
+		return nil, err
+	}
+	if err := world.MaxFloat64s(c, oldest); err != nil {
+		return nil, err
+	}
+	gradient, err := m.gradientError(c)
+	if err != nil {
+		return nil, err
+	}
+	line := &runfolder.Staleness{GradientError: gradient}
+	for l, at := range m.layers {
+		if at == nil {
+			continue
+		}
+		s := sums[4*len(line.Layers):]
+		found := runfolder.LayerStaleness{
+			Layer: l + 1, Difference: math.Sqrt(s[0]), Relative: relative(s[0], s[1]),
+			MeanAge: s[2] / max(s[3], 1), MaxAge: int(oldest[len(line.Layers)]), Ghosts: int64(s[3]),
+		}
+		line.Layers = append(line.Layers, found)
+		gradient += found.Difference
+	}
+	if math.IsNaN(gradient) || math.IsInf(gradient, 0) {
+		return nil, nil
+	}
+	return line, nil
+}
+
+// gradientError is ‖g̃ - g‖ / ‖g‖ of the gradients of all ranks. Collective.
+func (m *staleness) gradientError(c world.Comm) (float64, error) {
+	for _, grad := range [][]float32{m.exact, m.trained} {
+		if err := world.SumFloat32s(c, grad); err != nil {
+			return 0, err
+		}
+	}
+	var difference, norm float64
+	for i, g := range m.exact {
+		d := float64(m.trained[i]) - float64(g)
+		difference, norm = difference+d*d, norm+float64(g)*float64(g)
+	}
+	return relative(difference, norm), nil
+}
+
+// relative is the root of a ratio of squares, finite where they are.
+func relative(difference, norm float64) float64 {
+	return math.Sqrt(difference / max(norm, math.SmallestNonzeroFloat32))
+}
+
+// measure goes along the exact route for the epoch of a line, if that is to be
+// measured. Nothing that training reads changes. Collective over the graph ranks.
+func (t *trainer) measure(line *runfolder.Epoch) error {
+	m := t.stale
+	if m == nil || (line.Epoch-1)%m.every != 0 {
+		return nil
+	}
+	start, goOn, update := time.Now(), t.workers.mute(), t.update
+	m.begin(line.Epoch)
+	t.update = func(layer int) error {
+		t.gradient(layer, m.exact)
+		return nil
+	}
+	err := t.run(m.route, m.route.epochWalk, model.Pass{Epoch: line.Epoch, Train: true}, false)
+	t.update = update
+	m.ended()
+	t.exchange.TakeStats()
+	goOn()
+	now := time.Now()
+	t.workers.clocks[0].record(evaluation, start, now)
+	line.EvalSeconds += now.Sub(start).Seconds()
+	return err
+}

@@ -1,0 +1,160 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"siafu/graph/fault"
+	"siafu/ranks/runfolder"
+)
+
+// lay makes a run folder with settings and a test accuracy; 0 is a run that goes on and
+// has a half-written line.
+func lay(t *testing.T, dir, settings string, accuracy float64) string {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{
+		"config.toml":   "model = \"gcn\"\nlayers = 2\nhidden = 16\nranks = 4\nservers = 1\nout = \"" + dir + "\"\n" + settings + "\n",
+		"metrics.jsonl": "{\"epoch\":1,\"seconds\":0.5,\"val_acc\":0.25}\n{\"epoch\":2,\"seconds\":0.5}\n",
+	}
+	if accuracy > 0 {
+		files["summary.json"] = fmt.Sprintf(`{"dataset":"g","model":"gcn","layers":2,"hidden":16,"ranks":4,"servers":1,"epochs":2,
+			"stopped_by":"epochs","test_acc_at_best_val":%g,"best_val_acc":0.25,"epoch_seconds_median":0.5,"total_seconds":2,
+			"peak_rss_bytes":1048576,"ghost_bytes_raw":2097152,"ghost_bytes_sent":1048576}`, accuracy)
+	} else {
+		files["metrics.jsonl"] += `{"epoch":3,"sec`
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// grid is four ended runs of two codecs and two seeds.
+func grid(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for k, accuracy := range []float64{0.70, 0.80, 0.60, 0.64} {
+		codec, seed := []string{"none", "int4"}[k/2], k%2+1
+		lay(t, filepath.Join(dir, "sweep", fmt.Sprintf("%s-%d", codec, seed)), fmt.Sprintf("codec = %q\nseed = %d\nquiet = %t", codec, seed, k == 0), accuracy)
+	}
+	return dir
+}
+
+func said(t *testing.T, o Options) string {
+	t.Helper()
+	var w bytes.Buffer
+	if err := o.Run(&w); err != nil {
+		t.Fatal(err)
+	}
+	return w.String()
+}
+
+// words are the lines of a table, with single spaces.
+func words(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// A folder stands for the runs below it, and the settings in which they differ, and no
+// others, have columns.
+func TestFolderOfRuns(t *testing.T) {
+	dir := grid(t)
+	text := words(said(t, Options{Runs: []string{dir}}))
+	head := "run dataset model layers hidden ranks servers codec seed epochs test acc best val acc majority s/epoch seconds peak MiB ghost MiB sent MiB state"
+	line := filepath.Join(dir, "sweep", "int4-2") + " g gcn 2 16 4 1 int4 2 2 0.6400 0.2500 0.0000 0.5000 2.0 1 2.0 1.0 epochs"
+	if !strings.HasPrefix(text, head+"\n") || !strings.Contains(text, line) || strings.Count(text, "\n") != 4 {
+		t.Error(text)
+	}
+}
+
+// Runs are averaged over seeds: 0.70 and 0.80 are 0.75, with a deviation of 0.0707; 0.60
+// and 0.64 are 0.62 with 0.0283. --by codec says the same, and orders columns as asked.
+func TestGroups(t *testing.T) {
+	dir := grid(t)
+	for _, o := range []Options{{Over: []string{"seed"}}, {By: []string{"codec"}}} {
+		o.Runs = []string{dir}
+		text := words(said(t, o))
+		for _, line := range []string{"runs codec epochs test acc", "2 none 2 0.7500 ± 0.0707", "2 int4 2 0.6200 ± 0.0283"} {
+			if !strings.Contains(text, line) {
+				t.Errorf("no %q in\n%s", line, text)
+			}
+		}
+	}
+}
+
+// CSV and JSON have the numbers of the table, unrounded.
+func TestForms(t *testing.T) {
+	dir := grid(t)
+	lines, err := csv.NewReader(strings.NewReader(said(t, Options{Runs: []string{dir}, Over: []string{"seed"}, CSV: true}))).ReadAll()
+	if err != nil || len(lines) != 3 || strings.Join(lines[0][:6], ",") != "runs,codec,epochs,epochs deviation,test acc,test acc deviation" ||
+		!strings.HasPrefix(lines[2][5], "0.0707106") || lines[1][len(lines[1])-1] != "epochs" {
+		t.Errorf("%v: %q", err, lines)
+	}
+	var list []map[string]any
+	if err := json.Unmarshal([]byte(said(t, Options{Runs: []string{dir}, JSON: true})), &list); err != nil || len(list) != 4 ||
+		list[0]["codec"] != "int4" || list[0]["test acc"] != 0.6 {
+		t.Errorf("%v: %v", err, list)
+	}
+}
+
+// A run that has not ended is a line, with what it has so far.
+func TestUnfinished(t *testing.T) {
+	dir := grid(t)
+	run := lay(t, filepath.Join(dir, "late"), "codec = \"none\"\nseed = 3", 0)
+	text := words(said(t, Options{Runs: []string{dir}}))
+	if !strings.Contains(text, run+" - gcn 2 16 4 1 none 3 2 - 0.2500 - 0.5000 - - - - unfinished") {
+		t.Error(text)
+	}
+	text = words(said(t, Options{Runs: []string{dir}, By: []string{"codec"}}))
+	if !strings.Contains(text, "3 none 2 0.7500 ± 0.0707") || !strings.Contains(text, "1 unfinished, 2 epochs") {
+		t.Error(text)
+	}
+	if text := said(t, Options{Runs: []string{run}}); !strings.Contains(text, "has not ended: 2 epochs are done") {
+		t.Error(text)
+	}
+}
+
+// One damaged run is an error, and the others are shown all the same.
+func TestDamaged(t *testing.T) {
+	dir := grid(t)
+	bad := lay(t, filepath.Join(dir, "bad"), "codec = 1 2", 0.5)
+	var w bytes.Buffer
+	err := Options{Runs: []string{dir}}.Run(&w)
+	if fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), bad) || strings.Count(w.String(), "\n") != 5 {
+		t.Errorf("%v\n%s", err, &w)
+	}
+	if err := (Options{Runs: []string{t.TempDir()}}).Run(&w); fault.KindOf(err) != fault.Missing || !strings.Contains(err.Error(), "no run folder") {
+		t.Error(err)
+	}
+	os.RemoveAll(bad)
+	if err := (Options{Runs: []string{dir}, By: []string{"colour"}}).Run(&w); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "differ in codec, seed") {
+		t.Error(err)
+	}
+}
+
+// What is said of a run that has diverged speaks of no model that is not there.
+func TestDiverged(t *testing.T) {
+	for best, want := range map[int]string{
+		0: "gcn on x diverged in epoch 7: lower --lr",
+		3: "gcn on x diverged in epoch 7: lower --lr; the best weights before answer 25.0 % of the test vertices right; model in d/model.safetensors",
+	} {
+		r := &Run{Dir: "d", Summary: &runfolder.Summary{Model: "gcn", Dataset: "x", StoppedBy: "diverged", Epochs: 7, BestEpoch: best, TestAccAtBestVal: 0.25}}
+		if got := sentence(r); got != want {
+			t.Errorf("%q; want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+
+	"github.com/BurntSushi/toml"
+
+	"siafu/graph/fault"
+	"siafu/ranks/runfolder"
+)
+
+const op = "report"
+
+// Run is a run of any state.
+type Run struct {
+	Dir      string
+	Settings map[string]string // of config.toml, and dataset
+	Epochs   []runfolder.Epoch
+	Summary  *runfolder.Summary // nil: it has not ended
+}
+
+// Find is the runs in folders: each is a run folder, or has run folders below it, at any
+// depth. A run that cannot be read is in the error, and the others are returned with
+// it. Faults are those of runfolder.Read.
+func Find(dirs []string) ([]*Run, error) {
+	var runs []*Run
+	var failed []error
+	for _, dir := range dirs {
+		list, err := below(dir)
+		if err != nil {
+			failed = append(failed, err)
+		}
+		for _, each := range list {
+			r, err := read(each)
+			if err != nil {
+				failed = append(failed, err)
+				continue
+			}
+			runs = append(runs, r)
+		}
+	}
+	return runs, errors.Join(failed...)
+}
+
+// below is the run folders in a folder, itself if it is one, in the order of names.
+func below(dir string) ([]string, error) {
+	if runfolder.IsRun(dir) {
+		return []string{dir}, nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fault.System(op, dir, err)
+	}
+	var list []string
+	for _, e := range entries {
+		if path := filepath.Join(dir, e.Name()); e.IsDir() {
+			if more, err := below(path); err == nil { // a folder without runs is none of ours
+				list = append(list, more...)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil, fault.New(fault.Missing, op, dir, "neither config.toml and metrics.jsonl nor summary.json is there").Then("%s is no run folder, and none is below it", dir)
+	}
+	return list, nil
+}
+
+// read reads a run folder.
+func read(dir string) (*Run, error) {
+	progress, err := runfolder.ReadProgress(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{Dir: dir, Summary: progress.Summary}
+	if r.Epochs, err = runfolder.ReadEpochs(dir); err != nil {
+		return nil, err
+	}
+	r.Settings, err = settings(filepath.Join(dir, "config.toml"))
+	if err == nil && r.Summary != nil {
+		r.Settings["dataset"], r.Settings["servers"] = r.Summary.Dataset, strconv.Itoa(r.Summary.Servers)
+		if r.Summary.Synthetic {
+			r.Settings["dataset"] += " (generated)"
+		}
+	}
+	return r, err
+}
+
+// undecided is a number of servers that a run settles when it begins.
+const undecided = "-1"
+
+// private are settings that say nothing about what ran.
+var private = []string{"out", "force", "quiet", "trace", "keep", "resume", "grace", "stall-warn", "stall-abort", "force-memory", "checkpoint-every"}
+
+// settings are those of a configuration, as text.
+func settings(path string) (map[string]string, error) {
+	var values map[string]any
+	if _, err := toml.DecodeFile(path, &values); err != nil {
+		return nil, fault.New(fault.Data, op, path, "%v", err).Then("train again")
+	}
+	s := map[string]string{}
+	for name, v := range values {
+		if !slices.Contains(private, name) {
+			s[name] = fmt.Sprint(v)
+		}
+	}
+	if s["servers"] == undecided {
+		s["servers"] = "auto"
+	}
+	return s, nil
+}
+
+// Differing are the names of settings in which runs differ, in order, but for those that
+// every table has.
+func Differing(runs []*Run) []string {
+	values := map[string]map[string]bool{}
+	for _, r := range runs {
+		for name, v := range r.Settings {
+			if values[name] == nil {
+				values[name] = map[string]bool{}
+			}
+			values[name][v] = true
+		}
+	}
+	var names []string
+	for name, of := range values {
+		present := 0
+		for _, r := range runs {
+			if _, ok := r.Settings[name]; ok {
+				present++
+			}
+		}
+		if len(of) > 1 || present < len(runs) {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	return names
+}

@@ -1,0 +1,328 @@
+package report
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"siafu/graph/fault"
+	"siafu/ranks/runfolder"
+)
+
+// Options say which runs are compared, and how.
+type Options struct {
+	Runs []string `arg:"" help:"Run folders, or folders with run folders below them."`
+	By   []string `placeholder:"SETTING" help:"Average runs that are equal in these settings."`
+	Over []string `placeholder:"SETTING" help:"Average runs that differ in these settings alone; seed with --over seed."`
+	CSV  bool     `name:"csv" help:"Print CSV instead of a table."`
+	JSON bool     `name:"json" help:"Print a JSON array instead of a table."`
+}
+
+// Run compares the runs. Those that cannot be read are the error, behind a table of the
+// others.
+func (o Options) Run(w io.Writer) error {
+	runs, failed := Find(o.Runs)
+	if len(runs) == 0 {
+		return failed
+	}
+	t, err := o.table(runs)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.JSON:
+		err = t.json(w)
+	case o.CSV:
+		err = t.csv(w)
+	default:
+		if err = t.text(w); err == nil && !t.grouped && len(runs) <= fewRuns {
+			err = conclude(w, runs)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// fewRuns is up to how many have a sentence each.
+const fewRuns = 3
+
+// table is groups of runs, of one run each where they are not grouped.
+type table struct {
+	settings []string // columns
+	numbers  []column
+	grouped  bool
+	groups   [][]*Run
+}
+
+// table arranges runs.
+func (o Options) table(runs []*Run) (*table, error) {
+	t := &table{numbers: columns(runs), grouped: len(o.By)+len(o.Over) > 0}
+	differing := Differing(runs)
+	for _, name := range slices.Concat(o.By, o.Over) {
+		if !slices.ContainsFunc(runs, func(r *Run) bool { _, ok := r.Settings[name]; return ok }) {
+			return nil, fault.New(fault.Usage, op, "", "no run has a setting %q", name).Then("settings are the names in config.toml; these runs differ in %s", orNone(differing))
+		}
+	}
+	switch {
+	case len(o.By) > 0:
+		t.settings = o.By
+	default:
+		t.settings = slices.DeleteFunc(differing, func(name string) bool { return slices.Contains(o.Over, name) })
+	}
+	if !t.grouped {
+		for _, name := range []string{"servers", "ranks", "hidden", "layers", "model", "dataset"} { // these come first, in any table
+			t.settings = slices.DeleteFunc(t.settings, func(s string) bool { return s == name })
+			t.settings = slices.Insert(t.settings, 0, name)
+		}
+	}
+	t.group(runs)
+	return t, nil
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// group puts runs together that are equal in t.settings, in the order of the first of each.
+func (t *table) group(runs []*Run) {
+	if !t.grouped {
+		for _, r := range runs {
+			t.groups = append(t.groups, []*Run{r})
+		}
+		return
+	}
+	at := map[string]int{}
+	for _, r := range runs {
+		key := strings.Join(t.values(r), "\x00")
+		k, ok := at[key]
+		if !ok {
+			k = len(t.groups)
+			at[key], t.groups = k, append(t.groups, nil)
+		}
+		t.groups[k] = append(t.groups[k], r)
+	}
+}
+
+// values are a run's settings.
+func (t *table) values(r *Run) []string {
+	list := make([]string, len(t.settings))
+	for i, name := range t.settings {
+		if list[i] = r.Settings[name]; list[i] == "" {
+			list[i] = "-"
+		}
+	}
+	return list
+}
+
+// head is the names of columns.
+func (t *table) head() []string {
+	list := []string{"run"}
+	if t.grouped {
+		list[0] = "runs"
+	}
+	list = append(list, t.settings...)
+	for _, c := range t.numbers {
+		list = append(list, c.name)
+	}
+	return append(list, "state")
+}
+
+// line is the cells of a group, with numbers as show writes them.
+func (t *table) line(group []*Run, show func(column, []float64) string) []string {
+	list := []string{group[0].Dir}
+	if t.grouped {
+		list[0] = strconv.Itoa(len(group))
+	}
+	list = append(list, t.values(group[0])...)
+	for _, c := range t.numbers {
+		list = append(list, show(c, numbersOf(c, group)))
+	}
+	return append(list, state(group))
+}
+
+// numbersOf are those of a column that the runs of a group have.
+func numbersOf(c column, group []*Run) []float64 {
+	var x []float64
+	for _, r := range group {
+		if v := c.of(r); !math.IsNaN(v) {
+			x = append(x, v*c.scale)
+		}
+	}
+	return x
+}
+
+// state says how the runs of a group ended.
+func state(group []*Run) string {
+	count := map[string]int{}
+	var order []string
+	for _, r := range group {
+		word := "unfinished"
+		if r.Summary != nil {
+			word = r.Summary.StoppedBy
+		}
+		if count[word]++; count[word] == 1 {
+			order = append(order, word)
+		}
+	}
+	if len(order) == 1 {
+		return order[0]
+	}
+	for i, word := range order {
+		order[i] = fmt.Sprintf("%d %s", count[word], word)
+	}
+	return strings.Join(order, ", ")
+}
+
+// text writes an aligned table, with mean ± deviation of groups.
+func (t *table) text(w io.Writer) error {
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, strings.Join(t.head(), "\t"))
+	for _, g := range t.groups {
+		fmt.Fprintln(out, strings.Join(t.line(g, plusMinus), "\t"))
+	}
+	return out.Flush()
+}
+
+func plusMinus(c column, x []float64) string {
+	mean, deviation := MeanDeviation(x)
+	switch {
+	case len(x) == 0:
+		return "-"
+	case len(x) == 1 || deviation == 0:
+		return strconv.FormatFloat(mean, 'f', c.decimals, 64)
+	}
+	return fmt.Sprintf("%.*f ± %.*f", c.decimals, mean, max(c.decimals, 1), deviation)
+}
+
+// MeanDeviation are the mean of x and its standard deviation, with n - 1 degrees of
+// freedom; 0 of fewer than two.
+func MeanDeviation(x []float64) (mean, deviation float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	if len(x) < 2 {
+		return mean, 0
+	}
+	for _, v := range x {
+		deviation += (v - mean) * (v - mean) / float64(len(x)-1)
+	}
+	return mean, math.Sqrt(deviation)
+}
+
+// csv writes means, and deviations in columns of their own where runs are grouped.
+func (t *table) csv(w io.Writer) error {
+	out := csv.NewWriter(w)
+	head, numbers := t.head(), len(t.settings)+1
+	if t.grouped {
+		var wide []string
+		for k, name := range head {
+			wide = append(wide, name)
+			if k >= numbers && k < numbers+len(t.numbers) {
+				wide = append(wide, name+" deviation")
+			}
+		}
+		head = wide
+	}
+	lines := [][]string{head}
+	for _, g := range t.groups {
+		lines = append(lines, t.csvLine(g))
+	}
+	return out.WriteAll(lines)
+}
+
+func (t *table) csvLine(g []*Run) []string {
+	const between = "\x00"
+	exact := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	line := t.line(g, func(_ column, x []float64) string {
+		mean, deviation := MeanDeviation(x)
+		switch {
+		case len(x) == 0 && t.grouped:
+			return between
+		case len(x) == 0:
+			return ""
+		case t.grouped:
+			return exact(mean) + between + exact(deviation)
+		}
+		return exact(mean)
+	})
+	return strings.Split(strings.Join(line, between), between)
+}
+
+// json writes an array of objects; numbers of groups have mean and deviation.
+func (t *table) json(w io.Writer) error {
+	type spread struct {
+		Mean      float64 `json:"mean"`
+		Deviation float64 `json:"deviation"`
+		Runs      int     `json:"runs"`
+	}
+	list := []map[string]any{}
+	for _, g := range t.groups {
+		row := map[string]any{"state": state(g)}
+		var dirs []string
+		for _, r := range g {
+			dirs = append(dirs, r.Dir)
+		}
+		row["run"] = dirs
+		for i, v := range t.values(g[0]) {
+			row[t.settings[i]] = v
+		}
+		for _, c := range t.numbers {
+			x := numbersOf(c, g)
+			mean, deviation := MeanDeviation(x)
+			switch {
+			case len(x) == 0:
+				row[c.name] = nil
+			case t.grouped:
+				row[c.name] = spread{mean, deviation, len(x)}
+			default:
+				row[c.name] = mean
+			}
+		}
+		list = append(list, row)
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(list)
+}
+
+// conclude says in a sentence a run how well it did and where its files lie.
+func conclude(w io.Writer, runs []*Run) error {
+	for _, r := range runs {
+		if _, err := fmt.Fprintln(w, sentence(r)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sentence(r *Run) string {
+	s := r.Summary
+	if s == nil {
+		return fmt.Sprintf("%s has not ended: %d epochs are done; siafu status says more", r.Dir, len(r.Epochs))
+	}
+	model := filepath.Join(r.Dir, "model.safetensors")
+	line := fmt.Sprintf("%s on %s answers %.1f %% of the test vertices right (always the most frequent class: %.1f %%); model in %s",
+		s.Model, s.Dataset, 100*s.TestAccAtBestVal, 100*s.MajorityTestAcc, model)
+	if s.StoppedBy == runfolder.Diverged {
+		line = fmt.Sprintf("%s on %s diverged in epoch %d: lower --lr", s.Model, s.Dataset, s.Epochs)
+		if s.BestEpoch > 0 {
+			line += fmt.Sprintf("; the best weights before answer %.1f %% of the test vertices right; model in %s", 100*s.TestAccAtBestVal, model)
+		}
+	}
+	if dir := filepath.Join(r.Dir, runfolder.Predictions); runfolder.HasPredictions(r.Dir) {
+		line += ", predictions in " + dir
+	}
+	return line
+}
