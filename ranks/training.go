@@ -5,6 +5,7 @@ import (
 
 	"siafu/graph/mapped"
 	"siafu/kernels"
+	"siafu/ranks/config"
 	"siafu/ranks/engine"
 	"siafu/ranks/params"
 	"siafu/ranks/stopping"
@@ -39,10 +40,14 @@ func (r *run) trainAsync(weights []float32) error {
 	h := r.history()
 	var u *params.Updater
 	var err error
-	if r.rank == 0 && r.Servers == 0 {
-		if u, err = r.newUpdater(kernels.NewTeam(1)); err != nil {
-			return err
-		}
+	switch {
+	case r.cfg.Mode == config.Free:
+		u, err = r.newUpdater(r.engine.Fork())
+	case r.rank == 0 && r.Servers == 0:
+		u, err = r.newUpdater(kernels.NewTeam(1))
+	}
+	if err != nil {
+		return err
 	}
 	last, v, err := r.engine.TrainAsync(r.from.Epoch, weights, u, h, r.newSaver())
 	if err != nil {

@@ -23,7 +23,8 @@ import (
 // stretch, until the run ends or goes on in step, and returns the last verdict
 // and the weights after its epoch. Every graph rank then has rank 0's history,
 // which has ended unless the run was asked to stop or is to go on. u steps the
-// weights where no rank is a server: rank 0's, else nil. Collective over the
+// weights where no rank is a server: rank 0's, else nil; every rank's has one that
+// goes at its own pace. Collective over the
 // world at the end of each stretch, with servers that Pronounce too.
 func (e *Engine) TrainAsync(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver) ([]float32, Verdict, error) {
 	for {
@@ -98,11 +99,15 @@ func (e *Engine) stretcher(trained int, weights []float32, u *params.Updater, h 
 	if e.World.Rank() == 0 {
 		t.ranks = e.Peers.Size()
 		if m.hostedByRank0() {
-			m.hosted = NewMachine(c, setting, 0, params.Layers(e.Network), slices.Clone(weights), u)
+			var steps protocol.Updater = u
+			if c.Mode == config.Free {
+				steps = params.Changes{}
+			}
+			m.hosted = NewMachine(c, setting, 0, params.Layers(e.Network), slices.Clone(weights), steps)
 		}
 	}
 	if c.Mode == config.Free {
-		return e.free(trained, epochs, m, t, a)
+		return e.free(trained, epochs, m, t, u, a)
 	}
 	return e.async(trained, epochs, m, t, a)
 }
@@ -129,20 +134,26 @@ func NewMachine(c config.Config, setting protocol.Setting, index int, layers []p
 func (e *Engine) saveStretch(v Verdict, weights []float32, u *params.Updater, h *stopping.History, s Saver) error {
 	e.Fault.At(inject.Save, v.Epoch)
 	began := time.Now()
+	slots, err := e.stateAfter(u)
+	if err != nil {
+		return err
+	}
 	if e.World.Rank() == 0 {
-		slots, err := e.stateAfter(u)
-		if err != nil {
-			return err
-		}
 		s.Save(Snapshot{Epoch: v.Epoch, Weights: weights, Slots: slots, History: h}, v.Stop)
 	}
 	s.Served(time.Since(began))
 	return nil
 }
 
-// stateAfter is the optimiser's state at the end of a stretch, on rank 0.
+// stateAfter is the optimiser's state at the end of a stretch, on rank 0: where each
+// rank has one of its own, their mean. Collective over the graph ranks.
 func (e *Engine) stateAfter(u *params.Updater) ([][]float32, error) {
-	if u != nil {
+	switch {
+	case e.Config.Mode == config.Free:
+		return u.MeanState(e.Peers)
+	case e.World.Rank() > 0:
+		return nil, nil
+	case u != nil:
 		return u.State(), nil
 	}
 	return params.ReceiveState(e.World, e.Peers.Size(), e.Network.NumWeights())

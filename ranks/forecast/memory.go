@@ -122,7 +122,7 @@ const (
 	Kept      = engine.CachedInput
 	weights   = "weights and their gradients"
 	optimiser = "optimiser state"
-	averaged  = "weights and state to be averaged"
+	averaged  = "own weights and state, for others"
 	intervals = "tasks of intervals"
 
 	arraysOnDevice = "graph, features and activations on the GPU"
@@ -187,10 +187,11 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	if f.Servers == 0 && began && rank == 0 {
 		f.serve(m, f.Graph)
 	}
-	if (f.Servers == 0 || c.LocalEpochs > 0) && !async && (!began || f.Config.SwitchToSync > 0) {
+	free := f.Config.Mode == config.Free
+	if free || (f.Servers == 0 || c.LocalEpochs > 0) && !async && (!began || f.Config.SwitchToSync > 0) {
 		m.add(optimiser, Array, slices.Repeat([]int64{w}, f.Slots)...)
 	}
-	if c.LocalEpochs > 0 {
+	if c.LocalEpochs > 0 || c.Mode == config.Free {
 		m.add(averaged, Array, f.summed())
 	}
 	return *m
@@ -311,9 +312,11 @@ func (f *Forecast) summed() int64 {
 // serve is what a server of so many graph ranks has beside the weights.
 func (f *Forecast) serve(m *Memory, ranks int) {
 	n := f.summed()
-	if f.Config.LocalEpochs > 0 { // the last sum
+	switch {
+	case f.Config.Mode == config.Free: // ranks have it
+	case f.Config.LocalEpochs > 0: // the last sum
 		m.add(averaged, Heap, n)
-	} else {
+	default:
 		m.add(optimiser, Array, slices.Repeat([]int64{n}, f.Slots)...)
 	}
 	// Gradients until their sum, what is sent, and versions.

@@ -11,17 +11,17 @@ import (
 // as many updates as there are graph ranks, "global iterations on the server" (theorem
 // 3), to which a fast rank contributes more than a slow one.
 //
-// The delay of an update is how many others have been applied since its rank was sent
-// the weights. It is Bound at most: an update waits whose application would let that
-// of another rank, which is still at work, exceed the bound. With d updates of work
-// under way, of the oldest weights first, the j-th can be applied j versions from now;
-// that stays within the bound
+// Between two updates of one rank no more than Bound others are applied: so no rank is
+// farther behind, and the delay of an update, which is how many have been applied since
+// its rank was sent the weights, is no more either. An update that would break this
+// waits. Ranks in the order of their last updates, last[0] the longest ago, can make
+// theirs one after the other, the j-th j versions from now; that stays within the bound
 //
-//	version + j - taken[j] <= Bound    for all j
+//	version + j - last[j] <= Bound    for all j
 //
-// since an update is applied only where this holds of the others afterwards, and
-// fresh weights, the last in the list, have j < d <= Bound. The oldest is always free
-// to go: so no update waits for ever.
+// since an update is applied only where this holds of the other ranks afterwards, and
+// its own rank is then the last in the order, whose j is below the number of ranks. The
+// first in the order is always free to go: so no update waits for ever.
 type Eager struct {
 	setting Setting
 	layers  []Range
@@ -44,6 +44,7 @@ type run struct {
 	under   bool
 	epoch   int // the rank's own
 	taken   int // updates in the weights that it was sent
+	last    int // updates in the weights after its own last one
 	got     []bool
 	missing int       // layers
 	grad    []float32 // [weights]
@@ -51,13 +52,13 @@ type run struct {
 
 // NewEager makes the server of a world whose setting has one, with an interval a
 // graph rank. It takes updates until last epochs have been trained, those before
-// Trained counted. Staleness is the bound on an update's delay; it is as large as the
-// number of other graph ranks at least, and 0 is none.
+// Trained counted. Staleness is the bound; it is as large as the number of other graph
+// ranks at least, and 0 is none.
 func NewEager(c Setting, last int, layers []Range, weights []float32, u Updater) *Eager {
 	c.check()
 	p := c.Graph()
 	if c.Servers != 1 || slices.Max(c.Intervals) > 1 || len(layers) == 0 || c.Staleness > 0 && c.Staleness < p-1 {
-		panic("protocol: an eager server is the only one, of ranks with one interval, and bounds no delay below the number of others")
+		panic("protocol: an eager server is the only one, of ranks with one interval, and has no bound below the number of others")
 	}
 	s := &Eager{
 		setting: c, layers: layers, update: u, weights: weights, applied: c.Trained * p, last: last * p,
@@ -67,7 +68,7 @@ func NewEager(c Setting, last int, layers []Range, weights []float32, u Updater)
 		s.setting.Staleness = math.MaxInt
 	}
 	for r := range s.runs {
-		s.runs[r] = run{got: make([]bool, len(layers)), grad: make([]float32, len(weights))}
+		s.runs[r] = run{got: make([]bool, len(layers)), grad: make([]float32, len(weights)), last: s.applied}
 	}
 	s.held.wait(4 * int64(p) * int64(len(weights)))
 	return s
@@ -89,19 +90,19 @@ func (s *Eager) Delay() int { return s.delay }
 // Done tells whether all graph ranks have left.
 func (s *Eager) Done() bool { return !slices.Contains(s.left, false) }
 
-// Owing are the graph ranks that are at work, ascending; where updates wait, those
-// with the oldest weights, which they wait for.
+// Owing are the graph ranks whose updates have not come, ascending; where others wait,
+// those whose last ones are the longest ago, which they wait for.
 func (s *Eager) Owing() []int {
 	var owe []int
 	oldest := math.MaxInt
 	for r, n := range s.runs {
-		if !n.under || n.missing == 0 {
+		if slices.Contains(s.whole, r) || s.left[r] {
 			continue
 		}
-		if len(s.whole) > 0 && n.taken < oldest {
-			owe, oldest = owe[:0], n.taken
+		if len(s.whole) > 0 && n.last < oldest {
+			owe, oldest = owe[:0], n.last
 		}
-		if len(s.whole) == 0 || n.taken == oldest {
+		if len(s.whole) == 0 || n.last == oldest {
 			owe = append(owe, r)
 		}
 	}
@@ -191,17 +192,17 @@ func (s *Eager) settle() {
 	}
 }
 
-// may tells whether a rank's update can be applied now, and all others that are under
-// way within the bound.
+// may tells whether a rank's update can be applied now, and then one of each other rank
+// within the bound.
 func (s *Eager) may(rank int) bool {
-	var taken []int
+	var last []int
 	for r, n := range s.runs {
-		if n.under && r != rank {
-			taken = append(taken, n.taken)
+		if r != rank {
+			last = append(last, n.last)
 		}
 	}
-	slices.Sort(taken)
-	for j, t := range taken {
+	slices.Sort(last)
+	for j, t := range last {
 		if s.applied+1+j-t > s.setting.Staleness {
 			return false
 		}
@@ -213,6 +214,7 @@ func (s *Eager) may(rank int) bool {
 func (s *Eager) apply(n *run) {
 	s.delay = max(s.delay, s.applied-n.taken)
 	s.applied++
+	n.last = s.applied
 	for l, at := range s.layers {
 		s.update.Update(s.applied, l, s.weights[at.Lo:at.Hi], n.grad[at.Lo:at.Hi])
 	}
