@@ -6,6 +6,7 @@
 # make function  build/lambda/bootstrap, the function of --tensor lambda, one static file;
 #              LAMBDA_ARCH=arm64 builds build/lambda/arm64/bootstrap, for that architecture
 # make bench   time kernels and exchanges on this machine
+# make bench-cuda  build/bench-cuda, a folder to measure a GPU with on a host without Go
 # make yardstick  the same kernels in turns with a C loop and OpenBLAS
 # make accuracy  the README's table, on the graphs in $SIAFU_TESTDATA
 # make fmt vet the usual
@@ -30,7 +31,7 @@ export CGO_CFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:compile 2>/dev/nu
 export CGO_LDFLAGS := -O2 -g $(if $(MPI),$(shell mpicc --showme:link 2>/dev/null))
 LAUNCH := ./siafu launch -n $(RANKS) $(if $(MPI),,--in-process)
 
-.PHONY: build function run run-lambda test unit race race-short mpi-test fuzz accuracy bench yardstick deps go fmt vet clean
+.PHONY: build function run run-lambda test unit race race-short mpi-test fuzz accuracy bench bench-cuda yardstick deps go fmt vet clean
 
 build: go function
 	$(GO) build $(TAGS) -o siafu .
@@ -126,6 +127,13 @@ accuracy: build
 bench: build
 	./siafu bench kernels
 	$(GO) test -run '^$$' -bench . ./halo/...
+
+# Without MPI, which the other host may lack; the graph is generated there.
+bench-cuda: go
+	@mkdir -p $(BUILD)/bench-cuda
+	CGO_ENABLED=1 CGO_CFLAGS="-O2 -g" CGO_LDFLAGS="-O2 -g" $(GO) build -trimpath -tags cuda -o $(BUILD)/bench-cuda/siafu .
+	cp bench/cuda/run bench/cuda/README.md $(BUILD)/bench-cuda
+	@echo "copy $(BUILD)/bench-cuda to a host with a GPU and start run there"
 
 yardstick: build
 	./siafu bench kernels --yardstick

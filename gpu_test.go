@@ -36,6 +36,11 @@ func TestNoGPU(t *testing.T) {
 	}
 	refuses(78, says, "--tensor", "cuda")
 	refuses(78, says, "--tensor", "cuda", "--graph", "cuda", "--ranks", "3", "--parts", "4")
+	if r := siafu("bench", "cuda"); r.code != 78 || !strings.Contains(r.err, says) || strings.Contains(r.out, "GB/s") {
+		t.Errorf("bench cuda: exit %d, %q, %q", r.code, r.out, r.err)
+	}
+	refuses(78, says, "--tensor", "cuda", "--cuda-blas", "cublas")
+	refuses(64, "--cuda-blas=own with --tensor=cpu", "--cuda-blas", "own")
 	if r := siafu("doctor"); r.code != 0 || !strings.Contains(r.out, "\ntensor cuda=false: cuda: ") || !strings.Contains(r.out, says) {
 		t.Errorf("doctor: exit %d, %q", r.code, r.out)
 	}

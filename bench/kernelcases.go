@@ -18,6 +18,13 @@ type kernelCase struct {
 	flops         float64 // multiplications and additions, 0 where they don't matter
 	bytes         float64
 	prepare       func(b *bed) (prepared, error)
+	product       product // of dense products
+}
+
+// product is dst [m x n] of sums of k terms.
+type product struct {
+	form    yardstick.Form
+	m, n, k int
 }
 
 // prepared is a kernel with its operands.
@@ -149,7 +156,7 @@ func productCases(rows int) []kernelCase {
 // productCase is dst[m x n] of sums over k.
 func productCase(kernel string, form yardstick.Form, m, n, k int) kernelCase {
 	return kernelCase{
-		kernel: kernel, shape: productShape(form, m, n, k),
+		kernel: kernel, shape: productShape(form, m, n, k), product: product{form, m, n, k},
 		flops: 2 * float64(m) * float64(n) * float64(k),
 		bytes: 4 * (float64(m)*float64(k) + float64(k)*float64(n) + float64(m)*float64(n)),
 		prepare: func(b *bed) (prepared, error) {

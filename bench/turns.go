@@ -15,7 +15,6 @@ import (
 	"siafu/bench/yardstick"
 	"siafu/graph"
 	"siafu/graph/fault"
-	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 )
@@ -71,41 +70,39 @@ func epochInTurns(ctx context.Context, o EpochOptions, p pace, w io.Writer) erro
 }
 
 // twinOf is the run that PyTorch repeats, from the same initial weights.
-func twinOf(c config.Config, d *graph.Dataset) (yardstick.GCN, error) {
+func twinOf(c config.Config, d *graph.Dataset) (yardstick.Training, error) {
 	for _, r := range []struct{ flag, got, want string }{
 		{"model", c.Model, "gcn"}, {"optimizer", c.Optimizer, "adam"}, {"init", c.Init, ""},
 	} {
 		if r.got != r.want {
-			return yardstick.GCN{}, fault.New(fault.Usage, "bench epoch", "", "--yardstick with --%s=%s", r.flag, r.got).
+			return yardstick.Training{}, fault.New(fault.Usage, "bench epoch", "", "--yardstick with --%s=%s", r.flag, r.got).
 				Then("PyTorch's side has --%s=%s only", r.flag, r.want)
 		}
 	}
+	return training(c, d)
+}
+
+// training is the run of c as PyTorch's side has it.
+func training(c config.Config, d *graph.Dataset) (yardstick.Training, error) {
 	if err := c.Validate(); err != nil {
-		return yardstick.GCN{}, err
+		return yardstick.Training{}, err
 	}
-	g := yardstick.GCN{
-		Dims: []int{d.Meta.FeatureDim}, Dropout: c.Dropout, InputDropout: c.InputDropout,
+	s := c.Network(d.Meta.FeatureDim, d.Meta.Classes)
+	g := yardstick.Training{
+		Model: c.Model, Device: "cpu", Dims: s.Dims, Heads: s.Heads, OutputHeads: s.OutputHeads,
+		Dropout: s.Dropout, InputDropout: s.InputDropout, AttentionDropout: s.AttentionDropout,
 		LR: c.LR, WeightDecay: c.WeightDecay, DecayAll: c.WeightDecayOn == "all",
-		Threads: runtime.GOMAXPROCS(0),
-	}
-	if g.InputDropout == -1 {
-		g.InputDropout = c.Dropout
+		Threads: runtime.GOMAXPROCS(0), Weights: make([]float32, s.NumWeights()),
 	}
 	if c.Threads > 0 {
 		g.Threads = c.Threads * max(c.Ranks, 1)
 	}
-	for range c.Layers - 1 {
-		g.Dims = append(g.Dims, c.Hidden)
-	}
-	g.Dims = append(g.Dims, d.Meta.Classes)
-	s := model.Spec{Kind: "gcn", Dims: g.Dims}
-	g.Weights = make([]float32, s.NumWeights())
 	s.Initialize(g.Weights, c.Initializer, c.Seed)
 	return g, nil
 }
 
 // epochRivals starts a PyTorch for each variant, or says why there is none.
-func epochRivals(ctx context.Context, lab *yardstick.Lab, d *graph.Dataset, g yardstick.GCN) (rivals []*yardstick.Rival, reason string, err error) {
+func epochRivals(ctx context.Context, lab *yardstick.Lab, d *graph.Dataset, g yardstick.Training) (rivals []*yardstick.Rival, reason string, err error) {
 	for _, v := range g.Variants(d) {
 		r, err := lab.Epoch(ctx, d, g, v)
 		if fault.KindOf(err) == fault.Missing {

@@ -2,10 +2,12 @@ package cuda_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"siafu/cuda"
 	"siafu/cuda/ptx"
+	"siafu/graph/fault"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
 )
@@ -19,20 +21,45 @@ func TestOps(t *testing.T) {
 	if os.Getenv("SIAFU_BIG") != "1" {
 		kerneltest.Brief()
 	}
-	var all [2]*cuda.Ops
-	for i := range all {
-		d := ptx.New(ptx.Settings{Backwards: i == 1})
-		defer d.Close()
-		o, err := cuda.New(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer o.Close()
-		all[i] = o
-	}
+	all := [2]*cuda.Ops{opsOn(t, ptx.Settings{}, cuda.Own), opsOn(t, ptx.Settings{Backwards: true}, cuda.Own)}
 	calls := 0
 	kerneltest.Ops(t, func(*kernels.Team) kernels.Ops {
 		calls++
 		return all[calls%len(all)]
 	})
+}
+
+// opsOn is an Ops on a stand-in for a device, until the test's end.
+func opsOn(t *testing.T, s ptx.Settings, p cuda.Products) *cuda.Ops {
+	t.Helper()
+	d := ptx.New(s)
+	o, err := cuda.New(d, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { o.Close(); d.Close() })
+	return o
+}
+
+// Where the device has cuBLAS, dense products are its: operands, their order, strides
+// and transposes are as the suite has them with a stand-in that knows BLAS alone.
+func TestProductsOfALibrary(t *testing.T) {
+	kerneltest.Brief()
+	o := opsOn(t, ptx.Settings{Libraries: true}, cuda.Auto)
+	if want := "with a stand-in for cuBLAS"; !strings.HasSuffix(o.Kernel(), want) {
+		t.Errorf("%q, want %q", o.Kernel(), want)
+	}
+	kerneltest.Products(t, func(*kernels.Team) kernels.Ops { return o })
+}
+
+// A device without cuBLAS computes with own products, unless a run insists.
+func TestLibraryIsAbsent(t *testing.T) {
+	if o := opsOn(t, ptx.Settings{}, cuda.Auto); strings.Contains(o.Kernel(), "cuBLAS") {
+		t.Error(o.Kernel())
+	}
+	d := ptx.New(ptx.Settings{})
+	defer d.Close()
+	if _, err := cuda.New(d, cuda.CuBLAS); fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), "--cuda-blas own") {
+		t.Errorf("exit %d, %v", fault.ExitCode(err), err)
+	}
 }

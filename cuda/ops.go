@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 
 	"siafu/cuda/device"
@@ -32,6 +33,7 @@ type rank struct {
 	stream    device.Stream
 	modules   []device.Module
 	functions map[string]device.Function
+	blas      device.BLAS // nil: dense products are the own kernels'
 
 	mu    sync.Mutex
 	err   *fault.Error // the first of the device; nil: it is well
@@ -48,15 +50,49 @@ type workspace struct {
 	counts []int64
 }
 
+// Products is whose dense products of float32 an Ops takes.
+type Products string
+
+const (
+	Auto   Products = "auto"   // cuBLAS's where the device has it, else the own ones
+	CuBLAS Products = "cublas" // cuBLAS's, or none at all
+	Own    Products = "own"    // those of package cuda/kernels
+)
+
 // New is the first Ops of a rank on d; others are its Forks. d stays the caller's,
 // who closes it when all Ops are closed and all their arenas freed.
-func New(d device.Device) (*Ops, error) {
+func New(d device.Device, p Products) (*Ops, error) {
 	r := &rank{device: d, functions: map[string]device.Function{}, plans: map[matrix]*plan{}, users: 1}
-	if err := r.load(); err != nil {
+	err := r.load()
+	if err == nil {
+		err = r.open(p)
+	}
+	if err != nil {
 		r.unload()
 		return nil, failed(err)
 	}
 	return r.ops(), nil
+}
+
+// open finds the library of dense products that p asks for.
+func (r *rank) open(p Products) (err error) {
+	if p == Own {
+		return nil
+	}
+	d, ok := r.device.(device.Libraries)
+	if !ok {
+		err = device.ErrLibrary
+	} else if r.blas, err = d.BLAS(r.stream); err == nil {
+		return nil
+	}
+	r.blas = nil
+	if errors.Is(err, device.ErrLibrary) {
+		if p == CuBLAS {
+			return err
+		}
+		return nil
+	}
+	return fmt.Errorf("%w (--cuda-blas own does without it)", err)
 }
 
 // load makes the stream and the functions.
@@ -86,6 +122,9 @@ func (r *rank) unload() {
 	}
 	for _, m := range r.modules {
 		_ = m.Unload()
+	}
+	if r.blas != nil {
+		_ = r.blas.Close()
 	}
 	if r.stream != nil {
 		_ = r.stream.Close()
@@ -119,7 +158,16 @@ func (o *Ops) Borrow(owner kernels.Ops) {
 func (o *Ops) Intervals(int) int { return 1 }
 
 // Kernel implements kernels.Ops.
-func (o *Ops) Kernel() string { return "cuda " + o.device.Properties().Name }
+func (o *Ops) Kernel() string {
+	name := "cuda " + o.device.Properties().Name
+	if o.blas != nil {
+		name += " with " + o.blas.Name()
+	}
+	return name
+}
+
+// Stream is the stream that the rank's work is queued on, for those who measure it.
+func (o *Ops) Stream() device.Stream { return o.stream }
 
 // Close implements kernels.Ops.
 func (o *Ops) Close() {
@@ -156,9 +204,13 @@ func (r *rank) first(err error) *fault.Error {
 func failed(err error) *fault.Error {
 	e := fault.New(fault.Runtime, "cuda", "", "the device failed")
 	e.Err = err
-	if errors.Is(err, device.ErrMemory) {
+	switch {
+	case errors.Is(err, device.ErrMemory):
 		e.Kind, e.Detail = fault.Config, "the device has no room for this run"
 		return e.Then(`use more ranks on more devices, or --tensor cpu`)
+	case errors.Is(err, device.ErrLibrary):
+		e.Kind, e.Detail = fault.Config, "there is no cuBLAS of CUDA 11.5 or later here"
+		return e.Then(`install it and name its folder in LD_LIBRARY_PATH, or compute with own products: --cuda-blas own`)
 	}
 	return e
 }

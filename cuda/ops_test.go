@@ -64,7 +64,7 @@ func attempt(work func()) (err error) {
 // one on any Ops of the rank.
 func TestDeviceFails(t *testing.T) {
 	d, arena := &failing{}, mapped.NewArena()
-	o, err := New(d)
+	o, err := New(d, Own)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestDeviceFails(t *testing.T) {
 func TestDeviceHasNoRoom(t *testing.T) {
 	short := fmt.Errorf("of 3 GB: %w", device.ErrMemory)
 	d := &failing{alloc: short}
-	o, err := New(d)
+	o, err := New(d, Own)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestDeviceHasNoRoom(t *testing.T) {
 	if err := attempt(func() { kernels.NewMat(o, arena, 3, 4) }); fault.ExitCode(err) != 78 || !errors.Is(err, device.ErrMemory) {
 		t.Errorf("%v", err)
 	}
-	if _, err := New(&failing{load: errors.New("no such instruction")}); fault.ExitCode(err) != 1 || !strings.Contains(err.Error(), "no such instruction") {
+	if _, err := New(&failing{load: errors.New("no such instruction")}, Own); fault.ExitCode(err) != 1 || !strings.Contains(err.Error(), "no such instruction") {
 		t.Errorf("%v", err)
 	}
 }
@@ -114,7 +114,7 @@ func TestDeviceHasNoRoom(t *testing.T) {
 // freed, a plan when its matrix is set anew, the rest when the last Ops is closed.
 func TestOpsGivesBack(t *testing.T) {
 	d, arena := &failing{}, mapped.NewArena()
-	o, err := New(d)
+	o, err := New(d, Own)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestOpsGivesBack(t *testing.T) {
 // A call allocates nothing once its workspace and its matrix's plan are there.
 func TestCallsDoNotAllocate(t *testing.T) {
 	arena := mapped.NewArena()
-	o, err := New(&failing{})
+	o, err := New(&failing{}, Own)
 	if err != nil {
 		t.Fatal(err)
 	}

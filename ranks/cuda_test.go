@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,7 +19,8 @@ import (
 	"siafu/ranks/world"
 )
 
-// onDevice has a rank compute on the device that open gives to it.
+// onDevice has a rank compute on the device that open gives to it, with cuBLAS where
+// that has it.
 func onDevice(t testing.TB, open func() device.Device) func(r *run) {
 	return func(r *run) {
 		var first *cuda.Ops
@@ -28,7 +31,7 @@ func onDevice(t testing.TB, open func() device.Device) func(r *run) {
 			d := open()
 			t.Cleanup(func() { d.Close() })
 			var err error
-			first, err = cuda.New(d)
+			first, err = cuda.New(d, cuda.Auto)
 			return first, err
 		}
 	}
@@ -59,6 +62,25 @@ func TestTrainingOnADevice(t *testing.T) {
 			c.Out += "-device"
 			got := trainWith(t, c, data, onDevice(t, standIn))
 			sameLosses(t, "device", got.losses(), want.losses(), 1e-5)
+		})
+	}
+}
+
+// With a library's dense products they train the same. Layers are wide enough that
+// products with an epilogue are the library's too.
+func TestTrainingWithCuBLAS(t *testing.T) {
+	data := generated(t, true)
+	for _, of := range []string{"gcn", "gat"} {
+		t.Run(of, func(t *testing.T) {
+			c := quick(t)
+			c.Model, c.Layers, c.Hidden, c.Epochs, c.Threads, c.Dropout, c.CheckpointEvery = of, 3, 48, 3, 2, 0.3, "off"
+			want := train(t, c, data)
+			c.Out += "-device"
+			got := trainWith(t, c, data, onDevice(t, func() device.Device { return ptx.New(ptx.Settings{Libraries: true}) }))
+			sameLosses(t, "device", got.losses(), want.losses(), 1e-5)
+			if log, err := os.ReadFile(filepath.Join(c.Out, "log.txt")); err != nil || !strings.Contains(string(log), " with a stand-in for cuBLAS ") {
+				t.Errorf("%v\n%s", err, log)
+			}
 		})
 	}
 }

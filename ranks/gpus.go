@@ -24,12 +24,13 @@ import (
 
 // gpus are those of a host.
 type gpus struct {
-	list func() ([]driver.GPU, error) // one at least
-	open func(n int) (device.Device, error)
+	list      func() ([]driver.GPU, error) // one at least
+	open      func(n int) (device.Device, error)
+	libraries func() []driver.Found // beside the driver; nil: nobody knows
 }
 
 // gpusHere are those that the driver knows.
-func gpusHere() gpus { return gpus{driver.List, driver.Open} }
+func gpusHere() gpus { return gpus{driver.List, driver.Open, driver.Libraries} }
 
 // gpu is where a member computes.
 type gpu struct {
@@ -68,7 +69,7 @@ func (r *run) openGPU() error {
 			return first.Fork(), nil
 		}
 		var err error
-		if first, err = cuda.New(d); err != nil {
+		if first, err = cuda.New(d, cuda.Products(r.cfg.CUDABLAS)); err != nil {
 			return nil, err
 		}
 		return first, nil
@@ -174,5 +175,19 @@ func gpuLines(w io.Writer, g gpus) {
 	fmt.Fprintln(w, "tensor cuda=true")
 	for n, each := range list {
 		fmt.Fprintf(w, "gpu number=%d name=%q memory_bytes=%d driver=%s id=%s\n", n, each.Name, each.Memory, each.Driver, each.ID)
+	}
+	if g.libraries != nil {
+		libraryLines(w, g.libraries())
+	}
+}
+
+// libraryLines says which libraries of products there are beside the GPUs.
+func libraryLines(w io.Writer, found []driver.Found) {
+	for _, l := range found {
+		if l.Err != nil {
+			fmt.Fprintf(w, "%s=false: %v; install it and name its folder in LD_LIBRARY_PATH\n", l.Name, l.Err)
+			continue
+		}
+		fmt.Fprintf(w, "%s=true version=%s\n", l.Name, l.Version)
 	}
 }

@@ -59,13 +59,13 @@ func racked(n int, memory int64) *rack {
 }
 
 func (k *rack) gpus() gpus {
-	return gpus{func() ([]driver.GPU, error) {
+	return gpus{list: func() ([]driver.GPU, error) {
 		var list []driver.GPU
 		for n := range k.settings {
 			list = append(list, driver.GPU{Name: "a test's", ID: fmt.Sprint("id ", n)})
 		}
 		return list, nil
-	}, func(n int) (device.Device, error) {
+	}, open: func(n int) (device.Device, error) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.opened[n]++
@@ -368,6 +368,27 @@ func TestNoGPUs(t *testing.T) {
 	}
 }
 
+// A run that insists on cuBLAS is refused where a GPU has none beside it, on all ranks.
+func TestNoCuBLAS(t *testing.T) {
+	data := generated(t, true)
+	for _, ranks := range []int{1, 3} {
+		c := onGPUs(t, ranks, 0)
+		c.CUDABLAS = "cublas"
+		k := racked(1, 0)
+		if err := refused(c, data, io.Discard, k.with); fault.ExitCode(err) != 78 || !strings.Contains(err.Error(), "no cuBLAS") {
+			t.Errorf("exit %d, %v", fault.ExitCode(err), err)
+		}
+		if left, _ := filepath.Glob(c.Out + "*"); left != nil {
+			t.Errorf("left %v", left)
+		}
+		for _, d := range k.made {
+			if !d.closed {
+				t.Error("a device stays open")
+			}
+		}
+	}
+}
+
 // The doctor says which GPUs there are, or why there is none.
 func TestGPULines(t *testing.T) {
 	for want, g := range map[string]gpus{
@@ -377,6 +398,12 @@ func TestGPULines(t *testing.T) {
 		"tensor cuda=true\ngpu number=0 name=\"A 1\" memory_bytes=7 driver=12.4 id=ab\n": {list: func() ([]driver.GPU, error) {
 			return []driver.GPU{{Name: "A 1", ID: "ab", Driver: "12.4", Memory: 7}}, nil
 		}},
+		"tensor cuda=true\ncublas=true version=12.4.5\ncusparse=false: no such library; install it and name its folder in LD_LIBRARY_PATH\n": {
+			list: func() ([]driver.GPU, error) { return nil, nil },
+			libraries: func() []driver.Found {
+				return []driver.Found{{Name: "cublas", Version: "12.4.5"}, {Name: "cusparse", Err: device.ErrLibrary}}
+			},
+		},
 	} {
 		var b bytes.Buffer
 		if gpuLines(&b, g); b.String() != want {

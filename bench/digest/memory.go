@@ -69,4 +69,3 @@ func (b *bench) figure9(ctx context.Context, t *tabwriter.Writer) error {
 	}
 	return nil
 }
-

@@ -22,7 +22,7 @@ var sources embed.FS
 type Lab struct {
 	dir      string
 	programs map[string]program // by name, once asked for
-	python   string             // once found
+	pythons  map[string]string  // by what they have, once found
 }
 
 // program is the outcome of a compilation.
@@ -41,7 +41,7 @@ func NewLab() (*Lab, error) {
 			return nil, fault.System(opYardstick, "", err)
 		}
 	}
-	l := &Lab{dir: dir, programs: map[string]program{}}
+	l := &Lab{dir: dir, programs: map[string]program{}, pythons: map[string]string{}}
 	if err := os.CopyFS(dir, sources); err != nil {
 		l.Close()
 		return nil, fault.System(opYardstick, dir, err)

@@ -44,11 +44,19 @@ type Properties struct {
 	Driver          string // version of the driver, for people
 	Major, Minor    int    // compute capability
 	Multiprocessors int
+	MemoryClock     int // kHz; 0: unknown
+	MemoryBus       int // bits; 0: unknown
 	WarpSize        int
 	ThreadsPerBlock int    // largest
 	SharedPerBlock  int    // largest, bytes, static and dynamic together
 	Block           [3]int // largest extents of a block
 	Grid            [3]int // largest extents of a grid, in blocks
+}
+
+// Bandwidth is the bytes that its memory moves a second at most, 0 where that is
+// unknown: both edges of its clock carry the bits of its bus.
+func (p Properties) Bandwidth() float64 {
+	return 2 * float64(p.MemoryClock) * 1000 * float64(p.MemoryBus) / 8
 }
 
 // Module is a loaded PTX module.

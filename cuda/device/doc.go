@@ -9,5 +9,7 @@
 // called from any goroutine; calls on one stream are queued in the order in which
 // they are made.
 //
+// What a device may have beside it, libraries of products, is an interface of its own.
+//
 // Package ptx has a stand-in that interprets kernels and looks for their faults.
 package device

@@ -68,6 +68,7 @@ func (l *library) describe(at C.CUdevice, g GPU) (p device.Properties, err error
 	}{
 		{&p.Major, C.SIAFU_COMPUTE_CAPABILITY_MAJOR}, {&p.Minor, C.SIAFU_COMPUTE_CAPABILITY_MINOR},
 		{&p.Multiprocessors, C.SIAFU_MULTIPROCESSOR_COUNT}, {&p.WarpSize, C.SIAFU_WARP_SIZE},
+		{&p.MemoryClock, C.SIAFU_MEMORY_CLOCK_RATE}, {&p.MemoryBus, C.SIAFU_GLOBAL_MEMORY_BUS_WIDTH},
 		{&p.ThreadsPerBlock, C.SIAFU_MAX_THREADS_PER_BLOCK}, {&p.SharedPerBlock, C.SIAFU_MAX_SHARED_MEMORY_PER_BLOCK},
 		{&p.Block[0], C.SIAFU_MAX_BLOCK_DIM_X}, {&p.Block[1], C.SIAFU_MAX_BLOCK_DIM_X + 1}, {&p.Block[2], C.SIAFU_MAX_BLOCK_DIM_X + 2},
 		{&p.Grid[0], C.SIAFU_MAX_GRID_DIM_X}, {&p.Grid[1], C.SIAFU_MAX_GRID_DIM_X + 1}, {&p.Grid[2], C.SIAFU_MAX_GRID_DIM_X + 2},

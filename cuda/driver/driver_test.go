@@ -113,7 +113,7 @@ func TestProperties(t *testing.T) {
 		t.Errorf("%+v, %v", gpus, err)
 	}
 	p := device.Properties{
-		Name: "Fake 40", Driver: "12.4", Major: 8, Minor: 1076, Multiprocessors: 1016, WarpSize: 1010, ThreadsPerBlock: 1001,
+		Name: "Fake 40", Driver: "12.4", Major: 8, Minor: 1076, Multiprocessors: 1016, MemoryClock: 1036, MemoryBus: 1037, WarpSize: 1010, ThreadsPerBlock: 1001,
 		SharedPerBlock: 1008, Block: [3]int{1002, 1003, 1004}, Grid: [3]int{1005, 1006, 1007},
 	}
 	if d.Properties() != p {
@@ -263,7 +263,7 @@ func TestThreads(t *testing.T) {
 // The Ops of package cuda loads its kernels through the driver, and closes.
 func TestOps(t *testing.T) {
 	d := fake(t)
-	o, err := cuda.New(d)
+	o, err := cuda.New(d, cuda.Own)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,3 +21,6 @@ func List() ([]GPU, error) { return nil, missing() }
 
 // Open fails so, too.
 func Open(int) (device.Device, error) { return nil, missing() }
+
+// Libraries are none.
+func Libraries() []Found { return nil }

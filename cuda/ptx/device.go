@@ -14,6 +14,8 @@ type Settings struct {
 	// Backwards has the last block of a grid, and the last warp of a block, run first.
 	// What a grid computes should not depend on it.
 	Backwards bool
+	// Libraries has stand-ins for cuBLAS and cuSPARSE lie beside the device.
+	Libraries bool
 }
 
 // Device is a stand-in for a GPU. It implements device.Device.

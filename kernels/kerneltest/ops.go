@@ -22,6 +22,11 @@ func Ops(t *testing.T, open func(team *kernels.Team) kernels.Ops) {
 	}
 }
 
+// Products is the part of Ops that is about dense products and their epilogues.
+func Products(t *testing.T, open func(team *kernels.Team) kernels.Ops) {
+	suite{func(team *kernels.Team) *lab { return newLab(open(team)) }}.products(t)
+}
+
 // suite is the cases of kernels on what lab opens.
 type suite struct {
 	lab func(team *kernels.Team) *lab

@@ -44,6 +44,7 @@ type Config struct {
 	PreAggregate   string  `default:"auto" enum:"auto,on,off" group:"World" help:"Add up rows of ghosts before they are sent where that makes fewer of them: on; off; auto, where it saves 5 % of the rows between two ranks and the price of the sums. Not with attention, not in async." toml:"pre-aggregate"`
 	Tensor         string  `default:"cpu" enum:"cpu,cuda,lambda" group:"World" help:"Where tensor work runs: cpu, on the ranks; cuda, on GPUs, and graph work with it; lambda, in invocations of a function, with --lambda." toml:"tensor"`
 	GraphWork      string  `name:"graph" default:"" enum:",cpu,cuda" group:"World" help:"Where graph work runs, beside what --tensor says: cpu, on the ranks; cuda, on GPUs. Empty: on GPUs with --tensor cuda, else on the ranks. It must be the one of the two." toml:"graph"`
+	CUDABLAS       string  `name:"cuda-blas" default:"auto" enum:"auto,cublas,own" group:"World" help:"Whose dense products of float32 --tensor cuda takes: auto, cuBLAS's where this host has it, else siafu's own; cublas; own." toml:"cuda-blas"`
 
 	MeasureStaleness int `name:"measure-staleness" default:"0" group:"World" help:"Every so many epochs, measure how far the ghosts of --refresh are from those of the same epoch, how old they are, and how far the gradient is from the exact one: one more pass forward and back, which changes nothing of the run. 0: never." toml:"measure-staleness"`
 

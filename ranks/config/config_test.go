@@ -38,6 +38,8 @@ func TestValidate(t *testing.T) {
 		"codec of async":        func(c *Config) { c.Codec, c.Mode = "auto", "async" },
 		"tensor":                func(c *Config) { c.Tensor = "tpu" },
 		"graph":                 func(c *Config) { c.GraphWork = "tpu" },
+		"cuda-blas":             func(c *Config) { c.Tensor, c.CUDABLAS = "cuda", "mkl" },
+		"cuda-blas alone":       func(c *Config) { c.CUDABLAS = "own" },
 		"graph alone":           func(c *Config) { c.GraphWork = "cuda" },
 		"graph on ranks":        func(c *Config) { c.Tensor, c.GraphWork = "cuda", "cpu" },
 		"graph of lambda":       func(c *Config) { c.Tensor, c.Lambda, c.GraphWork = "lambda", "local", "cuda" },

@@ -8,12 +8,17 @@ const (
 	GraphCUDA  = "cuda"
 )
 
-// checkCUDA refuses graph work elsewhere than tensor work that runs on GPUs.
+// checkCUDA refuses graph work elsewhere than tensor work that runs on GPUs, and their
+// products without them.
 //
 // Design note: a gather on the processor reads rows that a GPU has made, and its sums
 // go back there: an epoch would carry all activations over the bus several times.
 func (c *Config) checkCUDA() error {
 	onGPU := c.Tensor == TensorCUDA
+	if !onGPU && c.CUDABLAS != "" && c.CUDABLAS != "auto" {
+		return fault.New(fault.Usage, "train", "", "--cuda-blas=%s with --tensor=%s", c.CUDABLAS, c.Tensor).
+			Then("it is about products on GPUs, which --tensor cuda asks for")
+	}
 	if c.GraphWork == "" || onGPU == (c.GraphWork == GraphCUDA) {
 		return nil
 	}

@@ -3,39 +3,26 @@ CSR matrices of 32-bit ids, the cheaper order of products in each layer, a
 transpose made once for the gradient, no evaluation in an epoch.
 
     epoch.py DIR
-
-Commands on standard input, once "ready" is said: "run SECONDS" repeats epochs
-until the time is over, at least one, and answers the least seconds; "save PATH"
-writes the loss of every epoch so far as float32.
 """
 
-import json
-import sys
-import time
 import warnings
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-folder = sys.argv[1]
-with open(folder + "/config") as f:
-    config = json.load(f)
+from yard import Weights, adam, config, device, here, read, serve
+
 warnings.filterwarnings("ignore", "Sparse CSR")
-torch.set_num_threads(config["threads"])
 dims = config["dims"]
 
 
-def read(name, dtype):
-    return np.fromfile(folder + "/" + name, dtype)
-
-
 def ids(v):
-    return torch.from_numpy(v.astype(np.int32))
+    return here(v.astype(np.int32))
 
 
 def csr(offsets, cols, values, shape):
-    return torch.sparse_csr_tensor(ids(offsets), ids(cols), torch.from_numpy(values.astype(np.float32)), size=shape)
+    return torch.sparse_csr_tensor(ids(offsets), ids(cols), here(values.astype(np.float32)), size=shape)
 
 
 def with_loops(offsets, cols, row_scale, col_scale):
@@ -85,17 +72,18 @@ class SparseFeatures:
     def __init__(self, shape):
         self.shape = shape
         self.offsets, self.cols = read("x_offsets", np.int64), read("x_cols", np.uint32).astype(np.int64)
-        self.values = torch.from_numpy(read("x_vals", np.float32))
+        self.values = here(read("x_vals", np.float32))
         rows = np.repeat(np.arange(shape[0]), np.diff(self.offsets))
-        self.place = torch.from_numpy(np.argsort(self.cols, kind="stable"))
+        place = np.argsort(self.cols, kind="stable")
+        self.place = here(place)
         starts = np.concatenate([[0], np.cumsum(np.bincount(self.cols, minlength=shape[1]))])
         self.index = ids(self.offsets), ids(self.cols)
-        self.transposed = ids(starts), ids(rows[self.place.numpy()])
+        self.transposed = ids(starts), ids(rows[place])
 
     def dense(self):
         x = np.zeros(self.shape, np.float32)
-        x[np.repeat(np.arange(self.shape[0]), np.diff(self.offsets)), self.cols] = self.values.numpy()
-        return torch.from_numpy(x)
+        x[np.repeat(np.arange(self.shape[0]), np.diff(self.offsets)), self.cols] = self.values.cpu().numpy()
+        return here(x)
 
     def times(self, w):
         """dropout(X) w, dropping non-zeros."""
@@ -108,30 +96,21 @@ class SparseFeatures:
 
 A, At = adjacency()
 n = A.shape[0]
-labels = torch.from_numpy(read("labels", np.int32).astype(np.int64))
-train = torch.from_numpy(np.nonzero((read("split", np.uint8) == 1) & (labels.numpy() >= 0))[0])
 if config["sparse_features"]:
     X = SparseFeatures((n, dims[0]))
     if config["variant"] != "sparse X":
         X = X.dense()
 else:
-    X = torch.from_numpy(read("x", np.float32).reshape(n, dims[0]))
+    X = here(read("x", np.float32).reshape(n, dims[0]))
 once = config["variant"] == "ÂX once"
 if once:
     X = A @ X
 
-flat, at, layers = torch.from_numpy(read("weights", np.float32)), 0, []
+weights, layers = Weights(), []
 for fan_in, fan_out in zip(dims, dims[1:]):
-    w = flat[at:at + fan_in * fan_out].reshape(fan_in, fan_out).clone().requires_grad_()
-    at += fan_in * fan_out
-    b = flat[at:at + fan_out].clone().requires_grad_()
-    at += fan_out
-    layers.append((w, b))
-optimizer = torch.optim.Adam([
-    {"params": [w for l, (w, _) in enumerate(layers) if l == 0 or config["decay_all"]],
-     "weight_decay": config["weight_decay"]},
-    {"params": [w for l, (w, _) in enumerate(layers) if l > 0 and not config["decay_all"]] + [b for _, b in layers]},
-], lr=config["lr"])
+    layers.append((weights.take(fan_in, fan_out).requires_grad_(), weights.take(fan_out).requires_grad_()))
+optimizer = adam([w for l, (w, _) in enumerate(layers) if l == 0 or config["decay_all"]],
+                 [w for l, (w, _) in enumerate(layers) if l > 0 and not config["decay_all"]] + [b for _, b in layers])
 
 
 def gather(h):
@@ -161,33 +140,4 @@ def forward():
     return h
 
 
-losses = []
-
-
-def epoch():
-    optimizer.zero_grad()
-    loss = F.cross_entropy(forward()[train], labels[train])
-    loss.backward()
-    optimizer.step()
-    losses.append(loss.item())
-
-
-def least(budget):
-    best, begin = float("inf"), time.perf_counter()
-    before = begin
-    while before - begin < budget:
-        epoch()
-        now = time.perf_counter()
-        best, before = min(best, now - before), now
-    return best
-
-
-epoch()  # touches memory for the first time
-print("ready", flush=True)
-for line in sys.stdin:
-    command, value = line.rstrip("\n").split(" ", 1)
-    if command == "run":
-        print("%.9f" % least(float(value)), flush=True)
-    elif command == "save":
-        np.array(losses, np.float32).tofile(value)
-        print("saved", flush=True)
+serve(forward, optimizer)

@@ -5,28 +5,36 @@ import (
 	"encoding/json"
 	"os/exec"
 	"strconv"
+	"strings"
 
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
 )
 
-// GCN is a training run that PyTorch repeats: full graph, Adam, a network as
-// that of model.Spec.
-type GCN struct {
-	Dims         []int   `json:"dims"` // input, hidden…, classes
+// Training is a run that PyTorch repeats: full graph, Adam, a network as that of
+// model.Spec.
+type Training struct {
+	Model        string  `json:"model"`        // gcn or gat
+	Device       string  `json:"device"`       // PyTorch's name, cpu or cuda:0
+	Dims         []int   `json:"dims"`         // input, hidden…, classes
+	Heads        int     `json:"heads"`        // of attention, in a hidden layer
+	OutputHeads  int     `json:"output_heads"` // and in the last one
 	Dropout      float64 `json:"dropout"`
 	InputDropout float64 `json:"input_dropout"`
 	LR           float64 `json:"lr"`
-	WeightDecay  float64 `json:"weight_decay"`
-	DecayAll     bool    `json:"decay_all"` // not the first layer alone
-	Threads      int     `json:"threads"`
-	// Weights are the initial ones: for each layer its matrix [in x out], then
-	// its bias.
+	// AttentionDropout is known to siafu alone.
+	AttentionDropout float64 `json:"-"`
+	WeightDecay      float64 `json:"weight_decay"`
+	DecayAll         bool    `json:"decay_all"` // not the first layer alone
+	Threads          int     `json:"threads"`
+	// Weights are the initial ones in siafu's order: for each layer of a GCN its
+	// matrix [in x out], then its bias.
 	Weights []float32 `json:"-"`
 }
 
-// Variant is one of the ways to write the same epoch in PyTorch.
+// Variant is one of the ways to write the same epoch in PyTorch, by hand or with
+// the layers of a library.
 type Variant string
 
 // BestOrder multiplies each layer in the order that gathers fewer columns. Once
@@ -37,10 +45,20 @@ const (
 	BestOrder Variant = "best order"
 	Once      Variant = "ÂX once"
 	Sparse    Variant = "sparse X"
+	PyG       Variant = "PyG"
+	DGL       Variant = "DGL"
 )
 
-// Variants are those that dataset and run allow.
-func (g GCN) Variants(d *graph.Dataset) []Variant {
+// module is the Python package of a library's layers, "" of none.
+func (v Variant) module() string {
+	return map[Variant]string{PyG: "torch_geometric", DGL: "dgl"}[v]
+}
+
+// Variants are those by hand that dataset and run allow, of a GCN.
+func (g Training) Variants(d *graph.Dataset) []Variant {
+	if g.Model != "gcn" {
+		return nil
+	}
 	v := []Variant{BestOrder}
 	if g.InputDropout == 0 {
 		v = append(v, Once)
@@ -51,9 +69,17 @@ func (g GCN) Variants(d *graph.Dataset) []Variant {
 	return v
 }
 
+// Libraries are those whose layers do what dataset and run ask for.
+func (g Training) Libraries(d *graph.Dataset) []Variant {
+	if g.Dropout != 0 || g.InputDropout != 0 || g.AttentionDropout != 0 || g.WeightDecay != 0 || d.Features.Sparse != nil {
+		return nil
+	}
+	return []Variant{PyG, DGL}
+}
+
 // handover is what epoch.py reads beside the arrays.
 type handover struct {
-	GCN
+	Training
 	Variant  Variant `json:"variant"`
 	Directed bool    `json:"directed"`
 	Sparse   bool    `json:"sparse_features"`
@@ -62,8 +88,12 @@ type handover struct {
 // Epoch is PyTorch ready to train; a repetition is one epoch without
 // evaluation. Result is the losses of all epochs since the start, the first one
 // before any step.
-func (l *Lab) Epoch(ctx context.Context, d *graph.Dataset, g GCN, v Variant) (*Rival, error) {
-	python, err := l.interpreter(ctx)
+func (l *Lab) Epoch(ctx context.Context, d *graph.Dataset, g Training, v Variant) (*Rival, error) {
+	script, modules := "epoch.py", []string{"torch", "numpy"}
+	if m := v.module(); m != "" {
+		script, modules = "layers.py", append(modules, m)
+	}
+	python, err := l.interpreter(ctx, modules)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +118,7 @@ func (l *Lab) Epoch(ctx context.Context, d *graph.Dataset, g GCN, v Variant) (*R
 	if err != nil {
 		return nil, err
 	}
-	return start(ctx, "PyTorch, "+string(v), dir, tuned(g.Threads), python, l.source("epoch.py"), dir)
+	return start(ctx, "PyTorch, "+string(v), dir, tuned(g.Threads), python, l.source(script), dir)
 }
 
 // tuned is the environment in which PyTorch is fastest: allocations come from
@@ -107,20 +137,21 @@ func tuned(threads int) []string {
 	return env
 }
 
-// interpreter is a Python that has PyTorch.
-func (l *Lab) interpreter(ctx context.Context) (string, error) {
-	if l.python != "" {
-		return l.python, nil
+// interpreter is a Python that has the modules.
+func (l *Lab) interpreter(ctx context.Context, modules []string) (string, error) {
+	names := strings.Join(modules, ", ")
+	if python := l.pythons[names]; python != "" {
+		return python, nil
 	}
 	// A Python of the user's own often hides the system's, which has PyTorch
 	// from a package.
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		has := exec.CommandContext(ctx, python, "-c", `import importlib.util as u; exit(not (u.find_spec("torch") and u.find_spec("numpy")))`)
-		if has.Run() == nil {
-			l.python = python
+		args := append([]string{"-c", `import importlib.util as u, sys; exit(not all(u.find_spec(m) for m in sys.argv[1:]))`}, modules...)
+		if exec.CommandContext(ctx, python, args...).Run() == nil {
+			l.pythons[names] = python
 			return python, nil
 		}
 	}
-	return "", fault.New(fault.Missing, opYardstick, "epoch.py", "no Python with PyTorch and NumPy").
-		Then("install python3-torch and python3-numpy")
+	return "", fault.New(fault.Missing, opYardstick, "", "no Python with %s", names).
+		Then("install python3-torch and python3-numpy, and for their layers PyTorch Geometric and DGL")
 }

@@ -1,0 +1,113 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"siafu/bench/yardstick"
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/ranks/config"
+	"siafu/ranks/runfolder"
+)
+
+// gpuModels are the networks whose epochs are measured: layers, hidden columns and
+// optimiser are the defaults but for these.
+func gpuModels(epochs int) []config.Config {
+	gcn := config.Defaults()
+	gcn.Ranks, gcn.Servers, gcn.Epochs, gcn.EvalEvery, gcn.CheckpointEvery = 1, 0, epochs, 0, "off"
+	gcn.Dropout, gcn.WeightDecay, gcn.Hidden = 0, 0, hiddenWidth
+	gat := gcn
+	gat.Model, gat.Hidden, gat.Heads = "gat", 8, 8
+	return []config.Config{gcn, gat}
+}
+
+// gpuEpochs prints epochs of siafu and, where they can be imported, of PyTorch by
+// hand, PyTorch Geometric and DGL on the same GPU: the same graph, layers and first
+// weights, without dropout, so that losses must agree. One side is there at a time.
+func gpuEpochs(ctx context.Context, o CUDAOptions, e gpuEffort, d *graph.Dataset, w io.Writer) error {
+	lab, err := yardstick.NewLab()
+	if err != nil {
+		return err
+	}
+	defer lab.Close()
+	for _, c := range gpuModels(o.Epochs) {
+		run, err := e.train(ctx, o.Data, c)
+		if err != nil {
+			return err
+		}
+		b := gpuEpoch{w: w, run: run, model: c.Model, turn: e.turn}
+		t, err := training(c, d)
+		if err != nil {
+			return err
+		}
+		b.header(t.Dims)
+		t.Device = e.torch
+		for _, v := range append(t.Variants(d), t.Libraries(d)...) {
+			if err := b.rival(ctx, lab, d, t, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// gpuEpoch is the table of one network.
+type gpuEpoch struct {
+	w     io.Writer
+	model string
+	run   *runfolder.Run
+	turn  time.Duration // how long a rival trains
+}
+
+// header says what siafu's epochs take.
+func (b *gpuEpoch) header(dims []int) {
+	var seconds []float64
+	for _, e := range b.run.Epochs[1:] {
+		seconds = append(seconds, e.Seconds)
+	}
+	slices.Sort(seconds)
+	fmt.Fprintf(b.w, "\n%s, columns %v: siafu --tensor %s, epochs of %.4f s at least, %.4f s in the middle, loss %.5f after %d\n",
+		strings.ToUpper(b.model), dims, b.run.Summary.Tensor, seconds[0], seconds[len(seconds)/2],
+		b.run.Epochs[len(b.run.Epochs)-1].Loss, len(b.run.Epochs))
+}
+
+// rival trains a variant and prints its least epoch. Where it cannot train, the reason
+// is printed instead; another loss is a fault.
+func (b *gpuEpoch) rival(ctx context.Context, lab *yardstick.Lab, d *graph.Dataset, t yardstick.Training, v yardstick.Variant) error {
+	seconds, losses, err := b.trained(ctx, lab, d, t, v)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		_, err = fmt.Fprintf(b.w, "  left out: %s: %v\n", v, err)
+		return err
+	}
+	epoch := min(len(losses), len(b.run.Epochs))
+	theirs, ours := float64(losses[epoch-1]), b.run.Epochs[epoch-1].Loss
+	if !(math.Abs(theirs-ours) <= 1e-3*math.Max(1, ours)) {
+		return fault.New(fault.Runtime, "bench cuda", string(v), "the loss of a %s in epoch %d is %v instead of %v", b.model, epoch, theirs, ours)
+	}
+	_, err = fmt.Fprintf(b.w, "  %s: epochs of %.4f s at least, siafu's/its %.2f, loss in epoch %d %.5f and %.5f\n",
+		v, seconds, fastest(b.run.Epochs[1:])/seconds, epoch, theirs, ours)
+	return err
+}
+
+// trained is the least seconds of a rival's epochs, and the losses of all.
+func (b *gpuEpoch) trained(ctx context.Context, lab *yardstick.Lab, d *graph.Dataset, t yardstick.Training, v yardstick.Variant) (seconds float64, losses []float32, err error) {
+	r, err := lab.Epoch(ctx, d, t, v)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer r.Close()
+	if seconds, err = r.Run(b.turn); err != nil {
+		return 0, nil, err
+	}
+	losses, err = r.Result()
+	return seconds, losses, err
+}

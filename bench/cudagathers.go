@@ -1,0 +1,196 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+
+	"siafu/cuda/device"
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/kernels"
+)
+
+// gpuGraph is a graph on the device, as siafu and as cuSPARSE gather along it.
+type gpuGraph struct {
+	rows, edges  int
+	name         string
+	degree       func(row int) int
+	in, out      kernels.Edges // without scales
+	row, col     kernels.Vector[float32]
+	offsets      kernels.Vector[int32]
+	values, ones device.Ptr // of each edge: its scales, and 1 in BF16
+}
+
+// gpuWidths are those of Reddit's classes and of hidden layers.
+func gpuWidths() []int { return []int{classWidth, hiddenWidth, 256} }
+
+// gathers are the lines of gathers on a dataset, which done takes off the device.
+func (r *gpuRig) gathers(d *graph.Dataset) (cases []gpuCase, done func(), err error) {
+	a := mapped.NewArena()
+	defer func() {
+		if err != nil {
+			a.Free()
+		}
+	}()
+	defer mapped.Catch(&err)
+	g := r.place(a, d)
+	for _, half := range []bool{false, true} {
+		for _, width := range gpuWidths() {
+			cases = append(cases, r.gatherCase(g, width, half))
+		}
+	}
+	for _, heads := range []kernels.Attention{{Heads: 1, Width: classWidth}, {Heads: 8, Width: 8}, {Heads: 4, Width: 32}} {
+		heads.Slope = 0.2
+		cases = append(cases, r.attentionCases(g, heads)...)
+	}
+	return cases, a.Free, nil
+}
+
+// place takes a graph to the device.
+func (r *gpuRig) place(a *mapped.Arena, d *graph.Dataset) *gpuGraph {
+	g := &gpuGraph{rows: d.In.Rows(), edges: int(d.In.Offsets[d.In.Rows()]), name: d.Meta.Name}
+	g.degree = func(row int) int { return int(d.In.Offsets[row+1] - d.In.Offsets[row]) }
+	edges := func(m graph.CSR) kernels.Edges {
+		bounds := kernels.Place(r.own, a, m.Offsets)
+		return kernels.Edges{Begin: bounds.Part(0, g.rows), End: bounds.Part(1, g.rows+1), Cols: kernels.Place(r.own, a, m.Cols)}
+	}
+	g.in = edges(d.In)
+	if g.out = g.in; d.Meta.Directed {
+		g.out = edges(d.Out)
+	}
+	row, col := positives(g.rows, 1), positives(g.rows, 2)
+	g.row, g.col = kernels.Place(r.own, a, row), kernels.Place(r.own, a, col)
+	switch {
+	case r.sparse == nil:
+	case g.edges > math.MaxInt32:
+		r.miss("cuSPARSE", fmt.Errorf("%d edges, where its indices of 4 bytes count to %d", g.edges, math.MaxInt32))
+	default:
+		r.placeValues(a, d, g, row, col)
+	}
+	return g
+}
+
+// placeValues makes what cuSPARSE needs beside it: a value of each edge, and offsets
+// of 4 bytes.
+func (r *gpuRig) placeValues(a *mapped.Arena, d *graph.Dataset, g *gpuGraph, row, col []float32) {
+	offsets, values, ones := make([]int32, g.rows+1), make([]float32, g.edges), make([]uint16, g.edges)
+	for v := range g.rows {
+		for e := d.In.Offsets[v]; e < d.In.Offsets[v+1]; e++ {
+			values[e], ones[e] = row[v]*col[d.In.Cols[e]], 0x3f80
+		}
+		offsets[v+1] = int32(d.In.Offsets[v+1])
+	}
+	g.offsets = kernels.Place(r.own, a, offsets)
+	g.values = gpuAddress(kernels.Place(r.own, a, values).Address())
+	g.ones = gpuAddress(kernels.Place(r.own, a, ones).Address())
+}
+
+// gpuAddress is where something lies on a device.
+func gpuAddress(p unsafe.Pointer) device.Ptr { return device.Ptr(uintptr(p)) }
+
+// gatherCase is a gather of rows of so many columns: of float32 with both scales, as
+// GCN's, or of BF16 without, which Narrow folds into the rows.
+func (r *gpuRig) gatherCase(g *gpuGraph, width int, half bool) gpuCase {
+	n, e, w := float64(g.rows), float64(g.edges), float64(width)
+	c := gpuCase{kernel: "SpMM", shape: fmt.Sprintf("%s %d", g.name, width), edges: e, flops: 2 * e * w, bytes: e*(8+4*w) + n*(24+4*w)}
+	if half {
+		c.kernel, c.bytes = "SpMM bf16", e*(4+2*w)+n*(20+4*w)
+	}
+	c.prepare = func(a *mapped.Arena) (gpuWork, error) {
+		edges, x := g.in, r.positive(a, g.rows, width, 3)
+		if half {
+			rows := kernels.NewHalf(r.own, a, g.rows, width, kernels.HalfSlack)
+			r.own.Narrow(rows, x, kernels.Vector[float32]{})
+			x = rows
+		} else {
+			edges.RowScale, edges.ColScale = g.row, g.col
+		}
+		dst := kernels.NewMat(r.own, a, g.rows, width)
+		work := gpuWork{
+			sides:   []gpuSide{{"siafu", r.own.Stream(), func() error { r.own.SpMM(dst, edges, x, false); return nil }}},
+			results: []kernels.Mat{dst}, terms: g.degree,
+		}
+		return work, r.addSparse(a, &work, g, x, half)
+	}
+	return c
+}
+
+// addSparse adds cuSPARSE to a gather, by each algorithm that takes it. Their
+// descriptors and workspaces are kept.
+func (r *gpuRig) addSparse(a *mapped.Arena, work *gpuWork, g *gpuGraph, x kernels.Mat, half bool) error {
+	if r.sparse == nil || g.offsets.Len() == 0 || g.edges == 0 {
+		return nil
+	}
+	m := device.CSR{
+		Rows: g.rows, Cols: g.rows, Edges: g.edges, Half: half,
+		Offsets: gpuAddress(g.offsets.Address()), Index: gpuAddress(g.in.Cols.Address()), Values: g.values,
+	}
+	if half {
+		m.Values = g.ones
+	}
+	var kept []device.SpMM
+	work.close = func() {
+		for _, p := range kept {
+			_ = p.Close() // a device that fails here fails the next call too
+		}
+	}
+	for _, algorithm := range []device.Algorithm{device.DefaultAlgorithm, device.RowMajor, device.Deterministic} {
+		name := "cuSPARSE " + algorithm.String()
+		c := kernels.NewMat(r.own, a, g.rows, x.Cols)
+		if err := r.device.Synchronize(); err != nil {
+			return err
+		}
+		p, err := r.sparse.SpMM(m, device.Dense{Rows: g.rows, Cols: x.Cols, At: gpuAddress(x.Address()), Half: half},
+			device.Dense{Rows: g.rows, Cols: x.Cols, At: gpuAddress(c.Address())}, algorithm)
+		if err != nil { // the algorithm, or the type, is not this version's; or there is no room
+			r.miss(fmt.Sprintf("%s of %d columns, bf16: %t", name, x.Cols, half), err)
+			continue
+		}
+		kept = append(kept, p)
+		work.sides = append(work.sides, gpuSide{name, r.own.Stream(), p.Run})
+		work.results = append(work.results, c)
+	}
+	return nil
+}
+
+// attentionCases are a GAT layer's gathers along edges, forward and backward.
+func (r *gpuRig) attentionCases(g *gpuGraph, at kernels.Attention) []gpuCase {
+	n, e := float64(g.rows), float64(g.edges)
+	h, w := float64(at.Heads), float64(at.Width)
+	shape := fmt.Sprintf("%s %d heads of %d", g.name, at.Heads, at.Width)
+	line := func(kernel string, bytes, flops float64, call func(o attentionOperands)) gpuCase {
+		return gpuCase{kernel: kernel, shape: shape, edges: e, bytes: bytes, flops: flops, prepare: func(a *mapped.Arena) (gpuWork, error) {
+			o := r.attention(a, g, at)
+			return gpuWork{sides: []gpuSide{{"siafu", r.own.Stream(), func() error { call(o); return nil }}}}, nil
+		}}
+	}
+	return []gpuCase{
+		line("AttentionGather", e*(4+4*h*(w+1))+8*n*h*w, 2*e*h*w+25*e*h, func(o attentionOperands) {
+			r.own.AttentionGather(at, o.out, o.stats, g.in, o.emitted, o.back.R, false)
+		}),
+		line("AttentionGradDst", e*(4+4*h*(w+1))+4*n*h*w, 2*e*h*w+25*e*h, func(o attentionOperands) {
+			r.own.AttentionGradDst(at, o.grad, g.in, o.emitted, o.back, false)
+		}),
+		line("AttentionGradSrc", e*(4+4*h*(w+3))+8*n*h*w, 4*e*h*w+25*e*h, func(o attentionOperands) {
+			r.own.AttentionGradSrc(at, o.source, g.out, 0, g.rows, o.emitted.X, o.back)
+		}),
+	}
+}
+
+// attentionOperands are those of all three.
+type attentionOperands struct {
+	emitted                  kernels.Emitted
+	back                     kernels.Attended
+	out, stats, grad, source kernels.Mat
+}
+
+func (r *gpuRig) attention(a *mapped.Arena, g *gpuGraph, at kernels.Attention) attentionOperands {
+	each := func(seed uint64) kernels.Mat { return r.positive(a, g.rows, at.Heads, seed) }
+	room := func(cols int) kernels.Mat { return kernels.NewMat(r.own, a, g.rows, cols) }
+	return attentionOperands{
+		emitted: kernels.Emitted{X: r.positive(a, g.rows, at.Emitted(), 1)},
+		back:    kernels.Attended{R: each(2), LSE: each(3), Grad: r.positive(a, g.rows, at.Columns(), 4), Dots: each(5)},
+		out:     room(at.Columns()), stats: room(2 * at.Heads), grad: room(at.Heads), source: room(at.Emitted()),
+	}
+}
