@@ -48,9 +48,9 @@ type HistoryOptions struct {
 	Framed bool
 }
 
-// firstTag is that of the messages of batches that travel side by side, of which there
-// are many more than tags.
-const firstTag, tags = 64, 16 << 10
+// Tag is that of the messages of the n-th of transfers that are under way side by side.
+// There may be more of them than tags, in turn.
+func Tag(n int) int { return 64 + n%(16<<10) }
 
 // NewHistories makes what histories share.
 func NewHistories(o HistoryOptions) *Histories {
@@ -129,7 +129,7 @@ func (h *Histories) NewHistory(s Shape, backward bool) *History {
 		if near != nil {
 			near, far = near[len(part.Sent)*s.Width:], far[len(part.Came)*s.Width:]
 		}
-		b.tagged(firstTag + (len(h.list)-1)%tags)
+		b.tagged(Tag(len(h.list) - 1))
 		r.Batches = append(r.Batches, b)
 	}
 	return r

@@ -51,6 +51,7 @@ func TestPartsOnAnyRanks(t *testing.T) {
 		"int8":          func(c *Config) { c.Codec = "int8" },
 		"nopipe, int4":  func(c *Config) { c.Mode, c.Codec = "nopipe", "int4+ef" },
 		"previous":      func(c *Config) { c.Refresh = "previous" },
+		"delay":         func(c *Config) { c.Refresh, c.Codec = "delay:2", "int8" },
 		"kept, patient": func(c *Config) { c.InputDropout, c.CacheInput, c.Patience = 0, "on", 2 },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,6 +43,17 @@ func TestResumedIsNeverStopped(t *testing.T) {
 		"patience":        func(c *Config) { c.Patience, c.LR = 6, 0.05 },
 		"on both":         func(c *Config) { c.Patience, c.PatienceOn, c.LR = 6, "both", 0.2 },
 		"on loss":         func(c *Config) { c.Patience, c.PatienceOn, c.LR = 6, "loss", 0.2 },
+		"previous":        func(c *Config) { c.Ranks, c.Refresh = 4, "previous" },
+		"previous, s2":    func(c *Config) { c.Ranks, c.Refresh, c.Codec, c.Mode = 4, "previous", "s2", "nopipe" },
+		"smoothed":        func(c *Config) { c.Ranks, c.Refresh, c.Model = 3, "previous:GF0.9", "gat" },
+		"every":           func(c *Config) { c.Ranks, c.Refresh, c.EvalEvery = 4, "every:4", 3 },
+		"every, late":     func(c *Config) { c.Ranks, c.Refresh, c.GhostGradients = 4, "every:6,5", "no" },
+		"sample":          func(c *Config) { c.Ranks, c.Refresh, c.Codec = 4, "sample:0.3", "int4+ef" },
+		"delay":           func(c *Config) { c.Ranks, c.Refresh, c.Model = 4, "delay:5", "sage" },
+		"delay, int4+ef":  func(c *Config) { c.Ranks, c.Refresh, c.Codec = 4, "delay:3", "int4+ef" },
+		"drift":           func(c *Config) { c.Ranks, c.Refresh, c.Dropout = 4, "drift:0.02,7", 0 },
+		"age":             func(c *Config) { c.Ranks, c.Refresh, c.Model = 4, "age:4,0.9", "gin" },
+		"int4+ef":         func(c *Config) { c.Ranks, c.Codec = 4, "int4+ef" },
 		"one interval async": func(c *Config) {
 			*c = asynchronous(*c, 1, 1)
 			c.Ranks, c.Servers = 2, 1

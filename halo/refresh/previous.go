@@ -36,9 +36,6 @@ type place struct {
 	backward bool
 }
 
-// The tags of transfers, in turn: layers are many more than tags.
-const firstTag, tags = 64, 16 << 10
-
 // NewPrevious makes the transfers of all layers, whose codecs draw by seed. The
 // other arguments are those of halo.NewExchange; each transfer gets a fork of ops.
 // Collective.
@@ -49,7 +46,7 @@ func NewPrevious(shapes []halo.Shape, seed uint64, c comm.Comm, p *halo.Plan, ro
 		pair := &[2]*halo.Transfer{}
 		for k := range pair {
 			e := halo.NewExchange(c, p, rows, team, ops.Fork(), a, width)
-			e.Separate(firstTag + len(s.list)%tags)
+			e.Separate(halo.Tag(len(s.list)))
 			e.FeedBack(lost)
 			pair[k] = halo.NewTransfer(e, width, seed)
 			s.list = append(s.list, pair[k])
