@@ -146,6 +146,9 @@ func (f *free) next() error {
 	f.waits = true
 	fetch := []protocol.Message{f.runner.Fetch()}
 	return f.timed(schedule.Update, f.runner.Epoch(), func() error {
+		if _, err := f.poll(); err != nil { // a rank without ghosts has not looked since its last epoch
+			return err
+		}
 		if err := f.deliver(fetch); err != nil {
 			return err
 		}
