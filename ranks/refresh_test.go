@@ -405,10 +405,13 @@ func TestPoliciesWrittenDownAgain(t *testing.T) {
 func TestPoliciesInTheirLimits(t *testing.T) {
 	data := generated(t, true)
 	for name, set := range map[string]func(*Config){
-		"gcn":             func(c *Config) { c.PreAggregate = "on" },
-		"gat":             func(c *Config) { c.Model, c.Heads = "gat", 2 },
-		"sage, int4+ef":   func(c *Config) { c.Model, c.Codec, c.Recompute, c.Layers = "sage", "int4+ef", true, 3 },
-		"gin, nopipe":     func(c *Config) { c.Model, c.Mode, c.Codec, c.PreAggregate = "gin", "nopipe", "int8", "off" },
+		"gcn":           func(c *Config) { c.PreAggregate = "on" },
+		"gat":           func(c *Config) { c.Model, c.Heads = "gat", 2 },
+		"sage, int4+ef": func(c *Config) { c.Model, c.Codec, c.Recompute, c.Layers = "sage", "int4+ef", true, 3 },
+		"gin, nopipe": func(c *Config) {
+			c.Model, c.Mode, c.Codec, c.PreAggregate = "gin", "nopipe", "int8", "off"
+			c.Gather = "bf16"
+		},
 		"gcn, kept, s2":   func(c *Config) { c.InputDropout, c.CacheInput, c.Codec, c.Servers = 0, "on", "s2", 1 },
 		"gat, five parts": func(c *Config) { c.Model, c.Codec, c.Parts = "gat", "bf16", 5 },
 	} {

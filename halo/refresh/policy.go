@@ -47,34 +47,35 @@ type parameter struct {
 // kind is a policy's name and parameters, the first least of which must be given.
 type kind struct {
 	name   string
+	form   string // of its parameters
 	least  int
 	unsaid Policy
 	params []parameter
 }
 
 // mostEpochs is as far as epochs are counted, and mostGroups how many groups there
-// are, each of which has memory for rows on their way.
-const mostEpochs, mostGroups = math.MaxInt32, 1 << 10
+// are, each of which goes through all rows once to find its own.
+const mostEpochs, mostGroups = math.MaxInt32, 64
 
 var kinds = []kind{
 	{name: NameAlways},
 	{name: NameNever},
-	{name: NamePrevious, params: []parameter{{
-		"F, G or GF and a decay from 0 to below 1, as F0.95", (*Policy).setSmoothing, (*Policy).smoothing}}},
-	{name: NameEvery, least: 1, params: []parameter{
-		epochs("N, a number of epochs from 1 on", 1, mostEpochs),
-		{"LAG, a number of epochs from 0 to N", func(p *Policy, text string) bool { return count(&p.Lag, text, 0, p.Epochs) },
+	{name: NamePrevious, form: "previous:WHICHDECAY", params: []parameter{{
+		"WHICH F, G or GF and DECAY from 0 to below 1, as in previous:F0.95", (*Policy).setSmoothing, (*Policy).smoothing}}},
+	{name: NameEvery, form: "every:N[,LAG]", least: 1, params: []parameter{
+		epochs("N a number of epochs from 1 on", 1, mostEpochs),
+		{"LAG a number of epochs from 0 to N", func(p *Policy, text string) bool { return count(&p.Lag, text, 0, p.Epochs) },
 			func(p *Policy) string { return unless(p.Lag, 0) }}}},
-	{name: NameSample, least: 1, params: []parameter{
-		value("P, a probability above 0 and up to 1", func(x float64) bool { return x > 0 && x <= 1 }, 0)}},
-	{name: NameDelay, least: 1, params: []parameter{epochs(fmt.Sprint("R, a number of epochs from 0 to ", mostGroups), 0, mostGroups)}},
-	{name: NameDrift, least: 1, unsaid: Policy{Epochs: 10}, params: []parameter{
-		value("THETA, a part of a block's norm, 0 or more", func(x float64) bool { return x >= 0 }, -1),
-		{"K, a number of epochs from 1 on", func(p *Policy, text string) bool { return count(&p.Epochs, text, 1, mostEpochs) },
+	{name: NameSample, form: "sample:P", least: 1, params: []parameter{
+		value("P a probability above 0 and up to 1", func(x float64) bool { return x > 0 && x <= 1 }, 0)}},
+	{name: NameDelay, form: "delay:R", least: 1, params: []parameter{epochs(fmt.Sprint("R a number of epochs from 0 to ", mostGroups), 0, mostGroups)}},
+	{name: NameDrift, form: "drift:THETA[,K]", least: 1, unsaid: Policy{Epochs: 10}, params: []parameter{
+		value("THETA a part of a block's norm, 0 or more", func(x float64) bool { return x >= 0 }, -1),
+		{"K a number of epochs from 1 on", func(p *Policy, text string) bool { return count(&p.Epochs, text, 1, mostEpochs) },
 			func(p *Policy) string { return unless(p.Epochs, 10) }}}},
-	{name: NameAge, least: 1, unsaid: Policy{Value: 1}, params: []parameter{
-		epochs("N, a number of epochs from 1 on", 1, mostEpochs),
-		value("DECAY, a weight above 0 and up to 1", func(x float64) bool { return x > 0 && x <= 1 }, 1)}},
+	{name: NameAge, form: "age:N[,DECAY]", least: 1, unsaid: Policy{Value: 1}, params: []parameter{
+		epochs("N a number of epochs from 1 on", 1, mostEpochs),
+		value("DECAY a weight above 0 and up to 1", func(x float64) bool { return x > 0 && x <= 1 }, 1)}},
 }
 
 // Parse reads --refresh; empty text is always. Its faults have kind Usage.
@@ -99,11 +100,11 @@ func Parse(text string) (Policy, error) {
 	case len(args) > len(k.params):
 		return Policy{}, refusal(text, "one of "+Usage)
 	case len(args) < k.least:
-		return Policy{}, refusal(text, fmt.Sprintf("%s:%s", name, k.params[0].want))
+		return Policy{}, refusal(text, fmt.Sprintf("%s with %s", k.form, k.params[0].want))
 	}
 	for i, arg := range args {
 		if !k.params[i].set(&p, arg) {
-			return Policy{}, refusal(text, fmt.Sprintf("%s:…, %s", name, k.params[i].want))
+			return Policy{}, refusal(text, fmt.Sprintf("%s with %s", k.form, k.params[i].want))
 		}
 	}
 	return p, nil

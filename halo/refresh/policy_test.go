@@ -46,7 +46,7 @@ func TestParseRefuses(t *testing.T) {
 		"previous:0.95":  "F, G or GF",
 		"previous:FG0.9": "F, G or GF",
 		"previous:F1":    "below 1",
-		"previous:F":     "decay",
+		"previous:F":     "DECAY",
 		"every":          "number of epochs",
 		"every:0":        "from 1 on",
 		"every:x":        "from 1 on",

@@ -24,7 +24,7 @@ func TestPrevious(t *testing.T) {
 
 // goThrough goes through some epochs on one rank.
 func goThrough(m *member) error {
-	l := &late{Comm: m.Comm}
+	l := &late{Comm: m.Comm, after: slots}
 	m.Comm = l
 	p, s := m.previous(), m.shard
 	for epoch := range epochs {
@@ -87,18 +87,17 @@ const goesOn = 3
 // slots of an epoch: two forward, one backward.
 const slots = 3
 
-// late is a communicator on which nothing arrives before the next transfer of the
-// same slot has begun: a policy that waits for rows of its own epoch comes to a
-// stand there.
+// late is a communicator on which nothing arrives before so many other transfers have
+// begun: a policy that waits for rows before it uses them comes to a stand there.
 type late struct {
 	world.Comm
-	begun, asked int
+	after, begun, asked int
 }
 
 func (c *late) Ialltoallv(send []byte, sendCounts []int, recv []byte, recvCounts []int) (comm.Request, error) {
 	r, err := c.Comm.Ialltoallv(send, sendCounts, recv, recvCounts)
 	c.begun++
-	return &lateRequest{r, c, c.begun + slots}, err
+	return &lateRequest{r, c, c.begun + c.after}, err
 }
 
 type lateRequest struct {

@@ -268,6 +268,48 @@ func (m *member) counted(got halo.Stats, d *definition, epoch int) error {
 	return nil
 }
 
+// Rows that are used LAG epochs later have all of that time: they may come with the last
+// transfer that begins before they are due.
+func TestNobodyWaitsForRowsOfLaterEpochs(t *testing.T) {
+	data := planted(t)
+	for name, lag := range map[string]int{"delay:3": 3, "delay:1": 1, "every:1,1": 1, "previous:GF0.5": 1} {
+		t.Run(name, func(t *testing.T) {
+			together(t, data, "none", func(m *member) error {
+				l := &late{Comm: m.Comm, after: lag*slots - 1}
+				m.Comm = l
+				s := m.timed(t, name, shape())
+				for epoch := 1; epoch <= 9; epoch++ {
+					for at := range slots {
+						slot := halo.Slot{Epoch: epoch, Layer: min(at, 1), Backward: at == 2}
+						rows := show(m.shard.Own, epoch, slot.Layer)
+						if slot.Backward {
+							rows = s.Room(slot)
+						}
+						if err := pass(s, slot, rows); err != nil {
+							return err
+						}
+						own := kernels.HostMat(len(m.shard.Own), widths[1], make([]float32, len(m.shard.Own)*widths[1]))
+						var err error
+						if slot.Backward {
+							err = s.Add(m.team, slot, own, 0, own.Rows)
+						} else {
+							_, _, err = s.Take(slot)
+						}
+						if err != nil {
+							return err
+						}
+					}
+				}
+				l.begun += lag * slots
+				if err := s.Settle(); err != nil {
+					return err
+				}
+				return m.Barrier()
+			})
+		})
+	}
+}
+
 // What is smoothed is the moving average of what has come, beginning with zeros.
 func TestSmoothed(t *testing.T) {
 	data := planted(t)
