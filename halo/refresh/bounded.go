@@ -27,6 +27,8 @@ type Bounded struct {
 	sendRows kernels.Vector[uint32] // the plan's, where Ops compute
 	layers   [][2]*series           // by layer, forward and backward; nil where no rows travel
 
+	goes func(at halo.Slot, q int) bool // whether rows that are offered leave for rank q; nil: all do
+
 	mu    sync.Mutex
 	stats halo.Stats
 }
@@ -84,20 +86,18 @@ func (s *Bounded) Room(at halo.Slot) kernels.Mat { return s.at(at).room }
 func (s *Bounded) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
 	x := s.at(at).host(rows, lo, hi)
 	for q := range s.o.Plan.Parts {
-		if err := s.offer(at, q, lo, hi, x, rows.Cols); err != nil {
+		if s.goes != nil && !s.goes(at, q) {
+			continue
+		}
+		first, out := s.share(at, q, lo, hi, x, rows.Cols)
+		if out.Len == 0 {
+			continue
+		}
+		if err := s.send(q, message{slot: at, first: first, rows: out.Len}, out); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// offer sends those of the rows lo..hi-1 of x that go to rank q.
-func (s *Bounded) offer(at halo.Slot, q, lo, hi int, x []float32, width int) error {
-	first, out := s.share(at, q, lo, hi, x, width)
-	if out.Len == 0 {
-		return nil
-	}
-	return s.send(q, message{slot: at, first: first, rows: out.Len}, out)
 }
 
 // share is which of the rows lo..hi-1 of x go to rank q, and the place of the first

@@ -2,7 +2,7 @@ package refresh
 
 import "siafu/halo"
 
-// delayed is DistGNN's cd-r (Md et al., SC'21, §4.3): ghosts are in R groups by their
+// delayed is DistGNN's cd-r (Md et al., SC'21): ghosts are in R groups by their
 // ids; in each epoch one group's rows, and gradients, leave, in turn, and are used R
 // epochs later. Until then those stand that have come before, and before the first
 // zeros: all that is used is from R to 2R-1 epochs old. With R=0 it is always.

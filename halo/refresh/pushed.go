@@ -53,6 +53,7 @@ func NewPushed(o BoundedOptions, every int, ops kernels.Ops, a *mapped.Arena) *P
 	}
 	o.Shapes = forward
 	p := &Pushed{Bounded: NewBounded(o, ops, a), every: every}
+	p.goes = p.leaves
 	for range p.layers {
 		legs := make([]leg, o.Plan.Parts)
 		for q := range legs {
@@ -68,26 +69,31 @@ func (p *Pushed) Connect(m Mail) { p.mail = m }
 
 // Offer implements halo.Source.
 func (p *Pushed) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
-	var x []float32
+	some := false
 	for q := range p.legs[at.Layer] {
 		l := &p.legs[at.Layer][q]
 		l.due = l.due || (at.Epoch-1)%p.every == 0
-		if l.under = l.under && !l.taken.Load(); l.under || !l.due {
-			continue
-		}
-		if x == nil {
-			x = p.at(at).host(rows, lo, hi)
-		}
-		l.due = false
-		if p.o.Plan.SendStart[q] < p.o.Plan.SendStart[q+1] {
-			l.under = true
-			l.taken.Store(false)
-		}
-		if err := p.offer(at, q, lo, hi, x, rows.Cols); err != nil {
-			return err
-		}
+		l.under = l.under && !l.taken.Load()
+		some = some || l.due && !l.under
 	}
-	return nil
+	if !some {
+		return nil
+	}
+	return p.Bounded.Offer(at, rows, lo, hi)
+}
+
+// leaves tells whether rows that are offered leave for rank q, and notes that they do.
+func (p *Pushed) leaves(at halo.Slot, q int) bool {
+	l := &p.legs[at.Layer][q]
+	if l.under || !l.due {
+		return false
+	}
+	l.due = false
+	if p.o.Plan.SendStart[q] < p.o.Plan.SendStart[q+1] {
+		l.under = true
+		l.taken.Store(false)
+	}
+	return true
 }
 
 // Taken notes that a rank has put the last rows of a layer into their place; false
