@@ -212,7 +212,7 @@ func sampled(seed uint64, p float64) seen {
 }
 
 // delayed is what they see where vertex v's rows leave in epochs v+1, v+1+r and so on,
-// modulo r, and are used r epochs later (DistGNN, SC'21, §4.3).
+// modulo r, and are used r epochs later (DistGNN, SC'21).
 func delayed(r int) seen {
 	var old [][][]float64
 	var now [][]float64
