@@ -140,7 +140,7 @@ func (s *standstill) wait() {
 func (s *standstill) Sub(ranks []int) (world.Comm, error) { return s.Comm.Sub(ranks) }
 
 // "Asynchronous, non-blocking ..., without blindly waiting for the slowest subgraph to
-// finish" (papers/003, §3.2): while one rank stands still in its first epoch, the
+// finish" (DIGEST, §3.2): while one rank stands still in its first epoch, the
 // others train 25 of 30 epochs of the run, for which they make its updates too.
 func TestFreeWaitsForNoStraggler(t *testing.T) {
 	data := generated(t, false)

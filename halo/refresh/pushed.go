@@ -11,7 +11,7 @@ import (
 
 // Pushed lets each rank gather the newest rows that others have pushed, of whatever
 // epoch, and push its own every so many of its epochs, all without waiting (DIGEST-A,
-// papers/003 §3.2, where a store holds the rows; here each rank has those that it
+// ICLR'23 submission, §3.2, where a store holds the rows; here each rank has those that it
 // gathers). Gradients of ghosts stay where they are. A rank waits for the first rows
 // of all others, once.
 //

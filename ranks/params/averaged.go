@@ -11,7 +11,7 @@ import (
 // Averaged keeps weights of its own on every graph rank, each of which steps them
 // with gradients of its own. At the end of a round the plain mean over the ranks
 // takes their place, and that of the optimiser's state the place of its state: a
-// checkpoint there is as any other one (DIGEST's AGG, papers/003 algorithm 1; LLCG,
+// checkpoint there is as any other one (DIGEST's AGG, algorithm 1; LLCG,
 // ICLR'22, algorithm 2). Gradients come scaled by the number of ranks, so that with
 // plain SGD the mean of all steps is the step on their sum.
 type Averaged struct {

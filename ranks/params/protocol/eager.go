@@ -6,7 +6,7 @@ import (
 )
 
 // Eager is a parameter server that steps the weights with the update of a graph rank
-// when it has come, and waits for no other rank's: that of DIGEST-A (papers/003,
+// when it has come, and waits for no other rank's: that of DIGEST-A (ICLR'23 submission,
 // §3.2). Version v+1 is the weights after v updates, whoever sent them; an epoch is
 // as many updates as there are graph ranks, "global iterations on the server" (theorem
 // 3), to which a fast rank contributes more than a slow one.

@@ -177,7 +177,7 @@ func (w *race) receive(m Message) {
 // Whatever the order of messages and the speed of ranks: no rank is left behind, as
 // many updates are applied as epochs have ranks, each of them once and whole, every
 // rank ends with the same weights, no more updates than the bound are between two of one
-// rank, and "the delay is bounded, i.e., τ < K" (papers/003,
+// rank, and "the delay is bounded, i.e., τ < K" (DIGEST,
 // theorem 3; here at most K).
 func TestEagerUnderHostileDelivery(t *testing.T) {
 	for seed := range uint64(300) {
@@ -226,7 +226,7 @@ func TestEagerUnderHostileDelivery(t *testing.T) {
 }
 
 // "Each subgraph directly pulls/pushes ... without blindly waiting for the slowest
-// subgraph to finish" (papers/003, §3.2): while one rank stands still, the others
+// subgraph to finish" (DIGEST, §3.2): while one rank stands still, the others
 // train all that there is, as far as the bound lets them.
 func TestEagerWaitsForNoStraggler(t *testing.T) {
 	for _, bound := range []int{0, 7} {
