@@ -17,11 +17,12 @@ import (
 	"siafu/ranks/world"
 )
 
-// free is a graph rank that trains its part at its own pace (DIGEST-A, ICLR'23 submission,
-// §3.2): it takes the newest weights, goes through one epoch of its own as if it were
-// in step, with the rows of ghosts that others have pushed last, and sends off by how
-// much a step of its own optimiser changes the weights. What others do in the meantime is taken note of between its tasks. It
-// lasts as long as the run, and its ghosts with it.
+// free is a graph rank that trains its part at its own pace (DIGEST-A, ICLR'23
+// submission, §3.2): it takes the newest weights, goes through one epoch of its own as
+// if it were in step, with the rows of ghosts that others have pushed last, and sends
+// off by how much a step of its own optimiser changes the weights. What others do in
+// the meantime is taken note of between its tasks. It lasts as long as the run, and its
+// ghosts with it.
 //
 // The server counts epochs: one is as many updates as there are graph ranks. A line of
 // metrics is written when as many tallies have come, with what the newest pass of each
