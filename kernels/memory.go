@@ -116,6 +116,18 @@ func Fetch(o Ops, m Mat, room *[]float32) []float32 {
 	return dst
 }
 
+// WriteVector fills dst with src, of the same length.
+func WriteVector[T mapped.Elem](o Ops, dst Vector[T], src []T) {
+	switch {
+	case len(src) != dst.n:
+		panic(shortInput)
+	case dst.remote:
+		o.Upload(dst.at, mapped.Bytes(src))
+	default:
+		copy(dst.Host(), src)
+	}
+}
+
 // FetchVector is the same of a vector.
 func FetchVector[T mapped.Elem](o Ops, v Vector[T]) []T {
 	if !v.remote {

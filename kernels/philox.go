@@ -44,6 +44,7 @@ const (
 	streamAttention = 2 << 24
 	streamRounding  = 3 << 24
 	streamSums      = 4 << 24 // rounding of sums
+	streamBatch     = 5 << 24 // mini-batches
 )
 
 func philoxKey(seed uint64) [2]uint32 { return [2]uint32{uint32(seed), uint32(seed >> 32)} }

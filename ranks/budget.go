@@ -32,9 +32,9 @@ const fewEpochs = 8
 const forwardShare = 4
 
 func newBudget(c *Config) budget {
-	b := budget{usd: c.BudgetUSD(), few: max(fewEpochs, c.EvalEvery+1)}
-	if c.Mode == "async" {
-		b.ahead = c.MostStaleness() + 1 // none can be farther ahead of rank 0
+	b := budget{usd: c.BudgetUSD(), few: max(fewEpochs, c.EvalEvery+c.LocalEpochs+1)}
+	if c.Asynchronous() {
+		b.ahead = c.MostStaleness() + 1 // none can be farther ahead of rank 0; free, epochs are the server's
 	}
 	return b
 }

@@ -48,6 +48,7 @@ func TestDiverges(t *testing.T) {
 		"no server":           func(c *Config) { c.Ranks, c.Servers = 3, 0 },
 		"async":               func(c *Config) { *c = asynchronous(*c, 1, 2); c.Ranks, c.Servers = 4, 2 },
 		"async, no server":    func(c *Config) { *c = asynchronous(*c, 0, 2); c.Ranks, c.Servers = 2, 0 },
+		"free":                func(c *Config) { *c = freely(*c, 3, 1, "every:2") },
 		"int8":                func(c *Config) { c.Ranks, c.Codec = 3, "int8" },
 		"gat":                 func(c *Config) { c.Model, c.Ranks = "gat", 2 },
 	}
@@ -76,7 +77,7 @@ func TestDiverges(t *testing.T) {
 				if fault.ExitCode(err) != 76 || !strings.Contains(err.Error(), "--lr") || !strings.Contains(err.Error(), "layers.") || !strings.Contains(err.Error(), "in epoch ") {
 					t.Fatalf("exit %d: %v", fault.ExitCode(err), err)
 				}
-				checkDiverged(t, c.Out, tc.model || c.Mode == "async") // whose passes are all evaluations
+				checkDiverged(t, c.Out, tc.model || c.Asynchronous()) // whose passes are all evaluations
 			})
 		}
 	}

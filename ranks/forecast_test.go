@@ -106,6 +106,12 @@ func TestForecastIsExact(t *testing.T) {
 		"gat, alone":                  {dense[false], 1, 0, gat},
 		"gin, many intervals":         {dense[true], 2, 0, func(c *Config) { c.Model, c.Intervals, c.Gather = "gin", 40, "bf16" }},
 		"mlp, asynchronous":           {dense[false], 2, 0, func(c *Config) { stretches(c); c.Model = "mlp" }},
+		"gcn, rounds":                 {dense[false], 3, 0, func(c *Config) { c.LocalEpochs = 2 }},
+		"gcn, rounds with a server":   {dense[true], 3, 1, func(c *Config) { c.LocalEpochs, c.Refresh = 1, "never" }},
+		"gat, rounds and corrections": {dense[true], 3, 2, func(c *Config) { c.LocalEpochs, c.Refresh, c.ServerCorrection = 1, "never", 1; gat(c) }},
+		"gcn, free":                   {dense[false], 3, 1, func(c *Config) { c.Mode, c.Refresh = "free", "every:2" }},
+		"gat, free, goes on":          {dense[true], 3, 0, func(c *Config) { c.Mode, c.CheckpointEvery = "free", "1e"; gat(c) }},
+		"sage, free, kept":            {dense[true], 2, 1, func(c *Config) { c.Mode, c.Model, c.InputDropout = "free", "sage", 0 }},
 		"mlp, bag of words":           {sparse, 2, 0, func(c *Config) { c.Model = "mlp" }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,8 +131,8 @@ func TestForecastIsExact(t *testing.T) {
 					t.Errorf("rank %d made arrays of %d bytes, foretold were %d: %+v", rank, got.ArrayBytes, want.Of(forecast.Array), want)
 				}
 			}
-			if c.Mode == "async" {
-				return // its rows travel with the numbers of their intervals
+			if c.Asynchronous() || c.ServerCorrection > 0 {
+				return // its rows travel with the numbers of their intervals, or only between rounds
 			}
 			wire := f.Traffic(parts)
 			if raw := run.GhostBytesRaw / int64(c.Epochs); raw != wire.Raw {

@@ -148,6 +148,8 @@ func TestSignals(t *testing.T) {
 		"one rank": func(c *Config) {},
 		"servers":  func(c *Config) { c.Ranks, c.Servers = 4, 1 },
 		"async":    func(c *Config) { *c = asynchronous(*c, 0, 2); c.Ranks, c.Servers = 3, 1 },
+		"free":     func(c *Config) { *c = freely(*c, 2, 1, "every:3") },
+		"rounds":   func(c *Config) { c.Ranks, c.LocalEpochs, c.Refresh = 4, 7, "never" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := saving(t, "10m")
@@ -161,9 +163,9 @@ func TestSignals(t *testing.T) {
 			if err != nil || state == nil || state.Epoch < 5 {
 				t.Fatalf("%+v %v", state, err)
 			}
-			c.Epochs, c.Resume = state.Epoch+10, "auto"
+			c.Epochs, c.Resume = state.Epoch+14, "auto"
 			got := train(t, c, data)
-			if name == "async" {
+			if c.Asynchronous() {
 				return
 			}
 			c.Resume, c.CheckpointEvery, c.Out = "", "off", c.Out+"-undisturbed"

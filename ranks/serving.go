@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"siafu/kernels"
+	"siafu/ranks/config"
 	"siafu/ranks/engine"
 	"siafu/ranks/inject"
 	"siafu/ranks/params"
@@ -15,6 +16,12 @@ import (
 // serve is the life of a parameter server.
 func (r *run) serve(weights []float32) error {
 	defer r.world.SetLimits(r.limits)
+	if r.cfg.LocalEpochs > 0 {
+		return r.serveMeans()
+	}
+	if r.cfg.Mode == config.Free {
+		return r.serveAsync(weights, params.Changes{})
+	}
 	u, err := r.newUpdater(kernels.NewTeam(1))
 	if err != nil {
 		return err
@@ -31,21 +38,36 @@ func (r *run) serve(weights []float32) error {
 
 // serveFrom serves a synchronous run after an epoch.
 func (r *run) serveFrom(epoch int, weights []float32, u protocol.Updater) error {
-	setting := params.Setting(r.Graph, r.Servers, r.cfg.Steps(epoch))
-	s := protocol.New(setting, r.rank-r.Graph, params.Layers(r.net), weights, u)
+	return r.serveLayers(r.cfg.Steps(epoch), params.Layers(r.net), weights, u)
+}
+
+// serveLayers serves layers of weights after so many steps.
+func (r *run) serveLayers(steps int, layers []protocol.Range, weights []float32, u protocol.Updater) error {
+	setting := params.Setting(r.Graph, r.Servers, steps)
+	s := protocol.New(setting, r.rank-r.Graph, layers, weights, u)
 	r.world.SetLimits(r.patient(s.Version, s.Owing))
 	return params.NewServer(r.world, params.TagSync, s, r.watcher, r.fault).Run()
+}
+
+// serveMeans adds up what ranks average.
+func (r *run) serveMeans() error {
+	o, err := kernels.NewOptimizer(r.cfg.OptimizerConfig())
+	if err != nil {
+		return err
+	}
+	layers := params.MeansLayers(r.net.NumWeights(), o.StateSlots())
+	return r.serveLayers(0, layers, make([]float32, layers[0].Hi), params.Means{})
 }
 
 // serveAsync is the life of a server in a run that begins in bounded
 // asynchrony.
 func (r *run) serveAsync(weights []float32, u protocol.Updater) error {
 	for trained := r.from.Epoch; ; {
-		setting, err := params.AsyncSetting(r.world, r.Graph, 0, r.cfg.MostStaleness(), trained)
+		setting, err := params.AsyncSetting(r.world, r.Graph, 0, engine.Bound(r.cfg), trained)
 		if err != nil {
 			return err
 		}
-		s := protocol.New(setting, r.rank-r.Graph, params.Layers(r.net), weights, u)
+		s := engine.NewMachine(r.cfg, setting, r.rank-r.Graph, params.Layers(r.net), weights, u)
 		r.world.SetLimits(r.patient(s.Version, s.Owing))
 		in := params.NewServer(r.world, params.TagAsync, s, r.watcher, r.fault)
 		if err := in.Run(); err != nil {
@@ -80,14 +102,14 @@ func (r *run) settle(s *params.Server, v engine.Verdict, u protocol.Updater) err
 	}
 	r.fault.At(inject.Save, v.Epoch)
 	r.watcher.Served()
-	if r.rank != r.Graph {
+	if r.rank != r.Graph || r.cfg.Mode == config.Free { // whose ranks have it
 		return nil
 	}
 	return params.SendState(r.world, u.State())
 }
 
 // asynchronous tells whether the run begins, or goes on, in bounded asynchrony.
-func (r *run) asynchronous() bool { return r.cfg.Mode == "async" && !r.from.Switched }
+func (r *run) asynchronous() bool { return r.cfg.Asynchronous() && !r.from.Switched }
 
 // patient are the limits of a server. It hears late of what holds up a graph
 // rank, who knows better whom it waits for, and so lets it speak first.

@@ -261,6 +261,9 @@ func (r *run) assign() error {
 	if r.roles, err = assign(r.cfg, r.view, r.world); err != nil {
 		return err
 	}
+	if err := r.cfg.CheckDelayBound(r.Graph); err != nil {
+		return err
+	}
 	if r.fault, err = inject.New(os.Getenv, r.rank); err != nil {
 		return err
 	}

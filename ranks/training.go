@@ -5,6 +5,7 @@ import (
 
 	"siafu/graph/mapped"
 	"siafu/kernels"
+	"siafu/ranks/config"
 	"siafu/ranks/engine"
 	"siafu/ranks/params"
 	"siafu/ranks/stopping"
@@ -40,10 +41,14 @@ func (r *run) trainAsync(weights []float32) error {
 	h := r.history()
 	var u *params.Updater
 	var err error
-	if r.rank == 0 && r.Servers == 0 {
-		if u, err = r.newUpdater(kernels.NewTeam(1)); err != nil {
-			return err
-		}
+	switch {
+	case r.cfg.Mode == config.Free:
+		u, err = r.newUpdater(r.engine.Fork())
+	case r.rank == 0 && r.Servers == 0:
+		u, err = r.newUpdater(kernels.NewTeam(1))
+	}
+	if err != nil {
+		return err
 	}
 	last, v, err := r.engine.TrainAsync(r.from.Epoch, weights, u, h, r.newSaver())
 	if err != nil {
@@ -97,7 +102,7 @@ func (r *run) history() *stopping.History {
 // source is where weights come from after an epoch. Without servers every rank
 // steps them with an updater of its own.
 func (r *run) source(epoch int, weights []float32) (params.Source, error) {
-	if r.Servers > 0 {
+	if r.Servers > 0 && r.cfg.LocalEpochs == 0 {
 		o, err := kernels.NewOptimizer(r.cfg.OptimizerConfig())
 		if err != nil {
 			return nil, err
@@ -109,7 +114,21 @@ func (r *run) source(epoch int, weights []float32) (params.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return params.NewReplicated(r.engine.Peers, r.net, weights, u, r.arena), nil
+	own := params.NewReplicated(r.engine.Peers, r.net, weights, u, r.arena)
+	if r.cfg.LocalEpochs == 0 {
+		return own, nil
+	}
+	return params.NewAveraged(own, &r.cfg, r.adder(own), r.arena), nil
+}
+
+// adder is who adds up what ranks average: the servers, or nil for the ranks
+// themselves.
+func (r *run) adder(own *params.Replicated) params.Adder {
+	if r.Servers == 0 {
+		return nil
+	}
+	all := params.MeansLayers(r.net.NumWeights(), own.Updater().Slots())[0].Hi
+	return params.NewClient(r.world, params.Setting(r.Graph, r.Servers, 0), 1, all, 0)
 }
 
 // newUpdater makes an updater that computes with ops, with the state of a run that

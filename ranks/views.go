@@ -164,8 +164,8 @@ func (c *course) begin(r *run) error {
 	}
 	flag := ""
 	switch {
-	case r.cfg.Mode == "async":
-		flag = "--mode=async"
+	case r.cfg.Asynchronous():
+		flag = "--mode=" + r.cfg.Mode
 	case r.cfg.Trace != "":
 		flag = "--trace"
 	default:

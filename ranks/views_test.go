@@ -102,6 +102,7 @@ func TestPartsMove(t *testing.T) {
 		"smoothed":      func(c *Config) { c.Model, c.Refresh = "gat", "previous:GF0.5" },
 		"drift":         func(c *Config) { c.Refresh, c.Dropout = "drift:0.02,3", 0 },
 		"never":         func(c *Config) { c.Refresh = "never" },
+		"corrections":   func(c *Config) { c.LocalEpochs, c.Refresh, c.ServerCorrection = 3, "never", 2 },
 		"kept, patient": func(c *Config) { c.InputDropout, c.CacheInput, c.Patience = 0, "on", 7 },
 	} {
 		for servers := range 3 {

@@ -66,7 +66,7 @@ func (o Options) parse() (*request, error) {
 	if err := q.Config.Validate(); err != nil {
 		return nil, err
 	}
-	if q.Config.Tensor == config.TensorLambda && q.Config.Mode == "async" {
+	if q.Config.Tensor == config.TensorLambda && q.Config.Asynchronous() {
 		return nil, fault.New(fault.Usage, op, "", "--tensor=lambda with --mode=async").Then("leave one of them out: a plan foretells the invocations of runs in step")
 	}
 	if o.RanksPerHost < 1 {

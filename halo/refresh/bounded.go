@@ -29,6 +29,8 @@ type Bounded struct {
 	idsThere, ghostIDs kernels.Vector[uint32]
 	layers             [][2]*series // by layer, forward and backward; nil where no rows travel
 
+	goes func(at halo.Slot, q int) bool // whether rows that are offered leave for rank q; nil: all do
+
 	mu    sync.Mutex
 	stats halo.Stats
 }
@@ -97,6 +99,9 @@ func (s *Bounded) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
 		o.x = o.series.host(rows, lo, hi)
 	}
 	for q := range s.o.Plan.Parts {
+		if s.goes != nil && !s.goes(at, q) {
+			continue
+		}
 		first := 0
 		if first, o.from, o.to = s.share(at, q, lo, hi); o.from == o.to {
 			continue
@@ -201,13 +206,19 @@ func (s *Bounded) Arrived(at halo.Slot) (bool, error) { return s.at(at).complete
 // Take implements halo.Source. It takes the oldest message that has been accepted
 // for the slot's layer and direction, of whatever epoch.
 func (s *Bounded) Take(at halo.Slot) (lo, hi int, err error) {
+	lo, hi, _, err = s.take(at)
+	return lo, hi, err
+}
+
+// take is Take, and tells which rank has sent the rows.
+func (s *Bounded) take(at halo.Slot) (lo, hi, from int, err error) {
 	began := time.Now()
-	lo, hi, from, err := s.at(at).take(s.o.Codec)
+	lo, hi, from, err = s.at(at).take(s.o.Codec)
 	if err != nil {
-		return 0, 0, fault.New(fault.Runtime, "halo", "", "rank %d: rows of layer %d from rank %d are damaged: %v", s.o.Rank, at.Layer, from, err)
+		return 0, 0, from, fault.New(fault.Runtime, "halo", "", "rank %d: rows of layer %d from rank %d are damaged: %v", s.o.Rank, at.Layer, from, err)
 	}
 	s.count(halo.Stats{Decode: time.Since(began)})
-	return lo, hi, nil
+	return lo, hi, from, nil
 }
 
 // Want implements halo.Source. Backward there is nothing, since plans are without

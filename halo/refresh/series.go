@@ -89,6 +89,13 @@ func (r *series) complete() bool {
 	return r.missing == 0
 }
 
+// waits tells whether a message is pending.
+func (r *series) waits() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.pending) > 0
+}
+
 // take puts the rows of the first message that is pending into their place, unless
 // newer ones are there. It returns their numbers and the rank that sent them.
 func (r *series) take(c codec.Codec) (lo, hi, from int, err error) {

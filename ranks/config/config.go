@@ -32,8 +32,9 @@ type Config struct {
 	Threads        int     `default:"0" group:"World" help:"Worker threads a rank, which its parts share. 0: this machine's processors shared by the ranks on it." toml:"threads"`
 	Partitioner    string  `default:"" group:"World" help:"contiguous, hash, ldg, fennel, multilevel or file:PATH. Empty: what the dataset was partitioned with, else fennel." toml:"partitioner"`
 	VertexOrder    string  `default:"" group:"World" help:"Order in which a rank numbers its vertices: auto, natural, rcm, lp or rabbit. Empty: what the dataset was partitioned with, else auto." toml:"vertex-order"`
-	Mode           string  `default:"pipe" enum:"pipe,nopipe,async" group:"World" help:"pipe: in step, with all the overlap that the tasks allow; nopipe: one stage after another; async: intervals of vertices go on with what rows are there, within --staleness." toml:"mode"`
+	Mode           string  `default:"pipe" enum:"pipe,nopipe,async,free" group:"World" help:"pipe: in step, with all the overlap that the tasks allow; nopipe: one stage after another; async: intervals of vertices go on with what rows are there, within --staleness; free: each rank trains its part at its own pace, with the ghosts that others have pushed last, and the server applies what a rank has changed when it comes (DIGEST-A)." toml:"mode"`
 	Staleness      int     `default:"0" group:"World" help:"Epochs that an interval may be ahead of the slowest one of all ranks (async)." toml:"staleness"`
+	DelayBound     int     `name:"delay-bound" default:"0" group:"World" help:"Updates of other ranks that the server may apply between two of one rank (free), as many at least as there are other graph ranks; 0: any number, so that nobody ever waits for a slow rank." toml:"delay-bound"`
 	SwitchToSync   float64 `default:"0" group:"World" help:"Go on synchronously once validation accuracy is within this fraction of --target-acc (async); 0: never." toml:"switch-to-sync"`
 	Intervals      int     `default:"0" group:"World" help:"Intervals of each rank's vertices, which tasks work on; 0: by their number." toml:"intervals"`
 	Delay          string  `default:"" group:"World" help:"For experiments with stragglers: RANK:DURATION:SHARE lets a rank, or a part with --parts, (* is each) stand still so long before that share of its gathers." toml:"delay"`
@@ -80,17 +81,20 @@ type Config struct {
 	CacheInput       string  `default:"auto" enum:"auto,on,off" group:"Model" help:"Compute the input layer's ÂX once and keep it. auto: when it pays and fits in memory." toml:"cache-input"`
 	Recompute        bool    `group:"Model" help:"Make activations again on the way back instead of keeping them, where that saves memory: an epoch computes up to twice as much forward, and gathers and sends no more. siafu plan --recompute foretells the memory. Not in async." toml:"recompute"`
 
-	Epochs        int     `default:"200" group:"Training" help:"Epochs to train." toml:"epochs"`
-	LR            float64 `name:"lr" default:"0.01" group:"Training" help:"Learning rate." toml:"lr"`
-	Optimizer     string  `default:"adam" enum:"sgd,adam,adamw" group:"Training" help:"sgd, adam or adamw." toml:"optimizer"`
-	Momentum      float64 `default:"0.9" group:"Training" help:"Momentum of sgd." toml:"momentum"`
-	WeightDecay   float64 `default:"5e-4" group:"Training" help:"L2 penalty on weight matrices (adamw: decoupled decay)." toml:"weight-decay"`
-	WeightDecayOn string  `default:"first" enum:"first,all" group:"Training" help:"Layers that the penalty covers: the first, as in Kipf & Welling 2017, or all." toml:"weight-decay-on"`
-	Seed          uint64  `default:"1" group:"Training" help:"Seed of initial weights and dropout." toml:"seed"`
-	EvalEvery     int     `default:"1" group:"Training" help:"Epochs between two evaluations; 0: only at the end." toml:"eval-every"`
-	Patience      int     `default:"0" group:"Training" help:"Stop after this many epochs without a better validation accuracy, or what --patience-on says; 0: never." toml:"patience"`
-	PatienceOn    string  `name:"patience-on" default:"accuracy" enum:"accuracy,loss,both" group:"Training" help:"What --patience waits for: a better validation accuracy; a lower validation loss; both: one of the two as good as ever, as in GAT's own program. It decides on the best weights too." toml:"patience-on"`
-	TargetAcc     float64 `default:"0" group:"Training" help:"Stop when this validation accuracy is reached (a fraction); 0: never." toml:"target-acc"`
+	Epochs           int     `default:"200" group:"Training" help:"Epochs to train." toml:"epochs"`
+	LR               float64 `name:"lr" default:"0.01" group:"Training" help:"Learning rate." toml:"lr"`
+	Optimizer        string  `default:"adam" enum:"sgd,adam,adamw" group:"Training" help:"sgd, adam or adamw." toml:"optimizer"`
+	Momentum         float64 `default:"0.9" group:"Training" help:"Momentum of sgd." toml:"momentum"`
+	WeightDecay      float64 `default:"5e-4" group:"Training" help:"L2 penalty on weight matrices (adamw: decoupled decay)." toml:"weight-decay"`
+	WeightDecayOn    string  `default:"first" enum:"first,all" group:"Training" help:"Layers that the penalty covers: the first, as in Kipf & Welling 2017, or all." toml:"weight-decay-on"`
+	Seed             uint64  `default:"1" group:"Training" help:"Seed of initial weights and dropout." toml:"seed"`
+	EvalEvery        int     `default:"1" group:"Training" help:"Epochs between two evaluations; 0: only at the end." toml:"eval-every"`
+	Patience         int     `default:"0" group:"Training" help:"Stop after this many epochs without a better validation accuracy, or what --patience-on says; 0: never." toml:"patience"`
+	PatienceOn       string  `name:"patience-on" default:"accuracy" enum:"accuracy,loss,both" group:"Training" help:"What --patience waits for: a better validation accuracy; a lower validation loss; both: one of the two as good as ever, as in GAT's own program. It decides on the best weights too." toml:"patience-on"`
+	LocalEpochs      int     `name:"local-epochs" default:"0" group:"Training" help:"Epochs for which each rank steps weights of its own with gradients of its own, before weights and the optimiser's state are averaged over the ranks; 0: ranks add up gradients in every epoch and have the same weights." toml:"local-epochs"`
+	ServerCorrection int     `name:"server-correction" default:"0" group:"Training" help:"Steps of all ranks together behind each averaging of --local-epochs, with the exact gradient of a mini-batch of the training vertices and all of their neighbours (LLCG); 0: none." toml:"server-correction"`
+	CorrectionBatch  int     `name:"correction-batch" default:"0" group:"Training" help:"Training vertices in the mini-batch of such a step, on average; 0: all." toml:"correction-batch"`
+	TargetAcc        float64 `default:"0" group:"Training" help:"Stop when this validation accuracy is reached (a fraction); 0: never." toml:"target-acc"`
 
 	CheckpointEvery string `default:"10m" group:"Checkpoints" help:"How often the run saves itself: 20e (epochs), 10m, 90s; off. At its end it saves too." toml:"checkpoint-every"`
 	Keep            int    `default:"3" group:"Checkpoints" help:"Checkpoints to keep; 0: all." toml:"keep"`
@@ -152,6 +156,10 @@ func (c *Config) Validate() error {
 		{c.Keep >= 0, "keep", c.Keep, "0 or more"},
 		{c.Patience >= 0, "patience", c.Patience, "0 or more"},
 		{c.TargetAcc >= 0 && c.TargetAcc <= 1, "target-acc", c.TargetAcc, "a fraction from 0 to 1"},
+		{c.DelayBound >= 0, "delay-bound", c.DelayBound, "0 or more"},
+		{c.LocalEpochs >= 0, "local-epochs", c.LocalEpochs, "0 or more"},
+		{c.ServerCorrection >= 0, "server-correction", c.ServerCorrection, "0 or more"},
+		{c.CorrectionBatch >= 0, "correction-batch", c.CorrectionBatch, "0 or more"},
 		{c.Patience == 0 || c.EvalEvery > 0, "patience", c.Patience, "0 while --eval-every is 0"},
 		{c.TargetAcc == 0 || c.EvalEvery > 0, "target-acc", c.TargetAcc, "0 while --eval-every is 0"},
 	} {
@@ -220,6 +228,9 @@ func (c *Config) validateDurations() error {
 		return err
 	}
 	if err := c.checkBatch(); err != nil {
+		return err
+	}
+	if err := c.checkRounds(); err != nil {
 		return err
 	}
 	if err := c.checkSandboxes(); err != nil {

@@ -63,7 +63,7 @@ func (c *Config) Ghosts() refresh.Policy {
 func (c *Config) Alone() bool { return c.Ghosts().Name == refresh.NameNever }
 
 // Returns tells whether gradients of ghosts go to their owners.
-func (c *Config) Returns() bool { return c.GhostGradients != "no" }
+func (c *Config) Returns() bool { return c.GhostGradients != "no" && c.Mode != Free }
 
 // Exact tells whether passes that train use the rows of the same epoch, and their
 // gradients.
@@ -88,6 +88,8 @@ func (c *Config) checkRefresh() error {
 		return fault.New(fault.Usage, "train", "", "%s with --%s=%s", what, flag, value).Then("%s", remedy)
 	}
 	switch list, _ := tune.Candidates(c.Codec); {
+	case c.Mode == Free:
+		return c.checkFree()
 	case c.Mode == "async":
 		return refuse("mode", c.Mode, "choose one of the two: intervals in bounded asynchrony use the newest rows that have come")
 	case policy.Name == refresh.NameSample && c.PreAggregate == "on":
@@ -103,6 +105,9 @@ func (c *Config) checkRefresh() error {
 // checkAsync refuses what bounded asynchrony does not do.
 func (c *Config) checkAsync() error {
 	if c.Mode != "async" {
+		if c.Mode != Free && c.DelayBound != 0 {
+			return fault.New(fault.Usage, "train", "", "--delay-bound=%d", c.DelayBound).Then("it needs --mode free")
+		}
 		if c.Staleness != 0 || c.SwitchToSync != 0 {
 			return fault.New(fault.Usage, "train", "", "--staleness=%d --switch-to-sync=%g", c.Staleness, c.SwitchToSync).Then("they need --mode async")
 		}

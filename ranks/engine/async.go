@@ -27,8 +27,8 @@ import (
 // task in the queue still waits for is rows that have never come, and that
 // nobody reads what it writes or writes what it reads (published's locks).
 type async struct {
+	mail
 	cfg     config.Config
-	world   world.Comm
 	workers *workers
 	tensor  tensor.Backend
 	expects tensor.Expecting // the same, nil where it cannot be told of tasks to come
@@ -36,10 +36,8 @@ type async struct {
 	graph   *graphwork.Work  // nil without propagation
 	ghosts  halo.Receiver    // likewise
 
-	setting   protocol.Setting
 	chooser   *protocol.Chooser
 	progress  *protocol.Progress
-	hosted    *protocol.Server // where no rank is a server, rank 0 hosts the one there is
 	intervals []*interval
 	layers    []*published // nil for a layer that does not gather
 	tasks     cuts
@@ -55,8 +53,6 @@ type async struct {
 	running  int
 	came     *world.Message // while nothing ran, and is to be taken
 	weights  []float32      // after the last epoch
-	wireIn   []float32
-	outbox   *world.Outbox
 	tallies  tallies
 }
 
@@ -236,16 +232,8 @@ func (f *async) Poll() (some bool, err error) {
 			return some, err
 		}
 	}
-	for {
-		m, ok, err := f.world.TryRecv(world.Any, params.TagAsync)
-		if err != nil || !ok {
-			return some, err
-		}
-		some = true
-		if err := f.take(m); err != nil {
-			return some, err
-		}
-	}
+	more, err := f.poll()
+	return some || more, err
 }
 
 // Wait implements schedule.Flow.
@@ -257,15 +245,6 @@ func (f *async) Wait() error {
 
 // Listens implements schedule.Flow.
 func (f *async) Listens() bool { return f.world.Size() > 1 }
-
-// await waits for the next message and takes it.
-func (f *async) await() error {
-	m, err := f.world.Recv(world.Any, params.TagAsync)
-	if err != nil {
-		return err
-	}
-	return f.take(m)
-}
 
 // Awaited implements schedule.Flow. An interval waits for whatever comes first, so
 // that there is no one task to name.
@@ -316,14 +295,4 @@ func (f *async) last() ([]float32, error) {
 		return nil, err
 	}
 	return f.weights, f.outbox.Settle()
-}
-
-// takeUntil takes messages until done.
-func (f *async) takeUntil(done func() bool) error {
-	for !done() {
-		if err := f.await(); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -8,10 +8,62 @@ import (
 	"siafu/ranks/world"
 )
 
+// mail is what ranks that do not go in step say to each other: messages of package
+// protocol, rows of ghosts, and numbers, all with one tag, so that a rank sees what
+// another one sent in the order in which it was sent.
+type mail struct {
+	world   world.Comm
+	outbox  *world.Outbox
+	setting protocol.Setting
+	hosted  params.Machine // where no rank is a server, rank 0 hosts the one there is
+	wireIn  []float32
+	to      addressee
+}
+
+// addressee is the graph rank that messages are for.
+type addressee interface {
+	takeRows(m world.Message) error
+	takeWire(from int, m wire) error
+	protocol(m protocol.Message) error
+}
+
+// poll takes what has come.
+func (f *mail) poll() (some bool, err error) {
+	for {
+		m, ok, err := f.world.TryRecv(world.Any, params.TagAsync)
+		if err != nil || !ok {
+			return some, err
+		}
+		some = true
+		if err := f.take(m); err != nil {
+			return some, err
+		}
+	}
+}
+
+// await waits for the next message and takes it.
+func (f *mail) await() error {
+	m, err := f.world.Recv(world.Any, params.TagAsync)
+	if err != nil {
+		return err
+	}
+	return f.take(m)
+}
+
+// takeUntil takes messages until done.
+func (f *mail) takeUntil(done func() bool) error {
+	for !done() {
+		if err := f.await(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // deliver sends messages of the protocol with servers and among graph ranks.
 // They stand only until the next call of the machine that made them, so they
 // are encoded at once.
-func (f *async) deliver(ms []protocol.Message) error {
+func (f *mail) deliver(ms []protocol.Message) error {
 	for _, m := range ms {
 		to := f.place(m.To)
 		if to == f.world.Rank() {
@@ -32,7 +84,7 @@ func (f *async) deliver(ms []protocol.Message) error {
 }
 
 // place is the rank that plays a rank of the protocol.
-func (f *async) place(rank int) int {
+func (f *mail) place(rank int) int {
 	if rank >= f.setting.Graph() && f.hostedByRank0() {
 		return 0
 	}
@@ -40,12 +92,12 @@ func (f *async) place(rank int) int {
 }
 
 // hostedByRank0 tells whether there is no rank that is a server.
-func (f *async) hostedByRank0() bool {
+func (f *mail) hostedByRank0() bool {
 	return f.world.Size() == f.setting.Graph()
 }
 
 // local is a message of this rank to itself.
-func (f *async) local(m protocol.Message) error {
+func (f *mail) local(m protocol.Message) error {
 	if m.To >= f.setting.Graph() {
 		out, err := f.hosted.Step(m)
 		if err != nil {
@@ -53,11 +105,11 @@ func (f *async) local(m protocol.Message) error {
 		}
 		return f.deliver(out)
 	}
-	return f.protocol(m)
+	return f.to.protocol(m)
 }
 
 // send sends numbers to a graph rank.
-func (f *async) send(to int, m wire) error {
+func (f *mail) send(to int, m wire) error {
 	b, err := f.outbox.Buffer()
 	if err != nil {
 		return err
@@ -66,16 +118,16 @@ func (f *async) send(to int, m wire) error {
 }
 
 // take takes a message that has arrived.
-func (f *async) take(in world.Message) error {
+func (f *mail) take(in world.Message) error {
 	if refresh.Carries(in.Data) {
-		return f.takeRows(in)
+		return f.to.takeRows(in)
 	}
 	if len(in.Data) > 0 && in.Data[0] >= wireTally {
 		m, err := decodeWire(in.Data, in.Source)
 		if err != nil {
 			return err
 		}
-		return f.takeWire(m)
+		return f.to.takeWire(in.Source, m)
 	}
 	m, err := protocol.Decode(in.Data, in.Source, f.world.Rank(), f.wireIn)
 	if err != nil {
@@ -91,10 +143,10 @@ func (f *async) take(in world.Message) error {
 			return f.local(m)
 		}
 	}
-	return f.protocol(m)
+	return f.to.protocol(m)
 }
 
-func (f *async) takeWire(m wire) error {
+func (f *async) takeWire(_ int, m wire) error {
 	if m.kind == wireTally {
 		return f.takeTally(m.epoch, m.numbers)
 	}

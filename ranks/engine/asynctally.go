@@ -56,6 +56,9 @@ type tallies struct {
 	versions map[int][]float32
 }
 
+// newTally is one in which nothing has been found.
+func newTally() []float64 { return make([]float64, tallyTasks+len(kinds)+2) }
+
 // add adds what the loss of an interval has found.
 func (t *tallies) add(i *interval) {
 	(*findings)(t.own(i.epoch)).add(&i.loss, t.training)
@@ -72,7 +75,7 @@ func (t *tallies) remember(i *interval, weights []float32) {
 // own is this rank's tally of an epoch.
 func (t *tallies) own(epoch int) []float64 {
 	if t.mine[epoch] == nil {
-		t.mine[epoch] = make([]float64, tallyTasks+len(kinds)+2)
+		t.mine[epoch] = newTally()
 	}
 	return t.mine[epoch]
 }
@@ -107,7 +110,7 @@ func (f *async) tell(epoch int) error {
 // takeTally takes the tally of one rank, on rank 0.
 func (f *async) takeTally(epoch int, numbers []float64) error {
 	t := &f.tallies
-	if t.ranks == 0 || len(numbers) != tallyTasks+len(kinds)+2 {
+	if t.ranks == 0 || len(numbers) != len(newTally()) {
 		return fault.New(fault.Runtime, "train", "", "a tally of epoch %d with %d numbers fits nowhere", epoch, len(numbers)).
 			Then("run the same siafu on all ranks")
 	}
@@ -115,6 +118,18 @@ func (f *async) takeTally(epoch int, numbers []float64) error {
 		t.sums[epoch] = make([]float64, len(numbers))
 	}
 	sum := t.sums[epoch]
+	merge(sum, numbers)
+	if t.heard[epoch]++; t.heard[epoch] < t.ranks {
+		return nil
+	}
+	delete(t.sums, epoch)
+	delete(t.heard, epoch)
+	t.spoken = epoch
+	return t.speak(epoch, sum, f.stop)
+}
+
+// merge adds a tally to the sum of others.
+func merge(sum, numbers []float64) {
 	for i, v := range numbers {
 		if i < tallyTasks {
 			sum[i] += v
@@ -122,25 +137,17 @@ func (f *async) takeTally(epoch int, numbers []float64) error {
 			sum[i] = max(sum[i], v)
 		}
 	}
-	if t.heard[epoch]++; t.heard[epoch] < t.ranks {
-		return nil
-	}
-	delete(t.sums, epoch)
-	delete(t.heard, epoch)
-	t.spoken = epoch
-	return f.speak(epoch, sum)
 }
 
 // speak reports an epoch, and ends the run, or the stretch, where that is due.
 // An epoch that has diverged, and those behind it, have no line.
-func (f *async) speak(epoch int, sum []float64) error {
-	t := &f.tallies
+func (t *tallies) speak(epoch int, sum []float64, stop func() error) error {
 	line := t.line(epoch, sum)
 	t.asked = max(t.asked, signals.Request(sum[len(sum)-1]))
 	before := t.stopped
 	t.decide(line)
 	if before == stopping.GoesOn && t.stopped != stopping.GoesOn {
-		if err := f.stop(); err != nil {
+		if err := stop(); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,8 @@ import (
 const (
 	wireTally = 66 // what a rank knows of an epoch that it has finished, for rank 0
 	wireStop  = 67 // the epoch after which all stop, from rank 0
+	wireTaken = 68 // free: rows of a layer, which the epoch stands for, have been put into their place
+	wireGone  = 69 // free: nothing more will come in this stretch
 )
 
 // wire is one of these messages.
@@ -54,7 +56,7 @@ func decodeWire(b []byte, from int) (wire, error) {
 		for i := range count {
 			m.numbers = append(m.numbers, math.Float64frombits(binary.LittleEndian.Uint64(body[8*i:])))
 		}
-	case m.kind == wireStop && len(body) == 0 && count == 0:
+	case m.kind >= wireStop && m.kind <= wireGone && len(body) == 0 && count == 0:
 	default:
 		return wire{}, bad
 	}

@@ -1,6 +1,6 @@
 // Package engine runs the tasks of a graph rank: it trains in step with the other
-// ranks (Engine.Train) or in bounded asynchrony (Engine.TrainAsync), evaluates on
-// the way, and predicts (Engine.Infer).
+// ranks (Engine.Train), or in bounded asynchrony or at its own pace
+// (Engine.TrainAsync), evaluates on the way, and predicts (Engine.Infer).
 //
 // What it needs is in its arguments. A Rank has everything that is resolved
 // before: configuration, communicators, the rank's part of the graph, network,
@@ -30,6 +30,9 @@
 // (published). Rows of other ranks come from a halo.Source in both. With one
 // interval on one rank and staleness 0 the two do the same arithmetic, to the
 // bit.
+//
+// At its own pace (free) a rank runs the lockstep of its own part, with a source of
+// ghosts that waits for nobody, and talks to others as in bounded asynchrony (mail).
 //
 // Where rows are handed to the source of ghosts and taken from it is one file in
 // each flow: transfer.go and published.go.

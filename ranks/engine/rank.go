@@ -87,6 +87,9 @@ type Engine struct {
 	tuning  *tuning       // nil where there is no codec to choose
 	arrays  int64         // bytes in bounded asynchrony, at their peak
 	values  Values
+	outbox  *world.Outbox // of ranks that do not go in step
+	lasting *mapped.Arena // of the free rank, nil in other modes
+	runs    *free         // the free rank, once there is one
 }
 
 // New starts the workers of a rank.
@@ -100,6 +103,12 @@ func New(r Rank) (*Engine, error) {
 		e.workers.close()
 		return nil, err
 	}
+	if r.Config.Asynchronous() {
+		e.outbox = world.NewOutbox(r.World)
+	}
+	if r.Config.Mode == config.Free {
+		e.lasting = mapped.NewArena()
+	}
 	tensor.Follow(e.Tensor, e.workers.pool.Queue)
 	return e, nil
 }
@@ -110,6 +119,7 @@ func (e *Engine) Close() {
 		e.Tensor.Close()
 		e.workers.close()
 		e.packers.Close()
+		e.retire()
 	}
 }
 

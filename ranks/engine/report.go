@@ -14,10 +14,11 @@ import (
 // to rank 0's reporter. Collective over the graph ranks.
 func (t *trainer) report(line runfolder.Epoch) error {
 	stats := slices.Concat(t.workers.take(), tensor.TakeSpent(t.tensor).Numbers())
-	if ghosts := t.sourceOfGhosts(); ghosts != nil {
-		s := ghosts.TakeStats()
-		stats = append(stats, float64(s.RawBytes), float64(s.SentBytes))
+	var rows halo.Stats
+	for _, source := range t.sourcesOfGhosts() {
+		rows.Add(source.TakeStats())
 	}
+	stats = append(stats, float64(rows.RawBytes), float64(rows.SentBytes))
 	var err error
 	if line.Staleness, err = t.stale.found(t.comm, line.Epoch); err != nil {
 		return err
@@ -34,23 +35,24 @@ func (t *trainer) report(line runfolder.Epoch) error {
 		}
 		line.WaitSeconds = max(line.WaitSeconds, s[len(kinds)])
 		spent.Add(tensor.SpentOf(s[len(kinds)+1:]))
-		if bytes := s[len(kinds)+1+tensor.NumSpent:]; len(bytes) > 0 {
-			line.GhostBytesRaw += int64(bytes[0])
-			line.GhostBytesSent += int64(bytes[1])
-		}
+		bytes := s[len(kinds)+1+tensor.NumSpent:]
+		line.GhostBytesRaw += int64(bytes[0])
+		line.GhostBytesSent += int64(bytes[1])
 	}
 	return t.reporter.Epoch(line, spent)
 }
 
-// sourceOfGhosts is that of training, nil where none are gathered.
-func (t *trainer) sourceOfGhosts() halo.Source {
-	switch {
-	case t.batches != nil:
-		return t.batches.source
-	case t.training.ghosts != nil:
-		return t.training.ghosts
+// sourcesOfGhosts are those of an epoch; evaluations have taken their counts back.
+func (t *trainer) sourcesOfGhosts() (list []halo.Source) {
+	if t.batches != nil {
+		return []halo.Source{t.batches.source}
 	}
-	return nil
+	for _, r := range []*route{t.training, t.exact} {
+		if r.ghosts != nil {
+			list = append(list, r.ghosts)
+		}
+	}
+	return list
 }
 
 // gatherFloats brings everybody's x to rank 0. Collective.

@@ -63,6 +63,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	t := e.lockstep(store, nil)
 	t.connect(e, nil, kept)
 	t.reserve()
+	e.batch(ops, kept)
 	if t.exchange != nil {
 		for _, other := range codecs[1:] {
 			t.exchange.Use(other)

@@ -46,24 +46,24 @@ func Pronounce(w world.Comm, v Verdict) (Verdict, error) {
 	return Verdict{int(binary.LittleEndian.Uint64(b)), Next(b[8]), b[9] == 1, b[10] == 1}, err
 }
 
-// lastOf is the last epoch of a stretch that begins behind an epoch.
-func lastOf(every checkpoint.Interval, trained, epochs int) int {
+// LastOf is the last epoch of a stretch that begins behind an epoch.
+func LastOf(every checkpoint.Interval, trained, epochs int) int {
 	if n := every.Epochs; n > 0 {
 		return min(epochs, (trained/n+1)*n)
 	}
 	return epochs
 }
 
-// verdict is what rank 0 makes of a stretch that has led to these weights.
-func (f *async) verdict(weights []float32) Verdict {
-	t := &f.tallies
-	v := Verdict{Epoch: f.epochs, Next: Again, Save: true}
+// verdict is what rank 0 makes of a stretch that has led to these weights after so many
+// epochs of all that there are to train.
+func (t *tallies) verdict(epochs, all int, weights []float32) Verdict {
+	v := Verdict{Epoch: epochs, Next: Again, Save: true}
 	switch {
 	case t.ranks == 0:
 		return Verdict{}
-	case t.stopped == stopping.ByDivergence, !t.history.Sound(f.epochs+1, weights):
+	case t.stopped == stopping.ByDivergence, !t.history.Sound(epochs+1, weights):
 		v.Next, v.Save = Ends, false
-	case t.stopped == stopping.ByTarget, t.stopped == stopping.ByPatience, f.epochs >= f.cfg.Epochs:
+	case t.stopped == stopping.ByTarget, t.stopped == stopping.ByPatience, epochs >= all:
 		v.Next, v.Save = Ends, t.saver.Every() != checkpoint.Interval{}
 		if t.stopped == stopping.ByTarget || t.stopped == stopping.ByPatience {
 			t.history.StoppedBy = t.stopped

@@ -9,6 +9,7 @@ import (
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
+	"siafu/ranks/config"
 	"siafu/ranks/inject"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
@@ -22,7 +23,8 @@ import (
 // stretch, until the run ends or goes on in step, and returns the last verdict
 // and the weights after its epoch. Every graph rank then has rank 0's history,
 // which has ended unless the run was asked to stop or is to go on. u steps the
-// weights where no rank is a server: rank 0's, else nil. Collective over the
+// weights where no rank is a server: rank 0's, else nil; every rank's has one that
+// goes at its own pace. Collective over the
 // world at the end of each stretch, with servers that Pronounce too.
 func (e *Engine) TrainAsync(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver) ([]float32, Verdict, error) {
 	for {
@@ -46,17 +48,28 @@ func (e *Engine) TrainAsync(trained int, weights []float32, u *params.Updater, h
 	}
 }
 
+// stretcher is a graph rank that trains a stretch of epochs out of step.
+type stretcher interface {
+	// train trains to the end of the stretch and returns the weights after it.
+	train() ([]float32, error)
+	// verdict is what rank 0 says of it.
+	verdict(weights []float32) Verdict
+	during() string
+	owing() []int
+}
+
 // stretch trains until all ranks have finished the same epoch, and returns the
-// weights after it and what rank 0 says of it. Its memory is freed.
+// weights after it and what rank 0 says of it.
 func (e *Engine) stretch(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver) ([]float32, Verdict, error) {
-	arena := mapped.NewArena()
-	defer arena.Free()
-	f, err := e.async(trained, weights, u, arena)
+	arena := e.lasting
+	if e.Config.Mode != config.Free {
+		arena = mapped.NewArena()
+		defer arena.Free()
+	}
+	f, err := e.stretcher(trained, weights, u, h, s, arena)
 	if err != nil {
 		return nil, Verdict{}, err
 	}
-	f.tallies.history, f.tallies.saver = h, s
-	f.epochs = lastOf(s.Every(), trained, f.epochs)
 	defer e.explain(f.during, f.owing, e.World)()
 	last, err := f.train()
 	e.arrays = max(e.arrays, e.Arena.Used()+arena.Used())
@@ -67,24 +80,80 @@ func (e *Engine) stretch(trained int, weights []float32, u *params.Updater, h *s
 	return slices.Clone(last), v, err
 }
 
+// stretcher puts a graph rank together for a stretch behind an epoch. Collective over
+// the world.
+func (e *Engine) stretcher(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver, a *mapped.Arena) (stretcher, error) {
+	t := tallies{
+		mine: map[int][]float64{}, finished: map[int]int{}, sums: map[int][]float64{}, heard: map[int]int{},
+		reporter: e.Reporter, training: e.Shard.TrainTotal, spoken: trained, versions: map[int][]float32{}, history: h, saver: s,
+	}
+	c, intervals, epochs := e.Config, 1, LastOf(s.Every(), trained, e.Config.Epochs)
+	if c.Mode != config.Free {
+		intervals = e.workers.intervals(&c, e.Network, e.Shard.NumOwn())
+	}
+	setting, err := params.AsyncSetting(e.World, e.Peers.Size(), intervals, Bound(c), trained)
+	if err != nil {
+		return nil, err
+	}
+	m := mail{world: e.World, outbox: e.outbox, setting: setting, wireIn: make([]float32, e.Network.NumWeights())}
+	if e.World.Rank() == 0 {
+		t.ranks = e.Peers.Size()
+		if m.hostedByRank0() {
+			var steps protocol.Updater = u
+			if c.Mode == config.Free {
+				steps = params.Changes{}
+			}
+			m.hosted = NewMachine(c, setting, 0, params.Layers(e.Network), slices.Clone(weights), steps)
+		}
+	}
+	if c.Mode == config.Free {
+		return e.free(trained, epochs, m, t, u, a)
+	}
+	return e.async(trained, epochs, m, t, a)
+}
+
+// Bound is how far ranks may go apart, as their server keeps to it.
+func Bound(c config.Config) int {
+	if c.Mode == config.Free {
+		return c.DelayBound
+	}
+	return c.MostStaleness()
+}
+
+// NewMachine is the index-th server of a stretch out of step, which is Trained epochs
+// behind the beginning.
+func NewMachine(c config.Config, setting protocol.Setting, index int, layers []protocol.Range, weights []float32, u protocol.Updater) params.Machine {
+	if c.Mode == config.Free {
+		every, _ := checkpoint.ParseInterval(c.CheckpointEvery) // Validate has read it
+		return protocol.NewEager(setting, LastOf(every, setting.Trained, c.Epochs), layers, weights, u)
+	}
+	return protocol.New(setting, index, layers, weights, u)
+}
+
 // saveStretch writes the checkpoint at the end of a stretch, on rank 0.
 func (e *Engine) saveStretch(v Verdict, weights []float32, u *params.Updater, h *stopping.History, s Saver) error {
 	e.Fault.At(inject.Save, v.Epoch)
 	began := time.Now()
+	slots, err := e.stateAfter(u)
+	if err != nil {
+		return err
+	}
 	if e.World.Rank() == 0 {
-		slots, err := e.stateAfter(u)
-		if err != nil {
-			return err
-		}
 		s.Save(Snapshot{Epoch: v.Epoch, Weights: weights, Slots: slots, History: h}, v.Stop)
 	}
 	s.Served(time.Since(began))
 	return nil
 }
 
-// stateAfter is the optimiser's state at the end of a stretch, on rank 0.
+// stateAfter is the optimiser's state at the end of a stretch, on rank 0: where each
+// rank has one of its own, their mean. Collective over the graph ranks.
 func (e *Engine) stateAfter(u *params.Updater) ([][]float32, error) {
-	if u != nil {
+	switch {
+	case e.Config.Mode == config.Free:
+		return u.MeanState(e.Peers)
+	case e.World.Rank() > 0:
+		return nil, nil
+	case u != nil:
 		return u.State(), nil
 	}
 	return params.ReceiveState(e.World, e.Peers.Size(), e.Network.NumWeights())
@@ -95,6 +164,7 @@ func (e *Engine) stateAfter(u *params.Updater) ([][]float32, error) {
 // weights after the last epoch; the better ones are the run's. Collective over
 // the graph ranks.
 func (e *Engine) evaluateAsync(epochs int, last []float32, h *stopping.History) error {
+	e.retire()
 	t, err := e.trainer(nil, nil, model.Forward)
 	if err != nil {
 		return err
@@ -165,31 +235,17 @@ type sharedHistory struct {
 	HasBest    bool
 }
 
-// async puts a graph rank together that goes on after an epoch. Collective over
-// the world.
-func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *mapped.Arena) (*async, error) {
+// async puts a graph rank together that goes on after an epoch, to the end of a
+// stretch. Collective over the world.
+func (e *Engine) async(trained, epochs int, m mail, t tallies, a *mapped.Arena) (*async, error) {
 	c, net, rank := e.Config, e.Network, e.World.Rank()
-	setting, err := params.AsyncSetting(e.World, e.Peers.Size(), e.workers.intervals(&c, net, e.Shard.NumOwn()), c.MostStaleness(), trained)
-	if err != nil {
-		return nil, err
-	}
 	f := &async{
-		cfg: c, world: e.World, outbox: world.NewOutbox(e.World), workers: e.workers, tensor: e.Tensor, expects: tensor.Expects(e.Tensor), delay: newDelay(c, rank),
-		setting: setting, progress: protocol.NewProgress(setting, rank),
-		chooser: protocol.NewChooser(setting, rank, net.Layers(), net.NumWeights()),
-		epochs:  c.Epochs, wireIn: make([]float32, net.NumWeights()),
-		tallies: tallies{
-			mine: map[int][]float64{}, finished: map[int]int{}, sums: map[int][]float64{}, heard: map[int]int{},
-			reporter: e.Reporter, training: e.Shard.TrainTotal, spoken: trained, versions: map[int][]float32{},
-		},
-		layers: make([]*published, net.Layers()),
+		cfg: c, mail: m, workers: e.workers, tensor: e.Tensor, expects: tensor.Expects(e.Tensor), delay: newDelay(c, rank),
+		progress: protocol.NewProgress(m.setting, rank),
+		chooser:  protocol.NewChooser(m.setting, rank, net.Layers(), net.NumWeights()),
+		epochs:   epochs, tallies: t, layers: make([]*published, net.Layers()),
 	}
-	if rank == 0 {
-		f.tallies.ranks = e.Peers.Size()
-		if f.hostedByRank0() {
-			f.hosted = protocol.New(setting, 0, params.Layers(net), slices.Clone(weights), u)
-		}
-	}
+	f.to = f
 	store := e.store(e.network(), model.Apart, a)
 	if err := e.cacheInput(store, nil, a); err != nil {
 		return nil, err
@@ -206,4 +262,9 @@ func (e *Engine) async(trained int, weights []float32, u *params.Updater, a *map
 		}
 	}
 	return f, nil
+}
+
+// verdict implements stretcher.
+func (f *async) verdict(weights []float32) Verdict {
+	return f.tallies.verdict(f.epochs, f.cfg.Epochs, weights)
 }

@@ -24,26 +24,27 @@ import (
 // trainer is one graph rank in the synchronous modes.
 type trainer struct {
 	*lockstep
-	cfg      config.Config
-	comm     world.Comm // of the graph ranks
-	shard    *shard.Shard
-	net      model.Spec
-	flat     []float32        // the weights that all intervals share
-	grad     []float32        // their gradient on this rank
-	layers   []protocol.Range // of both
-	shared   kernels.Mat      // flat [weights x 1], where the intervals compute
-	sum      kernels.Mat      // grad, likewise
-	sums     []float64        // that ranks add up
-	source   params.Source
-	arena    *mapped.Arena
-	reporter Reporter
-	history  *stopping.History
-	saver    Saver           // nil where nobody can ask for anything: in a run that only evaluates
-	asked    signals.Request // of any rank, in the epoch under way: the same on all graph ranks
-	stopped  bool            // the run was asked to stop, and has saved, or the view ends
-	views    Views           // nil where there is one view
-	batches  *batches        // nil where an epoch is one pass over all vertices
-	replaced bool            // a rank wants another view, after the epoch under way: the same on all graph ranks
+	cfg        config.Config
+	comm       world.Comm // of the graph ranks
+	shard      *shard.Shard
+	net        model.Spec
+	flat       []float32        // the weights that all intervals share
+	grad       []float32        // their gradient on this rank
+	layers     []protocol.Range // of both
+	shared     kernels.Mat      // flat [weights x 1], where the intervals compute
+	sum        kernels.Mat      // grad, likewise
+	sums       []float64        // that ranks add up
+	source     params.Source
+	arena      *mapped.Arena
+	reporter   Reporter
+	history    *stopping.History
+	saver      Saver           // nil where nobody can ask for anything: in a run that only evaluates
+	asked      signals.Request // of any rank, in the epoch under way: the same on all graph ranks
+	stopped    bool            // the run was asked to stop, and has saved, or the view ends
+	views      Views           // nil where there is one view
+	batches    *batches        // nil where an epoch is one pass over all vertices
+	correction *correction     // nil without corrections
+	replaced   bool            // a rank wants another view, after the epoch under way: the same on all graph ranks
 }
 
 // Train trains synchronously from an epoch on, whose weights source has. Unless
@@ -119,7 +120,7 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 		t.layers = append(t.layers, layer)
 	}
 	t.connect(e, reduction, e.Arena)
-	t.delay = newDelay(e.Config, e.Peers.Rank())
+	t.delay, t.correction = newDelay(e.Config, e.Peers.Rank()), e.newCorrection(t)
 	return t, nil
 }
 
@@ -145,7 +146,7 @@ func (t *trainer) train(first int) error {
 		line := runfolder.Epoch{Epoch: epoch}
 		closing := epoch > t.cfg.Epochs
 		ready := false // the training pass has run already
-		if closing || t.cfg.EvalEvery > 0 && (epoch-1)%t.cfg.EvalEvery == 0 {
+		if closing || t.cfg.Evaluates(epoch) {
 			var err error
 			if ready, err = t.evaluate(&line, closing); err != nil {
 				return err
@@ -192,10 +193,11 @@ func (t *trainer) request(epoch int) signals.Request {
 	return t.asked
 }
 
-// saves tells whether there is to be a checkpoint before an epoch.
+// saves tells whether there is to be a checkpoint before an epoch. Where ranks have
+// weights of their own it waits until they have not.
 func (t *trainer) saves(epoch int) bool {
 	atEnd := epoch > t.cfg.Epochs && t.saver.Every() != checkpoint.Interval{}
-	return atEnd || t.request(epoch) > signals.None
+	return atEnd || t.request(epoch) > signals.None && t.cfg.Shared(epoch)
 }
 
 // save does what was asked for in the epoch before: its weights and the
@@ -296,7 +298,10 @@ func (t *trainer) step(line *runfolder.Epoch, ready bool) error {
 		}
 		line.Loss = found[trainLoss]
 	}
-	return t.timed(schedule.Update, p.Epoch, func() error { return t.source.Flush(p.Epoch, t.grad) })
+	if err := t.timed(schedule.Update, p.Epoch, func() error { return t.source.Flush(p.Epoch, t.grad) }); err != nil {
+		return err
+	}
+	return t.correct(p.Epoch)
 }
 
 // learn runs an epoch's tasks: all of them, or those of the way back.

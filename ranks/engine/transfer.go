@@ -6,6 +6,7 @@ import (
 	"siafu/halo/refresh"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/schedule"
 )
@@ -31,8 +32,12 @@ type route struct {
 // connect makes the routes of evaluations and of training. reduction may be nil;
 // all memory comes from a.
 func (s *lockstep) connect(e *Engine, reduction *halo.Reduction, a *mapped.Arena) {
+	if e.Config.Mode == config.Free && s.store.Memory() != model.Forward {
+		s.connectFree(e, a)
+		return
+	}
 	o := graphwork.Options{Half: e.Config.Gather == "bf16", Reduction: reduction}
-	evaluates := e.Config.Alone() && e.Peers.Size() > 1 && e.Config.MeasureStaleness == 0
+	evaluates := e.Config.Alone() && e.Peers.Size() > 1 && e.Config.MeasureStaleness == 0 && e.Config.ServerCorrection == 0
 	o.Forward = s.store.Memory() == model.Forward || evaluates
 	s.prepare(e, o, e.Codecs[0], a)
 	s.refresh(e, o, a)
@@ -42,7 +47,7 @@ func (s *lockstep) connect(e *Engine, reduction *halo.Reduction, a *mapped.Arena
 // refresh makes the route of training where it differs from that of evaluations,
 // which is exact. o is what that has been made with.
 func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
-	if s.exchange == nil || e.Config.Exact() {
+	if s.exchange == nil || e.Config.Exact() || e.Config.Mode == config.Free {
 		return
 	}
 	way, policy := *s.exact, e.Config.Ghosts()

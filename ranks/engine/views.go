@@ -32,7 +32,7 @@ type Own []byte
 // keep lets the run go on from here in another view, and leaves where all have
 // agreed on that. Collective over the graph ranks, which have agreed.
 func (t *trainer) keep(epoch int) error {
-	if t.views == nil || epoch > t.cfg.Epochs {
+	if t.views == nil || epoch > t.cfg.Epochs || !t.cfg.Shared(epoch) {
 		return nil
 	}
 	s := Snapshot{Epoch: epoch - 1, Weights: t.flat, History: t.history, Switched: t.cfg.Mode == "async"}

@@ -66,10 +66,7 @@ func (f *Forecast) Functions(parts []partition.RankReport, ops kernels.Ops) (epo
 			x.to.To += 8 * p.FeatureNNZ * x.of.NonZeros // a column and a value
 		}
 	}
-	epochs, evaluations := int64(f.Config.Epochs), int64(0)
-	if every := f.Config.EvalEvery; every > 0 {
-		evaluations = int64((f.Config.Epochs + every - 1) / every)
-	}
+	epochs, evaluations := int64(f.Config.Epochs), int64(f.Config.Evaluations())
 	if !f.Net.Drops() && (f.Graph == 1 || f.Config.Exact()) { // training passes evaluate
 		evaluated := forward.And(backward)
 		epoch, run = evaluated, evaluated.times(evaluations).And(whole.times(epochs-evaluations)).And(forward)

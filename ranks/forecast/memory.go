@@ -125,6 +125,7 @@ const (
 	Kept      = engine.CachedInput
 	weights   = "weights and their gradients"
 	optimiser = "optimiser state"
+	averaged  = "own weights and state, for others"
 	intervals = "tasks of intervals"
 
 	onDevice     = "arrays, workspaces and plans of gathers on the GPU"
@@ -155,9 +156,9 @@ func (f *Forecast) GraphRank(rank int, p partition.RankReport) Memory {
 		return f.graphRank(rank, p, f.Config, model.Forward)
 	}
 	m := f.graphRank(rank, p, f.Config, engine.Memory(f.Config))
-	if f.Config.Mode == "async" {
+	if f.Config.Asynchronous() {
 		c := f.Config
-		c.Mode, c.Intervals = "pipe", c.IntervalsOf(f.Net, int(p.Vertices))
+		c.Mode, c.Refresh, c.Intervals = "pipe", refresh.NameAlways, c.IntervalsOf(f.Net, int(p.Vertices))
 		stand := model.Forward
 		if c.SwitchToSync > 0 {
 			stand = engine.Memory(c)
@@ -177,7 +178,7 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 		m.add("more than can be counted", Array, size.Most)
 	}
 	n, w := p.Vertices, size.RoundUp(floats(int64(f.Net.NumWeights())), 64)
-	async, began, count := c.Mode == "async", f.Config.Mode == "async", c.IntervalsOf(f.Net, int(n))
+	async, began, count := c.Mode == "async", f.Config.Asynchronous(), c.IntervalsOf(f.Net, int(n))
 	if batches := c.Batches(); batches > 0 && !f.Predicts {
 		each, rows := f.batch, int(n)/batches
 		if d := c.Samples(); d > 0 {
@@ -196,12 +197,16 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	} else { // intervals share weights, and there is the sum of their gradients
 		m.add(weights, Array, w, w, w, size.Product(int64(count), max(own-w, 0)))
 	}
-	f.heap(m, rank, p, count, async)
+	f.heap(m, rank, p, count, c.Asynchronous())
 	if f.Servers == 0 && began && rank == 0 {
 		f.serve(m, f.Graph)
 	}
-	if f.Servers == 0 && !async && (!began || f.Config.SwitchToSync > 0) {
+	free := f.Config.Mode == config.Free
+	if free || (f.Servers == 0 || c.LocalEpochs > 0) && !async && (!began || f.Config.SwitchToSync > 0) {
 		m.add(optimiser, Array, slices.Repeat([]int64{w}, f.Slots)...)
+	}
+	if c.LocalEpochs > 0 || c.Mode == config.Free {
+		m.add(averaged, Array, f.summed())
 	}
 	return *m
 }
@@ -303,7 +308,7 @@ func (f *Forecast) heap(m *Memory, rank int, p partition.RankReport, count int, 
 	m.add("best weights", Heap, w)
 	f.start(m, w)
 	if f.Servers > 0 || async {
-		m.add("weights in messages", Heap, size.Product(4, w))
+		m.add("weights in messages", Heap, size.Product(4, f.summed()))
 	}
 	switch {
 	case async:
@@ -390,11 +395,30 @@ func (f *Forecast) ServerRank(ranks int) Memory {
 	return *m
 }
 
+// summed is the bytes of what ranks add up: gradients, or where they step weights of
+// their own these and the optimiser's state.
+func (f *Forecast) summed() int64 {
+	n := int64(f.Net.NumWeights())
+	if f.Config.LocalEpochs > 0 {
+		n = size.Product(n, int64(1+f.Slots))
+	}
+	return floats(n)
+}
+
 // serve is what a server of so many graph ranks has beside the weights.
 func (f *Forecast) serve(m *Memory, ranks int) {
-	n := floats(int64(f.Net.NumWeights()))
-	m.add(optimiser, Array, slices.Repeat([]int64{n}, f.Slots)...)
+	n := f.summed()
+	switch {
+	case f.Config.Mode == config.Free: // ranks have it
+	case f.Config.LocalEpochs > 0: // the last sum
+		m.add(averaged, Heap, n)
+	default:
+		m.add(optimiser, Array, slices.Repeat([]int64{n}, f.Slots)...)
+	}
 	// Gradients until their sum, what is sent, and versions.
 	copies := size.Sum(int64(2*(ranks+f.Servers)), int64(f.Config.MostStaleness()), 2)
+	if f.Config.Mode == config.Free { // of all ranks, some of which may talk to other servers else
+		copies = int64(2*f.Graph + 2)
+	}
 	m.add("gradients and messages", Heap, size.Product(copies, n))
 }

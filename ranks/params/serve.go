@@ -9,9 +9,25 @@ import (
 	"siafu/ranks/world"
 )
 
+// Machine is a parameter server as a state machine: a protocol.Server or a
+// protocol.Eager.
+type Machine interface {
+	// Step takes one message and returns those that follow from it, which stand until
+	// the next Step.
+	Step(m protocol.Message) ([]protocol.Message, error)
+	// Version is the number of epochs, and one more, that are in the weights.
+	Version() int
+	Weights() []float32
+	Memory() protocol.Memory
+	// Owing are the ranks of the world that the next version waits for, ascending.
+	Owing() []int
+	// Done tells whether all graph ranks have left.
+	Done() bool
+}
+
 // Server is a parameter server in a world: messages in, messages out.
 type Server struct {
-	*protocol.Server
+	Machine
 	comm    world.Comm // the whole world
 	tag     int
 	watcher *signals.Watcher
@@ -21,8 +37,8 @@ type Server struct {
 
 // NewServer puts a server into a world, where its messages have the given tag.
 // watcher is the process's, and fault is for tests: both may be nil.
-func NewServer(w world.Comm, tag int, s *protocol.Server, watcher *signals.Watcher, f *inject.Fault) *Server {
-	return &Server{Server: s, comm: w, tag: tag, watcher: watcher, fault: f, outbox: world.NewOutbox(w)}
+func NewServer(w world.Comm, tag int, s Machine, watcher *signals.Watcher, f *inject.Fault) *Server {
+	return &Server{Machine: s, comm: w, tag: tag, watcher: watcher, fault: f, outbox: world.NewOutbox(w)}
 }
 
 // Run takes messages until all graph ranks have left, and then waits until its

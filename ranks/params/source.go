@@ -83,15 +83,31 @@ func (r *Replicated) Flush(epoch int, grad []float32) error {
 	if err := world.SumFloat32s(r.comm, grad); err != nil {
 		return err
 	}
+	r.step(epoch, grad)
+	return nil
+}
+
+// step is one of all layers.
+func (r *Replicated) step(number int, grad []float32) {
 	sums := kernels.HostMat(len(grad), 1, grad)
 	if !r.grad.IsNil() {
 		sums = r.grad
 		kernels.Write(r.updater.ops, sums, grad)
 	}
 	for l, at := range r.layers {
-		r.updater.step(epoch, l, r.weights.Part(at.Lo, at.Hi), sums.Part(at.Lo, at.Hi))
+		r.updater.step(number, l, r.weights.Part(at.Lo, at.Hi), sums.Part(at.Lo, at.Hi))
 	}
-	return nil
+}
+
+// Change replaces a rank's gradient by its share of the change that a step with it
+// makes, by its own optimiser, of weights which are not those of the step before.
+func (r *Replicated) Change(step int, share float32, weights, grad []float32) {
+	kernels.Write(r.updater.ops, r.weights, weights)
+	r.step(step, grad)
+	kernels.Read(r.updater.ops, grad, r.weights)
+	for i, w := range weights {
+		grad[i] = (grad[i] - w) * share
+	}
 }
 
 // State implements Source.

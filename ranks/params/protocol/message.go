@@ -25,12 +25,13 @@ const (
 	Leave                      // graph rank → server: I am done []
 	Finished                   // graph rank → graph rank: all my intervals have finished Epoch [Epoch]
 	State                      // graph rank → server: the optimiser's state once Version is there [Version]; and the answer [Version, Values: slot after slot]
+	End                        // graph rank → eager server: no epoch behind the one under way [Epoch: the last one that has been reported]
 )
 
-var names = [...]string{"", "fetch", "fetch of stash", "weights", "gradient", "close", "sum", "pull", "leave", "finished", "state"}
+var names = [...]string{"", "fetch", "fetch of stash", "weights", "gradient", "close", "sum", "pull", "leave", "finished", "state", "end"}
 
 func (t Type) String() string {
-	if t < Fetch || t > State {
+	if t < Fetch || t > End {
 		return "message of unknown type"
 	}
 	return names[t]
@@ -81,7 +82,7 @@ func Decode(b []byte, from, to int, room []float32) (Message, error) {
 		return bad("%d bytes, fewer than its header", len(b))
 	}
 	word := func(i int) int { return int(binary.LittleEndian.Uint32(b[4*i:])) }
-	if t := Type(b[0]); t < Fetch || t > State || b[2] != 0 || b[3] != 0 {
+	if t := Type(b[0]); t < Fetch || t > End || b[2] != 0 || b[3] != 0 {
 		return bad("type %d is unknown", word(0)&^0xff00)
 	}
 	n := word(7)

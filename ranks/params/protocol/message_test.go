@@ -41,7 +41,7 @@ func TestDecodeNamesWhatIsWrong(t *testing.T) {
 	for says, b := range map[string][]byte{
 		"31 bytes, fewer than its header":       good[:31],
 		"type 0 is unknown":                     with(0, 0),
-		"type 11 is unknown":                    with(0, 11),
+		"type 12 is unknown":                    with(0, 12),
 		"type 65540 is unknown":                 with(2, 1),
 		"announces 2 values and carries 7":      good[:39],
 		"announces 3 values and carries 8":      with(28, 3),

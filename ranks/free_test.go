@@ -1,0 +1,223 @@
+package ranks
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"siafu/graph/fault"
+	"siafu/kernels/model"
+	"siafu/ranks/params"
+	"siafu/ranks/params/protocol"
+	"siafu/ranks/world"
+)
+
+// freely is a configuration of ranks that go at their own pace.
+func freely(c Config, ranks, servers int, policy string) Config {
+	c.Mode, c.Ranks, c.Servers, c.Refresh = "free", ranks+servers, servers, policy
+	return c
+}
+
+// One rank has nobody to be apart from: its run is the one in step, with every
+// network, with a server and without. That a change is added to the weights that it was
+// taken from costs a rounding an epoch.
+func TestFreeOfOneRankIsSynchronous(t *testing.T) {
+	for _, directed := range []bool{false, true} {
+		data := generated(t, directed)
+		for _, kind := range model.Kinds() {
+			base := fifty(t, 0)
+			base.Model, base.LR, base.EvalEvery, base.Heads = kind, 0.005, 1, 2
+			want := train(t, base, data)
+			for servers := range 2 {
+				c := freely(base, 1, servers, "every:10")
+				c.Out += "-free"
+				got := train(t, c, data)
+				sameLosses(t, fmt.Sprint(kind, directed, servers), got.losses(), want.losses(), 1e-5)
+			}
+		}
+	}
+}
+
+// In the first epoch all ranks wait for each other's rows, and so begin with the same
+// weights. With the tightest bound each then makes one update: the weights after it
+// are what DIGEST in step averages, whatever the order, to rounding.
+func TestFirstFreeEpochIsAnAveragedOne(t *testing.T) {
+	data := generated(t, true)
+	for _, kind := range []string{"gcn", "sage", "gin", "gat"} {
+		for servers := range 2 {
+			c := fifty(t, 0.3)
+			c.Ranks, c.Servers, c.Model, c.Epochs, c.LR, c.Layers, c.Partitioner = 3, 0, kind, 1, 0.05, 3, "hash"
+			c.LocalEpochs, c.GhostGradients = 1, "no"
+			want := train(t, c, data).Summary.FinalLoss
+			c = freely(c, 3, servers, "every:5")
+			c.LocalEpochs, c.DelayBound, c.Out = 0, 2, c.Out+"-free"
+			got := train(t, c, data)
+			if first, d := got.Epochs[0].Loss, got.Summary.FinalLoss-want; !(math.Abs(d) < 1e-5 && math.Abs(first-want) > 1e-3) {
+				t.Errorf("%s, %d servers: the loss goes from %v to %v, averaged to %v", kind, servers, first, want+d, want)
+			}
+		}
+	}
+}
+
+// Under delays of every kind no run comes to a stand. Where a bound has ranks take turns
+// more or less the loss falls; without, one of them may make all updates.
+func TestFreeUnderHostileDelivery(t *testing.T) {
+	data := generated(t, true)
+	for seed := range uint64(8) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		graphRanks := 1 + rng.IntN(5)
+		c := freely(quick(t), graphRanks, rng.IntN(2), []string{"always", "every:3"}[rng.IntN(2)])
+		c.Model = []string{"gcn", "sage", "gin", "gat"}[seed%4]
+		c.Epochs, c.Dropout, c.Layers, c.LR, c.CheckpointEvery = 30, 0, 1+rng.IntN(2), 0.03, "11e"
+		if seed%2 == 0 {
+			c.DelayBound = graphRanks
+		}
+		t.Run(fmt.Sprintf("seed=%d %s %s bound=%d ranks=%d servers=%d", seed, c.Model, c.Refresh, c.DelayBound, graphRanks, c.Servers), func(t *testing.T) {
+			err := launch(c.Ranks, world.Limits{Abort: 30 * time.Second}, IO{Out: io.Discard, Err: os.Stderr}, func(w world.Comm, kind string) error {
+				h := &hostile{Comm: w, rng: rand.New(rand.NewPCG(seed, uint64(w.Rank())))}
+				return trainRank(c, data, world.View{}, h, kind, world.Limits{}, nil, IO{Out: io.Discard, Err: os.Stderr})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			numbered(t, readRun(t, c.Out), 30)
+			if losses := readRun(t, c.Out).losses(); c.DelayBound > 0 && !(slices.Min(losses) < losses[0]-0.02) {
+				t.Errorf("the losses are %v", losses)
+			}
+		})
+	}
+}
+
+// numbered wants a line for each of so many epochs.
+func numbered(t *testing.T, r trained, epochs int) {
+	t.Helper()
+	if len(r.Epochs) != epochs || r.Summary.Epochs != epochs {
+		t.Fatalf("%d lines of %d epochs, want %d", len(r.Epochs), r.Summary.Epochs, epochs)
+	}
+	for i, e := range r.Epochs {
+		if e.Epoch != i+1 {
+			t.Fatalf("line %d tells of epoch %d", i+1, e.Epoch)
+		}
+	}
+}
+
+// standstill is a rank that stops before it sends the gradients of its first epoch,
+// until others have trained so many epochs of the run.
+type standstill struct {
+	world.Comm
+	lines   string // metrics.jsonl
+	epochs  int
+	updates atomic.Int64 // that it has sent
+	stood   atomic.Bool  // and saw that many lines
+}
+
+func (s *standstill) Isend(buf []byte, dst, tag int) (world.Request, error) {
+	if tag == params.TagAsync && len(buf) > 0 && buf[0] == byte(protocol.Gradient) && buf[8]|buf[12] == 0 {
+		if s.updates.Add(1); !s.stood.Load() && buf[4] == 1 {
+			s.wait()
+		}
+	}
+	return s.Comm.Isend(buf, dst, tag)
+}
+
+func (s *standstill) wait() {
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if text, err := os.ReadFile(s.lines); err == nil && bytes.Count(text, []byte("\n")) >= s.epochs {
+			s.stood.Store(true)
+			return
+		}
+	}
+}
+
+func (s *standstill) Sub(ranks []int) (world.Comm, error) { return s.Comm.Sub(ranks) }
+
+// "Asynchronous, non-blocking ..., without blindly waiting for the slowest subgraph to
+// finish" (DIGEST, §3.2): while one rank stands still in its first epoch, the
+// others train 25 of 30 epochs of the run, for which they make its updates too.
+func TestFreeWaitsForNoStraggler(t *testing.T) {
+	data := generated(t, false)
+	c := freely(quick(t), 3, 1, "every:2")
+	c.Epochs = 30
+	var slow *standstill
+	err := launch(c.Ranks, world.Limits{Abort: 30 * time.Second}, IO{Out: io.Discard, Err: os.Stderr}, func(w world.Comm, kind string) error {
+		if w.Rank() == 1 {
+			slow = &standstill{Comm: w, lines: filepath.Join(c.Out, "metrics.jsonl"), epochs: 25}
+			w = slow
+		}
+		return trainRank(c, data, world.View{}, w, kind, world.Limits{}, nil, IO{Out: io.Discard, Err: os.Stderr})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slow.stood.Load() {
+		t.Error("others have waited for the slow rank")
+	}
+	if n := slow.updates.Load(); n < 1 || n > 15 { // of the last 5 epochs
+		t.Errorf("the slow rank has made %d updates", n)
+	}
+	numbered(t, readRun(t, c.Out), 30)
+}
+
+// A run stops between two epochs of the run, goes on from there, and also in step.
+func TestResumeFree(t *testing.T) {
+	data := generated(t, false)
+	for servers := range 2 {
+		c := freely(saving(t, "7e"), 3, servers, "every:4")
+		c.Epochs = 17
+		numbered(t, train(t, c, data), 17)
+		c.Epochs, c.Resume, c.Ranks = 30, "auto", 2+servers
+		numbered(t, train(t, c, data), 30)
+		c.Epochs, c.Mode, c.Refresh = 40, "pipe", "always"
+		numbered(t, train(t, c, data), 40)
+	}
+}
+
+// A run that is to stop at an accuracy stops on all ranks after the same epoch.
+func TestFreeStops(t *testing.T) {
+	data := generated(t, false)
+	c := freely(quick(t), 3, 1, "always")
+	c.Epochs, c.Dropout, c.TargetAcc = 500, 0, 0.5
+	got := train(t, c, data)
+	if n := len(got.Epochs); got.Summary.StoppedBy != "target-acc" || n == 500 || n != got.Summary.Epochs {
+		t.Errorf("stopped by %s after %d epochs, %d lines", got.Summary.StoppedBy, got.Summary.Epochs, n)
+	}
+}
+
+// What makes no sense is refused with a reason.
+func TestFreeIsRefused(t *testing.T) {
+	for name, set := range map[string]func(*Config){
+		"previous":      func(c *Config) { c.Refresh = "previous" },
+		"lag":           func(c *Config) { c.Refresh = "every:4,2" },
+		"servers":       func(c *Config) { c.Servers = 2 },
+		"auto":          func(c *Config) { c.Codec = "auto" },
+		"feedback":      func(c *Config) { c.Codec = "int8+ef" },
+		"lambda":        func(c *Config) { c.Tensor, c.Lambda = "lambda", "local" },
+		"sums":          func(c *Config) { c.PreAggregate = "on" },
+		"measured":      func(c *Config) { c.MeasureStaleness = 5 },
+		"staleness":     func(c *Config) { c.Staleness = 1 },
+		"rounds":        func(c *Config) { c.LocalEpochs = 2 },
+		"bound in step": func(c *Config) { c.Mode, c.DelayBound = "pipe", 4 },
+	} {
+		c := freely(quick(t), 3, 1, "always")
+		if err := c.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		set(&c)
+		if err := c.Validate(); fault.KindOf(err) != fault.Usage {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	c := freely(quick(t), 4, 1, "always")
+	c.DelayBound = 2
+	if err := ending(c, generated(t, false)); fault.KindOf(err) != fault.Usage {
+		t.Errorf("a bound that cannot be kept: %v", err)
+	}
+}

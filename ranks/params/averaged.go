@@ -1,0 +1,147 @@
+package params
+
+import (
+	"siafu/graph/mapped"
+	"siafu/kernels"
+	"siafu/ranks/params/protocol"
+	"siafu/ranks/signals"
+	"siafu/ranks/world"
+)
+
+// Averaged keeps weights of its own on every graph rank, each of which steps them
+// with gradients of its own. At the end of a round the plain mean over the ranks
+// takes their place, and that of the optimiser's state the place of its state: a
+// checkpoint there is as any other one (DIGEST's AGG, algorithm 1; LLCG,
+// ICLR'22, algorithm 2). Gradients come scaled by the number of ranks, so that with
+// plain SGD the mean of all steps is the step on their sum.
+type Averaged struct {
+	Replicated
+	rounds Rounds
+	adder  Adder
+	share  float32
+	all    []float32 // weights and then the optimiser's state, slot after slot
+}
+
+// Rounds says which epochs end one, and the number of an optimiser's step: of an
+// epoch, and of the k-th correction behind it.
+type Rounds interface {
+	Shared(epoch int) bool // the weights that it starts from are those of all ranks
+	Step(epoch, k int) int
+}
+
+// Adder adds up vectors of all graph ranks.
+type Adder interface {
+	// Sum adds the vectors of all ranks to x, in ascending order. Collective over the
+	// graph ranks.
+	Sum(x []float32) error
+	// Asked, Saved and Leave are those of Source.
+	Asked() signals.Request
+	Saved()
+	Leave() error
+}
+
+// NewAveraged takes over a replica, which begins at the start of a round, and who adds
+// up: a Client of servers with Means, or nil for the ranks themselves.
+func NewAveraged(r *Replicated, c Rounds, adder Adder, a *mapped.Arena) *Averaged {
+	n, slots := r.weights.Rows, len(r.updater.state)
+	s := &Averaged{Replicated: *r, rounds: c, adder: adder, share: 1 / float32(r.comm.Size()), all: mapped.Make[float32](a, n*(1+slots))}
+	if adder == nil {
+		s.adder = &peers{s.Replicated}
+	}
+	return s
+}
+
+// peers add up among themselves.
+type peers struct{ Replicated }
+
+// Sum implements Adder.
+func (p *peers) Sum(x []float32) error { return world.SumFloat32s(p.comm, x) }
+
+// Flush implements Source: it steps this rank's weights, and ends a round. Collective
+// over the graph ranks at the end of a round.
+func (s *Averaged) Flush(epoch int, grad []float32) error {
+	s.step(s.rounds.Step(epoch, 0), grad)
+	if !s.rounds.Shared(epoch + 1) {
+		return nil
+	}
+	return s.average()
+}
+
+// Correct is the k-th step of all ranks together behind a round that ended with an
+// epoch: grad is this rank's part of the gradient. Collective over the graph ranks.
+func (s *Averaged) Correct(epoch, k int, grad []float32) error {
+	return s.Replicated.Flush(s.rounds.Step(epoch, k), grad)
+}
+
+// average replaces weights and state by their means.
+func (s *Averaged) average() error {
+	u, n := s.updater, s.weights.Rows
+	parts := append([]kernels.Mat{s.weights}, u.state...)
+	for k, p := range parts {
+		kernels.Read(u.ops, s.all[k*n:(k+1)*n], p)
+	}
+	for i := range s.all {
+		s.all[i] *= s.share
+	}
+	if err := s.adder.Sum(s.all); err != nil {
+		return err
+	}
+	for k, p := range parts {
+		kernels.Write(u.ops, p, s.all[k*n:(k+1)*n])
+	}
+	return nil
+}
+
+// Asked implements Source.
+func (s *Averaged) Asked() signals.Request { return s.adder.Asked() }
+
+// Saved implements Source.
+func (s *Averaged) Saved() { s.adder.Saved() }
+
+// Leave implements Source.
+func (s *Averaged) Leave() error { return s.adder.Leave() }
+
+// Sum implements Adder, on servers with Means: an epoch of theirs is a sum, and their
+// weights are the last one.
+func (c *Client) Sum(x []float32) error {
+	if c.epoch == 0 { // they begin with the zeros of no sum
+		if err := c.Pull(1, nil); err != nil {
+			return err
+		}
+	}
+	if err := c.Begin(); err != nil {
+		return err
+	}
+	at := c.epoch
+	if err := c.Push(at, 0, x); err != nil {
+		return err
+	}
+	return c.Pull(at+1, x)
+}
+
+// Means is the protocol.Updater of servers that only add up: the sum takes the place
+// of the weights.
+type Means struct{}
+
+// Update implements protocol.Updater.
+func (Means) Update(_, _ int, weights, grad []float32) { copy(weights, grad) }
+
+// State implements protocol.Updater.
+func (Means) State() [][]float32 { return nil }
+
+// Changes is the protocol.Updater of a server that adds up changes of the weights, which
+// ranks with optimisers of their own have made.
+type Changes struct{ Means }
+
+// Update implements protocol.Updater.
+func (Changes) Update(_, _ int, weights, change []float32) {
+	for i, d := range change {
+		weights[i] += d
+	}
+}
+
+// MeansLayers are the parts of what servers with Means add up, for weights of n
+// values and an optimiser with so many slots: one.
+func MeansLayers(n, slots int) []protocol.Range {
+	return []protocol.Range{{Lo: 0, Hi: n * (1 + slots)}}
+}

@@ -1,0 +1,330 @@
+package protocol
+
+import (
+	"math"
+	"slices"
+)
+
+// Eager is a parameter server that steps the weights with the update of a graph rank
+// when it has come, and waits for no other rank's: that of DIGEST-A (ICLR'23 submission,
+// §3.2). Version v+1 is the weights after v updates, whoever sent them; an epoch is
+// as many updates as there are graph ranks, "global iterations on the server" (theorem
+// 3), to which a fast rank contributes more than a slow one.
+//
+// Between two updates of one rank no more than Bound others are applied: so no rank is
+// farther behind, and the delay of an update, which is how many have been applied since
+// its rank was sent the weights, is no more either. An update that would break this
+// waits. Ranks in the order of their last updates, last[0] the longest ago, can make
+// theirs one after the other, the j-th j versions from now; that stays within the bound
+//
+//	version + j - last[j] <= Bound    for all j
+//
+// since an update is applied only where this holds of the other ranks afterwards, and
+// its own rank is then the last in the order, whose j is below the number of ranks. The
+// first in the order is always free to go: so no update waits for ever.
+type Eager struct {
+	setting Setting
+	layers  []Range
+	update  Updater
+
+	weights []float32
+	applied int // updates, those before Trained counted
+	last    int // of them
+	runs    []run
+	whole   []int     // ranks whose updates wait, as they came
+	waiting []Message // Fetches of ranks whose update waits
+	left    []bool
+	delay   int // the greatest
+	held    Memory
+	out     []Message
+}
+
+// run is a graph rank between its Fetch and the application of its update.
+type run struct {
+	under   bool
+	epoch   int // the rank's own
+	taken   int // updates in the weights that it was sent
+	last    int // updates in the weights after its own last one
+	got     []bool
+	missing int       // layers
+	grad    []float32 // [weights]
+}
+
+// NewEager makes the server of a world whose setting has one, with an interval a
+// graph rank. It takes updates until last epochs have been trained, those before
+// Trained counted. Staleness is the bound; it is as large as the number of other graph
+// ranks at least, and 0 is none.
+func NewEager(c Setting, last int, layers []Range, weights []float32, u Updater) *Eager {
+	c.check()
+	p := c.Graph()
+	if c.Servers != 1 || slices.Max(c.Intervals) > 1 || len(layers) == 0 || c.Staleness > 0 && c.Staleness < p-1 {
+		panic("protocol: an eager server is the only one, of ranks with one interval, and has no bound below the number of others")
+	}
+	s := &Eager{
+		setting: c, layers: layers, update: u, weights: weights, applied: c.Trained * p, last: last * p,
+		runs: make([]run, p), left: make([]bool, p),
+	}
+	if c.Staleness == 0 {
+		s.setting.Staleness = math.MaxInt
+	}
+	for r := range s.runs {
+		s.runs[r] = run{got: make([]bool, len(layers)), grad: make([]float32, len(weights)), last: s.applied}
+	}
+	s.held.wait(4 * int64(p) * int64(len(weights)))
+	return s
+}
+
+// Version is the number of epochs, and one more, whose updates have been applied.
+func (s *Eager) Version() int { return s.applied/s.setting.Graph() + 1 }
+
+// Weights are those after the last update. They belong to the server and stand until
+// the next Step.
+func (s *Eager) Weights() []float32 { return s.weights }
+
+// Memory is what the server keeps beside the weights.
+func (s *Eager) Memory() Memory { return s.held }
+
+// Delay is the greatest that an update has had.
+func (s *Eager) Delay() int { return s.delay }
+
+// Done tells whether all graph ranks have left.
+func (s *Eager) Done() bool { return !slices.Contains(s.left, false) }
+
+// Owing are the graph ranks whose updates have not come, ascending; where others wait,
+// those whose last ones are the longest ago, which they wait for.
+func (s *Eager) Owing() []int {
+	var owe []int
+	oldest := math.MaxInt
+	for r, n := range s.runs {
+		if slices.Contains(s.whole, r) || s.left[r] {
+			continue
+		}
+		if len(s.whole) > 0 && n.last < oldest {
+			owe, oldest = owe[:0], n.last
+		}
+		if len(s.whole) == 0 || n.last == oldest {
+			owe = append(owe, r)
+		}
+	}
+	return owe
+}
+
+// Step takes one message and returns those that follow from it, which stand until the
+// next Step.
+func (s *Eager) Step(m Message) ([]Message, error) {
+	s.out = s.out[:0]
+	var err error
+	switch {
+	case m.From < 0 || m.From >= len(s.runs):
+		err = broken("server", m, "there are %d graph ranks", len(s.runs))
+	case s.left[m.From]:
+		err = broken("server", m, "it has left")
+	case m.Type == Fetch:
+		err = s.fetch(m)
+	case m.Type == Gradient:
+		err = s.gradient(m)
+	case m.Type == End:
+		s.end(m.Epoch)
+	case m.Type == Leave:
+		err = s.leave(m)
+	default:
+		err = broken("server", m, "a server does not take it")
+	}
+	if err == nil {
+		s.answer()
+	}
+	return s.out, err
+}
+
+// fetch asks for weights, which come once the rank's last update is in them.
+func (s *Eager) fetch(m Message) error {
+	n := &s.runs[m.From]
+	if n.under && n.missing > 0 {
+		return broken("server", m, "it has not finished epoch %d", n.epoch)
+	}
+	if slices.ContainsFunc(s.waiting, func(w Message) bool { return w.From == m.From }) {
+		return broken("server", m, "it waits for weights")
+	}
+	s.waiting = append(s.waiting, m)
+	return nil
+}
+
+// gradient takes a layer's part of an update, which is applied when it is whole and
+// may be.
+func (s *Eager) gradient(m Message) error {
+	n := &s.runs[m.From]
+	switch {
+	case !n.under || m.Epoch != n.epoch || m.Interval != 0:
+		return broken("server", m, "it has no weights for that")
+	case m.Layer < 0 || m.Layer >= len(s.layers):
+		return broken("server", m, "there are %d layers", len(s.layers))
+	case n.got[m.Layer]:
+		return broken("server", m, "a second gradient")
+	}
+	at := s.layers[m.Layer]
+	if len(m.Values) != at.Hi-at.Lo {
+		return broken("server", m, "%d values where %d are due", len(m.Values), at.Hi-at.Lo)
+	}
+	copy(n.grad[at.Lo:at.Hi], m.Values)
+	n.got[m.Layer] = true
+	if n.missing--; n.missing == 0 {
+		s.whole = append(s.whole, m.From)
+		s.settle()
+	}
+	return nil
+}
+
+// settle applies the updates that may be, as they came. Those behind the last one are
+// left out.
+func (s *Eager) settle() {
+	for k := 0; k < len(s.whole); {
+		r := s.whole[k]
+		if s.applied < s.last && !s.may(r) {
+			k++
+			continue
+		}
+		s.whole = slices.Delete(s.whole, k, k+1)
+		s.runs[r].under = false
+		if s.applied < s.last {
+			s.apply(&s.runs[r])
+		}
+		k = 0 // for those that came before and had to wait
+	}
+}
+
+// may tells whether a rank's update can be applied now, and then one of each other rank
+// within the bound.
+func (s *Eager) may(rank int) bool {
+	var last []int
+	for r, n := range s.runs {
+		if r != rank {
+			last = append(last, n.last)
+		}
+	}
+	slices.Sort(last)
+	for j, t := range last {
+		if s.applied+1+j-t > s.setting.Staleness {
+			return false
+		}
+	}
+	return true
+}
+
+// apply steps all layers.
+func (s *Eager) apply(n *run) {
+	s.delay = max(s.delay, s.applied-n.taken)
+	s.applied++
+	n.last = s.applied
+	for l, at := range s.layers {
+		s.update.Update(s.applied, l, s.weights[at.Lo:at.Hi], n.grad[at.Lo:at.Hi])
+	}
+}
+
+// answer sends the weights to those who wait for them and whose own update is in them,
+// with how many updates are yet to come: where there are none these are the last.
+func (s *Eager) answer() {
+	kept := s.waiting[:0]
+	for _, m := range s.waiting {
+		n := &s.runs[m.From]
+		if n.under {
+			kept = append(kept, m)
+			continue
+		}
+		if s.applied < s.last {
+			n.under, n.epoch, n.taken, n.missing = true, m.Epoch, s.applied, len(s.layers)
+			clear(n.got)
+		}
+		s.out = append(s.out, Message{
+			Type: Weights, From: s.setting.Server(0), To: m.From, Epoch: m.Epoch,
+			Version: s.applied + 1, Count: s.last - s.applied, Values: s.weights,
+		})
+	}
+	s.waiting = kept
+}
+
+// end lets the epoch be the last one that is under way, or a later one that has been
+// reported.
+func (s *Eager) end(reported int) {
+	p := s.setting.Graph()
+	epoch := max((s.applied+p-1)/p, reported)
+	s.last = min(s.last, epoch*p)
+	s.settle()
+}
+
+// leave lets a rank go that owes nothing and waits for nothing.
+func (s *Eager) leave(m Message) error {
+	waits := slices.ContainsFunc(s.waiting, func(w Message) bool { return w.From == m.From })
+	if s.runs[m.From].under || waits {
+		return broken("server", m, "it has not finished epoch %d", s.runs[m.From].epoch)
+	}
+	s.left[m.From] = true
+	return nil
+}
+
+// Runner is a graph rank's side of an Eager server: one update after another, each
+// with weights of its own, until there are enough.
+type Runner struct {
+	setting Setting
+	rank    int
+	layers  int
+	weights int
+	epoch   int // the rank's own, under way or finished
+	asked   bool
+	version int // of the weights that have come last
+}
+
+// NewRunner makes the runner of a graph rank behind so many epochs of its own, for a
+// network of so many layers with so many weights in all.
+func NewRunner(c Setting, rank, trained, layers, weights int) *Runner {
+	return &Runner{setting: c, rank: rank, layers: layers, weights: weights, epoch: trained}
+}
+
+// Epoch is the rank's own epoch.
+func (r *Runner) Epoch() int { return r.epoch }
+
+// Version is that of the weights that have come last: one more than the updates in
+// them.
+func (r *Runner) Version() int { return r.version }
+
+// Fetch asks for the weights of the next epoch.
+func (r *Runner) Fetch() Message {
+	r.asked = true
+	r.epoch++
+	return r.message(Message{Type: Fetch})
+}
+
+// Gradient hands over a layer's gradient, once for each.
+func (r *Runner) Gradient(layer int, values []float32) Message {
+	return r.message(Message{Type: Gradient, Layer: layer, Values: values})
+}
+
+// End asks the server to end with the epoch that is under way there, or with the one
+// that has been reported.
+func (r *Runner) End(reported int) Message {
+	m := r.message(Message{Type: End})
+	m.Epoch = reported
+	return m
+}
+
+// Leave tells the server that this rank is done, once it has got the last weights.
+func (r *Runner) Leave() Message { return r.message(Message{Type: Leave}) }
+
+func (r *Runner) message(m Message) Message {
+	m.From, m.To, m.Epoch = r.rank, r.setting.Server(0), r.epoch
+	return m
+}
+
+// Take checks an answer to Fetch and tells whether an epoch is to be trained with its
+// weights; else they are the last.
+func (r *Runner) Take(m Message) (trains bool, err error) {
+	switch {
+	case m.Type != Weights || !r.asked || m.Epoch != r.epoch || m.From != r.setting.Server(0):
+		return false, broken("weights", m, "it was not asked for them")
+	case m.Version < max(r.version, 1):
+		return false, broken("weights", m, "version %d after version %d", m.Version, r.version)
+	case len(m.Values) != r.weights:
+		return false, broken("weights", m, "%d weights where there are %d", len(m.Values), r.weights)
+	}
+	r.asked, r.version = false, m.Version
+	return m.Count > 0, nil
+}
