@@ -9,7 +9,9 @@
 // needs no ghost in between.
 //
 // A Source is what gathers get ghosts from, and who hands them rows: Always uses an
-// exchange for the rows of every epoch, and package refresh has other policies.
+// exchange for the rows of every epoch, and package refresh has other policies. A
+// History is rows that stand until others come, and a Batch takes a Part of a plan's
+// rows there; package refresh makes policies of them.
 //
 // A Reduction is a plan with fewer rows: where a vertex gathers from many ghosts
 // of one rank, that rank sends their sum.

@@ -75,11 +75,11 @@ type Block struct{ First, Rows, Epoch int }
 // their order: whoever receives hands them over (Receiver). Waiting in the one way
 // and in the other is not the same act, and one interface with both would have
 // had methods that do nothing in each. A policy that leaves rows out takes none
-// from Offer, a prediction is a Source that wraps another one and changes what
-// Want returns, and a sample's scales would stand beside View.Blocks.
+// from Offer and has no Room for them, and a prediction is a Source that wraps another
+// one and changes what Want returns.
 type Source interface {
 	// Room is where rows are written that are made for other ranks alone, before
-	// they are offered: forward the plan's sums [Sums x Width], none in a source
+	// they are offered, and none where these do not leave: forward the plan's sums [Sums x Width], none in a source
 	// without, backward the gradients of ghosts [Ghosts x Width].
 	Room(s Slot) kernels.Mat
 	// Offer hands rows lo..hi-1 over, which may change when it returns: forward of
@@ -104,7 +104,8 @@ type Source interface {
 }
 
 // Collective is a source of synchronous passes. In every epoch each slot that
-// gathers is gone through once, and in the same order on all ranks; Offer, Take
+// gathers is gone through once, and forward once more before where the source asks for
+// a pass ahead, and in the same order on all ranks; Offer, Take
 // and Add are collective. Arrived, Await and Progress are called by one worker at
 // a time.
 type Collective interface {

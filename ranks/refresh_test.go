@@ -12,6 +12,7 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/fault"
+	"siafu/halo/refresh"
 	"siafu/kernels/model"
 )
 
@@ -77,22 +78,28 @@ func TestNeverIsWithoutCutEdges(t *testing.T) {
 	}
 }
 
-// pipeGCN is a network of two layers whose rows from other ranks, and whose
-// gradients from there, are those of the epoch before (PipeGCN, ICLR'22,
-// algorithm 1), over dense matrices: an epoch of gradient descent with weights
-// and gradients written out.
-type pipeGCN struct {
+// seen is what ranks see of rows [vertices x width] that others have made in an epoch,
+// from 1 on: of those of vertices, or of the gradients that they hold of others'.
+type seen func(epoch int, made [][]float64) [][]float64
+
+// staleGCN is a network of two layers whose rows from other ranks, and whose
+// gradients from there, are those that a policy lets ranks see, over dense matrices: an
+// epoch of gradient descent with weights and gradients written out.
+type staleGCN struct {
 	*reference
 	own, cut       [][]float64 // Â between vertices of one rank, and of two
 	exact          bool        // the first layer's gather is, and has been done once
 	w0, w1         [][]float64
 	b0, b1         []float64
-	rows0, rows1   [][]float64 // of the epoch before
-	grads0, grads1 [][]float64
+	rows0, rows1   seen
+	grads0, grads1 seen
+	epochs         int // that have been trained
 }
 
-func newPipeGCN(c graph.Content, s model.Spec, owner []int, flat []float32, exact bool) *pipeGCN {
-	p := &pipeGCN{reference: newReference(c, s), exact: exact}
+// newStaleGCN makes one in which each layer and direction has a seen of its own.
+func newStaleGCN(c graph.Content, s model.Spec, owner []int, flat []float32, exact bool, policy func(backward bool) seen) *staleGCN {
+	p := &staleGCN{reference: newReference(c, s), exact: exact}
+	p.rows0, p.rows1, p.grads0, p.grads1 = policy(false), policy(false), policy(true), policy(true)
 	n := len(owner)
 	p.own, p.cut = square(n), square(n)
 	for v := range n {
@@ -125,15 +132,102 @@ func newPipeGCN(c graph.Content, s model.Spec, owner []int, flat []float32, exac
 			p.w1 = m
 		}
 	}
-	zeros := func(width int) [][]float64 {
-		m := make([][]float64, n)
-		for v := range m {
-			m[v] = make([]float64, width)
+	return p
+}
+
+// unreturned is what ranks see where gradients do not travel.
+func unreturned(backward bool, s seen) seen {
+	if !backward {
+		return s
+	}
+	return func(_ int, made [][]float64) [][]float64 { return zeros(made) }
+}
+
+// zeros is as large as m.
+func zeros(m [][]float64) [][]float64 {
+	z := make([][]float64, len(m))
+	for v := range m {
+		z[v] = make([]float64, len(m[v]))
+	}
+	return z
+}
+
+// pipelined is what ranks see of the epoch before (PipeGCN, ICLR'22, algorithm 1); of
+// what is smoothed, a moving average with this decay (§3.4), 0 for none.
+func pipelined(decay float64) seen {
+	var before, average [][]float64
+	return func(_ int, made [][]float64) [][]float64 {
+		if before == nil {
+			before, average = zeros(made), zeros(made)
+		}
+		for v := range made {
+			for j := range made[v] {
+				average[v][j] = decay*average[v][j] + (1-decay)*before[v][j]
+			}
+		}
+		before = made
+		return average
+	}
+}
+
+// periodic is what they see of every n-th epoch, lag epochs later (DIGEST, algorithm
+// 1), and of gradients nothing in other epochs.
+func periodic(n, lag int, backward bool) seen {
+	var pushed, pulled [][]float64
+	return func(epoch int, made [][]float64) [][]float64 {
+		if pulled == nil {
+			pulled, pushed = zeros(made), zeros(made)
+		}
+		due := epoch > lag && (epoch-lag)%n == 1%n
+		if lag == n && due { // before the others are pushed
+			pulled = pushed
+		}
+		if epoch%n == 1%n {
+			pushed = made
+		}
+		switch {
+		case due && lag < n:
+			pulled = pushed
+		case !due && backward:
+			return zeros(made)
+		}
+		return pulled
+	}
+}
+
+// sampled is what they see of the vertices that are drawn, times 1/p (BNS-GCN, MLSys'22,
+// algorithm 1).
+func sampled(seed uint64, p float64) seen {
+	return func(epoch int, made [][]float64) [][]float64 {
+		m := zeros(made)
+		for v := range made {
+			for j := range made[v] {
+				if refresh.Drawn(seed, epoch, uint32(v), p) {
+					m[v][j] = made[v][j] / p
+				}
+			}
 		}
 		return m
 	}
-	p.rows0, p.grads0, p.rows1, p.grads1 = zeros(s.Dims[1]), zeros(s.Dims[1]), zeros(s.Dims[2]), zeros(s.Dims[2])
-	return p
+}
+
+// delayed is what they see where vertex v's rows leave in epochs v+1, v+1+r and so on,
+// modulo r, and are used r epochs later (DistGNN, SC'21, §4.3).
+func delayed(r int) seen {
+	var old [][][]float64
+	var now [][]float64
+	return func(epoch int, made [][]float64) [][]float64 {
+		old = append(old, made)
+		if now == nil {
+			now = zeros(made)
+		}
+		for v := range made {
+			if left := epoch - r; left >= 1 && (left-1)%r == v%r {
+				now[v] = old[left-1][v]
+			}
+		}
+		return now
+	}
 }
 
 func transposed(a [][]float64) [][]float64 {
@@ -176,13 +270,14 @@ func columnSums(a [][]float64) []float64 {
 }
 
 // epoch trains once and returns the loss before.
-func (p *pipeGCN) epoch(lr float64) float64 {
+func (p *staleGCN) epoch(lr float64) float64 {
+	p.epochs++
 	rows0 := product(p.x, p.w0)
 	var z0 [][]float64
 	if p.exact {
 		z0 = addedUp(product(p.a, rows0), p.b0)
 	} else {
-		z0 = addedUp(addedUp(product(p.own, rows0), product(p.cut, p.rows0)...), p.b0)
+		z0 = addedUp(addedUp(product(p.own, rows0), product(p.cut, p.rows0(p.epochs, rows0))...), p.b0)
 	}
 	h := make([][]float64, len(z0))
 	for v := range z0 {
@@ -191,9 +286,9 @@ func (p *pipeGCN) epoch(lr float64) float64 {
 		}
 	}
 	rows1 := product(h, p.w1)
-	grads1, loss := p.softmax(addedUp(addedUp(product(p.own, rows1), product(p.cut, p.rows1)...), p.b1))
+	grads1, loss := p.softmax(addedUp(addedUp(product(p.own, rows1), product(p.cut, p.rows1(p.epochs, rows1))...), p.b1))
 
-	back1 := addedUp(product(transposed(p.own), grads1), product(transposed(p.cut), p.grads1)...)
+	back1 := addedUp(product(transposed(p.own), grads1), p.grads1(p.epochs, product(transposed(p.cut), grads1))...)
 	grads0 := product(back1, transposed(p.w1))
 	for v := range grads0 {
 		for j := range grads0[v] {
@@ -206,19 +301,18 @@ func (p *pipeGCN) epoch(lr float64) float64 {
 	if p.exact {
 		back0 = product(transposed(p.a), grads0)
 	} else {
-		back0 = addedUp(product(transposed(p.own), grads0), product(transposed(p.cut), p.grads0)...)
+		back0 = addedUp(product(transposed(p.own), grads0), p.grads0(p.epochs, product(transposed(p.cut), grads0))...)
 	}
 	descend(p.w1, product(transposed(h), back1), lr)
 	descend(p.w0, product(transposed(p.x), back0), lr)
 	descend([][]float64{p.b1}, [][]float64{columnSums(grads1)}, lr)
 	descend([][]float64{p.b0}, [][]float64{columnSums(grads0)}, lr)
-	p.rows0, p.rows1, p.grads0, p.grads1 = rows0, rows1, grads0, grads1
 	return loss
 }
 
 // softmax is the gradient of the mean cross-entropy over training vertices, and
 // that mean.
-func (p *pipeGCN) softmax(logits [][]float64) (grads [][]float64, loss float64) {
+func (p *staleGCN) softmax(logits [][]float64) (grads [][]float64, loss float64) {
 	count := 0.0
 	for _, s := range p.content.Split {
 		if s == graph.SplitTrain {
@@ -245,37 +339,95 @@ func (p *pipeGCN) softmax(logits [][]float64) (grads [][]float64, loss float64) 
 	return grads, loss
 }
 
-// With previous, the losses are those of PipeGCN written down a second time: in
-// float64, so that 1e-4 is what 25 steps of float32 may be off.
-func TestPreviousIsPipeGCN(t *testing.T) {
-	const n, ranks, epochs, lr = 60, 3, 25, 0.3
+// The losses are those of policies written down a second time: in float64, so that 1e-5
+// is what 25 steps of float32 may be off.
+func TestPoliciesWrittenDownAgain(t *testing.T) {
+	const n, ranks, epochs, lr, seed = 60, 3, 25, 0.3, 7
 	owner, content := inTurns(n, ranks), randomContent(n, 3)
 	s := model.Spec{Kind: "gcn", Dims: []int{content.Features.Dim, 6, 3}}
 	flat := make([]float32, s.NumWeights())
 	s.Initialize(flat, "xavier", 4)
-	for _, cached := range []bool{false, true} {
-		for _, mode := range []string{"pipe", "nopipe"} {
-			t.Run(fmt.Sprintf("cached=%t %s", cached, mode), func(t *testing.T) {
-				data := write(t, content)
-				partitionBy(t, data, "", ranks, owner...)
-				c := fifty(t, 0)
-				c.Ranks, c.Servers, c.Hidden, c.Epochs, c.LR, c.Mode = ranks, 0, 6, epochs, lr, mode
-				c.Optimizer, c.Momentum, c.WeightDecay, c.Init = "sgd", 0, 0, weightsFile(t, s, flat)
-				c.Refresh, c.CacheInput, c.Order, c.Intervals = "previous", "off", "apply-first", 2
-				if cached {
-					c.CacheInput, c.Order = "on", "auto"
+	either := func(p func() seen) func(bool) seen { return func(bool) seen { return p() } }
+	for policy, again := range map[string]func(backward bool) seen{
+		"previous":      either(func() seen { return pipelined(0) }),
+		"previous:F0.7": func(backward bool) seen { return pipelined(map[bool]float64{false: 0.7}[backward]) },
+		"previous:G0.7": func(backward bool) seen { return pipelined(map[bool]float64{true: 0.7}[backward]) },
+		"every:4":       func(backward bool) seen { return periodic(4, 0, backward) },
+		"every:4,3":     func(backward bool) seen { return periodic(4, 3, backward) },
+		"every:3,3":     func(backward bool) seen { return periodic(3, 3, backward) },
+		"age:5":         func(backward bool) seen { return periodic(5, 0, backward) },
+		"sample:0.6":    either(func() seen { return sampled(seed, 0.6) }),
+		"every:2 no":    func(backward bool) seen { return unreturned(backward, periodic(2, 0, backward)) },
+		"previous no":   func(backward bool) seen { return unreturned(backward, pipelined(0)) },
+		"delay:3":       either(func() seen { return delayed(3) }),
+	} {
+		for _, cached := range []bool{false, true} {
+			for _, mode := range []string{"pipe", "nopipe"} {
+				t.Run(fmt.Sprintf("%s cached=%t %s", policy, cached, mode), func(t *testing.T) {
+					data := write(t, content)
+					partitionBy(t, data, "", ranks, owner...)
+					c := fifty(t, 0)
+					c.Ranks, c.Servers, c.Hidden, c.Epochs, c.LR, c.Mode, c.Seed = ranks, 0, 6, epochs, lr, mode, seed
+					c.Optimizer, c.Momentum, c.WeightDecay, c.Init = "sgd", 0, 0, weightsFile(t, s, flat)
+					name, no := strings.CutSuffix(policy, " no")
+					c.GhostGradients = map[bool]string{true: "no", false: "yes"}[no]
+					c.Refresh, c.CacheInput, c.Order, c.Intervals, c.PreAggregate = name, "off", "apply-first", 2, "off"
+					if cached {
+						c.CacheInput, c.Order = "on", "auto"
+					}
+					got := train(t, c, data)
+					p := newStaleGCN(content, s, owner, flat, cached, again)
+					var want []float64
+					for range epochs {
+						want = append(want, p.epoch(lr))
+					}
+					sameLosses(t, mode, got.losses()[:epochs], want, 1e-5)
+					c.Refresh, c.GhostGradients = "always", "yes"
+					exact := train(t, c, data).losses()
+					if d := math.Abs(exact[epochs-1] - want[epochs-1]); d < 1e-3 {
+						t.Errorf("ghosts of the same epoch would have led to the same loss but for %.2g: the test shows nothing", d)
+					}
+				})
+			}
+		}
+	}
+}
+
+// In its limit each policy is always, to the last bit, for every kind of network, with
+// codecs that round at random and feed errors back, and with sums where it has them.
+func TestPoliciesInTheirLimits(t *testing.T) {
+	data := generated(t, true)
+	for name, set := range map[string]func(*Config){
+		"gcn":             func(c *Config) { c.PreAggregate = "on" },
+		"gat":             func(c *Config) { c.Model, c.Heads = "gat", 2 },
+		"sage, int4+ef":   func(c *Config) { c.Model, c.Codec, c.Recompute, c.Layers = "sage", "int4+ef", true, 3 },
+		"gin, nopipe":     func(c *Config) { c.Model, c.Mode, c.Codec, c.PreAggregate = "gin", "nopipe", "int8", "off" },
+		"gcn, kept, s2":   func(c *Config) { c.InputDropout, c.CacheInput, c.Codec, c.Servers = 0, "on", "s2", 1 },
+		"gat, five parts": func(c *Config) { c.Model, c.Codec, c.Parts = "gat", "bf16", 5 },
+	} {
+		run := func(policy string, sums bool) trained {
+			c := quick(t)
+			c.Ranks, c.Servers, c.Epochs, c.EvalEvery, c.LR, c.CheckpointEvery = 4, 0, 6, 0, 0.005, "off"
+			if set(&c); !sums { // which sample has not
+				c.PreAggregate = "off"
+			}
+			c.Refresh = policy
+			return train(t, c, data)
+		}
+		want := map[bool]trained{true: run("always", true), false: run("always", false)}
+		for _, policy := range []string{"every:1", "sample:1", "delay:0", "drift:0", "age:1,0.5"} {
+			t.Run(name+" "+policy, func(t *testing.T) {
+				sums := policy != "sample:1"
+				if got := run(policy, sums); !bytes.Equal(got.model, want[sums].model) {
+					t.Errorf("another model than that of always: loss %v, want %v", got.Summary.FinalLoss, want[sums].Summary.FinalLoss)
 				}
-				got := train(t, c, data)
-				p := newPipeGCN(content, s, owner, flat, cached)
-				var want []float64
-				for range epochs {
-					want = append(want, p.epoch(lr))
-				}
-				sameLosses(t, mode, got.losses()[:epochs], want, 1e-4)
-				c.Refresh = "always"
-				exact := train(t, c, data).losses()
-				if d := math.Abs(exact[epochs-1] - want[epochs-1]); d < 1e-3 {
-					t.Errorf("ghosts of the same epoch would have led to the same loss but for %.2g: the test shows nothing", d)
+			})
+		}
+		previous := run("previous", true)
+		for _, policy := range []string{"every:1,1", "delay:1", "previous:GF0"} {
+			t.Run(name+" "+policy, func(t *testing.T) {
+				if !bytes.Equal(run(policy, true).model, previous.model) {
+					t.Error("another model than that of previous")
 				}
 			})
 		}
@@ -327,6 +479,10 @@ func TestRefreshRefusals(t *testing.T) {
 		func(c *Config) { c.Refresh, c.Codec = "previous", "auto" },
 		func(c *Config) { c.Refresh, c.CacheInput = "never", "on" },
 		func(c *Config) { c.Refresh = "sometimes" },
+		func(c *Config) { c.Refresh = "sample:1.5" },
+		func(c *Config) { c.Refresh, c.Mode = "every:2", "async" },
+		func(c *Config) { c.Refresh, c.Codec = "drift:0.1", "auto" },
+		func(c *Config) { c.Refresh, c.PreAggregate = "sample:0.5", "on" },
 	} {
 		c := quick(t)
 		set(&c)

@@ -151,6 +151,16 @@ func (p Policy) Outlive() int64 {
 	return 0
 }
 
+// Outlasts tells whether a run that goes on needs what ranks know of rows: those that are
+// used in later epochs.
+func (p Policy) Outlasts() bool {
+	switch p.Name {
+	case NameAlways, NameNever, NameSample:
+		return false
+	}
+	return true
+}
+
 // Share is the part of all rows that travels in an epoch, in the mean of so many, and
 // whether that is just so: else it is to be expected, or of drift the most.
 func (p Policy) Share(epochs int) (share float64, exact bool) {

@@ -76,8 +76,12 @@ func (c *Config) checkRefresh() error {
 	if err != nil || c.Exact() {
 		return err
 	}
+	what := "--refresh=" + c.Refresh
+	if policy.Name == refresh.NameAlways {
+		what = "--ghost-gradients=" + c.GhostGradients
+	}
 	refuse := func(flag, value, remedy string) error {
-		return fault.New(fault.Usage, "train", "", "--refresh=%s with --%s=%s", c.Refresh, flag, value).Then("%s", remedy)
+		return fault.New(fault.Usage, "train", "", "%s with --%s=%s", what, flag, value).Then("%s", remedy)
 	}
 	switch list, _ := tune.Candidates(c.Codec); {
 	case c.Mode == "async":

@@ -8,7 +8,6 @@ import (
 
 	"siafu/graph/mapped"
 	"siafu/halo"
-	"siafu/halo/refresh"
 	"siafu/ranks/world"
 )
 
@@ -120,6 +119,5 @@ func (t *trainer) outlasts() bool {
 	if _, ok := t.training.ghosts.(halo.Portable); !ok {
 		return false
 	}
-	name := t.cfg.Ghosts().Name
-	return strings.HasSuffix(t.cfg.Codec, "+ef") || name != refresh.NameAlways && name != refresh.NameSample
+	return strings.HasSuffix(t.cfg.Codec, "+ef") || t.cfg.Ghosts().Outlasts()
 }

@@ -3,6 +3,7 @@ package forecast
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"siafu/graph/mapped"
 	"siafu/graph/partition"
@@ -182,7 +183,7 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	} else { // intervals share weights, and there is the sum of their gradients
 		m.add(weights, Array, w, w, w, size.Product(int64(count), max(own-w, 0)))
 	}
-	f.heap(m, p, count, async)
+	f.heap(m, rank, p, count, async)
 	if f.Servers == 0 && began && rank == 0 {
 		f.serve(m, f.Graph)
 	}
@@ -226,7 +227,7 @@ func (f *Forecast) Activations(vertices int64) (kept, again int64) {
 
 // heap is what a graph rank takes of Go's heap: estimates, since what is under way
 // at a time is left to chance, and codecs to contents.
-func (f *Forecast) heap(m *Memory, p partition.RankReport, count int, async bool) {
+func (f *Forecast) heap(m *Memory, rank int, p partition.RankReport, count int, async bool) {
 	w := floats(int64(f.Net.NumWeights()))
 	m.add(intervals, Heap, size.Product(int64(count), intervalBytes+intervalLayerBytes*int64(f.Net.Layers())))
 	m.add("best weights", Heap, w)
@@ -239,7 +240,32 @@ func (f *Forecast) heap(m *Memory, p partition.RankReport, count int, async bool
 		m.add("rows in messages", Heap, f.messages(p))
 	case f.Graph > 1:
 		m.add("encoded rows", Heap, f.encoded(p))
+		m.add("rows of ghosts for checkpoints", Heap, f.luggage(rank, p))
 	}
+}
+
+// luggage is what parts know of rows that later epochs use, while a checkpoint is made:
+// twice on each rank, and rank 0 gathers those of all, which are taken for alike.
+func (f *Forecast) luggage(rank int, p partition.RankReport) (bytes int64) {
+	policy, copies := f.Config.Ghosts(), int64(2)
+	if rank == 0 {
+		copies += int64(f.Graph)
+	}
+	for _, e := range f.Exchanges() {
+		in, out := p.Ghosts, p.SendRows
+		if e.Backward {
+			in, out = out, in
+		}
+		rows := int64(0)
+		if policy.Outlasts() {
+			rows = size.Product(2, in) // that stand, and that have come for later or have been sent last
+		}
+		if strings.HasSuffix(f.Codecs[0].Name(), "+ef") {
+			rows = size.Sum(rows, out)
+		}
+		bytes = size.Sum(bytes, floats(copies, rows, int64(e.Width)))
+	}
+	return bytes
 }
 
 // messages is rows on their way and arrived, in bounded asynchrony, twice over:

@@ -1,0 +1,436 @@
+package refresh_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"siafu/halo"
+	"siafu/halo/refresh"
+	"siafu/kernels"
+	"siafu/ranks/world"
+)
+
+// policies are what rows are to be in an epoch, from 1 on, by the definitions.
+var policies = map[string]definition{
+	"every:3": {
+		used:   func(e int, _ uint32) (int, float32) { return latest(e, 3, 1), 1 },
+		leaves: func(e int, _ uint32) bool { return e%3 == 1 }, once: true, oldest: 2,
+	},
+	"every:3,2": {
+		used:   func(e int, _ uint32) (int, float32) { return latest(e-2, 3, 1), 1 },
+		leaves: func(e int, _ uint32) bool { return e%3 == 1 }, once: true, lag: 2, oldest: 4,
+	},
+	"every:2,2": {
+		used:   func(e int, _ uint32) (int, float32) { return latest(e-2, 2, 1), 1 },
+		leaves: func(e int, _ uint32) bool { return e%2 == 1 }, once: true, lag: 2, oldest: 3,
+	},
+	"sample:0.5": {
+		used: func(e int, v uint32) (int, float32) {
+			if refresh.Drawn(seed, e, v, 0.5) {
+				return e, 2
+			}
+			return 0, 0
+		},
+		leaves: func(e int, v uint32) bool { return refresh.Drawn(seed, e, v, 0.5) },
+	},
+	"delay:3": {
+		used:   func(e int, v uint32) (int, float32) { return latest(e-3, 3, int(v%3)+1), 1 },
+		leaves: func(e int, v uint32) bool { return (e-1)%3 == int(v%3) }, lag: 3, oldest: 5,
+	},
+	"delay:0": {
+		used:   func(e int, _ uint32) (int, float32) { return e, 1 },
+		leaves: func(int, uint32) bool { return true },
+	},
+	"drift:0": {
+		used:   func(e int, _ uint32) (int, float32) { return e, 1 },
+		leaves: func(int, uint32) bool { return true }, framed: true,
+	},
+	"age:3,0.5": {
+		used: func(e int, _ uint32) (int, float32) {
+			from := latest(e, 3, 1)
+			return from, float32(math.Pow(0.5, float64(e-from)))
+		},
+		leaves: func(e int, _ uint32) bool { return e%3 == 1 }, once: true, ahead: 3, oldest: 2,
+	},
+}
+
+// definition is a policy written down a second time.
+type definition struct {
+	// used is of which epoch a vertex's rows are that an epoch uses, 0 for none, and
+	// how much they weigh.
+	used   func(epoch int, v uint32) (from int, weight float32)
+	leaves func(epoch int, v uint32) bool
+	once   bool // gradients are added in the epoch in which they are due, and not again
+	lag    int
+	ahead  int // rows leave in passes of their own before every so many epochs
+	oldest int // epochs that a row may be old
+	framed bool
+}
+
+const seed = 3
+
+// latest is the last epoch up to e that is first, or so many epochs later; 0: none.
+func latest(e, every, first int) int {
+	if e < first {
+		return 0
+	}
+	return e - (e-first)%every
+}
+
+// grads is of which epoch the gradients of a vertex are that an epoch adds, 0 for none.
+func (d *definition) grads(e int, v uint32) (int, float32) {
+	from, weight := d.used(e, v)
+	if d.once && from+d.lag != e {
+		return 0, 0
+	}
+	return from, weight
+}
+
+func (m *member) timed(t *testing.T, name string, shapes []halo.Shape) *refresh.Timed {
+	p, err := refresh.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return refresh.NewTimed(p, halo.HistoryOptions{
+		Shapes: shapes, Seed: seed, Comm: m, Plan: halo.NewPlan(m.shard), Codec: m.codec, Team: m.team, Ops: m.team, Arena: m.arena,
+	})
+}
+
+// Rows, their epochs, the gradients that come home and each byte that travels are those
+// of the definitions, also where a part goes on elsewhere in the middle.
+func TestTimed(t *testing.T) {
+	data := planted(t)
+	for name, d := range policies {
+		for _, rows := range []string{"none", "bf16", "s2", "bf16+zstd+ef"} {
+			t.Run(name+" "+rows, func(t *testing.T) {
+				together(t, data, rows, func(m *member) error { return m.goThroughTimed(t, name, &d) })
+			})
+		}
+	}
+}
+
+func (m *member) goThroughTimed(t *testing.T, name string, d *definition) error {
+	s := m.timed(t, name, shape())
+	for epoch := 1; epoch <= 9; epoch++ {
+		if epoch == 5 { // elsewhere
+			luggage, err := s.Pack()
+			if err == nil {
+				luggage, err = halo.DecodeLuggage(luggage.Encode(nil))
+			}
+			if err != nil {
+				return err
+			}
+			if err := s.Settle(); err != nil {
+				return err
+			}
+			if s = m.timed(t, name, shape()); s.Unpack(luggage) != nil {
+				return fmt.Errorf("what was packed cannot be unpacked")
+			}
+		}
+		if got, want := s.Ahead(epoch), d.ahead > 0 && (epoch-1)%d.ahead == 0; got != want {
+			return fmt.Errorf("a pass of its own before epoch %d: %t", epoch, got)
+		}
+		for l := range layers {
+			if err := m.forwardTimed(s, d, halo.Slot{Epoch: epoch, Layer: l, Ahead: true}); s.Ahead(epoch) && err != nil {
+				return err
+			}
+		}
+		for l := range layers {
+			if err := m.forwardTimed(s, d, halo.Slot{Epoch: epoch, Layer: l}); err != nil {
+				return err
+			}
+		}
+		if err := m.backwardTimed(s, d, epoch); err != nil {
+			return err
+		}
+		if err := m.counted(s.TakeStats(), d, epoch); err != nil {
+			return err
+		}
+	}
+	if err := s.Settle(); err != nil {
+		return err
+	}
+	if err := m.Barrier(); err != nil {
+		return err
+	}
+	if m, ok, err := m.TryRecv(world.Any, world.Any); ok || err != nil {
+		return fmt.Errorf("a message with tag %d is left, %v", m.Tag, err)
+	}
+	return nil
+}
+
+func (m *member) forwardTimed(s *refresh.Timed, d *definition, at halo.Slot) error {
+	if at.Ahead && !s.Ahead(at.Epoch) {
+		return nil
+	}
+	if err := pass(s, at, show(m.shard.Own, at.Epoch, at.Layer)); err != nil {
+		return err
+	}
+	if _, _, err := s.Take(at); err != nil {
+		return err
+	}
+	view, err := s.Want(at)
+	if err != nil {
+		return err
+	}
+	for i, v := range m.shard.Ghosts {
+		from, weight := d.used(at.Epoch, v)
+		if int(view.Epochs[i]) != from || from > 0 && at.Epoch-from > d.oldest {
+			return fmt.Errorf("epoch %d: ghost of vertex %d is said to be of epoch %d, want %d", at.Epoch, v, view.Epochs[i], from)
+		}
+		for k := range widths[at.Layer] {
+			want := float32(0)
+			if from > 0 {
+				want = weight * row(v, from, at.Layer, k)
+			}
+			if got := view.Rows.Host()[i*widths[at.Layer]+k]; got != want {
+				return fmt.Errorf("epoch %d layer %d: ghost of vertex %d has %v, want %v", at.Epoch, at.Layer, v, got, want)
+			}
+		}
+	}
+	return nil
+}
+
+// backwardTimed sends home what a vertex has in its layer, once for each rank that
+// holds it.
+func (m *member) backwardTimed(s *refresh.Timed, d *definition, epoch int) error {
+	const l = 1
+	w, at, n := widths[l], halo.Slot{Epoch: epoch, Layer: l, Backward: true}, m.shard.NumOwn()
+	room := s.Room(at)
+	if !room.IsNil() {
+		copy(room.Host(), show(m.shard.Ghosts, epoch, l).Host())
+	}
+	if err := pass(s, at, room); err != nil {
+		return err
+	}
+	got := kernels.HostMat(n, w, make([]float32, n*w))
+	if err := s.Add(m.team, at, got, 0, n); err != nil {
+		return err
+	}
+	want := make([]float32, n*w)
+	for _, i := range m.shard.SendRows {
+		v := m.shard.Own[i]
+		if from, weight := d.grads(epoch, v); from > 0 {
+			for k := range w {
+				want[int(i)*w+k] += weight * row(v, from, l, k)
+			}
+		}
+	}
+	for i, x := range got.Host() {
+		if x != want[i] {
+			return fmt.Errorf("epoch %d: the gradient of vertex %d is %v, want %v", epoch, m.shard.Own[i/w], x, want[i])
+		}
+	}
+	return nil
+}
+
+// counted compares what has travelled in an epoch with what the shard says that it must
+// be: rows of both layers to each rank, and gradients of one from there.
+func (m *member) counted(got halo.Stats, d *definition, epoch int) error {
+	var want halo.Stats
+	count := func(rows, width int) {
+		if rows == 0 {
+			return
+		}
+		want.RawBytes += int64(4 * rows * width)
+		want.Messages++
+		switch {
+		case m.codec.Name() == "bf16":
+			want.SentBytes += int64(32 + 2*rows*width)
+		case d.framed:
+			want.SentBytes += int64(32 + 4*rows*width)
+		default:
+			want.SentBytes += int64(4 * rows * width)
+		}
+	}
+	for q := range ranks {
+		sent, came := 0, 0
+		for _, i := range m.shard.SendRows[m.shard.SendStart[q]:m.shard.SendStart[q+1]] {
+			if d.leaves(epoch, m.shard.Own[i]) {
+				sent++
+			}
+		}
+		for _, v := range m.shard.Ghosts[m.shard.GhostStart[q]:m.shard.GhostStart[q+1]] {
+			if d.leaves(epoch, v) {
+				came++
+			}
+		}
+		count(sent, widths[0])
+		count(sent, widths[1])
+		count(came, widths[1])
+	}
+	fixed := m.codec.Name() == "none" || m.codec.Name() == "bf16"
+	if got.RawBytes != want.RawBytes || got.Messages != want.Messages || fixed && got.SentBytes != want.SentBytes {
+		return fmt.Errorf("epoch %d: %d bytes of rows have left as %d in %d messages, want %d as %d in %d",
+			epoch, got.RawBytes, got.SentBytes, got.Messages, want.RawBytes, want.SentBytes, want.Messages)
+	}
+	return nil
+}
+
+// What is smoothed is the moving average of what has come, beginning with zeros.
+func TestSmoothed(t *testing.T) {
+	data := planted(t)
+	for _, name := range []string{"previous:F0.5", "previous:G0.5", "previous:GF0.5"} {
+		t.Run(name, func(t *testing.T) {
+			together(t, data, "none", func(m *member) error {
+				const l = 1
+				s, w, n := m.timed(t, name, shape()[l:]), widths[l], m.shard.NumOwn()
+				p, _ := refresh.Parse(name)
+				average := func(v uint32, epoch, k int, smoothed bool) (x float32) {
+					if !smoothed && epoch > 1 {
+						return row(v, epoch-1, l, k)
+					}
+					for e := 2; e <= epoch; e++ {
+						x = x/2 + row(v, e-1, l, k)/2
+					}
+					return x
+				}
+				for epoch := 1; epoch <= 6; epoch++ {
+					at := halo.Slot{Epoch: epoch, Layer: l}
+					if err := pass(s, at, show(m.shard.Own, epoch, l)); err != nil {
+						return err
+					}
+					if _, _, err := s.Take(at); err != nil {
+						return err
+					}
+					view, _ := s.Want(at)
+					for i, v := range m.shard.Ghosts {
+						for k := range w {
+							if got, want := view.Rows.Host()[i*w+k], average(v, epoch, k, p.Rows); got != want {
+								return fmt.Errorf("epoch %d: ghost of vertex %d has %v, want %v", epoch, v, got, want)
+							}
+						}
+					}
+					at.Backward = true
+					copy(s.Room(at).Host(), show(m.shard.Ghosts, epoch, l).Host())
+					if err := pass(s, at, s.Room(at)); err != nil {
+						return err
+					}
+					got, want := kernels.HostMat(n, w, make([]float32, n*w)), make([]float32, n*w)
+					if err := s.Add(m.team, at, got, 0, n); err != nil {
+						return err
+					}
+					for _, i := range m.shard.SendRows {
+						for k := range w {
+							want[int(i)*w+k] += average(m.shard.Own[i], epoch, k, p.Grads)
+						}
+					}
+					for i, x := range got.Host() {
+						if x != want[i] {
+							return fmt.Errorf("epoch %d: the gradient of vertex %d is %v, want %v", epoch, m.shard.Own[i/w], x, want[i])
+						}
+					}
+				}
+				if err := s.Settle(); err != nil {
+					return err
+				}
+				return m.Barrier()
+			})
+		})
+	}
+}
+
+// A block leaves when it has moved by THETA since it left last, or K epochs ago; else a
+// message without rows says that it stays. What receivers use is what left last.
+func TestDrift(t *testing.T) {
+	data := planted(t)
+	const l, most = 0, 3
+	// By epoch: rows times this; from 1.12 to 1.3 they move by 16 %, else by less.
+	factors := []float32{0, 1, 1.02, 1.05, 1.12, 1.3, 1.3, 1.35, 1.4, 1.41}
+	leaves := []int{0, 1, 1, 1, 4, 5, 5, 5, 8, 8} // the epoch in which the rows left that are used
+	for _, rows := range []string{"none", "s2"} {
+		t.Run(rows, func(t *testing.T) {
+			together(t, data, rows, func(m *member) error {
+				s, w := m.timed(t, fmt.Sprintf("drift:0.1,%d", most), shape()[:1]), widths[l]
+				for epoch := 1; epoch < len(factors); epoch++ {
+					at, x := halo.Slot{Epoch: epoch, Layer: l}, show(m.shard.Own, 1, l)
+					for i := range x.Host() {
+						x.Host()[i] *= factors[epoch]
+					}
+					if err := pass(s, at, x); err != nil {
+						return err
+					}
+					if _, _, err := s.Take(at); err != nil {
+						return err
+					}
+					view, _ := s.Want(at)
+					for i, v := range m.shard.Ghosts {
+						for k := range w {
+							if got, want := view.Rows.Host()[i*w+k], factors[leaves[epoch]]*row(v, 1, l, k); got != want || int(view.Epochs[i]) != leaves[epoch] {
+								return fmt.Errorf("epoch %d: ghost of vertex %d has %v of epoch %d, want %v of %d", epoch, v, got, view.Epochs[i], want, leaves[epoch])
+							}
+						}
+						if age := epoch - int(view.Epochs[i]); age >= most {
+							return fmt.Errorf("epoch %d: a row is %d epochs old", epoch, age)
+						}
+					}
+					var raw, messages int64
+					for q := range ranks {
+						if n := m.shard.SendStart[q+1] - m.shard.SendStart[q]; n > 0 {
+							messages++
+							if leaves[epoch] == epoch {
+								raw += 4 * n * int64(w)
+							}
+						}
+					}
+					if got := s.TakeStats(); got.RawBytes != raw || got.Messages != messages || raw == 0 && got.SentBytes != 0 {
+						return fmt.Errorf("epoch %d: %d bytes of rows as %d in %d messages, want %d in %d", epoch, got.RawBytes, got.SentBytes, got.Messages, raw, messages)
+					}
+				}
+				return m.Barrier()
+			})
+		})
+	}
+}
+
+// A vertex that is not drawn has a score to which nobody attends, and one that is drawn
+// has its own row.
+func TestSampleOfAttention(t *testing.T) {
+	together(t, planted(t), "none", func(m *member) error {
+		const l = 0
+		s, w := m.timed(t, "sample:0.5", []halo.Shape{{Layer: l, Width: widths[l], Scores: 1}}), widths[l]
+		for epoch := 1; epoch <= 3; epoch++ {
+			at := halo.Slot{Epoch: epoch, Layer: l}
+			if err := pass(s, at, show(m.shard.Own, epoch, l)); err != nil {
+				return err
+			}
+			if _, _, err := s.Take(at); err != nil {
+				return err
+			}
+			view, _ := s.Want(at)
+			for i, v := range m.shard.Ghosts {
+				score := view.Rows.Host()[i*w+w-1]
+				if drawn := refresh.Drawn(seed, epoch, v, 0.5); drawn != (score == row(v, epoch, l, w-1)) || !drawn && math.Exp(0.01*float64(score)) != 0 {
+					return fmt.Errorf("epoch %d: the score of vertex %d is %v", epoch, v, score)
+				}
+			}
+		}
+		return m.Barrier()
+	})
+}
+
+// A sample has about as many vertices as its probability says, others in each epoch.
+func TestDrawn(t *testing.T) {
+	const n = 100_000
+	for _, p := range []float64{0.01, 0.5, 0.9} {
+		drawn, twice := 0, 0
+		for v := range uint32(n) {
+			if refresh.Drawn(1, 1, v, p) {
+				drawn++
+				if refresh.Drawn(1, 2, v, p) {
+					twice++
+				}
+			}
+		}
+		// Five deviations of a binomial distribution.
+		for _, c := range []struct {
+			got  int
+			want float64
+		}{{drawn, p}, {twice, p * p}} {
+			if math.Abs(float64(c.got)-n*c.want) > 5*math.Sqrt(n*c.want*(1-c.want)) {
+				t.Errorf("with probability %g %d of %d are drawn, want about %g", p, c.got, n, n*c.want)
+			}
+		}
+	}
+}
