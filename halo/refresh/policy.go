@@ -20,10 +20,11 @@ const (
 	NameDelay    = "delay"
 	NameDrift    = "drift"
 	NameAge      = "age"
+	NameAuto     = "auto" // of none of this package: epochs are those of always or of never
 )
 
 // Usage says what Parse takes.
-const Usage = "always, never, previous[:F|G|GF and a decay, as previous:GF0.95], every:N[,LAG], sample:P, delay:R, drift:THETA[,K] or age:N[,DECAY]"
+const Usage = "always, never, previous[:F|G|GF and a decay, as previous:GF0.95], every:N[,LAG], sample:P, delay:R, drift:THETA[,K], age:N[,DECAY] or auto"
 
 // Policy is a policy of refreshing ghosts, as --refresh names it.
 type Policy struct {
@@ -59,6 +60,7 @@ const mostEpochs, mostGroups = math.MaxInt32, 1 << 10
 var kinds = []kind{
 	{name: NameAlways},
 	{name: NameNever},
+	{name: NameAuto},
 	{name: NamePrevious, params: []parameter{{
 		"F, G or GF and a decay from 0 to below 1, as F0.95", (*Policy).setSmoothing, (*Policy).smoothing}}},
 	{name: NameEvery, least: 1, params: []parameter{

@@ -46,8 +46,8 @@ func NewPhases(first, last int, over bool) *Phases {
 // Alone tells whether the epoch to come trains without ghosts.
 func (p *Phases) Alone() bool { return p.alone }
 
-// Over tells whether all epochs to come are exact.
-func (p *Phases) Over() bool { return p.decided && !p.alone }
+// Over tells whether all epochs to come are exact. Those of nil are none of its.
+func (p *Phases) Over() bool { return p != nil && p.decided && !p.alone }
 
 // Ended takes the seconds of an epoch on this rank. due tells, the same on all ranks,
 // whether they are now to agree on the largest of both medians and call Agreed.
