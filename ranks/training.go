@@ -26,7 +26,7 @@ func (r *run) train(weights []float32) error {
 // trainFrom trains synchronously from an epoch on. Collective over the graph
 // ranks.
 func (r *run) trainFrom(epoch int, source params.Source, h *stopping.History) error {
-	r.engine.Own = r.own
+	r.engine.Own, r.engine.Exact = r.own, r.from.Switched
 	r.engine.Rows, r.from.rows = r.from.rows, nil
 	if err := r.engine.Train(epoch, source, h, r.newSaver()); err != nil {
 		return err

@@ -33,6 +33,11 @@ func (b *bench) flags(c cell, s System, more ...string) []string {
 	return append(append(list, s.Flags...), more...)
 }
 
+// systemsOf are those of a list that train a network.
+func systemsOf(list []System, model string) []System {
+	return slices.DeleteFunc(slices.Clone(list), func(s System) bool { return len(s.Networks) > 0 && !slices.Contains(s.Networks, model) })
+}
+
 // members is how many ranks a system needs for a cell's graph ranks.
 func (c cell) members(s System) int { return c.ranks + s.Servers }
 
@@ -118,14 +123,17 @@ func meanStd(x []float64) (mean, std float64) {
 	return mean, math.Sqrt(std)
 }
 
-// epochsTo is in which epoch a training first had a validation accuracy, in percent;
-// +Inf for never.
+// epochsTo is after how many epochs a training first had a validation accuracy, in
+// percent; +Inf for never. An epoch's line tells of the weights that it starts from.
 func epochsTo(r *Result, target float64) float64 {
 	k := slices.IndexFunc(r.Epochs, func(e runfolder.Epoch) bool { return e.ValAcc != nil && 100**e.ValAcc >= target })
-	if k < 0 {
-		return math.Inf(1)
+	switch {
+	case k >= 0:
+		return float64(k)
+	case 100*r.Summary.FinalValAcc >= target:
+		return float64(len(r.Epochs))
 	}
-	return float64(k + 1)
+	return math.Inf(1)
 }
 
 // reaching is the mean of epochs and of seconds to a target over trainings that take

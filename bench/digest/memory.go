@@ -13,12 +13,12 @@ import (
 func (b *bench) table4(ctx context.Context, t io.Writer) error {
 	head(t, "graph", "ranks", "system", "peak MB of a rank", "to exact-wait", "arrays MB")
 	for _, c := range b.cells(b.Models[:1]) {
-		times, err := b.times(ctx, c, b.systems, b.rates[0])
+		times, err := b.times(ctx, c, systemsOf(b.systems, c.model), b.rates[0])
 		if err != nil {
 			return err
 		}
 		base := math.NaN()
-		for k, s := range b.systems {
+		for k, s := range systemsOf(b.systems, c.model) {
 			peak, arrays := memory(times[s.Name])
 			if k == 0 {
 				base = peak

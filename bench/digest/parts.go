@@ -147,13 +147,13 @@ func plusMinus(x []float64) string {
 func (b *bench) table1(ctx context.Context, t io.Writer) error {
 	head(t, "graph", "network", "ranks", "system", "validation F1", "test F1", "s/epoch", "speed-up", "MB/epoch", "epochs to target", "seconds to target")
 	for _, c := range b.cells(b.Models) {
-		times, err := b.times(ctx, c, b.systems, b.rates[0])
+		times, err := b.times(ctx, c, systemsOf(b.systems, c.model), b.rates[0])
 		if err != nil {
 			return err
 		}
 		base := perEpoch(times[b.systems[0].Name], seconds)
 		target := math.NaN()
-		for k, s := range b.systems {
+		for k, s := range systemsOf(b.systems, c.model) {
 			list, err := b.accuracy(ctx, c, s)
 			if err != nil {
 				return err
@@ -208,12 +208,12 @@ func (b *bench) curves(ctx context.Context, t io.Writer, name, model string) err
 	}
 	head(t, columns...)
 	for _, c := range b.cells([]string{model}) {
-		times, err := b.times(ctx, c, b.systems, b.rates[0])
+		times, err := b.times(ctx, c, systemsOf(b.systems, c.model), b.rates[0])
 		if err != nil {
 			return err
 		}
 		whole := perEpoch(times[b.systems[0].Name], seconds) * float64(b.Epochs)
-		for _, s := range b.systems {
+		for _, s := range systemsOf(b.systems, c.model) {
 			list, err := b.accuracy(ctx, c, s)
 			if err != nil {
 				return err

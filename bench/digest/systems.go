@@ -11,11 +11,13 @@ import (
 type System struct {
 	Name  string
 	Flags []string // of train, behind those of the bench
-	// Timely says that accuracy depends on who is how fast, so that only whole runs
-	// over the link show it.
+	// Timely says that accuracy depends on who is how fast, or time on the epoch, so that
+	// only whole runs over the link show it.
 	Timely  bool
 	Servers int // that it cannot do without
-	Source  string
+	// Networks are those that it trains; empty: all.
+	Networks []string
+	Source   string
 }
 
 func system(name, flags, source string) System {
@@ -26,15 +28,21 @@ func system(name, flags, source string) System {
 // beside: exact, waiting for every exchange, as DGL's distributed training without
 // sampling is.
 func Systems() []System {
-	async := system("DIGEST-A", "--asynchronous --refresh every:10", "DIGEST §3.2")
+	async := system("DIGEST-A", "--mode free --refresh every:10", "DIGEST §3.2")
 	async.Timely, async.Servers = true, 1
+	auto := system("auto", "--refresh auto", "siafu's choice, by what exchanges take")
+	auto.Timely = true
+	clusters := system("GNNAutoScale", "--batch history:8", "Fey et al., ICML'21")
+	clusters.Networks = []string{"gcn", "sage", "gin"}
+	variates := system("VR-GCN", "--batch variates:8,2", "Chen et al., ICML'18")
+	variates.Networks = []string{"gcn"}
 	return []System{
 		system("exact-wait", "--refresh always --mode nopipe", "what DGL does"),
 		system("exact", "--refresh always", "exchange behind computation"),
 		system("DIGEST", "--refresh every:10", "DIGEST, algorithm 1, N = 10; ghosts' gradients travel with their rows"),
-		system("DIGEST-rows", "--refresh every:10 --ghost-gradients no", "DIGEST, algorithm 1, to the letter"),
+		system("DIGEST-rows", "--refresh every:10,9 --ghost-gradients no --local-epochs 1", "DIGEST, algorithm 1, to the letter"),
 		async,
-		system("LLCG", "--refresh never --local-epochs 4 --server-correction 1", "Ramezani et al., ICLR'22"),
+		system("LLCG", "--refresh never --local-epochs 4 --server-correction 1 --correction-batch 2000", "Ramezani et al., ICLR'22"),
 		system("PipeGCN", "--refresh previous", "Wan et al., ICLR'22"),
 		system("PipeGCN-GF", "--refresh previous:GF0.95", "the same, both smoothed"),
 		system("BNS-GCN", "--refresh sample:0.1", "Wan et al., MLSys'22"),
@@ -42,8 +50,10 @@ func Systems() []System {
 		system("SANCUS", "--refresh drift:0.05", "Peng et al., VLDB'22"),
 		system("REST", "--refresh age:5", "Xue et al. 2024"),
 		system("PipeQS", "--refresh previous --codec int8", "quantised and stale"),
-		system("GNNAutoScale", "--batch history:8", "Fey et al., ICML'21"),
+		clusters,
+		variates,
 		system("partition-only", "--refresh never", "no exchange"),
+		auto,
 	}
 }
 

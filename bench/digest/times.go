@@ -19,7 +19,7 @@ func (b *bench) figure4(ctx context.Context, t io.Writer) error {
 	}
 	head(t, columns...)
 	for _, c := range b.cells(b.Models[:1]) {
-		times, err := b.times(ctx, c, b.systems, b.rates[0])
+		times, err := b.times(ctx, c, systemsOf(b.systems, c.model), b.rates[0])
 		if err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (b *bench) links(ctx context.Context, t io.Writer) error {
 	for _, c := range b.cells(b.Models[:1]) {
 		fastest, least := make([]string, len(b.rates)), make([]float64, len(b.rates))
 		target := math.NaN()
-		for k, s := range b.systems {
+		for k, s := range systemsOf(b.systems, c.model) {
 			list, err := b.accuracy(ctx, c, s)
 			if err != nil {
 				return err

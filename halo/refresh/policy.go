@@ -20,10 +20,11 @@ const (
 	NameDelay    = "delay"
 	NameDrift    = "drift"
 	NameAge      = "age"
+	NameAuto     = "auto" // of none of this package: epochs are those of always or of never
 )
 
 // Usage says what Parse takes.
-const Usage = "always, never, previous[:F|G|GF and a decay, as previous:GF0.95], every:N[,LAG], sample:P, delay:R, drift:THETA[,K] or age:N[,DECAY]"
+const Usage = "always, never, previous[:F|G|GF and a decay, as previous:GF0.95], every:N[,LAG], sample:P, delay:R, drift:THETA[,K], age:N[,DECAY] or auto"
 
 // Policy is a policy of refreshing ghosts, as --refresh names it.
 type Policy struct {
@@ -60,6 +61,7 @@ const mostEpochs, mostGroups = math.MaxInt32, 64
 var kinds = []kind{
 	{name: NameAlways},
 	{name: NameNever},
+	{name: NameAuto},
 	{name: NamePrevious, form: "previous:WHICHDECAY", params: []parameter{{
 		"WHICH F, G or GF and DECAY from 0 to below 1, as in previous:F0.95", (*Policy).setSmoothing, (*Policy).smoothing}}},
 	{name: NameEvery, form: "every:N[,LAG]", least: 1, params: []parameter{
@@ -156,7 +158,7 @@ func (p Policy) Outlive() int64 {
 // used in later epochs.
 func (p Policy) Outlasts() bool {
 	switch p.Name {
-	case NameAlways, NameNever, NameSample:
+	case NameAlways, NameNever, NameAuto, NameSample:
 		return false
 	}
 	return true
@@ -175,7 +177,7 @@ func (p Policy) Share(epochs int) (share float64, exact bool) {
 		return p.Value, p.Value == 1
 	case NameDelay:
 		return 1 / float64(max(p.Epochs, 1)), p.Epochs <= 1
-	case NameDrift:
+	case NameDrift, NameAuto:
 		return 1, false
 	}
 	return 1, true

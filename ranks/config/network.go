@@ -1,6 +1,8 @@
 package config
 
 import (
+	"strconv"
+
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/halo/codec"
@@ -73,7 +75,7 @@ func (c *Config) Exact() bool { return c.Ghosts().Name == refresh.NameAlways && 
 // of the epoch.
 func (c *Config) checkRefresh() error {
 	policy, err := refresh.Parse(c.Refresh)
-	if err == nil && c.MeasureStaleness > 0 && (c.Exact() || c.Tensor == TensorLambda) {
+	if err == nil && c.MeasureStaleness > 0 && (c.Exact() || policy.Name == refresh.NameAuto || c.Tensor == TensorLambda) {
 		return fault.New(fault.Usage, "train", "", "--measure-staleness=%d with --refresh=%s --tensor=%s", c.MeasureStaleness, c.Refresh, c.Tensor).
 			Then("leave --measure-staleness out: it needs ghosts that may be stale, and tasks that run on the ranks")
 	}
@@ -94,6 +96,10 @@ func (c *Config) checkRefresh() error {
 		return refuse("mode", c.Mode, "choose one of the two: intervals in bounded asynchrony use the newest rows that have come")
 	case policy.Name == refresh.NameSample && c.PreAggregate == "on":
 		return refuse("pre-aggregate", c.PreAggregate, "leave --pre-aggregate out: a vertex is drawn by itself, and a sum has many")
+	case policy.Name == refresh.NameAuto && c.LocalEpochs > 0:
+		return refuse("local-epochs", strconv.Itoa(c.LocalEpochs), "choose one of the two: either decides when ranks train alone")
+	case policy.Name == refresh.NameAuto && !c.Returns():
+		return refuse("ghost-gradients", c.GhostGradients, "leave --ghost-gradients out: epochs with ghosts are exact")
 	case list != nil:
 		return refuse("codec", c.Codec, "name the codec: nobody waits for rows, so that epochs do not show which one is fastest")
 	case c.Alone() && c.CacheInput == "on":

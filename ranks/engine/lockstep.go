@@ -24,6 +24,8 @@ type lockstep struct {
 	store     *model.Store     // of all values of the intervals
 	*route                     // of the pass under way
 	training  *route
+	own       *route         // that of training where it is not exact; nil: it always is
+	phased    bool           // some epochs go along own, others are exact
 	exact     *route         // of evaluations; that of training, where this is exact too
 	exchange  *halo.Exchange // of the exact route, nil where there is no other rank
 	adder     kernels.Ops    // of update

@@ -40,6 +40,7 @@ type Rank struct {
 	Views     Views  // nil where there is one view, the first and last
 	Own       Own    // that this part goes on with, where the run does; set before Train
 	Rows      []byte // on rank 0: Snapshot.Rows that the run goes on with, if it does
+	Exact     bool   // of --refresh auto: the run goes on behind its epochs without ghosts; set before Train
 }
 
 // Reporter takes what there is to say of a run while it trains. Rank 0's tells
@@ -75,7 +76,7 @@ type Snapshot struct {
 	Slots    [][]float32 // the optimiser's state
 	History  *stopping.History
 	Parts    []Own  // of all parts, on rank 0; nil where none knows more than the others
-	Switched bool   // bounded asynchrony has ended
+	Switched bool   // bounded asynchrony has ended, or the epochs without ghosts of --refresh auto
 	Rows     []byte // the history of representations of all ranks, nil where there is none
 }
 

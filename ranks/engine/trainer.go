@@ -18,6 +18,7 @@ import (
 	"siafu/ranks/signals"
 	"siafu/ranks/stopping"
 	"siafu/ranks/trace"
+	"siafu/ranks/tune"
 	"siafu/ranks/world"
 )
 
@@ -42,6 +43,7 @@ type trainer struct {
 	asked      signals.Request // of any rank, in the epoch under way: the same on all graph ranks
 	stopped    bool            // the run was asked to stop, and has saved, or the view ends
 	views      Views           // nil where there is one view
+	phases     *tune.Phases    // nil: all epochs train along one route
 	batches    *batches        // nil where an epoch is one pass over all vertices
 	correction *correction     // nil without corrections
 	replaced   bool            // a rank wants another view, after the epoch under way: the same on all graph ranks
@@ -64,6 +66,7 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 	}
 	t.history, t.saver, t.views = h, s, e.Views
 	t.reserve()
+	t.beginPhases(e, first)
 	defer e.explain(t.during, nil, e.World, e.Peers)()
 	e.beginTuning(t.lockstep, first)
 	if err := t.unpack(e.Own); err != nil {
@@ -145,6 +148,7 @@ func (t *trainer) train(first int) error {
 		}
 		line := runfolder.Epoch{Epoch: epoch}
 		closing := epoch > t.cfg.Epochs
+		t.chooseRoute()
 		ready := false // the training pass has run already
 		if closing || t.cfg.Evaluates(epoch) {
 			var err error
@@ -154,6 +158,7 @@ func (t *trainer) train(first int) error {
 			if t.ends(line, closing) {
 				return t.source.Leave()
 			}
+			t.evaluated(*line.ValAcc)
 		}
 		if err := t.measure(&line); err != nil {
 			return err
@@ -164,11 +169,14 @@ func (t *trainer) train(first int) error {
 		if t.history.Diverges(&line, t.flat, false) {
 			continue
 		}
-		line.Seconds, line.Codec = time.Since(start).Seconds()-line.EvalSeconds, t.tuning.name()
+		line.Seconds, line.Codec, line.Refresh = time.Since(start).Seconds()-line.EvalSeconds, t.tuning.name(), t.phase()
 		if err := t.report(line); err != nil {
 			return err
 		}
 		if err := t.tuning.after(line.Seconds); err != nil {
+			return err
+		}
+		if err := t.trained(line.Seconds); err != nil {
 			return err
 		}
 	}
@@ -182,6 +190,9 @@ func (t *trainer) ends(line runfolder.Epoch, closing bool) bool {
 		return true
 	}
 	h.StoppedBy = h.Observe(line, t.flat)
+	if h.StoppedBy == stopping.ByPatience && t.finishAlone() {
+		h.Wait(line.Epoch)
+	}
 	return h.Ended()
 }
 
@@ -223,7 +234,7 @@ func (t *trainer) save(epoch int) error {
 		if err != nil {
 			return err
 		}
-		t.saver.Save(Snapshot{epoch - 1, t.flat, slots, t.history, parts, t.cfg.Mode == "async", rows}, stop)
+		t.saver.Save(Snapshot{epoch - 1, t.flat, slots, t.history, parts, t.cfg.Mode == "async" || t.phases.Over(), rows}, stop)
 	}
 	t.source.Saved()
 	t.saver.Served(time.Since(began))

@@ -56,8 +56,8 @@ func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
 		Shapes: s.shapes(&way), Seed: e.Config.Seed, Comm: e.Peers, Plan: way.graph.Plan, Codec: e.Codecs[0], Team: e.packers, Ops: s.adder, Arena: a,
 	}
 	switch {
-	case policy.Name == refresh.NameNever:
-		o.Alone, o.Forward = true, false
+	case policy.Name == refresh.NameNever || policy.Name == refresh.NameAuto:
+		o.Alone, o.Forward, o.Reduction = true, false, nil
 		way.graph, way.ghosts = graphwork.New(s.store, e.Shard, o, s.adder, a), nil
 	case policy.Name == refresh.NameAlways: // the exchange is that of evaluations
 	case policy.Name == refresh.NamePrevious && !policy.Rows && !policy.Grads:
@@ -68,7 +68,8 @@ func (s *lockstep) refresh(e *Engine, o graphwork.Options, a *mapped.Arena) {
 	if way.ghosts == nil || way.keeps {
 		a.Fill(func() { s.build(&way, e.Config.Mode == "nopipe") })
 	}
-	s.route, s.training = &way, &way
+	s.route, s.training, s.own = &way, &way, &way
+	s.phased = policy.Name == refresh.NameAuto
 }
 
 // returns tells whether gradients of ghosts go home along the route.
@@ -83,13 +84,18 @@ func (s *lockstep) shapes(r *route) []halo.Shape {
 	return list
 }
 
-// reserve makes the room for what codecs lose of the rows of training.
+// reserve makes the room for what codecs lose of the rows of training. With phases
+// exact epochs train, too.
 func (s *lockstep) reserve() {
-	if s.training.ghosts == nil {
+	way := s.training
+	if s.phased {
+		way = s.exact
+	}
+	if way.ghosts == nil {
 		return
 	}
-	for _, l := range s.shapes(s.training) {
-		s.training.ghosts.Reserve(l)
+	for _, l := range s.shapes(way) {
+		way.ghosts.Reserve(l)
 	}
 }
 

@@ -35,7 +35,7 @@ func (t *trainer) keep(epoch int) error {
 	if t.views == nil || epoch > t.cfg.Epochs || !t.cfg.Shared(epoch) {
 		return nil
 	}
-	s := Snapshot{Epoch: epoch - 1, Weights: t.flat, History: t.history, Switched: t.cfg.Mode == "async"}
+	s := Snapshot{Epoch: epoch - 1, Weights: t.flat, History: t.history, Switched: t.cfg.Mode == "async" || t.phases.Over()}
 	if t.comm.Rank() == 0 {
 		var err error
 		if s.Slots, err = t.source.State(); err != nil {

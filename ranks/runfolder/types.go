@@ -13,13 +13,14 @@ type Epoch struct {
 	TrainAcc          *float64           `json:"train_acc,omitempty"`
 	ValAcc            *float64           `json:"val_acc,omitempty"`
 	TestAcc           *float64           `json:"test_acc,omitempty"`
-	Codec             string             `json:"codec,omitempty"` // that was being tried or had been chosen, where the choice is automatic
-	Seconds           float64            `json:"seconds"`         // without evaluation
-	Time              time.Time          `json:"time,omitzero"`   // when the line was written
-	Elapsed           float64            `json:"elapsed"`         // seconds of the run up to then, its parts before a checkpoint included
-	EvalSeconds       float64            `json:"eval_seconds"`    // of a separate forward pass, and of measurements
-	TaskSeconds       map[string]float64 `json:"task_seconds"`    // by task, the mean over a rank's workers, the slowest rank's
-	WaitSeconds       float64            `json:"wait_seconds"`    // without a task, waiting for others; the same
+	Codec             string             `json:"codec,omitempty"`   // that was being tried or had been chosen, where the choice is automatic
+	Refresh           string             `json:"refresh,omitempty"` // always or never, where the choice is automatic
+	Seconds           float64            `json:"seconds"`           // without evaluation
+	Time              time.Time          `json:"time,omitzero"`     // when the line was written
+	Elapsed           float64            `json:"elapsed"`           // seconds of the run up to then, its parts before a checkpoint included
+	EvalSeconds       float64            `json:"eval_seconds"`      // of a separate forward pass, and of measurements
+	TaskSeconds       map[string]float64 `json:"task_seconds"`      // by task, the mean over a rank's workers, the slowest rank's
+	WaitSeconds       float64            `json:"wait_seconds"`      // without a task, waiting for others; the same
 	GhostBytesRaw     int64              `json:"ghost_bytes_raw"`
 	GhostBytesSent    int64              `json:"ghost_bytes_sent"`
 	Staleness         *Staleness         `json:"staleness,omitempty"` // where it was measured

@@ -79,6 +79,9 @@ func (h *History) Resume(best []float32, bestLine, last runfolder.Epoch, record 
 // Ended tells whether the run has come to its end.
 func (h *History) Ended() bool { return h.StoppedBy != GoesOn }
 
+// Wait has patience begin anew with an epoch, and the run go on that it would have ended.
+func (h *History) Wait(epoch int) { h.StoppedBy, h.Record.epoch = GoesOn, epoch }
+
 // recordOf is that of a single line.
 func recordOf(line runfolder.Epoch) Record {
 	return Record{*line.ValAcc, lossOf(line), line.Epoch}

@@ -1,0 +1,76 @@
+package ranks
+
+import (
+	"slices"
+	"testing"
+)
+
+// phased is a run of --refresh auto whose exchanges take long.
+func phased(t *testing.T, model string) Config {
+	c := saving(t, "off")
+	c.Model, c.Ranks, c.Servers, c.Refresh, c.Delay, c.Epochs = model, 3, 0, "auto", "*:20ms:1", 25
+	c.InputDropout = 0.2 // both layers gather in every epoch, as with --refresh never
+	return c
+}
+
+// phasesOf are the epochs without ghosts.
+func phasesOf(t *testing.T, r trained) (alone []int) {
+	t.Helper()
+	for _, e := range r.Epochs {
+		switch {
+		case e.Refresh == "never":
+			alone = append(alone, e.Epoch)
+		case e.Refresh != "always":
+			t.Errorf("epoch %d has refresh %q", e.Epoch, e.Refresh)
+		}
+		if (e.GhostBytesRaw == 0) != (e.Refresh == "never") {
+			t.Errorf("epoch %d with refresh %s has sent %d bytes of rows", e.Epoch, e.Refresh, e.GhostBytesRaw)
+		}
+	}
+	return alone
+}
+
+// Where exchanges take long, ranks train alone but in a trial, until 60 % of the epochs
+// have gone, and exactly from then on. What they do alone is what --refresh never does,
+// to the bit.
+func TestRefreshAuto(t *testing.T) {
+	data := generated(t, true)
+	for _, model := range []string{"gcn", "gat", "sage"} {
+		t.Run(model, func(t *testing.T) {
+			c := phased(t, model)
+			got := train(t, c, data)
+			alone := phasesOf(t, got)
+			if !slices.Equal(alone, []int{1, 2, 3, 4, 9, 10, 11, 12, 13, 14, 15}) {
+				t.Errorf("alone in epochs %v", alone)
+			}
+			c.Refresh, c.Out = "never", c.Out+"-never"
+			never := train(t, c, data)
+			for k := range 5 { // the fifth is the loss before the first exact epoch's step
+				if k < 4 && got.Epochs[k].Loss != never.Epochs[k].Loss {
+					t.Errorf("epoch %d has loss %v, alone %v", k+1, got.Epochs[k].Loss, never.Epochs[k].Loss)
+				}
+			}
+			if got.Epochs[24].Loss == never.Epochs[24].Loss {
+				t.Error("exact epochs change nothing")
+			}
+		})
+	}
+}
+
+// Behind its epochs alone a run goes on exactly, and patience does not end it before.
+func TestRefreshAutoGoesOn(t *testing.T) {
+	data := generated(t, true)
+	c := phased(t, "gcn")
+	c.Epochs, c.CheckpointEvery = 20, "20e"
+	train(t, c, data)
+	c.Epochs, c.Resume = 24, "auto"
+	if alone := phasesOf(t, train(t, c, data)); slices.Max(alone) > 12 {
+		t.Errorf("alone in epochs %v", alone)
+	}
+	c = phased(t, "gcn")
+	c.LR, c.Patience, c.Epochs = 1e-9, 3, 40 // nothing is learnt
+	got := train(t, c, data)
+	if alone := phasesOf(t, got); got.Summary.StoppedBy != "patience" || len(got.Epochs) != 6 || len(alone) != 3 {
+		t.Errorf("stopped by %s after %d epochs, alone in %v", got.Summary.StoppedBy, len(got.Epochs), alone)
+	}
+}

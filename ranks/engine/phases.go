@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"siafu/halo/refresh"
+	"siafu/ranks/tune"
+	"siafu/ranks/world"
+)
+
+// With --refresh auto epochs go along one of two routes: that of evaluations, which is
+// exact, or one without ghosts. tune.Phases chooses; it sees the same on all ranks.
+
+// beginPhases begins to choose for the epochs from first on, if there are two routes.
+func (t *trainer) beginPhases(e *Engine, first int) {
+	if t.phased {
+		t.phases = tune.NewPhases(first, e.Config.Epochs, e.Exact)
+	}
+}
+
+// chooseRoute is before an epoch and its evaluation.
+func (t *trainer) chooseRoute() {
+	if t.phases == nil {
+		return
+	}
+	if t.training = t.exact; t.phases.Alone() {
+		t.training = t.own
+	}
+}
+
+// evaluated takes the validation accuracy before an epoch is trained, which may end the
+// epochs without ghosts.
+func (t *trainer) evaluated(accuracy float64) {
+	if t.phases != nil {
+		t.phases.Evaluated(accuracy)
+		t.chooseRoute()
+	}
+}
+
+// finishAlone ends the epochs without ghosts. It tells whether that changes anything.
+func (t *trainer) finishAlone() bool { return t.phases != nil && t.phases.Finish() }
+
+// phase is what an epoch has trained with, "" where there is nothing to choose.
+func (t *trainer) phase() string {
+	switch {
+	case t.phases == nil:
+		return ""
+	case t.training == t.exact:
+		return refresh.NameAlways
+	}
+	return refresh.NameNever
+}
+
+// trained takes the seconds of an epoch that has ended. Collective over the graph ranks.
+func (t *trainer) trained(seconds float64) error {
+	if t.phases == nil {
+		return nil
+	}
+	medians, due := t.phases.Ended(seconds)
+	if !due {
+		return nil
+	}
+	if err := world.MaxFloat64s(t.comm, medians[:]); err != nil {
+		return err
+	}
+	t.reporter.Note(t.phases.Agreed(medians) + "\n")
+	return nil
+}
