@@ -12,8 +12,12 @@ import (
 )
 
 // hostReaders are the files that may take a matrix for memory of the host's
-// (Mat.Host), because they have asked whether it is.
-var hostReaders = []string{"halo/exchange.go", "halo/batch.go", "halo/refresh/series.go", "halo/staged.go"}
+// (Mat.Host), because they have asked whether it is, or run only where it is: the two
+// sides of tensor work on GPUs beside graph work here, and samples of mini-batches.
+var hostReaders = []string{
+	"halo/exchange.go", "halo/batch.go", "halo/refresh/series.go", "halo/staged.go",
+	"kernels/model/twin.go", "ranks/tensor/device.go", "halo/history/variates.go",
+}
 
 // Layers, gathers, exchanges and all else of a run compute with kernels.Ops and
 // read matrices through it. Kernels are methods of Team, which is one: none is a
