@@ -119,6 +119,15 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// Accuracy alone needs no trainings over links.
+func TestAccuracy(t *testing.T) {
+	m := two()
+	text := compare(t, m, "accuracy", nil)
+	if !strings.Contains(text, "g gcn 4 DIGEST 79.80 ± 0.00 79.80 ± 0.00 2.00") || slices.ContainsFunc(m.trials, func(t Trial) bool { return t.Rate > 0 }) {
+		t.Error(text)
+	}
+}
+
 // A target that is not reached is said, and no such system is the fastest.
 func TestNever(t *testing.T) {
 	m := two()
