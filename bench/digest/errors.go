@@ -10,11 +10,12 @@ import (
 	"siafu/ranks/runfolder"
 )
 
-// measuredEvery is how often staleness is measured, in epochs.
-const measuredEvery = 5
+// measuredEvery is how often staleness is measured, in epochs: no divisor of the periods
+// in which rows are refreshed.
+const measuredEvery = 3
 
 // when are the columns of figure 10: epochs in which it is.
-var when = []int{1, 6, 11, 21, 51, 96}
+var when = []int{1, 4, 10, 19, 40, 58, 97}
 
 // figure10 has the error of the gradient and, behind it, the relative staleness of the
 // layer where that is greatest, as training goes on.

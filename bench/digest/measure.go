@@ -83,7 +83,7 @@ func (b *bench) times(ctx context.Context, c cell, systems []System, rate float6
 				continue
 			}
 			r, err := b.archive.get(ctx, Trial{Data: c.graph.Data, Ranks: c.members(s), Rate: rate, Turn: turn,
-				Flags: b.flags(c, s, append([]string{"--epochs", strconv.Itoa(b.Timed), "--eval-every", "0"}, more...)...)})
+				Flags: b.flags(c, s, append([]string{"--epochs", strconv.Itoa(max(b.Timed, s.Period+1)), "--eval-every", "0"}, more...)...)})
 			if err != nil {
 				return nil, err
 			}

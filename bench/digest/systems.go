@@ -15,6 +15,7 @@ type System struct {
 	// only whole runs over the link show it.
 	Timely  bool
 	Servers int // that it cannot do without
+	Period  int // epochs in which all that it does comes up once; 0: 10 or fewer
 	// Networks are those that it trains; empty: all.
 	Networks []string
 	Source   string

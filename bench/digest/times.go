@@ -70,7 +70,9 @@ func (b *bench) only(names ...string) []System {
 func (b *bench) figure6(ctx context.Context, t io.Writer) error {
 	var list []System
 	for _, n := range []int{1, 2, 5, 10, 20} {
-		list = append(list, system(fmt.Sprintf("N = %d", n), fmt.Sprintf("--refresh every:%d", n), ""))
+		s := system(fmt.Sprintf("N = %d", n), fmt.Sprintf("--refresh every:%d", n), "")
+		s.Period = n
+		list = append(list, s)
 	}
 	return b.beside(ctx, t, list)
 }
