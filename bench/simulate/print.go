@@ -23,7 +23,8 @@ func (o *Options) print(w io.Writer, p *past, c *Cluster, m Modelled) error {
 		return err
 	}
 	recorded := mean(was).Span
-	fmt.Fprintf(w, "\nmodelled to recorded: %.3f (recorded by the run's own clock: %.6f s/epoch)\n\n", mean(m.Ranks).Span/recorded, p.seconds)
+	fmt.Fprintf(w, "\nmodelled to recorded: %.3f; recorded by the run's own clock: %.6f s/epoch; those who waited for rows went on %.0f us after the last were sent\n\n",
+		mean(m.Ranks).Span/recorded, p.seconds, 1e6*p.Arrival)
 	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "rank\tmodelled: waits for rows\tfor weights, sums\tidle\trecorded: idle\t")
 	for r, u := range m.Ranks {

@@ -20,6 +20,7 @@ type Recording struct {
 	First   bool    // the first epoch is left out
 	Servers int
 	Server  float64 // seconds that a server works for an epoch
+	Arrival float64 // seconds from when rows had been sent to when those who waited went on
 }
 
 // Rank is a graph rank: its tasks, and how long they took.
@@ -103,6 +104,7 @@ func Record(f *trace.File, path string) (*Recording, error) {
 		return nil, fault.New(fault.Data, op, path, "no epoch is there from its first task to its last on every graph rank").
 			Then("record 2 epochs or more")
 	}
+	r.Arrival = arrival(graph, r.Epochs)
 	for n, list := range graph {
 		rank, err := r.rank(list)
 		if err != nil {
