@@ -20,6 +20,7 @@ type past struct {
 	counts  []Counts  // by graph rank
 	bytes   []float64 // by layer: of a row of a ghost, as it travelled
 	weights float64   // bytes
+	sent    float64   // bytes of rows in an epoch
 	seconds float64   // of an epoch, by metrics.jsonl, the mean over the recorded ones
 	name    string
 }
@@ -71,26 +72,28 @@ func (o *Options) read() (*past, error) {
 
 // measure takes the seconds and bytes of the recorded epochs.
 func (p *past) measure(run *runfolder.Run, set map[string]string) error {
-	sent, n := 0.0, 0.0
+	n := 0.0
 	for _, e := range run.Epochs {
 		if slices.Contains(p.Epochs, e.Epoch) {
 			p.seconds += e.Seconds
-			sent += float64(e.GhostBytesSent)
+			p.sent += float64(e.GhostBytesSent)
 			n++
 		}
 	}
 	if n == 0 {
 		return fault.New(fault.Data, op, run.Dir, "its epochs are not those of the timeline").Then("name the run's own timeline with --trace")
 	}
-	p.seconds /= n
+	p.seconds, p.sent = p.seconds/n, p.sent/n
 	widths, err := widthsOf(run, set, len(p.Ranks[0].Outline.Layers))
-	p.bytes = p.share(sent/n, widths)
+	if err == nil {
+		p.bytes = p.share(widths)
+	}
 	return err
 }
 
-// share is the bytes of a row by layer, so that all exchanges of an epoch come to so
-// many: in proportion to widths.
-func (p *past) share(sent float64, widths []float64) []float64 {
+// share is the bytes of a row by layer, so that all exchanges of an epoch come to
+// what was sent: in proportion to widths.
+func (p *past) share(widths []float64) []float64 {
 	ghosts, floats, o := 0.0, 0.0, p.Ranks[0].Outline
 	for _, c := range p.counts {
 		ghosts += c.Ghosts
@@ -106,7 +109,7 @@ func (p *past) share(sent float64, widths []float64) []float64 {
 	bytes := make([]float64, len(widths))
 	for l := range bytes {
 		if ghosts*floats > 0 {
-			bytes[l] = widths[l] * sent / (ghosts * floats)
+			bytes[l] = widths[l] * p.sent / (ghosts * floats)
 		}
 	}
 	return bytes
