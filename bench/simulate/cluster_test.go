@@ -104,6 +104,14 @@ func TestCardsAreShared(t *testing.T) {
 	}
 }
 
+// Gradients go where rows came from.
+func TestBytesOfBothWays(t *testing.T) {
+	s := &simulation{Cluster: &Cluster{Rows: [][]float64{{0, 3}, {5, 0}}, Bytes: []float64{1, 10}}}
+	if there, back := s.bytes(0, 1, 1, false), s.bytes(0, 1, 1, true); there != 30 || back != 50 {
+		t.Errorf("%g bytes and %g, want 30 and 50", there, back)
+	}
+}
+
 // Equal input gives equal output, and epochs of equal times take equally long.
 func TestDeterministic(t *testing.T) {
 	many := func(epochs int) Modelled {

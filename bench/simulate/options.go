@@ -83,8 +83,9 @@ func (o *Options) cluster(p *past) (*Cluster, error) {
 	return c, err
 }
 
-// mostRanks bounds what is simulated; a matrix of all pairs of ranks is held.
-const mostRanks = 4096
+// mostRanks bounds what is simulated: in an exchange all pairs of ranks have a message
+// under way at once.
+const mostRanks = 1024
 
 // report is the report of the dataset's shards.
 func (o *Options) report(ranks int) (*partition.Report, error) {

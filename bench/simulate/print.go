@@ -27,15 +27,22 @@ func (o *Options) print(w io.Writer, p *past, c *Cluster, m Modelled) error {
 		mean(m.Ranks).Span/recorded, p.seconds, 1e6*p.Arrival)
 	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "rank\tmodelled: waits for rows\tfor weights, sums\tidle\trecorded: idle\t")
-	for r, u := range m.Ranks {
+	for r, u := range m.Ranks[:min(len(m.Ranks), mostLines)] {
 		old := "-"
 		if len(was) == len(m.Ranks) {
 			old = fmt.Sprintf("%.1f %%", 100*was[r].Idle())
 		}
 		fmt.Fprintf(t, "%d\t%.6f\t%.6f\t%.1f %%\t%s\t\n", r, u.Rows, u.Sums, 100*u.Idle(), old)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil || len(m.Ranks) <= mostLines {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "and %d ranks more\n", len(m.Ranks)-mostLines)
+	return err
 }
+
+// mostLines is how many ranks have a line of their own.
+const mostLines = 16
 
 // rule says where the counts of the ranks come from.
 func (o *Options) rule(p *past, c *Cluster) string {
