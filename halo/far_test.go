@@ -22,6 +22,9 @@ import (
 // codecs that have no kernels. Nobody asks what has arrived: whoever ends an exchange
 // waits for copies that nobody has waited for.
 func TestExchangesElsewhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the interpreter of kernels takes minutes under the race detector, for which this is short")
+	}
 	for _, name := range []string{"none", "s2", "bf16", "int8", "int4+ef", "bf16+ef"} {
 		t.Run(name, func(t *testing.T) {
 			sameRows(t, exchanged(t, name, onStandIn), exchanged(t, name, onTeam))

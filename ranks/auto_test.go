@@ -8,7 +8,7 @@ import (
 // phased is a run of --refresh auto whose exchanges take long.
 func phased(t *testing.T, model string) Config {
 	c := saving(t, "off")
-	c.Model, c.Ranks, c.Servers, c.Refresh, c.Delay, c.Epochs = model, 3, 0, "auto", "*:20ms:1", 25
+	c.Model, c.Ranks, c.Servers, c.Refresh, c.Delay, c.Epochs = model, 3, 0, "auto", "*:6ms:1", 25
 	c.InputDropout = 0.2 // both layers gather in every epoch, as with --refresh never
 	return c
 }
@@ -35,7 +35,7 @@ func phasesOf(t *testing.T, r trained) (alone []int) {
 // to the bit.
 func TestRefreshAuto(t *testing.T) {
 	data := generated(t, true)
-	for _, model := range []string{"gcn", "gat", "sage"} {
+	for _, model := range []string{"gcn", "gat"} {
 		t.Run(model, func(t *testing.T) {
 			c := phased(t, model)
 			got := train(t, c, data)
