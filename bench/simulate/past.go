@@ -52,22 +52,28 @@ func (o *Options) read() (*past, error) {
 	if p.Recording, err = Record(f, path); err != nil {
 		return nil, err
 	}
-	for _, r := range s.PerRank {
+	return p, p.take(run, set, path)
+}
+
+// take takes what the folder knows of the run whose timeline has been recorded.
+func (p *past) take(run *runfolder.Run, set map[string]string, timeline string) error {
+	for _, r := range run.Summary.PerRank {
 		if r.Role == "graph" {
 			p.counts = append(p.counts, Counts{float64(r.Vertices), float64(r.Edges), float64(r.Ghosts)})
 		}
 	}
 	if len(p.counts) != len(p.Ranks) {
-		return nil, fault.New(fault.Data, op, path, "it has %d graph ranks, and the run in %s %d", len(p.Ranks), o.Run, len(p.counts)).Then("name the run's own timeline with --trace")
+		return fault.New(fault.Data, op, timeline, "it has %d graph ranks, and the run in %s %d", len(p.Ranks), run.Dir, len(p.counts)).
+			Then("name the run's own timeline with --trace")
 	}
 	tensors, _, err := safetensors.Read(run.Model)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, t := range tensors {
 		p.weights += 4 * float64(len(t.Data))
 	}
-	return p, p.measure(run, set)
+	return p.measure(run, set)
 }
 
 // measure takes the seconds and bytes of the recorded epochs.

@@ -72,39 +72,19 @@ type key struct {
 
 func keyOf(e *trace.Event) key { return key{e.Task, e.Layer, e.Interval} }
 
-// Record takes the tasks of a timeline in step. Faults have kind Data where it is
-// another one's, or has no whole epoch; path names it.
+// Record takes the tasks of a timeline in step. Faults have kind Config where it is of
+// another mode, Data where it has no whole epoch or not the tasks of one; path names it.
 func Record(f *trace.File, path string) (*Recording, error) {
-	r := &Recording{Info: f.Info}
 	if mode := f.Info["mode"]; mode != "pipe" && mode != "nopipe" || f.Info["ranks"] != "" {
 		return nil, fault.New(fault.Config, op, path, "it is the timeline of --mode %s%s", mode, partsOf(f)).
 			Then("record a run with --mode pipe or nopipe, one part a rank, and --tensor cpu")
 	}
-	byRank := map[int][]trace.Event{}
-	for _, e := range f.Events {
-		byRank[e.Rank] = append(byRank[e.Rank], e)
-	}
-	var graph [][]trace.Event
-	var served []trace.Event
-	for _, p := range f.Processes {
-		list := byRank[p.Rank]
-		slices.SortStableFunc(list, func(x, y trace.Event) int { return cmp.Compare(x.Start, y.Start) })
-		if p.Dropped > 0 && len(list) > 0 { // of the first epoch that is left, some are missing
-			first := list[0].Epoch
-			list = slices.DeleteFunc(list, func(e trace.Event) bool { return e.Epoch == first })
-		}
-		if p.Role == "graph" {
-			graph = append(graph, list)
-		} else {
-			r.Servers++
-			served = append(served, list...)
-		}
-	}
+	r := &Recording{Info: f.Info}
+	graph, servers := eventsOf(f)
 	if r.choose(graph); len(r.Epochs) == 0 {
 		return nil, fault.New(fault.Data, op, path, "no epoch is there from its first task to its last on every graph rank").
 			Then("record 2 epochs or more")
 	}
-	r.Arrival = arrival(graph, r.Epochs)
 	for n, list := range graph {
 		rank, err := r.rank(list)
 		if err != nil {
@@ -113,12 +93,38 @@ func Record(f *trace.File, path string) (*Recording, error) {
 		}
 		r.Ranks = append(r.Ranks, rank)
 	}
-	for _, e := range served {
-		if slices.Contains(r.Epochs, e.Epoch) {
-			r.Server += (e.Dur - e.Wait).Seconds() / float64(len(r.Epochs)*r.Servers)
+	r.Arrival, r.Servers = arrival(graph, r.Epochs), len(servers)
+	for _, list := range servers {
+		for _, e := range list {
+			if slices.Contains(r.Epochs, e.Epoch) {
+				r.Server += seconds(&e) / float64(len(r.Epochs)*r.Servers)
+			}
 		}
 	}
 	return r, nil
+}
+
+// eventsOf are the events of each rank in the order of their begin. Where older ones
+// were dropped, the first epoch that is left lacks some, and is left out.
+func eventsOf(f *trace.File) (graph, servers [][]trace.Event) {
+	byRank := map[int][]trace.Event{}
+	for _, e := range f.Events {
+		byRank[e.Rank] = append(byRank[e.Rank], e)
+	}
+	for _, p := range f.Processes {
+		list := byRank[p.Rank]
+		slices.SortStableFunc(list, func(x, y trace.Event) int { return cmp.Compare(x.Start, y.Start) })
+		if p.Dropped > 0 && len(list) > 0 {
+			first := list[0].Epoch
+			list = slices.DeleteFunc(list, func(e trace.Event) bool { return e.Epoch == first })
+		}
+		if p.Role == "graph" {
+			graph = append(graph, list)
+		} else {
+			servers = append(servers, list)
+		}
+	}
+	return graph, servers
 }
 
 func partsOf(f *trace.File) string {

@@ -146,6 +146,8 @@ func TestRecordRefuses(t *testing.T) {
 		"empty":      func(f *trace.File) { f.Events = nil },
 		"task fewer": func(f *trace.File) { f.Events = append(f.Events[:20:20], f.Events[21:]...) },
 		"task more":  func(f *trace.File) { f.Events = append(f.Events, f.Events[20]) },
+		"layer":      func(f *trace.File) { f.Events[20].Layer = 1 << 40 },
+		"interval":   func(f *trace.File) { f.Events[len(f.Events)-4].Interval = 1 << 40 },
 		"no sum":     func(f *trace.File) { f.Events = f.Events[:len(f.Events)-2] },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -123,6 +123,9 @@ func (s *sheet) outline(barrier bool) engine.Outline {
 			o.Intervals = max(o.Intervals, k.interval+1)
 		}
 	}
+	if layers > len(s.tasks) || o.Intervals > len(s.tasks) {
+		return engine.Outline{} // of a damaged file, whose tasks then are left over
+	}
 	o.Layers = make([]engine.LayerOutline, layers)
 	for l := range o.Layers {
 		gathers, back := s.count(schedule.GatherOwn.Kind(), l), s.count(schedule.GatherBackward.Kind(), l)
