@@ -42,14 +42,19 @@ func systemsOf(list []System, model string) []System {
 func (c cell) members(s System) int { return c.ranks + s.Servers }
 
 // accuracy are the trainings of a system for accuracy, one a seed; fewer where the
-// time was over.
+// time was over. Those of a timely system go over the first link.
 func (b *bench) accuracy(ctx context.Context, c cell, s System) ([]*Result, error) {
+	return b.accuracyOver(ctx, c, s, b.rates[0])
+}
+
+// accuracyOver is the same with another link for timely systems.
+func (b *bench) accuracyOver(ctx context.Context, c cell, s System, rate float64) ([]*Result, error) {
 	var list []*Result
 	for seed := range b.Seeds {
 		t := Trial{Data: c.graph.Data, Ranks: c.members(s), Flags: b.flags(c, s,
 			"--epochs", strconv.Itoa(b.Epochs), "--eval-every", "1", "--seed", strconv.Itoa(seed+1))}
 		if s.Timely {
-			t.Rate = b.rates[0]
+			t.Rate = rate
 		}
 		r, err := b.archive.get(ctx, t)
 		if err != nil {
@@ -62,11 +67,21 @@ func (b *bench) accuracy(ctx context.Context, c cell, s System) ([]*Result, erro
 	return list, nil
 }
 
-// times are the trainings of systems for time over a link, in turns, by system.
+// times are the trainings of systems for time over a link, in turns, by system; of a
+// timely system those for accuracy.
 func (b *bench) times(ctx context.Context, c cell, systems []System, rate float64, more ...string) (map[string][]*Result, error) {
 	all := map[string][]*Result{}
 	for turn := range b.Turns {
 		for _, s := range systems {
+			if s.Timely {
+				s.Flags = append(slices.Clone(s.Flags), more...)
+				list, err := b.accuracyOver(ctx, c, s, rate)
+				if err != nil {
+					return nil, err
+				}
+				all[s.Name] = list
+				continue
+			}
 			r, err := b.archive.get(ctx, Trial{Data: c.graph.Data, Ranks: c.members(s), Rate: rate, Turn: turn,
 				Flags: b.flags(c, s, append([]string{"--epochs", strconv.Itoa(b.Timed), "--eval-every", "0"}, more...)...)})
 			if err != nil {

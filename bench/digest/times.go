@@ -163,7 +163,7 @@ func (b *bench) links(ctx context.Context, t io.Writer) error {
 			}
 			fmt.Fprintf(t, "%s\t%d\t%s\t%s", c.graph.Name, c.ranks, s.Name, plusMinus(best(list)))
 			for i, rate := range b.rates {
-				until, err := b.until(ctx, c, s, list, rate, target, i == 0)
+				until, err := b.until(ctx, c, s, list, rate, target)
 				if err != nil {
 					return err
 				}
@@ -179,15 +179,14 @@ func (b *bench) links(ctx context.Context, t io.Writer) error {
 	return nil
 }
 
-// until is the seconds to a target over a link; of a timely system, on the first link
-// alone.
-func (b *bench) until(ctx context.Context, c cell, s System, list []*Result, rate, target float64, first bool) (float64, error) {
-	if s.Timely && !first {
-		return math.NaN(), nil
-	}
+// until is the seconds to a target over a link.
+func (b *bench) until(ctx context.Context, c cell, s System, list []*Result, rate, target float64) (float64, error) {
 	times, err := b.times(ctx, c, []System{s}, rate)
 	if err != nil {
 		return 0, err
+	}
+	if s.Timely {
+		list = times[s.Name]
 	}
 	_, until := reaching(list, s, target, perEpoch(times[s.Name], seconds))
 	return until, nil
