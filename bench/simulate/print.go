@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 )
 
 // print prints what was recorded and what is modelled.
 func (o *Options) print(w io.Writer, p *past, c *Cluster, m Modelled) error {
-	fmt.Fprintf(w, "recorded: %v\nmodelled: %d graph ranks (%d servers) x %d workers, links of %s and %v, %s\n\n",
-		p, len(c.Ranks), c.Servers, c.Workers, cmp.Or(o.Rate, "any rate"), o.Latency, o.rule(p, c))
+	fmt.Fprintf(w, "recorded: %v\nmodelled: %d graph ranks (%d servers) x %d workers%s, links of %s and %v, %s\n\n",
+		p, len(c.Ranks), c.Servers, c.Workers, o.hosts(), cmp.Or(o.Rate, "any rate"), o.Latency, o.rule(p, c))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "\ts/epoch\twaits for rows\tfor weights, sums\tidle\t")
 	var was []Use
@@ -43,6 +44,17 @@ func (o *Options) print(w io.Writer, p *past, c *Cluster, m Modelled) error {
 
 // mostLines is how many ranks have a line of their own.
 const mostLines = 16
+
+// hosts says what is special about hosts.
+func (o *Options) hosts() (text string) {
+	if o.Processors > 0 {
+		text = fmt.Sprintf(" on %d processors", o.Processors)
+	}
+	if len(o.Straggler) > 0 {
+		text += ", stragglers " + strings.Join(o.Straggler, " ")
+	}
+	return text
+}
 
 // rule says where the counts of the ranks come from.
 func (o *Options) rule(p *past, c *Cluster) string {

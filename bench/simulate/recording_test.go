@@ -211,7 +211,14 @@ func check(t *testing.T, o *Options, p *past) {
 		}
 	}
 	var out strings.Builder
-	if err := o.Print(&out); err != nil || !strings.Contains(out.String(), "modelled to recorded: ") {
+	o.Processors, o.Straggler = 2, []string{"0:2"}
+	err = o.Print(&out)
+	for _, want := range []string{"modelled to recorded: ", "recorded: planted, ", " on 2 processors, stragglers 0:2, links of any rate"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the report lacks %q", want)
+		}
+	}
+	if err != nil {
 		t.Errorf("%v\n%s", err, &out)
 	}
 	sent := 0.
