@@ -109,8 +109,8 @@ func two() *made {
 func TestTable(t *testing.T) {
 	text := compare(t, two(), "table1", nil)
 	for _, line := range []string{
-		"g gcn 4 exact-wait 80.00 ± 0.00 80.00 ± 0.00 0.4000 1.00 2.00 15.0 6.00",
-		"g gcn 4 DIGEST 79.80 ± 0.00 79.80 ± 0.00 0.1000 4.00 2.00 19.0 1.90",
+		"g gcn 4 exact-wait 80.00 ± 0.00 80.00 ± 0.00 0.4000 1.00 2.00 15 6.00",
+		"g gcn 4 DIGEST 79.80 ± 0.00 79.80 ± 0.00 0.1000 4.00 2.00 19 1.90",
 		"21.82",
 	} {
 		if !strings.Contains(text, line) {

@@ -138,46 +138,46 @@ func meanStd(x []float64) (mean, std float64) {
 	return mean, math.Sqrt(std)
 }
 
-// epochsTo is after how many epochs a training first had a validation accuracy, in
-// percent; +Inf for never. An epoch's line tells of the weights that it starts from.
-func epochsTo(r *Result, target float64) float64 {
-	k := slices.IndexFunc(r.Epochs, func(e runfolder.Epoch) bool { return e.ValAcc != nil && 100**e.ValAcc >= target })
-	switch {
-	case k >= 0:
-		return float64(k)
-	case 100*r.Summary.FinalValAcc >= target:
-		return float64(len(r.Epochs))
+// rising are the best validation accuracies, in percent, after 0, 1, 2 … epochs of a
+// training. An epoch's line tells of the weights that it starts from.
+func rising(r *Result) []float64 {
+	x, best := make([]float64, len(r.Epochs)+1), 0.0
+	for k, e := range r.Epochs {
+		if e.ValAcc != nil {
+			best = max(best, 100**e.ValAcc)
+		}
+		x[k] = best
 	}
-	return math.Inf(1)
+	x[len(r.Epochs)] = max(best, 100*r.Summary.FinalValAcc)
+	return x
 }
 
-// reaching is the mean of epochs and of seconds to a target over trainings that take
-// each seconds an epoch; +Inf unless all reach it. Of a timely system seconds are its own.
+// reaching is after how many epochs, and seconds, of trainings that take each seconds an
+// epoch the mean of their best validation accuracies has come to a target; +Inf for
+// never, NaN of no trainings. Of a timely system seconds are its own.
 func reaching(list []*Result, s System, target, each float64) (epochs, seconds float64) {
 	if len(list) == 0 {
 		return math.NaN(), math.NaN()
 	}
-	for _, r := range list {
-		n := epochsTo(r, target)
-		epochs += n / float64(len(list))
-		if s.Timely {
-			seconds += spent(r, n) / float64(len(list))
+	mean := rising(list[0])
+	for _, r := range list[1:] {
+		next := rising(r)
+		mean = mean[:min(len(mean), len(next))]
+		for k := range mean {
+			mean[k] += next[k]
 		}
 	}
+	k := slices.IndexFunc(mean, func(x float64) bool { return x/float64(len(list)) >= target })
+	if k < 0 {
+		return math.Inf(1), math.Inf(1)
+	}
 	if !s.Timely {
-		seconds = epochs * each
+		return float64(k), float64(k) * each
 	}
-	return epochs, seconds
-}
-
-// spent is the seconds of a training's first n epochs.
-func spent(r *Result, n float64) float64 {
-	if math.IsInf(n, 1) {
-		return n
+	for _, r := range list {
+		for _, e := range r.Epochs[:k] {
+			seconds += e.Seconds / float64(len(list))
+		}
 	}
-	sum := 0.0
-	for _, e := range r.Epochs[:int(n)] {
-		sum += e.Seconds
-	}
-	return sum
+	return float64(k), seconds
 }

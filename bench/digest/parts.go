@@ -165,7 +165,7 @@ func (b *bench) table1(ctx context.Context, t io.Writer) error {
 			each := perEpoch(times[s.Name], seconds)
 			epochs, until := reaching(list, s, target, each)
 			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", c.graph.Name, c.model, c.ranks, s.Name, plusMinus(best(list)), plusMinus(tests(list)),
-				number(each, 4), number(base/each, 2), number(perEpoch(times[s.Name], sent)/1e6, 2), number(epochs, 1), number(until, 2))
+				number(each, 4), number(base/each, 2), number(perEpoch(times[s.Name], sent)/1e6, 2), number(epochs, 0), number(until, 2))
 		}
 		fmt.Fprintf(t, "\t\t\ttarget\t%s\n", number(target, 2))
 	}

@@ -99,7 +99,7 @@ func (b *bench) beside(ctx context.Context, t io.Writer, systems []System, more 
 			each := perEpoch(times[s.Name], seconds)
 			epochs, until := reaching(list, s, target, each)
 			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t\n", c.graph.Name, c.ranks, s.Name, plusMinus(best(list)),
-				number(each, 4), number(perEpoch(times[s.Name], sent)/1e6, 2), number(epochs, 1), number(until, 2))
+				number(each, 4), number(perEpoch(times[s.Name], sent)/1e6, 2), number(epochs, 0), number(until, 2))
 		}
 	}
 	return nil
