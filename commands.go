@@ -10,6 +10,7 @@ import (
 	"siafu/bench"
 	"siafu/bench/digest"
 	"siafu/bench/plan"
+	"siafu/bench/simulate"
 	"siafu/graph/download"
 	"siafu/graph/fault"
 	"siafu/graph/generate"
@@ -172,6 +173,7 @@ type benchCmd struct {
 	Kernels   measurement[bench.KernelsOptions]   `cmd:"" help:"Time every kernel beside what this machine can do."`
 	Lambda    measurement[bench.LambdaOptions]    `cmd:"" help:"Compare tensor work in functions with the CPU, and their tasks without each optimisation."`
 	Partition measurement[bench.PartitionOptions] `cmd:"" help:"Compare partitioners with each other and with METIS."`
+	Simulate  simulateCmd                         `cmd:"" help:"Model epochs of a recorded run on other links, workers and numbers of ranks."`
 
 	Initializers measurement[bench.InitializersOptions] `cmd:"" help:"Compare random first weights: test accuracy of every model on real graphs."`
 }
@@ -198,6 +200,12 @@ func (c *breakdownCmd) Run(ctx context.Context, io console) error {
 	}
 	return bench.Breakdown(ctx, c.Options, io.out)
 }
+
+type simulateCmd struct {
+	Options simulate.Options `embed:""`
+}
+
+func (c *simulateCmd) Run(io console) error { return c.Options.Print(io.out) }
 
 type digestCmd struct {
 	Options digest.Options `embed:""`

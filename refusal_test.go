@@ -148,6 +148,8 @@ var refusals = []refusal{
 	{"report of what is damaged", func(s *scene) { s.cut(s.path("run", "summary.json")) }, "report @/run", 65, "summary.json"},
 	{"report of nothing", nil, "report @/mine", 66, "summary.json"},
 	{"status of nothing", nil, "status @/mine", 66, "no run folder"},
+	{"simulation of nothing", nil, "bench simulate @/mine", 66, "summary.json"},
+	{"simulation of a damaged timeline", func(s *scene) { s.cut(s.path("trace.json")) }, "bench simulate @/run --trace @/trace.json", 65, "trace.json"},
 	{"picture over a file", nil, "bench breakdown --from @/trace.json --picture-epochs 2,3 --picture @/mine.txt", 64, "mine.txt not overwritten"},
 	{"submit over a script", put("free", "new.sbatch"), "submit @/data --dry-run -- --out @/free/new", 64, "new.sbatch not overwritten"},
 	{"submit over a script of partitioning", put("free", "new-partition.sbatch"), "submit @/data --partition-job --dry-run -- --out @/free/new", 64, "new-partition.sbatch not overwritten"},

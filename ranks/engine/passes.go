@@ -7,24 +7,25 @@ import (
 	"siafu/ranks/schedule"
 )
 
-// passes builds the dependencies of a pass along a route of a lockstep.
+// passes builds the dependencies of a pass, and what its tensor tasks do.
 type passes struct {
-	s       *lockstep
-	r       *route
-	barrier bool // nopipe: one stage at a time, all intervals
-	fused   bool // tensor tasks that follow each other are one
-	g       *schedule.Graph
-	tasks   cuts
-	open    *[]model.Do // what the last task does, where that is a tensor task
+	Outline
+	do    func(layer int, stage model.Stage) []model.Do
+	g     *schedule.Graph
+	tasks cuts
+	open  *[]model.Do // what the last task does, where that is a tensor task
+}
+
+// newPasses begins to build a pass.
+func newPasses(o Outline, do func(layer int, stage model.Stage) []model.Do) *passes {
+	return &passes{Outline: o, do: do, g: &schedule.Graph{}, tasks: make(cuts, len(o.Layers))}
 }
 
 // build makes the walks of a route.
 func (s *lockstep) build(r *route, barrier bool) {
+	o := s.outline(r, barrier)
 	walkOf := func(way func(p *passes)) *walk {
-		p := &passes{
-			s: s, r: r, barrier: barrier, fused: s.tensor.Wishes().Fused, g: &schedule.Graph{},
-			tasks: make(cuts, len(s.store.Network.Layers)),
-		}
+		p := newPasses(o, s.store.Do)
 		way(p)
 		p.tasks.thin(s.store, s.tensor.Wishes())
 		return &walk{schedule.NewWalk(p.g), p.tasks}
@@ -37,8 +38,8 @@ func (s *lockstep) build(r *route, barrier bool) {
 // tensor adds a tensor task of every interval, or a stage to the one before, where
 // nothing lies between the two.
 func (p *passes) tensor(stage schedule.Stage, layer int, after ...[]schedule.ID) []schedule.ID {
-	list := p.s.store.Do(layer, tensorStages[stage])
-	if p.fused && p.open != nil {
+	list := p.do(layer, tensorStages[stage])
+	if p.Fused && p.open != nil {
 		*p.open = append(*p.open, list...)
 		return after[0]
 	}
@@ -52,7 +53,7 @@ func (p *passes) tensor(stage schedule.Stage, layer int, after ...[]schedule.ID)
 // of each list, or after the only one.
 func (p *passes) each(stage schedule.Stage, layer int, after ...[]schedule.ID) []schedule.ID {
 	p.open = nil
-	ids := make([]schedule.ID, len(p.s.intervals))
+	ids := make([]schedule.ID, p.Intervals)
 	for i := range ids {
 		ids[i] = p.g.Task(schedule.Task{Stage: stage, Layer: layer, Interval: i}, pick(after, i)...)
 	}
@@ -81,7 +82,7 @@ func (p *passes) join(ids []schedule.ID) []schedule.ID {
 
 // stage ends a stage: without overlap, nothing goes on before all of it is done.
 func (p *passes) stage(ids []schedule.ID) []schedule.ID {
-	if p.barrier {
+	if p.Barrier {
 		return p.join(ids)
 	}
 	return ids
@@ -110,18 +111,17 @@ func all(lists [][]schedule.ID) []schedule.ID {
 
 // forward is the way from the features to the loss. It returns the last places.
 func (p *passes) forward() (done []schedule.ID) {
-	s := p.s
-	last := len(s.store.Network.Layers) - 1
+	last := len(p.Layers) - 1
 	for l := range last + 1 {
-		if l > 0 || !s.store.Network.Spec.CacheInput {
+		if l > 0 || !p.InputKept {
 			done = p.tensor(schedule.Emit, l, done)
 		}
-		if s.gathers(l) {
+		if p.Layers[l].Gathers {
 			done = p.gather(l, p.join(done))
 		}
 		done = p.tensor(schedule.Apply, l, done)
 	}
-	if s.endsInLoss {
+	if p.Loss {
 		done = p.tensor(schedule.Loss, last, done)
 	}
 	return done
@@ -131,11 +131,11 @@ func (p *passes) forward() (done []schedule.ID) {
 // so that they are on their way while the rest is computed.
 func (p *passes) gather(l int, rows []schedule.ID) []schedule.ID {
 	var ghosts []schedule.ID
-	if p.r.ghosts != nil {
-		sums := p.pieces(schedule.Sum, l, p.r.sumPieces, rows)
+	if p.Ghosts {
+		sums := p.pieces(schedule.Sum, l, p.Sums, rows)
 		ghosts = p.whole(schedule.Receive, l, p.leave(schedule.Send, schedule.Receive, l, sums))
 	}
-	if p.barrier && ghosts != nil {
+	if p.Barrier && ghosts != nil {
 		rows = ghosts
 	}
 	return p.each(schedule.GatherGhosts, l, p.each(schedule.GatherOwn, l, rows), ghosts)
@@ -144,11 +144,10 @@ func (p *passes) gather(l int, rows []schedule.ID) []schedule.ID {
 // backward is the way from the gradient of the logits to the gradients of the
 // weights.
 func (p *passes) backward(done []schedule.ID) {
-	s := p.s
 	var updated []schedule.ID
-	for l := len(s.store.Network.Layers) - 1; l >= 0; l-- {
+	for l := len(p.Layers) - 1; l >= 0; l-- {
 		done = p.tensor(schedule.ApplyBackward, l, done)
-		if s.store.Network.GathersBackward(l) {
+		if p.Layers[l].GathersBackward {
 			done = p.gatherBackward(l, p.join(done))
 		}
 		done = p.tensor(schedule.EmitBackward, l, done)
@@ -160,31 +159,31 @@ func (p *passes) backward(done []schedule.ID) {
 // first, so that they are on their way while the rest is computed; what returns
 // is added when all intervals have their own sums.
 func (p *passes) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
-	if !p.r.returns() {
+	if !p.Returns {
 		return p.each(schedule.GatherBackward, l, grads)
 	}
-	ghosts := p.pieces(schedule.GhostGrads, l, p.r.pieces, grads)
+	ghosts := p.pieces(schedule.GhostGrads, l, p.Pieces, grads)
 	var own []schedule.ID
-	if p.barrier { // nothing while they travel
+	if p.Barrier { // nothing while they travel
 		own = p.join(p.each(schedule.GatherBackward, l, ghosts))
 		ghosts = own
 	}
 	came := p.leave(schedule.SendBackward, schedule.ReceiveBackward, l, ghosts)
-	if !p.barrier {
+	if !p.Barrier {
 		own = p.join(p.each(schedule.GatherBackward, l, grads))
 	}
 	returned := p.whole(schedule.ReceiveBackward, l, own, came)
-	if len(p.r.sumPieces) > 1 {
+	if p.Sums > 0 {
 		returned = p.each(schedule.AddSums, l, returned)
 	}
 	return returned
 }
 
-// pieces adds a task for each piece of what goes to other ranks; it returns the
+// pieces adds a task for each of n pieces of what goes to other ranks; it returns the
 // place after all of them.
-func (p *passes) pieces(stage schedule.Stage, l int, bounds []int, after []schedule.ID) []schedule.ID {
+func (p *passes) pieces(stage schedule.Stage, l int, n int, after []schedule.ID) []schedule.ID {
 	ids := slices.Clone(after)
-	for k := range len(bounds) - 1 {
+	for k := range n {
 		ids = append(ids, p.g.Task(schedule.Task{Stage: stage, Layer: l, Interval: k}, after...))
 	}
 	return p.join(ids)

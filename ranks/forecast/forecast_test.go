@@ -96,9 +96,9 @@ func TestLink(t *testing.T) {
 		link Link
 		want float64
 	}{
-		"a host each":     {Link{Bandwidth: 1000 / payloadShare, RanksPerHost: 1, Copy: 1}, 240. / 1000}, // 30 rows of 8 bytes
-		"latency":         {Link{Bandwidth: 1000 / payloadShare, Latency: 1, RanksPerHost: 1, Copy: 1}, 0.24 + 2},
-		"two share":       {Link{Bandwidth: 1000 / payloadShare, RanksPerHost: 2, Copy: 2000}, 240./1000 + 240./2000},
+		"a host each":     {Link{Bandwidth: 1000 / PayloadShare, RanksPerHost: 1, Copy: 1}, 240. / 1000}, // 30 rows of 8 bytes
+		"latency":         {Link{Bandwidth: 1000 / PayloadShare, Latency: 1, RanksPerHost: 1, Copy: 1}, 0.24 + 2},
+		"two share":       {Link{Bandwidth: 1000 / PayloadShare, RanksPerHost: 2, Copy: 2000}, 240./1000 + 240./2000},
 		"all on one host": {Link{Bandwidth: 1, Latency: 9, RanksPerHost: 3, Copy: 1000}, 720. / 1000},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestLink(t *testing.T) {
 
 // Weights go through the servers' links, or once around all ranks.
 func TestWeightSeconds(t *testing.T) {
-	link := Link{Bandwidth: 1000 / payloadShare, RanksPerHost: 1, Copy: 1}
+	link := Link{Bandwidth: 1000 / PayloadShare, RanksPerHost: 1, Copy: 1}
 	bytes := 4 * float64(8*4+4+4*2+2)
 	for name, tc := range map[string]struct {
 		servers int
@@ -134,7 +134,7 @@ func TestWeightSeconds(t *testing.T) {
 func TestEpoch(t *testing.T) {
 	f := New(run(t, 2, 3, 0, "none"))
 	rates := Rates{Row: 1e-3, Edge: map[int]float64{1: 1e-4}, Backward: map[int]float64{1: 1e-5}}
-	link := Link{Bandwidth: 1000 / payloadShare, RanksPerHost: 1, Copy: 1e9}
+	link := Link{Bandwidth: 1000 / PayloadShare, RanksPerHost: 1, Copy: 1e9}
 	e := f.Epoch(triangle(), rates, link)
 	// There: 1000 edges and 100 self loops, 200 of them cut. Back as many, since
 	// more than half of the edges lead into training vertices.

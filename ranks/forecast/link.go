@@ -36,9 +36,9 @@ func (l Link) shared(parts int) int {
 	return shared
 }
 
-// payloadShare is how much of a link's rate is left for data by TCP, IP and
+// PayloadShare is how much of a link's rate is left for data by TCP, IP and
 // Ethernet with frames of 1500 bytes: 1448 of 1538 bytes.
-const payloadShare = 1448. / 1538
+const PayloadShare = 1448. / 1538
 
 // flow is what moves at one time.
 type flow struct {
@@ -70,7 +70,7 @@ func (f *flow) add(p, q int, bytes int64) {
 func (f *flow) seconds() float64 {
 	var busiest, most float64
 	for h := range f.out {
-		busiest = max(busiest, float64(max(f.out[h], f.in[h]))/(payloadShare*f.link.Bandwidth)+float64(f.here[h])/f.link.Copy)
+		busiest = max(busiest, float64(max(f.out[h], f.in[h]))/(PayloadShare*f.link.Bandwidth)+float64(f.here[h])/f.link.Copy)
 	}
 	for _, n := range f.messages {
 		most = max(most, float64(n))

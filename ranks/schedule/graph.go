@@ -48,6 +48,16 @@ func (g *Graph) add(t Task, kind nodeKind, after []ID) ID {
 	return ID(id)
 }
 
+// Tasks are those of the graph in the order in which they were added, without epochs.
+func (g *Graph) Tasks() (list []Task) {
+	for i := range g.nodes {
+		if g.nodes[i].kind == work {
+			list = append(list, g.nodes[i].task)
+		}
+	}
+	return list
+}
+
 // Walk goes through a Graph. The newest task that has become ready comes first,
 // so that a worker goes on with the interval that it has in its cache; of those
 // that become ready together, the one that was added first.

@@ -1,0 +1,194 @@
+package simulate
+
+import (
+	"cmp"
+	"slices"
+
+	"siafu/graph/fault"
+	"siafu/ranks/engine"
+	"siafu/ranks/schedule"
+	"siafu/ranks/trace"
+)
+
+const op = "bench simulate"
+
+// Recording is what a timeline tells of a run's epochs.
+type Recording struct {
+	Info    map[string]string
+	Ranks   []*Rank // graph ranks
+	Epochs  []int   // that all ranks have whole, ascending
+	First   bool    // the first epoch is left out
+	Servers int
+	Server  float64 // seconds that a server works for an epoch
+	Arrival float64 // seconds from when rows had been sent to when those who waited went on
+}
+
+// Rank is a graph rank: its tasks, and how long they took.
+type Rank struct {
+	Outline engine.Outline
+	Split   bool    // the way back begins when losses have been summed over ranks
+	Workers int     // that were recorded
+	Epochs  []Epoch // by place in Recording.Epochs
+	Use     Use     // as recorded, of an epoch
+}
+
+// Epoch is the seconds of one epoch's tasks, without what they waited.
+type Epoch struct {
+	Pull, Score, Flush float64   // weights come, losses are summed, gradients are
+	Tasks              []float64 // those of the outline's graphs, in the order of their making
+	Gap, Left          float64   // from a task's end to the next one's begin, the mean; and before the steps above, in all
+}
+
+// Use is what became of a rank's time, in seconds of an epoch: means over epochs.
+type Use struct {
+	Span float64
+	Busy float64 // in tasks, the mean over workers
+	Rows float64 // without one, while rows of others were awaited, the mean over workers
+	Sums float64 // waiting for weights, losses and gradients of others, between the tasks of layers
+}
+
+// Idle is the share of an epoch in which a worker had no task.
+func (u Use) Idle() float64 {
+	if u.Span <= 0 {
+		return 0
+	}
+	return max(0, 1-u.Busy/u.Span)
+}
+
+// Graphs are the graphs of tasks that the rank walks in an epoch, in their order.
+func (r *Rank) Graphs() []*schedule.Graph {
+	if r.Split {
+		return []*schedule.Graph{r.Outline.Forward(), r.Outline.Backward()}
+	}
+	return []*schedule.Graph{r.Outline.Epoch()}
+}
+
+// key is what a timeline says of a task. Tasks with the same key are in the order of
+// their making.
+type key struct {
+	kind            string
+	layer, interval int
+}
+
+func keyOf(e *trace.Event) key { return key{e.Task, e.Layer, e.Interval} }
+
+// Record takes the tasks of a timeline in step. Faults have kind Config where it is of
+// another mode, Data where it has no whole epoch or not the tasks of one; path names it.
+func Record(f *trace.File, path string) (*Recording, error) {
+	if mode := f.Info["mode"]; mode != "pipe" && mode != "nopipe" || f.Info["ranks"] != "" {
+		return nil, fault.New(fault.Config, op, path, "it is the timeline of --mode %s%s", mode, partsOf(f)).
+			Then("record a run with --mode pipe or nopipe, one part a rank, and --tensor cpu")
+	}
+	r := &Recording{Info: f.Info}
+	graph, servers := eventsOf(f)
+	if r.choose(graph); len(r.Epochs) == 0 {
+		return nil, fault.New(fault.Data, op, path, "no epoch is there from its first task to its last on every graph rank").
+			Then("record 2 epochs or more")
+	}
+	for n, list := range graph {
+		rank, err := r.rank(list)
+		if err != nil {
+			return nil, fault.New(fault.Data, op, path, "rank %d: %v", n, err).
+				Then("record a run with --mode pipe or nopipe, --refresh always, --batch full and --tensor cpu")
+		}
+		r.Ranks = append(r.Ranks, rank)
+	}
+	r.Arrival, r.Servers = arrival(graph, r.Epochs), len(servers)
+	for _, list := range servers {
+		for _, e := range list {
+			if slices.Contains(r.Epochs, e.Epoch) {
+				r.Server += seconds(&e) / float64(len(r.Epochs)*r.Servers)
+			}
+		}
+	}
+	return r, nil
+}
+
+// eventsOf are the events of each rank in the order of their begin. Where older ones
+// were dropped, the first epoch that is left lacks some, and is left out.
+func eventsOf(f *trace.File) (graph, servers [][]trace.Event) {
+	byRank := map[int][]trace.Event{}
+	for _, e := range f.Events {
+		byRank[e.Rank] = append(byRank[e.Rank], e)
+	}
+	for _, p := range f.Processes {
+		list := byRank[p.Rank]
+		slices.SortStableFunc(list, func(x, y trace.Event) int { return cmp.Compare(x.Start, y.Start) })
+		if p.Dropped > 0 && len(list) > 0 {
+			first := list[0].Epoch
+			list = slices.DeleteFunc(list, func(e trace.Event) bool { return e.Epoch == first })
+		}
+		if p.Role == "graph" {
+			graph = append(graph, list)
+		} else {
+			servers = append(servers, list)
+		}
+	}
+	return graph, servers
+}
+
+func partsOf(f *trace.File) string {
+	if f.Info["ranks"] == "" {
+		return ""
+	}
+	return ", and its ranks carry several parts"
+}
+
+// choose finds the epochs that were trained whole on all ranks, without the first,
+// which touches memory for the first time, where there are others.
+func (r *Recording) choose(graph [][]trace.Event) {
+	count := map[int]int{}
+	for _, list := range graph {
+		seen := map[int]bool{}
+		for _, e := range list {
+			if e.Task == schedule.EmitBackward.Kind() && e.Epoch > 0 && !seen[e.Epoch] {
+				seen[e.Epoch] = true
+				count[e.Epoch]++
+			}
+		}
+	}
+	for epoch, n := range count {
+		if n == len(graph) {
+			r.Epochs = append(r.Epochs, epoch)
+		}
+	}
+	slices.Sort(r.Epochs)
+	if len(r.Epochs) > 1 && r.Epochs[0] == 1 {
+		r.Epochs, r.First = r.Epochs[1:], true
+	}
+}
+
+// rank takes what the events of a rank, in order, say of it.
+func (r *Recording) rank(list []trace.Event) (*Rank, error) {
+	k, workers := &Rank{}, map[int]bool{}
+	for _, e := range list {
+		workers[e.Worker] = true
+	}
+	k.Workers = len(workers)
+	for n, epoch := range r.Epochs {
+		s := newSheet(list, epoch)
+		if n == 0 {
+			k.Outline, k.Split = s.outline(r.Info["mode"] == "nopipe"), s.split()
+		}
+		times, err := s.times(k, epoch)
+		if err != nil {
+			return nil, err
+		}
+		k.Epochs = append(k.Epochs, times)
+		k.Use.add(s.use(k.Workers), 1/float64(len(r.Epochs)))
+	}
+	return k, nil
+}
+
+func (u *Use) add(v Use, share float64) {
+	u.Span += share * v.Span
+	u.Busy += share * v.Busy
+	u.Rows += share * v.Rows
+	u.Sums += share * v.Sums
+}
+
+// seconds is how long a task worked.
+func seconds(e *trace.Event) float64 { return (e.Dur - e.Wait).Seconds() }
+
+// onlyWaits tells whether an event is no task but a wait for one.
+func onlyWaits(e *trace.Event) bool { return e.Wait > 0 && e.Wait == e.Dur }
