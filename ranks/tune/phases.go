@@ -35,6 +35,7 @@ const (
 	flat      = 0.1  // of all epochs without a gain end the phase
 	leastFlat = 10   // epochs
 	gain      = 1e-3 // of accuracy
+	flatFrom  = 0.25 // of all epochs have gone before that counts: many runs begin flat
 )
 
 // NewPhases chooses for the epochs first to last. over says that a run that goes on has
@@ -91,7 +92,7 @@ func (p *Phases) Evaluated(accuracy float64) {
 	if accuracy >= p.best+gain {
 		p.best, p.since = accuracy, p.epoch
 	}
-	if p.decided && float64(p.epoch-p.since) >= max(leastFlat, flat*float64(p.last)) {
+	if p.decided && float64(p.epoch) >= flatFrom*float64(p.last) && float64(p.epoch-p.since) >= max(leastFlat, flat*float64(p.last)) {
 		p.alone = false
 	}
 }

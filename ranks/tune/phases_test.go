@@ -57,6 +57,14 @@ func TestPhasesOfFlatAccuracy(t *testing.T) {
 	}
 }
 
+// Accuracy that does not rise in the first quarter ends nothing.
+func TestPhasesOfFlatBeginning(t *testing.T) {
+	e := run(NewPhases(1, 100, false), 1, 100, 1, 3, func(e int) float64 { return 0.2 + rising(max(e, 24)) })
+	if count(e, 2*trial+1, 60) != 60-2*trial || count(e, 61, 100) != 0 {
+		t.Error(e)
+	}
+}
+
 // A run that goes on behind its epochs alone is exact, and so is what follows Finish.
 func TestPhasesEnd(t *testing.T) {
 	if e := run(NewPhases(50, 100, true), 50, 100, 1, 3, rising); count(e, 1, 51) != 0 {
