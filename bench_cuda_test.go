@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"siafu/ranks/host/hosttest"
 )
 
 // fakeSiafu has the GPUs that $CUDA says, and writes down what it is told.
@@ -60,9 +62,7 @@ func TestBenchCUDAFolder(t *testing.T) {
 				files[filepath.Join(bin, "compute-sanitizer")] = fakeSanitizer
 			}
 			for path, text := range files {
-				if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				hosttest.Program(t, path, text)
 			}
 			for range 2 {
 				cmd := exec.Command(filepath.Join(dir, "run"), "--scale", "0.5", "--epochs", "0")

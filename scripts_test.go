@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"siafu/ranks/host/hosttest"
 )
 
 // script is a command of the folder scripts that finds these programs first.
@@ -18,9 +20,7 @@ func script(t *testing.T, programs map[string]string, name string, args ...strin
 	}
 	bin := t.TempDir()
 	for program, text := range programs {
-		if err := os.WriteFile(filepath.Join(bin, program), []byte("#!/bin/bash\n"+text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		hosttest.Program(t, filepath.Join(bin, program), "#!/bin/bash\n"+text)
 	}
 	cmd := exec.Command("scripts/"+name, args...)
 	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "BIN="+bin, "SIAFU_APT_PAUSE=0")

@@ -10,6 +10,7 @@ import (
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/graph/generate"
+	"siafu/ranks/host/hosttest"
 )
 
 // fakeMetis is a gpmetis that puts every vertex into the last part.
@@ -37,9 +38,7 @@ func TestPartition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bin := t.TempDir()
 			if c.program != "" {
-				if err := os.WriteFile(filepath.Join(bin, "gpmetis"), []byte(c.program), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				hosttest.Program(t, filepath.Join(bin, "gpmetis"), c.program)
 			}
 			t.Setenv("PATH", bin)
 			var out strings.Builder
@@ -69,9 +68,7 @@ func TestPartitionWhereMetisFails(t *testing.T) {
 	if _, err := generate.Write(data, generate.Options{Vertices: 20, Edges: 50}, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(bin, "gpmetis"), []byte("#!/bin/sh\necho out of luck\nexit 3\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	hosttest.Program(t, filepath.Join(bin, "gpmetis"), "#!/bin/sh\necho out of luck\nexit 3\n")
 	t.Setenv("PATH", bin)
 	err := PartitionOptions{Data: []string{data}, Parts: []int{2}, Seeds: 1}.Run(context.Background(), &strings.Builder{})
 	if fault.KindOf(err) != fault.Runtime || !strings.Contains(err.Error(), "out of luck") {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"siafu/ranks/host/hosttest"
 )
 
 // nastyNames has sbatch read the scripts of all nasty names, and runs one of
@@ -20,9 +22,7 @@ func nastyNames(t *testing.T) {
 		j.Nodes, j.CPUsPerTask = 1, 1
 		path := filepath.Join(dir, "script")
 		for _, text := range []string{j.Script(), j.PartitionScript()} {
-			if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			hosttest.Program(t, path, text)
 			if _, err := client("sbatch", "--test-only", path); err != nil {
 				t.Errorf("%d, %q: %v", i, name, err)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"siafu/graph/fault"
+	"siafu/ranks/host/hosttest"
 )
 
 // nasty are names that scripts can hold.
@@ -134,9 +135,7 @@ func evaluate(t *testing.T, script string) []string {
 func printer(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "it's a printer")
-	if err := os.WriteFile(path, []byte("#!/bin/bash\nprintf '%s\\0' \"$@\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	hosttest.Program(t, path, "#!/bin/bash\nprintf '%s\\0' \"$@\"\n")
 	return path
 }
 

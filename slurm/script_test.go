@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"siafu/graph/fault"
+	"siafu/ranks/host/hosttest"
 )
 
 func plainJob() *Job {
@@ -165,9 +166,7 @@ func TestSubmit(t *testing.T) {
 	bin := t.TempDir()
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	fake := "#!/bin/sh\necho \"$@\" >>" + bin + "/calls\n[ -e " + bin + "/refuse ] && { echo 'sbatch: error: invalid account' >&2; exit 1; }\necho '41;cluster'\n"
-	if err := os.WriteFile(filepath.Join(bin, "sbatch"), []byte(fake), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	hosttest.Program(t, filepath.Join(bin, "sbatch"), fake)
 	j := plainJob()
 	j.Run, j.PartitionJob, j.Settings = filepath.Join(t.TempDir(), "x"), true, []string{"seed=1", "seed=2"}
 	r, err := j.Submit()

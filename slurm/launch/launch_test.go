@@ -13,6 +13,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/graph/scratch"
+	"siafu/ranks/host/hosttest"
 )
 
 // Only a crash is worth another attempt, and waits double.
@@ -129,9 +130,7 @@ func script(t *testing.T, text string) (Options, *said) {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "program")
-	if err := os.WriteFile(path, []byte("#!/bin/bash\ncd "+dir+"\n"+text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	hosttest.Program(t, path, "#!/bin/bash\ncd "+dir+"\n"+text)
 	out := &said{}
 	return Options{
 		Launcher: InProcess, Program: path, Args: []string{"first"}, Env: []string{"MINE=" + dir},
