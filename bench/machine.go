@@ -7,6 +7,9 @@ import (
 	"os"
 	"runtime"
 	"strings"
+
+	"siafu/bench/trials"
+	"siafu/ranks"
 )
 
 // Machine prints where a table was made and by which command line.
@@ -15,6 +18,7 @@ func Machine(w io.Writer) {
 	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
 		fmt.Fprintf(w, "load: %s\n", strings.Join(strings.Fields(string(load))[:3], " "))
 	}
+	fmt.Fprintf(w, "siafu: %s%s\n", ranks.Version, trials.Commit())
 	fmt.Fprintf(w, "command: siafu %s\n", strings.Join(os.Args[1:], " "))
 }
 

@@ -3,15 +3,13 @@ package digest
 import (
 	"bytes"
 	"context"
-	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"siafu/bench/trials"
 	"siafu/graph/fault"
 	"siafu/graph/generate"
 	"siafu/ranks/runfolder"
@@ -21,10 +19,10 @@ import (
 // so long an epoch, by a flag that they have.
 type made struct {
 	gain, limit, seconds map[string]float64
-	trials               []Trial
+	trials               []trials.Trial
 }
 
-func (m *made) run(_ context.Context, t Trial) (*Result, error) {
+func (m *made) Run(_ context.Context, t trials.Trial, _ string) (*trials.Result, error) {
 	m.trials = append(m.trials, t)
 	pick := func(by map[string]float64) float64 {
 		for flag, v := range by {
@@ -40,7 +38,7 @@ func (m *made) run(_ context.Context, t Trial) (*Result, error) {
 			epochs = len(t.Flags[k+1]) * 10 // 10 for one digit, 20 for two
 		}
 	}
-	r := &Result{Trial: t}
+	r := &trials.Result{Trial: t}
 	for e := 1; e <= epochs; e++ {
 		acc := min(pick(m.gain)*float64(e), pick(m.limit))
 		r.Epochs = append(r.Epochs, runfolder.Epoch{Epoch: e, Loss: 1 - acc, ValAcc: &acc, Seconds: pick(m.seconds), GhostBytesSent: 2e6})
@@ -64,16 +62,17 @@ func compare(t *testing.T, m *made, part string, change func(*bench)) string {
 	}
 	o := Options{Data: []string{data}, Only: []string{part}, Systems: []string{"DIGEST"}, Ranks: []int{4}, Models: []string{"gcn"},
 		Rates: []string{"200mbit", "10gbit"}, Partitioner: "hash", Seeds: 2, Epochs: 20, Timed: 5, Turns: 1, Work: t.TempDir()}
-	b, err := o.open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.archive.runner = m
+	b := &bench{Options: o}
 	if change != nil {
 		change(b)
 	}
+	book, err := b.book()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.archive.Runner = m
 	var out bytes.Buffer
-	if err := b.all(t.Context(), &out); err != nil {
+	if err := trials.Print(t.Context(), &out, op, b.Origin, b.HTML, book); err != nil {
 		t.Fatal(err)
 	}
 	return strings.Join(strings.Fields(out.String()), " ")
@@ -123,7 +122,7 @@ func TestTable(t *testing.T) {
 func TestAccuracy(t *testing.T) {
 	m := two()
 	text := compare(t, m, "accuracy", nil)
-	if !strings.Contains(text, "g gcn 4 DIGEST 79.80 ± 0.00 79.80 ± 0.00 2.00") || slices.ContainsFunc(m.trials, func(t Trial) bool { return t.Rate > 0 }) {
+	if !strings.Contains(text, "g gcn 4 DIGEST 79.80 ± 0.00 79.80 ± 0.00 2.00") || slices.ContainsFunc(m.trials, func(t trials.Trial) bool { return t.Rate > 0 }) {
 		t.Error(text)
 	}
 }
@@ -183,10 +182,7 @@ func TestErrors(t *testing.T) {
 func TestTimely(t *testing.T) {
 	m := two()
 	text := compare(t, m, "figure7", func(b *bench) {
-		var err error
-		if b.systems, err = chosen([]string{"DIGEST-A"}); err != nil {
-			t.Fatal(err)
-		}
+		b.Systems = []string{"DIGEST-A"}
 	})
 	if !strings.Contains(text, "straggler: --delay 0:400ms:1") || !strings.Contains(text, "DIGEST-A 79.80") {
 		t.Error(text)
@@ -205,64 +201,25 @@ func TestTimely(t *testing.T) {
 	}
 }
 
-// What was trained is not trained again, by this bench or a later one; what there was no
-// time for is said, and leaves no number.
-func TestArchive(t *testing.T) {
+// What there was no time for is said, and leaves no number.
+func TestLate(t *testing.T) {
 	m := two()
-	var first *bench
-	compare(t, m, "table1", func(b *bench) { first = b })
-	done := len(m.trials)
-	if done != 2*2+2 {
-		t.Errorf("%d trainings", done)
-	}
-	again := archive{runner: m, dir: first.archive.dir, results: map[string]*Result{}}
-	for _, each := range m.trials {
-		r, err := again.get(t.Context(), each)
-		if err != nil || r == nil || len(r.Epochs) == 0 {
-			t.Errorf("%+v: %v", each, err)
-		}
-	}
-	if len(m.trials) != done {
-		t.Errorf("%d trainings are done again", len(m.trials)-done)
+	compare(t, m, "table1", nil)
+	if len(m.trials) != 2*2+2 {
+		t.Errorf("%d trainings", len(m.trials))
 	}
 	late := two()
-	text := compare(t, late, "table1", func(b *bench) { b.archive.until = time.Now().Add(-time.Hour); b.Hours = 1 })
+	text := compare(t, late, "table1", func(b *bench) { b.Hours = 1e-12 })
 	if len(late.trials) != 0 || !strings.Contains(text, "6 trainings were not begun") || !strings.Contains(text, "DIGEST - - - - - - -") {
 		t.Errorf("%d trainings\n%s", len(late.trials), text)
 	}
 }
 
-// A result that cannot be read is an error with its path, and options that make no
-// sense are refused.
+// Options that make no sense are refused.
 func TestBadInput(t *testing.T) {
-	m, trial := two(), Trial{Data: "g", Flags: []string{"--epochs", "5"}}
-	a := archive{runner: m, dir: t.TempDir(), results: map[string]*Result{}}
-	path := filepath.Join(a.dir, trial.key()+".json")
-	if err := os.WriteFile(path, []byte("{"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.get(t.Context(), trial); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), path) {
-		t.Error(err)
-	}
 	for _, o := range []Options{{Only: []string{"table9"}}, {Systems: []string{"dgl"}}, {}, {Seeds: 1, Epochs: 2, Timed: 2, Turns: 1, Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"fast"}}} {
-		if _, err := o.open(); fault.KindOf(err) != fault.Usage {
+		if _, err := o.Book(); fault.KindOf(err) != fault.Usage {
 			t.Errorf("%+v: %v", o, err)
 		}
-	}
-	failed := errors.New("no")
-	a.runner = failing{failed}
-	if _, err := a.get(t.Context(), Trial{}); !errors.Is(err, failed) {
-		t.Error(err)
-	}
-}
-
-type failing struct{ err error }
-
-func (f failing) run(context.Context, Trial) (*Result, error) { return nil, f.err }
-
-// Means are over no number where there is none.
-func TestNoNumbers(t *testing.T) {
-	if mean, std := meanStd(nil); !math.IsNaN(mean) || !math.IsNaN(std) || number(mean, 1) != "-" || number(math.Inf(1), 1) != "never" {
-		t.Error(mean, std)
 	}
 }

@@ -3,10 +3,10 @@ package digest
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 
+	"siafu/bench/trials"
 	"siafu/ranks/runfolder"
 )
 
@@ -19,16 +19,16 @@ var when = []int{1, 4, 10, 19, 40, 58, 97}
 
 // figure10 has the error of the gradient and, behind it, the relative staleness of the
 // layer where that is greatest, as training goes on.
-func (b *bench) figure10(ctx context.Context, t io.Writer) error {
+func (b *bench) figure10(ctx context.Context, t *trials.Sheet) error {
 	columns := []string{"graph", "ranks", "system"}
 	for _, e := range when {
 		columns = append(columns, fmt.Sprintf("epoch %d", e))
 	}
-	head(t, columns...)
+	t.Head(columns...)
 	stale := b.only("DIGEST", "DIGEST-rows", "PipeGCN", "PipeGCN-GF", "BNS-GCN", "DistGNN", "SANCUS", "REST", "PipeQS", "partition-only")
 	for _, c := range b.cells(b.Models[:1]) {
 		for _, s := range stale {
-			r, err := b.archive.get(ctx, Trial{Data: c.graph.Data, Ranks: c.members(s), Flags: b.flags(c, s,
+			r, err := b.archive.Get(ctx, trials.Trial{Data: c.graph.Data, Ranks: c.members(s), Flags: b.flags(c, s,
 				"--epochs", strconv.Itoa(b.Epochs), "--eval-every", "0", "--measure-staleness", strconv.Itoa(measuredEvery))})
 			if err != nil {
 				return err
@@ -44,7 +44,7 @@ func (b *bench) figure10(ctx context.Context, t io.Writer) error {
 }
 
 // errorsIn are those of one epoch of a training.
-func errorsIn(r *Result, epoch int) string {
+func errorsIn(r *trials.Result, epoch int) string {
 	if r == nil {
 		return "-"
 	}

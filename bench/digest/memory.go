@@ -3,15 +3,15 @@ package digest
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 
+	"siafu/bench/trials"
 	"siafu/ranks/runfolder"
 )
 
 // table4 has the peak memory of the largest rank, and of its arrays.
-func (b *bench) table4(ctx context.Context, t io.Writer) error {
-	head(t, "graph", "ranks", "system", "peak MB of a rank", "to exact-wait", "arrays MB")
+func (b *bench) table4(ctx context.Context, t *trials.Sheet) error {
+	t.Head("graph", "ranks", "system", "peak MB of a rank", "to exact-wait", "arrays MB")
 	for _, c := range b.cells(b.Models[:1]) {
 		times, err := b.times(ctx, c, systemsOf(b.systems, c.model), b.rates[0])
 		if err != nil {
@@ -23,14 +23,14 @@ func (b *bench) table4(ctx context.Context, t io.Writer) error {
 			if k == 0 {
 				base = peak
 			}
-			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t\n", c.graph.Name, c.ranks, s.Name, number(peak/1e6, 1), number(peak/base, 2), number(arrays/1e6, 1))
+			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t\n", c.graph.Name, c.ranks, s.Name, trials.Number(peak/1e6, 1), trials.Number(peak/base, 2), trials.Number(arrays/1e6, 1))
 		}
 	}
 	return nil
 }
 
 // memory is the bytes of the largest graph rank, resident and in arrays, at its peak.
-func memory(turns []*Result) (peak, arrays float64) {
+func memory(turns []*trials.Result) (peak, arrays float64) {
 	if len(turns) == 0 {
 		return math.NaN(), math.NaN()
 	}
@@ -40,7 +40,7 @@ func memory(turns []*Result) (peak, arrays float64) {
 	return peak, arrays
 }
 
-func graphRanks(r *Result) []runfolder.RankReport {
+func graphRanks(r *trials.Result) []runfolder.RankReport {
 	var list []runfolder.RankReport
 	for _, each := range r.Summary.PerRank {
 		if each.Role == "graph" {
@@ -51,8 +51,8 @@ func graphRanks(r *Result) []runfolder.RankReport {
 }
 
 // figure9 has the ratio of ghosts to own vertices.
-func (b *bench) figure9(ctx context.Context, t io.Writer) error {
-	head(t, "graph", "ranks", "partitioner", "ghosts", "own vertices", "ratio")
+func (b *bench) figure9(ctx context.Context, t *trials.Sheet) error {
+	t.Head("graph", "ranks", "partitioner", "ghosts", "own vertices", "ratio")
 	for _, c := range b.cells(b.Models[:1]) {
 		times, err := b.times(ctx, c, b.systems[:1], b.rates[0])
 		if err != nil {
@@ -65,7 +65,7 @@ func (b *bench) figure9(ctx context.Context, t io.Writer) error {
 				ghosts, own = ghosts+float64(r.Ghosts), own+float64(r.Vertices)
 			}
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s %%\t\n", c.graph.Name, c.ranks, b.Partitioner, number(ghosts, 0), number(own, 0), number(100*ghosts/own, 2))
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s %%\t\n", c.graph.Name, c.ranks, b.Partitioner, trials.Number(ghosts, 0), trials.Number(own, 0), trials.Number(100*ghosts/own, 2))
 	}
 	return nil
 }

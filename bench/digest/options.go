@@ -1,18 +1,14 @@
 package digest
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"siafu/bench/plan"
 	"siafu/bench/trials"
-	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/graph/generate"
 	"siafu/ranks/report/page"
@@ -44,30 +40,32 @@ type Options struct {
 
 // Run makes the chosen parts and writes them to w as they come.
 func (o Options) Run(ctx context.Context, w io.Writer) error {
-	b, err := o.open()
+	b, err := o.Book()
 	if err != nil {
 		return err
 	}
-	ctx, stop := trials.UntilInterrupted(ctx)
-	defer stop()
-	site, err := trials.Open(op)
-	if err != nil {
-		return err
-	}
-	b.archive.runner = onSite{site}
-	return cmp.Or(b.all(ctx, w), site.Close())
+	return trials.Run(ctx, w, op, o.Origin, o.HTML, b)
+}
+
+// Book has the chosen parts. It makes look-alikes that are not there.
+func (o Options) Book() (*trials.Book, error) {
+	return (&bench{Options: o}).book()
+}
+
+func (b *bench) book() (*trials.Book, error) {
+	parts, err := b.open()
+	return &trials.Book{Title: "DIGEST's tables and figures", Parts: parts, Archive: b.archive}, err
 }
 
 // open checks the options and makes what is compared.
-func (o Options) open() (*bench, error) {
-	b := &bench{Options: o}
-	var err error
+func (b *bench) open() (parts []trials.Part, err error) {
+	o := b.Options
 	if o.HTML != "" {
 		if err := page.Check(op, o.HTML); err != nil {
 			return nil, err
 		}
 	}
-	if b.parts, err = chosenParts(o.Only); err != nil {
+	if parts, err = b.chosenParts(); err != nil {
 		return nil, err
 	}
 	if b.systems, err = chosen(o.Systems); err != nil {
@@ -85,48 +83,26 @@ func (o Options) open() (*bench, error) {
 		}
 		b.rates = append(b.rates, rate)
 	}
-	if o.Hours > 0 {
-		b.archive.until = time.Now().Add(time.Duration(o.Hours * float64(time.Hour)))
+	if b.archive, err = trials.NewArchive(op, filepath.Join(o.Work, "results"), o.Hours); err != nil {
+		return nil, err
 	}
-	b.archive.dir, b.archive.results = filepath.Join(o.Work, "results"), map[string]*Result{}
-	if err := os.MkdirAll(b.archive.dir, 0o777); err != nil {
-		return nil, fault.System(op, b.archive.dir, err)
-	}
-	return b, b.findGraphs()
+	return parts, b.findGraphs()
 }
 
 // lookAlikes are the graphs of table 3.
 var lookAlikes = []string{"flickr", "reddit-small", "ogbn-arxiv", "ogbn-products"}
 
 // findGraphs names what is trained on, and makes look-alikes that are not there.
-func (b *bench) findGraphs() error {
-	for _, data := range b.Data {
-		meta, err := graph.ReadMeta(data)
+func (b *bench) findGraphs() (err error) {
+	if b.graphs, err = trials.Given(b.Data); len(b.Data) > 0 {
+		return err
+	}
+	for _, like := range lookAlikes {
+		g, err := trials.Generated(b.Work, generate.Options{Like: like, Name: fmt.Sprintf("%s-%g", like, b.Scale), Scale: b.Scale, Seed: 1})
 		if err != nil {
 			return err
 		}
-		b.graphs = append(b.graphs, Graph{meta.Name, data})
-	}
-	if len(b.Data) > 0 {
-		return nil
-	}
-	for _, like := range lookAlikes {
-		name := fmt.Sprintf("%s-%g", like, b.Scale)
-		at := filepath.Join(b.Work, name)
-		if _, err := os.Stat(filepath.Join(at, "meta.json")); err != nil {
-			if err := makeLookAlike(at, name, like, b.Scale); err != nil {
-				return err
-			}
-		}
-		b.graphs = append(b.graphs, Graph{name, at})
+		b.graphs = append(b.graphs, g)
 	}
 	return nil
-}
-
-// Graph is what systems train on.
-type Graph struct{ Name, Data string }
-
-func makeLookAlike(at, name, like string, scale float64) error {
-	_, err := generate.Write(at, generate.Options{Like: like, Name: name, Scale: scale, Seed: 1}, false)
-	return err
 }

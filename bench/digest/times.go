@@ -3,21 +3,22 @@ package digest
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"siafu/bench/trials"
 )
 
 // figure4 has the seconds of an epoch, a column a system.
-func (b *bench) figure4(ctx context.Context, t io.Writer) error {
+func (b *bench) figure4(ctx context.Context, t *trials.Sheet) error {
 	columns := []string{"graph", "ranks"}
 	for _, s := range b.systems {
 		columns = append(columns, s.Name)
 	}
-	head(t, columns...)
+	t.Head(columns...)
 	for _, c := range b.cells(b.Models[:1]) {
 		times, err := b.times(ctx, c, systemsOf(b.systems, c.model), b.rates[0])
 		if err != nil {
@@ -25,7 +26,7 @@ func (b *bench) figure4(ctx context.Context, t io.Writer) error {
 		}
 		fmt.Fprintf(t, "%s\t%d", c.graph.Name, c.ranks)
 		for _, s := range b.systems {
-			fmt.Fprintf(t, "\t%s", number(perEpoch(times[s.Name], seconds), 4))
+			fmt.Fprintf(t, "\t%s", trials.Number(trials.PerEpoch(times[s.Name], trials.Seconds), 4))
 		}
 		fmt.Fprintln(t, "\t")
 	}
@@ -33,27 +34,27 @@ func (b *bench) figure4(ctx context.Context, t io.Writer) error {
 }
 
 // figure5 has the speed-up over exact training on one rank, by ranks.
-func (b *bench) figure5(ctx context.Context, t io.Writer) error {
+func (b *bench) figure5(ctx context.Context, t *trials.Sheet) error {
 	const most = 8
-	head(t, "graph", "system", "1 rank, s/epoch", "2 ranks", "4 ranks", "8 ranks")
+	t.Head("graph", "system", "1 rank, s/epoch", "2 ranks", "4 ranks", "8 ranks")
 	for _, g := range b.graphs {
-		alone, err := b.archive.get(ctx, Trial{Data: g.Data, Ranks: 1, Flags: b.flags(cell{g, b.Models[0], 1}, b.systems[1],
+		alone, err := b.archive.Get(ctx, trials.Trial{Data: g.Data, Ranks: 1, Flags: b.flags(cell{g, b.Models[0], 1}, b.systems[1],
 			"--epochs", strconv.Itoa(b.Timed), "--eval-every", "0", "--threads", "1")})
 		if err != nil {
 			return err
 		}
 		base := math.NaN()
 		if alone != nil {
-			base = perEpoch([]*Result{alone}, seconds)
+			base = trials.PerEpoch([]*trials.Result{alone}, trials.Seconds)
 		}
 		for _, s := range b.only("exact-wait", "exact", "DIGEST", "LLCG") {
-			fmt.Fprintf(t, "%s\t%s\t%s", g.Name, s.Name, number(base, 4))
+			fmt.Fprintf(t, "%s\t%s\t%s", g.Name, s.Name, trials.Number(base, 4))
 			for n := 2; n <= most; n *= 2 {
 				times, err := b.times(ctx, cell{g, b.Models[0], n}, []System{s}, b.rates[0])
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(t, "\t%s", number(base/perEpoch(times[s.Name], seconds), 2))
+				fmt.Fprintf(t, "\t%s", trials.Number(base/trials.PerEpoch(times[s.Name], trials.Seconds), 2))
 			}
 			fmt.Fprintln(t, "\t")
 		}
@@ -67,7 +68,7 @@ func (b *bench) only(names ...string) []System {
 }
 
 // figure6 has DIGEST with periods.
-func (b *bench) figure6(ctx context.Context, t io.Writer) error {
+func (b *bench) figure6(ctx context.Context, t *trials.Sheet) error {
 	var list []System
 	for _, n := range []int{1, 2, 5, 10, 20} {
 		s := system(fmt.Sprintf("N = %d", n), fmt.Sprintf("--refresh every:%d", n), "")
@@ -78,8 +79,8 @@ func (b *bench) figure6(ctx context.Context, t io.Writer) error {
 }
 
 // beside compares systems with exact training, on all cells of the first network.
-func (b *bench) beside(ctx context.Context, t io.Writer, systems []System, more ...string) error {
-	head(t, "graph", "ranks", "system", "validation F1", "s/epoch", "MB/epoch", "epochs to target", "seconds to target")
+func (b *bench) beside(ctx context.Context, t *trials.Sheet, systems []System, more ...string) error {
+	t.Head("graph", "ranks", "system", "validation F1", "s/epoch", "MB/epoch", "epochs to target", "seconds to target")
 	for _, c := range b.cells(b.Models[:1]) {
 		exact, err := b.accuracy(ctx, c, b.systems[0])
 		if err != nil {
@@ -98,10 +99,10 @@ func (b *bench) beside(ctx context.Context, t io.Writer, systems []System, more 
 			if err != nil {
 				return err
 			}
-			each := perEpoch(times[s.Name], seconds)
+			each := trials.PerEpoch(times[s.Name], trials.Seconds)
 			epochs, until := reaching(list, s, target, each)
-			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t\n", c.graph.Name, c.ranks, s.Name, plusMinus(best(list)),
-				number(each, 4), number(perEpoch(times[s.Name], sent)/1e6, 2), number(epochs, 0), number(until, 2))
+			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t\n", c.graph.Name, c.ranks, s.Name, trials.PlusMinus(trials.Best(list)),
+				trials.Number(each, 4), trials.Number(trials.PerEpoch(times[s.Name], trials.Sent)/1e6, 2), trials.Number(epochs, 0), trials.Number(until, 2))
 		}
 	}
 	return nil
@@ -117,7 +118,7 @@ func (b *bench) straggle(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if each := perEpoch(times[b.systems[0].Name], seconds); each > longest {
+		if each := trials.PerEpoch(times[b.systems[0].Name], trials.Seconds); each > longest {
 			longest = each
 		}
 	}
@@ -126,16 +127,16 @@ func (b *bench) straggle(ctx context.Context) ([]string, error) {
 }
 
 // figure7 has exact training, LLCG, DIGEST and DIGEST-A with a straggler.
-func (b *bench) figure7(ctx context.Context, t io.Writer) error {
+func (b *bench) figure7(ctx context.Context, t *trials.Sheet) error {
 	return b.straggling(ctx, t, "exact-wait", "LLCG", "DIGEST", "DIGEST-A")
 }
 
 // figure11 has PipeGCN, GNNAutoScale, DIGEST and DIGEST-A with a straggler.
-func (b *bench) figure11(ctx context.Context, t io.Writer) error {
+func (b *bench) figure11(ctx context.Context, t *trials.Sheet) error {
 	return b.straggling(ctx, t, "PipeGCN", "GNNAutoScale", "DIGEST", "DIGEST-A")
 }
 
-func (b *bench) straggling(ctx context.Context, t io.Writer, names ...string) error {
+func (b *bench) straggling(ctx context.Context, t *trials.Sheet, names ...string) error {
 	delay, err := b.straggle(ctx)
 	if err != nil {
 		return err
@@ -146,12 +147,12 @@ func (b *bench) straggling(ctx context.Context, t io.Writer, names ...string) er
 
 // links has, for every link, the seconds that each system takes to the target, and the
 // fastest of those that end no more than half a point below exact training.
-func (b *bench) links(ctx context.Context, t io.Writer) error {
+func (b *bench) links(ctx context.Context, t *trials.Sheet) error {
 	columns := []string{"graph", "ranks", "system", "validation F1"}
 	for _, r := range b.Rates {
 		columns = append(columns, "s to target, "+r)
 	}
-	head(t, columns...)
+	t.Head(columns...)
 	for _, c := range b.cells(b.Models[:1]) {
 		fastest, least := make([]string, len(b.rates)), make([]float64, len(b.rates))
 		target := math.NaN()
@@ -163,7 +164,7 @@ func (b *bench) links(ctx context.Context, t io.Writer) error {
 			if k == 0 {
 				target = b.target(list)
 			}
-			fmt.Fprintf(t, "%s\t%d\t%s\t%s", c.graph.Name, c.ranks, s.Name, plusMinus(best(list)))
+			fmt.Fprintf(t, "%s\t%d\t%s\t%s", c.graph.Name, c.ranks, s.Name, trials.PlusMinus(trials.Best(list)))
 			for i, rate := range b.rates {
 				until, err := b.until(ctx, c, s, list, rate, target)
 				if err != nil {
@@ -172,17 +173,17 @@ func (b *bench) links(ctx context.Context, t io.Writer) error {
 				if until > 0 && !math.IsInf(until, 1) && (fastest[i] == "" || until < least[i]) {
 					fastest[i], least[i] = s.Name, until
 				}
-				fmt.Fprintf(t, "\t%s", number(until, 2))
+				fmt.Fprintf(t, "\t%s", trials.Number(until, 2))
 			}
 			fmt.Fprintln(t, "\t")
 		}
-		fmt.Fprintf(t, "%s\t%d\tfastest\t%s\t%s\t\n", c.graph.Name, c.ranks, number(target, 2), strings.Join(fastest, "\t"))
+		fmt.Fprintf(t, "%s\t%d\tfastest\t%s\t%s\t\n", c.graph.Name, c.ranks, trials.Number(target, 2), strings.Join(fastest, "\t"))
 	}
 	return nil
 }
 
 // until is the seconds to a target over a link.
-func (b *bench) until(ctx context.Context, c cell, s System, list []*Result, rate, target float64) (float64, error) {
+func (b *bench) until(ctx context.Context, c cell, s System, list []*trials.Result, rate, target float64) (float64, error) {
 	times, err := b.times(ctx, c, []System{s}, rate)
 	if err != nil {
 		return 0, err
@@ -190,6 +191,6 @@ func (b *bench) until(ctx context.Context, c cell, s System, list []*Result, rat
 	if s.Timely {
 		list = times[s.Name]
 	}
-	_, until := reaching(list, s, target, perEpoch(times[s.Name], seconds))
+	_, until := reaching(list, s, target, trials.PerEpoch(times[s.Name], trials.Seconds))
 	return until, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"siafu/bench/hosts"
@@ -24,9 +26,12 @@ import (
 // Site is where trainings run. It holds the hosts of one link at a time, and a folder
 // for what is thrown away at its end.
 type Site struct {
+	Machine string // for results
+
 	op      string // in errors
 	program string
 	dir     string
+	out     string // where the next training's run folder is kept; "": nowhere
 	views   map[[2]string]string
 
 	hosts    *hosts.Hosts // nil: none
@@ -145,16 +150,21 @@ func (s *Site) Here(ctx context.Context, view string, args ...string) (*runfolde
 	})
 }
 
-// train runs a command line and reads the run folder, which the next one replaces.
+// train runs a command line and reads the run folder, which the next one replaces unless
+// it is kept. A training that its own configuration, or the build, refuses is a fault of
+// kind Config with what it said.
 func (s *Site) train(ctx context.Context, args []string, run func(said *bytes.Buffer, args []string) error) (*runfolder.Run, error) {
-	out := filepath.Join(s.dir, "run")
+	out := cmp.Or(s.out, filepath.Join(s.dir, "run"))
 	var said bytes.Buffer
 	if err := run(&said, append(args, "--out", out, "--force", "--quiet")); err != nil {
+		var ended *exec.ExitError
 		switch {
 		case ctx.Err() != nil:
 			return nil, fault.New(fault.Runtime, s.op, "", "interrupted")
 		case fault.KindOf(err) == fault.Missing:
 			return nil, err
+		case errors.As(err, &ended) && ended.ExitCode() == fault.Config.ExitCode():
+			return nil, fault.New(fault.Config, s.op, "", "%s", strings.TrimSpace(said.String()))
 		}
 		return nil, fault.New(fault.Runtime, s.op, "", "training failed (%v):\n%s", err, said.String())
 	}

@@ -1,0 +1,174 @@
+package trials
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"siafu/graph/fault"
+	"siafu/ranks/report/chart"
+	"siafu/ranks/report/page"
+)
+
+// Part is a table or figure.
+type Part struct {
+	Name, Title string
+	Paper       string                              // what the paper reports of it
+	Why         string                              // ours differs
+	Write       func(context.Context, *Sheet) error // a table
+}
+
+// Sheet takes a part's table, cells that end with tabs, and its figures.
+type Sheet struct {
+	io.Writer
+	Figures []page.Figure
+}
+
+// Head writes a line of column names.
+func (s *Sheet) Head(columns ...string) { s.Row(columns...) }
+
+// Row writes a line of cells.
+func (s *Sheet) Row(cells ...string) { fmt.Fprintln(s, strings.Join(cells, "\t")+"\t") }
+
+// Choose are the parts of these names, in their order.
+func Choose(op string, all []Part, names []string) (list []Part, err error) {
+	for _, n := range names {
+		k := slices.IndexFunc(all, func(p Part) bool { return p.Name == n })
+		if k < 0 {
+			var known []string
+			for _, p := range all {
+				known = append(known, p.Name)
+			}
+			return nil, fault.New(fault.Usage, op, "", "--only has %q", n).Then("choose from %s", strings.Join(known, ", "))
+		}
+		list = append(list, all[k])
+	}
+	return list, nil
+}
+
+// Draw adds a figure.
+func (s *Sheet) Draw(c *chart.Chart) {
+	s.Figures = append(s.Figures, page.Figure{Title: c.Title, Draw: c.Draw})
+}
+
+// Book is a paper's tables and figures.
+type Book struct {
+	Title string
+	Keys  []page.Key // of the lines of its figures
+	Parts []Part
+	*Archive
+}
+
+// Run prints books over trainings on a site of its own. op names the operation in faults,
+// origin says which machine, commit and command line they are from, html names the page,
+// "" for none.
+func Run(ctx context.Context, w io.Writer, op, origin, html string, books ...*Book) error {
+	ctx, stop := UntilInterrupted(ctx)
+	defer stop()
+	site, err := Open(op)
+	if err != nil {
+		return err
+	}
+	site.Machine, _, _ = strings.Cut(strings.TrimPrefix(origin, "machine: "), "\n")
+	for _, b := range books {
+		b.Runner = site
+	}
+	return cmp.Or(Print(ctx, w, op, origin, html, books...), site.Close())
+}
+
+// Print writes all parts as they come, and those that there are as a page too.
+func Print(ctx context.Context, w io.Writer, op, origin, html string, books ...*Book) error {
+	var titles []string
+	var keys []page.Key
+	for _, b := range books {
+		titles, keys = append(titles, b.Title), append(keys, b.Keys...)
+	}
+	p := &page.Page{Title: strings.Join(titles, "; "), Lead: origin, Keys: keys}
+	var err error
+	for _, b := range books {
+		if err = b.print(ctx, w, p); err != nil {
+			break
+		}
+	}
+	if html != "" {
+		err = cmp.Or(err, p.Save(op, html))
+	}
+	return err
+}
+
+func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page) error {
+	for _, p := range b.Parts {
+		fmt.Fprintf(w, "\n## %s: %s\n", p.Name, p.Title)
+		said := p.said()
+		for _, line := range said {
+			fmt.Fprintln(w, line)
+		}
+		fmt.Fprintln(w)
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		var cells bytes.Buffer
+		s := &Sheet{Writer: io.MultiWriter(t, &cells)}
+		b.used = nil
+		err := p.Write(ctx, s)
+		if from := b.from(); from != "" {
+			fmt.Fprintln(s, from)
+		}
+		t.Flush()
+		on := page.Part{Title: p.Name + ": " + p.Title, Text: strings.Join(said, " "), Figures: s.Figures}
+		on.Table, on.Lines = page.ReadTable(cells.String())
+		to.Parts = append(to.Parts, on)
+		if err != nil {
+			return err
+		}
+	}
+	if b.left > 0 {
+		line := fmt.Sprintf("%d trainings were not begun within --hours=%g; where a number would depend on them there is none. The same command goes on.", b.left, b.hours)
+		fmt.Fprintf(w, "\n%s\n", line)
+		to.Parts = append(to.Parts, page.Part{Title: "Not done", Text: line})
+	}
+	return nil
+}
+
+// said is what the paper reports, and why ours differs.
+func (p Part) said() (lines []string) {
+	if p.Paper != "" {
+		lines = append(lines, "paper: "+p.Paper)
+	}
+	if p.Why != "" {
+		lines = append(lines, "ours: "+p.Why)
+	}
+	return lines
+}
+
+// from says which trainings a part has used: how many, at which loads of the minute
+// before, with which versions, on which machines.
+func (b *Book) from() string {
+	if len(b.used) == 0 {
+		return ""
+	}
+	var loads []float64
+	var versions, machines []string
+	for _, r := range b.used {
+		now, _, _ := strings.Cut(r.Load, " ")
+		if x, err := strconv.ParseFloat(now, 64); err == nil {
+			loads = append(loads, x)
+		}
+		versions, machines = append(versions, r.Version), append(machines, r.Machine)
+	}
+	text := fmt.Sprintf("from %d trainings", len(b.used))
+	if len(loads) > 0 {
+		text += fmt.Sprintf("; load before them %g to %g", slices.Min(loads), slices.Max(loads))
+	}
+	return text + "; siafu " + different(versions) + "; " + different(machines)
+}
+
+// different are the texts that are not equal.
+func different(list []string) string {
+	slices.Sort(list)
+	return strings.Join(slices.Compact(list), ", ")
+}

@@ -1,0 +1,34 @@
+package trials
+
+import (
+	"os"
+	"path/filepath"
+
+	"siafu/graph"
+	"siafu/graph/generate"
+)
+
+// Graph is what is trained on.
+type Graph struct{ Name, Data string }
+
+// Given are the graphs of dataset folders, by the names that they have themselves.
+func Given(data []string) (list []Graph, err error) {
+	for _, dir := range data {
+		meta, err := graph.ReadMeta(dir)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Graph{meta.Name, dir})
+	}
+	return list, nil
+}
+
+// Generated is the graph of a name in a work folder, which is made where it is not there.
+func Generated(work string, o generate.Options) (Graph, error) {
+	g := Graph{o.Name, filepath.Join(work, o.Name)}
+	if _, err := os.Stat(filepath.Join(g.Data, "meta.json")); err == nil {
+		return g, nil
+	}
+	_, err := generate.Write(g.Data, o, false)
+	return g, err
+}

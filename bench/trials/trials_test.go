@@ -1,0 +1,158 @@
+package trials
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"siafu/graph/fault"
+	"siafu/ranks/report/chart"
+	"siafu/ranks/report/page"
+	"siafu/ranks/runfolder"
+)
+
+// counting is a runner that counts its trainings, or fails.
+type counting struct {
+	done    int
+	failure error
+	folders []string
+}
+
+func (c *counting) Run(_ context.Context, t Trial, folder string) (*Result, error) {
+	c.done++
+	c.folders = append(c.folders, folder)
+	return &Result{Trial: t, Version: "1", Machine: "a box", Load: fmt.Sprint(c.done, ".0 2.0 3.0"), Epochs: []runfolder.Epoch{{Epoch: 1}}}, c.failure
+}
+
+func archiveOf(t *testing.T, dir string, hours float64, r Runner) *Archive {
+	t.Helper()
+	a, err := NewArchive("test", dir, hours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Runner = r
+	return a
+}
+
+// What was trained is not trained again, by this archive or a later one; a failure is
+// kept by nobody, and there is no result once the hours are over.
+func TestArchive(t *testing.T) {
+	dir, c, trial := t.TempDir(), &counting{failure: errors.New("no")}, Trial{Data: "g", Flags: []string{"--epochs", "5"}}
+	if _, err := archiveOf(t, dir, 0, c).Get(t.Context(), trial); !errors.Is(err, c.failure) {
+		t.Error(err)
+	}
+	c.failure = nil
+	for range 2 {
+		a := archiveOf(t, dir, 0, c)
+		for range 2 {
+			if r, err := a.Get(t.Context(), trial); err != nil || r == nil || len(r.Epochs) != 1 {
+				t.Errorf("%+v, %v", r, err)
+			}
+		}
+	}
+	if c.done != 2 {
+		t.Errorf("%d trainings", c.done)
+	}
+	a := archiveOf(t, dir, 1e-12, c)
+	trial.Turn = 1
+	if r, err := a.Get(t.Context(), trial); r != nil || err != nil || a.left != 1 {
+		t.Errorf("%+v, %v, %d left", r, err, a.left)
+	}
+	bad := filepath.Join(dir, trial.key()+".json")
+	if err := os.WriteFile(bad, []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Get(t.Context(), trial); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), bad) {
+		t.Error(err)
+	}
+}
+
+// A recorded trial has a folder of its own; others have none.
+func TestRecord(t *testing.T) {
+	c := &counting{}
+	a := archiveOf(t, t.TempDir(), 0, c)
+	for _, trial := range []Trial{{Record: true}, {}} {
+		if _, err := a.Get(t.Context(), trial); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.folders[0] != a.Folder(Trial{Record: true}) || c.folders[0] == "" || c.folders[1] != "" {
+		t.Error(c.folders)
+	}
+}
+
+// A page has the parts of all books: what the paper says, why ours differs, tables,
+// figures, and which trainings they are from.
+func TestPage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "page.html")
+	book := func(title string, c *counting) *Book {
+		a := archiveOf(t, t.TempDir(), 0, c)
+		return &Book{Title: title, Archive: a, Keys: []page.Key{{Group: 0, Name: "key of " + title}}, Parts: []Part{{
+			Name: "t1", Title: "times", Paper: "less", Why: "it is slower",
+			Write: func(ctx context.Context, s *Sheet) error {
+				for turn := range 2 {
+					if _, err := a.Get(ctx, Trial{Turn: turn}); err != nil {
+						return err
+					}
+				}
+				s.Head("of", "s")
+				s.Row(title, "1.5")
+				s.Draw(&chart.Chart{Name: "bars", Title: "bars of " + title, Bars: []chart.Bar{{Name: "x", Value: 1, Text: "1"}}})
+				return nil
+			},
+		}}}
+	}
+	var out strings.Builder
+	if err := Print(t.Context(), &out, "test", "machine: a <b>", file, book("A", &counting{}), book("B", &counting{})); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"machine: a &lt;b&gt;", "<h2>t1: times</h2>", "paper: less ours: it is slower", "<td>A</td>", "<td>B</td>",
+		"bars of B", "key of A", "from 2 trainings; load before them 1 to 2; siafu 1; a box"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if !strings.Contains(out.String(), "A   1.5") {
+		t.Error(out.String())
+	}
+}
+
+// A part's name that is none is refused, and parts come in the order in which they are named.
+func TestChoose(t *testing.T) {
+	all := []Part{{Name: "a"}, {Name: "b"}}
+	if list, err := Choose("test", all, []string{"b", "a"}); err != nil || len(list) != 2 || list[0].Name != "b" {
+		t.Error(list, err)
+	}
+	if _, err := Choose("test", all, []string{"c"}); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "a, b") {
+		t.Error(err)
+	}
+}
+
+// There are no numbers of no trainings. An accuracy is reached after so many epochs as
+// the mean of seeds says: 50 and 70 % with the weights after the first epoch.
+func TestNumbers(t *testing.T) {
+	if mean, std := MeanStd(nil); !math.IsNaN(mean) || !math.IsNaN(std) || Number(mean, 1) != "-" || Number(math.Inf(1), 1) != "never" {
+		t.Error(mean, std)
+	}
+	seed := func(first, second float64) *Result {
+		return &Result{Epochs: []runfolder.Epoch{{ValAcc: &first}, {ValAcc: &second}}, Summary: runfolder.Summary{FinalValAcc: 0.9}}
+	}
+	list := []*Result{seed(0.1, 0.5), seed(0.1, 0.7)}
+	for target, want := range map[float64]float64{10: 0, 59: 1, 61: 2, 91: math.Inf(1)} {
+		if got := Reaching(list, target); got != want {
+			t.Errorf("%g %%: after %g epochs, not %g", target, got, want)
+		}
+	}
+	if got := Reaching(nil, 1); !math.IsNaN(got) {
+		t.Error(got)
+	}
+}
