@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"siafu/bench"
+	"siafu/bench/all"
 	"siafu/bench/digest"
+	"siafu/bench/dorylus"
 	"siafu/bench/plan"
 	"siafu/bench/simulate"
 	"siafu/graph/download"
@@ -163,11 +165,13 @@ func (c *reportCmd) Run(io console) error { return c.Options.Run(io.out) }
 
 type benchCmd struct {
 	Accuracy  measurement[bench.AccuracyOptions]  `cmd:"" help:"Train on real graphs and compare test accuracy with published figures."`
+	All       allCmd                              `cmd:"" help:"Make the tables and figures of all papers, one page of them."`
 	Async     measurement[bench.AsyncOptions]     `cmd:"" help:"Compare bounded asynchrony with the synchronous pipeline."`
 	Breakdown breakdownCmd                        `cmd:"" help:"Say where the time of an epoch goes: tasks, hidden communication, idle ranks."`
 	Codecs    measurement[bench.CodecsOptions]    `cmd:"" help:"Compare codecs of ghost rows: bytes and accuracy."`
 	CUDA      measurement[bench.CUDAOptions]      `cmd:"" name:"cuda" help:"Time gathers, products and epochs on a GPU beside cuSPARSE, cuBLAS, PyTorch Geometric and DGL."`
 	Digest    digestCmd                           `cmd:"" help:"Compare ways of training with stale ghosts: the tables and figures of DIGEST."`
+	Dorylus   dorylusCmd                          `cmd:"" help:"Compare tensor work in functions, on CPUs and on GPUs, in step and in bounded asynchrony: the tables and figures of Dorylus."`
 	Epoch     measurement[bench.EpochOptions]     `cmd:"" help:"Time an epoch and its tasks on a dataset."`
 	Links     linksCmd                            `cmd:"" help:"Train over links of chosen rates between hosts made of this machine."`
 	Kernels   measurement[bench.KernelsOptions]   `cmd:"" help:"Time every kernel beside what this machine can do."`
@@ -212,11 +216,34 @@ type digestCmd struct {
 }
 
 func (c *digestCmd) Run(ctx context.Context, io console) error {
-	var machine strings.Builder
-	bench.Machine(&machine)
-	fmt.Fprint(io.out, machine.String())
-	c.Options.Origin = machine.String()
+	c.Options.Origin = origin(io)
 	return c.Options.Run(ctx, io.out)
+}
+
+type dorylusCmd struct {
+	Options dorylus.Options `embed:""`
+}
+
+func (c *dorylusCmd) Run(ctx context.Context, io console) error {
+	c.Options.Origin = origin(io)
+	return c.Options.Run(ctx, io.out)
+}
+
+type allCmd struct {
+	Options all.Options `embed:""`
+}
+
+func (c *allCmd) Run(ctx context.Context, io console) error {
+	c.Options.Origin = origin(io)
+	return c.Options.Run(ctx, io.out)
+}
+
+// origin prints which machine and command line tables are from, and is the same for a page.
+func origin(io console) string {
+	var text strings.Builder
+	bench.Machine(&text)
+	fmt.Fprint(io.out, text.String())
+	return text.String()
 }
 
 type linksCmd struct {

@@ -42,7 +42,7 @@ func gpuEpochs(ctx context.Context, o CUDAOptions, e gpuEffort, d *graph.Dataset
 			return err
 		}
 		b := gpuEpoch{w: w, run: run, model: c.Model, turn: e.turn}
-		t, err := training(c, d)
+		t, err := yardstick.TrainingOf(c, d)
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -79,26 +78,7 @@ func twinOf(c config.Config, d *graph.Dataset) (yardstick.Training, error) {
 				Then("PyTorch's side has --%s=%s only", r.flag, r.want)
 		}
 	}
-	return training(c, d)
-}
-
-// training is the run of c as PyTorch's side has it.
-func training(c config.Config, d *graph.Dataset) (yardstick.Training, error) {
-	if err := c.Validate(); err != nil {
-		return yardstick.Training{}, err
-	}
-	s := c.Network(d.Meta.FeatureDim, d.Meta.Classes)
-	g := yardstick.Training{
-		Model: c.Model, Device: "cpu", Dims: s.Dims, Heads: s.Heads, OutputHeads: s.OutputHeads,
-		Dropout: s.Dropout, InputDropout: s.InputDropout, AttentionDropout: s.AttentionDropout,
-		LR: c.LR, WeightDecay: c.WeightDecay, DecayAll: c.WeightDecayOn == "all",
-		Threads: runtime.GOMAXPROCS(0), Weights: make([]float32, s.NumWeights()),
-	}
-	if c.Threads > 0 {
-		g.Threads = c.Threads * max(c.Ranks, 1)
-	}
-	s.Initialize(g.Weights, c.Initializer, c.Seed)
-	return g, nil
+	return yardstick.TrainingOf(c, d)
 }
 
 // epochRivals starts a PyTorch for each variant, or says why there is none.

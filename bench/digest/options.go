@@ -54,7 +54,7 @@ func (o Options) Book() (*trials.Book, error) {
 
 func (b *bench) book() (*trials.Book, error) {
 	parts, err := b.open()
-	return &trials.Book{Title: "DIGEST's tables and figures", Parts: parts, Archive: b.archive}, err
+	return &trials.Book{Name: "DIGEST", Title: "DIGEST's tables and figures", Parts: parts, Archive: b.archive}, err
 }
 
 // open checks the options and makes what is compared.

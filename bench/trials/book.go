@@ -59,9 +59,10 @@ func (s *Sheet) Draw(c *chart.Chart) {
 
 // Book is a paper's tables and figures.
 type Book struct {
-	Title string
-	Keys  []page.Key // of the lines of its figures
-	Parts []Part
+	Name, Title string
+	Keys        []page.Key // of the lines of its figures
+	Parts       []Part
+	GoOn        bool // past a part that this machine or build cannot make
 	*Archive
 }
 
@@ -92,7 +93,14 @@ func Print(ctx context.Context, w io.Writer, op, origin, html string, books ...*
 	p := &page.Page{Title: strings.Join(titles, "; "), Lead: origin, Keys: keys}
 	var err error
 	for _, b := range books {
-		if err = b.print(ctx, w, p); err != nil {
+		before := len(p.Parts)
+		err = b.print(ctx, w, p)
+		for k := range p.Parts[before:] {
+			if len(books) > 1 {
+				p.Parts[before+k].Title = b.Name + ", " + p.Parts[before+k].Title
+			}
+		}
+		if err != nil {
 			break
 		}
 	}
@@ -104,7 +112,7 @@ func Print(ctx context.Context, w io.Writer, op, origin, html string, books ...*
 
 func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page) error {
 	for _, p := range b.Parts {
-		fmt.Fprintf(w, "\n## %s: %s\n", p.Name, p.Title)
+		fmt.Fprintf(w, "\n## %s, %s: %s\n", b.Name, p.Name, p.Title)
 		said := p.said()
 		for _, line := range said {
 			fmt.Fprintln(w, line)
@@ -115,6 +123,10 @@ func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page) error {
 		s := &Sheet{Writer: io.MultiWriter(t, &cells)}
 		b.used = nil
 		err := p.Write(ctx, s)
+		if kind := fault.KindOf(err); b.GoOn && err != nil && (kind == fault.Missing || kind == fault.Config) {
+			fmt.Fprintf(s, "not run: %v\n", err)
+			err = nil
+		}
 		if from := b.from(); from != "" {
 			fmt.Fprintln(s, from)
 		}
@@ -127,7 +139,7 @@ func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page) error {
 		}
 	}
 	if b.left > 0 {
-		line := fmt.Sprintf("%d trainings were not begun within --hours=%g; where a number would depend on them there is none. The same command goes on.", b.left, b.hours)
+		line := fmt.Sprintf("%d trainings were not begun within %g hours; where a number would depend on them there is none. The same command goes on.", b.left, b.hours)
 		fmt.Fprintf(w, "\n%s\n", line)
 		to.Parts = append(to.Parts, page.Part{Title: "Not done", Text: line})
 	}
@@ -167,8 +179,9 @@ func (b *Book) from() string {
 	return text + "; siafu " + different(versions) + "; " + different(machines)
 }
 
-// different are the texts that are not equal.
+// different are the texts that are not equal, without empty ones.
 func different(list []string) string {
 	slices.Sort(list)
-	return strings.Join(slices.Compact(list), ", ")
+	list = slices.DeleteFunc(slices.Compact(list), func(s string) bool { return s == "" })
+	return strings.Join(list, ", ")
 }

@@ -152,7 +152,7 @@ func (s *Site) Here(ctx context.Context, view string, args ...string) (*runfolde
 
 // train runs a command line and reads the run folder, which the next one replaces unless
 // it is kept. A training that its own configuration, or the build, refuses is a fault of
-// kind Config with what it said.
+// kind Usage or Config with what it said.
 func (s *Site) train(ctx context.Context, args []string, run func(said *bytes.Buffer, args []string) error) (*runfolder.Run, error) {
 	out := cmp.Or(s.out, filepath.Join(s.dir, "run"))
 	var said bytes.Buffer
@@ -163,8 +163,8 @@ func (s *Site) train(ctx context.Context, args []string, run func(said *bytes.Bu
 			return nil, fault.New(fault.Runtime, s.op, "", "interrupted")
 		case fault.KindOf(err) == fault.Missing:
 			return nil, err
-		case errors.As(err, &ended) && ended.ExitCode() == fault.Config.ExitCode():
-			return nil, fault.New(fault.Config, s.op, "", "%s", strings.TrimSpace(said.String()))
+		case errors.As(err, &ended) && slices.Contains([]int{fault.Config.ExitCode(), fault.Usage.ExitCode()}, ended.ExitCode()):
+			return nil, fault.New(fault.KindOfCode(ended.ExitCode()), s.op, "", "%s", strings.TrimSpace(said.String()))
 		}
 		return nil, fault.New(fault.Runtime, s.op, "", "training failed (%v):\n%s", err, said.String())
 	}

@@ -46,7 +46,7 @@ func Timeline(folder string) string { return folder + ".trace.json" }
 
 // Run does a trial on the site.
 func (s *Site) Run(ctx context.Context, t Trial, folder string) (*Result, error) {
-	r := &Result{Trial: t, Load: load(), Machine: s.Machine}
+	r := &Result{Trial: t, Load: Load(), Machine: s.Machine}
 	view, err := s.View(t.Data, strconv.Itoa(t.Ranks))
 	if err != nil {
 		return nil, err
@@ -70,7 +70,8 @@ func (s *Site) Run(ctx context.Context, t Trial, folder string) (*Result, error)
 	return r, nil
 }
 
-func load() string {
+// Load is that of the machine, as the system has it.
+func Load() string {
 	text, _ := os.ReadFile("/proc/loadavg") // elsewhere nobody says
 	return strings.Join(strings.Fields(string(text))[:min(3, len(strings.Fields(string(text))))], " ")
 }

@@ -92,7 +92,7 @@ func TestPage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "page.html")
 	book := func(title string, c *counting) *Book {
 		a := archiveOf(t, t.TempDir(), 0, c)
-		return &Book{Title: title, Archive: a, Keys: []page.Key{{Group: 0, Name: "key of " + title}}, Parts: []Part{{
+		return &Book{Name: title, Title: title, Archive: a, Keys: []page.Key{{Group: 0, Name: "key of " + title}}, Parts: []Part{{
 			Name: "t1", Title: "times", Paper: "less", Why: "it is slower",
 			Write: func(ctx context.Context, s *Sheet) error {
 				for turn := range 2 {
@@ -115,7 +115,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"machine: a &lt;b&gt;", "<h2>t1: times</h2>", "paper: less ours: it is slower", "<td>A</td>", "<td>B</td>",
+	for _, want := range []string{"machine: a &lt;b&gt;", "<h2>A, t1: times</h2>", "paper: less ours: it is slower", "<td>A</td>", "<td>B</td>",
 		"bars of B", "key of A", "from 2 trainings; load before them 1 to 2; siafu 1; a box"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -123,6 +123,20 @@ func TestPage(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "A   1.5") {
 		t.Error(out.String())
+	}
+}
+
+// A part that this machine cannot make ends a bench, or is a line where it is to go on.
+func TestGoOn(t *testing.T) {
+	lacking := Part{Name: "t1", Write: func(context.Context, *Sheet) error { return fault.New(fault.Missing, "test", "", "no hosts") }}
+	after := Part{Name: "t2", Write: func(_ context.Context, s *Sheet) error { s.Head("made"); return nil }}
+	for goOn, want := range map[bool]string{false: "", true: "not run: test: no hosts"} {
+		var out strings.Builder
+		b := &Book{Parts: []Part{lacking, after}, Archive: archiveOf(t, t.TempDir(), 0, nil), GoOn: goOn}
+		err := Print(t.Context(), &out, "test", "", "", b)
+		if (err == nil) != goOn || strings.Contains(out.String(), "made") != goOn || !strings.Contains(out.String(), want) {
+			t.Errorf("%v\n%s", err, out.String())
+		}
 	}
 }
 

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
+	"siafu/ranks/config"
 )
 
 // Training is a run that PyTorch repeats: full graph, Adam, a network as that of
@@ -31,6 +33,25 @@ type Training struct {
 	// Weights are the initial ones in siafu's order: for each layer of a GCN its
 	// matrix [in x out], then its bias.
 	Weights []float32 `json:"-"`
+}
+
+// TrainingOf is the run of c as PyTorch's side has it, from the same weights.
+func TrainingOf(c config.Config, d *graph.Dataset) (Training, error) {
+	if err := c.Validate(); err != nil {
+		return Training{}, err
+	}
+	s := c.Network(d.Meta.FeatureDim, d.Meta.Classes)
+	g := Training{
+		Model: c.Model, Device: "cpu", Dims: s.Dims, Heads: s.Heads, OutputHeads: s.OutputHeads,
+		Dropout: s.Dropout, InputDropout: s.InputDropout, AttentionDropout: s.AttentionDropout,
+		LR: c.LR, WeightDecay: c.WeightDecay, DecayAll: c.WeightDecayOn == "all",
+		Threads: runtime.GOMAXPROCS(0), Weights: make([]float32, s.NumWeights()),
+	}
+	if c.Threads > 0 {
+		g.Threads = c.Threads * max(c.Ranks, 1)
+	}
+	s.Initialize(g.Weights, c.Initializer, c.Seed)
+	return g, nil
 }
 
 // Variant is one of the ways to write the same epoch in PyTorch, by hand or with

@@ -1,0 +1,78 @@
+// Package all makes the tables and figures of all papers that siafu reproduces, one after
+// the other, as text and as one page.
+package all
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+
+	"siafu/bench/digest"
+	"siafu/bench/dorylus"
+	"siafu/bench/trials"
+	"siafu/graph/fault"
+	"siafu/ranks/report/page"
+)
+
+const op = "bench all"
+
+// Options say how much is done.
+type Options struct {
+	Data  []string `placeholder:"DIR" help:"Datasets in place of look-alikes: DIR, or NAME=DIR where it is Dorylus's graph of that name."`
+	Scale float64  `default:"0" help:"Of look-alikes: multiplies vertices and edges; 0: for each graph what its bench has."`
+	Seeds int      `default:"1" help:"Trainings to average, with seeds 1, 2, …"`
+	Hours float64  `default:"1" help:"No training begins after so many hours, none of Dorylus's after half of them; 0 is no limit."`
+	Work  string   `default:"build/all" placeholder:"DIR" help:"Where results and look-alikes are kept. What is there is not done again."`
+	HTML  string   `name:"html" placeholder:"FILE" help:"The page. Empty: all.html in --work."`
+
+	Origin string `kong:"-"` // which machine, for the page
+}
+
+// Run makes all parts and writes them to w as they come. A part that this machine cannot
+// make is a line that says so.
+func (o Options) Run(ctx context.Context, w io.Writer) error {
+	books, err := o.Books()
+	if err != nil {
+		return err
+	}
+	return trials.Run(ctx, w, op, o.Origin, o.HTML, books...)
+}
+
+// Books are those of all papers, and the page's path, filled in.
+func (o *Options) Books() ([]*trials.Book, error) {
+	if o.Scale < 0 || o.Hours < 0 {
+		return nil, fault.New(fault.Usage, op, "", "--scale=%g --hours=%g", o.Scale, o.Hours).Then("neither is below 0")
+	}
+	if o.HTML == "" {
+		o.HTML = filepath.Join(o.Work, "all.html")
+	}
+	if err := page.Check(op, o.HTML); err != nil {
+		return nil, err
+	}
+	first, err := o.dorylus().Book()
+	if err != nil {
+		return nil, err
+	}
+	second, err := o.digest().Book()
+	first.GoOn, second.GoOn = true, true
+	return []*trials.Book{first, second}, err
+}
+
+func (o *Options) dorylus() dorylus.Options {
+	return dorylus.Options{
+		Data: o.Data, Scale: []float64{o.Scale}, Ranks: 2, Hidden: 64, Partitioner: "multilevel", Seeds: o.Seeds, Epochs: 100, Timed: 4, Turns: 1,
+		Instance: "c5n.large", GhostPower: 0.5, Work: filepath.Join(o.Work, "dorylus"), Hours: o.Hours / 2,
+	}
+}
+
+// digest's tables take long: these are fewer epochs and one network.
+func (o *Options) digest() digest.Options {
+	scale := o.Scale
+	if scale == 0 {
+		scale = 0.05
+	}
+	return digest.Options{
+		Data: dorylus.Folders(o.Data), Scale: scale, Ranks: []int{4}, Models: []string{"gcn"}, Rates: []string{"200mbit"}, Partitioner: "multilevel",
+		Seeds: o.Seeds, Epochs: 60, Timed: 11, Turns: 1, Work: filepath.Join(o.Work, "digest"), Hours: o.Hours, Train: []string{"--hidden", "64"},
+	}
+}

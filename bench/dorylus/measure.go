@@ -1,0 +1,143 @@
+package dorylus
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"siafu/bench/trials"
+	"siafu/graph/fault"
+)
+
+// backend is where tensor work runs, by the paper's name.
+type backend struct {
+	name  string
+	flags []string
+}
+
+// way is in which order tasks run.
+type way struct {
+	name  string
+	flags []string
+	late  bool // bounded asynchrony
+}
+
+var (
+	functions = backend{"Dorylus", words("--tensor lambda --lambda local")}
+	cpuOnly   = backend{"CPU only", words("--tensor cpu")}
+	gpuOnly   = backend{"GPU only", words("--tensor cuda")}
+	backends  = []backend{functions, cpuOnly, gpuOnly}
+
+	nopipe = way{"no-pipe", words("--mode nopipe"), false}
+	pipe   = way{"pipe", words("--mode pipe"), false}
+	async0 = way{"async (s=0)", words("--mode async --staleness 0"), true}
+	async1 = way{"async (s=1)", words("--mode async --staleness 1"), true}
+)
+
+func text(n int) string { return strconv.Itoa(n) }
+
+// timed is what epochs of a training took.
+type timed struct {
+	each float64        // seconds of an epoch; NaN: not known
+	run  *trials.Result // the fastest; nil: none
+	why  string         // none was run
+}
+
+// time trains a few epochs.
+func (b *bench) time(ctx context.Context, g *graphOf, model string, on backend, w way) (timed, error) {
+	var turns []trials.Trial
+	for turn := range b.Turns {
+		flags := append(append(words("--eval-every 0"), "--epochs", text(b.Timed), "--threads", text(b.threads())), w.flags...)
+		turns = append(turns, trials.Trial{Data: g.Data, Ranks: b.Ranks + 1, Turn: turn, Flags: b.flags(model, append(flags, on.flags...)...)})
+	}
+	return b.fastest(ctx, on, turns, b.archive.Runner)
+}
+
+// fastest is the training of several that takes least.
+func (b *bench) fastest(ctx context.Context, on backend, turns []trials.Trial, by trials.Runner) (timed, error) {
+	t := timed{each: math.NaN()}
+	for _, turn := range turns {
+		r, why, err := b.try(ctx, on, turn, by)
+		if err != nil || r == nil {
+			t.why = why
+			return t, err
+		}
+		if each := trials.PerEpoch([]*trials.Result{r}, trials.Seconds); !(each >= t.each) {
+			t.each, t.run = each, r
+		}
+	}
+	return t, nil
+}
+
+// threads are those of a rank in trainings for time.
+func (b *bench) threads() int { return max(runtime.NumCPU()/b.Ranks, 1) }
+
+// try is the result of a trial. Where there is none it says why: the hours are over, or
+// this build or machine lacks the backend, of which nothing more is tried.
+func (b *bench) try(ctx context.Context, on backend, t trials.Trial, by trials.Runner) (*trials.Result, string, error) {
+	if why := b.lacks[on.name]; why != "" {
+		b.without = append(b.without, on.name)
+		return nil, why, nil
+	}
+	r, err := b.archive.GetFrom(ctx, t, by)
+	switch kind := fault.KindOf(err); {
+	case err == nil && r == nil:
+		return nil, "the hours were over", nil
+	case err == nil:
+		return r, "", nil
+	case on.name == cpuOnly.name || kind != fault.Config && kind != fault.Usage && kind != fault.Missing:
+		return nil, "", err
+	}
+	why, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), op+": "), "\n")
+	b.lacks[on.name], b.without = why, append(b.without, on.name)
+	return nil, why, nil
+}
+
+// learn trains for accuracy on CPUs, once a seed: where tensor work runs changes nothing
+// of what is computed.
+func (b *bench) learn(ctx context.Context, g *graphOf, model string, w way) ([]*trials.Result, error) {
+	epochs := b.Epochs
+	if w.late {
+		epochs *= 2
+	}
+	list, _, err := b.learnWith(ctx, g, model, cpuOnly, epochs, w.flags...)
+	return list, err
+}
+
+func (b *bench) learnWith(ctx context.Context, g *graphOf, model string, as backend, epochs int, flags ...string) (list []*trials.Result, why string, err error) {
+	for seed := range b.Seeds {
+		more := append(append(words("--eval-every 1"), "--epochs", text(epochs), "--seed", text(seed+1)), flags...)
+		r, why, err := b.try(ctx, as, trials.Trial{Data: g.Data, Ranks: b.Ranks + 1, Flags: b.flags(model, more...)}, b.archive.Runner)
+		if err != nil || r == nil {
+			return list, why, err
+		}
+		list = append(list, r)
+	}
+	return list, "", nil
+}
+
+// target is the validation accuracy to reach, in percent: half a point below the mean of
+// the best ones in step. The paper's is where two epochs differ by less than 0.1 points.
+func target(inStep []*trials.Result) float64 {
+	mean, _ := trials.MeanStd(trials.Best(inStep))
+	return mean - 0.5
+}
+
+// epochs are those that each way needs to the target of the pipe.
+func (b *bench) epochs(ctx context.Context, g *graphOf, model string, ways ...way) (to float64, counts []float64, err error) {
+	exact, err := b.learn(ctx, g, model, pipe)
+	if err != nil {
+		return 0, nil, err
+	}
+	to = target(exact)
+	for _, w := range ways {
+		list, err := b.learn(ctx, g, model, w)
+		if err != nil {
+			return 0, nil, err
+		}
+		counts = append(counts, trials.Reaching(list, to))
+	}
+	return to, counts, nil
+}

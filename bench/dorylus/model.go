@@ -1,0 +1,130 @@
+package dorylus
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"siafu/bench/trials"
+	"siafu/lambda/bill"
+	"siafu/ranks/forecast"
+	"siafu/ranks/runfolder"
+)
+
+// What Model takes a function for: Dorylus, §7.2 and §6.
+const (
+	functionMemory = 192         // MB
+	functionShare  = 192. / 1769 // of a processor, 0.11
+	functionRate   = 200e6 / 8   // bytes a second, with a hundred of them
+	functionsAtOne = 100         // at once on a server, at most
+	tariffOfPaper  = "x86_64-100ms"
+)
+
+// Model is what an epoch of a network on a graph of the paper's size asks for, and what
+// it takes and costs on a cluster.
+//
+// Graph and tensor work are the processor-seconds of the tasks GA and ∇GA, and AV, ∇AV,
+// loss and WU, as measured without overlap on CPUs, times as many edges, and vertices, as
+// the graph is larger. Bytes to and from functions, and invocations, are those measured,
+// likewise. Ghost rows of a server are (P/N)^GhostPower of those of one of P ranks.
+//
+// On N servers with v processors each, every one as fast as this machine's: what a
+// server's processors, its card and its functions do overlaps perfectly, so that an epoch
+// takes as long as the slowest of the three; in no-pipe they take turns. What a real
+// cluster adds (barriers, stragglers, cold starts, memory that runs short) is not in it.
+type Model struct {
+	Graph, Tensor float64 // processor-seconds
+	Rows          float64 // bytes of ghost rows that one of Ranks sends
+	Ranks         int
+	GhostPower    float64
+	Values        float64 // bytes to functions and back; 0: nothing was measured of them
+	Invocations   float64
+}
+
+// modelOf measures what a Model is made of. ok is false where something is missing.
+func (b *bench) modelOf(ctx context.Context, g *graphOf, model string) (m Model, ok bool, err error) {
+	edges, vertices := g.larger()
+	alone, err := b.time(ctx, g, model, cpuOnly, nopipe)
+	if err != nil || alone.run == nil {
+		return m, false, err
+	}
+	m = Model{Ranks: b.Ranks, GhostPower: b.GhostPower}
+	all := float64(b.Ranks * b.threads())
+	each := func(of func(runfolder.Epoch) float64) float64 {
+		return trials.PerEpoch([]*trials.Result{alone.run}, of)
+	}
+	task := func(names ...string) float64 {
+		return all * each(func(e runfolder.Epoch) (sum float64) {
+			for _, n := range names {
+				sum += e.TaskSeconds[n]
+			}
+			return sum
+		})
+	}
+	m.Graph, m.Tensor = edges*task("GA", "∇GA"), vertices*task("AV", "∇AV", "loss", "WU")
+	m.Rows = vertices * each(trials.Sent) / float64(b.Ranks)
+	with, err := b.time(ctx, g, model, functions, pipe)
+	if err != nil || with.run == nil {
+		return m, true, err
+	}
+	s := with.run.Summary
+	n := float64(max(s.Epochs, 1))
+	m.Values = vertices * float64(s.LambdaBytesSent+s.LambdaBytesReceived) / n
+	m.Invocations = vertices * float64(s.LambdaInvocations) / n
+	return m, true, nil
+}
+
+// Epoch is the seconds that parts of an epoch take on a cluster's processors, cards, and
+// functions, each by itself.
+func (m Model) Epoch(c cluster, functions bool) (processors, cards, remote float64) {
+	on, n := machines[c.instance], float64(c.count)
+	work := m.Graph
+	rate := on.network * 1e9 / 8 * forecast.PayloadShare
+	cards = m.Rows * math.Pow(float64(m.Ranks)/n, m.GhostPower) / rate
+	if !functions {
+		work += m.Tensor
+	} else {
+		remote = max(m.function()/(n*functionsAtOne), m.Values/(n*rate))
+	}
+	return work / (n * on.processors), cards, remote
+}
+
+// function is the seconds of all invocations of an epoch.
+func (m Model) function() float64 { return m.Tensor/functionShare + m.Values/functionRate }
+
+// Seconds is an epoch's time.
+func (m Model) Seconds(c cluster, functions, overlap bool) float64 {
+	processors, cards, remote := m.Epoch(c, functions)
+	if !overlap {
+		return processors + cards + remote
+	}
+	return max(processors, cards, remote)
+}
+
+// Cost is the dollars of servers for some seconds, and of functions for some epochs.
+func (m Model) Cost(c cluster, seconds, epochs float64, functions bool) (servers, invoked float64, err error) {
+	i, err := bill.ParseInstance(c.instance)
+	if err != nil || math.IsNaN(seconds) || math.IsInf(seconds, 0) {
+		return seconds, seconds, err
+	}
+	servers = dollars(i, seconds) * float64(c.count)
+	if !functions || m.Invocations == 0 {
+		return servers, 0, nil
+	}
+	tariff, err := bill.Architecture(tariffOfPaper)
+	if err != nil {
+		return 0, 0, err
+	}
+	one := bill.Functions{Tariff: tariff, Memory: functionMemory}
+	one.Add(bill.Counted, 0, duration(m.function()/m.Invocations))
+	usd, _ := one.Total().Float64()
+	return servers, usd * m.Invocations * epochs, nil
+}
+
+// dollars are those of one machine for some seconds.
+func dollars(i bill.Instance, seconds float64) float64 {
+	usd, _ := bill.Server{Instance: i, Time: duration(seconds)}.Cost().Float64()
+	return usd
+}
+
+func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }

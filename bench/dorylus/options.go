@@ -1,0 +1,100 @@
+package dorylus
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"siafu/bench/trials"
+	"siafu/graph/fault"
+	"siafu/lambda/bill"
+	"siafu/ranks/report/page"
+)
+
+const op = "bench dorylus"
+
+// Options say what is trained, and how often.
+type Options struct {
+	Data        []string  `placeholder:"DIR" help:"Datasets in place of look-alikes: NAME=DIR with a NAME of reddit-small, reddit-large, amazon, friendster, or DIR alone for a graph that the paper has not. Graphs that are not named are left out."`
+	Only        []string  `help:"Tables and figures to make: table1, table2, table3, figure5, figure6, table4, figure7, figure8, figure9, table5, figure10, model; empty: all."`
+	Scale       []float64 `default:"0" help:"Of look-alikes: multiplies vertices and edges; one number, or one for each of the four graphs. 0: 0.05, 0.01, 0.01 and 0.002, at which a GCN ends near the paper's accuracies."`
+	Ranks       int       `default:"2" help:"Graph ranks of all trainings; one server of weights is added."`
+	Hidden      int       `default:"64" help:"Width of the hidden layer."`
+	Partitioner string    `default:"multilevel" help:"Partitioner of all trainings."`
+	Seeds       int       `default:"1" help:"Trainings to average, with seeds 1, 2, …"`
+	Epochs      int       `default:"100" help:"Epochs of trainings for accuracy in step; bounded asynchrony has twice as many."`
+	Timed       int       `default:"4" help:"Epochs of trainings for time, of which all but the first are averaged."`
+	Turns       int       `default:"1" help:"How often a training for time is repeated."`
+	Instance    string    `default:"c5n.large" help:"What this machine is taken for in dollars of what was measured: an EC2 type, or dollars an hour."`
+	GhostPower  float64   `default:"0.5" help:"Of modelled clusters: with N times as many servers, each has N to the power of -this of the ghosts."`
+	Work        string    `default:"build/dorylus" placeholder:"DIR" help:"Where results and look-alikes are kept. What is there is not done again."`
+	Hours       float64   `default:"0" help:"No training begins after so many hours; 0 is no limit."`
+	HTML        string    `name:"html" placeholder:"FILE" help:"Write a page of tables and charts too, which opens from disk without a network."`
+	Train       []string  `arg:"" optional:"" help:"Flags of train, behind --."`
+
+	Origin string `kong:"-"` // which machine, for the page
+}
+
+// bench is a reproduction under way.
+type bench struct {
+	Options
+	graphs  []*graphOf
+	archive *trials.Archive
+	rival   trials.Runner     // of outside programs
+	price   bill.Instance     // of this machine
+	lacks   map[string]string // by backend: why it does not run here
+	without []string          // of these, those that the part under way asked for
+}
+
+// Run makes the chosen parts and writes them to w as they come.
+func (o Options) Run(ctx context.Context, w io.Writer) error {
+	b, err := o.Book()
+	if err != nil {
+		return err
+	}
+	return trials.Run(ctx, w, op, o.Origin, o.HTML, b)
+}
+
+// Book has the chosen parts. It makes look-alikes that are not there.
+func (o Options) Book() (*trials.Book, error) { return (&bench{Options: o}).book() }
+
+func (b *bench) book() (*trials.Book, error) {
+	parts, err := b.open()
+	return &trials.Book{Name: "Dorylus", Title: "Dorylus's tables and figures", Keys: keys(), Parts: parts, Archive: b.archive}, err
+}
+
+// open checks the options and makes what is trained on.
+func (b *bench) open() (parts []trials.Part, err error) {
+	if b.HTML != "" {
+		if err := page.Check(op, b.HTML); err != nil {
+			return nil, err
+		}
+	}
+	if parts = b.parts(); len(b.Only) > 0 {
+		if parts, err = trials.Choose(op, parts, b.Only); err != nil {
+			return nil, err
+		}
+	}
+	if b.Ranks < 2 || b.Hidden < 1 || b.Seeds < 1 || b.Epochs < 2 || b.Timed < 2 || b.Turns < 1 || !(b.GhostPower >= 0 && b.GhostPower <= 1) {
+		return nil, fault.New(fault.Usage, op, "", "--ranks=%d --hidden=%d --seeds=%d --epochs=%d --timed=%d --turns=%d --ghost-power=%g",
+			b.Ranks, b.Hidden, b.Seeds, b.Epochs, b.Timed, b.Turns, b.GhostPower).
+			Then("it takes a seed, a turn, a unit, 2 epochs and ranks or more, and a power from 0 to 1")
+	}
+	if b.price, err = bill.ParseInstance(b.Instance); err != nil {
+		return nil, err
+	}
+	b.lacks, b.rival = map[string]string{}, pytorch{}
+	if b.archive, err = trials.NewArchive(op, filepath.Join(b.Work, "results"), b.Hours); err != nil {
+		return nil, err
+	}
+	return parts, b.findGraphs()
+}
+
+// flags are those of all trainings of a network.
+func (b *bench) flags(model string, more ...string) []string {
+	list := append(words("--servers 1 --dropout 0 --checkpoint-every off"), "--model", model, "--hidden", text(b.Hidden), "--partitioner", b.Partitioner)
+	return append(append(list, b.Train...), more...)
+}
+
+func words(s string) []string { return strings.Fields(s) }

@@ -1,0 +1,84 @@
+package dorylus
+
+import (
+	"context"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"siafu/bench/trials"
+	"siafu/bench/yardstick"
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/ranks/config"
+	"siafu/ranks/runfolder"
+)
+
+// outside is the seconds of an epoch of PyTorch, PyTorch Geometric or DGL, whichever of
+// those that are installed is fastest: the same graph and layers, from the same weights,
+// in one process with all processors. Their losses are siafu's (bench epoch --yardstick
+// compares them), and so are their accuracies.
+func (b *bench) outside(ctx context.Context, g *graphOf, model string) (timed, error) {
+	return b.fastest(ctx, backend{name: "DGL (non-sampling)"}, []trials.Trial{{Data: g.Data, Ranks: 1, Flags: append(b.flags(model), "yardstick")}}, b.rival)
+}
+
+// pytorch is a runner of the yardstick's rivals.
+type pytorch struct{}
+
+// repeats is how long a rival trains.
+const repeats = 5 * time.Second
+
+func (pytorch) Run(ctx context.Context, t trials.Trial, _ string) (*trials.Result, error) {
+	c := config.Config{}
+	parser, err := kong.New(&c)
+	if err == nil {
+		_, err = parser.Parse(t.Flags[:len(t.Flags)-1])
+	}
+	if err != nil {
+		return nil, fault.New(fault.Usage, op, "", "%v", err)
+	}
+	d, err := graph.Open(t.Data)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	training, err := yardstick.TrainingOf(c, d)
+	if err != nil {
+		return nil, err
+	}
+	lab, err := yardstick.NewLab()
+	if err != nil {
+		return nil, err
+	}
+	defer lab.Close()
+	r := &trials.Result{Trial: t, Load: trials.Load()}
+	var lacking error
+	for _, v := range append(training.Variants(d), training.Libraries(d)...) {
+		name, seconds, err := race(ctx, lab, d, training, v)
+		switch {
+		case fault.KindOf(err) == fault.Missing && err != nil:
+			lacking = err
+		case err != nil:
+			return nil, err
+		case r.Epochs == nil || seconds < r.Epochs[1].Seconds:
+			r.Version, r.Epochs = name, []runfolder.Epoch{{Seconds: seconds}, {Seconds: seconds}}
+		}
+	}
+	if r.Epochs == nil {
+		return nil, lacking
+	}
+	return r, nil
+}
+
+// race is what a rival takes for an epoch.
+func race(ctx context.Context, lab *yardstick.Lab, d *graph.Dataset, t yardstick.Training, v yardstick.Variant) (string, float64, error) {
+	rival, err := lab.Epoch(ctx, d, t, v)
+	if err != nil {
+		return "", 0, err
+	}
+	seconds, err := rival.Run(repeats)
+	if end := rival.Close(); err == nil {
+		err = end
+	}
+	return rival.Name, seconds, err
+}

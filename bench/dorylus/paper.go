@@ -1,0 +1,102 @@
+package dorylus
+
+// published is a graph as table 1 has it.
+type published struct {
+	name             string
+	vertices, edges  float64
+	features, labels int
+	degree           float64 // as printed
+	// Of look-alikes, chosen so that a GCN of two layers ends near the accuracy that
+	// figure 5 has, at the scale beside them. Friendster's labels are drawn by chance in
+	// the paper.
+	homophily, noise, scale float64
+	accuracy                float64    // figure 5, in percent; 0: none
+	ratio                   [2]float64 // R of s = 0 and s = 1
+}
+
+// table1 has the graphs in their order.
+var table1 = []published{
+	{"reddit-small", 232.9e3, 114.8e6, 602, 41, 492.9, 0.2, 40, 0.05, 94.96, [2]float64{1.00, 1.07}},
+	{"reddit-large", 1.1e6, 1.3e9, 301, 50, 645.4, 0.185, 40, 0.01, 60.07, [2]float64{1.14, 1.58}},
+	{"amazon", 9.2e6, 313.9e6, 300, 25, 35.1, 0.6, 10, 0.01, 64.08, [2]float64{1.09, 1.57}},
+	{"friendster", 65.6e6, 3.6e9, 32, 50, 27.5, 0.3, 4, 0.002, 0, [2]float64{}},
+}
+
+// machine is an EC2 instance as its maker describes it: virtual processors, memory in
+// GiB, and the rate of its network, in Gbit/s, at most. Prices are in package bill.
+type machine struct {
+	processors, memory, network float64
+}
+
+var machines = map[string]machine{
+	"c5.2xlarge":  {8, 16, 10},
+	"c5n.2xlarge": {8, 21, 25},
+	"c5n.4xlarge": {16, 42, 25},
+	"r5.xlarge":   {4, 32, 10},
+	"r5.2xlarge":  {8, 64, 10},
+	"p2.xlarge":   {4, 61, 1.25},
+	"p3.2xlarge":  {8, 61, 10},
+}
+
+// cluster is so many machines of a type.
+type cluster struct {
+	instance string
+	count    int
+}
+
+// work is a row of tables 3 and 4: a network, a graph, and the clusters.
+type work struct {
+	model, graph string
+	cpu, gpu     cluster
+	printed      [3]spent // Dorylus, CPU only, GPU only
+	step         bool     // Dorylus in step, since that was its best
+}
+
+// spent is a time in seconds and its dollars.
+type spent struct{ seconds, usd float64 }
+
+// table4 has the networks and graphs in their order, with the clusters of table 3.
+var table4 = []work{
+	{"gcn", "reddit-small", cluster{"c5.2xlarge", 2}, cluster{"p3.2xlarge", 2}, [3]spent{{860.6, 0.20}, {1005.4, 0.19}, {162.9, 0.28}}, false},
+	{"gcn", "reddit-large", cluster{"c5n.2xlarge", 12}, cluster{"p3.2xlarge", 12}, [3]spent{{1020.1, 1.69}, {1290.5, 1.85}, {324.9, 3.31}}, true},
+	{"gcn", "amazon", cluster{"c5n.2xlarge", 8}, cluster{"p3.2xlarge", 8}, [3]spent{{512.7, 0.79}, {710.2, 0.68}, {385.3, 2.62}}, false},
+	{"gcn", "friendster", cluster{"c5n.4xlarge", 32}, cluster{"p3.2xlarge", 32}, [3]spent{{1133.3, 13.8}, {1990.8, 15.3}, {1490.4, 40.5}}, false},
+	{"gat", "reddit-small", cluster{"c5.2xlarge", 10}, cluster{"p3.2xlarge", 10}, [3]spent{{496.3, 1.15}, {1270.4, 1.20}, {130.9, 1.11}}, false},
+	{"gat", "amazon", cluster{"c5n.2xlarge", 12}, cluster{"p3.2xlarge", 12}, [3]spent{{853.4, 2.67}, {2092.7, 3.01}, {1039.2, 10.60}}, false},
+}
+
+// choice is a row of table 2.
+type choice struct {
+	backend, graph string
+	cluster
+	value float64 // as printed, to the row before or to itself
+	first bool    // of the two that are compared
+}
+
+var table2 = []choice{
+	{"CPU", "reddit-large", cluster{"r5.2xlarge", 4}, 1, true},
+	{"CPU", "reddit-large", cluster{"c5n.2xlarge", 12}, 4.46, false},
+	{"CPU", "amazon", cluster{"r5.xlarge", 4}, 1, true},
+	{"CPU", "amazon", cluster{"c5n.2xlarge", 8}, 2.72, false},
+	{"GPU", "amazon", cluster{"p2.xlarge", 8}, 1, true},
+	{"GPU", "amazon", cluster{"p3.2xlarge", 8}, 4.93, false},
+}
+
+// reached is a row of table 5. 0 where the paper has none.
+type reached struct {
+	graph, system string
+	spent
+}
+
+var table5 = []reached{
+	{"reddit-small", "Dorylus", spent{165.77, 0.045}},
+	{"reddit-small", "Dorylus (GPU only)", spent{28.06, 0.052}},
+	{"reddit-small", "DGL (sampling)", spent{566.33, 0.480}},
+	{"reddit-small", "DGL (non-sampling)", spent{33.64, 0.028}},
+	{"reddit-small", "AliGraph", spent{}},
+	{"amazon", "Dorylus", spent{415.23, 0.654}},
+	{"amazon", "Dorylus (GPU only)", spent{308.27, 2.096}},
+	{"amazon", "DGL (sampling)", spent{842.49, 5.728}},
+	{"amazon", "DGL (non-sampling)", spent{}},
+	{"amazon", "AliGraph", spent{1560.66, 1.498}},
+}

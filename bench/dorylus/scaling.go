@@ -1,0 +1,88 @@
+package dorylus
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"siafu/bench/simulate"
+	"siafu/bench/trials"
+)
+
+// printed8 is what §7.4 says of figure 8: performance and value to those of Dorylus on 4
+// servers; NaN where it gives no number.
+var printed8 = map[string]spentRatio{
+	"4 Dorylus": {1, 1}, "16 Dorylus": {2.82, 2.68},
+	"8 CPU only": {1.1, math.NaN()},
+}
+
+type spentRatio struct{ performance, value float64 }
+
+// figure8 has clusters of c5n.4xlarge by their size.
+func (b *bench) figure8(ctx context.Context, s *trials.Sheet) error {
+	g := b.sparse()
+	m, ok, err := b.modelOf(ctx, g, "gcn")
+	if err != nil {
+		return err
+	}
+	s.Head("servers", "mode", "s/epoch, modelled", "performance, modelled", "value, modelled", "s/epoch, simulated", "performance, simulated",
+		"performance, paper", "value, paper")
+	var base spent
+	first := math.NaN()
+	for _, n := range []int{4, 8, 16, 32} {
+		c := cluster{"c5n.4xlarge", n}
+		for _, on := range backends {
+			each, simulated := unknown, math.NaN()
+			remote := on.name == functions.name
+			if ok && on.name != gpuOnly.name && (!remote || m.Invocations > 0) {
+				if each, err = m.spent(c, 1, remote); err != nil {
+					return err
+				}
+			}
+			if on.name == cpuOnly.name {
+				if simulated, err = b.simulate(ctx, g, c); err != nil {
+					return err
+				}
+			}
+			if n == 4 && remote {
+				base = each
+			}
+			if n == 4 && on.name == cpuOnly.name {
+				first = simulated
+				if math.IsNaN(base.seconds) { // nothing is known of functions
+					base = each
+				}
+			}
+			p, known := printed8[fmt.Sprint(n, " ", on.name)]
+			if !known {
+				p = spentRatio{math.NaN(), math.NaN()}
+			}
+			mode := on.name
+			if on.name == gpuOnly.name {
+				mode += notRun("no cluster")
+			}
+			s.Row(text(n), mode, trials.Number(each.seconds, 4), trials.Number(base.seconds/each.seconds, 2), trials.Number(each.value()/base.value(), 2),
+				trials.Number(simulated, 4), trials.Number(first/simulated, 2), trials.Number(p.performance, 2), trials.Number(p.value, 2))
+		}
+	}
+	fmt.Fprintf(s, "GCN on %s (%s), %d ranks recorded; simulated numbers are to those of 4 servers of CPUs, all others to Dorylus on 4\n", g.name, g.kind(), b.Ranks)
+	return b.reasons(s)
+}
+
+// simulate is the seconds of an epoch of a run recorded here, on so many servers and the
+// paper's graph. A server is one worker that is as fast as all of its processors: tasks of
+// a small graph are too few to divide.
+func (b *bench) simulate(ctx context.Context, g *graphOf, c cluster) (float64, error) {
+	t := trials.Trial{Data: g.Data, Ranks: b.Ranks, Record: true,
+		Flags: b.flags("gcn", "--servers", "0", "--mode", "pipe", "--eval-every", "0", "--epochs", text(b.Timed), "--threads", "1")}
+	r, _, err := b.try(ctx, cpuOnly, t, b.archive.Runner)
+	if err != nil || r == nil {
+		return math.NaN(), err
+	}
+	folder := b.archive.Folder(t)
+	on := machines[c.instance]
+	edges, _ := g.larger()
+	_, each, err := (&simulate.Options{Run: folder, Trace: trials.Timeline(folder), Ranks: c.count, Workers: 1, GhostPower: b.GhostPower,
+		Rate: fmt.Sprintf("%.0fmbit", 1000*on.network/on.processors)}).Replay(edges / on.processors)
+	return each, err
+}

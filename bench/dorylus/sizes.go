@@ -1,0 +1,127 @@
+package dorylus
+
+import (
+	"context"
+	"fmt"
+
+	"siafu/bench/trials"
+	"siafu/lambda/bill"
+)
+
+// table1 has the paper's graphs beside what is trained on.
+func (b *bench) table1(_ context.Context, s *trials.Sheet) error {
+	s.Head("graph", "|V| paper", "|E| paper", "# features", "# labels", "avg. degree", "here", "|V|", "|E|", "# features", "# labels", "avg. degree", "homophily")
+	for _, g := range b.graphs {
+		printed := []string{short(g.vertices), short(g.edges), text(g.features), text(g.labels), trials.Number(g.degree, 1)}
+		if !g.known {
+			printed = []string{"-", "-", "-", "-", "-"}
+		}
+		homophily := "-"
+		if g.scale > 0 {
+			homophily = fmt.Sprintf("%g", g.homophily)
+		}
+		m := g.meta
+		s.Row(append(append([]string{g.name}, printed...), g.kind(), short(float64(m.Vertices)), short(float64(m.Edges)), text(m.FeatureDim), text(m.Classes),
+			trials.Number(float64(m.Edges)/float64(m.Vertices), 1), homophily)...)
+	}
+	return nil
+}
+
+// short writes a count as the paper does.
+func short(x float64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e9, "B"}, {1e6, "M"}, {1e3, "K"}} {
+		if x >= unit.size {
+			return fmt.Sprintf("%.1f%s", x/unit.size, unit.name)
+		}
+	}
+	return fmt.Sprintf("%.0f", x)
+}
+
+func (c cluster) String() string { return fmt.Sprintf("%s (%d)", c.instance, c.count) }
+
+// hour is the dollars of a cluster.
+func (c cluster) hour() (float64, error) {
+	i, err := bill.ParseInstance(c.instance)
+	return float64(c.count) * dollars(i, 3600), err
+}
+
+// table2 has the value of instance types to each other.
+func (b *bench) table2(ctx context.Context, s *trials.Sheet) error {
+	s.Head("backend", "graph", "instance type", "$/h", "relative value, paper", "s/epoch, modelled", "$/epoch, modelled", "relative value, modelled")
+	base := 0.0
+	for _, row := range table2 {
+		hour, err := row.hour()
+		if err != nil {
+			return err
+		}
+		cells := []string{row.backend, row.graph, row.String(), trials.Number(hour, 3), trials.Number(row.value, 2)}
+		g := b.find(row.graph)
+		if row.backend != "CPU" || g == nil {
+			s.Row(append(cells, "not run", "not run", "not run")...)
+			continue
+		}
+		m, ok, err := b.modelOf(ctx, g, "gcn")
+		if err != nil {
+			return err
+		}
+		if !ok {
+			s.Row(append(cells, "-", "-", "-")...)
+			continue
+		}
+		each := m.Seconds(row.cluster, false, true)
+		usd, _, err := m.Cost(row.cluster, each, 1, false)
+		if err != nil {
+			return err
+		}
+		if row.first {
+			base = each * usd
+		}
+		s.Row(append(cells, trials.Number(each, 4), number(usd), trials.Number(base/(each*usd), 2))...)
+	}
+	return nil
+}
+
+// table3 has the clusters, and how many servers siafu's arrays would need.
+func (b *bench) table3(ctx context.Context, s *trials.Sheet) error {
+	s.Head("model", "graph", "CPU cluster", "GPU cluster", "CPU $/h", "GPU $/h", "GiB of the CPU cluster", "siafu's arrays GiB, scaled", "servers that these need, scaled")
+	for _, w := range b.works() {
+		cpu, err := w.cpu.hour()
+		if err != nil {
+			return err
+		}
+		gpu, err := w.gpu.hour()
+		if err != nil {
+			return err
+		}
+		g := b.find(w.graph)
+		t, err := b.time(ctx, g, w.model, cpuOnly, nopipe)
+		if err != nil {
+			return err
+		}
+		memory := machines[w.cpu.instance].memory
+		need, servers := "-", "-"
+		if t.run != nil {
+			_, larger := g.larger()
+			arrays := 0.0
+			for _, r := range t.run.Summary.PerRank {
+				arrays += float64(r.ArrayBytes)
+			}
+			arrays *= larger / (1 << 30)
+			need, servers = trials.Number(arrays, 1), trials.Number(float64(int(arrays/memory)+1), 0)
+		}
+		s.Row(w.model, w.graph, w.cpu.String(), w.gpu.String(), trials.Number(cpu, 3), trials.Number(gpu, 2),
+			trials.Number(memory*float64(w.cpu.count), 0), need, servers)
+	}
+	return nil
+}
+
+// number writes dollars and other numbers of any size.
+func number(x float64) string {
+	if s := trials.Number(x, 0); s == "-" || s == "never" {
+		return s
+	}
+	return fmt.Sprintf("%.3g", x)
+}
