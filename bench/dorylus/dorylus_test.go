@@ -3,16 +3,20 @@ package dorylus
 import (
 	"bytes"
 	"context"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"siafu/bench/trials"
 	"siafu/graph/fault"
 	"siafu/graph/generate"
+	"siafu/ranks"
 	"siafu/ranks/runfolder"
 )
 
@@ -23,8 +27,11 @@ type made struct {
 	trials        []trials.Trial
 }
 
-func (m *made) Run(_ context.Context, t trials.Trial, _ string) (*trials.Result, error) {
+func (m *made) Run(ctx context.Context, t trials.Trial, folder string) (*trials.Result, error) {
 	m.trials = append(m.trials, t)
+	if t.Record {
+		return recorded(ctx, t, folder)
+	}
 	pick := func(by map[string]float64) float64 {
 		for _, flag := range t.Flags {
 			if v, known := by[flag]; known {
@@ -56,6 +63,16 @@ func (m *made) Run(_ context.Context, t trials.Trial, _ string) (*trials.Result,
 	}
 	r.Epochs[0].Seconds = 1000 // the first counts for nothing
 	return r, nil
+}
+
+// recorded trains in this process and leaves a run folder and a timeline.
+func recorded(ctx context.Context, t trials.Trial, folder string) (*trials.Result, error) {
+	c, err := parsed(t.Flags)
+	if err != nil {
+		return nil, err
+	}
+	c.Ranks, c.Out, c.Trace, c.Quiet = t.Ranks, folder, trials.Timeline(folder), true
+	return &trials.Result{Trial: t}, ranks.Train(ctx, c, t.Data, ranks.IO{Out: io.Discard, Err: io.Discard})
 }
 
 // In step a training gains 5 points an epoch, in bounded asynchrony 4; functions take
@@ -162,6 +179,21 @@ func TestFigure9(t *testing.T) {
 func TestFigure10(t *testing.T) {
 	has(t, reproduce(t, usual(), nil, "figure10a"), "GA 0.2000 0.2000 -", "epoch 0.1500 0.1500 -")
 	has(t, reproduce(t, usual(), nil, "figure10b"), "pipe 0.4000 0.0004 0.01", "CPU only 0.1000 0.0001 0", "GPU only (not run) - - -")
+}
+
+// Performance and value are those to 4 servers: in the model, where work is divided without
+// a rest, four times as many are four times as fast for the same dollars. The timeline of a
+// run here is replayed on as many as 32.
+func TestFigure8(t *testing.T) {
+	text := reproduce(t, usual(), nil, "figure8")
+	has(t, text, "16 Dorylus 1896.1421 4.00 4.00 - - 2.82 2.68", "GCN on amazon (given), 2 ranks recorded")
+	simulated := regexp.MustCompile(`(\d+) CPU only [\d.]+ [\d.]+ [\d.]+ ([\d.]+) ([\d.]+) `).FindAllStringSubmatch(text, -1)
+	if len(simulated) != 4 || simulated[0][3] != "1.00" {
+		t.Fatalf("%q in\n%s", simulated, text)
+	}
+	if x, err := strconv.ParseFloat(simulated[3][2], 64); err != nil || x <= 0 {
+		t.Errorf("%q", simulated)
+	}
 }
 
 // Where hours are over there are no numbers, and what is missing is said.

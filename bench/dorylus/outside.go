@@ -29,13 +29,9 @@ type pytorch struct{}
 const repeats = 5 * time.Second
 
 func (pytorch) Run(ctx context.Context, t trials.Trial, _ string) (*trials.Result, error) {
-	c := config.Config{}
-	parser, err := kong.New(&c)
-	if err == nil {
-		_, err = parser.Parse(t.Flags[:len(t.Flags)-1])
-	}
+	c, err := parsed(t.Flags[:len(t.Flags)-1])
 	if err != nil {
-		return nil, fault.New(fault.Usage, op, "", "%v", err)
+		return nil, err
 	}
 	d, err := graph.Open(t.Data)
 	if err != nil {
@@ -68,6 +64,18 @@ func (pytorch) Run(ctx context.Context, t trials.Trial, _ string) (*trials.Resul
 		return nil, lacking
 	}
 	return r, nil
+}
+
+// parsed is the configuration that flags of train come to.
+func parsed(flags []string) (c config.Config, err error) {
+	parser, err := kong.New(&c)
+	if err == nil {
+		_, err = parser.Parse(flags)
+	}
+	if err != nil {
+		err = fault.New(fault.Usage, op, "", "%v", err)
+	}
+	return c, err
 }
 
 // race is what a rival takes for an epoch.

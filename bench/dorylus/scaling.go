@@ -70,8 +70,10 @@ func (b *bench) figure8(ctx context.Context, s *trials.Sheet) error {
 }
 
 // simulate is the seconds of an epoch of a run recorded here, on so many servers and the
-// paper's graph. A server is one worker that is as fast as all of its processors: tasks of
-// a small graph are too few to divide.
+// paper's graph. What was recorded is replayed on the smaller graph, a server being one
+// worker, since the tasks of a small graph are too few to divide; its card has the share
+// of one processor. All of that is as many times larger and faster: the ratio of edges by
+// the server's processors, messages of weights included.
 func (b *bench) simulate(ctx context.Context, g *graphOf, c cluster) (float64, error) {
 	t := trials.Trial{Data: g.Data, Ranks: b.Ranks, Record: true,
 		Flags: b.flags("gcn", "--servers", "0", "--mode", "pipe", "--eval-every", "0", "--epochs", text(b.Timed), "--threads", "1")}
@@ -79,10 +81,9 @@ func (b *bench) simulate(ctx context.Context, g *graphOf, c cluster) (float64, e
 	if err != nil || r == nil {
 		return math.NaN(), err
 	}
-	folder := b.archive.Folder(t)
-	on := machines[c.instance]
+	folder, on := b.archive.Folder(t), machines[c.instance]
+	small, err := (&simulate.Options{Run: folder, Trace: trials.Timeline(folder), Ranks: c.count, Workers: 1, GhostPower: b.GhostPower,
+		Rate: fmt.Sprintf("%.0fmbit", 1000*on.network/on.processors)}).Seconds()
 	edges, _ := g.larger()
-	_, each, err := (&simulate.Options{Run: folder, Trace: trials.Timeline(folder), Ranks: c.count, Workers: 1, GhostPower: b.GhostPower,
-		Rate: fmt.Sprintf("%.0fmbit", 1000*on.network/on.processors)}).Replay(edges / on.processors)
-	return each, err
+	return small * edges / on.processors, err
 }

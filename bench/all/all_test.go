@@ -1,0 +1,62 @@
+package all
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"siafu/bench/trials"
+	"siafu/graph/fault"
+	"siafu/graph/generate"
+)
+
+// unable is a runner on a machine that can do nothing.
+type unable struct{}
+
+func (unable) Run(context.Context, trials.Trial, string) (*trials.Result, error) {
+	return nil, fault.New(fault.Missing, op, "", "nothing runs here")
+}
+
+// One page has the parts of all papers, also where none can be made, and there is no part
+// of Dorylus's left out.
+func TestAll(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "g")
+	if _, err := generate.Write(data, generate.Options{Name: "g", Vertices: 100, Edges: 400, Seed: 1}, false); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Data: []string{"amazon=" + data}, Seeds: 1, Hours: 1, Work: t.TempDir()}
+	books, err := o.Books()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range books {
+		b.Runner = unable{}
+	}
+	var out strings.Builder
+	if err := trials.Print(t.Context(), &out, op, "machine: m", o.HTML, books...); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(o.Work, "all.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Dorylus, table1:", "Dorylus, table5:", "Dorylus, figure10b:", "DIGEST, table1:", "DIGEST, links:", "not run: bench all: nothing runs here", "machine: m"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if strings.Count(string(page), "nothing runs here") < 15 {
+		t.Error(out.String())
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	for _, o := range []Options{{Scale: -1}, {Hours: -1}, {Seeds: 1, Data: []string{"/nowhere"}}, {Seeds: 0, Scale: 0.001}} {
+		o.Work = t.TempDir()
+		if _, err := o.Books(); err == nil || fault.KindOf(err) == fault.Runtime {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
