@@ -18,6 +18,9 @@ const Variable = "SIAFU_TERMINAL"
 // begins with it.
 const erase = "\r\033[K"
 
+// Clear takes everything away that a terminal shows.
+const Clear = "\033[H\033[2J"
+
 // Terminal is a terminal to which two streams go.
 type Terminal struct {
 	file *os.File
