@@ -15,7 +15,7 @@ func (b *bench) figure5(ctx context.Context, s *trials.Sheet) error {
 		if g.known && g.accuracy == 0 && !b.asked("figure5") {
 			continue // Friendster's labels are drawn by chance in the paper
 		}
-		curves := &chart.Chart{Name: "figure5-" + g.name, Title: "Figure 5, " + g.name, X: "epoch", Y: "validation accuracy, %"}
+		curves := &chart.Chart{Name: "figure5-" + g.name, Title: "Figure 5, " + g.name, X: "epoch", Y: "validation accuracy, %", Whole: true}
 		base, to := math.NaN(), math.NaN()
 		for k, w := range []way{pipe, async0, async1} {
 			list, err := b.learn(ctx, g, "gcn", w)

@@ -121,7 +121,7 @@ func (b *bench) figure9(ctx context.Context, s *trials.Sheet) error {
 				whole = r.each * float64(b.Epochs)
 			}
 		}
-		picture := &chart.Chart{Name: "figure9-" + g.name, Title: "Figure 9, " + g.name, X: "seconds", Y: "validation accuracy, %"}
+		picture := &chart.Chart{Name: "figure9-" + g.name, Title: "Figure 9, " + g.name, X: "seconds", Y: "validation accuracy, %", Whole: true}
 		for _, r := range all {
 			course := line(r.name, r.list, func(k int) float64 { return float64(k) * r.each })
 			cells := []string{g.name, r.name + notRun(r.why), r.here, trials.Number(r.each, 4)}

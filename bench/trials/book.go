@@ -131,7 +131,7 @@ func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page) error {
 			fmt.Fprintln(s, from)
 		}
 		t.Flush()
-		on := page.Part{Title: p.Name + ": " + p.Title, Text: strings.Join(said, " "), Figures: s.Figures}
+		on := page.Part{Title: p.Name + ": " + p.Title, Text: strings.Join(said, "\n"), Figures: s.Figures}
 		on.Table, on.Lines = page.ReadTable(cells.String())
 		to.Parts = append(to.Parts, on)
 		if err != nil {

@@ -12,6 +12,7 @@ type Chart struct {
 	X, Y  string // names of the axes, with units; bars have X alone
 	Lines []Line
 	Bars  []Bar
+	Whole bool // no point is too high for the others: shares, not losses
 }
 
 // Line is the course of a group's number.

@@ -133,6 +133,10 @@ func TestHuge(t *testing.T) {
 	if _, y := c.extent(); y.to > 10 {
 		t.Errorf("the axis ends at %g", y.to)
 	}
+	c.Lines[0].Points[1].Y, c.Whole = 95, true
+	if _, y := c.extent(); y.to < 95 {
+		t.Errorf("the axis of a whole chart ends at %g", y.to)
+	}
 	var b strings.Builder
 	if err := c.Draw(&b); err != nil || strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf") {
 		t.Errorf("%v: %s", err, &b)

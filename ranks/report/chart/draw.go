@@ -64,8 +64,12 @@ func (c *Chart) extent() (x, y span) {
 	return x, span{y.from - room, y.to + room}
 }
 
-// top is three times what the lines begin with or, if that is more, their median.
+// top is three times what the lines begin with or, if that is more, their median; there
+// is none of a whole chart.
 func (c *Chart) top() float64 {
+	if c.Whole {
+		return math.Inf(1)
+	}
 	var all []float64
 	first := 0.0
 	for _, l := range c.Lines {
