@@ -19,7 +19,7 @@ const op = "bench all"
 // Options say how much is done.
 type Options struct {
 	Data  []string `placeholder:"DIR" help:"Datasets in place of look-alikes: DIR, or NAME=DIR where it is Dorylus's graph of that name."`
-	Scale float64  `default:"0" help:"Of look-alikes: multiplies vertices and edges; 0: for each graph what its bench has."`
+	Scale float64  `default:"0" help:"Of look-alikes: multiplies vertices and edges; 0: for each graph what its bench has. DIGEST's are no smaller than 0.01."`
 	Seeds int      `default:"1" help:"Trainings to average, with seeds 1, 2, …"`
 	Hours float64  `default:"1" help:"No training begins after so many hours, none of Dorylus's after half of them; 0 is no limit."`
 	Work  string   `default:"build/all" placeholder:"DIR" help:"Where results and look-alikes are kept. What is there is not done again."`
@@ -65,10 +65,14 @@ func (o *Options) dorylus() dorylus.Options {
 	}
 }
 
+// leastOfReddit is a scale at which DIGEST's look-alike of Reddit has as many pairs of
+// vertices as edges need.
+const leastOfReddit = 0.01
+
 // digest's tables take long: these are fewer epochs and one network.
 func (o *Options) digest() digest.Options {
-	scale := o.Scale
-	if scale == 0 {
+	scale := max(o.Scale, leastOfReddit)
+	if o.Scale == 0 {
 		scale = 0.05
 	}
 	return digest.Options{

@@ -21,14 +21,14 @@ type Archive struct {
 	hours   float64
 	until   time.Time // zero: for ever
 	results map[string]*Result
-	used    []*Result // by the part under way
-	left    int       // trials that there was no time for
+	used    []*Result       // by the part under way
+	left    map[string]bool // trials that there was no time for
 }
 
 // NewArchive keeps results in a folder, which it makes, and has none made after so many
 // hours; 0 is no limit. op names the operation in faults.
 func NewArchive(op, dir string, hours float64) (*Archive, error) {
-	a := &Archive{op: op, dir: dir, hours: hours, results: map[string]*Result{}}
+	a := &Archive{op: op, dir: dir, hours: hours, results: map[string]*Result{}, left: map[string]bool{}}
 	if hours > 0 {
 		a.until = time.Now().Add(time.Duration(hours * float64(time.Hour)))
 	}
@@ -64,7 +64,7 @@ func (a *Archive) keep(ctx context.Context, t Trial, key string, by Runner) (*Re
 		return r, err
 	}
 	if !a.until.IsZero() && time.Now().After(a.until) {
-		a.left++
+		a.left[key] = true
 		return nil, nil
 	}
 	if r, err = by.Run(ctx, t, a.Folder(t)); err != nil {

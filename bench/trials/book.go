@@ -138,8 +138,8 @@ func (b *Book) print(ctx context.Context, w io.Writer, to *page.Page) error {
 			return err
 		}
 	}
-	if b.left > 0 {
-		line := fmt.Sprintf("%d trainings were not begun within %g hours; where a number would depend on them there is none. The same command goes on.", b.left, b.hours)
+	if len(b.left) > 0 {
+		line := fmt.Sprintf("%d trainings were not begun within %g hours; where a number would depend on them there is none. The same command goes on.", len(b.left), b.hours)
 		fmt.Fprintf(w, "\n%s\n", line)
 		to.Parts = append(to.Parts, page.Part{Title: "Not done", Text: line})
 	}
