@@ -68,14 +68,20 @@ func (pytorch) Run(ctx context.Context, t trials.Trial, _ string) (*trials.Resul
 
 // parsed is the configuration that flags of train come to.
 func parsed(flags []string) (c config.Config, err error) {
-	parser, err := kong.New(&c)
+	err = parse(&c, flags...)
+	return c, err
+}
+
+// parse takes a command line into the struct that drives its flags.
+func parse(options any, line ...string) error {
+	parser, err := kong.New(options)
 	if err == nil {
-		_, err = parser.Parse(flags)
+		_, err = parser.Parse(line)
 	}
 	if err != nil {
-		err = fault.New(fault.Usage, op, "", "%v", err)
+		return fault.New(fault.Usage, op, "", "%v", err)
 	}
-	return c, err
+	return nil
 }
 
 // race is what a rival takes for an epoch.

@@ -81,9 +81,14 @@ func (b *bench) simulate(ctx context.Context, g *graphOf, c cluster) (float64, e
 	if err != nil || r == nil {
 		return math.NaN(), err
 	}
-	folder, on := b.archive.Folder(t), machines[c.instance]
-	small, err := (&simulate.Options{Run: folder, Trace: trials.Timeline(folder), Ranks: c.count, Workers: 1, GhostPower: b.GhostPower,
-		Rate: fmt.Sprintf("%.0fmbit", 1000*on.network/on.processors)}).Seconds()
+	var o simulate.Options
+	on, folder := machines[c.instance], b.archive.Folder(t)
+	err = parse(&o, folder, "--trace", trials.Timeline(folder), "--ranks", text(c.count), "--workers", "1",
+		"--ghost-power", fmt.Sprint(b.GhostPower), "--rate", fmt.Sprintf("%.0fmbit", 1000*on.network/on.processors))
+	if err != nil {
+		return 0, err
+	}
+	small, err := o.Seconds()
 	edges, _ := g.larger()
 	return small * edges / on.processors, err
 }
