@@ -221,6 +221,12 @@ func TestTable1(t *testing.T) {
 	}
 }
 
+// A GiB of arrays becomes one for each of 92,000 times as many vertices; 64 features of
+// these, 313.9 M edges and the offsets are 3.6 GB more.
+func TestTable3(t *testing.T) {
+	has(t, reproduce(t, usual(), nil, "table3"), "gcn amazon c5n.2xlarge (8) p3.2xlarge (8) 3.456 24.48 168 92003.4 4382")
+}
+
 func TestBadOptions(t *testing.T) {
 	good := Options{Ranks: 2, Hidden: 16, Seeds: 1, Epochs: 2, Timed: 2, Turns: 1, Instance: "1", Scale: []float64{0.0001}, Work: t.TempDir()}
 	for name, change := range map[string]func(*Options){

@@ -20,7 +20,7 @@ func (b *bench) parts() []trials.Part {
 			Why:   "modelled from processors, cards and prices alone; memory that runs short and slower processors of r5 are not in it, and no GPU was run"},
 		{Name: "table3", Title: "clusters", Write: b.table3,
 			Paper: "so many servers that graph and tensors just fit",
-			Why:   "siafu keeps no copy of a tensor that it can make again in place, so that its arrays need fewer servers; scaled from those of the runs here"},
+			Why:   "siafu keeps no copy of a tensor that it can make again in place, so that it needs fewer servers; arrays are scaled from those of the runs here, shards are counted at the published size"},
 		{Name: "figure5", Title: "epochs to accuracy by mode", Write: b.figure5,
 			Paper: "bounded asynchrony needs 8 % more epochs with s=0 and 41 % more with s=1, and reaches the same accuracy",
 			Why:   "look-alikes, fewer servers, and intervals of a scaled graph: how many rows are stale depends on all of them"},

@@ -86,7 +86,7 @@ func (b *bench) table2(ctx context.Context, s *trials.Sheet) error {
 
 // table3 has the clusters, and how many servers siafu's arrays would need.
 func (b *bench) table3(ctx context.Context, s *trials.Sheet) error {
-	s.Head("model", "graph", "CPU cluster", "GPU cluster", "CPU $/h", "GPU $/h", "GiB of the CPU cluster", "siafu's arrays GiB, scaled", "servers that these need, scaled")
+	s.Head("model", "graph", "CPU cluster", "GPU cluster", "CPU $/h", "GPU $/h", "GiB of the CPU cluster", "siafu's arrays and shards GiB, scaled", "servers that these need, scaled")
 	for _, w := range b.works() {
 		cpu, err := w.cpu.hour()
 		if err != nil {
@@ -109,13 +109,19 @@ func (b *bench) table3(ctx context.Context, s *trials.Sheet) error {
 			for _, r := range t.run.Summary.PerRank {
 				arrays += float64(r.ArrayBytes)
 			}
-			arrays *= larger / (1 << 30)
+			arrays = (larger*arrays + g.bytes()) / (1 << 30)
 			need, servers = trials.Number(arrays, 1), trials.Number(float64(int(arrays/memory)+1), 0)
 		}
 		s.Row(w.model, w.graph, w.cpu.String(), w.gpu.String(), trials.Number(cpu, 3), trials.Number(gpu, 2),
 			trials.Number(memory*float64(w.cpu.count), 0), need, servers)
 	}
 	return nil
+}
+
+// bytes are those of the graph's shards at its published size: offsets, neighbours and
+// dense features.
+func (g *graphOf) bytes() float64 {
+	return 8*g.vertices + 4*g.edges + 4*g.vertices*float64(g.meta.FeatureDim)
 }
 
 // number writes dollars and other numbers of any size.
