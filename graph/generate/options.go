@@ -21,7 +21,7 @@ const op = "generate"
 // distance between two centroids: with 1 a linear classifier of two classes errs
 // on 16 % of the vertices.
 type Options struct {
-	Like      string  `help:"Look-alike of a published graph: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m."`
+	Like      string  `help:"Look-alike of a published graph: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m, yelp."`
 	Scale     float64 `default:"1" help:"Multiplies vertices and edges."`
 	Name      string  `help:"Name of the dataset."` // zero: Like with "-like" behind it, else "planted"
 	Vertices  int64   `help:"Number of vertices; needed without --like."`
