@@ -18,8 +18,8 @@ type preset struct {
 // al. 2017, which it rounds to 232.9K); the others from SAT table I (Bai et
 // al., "Staleness-Alleviated Distributed GNN Training via Online Dynamic-
 // Embedding Prediction"). Shares of training and validation vertices are those of
-// Hamilton et al. for reddit-small, of GraphSAINT (Zeng et al., ICLR 2020) for flickr and yelp, and
-// of OGB (Hu et al. 2020) for its own; where none are published, as reddit-small's.
+// Hamilton et al. for reddit-small, of GraphSAINT (Zeng et al., ICLR 2020) for flickr and
+// yelp, of OGB (Hu et al. 2020) for its own; where none are published, as reddit-small's.
 //
 // Those tables do not publish homophily. Where it is widely reported for the
 // graph (reddit, flickr, ogbn-arxiv, ogbn-products) it is that to one digit;
