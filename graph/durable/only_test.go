@@ -26,6 +26,7 @@ var byHand = map[string][]string{
 	"ranks/checkpoint/metrics.go":        {"WriteFile"},          // of a file that is open for appending; a checkpoint syncs it
 	"ranks/host/memory.go":               {"WriteFile"},          // to the kernel
 	"ranks/world/mpi/mpitest/mpitest.go": {"MkdirTemp"},          // for tests
+	"ranks/host/hosttest":                {"WriteFile"},          // for tests
 	"slurm/launch/launch.go":             {"WriteFile"},          // for as long as the launcher lives
 	"slurm/launch/launchtest":            {"MkdirTemp"},          // for tests
 	"slurm/testdata/standin/main.go":     {"MkdirAll", "WriteFile"},
