@@ -252,6 +252,7 @@ func lopsided() []int {
 // remains is float32 in the run, a few units of 6e-8 relative to the largest
 // gradients that a sum is made of.
 func TestGradientsAgainstCentralDifferences(t *testing.T) {
+	tested := map[string]bool{}
 	for k, tc := range []struct {
 		name             string
 		directed, sparse bool
@@ -310,6 +311,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 				if tc.set != nil {
 					tc.set(&c)
 				}
+				tested[c.Model] = true
 				content := smallGraph(tc.directed, tc.sparse, seed)
 				data := write(t, content)
 				if tc.lopsided {
@@ -317,6 +319,11 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 				}
 				checkGradient(t, c, content, data)
 			})
+		}
+	}
+	for _, kind := range model.Kinds() {
+		if !tested[kind] {
+			t.Errorf("no gradient of network %s is in the list of this test", kind)
 		}
 	}
 }
