@@ -240,13 +240,16 @@ func (c *doctorCmd) Run(io console) error {
 
 type versionCmd struct{}
 
+// toldOfBuild are what version says of a build, as Go's settings and siafu call it.
+var toldOfBuild = map[string]string{"-tags": "tags", "GOARCH": "arch", "vcs.revision": "commit", "vcs.time": "date", "vcs.modified": "modified"}
+
 func (c *versionCmd) Run(io console) error {
 	line := "siafu " + ranks.Version
 	if info, ok := debug.ReadBuildInfo(); ok {
 		line += " " + info.GoVersion
 		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" || s.Key == "-tags" {
-				line += " " + strings.TrimPrefix(s.Key, "-") + "=" + s.Value
+			if name, ok := toldOfBuild[s.Key]; ok {
+				line += " " + name + "=" + s.Value
 			}
 		}
 	}
