@@ -10,6 +10,7 @@
 # make bench-cuda  build/bench-cuda, a folder to measure a GPU with on a host without Go
 # make yardstick  the same kernels in turns with a C loop and OpenBLAS
 # make accuracy  the README's table, on the graphs in $SIAFU_TESTDATA
+# make lint    gofmt and staticcheck, which go.mod pins
 # make fmt vet the usual
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
@@ -189,6 +190,12 @@ fmt:
 vet: go
 	$(GO) vet ./...
 	$(if $(MPI),$(GO) vet -tags mpi ./...)
+
+# Of one build with everything, as the tests are.
+.PHONY: lint
+lint: go
+	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt would change $$files: make fmt"; exit 1; }
+	$(GO) tool staticcheck $(EVERYTHING) ./...
 
 clean:
 	rm -rf siafu $(BUILD)
