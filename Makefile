@@ -95,9 +95,11 @@ unit: go
 .PHONY: test-programs
 test-programs:
 	@mkdir -p $(BUILD)/test
-	$(GO) build -buildvcs=false -tags mpi -o $(BUILD)/test/siafu-mpi .
-	$(GO) build -buildvcs=false -tags lambda,mpi -o $(BUILD)/test/siafu-lambda-mpi .
-	$(GO) build -buildvcs=false -o $(BUILD)/test/siafu .
+	@set -e; for tags in mpi lambda,mpi ""; do \
+	  to=$(BUILD)/test/siafu$${tags:+-$${tags/,/-}}; \
+	  echo "$(GO) build -buildvcs=false -tags '$$tags' -o $$to"; \
+	  $(GO) build -buildvcs=false -tags "$$tags" -o $$to.new . && { cmp -s $$to.new $$to && rm $$to.new || mv $$to.new $$to; }; \
+	done
 
 # The tests in files for builds that lack something, and those of what is said then.
 WITHOUT := '^//go:build !(mpi|lambda|cuda)'

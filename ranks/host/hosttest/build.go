@@ -16,9 +16,9 @@ var (
 	made = map[string]bool{}
 )
 
-// Build is the path of a program that how makes there, with a command that does not
-// make it again where it is what it would be, as "go build -o" does not. All tests of
-// a checkout share what is made, in build/test; none changes it.
+// Build is the path of a program that how makes. All tests of a checkout share it, in
+// build/test; none changes it, and it is replaced only by another one, because go test
+// keeps results only as long as files have their times.
 func Build(t testing.TB, name string, how func(root, path string) *exec.Cmd) string {
 	t.Helper()
 	mu.Lock()
@@ -37,8 +37,16 @@ func Build(t testing.TB, name string, how func(root, path string) *exec.Cmd) str
 		t.Fatal(err)
 	}
 	if !made[path] {
-		if out, err := how(root, path).CombinedOutput(); err != nil {
+		fresh := path + ".new"
+		if out, err := how(root, fresh).CombinedOutput(); err != nil {
 			t.Fatalf("building %s: %v\n%s", name, err, out)
+		}
+		settle := os.Rename
+		if exec.Command("cmp", "-s", fresh, path).Run() == nil {
+			settle = func(fresh, _ string) error { return os.Remove(fresh) }
+		}
+		if err := settle(fresh, path); err != nil {
+			t.Fatal(err)
 		}
 		made[path] = true
 	}
