@@ -98,7 +98,8 @@ test-programs:
 	@set -e; for tags in mpi lambda,mpi ""; do \
 	  to=$(BUILD)/test/siafu$${tags:+-$${tags/,/-}}; \
 	  echo "$(GO) build -buildvcs=false -tags '$$tags' -o $$to"; \
-	  $(GO) build -buildvcs=false -tags "$$tags" -o $$to.new . && { cmp -s $$to.new $$to && rm $$to.new || mv $$to.new $$to; }; \
+	  $(GO) build -buildvcs=false -tags "$$tags" -o $$to.new .; \
+	  if cmp -s $$to.new $$to; then rm $$to.new; else mv $$to.new $$to; fi; \
 	done
 
 # The tests in files for builds that lack something, and those of what is said then.
