@@ -30,6 +30,9 @@ func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, se
 	if err != nil {
 		return nil, err
 	}
+	if err := c.Divide(meta.Train, graphRanks); err != nil {
+		return nil, err
+	}
 	return New(Run{
 		Config: c, Net: net, Directed: meta.Directed, Sparse: meta.FeatureKind == "sparse", Slots: slots,
 		Graph: graphRanks, Servers: servers, Codecs: list,
