@@ -86,7 +86,7 @@ func (w *Work) publishBackward(l *Layer, i Interval, grads kernels.Mat) {
 
 // own and theirs are the rows of own vertices and of ghosts, with their scores.
 func (l *Layer) own(rows kernels.Mat) kernels.Emitted {
-	return kernels.Emitted{X: rows, Scores: l.scores}
+	return kernels.Emitted{X: rows.Part(0, l.scores.Rows), Scores: l.scores}
 }
 func (l *Layer) theirs() kernels.Emitted {
 	return kernels.Emitted{X: l.Ghosts, Scores: l.ghostScores}
