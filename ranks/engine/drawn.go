@@ -11,6 +11,7 @@ import (
 	"siafu/halo"
 	"siafu/halo/sample"
 	"siafu/kernels/model"
+	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
 )
 
@@ -26,7 +27,7 @@ func (e *Engine) newNeighbours(t *trainer, b *batches, update func(layer int) er
 		return err
 	}
 	targets := e.trained()
-	d := drawn{e.newTurns(t, e.batchNetwork(), e.mostSampled(len(targets)), b.count, update)}
+	d := drawn{e.newTurns(t, e.batchNetwork(), Drawn(e.Config, e.Shard.Vertices, shard.Counts{Train: int64(len(targets))}), b.count, update)}
 	b.source, b.under = source, d.like
 	b.draw = func(epoch, step int, pieces []int) (*lockstep, error) {
 		f, err := source.Draw(step, e.dealt(targets, epoch, pieces[0]))
@@ -54,19 +55,25 @@ func (e *Engine) batchNetwork() *model.Network {
 	return model.New(e.Config.BatchNetwork(e.Network), false)
 }
 
-// mostSampled is how many rows each stretch of a step may have, with so many training
-// vertices on the rank: every vertex leads to as many others as it samples, until all
-// are there.
-func (e *Engine) mostSampled(training int) []int {
-	b := e.Config.Batching()
-	rows := min((training+b.Count-1)/b.Count, int(e.Shard.Vertices))
-	most := []int{rows}
+// Drawn is how many rows the stretches of a step may have on a rank of a graph of so many
+// vertices: every vertex leads to as many others as it samples, until all are there; and
+// clusters are as large as the partitioner may make them.
+func Drawn(c config.Config, vertices int64, have shard.Counts) []int {
+	b := c.Batching()
+	if b.Kind == config.Cluster {
+		return []int{int(min(int64(math.Ceil(clusterSlack*float64(have.Vertices)/float64(b.Clusters)))*int64(b.Joined), have.Vertices))}
+	}
+	rows := min((have.Train+int64(b.Count)-1)/int64(b.Count), vertices)
+	most := []int{int(rows)}
 	for l := len(b.Fanouts) - 1; l >= 0; l-- {
-		all := int(min(int64(rows)*(1+int64(b.Fanouts[l])), e.Shard.Vertices))
-		most, rows = append(most, all-rows), all
+		all := min(rows*(1+int64(b.Fanouts[l])), vertices)
+		most, rows = append(most, int(all-rows)), all
 	}
 	return most
 }
+
+// clusterSlack is how many times its share of vertices a cluster may get.
+const clusterSlack = 1.05
 
 // step is that of a field whose features are there.
 func (d drawn) step(f *sample.Field) *lockstep {
@@ -152,7 +159,7 @@ func (e *Engine) cluster(n int) []uint32 {
 		defer heap.Free()
 		ds.Out = own.BySource(heap)
 	}
-	slack := multilevel.Slack{Vertices: 1.05, Edges: math.Inf(1), Train: math.Inf(1)}
+	slack := multilevel.Slack{Vertices: clusterSlack, Edges: math.Inf(1), Train: math.Inf(1)}
 	return multilevel.Partition(ds, multilevel.Options{Parts: min(n, max(s.NumOwn(), 1)), Seed: e.Config.Seed, Slack: slack})
 }
 
