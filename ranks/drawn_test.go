@@ -21,9 +21,9 @@ func TestAllDrawnIsExact(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		data := generated(t, directed)
 		for _, kind := range []string{"gcn", "sage", "gin", "gat"} {
-			for _, order := range []string{"auto", "gather-first", "apply-first"} {
-				if kind == "gat" && order != "auto" {
-					continue
+			for _, order := range []string{"gather-first", "apply-first"} {
+				if (kind == "gat" || kind == "gin") && (order == "gather-first") == directed {
+					continue // as good
 				}
 				c := quick(t)
 				c.Ranks, c.Servers, c.Threads, c.Epochs, c.EvalEvery, c.Order, c.CacheInput = 1, 0, 2, 10, 0, order, "off"
@@ -32,7 +32,7 @@ func TestAllDrawnIsExact(t *testing.T) {
 				for _, b := range []struct {
 					batch string
 					ranks int
-				}{{"neighbor:500,500,500,10000", 1}, {"neighbor:500,500,500,10000", 3}, {"cluster:1", 1}, {"cluster:7,7", 1}} {
+				}{{"neighbor:500,500,500,10000", 3}, {"cluster:7,7", 1}} {
 					c.Batch, c.Ranks = b.batch, b.ranks
 					sameLosses(t, fmt.Sprint(kind, " ", order, " directed: ", directed, " ", b), train(t, c, data).losses(), want, 1e-6)
 				}

@@ -64,15 +64,15 @@ func (i *interval) needs(s schedule.Stage, l int) bool {
 	return l < i.frame.Network.Spec.Layers()-i.outer
 }
 
-// leaveOut stands for a stage that nobody needs: what follows backward finds no
-// gradient.
+// leaveOut stands for a stage that nobody needs: what follows backward finds no gradient
+// of the layer's output. Gradients of weights that no other stage writes are zeros ever
+// since they were made.
 func (i *interval) leaveOut(s schedule.Stage, l int) {
-	if s != schedule.ApplyBackward {
+	at := model.Do{Layer: l, Stage: model.ApplyBackward}
+	if s != schedule.ApplyBackward || !i.needs(schedule.EmitBackward, l) {
 		return
 	}
-	i.ops.Clear(i.frame.LayerGrad(l))
-	at := model.Do{Layer: l, Stage: model.ApplyBackward}
-	if grad := i.frame.At(at, model.OutputGrad); i.needs(schedule.EmitBackward, l) && !grad.IsNil() {
+	if grad := i.frame.At(at, model.OutputGrad); !grad.IsNil() {
 		i.ops.Clear(grad)
 	}
 }
