@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"siafu/graph"
 	"siafu/graph/mapped"
@@ -129,8 +131,9 @@ func factorsOf(f *sample.Field, l int) []float32 {
 // newJoined makes room for steps of joined clusters (Cluster-GCN, KDD'19, algorithm 1),
 // and has the own vertices cut into them.
 func (e *Engine) newJoined(t *trainer, b *batches, update func(layer int) error) error {
-	c := e.Config.Batching()
+	c, began := e.Config.Batching(), time.Now()
 	of := e.cluster(c.Clusters)
+	e.Reporter.Note(fmt.Sprintf("clusters of_each_rank=%d seconds=%.3f\n", c.Clusters, time.Since(began).Seconds()))
 	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, e.Network.Layers(), of, e.packers, e.Arena)
 	d := drawn{e.newTurns(t, e.batchNetwork(), []int{largest(source, c.Clusters, c.Joined)}, b.count, update)}
 	b.source, b.under, b.joined = nothingSent{}, d.like, source
