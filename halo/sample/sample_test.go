@@ -136,8 +136,7 @@ func (m *member) sampled(f *sample.Field, l, fanout int, self bool) error {
 }
 
 // The sum over samples, as heavy as they are, is in the mean that over all neighbours
-// (VR-GCN, ICML'18, section 2.2: "an unbiased" estimate), for every vertex, by whichever
-// ranks own its neighbours: within 5 standard deviations of 4,000 steps, of which the
+// (VR-GCN, ICML'18, section 2), for every vertex, whichever ranks own its neighbours: within 5 standard deviations of 4,000 steps, of which the
 // largest of 200 normal numbers is beyond with 1e-4.
 func TestSumsAreUnbiased(t *testing.T) {
 	const steps, fanout = 4000, 3

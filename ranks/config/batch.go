@@ -32,7 +32,7 @@ type Batching struct {
 	Joined   int   // in a step
 }
 
-// DefaultSize is that of Neighbour (DistDGL, arXiv 2010.05337, section 6).
+// DefaultSize is that of Neighbour (that of DGL's examples of GraphSAGE).
 const DefaultSize = 1000
 
 // Batching reads --batch; of what is none, and of Full, it has no Kind.
