@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -133,6 +134,7 @@ func factorsOf(f *sample.Field, l int) []float32 {
 func (e *Engine) newJoined(t *trainer, b *batches, update func(layer int) error) error {
 	c, began := e.Config.Batching(), time.Now()
 	of := e.cluster(c.Clusters)
+	debug.FreeOSMemory() // of what cutting needed
 	e.Reporter.Note(fmt.Sprintf("clusters of_each_rank=%d seconds=%.3f\n", c.Clusters, time.Since(began).Seconds()))
 	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, e.Network.Layers(), of, e.packers, e.Arena)
 	d := drawn{e.newTurns(t, e.batchNetwork(), []int{largest(source, c.Clusters, c.Joined)}, b.count, update)}

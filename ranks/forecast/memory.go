@@ -226,6 +226,7 @@ func (f *Forecast) drawn(m *Memory, p partition.RankReport, c config.Config) {
 	}
 	if b.Kind == config.Cluster {
 		edges = size.Product(rows, 1+p.Edges/max(p.Vertices, 1)) / int64(b.Clusters) * int64(b.Joined)
+		m.add("cutting clusters", Scratch, size.Product(24, p.Edges-p.Cut), size.Product(64, p.Vertices)) // edges, those of smaller graphs, and gains
 	}
 	m.add("samples of a step", Heap, size.Product(rows, 64), size.Product(edges, 16))
 	m.add(intervalsOfBatches, Array, size.Product(int64(count), f.batch.Fixed))
