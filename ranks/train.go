@@ -298,6 +298,9 @@ func (r *run) join() error {
 		return err
 	}
 	r.net = r.cfg.Network(r.meta.FeatureDim, r.meta.Classes)
+	if err := r.cfg.Divide(r.meta.Train, r.Graph); err != nil {
+		return err
+	}
 	r.record()
 	if r.isServer() {
 		return nil
