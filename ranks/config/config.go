@@ -35,6 +35,7 @@ type Config struct {
 	Mode           string  `default:"pipe" enum:"pipe,nopipe,async,free" group:"World" help:"pipe: in step, with all the overlap that the tasks allow; nopipe: one stage after another; async: intervals of vertices go on with what rows are there, within --staleness; free: each rank trains its part at its own pace, with the ghosts that others have pushed last, and the server applies what a rank has changed when it comes (DIGEST-A)." toml:"mode"`
 	Staleness      int     `default:"0" group:"World" help:"Epochs that an interval may be ahead of the slowest one of all ranks (async)." toml:"staleness"`
 	DelayBound     int     `name:"delay-bound" default:"0" group:"World" help:"Updates of other ranks that the server may apply between two of one rank (free), as many at least as there are other graph ranks; 0: any number, so that nobody ever waits for a slow rank." toml:"delay-bound"`
+	Linger         float64 `default:"1" group:"World" help:"How long a rank waits in an epoch, in all, for rows and weights of the epoch before it goes on with older ones, as a multiple of the usual time of an epoch (async). 0: it goes on at once." toml:"linger"`
 	SwitchToSync   float64 `default:"0" group:"World" help:"Go on synchronously once validation accuracy is within this fraction of --target-acc (async); 0: never." toml:"switch-to-sync"`
 	Intervals      int     `default:"0" group:"World" help:"Intervals of each rank's vertices, which tasks work on; 0: by their number." toml:"intervals"`
 	Delay          string  `default:"" group:"World" help:"For experiments with stragglers: RANK:DURATION:SHARE lets a rank, or a part with --parts, (* is each) stand still so long before that share of its gathers." toml:"delay"`
@@ -48,7 +49,8 @@ type Config struct {
 
 	MeasureStaleness int `name:"measure-staleness" default:"0" group:"World" help:"Every so many epochs, measure how far the ghosts of --refresh are from those of the same epoch, how old they are, and how far the gradient is from the exact one: one more pass forward and back, which changes nothing of the run. 0: never." toml:"measure-staleness"`
 
-	Batch         string `name:"batch" default:"full" group:"Training" help:"What an update of the weights is made from: full, all vertices; history:N, one of N mini-batches of each rank's vertices, in which rows of all others come from a history of what batches have made of them (GNNAutoScale, ICML'21); variates:N,D, the same of training vertices drawn at random, with D sampled neighbours each and the history for the rest (VR-GCN, ICML'18), of gcn. Neither with gat, nor with dropout of the input." toml:"batch"`
+	Batch         string `name:"batch" default:"full" group:"Training" help:"What an update of the weights is made from: full, all vertices; history:N, one of N mini-batches of each rank's vertices, in which rows of all others come from a history of what batches have made of them (GNNAutoScale, ICML'21); variates:N,D, the same of training vertices drawn at random, with D sampled neighbours each and the history for the rest (VR-GCN, ICML'18), of gcn; neither of the two with gat, nor with dropout of the input; neighbor:D1,D2[,SIZE], SIZE (1000) training vertices of each rank with D1 sampled neighbours of a vertex in the first layer, D2 in the second and so on (GraphSAGE, NIPS'17; DGL's sampling); cluster:N[,Q], Q (1) of N clusters of each rank's vertices, and the edges between these alone (Cluster-GCN, KDD'19)." toml:"batch"`
+	DrawnSteps    int    `kong:"-" toml:"-"` // Divide
 	HistoryFormat string `name:"history-format" default:"float32" enum:"float32,bf16,int8" group:"Training" help:"How a history keeps rows, and how they travel: float32; bf16; int8, on a grid of each row's own." toml:"history-format"`
 
 	Bridges        int    `default:"0" group:"World" help:"Bridge ranks, through which graph ranks have functions invoked with --tensor lambda, behind the servers. 0: every graph rank invokes by itself." toml:"bridges"`
@@ -140,6 +142,7 @@ func (c *Config) Validate() error {
 		{inRange(c.Dropout), "dropout", c.Dropout, "at least 0 and below 1"},
 		{c.InputDropout == -1 || inRange(c.InputDropout), "input-dropout", c.InputDropout, "-1, or at least 0 and below 1"},
 		{c.Staleness >= 0, "staleness", c.Staleness, "0 or more"},
+		{c.Linger >= 0 && !math.IsInf(c.Linger, 1), "linger", c.Linger, "0 or more"},
 		{c.SwitchToSync >= 0 && c.SwitchToSync <= 1, "switch-to-sync", c.SwitchToSync, "a fraction from 0 to 1"},
 		{c.SwitchToSync == 0 || c.TargetAcc > 0, "switch-to-sync", c.SwitchToSync, "0 without --target-acc"},
 		{c.LambdaAtOnce >= 0, "lambda-at-once", c.LambdaAtOnce, "0 or more"},
@@ -312,7 +315,7 @@ func (c *Config) Network(features, classes int) model.Spec {
 	}
 	input := c.InputDropout
 	switch {
-	case input < 0 && c.Batches() > 0:
+	case input < 0 && c.Batches() > 0 && !c.Batching().Draws():
 		input = 0
 	case input < 0:
 		input = c.Dropout

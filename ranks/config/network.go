@@ -18,7 +18,7 @@ func (c Config) Orders(net *model.Spec, meta *graph.Meta, fits bool) string {
 		nnz = meta.FeatureNNZ
 	}
 	choices := model.Choices{Order: c.Order, CacheInput: c.cacheInput()}
-	if c.Batches() > 0 {
+	if b := c.Batching(); b.Count > 0 && !b.Draws() {
 		choices = model.Choices{Order: "gather-first", CacheInput: "on"}
 	}
 	return net.Choose(model.Load{
@@ -116,6 +116,9 @@ func (c *Config) checkAsync() error {
 		}
 		if c.Staleness != 0 || c.SwitchToSync != 0 {
 			return fault.New(fault.Usage, "train", "", "--staleness=%d --switch-to-sync=%g", c.Staleness, c.SwitchToSync).Then("they need --mode async")
+		}
+		if c.Linger != 1 {
+			return fault.New(fault.Usage, "train", "", "--linger=%g", c.Linger).Then("it needs --mode async: in the others a rank waits for what it needs")
 		}
 		return nil
 	}
