@@ -37,7 +37,7 @@ func (c *Config) Step(epoch, k int) int {
 // is multiplied on each of so many ranks, so that the mean of the steps that they take
 // on their own is the step on the mean loss.
 func (c *Config) LossShare(ranks int) int {
-	if c.LocalEpochs > 0 || c.Mode == Free {
+	if c.LocalEpochs > 0 {
 		return ranks
 	}
 	return 1
