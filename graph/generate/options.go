@@ -22,7 +22,7 @@ const op = "generate"
 // on 16 % of the vertices. Strays are what keeps a network from being right about all
 // vertices of a graph with many edges, where sums over neighbours have no noise left.
 type Options struct {
-	Like      string  `help:"Look-alike of a published graph: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m."`
+	Like      string  `help:"Look-alike of a published graph: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m, yelp."`
 	Scale     float64 `default:"1" help:"Multiplies vertices and edges."`
 	Name      string  `help:"Name of the dataset."` // zero: Like with "-like" behind it, else "planted"
 	Vertices  int64   `help:"Number of vertices; needed without --like."`
