@@ -50,11 +50,7 @@ func printInfo(w io.Writer, dir string) error {
 func printClasses(w io.Writer, m *graph.Meta) {
 	fmt.Fprint(w, "class counts:")
 	for c, n := range m.ClassCounts {
-		name := fmt.Sprint(c)
-		if c < len(m.ClassNames) {
-			name = m.ClassNames[c]
-		}
-		fmt.Fprintf(w, " %s=%d", name, n)
+		fmt.Fprintf(w, " %s=%d", m.ClassName(int64(c)), n)
 	}
 	fmt.Fprintln(w)
 }

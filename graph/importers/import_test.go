@@ -35,6 +35,7 @@ func formats() []struct {
 		{"reddit-npz", tinyReddit(), "", false},
 		{"bsnap", tinyBsnap(), "", true},
 		{"snap", tinySnap(), "", false},
+		{"csv", tinyCSV(), "", false},
 	}
 }
 

@@ -3,7 +3,6 @@ package predictions
 import (
 	"cmp"
 	"encoding/csv"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -277,7 +276,7 @@ func (p *Files) writeCSV(w io.Writer, ds *graph.Dataset) error {
 	out.Write([]string{"id", "split", "label", "prediction", "probability"})
 	for v, pick := range picks {
 		out.Write([]string{
-			ds.IDs.At(v), splitNames[ds.Split[v]], className(ds.Meta, int64(ds.Labels[v])), className(ds.Meta, pick),
+			ds.IDs.At(v), splitNames[ds.Split[v]], ds.Meta.ClassName(int64(ds.Labels[v])), ds.Meta.ClassName(pick),
 			strconv.FormatFloat(float64(probs[v*classes+int(pick)]), 'f', 4, 32),
 		})
 	}
@@ -287,15 +286,3 @@ func (p *Files) writeCSV(w io.Writer, ds *graph.Dataset) error {
 
 // splitNames are the names of the Split… values.
 var splitNames = [...]string{"", "train", "val", "test"}
-
-// className is the name of a class, its number where it has none, and empty
-// for a vertex without a label.
-func className(m *graph.Meta, class int64) string {
-	switch {
-	case class < 0:
-		return ""
-	case class < int64(len(m.ClassNames)):
-		return m.ClassNames[class]
-	}
-	return fmt.Sprint(class)
-}
