@@ -291,3 +291,17 @@ func tinyCSV() map[string][]byte {
 		"features.list": []byte("unused"),
 	}
 }
+
+// tinyParquet was written by DuckDB 1.5: a column of integers, one of decimals, one
+// of texts that are all different, dictionaries and pages in Snappy and gzip.
+func tinyParquet() map[string][]byte {
+	m := map[string][]byte{}
+	for _, name := range []string{"nodes.parquet", "edges.parquet"} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			panic(err)
+		}
+		m[name] = b
+	}
+	return m
+}

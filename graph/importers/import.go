@@ -55,6 +55,7 @@ var table = []importer{
 	{name: "snap", read: snap, recognises: isSnap},
 	{name: "debian", read: debian, recognises: isStandardInput},
 	{name: "csv", read: csvFormat.read, recognises: csvFormat.recognises, after: sayDirection, isTable: true},
+	{name: "parquet", read: parquetFormat.read, recognises: parquetFormat.recognises, after: sayDirection, isTable: true},
 }
 
 // Names are the formats that Import knows, without "auto".

@@ -36,6 +36,7 @@ func formats() []struct {
 		{"bsnap", tinyBsnap(), "", true},
 		{"snap", tinySnap(), "", false},
 		{"csv", tinyCSV(), "", false},
+		{"parquet", tinyParquet(), "", false},
 	}
 }
 

@@ -21,7 +21,8 @@ func (f *tableFormat) op() string { return "import " + f.name }
 
 // formats of tables.
 var (
-	csvFormat = &tableFormat{"csv", []string{".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst"}, openCSV}
+	csvFormat     = &tableFormat{"csv", []string{".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst"}, openCSV}
+	parquetFormat = &tableFormat{"parquet", []string{".parquet"}, openParquet}
 )
 
 // recognises a folder with a table of vertices.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
 
 	"siafu/graph"
 	"siafu/graph/decodertest"
@@ -263,6 +264,70 @@ func TestPackedTable(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "edges.csv.zst") || !strings.Contains(err.Error(), "unpack it yourself") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestParquetCells: what values of each type become, and what is refused.
+func TestParquetCells(t *testing.T) {
+	type row struct {
+		Flag  bool     `parquet:"flag"`
+		Small int32    `parquet:"small"`
+		Big   uint64   `parquet:"big"`
+		Half  float32  `parquet:"half"`
+		Whole float64  `parquet:"whole"`
+		Maybe *float64 `parquet:"maybe,optional"`
+		Price int64    `parquet:"price,decimal(2:18)"`
+		Text  string   `parquet:"text"`
+		Index int64    `parquet:"__index_level_0__"`
+	}
+	dir, three := t.TempDir(), 3.0
+	path := filepath.Join(dir, "x.parquet")
+	if err := parquet.WriteFile(path, []row{{true, -7, 1 << 63, 0.1, 0.1, &three, -12345, " Ö ", 0}, {false, 7, 1, 1e-9, math.NaN(), nil, 5, "", 1}}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := openParquet("test", path)
+	if err != nil || !slices.Equal(f.names, []string{"flag", "small", "big", "half", "whole", "maybe", "price", "text", ""}) {
+		t.Fatalf("%v, columns %q", err, f.names)
+	}
+	got := ""
+	err = f.each(func(at int64, cells [][]byte) error {
+		got += fmt.Sprintf("%d %s\n", at, bytes.Join(cells, []byte("|")))
+		return nil
+	})
+	if want := "1 true|-7|9223372036854775808|0.1|0.1|3|-12345e-2|Ö|0\n2 false|7|1|1e-09|NaN||5e-2||1\n"; err != nil || got != want {
+		t.Errorf("%v\n%s, want\n%s", err, got, want)
+	}
+	if err := parquet.WriteFile(path, []struct {
+		ID   string    `parquet:"id"`
+		Many []float64 `parquet:"many"`
+	}{{"a", []float64{1, 2}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openParquet("test", path); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), "column 2 (many): it holds lists") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzParquet: whatever the bytes are, they are rows or a fault.
+func FuzzParquet(f *testing.F) {
+	for _, b := range tinyParquet() {
+		f.Add(b)
+	}
+	path := filepath.Join(f.TempDir(), "x.parquet")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		os.WriteFile(path, b, 0o600)
+		table, err := openParquet("fuzz", path)
+		if err == nil {
+			err = table.each(func(_ int64, cells [][]byte) error {
+				if len(cells) != len(table.names) {
+					t.Fatalf("%d cells for %d columns", len(cells), len(table.names))
+				}
+				return nil
+			})
+		}
+		if err != nil && fault.KindOf(err) != fault.Data {
+			t.Fatalf("%v is no Data fault", err)
+		}
+	})
 }
 
 // FuzzTable: whatever the bytes are, they are a dataset or a fault, within memory
