@@ -2,6 +2,7 @@ package importers
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 
 	"siafu/graph"
@@ -59,7 +60,7 @@ func (e *edgeTable) findColumns(o TableOptions) (err error) {
 			return err
 		}
 	}
-	if e.weight = e.column(or(o.Weight, "weight")); e.weight < 0 && o.Weight != "" {
+	if e.weight = e.column(cmp.Or(o.Weight, "weight")); e.weight < 0 && o.Weight != "" {
 		_, err = e.needs(o.Weight, "--weight")
 	}
 	return err

@@ -1,6 +1,7 @@
 package importers
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -99,27 +100,27 @@ func (im *tableImport) openNodes() error {
 // findColumns finds ids, labels and the split, and what may be features.
 func (im *tableImport) findColumns(defaults graph.Table) (err error) {
 	t := im.nodes
-	if im.id, err = t.needs(or(im.ID, defaults.ID), "--id"); err != nil {
+	if im.id, err = t.needs(cmp.Or(im.ID, defaults.ID), "--id"); err != nil {
 		return err
 	}
-	im.label = t.column(or(im.Label, defaults.Label))
+	im.label = t.column(cmp.Or(im.Label, defaults.Label))
 	if im.label < 0 && (im.Label != "" || im.like == nil) {
-		_, err := t.needs(or(im.Label, defaults.Label), "--label")
+		_, err := t.needs(cmp.Or(im.Label, defaults.Label), "--label")
 		return err
 	}
-	im.split = t.column(or(im.Split, defaults.Split))
+	im.split = t.column(cmp.Or(im.Split, defaults.Split))
 	if im.split < 0 && im.Split != "" {
 		_, err := t.needs(im.Split, "--split")
 		return err
 	}
-	for flag, names := range im.TableOptions.named() {
-		for _, name := range names {
-			if _, err := t.needs(name, flag); err != nil {
+	for _, l := range im.lists() {
+		for _, name := range l.names {
+			if _, err := t.needs(name, l.flag); err != nil {
 				return err
 			}
 		}
 	}
-	im.table = graph.Table{ID: t.names[im.id], Label: or(im.Label, defaults.Label), Split: or(im.Split, defaults.Split)}
+	im.table = graph.Table{ID: t.names[im.id], Label: cmp.Or(im.Label, defaults.Label), Split: cmp.Or(im.Split, defaults.Split)}
 	im.profiles = make([]*profile, len(t.names))
 	for i, name := range t.names {
 		if im.isFeature(i) {

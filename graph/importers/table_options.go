@@ -29,14 +29,6 @@ type TableOptions struct {
 	Like        string   `placeholder:"DATA" help:"Dataset whose columns, scaling and classes a table takes over (csv, parquet)."`
 }
 
-// or is name, or what it is where it was left out.
-func or(name, otherwise string) string {
-	if name == "" {
-		return otherwise
-	}
-	return name
-}
-
 // onlyTables refuses what only tables can be told where the source is none.
 func (o *TableOptions) onlyTables(op, src string) error {
 	if reflect.DeepEqual(*o, TableOptions{}) {
@@ -46,22 +38,27 @@ func (o *TableOptions) onlyTables(op, src string) error {
 		Then("leave out the flags that are for csv and parquet, or choose one of these with --from")
 }
 
+// columnList is a flag that lists columns.
+type columnList struct {
+	flag, kind string // kind: what the columns become, "" for what they hold
+	names      []string
+}
+
+func (o *TableOptions) lists() []columnList {
+	return []columnList{
+		{"--categories", graph.CategoryColumn, o.Categories}, {"--hash", graph.HashColumn, o.Hash},
+		{"--words", graph.WordsColumn, o.Words}, {"--features", "", o.Features},
+	}
+}
+
 // asked is the kind of column that the user has asked for, "" for none.
 func (o *TableOptions) asked(name string) string {
-	for _, list := range []struct {
-		kind  string
-		names []string
-	}{{graph.CategoryColumn, o.Categories}, {graph.HashColumn, o.Hash}, {graph.WordsColumn, o.Words}} {
-		if slices.Contains(list.names, name) {
-			return list.kind
+	for _, l := range o.lists() {
+		if slices.Contains(l.names, name) {
+			return l.kind
 		}
 	}
 	return ""
-}
-
-// named are all columns that lists of flags name, with those flags.
-func (o *TableOptions) named() map[string][]string {
-	return map[string][]string{"--features": o.Features, "--categories": o.Categories, "--hash": o.Hash, "--words": o.Words}
 }
 
 // check refuses flags that contradict one another.
