@@ -328,18 +328,29 @@ func (im *tableImport) measure() error {
 	return nil
 }
 
+// again is another pass over the vertices, by their numbers.
+func (im *tableImport) again(yield func(v int, at int64, cells [][]byte) error) error {
+	v, n := 0, im.ids.len()
+	err := im.nodes.each(func(at int64, cells [][]byte) error {
+		if v++; v > n {
+			return nil
+		}
+		return yield(v-1, at, cells)
+	})
+	if err == nil && v != n {
+		err = fault.New(fault.IO, im.op(), im.nodes.path, "it had %d rows, and then %d", n, v).Then("import it when nobody writes to it")
+	}
+	return err
+}
+
 // moments is the pass over the vertices that finds mean and scale.
 func (im *tableImport) moments() error {
-	v := 0
-	err := im.nodes.each(func(at int64, cells [][]byte) error {
-		if im.sets[v] == graph.SplitTrain {
-			for _, e := range im.columns {
-				if x, ok := number(cells[e.at]); ok && e.Kind == graph.NumberColumn {
-					e.counting.add(x)
-				}
+	err := im.again(func(v int, _ int64, cells [][]byte) error {
+		for _, e := range im.columns {
+			if x, ok := number(cells[e.at]); ok && e.Kind == graph.NumberColumn && im.sets[v] == graph.SplitTrain {
+				e.counting.add(x)
 			}
 		}
-		v++
 		return nil
 	})
 	for _, e := range im.columns {
@@ -366,10 +377,8 @@ func (im *tableImport) encode() (graph.Features, error) {
 	if err != nil {
 		return graph.Features{}, err
 	}
-	err = im.nodes.each(func(at int64, cells [][]byte) error {
-		if r.next(); r.row >= r.Rows {
-			return fault.New(fault.IO, im.op(), im.nodes.path, "it has grown while it was read").Then("import it again")
-		}
+	err = im.again(func(_ int, at int64, cells [][]byte) error {
+		r.next()
 		for _, e := range im.columns {
 			if err := e.encode(im.nodes, at, cells[e.at], r); err != nil {
 				return err
