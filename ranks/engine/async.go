@@ -25,7 +25,8 @@ import (
 //
 // An interval's next task is queued when the one before it has ended. What a
 // task in the queue still waits for is rows that have never come, and that
-// nobody reads what it writes or writes what it reads (published's locks).
+// nobody reads what it writes or writes what it reads (published's locks). A rank that
+// could only go on with old rows or old weights lingers first.
 type async struct {
 	mail
 	cfg     config.Config
@@ -33,8 +34,11 @@ type async struct {
 	tensor  tensor.Backend
 	expects tensor.Expecting // the same, nil where it cannot be told of tasks to come
 	delay   *delay           // nil but in experiments
-	graph   *graphwork.Work  // nil without propagation
-	ghosts  halo.Receiver    // likewise
+	linger  linger
+	idle    bool            // the last Next has found nothing
+	until   time.Time       // when the rank has lingered enough; zero: it does not, or has no limit
+	graph   *graphwork.Work // nil without propagation
+	ghosts  halo.Receiver   // likewise
 
 	chooser   *protocol.Chooser
 	progress  *protocol.Progress
@@ -67,6 +71,7 @@ type job struct {
 // epoch, and returns the weights after it.
 func (f *async) train() ([]float32, error) {
 	f.tallies.start = time.Now()
+	f.linger.start = f.tallies.start
 	if err := f.startReady(); err != nil {
 		return nil, err
 	}
@@ -79,27 +84,51 @@ func (f *async) train() ([]float32, error) {
 // Finished implements schedule.Flow.
 func (f *async) Finished() bool { return f.progress.Slowest() >= f.epochs && f.running == 0 }
 
-// Next implements schedule.Flow.
+// Next implements schedule.Flow. Of tasks that may run, those come first which read
+// nothing old.
 func (f *async) Next() (schedule.Task, bool) {
+	k, held := f.search(false)
+	if k < 0 && (held || f.lateStart() != nil) {
+		f.linger.hold()
+		if held && f.linger.over() {
+			k, _ = f.search(true)
+		}
+	}
+	if f.idle = k < 0; f.idle {
+		return schedule.Task{}, false
+	}
+	f.linger.rest()
+	j := f.queue[k]
+	f.queue = slices.Delete(f.queue, k, k+1)
+	if k < f.received {
+		f.received--
+	}
+	f.running++
+	if gathers(j.Stage) {
+		f.tallies.gathers(j.Epoch, f.oldest(j.Task))
+		f.delay.gather(len(f.intervals))
+	}
+	return f.begin(j), true
+}
+
+// search is the place in the queue of the first job that may run, -1 where there is
+// none. A gather that would read old rows is held back, unless old ones will do.
+func (f *async) search(old bool) (k int, held bool) {
 	for _, p := range f.layers {
 		p.unclaim()
 	}
-	for k, j := range f.queue {
-		if !f.mayRun(&j) {
+	for k := range f.queue {
+		j := &f.queue[k]
+		switch {
+		case !f.mayRun(j):
 			f.layers[j.Layer].claim(j.access)
-			continue
+		case !old && gathers(j.Stage) && f.oldest(j.Task) < j.Epoch:
+			held = true
+		default:
+			return k, held
 		}
-		f.queue = slices.Delete(f.queue, k, k+1)
-		if k < f.received {
-			f.received--
-		}
-		f.running++
-		if j.Stage == schedule.GatherGhosts || j.Stage == schedule.GatherBackward {
-			f.delay.gather(len(f.intervals))
-		}
-		return f.begin(j), true
 	}
-	return schedule.Task{}, false
+	return -1, held
 }
 
 // Run implements schedule.Flow.
@@ -111,7 +140,7 @@ func (f *async) Run(worker int, t schedule.Task) (done bool, err error) {
 	}
 	i := f.intervals[t.Interval]
 	i.ops.Borrow(f.workers.teams[worker])
-	if f.expects != nil && (t.Stage == schedule.GatherGhosts || t.Stage == schedule.GatherBackward) {
+	if f.expects != nil && gathers(t.Stage) {
 		f.expects.Expect(nameOf(after(i.frame.Network, t), f.world.Rank(), i.pass()))
 	}
 	switch t.Stage {
@@ -158,7 +187,10 @@ func (f *async) follow(i *interval, t schedule.Task) error {
 		t = last(t, f.tasks[t.Layer][t.Stage].do)
 	}
 	switch t.Stage {
+	case schedule.Send:
+		f.layers[t.Layer].shown[0][i.index] = i.epoch
 	case schedule.SendBackward:
+		f.layers[t.Layer].shown[1][i.index] = i.epoch
 		f.countGrads(i, t.Layer)
 	case schedule.EmitBackward:
 		return f.push(i, t.Layer)
@@ -167,8 +199,14 @@ func (f *async) follow(i *interval, t schedule.Task) error {
 	return nil
 }
 
+// enqueue puts a task behind those of its epoch and of earlier ones, so that the
+// slowest intervals go first.
 func (f *async) enqueue(t schedule.Task) {
-	f.queue = append(f.queue, job{Task: t, access: accessOf(t.Stage)})
+	k := len(f.queue)
+	for k > f.received && f.queue[k-1].Epoch > t.Epoch {
+		k--
+	}
+	f.queue = slices.Insert(f.queue, k, job{Task: t, access: accessOf(t.Stage)})
 }
 
 // push hands over the gradient of a layer. After the first layer's the interval
@@ -194,21 +232,51 @@ func (f *async) push(i *interval, layer int) error {
 	return f.startReady()
 }
 
-// startReady sends for weights for the intervals that may start an epoch.
+// startReady sends for weights for the intervals that may start an epoch and find
+// the gradients of the epoch before in them.
 func (f *async) startReady() error {
 	for _, i := range f.intervals {
-		if i.busy || i.epoch >= f.epochs || !f.progress.MayStart(i.epoch+1) {
-			continue
-		}
-		i.busy = true
-		i.epoch++
-		fetch := f.chooser.Fetch(i.index, i.epoch, 0)
-		i.asked = f.place(fetch[0].To)
-		if err := f.deliver(fetch); err != nil {
-			return err
+		if f.mayStart(i) && !f.late(i) {
+			if err := f.begins(i, f.chooser.FetchNewest); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// begins puts an interval into its next epoch, and asks for the weights.
+func (f *async) begins(i *interval, fetch func(interval, epoch, holds int) []protocol.Message) error {
+	i.busy = true
+	i.epoch++
+	out := fetch(i.index, i.epoch, 0)
+	i.asked = f.place(out[0].To)
+	return f.deliver(out)
+}
+
+// mayStart tells whether the bound lets an interval start its next epoch.
+func (f *async) mayStart(i *interval) bool {
+	return !i.busy && i.epoch < f.epochs && f.progress.MayStart(i.epoch+1)
+}
+
+// late tells whether an interval has finished an epoch that others have not, so that
+// there are no weights yet with its gradients.
+func (f *async) late(i *interval) bool { return f.progress.Slowest() < i.epoch }
+
+// lateStart is the next interval that could start with old weights, nil where there is
+// none or weights are on their way. They start one by one, whenever a worker has
+// nothing else to do: meanwhile the new weights may come.
+func (f *async) lateStart() *interval {
+	var next *interval
+	for _, i := range f.intervals {
+		if i.asked != nobody {
+			return nil
+		}
+		if next == nil && f.mayStart(i) && f.late(i) {
+			next = i
+		}
+	}
+	return next
 }
 
 // start begins an interval's epoch with the weights that have come.
@@ -233,18 +301,34 @@ func (f *async) Poll() (some bool, err error) {
 		}
 	}
 	more, err := f.poll()
+	if err == nil && f.idle && f.linger.over() {
+		if i := f.lateStart(); i != nil {
+			more, err = true, f.begins(i, f.chooser.Fetch)
+		}
+	}
+	f.until = f.linger.until()
 	return some || more, err
 }
 
 // Wait implements schedule.Flow.
 func (f *async) Wait() error {
+	for !f.until.IsZero() {
+		m, ok, err := f.world.TryRecv(world.Any, params.TagAsync)
+		if ok {
+			f.came = &m
+		}
+		if ok || err != nil || time.Now().After(f.until) {
+			return err
+		}
+		time.Sleep(lingerRest)
+	}
 	m, err := f.world.Recv(world.Any, params.TagAsync)
 	f.came = &m
 	return err
 }
 
 // Listens implements schedule.Flow.
-func (f *async) Listens() bool { return f.world.Size() > 1 }
+func (f *async) Listens() bool { return f.world.Size() > 1 || !f.until.IsZero() }
 
 // Awaited implements schedule.Flow. An interval waits for whatever comes first, so
 // that there is no one task to name.

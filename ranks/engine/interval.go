@@ -35,11 +35,8 @@ type interval struct {
 // nobody is no rank.
 const nobody = -1
 
-// part is the interval's rows of a matrix of all own vertices, and rowsOf the same
-// of one of the host's.
+// part is the interval's rows of a matrix of all own vertices.
 func (i *interval) part(x kernels.Mat) kernels.Mat { return x.Part(i.lo, i.hi) }
-
-func (i *interval) rowsOf(x []float32, width int) []float32 { return x[i.lo*width : i.hi*width] }
 
 // layerGrad is the gradient of a layer's weights, for reading until the next call.
 func (i *interval) layerGrad(layer int) []float32 {

@@ -106,10 +106,8 @@ func (f *async) mayRun(j *job) bool {
 	if (j.access == access{}) {
 		return true
 	}
-	if j.Stage == schedule.GatherGhosts || j.Stage == schedule.GatherBackward {
-		if here, err := f.ghosts.Arrived(slotOf(j.Task)); !here || err != nil {
-			return false
-		}
+	if gathers(j.Stage) && f.oldest(j.Task) <= f.setting.Trained {
+		return false
 	}
 	return p.rows.free(j.access.rows) && p.grads.free(j.access.grads) && p.ghosts.free(j.access.ghosts)
 }

@@ -25,9 +25,12 @@ import (
 //
 //	ready[epoch]  is how many of this rank's intervals have published their
 //	              gradients, less than all of them
+//	shown[k][i]   is the last epoch of which interval i has published rows, k being
+//	              0, and gradients, k being 1
 type published struct {
 	*graphwork.Layer
 	ready map[int]int
+	shown [2][]int
 
 	// Of rows, own ones and ghosts', of gradients, own ones and those that have
 	// come, and of the memory for gradients of ghosts.
@@ -58,7 +61,11 @@ func (f *async) prepare(e *Engine, store *model.Store, trained int, a *mapped.Ar
 		own := e.Shard.NumOwn()
 		layer.Rows, layer.Grads = kernels.NewMat(ops, rows, own, layer.Width), kernels.NewMat(ops, rows, own, layer.GradWidth)
 		layer.Again, layer.Ghosts = layer.Rows, view.Rows
-		f.layers[l] = &published{Layer: layer, ready: map[int]int{}}
+		p := &published{Layer: layer, ready: map[int]int{}}
+		for k := range p.shown {
+			p.shown[k] = slices.Repeat([]int{trained}, len(f.intervals))
+		}
+		f.layers[l] = p
 	}
 	return nil
 }
@@ -71,6 +78,23 @@ func slotOf(t schedule.Task) halo.Slot {
 		backward = true
 	}
 	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: backward}
+}
+
+// gathers tells whether a task reads rows, or gradients, of all intervals that
+// neighbours are in.
+func gathers(s schedule.Stage) bool {
+	return s == schedule.GatherGhosts || s == schedule.GatherBackward
+}
+
+// oldest is the least epoch of what a gather would read: of own rows and of
+// ghosts', or of gradients. That of what has never been published is Trained or
+// less.
+func (f *async) oldest(t schedule.Task) int {
+	own, at := f.layers[t.Layer].shown[0], slotOf(t)
+	if at.Backward {
+		own = f.layers[t.Layer].shown[1]
+	}
+	return min(slices.Min(own), f.ghosts.Oldest(at))
 }
 
 // sendForward publishes an interval's rows, and sends those of its boundary to

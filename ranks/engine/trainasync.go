@@ -243,7 +243,7 @@ func (e *Engine) async(trained, epochs int, m mail, t tallies, a *mapped.Arena) 
 		cfg: c, mail: m, workers: e.workers, tensor: e.Tensor, expects: tensor.Expects(e.Tensor), delay: newDelay(c, rank),
 		progress: protocol.NewProgress(m.setting, rank),
 		chooser:  protocol.NewChooser(m.setting, rank, net.Layers(), net.NumWeights()),
-		epochs:   epochs, tallies: t, layers: make([]*published, net.Layers()),
+		epochs:   epochs, tallies: t, linger: linger{multiple: c.Linger}, layers: make([]*published, net.Layers()),
 	}
 	f.to = f
 	store := e.store(e.network(), model.Apart, a)
