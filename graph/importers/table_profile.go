@@ -100,20 +100,6 @@ func (p *profile) add(at int64, cell []byte) {
 	}
 }
 
-// missing is the first cell that holds no value, for a column of numbers or of
-// anything else.
-func (p *profile) missing(numbers bool) gap {
-	g := p.empty
-	if !numbers {
-		return g
-	}
-	if p.absent.count > 0 && (g.count == 0 || p.absent.at < g.at) {
-		g = p.absent
-	}
-	g.count = p.empty.count + p.absent.count
-	return g
-}
-
 // kind is what the column becomes; why, if not "", is why it becomes nothing. asked is
 // what the user has asked for, "" for nothing.
 func (p *profile) kind(t *tableFile, column int, asked string) (kind, why string, err error) {
