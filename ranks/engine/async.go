@@ -18,16 +18,11 @@ import (
 	"siafu/ranks/world"
 )
 
-// async is a graph rank in bounded asynchrony (Dorylus, OSDI'21, §5): its
-// intervals go through their epochs with whatever rows of neighbours are there,
-// each at most s epochs ahead of the slowest interval of all ranks. It is a
-// schedule.Flow.
-//
-// An interval's next task is queued when the one before it has ended. What a
-// task in the queue still waits for is rows that have never come, and that
-// nobody reads what it writes or writes what it reads (published's locks).
+// async is a graph rank in bounded asynchrony (Dorylus, OSDI'21, §5): it does what its
+// Course decides. It is a schedule.Flow, and the Course's Crew.
 type async struct {
 	mail
+	*Course
 	cfg     config.Config
 	workers *workers
 	tensor  tensor.Backend
@@ -36,38 +31,19 @@ type async struct {
 	graph   *graphwork.Work  // nil without propagation
 	ghosts  halo.Receiver    // likewise
 
-	chooser   *protocol.Chooser
-	progress  *protocol.Progress
 	intervals []*interval
-	layers    []*published // nil for a layer that does not gather
+	layers    []*graphwork.Layer // nil for a layer that does not gather
 	tasks     cuts
-	epochs    int // to train; rank 0 may end the run earlier
-
-	// queue[:received] are messages that have come, and the rest are tasks; both
-	// are in the order in which they were queued. active has a place for each job
-	// that can run at once, here or with the backend, and running of them are
-	// taken.
-	queue    []job
-	received int
-	active   []job
-	running  int
-	came     *world.Message // while nothing ran, and is to be taken
-	weights  []float32      // after the last epoch
-	tallies  tallies
-}
-
-// job is a task that is queued or runs.
-type job struct {
-	schedule.Task
-	access access
-	runs   bool // in a place of async.active
+	came      *world.Message // while nothing ran, and is to be taken
+	weights   []float32      // after the last epoch
+	tallies   tallies
 }
 
 // train goes on until every interval of every rank has finished its last
 // epoch, and returns the weights after it.
 func (f *async) train() ([]float32, error) {
 	f.tallies.start = time.Now()
-	if err := f.startReady(); err != nil {
+	if err := f.Start(); err != nil {
 		return nil, err
 	}
 	if err := f.workers.run(f, f.tensor); err != nil {
@@ -76,30 +52,13 @@ func (f *async) train() ([]float32, error) {
 	return f.last()
 }
 
-// Finished implements schedule.Flow.
-func (f *async) Finished() bool { return f.progress.Slowest() >= f.epochs && f.running == 0 }
-
 // Next implements schedule.Flow.
 func (f *async) Next() (schedule.Task, bool) {
-	for _, p := range f.layers {
-		p.unclaim()
+	t, ok := f.Course.Next()
+	if ok && (t.Stage == schedule.GatherGhosts || t.Stage == schedule.GatherBackward) {
+		f.delay.gather(len(f.intervals))
 	}
-	for k, j := range f.queue {
-		if !f.mayRun(&j) {
-			f.layers[j.Layer].claim(j.access)
-			continue
-		}
-		f.queue = slices.Delete(f.queue, k, k+1)
-		if k < f.received {
-			f.received--
-		}
-		f.running++
-		if j.Stage == schedule.GatherGhosts || j.Stage == schedule.GatherBackward {
-			f.delay.gather(len(f.intervals))
-		}
-		return f.begin(j), true
-	}
-	return schedule.Task{}, false
+	return t, ok
 }
 
 // Run implements schedule.Flow.
@@ -112,7 +71,7 @@ func (f *async) Run(worker int, t schedule.Task) (done bool, err error) {
 	i := f.intervals[t.Interval]
 	i.ops.Borrow(f.workers.teams[worker])
 	if f.expects != nil && (t.Stage == schedule.GatherGhosts || t.Stage == schedule.GatherBackward) {
-		f.expects.Expect(nameOf(after(i.frame.Network, t), f.world.Rank(), i.pass()))
+		f.expects.Expect(nameOf(f.after(t), f.world.Rank(), i.pass()))
 	}
 	switch t.Stage {
 	case schedule.Send:
@@ -139,89 +98,40 @@ func (i *interval) pass() model.Pass { return model.Pass{Epoch: i.epoch, Train: 
 
 // Done implements schedule.Flow.
 func (f *async) Done(t schedule.Task) error {
-	f.running--
-	f.end(t)
-	if t.Interval == schedule.Whole {
-		return nil
-	}
-	return f.follow(f.intervals[t.Interval], t)
-}
-
-// follow queues what an interval does after a task.
-func (f *async) follow(i *interval, t schedule.Task) error {
-	if t.Stage < tensorTasks {
+	if t.Interval != schedule.Whole && t.Stage < tensorTasks {
 		for _, d := range f.tasks[t.Layer][t.Stage].do {
 			if d.Stage == model.Loss {
-				f.tallies.add(i)
+				f.tallies.add(f.intervals[t.Interval])
 			}
 		}
-		t = last(t, f.tasks[t.Layer][t.Stage].do)
 	}
-	switch t.Stage {
-	case schedule.SendBackward:
-		f.countGrads(i, t.Layer)
-	case schedule.EmitBackward:
-		return f.push(i, t.Layer)
-	}
-	f.enqueue(after(i.frame.Network, t))
-	return nil
+	return f.Course.Done(t)
 }
 
-func (f *async) enqueue(t schedule.Task) {
-	f.queue = append(f.queue, job{Task: t, access: accessOf(t.Stage)})
+// Here implements Crew.
+func (f *async) Here(gather schedule.Task) bool {
+	here, err := f.ghosts.Arrived(slotOf(gather))
+	return here && err == nil
 }
 
-// push hands over the gradient of a layer. After the first layer's the interval
-// has finished its epoch.
-func (f *async) push(i *interval, layer int) error {
+// Gradient implements Crew.
+func (f *async) Gradient(interval, layer int) []float32 {
+	i := f.intervals[interval]
 	f.workers.fault.At(schedule.Update.Kind(), i.epoch)
-	m := f.chooser.Gradient(i.index, i.epoch, layer, i.layerGrad(layer))
-	if err := f.deliver([]protocol.Message{m}); err != nil {
-		return err
-	}
-	if layer > 0 {
-		f.enqueue(schedule.Task{Stage: schedule.ApplyBackward, Epoch: i.epoch, Layer: layer - 1, Interval: i.index})
-		return nil
-	}
-	i.busy = false
-	told := f.progress.Finish(i.index, i.epoch)
-	if err := f.tell(i.epoch); err != nil {
-		return err
-	}
-	if err := f.deliver(told); err != nil {
-		return err
-	}
-	return f.startReady()
+	return i.layerGrad(layer)
 }
 
-// startReady sends for weights for the intervals that may start an epoch.
-func (f *async) startReady() error {
-	for _, i := range f.intervals {
-		if i.busy || i.epoch >= f.epochs || !f.progress.MayStart(i.epoch+1) {
-			continue
-		}
-		i.busy = true
-		i.epoch++
-		fetch := f.chooser.Fetch(i.index, i.epoch, 0)
-		i.asked = f.place(fetch[0].To)
-		if err := f.deliver(fetch); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// Deliver implements Crew.
+func (f *async) Deliver(ms []protocol.Message) error { return f.deliver(ms) }
 
-// start begins an interval's epoch with the weights that have come.
+// Ended implements Crew.
+func (f *async) Ended(epoch int) error { return f.tell(epoch) }
+
+// start gives an interval the weights of its epoch that have come.
 func (f *async) start(i *interval, weights []float32) {
 	kernels.Write(i.ops, i.frame.Weights, weights)
-	i.asked = nobody
 	f.tallies.remember(i, weights)
 	i.loss.Count = true
-	t := schedule.Task{Stage: schedule.Emit, Epoch: i.epoch, Interval: i.index}
-	if i.frame.Network.Spec.CacheInput {
-		t.Stage = schedule.Apply
-	}
-	f.enqueue(t)
 }
 
 // Poll implements schedule.Flow.
@@ -250,9 +160,6 @@ func (f *async) Listens() bool { return f.world.Size() > 1 }
 // that there is no one task to name.
 func (f *async) Awaited() (schedule.Task, bool) { return schedule.Task{}, false }
 
-// Waiting implements schedule.Flow.
-func (f *async) Waiting() int { return len(f.queue) }
-
 // Idle implements schedule.Flow.
 func (f *async) Idle(int, schedule.Task, time.Time, time.Time) {}
 
@@ -261,9 +168,9 @@ func (f *async) Idle(int, schedule.Task, time.Time, time.Time) {}
 // last weights.
 func (f *async) owing() []int {
 	ranks := f.progress.Behind()
-	for _, i := range f.intervals {
-		if i.asked != nobody && !slices.Contains(ranks, i.asked) {
-			ranks = append(ranks, i.asked)
+	for _, p := range f.paces {
+		if p.asked != nobody && !slices.Contains(ranks, f.place(p.asked)) {
+			ranks = append(ranks, f.place(p.asked))
 		}
 	}
 	if len(ranks) == 0 && !f.hostedByRank0() {
@@ -282,10 +189,10 @@ func (f *async) during() string { return fmt.Sprintf("epoch %d", f.finished()+1)
 // tallies of all ranks have come, and as long as other ranks need the server that
 // it hosts.
 func (f *async) last() ([]float32, error) {
-	if err := f.deliver([]protocol.Message{f.chooser.Pull(f.epochs + 1)}); err != nil {
+	if err := f.deliver([]protocol.Message{f.chooser.Pull(f.Epochs + 1)}); err != nil {
 		return nil, err
 	}
-	if err := f.takeUntil(func() bool { return f.weights != nil && f.tallies.complete(f.epochs) }); err != nil {
+	if err := f.takeUntil(func() bool { return f.weights != nil && f.tallies.complete(f.Epochs) }); err != nil {
 		return nil, err
 	}
 	if err := f.deliver(f.chooser.Leave()); err != nil {

@@ -31,10 +31,23 @@ func (s *lockstep) outline(r *route, barrier bool) Outline {
 		Ghosts: r.ghosts != nil, Returns: r.returns(), Sums: max(len(r.sumPieces)-1, 0), Pieces: max(len(r.pieces)-1, 0),
 		Barrier: barrier, Fused: s.tensor.Wishes().Fused,
 	}
-	for l := range s.store.Network.Layers {
-		o.Layers = append(o.Layers, LayerOutline{s.gathers(l), s.store.Network.GathersBackward(l)})
-	}
+	o.Layers = layersOf(s.store.Network)
 	return o
+}
+
+// outline is that of a rank in bounded asynchrony.
+func (f *async) outline(store *model.Store) Outline {
+	return Outline{
+		Layers: layersOf(store.Network), Intervals: len(f.intervals), InputKept: store.Network.Spec.CacheInput, Loss: true,
+		Ghosts: f.graph != nil && f.graph.Plan.Ghosts > 0, Fused: f.tensor.Wishes().Fused,
+	}
+}
+
+func layersOf(net *model.Network) (list []LayerOutline) {
+	for l := range net.Layers {
+		list = append(list, LayerOutline{net.Gathers(l), net.GathersBackward(l)})
+	}
+	return list
 }
 
 // Forward are the tasks of the way from the features to the loss.

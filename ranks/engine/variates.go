@@ -56,7 +56,7 @@ func (e *Engine) newVariates(t *trainer, b *batches, update func(layer int) erro
 	v.like = e.lockstep(store, nil)
 	v.like.endsInLoss, v.like.steps, v.like.update, v.like.delay = true, b.count, update, t.delay
 	for k := range e.workers.intervals(&e.Config, e.Network, rows) {
-		i := &interval{index: k, ops: e.workers.team(), asked: nobody}
+		i := &interval{index: k, ops: e.workers.team()}
 		i.frame = store.Batch(v.vertices(rows), 0, 0, 0, v.packed, i.ops, t.shared, nil)
 		v.like.intervals = append(v.like.intervals, i)
 	}
