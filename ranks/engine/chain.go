@@ -42,23 +42,46 @@ func (o Outline) after(t schedule.Task) schedule.Task {
 	return t
 }
 
+// Sequence are the tasks of an interval in an epoch of bounded asynchrony, in their order.
+func (o Outline) Sequence() (list []schedule.Task) {
+	for t := o.first(); ; {
+		list = append(list, t)
+		chain := o.Chain(t)
+		switch t = chain[len(chain)-1]; {
+		case t.Stage != schedule.EmitBackward:
+			t = o.after(t)
+		case t.Layer == 0:
+			return list
+		default:
+			t = behindPush(t)
+		}
+	}
+}
+
+// first is the first task of an interval's epoch.
+func (o Outline) first() (t schedule.Task) {
+	t.Stage = schedule.Emit
+	if o.InputKept {
+		t.Stage = schedule.Apply
+	}
+	return t
+}
+
+// behindPush is the task behind EmitBackward of a layer above the first, when the
+// layer's gradient has been handed over.
+func behindPush(t schedule.Task) schedule.Task {
+	t.Stage, t.Layer = schedule.ApplyBackward, t.Layer-1
+	return t
+}
+
 // fused is the stage behind one that the same tensor task goes on with, if there is any:
 // what nothing but tensor work follows.
 func (o Outline) fused(t schedule.Task) (schedule.Task, bool) {
-	if _, tensor := tensorStages[t.Stage]; !o.Fused || !tensor || t.Stage == schedule.EmitBackward {
+	if !o.Fused || !Tensor(t.Stage) || t.Stage == schedule.EmitBackward {
 		return t, false
 	}
 	next := o.after(t)
-	_, tensor := tensorStages[next.Stage]
-	return next, tensor
-}
-
-// lastOf is a task as its last stage.
-func (o Outline) lastOf(t schedule.Task) schedule.Task {
-	for next, more := o.fused(t); more; next, more = o.fused(t) {
-		t = next
-	}
-	return t
+	return next, Tensor(next.Stage)
 }
 
 // stageOf is a stage of a tensor task as the schedule has it.
@@ -80,11 +103,9 @@ func (o Outline) chains(store *model.Store, w tensor.Wishes) cuts {
 			if !store.Network.Has(model.Do{Layer: l, Stage: s}) {
 				continue
 			}
-			list, at := store.Do(l, s), schedule.Task{Layer: l, Stage: stage}
-			for next, more := o.fused(at); more; next, more = o.fused(next) {
-				list = append(list, store.Do(next.Layer, tensorStages[next.Stage])...)
+			for _, t := range o.Chain(schedule.Task{Layer: l, Stage: stage}) {
+				all[l][stage].do = append(all[l][stage].do, store.Do(t.Layer, tensorStages[t.Stage])...)
 			}
-			all[l][stage].do = list
 		}
 	}
 	all.thin(store, w)

@@ -124,7 +124,10 @@ func (c *Course) Done(t schedule.Task) error {
 	if t.Interval == schedule.Whole {
 		return nil
 	}
-	switch t = c.lastOf(t); t.Stage {
+	for next, more := c.fused(t); more; next, more = c.fused(t) {
+		t = next
+	}
+	switch t.Stage {
 	case schedule.SendBackward:
 		c.countGrads(t)
 	case schedule.EmitBackward:
@@ -158,10 +161,8 @@ func (c *Course) Take(m protocol.Message) error {
 		return err
 	}
 	c.paces[m.Interval].asked = nobody
-	t := schedule.Task{Stage: schedule.Emit, Epoch: m.Epoch, Interval: m.Interval}
-	if c.InputKept {
-		t.Stage = schedule.Apply
-	}
+	t := c.Outline.first()
+	t.Epoch, t.Interval = m.Epoch, m.Interval
 	c.enqueue(t)
 	return nil
 }
@@ -191,7 +192,7 @@ func (c *Course) push(t schedule.Task) error {
 		return err
 	}
 	if t.Layer > 0 {
-		c.enqueue(schedule.Task{Stage: schedule.ApplyBackward, Epoch: t.Epoch, Layer: t.Layer - 1, Interval: t.Interval})
+		c.enqueue(behindPush(t))
 		return nil
 	}
 	c.paces[t.Interval].busy = false

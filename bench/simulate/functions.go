@@ -1,0 +1,143 @@
+package simulate
+
+import (
+	"cmp"
+
+	"siafu/bench/plan"
+	"siafu/graph/fault"
+	"siafu/lambda/bill"
+	"siafu/lambda/local"
+	"siafu/lambda/pool"
+	"siafu/ranks/schedule"
+)
+
+// lambda is the name of tensor work in functions.
+const lambda = "lambda"
+
+// handing is how long a worker is taken to hand over a task, where none was recorded:
+// that of 100 KB which are copied.
+const handing = 20e-6
+
+// functions takes the flags of functions.
+func (o *Options) functions(p *past, c *Cluster) error {
+	in := cmp.Or(o.Tensor, p.tensor)
+	switch {
+	case in != lambda && p.tensor == lambda:
+		return fault.New(fault.Config, op, o.Run, "--tensor %s of a run with --tensor lambda, whose timeline does not tell how long tensor tasks took", in).
+			Then("record a run with --tensor cpu")
+	case in != lambda:
+		return nil
+	case o.FunctionOptions.Functions < 0 || o.Bridges < 0 || o.Bridges > mostRanks || o.ColdStart < 0 || o.LambdaMemory < 128 || o.LambdaMemory > 10240:
+		return fault.New(fault.Usage, op, "", "%d functions a rank behind %d bridges, with %d MB and %v to start", o.FunctionOptions.Functions, o.Bridges, o.LambdaMemory, o.ColdStart).
+			Then("memory is from 128 to 10240 MB, bridges go to %d, and nothing is below 0", mostRanks)
+	}
+	f := &Functions{
+		AtOnce: o.FunctionOptions.Functions, Bridges: o.Bridges, Memory: o.LambdaMemory, Overhead: 0.01, Cold: o.ColdStart.Seconds(), Hand: handing,
+	}
+	if f.AtOnce == 0 {
+		f.AtOnce = max(cmp.Or(p.atOnce, min(c.Ranks[0].Outline.Intervals, pool.Most)), 1)
+	}
+	var err error
+	if f.Tariff, err = bill.Architecture(o.LambdaTariff); err != nil {
+		return err
+	}
+	if o.FunctionRate != "" {
+		if f.Rate, err = plan.Bandwidth(o.FunctionRate); err != nil {
+			return err
+		}
+	}
+	if p.tensor == lambda {
+		o.asRecorded(p, c, f)
+	} else {
+		o.fromCPU(p, c, f)
+	}
+	if o.Invocation >= 0 {
+		f.Overhead = o.Invocation.Seconds()
+	}
+	c.Functions = f
+	return nil
+}
+
+// asRecorded has invocations take what those of the run took in the mean, bytes included.
+func (o *Options) asRecorded(p *past, c *Cluster, f *Functions) {
+	f.Hand, f.Overhead, f.Cold, f.Near = -1, 0, 0, p.near
+	if f.Rate == 0 {
+		f.Rate = forever
+	}
+	f.Of = func(rank int, _ schedule.Task, _ float64) Call {
+		by := c.Ranks[rank].vertices()
+		return Call{p.call.To * by, p.call.Back * by, p.call.Work * by}
+	}
+}
+
+// forever is a rate in bytes a second that no link has.
+const forever = 1e18
+
+// fromCPU has invocations take as long as a worker did, by their share of a processor.
+// Their bytes are those of matrices, as they are: what goes into the first stage and
+// what comes out of the last one, and weights there or their gradients back.
+func (o *Options) fromCPU(p *past, c *Cluster, f *Functions) {
+	share := min(local.VCPU(f.Memory), 1)
+	var recorded, ranks []*Rank
+	for _, k := range p.Ranks {
+		recorded = append(recorded, k.fused())
+	}
+	vertices := make([]float64, len(c.Ranks))
+	for n, k := range c.Ranks {
+		other := *recorded[n%len(recorded)]
+		other.scale = k.scale
+		ranks = append(ranks, &other)
+		vertices[n] = p.counts[n%len(p.counts)].Vertices * k.vertices() / float64(max(k.Outline.Intervals, 1))
+	}
+	c.Ranks = ranks
+	f.Of = func(rank int, t schedule.Task, takes float64) Call {
+		in, out := 4*vertices[rank]*p.dims[t.Layer], 4*vertices[rank]*p.dims[t.Layer+1]
+		call := Call{in + c.Weights, out, takes / share}
+		if t.Stage >= schedule.ApplyBackward {
+			call.To, call.Back = in+out, in+c.Weights
+		}
+		return call
+	}
+}
+
+// vertices is by how many times its vertices are more than recorded.
+func (k *Rank) vertices() float64 {
+	if k.scale == nil {
+		return 1
+	}
+	return k.scale.Vertices
+}
+
+// fused is the rank as its tasks for functions are cut (Dorylus, §6): stages between
+// which nothing is gathered are one.
+func (k *Rank) fused() *Rank {
+	other := *k
+	other.Outline.Fused, other.made, other.Epochs = true, nil, nil
+	if len(k.Epochs[0].Tasks) == 0 { // of bounded asynchrony, whose tasks are put together when they run
+		other.Epochs = k.Epochs
+		return &other
+	}
+	other.pace = nil
+	for _, e := range k.Epochs {
+		times := map[place]float64{}
+		for _, track := range k.tracks() {
+			for _, t := range track.Tasks() {
+				times[place{t.Stage, t.Layer, t.Interval}] = e.Tasks[track.place[t.Ref]]
+			}
+		}
+		e.Tasks = nil
+		for _, track := range other.tracks() {
+			for _, t := range track.Tasks() {
+				sum := 0.0
+				for _, t := range track.Stages(t) {
+					sum += times[place{t.Stage, t.Layer, t.Interval}]
+				}
+				e.Tasks = append(e.Tasks, sum)
+			}
+		}
+		other.Epochs = append(other.Epochs, e)
+	}
+	other.tracks()
+	other.paced()
+	return &other
+}
