@@ -15,6 +15,7 @@ type Cluster struct {
 	Workers   int       // a rank
 	Shared    int       // processors that all ranks share; 0: each worker has one
 	Link      Link
+	Copy      float64     // seconds of a worker for each byte of rows that leaves or comes
 	Rates     []float64   // by graph rank, of its own card; nil: all have the Link's
 	Rows      [][]float64 // that each rank (first) sends each other (second) in an exchange; nil:
 	Ghosts    []float64   // by graph rank, which have as many owners each as any
@@ -28,14 +29,15 @@ type Cluster struct {
 
 // Modelled is what a simulation comes to.
 type Modelled struct {
-	Epoch float64 // seconds of an epoch, the mean
+	Epoch  float64 // seconds of an epoch, the mean
+	Median float64 // of the epochs
 	Ranks []Use   // of an epoch
 	Bill          // of functions, in an epoch
 }
 
 // Run replays so many epochs. Those that were recorded take turns.
 func (c *Cluster) Run(epochs int) Modelled {
-	s := &simulation{Cluster: c, epochs: epochs, exchanges: map[box]*exchange{}}
+	s := &simulation{Cluster: c, epochs: epochs, exchanges: map[box]*exchange{}, ends: make([]float64, epochs)}
 	s.processors = &processors{clock: &s.clock, shared: c.Shared > 0, free: c.Shared}
 	s.network = newNetwork(&s.clock, c.Link.Latency, c.rates())
 	s.there, s.back, s.even = c.patterns()
@@ -84,6 +86,7 @@ type simulation struct {
 	crews             []*crew  // of graph ranks
 	exchanges         map[box]*exchange
 	epochs            int
+	ends              []float64 // by epoch: when the last rank has ended it
 	running           int // functions
 }
 
@@ -97,10 +100,28 @@ func (s *simulation) sum() (m Modelled) {
 		m.Epoch = max(m.Epoch, u.Span)
 		spent.add(w.spent)
 	}
+	m.Median = medianStep(s.ends)
 	if s.Functions != nil {
 		m.Bill = s.Functions.bill(spent, each)
 	}
 	return m
+}
+
+// medianStep is the median of the times between moments, the first of which is from 0.
+func medianStep(ends []float64) float64 {
+	var steps []float64
+	before := 0.0
+	for _, end := range ends {
+		steps = append(steps, end-before)
+		before = end
+	}
+	return middle(steps)
+}
+
+// middle is the median.
+func middle(x []float64) float64 {
+	slices.Sort(x)
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
 // pattern is that of rows, or of gradients that go back.
@@ -120,6 +141,8 @@ type crew struct {
 	free   int     // workers
 	use    Use     // of all epochs
 	last   float64 // when the last epoch ended
+	ended  float64 // when a task did
+	owes   float64 // seconds of a worker, for bytes
 	spent  Spent
 	remote *remote // where tensor tasks run; nil: here
 }
@@ -144,10 +167,12 @@ type flow interface {
 
 // start has a worker do a task that takes so long, or hand it to a function.
 func (w *crew) start(f flow, t schedule.Task, takes float64) {
+	idle := w.gap(t.Epoch) + w.copies()
 	w.free--
 	end := func() {
 		f.pass()
 		w.free++
+		w.ended = w.s.now
 		f.done(t)
 	}
 	if w.remote != nil && engine.Tensor(t.Stage) {
@@ -159,7 +184,21 @@ func (w *crew) start(f flow, t schedule.Task, takes float64) {
 			f.idle()
 		}
 	}
-	w.work(takes, w.gap(t.Epoch), end)
+	w.work(takes, idle, end)
+}
+
+// moves counts bytes that have left or come, which workers carry between two tasks, or
+// while they have nothing to do.
+func (w *crew) moves(bytes float64) { w.owes += bytes * w.s.Copy }
+
+// copies is how long a worker that begins a task has to carry bytes before.
+func (w *crew) copies() float64 {
+	if w.free == w.s.Workers {
+		w.owes = max(0, w.owes-(w.s.now-w.ended))
+	}
+	owes := w.owes
+	w.owes = 0
+	return owes
 }
 
 // gap is how long a worker takes from one task to the next.

@@ -128,6 +128,9 @@ func (s *simulation) inStep() {
 func (h *host) begin(epoch int) {
 	h.epoch = epoch
 	s := h.crew.s
+	if epoch > 0 {
+		s.ends[epoch-1] = s.now
+	}
 	if epoch == s.epochs {
 		h.last = s.now
 		return
@@ -244,12 +247,18 @@ func (h *host) exchange(b box, p *pattern, unit float64) {
 		s.exchanges[b] = x
 	}
 	s.network.leave(x, h.crew.id, p, unit)
+	h.moves(unit * p.before(h.crew.id, n))
 	if x.left > 0 {
 		return
 	}
 	delete(s.exchanges, b)
+	came := p.come()
 	s.network.settle(x, p, unit, func(to int, at float64) {
-		s.at(at, func() { (*h.team)[to].receive(b) })
+		s.at(at, func() {
+			q := (*h.team)[to]
+			q.moves(unit * came[to])
+			q.receive(b)
+		})
 	})
 }
 

@@ -16,7 +16,7 @@ type Functions struct {
 	Bridges  int     // through which tasks and results go; 0: each rank invokes by itself
 	Memory   int     // MB
 	Near     bool    // they are on the ranks' hosts, and no card carries their bytes
-	Overhead float64 // seconds of an invocation beside its work and bytes
+	Overhead float64 // seconds of an invocation beside its work and bytes; below 0 where that overlaps
 	Cold     float64 // seconds more of one that needs a new sandbox
 	Rate     float64 // bytes a second of one, in each direction; 0: what the service gives (local.Bandwidth)
 	Hand     float64 // seconds in which a worker hands a task over; below 0: as recorded
@@ -145,7 +145,7 @@ func (r *remote) invoke(name call, attempt int) {
 			rate = local.Bandwidth(r.s.running) / 8
 		}
 		works := c.Work + (c.To+c.Back)/rate
-		r.s.at(r.s.now+starts+f.Overhead+works, func() {
+		r.s.at(r.s.now+starts+max(f.Overhead+works, 0), func() {
 			r.s.running--
 			r.warm++
 			r.spent.Back += c.Back

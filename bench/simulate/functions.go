@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"cmp"
+	"math"
 
 	"siafu/bench/plan"
 	"siafu/graph/fault"
@@ -60,7 +61,7 @@ func (o *Options) functions(p *past, c *Cluster) error {
 
 // asRecorded has invocations take what those of the run took in the mean, bytes included.
 func (o *Options) asRecorded(p *past, c *Cluster, f *Functions) {
-	f.Hand, f.Overhead, f.Cold, f.Near = -1, 0, 0, p.near
+	f.Hand, f.Cold, f.Near = -1, 0, p.near
 	if f.Rate == 0 {
 		f.Rate = forever
 	}
@@ -68,6 +69,33 @@ func (o *Options) asRecorded(p *past, c *Cluster, f *Functions) {
 		by := c.Ranks[rank].vertices()
 		return Call{p.call.To * by, p.call.Back * by, p.call.Work * by}
 	}
+	f.Overhead = p.overhead(c, f)
+}
+
+// overhead is what an invocation must take beside its work, so that a replay of the run
+// as it was takes as long as it did: what the way to a function and back takes, less what
+// it was charged for and nobody waited for.
+func (p *past) overhead(c *Cluster, f *Functions) float64 {
+	was, trial := *c, *f
+	was.Ranks, was.Slower, was.Rates, was.Rows, was.Ghosts = p.Ranks, nil, nil, nil, nil
+	was.Workers, was.Servers, was.Functions, was.Link = p.Ranks[0].Workers, p.Servers, &trial, Link{Rate: math.Inf(1)}
+	if was.Staleness = -1; p.paced() {
+		was.Staleness = p.staleness
+	}
+	for _, k := range p.counts {
+		was.Ghosts = append(was.Ghosts, k.Ghosts)
+	}
+	trial.Of = func(int, schedule.Task, float64) Call { return p.call }
+	least, most := -p.call.Work, p.median
+	for range 20 {
+		trial.Overhead = (least + most) / 2
+		if was.Run(len(p.Epochs)).Median > p.median {
+			most = trial.Overhead
+		} else {
+			least = trial.Overhead
+		}
+	}
+	return trial.Overhead
 }
 
 // forever is a rate in bytes a second that no link has.

@@ -138,6 +138,7 @@ type pattern struct {
 	sums     [][]float64 // by sender: of the first messages, in the order of sending
 	receiver []float64   // else, by receiver: of those before it, where all send it as many
 	sender   []float64   // else, by sender: where it sends as many to all
+	received []float64   // by receiver, once it is known
 }
 
 // before is the sum of what a rank sends to those before the k-th behind it, k from 1.
@@ -159,6 +160,20 @@ func (p *pattern) before(from, k int) float64 {
 func (p *pattern) to(from, to int) float64 {
 	k := (to - from + p.ranks) % p.ranks
 	return p.before(from, k+1) - p.before(from, k)
+}
+
+// come is what comes to each, of all.
+func (p *pattern) come() []float64 {
+	if p.received != nil {
+		return p.received
+	}
+	p.received = make([]float64, p.ranks)
+	for to := range p.received {
+		for k := 1; k < p.ranks; k++ {
+			p.received[to] += p.to((to-k+p.ranks)%p.ranks, to)
+		}
+	}
+	return p.received
 }
 
 // listed is the pattern of explicit numbers, by sender and receiver; backward, of what

@@ -25,6 +25,7 @@ type Options struct {
 	Rate       string        `default:"" help:"Rate of each rank's network card, such as 1gbit. Empty: without end."`
 	SlowLink   []string      `help:"RANK:RATE, a graph rank whose card has another rate."`
 	Latency    time.Duration `default:"0s" help:"From when a byte leaves a rank to when it comes to another."`
+	Copy       string        `default:"" help:"Rate at which a worker carries bytes of rows to its card and from it, between two tasks, such as 8gbit. Empty: without end."`
 	Workers    int           `default:"0" help:"Worker threads a rank. 0: as many as were recorded."`
 	Processors int           `default:"0" help:"Processors that all ranks share, as those of an in-process world do. 0: each worker has one."`
 	Straggler  []string      `help:"RANK:FACTOR, a graph rank all of whose work takes so many times as long."`
@@ -192,6 +193,13 @@ func (o *Options) link(_ *past, c *Cluster) (err error) {
 	c.Link.Latency = o.Latency.Seconds()
 	if c.Link.Rate, err = rateOf(o.Rate); err != nil {
 		return err
+	}
+	if o.Copy != "" {
+		rate, err := plan.Bandwidth(o.Copy)
+		if err != nil {
+			return err
+		}
+		c.Copy = 1 / rate
 	}
 	for range c.Ranks {
 		c.Rates = append(c.Rates, c.Link.Rate)

@@ -136,7 +136,12 @@ func (p *pacer) leave(t schedule.Task, parts float64) {
 	of := p.s.pattern(backward)
 	for k := 1; k < len(p.s.Ranks); k++ {
 		to := p.world.ranks[(p.id+k)%len(p.s.Ranks)]
-		p.s.network.send(p.id, to.id, of.to(p.id, to.id)*p.s.Bytes[t.Layer]/parts, func() { to.come(l) })
+		bytes := of.to(p.id, to.id) * p.s.Bytes[t.Layer] / parts
+		p.moves(bytes)
+		p.s.network.send(p.id, to.id, bytes, func() {
+			to.moves(bytes)
+			to.come(l)
+		})
 	}
 }
 
@@ -187,6 +192,7 @@ func (p *pacer) Ended(epoch int) error {
 	if p.ended[epoch]++; p.ended[epoch] == p.Intervals {
 		delete(p.ended, epoch)
 		p.last = p.s.now
+		p.s.ends[epoch-1] = p.s.now
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ type past struct {
 	weights float64   // bytes
 	sent    float64   // bytes of rows in an epoch
 	seconds float64   // of an epoch, by metrics.jsonl, the mean over the recorded ones
+	median  float64   // likewise
 	name    string
 
 	dims      []float64 // widths of features, layers and classes
@@ -85,15 +86,22 @@ func (p *past) take(run *runfolder.Run, set map[string]string, timeline string) 
 	for _, t := range tensors {
 		p.weights += 4 * float64(len(t.Data))
 	}
-	p.invoked(&run.Summary, set)
+	p.invoked(run, set)
 	return p.measure(run, set)
 }
 
-// invoked takes what invocations were, in the mean: all of the run's.
-func (p *past) invoked(s *runfolder.Summary, set map[string]string) {
-	n, memory := float64(s.LambdaInvocations), number(set["lambda-memory"])
+// invoked takes what invocations were in the mean: those of the recorded epochs, and
+// their bytes of all epochs and evaluations.
+func (p *past) invoked(run *runfolder.Run, set map[string]string) {
+	all, memory, n, gbs := float64(run.Summary.LambdaInvocations), number(set["lambda-memory"]), 0.0, 0.0
+	for _, e := range run.Epochs {
+		if slices.Contains(p.Epochs, e.Epoch) {
+			n += float64(e.LambdaInvocations)
+			gbs += e.LambdaGBSeconds
+		}
+	}
 	if n > 0 && memory > 0 {
-		p.call = Call{float64(s.LambdaBytesSent) / n, float64(s.LambdaBytesReceived) / n, s.LambdaGBSeconds / n / memory * 1024}
+		p.call = Call{float64(run.Summary.LambdaBytesSent) / all, float64(run.Summary.LambdaBytesReceived) / all, gbs / n / memory * 1024}
 	}
 }
 
@@ -106,9 +114,10 @@ func number(text string) float64 {
 
 // measure takes the seconds and bytes of the recorded epochs.
 func (p *past) measure(run *runfolder.Run, set map[string]string) error {
-	n := 0.0
+	n, all := 0.0, []float64{}
 	for _, e := range run.Epochs {
 		if slices.Contains(p.Epochs, e.Epoch) {
+			all = append(all, e.Seconds)
 			p.seconds += e.Seconds
 			p.sent += float64(e.GhostBytesSent)
 			n++
@@ -117,7 +126,7 @@ func (p *past) measure(run *runfolder.Run, set map[string]string) error {
 	if n == 0 {
 		return fault.New(fault.Data, op, run.Dir, "its epochs are not those of the timeline").Then("name the run's own timeline with --trace")
 	}
-	p.seconds, p.sent = p.seconds/n, p.sent/n
+	p.seconds, p.sent, p.median = p.seconds/n, p.sent/n, middle(all)
 	var err error
 	if p.dims, err = dimsOf(run, set, len(p.Ranks[0].Outline.Layers)); err != nil {
 		return err
