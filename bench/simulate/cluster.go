@@ -31,8 +31,8 @@ type Cluster struct {
 type Modelled struct {
 	Epoch  float64 // seconds of an epoch, the mean
 	Median float64 // of the epochs
-	Ranks []Use   // of an epoch
-	Bill          // of functions, in an epoch
+	Ranks  []Use   // of an epoch
+	Bill           // of functions, in an epoch
 }
 
 // Run replays so many epochs. Those that were recorded take turns.
@@ -87,7 +87,7 @@ type simulation struct {
 	exchanges         map[box]*exchange
 	epochs            int
 	ends              []float64 // by epoch: when the last rank has ended it
-	running           int // functions
+	running           int       // functions
 }
 
 func (s *simulation) sum() (m Modelled) {
