@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,7 +13,9 @@ import (
 	"siafu/graph/fault"
 	"siafu/graph/inventory"
 	"siafu/ranks/config"
+	"siafu/ranks/screen"
 	"siafu/slurm"
+	"siafu/slurm/launch"
 )
 
 type submitCmd struct {
@@ -154,16 +158,50 @@ func withoutFlag(args []string, flag string) []string {
 }
 
 type statusCmd struct {
-	Runs []string `arg:"" optional:"" name:"run" help:"Run folders, folders of runs or numbers of jobs. None: all below runs/."`
+	Runs  []string      `arg:"" optional:"" name:"run" help:"Run folders, folders of runs or numbers of jobs. None: all below runs/."`
+	Watch bool          `short:"w" help:"Look again and again, until all runs have ended."`
+	Every time.Duration `default:"2s" help:"Between two looks."`
 }
 
-func (c *statusCmd) Run(io console) error {
-	list, damaged := slurm.Watch{Queue: slurm.Queue, Now: time.Now()}.All(c.Runs)
-	if len(list) == 1 && damaged != nil {
-		return damaged // a table would say the same
-	}
-	if err := slurm.Print(io.out, list); err != nil {
+func (c *statusCmd) Run(ctx context.Context, io console) error {
+	if !c.Watch {
+		_, err := c.look(io)
 		return err
 	}
-	return damaged
+	if c.Every <= 0 {
+		return fault.New(fault.Usage, "status", "", "--every=%v", c.Every).Then("it must be above 0")
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	for {
+		if screen.Width(io.out, false) > 0 {
+			fmt.Fprint(io.out, screen.Clear)
+		}
+		over, err := c.look(io)
+		if over {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(c.Every):
+		}
+	}
+}
+
+// look prints the table once. over tells that nothing in it will change. What cannot be
+// read is said in its line, and once.
+func (c *statusCmd) look(io console) (over bool, err error) {
+	list, damaged := slurm.Watch{Queue: slurm.Queue, Now: time.Now()}.All(c.Runs)
+	over = !slices.ContainsFunc(list, func(s slurm.Status) bool { return !s.Over() })
+	if len(list) == 1 && damaged != nil {
+		return over, damaged // a table would say the same
+	}
+	if err := slurm.Print(io.out, list); err != nil {
+		return true, err
+	}
+	if damaged != nil {
+		return over, &launch.Ended{Code: fault.ExitCode(damaged)}
+	}
+	return over, nil
 }

@@ -140,7 +140,7 @@ func TestStatusCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := siafu("status", filepath.Dir(run))
-	if r.code != 65 || !strings.Contains(r.out, "4/4") || !strings.Contains(r.out, two+"  damaged") || !strings.Contains(r.err, "metrics.jsonl") {
+	if r.code != 65 || !strings.Contains(r.out, "4/4") || !strings.Contains(r.out, two+"  damaged") || !strings.Contains(r.out, "metrics.jsonl") || r.err != "" {
 		t.Errorf("one of two is damaged: %+v", r)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
+	"siafu/ranks/screen"
 	"siafu/ranks/world"
 	"siafu/slurm/launch"
 )
@@ -31,6 +32,7 @@ type exit int
 // exit code.
 func run(args []string, in io.Reader, out, errOut io.Writer) (code int) {
 	end := launch.Join(args)
+	out, errOut = screen.Streams(out, errOut)
 	var err error
 	defer func() { end(code, err) }()
 	defer func() {

@@ -154,3 +154,8 @@ func TestStalledRank(t *testing.T) {
 		}
 	}
 }
+
+// Ranks under a launcher do not see the terminal, and show a line on it all the same.
+func TestLiveLineUnderLaunch(t *testing.T) {
+	checkLiveLine(t, program(t, "mpi"), "launch", "-n", "2", "--")
+}

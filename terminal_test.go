@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -115,4 +116,83 @@ func hangUp(t *testing.T, cmd *exec.Cmd, metrics string) {
 	if t.Failed() || !trained() {
 		t.Fatalf("it said\n%s", said.String())
 	}
+}
+
+// On a terminal a run is one line that fits, and what else is said stands on lines of
+// its own; the log has every epoch.
+func TestLiveLine(t *testing.T) { checkLiveLine(t, os.Args[0]) }
+
+// checkLiveLine has a command train, which is a program and perhaps what starts ranks.
+func checkLiveLine(t *testing.T, command ...string) {
+	t.Helper()
+	const columns = 60
+	data, out := small(t), filepath.Join(t.TempDir(), "run")
+	command = append(command, "train", data, "--out", out, "--epochs", "10000000")
+	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	said := interrupt(t, cmd, columns, filepath.Join(out, "metrics.jsonl"))
+	if code := cmd.ProcessState.ExitCode(); code != 75 {
+		t.Fatalf("%v\n%s", cmd.ProcessState, said)
+	}
+	live := 0
+	for _, line := range strings.FieldsFunc(said, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		shown, redrawn := strings.CutPrefix(strings.TrimSuffix(line, "^C"), "\033[K") // what was typed is echoed
+		switch {
+		case redrawn && strings.Contains(shown, "loss "):
+			if live++; len(shown) >= columns {
+				t.Errorf("%d columns: %q", len(shown), shown)
+			}
+		case strings.Contains(line, "loss "):
+			t.Errorf("behind other words: %q", line)
+		}
+	}
+	if live < 2 {
+		t.Errorf("%d lines of epochs in\n%s", live, said)
+	}
+	metrics, _ := os.ReadFile(filepath.Join(out, "metrics.jsonl"))
+	log, _ := os.ReadFile(filepath.Join(out, "log.txt"))
+	if epochs := bytes.Count(metrics, []byte("\n")); bytes.Count(log, []byte("\nepoch=")) != epochs {
+		t.Errorf("the log has not the %d epochs:\n%.300s", epochs, log)
+	}
+}
+
+// interrupt starts a command on a terminal so wide, types Ctrl-C when some epochs are
+// trained, and returns what the terminal got.
+func interrupt(t *testing.T, cmd *exec.Cmd, columns uint16, metrics string) string {
+	t.Helper()
+	user, process := terminal(t)
+	defer user.Close()
+	raw, err := process.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sized := raw.Control(func(fd uintptr) {
+		err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns})
+	})
+	if err := errors.Join(sized, err); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = process, process, process
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	process.Close()
+	var said bytes.Buffer
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		_, _ = io.Copy(&said, user) // ends when nobody has the terminal any more
+	}()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if text, err := os.ReadFile(metrics); err == nil && bytes.Count(text, []byte("\n")) >= 300 {
+			break
+		}
+	}
+	_, _ = user.WriteString("\x03")
+	guard := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer guard.Stop()
+	_ = cmd.Wait() // the state says it all
+	<-drained
+	return said.String()
 }

@@ -3,7 +3,6 @@ package ranks
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"siafu/ranks/inject"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
+	"siafu/ranks/screen"
 	"siafu/ranks/stopping"
 	"siafu/ranks/tensor"
 )
@@ -19,14 +19,15 @@ import (
 // methods of a nil reporter, every other rank's, do nothing. It implements
 // engine.Reporter.
 type reporter struct {
-	cfg      Config
-	out      IO
-	folder   *runfolder.Folder
-	terminal bool // overwrite one progress line
-	started  time.Time
-	before   float64 // seconds of the run before it was resumed
-	account  account
-	budget   budget
+	cfg        Config
+	out        IO
+	folder     *runfolder.Folder
+	screen     *screen.Screen
+	accuracies string // of the newest evaluation, for the screen
+	started    time.Time
+	before     float64 // seconds of the run before it was resumed
+	account    account
+	budget     budget
 
 	headed  bool      // it has said what runs
 	begun   bool      // it has begun to write the run folder
@@ -41,19 +42,8 @@ type reporter struct {
 }
 
 func newReporter(c Config, folder *runfolder.Folder, kind string, out IO) *reporter {
-	// mpirun gives its ranks a terminal of their own, which is nobody's.
-	terminal := kind == "in-process" && isTerminal(out.Out)
-	return &reporter{cfg: c, out: out, folder: folder, terminal: terminal, started: time.Now(), budget: newBudget(&c)}
-}
-
-// isTerminal tells whether w is a character device other than /dev/null.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && f.Name() != os.DevNull
+	shown := screen.New(out.Out, screen.Width(out.Out, kind == "mpi"))
+	return &reporter{cfg: c, out: out, folder: folder, screen: shown, started: time.Now(), budget: newBudget(&c)}
 }
 
 // log writes a line of key=value pairs to the log, and prints it unless the
@@ -146,40 +136,12 @@ func (p *reporter) Epoch(e runfolder.Epoch, spent tensor.Spent) error {
 	return p.folder.AppendEpoch(e)
 }
 
-// progress shows a line: on a terminal the same one again and again, elsewhere
-// about twenty in a run.
-func (p *reporter) progress(e runfolder.Epoch) {
-	if p.cfg.Quiet {
-		return
-	}
-	left := time.Duration(float64(p.cfg.Epochs-e.Epoch) * median(p.epochs) * float64(time.Second)).Round(time.Second)
-	line := fmt.Sprintf("epoch=%d/%d loss=%.4f", e.Epoch, p.cfg.Epochs, e.Loss)
-	if e.ValAcc != nil {
-		line += fmt.Sprintf(" train_acc=%.4f val_acc=%.4f test_acc=%.4f", *e.TrainAcc, *e.ValAcc, *e.TestAcc)
-	}
-	if s := e.Staleness; s != nil {
-		line += fmt.Sprintf(" staleness=%.3g gradient_error=%.3g", s.Most(), s.GradientError)
-	}
-	line += fmt.Sprintf(" seconds=%.4f left=%s", e.Seconds, left)
-	if p.account.paid() {
-		line += fmt.Sprintf(" usd=%.6f", e.CostUSD)
-	}
-	switch every := max(p.cfg.Epochs/20, 1); {
-	case p.terminal:
-		fmt.Fprintf(p.out.Out, "\r\033[K%s", line)
-	case e.Epoch%every == 0 || e.Epoch == 1:
-		fmt.Fprintln(p.out.Out, line)
-	}
-}
-
 // result takes what the best and the last weights reached.
 func (p *reporter) result(h *stopping.History) {
 	if p == nil {
 		return
 	}
-	if p.terminal && !p.cfg.Quiet {
-		fmt.Fprintln(p.out.Out)
-	}
+	p.screen.End()
 	p.history = h
 }
 

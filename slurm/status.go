@@ -15,20 +15,22 @@ import (
 	"time"
 
 	"siafu/graph/fault"
+	"siafu/ranks/owner"
 	"siafu/ranks/runfolder"
 )
 
 // Phases of a run.
 const (
-	Queued   = "queued"   // waits for its first start
-	Running  = "running"  //
-	Requeued = "requeued" // waits for its next start
-	Done     = "done"     //
-	Diverged = "diverged" // after its last epoch its weights gave no numbers any more
-	Failed   = "failed"   // Slurm's job is over and the run is not
-	Stopped  = "stopped"  // not a job of Slurm's, and no longer writing
-	Damaged  = "damaged"  // its files can't be read
-	Absent   = "absent"   // there is nothing of that name
+	Queued    = "queued"    // waits for its first start
+	Running   = "running"   //
+	Requeued  = "requeued"  // waits for its next start
+	Done      = "done"      //
+	Diverged  = "diverged"  // after its last epoch its weights gave no numbers any more
+	Failed    = "failed"    // Slurm's job is over and the run is not
+	Cancelled = "cancelled" // somebody has ended Slurm's job
+	Stopped   = "stopped"   // not a job of Slurm's, and no longer writing
+	Damaged   = "damaged"   // its files can't be read
+	Absent    = "absent"    // there is nothing of that name
 )
 
 // Status is how a run is doing.
@@ -113,7 +115,7 @@ func (w Watch) one(dir string, jobs map[string]job) Status {
 	case submitted:
 		w.ask(&s, j)
 	default:
-		s.Phase = w.alone(s.Progress)
+		s.Phase = w.alone(dir, s.Progress)
 	}
 	if submitted && s.Job == "" {
 		s.Job = j.record.Job
@@ -129,7 +131,7 @@ func (w Watch) ask(s *Status, j job) {
 	list, err := w.Queue(j.record.Job)
 	if fault.KindOf(err) == fault.Missing { // no Slurm here
 		if s.Begun {
-			s.Phase = w.alone(s.Progress)
+			s.Phase = w.alone(s.Run, s.Progress)
 		}
 		return
 	}
@@ -156,11 +158,25 @@ func phase(e Entry, begun bool) string {
 	case "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT":
 		return Running
 	}
+	if strings.HasPrefix(e.State, "CANCELLED") {
+		return Cancelled
+	}
 	return Failed
 }
 
-// alone tells whether a run of which only the folder is known still writes.
-func (w Watch) alone(p runfolder.Progress) string {
+// Over tells whether a run makes no progress any more.
+func (s *Status) Over() bool {
+	return s.Phase != Queued && s.Phase != Running && s.Phase != Requeued
+}
+
+// alone tells whether a run of which only the folder is known still writes: by its lock
+// where that is of this host, else by the time.
+func (w Watch) alone(dir string, p runfolder.Progress) string {
+	if held, known := owner.Held(dir); known && held {
+		return Running
+	} else if known {
+		return Stopped
+	}
 	patience := max(time.Minute, time.Duration(10*p.Seconds*float64(time.Second)))
 	if w.Now.Sub(p.Written) > patience {
 		return Stopped
@@ -267,7 +283,7 @@ func (s Status) cells() []string {
 	if s.Progress.ValAcc != nil {
 		acc = fmt.Sprintf("%.4f", *s.Progress.ValAcc)
 	}
-	if s.Progress.Done > 0 && s.Progress.Summary == nil {
+	if s.Progress.Done > 0 && !s.Over() {
 		left = s.Progress.Left().Round(time.Second).String()
 	}
 	job := cmp.Or(s.Job, "-")

@@ -49,6 +49,8 @@ func TestStatus(t *testing.T) {
 		"waits.job":        record(t, "6", false, "runs/waits"),
 		"back/config.toml": "epochs = 12\n", "back/metrics.jsonl": "", "back.job": record(t, "7", false, "runs/back"),
 		"timeout/config.toml": "epochs = 12\n", "timeout/metrics.jsonl": twoEpochs, "timeout.job": record(t, "8", false, "runs/timeout"),
+		"halt/config.toml": "epochs = 12\n", "halt/metrics.jsonl": twoEpochs, "halt.job": record(t, "12", false, "runs/halt"),
+		"left/config.toml": "epochs = 12\n", "left/metrics.jsonl": twoEpochs, "left/lock": "", // given back a moment ago
 		"forgotten.job":            record(t, "9", false, "runs/forgotten"),
 		"sweep.job":                record(t, "10", true, "runs/sweep/seed=1", "runs/sweep/seed=2"),
 		"sweep/seed=1/config.toml": "epochs = 4\n", "sweep/seed=1/metrics.jsonl": twoEpochs,
@@ -58,6 +60,7 @@ func TestStatus(t *testing.T) {
 		"6": "JobId=6 JobState=PENDING Reason=Resources Restarts=0",
 		"7": "JobId=7 JobState=PENDING Reason=BeginTime Restarts=1",
 		"8": "JobId=8 JobState=TIMEOUT Reason=TimeLimit Restarts=0",
+		"12": "JobId=12 JobState=CANCELLED Reason=None Restarts=0",
 		"10": "JobId=10 ArrayJobId=10 ArrayTaskId=1-1 JobState=PENDING Reason=Priority\n" +
 			"JobId=11 ArrayJobId=10 ArrayTaskId=0 JobState=RUNNING Reason=None\n",
 	}
@@ -76,17 +79,19 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `
-run                state     epoch  loss    val acc  left  job
-runs/alone         running   2/12   1.5000  0.2500   30s   -
-runs/back          requeued  0/12   -       -        -     7 PENDING (BeginTime)
-runs/done          done      2/2    1.5000  0.2500   -     -
-runs/forgotten     failed    -      -       -        -     9
-runs/nan           diverged  2/9    1.5000  0.2500   -     -
-runs/running       running   2/12   1.5000  0.2500   30s   5 RUNNING
-runs/sweep/seed=1  running   2/4    1.5000  0.2500   6s    11 RUNNING
-runs/sweep/seed=2  queued    -      -       -        -     10 PENDING (Priority)
-runs/timeout       failed    2/12   1.5000  0.2500   30s   8 TIMEOUT
-runs/waits         queued    -      -       -        -     6 PENDING (Resources)
+run                state      epoch  loss    val acc  left  job
+runs/alone         running    2/12   1.5000  0.2500   30s   -
+runs/back          requeued   0/12   -       -        -     7 PENDING (BeginTime)
+runs/done          done       2/2    1.5000  0.2500   -     -
+runs/forgotten     failed     -      -       -        -     9
+runs/halt          cancelled  2/12   1.5000  0.2500   -     12 CANCELLED
+runs/left          stopped    2/12   1.5000  0.2500   -     -
+runs/nan           diverged   2/9    1.5000  0.2500   -     -
+runs/running       running    2/12   1.5000  0.2500   30s   5 RUNNING
+runs/sweep/seed=1  running    2/4    1.5000  0.2500   6s    11 RUNNING
+runs/sweep/seed=2  queued     -      -       -        -     10 PENDING (Priority)
+runs/timeout       failed     2/12   1.5000  0.2500   -     8 TIMEOUT
+runs/waits         queued     -      -       -        -     6 PENDING (Resources)
 `
 	if out.String() != want[1:] {
 		t.Errorf("got\n%swant%s", out.String(), want)

@@ -99,12 +99,30 @@ func System(op, path string, err error) *Error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Kind, e.Remedy = Missing, "check the path"
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+	case noRoom(err):
 		e.Remedy = "free some space or write elsewhere"
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+	case forbidden(err):
 		e.Remedy = "check the permissions"
 	}
 	return e
+}
+
+// Lasting tells whether the same command would end the same way again, unless somebody
+// changes something: by its kind, or since there is no room or no permission.
+func Lasting(err error) bool {
+	switch KindOf(err) {
+	case Usage, Data, Missing, Stopped, Diverged, Config:
+		return true
+	}
+	return noRoom(err) || forbidden(err)
+}
+
+func noRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
+}
+
+func forbidden(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
 // KindOf is the kind of the outermost fault in err's chain, Runtime where

@@ -47,3 +47,20 @@ func TestKinds(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// What nobody has changed goes wrong again, a crash or a read error may not.
+func TestLasting(t *testing.T) {
+	system := func(cause error) error { return fmt.Errorf("wrapped: %w", System("write", "f", cause)) }
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{system(syscall.ENOSPC), true}, {system(syscall.EDQUOT), true}, {system(syscall.EACCES), true}, {system(syscall.EROFS), true},
+		{New(Usage, "", "", ""), true}, {New(Diverged, "", "", ""), true}, {system(fs.ErrNotExist), true},
+		{system(syscall.EIO), false}, {errors.New("x"), false},
+	} {
+		if got := Lasting(c.err); got != c.want {
+			t.Errorf("%v: %v", c.err, got)
+		}
+	}
+}

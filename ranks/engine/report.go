@@ -18,7 +18,7 @@ func (t *trainer) report(line runfolder.Epoch) error {
 	for _, source := range t.sourcesOfGhosts() {
 		rows.Add(source.TakeStats())
 	}
-	stats = append(stats, float64(rows.RawBytes), float64(rows.SentBytes))
+	stats = append(stats, float64(rows.RawBytes), float64(rows.SentBytes), float64(t.peaks.RSS()))
 	var err error
 	if line.Staleness, err = t.stale.found(t.comm, line.Epoch); err != nil {
 		return err
@@ -38,6 +38,7 @@ func (t *trainer) report(line runfolder.Epoch) error {
 		bytes := s[len(kinds)+1+tensor.NumSpent:]
 		line.GhostBytesRaw += int64(bytes[0])
 		line.GhostBytesSent += int64(bytes[1])
+		line.PeakRSSBytes = max(line.PeakRSSBytes, int64(bytes[2]))
 	}
 	return t.reporter.Epoch(line, spent)
 }

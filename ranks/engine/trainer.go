@@ -10,6 +10,7 @@ import (
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/config"
+	"siafu/ranks/host"
 	"siafu/ranks/inject"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
@@ -38,6 +39,7 @@ type trainer struct {
 	source     params.Source
 	arena      *mapped.Arena
 	reporter   Reporter
+	peaks      host.Peaks // of this process
 	history    *stopping.History
 	saver      Saver           // nil where nobody can ask for anything: in a run that only evaluates
 	asked      signals.Request // of any rank, in the epoch under way: the same on all graph ranks

@@ -25,6 +25,20 @@ func PeakRSS() int64 {
 	return u.Maxrss << 10
 }
 
+// Peaks is PeakRSS for who asks often: the kernel is asked once a second.
+type Peaks struct {
+	asked time.Time
+	bytes int64
+}
+
+// RSS is PeakRSS of at most a second ago.
+func (p *Peaks) RSS() int64 {
+	if now := time.Now(); now.Sub(p.asked) >= time.Second {
+		p.asked, p.bytes = now, PeakRSS()
+	}
+	return p.bytes
+}
+
 // ForgetPeak starts PeakRSS again from what is resident now, and tells whether the
 // kernel allows it: rank 0 may have partitioned the graph before it trains.
 func ForgetPeak() bool {

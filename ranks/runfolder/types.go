@@ -23,7 +23,8 @@ type Epoch struct {
 	WaitSeconds       float64            `json:"wait_seconds"`      // without a task, waiting for others; the same
 	GhostBytesRaw     int64              `json:"ghost_bytes_raw"`
 	GhostBytesSent    int64              `json:"ghost_bytes_sent"`
-	Staleness         *Staleness         `json:"staleness,omitempty"` // where it was measured
+	PeakRSSBytes      int64              `json:"peak_rss_bytes,omitempty"` // of the largest rank's process up to then, where ranks train in step
+	Staleness         *Staleness         `json:"staleness,omitempty"`      // where it was measured
 	LambdaInvocations int64              `json:"lambda_invocations"`
 	LambdaGBSeconds   float64            `json:"lambda_gb_seconds"` // for which invocations were charged that ended in the epoch
 	LambdaUSD         float64            `json:"lambda_usd"`        // of the run's invocations up to then, its parts before a checkpoint included

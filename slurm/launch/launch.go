@@ -14,6 +14,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/graph/scratch"
+	"siafu/ranks/screen"
 	"siafu/ranks/signals"
 	"siafu/ranks/world"
 	"siafu/ranks/world/mpi"
@@ -168,13 +169,14 @@ func (o *Options) attempt(dir *scratch.Folder, n int, signals <-chan os.Signal) 
 	exited := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // the state says it all
+		seen.flush()
 		close(exited)
 	}()
 	w := &watcher{child: cmd.Process, path: path, linger: cmp.Or(o.Linger, linger), log: o.Log}
 	w.until(exited, signals)
 	end := outcome{code: exitCode(cmd.ProcessState), stopped: w.stopping, killed: w.ints > 1}
 	s := readStatus(path)
-	end.cameUp = s.ready || !p.local
+	end.cameUp, end.lasts = s.ready || !p.local, s.lasts
 	end.cause = seen.cause(s.err)
 	if s.code > 0 {
 		end.code = s.code
@@ -191,6 +193,13 @@ func (o *Options) process(p place, status string) *exec.Cmd {
 	}
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env = append(o.environ(), StatusVariable+"="+status)
+	if o.Launcher == InProcess { // it sees the terminal itself
+		cmd.Stdout, cmd.Stderr = screen.Behind(o.Out), screen.Behind(o.Err)
+		return cmd
+	}
+	if width := screen.Width(o.Out, false); width > 0 {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", screen.Variable, width))
+	}
 	cmd.Stdout, cmd.Stderr = o.Out, o.Err
 	return cmd
 }

@@ -77,10 +77,11 @@ func TestReadStatus(t *testing.T) {
 	}
 	for text, want := range map[string]status{
 		"":                                      {code: -1},
-		"ready\n":                               {true, -1, ""},
-		"ready\ncode 75\n":                      {true, 75, ""},
-		"ready\nerror train: x: bad\ncode 65\n": {true, 65, "train: x: bad"},
-		"code 0\n":                              {false, 0, ""},
+		"ready\n":                               {ready: true, code: -1},
+		"ready\ncode 75\n":                      {ready: true, code: 75},
+		"ready\nerror train: x: bad\ncode 65\n": {ready: true, code: 65, err: "train: x: bad"},
+		"ready\nerror x\nlasting\ncode 74\n":    {ready: true, lasts: true, code: 74, err: "x"},
+		"code 0\n":                              {},
 		"code -1\n":                             {code: -1},
 		"code 999\n":                            {code: -1},
 		"code\nred\x00\n":                       {code: -1},
@@ -180,6 +181,7 @@ func TestRestarts(t *testing.T) {
 		{"data", ready + "exit 65", 65, ""},
 		{"never there", "exit 3", 3, ""},
 		{"what rank 0 says", ready + "echo code 78 >>$SIAFU_STATUS_FILE; exit 1", 78, ""},
+		{"no room", ready + "echo lasting >>$SIAFU_STATUS_FILE; exit 74", 74, ""},
 		{"arguments", "[ \"$*\" = 'first --ranks 3' ]", 0, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

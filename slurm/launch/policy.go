@@ -18,6 +18,7 @@ type outcome struct {
 	cameUp  bool   // a rank has said that it is there, or it could not have
 	stopped bool   // somebody asked for the end
 	killed  bool   // and then for the end at once
+	lasts   bool   // rank 0 has said that the same again would end the same way
 }
 
 // final are the exit codes after which the same command would end the same
@@ -31,7 +32,7 @@ var final = []int{
 // again decides whether a run is started once more after its n-th restart, and
 // how long to wait before.
 func (o *Options) again(end outcome, n int) (wait time.Duration, yes bool) {
-	if end.stopped || !end.cameUp || n >= o.Restarts || slices.Contains(final, end.code) {
+	if end.stopped || end.lasts || !end.cameUp || n >= o.Restarts || slices.Contains(final, end.code) {
 		return 0, false
 	}
 	wait = o.Backoff << min(n, 20)

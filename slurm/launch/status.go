@@ -9,11 +9,13 @@ import (
 	"strings"
 	"syscall"
 
+	"siafu/graph/fault"
 	"siafu/ranks/world"
 )
 
 // StatusVariable names the environment variable with the path of the status
-// file. It holds lines "ready", "error TEXT" and "code N", all written by rank 0.
+// file. It holds lines "ready", "error TEXT", "lasting" and "code N", all written by
+// rank 0.
 const StatusVariable = "SIAFU_STATUS_FILE"
 
 // Join is the part of a process that may be a rank. It turns SIGUSR2, the only
@@ -38,6 +40,9 @@ func Join(args []string) (end func(code int, err error)) {
 	return func(code int, err error) {
 		if err != nil {
 			tell(path, "error "+strings.ReplaceAll(err.Error(), "\n", " "))
+			if fault.Lasting(err) {
+				tell(path, "lasting")
+			}
 		}
 		tell(path, fmt.Sprintf("code %d", code))
 	}
@@ -71,6 +76,7 @@ func tell(path, line string) {
 // status is what rank 0 has told.
 type status struct {
 	ready bool
+	lasts bool   // the same again would end the same way
 	code  int    // -1: it did not say
 	err   string // empty: none
 }
@@ -86,6 +92,8 @@ func readStatus(path string) status {
 		var code int
 		if lines.Text() == "ready" {
 			s.ready = true
+		} else if lines.Text() == "lasting" {
+			s.lasts = true
 		} else if text, ok := strings.CutPrefix(lines.Text(), "error "); ok {
 			s.err = text
 		} else if _, err := fmt.Sscanf(strings.TrimSpace(lines.Text()), "code %d", &code); err == nil && code >= 0 && code < 256 {

@@ -15,6 +15,7 @@ import (
 type witness struct {
 	to    io.Writer
 	begun []byte              // of a line
+	block []byte              // of a launcher's paragraph, between lines of dashes
 	said  string              // by the first rank that failed and could say so
 	died  string              // who was ended by a signal, as the launcher saw it
 	left  string              // who ended first with a code
@@ -37,20 +38,58 @@ var (
 	slurmSaw   = regexp.MustCompile(`^srun: error: (\S+): task (\d+): (.*)`)
 )
 
+// What Open MPI says at length when a rank has ended, and launch in a sentence.
+var consequences = regexp.MustCompile(`Primary job +terminated normally, but|mpirun detected that one or more processes exited|` +
+	`mpirun noticed that process rank|MPI_ABORT was invoked on rank`)
+
+// rule is a line round a paragraph of Open MPI.
+var rule = regexp.MustCompile(`^-{60,}$`)
+
+// longestBlock is how much of a paragraph is kept back.
+const longestBlock = 1 << 14
+
 // Write implements io.Writer. It never fails: a terminal that is gone must not
 // close the pipe of ranks that are about to save.
 func (w *witness) Write(b []byte) (int, error) {
 	for rest := b; len(rest) > 0; {
 		line, behind, whole := bytes.Cut(rest, []byte("\n"))
-		w.begun = append(w.begun, line[:min(len(line), longest-len(w.begun))]...)
-		if whole {
-			w.hear(string(w.begun))
+		w.begun = append(w.begun, line...)
+		if whole || len(w.begun) > longest {
+			if whole {
+				w.begun = append(w.begun, '\n')
+			}
+			w.pass(w.begun)
 			w.begun = w.begun[:0]
 		}
 		rest = behind
 	}
-	_, _ = w.to.Write(b)
 	return len(b), nil
+}
+
+// pass takes a line, and hands it on unless it is of a paragraph that says what launch
+// says itself.
+func (w *witness) pass(line []byte) {
+	text := strings.TrimSuffix(string(line), "\n")
+	w.hear(text)
+	ruled := rule.MatchString(text)
+	if ruled || w.block != nil {
+		w.block = append(w.block, line...)
+	}
+	switch {
+	case w.block == nil:
+		_, _ = w.to.Write(line)
+	case ruled && len(w.block) > len(line), len(w.block) > longestBlock: // the paragraph's end, or there will be none
+		if !consequences.Match(w.block) {
+			_, _ = w.to.Write(w.block)
+		}
+		w.block = nil
+	}
+}
+
+// flush hands on what has no end.
+func (w *witness) flush() {
+	_, _ = w.to.Write(append(w.block, w.begun...))
+	w.block, w.begun = nil, nil
 }
 
 // hear takes one line. The first one of each sort counts.

@@ -47,6 +47,7 @@ func TestWitness(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			w.flush()
 			if got := w.cause(tc.told); got != tc.want || out.String() != tc.text {
 				t.Errorf("%q, want %q; passed on %q", got, tc.want, out.String())
 			}
@@ -71,3 +72,28 @@ func TestWitnessWithoutListener(t *testing.T) {
 type gone struct{}
 
 func (gone) Write([]byte) (int, error) { return 0, syscall.EIO }
+
+// Open MPI's paragraphs on what launch says itself are kept back, others are not, nor
+// is what ends in the middle of one.
+func TestParagraphs(t *testing.T) {
+	line := strings.Repeat("-", 74) + "\n"
+	killed := line + "mpirun noticed that process rank 2 with PID 7 on node b exited on signal 9 (Killed).\n" + line
+	slots := line + "There are not enough slots available in the system to satisfy the 9\nslots\n" + line
+	open := line + "Primary job  terminated normally, but"
+	for _, tc := range []struct{ text, want string }{
+		{"a\n" + killed + "b\n", "a\nb\n"},
+		{slots + killed, slots},
+		{killed + open, open},
+		{line + strings.Repeat("x\n", longestBlock), line + strings.Repeat("x\n", longestBlock)},
+	} {
+		var out bytes.Buffer
+		w := newWitness(&out)
+		for part := range strings.SplitAfterSeq(tc.text, "e") {
+			_, _ = w.Write([]byte(part))
+		}
+		w.flush()
+		if out.String() != tc.want {
+			t.Errorf("%.200q became %.200q, %d bytes", tc.text, out.String(), out.Len())
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package owner
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Held tells whether a process writes a run folder, if that can be known without
+// touching the lock, which would refuse a run that starts meanwhile: where it says nothing,
+// as one that was given back, or that a process of this host took it last.
+func Held(run string) (held, known bool) {
+	path := filepath.Join(run, LockFile)
+	text, err := readNamed(path)
+	if err != nil || !ours(text) {
+		return false, false
+	}
+	if host, _ := os.Hostname(); len(text) > 0 && parse(text).Host != host {
+		return false, false
+	}
+	var info unix.Stat_t
+	if unix.Stat(path, &info) != nil {
+		return false, false
+	}
+	return listed("/proc/locks", fmt.Sprintf("%02x:%02x:%d", unix.Major(info.Dev), unix.Minor(info.Dev), info.Ino))
+}
+
+// listed tells whether a file has a lock of flock, as the kernel lists them: "1: FLOCK
+// ADVISORY WRITE 4711 08:01:1234 0 EOF".
+func listed(table, file string) (held, known bool) {
+	f, err := os.Open(table)
+	if err != nil {
+		return false, false
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) > 5 && fields[1] == "FLOCK" && fields[5] == file {
+			return true, true
+		}
+	}
+	return false, lines.Err() == nil
+}

@@ -1,0 +1,59 @@
+package owner
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Who looks whether a folder is being written sees it at once, and does not take the
+// lock that it looks at.
+func TestHeld(t *testing.T) {
+	dir := t.TempDir()
+	if _, known := Held(dir); known {
+		t.Error("a folder without a lock is known")
+	}
+	l, err := Acquire(dir, "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat("/proc/locks"); err != nil {
+		t.Skip("the kernel lists no locks here")
+	}
+	held, known := Held(dir)
+	if !known {
+		t.Skipf("the list of locks is not of this file system, or there is none: %s", l.Warning)
+	}
+	if !held {
+		t.Error("the lock is not seen")
+	}
+	if err := l.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if held, known := Held(dir); held || !known {
+		t.Errorf("after its end: held=%v known=%v", held, known)
+	}
+	other := filepath.Join(dir, LockFile)
+	if err := os.WriteFile(other, []byte(`{"pid":1,"host":"elsewhere.invalid","since":"2020-01-01T00:00:00Z"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, known := Held(dir); known {
+		t.Error("another host's lock is known here")
+	}
+}
+
+func TestListed(t *testing.T) {
+	table := filepath.Join(t.TempDir(), "locks")
+	text := "1: POSIX  ADVISORY  WRITE 7 08:01:12 0 EOF\n2: FLOCK  ADVISORY  WRITE 0 08:01:13 0 EOF\n2: -> FLOCK  ADVISORY  WRITE 9 08:01:14 0 EOF\n"
+	if err := os.WriteFile(table, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]bool{"08:01:12": false, "08:01:13": true, "08:01:14": false} {
+		if held, known := listed(table, file); held != want || !known {
+			t.Errorf("%s: %v %v", file, held, known)
+		}
+	}
+	if _, known := listed(table+"x", ""); known {
+		t.Error("no table tells something")
+	}
+}

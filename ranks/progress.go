@@ -1,0 +1,70 @@
+package ranks
+
+import (
+	"fmt"
+	"time"
+
+	"siafu/ranks/runfolder"
+	"siafu/ranks/screen"
+)
+
+// progress shows an epoch, and writes it to the log.
+func (p *reporter) progress(e runfolder.Epoch) {
+	full := p.fullLine(e)
+	fmt.Fprintln(p.folder.Log(), full)
+	if !p.cfg.Quiet {
+		p.screen.Epoch(full, func(width int) string { return p.shortLine(e, width) }, len(p.epochs) == 1 || e.Epoch == p.cfg.Epochs)
+	}
+}
+
+// left is how long the epochs take that are to come, if all of them do.
+func (p *reporter) left(e runfolder.Epoch) time.Duration {
+	return time.Duration(float64(p.cfg.Epochs-e.Epoch) * median(p.epochs) * float64(time.Second)).Round(time.Second)
+}
+
+// fullLine is an epoch in key=value pairs.
+func (p *reporter) fullLine(e runfolder.Epoch) string {
+	line := fmt.Sprintf("epoch=%d/%d loss=%.4f", e.Epoch, p.cfg.Epochs, e.Loss)
+	if e.ValAcc != nil {
+		line += fmt.Sprintf(" train_acc=%.4f val_acc=%.4f test_acc=%.4f", *e.TrainAcc, *e.ValAcc, *e.TestAcc)
+	}
+	if s := e.Staleness; s != nil {
+		line += fmt.Sprintf(" staleness=%.3g gradient_error=%.3g", s.Most(), s.GradientError)
+	}
+	line += fmt.Sprintf(" seconds=%.4f left=%s", e.Seconds, p.left(e))
+	if p.account.paid() {
+		line += fmt.Sprintf(" usd=%.6f", e.CostUSD)
+	}
+	return line
+}
+
+// shortLine is an epoch for a terminal, without words that do not fit.
+func (p *reporter) shortLine(e runfolder.Epoch, width int) string {
+	if e.ValAcc != nil {
+		p.accuracies = fmt.Sprintf("val %.2f%%, test %.2f%%", 100**e.ValAcc, 100**e.TestAcc)
+	}
+	words := []string{fmt.Sprintf("loss %.4f", e.Loss), fmt.Sprintf("%5s left", p.left(e)), p.accuracies, fmt.Sprintf("%.3g s/epoch", median(p.epochs))}
+	if e.Seconds > 0 {
+		words = append(words, fmt.Sprintf("waits %2.0f%%", 100*min(e.WaitSeconds/e.Seconds, 1)))
+	}
+	if e.GhostBytesSent > 0 {
+		words = append(words, fmt.Sprintf("sent %.3g MB", float64(e.GhostBytesSent)/1e6))
+	}
+	if e.PeakRSSBytes > 0 {
+		words = append(words, fmt.Sprintf("%.0f MB", float64(e.PeakRSSBytes)/1e6))
+	}
+	if p.account.paid() {
+		words = append(words, fmt.Sprintf("$%.4f", e.CostUSD))
+	}
+	count := fmt.Sprintf("%*d/%d", len(fmt.Sprint(p.cfg.Epochs)), e.Epoch, p.cfg.Epochs)
+	line := count + " " + screen.Bar(float64(e.Epoch)/float64(max(p.cfg.Epochs, 1)), min(width/6, mostBar))
+	for _, w := range words {
+		if w != "" && len(line)+2+len(w) <= width {
+			line += "  " + w
+		}
+	}
+	return line
+}
+
+// mostBar is the most columns that the bar takes.
+const mostBar = 20

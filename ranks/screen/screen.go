@@ -1,0 +1,87 @@
+package screen
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// Screen shows the epochs of a run.
+type Screen struct {
+	out   io.Writer
+	width int // of a terminal; 0: there is none
+	now   func() time.Time
+
+	began, shown time.Time
+	line         string // in full, that waits to be shown
+	last         string // that is on the terminal
+}
+
+// New shows epochs on out, which is a terminal if its width is not 0.
+func New(out io.Writer, width int) *Screen {
+	return &Screen{out: out, width: width, now: time.Now, began: time.Now()}
+}
+
+// How often a line is shown.
+const (
+	redraw = 100 * time.Millisecond // on a terminal
+	soon   = time.Second            // elsewhere, at first
+	seldom = 30 * time.Second       // later
+	growth = 20                     // one in so much of the time up to then
+)
+
+// Epoch takes an epoch: a line of it in full, and what of it fits into width columns of
+// a terminal. first and last ones are always shown.
+func (s *Screen) Epoch(full string, short func(width int) string, edge bool) {
+	now := s.now()
+	pause := min(max(now.Sub(s.began)/growth, soon), seldom)
+	if s.width > 0 {
+		pause = redraw
+	}
+	due := edge || now.Sub(s.shown) >= pause
+	switch {
+	case !due:
+		s.line = full
+		return
+	case s.width > 0:
+		s.last = clip(short(s.width-1), s.width-1) // in the last column some terminals wrap
+		_, _ = io.WriteString(s.out, erase+s.last)
+	default:
+		_, _ = fmt.Fprintln(s.out, full)
+	}
+	s.shown, s.line = now, ""
+}
+
+// End leaves the last epoch on the screen, which other words may have taken away.
+func (s *Screen) End() {
+	switch {
+	case s.last != "":
+		_, _ = io.WriteString(s.out, erase+s.last+"\n")
+	case s.line != "" && s.width == 0:
+		_, _ = fmt.Fprintln(s.out, s.line)
+	}
+	s.line, s.last = "", ""
+}
+
+// Bar is a share of 0 to 1 in so many columns.
+func Bar(share float64, columns int) string {
+	if columns < 3 {
+		return ""
+	}
+	bar := make([]byte, columns)
+	full := int(min(max(share, 0), 1) * float64(columns-2))
+	for i := range bar {
+		bar[i] = ' '
+		if i <= full {
+			bar[i] = '='
+		}
+	}
+	if full < columns-2 {
+		bar[full+1] = '>'
+	}
+	bar[0], bar[columns-1] = '[', ']'
+	return string(bar)
+}
+
+// clip cuts a line of ASCII.
+func clip(line string, width int) string { return line[:min(len(line), max(width, 0))] }

@@ -1,0 +1,114 @@
+package screen
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Variable names the environment variable with the width, in columns, of the terminal
+// that shows what ranks say.
+const Variable = "SIAFU_TERMINAL"
+
+// erase goes to the beginning of a line and clears it. A line that may be overwritten
+// begins with it.
+const erase = "\r\033[K"
+
+// Clear takes everything away that a terminal shows.
+const Clear = "\033[H\033[2J"
+
+// Terminal is a terminal to which two streams go.
+type Terminal struct {
+	file *os.File
+	mu   sync.Mutex
+	live bool // its last line may be overwritten
+}
+
+// Streams are out and err as a process is to write to them: themselves where out is no
+// terminal.
+func Streams(out, err io.Writer) (io.Writer, io.Writer) {
+	f := terminalOf(out)
+	if f == nil {
+		return out, err
+	}
+	t := &Terminal{file: f}
+	return &stream{t, f}, &stream{t, err}
+}
+
+// Behind is the stream of which Streams made w, or w.
+func Behind(w io.Writer) io.Writer {
+	if s, ok := w.(*stream); ok {
+		return s.to
+	}
+	return w
+}
+
+// Width is the number of columns of the terminal that w goes to, 0 where it is none.
+// hosted says that a launcher has started this process, whose own terminal is nobody's.
+func Width(w io.Writer, hosted bool) int {
+	if told, err := strconv.Atoi(os.Getenv(Variable)); err == nil && told > 0 && hosted {
+		return told
+	}
+	s, ok := w.(*stream)
+	if !ok || hosted {
+		return 0
+	}
+	return columns(s.of.file)
+}
+
+// usual is how wide a terminal is that does not say so.
+const usual = 80
+
+func columns(f *os.File) int {
+	width := 0
+	if raw, err := f.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { // not by Fd, which would make reads of it block
+			if size, err := unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ); err == nil {
+				width = int(size.Col)
+			}
+		})
+	}
+	if width == 0 {
+		return usual
+	}
+	return width
+}
+
+// terminalOf is w where it is a terminal, else nil. /dev/null is a character device too.
+func terminalOf(w io.Writer) *os.File {
+	f, ok := w.(*os.File)
+	if !ok {
+		return nil
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 || f.Name() == os.DevNull {
+		return nil
+	}
+	return f
+}
+
+// stream is one of the two.
+type stream struct {
+	of *Terminal
+	to io.Writer
+}
+
+// Write implements io.Writer. It never fails: a terminal that is gone must not end what
+// goes on without it.
+func (s *stream) Write(b []byte) (int, error) {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	if s.of.live && !bytes.HasPrefix(b, []byte(erase)) {
+		_, _ = io.WriteString(s.of.file, erase)
+	}
+	_, _ = s.to.Write(b)
+	if len(b) > 0 {
+		last := b[bytes.LastIndexByte(b, '\n')+1:]
+		s.of.live = bytes.HasPrefix(last, []byte(erase)) && len(last) > len(erase)
+	}
+	return len(b), nil
+}
