@@ -30,6 +30,7 @@ type Options struct {
 	Processors int           `default:"0" help:"Processors that all ranks share, as those of an in-process world do. 0: each worker has one."`
 	Straggler  []string      `help:"RANK:FACTOR, a graph rank all of whose work takes so many times as long."`
 	Epochs     int           `default:"0" help:"Epochs to replay; those that were recorded take turns. 0: each once, fewer of many ranks."`
+	Scale      float64       `default:"1" help:"Work and rows of a graph so many times as large."`
 	Data       string        `placeholder:"DIR" help:"Dataset that is partitioned for that many graph ranks: counts of vertices, edges and rows between ranks are those of its shards. Empty: ghosts are spread evenly, and other numbers of ranks follow a rule."`
 	GhostPower float64       `default:"0.5" help:"The rule: with N times as many ranks, each has 1/N of the work and N to the power of -this of the ghosts."`
 
@@ -91,6 +92,8 @@ func (o *Options) cluster(p *past) (*Cluster, error) {
 		return nil, fault.New(fault.Config, op, o.Run, "one graph rank was recorded, which exchanges no rows").Then("record a run on 2 graph ranks or more")
 	case !(o.GhostPower >= 0 && o.GhostPower <= 1):
 		return nil, fault.New(fault.Usage, op, "", "--ghost-power %g", o.GhostPower).Then("it is from 0 to 1")
+	case !(o.Scale > 0 && o.Scale <= 1e9):
+		return nil, fault.New(fault.Usage, op, "", "--scale %g", o.Scale).Then("it is above 0, and 1e9 at the most")
 	}
 	c := &Cluster{Ranks: p.Ranks, Workers: o.Workers, Shared: o.Processors, Bytes: p.bytes, Weights: p.weights, Servers: p.Servers, Server: p.Server}
 	if c.Workers == 0 {
@@ -120,10 +123,16 @@ func (o *Options) place(p *past, c *Cluster, n int) error {
 		}
 		counts, c.Rows = ofReport(report)
 	}
-	for _, of := range counts {
-		c.Ghosts = append(c.Ghosts, of.Ghosts)
+	for r := range counts {
+		counts[r] = counts[r].times(o.Scale)
+		c.Ghosts = append(c.Ghosts, counts[r].Ghosts)
 	}
-	if n != len(p.Ranks) {
+	for _, to := range c.Rows {
+		for q := range to {
+			to[q] *= o.Scale
+		}
+	}
+	if n != len(p.Ranks) || o.Scale != 1 {
 		c.Ranks = p.Scaled(p.counts, counts)
 	}
 	return nil

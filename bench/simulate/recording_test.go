@@ -188,7 +188,7 @@ func TestReplayOfRuns(t *testing.T) {
 			if err := ranks.Train(context.Background(), c, data, ranks.IO{Out: io.Discard, Err: os.Stderr}); err != nil {
 				t.Fatal(err)
 			}
-			o := Options{Run: c.Out, GhostPower: 0.5, Servers: -1, Staleness: -1}
+			o := Options{Run: c.Out, GhostPower: 0.5, Scale: 1, Servers: -1, Staleness: -1}
 			p, err := o.read()
 			if err != nil {
 				t.Fatal(err)
@@ -262,18 +262,21 @@ func TestOptions(t *testing.T) {
 		"ranks": {Ranks: -1}, "many": {Ranks: 1 << 20}, "rate": {Rate: "fast"}, "power": {GhostPower: 2},
 		"straggler": {Straggler: []string{"2:2"}}, "factor": {Straggler: []string{"0:-1"}}, "text": {Straggler: []string{"x"}},
 		"epochs": {Epochs: -1}, "latency": {Latency: -1}, "processors": {Processors: -1},
-		"cluster": {Cluster: "moon"}, "slow link": {SlowLink: []string{"2:1gbit"}}, "its rate": {SlowLink: []string{"0:1GB"}}, "copy": {Copy: "8GB"},
+		"scale": {}, "cluster": {Cluster: "moon"}, "slow link": {SlowLink: []string{"2:1gbit"}}, "its rate": {SlowLink: []string{"0:1GB"}}, "copy": {Copy: "8GB"},
 		"functions":     {FunctionOptions: FunctionOptions{Tensor: "lambda", Functions: -1, LambdaMemory: 192}},
 		"memory":        {FunctionOptions: FunctionOptions{Tensor: "lambda", LambdaMemory: 1}},
 		"tariff":        {FunctionOptions: FunctionOptions{Tensor: "lambda", LambdaMemory: 192, LambdaTariff: "gold"}},
 		"function rate": {FunctionOptions: FunctionOptions{Tensor: "lambda", LambdaMemory: 192, LambdaTariff: "arm64", FunctionRate: "x"}},
 		"async":         {Mode: "async", Ranks: 257},
 	} {
+		if o.Scale == 0 && name != "scale" {
+			o.Scale = 1
+		}
 		if _, err := o.cluster(p); fault.KindOf(err) != fault.Usage {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	o := Options{Data: data, Ranks: 4, Rate: "1gbit"}
+	o := Options{Data: data, Ranks: 4, Rate: "1gbit", Scale: 1}
 	if _, err := o.cluster(p); fault.KindOf(err) != fault.Missing {
 		t.Errorf("without shards: %v", err)
 	}

@@ -111,7 +111,7 @@ func (o *ReplayOptions) one(ctx context.Context, site *trials.Site, r Replayed, 
 	if err != nil {
 		return nil, err
 	}
-	local := Options{Run: run.Dir, Trace: timeline, Servers: -1, Staleness: -1, Processors: runtime.NumCPU(), GhostPower: 0.5,
+	local := Options{Run: run.Dir, Trace: timeline, Servers: -1, Staleness: -1, Processors: runtime.NumCPU(), GhostPower: 0.5, Scale: 1,
 		FunctionOptions: FunctionOptions{Invocation: -1, LambdaMemory: 192, LambdaTariff: "x86_64"}}
 	past, err := local.read()
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 // Counts are what a rank's work and messages are in proportion to.
 type Counts struct{ Vertices, Edges, Ghosts float64 }
 
+func (c Counts) times(x float64) Counts { return Counts{x * c.Vertices, x * c.Edges, x * c.Ghosts} }
+
 // Shares are the counts of n ranks where no partition is given: those of the recorded
 // ranks in turns, with work divided by the number of ranks, and ghosts by that number
 // to a power: 1 where they become fewer as vertices do, 0 where each rank keeps as many.
