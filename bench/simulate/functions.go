@@ -108,7 +108,7 @@ func (o *Options) fromCPU(p *past, c *Cluster, f *Functions) {
 	share := min(local.VCPU(f.Memory), 1)
 	var recorded, ranks []*Rank
 	for _, k := range p.Ranks {
-		recorded = append(recorded, k.fused())
+		recorded = append(recorded, k.recut(true, k.Outline.Intervals))
 	}
 	vertices := make([]float64, len(c.Ranks))
 	for n, k := range c.Ranks {
@@ -134,38 +134,4 @@ func (k *Rank) vertices() float64 {
 		return 1
 	}
 	return k.scale.Vertices
-}
-
-// fused is the rank as its tasks for functions are cut (Dorylus, §6): stages between
-// which nothing is gathered are one.
-func (k *Rank) fused() *Rank {
-	other := *k
-	other.Outline.Fused, other.made, other.Epochs = true, nil, nil
-	if len(k.Epochs[0].Tasks) == 0 { // of bounded asynchrony, whose tasks are put together when they run
-		other.Epochs = k.Epochs
-		return &other
-	}
-	other.pace = nil
-	for _, e := range k.Epochs {
-		times := map[place]float64{}
-		for _, track := range k.tracks() {
-			for _, t := range track.Tasks() {
-				times[place{t.Stage, t.Layer, t.Interval}] = e.Tasks[track.place[t.Ref]]
-			}
-		}
-		e.Tasks = nil
-		for _, track := range other.tracks() {
-			for _, t := range track.Tasks() {
-				sum := 0.0
-				for _, t := range track.Stages(t) {
-					sum += times[place{t.Stage, t.Layer, t.Interval}]
-				}
-				e.Tasks = append(e.Tasks, sum)
-			}
-		}
-		other.Epochs = append(other.Epochs, e)
-	}
-	other.tracks()
-	other.paced()
-	return &other
 }

@@ -10,6 +10,7 @@ import (
 	"siafu/bench/plan"
 	"siafu/graph/fault"
 	"siafu/graph/partition"
+	"siafu/ranks/config"
 	"siafu/ranks/forecast"
 )
 
@@ -30,6 +31,7 @@ type Options struct {
 	Processors int           `default:"0" help:"Processors that all ranks share, as those of an in-process world do. 0: each worker has one."`
 	Straggler  []string      `help:"RANK:FACTOR, a graph rank all of whose work takes so many times as long."`
 	Epochs     int           `default:"0" help:"Epochs to replay; those that were recorded take turns. 0: each once, fewer of many ranks."`
+	Intervals  int           `default:"0" help:"Intervals of a rank's vertices. 0: as many as were recorded, whatever --ranks and --scale are."`
 	Scale      float64       `default:"1" help:"Work and rows of a graph so many times as large."`
 	Data       string        `placeholder:"DIR" help:"Dataset that is partitioned for that many graph ranks: counts of vertices, edges and rows between ranks are those of its shards. Empty: ghosts are spread evenly, and other numbers of ranks follow a rule."`
 	GhostPower float64       `default:"0.5" help:"The rule: with N times as many ranks, each has 1/N of the work and N to the power of -this of the ghosts."`
@@ -92,8 +94,13 @@ func (o *Options) cluster(p *past) (*Cluster, error) {
 		return nil, fault.New(fault.Config, op, o.Run, "one graph rank was recorded, which exchanges no rows").Then("record a run on 2 graph ranks or more")
 	case !(o.GhostPower >= 0 && o.GhostPower <= 1):
 		return nil, fault.New(fault.Usage, op, "", "--ghost-power %g", o.GhostPower).Then("it is from 0 to 1")
+	case o.Intervals < 0 || o.Intervals > config.MostIntervals || o.Intervals > 0 && p.tensor == lambda:
+		return nil, fault.New(fault.Usage, op, "", "--intervals %d", o.Intervals).Then("it goes from 1 to %d, and 0 are those that were recorded, which alone will do where tensor work was in functions", config.MostIntervals)
 	case !(o.Scale > 0 && o.Scale <= 1e9):
 		return nil, fault.New(fault.Usage, op, "", "--scale %g", o.Scale).Then("it is above 0, and 1e9 at the most")
+	}
+	if o.Intervals > 0 {
+		p = p.recut(o.Intervals)
 	}
 	c := &Cluster{Ranks: p.Ranks, Workers: o.Workers, Shared: o.Processors, Bytes: p.bytes, Weights: p.weights, Servers: p.Servers, Server: p.Server}
 	if c.Workers == 0 {

@@ -188,6 +188,17 @@ func dimsOf(run *runfolder.Run, set map[string]string, layers int) ([]float64, e
 	return dims, nil
 }
 
+// recut is the run as if its ranks had had so many intervals.
+func (p *past) recut(intervals int) *past {
+	r, other := *p.Recording, *p
+	r.Ranks = nil
+	for _, k := range p.Ranks {
+		r.Ranks = append(r.Ranks, k.recut(false, intervals))
+	}
+	other.Recording = &r
+	return &other
+}
+
 func (p *past) String() string {
 	first := ""
 	if p.First {

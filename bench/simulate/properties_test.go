@@ -181,7 +181,7 @@ func TestMoreFunctions(t *testing.T) {
 		for _, atOnce := range []int{1, 2, 8} {
 			c := &Cluster{Workers: 2, Bytes: []float64{1, 1}, Weights: 8, Staleness: staleness, Link: Link{Rate: 1e6}}
 			for range 3 {
-				c.Ranks = append(c.Ranks, drawnFrom(rng, 6).fused())
+				c.Ranks = append(c.Ranks, drawnFrom(rng, 6).recut(true, 6))
 				c.Ghosts = append(c.Ghosts, 1)
 			}
 			c.Functions = &Functions{AtOnce: atOnce, Memory: 192, Overhead: 0.3, Tariff: tariff,
@@ -198,7 +198,7 @@ func TestMoreFunctions(t *testing.T) {
 // What is fused does the work of its stages.
 func TestFused(t *testing.T) {
 	k := drawnFrom(rand.New(rand.NewPCG(7, 8)), 2)
-	f := k.fused()
+	f := k.recut(true, 2)
 	sum := func(k *Rank) (s float64) {
 		for _, x := range k.Epochs[0].Tasks {
 			s += x
@@ -207,6 +207,25 @@ func TestFused(t *testing.T) {
 	}
 	if a, b := sum(k), sum(f); math.Abs(a-b) > 1e-9 || len(f.Epochs[0].Tasks) >= len(k.Epochs[0].Tasks) || k.Outline.Fused {
 		t.Errorf("%g seconds in %d tasks, %g in %d", a, len(k.Epochs[0].Tasks), b, len(f.Epochs[0].Tasks))
+	}
+}
+
+// More intervals do the same work in smaller tasks, also in bounded asynchrony.
+func TestRecut(t *testing.T) {
+	c := &Cluster{Workers: 1, Bytes: []float64{1, 1}, Weights: 8, Link: Link{Rate: math.Inf(1)}, Ghosts: []float64{1, 1}}
+	k := drawnFrom(rand.New(rand.NewPCG(9, 10)), 2)
+	k.Epochs[0].Gap = 0
+	for _, c.Staleness = range []int{-1, 0} {
+		busy := 0.
+		for _, intervals := range []int{2, 7} {
+			of := k.recut(false, intervals)
+			c.Ranks = []*Rank{of, of}
+			got := c.Run(1).Ranks[0].Busy
+			if busy > 0 && math.Abs(got-busy) > 1e-9 || of.Outline.Intervals != intervals {
+				t.Errorf("staleness %d: %g seconds of work in %d intervals, %g in 2", c.Staleness, got, intervals, busy)
+			}
+			busy = got
+		}
 	}
 }
 

@@ -262,7 +262,7 @@ func TestOptions(t *testing.T) {
 		"ranks": {Ranks: -1}, "many": {Ranks: 1 << 20}, "rate": {Rate: "fast"}, "power": {GhostPower: 2},
 		"straggler": {Straggler: []string{"2:2"}}, "factor": {Straggler: []string{"0:-1"}}, "text": {Straggler: []string{"x"}},
 		"epochs": {Epochs: -1}, "latency": {Latency: -1}, "processors": {Processors: -1},
-		"scale": {}, "cluster": {Cluster: "moon"}, "slow link": {SlowLink: []string{"2:1gbit"}}, "its rate": {SlowLink: []string{"0:1GB"}}, "copy": {Copy: "8GB"},
+		"scale": {}, "intervals": {Intervals: 1 << 20}, "cluster": {Cluster: "moon"}, "slow link": {SlowLink: []string{"2:1gbit"}}, "its rate": {SlowLink: []string{"0:1GB"}}, "copy": {Copy: "8GB"},
 		"functions":     {FunctionOptions: FunctionOptions{Tensor: "lambda", Functions: -1, LambdaMemory: 192}},
 		"memory":        {FunctionOptions: FunctionOptions{Tensor: "lambda", LambdaMemory: 1}},
 		"tariff":        {FunctionOptions: FunctionOptions{Tensor: "lambda", LambdaMemory: 192, LambdaTariff: "gold"}},
