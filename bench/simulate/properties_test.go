@@ -97,6 +97,25 @@ func TestAsyncHidesSlowLinks(t *testing.T) {
 	}
 }
 
+// A gather goes on once every interval of the others has sent its rows, a gather back
+// once every other rank has sent gradients, of the layer.
+func TestAsyncWaitsForFirstRows(t *testing.T) {
+	p := &pacer{first: map[place]int{}, ranges: 4, nodes: 2}
+	expect := func(when string, there, back bool) {
+		t.Helper()
+		if p.Here(schedule.Task{Stage: schedule.GatherGhosts, Layer: 1}) != there || p.Here(schedule.Task{Stage: schedule.GatherBackward, Layer: 1}) != back {
+			t.Errorf("%s: not %t there and %t back", when, there, back)
+		}
+	}
+	expect("at first", false, false)
+	p.first[place{stage: schedule.Receive, layer: 1}], p.first[place{stage: schedule.Receive, layer: 0}] = 3, 4
+	expect("but one", false, false)
+	p.first[place{stage: schedule.Receive, layer: 1}] = 4
+	expect("rows", true, false)
+	p.first[place{stage: schedule.ReceiveBackward, layer: 1}] = 2
+	expect("gradients", true, true)
+}
+
 // Every task of every interval runs once an epoch, at its time.
 func TestAsyncDoesAllWork(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
