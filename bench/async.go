@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"text/tabwriter"
 
@@ -16,47 +17,111 @@ import (
 type AsyncOptions struct {
 	Data      string        `arg:"" help:"Dataset folder."`
 	Staleness []int         `name:"bounds" default:"0,1" help:"Staleness bounds to measure."`
+	Lingers   []float64     `default:"1" help:"Values of --linger to measure each bound with."`
+	Seeds     int           `default:"1" help:"Runs to average, with --seed and the ones after it."`
+	Most      float64       `default:"2" help:"Epochs that asynchrony may take to the accuracy, as a multiple of --epochs."`
 	Config    config.Config `embed:""`
 }
 
 // Run compares bounded asynchrony with the synchronous pipeline, as figures 5
 // and 6 of Dorylus (OSDI'21) do: how many epochs each needs to the validation
-// accuracy that the pipeline converges to, and how long an epoch takes; with
-// --delay for all of them.
+// accuracy that the pipeline with the same seed converges to, and how long an epoch
+// takes; with --delay for all of them.
 func (o AsyncOptions) Run(ctx context.Context, w io.Writer) error {
-	if o.Config.Dropout != 0 || o.Config.InputDropout > 0 {
-		return fault.New(fault.Usage, "bench async", "", "--dropout=%g", o.Config.Dropout).
-			Then("use 0: accuracies are those of the passes that train")
+	refuse := func(flag string, value any, remedy string) error {
+		return fault.New(fault.Usage, "bench async", "", "--%s=%v", flag, value).Then("%s", remedy)
 	}
-	pipe, err := asyncRun(ctx, o, "pipe", 0)
-	if err != nil {
-		return err
+	switch {
+	case o.Config.Dropout != 0 || o.Config.InputDropout > 0:
+		return refuse("dropout", o.Config.Dropout, "use 0: accuracies are those of the passes that train")
+	case o.Seeds < 1:
+		return refuse("seeds", o.Seeds, "it must be 1 or more")
+	case !(o.Most >= 1 && o.Most <= mostOfPipe):
+		return refuse("most", o.Most, fmt.Sprintf("it must be from 1 to %d", mostOfPipe))
 	}
-	target := converged(pipe)
-	fmt.Fprintf(w, "%s: the pipeline converges to %.2f %% on validation vertices\n", pipe.Summary.Dataset, 100*target)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "mode\tepochs to it\tR\ts/epoch\tto pipe\tseconds to it\tto pipe\tfinal test\t")
-	base := reach(pipe, target)
-	line := func(name string, r *runfolder.Run) {
-		m := reach(r, target)
-		fmt.Fprintf(t, "%s\t%s\t%.2f\t%.4f\t%.2f\t%.3f\t%.2f\t%.4f\t\n", name, m.name(), m.epochs/base.epochs,
-			m.perEpoch, m.perEpoch/base.perEpoch, m.seconds, m.seconds/base.seconds, r.Summary.FinalTestAcc)
-	}
-	line("pipe", pipe)
+	lines := []*asyncLine{{name: "pipe"}}
 	for _, s := range o.Staleness {
-		r, err := asyncRun(ctx, o, "async", s)
+		for _, l := range o.Lingers {
+			c := o.Config
+			c.Mode, c.Staleness, c.Linger = "async", s, l
+			lines = append(lines, &asyncLine{name: fmt.Sprintf("async s=%d linger=%g", s, l), config: c})
+		}
+	}
+	targets := 0.0
+	for seed := range uint64(o.Seeds) {
+		target, err := o.turn(ctx, o.Config.Seed+seed, lines)
 		if err != nil {
 			return err
 		}
-		line(fmt.Sprintf("async s=%d", s), r)
+		targets += target
+	}
+	fmt.Fprintf(w, "%s: the pipeline converges to %.2f %% on validation vertices\n", lines[0].dataset, 100*targets/float64(o.Seeds))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "mode\tepochs to it\tR\tfrom\tto\ts/epoch\tto pipe\tseconds to it\tto pipe\told weights\told gathers\tbest\t")
+	for _, l := range lines {
+		l.print(t, lines[0])
 	}
 	return t.Flush()
 }
 
-func asyncRun(ctx context.Context, o AsyncOptions, mode string, s int) (*runfolder.Run, error) {
+// mostOfPipe keeps --most times --epochs a number of epochs.
+const mostOfPipe = 1000
+
+// turn trains once in each mode, the pipeline first, and returns what that converged to.
+func (o AsyncOptions) turn(ctx context.Context, seed uint64, lines []*asyncLine) (float64, error) {
 	c := o.Config
-	c.Mode, c.Staleness, c.Out, c.EvalEvery, c.CheckpointEvery = mode, s, "", 1, "off"
-	return trial(ctx, "bench async", o.Data, c)
+	c.Mode, c.Staleness, c.Linger, c.Seed = "pipe", 0, config.Defaults().Linger, seed
+	c.Out, c.EvalEvery, c.CheckpointEvery = "", 1, "off"
+	pipe, err := trial(ctx, "bench async", o.Data, c)
+	if err != nil {
+		return 0, err
+	}
+	target := converged(pipe)
+	base := reach(pipe, target)
+	lines[0].add(pipe, base, base)
+	for _, l := range lines[1:] {
+		c := l.config
+		c.Seed, c.Out, c.EvalEvery, c.CheckpointEvery = seed, "", 1, "off"
+		c.Epochs, c.TargetAcc = int(math.Ceil(o.Most*float64(c.Epochs))), min(target, 1)
+		r, err := trial(ctx, "bench async", o.Data, c)
+		if err != nil {
+			return 0, err
+		}
+		l.add(r, reach(r, target), base)
+	}
+	return target, nil
+}
+
+// asyncLine is a mode and what its runs have shown, a seed after the other.
+type asyncLine struct {
+	name, dataset string
+	config        config.Config
+	runs          []reached
+	ratios        []float64 // R
+	best          float64   // sum of best validation accuracies
+}
+
+func (l *asyncLine) add(r *runfolder.Run, m, base reached) {
+	l.dataset = r.Summary.Dataset
+	l.runs, l.ratios = append(l.runs, m), append(l.ratios, m.epochs/base.epochs)
+	l.best += r.Summary.BestValAcc
+}
+
+// print prints means over the seeds. Runs that never came to the accuracy count with the
+// epochs that they had, and R has a > then.
+func (l *asyncLine) print(w io.Writer, pipe *asyncLine) {
+	m, base, n := meanOf(l.runs), meanOf(pipe.runs), float64(len(l.runs))
+	above := ""
+	if m.never > 0 {
+		above = "> "
+	}
+	sum := 0.0
+	for _, r := range l.ratios {
+		sum += r
+	}
+	fmt.Fprintf(w, "%s\t%s\t%s%.2f\t%.2f\t%.2f\t%.4f\t%.2f\t%.3f\t%.2f\t%.2f\t%.2f\t%.4f\t\n", l.name, m.name(len(l.runs)),
+		above, sum/n, slices.Min(l.ratios), slices.Max(l.ratios), m.perEpoch, m.perEpoch/base.perEpoch,
+		m.seconds, m.seconds/base.seconds, m.weights, m.gathers, l.best/n)
 }
 
 // converged is the mean validation accuracy of a run's last tenth, less a tenth
@@ -70,22 +135,28 @@ func converged(r *runfolder.Run) float64 {
 	return sum/float64(len(last)) - 0.001
 }
 
-// reached is when a run first had an accuracy.
+// reached is when a run first had an accuracy, and what of it was late on the way.
 type reached struct {
 	epochs, seconds, perEpoch float64
-	never                     bool
+	weights, gathers          float64 // runfolder.Late, the mean over all epochs
+	never                     int     // 1: it had not at the end
 }
 
 func reach(r *runfolder.Run, target float64) reached {
-	var m reached
+	m := reached{never: 1}
 	var each []float64
-	m.never = true
 	for _, e := range r.Epochs {
 		each = append(each, e.Seconds)
-		if m.never {
+		if m.never > 0 {
 			m.epochs++
 			m.seconds += e.Seconds
-			m.never = *e.ValAcc < target
+			if *e.ValAcc >= target {
+				m.never = 0
+			}
+		}
+		if e.Late != nil {
+			m.weights += e.Late.Weights / float64(len(r.Epochs))
+			m.gathers += e.Late.Gathers / float64(len(r.Epochs))
 		}
 	}
 	slices.Sort(each)
@@ -93,9 +164,23 @@ func reach(r *runfolder.Run, target float64) reached {
 	return m
 }
 
-func (m reached) name() string {
-	if m.never {
-		return fmt.Sprintf("never in %.0f", m.epochs)
+// meanOf is the mean of runs, but that never is how many did not come to the accuracy.
+func meanOf(runs []reached) (m reached) {
+	for _, r := range runs {
+		m.never += r.never
+		for _, f := range []struct {
+			sum *float64
+			x   float64
+		}{{&m.epochs, r.epochs}, {&m.seconds, r.seconds}, {&m.perEpoch, r.perEpoch}, {&m.weights, r.weights}, {&m.gathers, r.gathers}} {
+			*f.sum += f.x / float64(len(runs))
+		}
+	}
+	return m
+}
+
+func (m reached) name(runs int) string {
+	if m.never > 0 {
+		return fmt.Sprintf("%d of %d never in %.0f", m.never, runs, m.epochs)
 	}
 	return fmt.Sprintf("%.0f", m.epochs)
 }

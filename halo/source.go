@@ -130,6 +130,9 @@ type Receiver interface {
 	// If its rows are of any use, due is true: then Take is to be called once for
 	// the slot.
 	Accept(from int, message []byte) (s Slot, due bool, err error)
+	// Oldest is the epoch of the oldest row that is in its place, 0 while one has
+	// never come, and math.MaxInt where none is to come.
+	Oldest(s Slot) int
 }
 
 // Add adds the counts of o.

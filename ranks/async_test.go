@@ -16,6 +16,7 @@ import (
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/kernels/model"
+	"siafu/ranks/runfolder"
 	"siafu/ranks/world"
 )
 
@@ -45,6 +46,43 @@ func TestAsyncOfOneIntervalIsSynchronous(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Where no rank is late nothing need be old: a rank that lingers trains as in step, with
+// any bound, and what it reads is of its own epoch.
+func TestAsyncThatLingersIsSynchronous(t *testing.T) {
+	data := generated(t, true)
+	for s, kind := range []string{"gcn", "sage", "gat"} {
+		c := fifty(t, 0)
+		c.Model, c.LR, c.EvalEvery, c.Heads, c.Epochs, c.Ranks, c.Servers, c.Intervals = kind, 0.005, 1, 2, 20, 4, s%2, 3
+		want := train(t, c, data)
+		c = asynchronous(c, s, 3)
+		c.Linger, c.Out = 1e6, c.Out+"-async"
+		got := train(t, c, data)
+		sameLosses(t, kind, got.losses(), want.losses(), 1e-4)
+		for _, e := range got.Epochs {
+			if e.Late == nil || *e.Late != (runfolder.Late{}) {
+				t.Fatalf("%s: epoch %d: late is %+v", kind, e.Epoch, e.Late)
+			}
+		}
+	}
+}
+
+// A rank that is late holds the others up for as long as they linger, and then they go on
+// with what is there: with all of an epoch's intervals but one, s+1 epochs ahead.
+func TestAsyncGoesOnWithoutALateRank(t *testing.T) {
+	c := asynchronous(quick(t), 1, 2)
+	c.Ranks, c.Servers, c.Epochs, c.Dropout, c.Delay = 3, 0, 12, 0, "1:20ms:1"
+	for _, c.Linger = range []float64{0, 0.1} {
+		weights, gathers := 0.0, 0.0
+		for _, e := range train(t, c, generated(t, false)).Epochs {
+			weights, gathers = weights+e.Late.Weights, gathers+e.Late.Gathers
+		}
+		if weights == 0 || gathers == 0 {
+			t.Errorf("linger %g: nothing is late: %g and %g", c.Linger, weights, gathers)
+		}
+		c.Out += "-"
 	}
 }
 

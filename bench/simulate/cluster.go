@@ -24,6 +24,7 @@ type Cluster struct {
 	Servers   int         // of weights; 0: gradients are summed over the ranks
 	Server    float64     // seconds that a server works for an epoch
 	Staleness int         // of bounded asynchrony; below 0: ranks go in step
+	Linger    float64     // epochs' time that ranks wait for rows and weights of the epoch, in bounded asynchrony
 	Functions *Functions  // that do the tensor work; nil: ranks do
 }
 

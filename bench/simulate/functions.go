@@ -80,7 +80,7 @@ func (p *past) overhead(c *Cluster, f *Functions) float64 {
 	was.Ranks, was.Slower, was.Rates, was.Rows, was.Ghosts = p.Ranks, nil, nil, nil, nil
 	was.Workers, was.Servers, was.Functions, was.Link = p.Ranks[0].Workers, p.Servers, &trial, Link{Rate: math.Inf(1)}
 	if was.Staleness = -1; p.paced() {
-		was.Staleness = p.staleness
+		was.Staleness, was.Linger = p.staleness, p.linger
 	}
 	for _, k := range p.counts {
 		was.Ghosts = append(was.Ghosts, k.Ghosts)

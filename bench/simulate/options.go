@@ -162,6 +162,7 @@ func (o *Options) pace(p *past, c *Cluster) error {
 	if !p.paced() && o.Mode != async {
 		return nil
 	}
+	c.Linger = p.linger
 	if c.Staleness = o.Staleness; c.Staleness < 0 {
 		c.Staleness = p.staleness
 	}

@@ -1,6 +1,9 @@
 package simulate
 
 import (
+	"math"
+	"time"
+
 	"siafu/ranks/engine"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/schedule"
@@ -18,10 +21,18 @@ type pacer struct {
 	*engine.Course
 	world  *paces
 	inbox  []letter
-	first  map[place]int // messages of rows of the first epoch that have been put into their place
-	nodes  int           // that send it rows
-	ranges int           // messages of rows of a layer that come in an epoch
-	ended  map[int]int   // by epoch: intervals that have finished it
+	heard  map[rowsOf]int // messages of rows that have been put into their place
+	oldest map[place]int  // the last epoch of which all have been
+	until  time.Time      // when it will have lingered enough
+	nodes  int            // that send it rows
+	ranges int            // messages of rows of a layer that come in an epoch
+	ended  map[int]int    // by epoch: intervals that have finished it
+}
+
+// rowsOf are those of an epoch.
+type rowsOf struct {
+	place
+	epoch int
 }
 
 // letter is a message: of package protocol, or of rows where rows is.
@@ -57,8 +68,8 @@ func (s *simulation) paced() {
 	}
 	for n, c := range s.crews {
 		o := c.rank.Outline
-		p := &pacer{crew: c, world: world, first: map[place]int{}, ended: map[int]int{}}
-		p.Course = engine.NewCourse(o, set, n, s.Workers, 0, p)
+		p := &pacer{crew: c, world: world, heard: map[rowsOf]int{}, oldest: map[place]int{}, ended: map[int]int{}}
+		p.Course = engine.NewCourse(o, set, n, s.Workers, 0, s.Linger, s.time, p)
 		p.Epochs, p.nodes = s.epochs, len(s.Ranks)-1
 		for r, k := range set.Intervals {
 			if r != n {
@@ -112,6 +123,17 @@ func (p *pacer) pass() {}
 func (p *pacer) idle() {
 	p.poll()
 	p.dispatch()
+	if p.free == 0 {
+		return
+	}
+	if begun, err := p.Hurry(); begun || err != nil {
+		p.must(err)
+		p.idle()
+	}
+	if until := p.Until(); !until.IsZero() && until != p.until {
+		p.until = until
+		p.s.at(max(p.s.now, float64(until.UnixNano()+1)/1e9), p.idle)
+	}
 }
 
 func (p *pacer) done(t schedule.Task) {
@@ -121,9 +143,7 @@ func (p *pacer) done(t schedule.Task) {
 	case schedule.GhostGrads:
 		p.leave(t, 1)
 	case schedule.Receive, schedule.ReceiveBackward:
-		if t.Epoch == 1 {
-			p.first[place{stage: t.Stage, layer: t.Layer}]++
-		}
+		p.put(t)
 	}
 	p.must(p.Course.Done(t))
 	p.idle()
@@ -176,13 +196,34 @@ func (p *pacer) serve(m protocol.Message) {
 	p.must(p.Deliver(out))
 }
 
-// Here implements engine.Crew.
-func (p *pacer) Here(t schedule.Task) bool {
-	if t.Stage == schedule.GatherGhosts {
-		return p.first[place{stage: schedule.Receive, layer: t.Layer}] >= p.ranges
+// put takes note of rows that are in their place. Those of an epoch come behind those of
+// the epoch before.
+func (p *pacer) put(t schedule.Task) {
+	at, all := place{stage: t.Stage, layer: t.Layer}, p.ranges
+	if t.Stage == schedule.ReceiveBackward {
+		all = p.nodes
 	}
-	return p.first[place{stage: schedule.ReceiveBackward, layer: t.Layer}] >= p.nodes
+	of := rowsOf{at, t.Epoch}
+	if p.heard[of]++; p.heard[of] == all {
+		delete(p.heard, of)
+		p.oldest[at] = max(p.oldest[at], t.Epoch)
+	}
 }
+
+// Oldest implements engine.Crew.
+func (p *pacer) Oldest(t schedule.Task) int {
+	if p.nodes == 0 {
+		return math.MaxInt
+	}
+	at := place{stage: schedule.Receive, layer: t.Layer}
+	if t.Stage == schedule.GatherBackward {
+		at.stage = schedule.ReceiveBackward
+	}
+	return p.oldest[at]
+}
+
+// time is the moment for whoever lingers.
+func (s *simulation) time() time.Time { return time.Unix(0, int64(s.now*1e9)) }
 
 // Gradient implements engine.Crew.
 func (p *pacer) Gradient(int, int) []float32 { return nil }
@@ -192,6 +233,7 @@ func (p *pacer) Ended(epoch int) error {
 	if p.ended[epoch]++; p.ended[epoch] == p.Intervals {
 		delete(p.ended, epoch)
 		p.last = p.s.now
+		p.Lap()
 		p.s.ends[epoch-1] = p.s.now
 	}
 	return nil

@@ -28,6 +28,7 @@ type past struct {
 
 	dims      []float64 // widths of features, layers and classes
 	staleness int
+	linger    float64
 	tensor    string
 	near      bool // functions are processes of the ranks' machine
 	atOnce    int  // invocations of a rank at a time, at the end
@@ -57,7 +58,7 @@ func (o *Options) read() (*past, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &past{name: s.Dataset, staleness: s.Staleness, tensor: s.Tensor, near: set["lambda"] == "local"}
+	p := &past{name: s.Dataset, staleness: s.Staleness, linger: number(set["linger"]), tensor: s.Tensor, near: set["lambda"] == "local"}
 	fused := s.Tensor == lambda && !strings.Contains(set["lambda-without"], config.Fusion)
 	if p.Recording, err = Record(f, path, fused); err != nil {
 		return nil, err

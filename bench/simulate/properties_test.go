@@ -97,23 +97,30 @@ func TestAsyncHidesSlowLinks(t *testing.T) {
 	}
 }
 
-// A gather goes on once every interval of the others has sent its rows, a gather back
-// once every other rank has sent gradients, of the layer.
-func TestAsyncWaitsForFirstRows(t *testing.T) {
-	p := &pacer{first: map[place]int{}, ranges: 4, nodes: 2}
-	expect := func(when string, there, back bool) {
+// Rows are of an epoch when every interval of the others has sent that epoch's, gradients
+// when every other rank has.
+func TestAsyncKnowsTheAgeOfRows(t *testing.T) {
+	p := &pacer{heard: map[rowsOf]int{}, oldest: map[place]int{}, ranges: 3, nodes: 1}
+	expect := func(when string, there, back int) {
 		t.Helper()
-		if p.Here(schedule.Task{Stage: schedule.GatherGhosts, Layer: 1}) != there || p.Here(schedule.Task{Stage: schedule.GatherBackward, Layer: 1}) != back {
-			t.Errorf("%s: not %t there and %t back", when, there, back)
+		a, b := p.Oldest(schedule.Task{Stage: schedule.GatherGhosts, Layer: 1}), p.Oldest(schedule.Task{Stage: schedule.GatherBackward, Layer: 1})
+		if a != there || b != back {
+			t.Errorf("%s: epochs %d and %d, want %d and %d", when, a, b, there, back)
 		}
 	}
-	expect("at first", false, false)
-	p.first[place{stage: schedule.Receive, layer: 1}], p.first[place{stage: schedule.Receive, layer: 0}] = 3, 4
-	expect("but one", false, false)
-	p.first[place{stage: schedule.Receive, layer: 1}] = 4
-	expect("rows", true, false)
-	p.first[place{stage: schedule.ReceiveBackward, layer: 1}] = 2
-	expect("gradients", true, true)
+	put := func(stage schedule.Stage, epoch, times int) {
+		for range times {
+			p.put(schedule.Task{Stage: stage, Layer: 1, Epoch: epoch})
+		}
+	}
+	expect("at first", 0, 0)
+	put(schedule.Receive, 1, 2)
+	expect("but one", 0, 0)
+	put(schedule.Receive, 2, 1)
+	put(schedule.Receive, 1, 1)
+	expect("rows", 1, 0)
+	put(schedule.ReceiveBackward, 1, 1)
+	expect("gradients", 1, 1)
 }
 
 // Every task of every interval runs once an epoch, at its time.

@@ -17,6 +17,7 @@ const (
 	purposeCentroids
 	purposeNoise
 	purposeSplit
+	purposeStrays
 )
 
 // Write generates a dataset folder at dir, which must not exist unless force
@@ -56,6 +57,7 @@ func content(asked Options, arena *mapped.Arena) (*graph.Content, error) {
 		return nil, err
 	}
 	features(x, o.Features, labels, o.Classes, o.Noise, o.Seed)
+	stray(labels, o) // the edges' classes do not come from labels
 	return &graph.Content{
 		Name:       o.Name,
 		Source:     o.source(fitted),
@@ -80,7 +82,11 @@ func (o *Options) source(fitted float64) string {
 	if fitted > 0 {
 		s += fmt.Sprintf(" (%.3g does not fit into classes of %d)", fitted, o.Vertices/int64(o.Classes))
 	}
-	return s + fmt.Sprintf(", skew %g, noise %g, seed %d", o.Skew, o.Noise, o.Seed)
+	s += fmt.Sprintf(", skew %g, noise %g", o.Skew, o.Noise)
+	if o.Strays > 0 {
+		s += fmt.Sprintf(", strays %g", o.Strays)
+	}
+	return s + fmt.Sprintf(", seed %d", o.Seed)
 }
 
 // newEdges plans the draws for resolved options.
@@ -99,14 +105,25 @@ func newEdges(o Options) (*edges, error) {
 		random:   newStream(o.Seed, purposeEdges),
 	}
 	bs := e.ranks.bins()
-	inside, ok1 := drawsFor(o.Homophily*float64(o.Edges), func(m float64) float64 { return within(bs, c, m, o.Directed) })
-	outside, ok2 := drawsFor((1-o.Homophily)*float64(o.Edges), func(m float64) float64 { return across(bs, c, m, o.Directed) })
+	inside, ok1 := drawsFor(o.ofClass()*float64(o.Edges), func(m float64) float64 { return within(bs, c, m, o.Directed) })
+	outside, ok2 := drawsFor((1-o.ofClass())*float64(o.Edges), func(m float64) float64 { return across(bs, c, m, o.Directed) })
 	if !ok1 || !ok2 {
 		return nil, config("%d edges do not come together with a skew of %g and a homophily of %g", o.Edges, o.Skew, o.Homophily).
 			Then("ask for a smaller skew or fewer edges")
 	}
 	e.inside, e.draws = inside, inside+outside
 	return e, nil
+}
+
+// stray gives a share of the vertices the label of another class.
+func stray(labels []int32, o Options) {
+	random := newStream(o.Seed, purposeStrays)
+	for v := range labels {
+		if x := random.at(uint64(v)); o.Classes > 1 && float64(x>>11)/(1<<53) < o.Strays {
+			step := 1 + random.at(uint64(len(labels)+v))%uint64(o.Classes-1)
+			labels[v] = int32((uint64(labels[v]) + step) % uint64(o.Classes))
+		}
+	}
 }
 
 // split draws the set of each vertex on its own.

@@ -276,3 +276,46 @@ func BenchmarkEdges(b *testing.B) {
 	}
 	b.ReportMetric(float64(e.draws)*float64(b.N)/b.Elapsed().Seconds(), "draws/s")
 }
+
+// Strays have another label than vertices with the same features, in the share that was
+// asked for, and the homophily of labels is all the same as asked.
+func TestStrays(t *testing.T) {
+	const n = 20_000
+	made := func(strays float64) *graph.Dataset {
+		dir := filepath.Join(t.TempDir(), "data")
+		if _, err := Write(dir, Options{Vertices: n, Edges: 15 * n, Features: 4, Classes: 5, Homophily: 0.5, Strays: strays}, false); err != nil {
+			t.Fatal(err)
+		}
+		d, err := graph.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { d.Close() })
+		return d
+	}
+	none, some := made(0), made(0.25)
+	strays, same := 0, 0
+	for v, label := range some.Labels {
+		if label != none.Labels[v] {
+			strays++
+		}
+		for _, u := range some.In.Row(v) {
+			if some.Labels[u] == label {
+				same++
+			}
+		}
+	}
+	// Both are sums of independent draws: their deviations are at most 0.004 and 0.001.
+	if share := float64(strays) / n; math.Abs(share-0.25) > 0.02 {
+		t.Errorf("%.3f of the labels differ", share)
+	}
+	if share := float64(same) / float64(len(some.In.Cols)); math.Abs(share-0.5) > 0.01 {
+		t.Errorf("%.3f of the edges join equal labels", share)
+	}
+	if !slices.Equal(none.Features.Dense, some.Features.Dense) {
+		t.Error("features depend on strays")
+	}
+	if _, _, err := (Options{Vertices: 100, Edges: 10, Strays: 0.95}).resolve(); fault.KindOf(err) != fault.Config {
+		t.Errorf("0.95 is taken: %v", err)
+	}
+}

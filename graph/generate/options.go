@@ -12,16 +12,17 @@ import (
 const op = "generate"
 
 // Options say what to generate: the flags of "siafu generate". Zero fields take
-// the value of the preset that Like names, else a default; for Homophily, Skew
-// and Noise a negative value stands for zero.
+// the value of the preset that Like names, else a default; for Homophily, Skew,
+// Noise and Strays a negative value stands for zero.
 //
 // Skew is the exponent s of the weight (rank+r)^-s of a vertex, 0 <= s < 1:
 // degrees d have a density that falls like d^-(1+1/s). Noise is the standard
 // deviation of the noise in a feature row along any direction, over half the
 // distance between two centroids: with 1 a linear classifier of two classes errs
-// on 16 % of the vertices.
+// on 16 % of the vertices. Strays are what keeps a network from being right about all
+// vertices of a graph with many edges, where sums over neighbours have no noise left.
 type Options struct {
-	Like      string  `help:"Look-alike of a published graph: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m."`
+	Like      string  `help:"Look-alike of a published graph: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m, yelp."`
 	Scale     float64 `default:"1" help:"Multiplies vertices and edges."`
 	Name      string  `help:"Name of the dataset."` // zero: Like with "-like" behind it, else "planted"
 	Vertices  int64   `help:"Number of vertices; needed without --like."`
@@ -30,11 +31,12 @@ type Options struct {
 	Classes   int     `help:"Number of classes; 8 without --like."`
 	Homophily float64 `help:"Share of edges inside a class; 0 is the default of 0.6, negative is none."`
 	Skew      float64 `help:"Skew of degrees from 0 to 1; 0 is the default of 0.6, negative is none."`
-	Noise     float64 `help:"Noise of features against the distance of classes; 0 is the default of 1, negative is none."`
+	Noise     float64 `help:"Noise of features against the distance of classes; 0 is the look-alike's, else 1, negative is none."`
+	Strays    float64 `help:"Share of vertices whose label is another one than that of the class which their edges and features are of; 0 is the look-alike's or none, negative is none."`
 	Directed  bool    `help:"Leave edges in one direction."`
 	Seed      uint64  `default:"1" help:"Equal seeds make equal graphs."`
 
-	Train, Val float64 `kong:"-"` // shares of the vertices, the rest is test; zero: 0.6 and 0.2
+	Train, Val float64 `kong:"-"` // shares of the vertices, the rest is test; zero: the look-alike's, else 0.6 and 0.2
 }
 
 // resolve fills in preset and defaults and checks what comes out. fitted is
@@ -55,12 +57,12 @@ func (o Options) resolve() (r Options, fitted float64, err error) {
 	case o.Homophily <= most:
 	case asked:
 		return o, 0, config("a homophily of %g puts %.0f edges into classes of %d vertices, which hold %.0f with room to draw",
-			o.Homophily, o.Homophily*float64(o.Edges), o.Vertices/int64(o.Classes), o.classRoom()).
-			Then("ask for a homophily of at most %.2g, fewer edges, fewer classes or more vertices", most)
+			o.Homophily, o.ofClass()*float64(o.Edges), o.Vertices/int64(o.Classes), min(o.classRoom(), float64(o.Edges))).
+			Then("ask for a homophily of at most %.2g, fewer edges, fewer classes, fewer strays or more vertices", most)
 	default:
 		fitted, o.Homophily = o.Homophily, most
 	}
-	if out := (1 - o.Homophily) * float64(o.Edges); out > roomy*o.otherPairs() {
+	if out := (1 - o.ofClass()) * float64(o.Edges); out > roomy*o.otherPairs() {
 		return o, 0, config("%d edges between %d vertices leave no room to draw", o.Edges, o.Vertices).
 			Then("ask for fewer edges or more vertices")
 	}
@@ -76,7 +78,10 @@ func (o Options) withPreset() (Options, error) {
 		}
 		o.Vertices, o.Edges = cmp.Or(o.Vertices, p.vertices), cmp.Or(o.Edges, p.edges)
 		o.Features, o.Classes = cmp.Or(o.Features, p.features), cmp.Or(o.Classes, p.classes)
-		o.Homophily = cmp.Or(o.Homophily, p.homophily)
+		o.Homophily, o.Noise, o.Strays = cmp.Or(o.Homophily, p.homophily), cmp.Or(o.Noise, p.noise), cmp.Or(o.Strays, p.strays)
+		if o.Train == 0 && o.Val == 0 {
+			o.Train, o.Val = p.train, p.val
+		}
 		o.Name = cmp.Or(o.Name, o.Like+"-like")
 	}
 	if o.Scale = cmp.Or(o.Scale, 1); !(o.Scale > 0 && o.Scale <= 1e6) {
@@ -92,7 +97,7 @@ func (o *Options) fill() {
 	o.Features, o.Classes = cmp.Or(o.Features, 64), cmp.Or(o.Classes, 8)
 	o.Homophily = max(cmp.Or(o.Homophily, 0.6), 0)
 	o.Skew = max(cmp.Or(o.Skew, 0.6), 0)
-	o.Noise = max(cmp.Or(o.Noise, 1), 0)
+	o.Noise, o.Strays = max(cmp.Or(o.Noise, 1), 0), max(o.Strays, 0)
 	if o.Train == 0 && o.Val == 0 {
 		o.Train, o.Val = 0.6, 0.2
 	}
@@ -113,6 +118,7 @@ func (o *Options) check() error {
 		{o.Features >= 0 && o.Features <= 1<<20, "features", o.Features, "1 to 1048576"},
 		{o.Homophily <= 1, "homophily", o.Homophily, "at most 1"},
 		{o.Skew < 1, "skew", o.Skew, "below 1"},
+		{o.Strays < 0.9, "strays", o.Strays, "below 0.9"},
 		{o.Noise <= 1e6, "noise", o.Noise, "at most 1e6"},
 		{o.Train >= 0 && o.Val >= 0 && o.Train+o.Val <= 1, "train and val", fmt.Sprint(o.Train, " ", o.Val), "shares with a sum of at most 1"},
 	} {
@@ -149,7 +155,27 @@ func (o *Options) mostHomophily() float64 {
 	if o.Edges == 0 {
 		return 1
 	}
-	return min(1, o.classRoom()/float64(o.Edges))
+	same, other := o.agreement()
+	class := min(1, o.classRoom()/float64(o.Edges))
+	return class*same + (1-class)*other
+}
+
+// ofClass is the share of edges to draw within classes, for the homophily that labels
+// are to have.
+func (o *Options) ofClass() float64 {
+	same, other := o.agreement()
+	return min(max((o.Homophily-other)/(same-other), 0), 1)
+}
+
+// agreement is how often two vertices of the same class, and of different ones, have the
+// same label.
+func (o *Options) agreement() (same, other float64) {
+	if o.Classes == 1 {
+		return 1, 0
+	}
+	s, others := o.Strays, float64(o.Classes-1)
+	same = (1-s)*(1-s) + s*s/others
+	return same, (1 - same) / others
 }
 
 func config(format string, args ...any) *fault.Error {

@@ -4,10 +4,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
+	"siafu/graph"
 	"siafu/graph/fault"
+	"siafu/graph/mapped"
 )
 
 func TestErrors(t *testing.T) {
@@ -67,4 +71,78 @@ func TestPresets(t *testing.T) {
 			t.Errorf("%s: %.1f draws an edge", name, perEdge)
 		}
 	}
+}
+
+// TestLookAlikes writes each at a small scale: sizes, degrees and homophily are those of the
+// published graph, and memory on the heap does not grow with the edges, of which no
+// list is made. The CSR's 4 bytes an edge and 16 a vertex, and the features, lie outside the heap, where
+// package mapped has such memory.
+func TestLookAlikes(t *testing.T) {
+	named := []string{"reddit-small", "reddit-large", "amazon", "friendster", "flickr", "ogbn-arxiv", "ogbn-products", "ogbn-papers100m", "yelp"}
+	if names := Presets(); !slices.Equal(names, named) {
+		t.Errorf("look-alikes are %v", names)
+	}
+	for _, name := range named {
+		p, _ := findPreset(name)
+		vertices := int64(2000)
+		if name == "reddit-large" {
+			vertices = 4000 // in which its degrees find room
+		}
+		o := Options{Like: name, Scale: float64(vertices) / float64(p.vertices), Seed: 1}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		dir := filepath.Join(t.TempDir(), name)
+		if _, err := Write(dir, o, false); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		runtime.ReadMemStats(&after)
+		m, err := graph.ReadMeta(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, _, _ := o.resolve()
+		mean := float64(m.Edges) / float64(m.Vertices)
+		if asked := float64(p.edges) / float64(p.vertices); math.Abs(mean/asked-1) > 0.03 || m.Vertices != vertices {
+			t.Errorf("%s: %d vertices of %.1f edges, %.1f are published", name, m.Vertices, mean, asked)
+		}
+		if !m.Synthetic || m.Directed || m.FeatureDim != p.features || m.Classes != p.classes || m.Name != name+"-like" {
+			t.Errorf("%s: meta is %+v", name, m)
+		}
+		// Hubs of a power law stand out the less the denser a graph of this size is.
+		if most := float64(m.MaxInDegree); most < 1.5*mean {
+			t.Errorf("%s: the greatest degree is %g, the mean %.1f", name, most, mean)
+		}
+		if inside := inside(t, dir); math.Abs(inside-r.Homophily) > 0.03 {
+			t.Errorf("%s: %.2f of the edges are in a class, %.2f were asked for", name, inside, r.Homophily)
+		}
+		heap := int64(after.TotalAlloc - before.TotalAlloc)
+		t.Logf("%s: %d edges, %d bytes of heap", name, m.Edges, heap)
+		if heap > heapOfAll && !mapped.UnderRace {
+			t.Errorf("%s: %d bytes of heap for %d edges", name, heap, m.Edges)
+		}
+	}
+}
+
+// heapOfAll is what writing any of them may take of the heap: 7 to 10 MB are buffers and
+// labels; a list of reddit-small's edges alone would be 8 more, of reddit-large's 38.
+const heapOfAll = 14 << 20
+
+// inside is the share of edges in a class.
+func inside(t *testing.T, dir string) float64 {
+	t.Helper()
+	d, err := graph.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	same := 0
+	for v := range d.In.Rows() {
+		for _, u := range d.In.Row(v) {
+			if d.Labels[u] == d.Labels[v] {
+				same++
+			}
+		}
+	}
+	return float64(same) / float64(len(d.In.Cols))
 }

@@ -203,6 +203,9 @@ func (s *Bounded) Accept(from int, b []byte) (at halo.Slot, due bool, err error)
 // Arrived implements halo.Source. It never fails.
 func (s *Bounded) Arrived(at halo.Slot) (bool, error) { return s.at(at).complete(), nil }
 
+// Oldest implements halo.Receiver.
+func (s *Bounded) Oldest(at halo.Slot) int { return s.at(at).age() }
+
 // Take implements halo.Source. It takes the oldest message that has been accepted
 // for the slot's layer and direction, of whatever epoch.
 func (s *Bounded) Take(at halo.Slot) (lo, hi int, err error) {

@@ -3,6 +3,7 @@ package refresh
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
@@ -19,6 +20,7 @@ import (
 //	blocks                      are in ascending order, do not overlap, and each
 //	                            holds rows of one rank
 //	missing                     is the number of rows in no block
+//	oldest                      is the least epoch of the blocks
 type series struct {
 	width int
 	ops   kernels.Ops
@@ -35,6 +37,7 @@ type series struct {
 	pending []arrival  // in the order in which they were accepted
 	blocks  []halo.Block
 	missing int
+	oldest  int
 }
 
 // arrival is a message that has been accepted, whose rows belong at block.
@@ -49,7 +52,7 @@ type arrival struct {
 // coding both.
 func newSeries(width int, start []int64, most int, c codec.Codec, ops kernels.Ops, a *mapped.Arena) *series {
 	n := int(start[len(start)-1])
-	r := &series{width: width, ops: ops.Fork(), start: start, missing: n}
+	r := &series{width: width, ops: ops.Fork(), start: start, missing: n, oldest: math.MaxInt}
 	if r.coder = halo.NewCoder(r.ops, c, max(most, longest(start)), width, a.For(halo.Buffers)); r.coder != nil {
 		r.rows = kernels.NewMat(ops, a, n, width)
 		return r
@@ -87,6 +90,16 @@ func (r *series) complete() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.missing == 0
+}
+
+// age is the epoch of the oldest row, 0 while one is missing.
+func (r *series) age() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.missing > 0 {
+		return 0
+	}
+	return r.oldest
 }
 
 // waits tells whether a message is pending.
@@ -166,12 +179,17 @@ func (r *series) find(b halo.Block) (k int, old bool, err error) {
 func (r *series) note(k int, b halo.Block) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if k < len(r.blocks) && r.blocks[k].First == b.First {
-		r.blocks[k] = b
+	if k == len(r.blocks) || r.blocks[k].First != b.First {
+		r.blocks = slices.Insert(r.blocks, k, b)
+		r.missing -= b.Rows
+		r.oldest = min(r.oldest, b.Epoch)
 		return
 	}
-	r.blocks = slices.Insert(r.blocks, k, b)
-	r.missing -= b.Rows
+	before := r.blocks[k].Epoch
+	r.blocks[k] = b
+	if before == r.oldest {
+		r.oldest = slices.MinFunc(r.blocks, func(a, b halo.Block) int { return cmp.Compare(a.Epoch, b.Epoch) }).Epoch
+	}
 }
 
 // owner is the rank that sends a row.

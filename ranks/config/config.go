@@ -35,6 +35,7 @@ type Config struct {
 	Mode           string  `default:"pipe" enum:"pipe,nopipe,async,free" group:"World" help:"pipe: in step, with all the overlap that the tasks allow; nopipe: one stage after another; async: intervals of vertices go on with what rows are there, within --staleness; free: each rank trains its part at its own pace, with the ghosts that others have pushed last, and the server applies what a rank has changed when it comes (DIGEST-A)." toml:"mode"`
 	Staleness      int     `default:"0" group:"World" help:"Epochs that an interval may be ahead of the slowest one of all ranks (async)." toml:"staleness"`
 	DelayBound     int     `name:"delay-bound" default:"0" group:"World" help:"Updates of other ranks that the server may apply between two of one rank (free), as many at least as there are other graph ranks; 0: any number, so that nobody ever waits for a slow rank." toml:"delay-bound"`
+	Linger         float64 `default:"1" group:"World" help:"How long a rank waits in an epoch, in all, for rows and weights of the epoch before it goes on with older ones, as a multiple of the usual time of an epoch (async). 0: it goes on at once." toml:"linger"`
 	SwitchToSync   float64 `default:"0" group:"World" help:"Go on synchronously once validation accuracy is within this fraction of --target-acc (async); 0: never." toml:"switch-to-sync"`
 	Intervals      int     `default:"0" group:"World" help:"Intervals of each rank's vertices, which tasks work on; 0: by their number." toml:"intervals"`
 	Delay          string  `default:"" group:"World" help:"For experiments with stragglers: RANK:DURATION:SHARE lets a rank, or a part with --parts, (* is each) stand still so long before that share of its gathers." toml:"delay"`
@@ -140,6 +141,7 @@ func (c *Config) Validate() error {
 		{inRange(c.Dropout), "dropout", c.Dropout, "at least 0 and below 1"},
 		{c.InputDropout == -1 || inRange(c.InputDropout), "input-dropout", c.InputDropout, "-1, or at least 0 and below 1"},
 		{c.Staleness >= 0, "staleness", c.Staleness, "0 or more"},
+		{c.Linger >= 0 && !math.IsInf(c.Linger, 1), "linger", c.Linger, "0 or more"},
 		{c.SwitchToSync >= 0 && c.SwitchToSync <= 1, "switch-to-sync", c.SwitchToSync, "a fraction from 0 to 1"},
 		{c.SwitchToSync == 0 || c.TargetAcc > 0, "switch-to-sync", c.SwitchToSync, "0 without --target-acc"},
 		{c.LambdaAtOnce >= 0, "lambda-at-once", c.LambdaAtOnce, "0 or more"},

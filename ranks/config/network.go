@@ -117,6 +117,9 @@ func (c *Config) checkAsync() error {
 		if c.Staleness != 0 || c.SwitchToSync != 0 {
 			return fault.New(fault.Usage, "train", "", "--staleness=%d --switch-to-sync=%g", c.Staleness, c.SwitchToSync).Then("they need --mode async")
 		}
+		if c.Linger != 1 {
+			return fault.New(fault.Usage, "train", "", "--linger=%g", c.Linger).Then("it needs --mode async: in the others a rank waits for what it needs")
+		}
 		return nil
 	}
 	if list, _ := tune.Candidates(c.Codec); list != nil {

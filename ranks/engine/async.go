@@ -28,6 +28,7 @@ type async struct {
 	tensor  tensor.Backend
 	expects tensor.Expecting // the same, nil where it cannot be told of tasks to come
 	delay   *delay           // nil but in experiments
+	until   time.Time        // when the rank has lingered enough; zero: it does not, or has no limit
 	graph   *graphwork.Work  // nil without propagation
 	ghosts  halo.Receiver    // likewise
 
@@ -55,7 +56,8 @@ func (f *async) train() ([]float32, error) {
 // Next implements schedule.Flow.
 func (f *async) Next() (schedule.Task, bool) {
 	t, ok := f.Course.Next()
-	if ok && (t.Stage == schedule.GatherGhosts || t.Stage == schedule.GatherBackward) {
+	if ok && gathers(t.Stage) {
+		f.tallies.gathers(t.Epoch, f.oldest(t))
 		f.delay.gather(len(f.intervals))
 	}
 	return t, ok
@@ -70,7 +72,7 @@ func (f *async) Run(worker int, t schedule.Task) (done bool, err error) {
 	}
 	i := f.intervals[t.Interval]
 	i.ops.Borrow(f.workers.teams[worker])
-	if f.expects != nil && (t.Stage == schedule.GatherGhosts || t.Stage == schedule.GatherBackward) {
+	if f.expects != nil && gathers(t.Stage) {
 		f.expects.Expect(nameOf(f.after(t), f.world.Rank(), i.pass()))
 	}
 	switch t.Stage {
@@ -108,11 +110,8 @@ func (f *async) Done(t schedule.Task) error {
 	return f.Course.Done(t)
 }
 
-// Here implements Crew.
-func (f *async) Here(gather schedule.Task) bool {
-	here, err := f.ghosts.Arrived(slotOf(gather))
-	return here && err == nil
-}
+// Oldest implements Crew.
+func (f *async) Oldest(gather schedule.Task) int { return f.ghosts.Oldest(slotOf(gather)) }
 
 // Gradient implements Crew.
 func (f *async) Gradient(interval, layer int) []float32 {
@@ -143,18 +142,34 @@ func (f *async) Poll() (some bool, err error) {
 		}
 	}
 	more, err := f.poll()
+	if err == nil {
+		var begun bool
+		begun, err = f.Hurry()
+		more = more || begun
+	}
+	f.until = f.Until()
 	return some || more, err
 }
 
 // Wait implements schedule.Flow.
 func (f *async) Wait() error {
+	for !f.until.IsZero() {
+		m, ok, err := f.world.TryRecv(world.Any, params.TagAsync)
+		if ok {
+			f.came = &m
+		}
+		if ok || err != nil || time.Now().After(f.until) {
+			return err
+		}
+		time.Sleep(lingerRest)
+	}
 	m, err := f.world.Recv(world.Any, params.TagAsync)
 	f.came = &m
 	return err
 }
 
 // Listens implements schedule.Flow.
-func (f *async) Listens() bool { return f.world.Size() > 1 }
+func (f *async) Listens() bool { return f.world.Size() > 1 || !f.until.IsZero() }
 
 // Awaited implements schedule.Flow. An interval waits for whatever comes first, so
 // that there is no one task to name.

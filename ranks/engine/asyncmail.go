@@ -167,6 +167,7 @@ func (f *async) protocol(m protocol.Message) error {
 		f.weights = append(f.weights[:0], m.Values...)
 		return nil
 	}
+	f.tallies.starts(m.Epoch, m.Version)
 	f.start(f.intervals[m.Interval], m.Values)
 	return nil
 }

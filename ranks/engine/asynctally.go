@@ -19,6 +19,10 @@ import (
 const (
 	tallyRaw = findingsSize + iota
 	tallySent
+	tallyStarts     // of intervals
+	tallyLateStarts // with weights of an epoch before
+	tallyGathers
+	tallyOldGathers // that read a row, or a gradient, of an epoch before
 	tallySpent
 	tallyTasks = tallySpent + tensor.NumSpent
 )
@@ -72,6 +76,20 @@ func (t *tallies) remember(i *interval, weights []float32) {
 	}
 }
 
+// starts counts an interval that has got weights for an epoch, and gathers a gather of
+// rows from an epoch on.
+func (t *tallies) starts(epoch, version int) { t.count(tallyStarts, epoch, version) }
+
+func (t *tallies) gathers(epoch, oldest int) { t.count(tallyGathers, epoch, oldest) }
+
+func (t *tallies) count(place, epoch, of int) {
+	own := t.own(epoch)
+	own[place]++
+	if of < epoch {
+		own[place+1]++
+	}
+}
+
 // own is this rank's tally of an epoch.
 func (t *tallies) own(epoch int) []float64 {
 	if t.mine[epoch] == nil {
@@ -90,6 +108,7 @@ func (f *async) tell(epoch int) error {
 	if t.finished[epoch]++; t.finished[epoch] < len(f.intervals) {
 		return nil
 	}
+	f.Lap()
 	own := t.own(epoch)
 	if f.ghosts != nil {
 		s := f.ghosts.TakeStats()
@@ -164,6 +183,9 @@ func (t *tallies) line(epoch int, sum []float64) runfolder.Epoch {
 		GhostBytesRaw: int64(sum[tallyRaw]), GhostBytesSent: int64(sum[tallySent]),
 	}
 	t.start = time.Now()
+	if n := sum[tallyStarts]; n > 0 {
+		line.Late = &runfolder.Late{Weights: sum[tallyLateStarts] / n, Gathers: sum[tallyOldGathers] / max(sum[tallyGathers], 1)}
+	}
 	(*findings)(sum).fill(&line)
 	for i, name := range kinds {
 		line.TaskSeconds[name] = sum[tallyTasks+i]

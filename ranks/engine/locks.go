@@ -87,12 +87,23 @@ func (l *lock) release(m lockMode) {
 //
 //	ready[epoch]  is how many of this rank's intervals have published their
 //	              gradients, less than all of them
+//	shown[k][i]   is the last epoch of which interval i has published rows, k being
+//	              0, and gradients, k being 1
 type gate struct {
 	ready map[int]int
+	shown [2][]int
 
 	// Of rows, own ones and ghosts', of gradients, own ones and those that have
 	// come, and of the memory for gradients of ghosts.
 	rows, grads, ghosts lock
+}
+
+func newGate(intervals, trained int) *gate {
+	g := &gate{ready: map[int]int{}}
+	for k := range g.shown {
+		g.shown[k] = slices.Repeat([]int{trained}, intervals)
+	}
+	return g
 }
 
 // unclaim begins a search of the queue. A layer that does not gather, nil, has
@@ -117,8 +128,7 @@ func (c *Course) mayRun(j *job) bool {
 	if (j.access == access{}) {
 		return true
 	}
-	gathers := j.Stage == schedule.GatherGhosts || j.Stage == schedule.GatherBackward
-	if gathers && !c.crew.Here(j.Task) {
+	if gathers(j.Stage) && c.oldest(j.Task) <= c.trained {
 		return false
 	}
 	g := c.gates[j.Layer]

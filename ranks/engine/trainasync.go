@@ -256,7 +256,7 @@ func (e *Engine) async(trained, epochs int, m mail, t tallies, a *mapped.Arena) 
 			return nil, err
 		}
 	}
-	f.Course = NewCourse(f.outline(store), m.setting, rank, e.workers.pool.Workers(), net.NumWeights(), f)
+	f.Course = NewCourse(f.outline(store), m.setting, rank, e.workers.pool.Workers(), net.NumWeights(), c.Linger, nil, f)
 	f.Epochs, f.tasks = epochs, f.chains(store, e.Tensor.Wishes())
 	for k, i := range f.intervals {
 		i.pace = &f.paces[k]

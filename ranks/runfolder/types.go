@@ -25,10 +25,18 @@ type Epoch struct {
 	GhostBytesSent    int64              `json:"ghost_bytes_sent"`
 	PeakRSSBytes      int64              `json:"peak_rss_bytes,omitempty"` // of the largest rank's process up to then, where ranks train in step
 	Staleness         *Staleness         `json:"staleness,omitempty"`      // where it was measured
+	Late              *Late              `json:"late,omitempty"`           // in bounded asynchrony
 	LambdaInvocations int64              `json:"lambda_invocations"`
 	LambdaGBSeconds   float64            `json:"lambda_gb_seconds"` // for which invocations were charged that ended in the epoch
 	LambdaUSD         float64            `json:"lambda_usd"`        // of the run's invocations up to then, its parts before a checkpoint included
 	CostUSD           float64            `json:"cost_usd"`          // of these and, with Config.Instance, of the run's hosts, likewise
+}
+
+// Late is what an epoch of bounded asynchrony did with what was of an epoch before: shares
+// of its intervals on all ranks, and of their gathers forward and back.
+type Late struct {
+	Weights float64 `json:"weights"` // trained with an older version of the weights
+	Gathers float64 `json:"gathers"` // read a row or a gradient of an older epoch
 }
 
 // Staleness is how far the ghosts that an epoch was trained with are from those of

@@ -58,6 +58,14 @@ func NewChooser(c Setting, rank, layers, weights int) *Chooser {
 	return h
 }
 
+// FetchNewest is Fetch for a rank that knows that all intervals have finished the
+// epoch before: their gradients are on their way, and no older version will do.
+func (h *Chooser) FetchNewest(interval, epoch, holds int) []Message {
+	out := h.Fetch(interval, epoch, holds)
+	out[0].Count = 1
+	return out
+}
+
 // Fetch chooses the server of an interval for its next epoch and asks it for
 // weights. holds is the newest version that the rank still has, 0 for none:
 // that one comes without values. With the rank's last interval in an epoch,

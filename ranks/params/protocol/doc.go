@@ -61,7 +61,8 @@
 // Nothing waits in a circle. A Close follows from choices alone, a choice from
 // the staleness bound alone. A Fetch of epoch e waits for the updates of epoch
 // e-1-s; the bound let it start because all intervals had finished that epoch,
-// so that all Closes and gradients of it were already on their way.
+// so that all Closes and gradients of it were already on their way. One that asks for
+// version e itself (FetchNewest) is sent when all intervals have finished e-1.
 //
 // # Order of sums
 //

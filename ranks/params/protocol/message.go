@@ -15,7 +15,7 @@ type Type uint8
 // The messages between graph ranks and servers, among servers, and among graph
 // ranks. Which fields each uses stands in brackets.
 const (
-	Fetch      Type = iota + 1 // graph rank → server: weights for a forward pass [Interval, Epoch, Version: the one that the rank holds, 0: none]
+	Fetch      Type = iota + 1 // graph rank → server: weights for a forward pass [Interval, Epoch, Version: the one that the rank holds, 0: none, Count: 1 if no version before Epoch will do]
 	FetchStash                 // graph rank → server: the same again for the backward pass [the same]
 	Weights                    // server → graph rank [Interval, Epoch, Version, Load, Values: none where the rank holds that version]
 	Gradient                   // graph rank → server [Interval, Epoch, Layer, Values]

@@ -191,12 +191,20 @@ func (s *Server) fetch(m Message) error {
 	}
 	sums.mine[i] = true
 	s.stash.open(i, m.Epoch)
-	if s.Version() < m.Epoch-s.setting.Staleness {
+	if s.Version() < s.oldest(m) {
 		s.waiting = append(s.waiting, m)
 		return nil
 	}
 	s.answer(m, s.stash.take(i))
 	return nil
+}
+
+// oldest is the first version that will do for a Fetch.
+func (s *Server) oldest(m Message) int {
+	if m.Count > 0 {
+		return m.Epoch
+	}
+	return m.Epoch - s.setting.Staleness
 }
 
 // answer sends a version unless the rank has said that it holds it.

@@ -149,6 +149,54 @@ func TestStashOnlyOnFirstServer(t *testing.T) {
 	}
 }
 
+// "Any interval [is] to use the latest version of weights available" (§5.1): one that knows
+// that all others have finished the epoch before gets what they have made of it, though
+// its request comes before the last gradient; one that does not know gets what is there.
+func TestNewestWeightsAreAwaited(t *testing.T) {
+	for _, newest := range []bool{false, true} {
+		c := Setting{Intervals: []int{1, 1}, Servers: 1, Staleness: 1}
+		s := New(c, 0, twoLayers, make([]float32, 5), &sgd{})
+		var choosers []*Chooser
+		step := func(ms ...Message) (version int) {
+			for _, m := range ms {
+				out, err := s.Step(m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, a := range out {
+					version = a.Version
+					if err := choosers[a.To].Take(a); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			return version
+		}
+		for r := range 2 {
+			choosers = append(choosers, NewChooser(c, r, 2, 5))
+			step(choosers[r].Fetch(0, 1, 0)...)
+		}
+		gradients := func(r int) (version int) {
+			for l := range 2 {
+				values := make([]float32, twoLayers[l].Hi-twoLayers[l].Lo)
+				version = step(choosers[r].Gradient(0, 1, l, values))
+			}
+			return version
+		}
+		gradients(0)
+		fetch, first := choosers[0].Fetch, 1
+		if newest {
+			fetch, first = choosers[0].FetchNewest, 0
+		}
+		if at := step(fetch(0, 2, 0)...); at != first {
+			t.Errorf("newest: %t: version %d comes before the last gradient", newest, at)
+		}
+		if at := gradients(1); newest && at != 2 {
+			t.Errorf("version %d comes after the last gradient", at)
+		}
+	}
+}
+
 // "Dorylus performs whole-graph training and updates weights only once per
 // layer per epoch" (§5.3): many intervals, one update.
 func TestOneUpdateALayerAndEpoch(t *testing.T) {

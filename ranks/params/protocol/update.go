@@ -249,7 +249,7 @@ func (s *Server) wake() {
 		switch {
 		case m.Type != Fetch && s.Version() >= m.Version:
 			s.answer(m, s.stash.latest)
-		case m.Type == Fetch && s.Version() >= m.Epoch-s.setting.Staleness:
+		case m.Type == Fetch && s.Version() >= s.oldest(m):
 			s.answer(m, s.stash.take(s.firsts[m.From]+m.Interval))
 		default:
 			kept = append(kept, m)
