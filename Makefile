@@ -1,6 +1,7 @@
 # make run     install what is missing, build, train on this machine's package graph
 # make run-lambda  the same graph with tensor work in local functions, to the CPU's model
 # make test    install what is missing, run every test, also under mpirun
+# make test-long  the same with the long variants, which take minutes each and up to 16 GB
 # make race    every test under the race detector, which takes some ten times as long
 # make build   ./siafu, with MPI where an MPI library is installed, and the function
 # make function  build/lambda/bootstrap, the function of --tensor lambda, one static file;
@@ -9,6 +10,7 @@
 # make bench-cuda  build/bench-cuda, a folder to measure a GPU with on a host without Go
 # make yardstick  the same kernels in turns with a C loop and OpenBLAS
 # make accuracy  the README's table, on the graphs in $SIAFU_TESTDATA
+# make lint    gofmt and staticcheck, which go.mod pins
 # make fmt vet the usual
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
@@ -38,8 +40,9 @@ build: go function
 
 # The function of this machine's architecture has no folder of its own.
 FUNCTION = $(BUILD)/lambda/$(addsuffix /,$(filter-out $(shell $(GO) env GOHOSTARCH),$(LAMBDA_ARCH)))bootstrap
+TRIM = -trimpath
 function: go
-	CGO_ENABLED=0 GOARCH=$(or $(LAMBDA_ARCH),$(shell $(GO) env GOHOSTARCH)) $(GO) build -trimpath -tags lambda.norpc -ldflags "-s -w" -o $(FUNCTION) ./lambda/function/bootstrap
+	CGO_ENABLED=0 GOARCH=$(or $(LAMBDA_ARCH),$(shell $(GO) env GOHOSTARCH)) $(GO) build $(TRIM) -tags lambda.norpc -ldflags "-s -w" -o $(FUNCTION) ./lambda/function/bootstrap
 
 # The second make sees the compiler that the first one may have installed.
 run: deps
@@ -69,17 +72,43 @@ $(DATA)/meta.json: | build
 	scripts/import-packages ./siafu $(DATA)
 
 test: deps deps-slurm
-	$(MAKE) --no-print-directory unit race-short mpi-test
+	$(MAKE) --no-print-directory unit stubs race-short
 
+.PHONY: test-long
+test-long: export SIAFU_BIG = 1
+test-long:
+	$(MAKE) --no-print-directory TIMEOUT=60m test
+
+# Every test in one build with everything that a build can have, so that each package
+# is compiled, vetted and linked once. Those under mpirun wait more than they compute:
+# they begin first and run beside the others. go vet looks at more than go test would.
+EVERYTHING := -tags lambda,cuda$(if $(MPI),$(comma)mpi)
+TIMEOUT ?= 15m
 unit: go
-	$(GO) vet ./...
-	$(GO) test ./...
-	$(GO) vet -tags lambda . ./bench ./ranks ./lambda/...
-	$(GO) test -tags lambda . ./bench ./ranks -run Lambda
-	$(GO) test -tags lambda ./lambda/deploy
-	$(GO) vet -tags cuda . ./cuda/driver ./ranks
-	$(GO) test -tags cuda ./cuda/driver
-	$(GO) test -tags cuda ./ranks -run "NoGPUs|DoctorOf"
+	@$(if $(MPI),,echo "mpicc is missing: tests under mpirun left out")
+	$(GO) vet $(EVERYTHING) ./...
+	$(if $(MPI),$(MAKE) --no-print-directory test-programs)
+	$(GO) test -vet=off -timeout $(TIMEOUT) $(EVERYTHING) $(if $(MPI),$(MPI_TESTS)) ./...
+
+# Programs that tests run, of which go test knows only whether they are as before:
+# with new ones those tests are run again, instead of what is kept of the last time.
+.PHONY: test-programs
+test-programs:
+	@mkdir -p $(BUILD)/test
+	@set -e; for tags in mpi lambda,mpi ""; do \
+	  to=$(BUILD)/test/siafu$${tags:+-$${tags/,/-}}; \
+	  echo "$(GO) build -buildvcs=false -tags '$$tags' -o $$to"; \
+	  $(GO) build -buildvcs=false -tags "$$tags" -o $$to.new .; \
+	  if cmp -s $$to.new $$to; then rm $$to.new; else mv $$to.new $$to; fi; \
+	done
+
+# The tests in files for builds that lack something, and those of what is said then.
+WITHOUT := '^//go:build !(mpi|lambda|cuda)'
+.PHONY: stubs
+stubs: go
+	$(GO) vet . $(SLIM)
+	$(GO) test -vet=off $(SLIM) -run "^($$(grep -lrE $(WITHOUT) --include=*_test.go . | xargs grep -hoE '^func Test[A-Za-z0-9_]+' | cut -c6- | paste -sd'|'))$$|NoGPU|DoctorOf"
+SLIM = $(shell grep -lrE $(WITHOUT) --include=*_test.go . | xargs -n 1 dirname | sort -u)
 
 # Under the race detector arrays are on the Go heap and kernels plain Go, so that
 # it sees them. The short form is what workers and ranks share: tasks of an epoch,
@@ -88,27 +117,15 @@ race: go
 	$(GO) test -race -timeout 60m ./...
 
 race-short: go
-	$(GO) test -race -short ./ranks/schedule ./ranks/params/...
-	$(GO) test -race -short ./kernels/task -run 'Stream|FirstHalf'
-	$(GO) test -race -short ./ranks/world/inproc -run 'TestConformance/3|TestL|TestB'
-	$(GO) test -race -short ./halo -rapid.checks=10
-	$(GO) test -race -short ./halo/refresh
-	$(GO) test -race -short ./ranks -run 'TestOverlapChangesNothing|TestStaleTasksElsewhere|TestTaskWithoutResult|TestPoliciesWrittenDownAgain'
+	$(GO) test -race -short -vet=off ./ranks/schedule ./ranks/params/... ./halo ./halo/refresh
+	$(GO) test -race -short -vet=off ./kernels/task -run 'Stream|FirstHalf'
+	$(GO) test -race -short -vet=off ./ranks/world/inproc -run 'TestConformance/3|TestL|TestB'
+	$(GO) test -race -short -vet=off ./ranks -run 'TestOverlapChangesNothing|TestStaleTasksElsewhere|TestTaskWithoutResult|TestPoliciesWrittenDownAgain'
 
-# The tests in files for builds with MPI; all others have run without it.
-mpi-test: go
-	$(if $(MPI),@$(MAKE) --no-print-directory under-mpi,@echo "mpicc is missing: tests under mpirun left out")
-
-# Two packages at a time: they wait for mpirun and for Slurm more than they compute.
+# The tests in files for builds with MPI.
 MPI_TESTS = $(shell grep -rlE '^//go:build mpi' --include=*_test.go . | xargs -n 1 dirname | sort -ru)
-.PHONY: under-mpi $(MPI_TESTS)
-under-mpi:
-	$(GO) vet -tags mpi ./...
-	$(MAKE) --no-print-directory -j2 -O $(MPI_TESTS)
-
-$(MPI_TESTS):
-	@names=$$(grep -lE '^//go:build mpi' $@/*_test.go | xargs grep -hoE '^func (Test|Fuzz)[A-Za-z0-9_]+' | cut -c6- | paste -sd'|'); \
-	$(GO) test -tags mpi ./$@ -run "^($$names)$$"
+mpi-test: go
+	$(if $(MPI),$(GO) test $(EVERYTHING) $(MPI_TESTS) -run "^($$(grep -rlE '^//go:build mpi' --include=*_test.go . | xargs grep -hoE '^func (Test|Fuzz)[A-Za-z0-9_]+' | cut -c6- | paste -sd'|'))$$",@echo "mpicc is missing: tests under mpirun left out")
 
 # Some thousand damaged inputs for each decoder, beside the seeds that every test run has;
 # "make fuzz FUZZTIME=10m" looks longer.
@@ -176,6 +193,12 @@ fmt:
 vet: go
 	$(GO) vet ./...
 	$(if $(MPI),$(GO) vet -tags mpi ./...)
+
+# Of one build with everything, as the tests are.
+.PHONY: lint
+lint: go
+	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt would change $$files: make fmt"; exit 1; }
+	$(GO) tool staticcheck $(EVERYTHING) ./...
 
 clean:
 	rm -rf siafu $(BUILD)

@@ -83,6 +83,11 @@ func cutFlags(args []string) ([]string, trainFlags) {
 	return args, nil
 }
 
+// isCommand tells whether a word after "siafu help" names a command, or is --help.
+func isCommand(root *kong.Node, name string) bool {
+	return name == "--help" || slices.ContainsFunc(root.Children, func(n *kong.Node) bool { return n.Name == name })
+}
+
 // dispatch parses the command line and runs the command.
 func dispatch(args []string, io console) (err error) {
 	defer mapped.Catch(&err)
@@ -109,7 +114,13 @@ func dispatch(args []string, io console) (err error) {
 		args = []string{"--help"}
 	}
 	if args[0] == "help" {
-		args = append(args[1:], "--help")
+		if args = append(args[1:], "--help"); !isCommand(parser.Model.Node, args[0]) {
+			text, err := topic(parser.Model.Node, args[0])
+			if err == nil {
+				_, err = fmt.Fprint(io.out, text)
+			}
+			return err
+		}
 	}
 	if err := config.warn(io.err); err != nil {
 		return err
@@ -118,6 +129,9 @@ func dispatch(args []string, io console) (err error) {
 	if err != nil {
 		if f := (*fault.Error)(nil); errors.As(err, &f) {
 			return f
+		}
+		if errors.Is(err, syscall.EPIPE) { // of help that nobody reads
+			return err
 		}
 		return fault.New(fault.Usage, "", "", "%v", err).Then(`see "siafu help"`)
 	}

@@ -25,24 +25,26 @@ import (
 
 // grammar is the command line.
 type grammar struct {
-	Import    importCmd    `cmd:"" help:"Turn a graph in another format into a dataset folder."`
-	Download  downloadCmd  `cmd:"" help:"Fetch a public dataset and import it."`
-	Generate  generateCmd  `cmd:"" help:"Make a degree-skewed graph with planted classes."`
-	Info      infoCmd      `cmd:"" help:"Say what is in a dataset folder."`
-	Partition partitionCmd `cmd:"" help:"Divide a dataset among graph ranks."`
-	Plan      planCmd      `cmd:"" help:"Foretell memory, bytes and seconds of a training run."`
-	Train     trainCmd     `cmd:"" help:"Train a network."`
-	Launch    launchCmd    `cmd:"" help:"Run a command on ranks under mpirun, and restart it if it crashes."`
-	Submit    submitCmd    `cmd:"" help:"Write a batch script for Slurm and submit it."`
-	Sweep     sweepCmd     `cmd:"" help:"Train for each combination of lists of values."`
-	Status    statusCmd    `cmd:"" help:"Say how runs and jobs are doing."`
-	Predict   predictCmd   `cmd:"" help:"Run a trained network over every vertex."`
-	Report    reportCmd    `cmd:"" help:"Compare run folders."`
-	Bench     benchCmd     `cmd:"" help:"Measure, and reproduce published tables."`
-	Lambda    lambdaCmd    `cmd:"" help:"Put the function of tensor work into an AWS account, look at it, remove it."`
-	Doctor    doctorCmd    `cmd:"" help:"Say what this machine and this build can do."`
-	Version   versionCmd   `cmd:"" help:"Print the version."`
-	Shield    shieldCmd    `cmd:"" hidden:"" help:"Run a command that does not get SIGTERM."`
+	Import     importCmd     `cmd:"" help:"Turn a graph in another format into a dataset folder."`
+	Download   downloadCmd   `cmd:"" help:"Fetch a public dataset and import it."`
+	Generate   generateCmd   `cmd:"" help:"Make a degree-skewed graph with planted classes."`
+	Info       infoCmd       `cmd:"" help:"Say what is in a dataset folder."`
+	Partition  partitionCmd  `cmd:"" help:"Divide a dataset among graph ranks."`
+	Plan       planCmd       `cmd:"" help:"Foretell memory, bytes and seconds of a training run."`
+	Train      trainCmd      `cmd:"" help:"Train a network."`
+	Launch     launchCmd     `cmd:"" help:"Run a command on ranks under mpirun, and restart it if it crashes."`
+	Submit     submitCmd     `cmd:"" help:"Write a batch script for Slurm and submit it."`
+	Sweep      sweepCmd      `cmd:"" help:"Train for each combination of lists of values."`
+	Status     statusCmd     `cmd:"" help:"Say how runs and jobs are doing."`
+	Predict    predictCmd    `cmd:"" help:"Run a trained network over every vertex."`
+	Report     reportCmd     `cmd:"" help:"Compare run folders."`
+	Bench      benchCmd      `cmd:"" help:"Measure, and reproduce published tables."`
+	Lambda     lambdaCmd     `cmd:"" help:"Put the function of tensor work into an AWS account, look at it, remove it."`
+	Doctor     doctorCmd     `cmd:"" help:"Say what this machine and this build can do."`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
+	Completion completionCmd `cmd:"" help:"Write what a shell needs to complete command lines."`
+	Man        manCmd        `cmd:"" help:"Write the manual page."`
+	Shield     shieldCmd     `cmd:"" hidden:"" help:"Run a command that does not get SIGTERM."`
 }
 
 type importCmd struct {
@@ -241,13 +243,16 @@ func (c *doctorCmd) Run(io console) error {
 
 type versionCmd struct{}
 
+// toldOfBuild are what version says of a build, as Go's settings and siafu call it.
+var toldOfBuild = map[string]string{"-tags": "tags", "GOARCH": "arch", "vcs.revision": "commit", "vcs.time": "date", "vcs.modified": "modified"}
+
 func (c *versionCmd) Run(io console) error {
 	line := "siafu " + ranks.Version
 	if info, ok := debug.ReadBuildInfo(); ok {
 		line += " " + info.GoVersion
 		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" || s.Key == "-tags" {
-				line += " " + strings.TrimPrefix(s.Key, "-") + "=" + s.Value
+			if name, ok := toldOfBuild[s.Key]; ok {
+				line += " " + name + "=" + s.Value
 			}
 		}
 	}

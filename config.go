@@ -26,7 +26,7 @@ const envPrefix = "SIAFU_"
 
 // notFlags are variables with that prefix that are for others: the tests, and
 // the launcher.
-var notFlags = []string{"testdata", flagName(launch.StatusVariable), flagName(screen.Variable), flagName(inject.Variable), flagName(runfolder.LaunchVariable)}
+var notFlags = []string{"testdata", "big", "fault-seed", flagName(launch.StatusVariable), flagName(screen.Variable), flagName(inject.Variable), flagName(runfolder.LaunchVariable)}
 
 // settings are the values of train's flags that the command line does not
 // give: those of its TOML file, and under them those of the environment.

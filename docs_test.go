@@ -43,6 +43,41 @@ func flagTables(t *testing.T) map[string]string {
 	return tables
 }
 
+// missing are the lines of a table that a text has nowhere, each with the text's line of
+// the same flag.
+func missing(text, table string) string {
+	list := ""
+	for line := range strings.Lines(table) {
+		if strings.Contains(text, "\n"+line) {
+			continue
+		}
+		list += "+ " + line
+		flag, _, _ := strings.Cut(line, " | ")
+		if _, rest, ok := strings.Cut(text, "\n"+flag+" | "); ok {
+			old, _, _ := strings.Cut(rest, "\n")
+			list += "- " + flag + " | " + old + "\n"
+		}
+	}
+	if list == "" {
+		return "nothing, but its lines are in another order, or others between them; it is\n" + table
+	}
+	return list
+}
+
+// What is wrong with a table is told by line.
+func TestMissingLines(t *testing.T) {
+	const table = "| `--a` |  | first |\n| `--b` | `1` | second |\n"
+	for text, want := range map[string]string{
+		"\n| `--a` |  | first |\n":                           "+ | `--b` | `1` | second |\n",
+		"\n| `--a` |  | first |\n| `--b` | `2` | second |\n": "+ | `--b` | `1` | second |\n- | `--b` | `2` | second |\n",
+		"\n| `--b` | `1` | second |\n| `--a` |  | first |\n": "nothing, but its lines are in another order, or others between them; it is\n" + table,
+	} {
+		if got := missing(text, table); got != want {
+			t.Errorf("of %q: %q", text, got)
+		}
+	}
+}
+
 // docs/commands.md describes every flag as the help does.
 func TestCommandsAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("docs/commands.md")
@@ -51,7 +86,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 	}
 	for command, table := range flagTables(t) {
 		if !strings.Contains(string(text), table) {
-			t.Errorf("docs/commands.md lacks the table of %s:\n%s", command, table)
+			t.Errorf("docs/commands.md: the table of %s lacks:\n%s", command, missing(string(text), table))
 		}
 	}
 }

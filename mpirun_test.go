@@ -11,17 +11,18 @@ import (
 	"testing"
 	"time"
 
+	"siafu/ranks/host/hosttest"
 	"siafu/ranks/world/mpi/mpitest"
 )
 
-// program builds the program with the given tags.
+// program is siafu with the given tags.
 func program(t *testing.T, tags string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "siafu")
-	if out, err := exec.Command("go", "build", "-tags", tags, "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("building siafu: %v\n%s", err, out)
+	name := "siafu"
+	if tags != "" {
+		name += "-" + tags
 	}
-	return path
+	return hosttest.Go(t, name, "siafu", tags)
 }
 
 // finish runs a command and returns its exit code and what it printed.

@@ -1,7 +1,6 @@
 package cuda_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/kernels"
 	"siafu/kernels/kerneltest"
+	"siafu/ranks/host/hosttest"
 )
 
 // An Ops passes the conformance suite on the stand-in for a device, which runs the PTX
@@ -18,7 +18,7 @@ import (
 // the same bits of all calls of a case. It is the short suite; SIAFU_BIG=1 asks for all
 // shapes, which take minutes.
 func TestOps(t *testing.T) {
-	if os.Getenv("SIAFU_BIG") != "1" {
+	if !hosttest.Big() {
 		kerneltest.Brief()
 	}
 	all := [2]*cuda.Ops{opsOn(t, ptx.Settings{}, cuda.Own), opsOn(t, ptx.Settings{Backwards: true}, cuda.Own)}

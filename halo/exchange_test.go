@@ -3,7 +3,6 @@ package halo_test
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -77,34 +76,34 @@ func named(t testing.TB, name string) codec.Codec {
 // owner the sum of what the holders of its ghosts have, for every codec and
 // with the same bits, and when the codec changes from one exchange to the next.
 func TestExchange(t *testing.T) {
-	for _, name := range append(exact, strings.Join(exact, " ")) {
-		t.Run(name, func(t *testing.T) {
-			var codecs []codec.Codec
-			for _, n := range strings.Fields(name) {
-				codecs = append(codecs, named(t, n))
-			}
-			dir := t.TempDir()
-			rapid.Check(t, func(t *rapid.T) {
-				list := shards(t, dir)
-				cols := rapid.IntRange(1, 5).Draw(t, "cols")
-				holders := map[uint32]float32{} // of a vertex, as ghosts
-				for _, s := range list {
-					for _, g := range s.Ghosts {
-						holders[g]++
-					}
-				}
-				err := inproc.Run(len(list), func(c world.Comm) error {
-					return exchangeBothWays(c, list[c.Rank()], codecs, cols, holders)
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, s := range list {
-					s.Close()
-				}
-			})
-		})
+	dir := t.TempDir()
+	var all []codec.Codec
+	var each [][]codec.Codec
+	for _, name := range exact {
+		c := named(t, name)
+		all, each = append(all, c), append(each, []codec.Codec{c})
 	}
+	rapid.Check(t, func(t *rapid.T) {
+		list := shards(t, dir)
+		cols := rapid.IntRange(1, 5).Draw(t, "cols")
+		holders := map[uint32]float32{} // of a vertex, as ghosts
+		for _, s := range list {
+			for _, g := range s.Ghosts {
+				holders[g]++
+			}
+		}
+		for k, codecs := range append(each, all) {
+			err := inproc.Run(len(list), func(c world.Comm) error {
+				return exchangeBothWays(c, list[c.Rank()], codecs, cols, holders)
+			})
+			if err != nil {
+				t.Fatalf("codec %d of %q, or all: %v", k, exact, err)
+			}
+		}
+		for _, s := range list {
+			s.Close()
+		}
+	})
 }
 
 func exchangeBothWays(c world.Comm, s *shard.Shard, codecs []codec.Codec, cols int, holders map[uint32]float32) error {

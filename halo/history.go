@@ -11,7 +11,6 @@ import (
 // layers and both directions, and what these share.
 type Histories struct {
 	o     HistoryOptions
-	parts []*Part
 	losts Feedbacks
 
 	// What is made for other ranks, of one layer at a time: gradients of ghosts

@@ -45,6 +45,7 @@ const (
 	streamRounding  = 3 << 24
 	streamSums      = 4 << 24 // rounding of sums
 	streamBatch     = 5 << 24 // mini-batches
+	streamSample    = 6 << 24 // sampled neighbours
 )
 
 func philoxKey(seed uint64) [2]uint32 { return [2]uint32{uint32(seed), uint32(seed >> 32)} }

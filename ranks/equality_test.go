@@ -12,6 +12,7 @@ import (
 	"siafu/graph/fault"
 	"siafu/graph/partition"
 	"siafu/kernels/model"
+	"siafu/ranks/host/hosttest"
 	"siafu/ranks/schedule"
 )
 
@@ -24,7 +25,8 @@ func fifty(t testing.TB, dropout float64) Config {
 
 // The loss of every epoch is that of one rank, for each number of ranks, each
 // partitioner and any number of servers, with dropout and without: the mask
-// depends on the vertex and not on where it lives. Sums over neighbours and
+// depends on the vertex and not on where it lives. Each number of ranks meets each
+// partitioner on half of the graphs and rates of dropout. Sums over neighbours and
 // over ranks run in another order, which costs float32 some 1e-7 a step; 1e-4
 // leaves room for 50 steps of Adam.
 func TestLossIndependentOfRanks(t *testing.T) {
@@ -32,8 +34,11 @@ func TestLossIndependentOfRanks(t *testing.T) {
 		for _, dropout := range []float64{0, 0.5} {
 			data := generated(t, directed)
 			want := train(t, fifty(t, dropout), data).losses()
-			for _, graphRanks := range []int{2, 3, 4, 7} {
+			for k, graphRanks := range []int{2, 3, 4, 7} {
 				for i, method := range []string{"contiguous", "hash", "ldg", "fennel", "multilevel"} {
+					if (directed == (dropout > 0)) == ((k+i)%2 > 0) && !hosttest.Big() {
+						continue
+					}
 					servers := (i + graphRanks) % 3
 					name := fmt.Sprintf("directed=%t dropout=%g ranks=%d %s servers=%d", directed, dropout, graphRanks, method, servers)
 					t.Run(name, func(t *testing.T) {

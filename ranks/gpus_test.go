@@ -188,11 +188,11 @@ func TestGhostsGoOnOnGPUs(t *testing.T) {
 		for _, rows := range []string{"none", "int8", "int4+ef"} {
 			t.Run(policy+" "+rows, func(t *testing.T) {
 				c := onGPUs(t, 2, 0)
-				c.Tensor, c.Epochs, c.Refresh, c.Codec = config.TensorCUDA, 6, policy, rows
+				c.Tensor, c.Epochs, c.Refresh, c.Codec = config.TensorCUDA, 4, policy, rows
 				want := trainWith(t, c, data, racked(1, 0).with)
-				c.Out, c.Epochs, c.CheckpointEvery = c.Out+"-resumed", 3, "3e"
+				c.Out, c.Epochs, c.CheckpointEvery = c.Out+"-resumed", 2, "2e"
 				trainWith(t, c, data, racked(1, 0).with)
-				c.Epochs, c.Resume = 6, "auto"
+				c.Epochs, c.Resume = 4, "auto"
 				sameLosses(t, "resumed", trainWith(t, c, data, racked(1, 0).with).losses(), want.losses(), 0)
 			})
 		}

@@ -206,12 +206,18 @@ func TestHistoryIsGNNAutoScale(t *testing.T) {
 // bytes.
 func TestBatchesWhateverElse(t *testing.T) {
 	data := generated(t, true)
-	for _, kind := range []string{"gcn", "sage", "variates"} {
+	for _, kind := range []string{"gcn", "sage", "variates", "neighbours", "clusters"} {
+		drawn := kind == "neighbours" || kind == "clusters"
 		run := func(set func(*Config)) trained {
 			c := inBatches(t, 3, 5)
 			c.Model, c.Layers = kind, 3
-			if kind == "variates" {
+			switch kind {
+			case "variates":
 				c.Model, c.Batch = "gcn", "variates:5,2"
+			case "neighbours":
+				c.Model, c.Batch = "sage", "neighbor:5,4,3,20"
+			case "clusters":
+				c.Model, c.Batch = "gat", "cluster:9,2"
 			}
 			set(&c)
 			return train(t, c, data)
@@ -226,6 +232,9 @@ func TestBatchesWhateverElse(t *testing.T) {
 			"parts":    func(c *Config) { c.Ranks, c.Parts = 2, 3 }, "recompute": func(c *Config) { c.Recompute = true },
 			"seldom evaluated": func(c *Config) { c.EvalEvery = 0 },
 		} {
+			if drawn && name == "recompute" {
+				continue
+			}
 			t.Run(kind+" "+name, func(t *testing.T) {
 				got := run(set)
 				if name == "seldom evaluated" { // another epoch is the best
@@ -236,8 +245,8 @@ func TestBatchesWhateverElse(t *testing.T) {
 			})
 		}
 		for _, format := range []string{"bf16", "int8"} {
-			if kind == "variates" {
-				continue // it reads rows where they lie
+			if kind == "variates" || drawn {
+				continue // it reads rows where they lie, or there is no history
 			}
 			got := run(func(c *Config) { c.HistoryFormat = format })
 			// Coarser rows: near, not the same.
@@ -363,7 +372,7 @@ func TestEmptyBatches(t *testing.T) {
 		}
 	}
 	c.Partitioner, c.VertexOrder = "contiguous", "natural"
-	for _, c.Batch = range []string{"history:40", "variates:40,1", "history:1", "variates:1,3"} {
+	for _, c.Batch = range []string{"history:40", "variates:40,1", "history:1", "variates:1,3", "neighbor:2,2,1", "neighbor:2,2,1000", "cluster:40", "cluster:40,30"} {
 		r := train(t, c, write(t, content))
 		if len(r.Epochs) != 4 || math.IsNaN(r.Summary.FinalLoss) {
 			t.Errorf("%s: %d epochs, final loss %v", c.Batch, len(r.Epochs), r.Summary.FinalLoss)
@@ -378,6 +387,13 @@ func TestBatchRefusals(t *testing.T) {
 		func(c *Config) { c.Batch = "variates:3" }, func(c *Config) { c.Batch = "variates:3,0" }, func(c *Config) { c.Batch, c.Model = "variates:3,2", "sage" },
 		func(c *Config) { c.Batch, c.HistoryFormat = "variates:3,2", "bf16" }, func(c *Config) { c.Batch, c.Layers = "variates:3,2", 1 },
 		func(c *Config) { c.Batch = "history:3,2" },
+		func(c *Config) { c.Batch = "neighbor:5" }, func(c *Config) { c.Batch = "neighbor:5,0" }, func(c *Config) { c.Batch = "neighbor:5,5,5,5" },
+		func(c *Config) { c.Batch, c.Layers = "neighbor:5,5", 4 }, func(c *Config) { c.Batch = "neighbor:5,99999999999" }, func(c *Config) { c.Batch = "cluster:" },
+		func(c *Config) { c.Batch = "cluster:3,4" }, func(c *Config) { c.Batch = "cluster:70000,70000" }, func(c *Config) { c.Batch = "cluster:0" },
+		func(c *Config) { c.Batch, c.Mode = "cluster:3", "async" }, func(c *Config) { c.Batch, c.Refresh = "neighbor:5,5", "previous" },
+		func(c *Config) { c.Batch, c.LocalEpochs = "cluster:3", 2 }, func(c *Config) { c.Batch, c.Model = "neighbor:5,5", "mlp" },
+		func(c *Config) { c.Batch, c.HistoryFormat = "cluster:3", "bf16" }, func(c *Config) { c.Batch, c.Recompute = "cluster:3", true },
+		func(c *Config) { c.Batch, c.Tensor = "cluster:3", "cuda" }, func(c *Config) { c.Batch, c.Codec = "neighbor:5,5", "auto" },
 		func(c *Config) { c.Batch = "history:70000" }, func(c *Config) { c.Epochs = math.MaxInt32 / 2 },
 		func(c *Config) { c.Mode = "async" }, func(c *Config) { c.Refresh = "previous" }, func(c *Config) { c.Model = "gat" },
 		func(c *Config) { c.InputDropout = 0.5 }, func(c *Config) { c.CacheInput = "off" }, func(c *Config) { c.Order = "apply-first" },
@@ -396,11 +412,11 @@ func TestBatchRefusals(t *testing.T) {
 // its history is in the checkpoint; on other ranks it goes on too.
 func TestBatchesGoOn(t *testing.T) {
 	data := generated(t, false)
-	for _, format := range []string{"float32", "int8", "variates"} {
+	for _, format := range []string{"float32", "int8", "variates:4,3", "neighbor:4,3,5,20", "cluster:8,2"} {
 		c := inBatches(t, 3, 4)
 		c.Layers, c.HistoryFormat, c.CheckpointEvery, c.EvalEvery = 3, format, "4e", 3
-		if format == "variates" {
-			c.Batch, c.HistoryFormat = "variates:4,3", "float32"
+		if strings.Contains(format, ":") {
+			c.Batch, c.HistoryFormat = format, "float32"
 		}
 		want := train(t, c, data)
 		c.Out, c.Epochs = filepath.Join(t.TempDir(), "halves"), 4
@@ -426,7 +442,9 @@ func TestBatchesGoOn(t *testing.T) {
 // at least what they are but for a twentieth, and at most a quarter more.
 func TestBatchesAreForetold(t *testing.T) {
 	data := generated(t, false)
-	for _, batches := range []string{"history:1", "history:5", "history:20", "variates:3,2", "variates:1,40"} {
+	for _, batches := range []string{
+		"history:1", "history:5", "history:20", "variates:3,2", "variates:1,40", "neighbor:2,2,2,10", "neighbor:5,5,5", "cluster:1", "cluster:10,3",
+	} {
 		c := inBatches(t, 3, 1)
 		c.Batch, c.Layers, c.Hidden, c.Epochs, c.PreAggregate = batches, 3, 40, 2, "off"
 		run := train(t, c, data).Summary

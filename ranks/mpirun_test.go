@@ -6,25 +6,22 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"siafu/kernels/model"
+	"siafu/ranks/host/hosttest"
 	"siafu/ranks/predictions"
 	"siafu/ranks/trace"
 	"siafu/ranks/world/mpi/mpitest"
 )
 
-// program builds siafu with MPI, and what more is asked for.
+// program is siafu with MPI, and what more is asked for.
 func program(t *testing.T, tags ...string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "siafu")
-	if out, err := exec.Command("go", "build", "-tags", strings.Join(append(tags, "mpi"), ","), "-o", path, "siafu").CombinedOutput(); err != nil {
-		t.Fatalf("building siafu: %v\n%s", err, out)
-	}
-	return path
+	tags = append(tags, "mpi")
+	return hosttest.Go(t, "siafu-"+strings.Join(tags, "-"), "siafu", strings.Join(tags, ","))
 }
 
 // Ranks that are processes compute what ranks that are goroutines compute, to

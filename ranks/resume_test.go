@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"siafu/graph/fault"
+	"siafu/halo/refresh"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/owner"
 	"siafu/ranks/signals"
@@ -30,6 +31,10 @@ func saving(t testing.TB, every string) Config {
 // servers and mode.
 func TestResumedIsNeverStopped(t *testing.T) {
 	data := generated(t, true)
+	tested := map[string]bool{
+		refresh.NameNever: true, // has nothing to go on with
+		refresh.NameAuto:  true, // TestRefreshAutoGoesOn
+	}
 	for name, set := range map[string]func(*Config){
 		"one rank":        func(c *Config) {},
 		"two servers":     func(c *Config) { c.Ranks, c.Servers = 5, 2 },
@@ -62,6 +67,8 @@ func TestResumedIsNeverStopped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := saving(t, "off")
 			set(&c)
+			policy, _, _ := strings.Cut(c.Refresh, ":")
+			tested[policy] = true
 			want := train(t, c, data)
 			c.CheckpointEvery, c.Out = "5e", c.Out+"-resumed"
 			for _, epochs := range []int{13, 14, 31, 40} {
@@ -78,6 +85,11 @@ func TestResumedIsNeverStopped(t *testing.T) {
 				t.Errorf("summary %+v, want %+v", g, w)
 			}
 		})
+	}
+	for _, kind := range refresh.Kinds() {
+		if !tested[kind] {
+			t.Errorf("no run with --refresh %s goes on in this test", kind)
+		}
 	}
 }
 

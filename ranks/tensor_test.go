@@ -149,6 +149,7 @@ func startProcess(t testing.TB, s sent) *process {
 		}
 		_ = replies.Close()
 	})
+	//lint:ignore SA1026 Custom is nil in what is sent
 	spec, err := json.Marshal(s)
 	if err == nil {
 		err = writeFrame(p.requests, spec)

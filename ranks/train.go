@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -278,18 +277,11 @@ func (r *run) assign() error {
 
 // partition makes parts/P where it is missing or is not what was asked for.
 func (r *run) partition(meta *graph.Meta) error {
-	made, err := partition.Find(r.data, r.Graph)
-	if err != nil && !(fault.KindOf(err) == fault.Missing || errors.Is(err, fs.ErrNotExist)) {
-		return err
-	}
 	o := partition.Options{Method: r.cfg.Partitioner, Order: r.cfg.VertexOrder, Parts: r.Graph, Seed: 1}
-	if err == nil && made.Serves(o) {
-		return nil
-	}
-	o = made.Complete(o)
-	r.reporter.log("partition parts=%d method=%s vertex_order=%s dataset=%s", r.Graph, o.Method, o.Order, meta.Name)
-	report, err := partition.Run(r.data, o)
-	if err != nil {
+	report, err := partition.Ensure(r.data, o, func(o partition.Options) {
+		r.reporter.log("partition parts=%d method=%s vertex_order=%s dataset=%s", r.Graph, o.Method, o.Order, meta.Name)
+	})
+	if err != nil || report == nil {
 		return err
 	}
 	debug.FreeOSMemory() // of what partitioning needed
@@ -306,6 +298,9 @@ func (r *run) join() error {
 		return err
 	}
 	r.net = r.cfg.Network(r.meta.FeatureDim, r.meta.Classes)
+	if err := r.cfg.Divide(r.meta.Train, r.Graph); err != nil {
+		return err
+	}
 	r.record()
 	if r.isServer() {
 		return nil

@@ -21,8 +21,6 @@ import (
 	"siafu/slurm/launch/launchtest"
 )
 
-func TestMain(m *testing.M) { launchtest.Main(m) }
-
 // cluster starts a Slurm cluster of two nodes with 16 imagined processors each,
 // and points Slurm's commands to it.
 func cluster(t *testing.T) {

@@ -56,10 +56,10 @@ func TestStatus(t *testing.T) {
 		"sweep/seed=1/config.toml": "epochs = 4\n", "sweep/seed=1/metrics.jsonl": twoEpochs,
 	})
 	queue := map[string]string{
-		"5": "JobId=5 JobName=x Restarts=0 JobState=RUNNING Reason=None",
-		"6": "JobId=6 JobState=PENDING Reason=Resources Restarts=0",
-		"7": "JobId=7 JobState=PENDING Reason=BeginTime Restarts=1",
-		"8": "JobId=8 JobState=TIMEOUT Reason=TimeLimit Restarts=0",
+		"5":  "JobId=5 JobName=x Restarts=0 JobState=RUNNING Reason=None",
+		"6":  "JobId=6 JobState=PENDING Reason=Resources Restarts=0",
+		"7":  "JobId=7 JobState=PENDING Reason=BeginTime Restarts=1",
+		"8":  "JobId=8 JobState=TIMEOUT Reason=TimeLimit Restarts=0",
 		"12": "JobId=12 JobState=CANCELLED Reason=None Restarts=0",
 		"10": "JobId=10 ArrayJobId=10 ArrayTaskId=1-1 JobState=PENDING Reason=Priority\n" +
 			"JobId=11 ArrayJobId=10 ArrayTaskId=0 JobState=RUNNING Reason=None\n",

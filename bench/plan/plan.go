@@ -125,6 +125,10 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 		p.onGPUs()
 		return nil
 	}
+	if q.Config.Batching().Draws() {
+		p.Verdict = append(p.Verdict, fmt.Sprintf("Epochs are not timed: how long one takes in mini-batches, and what ranks fetch of each other, hangs on what --batch=%s draws, and no ghost row travels beside.", q.Config.Batch))
+		return nil
+	}
 	c, err := q.calibration(ds)
 	if err != nil {
 		return err

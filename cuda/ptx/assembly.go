@@ -13,7 +13,6 @@ type assembly struct {
 	at       int // operands taken
 	flush    bool
 	cut      bool
-	after    []inst
 }
 
 func (a *assembly) unknown() {

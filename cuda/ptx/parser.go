@@ -189,9 +189,7 @@ func (p *parser) declaration() {
 		case ".global", ".const", ".shared":
 			p.at++
 			p.f, p.scopes = nil, nil
-			for _, v := range p.variables(spaces[t[1:]], extern) {
-				p.mod.variables = append(p.mod.variables, v)
-			}
+			p.mod.variables = append(p.mod.variables, p.variables(spaces[t[1:]], extern)...)
 			return
 		case ";":
 			p.at++

@@ -62,7 +62,11 @@ func swap(d disk, tmp, final, aside string) error {
 			return err
 		}
 	}
-	if err := d.rename(tmp, final); err != nil {
+	err = d.rename(tmp, final)
+	if errors.Is(err, fs.ErrExist) { // another process has put one there meanwhile
+		err = d.exchange(tmp, final)
+	}
+	if err != nil {
 		_ = d.rename(aside, final) // nothing more can be done than to put it back
 		return err
 	}

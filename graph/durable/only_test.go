@@ -18,16 +18,17 @@ const root = "../.."
 // byHand are the files outside this package that write, make or rename by
 // themselves, with the calls that they make and why they may.
 var byHand = map[string][]string{
-	"graph/scratch":                      {"Mkdir", "Rename"},    // this package's own ground
-	"graph/realdata/realdata.go":         {"Create", "MkdirAll"}, // for tests
-	"graph/download/unzip.go":            {"MkdirAll"},           // only temporary
-	"ranks/runfolder/claim.go":           {"Mkdir"},              // undone with the claim, else synced
-	"graph/decodertest/bounded.go":       {"WriteFile"},          // for tests, to the kernel
-	"ranks/checkpoint/metrics.go":        {"WriteFile"},          // of a file that is open for appending; a checkpoint syncs it
-	"ranks/host/memory.go":               {"WriteFile"},          // to the kernel
-	"ranks/world/mpi/mpitest/mpitest.go": {"MkdirTemp"},          // for tests
-	"slurm/launch/launch.go":             {"WriteFile"},          // for as long as the launcher lives
-	"slurm/launch/launchtest":            {"MkdirTemp"},          // for tests
+	"graph/scratch":                      {"Mkdir", "Rename"},                             // this package's own ground
+	"graph/realdata/realdata.go":         {"Create", "MkdirAll"},                          // for tests
+	"graph/download/unzip.go":            {"MkdirAll"},                                    // only temporary
+	"ranks/runfolder/claim.go":           {"Mkdir"},                                       // undone with the claim, else synced
+	"graph/decodertest/bounded.go":       {"WriteFile"},                                   // for tests, to the kernel
+	"ranks/checkpoint/metrics.go":        {"WriteFile"},                                   // of a file that is open for appending; a checkpoint syncs it
+	"ranks/host/memory.go":               {"WriteFile"},                                   // to the kernel
+	"ranks/world/mpi/mpitest/mpitest.go": {"MkdirTemp"},                                   // for tests
+	"ranks/host/hosttest":                {"MkdirAll", "OpenFile", "Rename", "WriteFile"}, // for tests
+	"lambda/function/functiontest":       {"WriteFile"},                                   // for tests
+	"slurm/launch/launch.go":             {"WriteFile"},                                   // for as long as the launcher lives
 	"slurm/testdata/standin/main.go":     {"MkdirAll", "WriteFile"},
 	"bench":                              {"Create", "Mkdir", "MkdirAll", "MkdirTemp", "WriteFile"}, // measures, and keeps nothing
 }

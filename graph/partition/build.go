@@ -14,8 +14,14 @@ import (
 	"siafu/graph/shard"
 )
 
-// Run partitions the dataset folder dir: Open, Assign and Build.
+// Run partitions the dataset folder dir: Open, Assign and Build. It waits for another
+// process that does.
 func Run(dir string, o Options) (*Report, error) {
+	defer lock(dir)()
+	return divide(dir, o)
+}
+
+func divide(dir string, o Options) (*Report, error) {
 	ds, err := graph.Open(dir)
 	if err != nil {
 		return nil, err

@@ -51,6 +51,11 @@ func TestNames(t *testing.T) {
 			t.Errorf("instead of %s rows that stay travel by %s, want %s", name, got, want)
 		}
 	}
+	for _, base := range append(codec.Bases(), codec.Kinds()...) {
+		if !slices.Contains(names, base) {
+			t.Errorf("codec %s is not among the names that the tests of this package go through", base)
+		}
+	}
 	seen := map[codec.ID]string{}
 	for _, name := range names {
 		id := named(t, name).ID()

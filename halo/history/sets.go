@@ -1,11 +1,9 @@
 package history
 
 import (
-	"encoding/binary"
-	"slices"
-
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
+	"siafu/halo/comm"
 )
 
 // Set is vertices whose rows are pulled together: first rows of own vertices, then
@@ -47,7 +45,9 @@ func (s *Store) Agree(mine []Set, a *mapped.Arena) error {
 		}
 		s.sets.from = append(s.sets.from, counts)
 	}
-	answers, err := s.swap(messages)
+	answers, err := comm.Swap(s.o.Comm, messages, func(q int) uint64 {
+		return uint64(len(mine)) * uint64(1+p.SendStart[q+1]-p.SendStart[q])
+	})
 	if err != nil {
 		return err
 	}
@@ -87,42 +87,4 @@ func (s *Store) takeSets(q int, message []uint32, a *mapped.Arena) ([]lent, erro
 
 func (s *Store) damaged(q int) error {
 	return fault.New(fault.Runtime, "history", "", "rank %d: what rank %d says of its %d sets of vertices is damaged", s.o.Comm.Rank(), q, len(s.sets.mine))
-}
-
-// swap sends each rank its message and returns what has come from each. Collective.
-func (s *Store) swap(messages [][]uint32) ([][]uint32, error) {
-	c, lengths, counts := s.o.Comm, []byte{}, make([]int, len(messages))
-	for q, m := range messages {
-		lengths, counts[q] = binary.LittleEndian.AppendUint64(lengths, uint64(len(m))), 4*len(m)
-	}
-	theirs, eight := make([]byte, len(lengths)), slices.Repeat([]int{8}, len(messages))
-	if err := s.exchange(lengths, eight, theirs, eight); err != nil {
-		return nil, err
-	}
-	come, total := make([]int, len(messages)), 0
-	for q := range come {
-		n := binary.LittleEndian.Uint64(theirs[8*q:])
-		if most := uint64(len(s.sets.mine)) * uint64(1+s.o.Plan.SendStart[q+1]-s.o.Plan.SendStart[q]); n > most {
-			return nil, fault.New(fault.Runtime, "history", "", "rank %d announces %d numbers on its sets to rank %d, which expects %d at most", q, n, c.Rank(), most)
-		}
-		come[q], total = 4*int(n), total+int(n)
-	}
-	in := make([]uint32, total)
-	if err := s.exchange(mapped.Bytes(slices.Concat(messages...)), counts, mapped.Bytes(in), come); err != nil {
-		return nil, err
-	}
-	answers := make([][]uint32, len(messages))
-	for q, bytes := range come {
-		answers[q], in = in[:bytes/4], in[bytes/4:]
-	}
-	return answers, nil
-}
-
-// exchange is Ialltoallv to its end. Collective.
-func (s *Store) exchange(out []byte, outCounts []int, in []byte, inCounts []int) error {
-	r, err := s.o.Comm.Ialltoallv(out, outCounts, in, inCounts)
-	if err != nil {
-		return err
-	}
-	return r.Wait()
 }

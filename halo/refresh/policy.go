@@ -80,6 +80,15 @@ var kinds = []kind{
 		value("DECAY a weight above 0 and up to 1", func(x float64) bool { return x > 0 && x <= 1 }, 1)}},
 }
 
+// Kinds are the names of all policies.
+func Kinds() []string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.name)
+	}
+	return names
+}
+
 // Parse reads --refresh; empty text is always. Its faults have kind Usage.
 func Parse(text string) (Policy, error) {
 	name, rest, given := strings.Cut(text, ":")

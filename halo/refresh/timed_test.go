@@ -3,6 +3,7 @@ package refresh_test
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"siafu/halo"
@@ -101,11 +102,22 @@ func (m *member) timed(t *testing.T, name string, shapes []halo.Shape) *refresh.
 // of the definitions, also where a part goes on elsewhere in the middle.
 func TestTimed(t *testing.T) {
 	data := planted(t)
+	tested := map[string]bool{
+		refresh.NameAlways: true, refresh.NamePrevious: true, // TestSources
+		refresh.NameNever: true, refresh.NameAuto: true, // in package ranks
+	}
 	for name, d := range policies {
+		kind, _, _ := strings.Cut(name, ":")
+		tested[kind] = true
 		for _, rows := range []string{"none", "bf16", "s2", "bf16+zstd+ef"} {
 			t.Run(name+" "+rows, func(t *testing.T) {
 				together(t, data, rows, func(m *member) error { return m.goThroughTimed(t, name, &d) })
 			})
+		}
+	}
+	for _, kind := range refresh.Kinds() {
+		if !tested[kind] {
+			t.Errorf("no definition of policy %s is in the list of this test", kind)
 		}
 	}
 }

@@ -14,8 +14,7 @@ import (
 	"siafu/lambda/function/functiontest"
 )
 
-// The Makefile builds the function for both architectures; each is packed for its own
-// alone, and twice to the same bytes.
+// The function of either architecture is packed for its own alone, and twice to the same bytes.
 func TestPack(t *testing.T) {
 	for arch, other := range map[string]string{"amd64": "arm64", "arm64": "amd64"} {
 		path := functiontest.BuildFor(t, arch)

@@ -28,6 +28,7 @@ func job(t *testing.T, attempt int) (json.RawMessage, task.Name, []byte) {
 	t.Helper()
 	s := model.Spec{Kind: "mlp", Dims: []int{8, 3}, Seed: 1}
 	s.Choose(model.Load{}, model.Choices{Order: "apply-first", CacheInput: "off"})
+	//lint:ignore SA1026 Custom is nil in what is sent
 	text, err := json.Marshal(lambda.Network{Spec: s, Kernel: "go"})
 	if err != nil {
 		t.Fatal(err)

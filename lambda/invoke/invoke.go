@@ -57,6 +57,7 @@ type Transport struct {
 
 // New is a transport of the tasks of one network.
 func New(o Options) (*Transport, error) {
+	//lint:ignore SA1026 Custom is nil in what is sent
 	network, err := json.Marshal(o.Network)
 	if err != nil {
 		return nil, fault.New(fault.Config, "lambda", "", "a network that cannot be sent: %v", err)

@@ -195,6 +195,7 @@ func TestRefused(t *testing.T) {
 // A payload is never larger than what CheckSize expects.
 func TestPayloadSize(t *testing.T) {
 	net, _ := message(t, 1)
+	//lint:ignore SA1026 Custom is nil in what is sent
 	network, err := json.Marshal(net)
 	for n := range 10 {
 		payload, err2 := json.Marshal(lambda.Request{Network: network, Task: make([]byte, n)})

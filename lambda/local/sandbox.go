@@ -82,6 +82,7 @@ func (s *Service) start() (*sandbox, error) {
 		err := cmd.Wait()
 		close(b.ended)
 		b.closeRelay()
+		//lint:ignore ST1005 these are the service's words
 		s.bury(b, fmt.Errorf("Runtime exited with error: %w", orNone(err)))
 	})
 	return b, nil

@@ -226,7 +226,7 @@ func TestPoolIsReproducible(t *testing.T) {
 		}
 		return text
 	}
-	if trace(1) != trace(1) {
+	if first := trace(1); first != trace(1) {
 		t.Error("the same events, other orders")
 	}
 	if trace(1) == trace(2) {

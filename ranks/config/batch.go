@@ -2,57 +2,97 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
 	"siafu/graph/fault"
 	"siafu/halo/history"
+	"siafu/kernels/model"
 	"siafu/ranks/tune"
 )
 
 // What an epoch is cut into; empty is Full.
 const (
-	Full     = "full"
-	History  = "history"  // history:N
-	Variates = "variates" // variates:N,D
+	Full      = "full"
+	History   = "history"  // history:N
+	Variates  = "variates" // variates:N,D
+	Neighbour = "neighbor" // neighbor:D1,…,DL[,SIZE]
+	Cluster   = "cluster"  // cluster:N[,Q]
 )
+
+// Batching is what --batch says.
+type Batching struct {
+	Kind     string
+	Count    int   // of a rank's mini-batches: steps of an epoch, but of Neighbour
+	Samples  int   // neighbours of a vertex, of Variates
+	Fanouts  []int // the same of Neighbour, by layer from the input on
+	Size     int   // training vertices that a rank goes through in a step, of Neighbour
+	Clusters int   // that a rank's vertices are cut into, of Cluster
+	Joined   int   // in a step
+}
+
+// DefaultSize is that of Neighbour (that of DGL's examples of GraphSAGE).
+const DefaultSize = 1000
+
+// Batching reads --batch; of what is none, and of Full, it has no Kind.
+func (c *Config) Batching() Batching {
+	kind, rest, _ := strings.Cut(c.Batch, ":")
+	var n []int
+	for _, text := range strings.Split(rest, ",") {
+		x, err := strconv.Atoi(text)
+		if err != nil || x < 1 || x > math.MaxInt32 {
+			return Batching{}
+		}
+		n = append(n, x)
+	}
+	switch {
+	case kind == History && len(n) == 1:
+		return Batching{Kind: kind, Count: n[0]}
+	case kind == Variates && len(n) == 2:
+		return Batching{Kind: kind, Count: n[0], Samples: n[1]}
+	case kind == Neighbour && (len(n) == c.Layers || len(n) == c.Layers+1):
+		return Batching{Kind: kind, Count: max(c.DrawnSteps, 1), Fanouts: n[:c.Layers], Size: append(n, DefaultSize)[c.Layers]}
+	case kind == Cluster && len(n) <= 2:
+		joined := append(n, 1)[1]
+		if joined <= n[0] {
+			return Batching{Kind: kind, Count: (n[0] + joined - 1) / joined, Clusters: n[0], Joined: joined}
+		}
+	}
+	return Batching{}
+}
+
+// Draws tells whether the vertices of a step, and the edges between them, are drawn for
+// it alone: nothing of other steps is used.
+func (b Batching) Draws() bool { return b.Kind == Neighbour || b.Kind == Cluster }
 
 // Batches is how many mini-batches an epoch has on each rank, 0 where it is one pass
 // over the whole graph.
-func (c *Config) Batches() int {
-	n, _ := c.batch()
-	return n
-}
+func (c *Config) Batches() int { return c.Batching().Count }
 
-// Samples is how many neighbours a vertex samples in a mini-batch, 0 where all are
-// gathered from.
-func (c *Config) Samples() int {
-	_, d := c.batch()
-	return d
-}
-
-// batch is both, zeros of what is none.
-func (c *Config) batch() (batches, samples int) {
-	kind, rest, counted := strings.Cut(c.Batch, ":")
-	if !counted {
-		return 0, 0
-	}
-	count, each, sampled := strings.Cut(rest, ",")
-	n, err := strconv.Atoi(count)
-	switch {
-	case err != nil || n < 1:
-	case kind == History && !sampled:
-		return n, 0
-	case kind == Variates && sampled:
-		if d, err := strconv.Atoi(each); err == nil && d > 0 {
-			return n, d
-		}
-	}
-	return 0, 0
-}
+// Samples is how many neighbours a vertex samples in a mini-batch with a history, 0 where
+// all are gathered from.
+func (c *Config) Samples() int { return c.Batching().Samples }
 
 // Steps is how often so many epochs update the weights.
 func (c *Config) Steps(epochs int) int { return epochs * max(c.Batches(), 1) }
+
+// Divide settles how many steps an epoch has in which ranks go through Size training
+// vertices each, so many in all.
+func (c *Config) Divide(train int64, ranks int) error {
+	b := c.Batching()
+	if b.Kind != Neighbour {
+		return nil
+	}
+	each := int64(b.Size) * int64(max(ranks, 1))
+	steps := max((train+each-1)/each, 1)
+	c.DrawnSteps = int(min(steps, mostBatches+1))
+	if c.DrawnSteps > mostBatches || c.Steps(c.Epochs) > mostEpochs {
+		return fault.New(fault.Usage, "train", "", "--batch=%s makes %d steps an epoch of %d training vertices", c.Batch, steps, train).
+			Then("ask for larger mini-batches: steps are %d an epoch at most, and %d in all", mostBatches, mostEpochs)
+	}
+	return nil
+}
 
 // HistoryRows is how histories keep rows.
 func (c *Config) HistoryRows() history.Format {
@@ -65,31 +105,32 @@ const mostBatches = 1 << 16
 
 // checkBatch refuses what does not go together with mini-batches.
 func (c *Config) checkBatch() error {
-	n := c.Batches()
+	b := c.Batching()
 	switch {
 	case c.Batch == "" || c.Batch == Full:
 		return nil
-	case n < 1 || n > mostBatches:
-		return fault.New(fault.Usage, "train", "", "--batch=%q", c.Batch).
-			Then("it must be full, history:N, or variates:N,D with D neighbours, 1 or more; N is from 1 to %d", mostBatches)
+	case b.Count < 1 || max(b.Count, b.Clusters) > mostBatches:
+		return fault.New(fault.Usage, "train", "", "--batch=%q with --layers=%d", c.Batch, c.Layers).
+			Then("it must be full; history:N; variates:N,D with D neighbours, 1 or more; neighbor:D,D with as many numbers of neighbours as layers and, if you like, the training vertices of a mini-batch behind them; "+
+				"cluster:N or cluster:N,Q with Q of N clusters in a mini-batch; N is from 1 to %d", mostBatches)
 	case c.Steps(c.Epochs) > mostEpochs:
 		return fault.New(fault.Usage, "train", "", "--batch=%s with --epochs=%d", c.Batch, c.Epochs).Then("they must make %d updates at most", mostEpochs)
+	case b.Draws():
+		return c.checkDrawn()
 	}
-	refuse := func(flag string, value any, remedy string) error {
-		return fault.New(fault.Usage, "train", "", "--batch=%s with --%s=%v", c.Batch, flag, value).Then("%s", remedy)
-	}
+	refuse := c.refuseBatch
 	list, _ := tune.Candidates(c.Codec)
 	switch {
 	case c.Mode == "async":
 		return refuse("mode", c.Mode, "choose --mode pipe: ranks go through their batches together")
 	case !c.Exact():
 		return refuse("refresh", c.Refresh, "leave --refresh out: rows outside of a batch come from the history")
-	case c.Samples() > 0 && (c.Model != "gcn" || c.Layers < 2):
+	case b.Samples > 0 && (c.Model != "gcn" || c.Layers < 2):
 		return refuse("model", fmt.Sprintf("%s --layers=%d", c.Model, c.Layers), "choose gcn of two layers or more, or history:N")
-	case c.Samples() > 0 && (c.HistoryFormat != "float32" || c.Features == "bf16"):
+	case b.Samples > 0 && (c.HistoryFormat != "float32" || c.Features == "bf16"):
 		return refuse("history-format", fmt.Sprintf("%s --features=%s", c.HistoryFormat, c.Features), "leave both at float32, or choose history:N")
 	case c.Model == "gat" || c.Model == "mlp":
-		return refuse("model", c.Model, "choose gcn, sage or gin, which gather rows as the layer before has left them")
+		return refuse("model", c.Model, "choose gcn, sage or gin, which gather rows as the layer before has left them, or neighbor:D,D")
 	case c.InputDropout > 0:
 		return refuse("input-dropout", c.InputDropout, "leave it out: the input layer's ÂX is computed once, for all batches")
 	case c.CacheInput == "off":
@@ -102,4 +143,43 @@ func (c *Config) checkBatch() error {
 		return refuse("codec", c.Codec, "name the codec, which is that of evaluations, or leave --codec out")
 	}
 	return nil
+}
+
+func (c *Config) refuseBatch(flag string, value any, remedy string) error {
+	return fault.New(fault.Usage, "train", "", "--batch=%s with --%s=%v", c.Batch, flag, value).Then("%s", remedy)
+}
+
+// checkDrawn refuses what does not go together with mini-batches that are drawn.
+func (c *Config) checkDrawn() error {
+	refuse := c.refuseBatch
+	list, _ := tune.Candidates(c.Codec)
+	switch {
+	case c.Mode != "pipe" && c.Mode != "nopipe":
+		return refuse("mode", c.Mode, "choose --mode pipe: ranks go through their batches together")
+	case !c.Exact():
+		return refuse("refresh", c.Refresh, "leave --refresh out: a batch has the rows of its own step alone")
+	case c.LocalEpochs > 0:
+		return refuse("local-epochs", c.LocalEpochs, "leave --local-epochs out: ranks share every step")
+	case c.Model == "mlp":
+		return refuse("model", c.Model, "choose gcn, sage, gin or gat: a perceptron has no neighbours to sample")
+	case c.HistoryFormat != "float32":
+		return refuse("history-format", c.HistoryFormat, "leave --history-format out: there is no history")
+	case c.Recompute:
+		return refuse("recompute", c.Recompute, "leave --recompute out, and ask for smaller batches")
+	case c.Tensor != "cpu":
+		return refuse("tensor", c.Tensor, "leave --tensor out")
+	case list != nil:
+		return refuse("codec", c.Codec, "name the codec, which is that of evaluations, or leave --codec out")
+	}
+	return nil
+}
+
+// BatchNetwork is a network, whose orders have been chosen, as mini-batches that are drawn
+// go through it: from the features of their vertices.
+func (c *Config) BatchNetwork(net model.Spec) model.Spec {
+	net.Choose(model.Load{}, model.Choices{Order: c.Order, CacheInput: "off"})
+	if c.Batching().Kind == Neighbour && c.Order == "auto" && c.Model != "gat" {
+		net.Orders[0] = model.GatherFirst // fewer rows gather than are gathered from
+	}
+	return net
 }

@@ -49,7 +49,8 @@ type Config struct {
 
 	MeasureStaleness int `name:"measure-staleness" default:"0" group:"World" help:"Every so many epochs, measure how far the ghosts of --refresh are from those of the same epoch, how old they are, and how far the gradient is from the exact one: one more pass forward and back, which changes nothing of the run. 0: never." toml:"measure-staleness"`
 
-	Batch         string `name:"batch" default:"full" group:"Training" help:"What an update of the weights is made from: full, all vertices; history:N, one of N mini-batches of each rank's vertices, in which rows of all others come from a history of what batches have made of them (GNNAutoScale, ICML'21); variates:N,D, the same of training vertices drawn at random, with D sampled neighbours each and the history for the rest (VR-GCN, ICML'18), of gcn. Neither with gat, nor with dropout of the input." toml:"batch"`
+	Batch         string `name:"batch" default:"full" group:"Training" help:"What an update of the weights is made from: full, all vertices; history:N, one of N mini-batches of each rank's vertices, in which rows of all others come from a history of what batches have made of them (GNNAutoScale, ICML'21); variates:N,D, the same of training vertices drawn at random, with D sampled neighbours each and the history for the rest (VR-GCN, ICML'18), of gcn; neither of the two with gat, nor with dropout of the input; neighbor:D1,D2[,SIZE], SIZE (1000) training vertices of each rank with D1 sampled neighbours of a vertex in the first layer, D2 in the second and so on (GraphSAGE, NIPS'17; DGL's sampling); cluster:N[,Q], Q (1) of N clusters of each rank's vertices, and the edges between these alone (Cluster-GCN, KDD'19)." toml:"batch"`
+	DrawnSteps    int    `kong:"-" toml:"-"` // Divide
 	HistoryFormat string `name:"history-format" default:"float32" enum:"float32,bf16,int8" group:"Training" help:"How a history keeps rows, and how they travel: float32; bf16; int8, on a grid of each row's own." toml:"history-format"`
 
 	Bridges        int    `default:"0" group:"World" help:"Bridge ranks, through which graph ranks have functions invoked with --tensor lambda, behind the servers. 0: every graph rank invokes by itself." toml:"bridges"`
@@ -314,7 +315,7 @@ func (c *Config) Network(features, classes int) model.Spec {
 	}
 	input := c.InputDropout
 	switch {
-	case input < 0 && c.Batches() > 0:
+	case input < 0 && c.Batches() > 0 && !c.Batching().Draws():
 		input = 0
 	case input < 0:
 		input = c.Dropout

@@ -18,7 +18,7 @@ func (c Config) Orders(net *model.Spec, meta *graph.Meta, fits bool) string {
 		nnz = meta.FeatureNNZ
 	}
 	choices := model.Choices{Order: c.Order, CacheInput: c.cacheInput()}
-	if c.Batches() > 0 {
+	if b := c.Batching(); b.Count > 0 && !b.Draws() {
 		choices = model.Choices{Order: "gather-first", CacheInput: "on"}
 	}
 	return net.Choose(model.Load{

@@ -9,9 +9,11 @@ import (
 	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/history"
+	"siafu/halo/sample"
 	"siafu/kernels"
 	"siafu/kernels/model"
 	"siafu/kernels/task"
+	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/schedule"
@@ -31,15 +33,20 @@ import (
 // it, so that the features, labels and ÂX of a batch are views of the rank's. The order
 // is a user's choice (--vertex-order).
 type batches struct {
-	store    *history.Store
-	source   halo.Source
-	clusters *history.Batch // the source of list, nil with samples
-	variates *variates      // draws the steps, nil without samples
-	count    int            // steps of an epoch
+	store    *history.Store // nil without a history
+	source   counted
+	clusters *history.Batch // the source of list, nil where steps are drawn
 	list     []*lockstep
-	training [][]int64 // training vertices of each batch, by rank and batch
-	orders   [][]int   // of the epoch under way, by rank
-	of       []int     // the batch that each rank is in
+	// draw makes the lockstep of a step from pieces of the rank, nil with list.
+	// Collective over the graph ranks.
+	draw     func(epoch, step int, pieces []int) (*lockstep, error)
+	joined   *sample.Clusters // nil but where clusters are
+	pieces   int              // of a rank, which are dealt into steps anew in each epoch
+	each     int              // pieces of a step
+	count    int              // steps of an epoch
+	training [][]int64        // training vertices of each piece, by rank and piece
+	orders   [][]int          // of the epoch under way, by rank
+	of       []int            // the first piece of the step that each rank is in
 	seed     uint64
 	under    *lockstep // this rank's
 }
@@ -47,17 +54,22 @@ type batches struct {
 // newBatches makes the mini-batches of a trainer, nil where there are none. Collective
 // over the graph ranks.
 func (e *Engine) newBatches(t *trainer) (*batches, error) {
-	count := e.Config.Batches()
-	if count == 0 {
+	kind := e.Config.Batching()
+	if kind.Count == 0 {
 		return nil, nil
 	}
-	b := &batches{count: count, store: e.history(e.Arena), seed: e.Config.Seed, of: make([]int, e.Peers.Size()), orders: make([][]int, e.Peers.Size())}
+	b := &batches{
+		count: kind.Count, pieces: max(kind.Count, kind.Clusters), each: max(kind.Joined, 1),
+		seed: e.Config.Seed, of: make([]int, e.Peers.Size()), orders: make([][]int, e.Peers.Size()),
+	}
 	update := func(layer int) error {
 		return t.source.Push(b.under.pass.Epoch, layer, t.gradient(b.under.intervals, layer, t.grad))
 	}
-	prepare := e.newClusters
-	if e.Config.Samples() > 0 {
-		prepare = e.newVariates
+	prepare := map[string]func(*trainer, *batches, func(int) error) error{
+		config.History: e.newClusters, config.Variates: e.newVariates, config.Neighbour: e.newNeighbours, config.Cluster: e.newJoined,
+	}[kind.Kind]
+	if !kind.Draws() {
+		b.store = e.history(e.Arena)
 	}
 	if err := prepare(t, b, update); err != nil {
 		return nil, err
@@ -74,6 +86,10 @@ func (e *Engine) newBatches(t *trainer) (*batches, error) {
 // tell notes what a user may want to know: how many vertices lie outside of
 // batches, each counted once for each batch that gathers from it. Collective over the graph ranks.
 func (b *batches) tell(e *Engine) error {
+	if b.store == nil {
+		e.Reporter.Note(fmt.Sprintf("mini_batches steps=%d batch=%s\n", b.count, e.Config.Batch))
+		return nil
+	}
 	sums := []int64{b.store.Bytes(), 0}
 	if b.clusters != nil {
 		sums[1] = int64(b.clusters.Outside())
@@ -120,7 +136,7 @@ func (e *Engine) newClusters(t *trainer, b *batches, update func(layer int) erro
 func (b *batches) takeUp(e *Engine) error {
 	rows, err := world.BcastBlob(e.Peers, e.Rows, 0)
 	e.Rows = nil
-	if err != nil || len(rows) == 0 {
+	if err != nil || len(rows) == 0 || b.store == nil {
 		return err
 	}
 	return b.store.Unpack(rows)
@@ -129,7 +145,7 @@ func (b *batches) takeUp(e *Engine) error {
 // rows are the history of all ranks, on rank 0; nil where there is none. Collective over
 // the graph ranks.
 func (t *trainer) rows() ([]byte, error) {
-	if t.batches == nil {
+	if t.batches == nil || t.batches.store == nil {
 		return nil, nil
 	}
 	blocks, err := world.Gather(t.comm, 0, t.batches.store.Pack())
@@ -185,50 +201,66 @@ func (e *Engine) batchIntervals(t *trainer, store *model.Store, c history.Cut, l
 	return list
 }
 
-// countTraining lets all ranks know how many training vertices each batch has.
+// countTraining lets all ranks know how many training vertices each piece has.
 // Collective over the graph ranks.
 func (b *batches) countTraining(e *Engine) error {
-	count := b.count
-	all := make([]int64, e.Peers.Size()*count)
-	bounds := evenly(e.Shard.NumOwn(), count)
-	for k := range count {
-		if b.variates != nil {
-			n := len(b.variates.targets)
-			all[e.Peers.Rank()*count+k] = int64((k+1)*n/count - k*n/count)
-			continue
+	all := make([]int64, e.Peers.Size()*b.pieces)
+	mine := all[e.Peers.Rank()*b.pieces:][:b.pieces]
+	switch e.Config.Batching().Kind {
+	case config.History:
+		bounds := evenly(e.Shard.NumOwn(), b.pieces)
+		for k := range mine {
+			mine[k] = e.trainedOf(bounds[k], bounds[k+1])
 		}
-		for _, split := range e.Shard.Split[bounds[k]:bounds[k+1]] {
-			if int(split) == splits[0] {
-				all[e.Peers.Rank()*count+k]++
-			}
+	case config.Cluster:
+		b.countClusters(e, mine)
+	default: // dealt
+		n := len(e.trained())
+		for k := range mine {
+			mine[k] = int64((k+1)*n/b.pieces - k*n/b.pieces)
 		}
 	}
 	if err := world.SumInt64s(e.Peers, all); err != nil {
 		return err
 	}
 	for q := range b.of {
-		b.training = append(b.training, all[q*count:(q+1)*count])
+		b.training = append(b.training, all[q*b.pieces:(q+1)*b.pieces])
 	}
 	return nil
 }
 
-// shuffle draws the order in which each rank goes through its batches in an epoch.
+// trainedOf is how many of the own vertices lo..hi-1 are training vertices.
+func (e *Engine) trainedOf(lo, hi int) (n int64) {
+	for _, split := range e.Shard.Split[lo:hi] {
+		if int(split) == splits[0] {
+			n++
+		}
+	}
+	return n
+}
+
+// shuffle draws the order in which each rank goes through its pieces in an epoch.
 func (b *batches) shuffle(epoch int) {
 	for q := range b.orders {
-		b.orders[q] = rand.New(rand.NewPCG(b.seed, uint64(epoch)<<32|uint64(q))).Perm(b.count)
+		b.orders[q] = rand.New(rand.NewPCG(b.seed, uint64(epoch)<<32|uint64(q))).Perm(b.pieces)
 	}
 }
 
-// enter goes to the k-th step of the epoch. Its loss is the mean over the training
-// vertices of all ranks' batches.
-func (b *batches) enter(epoch, k, rank int) {
-	total := int64(0)
+// enter goes to the k-th step of the epoch, which is a step of the run. Its loss is the
+// mean over the training vertices of all ranks' batches. Collective over the graph ranks.
+func (b *batches) enter(epoch, k, step, rank int) error {
+	total, lo, hi := int64(0), k*b.each, min((k+1)*b.each, b.pieces)
 	for q, order := range b.orders {
-		b.of[q] = order[k]
-		total += b.training[q][order[k]]
+		b.of[q] = order[lo]
+		for _, piece := range order[lo:hi] {
+			total += b.training[q][piece]
+		}
 	}
-	if b.variates != nil {
-		b.under = b.variates.step(epoch, b.of[rank])
+	if b.draw != nil {
+		var err error
+		if b.under, err = b.draw(epoch, step, b.orders[rank][lo:hi]); err != nil {
+			return err
+		}
 	} else {
 		b.under = b.list[b.of[rank]]
 		b.clusters.Begin(epoch, b.of)
@@ -236,6 +268,7 @@ func (b *batches) enter(epoch, k, rank int) {
 	for _, i := range b.under.intervals {
 		i.loss.Scale = float32(1 / float64(max(total, 1)))
 	}
+	return nil
 }
 
 // goThrough trains an epoch, whose first weights have come, in mini-batches. The
@@ -251,7 +284,10 @@ func (t *trainer) goThrough(line *runfolder.Epoch) error {
 				return err
 			}
 		}
-		b.enter(line.Epoch, k, t.comm.Rank())
+		err := t.timed(schedule.Receive, line.Epoch, func() error { return b.enter(line.Epoch, k, first+k, t.comm.Rank()) })
+		if err != nil {
+			return err
+		}
 		if err := t.source.Begin(); err != nil {
 			return err
 		}
@@ -259,7 +295,7 @@ func (t *trainer) goThrough(line *runfolder.Epoch) error {
 			return err
 		}
 		found[trainLoss] += t.find(b.under.intervals)[trainLoss]
-		err := t.timed(schedule.Update, line.Epoch, func() error { return t.source.Flush(first+k, t.grad) })
+		err = t.timed(schedule.Update, line.Epoch, func() error { return t.source.Flush(first+k, t.grad) })
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 // §4), with what goes from one task to the next.
 type interval struct {
 	index, lo, hi int // own vertices [lo, hi)
+	outer         int // of how many of the last layers nothing is needed but, of the first of them, what its vertices emit
 
 	frame *model.Frame  // these vertices' rows of all values
 	ops   kernels.Ops   // of its tasks; borrows the workspace of the worker that runs one
@@ -26,11 +27,8 @@ type interval struct {
 	*pace // in bounded asynchrony
 }
 
-// part is the interval's rows of a matrix of all own vertices, and rowsOf the same
-// of one of the host's.
+// part is the interval's rows of a matrix of all own vertices.
 func (i *interval) part(x kernels.Mat) kernels.Mat { return x.Part(i.lo, i.hi) }
-
-func (i *interval) rowsOf(x []float32, width int) []float32 { return x[i.lo*width : i.hi*width] }
 
 // layerGrad is the gradient of a layer's weights, for reading until the next call.
 func (i *interval) layerGrad(layer int) []float32 {
@@ -39,7 +37,32 @@ func (i *interval) layerGrad(layer int) []float32 {
 
 // at is the interval as graph work sees it in layer l.
 func (i *interval) at(l int) graphwork.Interval {
-	return graphwork.Interval{Lo: i.lo, Hi: i.hi, Ops: i.ops, Layer: l, Frame: i.frame, Mask: &i.mask}
+	return graphwork.Interval{Lo: i.lo, Hi: i.hi, Ops: i.ops, Layer: l, Frame: i.frame, Mask: &i.mask, Sources: !i.needs(schedule.Apply, l)}
+}
+
+// needs tells whether anybody needs what a stage of layer l makes of the interval.
+func (i *interval) needs(s schedule.Stage, l int) bool {
+	if i.outer == 0 {
+		return true
+	}
+	switch s {
+	case schedule.Emit, schedule.GatherBackward, schedule.EmitBackward:
+		l--
+	}
+	return l < i.frame.Network.Spec.Layers()-i.outer
+}
+
+// leaveOut stands for a stage that nobody needs: what follows backward finds no gradient
+// of the layer's output. Gradients of weights that no other stage writes are zeros ever
+// since they were made.
+func (i *interval) leaveOut(s schedule.Stage, l int) {
+	at := model.Do{Layer: l, Stage: model.ApplyBackward}
+	if s != schedule.ApplyBackward || !i.needs(schedule.EmitBackward, l) {
+		return
+	}
+	if grad := i.frame.At(at, model.OutputGrad); !grad.IsNil() {
+		i.ops.Clear(grad)
+	}
 }
 
 // tensorStages are the stages that tensor tasks are of.

@@ -189,6 +189,10 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 func (s *lockstep) single(worker int, t schedule.Task) (bool, error) {
 	i := s.intervals[t.Interval]
 	i.ops.Borrow(s.workers.teams[worker])
+	if !i.needs(t.Stage, t.Layer) {
+		i.leaveOut(t.Stage, t.Layer)
+		return true, nil
+	}
 	switch t.Stage {
 	case schedule.GatherOwn:
 		s.graph.GatherOwn(s.graph.Layer(t.Layer), i.at(t.Layer), s.pass)

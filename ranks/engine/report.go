@@ -43,10 +43,13 @@ func (t *trainer) report(line runfolder.Epoch) error {
 	return t.reporter.Epoch(line, spent)
 }
 
+// counted is who counts what it has sent to other ranks.
+type counted interface{ TakeStats() halo.Stats }
+
 // sourcesOfGhosts are those of an epoch; evaluations have taken their counts back.
-func (t *trainer) sourcesOfGhosts() (list []halo.Source) {
+func (t *trainer) sourcesOfGhosts() (list []counted) {
 	if t.batches != nil {
-		return []halo.Source{t.batches.source}
+		return []counted{t.batches.source}
 	}
 	for _, r := range []*route{t.training, t.exact} {
 		if r.ghosts != nil {

@@ -2,13 +2,16 @@ package engine
 
 import (
 	"math"
+	"slices"
 
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/halo"
 	"siafu/halo/history"
+	"siafu/halo/sample"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
 )
 
@@ -17,11 +20,16 @@ import (
 // batch depends on the edges, and is foretold as if each led anywhere: clusters have
 // fewer.
 func (e *Engine) sketchBatches(store *model.Store, c shard.Counts, a *mapped.Arena) {
-	e.history(a)
-	if e.Config.Samples() > 0 {
+	switch kind := e.Config.Batching(); {
+	case kind.Draws():
+		e.sketchDrawn(c, a)
+		return
+	case kind.Kind == config.Variates:
+		e.history(a)
 		e.sketchVariates(c, a)
 		return
 	}
+	e.history(a)
 	b, net, count := e.batchStore(store.Vertices()), e.network(), int64(e.Config.Batches())
 	one := outsideShare(c, count)
 	part := shard.Sketch(shard.Shard{Parts: 1, Directed: e.Shard.Directed, FeatureDim: e.Shard.FeatureDim}, one, true, mapped.NewSketch())
@@ -56,15 +64,8 @@ func outsideShare(c shard.Counts, count int64) shard.Counts {
 // without the samples, which are made anew in each.
 func (e *Engine) sketchVariates(c shard.Counts, a *mapped.Arena) {
 	rows, inner := e.mostInField(int(c.Train))
-	net, ops, values := e.network(), e.workers.teams[0], a.For(Activations)
-	kernels.NewMat(ops, values, rows, e.Network.Dims[0])
-	in := model.Vertices{
-		Features: model.Features{Rows: rows, Dim: e.Network.Dims[0]}, IDs: kernels.HostVector(mapped.Make[uint32](values, rows)),
-		LocalIDs: kernels.HostVector(mapped.Make[uint32](mapped.NewSketch(), rows)),
-	}
-	mapped.Make[int32](values, rows)
-	mapped.Make[uint8](values, rows)
-	model.NewStore(net, in, kept(e.Config), ops, values)
+	net := e.network()
+	e.sketchTurns(net, []int{rows}, a)
 	e.Network.Coefficients(e.Shard.InDegree, e.Shard.OutDegree, e.Shard.NumOwn(), a.For(graphwork.Coefficients))
 	width, ghosts := widest(net), e.Shard.NumGhosts()
 	rest := a.For(halo.Ghosts)
@@ -74,6 +75,39 @@ func (e *Engine) sketchVariates(c shard.Counts, a *mapped.Arena) {
 	mapped.Make[uint32](a.For(history.Lists), int(c.SendRows))
 	mapped.Make[byte](a.For(history.Lists), (int(c.SendRows)+ghosts)*(4*width+4))
 }
+
+// sketchTurns makes what newTurns does, without what intervals have by themselves.
+func (e *Engine) sketchTurns(net *model.Network, most []int, a *mapped.Arena) *model.Store {
+	r := e.turnsOf(net, most, a)
+	return model.NewStore(net, r.vertices(r.packed.Rows), kept(e.Config), e.workers.teams[0], a.For(Activations))
+}
+
+// sketchDrawn makes what steps need that are drawn, as if no two samples of a step were
+// the same vertex, and every vertex had as many neighbours as it may sample.
+func (e *Engine) sketchDrawn(c shard.Counts, a *mapped.Arena) {
+	b, most, net := e.Config.Batching(), Drawn(e.Config, e.Shard.Vertices, c), e.batchNetwork()
+	store := e.sketchTurns(net, most, a)
+	blocks, rows := make([]graphwork.Block, len(net.Layers)), most[0]
+	block := func(n, edges int) graphwork.Block {
+		counts := shard.Counts{Vertices: int64(n), Edges: int64(edges)}
+		return graphwork.Block{Shard: shard.Sketch(shard.Shard{Parts: 1, Directed: true}, counts, false, mapped.NewSketch())}
+	}
+	if b.Kind == config.Cluster {
+		sample.SketchClusters(e.Shard, a)
+		blocks = slices.Repeat([]graphwork.Block{block(rows, int(float64(rows)*mean(c)))}, len(blocks))
+	} else {
+		sample.Sketch(e.sampling(), a)
+		for k := range blocks {
+			l, inner := len(blocks)-1-k, rows
+			rows += most[k+1]
+			blocks[l] = block(rows, int(float64(inner)*min(mean(c), float64(b.Fanouts[l]))))
+		}
+	}
+	graphwork.NewBlocks(store, blocks, graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}, e.workers.teams[0], a.For(BatchEdges))
+}
+
+// mean is the neighbours of a vertex and itself.
+func mean(c shard.Counts) float64 { return 1 + float64(c.Edges)/float64(max(c.Vertices, 1)) }
 
 // widest is the width of the widest rows that a network gathers.
 func widest(n *model.Network) (width int) {

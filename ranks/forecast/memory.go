@@ -179,7 +179,9 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	}
 	n, w := p.Vertices, size.RoundUp(floats(int64(f.Net.NumWeights())), 64)
 	async, began, count := c.Mode == "async", f.Config.Asynchronous(), c.IntervalsOf(f.Net, int(n))
-	if batches := c.Batches(); batches > 0 && !f.Predicts {
+	if c.Batching().Draws() && !f.Predicts {
+		f.drawn(m, p, c)
+	} else if batches := c.Batches(); batches > 0 && !f.Predicts {
 		each, rows := f.batch, int(n)/batches
 		if d := c.Samples(); d > 0 {
 			rows = min(int(n), size.Product(int(p.Train)/batches+1, 1+d))
@@ -211,6 +213,26 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	return *m
 }
 
+// drawn appends what steps that are drawn take beside their values: intervals, and on the
+// heap rows with what is known of them, and edges as they are drawn and as they are
+// gathered along.
+func (f *Forecast) drawn(m *Memory, p partition.RankReport, c config.Config) {
+	b, rows, edges, count := c.Batching(), int64(0), int64(0), 0
+	for k, n := range engine.Drawn(c, f.Vertices, p) {
+		rows, count = rows+int64(n), count+c.IntervalsOf(f.Net, n)
+		if l := len(b.Fanouts) - 1 - k; l >= 0 {
+			edges = size.Sum(edges, size.Product(rows, int64(min(b.Fanouts[l], int(1+p.Edges/max(p.Vertices, 1))))))
+		}
+	}
+	if b.Kind == config.Cluster {
+		edges = size.Product(rows, 1+p.Edges/max(p.Vertices, 1)) / int64(b.Clusters) * int64(b.Joined)
+		m.add("cutting clusters", Scratch, size.Product(24, p.Edges-p.Cut), size.Product(64, p.Vertices)) // edges, those of smaller graphs, and gains
+	}
+	m.add("samples of a step", Heap, size.Product(rows, 64), size.Product(edges, 16))
+	m.add(intervalsOfBatches, Array, size.Product(int64(count), f.batch.Fixed))
+	m.add(intervals, Heap, size.Product(int64(count), intervalBytes))
+}
+
 // sketch appends the files that a rank maps and the arrays that its engine makes,
 // which are made on arenas that only count. It fails where they cannot be counted.
 func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.Config, stand model.Memory) (err error) {
@@ -220,7 +242,7 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 		return errors.New("forecast: no number holds the size of an array")
 	}
 	files, kept, scratch := mapped.NewSketch(), mapped.NewSketch(), mapped.NewSketch()
-	head := shard.Shard{Parts: f.Graph, Rank: rank, Directed: f.Directed, FeatureDim: f.Net.Dims[0]}
+	head := shard.Shard{Parts: f.Graph, Rank: rank, Vertices: f.Vertices, Directed: f.Directed, FeatureDim: f.Net.Dims[0]}
 	ops, far := f.ops, cuda.NewSketch()
 	lanes, err := cuda.Lanes(far, cuda.Own, tensor.Lanes)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 type Run struct {
 	Config   config.Config
 	Net      model.Spec // whose orders have been chosen
+	Vertices int64      // of the dataset
 	Directed bool       // the dataset keeps out-edges of its own
 	Sparse   bool       // its features are sparse
 	Slots    int        // of the optimiser, floats a weight
@@ -33,7 +34,10 @@ type Forecast struct {
 // memory for nothing that is in proportion to them.
 func New(r Run) *Forecast {
 	f := &Forecast{Run: r, foot: r.Net.Footprint(r.Sparse, engine.Memory(r.Config)), ops: kernels.NewTeam(1)}
-	if r.Config.Batches() > 0 {
+	switch b := r.Config.Batching(); {
+	case b.Draws():
+		f.batch = r.Config.BatchNetwork(r.Net).Footprint(false, model.InStep)
+	case b.Count > 0:
 		f.batch = r.Net.Footprint(r.Sparse, model.InStep)
 	}
 	return f
@@ -46,9 +50,10 @@ type Exchange struct {
 }
 
 // Exchanges are those of an epoch's training, in their order. Where ÂX is kept
-// that of the first layer has been made once and for all.
+// that of the first layer has been made once and for all. What mini-batches fetch that are
+// drawn depends on the draws, and is not there.
 func (f *Forecast) Exchanges() []Exchange {
-	if f.Config.Alone() {
+	if f.Config.Alone() || f.Config.Batching().Draws() {
 		return nil
 	}
 	return f.exchanges(f.Config.Batches() == 0 && f.Config.Returns())

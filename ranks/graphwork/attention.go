@@ -63,7 +63,7 @@ func (i Interval) backward(v model.Value) kernels.Mat {
 
 // attendOwn is GatherOwn with attention.
 func (w *Work) attendOwn(l *Layer, i Interval, p model.Pass) {
-	edges := w.ownEdges(i)
+	edges := l.ownEdges(i)
 	edges.SelfLoops = true
 	i.Ops.AttentionGather(w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats), edges, l.own(l.Rows), i.forward(model.Scores), false)
 }
@@ -71,7 +71,7 @@ func (w *Work) attendOwn(l *Layer, i Interval, p model.Pass) {
 // attendGhosts is GatherGhosts with attention.
 func (w *Work) attendGhosts(l *Layer, i Interval, p model.Pass) {
 	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
-	i.Ops.AttentionGather(at, dst, stats, w.ghostEdges(i), l.theirs(), i.forward(model.Scores), true)
+	i.Ops.AttentionGather(at, dst, stats, l.ghostEdges(i), l.theirs(), i.forward(model.Scores), true)
 	i.Ops.AttentionFinish(at, dst, i.rows(l.lse), stats)
 }
 
@@ -86,7 +86,7 @@ func (w *Work) publishBackward(l *Layer, i Interval, grads kernels.Mat) {
 
 // own and theirs are the rows of own vertices and of ghosts, with their scores.
 func (l *Layer) own(rows kernels.Mat) kernels.Emitted {
-	return kernels.Emitted{X: rows, Scores: l.scores}
+	return kernels.Emitted{X: rows.Part(0, l.scores.Rows), Scores: l.scores}
 }
 func (l *Layer) theirs() kernels.Emitted {
 	return kernels.Emitted{X: l.Ghosts, Scores: l.ghostScores}
@@ -99,20 +99,24 @@ func (l *Layer) known() kernels.Attended {
 
 // attendGhostGrads is GhostGrads with attention.
 func (w *Work) attendGhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat, edges kernels.Edges) {
-	n := w.shard.NumOwn()
+	n := l.along.shard.NumOwn()
 	o.AttentionGradSrc(l.whole, dst, edges, n+first, n, l.Ghosts.Part(first, first+dst.Rows), l.known())
 }
 
 // attendBackward is GatherBackward with attention; it makes the gradient of the
 // layer's scores too.
 func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Mat, edges kernels.Edges) {
-	at, own, scores := w.attention(l, i, p), w.ownEdges(i), i.backward(model.ScoresGrad)
-	edges.SelfLoops, own.SelfLoops = true, true
-	i.Ops.AttentionGradSrc(at, dst, edges, i.Lo, w.shard.NumOwn(), i.rows(l.Again), l.known())
+	at, own, scores := w.attention(l, i, p), l.ownEdges(i), i.backward(model.ScoresGrad)
+	edges.SelfLoops, own.SelfLoops = !i.Sources, true
+	i.Ops.AttentionGradSrc(at, dst, edges, i.Lo, l.along.shard.NumOwn(), i.rows(l.Again), l.known())
+	if i.Sources { // they have attended to nobody
+		i.Ops.Clear(scores)
+		return
+	}
 	mine := kernels.Attended{
 		R: i.rows(l.back.r), LSE: i.rows(l.back.lse),
 		Grad: i.rows(l.Grads), Dots: i.rows(l.back.dots),
 	}
 	i.Ops.AttentionGradDst(at, scores, own, l.own(l.Again), mine, false)
-	i.Ops.AttentionGradDst(at, scores, w.ghostEdges(i), l.theirs(), mine, true)
+	i.Ops.AttentionGradDst(at, scores, l.ghostEdges(i), l.theirs(), mine, true)
 }

@@ -17,6 +17,7 @@ type Layer struct {
 
 	gathered kernels.Mat // [own x GradWidth]
 	backward kernels.Mat // gradients of emitted rows [own x Width]
+	along    *mesh
 	edges    *transposed
 	needed   bool // gradients of emitted rows are
 	attention
@@ -32,6 +33,9 @@ type Interval struct {
 	Layer  int
 	Frame  *model.Frame
 	Mask   *kernels.Dropout // room for the dropout of attention
+	// Sources tells that nothing was gathered for its vertices, from which others have
+	// gathered: GatherBackward alone may be called.
+	Sources bool
 }
 
 // Returns tells whether gradients can go back along the layer's edges.
@@ -50,7 +54,7 @@ func (w *Work) room(purpose string, rows, cols int) kernels.Mat {
 
 func (w *Work) newLayer(at int, o Options) *Layer {
 	g := w.store.Network.Gathering(at)
-	l := &Layer{Width: g.Width, GradWidth: g.Gathered(), needed: g.Backward}
+	l := &Layer{Width: g.Width, GradWidth: g.Gathered(), needed: g.Backward, along: w.mesh}
 	if layer, ok := w.store.Network.Layers[at].(model.Attended); ok {
 		w.attend(l, layer, o)
 	}
@@ -76,14 +80,14 @@ func (w *Work) Publish(l *Layer, i Interval, rows kernels.Mat) {
 	case l.heads > 0:
 		i.Ops.PackScores(l.shape, l.scores, i.Lo, rows)
 	case !l.halves.rows.IsNil():
-		i.Ops.Narrow(i.rows(l.halves.rows), rows, i.scale(w.col))
+		i.Ops.Narrow(i.rows(l.halves.rows), rows, i.scale(l.along.col))
 	}
 }
 
 // Sums sets dst [n x Width] to the sums of own rows from first on, for other ranks.
 func (w *Work) Sums(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
-	m := w.sums.edges(first, first+dst.Rows)
-	m.ColScale = w.col
+	m := l.along.sums.edges(first, first+dst.Rows)
+	m.ColScale = l.along.col
 	spmm(o, dst, m, l.Rows, l.halves.rows, false)
 }
 
@@ -95,7 +99,7 @@ func (w *Work) TakeGhosts(o kernels.Ops, l *Layer, rows kernels.Mat) {
 	} else {
 		o.Copy(l.Ghosts, rows) // the way back needs them again
 	}
-	w.PublishGhosts(o, l, 0, w.Plan.Ghosts)
+	w.PublishGhosts(o, l, 0, l.along.Plan.Ghosts)
 }
 
 // PublishGhosts prepares the rows in l.Ghosts of count ghosts for gathering.
@@ -105,7 +109,7 @@ func (w *Work) PublishGhosts(o kernels.Ops, l *Layer, first, count int) {
 	case l.heads > 0:
 		o.PackScores(l.shape, l.ghostScores, first, rows)
 	case !l.halves.ghosts.IsNil():
-		o.Narrow(l.halves.ghosts.Part(first, first+count), rows, w.col.From(w.shard.NumOwn()+first))
+		o.Narrow(l.halves.ghosts.Part(first, first+count), rows, l.along.col.From(l.along.shard.NumOwn()+first))
 	}
 }
 
@@ -116,7 +120,7 @@ func (w *Work) PublishGrads(l *Layer, i Interval, grads kernels.Mat) {
 	case l.heads > 0:
 		w.publishBackward(l, i, grads)
 	case !l.halves.grads.IsNil():
-		i.Ops.Narrow(i.rows(l.halves.grads), grads, i.scale(w.row))
+		i.Ops.Narrow(i.rows(l.halves.grads), grads, i.scale(l.along.row))
 	}
 }
 
@@ -127,8 +131,8 @@ func (w *Work) GatherOwn(l *Layer, i Interval, p model.Pass) {
 		w.attendOwn(l, i, p)
 		return
 	}
-	m := w.ownEdges(i)
-	m.RowScale, m.ColScale, m.SelfLoops = i.scale(w.row), w.col, w.coef.SelfLoops
+	m := l.ownEdges(i)
+	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.along.row), l.along.col, l.along.coef.SelfLoops
 	spmm(i.Ops, i.rows(l.gathered), m, l.Rows, l.halves.rows, false)
 }
 
@@ -137,9 +141,9 @@ func (w *Work) GatherGhosts(l *Layer, i Interval, p model.Pass) {
 	switch {
 	case l.heads > 0:
 		w.attendGhosts(l, i, p)
-	case w.Plan.Ghosts > 0:
-		m := w.ghostEdges(i)
-		m.RowScale, m.ColScale = i.scale(w.row), w.col
+	case l.along.Plan.Ghosts > 0:
+		m := l.ghostEdges(i)
+		m.RowScale, m.ColScale = i.scale(l.along.row), l.along.col
 		spmm(i.Ops, i.rows(l.gathered), m, l.Ghosts, l.halves.ghosts, true)
 	}
 }
@@ -152,7 +156,7 @@ func (w *Work) GhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
 		w.attendGhostGrads(o, l, first, dst, m)
 		return
 	}
-	m.RowScale, m.ColScale = w.col.From(w.shard.NumOwn()+first), w.row
+	m.RowScale, m.ColScale = l.along.col.From(l.along.shard.NumOwn()+first), l.along.row
 	spmm(o, dst, m, l.Grads, l.halves.grads, false)
 }
 
@@ -164,7 +168,7 @@ func (w *Work) GatherBackward(l *Layer, i Interval, p model.Pass) {
 		w.attendBackward(l, i, p, dst, m)
 		return
 	}
-	m.RowScale, m.ColScale, m.SelfLoops = i.scale(w.col), w.row, w.coef.SelfLoops
+	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.along.col), l.along.row, l.along.coef.SelfLoops && !i.Sources
 	spmm(i.Ops, dst, m, l.Grads, l.halves.grads, false)
 }
 
@@ -174,8 +178,8 @@ func (w *Work) Backward(l *Layer) kernels.Mat { return l.backward }
 // AddSums adds to the interval's rows of Backward what the gradients of all sums
 // [sums x Width] give the rows that they are made of.
 func (w *Work) AddSums(l *Layer, i Interval, sums kernels.Mat) {
-	m := w.sumsOf.edges(i.Lo, i.Hi)
-	m.RowScale = i.scale(w.col)
+	m := l.along.sumsOf.edges(i.Lo, i.Hi)
+	m.RowScale = i.scale(l.along.col)
 	i.Ops.SpMM(i.rows(l.backward), m, sums, true)
 }
 
@@ -189,10 +193,10 @@ func spmm(o kernels.Ops, dst kernels.Mat, m kernels.Edges, rows, half kernels.Ma
 }
 
 // ownEdges are the interval's in-edges from own vertices.
-func (w *Work) ownEdges(i Interval) kernels.Edges { return i.edges(w.own) }
+func (l *Layer) ownEdges(i Interval) kernels.Edges { return i.edges(l.along.own) }
 
 // ghostEdges are those from ghosts.
-func (w *Work) ghostEdges(i Interval) kernels.Edges { return i.edges(w.ghost) }
+func (l *Layer) ghostEdges(i Interval) kernels.Edges { return i.edges(l.along.ghost) }
 
 // edges are those of the interval's vertices.
 func (i Interval) edges(e kernels.Edges) kernels.Edges {

@@ -14,7 +14,6 @@ type placed struct {
 	own, ghost   kernels.Edges           // into own vertices, from own ones and from ghosts
 	sums, sumsOf csr                     // of what is summed for other ranks, and its transpose
 	row, col     kernels.Vector[float32] // coefficients; none are ones
-	known        map[array]any
 }
 
 // array names an array of the host.
@@ -43,13 +42,12 @@ type transposed struct {
 	ghost csr
 }
 
-// place puts everything there that all layers read.
-func (w *Work) place() {
-	w.known = map[array]any{}
-	w.own, w.ghost = w.placeEdges(w.shard.OwnEdges()), w.placeEdges(w.halo.In)
-	w.sums = csr{place(w, w.halo.Sums.Offsets), place(w, w.halo.Sums.Cols)}
-	w.sumsOf = csr{place(w, w.halo.SumsOf.Offsets), place(w, w.halo.SumsOf.Cols)}
-	w.row, w.col = place(w, w.coef.Row), place(w, w.coef.Col)
+// place puts everything there that layers read of a mesh.
+func (w *Work) place(m *mesh) {
+	m.own, m.ghost = w.placeEdges(m.shard.OwnEdges()), w.placeEdges(m.halo.In)
+	m.sums = csr{place(w, m.halo.Sums.Offsets), place(w, m.halo.Sums.Cols)}
+	m.sumsOf = csr{place(w, m.halo.SumsOf.Offsets), place(w, m.halo.SumsOf.Cols)}
+	m.row, m.col = place(w, m.coef.Row), place(w, m.coef.Col)
 }
 
 func (w *Work) placeEdges(e shard.Edges) kernels.Edges {

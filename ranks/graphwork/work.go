@@ -11,19 +11,26 @@ import (
 	"siafu/kernels/model"
 )
 
-// Work is a shard prepared for gathering.
+// Work is a shard prepared for gathering, or one for each layer (NewBlocks).
 type Work struct {
+	*mesh // of all layers; with blocks, of the last one
+
+	store  *model.Store
+	half   bool        // rows are rounded to bfloat16 where they are gathered
+	ops    kernels.Ops // of whoever makes rooms
+	arena  *mapped.Arena
+	known  map[array]any // that has been placed
+	layers []*Layer      // nil for one that does not gather
+}
+
+// mesh is a shard with what gathers along its edges read of it.
+type mesh struct {
 	Plan *halo.Plan
 
-	store *model.Store
 	shard *shard.Shard
 	halo  *halo.Reduction
 	coef  model.Coefficients // of own vertices and the ghosts of Plan
-	half  bool               // rows are rounded to bfloat16 where they are gathered
-	ops   kernels.Ops        // of whoever makes rooms
-	arena *mapped.Arena
 	placed
-	layers []*Layer // nil for one that does not gather
 }
 
 // Purposes of arrays.
@@ -60,7 +67,56 @@ type Options struct {
 // New prepares the layers of a network whose values lie in a store. All memory
 // lives as long as a.
 func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapped.Arena) *Work {
-	net := store.Network
+	w := newWork(store, o, ops, a)
+	w.mesh = w.newMesh(s, o)
+	for l := range w.layers {
+		if store.Network.Gathers(l) {
+			w.layers[l] = w.newLayer(l, o)
+		}
+	}
+	if !o.Forward {
+		w.prepareBackward(o.OneWay)
+	}
+	return w
+}
+
+// Block is what a layer of a mini-batch gathers along: edges between rows of the batch,
+// by Options.Factor heavier than they are.
+type Block struct {
+	Shard  *shard.Shard
+	Factor []float32
+}
+
+// NewBlocks is New of a mini-batch whose layers gather along edges of their own, from the
+// first rows of the store and for the first of those: one block a layer, which may be
+// that of the layer before. There are no ghosts.
+func NewBlocks(store *model.Store, blocks []Block, o Options, ops kernels.Ops, a *mapped.Arena) *Work {
+	w := newWork(store, o, ops, a)
+	var back *transposed
+	for l, b := range blocks {
+		if w.mesh == nil || w.mesh.shard != b.Shard {
+			o.Factor = b.Factor
+			w.mesh, back = w.newMesh(b.Shard, o), nil
+		}
+		if !store.Network.Gathers(l) {
+			continue
+		}
+		w.layers[l] = w.newLayer(l, o)
+		if w.layers[l].needed && back == nil {
+			back = w.placeTransposed(b.Shard.Transpose(a.For(Reversed), shard.Edges{}))
+		}
+		w.layers[l].edges = back
+	}
+	return w
+}
+
+func newWork(store *model.Store, o Options, ops kernels.Ops, a *mapped.Arena) *Work {
+	return &Work{store: store, half: o.Half, ops: ops, arena: a, known: map[array]any{}, layers: make([]*Layer, len(store.Network.Layers))}
+}
+
+// newMesh prepares a shard.
+func (w *Work) newMesh(s *shard.Shard, o Options) *mesh {
+	net := w.store.Network
 	r, in, out := o.Reduction, s.InDegree, s.OutDegree
 	switch {
 	case o.Alone:
@@ -69,28 +125,19 @@ func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapp
 	case r == nil || slices.ContainsFunc(net.Layers, attended):
 		r = halo.Plain(s)
 	}
-	w := &Work{
-		Plan: r.Plan, store: store, shard: s, halo: r, half: o.Half, ops: ops, arena: a,
-		coef:   net.Spec.Coefficients(in, out, s.NumOwn(), a.For(Coefficients)),
-		layers: make([]*Layer, len(net.Layers)),
-	}
+	m := &mesh{Plan: r.Plan, shard: s, halo: r, coef: net.Spec.Coefficients(in, out, s.NumOwn(), w.arena.For(Coefficients))}
 	if o.Factor != nil {
-		w.coef.SelfLoops = false
+		m.coef.SelfLoops = false
+		if m.coef.Row == nil {
+			m.coef.Row = slices.Repeat([]float32{1}, s.NumOwn())
+		}
 		for v, f := range o.Factor {
-			w.coef.Row[v] *= f
+			m.coef.Row[v] *= f
 		}
 	}
-	w.coef.Col = r.Scale(w.coef.Col, a.For(Coefficients))
-	w.place()
-	for l := range net.Layers {
-		if net.Gathers(l) {
-			w.layers[l] = w.newLayer(l, o)
-		}
-	}
-	if !o.Forward {
-		w.prepareBackward(o.OneWay)
-	}
-	return w
+	m.coef.Col = r.Scale(m.coef.Col, w.arena.For(Coefficients))
+	w.place(m)
+	return m
 }
 
 // SumPieces are the bounds of pieces of the sums for other ranks that have

@@ -17,8 +17,6 @@ import (
 	"siafu/slurm/launch/launchtest"
 )
 
-func TestMain(m *testing.M) { launchtest.Main(m) }
-
 // Real ranks under a real mpirun: the supervisor is a process of its own, and
 // signals come from outside.
 func TestUnderMpirun(t *testing.T) {

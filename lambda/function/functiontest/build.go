@@ -2,28 +2,46 @@
 package functiontest
 
 import (
+	"debug/elf"
+	"encoding/binary"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
+
+	"siafu/ranks/host/hosttest"
 )
 
-// Build makes the executable of the function, as "make function" does, in a folder of
-// the test.
-func Build(t testing.TB) string { return BuildFor(t, runtime.GOARCH) }
+// Build makes the executable of the function, as "make function" does, but with the
+// paths of files in it, as in all else that is compiled for tests. Tests share it.
+func Build(t testing.TB) string { return build(t, runtime.GOARCH) }
 
-// BuildFor makes it for an architecture.
+func build(t testing.TB, arch string) string {
+	t.Helper()
+	return hosttest.Build(t, "bootstrap-"+arch, func(root, path string) *exec.Cmd {
+		return exec.Command("make", "--no-print-directory", "-C", root, "function", "LAMBDA_ARCH="+arch, "FUNCTION="+path, "TRIM=-buildvcs=false")
+	})
+}
+
+// BuildFor makes it for an architecture, in a folder of the test. Another one than this
+// machine's takes most of a minute, in which the standard library is compiled: unless
+// long variants are asked for, the executable then only says that it is of that one.
 func BuildFor(t testing.TB, arch string) string {
 	t.Helper()
-	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	from := runtime.GOARCH
+	if hosttest.Big() {
+		from = arch
+	}
+	text, err := os.ReadFile(build(t, from))
 	if err != nil {
 		t.Fatal(err)
 	}
+	const machine = 18 // where an ELF header has it
+	binary.LittleEndian.PutUint16(text[machine:], uint16(map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[arch]))
 	path := filepath.Join(t.TempDir(), "bootstrap")
-	make := exec.Command("make", "--no-print-directory", "-C", strings.TrimSpace(string(root)), "function", "LAMBDA_ARCH="+arch, "FUNCTION="+path)
-	if out, err := make.CombinedOutput(); err != nil {
-		t.Fatalf("make function: %v\n%s", err, out)
+	if err := os.WriteFile(path, text, 0o755); err != nil {
+		t.Fatal(err)
 	}
 	return path
 }

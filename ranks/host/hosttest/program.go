@@ -1,4 +1,5 @@
-// Package hosttest makes programs that tests run in place of the real ones.
+// Package hosttest makes programs that tests run in place of the real ones, and tells
+// how long tests may take.
 package hosttest
 
 import (

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"siafu/graph/fault"
+	"siafu/ranks/host/hosttest"
 	"siafu/ranks/world"
 	"siafu/ranks/world/mpi/mpitest"
 	"siafu/ranks/world/worldtest"
@@ -80,7 +81,7 @@ func TestPieces(t *testing.T) { succeeds(t, 4, "pieces") }
 // TestBig moves messages and blocks beyond 2³¹ bytes. It takes up to 16 GB of
 // memory, so it is asked for by SIAFU_BIG=1.
 func TestBig(t *testing.T) {
-	if os.Getenv("SIAFU_BIG") != "1" {
+	if !hosttest.Big() {
 		t.Skip("set SIAFU_BIG=1 to move messages of more than 2 GiB")
 	}
 	succeeds(t, 2, "big")

@@ -112,7 +112,7 @@ func recvDeadline(c world.Comm, src int) error {
 	_, err = s.Recv(world.Any, 1)
 	var stall *world.StallError
 	if !errors.As(err, &stall) || len(stall.Missing) != 0 {
-		return fmt.Errorf("Recv from anybody: got %v", err)
+		return fmt.Errorf("receiving from anybody: got %v", err)
 	}
 	return c.Barrier() // c itself is as good as new
 }

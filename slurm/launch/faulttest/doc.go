@@ -5,7 +5,6 @@
 // half-written file is left.
 //
 // TestMatrix has faults, victims, modes and moments, so that each pair of two
-// of them occurs, and then some at random: SIAFU_FAULT_SEED repeats those of a
-// seed that a failed test has printed. With -short it leaves the random ones
-// out.
+// of them occurs, and then some at random, with SIAFU_BIG=1 many more of these:
+// SIAFU_FAULT_SEED repeats those of a seed that a failed test has printed.
 package faulttest

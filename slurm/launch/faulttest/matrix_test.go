@@ -11,10 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"siafu/slurm/launch/launchtest"
+	"siafu/ranks/host/hosttest"
 )
-
-func TestMain(m *testing.M) { launchtest.Main(m) }
 
 // The world of the matrix: ranks 0 and 1 are graph ranks, 2 and 3 servers.
 const (
@@ -102,8 +100,9 @@ func TestMatrix(t *testing.T) {
 			stage.play(t, p.scene())
 		})
 	}
-	if testing.Short() {
-		return
+	more := 3
+	if hosttest.Big() {
+		more = 40
 	}
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("SIAFU_FAULT_SEED"); text != "" {
@@ -113,7 +112,7 @@ func TestMatrix(t *testing.T) {
 		}
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
-	for k := range 16 {
+	for k := range more {
 		s := random(rng)
 		t.Run(fmt.Sprintf("random %d", k), func(t *testing.T) {
 			t.Parallel()

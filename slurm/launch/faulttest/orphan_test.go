@@ -29,7 +29,7 @@ type try struct {
 	then func(run string) bool // kills it at the first true
 }
 
-// tries are twenty: at moments of the start, when ranks are there, behind a
+// tries are fourteen: at moments of the start, when ranks are there, behind a
 // restart, and while they train in earnest. The others' epochs are naps.
 func tries(t *testing.T, stage *stage) (list []try) {
 	_, standin := launchtest.Programs(t)
@@ -43,9 +43,9 @@ func tries(t *testing.T, stage *stage) (list []try) {
 	}
 	naps := []string{"train", "data", "--epochs", "100000", "--resume", "auto"}
 	earnest := []string{"train", stage.data, "--epochs", "1000000", "--threads", "1", "--servers", "1"}
-	add(10, "start", func(i int) func(string) bool { return after(time.Duration(i) * 60 * time.Millisecond) }, []string{"--program", standin}, naps)
-	add(3, "ranks", holds("log", "start epoch=1 "), []string{"--program", standin}, naps)
-	add(3, "restart", holds("log", "start epoch=2 "), []string{"--program", standin}, append(naps, "--crash-at", "2"))
+	add(6, "start", func(i int) func(string) bool { return after(time.Duration(i) * 100 * time.Millisecond) }, []string{"--program", standin}, naps)
+	add(2, "ranks", holds("log", "start epoch=1 "), []string{"--program", standin}, naps)
+	add(2, "restart", holds("log", "start epoch=2 "), []string{"--program", standin}, append(naps, "--crash-at", "2"))
 	add(2, "training", holds("metrics.jsonl", "loss"), nil, earnest)
 	add(2, "in-process", holds("metrics.jsonl", "loss"), []string{"--in-process"}, earnest)
 	return list

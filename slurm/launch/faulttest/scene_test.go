@@ -51,18 +51,38 @@ type stage struct {
 	model []byte // of the undisturbed run in step
 }
 
+// ready is the stage of all tests, once one of them has made it.
+var ready *stage
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if ready != nil {
+		os.RemoveAll(filepath.Dir(ready.data))
+	}
+	os.Exit(code)
+}
+
+// newStage is a copy of the stage. Tests that call it do not run in parallel.
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	if _, err := exec.LookPath("mpirun"); err != nil {
 		t.Skip("no mpirun on this machine: install openmpi-bin")
 	}
-	s := &stage{data: filepath.Join(t.TempDir(), "data")}
-	s.siafu, _ = launchtest.Programs(t)
-	s.must(t, "generate", s.data, "--vertices", "3000", "--edges", "30000", "--features", "16", "--classes", "4")
-	run := filepath.Join(t.TempDir(), "run")
-	s.must(t, append(s.train("pipe", run), "--ranks", fmt.Sprint(size))...)
-	s.model = readModel(t, run)
-	return s
+	siafu, _ := launchtest.Programs(t)
+	if ready == nil {
+		dir, err := os.MkdirTemp("", "stage")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &stage{siafu: siafu, data: filepath.Join(dir, "data")}
+		s.must(t, "generate", s.data, "--vertices", "3000", "--edges", "30000", "--features", "16", "--classes", "4")
+		run := filepath.Join(t.TempDir(), "run")
+		s.must(t, append(s.train("pipe", run), "--ranks", fmt.Sprint(size))...)
+		s.model = readModel(t, run)
+		ready = s
+	}
+	s := *ready
+	return &s
 }
 
 func (s *stage) must(t *testing.T, args ...string) {

@@ -131,7 +131,7 @@ func (d *dotting) sums(acc [][]VecVirtual) VecVirtual {
 		t := d.transposed(acc[0])
 		half = YMM()
 		VEXTRACTF64X4(U8(1), t, half)
-		VADDPS(half, t.(VecVirtual).AsY(), half)
+		VADDPS(half, t.AsY(), half)
 	} else {
 		a, b := d.transposed(acc[0]), d.transposed(acc[1])
 		half = a

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"siafu/graph/fault"
+)
+
+// completionCmd writes what a shell is to know of the command line.
+type completionCmd struct {
+	Shell string `arg:"" help:"Shell: bash, zsh or fish."`
+}
+
+// Run finds the grammar in kong's own context.
+func (c *completionCmd) Run(io console, ctx *kong.Context) error {
+	write, ok := map[string]func([]words) string{"bash": bash, "zsh": zsh, "fish": fish}[c.Shell]
+	if !ok {
+		return fault.New(fault.Usage, "completion", "", "no shell is called %q here", c.Shell).Then("it must be bash, zsh or fish")
+	}
+	_, err := fmt.Fprint(io.out, write(wordsOf(ctx.Model.Node, "")))
+	return err
+}
+
+// words are what can follow a command of a path, as " bench epoch"; the path of siafu
+// itself is empty.
+type words struct {
+	path string
+	list []word
+}
+
+// word is a command or, with two dashes, a flag.
+type word struct{ text, help string }
+
+// wordsOf are those of a command and of all below it.
+func wordsOf(n *kong.Node, path string) []words {
+	here := words{path: path}
+	var below []words
+	for _, child := range n.Children {
+		if !child.Hidden {
+			here.list = append(here.list, word{child.Name, child.Help})
+			below = append(below, wordsOf(child, path+" "+child.Name)...)
+		}
+	}
+	for _, f := range n.Flags {
+		here.list = append(here.list, word{"--" + f.Name, f.Help})
+	}
+	if path == "" {
+		here.list = append(here.list, word{"help", "Say how a command or a flag is used."})
+	}
+	return append([]words{here}, below...)
+}
+
+// cases are the branches of a shell's case statement: of each path but siafu's own, and
+// what all have.
+func cases(all []words, branch func(w words) string) string {
+	var b strings.Builder
+	for _, w := range all {
+		fmt.Fprintf(&b, "    %q) %s ;;\n", w.path, branch(w))
+	}
+	return b.String()
+}
+
+// along has a shell variable at hold the path of the command that the words before the
+// cursor name.
+func along(all []words) string {
+	var paths []string
+	for _, w := range all[1:] {
+		paths = append(paths, fmt.Sprintf("%q", w.path))
+	}
+	return fmt.Sprintf("    case \"$at $w\" in %s) at=\"$at $w\" ;; esac\n", strings.Join(paths, "|"))
+}
+
+func bash(all []words) string {
+	return "# siafu completion bash\n_siafu() {\n  local at=\"\" w list=\"\"\n  for w in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n" + along(all) +
+		"  done\n  case \"$at\" in\n" + cases(all, func(w words) string {
+		var texts []string
+		for _, x := range w.list {
+			texts = append(texts, x.text)
+		}
+		return fmt.Sprintf("list=%q", strings.Join(texts, " "))
+	}) + "  esac\n  COMPREPLY=($(compgen -W \"$list\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n}\ncomplete -o default -F _siafu siafu\n"
+}
+
+func zsh(all []words) string {
+	return "#compdef siafu\n_siafu() {\n  local at=\"\" w\n  local -a list\n  for w in ${words[2,CURRENT-1]}; do\n" + along(all) +
+		"  done\n  case \"$at\" in\n" + cases(all, func(w words) string {
+		var texts []string
+		for _, x := range w.list {
+			texts = append(texts, quoted(strings.ReplaceAll(x.text, ":", `\:`)+":"+x.help))
+		}
+		return "list=(" + strings.Join(texts, " ") + ")"
+	}) + "  esac\n  _describe siafu list || _files\n}\ncompdef _siafu siafu\n"
+}
+
+func fish(all []words) string {
+	var b strings.Builder
+	b.WriteString("# siafu completion fish\nfunction __siafu_at\n  set -l at ''\n  for w in (commandline -opc)[2..-1]\n    switch \"$at $w\"\n      case")
+	for _, w := range all[1:] {
+		b.WriteString(" " + quoted(w.path))
+	}
+	b.WriteString("\n        set at \"$at $w\"\n    end\n  end\n  test \"$at\" = \"$argv[1]\"\nend\n")
+	for _, w := range all {
+		for _, x := range w.list {
+			kind, text := "-a", x.text
+			if flag, ok := strings.CutPrefix(text, "--"); ok {
+				kind, text = "-l", flag
+			}
+			fmt.Fprintf(&b, "complete -c siafu -n %s %s %s -d %s\n", quoted("__siafu_at "+quoted(w.path)), kind, text, quoted(x.help))
+		}
+	}
+	return b.String()
+}
+
+// quoted is a text that a shell takes as it is: between single quotes, those of its
+// own between double ones. It is the same in all three shells.
+func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'" }

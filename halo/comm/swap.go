@@ -1,0 +1,49 @@
+package comm
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+)
+
+// Swap sends rank q messages[q] and returns what has come from each, most(q) numbers at
+// most: ranks ask each other what nobody could know the length of. Collective.
+func Swap(c Comm, messages [][]uint32, most func(q int) uint64) ([][]uint32, error) {
+	var lengths []byte
+	counts := make([]int, len(messages))
+	for q, m := range messages {
+		lengths, counts[q] = binary.LittleEndian.AppendUint64(lengths, uint64(len(m))), 4*len(m)
+	}
+	theirs, eight := make([]byte, len(lengths)), slices.Repeat([]int{8}, len(messages))
+	if err := exchange(c, lengths, eight, theirs, eight); err != nil {
+		return nil, err
+	}
+	come, total := make([]int, len(messages)), 0
+	for q := range come {
+		n := binary.LittleEndian.Uint64(theirs[8*q:])
+		if n > most(q) {
+			return nil, fault.New(fault.Runtime, "exchange", "", "rank %d announces %d numbers to rank %d, which expects %d at most", q, n, c.Rank(), most(q))
+		}
+		come[q], total = 4*int(n), total+int(n)
+	}
+	in := make([]uint32, total)
+	if err := exchange(c, mapped.Bytes(slices.Concat(messages...)), counts, mapped.Bytes(in), come); err != nil {
+		return nil, err
+	}
+	answers := make([][]uint32, len(messages))
+	for q, bytes := range come {
+		answers[q], in = in[:bytes/4], in[bytes/4:]
+	}
+	return answers, nil
+}
+
+// exchange is Ialltoallv to its end. Collective.
+func exchange(c Comm, out []byte, outCounts []int, in []byte, inCounts []int) error {
+	r, err := c.Ialltoallv(out, outCounts, in, inCounts)
+	if err != nil {
+		return err
+	}
+	return r.Wait()
+}

@@ -1,0 +1,98 @@
+package sample
+
+import (
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+	"siafu/kernels"
+)
+
+// Clusters draws fields of joined clusters.
+type Clusters struct {
+	shard   *shard.Shard
+	rank    int
+	team    *kernels.Team
+	start   []int64  // [clusters+1]
+	members []uint32 // [own] by cluster
+	places  []int32  // of own vertices in the field, -1: none
+	field   Field
+}
+
+// NewClusters takes the cluster of each own vertex, of so many. Fields have so many
+// layers, and this rank's number is rank. Memory comes from a.
+func NewClusters(s *shard.Shard, rank, clusters, layers int, of []uint32, team *kernels.Team, a *mapped.Arena) *Clusters {
+	c := newClusters(s, rank, clusters, layers, team, a)
+	for i := range c.places {
+		c.places[i] = -1
+	}
+	for _, k := range of {
+		c.start[k+1]++
+	}
+	for k := range clusters {
+		c.start[k+1] += c.start[k]
+	}
+	next := append([]int64(nil), c.start...)
+	for v, k := range of {
+		c.members[next[k]] = uint32(v)
+		next[k]++
+	}
+	return c
+}
+
+// newClusters makes the arrays.
+func newClusters(s *shard.Shard, rank, clusters, layers int, team *kernels.Team, a *mapped.Arena) *Clusters {
+	a = a.For(Lists)
+	c := &Clusters{shard: s, rank: rank, team: team, start: make([]int64, clusters+1)}
+	c.members, c.places = mapped.Make[uint32](a, s.NumOwn()), mapped.Make[int32](a, s.NumOwn())
+	c.field.Ends, c.field.Layers = make([]int, layers+1), make([]Edges, layers)
+	return c
+}
+
+// SketchClusters makes the arrays of NewClusters in a, which is a sketch.
+func SketchClusters(s *shard.Shard, a *mapped.Arena) { newClusters(s, 0, 1, 1, nil, a) }
+
+// Members are the own vertices of a cluster.
+func (c *Clusters) Members(k int) []uint32 { return c.members[c.start[k]:c.start[k+1]] }
+
+// Join makes the field of some clusters: their vertices, in the order of the clusters,
+// and the edges between any two of them, which degrees count alone (Cluster-GCN,
+// KDD'19, section 3.2). Features go to x [at least rows x features]. The field stands
+// until the next one.
+func (c *Clusters) Join(list []int, x kernels.Mat) *Field {
+	f, s := &c.field, c.shard
+	for _, v := range f.Rows {
+		c.places[v.Row] = -1
+	}
+	f.Rows = f.Rows[:0]
+	for _, k := range list {
+		for _, v := range c.Members(k) {
+			c.places[v] = int32(len(f.Rows))
+			f.Rows = append(f.Rows, Vertex{uint32(c.rank), v})
+		}
+	}
+	f.describe(len(f.Rows))
+	clear(f.OutDegree)
+	e := &f.Layers[0]
+	e.clear()
+	for i, v := range f.Rows {
+		for _, u := range s.In.Cols[s.In.Offsets[v.Row]:s.InOwnEnd[v.Row]] {
+			if at := c.places[u]; at >= 0 {
+				e.Sources = append(e.Sources, uint32(at))
+				f.OutDegree[at]++
+			}
+		}
+		e.Offsets = append(e.Offsets, int64(len(e.Sources)))
+		f.IDs[i], f.InDegree[i] = s.Own[v.Row], uint32(e.Offsets[i+1]-e.Offsets[i])
+	}
+	for l := range f.Layers {
+		f.Layers[l] = Edges{Offsets: e.Offsets, Sources: e.Sources}
+	}
+	for l := range f.Ends {
+		f.Ends[l] = len(f.Rows)
+	}
+	c.team.Run(len(f.Rows), rowGrain, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			spread(x.Part(i, i+1).Host(), &s.Features, int(f.Rows[i].Row))
+		}
+	})
+	return f
+}

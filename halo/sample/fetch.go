@@ -1,0 +1,98 @@
+package sample
+
+import (
+	"slices"
+	"unsafe"
+
+	"siafu/graph"
+	"siafu/halo"
+	"siafu/kernels"
+)
+
+// vertices are pairs of numbers as vertices.
+func vertices(x []uint64) []Vertex {
+	return unsafe.Slice((*Vertex)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
+}
+
+// floats are numbers as they travel beside others.
+func floats(x []uint32) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
+}
+
+// heading is what travels before a row: dataset id, in- and out-degree.
+const heading = 3
+
+// Fetch completes the field: what it says of its rows, and in x [at least rows x
+// features] the features of each. Collective.
+func (n *Neighbours) Fetch(x kernels.Mat) error {
+	f, width := &n.field, heading+n.o.Shard.FeatureDim
+	nothing := func([]uint32) []uint32 { return nil }
+	lists, err := n.ask(f.Rows, width, n.rows, nothing)
+	if err != nil {
+		return err
+	}
+	f.describe(len(f.Rows))
+	for i, v := range f.Rows {
+		if int(v.Rank) == n.o.Comm.Rank() {
+			continue
+		}
+		list := lists[v.Rank]
+		if len(list) < width {
+			return n.damaged(int(v.Rank))
+		}
+		f.IDs[i], f.InDegree[i], f.OutDegree[i] = list[0], list[1], list[2]
+		copy(x.Part(i, i+1).Host(), floats(list[heading:width]))
+		lists[v.Rank] = list[width:]
+		n.stats.RawBytes += int64(4 * n.o.Shard.FeatureDim) // those that came, which over all ranks are those sent
+	}
+	n.o.Team.Run(len(f.Rows), rowGrain, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if v := f.Rows[i]; int(v.Rank) == n.o.Comm.Rank() {
+				f.IDs[i], f.InDegree[i], f.OutDegree[i] = n.o.Shard.Own[v.Row], n.o.Shard.InDegree[v.Row], n.o.Shard.OutDegree[v.Row]
+				spread(x.Part(i, i+1).Host(), &n.o.Shard.Features, int(v.Row))
+			}
+		}
+	})
+	return nil
+}
+
+// describe makes room for what a field says of so many rows.
+func (f *Field) describe(rows int) {
+	for _, list := range []*[]uint32{&f.IDs, &f.InDegree, &f.OutDegree} {
+		*list = slices.Grow((*list)[:0], rows)[:rows]
+	}
+}
+
+// rows are those of own vertices as they travel.
+func (n *Neighbours) rows(list []uint32) []uint32 {
+	s, width := n.o.Shard, heading+n.o.Shard.FeatureDim
+	out := make([]uint32, len(list)*width)
+	n.o.Team.Run(len(list), rowGrain, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			to, row := out[i*width:(i+1)*width], list[i]
+			to[0], to[1], to[2] = s.Own[row], s.InDegree[row], s.OutDegree[row]
+			spread(floats(to[heading:]), &s.Features, int(row))
+		}
+	})
+	return out
+}
+
+// spread sets dst to a row of features.
+func spread(dst []float32, f *graph.Features, row int) {
+	if f.Sparse == nil {
+		copy(dst, f.Dense[row*f.Dim:(row+1)*f.Dim])
+		return
+	}
+	clear(dst)
+	for k := f.Sparse.Offsets[row]; k < f.Sparse.Offsets[row+1]; k++ {
+		dst[f.Sparse.Cols[k]] = f.Sparse.Vals[k]
+	}
+}
+
+// TakeStats returns what was sent to other ranks since the last call: features as raw
+// bytes, and all that travelled as sent ones.
+func (n *Neighbours) TakeStats() halo.Stats {
+	s := n.stats
+	n.stats = halo.Stats{}
+	return s
+}

@@ -1,0 +1,242 @@
+package sample
+
+import (
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+	"siafu/graph/shard"
+	"siafu/halo"
+	"siafu/halo/comm"
+	"siafu/kernels"
+)
+
+// Options say what Neighbours draws.
+type Options struct {
+	Comm  comm.Comm
+	Shard *shard.Shard
+	Seed  uint64
+	// Fanouts are how many neighbours a vertex samples at most, by layer from the input
+	// on; one with fewer takes them all.
+	Fanouts []int
+	// Self has a vertex be one of its own neighbours, as with the self loops of Kipf's Â.
+	Self bool
+	Team *kernels.Team
+}
+
+// Neighbours draws fields of sampled neighbours.
+type Neighbours struct {
+	o      Options
+	ghosts []Vertex // [ghosts] where their owners have them
+	field  Field
+	places []int32           // of own vertices in the field, -1: none
+	others map[Vertex]uint32 // of those of other ranks
+	asked  [][]uint32        // rows, by their ranks
+	stats  halo.Stats
+}
+
+// Lists is the purpose of what is known of vertices for sampling.
+const Lists = "places of vertices, for samples"
+
+// NewNeighbours has ranks tell each other which rows of theirs are ghosts elsewhere.
+// Memory comes from a. Collective.
+func NewNeighbours(o Options, a *mapped.Arena) (*Neighbours, error) {
+	n := newNeighbours(o, a)
+	for i := range n.places {
+		n.places[i] = -1
+	}
+	messages := make([][]uint32, o.Comm.Size())
+	for q := range messages {
+		messages[q] = o.Shard.SendRows[o.Shard.SendStart[q]:o.Shard.SendStart[q+1]]
+	}
+	start := o.Shard.GhostStart
+	rows, err := comm.Swap(o.Comm, messages, func(q int) uint64 { return uint64(start[q+1] - start[q]) })
+	if err != nil {
+		return nil, err
+	}
+	for q, list := range rows {
+		if len(list) != int(start[q+1]-start[q]) {
+			return nil, n.damaged(q)
+		}
+		for i, row := range list {
+			n.ghosts[int(start[q])+i] = Vertex{uint32(q), row}
+		}
+	}
+	return n, nil
+}
+
+// newNeighbours makes the arrays.
+func newNeighbours(o Options, a *mapped.Arena) *Neighbours {
+	a = a.For(Lists)
+	n := &Neighbours{o: o, others: map[Vertex]uint32{}, places: mapped.Make[int32](a, o.Shard.NumOwn()), asked: make([][]uint32, o.Comm.Size())}
+	n.ghosts = vertices(mapped.Make[uint64](a, o.Shard.NumGhosts()))
+	n.field.Ends, n.field.Layers = make([]int, len(o.Fanouts)+1), make([]Edges, len(o.Fanouts))
+	return n
+}
+
+// Sketch makes the arrays of NewNeighbours in a, which is a sketch.
+func Sketch(o Options, a *mapped.Arena) { newNeighbours(o, a) }
+
+func (n *Neighbours) damaged(q int) error {
+	return fault.New(fault.Runtime, "sample", "", "rank %d: what rank %d says of its vertices is damaged", n.o.Comm.Rank(), q)
+}
+
+// Draw makes the field of a step of training from own vertices that its loss is of. It
+// stands until the next one. Collective.
+func (n *Neighbours) Draw(step int, targets []uint32) (*Field, error) {
+	f := &n.field
+	for _, v := range f.Rows {
+		if int(v.Rank) == n.o.Comm.Rank() {
+			n.places[v.Row] = -1
+		}
+	}
+	clear(n.others)
+	f.Rows = f.Rows[:0]
+	for _, t := range targets {
+		n.place(Vertex{uint32(n.o.Comm.Rank()), t})
+	}
+	last := len(f.Layers) - 1
+	f.Ends[last+1] = len(f.Rows)
+	for l := last; l >= 0; l-- {
+		if err := n.grow(l, step); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// place is the place of a vertex in the field, to which it is added.
+func (n *Neighbours) place(v Vertex) uint32 {
+	next := len(n.field.Rows)
+	if int(v.Rank) == n.o.Comm.Rank() {
+		if at := n.places[v.Row]; at >= 0 {
+			return uint32(at)
+		}
+		n.places[v.Row] = int32(next)
+	} else {
+		if at, ok := n.others[v]; ok {
+			return at
+		}
+		n.others[v] = uint32(next)
+	}
+	n.field.Rows = append(n.field.Rows, v)
+	return uint32(next)
+}
+
+// grow samples the neighbours of all rows so far in a layer. Collective.
+func (n *Neighbours) grow(layer, step int) error {
+	f, draw := &n.field, kernels.Sample{Seed: n.o.Seed, Step: step, Layer: layer}
+	answer := func(rows []uint32) []uint32 { return n.samples(rows, draw) }
+	lists, err := n.ask(f.Rows, 1+2*n.o.Fanouts[layer], answer, answer)
+	if err != nil {
+		return err
+	}
+	e := &f.Layers[layer]
+	e.clear()
+	for _, v := range f.Rows[:f.Ends[layer+1]] {
+		list := &lists[v.Rank]
+		if len(*list) == 0 {
+			return n.damaged(int(v.Rank))
+		}
+		pool := int((*list)[0])
+		drawn := 2 * min(pool, n.o.Fanouts[layer])
+		if drawn > len(*list)-1 {
+			return n.damaged(int(v.Rank))
+		}
+		for at := 1; at <= drawn; at += 2 {
+			u := Vertex{(*list)[at], (*list)[at+1]}
+			if int(u.Rank) >= n.o.Comm.Size() || int(u.Rank) == n.o.Comm.Rank() && int(u.Row) >= len(n.places) {
+				return n.damaged(int(v.Rank))
+			}
+			e.Sources = append(e.Sources, n.place(u))
+		}
+		e.end(pool)
+		*list = (*list)[1+drawn:]
+	}
+	f.Ends[layer] = len(f.Rows)
+	return nil
+}
+
+// ask has the owner of each row answer for it, in their order, with so many numbers a row
+// at most; this rank does for its own rows with own. It returns the answers by rank.
+// Collective.
+func (n *Neighbours) ask(rows []Vertex, each int, answer, own func(rows []uint32) []uint32) ([][]uint32, error) {
+	rank, c := n.o.Comm.Rank(), n.o.Comm
+	for q := range n.asked {
+		n.asked[q] = n.asked[q][:0]
+	}
+	for _, v := range rows {
+		n.asked[v.Rank] = append(n.asked[v.Rank], v.Row)
+	}
+	mine := own(n.asked[rank])
+	if c.Size() == 1 {
+		return [][]uint32{mine}, nil
+	}
+	n.asked[rank] = n.asked[rank][:0]
+	asks, err := comm.Swap(c, n.asked, func(int) uint64 { return uint64(n.o.Shard.NumOwn()) })
+	if err != nil {
+		return nil, err
+	}
+	replies := make([][]uint32, len(asks))
+	for q, list := range asks {
+		for _, row := range list {
+			if int(row) >= n.o.Shard.NumOwn() {
+				return nil, n.damaged(q)
+			}
+		}
+		replies[q] = answer(list)
+		n.stats.SentBytes += int64(4 * (len(replies[q]) + len(n.asked[q])))
+	}
+	answers, err := comm.Swap(c, replies, func(q int) uint64 { return uint64(each) * uint64(len(n.asked[q])) })
+	if err == nil {
+		answers[rank] = mine
+	}
+	return answers, err
+}
+
+// rowGrain is how many vertices a worker draws for at a time.
+const rowGrain = 64
+
+// samples are those of own rows, for each how many neighbours it has and those drawn, as
+// rank and row.
+func (n *Neighbours) samples(rows []uint32, draw kernels.Sample) []uint32 {
+	k, start := n.o.Fanouts[draw.Layer], make([]int, len(rows)+1)
+	for i, row := range rows {
+		start[i+1] = start[i] + 1 + 2*min(n.pool(row), k)
+	}
+	out := make([]uint32, start[len(rows)])
+	n.o.Team.Run(len(rows), rowGrain, func(lo, hi int) {
+		var chosen []uint32
+		for i := lo; i < hi; i++ {
+			row, to := rows[i], out[start[i]:start[i+1]]
+			to[0] = uint32(n.pool(row))
+			chosen = draw.Draw(chosen[:0], n.o.Shard.Own[row], k, int(to[0]))
+			for j, at := range chosen {
+				v := n.neighbour(row, at)
+				to[1+2*j], to[2+2*j] = v.Rank, v.Row
+			}
+		}
+	})
+	return out
+}
+
+// pool is how many neighbours an own vertex samples from.
+func (n *Neighbours) pool(row uint32) int {
+	d := int(n.o.Shard.In.Offsets[row+1] - n.o.Shard.In.Offsets[row])
+	if n.o.Self {
+		d++
+	}
+	return d
+}
+
+// neighbour is the one at a place among those of an own vertex, behind which it is
+// itself.
+func (n *Neighbours) neighbour(row, at uint32) Vertex {
+	s := n.o.Shard
+	u, own := row, uint32(s.NumOwn())
+	if k := s.In.Offsets[row] + int64(at); k < s.In.Offsets[row+1] {
+		u = s.In.Cols[k]
+	}
+	if u >= own {
+		return n.ghosts[u-own]
+	}
+	return Vertex{uint32(n.o.Comm.Rank()), u}
+}

@@ -1,0 +1,191 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/graph/partition/multilevel"
+	"siafu/graph/shard"
+	"siafu/halo"
+	"siafu/halo/sample"
+	"siafu/kernels/model"
+	"siafu/ranks/config"
+	"siafu/ranks/graphwork"
+)
+
+// drawn makes steps of fields: shards of their own, whose values begin with the features
+// of the field's vertices.
+type drawn struct{ *turns }
+
+// newNeighbours makes room for steps with sampled neighbours (GraphSAGE, NIPS'17,
+// algorithm 2, as DGL trains with it). Collective over the graph ranks.
+func (e *Engine) newNeighbours(t *trainer, b *batches, update func(layer int) error) error {
+	source, err := sample.NewNeighbours(e.sampling(), e.Arena)
+	if err != nil {
+		return err
+	}
+	targets := e.trained()
+	d := drawn{e.newTurns(t, e.batchNetwork(), Drawn(e.Config, e.Shard.Vertices, shard.Counts{Train: int64(len(targets))}), b.count, update)}
+	b.source, b.under = source, d.like
+	b.draw = func(epoch, step int, pieces []int) (*lockstep, error) {
+		f, err := source.Draw(step, e.dealt(targets, epoch, pieces[0]))
+		if err != nil {
+			return nil, err
+		}
+		if err := source.Fetch(d.packed); err != nil {
+			return nil, err
+		}
+		return d.step(f), nil
+	}
+	return nil
+}
+
+// sampling is how neighbours are sampled.
+func (e *Engine) sampling() sample.Options {
+	return sample.Options{
+		Comm: e.Peers, Shard: e.Shard, Seed: e.Config.Seed, Fanouts: e.Config.Batching().Fanouts, Team: e.packers,
+		Self: e.Config.Model == "gcn" || e.Config.Model == "gin",
+	}
+}
+
+// batchNetwork is what drawn steps go through.
+func (e *Engine) batchNetwork() *model.Network {
+	return model.New(e.Config.BatchNetwork(e.Network), false)
+}
+
+// Drawn is how many rows the stretches of a step may have on a rank of a graph of so many
+// vertices: every vertex leads to as many others as it samples, until all are there; and
+// clusters are as large as the partitioner may make them.
+func Drawn(c config.Config, vertices int64, have shard.Counts) []int {
+	b := c.Batching()
+	if b.Kind == config.Cluster {
+		return []int{int(min(int64(math.Ceil(clusterSlack*float64(have.Vertices)/float64(b.Clusters)))*int64(b.Joined), have.Vertices))}
+	}
+	rows := min((have.Train+int64(b.Count)-1)/int64(b.Count), vertices)
+	most := []int{int(rows)}
+	for l := len(b.Fanouts) - 1; l >= 0; l-- {
+		all := min(rows*(1+int64(b.Fanouts[l])), vertices)
+		most, rows = append(most, int(all-rows)), all
+	}
+	return most
+}
+
+// clusterSlack is how many times its share of vertices a cluster may get.
+const clusterSlack = 1.05
+
+// step is that of a field whose features are there.
+func (d drawn) step(f *sample.Field) *lockstep {
+	e := d.e
+	for i, v := range f.Rows {
+		label, split := int32(0), uint8(graph.SplitNone)
+		if i < f.Ends[len(f.Ends)-1] { // which are own vertices
+			label, split = e.Shard.Labels[v.Row], e.Shard.Split[v.Row]
+		}
+		d.set(i, f.IDs[i], label, split)
+	}
+	d.scratch.Free()
+	blocks, ends := make([]graphwork.Block, len(f.Layers)), make([]int, len(d.stretches))
+	for l := range blocks {
+		if l > 0 && f.Ends[l] == f.Ends[l-1] && &f.Layers[l].Offsets[0] == &f.Layers[l-1].Offsets[0] {
+			blocks[l] = blocks[l-1]
+			continue
+		}
+		blocks[l] = graphwork.Block{Shard: blockOf(f, l), Factor: factorsOf(f, l)}
+	}
+	for k := range ends {
+		ends[k] = f.Ends[len(f.Ends)-1-k]
+	}
+	o := graphwork.Options{Half: e.Config.Gather == "bf16", OneWay: true}
+	way := &route{keeps: true, graph: graphwork.NewBlocks(d.like.store, blocks, o, d.like.adder, d.scratch)}
+	s := d.turns.step(way, ends)
+	e.arrays = max(e.arrays, e.Arena.Used()+d.scratch.Used())
+	return s
+}
+
+// blockOf is a shard of the rows that a layer reads, with the edges that it gathers
+// along.
+func blockOf(f *sample.Field, l int) *shard.Shard {
+	n, e := f.Ends[l], f.Layers[l]
+	for len(e.Offsets) <= n { // the others gather nothing
+		e.Offsets = append(e.Offsets, int64(len(e.Sources)))
+	}
+	return sampledShard(graph.CSR{Offsets: e.Offsets, Cols: e.Sources}, e.Offsets[1:], f.IDs, f.InDegree[:n], f.OutDegree[:n], 0)
+}
+
+// factorsOf are those of the rows that a layer reads, nil where all edges are there.
+func factorsOf(f *sample.Field, l int) []float32 {
+	list := f.Layers[l].Factor
+	if list == nil {
+		return nil
+	}
+	for len(list) < f.Ends[l] {
+		list = append(list, 1)
+	}
+	return list
+}
+
+// newJoined makes room for steps of joined clusters (Cluster-GCN, KDD'19, algorithm 1),
+// and has the own vertices cut into them.
+func (e *Engine) newJoined(t *trainer, b *batches, update func(layer int) error) error {
+	c, began := e.Config.Batching(), time.Now()
+	of := e.cluster(c.Clusters)
+	debug.FreeOSMemory() // of what cutting needed
+	e.Reporter.Note(fmt.Sprintf("clusters of_each_rank=%d seconds=%.3f\n", c.Clusters, time.Since(began).Seconds()))
+	source := sample.NewClusters(e.Shard, e.Peers.Rank(), c.Clusters, e.Network.Layers(), of, e.packers, e.Arena)
+	d := drawn{e.newTurns(t, e.batchNetwork(), []int{largest(source, c.Clusters, c.Joined)}, b.count, update)}
+	b.source, b.under, b.joined = nothingSent{}, d.like, source
+	b.draw = func(_, _ int, pieces []int) (*lockstep, error) { return d.step(source.Join(pieces, d.packed)), nil }
+	return nil
+}
+
+// nothingSent counts nothing.
+type nothingSent struct{}
+
+func (nothingSent) TakeStats() halo.Stats { return halo.Stats{} }
+
+// cluster cuts the own vertices, with the edges between them, into so many clusters: the
+// parts of a partition with few edges from one to another.
+func (e *Engine) cluster(n int) []uint32 {
+	s := e.Shard
+	own := s.OwnEdges()
+	ds := &graph.Dataset{Meta: &graph.Meta{Directed: s.Directed}, Split: s.Split}
+	ds.In = graph.CSR{Offsets: make([]int64, s.NumOwn()+1), Cols: make([]uint32, 0, len(s.In.Cols))}
+	for v := range own.Begin {
+		ds.In.Cols = append(ds.In.Cols, own.Cols[own.Begin[v]:own.End[v]]...)
+		ds.In.Offsets[v+1] = int64(len(ds.In.Cols))
+	}
+	if s.Directed {
+		heap := mapped.NewArena()
+		defer heap.Free()
+		ds.Out = own.BySource(heap)
+	}
+	slack := multilevel.Slack{Vertices: clusterSlack, Edges: math.Inf(1), Train: math.Inf(1)}
+	return multilevel.Partition(ds, multilevel.Options{Parts: min(n, max(s.NumOwn(), 1)), Seed: e.Config.Seed, Slack: slack})
+}
+
+// largest is how many vertices so many joined clusters have at most.
+func largest(c *sample.Clusters, clusters, joined int) (rows int) {
+	var sizes []int
+	for k := range clusters {
+		sizes = append(sizes, len(c.Members(k)))
+	}
+	slices.Sort(sizes)
+	for _, n := range sizes[clusters-joined:] {
+		rows += n
+	}
+	return rows
+}
+
+// countClusters counts the training vertices of each.
+func (b *batches) countClusters(e *Engine, mine []int64) {
+	for k := range mine {
+		for _, v := range b.joined.Members(k) {
+			mine[k] += e.trainedOf(int(v), int(v)+1)
+		}
+	}
+}
