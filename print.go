@@ -44,19 +44,34 @@ func printInfo(w io.Writer, dir string) error {
 		return err
 	}
 	printClasses(w, m)
+	printColumns(w, m.Table)
 	return printFiles(w, d)
 }
 
 func printClasses(w io.Writer, m *graph.Meta) {
 	fmt.Fprint(w, "class counts:")
 	for c, n := range m.ClassCounts {
-		name := fmt.Sprint(c)
-		if c < len(m.ClassNames) {
-			name = m.ClassNames[c]
-		}
-		fmt.Fprintf(w, " %s=%d", name, n)
+		fmt.Fprintf(w, " %s=%d", m.ClassName(int64(c)), n)
 	}
 	fmt.Fprintln(w)
+}
+
+// printColumns says what the columns of a table have become.
+func printColumns(w io.Writer, t *graph.Table) {
+	if t == nil {
+		return
+	}
+	fmt.Fprintf(w, "columns: id %s, label %s, split %s\n", t.ID, t.Label, t.Split)
+	for _, c := range t.Columns {
+		fmt.Fprintf(w, "column %s: %s, features %d to %d", c.Name, c.Kind, c.First, c.First+c.Width-1)
+		if c.Kind == graph.NumberColumn {
+			fmt.Fprintf(w, ", less %.6g, over %.6g", c.Mean, c.Scale)
+		}
+		fmt.Fprintln(w)
+	}
+	for _, d := range t.Dropped {
+		fmt.Fprintf(w, "column %s is no feature: %s\n", d.Name, d.Why)
+	}
 }
 
 func printFiles(w io.Writer, d *graph.Dataset) error {

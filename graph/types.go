@@ -85,6 +85,7 @@ type Content struct {
 	ClassNames []string // nil or [Classes]
 	Split      []uint8  // [Vertices], Split… values
 	IDs        *IDs     // nil: 0..n-1
+	Table      *Table   // nil: it was no table
 }
 
 // WriteReport counts what Write kept and dropped.
@@ -127,9 +128,22 @@ type Meta struct {
 	Test        int64               `json:"test"`
 	MaxInDegree int64               `json:"max_in_degree"`
 	Isolated    int64               `json:"isolated"`
+	Table       *Table              `json:"table,omitempty"`
 	Files       map[string]FileInfo `json:"files"`
 	// Checksum is the CRC-32C of the other fields, in 8 hex digits.
 	Checksum string `json:"checksum"`
+}
+
+// ClassName is the name of a class, its number where it has none, and empty for
+// that of a vertex without a label.
+func (m *Meta) ClassName(class int64) string {
+	switch {
+	case class < 0:
+		return ""
+	case class < int64(len(m.ClassNames)):
+		return m.ClassNames[class]
+	}
+	return strconv.FormatInt(class, 10)
 }
 
 // FormatVersion is the version of the dataset folder that this package writes.

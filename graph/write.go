@@ -56,7 +56,7 @@ func (w *writer) all() error {
 		Format: FormatVersion, Name: c.Name, Source: c.Source, Licence: c.Licence, Synthetic: c.Synthetic,
 		Vertices: c.Vertices, FeatureDim: c.Features.Dim, Normalized: c.Normalize,
 		Task: "multiclass", Classes: c.Classes, ClassNames: c.ClassNames,
-		Files: map[string]FileInfo{},
+		Table: c.Table, Files: map[string]FileInfo{},
 	}
 	for _, step := range []func() error{w.edges, w.features, w.labels, w.ids} {
 		if err := step(); err != nil {

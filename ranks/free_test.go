@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -27,8 +26,7 @@ func freely(c Config, ranks, servers int, policy string) Config {
 }
 
 // One rank has nobody to be apart from: its run is the one in step, with every
-// network, with a server and without. That a change is added to the weights that it was
-// taken from costs a rounding an epoch.
+// network, with a server and without.
 func TestFreeOfOneRankIsSynchronous(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		data := generated(t, directed)
@@ -40,29 +38,26 @@ func TestFreeOfOneRankIsSynchronous(t *testing.T) {
 				c := freely(base, 1, servers, "every:10")
 				c.Out += "-free"
 				got := train(t, c, data)
-				sameLosses(t, fmt.Sprint(kind, directed, servers), got.losses(), want.losses(), 1e-5)
+				sameLosses(t, fmt.Sprint(kind, directed, servers), got.losses(), want.losses(), 0)
 			}
 		}
 	}
 }
 
-// In the first epoch all ranks wait for each other's rows, and so begin with the same
-// weights. With the tightest bound each then makes one update: the weights after it
-// are what DIGEST in step averages, whatever the order, to rounding.
-func TestFirstFreeEpochIsAnAveragedOne(t *testing.T) {
-	data := generated(t, true)
-	for _, kind := range []string{"gcn", "sage", "gin", "gat"} {
-		for servers := range 2 {
-			c := fifty(t, 0.3)
-			c.Ranks, c.Servers, c.Model, c.Epochs, c.LR, c.Layers, c.Partitioner = 3, 0, kind, 1, 0.05, 3, "hash"
-			c.LocalEpochs, c.GhostGradients = 1, "no"
-			want := train(t, c, data).Summary.FinalLoss
-			c = freely(c, 3, servers, "every:5")
-			c.LocalEpochs, c.DelayBound, c.Out = 0, 2, c.Out+"-free"
-			got := train(t, c, data)
-			if first, d := got.Epochs[0].Loss, got.Summary.FinalLoss-want; !(math.Abs(d) < 1e-5 && math.Abs(first-want) > 1e-3) {
-				t.Errorf("%s, %d servers: the loss goes from %v to %v, averaged to %v", kind, servers, first, want+d, want)
-			}
+// "DIGEST-A ... converge[s] to high F1-score at the early stage" (DIGEST, §5): in as many
+// epochs as DIGEST in step four ranks learn about as much, or more with their four steps
+// an epoch. They take turns, so that the scheduler has no say; where each stepped with
+// an optimiser of its own the loss was 0.19 behind.
+func TestFreeLearnsAsInStep(t *testing.T) {
+	data := generated(t, false)
+	for servers := range 2 {
+		c := fifty(t, 0.5)
+		c.Ranks, c.Servers, c.Partitioner, c.Refresh = 4, 0, "hash", "every:10"
+		want := train(t, c, data).Summary.FinalLoss
+		c = freely(c, 4, servers, "every:10")
+		c.DelayBound, c.Out = 3, c.Out+"-free"
+		if got := train(t, c, data).Summary.FinalLoss; !(got < want+0.05) {
+			t.Errorf("%d servers: the loss is %v after as many epochs as take it to %v in step", servers, got, want)
 		}
 	}
 }

@@ -331,6 +331,8 @@ func TestGPUForecast(t *testing.T) {
 		"int8+ef":             {3, planted, func(c *Config) { c.Codec, c.Hidden = "int8+ef", 128 }},
 		"never":               {3, planted, func(c *Config) { c.Refresh = "never" }},
 		"never, measured":     {2, planted, func(c *Config) { c.Refresh, c.MeasureStaleness = "never", 1 }},
+		"free":                {3, planted, func(c *Config) { c.Mode = "free" }},
+		"rounds":              {3, planted, func(c *Config) { c.LocalEpochs, c.Refresh = 1, "never" }},
 		"tensor work":         {2, planted, func(c *Config) { applied(c, 3) }},
 		"tensor work, ÂX":     {1, planted, func(c *Config) { applied(c, 2); c.InputDropout, c.CacheInput = 0, "on" }},
 		"tensor work, gat":    {1, planted, func(c *Config) { applied(c, 7); c.Model, c.Recompute = "gat", true }},

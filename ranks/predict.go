@@ -31,6 +31,7 @@ type PredictConfig struct {
 	Out        string `default:"" placeholder:"DIR" help:"Where to write. Empty: RUN/predictions."`
 	Embeddings bool   `help:"Write the input of the last layer as well."`
 	CSV        bool   `name:"csv" default:"true" negatable:"" help:"Write predictions.csv as well."`
+	ByClass    bool   `name:"csv-classes" help:"Give predictions.csv a column with the probability of each class."`
 	Force      bool   `name:"force-memory" help:"Predict although the forecast says that memory will not do."`
 	StallWarn  string `default:"60s" help:"Say so when a rank has waited this long for others."`
 	StallAbort string `default:"10m" help:"End the job when a rank has waited this long for others."`
@@ -125,7 +126,7 @@ func (r *run) writePredictions(p PredictConfig, found *engine.Inference) error {
 
 // files are what is to be written of a network.
 func (p *PredictConfig) files(net model.Spec) predictions.Options {
-	o := predictions.Options{Dir: p.Out, CSV: p.CSV}
+	o := predictions.Options{Dir: p.Out, CSV: p.CSV || p.ByClass, ByClass: p.ByClass}
 	if p.Embeddings {
 		o.EmbeddingWidth = net.Dims[net.Layers()-1]
 	}

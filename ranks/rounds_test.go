@@ -184,6 +184,7 @@ func TestRoundsAreRefused(t *testing.T) {
 		"no rounds":       func(c *Config) { c.ServerCorrection, c.Refresh = 1, "never" },
 		"exact":           func(c *Config) { c.ServerCorrection, c.LocalEpochs = 1, 1 },
 		"no corrections":  func(c *Config) { c.CorrectionBatch = 5 },
+		"measured":        func(c *Config) { c.MeasureStaleness, c.LocalEpochs, c.Refresh = 3, 2, "never" },
 		"negative rounds": func(c *Config) { c.LocalEpochs = -1 },
 	} {
 		c := quick(t)

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"siafu/kernels"
-	"siafu/ranks/config"
 	"siafu/ranks/engine"
 	"siafu/ranks/inject"
 	"siafu/ranks/params"
@@ -18,9 +17,6 @@ func (r *run) serve(weights []float32) error {
 	defer r.world.SetLimits(r.limits)
 	if r.cfg.LocalEpochs > 0 {
 		return r.serveMeans()
-	}
-	if r.cfg.Mode == config.Free {
-		return r.serveAsync(weights, params.Changes{})
 	}
 	u, err := r.newUpdater(kernels.NewTeam(1))
 	if err != nil {
@@ -102,7 +98,7 @@ func (r *run) settle(s *params.Server, v engine.Verdict, u protocol.Updater) err
 	}
 	r.fault.At(inject.Save, v.Epoch)
 	r.watcher.Served()
-	if r.rank != r.Graph || r.cfg.Mode == config.Free { // whose ranks have it
+	if r.rank != r.Graph {
 		return nil
 	}
 	return params.SendState(r.world, u.State())

@@ -5,7 +5,6 @@ import (
 
 	"siafu/graph/mapped"
 	"siafu/kernels"
-	"siafu/ranks/config"
 	"siafu/ranks/engine"
 	"siafu/ranks/params"
 	"siafu/ranks/stopping"
@@ -41,14 +40,10 @@ func (r *run) trainAsync(weights []float32) error {
 	h := r.history()
 	var u *params.Updater
 	var err error
-	switch {
-	case r.cfg.Mode == config.Free:
-		u, err = r.newUpdater(r.engine.Fork())
-	case r.rank == 0 && r.Servers == 0:
-		u, err = r.newUpdater(kernels.NewTeam(1))
-	}
-	if err != nil {
-		return err
+	if r.rank == 0 && r.Servers == 0 {
+		if u, err = r.newUpdater(kernels.NewTeam(1)); err != nil {
+			return err
+		}
 	}
 	last, v, err := r.engine.TrainAsync(r.from.Epoch, weights, u, h, r.newSaver())
 	if err != nil {
@@ -138,5 +133,5 @@ func (r *run) newUpdater(ops kernels.Ops) (*params.Updater, error) {
 	if r.from.Epoch > 0 {
 		state = r.from.slots
 	}
-	return params.NewUpdater(r.cfg.OptimizerConfig(), r.net, r.cfg.WeightDecayOn == "all", state, ops, r.arena)
+	return params.NewUpdater(r.cfg.OptimizerOf(r.Graph), r.net, r.cfg.WeightDecayOn == "all", state, ops, r.arena)
 }

@@ -31,7 +31,7 @@ func system(name, flags, source string) System {
 func Systems() []System {
 	async := system("DIGEST-A", "--mode free --refresh every:10", "DIGEST §3.2")
 	async.Timely, async.Servers = true, 1
-	auto := system("auto", "--refresh auto", "siafu's choice, by what exchanges take")
+	auto := system("auto", "--refresh auto", "siafu's choice, by times and losses")
 	auto.Timely = true
 	clusters := system("GNNAutoScale", "--batch history:8", "Fey et al., ICML'21")
 	clusters.Networks = []string{"gcn", "sage", "gin"}

@@ -204,7 +204,7 @@ func readParts(path string, n int64) ([]byte, error) {
 }
 
 // keepParts puts the partition file into the finished dataset.
-func keepParts(o Options) error {
+func keepParts(o Options, _ *graph.WriteReport) error {
 	paths := bsnapParts(o.Src)
 	if len(paths) != 1 {
 		return nil

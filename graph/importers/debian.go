@@ -170,14 +170,19 @@ func (a *debArchive) vocabulary() map[string]uint32 {
 			count[w]++
 		}
 	}
-	words := slices.SortedFunc(maps.Keys(count), func(x, y string) int {
-		return cmp.Or(count[y]-count[x], strings.Compare(x, y))
-	})
 	columns := map[string]uint32{}
-	for i, w := range words[:min(len(words), debVocabulary)] {
+	for i, w := range mostFrequent(count, debVocabulary) {
 		columns[w] = uint32(i)
 	}
 	return columns
+}
+
+// mostFrequent are the most frequent words of a count, ties in alphabetical order.
+func mostFrequent[N int | int64](count map[string]N, most int) []string {
+	words := slices.SortedFunc(maps.Keys(count), func(x, y string) int {
+		return cmp.Or(cmp.Compare(count[y], count[x]), strings.Compare(x, y))
+	})
+	return words[:min(len(words), most)]
 }
 
 // features has a one for each word of the vocabulary in a package's summary.

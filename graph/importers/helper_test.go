@@ -283,3 +283,25 @@ func tinySnap() map[string][]byte {
 		"split.npy":    array("|u1", "(4,)", []byte{1, 1, 2, 3}),
 	}
 }
+
+func tinyCSV() map[string][]byte {
+	return map[string][]byte{
+		"nodes.csv":     []byte("\xef\xbb\xbfid;\"a\";label;split;b\r\n\"a;1\";1;no;train;2\r\n\r\nb;3;yes;Training;4e0\nc; 5 ;yes;val;\"6\"\nd;.7e1;no;test;8"),
+		"edges.csv.gz":  gz("dst\tsrc\n\"b\"\ta;1\nc\tb\na;1\tc\na;1\td\n"),
+		"features.list": []byte("unused"),
+	}
+}
+
+// tinyParquet was written by DuckDB 1.5: a column of integers, one of decimals, one
+// of texts that are all different, dictionaries and pages in Snappy and gzip.
+func tinyParquet() map[string][]byte {
+	m := map[string][]byte{}
+	for _, name := range []string{"nodes.parquet", "edges.parquet"} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			panic(err)
+		}
+		m[name] = b
+	}
+	return m
+}

@@ -58,7 +58,7 @@ func lies(name string, b []byte) iter.Seq[[]byte] {
 					return
 				}
 			}
-		case ".json", ".txt", ".parts", ".index":
+		case ".json", ".txt", ".csv", ".parts", ".index":
 			decodertest.Lies(b)(yield)
 		default:
 			decodertest.BinaryLies(b)(yield)

@@ -17,9 +17,11 @@ type Options struct {
 	Name       string `help:"Name of the dataset. Empty: from the source."`
 	Normalize  bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
 	Symmetrise bool   `help:"Store every edge in both directions."`
-	Split      string `help:"Which split, where the source has several: a file of the folder, the number of a mask."`
+	Split      string `help:"Which split, where the source has several: a file of the folder, the number of a mask; the column of a table."`
 	Seed       uint64 `default:"1" help:"Seed of a split that is drawn."`
 	Force      bool   `help:"Replace a dataset folder that exists."`
+
+	TableOptions `embed:""`
 
 	Stdin io.Reader                        `kong:"-"`
 	Log   func(format string, args ...any) `kong:"-"` // nil: silent
@@ -33,8 +35,9 @@ type importer struct {
 	// recognises tells whether src looks like this format; nil: never chosen
 	// by itself.
 	recognises func(src string) bool
-	// after, if set, adds to the dataset folder once it is written.
-	after func(o Options) error
+	// after, if set, adds to the dataset folder once it is written, or to the log.
+	after   func(o Options, r *graph.WriteReport) error
+	isTable bool // has columns, which options may be about
 	// onlySplit says why --split has nothing to choose from, "" where it has.
 	onlySplit string
 }
@@ -51,6 +54,8 @@ var table = []importer{
 		onlySplit: "the files hold none to choose from, and one is drawn from --seed"},
 	{name: "snap", read: snap, recognises: isSnap},
 	{name: "debian", read: debian, recognises: isStandardInput},
+	{name: "csv", read: csvFormat.read, recognises: csvFormat.recognises, after: sayDirection, isTable: true},
+	{name: "parquet", read: parquetFormat.read, recognises: parquetFormat.recognises, after: sayDirection, isTable: true},
 }
 
 // Names are the formats that Import knows, without "auto".
@@ -90,7 +95,7 @@ func Import(from string, o Options) (*graph.WriteReport, error) {
 	if err != nil || f.after == nil {
 		return report, err
 	}
-	if err := f.after(o); err != nil {
+	if err := f.after(o, report); err != nil {
 		os.RemoveAll(o.Dst) // half of what was asked for
 		return nil, err
 	}
@@ -101,6 +106,11 @@ func Import(from string, o Options) (*graph.WriteReport, error) {
 func (f *importer) load(o Options) (c *graph.Content, release func(), err error) {
 	if f.onlySplit != "" {
 		if err := noChoice("import "+f.name, o, f.onlySplit); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !f.isTable {
+		if err := o.TableOptions.onlyTables("import "+f.name, o.Src); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -35,6 +35,8 @@ func formats() []struct {
 		{"reddit-npz", tinyReddit(), "", false},
 		{"bsnap", tinyBsnap(), "", true},
 		{"snap", tinySnap(), "", false},
+		{"csv", tinyCSV(), "", false},
+		{"parquet", tinyParquet(), "", false},
 	}
 }
 

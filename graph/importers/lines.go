@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 
 	"siafu/graph/fault"
 )
@@ -29,13 +30,16 @@ type block struct {
 	line int64 // number of the first line, from 1
 }
 
-// openText opens a text file, unpacked where its name ends in .gz.
+// openText opens a text file, unpacked where its name ends in .gz or .zst.
 func openText(op, path string) (io.ReadCloser, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fault.System(op, path, err)
 	}
-	if !strings.HasSuffix(path, ".gz") {
+	switch {
+	case strings.HasSuffix(path, ".zst"):
+		return openZstd(op, path, f)
+	case !strings.HasSuffix(path, ".gz"):
 		return f, nil
 	}
 	z, err := gzip.NewReader(bufio.NewReaderSize(f, blockSize))
@@ -45,6 +49,25 @@ func openText(op, path string) (io.ReadCloser, error) {
 	}
 	return gzipFile{z, f}, nil
 }
+
+// openZstd unpacks a file, up to a length that its size makes credible.
+func openZstd(op, path string, f *os.File) (io.ReadCloser, error) {
+	z, err := zstd.NewReader(bufio.NewReaderSize(f, blockSize), zstd.WithDecoderMaxWindow(maxWindow))
+	if err != nil {
+		f.Close()
+		return nil, textFault(op, path, err)
+	}
+	return zstdFile{&bounded{r: z, left: smallUnpacked + mostText(path)}, z, f}, nil
+}
+
+// zstdFile closes both the decoder and the file under it.
+type zstdFile struct {
+	io.Reader
+	decoder *zstd.Decoder
+	file    *os.File
+}
+
+func (z zstdFile) Close() error { z.decoder.Close(); return z.file.Close() }
 
 // deflated is how many bytes deflate makes of one at most: a match of 258 bytes
 // takes two bits.
@@ -56,7 +79,7 @@ func mostText(path string) int64 {
 	if err != nil {
 		return 0
 	}
-	if strings.HasSuffix(path, ".gz") {
+	if strings.HasSuffix(path, ".gz") || strings.HasSuffix(path, ".zst") {
 		return deflated * info.Size()
 	}
 	return info.Size()
@@ -77,6 +100,8 @@ func textFault(op, path string, err error) error {
 	switch {
 	case errors.As(err, &pe):
 		return fault.System(op, path, err)
+	case errors.Is(err, errSwollen):
+		return damaged(op, path, "", err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fault.New(fault.Data, op, path, "truncated inside its compression").Then("fetch the file again")
 	}

@@ -1,9 +1,12 @@
 package config
 
 import (
+	"math"
+
 	"siafu/graph/fault"
 	"siafu/halo/codec"
 	"siafu/halo/refresh"
+	"siafu/kernels"
 	"siafu/ranks/tune"
 )
 
@@ -15,6 +18,24 @@ func (c *Config) Asynchronous() bool { return c.Mode == "async" || c.Mode == Fre
 
 // Pushes is after how many of its own epochs a rank pushes its rows again (free).
 func (c *Config) Pushes() int { return max(c.Ghosts().Epochs, 1) }
+
+// MeanEpochs is over how many epochs of a run, that are its last ones, weights are
+// averaged where ranks go at their own pace (free).
+func (c *Config) MeanEpochs() int { return min(10, c.Epochs/6) }
+
+// OptimizerOf is OptimizerConfig with so many graph ranks. Where they go at their own pace
+// (free) each of them has a step made an epoch, with gradients that are late by those
+// of the others. So a step is shorter, by the root of their number, and Adam has no
+// momentum: delays amount to one (Mitliagkas et al., "Asynchrony begets momentum",
+// 2016), and with both of them weights swing.
+func (c *Config) OptimizerOf(ranks int) kernels.OptimizerConfig {
+	o := c.OptimizerConfig()
+	if c.Mode == Free && ranks > 1 {
+		o.LR /= math.Sqrt(float64(ranks))
+		o.Beta1 = 1e-9 // 0 stands for the default
+	}
+	return o
+}
 
 // CheckDelayBound refuses a bound that so many graph ranks cannot keep.
 func (c *Config) CheckDelayBound(ranks int) error {

@@ -1,6 +1,10 @@
 package config
 
-import "siafu/graph/fault"
+import (
+	"fmt"
+
+	"siafu/graph/fault"
+)
 
 // With --local-epochs training goes in rounds of so many epochs. Ranks have the same
 // weights between two rounds, and weights of their own within one.
@@ -46,7 +50,7 @@ func (c *Config) Corrections() int {
 // is multiplied on each of so many ranks, so that the mean of the steps that they take
 // on their own is the step on the mean loss.
 func (c *Config) LossShare(ranks int) int {
-	if c.LocalEpochs > 0 || c.Mode == Free {
+	if c.LocalEpochs > 0 {
 		return ranks
 	}
 	return 1
@@ -67,6 +71,8 @@ func (c *Config) checkRounds() error {
 		return refuse("server-correction", c.ServerCorrection, "with exact training", "choose --refresh never, or another one whose gradients need to be corrected")
 	case c.ServerCorrection > 0 && c.Tensor == TensorLambda:
 		return refuse("server-correction", c.ServerCorrection, "with --tensor=lambda", "leave one of the two out: a task is known by its epoch, and a correction has that of its round")
+	case c.LocalEpochs > 0 && c.MeasureStaleness%c.LocalEpochs > 0:
+		return refuse("measure-staleness", c.MeasureStaleness, fmt.Sprintf("with --local-epochs=%d", c.LocalEpochs), "measure after a multiple of the epochs of a round: within one ranks have weights of their own, and there is no exact gradient")
 	case c.CorrectionBatch > 0 && c.ServerCorrection == 0:
 		return refuse("correction-batch", c.CorrectionBatch, "without --server-correction", "say with --server-correction how many steps there are")
 	}

@@ -20,9 +20,8 @@ import (
 // free is a graph rank that trains its part at its own pace (DIGEST-A, ICLR'23
 // submission, §3.2): it takes the newest weights, goes through one epoch of its own as
 // if it were in step, with the rows of ghosts that others have pushed last, and sends
-// off by how much a step of its own optimiser changes the weights. What others do in
-// the meantime is taken note of between its tasks. It lasts as long as the run, and its
-// ghosts with it.
+// off its gradient. What others do in the meantime is taken note of between its tasks. It
+// lasts as long as the run, and its ghosts with it.
 //
 // The server counts epochs: one is as many updates as there are graph ranks. A line of
 // metrics is written when as many tallies have come, with what the newest pass of each
@@ -30,15 +29,14 @@ import (
 type free struct {
 	*trainer
 	mail
-	replica *params.Replicated // that this rank's optimiser steps
-	runner  *protocol.Runner
-	pushed  *refresh.Pushed // nil where no ghosts are gathered
-	all     int             // epochs of the run
-	trains  bool            // the stretch goes on, as far as is known
-	waits   bool            // for weights
-	gone    []bool          // by graph rank: nothing more comes in this stretch
-	own     standing
-	epochs  int // of the run at the end of the stretch, as far as is known
+	runner *protocol.Runner
+	pushed *refresh.Pushed // nil where no ghosts are gathered
+	all    int             // epochs of the run
+	trains bool            // the stretch goes on, as far as is known
+	waits  bool            // for weights
+	gone   []bool          // by graph rank: nothing more comes in this stretch
+	own    standing
+	epochs int // of the run at the end of the stretch, as far as is known
 }
 
 // standing is what rank 0 knows of all ranks since the last line.
@@ -84,7 +82,7 @@ func (s *lockstep) connectFree(e *Engine, a *mapped.Arena) {
 
 // free lets the rank go on behind an epoch of the run, to the end of a stretch; it is
 // made before the first one. Collective over the world.
-func (e *Engine) free(trained, epochs int, m mail, t tallies, u *params.Updater, a *mapped.Arena) (*free, error) {
+func (e *Engine) free(trained, epochs int, m mail, t tallies, a *mapped.Arena) (*free, error) {
 	f := e.runs
 	if f == nil {
 		part := *e
@@ -93,8 +91,7 @@ func (e *Engine) free(trained, epochs int, m mail, t tallies, u *params.Updater,
 		if err != nil {
 			return nil, err
 		}
-		replica := mapped.Make[float32](a, e.Network.NumWeights())
-		f = &free{trainer: t, all: e.Config.Epochs, replica: params.NewReplicated(e.Peers, e.Network, replica, u, a)}
+		f = &free{trainer: t, all: e.Config.Epochs}
 		f.pushed, _ = t.training.ghosts.(*refresh.Pushed)
 		if f.pushed != nil {
 			f.pushed.Connect(post{f})
@@ -163,7 +160,6 @@ func (f *free) epoch() error {
 	if err := f.run(f.training, f.training.epochWalk, p, true); err != nil {
 		return err
 	}
-	f.replica.Change(p.Epoch, 1/float32(f.setting.Graph()), f.flat, f.grad)
 	for l, at := range slices.Backward(f.layers) {
 		if err := f.deliver([]protocol.Message{f.runner.Gradient(l, f.grad[at.Lo:at.Hi])}); err != nil {
 			return err

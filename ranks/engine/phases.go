@@ -2,6 +2,7 @@ package engine
 
 import (
 	"siafu/halo/refresh"
+	"siafu/ranks/runfolder"
 	"siafu/ranks/tune"
 	"siafu/ranks/world"
 )
@@ -26,11 +27,11 @@ func (t *trainer) chooseRoute() {
 	}
 }
 
-// evaluated takes the validation accuracy before an epoch is trained, which may end the
-// epochs without ghosts.
-func (t *trainer) evaluated(accuracy float64) {
+// evaluated takes the line of an evaluation before its epoch is trained, which may end
+// the epochs without ghosts.
+func (t *trainer) evaluated(line *runfolder.Epoch) {
 	if t.phases != nil {
-		t.phases.Evaluated(accuracy)
+		t.phases.Evaluated(line.Loss, line.EvalSeconds)
 		t.chooseRoute()
 	}
 }
@@ -49,18 +50,18 @@ func (t *trainer) phase() string {
 	return refresh.NameNever
 }
 
-// trained takes the seconds of an epoch that has ended. Collective over the graph ranks.
-func (t *trainer) trained(seconds float64) error {
+// trained takes the line of an epoch that has ended. Collective over the graph ranks.
+func (t *trainer) trained(line *runfolder.Epoch) error {
 	if t.phases == nil {
 		return nil
 	}
-	medians, due := t.phases.Ended(seconds)
+	report, due := t.phases.Ended(line.Seconds, line.Loss)
 	if !due {
 		return nil
 	}
-	if err := world.MaxFloat64s(t.comm, medians[:]); err != nil {
+	if err := world.MaxFloat64s(t.comm, report[:]); err != nil {
 		return err
 	}
-	t.reporter.Note(t.phases.Agreed(medians) + "\n")
+	t.reporter.Note(t.phases.Agreed(report) + "\n")
 	return nil
 }

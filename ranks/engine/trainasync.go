@@ -24,8 +24,7 @@ import (
 // stretch, until the run ends or goes on in step, and returns the last verdict
 // and the weights after its epoch. Every graph rank then has rank 0's history,
 // which has ended unless the run was asked to stop or is to go on. u steps the
-// weights where no rank is a server: rank 0's, else nil; every rank's has one that
-// goes at its own pace. Collective over the
+// weights where no rank is a server: rank 0's, else nil. Collective over the
 // world at the end of each stretch, with servers that Pronounce too.
 func (e *Engine) TrainAsync(trained int, weights []float32, u *params.Updater, h *stopping.History, s Saver) ([]float32, Verdict, error) {
 	for {
@@ -100,15 +99,11 @@ func (e *Engine) stretcher(trained int, weights []float32, u *params.Updater, h 
 	if e.World.Rank() == 0 {
 		t.ranks = e.Peers.Size()
 		if m.hostedByRank0() {
-			var steps protocol.Updater = u
-			if c.Mode == config.Free {
-				steps = params.Changes{}
-			}
-			m.hosted = NewMachine(c, setting, 0, params.Layers(e.Network), slices.Clone(weights), steps)
+			m.hosted = NewMachine(c, setting, 0, params.Layers(e.Network), slices.Clone(weights), u)
 		}
 	}
 	if c.Mode == config.Free {
-		return e.free(trained, epochs, m, t, u, a)
+		return e.free(trained, epochs, m, t, a)
 	}
 	return e.async(trained, epochs, m, t, a)
 }
@@ -126,7 +121,12 @@ func Bound(c config.Config) int {
 func NewMachine(c config.Config, setting protocol.Setting, index int, layers []protocol.Range, weights []float32, u protocol.Updater) params.Machine {
 	if c.Mode == config.Free {
 		every, _ := checkpoint.ParseInterval(c.CheckpointEvery) // Validate has read it
-		return protocol.NewEager(setting, LastOf(every, setting.Trained, c.Epochs), layers, weights, u)
+		last := LastOf(every, setting.Trained, c.Epochs)
+		s := protocol.NewEager(setting, last, layers, weights, u)
+		if last == c.Epochs {
+			s.Average(c.MeanEpochs() * (setting.Graph() - 1))
+		}
+		return s
 	}
 	return protocol.New(setting, index, layers, weights, u)
 }
@@ -146,12 +146,9 @@ func (e *Engine) saveStretch(v Verdict, weights []float32, u *params.Updater, h 
 	return nil
 }
 
-// stateAfter is the optimiser's state at the end of a stretch, on rank 0: where each
-// rank has one of its own, their mean. Collective over the graph ranks.
+// stateAfter is the optimiser's state at the end of a stretch, on rank 0.
 func (e *Engine) stateAfter(u *params.Updater) ([][]float32, error) {
 	switch {
-	case e.Config.Mode == config.Free:
-		return u.MeanState(e.Peers)
 	case e.World.Rank() > 0:
 		return nil, nil
 	case u != nil:

@@ -158,7 +158,7 @@ func (t *trainer) train(first int) error {
 			if t.ends(line, closing) {
 				return t.source.Leave()
 			}
-			t.evaluated(*line.ValAcc)
+			t.evaluated(&line)
 		}
 		if err := t.measure(&line); err != nil {
 			return err
@@ -176,7 +176,7 @@ func (t *trainer) train(first int) error {
 		if err := t.tuning.after(line.Seconds); err != nil {
 			return err
 		}
-		if err := t.trained(line.Seconds); err != nil {
+		if err := t.trained(&line); err != nil {
 			return err
 		}
 	}

@@ -203,11 +203,10 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 	if f.Servers == 0 && began && rank == 0 {
 		f.serve(m, f.Graph)
 	}
-	free := f.Config.Mode == config.Free
-	if free || (f.Servers == 0 || c.LocalEpochs > 0) && !async && (!began || f.Config.SwitchToSync > 0) {
+	if (f.Servers == 0 || c.LocalEpochs > 0) && !async && (!began || f.Config.SwitchToSync > 0) {
 		m.add(optimiser, Array, slices.Repeat([]int64{w}, f.Slots)...)
 	}
-	if c.LocalEpochs > 0 || c.Mode == config.Free {
+	if c.LocalEpochs > 0 {
 		m.add(averaged, Array, f.summed())
 	}
 	return *m
@@ -431,7 +430,6 @@ func (f *Forecast) summed() int64 {
 func (f *Forecast) serve(m *Memory, ranks int) {
 	n := f.summed()
 	switch {
-	case f.Config.Mode == config.Free: // ranks have it
 	case f.Config.LocalEpochs > 0: // the last sum
 		m.add(averaged, Heap, n)
 	default:
@@ -439,8 +437,8 @@ func (f *Forecast) serve(m *Memory, ranks int) {
 	}
 	// Gradients until their sum, what is sent, and versions.
 	copies := size.Sum(int64(2*(ranks+f.Servers)), int64(f.Config.MostStaleness()), 2)
-	if f.Config.Mode == config.Free { // of all ranks, some of which may talk to other servers else
-		copies = int64(2*f.Graph + 2)
+	if f.Config.Mode == config.Free { // two of each rank, their sum, a mean of weights, and as many to send
+		copies = int64(3*f.Graph + 4)
 	}
 	m.add("gradients and messages", Heap, size.Product(copies, n))
 }

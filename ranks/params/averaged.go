@@ -129,17 +129,6 @@ func (Means) Update(_, _ int, weights, grad []float32) { copy(weights, grad) }
 // State implements protocol.Updater.
 func (Means) State() [][]float32 { return nil }
 
-// Changes is the protocol.Updater of a server that adds up changes of the weights, which
-// ranks with optimisers of their own have made.
-type Changes struct{ Means }
-
-// Update implements protocol.Updater.
-func (Changes) Update(_, _ int, weights, change []float32) {
-	for i, d := range change {
-		weights[i] += d
-	}
-}
-
 // MeansLayers are the parts of what servers with Means add up, for weights of n
 // values and an optimiser with so many slots: one.
 func MeansLayers(n, slots int) []protocol.Range {

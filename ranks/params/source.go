@@ -99,17 +99,6 @@ func (r *Replicated) step(number int, grad []float32) {
 	}
 }
 
-// Change replaces a rank's gradient by its share of the change that a step with it
-// makes, by its own optimiser, of weights which are not those of the step before.
-func (r *Replicated) Change(step int, share float32, weights, grad []float32) {
-	kernels.Write(r.updater.ops, r.weights, weights)
-	r.step(step, grad)
-	kernels.Read(r.updater.ops, grad, r.weights)
-	for i, w := range weights {
-		grad[i] = (grad[i] - w) * share
-	}
-}
-
 // State implements Source.
 func (r *Replicated) State() ([][]float32, error) { return r.updater.State(), nil }
 

@@ -1,12 +1,9 @@
 package params
 
 import (
-	"slices"
-
 	"siafu/graph/mapped"
 	"siafu/kernels"
 	"siafu/kernels/model"
-	"siafu/ranks/world"
 )
 
 // Updater steps the optimiser of a flat vector of weights, layer by layer. It
@@ -48,22 +45,6 @@ func (u *Updater) State() [][]float32 {
 		slots = append(slots, kernels.Fetch(u.ops, s, new([]float32)))
 	}
 	return slots
-}
-
-// MeanState is the mean of State over the ranks of c, which all call it. Collective.
-func (u *Updater) MeanState(c world.Comm) ([][]float32, error) {
-	var means [][]float32
-	for _, state := range u.State() {
-		mean := slices.Clone(state)
-		for i := range mean {
-			mean[i] /= float32(c.Size())
-		}
-		if err := world.SumFloat32s(c, mean); err != nil {
-			return nil, err
-		}
-		means = append(means, mean)
-	}
-	return means, nil
 }
 
 // Restore sets what the optimiser remembers; state may be what State returned.

@@ -3,7 +3,6 @@ package predictions
 import (
 	"cmp"
 	"encoding/csv"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -43,6 +42,7 @@ type matrixFile struct {
 type Options struct {
 	Dir            string
 	CSV            bool // predictions.csv as well
+	ByClass        bool // with a column of probabilities a class
 	EmbeddingWidth int  // 0: no embeddings
 }
 
@@ -255,7 +255,8 @@ func writeIDs(w io.Writer, ds *graph.Dataset) error {
 }
 
 // writeCSV writes one line a vertex: id, split, label, prediction and its
-// probability; classes by their names where they have some.
+// probability, and that of each class where it was asked for; classes by their
+// names where they have some.
 func (p *Files) writeCSV(w io.Writer, ds *graph.Dataset) error {
 	class, err := npy.ReadFile(filepath.Join(p.Dir, ClassFile))
 	if err != nil {
@@ -274,28 +275,35 @@ func (p *Files) writeCSV(w io.Writer, ds *graph.Dataset) error {
 		return err
 	}
 	out := csv.NewWriter(w)
-	out.Write([]string{"id", "split", "label", "prediction", "probability"})
+	out.Write(p.heading(ds.Meta))
+	var row []string
 	for v, pick := range picks {
-		out.Write([]string{
-			ds.IDs.At(v), splitNames[ds.Split[v]], className(ds.Meta, int64(ds.Labels[v])), className(ds.Meta, pick),
-			strconv.FormatFloat(float64(probs[v*classes+int(pick)]), 'f', 4, 32),
-		})
+		of := probs[v*classes : (v+1)*classes]
+		row = append(row[:0], ds.IDs.At(v), splitNames[ds.Split[v]], ds.Meta.ClassName(int64(ds.Labels[v])), ds.Meta.ClassName(pick), decimals(of[pick]))
+		if p.ByClass {
+			for _, x := range of {
+				row = append(row, decimals(x))
+			}
+		}
+		out.Write(row)
 	}
 	out.Flush()
 	return out.Error()
 }
 
+// heading is the names of the columns of predictions.csv.
+func (p *Files) heading(m *graph.Meta) []string {
+	names := []string{"id", "split", "label", "prediction", "probability"}
+	if p.ByClass {
+		for c := range m.Classes {
+			names = append(names, "p_"+m.ClassName(int64(c)))
+		}
+	}
+	return names
+}
+
+// decimals is a probability as predictions.csv has it.
+func decimals(x float32) string { return strconv.FormatFloat(float64(x), 'f', 4, 32) }
+
 // splitNames are the names of the Split… values.
 var splitNames = [...]string{"", "train", "val", "test"}
-
-// className is the name of a class, its number where it has none, and empty
-// for a vertex without a label.
-func className(m *graph.Meta, class int64) string {
-	switch {
-	case class < 0:
-		return ""
-	case class < int64(len(m.ClassNames)):
-		return m.ClassNames[class]
-	}
-	return fmt.Sprint(class)
-}

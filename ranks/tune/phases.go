@@ -4,102 +4,144 @@ import "fmt"
 
 // Phases chooses with which ghosts the epochs of a run train, for --refresh auto: with
 // none, so that ranks train alone on their own vertices, or with those of the same epoch,
-// which is exact. Its states, in their order:
+// which is exact. Its stages, in their order:
 //
-//	alone     some epochs without ghosts, whose time is measured
-//	exact     some epochs with them, whose time is measured
-//	decided   where epochs with ghosts take hardly longer, all others have them. Else
-//	          ranks train alone again until accuracy rises no more, and exactly from
-//	          then on: what partitions cannot know of each other is learnt at the end
+//	timing    some epochs without ghosts, whose time is measured, and that of the
+//	          evaluations before them. These gather ghosts on their way forward: where
+//	          they take longer than such an epoch, an exact one does, and the next
+//	          stage is left out, which costs most there
+//	probing    some exact epochs, whose time is measured
+//	alone     epochs without ghosts, where exact ones take longer. They end when the loss
+//	          of the whole graph falls no more, when it is far above the one that ranks
+//	          see by themselves, who then learn what holds for their parts only, and
+//	          when the run is nearly over
+//	exact     the others
 //
-// What ranks learn alone is most of what they learn, on every graph that was tried, and
-// costs no communication; what is missing then are few epochs (docs/training.md). Other
-// policies lie between the two in time and below both in accuracy.
+// What ranks learn alone is most of what they learn, and costs no communication. Few
+// exact epochs then bring the weights to what the whole graph asks for: accuracy rises by
+// points in the first three (docs/stale.md). Noise of sampled ghosts, and exact epochs
+// strewn among the others, took more time for less.
 type Phases struct {
 	epoch int // the last one that has ended
 	last  int // the last one of the run
+	stage stage
 
-	times   [2][]float64 // of epochs without and with ghosts, on this rank
-	decided bool
-	alone   bool // in the epoch to come
+	// Seconds on this rank.
+	alone, exact, evaluations []float64
 
-	best  float64 // validation accuracy
-	since int     // the epoch of it
+	loss  float64 // of the whole graph with the weights of the coming epoch, 0: not known
+	least float64 // that was seen of it
+	since int     // the epoch behind which it was
 }
 
-// How long phases are.
+type stage uint8
+
 const (
-	trial     = 4    // epochs of each, of which the first is not measured
-	worthIt   = 1.1  // times as long is what exact epochs may take and still be the only ones
-	mostAlone = 0.6  // of all epochs
-	flat      = 0.1  // of all epochs without a gain end the phase
-	leastFlat = 10   // epochs
-	gain      = 1e-3 // of accuracy
-	flatFrom  = 0.25 // of all epochs have gone before that counts: many runs begin flat
+	timing stage = iota
+	probing
+	alone
+	exact
+)
+
+// How long stages are.
+const (
+	trial     = 4   // epochs, of which the first is not measured
+	worthIt   = 1.3 // times as long is what exact epochs may take and still be the only ones
+	mostAlone = 0.9 // of all epochs
+	flat      = 0.1 // of all epochs in which the loss does not fall end the epochs alone
+	leastFlat = 10  // epochs
+	misled    = 2   // times the loss that ranks see by themselves is too much
 )
 
 // NewPhases chooses for the epochs first to last. over says that a run that goes on has
 // been past its epochs alone.
 func NewPhases(first, last int, over bool) *Phases {
-	return &Phases{epoch: first - 1, last: last, decided: over, alone: !over, since: first - 1}
+	p := &Phases{epoch: first - 1, last: last, since: first - 1}
+	if over || p.late() {
+		p.stage = exact
+	}
+	return p
 }
 
+// late tells whether the run is nearly over.
+func (p *Phases) late() bool { return float64(p.epoch) >= mostAlone*float64(p.last) }
+
 // Alone tells whether the epoch to come trains without ghosts.
-func (p *Phases) Alone() bool { return p.alone }
+func (p *Phases) Alone() bool { return p.stage == timing || p.stage == alone }
 
 // Over tells whether all epochs to come are exact. Those of nil are none of its.
-func (p *Phases) Over() bool { return p != nil && p.decided && !p.alone }
+func (p *Phases) Over() bool { return p != nil && p.stage == exact }
 
-// Ended takes the seconds of an epoch on this rank. due tells, the same on all ranks,
-// whether they are now to agree on the largest of both medians and call Agreed.
-func (p *Phases) Ended(seconds float64) (medians [2]float64, due bool) {
+// Evaluated takes the loss of the whole graph with the weights that the epoch to come
+// starts from, the same on all ranks, and the seconds that it took to know it on this one.
+func (p *Phases) Evaluated(loss, seconds float64) {
+	if p.loss = loss; p.least == 0 || loss < p.least {
+		p.least, p.since = loss, p.epoch
+	}
+	if p.stage == timing {
+		p.evaluations = append(p.evaluations, seconds)
+	}
+	if p.stage == alone && float64(p.epoch-p.since) >= max(leastFlat, flat*float64(p.last)) {
+		p.stage = exact
+	}
+}
+
+// Ended takes the seconds of an epoch on this rank, and the loss that it had, the same on
+// all ranks. due tells, the same on all of them, whether they are now to agree on the
+// largest of both seconds and call Agreed.
+func (p *Phases) Ended(seconds, loss float64) (report [2]float64, due bool) {
 	p.epoch++
-	if p.decided {
-		if p.alone && float64(p.epoch) >= mostAlone*float64(p.last) {
-			p.alone = false
+	whole := p.loss
+	p.loss = 0
+	switch p.stage {
+	case timing:
+		p.alone = append(p.alone, seconds)
+		due = len(p.alone) == trial
+		report = [2]float64{steady(p.alone), steady(p.evaluations)}
+	case probing:
+		p.exact = append(p.exact, seconds)
+		due = len(p.exact) == trial
+		report = [2]float64{steady(p.alone), steady(p.exact)}
+	case alone:
+		if whole > misled*loss {
+			p.stage = exact
 		}
-		return medians, false
 	}
-	of := &p.times[0]
-	if !p.alone {
-		of = &p.times[1]
+	if p.late() {
+		p.stage, due = exact, false
 	}
-	if *of = append(*of, seconds); len(*of) < trial {
-		return medians, false
-	}
-	if p.alone {
-		p.alone = false
-		return medians, false
-	}
-	return [2]float64{median(p.times[0][1:]), median(p.times[1][1:])}, true
+	return report, due
 }
 
 // Agreed takes what Ended has reported, the largest of all ranks. It says what follows.
-func (p *Phases) Agreed(medians [2]float64) string {
-	p.decided = true
-	alone, exact := medians[0], medians[1]
-	p.alone = exact > worthIt*alone && float64(p.epoch) < mostAlone*float64(p.last)
-	what := "exact from now on"
-	if p.alone {
-		what = "ranks train alone while accuracy rises"
+func (p *Phases) Agreed(report [2]float64) string {
+	what, follows := "an epoch", "exact from now on"
+	longer := report[1] > worthIt*report[0]
+	switch {
+	case longer:
+		p.stage, follows = alone, "ranks train alone at first"
+	case p.stage == timing:
+		p.stage, follows = probing, "exact for some epochs"
+	default:
+		p.stage = exact
 	}
-	return fmt.Sprintf("refresh auto: an epoch takes %.4f s without ghosts and %.4f s with them -> %s", alone, exact, what)
-}
-
-// Evaluated takes the validation accuracy of the weights that the epoch to come starts
-// from, the same on all ranks.
-func (p *Phases) Evaluated(accuracy float64) {
-	if accuracy >= p.best+gain {
-		p.best, p.since = accuracy, p.epoch
+	if p.exact == nil {
+		what = "an evaluation"
 	}
-	if p.decided && float64(p.epoch) >= flatFrom*float64(p.last) && float64(p.epoch-p.since) >= max(leastFlat, flat*float64(p.last)) {
-		p.alone = false
-	}
+	return fmt.Sprintf("refresh auto: an epoch takes %.4f s without ghosts and %s %.4f s with them -> %s", report[0], what, report[1], follows)
 }
 
 // Finish ends the epochs alone. It tells whether there were more to come.
 func (p *Phases) Finish() bool {
 	was := !p.Over()
-	p.decided, p.alone = true, false
+	p.stage = exact
 	return was
+}
+
+// steady is the median of seconds but the first, 0 where there are no others.
+func steady(seconds []float64) float64 {
+	if len(seconds) < 2 {
+		return 0
+	}
+	return median(seconds[1:])
 }

@@ -1,81 +1,98 @@
 package tune
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
-// run is the epochs of a run that train alone, with accuracies of each evaluation, and
-// seconds of epochs alone and of exact ones.
-func run(p *Phases, first, last int, alone, exact float64, accuracy func(epoch int) float64) (epochs []bool) {
+// course is how long epochs alone, exact ones and evaluations take, and what losses are:
+// of the whole graph before an epoch, and of ranks by themselves.
+type course struct {
+	alone, exact, evaluation float64
+	whole, own               func(epoch int) float64
+	unseen                   bool // there are no evaluations
+}
+
+func falling(e int) float64 { return 1 / float64(e) }
+
+// run is the epochs of a run that train alone.
+func (c course) run(p *Phases, first, last int) (epochs []int) {
 	for e := first; e <= last; e++ {
-		p.Evaluated(accuracy(e))
-		epochs = append(epochs, p.Alone())
-		seconds := exact
-		if p.Alone() {
-			seconds = alone
+		if !c.unseen {
+			p.Evaluated(c.whole(e), c.evaluation)
 		}
-		if medians, due := p.Ended(seconds); due {
-			p.Agreed(medians)
+		seconds, loss := c.exact, c.whole(e)
+		if p.Alone() {
+			epochs = append(epochs, e)
+			seconds, loss = c.alone, c.own(e)
+		}
+		if report, due := p.Ended(seconds, loss); due {
+			p.Agreed(report)
 		}
 	}
 	return epochs
 }
 
-// count is how many epochs from..to, counted from 1, train alone.
-func count(epochs []bool, from, to int) (n int) {
-	for _, alone := range epochs[from-1 : to] {
-		if alone {
-			n++
+// span is the numbers from a to b, both included.
+func span(a, b int) (list []int) {
+	for ; a <= b; a++ {
+		list = append(list, a)
+	}
+	return list
+}
+
+// Ranks train alone, by the rule, in these epochs of 200.
+func TestPhases(t *testing.T) {
+	slow := course{alone: 1, exact: 10, evaluation: 4, whole: falling, own: falling}
+	with := func(change func(c *course)) course {
+		c := slow
+		change(&c)
+		return c
+	}
+	tried := slices.Concat(span(1, trial), span(2*trial+1, 180))
+	for name, test := range map[string]struct {
+		course
+		want []int
+	}{
+		"evaluations alone take longer": {slow, span(1, 180)},
+		"exact epochs take longer":      {with(func(c *course) { c.exact, c.evaluation = 1.4, 1 }), tried},
+		"exact epochs take hardly longer": {
+			with(func(c *course) { c.exact, c.evaluation = 1.25, 1 }), span(1, trial)},
+		"no evaluations": {with(func(c *course) { c.unseen = true }), tried},
+		"the loss falls no more behind epoch 100": { // that of epoch 101 would be the next lower one
+			with(func(c *course) { c.whole = func(e int) float64 { return falling(min(e, 100)) } }), span(1, 119)},
+		"the loss stands for a while": {
+			with(func(c *course) {
+				c.whole = func(e int) float64 { return falling((e + 18) / 19) }
+				c.own = c.whole
+			}), span(1, 180)},
+		"ranks are misled from epoch 50 on": {
+			with(func(c *course) {
+				c.own = func(e int) float64 { return falling(e) / (1 + float64(e)/48) }
+			}), span(1, 49)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := test.run(NewPhases(1, 200, false), 1, 200); !slices.Equal(got, test.want) {
+				t.Errorf("alone in %v, not in %v", got, test.want)
+			}
+		})
+	}
+}
+
+// A run that goes on behind its epochs alone is exact, as is one that goes on near its
+// end, and what follows Finish. One that goes on before measures again.
+func TestPhasesGoOn(t *testing.T) {
+	slow := course{alone: 1, exact: 10, evaluation: 4, whole: falling, own: falling}
+	for first, over := range map[int]bool{50: true, 91: false} {
+		if p := NewPhases(first, 100, over); !p.Over() || slow.run(p, first, 100) != nil {
+			t.Errorf("from epoch %d on ranks train alone", first)
 		}
 	}
-	return n
-}
-
-func rising(e int) float64 { return float64(e) / 1000 * 2 }
-
-// Where exact epochs take hardly longer, all are exact but those of the trial.
-func TestPhasesOfFastLinks(t *testing.T) {
-	e := run(NewPhases(1, 100, false), 1, 100, 1, 1.05, rising)
-	if count(e, 1, trial) != trial || count(e, trial+1, 100) != 0 {
-		t.Error(e)
+	p := NewPhases(80, 100, false)
+	if got := slow.run(p, 80, 85); !slices.Equal(got, span(80, 85)) {
+		t.Errorf("alone in %v", got)
 	}
-}
-
-// Where they take longer, ranks train alone until 60 % of the epochs have gone while
-// accuracy rises.
-func TestPhasesOfSlowLinks(t *testing.T) {
-	e := run(NewPhases(1, 100, false), 1, 100, 1, 3, rising)
-	if count(e, 1, trial) != trial || count(e, trial+1, 2*trial) != 0 || count(e, 2*trial+1, 60) != 60-2*trial || count(e, 61, 100) != 0 {
-		t.Error(e)
-	}
-}
-
-// Accuracy that rises no more ends the epochs alone before: after epoch 30 here, and
-// ten epochs more.
-func TestPhasesOfFlatAccuracy(t *testing.T) {
-	e := run(NewPhases(1, 100, false), 1, 100, 1, 3, func(e int) float64 { return rising(min(e, 30)) })
-	if count(e, 2*trial+1, 39) != 39-2*trial || count(e, 41, 100) != 0 {
-		t.Error(e)
-	}
-}
-
-// Accuracy that does not rise in the first quarter ends nothing.
-func TestPhasesOfFlatBeginning(t *testing.T) {
-	e := run(NewPhases(1, 100, false), 1, 100, 1, 3, func(e int) float64 { return 0.2 + rising(max(e, 24)) })
-	if count(e, 2*trial+1, 60) != 60-2*trial || count(e, 61, 100) != 0 {
-		t.Error(e)
-	}
-}
-
-// A run that goes on behind its epochs alone is exact, and so is what follows Finish.
-func TestPhasesEnd(t *testing.T) {
-	if e := run(NewPhases(50, 100, true), 50, 100, 1, 3, rising); count(e, 1, 51) != 0 {
-		t.Error(e)
-	}
-	p := NewPhases(1, 100, false)
-	run(p, 1, 20, 1, 3, rising)
-	if p.Over() || !p.Finish() || p.Finish() || !p.Over() {
-		t.Error("the phase does not end once")
-	}
-	if e := run(p, 21, 100, 1, 3, rising); count(e, 1, 80) != 0 {
-		t.Error(e)
+	if p.Over() || !p.Finish() || p.Finish() || !p.Over() || slow.run(p, 86, 100) != nil {
+		t.Error("the epochs alone do not end once")
 	}
 }

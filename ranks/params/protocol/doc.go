@@ -8,7 +8,7 @@
 //     and remembers it (§5.1).
 //   - Progress, one a graph rank, knows which epochs an interval may start
 //     under the staleness bound s (§5.2).
-//   - Eager is a server that waits for no rank: it applies an update when that has come,
+//   - Eager is a server that waits for no rank: it steps when a gradient has come,
 //     with a bound on its delay (DIGEST-A, ICLR'23 submission, §3.2). Runner is a graph rank's
 //     side of it. What follows is of the others.
 //

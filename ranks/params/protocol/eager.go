@@ -5,11 +5,14 @@ import (
 	"slices"
 )
 
-// Eager is a parameter server that steps the weights with the update of a graph rank
-// when it has come, and waits for no other rank's: that of DIGEST-A (ICLR'23 submission,
-// §3.2). Version v+1 is the weights after v updates, whoever sent them; an epoch is
-// as many updates as there are graph ranks, "global iterations on the server" (theorem
-// 3), to which a fast rank contributes more than a slow one.
+// Eager is a parameter server that steps the weights when the gradient of a graph rank
+// has come, and waits for no other rank's: that of DIGEST-A (ICLR'23 submission, §3.2). A
+// step goes along the sum of the newest gradients of all ranks, of which one is new: along
+// that of one part alone (theorem 3) it would undo what others have done. Such a step is
+// an update of the rank whose gradient has come. Version v+1 is the weights after v
+// updates, whoever made them; an epoch is as many updates as there are graph ranks,
+// "global iterations on the server" (theorem 3), to which a fast rank contributes more
+// than a slow one.
 //
 // Between two updates of one rank no more than Bound others are applied: so no rank is
 // farther behind, and the delay of an update, which is how many have been applied since
@@ -28,8 +31,9 @@ type Eager struct {
 	update  Updater
 
 	weights []float32
-	applied int // updates, those before Trained counted
-	last    int // of them
+	sum     []float32 // of the newest gradients
+	applied int       // updates, those before Trained counted
+	last    int       // of them
 	runs    []run
 	whole   []int     // ranks whose updates wait, as they came
 	waiting []Message // Fetches of ranks whose update waits
@@ -37,6 +41,10 @@ type Eager struct {
 	delay   int // the greatest
 	held    Memory
 	out     []Message
+
+	window int       // updates that the mean is over, 0: there is none
+	first  int       // applied before the first of them
+	mean   []float32 // of the weights after them
 }
 
 // run is a graph rank between its Fetch and the application of its update.
@@ -47,7 +55,8 @@ type run struct {
 	last    int // updates in the weights after its own last one
 	got     []bool
 	missing int       // layers
-	grad    []float32 // [weights]
+	grad    []float32 // [weights], that comes
+	newest  []float32 // the last one that has been applied, zeros before
 }
 
 // NewEager makes the server of a world whose setting has one, with an interval a
@@ -61,25 +70,40 @@ func NewEager(c Setting, last int, layers []Range, weights []float32, u Updater)
 		panic("protocol: an eager server is the only one, of ranks with one interval, and has no bound below the number of others")
 	}
 	s := &Eager{
-		setting: c, layers: layers, update: u, weights: weights, applied: c.Trained * p, last: last * p,
-		runs: make([]run, p), left: make([]bool, p),
+		setting: c, layers: layers, update: u, weights: weights, sum: make([]float32, len(weights)),
+		applied: c.Trained * p, last: last * p, runs: make([]run, p), left: make([]bool, p),
 	}
 	if c.Staleness == 0 {
 		s.setting.Staleness = math.MaxInt
 	}
 	for r := range s.runs {
-		s.runs[r] = run{got: make([]bool, len(layers)), grad: make([]float32, len(weights)), last: s.applied}
+		s.runs[r] = run{got: make([]bool, len(layers)), grad: make([]float32, len(weights)), newest: make([]float32, len(weights)), last: s.applied}
 	}
-	s.held.wait(4 * int64(p) * int64(len(weights)))
+	s.held.wait(4 * int64(2*p+1) * int64(len(weights)))
 	return s
+}
+
+// Average has the weights that follow the last update be a running mean of those after
+// so many, as they swing round what steps with late gradients lead to (Polyak and
+// Juditsky 1992). It is called before the first Step, and of no use where End comes first.
+func (s *Eager) Average(updates int) {
+	if s.window, s.first = updates, s.applied; updates > 0 {
+		s.mean = make([]float32, len(s.weights))
+		s.held.wait(4 * int64(len(s.weights)))
+	}
 }
 
 // Version is the number of epochs, and one more, whose updates have been applied.
 func (s *Eager) Version() int { return s.applied/s.setting.Graph() + 1 }
 
-// Weights are those after the last update. They belong to the server and stand until
-// the next Step.
-func (s *Eager) Weights() []float32 { return s.weights }
+// Weights are those after the updates that have been applied, or their mean behind the
+// last one. They belong to the server and stand until the next Step.
+func (s *Eager) Weights() []float32 {
+	if s.applied == s.last && s.window > 0 {
+		return s.mean
+	}
+	return s.weights
+}
 
 // Memory is what the server keeps beside the weights.
 func (s *Eager) Memory() Memory { return s.held }
@@ -210,13 +234,24 @@ func (s *Eager) may(rank int) bool {
 	return true
 }
 
-// apply steps all layers.
+// apply puts a rank's gradient in the place of its last one, and steps all layers.
 func (s *Eager) apply(n *run) {
 	s.delay = max(s.delay, s.applied-n.taken)
 	s.applied++
 	n.last = s.applied
+	n.grad, n.newest = n.newest, n.grad
+	clear(s.sum)
+	for _, n := range s.runs {
+		accumulate(s.sum, n.newest)
+	}
 	for l, at := range s.layers {
-		s.update.Update(s.applied, l, s.weights[at.Lo:at.Hi], n.grad[at.Lo:at.Hi])
+		s.update.Update(s.applied, l, s.weights[at.Lo:at.Hi], s.sum[at.Lo:at.Hi])
+	}
+	if s.window > 0 {
+		share := 1 / float32(min(s.window, s.applied-s.first))
+		for i, w := range s.weights {
+			s.mean[i] += share * (w - s.mean[i])
+		}
 	}
 }
 
@@ -236,7 +271,7 @@ func (s *Eager) answer() {
 		}
 		s.out = append(s.out, Message{
 			Type: Weights, From: s.setting.Server(0), To: m.From, Epoch: m.Epoch,
-			Version: s.applied + 1, Count: s.last - s.applied, Values: s.weights,
+			Version: s.applied + 1, Count: s.last - s.applied, Values: s.Weights(),
 		})
 	}
 	s.waiting = kept
@@ -246,8 +281,9 @@ func (s *Eager) answer() {
 // reported.
 func (s *Eager) end(reported int) {
 	p := s.setting.Graph()
-	epoch := max((s.applied+p-1)/p, reported)
-	s.last = min(s.last, epoch*p)
+	if epoch := max((s.applied+p-1)/p, reported); epoch*p < s.last {
+		s.last, s.window = epoch*p, 0
+	}
 	s.settle()
 }
 

@@ -34,34 +34,51 @@ type racer struct {
 	final  []float32
 }
 
-// counting is an Updater that adds up gradients, which are 1 each but in the first layer
-// one more than their rank, and notes the steps that it is asked for and whose they are.
-type counting struct{ steps, by []int }
+// counting is an Updater that notes the steps that it is asked for and whose they are. In
+// the first layer a rank's gradient has the number of its update at the rank's place, and
+// zeros elsewhere; in the second it has that number everywhere, and the weights become the
+// sum.
+type counting struct {
+	steps, by []int
+	made      []float32 // by rank: updates
+	wrong     bool      // something else than one more update of one rank
+}
 
 func (c *counting) Update(step, layer int, weights, grad []float32) {
 	c.steps = append(c.steps, step)
-	if layer == 0 {
-		c.by = append(c.by, int(grad[0])-1)
+	if layer == 1 {
+		copy(weights, grad)
+		return
 	}
-	for i, g := range grad {
-		weights[i] += g
+	if c.made == nil {
+		c.made = make([]float32, len(grad))
 	}
+	more := float32(0)
+	for r, n := range grad {
+		if n > c.made[r] {
+			c.by = append(c.by, r)
+		}
+		c.wrong = c.wrong || n < c.made[r]
+		more += n - c.made[r]
+	}
+	c.wrong = c.wrong || more != 1
+	copy(c.made, grad)
 }
 
 func (c *counting) State() [][]float32 { return nil }
 
 func newRace(t *testing.T, ranks, epochs, trained, bound int, seed uint64) (*race, *counting) {
 	c, u := Setting{Intervals: slices.Repeat([]int{1}, ranks), Servers: 1, Trained: trained, Staleness: bound}, &counting{}
-	layers := []Range{{0, 2}, {2, 5}}
+	layers := []Range{{0, ranks}, {ranks, ranks + 3}}
 	w := &race{
-		t: t, server: NewEager(c, trained+epochs, layers, make([]float32, 5), u), rand: rand.New(rand.NewPCG(seed, 11)),
+		t: t, server: NewEager(c, trained+epochs, layers, make([]float32, ranks+3), u), rand: rand.New(rand.NewPCG(seed, 11)),
 		links: map[[2]int][]Message{}, layers: layers, bound: bound, taken: make([]int, ranks),
 	}
 	if bound == 0 {
 		w.bound = math.MaxInt
 	}
 	for r := range ranks {
-		w.ranks = append(w.ranks, &racer{Runner: NewRunner(c, r, trained, 2, 5), weight: 1 + w.rand.IntN(30)})
+		w.ranks = append(w.ranks, &racer{Runner: NewRunner(c, r, trained, 2, ranks+3), weight: 1 + w.rand.IntN(30)})
 	}
 	return w, u
 }
@@ -113,11 +130,13 @@ func (w *race) work(r int) {
 		return
 	}
 	at := w.layers[k.layer]
-	value := float32(1)
-	if k.layer == 0 {
-		value += float32(r)
+	grad := make([]float32, at.Hi-at.Lo)
+	for i := range grad {
+		if k.layer > 0 || i == r {
+			grad[i] = float32(k.own + 1)
+		}
 	}
-	w.send(k.Gradient(k.layer, slices.Repeat([]float32{value}, at.Hi-at.Lo)))
+	w.send(k.Gradient(k.layer, grad))
 	if k.layer--; k.layer < 0 {
 		k.own++
 		k.state = 0
@@ -175,8 +194,8 @@ func (w *race) receive(m Message) {
 }
 
 // Whatever the order of messages and the speed of ranks: no rank is left behind, as
-// many updates are applied as epochs have ranks, each of them once and whole, every
-// rank ends with the same weights, no more updates than the bound are between two of one
+// many updates are applied as epochs have ranks, each of them once and whole beside the
+// newest of the other ranks, every rank ends with the same weights, no more updates than the bound are between two of one
 // rank, and "the delay is bounded, i.e., τ < K" (DIGEST,
 // theorem 3; here at most K).
 func TestEagerUnderHostileDelivery(t *testing.T) {
@@ -208,8 +227,11 @@ func TestEagerUnderHostileDelivery(t *testing.T) {
 			}
 		}
 		want := slices.Repeat([]float32{float32(done)}, 3)
+		if u.wrong {
+			t.Fatalf("%s: updates %v are in no step, or in two", what, u.by)
+		}
 		for r, k := range w.ranks {
-			if !slices.Equal(k.final[2:], want) {
+			if !slices.Equal(k.final[ranks:], want) {
 				t.Fatalf("%s: rank %d ends with %v, want %v", what, r, k.final, want)
 			}
 			between := 0
@@ -221,6 +243,22 @@ func TestEagerUnderHostileDelivery(t *testing.T) {
 					t.Fatalf("%s: more than %d updates between two of rank %d: %v", what, w.bound, r, u.by)
 				}
 			}
+		}
+	}
+}
+
+// The last weights are a running mean of those after the updates, where that is asked for
+// and the end has not come before.
+func TestEagerAverages(t *testing.T) {
+	for name, tc := range map[string]struct {
+		window, ends int
+		want         float32
+	}{"none": {0, 0, 6}, "all": {9, 0, 3.5}, "the last ones": {2, 0, 5.03125}, "ended before": {9, 3, 3}} {
+		w, _ := newRace(t, 1, 6, 0, 0, 7)
+		w.server.Average(tc.window)
+		w.ends = tc.ends
+		if w.run(); w.ranks[0].final[1] != tc.want {
+			t.Errorf("%s: the last weights are %v, want %v", name, w.ranks[0].final[1], tc.want)
 		}
 	}
 }

@@ -1,0 +1,64 @@
+package importers
+
+import (
+	"slices"
+	"strings"
+
+	"siafu/graph/fault"
+)
+
+// tableFile is rows of named columns in a file, of CSV or Parquet.
+type tableFile struct {
+	op, path string
+	unit     string   // of positions: "line" or "row"
+	names    []string // of the columns; "" where one has none
+	// each calls yield with every row in the order of the file: its position from
+	// 1 and a cell for each column, empty where the value is missing, which stand
+	// until yield returns. It may be called again.
+	each func(yield func(at int64, cells [][]byte) error) error
+}
+
+// fault is what is wrong with a cell: its position, its column and its value.
+func (t *tableFile) fault(at int64, column int, value []byte, format string, args ...any) *fault.Error {
+	return fault.New(fault.Data, t.op, t.path, "%s %d column %d (%s): %.60q "+format,
+		append([]any{t.unit, at, column + 1, t.names[column], value}, args...)...)
+}
+
+// rowFault is what is wrong with a whole row.
+func (t *tableFile) rowFault(at int64, format string, args ...any) *fault.Error {
+	return fault.New(fault.Data, t.op, t.path, "%s %d "+format, append([]any{t.unit, at}, args...)...)
+}
+
+// column is the place of the column of that name, -1 where there is none.
+func (t *tableFile) column(name string) int { return slices.Index(t.names, name) }
+
+// needs is the place of a column that must be there, named by a flag.
+func (t *tableFile) needs(name, flag string) (int, error) {
+	if i := t.column(name); i >= 0 {
+		return i, nil
+	}
+	return -1, fault.New(fault.Data, t.op, t.path, "%s 1: there is no column %q among its columns: %s", t.unit, name, t.list()).
+		Then("name the column with %s", flag)
+}
+
+// list is the names of the columns, at most so many that one can read them.
+func (t *tableFile) list() string {
+	const most = 20
+	if len(t.names) > most {
+		return strings.Join(t.names[:most], ", ") + " …"
+	}
+	return strings.Join(t.names, ", ")
+}
+
+// checkNames refuses a name that several columns bear.
+func (t *tableFile) checkNames() error {
+	first := make(map[string]int, len(t.names))
+	for i, name := range t.names {
+		if before, twice := first[name]; twice && name != "" {
+			return fault.New(fault.Data, t.op, t.path, "%s 1: the columns %d and %d are both called %q", t.unit, before+1, i+1, name).
+				Then("give each column a name of its own")
+		}
+		first[name] = i
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package importers
+
+import (
+	"hash/fnv"
+	"slices"
+
+	"siafu/graph"
+)
+
+// encoder turns the cells of one column into features.
+type encoder struct {
+	graph.Column
+	at       int // of the column in its table
+	index    map[string]uint32
+	unknown  int64 // cells whose value, or none of whose words, is among Values
+	missing  int64 // cells that were filled
+	counting moments
+}
+
+// moments are the number, mean and sum of squared deviations of values that come
+// one after another (Welford 1962).
+type moments struct{ n, mean, squares float64 }
+
+func (m *moments) add(x float64) {
+	m.n++
+	d := x - m.mean
+	m.mean += d / m.n
+	m.squares += d * (x - m.mean)
+}
+
+// newEncoder is the encoder of a column that stands at the given place of a table.
+func newEncoder(c graph.Column, at int) *encoder {
+	e := &encoder{Column: c, at: at}
+	if c.Kind == graph.CategoryColumn || c.Kind == graph.WordsColumn {
+		e.index = make(map[string]uint32, len(c.Values))
+		for i, v := range c.Values {
+			e.index[v] = uint32(i)
+		}
+	}
+	return e
+}
+
+// isMissing tells whether a cell holds no value.
+func (e *encoder) isMissing(cell []byte) bool {
+	return len(cell) == 0 || e.Kind == graph.NumberColumn && isAbsent(cell)
+}
+
+// fill is what stands for a missing cell at the given position.
+func (e *encoder) fill(t *tableFile, at int64, cell []byte, r *featureRows) error {
+	switch {
+	case e.Kind == graph.WordsColumn:
+		return nil // a text without words
+	case e.Fill == nil:
+		return t.fault(at, e.at, cell, "is no value").Then("fill such cells with --fill mean or --fill zero, or leave the row out")
+	}
+	e.missing++
+	if e.Kind == graph.NumberColumn {
+		r.put(e.First, (*e.Fill-e.Mean)/e.Scale)
+	}
+	return nil
+}
+
+// encode puts the features of a cell into the last of the rows, in ascending order.
+func (e *encoder) encode(t *tableFile, at int64, cell []byte, r *featureRows) error {
+	if e.isMissing(cell) {
+		return e.fill(t, at, cell, r)
+	}
+	switch e.Kind {
+	case graph.NumberColumn:
+		x, ok := number(cell)
+		if !ok {
+			return t.fault(at, e.at, cell, "is no number (of 32 bits)").Then("mend it")
+		}
+		r.put(e.First, (x-e.Mean)/e.Scale)
+	case graph.HashColumn:
+		h := fnv.New64a()
+		h.Write(cell)
+		r.put(e.First+int(h.Sum64()%uint64(e.Width)), 1)
+	case graph.CategoryColumn:
+		i, known := e.index[string(cell)]
+		if !known {
+			e.unknown++
+			return nil
+		}
+		r.put(e.First+int(i), 1)
+	case graph.WordsColumn:
+		e.words(debWords(string(cell)), r)
+	}
+	return nil
+}
+
+// words puts a one at each word that is a feature.
+func (e *encoder) words(words []string, r *featureRows) {
+	var found []uint32
+	for _, w := range words {
+		if i, known := e.index[w]; known {
+			found = append(found, i)
+		}
+	}
+	if len(words) > 0 && len(found) == 0 {
+		e.unknown++
+	}
+	slices.Sort(found)
+	for _, i := range found {
+		r.put(e.First+int(i), 1)
+	}
+}
+
+// featureRows are features that grow by rows: dense, in an array that is there for
+// all of them, or sparse.
+type featureRows struct {
+	graph.Features
+	row int
+}
+
+// fewFeatures is how many features a column may have on average for rows to be
+// gathered dense: below, most of a row is not zero.
+const fewFeatures = 4
+
+// newFeatureRows makes room for n rows of what columns become.
+func newFeatureRows(k *keeper, t *tableFile, columns []*encoder, n int) (*featureRows, error) {
+	last := columns[len(columns)-1]
+	r := &featureRows{Features: graph.Features{Rows: n, Dim: last.First + last.Width}, row: -1}
+	if r.Dim > fewFeatures*len(columns) {
+		r.Sparse = &graph.SparseRows{Offsets: make([]int64, 1, n+1)}
+		return r, nil
+	}
+	var err error
+	r.Dense, err = reserve[float32](k, t.op, t.path, n*r.Dim)
+	return r, err
+}
+
+// next ends a row and begins another.
+func (r *featureRows) next() {
+	if r.row++; r.Sparse != nil && r.row > 0 {
+		r.Sparse.Offsets = append(r.Sparse.Offsets, int64(len(r.Sparse.Cols)))
+	}
+}
+
+// put sets a feature of the row, behind those that it has.
+func (r *featureRows) put(column int, x float64) {
+	if r.Sparse == nil {
+		r.Dense[r.row*r.Dim+column] = float32(x)
+		return
+	}
+	r.Sparse.Cols = append(r.Sparse.Cols, uint32(column))
+	r.Sparse.Vals = append(r.Sparse.Vals, float32(x))
+}

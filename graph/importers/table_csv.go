@@ -1,0 +1,220 @@
+package importers
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"unicode/utf8"
+
+	"siafu/graph/fault"
+)
+
+// notText tells files that are no text by how they begin, and what to do with each.
+var notText = []struct{ magic, what, remedy string }{
+	{"\x1f\x8b", "packed by gzip", "end its name in .gz"},
+	{"\x28\xb5\x2f\xfd", "packed by zstd", "end its name in .zst"},
+	{"PAR1", "a Parquet file", "import it with --from parquet"},
+	{"PK\x03\x04", "a zip archive or a spreadsheet", "save the table as CSV"},
+	{"\xff\xfe", "UTF-16", "save it as UTF-8"},
+	{"\xfe\xff", "UTF-16", "save it as UTF-8"},
+}
+
+// openCSV reads the heading of a table whose cells are parted by commas, tabs,
+// semicolons or bars, whichever the heading has most of, and may be in quotes
+// (RFC 4180).
+func openCSV(op, path string) (*tableFile, error) {
+	t := &tableFile{op: op, path: path, unit: "line"}
+	c, err := t.startCSV(0)
+	if err != nil {
+		return nil, err
+	}
+	defer c.file.Close()
+	for _, name := range c.cells {
+		t.names = append(t.names, string(name))
+	}
+	delimiter := c.delimiter
+	t.each = func(yield func(int64, [][]byte) error) error {
+		c, err := t.startCSV(delimiter)
+		if err != nil {
+			return err
+		}
+		defer c.file.Close()
+		return c.rows(yield)
+	}
+	return t, t.checkNames()
+}
+
+// csvReader reads the rows of a table one after another.
+type csvReader struct {
+	*tableFile
+	file      io.Closer
+	in        *bufio.Reader
+	delimiter byte
+	text      []byte   // of the row
+	cells     [][]byte // of the row, in text
+	first     int64    // line in which the row begins
+	line      int64    // last line that was read
+}
+
+// startCSV opens a table and reads its heading into cells; it guesses the
+// delimiter where that is 0.
+func (t *tableFile) startCSV(delimiter byte) (*csvReader, error) {
+	f, err := openText(t.op, t.path)
+	if err != nil {
+		return nil, err
+	}
+	c := &csvReader{tableFile: t, file: f, in: bufio.NewReaderSize(f, blockSize), delimiter: delimiter}
+	if err := c.heading(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *csvReader) heading() error {
+	const mark = "\xef\xbb\xbf" // that the text is UTF-8, as some programs put it first
+	begin, err := c.in.Peek(len(mark) + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return textFault(c.op, c.path, err)
+	}
+	for _, n := range notText {
+		if bytes.HasPrefix(begin, []byte(n.magic)) {
+			return fault.New(fault.Data, c.op, c.path, "line 1 begins with %q: it is %s", n.magic, n.what).Then("%s", n.remedy)
+		}
+	}
+	if bytes.HasPrefix(begin, []byte(mark)) {
+		c.in.Discard(len(mark))
+	}
+	switch more, err := c.record(); {
+	case err != nil:
+		return err
+	case !more:
+		return fault.New(fault.Data, c.op, c.path, "line 1: it is empty").Then("begin it with a line of the columns' names")
+	}
+	if c.delimiter == 0 {
+		c.delimiter = guessDelimiter(c.text)
+	}
+	return c.split()
+}
+
+// guessDelimiter is what a heading has most of, outside quotes.
+func guessDelimiter(heading []byte) byte {
+	var count [256]int
+	quoted := false
+	for _, b := range heading {
+		if b == '"' {
+			quoted = !quoted
+		} else if !quoted {
+			count[b]++
+		}
+	}
+	best := byte(',')
+	for _, d := range []byte("\t;|") {
+		if count[d] > count[best] {
+			best = d
+		}
+	}
+	return best
+}
+
+// rows yields the rows below the heading.
+func (c *csvReader) rows(yield func(int64, [][]byte) error) error {
+	for {
+		more, err := c.record()
+		if err != nil || !more {
+			return err
+		}
+		if err := c.split(); err != nil {
+			return err
+		}
+		if len(c.cells) != len(c.names) {
+			return c.rowFault(c.first, "has %d cells, the heading %d", len(c.cells), len(c.names)).
+				Then("put a cell that holds %q into quotes, and end no line in one", c.delimiter)
+		}
+		if err := yield(c.first, c.cells); err != nil {
+			return err
+		}
+	}
+}
+
+// record reads the text of the next row that is not empty. It goes on over the
+// ends of lines within quotes, of which a whole row has an even number.
+func (c *csvReader) record() (more bool, err error) {
+	quotes := 0
+	c.text = c.text[:0]
+	for {
+		part, err := c.in.ReadSlice('\n')
+		c.text = append(c.text, part...)
+		quotes += bytes.Count(part, []byte{'"'})
+		end := errors.Is(err, io.EOF)
+		if err != nil && !end && !errors.Is(err, bufio.ErrBufferFull) {
+			return false, textFault(c.op, c.path, err)
+		}
+		if len(c.text) > maxLine {
+			return false, c.rowFault(c.line+1, "is longer than %d bytes", maxLine).Then("close the quotes that it opens, or end the line")
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if end && quotes%2 == 1 {
+			return false, c.rowFault(c.line+1, "opens quotes that nothing closes: %.60q", c.text).Then("close them, and double a quote that belongs to a cell")
+		}
+		if !end && quotes%2 == 1 {
+			continue
+		}
+		c.first = c.line + 1
+		c.line += int64(bytes.Count(c.text, []byte{'\n'}))
+		c.text = bytes.TrimRight(c.text, "\r\n")
+		if len(c.text) > 0 || end {
+			return len(c.text) > 0, nil
+		}
+		quotes = 0
+	}
+}
+
+// split cuts the text of a row into cells.
+func (c *csvReader) split() error {
+	c.cells = c.cells[:0]
+	for rest, more := c.text, true; more; {
+		var cell []byte
+		var ok bool
+		cell, rest, more, ok = c.cut(rest)
+		if !ok {
+			return c.rowFault(c.first, "column %d: a quote stands inside the cell %.60q", len(c.cells)+1, cell).
+				Then("put the whole cell into quotes, and double a quote that belongs to it")
+		}
+		if !utf8.Valid(cell) {
+			return c.rowFault(c.first, "column %d: %.60q is not UTF-8", len(c.cells)+1, cell).
+				Then("save the table as UTF-8 (iconv -f latin1 -t utf-8)")
+		}
+		c.cells = append(c.cells, cell)
+	}
+	return nil
+}
+
+// cut takes the first cell off a row, without its quotes and without blanks round
+// it, and says whether another follows. It is not ok with a quote out of place.
+func (c *csvReader) cut(text []byte) (cell, rest []byte, more, ok bool) {
+	begin := bytes.TrimLeft(text, " ")
+	if len(begin) == 0 || begin[0] != '"' {
+		cell, rest, more = bytes.Cut(text, []byte{c.delimiter})
+		return bytes.TrimSpace(cell), rest, more, bytes.IndexByte(cell, '"') < 0
+	}
+	begin = begin[1:]
+	cell = begin[:0]
+	for {
+		end := bytes.IndexByte(begin, '"')
+		if end < 0 {
+			return text, nil, false, false
+		}
+		cell = append(cell, begin[:end]...)
+		begin = begin[end+1:]
+		if len(begin) == 0 || begin[0] != '"' {
+			break
+		}
+		cell, begin = append(cell, '"'), begin[1:]
+	}
+	blank, rest, more := bytes.Cut(begin, []byte{c.delimiter})
+	return cell, rest, more, len(bytes.TrimSpace(blank)) == 0
+}

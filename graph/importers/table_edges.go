@@ -1,0 +1,136 @@
+package importers
+
+import (
+	"bytes"
+	"cmp"
+	"strings"
+
+	"siafu/graph"
+)
+
+// edgeTable is the table of edges.
+type edgeTable struct {
+	*tableFile
+	ends              [2]int // columns of source and destination
+	weight            int    // -1: edges have none
+	weights           bool   // some are not 1
+	zeros, unknown    int64  // edges that were left out
+	dropWeights, drop bool
+	ids               *idIndex
+}
+
+// readEdges reads the table of edges, whose ends are ids of vertices. An edge of
+// weight 0 is none.
+//
+// Networks take edges without weights. Where they come to take them, weights go
+// beside the pairs from here into graph.Content; until then they are dropped only
+// where the user says so.
+func (im *tableImport) readEdges() (graph.EdgeSource, error) {
+	path, err := im.file(im.Options, im.Edges, "edges", "--edges")
+	if err != nil {
+		return nil, err
+	}
+	e := &edgeTable{ids: im.ids, dropWeights: im.DropWeights, drop: im.DropUnknown}
+	if e.tableFile, err = im.open(im.op(), path); err != nil {
+		return nil, err
+	}
+	if err := e.findColumns(im.TableOptions); err != nil {
+		return nil, err
+	}
+	out := newEdgeBuffer(im.keep, im.op(), path)
+	err = e.each(func(at int64, cells [][]byte) error {
+		var pair [2]uint32
+		if keep, err := e.edge(at, cells, &pair); err != nil || !keep {
+			return err
+		}
+		return out.add(pair[:])
+	})
+	e.say(im)
+	return out, err
+}
+
+// findColumns finds ends and weights.
+func (e *edgeTable) findColumns(o TableOptions) (err error) {
+	ends := o.Ends
+	if len(ends) == 0 {
+		ends = []string{"src", "dst"}
+	}
+	for i, name := range ends {
+		if e.ends[i], err = e.needs(name, "--ends"); err != nil {
+			return err
+		}
+	}
+	if e.weight = e.column(cmp.Or(o.Weight, "weight")); e.weight < 0 && o.Weight != "" {
+		_, err = e.needs(o.Weight, "--weight")
+	}
+	return err
+}
+
+// edge reads the edge of a row, and says whether it is one.
+func (e *edgeTable) edge(at int64, cells [][]byte, pair *[2]uint32) (keep bool, err error) {
+	for i, column := range e.ends {
+		var known bool
+		if pair[i], known = e.ids.find(cells[column]); known {
+			continue
+		}
+		if len(cells[column]) > 0 && e.drop {
+			e.unknown++
+			return false, nil
+		}
+		return false, e.stranger(at, column, cells[column])
+	}
+	if e.weight < 0 {
+		return true, nil
+	}
+	return e.weigh(at, cells[e.weight])
+}
+
+// stranger is the fault of an end that is no vertex.
+func (e *edgeTable) stranger(at int64, column int, id []byte) error {
+	if len(id) == 0 {
+		return e.fault(at, column, id, "is no id").Then("name the vertex, or leave the edge out")
+	}
+	f := e.fault(at, column, id, "is no id of the table of vertices")
+	if whole, ok := bytes.CutSuffix(id, []byte(".0")); ok {
+		if _, known := e.ids.find(whole); known {
+			return f.Then("write %s, as there", whole)
+		}
+	}
+	return f.Then("add the vertex there, or leave such edges out with --drop-unknown")
+}
+
+// weigh looks at a weight, and says whether there is an edge.
+func (e *edgeTable) weigh(at int64, cell []byte) (keep bool, err error) {
+	w, ok := number(cell)
+	switch {
+	case !ok:
+		return false, e.fault(at, e.weight, cell, "is no weight").Then("write a number")
+	case w == 0:
+		e.zeros++
+		return false, nil
+	case w != 1 && !e.dropWeights:
+		return false, e.fault(at, e.weight, cell, "is a weight, and networks take edges without").
+			Then("take the edges without their weights with --drop-weights")
+	}
+	e.weights = e.weights || w != 1
+	return true, nil
+}
+
+// say logs what was left out.
+func (e *edgeTable) say(im *tableImport) {
+	var unused []string
+	for i, name := range e.names {
+		if i != e.ends[0] && i != e.ends[1] && i != e.weight {
+			unused = append(unused, name)
+		}
+	}
+	if len(unused) > 0 {
+		im.Log("warning: edges=%s not used: columns %s", e.path, strings.Join(unused, ", "))
+	}
+	if e.weights {
+		im.Log("warning: edges=%s weights are dropped", e.path)
+	}
+	if e.zeros+e.unknown > 0 {
+		im.Log("edges=%s left_out: weight_0=%d unknown_ends=%d", e.path, e.zeros, e.unknown)
+	}
+}

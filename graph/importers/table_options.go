@@ -1,0 +1,92 @@
+package importers
+
+import (
+	"path/filepath"
+	"reflect"
+	"slices"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+)
+
+// TableOptions are what an import of tables can be told besides: which columns
+// are what, and what they become.
+type TableOptions struct {
+	Nodes       string   `placeholder:"FILE" help:"Table of the vertices, in SRC (csv, parquet). Empty: nodes.csv, .tsv or .parquet."`
+	Edges       string   `placeholder:"FILE" help:"Table of the edges, in SRC (csv, parquet). Empty: edges.csv, .tsv or .parquet."`
+	ID          string   `placeholder:"COLUMN" help:"Column of the vertices' ids (csv, parquet). Empty: id."`
+	Label       string   `placeholder:"COLUMN" help:"Column of the labels (csv, parquet). Empty: label."`
+	Features    []string `placeholder:"A,B" help:"Columns that become features (csv, parquet). Empty: all others."`
+	Ends        []string `placeholder:"A,B" help:"Columns of an edge's source and destination (csv, parquet). Empty: src,dst."`
+	Weight      string   `placeholder:"COLUMN" help:"Column of the edges' weights (csv, parquet). Empty: weight, where there is one."`
+	DropWeights bool     `help:"Take weighted edges without their weights (csv, parquet)."`
+	DropUnknown bool     `help:"Leave out edges whose ends are no vertices (csv, parquet)."`
+	Standardise bool     `help:"Bring numbers to mean 0 and deviation 1 on training rows (csv, parquet)."`
+	Fill        string   `enum:",mean,zero" default:"" help:"What stands for missing numbers, mean (of training rows) or zero; other missing cells set no feature (csv, parquet). Empty: they are refused."`
+	Categories  []string `placeholder:"A,B" help:"Columns with a feature for each value, be they numbers (csv, parquet)."`
+	Hash        []string `placeholder:"A,B" help:"Columns whose values share 64 features by their hash (csv, parquet)."`
+	Words       []string `placeholder:"A,B" help:"Columns of text with a feature for each of the 1,000 most frequent words (csv, parquet)."`
+	Like        string   `placeholder:"DATA" help:"Dataset whose columns, scaling and classes a table takes over (csv, parquet)."`
+}
+
+// onlyTables refuses what only tables can be told where the source is none.
+func (o *TableOptions) onlyTables(op, src string) error {
+	if reflect.DeepEqual(*o, TableOptions{}) {
+		return nil
+	}
+	return fault.New(fault.Usage, op, src, "it is told of columns, and has none").
+		Then("leave out the flags that are for csv and parquet, or choose one of these with --from")
+}
+
+// columnList is a flag that lists columns.
+type columnList struct {
+	flag, kind string // kind: what the columns become, "" for what they hold
+	names      []string
+}
+
+func (o *TableOptions) lists() []columnList {
+	return []columnList{
+		{"--categories", graph.CategoryColumn, o.Categories}, {"--hash", graph.HashColumn, o.Hash},
+		{"--words", graph.WordsColumn, o.Words}, {"--features", "", o.Features},
+	}
+}
+
+// asked is the kind of column that the user has asked for, "" for none.
+func (o *TableOptions) asked(name string) string {
+	for _, l := range o.lists() {
+		if slices.Contains(l.names, name) {
+			return l.kind
+		}
+	}
+	return ""
+}
+
+// check refuses flags that contradict one another.
+func (o *TableOptions) check(op, src string) error {
+	if len(o.Ends) != 0 && len(o.Ends) != 2 {
+		return fault.New(fault.Usage, op, src, "--ends names %d columns", len(o.Ends)).Then("name two, a source and a destination")
+	}
+	flags := len(o.Features) + len(o.Categories) + len(o.Hash) + len(o.Words)
+	if o.Like != "" && (flags > 0 || o.Standardise || o.Fill != "") {
+		return fault.New(fault.Usage, op, src, "--like takes over what columns become in %s", o.Like).
+			Then("leave out --features, --categories, --hash, --words, --standardise and --fill")
+	}
+	return nil
+}
+
+// file is the path of a table of SRC: the one named, or the one called so.
+func (f *tableFormat) file(o Options, named, called, flag string) (string, error) {
+	if filepath.IsAbs(named) {
+		return named, nil
+	}
+	if named != "" {
+		return filepath.Join(o.Src, named), nil
+	}
+	for _, ending := range f.endings {
+		if path := filepath.Join(o.Src, called+ending); exists(path) {
+			return path, nil
+		}
+	}
+	return "", fault.New(fault.Missing, f.op(), o.Src, "there is no %s with one of the endings %q", called, f.endings).
+		Then("name the table with %s", flag)
+}

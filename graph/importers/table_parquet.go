@@ -1,0 +1,256 @@
+package importers
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"siafu/graph/fault"
+)
+
+// rowsAtOnce is how many rows of a Parquet file are decoded together.
+const rowsAtOnce = 256
+
+// openParquet reads the schema of a table in Apache Parquet, whose columns must be
+// plain values. Their cells are as texts, from which numbers come back exactly: so
+// the rest of an import is that of CSV.
+func openParquet(op, path string) (*tableFile, error) {
+	t := &tableFile{op: op, path: path, unit: "row"}
+	p, err := t.startParquet()
+	if err != nil {
+		return nil, err
+	}
+	defer p.file.Close()
+	if err := t.decode(p.checkPages); err != nil {
+		return nil, err
+	}
+	p.columns()
+	t.each = func(yield func(int64, [][]byte) error) error {
+		p, err := t.startParquet()
+		if err != nil {
+			return err
+		}
+		defer p.file.Close()
+		return p.rows(yield)
+	}
+	return t, t.checkNames()
+}
+
+// parquetReader reads the rows of a table one after another.
+type parquetReader struct {
+	*tableFile
+	file   *os.File
+	size   int64         // of the file
+	head   *bufio.Reader // of headers of pages
+	table  *parquet.File
+	format []func(text []byte, v parquet.Value) []byte // of each column
+	text   []byte                                      // of the row
+	ends   []int                                       // of its cells in text
+	cells  [][]byte                                    // of the row, in text
+}
+
+// decode runs what decodes bytes of the file. The decoder panics at some that are
+// damaged.
+func (t *tableFile) decode(run func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = t.damaged(fmt.Errorf("%v", r))
+		}
+	}()
+	return run()
+}
+
+// damaged is the fault of bytes that are no table.
+func (t *tableFile) damaged(err error) error {
+	var failed syscall.Errno // none where the decoder asks for bytes before the first
+	if errors.As(err, &failed) {
+		return fault.System(t.op, t.path, err)
+	}
+	return (&fault.Error{Op: t.op, Kind: fault.Data, Path: t.path, Detail: "no table of Parquet, or a damaged one", Err: err}).
+		Then("write it again, or write it as CSV")
+}
+
+// startParquet opens a table.
+func (t *tableFile) startParquet() (*parquetReader, error) {
+	f, err := os.Open(t.path)
+	if err != nil {
+		return nil, fault.System(t.op, t.path, err)
+	}
+	p := &parquetReader{tableFile: t, file: f, head: bufio.NewReader(f)}
+	err = t.decode(func() error {
+		info, err := f.Stat()
+		if err != nil {
+			return fault.System(t.op, t.path, err)
+		}
+		p.size = info.Size()
+		if p.table, err = parquet.OpenFile(f, p.size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true)); err != nil {
+			return t.damaged(err)
+		}
+		return p.formats()
+	})
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// columns takes the names of the columns. An index that pandas has stored has none.
+func (p *parquetReader) columns() {
+	for _, c := range p.table.Root().Columns() {
+		name := c.Name()
+		if name == "__index_level_0__" {
+			name = ""
+		}
+		p.names = append(p.names, name)
+	}
+}
+
+// formats says how the values of each column become text.
+func (p *parquetReader) formats() error {
+	for i, c := range p.table.Root().Columns() {
+		text := valueFormat(c)
+		if text == nil {
+			what := "lists or groups"
+			if c.Leaf() && !c.Repeated() {
+				what = c.Type().String()
+			}
+			return fault.New(fault.Data, p.op, p.path, "column %d (%s): it holds %s", i+1, c.Name(), what).
+				Then("write numbers, texts or truth values, each in a column of its own")
+		}
+		p.format = append(p.format, text)
+	}
+	return nil
+}
+
+// valueFormat appends the text of a value of that column; nil where it holds none that
+// could be a cell.
+func valueFormat(c *parquet.Column) func([]byte, parquet.Value) []byte {
+	if !c.Leaf() || c.Repeated() {
+		return nil
+	}
+	switch c.Type().Kind() {
+	case parquet.Boolean:
+		return func(b []byte, v parquet.Value) []byte { return strconv.AppendBool(b, v.Boolean()) }
+	case parquet.Float:
+		return func(b []byte, v parquet.Value) []byte { return strconv.AppendFloat(b, float64(v.Float()), 'g', -1, 32) }
+	case parquet.Double:
+		return func(b []byte, v parquet.Value) []byte { return strconv.AppendFloat(b, v.Double(), 'g', -1, 64) }
+	case parquet.Int32:
+		return intFormat(c, func(v parquet.Value) (int64, uint64) { return int64(v.Int32()), uint64(v.Uint32()) })
+	case parquet.Int64:
+		return intFormat(c, func(v parquet.Value) (int64, uint64) { return v.Int64(), v.Uint64() })
+	case parquet.ByteArray:
+		if _, decimal := logicalType(c).(*format.DecimalType); !decimal {
+			return func(b []byte, v parquet.Value) []byte { return append(b, v.ByteArray()...) }
+		}
+	}
+	return nil
+}
+
+func logicalType(c *parquet.Column) format.LogicalTypeValue {
+	if l := c.Type().LogicalType(); l != nil {
+		return l.Value
+	}
+	return nil
+}
+
+// intFormat is the format of whole numbers with or without a sign, and of decimals,
+// which are whole numbers of a power of ten. Dates and times are the numbers that
+// stand for them.
+func intFormat(c *parquet.Column, of func(parquet.Value) (int64, uint64)) func([]byte, parquet.Value) []byte {
+	scale := int64(0)
+	switch l := logicalType(c).(type) {
+	case *format.IntType:
+		if !l.IsSigned {
+			return func(b []byte, v parquet.Value) []byte { _, u := of(v); return strconv.AppendUint(b, u, 10) }
+		}
+	case *format.DecimalType:
+		scale = int64(l.Scale)
+	}
+	return func(b []byte, v parquet.Value) []byte {
+		i, _ := of(v)
+		if b = strconv.AppendInt(b, i, 10); scale != 0 {
+			b = strconv.AppendInt(append(b, 'e'), -scale, 10)
+		}
+		return b
+	}
+}
+
+// rows yields all rows.
+func (p *parquetReader) rows(yield func(int64, [][]byte) error) error {
+	at := int64(0)
+	for _, g := range p.table.RowGroups() {
+		rows := g.Rows()
+		err := p.group(rows, &at, yield)
+		if closing := rows.Close(); err == nil && closing != nil {
+			err = p.damaged(closing)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// group yields the rows of a row group; at counts them.
+func (p *parquetReader) group(rows parquet.Rows, at *int64, yield func(int64, [][]byte) error) error {
+	var batch [rowsAtOnce]parquet.Row
+	for {
+		n, end := 0, error(nil)
+		err := p.decode(func() error { n, end = rows.ReadRows(batch[:]); return nil })
+		if err != nil {
+			return err
+		}
+		for _, row := range batch[:n] {
+			*at++
+			if err := p.decode(func() error { return p.row(*at, row) }); err != nil {
+				return err
+			}
+			if err := yield(*at, p.cells); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(end, io.EOF):
+			return nil
+		case end != nil:
+			return p.damaged(end)
+		case n == 0:
+			return p.damaged(io.ErrUnexpectedEOF)
+		}
+	}
+}
+
+// row turns the values of a row into cells.
+func (p *parquetReader) row(at int64, row parquet.Row) error {
+	if len(row) != len(p.names) {
+		return p.rowFault(at, "has %d values for %d columns", len(row), len(p.names)).Then("write the table again")
+	}
+	p.text, p.ends = p.text[:0], p.ends[:0]
+	for i, v := range row {
+		if !v.IsNull() {
+			p.text = p.format[i](p.text, v)
+		}
+		p.ends = append(p.ends, len(p.text))
+	}
+	p.cells = p.cells[:0]
+	start := 0
+	for i, end := range p.ends {
+		cell := bytes.TrimSpace(p.text[start:end])
+		if !utf8.Valid(cell) {
+			return p.fault(at, i, cell, "is not UTF-8").Then("write texts as UTF-8")
+		}
+		p.cells, start = append(p.cells, cell), end
+	}
+	return nil
+}

@@ -1,0 +1,364 @@
+package importers
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
+
+	"siafu/graph"
+	"siafu/graph/decodertest"
+	"siafu/graph/fault"
+)
+
+// people is a table of six vertices: a number with two gaps, categories, codes,
+// and texts.
+const people = `id,label,split,income,city,code,about
+ann,gold,train,1000,Oslo,7,likes fish and boats
+bob,none of it,train,3000,"Paris, Texas",7,boats
+cy,gold,train,NA,Oslo,9,
+di,,,5000,Oslo,9,Fish!
+ed,gold,val,,Oslo,7,fish fish
+flo,none of it,test,2000,"Paris, Texas",9,nothing known
+`
+
+func importTable(t *testing.T, nodes, edges string, o Options) (*loaded, error) {
+	t.Helper()
+	o.Src = files(t, map[string][]byte{"nodes.csv": []byte(nodes), "edges.csv": []byte(edges)})
+	return load(t, "csv", o)
+}
+
+// TestColumns: what the columns of a table become, as the record in the dataset
+// says, and what is said of it.
+func TestColumns(t *testing.T) {
+	const edges = "src,dst,weight\nann,bob,1\nbob,cy,0\ncy,flo,1\n"
+	whole := strings.NewReplacer("NA", "4000", "5000,", "5000,", "ed,gold,val,,", "ed,gold,val,0,").Replace(people)
+	for _, c := range []struct {
+		name, nodes string
+		o           TableOptions
+		want        map[int][]float32 // feature: values
+		dim         int
+		says        []string
+	}{
+		{"guessed", whole, TableOptions{}, map[int][]float32{0: {1000, 3000, 4000, 5000, 0, 2000}, 1: {1, 0, 1, 1, 1, 0}, 2: {0, 1, 0, 0, 0, 1}, 3: {7, 7, 9, 9, 7, 9}}, 4,
+			[]string{"dropped column=about: it is text of many values", "warning: scales of features differ by a factor of 3.03e+03 (income about 3.03e+03, about 1)", "weight_0=1", "classes=2: gold, none of it"}},
+		{"standardised", whole, TableOptions{Standardise: true, Features: []string{"income"}}, map[int][]float32{0: {-1.3363063, 0.26726124, 1.069045, 1.8708287, -2.1380899, -0.5345225}}, 1,
+			[]string{"column=income kind=number features=1 mean=2666.67 scale=1247.22", "dropped column=city: --features does not name it"}},
+		{"filled", people, TableOptions{Fill: "mean", Features: []string{"income", "city"}}, map[int][]float32{0: {1000, 3000, 2000, 5000, 2000, 2000}}, 3, []string{"missing=2 filled_with=2000"}},
+		{"filled with zero", people, TableOptions{Fill: "zero", Standardise: true, Features: []string{"income"}}, map[int][]float32{0: {-1, 1, -2, 3, -2, 0}}, 1, []string{"missing=2 filled_with=0"}},
+		{"codes", people, TableOptions{Categories: []string{"code"}, Features: []string{"code"}}, map[int][]float32{0: {1, 1, 0, 0, 1, 0}, 1: {0, 0, 1, 1, 0, 1}}, 2, []string{"kind=category features=2"}},
+		{"words", people, TableOptions{Words: []string{"about"}, Features: []string{"about"}}, map[int][]float32{0: {1, 0, 0, 1, 1, 0}, 1: {1, 1, 0, 0, 0, 0}}, 6, []string{"kind=words features=6"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := importTable(t, c.nodes, edges, Options{TableOptions: c.o})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Features.Dim != c.dim {
+				t.Fatalf("%d features, want %d", got.Features.Dim, c.dim)
+			}
+			for f, want := range c.want {
+				for v, x := range want {
+					if got := got.dense[v*c.dim+f]; math.Abs(float64(got-x)) > 1e-6*math.Abs(float64(x)) { // a rounding of float32
+						t.Errorf("feature %d of vertex %d is %v, want %v", f, v, got, x)
+					}
+				}
+			}
+			for _, want := range c.says {
+				if !strings.Contains(got.log, want) {
+					t.Errorf("log lacks %q:\n%s", want, got.log)
+				}
+			}
+			if !slices.Equal(got.Labels, []int32{0, 1, 0, -1, 0, 1}) || !slices.Equal(got.Split, []uint8{1, 1, 1, 0, 2, 3}) || !slices.Equal(got.edges, [][2]uint32{{0, 1}, {2, 5}}) {
+				t.Errorf("labels %v, split %v, edges %v", got.Labels, got.Split, got.edges)
+			}
+			if got.IDs.At(1) != "bob" || !slices.Equal(got.ClassNames, []string{"gold", "none of it"}) {
+				t.Errorf("vertex 1 is %s, classes are %q", got.IDs.At(1), got.ClassNames)
+			}
+		})
+	}
+}
+
+// TestLabelsAreNumbers: whole numbers come in their order, however they are
+// written, and number the classes where they can.
+func TestLabelsAreNumbers(t *testing.T) {
+	for _, c := range []struct {
+		labels string
+		want   []int32
+		names  []string
+	}{
+		{"10 9.0 NaN 100", []int32{1, 0, -1, 2}, []string{"9", "10", "100"}},
+		{"1 0 0 2.0", []int32{1, 0, 0, 2}, nil},
+		{"-1 1 1 -1", []int32{0, 1, 1, 0}, []string{"-1", "1"}},
+		{"NA 1 1 x", []int32{1, 0, 0, 2}, []string{"1", "NA", "x"}},
+	} {
+		nodes := "id,label,x\n"
+		for v, l := range strings.Fields(c.labels) {
+			nodes += fmt.Sprintf("%d,%s,1\n", v, l)
+		}
+		got, err := importTable(t, nodes, "src,dst\n", Options{})
+		if err != nil || !slices.Equal(got.Labels, c.want) || !slices.Equal(got.ClassNames, c.names) || got.IDs != nil {
+			t.Errorf("%s: %v, labels %v, classes %q", c.labels, err, got.Labels, got.ClassNames)
+		}
+	}
+}
+
+// TestHashed: equal values share their one feature of 64.
+func TestHashed(t *testing.T) {
+	got, err := importTable(t, people, "src,dst\n", Options{TableOptions: TableOptions{Hash: []string{"city"}, Features: []string{"city"}}})
+	if err != nil || got.Features.Dim != hashedColumns {
+		t.Fatal(err)
+	}
+	cols := got.Features.Sparse.Cols
+	if len(cols) != 6 || cols[0] != cols[2] || cols[1] != cols[5] || cols[0] == cols[1] {
+		t.Errorf("columns are %v", cols)
+	}
+}
+
+// TestLike: another table is read as the first was, whatever its order of columns,
+// its values and its labels.
+func TestLike(t *testing.T) {
+	first := filepath.Join(t.TempDir(), "first")
+	o := TableOptions{Standardise: true, Fill: "zero", Words: []string{"about"}}
+	src := files(t, map[string][]byte{"nodes.csv": []byte(people), "edges.csv": []byte("src,dst\n")})
+	if _, err := Import("csv", Options{Src: src, Dst: first, TableOptions: o}); err != nil {
+		t.Fatal(err)
+	}
+	want := mustLoad(t, "csv", Options{Src: src, TableOptions: o})
+	o = TableOptions{Like: first}
+	got, err := importTable(t, "about,code,id,city,income\nboats,7,x,\"Paris, Texas\",3000\nunheard,9,y,Rome,\n", "src,dst\nx,y\n", Options{TableOptions: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dim := want.Features.Dim
+	if got.Features.Dim != dim || !slices.Equal(got.dense[:dim], want.dense[dim:2*dim]) {
+		t.Errorf("x is %v, bob was %v", got.dense[:dim], want.dense[dim:2*dim])
+	}
+	if !slices.Equal(got.Labels, []int32{-1, -1}) || !slices.Equal(got.ClassNames, want.ClassNames) || !strings.Contains(got.log, "column=city kind=category features=2 unknown_values=1") {
+		t.Errorf("labels %v, classes %q, log\n%s", got.Labels, got.ClassNames, got.log)
+	}
+	for _, c := range []struct{ nodes, want string }{
+		{"id,income,city,code\nx,1,Oslo,7\n", `no column "about"`},
+		{"about,code,id,city,income,label\na,7,x,Oslo,1,silver\n", `line 2 column 6 (label): "silver" is none of the classes`},
+	} {
+		if _, err := importTable(t, c.nodes, "src,dst\n", Options{TableOptions: o}); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+}
+
+// TestBadTables: each bad table is refused with its file, position, value and
+// remedy, and leaves nothing.
+func TestBadTables(t *testing.T) {
+	const nodes, edges = "id,label,x\na,p,1\nb,q,2\nc,p,3\n", "src,dst\na,b\n"
+	numbers := "id,label,x\n" + strings.Repeat("v%d,p,1\n", 8)
+	for i := range 8 {
+		numbers = strings.Replace(numbers, "%d", fmt.Sprint(i), 1)
+	}
+	var emails strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&emails, "%d,u%d@x,1\n", i, i)
+	}
+	for _, c := range []struct {
+		name, nodes, edges string
+		o                  TableOptions
+		kind               fault.Kind
+		want               []string
+	}{
+		{"empty", "", edges, TableOptions{}, fault.Data, []string{"nodes.csv: line 1", "is empty", "columns' names"}},
+		{"heading alone", "id,label,x\n", edges, TableOptions{}, fault.Data, []string{"nodes.csv", "no row below the heading", "write a row"}},
+		{"no id", "name,label,x\na,p,1\n", edges, TableOptions{}, fault.Data, []string{`line 1: there is no column "id" among its columns: name, label, x`, "--id"}},
+		{"no heading", "a,p,1\nb,q,2\n", edges, TableOptions{}, fault.Data, []string{"line 1", "a, p, 1", "--id"}},
+		{"no label", "id,x\na,1\n", edges, TableOptions{}, fault.Data, []string{`no column "label"`, "--label"}},
+		{"no such split", nodes, edges, TableOptions{Features: []string{"y"}}, fault.Data, []string{`no column "y"`, "--features"}},
+		{"two columns of one name", "id,label,x,x\na,p,1,2\n", edges, TableOptions{}, fault.Data, []string{"line 1", `columns 3 and 4 are both called "x"`, "name of its own"}},
+		{"a cell too many", "id,label,x\na,p,1\nb,q,2,3\n", edges, TableOptions{}, fault.Data, []string{"line 3 has 4 cells, the heading 3", "quotes"}},
+		{"a cell too few", "id,label,x\na,p,1\nb\n", edges, TableOptions{}, fault.Data, []string{"line 3 has 1 cells, the heading 3"}},
+		{"a quote inside", "id,label,x\na,p \"q\",1\n", edges, TableOptions{}, fault.Data, []string{"line 2 column 2: a quote stands inside", "double a quote"}},
+		{"text behind quotes", "id,label,x\na,\"p\"q,1\n", edges, TableOptions{}, fault.Data, []string{"line 2 column 2: a quote"}},
+		{"quotes left open", "id,label,x\na,\"p,1\nb,q,2\n", edges, TableOptions{}, fault.Data, []string{"line 2 opens quotes that nothing closes", `a,\"p`, "close them"}},
+		{"Latin-1", "id,label,x\na,K\xf6ln,1\n", edges, TableOptions{}, fault.Data, []string{"line 2 column 2", `K\xf6ln`, "iconv"}},
+		{"UTF-16", "\xff\xfei\x00d\x00", edges, TableOptions{}, fault.Data, []string{"line 1", "UTF-16", "UTF-8"}},
+		{"gzip", string(gz(nodes)), edges, TableOptions{}, fault.Data, []string{"packed by gzip", ".gz"}},
+		{"a spreadsheet", "PK\x03\x04rest", edges, TableOptions{}, fault.Data, []string{"spreadsheet", "save the table as CSV"}},
+		{"an empty id", "id,label,x\na,p,1\n,q,2\n", edges, TableOptions{}, fault.Data, []string{`line 3 column 1 (id): "" is no id`, "id of its own"}},
+		{"an id twice", "id,label,x\na,p,1\nb,p,1\n\na,q,2\n", edges, TableOptions{}, fault.Data, []string{`line 5 column 1 (id): "a" comes twice`, "row 1"}},
+		{"an id of two lines", "id,label,x\n\"a\nb\",p,1\n", edges, TableOptions{}, fault.Data, []string{`line 2 column 1 (id): "a\nb"`, "ids of one line"}},
+		{"a quantity as label", "id,label,x\na,1,1\nb,2.5,2\n", edges, TableOptions{}, fault.Data, []string{`line 3 column 2 (label): "2.5" is no class`, "whole numbers"}},
+		{"no label at all", "id,label,x\na,,1\nb,,2\n", edges, TableOptions{}, fault.Data, []string{"column 2 (label): no vertex has a label", "--label"}},
+		{"a label each", "id,label,x\n" + emails.String(), "src,dst\n", TableOptions{}, fault.Data, []string{"column 2 (label): it has 200 different labels in 200 rows", "--label"}},
+		{"no set", "id,label,x,split\na,p,1,train\nb,q,2,holdout\n", edges, TableOptions{}, fault.Data, []string{`line 3 column 4 (split): "holdout" is no set`, "train, val, test"}},
+		{"training without label", "id,label,x,split\na,p,1,train\nb,,2,test\n", edges, TableOptions{}, fault.Data, []string{"line 3 column 2 (label)", "test set", "leave the split"}},
+		{"a number is missing", "id,label,x\na,p,1\nb,q,\nc,p,3\n", edges, TableOptions{}, fault.Data, []string{`line 3 column 3 (x): "" is no value`, "--fill"}},
+		{"a number is NA", "id,label,x\na,p,1\nb,q,NA\nc,p,\n", edges, TableOptions{}, fault.Data, []string{`line 3 column 3 (x): "NA" is no value`, "--fill"}},
+		{"a category is missing", "id,label,x\na,p,red\nb,q,\nc,p,red\nd,p,red\n", edges, TableOptions{}, fault.Data, []string{`line 3 column 3 (x): "" is no value`, "--fill"}},
+		{"a word among numbers", strings.Replace(numbers, "v4,p,1", "v4,p,12k", 1), "src,dst\n", TableOptions{}, fault.Data, []string{`line 6 column 3 (x): "12k" is no number`, "as 7 other cells", "--categories x"}},
+		{"an infinite number", strings.Replace(numbers, "v4,p,1", "v4,p,1e39", 1), "src,dst\n", TableOptions{}, fault.Data, []string{`line 6 column 3 (x): "1e39" is no number`}},
+		{"commas in numbers", "id;label;x\na;p;1,5\nb;q;2,5\n", edges, TableOptions{}, fault.Data, []string{`line 2 column 3 (x): "1,5" has a comma`, "with a point"}},
+		{"no feature", "id,label\na,p\n", edges, TableOptions{}, fault.Data, []string{"no column becomes a feature", "column of numbers"}},
+		{"texts as a feature", "id,label,x\na,p,m\nb,q,n\n", edges, TableOptions{Features: []string{"x"}}, fault.Data, []string{"column 3 (x) cannot be a feature", "--hash"}},
+		{"no column of ends", nodes, "a,b\n", TableOptions{}, fault.Data, []string{"edges.csv", `no column "src" among its columns: a, b`, "--ends"}},
+		{"an end that is nobody", nodes, "src,dst\na,b\nb,z\n", TableOptions{}, fault.Data, []string{`edges.csv: line 3 column 2 (dst): "z" is no id`, "--drop-unknown"}},
+		{"an end as a float", "id,label,x\n1,p,1\n2,q,2\n", "src,dst\n1.0,2.0\n", TableOptions{}, fault.Data, []string{`line 2 column 1 (src): "1.0" is no id`, "write 1, as there"}},
+		{"an end is missing", nodes, "src,dst\na,\n", TableOptions{DropUnknown: true}, fault.Data, []string{`line 2 column 2 (dst): "" is no id`}},
+		{"weights", nodes, "src,dst,weight\na,b,1\nb,c,0.5\n", TableOptions{}, fault.Data, []string{`line 3 column 3 (weight): "0.5" is a weight`, "--drop-weights"}},
+		{"no weight", nodes, "src,dst,weight\na,b,x\n", TableOptions{DropWeights: true}, fault.Data, []string{`line 2 column 3 (weight): "x" is no weight`, "write a number"}},
+		{"no table of edges", nodes, "", TableOptions{Edges: "bonds.csv"}, fault.Missing, []string{"bonds.csv", "check the path"}},
+		{"one end", nodes, edges, TableOptions{Ends: []string{"src"}}, fault.Usage, []string{"--ends names 1 columns"}},
+		{"like what is no dataset", nodes, edges, TableOptions{Like: "nowhere"}, fault.Missing, []string{"nowhere"}},
+		{"like and standardise", nodes, edges, TableOptions{Like: "nowhere", Standardise: true}, fault.Usage, []string{"leave out --features"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			src, parent := files(t, map[string][]byte{"nodes.csv": []byte(c.nodes), "edges.csv": []byte(c.edges)}), t.TempDir()
+			_, err := Import("csv", Options{Src: src, Dst: filepath.Join(parent, "out"), TableOptions: c.o})
+			if err == nil || fault.KindOf(err) != c.kind {
+				t.Fatalf("got %v of kind %d, want kind %d", err, fault.KindOf(err), c.kind)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q does not say %q", err, want)
+				}
+			}
+			if left, _ := os.ReadDir(parent); len(left) > 0 {
+				t.Errorf("%s is left", left[0].Name())
+			}
+		})
+	}
+	t.Run("columns of what is no table", func(t *testing.T) {
+		_, err := load(t, "raw", Options{Src: files(t, tinyRaw()), TableOptions: TableOptions{Standardise: true}})
+		if fault.KindOf(err) != fault.Usage {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestPackedTable: a table may be packed by zstd, and one that unpacks to far more
+// than its size is refused.
+func TestPackedTable(t *testing.T) {
+	pack := func(parts ...string) []byte {
+		var b bytes.Buffer
+		z, err := zstd.NewWriter(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range parts {
+			z.Write([]byte(text))
+		}
+		z.Close()
+		return b.Bytes()
+	}
+	f := map[string][]byte{"nodes.csv.zst": pack(people), "edges.csv": []byte("src,dst\n")}
+	if got := mustLoad(t, "auto", Options{Src: files(t, f), TableOptions: TableOptions{Fill: "zero"}}); got.Vertices != 6 {
+		t.Errorf("%d vertices", got.Vertices)
+	}
+	f["edges.csv.zst"] = pack("src,dst\n", strings.Repeat(strings.Repeat("\r", 1<<20)+"\n", 80))
+	delete(f, "edges.csv")
+	err := tryImport(t, "csv", "", with(f, "nodes.csv.zst", pack("id,label,x\na,p,1\n")))
+	if err == nil || !strings.Contains(err.Error(), "edges.csv.zst") || !strings.Contains(err.Error(), "unpack it yourself") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestParquetCells: what values of each type become, and what is refused.
+func TestParquetCells(t *testing.T) {
+	type row struct {
+		Flag  bool     `parquet:"flag"`
+		Small int32    `parquet:"small"`
+		Big   uint64   `parquet:"big"`
+		Half  float32  `parquet:"half"`
+		Whole float64  `parquet:"whole"`
+		Maybe *float64 `parquet:"maybe,optional"`
+		Price int64    `parquet:"price,decimal(2:18)"`
+		Text  string   `parquet:"text"`
+		Index int64    `parquet:"__index_level_0__"`
+	}
+	dir, three := t.TempDir(), 3.0
+	path := filepath.Join(dir, "x.parquet")
+	if err := parquet.WriteFile(path, []row{{true, -7, 1 << 63, 0.1, 0.1, &three, -12345, " Ö ", 0}, {false, 7, 1, 1e-9, math.NaN(), nil, 5, "", 1}}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := openParquet("test", path)
+	if err != nil || !slices.Equal(f.names, []string{"flag", "small", "big", "half", "whole", "maybe", "price", "text", ""}) {
+		t.Fatalf("%v, columns %q", err, f.names)
+	}
+	got := ""
+	err = f.each(func(at int64, cells [][]byte) error {
+		got += fmt.Sprintf("%d %s\n", at, bytes.Join(cells, []byte("|")))
+		return nil
+	})
+	if want := "1 true|-7|9223372036854775808|0.1|0.1|3|-12345e-2|Ö|0\n2 false|7|1|1e-09|NaN||5e-2||1\n"; err != nil || got != want {
+		t.Errorf("%v\n%s, want\n%s", err, got, want)
+	}
+	if err := parquet.WriteFile(path, []struct {
+		ID   string    `parquet:"id"`
+		Many []float64 `parquet:"many"`
+	}{{"a", []float64{1, 2}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openParquet("test", path); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), "column 2 (many): it holds lists") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzParquet: whatever the bytes are, they are rows or a fault.
+func FuzzParquet(f *testing.F) {
+	for _, b := range tinyParquet() {
+		f.Add(b)
+	}
+	path := filepath.Join(f.TempDir(), "x.parquet")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		os.WriteFile(path, b, 0o600)
+		table, err := openParquet("fuzz", path)
+		if err == nil {
+			err = table.each(func(_ int64, cells [][]byte) error {
+				if len(cells) != len(table.names) {
+					t.Fatalf("%d cells for %d columns", len(cells), len(table.names))
+				}
+				return nil
+			})
+		}
+		if err != nil && fault.KindOf(err) != fault.Data {
+			t.Fatalf("%v is no Data fault", err)
+		}
+	})
+}
+
+// FuzzTable: whatever the bytes are, they are a dataset or a fault, within memory
+// that they bound.
+func FuzzTable(f *testing.F) {
+	for _, c := range tinyCSV() {
+		f.Add(c, []byte("src,dst\na,b\n"))
+	}
+	f.Add([]byte(people), []byte("src,dst,weight\nann,bob,1\n\"cy\",di,0\n"))
+	f.Add([]byte("id,label,x\n\"a\"\"b\",p,1\n"), []byte("src;dst\n;\n"))
+	f.Add([]byte("id\tlabel\t\n1\t1.0\t\"\n"), []byte("\"src\",\"dst\"\n1,1"))
+	f.Add([]byte("id,label,x"+strings.Repeat(",", 20_000)+strings.Repeat("\n", 20_000)), []byte(nil))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, nodes, edges []byte) {
+		os.WriteFile(filepath.Join(dir, "nodes.csv"), nodes, 0o600)
+		os.WriteFile(filepath.Join(dir, "edges.csv"), edges, 0o600)
+		k := newKeeper()
+		defer k.release()
+		var c *graph.Content
+		var err error
+		decodertest.Heap(t, int64(len(nodes)+len(edges)), func() {
+			c, err = csvFormat.read(k, Options{Src: dir, Log: func(string, ...any) {}, TableOptions: TableOptions{Fill: "zero", DropWeights: true}})
+		})
+		if err != nil {
+			if fault.KindOf(err) != fault.Data {
+				t.Fatalf("%v is no Data fault", err)
+			}
+			return
+		}
+		if n := int(c.Vertices); len(c.Labels) != n || len(c.Split) != n || c.Features.Rows != n {
+			t.Fatalf("arrays of other lengths than %d vertices", n)
+		}
+	})
+}
