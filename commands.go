@@ -179,6 +179,7 @@ type benchCmd struct {
 	Kernels   measurement[bench.KernelsOptions]   `cmd:"" help:"Time every kernel beside what this machine can do."`
 	Lambda    measurement[bench.LambdaOptions]    `cmd:"" help:"Compare tensor work in functions with the CPU, and their tasks without each optimisation."`
 	Partition measurement[bench.PartitionOptions] `cmd:"" help:"Compare partitioners with each other and with METIS."`
+	Replay    measurement[simulate.ReplayOptions] `cmd:"" help:"Hold simulated epochs against measured ones, over links of chosen rates between hosts made of this machine."`
 	Simulate  simulateCmd                         `cmd:"" help:"Model epochs of a recorded run on other links, workers and numbers of ranks."`
 
 	Initializers measurement[bench.InitializersOptions] `cmd:"" help:"Compare random first weights: test accuracy of every model on real graphs."`

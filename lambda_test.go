@@ -65,7 +65,7 @@ func TestLambda(t *testing.T) {
 			t.Errorf("%v: it leaves %v", c.flags, left)
 		}
 	}
-	if r := siafu("plan", data, "--tensor", "lambda", "--lambda", "local"); r.code != 0 || !strings.Contains(r.out, "Tensor work in functions") {
+	if r := siafu("plan", data, "--all", "--tensor", "lambda", "--lambda", "local"); r.code != 0 || !strings.Contains(r.out, "Tensor work in functions") {
 		t.Errorf("plan: exit %d %s", r.code, r.err)
 	}
 	if r := siafu("plan", data, "--tensor", "lambda", "--lambda", "local", "--mode", "async"); r.code != 64 || !strings.Contains(r.err, "--mode") {

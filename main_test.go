@@ -72,7 +72,7 @@ func TestSession(t *testing.T) {
 	if out := must(t, "partition", data, "--parts", "3", "--method", "hash"); !strings.Contains(out, "edge cut") {
 		t.Errorf("partition: %s", out)
 	}
-	if out := must(t, "plan", data, "--ranks", "4", "--partitioner", "hash,ldg", "--codec", "none,s2", "--hidden", "9"); !strings.Contains(out, "hash (made)") ||
+	if out := must(t, "plan", data, "--all", "--ranks", "4", "--partitioner", "hash,ldg", "--codec", "none,s2", "--hidden", "9"); !strings.Contains(out, "hash (made)") ||
 		strings.Contains(out, "fennel") || strings.Contains(out, "zstd") || !strings.Contains(out, "bottleneck") {
 		t.Errorf("plan: %s", out)
 	}

@@ -133,8 +133,8 @@ func TestForecastIsExact(t *testing.T) {
 					t.Errorf("rank %d made arrays of %d bytes, foretold were %d: %+v", rank, got.ArrayBytes, want.Of(forecast.Array), want)
 				}
 			}
-			if c.Asynchronous() || c.ServerCorrection > 0 || c.Refresh == "auto" {
-				return // its rows travel with the numbers of their intervals, only between rounds, or not yet
+			if c.Asynchronous() || c.Refresh == "auto" {
+				return // its rows travel with the numbers of their intervals, or not yet
 			}
 			wire := f.Traffic(parts)
 			if raw := run.GhostBytesRaw / int64(c.Epochs); raw != wire.Raw {

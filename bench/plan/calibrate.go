@@ -33,6 +33,10 @@ type calibration struct {
 	arena *mapped.Arena
 	room  int64 // bytes of this host that may be taken
 	s     *sample
+
+	known  map[string]forecast.Rates // by orders of products
+	coding map[string]codec.Cost
+	copies float64 // bytes a second, 0 before they are measured
 }
 
 // takes is the most memory that the measurements of a plan take at a time, and
@@ -73,7 +77,10 @@ func (q *request) calibration(ds *graph.Dataset) (*calibration, error) {
 	if kernel == "auto" {
 		kernel, _ = kernels.Fastest()
 	}
-	c := &calibration{ds: ds, team: kernels.NewTeam(threads), arena: mapped.NewArena(), room: host.AvailableMemory() / 2}
+	c := &calibration{
+		ds: ds, team: kernels.NewTeam(threads), arena: mapped.NewArena(), room: host.AvailableMemory() / 2,
+		known: map[string]forecast.Rates{}, coding: map[string]codec.Cost{},
+	}
 	c.s = newSample(ds.In)
 	if err := c.team.Use(kernel); err != nil {
 		c.close()
@@ -87,8 +94,8 @@ func (c *calibration) close() {
 	c.arena.Free()
 }
 
-// least is the least seconds of a few calls.
-func least(call func()) float64 {
+// quickest is the least seconds of a few calls.
+func quickest(call func()) float64 {
 	call() // touches the memory
 	best, begin := time.Hour, time.Now()
 	for n := 0; n < 2 || time.Since(begin) < sampleTime; n++ {
@@ -157,7 +164,7 @@ func (c *calibration) row(f *forecast.Forecast) float64 {
 		c.team.SoftmaxCrossEntropy(r.LogitsGrad(), r.Logits(), labels, split, graph.SplitTrain, 1)
 		c.team.Accuracy(r.Logits(), labels, split)
 	}
-	return least(func() { r.Epoch(loss) }) / float64(n)
+	return quickest(func() { r.Epoch(loss) }) / float64(n)
 }
 
 // gather is the seconds of a gather for an edge, along edges of the dataset in
@@ -174,10 +181,10 @@ func (c *calibration) gather(s *sample, width int, half bool) float64 {
 	e.RowScale = scale
 	if !half {
 		e.ColScale = scale
-		return least(func() { c.team.SpMM(dst, e, x, false) }) / s.edges()
+		return quickest(func() { c.team.SpMM(dst, e, x, false) }) / s.edges()
 	}
 	halves := kernels.NewHalf(c.team, a, rows, width, kernels.HalfSlack)
-	return least(func() {
+	return quickest(func() {
 		c.team.Narrow(halves, x, scale)
 		c.team.SpMM(dst, e, halves, false)
 	}) / s.edges()
@@ -197,13 +204,13 @@ func (c *calibration) attention(s *sample, l model.Gathering, net model.Spec) (t
 	}
 	x, dst, grads := room(rows, l.Width), room(n, l.Width), room(max(rows, n), l.Columns)
 	stats, heads, dr := room(n, 2*l.Heads), room(max(rows, n), l.Heads), room(n, l.Heads)
-	there = least(func() {
+	there = quickest(func() {
 		c.team.AttentionGather(at, dst.Reshape(n, l.Columns), stats, e, kernels.Emitted{X: x}, heads, false)
 		c.team.AttentionFinish(at, dst.Reshape(n, l.Columns), heads, stats)
 	})
 	c.team.Clear(heads)
 	own := kernels.Attended{R: heads, LSE: heads, Grad: grads, Dots: heads}
-	back = least(func() {
+	back = quickest(func() {
 		c.team.AttentionGradSrc(at, dst, e, 0, rows, x.Part(0, n), own)
 		c.team.AttentionGradDst(at, dr, e, kernels.Emitted{X: x}, own, false)
 	})
@@ -229,5 +236,5 @@ func copies() float64 {
 	defer a.Free()
 	from, to := mapped.Make[byte](a, size), mapped.Make[byte](a, size)
 	from[0] = 1
-	return size / least(func() { copy(to, from) })
+	return size / quickest(func() { copy(to, from) })
 }

@@ -27,6 +27,8 @@ type Options struct {
 	Bandwidth    string `default:"10gbit" help:"Of a host's link, in each direction: a number with kbit, mbit, gbit or tbit."`
 	Latency      string `default:"50us" help:"Of a message between hosts."`
 	Memory       string `default:"" help:"What a rank may take, such as 8GB. Empty: what this host has available, shared by the ranks on it."`
+	Try          []int  `default:"1,2,4,8" help:"Numbers of graph ranks among which the fastest and the cheapest are looked for, beside that of --ranks."`
+	All          bool   `help:"Print all tables: memory, bytes and seconds."`
 	JSON         bool   `name:"json" help:"Print everything as JSON."`
 	Config       Flags  `embed:""`
 }
@@ -71,6 +73,11 @@ func (o Options) parse() (*request, error) {
 	}
 	if o.RanksPerHost < 1 {
 		return nil, fault.New(fault.Usage, op, "", "--ranks-per-host=%d", o.RanksPerHost).Then("it must be 1 or more")
+	}
+	for _, n := range o.Try {
+		if n < 1 {
+			return nil, fault.New(fault.Usage, op, "", "--try=%d", n).Then("numbers of graph ranks are 1 or more")
+		}
 	}
 	var err error
 	if q.view, err = q.Config.View(q.Config.Ranks); err != nil {

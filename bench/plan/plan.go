@@ -10,7 +10,6 @@ import (
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
-	"siafu/halo/codec"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
@@ -45,6 +44,14 @@ type Plan struct {
 	Partitioning forecast.Memory `json:"partitioning_memory"`
 	Import       forecast.Memory `json:"import_memory"`
 	Verdict      []string        `json:"verdict"`
+
+	// Ways to run, nil where none fits or nothing is timed; Host is what each of their
+	// hosts is taken to cost as much as.
+	Fastest  *Advice `json:"fastest,omitempty"`
+	Cheapest *Advice `json:"cheapest,omitempty"`
+	Host     string  `json:"host,omitempty"`
+
+	all bool // tables are printed
 }
 
 // Run makes a plan and prints it to w. A plan in which nothing fits is printed
@@ -83,6 +90,7 @@ func New(o Options) (*Plan, error) {
 	defer ds.Close()
 	q.meta = ds.Meta
 	p := q.plan(ds.Meta)
+	p.all = o.All
 	for _, method := range q.methods {
 		c, err := q.candidate(ds, method)
 		if err != nil {
@@ -93,7 +101,6 @@ func New(o Options) (*Plan, error) {
 	if err := q.time(ds, p); err != nil {
 		return nil, err
 	}
-	p.conclude(q)
 	return p, nil
 }
 
@@ -136,7 +143,8 @@ func (q *request) time(ds *graph.Dataset, p *Plan) error {
 	if err := c.epochs(q, p); err != nil {
 		p.Verdict = append(p.Verdict, fmt.Sprintf("Epochs are not timed: %v", err))
 	}
-	return nil
+	p.conclude(q)
+	return q.advise(ds, p, c)
 }
 
 // onGPUs says what a run on GPUs takes there.
@@ -153,21 +161,22 @@ func (p *Plan) onGPUs() {
 func (c *calibration) epochs(q *request, p *Plan) (err error) {
 	defer mapped.Catch(&err)
 	link := q.link
-	link.Copy = copies()
-	known := map[string]forecast.Rates{} // by orders of products
-	coding := map[string]codec.Cost{}
+	if c.copies == 0 {
+		c.copies = copies()
+	}
+	link.Copy = c.copies
 	for _, one := range p.Candidates {
 		for i := range one.Codecs {
 			f := one.codec[one.Codecs[i].Codec]
-			r, ok := known[one.Network]
+			r, ok := c.known[one.Network]
 			if !ok {
 				r = c.rates(f)
-				known[one.Network] = r
+				c.known[one.Network] = r
 			}
-			if _, ok := coding[f.Codecs[0].Name()]; !ok {
-				coding[f.Codecs[0].Name()] = c.codec(f.Codecs[0], widest(f.Gathers()))
+			if _, ok := c.coding[f.Codecs[0].Name()]; !ok {
+				c.coding[f.Codecs[0].Name()] = c.codec(f.Codecs[0], widest(f.Gathers()))
 			}
-			r.Codec = coding[f.Codecs[0].Name()]
+			r.Codec = c.coding[f.Codecs[0].Name()]
 			one.Codecs[i].Epoch = f.Epoch(one.report.Ranks, r, link)
 		}
 	}

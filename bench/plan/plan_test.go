@@ -22,7 +22,7 @@ func options(t *testing.T, set func(*Options)) Options {
 	if _, err := generate.Write(dir, generate.Options{Vertices: 2000, Edges: 20000, Features: 24, Classes: 4, Seed: 3}, false); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Data: dir, RanksPerHost: 1, Bandwidth: "1gbit", Latency: "50us", Memory: "4GB", Config: Flags(config.Defaults())}
+	o := Options{Data: dir, RanksPerHost: 1, Bandwidth: "1gbit", Latency: "50us", Memory: "4GB", All: true, Config: Flags(config.Defaults())}
 	o.Config.Ranks = 5
 	set(&o)
 	return o
@@ -131,6 +131,43 @@ func TestPlanThatDoesNotFit(t *testing.T) {
 	}
 }
 
+// A plan begins with which way is fastest and which is cheapest, in three lines at the
+// most, of those that fit.
+func TestRecommendation(t *testing.T) {
+	of := func(set func(*Options)) (*Plan, []string) {
+		p, err := New(options(t, func(o *Options) {
+			o.Config.Ranks, o.Config.Servers, o.Config.Partitioner, o.Config.Codec, o.Try, o.All = 2, 0, "hash", "none,int4", []int{1, 4}, false
+			set(o)
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := p.Print(&text); err != nil {
+			t.Fatal(err)
+		}
+		return p, strings.Split(text.String(), "\n")
+	}
+	p, lines := of(func(o *Options) { o.Bandwidth = "1mbit" })
+	if p.Fastest == nil || p.Fastest.GraphRanks != 1 || p.Cheapest.GraphRanks != 1 || !strings.HasPrefix(lines[0], "fastest:") || len(lines) > 12 {
+		t.Errorf("over a slow link: %+v\n%s", p.Fastest, strings.Join(lines, "\n"))
+	}
+	if !strings.HasPrefix(lines[2], "stands on: ") || !strings.HasPrefix(lines[3], "planted") {
+		t.Errorf("%q", lines)
+	}
+	p, lines = of(func(o *Options) {
+		o.Bandwidth, o.Latency, o.Config.Hidden, o.Config.Instance = "1000tbit", "0s", 512, "0.36"
+	})
+	if f, c := p.Fastest, p.Cheapest; f.GraphRanks != 4 || c.USD > f.USD || f.Seconds > c.Seconds || f.USD != f.Seconds*4*0.36/3600 || f.Codec != "none" {
+		t.Errorf("over a fast link: %+v and %+v", f, c)
+	}
+	// 60 MB are enough for a rank of two, and not for one alone.
+	p, _ = of(func(o *Options) { o.Config.Hidden, o.Memory = 512, "60MB" })
+	if p.Fastest == nil || p.Fastest.GraphRanks == 1 {
+		t.Errorf("where one rank does not fit: %+v", p.Fastest)
+	}
+}
+
 func TestBadOptions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		set  func(*Options)
@@ -140,6 +177,7 @@ func TestBadOptions(t *testing.T) {
 		"bandwidth":     {func(o *Options) { o.Bandwidth = "1GB" }, fault.Usage, "10gbit"},
 		"latency":       {func(o *Options) { o.Latency = "-1s" }, fault.Usage, "50us"},
 		"memory":        {func(o *Options) { o.Memory = "much" }, fault.Usage, "8GB"},
+		"try":           {func(o *Options) { o.Try = []int{0} }, fault.Usage, "--try=0"},
 		"hosts":         {func(o *Options) { o.RanksPerHost = 0 }, fault.Usage, "--ranks-per-host=0"},
 		"codec":         {func(o *Options) { o.Config.Codec = "none,morse" }, fault.Usage, "morse"},
 		"partitioner":   {func(o *Options) { o.Config.Partitioner = "hash,coin" }, fault.Usage, "coin"},

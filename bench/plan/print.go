@@ -10,10 +10,14 @@ import (
 	"siafu/ranks/forecast"
 )
 
-// Print prints a plan for reading.
+// Print prints a plan for reading: what it recommends, and the tables where all was asked
+// for.
 func (p *Plan) Print(w io.Writer) error {
 	var b strings.Builder
 	best := p.Candidates[p.Best]
+	for _, line := range p.recommend() {
+		fmt.Fprintln(&b, line)
+	}
 	fmt.Fprintf(&b, "%s: %d vertices, %d edges; %s %s, %d weights, %s\n",
 		p.Dataset, p.Vertices, p.Edges, p.Model, p.shape(), p.Weights, best.Network)
 	parts := ""
@@ -22,29 +26,39 @@ func (p *Plan) Print(w io.Writer) error {
 	}
 	fmt.Fprintf(&b, "graph ranks %d%s, servers %d, ranks a host %d, a link of %s and %s a message, at most %s MB a rank\n",
 		p.GraphRanks, parts, p.Servers, p.RanksPerHost, rate(p.Bandwidth), duration(p.Latency), megabytes(p.Memory))
-	fmt.Fprintf(&b, "\nMemory of the largest graph rank with %s (rank %d), MB\n", best.Method, best.Largest)
-	p.terms(&b, best.Memory)
-	if best.Recomputed > 0 {
-		fmt.Fprintf(&b, "Activations and their gradients, MB: kept %s, with --recompute %s\n", megabytes(best.Kept), megabytes(best.Recomputed))
-	}
-	if p.Servers > 0 {
-		fmt.Fprintf(&b, "Memory of a server, MB\n")
-		p.terms(&b, p.Server)
-	}
-	fmt.Fprintf(&b, "Memory before training, MB: importing %s, partitioning %s (files included)\n",
-		megabytes(p.Import.Peak()+forecast.Program), megabytes(p.Partitioning.Peak()+forecast.Program))
-	p.bytes(&b)
-	if p.LambdaMemory > 0 {
-		p.functions(&b)
-	}
-	if p.Timed {
-		p.epochs(&b)
+	if p.all {
+		p.tables(&b, best)
+	} else {
+		fmt.Fprintf(&b, "largest graph rank with %s %s MB, %s MB of rows an epoch with codec %s; --all prints everything\n",
+			best.Method, megabytes(best.Codecs[0].Peak), megabytes(best.Codecs[0].Traffic.Sent), best.Codecs[0].Codec)
 	}
 	for _, line := range p.Verdict {
 		fmt.Fprintln(&b, line)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// tables prints all there is.
+func (p *Plan) tables(b *strings.Builder, best *Candidate) {
+	fmt.Fprintf(b, "\nMemory of the largest graph rank with %s (rank %d), MB\n", best.Method, best.Largest)
+	p.terms(b, best.Memory)
+	if best.Recomputed > 0 {
+		fmt.Fprintf(b, "Activations and their gradients, MB: kept %s, with --recompute %s\n", megabytes(best.Kept), megabytes(best.Recomputed))
+	}
+	if p.Servers > 0 {
+		fmt.Fprintf(b, "Memory of a server, MB\n")
+		p.terms(b, p.Server)
+	}
+	fmt.Fprintf(b, "Memory before training, MB: importing %s, partitioning %s (files included)\n",
+		megabytes(p.Import.Peak()+forecast.Program), megabytes(p.Partitioning.Peak()+forecast.Program))
+	p.bytes(b)
+	if p.LambdaMemory > 0 {
+		p.functions(b)
+	}
+	if p.Timed {
+		p.epochs(b)
+	}
 }
 
 // terms is a table of what takes memory.

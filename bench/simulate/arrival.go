@@ -8,8 +8,8 @@ import (
 	"siafu/ranks/trace"
 )
 
-// exchange is one of a run's exchanges of rows.
-type exchange struct {
+// transfer is one of a run's exchanges of rows.
+type transfer struct {
 	kind         string
 	epoch, layer int
 }
@@ -18,14 +18,14 @@ type exchange struct {
 // rank that had nothing but these to wait for went on, in seconds: what links took, and
 // until the waiting worker ran.
 func arrival(graph [][]trace.Event, epochs []int) float64 {
-	sent := map[exchange]time.Duration{}
-	each(graph, epochs, func(x exchange, first bool, e *trace.Event) {
+	sent := map[transfer]time.Duration{}
+	each(graph, epochs, func(x transfer, first bool, e *trace.Event) {
 		if first {
 			sent[x] = max(sent[x], e.End())
 		}
 	})
 	var all []float64
-	each(graph, epochs, func(x exchange, _ bool, e *trace.Event) {
+	each(graph, epochs, func(x transfer, _ bool, e *trace.Event) {
 		if onlyWaits(e) && e.End() > sent[x] {
 			all = append(all, (e.End() - sent[x]).Seconds())
 		}
@@ -38,16 +38,16 @@ func arrival(graph [][]trace.Event, epochs []int) float64 {
 }
 
 // each visits the events of exchanges, and says which is a rank's first: it sends.
-func each(graph [][]trace.Event, epochs []int, visit func(x exchange, first bool, e *trace.Event)) {
+func each(graph [][]trace.Event, epochs []int, visit func(x transfer, first bool, e *trace.Event)) {
 	for _, list := range graph {
-		seen := map[exchange]bool{}
+		seen := map[transfer]bool{}
 		for i := range list {
 			e := &list[i]
 			moves := e.Task == schedule.Send.Kind() || e.Task == schedule.SendBackward.Kind()
 			if !moves || !slices.Contains(epochs, e.Epoch) {
 				continue
 			}
-			x := exchange{e.Task, e.Epoch, e.Layer}
+			x := transfer{e.Task, e.Epoch, e.Layer}
 			visit(x, !seen[x] && !onlyWaits(e), e)
 			seen[x] = seen[x] || !onlyWaits(e)
 		}

@@ -1,181 +1,213 @@
 package simulate
 
-import "siafu/ranks/schedule"
+import (
+	"math"
+	"slices"
+
+	"siafu/ranks/engine"
+	"siafu/ranks/schedule"
+)
 
 // Cluster is ranks on which epochs are replayed.
 type Cluster struct {
-	Ranks   []*Rank
-	Slower  []float64 // by graph rank: all of its work takes so many times as long; nil: 1
-	Workers int       // a rank
-	Shared  int       // processors that all ranks share; 0: each worker has one
-	Link    Link
-	Rows    [][]float64 // that each rank (first) sends each other (second) in an exchange
-	Bytes   []float64   // by layer: of a row
-	Weights float64     // bytes of all weights, and of their gradients
-	Servers int         // of weights; 0: gradients are summed over the ranks
-	Server  float64     // seconds that a server works for an epoch
+	Ranks     []*Rank
+	Slower    []float64 // by graph rank: all of its work takes so many times as long; nil: 1
+	Workers   int       // a rank
+	Shared    int       // processors that all ranks share; 0: each worker has one
+	Link      Link
+	Copy      float64     // seconds of a worker for each byte of rows that leaves or comes
+	Rates     []float64   // by graph rank, of its own card; nil: all have the Link's
+	Rows      [][]float64 // that each rank (first) sends each other (second) in an exchange; nil:
+	Ghosts    []float64   // by graph rank, which have as many owners each as any
+	Bytes     []float64   // by layer: of a row
+	Weights   float64     // bytes of all weights, and of their gradients
+	Servers   int         // of weights; 0: gradients are summed over the ranks
+	Server    float64     // seconds that a server works for an epoch
+	Staleness int         // of bounded asynchrony; below 0: ranks go in step
+	Linger    float64     // epochs' time that ranks wait for rows and weights of the epoch, in bounded asynchrony
+	Functions *Functions  // that do the tensor work; nil: ranks do
 }
 
 // Modelled is what a simulation comes to.
 type Modelled struct {
-	Epoch float64 // seconds of an epoch, the mean
-	Ranks []Use   // of an epoch
+	Epoch  float64 // seconds of an epoch, the mean
+	Median float64 // of the epochs
+	Ranks  []Use   // of an epoch
+	Bill           // of functions, in an epoch
 }
 
 // Run replays so many epochs. Those that were recorded take turns.
 func (c *Cluster) Run(epochs int) Modelled {
-	s := &simulation{Cluster: c, epochs: epochs}
+	s := &simulation{Cluster: c, epochs: epochs, exchanges: map[box]*exchange{}, ends: make([]float64, epochs)}
 	s.processors = &processors{clock: &s.clock, shared: c.Shared > 0, free: c.Shared}
-	s.network = newNetwork(&s.clock, c.Link, len(c.Ranks)+c.Servers)
-	for n, r := range c.Ranks {
-		s.hosts = append(s.hosts, s.host(n, r))
+	s.network = newNetwork(&s.clock, c.Link.Latency, c.rates())
+	s.there, s.back, s.even = c.patterns()
+	for n := range c.Ranks {
+		s.crews = append(s.crews, s.crew(n))
 	}
-	for n := range c.Servers {
-		s.hosts = append(s.hosts, &host{s: s, id: len(c.Ranks) + n, boxes: map[box]*letters{}})
-	}
-	for n := range c.Servers {
-		s.serve(s.hosts[len(c.Ranks)+n], 0)
-	}
-	for _, h := range s.hosts[:len(c.Ranks)] {
-		h.begin(0)
+	if c.Staleness < 0 {
+		s.inStep()
+	} else {
+		s.paced()
 	}
 	s.run()
 	return s.sum()
+}
+
+// rates are those of all cards: of graph ranks, servers, bridges, and of the service
+// that functions are invoked from.
+func (c *Cluster) rates() []float64 {
+	list := slices.Clone(c.Rates)
+	if list == nil {
+		list = slices.Repeat([]float64{c.Link.Rate}, len(c.Ranks))
+	}
+	others := c.Servers
+	if c.Functions != nil {
+		others += c.Functions.Bridges
+	}
+	list = append(list, slices.Repeat([]float64{c.Link.Rate}, others)...)
+	return append(list, math.Inf(1))
+}
+
+// patterns are those of rows, of their gradients, and of sums.
+func (c *Cluster) patterns() (there, back, sums *pattern) {
+	if c.Rows != nil {
+		return listed(c.Rows, false), listed(c.Rows, true), even(len(c.Ranks))
+	}
+	return spread(c.Ghosts, false), spread(c.Ghosts, true), even(len(c.Ranks))
 }
 
 // simulation is a run of a Cluster.
 type simulation struct {
 	*Cluster
 	clock
-	network    *network
-	processors *processors
-	hosts      []*host // graph ranks, then servers
-	epochs     int
+	network           *network
+	processors        *processors
+	there, back, even *pattern // rows, their gradients, and sums
+	crews             []*crew  // of graph ranks
+	exchanges         map[box]*exchange
+	epochs            int
+	ends              []float64 // by epoch: when the last rank has ended it
+	running           int       // functions
 }
 
 func (s *simulation) sum() (m Modelled) {
-	each := 1 / float64(s.epochs)
-	for _, h := range s.hosts[:len(s.Ranks)] {
+	each, spent := 1/float64(s.epochs), Spent{}
+	for _, w := range s.crews {
 		var u Use
-		u.add(h.use, each)
-		u.Span = h.last * each
+		u.add(w.use, each)
+		u.Span = w.last * each
 		m.Ranks = append(m.Ranks, u)
 		m.Epoch = max(m.Epoch, u.Span)
+		spent.add(w.spent)
+	}
+	m.Median = medianStep(s.ends)
+	if s.Functions != nil {
+		m.Bill = s.Functions.bill(spent, each)
 	}
 	return m
 }
 
-// bytes is what a rank sends another in an exchange of a layer's rows.
-func (s *simulation) bytes(from, to, layer int, backward bool) float64 {
-	if backward {
-		from, to = to, from
+// medianStep is the median of the times between moments, the first of which is from 0.
+func medianStep(ends []float64) float64 {
+	var steps []float64
+	before := 0.0
+	for _, end := range ends {
+		steps = append(steps, end-before)
+		before = end
 	}
-	return s.Rows[from][to] * s.Bytes[layer]
+	return middle(steps)
 }
 
-// box is where messages of one purpose come in.
-type box struct {
-	what  what
-	epoch int
-	at    int // layer, or round
+// middle is the median.
+func middle(x []float64) float64 {
+	slices.Sort(x)
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
-type what uint8
-
-const (
-	rows what = iota
-	gradRows
-	losses
-	gradients
-	sums
-	weights
-)
-
-// letters are the messages of a box, and what is done when enough have come.
-type letters struct {
-	came, want int
-	then       func()
+// pattern is that of rows, or of gradients that go back.
+func (s *simulation) pattern(backward bool) *pattern {
+	if backward {
+		return s.back
+	}
+	return s.there
 }
 
-// host is a rank: a graph rank with its walks, or a server.
-type host struct {
+// crew is the workers of a graph rank, and what they have done.
+type crew struct {
 	s      *simulation
 	id     int
 	rank   *Rank
 	slower float64
-	boxes  map[box]*letters
-
-	walks  []walk
-	on     *walk // nil between walks
-	then   func()
-	epoch  int
-	free   int // workers
-	passed float64
-	last   float64 // when the last epoch ended
+	free   int     // workers
 	use    Use     // of all epochs
+	last   float64 // when the last epoch ended
+	ended  float64 // when a task did
+	owes   float64 // seconds of a worker, for bytes
+	spent  Spent
+	remote *remote // where tensor tasks run; nil: here
 }
 
-// walk is a graph of tasks and where their times are.
-type walk struct {
-	*schedule.Walk
-	place map[int32]int // by Ref: in Epoch.Tasks
-}
-
-func (s *simulation) host(id int, r *Rank) *host {
-	h := &host{s: s, id: id, rank: r, slower: 1, boxes: map[box]*letters{}, free: s.Workers}
+func (s *simulation) crew(id int) *crew {
+	w := &crew{s: s, id: id, rank: s.Ranks[id], slower: 1, free: s.Workers}
 	if s.Slower != nil {
-		h.slower = s.Slower[id]
+		w.slower = s.Slower[id]
 	}
-	n := 0
-	for _, g := range r.Graphs() {
-		w := walk{schedule.NewWalk(g), map[int32]int{}}
-		for _, t := range g.Tasks() {
-			w.place[t.Ref] = n
-			n++
+	if s.Functions != nil {
+		w.remote = s.newRemote(w)
+	}
+	return w
+}
+
+// flow is what the workers of a crew run.
+type flow interface {
+	pass()                // time has passed: before anything changes
+	idle()                // a worker has nothing to do
+	done(t schedule.Task) // a task has ended
+}
+
+// start has a worker do a task that takes so long, or hand it to a function.
+func (w *crew) start(f flow, t schedule.Task, takes float64) {
+	idle := w.gap(t.Epoch) + w.copies()
+	w.free--
+	end := func() {
+		f.pass()
+		w.free++
+		w.ended = w.s.now
+		f.done(t)
+	}
+	if w.remote != nil && engine.Tensor(t.Stage) {
+		recorded := takes
+		takes, end = w.remote.hands(takes), func() {
+			f.pass()
+			w.free++
+			w.remote.submit(f, t, recorded)
+			f.idle()
 		}
-		h.walks = append(h.walks, w)
 	}
-	return h
+	w.work(takes, idle, end)
 }
 
-// box is that of a purpose.
-func (h *host) box(b box) *letters {
-	l := h.boxes[b]
-	if l == nil {
-		l = &letters{want: -1}
-		h.boxes[b] = l
+// moves counts bytes that have left or come, which workers carry between two tasks, or
+// while they have nothing to do.
+func (w *crew) moves(bytes float64) { w.owes += bytes * w.s.Copy }
+
+// copies is how long a worker that begins a task has to carry bytes before.
+func (w *crew) copies() float64 {
+	if w.free == w.s.Workers {
+		w.owes = max(0, w.owes-(w.s.now-w.ended))
 	}
-	return l
+	owes := w.owes
+	w.owes = 0
+	return owes
 }
 
-// send sends a message into a box of another rank.
-func (h *host) send(to int, bytes float64, b box) {
-	h.s.network.send(h.id, to, bytes, func() { h.s.hosts[to].receive(b) })
-}
+// gap is how long a worker takes from one task to the next.
+func (w *crew) gap(epoch int) float64 { return w.rank.Epochs[epoch%len(w.rank.Epochs)].Gap }
 
-// receive takes a message in.
-func (h *host) receive(b box) {
-	l := h.box(b)
-	l.came++
-	if l.came == l.want {
-		h.open(b)
-	} else if h.on != nil {
-		h.look()
-	}
-}
-
-// await does something when so many messages are in a box.
-func (h *host) await(b box, want int, then func()) {
-	l := h.box(b)
-	l.want, l.then = want, then
-	if l.came == want {
-		h.open(b)
-	}
-}
-
-// open takes the messages out of a box.
-func (h *host) open(b box) {
-	then := h.boxes[b].then
-	delete(h.boxes, b)
-	then()
+// work is so many seconds of a worker, and idle ones behind them.
+func (w *crew) work(seconds, idle float64, then func()) {
+	seconds *= w.slower
+	w.use.Busy += seconds / float64(w.s.Workers)
+	w.s.processors.run(seconds+idle*w.slower, then)
 }

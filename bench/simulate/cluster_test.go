@@ -35,7 +35,7 @@ func drawn(barrier bool) *Rank {
 func two(barrier bool, l Link) *Cluster {
 	return &Cluster{
 		Ranks: []*Rank{drawn(barrier), drawn(barrier)}, Workers: 1, Link: l,
-		Rows: [][]float64{{0, 10}, {10, 0}}, Bytes: []float64{32}, Weights: 64,
+		Rows: [][]float64{{0, 10}, {10, 0}}, Bytes: []float64{32}, Weights: 64, Staleness: -1,
 	}
 }
 
@@ -92,7 +92,7 @@ func TestKnownMakespans(t *testing.T) {
 // Cards send one message after another, and receive one after another.
 func TestCardsAreShared(t *testing.T) {
 	var c clock
-	n := newNetwork(&c, Link{Rate: 10, Latency: 1}, 3)
+	n := newNetwork(&c, 1, []float64{10, 10, 10})
 	var times []float64
 	note := func() { times = append(times, c.now) }
 	n.send(0, 2, 20, note) // leaves until 2, comes from 1 to 3
@@ -104,11 +104,36 @@ func TestCardsAreShared(t *testing.T) {
 	}
 }
 
-// Gradients go where rows came from.
-func TestBytesOfBothWays(t *testing.T) {
-	s := &simulation{Cluster: &Cluster{Rows: [][]float64{{0, 3}, {5, 0}}, Bytes: []float64{1, 10}}}
-	if there, back := s.bytes(0, 1, 1, false), s.bytes(0, 1, 1, true); there != 30 || back != 50 {
-		t.Errorf("%g bytes and %g, want 30 and 50", there, back)
+// Gradients go where rows came from; a pattern of ghosts is that of the rows that they
+// are spread to.
+func TestPatterns(t *testing.T) {
+	counts := []Counts{{Ghosts: 6}, {Ghosts: 12}, {Ghosts: 24}, {Ghosts: 3}}
+	explicit, ghosts := [][]float64{}, []float64{}
+	for from := range counts {
+		explicit = append(explicit, make([]float64, len(counts)))
+		ghosts = append(ghosts, counts[from].Ghosts)
+		for to, c := range counts {
+			if to != from {
+				explicit[from][to] = c.Ghosts / 3
+			}
+		}
+	}
+	for from := range counts {
+		for to := range counts {
+			if to == from {
+				continue
+			}
+			for _, p := range []*pattern{listed(explicit, false), spread(ghosts, false)} {
+				if got := p.to(from, to); got != explicit[from][to] {
+					t.Errorf("%d sends %d %g rows, want %g", from, to, got, explicit[from][to])
+				}
+			}
+			for _, p := range []*pattern{listed(explicit, true), spread(ghosts, true)} {
+				if got := p.to(from, to); got != explicit[to][from] {
+					t.Errorf("%d sends %d %g gradients, want %g", from, to, got, explicit[to][from])
+				}
+			}
+		}
 	}
 }
 
@@ -119,11 +144,10 @@ func TestDeterministic(t *testing.T) {
 		for range 5 {
 			c.Ranks = append(c.Ranks, drawn(false))
 		}
-		counts := make([]Counts, len(c.Ranks))
-		for r := range counts {
-			counts[r] = Counts{1, 1, float64(10 + r)}
+		for r := range c.Ranks {
+			c.Ghosts = append(c.Ghosts, float64(10+r))
 		}
-		c.Rows, c.Workers, c.Servers = Spread(counts), 2, 3
+		c.Rows, c.Workers, c.Servers = nil, 2, 3
 		c.Slower = []float64{1, 1, 1.5, 1, 1, 1, 3}
 		return c.Run(epochs)
 	}
@@ -145,7 +169,9 @@ func TestShares(t *testing.T) {
 	}
 	r := &Recording{Ranks: []*Rank{drawn(false), drawn(false)}}
 	tasks := r.Ranks[0].Graphs()[0].Tasks()
-	for i, takes := range r.Scaled(was, got)[7].Epochs[0].Tasks {
+	scaled := r.Scaled(was, got)[7]
+	for i, takes := range scaled.Epochs[0].Tasks {
+		takes *= scaled.factor(tasks[i].Stage)
 		want := 0.25
 		switch tasks[i].Stage {
 		case schedule.GatherOwn: // of two seconds

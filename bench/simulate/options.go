@@ -10,22 +10,46 @@ import (
 	"siafu/bench/plan"
 	"siafu/graph/fault"
 	"siafu/graph/partition"
+	"siafu/ranks/config"
 	"siafu/ranks/forecast"
 )
 
 // Options say which run to replay, and where.
 type Options struct {
-	Run        string        `arg:"" help:"Folder of a run with --trace, --mode pipe or nopipe."`
+	Run        string        `arg:"" help:"Folder of a run with --trace, --mode pipe, nopipe or async, --tensor cpu or lambda."`
 	Trace      string        `placeholder:"FILE" help:"Its timeline. Empty: where its configuration says."`
+	Mode       string        `default:"" enum:",async" help:"async: replay a run in step in bounded asynchrony. Empty: as recorded."`
+	Staleness  int           `default:"-1" help:"Of bounded asynchrony. Below 0: as recorded, 0 of a run in step."`
+	Cluster    string        `placeholder:"NAME" help:"INSTANCE:N, such as c5n.2xlarge:8, or a cluster of the Dorylus paper: reddit-small, reddit-large, amazon, friendster, reddit-small-gat, amazon-gat. It says --ranks, --workers and --rate where they are not given, and what the hosts cost."`
 	Ranks      int           `default:"0" help:"Graph ranks. 0: as many as were recorded."`
+	Servers    int           `default:"-1" help:"Parameter servers. Below 0: as many as were recorded."`
 	Rate       string        `default:"" help:"Rate of each rank's network card, such as 1gbit. Empty: without end."`
+	SlowLink   []string      `help:"RANK:RATE, a graph rank whose card has another rate."`
 	Latency    time.Duration `default:"0s" help:"From when a byte leaves a rank to when it comes to another."`
+	Copy       string        `default:"" help:"Rate at which a worker carries bytes of rows to its card and from it, between two tasks, such as 8gbit. Empty: without end."`
 	Workers    int           `default:"0" help:"Worker threads a rank. 0: as many as were recorded."`
 	Processors int           `default:"0" help:"Processors that all ranks share, as those of an in-process world do. 0: each worker has one."`
 	Straggler  []string      `help:"RANK:FACTOR, a graph rank all of whose work takes so many times as long."`
-	Epochs     int           `default:"0" help:"Epochs to replay; those that were recorded take turns. 0: each once."`
+	Epochs     int           `default:"0" help:"Epochs to replay; those that were recorded take turns. 0: each once, fewer of many ranks."`
+	Intervals  int           `default:"0" help:"Intervals of a rank's vertices. 0: as many as were recorded, whatever --ranks and --scale are."`
+	Scale      float64       `default:"1" help:"Work and rows of a graph so many times as large."`
 	Data       string        `placeholder:"DIR" help:"Dataset that is partitioned for that many graph ranks: counts of vertices, edges and rows between ranks are those of its shards. Empty: ghosts are spread evenly, and other numbers of ranks follow a rule."`
 	GhostPower float64       `default:"0.5" help:"The rule: with N times as many ranks, each has 1/N of the work and N to the power of -this of the ghosts."`
+
+	FunctionOptions
+	FailureOptions
+}
+
+// FunctionOptions say where tensor work is done.
+type FunctionOptions struct {
+	Tensor       string        `default:"" enum:",cpu,lambda" help:"lambda: tensor work in invocations of functions. Empty: as recorded."`
+	Functions    int           `default:"0" help:"Invocations of a graph rank at a time. 0: as recorded, else one an interval, 100 at most."`
+	Bridges      int           `default:"0" help:"Bridge ranks through which tasks and results go. 0: every graph rank invokes by itself."`
+	Invocation   time.Duration `default:"-1ns" help:"What an invocation takes beside work and bytes. Below 0: 10ms, and nothing more where a run of functions was recorded."`
+	ColdStart    time.Duration `default:"200ms" help:"What the first invocation of each sandbox takes more."`
+	FunctionRate string        `default:"" help:"Rate of a function, such as 400mbit. Empty: 800 Mbit/s of one alone, falling to 200 of a hundred and more (Dorylus, section 6); without end where functions were recorded."`
+	LambdaMemory int           `default:"192" help:"Memory of a function in MB, which gives processors in proportion, one at 1,769 MB."`
+	LambdaTariff string        `default:"x86_64" help:"Prices: x86_64, arm64, or x86_64-100ms as in the time of Dorylus."`
 }
 
 // Print replays the recorded run and prints what was recorded beside what is modelled.
@@ -38,54 +62,115 @@ func (o *Options) Print(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	epochs := o.Epochs
-	if epochs == 0 {
-		epochs = len(past.Epochs)
+	fails, err := o.failures(len(c.Ranks))
+	if err != nil {
+		return err
 	}
-	return o.print(w, past, c, c.Run(epochs))
+	return o.print(w, past, c, c.Run(o.epochs(past, c)), fails)
+}
+
+// epochs are how many are replayed.
+func (o *Options) epochs(p *past, c *Cluster) int {
+	if o.Epochs > 0 {
+		return o.Epochs
+	}
+	return min(len(p.Epochs), max(2048/len(c.Ranks), 1))
 }
 
 // cluster is where the epochs of a run are replayed.
 func (o *Options) cluster(p *past) (*Cluster, error) {
+	if err := o.name(); err != nil {
+		return nil, err
+	}
 	n := o.Ranks
 	if n == 0 {
 		n = len(p.Ranks)
 	}
 	switch {
-	case n < 0 || n > mostRanks || o.Workers < 0 || o.Processors < 0 || o.Epochs < 0 || o.Latency < 0:
-		return nil, fault.New(fault.Usage, op, "", "%d ranks with %d workers on %d processors, %d epochs, a latency of %v", n, o.Workers, o.Processors, o.Epochs, o.Latency).
-			Then("ranks go to %d, and nothing is below 0", mostRanks)
+	case n < 0 || n > mostRanks || o.Workers < 0 || o.Processors < 0 || o.Epochs < 0 || o.Epochs > mostEpochs || o.Latency < 0 || o.Servers > mostRanks:
+		return nil, fault.New(fault.Usage, op, "", "%d ranks with %d workers on %d processors, %d servers, %d epochs, a latency of %v", n, o.Workers, o.Processors, o.Servers, o.Epochs, o.Latency).
+			Then("ranks and servers go to %d, epochs to %d, and nothing is below 0", mostRanks, mostEpochs)
 	case n > 1 && len(p.Ranks) == 1:
 		return nil, fault.New(fault.Config, op, o.Run, "one graph rank was recorded, which exchanges no rows").Then("record a run on 2 graph ranks or more")
 	case !(o.GhostPower >= 0 && o.GhostPower <= 1):
 		return nil, fault.New(fault.Usage, op, "", "--ghost-power %g", o.GhostPower).Then("it is from 0 to 1")
+	case o.Intervals < 0 || o.Intervals > config.MostIntervals || o.Intervals > 0 && p.tensor == lambda:
+		return nil, fault.New(fault.Usage, op, "", "--intervals %d", o.Intervals).Then("it goes from 1 to %d, and 0 are those that were recorded, which alone will do where tensor work was in functions", config.MostIntervals)
+	case !(o.Scale > 0 && o.Scale <= 1e9):
+		return nil, fault.New(fault.Usage, op, "", "--scale %g", o.Scale).Then("it is above 0, and 1e9 at the most")
+	}
+	if o.Intervals > 0 {
+		p = p.recut(o.Intervals)
 	}
 	c := &Cluster{Ranks: p.Ranks, Workers: o.Workers, Shared: o.Processors, Bytes: p.bytes, Weights: p.weights, Servers: p.Servers, Server: p.Server}
 	if c.Workers == 0 {
 		c.Workers = p.Ranks[0].Workers
 	}
+	if o.Servers >= 0 {
+		c.Servers = min(o.Servers, n)
+	}
+	if err := o.place(p, c, n); err != nil {
+		return nil, err
+	}
+	for _, take := range []func(*past, *Cluster) error{o.pace, o.link, o.slow, o.functions} {
+		if err := take(p, c); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// place takes n ranks with their shares of the graph.
+func (o *Options) place(p *past, c *Cluster, n int) error {
 	counts := Shares(p.counts, n, o.GhostPower)
-	c.Rows = Spread(counts)
 	if o.Data != "" {
 		report, err := o.report(n)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		counts, c.Rows = ofReport(report)
 	}
-	if n != len(p.Ranks) {
+	for r := range counts {
+		counts[r] = counts[r].times(o.Scale)
+		c.Ghosts = append(c.Ghosts, counts[r].Ghosts)
+	}
+	for _, to := range c.Rows {
+		for q := range to {
+			to[q] *= o.Scale
+		}
+	}
+	if n != len(p.Ranks) || o.Scale != 1 {
 		c.Ranks = p.Scaled(p.counts, counts)
 	}
-	err := o.link(c)
-	if err == nil {
-		err = o.slow(c)
-	}
-	return c, err
+	return nil
 }
 
-// mostRanks bounds what is simulated: in an exchange all pairs of ranks have a message
-// under way at once.
-const mostRanks = 1024
+// Limits of what is simulated: of ranks, of those in bounded asynchrony, each interval
+// of which sends messages to all, and of epochs.
+const (
+	mostRanks  = 4096
+	mostPaced  = 256
+	mostEpochs = 100_000
+)
+
+// async is the mode of bounded asynchrony.
+const async = "async"
+
+// pace takes the flags of modes.
+func (o *Options) pace(p *past, c *Cluster) error {
+	c.Staleness = -1
+	if !p.paced() && o.Mode != async {
+		return nil
+	}
+	c.Linger = p.linger
+	if c.Staleness = o.Staleness; c.Staleness < 0 {
+		c.Staleness = p.staleness
+	}
+	if len(c.Ranks) > mostPaced {
+		return fault.New(fault.Usage, op, "", "bounded asynchrony on %d ranks, whose intervals send messages to all others", len(c.Ranks)).Then("it goes to %d ranks", mostPaced)
+	}
+	return nil
+}
 
 // report is the report of the dataset's shards.
 func (o *Options) report(ranks int) (*partition.Report, error) {
@@ -111,28 +196,60 @@ func ofReport(r *partition.Report) (counts []Counts, rows [][]float64) {
 	return counts, rows
 }
 
-// link takes the flags of links.
-func (o *Options) link(c *Cluster) error {
-	c.Link = Link{Rate: math.Inf(1), Latency: o.Latency.Seconds()}
-	if o.Rate == "" {
-		return nil
+// rateOf is the bytes a second of messages over a link.
+func rateOf(text string) (float64, error) {
+	if text == "" {
+		return math.Inf(1), nil
 	}
-	rate, err := plan.Bandwidth(o.Rate)
-	c.Link.Rate = rate * forecast.PayloadShare
-	return err
+	rate, err := plan.Bandwidth(text)
+	return rate * forecast.PayloadShare, err
+}
+
+// link takes the flags of links.
+func (o *Options) link(_ *past, c *Cluster) (err error) {
+	c.Link.Latency = o.Latency.Seconds()
+	if c.Link.Rate, err = rateOf(o.Rate); err != nil {
+		return err
+	}
+	if o.Copy != "" {
+		rate, err := plan.Bandwidth(o.Copy)
+		if err != nil {
+			return err
+		}
+		c.Copy = 1 / rate
+	}
+	for range c.Ranks {
+		c.Rates = append(c.Rates, c.Link.Rate)
+	}
+	for _, text := range o.SlowLink {
+		r, rate, ok := ofRank(text, len(c.Ranks))
+		if !ok {
+			return fault.New(fault.Usage, op, "", "--slow-link %q", text).Then("it is RANK:RATE, with a graph rank from 0 to %d, such as 0:200mbit", len(c.Ranks)-1)
+		}
+		if c.Rates[r], err = rateOf(rate); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofRank takes RANK:REST apart.
+func ofRank(text string, ranks int) (rank int, rest string, ok bool) {
+	number, rest, ok := strings.Cut(text, ":")
+	rank, err := strconv.Atoi(number)
+	return rank, rest, ok && rest != "" && err == nil && rank >= 0 && rank < ranks
 }
 
 // slow takes the stragglers.
-func (o *Options) slow(c *Cluster) error {
+func (o *Options) slow(_ *past, c *Cluster) error {
 	c.Slower = make([]float64, len(c.Ranks))
 	for r := range c.Slower {
 		c.Slower[r] = 1
 	}
 	for _, text := range o.Straggler {
-		rank, factor, _ := strings.Cut(text, ":")
-		r, bad := strconv.Atoi(rank)
-		f, wrong := strconv.ParseFloat(factor, 64)
-		if bad != nil || wrong != nil || r < 0 || r >= len(c.Ranks) || !(f > 0 && f <= 1e6) {
+		r, factor, ok := ofRank(text, len(c.Ranks))
+		f, err := strconv.ParseFloat(factor, 64)
+		if !ok || err != nil || !(f > 0 && f <= 1e6) {
 			return fault.New(fault.Usage, op, "", "--straggler %q", text).Then("it is RANK:FACTOR, with a graph rank from 0 to %d and a factor up to 1e6, such as 0:2", len(c.Ranks)-1)
 		}
 		c.Slower[r] = f

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"siafu/graph/fault"
+	"siafu/ranks/config"
 	"siafu/ranks/report"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
@@ -22,7 +23,16 @@ type past struct {
 	weights float64   // bytes
 	sent    float64   // bytes of rows in an epoch
 	seconds float64   // of an epoch, by metrics.jsonl, the mean over the recorded ones
+	median  float64   // likewise
 	name    string
+
+	dims      []float64 // widths of features, layers and classes
+	staleness int
+	linger    float64
+	tensor    string
+	near      bool // functions are processes of the ranks' machine
+	atOnce    int  // invocations of a rank at a time, at the end
+	call      Call // the mean of invocations
 }
 
 // read reads the run folder and the timeline.
@@ -40,16 +50,17 @@ func (o *Options) read() (*past, error) {
 	switch {
 	case path == "":
 		return nil, fault.New(fault.Config, op, o.Run, "the run has left no timeline").Then(`record one: "siafu train --trace FILE"`)
-	case s.Refresh != "always" || s.Tensor != "cpu" || set["batch"] != "full" || s.Switched:
+	case s.Refresh != "always" || s.Tensor != "cpu" && s.Tensor != lambda || set["batch"] != "full" || s.Switched:
 		return nil, fault.New(fault.Config, op, o.Run, "it is a run with --refresh %s, --tensor %s and --batch %s", s.Refresh, s.Tensor, set["batch"]).
-			Then("only exact training of whole graphs on CPUs is modelled")
+			Then("only training of whole graphs on CPUs and in functions is modelled, with --refresh always")
 	}
 	f, err := trace.Read(path)
 	if err != nil {
 		return nil, err
 	}
-	p := &past{name: s.Dataset}
-	if p.Recording, err = Record(f, path); err != nil {
+	p := &past{name: s.Dataset, staleness: s.Staleness, linger: number(set["linger"]), tensor: s.Tensor, near: set["lambda"] == "local"}
+	fused := s.Tensor == lambda && !strings.Contains(set["lambda-without"], config.Fusion)
+	if p.Recording, err = Record(f, path, fused); err != nil {
 		return nil, err
 	}
 	return p, p.take(run, set, path)
@@ -60,6 +71,9 @@ func (p *past) take(run *runfolder.Run, set map[string]string, timeline string) 
 	for _, r := range run.Summary.PerRank {
 		if r.Role == "graph" {
 			p.counts = append(p.counts, Counts{float64(r.Vertices), float64(r.Edges), float64(r.Ghosts)})
+			if r.LambdaAtOnce != nil {
+				p.atOnce = max(p.atOnce, r.LambdaAtOnce.Last)
+			}
 		}
 	}
 	if len(p.counts) != len(p.Ranks) {
@@ -73,14 +87,38 @@ func (p *past) take(run *runfolder.Run, set map[string]string, timeline string) 
 	for _, t := range tensors {
 		p.weights += 4 * float64(len(t.Data))
 	}
+	p.invoked(run, set)
 	return p.measure(run, set)
+}
+
+// invoked takes what invocations were in the mean: those of the recorded epochs, and
+// their bytes of all epochs and evaluations.
+func (p *past) invoked(run *runfolder.Run, set map[string]string) {
+	all, memory, n, gbs := float64(run.Summary.LambdaInvocations), number(set["lambda-memory"]), 0.0, 0.0
+	for _, e := range run.Epochs {
+		if slices.Contains(p.Epochs, e.Epoch) {
+			n += float64(e.LambdaInvocations)
+			gbs += e.LambdaGBSeconds
+		}
+	}
+	if n > 0 && memory > 0 {
+		p.call = Call{float64(run.Summary.LambdaBytesSent) / all, float64(run.Summary.LambdaBytesReceived) / all, gbs / n / memory * 1024}
+	}
+}
+
+// number is the one that a setting begins with.
+func number(text string) float64 {
+	text, _, _ = strings.Cut(text, " ")
+	n, _ := strconv.ParseFloat(text, 64)
+	return n
 }
 
 // measure takes the seconds and bytes of the recorded epochs.
 func (p *past) measure(run *runfolder.Run, set map[string]string) error {
-	n := 0.0
+	n, all := 0.0, []float64{}
 	for _, e := range run.Epochs {
 		if slices.Contains(p.Epochs, e.Epoch) {
+			all = append(all, e.Seconds)
 			p.seconds += e.Seconds
 			p.sent += float64(e.GhostBytesSent)
 			n++
@@ -89,12 +127,17 @@ func (p *past) measure(run *runfolder.Run, set map[string]string) error {
 	if n == 0 {
 		return fault.New(fault.Data, op, run.Dir, "its epochs are not those of the timeline").Then("name the run's own timeline with --trace")
 	}
-	p.seconds, p.sent = p.seconds/n, p.sent/n
-	widths, err := widthsOf(run, set, len(p.Ranks[0].Outline.Layers))
-	if err == nil {
-		p.bytes = p.share(widths)
+	p.seconds, p.sent, p.median = p.seconds/n, p.sent/n, middle(all)
+	var err error
+	if p.dims, err = dimsOf(run, set, len(p.Ranks[0].Outline.Layers)); err != nil {
+		return err
 	}
-	return err
+	var widths []float64
+	for l := range p.dims[1:] {
+		widths = append(widths, min(p.dims[l], p.dims[l+1]))
+	}
+	p.bytes = p.share(widths)
+	return nil
 }
 
 // share is the bytes of a row by layer, so that all exchanges of an epoch come to
@@ -108,7 +151,7 @@ func (p *past) share(widths []float64) []float64 {
 		if of.Gathers && o.Ghosts {
 			floats += widths[l]
 		}
-		if of.GathersBackward && o.Returns {
+		if of.GathersBackward && (o.Returns || p.paced()) {
 			floats += widths[l]
 		}
 	}
@@ -121,17 +164,13 @@ func (p *past) share(widths []float64) []float64 {
 	return bytes
 }
 
-// widthsOf takes the rows of a layer for as wide as the narrower of what goes into it
-// and what comes out, as the order of products with the least work has it.
-func widthsOf(run *runfolder.Run, set map[string]string, layers int) ([]float64, error) {
+// dimsOf are the widths of features, hidden layers and classes. Rows of a layer are taken
+// for as wide as the narrower of what goes into it and what comes out, as the order of
+// products with the least work has it.
+func dimsOf(run *runfolder.Run, set map[string]string, layers int) ([]float64, error) {
 	var of map[string]string
 	if m := runfolder.ReadMarker(run.Dir); m != nil {
 		of = m.Of
-	}
-	number := func(text string) float64 {
-		text, _, _ = strings.Cut(text, " ")
-		n, _ := strconv.ParseFloat(text, 64)
-		return n
 	}
 	hidden := float64(run.Summary.Hidden)
 	if run.Summary.Model == "gat" {
@@ -142,13 +181,23 @@ func widthsOf(run *runfolder.Run, set map[string]string, layers int) ([]float64,
 		dims = append(dims, hidden)
 	}
 	dims = append(dims, number(of["classes"]))
-	widths := make([]float64, layers)
-	for l := range widths {
-		if widths[l] = min(dims[l], dims[l+1]); !(widths[l] > 0) {
-			return nil, fault.New(fault.Data, op, run.Dir, "it does not say how wide layer %d is", l+1).Then("record the run again")
+	for l, width := range dims {
+		if !(width > 0) {
+			return nil, fault.New(fault.Data, op, run.Dir, "it does not say how wide layer %d is", max(l, 1)).Then("record the run again")
 		}
 	}
-	return widths, nil
+	return dims, nil
+}
+
+// recut is the run as if its ranks had had so many intervals.
+func (p *past) recut(intervals int) *past {
+	r, other := *p.Recording, *p
+	r.Ranks = nil
+	for _, k := range p.Ranks {
+		r.Ranks = append(r.Ranks, k.recut(false, intervals))
+	}
+	other.Recording = &r
+	return &other
 }
 
 func (p *past) String() string {
@@ -156,6 +205,6 @@ func (p *past) String() string {
 	if p.First {
 		first = ", the first left out"
 	}
-	return fmt.Sprintf("%s, %d graph ranks (%d servers) x %d workers, --mode %s, %d epochs%s",
-		p.name, len(p.Ranks), p.Servers, p.Ranks[0].Workers, p.Info["mode"], len(p.Epochs), first)
+	return fmt.Sprintf("%s, %d graph ranks (%d servers) x %d workers, --mode %s, --tensor %s, %d epochs%s",
+		p.name, len(p.Ranks), p.Servers, p.Ranks[0].Workers, p.Info["mode"], p.tensor, len(p.Epochs), first)
 }

@@ -18,6 +18,7 @@ type Recording struct {
 	Ranks   []*Rank // graph ranks
 	Epochs  []int   // that all ranks have whole, ascending
 	First   bool    // the first epoch is left out
+	Fused   bool    // tensor tasks are of several stages
 	Servers int
 	Server  float64 // seconds that a server works for an epoch
 	Arrival float64 // seconds from when rows had been sent to when those who waited went on
@@ -30,6 +31,10 @@ type Rank struct {
 	Workers int     // that were recorded
 	Epochs  []Epoch // by place in Recording.Epochs
 	Use     Use     // as recorded, of an epoch
+
+	scale *Factors // nil: as recorded
+	made  []*track // by Graphs
+	pace  []map[place]float64
 }
 
 // Epoch is the seconds of one epoch's tasks, without what they waited.
@@ -55,12 +60,35 @@ func (u Use) Idle() float64 {
 	return max(0, 1-u.Busy/u.Span)
 }
 
-// Graphs are the graphs of tasks that the rank walks in an epoch, in their order.
-func (r *Rank) Graphs() []*schedule.Graph {
+// Graphs are the passes of tasks that the rank walks in an epoch, in their order.
+func (r *Rank) Graphs() []engine.Pass {
 	if r.Split {
-		return []*schedule.Graph{r.Outline.Forward(), r.Outline.Backward()}
+		return []engine.Pass{r.Outline.Forward(), r.Outline.Backward()}
 	}
-	return []*schedule.Graph{r.Outline.Epoch()}
+	return []engine.Pass{r.Outline.Epoch()}
+}
+
+// track is a pass and where its tasks' times are.
+type track struct {
+	engine.Pass
+	place map[int32]int // by Ref: in Epoch.Tasks
+}
+
+// tracks are those of Graphs, which ranks that are like this one share.
+func (r *Rank) tracks() []*track {
+	if r.made != nil {
+		return r.made
+	}
+	n := 0
+	for _, g := range r.Graphs() {
+		t := &track{g, map[int32]int{}}
+		for _, task := range g.Tasks() {
+			t.place[task.Ref] = n
+			n++
+		}
+		r.made = append(r.made, t)
+	}
+	return r.made
 }
 
 // key is what a timeline says of a task. Tasks with the same key are in the order of
@@ -72,28 +100,36 @@ type key struct {
 
 func keyOf(e *trace.Event) key { return key{e.Task, e.Layer, e.Interval} }
 
-// Record takes the tasks of a timeline in step. Faults have kind Config where it is of
-// another mode, Data where it has no whole epoch or not the tasks of one; path names it.
-func Record(f *trace.File, path string) (*Recording, error) {
-	if mode := f.Info["mode"]; mode != "pipe" && mode != "nopipe" || f.Info["ranks"] != "" {
-		return nil, fault.New(fault.Config, op, path, "it is the timeline of --mode %s%s", mode, partsOf(f)).
-			Then("record a run with --mode pipe or nopipe, one part a rank, and --tensor cpu")
+// Record takes the tasks of a timeline; fused says that its tensor tasks were of several
+// stages. Faults have kind Config where it is of another mode, Data where it has no whole
+// epoch or not the tasks of one; path names it.
+func Record(f *trace.File, path string, fused bool) (*Recording, error) {
+	const remedy = "record a run with --mode pipe, nopipe or async, --refresh always and --batch full, one part a rank, and --tensor cpu or lambda"
+	mode := f.Info["mode"]
+	if mode != "pipe" && mode != "nopipe" && mode != async || f.Info["ranks"] != "" {
+		return nil, fault.New(fault.Config, op, path, "it is the timeline of --mode %s%s", mode, partsOf(f)).Then(remedy)
 	}
-	r := &Recording{Info: f.Info}
+	r := &Recording{Info: f.Info, Fused: fused}
 	graph, servers := eventsOf(f)
 	if r.choose(graph); len(r.Epochs) == 0 {
 		return nil, fault.New(fault.Data, op, path, "no epoch is there from its first task to its last on every graph rank").
 			Then("record 2 epochs or more")
 	}
+	read := r.rank
+	if r.paced() {
+		read = r.pacedRank
+	} else {
+		r.Arrival = arrival(graph, r.Epochs)
+	}
 	for n, list := range graph {
-		rank, err := r.rank(list)
+		rank, err := read(list)
 		if err != nil {
-			return nil, fault.New(fault.Data, op, path, "rank %d: %v", n, err).
-				Then("record a run with --mode pipe or nopipe, --refresh always, --batch full and --tensor cpu")
+			return nil, fault.New(fault.Data, op, path, "rank %d: %v", n, err).Then(remedy)
 		}
+		rank.Outline.Ghosts = rank.Outline.Ghosts || r.paced() && len(graph) > 1
 		r.Ranks = append(r.Ranks, rank)
 	}
-	r.Arrival, r.Servers = arrival(graph, r.Epochs), len(servers)
+	r.Servers = len(servers)
 	for _, list := range servers {
 		for _, e := range list {
 			if slices.Contains(r.Epochs, e.Epoch) {
@@ -103,6 +139,9 @@ func Record(f *trace.File, path string) (*Recording, error) {
 	}
 	return r, nil
 }
+
+// paced tells whether the run was one of bounded asynchrony.
+func (r *Recording) paced() bool { return r.Info["mode"] == async }
 
 // eventsOf are the events of each rank in the order of their begin. Where older ones
 // were dropped, the first epoch that is left lacks some, and is left out.
@@ -168,7 +207,7 @@ func (r *Recording) rank(list []trace.Event) (*Rank, error) {
 	for n, epoch := range r.Epochs {
 		s := newSheet(list, epoch)
 		if n == 0 {
-			k.Outline, k.Split = s.outline(r.Info["mode"] == "nopipe"), s.split()
+			k.Outline, k.Split = s.outline(r.Info["mode"] == "nopipe", r.Fused), s.split()
 		}
 		times, err := s.times(k, epoch)
 		if err != nil {

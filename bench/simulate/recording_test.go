@@ -69,7 +69,7 @@ var outlines = map[string]engine.Outline{
 func TestRecord(t *testing.T) {
 	for name, o := range outlines {
 		t.Run(name, func(t *testing.T) {
-			r, err := Record(timeline(2, o, 3), "")
+			r, err := Record(timeline(2, o, 3), "", false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +118,7 @@ func TestRecordWaits(t *testing.T) {
 	wait := sent
 	wait.Start, wait.Dur, wait.Wait = sent.End(), 300*time.Microsecond, 300*time.Microsecond
 	f.Events = append(f.Events, wait)
-	r, err := Record(f, "")
+	r, err := Record(f, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,8 @@ func TestRecordWaits(t *testing.T) {
 // A timeline that no synchronous schedule makes is refused, and never guessed at.
 func TestRecordRefuses(t *testing.T) {
 	for name, change := range map[string]func(f *trace.File){
-		"async":      func(f *trace.File) { f.Info["mode"] = "async" },
+		"async":      func(f *trace.File) { f.Info["mode"] = "async" }, // tasks are not its
+		"free":       func(f *trace.File) { f.Info["mode"] = "free" },
 		"parts":      func(f *trace.File) { f.Info["ranks"] = "1" },
 		"empty":      func(f *trace.File) { f.Events = nil },
 		"task fewer": func(f *trace.File) { f.Events = append(f.Events[:20:20], f.Events[21:]...) },
@@ -153,7 +154,7 @@ func TestRecordRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := timeline(2, outlines["sums, pieces, ÂX kept"], 1)
 			change(f)
-			_, err := Record(f, "t.json")
+			_, err := Record(f, "t.json", false)
 			if k := fault.KindOf(err); k != fault.Data && k != fault.Config || !strings.Contains(err.Error(), "t.json") {
 				t.Errorf("%v", err)
 			}
@@ -176,6 +177,8 @@ func TestReplayOfRuns(t *testing.T) {
 		func(c *config.Config) { c.Model, c.Heads, c.Hidden = "gat", 2, 4 },
 		func(c *config.Config) { c.Model, c.CacheInput, c.Codec = "sage", "on", "bf16" },
 		func(c *config.Config) { c.Ranks, c.Layers = 1, 3 },
+		func(c *config.Config) { c.Mode, c.Staleness, c.Dropout = "async", 1, 0 },
+		func(c *config.Config) { c.Mode, c.Servers, c.Ranks = "async", 2, 5 },
 	} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			c := config.Defaults()
@@ -185,12 +188,12 @@ func TestReplayOfRuns(t *testing.T) {
 			if err := ranks.Train(context.Background(), c, data, ranks.IO{Out: io.Discard, Err: os.Stderr}); err != nil {
 				t.Fatal(err)
 			}
-			o := Options{Run: c.Out, GhostPower: 0.5}
+			o := Options{Run: c.Out, GhostPower: 0.5, Scale: 1, Servers: -1, Staleness: -1}
 			p, err := o.read()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if ready := c.Dropout == 0; p.Ranks[0].Split != ready { // an evaluation is the way forward
+			if ready := c.Dropout == 0 && c.Mode != async; p.Ranks[0].Split != ready { // an evaluation is the way forward
 				t.Errorf("split %t, want %t", p.Ranks[0].Split, ready)
 			}
 			check(t, &o, p)
@@ -213,7 +216,7 @@ func check(t *testing.T, o *Options, p *past) {
 	var out strings.Builder
 	o.Processors, o.Straggler = 2, []string{"0:2"}
 	err = o.Print(&out)
-	for _, want := range []string{"modelled to recorded: ", "recorded: planted, ", " on 2 processors, stragglers 0:2, links of any rate"} {
+	for _, want := range []string{"modelled to recorded: ", "recorded: planted, ", " on 2 processors, stragglers 0:2, --mode "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q", want)
 		}
@@ -222,14 +225,18 @@ func check(t *testing.T, o *Options, p *past) {
 		t.Errorf("%v\n%s", err, &out)
 	}
 	sent := 0.
-	for from := range cluster.Rows {
-		for to := range cluster.Rows {
+	for from := range cluster.Ranks {
+		for to := range cluster.Ranks {
+			if from == to {
+				continue
+			}
+			rows, _, _ := cluster.patterns()
 			for l, of := range p.Ranks[0].Outline.Layers {
 				if of.Gathers {
-					sent += cluster.Rows[from][to] * cluster.Bytes[l]
+					sent += rows.to(from, to) * cluster.Bytes[l]
 				}
 				if of.GathersBackward {
-					sent += cluster.Rows[from][to] * cluster.Bytes[l]
+					sent += rows.to(from, to) * cluster.Bytes[l]
 				}
 			}
 		}
@@ -246,7 +253,7 @@ func TestOptions(t *testing.T) {
 	if _, err := generate.Write(data, generate.Options{Vertices: 400, Edges: 4000}, false); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Record(timeline(2, outlines["barrier"], 2), "")
+	r, err := Record(timeline(2, outlines["barrier"], 2), "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,12 +262,21 @@ func TestOptions(t *testing.T) {
 		"ranks": {Ranks: -1}, "many": {Ranks: 1 << 20}, "rate": {Rate: "fast"}, "power": {GhostPower: 2},
 		"straggler": {Straggler: []string{"2:2"}}, "factor": {Straggler: []string{"0:-1"}}, "text": {Straggler: []string{"x"}},
 		"epochs": {Epochs: -1}, "latency": {Latency: -1}, "processors": {Processors: -1},
+		"scale": {}, "intervals": {Intervals: 1 << 20}, "cluster": {Cluster: "moon"}, "slow link": {SlowLink: []string{"2:1gbit"}}, "its rate": {SlowLink: []string{"0:1GB"}}, "copy": {Copy: "8GB"},
+		"functions":     {FunctionOptions: FunctionOptions{Tensor: "lambda", Functions: -1, LambdaMemory: 192}},
+		"memory":        {FunctionOptions: FunctionOptions{Tensor: "lambda", LambdaMemory: 1}},
+		"tariff":        {FunctionOptions: FunctionOptions{Tensor: "lambda", LambdaMemory: 192, LambdaTariff: "gold"}},
+		"function rate": {FunctionOptions: FunctionOptions{Tensor: "lambda", LambdaMemory: 192, LambdaTariff: "arm64", FunctionRate: "x"}},
+		"async":         {Mode: "async", Ranks: 257},
 	} {
+		if o.Scale == 0 && name != "scale" {
+			o.Scale = 1
+		}
 		if _, err := o.cluster(p); fault.KindOf(err) != fault.Usage {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	o := Options{Data: data, Ranks: 4, Rate: "1gbit"}
+	o := Options{Data: data, Ranks: 4, Rate: "1gbit", Scale: 1}
 	if _, err := o.cluster(p); fault.KindOf(err) != fault.Missing {
 		t.Errorf("without shards: %v", err)
 	}

@@ -114,19 +114,12 @@ func (s *sheet) count(kind string, layer int) (n int) {
 // outline is that of which the tasks are. Each interval gathers once along edges from
 // own vertices and once from ghosts, and once back; the other gathers are pieces of what
 // goes to other ranks, and of what comes back for them.
-func (s *sheet) outline(barrier bool) engine.Outline {
-	o := engine.Outline{Barrier: barrier}
-	layers := 0
-	for k := range s.tasks {
-		layers = max(layers, k.layer+1)
-		if k.kind == schedule.ApplyBackward.Kind() {
-			o.Intervals = max(o.Intervals, k.interval+1)
-		}
+func (s *sheet) outline(barrier, fused bool) engine.Outline {
+	o := engine.Outline{Barrier: barrier, Fused: fused, Loss: fused}
+	o.Intervals, o.Layers = s.size()
+	if o.Layers == nil {
+		return engine.Outline{}
 	}
-	if layers > len(s.tasks) || o.Intervals > len(s.tasks) {
-		return engine.Outline{} // of a damaged file, whose tasks then are left over
-	}
-	o.Layers = make([]engine.LayerOutline, layers)
 	for l := range o.Layers {
 		gathers, back := s.count(schedule.GatherOwn.Kind(), l), s.count(schedule.GatherBackward.Kind(), l)
 		o.Layers[l] = engine.LayerOutline{Gathers: gathers > 0, GathersBackward: back > 0}

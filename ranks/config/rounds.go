@@ -37,6 +37,15 @@ func (c *Config) Step(epoch, k int) int {
 	return epoch + c.ServerCorrection*((epoch-1)/max(c.LocalEpochs, 1)) + k
 }
 
+// Corrections are the steps of all ranks together in a run of all epochs: behind each
+// round, the last one included.
+func (c *Config) Corrections() int {
+	if c.LocalEpochs == 0 {
+		return 0
+	}
+	return c.ServerCorrection * ((c.Epochs + c.LocalEpochs - 1) / c.LocalEpochs)
+}
+
 // LossShare is by how much the gradient of the mean loss over all training vertices
 // is multiplied on each of so many ranks, so that the mean of the steps that they take
 // on their own is the step on the mean loss.

@@ -18,61 +18,33 @@ import (
 	"siafu/ranks/world"
 )
 
-// async is a graph rank in bounded asynchrony (Dorylus, OSDI'21, §5): its
-// intervals go through their epochs with whatever rows of neighbours are there,
-// each at most s epochs ahead of the slowest interval of all ranks. It is a
-// schedule.Flow.
-//
-// An interval's next task is queued when the one before it has ended. What a
-// task in the queue still waits for is rows that have never come, and that
-// nobody reads what it writes or writes what it reads (published's locks). A rank that
-// could only go on with old rows or old weights lingers first.
+// async is a graph rank in bounded asynchrony (Dorylus, OSDI'21, §5): it does what its
+// Course decides. It is a schedule.Flow, and the Course's Crew.
 type async struct {
 	mail
+	*Course
 	cfg     config.Config
 	workers *workers
 	tensor  tensor.Backend
 	expects tensor.Expecting // the same, nil where it cannot be told of tasks to come
 	delay   *delay           // nil but in experiments
-	linger  linger
-	idle    bool            // the last Next has found nothing
-	until   time.Time       // when the rank has lingered enough; zero: it does not, or has no limit
-	graph   *graphwork.Work // nil without propagation
-	ghosts  halo.Receiver   // likewise
+	until   time.Time        // when the rank has lingered enough; zero: it does not, or has no limit
+	graph   *graphwork.Work  // nil without propagation
+	ghosts  halo.Receiver    // likewise
 
-	chooser   *protocol.Chooser
-	progress  *protocol.Progress
 	intervals []*interval
-	layers    []*published // nil for a layer that does not gather
+	layers    []*graphwork.Layer // nil for a layer that does not gather
 	tasks     cuts
-	epochs    int // to train; rank 0 may end the run earlier
-
-	// queue[:received] are messages that have come, and the rest are tasks; both
-	// are in the order in which they were queued. active has a place for each job
-	// that can run at once, here or with the backend, and running of them are
-	// taken.
-	queue    []job
-	received int
-	active   []job
-	running  int
-	came     *world.Message // while nothing ran, and is to be taken
-	weights  []float32      // after the last epoch
-	tallies  tallies
-}
-
-// job is a task that is queued or runs.
-type job struct {
-	schedule.Task
-	access access
-	runs   bool // in a place of async.active
+	came      *world.Message // while nothing ran, and is to be taken
+	weights   []float32      // after the last epoch
+	tallies   tallies
 }
 
 // train goes on until every interval of every rank has finished its last
 // epoch, and returns the weights after it.
 func (f *async) train() ([]float32, error) {
 	f.tallies.start = time.Now()
-	f.linger.start = f.tallies.start
-	if err := f.startReady(); err != nil {
+	if err := f.Start(); err != nil {
 		return nil, err
 	}
 	if err := f.workers.run(f, f.tensor); err != nil {
@@ -81,54 +53,14 @@ func (f *async) train() ([]float32, error) {
 	return f.last()
 }
 
-// Finished implements schedule.Flow.
-func (f *async) Finished() bool { return f.progress.Slowest() >= f.epochs && f.running == 0 }
-
-// Next implements schedule.Flow. Of tasks that may run, those come first which read
-// nothing old.
+// Next implements schedule.Flow.
 func (f *async) Next() (schedule.Task, bool) {
-	k, held := f.search(false)
-	if k < 0 && (held || f.lateStart() != nil) {
-		f.linger.hold()
-		if held && f.linger.over() {
-			k, _ = f.search(true)
-		}
-	}
-	if f.idle = k < 0; f.idle {
-		return schedule.Task{}, false
-	}
-	f.linger.rest()
-	j := f.queue[k]
-	f.queue = slices.Delete(f.queue, k, k+1)
-	if k < f.received {
-		f.received--
-	}
-	f.running++
-	if gathers(j.Stage) {
-		f.tallies.gathers(j.Epoch, f.oldest(j.Task))
+	t, ok := f.Course.Next()
+	if ok && gathers(t.Stage) {
+		f.tallies.gathers(t.Epoch, f.oldest(t))
 		f.delay.gather(len(f.intervals))
 	}
-	return f.begin(j), true
-}
-
-// search is the place in the queue of the first job that may run, -1 where there is
-// none. A gather that would read old rows is held back, unless old ones will do.
-func (f *async) search(old bool) (k int, held bool) {
-	for _, p := range f.layers {
-		p.unclaim()
-	}
-	for k := range f.queue {
-		j := &f.queue[k]
-		switch {
-		case !f.mayRun(j):
-			f.layers[j.Layer].claim(j.access)
-		case !old && gathers(j.Stage) && f.oldest(j.Task) < j.Epoch:
-			held = true
-		default:
-			return k, held
-		}
-	}
-	return -1, held
+	return t, ok
 }
 
 // Run implements schedule.Flow.
@@ -141,7 +73,7 @@ func (f *async) Run(worker int, t schedule.Task) (done bool, err error) {
 	i := f.intervals[t.Interval]
 	i.ops.Borrow(f.workers.teams[worker])
 	if f.expects != nil && gathers(t.Stage) {
-		f.expects.Expect(nameOf(after(i.frame.Network, t), f.world.Rank(), i.pass()))
+		f.expects.Expect(nameOf(f.after(t), f.world.Rank(), i.pass()))
 	}
 	switch t.Stage {
 	case schedule.Send:
@@ -168,128 +100,37 @@ func (i *interval) pass() model.Pass { return model.Pass{Epoch: i.epoch, Train: 
 
 // Done implements schedule.Flow.
 func (f *async) Done(t schedule.Task) error {
-	f.running--
-	f.end(t)
-	if t.Interval == schedule.Whole {
-		return nil
-	}
-	return f.follow(f.intervals[t.Interval], t)
-}
-
-// follow queues what an interval does after a task.
-func (f *async) follow(i *interval, t schedule.Task) error {
-	if t.Stage < tensorTasks {
+	if t.Interval != schedule.Whole && t.Stage < tensorTasks {
 		for _, d := range f.tasks[t.Layer][t.Stage].do {
 			if d.Stage == model.Loss {
-				f.tallies.add(i)
+				f.tallies.add(f.intervals[t.Interval])
 			}
 		}
-		t = last(t, f.tasks[t.Layer][t.Stage].do)
 	}
-	switch t.Stage {
-	case schedule.Send:
-		f.layers[t.Layer].shown[0][i.index] = i.epoch
-	case schedule.SendBackward:
-		f.layers[t.Layer].shown[1][i.index] = i.epoch
-		f.countGrads(i, t.Layer)
-	case schedule.EmitBackward:
-		return f.push(i, t.Layer)
-	}
-	f.enqueue(after(i.frame.Network, t))
-	return nil
+	return f.Course.Done(t)
 }
 
-// enqueue puts a task behind those of its epoch and of earlier ones, so that the
-// slowest intervals go first.
-func (f *async) enqueue(t schedule.Task) {
-	k := len(f.queue)
-	for k > f.received && f.queue[k-1].Epoch > t.Epoch {
-		k--
-	}
-	f.queue = slices.Insert(f.queue, k, job{Task: t, access: accessOf(t.Stage)})
-}
+// Oldest implements Crew.
+func (f *async) Oldest(gather schedule.Task) int { return f.ghosts.Oldest(slotOf(gather)) }
 
-// push hands over the gradient of a layer. After the first layer's the interval
-// has finished its epoch.
-func (f *async) push(i *interval, layer int) error {
+// Gradient implements Crew.
+func (f *async) Gradient(interval, layer int) []float32 {
+	i := f.intervals[interval]
 	f.workers.fault.At(schedule.Update.Kind(), i.epoch)
-	m := f.chooser.Gradient(i.index, i.epoch, layer, i.layerGrad(layer))
-	if err := f.deliver([]protocol.Message{m}); err != nil {
-		return err
-	}
-	if layer > 0 {
-		f.enqueue(schedule.Task{Stage: schedule.ApplyBackward, Epoch: i.epoch, Layer: layer - 1, Interval: i.index})
-		return nil
-	}
-	i.busy = false
-	told := f.progress.Finish(i.index, i.epoch)
-	if err := f.tell(i.epoch); err != nil {
-		return err
-	}
-	if err := f.deliver(told); err != nil {
-		return err
-	}
-	return f.startReady()
+	return i.layerGrad(layer)
 }
 
-// startReady sends for weights for the intervals that may start an epoch and find
-// the gradients of the epoch before in them.
-func (f *async) startReady() error {
-	for _, i := range f.intervals {
-		if f.mayStart(i) && !f.late(i) {
-			if err := f.begins(i, f.chooser.FetchNewest); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
+// Deliver implements Crew.
+func (f *async) Deliver(ms []protocol.Message) error { return f.deliver(ms) }
 
-// begins puts an interval into its next epoch, and asks for the weights.
-func (f *async) begins(i *interval, fetch func(interval, epoch, holds int) []protocol.Message) error {
-	i.busy = true
-	i.epoch++
-	out := fetch(i.index, i.epoch, 0)
-	i.asked = f.place(out[0].To)
-	return f.deliver(out)
-}
+// Ended implements Crew.
+func (f *async) Ended(epoch int) error { return f.tell(epoch) }
 
-// mayStart tells whether the bound lets an interval start its next epoch.
-func (f *async) mayStart(i *interval) bool {
-	return !i.busy && i.epoch < f.epochs && f.progress.MayStart(i.epoch+1)
-}
-
-// late tells whether an interval has finished an epoch that others have not, so that
-// there are no weights yet with its gradients.
-func (f *async) late(i *interval) bool { return f.progress.Slowest() < i.epoch }
-
-// lateStart is the next interval that could start with old weights, nil where there is
-// none or weights are on their way. They start one by one, whenever a worker has
-// nothing else to do: meanwhile the new weights may come.
-func (f *async) lateStart() *interval {
-	var next *interval
-	for _, i := range f.intervals {
-		if i.asked != nobody {
-			return nil
-		}
-		if next == nil && f.mayStart(i) && f.late(i) {
-			next = i
-		}
-	}
-	return next
-}
-
-// start begins an interval's epoch with the weights that have come.
+// start gives an interval the weights of its epoch that have come.
 func (f *async) start(i *interval, weights []float32) {
 	kernels.Write(i.ops, i.frame.Weights, weights)
-	i.asked = nobody
 	f.tallies.remember(i, weights)
 	i.loss.Count = true
-	t := schedule.Task{Stage: schedule.Emit, Epoch: i.epoch, Interval: i.index}
-	if i.frame.Network.Spec.CacheInput {
-		t.Stage = schedule.Apply
-	}
-	f.enqueue(t)
 }
 
 // Poll implements schedule.Flow.
@@ -301,12 +142,12 @@ func (f *async) Poll() (some bool, err error) {
 		}
 	}
 	more, err := f.poll()
-	if err == nil && f.idle && f.linger.over() {
-		if i := f.lateStart(); i != nil {
-			more, err = true, f.begins(i, f.chooser.Fetch)
-		}
+	if err == nil {
+		var begun bool
+		begun, err = f.Hurry()
+		more = more || begun
 	}
-	f.until = f.linger.until()
+	f.until = f.Until()
 	return some || more, err
 }
 
@@ -334,9 +175,6 @@ func (f *async) Listens() bool { return f.world.Size() > 1 || !f.until.IsZero() 
 // that there is no one task to name.
 func (f *async) Awaited() (schedule.Task, bool) { return schedule.Task{}, false }
 
-// Waiting implements schedule.Flow.
-func (f *async) Waiting() int { return len(f.queue) }
-
 // Idle implements schedule.Flow.
 func (f *async) Idle(int, schedule.Task, time.Time, time.Time) {}
 
@@ -345,9 +183,9 @@ func (f *async) Idle(int, schedule.Task, time.Time, time.Time) {}
 // last weights.
 func (f *async) owing() []int {
 	ranks := f.progress.Behind()
-	for _, i := range f.intervals {
-		if i.asked != nobody && !slices.Contains(ranks, i.asked) {
-			ranks = append(ranks, i.asked)
+	for _, p := range f.paces {
+		if p.asked != nobody && !slices.Contains(ranks, f.place(p.asked)) {
+			ranks = append(ranks, f.place(p.asked))
 		}
 	}
 	if len(ranks) == 0 && !f.hostedByRank0() {
@@ -366,10 +204,10 @@ func (f *async) during() string { return fmt.Sprintf("epoch %d", f.finished()+1)
 // tallies of all ranks have come, and as long as other ranks need the server that
 // it hosts.
 func (f *async) last() ([]float32, error) {
-	if err := f.deliver([]protocol.Message{f.chooser.Pull(f.epochs + 1)}); err != nil {
+	if err := f.deliver([]protocol.Message{f.chooser.Pull(f.Epochs + 1)}); err != nil {
 		return nil, err
 	}
-	if err := f.takeUntil(func() bool { return f.weights != nil && f.tallies.complete(f.epochs) }); err != nil {
+	if err := f.takeUntil(func() bool { return f.weights != nil && f.tallies.complete(f.Epochs) }); err != nil {
 		return nil, err
 	}
 	if err := f.deliver(f.chooser.Leave()); err != nil {

@@ -150,20 +150,17 @@ func (f *async) takeWire(_ int, m wire) error {
 	if m.kind == wireTally {
 		return f.takeTally(m.epoch, m.numbers)
 	}
-	f.epochs = min(f.epochs, m.epoch)
+	f.Epochs = min(f.Epochs, m.epoch)
 	return nil
 }
 
 // protocol is one of package protocol to a graph rank.
 func (f *async) protocol(m protocol.Message) error {
 	if m.Type == protocol.Finished {
-		if err := f.progress.Step(m); err != nil {
-			return err
-		}
-		return f.startReady()
+		return f.Take(m)
 	}
 	f.tallies.ask = max(f.tallies.ask, signals.Request(m.Ask))
-	if err := f.chooser.Take(m); err != nil {
+	if err := f.Take(m); err != nil {
 		return err
 	}
 	if m.Epoch == 0 { // the answer to Pull

@@ -108,7 +108,7 @@ func (f *async) tell(epoch int) error {
 	if t.finished[epoch]++; t.finished[epoch] < len(f.intervals) {
 		return nil
 	}
-	f.linger.next()
+	f.Lap()
 	own := t.own(epoch)
 	if f.ghosts != nil {
 		s := f.ghosts.TakeStats()
@@ -215,27 +215,14 @@ func (t *tallies) decide(line runfolder.Epoch) {
 // of its next epoch.
 func (f *async) stop() error {
 	last := f.finished() + f.setting.Staleness + 1
-	if last >= f.epochs {
+	if last >= f.Epochs {
 		return nil
 	}
-	f.epochs = last
+	f.Epochs = last
 	for r := 1; r < f.setting.Graph(); r++ {
 		if err := f.send(r, wire{kind: wireStop, epoch: last}); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// finished is how many epochs all intervals of this rank have finished.
-func (f *async) finished() int {
-	least := f.epochs
-	for _, i := range f.intervals {
-		done := i.epoch
-		if i.busy {
-			done--
-		}
-		least = min(least, done)
-	}
-	return least
 }

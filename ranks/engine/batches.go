@@ -188,7 +188,7 @@ func (e *Engine) batchIntervals(t *trainer, store *model.Store, c history.Cut, l
 	labels, split := kernels.Place(ops, e.Arena, sh.Labels), kernels.Place(ops, e.Arena, sh.Split)
 	var list []*interval
 	for k := range count {
-		i := &interval{index: k, lo: k * c.Rows / count, hi: (k + 1) * c.Rows / count, ops: e.workers.team(), asked: nobody}
+		i := &interval{index: k, lo: k * c.Rows / count, hi: (k + 1) * c.Rows / count, ops: e.workers.team()}
 		var frame *model.Frame
 		if like != nil {
 			frame = like[k].frame

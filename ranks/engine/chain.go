@@ -11,11 +11,11 @@ import (
 
 // after is what an interval does when a task, or the last stage of one, is done: but
 // behind EmitBackward, where weights' gradients are handed over first.
-func after(net *model.Network, t schedule.Task) schedule.Task {
+func (o Outline) after(t schedule.Task) schedule.Task {
 	switch t.Stage {
 	case schedule.Emit:
 		t.Stage = schedule.Apply
-		if net.Gathers(t.Layer) {
+		if o.Layers[t.Layer].Gathers {
 			t.Stage = schedule.Send
 		}
 	case schedule.Send:
@@ -24,14 +24,14 @@ func after(net *model.Network, t schedule.Task) schedule.Task {
 		t.Stage = schedule.Apply
 	case schedule.Apply:
 		t.Stage = schedule.Loss
-		if t.Layer < len(net.Layers)-1 {
+		if t.Layer < len(o.Layers)-1 {
 			t.Stage, t.Layer = schedule.Emit, t.Layer+1
 		}
 	case schedule.Loss:
 		t.Stage = schedule.ApplyBackward
 	case schedule.ApplyBackward:
 		t.Stage = schedule.EmitBackward
-		if net.GathersBackward(t.Layer) {
+		if o.Layers[t.Layer].GathersBackward {
 			t.Stage = schedule.SendBackward
 		}
 	case schedule.SendBackward:
@@ -42,14 +42,46 @@ func after(net *model.Network, t schedule.Task) schedule.Task {
 	return t
 }
 
-// last is a task as its last stage.
-func last(t schedule.Task, list []model.Do) schedule.Task {
-	for _, d := range list {
-		if !d.Again && d.Stage != model.Draw {
-			t.Layer, t.Stage = d.Layer, stageOf(d.Stage)
+// Sequence are the tasks of an interval in an epoch of bounded asynchrony, in their order.
+func (o Outline) Sequence() (list []schedule.Task) {
+	for t := o.first(); ; {
+		list = append(list, t)
+		chain := o.Chain(t)
+		switch t = chain[len(chain)-1]; {
+		case t.Stage != schedule.EmitBackward:
+			t = o.after(t)
+		case t.Layer == 0:
+			return list
+		default:
+			t = behindPush(t)
 		}
 	}
+}
+
+// first is the first task of an interval's epoch.
+func (o Outline) first() (t schedule.Task) {
+	t.Stage = schedule.Emit
+	if o.InputKept {
+		t.Stage = schedule.Apply
+	}
 	return t
+}
+
+// behindPush is the task behind EmitBackward of a layer above the first, when the
+// layer's gradient has been handed over.
+func behindPush(t schedule.Task) schedule.Task {
+	t.Stage, t.Layer = schedule.ApplyBackward, t.Layer-1
+	return t
+}
+
+// fused is the stage behind one that the same tensor task goes on with, if there is any:
+// what nothing but tensor work follows.
+func (o Outline) fused(t schedule.Task) (schedule.Task, bool) {
+	if !o.Fused || !Tensor(t.Stage) || t.Stage == schedule.EmitBackward {
+		return t, false
+	}
+	next := o.after(t)
+	return next, Tensor(next.Stage)
 }
 
 // stageOf is a stage of a tensor task as the schedule has it.
@@ -64,24 +96,16 @@ func stageOf(s model.Stage) schedule.Stage {
 
 // chains are the stages of all tensor tasks of an epoch in bounded asynchrony, by
 // layer and first stage; fused, all stages between which nothing else happens.
-func chains(store *model.Store, w tensor.Wishes) cuts {
-	net := store.Network
-	all := make(cuts, len(net.Layers))
+func (o Outline) chains(store *model.Store, w tensor.Wishes) cuts {
+	all := make(cuts, len(o.Layers))
 	for l := range all {
 		for stage, s := range tensorStages {
-			if !net.Has(model.Do{Layer: l, Stage: s}) {
+			if !store.Network.Has(model.Do{Layer: l, Stage: s}) {
 				continue
 			}
-			list, at := store.Do(l, s), schedule.Task{Layer: l, Stage: stage}
-			for w.Fused && at.Stage != schedule.EmitBackward {
-				at = after(net, at)
-				next, ok := tensorStages[at.Stage]
-				if !ok {
-					break
-				}
-				list = append(list, store.Do(at.Layer, next)...)
+			for _, t := range o.Chain(schedule.Task{Layer: l, Stage: stage}) {
+				all[l][stage].do = append(all[l][stage].do, store.Do(t.Layer, tensorStages[t.Stage])...)
 			}
-			all[l][stage].do = list
 		}
 	}
 	all.thin(store, w)

@@ -24,17 +24,8 @@ type interval struct {
 	mask  kernels.Dropout // of attention, in graph work
 	room  []float32       // the host's copy of a gradient, where that lies elsewhere
 
-	// In bounded asynchrony: the interval is in this epoch if it is busy, else it
-	// has finished the epoch and has not begun another. asked is the rank of the
-	// server that has been asked for the epoch's weights, nobody once they have
-	// come; only a busy interval has asked.
-	epoch int
-	busy  bool
-	asked int
+	*pace // in bounded asynchrony
 }
-
-// nobody is no rank.
-const nobody = -1
 
 // part is the interval's rows of a matrix of all own vertices.
 func (i *interval) part(x kernels.Mat) kernels.Mat { return x.Part(i.lo, i.hi) }
@@ -141,7 +132,7 @@ func (e *Engine) newIntervals(store *model.Store, weights kernels.Mat, a *mapped
 	labels, split := kernels.Place(ops, a, sh.Labels), kernels.Place(ops, a, sh.Split)
 	var list []*interval
 	for k := range count {
-		i := &interval{index: k, lo: k * n / count, hi: (k + 1) * n / count, ops: e.workers.team(), asked: nobody}
+		i := &interval{index: k, lo: k * n / count, hi: (k + 1) * n / count, ops: e.workers.team()}
 		i.frame = store.Frame(i.lo, i.hi, i.ops, weights)
 		i.loss = task.Loss{
 			Labels: labels.Part(i.lo, i.hi), Split: split.Part(i.lo, i.hi), Scale: float32(float64(e.Config.LossShare(e.Peers.Size())) / float64(max(sh.TrainTotal, 1))),

@@ -11,27 +11,36 @@ import "time"
 // the others its limit once, however many gathers an epoch has.
 type linger struct {
 	multiple float64
-	start    time.Time     // of the stretch
-	epochs   int           // that the rank has finished in it
-	waited   time.Duration // before the epoch under way
-	spent    time.Duration // in the epoch under way, up to since
-	since    time.Time     // zero unless the rank waits
+	now      func() time.Time // nil: time.Now
+	start    time.Time        // of the stretch
+	epochs   int              // that the rank has finished in it
+	waited   time.Duration    // before the epoch under way
+	spent    time.Duration    // in the epoch under way, up to since
+	since    time.Time        // zero unless the rank waits
 }
 
 // lingerRest is between two looks for messages while a rank waits.
 const lingerRest = 20 * time.Microsecond
 
+// time is the present.
+func (g *linger) time() time.Time {
+	if g.now != nil {
+		return g.now()
+	}
+	return time.Now()
+}
+
 // hold says that nothing can be done but with old rows or weights, and rest that
 // something else has been found.
 func (g *linger) hold() {
 	if g.since.IsZero() && g.multiple > 0 {
-		g.since = time.Now()
+		g.since = g.time()
 	}
 }
 
 func (g *linger) rest() {
 	if !g.since.IsZero() {
-		g.spent += time.Since(g.since)
+		g.spent += g.time().Sub(g.since)
 		g.since = time.Time{}
 	}
 }
@@ -52,7 +61,7 @@ func (g *linger) limit() (time.Duration, bool) {
 	if g.multiple > 0 && g.epochs == 0 {
 		return 0, false
 	}
-	worked := time.Since(g.start) - g.waited - g.spent
+	worked := g.time().Sub(g.start) - g.waited - g.spent
 	return time.Duration(g.multiple * float64(worked) / float64(max(g.epochs, 1))), true
 }
 
@@ -61,7 +70,7 @@ func (g *linger) over() bool {
 	limit, ok := g.limit()
 	spent := g.spent
 	if !g.since.IsZero() {
-		spent += time.Since(g.since)
+		spent += g.time().Sub(g.since)
 	}
 	return ok && spent >= limit
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"siafu/halo"
-	"siafu/ranks/params/protocol"
 	"siafu/ranks/schedule"
 )
 
@@ -42,9 +41,8 @@ func TestGathersReadWhatIsThere(t *testing.T) {
 		"ghosts that miss some still": {[]int{now, now}, 0, 2, 2},
 		"a rank without ghosts":       {[]int{now, now}, math.MaxInt, 0, 0},
 	} {
-		f := &async{layers: []*published{{}}, ghosts: aged{oldest: c.ghosts}, queue: []job{gather(0), gather(1), apply}}
-		f.setting = protocol.Setting{Trained: never}
-		f.layers[0].shown[0] = c.own
+		f := &Course{gates: []*gate{{}}, crew: &async{ghosts: aged{oldest: c.ghosts}}, queue: []job{gather(0), gather(1), apply}, trained: never}
+		f.gates[0].shown[0] = c.own
 		fresh, held := f.search(false)
 		hurry, _ := f.search(true)
 		if fresh != c.fresh || hurry != c.hurry || held != (fresh != hurry) {
@@ -55,7 +53,7 @@ func TestGathersReadWhatIsThere(t *testing.T) {
 
 // Tasks of slow intervals go first, and messages before all of them.
 func TestSlowIntervalsGoFirst(t *testing.T) {
-	f := &async{queue: []job{{Task: schedule.Task{Epoch: 9}}}, received: 1}
+	f := &Course{queue: []job{{Task: schedule.Task{Epoch: 9}}}, received: 1}
 	for k, epoch := range []int{2, 1, 2, 3, 1} {
 		f.enqueue(schedule.Task{Epoch: epoch, Interval: k})
 	}

@@ -83,55 +83,78 @@ func (l *lock) release(m lockMode) {
 	}
 }
 
+// gate keeps tasks on a layer's rows apart (published.go).
+//
+//	ready[epoch]  is how many of this rank's intervals have published their
+//	              gradients, less than all of them
+//	shown[k][i]   is the last epoch of which interval i has published rows, k being
+//	              0, and gradients, k being 1
+type gate struct {
+	ready map[int]int
+	shown [2][]int
+
+	// Of rows, own ones and ghosts', of gradients, own ones and those that have
+	// come, and of the memory for gradients of ghosts.
+	rows, grads, ghosts lock
+}
+
+func newGate(intervals, trained int) *gate {
+	g := &gate{ready: map[int]int{}}
+	for k := range g.shown {
+		g.shown[k] = slices.Repeat([]int{trained}, intervals)
+	}
+	return g
+}
+
 // unclaim begins a search of the queue. A layer that does not gather, nil, has
 // nothing to search for.
-func (p *published) unclaim() {
-	if p != nil {
-		p.rows.claimed, p.grads.claimed, p.ghosts.claimed = false, false, false
+func (g *gate) unclaim() {
+	if g != nil {
+		g.rows.claimed, g.grads.claimed, g.ghosts.claimed = false, false, false
 	}
 }
 
 // claim is for a job that may not run yet.
-func (p *published) claim(a access) {
-	if p != nil {
-		p.rows.claim(a.rows)
-		p.grads.claim(a.grads)
-		p.ghosts.claim(a.ghosts)
+func (g *gate) claim(a access) {
+	if g != nil {
+		g.rows.claim(a.rows)
+		g.grads.claim(a.grads)
+		g.ghosts.claim(a.ghosts)
 	}
 }
 
 // mayRun tells whether everything is there that a queued task needs.
-func (f *async) mayRun(j *job) bool {
-	p := f.layers[j.Layer]
+func (c *Course) mayRun(j *job) bool {
 	if (j.access == access{}) {
 		return true
 	}
-	if gathers(j.Stage) && f.oldest(j.Task) <= f.setting.Trained {
+	if gathers(j.Stage) && c.oldest(j.Task) <= c.trained {
 		return false
 	}
-	return p.rows.free(j.access.rows) && p.grads.free(j.access.grads) && p.ghosts.free(j.access.ghosts)
+	g := c.gates[j.Layer]
+	return g.rows.free(j.access.rows) && g.grads.free(j.access.grads) && g.ghosts.free(j.access.ghosts)
 }
 
 // begin acquires the locks of a job that runs now.
-func (f *async) begin(j job) schedule.Task {
-	if p := f.layers[j.Layer]; p != nil {
-		p.rows.acquire(j.access.rows)
-		p.grads.acquire(j.access.grads)
-		p.ghosts.acquire(j.access.ghosts)
+func (c *Course) begin(j job) schedule.Task {
+	if g := c.gates[j.Layer]; g != nil {
+		g.rows.acquire(j.access.rows)
+		g.grads.acquire(j.access.grads)
+		g.ghosts.acquire(j.access.ghosts)
 	}
-	k := slices.IndexFunc(f.active, func(a job) bool { return !a.runs })
+	k := slices.IndexFunc(c.active, func(a job) bool { return !a.runs })
 	j.Ref, j.runs = int32(k), true
-	f.active[k] = j
+	c.active[k] = j
 	return j.Task
 }
 
 // end releases the locks of a job that has run.
-func (f *async) end(t schedule.Task) {
-	j := &f.active[t.Ref]
-	if p := f.layers[j.Layer]; p != nil {
-		p.rows.release(j.access.rows)
-		p.grads.release(j.access.grads)
-		p.ghosts.release(j.access.ghosts)
+func (c *Course) end(t schedule.Task) {
+	j := &c.active[t.Ref]
+	if g := c.gates[j.Layer]; g != nil {
+		g.rows.release(j.access.rows)
+		g.grads.release(j.access.grads)
+		g.ghosts.release(j.access.ghosts)
 	}
 	*j = job{}
 }

@@ -5,7 +5,7 @@ import "testing"
 // Many tasks may read at once and only one may write; a writer that waits keeps
 // back the readers behind it in the queue, in that search of the queue alone.
 func TestLock(t *testing.T) {
-	p := &published{}
+	p := &gate{}
 	l := &p.rows
 	expect := func(when string, mayRead, mayWrite bool) {
 		t.Helper()

@@ -31,25 +31,72 @@ func (s *lockstep) outline(r *route, barrier bool) Outline {
 		Ghosts: r.ghosts != nil, Returns: r.returns(), Sums: max(len(r.sumPieces)-1, 0), Pieces: max(len(r.pieces)-1, 0),
 		Barrier: barrier, Fused: s.tensor.Wishes().Fused,
 	}
-	for l := range s.store.Network.Layers {
-		o.Layers = append(o.Layers, LayerOutline{s.gathers(l), s.store.Network.GathersBackward(l)})
-	}
+	o.Layers = layersOf(s.store.Network)
 	return o
 }
 
-// Forward are the tasks of the way from the features to the loss.
-func (o Outline) Forward() *schedule.Graph { return o.graph(func(p *passes) { p.forward() }) }
-
-// Backward are those of the way from there to the gradients of the weights.
-func (o Outline) Backward() *schedule.Graph { return o.graph(func(p *passes) { p.backward(nil) }) }
-
-// Epoch are those of both at once.
-func (o Outline) Epoch() *schedule.Graph {
-	return o.graph(func(p *passes) { p.backward(p.forward()) })
+// outline is that of a rank in bounded asynchrony.
+func (f *async) outline(store *model.Store) Outline {
+	return Outline{
+		Layers: layersOf(store.Network), Intervals: len(f.intervals), InputKept: store.Network.Spec.CacheInput, Loss: true,
+		Ghosts: f.graph != nil && f.graph.Plan.Ghosts > 0, Fused: f.tensor.Wishes().Fused,
+	}
 }
 
-func (o Outline) graph(way func(p *passes)) *schedule.Graph {
-	p := newPasses(o, func(int, model.Stage) []model.Do { return nil })
+func layersOf(net *model.Network) (list []LayerOutline) {
+	for l := range net.Layers {
+		list = append(list, LayerOutline{net.Gathers(l), net.GathersBackward(l)})
+	}
+	return list
+}
+
+// Forward are the tasks of the way from the features to the loss.
+func (o Outline) Forward() Pass { return o.pass(func(p *passes) { p.forward() }) }
+
+// Backward are those of the way from there to the gradients of the weights.
+func (o Outline) Backward() Pass { return o.pass(func(p *passes) { p.backward(nil) }) }
+
+// Epoch are those of both at once.
+func (o Outline) Epoch() Pass {
+	return o.pass(func(p *passes) { p.backward(p.forward()) })
+}
+
+// Pass is the tasks of a pass.
+type Pass struct {
+	*schedule.Graph
+	tasks cuts
+}
+
+// Stages are what a task does, one after another.
+func (p Pass) Stages(t schedule.Task) []schedule.Task {
+	if t.Stage >= tensorTasks || p.tasks[t.Layer][t.Stage].do == nil {
+		return []schedule.Task{t}
+	}
+	var list []schedule.Task
+	for _, d := range p.tasks[t.Layer][t.Stage].do {
+		t.Layer, t.Stage = d.Layer, stageOf(d.Stage)
+		list = append(list, t)
+	}
+	return list
+}
+
+func (o Outline) pass(way func(p *passes)) Pass {
+	p := newPasses(o, func(layer int, stage model.Stage) []model.Do { return []model.Do{{Layer: layer, Stage: stage}} })
 	way(p)
-	return p.g
+	return Pass{p.g, p.tasks}
+}
+
+// Tensor tells whether tasks of a stage are tensor work.
+func Tensor(s schedule.Stage) bool {
+	_, ok := tensorStages[s]
+	return ok
+}
+
+// Chain is a task of bounded asynchrony as the stages that it does, one after another.
+func (o Outline) Chain(t schedule.Task) []schedule.Task {
+	list := []schedule.Task{t}
+	for next, more := o.fused(t); more; next, more = o.fused(next) {
+		list = append(list, next)
+	}
+	return list
 }

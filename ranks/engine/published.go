@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"slices"
-
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
 	"siafu/halo"
@@ -19,23 +17,6 @@ import (
 // nowhere else: tasks write what an interval has made where others read it, and
 // hand it to the source of ghosts; a message that has come is handed to the
 // source, and a task is queued that has it put into its place.
-
-// published is what the vertices of a layer show each other in bounded
-// asynchrony, and which tasks read and write it.
-//
-//	ready[epoch]  is how many of this rank's intervals have published their
-//	              gradients, less than all of them
-//	shown[k][i]   is the last epoch of which interval i has published rows, k being
-//	              0, and gradients, k being 1
-type published struct {
-	*graphwork.Layer
-	ready map[int]int
-	shown [2][]int
-
-	// Of rows, own ones and ghosts', of gradients, own ones and those that have
-	// come, and of the memory for gradients of ghosts.
-	rows, grads, ghosts lock
-}
 
 // Published is the purpose of rows and gradients that intervals show each other.
 const Published = "published rows"
@@ -61,11 +42,7 @@ func (f *async) prepare(e *Engine, store *model.Store, trained int, a *mapped.Ar
 		own := e.Shard.NumOwn()
 		layer.Rows, layer.Grads = kernels.NewMat(ops, rows, own, layer.Width), kernels.NewMat(ops, rows, own, layer.GradWidth)
 		layer.Again, layer.Ghosts = layer.Rows, view.Rows
-		p := &published{Layer: layer, ready: map[int]int{}}
-		for k := range p.shown {
-			p.shown[k] = slices.Repeat([]int{trained}, len(f.intervals))
-		}
-		f.layers[l] = p
+		f.layers[l] = layer
 	}
 	return nil
 }
@@ -80,29 +57,12 @@ func slotOf(t schedule.Task) halo.Slot {
 	return halo.Slot{Epoch: t.Epoch, Layer: t.Layer, Backward: backward}
 }
 
-// gathers tells whether a task reads rows, or gradients, of all intervals that
-// neighbours are in.
-func gathers(s schedule.Stage) bool {
-	return s == schedule.GatherGhosts || s == schedule.GatherBackward
-}
-
-// oldest is the least epoch of what a gather would read: of own rows and of
-// ghosts', or of gradients. That of what has never been published is Trained or
-// less.
-func (f *async) oldest(t schedule.Task) int {
-	own, at := f.layers[t.Layer].shown[0], slotOf(t)
-	if at.Backward {
-		own = f.layers[t.Layer].shown[1]
-	}
-	return min(slices.Min(own), f.ghosts.Oldest(at))
-}
-
 // sendForward publishes an interval's rows, and sends those of its boundary to
 // the ranks that have them as ghosts.
 func (f *async) sendForward(i *interval, t schedule.Task) error {
 	p := f.layers[t.Layer]
 	i.ops.Copy(i.part(p.Rows), i.frame.At(model.Do{Layer: t.Layer, Stage: model.Emit}, model.Emitted))
-	f.graph.Publish(p.Layer, i.at(t.Layer), i.part(p.Rows))
+	f.graph.Publish(p, i.at(t.Layer), i.part(p.Rows))
 	return f.ghosts.Offer(slotOf(t), p.Rows, i.lo, i.hi)
 }
 
@@ -111,7 +71,7 @@ func (f *async) gather(i *interval, t schedule.Task) error {
 	if _, err := f.ghosts.Want(slotOf(t)); err != nil {
 		return err
 	}
-	l, at := f.layers[t.Layer].Layer, i.at(t.Layer)
+	l, at := f.layers[t.Layer], i.at(t.Layer)
 	f.graph.GatherOwn(l, at, i.pass())
 	f.graph.GatherGhosts(l, at, i.pass())
 	return nil
@@ -121,33 +81,20 @@ func (f *async) gather(i *interval, t schedule.Task) error {
 func (f *async) sendBackward(i *interval, l int) {
 	p := f.layers[l]
 	i.ops.Copy(i.part(p.Grads), i.frame.At(model.Do{Layer: l, Stage: model.ApplyBackward}, model.GatheredGrad))
-	f.graph.PublishGrads(p.Layer, i.at(l), i.part(p.Grads))
-}
-
-// countGrads counts an interval whose gradient is published. With the rank's
-// last one of that epoch, the gradients of ghosts are due to their owners.
-func (f *async) countGrads(i *interval, l int) {
-	p := f.layers[l]
-	if p.ready[i.epoch]++; p.ready[i.epoch] < len(f.intervals) {
-		return
-	}
-	delete(p.ready, i.epoch)
-	if f.graph.Plan.Ghosts > 0 {
-		f.enqueue(schedule.Task{Stage: schedule.GhostGrads, Epoch: i.epoch, Layer: l, Interval: schedule.Whole})
-	}
+	f.graph.PublishGrads(p, i.at(l), i.part(p.Grads))
 }
 
 // gatherBackward makes the interval's rows of Âᵀ times the gradients that are
 // there.
 func (f *async) gatherBackward(i *interval, t schedule.Task) error {
-	l := f.layers[t.Layer].Layer
+	l := f.layers[t.Layer]
 	f.graph.GatherBackward(l, i.at(t.Layer), i.pass())
 	return f.ghosts.Add(i.ops, slotOf(t), f.graph.Backward(l), i.lo, i.hi)
 }
 
 // whole runs a task that no interval does for itself.
 func (f *async) whole(worker int, t schedule.Task) error {
-	ops, l, at := f.workers.teams[worker], f.layers[t.Layer].Layer, slotOf(t)
+	ops, l, at := f.workers.teams[worker], f.layers[t.Layer], slotOf(t)
 	if t.Stage == schedule.GhostGrads {
 		room := f.ghosts.Room(at)
 		f.graph.Enter(l, model.Pass{Epoch: t.Epoch, Train: true})
@@ -162,8 +109,7 @@ func (f *async) whole(worker int, t schedule.Task) error {
 }
 
 // takeRows hands a message to the source of ghosts, and queues the task that puts
-// its rows into their place. Such tasks come before all others, in the order in
-// which the messages have come.
+// its rows into their place.
 func (f *async) takeRows(m world.Message) error {
 	if f.ghosts == nil {
 		return fault.New(fault.Runtime, "train", "", "rank %d sent rows of ghosts, and no layer gathers", m.Source).
@@ -173,11 +119,6 @@ func (f *async) takeRows(m world.Message) error {
 	if err != nil || !due {
 		return err
 	}
-	t := schedule.Task{Stage: schedule.Receive, Epoch: at.Epoch, Layer: at.Layer, Interval: schedule.Whole}
-	if at.Backward {
-		t.Stage = schedule.ReceiveBackward
-	}
-	f.queue = slices.Insert(f.queue, f.received, job{Task: t, access: accessOf(t.Stage)})
-	f.received++
+	f.Receive(at.Epoch, at.Layer, at.Backward)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/config"
+	"siafu/ranks/graphwork"
 	"siafu/ranks/inject"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
@@ -238,30 +239,29 @@ func (e *Engine) async(trained, epochs int, m mail, t tallies, a *mapped.Arena) 
 	c, net, rank := e.Config, e.Network, e.World.Rank()
 	f := &async{
 		cfg: c, mail: m, workers: e.workers, tensor: e.Tensor, expects: tensor.Expects(e.Tensor), delay: newDelay(c, rank),
-		progress: protocol.NewProgress(m.setting, rank),
-		chooser:  protocol.NewChooser(m.setting, rank, net.Layers(), net.NumWeights()),
-		epochs:   epochs, tallies: t, linger: linger{multiple: c.Linger}, layers: make([]*published, net.Layers()),
+		tallies: t, layers: make([]*graphwork.Layer, net.Layers()),
 	}
 	f.to = f
 	store := e.store(e.network(), model.Apart, a)
 	if err := e.cacheInput(store, nil, a); err != nil {
 		return nil, err
 	}
-	f.intervals, f.tasks = e.newIntervals(store, kernels.Mat{}, a), chains(store, e.Tensor.Wishes())
+	f.intervals = e.newIntervals(store, kernels.Mat{}, a)
 	e.hold(store, f.intervals, a)
-	for _, i := range f.intervals {
-		i.epoch = trained
-	}
-	f.active = make([]job, e.workers.pool.Workers()+len(f.intervals))
 	if net.Propagates() {
 		if err := f.prepare(e, store, trained, a); err != nil {
 			return nil, err
 		}
+	}
+	f.Course = NewCourse(f.outline(store), m.setting, rank, e.workers.pool.Workers(), net.NumWeights(), c.Linger, nil, f)
+	f.Epochs, f.tasks = epochs, f.chains(store, e.Tensor.Wishes())
+	for k, i := range f.intervals {
+		i.pace = &f.paces[k]
 	}
 	return f, nil
 }
 
 // verdict implements stretcher.
 func (f *async) verdict(weights []float32) Verdict {
-	return f.tallies.verdict(f.epochs, f.cfg.Epochs, weights)
+	return f.tallies.verdict(f.Epochs, f.cfg.Epochs, weights)
 }

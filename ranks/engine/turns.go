@@ -36,7 +36,7 @@ func (e *Engine) newTurns(t *trainer, net *model.Network, most []int, steps int,
 	r.like.endsInLoss, r.like.steps, r.like.update, r.like.delay = true, steps, update, t.delay
 	for outer, count := range r.stretches {
 		for range count {
-			i := &interval{index: len(r.like.intervals), outer: outer, ops: e.workers.team(), asked: nobody}
+			i := &interval{index: len(r.like.intervals), outer: outer, ops: e.workers.team()}
 			i.frame = store.Batch(r.vertices(r.packed.Rows), 0, 0, 0, r.kept(), i.ops, t.shared, nil)
 			r.like.intervals = append(r.like.intervals, i)
 		}

@@ -37,10 +37,26 @@ func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 	var t Epoch
 	share := float64(l.shared(f.Graph))
 	travel, _ := f.Config.Ghosts().Share(f.Config.Epochs)
+	more := f.corrections()
 	for _, p := range parts {
-		t.Tensor = max(t.Tensor, share*r.Row*float64(p.Vertices))
+		t.Tensor = max(t.Tensor, (1+more)*share*r.Row*float64(p.Vertices))
 	}
-	for _, e := range f.Exchanges() {
+	f.passes(&t, f.Exchanges(), 1, travel, parts, r, l)
+	if more > 0 {
+		f.passes(&t, f.exchanges(true), more, more, parts, r, l)
+	}
+	if f.Graph > 1 || f.Servers > 0 {
+		t.Weights = (1 + more) * f.weightSeconds(l)
+	}
+	t.Sequential = t.Compute() + t.Rows + t.Weights
+	t.Overlapping = t.Compute() + t.Exposed + t.Weights
+	return t
+}
+
+// passes adds so many passes' gathers, and exchanges of which so many travel.
+func (f *Forecast) passes(t *Epoch, list []Exchange, passes, travel float64, parts []partition.RankReport, r Rates, l Link) {
+	share := float64(l.shared(f.Graph))
+	for _, e := range list {
 		edge := r.Edge[e.Layer]
 		if e.Backward {
 			edge = r.Backward[e.Layer]
@@ -48,7 +64,7 @@ func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 		var own, all, work float64
 		for _, p := range parts {
 			hidden, rest := f.along(e, p)
-			own, all = max(own, share*edge*hidden), max(all, share*edge*(hidden+rest))
+			own, all = max(own, passes*share*edge*hidden), max(all, passes*share*edge*(hidden+rest))
 			out, in := float64(floats(p.SendRows, int64(e.Width))), float64(floats(p.Ghosts, int64(e.Width)))
 			if e.Backward {
 				out, in = in, out
@@ -61,12 +77,6 @@ func (f *Forecast) Epoch(parts []partition.RankReport, r Rates, l Link) Epoch {
 		t.Rows += rows
 		t.Exposed += codec.Exposed(rows, own)
 	}
-	if f.Graph > 1 || f.Servers > 0 {
-		t.Weights = f.weightSeconds(l)
-	}
-	t.Sequential = t.Compute() + t.Rows + t.Weights
-	t.Overlapping = t.Compute() + t.Exposed + t.Weights
-	return t
 }
 
 // along is how many edges an exchange's gather goes along on a rank, self loops

@@ -56,18 +56,31 @@ func (f *Forecast) Exchanges() []Exchange {
 	if f.Config.Alone() || f.Config.Batching().Draws() {
 		return nil
 	}
-	var list []Exchange
+	return f.exchanges(f.Config.Batches() == 0 && f.Config.Returns())
+}
+
+// exchanges are those of a pass over the whole graph.
+func (f *Forecast) exchanges(returns bool) (list []Exchange) {
 	for l, g := range f.foot.Gathers {
 		if g.Width > 0 {
 			list = append(list, Exchange{l, g.Width, false})
 		}
 	}
 	for l := len(f.foot.Gathers) - 1; l >= 0; l-- {
-		if g := f.foot.Gathers[l]; g.Backward && f.Config.Batches() == 0 && f.Config.Returns() {
+		if g := f.foot.Gathers[l]; g.Backward && returns {
 			list = append(list, Exchange{l, g.Width, true})
 		}
 	}
 	return list
+}
+
+// corrections are how many exact steps of all ranks together there are behind an epoch,
+// in the mean of a run: each costs an exact epoch.
+func (f *Forecast) corrections() float64 {
+	if f.Config.Epochs == 0 {
+		return 0
+	}
+	return float64(f.Config.Corrections()) / float64(f.Config.Epochs)
 }
 
 // Gathers are what each layer wants of the graph in an epoch.

@@ -47,8 +47,25 @@ type Traffic struct {
 // Traffic of ghost rows in an epoch, in the mean of a run, evaluations apart from
 // training not counted.
 func (f *Forecast) Traffic(parts []partition.RankReport) Traffic {
+	t := f.traffic(f.Exchanges(), parts)
+	share, exact := f.Config.Ghosts().Share(f.Config.Epochs)
+	if share < 1 {
+		t.scale(share)
+	}
+	t.Exact = t.Exact && exact
+	if share := f.corrections(); share > 0 {
+		c := f.traffic(f.exchanges(true), parts)
+		c.scale(share)
+		t.Raw, t.Sent, t.Messages = size.Sum(t.Raw, c.Raw), size.Sum(t.Sent, c.Sent), size.Sum(t.Messages, c.Messages)
+		t.Exact = t.Exact && c.Exact
+	}
+	return t
+}
+
+// traffic is what some exchanges come to.
+func (f *Forecast) traffic(list []Exchange, parts []partition.RankReport) Traffic {
 	t := Traffic{Exact: true}
-	for _, e := range f.Exchanges() {
+	for _, e := range list {
 		f.eachMessage(e, parts, func(_, _ int, rows int64) {
 			bytes, exact, messages := payload(f.Codecs[0], rows, int64(e.Width))
 			t.Raw = size.Sum(t.Raw, floats(rows, int64(e.Width)))
@@ -57,14 +74,14 @@ func (f *Forecast) Traffic(parts []partition.RankReport) Traffic {
 			t.Messages += messages
 		})
 	}
-	share, exact := f.Config.Ghosts().Share(f.Config.Epochs)
-	for _, n := range []*int64{&t.Raw, &t.Sent, &t.Messages} {
-		if share < 1 {
-			*n = int64(math.Round(share * float64(*n)))
-		}
-	}
-	t.Exact = t.Exact && exact
 	return t
+}
+
+// scale makes it a share of what it was.
+func (t *Traffic) scale(share float64) {
+	for _, n := range []*int64{&t.Raw, &t.Sent, &t.Messages} {
+		*n = int64(math.Round(share * float64(*n)))
+	}
 }
 
 // eachMessage visits the messages of an exchange: rows from one rank to

@@ -1,0 +1,231 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"runtime"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"siafu/bench/plan"
+	"siafu/bench/trials"
+	"siafu/graph/fault"
+	"siafu/ranks/runfolder"
+)
+
+// ReplayOptions say what to train over which links, and to simulate beside it.
+type ReplayOptions struct {
+	Data   string   `arg:"" help:"Dataset folder."`
+	Ranks  []int    `default:"1,2,4" help:"Graph ranks, on a host of its own each that is made of this machine."`
+	Rates  []string `default:"10gbit,1gbit,200mbit" help:"Rates of the hosts' links."`
+	Modes  []string `default:"pipe,async" enum:"pipe,nopipe,async" help:"Modes."`
+	Tensor []string `default:"cpu,lambda" enum:"cpu,lambda" help:"Where tensor work runs; lambda: in processes of this machine (--lambda local)."`
+	Epochs int      `default:"8" help:"Epochs of each run, the first of which is left out."`
+	Train  []string `arg:"" optional:"" help:"Flags of train, behind --."`
+}
+
+// Replayed is a run beside its simulation.
+type Replayed struct {
+	Tensor   string
+	Mode     string
+	Ranks    int
+	Link     string  // none of one rank
+	Recorded float64 // an epoch, in one process
+	Again    float64 // the same, replayed as it was
+	Measured float64 // over the link: median of epochs but the first
+	Modelled float64 // the recording, replayed over such a link
+}
+
+// Ratio is modelled to measured.
+func (r *Replayed) Ratio() float64 { return r.Modelled / r.Measured }
+
+// Within is how far a model may be from what was measured.
+const Within = 0.15
+
+const opReplay = "bench replay"
+
+// Run records a run in one process for each number of ranks, mode and place of tensor
+// work, trains the same under mpirun over links, and prints both beside what the
+// recording comes to over such links.
+func (o ReplayOptions) Run(ctx context.Context, w io.Writer) error {
+	if o.Epochs < 3 || slices.Min(o.Ranks) < 1 {
+		return fault.New(fault.Usage, opReplay, "", "--epochs %d --ranks %v", o.Epochs, o.Ranks).Then("3 epochs or more, and 1 rank or more")
+	}
+	for _, rate := range o.Rates {
+		if _, err := plan.Bandwidth(rate); err != nil {
+			return err
+		}
+	}
+	ctx, stop := trials.UntilInterrupted(ctx)
+	defer stop()
+	site, err := trials.Open(opReplay)
+	if err != nil {
+		return err
+	}
+	list, err := o.all(ctx, site)
+	if closed := site.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	return printReplayed(w, list)
+}
+
+func (o *ReplayOptions) all(ctx context.Context, site *trials.Site) (list []*Replayed, err error) {
+	carries, err := carrying()
+	if err != nil {
+		return nil, err
+	}
+	for _, ranks := range o.Ranks {
+		for _, tensor := range o.Tensor {
+			for _, mode := range o.Modes {
+				more, err := o.one(ctx, site, Replayed{Tensor: tensor, Mode: mode, Ranks: ranks}, carries)
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, more...)
+			}
+		}
+	}
+	return list, nil
+}
+
+// one is a recording and the runs beside it.
+func (o *ReplayOptions) one(ctx context.Context, site *trials.Site, r Replayed, carries string) (list []*Replayed, err error) {
+	view, err := site.View(o.Data, "replay")
+	if err != nil {
+		return nil, err
+	}
+	args := append(slices.Clone(o.Train), "--servers", "0", "--threads", "1", "--epochs", strconv.Itoa(o.Epochs), "--eval-every", "0", "--mode", r.Mode, "--tensor", r.Tensor)
+	if r.Tensor == lambda {
+		args = append(args, "--lambda", "local")
+	}
+	timeline := site.Path("replay.json")
+	run, err := site.Here(ctx, view, append(slices.Clone(args), "--ranks", strconv.Itoa(r.Ranks), "--trace", timeline)...)
+	if err != nil {
+		return nil, err
+	}
+	local := Options{Run: run.Dir, Trace: timeline, Servers: -1, Staleness: -1, Processors: runtime.NumCPU(), GhostPower: 0.5, Scale: 1,
+		FunctionOptions: FunctionOptions{Invocation: -1, LambdaMemory: 192, LambdaTariff: "x86_64"}}
+	past, err := local.read()
+	if err != nil {
+		return nil, err
+	}
+	if r.Recorded = median(run); r.Ranks == 1 {
+		again, err := site.Here(ctx, view, append(args, "--ranks", "1")...)
+		if err != nil {
+			return nil, err
+		}
+		r.Measured = median(again)
+	}
+	if r.Again, err = local.epoch(past); err != nil {
+		return nil, err
+	}
+	if r.Modelled = r.Again; r.Ranks == 1 {
+		return []*Replayed{&r}, nil
+	}
+	for _, link := range o.Rates {
+		each := r
+		if err := o.over(ctx, site, view, args, link, local, past, carries, &each); err != nil {
+			return nil, err
+		}
+		list = append(list, &each)
+	}
+	return list, nil
+}
+
+// over trains and simulates over a link.
+func (o *ReplayOptions) over(ctx context.Context, site *trials.Site, view string, args []string, link string, with Options, p *past, carries string, r *Replayed) error {
+	rate, err := plan.Bandwidth(link)
+	if err != nil {
+		return err
+	}
+	measured, err := site.Link(r.Ranks, rate)
+	if err != nil {
+		return err
+	}
+	run, err := site.Over(ctx, view, args...)
+	if err != nil {
+		return err
+	}
+	with.Rate, with.Latency, with.Copy = link, time.Duration(measured.Latency*1e9), carries
+	r.Link, r.Measured = link, median(run)
+	r.Modelled, err = with.epoch(p)
+	return err
+}
+
+// epoch is the seconds of a modelled epoch, the median.
+func (o *Options) epoch(p *past) (float64, error) {
+	c, err := o.cluster(p)
+	if err != nil {
+		return 0, err
+	}
+	return c.Run(o.epochs(p, c)).Median, nil
+}
+
+// median is that of a run's epochs but the first.
+func median(run *runfolder.Run) float64 {
+	var all []float64
+	for _, e := range run.Epochs[min(1, len(run.Epochs)-1):] {
+		all = append(all, e.Seconds)
+	}
+	return middle(all)
+}
+
+// carrying is the rate at which this machine sends and receives through TCP, a processor
+// for each: that of the loopback device for a fifth of a second.
+func carrying() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fault.System(opReplay, "", err)
+	}
+	defer l.Close()
+	go func() {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		room := make([]byte, 256<<10)
+		for begin := time.Now(); time.Since(begin) < time.Second/5; {
+			if _, err := c.Write(room); err != nil {
+				return
+			}
+		}
+	}()
+	c, err := l.Accept()
+	if err != nil {
+		return "", fault.System(opReplay, "", err)
+	}
+	defer c.Close()
+	begin := time.Now()
+	n, err := io.Copy(io.Discard, c)
+	if err != nil {
+		return "", fault.System(opReplay, "", err)
+	}
+	return fmt.Sprintf("%.0fmbit", max(float64(n)*8/1e6/time.Since(begin).Seconds(), 1)), nil
+}
+
+// printReplayed prints runs beside their simulations.
+func printReplayed(w io.Writer, list []*Replayed) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "tensor\tmode\tranks\tlink\trecorded s/epoch\treplayed\tmeasured\tmodelled\tmodelled to measured\t")
+	good := 0
+	for _, r := range list {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%.4f\t%.4f\t%.4f\t%.4f\t%.3f\t\n", r.Tensor, r.Mode, r.Ranks, r.Link, r.Recorded, r.Again, r.Measured, r.Modelled, r.Ratio())
+		if math.Abs(r.Ratio()-1) <= Within {
+			good++
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%d of %d are within %.0f %%\n", good, len(list), 100*Within)
+	return err
+}

@@ -1,0 +1,348 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"siafu/ranks/params/protocol"
+	"siafu/ranks/schedule"
+)
+
+// Course decides what a graph rank does in bounded asynchrony (Dorylus, OSDI'21, §5):
+// its intervals go through their epochs with whatever rows of neighbours are there,
+// each at most s epochs ahead of the slowest interval of all ranks. It knows nothing of
+// values: a rank that trains and a simulation of one ask the same Course.
+//
+// An interval's next task is queued when the one before it has ended. What a
+// task in the queue still waits for is rows that have never come, and that
+// nobody reads what it writes or writes what it reads (gate). A rank that could only go
+// on with old rows or old weights lingers first.
+//
+// It belongs to one goroutine at a time.
+type Course struct {
+	Outline
+	Epochs int // to train; may be lowered
+
+	crew     Crew
+	trained  int // epochs behind the first
+	linger   linger
+	idle     bool // the last Next has found nothing
+	chooser  *protocol.Chooser
+	progress *protocol.Progress
+	paces    []pace
+	gates    []*gate // by layer, nil for a layer that does not gather
+
+	// queue[:received] are messages that have come, and the rest are tasks; both
+	// are in the order in which they were queued. active has a place for each job
+	// that can run at once, here or with the backend, and running of them are
+	// taken.
+	queue    []job
+	received int
+	active   []job
+	running  int
+}
+
+// Crew does what a Course decides, and tells it what only values and messages tell.
+type Crew interface {
+	// Oldest is the least epoch of the rows of ghosts, or of what has come of gradients,
+	// that a gather would read: none's is before the first epoch.
+	Oldest(gather schedule.Task) int
+	// Gradient is that of a layer's weights, which an interval has made.
+	Gradient(interval, layer int) []float32
+	// Deliver sends messages, which stand until the next ones are made.
+	Deliver([]protocol.Message) error
+	// Ended takes note that an interval has finished an epoch, before anybody is told.
+	Ended(epoch int) error
+}
+
+// pace is where an interval is: in this epoch if it is busy, else it has finished the
+// epoch and has not begun another. asked is the server that has been asked for the
+// epoch's weights, nobody once they have come; only a busy interval has asked.
+type pace struct {
+	epoch int
+	busy  bool
+	asked int
+}
+
+// nobody is no rank.
+const nobody = -1
+
+// job is a task that is queued or runs.
+type job struct {
+	schedule.Task
+	access access
+	runs   bool // in a place of Course.active
+}
+
+// NewCourse is that of a graph rank of a setting, whose network has so many weights;
+// so many tasks may run here at once, beside those that a backend has. It lingers so
+// many times an epoch, by a clock that may be nil. The outline's Ghosts say whether this
+// rank has any.
+func NewCourse(o Outline, s protocol.Setting, rank, workers, weights int, multiple float64, now func() time.Time, crew Crew) *Course {
+	c := &Course{
+		Outline: o, crew: crew, trained: s.Trained, linger: linger{multiple: multiple, now: now},
+		chooser: protocol.NewChooser(s, rank, len(o.Layers), weights), progress: protocol.NewProgress(s, rank),
+		gates: make([]*gate, len(o.Layers)), active: make([]job, workers+o.Intervals),
+	}
+	for l, of := range o.Layers {
+		if of.Gathers {
+			c.gates[l] = newGate(o.Intervals, s.Trained)
+		}
+	}
+	for range o.Intervals {
+		c.paces = append(c.paces, pace{epoch: s.Trained, asked: nobody})
+	}
+	return c
+}
+
+// Start begins the epochs that may begin.
+func (c *Course) Start() error {
+	c.linger.start = c.linger.time()
+	return c.startReady()
+}
+
+// Finished tells whether every interval of every rank has finished the last epoch.
+func (c *Course) Finished() bool { return c.progress.Slowest() >= c.Epochs && c.running == 0 }
+
+// Waiting is how many tasks wait for a worker.
+func (c *Course) Waiting() int { return len(c.queue) }
+
+// Next takes a task that may run now. Of tasks that may run, those come first which read
+// nothing old.
+func (c *Course) Next() (schedule.Task, bool) {
+	k, held := c.search(false)
+	if k < 0 && (held || c.lateStart() != nobody) {
+		c.linger.hold()
+		if held && c.linger.over() {
+			k, _ = c.search(true)
+		}
+	}
+	if c.idle = k < 0; c.idle {
+		return schedule.Task{}, false
+	}
+	c.linger.rest()
+	j := c.queue[k]
+	c.queue = slices.Delete(c.queue, k, k+1)
+	if k < c.received {
+		c.received--
+	}
+	c.running++
+	return c.begin(j), true
+}
+
+// search is the place in the queue of the first job that may run, -1 where there is
+// none. A gather that would read old rows is held back, unless old ones will do.
+func (c *Course) search(old bool) (k int, held bool) {
+	for _, g := range c.gates {
+		g.unclaim()
+	}
+	for k := range c.queue {
+		j := &c.queue[k]
+		switch {
+		case !c.mayRun(j):
+			c.gates[j.Layer].claim(j.access)
+		case !old && gathers(j.Stage) && c.oldest(j.Task) < j.Epoch:
+			held = true
+		default:
+			return k, held
+		}
+	}
+	return -1, held
+}
+
+// gathers tells whether a task reads rows, or gradients, of all intervals that
+// neighbours are in.
+func gathers(s schedule.Stage) bool {
+	return s == schedule.GatherGhosts || s == schedule.GatherBackward
+}
+
+// oldest is the least epoch of what a gather would read: of own rows and of
+// ghosts', or of gradients. That of what has never been published is trained or
+// less.
+func (c *Course) oldest(t schedule.Task) int {
+	own := c.gates[t.Layer].shown[0]
+	if t.Stage == schedule.GatherBackward {
+		own = c.gates[t.Layer].shown[1]
+	}
+	return min(slices.Min(own), c.crew.Oldest(t))
+}
+
+// Hurry begins an epoch with old weights where the rank has nothing else to do and has
+// lingered enough, and tells whether it has.
+func (c *Course) Hurry() (bool, error) {
+	k := nobody
+	if c.idle && c.linger.over() {
+		k = c.lateStart()
+	}
+	if k == nobody {
+		return false, nil
+	}
+	return true, c.begins(k, c.chooser.Fetch)
+}
+
+// Until is when the rank will have lingered enough; zero where it does not, or has no
+// limit.
+func (c *Course) Until() time.Time { return c.linger.until() }
+
+// Done takes note that a task has run, and queues what follows.
+func (c *Course) Done(t schedule.Task) error {
+	c.running--
+	c.end(t)
+	if t.Interval == schedule.Whole {
+		return nil
+	}
+	for next, more := c.fused(t); more; next, more = c.fused(t) {
+		t = next
+	}
+	switch t.Stage {
+	case schedule.Send:
+		c.gates[t.Layer].shown[0][t.Interval] = t.Epoch
+	case schedule.SendBackward:
+		c.gates[t.Layer].shown[1][t.Interval] = t.Epoch
+		c.countGrads(t)
+	case schedule.EmitBackward:
+		return c.push(t)
+	}
+	c.enqueue(c.after(t))
+	return nil
+}
+
+// Receive queues the task that puts rows of a message into their place. Such tasks come
+// before all others, in the order in which the messages have come.
+func (c *Course) Receive(epoch, layer int, backward bool) {
+	t := schedule.Task{Stage: schedule.Receive, Epoch: epoch, Layer: layer, Interval: schedule.Whole}
+	if backward {
+		t.Stage = schedule.ReceiveBackward
+	}
+	c.queue = slices.Insert(c.queue, c.received, job{Task: t, access: accessOf(t.Stage)})
+	c.received++
+}
+
+// Take takes a message of package protocol: another rank's progress, or weights, with
+// which an interval begins its epoch unless they are those that were pulled.
+func (c *Course) Take(m protocol.Message) error {
+	if m.Type == protocol.Finished {
+		if err := c.progress.Step(m); err != nil {
+			return err
+		}
+		return c.startReady()
+	}
+	if err := c.chooser.Take(m); err != nil || m.Epoch == 0 {
+		return err
+	}
+	c.paces[m.Interval].asked = nobody
+	t := c.Outline.first()
+	t.Epoch, t.Interval = m.Epoch, m.Interval
+	c.enqueue(t)
+	return nil
+}
+
+// enqueue puts a task behind those of its epoch and of earlier ones, so that the
+// slowest intervals go first.
+func (c *Course) enqueue(t schedule.Task) {
+	k := len(c.queue)
+	for k > c.received && c.queue[k-1].Epoch > t.Epoch {
+		k--
+	}
+	c.queue = slices.Insert(c.queue, k, job{Task: t, access: accessOf(t.Stage)})
+}
+
+// countGrads counts an interval whose gradient is published. With the rank's
+// last one of that epoch, the gradients of ghosts are due to their owners.
+func (c *Course) countGrads(t schedule.Task) {
+	g := c.gates[t.Layer]
+	if g.ready[t.Epoch]++; g.ready[t.Epoch] < c.Intervals {
+		return
+	}
+	delete(g.ready, t.Epoch)
+	if c.Ghosts {
+		c.enqueue(schedule.Task{Stage: schedule.GhostGrads, Epoch: t.Epoch, Layer: t.Layer, Interval: schedule.Whole})
+	}
+}
+
+// push hands over the gradient of a layer. After the first layer's the interval
+// has finished its epoch.
+func (c *Course) push(t schedule.Task) error {
+	m := c.chooser.Gradient(t.Interval, t.Epoch, t.Layer, c.crew.Gradient(t.Interval, t.Layer))
+	if err := c.crew.Deliver([]protocol.Message{m}); err != nil {
+		return err
+	}
+	if t.Layer > 0 {
+		c.enqueue(behindPush(t))
+		return nil
+	}
+	c.paces[t.Interval].busy = false
+	told := c.progress.Finish(t.Interval, t.Epoch)
+	if err := c.crew.Ended(t.Epoch); err != nil {
+		return err
+	}
+	if err := c.crew.Deliver(told); err != nil {
+		return err
+	}
+	return c.startReady()
+}
+
+// startReady sends for weights for the intervals that may start an epoch and find
+// the gradients of the epoch before in them.
+func (c *Course) startReady() error {
+	for k := range c.paces {
+		if c.mayStart(k) && !c.late(k) {
+			if err := c.begins(k, c.chooser.FetchNewest); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// begins puts an interval into its next epoch, and asks for the weights.
+func (c *Course) begins(k int, fetch func(interval, epoch, holds int) []protocol.Message) error {
+	p := &c.paces[k]
+	p.busy = true
+	p.epoch++
+	out := fetch(k, p.epoch, 0)
+	p.asked = out[0].To
+	return c.crew.Deliver(out)
+}
+
+// mayStart tells whether the bound lets an interval start its next epoch.
+func (c *Course) mayStart(k int) bool {
+	p := &c.paces[k]
+	return !p.busy && p.epoch < c.Epochs && c.progress.MayStart(p.epoch+1)
+}
+
+// late tells whether an interval has finished an epoch that others have not, so that
+// there are no weights yet with its gradients.
+func (c *Course) late(k int) bool { return c.progress.Slowest() < c.paces[k].epoch }
+
+// lateStart is the next interval that could start with old weights, nobody where there is
+// none or weights are on their way. They start one by one, whenever a worker has
+// nothing else to do: meanwhile the new weights may come.
+func (c *Course) lateStart() int {
+	next := nobody
+	for k := range c.paces {
+		if c.paces[k].asked != nobody {
+			return nobody
+		}
+		if next == nobody && c.mayStart(k) && c.late(k) {
+			next = k
+		}
+	}
+	return next
+}
+
+// Lap ends an epoch of the rank, all of whose intervals have finished it.
+func (c *Course) Lap() { c.linger.next() }
+
+// finished is how many epochs all intervals of this rank have finished.
+func (c *Course) finished() int {
+	least := c.Epochs
+	for _, p := range c.paces {
+		done := p.epoch
+		if p.busy {
+			done--
+		}
+		least = min(least, done)
+	}
+	return least
+}
