@@ -37,7 +37,10 @@ const DefaultSize = 1000
 
 // Batching reads --batch; of what is none, and of Full, it has no Kind.
 func (c *Config) Batching() Batching {
-	kind, rest, _ := strings.Cut(c.Batch, ":")
+	kind, rest, said := strings.Cut(c.Batch, ":")
+	if !said { // asked for in each epoch, which allocates nothing
+		return Batching{}
+	}
 	var n []int
 	for _, text := range strings.Split(rest, ",") {
 		x, err := strconv.Atoi(text)
