@@ -66,12 +66,11 @@ func (b *bench) findGraphs() error {
 	return nil
 }
 
-// lookAlike is the graph at a scale, without strays: its accuracy is bounded by homophily
-// and noise alone. Its mean degree is at most a 70th of its vertices,
+// lookAlike is the graph at a scale. Its mean degree is at most a 70th of its vertices,
 // which Reddit's are not when scaled down: in a graph nearly all of whose pairs are edges
 // neighbours say nothing of a vertex.
 func (p *published) lookAlike(scale float64) generate.Options {
-	o := generate.Options{Like: p.name, Name: fmt.Sprintf("%s-%g", p.name, scale), Scale: scale, Homophily: p.homophily, Noise: p.noise, Strays: -1, Seed: 1}
+	o := generate.Options{Like: p.name, Name: fmt.Sprintf("%s-%g", p.name, scale), Scale: scale, Seed: 1}
 	if most := p.vertices * p.vertices * scale / 70; p.edges > most {
 		o.Edges = int64(most)
 	}

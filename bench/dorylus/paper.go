@@ -5,21 +5,18 @@ type published struct {
 	name             string
 	vertices, edges  float64
 	features, labels int
-	degree           float64 // as printed
-	// Of look-alikes, chosen so that a GCN of two layers ends near the accuracy that
-	// figure 5 has, at the scale beside them. Friendster's labels are drawn by chance in
-	// the paper.
-	homophily, noise, scale float64
-	accuracy                float64    // figure 5, in percent; 0: none
-	ratio                   [2]float64 // R of s = 0 and s = 1
+	degree           float64    // as printed
+	scale            float64    // of the look-alike
+	accuracy         float64    // figure 5, in percent; 0: none, for Friendster's labels are drawn by chance
+	ratio            [2]float64 // R of s = 0 and s = 1
 }
 
 // table1 has the graphs in their order.
 var table1 = []published{
-	{"reddit-small", 232.9e3, 114.8e6, 602, 41, 492.9, 0.2, 40, 0.05, 94.96, [2]float64{1.00, 1.07}},
-	{"reddit-large", 1.1e6, 1.3e9, 301, 50, 645.4, 0.185, 40, 0.01, 60.07, [2]float64{1.14, 1.58}},
-	{"amazon", 9.2e6, 313.9e6, 300, 25, 35.1, 0.6, 10, 0.01, 64.08, [2]float64{1.09, 1.57}},
-	{"friendster", 65.6e6, 3.6e9, 32, 50, 27.5, 0.3, 4, 0.002, 0, [2]float64{}},
+	{"reddit-small", 232.9e3, 114.8e6, 602, 41, 492.9, 0.05, 94.96, [2]float64{1.00, 1.07}},
+	{"reddit-large", 1.1e6, 1.3e9, 301, 50, 645.4, 0.01, 60.07, [2]float64{1.14, 1.58}},
+	{"amazon", 9.2e6, 313.9e6, 300, 25, 35.1, 0.01, 64.08, [2]float64{1.09, 1.57}},
+	{"friendster", 65.6e6, 3.6e9, 32, 50, 27.5, 0.002, 0, [2]float64{}},
 }
 
 // machine is an EC2 instance as its maker describes it: virtual processors, memory in

@@ -10,19 +10,15 @@ import (
 
 // table1 has the paper's graphs beside what is trained on.
 func (b *bench) table1(_ context.Context, s *trials.Sheet) error {
-	s.Head("graph", "|V| paper", "|E| paper", "# features", "# labels", "avg. degree", "here", "|V|", "|E|", "# features", "# labels", "avg. degree", "homophily")
+	s.Head("graph", "|V| paper", "|E| paper", "# features", "# labels", "avg. degree", "here", "|V|", "|E|", "# features", "# labels", "avg. degree")
 	for _, g := range b.graphs {
 		printed := []string{short(g.vertices), short(g.edges), text(g.features), text(g.labels), trials.Number(g.degree, 1)}
 		if !g.known {
 			printed = []string{"-", "-", "-", "-", "-"}
 		}
-		homophily := "-"
-		if g.scale > 0 {
-			homophily = fmt.Sprintf("%g", g.homophily)
-		}
 		m := g.meta
 		s.Row(append(append([]string{g.name}, printed...), g.kind(), short(float64(m.Vertices)), short(float64(m.Edges)), text(m.FeatureDim), text(m.Classes),
-			trials.Number(float64(m.Edges)/float64(m.Vertices), 1), homophily)...)
+			trials.Number(float64(m.Edges)/float64(m.Vertices), 1))...)
 	}
 	return nil
 }

@@ -1,0 +1,45 @@
+package forecast
+
+import (
+	"slices"
+
+	"siafu/graph/size"
+	"siafu/ranks/config"
+)
+
+// ServerRank is the memory of a parameter server that the given number of graph
+// ranks talk to.
+func (f *Forecast) ServerRank(ranks int) Memory {
+	m, n := new(Memory), floats(int64(f.Net.NumWeights()))
+	m.add("weights", Array, n)
+	f.start(m, n)
+	f.serve(m, ranks)
+	return *m
+}
+
+// summed is the bytes of what ranks add up: gradients, or where they step weights of
+// their own these and the optimiser's state.
+func (f *Forecast) summed() int64 {
+	n := int64(f.Net.NumWeights())
+	if f.Config.LocalEpochs > 0 {
+		n = size.Product(n, int64(1+f.Slots))
+	}
+	return floats(n)
+}
+
+// serve is what a server of so many graph ranks has beside the weights.
+func (f *Forecast) serve(m *Memory, ranks int) {
+	n := f.summed()
+	switch {
+	case f.Config.LocalEpochs > 0: // the last sum
+		m.add(averaged, Heap, n)
+	default:
+		m.add(optimiser, Array, slices.Repeat([]int64{n}, f.Slots)...)
+	}
+	// Gradients until their sum, what is sent, and versions.
+	copies := size.Sum(int64(2*(ranks+f.Servers)), int64(f.Config.MostStaleness()), 2)
+	if f.Config.Mode == config.Free { // two of each rank, their sum, a mean of weights, and as many to send
+		copies = int64(3*f.Graph + 4)
+	}
+	m.add("gradients and messages", Heap, size.Product(copies, n))
+}
