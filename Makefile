@@ -10,6 +10,7 @@
 # make bench-cuda  build/bench-cuda, a folder to measure a GPU with on a host without Go
 # make yardstick  the same kernels in turns with a C loop and OpenBLAS
 # make accuracy  the README's table, on the graphs in $SIAFU_TESTDATA
+# make dist    build/dist: archives and Debian packages of this tree, and their checksums
 # make lint    gofmt and staticcheck, which go.mod pins
 # make fmt vet the usual
 SHELL := /bin/bash
@@ -199,6 +200,10 @@ vet: go
 lint: go
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt would change $$files: make fmt"; exit 1; }
 	$(GO) tool staticcheck $(EVERYTHING) ./...
+
+.PHONY: dist
+dist: go
+	scripts/dist
 
 clean:
 	rm -rf siafu $(BUILD)
