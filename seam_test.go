@@ -16,7 +16,7 @@ import (
 // sides of tensor work on GPUs beside graph work here, and samples of mini-batches.
 var hostReaders = []string{
 	"halo/exchange.go", "halo/batch.go", "halo/refresh/series.go", "halo/staged.go",
-	"kernels/model/twin.go", "ranks/tensor/device.go", "halo/history/variates.go",
+	"kernels/model/twin.go", "ranks/tensor/device.go", "halo/history/variates.go", "halo/sample/clusters.go", "halo/sample/fetch.go",
 }
 
 // Layers, gathers, exchanges and all else of a run compute with kernels.Ops and

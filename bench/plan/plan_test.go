@@ -111,9 +111,9 @@ func TestPlanThatDoesNotFit(t *testing.T) {
 		set  func(*Options)
 		says string
 	}{
-		"a little more ranks": {func(o *Options) { o.Memory = "42MB" }, "graph ranks"},
+		"a little more ranks": {func(o *Options) { o.Memory = "50.5MB" }, "graph ranks"},
 		"never":               {func(o *Options) { o.Memory = "1MB" }, "the program alone"},
-		"kept input":          {func(o *Options) { o.Memory, o.Config.CacheInput, o.Config.InputDropout = "42MB", "on", 0 }, "--cache-input off"},
+		"kept input":          {func(o *Options) { o.Memory, o.Config.CacheInput, o.Config.InputDropout = "50.5MB", "on", 0 }, "--cache-input off"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t, tc.set)
