@@ -82,14 +82,15 @@ test-long:
 
 # Every test in one build with everything that a build can have, so that each package
 # is compiled, vetted and linked once. Those under mpirun wait more than they compute:
-# they begin first and run beside the others. go vet looks at more than go test would.
+# they begin first and run beside the others, one package more at a time than there are
+# processors. go vet looks at more than go test would.
 EVERYTHING := -tags lambda,cuda$(if $(MPI),$(comma)mpi)
 TIMEOUT ?= 15m
 unit: go
 	@$(if $(MPI),,echo "mpicc is missing: tests under mpirun left out")
 	$(GO) vet $(EVERYTHING) ./...
 	$(if $(MPI),$(MAKE) --no-print-directory test-programs)
-	$(GO) test -vet=off -timeout $(TIMEOUT) $(EVERYTHING) $(if $(MPI),$(MPI_TESTS)) ./...
+	$(GO) test -p $$(($$(nproc) + 1)) -vet=off -timeout $(TIMEOUT) $(EVERYTHING) $(if $(MPI),$(MPI_TESTS)) ./...
 
 # Programs that tests run, of which go test knows only whether they are as before:
 # with new ones those tests are run again, instead of what is kept of the last time.
