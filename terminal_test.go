@@ -86,18 +86,7 @@ func checkSaved(t *testing.T, out string) {
 func hangUp(t *testing.T, cmd *exec.Cmd, metrics string) {
 	t.Helper()
 	user, process := terminal(t)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = process, process, process
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	process.Close()
-	var said bytes.Buffer
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		_, _ = io.Copy(&said, user) // ends when the terminal is closed
-	}()
+	said, drained := on(t, cmd, user, process)
 	trained := func() bool {
 		text, err := os.ReadFile(metrics)
 		return err == nil && bytes.Count(text, []byte("\n")) >= 3
@@ -172,18 +161,7 @@ func interrupt(t *testing.T, cmd *exec.Cmd, columns uint16, metrics string) stri
 	if err := errors.Join(sized, err); err != nil {
 		t.Fatal(err)
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = process, process, process
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	process.Close()
-	var said bytes.Buffer
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		_, _ = io.Copy(&said, user) // ends when nobody has the terminal any more
-	}()
+	said, drained := on(t, cmd, user, process)
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if text, err := os.ReadFile(metrics); err == nil && bytes.Count(text, []byte("\n")) >= 300 {
 			break
@@ -195,4 +173,22 @@ func interrupt(t *testing.T, cmd *exec.Cmd, columns uint16, metrics string) stri
 	_ = cmd.Wait() // the state says it all
 	<-drained
 	return said.String()
+}
+
+// on starts a command whose terminal process is. What the other end gets is complete
+// when drained is closed, which is when either end is.
+func on(t *testing.T, cmd *exec.Cmd, user, process *os.File) (said *bytes.Buffer, drained chan struct{}) {
+	t.Helper()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = process, process, process
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	process.Close()
+	said, drained = &bytes.Buffer{}, make(chan struct{})
+	go func() {
+		defer close(drained)
+		_, _ = io.Copy(said, user)
+	}()
+	return said, drained
 }

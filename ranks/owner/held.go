@@ -2,6 +2,7 @@ package owner
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,15 +20,22 @@ func Held(run string) (held, known bool) {
 	if err != nil || !ours(text) {
 		return false, false
 	}
-	if host, _ := os.Hostname(); len(text) > 0 && parse(text).Host != host {
+	h := parse(text) // nil where it says nothing
+	if host, _ := os.Hostname(); h != nil && h.Host != host {
 		return false, false
 	}
 	var info unix.Stat_t
 	if unix.Stat(path, &info) != nil {
 		return false, false
 	}
-	return listed("/proc/locks", fmt.Sprintf("%02x:%02x:%d", unix.Major(info.Dev), unix.Minor(info.Dev), info.Ino))
+	held, known = listed("/proc/locks", fmt.Sprintf("%02x:%02x:%d", unix.Major(info.Dev), unix.Minor(info.Dev), info.Ino))
+	if !held && h != nil && alive(h.PID) {
+		return false, false // some file systems have another number there than in stat
+	}
+	return held, known
 }
+
+func alive(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
 
 // listed tells whether a file has a lock of flock, as the kernel lists them: "1: FLOCK
 // ADVISORY WRITE 4711 08:01:1234 0 EOF".

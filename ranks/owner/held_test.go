@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -34,6 +35,16 @@ func TestHeld(t *testing.T) {
 		t.Errorf("after its end: held=%v known=%v", held, known)
 	}
 	other := filepath.Join(dir, LockFile)
+	host, _ := os.Hostname()
+	for pid, want := range map[int]bool{os.Getpid(): false, 1 << 22: true} { // one that lives, and one beyond all
+		text := fmt.Sprintf(`{"pid":%d,"host":%q,"since":"2020-01-01T00:00:00Z"}`, pid, host)
+		if err := os.WriteFile(other, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if held, known := Held(dir); held || known != want {
+			t.Errorf("process %d without a lock: held=%v known=%v", pid, held, known)
+		}
+	}
 	if err := os.WriteFile(other, []byte(`{"pid":1,"host":"elsewhere.invalid","since":"2020-01-01T00:00:00Z"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
