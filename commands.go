@@ -21,6 +21,7 @@ import (
 	"siafu/ranks"
 	"siafu/ranks/config"
 	"siafu/ranks/report"
+	"siafu/ranks/runfolder"
 	"siafu/ranks/world/mpi"
 	"siafu/slurm/launch"
 )
@@ -57,6 +58,12 @@ type importCmd struct {
 func (c *importCmd) Run(io console) error {
 	c.Options.Stdin = io.in
 	c.Options.Log = func(format string, args ...any) { fmt.Fprintf(io.out, "import "+format+"\n", args...) }
+	if like := c.Options.TableOptions.Like; like != "" && runfolder.ReadMarker(like) != nil {
+		var err error
+		if c.Options.Schema, err = ranks.Schema(like); err != nil {
+			return err
+		}
+	}
 	report, err := importers.Import(c.From, c.Options)
 	if err != nil {
 		return err

@@ -88,6 +88,9 @@ func New(o Options) (*Plan, error) {
 		return nil, err
 	}
 	defer ds.Close()
+	if err := ds.Meta.Trains("plan", q.Data); err != nil {
+		return nil, err
+	}
 	q.meta = ds.Meta
 	p := q.plan(ds.Meta)
 	p.all = o.All

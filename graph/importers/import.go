@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"siafu/graph"
@@ -22,6 +23,9 @@ type Options struct {
 	Force      bool   `help:"Replace a dataset folder that exists."`
 
 	TableOptions `embed:""`
+
+	// Schema is that of TableOptions.Like where it is no dataset folder; nil: it is one.
+	Schema *graph.Schema `kong:"-"`
 
 	Stdin io.Reader                        `kong:"-"`
 	Log   func(format string, args ...any) `kong:"-"` // nil: silent
@@ -90,6 +94,9 @@ func Import(from string, o Options) (*graph.WriteReport, error) {
 	complete(c, o)
 	if err := checkContent("import "+f.name, o.Src, c); err != nil {
 		return nil, err
+	}
+	if c.Classes == 0 && !slices.ContainsFunc(c.Labels, func(l int32) bool { return l != graph.Unlabelled }) {
+		o.Log("warning: no vertex has a label: the dataset is to predict on, and cannot be trained on")
 	}
 	report, err := graph.Write(o.Dst, *c, o.Force)
 	if err != nil || f.after == nil {

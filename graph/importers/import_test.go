@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"siafu/graph"
+	"siafu/graph/fault"
 	"siafu/graph/realdata"
 )
 
@@ -210,5 +211,28 @@ func TestArchive(t *testing.T) {
 	same(t, got, mustLoad(t, "raw", Options{Src: dir}))
 	if left, _ := os.ReadDir(parent); len(left) > 0 {
 		t.Errorf("%s is left", left[0].Name())
+	}
+}
+
+// A graph to predict on needs no labels.
+func TestUnlabelled(t *testing.T) {
+	for _, c := range []struct {
+		from  string
+		files map[string][]byte
+	}{
+		{"raw", with(tinyRaw(), "labels.bin", nil, "split.bin", nil)},
+		{"raw", with(tinyRaw(), "meta.json", `{"nodes": 4, "edges": 4, "feature_dim": 2}`, "labels.bin", little([]int32{-1, -1, -1, -1}), "split.bin", []byte{0, 0, 0, 0})},
+		{"snap", with(tinySnap(), "labels.npy", nil, "split.npy", nil)},
+	} {
+		d, log := imported(t, c.from, Options{Src: files(t, c.files)})
+		if !slices.Equal(d.Labels, []int32{-1, -1, -1, -1}) || d.Meta.Classes > 2 || d.Meta.Train > 0 {
+			t.Errorf("%s: labels %v of %d classes", c.from, d.Labels, d.Meta.Classes)
+		}
+		if d.Meta.Classes == 0 && !strings.Contains(log, "warning: no vertex has a label") {
+			t.Errorf("%s says nothing of it:\n%s", c.from, log)
+		}
+	}
+	if _, err := load(t, "raw", Options{Src: files(t, with(tinyRaw(), "labels.bin", nil))}); fault.KindOf(err) != fault.Missing {
+		t.Errorf("a split of no labels: %v", err)
 	}
 }

@@ -44,12 +44,24 @@ type Options struct {
 	CSV            bool // predictions.csv as well
 	ByClass        bool // with a column of probabilities a class
 	EmbeddingWidth int  // 0: no embeddings
+
+	Of     []uint32      // vertices to write, ascending, which are the rows of all files; nil: all
+	Schema *graph.Schema // of what the network was trained on: the names of classes; on rank 0
+}
+
+// rows is how many of a dataset's vertices are written.
+func (o *Options) rows(vertices int) int {
+	if o.Of != nil {
+		return len(o.Of)
+	}
+	return vertices
 }
 
 // Files are a rank's side of the files of a prediction.
 type Files struct {
 	Options
 	files    []*matrixFile
+	classes  int
 	isWriter bool
 	first    bool // nothing of siafu's was in the folder, and nothing has its name yet
 }
@@ -67,7 +79,8 @@ const op = "predict"
 // Create creates files for so many vertices and classes on rank 0 and
 // opens them everywhere. They are to be aborted also after an error. Collective.
 func Create(w world.Comm, o Options, vertices, classes int) (*Files, error) {
-	p := &Files{Options: o, isWriter: w.Rank() == 0}
+	p := &Files{Options: o, isWriter: w.Rank() == 0, classes: classes}
+	vertices = o.rows(vertices)
 	p.layout(vertices, classes)
 	return p, p.share(w, vertices)
 }
@@ -158,13 +171,31 @@ func (p *Files) Write(r Rows) error {
 	for v, c := range r.Class {
 		wide[v] = int64(c)
 	}
-	blocks, order := [][]byte{mapped.Bytes(wide), mapped.Bytes(r.Probabilities), mapped.Bytes(r.Embeddings)}, ascending(r.IDs)
+	rows, order := p.places(r.IDs)
+	blocks := [][]byte{mapped.Bytes(wide), mapped.Bytes(r.Probabilities), mapped.Bytes(r.Embeddings)}
 	for i, m := range p.files {
-		if err := m.write(r.IDs, order, blocks[i]); err != nil {
+		if err := m.write(rows, order, blocks[i]); err != nil {
 			return m.fault(p.Dir, err)
 		}
 	}
 	return nil
+}
+
+// places are the rows of the files for these vertices [own], and the positions in ids of
+// those that are written, by their rows.
+func (p *Files) places(ids []uint32) (rows, order []uint32) {
+	order = ascending(ids)
+	if p.Of == nil {
+		return ids, order
+	}
+	rows, written := make([]uint32, len(ids)), order[:0]
+	for _, i := range order {
+		if row, ok := slices.BinarySearch(p.Of, ids[i]); ok {
+			rows[i] = uint32(row)
+			written = append(written, i)
+		}
+	}
+	return rows, written
 }
 
 // ascending is the positions in ids by the ids that are there.
@@ -180,8 +211,8 @@ func ascending(ids []uint32) []uint32 {
 // writeBytes is about how much is written at once.
 const writeBytes = 1 << 20
 
-// write puts row i of rows at the place of vertex ids[i], in the given order,
-// in which ids ascend; rows of consecutive vertices go together.
+// write puts row i of rows at the place ids[i], in the given order, in which places
+// ascend; consecutive ones go together.
 func (m *matrixFile) write(ids, order []uint32, rows []byte) error {
 	var buffer []byte
 	for lo, hi := 0, 0; lo < len(order); lo = hi {
@@ -214,7 +245,7 @@ func (p *Files) Commit(data string) error {
 	if err := p.mark(p.names()...); err != nil {
 		return err
 	}
-	if err := durable.Write(op, filepath.Join(p.Dir, IDFile), func(w io.Writer) error { return writeIDs(w, ds) }); err != nil {
+	if err := durable.Write(op, filepath.Join(p.Dir, IDFile), func(w io.Writer) error { return p.writeIDs(w, ds) }); err != nil {
 		return err
 	}
 	for _, m := range p.files {
@@ -244,9 +275,17 @@ func (p *Files) Abort() {
 	p.unmark()
 }
 
-func writeIDs(w io.Writer, ds *graph.Dataset) error {
-	for v := range int(ds.Meta.Vertices) {
-		io.WriteString(w, ds.IDs.At(v)) // an error sticks to w
+// vertex is the vertex of a row.
+func (o *Options) vertex(row int) int {
+	if o.Of != nil {
+		return int(o.Of[row])
+	}
+	return row
+}
+
+func (p *Files) writeIDs(w io.Writer, ds *graph.Dataset) error {
+	for row := range p.rows(int(ds.Meta.Vertices)) {
+		io.WriteString(w, ds.IDs.At(p.vertex(row))) // an error sticks to w
 		if _, err := io.WriteString(w, "\n"); err != nil {
 			return err
 		}
@@ -256,7 +295,7 @@ func writeIDs(w io.Writer, ds *graph.Dataset) error {
 
 // writeCSV writes one line a vertex: id, split, label, prediction and its
 // probability, and that of each class where it was asked for; classes by their
-// names where they have some.
+// the names that the model knows them by.
 func (p *Files) writeCSV(w io.Writer, ds *graph.Dataset) error {
 	class, err := npy.ReadFile(filepath.Join(p.Dir, ClassFile))
 	if err != nil {
@@ -267,19 +306,19 @@ func (p *Files) writeCSV(w io.Writer, ds *graph.Dataset) error {
 		return err
 	}
 	defer prob.Close()
-	classes := ds.Meta.Classes
-	header := len(npy.Header("<f4", int(ds.Meta.Vertices), classes))
+	classes := p.classes
+	header := len(npy.Header("<f4", p.rows(int(ds.Meta.Vertices)), classes))
 	probs := mapped.Cast[float32](prob.Bytes()[header:])
 	picks, err := class.Int64s()
 	if err != nil {
 		return err
 	}
 	out := csv.NewWriter(w)
-	out.Write(p.heading(ds.Meta))
+	out.Write(p.heading())
 	var row []string
-	for v, pick := range picks {
-		of := probs[v*classes : (v+1)*classes]
-		row = append(row[:0], ds.IDs.At(v), splitNames[ds.Split[v]], ds.Meta.ClassName(int64(ds.Labels[v])), ds.Meta.ClassName(pick), decimals(of[pick]))
+	for i, pick := range picks {
+		v, of := p.vertex(i), probs[i*classes:(i+1)*classes]
+		row = append(row[:0], ds.IDs.At(v), splitNames[ds.Split[v]], p.Schema.ClassName(int64(ds.Labels[v])), p.Schema.ClassName(pick), decimals(of[pick]))
 		if p.ByClass {
 			for _, x := range of {
 				row = append(row, decimals(x))
@@ -292,11 +331,11 @@ func (p *Files) writeCSV(w io.Writer, ds *graph.Dataset) error {
 }
 
 // heading is the names of the columns of predictions.csv.
-func (p *Files) heading(m *graph.Meta) []string {
+func (p *Files) heading() []string {
 	names := []string{"id", "split", "label", "prediction", "probability"}
 	if p.ByClass {
-		for c := range m.Classes {
-			names = append(names, "p_"+m.ClassName(int64(c)))
+		for c := range p.classes {
+			names = append(names, "p_"+p.Schema.ClassName(int64(c)))
 		}
 	}
 	return names

@@ -21,6 +21,8 @@ const Metrics = "metrics.jsonl"
 
 // Files of a run folder.
 const (
+	// KnownFile is written by package known.
+	KnownFile    = "vertices.known"
 	configFile  = "config.toml"
 	metricsFile = Metrics
 	summaryFile = "summary.json"
