@@ -50,6 +50,7 @@ type importer struct {
 var table = []importer{
 	{name: "raw", read: raw, recognises: isRaw},
 	{name: "npz", read: npz, recognises: isNpz},
+	{name: "torch", read: torch, recognises: isTorch, after: sayDirection},
 	{name: "planetoid", read: planetoid, recognises: isPlanetoid, onlySplit: "there is only the public one"},
 	{name: "ogb", read: ogb, recognises: holds("raw/edge.csv.gz")},
 	{name: "graphsaint", read: graphsaint, recognises: holds("adj_full.npz"), onlySplit: "role.json holds the only one"},
@@ -188,7 +189,7 @@ func nameOf(path string) string {
 		path = full
 	}
 	base := filepath.Base(path)
-	for _, ext := range []string{".tar.zst", ".npz"} {
+	for _, ext := range []string{".tar.zst", ".npz", ".pt", ".pth"} {
 		base = strings.TrimSuffix(base, ext)
 	}
 	return base

@@ -30,6 +30,8 @@ func formats() []struct {
 		{"raw", tinyRaw(), "", false},
 		{"npz", map[string][]byte{"tiny.npz": tinyNpz()}, "tiny.npz", true},
 		{"npz", map[string][]byte{"h.npz": hetero}, "h.npz", false},
+		{"npz", map[string][]byte{"p.npz": tinyPyG()}, "p.npz", false},
+		{"torch", map[string][]byte{"tiny.pt": testFile("old.pt")}, "tiny.pt", false},
 		{"planetoid", tinyPlanetoid(), "", false},
 		{"ogb", tinyOGB(), "", false},
 		{"graphsaint", tinySAINT(), "", false},
