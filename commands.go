@@ -40,6 +40,7 @@ type grammar struct {
 	Sweep      sweepCmd      `cmd:"" help:"Train for each combination of lists of values."`
 	Status     statusCmd     `cmd:"" help:"Say how runs and jobs are doing."`
 	Predict    predictCmd    `cmd:"" help:"Run a trained network over every vertex."`
+	Export     exportCmd     `cmd:"" help:"Write what other programs need of a trained network."`
 	Report     reportCmd     `cmd:"" help:"Compare run folders."`
 	Bench      benchCmd      `cmd:"" help:"Measure, and reproduce published tables."`
 	Lambda     lambdaCmd     `cmd:"" help:"Put the function of tensor work into an AWS account, look at it, remove it."`
@@ -165,6 +166,12 @@ type predictCmd struct {
 func (c *predictCmd) Run(ctx context.Context, io console) error {
 	return ranks.Predict(ctx, c.Config, c.RunDir, c.Data, ranks.IO{Out: io.out, Err: io.err})
 }
+
+type exportCmd struct {
+	Options ranks.ExportOptions `embed:""`
+}
+
+func (c *exportCmd) Run(io console) error { return ranks.Export(c.Options, io.out) }
 
 type reportCmd struct {
 	Options report.Options `embed:""`

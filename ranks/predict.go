@@ -16,6 +16,7 @@ import (
 	"siafu/ranks/forecast"
 	"siafu/ranks/known"
 	"siafu/ranks/predictions"
+	"siafu/ranks/pytorch"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
 	"siafu/ranks/world"
@@ -28,10 +29,11 @@ type PredictConfig struct {
 	Threads    int    `default:"0" help:"Worker threads a rank, which its parts share. 0: this machine's processors shared by the ranks on it."`
 	Tensor     string `default:"cpu" enum:"cpu,cuda" help:"Where tensor work runs: cpu, on the ranks; cuda, on GPUs, and graph work with it unless --graph cpu."`
 	GraphWork  string `name:"graph" default:"" enum:",cpu,cuda" help:"Where graph work runs: cpu, on the ranks; cuda, on GPUs, with --tensor cuda. Empty: as --tensor says."`
-	Weights    string `default:"" placeholder:"FILE" help:"Weights to use instead of the run's model.safetensors."`
+	Weights    string `default:"" placeholder:"FILE" help:"Weights to use instead of the run's model.safetensors: safetensors, or a state dict of PyTorch with the names of PyTorch Geometric's layers."`
 	Out        string `default:"" placeholder:"DIR" help:"Where to write. Empty: RUN/predictions, and RUN/predictions-NAME of another dataset than that of the training."`
 	New        bool   `help:"Write only the vertices whose ids the training has not seen."`
 	Embeddings bool   `help:"Write the input of the last layer as well."`
+	Logits     bool   `help:"Write logits as well, which probabilities are the softmax of."`
 	CSV        bool   `name:"csv" default:"true" negatable:"" help:"Write predictions.csv as well."`
 	ByClass    bool   `name:"csv-classes" help:"Give predictions.csv a column with the probability of each class."`
 	Force      bool   `name:"force-memory" help:"Predict although the forecast says that memory will not do."`
@@ -161,6 +163,9 @@ func (r *run) writePredictions(o predictions.Options, found *engine.Inference) e
 		return err
 	}
 	rows := predictions.Rows{IDs: r.shard.Own}
+	if o.Logits {
+		rows.Logits = found.Logits()
+	}
 	rows.Class, rows.Probabilities = found.Classes()
 	if o.EmbeddingWidth > 0 {
 		rows.Embeddings = found.Embeddings()
@@ -173,7 +178,7 @@ func (r *run) writePredictions(o predictions.Options, found *engine.Inference) e
 
 // files are what is to be written of a network.
 func (p *PredictConfig) files(net model.Spec) predictions.Options {
-	o := predictions.Options{Dir: p.Out, CSV: p.CSV || p.ByClass, ByClass: p.ByClass}
+	o := predictions.Options{Dir: p.Out, CSV: p.CSV || p.ByClass, ByClass: p.ByClass, Logits: p.Logits}
 	if p.Embeddings {
 		o.EmbeddingWidth = net.Dims[net.Layers()-1]
 	}
@@ -257,15 +262,8 @@ func (m *loadedModel) describes() bool {
 // compared with the tensors of the file: nobody takes memory for a network that
 // is only claimed.
 func (r *run) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
-	list, md, err := safetensors.Read(p.Weights)
+	list, md, m, err := p.weights()
 	if err != nil {
-		return nil, nil, err
-	}
-	m, err := describedBy(p.Weights, md)
-	if err != nil {
-		return nil, nil, err
-	}
-	if list, err = weightsOf(p.Weights, list, m.spec()); err != nil {
 		return nil, nil, err
 	}
 	if r.schema, err = schemaOf(p.Weights, md, m); err != nil {
@@ -287,6 +285,30 @@ func (r *run) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
 	}
 	blob, err := json.Marshal(m)
 	return blob, list, err
+}
+
+// weights are those to predict with, and what is known of their network: what their file
+// says, and of one that does not, as PyTorch's, what the run says.
+func (p *PredictConfig) weights() ([]safetensors.Tensor, map[string]string, *loadedModel, error) {
+	list, md, err := pytorch.Read(p.Weights)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	said, inOrder := p.Weights, md == nil
+	if md["model"] == "" && p.Weights != modelFile(p.RunDir) {
+		said = modelFile(p.RunDir)
+		if _, md, err = safetensors.Read(said); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	m, err := describedBy(said, md)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if list, err = pytorch.Weights(p.Weights, list, m.spec(), inOrder); err == nil {
+		list, err = weightsOf(p.Weights, list, m.spec())
+	}
+	return list, md, m, err
 }
 
 // describedBy is the network that the metadata of a file of weights describes.

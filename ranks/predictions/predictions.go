@@ -23,6 +23,7 @@ import (
 const (
 	ClassFile       = "predictions.npy"   // int64 [vertices]
 	ProbabilityFile = "probabilities.npy" // float32 [vertices x classes]
+	LogitFile       = "logits.npy"        // float32 [vertices x classes]
 	EmbeddingFile   = "embeddings.npy"    // float32 [vertices x width]
 	IDFile          = "ids.txt"           // the user's vertex ids, one a line
 	CSVFile         = "predictions.csv"
@@ -34,7 +35,8 @@ type matrixFile struct {
 	name     string
 	whole    *durable.File // on rank 0, which gives it its name
 	file     *os.File
-	header   int64
+	start    []byte // the header
+	header   int64  // its bytes
 	rowBytes int64
 }
 
@@ -44,6 +46,7 @@ type Options struct {
 	CSV            bool // predictions.csv as well
 	ByClass        bool // with a column of probabilities a class
 	EmbeddingWidth int  // 0: no embeddings
+	Logits         bool // what probabilities are the softmax of
 
 	Of     []uint32      // vertices to write, ascending, which are the rows of all files; nil: all
 	Schema *graph.Schema // of what the network was trained on: the names of classes; on rank 0
@@ -71,6 +74,7 @@ type Rows struct {
 	IDs           []uint32  // dataset ids [own]
 	Class         []int32   // the likeliest [own]
 	Probabilities []float32 // [own x classes]
+	Logits        []float32 // [own x classes] where Options asks for them
 	Embeddings    []float32 // [own x EmbeddingWidth]
 }
 
@@ -114,15 +118,31 @@ func (p *Files) temporary() (paths []string) {
 
 // layout lists the files: name, header, bytes a row.
 func (p *Files) layout(vertices, classes int) {
-	class, prob := npy.Header("<i8", vertices), npy.Header("<f4", vertices, classes)
-	p.files = []*matrixFile{
-		{name: ClassFile, header: int64(len(class)), rowBytes: 8},
-		{name: ProbabilityFile, header: int64(len(prob)), rowBytes: 4 * int64(classes)},
+	add := func(name, descr string, width int64, shape ...int) {
+		header := npy.Header(descr, shape...)
+		p.files = append(p.files, &matrixFile{name: name, start: header, header: int64(len(header)), rowBytes: width})
+	}
+	add(ClassFile, "<i8", 8, vertices)
+	add(ProbabilityFile, "<f4", 4*int64(classes), vertices, classes)
+	if p.Logits {
+		add(LogitFile, "<f4", 4*int64(classes), vertices, classes)
 	}
 	if width := p.EmbeddingWidth; width > 0 {
-		h := npy.Header("<f4", vertices, width)
-		p.files = append(p.files, &matrixFile{name: EmbeddingFile, header: int64(len(h)), rowBytes: 4 * int64(width)})
+		add(EmbeddingFile, "<f4", 4*int64(width), vertices, width)
 	}
+}
+
+// bytes is what a rank has of each file.
+func (p *Files) bytes(r Rows) [][]byte {
+	wide := make([]int64, len(r.Class))
+	for v, c := range r.Class {
+		wide[v] = int64(c)
+	}
+	blocks := [][]byte{mapped.Bytes(wide), mapped.Bytes(r.Probabilities)}
+	if p.Logits {
+		blocks = append(blocks, mapped.Bytes(r.Logits))
+	}
+	return append(blocks, mapped.Bytes(r.Embeddings))
 }
 
 func (p *Files) create(vertices int) (err error) {
@@ -133,14 +153,10 @@ func (p *Files) create(vertices int) (err error) {
 		return err
 	}
 	for _, m := range p.files {
-		header := npy.Header("<i8", vertices)
-		if m.name != ClassFile {
-			header = npy.Header("<f4", vertices, int(m.rowBytes/4))
-		}
 		if m.whole, err = durable.Create(op, filepath.Join(p.Dir, m.name)); err != nil {
 			return err
 		}
-		if _, err := m.whole.Write(header); err != nil {
+		if _, err := m.whole.Write(m.start); err != nil {
 			return err
 		}
 		if err := m.whole.Truncate(m.header + m.rowBytes*int64(vertices)); err != nil {
@@ -167,12 +183,8 @@ func (m *matrixFile) fault(dir string, err error) error {
 
 // Write writes the rows of a rank's own vertices.
 func (p *Files) Write(r Rows) error {
-	wide := make([]int64, len(r.Class))
-	for v, c := range r.Class {
-		wide[v] = int64(c)
-	}
 	rows, order := p.places(r.IDs)
-	blocks := [][]byte{mapped.Bytes(wide), mapped.Bytes(r.Probabilities), mapped.Bytes(r.Embeddings)}
+	blocks := p.bytes(r)
 	for i, m := range p.files {
 		if err := m.write(rows, order, blocks[i]); err != nil {
 			return m.fault(p.Dir, err)

@@ -31,7 +31,7 @@ const LaunchVariable = "SIAFU_LAUNCH"
 const kind = "run folder"
 
 // own is what this package writes into a run folder.
-var own = append(inventory.Files(markerFile, configFile, metricsFile, summaryFile, modelFile, KnownFile, logFile, eventsFile), bare...)
+var own = append(inventory.Files(markerFile, configFile, metricsFile, summaryFile, modelFile, KnownFile, ScriptFile, logFile, eventsFile), bare...)
 
 // bare is what a claim leaves in a folder before there is a marker.
 var bare = inventory.Folder{
