@@ -36,6 +36,7 @@ type PredictConfig struct {
 	Logits     bool   `help:"Write logits as well, which probabilities are the softmax of."`
 	CSV        bool   `name:"csv" default:"true" negatable:"" help:"Write predictions.csv as well."`
 	ByClass    bool   `name:"csv-classes" help:"Give predictions.csv a column with the probability of each class."`
+	Parquet    bool   `help:"Write predictions.parquet as well, with the probability of each class."`
 	Force      bool   `name:"force-memory" help:"Predict although the forecast says that memory will not do."`
 	StallWarn  string `default:"60s" help:"Say so when a rank has waited this long for others."`
 	StallAbort string `default:"10m" help:"End the job when a rank has waited this long for others."`
@@ -178,7 +179,7 @@ func (r *run) writePredictions(o predictions.Options, found *engine.Inference) e
 
 // files are what is to be written of a network.
 func (p *PredictConfig) files(net model.Spec) predictions.Options {
-	o := predictions.Options{Dir: p.Out, CSV: p.CSV || p.ByClass, ByClass: p.ByClass, Logits: p.Logits}
+	o := predictions.Options{Dir: p.Out, CSV: p.CSV || p.ByClass, ByClass: p.ByClass, Logits: p.Logits, Parquet: p.Parquet}
 	if p.Embeddings {
 		o.EmbeddingWidth = net.Dims[net.Layers()-1]
 	}

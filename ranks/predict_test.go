@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"siafu/graph"
 	"siafu/graph/decodertest"
 	"siafu/graph/fault"
@@ -32,7 +34,7 @@ func predict(t *testing.T, runDir, data string, ranks int) string {
 func predictParts(t *testing.T, runDir, data string, ranks, parts int) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "predictions")
-	c := PredictConfig{Ranks: ranks, Parts: parts, Out: out, Embeddings: true, CSV: true, StallWarn: "1m", StallAbort: "1m"}
+	c := PredictConfig{Ranks: ranks, Parts: parts, Out: out, Embeddings: true, CSV: true, ByClass: true, Parquet: true, StallWarn: "1m", StallAbort: "1m"}
 	if err := Predict(context.Background(), c, runDir, data, IO{Out: io.Discard, Err: os.Stderr}); err != nil {
 		t.Fatal(err)
 	}
@@ -74,12 +76,53 @@ func TestPredict(t *testing.T) {
 		t.Errorf("predictions hit %.4f of the test vertices, the run reports %.4f", got, r.Summary.TestAccAtBestVal)
 	}
 	samePredictions(t, one, predict(t, c.Out, data, 4))
+	sameTables(t, filepath.Join(one, predictions.CSVFile), filepath.Join(one, predictions.ParquetFile))
 	for _, order := range []string{"lp", "rcm"} {
 		for _, ranks := range []int{1, 4} {
 			if _, err := partition.Run(data, partition.Options{Parts: ranks, Order: order}); err != nil {
 				t.Fatal(err)
 			}
 			samePredictions(t, one, predict(t, c.Out, data, ranks))
+		}
+	}
+}
+
+// sameTables compares the tables of a prediction: their columns, and every cell.
+func sameTables(t *testing.T, text, columnar string) {
+	t.Helper()
+	b, err := os.ReadFile(columnar)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, c := range p.Root().Columns() {
+		names = append(names, c.Name())
+	}
+	if want := "id,split,label,prediction,probability,p_red,p_green,p_blue"; strings.Join(names, ",") != want {
+		t.Errorf("columns %q, want %s", names, want)
+	}
+	rows := make([]parquet.Row, 100)
+	n, err := p.RowGroups()[0].Rows().ReadRows(rows)
+	want := readCSV(t, text)
+	if err != nil && err != io.EOF || n != len(want) {
+		t.Fatalf("%d rows, %v; want %d", n, err, len(want))
+	}
+	for i, row := range rows[:n] {
+		for c, v := range row {
+			cell := v.String()
+			switch {
+			case v.IsNull():
+				cell = ""
+			case v.Kind() == parquet.Float:
+				cell = fmt.Sprintf("%.4f", v.Float())
+			}
+			if cell != want[i][c] {
+				t.Errorf("row %d column %s is %q, in CSV %q", i, names[c], cell, want[i][c])
+			}
 		}
 	}
 }

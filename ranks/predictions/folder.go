@@ -22,7 +22,7 @@ const markName = "predictions.json"
 const markKind = "predictions folder"
 
 // allFiles are all that siafu writes into a predictions folder.
-var allFiles = inventory.Files(markName, ClassFile, ProbabilityFile, LogitFile, EmbeddingFile, IDFile, CSVFile)
+var allFiles = inventory.Files(markName, ClassFile, ProbabilityFile, LogitFile, EmbeddingFile, IDFile, CSVFile, ParquetFile)
 
 // Folders are the predictions folders in a run folder.
 func Folders() inventory.Folder {
@@ -44,6 +44,9 @@ func (o *Options) names() []string {
 	}
 	if o.CSV {
 		names = append(names, CSVFile)
+	}
+	if o.Parquet {
+		names = append(names, ParquetFile)
 	}
 	return names
 }

@@ -27,6 +27,7 @@ const (
 	EmbeddingFile   = "embeddings.npy"    // float32 [vertices x width]
 	IDFile          = "ids.txt"           // the user's vertex ids, one a line
 	CSVFile         = "predictions.csv"
+	ParquetFile     = "predictions.parquet"
 )
 
 // matrixFile is a .npy file under a temporary name into which every rank
@@ -45,6 +46,7 @@ type Options struct {
 	Dir            string
 	CSV            bool // predictions.csv as well
 	ByClass        bool // with a column of probabilities a class
+	Parquet        bool // predictions.parquet, which has them, as well
 	EmbeddingWidth int  // 0: no embeddings
 	Logits         bool // what probabilities are the softmax of
 
@@ -265,10 +267,21 @@ func (p *Files) Commit(data string) error {
 			return err
 		}
 	}
-	if !p.CSV {
+	if !p.CSV && !p.Parquet {
 		return nil
 	}
-	return durable.Write(op, filepath.Join(p.Dir, CSVFile), func(w io.Writer) error { return p.writeCSV(w, ds) })
+	t, err := p.table(ds)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	if p.CSV {
+		err = durable.Write(op, filepath.Join(p.Dir, CSVFile), t.writeCSV)
+	}
+	if p.Parquet && err == nil {
+		err = durable.Write(op, filepath.Join(p.Dir, ParquetFile), t.writeParquet)
+	}
+	return err
 }
 
 // Abort closes the files and removes those that did not get their name.
@@ -305,33 +318,50 @@ func (p *Files) writeIDs(w io.Writer, ds *graph.Dataset) error {
 	return nil
 }
 
-// writeCSV writes one line a vertex: id, split, label, prediction and its
-// probability, and that of each class where it was asked for; classes by their
-// the names that the model knows them by.
-func (p *Files) writeCSV(w io.Writer, ds *graph.Dataset) error {
+// table are the rows of a table of predictions, which files that are written hold.
+type table struct {
+	*Files
+	ds    *graph.Dataset
+	picks []int64   // the likeliest class of each row
+	probs []float32 // [rows x classes]
+	close func() error
+}
+
+// table opens it. ds is the dataset.
+func (p *Files) table(ds *graph.Dataset) (*table, error) {
 	class, err := npy.ReadFile(filepath.Join(p.Dir, ClassFile))
 	if err != nil {
-		return err
+		return nil, err
+	}
+	t := &table{Files: p, ds: ds}
+	if t.picks, err = class.Int64s(); err != nil {
+		return nil, err
 	}
 	prob, err := mapped.OpenFile(filepath.Join(p.Dir, ProbabilityFile))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer prob.Close()
-	classes := p.classes
-	header := len(npy.Header("<f4", p.rows(int(ds.Meta.Vertices)), classes))
-	probs := mapped.Cast[float32](prob.Bytes()[header:])
-	picks, err := class.Int64s()
-	if err != nil {
-		return err
-	}
+	header := len(npy.Header("<f4", p.rows(int(ds.Meta.Vertices)), p.classes))
+	t.probs, t.close = mapped.Cast[float32](prob.Bytes()[header:]), prob.Close
+	return t, nil
+}
+
+// of are the probabilities of the classes of a row.
+func (t *table) of(row int) []float32 {
+	return t.probs[row*t.classes : (row+1)*t.classes]
+}
+
+// writeCSV writes one line a vertex: id, split, label, prediction and its
+// probability, and that of each class where it was asked for; classes by the names
+// that the model knows them by.
+func (t *table) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	out.Write(p.heading())
+	out.Write(t.heading(t.ByClass))
 	var row []string
-	for i, pick := range picks {
-		v, of := p.vertex(i), probs[i*classes:(i+1)*classes]
-		row = append(row[:0], ds.IDs.At(v), splitNames[ds.Split[v]], p.Schema.ClassName(int64(ds.Labels[v])), p.Schema.ClassName(pick), decimals(of[pick]))
-		if p.ByClass {
+	for i, pick := range t.picks {
+		v, of := t.vertex(i), t.of(i)
+		row = append(row[:0], t.ds.IDs.At(v), splitNames[t.ds.Split[v]], t.Schema.ClassName(int64(t.ds.Labels[v])), t.Schema.ClassName(pick), decimals(of[pick]))
+		if t.ByClass {
 			for _, x := range of {
 				row = append(row, decimals(x))
 			}
@@ -342,10 +372,10 @@ func (p *Files) writeCSV(w io.Writer, ds *graph.Dataset) error {
 	return out.Error()
 }
 
-// heading is the names of the columns of predictions.csv.
-func (p *Files) heading() []string {
+// heading is the names of the columns of a table of predictions.
+func (p *Files) heading(byClass bool) []string {
 	names := []string{"id", "split", "label", "prediction", "probability"}
-	if p.ByClass {
+	if byClass {
 		for c := range p.classes {
 			names = append(names, "p_"+p.Schema.ClassName(int64(c)))
 		}
