@@ -66,12 +66,12 @@ func (p *shuffle) at(x uint64) uint64 {
 
 // step is the image of x in the network.
 func (p *shuffle) step(x uint64) uint64 {
-	l, h := x&p.lowM, x>>p.low
-	for i := 0; i < len(p.keys); i += 2 {
-		l ^= mix(h^p.keys[i]) & p.lowM
-		h ^= mix(l^p.keys[i+1]) & p.hiM
-	}
-	return h<<p.low | l
+	l, h := x&p.lowM, x>>(p.low&63)
+	l ^= mix(h^p.keys[0]) & p.lowM
+	h ^= mix(l^p.keys[1]) & p.hiM
+	l ^= mix(h^p.keys[2]) & p.lowM
+	h ^= mix(l^p.keys[3]) & p.hiM
+	return h<<(p.low&63) | l
 }
 
 // inverse is the x with at(x) = y.
