@@ -248,6 +248,21 @@ func tinyOGB() map[string][]byte {
 	}
 }
 
+// tinyPapers is the layout of ogbn-papers100M.
+func tinyPapers() map[string][]byte {
+	m := map[string][]byte{
+		"raw/data.npz": bundle("edge_index", array("<i8", "(2, 4)", little([]int64{0, 1, 2, 3, 1, 2, 0, 0})), "node_feat", f4s(4, 2, tinyFeatures...),
+			"node_year", i8s(1, 2, 3, 4), "num_nodes_list", i8s(4), "num_edges_list", i8s(4)),
+		"raw/node-label.npz": bundle("node_label", f4s(4, 1, 0, 1, 1, 0)),
+	}
+	for name, b := range tinyOGB() {
+		if filepath.Dir(name) == "split/time" {
+			m[name] = b
+		}
+	}
+	return m
+}
+
 func tinySAINT() map[string][]byte {
 	return map[string][]byte{
 		"adj_full.npz": bundle("data", i8s(1, 1, 1, 1), "indices", i8s(1, 2, 0, 0), "indptr", i8s(0, 1, 2, 3, 4), "shape", i8s(4, 4),

@@ -1,6 +1,7 @@
 package importers
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -34,6 +35,7 @@ func formats() []struct {
 		{"torch", map[string][]byte{"tiny.pt": testFile("old.pt")}, "tiny.pt", false},
 		{"planetoid", tinyPlanetoid(), "", false},
 		{"ogb", tinyOGB(), "", false},
+		{"ogb", tinyPapers(), "", false},
 		{"graphsaint", tinySAINT(), "", false},
 		{"reddit-npz", tinyReddit(), "", false},
 		{"bsnap", tinyBsnap(), "", true},
@@ -236,5 +238,21 @@ func TestUnlabelled(t *testing.T) {
 	}
 	if _, err := load(t, "raw", Options{Src: files(t, with(tinyRaw(), "labels.bin", nil))}); fault.KindOf(err) != fault.Missing {
 		t.Errorf("a split of no labels: %v", err)
+	}
+}
+
+// Labels of ogbn-papers100M are floats, nan where there is none.
+func TestPapersLabels(t *testing.T) {
+	nan := float32(math.NaN())
+	set := func(labels ...float32) map[string][]byte {
+		return with(tinyPapers(), "raw/node-label.npz", bundle("node_label", f4s(len(labels), 1, labels...)), "split/time/test.csv.gz", gz(""))
+	}
+	if c := mustLoad(t, "ogb", Options{Src: files(t, set(0, 1, 1, nan))}); !slices.Equal(c.Labels, []int32{0, 1, 1, -1}) {
+		t.Errorf("labels are %v", c.Labels)
+	}
+	for says, m := range map[string]map[string][]byte{"label of vertex 1 is 1.5": set(0, 1.5, 1, 0), "3 labels for 4 vertices": set(0, 1, 1)} {
+		if _, err := load(t, "ogb", Options{Src: files(t, m)}); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want %q", err, says)
+		}
 	}
 }

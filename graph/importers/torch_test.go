@@ -78,7 +78,9 @@ func (p *pickler) tensorOf(class, key string, elements, offset int, shape, strid
 // TestBadTorch: what is wrong with a file is said with the file, the place and a remedy.
 func TestBadTorch(t *testing.T) {
 	x, ends := little(tinyFeatures), little([]int64{0, 1, 2, 3, 1, 2, 0, 0})
-	saved := func(pickle *pickler, storages ...any) []byte { return zipped(append([]any{"data.pkl", pickle.done()}, storages...)...) }
+	saved := func(pickle *pickler, storages ...any) []byte {
+		return zipped(append([]any{"data.pkl", pickle.done()}, storages...)...)
+	}
 	dict := func(fill func(p *pickler)) []byte {
 		p := newPickler().raw("}(").str("x").tensorOf("FloatStorage", "0", 8, 0, []int{4, 2}, []int{2, 1})
 		fill(p)
@@ -112,10 +114,14 @@ func TestBadTorch(t *testing.T) {
 		{"no edges", dict(func(p *pickler) { p.str("adj_t").raw("K\x01") }), []string{`no "edge_index" among its tensors: x, adj_t`, "data.adj_t"}},
 		{"pairs", dict(func(p *pickler) { p.str("edge_index").tensorOf("LongStorage", "1", 8, 0, []int{4, 2}, []int{2, 1}) }), []string{"[edge_index]", "shape is [4 2], expected [2 edges]", "transpose"}},
 		{"beyond", dict(func(p *pickler) { p.str("edge_index").tensorOf("LongStorage", "1", 8, 1, []int{2, 4}, []int{4, 1}) }), []string{"edge_index reaches to element 8 of a storage of 8"}},
-		{"expanded", dict(func(p *pickler) { p.str("edge_index").tensorOf("LongStorage", "1", 8, 0, []int{2, 1 << 30}, []int{0, 0}) }), []string{"edge_index has the shape [2 1073741824] in a storage of 8", "contiguous()"}},
+		{"expanded", dict(func(p *pickler) {
+			p.str("edge_index").tensorOf("LongStorage", "1", 8, 0, []int{2, 1 << 30}, []int{0, 0})
+		}), []string{"edge_index has the shape [2 1073741824] in a storage of 8", "contiguous()"}},
 		{"negative", dict(func(p *pickler) { p.str("edge_index").tensorOf("LongStorage", "1", 8, 0, []int{2, 4}, []int{-4, 1}) }), []string{"strides [-4 1]"}},
 		{"no storage", dict(func(p *pickler) { p.str("edge_index").tensorOf("LongStorage", "5", 8, 0, []int{2, 4}, []int{4, 1}) }), []string{"no data/5, where edge_index lies"}},
-		{"complex", dict(func(p *pickler) { p.str("edge_index").tensorOf("ComplexFloatStorage", "1", 8, 0, []int{2, 4}, []int{4, 1}) }), []string{`edge_index has elements of "torch ComplexFloatStorage"`, "to(torch.int64)"}},
+		{"complex", dict(func(p *pickler) {
+			p.str("edge_index").tensorOf("ComplexFloatStorage", "1", 8, 0, []int{2, 4}, []int{4, 1})
+		}), []string{`edge_index has elements of "torch ComplexFloatStorage"`, "to(torch.int64)"}},
 		{"fractions", dict(func(p *pickler) { p.str("edge_index").tensorOf("FloatStorage", "0", 8, 0, []int{2, 4}, []int{4, 1}) }), []string{"edge 3: source 4 is outside the vertices 0..3"}},
 		{"sparse", dict(func(p *pickler) { p.str("edge_index").raw("ctorch._utils\n_rebuild_sparse_tensor\n)R") }), []string{"edge_index is an object of", "no dense tensor", "to_dense()"}},
 		{"labels", dict(func(p *pickler) {
