@@ -22,6 +22,7 @@ import (
 type console struct {
 	in       io.Reader
 	out, err io.Writer
+	last     func(error) // hears of an error that ends all ranks at once
 }
 
 // exit is what kong's own exits (help) panic with, to end run and not the
@@ -31,7 +32,7 @@ type exit int
 // run is one call of the program: parse, do one thing, map the error to an
 // exit code.
 func run(args []string, in io.Reader, out, errOut io.Writer) (code int) {
-	end := launch.Join(args)
+	end, last := launch.Join(args)
 	out, errOut = screen.Streams(out, errOut)
 	var err error
 	defer func() { end(code, err) }()
@@ -45,7 +46,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) (code int) {
 			code = 1
 		}
 	}()
-	err = dispatch(args, console{in, out, errOut})
+	err = dispatch(args, console{in, out, errOut, last})
 	if err != nil && !silent(err) {
 		fmt.Fprintf(errOut, "siafu: %v\n", err)
 	}

@@ -146,7 +146,7 @@ func (c *trainCmd) Run(ctx context.Context, io console) error {
 		return err
 	}
 	checkJob(io.err, c.Config.Ranks)
-	return ranks.Train(ctx, c.Config, c.data(), ranks.IO{Out: io.out, Err: io.err})
+	return ranks.Train(ctx, c.Config, c.data(), ranks.IO{Out: io.out, Err: io.err, Last: io.last})
 }
 
 type predictCmd struct {
@@ -156,7 +156,7 @@ type predictCmd struct {
 }
 
 func (c *predictCmd) Run(ctx context.Context, io console) error {
-	return ranks.Predict(ctx, c.Config, c.RunDir, c.Data, ranks.IO{Out: io.out, Err: io.err})
+	return ranks.Predict(ctx, c.Config, c.RunDir, c.Data, ranks.IO{Out: io.out, Err: io.err, Last: io.last})
 }
 
 type reportCmd struct {
@@ -265,7 +265,7 @@ type doctorCmd struct{}
 func (c *doctorCmd) Run(io console) error {
 	checkJob(io.err, 1)
 	launch.Release(func(line string) { fmt.Fprintln(io.out, line) })
-	return ranks.Doctor(ranks.IO{Out: io.out, Err: io.err})
+	return ranks.Doctor(ranks.IO{Out: io.out, Err: io.err, Last: io.last})
 }
 
 type versionCmd struct{}
