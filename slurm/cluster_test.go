@@ -97,6 +97,7 @@ type scene struct {
 	*testing.T
 	run string
 	id  string
+	job *Job
 }
 
 // begin submits a job as "siafu submit" does, but that its ranks are a stand-in
@@ -116,7 +117,7 @@ func begin(t *testing.T, change func(*Job), train ...string) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.id = r.Job
+	s.id, s.job = r.Job, j
 	return s
 }
 
@@ -225,7 +226,9 @@ func TestScriptInSlurm(t *testing.T) {
 		})
 		t.Run("array", func(t *testing.T) {
 			t.Parallel()
-			s := lesson.begin(t, "20ms", func(j *Job) { j.Settings = []string{"seed=1 epochs=9", "seed=2 epochs=30"} })
+			s := lesson.begin(t, "20ms", func(j *Job) {
+				j.Array, j.Settings = []string{"seed=1,2%1"}, []string{"seed=1 epochs=9", "seed=2 epochs=30"}
+			})
 			s.ends("COMPLETED")
 			lesson.learnt(s, filepath.Join(s.run, "seed=2,epochs=30"), "--seed", "2")
 			if r, err := runfolder.Read(filepath.Join(s.run, "seed=1,epochs=9")); err != nil || r.Summary.Epochs != 9 {
@@ -257,6 +260,9 @@ func TestScriptInSlurm(t *testing.T) {
 			t.Parallel()
 			s := begin(t, nil, "--epochs", "600")
 			s.await("start epoch=1 ")
+			if _, err := s.job.Submit(); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "job "+s.id+", which is RUNNING") {
+				t.Errorf("a second job for the same run folder: %v", err)
+			}
 			client0(t, "scancel", s.id)
 			s.await("stopped after=")
 			s.ends("CANCELLED")
@@ -264,6 +270,12 @@ func TestScriptInSlurm(t *testing.T) {
 		t.Run("launcher killed", func(t *testing.T) {
 			t.Parallel()
 			launcherKilled(t)
+		})
+		t.Run("no such module", func(t *testing.T) {
+			t.Parallel()
+			s := begin(t, func(j *Job) { j.Modules = []string{"none/1.0"} })
+			s.ends("FAILED")
+			s.await("siafu: module none/1.0 was not loaded on ")
 		})
 		t.Run("nasty names", func(t *testing.T) {
 			t.Parallel()
