@@ -133,6 +133,9 @@ func partitionArgs(c *config.Config, data string, size int) ([]string, error) {
 	if c.VertexOrder != "" {
 		args = append(args, "--vertex-order", c.VertexOrder)
 	}
+	if c.PartsDir != "" {
+		args = append(args, "--parts-dir", c.PartsDir)
+	}
 	return args, nil
 }
 
