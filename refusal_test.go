@@ -63,7 +63,12 @@ type refusal struct {
 }
 
 func put(path ...string) func(*scene) {
-	return func(s *scene) { s.file(s.path(path...), []byte("precious")) }
+	return func(s *scene) {
+		if err := os.MkdirAll(s.path(path[:len(path)-1]...), 0o755); err != nil {
+			s.t.Fatal(err)
+		}
+		s.file(s.path(path...), []byte("precious"))
+	}
 }
 
 const resume = "train @/data --epochs 9 --out @/run --resume auto"
