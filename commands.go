@@ -42,6 +42,7 @@ type grammar struct {
 	Report     reportCmd     `cmd:"" help:"Compare run folders."`
 	Bench      benchCmd      `cmd:"" help:"Measure, and reproduce published tables."`
 	Lambda     lambdaCmd     `cmd:"" help:"Put the function of tensor work into an AWS account, look at it, remove it."`
+	Clean      cleanCmd      `cmd:"" help:"Remove what commands that were killed have left."`
 	Doctor     doctorCmd     `cmd:"" help:"Say what this machine and this build can do."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 	Completion completionCmd `cmd:"" help:"Write what a shell needs to complete command lines."`
