@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"siafu/graph/fault"
+	"siafu/ranks/host/hosttest"
 	"siafu/ranks/runfolder"
 	"siafu/slurm/launch/launchtest"
 )
@@ -286,6 +287,15 @@ func TestScriptInSlurm(t *testing.T) {
 			s := begin(t, func(j *Job) { j.PartitionJob, j.Parts = true, []string{"nowhere", "--parts", "3"} })
 			s.ends("CANCELLED") // there is nothing to partition, and nobody waits for it
 		})
+	})
+	t.Run("as the tutorial has it", func(t *testing.T) {
+		page, err := filepath.Abs("../docs/tutorials/slurm-array.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		siafu, _ := launchtest.Programs(t)
+		t.Chdir(t.TempDir())
+		hosttest.Follow(t, page, siafu)
 	})
 	t.Run("time limit", func(t *testing.T) {
 		limited.await("\nresume epoch=")
