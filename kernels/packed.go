@@ -1,9 +1,6 @@
 package kernels
 
-import (
-	"siafu/graph/mapped"
-	"siafu/kernels/internal/avx"
-)
+import "siafu/kernels/internal/avx"
 
 // Rows without their zeros, for gathers that memory and caches hold up.
 //
@@ -31,26 +28,22 @@ type Packing interface {
 	Ops
 	// Packs tells whether it packs rows of this width.
 	Packs(width int) bool
-	// Pack packs x as the rows from lo on, and says how many lines of 64 bytes they take.
-	// It is false where there is no room: in place of rows there is room for as many that
-	// are less than nine tenths full.
-	Pack(p Packed, lo int, x Mat) (lines int, ok bool)
+	// Pack packs x as the rows from lo on. It is false where there is no room: that for
+	// some rows takes as many that are three quarters full.
+	Pack(p Packed, lo int, x Mat) bool
 	// SpMMPacked is SpMM of x, of which p has all rows, without zeros. It gives the same
 	// bits.
 	SpMMPacked(dst Mat, e Edges, x Mat, p Packed, add bool)
 }
 
-// LineBytes is a line of the cache.
-const LineBytes = avx.LineBytes
-
-const floatsOfLine = LineBytes / bytesOfFloat
+const floatsOfLine = avx.LineBytes / bytesOfFloat
 
 // NewPacked makes packed rows in a room [rows x width], which may serve others as long as no
-// row is packed, for edges whose columns are less than locals: all of them, as gathers
-// look ahead. The rest of their memory comes from a.
-func NewPacked(a *mapped.Arena, room Mat, locals int) Packed {
-	fit(locals >= room.Rows)
-	return Packed{room, mapped.Make[uint32](a, locals)}
+// row is packed. start has an element for each column that edges have, those of other
+// matrices too, as gathers look ahead.
+func NewPacked(room Mat, start []uint32) Packed {
+	fit(len(start) >= room.Rows)
+	return Packed{room, start}
 }
 
 // IsNil tells whether there is no room.
@@ -69,11 +62,11 @@ func (t *Team) Packs(width int) bool {
 }
 
 // Pack implements Packing. The caller does all of it.
-func (t *Team) Pack(p Packed, lo int, x Mat) (lines int, ok bool) {
+func (t *Team) Pack(p Packed, lo int, x Mat) bool {
 	fit(x.Cols == p.room.Cols && lo+x.Rows <= p.room.Rows && t.Packs(x.Cols))
 	first, end := p.lines(lo, lo+x.Rows)
-	rows, next := t.set.Pack(p.room.Host(), p.start[lo:lo+x.Rows], x.Host(), x.Cols, first, end)
-	return next - first, rows == x.Rows
+	rows := t.set.Pack(p.room.Host(), p.start[lo:lo+x.Rows], x.Host(), x.Cols, first, end)
+	return rows == x.Rows
 }
 
 // SpMMPacked implements Packing.

@@ -7,7 +7,7 @@ package avx
 // Packs rows of x to the lines of dst from at on, and says in start where each begins; it stops where a row could reach past end.
 //
 //go:noescape
-func packRows512(dst *float32, start *uint32, x *float32, rows int, full int, lanes int, header int, at int, end int) (packed int, next int)
+func packRows512(dst *float32, start *uint32, x *float32, rows int, full int, lanes int, header int, at int, end int) (packed int)
 
 // Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the packed row col-base.
 //

@@ -22,9 +22,9 @@ DATA ones<>+56(SB)/4, $0x00000000
 DATA ones<>+60(SB)/4, $0x00000000
 GLOBL ones<>(SB), RODATA|NOPTR, $64
 
-// func packRows512(dst *float32, start *uint32, x *float32, rows int, full int, lanes int, header int, at int, end int) (packed int, next int)
+// func packRows512(dst *float32, start *uint32, x *float32, rows int, full int, lanes int, header int, at int, end int) (packed int)
 // Requires: AVX, AVX512F, POPCNT
-TEXT ·packRows512(SB), NOSPLIT, $0-88
+TEXT ·packRows512(SB), NOSPLIT, $0-80
 	MOVQ   lanes+40(FP), AX
 	MOVQ   AX, CX
 	MOVQ   $0x00000001, AX
@@ -87,7 +87,6 @@ last:
 
 done:
 	MOVQ SI, packed+72(FP)
-	MOVQ BX, next+80(FP)
 	VZEROUPPER
 	RET
 

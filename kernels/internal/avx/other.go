@@ -19,7 +19,7 @@ func (Set) GatherHalf([]float32, *Rows[uint16], int, int, bool) {
 func (Set) MostPacked() int { return 0 }
 
 // Pack is not there on this architecture.
-func (Set) Pack([]float32, []uint32, []float32, int, int, int) (int, int) {
+func (Set) Pack([]float32, []uint32, []float32, int, int, int) int {
 	panic("avx: not on this architecture")
 }
 

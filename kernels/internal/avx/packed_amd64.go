@@ -18,11 +18,10 @@ func (s Set) MostPacked() int {
 }
 
 // Pack packs the rows of x [len(start) x width] into the lines [line, end) of dst and sets
-// start to the lines where they begin. It returns how many rows found room, and the
-// line behind them. Width is at most MostPacked, and dst has a line more than end.
-func (s Set) Pack(dst []float32, start []uint32, x []float32, width, line, end int) (rows, next int) {
+// start to the lines where they begin. It returns how many rows found room. Width is at most MostPacked, and dst has a line more than end.
+func (s Set) Pack(dst []float32, start []uint32, x []float32, width, line, end int) (rows int) {
 	if len(start) == 0 {
-		return 0, line
+		return 0
 	}
 	full, lanes := s.split(width)
 	header := (full + 2) / 2 * 4

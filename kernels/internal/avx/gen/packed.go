@@ -23,7 +23,7 @@ func header(words int) int { return (words + 1) / 2 * 4 }
 // NaN is none, and -0 is one.
 func packRows(s isa) {
 	TEXT("packRows"+s.name, NOSPLIT,
-		"func(dst *float32, start *uint32, x *float32, rows, full, lanes, header, at, end int) (packed, next int)")
+		"func(dst *float32, start *uint32, x *float32, rows, full, lanes, header, at, end int) (packed int)")
 	Doc("Packs rows of x to the lines of dst from at on, and says in start where each begins; it stops where a row could reach past end.")
 	Pragma("noescape")
 	mask := s.mask("lanes")
@@ -76,7 +76,6 @@ func packRows(s isa) {
 	JMP(LabelRef("row"))
 	Label("done")
 	Store(row, Return("packed"))
-	Store(at, Return("next"))
 	VZEROUPPER()
 	RET()
 }
