@@ -94,7 +94,11 @@ func (s Set) Dots(dst []float32, step, heads int, row, x []float32, stride int, 
 	width := len(row) / heads
 	full := (width - 1) / 16
 	last := width - 16*full
-	if s == AVX512 {
+	switch {
+	case s == AVX512 && heads == 8 && width == 8:
+		dotsOfEight512(&dst[0], 4*step, &row[0], &x[0], 4*stride, &ids[0], n, seeing)
+		return
+	case s == AVX512:
 		dots512(&dst[0], 4*step, &row[0], &x[0], 4*stride, &ids[0], n, seeing, heads, full, last, 0, 4*last)
 		return
 	}

@@ -22,6 +22,9 @@ func attention(s isa) {
 	scaleRow(s)
 	edgeMask(s)
 	dots(s)
+	if s.wide {
+		dotsOfEight(s)
+	}
 	weigh(s, false)
 	weigh(s, true)
 }
