@@ -11,9 +11,9 @@ import (
 
 // packing gathers a layer's rows, or the gradients of what it has gathered, without their
 // zeros, in room that nothing else uses meanwhile. Whether that is faster depends on
-// how many zeros there are and on how often the caches have a row; so a pass of some tries
-// it, the next one goes without, and what took less time is done in those that follow. The
-// bits are the same either way.
+// how many zeros there are and on how often the caches have a row; so some passes try
+// both in turns, and what took less time is done in those that follow. The bits are the same
+// either way.
 type packing struct {
 	rows  kernels.Packed // none: never
 	own   int            // of so many vertices
@@ -21,7 +21,7 @@ type packing struct {
 	pass  int            // how many have trained
 	ready atomic.Int64   // rows that are packed
 	spent atomic.Int64   // nanoseconds of all workers in the pass, packing included
-	took  [2]int64       // those of the last pass without and with packed rows, 0 where unknown
+	took  [2]int64       // the least of passes without and with packed rows, 0 where unknown
 }
 
 // Rows are packed where a vertex has so many edges that packing costs little beside the gather,
@@ -31,10 +31,12 @@ var (
 	packedBytes  = 4 << 20
 )
 
-// searchPasses is how often both ways are timed anew; the first pass is cold, and is not.
+// Both ways are timed anew every searchPasses, beginning with packed rows, in so many turns. The
+// first pass is cold, and is not timed.
 const (
 	searchPasses = 64
 	firstSearch  = 1
+	searchTurns  = 2
 )
 
 // pack gives k room for the rows that a stage of layer l shows others, where there is any and
@@ -68,32 +70,33 @@ func (k *packing) begin(train bool) {
 		return
 	}
 	if spent := k.spent.Swap(0); spent > 0 && k.pass > firstSearch {
-		k.took[kind(k.on && k.complete())] = spent
-		if k.on && !k.complete() { // too few zeros
-			k.took[kind(true)] = 0
-		}
+		k.note(spent)
 	}
 	k.ready.Store(0)
+	if k.pass%searchPasses == firstSearch {
+		k.took = [2]int64{}
+	}
 	k.on = train && k.chooses()
 	if train {
 		k.pass++
 	}
 }
 
-func kind(packed bool) int {
-	if packed {
-		return 1
+// note takes note of the time of a pass.
+func (k *packing) note(spent int64) {
+	took := &k.took[0]
+	if k.on && k.complete() {
+		took = &k.took[1]
 	}
-	return 0
+	if *took == 0 || spent < *took {
+		*took = spent
+	}
 }
 
 // chooses tells whether the pass to come packs.
 func (k *packing) chooses() bool {
-	switch k.pass % searchPasses {
-	case firstSearch:
-		return true
-	case firstSearch + 1:
-		return false
+	if turn := k.pass%searchPasses - firstSearch; turn >= 0 && turn < 2*searchTurns {
+		return turn%2 == 0
 	}
 	return k.took[1] > 0 && k.took[1] < k.took[0]
 }
