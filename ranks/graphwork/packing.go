@@ -17,8 +17,9 @@ import (
 type packing struct {
 	rows  kernels.Packed // none: never
 	own   int            // of so many vertices
-	on    bool           // in the pass under way
-	pass  int            // how many have trained
+	train bool           // the pass under way does
+	on    bool           // it packs
+	pass  int            // how many have trained, and gathered
 	ready atomic.Int64   // rows that are packed
 	spent atomic.Int64   // nanoseconds of all workers in the pass, packing included
 	took  [2]int64       // the least of passes without and with packed rows, 0 where unknown
@@ -69,21 +70,19 @@ func (k *packing) begin(train bool) {
 	if k.rows.IsNil() {
 		return
 	}
-	if spent := k.spent.Swap(0); spent > 0 && k.pass > firstSearch {
+	if spent := k.spent.Swap(0); spent > 0 && k.train {
 		k.note(spent)
 	}
 	k.ready.Store(0)
+	k.train, k.on = train, train && k.chooses()
+}
+
+// note takes note of the time of a pass that has gathered.
+func (k *packing) note(spent int64) {
 	if k.pass%searchPasses == firstSearch {
 		k.took = [2]int64{}
 	}
-	k.on = train && k.chooses()
-	if train {
-		k.pass++
-	}
-}
-
-// note takes note of the time of a pass.
-func (k *packing) note(spent int64) {
+	k.pass++
 	took := &k.took[0]
 	if k.on && k.complete() {
 		took = &k.took[1]

@@ -48,7 +48,7 @@ func TestPacking(t *testing.T) {
 			x[i] = 0
 		}
 	}
-	for k.pass%searchPasses != firstSearch {
+	for (k.pass+1)%searchPasses != firstSearch {
 		pass(true)
 	}
 	check("evaluation", pass(false), false)
@@ -58,7 +58,6 @@ func TestPacking(t *testing.T) {
 		pass(true)
 	}
 	for _, faster := range []bool{true, false} {
-		k.begin(true)
 		k.took = [2]int64{1 << 40, 1}
 		if !faster {
 			k.took = [2]int64{1, 1 << 40}
