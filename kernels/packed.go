@@ -13,9 +13,9 @@ import "siafu/kernels/internal/avx"
 // what there is and not what there could be.
 //
 // Design note: rows that begin at multiples of the longest need no list of where they
-// begin, but take 0.77 to 0.90 of the time of the rows where these take 0.64 to 0.72
-// (AMD EPYC, width 128, a quarter full); a list of how many lines to prefetch costs
-// more than it saves.
+// begin, but take 0.67 to 1.07 of the time of the rows where these take 0.39 to 0.94
+// (docs/performance.md); to prefetch as many lines as a row has mispredicts more than it
+// saves.
 
 // Packed is room for the rows of a matrix without their zeros. None packs nothing.
 type Packed struct {
