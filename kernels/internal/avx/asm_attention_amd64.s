@@ -1545,7 +1545,7 @@ last:
 	RET
 
 // func scores256(dst *float32, step int, near *float32, far *float32, stride int, ids *uint32, n int, heads int, slope float32, top *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·scores256(SB), NOSPLIT, $0-80
 	MOVQ         dst+0(FP), AX
 	MOVQ         step+8(FP), CX
@@ -1566,7 +1566,10 @@ TEXT ·scores256(SB), NOSPLIT, $0-80
 
 next:
 	MOVL       (SI), R9
+	MOVL       96(SI), R10
 	IMULQ      BX, R9
+	IMULQ      BX, R10
+	PREFETCHT0 (DX)(R10*1)
 	VMASKMOVPS (DX)(R9*1), Y3, Y4
 	VADDPS     Y0, Y4, Y4
 	VMULPS     Y2, Y4, Y5
