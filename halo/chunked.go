@@ -104,10 +104,14 @@ func (h *chunked) use(rows codec.Codec) {
 
 // ChunkRows is how many rows of so many columns a chunk has: the same on all
 // ranks. What is not encoded travels whole.
-func ChunkRows(c codec.Codec, cols int) int {
+func ChunkRows(c codec.Codec, cols int) int { return RowsIn(chunkBytes, c, cols) }
+
+// RowsIn is about how many encoded rows of so many columns have so many bytes, one at
+// the least.
+func RowsIn(bytes int, c codec.Codec, cols int) int {
 	const sample = 1024
-	bytes, _ := c.Size(sample, cols)
-	return max(chunkBytes*sample/max(bytes, 1), 1)
+	all, _ := c.Size(sample, cols)
+	return max(bytes*sample/max(all, 1), 1)
 }
 
 func (h *chunked) begin(w way, k Key) error {

@@ -28,7 +28,7 @@ func (f *async) prepare(e *Engine, store *model.Store, trained int, a *mapped.Ar
 	f.graph = graphwork.New(store, e.Shard, graphwork.Options{Half: f.cfg.Gather == "bf16", Apart: true}, e.workers.team(), a)
 	f.ghosts = refresh.NewBounded(refresh.BoundedOptions{
 		Rank: e.Peers.Rank(), Shapes: f.graph.Shapes(), Plan: f.graph.Plan, Codec: e.Codecs[0], Seed: f.cfg.Seed,
-		Staleness: f.setting.Staleness, After: trained, Outbox: f.outbox, Tag: params.TagAsync,
+		Staleness: f.setting.Staleness, After: trained, Outbox: f.outbox, Tag: params.TagAsync, Longest: world.Prompt(f.world),
 	}, ops, a)
 	for l := range f.layers {
 		layer := f.graph.Layer(l)
