@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"siafu/kernels/task"
 	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
+	"siafu/ranks/host"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/schedule"
@@ -153,7 +155,7 @@ func (f *async) Poll() (some bool, err error) {
 
 // Wait implements schedule.Flow.
 func (f *async) Wait() error {
-	for !f.until.IsZero() {
+	for looks := 0; !f.until.IsZero(); looks++ {
 		m, ok, err := f.world.TryRecv(world.Any, params.TagAsync)
 		if ok {
 			f.came = &m
@@ -161,7 +163,11 @@ func (f *async) Wait() error {
 		if ok || err != nil || time.Now().After(f.until) {
 			return err
 		}
-		time.Sleep(lingerRest)
+		if looks < lingerLooks {
+			runtime.Gosched()
+		} else {
+			host.Nap(lingerRest)
+		}
 	}
 	m, err := f.world.Recv(world.Any, params.TagAsync)
 	f.came = &m

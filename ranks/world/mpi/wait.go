@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"siafu/ranks/host"
 	"siafu/ranks/world"
 )
 
@@ -48,7 +49,7 @@ func (c *comm) poll(s stall, ready func() (bool, error)) error {
 		if err := w.tick(time.Now()); err != nil {
 			return err
 		}
-		time.Sleep(pause)
+		host.Nap(pause)
 	}
 }
 
