@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"siafu/kernels/task"
 	"siafu/ranks/config"
 	"siafu/ranks/graphwork"
-	"siafu/ranks/host"
 	"siafu/ranks/params"
 	"siafu/ranks/params/protocol"
 	"siafu/ranks/schedule"
@@ -155,7 +153,7 @@ func (f *async) Poll() (some bool, err error) {
 
 // Wait implements schedule.Flow.
 func (f *async) Wait() error {
-	for looks := 0; !f.until.IsZero(); looks++ {
+	for !f.until.IsZero() {
 		m, ok, err := f.world.TryRecv(world.Any, params.TagAsync)
 		if ok {
 			f.came = &m
@@ -163,11 +161,7 @@ func (f *async) Wait() error {
 		if ok || err != nil || time.Now().After(f.until) {
 			return err
 		}
-		if looks < lingerLooks {
-			runtime.Gosched()
-		} else {
-			host.Nap(lingerRest)
-		}
+		time.Sleep(lingerRest)
 	}
 	m, err := f.world.Recv(world.Any, params.TagAsync)
 	f.came = &m

@@ -19,12 +19,8 @@ type linger struct {
 	since    time.Time        // zero unless the rank waits
 }
 
-// A rank that waits looks for messages lingerLooks times as fast as it can, giving the
-// processor away in between, and then rests between two looks.
-const (
-	lingerLooks = 1000
-	lingerRest  = 20 * time.Microsecond
-)
+// lingerRest is between two looks for messages while a rank waits.
+const lingerRest = 20 * time.Microsecond
 
 // time is the present.
 func (g *linger) time() time.Time {

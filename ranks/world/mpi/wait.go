@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"time"
 
-	"siafu/ranks/host"
 	"siafu/ranks/world"
 )
 
@@ -49,7 +48,7 @@ func (c *comm) poll(s stall, ready func() (bool, error)) error {
 		if err := w.tick(time.Now()); err != nil {
 			return err
 		}
-		host.Nap(pause)
+		time.Sleep(pause)
 	}
 }
 
