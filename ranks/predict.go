@@ -29,6 +29,7 @@ type PredictConfig struct {
 	Threads    int    `default:"0" help:"Worker threads a rank, which its parts share. 0: this machine's processors shared by the ranks on it."`
 	Tensor     string `default:"cpu" enum:"cpu,cuda" help:"Where tensor work runs: cpu, on the ranks; cuda, on GPUs, and graph work with it unless --graph cpu."`
 	GraphWork  string `name:"graph" default:"" enum:",cpu,cuda" help:"Where graph work runs: cpu, on the ranks; cuda, on GPUs, with --tensor cuda. Empty: as --tensor says."`
+	PartsDir   string `name:"parts-dir" default:"" placeholder:"DIR" help:"Where shards are looked for and made. Empty: parts of the dataset folder, or of the run folder where that may not be written to."`
 	Weights    string `default:"" placeholder:"FILE" help:"Weights to use instead of the run's model.safetensors: safetensors, or a state dict of PyTorch with the names of PyTorch Geometric's layers."`
 	Out        string `default:"" placeholder:"DIR" help:"Where to write. Empty: RUN/predictions, and RUN/predictions-NAME of another dataset than that of the training."`
 	New        bool   `help:"Write only the vertices whose ids the training has not seen."`
@@ -41,7 +42,7 @@ type PredictConfig struct {
 	StallWarn  string `default:"60s" help:"Say so when a rank has waited this long for others."`
 	StallAbort string `default:"10m" help:"End the job when a rank has waited this long for others."`
 
-	RunDir string `kong:"-"` // the run folder
+	run string // the run folder
 }
 
 // Predict runs a trained network over every vertex of the dataset folder data
@@ -50,6 +51,7 @@ type PredictConfig struct {
 // rows of its own vertices, part by part where it carries several, so that no
 // rank ever holds all of them.
 func Predict(_ context.Context, p PredictConfig, runDir, data string, out IO) error {
+	p.run = runDir
 	c := p.config()
 	if err := c.CheckCUDA("predict"); err != nil {
 		return err
@@ -58,7 +60,6 @@ func Predict(_ context.Context, p PredictConfig, runDir, data string, out IO) er
 	if err != nil {
 		return err
 	}
-	p.RunDir = runDir
 	if p.Weights == "" {
 		p.Weights = modelFile(runDir)
 	}
@@ -95,7 +96,7 @@ func folderFor(runDir, data string) string {
 func (p *PredictConfig) config() Config {
 	return Config{
 		Ranks: p.Ranks, Parts: p.Parts, Threads: p.Threads, Tensor: p.Tensor, GraphWork: p.GraphWork, Mode: "pipe", Codec: "none", Kernel: "auto",
-		StallWarn: p.StallWarn, StallAbort: p.StallAbort,
+		StallWarn: p.StallWarn, StallAbort: p.StallAbort, PartsDir: p.PartsDir,
 	}
 }
 
@@ -144,7 +145,7 @@ func (r *run) chosen(p PredictConfig) ([]uint32, error) {
 	var list []uint32
 	var err error
 	if r.world.Rank() == 0 {
-		if list, err = known.New(p.RunDir, r.data); err == nil && len(list) == 0 {
+		if list, err = known.New(p.run, r.data); err == nil && len(list) == 0 {
 			err = fault.New(fault.Data, "predict", r.data, "the training has seen all of its %d vertices", r.meta.Vertices).
 				Then("leave --new out, or predict on a dataset with more")
 		}
@@ -206,6 +207,9 @@ func (r *run) openModel(p PredictConfig, g gate) ([]float32, error) {
 		return nil, err
 	}
 	r.net = m.spec()
+	if err := r.tellShards(); err != nil {
+		return nil, err
+	}
 	if err := agree(r.world, r.openShard()); err != nil {
 		return nil, err
 	}
@@ -281,7 +285,7 @@ func (r *run) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
 	if err := files.Vet(); err != nil {
 		return nil, nil, err
 	}
-	if err := r.partition(meta); err != nil {
+	if err := r.partition(meta, p.run); err != nil {
 		return nil, nil, err
 	}
 	blob, err := json.Marshal(m)
@@ -296,8 +300,8 @@ func (p *PredictConfig) weights() ([]safetensors.Tensor, map[string]string, *loa
 		return nil, nil, nil, err
 	}
 	said, inOrder := p.Weights, md == nil
-	if md["model"] == "" && p.Weights != modelFile(p.RunDir) {
-		said = modelFile(p.RunDir)
+	if md["model"] == "" && p.Weights != modelFile(p.run) {
+		said = modelFile(p.run)
 		if _, md, err = safetensors.Read(said); err != nil {
 			return nil, nil, nil, err
 		}
@@ -332,6 +336,6 @@ func (r *run) openShard() error {
 	if r.meta, err = graph.ReadMeta(r.data); err != nil {
 		return err
 	}
-	r.shard, err = shard.Open(r.data, r.Graph, r.rank)
+	r.shard, err = shard.OpenIn(r.shards, r.data, r.Graph, r.rank)
 	return err
 }
