@@ -26,6 +26,9 @@ func TestTutorials(t *testing.T) {
 		}
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			t.Chdir(t.TempDir())
+			if err := os.Symlink(filepath.Join(root, "graph/importers/testdata/data.pt"), "data.pt"); err != nil {
+				t.Fatal(err)
+			}
 			hosttest.Follow(t, filepath.Join(root, page), program)
 		})
 	}
