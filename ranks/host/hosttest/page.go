@@ -49,17 +49,20 @@ func Follow(t *testing.T, page, program string) {
 }
 
 func stepsOf(page string) (steps []step) {
+	below := false // a command, in its block
 	for line := range strings.SplitSeq(page, "\n") {
 		code, isCode := strings.CutPrefix(line, "    ")
 		command, isCommand := strings.CutPrefix(code, "$ ")
 		last := len(steps) - 1
 		switch {
 		case !isCode:
+			below = false
 		case isCommand:
-			steps = append(steps, step{command: command})
-		case last >= 0 && len(steps[last].prints) == 0 && strings.HasSuffix(steps[last].command, `\`):
+			steps, below = append(steps, step{command: command}), true
+		case !below:
+		case len(steps[last].prints) == 0 && strings.HasSuffix(steps[last].command, `\`):
 			steps[last].command += "\n" + code
-		case last >= 0:
+		default:
 			steps[last].prints = append(steps[last].prints, code)
 		}
 	}
