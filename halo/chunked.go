@@ -78,9 +78,11 @@ type series struct {
 }
 
 // chunkBytes is about how long a chunk is: long enough that its frame and a
-// message cost little beside it, short enough that a message of some megabytes
-// is spread over workers and over time.
-const chunkBytes = 256 << 10
+// message cost little beside it, short enough that MPI sends it at once. Open MPI
+// does so over TCP up to 64 KiB, its own header included; of a longer message it
+// sends the rest when the receiver has asked for it, and links stand still while
+// ranks compute and nobody asks.
+const chunkBytes = 60 << 10
 
 func newChunked(c comm.Comm, team Parallel, ops kernels.Ops, a *mapped.Arena, stats *Stats) *chunked {
 	h := &chunked{comm: c, team: team, ops: ops, stats: stats, arena: a, owed: make([]int, c.Size())}
