@@ -42,6 +42,7 @@ type grammar struct {
 	Report     reportCmd     `cmd:"" help:"Compare run folders."`
 	Bench      benchCmd      `cmd:"" help:"Measure, and reproduce published tables."`
 	Lambda     lambdaCmd     `cmd:"" help:"Put the function of tensor work into an AWS account, look at it, remove it."`
+	Clean      cleanCmd      `cmd:"" help:"Remove what commands that were killed have left."`
 	Doctor     doctorCmd     `cmd:"" help:"Say what this machine and this build can do."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 	Completion completionCmd `cmd:"" help:"Write what a shell needs to complete command lines."`
@@ -146,7 +147,7 @@ func (c *trainCmd) Run(ctx context.Context, io console) error {
 		return err
 	}
 	checkJob(io.err, c.Config.Ranks)
-	return ranks.Train(ctx, c.Config, c.data(), ranks.IO{Out: io.out, Err: io.err})
+	return ranks.Train(ctx, c.Config, c.data(), ranks.IO{Out: io.out, Err: io.err, Last: io.last})
 }
 
 type predictCmd struct {
@@ -156,7 +157,7 @@ type predictCmd struct {
 }
 
 func (c *predictCmd) Run(ctx context.Context, io console) error {
-	return ranks.Predict(ctx, c.Config, c.RunDir, c.Data, ranks.IO{Out: io.out, Err: io.err})
+	return ranks.Predict(ctx, c.Config, c.RunDir, c.Data, ranks.IO{Out: io.out, Err: io.err, Last: io.last})
 }
 
 type reportCmd struct {
@@ -265,7 +266,7 @@ type doctorCmd struct{}
 func (c *doctorCmd) Run(io console) error {
 	checkJob(io.err, 1)
 	launch.Release(func(line string) { fmt.Fprintln(io.out, line) })
-	return ranks.Doctor(ranks.IO{Out: io.out, Err: io.err})
+	return ranks.Doctor(ranks.IO{Out: io.out, Err: io.err, Last: io.last})
 }
 
 type versionCmd struct{}

@@ -29,7 +29,7 @@ func (r *run) finish() error {
 	}
 	if r.shard != nil {
 		mine.Vertices, mine.Ghosts = int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())
-		mine.Edges = int64(len(r.shard.In.Cols))
+		mine.Edges, mine.RowsTo = int64(len(r.shard.In.Cols)), r.engine.RowsTo()
 	}
 	reports, err := world.GatherValues(r.world, 0, mine)
 	if err != nil {

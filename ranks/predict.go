@@ -27,6 +27,7 @@ type PredictConfig struct {
 	Threads    int    `default:"0" help:"Worker threads a rank, which its parts share. 0: this machine's processors shared by the ranks on it."`
 	Tensor     string `default:"cpu" enum:"cpu,cuda" help:"Where tensor work runs: cpu, on the ranks; cuda, on GPUs, and graph work with it unless --graph cpu."`
 	GraphWork  string `name:"graph" default:"" enum:",cpu,cuda" help:"Where graph work runs: cpu, on the ranks; cuda, on GPUs, with --tensor cuda. Empty: as --tensor says."`
+	PartsDir   string `name:"parts-dir" default:"" placeholder:"DIR" help:"Where shards are looked for and made. Empty: parts of the dataset folder, or of the run folder where that may not be written to."`
 	Weights    string `default:"" placeholder:"FILE" help:"Weights to use instead of the run's model.safetensors."`
 	Out        string `default:"" placeholder:"DIR" help:"Where to write. Empty: RUN/predictions."`
 	Embeddings bool   `help:"Write the input of the last layer as well."`
@@ -35,6 +36,8 @@ type PredictConfig struct {
 	Force      bool   `name:"force-memory" help:"Predict although the forecast says that memory will not do."`
 	StallWarn  string `default:"60s" help:"Say so when a rank has waited this long for others."`
 	StallAbort string `default:"10m" help:"End the job when a rank has waited this long for others."`
+
+	run string // the run folder
 }
 
 // Predict runs a trained network over every vertex of the dataset folder data
@@ -43,6 +46,7 @@ type PredictConfig struct {
 // rows of its own vertices, part by part where it carries several, so that no
 // rank ever holds all of them.
 func Predict(_ context.Context, p PredictConfig, runDir, data string, out IO) error {
+	p.run = runDir
 	c := p.config()
 	if err := c.CheckCUDA("predict"); err != nil {
 		return err
@@ -77,7 +81,7 @@ func Predict(_ context.Context, p PredictConfig, runDir, data string, out IO) er
 func (p *PredictConfig) config() Config {
 	return Config{
 		Ranks: p.Ranks, Parts: p.Parts, Threads: p.Threads, Tensor: p.Tensor, GraphWork: p.GraphWork, Mode: "pipe", Codec: "none", Kernel: "auto",
-		StallWarn: p.StallWarn, StallAbort: p.StallAbort,
+		StallWarn: p.StallWarn, StallAbort: p.StallAbort, PartsDir: p.PartsDir,
 	}
 }
 
@@ -153,6 +157,9 @@ func (r *run) openModel(p PredictConfig, g gate) ([]float32, error) {
 		return nil, err
 	}
 	r.net = m.spec()
+	if err := r.tellShards(); err != nil {
+		return nil, err
+	}
 	if err := agree(r.world, r.openShard()); err != nil {
 		return nil, err
 	}
@@ -239,7 +246,7 @@ func (r *run) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
 	if err := files.Vet(); err != nil {
 		return nil, nil, err
 	}
-	if err := r.partition(meta); err != nil {
+	if err := r.partition(meta, p.run); err != nil {
 		return nil, nil, err
 	}
 	blob, err := json.Marshal(m)
@@ -252,6 +259,6 @@ func (r *run) openShard() error {
 	if r.meta, err = graph.ReadMeta(r.data); err != nil {
 		return err
 	}
-	r.shard, err = shard.Open(r.data, r.Graph, r.rank)
+	r.shard, err = shard.OpenIn(r.shards, r.data, r.Graph, r.rank)
 	return err
 }

@@ -25,7 +25,7 @@ import (
 //
 //	by Train    cfg, view, data, kind, world, limits, watcher, arena, gpus, course, end
 //	by enter    everyone, client
-//	by open     roles, fault, tensor (that of functions by arrange), codecs; on rank 0 also reporter, state and opening
+//	by open     roles, fault, tensor (that of functions by arrange), codecs; on rank 0 also reporter, state, opening and shards, which tellShards tells the others
 //	by join     meta, net and timeline; on graph ranks also shard
 //	by arrange  choice, what net and cfg say of orders, and on graph ranks engine
 //	by takeUp   from, where the run goes on from a checkpoint
@@ -55,6 +55,7 @@ type run struct {
 	opening   opening                     // of the run folder, on rank 0
 	meta      *graph.Meta
 	net       model.Spec
+	shards    string // their folder
 	timeline  timeline
 	shard     *shard.Shard   // nil on servers
 	choice    string         // of orders, for the header
@@ -96,6 +97,9 @@ func (r *run) life(out IO) error {
 		return err
 	}
 	if err := r.goOn(); err != nil {
+		return err
+	}
+	if err := r.tellShards(); err != nil {
 		return err
 	}
 	if err := agree(r.world, r.join()); err != nil {
