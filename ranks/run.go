@@ -33,9 +33,10 @@ import (
 type run struct {
 	roles
 	cfg     Config
-	data    string     // the dataset folder
-	kind    string     // of world: mpi or in-process
-	world   world.Comm // without bridges
+	data    string        // the dataset folder
+	schema  *graph.Schema // of the dataset that a model which predicts was trained on; on rank 0
+	kind    string        // of world: mpi or in-process
+	world   world.Comm    // without bridges
 	limits  world.Limits
 	watcher *signals.Watcher // of this process, which in-process ranks share; nil where nobody listens
 	arena   *mapped.Arena    // of memory that lives as long as the run

@@ -166,10 +166,15 @@ func settings(c *Config, net model.Spec) checkpoint.Settings {
 // networkMetadata is what files of weights say of their network.
 func (r *run) networkMetadata() map[string]string {
 	dims, _ := json.Marshal(r.net.Dims)
-	return map[string]string{
+	m := map[string]string{
 		"siafu": Version, "model": r.net.Kind, "dims": string(dims), "dataset": r.meta.Name,
 		"heads": fmt.Sprintf("[%d,%d]", max(r.net.Heads, 1), max(r.net.OutputHeads, 1)),
 	}
+	if s := r.meta.Schema(); !s.IsPlain() {
+		text, _ := json.Marshal(s)
+		m[schemaKey] = string(text)
+	}
+	return m
 }
 
 // modelMetadata is what model.safetensors says of itself. It holds nothing that

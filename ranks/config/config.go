@@ -79,7 +79,7 @@ type Config struct {
 	Heads            int     `default:"1" group:"Model" help:"Attention heads of hidden layers (gat); each is --hidden wide." toml:"heads"`
 	OutputHeads      int     `name:"output-heads" default:"1" group:"Model" help:"Attention heads of the last layer (gat), whose mean is taken." toml:"output-heads"`
 	AttentionDropout float64 `default:"-1" group:"Model" help:"Probability to drop an edge from an attention head while training (gat); -1: as --dropout." toml:"attention-dropout"`
-	Init             string  `default:"" group:"Model" placeholder:"FILE" help:"Start from the weights of a safetensors file." toml:"init"`
+	Init             string  `default:"" group:"Model" placeholder:"FILE" help:"Start from the weights of a file: safetensors, or a state dict of PyTorch with the names of PyTorch Geometric's layers." toml:"init"`
 	Initializer      string  `default:"auto" enum:"auto,xavier,he,torch,small-logits" group:"Model" help:"Random initial weights: xavier, he, torch (what PyTorch's Linear starts with) or small-logits (torch, but logits begin near zero); auto: what was measured to be best for the model." toml:"initializer"`
 	Order            string  `default:"auto" enum:"auto,gather-first,apply-first" group:"Model" help:"(ÂH)W is gather-first, Â(HW) apply-first; auto takes the cheaper by shape." toml:"order"`
 	CacheInput       string  `default:"auto" enum:"auto,on,off" group:"Model" help:"Compute the input layer's ÂX once and keep it. auto: when it pays and fits in memory." toml:"cache-input"`

@@ -32,7 +32,7 @@ const LaunchVariable = "SIAFU_LAUNCH"
 const kind = "run folder"
 
 // own is what this package writes into a run folder.
-var own = append(inventory.Files(markerFile, configFile, metricsFile, summaryFile, modelFile, logFile, eventsFile), bare...)
+var own = append(inventory.Files(markerFile, configFile, metricsFile, summaryFile, modelFile, KnownFile, ScriptFile, logFile, eventsFile), bare...)
 
 // bare is what a claim leaves in a folder before there is a marker: shards where those of
 // the dataset have no place beside it.
