@@ -22,8 +22,9 @@ func (o *Ops) EncodeRows(dst kernels.Vector[uint8], bits int, r kernels.Outgoing
 	}
 	key, epoch, layer := r.Rows.Counters()
 	sums, _, sumsLayer := r.Sums.Counters()
-	a := placed(grids(o.with(), dst, bits, n).Int32(int32(cols)), r.X, r.More, r.Index)
-	o.launch("encodeGrid", warps(n), a.Ptr(at(r.Lost)).Ptr(at(r.Raw)).Ptr(start(r.IDs)).
+	each := kernels.GridRows(cols)
+	a := placed(grids(o.with(), dst, bits, n, cols), r.X, r.More, r.Index)
+	o.launch("encodeGrid", warps((n+each-1)/each), a.Ptr(at(r.Lost)).Ptr(at(r.Raw)).Ptr(start(r.IDs)).
 		Uint32(key[0]).Uint32(key[1]).Uint32(epoch).Uint32(layer).Uint32(sums[1]).Uint32(sumsLayer))
 }
 
@@ -37,7 +38,7 @@ func (o *Ops) DecodeRows(r kernels.Incoming, bits int, src kernels.Vector[uint8]
 		o.launch("decodeHalf", warps(n), a.Int32(flag(r.Add)))
 		return
 	}
-	a := placed(grids(o.with(), src, bits, n).Int32(int32(cols)), r.X, r.More, r.Index)
+	a := placed(grids(o.with(), src, bits, n, cols), r.X, r.More, r.Index)
 	o.launch("decodeGrid", warps(n), a.Ptr(at(r.Raw)).Int32(flag(r.Add)))
 }
 
@@ -46,13 +47,15 @@ func codedBytes(n, cols, bits int) int {
 	if bits == halfBits {
 		return 2 * n * cols
 	}
-	return n * (4 + kernels.CodeBytes(cols, bits))
+	each := kernels.GridRows(cols)
+	return (n+each-1)/each*4 + n*kernels.CodeBytes(cols, bits)
 }
 
 // grids adds where the grids and the codes of n rows lie, and what they are.
-func grids(a *device.Args, bytes kernels.Vector[uint8], bits, n int) *device.Args {
-	p := start(bytes)
-	return a.Ptr(p).Ptr(p + device.Ptr(2*n)).Ptr(p + device.Ptr(4*n)).Int32(int32(bits)).Int64(int64(n))
+func grids(a *device.Args, bytes kernels.Vector[uint8], bits, n, cols int) *device.Args {
+	each, p := kernels.GridRows(cols), start(bytes)
+	many := device.Ptr((n + each - 1) / each)
+	return a.Ptr(p).Ptr(p + 2*many).Int32(int32(each)).Ptr(p + 4*many).Int32(int32(bits)).Int64(int64(n)).Int32(int32(cols))
 }
 
 // placed adds x and more, and an index of both.

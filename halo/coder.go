@@ -77,7 +77,7 @@ func (k *Coder) Decode(rows kernels.Mat, b codec.Block) error {
 // row is room for one.
 func appendRaw(dst, payload []byte, c codec.Coded, o kernels.Ops, rows kernels.Mat, row []float32) []byte {
 	for i := range rows.Rows {
-		if c.Raw(payload, i, rows.Rows) {
+		if c.Raw(payload, i, rows.Rows, rows.Cols) {
 			kernels.Read(o, row, rows.Part(i, i+1))
 			dst = append(dst, mapped.Bytes(row[:rows.Cols])...)
 		}

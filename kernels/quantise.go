@@ -23,9 +23,27 @@ import (
 // the step makes good, since the grid is laid over all from the rounded offset
 // up to the largest element.
 
-// Grid is the values that a row is rounded to: Offset + k·Step for the codes k
+// Grid is the values that rows are rounded to: Offset + k·Step for the codes k
 // from 0 on. The zero Grid is that of a row of zeros.
 type Grid struct{ Offset, Step BF16 }
+
+// Rows share a Grid while they have no more than gridElements together, of which its
+// four bytes are half a bit each, and mostGridRows at most.
+const (
+	gridElements = 64
+	mostGridRows = 16
+)
+
+// GridRows is how many consecutive rows of so many columns share a Grid where they
+// travel: a power of two, so that rows which are cut at a multiple of 16 share theirs
+// as the whole does; 1 of more than 32 columns.
+func GridRows(cols int) int {
+	rows := 1
+	for rows < mostGridRows && 2*rows*cols <= gridElements {
+		rows *= 2
+	}
+	return rows
+}
 
 // leastStep keeps 2¹⁶ divided by a step finite.
 const leastStep = 1.0 / (1 << 110)

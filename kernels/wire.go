@@ -11,8 +11,8 @@ import (
 // again, where it computes.
 //
 // The bytes of rows are payloads of package halo/codec, by the bits of an element:
-// 16 are BF16, row by row; 8, 4 or 2 are the offsets of the rows' Grids, their steps,
-// and the codes of each row, rounded up to bytes. The slack behind codes is not
+// 16 are BF16, row by row; 8, 4 or 2 are the offsets of the Grids of each GridRows
+// rows, the steps of these, and the codes of each row, rounded up to bytes. The slack behind codes is not
 // written. They begin at a multiple of 2.
 type Wire interface {
 	Ops
@@ -34,8 +34,8 @@ type Outgoing struct {
 	// Lost [n x X.Cols] is subtracted, and becomes what is lost of the difference: 0
 	// of a row that is not finite; none: nothing is kept.
 	Lost Mat
-	// Raw [n x X.Cols] gets, in their places, rows that no Grid spans, whose step is
-	// RawStep. It may be X where there is no Index.
+	// Raw [n x X.Cols] gets, in their places, rows whose Grid would not span them
+	// all, and whose step is RawStep. It may be X where there is no Index.
 	Raw Mat
 }
 
@@ -74,7 +74,7 @@ func (r Incoming) Part(from, to int) Incoming {
 	return r
 }
 
-// RawStep is the step of a row that no Grid spans: NaN.
+// RawStep is the step of rows that no Grid spans: NaN.
 const RawStep BF16 = 0x7fc0
 
 // Crossing is copies between the host's memory and that of an Ops, beside what is

@@ -5,14 +5,15 @@
 //	decode   X[index[i]] = or += values of bytes
 //
 // X is x and behind its last row more; no index is i, no lost is 0. Half rows are
-// bfloat16. Grid rows are an offset and a step of bfloat16, and codes of 8, 4 or 2
-// bits, lower columns in lower bits, rounded at random (siafu/kernels/quantise.go):
+// bfloat16. Grid rows are codes of 8, 4 or 2 bits, lower columns in lower bits, rounded
+// at random (siafu/kernels/quantise.go), and each rows after each other share an offset
+// and a step of bfloat16:
 //
 //	code[c] = floor((meant[c] - offset)/step + u[c])
 //
-// A row that no grid spans has the step rawStep, codes of 0, and goes to raw.
+// Rows that no grid spans have the step rawStep, codes of 0, and go to raw.
 //
-// Variant: block 32 x 8, a warp a row, which it reads twice. Of a draw of Philox each
+// Variant: block 32 x 8, a warp a row, or the rows of a grid, which it reads twice. Of a draw of Philox each
 // lane has the words that eight columns of 256 need, and gets its own by a shuffle.
 #include "common.cuh"
 
@@ -41,16 +42,24 @@ struct Meant {
     DEVICE_MEMBER void keep(int c, float error) const {
         if (lost) lost[c] = error;
     }
-    // extent is the least and the largest element, and whether all are finite.
-    DEVICE_MEMBER bool extent(const Group &g, float &lo, float &hi) const {
-        float wrong = 0;
-        lo = cols ? infinity() : 0, hi = cols ? -infinity() : 0;
-        for (int c = g.lane; c < cols; c += 32) {
-            float v = of(c);
+};
+
+// An Extent is the least and the largest element of rows, and whether all are finite.
+struct Extent {
+    float lo, hi, wrong;
+
+    DEVICE_MEMBER Extent() : lo(infinity()), hi(-infinity()), wrong(0) {}
+    // add takes a row's elements, each lane some of them.
+    DEVICE_MEMBER void add(const Group &g, const Meant &m) {
+        for (int c = g.lane; c < m.cols; c += 32) {
+            float v = m.of(c);
             if (!(v - v == 0)) wrong = 1;
             lo = v < lo ? v : lo, hi = v > hi ? v : hi;
         }
-        lo = -g.largest(-lo), hi = g.largest(hi);
+    }
+    // finite makes the lanes' extents that of all, 0 of no elements.
+    DEVICE_MEMBER bool finite(const Group &g, int cols) {
+        lo = cols ? -g.largest(-lo) : 0, hi = cols ? g.largest(hi) : 0;
         return g.largest(wrong) == 0;
     }
 };
@@ -123,40 +132,43 @@ DEVICE void encodeRow(const Group &g, const Meant &m, const Grid &grid, u8 *code
     }
 }
 
-KERNEL encodeGrid(u16 *offsets, u16 *steps, u8 *codes, int bits, i64 count, int cols, float *x, i64 own, float *more,
+KERNEL encodeGrid(u16 *offsets, u16 *steps, int each, u8 *codes, int bits, i64 count, int cols, float *x, i64 own, float *more,
                   const u32 *index, float *lost, float *raw, const u32 *ids, u32 key0, u32 key1, u32 epoch, u32 layer,
                   u32 sumsKey1, u32 sumsLayer) {
-    i64 i = rowHere();
-    if (i >= count) return;
+    i64 shared = rowHere(), from = shared * each, to = from + each < count ? from + each : count;
+    if (from >= count) return;
     Group g(32);
     Rows rows{x, own, more, index};
-    i64 at = rows.at(i);
-    Meant m{rows.row(at, cols), lost ? lost + i * cols : 0, cols};
+    Extent extent;
+    for (i64 i = from; i < to; i++) extent.add(g, Meant{rows.row(rows.at(i), cols), lost ? lost + i * cols : 0, cols});
     u32 top = (1u << bits) - 1;
-    float lo, hi;
-    bool finite = m.extent(g, lo, hi);
-    Grid grid(lo, hi, finite, top);
-    if (g.lane == 0) offsets[i] = grid.offset, steps[i] = grid.step;
+    bool finite = extent.finite(g, cols);
+    Grid grid(extent.lo, extent.hi, finite, top);
+    if (g.lane == 0) offsets[shared] = grid.offset, steps[shared] = grid.step;
     int stride = (cols * bits + 7) / 8;
-    codes += i * stride;
-    if (grid.spans) {
-        bool sum = at >= own;
-        Draws draws{key0, sum ? sumsKey1 : key1, epoch, sum ? sumsLayer : layer};
-        encodeRow(g, m, grid, codes, bits, top, ids ? ids[i] : (u32)i, draws);
-        return;
+    for (i64 i = from; i < to; i++) {
+        i64 at = rows.at(i);
+        Meant m{rows.row(at, cols), lost ? lost + i * cols : 0, cols};
+        u8 *here = codes + i * stride;
+        if (grid.spans) {
+            bool sum = at >= own;
+            Draws draws{key0, sum ? sumsKey1 : key1, epoch, sum ? sumsLayer : layer};
+            encodeRow(g, m, grid, here, bits, top, ids ? ids[i] : (u32)i, draws);
+            continue;
+        }
+        for (int b = g.lane; b < stride; b += 32) here[b] = 0;
+        for (int c = g.lane; c < cols; c += 32) raw[i * cols + c] = m.of(c), m.keep(c, 0);
     }
-    for (int b = g.lane; b < stride; b += 32) codes[b] = 0;
-    for (int c = g.lane; c < cols; c += 32) raw[i * cols + c] = m.of(c), m.keep(c, 0);
 }
 
-KERNEL decodeGrid(const u16 *offsets, const u16 *steps, const u8 *codes, int bits, i64 count, int cols, float *x, i64 own,
+KERNEL decodeGrid(const u16 *offsets, const u16 *steps, int each, const u8 *codes, int bits, i64 count, int cols, float *x, i64 own,
                   float *more, const u32 *index, const float *raw, int add) {
-    i64 i = rowHere();
+    i64 i = rowHere(), shared = i / each;
     if (i >= count) return;
-    bool isRaw = steps[i] == rawStep;
+    bool isRaw = steps[shared] == rawStep;
     if (isRaw && !raw) return;
     Rows rows{x, own, more, index};
-    float *to = rows.row(rows.at(i), cols), offset = widened(offsets[i]), step = widened(steps[i]);
+    float *to = rows.row(rows.at(i), cols), offset = widened(offsets[shared]), step = widened(steps[shared]);
     u32 top = (1u << bits) - 1;
     codes += i * ((cols * bits + 7) / 8);
     for (int c = threadX(); c < cols; c += 32) {
@@ -171,8 +183,9 @@ KERNEL encodeHalf(u16 *dst, i64 count, int cols, float *x, i64 own, float *more,
     Group g(32);
     Rows rows{x, own, more, index};
     Meant m{rows.row(rows.at(i), cols), lost ? lost + i * cols : 0, cols};
-    float lo, hi;
-    bool finite = !lost || m.extent(g, lo, hi);
+    Extent extent;
+    if (lost) extent.add(g, m);
+    bool finite = extent.finite(g, cols);
     for (int c = g.lane; c < cols; c += 32) {
         float v = m.of(c);
         u16 half = narrowed(v);

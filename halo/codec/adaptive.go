@@ -93,7 +93,7 @@ func (a *adaptive) Encode(dst []byte, src Rows, k Key) []byte {
 	}
 	clear(codes)
 	if raw {
-		dst = grids.appendRaw(dst, &src)
+		dst = grids.appendRaw(dst, &src, 1)
 	}
 	return dst
 }
@@ -109,7 +109,7 @@ func (a *adaptive) Decode(dst Rows, payload []byte, add bool) error {
 		size += kernels.CodeBytes(dst.Cols, bitsOf[which[i/4]>>(i%4*2)&3])
 	}
 	grids, codes := splitGrids(payload[head:], dst.Len)
-	if len(payload) != size+4*dst.Cols*grids.raws() {
+	if len(payload) != size+4*dst.Cols*grids.raws(dst.Len, 1) {
 		return wrongLength(len(payload), dst.Len, dst.Cols)
 	}
 	raw := payload[size:]

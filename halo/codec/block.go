@@ -12,7 +12,7 @@ import (
 //
 //	offset  bytes
 //	0       2     magic 0x51AF
-//	2       1     version, 2
+//	2       1     version, 3
 //	3       1     codec
 //	4       1     its parameter
 //	5       1     compressor: 0 none, 1 s2, 2 zstd
@@ -25,7 +25,7 @@ import (
 //	32            payload
 const (
 	blockMagic   = 0x51AF
-	blockVersion = 2
+	blockVersion = 3
 	// BlockHeader is what a block takes beside its payload.
 	BlockHeader = 32
 )

@@ -1,8 +1,6 @@
 package codec
 
 import (
-	"encoding/binary"
-
 	"siafu/kernels"
 )
 
@@ -14,8 +12,8 @@ type Coded interface {
 	Bits() int
 	// Slack is how many zeros a payload has behind what kernels write.
 	Slack() int
-	// Raw tells whether row i of so many is sent raw.
-	Raw(payload []byte, i, rows int) bool
+	// Raw tells whether row i of rows x cols is sent raw.
+	Raw(payload []byte, i, rows, cols int) bool
 }
 
 var (
@@ -23,14 +21,15 @@ var (
 	_ Coded = (*uniform)(nil)
 )
 
-func (half) Bits() int                 { return 16 }
-func (half) Slack() int                { return 0 }
-func (half) Raw([]byte, int, int) bool { return false }
-func (u *uniform) Bits() int           { return u.bits }
-func (u *uniform) Slack() int          { return kernels.CodeSlack }
+func (half) Bits() int                      { return 16 }
+func (half) Slack() int                     { return 0 }
+func (half) Raw([]byte, int, int, int) bool { return false }
+func (u *uniform) Bits() int                { return u.bits }
+func (u *uniform) Slack() int               { return kernels.CodeSlack }
 
-func (u *uniform) Raw(payload []byte, i, rows int) bool {
-	return kernels.BF16(binary.LittleEndian.Uint16(payload[2*(rows+i):])) == rawStep
+func (u *uniform) Raw(payload []byte, i, rows, cols int) bool {
+	grids, _ := splitGrids(payload, gridsOf(rows, cols))
+	return grids.at(i/kernels.GridRows(cols)).Step == rawStep
 }
 
 // Coded is the payload of a block, of which the first size bytes are what kernels
@@ -42,7 +41,7 @@ func (b Block) Coded(c Coded, put func(i int, row []byte)) (payload []byte, err 
 	}
 	payload, raw := b.payload[:size], b.payload[size:]
 	for i := range b.Rows {
-		if !c.Raw(payload, i, b.Rows) {
+		if !c.Raw(payload, i, b.Rows, b.Cols) {
 			continue
 		}
 		if len(raw) < 4*b.Cols {

@@ -23,7 +23,13 @@ func decoded(t *testing.T, c codec.Codec, src codec.Rows, k codec.Key) []float32
 // standard errors, the variance of an element being at most a quarter of a
 // step squared.
 func TestUnbiased(t *testing.T) {
-	const rows, cols, epochs = 6, 33, 2000
+	for _, cols := range []int{33, 10} { // with a grid of its own, and with one for four rows
+		checkUnbiased(t, cols)
+	}
+}
+
+func checkUnbiased(t *testing.T, cols int) {
+	const rows, epochs = 6, 2000
 	x := noise(rows*cols, 3)
 	src := codec.Rows{X: x, Cols: cols, Len: rows}
 	for name, steps := range map[string]float64{"int8": 255, "int4": 15, "int2": 3, "adaptive:3": 3} {
@@ -34,7 +40,7 @@ func TestUnbiased(t *testing.T) {
 			}
 		}
 		for i, sum := range sums {
-			most := step(src.Row(i/cols), steps) * (5*math.Sqrt(0.25/epochs) + 1.0/(1<<14))
+			most := step(sharing(name, src, i/cols), steps) * (5*math.Sqrt(0.25/epochs) + 1.0/(1<<14))
 			if d := math.Abs(sum/epochs - float64(x[i])); d > most {
 				t.Errorf("%s: %v is %v on average, %v off at most", name, x[i], sum/epochs, most)
 			}
@@ -160,11 +166,12 @@ func TestFeedback(t *testing.T) {
 
 // A row that was not finite once leaves no trace.
 func TestFeedbackForgetsInfinity(t *testing.T) {
-	x, lost := noise(16, 8), make(codec.Feedback, 16)
+	const cols = 33
+	x, lost := noise(2*cols, 8), make(codec.Feedback, 2*cols)
 	c := named(t, "int4")
 	x[3] = float32(math.Inf(1))
-	codec.EncodeBlock(nil, c, codec.Rows{X: x, Cols: 8, Len: 2}, 0, codec.Key{}, lost)
-	if _, _, finite := kernels.Extent(lost); !finite || lost[0] != 0 || lost[8] == 0 && lost[9] == 0 {
+	codec.EncodeBlock(nil, c, codec.Rows{X: x, Cols: cols, Len: 2}, 0, codec.Key{}, lost)
+	if _, _, finite := kernels.Extent(lost); !finite || lost[0] != 0 || lost[cols] == 0 && lost[cols+1] == 0 {
 		t.Errorf("lost: %v", lost)
 	}
 }

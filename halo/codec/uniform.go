@@ -7,17 +7,19 @@ import (
 	"siafu/kernels"
 )
 
-// uniform rounds each row to a grid of its own, stochastically, in some bits
-// an element (kernels.Grid). Its payload:
+// uniform rounds rows to grids, stochastically, in some bits an element
+// (kernels.Grid). A row of more than 32 columns has a grid of its own; of narrower
+// ones the first kernels.GridRows of a block share one, then the next, and so on.
+// Its payload:
 //
-//	2 bytes a row   offsets, bfloat16
-//	2 bytes a row   steps, bfloat16; NaN: the row is sent raw
+//	2 bytes a grid  offsets, bfloat16
+//	2 bytes a grid  steps, bfloat16; NaN: its rows are sent raw
 //	codes           cols·bits/8 bytes a row, rounded up
 //	16 bytes        zero, which vector instructions may read
 //	raw rows        4·cols bytes each, in order
 //
-// A row that holds a NaN or an infinity, or numbers beyond about 10³⁸, is sent
-// raw: it arrives as it is.
+// Rows of which one holds a NaN or an infinity, or numbers beyond about 10³⁸, are
+// sent raw: they arrive as they are.
 type uniform struct {
 	id   byte
 	name string
@@ -29,30 +31,33 @@ func (u *uniform) Name() string   { return u.name }
 func (u *uniform) Lossless() bool { return false }
 
 func (u *uniform) Size(rows, cols int) (int, bool) {
-	return rows*(gridBytes+kernels.CodeBytes(cols, u.bits)) + kernels.CodeSlack, true
+	return gridsOf(rows, cols)*gridBytes + rows*kernels.CodeBytes(cols, u.bits) + kernels.CodeSlack, true
 }
 
 func (u *uniform) Encode(dst []byte, src Rows, k Key) []byte {
 	at, stride := len(dst), kernels.CodeBytes(src.Cols, u.bits)
 	size, _ := u.Size(src.Len, src.Cols)
 	dst = slices.Grow(dst, size)[:at+size]
-	grids, codes := splitGrids(dst[at:], src.Len)
+	each := kernels.GridRows(src.Cols)
+	grids, codes := splitGrids(dst[at:], gridsOf(src.Len, src.Cols))
 	draws := newDraws(k)
 	raw := false
-	for i := range src.Len {
-		row := src.Row(i)
-		g, ok := gridOf(row, u.bits)
-		grids.put(i, g)
+	for from := 0; from < src.Len; from += each {
+		to := min(from+each, src.Len)
+		g, ok := gridOf(&src, from, to, u.bits)
+		grids.put(from/each, g)
 		if !ok {
 			raw = true
-			clear(codes[i*stride : (i+1)*stride])
+			clear(codes[from*stride : to*stride])
 			continue
 		}
-		draws.of(&src, i).Codes(codes[i*stride:], row, g, u.bits, src.id(i))
+		for i := from; i < to; i++ {
+			draws.of(&src, i).Codes(codes[i*stride:], src.Row(i), g, u.bits, src.id(i))
+		}
 	}
 	clear(codes[src.Len*stride:])
 	if raw {
-		dst = grids.appendRaw(dst, &src)
+		dst = grids.appendRaw(dst, &src, each)
 	}
 	return dst
 }
@@ -62,14 +67,14 @@ func (u *uniform) Decode(dst Rows, payload []byte, add bool) error {
 	if len(payload) < size {
 		return wrongLength(len(payload), dst.Len, dst.Cols)
 	}
-	raw := payload[size:]
-	grids, codes := splitGrids(payload[:size], dst.Len)
-	if len(raw) != 4*dst.Cols*grids.raws() {
+	raw, each := payload[size:], kernels.GridRows(dst.Cols)
+	grids, codes := splitGrids(payload[:size], gridsOf(dst.Len, dst.Cols))
+	if len(raw) != 4*dst.Cols*grids.raws(dst.Len, each) {
 		return wrongLength(len(payload), dst.Len, dst.Cols)
 	}
 	stride := kernels.CodeBytes(dst.Cols, u.bits)
 	for i := range dst.Len {
-		g, row := grids.at(i), dst.Row(i)
+		g, row := grids.at(i/each), dst.Row(i)
 		if g.Step == rawStep {
 			raw = takeRaw(row, raw, add)
 			continue
@@ -79,16 +84,26 @@ func (u *uniform) Decode(dst Rows, payload []byte, add bool) error {
 	return nil
 }
 
-// gridBytes is what the grid of a row takes.
+// gridBytes is what a grid takes.
 const gridBytes = 4
 
-// rawStep is the step of a row that is sent raw.
+// rawStep is the step of rows that are sent raw.
 const rawStep = kernels.RawStep
 
-// gridOf is the grid of a row; one that cannot have one gets that of a row
-// that is sent raw.
-func gridOf(row []float32, bits int) (g kernels.Grid, ok bool) {
-	lo, hi, ok := kernels.Extent(row)
+// gridsOf is how many grids some rows have.
+func gridsOf(rows, cols int) int {
+	each := kernels.GridRows(cols)
+	return (rows + each - 1) / each
+}
+
+// gridOf is the grid of rows from..to-1; those that cannot have one get that of
+// rows that are sent raw.
+func gridOf(src *Rows, from, to, bits int) (g kernels.Grid, ok bool) {
+	lo, hi, ok := kernels.Extent(src.Row(from))
+	for i := from + 1; i < to; i++ {
+		l, h, finite := kernels.Extent(src.Row(i))
+		lo, hi, ok = min(lo, l), max(hi, h), ok && finite
+	}
 	if ok {
 		g, ok = kernels.NewGrid(lo, hi, bits)
 	}
@@ -98,13 +113,13 @@ func gridOf(row []float32, bits int) (g kernels.Grid, ok bool) {
 	return g, ok
 }
 
-// gridTable is the grids of some rows as they travel: all offsets, then all
-// steps, which compress better than in pairs.
+// gridTable is grids as they travel: all offsets, then all steps, which compress
+// better than in pairs.
 type gridTable struct{ offsets, steps []byte }
 
-// splitGrids takes the grids of rows rows off a payload.
-func splitGrids(payload []byte, rows int) (gridTable, []byte) {
-	return gridTable{payload[:2*rows], payload[2*rows : gridBytes*rows]}, payload[gridBytes*rows:]
+// splitGrids takes so many grids off a payload.
+func splitGrids(payload []byte, grids int) (gridTable, []byte) {
+	return gridTable{payload[:2*grids], payload[2*grids : gridBytes*grids]}, payload[gridBytes*grids:]
 }
 
 func (t *gridTable) put(i int, g kernels.Grid) {
@@ -119,22 +134,22 @@ func (t *gridTable) at(i int) kernels.Grid {
 	}
 }
 
-// raws is how many rows are sent raw.
-func (t *gridTable) raws() int {
+// raws is how many of some rows, each of which share a grid, are sent raw.
+func (t *gridTable) raws(rows, each int) int {
 	n := 0
-	for i := 0; i < len(t.steps); i += 2 {
-		if kernels.BF16(binary.LittleEndian.Uint16(t.steps[i:])) == rawStep {
-			n++
+	for i := range len(t.steps) / 2 {
+		if t.at(i).Step == rawStep {
+			n += min(each, rows-i*each)
 		}
 	}
 	return n
 }
 
-// appendRaw appends those of src. dst may have moved since the table was made:
-// it is read in its old place, which still stands.
-func (t *gridTable) appendRaw(dst []byte, src *Rows) []byte {
+// appendRaw appends those of src, each of whose rows share a grid. dst may have
+// moved since the table was made: it is read in its old place, which still stands.
+func (t *gridTable) appendRaw(dst []byte, src *Rows, each int) []byte {
 	for i := range src.Len {
-		if t.at(i).Step == rawStep {
+		if t.at(i/each).Step == rawStep {
 			dst = appendRaw(dst, src.Row(i))
 		}
 	}

@@ -114,7 +114,7 @@ func (f far) encode(c codec.Coded, s *shipment, k codec.Key, lost []float32) []b
 	block := append(make([]byte, codec.BlockHeader), kernels.FetchVector(f, bytes)...)
 	raw := f.read(rows.Raw)
 	for i := range s.n {
-		if c.Raw(block[codec.BlockHeader:], i, s.n) {
+		if c.Raw(block[codec.BlockHeader:], i, s.n, s.cols) {
 			block = append(block, mapped.Bytes(raw[i*s.cols:(i+1)*s.cols])...)
 		}
 	}

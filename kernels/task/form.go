@@ -69,7 +69,8 @@ const mostName = 64
 const line = 16
 
 // first is how many of the rows come first: all, or half of them and what is missing
-// of a cache line, so that the rows of both halves lie as in the whole.
+// of a cache line, so that the rows of both halves lie as in the whole, and share
+// kernels.Grids as there.
 func (f Form) first(rows int) int {
 	if !f.Halves {
 		return rows

@@ -66,9 +66,10 @@ type Config struct {
 	LambdaCodec    string `name:"lambda-codec" default:"float32" group:"World" help:"How values and dense features travel to functions, and values back: float32, as they are; s2, zstd (exact); bf16, int8, int4, adaptive[:BITS], polyline[:DECIMALS], each with +s2 or +zstd to compress it too. Weights and their gradients travel as they are." toml:"lambda-codec"`
 	LambdaWithout  string `name:"lambda-without" default:"" group:"World" help:"Optimisations of tasks for functions to leave out, for measurements, separated by commas: fusion, stages between which nothing is gathered as one task; rematerialisation, of what need not be sent; streaming, in halves of the rows." toml:"lambda-without"`
 
-	Kernel   string `default:"auto" enum:"auto,avx512,avx2,openblas,go" group:"World" help:"Which kernels compute: auto times those that this machine and build have; openblas needs a build with that tag." toml:"kernel"`
-	Gather   string `default:"float32" enum:"float32,bf16" group:"World" help:"Rows as they are gathered: float32, or rounded to bfloat16 first, which is faster where memory holds the gather up; sums stay float32." toml:"gather"`
-	Features string `default:"float32" enum:"float32,bf16" group:"World" help:"ÂX of the input layer, where it is kept: float32, or bfloat16 in half the memory." toml:"features"`
+	Kernel    string `default:"auto" enum:"auto,avx512,avx2,openblas,go" group:"World" help:"Which kernels compute: auto times those that this machine and build have; openblas needs a build with that tag." toml:"kernel"`
+	Precision string `default:"float32" enum:"float32,mixed" group:"World" help:"float32; mixed: bfloat16 where memory holds an epoch up, --gather bf16 --features bf16, and float32 for all sums, products and weights." toml:"precision"`
+	Gather    string `default:"" enum:",float32,bf16" group:"World" help:"Rows as they are gathered: float32, or rounded to bfloat16 first (bf16), which is faster where memory holds the gather up; sums stay float32. Empty: as --precision says." toml:"gather"`
+	Features  string `default:"" enum:",float32,bf16" group:"World" help:"ÂX of the input layer, where it is kept: float32, or bfloat16 (bf16) in half the memory. Empty: as --precision says." toml:"features"`
 
 	Model            string  `default:"gcn" enum:"gcn,sage,gin,gat,mlp" group:"Model" help:"gcn: Kipf & Welling 2017; sage: GraphSAGE with the mean of all neighbours; gin: GIN-0; gat: Veličković et al. 2018; mlp: gcn's layers without the graph (with --layers 1: a linear model)." toml:"model"`
 	Layers           int     `default:"2" group:"Model" help:"Number of layers." toml:"layers"`
@@ -124,8 +125,8 @@ const (
 	mostParts  = math.MaxInt32 // vertices have ids of 32 bits
 )
 
-// Validate checks what can be checked before anything is opened. Its faults
-// have kind Usage and name the flag.
+// Validate checks what can be checked before anything is opened, and settles what
+// --precision stands for. Its faults have kind Usage and name the flag.
 func (c *Config) Validate() error {
 	for _, r := range []struct {
 		ok   bool
@@ -196,10 +197,28 @@ func (c *Config) validateNames() error {
 	if err := oneOf("vertex-order", cmp.Or(c.VertexOrder, "auto"), strings.Split(order.Names, ", ")); err != nil {
 		return err
 	}
+	if err := c.settlePrecision(); err != nil {
+		return err
+	}
 	if _, err := c.Codecs(); err != nil {
 		return fault.New(fault.Usage, "train", "", "--codec=%q", c.Codec).Then("it must be %s; or one of %s", tune.Names, codec.Names)
 	}
 	return c.validateDurations()
+}
+
+// settlePrecision sets what --precision decides and nobody has said apart.
+func (c *Config) settlePrecision() error {
+	rows := map[string]string{"mixed": "bf16"}[c.Precision]
+	for flag, value := range map[string]*string{"gather": &c.Gather, "features": &c.Features} {
+		if *value == "" {
+			*value = cmp.Or(rows, "float32")
+		}
+		if rows != "" && *value != rows {
+			return fault.New(fault.Usage, "train", "", "--precision=%s with --%s=%s", c.Precision, flag, *value).
+				Then("leave one of the two out: mixed is --gather %s --features %s", rows, rows)
+		}
+	}
+	return nil
 }
 
 // validateDurations checks what ends a wait, and what a host costs.
@@ -341,5 +360,6 @@ func Defaults() Config {
 	if err := kong.ApplyDefaults(&c); err != nil {
 		panic("config: a default does not fit its field")
 	}
+	c.Gather, c.Features = "", "" // kong has validated them: --precision has still to be heard
 	return c
 }

@@ -36,6 +36,9 @@ func TestValidate(t *testing.T) {
 		"pre-aggregate":         func(c *Config) { c.PreAggregate = "maybe" },
 		"codec to choose":       func(c *Config) { c.Codec = "auto:int3" },
 		"codec of async":        func(c *Config) { c.Codec, c.Mode = "auto", "async" },
+		"precision":             func(c *Config) { c.Precision = "half" },
+		"precision of gather":   func(c *Config) { c.Precision, c.Gather = "mixed", "float32" },
+		"precision of features": func(c *Config) { c.Precision, c.Features = "mixed", "float32" },
 		"tensor":                func(c *Config) { c.Tensor = "tpu" },
 		"graph":                 func(c *Config) { c.GraphWork = "tpu" },
 		"cuda-blas":             func(c *Config) { c.Tensor, c.CUDABLAS = "cuda", "mkl" },
@@ -82,6 +85,23 @@ func TestValidate(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// A precision stands for what its parts are where nobody has named them, however
+// often it is looked at.
+func TestPrecision(t *testing.T) {
+	for _, tc := range []struct{ precision, gather, wantGather, wantFeatures string }{
+		{"float32", "", "float32", "float32"}, {"float32", "bf16", "bf16", "float32"},
+		{"mixed", "", "bf16", "bf16"}, {"mixed", "bf16", "bf16", "bf16"},
+	} {
+		c := Defaults()
+		c.Precision, c.Gather = tc.precision, tc.gather
+		for range 2 {
+			if err := c.Validate(); err != nil || c.Gather != tc.wantGather || c.Features != tc.wantFeatures {
+				t.Errorf("%+v: gather %s, features %s, %v", tc, c.Gather, c.Features, err)
+			}
+		}
 	}
 }
 
