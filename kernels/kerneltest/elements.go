@@ -2,6 +2,7 @@ package kerneltest
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"siafu/kernels"
@@ -18,7 +19,7 @@ func (s suite) elements(t *testing.T) {
 	defer l.done()
 	X, poisoned := l.in(rows, cols, x), kernels.PlaceMat(l, l.arena, rows, cols, poison(rows*cols))
 	for _, keep := range []float32{0, 1, 0.9} {
-		dst := kernels.PlaceMat(l, l.arena, rows, cols, start)
+		dst := kernels.PlaceMat(l, l.arena, rows, cols, slices.Clone(start))
 		if keep == 0 {
 			dst = poisoned
 		}
@@ -37,7 +38,7 @@ func (s suite) elements(t *testing.T) {
 	}
 	for f := kernels.Identity; f <= kernels.LeakyReLU; f++ {
 		g := l.in(rows, cols, start)
-		out, grad := kernels.PlaceMat(l, l.arena, rows, cols, x), kernels.PlaceMat(l, l.arena, rows, cols, x)
+		out, grad := kernels.PlaceMat(l, l.arena, rows, cols, slices.Clone(x)), kernels.PlaceMat(l, l.arena, rows, cols, slices.Clone(x))
 		l.Activate(out, out, f)
 		l.ActivateGrad(grad, g, grad, f)
 		back := l.read(grad)
