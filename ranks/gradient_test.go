@@ -1,6 +1,7 @@
 package ranks
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -165,10 +166,12 @@ func (r *reference) part(p model.Part, h [][]float64, outputs [][][]float64, par
 	case "propagate with bias":
 		return affine(product(r.a, h), matrix(0)[0], false)
 	case "tail":
-		f := func(x float64) float64 { return max(x, 0) }
-		if r.spec.Kind == "gat" {
-			f = func(x float64) float64 { return max(x, 0) + math.Expm1(min(x, 0)) }
-		}
+		f := map[string]func(float64) float64{
+			"relu":  func(x float64) float64 { return max(x, 0) },
+			"elu":   func(x float64) float64 { return max(x, 0) + math.Expm1(min(x, 0)) },
+			"gelu":  func(x float64) float64 { return x * math.Erfc(-x/math.Sqrt2) / 2 },
+			"leaky": func(x float64) float64 { return max(x, 0.01*x) },
+		}[cmp.Or(d.Activation, map[bool]string{false: "relu", true: "elu"}[r.spec.Kind == "gat"])]
 		switch {
 		case first == nil:
 			return activated(h, f)
@@ -378,11 +381,16 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "sgc", directed: true, set: func(c *Config) { c.Model, c.Ranks = "sgc", 4 }},
 		{name: "sgc sparse of one step", sparse: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "sgc", 3, 1 }},
 		{name: "gcn add", directed: true, set: func(c *Config) { c.Residual, c.Ranks, c.Layers = "add", 4, 4 }},
-		{name: "gcn initial kept", directed: true, set: func(c *Config) { c.Residual, c.Ranks, c.Layers, c.Order, c.CacheInput = "initial", 3, 4, "gather-first", "on" }},
+		{name: "gcn initial kept", directed: true, set: func(c *Config) {
+			c.Residual, c.Ranks, c.Layers, c.Order, c.CacheInput = "initial", 3, 4, "gather-first", "on"
+		}},
 		{name: "sage add", set: func(c *Config) { c.Model, c.Residual, c.Ranks, c.Layers = "sage", "add", 4, 3 }},
 		{name: "gin initial", directed: true, set: func(c *Config) { c.Model, c.Residual, c.Ranks, c.Layers = "gin", "initial", 4, 3 }},
 		{name: "gat add", directed: true, set: func(c *Config) { c.Model, c.Heads, c.Residual, c.Ranks, c.Layers = "gat", 2, "add", 4, 3 }},
 		{name: "gat initial", set: func(c *Config) { c.Model, c.Heads, c.Residual, c.Ranks, c.Layers = "gat", 2, "initial", 3, 4 }},
+		{name: "gcn gelu", directed: true, set: func(c *Config) { c.Activation, c.Ranks, c.Layers = "gelu", 4, 3 }},
+		{name: "gat leaky", set: func(c *Config) { c.Model, c.Heads, c.Activation, c.Ranks = "gat", 2, "leaky", 3 }},
+		{name: "perceptron elu", sparse: true, set: func(c *Config) { c.Model, c.Activation, c.Ranks = "mlp", "elu", 3 }},
 		{name: "perceptron add", set: func(c *Config) { c.Model, c.Residual, c.Layers, c.Ranks = "mlp", "add", 4, 3 }},
 	} {
 		for seed := range uint64(2) {

@@ -157,7 +157,7 @@ func settings(c *Config, net model.Spec) checkpoint.Settings {
 		set["batch"], set["history-format"] = c.Batch, c.HistoryFormat
 	}
 	if d := net.Design; d != (model.Design{}) {
-		set["residual"], set["alpha"], set["theta"], set["hops"] = c.Residual, fmt.Sprint(d.Alpha), fmt.Sprint(d.Theta), fmt.Sprint(d.Hops)
+		set["residual"], set["activation"], set["alpha"], set["theta"], set["hops"] = c.Residual, c.Activation, fmt.Sprint(d.Alpha), fmt.Sprint(d.Theta), fmt.Sprint(d.Hops)
 	}
 	if c.Model == "gcnii" {
 		set["inner-decay"] = fmt.Sprint(c.InnerDecay)

@@ -85,7 +85,7 @@ func (s Spec) part(kind Kind, l int) Part {
 
 // tails is how many layers behind each hidden one do what is left of it.
 func (d Design) tails() int {
-	if d.Residual != "" {
+	if d.Residual != "" || d.Activation != "" {
 		return 1
 	}
 	return 0
@@ -119,7 +119,7 @@ func (s Spec) Check() error {
 		return fmt.Errorf("a network with %d widths", len(s.Dims))
 	case s.Heads < 0 || s.OutputHeads < 0:
 		return errors.New("a network with a negative number of heads")
-	case d.Hops < 0 || d.Hops >= n || !slices.Contains([]string{"", "add", "initial"}, d.Residual) || (n-1)%(1+d.tails()) > 0 || !(d.Theta >= 0):
+	case d.Hops < 0 || d.Hops >= n || !slices.Contains([]string{"", "add", "initial"}, d.Residual) || d.Activation != "" && !slices.Contains(Activations(), d.Activation) || (n-1)%(1+d.tails()) > 0 || !(d.Theta >= 0):
 		return fmt.Errorf("a network of %d layers with the design %+v", n, d)
 	}
 	for l, d := range s.Dims {

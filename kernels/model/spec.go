@@ -45,6 +45,9 @@ func (s Spec) Layers() int { return len(s.Dims) - 1 }
 // Design is what a network has beside its kind and its widths. Each kind says what it
 // takes of it.
 type Design struct {
+	// Activation of hidden layers, where it is not the kind's own: one of Activations.
+	Activation string `json:"activation,omitempty"`
+
 	Residual string  `json:"residual,omitempty"` // of hidden layers: "add", "initial", none
 	Hops     int     `json:"hops,omitempty"`     // of propagation behind the products (appnp)
 	Alpha    float64 `json:"alpha,omitempty"`    // share of the first rows in each step of them

@@ -1,6 +1,11 @@
 package model
 
-import "siafu/kernels"
+import (
+	"cmp"
+	"slices"
+
+	"siafu/kernels"
+)
 
 // What is left of a hidden layer whose rows Z others must see before it is finished:
 //
@@ -9,17 +14,28 @@ import "siafu/kernels"
 //	none               H' = dropout(f(Z))
 //
 // H is the output of the hidden layer before, and H⁰ that of the first one, neither of
-// which the first one itself has. f is ReLU, behind attention ELU.
+// which the first one itself has. f is what was asked for, else ReLU, behind attention
+// ELU.
+
+// Activations are the names of those that can be asked for.
+func Activations() []string { return []string{"relu", "elu", "gelu", "leaky"} }
+
+// activation is that of hidden layers.
+func (s Spec) activation() kernels.Activation {
+	own := "relu"
+	if s.Kind == "gat" {
+		own = "elu"
+	}
+	list := []kernels.Activation{kernels.ReLU, kernels.ELU, kernels.GELU, kernels.LeakyReLU}
+	return list[slices.Index(Activations(), cmp.Or(s.Design.Activation, own))]
+}
 
 func tailLayer(b *Builder, l int) Layer {
 	b.In(Emitted, Input)
 	b.Room(Output, b.Spec.Dims[l+1])
 	b.In(GatheredGrad, OutputGrad)
 	b.In(InputGrad, EmittedGrad)
-	t := &tail{drop: b.Dropout(l), f: kernels.ReLU}
-	if b.Spec.Kind == "gat" {
-		t.f = kernels.ELU
-	}
+	t := &tail{drop: b.Dropout(l), f: b.Spec.activation()}
 	if len(b.Skips()) > 0 {
 		t.skip = &b.Skips()[0]
 		if b.Spec.Design.Residual == "initial" {

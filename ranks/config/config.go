@@ -74,6 +74,7 @@ type Config struct {
 	Hidden           int     `default:"16" group:"Model" help:"Width of the hidden layers." toml:"hidden"`
 	Dropout          float64 `default:"0.5" group:"Model" help:"Probability to drop an input of a layer while training." toml:"dropout"`
 	InputDropout     float64 `default:"-1" group:"Model" help:"The same for the first layer, whose inputs are the features; -1: as --dropout, and 0 with mini-batches. With 0 the product of graph and features is computed only once." toml:"input-dropout"`
+	Activation       string  `default:"auto" enum:"auto,relu,elu,gelu,leaky" group:"Model" help:"Of hidden layers (gcn, sage, gin, gat, mlp). gelu: x times the normal distribution's function of x; leaky: a slope of 0.01 below zero; auto: relu, and elu for gat." toml:"activation"`
 	Residual         string  `default:"none" enum:"none,add,initial" group:"Model" help:"What hidden layers behind the first take of earlier ones (gcn, sage, gin, gat, mlp). add: the one before's output is added; initial: a share --alpha of the first one's is mixed in." toml:"residual"`
 	Alpha            float64 `default:"0.1" group:"Model" help:"Share of the first rows in each layer (gcnii, --residual initial) or step (appnp)." toml:"alpha"`
 	Theta            float64 `default:"0.5" group:"Model" help:"How fast the weights of layer L fade with depth: their share is ln(theta/L + 1) (gcnii)." toml:"theta"`

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 
 	"siafu/graph/fault"
@@ -16,6 +17,9 @@ func (c *Config) design() (d model.Design) {
 		return model.Design{Alpha: c.Alpha, Hops: c.Hops}
 	case "sgc":
 		return d
+	}
+	if own := c.Model == "gat" && c.Activation == "elu" || c.Model != "gat" && c.Activation == "relu"; !own && c.Activation != "auto" {
+		d.Activation = c.Activation
 	}
 	switch c.Residual {
 	case "add":
@@ -35,6 +39,8 @@ func (c *Config) checkDesign() error {
 	switch n := c.Network(1, 1); {
 	case c.Residual != "none" && own:
 		return refuse("residual", c.Residual, "--model="+c.Model, "leave --residual out: the network has its own way from the first rows to each layer, or none between layers")
+	case c.Activation != "auto" && own:
+		return refuse("activation", c.Activation, "--model="+c.Model, "leave --activation out: it is a part of this network")
 	case c.Residual != "none" && c.Layers < 3:
 		return fault.New(fault.Usage, "train", "", "--residual=%s with --layers=%d", c.Residual, c.Layers).
 			Then("use 3 layers or more: a hidden layer takes something of one before it, and the last layer nothing")
@@ -44,7 +50,7 @@ func (c *Config) checkDesign() error {
 	case n.Composed() && c.Batch != "" && c.Batch != Full:
 		what := "--model=" + c.Model
 		if !own {
-			what = "--residual=" + c.Residual
+			what = fmt.Sprintf("--residual=%s --activation=%s", c.Residual, c.Activation)
 		}
 		return refuse("batch", c.Batch, what, "leave --batch out: mini-batches are for layers that are all alike")
 	}
