@@ -28,7 +28,7 @@ func five() Content {
 
 // What is read is what was written: edges as a set without self loops, in both
 // directions where that was asked for, features, labels, split and ids, for
-// any small graph, sparse or dense, directed or not.
+// any small graph, sparse or dense, directed or not, in one window or several.
 func TestRoundTrip(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	rapid.Check(t, func(t *rapid.T) {
@@ -38,6 +38,7 @@ func TestRoundTrip(t *testing.T) {
 			Name: "random", Vertices: int64(n), Classes: 3, Symmetrise: rapid.Bool().Draw(t, "symmetrise"),
 			Features: Features{Rows: n, Dim: dim, Dense: make([]float32, n*dim)},
 			Labels:   make([]int32, n), Split: make([]uint8, n),
+			EdgeMemory: 4 * rapid.Int64Range(0, 20).Draw(t, "window"), // in edges; 0 is all
 		}
 		var pairs EdgePairs
 		want := map[[2]uint32]bool{}
@@ -144,6 +145,36 @@ func TestCounts(t *testing.T) {
 	want := &WriteReport{Vertices: 5, Edges: 3, Duplicates: 1, SelfLoops: 1, Isolated: 2, Unlabelled: 1, Train: 2, Val: 1, Test: 1, Directed: true}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// changing yields other edges at the second reading.
+type changing struct {
+	EdgePairs
+	later EdgePairs
+	read  bool
+}
+
+func (c *changing) Each(yield func(src, dst uint32) error) error {
+	if c.read {
+		return c.later.Each(yield)
+	}
+	c.read = true
+	return c.EdgePairs.Each(yield)
+}
+
+// Edges that are others when they are read again are a fault, whether a row has more
+// of them, fewer, or ends that no vertex has.
+func TestChangingEdges(t *testing.T) {
+	first := EdgePairs{0, 1, 2, 1, 3, 4}
+	for _, later := range []EdgePairs{{0, 1, 2, 1}, {0, 1, 2, 1, 3, 4, 3, 2}, {0, 1, 2, 4, 3, 4}, {0, 1, 9, 1, 3, 4}, {0, 1, 2, 1, 3, 4, 0, 4}} {
+		for _, memory := range []int64{0, 8} {
+			c := five()
+			c.Edges, c.EdgeMemory = &changing{EdgePairs: first, later: later}, memory
+			if _, err := Write(filepath.Join(t.TempDir(), "data"), c, false); err == nil || !strings.Contains(err.Error(), "changed between two readings") {
+				t.Errorf("%v with %d bytes: %v", later, memory, err)
+			}
+		}
 	}
 }
 

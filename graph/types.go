@@ -24,11 +24,14 @@ type SparseRows struct {
 }
 
 // Features are the input features of Rows vertices: exactly one of Dense
-// ([Rows x Dim], row-major) and Sparse is set, unless Dim or Rows is 0.
+// ([Rows x Dim], row-major), Sparse and Draw is set, unless Dim or Rows is 0.
 type Features struct {
 	Rows, Dim int
 	Dense     []float32
 	Sparse    *SparseRows
+	// Draw fills x with finite values, whole rows from row first on: features that need
+	// not be in memory. Only Write knows it; it stores them dense and not normalised.
+	Draw func(x []float32, first int)
 }
 
 // Split values of a vertex.
@@ -77,7 +80,8 @@ type Content struct {
 	Synthetic  bool   // true for generated graphs; every result says so
 	Vertices   int64
 	Edges      EdgeSource
-	Symmetrise bool // store every edge in both directions
+	EdgeMemory int64 // bytes for edges while they are sorted; 0: EdgeMemory
+	Symmetrise bool  // store every edge in both directions
 	Features   Features
 	Normalize  bool     // divide each feature row by its sum (Kipf & Welling 2017)
 	Labels     []int32  // [Vertices], Unlabelled where unknown

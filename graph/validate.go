@@ -110,6 +110,9 @@ func (f *Features) validate() error {
 	if f.Sparse != nil {
 		return f.Sparse.validate(f.Rows, f.Dim)
 	}
+	if f.Draw != nil {
+		return nil // each block when it is drawn
+	}
 	if len(f.Dense) != f.Rows*f.Dim {
 		return invalid("check the feature dimension", "there are %d feature values for %d rows of %d", len(f.Dense), f.Rows, f.Dim)
 	}

@@ -30,8 +30,7 @@ func Write(dir string, c Content, force bool) (*WriteReport, error) {
 		return nil, err
 	}
 	defer tmp.Close() // of an older dataset, where it replaced one
-	w := &writer{dir: tmp.Path, content: c, arena: mapped.NewArena()}
-	defer w.arena.Free()
+	w := &writer{dir: tmp.Path, content: c}
 	if err := w.all(); err != nil {
 		return nil, err
 	}
@@ -45,7 +44,6 @@ func Write(dir string, c Content, force bool) (*WriteReport, error) {
 type writer struct {
 	dir     string
 	content Content
-	arena   *mapped.Arena
 	meta    Meta
 	report  WriteReport
 }
@@ -88,36 +86,29 @@ func (w *writer) file(name, kind string, fill func(*arrayfile.Writer) error) err
 }
 
 func (w *writer) edges() error {
-	c := &w.content
-	in, err := buildCSR(c.Edges, c.Vertices, c.Symmetrise, w.arena)
+	scratch := mapped.NewArena()
+	defer scratch.Free()
+	e, err := newWindows(&w.content, scratch)
 	if err != nil {
 		return err
 	}
-	w.report.Duplicates, w.report.SelfLoops = in.duplicates, in.selfLoops
-	scratch := mapped.NewArena()
-	defer scratch.Free()
-	out := in.CSR
-	if !c.Symmetrise {
-		out = in.Transpose(scratch)
-		w.meta.Directed = !in.CSR.equal(out)
-	}
-	w.meta.Edges = int64(len(in.Cols))
-	for v := range in.Rows() {
-		degree := in.Offsets[v+1] - in.Offsets[v]
-		w.meta.MaxInDegree = max(w.meta.MaxInDegree, degree)
-		if degree == 0 && out.Offsets[v+1] == out.Offsets[v] {
-			w.meta.Isolated++
-		}
-	}
-	return w.file(csrFile, csrKind, func(f *arrayfile.Writer) error {
-		arrayfile.Put(f, "offsets", in.Offsets)
-		err := arrayfile.Put(f, "cols", in.Cols)
-		if w.meta.Directed {
-			arrayfile.Put(f, "out_offsets", out.Offsets)
-			err = arrayfile.Put(f, "out_cols", out.Cols)
+	err = w.file(csrFile, csrKind, func(f *arrayfile.Writer) error {
+		err := e.write(f, "offsets", "cols", e.in)
+		if err == nil && e.directed {
+			err = e.write(f, "out_offsets", "out_cols", e.out)
 		}
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	offsets := e.in.offsets
+	for v := range len(offsets) - 1 {
+		w.meta.MaxInDegree = max(w.meta.MaxInDegree, offsets[v+1]-offsets[v])
+	}
+	w.meta.Directed, w.meta.Isolated, w.meta.Edges = e.directed, e.isolated, offsets[len(offsets)-1]
+	w.report.Duplicates, w.report.SelfLoops = e.counted-w.meta.Edges, e.selfLoops
+	return nil
 }
 
 func (w *writer) labels() error {

@@ -7,6 +7,10 @@ import "siafu/graph/arrayfile"
 // go through a buffer.
 func (w *writer) features() error {
 	f := &w.content.Features
+	if f.Draw != nil {
+		w.meta.FeatureKind = "dense"
+		return w.file(denseFile, featureKind, w.drawn)
+	}
 	nnz := f.nonZeros()
 	w.meta.FeatureNNZ = nnz
 	if float64(nnz) < sparseBelow*float64(f.Rows)*float64(f.Dim) {
@@ -92,6 +96,26 @@ func (w *writer) dense(out *arrayfile.Writer) error {
 				return err
 			}
 			buf = buf[:0]
+		}
+	}
+	return nil
+}
+
+// drawn writes rows as they are drawn, never divided, and counts their non-zeros.
+func (w *writer) drawn(out *arrayfile.Writer) error {
+	if err := arrayfile.Begin[float32](out, "dense"); err != nil {
+		return err
+	}
+	f := &w.content.Features
+	rows := max(blockValues/f.Dim, 1)
+	buf := make([]float32, min(rows, f.Rows)*f.Dim)
+	for v := 0; v < f.Rows; v += rows {
+		part := Features{Rows: min(rows, f.Rows-v), Dim: f.Dim}
+		part.Dense = buf[:part.Rows*f.Dim]
+		f.Draw(part.Dense, v)
+		w.meta.FeatureNNZ += part.nonZeros()
+		if err := arrayfile.Append(out, part.Dense); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -39,6 +39,7 @@ type request struct {
 	Config  config.Config // of one partitioner and codec
 	view    world.View
 	meta    *graph.Meta // of the dataset, once it is open
+	ordered bool        // partitioning makes orders of its vertices
 	methods []string
 	codecs  []string
 	link    forecast.Link

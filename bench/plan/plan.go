@@ -10,6 +10,7 @@ import (
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
+	"siafu/graph/order"
 	"siafu/kernels/model"
 	"siafu/ranks/config"
 	"siafu/ranks/forecast"
@@ -89,6 +90,7 @@ func New(o Options) (*Plan, error) {
 	}
 	defer ds.Close()
 	q.meta = ds.Meta
+	q.ordered = q.orders(ds)
 	p := q.plan(ds.Meta)
 	p.all = o.All
 	for _, method := range q.methods {
@@ -110,12 +112,23 @@ func (q *request) plan(m *graph.Meta) *Plan {
 		Dataset: m.Name, Vertices: m.Vertices, Edges: m.Edges, Model: q.Config.Model,
 		GraphRanks: q.view.Ranks, Servers: q.view.Servers, Parts: q.view.Parts, RanksPerHost: q.link.RanksPerHost,
 		Bandwidth: q.link.Bandwidth, Latency: q.link.Latency, Memory: q.memory, Mode: q.Config.Mode, Recompute: q.Config.Recompute,
-		Import: forecast.Import(m), Partitioning: forecast.Partitioning(m, q.view.Parts), Epochs: q.Config.Epochs,
+		Import: forecast.Import(m), Partitioning: forecast.Partitioning(m, q.view.Parts, q.ordered), Epochs: q.Config.Epochs,
 	}
 	if q.Config.Tensor == config.TensorLambda {
 		p.LambdaMemory, p.Tariff = q.Config.LambdaMemory, q.Config.Tariff().Name
 	}
 	return p
+}
+
+// orders tells whether partitioning makes orders of vertices.
+func (q *request) orders(ds *graph.Dataset) bool {
+	switch q.Config.VertexOrder {
+	case "natural":
+		return false
+	case "", "auto":
+		return order.Promising(ds.In)
+	}
+	return true
 }
 
 // time measures this host and adds up every candidate's epoch, if what is

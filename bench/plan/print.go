@@ -50,8 +50,9 @@ func (p *Plan) tables(b *strings.Builder, best *Candidate) {
 		fmt.Fprintf(b, "Memory of a server, MB\n")
 		p.terms(b, p.Server)
 	}
-	fmt.Fprintf(b, "Memory before training, MB: importing %s, partitioning %s (files included)\n",
-		megabytes(p.Import.Peak()+forecast.Program), megabytes(p.Partitioning.Peak()+forecast.Program))
+	fmt.Fprintf(b, "Memory before training, MB: importing %s, partitioning %s; %s and %s of it are pages of files, which the system can take back\n",
+		megabytes(p.Import.Peak()+forecast.Program), megabytes(p.Partitioning.Peak()+forecast.Program),
+		megabytes(p.Import.Of(forecast.Mapped)), megabytes(p.Partitioning.Of(forecast.Mapped)))
 	p.bytes(b)
 	if p.LambdaMemory > 0 {
 		p.functions(b)

@@ -25,11 +25,12 @@ func written(t testing.TB, path string) {
 	}
 	defer w.Abort()
 	if err := errors.Join(
-		arrayfile.Put(w, "offsets", []int64{0, 1 << 40, -1}),
+		arrayfile.Reserve[int64](w, "offsets", 3),
 		arrayfile.Put(w, "none", []float32{}),
 		arrayfile.Begin[uint32](w, "streamed"),
 		arrayfile.Append(w, []uint32{1, 2}),
 		arrayfile.Append(w, []uint32{3}),
+		arrayfile.Fill(w, "offsets", []int64{0, 1 << 40, -1}),
 		arrayfile.Put(w, "text", []uint8("words")),
 		w.Commit(),
 	); err != nil {

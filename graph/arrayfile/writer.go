@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"siafu/graph/durable"
 	"siafu/graph/mapped"
@@ -90,6 +91,41 @@ func Put[T mapped.Elem](w *Writer, name string, v []T) error {
 		return err
 	}
 	return Append(w, v)
+}
+
+// Reserve leaves room for an array of n elements, which Fill writes at any time
+// before Commit.
+func Reserve[T mapped.Elem](w *Writer, name string, n int) error {
+	if err := Begin[T](w, name); err != nil {
+		return err
+	}
+	w.open = false
+	last := &w.head.entries[len(w.head.entries)-1]
+	last.count = int64(n)
+	zeros := make([]byte, 1<<16)
+	for left := last.count * elemTypes[last.typ].size; left > 0 && w.err == nil; left -= int64(len(zeros)) {
+		w.write(zeros[:min(left, int64(len(zeros)))])
+	}
+	return w.err
+}
+
+// Fill writes the array for which Reserve has left room.
+func Fill[T mapped.Elem](w *Writer, name string, v []T) error {
+	i := slices.IndexFunc(w.head.entries, func(e entry) bool { return e.name == name })
+	if i < 0 || w.head.entries[i].typ != typeOf[T]() || w.head.entries[i].count != int64(len(v)) {
+		panic("arrayfile: Fill without a Reserve of its type and length")
+	}
+	if w.err != nil {
+		return w.err
+	}
+	e, b := &w.head.entries[i], mapped.Bytes(v)
+	e.crc = crc32.Checksum(b, castagnoli)
+	if err := w.buf.Flush(); err != nil {
+		w.fail(err)
+	} else if _, err := w.file.WriteAt(b, e.offset); err != nil {
+		w.fail(err)
+	}
+	return w.err
 }
 
 // Commit writes the header, syncs and gives the file its name. It returns the

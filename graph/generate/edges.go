@@ -2,50 +2,48 @@ package generate
 
 import "runtime"
 
-// edges draws the edges of a graph; it is a graph.EdgeSource. A vertex is a
-// slot, class + classes·rank, under a permutation: slots say what a vertex is
-// without a table, and the permutation hides it from its id.
+// edges draws the edges of a graph; it is a graph.EdgeSource. A block is a community:
+// a class, where a class has one. A vertex is a slot, block + blocks·rank, under a
+// permutation: slots say what a vertex is without a table, and the permutation hides
+// it from its id.
 type edges struct {
-	classes  uint64
+	blocks   uint64
 	vertices uint64
 	ids      shuffle
 	ranks    *ranks
 	random   stream
-	inside   uint64 // draws 0..inside-1 stay within a class
+	inside   uint64 // draws 0..inside-1 stay within a block
 	draws    uint64
 }
 
-// draw is draw i, and false where it gives no edge because both ends are the
-// same vertex.
-func (e *edges) draw(i uint64) (u, v uint32, ok bool) {
+// block is the community of a vertex.
+func (e *edges) block(v uint64) uint64 { return e.ids.inverse(v) % e.blocks }
+
+// draw is draw i, as slots.
+func (e *edges) draw(i uint64) (a, b uint64) {
 	w := e.random.at(3 * i)
-	c := (w >> 32) * e.classes >> 32
+	c := (w >> 32) * e.blocks >> 32
 	d := c
 	if i >= e.inside {
-		if d = (w & 0xffffffff) * (e.classes - 1) >> 32; d >= c {
-			d++ // any class but c
+		if d = (w & 0xffffffff) * (e.blocks - 1) >> 32; d >= c {
+			d++ // any block but c
 		}
 	}
-	a := e.slot(c, e.random.at(3*i+1))
-	b := e.slot(d, e.random.at(3*i+2))
-	if a == b {
-		return 0, 0, false
-	}
-	return uint32(e.ids.at(a)), uint32(e.ids.at(b)), true
+	return e.slot(c, e.random.at(3*i+1)), e.slot(d, e.random.at(3*i+2))
 }
 
-// slot draws a vertex of class c. Classes differ in size by one at most; the
-// last rank of the larger ones is not there in the others.
+// slot draws a vertex of block c. Blocks differ in size by one at most; the last
+// rank of the larger ones is not there in the others.
 func (e *edges) slot(c, random uint64) uint64 {
-	s := uint64(e.ranks.at(random))*e.classes + c
+	s := uint64(e.ranks.at(random))*e.blocks + c
 	if s >= e.vertices {
-		s -= e.classes
+		s -= e.blocks
 	}
 	return s
 }
 
 // chunk is the number of draws that a worker makes at a time.
-const chunk = 1 << 15
+const chunk = 1 << 13
 
 // Each implements graph.EdgeSource. Workers draw ahead, chunk k by worker k
 // modulo their number, and chunks are yielded in order.
@@ -75,6 +73,7 @@ func (e *edges) Each(yield func(u, v uint32) error) error {
 
 // work fills buffers with chunks first, first+step…
 func (e *edges) work(first, step uint64, full chan<- []uint32, empty <-chan []uint32, stop <-chan struct{}) {
+	var again []uint32
 	for k := first; k*chunk < e.draws; k += step {
 		var pairs []uint32
 		select {
@@ -84,10 +83,11 @@ func (e *edges) work(first, step uint64, full chan<- []uint32, empty <-chan []ui
 		}
 		pairs = pairs[:0]
 		for i := k * chunk; i < min((k+1)*chunk, e.draws); i++ {
-			if u, v, ok := e.draw(i); ok {
-				pairs = append(pairs, u, v)
+			if a, b := e.draw(i); a != b { // else it gives no edge
+				pairs = append(pairs, uint32(a), uint32(b))
 			}
 		}
+		again = e.ids.all(pairs, again)
 		full <- pairs // never blocks: there are as many places as buffers
 	}
 }

@@ -8,30 +8,48 @@ import (
 )
 
 // block is how many vertices a worker takes at a time.
-const block = 1 << 10
+const block = 1 << 8
 
-// features fills x [len(labels) x dim]: the centroid of the class, of normal
-// numbers, plus noise, scaled to variance 1.
+// features draws feature rows: the centroid of the community, of normal numbers, plus
+// noise, scaled to variance 1.
 //
 // Two centroids lie √(2·dim) apart, so noise is in units of √(dim/2).
-func features(x []float32, dim int, labels []int32, classes int, noise float64, seed uint64) {
-	sigma := noise * math.Sqrt(float64(dim)/2)
+type features struct {
+	dim       int
+	edges     *edges    // knows communities
+	centroids []float32 // [blocks x dim], scaled
+	spread    float32   // of the noise
+	around    stream
+}
+
+func newFeatures(o Options, e *edges) *features {
+	sigma := o.Noise * math.Sqrt(float64(o.Features)/2)
 	total := math.Sqrt(1 + sigma*sigma)
-	signal, spread := float32(1/total), float32(sigma/total)
-	centroids := make([]float32, classes*dim)
-	middle := newStream(seed, purposeCentroids)
-	for i := range centroids {
-		centroids[i] = signal * normal(middle.at(uint64(i)))
+	signal := float32(1 / total)
+	f := &features{
+		dim:       o.Features,
+		edges:     e,
+		centroids: make([]float32, o.blocks()*o.Features),
+		spread:    float32(sigma / total),
+		around:    newStream(o.Seed, purposeNoise),
 	}
-	around := newStream(seed, purposeNoise)
-	workers.Blocks(runtime.GOMAXPROCS(0), len(labels), block, func(_, from, to int) {
-		for v := from; v < to; v++ {
-			row := x[v*dim : (v+1)*dim]
-			centre := centroids[int(labels[v])*dim:][:dim]
+	middle := newStream(o.Seed, purposeCentroids)
+	for i := range f.centroids {
+		f.centroids[i] = signal * normal(middle.at(uint64(i)))
+	}
+	return f
+}
+
+// draw fills x with rows from vertex first on.
+func (f *features) draw(x []float32, first int) {
+	workers.Blocks(runtime.GOMAXPROCS(0), len(x)/f.dim, block, func(_, from, to int) {
+		for r := from; r < to; r++ {
+			v, row := first+r, x[r*f.dim:(r+1)*f.dim]
+			centre := f.centroids[int(f.edges.block(uint64(v)))*f.dim:][:f.dim]
 			for j := range row {
 				// The conversion forbids a fused multiply-add, which some
 				// processors have and some have not.
-				row[j] = centre[j] + float32(spread*normal(around.at(uint64(v*dim+j))))
+				row[j] = centre[j] + float32(f.spread*normal(f.around.at(uint64(v*f.dim+j))))
 			}
 		}
 	})

@@ -3,10 +3,10 @@ package generate
 import (
 	"fmt"
 	"math"
+	"runtime"
 
 	"siafu/graph"
-	"siafu/graph/fault"
-	"siafu/graph/mapped"
+	"siafu/graph/workers"
 )
 
 // Purposes of the random streams of a seed. Their numbers are part of what a
@@ -28,17 +28,15 @@ const (
 //
 // Options that cannot be fulfilled are Usage and Config faults.
 func Write(dir string, o Options, force bool) (*graph.WriteReport, error) {
-	arena := mapped.NewArena()
-	defer arena.Free()
-	c, err := content(o, arena)
+	c, err := content(o)
 	if err != nil {
 		return nil, err
 	}
 	return graph.Write(dir, *c, force)
 }
 
-// content is the dataset; its features lie in the arena.
-func content(asked Options, arena *mapped.Arena) (*graph.Content, error) {
+// content is the dataset; its features are drawn while they are written.
+func content(asked Options) (*graph.Content, error) {
 	o, fitted, err := asked.resolve()
 	if err != nil {
 		return nil, err
@@ -47,28 +45,18 @@ func content(asked Options, arena *mapped.Arena) (*graph.Content, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := int(o.Vertices)
-	labels := make([]int32, n)
-	for slot := range uint64(n) {
-		labels[e.ids.at(slot)] = int32(slot % e.classes)
-	}
-	x, err := reserve(arena, n, o.Features)
-	if err != nil {
-		return nil, err
-	}
-	features(x, o.Features, labels, o.Classes, o.Noise, o.Seed)
-	stray(labels, o) // the edges' classes do not come from labels
 	return &graph.Content{
 		Name:       o.Name,
 		Source:     o.source(fitted),
 		Synthetic:  true,
 		Vertices:   o.Vertices,
 		Edges:      e,
+		EdgeMemory: int64(o.Memory) << 20,
 		Symmetrise: !o.Directed,
-		Features:   graph.Features{Rows: n, Dim: o.Features, Dense: x},
-		Labels:     labels,
+		Features:   graph.Features{Rows: int(o.Vertices), Dim: o.Features, Draw: newFeatures(o, e).draw},
+		Labels:     labels(e, o),
 		Classes:    o.Classes,
-		Split:      split(n, o),
+		Split:      split(e, o),
 	}, nil
 }
 
@@ -80,25 +68,29 @@ func (o *Options) source(fitted float64) string {
 	}
 	s += fmt.Sprintf(": %d vertices, %d edges asked, homophily %.3g", o.Vertices, o.Edges, o.Homophily)
 	if fitted > 0 {
-		s += fmt.Sprintf(" (%.3g does not fit into classes of %d)", fitted, o.Vertices/int64(o.Classes))
+		s += fmt.Sprintf(" (%.3g does not fit into classes of %d)", fitted, o.Vertices/int64(o.blocks()))
 	}
 	s += fmt.Sprintf(", skew %g, noise %g", o.Skew, o.Noise)
 	if o.Strays > 0 {
 		s += fmt.Sprintf(", strays %g", o.Strays)
+	}
+	if o.Communities > 1 {
+		s += fmt.Sprintf(", communities %d", o.Communities)
 	}
 	return s + fmt.Sprintf(", seed %d", o.Seed)
 }
 
 // newEdges plans the draws for resolved options.
 func newEdges(o Options) (*edges, error) {
-	n, c := float64(o.Vertices), float64(o.Classes)
-	size := (o.Vertices + int64(o.Classes) - 1) / int64(o.Classes)
+	blocks := int64(o.blocks())
+	n, c := float64(o.Vertices), float64(blocks)
+	size := (o.Vertices + blocks - 1) / blocks
 	mean := float64(o.Edges) / n
 	// √E is the largest expected degree for which the probabilities of the
 	// Chung–Lu model stay below one.
 	most := max(math.Sqrt(float64(o.Edges)), 2*mean)
 	e := &edges{
-		classes:  uint64(o.Classes),
+		blocks:   uint64(blocks),
 		vertices: uint64(o.Vertices),
 		ids:      newShuffle(uint64(o.Vertices), newStream(o.Seed, purposeIDs)),
 		ranks:    newRanks(size, o.Skew, mean, most),
@@ -115,42 +107,44 @@ func newEdges(o Options) (*edges, error) {
 	return e, nil
 }
 
-// stray gives a share of the vertices the label of another class.
-func stray(labels []int32, o Options) {
+// labels are the classes of the vertices' communities, but for strays.
+func labels(e *edges, o Options) []int32 {
 	random := newStream(o.Seed, purposeStrays)
-	for v := range labels {
-		if x := random.at(uint64(v)); o.Classes > 1 && float64(x>>11)/(1<<53) < o.Strays {
-			step := 1 + random.at(uint64(len(labels)+v))%uint64(o.Classes-1)
-			labels[v] = int32((uint64(labels[v]) + step) % uint64(o.Classes))
+	out := make([]int32, o.Vertices)
+	workers.Blocks(runtime.GOMAXPROCS(0), len(out), block, func(_, from, to int) {
+		for v := from; v < to; v++ {
+			class := e.block(uint64(v)) % uint64(o.Classes)
+			if o.Classes > 1 && unit(random.at(uint64(v))) < o.Strays {
+				step := 1 + random.at(uint64(len(out)+v))%uint64(o.Classes-1)
+				class = (class + step) % uint64(o.Classes)
+			}
+			out[v] = int32(class)
 		}
-	}
-}
-
-// split draws the set of each vertex on its own.
-func split(n int, o Options) []uint8 {
-	random := newStream(o.Seed, purposeSplit)
-	out := make([]uint8, n)
-	for v := range out {
-		switch x := float64(random.at(uint64(v))>>11) / (1 << 53); {
-		case x < o.Train:
-			out[v] = graph.SplitTrain
-		case x < o.Train+o.Val:
-			out[v] = graph.SplitVal
-		default:
-			out[v] = graph.SplitTest
-		}
-	}
+	})
 	return out
 }
 
-// reserve makes room for n x dim features. The sizes are the user's, so that
-// memory running out is a fault and no programmer's error.
-func reserve(arena *mapped.Arena, n, dim int) (x []float32, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fault.New(fault.Config, op, "", "%d x %d features do not fit into memory", n, dim).
-				Then("ask for a smaller scale or fewer features")
+// split draws the set of each vertex on its own. The last of several communities of a
+// class is in the test set.
+func split(e *edges, o Options) []uint8 {
+	random := newStream(o.Seed, purposeSplit)
+	out := make([]uint8, o.Vertices)
+	share := o.seen()
+	seen := uint64(math.Round(share * float64(o.blocks())))
+	workers.Blocks(runtime.GOMAXPROCS(0), len(out), block, func(_, from, to int) {
+		for v := from; v < to; v++ {
+			switch x := unit(random.at(uint64(v))) * share; {
+			case e.block(uint64(v)) >= seen || x >= o.Train+o.Val:
+				out[v] = graph.SplitTest
+			case x < o.Train:
+				out[v] = graph.SplitTrain
+			default:
+				out[v] = graph.SplitVal
+			}
 		}
-	}()
-	return mapped.Make[float32](arena, n*dim), nil
+	})
+	return out
 }
+
+// unit is a number from 0 to 1, 1 excluded, of 64 random bits.
+func unit(x uint64) float64 { return float64(x>>11) / (1 << 53) }

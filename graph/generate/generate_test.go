@@ -13,7 +13,6 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/fault"
-	"siafu/graph/mapped"
 
 	"pgregory.net/rapid"
 )
@@ -40,15 +39,15 @@ func distinct(t rapid.TB, c *graph.Content) [][2]uint32 {
 	return slices.Compact(out)
 }
 
-// generated is the content for o; its memory lives as long as the test.
+// generated is the content for o, with its features drawn.
 func generated(t testing.TB, o Options) *graph.Content {
 	t.Helper()
-	arena := mapped.NewArena()
-	t.Cleanup(arena.Free)
-	c, err := content(o, arena)
+	c, err := content(o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.Features.Dense = make([]float32, c.Features.Rows*c.Features.Dim)
+	c.Features.Draw(c.Features.Dense, 0)
 	return c
 }
 
@@ -317,5 +316,43 @@ func TestStrays(t *testing.T) {
 	}
 	if _, _, err := (Options{Vertices: 100, Edges: 10, Strays: 0.95}).resolve(); fault.KindOf(err) != fault.Config {
 		t.Errorf("0.95 is taken: %v", err)
+	}
+}
+
+// The vertices of the last community of each class are in the test set, those of the
+// others in all three, in the shares that were asked for; edges between two communities
+// of a class count for the homophily.
+func TestCommunities(t *testing.T) {
+	o := Options{Vertices: 20_000, Edges: 300_000, Classes: 5, Communities: 4, Homophily: 0.7, Train: 0.5, Val: 0.1, Features: 3}
+	c := generated(t, o)
+	e, last := c.Edges.(*edges), [4]float64{}
+	all := last
+	for v, set := range c.Split {
+		block := e.block(uint64(v))
+		if c.Labels[v] != int32(block%5) {
+			t.Fatalf("vertex %d of community %d has label %d", v, block, c.Labels[v])
+		}
+		if all[set]++; block >= 15 {
+			last[set]++
+		}
+	}
+	if last[graph.SplitTrain]+last[graph.SplitVal] > 0 || last[graph.SplitTest] != 5_000 {
+		t.Errorf("%v of the last communities are in none, training, validation and test", last)
+	}
+	// Four deviations of 20,000 draws are 0.014.
+	if train, val := all[graph.SplitTrain]/20_000, all[graph.SplitVal]/20_000; math.Abs(train-0.5) > 0.014 || math.Abs(val-0.1) > 0.014 {
+		t.Errorf("shares of training and validation are %g and %g", train, val)
+	}
+	same, es := 0, distinct(t, c)
+	for _, e := range es {
+		if c.Labels[e[0]] == c.Labels[e[1]] {
+			same++
+		}
+	}
+	if h := float64(same) / float64(len(es)); math.Abs(h-0.7) > 0.01 {
+		t.Errorf("homophily %.3f", h)
+	}
+	if _, _, err := (Options{Vertices: 100, Edges: 10, Communities: 2, Train: 0.5, Val: 0.1}).resolve(); fault.KindOf(err) != fault.Config {
+		t.Errorf("a share of 0.6 beside half of the vertices is taken: %v", err)
 	}
 }

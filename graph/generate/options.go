@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"siafu/graph"
 	"siafu/graph/fault"
 )
 
@@ -22,19 +23,21 @@ const op = "generate"
 // on 16 % of the vertices. Strays are what keeps a network from being right about all
 // vertices of a graph with many edges, where sums over neighbours have no noise left.
 type Options struct {
-	Like      string  `help:"Look-alike of a published graph: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m, yelp."`
-	Scale     float64 `default:"1" help:"Multiplies vertices and edges."`
-	Name      string  `help:"Name of the dataset."` // zero: Like with "-like" behind it, else "planted"
-	Vertices  int64   `help:"Number of vertices; needed without --like."`
-	Edges     int64   `help:"Number of directed edges; needed without --like."` // distinct, as stored
-	Features  int     `help:"Feature dimension; 64 without --like."`
-	Classes   int     `help:"Number of classes; 8 without --like."`
-	Homophily float64 `help:"Share of edges inside a class; 0 is the default of 0.6, negative is none."`
-	Skew      float64 `help:"Skew of degrees from 0 to 1; 0 is the default of 0.6, negative is none."`
-	Noise     float64 `help:"Noise of features against the distance of classes; 0 is the look-alike's, else 1, negative is none."`
-	Strays    float64 `help:"Share of vertices whose label is another one than that of the class which their edges and features are of; 0 is the look-alike's or none, negative is none."`
-	Directed  bool    `help:"Leave edges in one direction."`
-	Seed      uint64  `default:"1" help:"Equal seeds make equal graphs."`
+	Like        string  `help:"Look-alike of a published graph: reddit-small, reddit-large, amazon, friendster, flickr, ogbn-arxiv, ogbn-products, ogbn-papers100m, yelp."`
+	Scale       float64 `default:"1" help:"Multiplies vertices and edges."`
+	Name        string  `help:"Name of the dataset."` // zero: Like with "-like" behind it, else "planted"
+	Vertices    int64   `help:"Number of vertices; needed without --like."`
+	Edges       int64   `help:"Number of directed edges; needed without --like."` // distinct, as stored
+	Features    int     `help:"Feature dimension; 64 without --like."`
+	Classes     int     `help:"Number of classes; 8 without --like."`
+	Homophily   float64 `help:"Share of edges inside a class; 0 is the default of 0.6, negative is none."`
+	Skew        float64 `help:"Skew of degrees from 0 to 1; 0 is the default of 0.6, negative is none."`
+	Noise       float64 `help:"Noise of features against the distance of classes; 0 is the look-alike's, else 1, negative is none."`
+	Strays      float64 `help:"Share of vertices whose label is another one than that of the class which their edges and features are of; 0 is the look-alike's or none, negative is none."`
+	Communities int     `help:"Communities of each class, with edges and features of their own; the last of several is in the test set alone. 0 is the look-alike's or one."`
+	Directed    bool    `help:"Leave edges in one direction."`
+	Seed        uint64  `default:"1" help:"Equal seeds make equal graphs."`
+	Memory      int     `default:"2048" help:"MiB for edges while they are sorted: where they do not fit, they are drawn once more for every part that does."`
 
 	Train, Val float64 `kong:"-"` // shares of the vertices, the rest is test; zero: the look-alike's, else 0.6 and 0.2
 }
@@ -52,12 +55,12 @@ func (o Options) resolve() (r Options, fitted float64, err error) {
 	}
 	most := o.mostHomophily()
 	switch {
-	case o.Classes == 1:
+	case o.blocks() == 1:
 		o.Homophily = 1 // there is no other class to go to
 	case o.Homophily <= most:
 	case asked:
 		return o, 0, config("a homophily of %g puts %.0f edges into classes of %d vertices, which hold %.0f with room to draw",
-			o.Homophily, o.ofClass()*float64(o.Edges), o.Vertices/int64(o.Classes), min(o.classRoom(), float64(o.Edges))).
+			o.Homophily, o.ofClass()*float64(o.Edges), o.Vertices/int64(o.blocks()), min(o.classRoom(), float64(o.Edges))).
 			Then("ask for a homophily of at most %.2g, fewer edges, fewer classes, fewer strays or more vertices", most)
 	default:
 		fitted, o.Homophily = o.Homophily, most
@@ -79,6 +82,7 @@ func (o Options) withPreset() (Options, error) {
 		o.Vertices, o.Edges = cmp.Or(o.Vertices, p.vertices), cmp.Or(o.Edges, p.edges)
 		o.Features, o.Classes = cmp.Or(o.Features, p.features), cmp.Or(o.Classes, p.classes)
 		o.Homophily, o.Noise, o.Strays = cmp.Or(o.Homophily, p.homophily), cmp.Or(o.Noise, p.noise), cmp.Or(o.Strays, p.strays)
+		o.Communities = cmp.Or(o.Communities, p.communities)
 		if o.Train == 0 && o.Val == 0 {
 			o.Train, o.Val = p.train, p.val
 		}
@@ -94,7 +98,8 @@ func (o Options) withPreset() (Options, error) {
 
 func (o *Options) fill() {
 	o.Name = strings.ToLower(cmp.Or(o.Name, "planted"))
-	o.Features, o.Classes = cmp.Or(o.Features, 64), cmp.Or(o.Classes, 8)
+	o.Features, o.Classes, o.Communities = cmp.Or(o.Features, 64), cmp.Or(o.Classes, 8), cmp.Or(o.Communities, 1)
+	o.Memory = cmp.Or(o.Memory, graph.EdgeMemory>>20)
 	o.Homophily = max(cmp.Or(o.Homophily, 0.6), 0)
 	o.Skew = max(cmp.Or(o.Skew, 0.6), 0)
 	o.Noise, o.Strays = max(cmp.Or(o.Noise, 1), 0), max(o.Strays, 0)
@@ -115,12 +120,14 @@ func (o *Options) check() error {
 		{o.Vertices >= 2 && o.Vertices <= 1<<32, "vertices", o.Vertices, "2 to 4294967296"},
 		{o.Edges >= 0, "edges", o.Edges, "0 or more"},
 		{o.Classes >= 1 && int64(o.Classes) <= o.Vertices/2, "classes", o.Classes, "1 to half the number of vertices"},
+		{o.Communities >= 1 && int64(o.Communities) <= o.Vertices/2/int64(max(o.Classes, 1)), "communities", o.Communities, "1 to half the number of vertices of a class"},
+		{o.Memory >= 1 && o.Memory <= 1<<30, "memory", o.Memory, "1 to 1073741824 MiB"},
 		{o.Features >= 0 && o.Features <= 1<<20, "features", o.Features, "1 to 1048576"},
 		{o.Homophily <= 1, "homophily", o.Homophily, "at most 1"},
 		{o.Skew < 1, "skew", o.Skew, "below 1"},
 		{o.Strays < 0.9, "strays", o.Strays, "below 0.9"},
 		{o.Noise <= 1e6, "noise", o.Noise, "at most 1e6"},
-		{o.Train >= 0 && o.Val >= 0 && o.Train+o.Val <= 1, "train and val", fmt.Sprint(o.Train, " ", o.Val), "shares with a sum of at most 1"},
+		{o.Train >= 0 && o.Val >= 0 && o.Train+o.Val <= o.seen(), "train and val", fmt.Sprint(o.Train, " ", o.Val), "shares with a sum of at most 1, less the share of communities that are in the test set alone"},
 	} {
 		if !c.ok {
 			return config("%s %v, possible is %s", c.name, c.got, c.want)
@@ -134,12 +141,24 @@ func (o *Options) check() error {
 // nearly used up, and hubs run out of partners long before the others.
 const roomy = 0.5
 
+// blocks is the number of communities of all classes.
+func (o *Options) blocks() int { return o.Classes * o.Communities }
+
+// seen is the share of the vertices that are in communities of which not all are in
+// the test set.
+func (o *Options) seen() float64 {
+	if o.Communities <= 1 {
+		return 1
+	}
+	return float64(o.Communities-1) / float64(o.Communities)
+}
+
 // classRoom is the number of directed edges that fit into the classes.
 func (o *Options) classRoom() float64 { return roomy * o.classPairs() }
 
 // classPairs is the number of ordered pairs within classes.
 func (o *Options) classPairs() float64 {
-	size := float64(o.Vertices) / float64(o.Classes)
+	size := float64(o.Vertices) / float64(o.blocks())
 	return float64(o.Vertices) * (size - 1)
 }
 
@@ -167,15 +186,16 @@ func (o *Options) ofClass() float64 {
 	return min(max((o.Homophily-other)/(same-other), 0), 1)
 }
 
-// agreement is how often two vertices of the same class, and of different ones, have the
-// same label.
+// agreement is how often two vertices of the same community, and of different ones, have
+// the same label.
 func (o *Options) agreement() (same, other float64) {
 	if o.Classes == 1 {
 		return 1, 0
 	}
 	s, others := o.Strays, float64(o.Classes-1)
 	same = (1-s)*(1-s) + s*s/others
-	return same, (1 - same) / others
+	sisters := float64(o.Communities-1) / float64(o.blocks()-1)
+	return same, sisters*same + (1-sisters)*(1-same)/others
 }
 
 func config(format string, args ...any) *fault.Error {

@@ -1,6 +1,9 @@
 package generate
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // golden is 2⁶⁴ divided by the golden ratio, odd.
 const golden = 0x9e3779b97f4a7c15
@@ -55,14 +58,63 @@ func newShuffle(n uint64, s stream) shuffle {
 
 // at is the image of x, which is below n.
 func (p *shuffle) at(x uint64) uint64 {
+	for x = p.step(x); x >= p.n; {
+		x = p.step(x)
+	}
+	return x
+}
+
+// step is the image of x in the network.
+func (p *shuffle) step(x uint64) uint64 {
+	l, h := x&p.lowM, x>>(p.low&63)
+	l ^= mix(h^p.keys[0]) & p.lowM
+	h ^= mix(l^p.keys[1]) & p.hiM
+	l ^= mix(h^p.keys[2]) & p.lowM
+	h ^= mix(l^p.keys[3]) & p.hiM
+	return h<<(p.low&63) | l
+}
+
+// inverse is the x with at(x) = y.
+func (p *shuffle) inverse(y uint64) uint64 {
 	for {
-		l, h := x&p.lowM, x>>p.low
-		for i := 0; i < len(p.keys); i += 2 {
-			l ^= mix(h^p.keys[i]) & p.lowM
+		l, h := y&p.lowM, y>>p.low
+		for i := len(p.keys) - 2; i >= 0; i -= 2 {
 			h ^= mix(l^p.keys[i+1]) & p.hiM
+			l ^= mix(h^p.keys[i]) & p.lowM
 		}
-		if x = h<<p.low | l; x < p.n {
-			return x
+		if y = h<<p.low | l; y < p.n {
+			return y
 		}
 	}
+}
+
+// all replaces each x by its image. walk is memory for the positions of those that
+// have not come below n, and is returned to be used again.
+//
+// Design note: as long as no branch depends on an image, the processor works on
+// several at a time.
+func (p *shuffle) all(xs, walk []uint32) []uint32 {
+	walk = slices.Grow(walk[:0], len(xs))[:len(xs)]
+	left := 0
+	for i, x := range xs {
+		y := p.step(uint64(x))
+		xs[i] = uint32(y)
+		walk[left] = uint32(i)
+		if y >= p.n {
+			left++
+		}
+	}
+	for left > 0 {
+		todo := walk[:left]
+		left = 0
+		for _, i := range todo {
+			y := p.step(uint64(xs[i]))
+			xs[i] = uint32(y)
+			walk[left] = i
+			if y >= p.n {
+				left++
+			}
+		}
+	}
+	return walk
 }

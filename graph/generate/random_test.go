@@ -11,11 +11,18 @@ func TestShuffleIsPermutation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Uint64Range(2, 5000).Draw(t, "n")
 		p := newShuffle(n, newStream(rapid.Uint64().Draw(t, "seed"), 1))
-		seen := make([]bool, n)
+		seen, images := make([]bool, n), make([]uint32, n)
+		for x := range images {
+			images[x] = uint32(x)
+		}
+		p.all(images, nil)
 		for x := range n {
 			y := p.at(x)
 			if y >= n || seen[y] {
 				t.Fatalf("%d goes to %d, outside or taken", x, y)
+			}
+			if p.inverse(y) != x || uint64(images[x]) != y {
+				t.Fatalf("%d goes to %d, among all to %d, and %d comes from %d", x, y, images[x], y, p.inverse(y))
 			}
 			seen[y] = true
 		}

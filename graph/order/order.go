@@ -1,6 +1,7 @@
 package order
 
 import (
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -42,7 +43,8 @@ func Check(name string) error {
 //	rcm      reverse Cuthill-McKee
 //	lp       nested communities found by label propagation
 //	rabbit   hierarchical communities of rising modularity
-//	auto     the one of natural, rabbit and lp with the fewest estimated misses
+//	auto     the one of natural, rabbit and lp with the fewest estimated misses;
+//	         natural without a look at the others where Promising denies it
 //
 // The name must be one that Check lets pass.
 func New(name string, g graph.CSR) Choice {
@@ -69,11 +71,12 @@ const (
 )
 
 func (c *Choice) auto(g graph.CSR) {
-	if g.Rows() <= cacheRows || c.NaturalMisses < enough {
+	if c.NaturalMisses < enough || !Promising(g) {
 		return
 	}
 	c.take("rabbit", g, worth*c.NaturalMisses)
 	c.take("lp", g, min(c.Misses, worth*c.NaturalMisses))
+	debug.FreeOSMemory() // what the orders took, before shards take theirs
 }
 
 // take makes the order called name, and keeps it if its misses are below.

@@ -8,26 +8,29 @@ func Import(m *graph.Meta) Memory {
 	list := new(Memory)
 	n, edges := m.Vertices, m.Edges
 	list.add("edges as they come", Array, 8*edges)
-	list.add("edges by destination and by source", Array, 8*n, 4*edges, 8*n, 8*n, 4*edges)
+	list.add("edges by destination and by source", Array, 16*n, 16*n, min(8*edges, graph.EdgeMemory))
 	list.add("the dataset's files, read back", Mapped, files(m))
 	return *list
 }
 
 // Partitioning is the memory of rank 0, or of "siafu partition", while it cuts
-// a dataset into shards of about equal size.
-func Partitioning(m *graph.Meta, parts int) Memory {
+// a dataset into shards of about equal size. ordered says that orders of vertices are
+// made, whose memory is given back before shards are cut.
+func Partitioning(m *graph.Meta, parts int, ordered bool) Memory {
 	list := new(Memory)
 	n, edges := m.Vertices, m.Edges
 	list.add("the dataset", Mapped, files(m))
 	list.add("owners and places", Array, 4*n, 4*n, 4*n, 4*n, n/8)
-	list.add("order of vertices", Heap, 32*n, 8*edges)
-	share := func(x int64) int64 { return x / int64(parts) }
 	features := 4 * n * int64(m.FeatureDim)
 	if m.FeatureKind == "sparse" {
 		features = 8*n + 8*m.FeatureNNZ
 	}
-	list.add("a shard", Array, share(4*edges), share(40*n), share(features))
-	list.add("a shard, read back", Mapped, share(4*edges)+share(40*n)+share(features))
+	shard := (4*edges + 40*n + features) / int64(parts)
+	list.add("a shard", Array, shard)
+	list.add("a shard, read back", Mapped, shard)
+	if ordered {
+		list.add("order of vertices, beyond a shard", Heap, max(32*n+8*edges-2*shard, 0))
+	}
 	return *list
 }
 

@@ -1,0 +1,275 @@
+package graph
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+
+	"siafu/graph/arrayfile"
+	"siafu/graph/fault"
+	"siafu/graph/mapped"
+	"siafu/graph/workers"
+)
+
+// EdgeMemory is what the edges under construction take where a Content does not
+// say: as many as nearly all graphs have, so that two readings suffice.
+const EdgeMemory = 2 << 30
+
+// windows makes the rows of a graph a window at a time: as many rows as have edges
+// for a budget of bytes. The edges are read once to be counted and once a window, in
+// which those of other windows are passed over.
+//
+// Memory: 16 bytes a vertex and direction, and the budget, which only a single row
+// may exceed.
+//
+// Design note: edges that are read once and spilled by window need 8 bytes each on
+// disk, twice what the finished file has. To draw or to parse them again costs
+// processors alone, and nothing for the graphs that fit into one window.
+type windows struct {
+	source  EdgeSource
+	in, out *direction // the same where edges are symmetrised
+	starts  []int64    // of each window, and the number of vertices
+
+	directed            bool  // in has been seen to differ from out
+	counted             int64 // edges into vertices, before duplicates are dropped
+	selfLoops, isolated int64
+}
+
+// direction is the rows of one direction of the edges.
+type direction struct {
+	offsets []int64  // [n+1]: up to the last window that was placed; behind it, at v+1, how many edges v has
+	cols    []uint32 // memory for those of a window
+	ends    []int64  // memory for its offsets
+	built   int      // number of the window, -1 before the first
+	first   uint32   // row of the window
+	window  CSR      // sorted, without duplicates; no rows: edges are passed over
+}
+
+// newWindows counts the edges of n vertices; its memory comes from a.
+func newWindows(c *Content, a *mapped.Arena) (*windows, error) {
+	n := int(c.Vertices)
+	in := &direction{offsets: mapped.Make[int64](a, n+1), built: -1}
+	w := &windows{source: c.Edges, in: in, out: in}
+	if !c.Symmetrise {
+		w.out = &direction{offsets: mapped.Make[int64](a, n+1), built: -1}
+	}
+	if err := w.count(); err != nil {
+		return nil, err
+	}
+	for v := range n {
+		w.counted += in.offsets[v+1]
+		if in.offsets[v+1] == 0 && w.out.offsets[v+1] == 0 {
+			w.isolated++
+		}
+	}
+	w.cut(cmp.Or(c.EdgeMemory, EdgeMemory)/4, a)
+	return w, nil
+}
+
+// count adds the degrees of v at v+1; it checks every endpoint.
+func (w *windows) count() error {
+	in, out := w.in.offsets[1:], w.out.offsets[1:]
+	n, i := len(in), int64(0)
+	return w.source.Each(func(s, d uint32) error {
+		if int(s) >= n || int(d) >= n {
+			return fault.New(fault.Data, opWrite, "", "edge %d is %d → %d, but vertices are numbered 0 to %d", i, s, d, n-1).
+				Then("correct the edge or the number of vertices")
+		}
+		i++
+		if s == d {
+			w.selfLoops++
+			return nil
+		}
+		in[d]++
+		out[s]++
+		return nil
+	})
+}
+
+// directions are in, and out where it is another.
+func (w *windows) directions() []*direction {
+	if w.in == w.out {
+		return []*direction{w.in}
+	}
+	return []*direction{w.in, w.out}
+}
+
+// cut chooses windows of so many edges, and makes room for the largest.
+func (w *windows) cut(edges int64, a *mapped.Arena) {
+	ds := w.directions()
+	n := len(w.in.offsets) - 1
+	var sum, most [2]int64
+	rows, left := int64(0), int64(0)
+	for v := range n {
+		total := int64(0)
+		for i, d := range ds {
+			total += d.offsets[v+1]
+			sum[i] += d.offsets[v+1]
+		}
+		if left -= total; left < 0 || v == 0 {
+			w.starts = append(w.starts, int64(v))
+			left = edges - total
+			for i, d := range ds {
+				sum[i] = d.offsets[v+1]
+			}
+		}
+		for i := range ds {
+			most[i] = max(most[i], sum[i])
+		}
+		rows = max(rows, int64(v)+1-w.starts[len(w.starts)-1])
+	}
+	w.starts = append(w.starts, int64(n))
+	for i, d := range ds {
+		d.cols = mapped.Make[uint32](a, int(most[i]))
+		d.ends = mapped.Make[int64](a, int(rows)+1)
+	}
+}
+
+// build makes window i of directions whose offsets have not passed it, and stops
+// passing edges to others.
+func (w *windows) build(i int, ds ...*direction) error {
+	missing := false
+	for _, d := range w.directions() {
+		switch {
+		case !slices.Contains(ds, d):
+			d.window, d.built = CSR{}, -1
+		case d.built != i:
+			d.open(i, w.starts[i], w.starts[i+1])
+			missing = true
+		}
+	}
+	if !missing {
+		return nil
+	}
+	if err := w.fill(); err != nil {
+		return err
+	}
+	for _, d := range ds {
+		if !d.full() {
+			return changed()
+		}
+		d.sort()
+		d.compact()
+	}
+	return nil
+}
+
+// fill reads the edges into the open windows.
+func (w *windows) fill() error {
+	n, in, out := len(w.in.offsets)-1, w.in, w.out
+	return w.source.Each(func(s, d uint32) error {
+		if s == d {
+			return nil
+		}
+		if int(s) >= n || int(d) >= n || !in.put(d, s) || !out.put(s, d) {
+			return changed()
+		}
+		return nil
+	})
+}
+
+func changed() error {
+	return fault.New(fault.Runtime, opWrite, "", "the edges changed between two readings").
+		Then("import again while nothing writes to the source")
+}
+
+// open makes the rows lo to hi ready for their edges: Offsets[r+1] is where row r
+// begins, and grows to where it ends.
+func (d *direction) open(i int, lo, hi int64) {
+	d.built, d.first = i, uint32(lo)
+	d.window.Offsets = d.ends[:hi-lo+1]
+	at := int64(0)
+	for r, degree := range d.offsets[lo+1 : hi+1] {
+		d.window.Offsets[r+1] = at
+		at += degree
+	}
+	d.window.Cols = d.cols[:at]
+}
+
+// put adds an edge, if its row is in the window; false where there are more edges
+// than were counted.
+func (d *direction) put(row, col uint32) bool {
+	r := int(row - d.first)
+	if r+1 >= len(d.window.Offsets) {
+		return true
+	}
+	at := d.window.Offsets[r+1]
+	if at >= int64(len(d.window.Cols)) {
+		return false
+	}
+	d.window.Cols[at] = col
+	d.window.Offsets[r+1] = at + 1
+	return true
+}
+
+// full tells whether every row of the window has the edges that were counted.
+func (d *direction) full() bool {
+	for r := range d.window.Rows() {
+		if d.window.Offsets[r+1]-d.window.Offsets[r] != d.offsets[int(d.first)+r+1] {
+			return false
+		}
+	}
+	return true
+}
+
+// sort sorts every row, in parallel by blocks of rows.
+func (d *direction) sort() {
+	workers.Blocks(runtime.GOMAXPROCS(0), d.window.Rows(), 1<<12, func(_, lo, hi int) {
+		for r := lo; r < hi; r++ {
+			slices.Sort(d.window.Row(r))
+		}
+	})
+}
+
+// compact drops duplicates from the sorted rows, in place.
+func (d *direction) compact() {
+	c := &d.window
+	w, start := int64(0), int64(0)
+	for r := range c.Rows() {
+		end := c.Offsets[r+1]
+		first := w
+		for _, col := range c.Cols[start:end] {
+			if w > first && c.Cols[w-1] == col {
+				continue
+			}
+			c.Cols[w] = col
+			w++
+		}
+		start, c.Offsets[r+1] = end, w
+	}
+	c.Cols = c.Cols[:w]
+}
+
+// place gives the rows of the window their offsets among all.
+func (d *direction) place() {
+	at := d.offsets[d.first]
+	for r, end := range d.window.Offsets[1:] {
+		d.offsets[int(d.first)+r+1] = at + end
+	}
+}
+
+// write writes a direction as two arrays, in before out. The windows of in are
+// compared with those of out until they differ.
+func (w *windows) write(f *arrayfile.Writer, offsets, cols string, d *direction) error {
+	arrayfile.Reserve[int64](f, offsets, len(d.offsets))
+	if err := arrayfile.Begin[uint32](f, cols); err != nil {
+		return err
+	}
+	for i := range len(w.starts) - 1 {
+		ds := []*direction{d}
+		if d == w.in && !w.directed {
+			ds = w.directions()
+		}
+		if err := w.build(i, ds...); err != nil {
+			return err
+		}
+		if len(ds) == 2 {
+			w.directed = !w.in.window.equal(w.out.window)
+		}
+		d.place()
+		if err := arrayfile.Append(f, d.window.Cols); err != nil {
+			return err
+		}
+	}
+	return arrayfile.Fill(f, offsets, d.offsets)
+}
