@@ -276,7 +276,7 @@ var badInputs = []badInput{
 	{"weights absent", nil, func(s *scene) []string { return append(trainTwo(s), "--init", s.path("none.safetensors")) }, 66, []string{"none.safetensors"}, nil},
 	{"diverging", nil, func(s *scene) []string {
 		return append(trainTwo(s), "--lr", "1e30", "--optimizer", "sgd", "--epochs", "20")
-	}, 76, []string{"epoch", "--lr", "layers."}, append(slices.Clone(begun), "model.safetensors", "summary.json")},
+	}, 76, []string{"epoch", "--lr", "layers."}, append(slices.Clone(begun), "model.safetensors", "vertices.known", "summary.json")},
 
 	// After training.
 	{"model for other data", func(s *scene) {

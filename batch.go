@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -27,7 +28,7 @@ func (c *submitCmd) Run(io console, flags trainFlags) error {
 	if err := c.Options.Validate(); err != nil {
 		return err
 	}
-	job, err := c.job(append(slices.Clone(c.Args), flags...))
+	job, err := c.job(io, append(slices.Clone(c.Args), flags...))
 	if err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func (c *submitCmd) Run(io console, flags trainFlags) error {
 // job puts the job together, after the command line of train was parsed here
 // for each setting of a sweep: a mistake is said now and not when the job
 // starts.
-func (c *submitCmd) job(line []string) (*slurm.Job, error) {
+func (c *submitCmd) job(io console, line []string) (*slurm.Job, error) {
 	settings, err := c.Options.Settings()
 	if err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func (c *submitCmd) job(line []string) (*slurm.Job, error) {
 	if settings == nil {
 		runs = append(runs, &train.Config)
 	}
-	if err := c.askGPUs(runs); err != nil {
+	if err := cmp.Or(c.askGPUs(runs), c.foresee(io, train.data(), runs)); err != nil {
 		return nil, err
 	}
 	j := &slurm.Job{Options: c.Options, Run: train.Config.Out, Settings: settings, ID: inventory.NewID()}
@@ -131,6 +132,9 @@ func partitionArgs(c *config.Config, data string, size int) ([]string, error) {
 	}
 	if c.VertexOrder != "" {
 		args = append(args, "--vertex-order", c.VertexOrder)
+	}
+	if c.PartsDir != "" {
+		args = append(args, "--parts-dir", c.PartsDir)
 	}
 	return args, nil
 }

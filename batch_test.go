@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,9 +9,22 @@ import (
 	"testing"
 )
 
+// inFolderWith makes an empty folder the working directory, in which a small dataset has
+// these names.
+func inFolderWith(t *testing.T, names ...string) {
+	t.Helper()
+	data := small(t)
+	t.Chdir(t.TempDir())
+	for _, n := range names {
+		if err := cmp.Or(os.MkdirAll(filepath.Dir(n), 0o755), os.Symlink(data, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // submit parses what it will train with, and writes a script that names it.
 func TestSubmitDryRun(t *testing.T) {
-	t.Chdir(t.TempDir())
+	inFolderWith(t, "data/mine")
 	out := must(t, "submit", "data/mine", "--ntasks-per-node", "4", "--cpus-per-task", "2", "--array", "seed=1,2", "--array", "hidden=8",
 		"--partition-job", "--dry-run", "--", "--epochs", "7", "--out", "runs/here", "--servers", "2", "--partitioner", "hash")
 	printed, ok := strings.CutSuffix(out, "wrote script=runs/here.sbatch run=runs/here\n")
@@ -45,7 +59,7 @@ func TestSubmitDryRun(t *testing.T) {
 // A job asks for GPUs where a run computes on them: one for each graph rank of a node,
 // or as it is told.
 func TestSubmitGPUs(t *testing.T) {
-	t.Chdir(t.TempDir())
+	inFolderWith(t, "data")
 	for args, want := range map[string]string{
 		"--":                           "",
 		"-- --tensor cuda":             "3", // and a server
@@ -68,7 +82,7 @@ func TestSubmitGPUs(t *testing.T) {
 // which those that follow know the run folder, and no script has that of
 // another. Without it every start goes on with what is there.
 func TestSubmitForce(t *testing.T) {
-	t.Chdir(t.TempDir())
+	inFolderWith(t, "data")
 	id := regexp.MustCompile(`(?m)^export SIAFU_LAUNCH=([0-9a-f]{32})$`)
 	seen := map[string]bool{}
 	for args, resumes := range map[string]bool{"": true, "--force": false, "--resume x": true, "--force --resume x": true} {
@@ -84,7 +98,7 @@ func TestSubmitForce(t *testing.T) {
 
 // What is wrong with the command line of training is said at submission.
 func TestSubmitUsage(t *testing.T) {
-	t.Chdir(t.TempDir())
+	inFolderWith(t, "data")
 	for _, tc := range []struct {
 		args []string
 		code int
@@ -103,6 +117,16 @@ func TestSubmitUsage(t *testing.T) {
 		{[]string{"data", "--ntasks-per-node", "3", "--gpus-per-node", "gpu:3", "--", "--tensor", "cuda"}, 64, "for 2 graph ranks on a node"},
 		{[]string{"data", "--gpus-per-node", "1", "--", "--graph", "cuda"}, 64, "--tensor cuda"},
 		{[]string{"data", "--time", "1", "--", "--epochs", "3"}, 64, "--grace"},
+		{[]string{"none"}, 66, "none is no dataset folder"},
+		{[]string{"data", "--hidden", "3"}, 64, "put --hidden behind --"},
+		{[]string{"data", "--hiden", "3"}, 64, "siafu help"},
+		{[]string{"data", "--", "--ranks", "3"}, 64, "--ntasks-per-node ranks, here 1"},
+		{[]string{"data", "--mem", "1K"}, 78, "--mem=1K gives them 0 MB"},
+		{[]string{"data", "--mem", "much"}, 64, "--mem=\"much\""},
+		{[]string{"data", "--sbatch", "--nodes=3"}, 64, "--sbatch has \"--nodes=3\""},
+		{[]string{"data", "--sbatch", "--comment=a;b"}, 64, "--sbatch has"},
+		{[]string{"data", "--array", "seed=1,2%0"}, 64, "--array=seed=1,2%0"},
+		{[]string{"data", "--array", "seed=1,2%1", "--array", "hidden=2,3%1"}, 64, "behind one --array"},
 	} {
 		r := siafu(append([]string{"submit", "--dry-run"}, tc.args...)...)
 		if r.code != tc.code || !strings.Contains(r.err, tc.says) {
@@ -111,9 +135,34 @@ func TestSubmitUsage(t *testing.T) {
 	}
 }
 
+// What submit hands on to sbatch stands in the script, what its ranks do is said, and a
+// script that somebody has edited stays.
+func TestSubmitEdited(t *testing.T) {
+	inFolderWith(t, "data")
+	args := []string{"submit", "data", "--ntasks-per-node", "2", "--dry-run", "--sbatch", "--gres=gpu:1 --mail-type=END", "--array", "seed=1..5%2", "--", "--out", "r"}
+	for range 2 {
+		r := siafu(args...)
+		for _, want := range []string{"\n#SBATCH --gres=gpu:1\n#SBATCH --mail-type=END\n", "\n#SBATCH --array=0-4%2\n"} {
+			if r.code != 0 || !strings.Contains(r.out, want) {
+				t.Errorf("%q is missing: %+v", want, r)
+			}
+		}
+		if !strings.Contains(r.err, "2 tasks: 1 graph rank, 1 server, which has no part of the graph; --servers 0") {
+			t.Errorf("of the server it says %q", r.err)
+		}
+	}
+	text, err := os.ReadFile("r.sbatch")
+	if err = cmp.Or(err, os.WriteFile("r.sbatch", append(text, "# mine\n"...), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if r := siafu(args...); r.code != 64 || !strings.Contains(r.err, "r.sbatch: it was edited") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // A configuration file counts for a submission as it does for training.
 func TestSubmitConfig(t *testing.T) {
-	t.Chdir(t.TempDir())
+	inFolderWith(t, "data")
 	if err := os.WriteFile("c.toml", []byte("out = \"runs/toml\"\nservers = 0\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +220,7 @@ func TestLaunchUsage(t *testing.T) {
 // Paths that a script can hold are held, whatever they look like; others are
 // refused before anything is written.
 func TestSubmitNames(t *testing.T) {
-	t.Chdir(t.TempDir())
+	inFolderWith(t, "data", "my graph", "a\nb")
 	for _, tc := range []struct {
 		data, out string
 		has       string // in the script

@@ -22,6 +22,7 @@ import (
 type console struct {
 	in       io.Reader
 	out, err io.Writer
+	last     func(error) // hears of an error that ends all ranks at once
 }
 
 // exit is what kong's own exits (help) panic with, to end run and not the
@@ -31,7 +32,7 @@ type exit int
 // run is one call of the program: parse, do one thing, map the error to an
 // exit code.
 func run(args []string, in io.Reader, out, errOut io.Writer) (code int) {
-	end := launch.Join(args)
+	end, last := launch.Join(args)
 	out, errOut = screen.Streams(out, errOut)
 	var err error
 	defer func() { end(code, err) }()
@@ -45,7 +46,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) (code int) {
 			code = 1
 		}
 	}()
-	err = dispatch(args, console{in, out, errOut})
+	err = dispatch(args, console{in, out, errOut, last})
 	if err != nil && !silent(err) {
 		fmt.Fprintf(errOut, "siafu: %v\n", err)
 	}
@@ -77,10 +78,30 @@ type trainFlags []string
 // cutFlags takes what stands behind -- from a command line of submit or sweep. kong
 // would take it for arguments in the wrong place.
 func cutFlags(args []string) ([]string, trainFlags) {
+	if len(args) > 0 && args[0] == "submit" {
+		args = joinValue(args, "--sbatch")
+	}
 	if i := slices.Index(args, "--"); i > 0 && (args[0] == "submit" || args[0] == "sweep") {
 		return args[:i], args[i+1:]
 	}
 	return args, nil
+}
+
+// joinValue writes FLAG VALUE as FLAG=VALUE, since kong takes no value that looks like a
+// flag. What stands behind -- is left alone.
+func joinValue(args []string, flag string) (joined []string) {
+	for k := 0; k < len(args); k++ {
+		if args[k] == "--" {
+			return append(joined, args[k:]...)
+		}
+		if args[k] == flag && k+1 < len(args) {
+			k++
+			joined = append(joined, flag+"="+args[k])
+			continue
+		}
+		joined = append(joined, args[k])
+	}
+	return joined
 }
 
 // isCommand tells whether a word after "siafu help" names a command, or is --help.
@@ -133,7 +154,7 @@ func dispatch(args []string, io console) (err error) {
 		if errors.Is(err, syscall.EPIPE) { // of help that nobody reads
 			return err
 		}
-		return fault.New(fault.Usage, "", "", "%v", err).Then(`see "siafu help"`)
+		return fault.New(fault.Usage, "", "", "%v", err).Then("%s", remedy(parser.Model.Node, args, err))
 	}
 	return ctx.Run()
 }

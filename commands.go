@@ -21,6 +21,7 @@ import (
 	"siafu/ranks"
 	"siafu/ranks/config"
 	"siafu/ranks/report"
+	"siafu/ranks/runfolder"
 	"siafu/ranks/world/mpi"
 	"siafu/slurm/launch"
 )
@@ -39,9 +40,11 @@ type grammar struct {
 	Sweep      sweepCmd      `cmd:"" help:"Train for each combination of lists of values."`
 	Status     statusCmd     `cmd:"" help:"Say how runs and jobs are doing."`
 	Predict    predictCmd    `cmd:"" help:"Run a trained network over every vertex."`
+	Export     exportCmd     `cmd:"" help:"Write what other programs need of a trained network."`
 	Report     reportCmd     `cmd:"" help:"Compare run folders."`
 	Bench      benchCmd      `cmd:"" help:"Measure, and reproduce published tables."`
 	Lambda     lambdaCmd     `cmd:"" help:"Put the function of tensor work into an AWS account, look at it, remove it."`
+	Clean      cleanCmd      `cmd:"" help:"Remove what commands that were killed have left."`
 	Doctor     doctorCmd     `cmd:"" help:"Say what this machine and this build can do."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 	Completion completionCmd `cmd:"" help:"Write what a shell needs to complete command lines."`
@@ -50,13 +53,19 @@ type grammar struct {
 }
 
 type importCmd struct {
-	From    string            `default:"auto" help:"Format: auto or one of raw, npz, planetoid, ogb, graphsaint, reddit-npz, bsnap, snap, debian, csv, parquet."`
+	From    string            `default:"auto" help:"Format: auto or one of raw, npz, torch, planetoid, ogb, graphsaint, reddit-npz, bsnap, snap, debian, csv, parquet."`
 	Options importers.Options `embed:""`
 }
 
 func (c *importCmd) Run(io console) error {
 	c.Options.Stdin = io.in
 	c.Options.Log = func(format string, args ...any) { fmt.Fprintf(io.out, "import "+format+"\n", args...) }
+	if like := c.Options.TableOptions.Like; like != "" && runfolder.ReadMarker(like) != nil {
+		var err error
+		if c.Options.Schema, err = ranks.Schema(like); err != nil {
+			return err
+		}
+	}
 	report, err := importers.Import(c.From, c.Options)
 	if err != nil {
 		return err
@@ -146,7 +155,7 @@ func (c *trainCmd) Run(ctx context.Context, io console) error {
 		return err
 	}
 	checkJob(io.err, c.Config.Ranks)
-	return ranks.Train(ctx, c.Config, c.data(), ranks.IO{Out: io.out, Err: io.err})
+	return ranks.Train(ctx, c.Config, c.data(), ranks.IO{Out: io.out, Err: io.err, Last: io.last})
 }
 
 type predictCmd struct {
@@ -156,8 +165,14 @@ type predictCmd struct {
 }
 
 func (c *predictCmd) Run(ctx context.Context, io console) error {
-	return ranks.Predict(ctx, c.Config, c.RunDir, c.Data, ranks.IO{Out: io.out, Err: io.err})
+	return ranks.Predict(ctx, c.Config, c.RunDir, c.Data, ranks.IO{Out: io.out, Err: io.err, Last: io.last})
 }
+
+type exportCmd struct {
+	Options ranks.ExportOptions `embed:""`
+}
+
+func (c *exportCmd) Run(io console) error { return ranks.Export(c.Options, io.out) }
 
 type reportCmd struct {
 	Options report.Options `embed:""`
@@ -265,7 +280,7 @@ type doctorCmd struct{}
 func (c *doctorCmd) Run(io console) error {
 	checkJob(io.err, 1)
 	launch.Release(func(line string) { fmt.Fprintln(io.out, line) })
-	return ranks.Doctor(ranks.IO{Out: io.out, Err: io.err})
+	return ranks.Doctor(ranks.IO{Out: io.out, Err: io.err, Last: io.last})
 }
 
 type versionCmd struct{}

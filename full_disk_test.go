@@ -80,3 +80,27 @@ func empty(t *testing.T, dir string) {
 		t.Errorf("left behind: %s", filepath.Join(dir, e.Name()))
 	}
 }
+
+// A dataset that nobody may write to is trained and predicted on: its shards are the run
+// folder's, or where --parts-dir says.
+func TestReadOnlyDataset(t *testing.T) {
+	disk := tinyDisk(t, "4m")
+	data, run, parts := filepath.Join(disk, "data"), filepath.Join(t.TempDir(), "run"), t.TempDir()
+	must(t, "generate", data, "--vertices", "300", "--edges", "1000", "--features", "6", "--classes", "3")
+	if err := unix.Mount("", disk, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Skipf("a file system cannot be made read-only here: %v", err)
+	}
+	train := []string{"train", data, "--ranks", "2", "--servers", "0", "--epochs", "3", "--quiet", "--out", run}
+	must(t, train...)
+	must(t, append(train, "--force")...)
+	must(t, "predict", run, data, "--ranks", "2")
+	must(t, "predict", run, data, "--ranks", "3", "--parts-dir", parts)
+	for _, path := range []string{filepath.Join(run, "parts", "2", "1.part"), filepath.Join(parts, "3", "2.part")} {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+	if r := siafu(append(train, "--force", "--parts-dir", filepath.Join(disk, "parts"))...); r.code != 74 || !strings.Contains(r.err, "read-only") {
+		t.Errorf("where it was told to write it cannot: %+v", r)
+	}
+}

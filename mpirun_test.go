@@ -160,3 +160,18 @@ func TestStalledRank(t *testing.T) {
 func TestLiveLineUnderLaunch(t *testing.T) {
 	checkLiveLine(t, program(t, "mpi"), "launch", "-n", "2", "--")
 }
+
+// A disk that fills up in the middle of training ends a launched run at once: it would fill
+// up again.
+func TestFullDiskUnderLaunch(t *testing.T) {
+	disk, data := tinyDisk(t, "64k"), small(t)
+	cmd := exec.CommandContext(t.Context(), program(t, "mpi"), "launch", "-n", "2", "train", data, "--servers", "0",
+		"--epochs", "400", "--quiet", "--out", filepath.Join(disk, "run"))
+	text, err := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != 74 || !strings.Contains(string(text), "no space left") {
+		t.Errorf("%v: exit %d:\n%s", err, code, text)
+	}
+	if strings.Contains(string(text), "restart") {
+		t.Errorf("it was tried again:\n%s", text)
+	}
+}

@@ -63,7 +63,12 @@ type refusal struct {
 }
 
 func put(path ...string) func(*scene) {
-	return func(s *scene) { s.file(s.path(path...), []byte("precious")) }
+	return func(s *scene) {
+		if err := os.MkdirAll(s.path(path[:len(path)-1]...), 0o755); err != nil {
+			s.t.Fatal(err)
+		}
+		s.file(s.path(path...), []byte("precious"))
+	}
 }
 
 const resume = "train @/data --epochs 9 --out @/run --resume auto"
@@ -135,7 +140,7 @@ var refusals = []refusal{
 		}
 	}, "generate --force @/link --vertices 90 --edges 90", 64, "not a dataset folder"},
 	{"partition over notes", put("data", "parts", "1", "notes.txt"), "partition @/data --parts 1 --method hash", 64, "notes.txt move"},
-	{"train that would partition over notes", put("data", "parts", "1", "notes.txt"), "train @/data --partitioner hash --out @/run --force", 64, "notes.txt move"},
+	{"train that would partition over notes", put("data", "parts", "1-hash-auto-1", "notes.txt"), "train @/data --partitioner hash --out @/run --force", 64, "notes.txt move"},
 	{"partition for too many", nil, "partition @/data --parts 9", 78, "9 parts"},
 	{"download over the user's folder", nil, "download cora @/mine --cache @/free/cache --base-url http://127.0.0.1:1", 64, "exists"},
 

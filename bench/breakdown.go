@@ -14,6 +14,7 @@ import (
 	"siafu/graph/durable"
 	"siafu/graph/fault"
 	"siafu/graph/inventory"
+	"siafu/graph/scratch"
 	"siafu/ranks"
 	"siafu/ranks/config"
 	"siafu/ranks/report/chart"
@@ -45,12 +46,12 @@ func Breakdown(ctx context.Context, o BreakdownOptions, w io.Writer) error {
 			Then(`use "siafu train --trace FILE" there, and then --from FILE`)
 	}
 	if path == "" {
-		dir, err := os.MkdirTemp("", "siafu-bench-")
+		tmp, err := scratch.Temp()
 		if err != nil {
 			return fault.System("bench breakdown", "", err)
 		}
-		defer os.RemoveAll(dir)
-		if path, err = tracedRun(ctx, o, dir); err != nil {
+		defer tmp.Close()
+		if path, err = tracedRun(ctx, o, tmp.Path); err != nil {
 			return err
 		}
 	}

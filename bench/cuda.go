@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -68,12 +67,12 @@ func measureGPU(ctx context.Context, o CUDAOptions, e gpuEffort, w io.Writer) er
 		return fault.New(fault.Usage, "bench cuda", "", "--repeats=%d --epochs=%d", o.Repeats, o.Epochs).Then("repeat once or more; train 2 epochs or more, or 0")
 	}
 	if o.Data == "" {
-		dir, err := generated(o.Like, o.Scale)
+		tmp, err := generated(o.Like, o.Scale)
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(dir)
-		o.Data = filepath.Join(dir, o.Like)
+		defer tmp.Close()
+		o.Data = filepath.Join(tmp.Path, o.Like)
 	}
 	d, err := graph.Open(o.Data)
 	if err != nil {

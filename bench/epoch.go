@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"text/tabwriter"
@@ -12,6 +11,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/graph/generate"
+	"siafu/graph/scratch"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/schedule"
@@ -37,12 +37,12 @@ func (o EpochOptions) Run(ctx context.Context, w io.Writer) error {
 		return fault.New(fault.Usage, "bench epoch", "", "a dataset folder and --like").Then("give one of the two")
 	}
 	if o.Like != "" {
-		dir, err := generated(o.Like, o.Scale)
+		tmp, err := generated(o.Like, o.Scale)
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(dir)
-		o.Data = filepath.Join(dir, o.Like)
+		defer tmp.Close()
+		o.Data = filepath.Join(tmp.Path, o.Like)
 	}
 	if o.Yardstick {
 		return epochInTurns(ctx, o, pace{turns: 3, turn: 2 * time.Second}, w)
@@ -55,16 +55,16 @@ func (o EpochOptions) Run(ctx context.Context, w io.Writer) error {
 }
 
 // generated makes a look-alike in a temporary folder, which it returns.
-func generated(like string, scale float64) (string, error) {
-	dir, err := os.MkdirTemp("", "siafu-bench-")
+func generated(like string, scale float64) (*scratch.Folder, error) {
+	tmp, err := scratch.Temp()
 	if err != nil {
-		return "", fault.System("bench epoch", "", err)
+		return nil, fault.System("bench epoch", "", err)
 	}
-	_, err = generate.Write(filepath.Join(dir, like), generate.Options{Like: like, Scale: scale, Seed: 1}, false)
+	_, err = generate.Write(filepath.Join(tmp.Path, like), generate.Options{Like: like, Scale: scale, Seed: 1}, false)
 	if err != nil {
-		os.RemoveAll(dir)
+		tmp.Close()
 	}
-	return dir, err
+	return tmp, err
 }
 
 // printEpochs prints minimum and median of the epochs but the first.

@@ -15,6 +15,7 @@ import (
 	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/graph/partition"
+	"siafu/graph/scratch"
 )
 
 const opMetis = "bench metis"
@@ -25,7 +26,7 @@ type metis struct {
 	ds      *graph.Dataset
 	program string
 	missing string // why it is left out
-	dir     string
+	tmp     *scratch.Folder
 }
 
 // newMetis writes the dataset to a temporary folder, where there is a gpmetis.
@@ -37,11 +38,11 @@ func newMetis(ds *graph.Dataset) (*metis, error) {
 		m.missing = "METIS: gpmetis is not there (Debian's package metis)"
 		return m, nil
 	}
-	if m.dir, err = os.MkdirTemp("", "siafu-bench-"); err != nil {
+	if m.tmp, err = scratch.Temp(); err != nil {
 		return nil, fault.System(opMetis, "", err)
 	}
 	for name, weighted := range map[string]bool{plainGraph: false, weightedGraph: true} {
-		if err := m.write(filepath.Join(m.dir, name), weighted); err != nil {
+		if err := m.write(filepath.Join(m.tmp.Path, name), weighted); err != nil {
 			m.close()
 			return nil, err
 		}
@@ -57,8 +58,8 @@ const (
 )
 
 func (m *metis) close() {
-	if m.dir != "" {
-		os.RemoveAll(m.dir)
+	if m.tmp != nil {
+		m.tmp.Close()
 	}
 }
 
@@ -153,7 +154,7 @@ var (
 // and writing files.
 func (m *metis) divide(file, slack string) func(context.Context, int, uint64) (divided, error) {
 	return func(ctx context.Context, parts int, seed uint64) (d divided, err error) {
-		input := filepath.Join(m.dir, file)
+		input := filepath.Join(m.tmp.Path, file)
 		cmd := exec.CommandContext(ctx, m.program, slack, fmt.Sprintf("-seed=%d", seed), input, strconv.Itoa(parts))
 		out, err := cmd.CombinedOutput()
 		if err != nil {

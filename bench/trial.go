@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"siafu/graph/fault"
+	"siafu/graph/scratch"
 	"siafu/ranks"
 	"siafu/ranks/config"
 	"siafu/ranks/runfolder"
@@ -16,12 +17,12 @@ import (
 func trial(ctx context.Context, op, data string, c config.Config) (*runfolder.Run, error) {
 	c.Quiet = true
 	if c.Out == "" {
-		dir, err := os.MkdirTemp("", "siafu-bench-")
+		tmp, err := scratch.Temp()
 		if err != nil {
 			return nil, fault.System(op, "", err)
 		}
-		defer os.RemoveAll(dir)
-		c.Out, c.Force = dir, true
+		defer tmp.Close()
+		c.Out, c.Force = tmp.Path, true
 	}
 	if err := ranks.Train(ctx, c, data, ranks.IO{Out: io.Discard, Err: os.Stderr}); err != nil {
 		return nil, err

@@ -19,6 +19,14 @@ func Shards() inventory.Folder {
 	return inventory.Folder{{Name: inventory.Pattern(`(\d+\.part|meta\.json)(` + scratch.Suffix + `)?`)}}
 }
 
+// Partitionings are what siafu writes into a folder of partitionings: shards for a number
+// of ranks, and for the same number made in another way.
+func Partitionings() inventory.Folder {
+	return inventory.Folder{{Name: inventory.Pattern(partsName + `|\.` + partsName + scratch.Suffix + `(\.old)?`), In: Shards()}}
+}
+
+const partsName = `\d+(-[0-9a-z]+-[a-z]+-\d+)?`
+
 // contents are what siafu writes into the folder of this dataset. That siafu
 // has made the folder is proved by meta.json, whose checksum no other program
 // knows to make.
@@ -26,7 +34,7 @@ func (m *Meta) contents() inventory.Folder {
 	names := append(slices.Sorted(maps.Keys(m.Files)), metaFile, PartsFile)
 	return append(inventory.Files(names...), inventory.Entry{
 		Name: inventory.Pattern("parts"),
-		In:   inventory.Folder{{Name: inventory.Pattern(`\d+|\.\d+` + scratch.Suffix + `(\.old)?`), In: Shards()}},
+		In:   Partitionings(),
 	})
 }
 

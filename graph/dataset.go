@@ -100,7 +100,7 @@ func (m *Meta) check() error {
 		return fmt.Errorf("its checksum is %q where its content gives %s", m.Checksum, sum)
 	case m.Vertices < 1 || m.Vertices > maxVertices:
 		return fmt.Errorf("it has %d vertices", m.Vertices)
-	case m.Edges < 0 || m.FeatureDim < 1 || m.FeatureDim > maxFeatures || m.Classes < 1:
+	case m.Edges < 0 || m.FeatureDim < 1 || m.FeatureDim > maxFeatures || m.Classes < 0:
 		return fmt.Errorf("it has %d edges, %d features and %d classes", m.Edges, m.FeatureDim, m.Classes)
 	case m.FeatureKind != "dense" && m.FeatureKind != "sparse":
 		return fmt.Errorf("its feature_kind is %q", m.FeatureKind)
@@ -311,6 +311,22 @@ func (l *loader) ids() {
 		p.fail(err)
 		p.ascend("offset", l.IDs.Offsets, int64(len(l.IDs.Text)))
 	}
+}
+
+// OpenIDs maps the ids of a dataset folder's vertices alone, nil where they are 0..n-1,
+// until done is called. Faults are those of Open.
+func OpenIDs(dir string) (ids *IDs, n int64, done func() error, err error) {
+	m, err := ReadMeta(dir)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	d := &Dataset{Dir: dir, Meta: m}
+	l := loader{Dataset: d}
+	if l.ids(); l.err != nil {
+		d.Close()
+		return nil, 0, nil, l.err
+	}
+	return d.IDs, m.Vertices, d.Close, nil
 }
 
 // Close unmaps everything.

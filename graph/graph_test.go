@@ -216,7 +216,6 @@ func TestInvalid(t *testing.T) {
 		{"labels", func(c *Content) { c.Labels = c.Labels[:4] }, "4 labels for 5 vertices"},
 		{"label too large", func(c *Content) { c.Classes = 2; c.Labels[2] = 2 }, "vertex 2 has label 2 of 2 classes"},
 		{"label too small", func(c *Content) { c.Labels[1] = -2 }, "vertex 1 has label -2"},
-		{"no label at all", func(c *Content) { c.Labels = []int32{-1, -1, -1, -1, -1}; c.Split = make([]uint8, 5) }, "no vertex has a label"},
 		{"split", func(c *Content) { c.Split = c.Split[:3] }, "3 split values for 5"},
 		{"split value", func(c *Content) { c.Split[3] = 4 }, "vertex 3 has split value 4"},
 		{"split without label", func(c *Content) { c.Split[4] = 1 }, "vertex 4 is in split 1 and has no label"},

@@ -68,7 +68,8 @@ func (c *Content) validateLengths() error {
 // one label or on a word of a header.
 func MaxClasses(vertices int64) int { return int(max(vertices, 1<<17)) }
 
-// validateLabels also settles the number of classes.
+// validateLabels also settles the number of classes: none where no vertex has a
+// label, as in a graph to predict on.
 func (c *Content) validateLabels() error {
 	most := Unlabelled
 	for v, l := range c.Labels {
@@ -85,9 +86,6 @@ func (c *Content) validateLabels() error {
 	}
 	if c.Classes == 0 {
 		c.Classes = int(most) + 1
-	}
-	if c.Classes == 0 {
-		return invalid("at least one vertex needs a label", "no vertex has a label")
 	}
 	return nil
 }

@@ -82,6 +82,11 @@ type series struct {
 // is spread over workers and over time.
 const chunkBytes = 256 << 10
 
+// promptBytes is the same where bytes are as many in any chunk: a message that is no
+// longer leaves without asking the receiver first (world.Prompt), whose answer would
+// wait behind what it sends itself. Codecs that compress lose by short chunks.
+const promptBytes = 60 << 10
+
 func newChunked(c comm.Comm, team Parallel, ops kernels.Ops, a *mapped.Arena, stats *Stats) *chunked {
 	h := &chunked{comm: c, team: team, ops: ops, stats: stats, arena: a, owed: make([]int, c.Size())}
 	h.encode, h.decode = h.encodeChunks, h.decodeChunks
@@ -105,9 +110,18 @@ func (h *chunked) use(rows codec.Codec) {
 // ChunkRows is how many rows of so many columns a chunk has: the same on all
 // ranks. What is not encoded travels whole.
 func ChunkRows(c codec.Codec, cols int) int {
+	if _, fixed := c.Size(1, cols); fixed {
+		return RowsIn(promptBytes, c, cols)
+	}
+	return RowsIn(chunkBytes, c, cols)
+}
+
+// RowsIn is about how many encoded rows of so many columns have so many bytes, one at
+// the least.
+func RowsIn(bytes int, c codec.Codec, cols int) int {
 	const sample = 1024
-	bytes, _ := c.Size(sample, cols)
-	return max(chunkBytes*sample/max(bytes, 1), 1)
+	all, _ := c.Size(sample, cols)
+	return max(bytes*sample/max(all, 1), 1)
 }
 
 func (h *chunked) begin(w way, k Key) error {

@@ -18,8 +18,8 @@ const (
 // edgeBatch is the edges in hand of one worker, half a megabyte. Values lie edge
 // after edge, step floats each.
 type edgeBatch struct {
-	ids      [batchValues + avx.Ahead]uint32 // of far rows; behind those in hand the next ones
-	known    int                             // with those that follow
+	ids      [batchValues + avx.ScoresAhead]uint32 // of far rows; behind those in hand the next ones
+	known    int                                   // with those that follow
 	segments [batchValues / avx.Heads]segment
 	count    int
 	row, end int   // rows yet to come

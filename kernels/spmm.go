@@ -46,7 +46,9 @@ func (g *Gather) Edges() Edges {
 }
 
 // SpMM implements Ops. dst must not overlap x.
-func (t *Team) SpMM(dst Mat, e Edges, x Mat, add bool) {
+func (t *Team) SpMM(dst Mat, e Edges, x Mat, add bool) { t.gather(t.newSpMM(dst, e, x, add)) }
+
+func (t *Team) newSpMM(dst Mat, e Edges, x Mat, add bool) spmmTask {
 	fit(dst.Rows == e.Rows() && dst.Cols == x.Cols)
 	k := spmmTask{dst: dst.Host(), Gather: e.gather(), width: dst.Cols, add: add}
 	if x.half {
@@ -54,6 +56,10 @@ func (t *Team) SpMM(dst Mat, e Edges, x Mat, add bool) {
 	} else {
 		k.x = x.Host()
 	}
+	return k
+}
+
+func (t *Team) gather(k spmmTask) {
 	rows := k.Rows()
 	fit(len(k.End) >= rows && (k.RowScale == nil || len(k.RowScale) >= rows))
 	if rows == 0 || k.width == 0 {
@@ -89,11 +95,14 @@ func (h *hubs) leave(r int) {
 	h.mu.Unlock()
 }
 
-// spmmTask gathers rows of x or, where that is nil, of half.
+// spmmTask gathers rows of x or, where that is nil, of half. Where start is not nil,
+// packed has those of x without their zeros.
 type spmmTask struct {
 	Gather
 	dst, x []float32
 	half   []uint16
+	packed []float32
+	start  []uint32
 	width  int
 	add    bool
 	set    avx.Set
@@ -119,6 +128,9 @@ func (k *spmmTask) rows(lo, hi int) {
 	case k.set != avx.None && k.x == nil:
 		rows := rowsFor(k, k.half)
 		k.set.GatherHalf(k.dst, &rows, lo, hi, k.add)
+	case len(k.start) > 0:
+		rows := rowsFor(k, k.x)
+		k.set.GatherPacked(k.dst, &rows, k.packed, k.start, lo, hi, k.add)
 	case k.set != avx.None:
 		rows := rowsFor(k, k.x)
 		k.set.Gather(k.dst, &rows, lo, hi, k.add)

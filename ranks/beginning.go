@@ -2,6 +2,7 @@ package ranks
 
 import (
 	"os"
+	"path/filepath"
 	"runtime/debug"
 
 	"siafu/graph"
@@ -34,6 +35,9 @@ func (r *run) open(out IO) error {
 	if err != nil {
 		return err
 	}
+	if err := meta.Trains("train", r.data); err != nil {
+		return err
+	}
 	if meta.Train == 0 {
 		return fault.New(fault.Data, "train", r.data, "no vertex is in the training split").
 			Then("import the dataset with a split")
@@ -49,7 +53,9 @@ func (r *run) open(out IO) error {
 		return err
 	}
 	r.course.opened(r)
-	return r.partition(meta)
+	err = r.partition(meta, r.reporter.folder.Dir())
+	r.course.opened(r)
+	return err
 }
 
 // assign settles what follows from the configuration and the world alone.
@@ -73,10 +79,13 @@ func (r *run) assign() error {
 	return r.openGPU()
 }
 
-// partition makes parts/P where it is missing or is not what was asked for.
-func (r *run) partition(meta *graph.Meta) error {
+// partition makes the shards that were asked for where they are missing. Where nobody may
+// write to the dataset's folder, those of the run folder serve.
+func (r *run) partition(meta *graph.Meta, folder string) (err error) {
 	o := partition.Options{Method: r.cfg.Partitioner, Order: r.cfg.VertexOrder, Parts: r.Graph, Seed: 1}
-	report, err := partition.Ensure(r.data, o, func(o partition.Options) {
+	place := partition.Place{Data: r.data, Root: r.cfg.PartsDir, Spare: filepath.Join(folder, "parts"), Fingerprint: meta.Fingerprint()}
+	var report *partition.Report
+	r.shards, report, err = place.Ensure(o, func(o partition.Options) {
 		r.reporter.log("partition parts=%d method=%s vertex_order=%s dataset=%s", r.Graph, o.Method, o.Order, meta.Name)
 	})
 	if err != nil || report == nil {
@@ -86,6 +95,14 @@ func (r *run) partition(meta *graph.Meta) error {
 	host.ForgetPeak()
 	r.reporter.Note(report.String())
 	return nil
+}
+
+// tellShards tells all ranks where rank 0 has found or made the shards. Collective over
+// the world.
+func (r *run) tellShards() error {
+	folder, err := world.BcastBlob(r.world, []byte(r.shards), 0)
+	r.shards = string(folder)
+	return err
 }
 
 // join is what every rank does once rank 0 has opened the run: read meta.json,
@@ -103,7 +120,7 @@ func (r *run) join() error {
 	if r.isServer() {
 		return nil
 	}
-	r.shard, err = shard.Open(r.data, r.Graph, r.rank)
+	r.shard, err = shard.OpenIn(r.shards, r.data, r.Graph, r.rank)
 	return err
 }
 
@@ -184,7 +201,7 @@ func (r *run) sameAssignment() error {
 		return err
 	}
 	if r.shard != nil && mine != string(first) {
-		err = fault.New(fault.Data, "train", shard.Path(r.data, r.Graph, r.rank), "this shard and that of rank 0 are of different partitionings").
+		err = fault.New(fault.Data, "train", r.shards, "the shard of rank %d and that of rank 0 are of different partitionings", r.rank).
 			Then(`run "siafu partition --parts %d %s" and start again`, r.Graph, r.data)
 	}
 	return agree(r.world, err)

@@ -5,6 +5,7 @@ import (
 	"siafu/kernels/model"
 	"siafu/ranks/host"
 	"siafu/ranks/inject"
+	"siafu/ranks/pytorch"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
 	"siafu/ranks/tensor"
@@ -29,7 +30,7 @@ func (r *run) finish() error {
 	}
 	if r.shard != nil {
 		mine.Vertices, mine.Ghosts = int64(r.shard.NumOwn()), int64(r.shard.NumGhosts())
-		mine.Edges = int64(len(r.shard.In.Cols))
+		mine.Edges, mine.RowsTo = int64(len(r.shard.In.Cols)), r.engine.RowsTo()
 	}
 	reports, err := world.GatherValues(r.world, 0, mine)
 	if err != nil {
@@ -62,8 +63,7 @@ func (r *run) part() *int {
 	return &r.rank
 }
 
-// loadWeights fills weights from a safetensors file with the network's names
-// and shapes.
+// loadWeights fills weights from a file of weights (readWeights).
 func loadWeights(path string, s model.Spec, weights []float32) error {
 	list, err := readWeights(path, s)
 	if err == nil {
@@ -72,10 +72,13 @@ func loadWeights(path string, s model.Spec, weights []float32) error {
 	return err
 }
 
-// readWeights are the tensors of the network s in a safetensors file, in the
-// order of its parameters.
+// readWeights are the tensors of the network s in a file of weights, siafu's or
+// PyTorch's, in the order of its parameters.
 func readWeights(path string, s model.Spec) ([]safetensors.Tensor, error) {
-	list, _, err := safetensors.Read(path)
+	list, md, err := pytorch.Read(path)
+	if err == nil {
+		list, err = pytorch.Weights(path, list, s, md == nil)
+	}
 	if err != nil {
 		return nil, err
 	}

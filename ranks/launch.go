@@ -12,9 +12,11 @@ import (
 	"siafu/ranks/world/parts"
 )
 
-// IO is where rank 0 speaks: results on Out, warnings on Err.
+// IO is where rank 0 speaks: results on Out, warnings on Err. Last, which may be nil,
+// hears of the error for which a rank ends all others at once, before it does.
 type IO struct {
 	Out, Err io.Writer
+	Last     func(error)
 }
 
 // reported is an error that this process has no need to print: it is printed,
@@ -137,6 +139,9 @@ func launchMPI(l world.Launch, limits world.Limits, out IO, body func(w world.Co
 		return reported{err}
 	}
 	fmt.Fprintf(out.Err, "siafu: rank %d on %s: %v\n", w.Rank(), w.Hosts()[w.Rank()], err)
+	if out.Last != nil {
+		out.Last(err)
+	}
 	w.Abort(fault.ExitCode(err), err)
 	return reported{err}
 }

@@ -13,7 +13,9 @@ import (
 	"siafu/kernels/model"
 	"siafu/ranks/engine"
 	"siafu/ranks/forecast"
+	"siafu/ranks/known"
 	"siafu/ranks/predictions"
+	"siafu/ranks/pytorch"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
 	"siafu/ranks/world"
@@ -26,14 +28,20 @@ type PredictConfig struct {
 	Threads    int    `default:"0" help:"Worker threads a rank, which its parts share. 0: this machine's processors shared by the ranks on it."`
 	Tensor     string `default:"cpu" enum:"cpu,cuda" help:"Where tensor work runs: cpu, on the ranks; cuda, on GPUs, and graph work with it unless --graph cpu."`
 	GraphWork  string `name:"graph" default:"" enum:",cpu,cuda" help:"Where graph work runs: cpu, on the ranks; cuda, on GPUs, with --tensor cuda. Empty: as --tensor says."`
-	Weights    string `default:"" placeholder:"FILE" help:"Weights to use instead of the run's model.safetensors."`
-	Out        string `default:"" placeholder:"DIR" help:"Where to write. Empty: RUN/predictions."`
+	PartsDir   string `name:"parts-dir" default:"" placeholder:"DIR" help:"Where shards are looked for and made. Empty: parts of the dataset folder, or of the run folder where that may not be written to."`
+	Weights    string `default:"" placeholder:"FILE" help:"Weights to use instead of the run's model.safetensors: safetensors, or a state dict of PyTorch with the names of PyTorch Geometric's layers."`
+	Out        string `default:"" placeholder:"DIR" help:"Where to write. Empty: RUN/predictions, and RUN/predictions-NAME of another dataset than that of the training."`
+	New        bool   `help:"Write only the vertices whose ids the training has not seen."`
 	Embeddings bool   `help:"Write the input of the last layer as well."`
+	Logits     bool   `help:"Write logits as well, which probabilities are the softmax of."`
 	CSV        bool   `name:"csv" default:"true" negatable:"" help:"Write predictions.csv as well."`
 	ByClass    bool   `name:"csv-classes" help:"Give predictions.csv a column with the probability of each class."`
+	Parquet    bool   `help:"Write predictions.parquet as well, with the probability of each class."`
 	Force      bool   `name:"force-memory" help:"Predict although the forecast says that memory will not do."`
 	StallWarn  string `default:"60s" help:"Say so when a rank has waited this long for others."`
 	StallAbort string `default:"10m" help:"End the job when a rank has waited this long for others."`
+
+	run string // the run folder
 }
 
 // Predict runs a trained network over every vertex of the dataset folder data
@@ -42,6 +50,7 @@ type PredictConfig struct {
 // rows of its own vertices, part by part where it carries several, so that no
 // rank ever holds all of them.
 func Predict(_ context.Context, p PredictConfig, runDir, data string, out IO) error {
+	p.run = runDir
 	c := p.config()
 	if err := c.CheckCUDA("predict"); err != nil {
 		return err
@@ -54,7 +63,7 @@ func Predict(_ context.Context, p PredictConfig, runDir, data string, out IO) er
 		p.Weights = modelFile(runDir)
 	}
 	if p.Out == "" {
-		p.Out = filepath.Join(runDir, runfolder.Predictions)
+		p.Out = filepath.Join(runDir, folderFor(runDir, data))
 	}
 	v, err := viewOf(&c)
 	if err != nil {
@@ -72,17 +81,31 @@ func Predict(_ context.Context, p PredictConfig, runDir, data string, out IO) er
 	})
 }
 
+// folderFor is the name of the folder in a run folder for predictions on a dataset.
+func folderFor(runDir, data string) string {
+	summary := runfolder.Ended(runDir)
+	meta, err := graph.ReadMeta(data)
+	if err != nil || summary == nil || meta.Name == summary.Dataset {
+		return runfolder.Predictions
+	}
+	return runfolder.Predictions + "-" + filepath.Base(meta.Name)
+}
+
 // config is what a run needs to be told to predict.
 func (p *PredictConfig) config() Config {
 	return Config{
 		Ranks: p.Ranks, Parts: p.Parts, Threads: p.Threads, Tensor: p.Tensor, GraphWork: p.GraphWork, Mode: "pipe", Codec: "none", Kernel: "auto",
-		StallWarn: p.StallWarn, StallAbort: p.StallAbort,
+		StallWarn: p.StallWarn, StallAbort: p.StallAbort, PartsDir: p.PartsDir,
 	}
 }
 
 // predict is the whole run of one rank. Collective over the world.
 func (r *run) predict(p PredictConfig, g gate, out IO) error {
 	weights, err := r.openModel(p, g)
+	if err != nil {
+		return err
+	}
+	of, err := r.chosen(p)
 	if err != nil {
 		return err
 	}
@@ -93,28 +116,59 @@ func (r *run) predict(p PredictConfig, g gate, out IO) error {
 	if err != nil {
 		return err
 	}
-	if err := r.writePredictions(p, found); err != nil {
+	o := p.files(r.net)
+	o.Of, o.Schema = of, r.schema
+	if err := r.writePredictions(o, found); err != nil {
 		return err
 	}
 	if r.rank == 0 {
-		train, val, test := found.Accuracies()
-		fmt.Fprintf(out.Out, "predicted dataset=%s vertices=%d train_acc=%.4f val_acc=%.4f test_acc=%.4f\n",
-			r.meta.Name, r.meta.Vertices, train, val, test)
-		fmt.Fprintf(out.Out, "wrote predictions=%s\n", p.Out)
+		fmt.Fprintf(out.Out, "predicted dataset=%s vertices=%d", r.meta.Name, r.meta.Vertices)
+		if p.New {
+			fmt.Fprintf(out.Out, " new=%d", len(of))
+		}
+		if r.meta.Train+r.meta.Val+r.meta.Test > 0 {
+			train, val, test := found.Accuracies()
+			fmt.Fprintf(out.Out, " train_acc=%.4f val_acc=%.4f test_acc=%.4f", train, val, test)
+		}
+		fmt.Fprintf(out.Out, "\nwrote predictions=%s\n", p.Out)
 	}
 	return nil
 }
 
+// chosen are the vertices to write, in ascending order; nil: all. Collective over the
+// world.
+func (r *run) chosen(p PredictConfig) ([]uint32, error) {
+	if !p.New {
+		return nil, nil
+	}
+	var list []uint32
+	var err error
+	if r.world.Rank() == 0 {
+		if list, err = known.New(p.run, r.data); err == nil && len(list) == 0 {
+			err = fault.New(fault.Data, "predict", r.data, "the training has seen all of its %d vertices", r.meta.Vertices).
+				Then("leave --new out, or predict on a dataset with more")
+		}
+	}
+	if err := agree(r.world, err); err != nil {
+		return nil, err
+	}
+	blob, err := world.BcastBlob(r.world, mapped.Bytes(list), 0)
+	return mapped.Cast[uint32](blob), err
+}
+
 // writePredictions writes the files of a prediction. Collective over the world.
-func (r *run) writePredictions(p PredictConfig, found *engine.Inference) error {
-	files, err := predictions.Create(r.world, p.files(r.net), int(r.meta.Vertices), r.meta.Classes)
+func (r *run) writePredictions(o predictions.Options, found *engine.Inference) error {
+	files, err := predictions.Create(r.world, o, int(r.meta.Vertices), r.net.Dims[r.net.Layers()])
 	defer files.Abort()
 	if err := agree(r.world, err); err != nil {
 		return err
 	}
 	rows := predictions.Rows{IDs: r.shard.Own}
+	if o.Logits {
+		rows.Logits = found.Logits()
+	}
 	rows.Class, rows.Probabilities = found.Classes()
-	if p.Embeddings {
+	if o.EmbeddingWidth > 0 {
 		rows.Embeddings = found.Embeddings()
 	}
 	if err := agree(r.world, files.Write(rows)); err != nil {
@@ -125,7 +179,7 @@ func (r *run) writePredictions(p PredictConfig, found *engine.Inference) error {
 
 // files are what is to be written of a network.
 func (p *PredictConfig) files(net model.Spec) predictions.Options {
-	o := predictions.Options{Dir: p.Out, CSV: p.CSV || p.ByClass, ByClass: p.ByClass}
+	o := predictions.Options{Dir: p.Out, CSV: p.CSV || p.ByClass, ByClass: p.ByClass, Logits: p.Logits, Parquet: p.Parquet}
 	if p.Embeddings {
 		o.EmbeddingWidth = net.Dims[net.Layers()-1]
 	}
@@ -152,6 +206,9 @@ func (r *run) openModel(p PredictConfig, g gate) ([]float32, error) {
 		return nil, err
 	}
 	r.net = m.spec()
+	if err := r.tellShards(); err != nil {
+		return nil, err
+	}
 	if err := agree(r.world, r.openShard()); err != nil {
 		return nil, err
 	}
@@ -203,12 +260,59 @@ func (m *loadedModel) describes() bool {
 // compared with the tensors of the file: nobody takes memory for a network that
 // is only claimed.
 func (r *run) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
-	list, md, err := safetensors.Read(p.Weights)
+	list, md, m, err := p.weights()
 	if err != nil {
 		return nil, nil, err
 	}
-	m := loadedModel{Kind: md["model"], Heads: [2]int{1, 1}}
-	err = json.Unmarshal([]byte(md["dims"]), &m.Dims)
+	if r.schema, err = schemaOf(p.Weights, md, m); err != nil {
+		return nil, nil, err
+	}
+	meta, err := graph.ReadMeta(r.data)
+	if err == nil {
+		err = suits(r.data, meta, m, r.schema)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	files := p.files(m.spec())
+	if err := files.Vet(); err != nil {
+		return nil, nil, err
+	}
+	if err := r.partition(meta, p.run); err != nil {
+		return nil, nil, err
+	}
+	blob, err := json.Marshal(m)
+	return blob, list, err
+}
+
+// weights are those to predict with, and what is known of their network: what their file
+// says, and of one that does not, as PyTorch's, what the run says.
+func (p *PredictConfig) weights() ([]safetensors.Tensor, map[string]string, *loadedModel, error) {
+	list, md, err := pytorch.Read(p.Weights)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	said, inOrder := p.Weights, md == nil
+	if md["model"] == "" && p.Weights != modelFile(p.run) {
+		said = modelFile(p.run)
+		if _, md, err = safetensors.Read(said); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	m, err := describedBy(said, md)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if list, err = pytorch.Weights(p.Weights, list, m.spec(), inOrder); err == nil {
+		list, err = weightsOf(p.Weights, list, m.spec())
+	}
+	return list, md, m, err
+}
+
+// describedBy is the network that the metadata of a file of weights describes.
+func describedBy(path string, md map[string]string) (*loadedModel, error) {
+	m := &loadedModel{Kind: md["model"], Heads: [2]int{1, 1}}
+	err := json.Unmarshal([]byte(md["dims"]), &m.Dims)
 	if heads, ok := md["heads"]; ok && err == nil {
 		err = json.Unmarshal([]byte(heads), &m.Heads)
 	}
@@ -216,30 +320,10 @@ func (r *run) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
 		err = json.Unmarshal([]byte(design), &m.Design)
 	}
 	if err != nil || !m.describes() {
-		return nil, nil, fault.New(fault.Data, "predict", p.Weights, "its metadata (model=%q dims=%q heads=%q design=%q) describes no network", md["model"], md["dims"], md["heads"], md["design"]).
+		return nil, fault.New(fault.Data, "predict", path, "its metadata (model=%q dims=%q heads=%q design=%q) describes no network", md["model"], md["dims"], md["heads"], md["design"]).
 			Then("use the model.safetensors of a run folder")
 	}
-	if list, err = weightsOf(p.Weights, list, m.spec()); err != nil {
-		return nil, nil, err
-	}
-	meta, err := graph.ReadMeta(r.data)
-	if err != nil {
-		return nil, nil, err
-	}
-	if m.Dims[0] != meta.FeatureDim || m.Dims[len(m.Dims)-1] != meta.Classes {
-		return nil, nil, fault.New(fault.Data, "predict", r.data, "it has %d features and %d classes, the model was trained on %d and %d",
-			meta.FeatureDim, meta.Classes, m.Dims[0], m.Dims[len(m.Dims)-1]).
-			Then("predict on the dataset %q or one like it", md["dataset"])
-	}
-	files := p.files(m.spec())
-	if err := files.Vet(); err != nil {
-		return nil, nil, err
-	}
-	if err := r.partition(meta); err != nil {
-		return nil, nil, err
-	}
-	blob, err := json.Marshal(m)
-	return blob, list, err
+	return m, nil
 }
 
 // openShard reads what every rank needs of the dataset.
@@ -248,6 +332,6 @@ func (r *run) openShard() error {
 	if r.meta, err = graph.ReadMeta(r.data); err != nil {
 		return err
 	}
-	r.shard, err = shard.Open(r.data, r.Graph, r.rank)
+	r.shard, err = shard.OpenIn(r.shards, r.data, r.Graph, r.rank)
 	return err
 }

@@ -10,8 +10,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 
 	"siafu/graph"
 	"siafu/graph/decodertest"
@@ -31,7 +34,7 @@ func predict(t *testing.T, runDir, data string, ranks int) string {
 func predictParts(t *testing.T, runDir, data string, ranks, parts int) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "predictions")
-	c := PredictConfig{Ranks: ranks, Parts: parts, Out: out, Embeddings: true, CSV: true, StallWarn: "1m", StallAbort: "1m"}
+	c := PredictConfig{Ranks: ranks, Parts: parts, Out: out, Embeddings: true, CSV: true, ByClass: true, Parquet: true, StallWarn: "1m", StallAbort: "1m"}
 	if err := Predict(context.Background(), c, runDir, data, IO{Out: io.Discard, Err: os.Stderr}); err != nil {
 		t.Fatal(err)
 	}
@@ -73,12 +76,53 @@ func TestPredict(t *testing.T) {
 		t.Errorf("predictions hit %.4f of the test vertices, the run reports %.4f", got, r.Summary.TestAccAtBestVal)
 	}
 	samePredictions(t, one, predict(t, c.Out, data, 4))
+	sameTables(t, filepath.Join(one, predictions.CSVFile), filepath.Join(one, predictions.ParquetFile))
 	for _, order := range []string{"lp", "rcm"} {
 		for _, ranks := range []int{1, 4} {
 			if _, err := partition.Run(data, partition.Options{Parts: ranks, Order: order}); err != nil {
 				t.Fatal(err)
 			}
 			samePredictions(t, one, predict(t, c.Out, data, ranks))
+		}
+	}
+}
+
+// sameTables compares the tables of a prediction: their columns, and every cell.
+func sameTables(t *testing.T, text, columnar string) {
+	t.Helper()
+	b, err := os.ReadFile(columnar)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, c := range p.Root().Columns() {
+		names = append(names, c.Name())
+	}
+	if want := "id,split,label,prediction,probability,p_red,p_green,p_blue"; strings.Join(names, ",") != want {
+		t.Errorf("columns %q, want %s", names, want)
+	}
+	rows := make([]parquet.Row, 100)
+	n, err := p.RowGroups()[0].Rows().ReadRows(rows)
+	want := readCSV(t, text)
+	if err != nil && err != io.EOF || n != len(want) {
+		t.Fatalf("%d rows, %v; want %d", n, err, len(want))
+	}
+	for i, row := range rows[:n] {
+		for c, v := range row {
+			cell := v.String()
+			switch {
+			case v.IsNull():
+				cell = ""
+			case v.Kind() == parquet.Float:
+				cell = fmt.Sprintf("%.4f", v.Float())
+			}
+			if cell != want[i][c] {
+				t.Errorf("row %d column %s is %q, in CSV %q", i, names[c], cell, want[i][c])
+			}
 		}
 	}
 }
@@ -174,6 +218,72 @@ func readFloats(t *testing.T, path string, cols int) []float32 {
 		t.Fatal(err)
 	}
 	return x
+}
+
+// A model predicts on a larger graph without labels, under the names of its classes and on
+// any number of ranks, and writes the vertices alone that training has not seen; features
+// and classes that are others are refused.
+func TestPredictInductive(t *testing.T) {
+	content, c := smallGraph(true, false, 4), quick(t)
+	content.ClassNames = []string{"red", "green", "blue"}
+	train(t, c, write(t, content))
+	schema, err := Schema(c.Out)
+	if err != nil || !slices.Equal(schema.ClassNames, content.ClassNames) || schema.Classes != 3 {
+		t.Fatalf("%v, schema %+v", err, schema)
+	}
+
+	larger := smallGraph(true, false, 4) // of 18 vertices
+	n, dim := int(larger.Vertices), larger.Features.Dim
+	larger.Name, larger.Vertices, larger.Features.Rows = "larger", int64(n+3), n+3
+	larger.Features.Dense = append(slices.Clone(larger.Features.Dense), larger.Features.Dense[:3*dim]...)
+	larger.Labels, larger.Split, larger.Classes = slices.Repeat([]int32{graph.Unlabelled}, n+3), make([]uint8, n+3), 0
+	larger.IDs = &graph.IDs{Ints: []int64{}} // the last are known
+	for v := range n + 3 {
+		larger.IDs.Ints = append(larger.IDs.Ints, int64((v+n)%(n+3)))
+	}
+	data := write(t, larger)
+	whole := predict(t, c.Out, data, 1)
+	samePredictions(t, whole, predict(t, c.Out, data, 4))
+	want := readCSV(t, filepath.Join(whole, predictions.CSVFile))
+	probabilities := readFloats(t, filepath.Join(whole, predictions.ProbabilityFile), 3)
+	for _, ranks := range []int{1, 3} {
+		p := PredictConfig{Ranks: ranks, New: true, CSV: true, Embeddings: true, StallWarn: "1m", StallAbort: "1m"}
+		var said strings.Builder
+		if err := Predict(context.Background(), p, c.Out, data, IO{Out: &said, Err: os.Stderr}); err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(c.Out, "predictions-larger")
+		got := readCSV(t, filepath.Join(dir, predictions.CSVFile))
+		if len(got) != 3 || !slices.Contains(content.ClassNames, got[0][3]) || !strings.Contains(said.String(), "vertices=21 new=3\nwrote predictions="+dir) {
+			t.Fatalf("%d rows are new: %v; said %s", len(got), got, &said)
+		}
+		for i, row := range got {
+			if !slices.Equal(row[:4], want[i][:4]) {
+				t.Errorf("row %d is %v, of all %v", i, row, want[i])
+			}
+		}
+		for i, x := range readFloats(t, filepath.Join(dir, predictions.ProbabilityFile), 3) {
+			if math.Abs(float64(x-probabilities[i])) > 1e-5 {
+				t.Errorf("probability %d is %v, of all %v", i, x, probabilities[i])
+			}
+		}
+		readFloats(t, filepath.Join(dir, predictions.EmbeddingFile), 16)
+	}
+
+	for says, harm := range map[string]func(c *graph.Content){
+		`class 1 is "blue", the model's is "green"`: func(c *graph.Content) { c.ClassNames = []string{"red", "blue", "green"} },
+		"4 classes, the model was trained on 3":     func(c *graph.Content) { c.Classes, c.ClassNames = 4, nil },
+		"divided by their sums":                     func(c *graph.Content) { c.Normalize, c.Features.Dense = true, slices.Repeat([]float32{1}, n*dim) },
+		"it has 1 features":                         func(c *graph.Content) { c.Features = graph.Features{Rows: n, Dim: 1, Dense: make([]float32, n)} },
+	} {
+		other := smallGraph(true, false, 4)
+		harm(&other)
+		p := PredictConfig{Out: filepath.Join(t.TempDir(), "out"), StallWarn: "1m", StallAbort: "1m"}
+		err := Predict(context.Background(), p, c.Out, write(t, other), IO{Out: io.Discard, Err: io.Discard})
+		if fault.KindOf(err) != fault.Data || !strings.Contains(fmt.Sprint(err), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
 }
 
 func TestPredictRefuses(t *testing.T) {

@@ -496,7 +496,7 @@ func TestRefreshRefusals(t *testing.T) {
 	} {
 		c := quick(t)
 		set(&c)
-		err := Train(context.Background(), c, t.TempDir(), IO{io.Discard, io.Discard})
+		err := Train(context.Background(), c, t.TempDir(), IO{Out: io.Discard, Err: io.Discard})
 		if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "--refresh") {
 			t.Errorf("refresh=%s mode=%s codec=%s cache-input=%s: %v", c.Refresh, c.Mode, c.Codec, c.CacheInput, err)
 		}

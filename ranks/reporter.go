@@ -8,6 +8,7 @@ import (
 
 	"siafu/kernels/model"
 	"siafu/ranks/inject"
+	"siafu/ranks/known"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
 	"siafu/ranks/screen"
@@ -149,6 +150,9 @@ func (p *reporter) result(h *stopping.History) {
 func (p *reporter) finish(r *run, ranks []runfolder.RankReport) error {
 	s, h := p.summary(r, ranks), p.history
 	if h.Best != nil {
+		if err := known.Write(p.folder.Dir(), r.data); err != nil {
+			return err
+		}
 		if err := p.folder.WriteModel(tensors(r.net, h.Best), modelMetadata(r, s)); err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ import (
 //
 //	by Train    cfg, view, data, kind, world, limits, watcher, arena, gpus, course, end
 //	by enter    everyone, client
-//	by open     roles, fault, tensor (that of functions by arrange), codecs; on rank 0 also reporter, state and opening
+//	by open     roles, fault, tensor (that of functions by arrange), codecs; on rank 0 also reporter, state, opening and shards, which tellShards tells the others
 //	by join     meta, net and timeline; on graph ranks also shard
 //	by arrange  choice, what net and cfg say of orders, and on graph ranks engine
 //	by takeUp   from, where the run goes on from a checkpoint
@@ -33,9 +33,10 @@ import (
 type run struct {
 	roles
 	cfg     Config
-	data    string     // the dataset folder
-	kind    string     // of world: mpi or in-process
-	world   world.Comm // without bridges
+	data    string        // the dataset folder
+	schema  *graph.Schema // of the dataset that a model which predicts was trained on; on rank 0
+	kind    string        // of world: mpi or in-process
+	world   world.Comm    // without bridges
 	limits  world.Limits
 	watcher *signals.Watcher // of this process, which in-process ranks share; nil where nobody listens
 	arena   *mapped.Arena    // of memory that lives as long as the run
@@ -55,6 +56,7 @@ type run struct {
 	opening   opening                     // of the run folder, on rank 0
 	meta      *graph.Meta
 	net       model.Spec
+	shards    string // their folder
 	timeline  timeline
 	shard     *shard.Shard   // nil on servers
 	choice    string         // of orders, for the header
@@ -96,6 +98,9 @@ func (r *run) life(out IO) error {
 		return err
 	}
 	if err := r.goOn(); err != nil {
+		return err
+	}
+	if err := r.tellShards(); err != nil {
 		return err
 	}
 	if err := agree(r.world, r.join()); err != nil {

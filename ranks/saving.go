@@ -180,6 +180,10 @@ func (r *run) networkMetadata() map[string]string {
 		text, _ := json.Marshal(d)
 		m["design"] = string(text)
 	}
+	if s := r.meta.Schema(); !s.IsPlain() {
+		text, _ := json.Marshal(s)
+		m[schemaKey] = string(text)
+	}
 	return m
 }
 

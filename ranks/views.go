@@ -44,6 +44,7 @@ type course struct {
 	reporter *reporter
 	opening  opening
 	state    *checkpoint.State // that the run began from, nil: from nothing
+	shards   string            // the folder of
 
 	mu     sync.Mutex
 	lives  []*run           // of members in the view under way
@@ -179,14 +180,14 @@ func (c *course) reopens(r *run) bool {
 	if c == nil || c.reporter == nil {
 		return false
 	}
-	r.reporter, r.opening, r.state = c.reporter, c.opening, c.state
+	r.reporter, r.opening, r.state, r.shards = c.reporter, c.opening, c.state, c.shards
 	return true
 }
 
 // opened takes note of what rank 0 has opened.
 func (c *course) opened(r *run) {
 	if c != nil {
-		c.reporter, c.opening, c.state = r.reporter, r.opening, r.state
+		c.reporter, c.opening, c.state, c.shards = r.reporter, r.opening, r.state, r.shards
 	}
 }
 

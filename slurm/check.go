@@ -14,6 +14,9 @@ func Check(getenv func(string) string, size, cpus int) []string {
 		return nil
 	}
 	var said []string
+	if getenv("SLURM_STEP_NUM_TASKS") != "" && getenv("OMPI_COMM_WORLD_SIZE") == "" && getenv("PMIX_RANK")+getenv("PMI_RANK") == "" && size > 1 {
+		said = append(said, "srun has told its tasks nothing of each other: if MPI does not start now, use srun --mpi=pmix where \"srun --mpi=list\" has it, or siafu launch, which starts mpirun")
+	}
 	if tasks := number(getenv("SLURM_NTASKS")); tasks > 1 && size == 1 {
 		said = append(said, fmt.Sprintf("Slurm gave this job %d tasks, but the world has one rank: start siafu with mpirun, srun --mpi=pmix or siafu launch", tasks))
 	} else if tasks > size {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"siafu/graph/fault"
+	"siafu/ranks/host/hosttest"
 	"siafu/ranks/runfolder"
 	"siafu/slurm/launch/launchtest"
 )
@@ -97,6 +98,7 @@ type scene struct {
 	*testing.T
 	run string
 	id  string
+	job *Job
 }
 
 // begin submits a job as "siafu submit" does, but that its ranks are a stand-in
@@ -116,7 +118,7 @@ func begin(t *testing.T, change func(*Job), train ...string) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.id = r.Job
+	s.id, s.job = r.Job, j
 	return s
 }
 
@@ -225,7 +227,9 @@ func TestScriptInSlurm(t *testing.T) {
 		})
 		t.Run("array", func(t *testing.T) {
 			t.Parallel()
-			s := lesson.begin(t, "20ms", func(j *Job) { j.Settings = []string{"seed=1 epochs=9", "seed=2 epochs=30"} })
+			s := lesson.begin(t, "20ms", func(j *Job) {
+				j.Array, j.Settings = []string{"seed=1,2%1"}, []string{"seed=1 epochs=9", "seed=2 epochs=30"}
+			})
 			s.ends("COMPLETED")
 			lesson.learnt(s, filepath.Join(s.run, "seed=2,epochs=30"), "--seed", "2")
 			if r, err := runfolder.Read(filepath.Join(s.run, "seed=1,epochs=9")); err != nil || r.Summary.Epochs != 9 {
@@ -257,6 +261,9 @@ func TestScriptInSlurm(t *testing.T) {
 			t.Parallel()
 			s := begin(t, nil, "--epochs", "600")
 			s.await("start epoch=1 ")
+			if _, err := s.job.Submit(); fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), "job "+s.id+", which is RUNNING") {
+				t.Errorf("a second job for the same run folder: %v", err)
+			}
 			client0(t, "scancel", s.id)
 			s.await("stopped after=")
 			s.ends("CANCELLED")
@@ -264,6 +271,12 @@ func TestScriptInSlurm(t *testing.T) {
 		t.Run("launcher killed", func(t *testing.T) {
 			t.Parallel()
 			launcherKilled(t)
+		})
+		t.Run("no such module", func(t *testing.T) {
+			t.Parallel()
+			s := begin(t, func(j *Job) { j.Modules = []string{"none/1.0"} })
+			s.ends("FAILED")
+			s.await("siafu: module none/1.0 was not loaded on ")
 		})
 		t.Run("nasty names", func(t *testing.T) {
 			t.Parallel()
@@ -274,6 +287,15 @@ func TestScriptInSlurm(t *testing.T) {
 			s := begin(t, func(j *Job) { j.PartitionJob, j.Parts = true, []string{"nowhere", "--parts", "3"} })
 			s.ends("CANCELLED") // there is nothing to partition, and nobody waits for it
 		})
+	})
+	t.Run("as the tutorial has it", func(t *testing.T) {
+		page, err := filepath.Abs("../docs/tutorials/slurm-array.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		siafu, _ := launchtest.Programs(t)
+		t.Chdir(t.TempDir())
+		hosttest.Follow(t, page, siafu)
 	})
 	t.Run("time limit", func(t *testing.T) {
 		limited.await("\nresume epoch=")

@@ -1,8 +1,11 @@
 package slurm
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,7 +31,8 @@ type Options struct {
 	Container    string   `placeholder:"LINE" help:"Command that runs another one in a container, as \"apptainer exec siafu.sif\"; siafu inside is found on its PATH."`
 	Program      string   `placeholder:"PATH" help:"siafu as the ranks find it. Empty: this program; siafu in a container."`
 	Grace        int      `default:"120" placeholder:"SECONDS" help:"How long before the time limit training is told to save: more than an epoch takes."`
-	Array        []string `sep:"none" placeholder:"FLAG=A,B" help:"One run for each value of a flag of train, as seed=1,2,3 or seed=1..3; repeated: for each combination."`
+	Array        []string `sep:"none" placeholder:"FLAG=A,B" help:"One run for each value of a flag of train, as seed=1,2,3 or seed=1..3; repeated: for each combination. %N behind it lets N run at a time, as seed=1..5%2."`
+	Sbatch       []string `sep:"none" placeholder:"FLAGS" help:"Other flags of sbatch, as \"--gres=gpu:1 --mail-type=END\"; may be repeated."`
 	PartitionJob bool     `name:"partition-job" help:"Divide the dataset in a job of its own, which the training job waits for."`
 	Launcher     string   `default:"mpirun" enum:"mpirun,srun" help:"What starts the ranks inside the job: mpirun, or srun --mpi=pmix."`
 	Restarts     int      `default:"3" help:"How often a run that crashed is started again within the job."`
@@ -58,8 +62,24 @@ func (o *Options) Validate() error {
 	if o.GPUsPerNode != "" && !gpus.MatchString(o.GPUsPerNode) {
 		return fault.New(fault.Usage, op, "", "--gpus-per-node=%q", o.GPUsPerNode).Then("write it as Slurm does: 4, or a100:4; leave it out for none")
 	}
-	return o.checkGrace()
+	for _, f := range o.Extra() {
+		if name, _, _ := strings.Cut(f, "="); !extra.MatchString(f) || slices.Contains(taken, name) {
+			return fault.New(fault.Usage, op, "", "--sbatch has %q", f).
+				Then("write each flag as --name or --name=value, and use submit's own for %s", strings.Join(taken, ", "))
+		}
+	}
+	return cmp.Or(o.checkAtOnce(), o.checkGrace())
 }
+
+// Extra are the other flags of sbatch, one by one.
+func (o *Options) Extra() []string { return strings.Fields(strings.Join(o.Sbatch, " ")) }
+
+var (
+	extra = regexp.MustCompile(`^--[a-z][a-z-]*(=[A-Za-z0-9_.,:+/@=%\[\]-]+)?$`)
+	// taken are flags without which a script does not work, or that have others' places.
+	taken = []string{"--nodes", "--ntasks-per-node", "--ntasks", "--cpus-per-task", "--time", "--mem", "--partition", "--account", "--qos",
+		"--job-name", "--array", "--output", "--open-mode", "--requeue", "--no-requeue", "--signal"}
+)
 
 // gpus is a number of them, behind their type where there is one.
 var gpus = regexp.MustCompile(`^([A-Za-z0-9_.-]+:)?[1-9][0-9]{0,5}$`)
@@ -128,6 +148,21 @@ func limitSeconds(s string) (int, error) {
 	return total, err
 }
 
+// Memory is Mem in bytes, as Slurm reads it: megabytes without a unit; 0 for what the
+// cluster gives by itself.
+func (o *Options) Memory() (int64, error) {
+	if o.Mem == "" {
+		return 0, nil
+	}
+	digits := strings.TrimRight(strings.ToUpper(o.Mem), "KMGT")
+	n, err := strconv.ParseInt(digits, 10, 40)
+	shift, ok := map[string]int{"": 20, "K": 10, "M": 20, "G": 30, "T": 40}[strings.ToUpper(o.Mem[len(digits):])]
+	if err != nil || n < 0 || !ok || n > math.MaxInt64>>shift {
+		return 0, fault.New(fault.Usage, op, "", "--mem=%q", o.Mem).Then("write it as Slurm does: 16G, 4000M")
+	}
+	return n << shift, nil
+}
+
 // Ranks is the number of ranks of a job.
 func (o *Options) Ranks() int { return o.Nodes * o.TasksPerNode }
 
@@ -139,6 +174,7 @@ func (o *Options) Settings() ([]string, error) {
 	}
 	var axes []sweep.Axis
 	for _, text := range o.Array {
+		text, _, _ = strings.Cut(text, "%")
 		flag, values, _ := strings.Cut(text, "=")
 		a, err := sweep.NewAxis(op, flag, values)
 		if err != nil {
@@ -155,4 +191,30 @@ func (o *Options) Settings() ([]string, error) {
 		all = append(all, s.String())
 	}
 	return all, nil
+}
+
+// AtOnce is how many tasks of the array may run at a time, as "%2"; "" for all.
+func (o *Options) AtOnce() string {
+	for _, text := range o.Array {
+		if _, n, ok := strings.Cut(text, "%"); ok {
+			return "%" + n
+		}
+	}
+	return ""
+}
+
+// checkAtOnce refuses a share of the array that is no number, or two of them.
+func (o *Options) checkAtOnce() error {
+	asked := 0
+	for _, text := range o.Array {
+		_, n, ok := strings.Cut(text, "%")
+		if !ok {
+			continue
+		}
+		if asked++; asked > 1 || number(n) < 1 || strings.Trim(n, "0123456789") != "" {
+			return fault.New(fault.Usage, op, "", "--array=%s", text).
+				Then("put how many tasks may run at a time behind one --array, as seed=1..5%%2")
+		}
+	}
+	return nil
 }

@@ -3,6 +3,8 @@ package slurm
 import (
 	"cmp"
 	"fmt"
+	"hash/crc32"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -31,7 +33,23 @@ func fill(t *template.Template, j *Job) string {
 	if err := t.Execute(&b, j); err != nil {
 		panic("slurm: a script's template does not fit Job")
 	}
-	return b.String()
+	return seal(b.String())
+}
+
+// mark is what scripts are known by. Behind it stands the checksum of a script without
+// it, by which one that was edited is known.
+const mark = `# Written by "siafu submit"`
+
+var sealed = regexp.MustCompile(regexp.QuoteMeta(mark) + `, checksum ([0-9a-f]{8})`)
+
+func seal(text string) string {
+	return strings.Replace(text, mark, fmt.Sprintf("%s, checksum %08x", mark, crc32.ChecksumIEEE([]byte(text))), 1)
+}
+
+// edited tells whether a sealed script is no longer what was written.
+func edited(text string) bool {
+	m := sealed.FindString(text)
+	return m != "" && seal(strings.Replace(text, m, mark, 1)) != text
 }
 
 // LastTask is the highest number of a task of the array.
@@ -119,6 +137,11 @@ const limits = `{{- with .Time}}
 #SBATCH --qos={{value .}}{{end}}
 `
 
+// modules are loaded, or end the job: what comes without them is another program's error.
+const modules = `{{- range .Modules}}
+module load {{quote .}} || { echo "siafu: module {{.}} was not loaded on $(hostname)" >&2; exit 78; }{{end}}
+`
+
 var trainScript = parse("train", `#!/bin/bash
 #SBATCH --job-name={{value .JobName}}
 #SBATCH --nodes={{.Nodes}}
@@ -127,19 +150,19 @@ var trainScript = parse("train", `#!/bin/bash
 {{- with .GPUsPerNode}}
 #SBATCH --gpus-per-node={{value .}}{{end}}
 `+limits+`{{- if .Settings}}
-#SBATCH --array=0-{{.LastTask}}{{end}}
+#SBATCH --array=0-{{.LastTask}}{{.AtOnce}}{{end}}
+{{- range .Extra}}
+#SBATCH {{.}}{{end}}
 #SBATCH --output={{value .LogPattern}}
 #SBATCH --open-mode=append
 #SBATCH --requeue
 #SBATCH --signal=B:USR1@{{.Grace}}
 
-# Written by "siafu submit". Submitted again, it goes on where the run stopped.
+`+mark+`. Submitted again, it goes on where the run stopped.
 set -u
 {{- with .ID}}
 export SIAFU_LAUNCH={{.}}{{end}}
-{{- range .Modules}}
-module load {{quote .}}{{end}}
-export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK
+`+modules+`export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK
 export GOMAXPROCS=$SLURM_CPUS_PER_TASK
 export OMPI_MCA_mpi_yield_when_idle=1
 {{- with .Interface}}
@@ -179,9 +202,7 @@ var partitionScript = parse("partition", `#!/bin/bash
 #SBATCH --cpus-per-task={{.CPUsPerTask}}
 `+limits+`#SBATCH --output={{value .PartitionLogPattern}}
 
-# Written by "siafu submit": divides the dataset before the training job starts.
+`+mark+`: divides the dataset before the training job starts.
 set -eu
-{{- range .Modules}}
-module load {{quote .}}{{end}}
-{{.Partitioning}}
+`+modules+`{{.Partitioning}}
 `)

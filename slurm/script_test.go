@@ -40,7 +40,7 @@ func TestScript(t *testing.T) {
 			j.Train = append(j.Train, "--threads=3")
 		}, []string{
 			"#SBATCH --time=1-0\n", "#SBATCH --mem=16G\n", "#SBATCH --account=acct\n", "#SBATCH --qos=long\n", "#SBATCH --gpus-per-node=a100:2\n", "#SBATCH --partition=cpu\n",
-			"module load openmpi/4\nmodule load go\n", "OMPI_MCA_btl_tcp_if_include=ib0", "launch --launcher srun ", "--threads=3 \\\n",
+			"module load openmpi/4 || { echo", "module load go || { echo", "OMPI_MCA_btl_tcp_if_include=ib0", "launch --launcher srun ", "--threads=3 \\\n",
 		}, []string{"--threads \""}},
 		{"sweep", func(j *Job) { j.Settings = []string{"seed=1 hidden=8", "seed=2 hidden=8"} }, []string{
 			"#SBATCH --array=0-1\n", "#SBATCH --output=runs/mine-%A_%a.out\n", "\t\"seed=2 hidden=8\"\n", "run=runs/mine/${setting// /,}\n", " --${setting// / --} ",
@@ -82,7 +82,7 @@ func TestPartitionScript(t *testing.T) {
 		t.Error(s)
 	}
 	j.Container, j.Modules = "apptainer exec b.sif", []string{"apptainer"}
-	if s := j.PartitionScript(); !strings.HasSuffix(s, "\nmodule load apptainer\napptainer exec b.sif siafu partition data/mine --parts 7\n") {
+	if s := j.PartitionScript(); !strings.HasSuffix(s, "\nmodule load apptainer || { echo \"siafu: module apptainer was not loaded on $(hostname)\" >&2; exit 78; }\napptainer exec b.sif siafu partition data/mine --parts 7\n") {
 		t.Error(s)
 	}
 }
@@ -198,6 +198,8 @@ func TestCheck(t *testing.T) {
 		{"too few", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4"}, 2, 8, []string{"the others idle"}},
 		{"bound", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_CPUS_PER_TASK": "8"}, 4, 1, []string{"may run on 1: with mpirun use --bind-to none"}},
 		{"both", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_CPUS_PER_TASK": "8"}, 1, 1, []string{"one rank", "8 processors"}},
+		{"no PMIx", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "0"}, 4, 2, []string{"use srun --mpi=pmix"}},
+		{"PMIx", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "4", "PMIX_RANK": "0"}, 4, 2, nil},
 		{"nonsense", map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "-4", "SLURM_CPUS_PER_TASK": "x"}, 1, 1, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"siafu/graph/durable"
 	"siafu/graph/fault"
 	"siafu/graph/inventory"
+	"siafu/ranks/owner"
 )
 
 // Record is the file RUN.job: what was submitted for a run folder, or for the
@@ -81,7 +82,7 @@ func partitionScriptOf(script string) string {
 // vet fails where the files may not be written because somebody else has, or the
 // job could not be submitted then.
 func (j *Job) vet(script string) error {
-	isScript := func(head []byte) bool { return bytes.Contains(head, []byte(`# Written by "siafu submit"`)) }
+	isScript := func(head []byte) bool { return bytes.Contains(head, []byte(mark)) }
 	scripts := []string{script}
 	if j.PartitionJob {
 		scripts = append(scripts, partitionScriptOf(script))
@@ -90,9 +91,16 @@ func (j *Job) vet(script string) error {
 		if err := inventory.Overwrite(op, path, isScript); err != nil {
 			return err
 		}
+		if text, err := os.ReadFile(path); err == nil && edited(string(text)) {
+			return fault.New(fault.Usage, op, path, "it was edited since it was written").
+				Then("submit it as it is with sbatch %s, or write another one with --script", Quote(path))
+		}
 	}
 	if j.DryRun {
 		return nil
+	}
+	if err := j.alive(Queue); err != nil {
+		return err
 	}
 	isRecord := func(head []byte) bool {
 		return bytes.HasPrefix(head, []byte("{\n  \"job\": \"")) && bytes.Contains(head, []byte(`"script": `))
@@ -102,6 +110,30 @@ func (j *Job) vet(script string) error {
 	}
 	if _, err := exec.LookPath("sbatch"); err != nil {
 		return noSlurm("sbatch")
+	}
+	return nil
+}
+
+// alive fails where a process writes one of the run folders, or a job that has not ended
+// will.
+func (j *Job) alive(queue func(job string) ([]Entry, error)) error {
+	for _, run := range j.runs() {
+		if held, known := owner.Held(run); held && known {
+			return fault.New(fault.Usage, op, run, "a training writes this run folder").
+				Then("wait for its end or stop it, or choose another folder with --out")
+		}
+	}
+	text, err := os.ReadFile(j.Run + recordSuffix)
+	before := Record{}
+	if err != nil || json.Unmarshal(text, &before) != nil {
+		return nil // nothing was submitted, or not by us, which is told elsewhere
+	}
+	list, _ := queue(before.Job) // Slurm forgets jobs that have ended
+	for _, e := range list {
+		if !e.ended() {
+			return fault.New(fault.Usage, op, j.Run, "job %s, which is %s, is for this run folder", before.Job, e.State).
+				Then("wait for its end, cancel it (scancel %s), or choose another folder with --out", before.Job)
+		}
 	}
 	return nil
 }

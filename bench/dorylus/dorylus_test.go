@@ -183,16 +183,22 @@ func TestFigure10(t *testing.T) {
 
 // Performance and value are those to 4 servers: in the model, where work is divided without
 // a rest, four times as many are four times as fast for the same dollars. The timeline of a
-// run here is replayed on as many as 32.
+// run here is replayed on as many as 32, with functions and without, to Dorylus on 4.
 func TestFigure8(t *testing.T) {
 	text := reproduce(t, usual(), nil, "figure8")
-	has(t, text, "16 Dorylus 1896.1421 4.00 4.00 - - 2.82 2.68", "GCN on amazon (given), 2 ranks recorded")
-	simulated := regexp.MustCompile(`(\d+) CPU only [\d.]+ [\d.]+ [\d.]+ ([\d.]+) ([\d.]+) `).FindAllStringSubmatch(text, -1)
-	if len(simulated) != 4 || simulated[0][3] != "1.00" {
-		t.Fatalf("%q in\n%s", simulated, text)
-	}
-	if x, err := strconv.ParseFloat(simulated[3][2], 64); err != nil || x <= 0 {
-		t.Errorf("%q", simulated)
+	has(t, text, "16 Dorylus 1896.1421 4.00 4.00 ", " 2.82 2.68", "GCN on amazon (given), 2 ranks recorded")
+	for mode, first := range map[string]string{"Dorylus": "1.00", "CPU only": ""} {
+		simulated := regexp.MustCompile(`\d+ `+mode+` [\d.]+ [\d.]+ [\d.]+ ([\d.]+) ([\d.]+) ([\d.]+) `).FindAllStringSubmatch(text, -1)
+		if len(simulated) != 4 || first != "" && (simulated[0][2] != first || simulated[0][3] != first) {
+			t.Fatalf("%q in\n%s", simulated, text)
+		}
+		for k := range 3 {
+			less, lerr := strconv.ParseFloat(simulated[k][1], 64)
+			more, merr := strconv.ParseFloat(simulated[k+1][1], 64)
+			if lerr != nil || merr != nil || more <= 0 || more >= less {
+				t.Errorf("%s: %q, and on twice as many servers %q", mode, simulated[k], simulated[k+1])
+			}
+		}
 	}
 }
 

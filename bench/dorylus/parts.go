@@ -35,7 +35,7 @@ func (b *bench) parts() []trials.Part {
 			Why:   "as table 4; to CPUs, since no GPU was run"},
 		{Name: "figure8", Title: "scaling out, GCN on Amazon", Write: b.figure8,
 			Paper: "from 4 to 16 servers Dorylus is 2.82 times as fast for 5 % more, 2.68 times the value",
-			Why:   "modelled without barriers and stragglers, and simulated from the timeline of a run here, whose waits are in it"},
+			Why:   "modelled without barriers and stragglers, and simulated from the timeline of a run here, whose waits are in it, with servers of the paper's processors and cards and functions at 10 ms each"},
 		{Name: "figure9", Title: "accuracy over time", Write: b.figure9,
 			Paper: "Dorylus ends at 95.44 and 67.01 %, above DGL's and AliGraph's sampling; DGL without sampling is fast where it fits",
 			Why:   "sampling is siafu's own with the same kernels, and none of it pays for another program's overhead"},

@@ -25,33 +25,29 @@ func (b *bench) figure8(ctx context.Context, s *trials.Sheet) error {
 	if err != nil {
 		return err
 	}
-	s.Head("servers", "mode", "s/epoch, modelled", "performance, modelled", "value, modelled", "s/epoch, simulated", "performance, simulated",
+	s.Head("servers", "mode", "s/epoch, modelled", "performance, modelled", "value, modelled", "s/epoch, simulated", "performance, simulated", "value, simulated",
 		"performance, paper", "value, paper")
-	var base spent
-	first := math.NaN()
+	var base, first spent
 	for _, n := range []int{4, 8, 16, 32} {
 		c := cluster{"c5n.4xlarge", n}
 		for _, on := range backends {
-			each, simulated := unknown, math.NaN()
+			each, simulated := unknown, unknown
 			remote := on.name == functions.name
 			if ok && on.name != gpuOnly.name && (!remote || m.Invocations > 0) {
 				if each, err = m.spent(c, 1, remote); err != nil {
 					return err
 				}
 			}
-			if on.name == cpuOnly.name {
-				if simulated, err = b.simulate(ctx, g, c); err != nil {
+			if on.name != gpuOnly.name {
+				if simulated, err = b.simulate(ctx, g, c, remote); err != nil {
 					return err
 				}
 			}
 			if n == 4 && remote {
-				base = each
+				base, first = each, simulated
 			}
-			if n == 4 && on.name == cpuOnly.name {
-				first = simulated
-				if math.IsNaN(base.seconds) { // nothing is known of functions
-					base = each
-				}
+			if n == 4 && on.name == cpuOnly.name && math.IsNaN(base.seconds) { // nothing is known of functions
+				base = each
 			}
 			p, known := printed8[fmt.Sprint(n, " ", on.name)]
 			if !known {
@@ -61,34 +57,40 @@ func (b *bench) figure8(ctx context.Context, s *trials.Sheet) error {
 			if on.name == gpuOnly.name {
 				mode += notRun("no cluster")
 			}
-			s.Row(text(n), mode, trials.Number(each.seconds, 4), trials.Number(base.seconds/each.seconds, 2), trials.Number(each.value()/base.value(), 2),
-				trials.Number(simulated, 4), trials.Number(first/simulated, 2), trials.Number(p.performance, 2), trials.Number(p.value, 2))
+			cells := append([]string{text(n), mode}, each.beside(base)...)
+			s.Row(append(append(cells, simulated.beside(first)...), trials.Number(p.performance, 2), trials.Number(p.value, 2))...)
 		}
 	}
-	fmt.Fprintf(s, "GCN on %s (%s), %d ranks recorded; simulated numbers are to those of 4 servers of CPUs, all others to Dorylus on 4\n", g.name, g.kind(), b.Ranks)
+	fmt.Fprintf(s, "GCN on %s (%s), %d ranks recorded in step on CPUs; simulated: Dorylus in bounded asynchrony (s=0) with functions, CPU only in step; all to Dorylus on 4\n", g.name, g.kind(), b.Ranks)
 	return b.reasons(s)
 }
 
-// simulate is the seconds of an epoch of a run recorded here, on so many servers and the
-// paper's graph. What was recorded is replayed on the smaller graph, a server being one
-// worker, since the tasks of a small graph are too few to divide; its card has the share
-// of one processor. All of that is as many times larger and faster: the ratio of edges by
-// the server's processors, messages of weights included.
-func (b *bench) simulate(ctx context.Context, g *graphOf, c cluster) (float64, error) {
+// beside are an epoch's seconds, and performance and value by those of another.
+func (e spent) beside(base spent) []string {
+	return []string{trials.Number(e.seconds, 4), trials.Number(base.seconds/e.seconds, 2), trials.Number(e.value()/base.value(), 2)}
+}
+
+// simulate is an epoch of a run recorded here, on a cluster and with the work and rows of
+// the paper's graph, in as many intervals as the paper has, with two servers of weights;
+// with functions in bounded asynchrony (s=0), else in step.
+func (b *bench) simulate(ctx context.Context, g *graphOf, c cluster, remote bool) (spent, error) {
 	t := trials.Trial{Data: g.Data, Ranks: b.Ranks, Record: true,
 		Flags: b.flags("gcn", "--servers", "0", "--mode", "pipe", "--eval-every", "0", "--epochs", text(b.Timed), "--threads", "1")}
 	r, _, err := b.try(ctx, cpuOnly, t, b.archive.Runner)
 	if err != nil || r == nil {
-		return math.NaN(), err
+		return unknown, err
 	}
 	var o simulate.Options
-	on, folder := machines[c.instance], b.archive.Folder(t)
-	err = parse(&o, folder, "--trace", trials.Timeline(folder), "--ranks", text(c.count), "--workers", "1",
-		"--ghost-power", fmt.Sprint(b.GhostPower), "--rate", fmt.Sprintf("%.0fmbit", 1000*on.network/on.processors))
-	if err != nil {
-		return 0, err
-	}
-	small, err := o.Seconds()
 	edges, _ := g.larger()
-	return small * edges / on.processors, err
+	folder := b.archive.Folder(t)
+	args := []string{folder, "--trace", trials.Timeline(folder), "--cluster", c.instance + ":" + text(c.count), "--scale", fmt.Sprint(edges), "--servers", "2",
+		"--intervals", text(functionsAtOne), "--latency", "50us", "--epochs", "3", "--ghost-power", fmt.Sprint(b.GhostPower)}
+	if remote {
+		args = append(args, "--tensor", "lambda", "--lambda-tariff", tariffOfPaper, "--mode", "async", "--staleness", "0")
+	}
+	if err = parse(&o, args...); err != nil {
+		return unknown, err
+	}
+	seconds, usd, err := o.Epoch()
+	return spent{seconds: seconds, usd: usd}, err
 }

@@ -36,7 +36,7 @@ func Open(n int) (*Hosts, error) {
 	if err := possible(); err != nil {
 		return nil, err
 	}
-	dir, err := scratch.New(filepath.Join(os.TempDir(), "sf"), 0o700, takeDown)
+	dir, err := scratch.New(folders(), 0o700, takeDown)
 	if err != nil {
 		return nil, fault.System(op, "", err)
 	}
@@ -48,6 +48,12 @@ func Open(n int) (*Hosts, error) {
 	}
 	return h, nil
 }
+
+// folders is the name beside which hosts have their hidden folders.
+func folders() string { return filepath.Join(os.TempDir(), "sf") }
+
+// Release takes down the hosts of processes that were killed, and returns their folders.
+func Release() []string { return scratch.Sweep(folders(), takeDown) }
 
 // newName leaves room for -199 in the 15 bytes that a device's name has.
 func newName() string { return "sf" + strings.ToLower(rand.Text()[:8]) }

@@ -89,6 +89,9 @@ func New(o Options) (*Plan, error) {
 		return nil, err
 	}
 	defer ds.Close()
+	if err := ds.Meta.Trains("plan", q.Data); err != nil {
+		return nil, err
+	}
 	q.meta = ds.Meta
 	q.ordered = q.orders(ds)
 	p := q.plan(ds.Meta)

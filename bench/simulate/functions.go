@@ -82,6 +82,7 @@ func (p *past) overhead(c *Cluster, f *Functions) float64 {
 	if was.Staleness = -1; p.paced() {
 		was.Staleness, was.Linger = p.staleness, p.linger
 	}
+	was.Rows = p.rows
 	for _, k := range p.counts {
 		was.Ghosts = append(was.Ghosts, k.Ghosts)
 	}

@@ -3,6 +3,7 @@ package simulate
 import (
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -123,6 +124,11 @@ func (o *Options) cluster(p *past) (*Cluster, error) {
 // place takes n ranks with their shares of the graph.
 func (o *Options) place(p *past, c *Cluster, n int) error {
 	counts := Shares(p.counts, n, o.GhostPower)
+	if n == len(p.Ranks) {
+		for _, to := range p.rows {
+			c.Rows = append(c.Rows, slices.Clone(to))
+		}
+	}
 	if o.Data != "" {
 		report, err := o.report(n)
 		if err != nil {
@@ -187,11 +193,7 @@ func (o *Options) report(ranks int) (*partition.Report, error) {
 func ofReport(r *partition.Report) (counts []Counts, rows [][]float64) {
 	for _, one := range r.Ranks {
 		counts = append(counts, Counts{float64(one.Vertices), float64(one.Edges), float64(one.Ghosts)})
-		to := make([]float64, len(one.SendTo))
-		for q, n := range one.SendTo {
-			to[q] = float64(n)
-		}
-		rows = append(rows, to)
+		rows = append(rows, floats(one.SendTo))
 	}
 	return counts, rows
 }

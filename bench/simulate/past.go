@@ -18,12 +18,13 @@ import (
 // past is a run as it was: its timeline, and what its folder knows.
 type past struct {
 	*Recording
-	counts  []Counts  // by graph rank
-	bytes   []float64 // by layer: of a row of a ghost, as it travelled
-	weights float64   // bytes
-	sent    float64   // bytes of rows in an epoch
-	seconds float64   // of an epoch, by metrics.jsonl, the mean over the recorded ones
-	median  float64   // likewise
+	counts  []Counts    // by graph rank
+	rows    [][]float64 // that each graph rank (first) sends each other (second) in an exchange; nil: not known
+	bytes   []float64   // by layer: of a row of a ghost, as it travelled
+	weights float64     // bytes
+	sent    float64     // bytes of rows in an epoch
+	seconds float64     // of an epoch, by metrics.jsonl, the mean over the recorded ones
+	median  float64     // likewise
 	name    string
 
 	dims      []float64 // widths of features, layers and classes
@@ -63,6 +64,9 @@ func (o *Options) read() (*past, error) {
 	if p.Recording, err = Record(f, path, fused); err != nil {
 		return nil, err
 	}
+	if s.Tensor == lambda {
+		p.handed()
+	}
 	return p, p.take(run, set, path)
 }
 
@@ -71,10 +75,14 @@ func (p *past) take(run *runfolder.Run, set map[string]string, timeline string) 
 	for _, r := range run.Summary.PerRank {
 		if r.Role == "graph" {
 			p.counts = append(p.counts, Counts{float64(r.Vertices), float64(r.Edges), float64(r.Ghosts)})
+			p.rows = append(p.rows, floats(r.RowsTo))
 			if r.LambdaAtOnce != nil {
 				p.atOnce = max(p.atOnce, r.LambdaAtOnce.Last)
 			}
 		}
+	}
+	if slices.ContainsFunc(p.rows, func(to []float64) bool { return len(to) != len(p.rows) }) {
+		p.rows = nil
 	}
 	if len(p.counts) != len(p.Ranks) {
 		return fault.New(fault.Data, op, timeline, "it has %d graph ranks, and the run in %s %d", len(p.Ranks), run.Dir, len(p.counts)).
@@ -89,6 +97,18 @@ func (p *past) take(run *runfolder.Run, set map[string]string, timeline string) 
 	}
 	p.invoked(run, set)
 	return p.measure(run, set)
+}
+
+// handed takes out of the times between tasks in step what workers have waited for
+// functions, which a timeline does not tell: the medians are without that.
+func (p *past) handed() {
+	for _, k := range p.Ranks {
+		for n := range k.Epochs {
+			if len(k.Epochs[n].Tasks) > 0 {
+				k.Epochs[n].Gap, k.Epochs[n].Left = k.gap, 0
+			}
+		}
+	}
 }
 
 // invoked takes what invocations were in the mean: those of the recorded epochs, and
@@ -143,9 +163,15 @@ func (p *past) measure(run *runfolder.Run, set map[string]string) error {
 // share is the bytes of a row by layer, so that all exchanges of an epoch come to
 // what was sent: in proportion to widths.
 func (p *past) share(widths []float64) []float64 {
-	ghosts, floats, o := 0.0, 0.0, p.Ranks[0].Outline
+	rows, floats, o := 0.0, 0.0, p.Ranks[0].Outline
 	for _, c := range p.counts {
-		ghosts += c.Ghosts
+		rows += c.Ghosts
+	}
+	if p.rows != nil {
+		rows = 0
+		for _, n := range slices.Concat(p.rows...) {
+			rows += n
+		}
 	}
 	for l, of := range o.Layers {
 		if of.Gathers && o.Ghosts {
@@ -157,11 +183,18 @@ func (p *past) share(widths []float64) []float64 {
 	}
 	bytes := make([]float64, len(widths))
 	for l := range bytes {
-		if ghosts*floats > 0 {
-			bytes[l] = widths[l] * p.sent / (ghosts * floats)
+		if rows*floats > 0 {
+			bytes[l] = widths[l] * p.sent / (rows * floats)
 		}
 	}
 	return bytes
+}
+
+func floats(list []int64) (x []float64) {
+	for _, n := range list {
+		x = append(x, float64(n))
+	}
+	return x
 }
 
 // dimsOf are the widths of features, hidden layers and classes. Rows of a layer are taken

@@ -110,6 +110,8 @@ func (o *Options) rule(p *past, c *Cluster) string {
 	switch {
 	case o.Data != "":
 		return "rows and counts of the shards in " + o.Data
+	case c.Rows != nil:
+		return "rows between ranks as they were"
 	case len(c.Ranks) == len(p.Ranks):
 		return "ghosts spread evenly over their owners"
 	}

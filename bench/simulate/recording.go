@@ -32,6 +32,7 @@ type Rank struct {
 	Epochs  []Epoch // by place in Recording.Epochs
 	Use     Use     // as recorded, of an epoch
 
+	gap   float64  // seconds from a task's end to the next one's begin, the median
 	scale *Factors // nil: as recorded
 	made  []*track // by Graphs
 	pace  []map[place]float64
@@ -203,7 +204,7 @@ func (r *Recording) rank(list []trace.Event) (*Rank, error) {
 	for _, e := range list {
 		workers[e.Worker] = true
 	}
-	k.Workers = len(workers)
+	k.Workers, k.gap = len(workers), medianGap(list)
 	for n, epoch := range r.Epochs {
 		s := newSheet(list, epoch)
 		if n == 0 {

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,7 +16,6 @@ import (
 	"siafu/bench/plan"
 	"siafu/bench/trials"
 	"siafu/graph/fault"
-	"siafu/ranks/runfolder"
 )
 
 // ReplayOptions say what to train over which links, and to simulate beside it.
@@ -26,6 +26,8 @@ type ReplayOptions struct {
 	Modes  []string `default:"pipe,async" enum:"pipe,nopipe,async" help:"Modes."`
 	Tensor []string `default:"cpu,lambda" enum:"cpu,lambda" help:"Where tensor work runs; lambda: in processes of this machine (--lambda local)."`
 	Epochs int      `default:"8" help:"Epochs of each run, the first of which is left out."`
+	Work   string   `placeholder:"DIR" help:"Folder in which runs and their timelines are kept; what is there is not run again. Empty: none."`
+	Copy   string   `default:"" help:"Rate at which a processor carries bytes to a card or from it. Empty: that of this machine's loopback device."`
 	Train  []string `arg:"" optional:"" help:"Flags of train, behind --."`
 }
 
@@ -56,7 +58,7 @@ func (o ReplayOptions) Run(ctx context.Context, w io.Writer) error {
 	if o.Epochs < 3 || slices.Min(o.Ranks) < 1 {
 		return fault.New(fault.Usage, opReplay, "", "--epochs %d --ranks %v", o.Epochs, o.Ranks).Then("3 epochs or more, and 1 rank or more")
 	}
-	for _, rate := range o.Rates {
+	for _, rate := range append(slices.Clone(o.Rates), cmp.Or(o.Copy, "1gbit")) {
 		if _, err := plan.Bandwidth(rate); err != nil {
 			return err
 		}
@@ -78,14 +80,20 @@ func (o ReplayOptions) Run(ctx context.Context, w io.Writer) error {
 }
 
 func (o *ReplayOptions) all(ctx context.Context, site *trials.Site) (list []*Replayed, err error) {
-	carries, err := carrying()
+	if o.Copy == "" {
+		if o.Copy, err = carrying(); err != nil {
+			return nil, err
+		}
+	}
+	kept, err := trials.NewArchive(opReplay, cmp.Or(o.Work, site.Path("kept")), 0)
 	if err != nil {
 		return nil, err
 	}
+	kept.Runner = site
 	for _, ranks := range o.Ranks {
 		for _, tensor := range o.Tensor {
 			for _, mode := range o.Modes {
-				more, err := o.one(ctx, site, Replayed{Tensor: tensor, Mode: mode, Ranks: ranks}, carries)
+				more, err := o.one(ctx, kept, Replayed{Tensor: tensor, Mode: mode, Ranks: ranks})
 				if err != nil {
 					return nil, err
 				}
@@ -96,29 +104,32 @@ func (o *ReplayOptions) all(ctx context.Context, site *trials.Site) (list []*Rep
 	return list, nil
 }
 
-// one is a recording and the runs beside it.
-func (o *ReplayOptions) one(ctx context.Context, site *trials.Site, r Replayed, carries string) (list []*Replayed, err error) {
-	view, err := site.View(o.Data, "replay")
-	if err != nil {
-		return nil, err
-	}
-	args := append(slices.Clone(o.Train), "--servers", "0", "--threads", "1", "--epochs", strconv.Itoa(o.Epochs), "--eval-every", "0", "--mode", r.Mode, "--tensor", r.Tensor)
+// trial is the recording that belongs to a line.
+func (o *ReplayOptions) trial(r *Replayed) trials.Trial {
+	flags := append(slices.Clone(o.Train), "--servers", "0", "--threads", "1", "--epochs", strconv.Itoa(o.Epochs), "--eval-every", "0", "--mode", r.Mode, "--tensor", r.Tensor)
 	if r.Tensor == lambda {
-		args = append(args, "--lambda", "local")
+		flags = append(flags, "--lambda", "local")
 	}
-	timeline := site.Path("replay.json")
-	run, err := site.Here(ctx, view, append(slices.Clone(args), "--ranks", strconv.Itoa(r.Ranks), "--trace", timeline)...)
+	return trials.Trial{Data: o.Data, Ranks: r.Ranks, Flags: flags, Record: true}
+}
+
+// one is a recording and the runs beside it.
+func (o *ReplayOptions) one(ctx context.Context, kept *trials.Archive, r Replayed) (list []*Replayed, err error) {
+	t := o.trial(&r)
+	run, err := kept.Get(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	local := Options{Run: run.Dir, Trace: timeline, Servers: -1, Staleness: -1, Processors: runtime.NumCPU(), GhostPower: 0.5, Scale: 1,
+	folder := kept.Folder(t)
+	local := Options{Run: folder, Trace: trials.Timeline(folder), Servers: -1, Staleness: -1, Processors: runtime.NumCPU(), GhostPower: 0.5, Scale: 1,
 		FunctionOptions: FunctionOptions{Invocation: -1, LambdaMemory: 192, LambdaTariff: "x86_64"}}
 	past, err := local.read()
 	if err != nil {
 		return nil, err
 	}
 	if r.Recorded = median(run); r.Ranks == 1 {
-		again, err := site.Here(ctx, view, append(args, "--ranks", "1")...)
+		t.Turn = 1
+		again, err := kept.Get(ctx, t)
 		if err != nil {
 			return nil, err
 		}
@@ -132,7 +143,7 @@ func (o *ReplayOptions) one(ctx context.Context, site *trials.Site, r Replayed, 
 	}
 	for _, link := range o.Rates {
 		each := r
-		if err := o.over(ctx, site, view, args, link, local, past, carries, &each); err != nil {
+		if err := o.over(ctx, kept, link, local, past, &each); err != nil {
 			return nil, err
 		}
 		list = append(list, &each)
@@ -141,20 +152,16 @@ func (o *ReplayOptions) one(ctx context.Context, site *trials.Site, r Replayed, 
 }
 
 // over trains and simulates over a link.
-func (o *ReplayOptions) over(ctx context.Context, site *trials.Site, view string, args []string, link string, with Options, p *past, carries string, r *Replayed) error {
-	rate, err := plan.Bandwidth(link)
+func (o *ReplayOptions) over(ctx context.Context, kept *trials.Archive, link string, with Options, p *past, r *Replayed) (err error) {
+	t := o.trial(r)
+	if t.Rate, err = plan.Bandwidth(link); err != nil {
+		return err
+	}
+	run, err := kept.Get(ctx, t)
 	if err != nil {
 		return err
 	}
-	measured, err := site.Link(r.Ranks, rate)
-	if err != nil {
-		return err
-	}
-	run, err := site.Over(ctx, view, args...)
-	if err != nil {
-		return err
-	}
-	with.Rate, with.Latency, with.Copy = link, time.Duration(measured.Latency*1e9), carries
+	with.Rate, with.Latency, with.Copy = link, time.Duration(run.Link.Latency*1e9), o.Copy
 	r.Link, r.Measured = link, median(run)
 	r.Modelled, err = with.epoch(p)
 	return err
@@ -170,7 +177,7 @@ func (o *Options) epoch(p *past) (float64, error) {
 }
 
 // median is that of a run's epochs but the first.
-func median(run *runfolder.Run) float64 {
+func median(run *trials.Result) float64 {
 	var all []float64
 	for _, e := range run.Epochs[min(1, len(run.Epochs)-1):] {
 		all = append(all, e.Seconds)

@@ -1,18 +1,20 @@
 package simulate
 
-// Seconds is what Print prints of an epoch: how long it takes, modelled.
-func (o *Options) Seconds() (float64, error) {
+// Epoch is what Print prints of an epoch: how many seconds it takes, and the dollars of a
+// named cluster's hosts and of functions, modelled.
+func (o *Options) Epoch() (seconds, usd float64, err error) {
 	past, err := o.read()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	c, err := o.cluster(past)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	epochs := o.Epochs
 	if epochs == 0 {
 		epochs = len(past.Epochs)
 	}
-	return c.Run(epochs).Epoch, nil
+	m := c.Run(epochs)
+	return m.Epoch, m.Epoch/3600*o.hour(c) + m.USD, nil
 }

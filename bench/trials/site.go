@@ -19,6 +19,7 @@ import (
 	"siafu/bench/hosts"
 	"siafu/graph"
 	"siafu/graph/fault"
+	"siafu/graph/scratch"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/world/mpi"
 )
@@ -30,7 +31,7 @@ type Site struct {
 
 	op      string // in errors
 	program string
-	dir     string
+	tmp     *scratch.Folder
 	out     string // where the next training's run folder is kept; "": nowhere
 	views   map[[2]string]string
 
@@ -47,7 +48,7 @@ func Open(op string) (*Site, error) {
 	if s.program, err = os.Executable(); err != nil {
 		return nil, fault.System(op, "", err)
 	}
-	if s.dir, err = os.MkdirTemp("", "siafu-bench-"); err != nil {
+	if s.tmp, err = scratch.Temp(); err != nil {
 		return nil, fault.System(op, "", err)
 	}
 	return s, nil
@@ -61,7 +62,7 @@ func UntilInterrupted(ctx context.Context) (context.Context, context.CancelFunc)
 
 // Close takes hosts down and removes the folder.
 func (s *Site) Close() error {
-	os.RemoveAll(s.dir)
+	s.tmp.Close()
 	return s.takeDown()
 }
 
@@ -75,7 +76,7 @@ func (s *Site) takeDown() error {
 }
 
 // Path is where a file goes that is not to outlive the site.
-func (s *Site) Path(name string) string { return filepath.Join(s.dir, name) }
+func (s *Site) Path(name string) string { return filepath.Join(s.tmp.Path, name) }
 
 // View is a folder with links to a dataset's files and shards of its own, so that
 // the user's stay as they are. Views of different names share no shards.
@@ -89,7 +90,7 @@ func (s *Site) View(data, name string) (string, error) {
 		return "", err
 	}
 	full, err := filepath.Abs(data)
-	view := filepath.Join(s.dir, "data"+strconv.Itoa(len(s.views)))
+	view := filepath.Join(s.tmp.Path, "data"+strconv.Itoa(len(s.views)))
 	if err = cmp.Or(err, os.Mkdir(view, 0o755)); err != nil {
 		return "", fault.System(s.op, view, err)
 	}
@@ -154,7 +155,7 @@ func (s *Site) Here(ctx context.Context, view string, args ...string) (*runfolde
 // it is kept. A training that its own configuration, or the build, refuses is a fault of
 // kind Usage or Config with what it said.
 func (s *Site) train(ctx context.Context, args []string, run func(said *bytes.Buffer, args []string) error) (*runfolder.Run, error) {
-	out := cmp.Or(s.out, filepath.Join(s.dir, "run"))
+	out := cmp.Or(s.out, filepath.Join(s.tmp.Path, "run"))
 	var said bytes.Buffer
 	if err := run(&said, append(args, "--out", out, "--force", "--quiet")); err != nil {
 		var ended *exec.ExitError

@@ -40,6 +40,9 @@ func TrainingOf(c config.Config, d *graph.Dataset) (Training, error) {
 	if err := c.Validate(); err != nil {
 		return Training{}, err
 	}
+	if err := d.Meta.Trains("bench", d.Dir); err != nil {
+		return Training{}, err
+	}
 	s := c.Network(d.Meta.FeatureDim, d.Meta.Classes)
 	g := Training{
 		Model: c.Model, Device: "cpu", Dims: s.Dims, Heads: s.Heads, OutputHeads: s.OutputHeads,

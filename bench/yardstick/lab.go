@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"siafu/graph/fault"
+	"siafu/graph/scratch"
 )
 
 const opYardstick = "yardstick"
@@ -20,7 +21,8 @@ var sources embed.FS
 // compiled yardsticks and the operands of those that run. It is used by one
 // goroutine.
 type Lab struct {
-	dir      string
+	tmp      *scratch.Folder
+	dir      string             // its path
 	programs map[string]program // by name, once asked for
 	pythons  map[string]string  // by what they have, once found
 }
@@ -34,23 +36,20 @@ type program struct {
 // NewLab makes the folder. Close removes it.
 func NewLab() (*Lab, error) {
 	// Operands are copied through the folder: memory is faster than a disk.
-	parent := "/dev/shm"
-	dir, err := os.MkdirTemp(parent, "siafu-yardstick-")
+	tmp, err := scratch.TempInMemory()
 	if err != nil {
-		if dir, err = os.MkdirTemp("", "siafu-yardstick-"); err != nil {
-			return nil, fault.System(opYardstick, "", err)
-		}
+		return nil, fault.System(opYardstick, "", err)
 	}
-	l := &Lab{dir: dir, programs: map[string]program{}, pythons: map[string]string{}}
-	if err := os.CopyFS(dir, sources); err != nil {
+	l := &Lab{tmp: tmp, dir: tmp.Path, programs: map[string]program{}, pythons: map[string]string{}}
+	if err := os.CopyFS(l.dir, sources); err != nil {
 		l.Close()
-		return nil, fault.System(opYardstick, dir, err)
+		return nil, fault.System(opYardstick, l.dir, err)
 	}
 	return l, nil
 }
 
 // Close removes the folder. Rivals must be closed before.
-func (l *Lab) Close() error { return os.RemoveAll(l.dir) }
+func (l *Lab) Close() { l.tmp.Close() }
 
 // source is where the source file of a yardstick lies.
 func (l *Lab) source(file string) string { return filepath.Join(l.dir, "src", file) }

@@ -160,7 +160,7 @@ func TestImport(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	want := []string{"raw", "npz", "planetoid", "ogb", "graphsaint", "reddit-npz", "bsnap", "snap", "debian", "csv", "parquet"}
+	want := []string{"raw", "npz", "torch", "planetoid", "ogb", "graphsaint", "reddit-npz", "bsnap", "snap", "debian", "csv", "parquet"}
 	if got := Names(); !slices.Equal(got, want) {
 		t.Errorf("names are %v, want %v", got, want)
 	}

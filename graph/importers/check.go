@@ -2,6 +2,7 @@ package importers
 
 import (
 	"math"
+	"slices"
 
 	"siafu/graph"
 	"siafu/graph/fault"
@@ -69,6 +70,9 @@ func checkLabels(op, path string, labels []int64) ([]int32, error) {
 	}
 	return out, nil
 }
+
+// unlabelled are the labels of n vertices that have none.
+func unlabelled(n int64) []int32 { return slices.Repeat([]int32{graph.Unlabelled}, int(n)) }
 
 func badLabel(op, path string, v int, l, most int64) error {
 	return fault.New(fault.Data, op, path, "label of vertex %d is %d, possible are -1 (none) to %d", v, l, most)

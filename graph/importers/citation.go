@@ -5,6 +5,7 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/fault"
+	"siafu/graph/pickle"
 )
 
 // agree compares the sizes of the files and derives the number of vertices.
@@ -143,29 +144,29 @@ func (d *citation) edges(k *keeper) (graph.EdgeSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	var items *pyDict
+	var items *pickle.Dict
 	switch g := v.(type) {
-	case *pyDict:
+	case *pickle.Dict:
 		items = g
-	case *pyObject:
-		if g.class == "collections defaultdict" {
-			items = &g.items
+	case *pickle.Object:
+		if g.Class == "collections defaultdict" {
+			items = &g.Items
 		}
 	}
 	if items == nil {
-		return nil, fault.New(fault.Data, opPlanetoid, path, "%s is no dict of neighbours", describe(v))
+		return nil, fault.New(fault.Data, opPlanetoid, path, "%s is no dict of neighbours", pickle.Describe(v))
 	}
 	out := newEdgeBuffer(k, opPlanetoid, path)
-	of := map[*pyList]any{}
-	for i, key := range items.keys {
+	of := map[*pickle.List]any{}
+	for i, key := range items.Keys {
 		// A pickle names a list that it holds in two bytes, however long it is.
-		if list, ok := items.values[i].(*pyList); ok {
+		if list, ok := items.Values[i].(*pickle.List); ok {
 			if other, shared := of[list]; shared {
-				return nil, fault.New(fault.Data, opPlanetoid, path, "vertices %s and %s have the same list of neighbours, not two that are equal", describe(other), describe(key))
+				return nil, fault.New(fault.Data, opPlanetoid, path, "vertices %s and %s have the same list of neighbours, not two that are equal", pickle.Describe(other), pickle.Describe(key))
 			}
 			of[list] = key
 		}
-		if err := d.neighbours(out, key, items.values[i]); err != nil {
+		if err := d.neighbours(out, key, items.Values[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -175,14 +176,14 @@ func (d *citation) edges(k *keeper) (graph.EdgeSource, error) {
 // neighbours adds the edges of one vertex.
 func (d *citation) neighbours(out edgeBuffer, key, value any) error {
 	src, ok := key.(int64)
-	list, ok2 := value.(*pyList)
+	list, ok2 := value.(*pickle.List)
 	if !ok || !ok2 {
-		return fault.New(fault.Data, opPlanetoid, out.path, "the neighbours of %s are %s, expected a list", describe(key), describe(value))
+		return fault.New(fault.Data, opPlanetoid, out.path, "the neighbours of %s are %s, expected a list", pickle.Describe(key), pickle.Describe(value))
 	}
-	for i, item := range list.items {
+	for i, item := range list.Items {
 		dst, ok := item.(int64)
 		if !ok {
-			return fault.New(fault.Data, opPlanetoid, out.path, "neighbour %d of vertex %d is %s", i, src, describe(item))
+			return fault.New(fault.Data, opPlanetoid, out.path, "neighbour %d of vertex %d is %s", i, src, pickle.Describe(item))
 		}
 		for end, v := range [2]int64{src, dst} {
 			if v < 0 || v >= d.vertices {

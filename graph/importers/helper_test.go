@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -247,6 +248,21 @@ func tinyOGB() map[string][]byte {
 	}
 }
 
+// tinyPapers is the layout of ogbn-papers100M.
+func tinyPapers() map[string][]byte {
+	m := map[string][]byte{
+		"raw/data.npz": bundle("edge_index", array("<i8", "(2, 4)", little([]int64{0, 1, 2, 3, 1, 2, 0, 0})), "node_feat", f4s(4, 2, tinyFeatures...),
+			"node_year", i8s(1, 2, 3, 4), "num_nodes_list", i8s(4), "num_edges_list", i8s(4)),
+		"raw/node-label.npz": bundle("node_label", f4s(4, 1, 0, 1, 1, 0)),
+	}
+	for name, b := range tinyOGB() {
+		if filepath.Dir(name) == "split/time" {
+			m[name] = b
+		}
+	}
+	return m
+}
+
 func tinySAINT() map[string][]byte {
 	return map[string][]byte{
 		"adj_full.npz": bundle("data", i8s(1, 1, 1, 1), "indices", i8s(1, 2, 0, 0), "indptr", i8s(0, 1, 2, 3, 4), "shape", i8s(4, 4),
@@ -297,11 +313,58 @@ func tinyCSV() map[string][]byte {
 func tinyParquet() map[string][]byte {
 	m := map[string][]byte{}
 	for _, name := range []string{"nodes.parquet", "edges.parquet"} {
-		b, err := os.ReadFile(filepath.Join("testdata", name))
+		m[name] = testFile(name)
+	}
+	return m
+}
+
+// testFile is a file of testdata.
+func testFile(name string) []byte {
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// tinyPyG is the tiny graph under the names of PyTorch Geometric's Data.
+func tinyPyG(extra ...any) []byte {
+	return bundle(append([]any{"x", f4s(4, 2, tinyFeatures...), "edge_index", array("<i8", "(2, 4)", little([]int64{0, 1, 2, 3, 1, 2, 0, 0})), "y", i8s(0, 1, 1, 0),
+		"train_mask", array("|b1", "(4,)", []byte{1, 1, 0, 0}), "val_mask", array("|b1", "(4,)", []byte{0, 0, 1, 0}), "test_mask", array("|b1", "(4,)", []byte{0, 0, 0, 1})}, extra...)...)
+}
+
+// zipped are the parts of a file of torch.save, name after name.
+func zipped(parts ...any) []byte {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for i := 0; i < len(parts); i += 2 {
+		f, err := w.CreateHeader(&zip.FileHeader{Name: "tiny/" + parts[i].(string), Method: zip.Store})
 		if err != nil {
 			panic(err)
 		}
-		m[name] = b
+		f.Write(parts[i+1].([]byte))
 	}
-	return m
+	w.Close()
+	return b.Bytes()
+}
+
+// unzipped is the reverse of zipped.
+func unzipped(b []byte) (parts []any) {
+	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		panic(err)
+	}
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			panic(err)
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			panic(err)
+		}
+		_, name, _ := strings.Cut(f.Name, "/")
+		parts = append(parts, name, content)
+	}
+	return parts
 }

@@ -50,6 +50,8 @@ func lies(name string, b []byte) iter.Seq[[]byte] {
 		switch filepath.Ext(name) {
 		case ".npz":
 			npzLies(b, yield)
+		case ".pt":
+			torchLies(b, yield)
 		case ".npy":
 			npyLies(b, yield)
 		case ".gz":
@@ -121,6 +123,20 @@ func npzLies(b []byte, yield func([]byte) bool) {
 			return
 		}
 		whole[i] = honest
+	}
+}
+
+// torchLies lie in each part of a file of torch.save.
+func torchLies(b []byte, yield func([]byte) bool) {
+	parts := unzipped(b)
+	for i := 1; i < len(parts); i += 2 {
+		honest := parts[i].([]byte)
+		for lie := range decodertest.BinaryLies(honest) {
+			if parts[i] = lie; !yield(zipped(parts...)) {
+				return
+			}
+		}
+		parts[i] = honest
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"siafu/graph"
@@ -22,6 +23,9 @@ type Options struct {
 	Force      bool   `help:"Replace a dataset folder that exists."`
 
 	TableOptions `embed:""`
+
+	// Schema is that of TableOptions.Like where it is no dataset folder; nil: it is one.
+	Schema *graph.Schema `kong:"-"`
 
 	Stdin io.Reader                        `kong:"-"`
 	Log   func(format string, args ...any) `kong:"-"` // nil: silent
@@ -46,8 +50,9 @@ type importer struct {
 var table = []importer{
 	{name: "raw", read: raw, recognises: isRaw},
 	{name: "npz", read: npz, recognises: isNpz},
+	{name: "torch", read: torch, recognises: isTorch, after: sayDirection},
 	{name: "planetoid", read: planetoid, recognises: isPlanetoid, onlySplit: "there is only the public one"},
-	{name: "ogb", read: ogb, recognises: holds("raw/edge.csv.gz")},
+	{name: "ogb", read: ogb, recognises: isOGB},
 	{name: "graphsaint", read: graphsaint, recognises: holds("adj_full.npz"), onlySplit: "role.json holds the only one"},
 	{name: "reddit-npz", read: reddit, recognises: holds("reddit_data.npz"), onlySplit: "node_types is the only one"},
 	{name: "bsnap", read: bsnap, recognises: isBsnap, after: keepParts,
@@ -90,6 +95,9 @@ func Import(from string, o Options) (*graph.WriteReport, error) {
 	complete(c, o)
 	if err := checkContent("import "+f.name, o.Src, c); err != nil {
 		return nil, err
+	}
+	if c.Classes == 0 && !slices.ContainsFunc(c.Labels, func(l int32) bool { return l != graph.Unlabelled }) {
+		o.Log("warning: no vertex has a label: the dataset is to predict on, and cannot be trained on")
 	}
 	report, err := graph.Write(o.Dst, *c, o.Force)
 	if err != nil || f.after == nil {
@@ -181,7 +189,7 @@ func nameOf(path string) string {
 		path = full
 	}
 	base := filepath.Base(path)
-	for _, ext := range []string{".tar.zst", ".npz"} {
+	for _, ext := range []string{".tar.zst", ".npz", ".pt", ".pth"} {
 		base = strings.TrimSuffix(base, ext)
 	}
 	return base

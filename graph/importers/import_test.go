@@ -1,6 +1,7 @@
 package importers
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"siafu/graph"
+	"siafu/graph/fault"
 	"siafu/graph/realdata"
 )
 
@@ -29,8 +31,11 @@ func formats() []struct {
 		{"raw", tinyRaw(), "", false},
 		{"npz", map[string][]byte{"tiny.npz": tinyNpz()}, "tiny.npz", true},
 		{"npz", map[string][]byte{"h.npz": hetero}, "h.npz", false},
+		{"npz", map[string][]byte{"p.npz": tinyPyG()}, "p.npz", false},
+		{"torch", map[string][]byte{"tiny.pt": testFile("old.pt")}, "tiny.pt", false},
 		{"planetoid", tinyPlanetoid(), "", false},
 		{"ogb", tinyOGB(), "", false},
+		{"ogb", tinyPapers(), "", false},
 		{"graphsaint", tinySAINT(), "", false},
 		{"reddit-npz", tinyReddit(), "", false},
 		{"bsnap", tinyBsnap(), "", true},
@@ -210,5 +215,44 @@ func TestArchive(t *testing.T) {
 	same(t, got, mustLoad(t, "raw", Options{Src: dir}))
 	if left, _ := os.ReadDir(parent); len(left) > 0 {
 		t.Errorf("%s is left", left[0].Name())
+	}
+}
+
+// A graph to predict on needs no labels.
+func TestUnlabelled(t *testing.T) {
+	for _, c := range []struct {
+		from  string
+		files map[string][]byte
+	}{
+		{"raw", with(tinyRaw(), "labels.bin", nil, "split.bin", nil)},
+		{"raw", with(tinyRaw(), "meta.json", `{"nodes": 4, "edges": 4, "feature_dim": 2}`, "labels.bin", little([]int32{-1, -1, -1, -1}), "split.bin", []byte{0, 0, 0, 0})},
+		{"snap", with(tinySnap(), "labels.npy", nil, "split.npy", nil)},
+	} {
+		d, log := imported(t, c.from, Options{Src: files(t, c.files)})
+		if !slices.Equal(d.Labels, []int32{-1, -1, -1, -1}) || d.Meta.Classes > 2 || d.Meta.Train > 0 {
+			t.Errorf("%s: labels %v of %d classes", c.from, d.Labels, d.Meta.Classes)
+		}
+		if d.Meta.Classes == 0 && !strings.Contains(log, "warning: no vertex has a label") {
+			t.Errorf("%s says nothing of it:\n%s", c.from, log)
+		}
+	}
+	if _, err := load(t, "raw", Options{Src: files(t, with(tinyRaw(), "labels.bin", nil))}); fault.KindOf(err) != fault.Missing {
+		t.Errorf("a split of no labels: %v", err)
+	}
+}
+
+// Labels of ogbn-papers100M are floats, nan where there is none.
+func TestPapersLabels(t *testing.T) {
+	nan := float32(math.NaN())
+	set := func(labels ...float32) map[string][]byte {
+		return with(tinyPapers(), "raw/node-label.npz", bundle("node_label", f4s(len(labels), 1, labels...)), "split/time/test.csv.gz", gz(""))
+	}
+	if c := mustLoad(t, "ogb", Options{Src: files(t, set(0, 1, 1, nan))}); !slices.Equal(c.Labels, []int32{0, 1, 1, -1}) {
+		t.Errorf("labels are %v", c.Labels)
+	}
+	for says, m := range map[string]map[string][]byte{"label of vertex 1 is 1.5": set(0, 1.5, 1, 0), "3 labels for 4 vertices": set(0, 1, 1)} {
+		if _, err := load(t, "ogb", Options{Src: files(t, m)}); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want %q", err, says)
+		}
 	}
 }

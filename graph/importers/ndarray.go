@@ -33,7 +33,7 @@ func arrayAt(op, path string, k *keeper) ndarray {
 }
 
 // bad is the fault of an array that is not what it should be.
-func (a ndarray) bad(format string, args ...any) error {
+func (a ndarray) bad(format string, args ...any) *fault.Error {
 	return fault.New(fault.Data, a.op, a.path, format, args...)
 }
 

@@ -18,9 +18,9 @@ func isNpz(src string) bool {
 	return err == nil && !info.IsDir() && strings.HasSuffix(src, ".npz")
 }
 
-// npz reads one npz file that holds a whole dataset, in one of three styles of
-// keys: gnn-benchmark (Shchur et al. 2018), ppnp (Klicpera et al. 2019) or
-// heterophilous-graphs (Platonov et al. 2023).
+// npz reads one npz file that holds a whole dataset, in one of four styles of
+// keys: gnn-benchmark (Shchur et al. 2018), ppnp (Klicpera et al. 2019),
+// heterophilous-graphs (Platonov et al. 2023) or those of PyTorch Geometric's Data.
 func npz(k *keeper, o Options) (*graph.Content, error) {
 	z, err := k.zip(o.Src)
 	if err != nil {
@@ -34,6 +34,11 @@ func npz(k *keeper, o Options) (*graph.Content, error) {
 		c, err = benchmark(k, o, z, benchmarkKeys{"adj_matrix.", "attr_matrix.", "labels."})
 	case z.Has("edges"):
 		c, err = heterophilous(k, o, z)
+	case z.Has("edge_index"):
+		if c, err = pyg(k, o, opNpz, zipArrays{z, opNpz, o.Src}); err == nil {
+			c.Source = "npz " + nameOf(o.Src)
+			err = nameClasses(o, z, c)
+		}
 	default:
 		return nil, unknownKeys(o, z)
 	}
@@ -44,7 +49,7 @@ func npz(k *keeper, o Options) (*graph.Content, error) {
 }
 
 func unknownKeys(o Options, z *npy.Zip) error {
-	return fault.New(fault.Data, opNpz, o.Src, "none of adj_indptr, adj_matrix.indptr and edges is among its arrays: %s", strings.Join(z.Names(), ", ")).
+	return fault.New(fault.Data, opNpz, o.Src, "none of adj_indptr, adj_matrix.indptr, edges and edge_index is among its arrays: %s", strings.Join(z.Names(), ", ")).
 		Then("see docs/importing.md for the keys that are known")
 }
 
@@ -159,15 +164,24 @@ func heterophilous(k *keeper, o Options, z *npy.Zip) (*graph.Content, error) {
 	return c, err
 }
 
+// maskNumber is which of several masks --split names, the first by default.
+func maskNumber(o Options, op string) (int, error) {
+	if o.Split == "" {
+		return 0, nil
+	}
+	number, err := strconv.Atoi(o.Split)
+	if err != nil || number < 0 {
+		return 0, fault.New(fault.Usage, op, o.Src, "split %q is no index of a mask", o.Split).Then("use a number from 0")
+	}
+	return number, nil
+}
+
 // masks reads the three masks [splits x n] and takes the row that --split
 // names, the first by default.
 func masks(o Options, z *npy.Zip, n int) ([]uint8, error) {
-	row := 0
-	if o.Split != "" {
-		var err error
-		if row, err = strconv.Atoi(o.Split); err != nil {
-			return nil, fault.New(fault.Usage, opNpz, o.Src, "split %q is no index of a mask", o.Split).Then("use a number from 0")
-		}
+	row, err := maskNumber(o, opNpz)
+	if err != nil {
+		return nil, err
 	}
 	s := newSplitter(opNpz, n)
 	for set, name := range []string{graph.SplitTrain: "train_masks", graph.SplitVal: "val_masks", graph.SplitTest: "test_masks"} {

@@ -5,49 +5,50 @@ import (
 	"slices"
 
 	"siafu/graph/npy"
+	"siafu/graph/pickle"
 )
 
 // The names under which NumPy's and SciPy's versions pickle their classes.
 var (
-	arrayMakers = []pyGlobal{"numpy.core.multiarray _reconstruct", "numpy._core.multiarray _reconstruct"}
-	viewMakers  = []pyGlobal{"numpy.core.numeric _frombuffer", "numpy._core.numeric _frombuffer"} // from protocol 5 on
-	csrClasses  = []pyGlobal{"scipy.sparse.csr csr_matrix", "scipy.sparse._csr csr_matrix"}
+	arrayMakers = []pickle.Global{"numpy.core.multiarray _reconstruct", "numpy._core.multiarray _reconstruct"}
+	viewMakers  = []pickle.Global{"numpy.core.numeric _frombuffer", "numpy._core.numeric _frombuffer"} // from protocol 5 on
+	csrClasses  = []pickle.Global{"scipy.sparse.csr csr_matrix", "scipy.sparse._csr csr_matrix"}
 )
 
 // pickledArray is the NumPy array that v describes.
 func pickledArray(v any) (*npy.Array, error) {
-	o, ok := v.(*pyObject)
+	o, ok := v.(*pickle.Object)
 	switch {
-	case ok && slices.Contains(viewMakers, o.class) && len(o.args) == 4:
+	case ok && slices.Contains(viewMakers, o.Class) && len(o.Args) == 4:
 		// The arguments are (bytes, type, shape, order).
-		return arrayOf(o.args[2], o.args[1], o.args[3] == "F", o.args[0])
-	case !ok || !slices.Contains(arrayMakers, o.class):
-		return nil, fmt.Errorf("%s is no NumPy array", describe(v))
+		return arrayOf(o.Args[2], o.Args[1], o.Args[3] == "F", o.Args[0])
+	case !ok || !slices.Contains(arrayMakers, o.Class):
+		return nil, fmt.Errorf("%s is no NumPy array", pickle.Describe(v))
 	}
 	// The state is (version, shape, type, column-major, bytes).
-	state, _ := o.state.(pyTuple)
+	state, _ := o.State.(pickle.Tuple)
 	if len(state) != 5 {
-		return nil, fmt.Errorf("the state of a NumPy array is %s", describe(o.state))
+		return nil, fmt.Errorf("the state of a NumPy array is %s", pickle.Describe(o.State))
 	}
 	fortran, ok := pickledBool(state[3])
 	if !ok {
-		return nil, fmt.Errorf("the order of a NumPy array is %s", describe(state[3]))
+		return nil, fmt.Errorf("the order of a NumPy array is %s", pickle.Describe(state[3]))
 	}
 	return arrayOf(state[1], state[2], fortran, state[4])
 }
 
 // arrayOf puts a NumPy array together.
 func arrayOf(shape, descr any, fortran bool, content any) (*npy.Array, error) {
-	dims, ok1 := shape.(pyTuple)
+	dims, ok1 := shape.(pickle.Tuple)
 	data, ok2 := pickledBytes(content)
 	if !ok1 || !ok2 {
-		return nil, fmt.Errorf("a NumPy array has the shape %s and the bytes %s", describe(shape), describe(content))
+		return nil, fmt.Errorf("a NumPy array has the shape %s and the bytes %s", pickle.Describe(shape), pickle.Describe(content))
 	}
 	a := &npy.Array{Fortran: fortran, Data: data}
 	for _, d := range dims {
 		n, ok := d.(int64)
 		if !ok || n < 0 {
-			return nil, fmt.Errorf("a dimension of a NumPy array is %s", describe(d))
+			return nil, fmt.Errorf("a dimension of a NumPy array is %s", pickle.Describe(d))
 		}
 		a.Shape = append(a.Shape, int(n))
 	}
@@ -59,18 +60,18 @@ func arrayOf(shape, descr any, fortran bool, content any) (*npy.Array, error) {
 // pickledBytes is a string of bytes. Protocol 2 has none of Python 3: that writes
 // a call which encodes a text of the code points 0 to 255, or makes no bytes.
 func pickledBytes(v any) ([]byte, bool) {
-	o, ok := v.(*pyObject)
+	o, ok := v.(*pickle.Object)
 	if !ok {
 		s, ok := v.(string)
 		return []byte(s), ok
 	}
-	if o.class == "__builtin__ bytes" && len(o.args) == 0 {
+	if o.Class == "__builtin__ bytes" && len(o.Args) == 0 {
 		return nil, true
 	}
-	if o.class != "_codecs encode" || len(o.args) != 2 || o.args[1] != "latin1" {
+	if o.Class != "_codecs encode" || len(o.Args) != 2 || o.Args[1] != "latin1" {
 		return nil, false
 	}
-	text, ok := o.args[0].(string)
+	text, ok := o.Args[0].(string)
 	b := make([]byte, 0, len(text))
 	for _, r := range text {
 		if r > 0xff {
@@ -84,17 +85,17 @@ func pickledBytes(v any) ([]byte, bool) {
 // pickledType is the descriptor of a NumPy type, made by dtype("i4", …) with
 // the byte order as second entry of its state.
 func pickledType(v any) (string, error) {
-	o, ok := v.(*pyObject)
-	if ok && o.class == "numpy dtype" && len(o.args) > 0 {
-		name, ok1 := o.args[0].(string)
-		state, ok2 := o.state.(pyTuple)
+	o, ok := v.(*pickle.Object)
+	if ok && o.Class == "numpy dtype" && len(o.Args) > 0 {
+		name, ok1 := o.Args[0].(string)
+		state, ok2 := o.State.(pickle.Tuple)
 		if ok1 && ok2 && len(state) > 1 {
 			if order, ok := state[1].(string); ok && len(order) == 1 {
 				return order + name, nil
 			}
 		}
 	}
-	return "", fmt.Errorf("%s is no NumPy type", describe(v))
+	return "", fmt.Errorf("%s is no NumPy type", pickle.Describe(v))
 }
 
 // pickledBool accepts what Python takes for one.
@@ -110,27 +111,27 @@ func pickledBool(v any) (value, ok bool) {
 
 // pickledCSR is the SciPy matrix that v describes.
 func pickledCSR(op, path string, v any) (*matrix, error) {
-	o, ok := v.(*pyObject)
-	if !ok || !slices.Contains(csrClasses, o.class) {
-		return nil, fmt.Errorf("%s is no csr_matrix of SciPy", describe(v))
+	o, ok := v.(*pickle.Object)
+	if !ok || !slices.Contains(csrClasses, o.Class) {
+		return nil, fmt.Errorf("%s is no csr_matrix of SciPy", pickle.Describe(v))
 	}
-	state, ok := o.state.(*pyDict)
+	state, ok := o.State.(*pickle.Dict)
 	if !ok {
-		return nil, fmt.Errorf("the state of a csr_matrix is %s", describe(o.state))
+		return nil, fmt.Errorf("the state of a csr_matrix is %s", pickle.Describe(o.State))
 	}
 	m := &matrix{op: op, path: path}
-	shape, _ := state.get("_shape").(pyTuple)
+	shape, _ := state.Get("_shape").(pickle.Tuple)
 	if len(shape) != 2 {
-		return nil, fmt.Errorf("the shape of a csr_matrix is %s", describe(state.get("_shape")))
+		return nil, fmt.Errorf("the shape of a csr_matrix is %s", pickle.Describe(state.Get("_shape")))
 	}
 	var ok1, ok2 bool
 	m.rows, ok1 = shape[0].(int64)
 	m.cols, ok2 = shape[1].(int64)
 	if !ok1 || !ok2 {
-		return nil, fmt.Errorf("the shape of a csr_matrix is (%s, %s)", describe(shape[0]), describe(shape[1]))
+		return nil, fmt.Errorf("the shape of a csr_matrix is (%s, %s)", pickle.Describe(shape[0]), pickle.Describe(shape[1]))
 	}
 	get := func(key string) ndarray {
-		a, err := pickledArray(state.get(key))
+		a, err := pickledArray(state.Get(key))
 		return ndarray{a, op, path, err}
 	}
 	var err error
@@ -144,38 +145,4 @@ func pickledCSR(op, path string, v any) (*matrix, error) {
 		return nil, err
 	}
 	return m, m.check()
-}
-
-// get is the value of a word, the last one where it comes several times.
-func (d *pyDict) get(key string) any {
-	for i := len(d.keys) - 1; i >= 0; i-- {
-		if k, ok := d.keys[i].(string); ok && k == key {
-			return d.values[i]
-		}
-	}
-	return nil
-}
-
-// describe names a value in a message, without its contents: it may be large
-// or hold itself.
-func describe(v any) string {
-	switch x := v.(type) {
-	case nil:
-		return "None"
-	case bool, int64, float64:
-		return fmt.Sprint(x)
-	case string:
-		return fmt.Sprintf("a string of %d bytes", len(x))
-	case pyTuple:
-		return fmt.Sprintf("a tuple of %d", len(x))
-	case *pyList:
-		return fmt.Sprintf("a list of %d", len(x.items))
-	case *pyDict:
-		return fmt.Sprintf("a dict of %d", len(x.keys))
-	case pyGlobal:
-		return fmt.Sprintf("the name %q", string(x))
-	case *pyObject:
-		return fmt.Sprintf("an object of %q", string(x.class))
-	}
-	return "a mark"
 }

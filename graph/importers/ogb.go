@@ -18,6 +18,9 @@ func ogb(k *keeper, o Options) (*graph.Content, error) {
 	if _, err := os.Stat(o.Src); err != nil {
 		return nil, fault.System(opOGB, o.Src, err)
 	}
+	if exists(filepath.Join(o.Src, "raw", ogbArchive)) {
+		return ogbArrays(k, o)
+	}
 	n, err := ogbCount(o, "num-node-list.csv.gz")
 	if err != nil {
 		return nil, err

@@ -4,10 +4,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"reflect"
-	"strings"
 	"testing"
 
 	"siafu/graph/decodertest"
+	"siafu/graph/pickle"
 )
 
 // pickler writes the pickles of tests: protocol 2 as Python 2 and NumPy do.
@@ -103,53 +103,6 @@ func TestPlanetoidGap(t *testing.T) {
 	}
 }
 
-func TestUnpickle(t *testing.T) {
-	list := func(items ...any) *pyList { return &pyList{items} }
-	for _, c := range []struct {
-		name, pickle string
-		want         any
-	}{
-		{"none", "N.", nil},
-		{"numbers", "\x80\x02(K\xffM\xff\xffJ\xff\xff\xff\xff\x8a\x00\x8a\x01\x80\x8a\x03\x00\x00\x01G\x3f\xf8\x00\x00\x00\x00\x00\x00t.",
-			pyTuple{int64(255), int64(65535), int64(-1), int64(0), int64(-128), int64(65536), 1.5}},
-		{"words", "U\x02abT\x02\x00\x00\x00cdX\x02\x00\x00\x00ef\x87.", pyTuple{"ab", "cd", "ef"}},
-		{"protocol 4", "\x80\x04\x95\x00\x00\x00\x00\x00\x00\x00\x00\x8c\x01m\x94\x8c\x01f\x93\x94h\x00\x86.", pyTuple{pyGlobal("m f"), "m"}},
-		{"memo", "]q\x01K\x01ah\x01\x86.", pyTuple{list(int64(1)), list(int64(1))}},
-		{"dict", "}(K\x01NK\x02\x88uK\x03\x89s.", &pyDict{keys: []any{int64(1), int64(2), int64(3)}, values: []any{nil, true, false}}},
-		{"call", "cm\nf\n)R]b.", &pyObject{class: "m f", args: pyTuple{}, state: list()}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got, err := unpickle([]byte(c.pickle))
-			if err != nil || !reflect.DeepEqual(got, c.want) {
-				t.Errorf("got %#v, %v, want %#v", got, err, c.want)
-			}
-		})
-	}
-	for _, c := range []struct{ name, pickle, want string }{
-		{"empty", "", "byte 0: truncated"},
-		{"no stop", "N", "byte 1: truncated"},
-		{"two values", "NN.", "does not hold one value"},
-		{"a mark", "(.", "does not hold one value"},
-		{"code", "cos\nsystem\nU\x02ls\x85R.", ""}, // a description, nothing more
-		{"unknown", "N\xff.", "byte 1: instruction 0xff"},
-		{"protocol", "\x80\x09N.", "pickle protocol 9"},
-		{"length", "T\xff\xff\xff\xff.", "4294967295 bytes wanted, 1 left"},
-		{"longer", "\x8e\xff\xff\xff\xff\xff\xff\xff\xff.", "length"},
-		{"no memo", "h\x05.", "nothing was kept as number 5"},
-		{"no list", "NNa.", "no list"},
-		{"half an item", "}(Nu.", "no dict"},
-		{"build", "NNb.", "no object"},
-		{"call of a number", "K\x01)R.", "no name"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := unpickle([]byte(c.pickle))
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-				t.Errorf("got %v, want %q", err, c.want)
-			}
-		})
-	}
-}
-
 func FuzzUnpickle(f *testing.F) {
 	for _, b := range tinyPlanetoid() {
 		f.Add(b)
@@ -161,11 +114,11 @@ func FuzzUnpickle(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var v any
 		var err error
-		decodertest.Heap(t, int64(len(b)), func() { v, err = unpickle(b) })
+		decodertest.Heap(t, int64(len(b)), func() { v, err = pickle.Decode(b) })
 		if err != nil {
 			return
 		}
-		if describe(v) == "" {
+		if pickle.Describe(v) == "" {
 			t.Fatal("a value without a description")
 		}
 		if m, err := pickledCSR("fuzz", "fuzz", v); err == nil {

@@ -11,6 +11,7 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/fault"
+	"siafu/graph/pickle"
 )
 
 const opPlanetoid = "import planetoid"
@@ -137,7 +138,7 @@ func (d *citation) pickle(ext string) (any, error) {
 	if err != nil {
 		return nil, fault.System(opPlanetoid, d.prefix+ext, err)
 	}
-	v, err := unpickle(b)
+	v, err := pickle.Decode(b)
 	if err != nil {
 		return nil, d.bad(ext, err)
 	}

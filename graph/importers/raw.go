@@ -175,6 +175,10 @@ func rawFeatures(k *keeper, dir string, m *rawMeta, c *graph.Content) error {
 
 func rawLabels(k *keeper, dir string, m *rawMeta, c *graph.Content) error {
 	path := filepath.Join(dir, "labels.bin")
+	if !exists(path) && !exists(filepath.Join(dir, "split.bin")) && c.Features.Dim > 0 { // whose bytes prove the vertices
+		c.Labels = unlabelled(c.Vertices)
+		return nil
+	}
 	labels, err := rawArray[int32](k, path, c.Vertices, 4, "nodes")
 	if err != nil {
 		return err
@@ -191,6 +195,10 @@ func rawLabels(k *keeper, dir string, m *rawMeta, c *graph.Content) error {
 
 // rawSplit reads a split file, or one row of a file of several splits.
 func rawSplit(k *keeper, path string, row int64, c *graph.Content) error {
+	if row < 0 && !exists(path) && !exists(filepath.Join(filepath.Dir(path), "labels.bin")) {
+		c.Split = make([]uint8, c.Vertices)
+		return nil
+	}
 	b, err := k.file(path)
 	if err != nil {
 		return err

@@ -69,7 +69,12 @@ func snap(k *keeper, o Options) (*graph.Content, error) {
 	if err := snapGraph(k, o, c); err != nil {
 		return nil, err
 	}
-	if c.Labels, err = arrayAt(opSnap, filepath.Join(o.Src, "labels.npy"), k).labels(n); err != nil {
+	path := filepath.Join(o.Src, "labels.npy")
+	if !exists(path) && o.Split == "" && !exists(filepath.Join(o.Src, "split.npy")) {
+		c.Labels, c.Split = unlabelled(n), make([]uint8, n)
+		return c, nil
+	}
+	if c.Labels, err = arrayAt(opSnap, path, k).labels(n); err != nil {
 		return nil, err
 	}
 	return c, snapSplit(k, o, c)

@@ -84,7 +84,7 @@ func (l *classList) settle(t *tableFile, column int) error {
 	switch n := len(l.names); {
 	case n == 0:
 		return fault.New(fault.Data, t.op, t.path, "column %d (%s): no vertex has a label", column+1, t.names[column]).
-			Then("label at least those to train on, or take another column with --label")
+			Then("label at least those to train on, take another column with --label, or name the run that is to predict with --like")
 	case n > fewValues && 2*n > len(l.labels):
 		return fault.New(fault.Data, t.op, t.path, "column %d (%s): it has %d different labels in %d rows", column+1, t.names[column], n, len(l.labels)).
 			Then("take a column of classes with --label")
@@ -94,7 +94,7 @@ func (l *classList) settle(t *tableFile, column int) error {
 }
 
 // fit numbers the classes as a dataset does.
-func (l *classList) fit(t *tableFile, column int, m *graph.Meta) error {
+func (l *classList) fit(t *tableFile, column int, m *graph.Schema) error {
 	names, err := l.canonical(t, column)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (l *classList) fit(t *tableFile, column int, m *graph.Meta) error {
 	}
 	for v, name := range names {
 		if name != "" && !slices.Contains(l.names, name) {
-			return t.fault(l.first[v], column, l.values.at(uint32(v)), "is none of the classes of %s: %.200s", m.Name, strings.Join(l.names, ", ")).
+			return t.fault(l.first[v], column, l.values.at(uint32(v)), "is none of the classes of %s: %.200s", m.Dataset, strings.Join(l.names, ", ")).
 				Then("leave the label of such vertices empty")
 		}
 	}

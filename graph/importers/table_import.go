@@ -43,7 +43,7 @@ type tableImport struct {
 	classes          classList
 	sets             []uint8    // split values, a vertex each
 	profiles         []*profile // of columns that may become features, else nil
-	like             *graph.Meta
+	like             *graph.Schema
 	table            graph.Table
 	columns          []*encoder
 }
@@ -78,12 +78,15 @@ func (im *tableImport) openNodes() error {
 	}
 	defaults := graph.Table{ID: "id", Label: "label", Split: "split"}
 	if im.TableOptions.Like != "" {
-		var err error
-		if im.like, err = graph.ReadMeta(im.TableOptions.Like); err != nil {
-			return err
+		if im.like = im.Schema; im.like == nil {
+			m, err := graph.ReadMeta(im.TableOptions.Like)
+			if err != nil {
+				return err
+			}
+			im.like = m.Schema()
 		}
 		if im.like.Table == nil {
-			return fault.New(fault.Usage, im.op(), im.TableOptions.Like, "it was not imported from a table").Then("name a dataset that was, with --like")
+			return fault.New(fault.Usage, im.op(), im.TableOptions.Like, "it was not imported from a table").Then("name a dataset that was, or a run that was trained on one, with --like")
 		}
 		defaults = *im.like.Table
 	}

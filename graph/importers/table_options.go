@@ -26,7 +26,7 @@ type TableOptions struct {
 	Categories  []string `placeholder:"A,B" help:"Columns with a feature for each value, be they numbers (csv, parquet)."`
 	Hash        []string `placeholder:"A,B" help:"Columns whose values share 64 features by their hash (csv, parquet)."`
 	Words       []string `placeholder:"A,B" help:"Columns of text with a feature for each of the 1,000 most frequent words (csv, parquet)."`
-	Like        string   `placeholder:"DATA" help:"Dataset whose columns, scaling and classes a table takes over (csv, parquet)."`
+	Like        string   `placeholder:"RUN" help:"Run folder, or dataset, whose columns, scaling and classes a table takes over (csv, parquet)."`
 }
 
 // onlyTables refuses what only tables can be told where the source is none.

@@ -11,6 +11,7 @@ import (
 
 	"siafu/graph"
 	"siafu/graph/fault"
+	"siafu/graph/pickle"
 	"siafu/graph/realdata"
 )
 
@@ -200,7 +201,7 @@ var pickles = map[string]string{
 
 func TestPickledArrays(t *testing.T) {
 	read := func(b string) ([]int64, error) {
-		v, err := unpickle([]byte(b))
+		v, err := pickle.Decode([]byte(b))
 		if err != nil {
 			return nil, err
 		}

@@ -18,6 +18,9 @@ type Array struct {
 	name string // where it came from, for messages
 }
 
+// Called is the array under the name that messages say.
+func (a Array) Called(name string) *Array { a.name = name; return &a }
+
 // Len is the number of elements: the product of the shape, 1 for a scalar.
 func (a *Array) Len() int {
 	n := 1

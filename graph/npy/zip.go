@@ -80,7 +80,7 @@ func (z *Zip) Get(name string) (*Array, error) {
 			Then("check that the file is of the format that was asked for")
 	}
 	if f.Method == zip.Store {
-		b, err := z.stored(f)
+		b, err := Stored(z.bytes, f)
 		if err != nil {
 			return nil, &fault.Error{Op: "read npz", Kind: fault.Data, Path: where, Err: err}
 		}
@@ -104,17 +104,18 @@ func (z *Zip) Get(name string) (*Array, error) {
 	return a, nil
 }
 
-// stored is the bytes of a file that is not compressed.
-func (z *Zip) stored(f *zip.File) ([]byte, error) {
+// Stored is the bytes of a file of an archive that is not compressed, where they lie, with
+// their checksum verified.
+func Stored(archive []byte, f *zip.File) ([]byte, error) {
 	start, err := f.DataOffset()
 	if err != nil {
 		return nil, err
 	}
 	size := f.UncompressedSize64
-	if start < 0 || start > int64(len(z.bytes)) || size > math.MaxInt64 || int64(size) > int64(len(z.bytes))-start {
+	if start < 0 || start > int64(len(archive)) || size > math.MaxInt64 || int64(size) > int64(len(archive))-start {
 		return nil, errors.New("lies beyond the end of the file")
 	}
-	b := z.bytes[start : start+int64(size)]
+	b := archive[start : start+int64(size)]
 	if crc32.ChecksumIEEE(b) != f.CRC32 {
 		return nil, zip.ErrChecksum
 	}

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"path/filepath"
@@ -14,27 +15,29 @@ import (
 	"siafu/graph/shard"
 )
 
-// Run partitions the dataset folder dir: Open, Assign and Build. It waits for another
-// process that does.
+// Run partitions the dataset folder dir: Open, Assign and Build, into --parts-dir where
+// that is named. It waits for another process that does.
 func Run(dir string, o Options) (*Report, error) {
 	defer lock(dir)()
-	return divide(dir, o)
+	root := cmp.Or(o.Root, filepath.Join(dir, "parts"))
+	return divide(dir, filepath.Join(root, strconv.Itoa(o.Parts)), o)
 }
 
-func divide(dir string, o Options) (*Report, error) {
+// divide makes the shards in the folder final.
+func divide(dir, final string, o Options) (*Report, error) {
 	ds, err := graph.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer ds.Close()
-	if err := replaceable(folder(dir, o.Parts)); err != nil {
+	if err := replaceable(final); err != nil {
 		return nil, err
 	}
 	owner, err := Assign(ds, o)
 	if err != nil {
 		return nil, err
 	}
-	return Build(ds, owner, o)
+	return build(ds, owner, final, o)
 }
 
 // Build writes the shards of ds for o.Parts ranks, vertex v going to rank
@@ -49,12 +52,15 @@ func divide(dir string, o Options) (*Report, error) {
 // owner must have an entry below o.Parts for each vertex. Faults have kind
 // Usage or Config for options that can't be, IO else.
 func Build(ds *graph.Dataset, owner []uint32, o Options) (*Report, error) {
+	return build(ds, owner, shard.Folder(ds.Dir, o.Parts), o)
+}
+
+func build(ds *graph.Dataset, owner []uint32, final string, o Options) (*Report, error) {
 	o = o.withDefaults()
 	if err := o.validate(int64(ds.In.Rows())); err != nil {
 		return nil, err
 	}
 	checkOwners(owner, ds.In.Rows(), o.Parts)
-	final := folder(ds.Dir, o.Parts)
 	if err := replaceable(final); err != nil {
 		return nil, err
 	}

@@ -159,7 +159,7 @@ func TestBuildReplaces(t *testing.T) {
 	if err := build("hash"); err != nil {
 		t.Fatal(err)
 	}
-	stray, foreign := filepath.Join(folder(ds.Dir, 3), "9.part"), filepath.Join(folder(ds.Dir, 3), "notes.txt")
+	stray, foreign := filepath.Join(shard.Folder(ds.Dir, 3), "9.part"), filepath.Join(shard.Folder(ds.Dir, 3), "notes.txt")
 	for _, path := range []string{stray, foreign} {
 		if err := os.WriteFile(path, nil, 0o644); err != nil {
 			t.Fatal(err)

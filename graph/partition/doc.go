@@ -1,7 +1,8 @@
 // Package partition decides which rank owns which vertex, and cuts a dataset
 // into the shards that the ranks read.
 //
-// Assign gives every vertex an owner, Build writes the folder parts/P of a
+// A Place finds the shards that somebody asks for, or has them made beside those that are
+// there. Assign gives every vertex an owner, Build writes the folder parts/P of a
 // dataset (a shard a rank and meta.json) in one rename, and a Report says what
 // the cut costs. All is deterministic in the dataset and the options, and
 // independent of the number of processors.

@@ -1,39 +1,125 @@
 package partition
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"siafu/graph/fault"
 )
 
-// Ensure is Run, unless parts/P is there and serves o: then it returns no report. Where
-// another process is dividing the dataset it waits, and uses what that one has made.
-// begins gets the options that are settled on, before the work.
-func Ensure(dir string, o Options, begins func(Options)) (*Report, error) {
-	m, err := made(dir, o.Parts)
-	if err != nil || m != nil && m.Serves(o) {
-		return nil, err
-	}
-	defer lock(dir)()
-	if m, err = made(dir, o.Parts); err != nil || m != nil && m.Serves(o) {
-		return nil, err
-	}
-	o = m.Complete(o)
-	begins(o)
-	return divide(dir, o)
+// Place says where the shards of a dataset are looked for, and made. Each partitioning
+// has a folder of its own: P, and beside it P-METHOD-ORDER-SEED for those that somebody
+// asked for when P was another one.
+type Place struct {
+	Data  string // the dataset's folder
+	Root  string // of the folders; "": parts of the dataset's, or Spare
+	Spare string // where the dataset's is not to be written to; "": nowhere
+
+	Fingerprint string // of the dataset: Spare may hold shards of another one
 }
 
-// made is Find, and nil where nothing is there.
-func made(dir string, parts int) (*Meta, error) {
-	m, err := Find(dir, parts)
+// roots are where shards may be, the first of them where nothing is said.
+func (p Place) roots() []string {
+	if p.Root != "" {
+		return []string{p.Root}
+	}
+	list := []string{filepath.Join(p.Data, "parts")}
+	if p.Spare != "" {
+		list = append(list, p.Spare)
+	}
+	return list
+}
+
+// writable is the root that shards are made in.
+func (p Place) writable() string {
+	list := p.roots()
+	for _, dir := range []string{list[0], filepath.Dir(list[0])} {
+		err := unix.Access(dir, unix.W_OK|unix.X_OK)
+		if errors.Is(err, fs.ErrNotExist) && p.Root == "" {
+			continue // it is made in the one above
+		}
+		if err != nil && p.Root == "" {
+			return list[len(list)-1]
+		}
+		break
+	}
+	return list[0]
+}
+
+// Ensure finds the folder of the shards that o asks for, or has them made: Run, but for
+// the place. It then returns the report too. Where another process is dividing the dataset
+// it waits, and uses what that one has made. begins gets the options that are settled on,
+// before the work.
+func (p Place) Ensure(o Options, begins func(Options)) (folder string, made *Report, err error) {
+	if folder, err = p.serving(o); folder != "" || err != nil {
+		return folder, nil, err
+	}
+	defer lock(p.Data)()
+	if folder, err = p.serving(o); folder != "" || err != nil {
+		return folder, nil, err
+	}
+	root := p.writable()
+	folder = filepath.Join(root, strconv.Itoa(o.Parts))
+	m, err := p.there(folder, o.Parts)
+	if err != nil {
+		return "", nil, err
+	}
+	o = m.Complete(o)
+	if m != nil {
+		folder = filepath.Join(root, beside(o))
+	}
+	begins(o)
+	made, err = divide(p.Data, folder, o)
+	return folder, made, err
+}
+
+// serving is a folder with the shards that o asks for; "": there is none.
+func (p Place) serving(o Options) (string, error) {
+	for _, root := range p.roots() {
+		first := filepath.Join(root, strconv.Itoa(o.Parts))
+		others, _ := filepath.Glob(first + "-*")
+		for _, folder := range append([]string{first}, others...) {
+			m, err := p.there(folder, o.Parts)
+			if err != nil {
+				return "", err
+			}
+			if m != nil && m.Serves(o) {
+				return folder, nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// there is Find in a folder, and nil where nothing is.
+func (p Place) there(folder string, parts int) (*Meta, error) {
+	m, err := find(folder, p.Data, parts)
 	if fault.KindOf(err) == fault.Missing || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if err == nil && filepath.Dir(folder) == p.Spare && m.Fingerprint != p.Fingerprint {
+		return nil, nil
+	}
 	return m, err
+}
+
+// beside is the name of a folder of shards where the plain one is taken. Of a file's
+// partition it has a checksum of the file's name.
+func beside(o Options) string {
+	method := o.Method
+	if path, ok := strings.CutPrefix(method, filePrefix); ok {
+		method = fmt.Sprintf("file%08x", crc32.ChecksumIEEE([]byte(path)))
+	}
+	return fmt.Sprintf("%d-%s-%s-%d", o.Parts, method, cmp.Or(o.Order, "auto"), o.Seed)
 }
 
 // lock waits until no other process divides the dataset, and keeps others from it. It

@@ -1,12 +1,14 @@
 package partition_test
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"siafu/graph"
 	"siafu/graph/generate"
 	"siafu/graph/partition"
 	"siafu/graph/shard"
@@ -30,7 +32,7 @@ func TestTogether(t *testing.T) {
 				_, errs[k] = partition.Run(data, o)
 				return
 			}
-			_, errs[k] = partition.Ensure(data, o, func(partition.Options) { begun.Add(1) })
+			_, _, errs[k] = partition.Place{Data: data}.Ensure(o, func(partition.Options) { begun.Add(1) })
 			if s, err := shard.Open(data, 3, k%3); err != nil {
 				errs[k] = fmt.Errorf("%v; %v", errs[k], err)
 			} else {
@@ -46,5 +48,42 @@ func TestTogether(t *testing.T) {
 	}
 	if begun.Load() != 1 {
 		t.Errorf("it was divided %d times", begun.Load())
+	}
+}
+
+// What somebody asks for is made beside what is there, and found again; who asks for
+// nothing gets what was there first.
+func TestSideBySide(t *testing.T) {
+	data, root := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "elsewhere")
+	if _, err := generate.Write(data, generate.Options{Vertices: 300, Edges: 2000, Features: 8, Classes: 3, Seed: 1}, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range []partition.Place{{Data: data}, {Data: data, Root: root}} {
+		base := cmp.Or(place.Root, filepath.Join(data, "parts"))
+		for _, c := range []struct {
+			method, order, folder string
+			made                  bool
+		}{
+			{"ldg", "", "2", true},
+			{"", "", "2", false},
+			{"hash", "", "2-hash-auto-1", true},
+			{"hash", "", "2-hash-auto-1", false},
+			{"hash", "rcm", "2-hash-rcm-1", true},
+			{"", "rcm", "2-hash-rcm-1", false},
+			{"ldg", "", "2", false},
+		} {
+			folder, report, err := place.Ensure(partition.Options{Method: c.method, Order: c.order, Parts: 2, Seed: 1}, func(partition.Options) {})
+			if err != nil || folder != filepath.Join(base, c.folder) || (report != nil) != c.made {
+				t.Errorf("%s %s: %s, made %v, %v; want %+v", c.method, c.order, folder, report != nil, err, c)
+			}
+			s, err := shard.OpenIn(folder, data, 2, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Close()
+		}
+	}
+	if foreign, err := graph.Partitionings().Foreign(root); err != nil || foreign != "" {
+		t.Errorf("%q is not known to be siafu's: %v", foreign, err)
 	}
 }

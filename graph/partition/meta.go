@@ -6,12 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"siafu/graph"
 	"siafu/graph/durable"
 	"siafu/graph/fault"
 	"siafu/graph/inventory"
+	"siafu/graph/shard"
 )
 
 // formatVersion is the version of parts/P that this package writes.
@@ -37,16 +37,13 @@ type Meta struct {
 	Files       map[string]graph.FileInfo `json:"files"` // the shards
 }
 
-// folder is where a dataset's shards for parts ranks are.
-func folder(dir string, parts int) string {
-	return filepath.Join(dir, "parts", strconv.Itoa(parts))
-}
-
 // Find reads what is known of the shards for parts ranks in the dataset folder
 // dir. Whether they still fit the dataset is told by the fingerprint. Faults
 // have kind Missing where there are none, Data or IO else.
-func Find(dir string, parts int) (*Meta, error) {
-	path := filepath.Join(folder(dir, parts), metaName)
+func Find(dir string, parts int) (*Meta, error) { return find(shard.Folder(dir, parts), dir, parts) }
+
+func find(folder, dir string, parts int) (*Meta, error) {
+	path := filepath.Join(folder, metaName)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		f := fault.System(op, path, err)

@@ -35,6 +35,7 @@ type Options struct {
 	Seed   uint64  `default:"1" help:"Seed of hash and multilevel."`
 	Passes int     `default:"3" help:"Passes over the vertices of ldg and fennel."`
 	Slack  float64 `default:"1.05" help:"How many times its fair share a rank may get from ldg, fennel and multilevel."`
+	Root   string  `name:"parts-dir" placeholder:"DIR" help:"Where the shards go, in a folder named after their number. Empty: parts of the dataset folder."`
 }
 
 func (o Options) withDefaults() Options {

@@ -20,6 +20,31 @@ type Folder struct {
 // exists, and removes those for the same name that dead processes have left.
 func Make(final string) (*Folder, error) { return New(final, 0o700, nil) }
 
+// inMemory is a folder whose files are in memory.
+const inMemory = "/dev/shm"
+
+// temporary is the name that folders are for which nothing is to take the place of.
+const temporary = "siafu-tmp"
+
+// Temp is Make in the folder for temporary files.
+func Temp() (*Folder, error) { return Make(filepath.Join(os.TempDir(), temporary)) }
+
+// TempInMemory is Temp in memory, where there is such a folder.
+func TempInMemory() (*Folder, error) {
+	if f, err := Make(filepath.Join(inMemory, temporary)); err == nil {
+		return f, nil
+	}
+	return Temp()
+}
+
+// SweepTemp is Sweep of what Temp and TempInMemory have made.
+func SweepTemp(undo func(path string) error) (removed []string) {
+	for _, dir := range []string{os.TempDir(), inMemory} {
+		removed = append(removed, Sweep(filepath.Join(dir, temporary), undo)...)
+	}
+	return removed
+}
+
 // New is Make with permissions, from which the umask takes, and with what must
 // be undone before a folder that was left behind may go (see Sweep).
 func New(final string, perm os.FileMode, undo func(path string) error) (*Folder, error) {

@@ -41,6 +41,24 @@ func sweep(final, prefix string, undo func(path string) error) (removed []string
 	return removed
 }
 
+// SweepAll is Sweep of every name in a folder, of files too.
+func SweepAll(dir string, undo func(path string) error) (removed []string) {
+	names, _ := os.ReadDir(dir) // what could be read is as good as all
+	for _, e := range names {
+		id, stepped := strings.CutSuffix(e.Name(), aside)
+		at := strings.LastIndex(id, infix) + len(infix)
+		if at < len(infix) {
+			continue
+		}
+		ours, here := parse(id[:at], id)
+		final := filepath.Join(dir, strings.TrimPrefix(strings.TrimSuffix(id[:at], infix), "."))
+		if path := filepath.Join(dir, e.Name()); ours && (!stepped || exists(final)) && remove(path, here, undo) {
+			removed = append(removed, path)
+		}
+	}
+	return removed
+}
+
 // remove removes what is ours if its maker is gone.
 func remove(path string, here bool, undo func(path string) error) bool {
 	if info, err := os.Lstat(path); err != nil || !own(info) {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 
 	"siafu/graph"
 	"siafu/graph/arrayfile"
@@ -14,13 +15,18 @@ import (
 
 const opOpen = "open shard"
 
-// Open maps the shard of rank out of parts in the dataset folder dir and
+// Open is OpenIn of the folder parts/P of the dataset.
+func Open(dir string, parts, rank int) (*Shard, error) {
+	return OpenIn(Folder(dir, parts), dir, parts, rank)
+}
+
+// OpenIn maps the shard, in folder, of rank out of parts of the dataset dir and
 // verifies all of it: checksums, that it is the shard of this rank, P and
 // dataset as it is now, and every promise of Shard's comments, so that nobody
 // after it has to check an index. Faults have kind Missing where the dataset
 // has not been partitioned for parts ranks, Data where the file is damaged or
 // belongs elsewhere, IO else.
-func Open(dir string, parts, rank int) (*Shard, error) {
+func OpenIn(folder, dir string, parts, rank int) (*Shard, error) {
 	if parts < 1 || rank < 0 || rank >= parts {
 		panic("shard: rank outside 0..parts-1")
 	}
@@ -28,7 +34,7 @@ func Open(dir string, parts, rank int) (*Shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := Path(dir, parts, rank)
+	path := filepath.Join(folder, name(rank))
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.Missing, opOpen, path, "the dataset has no shards for %d ranks", parts).
 			Then(`run "siafu partition --parts %d %s"`, parts, dir)

@@ -49,10 +49,13 @@ const (
 	headerLen
 )
 
-// Path is the file of a rank's shard in a dataset folder.
-func Path(dir string, parts, rank int) string {
-	return filepath.Join(dir, "parts", strconv.Itoa(parts), strconv.Itoa(rank)+".part")
-}
+// Folder is where a dataset's shards for parts ranks are, if nowhere else.
+func Folder(dir string, parts int) string { return filepath.Join(dir, "parts", strconv.Itoa(parts)) }
+
+// Path is the file of a rank's shard there.
+func Path(dir string, parts, rank int) string { return filepath.Join(Folder(dir, parts), name(rank)) }
+
+func name(rank int) string { return strconv.Itoa(rank) + ".part" }
 
 // Write writes s to path, under a temporary name first. Faults have kind IO.
 func Write(path string, s *Shard) error {

@@ -1,6 +1,7 @@
 package refresh
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -14,9 +15,9 @@ import (
 
 // Bounded lets gathers read the newest rows that have come, of whatever epoch
 // within a bound (Dorylus, OSDI'21, §5.2). Rows leave as soon as they are
-// offered, in one message for each rank that holds some of them; a message says
-// of which epoch its rows are, and they replace older ones, in whatever order
-// they come.
+// offered, in one message for each rank that holds some of them, or in several that
+// are short enough to leave at once; a message says of which epoch its rows are, and
+// they replace older ones, in whatever order they come.
 //
 // A gather of an epoch may read rows of the epochs from Staleness+1 before it to
 // Staleness+1 behind it. It may go on once every ghost has had a row. Gradients
@@ -48,6 +49,7 @@ type BoundedOptions struct {
 	After     int // rows of this epoch and of those before are of no use
 	Outbox    comm.Outbox
 	Tag       int // of messages
+	Longest   int // about the bytes of a message, at the most; 0: there is one for a rank
 }
 
 // NewBounded makes room for the rows of all layers, which lies where ops
@@ -102,15 +104,23 @@ func (s *Bounded) Offer(at halo.Slot, rows kernels.Mat, lo, hi int) error {
 		if s.goes != nil && !s.goes(at, q) {
 			continue
 		}
-		first := 0
-		if first, o.from, o.to = s.share(at, q, lo, hi); o.from == o.to {
-			continue
-		}
-		if err := s.send(q, message{slot: at, first: first, rows: o.to - o.from}, &o); err != nil {
-			return err
+		first, from, to := s.share(at, q, lo, hi)
+		for o.from = from; o.from < to; o.from = o.to {
+			o.to = from + min(to-from, o.from-from+s.most(o.series))
+			if err := s.send(q, message{slot: at, first: first + o.from - from, rows: o.to - o.from}, &o); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// most is how many rows of a series a message has at the most.
+func (s *Bounded) most(r *series) int {
+	if s.o.Longest == 0 {
+		return math.MaxInt32
+	}
+	return halo.RowsIn(s.o.Longest, s.o.Codec, r.width)
 }
 
 // offer is rows that leave, of which from..to-1 of the plan's list go to a rank: x on

@@ -105,12 +105,12 @@ func (m *member) previous() *refresh.Previous {
 	return refresh.NewPrevious(shape(), 1, m, halo.NewPlan(m.shard), m.codec, m.team, m.team, m.arena)
 }
 
-func (m *member) bounded() halo.Source { return m.newest(world.NewOutbox(m)) }
+func (m *member) bounded() halo.Source { return m.newest(world.NewOutbox(m), 0) }
 
-func (m *member) newest(out comm.Outbox) *refresh.Bounded {
+func (m *member) newest(out comm.Outbox, longest int) *refresh.Bounded {
 	return refresh.NewBounded(refresh.BoundedOptions{
 		Rank: m.Rank(), Shapes: shape(), Plan: halo.NewPlan(m.shard), Codec: m.codec,
-		Staleness: epochs, Outbox: out, Tag: tag,
+		Staleness: epochs, Outbox: out, Tag: tag, Longest: longest,
 	}, m.team, m.arena)
 }
 

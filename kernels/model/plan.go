@@ -76,6 +76,7 @@ type span struct {
 	phase            phase
 	cols             int
 	from, to, buffer int
+	open             bool // gathers of other intervals read it
 }
 
 // plan is where the values of a network lie.
@@ -87,6 +88,7 @@ type plan struct {
 	index  map[stay]int // of the spans
 	again  map[Do][]Do  // what is made again before a stage of the way back
 	widths []int        // of the buffers
+	idle   map[Do]int   // by the stage before a gather, a buffer that nobody uses until it has ended
 }
 
 // stay names a span.
@@ -239,10 +241,45 @@ func (p *plan) layOut(dropped []Do) {
 			p.stretch(r, e.phase(), i, i, makers)
 		}
 		for _, r := range e.shared {
-			p.stretch(r, e.phase(), i, ends[i], makers)
+			s := p.stretch(r, e.phase(), i, ends[i], makers)
+			s.open = true
 		}
 	}
 	p.place()
+	p.rest(events, ends)
+}
+
+// rest finds the buffers that are idle while rows of a layer are gathered: as wide as
+// those, with values that were read for the last time before, or by the stage that makes
+// the rows, of the same interval.
+func (p *plan) rest(events []event, ends []int) {
+	p.idle = map[Do]int{}
+	if p.memory == Apart {
+		return
+	}
+	for i := 1; i < len(events); i++ {
+		if e := events[i]; e.Stage >= Stages && len(e.shared) > 0 {
+			if b, ok := p.idler(i-1, ends[i], p.net.width(e.shared[0]), events[i-1].reads); ok {
+				p.idle[events[i-1].Do] = b
+			}
+		}
+	}
+}
+
+// idler is a buffer of that width without a value from event from to event to, but what
+// the first of them is the last to read.
+func (p *plan) idler(from, to, width int, reads []ref) (buffer int, ok bool) {
+	used := map[int]bool{}
+	for _, s := range p.spans {
+		last := s.to == from && s.from < from && !s.open && slices.Contains(reads, s.root)
+		used[s.buffer] = used[s.buffer] || s.from <= to && s.to >= from && !last
+	}
+	for b, w := range p.widths {
+		if w == width && !used[b] {
+			return b, true
+		}
+	}
+	return 0, false
 }
 
 // joins are, for each event, the last one at which an interval can be while another
@@ -324,7 +361,7 @@ func meet(a, b []ref) bool {
 
 // stretch lets the span of a root reach from event i to another one. Only what is
 // dropped has a span of its own on the way back.
-func (p *plan) stretch(r ref, at phase, i, to int, makers map[ref]int) {
+func (p *plan) stretch(r ref, at phase, i, to int, makers map[ref]int) *span {
 	if _, dropped := makers[r]; !dropped {
 		at = forward
 	}
@@ -335,6 +372,7 @@ func (p *plan) stretch(r ref, at phase, i, to int, makers map[ref]int) {
 		p.spans = append(p.spans, span{root: r, phase: at, cols: p.net.width(r), from: i, to: i})
 	}
 	p.spans[k].to = max(p.spans[k].to, to)
+	return &p.spans[k]
 }
 
 // place finds a buffer for each span, in the order in which they begin: that of a

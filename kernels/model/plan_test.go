@@ -78,6 +78,12 @@ func stands(p *plan, events []event) error {
 		return s.buffer
 	}
 	for i, e := range events {
+		if b, ok := idle(p, events, i); ok {
+			if err := rests(p, events, i, b, buffer); err != nil {
+				return err
+			}
+			holds[b] = ref{-1, 0}
+		}
 		for _, r := range slices.Concat(e.reads, e.shared) {
 			if held := holds[buffer(e, r)]; held != r {
 				return fmt.Errorf("event %d, %+v, reads %v, where %v lies", i, e.Do, r, held)
@@ -97,6 +103,52 @@ func stands(p *plan, events []event) error {
 		}
 	}
 	return nil
+}
+
+// idle is the buffer that the plan offers for the gather that is event i.
+func idle(p *plan, events []event, i int) (buffer int, ok bool) {
+	if i > 0 && events[i].Stage >= Stages {
+		buffer, ok = p.idle[events[i-1].Do]
+	}
+	return buffer, ok
+}
+
+// rests says what else uses an idle buffer from before the gather that is event i, when the first
+// intervals write there, to the next gather, when the last ones read.
+func rests(p *plan, events []event, i, idle int, buffer func(event, ref) int) error {
+	for k := i - 1; k >= 0; k-- {
+		for _, r := range events[k].shared {
+			if events[k].Stage >= Stages && buffer(events[k], r) == idle {
+				return fmt.Errorf("event %d offers what event %d may still gather", i, k)
+			}
+		}
+		if events[k].Stage >= Stages {
+			break
+		}
+	}
+	for k := i; k < len(events) && (k == i || events[k].Stage < Stages); k++ {
+		for _, r := range slices.Concat(events[k].reads, events[k].writes, events[k].shared) {
+			if buffer(events[k], r) == idle {
+				return fmt.Errorf("event %d offers what event %d uses", i, k)
+			}
+		}
+	}
+	return nil
+}
+
+// Deep networks have room for rows without zeros.
+func TestIdle(t *testing.T) {
+	s := Spec{Kind: "gcn", Dims: []int{16, 32, 32, 32, 8}, Dropout: 0.5}
+	for order, stage := range map[string]Stage{"gather-first": Emit, "apply-first": ApplyBackward} {
+		s.Choose(Load{FeatureNNZ: 1, CacheFits: true}, Choices{Order: order, CacheInput: "on"})
+		n := New(s, false)
+		if _, ok := newPlan(n, InStep).idle[Do{Layer: 1, Stage: stage}]; !ok {
+			t.Errorf("%s: no room", order)
+		}
+		if list := newPlan(n, Apart).idle; len(list) > 0 {
+			t.Errorf("%s: room beside intervals that go their own ways: %v", order, list)
+		}
+	}
 }
 
 // Deep networks take less where values make room, and least where they are made

@@ -13,11 +13,12 @@ type Store struct {
 	Network *Network
 	Rows    int // own vertices
 
-	input Vertices
-	ops   kernels.Ops
-	arena *mapped.Arena
-	plan  *plan
-	whole [phases][][]kernels.Mat // by layer and value, none where there is none
+	input   Vertices
+	ops     kernels.Ops
+	arena   *mapped.Arena
+	plan    *plan
+	buffers []kernels.Mat
+	whole   [phases][][]kernels.Mat // by layer and value, none where there is none
 }
 
 // NewStore makes room for the values of a network, which stand as m says. All memory
@@ -28,9 +29,8 @@ func NewStore(n *Network, in Vertices, m Memory, ops kernels.Ops, a *mapped.Aren
 
 func newStore(n *Network, in Vertices, p *plan, ops kernels.Ops, a *mapped.Arena) *Store {
 	s := &Store{Network: n, Rows: in.Features.Rows, input: in, ops: ops, arena: a, plan: p}
-	var buffers []kernels.Mat
 	for _, cols := range s.plan.widths {
-		buffers = append(buffers, kernels.NewMat(ops, a, s.Rows, cols))
+		s.buffers = append(s.buffers, kernels.NewMat(ops, a, s.Rows, cols))
 	}
 	for at := range phases {
 		s.whole[at] = make([][]kernels.Mat, len(n.Layers))
@@ -38,7 +38,7 @@ func newStore(n *Network, in Vertices, p *plan, ops kernels.Ops, a *mapped.Arena
 			s.whole[at][l] = make([]kernels.Mat, n.values(l))
 			for v := range n.values(l) {
 				if place, ok := s.plan.find(at, l, v); ok {
-					s.whole[at][l][v] = buffers[place.buffer]
+					s.whole[at][l][v] = s.buffers[place.buffer]
 				}
 			}
 		}
@@ -80,6 +80,16 @@ func (n *Network) Columns(m Memory) int { return newPlan(n, m).columns() }
 // way back [own x ·]; none where there is none, or it is the features.
 func (s *Store) Forward(l int, v Value) kernels.Mat  { return s.whole[forward][l][v] }
 func (s *Store) Backward(l int, v Value) kernels.Mat { return s.whole[backward][l][v] }
+
+// Idle is a matrix as wide as the rows that layer l has gathered behind a stage, Emit or
+// ApplyBackward; none where there is none. An interval may write its rows of it once it has been
+// through the stage, until all have gathered.
+func (s *Store) Idle(l int, stage Stage) kernels.Mat {
+	if b, ok := s.plan.idle[Do{Layer: l, Stage: stage}]; ok {
+		return s.buffers[b]
+	}
+	return kernels.Mat{}
+}
 
 // Value is the matrix of a value on all vertices.
 func (s *Store) Value(r Ref) kernels.Mat {

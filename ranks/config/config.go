@@ -32,6 +32,7 @@ type Config struct {
 	Threads        int     `default:"0" group:"World" help:"Worker threads a rank, which its parts share. 0: this machine's processors shared by the ranks on it." toml:"threads"`
 	Partitioner    string  `default:"" group:"World" help:"contiguous, hash, ldg, fennel, multilevel or file:PATH. Empty: what the dataset was partitioned with, else fennel." toml:"partitioner"`
 	VertexOrder    string  `default:"" group:"World" help:"Order in which a rank numbers its vertices: auto, natural, rcm, lp or rabbit. Empty: what the dataset was partitioned with, else auto." toml:"vertex-order"`
+	PartsDir       string  `name:"parts-dir" default:"" group:"World" placeholder:"DIR" help:"Where shards are looked for and made. Empty: parts of the dataset folder, or of the run folder where that may not be written to." toml:"parts-dir"`
 	Mode           string  `default:"pipe" enum:"pipe,nopipe,async,free" group:"World" help:"pipe: in step, with all the overlap that the tasks allow; nopipe: one stage after another; async: intervals of vertices go on with what rows are there, within --staleness; free: each rank trains its part at its own pace, with the ghosts that others have pushed last, and the server steps when a rank's gradient comes (DIGEST-A)." toml:"mode"`
 	Staleness      int     `default:"0" group:"World" help:"Epochs that an interval may be ahead of the slowest one of all ranks (async)." toml:"staleness"`
 	DelayBound     int     `name:"delay-bound" default:"0" group:"World" help:"Updates of other ranks that the server may apply between two of one rank (free), as many at least as there are other graph ranks; 0: any number, so that nobody ever waits for a slow rank." toml:"delay-bound"`
@@ -82,7 +83,7 @@ type Config struct {
 	Heads            int     `default:"1" group:"Model" help:"Attention heads of hidden layers (gat); each is --hidden wide." toml:"heads"`
 	OutputHeads      int     `name:"output-heads" default:"1" group:"Model" help:"Attention heads of the last layer (gat), whose mean is taken." toml:"output-heads"`
 	AttentionDropout float64 `default:"-1" group:"Model" help:"Probability to drop an edge from an attention head while training (gat); -1: as --dropout." toml:"attention-dropout"`
-	Init             string  `default:"" group:"Model" placeholder:"FILE" help:"Start from the weights of a safetensors file." toml:"init"`
+	Init             string  `default:"" group:"Model" placeholder:"FILE" help:"Start from the weights of a file: safetensors, or a state dict of PyTorch with the names of PyTorch Geometric's layers." toml:"init"`
 	Initializer      string  `default:"auto" enum:"auto,xavier,he,torch,small-logits" group:"Model" help:"Random initial weights: xavier, he, torch (what PyTorch's Linear starts with) or small-logits (torch, but logits begin near zero); auto: what was measured to be best for the model." toml:"initializer"`
 	Order            string  `default:"auto" enum:"auto,gather-first,apply-first" group:"Model" help:"(ÂH)W is gather-first, Â(HW) apply-first; auto takes the cheaper by shape." toml:"order"`
 	CacheInput       string  `default:"auto" enum:"auto,on,off" group:"Model" help:"Compute the input layer's ÂX once and keep it. auto: when it pays and fits in memory." toml:"cache-input"`

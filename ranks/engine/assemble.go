@@ -27,6 +27,7 @@ func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *
 	if s.store.Network.Spec.Propagates() {
 		way.graph = graphwork.New(s.store, e.Shard, o, s.adder, a)
 		if e.Peers.Size() > 1 {
+			e.travels(way.graph.Plan)
 			s.exchange = halo.NewExchange(e.Peers, way.graph.Plan, rows, e.packers, e.workers.team(), a, way.graph.MaxWidth())
 			way.ghosts = halo.NewAlways(s.exchange, way.graph.Shapes(), e.Config.Seed)
 			way.sumPieces = way.graph.SumPieces(pieceEdges)

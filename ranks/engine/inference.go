@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"siafu/kernels"
 	"siafu/kernels/model"
 )
@@ -41,6 +43,12 @@ func (i *Inference) Classes() (class []int32, probabilities []float32) {
 	ops.Argmax(columns, logits)
 	ops.Softmax(logits, logits)
 	return kernels.FetchVector(ops, columns), kernels.Fetch(ops, logits, new([]float32))
+}
+
+// Logits are what the network says of each own vertex [own x classes]. They are there
+// before Classes is called.
+func (i *Inference) Logits() []float32 {
+	return slices.Clone(kernels.Fetch(i.t.workers.teams[0], i.t.logits(), new([]float32)))
 }
 
 // Embeddings are the input of the last layer [own x its width].

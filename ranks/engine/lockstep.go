@@ -113,6 +113,9 @@ func (s *lockstep) run(r *route, w *walk, p model.Pass, count bool) error {
 			s.graph.Layer(l).Rows = s.store.Emitted(l, p)
 		}
 	}
+	if s.graph != nil {
+		s.graph.Begin(p)
+	}
 	w.Start(p.Epoch)
 	return s.workers.run(s, s.tensor)
 }

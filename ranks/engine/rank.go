@@ -5,6 +5,7 @@ import (
 
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
+	"siafu/halo"
 	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
@@ -88,6 +89,7 @@ type Engine struct {
 	tuning  *tuning       // nil where there is no codec to choose
 	arrays  int64         // bytes in bounded asynchrony, at their peak
 	values  Values
+	rowsTo  []int64       // by rank: that leave in an exchange; nil before the plan of training is known
 	outbox  *world.Outbox // of ranks that do not go in step
 	lasting *mapped.Arena // of the free rank, nil in other modes
 	runs    *free         // the free rank, once there is one
@@ -146,6 +148,25 @@ func (e *Engine) Values() Values {
 		return Values{}
 	}
 	return e.values
+}
+
+// RowsTo is how many rows, or sums of rows, this rank sends each in an exchange of
+// training; nil where none is made for all vertices. A nil engine has none.
+func (e *Engine) RowsTo() []int64 {
+	if e == nil {
+		return nil
+	}
+	return e.rowsTo
+}
+
+// travels takes note of the plan of training, the first that is made.
+func (e *Engine) travels(p *halo.Plan) {
+	if e.rowsTo != nil {
+		return
+	}
+	for q := range p.Parts {
+		e.rowsTo = append(e.rowsTo, p.SendStart[q+1]-p.SendStart[q])
+	}
 }
 
 // ArrayBytes is the memory of arrays, at its peak. A nil engine has none.

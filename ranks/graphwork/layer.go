@@ -23,6 +23,7 @@ type Layer struct {
 	attention
 
 	halves struct{ rows, ghosts, grads kernels.Mat } // rounded and scaled
+	packed struct{ rows, grads packing }             // without zeros
 }
 
 // Interval is a range of own vertices, with its rows of the values of a layer, and
@@ -61,6 +62,10 @@ func (w *Work) newLayer(at int, o Options) *Layer {
 	own := w.shard.NumOwn()
 	l.gathered, l.backward = w.store.Forward(at, model.Gathered), w.store.Backward(at, model.EmittedGrad)
 	l.Grads, l.Again = w.store.Backward(at, model.GatheredGrad), w.store.Backward(at, model.Emitted)
+	if l.heads == 0 {
+		w.pack(&l.packed.rows, at, model.Emit)
+		w.pack(&l.packed.grads, at, model.ApplyBackward)
+	}
 	if w.half && l.heads == 0 {
 		half := func(rows int) kernels.Mat {
 			return kernels.NewHalf(w.ops, w.arena.For(Halves), rows, l.Width, kernels.HalfSlack)
@@ -81,6 +86,8 @@ func (w *Work) Publish(l *Layer, i Interval, rows kernels.Mat) {
 		i.Ops.PackScores(l.shape, l.scores, i.Lo, rows)
 	case !l.halves.rows.IsNil():
 		i.Ops.Narrow(i.rows(l.halves.rows), rows, i.scale(l.along.col))
+	default:
+		l.packed.rows.publish(i, rows)
 	}
 }
 
@@ -121,6 +128,8 @@ func (w *Work) PublishGrads(l *Layer, i Interval, grads kernels.Mat) {
 		w.publishBackward(l, i, grads)
 	case !l.halves.grads.IsNil():
 		i.Ops.Narrow(i.rows(l.halves.grads), grads, i.scale(l.along.row))
+	default:
+		l.packed.grads.publish(i, grads)
 	}
 }
 
@@ -133,7 +142,7 @@ func (w *Work) GatherOwn(l *Layer, i Interval, p model.Pass) {
 	}
 	m := l.ownEdges(i)
 	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.along.row), l.along.col, l.along.coef.SelfLoops
-	spmm(i.Ops, i.rows(l.gathered), m, l.Rows, l.halves.rows, false)
+	l.packed.rows.gatherOwn(i.Ops, i.rows(l.gathered), m, l.Rows, l.halves.rows)
 }
 
 // GatherGhosts ends it, along edges from ghosts.
@@ -169,7 +178,7 @@ func (w *Work) GatherBackward(l *Layer, i Interval, p model.Pass) {
 		return
 	}
 	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.along.col), l.along.row, l.along.coef.SelfLoops && !i.Sources
-	spmm(i.Ops, dst, m, l.Grads, l.halves.grads, false)
+	l.packed.grads.gatherOwn(i.Ops, dst, m, l.Grads, l.halves.grads)
 }
 
 // Backward is what GatherBackward has made of all intervals [own x Width].

@@ -21,6 +21,7 @@ type Work struct {
 	arena  *mapped.Arena
 	known  map[array]any // that has been placed
 	layers []*Layer      // nil for one that does not gather
+	starts []uint32      // room of packed rows that no layer has taken
 }
 
 // mesh is a shard with what gathers along its edges read of it.
@@ -40,6 +41,7 @@ const (
 	Trained      = "reverse edges of training vertices"
 	Scores       = "scores of attention"
 	Halves       = "rows in bfloat16"
+	PackedRows   = "where rows without zeros begin"
 )
 
 // Options say how to gather.

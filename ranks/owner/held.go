@@ -2,6 +2,7 @@ package owner
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -35,7 +36,13 @@ func Held(run string) (held, known bool) {
 	return held, known
 }
 
-func alive(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
+// alive tells whether a process runs. One that was killed, and whose parent has not asked
+// for its end (in containers nobody may), does not.
+func alive(pid int) bool {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, state, _ := bytes.Cut(stat, []byte(") ")) // behind the name
+	return !bytes.HasPrefix(state, []byte("Z")) && !errors.Is(unix.Kill(pid, 0), unix.ESRCH)
+}
 
 // listed tells whether a file has a lock of flock, as the kernel lists them: "1: FLOCK
 // ADVISORY WRITE 4711 08:01:1234 0 EOF".

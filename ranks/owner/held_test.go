@@ -3,8 +3,10 @@ package owner
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // Who looks whether a folder is being written sees it at once, and does not take the
@@ -36,7 +38,15 @@ func TestHeld(t *testing.T) {
 	}
 	other := filepath.Join(dir, LockFile)
 	host, _ := os.Hostname()
-	for pid, want := range map[int]bool{os.Getpid(): false, 1 << 22: true} { // one that lives, and one beyond all
+	ended := exec.Command("true")
+	if err := ended.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer ended.Wait()
+	for deadline := time.Now().Add(10 * time.Second); alive(ended.Process.Pid) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	}
+	// One that lives, one beyond all, and one that has ended without anybody's knowing.
+	for pid, want := range map[int]bool{os.Getpid(): false, 1 << 22: true, ended.Process.Pid: true} {
 		text := fmt.Sprintf(`{"pid":%d,"host":%q,"since":"2020-01-01T00:00:00Z"}`, pid, host)
 		if err := os.WriteFile(other, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

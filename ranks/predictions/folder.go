@@ -22,7 +22,7 @@ const markName = "predictions.json"
 const markKind = "predictions folder"
 
 // allFiles are all that siafu writes into a predictions folder.
-var allFiles = inventory.Files(markName, ClassFile, ProbabilityFile, EmbeddingFile, IDFile, CSVFile)
+var allFiles = inventory.Files(markName, ClassFile, ProbabilityFile, LogitFile, EmbeddingFile, IDFile, CSVFile, ParquetFile)
 
 // Folders are the predictions folders in a run folder.
 func Folders() inventory.Folder {
@@ -36,11 +36,17 @@ func marker(dir string) *inventory.Marker {
 // names are those of the files that a prediction writes.
 func (o *Options) names() []string {
 	names := []string{ClassFile, ProbabilityFile, IDFile}
+	if o.Logits {
+		names = append(names, LogitFile)
+	}
 	if o.EmbeddingWidth > 0 {
 		names = append(names, EmbeddingFile)
 	}
 	if o.CSV {
 		names = append(names, CSVFile)
+	}
+	if o.Parquet {
+		names = append(names, ParquetFile)
 	}
 	return names
 }

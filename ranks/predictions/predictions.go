@@ -23,9 +23,11 @@ import (
 const (
 	ClassFile       = "predictions.npy"   // int64 [vertices]
 	ProbabilityFile = "probabilities.npy" // float32 [vertices x classes]
+	LogitFile       = "logits.npy"        // float32 [vertices x classes]
 	EmbeddingFile   = "embeddings.npy"    // float32 [vertices x width]
 	IDFile          = "ids.txt"           // the user's vertex ids, one a line
 	CSVFile         = "predictions.csv"
+	ParquetFile     = "predictions.parquet"
 )
 
 // matrixFile is a .npy file under a temporary name into which every rank
@@ -34,7 +36,8 @@ type matrixFile struct {
 	name     string
 	whole    *durable.File // on rank 0, which gives it its name
 	file     *os.File
-	header   int64
+	start    []byte // the header
+	header   int64  // its bytes
 	rowBytes int64
 }
 
@@ -43,13 +46,27 @@ type Options struct {
 	Dir            string
 	CSV            bool // predictions.csv as well
 	ByClass        bool // with a column of probabilities a class
+	Parquet        bool // predictions.parquet, which has them, as well
 	EmbeddingWidth int  // 0: no embeddings
+	Logits         bool // what probabilities are the softmax of
+
+	Of     []uint32      // vertices to write, ascending, which are the rows of all files; nil: all
+	Schema *graph.Schema // of what the network was trained on: the names of classes; on rank 0
+}
+
+// rows is how many of a dataset's vertices are written.
+func (o *Options) rows(vertices int) int {
+	if o.Of != nil {
+		return len(o.Of)
+	}
+	return vertices
 }
 
 // Files are a rank's side of the files of a prediction.
 type Files struct {
 	Options
 	files    []*matrixFile
+	classes  int
 	isWriter bool
 	first    bool // nothing of siafu's was in the folder, and nothing has its name yet
 }
@@ -59,6 +76,7 @@ type Rows struct {
 	IDs           []uint32  // dataset ids [own]
 	Class         []int32   // the likeliest [own]
 	Probabilities []float32 // [own x classes]
+	Logits        []float32 // [own x classes] where Options asks for them
 	Embeddings    []float32 // [own x EmbeddingWidth]
 }
 
@@ -67,7 +85,8 @@ const op = "predict"
 // Create creates files for so many vertices and classes on rank 0 and
 // opens them everywhere. They are to be aborted also after an error. Collective.
 func Create(w world.Comm, o Options, vertices, classes int) (*Files, error) {
-	p := &Files{Options: o, isWriter: w.Rank() == 0}
+	p := &Files{Options: o, isWriter: w.Rank() == 0, classes: classes}
+	vertices = o.rows(vertices)
 	p.layout(vertices, classes)
 	return p, p.share(w, vertices)
 }
@@ -101,15 +120,31 @@ func (p *Files) temporary() (paths []string) {
 
 // layout lists the files: name, header, bytes a row.
 func (p *Files) layout(vertices, classes int) {
-	class, prob := npy.Header("<i8", vertices), npy.Header("<f4", vertices, classes)
-	p.files = []*matrixFile{
-		{name: ClassFile, header: int64(len(class)), rowBytes: 8},
-		{name: ProbabilityFile, header: int64(len(prob)), rowBytes: 4 * int64(classes)},
+	add := func(name, descr string, width int64, shape ...int) {
+		header := npy.Header(descr, shape...)
+		p.files = append(p.files, &matrixFile{name: name, start: header, header: int64(len(header)), rowBytes: width})
+	}
+	add(ClassFile, "<i8", 8, vertices)
+	add(ProbabilityFile, "<f4", 4*int64(classes), vertices, classes)
+	if p.Logits {
+		add(LogitFile, "<f4", 4*int64(classes), vertices, classes)
 	}
 	if width := p.EmbeddingWidth; width > 0 {
-		h := npy.Header("<f4", vertices, width)
-		p.files = append(p.files, &matrixFile{name: EmbeddingFile, header: int64(len(h)), rowBytes: 4 * int64(width)})
+		add(EmbeddingFile, "<f4", 4*int64(width), vertices, width)
 	}
+}
+
+// bytes is what a rank has of each file.
+func (p *Files) bytes(r Rows) [][]byte {
+	wide := make([]int64, len(r.Class))
+	for v, c := range r.Class {
+		wide[v] = int64(c)
+	}
+	blocks := [][]byte{mapped.Bytes(wide), mapped.Bytes(r.Probabilities)}
+	if p.Logits {
+		blocks = append(blocks, mapped.Bytes(r.Logits))
+	}
+	return append(blocks, mapped.Bytes(r.Embeddings))
 }
 
 func (p *Files) create(vertices int) (err error) {
@@ -120,14 +155,10 @@ func (p *Files) create(vertices int) (err error) {
 		return err
 	}
 	for _, m := range p.files {
-		header := npy.Header("<i8", vertices)
-		if m.name != ClassFile {
-			header = npy.Header("<f4", vertices, int(m.rowBytes/4))
-		}
 		if m.whole, err = durable.Create(op, filepath.Join(p.Dir, m.name)); err != nil {
 			return err
 		}
-		if _, err := m.whole.Write(header); err != nil {
+		if _, err := m.whole.Write(m.start); err != nil {
 			return err
 		}
 		if err := m.whole.Truncate(m.header + m.rowBytes*int64(vertices)); err != nil {
@@ -154,17 +185,31 @@ func (m *matrixFile) fault(dir string, err error) error {
 
 // Write writes the rows of a rank's own vertices.
 func (p *Files) Write(r Rows) error {
-	wide := make([]int64, len(r.Class))
-	for v, c := range r.Class {
-		wide[v] = int64(c)
-	}
-	blocks, order := [][]byte{mapped.Bytes(wide), mapped.Bytes(r.Probabilities), mapped.Bytes(r.Embeddings)}, ascending(r.IDs)
+	rows, order := p.places(r.IDs)
+	blocks := p.bytes(r)
 	for i, m := range p.files {
-		if err := m.write(r.IDs, order, blocks[i]); err != nil {
+		if err := m.write(rows, order, blocks[i]); err != nil {
 			return m.fault(p.Dir, err)
 		}
 	}
 	return nil
+}
+
+// places are the rows of the files for these vertices [own], and the positions in ids of
+// those that are written, by their rows.
+func (p *Files) places(ids []uint32) (rows, order []uint32) {
+	order = ascending(ids)
+	if p.Of == nil {
+		return ids, order
+	}
+	rows, written := make([]uint32, len(ids)), order[:0]
+	for _, i := range order {
+		if row, ok := slices.BinarySearch(p.Of, ids[i]); ok {
+			rows[i] = uint32(row)
+			written = append(written, i)
+		}
+	}
+	return rows, written
 }
 
 // ascending is the positions in ids by the ids that are there.
@@ -180,8 +225,8 @@ func ascending(ids []uint32) []uint32 {
 // writeBytes is about how much is written at once.
 const writeBytes = 1 << 20
 
-// write puts row i of rows at the place of vertex ids[i], in the given order,
-// in which ids ascend; rows of consecutive vertices go together.
+// write puts row i of rows at the place ids[i], in the given order, in which places
+// ascend; consecutive ones go together.
 func (m *matrixFile) write(ids, order []uint32, rows []byte) error {
 	var buffer []byte
 	for lo, hi := 0, 0; lo < len(order); lo = hi {
@@ -214,7 +259,7 @@ func (p *Files) Commit(data string) error {
 	if err := p.mark(p.names()...); err != nil {
 		return err
 	}
-	if err := durable.Write(op, filepath.Join(p.Dir, IDFile), func(w io.Writer) error { return writeIDs(w, ds) }); err != nil {
+	if err := durable.Write(op, filepath.Join(p.Dir, IDFile), func(w io.Writer) error { return p.writeIDs(w, ds) }); err != nil {
 		return err
 	}
 	for _, m := range p.files {
@@ -222,10 +267,21 @@ func (p *Files) Commit(data string) error {
 			return err
 		}
 	}
-	if !p.CSV {
+	if !p.CSV && !p.Parquet {
 		return nil
 	}
-	return durable.Write(op, filepath.Join(p.Dir, CSVFile), func(w io.Writer) error { return p.writeCSV(w, ds) })
+	t, err := p.table(ds)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	if p.CSV {
+		err = durable.Write(op, filepath.Join(p.Dir, CSVFile), t.writeCSV)
+	}
+	if p.Parquet && err == nil {
+		err = durable.Write(op, filepath.Join(p.Dir, ParquetFile), t.writeParquet)
+	}
+	return err
 }
 
 // Abort closes the files and removes those that did not get their name.
@@ -244,9 +300,17 @@ func (p *Files) Abort() {
 	p.unmark()
 }
 
-func writeIDs(w io.Writer, ds *graph.Dataset) error {
-	for v := range int(ds.Meta.Vertices) {
-		io.WriteString(w, ds.IDs.At(v)) // an error sticks to w
+// vertex is the vertex of a row.
+func (o *Options) vertex(row int) int {
+	if o.Of != nil {
+		return int(o.Of[row])
+	}
+	return row
+}
+
+func (p *Files) writeIDs(w io.Writer, ds *graph.Dataset) error {
+	for row := range p.rows(int(ds.Meta.Vertices)) {
+		io.WriteString(w, ds.IDs.At(p.vertex(row))) // an error sticks to w
 		if _, err := io.WriteString(w, "\n"); err != nil {
 			return err
 		}
@@ -254,33 +318,50 @@ func writeIDs(w io.Writer, ds *graph.Dataset) error {
 	return nil
 }
 
-// writeCSV writes one line a vertex: id, split, label, prediction and its
-// probability, and that of each class where it was asked for; classes by their
-// names where they have some.
-func (p *Files) writeCSV(w io.Writer, ds *graph.Dataset) error {
+// table are the rows of a table of predictions, which files that are written hold.
+type table struct {
+	*Files
+	ds    *graph.Dataset
+	picks []int64   // the likeliest class of each row
+	probs []float32 // [rows x classes]
+	close func() error
+}
+
+// table opens it. ds is the dataset.
+func (p *Files) table(ds *graph.Dataset) (*table, error) {
 	class, err := npy.ReadFile(filepath.Join(p.Dir, ClassFile))
 	if err != nil {
-		return err
+		return nil, err
+	}
+	t := &table{Files: p, ds: ds}
+	if t.picks, err = class.Int64s(); err != nil {
+		return nil, err
 	}
 	prob, err := mapped.OpenFile(filepath.Join(p.Dir, ProbabilityFile))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer prob.Close()
-	classes := ds.Meta.Classes
-	header := len(npy.Header("<f4", int(ds.Meta.Vertices), classes))
-	probs := mapped.Cast[float32](prob.Bytes()[header:])
-	picks, err := class.Int64s()
-	if err != nil {
-		return err
-	}
+	header := len(npy.Header("<f4", p.rows(int(ds.Meta.Vertices)), p.classes))
+	t.probs, t.close = mapped.Cast[float32](prob.Bytes()[header:]), prob.Close
+	return t, nil
+}
+
+// of are the probabilities of the classes of a row.
+func (t *table) of(row int) []float32 {
+	return t.probs[row*t.classes : (row+1)*t.classes]
+}
+
+// writeCSV writes one line a vertex: id, split, label, prediction and its
+// probability, and that of each class where it was asked for; classes by the names
+// that the model knows them by.
+func (t *table) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	out.Write(p.heading(ds.Meta))
+	out.Write(t.heading(t.ByClass))
 	var row []string
-	for v, pick := range picks {
-		of := probs[v*classes : (v+1)*classes]
-		row = append(row[:0], ds.IDs.At(v), splitNames[ds.Split[v]], ds.Meta.ClassName(int64(ds.Labels[v])), ds.Meta.ClassName(pick), decimals(of[pick]))
-		if p.ByClass {
+	for i, pick := range t.picks {
+		v, of := t.vertex(i), t.of(i)
+		row = append(row[:0], t.ds.IDs.At(v), splitNames[t.ds.Split[v]], t.Schema.ClassName(int64(t.ds.Labels[v])), t.Schema.ClassName(pick), decimals(of[pick]))
+		if t.ByClass {
 			for _, x := range of {
 				row = append(row, decimals(x))
 			}
@@ -291,12 +372,12 @@ func (p *Files) writeCSV(w io.Writer, ds *graph.Dataset) error {
 	return out.Error()
 }
 
-// heading is the names of the columns of predictions.csv.
-func (p *Files) heading(m *graph.Meta) []string {
+// heading is the names of the columns of a table of predictions.
+func (p *Files) heading(byClass bool) []string {
 	names := []string{"id", "split", "label", "prediction", "probability"}
-	if p.ByClass {
-		for c := range m.Classes {
-			names = append(names, "p_"+m.ClassName(int64(c)))
+	if byClass {
+		for c := range p.classes {
+			names = append(names, "p_"+p.Schema.ClassName(int64(c)))
 		}
 	}
 	return names

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"siafu/graph"
 	"siafu/graph/durable"
 	"siafu/graph/fault"
 	"siafu/graph/inventory"
@@ -31,10 +32,12 @@ const LaunchVariable = "SIAFU_LAUNCH"
 const kind = "run folder"
 
 // own is what this package writes into a run folder.
-var own = append(inventory.Files(markerFile, configFile, metricsFile, summaryFile, modelFile, logFile, eventsFile), bare...)
+var own = append(inventory.Files(markerFile, configFile, metricsFile, summaryFile, modelFile, KnownFile, ScriptFile, logFile, eventsFile), bare...)
 
-// bare is what a claim leaves in a folder before there is a marker.
+// bare is what a claim leaves in a folder before there is a marker: shards where those of
+// the dataset have no place beside it.
 var bare = inventory.Folder{
+	{Name: inventory.Pattern("parts"), In: graph.Partitionings()},
 	{Name: inventory.Pattern(owner.LockFile), Proof: owner.IsLock},
 	{Name: inventory.Pattern(regexp.QuoteMeta(markerFile) + scratch.Suffix)},
 }

@@ -7,6 +7,7 @@
 //	summary.json       the Summary, written last: a folder without one is of a
 //	                   run that did not end
 //	model.safetensors  the best weights
+//	vertices.known      which vertices it was trained on
 //	log.txt            what rank 0 said
 //	events.out.tfevents.siafu
 //	                   the epochs again, for TensorBoard, if it was asked for

@@ -80,15 +80,17 @@ type Functions struct {
 
 // RankReport is what one rank says of itself at the end, or one of its parts.
 type RankReport struct {
-	Rank         int    `json:"rank"`
-	Part         *int   `json:"part,omitempty"` // where ranks carry several
-	Role         string `json:"role"`           // "graph" or "server"
-	Host         string `json:"host"`
-	Vertices     int64  `json:"vertices"`
-	Ghosts       int64  `json:"ghosts"`
-	Edges        int64  `json:"edges"`
-	PeakRSSBytes int64  `json:"peak_rss_bytes"`
-	ArrayBytes   int64  `json:"array_bytes"` // arrays outside the heap, at their most
+	Rank     int    `json:"rank"`
+	Part     *int   `json:"part,omitempty"` // where ranks carry several
+	Role     string `json:"role"`           // "graph" or "server"
+	Host     string `json:"host"`
+	Vertices int64  `json:"vertices"`
+	Ghosts   int64  `json:"ghosts"`
+	Edges    int64  `json:"edges"`
+	// Rows that it sends each graph rank in an exchange of training, sums included.
+	RowsTo       []int64 `json:"rows_to,omitempty"`
+	PeakRSSBytes int64   `json:"peak_rss_bytes"`
+	ArrayBytes   int64   `json:"array_bytes"` // arrays outside the heap, at their most
 	// Of these the activations and their gradients while training, and what they
 	// would be if nothing were made again (--recompute).
 	ActivationBytes     int64   `json:"activation_bytes"`

@@ -21,6 +21,9 @@ const Metrics = "metrics.jsonl"
 
 // Files of a run folder.
 const (
+	// KnownFile is written by package known, ScriptFile by package pytorch.
+	KnownFile   = "vertices.known"
+	ScriptFile  = "model.py"
 	configFile  = "config.toml"
 	metricsFile = Metrics
 	summaryFile = "summary.json"

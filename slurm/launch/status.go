@@ -14,38 +14,45 @@ import (
 )
 
 // StatusVariable names the environment variable with the path of the status
-// file. It holds lines "ready", "error TEXT", "lasting" and "code N", all written by
-// rank 0.
+// file. It holds lines "ready", "error TEXT", "lasting" and "code N", written by rank 0,
+// and by the rank that ends all others, where it sees the file.
 const StatusVariable = "SIAFU_STATUS_FILE"
 
 // Join is the part of a process that may be a rank. It turns SIGUSR2, the only
 // request to stop that launchers hand on, into SIGTERM, and tells the launcher
 // that this process takes signals. end tells it the exit code and the error,
-// which may be nil. Both do nothing in a process that nobody launched, and in a
-// shield: it has the environment of the ranks, and says nothing of them. args
-// are the arguments of siafu.
-func Join(args []string) (end func(code int, err error)) {
+// which may be nil; last is the end of a process that takes all other ranks with it.
+// All do nothing in a process that nobody launched, and in a shield: it has the
+// environment of the ranks, and says nothing of them. args are the arguments of siafu.
+func Join(args []string) (end func(code int, err error), last func(err error)) {
+	end, last = func(int, error) {}, func(error) {}
 	if len(args) > 0 && args[0] == ShieldCommand {
-		return func(int, error) {}
+		return end, last
 	}
 	l, launched := world.Launched()
 	path := os.Getenv(StatusVariable)
 	if launched || path != "" {
 		takeSignals()
 	}
-	if path == "" || l.Rank != 0 {
-		return func(int, error) {}
+	if path == "" {
+		return end, last
 	}
-	tell(path, "ready")
-	return func(code int, err error) {
-		if err != nil {
-			tell(path, "error "+strings.ReplaceAll(err.Error(), "\n", " "))
-			if fault.Lasting(err) {
-				tell(path, "lasting")
-			}
+	last = func(err error) { tellEnd(path, fault.ExitCode(err), err) }
+	if l.Rank == 0 {
+		tell(path, "ready")
+		end = func(code int, err error) { tellEnd(path, code, err) }
+	}
+	return end, last
+}
+
+func tellEnd(path string, code int, err error) {
+	if err != nil {
+		tell(path, "error "+strings.ReplaceAll(err.Error(), "\n", " "))
+		if fault.Lasting(err) {
+			tell(path, "lasting")
 		}
-		tell(path, fmt.Sprintf("code %d", code))
 	}
+	tell(path, fmt.Sprintf("code %d", code))
 }
 
 // takeSignals also keeps SIGUSR1 from ending a process that does not listen to

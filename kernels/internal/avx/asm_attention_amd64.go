@@ -19,6 +19,11 @@ func edgeMask512(draw *uint32, dst *float32, step int, sources *uint32, sourceSt
 //go:noescape
 func dots512(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int)
 
+// Sets eight floats of dst, step bytes on for each edge, to the products of eight columns each of row and the row of x of the edge's id.
+//
+//go:noescape
+func dotsOfEight512(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int)
+
 // Adds the sum over ahead+rest edges of weight times the tile of row id; the first look ahead.
 //
 //go:noescape

@@ -363,6 +363,82 @@ done:
 	VZEROUPPER
 	RET
 
+// func dotsOfEight512(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·dotsOfEight512(SB), NOSPLIT, $0-64
+	MOVQ      dst+0(FP), AX
+	MOVQ      step+8(FP), CX
+	MOVQ      ids+40(FP), DX
+	MOVQ      x+24(FP), BX
+	MOVQ      stride+32(FP), SI
+	MOVQ      n+48(FP), DI
+	MOVQ      seen+56(FP), R8
+	MOVQ      row+16(FP), R9
+	VMOVUPS   (R9), Z0
+	VMOVUPS   64(R9), Z1
+	VMOVUPS   128(R9), Z2
+	VMOVUPS   192(R9), Z3
+	VMOVDQU32 evenOdd<>+0(SB), Z4
+	VPXORD    Z5, Z5, Z5
+	XORQ      R10, R10
+
+edge:
+	MOVQ       $0x00000020, R9
+	TESTQ      R8, R8
+	CMOVQLE    R10, R9
+	MOVL       (DX), R11
+	MOVL       (DX)(R9*1), R9
+	IMULQ      SI, R11
+	IMULQ      SI, R9
+	PREFETCHT0 (BX)(R9*1)
+	PREFETCHT0 64(BX)(R9*1)
+	PREFETCHT0 128(BX)(R9*1)
+	PREFETCHT0 192(BX)(R9*1)
+	PREFETCHT0 255(BX)(R9*1)
+	VMULPS     (BX)(R11*1), Z0, Z6
+	VMULPS     64(BX)(R11*1), Z1, Z7
+	VMULPS     128(BX)(R11*1), Z2, Z8
+	VMULPS     192(BX)(R11*1), Z3, Z9
+	VUNPCKLPS  Z7, Z6, Z10
+	VUNPCKHPS  Z7, Z6, Z6
+	VADDPS     Z6, Z10, Z10
+	VUNPCKLPS  Z9, Z8, Z6
+	VUNPCKHPS  Z9, Z8, Z7
+	VADDPS     Z7, Z6, Z6
+	VUNPCKLPD  Z6, Z10, Z7
+	VUNPCKHPD  Z6, Z10, Z6
+	VADDPS     Z6, Z7, Z7
+	VADDPS     Z5, Z7, Z7
+	VSHUFF32X4 $0xb1, Z7, Z7, Z6
+	VADDPS     Z6, Z7, Z7
+	VPERMPS    Z7, Z4, Z7
+	VMOVUPS    Y7, (AX)
+	ADDQ       CX, AX
+	ADDQ       $0x04, DX
+	DECQ       R8
+	DECQ       DI
+	JNZ        edge
+	VZEROUPPER
+	RET
+
+DATA evenOdd<>+0(SB)/4, $0x00000000
+DATA evenOdd<>+4(SB)/4, $0x00000008
+DATA evenOdd<>+8(SB)/4, $0x00000001
+DATA evenOdd<>+12(SB)/4, $0x00000009
+DATA evenOdd<>+16(SB)/4, $0x00000002
+DATA evenOdd<>+20(SB)/4, $0x0000000a
+DATA evenOdd<>+24(SB)/4, $0x00000003
+DATA evenOdd<>+28(SB)/4, $0x0000000b
+DATA evenOdd<>+32(SB)/4, $0x00000004
+DATA evenOdd<>+36(SB)/4, $0x0000000c
+DATA evenOdd<>+40(SB)/4, $0x00000005
+DATA evenOdd<>+44(SB)/4, $0x0000000d
+DATA evenOdd<>+48(SB)/4, $0x00000006
+DATA evenOdd<>+52(SB)/4, $0x0000000e
+DATA evenOdd<>+56(SB)/4, $0x00000007
+DATA evenOdd<>+60(SB)/4, $0x0000000f
+GLOBL evenOdd<>(SB), RODATA|NOPTR, $64
+
 // func weigh512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·weigh512(SB), NOSPLIT, $0-80
@@ -1469,7 +1545,7 @@ last:
 	RET
 
 // func scores256(dst *float32, step int, near *float32, far *float32, stride int, ids *uint32, n int, heads int, slope float32, top *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·scores256(SB), NOSPLIT, $0-80
 	MOVQ         dst+0(FP), AX
 	MOVQ         step+8(FP), CX
@@ -1490,7 +1566,10 @@ TEXT ·scores256(SB), NOSPLIT, $0-80
 
 next:
 	MOVL       (SI), R9
+	MOVL       96(SI), R10
 	IMULQ      BX, R9
+	IMULQ      BX, R10
+	PREFETCHT0 (DX)(R10*1)
 	VMASKMOVPS (DX)(R9*1), Y3, Y4
 	VADDPS     Y0, Y4, Y4
 	VMULPS     Y2, Y4, Y5

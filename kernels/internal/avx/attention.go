@@ -4,8 +4,11 @@ package avx
 // which ids number from 0. What a block has of each edge lies step floats
 // apart, step being the heads rounded up to a power of two, at most Heads.
 const (
-	Heads = 8  // lanes of a near value
-	Ahead = 8  // how many ids behind those of a block are prefetched by
+	Heads = 8 // lanes of a near value
+	Ahead = 8 // how many ids behind those of a block are prefetched by
+	// ScoresAhead is the same of scores, which are short: what lies there is any id.
+	ScoresAhead = 24
+
 	Slack = 16 // floats behind the last of a block that may be read and written
 )
 

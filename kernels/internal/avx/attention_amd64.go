@@ -26,7 +26,7 @@ func (s Set) Less(ids, cols []uint32, base uint32) {
 
 // Scores sets the scores of a block to near + far[id], times slope where that
 // is negative, and raises top to them, NaNs left out. slope is in [0, 1]. Of far
-// heads floats are read every stride.
+// heads floats are read every stride. ScoresAhead elements behind ids are prefetched by.
 func (s Set) Scores(scores []float32, step, heads int, near *Near, far []float32, stride int, ids []uint32, slope float32, top *Near) {
 	if len(ids) == 0 {
 		return
@@ -94,7 +94,11 @@ func (s Set) Dots(dst []float32, step, heads int, row, x []float32, stride int, 
 	width := len(row) / heads
 	full := (width - 1) / 16
 	last := width - 16*full
-	if s == AVX512 {
+	switch {
+	case s == AVX512 && heads == 8 && width == 8:
+		dotsOfEight512(&dst[0], 4*step, &row[0], &x[0], 4*stride, &ids[0], n, seeing)
+		return
+	case s == AVX512:
 		dots512(&dst[0], 4*step, &row[0], &x[0], 4*stride, &ids[0], n, seeing, heads, full, last, 0, 4*last)
 		return
 	}

@@ -15,6 +15,19 @@ func (Set) GatherHalf([]float32, *Rows[uint16], int, int, bool) {
 	panic("avx: not on this architecture")
 }
 
+// MostPacked is 0: no row is packed.
+func (Set) MostPacked() int { return 0 }
+
+// Pack is not there on this architecture.
+func (Set) Pack([]float32, []uint32, []float32, int, int, int) int {
+	panic("avx: not on this architecture")
+}
+
+// GatherPacked is not there on this architecture.
+func (Set) GatherPacked([]float32, *Rows[float32], []float32, []uint32, int, int, bool) {
+	panic("avx: not on this architecture")
+}
+
 // Widen is not there on this architecture.
 func (Set) Widen([]float32, []uint16) int { panic("avx: not on this architecture") }
 

@@ -16,6 +16,9 @@ type Rows[E float32 | uint16] struct {
 	Stride             int
 }
 
+// LineBytes is a line of the cache, with which a packed row begins.
+const LineBytes = 64
+
 // HalfSlack is how many elements of bfloat16 lie behind the last row: what a
 // vector reads past it.
 const HalfSlack = 16

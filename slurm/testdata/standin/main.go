@@ -26,7 +26,7 @@ import (
 func main() {
 	stop := make(chan os.Signal, 8)
 	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
-	end := launch.Join(os.Args[1:])
+	end, _ := launch.Join(os.Args[1:])
 	code, err := train(os.Args[2:], stop)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "standin:", err)

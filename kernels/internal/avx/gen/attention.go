@@ -22,6 +22,9 @@ func attention(s isa) {
 	scaleRow(s)
 	edgeMask(s)
 	dots(s)
+	if s.wide {
+		dotsOfEight(s)
+	}
 	weigh(s, false)
 	weigh(s, true)
 }
@@ -103,6 +106,10 @@ func less(s isa) {
 	})
 }
 
+// scoresAhead is how many edges before its use a score is prefetched, in later rows too; package
+// avx has it too.
+const scoresAhead = 24
+
 // scores writes a vector an edge, of which heads are wanted: the next edge
 // overwrites the others.
 func scores(s isa) {
@@ -119,9 +126,12 @@ func scores(s isa) {
 	VBROADCASTSS(place(Param("slope")), slope)
 	mask := s.mask("heads")
 	Label("next")
-	p, v, leaky := GP64(), s.vec(), s.vec()
+	p, q, v, leaky := GP64(), GP64(), s.vec(), s.vec()
 	MOVL(Mem{Base: ids}, p.As32())
+	MOVL(Mem{Base: ids, Disp: 4 * scoresAhead}, q.As32())
 	IMULQ(stride, p)
+	IMULQ(stride, q)
+	PREFETCHT0(Mem{Base: far, Index: q, Scale: 1})
 	s.load(Mem{Base: far, Index: p, Scale: 1}, mask, v)
 	VADDPS(near, v, v)
 	VMULPS(slope, v, leaky)

@@ -30,10 +30,20 @@ func gather(s isa, half bool, vectors int) {
 	Pragma("noescape")
 	g.last = s.mask("lanes")
 	g.x, g.stride = Load(Param("x"), GP64()), Load(Param("stride"), GP64())
+	g.shared()
+	g.lastByte(vectors, shift)
+	g.run(vectors)
+}
+
+// shared reads the parameters that all of them have.
+func (g *gathering) shared() {
 	g.base = Load(Param("base"), GP32())
 	g.colScale = Load(Param("colScale"), GP64())
-	// The last byte of a tile, 0 where rows are whole cache lines: others may end
-	// in one line more than their length says.
+}
+
+// lastByte finds that of a tile, 0 where rows are whole cache lines: others may end
+// in one line more than their length says.
+func (g *gathering) lastByte(vectors, shift int) {
 	g.end = Load(Param("lanes"), GP64())
 	SHLQ(U8(shift), g.end)
 	ADDQ(I32((vectors-1)*g.bytes-1), g.end)
@@ -41,6 +51,11 @@ func gather(s isa, half bool, vectors int) {
 	JNZ(LabelRef("ragged"))
 	XORQ(g.end, g.end)
 	Label("ragged")
+}
+
+// run is the loop over rows, and the end of the routine.
+func (g *gathering) run(vectors int) {
+	s := g.isa
 	for range vectors {
 		g.acc = append(g.acc, s.vec())
 	}
@@ -85,10 +100,11 @@ func gather(s isa, half bool, vectors int) {
 // gathering is what the pieces of the routine share.
 type gathering struct {
 	isa
-	half                      bool
+	half, packed              bool
 	bytes                     int // of a vector in x
 	last, end                 Register
 	x, stride, base, colScale Register
+	start                     Register // of packed rows, which have no stride
 	acc                       []VecVirtual
 	cols, looking, rest       Register // of the row: edges left that look ahead, and that do not
 }
@@ -127,13 +143,7 @@ func (g *gathering) sum(name string, row Register, scaled bool) {
 	p := g.col(0)
 	q := g.col(ahead)
 	g.address(q)
-	for d := 0; d < len(g.acc)*g.bytes; d += 64 {
-		PREFETCHT0(Mem{Base: q, Disp: d})
-	}
-	TESTQ(g.end, g.end)
-	JZ(LabelRef(name + "_whole"))
-	PREFETCHT0(Mem{Base: q, Index: g.end, Scale: 1})
-	Label(name + "_whole")
+	g.prefetch(name, q)
 	g.add(p, scaled)
 	ADDQ(U8(4), g.cols)
 	DECQ(g.looking)
@@ -147,6 +157,23 @@ func (g *gathering) sum(name string, row Register, scaled bool) {
 	JMP(LabelRef(name + "_rest"))
 }
 
+// prefetch fetches the row at q.
+func (g *gathering) prefetch(name string, q Register) {
+	if g.packed {
+		for d := range packedLines(len(g.acc)) {
+			PREFETCHT0(Mem{Base: q, Disp: 64 * d})
+		}
+		return
+	}
+	for d := 0; d < len(g.acc)*g.bytes; d += 64 {
+		PREFETCHT0(Mem{Base: q, Disp: d})
+	}
+	TESTQ(g.end, g.end)
+	JZ(LabelRef(name + "_whole"))
+	PREFETCHT0(Mem{Base: q, Index: g.end, Scale: 1})
+	Label(name + "_whole")
+}
+
 // col reads a column id.
 func (g *gathering) col(at int) Register {
 	p := GP64()
@@ -156,6 +183,10 @@ func (g *gathering) col(at int) Register {
 
 // address turns a column id into the place of its row.
 func (g *gathering) address(p Register) {
+	if g.packed {
+		g.lineOf(p)
+		return
+	}
 	SUBL(g.base, p.(GPVirtual).As32())
 	IMULQ(g.stride, p)
 	ADDQ(g.x, p)
@@ -169,6 +200,10 @@ func (g *gathering) add(p Register, scaled bool) {
 		VBROADCASTSS(Mem{Base: g.colScale, Index: p, Scale: 4}, scale)
 	}
 	g.address(p)
+	if g.packed {
+		g.unpack(p, scale)
+		return
+	}
 	for i, acc := range g.acc {
 		m := Mem{Base: p, Disp: g.bytes * i}
 		switch {

@@ -157,6 +157,15 @@ var parts = map[string]func(isa){
 		gradient(s)
 		addRow(s)
 	},
+	"packed": func(s isa) {
+		if !s.wide {
+			return
+		}
+		packRows(s)
+		for vectors := 1; vectors <= 8; vectors++ {
+			gatherPacked(s, vectors)
+		}
+	},
 	"quantise": func(s isa) {
 		extent(s)
 		for _, bits := range []int{8, 4, 2} {

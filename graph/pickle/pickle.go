@@ -1,4 +1,4 @@
-package importers
+package pickle
 
 import (
 	"bytes"
@@ -7,47 +7,22 @@ import (
 	"math"
 )
 
-// A pickle is a program for a stack machine that builds Python objects
-// (CPython's pickletools.py describes the instructions). This decoder runs the
-// instructions that describe data, of protocols 2 to 5; it knows no classes
-// and calls nothing. What it builds: nil, bool, int64, float64, string (text
-// and bytes alike), pyTuple, *pyList, *pyDict, pyGlobal and *pyObject.
-//
-// Design note: github.com/nlpodyssey/gopickle reads these files too, but
-// panics on damaged ones (an unknown instruction 0xff, a negative length) and
-// allocates what a length claims.
-type (
-	pyTuple []any
-	pyList  struct{ items []any }
-	// pyDict keeps its items in the order of the file, duplicates included.
-	pyDict struct{ keys, values []any }
-	// pyGlobal is the name of a class or a function, "module name".
-	pyGlobal string
-	// pyObject is a call or an instance: what was called, with what, and the
-	// state and the items that it was given afterwards.
-	pyObject struct {
-		class pyGlobal
-		args  pyTuple
-		state any
-		items pyDict
-	}
-)
-
-// pyMark is on the stack where an instruction MARK was.
-type pyMark struct{}
-
 // unpickler is a cursor over a pickle with one sticky error.
 type unpickler struct {
 	b     []byte
 	at    int
 	stack []any
 	memo  map[int]any
+	known func(Global) bool
 	err   error
 }
 
-// unpickle runs the pickle in b.
-func unpickle(b []byte) (any, error) {
-	u := &unpickler{b: b, memo: map[int]any{}}
+// Decode runs the pickle in b. An error names the byte.
+func Decode(b []byte) (any, error) { return DecodeKnown(b, func(Global) bool { return true }) }
+
+// DecodeKnown is Decode that refuses names of classes and functions that are not known.
+func DecodeKnown(b []byte, known func(Global) bool) (any, error) {
+	u := &unpickler{b: b, memo: map[int]any{}, known: known}
 	for {
 		start := u.at
 		op := u.byte()
@@ -88,29 +63,40 @@ func (u *unpickler) step(op byte) {
 		u.take(8)
 	case 'c': // GLOBAL
 		module := u.line()
-		u.push(pyGlobal(module + " " + u.line()))
+		u.global(module, u.line())
 	case 0x93: // STACK_GLOBAL
 		name, _ := u.pop().(string)
 		module, _ := u.pop().(string)
-		u.push(pyGlobal(module + " " + name))
+		u.global(module, name)
 	case 'R', 0x81: // REDUCE, NEWOBJ
-		args, ok := u.pop().(pyTuple)
-		class, ok2 := u.pop().(pyGlobal)
+		args, ok := u.pop().(Tuple)
+		class, ok2 := u.pop().(Global)
 		if !ok || !ok2 {
 			u.fail("a call of something that is no name")
 			return
 		}
-		u.push(&pyObject{class: class, args: args})
+		u.push(&Object{Class: class, Args: args})
+	case 'Q': // BINPERSID
+		u.push(&Persistent{u.pop()})
 	case 'b': // BUILD
 		state := u.pop()
-		if o, ok := u.top().(*pyObject); ok {
-			o.state = state
+		if o, ok := u.top().(*Object); ok {
+			o.State = state
 			return
 		}
 		u.fail("a state for something that is no object")
 	default:
 		u.fail("instruction %#x is not supported", op)
 	}
+}
+
+// global pushes a name.
+func (u *unpickler) global(module, name string) {
+	g := Global(module + " " + name)
+	if !u.known(g) {
+		u.fail("the name %.80q is none that such files need", string(g))
+	}
+	u.push(g)
 }
 
 // constant runs the instructions that push a plain value.
@@ -148,24 +134,24 @@ func (u *unpickler) constant(op byte) bool {
 func (u *unpickler) container(op byte) bool {
 	switch op {
 	case '(':
-		u.push(pyMark{})
+		u.push(mark{})
 	case ')':
-		u.push(pyTuple{})
+		u.push(Tuple{})
 	case 't': // TUPLE
-		u.push(pyTuple(u.toMark()))
+		u.push(Tuple(u.toMark()))
 	case 0x85, 0x86, 0x87: // TUPLE1, TUPLE2, TUPLE3
 		n := int(op - 0x84)
 		if len(u.stack) < n {
 			u.fail("the stack is empty")
 			break
 		}
-		t := append(pyTuple{}, u.stack[len(u.stack)-n:]...)
+		t := append(Tuple{}, u.stack[len(u.stack)-n:]...)
 		u.stack = u.stack[:len(u.stack)-n]
 		u.push(t)
 	case ']':
-		u.push(&pyList{})
+		u.push(&List{})
 	case '}':
-		u.push(&pyDict{})
+		u.push(&Dict{})
 	case 'a': // APPEND
 		u.extend([]any{u.pop()})
 	case 'e': // APPENDS
@@ -210,8 +196,8 @@ func (u *unpickler) fetch(i int) {
 
 // extend appends to the list on top of the stack.
 func (u *unpickler) extend(items []any) {
-	if l, ok := u.top().(*pyList); ok {
-		l.items = append(l.items, items...)
+	if l, ok := u.top().(*List); ok {
+		l.Items = append(l.Items, items...)
 		return
 	}
 	u.fail("items for something that is no list")
@@ -220,19 +206,19 @@ func (u *unpickler) extend(items []any) {
 // setItems adds keys and values to the dict, or the object that acts as one,
 // on top of the stack.
 func (u *unpickler) setItems(items []any) {
-	var d *pyDict
+	var d *Dict
 	switch v := u.top().(type) {
-	case *pyDict:
+	case *Dict:
 		d = v
-	case *pyObject:
-		d = &v.items
+	case *Object:
+		d = &v.Items
 	}
 	if d == nil || len(items)%2 != 0 {
 		u.fail("keys and values for something that is no dict")
 		return
 	}
 	for i := 0; i < len(items); i += 2 {
-		d.keys, d.values = append(d.keys, items[i]), append(d.values, items[i+1])
+		d.Keys, d.Values = append(d.Keys, items[i]), append(d.Values, items[i+1])
 	}
 }
 
@@ -242,7 +228,7 @@ func (u *unpickler) push(v any) { u.stack = append(u.stack, v) }
 func (u *unpickler) top() any {
 	if len(u.stack) > 0 {
 		v := u.stack[len(u.stack)-1]
-		if _, mark := v.(pyMark); !mark {
+		if _, mark := v.(mark); !mark {
 			return v
 		}
 	}
@@ -261,7 +247,7 @@ func (u *unpickler) pop() any {
 // toMark takes everything above the last mark, and the mark.
 func (u *unpickler) toMark() []any {
 	for i := len(u.stack) - 1; i >= 0; i-- {
-		if _, mark := u.stack[i].(pyMark); mark {
+		if _, mark := u.stack[i].(mark); mark {
 			items := append([]any{}, u.stack[i+1:]...)
 			u.stack = u.stack[:i]
 			return items

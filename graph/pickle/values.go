@@ -1,0 +1,70 @@
+package pickle
+
+import "fmt"
+
+// What a pickle builds: nil, bool, int64, float64, string (text and bytes alike), and these.
+type (
+	Tuple []any
+	List  struct{ Items []any }
+	// Dict keeps its items in the order of the file, duplicates included.
+	Dict struct{ Keys, Values []any }
+	// Global is the name of a class or a function, "module name".
+	Global string
+	// Object is a call or an instance: what was called, with what, and the
+	// state and the items that it was given afterwards.
+	Object struct {
+		Class Global
+		Args  Tuple
+		State any
+		Items Dict
+	}
+	// Persistent stands for what lies outside of the pickle, under this id.
+	Persistent struct{ ID any }
+)
+
+// mark is on the stack where an instruction MARK was.
+type mark struct{}
+
+// Get is the value of a word, the last one where it comes several times.
+func (d *Dict) Get(key string) any {
+	for i := len(d.Keys) - 1; i >= 0; i-- {
+		if k, ok := d.Keys[i].(string); ok && k == key {
+			return d.Values[i]
+		}
+	}
+	return nil
+}
+
+// Describe names a value in a message, without its contents: it may be large
+// or hold itself.
+func Describe(v any) string {
+	switch x := v.(type) {
+	case nil:
+		return "None"
+	case bool, int64, float64:
+		return fmt.Sprint(x)
+	case string:
+		return fmt.Sprintf("a string of %d bytes", len(x))
+	case Tuple:
+		return fmt.Sprintf("a tuple of %d", len(x))
+	case *List:
+		return fmt.Sprintf("a list of %d", len(x.Items))
+	case *Dict:
+		return fmt.Sprintf("a dict of %d", len(x.Keys))
+	case Global:
+		return fmt.Sprintf("the name %q", string(x))
+	case *Object:
+		return fmt.Sprintf("an object of %q", string(x.Class))
+	case *Persistent:
+		return "a value outside of the pickle"
+	}
+	return "a mark"
+}
+
+// Text is v where it is a text, else a description.
+func Text(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	return Describe(v)
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// dotsOfEight is dots of eight heads of eight columns: the row stays in registers, and an
+// edge takes a sum of four vectors over lanes instead of eight. It adds in the order of dots;
+// the zero is that with which sums there begin.
+func dotsOfEight(s isa) {
+	TEXT("dotsOfEight"+s.name, NOSPLIT, "func(dst *float32, step int, row, x *float32, stride int, ids *uint32, n, seen int)")
+	Doc("Sets eight floats of dst, step bytes on for each edge, to the products of eight columns each of row and the row of x of the edge's id.")
+	Pragma("noescape")
+	d := dotting{isa: s}
+	dst, step, ids := Load(Param("dst"), GP64()), Load(Param("step"), GP64()), Load(Param("ids"), GP64())
+	x, stride := Load(Param("x"), GP64()), Load(Param("stride"), GP64())
+	n, seen := Load(Param("n"), GP64()), Load(Param("seen"), GP64())
+	at := Load(Param("row"), GP64())
+	var row []VecVirtual
+	for i := range 4 {
+		v := s.vec()
+		VMOVUPS(Mem{Base: at, Disp: 64 * i}, v)
+		row = append(row, v)
+	}
+	order, zero := s.vec(), s.vec()
+	VMOVDQU32(evenOdd(), order)
+	s.zero(zero)
+	look, none := GP64(), GP64()
+	XORQ(none, none)
+	Label("edge")
+	MOVQ(U32(4*ahead), look)
+	TESTQ(seen, seen)
+	CMOVQLE(none, look)
+	p, q := GP64(), GP64()
+	MOVL(Mem{Base: ids}, p.As32())
+	MOVL(Mem{Base: ids, Index: look, Scale: 1}, q.As32())
+	IMULQ(stride, p)
+	IMULQ(stride, q)
+	for i := range 5 { // rows are not whole lines
+		PREFETCHT0(Mem{Base: x, Index: q, Scale: 1, Disp: min(64*i, 255)})
+	}
+	var products []VecVirtual
+	for i, r := range row {
+		v := s.vec()
+		VMULPS(Mem{Base: x, Index: p, Scale: 1, Disp: 64 * i}, r, v)
+		products = append(products, v)
+	}
+	halves, swapped := d.transposed(products), s.vec()
+	VADDPS(zero, halves, halves)
+	VSHUFF32X4(U8(0b10_11_00_01), halves, halves, swapped)
+	VADDPS(swapped, halves, halves)
+	VPERMPS(halves, order, halves)
+	VMOVUPS(halves.AsY(), Mem{Base: dst})
+	ADDQ(step, dst)
+	ADDQ(U8(4), ids)
+	DECQ(seen)
+	DECQ(n)
+	JNZ(LabelRef("edge"))
+	VZEROUPPER()
+	RET()
+}
+
+// evenOdd is where the heads lie in the sums of two: even ones in the first four floats, odd
+// ones in the third four.
+func evenOdd() Mem {
+	at := GLOBL("evenOdd", RODATA|NOPTR)
+	for i := range 8 {
+		DATA(8*i, U32(i))
+		DATA(8*i+4, U32(i+8))
+	}
+	return at
+}

@@ -1,0 +1,59 @@
+package ranks
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"siafu/graph/durable"
+	"siafu/graph/fault"
+	"siafu/graph/inventory"
+	"siafu/ranks/pytorch"
+	"siafu/ranks/runfolder"
+	"siafu/ranks/safetensors"
+)
+
+// ExportOptions are what "siafu export" can be told.
+type ExportOptions struct {
+	Run     string `arg:"" help:"Run folder."`
+	PyTorch bool   `name:"pytorch" help:"Write model.py, which rebuilds the network in plain PyTorch from model.safetensors beside it, and compares its logits with those of siafu predict --logits."`
+	Out     string `placeholder:"DIR" help:"Folder to write it, and a copy of model.safetensors, into. Empty: RUN, without a copy."`
+}
+
+// Export writes what other programs need of the model of a run folder.
+func Export(o ExportOptions, w io.Writer) error {
+	if !o.PyTorch {
+		return fault.New(fault.Usage, "export", o.Run, "it is not told for whom").Then("write siafu export %s --pytorch", o.Run)
+	}
+	list, md, err := safetensors.Read(modelFile(o.Run))
+	if err != nil {
+		return err
+	}
+	m, err := describedBy(modelFile(o.Run), md)
+	if err != nil {
+		return err
+	}
+	if !pytorch.Knows(m.Kind) || md["design"] != "" {
+		return fault.New(fault.Usage, "export", o.Run, "there is no PyTorch of %s yet, or not with all that it has", m.Kind).
+			Then("read its weights yourself: docs/weights.md describes model.safetensors")
+	}
+	dir := o.Run
+	if o.Out != "" {
+		dir = o.Out
+		if err := inventory.Overwrite("export", modelFile(dir), func([]byte) bool { return false }); err != nil {
+			return err
+		}
+		if err := durable.MkdirAll("export", dir); err != nil {
+			return err
+		}
+		if err := safetensors.Write(modelFile(dir), list, md); err != nil {
+			return err
+		}
+	}
+	path := filepath.Join(dir, runfolder.ScriptFile)
+	if err := pytorch.WriteScript(path); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "wrote script=%s model=%s\n", path, modelFile(dir))
+	return err
+}

@@ -1,0 +1,139 @@
+package ranks
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"siafu/graph/fault"
+	"siafu/ranks/predictions"
+)
+
+// withPyTorch is a Python that has PyTorch, or skips the test.
+func withPyTorch(t *testing.T) string {
+	t.Helper()
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(python, "-c", "import importlib.util as u; exit(u.find_spec('torch') is None)").Run() == nil {
+			return python
+		}
+	}
+	t.Skip("no Python here has PyTorch: install python3-torch")
+	return ""
+}
+
+// inPython has PyTorch run each exported network over its dataset and compare the logits,
+// and write the weights under the names of PyTorch Geometric's layers. Arguments are run
+// folders and datasets in turn.
+const inPython = `
+import importlib.util, sys
+import torch
+
+for run, data in zip(sys.argv[1::2], sys.argv[2::2]):
+    spec = importlib.util.spec_from_file_location("model", run + "/model.py")
+    m = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(m)
+    sys.argv = ["model.py", data, run + "/predictions/logits.npy"]
+    m.main()
+    w, about = m.read_safetensors(run + "/model.safetensors")
+    names = {
+        "gcn": {"lin.weight": "weight", "bias": "bias"},
+        "sage": {"lin_l.weight": "weight", "lin_l.bias": "bias", "lin_r.weight": "self.weight"},
+        "gin": {"nn.0.weight": "weight", "nn.0.bias": "bias", "nn.2.weight": "mlp.weight", "nn.2.bias": "mlp.bias"},
+        "gat": {"lin.weight": "weight", "att_src": "source", "att_dst": "target", "bias": "bias"},
+        "mlp": {"weight": "weight", "bias": "bias"},
+    }[about["model"]]
+    state = {}
+    for l in range(3):
+        for theirs, ours in names.items():
+            x = w["layers.%d.%s" % (l, ours)]
+            if theirs.startswith("att"):
+                x = x.unsqueeze(0)
+            state["convs.%d.%s" % (l, theirs)] = x.t() if x.dim() == 2 else x
+    if about["model"] == "gin":
+        state["convs.1.eps"] = torch.zeros(1)
+    torch.save(state, run + "/../state.pt")
+`
+
+// TestPyTorch: the exported file makes siafu's logits in PyTorch, of every network with
+// several layers and heads, on directed and undirected graphs; and weights that PyTorch has
+// saved predict them again to the last bit, and are where a training starts from.
+func TestPyTorch(t *testing.T) {
+	python := withPyTorch(t)
+	script := filepath.Join(t.TempDir(), "all.py")
+	if err := os.WriteFile(script, []byte(inPython), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data := []string{write(t, smallGraph(true, false, 4)), write(t, smallGraph(false, true, 5))}
+	args := []string{script}
+	var runs []Config
+	for i, kind := range []string{"gcn", "sage", "gin", "gat", "mlp"} {
+		c := quick(t)
+		c.Model, c.Layers, c.Epochs, c.Heads, c.OutputHeads, c.Hidden = kind, 3, 12, 2, 3, 8
+		c.Dropout = 0
+		train(t, c, data[i%2])
+		runs = append(runs, c)
+		p := PredictConfig{Logits: true, StallWarn: "1m", StallAbort: "1m"}
+		if err := Predict(context.Background(), p, c.Out, data[i%2], IO{Out: io.Discard, Err: os.Stderr}); err != nil {
+			t.Fatal(err)
+		}
+		if err := Export(ExportOptions{Run: c.Out, PyTorch: true}, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, c.Out, data[i%2])
+	}
+	if out, err := exec.Command(python, args...).CombinedOutput(); err != nil || bytes.Count(out, []byte("largest_difference=")) != len(runs) {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	for i, c := range runs {
+		state := filepath.Join(filepath.Dir(c.Out), "state.pt")
+		p := PredictConfig{Logits: true, Weights: state, Out: filepath.Join(t.TempDir(), "p"), StallWarn: "1m", StallAbort: "1m"}
+		if err := Predict(context.Background(), p, c.Out, data[i%2], IO{Out: io.Discard, Err: os.Stderr}); err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(filepath.Join(c.Out, "predictions", predictions.LogitFile))
+		got, failed := os.ReadFile(filepath.Join(p.Out, predictions.LogitFile))
+		if err != nil || failed != nil || len(got) < 200 || !bytes.Equal(got, want) {
+			t.Errorf("%s: other logits of PyTorch's weights: %v %v", c.Model, err, failed)
+		}
+		c.Init, c.Out, c.Epochs = state, filepath.Join(t.TempDir(), "again"), 1
+		if first := train(t, c, data[i%2]).Epochs[0].TestAcc; first == nil || math.Abs(*first-readRun(t, runs[i].Out).Summary.TestAccAtBestVal) > 1e-9 {
+			t.Errorf("%s: a training from PyTorch's weights does not begin where they were", c.Model)
+		}
+	}
+}
+
+// What is somebody's is not overwritten, and who it is for has to be said.
+func TestExportRefuses(t *testing.T) {
+	c := quick(t)
+	c.Epochs = 1
+	train(t, c, write(t, smallGraph(false, false, 1)))
+	dir := t.TempDir()
+	for range 2 {
+		if err := Export(ExportOptions{Run: c.Out, PyTorch: true}, io.Discard); err != nil {
+			t.Errorf("again: %v", err)
+		}
+	}
+	o := ExportOptions{Run: c.Out, PyTorch: true, Out: filepath.Join(dir, "new")}
+	if err := Export(o, io.Discard); err != nil {
+		t.Error(err)
+	}
+	if err := Export(o, io.Discard); fault.KindOf(err) != fault.Usage {
+		t.Errorf("over a model: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "model.py"), []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Export(ExportOptions{Run: c.Out, PyTorch: true, Out: dir}, io.Discard); fault.KindOf(err) != fault.Usage || !strings.Contains(fmt.Sprint(err), "model.py") {
+		t.Errorf("over somebody's file: %v", err)
+	}
+	if err := Export(ExportOptions{Run: c.Out}, io.Discard); fault.KindOf(err) != fault.Usage {
+		t.Errorf("for nobody: %v", err)
+	}
+}

@@ -1,0 +1,127 @@
+package graphwork
+
+import (
+	"sync/atomic"
+	"time"
+
+	"siafu/graph/mapped"
+	"siafu/kernels"
+	"siafu/kernels/model"
+)
+
+// packing gathers a layer's rows, or the gradients of what it has gathered, without their
+// zeros, in room that nothing else uses meanwhile. Whether that is faster depends on
+// how many zeros there are and on how often the caches have a row; so some passes try
+// both in turns, and what took less time is done in those that follow. The bits are the same
+// either way.
+type packing struct {
+	rows  kernels.Packed // none: never
+	own   int            // of so many vertices
+	train bool           // the pass under way does
+	on    bool           // it packs
+	pass  int            // how many have trained, and gathered
+	ready atomic.Int64   // rows that are packed
+	spent atomic.Int64   // nanoseconds of all workers in the pass, packing included
+	took  [2]int64       // the least of passes without and with packed rows, 0 where unknown
+}
+
+// Rows are packed where a vertex has so many edges that packing costs little beside the gather,
+// and together are more than caches of their own hold.
+var (
+	packedDegree = 8
+	packedBytes  = 4 << 20
+)
+
+// Both ways are timed anew every searchPasses, beginning with packed rows, in so many turns. The
+// first pass is cold, and is not timed.
+const (
+	searchPasses = 64
+	firstSearch  = 1
+	searchTurns  = 2
+)
+
+// pack gives k room for the rows that a stage of layer l shows others, where there is any and
+// packing may pay.
+func (w *Work) pack(k *packing, l int, stage model.Stage) {
+	room, s := w.store.Idle(l, stage), w.shard
+	ops, ok := w.ops.(kernels.Packing)
+	if !ok || w.half || room.IsNil() || !ops.Packs(room.Cols) || room.Bytes() < packedBytes || len(s.In.Cols) < packedDegree*s.NumOwn() {
+		return
+	}
+	locals := s.NumOwn() + s.NumGhosts()
+	if w.starts == nil { // of all layers at once, as an array takes whole pages
+		w.starts = mapped.Make[uint32](w.arena.For(PackedRows), 2*len(w.layers)*locals)
+	}
+	k.rows, k.own = kernels.NewPacked(room, w.starts[:locals]), s.NumOwn()
+	w.starts = w.starts[locals:]
+}
+
+// Begin begins a pass; nothing has been published.
+func (w *Work) Begin(p model.Pass) {
+	for _, l := range w.layers {
+		if l != nil {
+			l.packed.rows.begin(p.Train)
+			l.packed.grads.begin(p.Train)
+		}
+	}
+}
+
+func (k *packing) begin(train bool) {
+	if k.rows.IsNil() {
+		return
+	}
+	if spent := k.spent.Swap(0); spent > 0 && k.train {
+		k.note(spent)
+	}
+	k.ready.Store(0)
+	k.train, k.on = train, train && k.chooses()
+}
+
+// note takes note of the time of a pass that has gathered.
+func (k *packing) note(spent int64) {
+	if k.pass%searchPasses == firstSearch {
+		k.took = [2]int64{}
+	}
+	k.pass++
+	took := &k.took[0]
+	if k.on && k.complete() {
+		took = &k.took[1]
+	}
+	if *took == 0 || spent < *took {
+		*took = spent
+	}
+}
+
+// chooses tells whether the pass to come packs.
+func (k *packing) chooses() bool {
+	if turn := k.pass%searchPasses - firstSearch; turn >= 0 && turn < 2*searchTurns {
+		return turn%2 == 0
+	}
+	return k.took[1] > 0 && k.took[1] < k.took[0]
+}
+
+// complete tells whether all rows are packed.
+func (k *packing) complete() bool { return k.ready.Load() == int64(k.own) }
+
+// publish packs the interval's rows.
+func (k *packing) publish(i Interval, rows kernels.Mat) {
+	if !k.on {
+		return
+	}
+	began := time.Now()
+	if i.Ops.(kernels.Packing).Pack(k.rows, i.Lo, rows) {
+		k.ready.Add(int64(rows.Rows))
+	}
+	k.spent.Add(int64(time.Since(began)))
+}
+
+// gatherOwn gathers the rows of all own vertices.
+func (k *packing) gatherOwn(o kernels.Ops, dst kernels.Mat, m kernels.Edges, rows, half kernels.Mat) {
+	began := time.Now()
+	if k.on && k.complete() {
+		o.(kernels.Packing).SpMMPacked(dst, m, rows, k.rows, false)
+	} else {
+		spmm(o, dst, m, rows, half, false)
+	}
+	k.spent.Add(int64(time.Since(began)))
+}

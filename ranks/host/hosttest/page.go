@@ -1,0 +1,86 @@
+package hosttest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A step is a command of a page, and lines that it prints.
+type step struct {
+	command string
+	prints  []string
+}
+
+// Follow runs the commands of a Markdown page in the working directory, one after the
+// other, where program is siafu. Commands are lines of code that begin with
+// "$ ", and go on behind a backslash. Each must succeed, and print the lines below it, in any
+// order and with any numbers; "…" stands for anything.
+func Follow(t *testing.T, page, program string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := stepsOf(string(text))
+	if len(steps) == 0 {
+		t.Fatalf("%s has no commands", page)
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(program, filepath.Join(dir, "siafu")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	for _, s := range steps {
+		out, err := exec.Command("bash", "-c", s.command).CombinedOutput()
+		if err != nil {
+			t.Fatalf("$ %s\n%v\n%s", s.command, err, out)
+		}
+		printed := "\n" + alike(string(out)) + "\n"
+		for _, want := range s.prints {
+			if !pattern(want).MatchString(printed) {
+				t.Errorf("$ %s\ndoes not print %q but\n%s", s.command, want, out)
+			}
+		}
+	}
+}
+
+func stepsOf(page string) (steps []step) {
+	for line := range strings.SplitSeq(page, "\n") {
+		code, isCode := strings.CutPrefix(line, "    ")
+		command, isCommand := strings.CutPrefix(code, "$ ")
+		last := len(steps) - 1
+		switch {
+		case !isCode:
+		case isCommand:
+			steps = append(steps, step{command: command})
+		case last >= 0 && len(steps[last].prints) == 0 && strings.HasSuffix(steps[last].command, `\`):
+			steps[last].command += "\n" + code
+		case last >= 0:
+			steps[last].prints = append(steps[last].prints, code)
+		}
+	}
+	return steps
+}
+
+var (
+	numbers = regexp.MustCompile(`-?\d+(\.\d+)?(e[-+]\d+)?`)
+	blanks  = regexp.MustCompile(`[ \t]+`)
+)
+
+// alike is a text with all numbers the same and single blanks.
+func alike(text string) string {
+	return blanks.ReplaceAllString(numbers.ReplaceAllString(text, "0"), " ")
+}
+
+// pattern finds a line of a page in what was printed.
+func pattern(line string) *regexp.Regexp {
+	parts := strings.Split(strings.TrimSpace(alike(line)), "…")
+	for k := range parts {
+		parts[k] = regexp.QuoteMeta(parts[k])
+	}
+	return regexp.MustCompile(`\n ?` + strings.Join(parts, `[^\n]*`) + ` ?\n`)
+}

@@ -1,0 +1,118 @@
+package predictions
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// rowsAtOnce is how many rows are written together, and rowsInGroup how many make a row
+// group, which is in memory until it is whole.
+const (
+	rowsAtOnce  = 256
+	rowsInGroup = 1 << 16
+)
+
+// ordered is a group whose columns keep their order.
+type ordered struct {
+	parquet.Group
+	names []string
+}
+
+// Fields implements parquet.Node.
+func (o ordered) Fields() []parquet.Field {
+	byName := map[string]parquet.Field{}
+	for _, f := range o.Group.Fields() {
+		byName[f.Name()] = f
+	}
+	var list []parquet.Field
+	for _, name := range o.names {
+		list = append(list, byName[name])
+	}
+	return list
+}
+
+// writeParquet writes a row a vertex with the columns of predictions.csv: ids as numbers
+// where all are, no value for no split and no label, and a column of probabilities for
+// each class.
+func (t *table) writeParquet(w io.Writer) error {
+	names := distinct(t.heading(true))
+	group := parquet.Group{}
+	for i, name := range names {
+		switch {
+		case i == 0 && t.numbered():
+			group[name] = parquet.Int(64)
+		case name == "split" && i == 1, name == "label" && i == 2:
+			group[name] = parquet.Optional(parquet.String())
+		case i < 4:
+			group[name] = parquet.String()
+		default:
+			group[name] = parquet.Leaf(parquet.FloatType)
+		}
+	}
+	out := parquet.NewWriter(w, parquet.NewSchema("predictions", ordered{group, names}), parquet.Compression(&parquet.Zstd), parquet.CreatedBy("siafu", "", ""))
+	var batch []parquet.Row
+	for i := range t.picks {
+		batch = append(batch, t.parquetRow(i))
+		if len(batch) < rowsAtOnce && i < len(t.picks)-1 {
+			continue
+		}
+		if _, err := out.WriteRows(batch); err != nil {
+			return err
+		}
+		if batch = batch[:0]; (i+1)%rowsInGroup == 0 {
+			if err := out.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return out.Close()
+}
+
+// distinct are names of columns, where classes bear the same those of later ones with
+// their places.
+func distinct(names []string) []string {
+	seen := map[string]bool{}
+	for i, name := range names {
+		if seen[name] {
+			names[i] = name + "_" + strconv.Itoa(i)
+		}
+		seen[names[i]] = true
+	}
+	return names
+}
+
+// numbered tells whether ids are numbers.
+func (t *table) numbered() bool { return t.ds.IDs == nil || t.ds.IDs.Ints != nil }
+
+// parquetRow is a row of the table.
+func (t *table) parquetRow(i int) parquet.Row {
+	v, pick := t.vertex(i), t.picks[i]
+	row := make(parquet.Row, 0, 5+t.classes)
+	put := func(x parquet.Value, present int) { row = append(row, x.Level(0, present, len(row))) }
+	optional := func(text string) {
+		if text == "" {
+			put(parquet.NullValue(), 0)
+			return
+		}
+		put(parquet.ByteArrayValue([]byte(text)), 1)
+	}
+	switch {
+	case t.ds.IDs == nil:
+		put(parquet.Int64Value(int64(v)), 0)
+	case t.numbered():
+		put(parquet.Int64Value(t.ds.IDs.Ints[v]), 0)
+	default:
+		put(parquet.ByteArrayValue([]byte(t.ds.IDs.At(v))), 0)
+	}
+	optional(splitNames[t.ds.Split[v]])
+	optional(t.Schema.ClassName(int64(t.ds.Labels[v])))
+	put(parquet.ByteArrayValue([]byte(t.Schema.ClassName(pick))), 0)
+	of := t.of(i)
+	put(parquet.FloatValue(of[pick]), 0)
+	for _, x := range of {
+		put(parquet.FloatValue(x), 0)
+	}
+	return row
+}

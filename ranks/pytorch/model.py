@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""The network of model.safetensors, beside which this file lies, in plain PyTorch.
+
+    python3 model.py DATA [LOGITS]
+
+runs it over the dataset folder DATA and compares the logits with those that
+"siafu predict RUN DATA --logits" has written (LOGITS is that logits.npy; without it the
+likeliest classes are counted). It needs PyTorch and nothing else, and may be changed and
+copied freely. As a module:
+
+    import model
+    net = model.load()                       # a torch.nn.Module
+    logits = net(x, edge_index)              # x [n, features], edge_index [2, edges]
+
+edge_index has a row of sources and a row of destinations, as PyTorch Geometric has it,
+without self loops and without edges that come twice.
+"""
+import ast
+import json
+import os
+import struct
+import sys
+
+import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def read_safetensors(path):
+    """The tensors and the metadata of a file: {name: tensor}, {key: text}."""
+    kinds = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+    with open(path, "rb") as f:
+        head = json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))
+        data = bytearray(f.read())
+    about, tensors = head.pop("__metadata__", {}), {}
+    for name, t in head.items():
+        begin, end = t["data_offsets"]
+        flat = torch.frombuffer(data[begin:end], dtype=kinds[t["dtype"]]) if end > begin else torch.zeros(0)
+        tensors[name] = flat.reshape(t["shape"]).float()
+    return tensors, about
+
+
+class Net(torch.nn.Module):
+    """One of siafu's networks; docs/weights.md has the formulas."""
+
+    def __init__(self, kind, dims, heads=(1, 1), slope=0.2):
+        super().__init__()
+        if kind not in ("gcn", "sage", "gin", "gat", "mlp"):
+            raise ValueError("this file does not know the network %r" % kind)
+        self.kind, self.dims, self.heads, self.slope = kind, dims, heads, slope
+        self.weights = torch.nn.ParameterDict()
+
+    def put(self, name, tensor):
+        self.weights[name.replace(".", "_")] = torch.nn.Parameter(tensor)
+
+    def forward(self, x, edge_index):
+        n, last = x.shape[0], len(self.dims) - 2
+        edges = Edges(edge_index, n, self.kind)
+        for l in range(last + 1):
+            w = {name[len("layers_%d_" % l):]: p for name, p in self.weights.items() if name.startswith("layers_%d_" % l)}
+            if self.kind == "gat":
+                heads = self.heads[1] if l == last else self.heads[0]
+                x = attention(x, edges, w, heads, self.slope, l == last)
+                x = x if l == last else torch.nn.functional.elu(x)
+                continue
+            if self.kind == "sage":
+                x = edges.sum(x) @ w["weight"] + x @ w["self_weight"] + w["bias"]
+            elif self.kind == "gin":
+                x = torch.relu(edges.sum(x) @ w["weight"] + w["bias"]) @ w["mlp_weight"] + w["mlp_bias"]
+            else:
+                x = edges.sum(x @ w["weight"]) + w["bias"]
+            if l < last:
+                x = torch.relu(x)
+        return x
+
+
+class Edges:
+    """The edges of a graph, with the coefficients that a network gives them."""
+
+    def __init__(self, edge_index, n, kind):
+        src, dst = edge_index.long()
+        into = torch.bincount(dst, minlength=n).float()
+        out = torch.bincount(src, minlength=n).float()
+        self.n, self.plain = n, kind == "mlp"
+        if kind != "sage":  # every vertex is a neighbour of its own
+            loops = torch.arange(n)
+            src, dst = torch.cat([src, loops]), torch.cat([dst, loops])
+        self.src, self.dst, self.coefficient = src, dst, None
+        if kind == "gcn":
+            self.coefficient = ((into + 1).rsqrt()[dst] * (out + 1).rsqrt()[src]).unsqueeze(1)
+        elif kind == "sage":
+            self.coefficient = (1 / into.clamp(min=1))[dst].unsqueeze(1)
+
+    def sum(self, x):
+        """The sum over the in-neighbours of each vertex [n, columns]."""
+        if self.plain:
+            return x
+        rows = x[self.src]
+        if self.coefficient is not None:
+            rows = rows * self.coefficient
+        return torch.zeros(self.n, x.shape[1]).index_add_(0, self.dst, rows)
+
+
+def attention(x, edges, w, heads, slope, last):
+    """A layer of GAT before its activation."""
+    z = (x @ w["weight"]).reshape(edges.n, heads, -1)
+    left, right = (z * w["source"]).sum(-1), (z * w["target"]).sum(-1)  # [n, heads]
+    score = torch.nn.functional.leaky_relu(left[edges.src] + right[edges.dst], slope)
+    most = torch.full((edges.n, heads), float("-inf"))
+    most = most.scatter_reduce(0, edges.dst.unsqueeze(1).expand_as(score), score, "amax")
+    share = (score - most[edges.dst]).exp()
+    total = torch.zeros(edges.n, heads).index_add_(0, edges.dst, share)
+    share = share / total[edges.dst]
+    h = torch.zeros_like(z).index_add_(0, edges.dst, z[edges.src] * share.unsqueeze(-1))
+    return (h.mean(1) if last else h.reshape(edges.n, -1)) + w["bias"]
+
+
+def load(path=os.path.join(HERE, "model.safetensors")):
+    """The network of a file of weights, in evaluation mode."""
+    tensors, about = read_safetensors(path)
+    if "design" in about:
+        raise ValueError("this file does not know a network with %s" % about["design"])
+    net = Net(about["model"], json.loads(about["dims"]), json.loads(about.get("heads", "[1,1]")))
+    for name, tensor in tensors.items():
+        net.put(name, tensor)
+    return net.eval()
+
+
+def read_arrays(path):
+    """The arrays of one of siafu's own files; docs/formats.md describes them."""
+    kinds = {1: torch.uint8, 2: torch.int8, 4: torch.int32, 5: torch.int32, 6: torch.int64, 8: torch.float32, 9: torch.float64}
+    with open(path, "rb") as f:
+        b = bytearray(f.read())
+    if b[:8] != b"SIAFUARR":
+        raise ValueError("%s is no file of siafu's" % path)
+    arrays = {}
+    for i in range(struct.unpack_from("<I", b, 12)[0]):
+        name, kind, _, count, begin = struct.unpack_from("<32sIIQQ", b, 64 + 64 * i)
+        name = name.rstrip(b"\0").decode()
+        if count == 0:
+            arrays[name] = torch.zeros(0, dtype=kinds[kind])
+            continue
+        arrays[name] = torch.frombuffer(b, dtype=kinds[kind], count=count, offset=begin)
+        if kind == 5:  # uint32, which PyTorch did not always have
+            arrays[name] = arrays[name].long() & 0xFFFFFFFF
+    return arrays
+
+
+def read_dataset(path):
+    """Features [n, features] and edge_index [2, edges] of a dataset folder."""
+    with open(os.path.join(path, "meta.json")) as f:
+        meta = json.load(f)
+    n, dim = meta["vertices"], meta["feature_dim"]
+    if meta["feature_kind"] == "dense":
+        x = read_arrays(os.path.join(path, "features.bin"))["dense"].reshape(n, dim)
+    else:
+        s = read_arrays(os.path.join(path, "features.csr"))
+        rows = torch.repeat_interleave(torch.arange(n), s["offsets"].diff())
+        x = torch.zeros(n, dim).index_put_((rows, s["cols"]), s["vals"])
+    g = read_arrays(os.path.join(path, "graph.csr"))  # a row of in-neighbours for each vertex
+    dst = torch.repeat_interleave(torch.arange(n), g["offsets"].diff())
+    return x, torch.stack([g["cols"].long(), dst])
+
+
+def read_npy(path):
+    """A .npy file of float32."""
+    with open(path, "rb") as f:
+        f.seek(8)
+        head = ast.literal_eval(f.read(struct.unpack("<H", f.read(2))[0]).decode())
+        return torch.frombuffer(bytearray(f.read()), dtype=torch.float32).reshape(head["shape"])
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__)
+    net = load()
+    with torch.no_grad():
+        logits = net(*read_dataset(sys.argv[1]))
+    classes = torch.bincount(logits.argmax(1), minlength=logits.shape[1])
+    print("vertices=%d classes=%s" % (logits.shape[0], classes.tolist()))
+    if len(sys.argv) == 3:
+        want = read_npy(sys.argv[2])
+        if want.shape != logits.shape:
+            sys.exit("%s has the shape %s, the network makes %s" % (sys.argv[2], list(want.shape), list(logits.shape)))
+        apart, largest = (logits - want).abs().max().item(), want.abs().max().item()
+        print("largest_difference=%.3g largest_logit=%.3g" % (apart, largest))
+        if not apart <= 1e-4 * max(largest, 1):  # what sums in another order may differ by
+            sys.exit("the logits are not siafu's")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+package pytorch
+
+import (
+	"bytes"
+	_ "embed"
+	"io"
+	"strings"
+
+	"siafu/graph/durable"
+	"siafu/graph/inventory"
+)
+
+// script needs PyTorch alone, and reads the network from the file of weights beside it.
+//
+//go:embed model.py
+var script string
+
+// WriteScript writes the Python file to path, over one of an earlier version if need be.
+// Faults have kind Usage, IO or Missing.
+func WriteScript(path string) error {
+	head, _, _ := strings.Cut(script, "\n\n")
+	if err := inventory.Overwrite("export", path, func(b []byte) bool { return bytes.HasPrefix(b, []byte(head)) }); err != nil {
+		return err
+	}
+	return durable.Write("export", path, func(w io.Writer) error { _, err := io.WriteString(w, script); return err })
+}

@@ -1,0 +1,215 @@
+package pytorch
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"siafu/graph/fault"
+	"siafu/graph/pickle"
+	"siafu/graph/torchfile"
+	"siafu/kernels/model"
+	"siafu/ranks/safetensors"
+)
+
+// Read reads a file of weights: safetensors, or a state dict that torch.save has written,
+// which has no metadata. Tensors come in the order of the file, which is that of a network's
+// layers in a state dict alone. Faults have kind Missing, Data or IO.
+func Read(path string) ([]safetensors.Tensor, map[string]string, error) {
+	var begin [4]byte
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, fault.System("read model", path, err)
+	}
+	n, _ := io.ReadFull(f, begin[:])
+	f.Close()
+	if !torchfile.Is(begin[:n]) {
+		return safetensors.Read(path)
+	}
+	list, err := readStateDict(path)
+	return list, nil, err
+}
+
+// readStateDict reads the tensors of a dict that torch.save has written.
+func readStateDict(path string) ([]safetensors.Tensor, error) {
+	f, err := torchfile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	d, _ := f.Value.(*pickle.Dict)
+	if o, ok := f.Value.(*pickle.Object); ok && o.Class == "collections OrderedDict" {
+		d = &o.Items
+	}
+	if d == nil {
+		return nil, f.Bad("it holds %s and no state dict", pickle.Describe(f.Value)).Then("save the weights: torch.save(model.state_dict(), FILE)")
+	}
+	var list []safetensors.Tensor
+	for i, v := range d.Values {
+		name := pickle.Text(d.Keys[i])
+		if !torchfile.IsTensor(v) {
+			return nil, f.Bad("%q is %s and no tensor", name, pickle.Describe(v)).Then("save the weights: torch.save(model.state_dict(), FILE)")
+		}
+		a, err := f.Tensor(v, name)
+		if err != nil {
+			return nil, err
+		}
+		data, err := a.Float32s()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, safetensors.Tensor{Name: name, Shape: slices.Clone(a.Shape), Data: slices.Clone(data)})
+	}
+	return list, nil
+}
+
+// part says which of siafu's weights a tensor of a layer of PyTorch Geometric is.
+type part struct {
+	name      string // of siafu's; "" is a number that has to be 0
+	transpose bool   // [out x in] there, [in x out] here
+	flat      bool   // a matrix under a leading dimension of 1
+}
+
+// layers are the names of the tensors of GCNConv, SAGEConv, GINConv around
+// Sequential(Linear, ReLU, Linear), GATConv and Linear, of versions 1 and 2.
+var layers = map[string]map[string]part{
+	"gcn":  {"lin.weight": {name: "weight", transpose: true}, "weight": {name: "weight"}, "bias": {name: "bias"}},
+	"sage": {"lin_l.weight": {name: "weight", transpose: true}, "lin_r.weight": {name: "self.weight", transpose: true}, "lin_l.bias": {name: "bias"}},
+	"gin": {"nn.0.weight": {name: "weight", transpose: true}, "nn.0.bias": {name: "bias"}, "nn.2.weight": {name: "mlp.weight", transpose: true},
+		"nn.2.bias": {name: "mlp.bias"}, "eps": {}},
+	"gat": {"lin.weight": {name: "weight", transpose: true}, "lin_src.weight": {name: "weight", transpose: true}, "lin_l.weight": {name: "weight", transpose: true},
+		"att_src": {name: "source", flat: true}, "att_dst": {name: "target", flat: true}, "att_l": {name: "source", flat: true}, "att_r": {name: "target", flat: true},
+		"bias": {name: "bias"}},
+	"mlp": {"weight": {name: "weight", transpose: true}, "bias": {name: "bias"}},
+}
+
+// Knows tells whether there is this network in PyTorch.
+func Knows(kind string) bool { return layers[kind] != nil }
+
+// Weights are the tensors of a file under siafu's names: those of PyTorch Geometric's
+// layers, each of which becomes the next layer of s, in the order of the file if inOrder,
+// else by their names, numbers by their value. Tensors under siafu's own names stay.
+func Weights(path string, list []safetensors.Tensor, s model.Spec, inOrder bool) ([]safetensors.Tensor, error) {
+	if own(list, s) {
+		return list, nil
+	}
+	bad := func(format string, args ...any) *fault.Error {
+		return fault.New(fault.Data, "init", path, format, args...)
+	}
+	known, ok := layers[s.Kind]
+	if !ok {
+		return list, nil
+	}
+	var order []string // the names of the layers
+	found := map[string][]safetensors.Tensor{}
+	for _, t := range list {
+		layer, p, ok := split(t.Name, known)
+		if !ok {
+			return nil, bad("tensor %q is none of a layer of %s", t.Name, s.Kind).
+				Then("expected are, behind the name of a layer: %s", strings.Join(sorted(known), ", "))
+		}
+		if found[layer] == nil {
+			order = append(order, layer)
+		}
+		of, err := p.convert(t)
+		if err != nil {
+			return nil, bad("%v", err)
+		}
+		found[layer] = append(found[layer], of...)
+	}
+	if !inOrder {
+		slices.SortFunc(order, natural)
+	}
+	if len(order) != s.Layers() {
+		return nil, bad("it has the layers %q, the network has %d", order, s.Layers()).Then("train with --layers %d", len(order))
+	}
+	var out []safetensors.Tensor
+	for l, layer := range order {
+		for _, t := range found[layer] {
+			t.Name = fmt.Sprintf("layers.%d.%s", l, t.Name)
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// own tells whether tensors have siafu's names and shapes.
+func own(list []safetensors.Tensor, s model.Spec) bool {
+	names := map[string]bool{}
+	for _, t := range list {
+		names[t.Name] = true
+	}
+	for _, p := range s.Params() {
+		if names[p.Name] {
+			return true
+		}
+	}
+	return false
+}
+
+// split takes the name of a tensor apart: of the layer, and what the tensor is in it.
+func split(name string, known map[string]part) (layer string, p part, ok bool) {
+	longest := -1
+	for end, of := range known {
+		if head, is := strings.CutSuffix("."+name, "."+end); is && len(end) > longest {
+			layer, p, ok, longest = strings.TrimPrefix(head, "."), of, true, len(end)
+		}
+	}
+	return layer, p, ok
+}
+
+// convert is the tensor in siafu's shape, or none for a number that is 0.
+func (p part) convert(t safetensors.Tensor) ([]safetensors.Tensor, error) {
+	switch {
+	case p.name == "" && (len(t.Data) != 1 || t.Data[0] != 0):
+		return nil, fmt.Errorf("%q is %v, and siafu's is always 0", t.Name, t.Data[:min(len(t.Data), 3)])
+	case p.name == "":
+		return nil, nil
+	case p.flat && len(t.Shape) == 3 && t.Shape[0] == 1:
+		t.Shape = t.Shape[1:]
+	case p.transpose && len(t.Shape) == 2:
+		rows, cols := t.Shape[0], t.Shape[1]
+		turned := make([]float32, len(t.Data))
+		for r := range rows {
+			for c := range cols {
+				turned[c*rows+r] = t.Data[r*cols+c]
+			}
+		}
+		t.Shape, t.Data = []int{cols, rows}, turned
+	case p.flat || p.transpose:
+		return nil, fmt.Errorf("tensor %q has shape %v", t.Name, t.Shape)
+	}
+	t.Name = p.name
+	return []safetensors.Tensor{t}, nil
+}
+
+func sorted(known map[string]part) (names []string) {
+	for name := range known {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// natural compares names by their parts between points, numbers at the end of a part by
+// their values: conv2 comes before conv10.
+func natural(a, b string) int {
+	return slices.CompareFunc(strings.Split(a, "."), strings.Split(b, "."), func(x, y string) int {
+		textX, numberX := cut(x)
+		textY, numberY := cut(y)
+		return cmp.Or(cmp.Compare(textX, textY), cmp.Compare(numberX, numberY))
+	})
+}
+
+func cut(s string) (text string, number int) {
+	text = strings.TrimRight(s, "0123456789")
+	number, err := strconv.Atoi(s[len(text):])
+	if err != nil {
+		number = -1
+	}
+	return text, number
+}

@@ -1,0 +1,97 @@
+package pytorch
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"siafu/graph/fault"
+	"siafu/kernels/model"
+	"siafu/ranks/safetensors"
+)
+
+func tensor(name string, shape ...int) safetensors.Tensor {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	t := safetensors.Tensor{Name: name, Shape: shape, Data: make([]float32, n)}
+	for i := range t.Data {
+		t.Data[i] = float32(i + 1)
+	}
+	return t
+}
+
+// TestWeights: layers of PyTorch Geometric become siafu's in the order of their names, or
+// of a state dict; matrices are transposed where PyTorch's are.
+func TestWeights(t *testing.T) {
+	gcn := model.Spec{Kind: "gcn", Dims: []int{3, 2, 4}}
+	for _, c := range []struct {
+		name    string
+		spec    model.Spec
+		list    []safetensors.Tensor
+		inOrder bool
+		want    string
+	}{
+		{"by name", gcn, []safetensors.Tensor{tensor("conv10.bias", 4), tensor("conv10.lin.weight", 4, 2), tensor("conv2.bias", 2), tensor("conv2.lin.weight", 2, 3)}, false,
+			"layers.0.bias [2] [1 2]; layers.0.weight [3 2] [1 4 2 5 3 6]; layers.1.bias [4] [1 2 3 4]; layers.1.weight [2 4] [1 3 5 7 2 4 6 8]"},
+		{"in order", gcn, []safetensors.Tensor{tensor("input.weight", 3, 2), tensor("input.bias", 2), tensor("a.weight", 2, 4), tensor("a.bias", 4)}, true,
+			"layers.0.weight [3 2] [1 2 3 4 5 6]; layers.0.bias [2] [1 2]; layers.1.weight [2 4] [1 2 3 4 5 6 7 8]; layers.1.bias [4] [1 2 3 4]"},
+		{"attention", model.Spec{Kind: "gat", Dims: []int{1, 2}, OutputHeads: 2}, []safetensors.Tensor{tensor("lin_src.weight", 4, 1), tensor("att_src", 1, 2, 2), tensor("att_dst", 1, 2, 2), tensor("bias", 2)}, true,
+			"layers.0.weight [1 4] [1 2 3 4]; layers.0.source [2 2] [1 2 3 4]; layers.0.target [2 2] [1 2 3 4]; layers.0.bias [2] [1 2]"},
+		{"siafu's own", gcn, []safetensors.Tensor{tensor("layers.0.weight", 3, 2)}, false, "layers.0.weight [3 2] [1 2 3 4 5 6]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			list, err := Weights("x.pt", c.list, c.spec, c.inOrder)
+			var got []string
+			for _, w := range list {
+				got = append(got, fmt.Sprint(w.Name, " ", w.Shape, " ", w.Data))
+			}
+			if err != nil || strings.Join(got, "; ") != c.want {
+				t.Errorf("%v, got  %s\nwant %s", err, strings.Join(got, "; "), c.want)
+			}
+		})
+	}
+	gin := model.Spec{Kind: "gin", Dims: []int{3, 2}}
+	for _, c := range []struct {
+		spec model.Spec
+		list []safetensors.Tensor
+		want string
+	}{
+		{gcn, []safetensors.Tensor{tensor("conv1.lin.weight", 2, 3), tensor("bn1.running_mean", 2)}, `tensor "bn1.running_mean" is none of a layer of gcn; expected are, behind the name of a layer: bias, lin.weight, weight`},
+		{gcn, []safetensors.Tensor{tensor("conv1.lin.weight", 2, 3), tensor("conv1.bias", 2)}, `the layers ["conv1"], the network has 2; train with --layers 1`},
+		{gcn, []safetensors.Tensor{tensor("conv1.lin.weight", 6)}, `tensor "conv1.lin.weight" has shape [6]`},
+		{gin, []safetensors.Tensor{tensor("conv1.eps", 1)}, `"conv1.eps" is [1], and siafu's is always 0`},
+	} {
+		if _, err := Weights("x.pt", c.list, c.spec, false); fault.KindOf(err) != fault.Data || !strings.Contains(fmt.Sprint(err), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+}
+
+// TestRead: what is no state dict is refused with a remedy; one that PyTorch has written is
+// read in ranks' TestPyTorch.
+func TestRead(t *testing.T) {
+	list, md, err := Read(filepath.Join("..", "..", "graph", "importers", "testdata", "dict.pt"))
+	if fault.KindOf(err) != fault.Data || !strings.Contains(fmt.Sprint(err), "state_dict()") || list != nil || md != nil {
+		t.Errorf("a graph as weights: %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "x")
+	if err := os.WriteFile(path, []byte("PK"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Read(path); fault.KindOf(err) != fault.Data {
+		t.Errorf("two bytes: %v", err)
+	}
+	if _, _, err := Read(path + "y"); fault.KindOf(err) != fault.Missing {
+		t.Errorf("no file: %v", err)
+	}
+	names := []string{"conv10", "conv2", "a.b", "a", "convs.11.x", "convs.2.x"}
+	slices.SortFunc(names, natural)
+	if want := []string{"a", "a.b", "conv2", "conv10", "convs.2.x", "convs.11.x"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+}

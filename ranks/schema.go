@@ -1,0 +1,56 @@
+package ranks
+
+import (
+	"encoding/json"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/ranks/safetensors"
+)
+
+// schemaKey is the key of a model's metadata with the graph.Schema of the dataset that
+// it was trained on, absent where that is plain.
+const schemaKey = "data"
+
+// Schema is that of the dataset on which the model of a run folder was trained. Faults
+// have kind Missing where there is none, Data or IO.
+func Schema(runDir string) (*graph.Schema, error) {
+	path := modelFile(runDir)
+	_, md, err := safetensors.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := describedBy(path, md)
+	if err != nil {
+		return nil, err
+	}
+	return schemaOf(path, md, m)
+}
+
+// schemaOf is the schema in the metadata of the file at path, which describes m.
+func schemaOf(path string, md map[string]string, m *loadedModel) (*graph.Schema, error) {
+	s := &graph.Schema{}
+	if text, ok := md[schemaKey]; ok {
+		if err := json.Unmarshal([]byte(text), s); err != nil {
+			return nil, fault.New(fault.Data, "predict", path, "its metadata %q is no schema: %v", schemaKey, err).
+				Then("use the model.safetensors of a run folder")
+		}
+	}
+	s.Dataset, s.Classes = md["dataset"], m.Dims[len(m.Dims)-1]
+	if s.ClassNames != nil && len(s.ClassNames) != s.Classes {
+		return nil, fault.New(fault.Data, "predict", path, "its metadata names %d classes of %d", len(s.ClassNames), s.Classes).
+			Then("use the model.safetensors of a run folder")
+	}
+	return s, nil
+}
+
+// suits fails where a network cannot predict on a dataset folder: other features than
+// those that it was trained on, or other classes.
+func suits(data string, meta *graph.Meta, m *loadedModel, s *graph.Schema) error {
+	if m.Dims[0] != meta.FeatureDim {
+		return fault.New(fault.Data, "predict", data, "it has %d features and %d classes, the model was trained on %d and %d",
+			meta.FeatureDim, meta.Classes, m.Dims[0], s.Classes).
+			Then("predict on the dataset %q or one like it, a table of which is imported with --like and the run folder", s.Dataset)
+	}
+	return s.Fits("predict", data, meta)
+}
