@@ -238,6 +238,27 @@ func (o *Ops) Add(dst, x kernels.Mat) {
 	o.launch("add", each(n), o.with().Ptr(at(dst)).Ptr(at(x)).Int64(int64(n)))
 }
 
+// Blend implements kernels.Ops.
+func (o *Ops) Blend(dst kernels.Mat, keep float32, x kernels.Mat, share float32) {
+	fit(alike(dst, x))
+	n := dst.Rows * dst.Cols
+	o.launch("blend", each(n), o.with().Ptr(at(dst)).Float32(keep).Ptr(at(x)).Float32(share).Int64(int64(n)))
+}
+
+// Activate implements kernels.Ops.
+func (o *Ops) Activate(dst, z kernels.Mat, f kernels.Activation) {
+	fit(alike(dst, z))
+	n := dst.Rows * dst.Cols
+	o.launch("activate", each(n), o.with().Ptr(at(dst)).Ptr(at(z)).Int32(int32(f)).Int64(int64(n)))
+}
+
+// ActivateGrad implements kernels.Ops.
+func (o *Ops) ActivateGrad(dst, g, z kernels.Mat, f kernels.Activation) {
+	fit(alike(dst, g) && alike(dst, z))
+	n := dst.Rows * dst.Cols
+	o.launch("activateGrad", each(n), o.with().Ptr(at(dst)).Ptr(at(g)).Ptr(at(z)).Int32(int32(f)).Int64(int64(n)))
+}
+
 // MeanHeads implements kernels.Ops.
 func (o *Ops) MeanHeads(dst kernels.Mat, heads int, x, bias kernels.Mat) {
 	fit(heads >= 1 && dst.Rows == x.Rows && x.Cols == heads*dst.Cols && bias.Cols >= dst.Cols)

@@ -5,6 +5,7 @@ import "siafu/kernels/internal/avx"
 // Sums of matrices and of single rows, and products of rows and a number.
 //
 //	dst[i] += x[i]
+//	dst[i] = keep·dst[i] + share·x[i]
 //	x[i] *= factor
 
 // Add implements Ops.
@@ -20,6 +21,30 @@ type addTask struct {
 
 func (k *addTask) chunk(lo, hi int) {
 	addRow(k.set, k.dst[lo:hi], k.x[lo:hi])
+}
+
+// Blend implements Ops.
+func (t *Team) Blend(dst Mat, keep float32, x Mat, share float32) {
+	fit(alike(dst, x))
+	do(t, &t.slots.blend, blendTask{dst.Host(), x.Host(), keep, share}, dst.Rows*dst.Cols, chunkElements)
+}
+
+type blendTask struct {
+	dst, x      []float32
+	keep, share float32
+}
+
+func (k *blendTask) chunk(lo, hi int) {
+	dst, x := k.dst[lo:hi], k.x[lo:hi]
+	if k.keep == 0 {
+		for i, v := range x {
+			dst[i] = k.share * v
+		}
+		return
+	}
+	for i, v := range x {
+		dst[i] = float32(k.keep*dst[i]) + float32(k.share*v)
+	}
 }
 
 // AddRow adds x to dst, of the same length.

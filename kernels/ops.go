@@ -90,6 +90,13 @@ type Products interface {
 	ColumnSums(dst, g Mat, add bool)
 	// Add is dst += x, of the same shape.
 	Add(dst, x Mat)
+	// Blend is dst = keep·dst + share·x, of the same shape; keep 0 reads no dst, and x may
+	// be dst.
+	Blend(dst Mat, keep float32, x Mat, share float32)
+	// Activate is dst = f(z), of the same shape, and may replace z; ActivateGrad is dst =
+	// g·f'(z), and may replace either.
+	Activate(dst, z Mat, f Activation)
+	ActivateGrad(dst, g, z Mat, f Activation)
 	// MeanHeads is dst [n x width] = the mean of the heads of x [n x heads·width],
 	// plus bias [1 x width]; MeanHeadsGrad its gradient [n x heads·width] from g.
 	MeanHeads(dst Mat, heads int, x, bias Mat)

@@ -49,6 +49,7 @@ type OptimizerConfig struct {
 	Beta1, Beta2 float64 // adam, adamw
 	Eps          float64 // adam, adamw
 	WeightDecay  float64
+	InnerDecay   float64 // in its place for weights of inner layers (model.Param)
 }
 
 // NewOptimizer returns the optimiser that c describes, or a Config fault that

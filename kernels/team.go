@@ -69,6 +69,8 @@ type slots struct {
 	gradient epilogueGradTask
 	columns  columnSumsTask
 	add      addTask
+	blend    blendTask
+	activate activateTask
 	loss     lossTask
 	accuracy accuracyTask
 	argmax   argmaxTask

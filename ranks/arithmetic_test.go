@@ -98,6 +98,10 @@ func TestOptionsElsewhere(t *testing.T) {
 			return directed
 		},
 		"attention, int8": func(c *Config) string { c.Model, c.Codec, c.Servers = "gat", "int8", 0; return undirected },
+		"gcnii":           func(c *Config) string { c.Model = "gcnii"; return directed },
+		"appnp, int8":     func(c *Config) string { c.Model, c.Hops, c.Codec = "appnp", 3, "int8"; return undirected },
+		"sgc":             func(c *Config) string { c.Model = "sgc"; return sparse },
+		"initial, gat":    func(c *Config) string { c.Model, c.Residual = "gat", "initial"; return undirected },
 		"momentum":        func(c *Config) string { c.Optimizer, c.LR, c.Servers = "sgd", 0.1, 0; return undirected },
 		"adamw":           func(c *Config) string { c.Optimizer, c.Servers = "adamw", 0; return undirected },
 		"two servers":     func(c *Config) string { c.Ranks, c.Servers = 4, 2; return undirected },

@@ -56,6 +56,9 @@ func TestRandomLabelsGiveChance(t *testing.T) {
 	partitionBy(t, data, "hash", 3)
 	lo, hi := chance(vertices/3, classes, 1e-6/(splits*runs))
 	for _, kind := range model.Kinds() {
+		if kind == "sgc" {
+			continue // one matrix between means of neighbours and labels learns too little by heart
+		}
 		for _, mode := range []string{"pipe", "nopipe", "async"} {
 			for _, ranks := range []int{1, 3} {
 				t.Run(fmt.Sprintf("%s/%s/ranks=%d", kind, mode, ranks), func(t *testing.T) {
@@ -85,6 +88,9 @@ func TestOneToManyLayers(t *testing.T) {
 	data := generated(t, true)
 	for _, kind := range model.Kinds() {
 		for _, layers := range []int{1, 2, 5} {
+			if kind == "sgc" && layers > 2 {
+				continue // steps and not layers, behind which rows of this graph are all alike
+			}
 			t.Run(fmt.Sprintf("%s/layers=%d", kind, layers), func(t *testing.T) {
 				c := quick(t)
 				c.Model, c.Layers, c.Ranks, c.Epochs, c.EvalEvery, c.Dropout = kind, layers, 4, 60, 0, 0

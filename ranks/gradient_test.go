@@ -1,6 +1,7 @@
 package ranks
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -57,7 +58,7 @@ func coefficient(kind string, edge float64, self bool, in, out float64) float64 
 		loop = 1
 	}
 	switch kind {
-	case "gcn":
+	case "gcn", "gcnii", "appnp", "sgc":
 		return (edge + loop) / math.Sqrt((in+1)*(out+1))
 	case "sage":
 		return edge / max(in, 1)
@@ -110,6 +111,80 @@ func plus(a, b [][]float64) [][]float64 {
 	return a
 }
 
+// blend is a share of a and one of b.
+func blend(x float64, a [][]float64, y float64, b [][]float64) [][]float64 {
+	sum := make([][]float64, len(a))
+	for v := range a {
+		sum[v] = make([]float64, len(a[v]))
+		for j := range a[v] {
+			sum[v][j] = x*a[v][j] + y*b[v][j]
+		}
+	}
+	return sum
+}
+
+// activated is f of each element.
+func activated(m [][]float64, f func(float64) float64) [][]float64 {
+	out := blend(1, m, 0, m)
+	for _, row := range out {
+		for j, x := range row {
+			row[j] = f(x)
+		}
+	}
+	return out
+}
+
+// part is layer l of a network whose layers differ, behind those that made outputs.
+func (r *reference) part(p model.Part, h [][]float64, outputs [][][]float64, params []model.Param, w []float64, last bool) [][]float64 {
+	matrix := func(i int) [][]float64 {
+		var m [][]float64
+		for j := range params[i].Rows {
+			m = append(m, w[params[i].Offset+j*params[i].Cols:params[i].Offset+(j+1)*params[i].Cols])
+		}
+		return m
+	}
+	d := r.spec.Design
+	var first [][]float64
+	if len(p.From) > 0 {
+		first = outputs[p.From[0]]
+	}
+	switch p.Kind {
+	case "mlp":
+		return affine(product(h, matrix(0)), matrix(1)[0], !p.Plain)
+	case "linear":
+		return product(h, matrix(0))
+	case "drop":
+		return h
+	case "initial":
+		z, beta := blend(1-d.Alpha, product(r.a, h), d.Alpha, first), math.Log(d.Theta/float64(p.Depth)+1)
+		return activated(blend(1-beta, z, beta, product(z, matrix(0))), func(x float64) float64 { return max(x, 0) })
+	case "propagate":
+		if first == nil {
+			return product(r.a, h)
+		}
+		return blend(1-d.Alpha, product(r.a, h), d.Alpha, first)
+	case "propagate with bias":
+		return affine(product(r.a, h), matrix(0)[0], false)
+	case "tail":
+		f := map[string]func(float64) float64{
+			"relu":  func(x float64) float64 { return max(x, 0) },
+			"elu":   func(x float64) float64 { return max(x, 0) + math.Expm1(min(x, 0)) },
+			"gelu":  func(x float64) float64 { return x * math.Erfc(-x/math.Sqrt2) / 2 },
+			"leaky": func(x float64) float64 { return max(x, 0.01*x) },
+		}[cmp.Or(d.Activation, map[bool]string{false: "relu", true: "elu"}[r.spec.Kind == "gat"])]
+		switch {
+		case first == nil:
+			return activated(h, f)
+		case d.Residual == "add":
+			return blend(1, activated(h, f), 1, first)
+		}
+		return activated(blend(1-d.Alpha, h, d.Alpha, first), f)
+	case "gat":
+		return r.attentive(h, matrix, !last, !p.Plain)
+	}
+	return r.layer(h, params, w, !p.Plain)
+}
+
 // layer is one layer with the weights of params, in their order.
 func (r *reference) layer(h [][]float64, params []model.Param, w []float64, relu bool) [][]float64 {
 	matrix := func(i int) [][]float64 {
@@ -124,8 +199,6 @@ func (r *reference) layer(h [][]float64, params []model.Param, w []float64, relu
 	case "sage":
 		z := plus(product(r.a, product(h, matrix(0))), product(h, matrix(1)))
 		return affine(z, matrix(2)[0], relu)
-	case "gat":
-		return r.attentive(h, matrix, relu)
 	case "gin":
 		inner := affine(product(r.a, product(h, matrix(0))), matrix(1)[0], true)
 		return affine(product(inner, matrix(2)), matrix(3)[0], relu)
@@ -135,7 +208,7 @@ func (r *reference) layer(h [][]float64, params []model.Param, w []float64, relu
 
 // attentive is a layer of attention; hidden ones have ELU and heads side by
 // side, the last takes their mean.
-func (r *reference) attentive(h [][]float64, matrix func(i int) [][]float64, hidden bool) [][]float64 {
+func (r *reference) attentive(h [][]float64, matrix func(i int) [][]float64, hidden, elu bool) [][]float64 {
 	z, source, target, bias := product(h, matrix(0)), matrix(1), matrix(2), matrix(3)[0]
 	heads, width := len(source), len(source[0])
 	out := make([][]float64, len(h))
@@ -173,7 +246,7 @@ func (r *reference) attentive(h [][]float64, matrix func(i int) [][]float64, hid
 	}
 	for _, row := range affine(out, bias, false) {
 		for j, x := range row {
-			if x < 0 {
+			if x < 0 && elu {
 				row[j] = math.Expm1(x)
 			}
 		}
@@ -184,14 +257,16 @@ func (r *reference) attentive(h [][]float64, matrix func(i int) [][]float64, hid
 // loss is the mean cross entropy over the training vertices.
 func (r *reference) loss(w []float64) float64 {
 	h := r.x
-	for l := range r.spec.Layers() {
+	var outputs [][][]float64
+	for l, part := range r.spec.Parts() {
 		var params []model.Param
 		for _, p := range r.spec.Params() {
 			if p.Layer == l {
 				params = append(params, p)
 			}
 		}
-		h = r.layer(h, params, w, l < r.spec.Layers()-1)
+		h = r.part(part, h, outputs, params, w, l == r.spec.Layers()-1)
+		outputs = append(outputs, h)
 	}
 	sum, count := 0.0, 0.0
 	for v, label := range r.content.Labels {
@@ -299,6 +374,24 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "gat one layer", set: func(c *Config) { c.Model, c.Layers, c.Ranks, c.OutputHeads = "gat", 1, 3, 2 }},
 		{name: "perceptron", set: func(c *Config) { c.Model, c.Layers, c.Ranks = "mlp", 3, 4 }},
 		{name: "sparse perceptron", sparse: true, set: func(c *Config) { c.Model, c.Ranks = "mlp", 3 }},
+		{name: "gcnii", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers, c.Alpha = "gcnii", 4, 3, 0.3 }},
+		{name: "gcnii sparse no overlap", sparse: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers, c.Mode = "gcnii", 3, 2, "nopipe" }},
+		{name: "appnp", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Hops = "appnp", 4, 3 }},
+		{name: "appnp sparse empty partition", sparse: true, lopsided: true, set: func(c *Config) { c.Model, c.Ranks, c.Servers, c.Hops = "appnp", 3, 0, 2 }},
+		{name: "sgc", directed: true, set: func(c *Config) { c.Model, c.Ranks = "sgc", 4 }},
+		{name: "sgc sparse of one step", sparse: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "sgc", 3, 1 }},
+		{name: "gcn add", directed: true, set: func(c *Config) { c.Residual, c.Ranks, c.Layers = "add", 4, 4 }},
+		{name: "gcn initial kept", directed: true, set: func(c *Config) {
+			c.Residual, c.Ranks, c.Layers, c.Order, c.CacheInput = "initial", 3, 4, "gather-first", "on"
+		}},
+		{name: "sage add", set: func(c *Config) { c.Model, c.Residual, c.Ranks, c.Layers = "sage", "add", 4, 3 }},
+		{name: "gin initial", directed: true, set: func(c *Config) { c.Model, c.Residual, c.Ranks, c.Layers = "gin", "initial", 4, 3 }},
+		{name: "gat add", directed: true, set: func(c *Config) { c.Model, c.Heads, c.Residual, c.Ranks, c.Layers = "gat", 2, "add", 4, 3 }},
+		{name: "gat initial", set: func(c *Config) { c.Model, c.Heads, c.Residual, c.Ranks, c.Layers = "gat", 2, "initial", 3, 4 }},
+		{name: "gcn gelu", directed: true, set: func(c *Config) { c.Activation, c.Ranks, c.Layers = "gelu", 4, 3 }},
+		{name: "gat leaky", set: func(c *Config) { c.Model, c.Heads, c.Activation, c.Ranks = "gat", 2, "leaky", 3 }},
+		{name: "perceptron elu", sparse: true, set: func(c *Config) { c.Model, c.Activation, c.Ranks = "mlp", "elu", 3 }},
+		{name: "perceptron add", set: func(c *Config) { c.Model, c.Residual, c.Layers, c.Ranks = "mlp", "add", 4, 3 }},
 	} {
 		for seed := range uint64(2) {
 			if seed != uint64(k%2) && !hosttest.Big() {
@@ -307,7 +400,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %d", tc.name, seed), func(t *testing.T) {
 				c := quick(t)
 				c.Hidden, c.Dropout, c.Epochs, c.Seed = 4, 0, 1, seed+1
-				c.Optimizer, c.LR, c.Momentum, c.WeightDecay = "sgd", 1024, 0, 0
+				c.Optimizer, c.LR, c.Momentum, c.WeightDecay, c.InnerDecay = "sgd", 1024, 0, 0, 0
 				if tc.set != nil {
 					tc.set(&c)
 				}

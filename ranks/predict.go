@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"siafu/graph"
 	"siafu/graph/fault"
@@ -242,24 +241,18 @@ type loadedModel struct {
 	Kind  string
 	Dims  []int
 	Heads [2]int // of hidden layers and of the last
+
+	Design model.Design
 }
 
 // spec is the network.
 func (m *loadedModel) spec() model.Spec {
-	return model.Spec{Kind: m.Kind, Dims: m.Dims, Heads: m.Heads[0], OutputHeads: m.Heads[1]}
+	return model.Spec{Kind: m.Kind, Dims: m.Dims, Heads: m.Heads[0], OutputHeads: m.Heads[1], Design: m.Design}
 }
 
 // describes tells whether there is such a network.
 func (m *loadedModel) describes() bool {
-	if !slices.Contains(model.Kinds(), m.Kind) || len(m.Dims) < 2 || m.Heads[0] < 1 || m.Heads[1] < 1 {
-		return false
-	}
-	for l, d := range m.Dims {
-		if d < 1 || l > 0 && l < len(m.Dims)-1 && d%m.Heads[0] != 0 {
-			return false
-		}
-	}
-	return true
+	return len(m.Dims) > 1 && min(m.Heads[0], m.Heads[1]) > 0 && m.spec().Check() == nil
 }
 
 // readModel reads the network's description and its weights, and sees to it that
@@ -323,8 +316,11 @@ func describedBy(path string, md map[string]string) (*loadedModel, error) {
 	if heads, ok := md["heads"]; ok && err == nil {
 		err = json.Unmarshal([]byte(heads), &m.Heads)
 	}
+	if design, ok := md["design"]; ok && err == nil {
+		err = json.Unmarshal([]byte(design), &m.Design)
+	}
 	if err != nil || !m.describes() {
-		return nil, fault.New(fault.Data, "predict", path, "its metadata (model=%q dims=%q heads=%q) describes no network", md["model"], md["dims"], md["heads"]).
+		return nil, fault.New(fault.Data, "predict", path, "its metadata (model=%q dims=%q heads=%q design=%q) describes no network", md["model"], md["dims"], md["heads"], md["design"]).
 			Then("use the model.safetensors of a run folder")
 	}
 	return m, nil

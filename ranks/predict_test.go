@@ -157,9 +157,12 @@ func samePredictions(t *testing.T, one, four string) {
 // and fewer parts than ranks are refused.
 func TestPredictParts(t *testing.T) {
 	data := generated(t, true)
-	for _, kind := range []string{"gcn", "gat"} {
+	for _, kind := range []string{"gcn", "gat", "appnp"} {
 		c := quick(t)
 		c.Model, c.Epochs = kind, 3
+		if kind == "gat" {
+			c.Residual, c.Layers = "initial", 4
+		}
 		train(t, c, data)
 		want := predict(t, c.Out, data, 5)
 		for ranks := 1; ranks <= 5; ranks++ {

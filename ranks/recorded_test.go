@@ -104,3 +104,46 @@ func TestLossesOfPyTorch(t *testing.T) {
 		}
 	}
 }
+
+// The losses of deep networks are those of record_deep.py, which has them from NumPy in
+// float64 with gradients that are central differences. Eight steps of plain descent at a
+// rate of 0.5 leave of float32 some 1e-6.
+func TestLossesOfNumPy(t *testing.T) {
+	text, err := os.ReadFile("../kernels/testdata/deep_curves.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs []struct {
+		Model, Residual, Activation string
+		Layers, Hops                int
+		Alpha, Theta, LR            float64
+		Weights                     map[string][]float32
+		Loss64                      []float64
+	}
+	if err := json.Unmarshal(text, &runs); err != nil {
+		t.Fatal(err)
+	}
+	c := readCurves(t)
+	data := write(t, c.content("dense"))
+	for i, r := range runs {
+		for _, ranks := range []int{1, 4} {
+			name := fmt.Sprintf("%d %s %s ranks=%d", i, r.Model, r.Residual, ranks)
+			t.Run(name, func(t *testing.T) {
+				cfg := quick(t)
+				cfg.Model, cfg.Residual, cfg.Activation, cfg.Layers, cfg.Hops = r.Model, r.Residual, r.Activation, r.Layers, r.Hops
+				cfg.Alpha, cfg.Theta, cfg.Ranks, cfg.Hidden, cfg.Epochs, cfg.Dropout, cfg.EvalEvery = r.Alpha, r.Theta, ranks, 4, len(r.Loss64), 0, 0
+				cfg.Optimizer, cfg.LR, cfg.Momentum, cfg.WeightDecay, cfg.InnerDecay = "sgd", r.LR, 0, 0, 0
+				spec := cfg.Network(c.Dense.Dim, c.Classes)
+				flat := make([]float32, spec.NumWeights())
+				for _, p := range spec.Params() {
+					if copy(p.Of(flat), r.Weights[p.Name]) != p.Len() {
+						t.Fatalf("%d weights of %s", len(r.Weights[p.Name]), p.Name)
+					}
+				}
+				cfg.Init = weightsFile(t, spec, flat)
+				got := train(t, cfg, data).losses()
+				sameLosses(t, name, got[:len(r.Loss64)], r.Loss64, 2e-5)
+			})
+		}
+	}
+}

@@ -156,6 +156,12 @@ func settings(c *Config, net model.Spec) checkpoint.Settings {
 	if c.Batches() > 0 {
 		set["batch"], set["history-format"] = c.Batch, c.HistoryFormat
 	}
+	if d := net.Design; d != (model.Design{}) {
+		set["residual"], set["activation"], set["alpha"], set["theta"], set["hops"] = c.Residual, c.Activation, fmt.Sprint(d.Alpha), fmt.Sprint(d.Theta), fmt.Sprint(d.Hops)
+	}
+	if c.Model == "gcnii" {
+		set["inner-decay"] = fmt.Sprint(c.InnerDecay)
+	}
 	if c.Model == "gat" {
 		set["heads"], set["output-heads"] = fmt.Sprint(c.Heads), fmt.Sprint(c.OutputHeads)
 		set["attention-dropout"] = fmt.Sprint(net.AttentionDropout)
@@ -169,6 +175,10 @@ func (r *run) networkMetadata() map[string]string {
 	m := map[string]string{
 		"siafu": Version, "model": r.net.Kind, "dims": string(dims), "dataset": r.meta.Name,
 		"heads": fmt.Sprintf("[%d,%d]", max(r.net.Heads, 1), max(r.net.OutputHeads, 1)),
+	}
+	if d := r.net.Design; d != (model.Design{}) {
+		text, _ := json.Marshal(d)
+		m["design"] = string(text)
 	}
 	if s := r.meta.Schema(); !s.IsPlain() {
 		text, _ := json.Marshal(s)

@@ -109,6 +109,24 @@ func (d *Guarded) Add(dst, x kernels.Mat) {
 	d.team.Add(d.mat(dst), d.mat(x))
 }
 
+// Blend implements kernels.Ops.
+func (d *Guarded) Blend(dst kernels.Mat, keep float32, x kernels.Mat, share float32) {
+	defer d.shut()
+	d.team.Blend(d.mat(dst), keep, d.mat(x), share)
+}
+
+// Activate implements kernels.Ops.
+func (d *Guarded) Activate(dst, z kernels.Mat, f kernels.Activation) {
+	defer d.shut()
+	d.team.Activate(d.mat(dst), d.mat(z), f)
+}
+
+// ActivateGrad implements kernels.Ops.
+func (d *Guarded) ActivateGrad(dst, g, z kernels.Mat, f kernels.Activation) {
+	defer d.shut()
+	d.team.ActivateGrad(d.mat(dst), d.mat(g), d.mat(z), f)
+}
+
 // MeanHeads implements kernels.Ops.
 func (d *Guarded) MeanHeads(dst kernels.Mat, heads int, x, bias kernels.Mat) {
 	defer d.shut()

@@ -81,11 +81,11 @@ func (n *Network) Has(d Do) bool {
 // stands for is its own.
 func (n *Network) event(d Do) event {
 	e := n.epoch[slices.IndexFunc(n.epoch, func(e event) bool { return e.Layer == d.Layer && e.Stage == d.Stage })]
+	if told := n.told(d.Layer); len(told) > 0 && d.Stage == ApplyBackward {
+		e.reads = e.reads[:len(e.reads)-len(told)] // without what graph work reads
+	}
 	if n.Spec.CacheInput && d.Layer == 0 && slices.Contains(n.Layers[0].Flow(d.Stage).Reads, Gathered) {
 		e.reads = append(slices.Clone(e.reads), ref{0, Gathered})
-	}
-	if _, attended := n.Layers[d.Layer].(Attended); attended && d.Stage == ApplyBackward {
-		e.reads = n.roots(d.Layer, n.Layers[d.Layer].Flow(d.Stage).Reads...) // without what graph work reads
 	}
 	return e
 }
@@ -183,8 +183,8 @@ func (n *Network) Alone(list []Do, rows int, half bool, ops kernels.Ops, a *mapp
 	for at := range phases {
 		s.whole[at] = make([][]kernels.Mat, len(n.Layers))
 		for l := range n.Layers {
-			s.whole[at][l] = make([]kernels.Mat, values)
-			for v := range values {
+			s.whole[at][l] = make([]kernels.Mat, n.values(l))
+			for v := range n.values(l) {
 				r, _ := n.root(l, v)
 				s.whole[at][l][v] = rooms[r]
 			}

@@ -6,10 +6,13 @@ type Builder struct {
 	Spec   Spec
 	Sparse bool // the features are
 
-	layer   int
-	params  [][]Param // of each layer
-	places  [values]place
-	scratch [][2]int // rows and columns
+	layer    int
+	part     Part
+	skips    []Skip
+	constant bool      // nothing below the layer is trained
+	params   [][]Param // of each layer
+	places   [values]place
+	scratch  [][2]int // rows and columns
 }
 
 // place says where a value of a layer lies.
@@ -32,6 +35,19 @@ const (
 // dropout.
 func (b *Builder) Last(l int) bool { return l == b.Spec.Layers()-1 }
 
+// Plain tells whether the layer has no activation and no dropout: the last one, and those
+// whose rows others finish.
+func (b *Builder) Plain() bool { return b.part.Plain }
+
+// Gathers tells whether the layer is of a kind that uses the graph.
+func (b *Builder) Gathers() bool { return b.part.kind.Coefficients != nil }
+
+// Skips are the earlier layers whose outputs this one reads (Part.From).
+func (b *Builder) Skips() []Skip { return b.skips }
+
+// Depth is the layer's number among those of its kind, from 1.
+func (b *Builder) Depth() int { return b.part.Depth }
+
 // Weight is the i-th weight of layer l, in the order of Kind.Weights.
 func (b *Builder) Weight(l, i int) Param { return b.params[l][i] }
 
@@ -44,9 +60,9 @@ func (b *Builder) Room(v Value, cols int) { b.places[v] = place{kind: room, cols
 func (b *Builder) In(v, other Value) { b.places[v] = place{kind: inPlace, in: other} }
 
 // GradRoom gives the gradient of the layer's input, or what is as wide, a matrix
-// [n x in]; the first layer's input is not trained and gets none.
+// [n x in]; what is not trained, such as the first layer's input, gets none.
 func (b *Builder) GradRoom(v Value) {
-	if b.layer > 0 {
+	if !b.constant {
 		b.Room(v, b.Spec.Dims[b.layer])
 	}
 }
@@ -60,12 +76,12 @@ func (b *Builder) Scratch(rows, cols int) int {
 
 // Hidden is what the layer applies its weights to.
 func (b *Builder) Hidden() Hidden {
-	return Hidden{first: b.layer == 0}
+	return Hidden{first: b.layer == 0, constant: b.constant}
 }
 
 // Dropout is that of layer l's output, nil where nothing is dropped.
 func (b *Builder) Dropout(l int) *Dropout {
-	if b.Last(l) {
+	if b.part.Plain || b.part.Kept {
 		return nil
 	}
 	// Layer 0 is the input's, so that no two masks share a counter.

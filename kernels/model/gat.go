@@ -46,7 +46,7 @@ func (s Spec) attention(l int) (heads, width int) {
 
 func gatLayer(b *Builder, l int) Layer {
 	g := &gat{
-		last: b.Last(l), h: b.Hidden(),
+		last: b.Last(l), plain: b.Plain(), h: b.Hidden(),
 		weight: b.Weight(l, 0), source: b.Weight(l, 1), target: b.Weight(l, 2), bias: b.Weight(l, 3),
 		drop: b.Dropout(l), edgeDrop: b.AttentionDropout(l),
 	}
@@ -70,7 +70,7 @@ func gatLayer(b *Builder, l int) Layer {
 // gat is one layer.
 type gat struct {
 	heads, width           int
-	last                   bool
+	last, plain            bool // plain: without activation
 	h                      Hidden
 	weight, source, target Param
 	bias                   Param
@@ -120,6 +120,10 @@ func (g *gat) Run(s Stage, x *Step) {
 			x.Ops.MeanHeads(x.At(Output), g.heads, x.At(Gathered), x.W(g.bias))
 			return
 		}
+		if g.plain {
+			x.Ops.BiasReLUDropout(x.At(Output), x.At(Gathered), x.W(g.bias), false, nil)
+			return
+		}
 		x.Ops.BiasELUDropout(x.At(Output), x.At(Gathered), x.W(g.bias), x.Mask(g.drop))
 	case ApplyBackward:
 		g.applyBackward(x)
@@ -135,12 +139,12 @@ func (g *gat) fold(x *Step) {
 
 func (g *gat) applyBackward(x *Step) {
 	grad := x.At(OutputGrad)
-	if !g.last {
+	if !g.plain {
 		x.Ops.BiasELUDropoutGrad(grad, x.Grad(g.bias), grad, x.At(Output), x.Mask(g.drop))
 		return
 	}
 	x.Ops.ColumnSums(x.Grad(g.bias), grad, false)
-	if g.heads > 1 {
+	if g.last && g.heads > 1 {
 		x.Ops.MeanHeadsGrad(x.At(GatheredGrad), g.heads, grad)
 	}
 }

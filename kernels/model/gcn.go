@@ -42,7 +42,7 @@ func inverseRoot(degree uint32) float32 {
 
 // gcnLayer chooses the variant.
 func gcnLayer(b *Builder, l int) Layer {
-	d := newDense(b, l, b.Spec.Propagates())
+	d := newDense(b, l, b.Gathers())
 	if d.first == ApplyFirst {
 		b.In(Output, Gathered)
 		b.In(GatheredGrad, OutputGrad)
@@ -60,7 +60,7 @@ type dense struct {
 	in, out int
 	h       Hidden
 	w, b    Param    // [in x out], [1 x out]
-	last    bool     // no activation
+	last    bool     // no activation: of the last layer, or of one that others finish
 	drop    *Dropout // of the output
 	gathers bool     // false in a perceptron
 	first   Order
@@ -70,7 +70,7 @@ type dense struct {
 // rows lie that it emits: HW, or H itself.
 func newDense(b *Builder, l int, gathers bool) dense {
 	d := dense{
-		in: b.Spec.Dims[l], out: b.Spec.Dims[l+1], h: b.Hidden(), last: b.Last(l), drop: b.Dropout(l),
+		in: b.Spec.Dims[l], out: b.Spec.Dims[l+1], h: b.Hidden(), last: b.Plain(), drop: b.Dropout(l),
 		gathers: gathers, first: b.Spec.Orders[l],
 	}
 	for i := len(b.params[l]) - 1; i >= 0; i-- {

@@ -153,14 +153,23 @@ func (b *rig) backward() {
 // dropout and in both orders. ReLU networks are piecewise linear in a weight,
 // so a wide step is exact where it crosses no kink.
 func TestGradient(t *testing.T) {
-	for _, spec := range []model.Spec{{Kind: "gcn"}, {Kind: "sage"}, {Kind: "gin"}, {Kind: "mlp"}, {Custom: &residual}} {
+	add, initial := model.Design{Residual: "add"}, model.Design{Residual: "initial", Alpha: 0.3}
+	for _, spec := range []model.Spec{
+		{Kind: "gcn"}, {Kind: "sage"}, {Kind: "gin"}, {Kind: "mlp"}, {Custom: &residual}, {Kind: "sgc"},
+		{Kind: "gcnii", Design: model.Design{Alpha: 0.3, Theta: 0.5}}, {Kind: "appnp", Design: model.Design{Alpha: 0.3, Hops: 2}, Seed: 4},
+		{Kind: "gcn", Design: add, Seed: 4}, {Kind: "sage", Design: initial, Seed: 4}, {Kind: "gin", Design: add}, {Kind: "mlp", Design: initial},
+		{Kind: "gcn", Design: model.Design{Activation: "gelu"}, Seed: 3}, {Kind: "sage", Design: model.Design{Activation: "elu", Residual: "add"}}, {Kind: "gin", Design: model.Design{Activation: "leaky"}, Seed: 3},
+	} {
 		for _, order := range []string{"gather-first", "apply-first"} {
 			name := spec.Kind
 			if spec.Custom != nil {
 				name = spec.Custom.Name
 			}
-			t.Run(fmt.Sprint(name, " ", order), func(t *testing.T) {
-				spec.Dims, spec.Seed, spec.Dropout, spec.InputDropout = []int{5, 4, 4, 3}, 1, 0.3, 0.2
+			t.Run(strings.TrimSpace(fmt.Sprint(name, " ", spec.Design.Activation, " ", spec.Design.Residual, " ", order)), func(t *testing.T) {
+				spec.Dims, spec.Seed, spec.Dropout, spec.InputDropout = []int{5, 4, 4, 3}, max(spec.Seed, 1), 0.3, 0.2
+				if spec.Composed() {
+					spec.Dims = spec.Widths(4, 5, 4, 3)
+				}
 				b := newRig(t, spec, order, model.InStep)
 				checkGradient(t, b)
 				for _, m := range []model.Memory{model.Recompute, model.Apart} {

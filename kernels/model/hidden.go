@@ -5,10 +5,10 @@ import "siafu/kernels"
 // Hidden is H, what a layer applies weights to: the rows of the layer before,
 // or, in the first layer, the features, with dropout and however they are
 // stored. Its methods read the value Input.
-type Hidden struct{ first bool }
+type Hidden struct{ first, constant bool }
 
 // Constant tells whether there is nothing behind these rows to be trained.
-func (h Hidden) Constant() bool { return h.first }
+func (h Hidden) Constant() bool { return h.constant }
 
 // sparse tells whether H is multiplied as the sparse matrix that it is.
 func (h Hidden) sparse(x *Step) bool { return h.first && x.frame.input.Features.Sparse != nil }

@@ -59,12 +59,15 @@ type first struct {
 // firsts are all weights in the order of the flat vector.
 func (s Spec) firsts() []first {
 	var all []first
-	for l := range s.Layers() {
+	inputs, logits := 0, 0 // of the last product that has begun, and where it did
+	for l, part := range s.parts() {
 		matrices := 0
-		list := products(s.kind().Weights(s, l))
-		for i, product := range list {
+		for _, product := range products(part.kind.Weights(s, l)) {
+			if !product[0].Bias { // else the bias is that of a product before
+				inputs, logits = product[0].Rows, len(all)
+			}
 			for _, w := range product {
-				f := first{w, product[0].Rows, l == s.Layers()-1 && i == len(list)-1, l + matrices<<16}
+				f := first{w, inputs, false, l + matrices<<16}
 				if w.Bias {
 					f.stream += biasStream
 				} else {
@@ -73,6 +76,9 @@ func (s Spec) firsts() []first {
 				all = append(all, f)
 			}
 		}
+	}
+	for i := logits; i < len(all); i++ {
+		all[i].logits = true
 	}
 	return all
 }

@@ -19,6 +19,13 @@ type Kind struct {
 	// Order is "gather-first" or "apply-first" for layers that know only one,
 	// empty for those that look at Spec.Orders.
 	Order string
+	// Part says what layer l is, and Widths what is as wide between so many layers of what
+	// was asked for (Spec.Widths): nil where all layers are of this kind.
+	Part   func(s Spec, l int) Part
+	Widths func(d Design, layers, in, hidden, out int) []int
+	// Inner layers have a weight decay of their own, and Square ones make rows as wide as
+	// their input.
+	Inner, Square bool
 	// Initializer is what the first weights are drawn by unless another one is
 	// asked for; empty: xavier.
 	Initializer string
@@ -40,6 +47,9 @@ func kinds() []Kind {
 		{Name: "gin", Weights: ginWeights, Layer: ginLayer, Coefficients: SumCoefficients, Initializer: "small-logits"},
 		{Name: "gat", Weights: gatWeights, Layer: gatLayer, Coefficients: SumCoefficients, Order: "apply-first", Initializer: "small-logits"},
 		{Name: "mlp", Weights: OneProduct, Layer: gcnLayer, Initializer: "small-logits"},
+		{Name: "gcnii", Coefficients: GCNCoefficients, Part: gcniiPart, Widths: gcniiWidths, Initializer: "small-logits"},
+		{Name: "appnp", Coefficients: GCNCoefficients, Part: appnpPart, Widths: appnpWidths, Initializer: "small-logits"},
+		{Name: "sgc", Coefficients: GCNCoefficients, Part: sgcPart, Widths: sgcWidths, Initializer: "small-logits"},
 	}
 }
 
@@ -57,8 +67,12 @@ func (s Spec) kind() Kind {
 	if s.Custom != nil {
 		return *s.Custom
 	}
-	for _, k := range kinds() {
-		if k.Name == s.Kind {
+	return named(s.Kind, kinds())
+}
+
+func named(name string, list []Kind) Kind {
+	for _, k := range list {
+		if k.Name == name {
 			return k
 		}
 	}

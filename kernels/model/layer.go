@@ -51,7 +51,13 @@ const (
 	Own                       // the first of those that a layer saves beside these
 )
 
-const values = Own + 4
+// Behind the names are the gradient of a layer's output that Skips have added up, and
+// what a layer's own Skips read and write.
+const (
+	skipGrad = Own + 4 + iota
+	values
+	from = values
+)
 
 // Flow is what a stage reads and writes, and of which weights it makes the
 // gradients. Where one value lies in the place of another (Builder.In), a stage that

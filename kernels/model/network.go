@@ -10,6 +10,7 @@ type Network struct {
 	Layers []Layer
 
 	ranges   []Range
+	skipped  []bool     // of each layer: others read its output than the next one
 	builders []*Builder // what the layers have asked for
 	epoch    []event
 }
@@ -18,14 +19,33 @@ type Network struct {
 // that are sparse or dense.
 func New(s Spec, sparse bool) *Network {
 	n := &Network{Spec: s, Sparse: sparse, ranges: s.LayerRanges()}
-	params, kind := s.layout(), s.kind()
-	for l := range s.Layers() {
-		b := &Builder{Spec: s, Sparse: sparse, layer: l, params: params}
-		n.builders, n.Layers = append(n.builders, b), append(n.Layers, kind.Layer(b, l))
+	params, parts := s.layout(), s.parts()
+	n.skipped = make([]bool, len(parts))
+	readers := map[int]int{} // the last of each output that is read
+	for l, p := range parts {
+		for _, k := range p.From {
+			readers[k] = l
+		}
+	}
+	for l, p := range parts {
+		b := &Builder{Spec: s, Sparse: sparse, layer: l, part: p, params: params, constant: s.constant(parts, l)}
+		for i, k := range p.From {
+			b.skips = append(b.skips, Skip{i: i, first: readers[k] == l})
+			n.skipped[k] = true
+		}
+		n.builders, n.Layers = append(n.builders, b), append(n.Layers, p.kind.Layer(b, l))
+	}
+	for l, skipped := range n.skipped {
+		if skipped {
+			n.builders[l].Room(skipGrad, s.Dims[l+1])
+		}
 	}
 	n.epoch = n.order(true)
 	return n
 }
+
+// values is how many values layer l has names for.
+func (n *Network) values(l int) Value { return values + 2*Value(len(n.builders[l].part.From)) }
 
 // Gathers tells whether layer l gathers in every pass: it does not where ÂX is
 // kept.

@@ -101,6 +101,13 @@ type stay struct {
 // false: the features, ÂX where it is kept, or nothing.
 func (n *Network) root(l int, v Value) (r ref, ok bool) {
 	b := n.builders[l]
+	if v >= from {
+		k := b.part.From[(v-from)/2]
+		if (v-from)%2 > 0 {
+			return ref{k, skipGrad}, true
+		}
+		return n.root(k, Output)
+	}
 	at := b.places[v]
 	switch {
 	case v == Input && l == 0:
@@ -153,9 +160,14 @@ func (n *Network) roots(l int, list ...Value) (all []ref) {
 func (n *Network) stage(l int, s Stage) event {
 	f := n.Layers[l].Flow(s)
 	e := event{Do: Do{Layer: l, Stage: s}, reads: n.roots(l, f.Reads...), writes: n.roots(l, f.Writes...)}
-	if s == ApplyBackward {
-		e.reads = append(e.reads, n.told(l)...)
+	if s != ApplyBackward {
+		return e
 	}
+	if n.skipped[l] {
+		e.reads = append(e.reads, n.roots(l, skipGrad, OutputGrad)...)
+		e.writes = append(e.writes, n.roots(l, OutputGrad)...)
+	}
+	e.reads = append(e.reads, n.told(l)...)
 	return e
 }
 

@@ -6,6 +6,16 @@ import (
 	"testing"
 )
 
+// compose gives a network of layers that differ the widths of as many layers.
+func (s *Spec) compose() {
+	if s.Design.Hops, s.Design.Alpha, s.Design.Theta = 0, 0.2, 0.5; s.Kind == "appnp" {
+		s.Design.Hops = 3
+	}
+	if s.Composed() {
+		s.Dims = s.Widths(s.Layers(), s.Dims[0], s.Dims[len(s.Dims)/2], s.Dims[s.Layers()])
+	}
+}
+
 // specs are networks of all kinds and orders, some deep, with and without dropout of
 // the input and ÂX.
 func specs() map[string]Spec {
@@ -16,8 +26,19 @@ func specs() map[string]Spec {
 				for _, drop := range []float64{0, 0.5} {
 					for _, dims := range [][]int{{48, 16}, {48, 32, 16}, {16, 32, 32, 32, 32, 32, 8}, {32, 32, 32, 32}} {
 						s := Spec{Kind: kind, Dims: dims, Dropout: drop, InputDropout: drop, Heads: 2, OutputHeads: 3}
+						s.compose()
 						s.Choose(Load{FeatureNNZ: 1, CacheFits: true}, Choices{Order: order, CacheInput: cache})
 						all[fmt.Sprint(kind, " ", order, " cache=", cache, " drop=", drop, " ", dims)] = s
+						for _, residual := range []string{"add", "initial"} {
+							if s.Composed() || cache == "on" || len(dims) != 7 {
+								continue
+							}
+							tailed := s
+							tailed.Design.Residual, tailed.Dims = residual, dims
+							tailed.compose()
+							tailed.Choose(Load{FeatureNNZ: 1}, Choices{Order: order, CacheInput: cache})
+							all[fmt.Sprint(kind, " ", order, " drop=", drop, " ", residual)] = tailed
+						}
 					}
 				}
 			}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -32,6 +33,7 @@ type Spec struct {
 	// side by side, and of the last; 0 heads are 1.
 	AttentionDropout   float64
 	Heads, OutputHeads int
+	Design             Design
 	Orders             []Order // one a layer
 	CacheInput         bool    // ÂX is computed once; the first layer is then GatherFirst
 	Seed               uint64  // of dropout
@@ -39,6 +41,18 @@ type Spec struct {
 
 // Layers is the number of layers.
 func (s Spec) Layers() int { return len(s.Dims) - 1 }
+
+// Design is what a network has beside its kind and its widths. Each kind says what it
+// takes of it.
+type Design struct {
+	// Activation of hidden layers, where it is not the kind's own: one of Activations.
+	Activation string `json:"activation,omitempty"`
+
+	Residual string  `json:"residual,omitempty"` // of hidden layers: "add", "initial", none
+	Hops     int     `json:"hops,omitempty"`     // of propagation behind the products (appnp)
+	Alpha    float64 `json:"alpha,omitempty"`    // share of the first rows in each step of them
+	Theta    float64 `json:"theta,omitempty"`    // of gcnii: how fast its products fade with depth
+}
 
 // Propagates tells whether the network uses the graph at all.
 func (s Spec) Propagates() bool { return s.kind().Coefficients != nil }
@@ -76,20 +90,19 @@ const gemmRate = 4
 // width that is gathered.
 func (s *Spec) Choose(load Load, c Choices) string {
 	s.Orders = make([]Order, s.Layers())
-	if fixed := s.kind().Order; fixed != "" {
-		c.Order = fixed
-	}
 	if !s.Propagates() {
 		s.CacheInput = false
 		return "no propagation"
 	}
+	parts := s.parts()
 	for l := range s.Orders {
-		switch {
-		case c.Order == "apply-first", c.Order == "auto" && s.Dims[l+1] < s.Dims[l]:
+		order := cmp.Or(parts[l].kind.Order, c.Order)
+		if parts[l].kind.Coefficients != nil && (order == "apply-first" || order == "auto" && s.Dims[l+1] < s.Dims[l]) {
 			s.Orders[l] = ApplyFirst
 		}
 	}
-	why := s.chooseInput(load, c)
+	c.Order = cmp.Or(parts[0].kind.Order, c.Order)
+	why := s.chooseInput(load, c, parts[0].kind)
 	names := make([]string, len(s.Orders))
 	for l, o := range s.Orders {
 		names[l] = o.String()
@@ -98,9 +111,11 @@ func (s *Spec) Choose(load Load, c Choices) string {
 }
 
 // chooseInput decides on the first layer.
-func (s *Spec) chooseInput(load Load, c Choices) string {
+func (s *Spec) chooseInput(load Load, c Choices, first Kind) string {
 	s.CacheInput = false
 	switch {
+	case first.Coefficients == nil:
+		return "the first layer gathers nothing"
 	case s.InputDropout > 0:
 		s.Orders[0] = s.inputOrder(load, c)
 		return "the input has dropout; --input-dropout 0 allows it"

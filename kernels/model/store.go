@@ -35,8 +35,8 @@ func newStore(n *Network, in Vertices, p *plan, ops kernels.Ops, a *mapped.Arena
 	for at := range phases {
 		s.whole[at] = make([][]kernels.Mat, len(n.Layers))
 		for l := range n.Layers {
-			s.whole[at][l] = make([]kernels.Mat, values)
-			for v := range values {
+			s.whole[at][l] = make([]kernels.Mat, n.values(l))
+			for v := range n.values(l) {
 				if place, ok := s.plan.find(at, l, v); ok {
 					s.whole[at][l][v] = s.buffers[place.buffer]
 				}
@@ -222,6 +222,9 @@ func (f *Frame) Run(d Do, p Pass, ops kernels.Ops) {
 	if d.Stage == Draw {
 		f.draw(d, x)
 		return
+	}
+	if d.Stage == ApplyBackward && f.Network.skipped[d.Layer] {
+		ops.Add(x.At(OutputGrad), x.At(skipGrad))
 	}
 	f.Network.Layers[d.Layer].Run(d.Stage, x)
 }

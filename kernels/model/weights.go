@@ -1,8 +1,6 @@
 package model
 
 import (
-	"fmt"
-
 	"siafu/graph/size"
 	"siafu/kernels"
 )
@@ -15,6 +13,7 @@ type Param struct {
 	Rows, Cols int
 	Offset     int
 	Bias       bool
+	Inner      bool // of a layer that has a weight decay of its own (Kind.Inner)
 }
 
 // Len is the number of floats of p, size.Most where no number holds it.
@@ -39,10 +38,10 @@ func (s Spec) Params() []Param {
 
 // layout is Params, layer by layer.
 func (s Spec) layout() [][]Param {
-	layers, offset, kind := make([][]Param, s.Layers()), 0, s.kind()
-	for l := range layers {
-		for _, w := range kind.Weights(s, l) {
-			p := Param{fmt.Sprintf("layers.%d.%s", l, w.Name), l, w.Rows, w.Cols, offset, w.Bias}
+	layers, offset := make([][]Param, s.Layers()), 0
+	for l, part := range s.parts() {
+		for _, w := range part.kind.Weights(s, l) {
+			p := Param{part.Prefix + "." + w.Name, l, w.Rows, w.Cols, offset, w.Bias, part.kind.Inner}
 			layers[l] = append(layers[l], p)
 			offset = size.Sum(offset, p.Len())
 		}
@@ -53,9 +52,9 @@ func (s Spec) layout() [][]Param {
 // NumWeights is the length of the flat vector, size.Most where no number holds
 // it.
 func (s Spec) NumWeights() int {
-	n, kind := 0, s.kind()
-	for l := range s.Layers() {
-		for _, w := range kind.Weights(s, l) {
+	n := 0
+	for l, part := range s.parts() {
+		for _, w := range part.kind.Weights(s, l) {
 			n = size.Sum(n, size.Product(w.Rows, w.Cols))
 		}
 	}
@@ -69,7 +68,7 @@ type Range struct{ Lo, Hi int }
 func (s Spec) LayerRanges() []Range {
 	ranges, at := make([]Range, s.Layers()), 0
 	for l, layer := range s.layout() {
-		ranges[l].Lo = at
+		ranges[l] = Range{at, at}
 		for _, p := range layer {
 			at = p.Offset + p.Len()
 		}

@@ -35,8 +35,21 @@ const (
 
 func newBench(t testing.TB, kind string, vertices int) *bench {
 	s := model.Spec{Kind: kind, Dims: []int{5, 4, 4, 3}, Dropout: 0.3, InputDropout: 0.2, Heads: 2, Seed: 1}
+	s = composed(s)
 	s.Choose(model.Load{}, model.Choices{Order: "gather-first", CacheInput: "off"})
 	return benchOf(t, s, dense, vertices)
+}
+
+// composed gives a network of layers that differ its design and its widths.
+func composed(s model.Spec) model.Spec {
+	s.Design = model.Design{Alpha: 0.2, Theta: 0.5}
+	if s.Kind == "appnp" {
+		s.Design.Hops = 2
+	}
+	if s.Composed() {
+		s.Dims = s.Widths(s.Layers(), s.Dims[0], s.Dims[1], s.Dims[s.Layers()])
+	}
+	return s
 }
 
 // kinds of features: ÂX of kept is in bfloat16, where it is kept.
@@ -97,7 +110,8 @@ func (b *bench) task(attempt int, list ...model.Do) *task.Task {
 
 // last is the end of a way forward and the beginning of the way back.
 func (b *bench) last() []model.Do {
-	return []model.Do{{Layer: 2, Stage: model.Apply}, {Layer: 2, Stage: model.Loss}, {Layer: 2, Stage: model.ApplyBackward}}
+	l := len(b.net.Layers) - 1
+	return []model.Do{{Layer: l, Stage: model.Apply}, {Layer: l, Stage: model.Loss}, {Layer: l, Stage: model.ApplyBackward}}
 }
 
 // A result fits its task in any attempt, and no other task; the first one counts, and

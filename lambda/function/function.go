@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -98,18 +97,13 @@ const (
 // check refuses what is no network, so that a stranger's specification ends one
 // invocation and not the function.
 func check(s model.Spec) error {
-	switch {
-	case s.Custom != nil || !slices.Contains(model.Kinds(), s.Kind):
-		return fmt.Errorf("there is no network of kind %q", s.Kind)
-	case len(s.Dims) < 2 || len(s.Dims) > mostLayers || len(s.Orders) != s.Layers():
+	if len(s.Dims) < 2 || len(s.Dims) > mostLayers || len(s.Orders) != s.Layers() {
 		return fmt.Errorf("a network with %d dimensions and %d orders of its products", len(s.Dims), len(s.Orders))
-	case s.Heads < 0 || s.OutputHeads < 0:
-		return errors.New("a network with a negative number of heads")
 	}
 	for l, d := range s.Dims {
-		if d < 1 || d > mostColumns || l > 0 && l < s.Layers() && d%max(s.Heads, 1) != 0 {
-			return fmt.Errorf("layer %d of a network is %d wide, with %d heads", l, d, s.Heads)
+		if d > mostColumns {
+			return fmt.Errorf("layer %d of a network is %d wide", l, d)
 		}
 	}
-	return nil
+	return s.Check()
 }

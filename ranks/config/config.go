@@ -71,11 +71,16 @@ type Config struct {
 	Gather    string `default:"" enum:",float32,bf16" group:"World" help:"Rows as they are gathered: float32, or rounded to bfloat16 first (bf16), which is faster where memory holds the gather up; sums stay float32. Empty: as --precision says." toml:"gather"`
 	Features  string `default:"" enum:",float32,bf16" group:"World" help:"ÂX of the input layer, where it is kept: float32, or bfloat16 (bf16) in half the memory. Empty: as --precision says." toml:"features"`
 
-	Model            string  `default:"gcn" enum:"gcn,sage,gin,gat,mlp" group:"Model" help:"gcn: Kipf & Welling 2017; sage: GraphSAGE with the mean of all neighbours; gin: GIN-0; gat: Veličković et al. 2018; mlp: gcn's layers without the graph (with --layers 1: a linear model)." toml:"model"`
+	Model            string  `default:"gcn" enum:"gcn,sage,gin,gat,mlp,gcnii,appnp,sgc" group:"Model" help:"gcn: Kipf & Welling 2017; sage: GraphSAGE with the mean of all neighbours; gin: GIN-0; gat: Veličković et al. 2018; mlp: gcn's layers without the graph (with --layers 1: a linear model); gcnii: --layers layers with initial residuals between two of mlp, for great depth (Chen et al. 2020); appnp: mlp, and then --hops steps of propagation (Gasteiger et al. 2019); sgc: one matrix and --layers steps (Wu et al. 2019)." toml:"model"`
 	Layers           int     `default:"2" group:"Model" help:"Number of layers." toml:"layers"`
 	Hidden           int     `default:"16" group:"Model" help:"Width of the hidden layers." toml:"hidden"`
 	Dropout          float64 `default:"0.5" group:"Model" help:"Probability to drop an input of a layer while training." toml:"dropout"`
 	InputDropout     float64 `default:"-1" group:"Model" help:"The same for the first layer, whose inputs are the features; -1: as --dropout, and 0 with mini-batches. With 0 the product of graph and features is computed only once." toml:"input-dropout"`
+	Activation       string  `default:"auto" enum:"auto,relu,elu,gelu,leaky" group:"Model" help:"Of hidden layers (gcn, sage, gin, gat, mlp). gelu: x times the normal distribution's function of x; leaky: a slope of 0.01 below zero; auto: relu, and elu for gat." toml:"activation"`
+	Residual         string  `default:"none" enum:"none,add,initial" group:"Model" help:"What hidden layers behind the first take of earlier ones (gcn, sage, gin, gat, mlp). add: the one before's output is added; initial: a share --alpha of the first one's is mixed in." toml:"residual"`
+	Alpha            float64 `default:"0.1" group:"Model" help:"Share of the first rows in each layer (gcnii, --residual initial) or step (appnp)." toml:"alpha"`
+	Theta            float64 `default:"0.5" group:"Model" help:"How fast the weights of layer L fade with depth: their share is ln(theta/L + 1) (gcnii)." toml:"theta"`
+	Hops             int     `default:"10" group:"Model" help:"Steps of propagation behind the layers (appnp)." toml:"hops"`
 	Heads            int     `default:"1" group:"Model" help:"Attention heads of hidden layers (gat); each is --hidden wide." toml:"heads"`
 	OutputHeads      int     `name:"output-heads" default:"1" group:"Model" help:"Attention heads of the last layer (gat), whose mean is taken." toml:"output-heads"`
 	AttentionDropout float64 `default:"-1" group:"Model" help:"Probability to drop an edge from an attention head while training (gat); -1: as --dropout." toml:"attention-dropout"`
@@ -90,6 +95,7 @@ type Config struct {
 	Optimizer        string  `default:"adam" enum:"sgd,adam,adamw" group:"Training" help:"sgd, adam or adamw." toml:"optimizer"`
 	Momentum         float64 `default:"0.9" group:"Training" help:"Momentum of sgd." toml:"momentum"`
 	WeightDecay      float64 `default:"5e-4" group:"Training" help:"L2 penalty on weight matrices (adamw: decoupled decay)." toml:"weight-decay"`
+	InnerDecay       float64 `name:"inner-decay" default:"0.01" group:"Training" help:"L2 penalty on the matrices of gcnii's layers between the first and the last, in place of --weight-decay." toml:"inner-decay"`
 	WeightDecayOn    string  `default:"first" enum:"first,all" group:"Training" help:"Layers that the penalty covers: the first, as in Kipf & Welling 2017, or all." toml:"weight-decay-on"`
 	Seed             uint64  `default:"1" group:"Training" help:"Seed of initial weights and dropout." toml:"seed"`
 	EvalEvery        int     `default:"1" group:"Training" help:"Epochs between two evaluations; 0: only at the end." toml:"eval-every"`
@@ -149,6 +155,9 @@ func (c *Config) Validate() error {
 		{c.SwitchToSync == 0 || c.TargetAcc > 0, "switch-to-sync", c.SwitchToSync, "0 without --target-acc"},
 		{c.LambdaAtOnce >= 0, "lambda-at-once", c.LambdaAtOnce, "0 or more"},
 		{c.Intervals >= 0, "intervals", c.Intervals, "0 or more"},
+		{c.Alpha > 0 && c.Alpha <= 1, "alpha", c.Alpha, "above 0 and at most 1"},
+		{c.Theta >= 0 && !math.IsInf(c.Theta, 0), "theta", c.Theta, "0 or more"},
+		{c.Hops >= 1 && c.Hops <= mostLayers, "hops", c.Hops, fmt.Sprint("from 1 to ", mostLayers)},
 		{c.Heads >= 1, "heads", c.Heads, "1 or more"},
 		{c.OutputHeads >= 1, "output-heads", c.OutputHeads, "1 or more"},
 		{c.AttentionDropout == -1 || inRange(c.AttentionDropout), "attention-dropout", c.AttentionDropout, "-1, or at least 0 and below 1"},
@@ -156,6 +165,7 @@ func (c *Config) Validate() error {
 		{c.LR > 0 && !math.IsInf(c.LR, 0), "lr", c.LR, "above 0"},
 		{inRange(c.Momentum), "momentum", c.Momentum, "at least 0 and below 1"},
 		{c.WeightDecay >= 0 && !math.IsInf(c.WeightDecay, 0), "weight-decay", c.WeightDecay, "0 or more"},
+		{c.InnerDecay >= 0 && !math.IsInf(c.InnerDecay, 0), "inner-decay", c.InnerDecay, "0 or more"},
 		{c.MeasureStaleness >= 0, "measure-staleness", c.MeasureStaleness, "0 or more"},
 		{c.EvalEvery >= 0, "eval-every", c.EvalEvery, "0 or more"},
 		{c.Keep >= 0, "keep", c.Keep, "0 or more"},
@@ -247,6 +257,9 @@ func (c *Config) validateDurations() error {
 		return fault.New(fault.Usage, "train", "", "--recompute with --mode=async").
 			Then("leave --recompute out: intervals that go their own ways keep what they have made")
 	}
+	if err := c.checkDesign(); err != nil {
+		return err
+	}
 	if err := c.checkRefresh(); err != nil {
 		return err
 	}
@@ -318,20 +331,16 @@ func (c *Config) MostStaleness() int { return min(c.Staleness, c.Epochs) }
 // OptimizerConfig is how weights are updated.
 func (c *Config) OptimizerConfig() kernels.OptimizerConfig {
 	return kernels.OptimizerConfig{
-		Name: c.Optimizer, LR: c.LR, Momentum: c.Momentum, WeightDecay: c.WeightDecay,
+		Name: c.Optimizer, LR: c.LR, Momentum: c.Momentum, WeightDecay: c.WeightDecay, InnerDecay: c.InnerDecay,
 		Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
 	}
 }
 
 // Network is the network that the configuration asks for.
 func (c *Config) Network(features, classes int) model.Spec {
-	dims := []int{features}
 	hidden := c.Hidden
 	if c.Model == "gat" {
 		hidden = size.Product(hidden, c.Heads)
-	}
-	for range c.Layers - 1 {
-		dims = append(dims, hidden)
 	}
 	input := c.InputDropout
 	switch {
@@ -341,7 +350,7 @@ func (c *Config) Network(features, classes int) model.Spec {
 		input = c.Dropout
 	}
 	s := model.Spec{
-		Kind: c.Model, Dims: append(dims, classes), Dropout: c.Dropout,
+		Kind: c.Model, Design: c.design(), Dropout: c.Dropout,
 		InputDropout: input, Seed: c.Seed,
 	}
 	if c.Model == "gat" {
@@ -350,6 +359,7 @@ func (c *Config) Network(features, classes int) model.Spec {
 			s.AttentionDropout = c.Dropout
 		}
 	}
+	s.Dims = s.Widths(c.Layers, features, hidden, classes)
 	return s
 }
 

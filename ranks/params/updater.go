@@ -11,6 +11,7 @@ import (
 type Updater struct {
 	ops       kernels.Ops
 	optimizer kernels.Optimizer
+	inner     kernels.Optimizer // the same, with the decay of inner layers
 	params    []model.Param
 	state     []kernels.Mat // flat [weights x 1], one a slot
 	part      []kernels.Mat // that of the parameter in hand
@@ -25,7 +26,12 @@ func NewUpdater(c kernels.OptimizerConfig, s model.Spec, decayAll bool, state []
 	if err != nil {
 		return nil, err
 	}
-	u := &Updater{ops: ops, optimizer: o, params: s.Params(), decayAll: decayAll}
+	c.WeightDecay = c.InnerDecay
+	inner, err := kernels.NewOptimizer(c)
+	if err != nil {
+		return nil, err
+	}
+	u := &Updater{ops: ops, optimizer: o, inner: inner, params: s.Params(), decayAll: decayAll}
 	for range o.StateSlots() {
 		u.state = append(u.state, kernels.NewMat(ops, a, s.NumWeights(), 1))
 	}
@@ -76,6 +82,10 @@ func (u *Updater) step(step, layer int, weights, grad kernels.Mat) {
 			u.part = append(u.part, s.Part(p.Offset, p.Offset+p.Len()))
 		}
 		decay := !p.Bias && (u.decayAll || layer == 0)
-		u.ops.Step(u.optimizer, step, weights.Part(lo, hi), grad.Part(lo, hi), u.part, decay)
+		o := u.optimizer
+		if p.Inner {
+			o, decay = u.inner, true
+		}
+		u.ops.Step(o, step, weights.Part(lo, hi), grad.Part(lo, hi), u.part, decay)
 	}
 }

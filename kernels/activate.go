@@ -1,0 +1,87 @@
+package kernels
+
+import "math"
+
+// Activations by themselves, where no epilogue of a product has them.
+//
+//	dst[i] = f(z[i])
+//	dst[i] = g[i] · f'(z[i])
+
+// Activation is a function of an element.
+type Activation uint8
+
+// The activations. A GELU (Hendrycks & Gimpel 2016) is x·Φ(x), with the distribution
+// function of the normal distribution and not with a hyperbolic tangent for it.
+const (
+	Identity  Activation = iota
+	ReLU                 // max(x, 0)
+	ELU                  // x > 0 ? x : e^x - 1 (Clevert et al. 2016)
+	GELU                 // x·Φ(x)
+	LeakyReLU            // x > 0 ? x : leak·x (Maas et al. 2013)
+)
+
+// leak is the slope of a LeakyReLU below zero.
+const leak = 0.01
+
+// Of computes f(x) and slope its derivative, that of ReLU at 0 being 0.
+func (f Activation) of(x float32) float32 {
+	switch {
+	case f == Identity || x > 0 && f != GELU:
+		return x
+	case f == ELU:
+		return float32(math.Expm1(float64(x)))
+	case f == GELU:
+		return float32(float64(x) * normal(float64(x)))
+	case f == LeakyReLU:
+		return leak * x
+	}
+	return 0
+}
+
+func (f Activation) slope(x float32) float32 {
+	switch {
+	case f == Identity || x > 0 && f != GELU:
+		return 1
+	case f == ELU:
+		return float32(math.Exp(float64(x)))
+	case f == GELU:
+		v := float64(x)
+		return float32(normal(v) + v*math.Exp(-v*v/2)/math.Sqrt(2*math.Pi))
+	case f == LeakyReLU:
+		return leak
+	}
+	return 0
+}
+
+// normal is Φ.
+func normal(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+
+// Activate implements Ops.
+func (t *Team) Activate(dst, z Mat, f Activation) {
+	fit(alike(dst, z))
+	do(t, &t.slots.activate, activateTask{dst.Host(), z.Host(), nil, f}, dst.Rows*dst.Cols, chunkElements)
+}
+
+// ActivateGrad implements Ops.
+func (t *Team) ActivateGrad(dst, g, z Mat, f Activation) {
+	fit(alike(dst, z) && alike(dst, g))
+	do(t, &t.slots.activate, activateTask{dst.Host(), z.Host(), g.Host(), f}, dst.Rows*dst.Cols, chunkElements)
+}
+
+type activateTask struct {
+	dst, z, g []float32 // g nil: forward
+	f         Activation
+}
+
+func (k *activateTask) chunk(lo, hi int) {
+	dst, z := k.dst[lo:hi], k.z[lo:hi]
+	if k.g == nil {
+		for i, x := range z {
+			dst[i] = k.f.of(x)
+		}
+		return
+	}
+	for i, g := range k.g[lo:hi] {
+		dst[i] = g * k.f.slope(z[i])
+	}
+}

@@ -1,0 +1,107 @@
+package model
+
+import (
+	"math"
+
+	"siafu/kernels"
+)
+
+// GCNII (Chen et al. 2020, equation 5): behind a first product H⁰ = relu(X W + b), layers
+//
+//	P  = (1-α) Â H + α H⁰
+//	H' = dropout(relu((1-β) P + β P W)),  β = ln(θ/depth + 1)
+//
+// and a last product. Dropout of H⁰ is that of the first H alone. What is near the input
+// goes on to any depth, and W is near the identity: 64 layers learn.
+
+func gcniiWidths(_ Design, layers, in, hidden, out int) []int {
+	dims := []int{in}
+	for range 2 + layers { // H⁰, with dropout, and the layers
+		dims = append(dims, hidden)
+	}
+	return append(dims, out)
+}
+
+func gcniiPart(s Spec, l int) Part {
+	switch {
+	case l == s.Layers()-1:
+		return Part{Kind: "mlp"}
+	case l == 0:
+		return Part{Kind: "mlp", Kept: true}
+	case l == 1:
+		return Part{Kind: "drop"}
+	}
+	return Part{Kind: "initial", Depth: l - 1, From: []int{0}}
+}
+
+func initialWeights(s Spec, l int) []Shape {
+	return []Shape{{"weight", s.Dims[l], s.Dims[l+1], false}}
+}
+
+func initialLayer(b *Builder, l int) Layer {
+	b.In(Emitted, Input)
+	b.Room(Output, b.Spec.Dims[l+1])
+	b.GradRoom(GatheredGrad)
+	b.In(InputGrad, EmittedGrad)
+	return &initial{
+		alpha: float32(b.Spec.Design.Alpha), beta: float32(math.Log(b.Spec.Design.Theta/float64(b.Depth()) + 1)),
+		width: b.Spec.Dims[l], w: b.Weight(l, 0), first: b.Skips()[0], drop: b.Dropout(l),
+	}
+}
+
+// initial is one layer; P replaces what was gathered.
+type initial struct {
+	alpha, beta float32
+	width       int
+	w           Param
+	first       Skip // H⁰
+	drop        *Dropout
+}
+
+// GatherWidth implements Layer.
+func (g *initial) GatherWidth() int { return g.width }
+
+// GathersBackward implements Layer.
+func (g *initial) GathersBackward() bool { return true }
+
+// Flow implements Layer.
+func (g *initial) Flow(s Stage) Flow {
+	switch s {
+	case Emit:
+		return Flow{Reads: []Value{Input}}
+	case Apply:
+		return Flow{Reads: []Value{Gathered, g.first.Rows()}, Writes: []Value{Gathered, Output}}
+	case ApplyBackward:
+		return Flow{Reads: append(g.first.Told(), OutputGrad, Output, Gathered), Writes: []Value{OutputGrad, GatheredGrad, g.first.Grad()}, Grads: []Param{g.w}}
+	}
+	return Flow{}
+}
+
+// Run implements Layer.
+func (g *initial) Run(s Stage, x *Step) {
+	switch s {
+	case Apply:
+		g.apply(x)
+	case ApplyBackward:
+		g.applyBackward(x)
+	}
+}
+
+func (g *initial) apply(x *Step) {
+	p, h := x.At(Gathered), x.At(Output)
+	x.Ops.Blend(p, 1-g.alpha, x.At(g.first.Rows()), g.alpha)
+	x.Ops.MatMul(h, p, x.W(g.w), false)
+	x.Ops.Blend(h, g.beta, p, 1-g.beta)
+	x.Ops.BiasReLUDropout(h, h, kernels.Mat{}, true, x.Mask(g.drop))
+}
+
+func (g *initial) applyBackward(x *Step) {
+	grad, back, w := x.At(OutputGrad), x.At(GatheredGrad), x.Grad(g.w)
+	x.Ops.BiasReLUDropoutGrad(grad, kernels.Mat{}, grad, x.At(Output), true, x.Mask(g.drop))
+	x.Ops.MatMulTransA(w, x.At(Gathered), grad, false)
+	x.Ops.Blend(w, 0, w, g.beta)
+	x.Ops.MatMulTransB(back, grad, x.W(g.w), false)
+	x.Ops.Blend(back, g.beta, grad, 1-g.beta)
+	g.first.AddGrad(x, back, g.alpha)
+	x.Ops.Blend(back, 0, back, 1-g.alpha)
+}

@@ -1,0 +1,176 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"siafu/kernels"
+)
+
+// Part is what a layer is in a network whose layers differ: one of a kind of network, or
+// one that is only met as a part of others.
+type Part struct {
+	Kind string
+	// Prefix is that of its weights' names, empty: "layers.L".
+	Prefix string
+	// Plain has the layer make its rows without activation and dropout, because it is the
+	// last or others behind it do that.
+	Plain bool
+	Kept  bool // nothing is dropped behind the activation
+	// Depth counts those of the kind from 1, where that matters.
+	Depth int
+	// From are earlier layers whose outputs it reads beside its input.
+	From []int
+
+	kind Kind
+}
+
+// partKinds are layers that no network has alone.
+func partKinds() []Kind {
+	return append(kinds(),
+		Kind{Name: "linear", Weights: linearWeights, Layer: linearLayer},
+		Kind{Name: "initial", Square: true, Inner: true, Weights: initialWeights, Layer: initialLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
+		Kind{Name: "propagate", Square: true, Weights: noWeights, Layer: propagateLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
+		Kind{Name: "propagate with bias", Square: true, Weights: oneBias, Layer: propagateLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
+		Kind{Name: "drop", Square: true, Weights: noWeights, Layer: dropLayer},
+		Kind{Name: "tail", Square: true, Weights: noWeights, Layer: tailLayer},
+	)
+}
+
+func noWeights(Spec, int) []Shape { return nil }
+
+func oneBias(s Spec, l int) []Shape { return []Shape{{"bias", 1, s.Dims[l+1], true}} }
+
+// parts are what the layers of a network are.
+func (s Spec) parts() []Part {
+	list, kind, all := make([]Part, s.Layers()), s.kind(), partKinds()
+	for l := range list {
+		list[l] = s.part(kind, l)
+		p := &list[l]
+		p.Plain = p.Plain || l == len(list)-1
+		if p.Prefix == "" {
+			p.Prefix = fmt.Sprintf("layers.%d", l)
+		}
+		if p.Kind == kind.Name && kind.Part == nil {
+			p.kind = kind
+		} else {
+			p.kind = named(p.Kind, all)
+		}
+	}
+	return list
+}
+
+// part is layer l.
+func (s Spec) part(kind Kind, l int) Part {
+	if kind.Part != nil {
+		return kind.Part(s, l)
+	}
+	tails := s.Design.tails()
+	number, at := l/(1+tails), l%(1+tails)
+	p := Part{Kind: kind.Name, Prefix: fmt.Sprintf("layers.%d", number), Plain: tails > 0}
+	if at == 0 {
+		return p
+	}
+	p.Kind, p.Plain = "tail", false
+	switch {
+	case number == 0:
+	case s.Design.Residual == "add":
+		p.From = []int{number*(1+tails) - 1}
+	case s.Design.Residual == "initial":
+		p.From = []int{tails}
+	}
+	return p
+}
+
+// tails is how many layers behind each hidden one do what is left of it.
+func (d Design) tails() int {
+	if d.Residual != "" || d.Activation != "" {
+		return 1
+	}
+	return 0
+}
+
+// Widths are the Dims of a network of so many layers as users count them.
+func (s Spec) Widths(layers, in, hidden, out int) []int {
+	if widths := s.kind().Widths; widths != nil {
+		return widths(s.Design, layers, in, hidden, out)
+	}
+	dims := []int{in}
+	for range (layers - 1) * (1 + s.Design.tails()) {
+		dims = append(dims, hidden)
+	}
+	return append(dims, out)
+}
+
+// Parts are what the layers of the network are.
+func (s Spec) Parts() []Part { return s.parts() }
+
+// Composed tells whether layers differ in what they are.
+func (s Spec) Composed() bool { return s.kind().Part != nil || s.Design.tails() > 0 }
+
+// Check refuses what is no network that can be made: a spec that comes from elsewhere.
+func (s Spec) Check() error {
+	n := s.Layers()
+	switch d := s.Design; {
+	case s.Custom != nil || !slices.Contains(Kinds(), s.Kind):
+		return fmt.Errorf("there is no network of kind %q", s.Kind)
+	case n < 1:
+		return fmt.Errorf("a network with %d widths", len(s.Dims))
+	case s.Heads < 0 || s.OutputHeads < 0:
+		return errors.New("a network with a negative number of heads")
+	case d.Hops < 0 || d.Hops >= n || !slices.Contains([]string{"", "add", "initial"}, d.Residual) || d.Activation != "" && !slices.Contains(Activations(), d.Activation) || (n-1)%(1+d.tails()) > 0 || !(d.Theta >= 0):
+		return fmt.Errorf("a network of %d layers with the design %+v", n, d)
+	}
+	for l, d := range s.Dims {
+		if d < 1 || l > 0 && l < n && d%max(s.Heads, 1) != 0 {
+			return fmt.Errorf("layer %d of a network is %d wide, with %d heads", l, d, s.Heads)
+		}
+	}
+	for l, p := range s.parts() {
+		if p.kind.Square && s.Dims[l] != s.Dims[l+1] || slices.ContainsFunc(p.From, func(k int) bool { return s.Dims[k+1] != s.Dims[l+1] }) {
+			return fmt.Errorf("layer %d of a network takes rows %d wide and makes rows %d wide", l, s.Dims[l], s.Dims[l+1])
+		}
+	}
+	return nil
+}
+
+// constant tells whether nothing below layer l can be trained.
+func (s Spec) constant(parts []Part, l int) bool {
+	for k := range l {
+		if len(parts[k].kind.Weights(s, k)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Skip is an earlier layer's output that a layer reads beside its input. It is a value,
+// and so is the gradient that the layer adds to that output's; Flow names them.
+type Skip struct {
+	i     int
+	first bool // to write the gradient
+}
+
+// Rows is the value that is read, the output of the earlier layer.
+func (k Skip) Rows() Value { return from + Value(2*k.i) }
+
+// Grad is the value that AddGrad writes.
+func (k Skip) Grad() Value { return k.Rows() + 1 }
+
+// Told is what AddGrad reads of it: what layers behind have added, if any.
+func (k Skip) Told() []Value {
+	if k.first {
+		return nil
+	}
+	return []Value{k.Grad()}
+}
+
+// AddGrad adds factor times g to the gradient.
+func (k Skip) AddGrad(x *Step, g kernels.Mat, factor float32) {
+	keep := float32(1)
+	if k.first {
+		keep = 0
+	}
+	x.Ops.Blend(x.At(k.Grad()), keep, g, factor)
+}

@@ -1,0 +1,160 @@
+package model
+
+// Propagation behind all products.
+//
+// APPNP (Gasteiger et al. 2019, equation 4): a perceptron makes H, whose rows then go
+// K steps along the edges and come back to where they began:
+//
+//	Z⁰ = H,  Z' = (1-α) Â Z + α H
+//
+// SGC (Wu et al. 2019, equation 8) is a GCN without activations, whose K products are one:
+//
+//	logits = Â^K X W + b
+//
+// Design note: Â^K (X W) is (Â^K X) W. The rows that travel are as wide as there are
+// classes, sparse features are multiplied as they are and may have dropout, and nothing is
+// kept; Â^K X, computed once, would be dense and as wide as the features.
+
+func appnpWidths(d Design, layers, in, hidden, out int) []int {
+	dims := []int{in}
+	for range layers - 1 {
+		dims = append(dims, hidden)
+	}
+	for range 1 + d.Hops {
+		dims = append(dims, out)
+	}
+	return dims
+}
+
+func appnpPart(s Spec, l int) Part {
+	h := s.Layers() - 1 - s.Design.Hops
+	if l <= h {
+		return Part{Kind: "mlp", Plain: l == h}
+	}
+	return Part{Kind: "propagate", From: []int{h}}
+}
+
+// sgcWidths are those of as many steps as a GCN would have layers.
+func sgcWidths(_ Design, layers, in, _, out int) []int {
+	dims := []int{in, out}
+	for range layers {
+		dims = append(dims, out)
+	}
+	return dims
+}
+
+func sgcPart(s Spec, l int) Part {
+	switch l {
+	case 0:
+		return Part{Kind: "linear", Plain: true}
+	case s.Layers() - 1:
+		return Part{Kind: "propagate with bias"}
+	}
+	return Part{Kind: "propagate", Plain: true}
+}
+
+func linearWeights(s Spec, l int) []Shape {
+	return []Shape{{"weight", s.Dims[l], s.Dims[l+1], false}}
+}
+
+func linearLayer(b *Builder, l int) Layer {
+	b.Room(Emitted, b.Spec.Dims[l+1])
+	b.In(Output, Gathered)
+	b.In(GatheredGrad, OutputGrad)
+	b.GradRoom(InputGrad)
+	return &linear{b.Hidden(), b.Weight(l, 0)}
+}
+
+// linear is H W.
+type linear struct {
+	h Hidden
+	w Param
+}
+
+// GatherWidth implements Layer.
+func (p *linear) GatherWidth() int { return 0 }
+
+// GathersBackward implements Layer.
+func (p *linear) GathersBackward() bool { return false }
+
+// Flow implements Layer.
+func (p *linear) Flow(s Stage) Flow {
+	switch s {
+	case Emit:
+		return Flow{Reads: []Value{Input}, Writes: []Value{Emitted}}
+	case EmitBackward:
+		return Flow{Reads: []Value{EmittedGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{p.w}}
+	}
+	return Flow{}
+}
+
+// Run implements Layer.
+func (p *linear) Run(s Stage, x *Step) {
+	switch s {
+	case Emit:
+		p.h.Multiply(x, x.At(Emitted), x.W(p.w))
+	case EmitBackward:
+		p.h.MultiplyGrad(x, x.Grad(p.w), x.At(EmittedGrad))
+		p.h.InputGrad(x, x.At(InputGrad), x.At(EmittedGrad), x.W(p.w), false)
+	}
+}
+
+func propagateLayer(b *Builder, l int) Layer {
+	b.In(Emitted, Input)
+	b.In(Output, Gathered)
+	b.In(GatheredGrad, OutputGrad)
+	b.In(InputGrad, EmittedGrad)
+	p := &propagate{width: b.Spec.Dims[l], constant: b.constant, bias: b.params[l]}
+	if len(b.Skips()) > 0 {
+		p.first, p.alpha = &b.Skips()[0], float32(b.Spec.Design.Alpha)
+	}
+	return p
+}
+
+// propagate is a step along the edges, in place.
+type propagate struct {
+	width    int
+	constant bool
+	first    *Skip // H, nil without
+	alpha    float32
+	bias     []Param // at most one
+}
+
+// GatherWidth implements Layer.
+func (p *propagate) GatherWidth() int { return p.width }
+
+// GathersBackward implements Layer.
+func (p *propagate) GathersBackward() bool { return !p.constant }
+
+// Flow implements Layer.
+func (p *propagate) Flow(s Stage) Flow {
+	switch {
+	case s == Emit:
+		return Flow{Reads: []Value{Input}}
+	case s == Apply && p.first != nil:
+		return Flow{Reads: []Value{Gathered, p.first.Rows()}, Writes: []Value{Output}}
+	case s == Apply && len(p.bias) > 0:
+		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
+	case s == ApplyBackward && p.first != nil:
+		return Flow{Reads: append(p.first.Told(), OutputGrad), Writes: []Value{GatheredGrad, p.first.Grad()}}
+	case s == ApplyBackward:
+		return Flow{Reads: []Value{OutputGrad}, Grads: p.bias}
+	}
+	return Flow{}
+}
+
+// Run implements Layer.
+func (p *propagate) Run(s Stage, x *Step) {
+	rows, grad := x.At(Gathered), x.At(GatheredGrad)
+	switch {
+	case s == Apply && p.first != nil:
+		x.Ops.Blend(rows, 1-p.alpha, x.At(p.first.Rows()), p.alpha)
+	case s == Apply && len(p.bias) > 0:
+		x.Ops.BiasReLUDropout(rows, rows, x.W(p.bias[0]), false, nil)
+	case s == ApplyBackward && p.first != nil:
+		p.first.AddGrad(x, grad, p.alpha)
+		x.Ops.Blend(grad, 0, grad, 1-p.alpha)
+	case s == ApplyBackward && len(p.bias) > 0:
+		x.Ops.ColumnSums(x.Grad(p.bias[0]), grad, false)
+	}
+}

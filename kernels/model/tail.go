@@ -1,0 +1,165 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+
+	"siafu/kernels"
+)
+
+// What is left of a hidden layer whose rows Z others must see before it is finished:
+//
+//	residual add       H' = dropout(f(Z) + H)               (He et al. 2016, Li et al. 2019)
+//	residual initial   H' = dropout(f((1-α) Z + α H⁰))      (as in GCNII)
+//	none               H' = dropout(f(Z))
+//
+// H is the output of the hidden layer before, and H⁰ that of the first one, neither of
+// which the first one itself has. f is what was asked for, else ReLU, behind attention
+// ELU.
+
+// Activations are the names of those that can be asked for.
+func Activations() []string { return []string{"relu", "elu", "gelu", "leaky"} }
+
+// activation is that of hidden layers.
+func (s Spec) activation() kernels.Activation {
+	own := "relu"
+	if s.Kind == "gat" {
+		own = "elu"
+	}
+	list := []kernels.Activation{kernels.ReLU, kernels.ELU, kernels.GELU, kernels.LeakyReLU}
+	return list[slices.Index(Activations(), cmp.Or(s.Design.Activation, own))]
+}
+
+func tailLayer(b *Builder, l int) Layer {
+	b.In(Emitted, Input)
+	b.Room(Output, b.Spec.Dims[l+1])
+	b.In(GatheredGrad, OutputGrad)
+	b.In(InputGrad, EmittedGrad)
+	t := &tail{drop: b.Dropout(l), f: b.Spec.activation()}
+	if len(b.Skips()) > 0 {
+		t.skip = &b.Skips()[0]
+		if b.Spec.Design.Residual == "initial" {
+			t.alpha = float32(b.Spec.Design.Alpha)
+		}
+	}
+	return t
+}
+
+// tail is one. What it blends replaces Z, which layers that are Builder.Plain do not read
+// again.
+type tail struct {
+	drop  *Dropout
+	f     kernels.Activation
+	skip  *Skip   // nil without
+	alpha float32 // 0: H is added
+}
+
+// GatherWidth implements Layer.
+func (t *tail) GatherWidth() int { return 0 }
+
+// GathersBackward implements Layer.
+func (t *tail) GathersBackward() bool { return false }
+
+// Flow implements Layer.
+func (t *tail) Flow(s Stage) Flow {
+	var f Flow
+	switch s {
+	case Apply:
+		f = Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
+		if t.skip != nil {
+			f.Reads = append(f.Reads, t.skip.Rows())
+		}
+		if t.alpha > 0 {
+			f.Writes = append(f.Writes, Gathered)
+		}
+	case ApplyBackward:
+		f = Flow{Reads: []Value{OutputGrad, Gathered}, Writes: []Value{GatheredGrad}}
+		if t.skip != nil {
+			f.Reads, f.Writes = append(f.Reads, t.skip.Told()...), append(f.Writes, t.skip.Grad())
+		}
+	}
+	return f
+}
+
+// Run implements Layer.
+func (t *tail) Run(s Stage, x *Step) {
+	switch s {
+	case Apply:
+		t.apply(x)
+	case ApplyBackward:
+		t.applyBackward(x)
+	}
+}
+
+func (t *tail) apply(x *Step) {
+	z, h := x.At(Gathered), x.At(Output)
+	if t.alpha > 0 {
+		x.Ops.Blend(z, 1-t.alpha, x.At(t.skip.Rows()), t.alpha)
+	}
+	x.Ops.Activate(h, z, t.f)
+	if t.skip != nil && t.alpha == 0 {
+		x.Ops.Add(h, x.At(t.skip.Rows()))
+	}
+	if mask := x.Mask(t.drop); mask != nil {
+		x.Ops.DropoutRows(h, h, mask)
+	}
+}
+
+func (t *tail) applyBackward(x *Step) {
+	grad := x.At(OutputGrad)
+	if mask := x.Mask(t.drop); mask != nil {
+		x.Ops.DropoutRows(grad, grad, mask)
+	}
+	if t.skip != nil && t.alpha == 0 {
+		t.skip.AddGrad(x, grad, 1)
+	}
+	x.Ops.ActivateGrad(grad, grad, x.At(Gathered), t.f)
+	if t.alpha > 0 {
+		t.skip.AddGrad(x, grad, t.alpha)
+		x.Ops.Blend(grad, 0, grad, 1-t.alpha)
+	}
+}
+
+func dropLayer(b *Builder, l int) Layer {
+	d := &drop{b.Dropout(l)}
+	b.In(Emitted, Input)
+	b.In(Output, Gathered)
+	if d.of != nil {
+		b.Room(Output, b.Spec.Dims[l+1])
+	}
+	b.In(GatheredGrad, OutputGrad)
+	b.In(InputGrad, EmittedGrad)
+	return d
+}
+
+// drop is dropout and nothing else, of rows that others read without it.
+type drop struct{ of *Dropout }
+
+// GatherWidth implements Layer.
+func (d *drop) GatherWidth() int { return 0 }
+
+// GathersBackward implements Layer.
+func (d *drop) GathersBackward() bool { return false }
+
+// Flow implements Layer.
+func (d *drop) Flow(s Stage) Flow {
+	switch {
+	case d.of == nil:
+	case s == Apply:
+		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
+	case s == ApplyBackward:
+		return Flow{Reads: []Value{OutputGrad}, Writes: []Value{GatheredGrad}}
+	}
+	return Flow{}
+}
+
+// Run implements Layer.
+func (d *drop) Run(s Stage, x *Step) {
+	switch {
+	case d.of == nil:
+	case s == Apply:
+		x.Ops.DropoutRows(x.At(Output), x.At(Gathered), x.Mask(d.of))
+	case s == ApplyBackward:
+		x.Ops.DropoutRows(x.At(GatheredGrad), x.At(OutputGrad), x.Mask(d.of))
+	}
+}

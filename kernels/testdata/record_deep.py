@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Records with NumPy the losses of deep networks that tests of package ranks compare with.
+
+    python3 record_deep.py        reads gcn_curves.json, writes deep_curves.json
+
+The networks stand here as in their papers: matrices, in float64. Gradients are central
+differences of the loss, so that nothing is derived twice; a step is one of plain gradient
+descent. First weights are float32 values. Recorded with NumPy 1.24.2.
+"""
+
+import json
+import math
+
+import numpy as np
+
+curves = json.load(open("gcn_curves.json"))
+n, classes = curves["vertices"], curves["classes"]
+x = np.array(curves["dense"]["values"]).reshape(n, -1)
+labels, split = np.array(curves["labels"]), np.array(curves["split"])
+a = np.eye(n)
+for u, v in curves["edges"]:
+    a[u, v] = a[v, u] = 1
+d = a.sum(1) ** -0.5
+a = d[:, None] * a * d[None, :]
+train = (split == 1) & (labels >= 0)
+relu = lambda z: np.maximum(z, 0)
+gelu = lambda z: z * np.vectorize(lambda t: (1 + math.erf(t / math.sqrt(2))) / 2)(z)
+
+
+def gcnii(w, c):
+    h0 = h = relu(x @ w["layers.0.weight"] + w["layers.0.bias"])
+    for l in range(1, c["Layers"] + 1):
+        beta = math.log(c["Theta"] / l + 1)
+        p = (1 - c["Alpha"]) * a @ h + c["Alpha"] * h0
+        h = relu((1 - beta) * p + beta * p @ w[f"layers.{l + 1}.weight"])
+    last = f"layers.{c['Layers'] + 2}."
+    return h @ w[last + "weight"] + w[last + "bias"]
+
+
+def appnp(w, c):
+    z = h = relu(x @ w["layers.0.weight"] + w["layers.0.bias"]) @ w["layers.1.weight"] + w["layers.1.bias"]
+    for _ in range(c["Hops"]):
+        z = (1 - c["Alpha"]) * a @ z + c["Alpha"] * h
+    return z
+
+
+def sgc(w, c):
+    return np.linalg.matrix_power(a, c["Layers"]) @ x @ w["layers.0.weight"] + w[f"layers.{c['Layers']}.bias"]
+
+
+def gcn(w, c):
+    f = {"auto": relu, "gelu": gelu}[c["Activation"]]
+    h = first = None
+    for l in range(c["Layers"]):
+        z = a @ (x if l == 0 else h) @ w[f"layers.{l}.weight"] + w[f"layers.{l}.bias"]
+        if l == c["Layers"] - 1:
+            return z
+        if l > 0 and c["Residual"] == "initial":
+            z = (1 - c["Alpha"]) * z + c["Alpha"] * first
+        z = f(z)
+        h = z + h if l > 0 and c["Residual"] == "add" else z
+        first = h if l == 0 else first
+
+
+def loss(net, w, c):
+    z = net(w, c)[train]
+    z = z - z.max(1, keepdims=True)
+    return float(np.mean(np.log(np.exp(z).sum(1)) - z[np.arange(len(z)), labels[train]]))
+
+
+def record(net, c, shapes, gen, epochs=8, lr=0.5, h=1e-6):
+    c = {"Layers": 2, "Hops": 1, "Alpha": 0.1, "Theta": 0.5, "Residual": "none", "Activation": "auto", **c}
+    w = {k: (gen.standard_normal(s) / math.sqrt(s[0])).astype(np.float32).astype(np.float64) for k, s in shapes.items()}
+    run = {"Model": net.__name__, **c, "LR": lr, "Weights": {k: v.ravel().tolist() for k, v in w.items()}, "Loss64": []}
+    for _ in range(epochs):
+        run["Loss64"].append(loss(net, w, c))
+        grad = {}
+        for k, v in w.items():
+            g, flat = np.zeros(v.size), v.reshape(-1)
+            for i in range(v.size):
+                at = flat[i]
+                flat[i] = at + h
+                up = loss(net, w, c)
+                flat[i] = at - h
+                g[i] = (up - loss(net, w, c)) / (2 * h)
+                flat[i] = at
+            grad[k] = g.reshape(v.shape)
+        for k in w:
+            w[k] -= lr * grad[k]
+    return run
+
+
+gen, dim, hidden = np.random.default_rng(1), x.shape[1], 4
+dense = lambda l, i, o: {f"layers.{l}.weight": (i, o), f"layers.{l}.bias": (1, o)}
+stack = {**dense(0, dim, hidden), **dense(1, hidden, hidden), **dense(2, hidden, hidden), **dense(3, hidden, classes)}
+runs = [
+    record(gcnii, {"Layers": 3, "Alpha": 0.3}, {**dense(0, dim, hidden), **{f"layers.{l}.weight": (hidden, hidden) for l in (2, 3, 4)}, **dense(5, hidden, classes)}, gen),
+    record(appnp, {"Hops": 4, "Alpha": 0.2}, {**dense(0, dim, hidden), **dense(1, hidden, classes)}, gen),
+    record(sgc, {"Layers": 3}, {"layers.0.weight": (dim, classes), "layers.3.bias": (1, classes)}, gen),
+    record(gcn, {"Layers": 4, "Residual": "add"}, stack, gen),
+    record(gcn, {"Layers": 4, "Residual": "initial", "Activation": "gelu"}, stack, gen),
+]
+with open("deep_curves.json", "w") as f:
+    json.dump(runs, f, separators=(",", ":"))
+    f.write("\n")
