@@ -165,6 +165,7 @@ type statusCmd struct {
 	Runs  []string      `arg:"" optional:"" name:"run" help:"Run folders, folders of runs or numbers of jobs. None: all below runs/."`
 	Watch bool          `short:"w" help:"Look again and again, until all runs have ended."`
 	Every time.Duration `default:"2s" help:"Between two looks."`
+	JSON  bool          `name:"json" help:"Print a JSON array, a run an element."`
 }
 
 func (c *statusCmd) Run(ctx context.Context, io console) error {
@@ -201,7 +202,11 @@ func (c *statusCmd) look(io console) (over bool, err error) {
 	if len(list) == 1 && damaged != nil {
 		return over, damaged // a table would say the same
 	}
-	if err := slurm.Print(io.out, list); err != nil {
+	write := slurm.Print
+	if c.JSON {
+		write = slurm.PrintJSON
+	}
+	if err := write(io.out, list); err != nil {
 		return true, err
 	}
 	if damaged != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -179,6 +180,12 @@ func TestStatusCommand(t *testing.T) {
 	must(t, "train", data, "--epochs", "4", "--out", run, "--quiet")
 	if out := must(t, "status", filepath.Dir(run)); !strings.Contains(out, "done") || !strings.Contains(out, "4/4") {
 		t.Errorf("status: %s", out)
+	}
+	if out := must(t, "status", "--json", filepath.Dir(run)); !strings.Contains(out, `"state": "done"`) || !json.Valid([]byte(out)) {
+		t.Errorf("status --json: %s", out)
+	}
+	if out := must(t, "info", "--json", data); !strings.Contains(out, `"partitionings": [`) || !strings.Contains(out, `"vertices": 200`) || !json.Valid([]byte(out)) {
+		t.Errorf("info --json: %s", out)
 	}
 	if r := siafu("status", filepath.Join(dir, "nothing")); r.code != 66 || r.out != "" {
 		t.Errorf("no run: %+v", r)

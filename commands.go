@@ -106,9 +106,15 @@ func (c *generateCmd) Run(io console) error {
 
 type infoCmd struct {
 	Data string `arg:"" help:"Dataset folder."`
+	JSON bool   `name:"json" help:"Print a JSON object: what meta.json has, the fingerprint and the partitionings."`
 }
 
-func (c *infoCmd) Run(io console) error { return printInfo(io.out, c.Data) }
+func (c *infoCmd) Run(io console) error {
+	if c.JSON {
+		return printInfoJSON(io.out, c.Data)
+	}
+	return printInfo(io.out, c.Data)
+}
 
 type partitionCmd struct {
 	Data    string            `arg:"" help:"Dataset folder."`

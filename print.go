@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"siafu/graph"
+	"siafu/graph/fault"
 )
 
 // printWritten says what an import or a generation has kept and dropped.
@@ -48,6 +50,26 @@ func printInfo(w io.Writer, dir string) error {
 	return printFiles(w, d)
 }
 
+// printInfoJSON says the same to programs.
+func printInfoJSON(w io.Writer, dir string) error {
+	d, err := graph.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	parts, err := partitionings(dir)
+	if err != nil {
+		return err
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		*graph.Meta
+		Fingerprint   string   `json:"fingerprint"`
+		Partitionings []string `json:"partitionings"`
+	}{d.Meta, d.Meta.Fingerprint(), parts})
+}
+
 func printClasses(w io.Writer, m *graph.Meta) {
 	fmt.Fprint(w, "class counts:")
 	for c, n := range m.ClassCounts {
@@ -79,12 +101,21 @@ func printFiles(w io.Writer, d *graph.Dataset) error {
 		f := d.Meta.Files[name]
 		fmt.Fprintf(w, "file %s bytes=%d crc32c=%s verified\n", name, f.Bytes, f.CRC32C)
 	}
-	parts, err := os.ReadDir(filepath.Join(d.Dir, "parts"))
+	parts, err := partitionings(d.Dir)
+	for _, name := range parts {
+		fmt.Fprintf(w, "partitioned for %s graph ranks\n", name)
+	}
+	return err
+}
+
+// partitionings are the names of a dataset's folders of shards.
+func partitionings(dir string) (names []string, err error) {
+	parts, err := os.ReadDir(filepath.Join(dir, "parts"))
 	if err != nil && !os.IsNotExist(err) {
-		return err
+		return nil, fault.System("info", dir, err)
 	}
 	for _, p := range parts {
-		fmt.Fprintf(w, "partitioned for %s graph ranks\n", p.Name())
+		names = append(names, p.Name())
 	}
-	return nil
+	return names, nil
 }

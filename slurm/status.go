@@ -292,3 +292,35 @@ func (s Status) cells() []string {
 	}
 	return []string{s.Run, s.Phase, epoch, loss, acc, left, job}
 }
+
+// PrintJSON writes the list as one JSON array. What is not known yet is not there.
+func PrintJSON(w io.Writer, list []Status) error {
+	type line struct {
+		Run     string   `json:"run"`
+		State   string   `json:"state"`
+		Epoch   int      `json:"epoch"`
+		Epochs  int      `json:"epochs,omitempty"`
+		Loss    *float64 `json:"loss,omitempty"`
+		ValAcc  *float64 `json:"val_acc,omitempty"`
+		Seconds float64  `json:"seconds_left,omitempty"`
+		Job     string   `json:"job,omitempty"`
+		Error   string   `json:"error,omitempty"`
+	}
+	all := []line{}
+	for _, s := range list {
+		l := line{Run: s.Run, State: s.Phase, Epoch: s.Progress.Done, Epochs: s.Progress.Planned, ValAcc: s.Progress.ValAcc, Job: s.Job}
+		if s.Progress.Done > 0 {
+			l.Loss = &s.Progress.Last.Loss
+			if !s.Over() {
+				l.Seconds = s.Progress.Left().Seconds()
+			}
+		}
+		if s.Err != nil {
+			l.Error = s.Err.Error()
+		}
+		all = append(all, l)
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(all)
+}

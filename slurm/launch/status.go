@@ -21,7 +21,8 @@ const StatusVariable = "SIAFU_STATUS_FILE"
 // Join is the part of a process that may be a rank. It turns SIGUSR2, the only
 // request to stop that launchers hand on, into SIGTERM, and tells the launcher
 // that this process takes signals. end tells it the exit code and the error,
-// which may be nil; last is the end of a process that takes all other ranks with it.
+// which may be nil; last is the end of a process that takes all other ranks with it, for
+// what the same command would end with again.
 // All do nothing in a process that nobody launched, and in a shield: it has the
 // environment of the ranks, and says nothing of them. args are the arguments of siafu.
 func Join(args []string) (end func(code int, err error), last func(err error)) {
@@ -37,7 +38,11 @@ func Join(args []string) (end func(code int, err error), last func(err error)) {
 	if path == "" {
 		return end, last
 	}
-	last = func(err error) { tellEnd(path, fault.ExitCode(err), err) }
+	last = func(err error) {
+		if fault.Lasting(err) { // else the watch knows better whose fault it was
+			tellEnd(path, fault.ExitCode(err), err)
+		}
+	}
 	if l.Rank == 0 {
 		tell(path, "ready")
 		end = func(code int, err error) { tellEnd(path, code, err) }
