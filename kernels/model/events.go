@@ -1,0 +1,134 @@
+package model
+
+// ref is a value of a layer.
+type ref struct {
+	layer int
+	value Value
+}
+
+// event is a stage or a gather at its moment of an epoch.
+type event struct {
+	Do
+	reads, writes []ref
+	shared        []ref // read by the gathers of other intervals
+}
+
+// root is the value in whose place v of layer l lies; none has a place where ok is
+// false: the features, ÂX where it is kept, or nothing.
+func (n *Network) root(l int, v Value) (r ref, ok bool) {
+	b := n.builders[l]
+	if v >= from {
+		k := b.part.From[(v-from)/2]
+		if (v-from)%2 > 0 {
+			return ref{k, skipGrad}, true
+		}
+		return n.root(k, Output)
+	}
+	at := b.places[v]
+	switch {
+	case v == Input && l == 0:
+		return ref{0, Input}, n.draws()
+	case v == Input:
+		return n.root(l-1, Output)
+	case v == OutputGrad && l < len(n.Layers)-1:
+		return n.root(l+1, InputGrad)
+	case at.kind == inPlace:
+		return n.root(l, at.in)
+	case v == Gathered && l == 0 && n.Spec.CacheInput:
+		return ref{l, v}, false
+	case v == Gathered && !n.Gathers(l):
+		return n.root(l, Emitted)
+	case v == EmittedGrad && !n.GathersBackward(l):
+		return n.root(l, GatheredGrad)
+	}
+	return ref{l, v}, n.width(ref{l, v}) > 0
+}
+
+// width is the number of columns of a root.
+func (n *Network) width(r ref) int {
+	l, g := r.layer, n.Gathering(r.layer)
+	switch {
+	case n.builders[l].places[r.value].kind == room:
+		return n.builders[l].places[r.value].cols
+	case r.value == Input && l == 0:
+		return n.Spec.Dims[0]
+	case r.value == Gathered:
+		return g.Gathered()
+	case r.value == EmittedGrad && g.Backward:
+		return g.Width
+	case r.value == OutputGrad && l == len(n.Layers)-1:
+		return n.Spec.Dims[l+1]
+	}
+	return 0
+}
+
+// roots are those of some values of a layer.
+func (n *Network) roots(l int, list ...Value) (all []ref) {
+	for _, v := range list {
+		if r, ok := n.root(l, v); ok {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// stage is the event of a layer's stage.
+func (n *Network) stage(l int, s Stage) event {
+	f := n.Layers[l].Flow(s)
+	e := event{Do: Do{Layer: l, Stage: s}, reads: n.roots(l, f.Reads...), writes: n.roots(l, f.Writes...)}
+	if s != ApplyBackward {
+		return e
+	}
+	if n.skipped[l] {
+		e.reads = append(e.reads, n.roots(l, skipGrad, OutputGrad)...)
+		e.writes = append(e.writes, n.roots(l, OutputGrad)...)
+	}
+	e.reads = append(e.reads, n.told(l)...)
+	return e
+}
+
+// told is what graph work tells sources of those who attended to them, behind
+// ApplyBackward.
+func (n *Network) told(l int) []ref {
+	if _, attended := n.Layers[l].(Attended); attended {
+		return n.roots(l, Gathered, Scores)
+	}
+	return nil
+}
+
+// order are the events of an epoch, or of its way forward alone.
+func (n *Network) order(back bool) (all []event) {
+	last := len(n.Layers) - 1
+	for l := range n.Layers {
+		if l == 0 && n.draws() {
+			all = append(all, event{Do: Do{Layer: 0, Stage: Draw}, writes: n.roots(0, Input)})
+		}
+		if l > 0 || !n.Spec.CacheInput {
+			all = append(all, n.stage(l, Emit))
+		}
+		if n.Gathers(l) {
+			all = append(all, event{Do: Do{Layer: l, Stage: gather}, reads: n.roots(l, Scores), shared: n.roots(l, Emitted), writes: n.roots(l, Gathered)})
+		}
+		all = append(all, n.stage(l, Apply))
+	}
+	loss := event{Do: Do{Layer: last, Stage: Loss}, reads: n.roots(last, Output)}
+	if !back {
+		loss.reads = append(loss.reads, n.roots(last, Input)...)
+		return append(all, loss)
+	}
+	loss.writes = n.roots(last, OutputGrad)
+	all = append(all, loss)
+	for l := last; l >= 0; l-- {
+		all = append(all, n.stage(l, ApplyBackward))
+		if n.GathersBackward(l) {
+			e := event{Do: Do{Layer: l, Stage: gatherBackward}, shared: n.roots(l, GatheredGrad), writes: n.roots(l, EmittedGrad)}
+			if _, attended := n.Layers[l].(Attended); attended {
+				e.shared = append(e.shared, n.roots(l, Emitted)...)
+				e.writes = append(e.writes, n.roots(l, ScoresGrad)...)
+			}
+			all = append(all, e)
+		}
+		all = append(all, n.stage(l, EmitBackward))
+	}
+	return all
+}
