@@ -174,7 +174,7 @@ func TestCheckpointsElsewhere(t *testing.T) {
 func predictElsewhere(t *testing.T, dir, data string) {
 	t.Helper()
 	want, got := predict(t, dir, data, 2), filepath.Join(t.TempDir(), "elsewhere")
-	p := PredictConfig{Ranks: 2, Weights: modelFile(dir), Out: got, Embeddings: true, CSV: true}
+	p := PredictConfig{Ranks: 2, Weights: modelFile(dir), Out: got, Embeddings: true, CSV: true, ByClass: true, Parquet: true}
 	c := Config{Ranks: 2, Mode: "pipe", Codec: "none", Kernel: "auto"}
 	inWorld(t, c, data, guarded, func(r *run, out IO) error { return r.predict(p, gate{"predict", false, out.Err}, out) })
 	files, err := os.ReadDir(want)

@@ -116,12 +116,16 @@ func (p *plan) layOut(dropped []Do) {
 	p.rest(events, ends)
 }
 
+// mostRested is up to how many events idle buffers are looked for: each look goes through
+// all values.
+const mostRested = 1024
+
 // rest finds the buffers that are idle while rows of a layer are gathered: as wide as
 // those, with values that were read for the last time before, or by the stage that makes
 // the rows, of the same interval.
 func (p *plan) rest(events []event, ends []int) {
 	p.idle = map[Do]int{}
-	if p.memory == Apart {
+	if p.memory == Apart || len(events) > mostRested {
 		return
 	}
 	for i := 1; i < len(events); i++ {
