@@ -105,9 +105,9 @@ func (p *shuffle) all(xs, walk []uint32) []uint32 {
 		}
 	}
 	for left > 0 {
-		todo := walk[:left]
+		rest := walk[:left]
 		left = 0
-		for _, i := range todo {
+		for _, i := range rest {
 			y := p.step(uint64(xs[i]))
 			xs[i] = uint32(y)
 			walk[left] = i

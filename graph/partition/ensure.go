@@ -89,10 +89,10 @@ func (p Place) serving(o Options) (string, error) {
 		others, _ := filepath.Glob(first + "-*")
 		for _, folder := range append([]string{first}, others...) {
 			m, err := p.there(folder, o.Parts)
-			if err != nil {
+			if err != nil && folder == first { // a damaged one beside it is made again
 				return "", err
 			}
-			if m != nil && m.Serves(o) {
+			if err == nil && m != nil && m.Serves(o) {
 				return folder, nil
 			}
 		}

@@ -3,6 +3,7 @@ package partition_test
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -82,6 +83,14 @@ func TestSideBySide(t *testing.T) {
 			}
 			s.Close()
 		}
+	}
+	damaged := filepath.Join(root, "2-hash-rcm-1", "meta.json")
+	if err := os.Truncate(damaged, 20); err != nil {
+		t.Fatal(err)
+	}
+	o := partition.Options{Method: "hash", Order: "rcm", Parts: 2, Seed: 1}
+	if folder, report, err := (partition.Place{Data: data, Root: root}).Ensure(o, func(partition.Options) {}); err != nil || report == nil || folder != filepath.Dir(damaged) {
+		t.Errorf("of a damaged folder: %s, made %v, %v", folder, report != nil, err)
 	}
 	if foreign, err := graph.Partitionings().Foreign(root); err != nil || foreign != "" {
 		t.Errorf("%q is not known to be siafu's: %v", foreign, err)
