@@ -41,6 +41,7 @@ type Team struct {
 type memory struct {
 	// Partial results, one part a chunk, summed in order of chunks.
 	floats  []float32
+	turned  []float32 // a product that is transposed
 	sums    []float64
 	counts  []int64
 	hubs    hubs            // of the SpMM that runs
@@ -61,6 +62,7 @@ type slots struct {
 	narrow   narrowTask
 	gemm     gemmTask
 	transA   transATask
+	turn     transposeTask
 	sumParts sumPartsTask
 	sparse   sparseTask
 	dropout  dropoutTask

@@ -24,6 +24,7 @@ package avx
 //go:generate go run ./gen -part rows -out asm_rows_amd64.s -stubs asm_rows_amd64.go -pkg avx
 //go:generate go run ./gen -part softmax -out asm_softmax_amd64.s -stubs asm_softmax_amd64.go -pkg avx
 //go:generate go run ./gen -part step -out asm_step_amd64.s -stubs asm_step_amd64.go -pkg avx
+//go:generate go run ./gen -part zeros -out asm_zeros_amd64.s -stubs asm_zeros_amd64.go -pkg avx
 
 // Set is an instruction set, ordered by preference.
 type Set int

@@ -189,6 +189,13 @@ var parts = map[string]func(isa){
 			softmax()
 		}
 	},
+	"zeros": func(s isa) {
+		nonzeros(s)
+		for vectors := 1; vectors <= 8; vectors++ {
+			sparseRows(s, vectors)
+			sparseColumns(s, vectors)
+		}
+	},
 }
 
 func main() {
