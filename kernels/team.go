@@ -45,6 +45,7 @@ type memory struct {
 	sums    []float64
 	counts  []int64
 	hubs    hubs            // of the SpMM that runs
+	chosen  chosen          // edges
 	batches chan *edgeBatch // of attention
 }
 
@@ -59,6 +60,7 @@ type slots struct {
 	meanGrad meanHeadsGradTask
 	weighted weightedTask
 	spmm     spmmTask
+	choose   chooseTask
 	narrow   narrowTask
 	gemm     gemmTask
 	transA   transATask

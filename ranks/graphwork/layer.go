@@ -20,6 +20,7 @@ type Layer struct {
 	along    *mesh
 	edges    *transposed
 	needed   bool // gradients of emitted rows are
+	targets       // none but in a last layer
 	attention
 
 	halves struct{ rows, ghosts, grads kernels.Mat } // rounded and scaled
@@ -140,7 +141,7 @@ func (w *Work) GatherOwn(l *Layer, i Interval, p model.Pass) {
 		w.attendOwn(l, i, p)
 		return
 	}
-	m := l.ownEdges(i)
+	m := l.into(i, p, l.ownEdges(i))
 	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.along.row), l.along.col, l.along.coef.SelfLoops
 	l.packed.rows.gatherOwn(i.Ops, i.rows(l.gathered), m, l.Rows, l.halves.rows)
 }
@@ -151,7 +152,7 @@ func (w *Work) GatherGhosts(l *Layer, i Interval, p model.Pass) {
 	case l.heads > 0:
 		w.attendGhosts(l, i, p)
 	case l.along.Plan.Ghosts > 0:
-		m := l.ghostEdges(i)
+		m := l.into(i, p, l.ghostEdges(i))
 		m.RowScale, m.ColScale = i.scale(l.along.row), l.along.col
 		spmm(i.Ops, i.rows(l.gathered), m, l.Ghosts, l.halves.ghosts, true)
 	}
@@ -160,25 +161,34 @@ func (w *Work) GatherGhosts(l *Layer, i Interval, p model.Pass) {
 // GhostGrads sets dst [n x Width] to the gradients that own destinations give the
 // ghosts from first on.
 func (w *Work) GhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
-	m := l.edges.ghost.edges(first, first+dst.Rows)
-	if l.heads > 0 {
-		w.attendGhostGrads(o, l, first, dst, m)
-		return
-	}
-	m.RowScale, m.ColScale = l.along.col.From(l.along.shard.NumOwn()+first), l.along.row
-	spmm(o, dst, m, l.Grads, l.halves.grads, false)
+	l.from(o, l.edges.ghost.edges(first, first+dst.Rows), func(lo, hi int, m kernels.Edges) {
+		dst, first := dst.Part(lo, hi), first+lo
+		if l.heads > 0 {
+			w.attendGhostGrads(o, l, first, dst, m)
+			return
+		}
+		m.RowScale, m.ColScale = l.along.col.From(l.along.shard.NumOwn()+first), l.along.row
+		spmm(o, dst, m, l.Grads, l.halves.grads, false)
+	})
 }
 
 // GatherBackward makes the interval's rows of Âᵀ times l.Grads along own edges and
 // self loops; what other ranks know is to be added to them.
 func (w *Work) GatherBackward(l *Layer, i Interval, p model.Pass) {
-	dst, m := i.rows(l.backward), i.edges(l.edges.own)
+	l.from(i.Ops, i.edges(l.edges.own), func(lo, hi int, m kernels.Edges) {
+		part := i
+		part.Lo, part.Hi = i.Lo+lo, i.Lo+hi
+		dst := part.rows(l.backward)
+		if l.heads > 0 {
+			w.attendSources(l, part, p, dst, m)
+			return
+		}
+		m.RowScale, m.ColScale, m.SelfLoops = part.scale(l.along.col), l.along.row, l.along.coef.SelfLoops && !i.Sources
+		l.packed.grads.gatherOwn(i.Ops, dst, m, l.Grads, l.halves.grads)
+	})
 	if l.heads > 0 {
-		w.attendBackward(l, i, p, dst, m)
-		return
+		w.attendTargets(l, i, p)
 	}
-	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.along.col), l.along.row, l.along.coef.SelfLoops && !i.Sources
-	l.packed.grads.gatherOwn(i.Ops, dst, m, l.Grads, l.halves.grads)
 }
 
 // Backward is what GatherBackward has made of all intervals [own x Width].
