@@ -44,8 +44,8 @@ type memory struct {
 	turned  []float32 // a product that is transposed
 	sums    []float64
 	counts  []int64
-	hubs    hubs            // of the SpMM that runs
-	chosen  chosen          // edges
+	hubs    hubs // of the SpMM that runs
+	chosen  chosenEdges
 	batches chan *edgeBatch // of attention
 }
 

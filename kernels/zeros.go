@@ -18,7 +18,7 @@ import (
 // sampledRows are the rows that an operand's share of zeros is taken from, and
 // fewElements are too few to look.
 const (
-	sampledRows = 16
+	sampledRows = 8
 	fewElements = 1 << 15
 )
 

@@ -81,7 +81,7 @@ func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapp
 		}
 	}
 	if last := w.layers[len(w.layers)-1]; last != nil && o.Targets {
-		last.splits = place(w, s.Split)
+		w.arena.Fill(func() { last.choose(s) })
 	}
 	if !o.Forward {
 		w.prepareBackward(o.OneWay)

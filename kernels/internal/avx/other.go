@@ -142,3 +142,6 @@ func (Set) WidenAdd([]float32, []uint16) int { panic("avx: not on this architect
 
 // MultiplySparse is not there on this architecture.
 func (Set) MultiplySparse(Product, *Scratch) { panic("avx: not on this architecture") }
+
+// Choose is not there on this architecture.
+func (Set) Choose(_, _, _ []uint32) int { panic("avx: not on this architecture") }

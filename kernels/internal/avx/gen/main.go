@@ -131,7 +131,12 @@ func place(c gotypes.Component) Mem {
 var parts = map[string]func(isa){
 	"attention": attention,
 	"bag":       gatherValues,
-	"elu":       elu,
+	"choose": func(s isa) {
+		if !s.wide {
+			choose()
+		}
+	},
+	"elu": elu,
 	"gather": func(s isa) {
 		for vectors := 1; vectors <= 8; vectors++ {
 			gather(s, false, vectors)
