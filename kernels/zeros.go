@@ -44,8 +44,13 @@ const (
 	perBit    = 0.6
 	perLeft   = 1.5
 	leastLeft = 4
-	far       = 1.5 // times a vector that comes from the second-level cache
-	nearBytes = 32 << 10
+)
+
+// A vector takes longer where those that are met again and again are more bytes than the
+// first-level cache has, and more still where they are more than a few times that.
+const (
+	nearBytes, far     = 32 << 10, 1.5
+	farBytes, farthest = 96 << 10, 2.2
 )
 
 // gain is the time that leaving out zeros of x [rows x cols] saves in a product with rows
@@ -57,7 +62,10 @@ func (t *Team) gain(x []float32, rows, cols, width, again int) float64 {
 	}
 	vectors := float64((width + floatsOfLine - 1) / floatsOfLine)
 	left := vectors
-	if again*min(width, avx.MostSummed)*bytesOfFloat > nearBytes {
+	switch met := again * min(width, avx.MostSummed) * bytesOfFloat; {
+	case met > farBytes:
+		left *= farthest
+	case met > nearBytes:
 		left *= far
 	}
 	return vectors/tilesBusy - perBit - density(x, rows, cols)*max(leastLeft, left+perLeft)
