@@ -1,15 +1,17 @@
 package kernels
 
-import "siafu/kernels/internal/avx"
+import (
+	"sync"
 
-// Choosing is an Ops that leaves out edges for a call.
+	"siafu/kernels/internal/avx"
+)
+
+// Choosing is an Ops that leaves out edges for a call, those of Edges.Chosen too.
 type Choosing interface {
 	Ops
 	// Into is e without the edges into rows that are not chosen, of which no more than the self
-	// loops are left; row 0 is the vertex first. It may be read until the next call of Into or From.
+	// loops are left; row 0 is the vertex first. It may be read until the next call of Into.
 	Into(e Edges, c Chosen, first int) Edges
-	// From is e without the edges from columns that are not chosen, as long as Into's.
-	From(e Edges, c Chosen) Edges
 }
 
 // Chosen are some of the vertices with local ids below a bound: a bit for each.
@@ -29,8 +31,7 @@ func NewChosen(n int, is func(v int) bool) Chosen {
 // has is 1 where v is chosen, else 0.
 func (c Chosen) has(v uint32) int { return int(c[v/32] >> (v % 32) & 1) }
 
-// chosenEdges is room for edges that are left: their columns lie where those of all
-// edges of a row would, so that rows do not wait for each other.
+// chosenEdges is room for edges that are left.
 type chosenEdges struct {
 	begin, end []int64
 	cols       []uint32
@@ -39,7 +40,7 @@ type chosenEdges struct {
 // Into implements Choosing.
 func (t *Team) Into(e Edges, c Chosen, first int) Edges {
 	begin, end := e.Begin.Host(), e.End.Host()
-	left := scratch(&t.chosen.end, e.Rows())
+	left := scratch(&t.into, e.Rows())
 	for r := range left {
 		left[r] = begin[r] + (end[r]-begin[r])*int64(c.has(uint32(first+r)))
 	}
@@ -47,47 +48,60 @@ func (t *Team) Into(e Edges, c Chosen, first int) Edges {
 	return e
 }
 
-// From implements Choosing.
-func (t *Team) From(e Edges, c Chosen) Edges {
-	n := e.Rows()
-	if n == 0 {
-		return e
-	}
-	fit(e.Base == 0)
-	g, to := e.gather(), &t.chosen
-	to.begin, to.end = scratch(&to.begin, n), scratch(&to.end, n)
-	to.cols = scratch(&to.cols, int(g.End[n-1]-g.Begin[0]))
-	doWeighted(t, &t.slots.choose, chooseTask{g, *to, c, t.set}, g.Begin, g.End[n-1])
-	e.Begin, e.End, e.Cols = HostVector(to.begin), HostVector(to.end), HostVector(to.cols)
-	return e
-}
-
-// chooseTask copies the columns of rows that are chosen.
-type chooseTask struct {
-	Gather
-	to     chosenEdges
-	chosen Chosen
-	set    avx.Set
-}
-
-func (k *chooseTask) chunk(lo, hi int) {
-	first := k.Begin[0]
-	for r := lo; r < hi; r++ {
-		from, to := k.Begin[r]-first, k.End[r]-first
-		k.to.begin[r] = from
-		k.to.end[r] = from + int64(k.choose(k.to.cols[from:to], k.Cols[k.Begin[r]:k.End[r]]))
-	}
-}
-
 // choose writes every column and moves on behind those that are chosen, which no branch
 // has to foresee.
-func (k *chooseTask) choose(dst, cols []uint32) (n int) {
-	if k.set != avx.None {
-		return k.set.Choose(dst, cols, k.chosen)
+func choose(set avx.Set, c Chosen, dst, cols []uint32) (n int) {
+	if set != avx.None {
+		return set.Choose(dst, cols, c)
 	}
-	for _, c := range cols {
-		dst[n] = c
-		n += k.chosen.has(c)
+	for _, col := range cols {
+		dst[n] = col
+		n += c.has(col)
 	}
 	return n
+}
+
+// leftEdges is room for the edges that a worker has left.
+var leftEdges = sync.Pool{New: func() any { return new(chosenEdges) }}
+
+// chooseRows is unchosen along the edges from chosen columns. Of hubs, for which what is
+// left would be cut into other pieces, all edges are taken.
+func (k *spmmTask) chooseRows(lo, hi int) {
+	room := leftEdges.Get().(*chosenEdges)
+	defer leftEdges.Put(room)
+	for from := lo; from < hi; from++ {
+		to := from
+		for to < hi && k.End[to]-k.Begin[to] <= hubEdges {
+			to++
+		}
+		if from < to {
+			k.left(room, from, to)
+		}
+		if to < hi {
+			k.hubs.leave(to)
+		}
+		from = to
+	}
+}
+
+// left computes the rows [lo, hi) along what is left of their edges.
+func (k *spmmTask) left(room *chosenEdges, lo, hi int) {
+	edges := 0
+	for r := lo; r < hi; r++ {
+		edges += int(k.End[r] - k.Begin[r])
+	}
+	part, n := *k, hi-lo
+	part.Begin, part.End, part.Cols = scratch(&room.begin, n), scratch(&room.end, n), scratch(&room.cols, edges)
+	at := 0
+	for r := range n {
+		cols := k.Cols[k.Begin[lo+r]:k.End[lo+r]]
+		part.Begin[r] = int64(at)
+		at += choose(k.set, k.chosen, part.Cols[at:at+len(cols)], cols)
+		part.End[r] = int64(at)
+	}
+	part.dst, part.First = k.dst[lo*k.width:hi*k.width], k.First+uint32(lo)
+	if k.RowScale != nil {
+		part.RowScale = k.RowScale[lo:hi]
+	}
+	part.rows(0, n)
 }

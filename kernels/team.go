@@ -44,9 +44,10 @@ type memory struct {
 	turned  []float32 // a product that is transposed
 	sums    []float64
 	counts  []int64
-	hubs    hubs // of the SpMM that runs
-	chosen  chosenEdges
-	batches chan *edgeBatch // of attention
+	hubs    hubs                         // of the SpMM that runs
+	into    []int64                      // ends of rows of which some are chosen
+	blocks  struct{ begin, end []int64 } // of rows that are gathered block by block
+	batches chan *edgeBatch              // of attention
 }
 
 // task is work on the chunk [lo, hi).
@@ -60,7 +61,6 @@ type slots struct {
 	meanGrad meanHeadsGradTask
 	weighted weightedTask
 	spmm     spmmTask
-	choose   chooseTask
 	narrow   narrowTask
 	gemm     gemmTask
 	transA   transATask

@@ -63,7 +63,7 @@ func (i Interval) backward(v model.Value) kernels.Mat {
 
 // attendOwn is GatherOwn with attention.
 func (w *Work) attendOwn(l *Layer, i Interval, p model.Pass) {
-	edges := l.into(i, p, l.ownEdges(i))
+	edges := l.ownEdges(i)
 	edges.SelfLoops = true
 	i.Ops.AttentionGather(w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats), edges, l.own(l.Rows), i.forward(model.Scores), false)
 }
@@ -71,7 +71,7 @@ func (w *Work) attendOwn(l *Layer, i Interval, p model.Pass) {
 // attendGhosts is GatherGhosts with attention.
 func (w *Work) attendGhosts(l *Layer, i Interval, p model.Pass) {
 	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
-	i.Ops.AttentionGather(at, dst, stats, l.into(i, p, l.ghostEdges(i)), l.theirs(), i.forward(model.Scores), true)
+	i.Ops.AttentionGather(at, dst, stats, l.ghostEdges(i), l.theirs(), i.forward(model.Scores), true)
 	i.Ops.AttentionFinish(at, dst, i.rows(l.lse), stats)
 }
 
@@ -103,15 +103,12 @@ func (w *Work) attendGhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.
 	o.AttentionGradSrc(l.whole, dst, edges, n+first, n, l.Ghosts.Part(first, first+dst.Rows), l.known())
 }
 
-// attendSources is GatherBackward with attention, of the rows that were emitted.
-func (w *Work) attendSources(l *Layer, i Interval, p model.Pass, dst kernels.Mat, edges kernels.Edges) {
-	edges.SelfLoops = !i.Sources
-	i.Ops.AttentionGradSrc(w.attention(l, i, p), dst, edges, i.Lo, l.along.shard.NumOwn(), i.rows(l.Again), l.known())
-}
-
-// attendTargets makes the gradient of the layer's scores.
-func (w *Work) attendTargets(l *Layer, i Interval, p model.Pass) {
-	at, scores := w.attention(l, i, p), i.backward(model.ScoresGrad)
+// attendBackward is GatherBackward with attention; it makes the gradient of the
+// layer's scores too.
+func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Mat, edges kernels.Edges) {
+	at, own, scores := w.attention(l, i, p), l.ownEdges(i), i.backward(model.ScoresGrad)
+	edges.SelfLoops, own.SelfLoops = !i.Sources, true
+	i.Ops.AttentionGradSrc(at, dst, edges, i.Lo, l.along.shard.NumOwn(), i.rows(l.Again), l.known())
 	if i.Sources { // they have attended to nobody
 		i.Ops.Clear(scores)
 		return
@@ -120,8 +117,6 @@ func (w *Work) attendTargets(l *Layer, i Interval, p model.Pass) {
 		R: i.rows(l.back.r), LSE: i.rows(l.back.lse),
 		Grad: i.rows(l.Grads), Dots: i.rows(l.back.dots),
 	}
-	own := l.into(i, p, l.ownEdges(i))
-	own.SelfLoops = true
 	i.Ops.AttentionGradDst(at, scores, own, l.own(l.Again), mine, false)
-	i.Ops.AttentionGradDst(at, scores, l.into(i, p, l.ghostEdges(i)), l.theirs(), mine, true)
+	i.Ops.AttentionGradDst(at, scores, l.ghostEdges(i), l.theirs(), mine, true)
 }

@@ -161,34 +161,27 @@ func (w *Work) GatherGhosts(l *Layer, i Interval, p model.Pass) {
 // GhostGrads sets dst [n x Width] to the gradients that own destinations give the
 // ghosts from first on.
 func (w *Work) GhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
-	l.from(o, l.edges.ghost.edges(first, first+dst.Rows), func(lo, hi int, m kernels.Edges) {
-		dst, first := dst.Part(lo, hi), first+lo
-		if l.heads > 0 {
-			w.attendGhostGrads(o, l, first, dst, m)
-			return
-		}
-		m.RowScale, m.ColScale = l.along.col.From(l.along.shard.NumOwn()+first), l.along.row
-		spmm(o, dst, m, l.Grads, l.halves.grads, false)
-	})
+	m := l.edges.ghost.edges(first, first+dst.Rows)
+	if l.heads > 0 {
+		w.attendGhostGrads(o, l, first, dst, m)
+		return
+	}
+	m = l.from(o, m)
+	m.RowScale, m.ColScale = l.along.col.From(l.along.shard.NumOwn()+first), l.along.row
+	spmm(o, dst, m, l.Grads, l.halves.grads, false)
 }
 
 // GatherBackward makes the interval's rows of Âᵀ times l.Grads along own edges and
 // self loops; what other ranks know is to be added to them.
 func (w *Work) GatherBackward(l *Layer, i Interval, p model.Pass) {
-	l.from(i.Ops, i.edges(l.edges.own), func(lo, hi int, m kernels.Edges) {
-		part := i
-		part.Lo, part.Hi = i.Lo+lo, i.Lo+hi
-		dst := part.rows(l.backward)
-		if l.heads > 0 {
-			w.attendSources(l, part, p, dst, m)
-			return
-		}
-		m.RowScale, m.ColScale, m.SelfLoops = part.scale(l.along.col), l.along.row, l.along.coef.SelfLoops && !i.Sources
-		l.packed.grads.gatherOwn(i.Ops, dst, m, l.Grads, l.halves.grads)
-	})
+	dst, m := i.rows(l.backward), i.edges(l.edges.own)
 	if l.heads > 0 {
-		w.attendTargets(l, i, p)
+		w.attendBackward(l, i, p, dst, m)
+		return
 	}
+	m = l.from(i.Ops, m)
+	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.along.col), l.along.row, l.along.coef.SelfLoops && !i.Sources
+	l.packed.grads.gatherOwn(i.Ops, dst, m, l.Grads, l.halves.grads)
 }
 
 // Backward is what GatherBackward has made of all intervals [own x Width].

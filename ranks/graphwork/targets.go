@@ -1,8 +1,6 @@
 package graphwork
 
 import (
-	"sort"
-
 	"siafu/graph"
 	"siafu/graph/shard"
 	"siafu/kernels"
@@ -11,19 +9,15 @@ import (
 
 // targets are the vertices whose logits the loss reads. All other rows of the gradient of
 // a last layer are zeros, and nobody reads their logits in a pass that wants no others: the
-// edges into them are left out. That changes no bit of what training reads, but where the row of a
-// hub is cut into other pieces, and attention takes edges several at a time.
+// edges into them are left out, which changes no bit of what training reads. Attention, which
+// takes edges several at a time, would sum others together, and goes along all of them.
 type targets struct {
 	chosen kernels.Chosen // of own vertices; nil: all are
 	apart  bool           // the edges of the way back are those into targets
 }
 
 // Edges are chosen where that leaves out an eighth or more, as choosing takes time too.
-const (
-	keptOf, kept = 8, 7
-	// targetEdges is how many edges there is room for while some of them are chosen.
-	targetEdges = 1 << 17
-)
+const keptOf, kept = 8, 7
 
 // choose makes the training vertices the targets, if that leaves out enough edges.
 func (t *targets) choose(s *shard.Shard) {
@@ -41,19 +35,10 @@ func (t *targets) into(i Interval, p model.Pass, e kernels.Edges) kernels.Edges 
 	return ops.Into(e, t.chosen, i.Lo)
 }
 
-// from calls f with parts [lo, hi) of edges by their source, those into targets, for the way back.
-func (t *targets) from(o kernels.Ops, e kernels.Edges, f func(lo, hi int, e kernels.Edges)) {
-	ops, ok := o.(kernels.Choosing)
-	if !ok || t.apart || t.chosen == nil {
-		f(0, e.Rows(), e)
-		return
+// from is e, edges by their source, for the way back.
+func (t *targets) from(o kernels.Ops, e kernels.Edges) kernels.Edges {
+	if _, ok := o.(kernels.Choosing); ok && !t.apart {
+		e.Chosen = t.chosen
 	}
-	begin := e.Begin.Host()
-	for lo := 0; lo < len(begin); {
-		hi := lo + 1
-		hi += sort.Search(len(begin)-hi, func(r int) bool { return begin[hi+r] > begin[lo]+targetEdges })
-		part := kernels.Edges{Begin: e.Begin.Part(lo, hi), End: e.End.Part(lo, hi), Cols: e.Cols, Base: e.Base, First: e.First + uint32(lo)}
-		f(lo, hi, ops.From(part, t.chosen))
-		lo = hi
-	}
+	return e
 }
