@@ -195,6 +195,9 @@ type Edges struct {
 	RowScale, ColScale Vector[float32]
 	SelfLoops          bool
 	First              uint32
+	// Chosen are columns whose rows are not zeros: SpMM may leave out the others. It is for
+	// an Ops that is Choosing, and Base is 0.
+	Chosen Chosen
 }
 
 // Rows is the number of rows.

@@ -6,6 +6,8 @@ import "siafu/kernels"
 type Pass struct {
 	Epoch int
 	Train bool // dropout is drawn
+	// Targets tells that of the logits only those of training vertices are wanted.
+	Targets bool
 }
 
 // Stage is a part of a layer's work that needs no edge of the graph, or the loss

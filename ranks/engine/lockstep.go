@@ -104,6 +104,7 @@ func (s *lockstep) epoch(p model.Pass) error {
 }
 
 func (s *lockstep) run(r *route, w *walk, p model.Pass, count bool) error {
+	p.Targets = w == r.epochWalk && !count
 	s.route, s.walk, s.pass = r, w, p
 	for _, i := range s.intervals {
 		i.loss.Count = count
