@@ -71,6 +71,9 @@ type slots struct {
 	add      addTask
 	blend    blendTask
 	activate activateTask
+	moments  momentsTask
+	affine   affineTask
+	prelu    preluTask
 	loss     lossTask
 	accuracy accuracyTask
 	argmax   argmaxTask
@@ -80,6 +83,9 @@ type slots struct {
 	attentionPack   attentionPackTask
 	attentionFinish attentionFinishTask
 	rowDots         rowDotsTask
+
+	layerNorm     layerNormTask
+	layerNormGrad layerNormGradTask
 
 	rows  rowsTask
 	state [][]float32 // of a step

@@ -34,7 +34,8 @@ func partKinds() []Kind {
 		Kind{Name: "propagate", Square: true, Weights: noWeights, Layer: propagateLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
 		Kind{Name: "propagate with bias", Square: true, Weights: oneBias, Layer: propagateLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
 		Kind{Name: "drop", Square: true, Weights: noWeights, Layer: dropLayer},
-		Kind{Name: "tail", Square: true, Weights: noWeights, Layer: tailLayer},
+		Kind{Name: "norm", Square: true, Weights: normWeights, Layer: normLayer, Starts: normStarts, Running: []string{"norm.running_mean", "norm.running_var"}},
+		Kind{Name: "tail", Square: true, Weights: tailWeights, Layer: tailLayer, Starts: map[string]float32{slopeName: 0.25}},
 	)
 }
 
@@ -73,6 +74,10 @@ func (s Spec) part(kind Kind, l int) Part {
 		return p
 	}
 	p.Kind, p.Plain = "tail", false
+	if at < tails {
+		p.Kind = "norm"
+		return p
+	}
 	switch {
 	case number == 0:
 	case s.Design.Residual == "add":
@@ -85,6 +90,9 @@ func (s Spec) part(kind Kind, l int) Part {
 
 // tails is how many layers behind each hidden one do what is left of it.
 func (d Design) tails() int {
+	if d.Norm != "" {
+		return 2
+	}
 	if d.Residual != "" || d.Activation != "" {
 		return 1
 	}
@@ -119,7 +127,7 @@ func (s Spec) Check() error {
 		return fmt.Errorf("a network with %d widths", len(s.Dims))
 	case s.Heads < 0 || s.OutputHeads < 0:
 		return errors.New("a network with a negative number of heads")
-	case d.Hops < 0 || d.Hops >= n || !slices.Contains([]string{"", "add", "initial"}, d.Residual) || d.Activation != "" && !slices.Contains(Activations(), d.Activation) || (n-1)%(1+d.tails()) > 0 || !(d.Theta >= 0):
+	case d.Hops < 0 || d.Hops >= n || !slices.Contains([]string{"", "add", "initial"}, d.Residual) || d.Activation != "" && !slices.Contains(Activations(), d.Activation) || d.Norm != "" && !slices.Contains(Norms(), d.Norm) || (n-1)%(1+d.tails()) > 0 || !(d.Theta >= 0):
 		return fmt.Errorf("a network of %d layers with the design %+v", n, d)
 	}
 	for l, d := range s.Dims {
