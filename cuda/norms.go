@@ -77,3 +77,17 @@ func (o *Ops) PReLUGrad(dst, slope, g, z, w kernels.Mat) {
 	o.launch("preluGrad", tall(count, 1), o.with().Ptr(at(dst)).Ptr(parts).Ptr(at(g)).Ptr(at(z)).Ptr(at(w)).Int64(int64(n)).Int32(int32(count)))
 	o.rounded(at(slope), parts, 1, 1, count)
 }
+
+// Larger implements kernels.Ops.
+func (o *Ops) Larger(dst, x kernels.Mat) {
+	fit(alike(dst, x))
+	n := dst.Rows * dst.Cols
+	o.launch("larger", each(n), o.with().Ptr(at(dst)).Ptr(at(x)).Int64(int64(n)))
+}
+
+// LargerGrad implements kernels.Ops.
+func (o *Ops) LargerGrad(dst, g, x, m kernels.Mat, add bool) {
+	fit(alike(dst, g) && alike(dst, x) && alike(dst, m))
+	n := dst.Rows * dst.Cols
+	o.launch("largerGrad", each(n), o.with().Ptr(at(dst)).Ptr(at(g)).Ptr(at(x)).Ptr(at(m)).Int64(int64(n)).Int32(flag(add)))
+}

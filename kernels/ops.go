@@ -102,6 +102,10 @@ type Products interface {
 	// and that of the slope, from g and w, the slope. dst may be z, or g.
 	PReLU(dst, z, slope Mat)
 	PReLUGrad(dst, slope, g, z, w Mat)
+	// Larger is dst = max(dst, x), of the same shape. LargerGrad is dst (+)= g where x is m,
+	// the maximum, and clears g there.
+	Larger(dst, x Mat)
+	LargerGrad(dst, g, x, m Mat, add bool)
 	// MeanHeads is dst [n x width] = the mean of the heads of x [n x heads·width],
 	// plus bias [1 x width]; MeanHeadsGrad its gradient [n x heads·width] from g.
 	MeanHeads(dst Mat, heads int, x, bias Mat)

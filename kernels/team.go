@@ -74,6 +74,7 @@ type slots struct {
 	moments  momentsTask
 	affine   affineTask
 	prelu    preluTask
+	larger   largerTask
 	loss     lossTask
 	accuracy accuracyTask
 	argmax   argmaxTask

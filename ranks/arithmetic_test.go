@@ -103,6 +103,8 @@ func TestOptionsElsewhere(t *testing.T) {
 		"sgc":             func(c *Config) string { c.Model = "sgc"; return sparse },
 		"initial, gat":    func(c *Config) string { c.Model, c.Residual = "gat", "initial"; return undirected },
 		"batch, prelu":    func(c *Config) string { c.Norm, c.Activation = "batch", "prelu"; return undirected },
+		"max, gin":        func(c *Config) string { c.Jumping, c.Model = "max", "gin"; return directed },
+		"cat, gat":        func(c *Config) string { c.Jumping, c.Model = "cat", "gat"; return undirected },
 		"pair, sage":      func(c *Config) string { c.Norm, c.Model = "pair", "sage"; return directed },
 		"layer":           func(c *Config) string { c.Norm, c.Activation = "layer", "gelu"; return directed },
 		"momentum":        func(c *Config) string { c.Optimizer, c.LR, c.Servers = "sgd", 0.1, 0; return undirected },

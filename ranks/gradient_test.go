@@ -168,6 +168,22 @@ func (r *reference) part(p model.Part, h [][]float64, outputs [][][]float64, par
 		return affine(product(r.a, h), matrix(0)[0], false)
 	case "norm":
 		return r.normalised(h, params, matrix)
+	case "jump cat":
+		sum := product(h, matrix(0)[len(p.From)*len(h[0]):])
+		for k, from := range p.From {
+			sum = plus(sum, product(outputs[from], matrix(0)[k*len(h[0]):(k+1)*len(h[0])]))
+		}
+		return affine(sum, matrix(1)[0], false)
+	case "jump max":
+		top := activated(h, func(x float64) float64 { return x })
+		for _, from := range p.From {
+			for v, row := range outputs[from] {
+				for j, x := range row {
+					top[v][j] = max(top[v][j], x)
+				}
+			}
+		}
+		return top
 	case "tail":
 		f := map[string]func(float64) float64{
 			"relu":  func(x float64) float64 { return max(x, 0) },
@@ -437,6 +453,10 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "gat leaky", set: func(c *Config) { c.Model, c.Heads, c.Activation, c.Ranks = "gat", 2, "leaky", 3 }},
 		{name: "perceptron elu", sparse: true, set: func(c *Config) { c.Model, c.Activation, c.Ranks = "mlp", "elu", 3 }},
 		{name: "gcn prelu", set: func(c *Config) { c.Activation, c.Ranks, c.Layers = "prelu", 4, 3 }},
+		{name: "gcn cat", directed: true, set: func(c *Config) { c.Jumping, c.Ranks, c.Layers = "cat", 4, 3 }},
+		{name: "sage cat add", set: func(c *Config) { c.Model, c.Jumping, c.Residual, c.Ranks, c.Layers = "sage", "cat", "add", 3, 3 }},
+		{name: "gat max batch", directed: true, set: func(c *Config) { c.Model, c.Heads, c.Jumping, c.Norm, c.Ranks = "gat", 2, "max", "batch", 4 }},
+		{name: "gcn max of one", sparse: true, set: func(c *Config) { c.Jumping, c.Activation, c.Ranks, c.Layers = "max", "gelu", 3, 1 }},
 		{name: "gcn layer", directed: true, set: func(c *Config) { c.Norm, c.Ranks, c.Layers = "layer", 4, 3 }},
 		{name: "sage batch", directed: true, set: func(c *Config) { c.Model, c.Norm, c.Ranks, c.Layers = "sage", "batch", 4, 3 }},
 		{name: "gcn batch without servers", lopsided: true, set: func(c *Config) { c.Norm, c.Ranks, c.Servers, c.Activation = "batch", 3, 0, "gelu" }},

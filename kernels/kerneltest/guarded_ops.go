@@ -163,6 +163,18 @@ func (d *Guarded) PReLUGrad(dst, slope, g, z, w kernels.Mat) {
 	d.team.PReLUGrad(d.mat(dst), d.mat(slope), d.mat(g), d.mat(z), d.mat(w))
 }
 
+// Larger implements kernels.Ops.
+func (d *Guarded) Larger(dst, x kernels.Mat) {
+	defer d.shut()
+	d.team.Larger(d.mat(dst), d.mat(x))
+}
+
+// LargerGrad implements kernels.Ops.
+func (d *Guarded) LargerGrad(dst, g, x, m kernels.Mat, add bool) {
+	defer d.shut()
+	d.team.LargerGrad(d.mat(dst), d.mat(g), d.mat(x), d.mat(m), add)
+}
+
 // MeanHeads implements kernels.Ops.
 func (d *Guarded) MeanHeads(dst kernels.Mat, heads int, x, bias kernels.Mat) {
 	defer d.shut()

@@ -138,3 +138,33 @@ func (s suite) slopes(t *testing.T) {
 		l.done()
 	}
 }
+
+// largers are maxima of three matrices, some of whose elements are alike, and gradients,
+// each of which goes to the first one that holds the maximum.
+func (s suite) largers(t *testing.T) {
+	const cols = 3
+	rows := size(4001, 401)
+	n := rows * cols
+	a, b, g := Values(n, 1), Values(n, 2), Values(n, 3)
+	for i := 0; i < n; i += 5 {
+		b[i] = a[i]
+	}
+	l := s.one()
+	defer l.done()
+	A, B := l.in(rows, cols, a), l.in(rows, cols, b)
+	top, left := kernels.PlaceMat(l, l.arena, rows, cols, slices.Clone(b)), kernels.PlaceMat(l, l.arena, rows, cols, slices.Clone(g))
+	ga, gb := kernels.PlaceMat(l, l.arena, rows, cols, poison(n)), kernels.PlaceMat(l, l.arena, rows, cols, slices.Clone(g))
+	l.Larger(top, A)
+	l.LargerGrad(ga, left, A, top, false)
+	l.LargerGrad(gb, left, B, top, true)
+	m, toA, toB, rest := l.read(top), l.read(ga), l.read(gb), l.read(left)
+	for i := range m {
+		want, wantB := g[i], g[i]
+		if a[i] < b[i] {
+			want, wantB = 0, 2*g[i]
+		}
+		if m[i] != max(a[i], b[i]) || toA[i] != want || toB[i] != wantB || rest[i] != 0 {
+			t.Fatalf("element %d is %g of %g and %g, gradients %g, %g and left %g of %g", i, m[i], a[i], b[i], toA[i], toB[i], rest[i], g[i])
+		}
+	}
+}

@@ -182,6 +182,7 @@ func TestGradient(t *testing.T) {
 		{Kind: "gcn", Design: add, Seed: 4}, {Kind: "sage", Design: initial, Seed: 4}, {Kind: "gin", Design: add}, {Kind: "mlp", Design: initial},
 		{Kind: "gcn", Design: model.Design{Activation: "gelu"}, Seed: 3}, {Kind: "sage", Design: model.Design{Activation: "elu", Residual: "add"}}, {Kind: "gin", Design: model.Design{Activation: "leaky"}, Seed: 3},
 		{Kind: "gcn", Design: model.Design{Activation: "prelu"}, Seed: 4}, {Kind: "gcn", Design: model.Design{Norm: "layer", Activation: "gelu"}, Seed: 3},
+		{Kind: "gcn", Design: model.Design{Jumping: "cat", Residual: "add", Activation: "gelu"}, Seed: 5}, {Kind: "sage", Design: model.Design{Jumping: "max", Activation: "gelu"}, Seed: 5},
 		{Kind: "sage", Design: model.Design{Norm: "batch", Activation: "gelu"}}, {Kind: "gin", Design: model.Design{Norm: "pair", Activation: "gelu", Residual: "add"}, Seed: 4},
 	} {
 		for _, order := range []string{"gather-first", "apply-first"} {
@@ -189,7 +190,7 @@ func TestGradient(t *testing.T) {
 			if spec.Custom != nil {
 				name = spec.Custom.Name
 			}
-			t.Run(strings.TrimSpace(fmt.Sprint(name, " ", spec.Design.Norm, " ", spec.Design.Activation, " ", spec.Design.Residual, " ", order)), func(t *testing.T) {
+			t.Run(strings.TrimSpace(fmt.Sprint(name, " ", spec.Design.Norm, spec.Design.Jumping, " ", spec.Design.Activation, " ", spec.Design.Residual, " ", order)), func(t *testing.T) {
 				spec.Dims, spec.Seed, spec.Dropout, spec.InputDropout = []int{5, 4, 4, 3}, max(spec.Seed, 1), 0.3, 0.2
 				if spec.Composed() {
 					spec.Dims = spec.Widths(4, 5, 4, 3)

@@ -51,6 +51,10 @@ type Design struct {
 	// Norm is how hidden layers are normalised before their activation: one of Norms, none.
 	Norm string `json:"norm,omitempty"`
 
+	// Jumping is how the outputs of all hidden layers make the logits: one of Jumps, none
+	// where the last one's alone do.
+	Jumping string `json:"jumping,omitempty"`
+
 	Residual string  `json:"residual,omitempty"` // of hidden layers: "add", "initial", none
 	Hops     int     `json:"hops,omitempty"`     // of propagation behind the products (appnp)
 	Alpha    float64 `json:"alpha,omitempty"`    // share of the first rows in each step of them

@@ -28,6 +28,7 @@ func TestValidate(t *testing.T) {
 		"residual":              func(c *Config) { c.Model, c.Residual = "gcnii", "add" },
 		"residual ":             func(c *Config) { c.Residual = "add" }, // of two layers
 		"activation":            func(c *Config) { c.Model, c.Activation = "sgc", "elu" },
+		"jumping":               func(c *Config) { c.Model, c.Jumping = "appnp", "cat" },
 		"norm":                  func(c *Config) { c.Model, c.Norm = "sgc", "layer" },
 		"norm ":                 func(c *Config) { c.Layers, c.Norm = 1, "layer" },
 		"norm  ":                func(c *Config) { c.Norm, c.Mode = "batch", "async" },

@@ -21,8 +21,11 @@ func (c *Config) design() (d model.Design) {
 	if own := c.Model == "gat" && c.Activation == "elu" || c.Model != "gat" && c.Activation == "relu"; !own && c.Activation != "auto" {
 		d.Activation = c.Activation
 	}
-	if c.Norm != "off" && c.Layers > 1 {
+	if c.Norm != "off" {
 		d.Norm = c.Norm
+	}
+	if c.Jumping != "off" {
+		d.Jumping = c.Jumping
 	}
 	switch c.Residual {
 	case "add":
@@ -52,7 +55,9 @@ func (c *Config) checkDesign() error {
 		return refuse("activation", c.Activation, "--model="+c.Model, "leave --activation out: it is a part of this network")
 	case c.Norm != "off" && own:
 		return refuse("norm", c.Norm, "--model="+c.Model, "leave --norm out: this network has no normalisation between its layers")
-	case c.Norm != "off" && c.Layers < 2:
+	case c.Jumping != "off" && own:
+		return refuse("jumping", c.Jumping, "--model="+c.Model, "leave --jumping out: this network's last product has its own input")
+	case c.Norm != "off" && c.Layers < 2 && c.Jumping == "off":
 		return refuse("norm", c.Norm, fmt.Sprintf("--layers=%d", c.Layers), "use 2 layers or more: hidden layers are normalised")
 	case c.sums() && c.Asynchronous():
 		return refuse("norm", c.Norm, "--mode="+c.Mode, sumsRemedy, "leave --mode out")
@@ -71,7 +76,7 @@ func (c *Config) checkDesign() error {
 	case n.Composed() && c.Batch != "" && c.Batch != Full:
 		what := "--model=" + c.Model
 		if !own {
-			what = fmt.Sprintf("--norm=%s --residual=%s --activation=%s", c.Norm, c.Residual, c.Activation)
+			what = fmt.Sprintf("--norm=%s --jumping=%s --residual=%s --activation=%s", c.Norm, c.Jumping, c.Residual, c.Activation)
 		}
 		return refuse("batch", c.Batch, what, "leave --batch out: mini-batches are for layers that are all alike")
 	}
