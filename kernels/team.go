@@ -75,6 +75,10 @@ type slots struct {
 	add      addTask
 	blend    blendTask
 	activate activateTask
+	moments  momentsTask
+	affine   affineTask
+	prelu    preluTask
+	larger   largerTask
 	loss     lossTask
 	accuracy accuracyTask
 	argmax   argmaxTask
@@ -84,6 +88,9 @@ type slots struct {
 	attentionPack   attentionPackTask
 	attentionFinish attentionFinishTask
 	rowDots         rowDotsTask
+
+	layerNorm     layerNormTask
+	layerNormGrad layerNormGradTask
 
 	rows  rowsTask
 	state [][]float32 // of a step

@@ -36,8 +36,9 @@ type lockstep struct {
 	intervals []*interval
 	// update sums up the gradients of a layer's weights and hands them over.
 	update     func(layer int) error
-	endsInLoss bool // the forward pass does
-	steps      int  // passes that train in an epoch, 0: one
+	totals     *allSums // of layers that need sums over all vertices, nil where none does
+	endsInLoss bool     // the forward pass does
+	steps      int      // passes that train in an epoch, 0: one
 
 	pass  model.Pass
 	ahead bool  // the pass only refreshes ghosts
@@ -183,8 +184,11 @@ func (s *lockstep) foretell(t schedule.Task) {
 
 // whole runs a task that no interval does for itself.
 func (s *lockstep) whole(worker int, t schedule.Task) error {
-	if t.Stage == schedule.Update {
+	switch t.Stage {
+	case schedule.Update:
 		return s.update(t.Layer)
+	case schedule.Total, schedule.TotalBackward:
+		return s.total(t.Layer, t.Stage == schedule.TotalBackward)
 	}
 	return s.transfer(s.workers.teams[worker], s.graph.Layer(t.Layer), t)
 }
