@@ -119,15 +119,16 @@ func newWork(store *model.Store, o Options, ops kernels.Ops, a *mapped.Arena) *W
 // newMesh prepares a shard.
 func (w *Work) newMesh(s *shard.Shard, o Options) *mesh {
 	net := w.store.Network
-	r, in, out := o.Reduction, s.InDegree, s.OutDegree
+	r, degrees := o.Reduction, Degrees(s)
 	switch {
 	case o.Alone:
 		r = halo.Alone(s)
-		in, out = s.OwnDegrees()
+		degrees.In, degrees.Out = s.OwnDegrees()
+		degrees.InStrength, degrees.OutStrength = s.OwnStrengths()
 	case r == nil || slices.ContainsFunc(net.Layers, attended):
 		r = halo.Plain(s)
 	}
-	m := &mesh{Plan: r.Plan, shard: s, halo: r, coef: net.Spec.Coefficients(in, out, s.NumOwn(), w.arena.For(Coefficients))}
+	m := &mesh{Plan: r.Plan, shard: s, halo: r, coef: net.Spec.Coefficients(degrees, s.NumOwn(), w.arena.For(Coefficients))}
 	if o.Factor != nil {
 		m.coef.SelfLoops = false
 		if m.coef.Row == nil {
@@ -140,6 +141,11 @@ func (w *Work) newMesh(s *shard.Shard, o Options) *mesh {
 	m.coef.Col = r.Scale(m.coef.Col, w.arena.For(Coefficients))
 	w.place(m)
 	return m
+}
+
+// Degrees are those of a shard's vertices in the whole graph.
+func Degrees(s *shard.Shard) model.Degrees {
+	return model.Degrees{In: s.InDegree, Out: s.OutDegree, InStrength: s.InStrength, OutStrength: s.OutStrength}
 }
 
 // SumPieces are the bounds of pieces of the sums for other ranks that have
