@@ -47,7 +47,7 @@ func (r *run) open(out IO) error {
 		return err
 	}
 	r.meta, r.net = meta, r.cfg.Network(meta.FeatureDim, meta.Classes)
-	if err := r.cfg.CheckWeights(meta, r.net); err != nil {
+	if err := r.cfg.CheckGathers(meta, r.net); err != nil {
 		return err
 	}
 	if text := config.IgnoredWeights(meta, r.net); text != "" {

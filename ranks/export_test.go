@@ -45,6 +45,7 @@ for run, data in zip(sys.argv[1::2], sys.argv[2::2]):
     names = {
         "gcn": {"lin.weight": "weight", "bias": "bias"},
         "sage": {"lin_l.weight": "weight", "lin_l.bias": "bias", "lin_r.weight": "self.weight"},
+        "sage-max": {"lin_l.weight": "weight", "lin_l.bias": "bias", "lin_r.weight": "self.weight"},
         "gin": {"nn.0.weight": "weight", "nn.0.bias": "bias", "nn.2.weight": "mlp.weight", "nn.2.bias": "mlp.bias"},
         "gat": {"lin.weight": "weight", "att_src": "source", "att_dst": "target", "bias": "bias"},
         "mlp": {"weight": "weight", "bias": "bias"},
@@ -71,10 +72,10 @@ func TestPyTorch(t *testing.T) {
 		t.Fatal(err)
 	}
 	directed, undirected, weights := write(t, smallGraph(true, false, 4)), write(t, smallGraph(false, true, 5)), weightedGraph(t, true)
-	data := []string{directed, undirected, directed, undirected, directed, weights, weights, weights}
+	data := []string{directed, undirected, directed, undirected, directed, weights, weights, weights, directed}
 	args := []string{script}
 	var runs []Config
-	for i, kind := range []string{"gcn", "sage", "gin", "gat", "mlp", "gcn", "sage", "gin"} {
+	for i, kind := range []string{"gcn", "sage", "gin", "gat", "mlp", "gcn", "sage", "gin", "sage-max"} {
 		c := quick(t)
 		c.Model, c.Layers, c.Epochs, c.Heads, c.OutputHeads, c.Hidden = kind, 3, 12, 2, 3, 8
 		c.Dropout = 0

@@ -72,6 +72,8 @@ func coefficient(kind string, edge float64, self bool, in, out float64) float64 
 			return 0
 		}
 		return edge / in
+	case "sage-max":
+		return edge
 	case "gin", "gat":
 		return edge + loop
 	}
@@ -206,6 +208,8 @@ func (r *reference) layer(h [][]float64, params []model.Param, w []float64, relu
 		return m
 	}
 	switch r.spec.Kind {
+	case "sage-max":
+		return affine(plus(product(r.maxima(h), matrix(0)), product(h, matrix(1))), matrix(2)[0], relu)
 	case "sage":
 		z := plus(product(r.a, product(h, matrix(0))), product(h, matrix(1)))
 		return affine(z, matrix(2)[0], relu)
@@ -214,6 +218,26 @@ func (r *reference) layer(h [][]float64, params []model.Param, w []float64, relu
 		return affine(product(inner, matrix(2)), matrix(3)[0], relu)
 	}
 	return affine(product(r.a, product(h, matrix(0))), matrix(1)[0], relu)
+}
+
+// maxima are those of the columns of in-neighbours' rows.
+func (r *reference) maxima(h [][]float64) [][]float64 {
+	out := make([][]float64, len(h))
+	for v := range h {
+		out[v] = make([]float64, len(h[0]))
+		for j := range out[v] {
+			most := math.Inf(-1)
+			for u, edge := range r.a[v] {
+				if edge > 0 {
+					most = max(most, h[u][j])
+				}
+			}
+			if !math.IsInf(most, -1) {
+				out[v][j] = most
+			}
+		}
+	}
+	return out
 }
 
 // attentive is a layer of attention; hidden ones have ELU and heads side by
@@ -380,6 +404,10 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "sage sparse kept", sparse: true, set: func(c *Config) { c.Model, c.Ranks, c.CacheInput, c.Order = "sage", 4, "on", "gather-first" }},
 		{name: "sage empty partition", lopsided: true, set: func(c *Config) { c.Model, c.Ranks, c.Servers = "sage", 3, 0 }},
 		{name: "sage one layer", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "sage", 4, 1 }},
+		{name: "sage-max", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "sage-max", 4, 3 }},
+		{name: "sage-max sparse not kept", sparse: true, set: func(c *Config) { c.Model, c.Ranks, c.CacheInput = "sage-max", 3, "off" }},
+		{name: "sage-max kept", set: func(c *Config) { c.Model, c.CacheInput, c.Layers = "sage-max", "on", 3 }},
+		{name: "sage-max add empty partition", lopsided: true, set: func(c *Config) { c.Model, c.Ranks, c.Servers, c.Layers, c.Residual = "sage-max", 3, 0, 3, "add" }},
 		{name: "gin", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "gin", 4, 3 }},
 		{name: "gin not kept", set: func(c *Config) { c.Model, c.Ranks, c.CacheInput = "gin", 3, "off" }},
 		{name: "gin sparse", sparse: true, set: func(c *Config) { c.Model, c.Ranks = "gin", 4 }},

@@ -92,7 +92,15 @@ func (s Spec) Coefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
 }
 
 // Weighs tells whether weights of edges make a difference to the network.
-func (s Spec) Weighs() bool { return s.Propagates() && !s.kind().IgnoresWeights }
+func (s Spec) Weighs() bool { return s.Adds() }
+
+// Takes tells whether they are maxima, and Attends whether they are sums by attention.
+func (s Spec) Takes() bool   { return s.kind().Maximum }
+func (s Spec) Attends() bool { return s.kind().Attends }
+
+// Adds tells whether what vertices gather are sums of rows with coefficients: neither
+// maxima nor sums by attention.
+func (s Spec) Adds() bool { return s.Propagates() && !s.kind().Attends && !s.kind().Maximum }
 
 // Gathering is what a layer wants of the graph.
 type Gathering struct {
@@ -100,6 +108,7 @@ type Gathering struct {
 	Backward bool // gradients go back along the edges
 	// Of attention: 0 heads is none. Columns is the width of what is gathered.
 	Heads, Columns int
+	Maximum        bool // of the rows' columns, in the place of a sum
 }
 
 // Gathered is the width of what a layer gathers.
@@ -116,6 +125,7 @@ func (n *Network) Gathering(l int) Gathering {
 		return Gathering{}
 	}
 	g := Gathering{Width: n.Layers[l].GatherWidth(), Backward: n.GathersBackward(l)}
+	g.Maximum = n.builders[l].part.kind.Maximum
 	if at, ok := n.Layers[l].(Attended); ok {
 		a := at.Attention()
 		g.Heads, g.Columns = a.Heads, a.Columns()

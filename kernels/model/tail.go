@@ -23,7 +23,7 @@ func Activations() []string { return []string{"relu", "elu", "gelu", "leaky"} }
 // activation is that of hidden layers.
 func (s Spec) activation() kernels.Activation {
 	own := "relu"
-	if s.Kind == "gat" {
+	if s.kind().Attends {
 		own = "elu"
 	}
 	list := []kernels.Activation{kernels.ReLU, kernels.ELU, kernels.GELU, kernels.LeakyReLU}

@@ -30,7 +30,7 @@ func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, se
 	if err != nil {
 		return nil, err
 	}
-	if err := c.CheckWeights(meta, net); err != nil {
+	if err := c.CheckGathers(meta, net); err != nil {
 		return nil, err
 	}
 	if err := c.Divide(meta.Train, graphRanks); err != nil {

@@ -40,6 +40,7 @@ const (
 	Reversed     = "reverse edges"
 	Trained      = "reverse edges of training vertices"
 	Scores       = "scores of attention"
+	Maxima       = "sources of maxima"
 	Halves       = "rows in bfloat16"
 	PackedRows   = "where rows without zeros begin"
 )
@@ -52,7 +53,7 @@ type Options struct {
 	// go their own ways.
 	Apart bool
 	// Reduction is what ranks send each other, nil: every ghost's row. Attention,
-	// which weighs each edge anew, takes no notice of it.
+	// which weighs each edge anew, and maxima take no notice of it.
 	Reduction *halo.Reduction
 	// Alone leaves out the edges from ghosts, as if they were not there: degrees
 	// are those among own vertices.
@@ -125,7 +126,7 @@ func (w *Work) newMesh(s *shard.Shard, o Options) *mesh {
 		r = halo.Alone(s)
 		degrees.In, degrees.Out = s.OwnDegrees()
 		degrees.InStrength, degrees.OutStrength = s.OwnStrengths()
-	case r == nil || slices.ContainsFunc(net.Layers, attended):
+	case r == nil || !net.Spec.Adds():
 		r = halo.Plain(s)
 	}
 	m := &mesh{Plan: r.Plan, shard: s, halo: r, coef: net.Spec.Coefficients(degrees, s.NumOwn(), w.arena.For(Coefficients))}
@@ -158,11 +159,6 @@ func (w *Work) SumPieces(edges int) []int {
 		}
 	}
 	return bounds
-}
-
-func attended(layer model.Layer) bool {
-	_, ok := layer.(model.Attended)
-	return ok
 }
 
 // Layer is layer l, nil for one that does not gather.

@@ -46,7 +46,7 @@ class Net(torch.nn.Module):
 
     def __init__(self, kind, dims, heads=(1, 1), slope=0.2):
         super().__init__()
-        if kind not in ("gcn", "sage", "gin", "gat", "mlp"):
+        if kind not in ("gcn", "sage", "sage-max", "gin", "gat", "mlp"):
             raise ValueError("this file does not know the network %r" % kind)
         self.kind, self.dims, self.heads, self.slope = kind, dims, heads, slope
         self.weights = torch.nn.ParameterDict()
@@ -64,8 +64,8 @@ class Net(torch.nn.Module):
                 x = attention(x, edges, w, heads, self.slope, l == last)
                 x = x if l == last else torch.nn.functional.elu(x)
                 continue
-            if self.kind == "sage":
-                x = edges.sum(x) @ w["weight"] + x @ w["self_weight"] + w["bias"]
+            if self.kind in ("sage", "sage-max"):
+                x = edges.gather(x) @ w["weight"] + x @ w["self_weight"] + w["bias"]
             elif self.kind == "gin":
                 x = torch.relu(edges.sum(x) @ w["weight"] + w["bias"]) @ w["mlp_weight"] + w["mlp_bias"]
             else:
@@ -83,8 +83,8 @@ class Edges:
         weight = torch.ones(len(src)) if weight is None else weight
         into = torch.zeros(n).index_add_(0, dst, weight)
         out = torch.zeros(n).index_add_(0, src, weight)
-        self.n, self.plain = n, kind == "mlp"
-        if kind != "sage":  # every vertex is a neighbour of its own
+        self.n, self.plain, self.gather = n, kind == "mlp", self.max if kind == "sage-max" else self.sum
+        if kind not in ("sage", "sage-max"):  # every vertex is a neighbour of its own
             loops = torch.arange(n)
             src, dst = torch.cat([src, loops]), torch.cat([dst, loops])
             weight = torch.cat([weight, torch.ones(n)])
@@ -99,6 +99,11 @@ class Edges:
         if self.plain:
             return x
         return torch.zeros(self.n, x.shape[1]).index_add_(0, self.dst, x[self.src] * self.coefficient)
+
+    def max(self, x):
+        """The largest of each column over the in-neighbours of each vertex, 0 without any."""
+        rows = self.dst.unsqueeze(1).expand(-1, x.shape[1])
+        return torch.zeros(self.n, x.shape[1]).scatter_reduce(0, rows, x[self.src], "amax", include_self=False)
 
 
 def attention(x, edges, w, heads, slope, last):

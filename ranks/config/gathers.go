@@ -6,9 +6,13 @@ import (
 	"siafu/kernels/model"
 )
 
-// CheckWeights refuses what does not go together with weights of edges, where a dataset
-// has some and the network takes them.
-func (c *Config) CheckWeights(meta *graph.Meta, net model.Spec) error {
+// CheckGathers refuses what does not go together with the maxima that a network gathers,
+// or with weights of edges, where a dataset has some and the network takes them.
+func (c *Config) CheckGathers(meta *graph.Meta, net model.Spec) error {
+	if c.GPUsGather() && net.Takes() {
+		return fault.New(fault.Usage, "train", "", "--tensor=%s --graph=%s with %s", c.Tensor, c.GraphWork, net.Kind).
+			Then("choose --graph cpu: GPUs gather sums and attention, and no maxima")
+	}
 	if !meta.Weighted || !net.Weighs() {
 		return nil
 	}
