@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/kernels/model"
 	"siafu/ranks/host/hosttest"
 	"siafu/ranks/predictions"
 	"siafu/ranks/trace"
