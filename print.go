@@ -16,8 +16,12 @@ import (
 
 // printWritten says what an import or a generation has kept and dropped.
 func printWritten(w io.Writer, dir string, r *graph.WriteReport) error {
-	_, err := fmt.Fprintf(w, "wrote dataset=%s vertices=%d edges=%d directed=%t duplicates_dropped=%d self_loops_dropped=%d isolated=%d unlabelled=%d train=%d val=%d test=%d\n",
-		dir, r.Vertices, r.Edges, r.Directed, r.Duplicates, r.SelfLoops, r.Isolated, r.Unlabelled, r.Train, r.Val, r.Test)
+	weighted, duplicates := "", "dropped"
+	if r.Weighted {
+		weighted, duplicates = " weighted=true", "added_up"
+	}
+	_, err := fmt.Fprintf(w, "wrote dataset=%s vertices=%d edges=%d directed=%t%s duplicates_%s=%d self_loops_dropped=%d isolated=%d unlabelled=%d train=%d val=%d test=%d\n",
+		dir, r.Vertices, r.Edges, r.Directed, weighted, duplicates, r.Duplicates, r.SelfLoops, r.Isolated, r.Unlabelled, r.Train, r.Val, r.Test)
 	return err
 }
 
@@ -33,7 +37,7 @@ func printInfo(w io.Writer, dir string) error {
 	fill := float64(m.FeatureNNZ) / (float64(m.Vertices) * float64(m.FeatureDim))
 	for _, line := range [][2]any{
 		{"name", m.Name}, {"source", m.Source}, {"licence", m.Licence}, {"synthetic", m.Synthetic},
-		{"vertices", m.Vertices}, {"edges (directed)", m.Edges}, {"directed graph", m.Directed},
+		{"vertices", m.Vertices}, {"edges (directed)", m.Edges}, {"directed graph", m.Directed}, {"weights of edges", weightsOf(d)},
 		{"mean in-degree", fmt.Sprintf("%.2f", float64(m.Edges)/float64(m.Vertices))},
 		{"largest in-degree", m.MaxInDegree}, {"isolated vertices", m.Isolated},
 		{"features", fmt.Sprintf("%d, %s, %.2f %% full, row-normalised: %t", m.FeatureDim, m.FeatureKind, 100*fill, m.Normalized)},
@@ -48,6 +52,14 @@ func printInfo(w io.Writer, dir string) error {
 	printClasses(w, m)
 	printColumns(w, m.Table)
 	return printFiles(w, d)
+}
+
+// weightsOf says what weights the edges have.
+func weightsOf(d *graph.Dataset) string {
+	if !d.Meta.Weighted || len(d.Weights) == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%g to %g", slices.Min(d.Weights), slices.Max(d.Weights))
 }
 
 // printInfoJSON says the same to programs.

@@ -8,7 +8,7 @@ import (
 // SpMM implements kernels.Ops. dst must not overlap x.
 func (o *Ops) SpMM(dst kernels.Mat, e kernels.Edges, x kernels.Mat, add bool) {
 	rows := e.Rows()
-	fit(dst.Rows == rows && dst.Cols == x.Cols && !dst.Half() && e.End.Len() >= rows && (e.RowScale.Len() == 0 || e.RowScale.Len() >= rows))
+	fit(dst.Rows == rows && dst.Cols == x.Cols && !dst.Half() && e.Weights.Len() == 0 && e.End.Len() >= rows && (e.RowScale.Len() == 0 || e.RowScale.Len() >= rows))
 	if rows == 0 || dst.Cols == 0 {
 		return
 	}

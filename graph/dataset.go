@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,10 +20,12 @@ import (
 )
 
 // Files of a dataset folder. Which of the two feature files is there is told
-// by Meta.FeatureKind; ids.bin is absent where ids are 0..n-1.
+// by Meta.FeatureKind; weights.bin is there where Meta.Weighted says so, and ids.bin is
+// absent where ids are 0..n-1.
 const (
 	metaFile   = "meta.json"
 	csrFile    = "graph.csr"
+	weightFile = "weights.bin"
 	denseFile  = "features.bin"
 	sparseFile = "features.csr"
 	labelFile  = "labels.bin"
@@ -33,6 +36,7 @@ const (
 // Kinds of the array files.
 const (
 	csrKind     = "siafu.csr"
+	weightKind  = "siafu.weights"
 	featureKind = "siafu.features"
 	labelKind   = "siafu.labels"
 	splitKind   = "siafu.split"
@@ -46,7 +50,8 @@ const opOpen = "open dataset"
 type Dataset struct {
 	Dir      string
 	Meta     *Meta
-	In, Out  CSR // in-edges and out-edges; the same for an undirected graph
+	In, Out  CSR       // in-edges and out-edges; the same for an undirected graph
+	Weights  []float32 // of In.Cols, finite and above 0; nil where edges have none
 	Features Features
 	Labels   []int32
 	Split    []uint8
@@ -88,14 +93,22 @@ func (m Meta) sum() (string, error) {
 	return fmt.Sprintf("%08x", crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli))), err
 }
 
+// version is the format of such a dataset.
+func (m *Meta) version() int {
+	if m.Weighted {
+		return WeightedFormat
+	}
+	return FormatVersion
+}
+
 func (m *Meta) check() error {
 	sum, err := m.sum()
 	if err != nil {
 		return err
 	}
 	switch {
-	case m.Format != FormatVersion:
-		return fmt.Errorf("its format is %d, this program reads %d", m.Format, FormatVersion)
+	case m.Format != m.version():
+		return fmt.Errorf("its format is %d, this program reads %d, and %d with weights of edges", m.Format, FormatVersion, WeightedFormat)
 	case m.Checksum != sum:
 		return fmt.Errorf("its checksum is %q where its content gives %s", m.Checksum, sum)
 	case m.Vertices < 1 || m.Vertices > maxVertices:
@@ -140,7 +153,7 @@ func Open(dir string) (*Dataset, error) {
 
 func (d *Dataset) load() error {
 	l := loader{Dataset: d}
-	for _, step := range []func(){l.edges, l.features, l.labels, l.ids} {
+	for _, step := range []func(){l.edges, l.weights, l.features, l.labels, l.ids} {
 		if step(); l.err != nil {
 			return l.err
 		}
@@ -219,6 +232,24 @@ func (l *loader) edges() {
 		l.Out = p.csr("out_offsets", "out_cols")
 	}
 }
+
+func (l *loader) weights() {
+	if !l.Meta.Weighted {
+		return
+	}
+	p := l.open(weightFile, weightKind)
+	l.Weights = array[float32](p, "weights", l.Meta.Edges)
+	if i := BadWeight(l.Weights); i >= 0 {
+		p.bad("edge %d has the weight %v", i, l.Weights[i])
+	}
+}
+
+// BadWeight is the first of weights that is no finite number above 0, -1 where there is none.
+func BadWeight(weights []float32) int {
+	return slices.IndexFunc(weights, func(w float32) bool { return !goodWeight(w) })
+}
+
+func goodWeight(w float32) bool { return w > 0 && w <= math.MaxFloat32 }
 
 func (p part) csr(offsets, cols string) CSR {
 	c := CSR{

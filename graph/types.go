@@ -72,6 +72,13 @@ type EdgeSource interface {
 	Each(yield func(src, dst uint32) error) error
 }
 
+// WeightedSource is an EdgeSource whose edges have weights, finite and above 0. Those of
+// edges that come more than once are added up.
+type WeightedSource interface {
+	EdgeSource
+	EachWeight(yield func(src, dst uint32, weight float32) error) error
+}
+
 // Content is a whole dataset as an importer or a generator hands it over.
 type Content struct {
 	Name       string // lower case, used in run folders
@@ -79,9 +86,9 @@ type Content struct {
 	Licence    string // as the source states it, may be empty
 	Synthetic  bool   // true for generated graphs; every result says so
 	Vertices   int64
-	Edges      EdgeSource
-	EdgeMemory int64 // bytes for edges while they are sorted; 0: EdgeMemory
-	Symmetrise bool  // store every edge in both directions
+	Edges      EdgeSource // a WeightedSource where edges have weights
+	EdgeMemory int64      // bytes for edges while they are sorted; 0: EdgeMemory
+	Symmetrise bool       // store every edge in both directions
 	Features   Features
 	Normalize  bool     // divide each feature row by its sum (Kipf & Welling 2017)
 	Labels     []int32  // [Vertices], Unlabelled where unknown
@@ -95,12 +102,14 @@ type Content struct {
 // WriteReport counts what Write kept and dropped.
 type WriteReport struct {
 	Vertices, Edges  int64 // edges as stored, directed
-	Duplicates       int64 // edges dropped because they came twice
+	Duplicates       int64 // edges dropped, or with weights added up, because they came twice
 	SelfLoops        int64 // edges u→u dropped: models add their own
 	Isolated         int64 // vertices without any edge
 	Unlabelled       int64
 	Train, Val, Test int64
 	Directed         bool
+	Weighted         bool
+	Uneven           bool // directed for its weights alone: every edge goes both ways
 }
 
 // FileInfo is what meta.json says of a file beside it.
@@ -111,7 +120,7 @@ type FileInfo struct {
 
 // Meta is meta.json.
 type Meta struct {
-	Format      int                 `json:"format"` // FormatVersion
+	Format      int                 `json:"format"` // FormatVersion, or WeightedFormat
 	Name        string              `json:"name"`
 	Source      string              `json:"source,omitempty"`
 	Licence     string              `json:"licence,omitempty"`
@@ -119,6 +128,7 @@ type Meta struct {
 	Vertices    int64               `json:"vertices"`
 	Edges       int64               `json:"edges"` // directed, as stored
 	Directed    bool                `json:"directed"`
+	Weighted    bool                `json:"weighted,omitempty"` // edges have weights
 	FeatureDim  int                 `json:"feature_dim"`
 	FeatureKind string              `json:"feature_kind"` // "dense" or "sparse"
 	FeatureNNZ  int64               `json:"feature_nnz"`
@@ -152,3 +162,7 @@ func (m *Meta) ClassName(class int64) string {
 
 // FormatVersion is the version of the dataset folder that this package writes.
 const FormatVersion = 1
+
+// WeightedFormat is that of a folder whose edges have weights, which programs that know
+// only the first one would leave out.
+const WeightedFormat = 2

@@ -20,17 +20,18 @@ const EdgeMemory = 2 << 30
 // which those of other windows are passed over.
 //
 // Memory: 16 bytes a vertex and direction, and the budget, which only a single row
-// may exceed.
+// may exceed. Weights of edges have their share of it.
 //
 // Design note: edges that are read once and spilled by window need 8 bytes each on
 // disk, twice what the finished file has. To draw or to parse them again costs
 // processors alone, and nothing for the graphs that fit into one window.
 type windows struct {
 	source  EdgeSource
-	in, out *direction // the same where edges are symmetrised
-	starts  []int64    // of each window, and the number of vertices
+	weights WeightedSource // the source, nil where its edges have no weights
+	in, out *direction     // the same where edges are symmetrised
+	starts  []int64        // of each window, and the number of vertices
 
-	directed            bool  // in has been seen to differ from out
+	oneWay, uneven      bool  // in has been seen to differ from out, in its edges or in their weights alone
 	counted             int64 // edges into vertices, before duplicates are dropped
 	selfLoops, isolated int64
 }
@@ -43,6 +44,8 @@ type direction struct {
 	built   int      // number of the window, -1 before the first
 	first   uint32   // row of the window
 	window  CSR      // sorted, without duplicates; no rows: edges are passed over
+	// Of window.Cols, and memory for them; nil where edges have none.
+	weights, room []float32
 }
 
 // newWindows counts the edges of n vertices; its memory comes from a.
@@ -62,7 +65,12 @@ func newWindows(c *Content, a *mapped.Arena) (*windows, error) {
 			w.isolated++
 		}
 	}
-	w.cut(cmp.Or(c.EdgeMemory, EdgeMemory)/4, a)
+	w.weights, _ = c.Edges.(WeightedSource)
+	bytes := int64(4)
+	if w.weights != nil {
+		bytes += 4
+	}
+	w.cut(cmp.Or(c.EdgeMemory, EdgeMemory)/bytes, a)
 	return w, nil
 }
 
@@ -121,6 +129,9 @@ func (w *windows) cut(edges int64, a *mapped.Arena) {
 	w.starts = append(w.starts, int64(n))
 	for i, d := range ds {
 		d.cols = mapped.Make[uint32](a, int(most[i]))
+		if w.weights != nil {
+			d.room = mapped.Make[float32](a, int(most[i]))
+		}
 		d.ends = mapped.Make[int64](a, int(rows)+1)
 	}
 }
@@ -132,7 +143,7 @@ func (w *windows) build(i int, ds ...*direction) error {
 	for _, d := range w.directions() {
 		switch {
 		case !slices.Contains(ds, d):
-			d.window, d.built = CSR{}, -1
+			d.window, d.weights, d.built = CSR{}, nil, -1
 		case d.built != i:
 			d.open(i, w.starts[i], w.starts[i+1])
 			missing = true
@@ -141,16 +152,31 @@ func (w *windows) build(i int, ds ...*direction) error {
 	if !missing {
 		return nil
 	}
-	if err := w.fill(); err != nil {
+	fill := w.fill
+	if w.weights != nil {
+		fill = w.fillWeighted
+	}
+	if err := fill(); err != nil {
 		return err
 	}
 	for _, d := range ds {
 		if !d.full() {
 			return changed()
 		}
-		d.sort()
-		d.compact()
+		if err := d.finish(); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// finish sorts the filled rows and drops their duplicates.
+func (d *direction) finish() error {
+	if d.weights != nil {
+		return d.merge()
+	}
+	d.sort()
+	d.compact()
 	return nil
 }
 
@@ -184,11 +210,16 @@ func (d *direction) open(i int, lo, hi int64) {
 		at += degree
 	}
 	d.window.Cols = d.cols[:at]
+	if d.room != nil {
+		d.weights = d.room[:at]
+	}
 }
 
 // put adds an edge, if its row is in the window; false where there are more edges
 // than were counted.
-func (d *direction) put(row, col uint32) bool {
+func (d *direction) put(row, col uint32) bool { return d.putWeight(row, col, 0) }
+
+func (d *direction) putWeight(row, col uint32, weight float32) bool {
 	r := int(row - d.first)
 	if r+1 >= len(d.window.Offsets) {
 		return true
@@ -198,6 +229,9 @@ func (d *direction) put(row, col uint32) bool {
 		return false
 	}
 	d.window.Cols[at] = col
+	if d.weights != nil {
+		d.weights[at] = weight
+	}
 	d.window.Offsets[r+1] = at + 1
 	return true
 }
@@ -248,26 +282,37 @@ func (d *direction) place() {
 	}
 }
 
-// write writes a direction as two arrays, in before out. The windows of in are
-// compared with those of out until they differ.
-func (w *windows) write(f *arrayfile.Writer, offsets, cols string, d *direction) error {
+// write writes a direction as two arrays, in before out, and its weights to a file of
+// their own unless that is nil. The windows of in are compared with those of out until
+// their edges differ.
+func (w *windows) write(f *arrayfile.Writer, offsets, cols string, d *direction, weights *arrayfile.Writer) error {
 	arrayfile.Reserve[int64](f, offsets, len(d.offsets))
 	if err := arrayfile.Begin[uint32](f, cols); err != nil {
 		return err
 	}
+	if weights != nil {
+		arrayfile.Begin[float32](weights, "weights")
+	}
 	for i := range len(w.starts) - 1 {
 		ds := []*direction{d}
-		if d == w.in && !w.directed {
+		if d == w.in && !w.oneWay {
 			ds = w.directions()
 		}
 		if err := w.build(i, ds...); err != nil {
 			return err
 		}
 		if len(ds) == 2 {
-			w.directed = !w.in.window.equal(w.out.window)
+			w.oneWay = !w.in.window.equal(w.out.window)
+			w.uneven = w.uneven || !slices.Equal(w.in.weights, w.out.weights)
 		}
 		d.place()
 		if err := arrayfile.Append(f, d.window.Cols); err != nil {
+			return err
+		}
+		if weights == nil {
+			continue
+		}
+		if err := arrayfile.Append(weights, d.weights); err != nil {
 			return err
 		}
 	}

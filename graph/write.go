@@ -51,7 +51,7 @@ type writer struct {
 func (w *writer) all() error {
 	c := &w.content
 	w.meta = Meta{
-		Format: FormatVersion, Name: c.Name, Source: c.Source, Licence: c.Licence, Synthetic: c.Synthetic,
+		Name: c.Name, Source: c.Source, Licence: c.Licence, Synthetic: c.Synthetic,
 		Vertices: c.Vertices, FeatureDim: c.Features.Dim, Normalized: c.Normalize,
 		Task: "multiclass", Classes: c.Classes, ClassNames: c.ClassNames,
 		Table: c.Table, Files: map[string]FileInfo{},
@@ -62,6 +62,7 @@ func (w *writer) all() error {
 		}
 	}
 	w.report.Vertices, w.report.Edges, w.report.Directed = w.meta.Vertices, w.meta.Edges, w.meta.Directed
+	w.report.Weighted = w.meta.Weighted
 	w.report.Isolated, w.report.Train, w.report.Val, w.report.Test = w.meta.Isolated, w.meta.Train, w.meta.Val, w.meta.Test
 	return w.writeMeta()
 }
@@ -92,13 +93,20 @@ func (w *writer) edges() error {
 	if err != nil {
 		return err
 	}
-	err = w.file(csrFile, csrKind, func(f *arrayfile.Writer) error {
-		err := e.write(f, "offsets", "cols", e.in)
-		if err == nil && e.directed {
-			err = e.write(f, "out_offsets", "out_cols", e.out)
-		}
-		return err
-	})
+	write := func(weights *arrayfile.Writer) error {
+		return w.file(csrFile, csrKind, func(f *arrayfile.Writer) error {
+			err := e.write(f, "offsets", "cols", e.in, weights)
+			if err == nil && e.directed() {
+				err = e.write(f, "out_offsets", "out_cols", e.out, nil)
+			}
+			return err
+		})
+	}
+	if w.meta.Weighted = e.weights != nil; w.meta.Weighted {
+		err = w.file(weightFile, weightKind, write)
+	} else {
+		err = write(nil)
+	}
 	if err != nil {
 		return err
 	}
@@ -106,7 +114,9 @@ func (w *writer) edges() error {
 	for v := range len(offsets) - 1 {
 		w.meta.MaxInDegree = max(w.meta.MaxInDegree, offsets[v+1]-offsets[v])
 	}
-	w.meta.Directed, w.meta.Isolated, w.meta.Edges = e.directed, e.isolated, offsets[len(offsets)-1]
+	w.meta.Format = w.meta.version()
+	w.meta.Directed, w.meta.Isolated, w.meta.Edges = e.directed(), e.isolated, offsets[len(offsets)-1]
+	w.report.Uneven = e.uneven && !e.oneWay
 	w.report.Duplicates, w.report.SelfLoops = e.counted-w.meta.Edges, e.selfLoops
 	return nil
 }

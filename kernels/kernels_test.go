@@ -8,8 +8,8 @@ import (
 	"siafu/kernels/kerneltest/flat"
 )
 
-func TestSpMM(t *testing.T)         { kerneltest.SpMM(t, flat.SpMM) }
-func TestSpMMHalf(t *testing.T)     { kerneltest.SpMMHalf(t, flat.SpMMHalf) }
+func TestSpMM(t *testing.T)         { kerneltest.SpMM(t, false, flat.SpMM) }
+func TestSpMMHalf(t *testing.T)     { kerneltest.SpMMHalf(t, false, flat.SpMMHalf) }
 func TestNarrowRows(t *testing.T)   { kerneltest.NarrowRows(t, flat.NarrowRows) }
 func TestMatMul(t *testing.T)       { kerneltest.MatMul(t, flat.MatMul) }
 func TestMatMulTransA(t *testing.T) { kerneltest.MatMulTransA(t, flat.MatMulTransA) }

@@ -216,6 +216,7 @@ type Norms interface {
 type Edges struct {
 	Begin, End         Vector[int64]
 	Cols               Vector[uint32]
+	Weights            Vector[float32]
 	Base               uint32
 	RowScale, ColScale Vector[float32]
 	SelfLoops          bool
@@ -231,7 +232,7 @@ func (e *Edges) Rows() int { return e.Begin.Len() }
 // gather is e in this process's memory.
 func (e *Edges) gather() Gather {
 	return Gather{
-		Begin: e.Begin.Host(), End: e.End.Host(), Cols: e.Cols.Host(), Base: e.Base,
+		Begin: e.Begin.Host(), End: e.End.Host(), Cols: e.Cols.Host(), Weights: e.Weights.Host(), Base: e.Base,
 		RowScale: e.RowScale.Host(), ColScale: e.ColScale.Host(), SelfLoops: e.SelfLoops, First: e.First,
 	}
 }

@@ -9,9 +9,9 @@ import (
 
 // Sparse times dense, the gather of a graph layer (GA and ∇GA).
 //
-//	dst[r] (+)= Σ_{e in [Begin[r],End[r])} RowScale[r]·ColScale[c]·x[c-Base],  c = Cols[e]
+//	dst[r] (+)= Σ_{e in [Begin[r],End[r])} RowScale[r]·Weights[e]·ColScale[c]·x[c-Base],  c = Cols[e]
 //
-// and with SelfLoops the same for c = First+r.
+// and with SelfLoops the same for c = First+r, with weight 1.
 //
 // Variant: pull, row by row; the edges of a row are added in their order, in
 // registers where package avx has a routine for this machine, else four at a
@@ -21,13 +21,14 @@ import (
 // nothing, because all rows are computed. Where x is larger than caches and its rows are
 // met often, sources are taken block by block (blocks.go).
 
-// Gather is the sparse operand of SpMM: rows of column ids, without values
-// but with a scale for each row and column. It may be a part of a larger
+// Gather is the sparse operand of SpMM: rows of column ids with a scale for each
+// row and column and, where edges have any, their weights. It may be a part of a larger
 // matrix: the own columns of a shard (Base 0, End = InOwnEnd) and its ghost
 // columns (Begin = InOwnEnd, Base = n_own) are two Gathers over the same Cols.
 type Gather struct {
 	Begin, End []int64   // row r is Cols[Begin[r]:End[r]]; both ascending
 	Cols       []uint32  // local ids
+	Weights    []float32 // of Cols; nil: 1
 	Base       uint32    // the local id of row 0 of x
 	RowScale   []float32 // of row r; nil: 1
 	ColScale   []float32 // of a local id, whatever Base is; nil: 1
@@ -41,7 +42,7 @@ func (g *Gather) Rows() int { return len(g.Begin) }
 // Edges is g as an Ops of this process's memory takes it.
 func (g *Gather) Edges() Edges {
 	return Edges{
-		Begin: HostVector(g.Begin), End: HostVector(g.End), Cols: HostVector(g.Cols), Base: g.Base,
+		Begin: HostVector(g.Begin), End: HostVector(g.End), Cols: HostVector(g.Cols), Weights: HostVector(g.Weights), Base: g.Base,
 		RowScale: HostVector(g.RowScale), ColScale: HostVector(g.ColScale), SelfLoops: g.SelfLoops, First: g.First,
 	}
 }
@@ -51,7 +52,10 @@ func (t *Team) SpMM(dst Mat, e Edges, x Mat, add bool) { t.gather(t.newSpMM(dst,
 
 func (t *Team) newSpMM(dst Mat, e Edges, x Mat, add bool) spmmTask {
 	fit(dst.Rows == e.Rows() && dst.Cols == x.Cols)
-	k := spmmTask{dst: dst.Host(), Gather: e.gather(), width: dst.Cols, add: add, sources: x.Rows, chosen: e.Chosen}
+	k := spmmTask{dst: dst.Host(), Gather: e.gather(), width: dst.Cols, add: add, sources: x.Rows}
+	if e.Weights.Len() == 0 { // they lie beside all columns
+		k.chosen = e.Chosen
+	}
 	if x.half {
 		k.half = bitsOf(x.HostHalf(HalfSlack))
 	} else {
@@ -172,7 +176,7 @@ func (k *spmmTask) rows(lo, hi int) {
 // rowsFor is the operands as package avx takes them.
 func rowsFor[E float32 | uint16](k *spmmTask, x []E) avx.Rows[E] {
 	return avx.Rows[E]{
-		Begin: k.Begin, End: k.End, Cols: k.Cols, Base: k.Base,
+		Begin: k.Begin, End: k.End, Cols: k.Cols, Weights: k.Weights, Base: k.Base,
 		RowScale: k.RowScale, ColScale: k.ColScale, SelfLoops: k.SelfLoops, First: k.First, X: x, Stride: k.width,
 	}
 }
@@ -212,19 +216,27 @@ func (k *spmmTask) row(dst []float32, r int) {
 	if k.SelfLoops {
 		k.addEdge(dst, k.First+uint32(r), scale)
 	}
-	k.gather(dst, k.Cols[k.Begin[r]:k.End[r]], scale)
+	k.gather(dst, k.Begin[r], k.End[r], scale)
 }
 
-func (k *spmmTask) gather(dst []float32, cols []uint32, scale float32) {
-	for k.x != nil && len(cols) >= 4 {
-		a, b, c, d := cols[0], cols[1], cols[2], cols[3]
+func (k *spmmTask) gather(dst []float32, from, to int64, scale float32) {
+	for ; k.x != nil && to-from >= 4; from += 4 {
+		a, b, c, d := k.Cols[from], k.Cols[from+1], k.Cols[from+2], k.Cols[from+3]
 		axpy4(dst, k.source(a), k.source(b), k.source(c), k.source(d),
-			k.edge(a, scale), k.edge(b, scale), k.edge(c, scale), k.edge(d, scale))
-		cols = cols[4:]
+			k.edge(a, k.weigh(from, scale)), k.edge(b, k.weigh(from+1, scale)),
+			k.edge(c, k.weigh(from+2, scale)), k.edge(d, k.weigh(from+3, scale)))
 	}
-	for _, c := range cols {
-		k.addEdge(dst, c, scale)
+	for ; from < to; from++ {
+		k.addEdge(dst, k.Cols[from], k.weigh(from, scale))
 	}
+}
+
+// weigh is scale times the weight of an edge.
+func (k *spmmTask) weigh(edge int64, scale float32) float32 {
+	if k.Weights == nil {
+		return scale
+	}
+	return scale * k.Weights[edge]
 }
 
 func (k *spmmTask) addEdge(dst []float32, c uint32, scale float32) {

@@ -61,6 +61,8 @@ type slots struct {
 	meanGrad meanHeadsGradTask
 	weighted weightedTask
 	spmm     spmmTask
+	max      maxTask
+	maxGrad  maxGradTask
 	narrow   narrowTask
 	gemm     gemmTask
 	transA   transATask

@@ -27,14 +27,16 @@ func TestEveryInstructionSet(t *testing.T) {
 			team := kernels.NewTeam(1)
 			defer team.Close()
 			use(t, team, set)
-			kerneltest.SpMM(t, func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []float32, add bool) {
-				use(t, team, set)
-				flat.SpMM(team, dst, width, g, x, add)
-			})
-			kerneltest.SpMMHalf(t, func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []kernels.BF16, add bool) {
-				use(t, team, set)
-				flat.SpMMHalf(team, dst, width, g, x, add)
-			})
+			for _, weighted := range []bool{false, true} {
+				kerneltest.SpMM(t, weighted, func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []float32, add bool) {
+					use(t, team, set)
+					flat.SpMM(team, dst, width, g, x, add)
+				})
+				kerneltest.SpMMHalf(t, weighted, func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []kernels.BF16, add bool) {
+					use(t, team, set)
+					flat.SpMMHalf(team, dst, width, g, x, add)
+				})
+			}
 			kerneltest.NarrowRows(t, func(team *kernels.Team, dst []kernels.BF16, stride, rows, cols int, x, scale []float32) {
 				use(t, team, set)
 				flat.NarrowRows(team, dst, stride, rows, cols, x, scale)

@@ -1,6 +1,7 @@
 package ranks
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -46,6 +47,12 @@ func (r *run) open(out IO) error {
 		return err
 	}
 	r.meta, r.net = meta, r.cfg.Network(meta.FeatureDim, meta.Classes)
+	if err := r.cfg.CheckGathers(meta, r.net); err != nil {
+		return err
+	}
+	if text := config.IgnoredWeights(meta, r.net); text != "" {
+		fmt.Fprintf(out.Err, "siafu: warning: %s\n", text)
+	}
 	if err := r.checkTimeline(); err != nil {
 		return err
 	}

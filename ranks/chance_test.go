@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"siafu/graph"
-	"siafu/kernels/model"
 )
 
 // chance is the range outside which accuracy on n held-out vertices, whose
@@ -55,7 +54,7 @@ func TestRandomLabelsGiveChance(t *testing.T) {
 	data := write(t, content)
 	partitionBy(t, data, "hash", 3)
 	lo, hi := chance(vertices/3, classes, 1e-6/(splits*runs))
-	for _, kind := range model.Kinds() {
+	for _, kind := range walked() {
 		if kind == "sgc" {
 			continue // one matrix between means of neighbours and labels learns too little by heart
 		}
@@ -86,7 +85,7 @@ func TestRandomLabelsGiveChance(t *testing.T) {
 // all the time, and falls.
 func TestOneToManyLayers(t *testing.T) {
 	data := generated(t, true)
-	for _, kind := range model.Kinds() {
+	for _, kind := range walked() {
 		for _, layers := range []int{1, 2, 5} {
 			if kind == "sgc" && layers > 2 {
 				continue // steps and not layers, behind which rows of this graph are all alike

@@ -45,6 +45,7 @@ for run, data in zip(sys.argv[1::2], sys.argv[2::2]):
     names = {
         "gcn": {"lin.weight": "weight", "bias": "bias"},
         "sage": {"lin_l.weight": "weight", "lin_l.bias": "bias", "lin_r.weight": "self.weight"},
+        "sage-max": {"lin_l.weight": "weight", "lin_l.bias": "bias", "lin_r.weight": "self.weight"},
         "gin": {"nn.0.weight": "weight", "nn.0.bias": "bias", "nn.2.weight": "mlp.weight", "nn.2.bias": "mlp.bias"},
         "gat": {"lin.weight": "weight", "att_src": "source", "att_dst": "target", "bias": "bias"},
         "mlp": {"weight": "weight", "bias": "bias"},
@@ -62,7 +63,7 @@ for run, data in zip(sys.argv[1::2], sys.argv[2::2]):
 `
 
 // TestPyTorch: the exported file makes siafu's logits in PyTorch, of every network with
-// several layers and heads, on directed and undirected graphs; and weights that PyTorch has
+// several layers and heads, on directed and undirected graphs and on one with weights; and weights that PyTorch has
 // saved predict them again to the last bit, and are where a training starts from.
 func TestPyTorch(t *testing.T) {
 	python := withPyTorch(t)
@@ -70,23 +71,24 @@ func TestPyTorch(t *testing.T) {
 	if err := os.WriteFile(script, []byte(inPython), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	data := []string{write(t, smallGraph(true, false, 4)), write(t, smallGraph(false, true, 5))}
+	directed, undirected, weights := write(t, smallGraph(true, false, 4)), write(t, smallGraph(false, true, 5)), weightedGraph(t, true)
+	data := []string{directed, undirected, directed, undirected, directed, weights, weights, weights, directed}
 	args := []string{script}
 	var runs []Config
-	for i, kind := range []string{"gcn", "sage", "gin", "gat", "mlp"} {
+	for i, kind := range []string{"gcn", "sage", "gin", "gat", "mlp", "gcn", "sage", "gin", "sage-max"} {
 		c := quick(t)
 		c.Model, c.Layers, c.Epochs, c.Heads, c.OutputHeads, c.Hidden = kind, 3, 12, 2, 3, 8
 		c.Dropout = 0
-		train(t, c, data[i%2])
+		train(t, c, data[i])
 		runs = append(runs, c)
 		p := PredictConfig{Logits: true, StallWarn: "1m", StallAbort: "1m"}
-		if err := Predict(context.Background(), p, c.Out, data[i%2], IO{Out: io.Discard, Err: os.Stderr}); err != nil {
+		if err := Predict(context.Background(), p, c.Out, data[i], IO{Out: io.Discard, Err: os.Stderr}); err != nil {
 			t.Fatal(err)
 		}
 		if err := Export(ExportOptions{Run: c.Out, PyTorch: true}, io.Discard); err != nil {
 			t.Fatal(err)
 		}
-		args = append(args, c.Out, data[i%2])
+		args = append(args, c.Out, data[i])
 	}
 	if out, err := exec.Command(python, args...).CombinedOutput(); err != nil || bytes.Count(out, []byte("largest_difference=")) != len(runs) {
 		t.Fatalf("%v:\n%s", err, out)
@@ -94,7 +96,7 @@ func TestPyTorch(t *testing.T) {
 	for i, c := range runs {
 		state := filepath.Join(filepath.Dir(c.Out), "state.pt")
 		p := PredictConfig{Logits: true, Weights: state, Out: filepath.Join(t.TempDir(), "p"), StallWarn: "1m", StallAbort: "1m"}
-		if err := Predict(context.Background(), p, c.Out, data[i%2], IO{Out: io.Discard, Err: os.Stderr}); err != nil {
+		if err := Predict(context.Background(), p, c.Out, data[i], IO{Out: io.Discard, Err: os.Stderr}); err != nil {
 			t.Fatal(err)
 		}
 		want, err := os.ReadFile(filepath.Join(c.Out, "predictions", predictions.LogitFile))
@@ -103,7 +105,7 @@ func TestPyTorch(t *testing.T) {
 			t.Errorf("%s: other logits of PyTorch's weights: %v %v", c.Model, err, failed)
 		}
 		c.Init, c.Out, c.Epochs = state, filepath.Join(t.TempDir(), "again"), 1
-		if first := train(t, c, data[i%2]).Epochs[0].TestAcc; first == nil || math.Abs(*first-readRun(t, runs[i].Out).Summary.TestAccAtBestVal) > 1e-9 {
+		if first := train(t, c, data[i]).Epochs[0].TestAcc; first == nil || math.Abs(*first-readRun(t, runs[i].Out).Summary.TestAccAtBestVal) > 1e-9 {
 			t.Errorf("%s: a training from PyTorch's weights does not begin where they were", c.Model)
 		}
 	}

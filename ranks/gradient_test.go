@@ -33,16 +33,23 @@ func newReference(c graph.Content, s model.Spec) *reference {
 			r.x[v][j] = float64(c.Features.Dense[v*c.Features.Dim+j])
 		}
 	}
-	c.Edges.Each(func(s, d uint32) error {
+	weighted, ok := c.Edges.(graph.WeightedSource)
+	ok = ok && s.Weighs()
+	add := func(s, d uint32, weight float32) error {
 		for _, e := range [][2]uint32{{s, d}, {d, s}} {
-			if (e == [2]uint32{s, d} || c.Symmetrise) && r.a[e[1]][e[0]] == 0 {
-				r.a[e[1]][e[0]] = 1
-				in[e[1]]++
-				out[e[0]]++
+			if (e == [2]uint32{s, d} || c.Symmetrise) && (ok || r.a[e[1]][e[0]] == 0) {
+				r.a[e[1]][e[0]] += float64(weight)
+				in[e[1]] += float64(weight)
+				out[e[0]] += float64(weight)
 			}
 		}
 		return nil
-	})
+	}
+	if ok {
+		weighted.EachWeight(add)
+	} else {
+		c.Edges.Each(func(s, d uint32) error { return add(s, d, 1) })
+	}
 	for v := range n {
 		for u := range n {
 			r.a[v][u] = coefficient(s.Kind, r.a[v][u], v == u, in[v], out[u])
@@ -51,8 +58,8 @@ func newReference(c graph.Content, s model.Spec) *reference {
 	return r
 }
 
-// coefficient is the weight of an edge (1) or no edge (0) between vertices of
-// the given degrees.
+// coefficient is the entry of Â for an edge (1, or its weight) or no edge (0) between
+// vertices of the given degrees, or sums of weights.
 func coefficient(kind string, edge float64, self bool, in, out float64) float64 {
 	loop := 0.0
 	if self {
@@ -62,7 +69,12 @@ func coefficient(kind string, edge float64, self bool, in, out float64) float64 
 	case "gcn", "gcnii", "appnp", "sgc":
 		return (edge + loop) / math.Sqrt((in+1)*(out+1))
 	case "sage":
-		return edge / max(in, 1)
+		if in == 0 {
+			return 0
+		}
+		return edge / in
+	case "sage-max":
+		return edge
 	case "gin", "gat":
 		return edge + loop
 	}
@@ -257,6 +269,8 @@ func (r *reference) layer(h [][]float64, params []model.Param, w []float64, relu
 		return m
 	}
 	switch r.spec.Kind {
+	case "sage-max":
+		return affine(plus(product(r.maxima(h), matrix(0)), product(h, matrix(1))), matrix(2)[0], relu)
 	case "sage":
 		z := plus(product(r.a, product(h, matrix(0))), product(h, matrix(1)))
 		return affine(z, matrix(2)[0], relu)
@@ -265,6 +279,26 @@ func (r *reference) layer(h [][]float64, params []model.Param, w []float64, relu
 		return affine(product(inner, matrix(2)), matrix(3)[0], relu)
 	}
 	return affine(product(r.a, product(h, matrix(0))), matrix(1)[0], relu)
+}
+
+// maxima are those of the columns of in-neighbours' rows.
+func (r *reference) maxima(h [][]float64) [][]float64 {
+	out := make([][]float64, len(h))
+	for v := range h {
+		out[v] = make([]float64, len(h[0]))
+		for j := range out[v] {
+			most := math.Inf(-1)
+			for u, edge := range r.a[v] {
+				if edge > 0 {
+					most = max(most, h[u][j])
+				}
+			}
+			if !math.IsInf(most, -1) {
+				out[v][j] = most
+			}
+		}
+	}
+	return out
 }
 
 // attentive is a layer of attention; hidden ones have ELU and heads side by
@@ -394,6 +428,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		directed, sparse bool
 		set              func(*Config)
 		lopsided         bool
+		weighted         bool
 	}{
 		{name: "one rank"},
 		{name: "one layer", set: func(c *Config) { c.Layers = 1; c.Ranks = 3 }},
@@ -411,6 +446,17 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "zstd", directed: true, set: func(c *Config) { c.Ranks, c.Codec = 4, "zstd" }},
 		{name: "empty partition", lopsided: true, set: func(c *Config) { c.Ranks, c.Servers = 3, 0 }},
 		{name: "empty partition directed", directed: true, lopsided: true, set: func(c *Config) { c.Ranks = 4 }},
+		{name: "weights", weighted: true},
+		{name: "weights directed", weighted: true, directed: true, set: func(c *Config) { c.Ranks, c.Layers = 4, 3 }},
+		{name: "weights kept", weighted: true, set: func(c *Config) { c.Ranks, c.Order, c.CacheInput = 4, "gather-first", "on" }},
+		{name: "weights empty partition", weighted: true, lopsided: true, set: func(c *Config) { c.Ranks, c.Servers = 3, 0 }},
+		{name: "weights sage", weighted: true, directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "sage", 4, 3 }},
+		{name: "weights sage kept", weighted: true, set: func(c *Config) { c.Model, c.Ranks, c.Order, c.CacheInput = "sage", 3, "gather-first", "on" }},
+		{name: "weights gin", weighted: true, directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Order = "gin", 4, "apply-first" }},
+		{name: "weights gcnii", weighted: true, directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers, c.Alpha = "gcnii", 4, 3, 0.3 }},
+		{name: "weights appnp", weighted: true, set: func(c *Config) { c.Model, c.Ranks, c.Hops = "appnp", 3, 2 }},
+		{name: "weights sgc", weighted: true, directed: true, set: func(c *Config) { c.Model, c.Ranks = "sgc", 4 }},
+		{name: "weights gat", weighted: true, directed: true, set: func(c *Config) { c.Model, c.Heads, c.Ranks = "gat", 2, 3 }},
 		{name: "sage", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "sage", 4, 3 }},
 		{name: "sage gather first", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Order, c.CacheInput = "sage", 4, "gather-first", "off" }},
 		{name: "sage kept", set: func(c *Config) { c.Model, c.Ranks, c.Order, c.CacheInput = "sage", 3, "gather-first", "on" }},
@@ -419,6 +465,10 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "sage sparse kept", sparse: true, set: func(c *Config) { c.Model, c.Ranks, c.CacheInput, c.Order = "sage", 4, "on", "gather-first" }},
 		{name: "sage empty partition", lopsided: true, set: func(c *Config) { c.Model, c.Ranks, c.Servers = "sage", 3, 0 }},
 		{name: "sage one layer", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "sage", 4, 1 }},
+		{name: "sage-max", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "sage-max", 4, 3 }},
+		{name: "sage-max sparse not kept", sparse: true, set: func(c *Config) { c.Model, c.Ranks, c.CacheInput = "sage-max", 3, "off" }},
+		{name: "sage-max kept", set: func(c *Config) { c.Model, c.CacheInput, c.Layers = "sage-max", "on", 3 }},
+		{name: "sage-max add empty partition", lopsided: true, set: func(c *Config) { c.Model, c.Ranks, c.Servers, c.Layers, c.Residual = "sage-max", 3, 0, 3, "add" }},
 		{name: "gin", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "gin", 4, 3 }},
 		{name: "gin not kept", set: func(c *Config) { c.Model, c.Ranks, c.CacheInput = "gin", 3, "off" }},
 		{name: "gin sparse", sparse: true, set: func(c *Config) { c.Model, c.Ranks = "gin", 4 }},
@@ -477,6 +527,9 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 				}
 				tested[c.Model] = true
 				content := smallGraph(tc.directed, tc.sparse, seed)
+				if tc.weighted {
+					content.Edges = heavy{content.Edges.(graph.EdgePairs)}
+				}
 				data := write(t, content)
 				if tc.lopsided {
 					partitionBy(t, data, "", 3, lopsided()...)

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"siafu/graph"
@@ -20,6 +21,12 @@ import (
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
 )
+
+// walked are the networks that long tests go through: those that differ in more than what
+// a gather makes of rows, which shorter ones show.
+func walked() []string {
+	return slices.DeleteFunc(model.Kinds(), func(kind string) bool { return kind == "sage-max" })
+}
 
 // quick is a configuration for tests: the defaults, quiet, into a folder of
 // the test.

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"siafu/kernels/model"
 	"siafu/ranks/host/hosttest"
 	"siafu/ranks/predictions"
 	"siafu/ranks/trace"
@@ -57,7 +56,7 @@ func TestMpirunEqualsInProcess(t *testing.T) {
 func TestMpirunEqualsInProcessForEveryKind(t *testing.T) {
 	siafu := program(t)
 	data := generated(t, true)
-	for i, kind := range model.Kinds() {
+	for i, kind := range walked() {
 		t.Run(kind, func(t *testing.T) {
 			c := fifty(t, 0.3)
 			c.Model, c.Heads, c.LR, c.Ranks, c.Servers = kind, 2, 0.005, 4+i%5, i%3

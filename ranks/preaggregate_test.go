@@ -20,7 +20,7 @@ func TestPreAggregation(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		data := generated(t, directed)
 		for _, kind := range model.Kinds() {
-			if kind == "gat" || kind == "mlp" {
+			if !(model.Spec{Kind: kind}).Adds() {
 				continue
 			}
 			run := func(how string, world [2]int, set func(*Config)) trained {

@@ -168,7 +168,7 @@ func settings(c *Config, net model.Spec) checkpoint.Settings {
 	if c.Model == "gcnii" {
 		set["inner-decay"] = fmt.Sprint(c.InnerDecay)
 	}
-	if c.Model == "gat" {
+	if net.Attends() {
 		set["heads"], set["output-heads"] = fmt.Sprint(c.Heads), fmt.Sprint(c.OutputHeads)
 		set["attention-dropout"] = fmt.Sprint(net.AttentionDropout)
 	}

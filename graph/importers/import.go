@@ -42,6 +42,7 @@ type importer struct {
 	// after, if set, adds to the dataset folder once it is written, or to the log.
 	after   func(o Options, r *graph.WriteReport) error
 	isTable bool // has columns, which options may be about
+	weights bool // is read with weights of edges, if it has some
 	// onlySplit says why --split has nothing to choose from, "" where it has.
 	onlySplit string
 }
@@ -49,8 +50,8 @@ type importer struct {
 // table lists the formats; "auto" takes the first that recognises the source.
 var table = []importer{
 	{name: "raw", read: raw, recognises: isRaw},
-	{name: "npz", read: npz, recognises: isNpz},
-	{name: "torch", read: torch, recognises: isTorch, after: sayDirection},
+	{name: "npz", read: npz, recognises: isNpz, weights: true},
+	{name: "torch", read: torch, recognises: isTorch, after: sayDirection, weights: true},
 	{name: "planetoid", read: planetoid, recognises: isPlanetoid, onlySplit: "there is only the public one"},
 	{name: "ogb", read: ogb, recognises: isOGB},
 	{name: "graphsaint", read: graphsaint, recognises: holds("adj_full.npz"), onlySplit: "role.json holds the only one"},
@@ -118,7 +119,9 @@ func (f *importer) load(o Options) (c *graph.Content, release func(), err error)
 		}
 	}
 	if !f.isTable {
-		if err := o.TableOptions.onlyTables("import "+f.name, o.Src); err != nil {
+		columns := o.TableOptions
+		columns.DropWeights = columns.DropWeights && !f.weights
+		if err := columns.onlyTables("import "+f.name, o.Src); err != nil {
 			return nil, nil, err
 		}
 	}

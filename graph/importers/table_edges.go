@@ -13,18 +13,15 @@ type edgeTable struct {
 	*tableFile
 	ends              [2]int // columns of source and destination
 	weight            int    // -1: edges have none
-	weights           bool   // some are not 1
 	zeros, unknown    int64  // edges that were left out
 	dropWeights, drop bool
+	dropped           bool // weights that are not 1
 	ids               *idIndex
+	out               *weightedEdges
 }
 
 // readEdges reads the table of edges, whose ends are ids of vertices. An edge of
-// weight 0 is none.
-//
-// Networks take edges without weights. Where they come to take them, weights go
-// beside the pairs from here into graph.Content; until then they are dropped only
-// where the user says so.
+// weight 0 is none, and where all others are 1 edges have no weights.
 func (im *tableImport) readEdges() (graph.EdgeSource, error) {
 	path, err := im.file(im.Options, im.Edges, "edges", "--edges")
 	if err != nil {
@@ -37,16 +34,17 @@ func (im *tableImport) readEdges() (graph.EdgeSource, error) {
 	if err := e.findColumns(im.TableOptions); err != nil {
 		return nil, err
 	}
-	out := newEdgeBuffer(im.keep, im.op(), path)
+	e.out = newWeightedEdges(im.keep, im.op(), path)
 	err = e.each(func(at int64, cells [][]byte) error {
 		var pair [2]uint32
-		if keep, err := e.edge(at, cells, &pair); err != nil || !keep {
+		weight, err := e.edge(at, cells, &pair)
+		if err != nil || weight == 0 {
 			return err
 		}
-		return out.add(pair[:])
+		return e.out.put(pair, weight)
 	})
 	e.say(im)
-	return out, err
+	return e.out.source(), err
 }
 
 // findColumns finds ends and weights.
@@ -66,8 +64,8 @@ func (e *edgeTable) findColumns(o TableOptions) (err error) {
 	return err
 }
 
-// edge reads the edge of a row, and says whether it is one.
-func (e *edgeTable) edge(at int64, cells [][]byte, pair *[2]uint32) (keep bool, err error) {
+// edge reads the edge of a row, and its weight, which is 0 where there is none.
+func (e *edgeTable) edge(at int64, cells [][]byte, pair *[2]uint32) (weight float32, err error) {
 	for i, column := range e.ends {
 		var known bool
 		if pair[i], known = e.ids.find(cells[column]); known {
@@ -75,12 +73,12 @@ func (e *edgeTable) edge(at int64, cells [][]byte, pair *[2]uint32) (keep bool, 
 		}
 		if len(cells[column]) > 0 && e.drop {
 			e.unknown++
-			return false, nil
+			return 0, nil
 		}
-		return false, e.stranger(at, column, cells[column])
+		return 0, e.stranger(at, column, cells[column])
 	}
 	if e.weight < 0 {
-		return true, nil
+		return 1, nil
 	}
 	return e.weigh(at, cells[e.weight])
 }
@@ -99,21 +97,22 @@ func (e *edgeTable) stranger(at int64, column int, id []byte) error {
 	return f.Then("add the vertex there, or leave such edges out with --drop-unknown")
 }
 
-// weigh looks at a weight, and says whether there is an edge.
-func (e *edgeTable) weigh(at int64, cell []byte) (keep bool, err error) {
+// weigh reads a weight.
+func (e *edgeTable) weigh(at int64, cell []byte) (float32, error) {
 	w, ok := number(cell)
 	switch {
 	case !ok:
-		return false, e.fault(at, e.weight, cell, "is no weight").Then("write a number")
-	case w == 0:
+		return 0, e.fault(at, e.weight, cell, "is no weight").Then("write a number")
+	case w < 0:
+		return 0, e.fault(at, e.weight, cell, "is a weight below 0").Then("leave the edge out, or take the edges without their weights with --drop-weights")
+	case float32(w) == 0:
 		e.zeros++
-		return false, nil
-	case w != 1 && !e.dropWeights:
-		return false, e.fault(at, e.weight, cell, "is a weight, and networks take edges without").
-			Then("take the edges without their weights with --drop-weights")
+		return 0, nil
+	case e.dropWeights:
+		e.dropped = e.dropped || w != 1
+		return 1, nil
 	}
-	e.weights = e.weights || w != 1
-	return true, nil
+	return float32(w), nil
 }
 
 // say logs what was left out.
@@ -127,7 +126,7 @@ func (e *edgeTable) say(im *tableImport) {
 	if len(unused) > 0 {
 		im.Log("warning: edges=%s not used: columns %s", e.path, strings.Join(unused, ", "))
 	}
-	if e.weights {
+	if e.dropped {
 		im.Log("warning: edges=%s weights are dropped", e.path)
 	}
 	if e.zeros+e.unknown > 0 {

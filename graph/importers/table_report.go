@@ -83,7 +83,7 @@ func (im *tableImport) compareScales() {
 
 // sayDirection warns of edges that go one way.
 func sayDirection(o Options, r *graph.WriteReport) error {
-	if r.Directed {
+	if r.Directed && !r.Uneven {
 		o.Log("warning: edges are there in one direction only, and vertices learn of those that point to them; import with --symmetrise to store each in both")
 	}
 	return nil

@@ -23,9 +23,11 @@ type carver struct {
 	// local[v] is v's local id in the shard being cut, where v is in it; what
 	// an earlier shard has left elsewhere is never read.
 	local []uint32
-	seen  []uint64      // slots of the ghosts of the shard being cut; empty between shards
-	like  shard.Shard   // what all shards have in common
-	arena *mapped.Arena // of the arrays above
+	seen  []uint64    // slots of the ghosts of the shard being cut; empty between shards
+	like  shard.Shard // what all shards have in common
+	// The sums of the weights of all edges into and out of a vertex; nil without weights.
+	inStrength, outStrength []float32
+	arena                   *mapped.Arena // of the arrays above
 }
 
 // newCarver wants owner to be below parts everywhere. A rank numbers its
@@ -38,6 +40,9 @@ func newCarver(ds *graph.Dataset, owner, order []uint32, parts int, like shard.S
 	c.local = mapped.Make[uint32](c.arena, n)
 	c.seen = mapped.Make[uint64](c.arena, n/64+1)
 	c.start = byOwner(owner, order, parts, c.vertices, c.slot)
+	if like.Weighted {
+		c.strengths()
+	}
 	return c
 }
 
@@ -149,6 +154,9 @@ func (c *carver) edges(a *mapped.Arena, s *shard.Shard) {
 	}
 	s.In.Cols = mapped.Make[uint32](a, int(s.In.Offsets[n]))
 	p := uint32(s.Rank)
+	if s.Weighted {
+		defer c.weights(a, s)
+	}
 	parallel(n, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row := s.In.Cols[s.In.Offsets[i]:s.In.Offsets[i+1]]

@@ -78,12 +78,23 @@ func drawDataset(t *rapid.T) (ds *graph.Dataset, owner, order []uint32, parts in
 		}
 		order = rapid.Permutation(order).Draw(t, "order")
 	}
-	return memory(n, rapid.Bool().Draw(t, "directed"), rapid.Bool().Draw(t, "sparse"), edges), owner, order, parts
+	ds = memory(n, rapid.Bool().Draw(t, "directed"), rapid.Bool().Draw(t, "sparse"), edges)
+	if ds.Meta.Weighted = rapid.Bool().Draw(t, "weighted"); ds.Meta.Weighted {
+		for v := range n {
+			for _, u := range ds.In.Row(v) {
+				ds.Weights = append(ds.Weights, weightOf(u, uint32(v)))
+			}
+		}
+	}
+	return ds, owner, order, parts
 }
+
+// weightOf is the weight of an edge, and of its reverse.
+func weightOf(u, v uint32) float32 { return float32(min(u, v)) + 1/float32(2+max(u, v)) }
 
 // cutAll is every shard of ds; free releases them.
 func cutAll(ds *graph.Dataset, owner, order []uint32, parts int) (all []*shard.Shard, free func()) {
-	c := newCarver(ds, owner, order, parts, shard.Shard{Vertices: ds.Meta.Vertices, Directed: ds.Meta.Directed})
+	c := newCarver(ds, owner, order, parts, shard.Shard{Vertices: ds.Meta.Vertices, Directed: ds.Meta.Directed, Weighted: ds.Meta.Weighted})
 	a := mapped.NewArena()
 	for p := range parts {
 		all = append(all, c.cut(a, p))
@@ -113,6 +124,9 @@ func TestShardsAreTheGraph(t *testing.T) {
 				if s.InDegree[i] != uint32(len(ds.In.Row(int(v)))) || s.OutDegree[i] != uint32(len(ds.Out.Row(int(v)))) {
 					t.Fatalf("rank %d: degrees of vertex %d", p, v)
 				}
+				if ds.Meta.Weighted && (s.InStrength[i] != strengthOf(ds.In.Row(int(v)), v) || s.OutStrength[i] != strengthOf(ds.Out.Row(int(v)), v)) {
+					t.Fatalf("rank %d: strengths of vertex %d", p, v)
+				}
 			}
 		}
 		for v, times := range seen {
@@ -121,6 +135,15 @@ func TestShardsAreTheGraph(t *testing.T) {
 			}
 		}
 	})
+}
+
+// strengthOf is the sum of the weights between v and others, in their order.
+func strengthOf(others []uint32, v uint32) float32 {
+	sum := 0.0
+	for _, u := range others {
+		sum += float64(weightOf(u, v))
+	}
+	return float32(sum)
 }
 
 // checkRow compares the in-edges of own vertex i with the graph's.
@@ -132,6 +155,9 @@ func checkRow(t *rapid.T, ds *graph.Dataset, s *shard.Shard, ids []uint32, i int
 			t.Fatalf("rank %d row %d: %v, own sources end at %d", s.Rank, i, row, own)
 		}
 		got = append(got, ids[u])
+		if at := int(s.In.Offsets[i]) + j; ds.Meta.Weighted && s.Weights[at] != weightOf(ids[u], s.Own[i]) {
+			t.Fatalf("rank %d row %d: weight %v from vertex %d", s.Rank, i, s.Weights[at], ids[u])
+		}
 	}
 	if !slices.IsSorted(row) {
 		t.Fatalf("rank %d row %d is not sorted: %v", s.Rank, i, row)

@@ -82,6 +82,9 @@ func read(f *arrayfile.File) (*Shard, []int64, error) {
 		InDegree: get[uint32](r, nInDegree), OutDegree: get[uint32](r, nOutDegree),
 		Labels: get[int32](r, nLabels), Split: get[uint8](r, nSplit),
 	}
+	if s.Weighted = f.Has(nWeights); s.Weighted {
+		s.Weights, s.InStrength, s.OutStrength = get[float32](r, nWeights), get[float32](r, nInStrength), get[float32](r, nOutStrength)
+	}
 	readFeatures(r, s)
 	return s, h, r.err
 }

@@ -15,6 +15,8 @@ type Transposed struct {
 	// Ghost has a row for each ghost: the own vertices that gather from it,
 	// ascending.
 	Ghost graph.CSR
+	// Weights of OwnCols and of Ghost.Cols, nil where edges have none.
+	OwnWeights, GhostWeights []float32
 }
 
 // Edges are edges into destinations 0..len(Begin)-1: those of v come from
@@ -22,6 +24,7 @@ type Transposed struct {
 type Edges struct {
 	Begin, End    []int64
 	Cols          []uint32
+	Weights       []float32 // of Cols; nil: none
 	Base, Sources int
 
 	counted int // edges of a sketch, whose arrays do not say
@@ -29,7 +32,7 @@ type Edges struct {
 
 // OwnEdges are the edges between own vertices.
 func (s *Shard) OwnEdges() Edges {
-	e := Edges{Begin: s.In.Offsets[:s.NumOwn()], End: s.InOwnEnd, Cols: s.In.Cols, Sources: s.NumOwn()}
+	e := Edges{Begin: s.In.Offsets[:s.NumOwn()], End: s.InOwnEnd, Cols: s.In.Cols, Weights: s.Weights, Sources: s.NumOwn()}
 	if s.counts != nil {
 		e.counted = int(s.counts.Edges - s.counts.Cut)
 	}
@@ -38,7 +41,7 @@ func (s *Shard) OwnEdges() Edges {
 
 // GhostEdges are the edges from ghosts to own vertices.
 func (s *Shard) GhostEdges() Edges {
-	e := Edges{Begin: s.InOwnEnd, End: s.In.Offsets[1:], Cols: s.In.Cols, Base: s.NumOwn(), Sources: s.NumGhosts()}
+	e := Edges{Begin: s.InOwnEnd, End: s.In.Offsets[1:], Cols: s.In.Cols, Weights: s.Weights, Base: s.NumOwn(), Sources: s.NumGhosts()}
 	if s.counts != nil {
 		e.counted = int(s.counts.Cut)
 	}
@@ -54,7 +57,9 @@ func (s *Shard) Transpose(a *mapped.Arena, ghosts Edges) *Transposed {
 		return s.transpose(a, s.OwnEdges(), ghosts, anywhere)
 	}
 	own := s.OwnEdges()
-	return &Transposed{OwnBegin: own.Begin, OwnEnd: own.End, OwnCols: own.Cols, Ghost: ghosts.BySource(a)}
+	t := &Transposed{OwnBegin: own.Begin, OwnEnd: own.End, OwnCols: own.Cols, OwnWeights: own.Weights}
+	t.Ghost, t.GhostWeights = ghosts.bySource(a, anywhere)
+	return t
 }
 
 // TransposeInto is Transpose of the edges into own vertices of one split only,
@@ -85,21 +90,31 @@ func anywhere(int) bool { return true }
 
 // transpose sorts the edges into the chosen own vertices by source.
 func (s *Shard) transpose(a *mapped.Arena, own, ghosts Edges, chosen func(v int) bool) *Transposed {
-	t, n := own.bySource(a, chosen), s.NumOwn()
-	return &Transposed{OwnBegin: t.Offsets[:n], OwnEnd: t.Offsets[1:], OwnCols: t.Cols, Ghost: ghosts.bySource(a, chosen)}
+	c, weights := own.bySource(a, chosen)
+	n := s.NumOwn()
+	t := &Transposed{OwnBegin: c.Offsets[:n], OwnEnd: c.Offsets[1:], OwnCols: c.Cols, OwnWeights: weights}
+	t.Ghost, t.GhostWeights = ghosts.bySource(a, chosen)
+	return t
 }
 
 // BySource has a row for each source: the destinations of its edges, ascending.
 // Its arrays are in a.
-func (e Edges) BySource(a *mapped.Arena) graph.CSR { return e.bySource(a, anywhere) }
+func (e Edges) BySource(a *mapped.Arena) graph.CSR {
+	t, _ := e.bySource(a, anywhere)
+	return t
+}
 
-// bySource is BySource of the edges to the chosen destinations.
-func (e Edges) bySource(a *mapped.Arena, chosen func(v int) bool) graph.CSR {
+// bySource is BySource of the edges to the chosen destinations, and their weights.
+func (e Edges) bySource(a *mapped.Arena, chosen func(v int) bool) (graph.CSR, []float32) {
+	var weights []float32
 	t, edges := graph.CSR{Offsets: mapped.Make[int64](a, e.Sources+1)}, e.counted
 	a.Fill(func() { edges = e.count(t.Offsets, chosen) })
 	t.Cols = mapped.Make[uint32](a, edges)
-	a.Fill(func() { e.sort(t, chosen) })
-	return t
+	if e.Weights != nil {
+		weights = mapped.Make[float32](a, edges)
+	}
+	a.Fill(func() { e.sort(t, weights, chosen) })
+	return t, weights
 }
 
 // count sets offsets, which are zeros, to where the row of each source begins and
@@ -119,10 +134,10 @@ func (e Edges) count(offsets []int64, chosen func(v int) bool) int {
 	return int(offsets[e.Sources])
 }
 
-// sort fills the rows of t, whose offsets say where they begin. Rows of e are
+// sort fills the rows of t, whose offsets say where they begin, and their weights. Rows of e are
 // visited in ascending order, which leaves the destinations of a source
 // ascending.
-func (e Edges) sort(t graph.CSR, chosen func(v int) bool) {
+func (e Edges) sort(t graph.CSR, weights []float32, chosen func(v int) bool) {
 	// offsets[r] is the cursor of row r while filling; afterwards it holds the
 	// row's end, which is where the next one begins.
 	offsets := t.Offsets
@@ -130,9 +145,12 @@ func (e Edges) sort(t graph.CSR, chosen func(v int) bool) {
 		if !chosen(v) {
 			continue
 		}
-		for _, u := range e.Cols[e.Begin[v]:e.End[v]] {
-			r := int(u) - e.Base
+		for i := e.Begin[v]; i < e.End[v]; i++ {
+			r := int(e.Cols[i]) - e.Base
 			t.Cols[offsets[r]] = uint32(v)
+			if weights != nil {
+				weights[offsets[r]] = e.Weights[i]
+			}
 			offsets[r]++
 		}
 	}

@@ -39,6 +39,12 @@ type Shard struct {
 	// InOwnEnd[v] (an index into In.Cols).
 	In       graph.CSR
 	InOwnEnd []int64
+	// Where the dataset's edges are Weighted, Weights are those of In.Cols, and InStrength
+	// and OutStrength the sums of those of all edges into and out of own vertices and then
+	// ghosts, in the whole graph, without self loops.
+	Weighted                bool
+	Weights                 []float32
+	InStrength, OutStrength []float32
 	// InDegree and OutDegree of own vertices and then ghosts, in the whole
 	// graph, without self loops.
 	InDegree, OutDegree []uint32
@@ -69,6 +75,21 @@ func (s *Shard) OwnDegrees() (in, out []uint32) {
 		in[v] = uint32(len(own))
 		for _, u := range own {
 			out[u]++
+		}
+	}
+	return in, out
+}
+
+// OwnStrengths are the sums of the weights of these edges, nil where they have none.
+func (s *Shard) OwnStrengths() (in, out []float32) {
+	if !s.Weighted || s.counts != nil {
+		return s.InStrength[:min(len(s.InStrength), s.NumOwn())], s.OutStrength[:min(len(s.OutStrength), s.NumOwn())]
+	}
+	in, out = make([]float32, s.NumOwn()), make([]float32, s.NumOwn())
+	for v := range in {
+		for i := s.In.Offsets[v]; i < s.InOwnEnd[v]; i++ {
+			in[v] += s.Weights[i]
+			out[s.In.Cols[i]] += s.Weights[i]
 		}
 	}
 	return in, out

@@ -39,7 +39,7 @@ func (v *verifier) check(meta *graph.Meta, parts, rank int) error {
 		return err
 	}
 	for _, check := range []func() error{
-		v.lengths, v.starts, v.vertices, v.sends, v.edges, v.degrees, v.features, v.targets,
+		v.lengths, v.starts, v.vertices, v.sends, v.edges, v.degrees, v.weights, v.features, v.targets,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -61,6 +61,8 @@ func (v *verifier) identity(meta *graph.Meta, parts, rank int) error {
 	case s.Vertices != meta.Vertices, s.Directed != meta.Directed, s.Classes != meta.Classes,
 		s.FeatureDim != meta.FeatureDim, s.TrainTotal != meta.Train, s.ValTotal != meta.Val, s.TestTotal != meta.Test:
 		return v.bad("header: counts differ from the dataset's meta.json")
+	case s.Weighted != meta.Weighted:
+		return v.bad("weights of edges: %t, expected %t", s.Weighted, meta.Weighted)
 	case s.Vertices < 0, s.Vertices > 1<<32, s.FeatureDim < 0:
 		return v.bad("header: %d vertices, %d features", s.Vertices, s.FeatureDim)
 	case !(s.MajorityTest >= 0 && s.MajorityTest <= 1):
@@ -72,6 +74,10 @@ func (v *verifier) identity(meta *graph.Meta, parts, rank int) error {
 func (v *verifier) lengths() error {
 	s := v.s
 	n, all := len(s.Own), len(s.Own)+len(s.Ghosts)
+	edges, sums := 0, 0
+	if s.Weighted {
+		edges, sums = len(s.In.Cols), all
+	}
 	for _, a := range []struct {
 		name      string
 		got, want int
@@ -80,6 +86,7 @@ func (v *verifier) lengths() error {
 		{nInOffsets, len(s.In.Offsets), n + 1}, {nInOwnEnd, len(s.InOwnEnd), n},
 		{nInDegree, len(s.InDegree), all}, {nOutDegree, len(s.OutDegree), all},
 		{nLabels, len(s.Labels), n}, {nSplit, len(s.Split), n},
+		{nWeights, len(s.Weights), edges}, {nInStrength, len(s.InStrength), sums}, {nOutStrength, len(s.OutStrength), sums},
 	} {
 		if a.got != a.want {
 			return v.bad("%s: %d values instead of %d", a.name, a.got, a.want)

@@ -66,6 +66,30 @@ func (v *verifier) degrees() error {
 	return nil
 }
 
+// weights checks that they are finite and above 0, and that so are their sums where there
+// are edges.
+func (v *verifier) weights() error {
+	s := v.s
+	if !s.Weighted {
+		return nil
+	}
+	if i := graph.BadWeight(s.Weights); i >= 0 {
+		return v.bad("%s: %v at position %d", nWeights, s.Weights[i], i)
+	}
+	for _, a := range []struct {
+		name   string
+		sums   []float32
+		degree []uint32
+	}{{nInStrength, s.InStrength, s.InDegree}, {nOutStrength, s.OutStrength, s.OutDegree}} {
+		for u, sum := range a.sums {
+			if d := a.degree[u]; d == 0 && sum != 0 || d > 0 && graph.BadWeight(a.sums[u:u+1]) >= 0 {
+				return v.bad("%s: %v at position %d, where there are %d edges", a.name, sum, u, d)
+			}
+		}
+	}
+	return nil
+}
+
 func (v *verifier) features() error {
 	f := v.s.Features
 	if f.Sparse == nil {

@@ -26,6 +26,9 @@ const (
 	nInOwnEnd      = "in_own_end"
 	nInDegree      = "in_degree"
 	nOutDegree     = "out_degree"
+	nWeights       = "in_weights" // the next two as well where edges have weights
+	nInStrength    = "in_strength"
+	nOutStrength   = "out_strength"
 	nDense         = "features"         // [own x dim], where features are dense
 	nSparseOffsets = "features_offsets" // the next three where they are sparse
 	nSparseCols    = "features_cols"
@@ -97,6 +100,11 @@ func putGraph(w *arrayfile.Writer, s *Shard) {
 	arrayfile.Put(w, nInCols, s.In.Cols)
 	arrayfile.Put(w, nInDegree, s.InDegree)
 	arrayfile.Put(w, nOutDegree, s.OutDegree)
+	if s.Weighted {
+		arrayfile.Put(w, nWeights, s.Weights)
+		arrayfile.Put(w, nInStrength, s.InStrength)
+		arrayfile.Put(w, nOutStrength, s.OutStrength)
+	}
 }
 
 func putFeatures(w *arrayfile.Writer, s *Shard) {

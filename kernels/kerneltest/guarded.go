@@ -169,7 +169,7 @@ func (d *Guarded) dropout(drop *kernels.Dropout) *kernels.Dropout {
 
 func (d *Guarded) edges(e kernels.Edges) kernels.Edges {
 	e.Begin, e.End, e.Cols = vector(d, e.Begin), vector(d, e.End), vector(d, e.Cols)
-	e.RowScale, e.ColScale = vector(d, e.RowScale), vector(d, e.ColScale)
+	e.Weights, e.RowScale, e.ColScale = vector(d, e.Weights), vector(d, e.RowScale), vector(d, e.ColScale)
 	return e
 }
 

@@ -229,6 +229,18 @@ func (d *Guarded) SpMM(dst kernels.Mat, e kernels.Edges, x kernels.Mat, add bool
 	d.team.SpMM(d.mat(dst), d.edges(e), d.mat(x), add)
 }
 
+// MaxGather implements kernels.Maxima.
+func (d *Guarded) MaxGather(dst, arg kernels.Mat, e kernels.Edges, x kernels.Mat, ids kernels.Vector[uint32], merge bool) {
+	defer d.shut()
+	d.team.MaxGather(d.mat(dst), d.mat(arg), d.edges(e), d.mat(x), vector(d, ids), merge)
+}
+
+// MaxGatherGrad implements kernels.Maxima.
+func (d *Guarded) MaxGatherGrad(dst kernels.Mat, e kernels.Edges, arg, g kernels.Mat, first int) {
+	defer d.shut()
+	d.team.MaxGatherGrad(d.mat(dst), d.edges(e), d.mat(arg), d.mat(g), first)
+}
+
 // Narrow implements kernels.Ops.
 func (d *Guarded) Narrow(dst, x kernels.Mat, scale kernels.Vector[float32]) {
 	defer d.shut()

@@ -124,12 +124,12 @@ func (s suite) features(t *testing.T) {
 }
 
 func (s suite) gathers(t *testing.T) {
-	SpMM(t, func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []float32, add bool) {
+	SpMM(t, false, func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []float32, add bool) {
 		l := s.lab(team)
 		defer l.done()
 		l.SpMM(l.out(g.Rows(), width, dst), l.edges(g), l.in(rowsOf(x, width), width, x), add)
 	})
-	SpMMHalf(t, func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []kernels.BF16, add bool) {
+	SpMMHalf(t, false, func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []kernels.BF16, add bool) {
 		l := s.lab(team)
 		defer l.done()
 		l.SpMM(l.out(g.Rows(), width, dst), l.edges(g), l.half(rowsOf(x[:len(x)-kernels.HalfSlack], width), width, x), add)

@@ -10,18 +10,19 @@ import (
 	"siafu/kernels"
 )
 
-// SpMM runs an implementation of flat.SpMM.
-func SpMM(t *testing.T, spmm func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []float32, add bool)) {
-	eachSpMM(t, func([]float32) {}, spmm)
+// SpMM runs an implementation of flat.SpMM, along edges that are weighted or not.
+func SpMM(t *testing.T, weighted bool, spmm func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []float32, add bool)) {
+	eachSpMM(t, weighted, func([]float32) {}, spmm)
 }
 
 // eachSpMM runs all cases; prepare is given each one's x.
-func eachSpMM(t *testing.T, prepare func(x []float32), spmm func(*kernels.Team, []float32, int, kernels.Gather, []float32, bool)) {
+func eachSpMM(t *testing.T, weighted bool, prepare func(x []float32), spmm func(*kernels.Team, []float32, int, kernels.Gather, []float32, bool)) {
 	for _, own := range []int{0, 1, 7, size(300, 40), size(3000, 130)} {
 		for _, width := range []int{0, 1, 3, 16, 37} {
 			t.Run(fmt.Sprintf("own=%d/width=%d", own, width), func(t *testing.T) {
 				c := newSpMMCase(own, width)
 				prepare(c.x)
+				c.weigh(weighted)
 				c.run(t, spmm)
 				spoil(c.x)
 				c.loops = true
@@ -34,6 +35,7 @@ func eachSpMM(t *testing.T, prepare func(x []float32), spmm func(*kernels.Team, 
 		c := newSpMMCase(40, 21)
 		prepare(c.x)
 		c.swell(size(70000, 2500))
+		c.weigh(weighted)
 		c.loops = true
 		c.run(t, spmm)
 	})
@@ -41,13 +43,13 @@ func eachSpMM(t *testing.T, prepare func(x []float32), spmm func(*kernels.Team, 
 
 // SpMMHalf runs an implementation of flat.SpMMHalf, on rows that bfloat16
 // holds exactly, in front of NaNs that must have no effect.
-func SpMMHalf(t *testing.T, spmm func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []kernels.BF16, add bool)) {
+func SpMMHalf(t *testing.T, weighted bool, spmm func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []kernels.BF16, add bool)) {
 	round := func(x []float32) {
 		for i, v := range x {
 			x[i] = kernels.Narrow(v).Float32()
 		}
 	}
-	eachSpMM(t, round, func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []float32, add bool) {
+	eachSpMM(t, weighted, round, func(team *kernels.Team, dst []float32, width int, g kernels.Gather, x []float32, add bool) {
 		half := make([]kernels.BF16, len(x)+kernels.HalfSlack)
 		for i := range half {
 			half[i] = 0x7fff
@@ -114,12 +116,24 @@ func (c *spmmCase) swell(n int) {
 	c.end[last] += int64(n)
 }
 
+// weigh gives the edges weights, if they are to have some.
+func (c *spmmCase) weigh(weighted bool) {
+	if !weighted {
+		return
+	}
+	c.weights = Values(len(c.cols), 5)
+	for i, w := range c.weights {
+		c.weights[i] = 0.1 + w*w
+	}
+}
+
 // spmmCase is a shard's matrix: own columns first in each row, then ghosts.
 type spmmCase struct {
 	own, ghosts, width    int
 	begin, middle, end    []int64
 	loops                 bool
 	cols                  []uint32
+	weights               []float32 // nil: none
 	rowScale, colScale, x []float32
 }
 
@@ -160,7 +174,7 @@ func (c *spmmCase) run(t *testing.T, spmm func(*kernels.Team, []float32, int, ke
 	t.Helper()
 	n := c.own * c.width
 	want := c.verify(make([]float32, n))
-	all := kernels.Gather{Begin: c.begin, End: c.end, Cols: c.cols, RowScale: c.rowScale, ColScale: c.colScale, SelfLoops: c.loops}
+	all := kernels.Gather{Begin: c.begin, End: c.end, Cols: c.cols, Weights: c.weights, RowScale: c.rowScale, ColScale: c.colScale, SelfLoops: c.loops}
 	compareSums(t, outcome(t, poison(n), func(team *kernels.Team, dst []float32) {
 		spmm(team, dst, c.width, all, c.x, false)
 	}), want)
@@ -195,13 +209,17 @@ func (c *spmmCase) run(t *testing.T, spmm func(*kernels.Team, []float32, int, ke
 // verify pushes: it goes through the vertices and adds each to the rows that
 // gather from it, where the kernel goes through the rows.
 func (c *spmmCase) verify(start []float32) []sum {
-	readers := make([][]int, c.own+c.ghosts)
+	type reader struct {
+		row    int
+		weight float64
+	}
+	readers := make([][]reader, c.own+c.ghosts)
 	for r := range c.own {
-		for _, v := range c.cols[c.begin[r]:c.end[r]] {
-			readers[v] = append(readers[v], r)
+		for e := c.begin[r]; e < c.end[r]; e++ {
+			readers[c.cols[e]] = append(readers[c.cols[e]], reader{r, scaleOf(c.weights, int(e))})
 		}
 		if c.loops {
-			readers[r] = append(readers[r], r)
+			readers[r] = append(readers[r], reader{r, 1})
 		}
 	}
 	dst := make([]sum, c.own*c.width)
@@ -210,9 +228,9 @@ func (c *spmmCase) verify(start []float32) []sum {
 	}
 	for v, rows := range readers {
 		for _, r := range rows {
-			scale := scaleOf(c.rowScale, r) * scaleOf(c.colScale, v)
+			scale := r.weight * scaleOf(c.rowScale, r.row) * scaleOf(c.colScale, v)
 			for j := range c.width {
-				dst[r*c.width+j].add(scale * float64(c.x[v*c.width+j]))
+				dst[r.row*c.width+j].add(scale * float64(c.x[v*c.width+j]))
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import "siafu/kernels"
 func InputColumns(s Spec, sparse bool, width int, from *int, dst kernels.Mat) *Network {
 	kind := Kind{
 		Weights:      func(Spec, int) []Shape { return nil },
-		Coefficients: s.kind().Coefficients,
+		Coefficients: s.kind().Coefficients, Maximum: s.kind().Maximum,
 		Layer: func(b *Builder, _ int) Layer {
 			b.Room(Emitted, width)
 			return &inputColumns{width, from, dst}

@@ -12,32 +12,39 @@ import (
 //
 // without relu and dropout in the last layer. On a directed graph the two
 // degrees of an edge are the in-degree of its destination and the out-degree
-// of its source, both with the self loop counted. The same layers with Â = I
+// of its source, both with the self loop counted; where edges have weights, A has
+// those and the degrees are their sums, with a self loop of weight 1. The same layers with Â = I
 // are the multi-layer perceptron that a graph model has to beat.
 //
 // A layer comes in two variants: gatherFirst computes (ÂH)W, applyFirst Â(HW).
 
 // GCNCoefficients are those of Â above.
-func GCNCoefficients(inDegree, outDegree []uint32, own int, a *mapped.Arena) Coefficients {
+func GCNCoefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
 	c := Coefficients{
 		Row: mapped.Make[float32](a, own),
-		Col: mapped.Make[float32](a, len(outDegree)),
+		Col: mapped.Make[float32](a, len(d.Out)),
 
 		SelfLoops: true,
 	}
 	a.Fill(func() {
 		for v := range c.Col {
-			c.Col[v] = inverseRoot(outDegree[v])
+			c.Col[v] = inverseRoot(strength(d.Out, d.OutStrength, v))
 		}
 		for v := range c.Row {
-			c.Row[v] = inverseRoot(inDegree[v])
+			c.Row[v] = inverseRoot(strength(d.In, d.InStrength, v))
 		}
 	})
 	return c
 }
 
-func inverseRoot(degree uint32) float32 {
-	return float32(1 / math.Sqrt(float64(degree)+1))
+func inverseRoot(degree float64) float32 { return float32(1 / math.Sqrt(degree+1)) }
+
+// strength is the sum of the weights of a vertex's edges, 1 each where they have none.
+func strength(degrees []uint32, strengths []float32, v int) float64 {
+	if strengths == nil {
+		return float64(degrees[v])
+	}
+	return float64(strengths[v])
 }
 
 // gcnLayer chooses the variant.

@@ -8,11 +8,12 @@ import "siafu/graph/mapped"
 //	H' = dropout(relu(relu((A + I) H W1 + b1) W2 + b2))
 //
 // without the outer relu and dropout in the last layer. As in GCN, the first
-// product of the perceptron may come first: ((A + I) H) W1 or (A + I) (H W1).
+// product of the perceptron may come first: ((A + I) H) W1 or (A + I) (H W1). Where edges
+// have weights, A has those.
 
 // SumCoefficients are ones, on the self loop too. Attention takes the self loop
 // alone from them.
-func SumCoefficients(_, _ []uint32, _ int, _ *mapped.Arena) Coefficients {
+func SumCoefficients(_ Degrees, _ int, _ *mapped.Arena) Coefficients {
 	return Coefficients{SelfLoops: true}
 }
 

@@ -58,7 +58,7 @@ func newRig(t *testing.T, s model.Spec, order string, memory model.Memory) *rig 
 		b.weights[i] += 0.02 * float32(i%7-3) // biases too should matter
 	}
 	if s.Propagates() {
-		b.scale(s.Coefficients(inDegree, outDegree, vertices, arena))
+		b.scale(s.Coefficients(model.Degrees{In: inDegree, Out: outDegree}, vertices, arena))
 	}
 	return b
 }

@@ -12,10 +12,14 @@ type Kind struct {
 	// Layer makes layer l. All room that it needs comes from b.
 	Layer func(b *Builder, l int) Layer
 	// Coefficients are those of the edges, from the degrees of own vertices and
-	// then ghosts, without self loops. Its arrays are made in a, and it reads and
+	// then ghosts. Its arrays are made in a, and it reads and
 	// writes elements only in what it gives to a.Fill: a forecast makes them too.
 	// nil: the network does not use the graph.
-	Coefficients func(inDegree, outDegree []uint32, own int, a *mapped.Arena) Coefficients
+	Coefficients func(d Degrees, own int, a *mapped.Arena) Coefficients
+	// Maximum has layers gather maxima of rows, column by column, and 0 where there are
+	// none, in the place of sums; and Attends tells that all are Attended. Coefficients are
+	// then SumCoefficients or OtherCoefficients.
+	Maximum, Attends bool
 	// Order is "gather-first" or "apply-first" for layers that know only one,
 	// empty for those that look at Spec.Orders.
 	Order string
@@ -48,8 +52,9 @@ func kinds() []Kind {
 	return []Kind{
 		{Name: "gcn", Weights: OneProduct, Layer: gcnLayer, Coefficients: GCNCoefficients, Initializer: "small-logits"},
 		{Name: "sage", Weights: sageWeights, Layer: sageLayer, Coefficients: MeanCoefficients, Initializer: "small-logits"},
+		{Name: "sage-max", Weights: sageWeights, Layer: sageLayer, Coefficients: OtherCoefficients, Maximum: true, Order: "gather-first", Initializer: "small-logits"},
 		{Name: "gin", Weights: ginWeights, Layer: ginLayer, Coefficients: SumCoefficients, Initializer: "small-logits"},
-		{Name: "gat", Weights: gatWeights, Layer: gatLayer, Coefficients: SumCoefficients, Order: "apply-first", Initializer: "small-logits"},
+		{Name: "gat", Weights: gatWeights, Layer: gatLayer, Coefficients: SumCoefficients, Attends: true, Order: "apply-first", Initializer: "small-logits"},
 		{Name: "mlp", Weights: OneProduct, Layer: gcnLayer, Initializer: "small-logits"},
 		{Name: "gcnii", Coefficients: GCNCoefficients, Part: gcniiPart, Widths: gcniiWidths, Initializer: "small-logits"},
 		{Name: "appnp", Coefficients: GCNCoefficients, Part: appnpPart, Widths: appnpWidths, Initializer: "small-logits"},

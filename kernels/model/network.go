@@ -74,8 +74,17 @@ func (n *Network) draws() bool {
 	return n.Spec.InputDropout > 0
 }
 
-// Coefficients are the weights of Â's entries: Â[v,u] = Row[v]·Col[u] for an
-// edge u→v and, with SelfLoops, for v = u. nil is all ones.
+// Degrees are the numbers of edges into and out of own vertices and then ghosts, in the
+// whole graph, without self loops [own + ghosts]; and where edges have weights the sums of
+// those, their strengths (Barrat et al. 2004), else nil.
+type Degrees struct {
+	In, Out                 []uint32
+	InStrength, OutStrength []float32
+}
+
+// Coefficients are the parts of Â's entries that belong to vertices: Â[v,u] =
+// Row[v]·w·Col[u] for an edge u→v of weight w, which is 1 where edges have none, and, with
+// SelfLoops and weight 1, for v = u. nil is all ones.
 type Coefficients struct {
 	Row []float32 // [own]
 	Col []float32 // [own + ghosts]
@@ -83,11 +92,21 @@ type Coefficients struct {
 	SelfLoops bool
 }
 
-// Coefficients are those of the network's kind, from the degrees of own
-// vertices and then ghosts, without self loops.
-func (s Spec) Coefficients(inDegree, outDegree []uint32, own int, a *mapped.Arena) Coefficients {
-	return s.kind().Coefficients(inDegree, outDegree, own, a)
+// Coefficients are those of the network's kind.
+func (s Spec) Coefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
+	return s.kind().Coefficients(d, own, a)
 }
+
+// Weighs tells whether weights of edges make a difference to the network.
+func (s Spec) Weighs() bool { return s.Adds() }
+
+// Takes tells whether they are maxima, and Attends whether they are sums by attention.
+func (s Spec) Takes() bool   { return s.kind().Maximum }
+func (s Spec) Attends() bool { return s.kind().Attends }
+
+// Adds tells whether what vertices gather are sums of rows with coefficients: neither
+// maxima nor sums by attention.
+func (s Spec) Adds() bool { return s.Propagates() && !s.kind().Attends && !s.kind().Maximum }
 
 // Gathering is what a layer wants of the graph.
 type Gathering struct {
@@ -95,6 +114,7 @@ type Gathering struct {
 	Backward bool // gradients go back along the edges
 	// Of attention: 0 heads is none. Columns is the width of what is gathered.
 	Heads, Columns int
+	Maximum        bool // of the rows' columns, in the place of a sum
 }
 
 // Gathered is the width of what a layer gathers.
@@ -111,6 +131,7 @@ func (n *Network) Gathering(l int) Gathering {
 		return Gathering{}
 	}
 	g := Gathering{Width: n.Layers[l].GatherWidth(), Backward: n.GathersBackward(l)}
+	g.Maximum = n.builders[l].part.kind.Maximum
 	if at, ok := n.Layers[l].(Attended); ok {
 		a := at.Attention()
 		g.Heads, g.Columns = a.Heads, a.Columns()

@@ -8,14 +8,24 @@ import "siafu/graph/mapped"
 //	H' = dropout(relu(Ā H W + H W_self + b)),  Ā = D^-1 A
 //
 // without relu and dropout in the last layer. Ā has no self loops; the mean of
-// a vertex without in-edges is zero. As in GCN, (ĀH)W or Ā(HW).
+// a vertex without in-edges is zero. Where edges have weights it is the weighted mean. As in GCN, (ĀH)W or Ā(HW).
+
+// With the maximum of neighbours (§3.3 without the layer before it, as PyTorch Geometric's
+// aggr="max"), M(H)[v][j] = max over in-neighbours u of H[u][j], 0 without any:
+//
+//	H' = dropout(relu(M(H) W + H W_self + b))
+
+// OtherCoefficients are ones, without self loops.
+func OtherCoefficients(_ Degrees, _ int, _ *mapped.Arena) Coefficients { return Coefficients{} }
 
 // MeanCoefficients are those of Ā.
-func MeanCoefficients(inDegree, _ []uint32, own int, a *mapped.Arena) Coefficients {
+func MeanCoefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
 	c := Coefficients{Row: mapped.Make[float32](a, own)}
 	a.Fill(func() {
 		for v := range c.Row {
-			c.Row[v] = 1 / float32(max(inDegree[v], 1))
+			if c.Row[v] = 1 / float32(max(d.In[v], 1)); d.InStrength != nil && d.In[v] > 0 {
+				c.Row[v] = 1 / d.InStrength[v]
+			}
 		}
 	})
 	return c

@@ -37,7 +37,7 @@ func tailWeights(s Spec, _ int) []Shape {
 // activation is that of hidden layers.
 func (s Spec) activation() kernels.Activation {
 	own := "relu"
-	if s.Kind == "gat" {
+	if s.kind().Attends {
 		own = "elu"
 	}
 	list := []kernels.Activation{kernels.ReLU, kernels.ELU, kernels.GELU, kernels.LeakyReLU, kernels.Identity}

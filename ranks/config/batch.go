@@ -132,7 +132,7 @@ func (c *Config) checkBatch() error {
 		return refuse("model", fmt.Sprintf("%s --layers=%d", c.Model, c.Layers), "choose gcn of two layers or more, or history:N")
 	case b.Samples > 0 && (c.HistoryFormat != "float32" || c.Features == "bf16"):
 		return refuse("history-format", fmt.Sprintf("%s --features=%s", c.HistoryFormat, c.Features), "leave both at float32, or choose history:N")
-	case c.Model == "gat" || c.Model == "mlp":
+	case !c.kind().Adds():
 		return refuse("model", c.Model, "choose gcn, sage or gin, which gather rows as the layer before has left them, or neighbor:D,D")
 	case c.InputDropout > 0:
 		return refuse("input-dropout", c.InputDropout, "leave it out: the input layer's ÂX is computed once, for all batches")
@@ -165,6 +165,8 @@ func (c *Config) checkDrawn() error {
 		return refuse("local-epochs", c.LocalEpochs, "leave --local-epochs out: ranks share every step")
 	case c.Model == "mlp":
 		return refuse("model", c.Model, "choose gcn, sage, gin or gat: a perceptron has no neighbours to sample")
+	case c.kind().Takes():
+		return refuse("model", c.Model, "choose sage: the edges of a mini-batch are gathered along for sums")
 	case c.HistoryFormat != "float32":
 		return refuse("history-format", c.HistoryFormat, "leave --history-format out: there is no history")
 	case c.Recompute:
@@ -181,7 +183,7 @@ func (c *Config) checkDrawn() error {
 // go through it: from the features of their vertices.
 func (c *Config) BatchNetwork(net model.Spec) model.Spec {
 	net.Choose(model.Load{}, model.Choices{Order: c.Order, CacheInput: "off"})
-	if c.Batching().Kind == Neighbour && c.Order == "auto" && c.Model != "gat" {
+	if c.Batching().Kind == Neighbour && c.Order == "auto" && !net.Attends() {
 		net.Orders[0] = model.GatherFirst // fewer rows gather than are gathered from
 	}
 	return net

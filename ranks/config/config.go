@@ -71,7 +71,7 @@ type Config struct {
 	Gather    string `default:"" enum:",float32,bf16" group:"World" help:"Rows as they are gathered: float32, or rounded to bfloat16 first (bf16), which is faster where memory holds the gather up; sums stay float32. Empty: as --precision says." toml:"gather"`
 	Features  string `default:"" enum:",float32,bf16" group:"World" help:"ÂX of the input layer, where it is kept: float32, or bfloat16 (bf16) in half the memory. Empty: as --precision says." toml:"features"`
 
-	Model            string  `default:"gcn" enum:"gcn,sage,gin,gat,mlp,gcnii,appnp,sgc" group:"Model" help:"gcn: Kipf & Welling 2017; sage: GraphSAGE with the mean of all neighbours; gin: GIN-0; gat: Veličković et al. 2018; mlp: gcn's layers without the graph (with --layers 1: a linear model); gcnii: --layers layers with initial residuals between two of mlp, for great depth (Chen et al. 2020); appnp: mlp, and then --hops steps of propagation (Gasteiger et al. 2019); sgc: one matrix and --layers steps (Wu et al. 2019)." toml:"model"`
+	Model            string  `default:"gcn" enum:"gcn,sage,sage-max,gin,gat,mlp,gcnii,appnp,sgc" group:"Model" help:"gcn: Kipf & Welling 2017; sage: GraphSAGE with the mean of all neighbours, sage-max: with the maximum of each column; gin: GIN-0; gat: Veličković et al. 2018; mlp: gcn's layers without the graph (with --layers 1: a linear model); gcnii: --layers layers with initial residuals between two of mlp, for great depth (Chen et al. 2020); appnp: mlp, and then --hops steps of propagation (Gasteiger et al. 2019); sgc: one matrix and --layers steps (Wu et al. 2019)." toml:"model"`
 	Layers           int     `default:"2" group:"Model" help:"Number of layers." toml:"layers"`
 	Hidden           int     `default:"16" group:"Model" help:"Width of the hidden layers." toml:"hidden"`
 	Dropout          float64 `default:"0.5" group:"Model" help:"Probability to drop an input of a layer while training." toml:"dropout"`
@@ -338,10 +338,13 @@ func (c *Config) OptimizerConfig() kernels.OptimizerConfig {
 	}
 }
 
+// kind is the kind of network alone.
+func (c *Config) kind() model.Spec { return model.Spec{Kind: c.Model} }
+
 // Network is the network that the configuration asks for.
 func (c *Config) Network(features, classes int) model.Spec {
 	hidden := c.Hidden
-	if c.Model == "gat" {
+	if c.kind().Attends() {
 		hidden = size.Product(hidden, c.Heads)
 	}
 	input := c.InputDropout
@@ -355,7 +358,7 @@ func (c *Config) Network(features, classes int) model.Spec {
 		Kind: c.Model, Design: c.design(), Dropout: c.Dropout,
 		InputDropout: input, Seed: c.Seed,
 	}
-	if c.Model == "gat" {
+	if c.kind().Attends() {
 		s.Heads, s.OutputHeads, s.AttentionDropout = c.Heads, c.OutputHeads, c.AttentionDropout
 		if c.AttentionDropout < 0 {
 			s.AttentionDropout = c.Dropout

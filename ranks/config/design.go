@@ -18,7 +18,7 @@ func (c *Config) design() (d model.Design) {
 	case "sgc":
 		return d
 	}
-	if own := c.Model == "gat" && c.Activation == "elu" || c.Model != "gat" && c.Activation == "relu"; !own && c.Activation != "auto" {
+	if own := c.Activation == "elu" && c.kind().Attends() || c.Activation == "relu" && !c.kind().Attends(); !own && c.Activation != "auto" {
 		d.Activation = c.Activation
 	}
 	if c.Norm != "off" {

@@ -46,7 +46,7 @@ func (e *Engine) sums() bool {
 	if policy := e.Config.Ghosts().Name; policy == refresh.NameSample { // vertices are drawn one by one
 		return false
 	}
-	if e.Peers.Size() == 1 || !e.Network.Propagates() || e.Config.Model == "gat" {
+	if e.Peers.Size() == 1 || !e.Network.Adds() || e.Shard.Weighted {
 		return false
 	}
 	each := (e.Network.Layers() > 1 || !e.Network.CacheInput) && !e.Config.Alone()

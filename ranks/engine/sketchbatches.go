@@ -66,7 +66,7 @@ func (e *Engine) sketchVariates(c shard.Counts, a *mapped.Arena) {
 	rows, inner := e.mostInField(int(c.Train))
 	net := e.network()
 	e.sketchTurns(net, []int{rows}, a)
-	e.Network.Coefficients(e.Shard.InDegree, e.Shard.OutDegree, e.Shard.NumOwn(), a.For(graphwork.Coefficients))
+	e.Network.Coefficients(graphwork.Degrees(e.Shard), e.Shard.NumOwn(), a.For(graphwork.Coefficients))
 	width, ghosts := widest(net), e.Shard.NumGhosts()
 	rest := a.For(halo.Ghosts)
 	mapped.Make[float32](rest, ghosts*width)

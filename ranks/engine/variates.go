@@ -36,7 +36,7 @@ func (e *Engine) newVariates(t *trainer, b *batches, update func(layer int) erro
 	rows, inner := e.mostInField(len(v.targets))
 	v.places = slices.Repeat([]int32{-1}, e.Shard.NumOwn())
 	v.turns = e.newTurns(t, e.network(), []int{rows}, b.count, update)
-	col := e.Network.Coefficients(e.Shard.InDegree, e.Shard.OutDegree, e.Shard.NumOwn(), e.Arena.For(graphwork.Coefficients)).Col
+	col := e.Network.Coefficients(graphwork.Degrees(e.Shard), e.Shard.NumOwn(), e.Arena.For(graphwork.Coefficients)).Col
 	var err error
 	v.source, err = history.NewVariates(b.store, e.Shard, col, inner, e.packers, e.Arena)
 	b.source, b.under = v.source, v.like

@@ -30,11 +30,14 @@ func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, se
 	if err != nil {
 		return nil, err
 	}
+	if err := c.CheckGathers(meta, net); err != nil {
+		return nil, err
+	}
 	if err := c.Divide(meta.Train, graphRanks); err != nil {
 		return nil, err
 	}
 	return New(Run{
-		Config: c, Net: net, Vertices: meta.Vertices, Directed: meta.Directed, Sparse: meta.FeatureKind == "sparse", Slots: slots,
+		Config: c, Net: net, Vertices: meta.Vertices, Directed: meta.Directed, Weighted: meta.Weighted, Sparse: meta.FeatureKind == "sparse", Slots: slots,
 		Graph: graphRanks, Servers: servers, Codecs: list,
 	}), nil
 }

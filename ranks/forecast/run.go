@@ -14,6 +14,7 @@ type Run struct {
 	Net      model.Spec // whose orders have been chosen
 	Vertices int64      // of the dataset
 	Directed bool       // the dataset keeps out-edges of its own
+	Weighted bool       // its edges have weights
 	Sparse   bool       // its features are sparse
 	Slots    int        // of the optimiser, floats a weight
 	Graph    int        // graph ranks, or their parts where they carry several

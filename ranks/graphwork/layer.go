@@ -22,6 +22,7 @@ type Layer struct {
 	needed   bool // gradients of emitted rows are
 	targets       // none but in a last layer
 	attention
+	maxima maxima
 
 	halves struct{ rows, ghosts, grads kernels.Mat } // rounded and scaled
 	packed struct{ rows, grads packing }             // without zeros
@@ -60,14 +61,17 @@ func (w *Work) newLayer(at int, o Options) *Layer {
 	if layer, ok := w.store.Network.Layers[at].(model.Attended); ok {
 		w.attend(l, layer, o)
 	}
-	own := w.shard.NumOwn()
+	if g.Maximum {
+		w.maximise(l, o)
+	}
+	own, sums := w.shard.NumOwn(), l.heads == 0 && !g.Maximum
 	l.gathered, l.backward = w.store.Forward(at, model.Gathered), w.store.Backward(at, model.EmittedGrad)
 	l.Grads, l.Again = w.store.Backward(at, model.GatheredGrad), w.store.Backward(at, model.Emitted)
-	if l.heads == 0 {
+	if sums {
 		w.pack(&l.packed.rows, at, model.Emit)
 		w.pack(&l.packed.grads, at, model.ApplyBackward)
 	}
-	if w.half && l.heads == 0 {
+	if w.half && sums {
 		half := func(rows int) kernels.Mat {
 			return kernels.NewHalf(w.ops, w.arena.For(Halves), rows, l.Width, kernels.HalfSlack)
 		}
@@ -127,6 +131,8 @@ func (w *Work) PublishGrads(l *Layer, i Interval, grads kernels.Mat) {
 	switch {
 	case l.heads > 0:
 		w.publishBackward(l, i, grads)
+	case l.maxima.on:
+		w.publishMaxima(l, i)
 	case !l.halves.grads.IsNil():
 		i.Ops.Narrow(i.rows(l.halves.grads), grads, i.scale(l.along.row))
 	default:
@@ -141,6 +147,10 @@ func (w *Work) GatherOwn(l *Layer, i Interval, p model.Pass) {
 		w.attendOwn(l, i, p)
 		return
 	}
+	if l.maxima.on {
+		w.maxOwn(l, i)
+		return
+	}
 	m := l.into(i, p, l.ownEdges(i))
 	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.along.row), l.along.col, l.along.coef.SelfLoops
 	l.packed.rows.gatherOwn(i.Ops, i.rows(l.gathered), m, l.Rows, l.halves.rows)
@@ -151,6 +161,8 @@ func (w *Work) GatherGhosts(l *Layer, i Interval, p model.Pass) {
 	switch {
 	case l.heads > 0:
 		w.attendGhosts(l, i, p)
+	case l.maxima.on:
+		w.maxGhosts(l, i)
 	case l.along.Plan.Ghosts > 0:
 		m := l.into(i, p, l.ghostEdges(i))
 		m.RowScale, m.ColScale = i.scale(l.along.row), l.along.col
@@ -166,6 +178,10 @@ func (w *Work) GhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
 		w.attendGhostGrads(o, l, first, dst, m)
 		return
 	}
+	if l.maxima.on {
+		o.(kernels.Maxima).MaxGatherGrad(dst, m, l.maxima.back, l.Grads, l.along.shard.NumOwn()+first)
+		return
+	}
 	m = l.from(o, m)
 	m.RowScale, m.ColScale = l.along.col.From(l.along.shard.NumOwn()+first), l.along.row
 	spmm(o, dst, m, l.Grads, l.halves.grads, false)
@@ -177,6 +193,10 @@ func (w *Work) GatherBackward(l *Layer, i Interval, p model.Pass) {
 	dst, m := i.rows(l.backward), i.edges(l.edges.own)
 	if l.heads > 0 {
 		w.attendBackward(l, i, p, dst, m)
+		return
+	}
+	if l.maxima.on {
+		i.Ops.(kernels.Maxima).MaxGatherGrad(dst, m, l.maxima.back, l.Grads, i.Lo)
 		return
 	}
 	m = l.from(i.Ops, m)

@@ -45,7 +45,7 @@ const (
 func (w *Work) pack(k *packing, l int, stage model.Stage) {
 	room, s := w.store.Idle(l, stage), w.shard
 	ops, ok := w.ops.(kernels.Packing)
-	if !ok || w.half || room.IsNil() || !ops.Packs(room.Cols) || room.Bytes() < packedBytes || len(s.In.Cols) < packedDegree*s.NumOwn() {
+	if !ok || w.half || w.own.Weights.Len() > 0 || room.IsNil() || !ops.Packs(room.Cols) || room.Bytes() < packedBytes || len(s.In.Cols) < packedDegree*s.NumOwn() {
 		return
 	}
 	locals := s.NumOwn() + s.NumGhosts()

@@ -3,6 +3,7 @@ package graphwork
 import (
 	"unsafe"
 
+	"siafu/graph"
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/kernels"
@@ -22,10 +23,11 @@ type array struct {
 	n  int
 }
 
-// csr is a sparse matrix without values.
+// csr is a sparse matrix, whose values are weights of edges if any.
 type csr struct {
 	offsets kernels.Vector[int64]
 	cols    kernels.Vector[uint32]
+	weights kernels.Vector[float32]
 }
 
 // edges are its rows [lo, hi).
@@ -33,7 +35,7 @@ func (c *csr) edges(lo, hi int) kernels.Edges {
 	if lo == hi {
 		return kernels.Edges{}
 	}
-	return kernels.Edges{Begin: c.offsets.Part(lo, hi), End: c.offsets.Part(lo+1, hi+1), Cols: c.cols}
+	return kernels.Edges{Begin: c.offsets.Part(lo, hi), End: c.offsets.Part(lo+1, hi+1), Cols: c.cols, Weights: c.weights}
 }
 
 // transposed is a shard.Transposed where the rank's Ops compute.
@@ -45,19 +47,30 @@ type transposed struct {
 // place puts everything there that layers read of a mesh.
 func (w *Work) place(m *mesh) {
 	m.own, m.ghost = w.placeEdges(m.shard.OwnEdges()), w.placeEdges(m.halo.In)
-	m.sums = csr{place(w, m.halo.Sums.Offsets), place(w, m.halo.Sums.Cols)}
-	m.sumsOf = csr{place(w, m.halo.SumsOf.Offsets), place(w, m.halo.SumsOf.Cols)}
+	m.sums, m.sumsOf = w.placeRows(m.halo.Sums, nil), w.placeRows(m.halo.SumsOf, nil)
 	m.row, m.col = place(w, m.coef.Row), place(w, m.coef.Col)
 }
 
 func (w *Work) placeEdges(e shard.Edges) kernels.Edges {
-	return kernels.Edges{Begin: place(w, e.Begin), End: place(w, e.End), Cols: place(w, e.Cols), Base: uint32(e.Base)}
+	return kernels.Edges{Begin: place(w, e.Begin), End: place(w, e.End), Cols: place(w, e.Cols), Weights: w.placeWeights(e.Weights), Base: uint32(e.Base)}
+}
+
+func (w *Work) placeRows(c graph.CSR, weights []float32) csr {
+	return csr{place(w, c.Offsets), place(w, c.Cols), w.placeWeights(weights)}
+}
+
+// placeWeights is place of weights of edges, if the network cares for them.
+func (w *Work) placeWeights(weights []float32) kernels.Vector[float32] {
+	if !w.store.Network.Spec.Weighs() {
+		return kernels.Vector[float32]{}
+	}
+	return place(w, weights)
 }
 
 func (w *Work) placeTransposed(t *shard.Transposed) *transposed {
 	return &transposed{
-		own:   kernels.Edges{Begin: place(w, t.OwnBegin), End: place(w, t.OwnEnd), Cols: place(w, t.OwnCols)},
-		ghost: csr{place(w, t.Ghost.Offsets), place(w, t.Ghost.Cols)},
+		own:   kernels.Edges{Begin: place(w, t.OwnBegin), End: place(w, t.OwnEnd), Cols: place(w, t.OwnCols), Weights: w.placeWeights(t.OwnWeights)},
+		ghost: w.placeRows(t.Ghost, t.GhostWeights),
 	}
 }
 

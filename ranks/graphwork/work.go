@@ -40,6 +40,7 @@ const (
 	Reversed     = "reverse edges"
 	Trained      = "reverse edges of training vertices"
 	Scores       = "scores of attention"
+	Maxima       = "sources of maxima"
 	Halves       = "rows in bfloat16"
 	PackedRows   = "where rows without zeros begin"
 )
@@ -52,7 +53,7 @@ type Options struct {
 	// go their own ways.
 	Apart bool
 	// Reduction is what ranks send each other, nil: every ghost's row. Attention,
-	// which weighs each edge anew, takes no notice of it.
+	// which weighs each edge anew, and maxima take no notice of it.
 	Reduction *halo.Reduction
 	// Alone leaves out the edges from ghosts, as if they were not there: degrees
 	// are those among own vertices.
@@ -126,15 +127,16 @@ func newWork(store *model.Store, o Options, ops kernels.Ops, a *mapped.Arena) *W
 // newMesh prepares a shard.
 func (w *Work) newMesh(s *shard.Shard, o Options) *mesh {
 	net := w.store.Network
-	r, in, out := o.Reduction, s.InDegree, s.OutDegree
+	r, degrees := o.Reduction, Degrees(s)
 	switch {
 	case o.Alone:
 		r = halo.Alone(s)
-		in, out = s.OwnDegrees()
-	case r == nil || slices.ContainsFunc(net.Layers, attended):
+		degrees.In, degrees.Out = s.OwnDegrees()
+		degrees.InStrength, degrees.OutStrength = s.OwnStrengths()
+	case r == nil || !net.Spec.Adds():
 		r = halo.Plain(s)
 	}
-	m := &mesh{Plan: r.Plan, shard: s, halo: r, coef: net.Spec.Coefficients(in, out, s.NumOwn(), w.arena.For(Coefficients))}
+	m := &mesh{Plan: r.Plan, shard: s, halo: r, coef: net.Spec.Coefficients(degrees, s.NumOwn(), w.arena.For(Coefficients))}
 	if o.Factor != nil {
 		m.coef.SelfLoops = false
 		if m.coef.Row == nil {
@@ -149,6 +151,11 @@ func (w *Work) newMesh(s *shard.Shard, o Options) *mesh {
 	return m
 }
 
+// Degrees are those of a shard's vertices in the whole graph.
+func Degrees(s *shard.Shard) model.Degrees {
+	return model.Degrees{In: s.InDegree, Out: s.OutDegree, InStrength: s.InStrength, OutStrength: s.OutStrength}
+}
+
 // SumPieces are the bounds of pieces of the sums for other ranks that have
 // similar numbers of edges, about so many.
 func (w *Work) SumPieces(edges int) []int {
@@ -159,11 +166,6 @@ func (w *Work) SumPieces(edges int) []int {
 		}
 	}
 	return bounds
-}
-
-func attended(layer model.Layer) bool {
-	_, ok := layer.(model.Attended)
-	return ok
 }
 
 // Layer is layer l, nil for one that does not gather.

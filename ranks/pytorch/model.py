@@ -11,6 +11,7 @@ copied freely. As a module:
     import model
     net = model.load()                       # a torch.nn.Module
     logits = net(x, edge_index)              # x [n, features], edge_index [2, edges]
+    logits = net(x, edge_index, edge_weight) # the same with weights of edges [edges]
 
 edge_index has a row of sources and a row of destinations, as PyTorch Geometric has it,
 without self loops and without edges that come twice.
@@ -45,7 +46,7 @@ class Net(torch.nn.Module):
 
     def __init__(self, kind, dims, heads=(1, 1), slope=0.2):
         super().__init__()
-        if kind not in ("gcn", "sage", "gin", "gat", "mlp"):
+        if kind not in ("gcn", "sage", "sage-max", "gin", "gat", "mlp"):
             raise ValueError("this file does not know the network %r" % kind)
         self.kind, self.dims, self.heads, self.slope = kind, dims, heads, slope
         self.weights = torch.nn.ParameterDict()
@@ -53,9 +54,9 @@ class Net(torch.nn.Module):
     def put(self, name, tensor):
         self.weights[name.replace(".", "_")] = torch.nn.Parameter(tensor)
 
-    def forward(self, x, edge_index):
+    def forward(self, x, edge_index, edge_weight=None):
         n, last = x.shape[0], len(self.dims) - 2
-        edges = Edges(edge_index, n, self.kind)
+        edges = Edges(edge_index, n, self.kind, edge_weight)
         for l in range(last + 1):
             w = {name[len("layers_%d_" % l):]: p for name, p in self.weights.items() if name.startswith("layers_%d_" % l)}
             if self.kind == "gat":
@@ -63,8 +64,8 @@ class Net(torch.nn.Module):
                 x = attention(x, edges, w, heads, self.slope, l == last)
                 x = x if l == last else torch.nn.functional.elu(x)
                 continue
-            if self.kind == "sage":
-                x = edges.sum(x) @ w["weight"] + x @ w["self_weight"] + w["bias"]
+            if self.kind in ("sage", "sage-max"):
+                x = edges.gather(x) @ w["weight"] + x @ w["self_weight"] + w["bias"]
             elif self.kind == "gin":
                 x = torch.relu(edges.sum(x) @ w["weight"] + w["bias"]) @ w["mlp_weight"] + w["mlp_bias"]
             else:
@@ -77,28 +78,32 @@ class Net(torch.nn.Module):
 class Edges:
     """The edges of a graph, with the coefficients that a network gives them."""
 
-    def __init__(self, edge_index, n, kind):
+    def __init__(self, edge_index, n, kind, weight=None):
         src, dst = edge_index.long()
-        into = torch.bincount(dst, minlength=n).float()
-        out = torch.bincount(src, minlength=n).float()
-        self.n, self.plain = n, kind == "mlp"
-        if kind != "sage":  # every vertex is a neighbour of its own
+        weight = torch.ones(len(src)) if weight is None else weight
+        into = torch.zeros(n).index_add_(0, dst, weight)
+        out = torch.zeros(n).index_add_(0, src, weight)
+        self.n, self.plain, self.gather = n, kind == "mlp", self.max if kind == "sage-max" else self.sum
+        if kind not in ("sage", "sage-max"):  # every vertex is a neighbour of its own
             loops = torch.arange(n)
             src, dst = torch.cat([src, loops]), torch.cat([dst, loops])
-        self.src, self.dst, self.coefficient = src, dst, None
+            weight = torch.cat([weight, torch.ones(n)])
+        self.src, self.dst, self.coefficient = src, dst, weight.unsqueeze(1)
         if kind == "gcn":
-            self.coefficient = ((into + 1).rsqrt()[dst] * (out + 1).rsqrt()[src]).unsqueeze(1)
+            self.coefficient = (weight * (into + 1).rsqrt()[dst] * (out + 1).rsqrt()[src]).unsqueeze(1)
         elif kind == "sage":
-            self.coefficient = (1 / into.clamp(min=1))[dst].unsqueeze(1)
+            self.coefficient = (weight / into[dst]).unsqueeze(1)
 
     def sum(self, x):
         """The sum over the in-neighbours of each vertex [n, columns]."""
         if self.plain:
             return x
-        rows = x[self.src]
-        if self.coefficient is not None:
-            rows = rows * self.coefficient
-        return torch.zeros(self.n, x.shape[1]).index_add_(0, self.dst, rows)
+        return torch.zeros(self.n, x.shape[1]).index_add_(0, self.dst, x[self.src] * self.coefficient)
+
+    def max(self, x):
+        """The largest of each column over the in-neighbours of each vertex, 0 without any."""
+        rows = self.dst.unsqueeze(1).expand(-1, x.shape[1])
+        return torch.zeros(self.n, x.shape[1]).scatter_reduce(0, rows, x[self.src], "amax", include_self=False)
 
 
 def attention(x, edges, w, heads, slope, last):
@@ -147,7 +152,7 @@ def read_arrays(path):
 
 
 def read_dataset(path):
-    """Features [n, features] and edge_index [2, edges] of a dataset folder."""
+    """Features [n, features], edge_index [2, edges] and weights [edges] or None of a dataset folder."""
     with open(os.path.join(path, "meta.json")) as f:
         meta = json.load(f)
     n, dim = meta["vertices"], meta["feature_dim"]
@@ -159,7 +164,8 @@ def read_dataset(path):
         x = torch.zeros(n, dim).index_put_((rows, s["cols"]), s["vals"])
     g = read_arrays(os.path.join(path, "graph.csr"))  # a row of in-neighbours for each vertex
     dst = torch.repeat_interleave(torch.arange(n), g["offsets"].diff())
-    return x, torch.stack([g["cols"].long(), dst])
+    weight = read_arrays(os.path.join(path, "weights.bin"))["weights"] if meta.get("weighted") else None
+    return x, torch.stack([g["cols"].long(), dst]), weight
 
 
 def read_npy(path):

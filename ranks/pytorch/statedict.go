@@ -77,8 +77,9 @@ type part struct {
 // layers are the names of the tensors of GCNConv, SAGEConv, GINConv around
 // Sequential(Linear, ReLU, Linear), GATConv and Linear, of versions 1 and 2.
 var layers = map[string]map[string]part{
-	"gcn":  {"lin.weight": {name: "weight", transpose: true}, "weight": {name: "weight"}, "bias": {name: "bias"}},
-	"sage": {"lin_l.weight": {name: "weight", transpose: true}, "lin_r.weight": {name: "self.weight", transpose: true}, "lin_l.bias": {name: "bias"}},
+	"gcn":      {"lin.weight": {name: "weight", transpose: true}, "weight": {name: "weight"}, "bias": {name: "bias"}},
+	"sage":     {"lin_l.weight": {name: "weight", transpose: true}, "lin_r.weight": {name: "self.weight", transpose: true}, "lin_l.bias": {name: "bias"}},
+	"sage-max": {"lin_l.weight": {name: "weight", transpose: true}, "lin_r.weight": {name: "self.weight", transpose: true}, "lin_l.bias": {name: "bias"}},
 	"gin": {"nn.0.weight": {name: "weight", transpose: true}, "nn.0.bias": {name: "bias"}, "nn.2.weight": {name: "mlp.weight", transpose: true},
 		"nn.2.bias": {name: "mlp.bias"}, "eps": {}},
 	"gat": {"lin.weight": {name: "weight", transpose: true}, "lin_src.weight": {name: "weight", transpose: true}, "lin_l.weight": {name: "weight", transpose: true},

@@ -22,10 +22,10 @@ DATA ones<>+56(SB)/4, $0x00000000
 DATA ones<>+60(SB)/4, $0x00000000
 GLOBL ones<>(SB), RODATA|NOPTR, $64
 
-// func gather512x1(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gather512x1(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gather512x1(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gather512x1(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
@@ -34,8 +34,8 @@ TEXT ·gather512x1(SB), NOSPLIT, $0-120
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	MOVQ  lanes+112(FP), SI
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
 	SHLQ  $0x02, SI
 	ADDQ  $-1, SI
 	TESTQ $0x0000003f, CX
@@ -64,7 +64,7 @@ row:
 	VPXORD       Z0, Z0, Z0
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -111,7 +111,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+96(FP), R8
+	MOVQ   self+104(FP), R8
 	TESTQ  R8, R8
 	JL     plain_ahead
 	ADDQ   DI, R8
@@ -155,7 +155,7 @@ plain_rest:
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Z1
@@ -166,7 +166,7 @@ write:
 	IMULQ  DI, R8
 	MOVQ   dst+0(FP), R9
 	ADDQ   R9, R8
-	MOVB   add+104(FP), R9
+	MOVB   add+112(FP), R9
 	TESTB  R9, R9
 	JZ     done_store
 	VADDPS (R8), Z0, K1, Z0
@@ -180,10 +180,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gatherHalf512x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherWeighted512x1(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gatherHalf512x1(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherWeighted512x1(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
@@ -192,8 +192,174 @@ TEXT ·gatherHalf512x1(SB), NOSPLIT, $0-120
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	MOVQ  lanes+112(FP), SI
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
+	SHLQ  $0x02, SI
+	ADDQ  $-1, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VPXORD       Z0, Z0, Z0
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Z1
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z1, K1, Z0
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Z1
+	VBROADCASTSS (BX)(R9*4), Z2
+	VMULPS       Z2, Z1, Z1
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z1, K1, Z0
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z1
+	VBROADCASTSS (BX)(R9*4), Z2
+	VMULPS       Z2, Z1, Z1
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z1, K1, Z0
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ   self+104(FP), R9
+	TESTQ  R9, R9
+	JL     plain_ahead
+	ADDQ   R8, R9
+	SUBL   DX, R9
+	IMULQ  CX, R9
+	ADDQ   AX, R9
+	VADDPS (R9), Z0, K1, Z0
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Z1
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z1, K1, Z0
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z1
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z1, K1, Z0
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Z1
+	VMULPS       Z1, Z0, Z0
+
+write:
+	MOVQ   dstStride+8(FP), R9
+	IMULQ  R8, R9
+	MOVQ   dst+0(FP), R10
+	ADDQ   R10, R9
+	MOVB   add+112(FP), R10
+	TESTB  R10, R10
+	JZ     done_store
+	VADDPS (R9), Z0, K1, Z0
+
+done_store:
+	VMOVUPS Z0, K1, (R9)
+	INCQ    R8
+	MOVQ    rows+64(FP), R9
+	CMPQ    R8, R9
+	JLT     row
+	VZEROUPPER
+	RET
+
+// func gatherHalf512x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x1(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
 	SHLQ  $0x01, SI
 	ADDQ  $-1, SI
 	TESTQ $0x0000003f, CX
@@ -222,7 +388,7 @@ row:
 	VPXORD       Z0, Z0, Z0
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -275,7 +441,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), R8
+	MOVQ      self+104(FP), R8
 	TESTQ     R8, R8
 	JL        plain_ahead
 	ADDQ      DI, R8
@@ -325,7 +491,7 @@ plain_rest:
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Z1
@@ -336,7 +502,7 @@ write:
 	IMULQ  DI, R8
 	MOVQ   dst+0(FP), R9
 	ADDQ   R9, R8
-	MOVB   add+104(FP), R9
+	MOVB   add+112(FP), R9
 	TESTB  R9, R9
 	JZ     done_store
 	VADDPS (R8), Z0, K1, Z0
@@ -350,10 +516,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x2(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherHalfWeighted512x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gather512x2(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherHalfWeighted512x1(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
@@ -362,8 +528,186 @@ TEXT ·gather512x2(SB), NOSPLIT, $0-120
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	MOVQ  lanes+112(FP), SI
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
+	SHLQ  $0x01, SI
+	ADDQ  $-1, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VPXORD       Z0, Z0, Z0
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Z1
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z1, Z0
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Z1
+	VBROADCASTSS (BX)(R9*4), Z2
+	VMULPS       Z2, Z1, Z1
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z1, Z0
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z1
+	VBROADCASTSS (BX)(R9*4), Z2
+	VMULPS       Z2, Z1, Z1
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z1, Z0
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), R9
+	TESTQ     R9, R9
+	JL        plain_ahead
+	ADDQ      R8, R9
+	SUBL      DX, R9
+	IMULQ     CX, R9
+	ADDQ      AX, R9
+	VPMOVZXWD (R9), Z1
+	VPSLLD    $0x10, Z1, Z1
+	VADDPS    Z1, Z0, Z0
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Z1
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z1, Z0
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z1
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z1, Z0
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Z1
+	VMULPS       Z1, Z0, Z0
+
+write:
+	MOVQ   dstStride+8(FP), R9
+	IMULQ  R8, R9
+	MOVQ   dst+0(FP), R10
+	ADDQ   R10, R9
+	MOVB   add+112(FP), R10
+	TESTB  R10, R10
+	JZ     done_store
+	VADDPS (R9), Z0, K1, Z0
+
+done_store:
+	VMOVUPS Z0, K1, (R9)
+	INCQ    R8
+	MOVQ    rows+64(FP), R9
+	CMPQ    R8, R9
+	JLT     row
+	VZEROUPPER
+	RET
+
+// func gather512x2(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gather512x2(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
 	SHLQ  $0x02, SI
 	ADDQ  $+63, SI
 	TESTQ $0x0000003f, CX
@@ -393,7 +737,7 @@ row:
 	VPXORD       Z1, Z1, Z1
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -444,7 +788,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+96(FP), R8
+	MOVQ   self+104(FP), R8
 	TESTQ  R8, R8
 	JL     plain_ahead
 	ADDQ   DI, R8
@@ -492,7 +836,7 @@ plain_rest:
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Z2
@@ -504,7 +848,7 @@ write:
 	IMULQ  DI, R8
 	MOVQ   dst+0(FP), R9
 	ADDQ   R9, R8
-	MOVB   add+104(FP), R9
+	MOVB   add+112(FP), R9
 	TESTB  R9, R9
 	JZ     done_store
 	VADDPS (R8), Z0, Z0
@@ -520,10 +864,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gatherHalf512x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherWeighted512x2(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gatherHalf512x2(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherWeighted512x2(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
@@ -532,8 +876,186 @@ TEXT ·gatherHalf512x2(SB), NOSPLIT, $0-120
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	MOVQ  lanes+112(FP), SI
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
+	SHLQ  $0x02, SI
+	ADDQ  $+63, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Z2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z2, Z0
+	VFMADD231PS  64(R9), Z2, K1, Z1
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Z2
+	VBROADCASTSS (BX)(R9*4), Z3
+	VMULPS       Z3, Z2, Z2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z2, Z0
+	VFMADD231PS  64(R9), Z2, K1, Z1
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z2
+	VBROADCASTSS (BX)(R9*4), Z3
+	VMULPS       Z3, Z2, Z2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z2, Z0
+	VFMADD231PS  64(R9), Z2, K1, Z1
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ   self+104(FP), R9
+	TESTQ  R9, R9
+	JL     plain_ahead
+	ADDQ   R8, R9
+	SUBL   DX, R9
+	IMULQ  CX, R9
+	ADDQ   AX, R9
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, K1, Z1
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Z2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z2, Z0
+	VFMADD231PS  64(R9), Z2, K1, Z1
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z2, Z0
+	VFMADD231PS  64(R9), Z2, K1, Z1
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Z2
+	VMULPS       Z2, Z0, Z0
+	VMULPS       Z2, Z1, Z1
+
+write:
+	MOVQ   dstStride+8(FP), R9
+	IMULQ  R8, R9
+	MOVQ   dst+0(FP), R10
+	ADDQ   R10, R9
+	MOVB   add+112(FP), R10
+	TESTB  R10, R10
+	JZ     done_store
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, K1, Z1
+
+done_store:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, K1, 64(R9)
+	INCQ    R8
+	MOVQ    rows+64(FP), R9
+	CMPQ    R8, R9
+	JLT     row
+	VZEROUPPER
+	RET
+
+// func gatherHalf512x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x2(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
 	SHLQ  $0x01, SI
 	ADDQ  $+31, SI
 	TESTQ $0x0000003f, CX
@@ -563,7 +1085,7 @@ row:
 	VPXORD       Z1, Z1, Z1
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -625,7 +1147,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), R8
+	MOVQ      self+104(FP), R8
 	TESTQ     R8, R8
 	JL        plain_ahead
 	ADDQ      DI, R8
@@ -684,7 +1206,7 @@ plain_rest:
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Z2
@@ -696,7 +1218,7 @@ write:
 	IMULQ  DI, R8
 	MOVQ   dst+0(FP), R9
 	ADDQ   R9, R8
-	MOVB   add+104(FP), R9
+	MOVB   add+112(FP), R9
 	TESTB  R9, R9
 	JZ     done_store
 	VADDPS (R8), Z0, Z0
@@ -712,10 +1234,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x3(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherHalfWeighted512x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gather512x3(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherHalfWeighted512x2(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
@@ -724,8 +1246,208 @@ TEXT ·gather512x3(SB), NOSPLIT, $0-120
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	MOVQ  lanes+112(FP), SI
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
+	SHLQ  $0x01, SI
+	ADDQ  $+31, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Z2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VPMOVZXWD    32(R9), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z1
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Z2
+	VBROADCASTSS (BX)(R9*4), Z3
+	VMULPS       Z3, Z2, Z2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VPMOVZXWD    32(R9), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z1
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z2
+	VBROADCASTSS (BX)(R9*4), Z3
+	VMULPS       Z3, Z2, Z2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VPMOVZXWD    32(R9), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z1
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), R9
+	TESTQ     R9, R9
+	JL        plain_ahead
+	ADDQ      R8, R9
+	SUBL      DX, R9
+	IMULQ     CX, R9
+	ADDQ      AX, R9
+	VPMOVZXWD (R9), Z2
+	VPSLLD    $0x10, Z2, Z2
+	VADDPS    Z2, Z0, Z0
+	VPMOVZXWD 32(R9), Z2
+	VPSLLD    $0x10, Z2, Z2
+	VADDPS    Z2, Z1, Z1
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Z2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VPMOVZXWD    32(R9), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z1
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VPMOVZXWD    32(R9), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z1
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Z2
+	VMULPS       Z2, Z0, Z0
+	VMULPS       Z2, Z1, Z1
+
+write:
+	MOVQ   dstStride+8(FP), R9
+	IMULQ  R8, R9
+	MOVQ   dst+0(FP), R10
+	ADDQ   R10, R9
+	MOVB   add+112(FP), R10
+	TESTB  R10, R10
+	JZ     done_store
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, K1, Z1
+
+done_store:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, K1, 64(R9)
+	INCQ    R8
+	MOVQ    rows+64(FP), R9
+	CMPQ    R8, R9
+	JLT     row
+	VZEROUPPER
+	RET
+
+// func gather512x3(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gather512x3(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
 	SHLQ  $0x02, SI
 	ADDQ  $+127, SI
 	TESTQ $0x0000003f, CX
@@ -756,7 +1478,7 @@ row:
 	VPXORD       Z2, Z2, Z2
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -811,7 +1533,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+96(FP), R8
+	MOVQ   self+104(FP), R8
 	TESTQ  R8, R8
 	JL     plain_ahead
 	ADDQ   DI, R8
@@ -863,7 +1585,7 @@ plain_rest:
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Z3
@@ -876,7 +1598,7 @@ write:
 	IMULQ  DI, R8
 	MOVQ   dst+0(FP), R9
 	ADDQ   R9, R8
-	MOVB   add+104(FP), R9
+	MOVB   add+112(FP), R9
 	TESTB  R9, R9
 	JZ     done_store
 	VADDPS (R8), Z0, Z0
@@ -894,10 +1616,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gatherHalf512x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherWeighted512x3(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gatherHalf512x3(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherWeighted512x3(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
@@ -906,8 +1628,198 @@ TEXT ·gatherHalf512x3(SB), NOSPLIT, $0-120
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	MOVQ  lanes+112(FP), SI
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
+	SHLQ  $0x02, SI
+	ADDQ  $+127, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Z3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z3, Z0
+	VFMADD231PS  64(R9), Z3, Z1
+	VFMADD231PS  128(R9), Z3, K1, Z2
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Z3
+	VBROADCASTSS (BX)(R9*4), Z4
+	VMULPS       Z4, Z3, Z3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z3, Z0
+	VFMADD231PS  64(R9), Z3, Z1
+	VFMADD231PS  128(R9), Z3, K1, Z2
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z3
+	VBROADCASTSS (BX)(R9*4), Z4
+	VMULPS       Z4, Z3, Z3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z3, Z0
+	VFMADD231PS  64(R9), Z3, Z1
+	VFMADD231PS  128(R9), Z3, K1, Z2
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ   self+104(FP), R9
+	TESTQ  R9, R9
+	JL     plain_ahead
+	ADDQ   R8, R9
+	SUBL   DX, R9
+	IMULQ  CX, R9
+	ADDQ   AX, R9
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, Z1
+	VADDPS 128(R9), Z2, K1, Z2
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Z3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z3, Z0
+	VFMADD231PS  64(R9), Z3, Z1
+	VFMADD231PS  128(R9), Z3, K1, Z2
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z3, Z0
+	VFMADD231PS  64(R9), Z3, Z1
+	VFMADD231PS  128(R9), Z3, K1, Z2
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Z3
+	VMULPS       Z3, Z0, Z0
+	VMULPS       Z3, Z1, Z1
+	VMULPS       Z3, Z2, Z2
+
+write:
+	MOVQ   dstStride+8(FP), R9
+	IMULQ  R8, R9
+	MOVQ   dst+0(FP), R10
+	ADDQ   R10, R9
+	MOVB   add+112(FP), R10
+	TESTB  R10, R10
+	JZ     done_store
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, Z1
+	VADDPS 128(R9), Z2, K1, Z2
+
+done_store:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, K1, 128(R9)
+	INCQ    R8
+	MOVQ    rows+64(FP), R9
+	CMPQ    R8, R9
+	JLT     row
+	VZEROUPPER
+	RET
+
+// func gatherHalf512x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x3(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
 	SHLQ  $0x01, SI
 	ADDQ  $+63, SI
 	TESTQ $0x0000003f, CX
@@ -938,7 +1850,7 @@ row:
 	VPXORD       Z2, Z2, Z2
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -1010,7 +1922,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), R8
+	MOVQ      self+104(FP), R8
 	TESTQ     R8, R8
 	JL        plain_ahead
 	ADDQ      DI, R8
@@ -1079,7 +1991,7 @@ plain_rest:
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Z3
@@ -1092,7 +2004,7 @@ write:
 	IMULQ  DI, R8
 	MOVQ   dst+0(FP), R9
 	ADDQ   R9, R8
-	MOVB   add+104(FP), R9
+	MOVB   add+112(FP), R9
 	TESTB  R9, R9
 	JZ     done_store
 	VADDPS (R8), Z0, Z0
@@ -1110,10 +2022,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x4(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherHalfWeighted512x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gather512x4(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherHalfWeighted512x3(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
@@ -1122,8 +2034,232 @@ TEXT ·gather512x4(SB), NOSPLIT, $0-120
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	MOVQ  lanes+112(FP), SI
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
+	SHLQ  $0x01, SI
+	ADDQ  $+63, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Z3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z0
+	VPMOVZXWD    32(R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VPMOVZXWD    64(R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z2
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Z3
+	VBROADCASTSS (BX)(R9*4), Z4
+	VMULPS       Z4, Z3, Z3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z0
+	VPMOVZXWD    32(R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VPMOVZXWD    64(R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z2
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z3
+	VBROADCASTSS (BX)(R9*4), Z4
+	VMULPS       Z4, Z3, Z3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z0
+	VPMOVZXWD    32(R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VPMOVZXWD    64(R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z2
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), R9
+	TESTQ     R9, R9
+	JL        plain_ahead
+	ADDQ      R8, R9
+	SUBL      DX, R9
+	IMULQ     CX, R9
+	ADDQ      AX, R9
+	VPMOVZXWD (R9), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z0, Z0
+	VPMOVZXWD 32(R9), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z1, Z1
+	VPMOVZXWD 64(R9), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VADDPS    Z3, Z2, Z2
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Z3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z0
+	VPMOVZXWD    32(R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VPMOVZXWD    64(R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z2
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z0
+	VPMOVZXWD    32(R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VPMOVZXWD    64(R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VFMADD231PS  Z4, Z3, Z2
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Z3
+	VMULPS       Z3, Z0, Z0
+	VMULPS       Z3, Z1, Z1
+	VMULPS       Z3, Z2, Z2
+
+write:
+	MOVQ   dstStride+8(FP), R9
+	IMULQ  R8, R9
+	MOVQ   dst+0(FP), R10
+	ADDQ   R10, R9
+	MOVB   add+112(FP), R10
+	TESTB  R10, R10
+	JZ     done_store
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, Z1
+	VADDPS 128(R9), Z2, K1, Z2
+
+done_store:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, K1, 128(R9)
+	INCQ    R8
+	MOVQ    rows+64(FP), R9
+	CMPQ    R8, R9
+	JLT     row
+	VZEROUPPER
+	RET
+
+// func gather512x4(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gather512x4(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
 	SHLQ  $0x02, SI
 	ADDQ  $+191, SI
 	TESTQ $0x0000003f, CX
@@ -1155,7 +2291,7 @@ row:
 	VPXORD       Z3, Z3, Z3
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -1214,7 +2350,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+96(FP), R8
+	MOVQ   self+104(FP), R8
 	TESTQ  R8, R8
 	JL     plain_ahead
 	ADDQ   DI, R8
@@ -1270,7 +2406,7 @@ plain_rest:
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Z4
@@ -1284,7 +2420,7 @@ write:
 	IMULQ  DI, R8
 	MOVQ   dst+0(FP), R9
 	ADDQ   R9, R8
-	MOVB   add+104(FP), R9
+	MOVB   add+112(FP), R9
 	TESTB  R9, R9
 	JZ     done_store
 	VADDPS (R8), Z0, Z0
@@ -1304,10 +2440,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gatherHalf512x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherWeighted512x4(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gatherHalf512x4(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherWeighted512x4(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
@@ -1316,8 +2452,210 @@ TEXT ·gatherHalf512x4(SB), NOSPLIT, $0-120
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	MOVQ  lanes+112(FP), SI
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
+	SHLQ  $0x02, SI
+	ADDQ  $+191, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Z4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z4, Z0
+	VFMADD231PS  64(R9), Z4, Z1
+	VFMADD231PS  128(R9), Z4, Z2
+	VFMADD231PS  192(R9), Z4, K1, Z3
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Z4
+	VBROADCASTSS (BX)(R9*4), Z5
+	VMULPS       Z5, Z4, Z4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z4, Z0
+	VFMADD231PS  64(R9), Z4, Z1
+	VFMADD231PS  128(R9), Z4, Z2
+	VFMADD231PS  192(R9), Z4, K1, Z3
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z4
+	VBROADCASTSS (BX)(R9*4), Z5
+	VMULPS       Z5, Z4, Z4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z4, Z0
+	VFMADD231PS  64(R9), Z4, Z1
+	VFMADD231PS  128(R9), Z4, Z2
+	VFMADD231PS  192(R9), Z4, K1, Z3
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ   self+104(FP), R9
+	TESTQ  R9, R9
+	JL     plain_ahead
+	ADDQ   R8, R9
+	SUBL   DX, R9
+	IMULQ  CX, R9
+	ADDQ   AX, R9
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, Z1
+	VADDPS 128(R9), Z2, Z2
+	VADDPS 192(R9), Z3, K1, Z3
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Z4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z4, Z0
+	VFMADD231PS  64(R9), Z4, Z1
+	VFMADD231PS  128(R9), Z4, Z2
+	VFMADD231PS  192(R9), Z4, K1, Z3
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z4, Z0
+	VFMADD231PS  64(R9), Z4, Z1
+	VFMADD231PS  128(R9), Z4, Z2
+	VFMADD231PS  192(R9), Z4, K1, Z3
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Z4
+	VMULPS       Z4, Z0, Z0
+	VMULPS       Z4, Z1, Z1
+	VMULPS       Z4, Z2, Z2
+	VMULPS       Z4, Z3, Z3
+
+write:
+	MOVQ   dstStride+8(FP), R9
+	IMULQ  R8, R9
+	MOVQ   dst+0(FP), R10
+	ADDQ   R10, R9
+	MOVB   add+112(FP), R10
+	TESTB  R10, R10
+	JZ     done_store
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, Z1
+	VADDPS 128(R9), Z2, Z2
+	VADDPS 192(R9), Z3, K1, Z3
+
+done_store:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, K1, 192(R9)
+	INCQ    R8
+	MOVQ    rows+64(FP), R9
+	CMPQ    R8, R9
+	JLT     row
+	VZEROUPPER
+	RET
+
+// func gatherHalf512x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x4(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
 	SHLQ  $0x01, SI
 	ADDQ  $+95, SI
 	TESTQ $0x0000003f, CX
@@ -1349,7 +2687,7 @@ row:
 	VPXORD       Z3, Z3, Z3
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -1430,7 +2768,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), R8
+	MOVQ      self+104(FP), R8
 	TESTQ     R8, R8
 	JL        plain_ahead
 	ADDQ      DI, R8
@@ -1508,7 +2846,7 @@ plain_rest:
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Z4
@@ -1522,7 +2860,7 @@ write:
 	IMULQ  DI, R8
 	MOVQ   dst+0(FP), R9
 	ADDQ   R9, R8
-	MOVB   add+104(FP), R9
+	MOVB   add+112(FP), R9
 	TESTB  R9, R9
 	JZ     done_store
 	VADDPS (R8), Z0, Z0
@@ -1542,10 +2880,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x5(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherHalfWeighted512x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gather512x5(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherHalfWeighted512x4(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
@@ -1554,8 +2892,254 @@ TEXT ·gather512x5(SB), NOSPLIT, $0-120
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	MOVQ  lanes+112(FP), SI
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
+	SHLQ  $0x01, SI
+	ADDQ  $+95, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Z4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VPMOVZXWD    32(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VPMOVZXWD    64(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VPMOVZXWD    96(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z3
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Z4
+	VBROADCASTSS (BX)(R9*4), Z5
+	VMULPS       Z5, Z4, Z4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VPMOVZXWD    32(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VPMOVZXWD    64(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VPMOVZXWD    96(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z4
+	VBROADCASTSS (BX)(R9*4), Z5
+	VMULPS       Z5, Z4, Z4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VPMOVZXWD    32(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VPMOVZXWD    64(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VPMOVZXWD    96(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), R9
+	TESTQ     R9, R9
+	JL        plain_ahead
+	ADDQ      R8, R9
+	SUBL      DX, R9
+	IMULQ     CX, R9
+	ADDQ      AX, R9
+	VPMOVZXWD (R9), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z0, Z0
+	VPMOVZXWD 32(R9), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z1, Z1
+	VPMOVZXWD 64(R9), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z2, Z2
+	VPMOVZXWD 96(R9), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z3, Z3
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Z4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VPMOVZXWD    32(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VPMOVZXWD    64(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VPMOVZXWD    96(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VPMOVZXWD    32(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VPMOVZXWD    64(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VPMOVZXWD    96(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Z4
+	VMULPS       Z4, Z0, Z0
+	VMULPS       Z4, Z1, Z1
+	VMULPS       Z4, Z2, Z2
+	VMULPS       Z4, Z3, Z3
+
+write:
+	MOVQ   dstStride+8(FP), R9
+	IMULQ  R8, R9
+	MOVQ   dst+0(FP), R10
+	ADDQ   R10, R9
+	MOVB   add+112(FP), R10
+	TESTB  R10, R10
+	JZ     done_store
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, Z1
+	VADDPS 128(R9), Z2, Z2
+	VADDPS 192(R9), Z3, K1, Z3
+
+done_store:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, K1, 192(R9)
+	INCQ    R8
+	MOVQ    rows+64(FP), R9
+	CMPQ    R8, R9
+	JLT     row
+	VZEROUPPER
+	RET
+
+// func gather512x5(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gather512x5(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
 	SHLQ  $0x02, SI
 	ADDQ  $+255, SI
 	TESTQ $0x0000003f, CX
@@ -1588,7 +3172,7 @@ row:
 	VPXORD       Z4, Z4, Z4
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -1651,7 +3235,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+96(FP), R8
+	MOVQ   self+104(FP), R8
 	TESTQ  R8, R8
 	JL     plain_ahead
 	ADDQ   DI, R8
@@ -1711,7 +3295,7 @@ plain_rest:
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Z5
@@ -1726,7 +3310,7 @@ write:
 	IMULQ  DI, R8
 	MOVQ   dst+0(FP), R9
 	ADDQ   R9, R8
-	MOVB   add+104(FP), R9
+	MOVB   add+112(FP), R9
 	TESTB  R9, R9
 	JZ     done_store
 	VADDPS (R8), Z0, Z0
@@ -1748,10 +3332,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gatherHalf512x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherWeighted512x5(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gatherHalf512x5(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherWeighted512x5(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
@@ -1760,8 +3344,222 @@ TEXT ·gatherHalf512x5(SB), NOSPLIT, $0-120
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	MOVQ  lanes+112(FP), SI
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
+	SHLQ  $0x02, SI
+	ADDQ  $+255, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Z5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z5, Z0
+	VFMADD231PS  64(R9), Z5, Z1
+	VFMADD231PS  128(R9), Z5, Z2
+	VFMADD231PS  192(R9), Z5, Z3
+	VFMADD231PS  256(R9), Z5, K1, Z4
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	PREFETCHT0 256(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Z5
+	VBROADCASTSS (BX)(R9*4), Z6
+	VMULPS       Z6, Z5, Z5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z5, Z0
+	VFMADD231PS  64(R9), Z5, Z1
+	VFMADD231PS  128(R9), Z5, Z2
+	VFMADD231PS  192(R9), Z5, Z3
+	VFMADD231PS  256(R9), Z5, K1, Z4
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z5
+	VBROADCASTSS (BX)(R9*4), Z6
+	VMULPS       Z6, Z5, Z5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z5, Z0
+	VFMADD231PS  64(R9), Z5, Z1
+	VFMADD231PS  128(R9), Z5, Z2
+	VFMADD231PS  192(R9), Z5, Z3
+	VFMADD231PS  256(R9), Z5, K1, Z4
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ   self+104(FP), R9
+	TESTQ  R9, R9
+	JL     plain_ahead
+	ADDQ   R8, R9
+	SUBL   DX, R9
+	IMULQ  CX, R9
+	ADDQ   AX, R9
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, Z1
+	VADDPS 128(R9), Z2, Z2
+	VADDPS 192(R9), Z3, Z3
+	VADDPS 256(R9), Z4, K1, Z4
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	PREFETCHT0 256(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Z5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z5, Z0
+	VFMADD231PS  64(R9), Z5, Z1
+	VFMADD231PS  128(R9), Z5, Z2
+	VFMADD231PS  192(R9), Z5, Z3
+	VFMADD231PS  256(R9), Z5, K1, Z4
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z5, Z0
+	VFMADD231PS  64(R9), Z5, Z1
+	VFMADD231PS  128(R9), Z5, Z2
+	VFMADD231PS  192(R9), Z5, Z3
+	VFMADD231PS  256(R9), Z5, K1, Z4
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Z5
+	VMULPS       Z5, Z0, Z0
+	VMULPS       Z5, Z1, Z1
+	VMULPS       Z5, Z2, Z2
+	VMULPS       Z5, Z3, Z3
+	VMULPS       Z5, Z4, Z4
+
+write:
+	MOVQ   dstStride+8(FP), R9
+	IMULQ  R8, R9
+	MOVQ   dst+0(FP), R10
+	ADDQ   R10, R9
+	MOVB   add+112(FP), R10
+	TESTB  R10, R10
+	JZ     done_store
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, Z1
+	VADDPS 128(R9), Z2, Z2
+	VADDPS 192(R9), Z3, Z3
+	VADDPS 256(R9), Z4, K1, Z4
+
+done_store:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	VMOVUPS Z4, K1, 256(R9)
+	INCQ    R8
+	MOVQ    rows+64(FP), R9
+	CMPQ    R8, R9
+	JLT     row
+	VZEROUPPER
+	RET
+
+// func gatherHalf512x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x5(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
 	SHLQ  $0x01, SI
 	ADDQ  $+127, SI
 	TESTQ $0x0000003f, CX
@@ -1794,7 +3592,7 @@ row:
 	VPXORD       Z4, Z4, Z4
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -1885,7 +3683,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), R8
+	MOVQ      self+104(FP), R8
 	TESTQ     R8, R8
 	JL        plain_ahead
 	ADDQ      DI, R8
@@ -1973,7 +3771,7 @@ plain_rest:
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Z5
@@ -1988,7 +3786,7 @@ write:
 	IMULQ  DI, R8
 	MOVQ   dst+0(FP), R9
 	ADDQ   R9, R8
-	MOVB   add+104(FP), R9
+	MOVB   add+112(FP), R9
 	TESTB  R9, R9
 	JZ     done_store
 	VADDPS (R8), Z0, Z0
@@ -2010,10 +3808,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x6(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherHalfWeighted512x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gather512x6(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherHalfWeighted512x5(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
@@ -2022,8 +3820,278 @@ TEXT ·gather512x6(SB), NOSPLIT, $0-120
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	MOVQ  lanes+112(FP), SI
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
+	SHLQ  $0x01, SI
+	ADDQ  $+127, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Z5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z0
+	VPMOVZXWD    32(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPMOVZXWD    64(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VPMOVZXWD    96(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VPMOVZXWD    128(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z4
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Z5
+	VBROADCASTSS (BX)(R9*4), Z6
+	VMULPS       Z6, Z5, Z5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z0
+	VPMOVZXWD    32(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPMOVZXWD    64(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VPMOVZXWD    96(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VPMOVZXWD    128(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z4
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z5
+	VBROADCASTSS (BX)(R9*4), Z6
+	VMULPS       Z6, Z5, Z5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z0
+	VPMOVZXWD    32(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPMOVZXWD    64(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VPMOVZXWD    96(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VPMOVZXWD    128(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z4
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), R9
+	TESTQ     R9, R9
+	JL        plain_ahead
+	ADDQ      R8, R9
+	SUBL      DX, R9
+	IMULQ     CX, R9
+	ADDQ      AX, R9
+	VPMOVZXWD (R9), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z0, Z0
+	VPMOVZXWD 32(R9), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z1, Z1
+	VPMOVZXWD 64(R9), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z2, Z2
+	VPMOVZXWD 96(R9), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z3, Z3
+	VPMOVZXWD 128(R9), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z4, Z4
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Z5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z0
+	VPMOVZXWD    32(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPMOVZXWD    64(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VPMOVZXWD    96(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VPMOVZXWD    128(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z4
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z0
+	VPMOVZXWD    32(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPMOVZXWD    64(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VPMOVZXWD    96(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VPMOVZXWD    128(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VFMADD231PS  Z6, Z5, Z4
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Z5
+	VMULPS       Z5, Z0, Z0
+	VMULPS       Z5, Z1, Z1
+	VMULPS       Z5, Z2, Z2
+	VMULPS       Z5, Z3, Z3
+	VMULPS       Z5, Z4, Z4
+
+write:
+	MOVQ   dstStride+8(FP), R9
+	IMULQ  R8, R9
+	MOVQ   dst+0(FP), R10
+	ADDQ   R10, R9
+	MOVB   add+112(FP), R10
+	TESTB  R10, R10
+	JZ     done_store
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, Z1
+	VADDPS 128(R9), Z2, Z2
+	VADDPS 192(R9), Z3, Z3
+	VADDPS 256(R9), Z4, K1, Z4
+
+done_store:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	VMOVUPS Z4, K1, 256(R9)
+	INCQ    R8
+	MOVQ    rows+64(FP), R9
+	CMPQ    R8, R9
+	JLT     row
+	VZEROUPPER
+	RET
+
+// func gather512x6(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gather512x6(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
 	SHLQ  $0x02, SI
 	ADDQ  $+319, SI
 	TESTQ $0x0000003f, CX
@@ -2057,7 +4125,7 @@ row:
 	VPXORD       Z5, Z5, Z5
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -2124,7 +4192,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+96(FP), R8
+	MOVQ   self+104(FP), R8
 	TESTQ  R8, R8
 	JL     plain_ahead
 	ADDQ   DI, R8
@@ -2188,7 +4256,7 @@ plain_rest:
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Z6
@@ -2204,7 +4272,7 @@ write:
 	IMULQ  DI, R8
 	MOVQ   dst+0(FP), R9
 	ADDQ   R9, R8
-	MOVB   add+104(FP), R9
+	MOVB   add+112(FP), R9
 	TESTB  R9, R9
 	JZ     done_store
 	VADDPS (R8), Z0, Z0
@@ -2228,10 +4296,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gatherHalf512x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherWeighted512x6(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gatherHalf512x6(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherWeighted512x6(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
@@ -2240,8 +4308,234 @@ TEXT ·gatherHalf512x6(SB), NOSPLIT, $0-120
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	MOVQ  lanes+112(FP), SI
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
+	SHLQ  $0x02, SI
+	ADDQ  $+319, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Z6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z6, Z0
+	VFMADD231PS  64(R9), Z6, Z1
+	VFMADD231PS  128(R9), Z6, Z2
+	VFMADD231PS  192(R9), Z6, Z3
+	VFMADD231PS  256(R9), Z6, Z4
+	VFMADD231PS  320(R9), Z6, K1, Z5
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	PREFETCHT0 256(R13)
+	PREFETCHT0 320(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Z6
+	VBROADCASTSS (BX)(R9*4), Z7
+	VMULPS       Z7, Z6, Z6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z6, Z0
+	VFMADD231PS  64(R9), Z6, Z1
+	VFMADD231PS  128(R9), Z6, Z2
+	VFMADD231PS  192(R9), Z6, Z3
+	VFMADD231PS  256(R9), Z6, Z4
+	VFMADD231PS  320(R9), Z6, K1, Z5
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z6
+	VBROADCASTSS (BX)(R9*4), Z7
+	VMULPS       Z7, Z6, Z6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z6, Z0
+	VFMADD231PS  64(R9), Z6, Z1
+	VFMADD231PS  128(R9), Z6, Z2
+	VFMADD231PS  192(R9), Z6, Z3
+	VFMADD231PS  256(R9), Z6, Z4
+	VFMADD231PS  320(R9), Z6, K1, Z5
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ   self+104(FP), R9
+	TESTQ  R9, R9
+	JL     plain_ahead
+	ADDQ   R8, R9
+	SUBL   DX, R9
+	IMULQ  CX, R9
+	ADDQ   AX, R9
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, Z1
+	VADDPS 128(R9), Z2, Z2
+	VADDPS 192(R9), Z3, Z3
+	VADDPS 256(R9), Z4, Z4
+	VADDPS 320(R9), Z5, K1, Z5
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	PREFETCHT0 256(R13)
+	PREFETCHT0 320(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Z6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z6, Z0
+	VFMADD231PS  64(R9), Z6, Z1
+	VFMADD231PS  128(R9), Z6, Z2
+	VFMADD231PS  192(R9), Z6, Z3
+	VFMADD231PS  256(R9), Z6, Z4
+	VFMADD231PS  320(R9), Z6, K1, Z5
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z6, Z0
+	VFMADD231PS  64(R9), Z6, Z1
+	VFMADD231PS  128(R9), Z6, Z2
+	VFMADD231PS  192(R9), Z6, Z3
+	VFMADD231PS  256(R9), Z6, Z4
+	VFMADD231PS  320(R9), Z6, K1, Z5
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Z6
+	VMULPS       Z6, Z0, Z0
+	VMULPS       Z6, Z1, Z1
+	VMULPS       Z6, Z2, Z2
+	VMULPS       Z6, Z3, Z3
+	VMULPS       Z6, Z4, Z4
+	VMULPS       Z6, Z5, Z5
+
+write:
+	MOVQ   dstStride+8(FP), R9
+	IMULQ  R8, R9
+	MOVQ   dst+0(FP), R10
+	ADDQ   R10, R9
+	MOVB   add+112(FP), R10
+	TESTB  R10, R10
+	JZ     done_store
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, Z1
+	VADDPS 128(R9), Z2, Z2
+	VADDPS 192(R9), Z3, Z3
+	VADDPS 256(R9), Z4, Z4
+	VADDPS 320(R9), Z5, K1, Z5
+
+done_store:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	VMOVUPS Z4, 256(R9)
+	VMOVUPS Z5, K1, 320(R9)
+	INCQ    R8
+	MOVQ    rows+64(FP), R9
+	CMPQ    R8, R9
+	JLT     row
+	VZEROUPPER
+	RET
+
+// func gatherHalf512x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x6(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
 	SHLQ  $0x01, SI
 	ADDQ  $+159, SI
 	TESTQ $0x0000003f, CX
@@ -2275,7 +4569,7 @@ row:
 	VPXORD       Z5, Z5, Z5
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -2375,7 +4669,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), R8
+	MOVQ      self+104(FP), R8
 	TESTQ     R8, R8
 	JL        plain_ahead
 	ADDQ      DI, R8
@@ -2472,7 +4766,7 @@ plain_rest:
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Z6
@@ -2488,7 +4782,7 @@ write:
 	IMULQ  DI, R8
 	MOVQ   dst+0(FP), R9
 	ADDQ   R9, R8
-	MOVB   add+104(FP), R9
+	MOVB   add+112(FP), R9
 	TESTB  R9, R9
 	JZ     done_store
 	VADDPS (R8), Z0, Z0
@@ -2512,10 +4806,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x7(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherHalfWeighted512x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gather512x7(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherHalfWeighted512x6(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
@@ -2524,8 +4818,300 @@ TEXT ·gather512x7(SB), NOSPLIT, $0-120
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	MOVQ  lanes+112(FP), SI
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
+	SHLQ  $0x01, SI
+	ADDQ  $+159, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Z6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VPMOVZXWD    32(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VPMOVZXWD    64(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VPMOVZXWD    96(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VPMOVZXWD    128(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z4
+	VPMOVZXWD    160(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z5
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Z6
+	VBROADCASTSS (BX)(R9*4), Z7
+	VMULPS       Z7, Z6, Z6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VPMOVZXWD    32(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VPMOVZXWD    64(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VPMOVZXWD    96(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VPMOVZXWD    128(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z4
+	VPMOVZXWD    160(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z5
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z6
+	VBROADCASTSS (BX)(R9*4), Z7
+	VMULPS       Z7, Z6, Z6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VPMOVZXWD    32(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VPMOVZXWD    64(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VPMOVZXWD    96(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VPMOVZXWD    128(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z4
+	VPMOVZXWD    160(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z5
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), R9
+	TESTQ     R9, R9
+	JL        plain_ahead
+	ADDQ      R8, R9
+	SUBL      DX, R9
+	IMULQ     CX, R9
+	ADDQ      AX, R9
+	VPMOVZXWD (R9), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z0, Z0
+	VPMOVZXWD 32(R9), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z1, Z1
+	VPMOVZXWD 64(R9), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z2, Z2
+	VPMOVZXWD 96(R9), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z3, Z3
+	VPMOVZXWD 128(R9), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z4, Z4
+	VPMOVZXWD 160(R9), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z5, Z5
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Z6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VPMOVZXWD    32(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VPMOVZXWD    64(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VPMOVZXWD    96(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VPMOVZXWD    128(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z4
+	VPMOVZXWD    160(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z5
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z0
+	VPMOVZXWD    32(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z1
+	VPMOVZXWD    64(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z2
+	VPMOVZXWD    96(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z3
+	VPMOVZXWD    128(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z4
+	VPMOVZXWD    160(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VFMADD231PS  Z7, Z6, Z5
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Z6
+	VMULPS       Z6, Z0, Z0
+	VMULPS       Z6, Z1, Z1
+	VMULPS       Z6, Z2, Z2
+	VMULPS       Z6, Z3, Z3
+	VMULPS       Z6, Z4, Z4
+	VMULPS       Z6, Z5, Z5
+
+write:
+	MOVQ   dstStride+8(FP), R9
+	IMULQ  R8, R9
+	MOVQ   dst+0(FP), R10
+	ADDQ   R10, R9
+	MOVB   add+112(FP), R10
+	TESTB  R10, R10
+	JZ     done_store
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, Z1
+	VADDPS 128(R9), Z2, Z2
+	VADDPS 192(R9), Z3, Z3
+	VADDPS 256(R9), Z4, Z4
+	VADDPS 320(R9), Z5, K1, Z5
+
+done_store:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	VMOVUPS Z4, 256(R9)
+	VMOVUPS Z5, K1, 320(R9)
+	INCQ    R8
+	MOVQ    rows+64(FP), R9
+	CMPQ    R8, R9
+	JLT     row
+	VZEROUPPER
+	RET
+
+// func gather512x7(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gather512x7(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
 	SHLQ  $0x02, SI
 	ADDQ  $+383, SI
 	TESTQ $0x0000003f, CX
@@ -2560,7 +5146,7 @@ row:
 	VPXORD       Z6, Z6, Z6
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -2631,7 +5217,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+96(FP), R8
+	MOVQ   self+104(FP), R8
 	TESTQ  R8, R8
 	JL     plain_ahead
 	ADDQ   DI, R8
@@ -2699,7 +5285,7 @@ plain_rest:
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Z7
@@ -2716,7 +5302,7 @@ write:
 	IMULQ  DI, R8
 	MOVQ   dst+0(FP), R9
 	ADDQ   R9, R8
-	MOVB   add+104(FP), R9
+	MOVB   add+112(FP), R9
 	TESTB  R9, R9
 	JZ     done_store
 	VADDPS (R8), Z0, Z0
@@ -2742,10 +5328,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gatherHalf512x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherWeighted512x7(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gatherHalf512x7(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherWeighted512x7(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
@@ -2754,8 +5340,246 @@ TEXT ·gatherHalf512x7(SB), NOSPLIT, $0-120
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	MOVQ  lanes+112(FP), SI
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
+	SHLQ  $0x02, SI
+	ADDQ  $+383, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Z7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z7, Z0
+	VFMADD231PS  64(R9), Z7, Z1
+	VFMADD231PS  128(R9), Z7, Z2
+	VFMADD231PS  192(R9), Z7, Z3
+	VFMADD231PS  256(R9), Z7, Z4
+	VFMADD231PS  320(R9), Z7, Z5
+	VFMADD231PS  384(R9), Z7, K1, Z6
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	PREFETCHT0 256(R13)
+	PREFETCHT0 320(R13)
+	PREFETCHT0 384(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Z7
+	VBROADCASTSS (BX)(R9*4), Z8
+	VMULPS       Z8, Z7, Z7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z7, Z0
+	VFMADD231PS  64(R9), Z7, Z1
+	VFMADD231PS  128(R9), Z7, Z2
+	VFMADD231PS  192(R9), Z7, Z3
+	VFMADD231PS  256(R9), Z7, Z4
+	VFMADD231PS  320(R9), Z7, Z5
+	VFMADD231PS  384(R9), Z7, K1, Z6
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z7
+	VBROADCASTSS (BX)(R9*4), Z8
+	VMULPS       Z8, Z7, Z7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z7, Z0
+	VFMADD231PS  64(R9), Z7, Z1
+	VFMADD231PS  128(R9), Z7, Z2
+	VFMADD231PS  192(R9), Z7, Z3
+	VFMADD231PS  256(R9), Z7, Z4
+	VFMADD231PS  320(R9), Z7, Z5
+	VFMADD231PS  384(R9), Z7, K1, Z6
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ   self+104(FP), R9
+	TESTQ  R9, R9
+	JL     plain_ahead
+	ADDQ   R8, R9
+	SUBL   DX, R9
+	IMULQ  CX, R9
+	ADDQ   AX, R9
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, Z1
+	VADDPS 128(R9), Z2, Z2
+	VADDPS 192(R9), Z3, Z3
+	VADDPS 256(R9), Z4, Z4
+	VADDPS 320(R9), Z5, Z5
+	VADDPS 384(R9), Z6, K1, Z6
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	PREFETCHT0 256(R13)
+	PREFETCHT0 320(R13)
+	PREFETCHT0 384(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Z7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z7, Z0
+	VFMADD231PS  64(R9), Z7, Z1
+	VFMADD231PS  128(R9), Z7, Z2
+	VFMADD231PS  192(R9), Z7, Z3
+	VFMADD231PS  256(R9), Z7, Z4
+	VFMADD231PS  320(R9), Z7, Z5
+	VFMADD231PS  384(R9), Z7, K1, Z6
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z7, Z0
+	VFMADD231PS  64(R9), Z7, Z1
+	VFMADD231PS  128(R9), Z7, Z2
+	VFMADD231PS  192(R9), Z7, Z3
+	VFMADD231PS  256(R9), Z7, Z4
+	VFMADD231PS  320(R9), Z7, Z5
+	VFMADD231PS  384(R9), Z7, K1, Z6
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Z7
+	VMULPS       Z7, Z0, Z0
+	VMULPS       Z7, Z1, Z1
+	VMULPS       Z7, Z2, Z2
+	VMULPS       Z7, Z3, Z3
+	VMULPS       Z7, Z4, Z4
+	VMULPS       Z7, Z5, Z5
+	VMULPS       Z7, Z6, Z6
+
+write:
+	MOVQ   dstStride+8(FP), R9
+	IMULQ  R8, R9
+	MOVQ   dst+0(FP), R10
+	ADDQ   R10, R9
+	MOVB   add+112(FP), R10
+	TESTB  R10, R10
+	JZ     done_store
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, Z1
+	VADDPS 128(R9), Z2, Z2
+	VADDPS 192(R9), Z3, Z3
+	VADDPS 256(R9), Z4, Z4
+	VADDPS 320(R9), Z5, Z5
+	VADDPS 384(R9), Z6, K1, Z6
+
+done_store:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	VMOVUPS Z4, 256(R9)
+	VMOVUPS Z5, 320(R9)
+	VMOVUPS Z6, K1, 384(R9)
+	INCQ    R8
+	MOVQ    rows+64(FP), R9
+	CMPQ    R8, R9
+	JLT     row
+	VZEROUPPER
+	RET
+
+// func gatherHalf512x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x7(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
 	SHLQ  $0x01, SI
 	ADDQ  $+191, SI
 	TESTQ $0x0000003f, CX
@@ -2790,7 +5614,7 @@ row:
 	VPXORD       Z6, Z6, Z6
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -2900,7 +5724,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), R8
+	MOVQ      self+104(FP), R8
 	TESTQ     R8, R8
 	JL        plain_ahead
 	ADDQ      DI, R8
@@ -3007,7 +5831,7 @@ plain_rest:
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Z7
@@ -3024,7 +5848,7 @@ write:
 	IMULQ  DI, R8
 	MOVQ   dst+0(FP), R9
 	ADDQ   R9, R8
-	MOVB   add+104(FP), R9
+	MOVB   add+112(FP), R9
 	TESTB  R9, R9
 	JZ     done_store
 	VADDPS (R8), Z0, Z0
@@ -3050,10 +5874,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather512x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherHalfWeighted512x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gather512x8(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherHalfWeighted512x7(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
@@ -3062,8 +5886,324 @@ TEXT ·gather512x8(SB), NOSPLIT, $0-120
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	MOVQ  lanes+112(FP), SI
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
+	SHLQ  $0x01, SI
+	ADDQ  $+191, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Z7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VPMOVZXWD    32(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z1
+	VPMOVZXWD    64(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z2
+	VPMOVZXWD    96(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z3
+	VPMOVZXWD    128(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z4
+	VPMOVZXWD    160(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z5
+	VPMOVZXWD    192(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z6
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Z7
+	VBROADCASTSS (BX)(R9*4), Z8
+	VMULPS       Z8, Z7, Z7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VPMOVZXWD    32(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z1
+	VPMOVZXWD    64(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z2
+	VPMOVZXWD    96(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z3
+	VPMOVZXWD    128(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z4
+	VPMOVZXWD    160(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z5
+	VPMOVZXWD    192(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z6
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z7
+	VBROADCASTSS (BX)(R9*4), Z8
+	VMULPS       Z8, Z7, Z7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VPMOVZXWD    32(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z1
+	VPMOVZXWD    64(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z2
+	VPMOVZXWD    96(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z3
+	VPMOVZXWD    128(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z4
+	VPMOVZXWD    160(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z5
+	VPMOVZXWD    192(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z6
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), R9
+	TESTQ     R9, R9
+	JL        plain_ahead
+	ADDQ      R8, R9
+	SUBL      DX, R9
+	IMULQ     CX, R9
+	ADDQ      AX, R9
+	VPMOVZXWD (R9), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z0, Z0
+	VPMOVZXWD 32(R9), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z1, Z1
+	VPMOVZXWD 64(R9), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z2, Z2
+	VPMOVZXWD 96(R9), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z3, Z3
+	VPMOVZXWD 128(R9), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z4, Z4
+	VPMOVZXWD 160(R9), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z5, Z5
+	VPMOVZXWD 192(R9), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VADDPS    Z7, Z6, Z6
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Z7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VPMOVZXWD    32(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z1
+	VPMOVZXWD    64(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z2
+	VPMOVZXWD    96(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z3
+	VPMOVZXWD    128(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z4
+	VPMOVZXWD    160(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z5
+	VPMOVZXWD    192(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z6
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z0
+	VPMOVZXWD    32(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z1
+	VPMOVZXWD    64(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z2
+	VPMOVZXWD    96(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z3
+	VPMOVZXWD    128(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z4
+	VPMOVZXWD    160(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z5
+	VPMOVZXWD    192(R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VFMADD231PS  Z8, Z7, Z6
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Z7
+	VMULPS       Z7, Z0, Z0
+	VMULPS       Z7, Z1, Z1
+	VMULPS       Z7, Z2, Z2
+	VMULPS       Z7, Z3, Z3
+	VMULPS       Z7, Z4, Z4
+	VMULPS       Z7, Z5, Z5
+	VMULPS       Z7, Z6, Z6
+
+write:
+	MOVQ   dstStride+8(FP), R9
+	IMULQ  R8, R9
+	MOVQ   dst+0(FP), R10
+	ADDQ   R10, R9
+	MOVB   add+112(FP), R10
+	TESTB  R10, R10
+	JZ     done_store
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, Z1
+	VADDPS 128(R9), Z2, Z2
+	VADDPS 192(R9), Z3, Z3
+	VADDPS 256(R9), Z4, Z4
+	VADDPS 320(R9), Z5, Z5
+	VADDPS 384(R9), Z6, K1, Z6
+
+done_store:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	VMOVUPS Z4, 256(R9)
+	VMOVUPS Z5, 320(R9)
+	VMOVUPS Z6, K1, 384(R9)
+	INCQ    R8
+	MOVQ    rows+64(FP), R9
+	CMPQ    R8, R9
+	JLT     row
+	VZEROUPPER
+	RET
+
+// func gather512x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gather512x8(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
 	SHLQ  $0x02, SI
 	ADDQ  $+447, SI
 	TESTQ $0x0000003f, CX
@@ -3099,7 +6239,7 @@ row:
 	VPXORD       Z7, Z7, Z7
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -3174,7 +6314,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ   self+96(FP), R8
+	MOVQ   self+104(FP), R8
 	TESTQ  R8, R8
 	JL     plain_ahead
 	ADDQ   DI, R8
@@ -3246,7 +6386,7 @@ plain_rest:
 	JMP    plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Z8
@@ -3264,7 +6404,7 @@ write:
 	IMULQ  DI, R8
 	MOVQ   dst+0(FP), R9
 	ADDQ   R9, R8
-	MOVB   add+104(FP), R9
+	MOVB   add+112(FP), R9
 	TESTB  R9, R9
 	JZ     done_store
 	VADDPS (R8), Z0, Z0
@@ -3292,10 +6432,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gatherHalf512x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gatherWeighted512x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gatherHalf512x8(SB), NOSPLIT, $0-120
-	MOVQ  lanes+112(FP), AX
+TEXT ·gatherWeighted512x8(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
 	MOVQ  AX, CX
 	MOVQ  $0x00000001, AX
 	SHLQ  CL, AX
@@ -3304,8 +6444,258 @@ TEXT ·gatherHalf512x8(SB), NOSPLIT, $0-120
 	MOVQ  x+16(FP), AX
 	MOVQ  stride+24(FP), CX
 	MOVL  base+40(FP), DX
-	MOVQ  colScale+80(FP), BX
-	MOVQ  lanes+112(FP), SI
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
+	SHLQ  $0x02, SI
+	ADDQ  $+447, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
+	VPXORD       Z7, Z7, Z7
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Z8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z8, Z0
+	VFMADD231PS  64(R9), Z8, Z1
+	VFMADD231PS  128(R9), Z8, Z2
+	VFMADD231PS  192(R9), Z8, Z3
+	VFMADD231PS  256(R9), Z8, Z4
+	VFMADD231PS  320(R9), Z8, Z5
+	VFMADD231PS  384(R9), Z8, Z6
+	VFMADD231PS  448(R9), Z8, K1, Z7
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	PREFETCHT0 256(R13)
+	PREFETCHT0 320(R13)
+	PREFETCHT0 384(R13)
+	PREFETCHT0 448(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Z8
+	VBROADCASTSS (BX)(R9*4), Z9
+	VMULPS       Z9, Z8, Z8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z8, Z0
+	VFMADD231PS  64(R9), Z8, Z1
+	VFMADD231PS  128(R9), Z8, Z2
+	VFMADD231PS  192(R9), Z8, Z3
+	VFMADD231PS  256(R9), Z8, Z4
+	VFMADD231PS  320(R9), Z8, Z5
+	VFMADD231PS  384(R9), Z8, Z6
+	VFMADD231PS  448(R9), Z8, K1, Z7
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z8
+	VBROADCASTSS (BX)(R9*4), Z9
+	VMULPS       Z9, Z8, Z8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z8, Z0
+	VFMADD231PS  64(R9), Z8, Z1
+	VFMADD231PS  128(R9), Z8, Z2
+	VFMADD231PS  192(R9), Z8, Z3
+	VFMADD231PS  256(R9), Z8, Z4
+	VFMADD231PS  320(R9), Z8, Z5
+	VFMADD231PS  384(R9), Z8, Z6
+	VFMADD231PS  448(R9), Z8, K1, Z7
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ   self+104(FP), R9
+	TESTQ  R9, R9
+	JL     plain_ahead
+	ADDQ   R8, R9
+	SUBL   DX, R9
+	IMULQ  CX, R9
+	ADDQ   AX, R9
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, Z1
+	VADDPS 128(R9), Z2, Z2
+	VADDPS 192(R9), Z3, Z3
+	VADDPS 256(R9), Z4, Z4
+	VADDPS 320(R9), Z5, Z5
+	VADDPS 384(R9), Z6, Z6
+	VADDPS 448(R9), Z7, K1, Z7
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	PREFETCHT0 256(R13)
+	PREFETCHT0 320(R13)
+	PREFETCHT0 384(R13)
+	PREFETCHT0 448(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Z8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z8, Z0
+	VFMADD231PS  64(R9), Z8, Z1
+	VFMADD231PS  128(R9), Z8, Z2
+	VFMADD231PS  192(R9), Z8, Z3
+	VFMADD231PS  256(R9), Z8, Z4
+	VFMADD231PS  320(R9), Z8, Z5
+	VFMADD231PS  384(R9), Z8, Z6
+	VFMADD231PS  448(R9), Z8, K1, Z7
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Z8, Z0
+	VFMADD231PS  64(R9), Z8, Z1
+	VFMADD231PS  128(R9), Z8, Z2
+	VFMADD231PS  192(R9), Z8, Z3
+	VFMADD231PS  256(R9), Z8, Z4
+	VFMADD231PS  320(R9), Z8, Z5
+	VFMADD231PS  384(R9), Z8, Z6
+	VFMADD231PS  448(R9), Z8, K1, Z7
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Z8
+	VMULPS       Z8, Z0, Z0
+	VMULPS       Z8, Z1, Z1
+	VMULPS       Z8, Z2, Z2
+	VMULPS       Z8, Z3, Z3
+	VMULPS       Z8, Z4, Z4
+	VMULPS       Z8, Z5, Z5
+	VMULPS       Z8, Z6, Z6
+	VMULPS       Z8, Z7, Z7
+
+write:
+	MOVQ   dstStride+8(FP), R9
+	IMULQ  R8, R9
+	MOVQ   dst+0(FP), R10
+	ADDQ   R10, R9
+	MOVB   add+112(FP), R10
+	TESTB  R10, R10
+	JZ     done_store
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, Z1
+	VADDPS 128(R9), Z2, Z2
+	VADDPS 192(R9), Z3, Z3
+	VADDPS 256(R9), Z4, Z4
+	VADDPS 320(R9), Z5, Z5
+	VADDPS 384(R9), Z6, Z6
+	VADDPS 448(R9), Z7, K1, Z7
+
+done_store:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	VMOVUPS Z4, 256(R9)
+	VMOVUPS Z5, 320(R9)
+	VMOVUPS Z6, 384(R9)
+	VMOVUPS Z7, K1, 448(R9)
+	INCQ    R8
+	MOVQ    rows+64(FP), R9
+	CMPQ    R8, R9
+	JLT     row
+	VZEROUPPER
+	RET
+
+// func gatherHalf512x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalf512x8(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
 	SHLQ  $0x01, SI
 	ADDQ  $+223, SI
 	TESTQ $0x0000003f, CX
@@ -3341,7 +6731,7 @@ row:
 	VPXORD       Z7, Z7, Z7
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -3460,7 +6850,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), R8
+	MOVQ      self+104(FP), R8
 	TESTQ     R8, R8
 	JL        plain_ahead
 	ADDQ      DI, R8
@@ -3576,7 +6966,7 @@ plain_rest:
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Z8
@@ -3594,7 +6984,7 @@ write:
 	IMULQ  DI, R8
 	MOVQ   dst+0(FP), R9
 	ADDQ   R9, R8
-	MOVB   add+104(FP), R9
+	MOVB   add+112(FP), R9
 	TESTB  R9, R9
 	JZ     done_store
 	VADDPS (R8), Z0, Z0
@@ -3618,6 +7008,344 @@ done_store:
 	INCQ    DI
 	MOVQ    rows+64(FP), R8
 	CMPQ    DI, R8
+	JLT     row
+	VZEROUPPER
+	RET
+
+// func gatherHalfWeighted512x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherHalfWeighted512x8(SB), NOSPLIT, $0-128
+	MOVQ  lanes+120(FP), AX
+	MOVQ  AX, CX
+	MOVQ  $0x00000001, AX
+	SHLQ  CL, AX
+	DECQ  AX
+	KMOVW AX, K1
+	MOVQ  x+16(FP), AX
+	MOVQ  stride+24(FP), CX
+	MOVL  base+40(FP), DX
+	MOVQ  colScale+88(FP), BX
+	MOVQ  lanes+120(FP), SI
+	SHLQ  $0x01, SI
+	ADDQ  $+223, SI
+	TESTQ $0x0000003f, CX
+	JNZ   ragged
+	XORQ  SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
+	VPXORD       Z7, Z7, Z7
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Z8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VPMOVZXWD    32(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VPMOVZXWD    64(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VPMOVZXWD    96(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VPMOVZXWD    128(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VPMOVZXWD    160(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VPMOVZXWD    192(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VPMOVZXWD    224(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z7
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Z8
+	VBROADCASTSS (BX)(R9*4), Z9
+	VMULPS       Z9, Z8, Z8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VPMOVZXWD    32(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VPMOVZXWD    64(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VPMOVZXWD    96(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VPMOVZXWD    128(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VPMOVZXWD    160(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VPMOVZXWD    192(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VPMOVZXWD    224(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z8
+	VBROADCASTSS (BX)(R9*4), Z9
+	VMULPS       Z9, Z8, Z8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VPMOVZXWD    32(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VPMOVZXWD    64(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VPMOVZXWD    96(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VPMOVZXWD    128(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VPMOVZXWD    160(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VPMOVZXWD    192(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VPMOVZXWD    224(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), R9
+	TESTQ     R9, R9
+	JL        plain_ahead
+	ADDQ      R8, R9
+	SUBL      DX, R9
+	IMULQ     CX, R9
+	ADDQ      AX, R9
+	VPMOVZXWD (R9), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z0, Z0
+	VPMOVZXWD 32(R9), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z1, Z1
+	VPMOVZXWD 64(R9), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z2, Z2
+	VPMOVZXWD 96(R9), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z3, Z3
+	VPMOVZXWD 128(R9), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z4, Z4
+	VPMOVZXWD 160(R9), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z5, Z5
+	VPMOVZXWD 192(R9), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z6, Z6
+	VPMOVZXWD 224(R9), Z8
+	VPSLLD    $0x10, Z8, Z8
+	VADDPS    Z8, Z7, Z7
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Z8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VPMOVZXWD    32(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VPMOVZXWD    64(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VPMOVZXWD    96(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VPMOVZXWD    128(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VPMOVZXWD    160(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VPMOVZXWD    192(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VPMOVZXWD    224(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Z8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VPMOVZXWD    32(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VPMOVZXWD    64(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VPMOVZXWD    96(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VPMOVZXWD    128(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VPMOVZXWD    160(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VPMOVZXWD    192(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VPMOVZXWD    224(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VFMADD231PS  Z9, Z8, Z7
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Z8
+	VMULPS       Z8, Z0, Z0
+	VMULPS       Z8, Z1, Z1
+	VMULPS       Z8, Z2, Z2
+	VMULPS       Z8, Z3, Z3
+	VMULPS       Z8, Z4, Z4
+	VMULPS       Z8, Z5, Z5
+	VMULPS       Z8, Z6, Z6
+	VMULPS       Z8, Z7, Z7
+
+write:
+	MOVQ   dstStride+8(FP), R9
+	IMULQ  R8, R9
+	MOVQ   dst+0(FP), R10
+	ADDQ   R10, R9
+	MOVB   add+112(FP), R10
+	TESTB  R10, R10
+	JZ     done_store
+	VADDPS (R9), Z0, Z0
+	VADDPS 64(R9), Z1, Z1
+	VADDPS 128(R9), Z2, Z2
+	VADDPS 192(R9), Z3, Z3
+	VADDPS 256(R9), Z4, Z4
+	VADDPS 320(R9), Z5, Z5
+	VADDPS 384(R9), Z6, Z6
+	VADDPS 448(R9), Z7, K1, Z7
+
+done_store:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	VMOVUPS Z4, 256(R9)
+	VMOVUPS Z5, 320(R9)
+	VMOVUPS Z6, 384(R9)
+	VMOVUPS Z7, K1, 448(R9)
+	INCQ    R8
+	MOVQ    rows+64(FP), R9
+	CMPQ    R8, R9
 	JLT     row
 	VZEROUPPER
 	RET
@@ -3674,10 +7402,10 @@ next:
 	VZEROUPPER
 	RET
 
-// func gather256x1(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// func gather256x1(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·gather256x1(SB), NOSPLIT, $0-120
-	MOVQ    lanes+112(FP), AX
+TEXT ·gather256x1(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -3685,8 +7413,8 @@ TEXT ·gather256x1(SB), NOSPLIT, $0-120
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+80(FP), BX
-	MOVQ    lanes+112(FP), SI
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
 	SHLQ    $0x02, SI
 	ADDQ    $-1, SI
 	TESTQ   $0x0000003f, CX
@@ -3715,7 +7443,7 @@ row:
 	VXORPS       Y1, Y1, Y1
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -3765,7 +7493,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+96(FP), R8
+	MOVQ       self+104(FP), R8
 	TESTQ      R8, R8
 	JL         plain_ahead
 	ADDQ       DI, R8
@@ -3812,7 +7540,7 @@ plain_rest:
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Y2
@@ -3823,7 +7551,7 @@ write:
 	IMULQ      DI, R8
 	MOVQ       dst+0(FP), R9
 	ADDQ       R9, R8
-	MOVB       add+104(FP), R9
+	MOVB       add+112(FP), R9
 	TESTB      R9, R9
 	JZ         done_store
 	VMASKMOVPS (R8), Y0, Y2
@@ -3838,10 +7566,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gatherHalf256x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·gatherHalf256x1(SB), NOSPLIT, $0-120
-	MOVQ    lanes+112(FP), AX
+// func gatherWeighted256x1(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gatherWeighted256x1(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -3849,8 +7577,180 @@ TEXT ·gatherHalf256x1(SB), NOSPLIT, $0-120
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+80(FP), BX
-	MOVQ    lanes+112(FP), SI
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    $-1, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VXORPS       Y1, Y1, Y1
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Y2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VMASKMOVPS   (R9), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y1
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Y2
+	VBROADCASTSS (BX)(R9*4), Y3
+	VMULPS       Y3, Y2, Y2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VMASKMOVPS   (R9), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y2
+	VBROADCASTSS (BX)(R9*4), Y3
+	VMULPS       Y3, Y2, Y2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VMASKMOVPS   (R9), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ       self+104(FP), R9
+	TESTQ      R9, R9
+	JL         plain_ahead
+	ADDQ       R8, R9
+	SUBL       DX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	VMASKMOVPS (R9), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Y2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VMASKMOVPS   (R9), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VMASKMOVPS   (R9), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Y2
+	VMULPS       Y2, Y1, Y1
+
+write:
+	MOVQ       dstStride+8(FP), R9
+	IMULQ      R8, R9
+	MOVQ       dst+0(FP), R10
+	ADDQ       R10, R9
+	MOVB       add+112(FP), R10
+	TESTB      R10, R10
+	JZ         done_store
+	VMASKMOVPS (R9), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+
+done_store:
+	VMASKMOVPS Y1, Y0, (R9)
+	INCQ       R8
+	MOVQ       rows+64(FP), R9
+	CMPQ       R8, R9
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func gatherHalf256x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x1(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
 	SHLQ    $0x01, SI
 	ADDQ    $-1, SI
 	TESTQ   $0x0000003f, CX
@@ -3879,7 +7779,7 @@ row:
 	VXORPS       Y1, Y1, Y1
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -3932,7 +7832,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), R8
+	MOVQ      self+104(FP), R8
 	TESTQ     R8, R8
 	JL        plain_ahead
 	ADDQ      DI, R8
@@ -3982,7 +7882,7 @@ plain_rest:
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Y2
@@ -3993,7 +7893,7 @@ write:
 	IMULQ      DI, R8
 	MOVQ       dst+0(FP), R9
 	ADDQ       R9, R8
-	MOVB       add+104(FP), R9
+	MOVB       add+112(FP), R9
 	TESTB      R9, R9
 	JZ         done_store
 	VMASKMOVPS (R8), Y0, Y2
@@ -4008,10 +7908,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x2(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·gather256x2(SB), NOSPLIT, $0-120
-	MOVQ    lanes+112(FP), AX
+// func gatherHalfWeighted256x1(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalfWeighted256x1(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -4019,8 +7919,186 @@ TEXT ·gather256x2(SB), NOSPLIT, $0-120
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+80(FP), BX
-	MOVQ    lanes+112(FP), SI
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
+	SHLQ    $0x01, SI
+	ADDQ    $-1, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VXORPS       Y1, Y1, Y1
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Y2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VFMADD231PS  Y3, Y2, Y1
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Y2
+	VBROADCASTSS (BX)(R9*4), Y3
+	VMULPS       Y3, Y2, Y2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y2
+	VBROADCASTSS (BX)(R9*4), Y3
+	VMULPS       Y3, Y2, Y2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), R9
+	TESTQ     R9, R9
+	JL        plain_ahead
+	ADDQ      R8, R9
+	SUBL      DX, R9
+	IMULQ     CX, R9
+	ADDQ      AX, R9
+	VPMOVZXWD (R9), Y2
+	VPSLLD    $0x10, Y2, Y2
+	VADDPS    Y2, Y1, Y1
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Y2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y2
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Y2
+	VMULPS       Y2, Y1, Y1
+
+write:
+	MOVQ       dstStride+8(FP), R9
+	IMULQ      R8, R9
+	MOVQ       dst+0(FP), R10
+	ADDQ       R10, R9
+	MOVB       add+112(FP), R10
+	TESTB      R10, R10
+	JZ         done_store
+	VMASKMOVPS (R9), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+
+done_store:
+	VMASKMOVPS Y1, Y0, (R9)
+	INCQ       R8
+	MOVQ       rows+64(FP), R9
+	CMPQ       R8, R9
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func gather256x2(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gather256x2(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
 	SHLQ    $0x02, SI
 	ADDQ    $+31, SI
 	TESTQ   $0x0000003f, CX
@@ -4050,7 +8128,7 @@ row:
 	VXORPS       Y2, Y2, Y2
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -4103,7 +8181,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+96(FP), R8
+	MOVQ       self+104(FP), R8
 	TESTQ      R8, R8
 	JL         plain_ahead
 	ADDQ       DI, R8
@@ -4153,7 +8231,7 @@ plain_rest:
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Y3
@@ -4165,7 +8243,7 @@ write:
 	IMULQ      DI, R8
 	MOVQ       dst+0(FP), R9
 	ADDQ       R9, R8
-	MOVB       add+104(FP), R9
+	MOVB       add+112(FP), R9
 	TESTB      R9, R9
 	JZ         done_store
 	VADDPS     (R8), Y1, Y1
@@ -4182,10 +8260,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gatherHalf256x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·gatherHalf256x2(SB), NOSPLIT, $0-120
-	MOVQ    lanes+112(FP), AX
+// func gatherWeighted256x2(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gatherWeighted256x2(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -4193,8 +8271,190 @@ TEXT ·gatherHalf256x2(SB), NOSPLIT, $0-120
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+80(FP), BX
-	MOVQ    lanes+112(FP), SI
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    $+31, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Y3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y3, Y1
+	VMASKMOVPS   32(R9), Y0, Y4
+	VFMADD231PS  Y4, Y3, Y2
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Y3
+	VBROADCASTSS (BX)(R9*4), Y4
+	VMULPS       Y4, Y3, Y3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y3, Y1
+	VMASKMOVPS   32(R9), Y0, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y3
+	VBROADCASTSS (BX)(R9*4), Y4
+	VMULPS       Y4, Y3, Y3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y3, Y1
+	VMASKMOVPS   32(R9), Y0, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ       self+104(FP), R9
+	TESTQ      R9, R9
+	JL         plain_ahead
+	ADDQ       R8, R9
+	SUBL       DX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	VADDPS     (R9), Y1, Y1
+	VMASKMOVPS 32(R9), Y0, Y3
+	VADDPS     Y3, Y2, Y2
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Y3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y3, Y1
+	VMASKMOVPS   32(R9), Y0, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y3, Y1
+	VMASKMOVPS   32(R9), Y0, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Y3
+	VMULPS       Y3, Y1, Y1
+	VMULPS       Y3, Y2, Y2
+
+write:
+	MOVQ       dstStride+8(FP), R9
+	IMULQ      R8, R9
+	MOVQ       dst+0(FP), R10
+	ADDQ       R10, R9
+	MOVB       add+112(FP), R10
+	TESTB      R10, R10
+	JZ         done_store
+	VADDPS     (R9), Y1, Y1
+	VMASKMOVPS 32(R9), Y0, Y3
+	VADDPS     Y3, Y2, Y2
+
+done_store:
+	VMOVUPS    Y1, (R9)
+	VMASKMOVPS Y2, Y0, 32(R9)
+	INCQ       R8
+	MOVQ       rows+64(FP), R9
+	CMPQ       R8, R9
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func gatherHalf256x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x2(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
 	SHLQ    $0x01, SI
 	ADDQ    $+15, SI
 	TESTQ   $0x0000003f, CX
@@ -4224,7 +8484,7 @@ row:
 	VXORPS       Y2, Y2, Y2
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -4286,7 +8546,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), R8
+	MOVQ      self+104(FP), R8
 	TESTQ     R8, R8
 	JL        plain_ahead
 	ADDQ      DI, R8
@@ -4345,7 +8605,7 @@ plain_rest:
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Y3
@@ -4357,7 +8617,7 @@ write:
 	IMULQ      DI, R8
 	MOVQ       dst+0(FP), R9
 	ADDQ       R9, R8
-	MOVB       add+104(FP), R9
+	MOVB       add+112(FP), R9
 	TESTB      R9, R9
 	JZ         done_store
 	VADDPS     (R8), Y1, Y1
@@ -4374,10 +8634,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x3(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·gather256x3(SB), NOSPLIT, $0-120
-	MOVQ    lanes+112(FP), AX
+// func gatherHalfWeighted256x2(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalfWeighted256x2(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -4385,8 +8645,208 @@ TEXT ·gather256x3(SB), NOSPLIT, $0-120
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+80(FP), BX
-	MOVQ    lanes+112(FP), SI
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
+	SHLQ    $0x01, SI
+	ADDQ    $+15, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Y3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPMOVZXWD    16(R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y2
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Y3
+	VBROADCASTSS (BX)(R9*4), Y4
+	VMULPS       Y4, Y3, Y3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPMOVZXWD    16(R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y3
+	VBROADCASTSS (BX)(R9*4), Y4
+	VMULPS       Y4, Y3, Y3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPMOVZXWD    16(R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), R9
+	TESTQ     R9, R9
+	JL        plain_ahead
+	ADDQ      R8, R9
+	SUBL      DX, R9
+	IMULQ     CX, R9
+	ADDQ      AX, R9
+	VPMOVZXWD (R9), Y3
+	VPSLLD    $0x10, Y3, Y3
+	VADDPS    Y3, Y1, Y1
+	VPMOVZXWD 16(R9), Y3
+	VPSLLD    $0x10, Y3, Y3
+	VADDPS    Y3, Y2, Y2
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Y3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPMOVZXWD    16(R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y3
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPMOVZXWD    16(R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Y3
+	VMULPS       Y3, Y1, Y1
+	VMULPS       Y3, Y2, Y2
+
+write:
+	MOVQ       dstStride+8(FP), R9
+	IMULQ      R8, R9
+	MOVQ       dst+0(FP), R10
+	ADDQ       R10, R9
+	MOVB       add+112(FP), R10
+	TESTB      R10, R10
+	JZ         done_store
+	VADDPS     (R9), Y1, Y1
+	VMASKMOVPS 32(R9), Y0, Y3
+	VADDPS     Y3, Y2, Y2
+
+done_store:
+	VMOVUPS    Y1, (R9)
+	VMASKMOVPS Y2, Y0, 32(R9)
+	INCQ       R8
+	MOVQ       rows+64(FP), R9
+	CMPQ       R8, R9
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func gather256x3(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gather256x3(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
 	SHLQ    $0x02, SI
 	ADDQ    $+63, SI
 	TESTQ   $0x0000003f, CX
@@ -4417,7 +8877,7 @@ row:
 	VXORPS       Y3, Y3, Y3
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -4474,7 +8934,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+96(FP), R8
+	MOVQ       self+104(FP), R8
 	TESTQ      R8, R8
 	JL         plain_ahead
 	ADDQ       DI, R8
@@ -4528,7 +8988,7 @@ plain_rest:
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Y4
@@ -4541,7 +9001,7 @@ write:
 	IMULQ      DI, R8
 	MOVQ       dst+0(FP), R9
 	ADDQ       R9, R8
-	MOVB       add+104(FP), R9
+	MOVB       add+112(FP), R9
 	TESTB      R9, R9
 	JZ         done_store
 	VADDPS     (R8), Y1, Y1
@@ -4560,10 +9020,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gatherHalf256x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·gatherHalf256x3(SB), NOSPLIT, $0-120
-	MOVQ    lanes+112(FP), AX
+// func gatherWeighted256x3(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gatherWeighted256x3(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -4571,8 +9031,202 @@ TEXT ·gatherHalf256x3(SB), NOSPLIT, $0-120
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+80(FP), BX
-	MOVQ    lanes+112(FP), SI
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    $+63, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Y4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y4, Y1
+	VFMADD231PS  32(R9), Y4, Y2
+	VMASKMOVPS   64(R9), Y0, Y5
+	VFMADD231PS  Y5, Y4, Y3
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Y4
+	VBROADCASTSS (BX)(R9*4), Y5
+	VMULPS       Y5, Y4, Y4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y4, Y1
+	VFMADD231PS  32(R9), Y4, Y2
+	VMASKMOVPS   64(R9), Y0, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y4
+	VBROADCASTSS (BX)(R9*4), Y5
+	VMULPS       Y5, Y4, Y4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y4, Y1
+	VFMADD231PS  32(R9), Y4, Y2
+	VMASKMOVPS   64(R9), Y0, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ       self+104(FP), R9
+	TESTQ      R9, R9
+	JL         plain_ahead
+	ADDQ       R8, R9
+	SUBL       DX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	VADDPS     (R9), Y1, Y1
+	VADDPS     32(R9), Y2, Y2
+	VMASKMOVPS 64(R9), Y0, Y4
+	VADDPS     Y4, Y3, Y3
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Y4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y4, Y1
+	VFMADD231PS  32(R9), Y4, Y2
+	VMASKMOVPS   64(R9), Y0, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y4, Y1
+	VFMADD231PS  32(R9), Y4, Y2
+	VMASKMOVPS   64(R9), Y0, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Y4
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
+
+write:
+	MOVQ       dstStride+8(FP), R9
+	IMULQ      R8, R9
+	MOVQ       dst+0(FP), R10
+	ADDQ       R10, R9
+	MOVB       add+112(FP), R10
+	TESTB      R10, R10
+	JZ         done_store
+	VADDPS     (R9), Y1, Y1
+	VADDPS     32(R9), Y2, Y2
+	VMASKMOVPS 64(R9), Y0, Y4
+	VADDPS     Y4, Y3, Y3
+
+done_store:
+	VMOVUPS    Y1, (R9)
+	VMOVUPS    Y2, 32(R9)
+	VMASKMOVPS Y3, Y0, 64(R9)
+	INCQ       R8
+	MOVQ       rows+64(FP), R9
+	CMPQ       R8, R9
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func gatherHalf256x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x3(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
 	SHLQ    $0x01, SI
 	ADDQ    $+31, SI
 	TESTQ   $0x0000003f, CX
@@ -4603,7 +9257,7 @@ row:
 	VXORPS       Y3, Y3, Y3
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -4674,7 +9328,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), R8
+	MOVQ      self+104(FP), R8
 	TESTQ     R8, R8
 	JL        plain_ahead
 	ADDQ      DI, R8
@@ -4742,7 +9396,7 @@ plain_rest:
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Y4
@@ -4755,7 +9409,7 @@ write:
 	IMULQ      DI, R8
 	MOVQ       dst+0(FP), R9
 	ADDQ       R9, R8
-	MOVB       add+104(FP), R9
+	MOVB       add+112(FP), R9
 	TESTB      R9, R9
 	JZ         done_store
 	VADDPS     (R8), Y1, Y1
@@ -4774,10 +9428,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x4(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·gather256x4(SB), NOSPLIT, $0-120
-	MOVQ    lanes+112(FP), AX
+// func gatherHalfWeighted256x3(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalfWeighted256x3(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -4785,8 +9439,230 @@ TEXT ·gather256x4(SB), NOSPLIT, $0-120
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+80(FP), BX
-	MOVQ    lanes+112(FP), SI
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
+	SHLQ    $0x01, SI
+	ADDQ    $+31, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Y4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPMOVZXWD    32(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Y4
+	VBROADCASTSS (BX)(R9*4), Y5
+	VMULPS       Y5, Y4, Y4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPMOVZXWD    32(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y4
+	VBROADCASTSS (BX)(R9*4), Y5
+	VMULPS       Y5, Y4, Y4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPMOVZXWD    32(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), R9
+	TESTQ     R9, R9
+	JL        plain_ahead
+	ADDQ      R8, R9
+	SUBL      DX, R9
+	IMULQ     CX, R9
+	ADDQ      AX, R9
+	VPMOVZXWD (R9), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y1, Y1
+	VPMOVZXWD 16(R9), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y2, Y2
+	VPMOVZXWD 32(R9), Y4
+	VPSLLD    $0x10, Y4, Y4
+	VADDPS    Y4, Y3, Y3
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Y4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPMOVZXWD    32(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y4
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPMOVZXWD    32(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Y4
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
+
+write:
+	MOVQ       dstStride+8(FP), R9
+	IMULQ      R8, R9
+	MOVQ       dst+0(FP), R10
+	ADDQ       R10, R9
+	MOVB       add+112(FP), R10
+	TESTB      R10, R10
+	JZ         done_store
+	VADDPS     (R9), Y1, Y1
+	VADDPS     32(R9), Y2, Y2
+	VMASKMOVPS 64(R9), Y0, Y4
+	VADDPS     Y4, Y3, Y3
+
+done_store:
+	VMOVUPS    Y1, (R9)
+	VMOVUPS    Y2, 32(R9)
+	VMASKMOVPS Y3, Y0, 64(R9)
+	INCQ       R8
+	MOVQ       rows+64(FP), R9
+	CMPQ       R8, R9
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func gather256x4(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gather256x4(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
 	SHLQ    $0x02, SI
 	ADDQ    $+95, SI
 	TESTQ   $0x0000003f, CX
@@ -4818,7 +9694,7 @@ row:
 	VXORPS       Y4, Y4, Y4
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -4878,7 +9754,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+96(FP), R8
+	MOVQ       self+104(FP), R8
 	TESTQ      R8, R8
 	JL         plain_ahead
 	ADDQ       DI, R8
@@ -4935,7 +9811,7 @@ plain_rest:
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Y5
@@ -4949,7 +9825,7 @@ write:
 	IMULQ      DI, R8
 	MOVQ       dst+0(FP), R9
 	ADDQ       R9, R8
-	MOVB       add+104(FP), R9
+	MOVB       add+112(FP), R9
 	TESTB      R9, R9
 	JZ         done_store
 	VADDPS     (R8), Y1, Y1
@@ -4970,10 +9846,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gatherHalf256x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·gatherHalf256x4(SB), NOSPLIT, $0-120
-	MOVQ    lanes+112(FP), AX
+// func gatherWeighted256x4(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gatherWeighted256x4(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -4981,8 +9857,212 @@ TEXT ·gatherHalf256x4(SB), NOSPLIT, $0-120
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+80(FP), BX
-	MOVQ    lanes+112(FP), SI
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    $+95, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Y5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y5, Y1
+	VFMADD231PS  32(R9), Y5, Y2
+	VFMADD231PS  64(R9), Y5, Y3
+	VMASKMOVPS   96(R9), Y0, Y6
+	VFMADD231PS  Y6, Y5, Y4
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Y5
+	VBROADCASTSS (BX)(R9*4), Y6
+	VMULPS       Y6, Y5, Y5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y5, Y1
+	VFMADD231PS  32(R9), Y5, Y2
+	VFMADD231PS  64(R9), Y5, Y3
+	VMASKMOVPS   96(R9), Y0, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y5
+	VBROADCASTSS (BX)(R9*4), Y6
+	VMULPS       Y6, Y5, Y5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y5, Y1
+	VFMADD231PS  32(R9), Y5, Y2
+	VFMADD231PS  64(R9), Y5, Y3
+	VMASKMOVPS   96(R9), Y0, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ       self+104(FP), R9
+	TESTQ      R9, R9
+	JL         plain_ahead
+	ADDQ       R8, R9
+	SUBL       DX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	VADDPS     (R9), Y1, Y1
+	VADDPS     32(R9), Y2, Y2
+	VADDPS     64(R9), Y3, Y3
+	VMASKMOVPS 96(R9), Y0, Y5
+	VADDPS     Y5, Y4, Y4
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Y5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y5, Y1
+	VFMADD231PS  32(R9), Y5, Y2
+	VFMADD231PS  64(R9), Y5, Y3
+	VMASKMOVPS   96(R9), Y0, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y5, Y1
+	VFMADD231PS  32(R9), Y5, Y2
+	VFMADD231PS  64(R9), Y5, Y3
+	VMASKMOVPS   96(R9), Y0, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Y5
+	VMULPS       Y5, Y1, Y1
+	VMULPS       Y5, Y2, Y2
+	VMULPS       Y5, Y3, Y3
+	VMULPS       Y5, Y4, Y4
+
+write:
+	MOVQ       dstStride+8(FP), R9
+	IMULQ      R8, R9
+	MOVQ       dst+0(FP), R10
+	ADDQ       R10, R9
+	MOVB       add+112(FP), R10
+	TESTB      R10, R10
+	JZ         done_store
+	VADDPS     (R9), Y1, Y1
+	VADDPS     32(R9), Y2, Y2
+	VADDPS     64(R9), Y3, Y3
+	VMASKMOVPS 96(R9), Y0, Y5
+	VADDPS     Y5, Y4, Y4
+
+done_store:
+	VMOVUPS    Y1, (R9)
+	VMOVUPS    Y2, 32(R9)
+	VMOVUPS    Y3, 64(R9)
+	VMASKMOVPS Y4, Y0, 96(R9)
+	INCQ       R8
+	MOVQ       rows+64(FP), R9
+	CMPQ       R8, R9
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func gatherHalf256x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x4(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
 	SHLQ    $0x01, SI
 	ADDQ    $+47, SI
 	TESTQ   $0x0000003f, CX
@@ -5014,7 +10094,7 @@ row:
 	VXORPS       Y4, Y4, Y4
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -5094,7 +10174,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), R8
+	MOVQ      self+104(FP), R8
 	TESTQ     R8, R8
 	JL        plain_ahead
 	ADDQ      DI, R8
@@ -5171,7 +10251,7 @@ plain_rest:
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Y5
@@ -5185,7 +10265,7 @@ write:
 	IMULQ      DI, R8
 	MOVQ       dst+0(FP), R9
 	ADDQ       R9, R8
-	MOVB       add+104(FP), R9
+	MOVB       add+112(FP), R9
 	TESTB      R9, R9
 	JZ         done_store
 	VADDPS     (R8), Y1, Y1
@@ -5206,10 +10286,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x5(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·gather256x5(SB), NOSPLIT, $0-120
-	MOVQ    lanes+112(FP), AX
+// func gatherHalfWeighted256x4(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalfWeighted256x4(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -5217,8 +10297,252 @@ TEXT ·gather256x5(SB), NOSPLIT, $0-120
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+80(FP), BX
-	MOVQ    lanes+112(FP), SI
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
+	SHLQ    $0x01, SI
+	ADDQ    $+47, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Y5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPMOVZXWD    16(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VPMOVZXWD    32(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VPMOVZXWD    48(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y4
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Y5
+	VBROADCASTSS (BX)(R9*4), Y6
+	VMULPS       Y6, Y5, Y5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPMOVZXWD    16(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VPMOVZXWD    32(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VPMOVZXWD    48(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y5
+	VBROADCASTSS (BX)(R9*4), Y6
+	VMULPS       Y6, Y5, Y5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPMOVZXWD    16(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VPMOVZXWD    32(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VPMOVZXWD    48(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), R9
+	TESTQ     R9, R9
+	JL        plain_ahead
+	ADDQ      R8, R9
+	SUBL      DX, R9
+	IMULQ     CX, R9
+	ADDQ      AX, R9
+	VPMOVZXWD (R9), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y1, Y1
+	VPMOVZXWD 16(R9), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y2, Y2
+	VPMOVZXWD 32(R9), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y3, Y3
+	VPMOVZXWD 48(R9), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VADDPS    Y5, Y4, Y4
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Y5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPMOVZXWD    16(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VPMOVZXWD    32(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VPMOVZXWD    48(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y5
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPMOVZXWD    16(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VPMOVZXWD    32(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VPMOVZXWD    48(R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Y5
+	VMULPS       Y5, Y1, Y1
+	VMULPS       Y5, Y2, Y2
+	VMULPS       Y5, Y3, Y3
+	VMULPS       Y5, Y4, Y4
+
+write:
+	MOVQ       dstStride+8(FP), R9
+	IMULQ      R8, R9
+	MOVQ       dst+0(FP), R10
+	ADDQ       R10, R9
+	MOVB       add+112(FP), R10
+	TESTB      R10, R10
+	JZ         done_store
+	VADDPS     (R9), Y1, Y1
+	VADDPS     32(R9), Y2, Y2
+	VADDPS     64(R9), Y3, Y3
+	VMASKMOVPS 96(R9), Y0, Y5
+	VADDPS     Y5, Y4, Y4
+
+done_store:
+	VMOVUPS    Y1, (R9)
+	VMOVUPS    Y2, 32(R9)
+	VMOVUPS    Y3, 64(R9)
+	VMASKMOVPS Y4, Y0, 96(R9)
+	INCQ       R8
+	MOVQ       rows+64(FP), R9
+	CMPQ       R8, R9
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func gather256x5(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gather256x5(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
 	SHLQ    $0x02, SI
 	ADDQ    $+127, SI
 	TESTQ   $0x0000003f, CX
@@ -5251,7 +10575,7 @@ row:
 	VXORPS       Y5, Y5, Y5
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -5315,7 +10639,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+96(FP), R8
+	MOVQ       self+104(FP), R8
 	TESTQ      R8, R8
 	JL         plain_ahead
 	ADDQ       DI, R8
@@ -5376,7 +10700,7 @@ plain_rest:
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Y6
@@ -5391,7 +10715,7 @@ write:
 	IMULQ      DI, R8
 	MOVQ       dst+0(FP), R9
 	ADDQ       R9, R8
-	MOVB       add+104(FP), R9
+	MOVB       add+112(FP), R9
 	TESTB      R9, R9
 	JZ         done_store
 	VADDPS     (R8), Y1, Y1
@@ -5414,10 +10738,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gatherHalf256x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·gatherHalf256x5(SB), NOSPLIT, $0-120
-	MOVQ    lanes+112(FP), AX
+// func gatherWeighted256x5(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gatherWeighted256x5(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -5425,8 +10749,224 @@ TEXT ·gatherHalf256x5(SB), NOSPLIT, $0-120
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+80(FP), BX
-	MOVQ    lanes+112(FP), SI
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    $+127, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Y6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y6, Y1
+	VFMADD231PS  32(R9), Y6, Y2
+	VFMADD231PS  64(R9), Y6, Y3
+	VFMADD231PS  96(R9), Y6, Y4
+	VMASKMOVPS   128(R9), Y0, Y7
+	VFMADD231PS  Y7, Y6, Y5
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Y6
+	VBROADCASTSS (BX)(R9*4), Y7
+	VMULPS       Y7, Y6, Y6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y6, Y1
+	VFMADD231PS  32(R9), Y6, Y2
+	VFMADD231PS  64(R9), Y6, Y3
+	VFMADD231PS  96(R9), Y6, Y4
+	VMASKMOVPS   128(R9), Y0, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y6
+	VBROADCASTSS (BX)(R9*4), Y7
+	VMULPS       Y7, Y6, Y6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y6, Y1
+	VFMADD231PS  32(R9), Y6, Y2
+	VFMADD231PS  64(R9), Y6, Y3
+	VFMADD231PS  96(R9), Y6, Y4
+	VMASKMOVPS   128(R9), Y0, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ       self+104(FP), R9
+	TESTQ      R9, R9
+	JL         plain_ahead
+	ADDQ       R8, R9
+	SUBL       DX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	VADDPS     (R9), Y1, Y1
+	VADDPS     32(R9), Y2, Y2
+	VADDPS     64(R9), Y3, Y3
+	VADDPS     96(R9), Y4, Y4
+	VMASKMOVPS 128(R9), Y0, Y6
+	VADDPS     Y6, Y5, Y5
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Y6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y6, Y1
+	VFMADD231PS  32(R9), Y6, Y2
+	VFMADD231PS  64(R9), Y6, Y3
+	VFMADD231PS  96(R9), Y6, Y4
+	VMASKMOVPS   128(R9), Y0, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y6, Y1
+	VFMADD231PS  32(R9), Y6, Y2
+	VFMADD231PS  64(R9), Y6, Y3
+	VFMADD231PS  96(R9), Y6, Y4
+	VMASKMOVPS   128(R9), Y0, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Y6
+	VMULPS       Y6, Y1, Y1
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y6, Y5, Y5
+
+write:
+	MOVQ       dstStride+8(FP), R9
+	IMULQ      R8, R9
+	MOVQ       dst+0(FP), R10
+	ADDQ       R10, R9
+	MOVB       add+112(FP), R10
+	TESTB      R10, R10
+	JZ         done_store
+	VADDPS     (R9), Y1, Y1
+	VADDPS     32(R9), Y2, Y2
+	VADDPS     64(R9), Y3, Y3
+	VADDPS     96(R9), Y4, Y4
+	VMASKMOVPS 128(R9), Y0, Y6
+	VADDPS     Y6, Y5, Y5
+
+done_store:
+	VMOVUPS    Y1, (R9)
+	VMOVUPS    Y2, 32(R9)
+	VMOVUPS    Y3, 64(R9)
+	VMOVUPS    Y4, 96(R9)
+	VMASKMOVPS Y5, Y0, 128(R9)
+	INCQ       R8
+	MOVQ       rows+64(FP), R9
+	CMPQ       R8, R9
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func gatherHalf256x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x5(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
 	SHLQ    $0x01, SI
 	ADDQ    $+63, SI
 	TESTQ   $0x0000003f, CX
@@ -5459,7 +10999,7 @@ row:
 	VXORPS       Y5, Y5, Y5
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -5549,7 +11089,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), R8
+	MOVQ      self+104(FP), R8
 	TESTQ     R8, R8
 	JL        plain_ahead
 	ADDQ      DI, R8
@@ -5636,7 +11176,7 @@ plain_rest:
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Y6
@@ -5651,7 +11191,7 @@ write:
 	IMULQ      DI, R8
 	MOVQ       dst+0(FP), R9
 	ADDQ       R9, R8
-	MOVB       add+104(FP), R9
+	MOVB       add+112(FP), R9
 	TESTB      R9, R9
 	JZ         done_store
 	VADDPS     (R8), Y1, Y1
@@ -5674,10 +11214,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x6(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·gather256x6(SB), NOSPLIT, $0-120
-	MOVQ    lanes+112(FP), AX
+// func gatherHalfWeighted256x5(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalfWeighted256x5(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -5685,8 +11225,276 @@ TEXT ·gather256x6(SB), NOSPLIT, $0-120
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+80(FP), BX
-	MOVQ    lanes+112(FP), SI
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
+	SHLQ    $0x01, SI
+	ADDQ    $+63, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Y6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VPMOVZXWD    16(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VPMOVZXWD    32(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VPMOVZXWD    48(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VPMOVZXWD    64(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y5
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Y6
+	VBROADCASTSS (BX)(R9*4), Y7
+	VMULPS       Y7, Y6, Y6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VPMOVZXWD    16(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VPMOVZXWD    32(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VPMOVZXWD    48(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VPMOVZXWD    64(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y6
+	VBROADCASTSS (BX)(R9*4), Y7
+	VMULPS       Y7, Y6, Y6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VPMOVZXWD    16(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VPMOVZXWD    32(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VPMOVZXWD    48(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VPMOVZXWD    64(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), R9
+	TESTQ     R9, R9
+	JL        plain_ahead
+	ADDQ      R8, R9
+	SUBL      DX, R9
+	IMULQ     CX, R9
+	ADDQ      AX, R9
+	VPMOVZXWD (R9), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y1, Y1
+	VPMOVZXWD 16(R9), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y2, Y2
+	VPMOVZXWD 32(R9), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y3, Y3
+	VPMOVZXWD 48(R9), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y4, Y4
+	VPMOVZXWD 64(R9), Y6
+	VPSLLD    $0x10, Y6, Y6
+	VADDPS    Y6, Y5, Y5
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Y6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VPMOVZXWD    16(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VPMOVZXWD    32(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VPMOVZXWD    48(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VPMOVZXWD    64(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y6
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VPMOVZXWD    16(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VPMOVZXWD    32(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VPMOVZXWD    48(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VPMOVZXWD    64(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Y6
+	VMULPS       Y6, Y1, Y1
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y6, Y5, Y5
+
+write:
+	MOVQ       dstStride+8(FP), R9
+	IMULQ      R8, R9
+	MOVQ       dst+0(FP), R10
+	ADDQ       R10, R9
+	MOVB       add+112(FP), R10
+	TESTB      R10, R10
+	JZ         done_store
+	VADDPS     (R9), Y1, Y1
+	VADDPS     32(R9), Y2, Y2
+	VADDPS     64(R9), Y3, Y3
+	VADDPS     96(R9), Y4, Y4
+	VMASKMOVPS 128(R9), Y0, Y6
+	VADDPS     Y6, Y5, Y5
+
+done_store:
+	VMOVUPS    Y1, (R9)
+	VMOVUPS    Y2, 32(R9)
+	VMOVUPS    Y3, 64(R9)
+	VMOVUPS    Y4, 96(R9)
+	VMASKMOVPS Y5, Y0, 128(R9)
+	INCQ       R8
+	MOVQ       rows+64(FP), R9
+	CMPQ       R8, R9
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func gather256x6(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gather256x6(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
 	SHLQ    $0x02, SI
 	ADDQ    $+159, SI
 	TESTQ   $0x0000003f, CX
@@ -5720,7 +11528,7 @@ row:
 	VXORPS       Y6, Y6, Y6
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -5787,7 +11595,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+96(FP), R8
+	MOVQ       self+104(FP), R8
 	TESTQ      R8, R8
 	JL         plain_ahead
 	ADDQ       DI, R8
@@ -5851,7 +11659,7 @@ plain_rest:
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Y7
@@ -5867,7 +11675,7 @@ write:
 	IMULQ      DI, R8
 	MOVQ       dst+0(FP), R9
 	ADDQ       R9, R8
-	MOVB       add+104(FP), R9
+	MOVB       add+112(FP), R9
 	TESTB      R9, R9
 	JZ         done_store
 	VADDPS     (R8), Y1, Y1
@@ -5892,10 +11700,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gatherHalf256x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·gatherHalf256x6(SB), NOSPLIT, $0-120
-	MOVQ    lanes+112(FP), AX
+// func gatherWeighted256x6(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gatherWeighted256x6(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -5903,8 +11711,234 @@ TEXT ·gatherHalf256x6(SB), NOSPLIT, $0-120
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+80(FP), BX
-	MOVQ    lanes+112(FP), SI
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    $+159, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Y7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y7, Y1
+	VFMADD231PS  32(R9), Y7, Y2
+	VFMADD231PS  64(R9), Y7, Y3
+	VFMADD231PS  96(R9), Y7, Y4
+	VFMADD231PS  128(R9), Y7, Y5
+	VMASKMOVPS   160(R9), Y0, Y8
+	VFMADD231PS  Y8, Y7, Y6
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Y7
+	VBROADCASTSS (BX)(R9*4), Y8
+	VMULPS       Y8, Y7, Y7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y7, Y1
+	VFMADD231PS  32(R9), Y7, Y2
+	VFMADD231PS  64(R9), Y7, Y3
+	VFMADD231PS  96(R9), Y7, Y4
+	VFMADD231PS  128(R9), Y7, Y5
+	VMASKMOVPS   160(R9), Y0, Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y7
+	VBROADCASTSS (BX)(R9*4), Y8
+	VMULPS       Y8, Y7, Y7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y7, Y1
+	VFMADD231PS  32(R9), Y7, Y2
+	VFMADD231PS  64(R9), Y7, Y3
+	VFMADD231PS  96(R9), Y7, Y4
+	VFMADD231PS  128(R9), Y7, Y5
+	VMASKMOVPS   160(R9), Y0, Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ       self+104(FP), R9
+	TESTQ      R9, R9
+	JL         plain_ahead
+	ADDQ       R8, R9
+	SUBL       DX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	VADDPS     (R9), Y1, Y1
+	VADDPS     32(R9), Y2, Y2
+	VADDPS     64(R9), Y3, Y3
+	VADDPS     96(R9), Y4, Y4
+	VADDPS     128(R9), Y5, Y5
+	VMASKMOVPS 160(R9), Y0, Y7
+	VADDPS     Y7, Y6, Y6
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Y7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y7, Y1
+	VFMADD231PS  32(R9), Y7, Y2
+	VFMADD231PS  64(R9), Y7, Y3
+	VFMADD231PS  96(R9), Y7, Y4
+	VFMADD231PS  128(R9), Y7, Y5
+	VMASKMOVPS   160(R9), Y0, Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y7, Y1
+	VFMADD231PS  32(R9), Y7, Y2
+	VFMADD231PS  64(R9), Y7, Y3
+	VFMADD231PS  96(R9), Y7, Y4
+	VFMADD231PS  128(R9), Y7, Y5
+	VMASKMOVPS   160(R9), Y0, Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Y7
+	VMULPS       Y7, Y1, Y1
+	VMULPS       Y7, Y2, Y2
+	VMULPS       Y7, Y3, Y3
+	VMULPS       Y7, Y4, Y4
+	VMULPS       Y7, Y5, Y5
+	VMULPS       Y7, Y6, Y6
+
+write:
+	MOVQ       dstStride+8(FP), R9
+	IMULQ      R8, R9
+	MOVQ       dst+0(FP), R10
+	ADDQ       R10, R9
+	MOVB       add+112(FP), R10
+	TESTB      R10, R10
+	JZ         done_store
+	VADDPS     (R9), Y1, Y1
+	VADDPS     32(R9), Y2, Y2
+	VADDPS     64(R9), Y3, Y3
+	VADDPS     96(R9), Y4, Y4
+	VADDPS     128(R9), Y5, Y5
+	VMASKMOVPS 160(R9), Y0, Y7
+	VADDPS     Y7, Y6, Y6
+
+done_store:
+	VMOVUPS    Y1, (R9)
+	VMOVUPS    Y2, 32(R9)
+	VMOVUPS    Y3, 64(R9)
+	VMOVUPS    Y4, 96(R9)
+	VMOVUPS    Y5, 128(R9)
+	VMASKMOVPS Y6, Y0, 160(R9)
+	INCQ       R8
+	MOVQ       rows+64(FP), R9
+	CMPQ       R8, R9
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func gatherHalf256x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x6(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
 	SHLQ    $0x01, SI
 	ADDQ    $+79, SI
 	TESTQ   $0x0000003f, CX
@@ -5938,7 +11972,7 @@ row:
 	VXORPS       Y6, Y6, Y6
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -6037,7 +12071,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), R8
+	MOVQ      self+104(FP), R8
 	TESTQ     R8, R8
 	JL        plain_ahead
 	ADDQ      DI, R8
@@ -6133,7 +12167,7 @@ plain_rest:
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Y7
@@ -6149,7 +12183,7 @@ write:
 	IMULQ      DI, R8
 	MOVQ       dst+0(FP), R9
 	ADDQ       R9, R8
-	MOVB       add+104(FP), R9
+	MOVB       add+112(FP), R9
 	TESTB      R9, R9
 	JZ         done_store
 	VADDPS     (R8), Y1, Y1
@@ -6174,10 +12208,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x7(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·gather256x7(SB), NOSPLIT, $0-120
-	MOVQ    lanes+112(FP), AX
+// func gatherHalfWeighted256x6(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalfWeighted256x6(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -6185,8 +12219,298 @@ TEXT ·gather256x7(SB), NOSPLIT, $0-120
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+80(FP), BX
-	MOVQ    lanes+112(FP), SI
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
+	SHLQ    $0x01, SI
+	ADDQ    $+79, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Y7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VPMOVZXWD    16(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y2
+	VPMOVZXWD    32(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VPMOVZXWD    48(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VPMOVZXWD    64(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VPMOVZXWD    80(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y6
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Y7
+	VBROADCASTSS (BX)(R9*4), Y8
+	VMULPS       Y8, Y7, Y7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VPMOVZXWD    16(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y2
+	VPMOVZXWD    32(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VPMOVZXWD    48(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VPMOVZXWD    64(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VPMOVZXWD    80(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y7
+	VBROADCASTSS (BX)(R9*4), Y8
+	VMULPS       Y8, Y7, Y7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VPMOVZXWD    16(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y2
+	VPMOVZXWD    32(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VPMOVZXWD    48(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VPMOVZXWD    64(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VPMOVZXWD    80(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), R9
+	TESTQ     R9, R9
+	JL        plain_ahead
+	ADDQ      R8, R9
+	SUBL      DX, R9
+	IMULQ     CX, R9
+	ADDQ      AX, R9
+	VPMOVZXWD (R9), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y1, Y1
+	VPMOVZXWD 16(R9), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y2, Y2
+	VPMOVZXWD 32(R9), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y3, Y3
+	VPMOVZXWD 48(R9), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y4, Y4
+	VPMOVZXWD 64(R9), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y5, Y5
+	VPMOVZXWD 80(R9), Y7
+	VPSLLD    $0x10, Y7, Y7
+	VADDPS    Y7, Y6, Y6
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Y7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VPMOVZXWD    16(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y2
+	VPMOVZXWD    32(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VPMOVZXWD    48(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VPMOVZXWD    64(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VPMOVZXWD    80(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y7
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VPMOVZXWD    16(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y2
+	VPMOVZXWD    32(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VPMOVZXWD    48(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y4
+	VPMOVZXWD    64(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VPMOVZXWD    80(R9), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y6
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Y7
+	VMULPS       Y7, Y1, Y1
+	VMULPS       Y7, Y2, Y2
+	VMULPS       Y7, Y3, Y3
+	VMULPS       Y7, Y4, Y4
+	VMULPS       Y7, Y5, Y5
+	VMULPS       Y7, Y6, Y6
+
+write:
+	MOVQ       dstStride+8(FP), R9
+	IMULQ      R8, R9
+	MOVQ       dst+0(FP), R10
+	ADDQ       R10, R9
+	MOVB       add+112(FP), R10
+	TESTB      R10, R10
+	JZ         done_store
+	VADDPS     (R9), Y1, Y1
+	VADDPS     32(R9), Y2, Y2
+	VADDPS     64(R9), Y3, Y3
+	VADDPS     96(R9), Y4, Y4
+	VADDPS     128(R9), Y5, Y5
+	VMASKMOVPS 160(R9), Y0, Y7
+	VADDPS     Y7, Y6, Y6
+
+done_store:
+	VMOVUPS    Y1, (R9)
+	VMOVUPS    Y2, 32(R9)
+	VMOVUPS    Y3, 64(R9)
+	VMOVUPS    Y4, 96(R9)
+	VMOVUPS    Y5, 128(R9)
+	VMASKMOVPS Y6, Y0, 160(R9)
+	INCQ       R8
+	MOVQ       rows+64(FP), R9
+	CMPQ       R8, R9
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func gather256x7(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gather256x7(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
 	SHLQ    $0x02, SI
 	ADDQ    $+191, SI
 	TESTQ   $0x0000003f, CX
@@ -6221,7 +12545,7 @@ row:
 	VXORPS       Y7, Y7, Y7
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -6292,7 +12616,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+96(FP), R8
+	MOVQ       self+104(FP), R8
 	TESTQ      R8, R8
 	JL         plain_ahead
 	ADDQ       DI, R8
@@ -6360,7 +12684,7 @@ plain_rest:
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Y8
@@ -6377,7 +12701,7 @@ write:
 	IMULQ      DI, R8
 	MOVQ       dst+0(FP), R9
 	ADDQ       R9, R8
-	MOVB       add+104(FP), R9
+	MOVB       add+112(FP), R9
 	TESTB      R9, R9
 	JZ         done_store
 	VADDPS     (R8), Y1, Y1
@@ -6404,10 +12728,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gatherHalf256x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·gatherHalf256x7(SB), NOSPLIT, $0-120
-	MOVQ    lanes+112(FP), AX
+// func gatherWeighted256x7(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gatherWeighted256x7(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -6415,8 +12739,246 @@ TEXT ·gatherHalf256x7(SB), NOSPLIT, $0-120
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+80(FP), BX
-	MOVQ    lanes+112(FP), SI
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    $+191, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Y8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y8, Y1
+	VFMADD231PS  32(R9), Y8, Y2
+	VFMADD231PS  64(R9), Y8, Y3
+	VFMADD231PS  96(R9), Y8, Y4
+	VFMADD231PS  128(R9), Y8, Y5
+	VFMADD231PS  160(R9), Y8, Y6
+	VMASKMOVPS   192(R9), Y0, Y9
+	VFMADD231PS  Y9, Y8, Y7
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Y8
+	VBROADCASTSS (BX)(R9*4), Y9
+	VMULPS       Y9, Y8, Y8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y8, Y1
+	VFMADD231PS  32(R9), Y8, Y2
+	VFMADD231PS  64(R9), Y8, Y3
+	VFMADD231PS  96(R9), Y8, Y4
+	VFMADD231PS  128(R9), Y8, Y5
+	VFMADD231PS  160(R9), Y8, Y6
+	VMASKMOVPS   192(R9), Y0, Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y8
+	VBROADCASTSS (BX)(R9*4), Y9
+	VMULPS       Y9, Y8, Y8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y8, Y1
+	VFMADD231PS  32(R9), Y8, Y2
+	VFMADD231PS  64(R9), Y8, Y3
+	VFMADD231PS  96(R9), Y8, Y4
+	VFMADD231PS  128(R9), Y8, Y5
+	VFMADD231PS  160(R9), Y8, Y6
+	VMASKMOVPS   192(R9), Y0, Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ       self+104(FP), R9
+	TESTQ      R9, R9
+	JL         plain_ahead
+	ADDQ       R8, R9
+	SUBL       DX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	VADDPS     (R9), Y1, Y1
+	VADDPS     32(R9), Y2, Y2
+	VADDPS     64(R9), Y3, Y3
+	VADDPS     96(R9), Y4, Y4
+	VADDPS     128(R9), Y5, Y5
+	VADDPS     160(R9), Y6, Y6
+	VMASKMOVPS 192(R9), Y0, Y8
+	VADDPS     Y8, Y7, Y7
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Y8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y8, Y1
+	VFMADD231PS  32(R9), Y8, Y2
+	VFMADD231PS  64(R9), Y8, Y3
+	VFMADD231PS  96(R9), Y8, Y4
+	VFMADD231PS  128(R9), Y8, Y5
+	VFMADD231PS  160(R9), Y8, Y6
+	VMASKMOVPS   192(R9), Y0, Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y8, Y1
+	VFMADD231PS  32(R9), Y8, Y2
+	VFMADD231PS  64(R9), Y8, Y3
+	VFMADD231PS  96(R9), Y8, Y4
+	VFMADD231PS  128(R9), Y8, Y5
+	VFMADD231PS  160(R9), Y8, Y6
+	VMASKMOVPS   192(R9), Y0, Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Y8
+	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y2, Y2
+	VMULPS       Y8, Y3, Y3
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y8, Y5, Y5
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
+
+write:
+	MOVQ       dstStride+8(FP), R9
+	IMULQ      R8, R9
+	MOVQ       dst+0(FP), R10
+	ADDQ       R10, R9
+	MOVB       add+112(FP), R10
+	TESTB      R10, R10
+	JZ         done_store
+	VADDPS     (R9), Y1, Y1
+	VADDPS     32(R9), Y2, Y2
+	VADDPS     64(R9), Y3, Y3
+	VADDPS     96(R9), Y4, Y4
+	VADDPS     128(R9), Y5, Y5
+	VADDPS     160(R9), Y6, Y6
+	VMASKMOVPS 192(R9), Y0, Y8
+	VADDPS     Y8, Y7, Y7
+
+done_store:
+	VMOVUPS    Y1, (R9)
+	VMOVUPS    Y2, 32(R9)
+	VMOVUPS    Y3, 64(R9)
+	VMOVUPS    Y4, 96(R9)
+	VMOVUPS    Y5, 128(R9)
+	VMOVUPS    Y6, 160(R9)
+	VMASKMOVPS Y7, Y0, 192(R9)
+	INCQ       R8
+	MOVQ       rows+64(FP), R9
+	CMPQ       R8, R9
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func gatherHalf256x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x7(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
 	SHLQ    $0x01, SI
 	ADDQ    $+95, SI
 	TESTQ   $0x0000003f, CX
@@ -6451,7 +13013,7 @@ row:
 	VXORPS       Y7, Y7, Y7
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -6559,7 +13121,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), R8
+	MOVQ      self+104(FP), R8
 	TESTQ     R8, R8
 	JL        plain_ahead
 	ADDQ      DI, R8
@@ -6664,7 +13226,7 @@ plain_rest:
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Y8
@@ -6681,7 +13243,7 @@ write:
 	IMULQ      DI, R8
 	MOVQ       dst+0(FP), R9
 	ADDQ       R9, R8
-	MOVB       add+104(FP), R9
+	MOVB       add+112(FP), R9
 	TESTB      R9, R9
 	JZ         done_store
 	VADDPS     (R8), Y1, Y1
@@ -6708,10 +13270,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gather256x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·gather256x8(SB), NOSPLIT, $0-120
-	MOVQ    lanes+112(FP), AX
+// func gatherHalfWeighted256x7(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalfWeighted256x7(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -6719,8 +13281,320 @@ TEXT ·gather256x8(SB), NOSPLIT, $0-120
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+80(FP), BX
-	MOVQ    lanes+112(FP), SI
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
+	SHLQ    $0x01, SI
+	ADDQ    $+95, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Y8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VPMOVZXWD    32(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VPMOVZXWD    48(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VPMOVZXWD    64(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VPMOVZXWD    80(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VPMOVZXWD    96(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y7
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Y8
+	VBROADCASTSS (BX)(R9*4), Y9
+	VMULPS       Y9, Y8, Y8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VPMOVZXWD    32(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VPMOVZXWD    48(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VPMOVZXWD    64(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VPMOVZXWD    80(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VPMOVZXWD    96(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y8
+	VBROADCASTSS (BX)(R9*4), Y9
+	VMULPS       Y9, Y8, Y8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VPMOVZXWD    32(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VPMOVZXWD    48(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VPMOVZXWD    64(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VPMOVZXWD    80(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VPMOVZXWD    96(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), R9
+	TESTQ     R9, R9
+	JL        plain_ahead
+	ADDQ      R8, R9
+	SUBL      DX, R9
+	IMULQ     CX, R9
+	ADDQ      AX, R9
+	VPMOVZXWD (R9), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y1, Y1
+	VPMOVZXWD 16(R9), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y2, Y2
+	VPMOVZXWD 32(R9), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y3, Y3
+	VPMOVZXWD 48(R9), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y4, Y4
+	VPMOVZXWD 64(R9), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y5, Y5
+	VPMOVZXWD 80(R9), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y6, Y6
+	VPMOVZXWD 96(R9), Y8
+	VPSLLD    $0x10, Y8, Y8
+	VADDPS    Y8, Y7, Y7
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Y8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VPMOVZXWD    32(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VPMOVZXWD    48(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VPMOVZXWD    64(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VPMOVZXWD    80(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VPMOVZXWD    96(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y8
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VPMOVZXWD    16(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VPMOVZXWD    32(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VPMOVZXWD    48(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VPMOVZXWD    64(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VPMOVZXWD    80(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y6
+	VPMOVZXWD    96(R9), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y7
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Y8
+	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y2, Y2
+	VMULPS       Y8, Y3, Y3
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y8, Y5, Y5
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
+
+write:
+	MOVQ       dstStride+8(FP), R9
+	IMULQ      R8, R9
+	MOVQ       dst+0(FP), R10
+	ADDQ       R10, R9
+	MOVB       add+112(FP), R10
+	TESTB      R10, R10
+	JZ         done_store
+	VADDPS     (R9), Y1, Y1
+	VADDPS     32(R9), Y2, Y2
+	VADDPS     64(R9), Y3, Y3
+	VADDPS     96(R9), Y4, Y4
+	VADDPS     128(R9), Y5, Y5
+	VADDPS     160(R9), Y6, Y6
+	VMASKMOVPS 192(R9), Y0, Y8
+	VADDPS     Y8, Y7, Y7
+
+done_store:
+	VMOVUPS    Y1, (R9)
+	VMOVUPS    Y2, 32(R9)
+	VMOVUPS    Y3, 64(R9)
+	VMOVUPS    Y4, 96(R9)
+	VMOVUPS    Y5, 128(R9)
+	VMOVUPS    Y6, 160(R9)
+	VMASKMOVPS Y7, Y0, 192(R9)
+	INCQ       R8
+	MOVQ       rows+64(FP), R9
+	CMPQ       R8, R9
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func gather256x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gather256x8(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
 	SHLQ    $0x02, SI
 	ADDQ    $+223, SI
 	TESTQ   $0x0000003f, CX
@@ -6756,7 +13630,7 @@ row:
 	VXORPS       Y8, Y8, Y8
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -6830,7 +13704,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ       self+96(FP), R8
+	MOVQ       self+104(FP), R8
 	TESTQ      R8, R8
 	JL         plain_ahead
 	ADDQ       DI, R8
@@ -6901,7 +13775,7 @@ plain_rest:
 	JMP        plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Y9
@@ -6919,7 +13793,7 @@ write:
 	IMULQ      DI, R8
 	MOVQ       dst+0(FP), R9
 	ADDQ       R9, R8
-	MOVB       add+104(FP), R9
+	MOVB       add+112(FP), R9
 	TESTB      R9, R9
 	JZ         done_store
 	VADDPS     (R8), Y1, Y1
@@ -6948,10 +13822,10 @@ done_store:
 	VZEROUPPER
 	RET
 
-// func gatherHalf256x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, colScale *float32, rowScale *float32, self int, add bool, lanes int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·gatherHalf256x8(SB), NOSPLIT, $0-120
-	MOVQ    lanes+112(FP), AX
+// func gatherWeighted256x8(dst *float32, dstStride int, x *float32, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gatherWeighted256x8(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
 	LEAQ    ones<>+32(SB), CX
 	SHLQ    $0x02, AX
 	SUBQ    AX, CX
@@ -6959,8 +13833,256 @@ TEXT ·gatherHalf256x8(SB), NOSPLIT, $0-120
 	MOVQ    x+16(FP), AX
 	MOVQ    stride+24(FP), CX
 	MOVL    base+40(FP), DX
-	MOVQ    colScale+80(FP), BX
-	MOVQ    lanes+112(FP), SI
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    $+223, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Y9
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y9, Y1
+	VFMADD231PS  32(R9), Y9, Y2
+	VFMADD231PS  64(R9), Y9, Y3
+	VFMADD231PS  96(R9), Y9, Y4
+	VFMADD231PS  128(R9), Y9, Y5
+	VFMADD231PS  160(R9), Y9, Y6
+	VFMADD231PS  192(R9), Y9, Y7
+	VMASKMOVPS   224(R9), Y0, Y10
+	VFMADD231PS  Y10, Y9, Y8
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Y9
+	VBROADCASTSS (BX)(R9*4), Y10
+	VMULPS       Y10, Y9, Y9
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y9, Y1
+	VFMADD231PS  32(R9), Y9, Y2
+	VFMADD231PS  64(R9), Y9, Y3
+	VFMADD231PS  96(R9), Y9, Y4
+	VFMADD231PS  128(R9), Y9, Y5
+	VFMADD231PS  160(R9), Y9, Y6
+	VFMADD231PS  192(R9), Y9, Y7
+	VMASKMOVPS   224(R9), Y0, Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y9
+	VBROADCASTSS (BX)(R9*4), Y10
+	VMULPS       Y10, Y9, Y9
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y9, Y1
+	VFMADD231PS  32(R9), Y9, Y2
+	VFMADD231PS  64(R9), Y9, Y3
+	VFMADD231PS  96(R9), Y9, Y4
+	VFMADD231PS  128(R9), Y9, Y5
+	VFMADD231PS  160(R9), Y9, Y6
+	VFMADD231PS  192(R9), Y9, Y7
+	VMASKMOVPS   224(R9), Y0, Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ       self+104(FP), R9
+	TESTQ      R9, R9
+	JL         plain_ahead
+	ADDQ       R8, R9
+	SUBL       DX, R9
+	IMULQ      CX, R9
+	ADDQ       AX, R9
+	VADDPS     (R9), Y1, Y1
+	VADDPS     32(R9), Y2, Y2
+	VADDPS     64(R9), Y3, Y3
+	VADDPS     96(R9), Y4, Y4
+	VADDPS     128(R9), Y5, Y5
+	VADDPS     160(R9), Y6, Y6
+	VADDPS     192(R9), Y7, Y7
+	VMASKMOVPS 224(R9), Y0, Y9
+	VADDPS     Y9, Y8, Y8
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Y9
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y9, Y1
+	VFMADD231PS  32(R9), Y9, Y2
+	VFMADD231PS  64(R9), Y9, Y3
+	VFMADD231PS  96(R9), Y9, Y4
+	VFMADD231PS  128(R9), Y9, Y5
+	VFMADD231PS  160(R9), Y9, Y6
+	VFMADD231PS  192(R9), Y9, Y7
+	VMASKMOVPS   224(R9), Y0, Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y9
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VFMADD231PS  (R9), Y9, Y1
+	VFMADD231PS  32(R9), Y9, Y2
+	VFMADD231PS  64(R9), Y9, Y3
+	VFMADD231PS  96(R9), Y9, Y4
+	VFMADD231PS  128(R9), Y9, Y5
+	VFMADD231PS  160(R9), Y9, Y6
+	VFMADD231PS  192(R9), Y9, Y7
+	VMASKMOVPS   224(R9), Y0, Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Y9
+	VMULPS       Y9, Y1, Y1
+	VMULPS       Y9, Y2, Y2
+	VMULPS       Y9, Y3, Y3
+	VMULPS       Y9, Y4, Y4
+	VMULPS       Y9, Y5, Y5
+	VMULPS       Y9, Y6, Y6
+	VMULPS       Y9, Y7, Y7
+	VMULPS       Y9, Y8, Y8
+
+write:
+	MOVQ       dstStride+8(FP), R9
+	IMULQ      R8, R9
+	MOVQ       dst+0(FP), R10
+	ADDQ       R10, R9
+	MOVB       add+112(FP), R10
+	TESTB      R10, R10
+	JZ         done_store
+	VADDPS     (R9), Y1, Y1
+	VADDPS     32(R9), Y2, Y2
+	VADDPS     64(R9), Y3, Y3
+	VADDPS     96(R9), Y4, Y4
+	VADDPS     128(R9), Y5, Y5
+	VADDPS     160(R9), Y6, Y6
+	VADDPS     192(R9), Y7, Y7
+	VMASKMOVPS 224(R9), Y0, Y9
+	VADDPS     Y9, Y8, Y8
+
+done_store:
+	VMOVUPS    Y1, (R9)
+	VMOVUPS    Y2, 32(R9)
+	VMOVUPS    Y3, 64(R9)
+	VMOVUPS    Y4, 96(R9)
+	VMOVUPS    Y5, 128(R9)
+	VMOVUPS    Y6, 160(R9)
+	VMOVUPS    Y7, 192(R9)
+	VMASKMOVPS Y8, Y0, 224(R9)
+	INCQ       R8
+	MOVQ       rows+64(FP), R9
+	CMPQ       R8, R9
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func gatherHalf256x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalf256x8(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
 	SHLQ    $0x01, SI
 	ADDQ    $+111, SI
 	TESTQ   $0x0000003f, CX
@@ -6996,7 +14118,7 @@ row:
 	VXORPS       Y8, Y8, Y8
 	TESTQ        BX, BX
 	JZ           plain
-	MOVQ         self+96(FP), R8
+	MOVQ         self+104(FP), R8
 	TESTQ        R8, R8
 	JL           scaled_ahead
 	ADDQ         DI, R8
@@ -7113,7 +14235,7 @@ scaled_rest:
 	JMP          scaled_rest
 
 plain:
-	MOVQ      self+96(FP), R8
+	MOVQ      self+104(FP), R8
 	TESTQ     R8, R8
 	JL        plain_ahead
 	ADDQ      DI, R8
@@ -7227,7 +14349,7 @@ plain_rest:
 	JMP       plain_rest
 
 scale:
-	MOVQ         rowScale+88(FP), R8
+	MOVQ         rowScale+96(FP), R8
 	TESTQ        R8, R8
 	JZ           write
 	VBROADCASTSS (R8)(DI*4), Y9
@@ -7245,7 +14367,7 @@ write:
 	IMULQ      DI, R8
 	MOVQ       dst+0(FP), R9
 	ADDQ       R9, R8
-	MOVB       add+104(FP), R9
+	MOVB       add+112(FP), R9
 	TESTB      R9, R9
 	JZ         done_store
 	VADDPS     (R8), Y1, Y1
@@ -7270,6 +14392,340 @@ done_store:
 	INCQ       DI
 	MOVQ       rows+64(FP), R8
 	CMPQ       DI, R8
+	JLT        row
+	VZEROUPPER
+	RET
+
+// func gatherHalfWeighted256x8(dst *float32, dstStride int, x *uint16, stride int, cols *uint32, base uint32, begin *int64, end *int64, rows int, seen int, weights *float32, colScale *float32, rowScale *float32, self int, add bool, lanes int)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·gatherHalfWeighted256x8(SB), NOSPLIT, $0-128
+	MOVQ    lanes+120(FP), AX
+	LEAQ    ones<>+32(SB), CX
+	SHLQ    $0x02, AX
+	SUBQ    AX, CX
+	VMOVDQU (CX), Y0
+	MOVQ    x+16(FP), AX
+	MOVQ    stride+24(FP), CX
+	MOVL    base+40(FP), DX
+	MOVQ    colScale+88(FP), BX
+	MOVQ    lanes+120(FP), SI
+	SHLQ    $0x01, SI
+	ADDQ    $+111, SI
+	TESTQ   $0x0000003f, CX
+	JNZ     ragged
+	XORQ    SI, SI
+
+ragged:
+	MOVQ weights+80(FP), DI
+	SUBQ cols+32(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ         begin+48(FP), R9
+	MOVQ         end+56(FP), R10
+	MOVQ         (R9)(R8*8), R9
+	MOVQ         (R10)(R8*8), R10
+	SUBQ         R9, R10
+	MOVQ         seen+72(FP), R12
+	SUBQ         R9, R12
+	XORQ         R11, R11
+	CMPQ         R12, R11
+	CMOVQLT      R11, R12
+	CMPQ         R10, R12
+	CMOVQLT      R10, R12
+	SUBQ         R12, R10
+	MOVQ         cols+32(FP), R11
+	LEAQ         (R11)(R9*4), R11
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	TESTQ        BX, BX
+	JZ           plain
+	MOVQ         self+104(FP), R9
+	TESTQ        R9, R9
+	JL           scaled_ahead
+	ADDQ         R8, R9
+	VBROADCASTSS (BX)(R9*4), Y9
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPMOVZXWD    16(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPMOVZXWD    32(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPMOVZXWD    48(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VPMOVZXWD    64(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VPMOVZXWD    80(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y6
+	VPMOVZXWD    96(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VPMOVZXWD    112(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y8
+
+scaled_ahead:
+	TESTQ      R12, R12
+	JZ         scaled_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      SI, SI
+	JZ         scaled_whole
+	PREFETCHT0 (R13)(SI*1)
+
+scaled_whole:
+	VBROADCASTSS (R11)(DI*1), Y9
+	VBROADCASTSS (BX)(R9*4), Y10
+	VMULPS       Y10, Y9, Y9
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPMOVZXWD    16(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPMOVZXWD    32(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPMOVZXWD    48(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VPMOVZXWD    64(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VPMOVZXWD    80(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y6
+	VPMOVZXWD    96(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VPMOVZXWD    112(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          scaled_ahead
+
+scaled_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y9
+	VBROADCASTSS (BX)(R9*4), Y10
+	VMULPS       Y10, Y9, Y9
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPMOVZXWD    16(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPMOVZXWD    32(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPMOVZXWD    48(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VPMOVZXWD    64(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VPMOVZXWD    80(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y6
+	VPMOVZXWD    96(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VPMOVZXWD    112(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          scaled_rest
+
+plain:
+	MOVQ      self+104(FP), R9
+	TESTQ     R9, R9
+	JL        plain_ahead
+	ADDQ      R8, R9
+	SUBL      DX, R9
+	IMULQ     CX, R9
+	ADDQ      AX, R9
+	VPMOVZXWD (R9), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y1, Y1
+	VPMOVZXWD 16(R9), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y2, Y2
+	VPMOVZXWD 32(R9), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y3, Y3
+	VPMOVZXWD 48(R9), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y4, Y4
+	VPMOVZXWD 64(R9), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y5, Y5
+	VPMOVZXWD 80(R9), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y6, Y6
+	VPMOVZXWD 96(R9), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y7, Y7
+	VPMOVZXWD 112(R9), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y9, Y8, Y8
+
+plain_ahead:
+	TESTQ      R12, R12
+	JZ         plain_rest
+	MOVL       (R11), R9
+	MOVL       32(R11), R13
+	SUBL       DX, R13
+	IMULQ      CX, R13
+	ADDQ       AX, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      SI, SI
+	JZ         plain_whole
+	PREFETCHT0 (R13)(SI*1)
+
+plain_whole:
+	VBROADCASTSS (R11)(DI*1), Y9
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPMOVZXWD    16(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPMOVZXWD    32(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPMOVZXWD    48(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VPMOVZXWD    64(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VPMOVZXWD    80(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y6
+	VPMOVZXWD    96(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VPMOVZXWD    112(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         $0x04, R11
+	DECQ         R12
+	JMP          plain_ahead
+
+plain_rest:
+	TESTQ        R10, R10
+	JZ           scale
+	MOVL         (R11), R9
+	VBROADCASTSS (R11)(DI*1), Y9
+	SUBL         DX, R9
+	IMULQ        CX, R9
+	ADDQ         AX, R9
+	VPMOVZXWD    (R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPMOVZXWD    16(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPMOVZXWD    32(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPMOVZXWD    48(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VPMOVZXWD    64(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VPMOVZXWD    80(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y6
+	VPMOVZXWD    96(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VPMOVZXWD    112(R9), Y10
+	VPSLLD       $0x10, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y8
+	ADDQ         $0x04, R11
+	DECQ         R10
+	JMP          plain_rest
+
+scale:
+	MOVQ         rowScale+96(FP), R9
+	TESTQ        R9, R9
+	JZ           write
+	VBROADCASTSS (R9)(R8*4), Y9
+	VMULPS       Y9, Y1, Y1
+	VMULPS       Y9, Y2, Y2
+	VMULPS       Y9, Y3, Y3
+	VMULPS       Y9, Y4, Y4
+	VMULPS       Y9, Y5, Y5
+	VMULPS       Y9, Y6, Y6
+	VMULPS       Y9, Y7, Y7
+	VMULPS       Y9, Y8, Y8
+
+write:
+	MOVQ       dstStride+8(FP), R9
+	IMULQ      R8, R9
+	MOVQ       dst+0(FP), R10
+	ADDQ       R10, R9
+	MOVB       add+112(FP), R10
+	TESTB      R10, R10
+	JZ         done_store
+	VADDPS     (R9), Y1, Y1
+	VADDPS     32(R9), Y2, Y2
+	VADDPS     64(R9), Y3, Y3
+	VADDPS     96(R9), Y4, Y4
+	VADDPS     128(R9), Y5, Y5
+	VADDPS     160(R9), Y6, Y6
+	VADDPS     192(R9), Y7, Y7
+	VMASKMOVPS 224(R9), Y0, Y9
+	VADDPS     Y9, Y8, Y8
+
+done_store:
+	VMOVUPS    Y1, (R9)
+	VMOVUPS    Y2, 32(R9)
+	VMOVUPS    Y3, 64(R9)
+	VMOVUPS    Y4, 96(R9)
+	VMOVUPS    Y5, 128(R9)
+	VMOVUPS    Y6, 160(R9)
+	VMOVUPS    Y7, 192(R9)
+	VMASKMOVPS Y8, Y0, 224(R9)
+	INCQ       R8
+	MOVQ       rows+64(FP), R9
+	CMPQ       R8, R9
 	JLT        row
 	VZEROUPPER
 	RET

@@ -4,7 +4,7 @@ import "unsafe"
 
 // gatherFunc sums rows of E, float32 or bfloat16.
 type gatherFunc[E float32 | uint16] func(dst *float32, dstStride int, x *E, stride int, cols *uint32, base uint32, begin, end *int64,
-	rows, seen int, colScale, rowScale *float32, self int, add bool, lanes int)
+	rows, seen int, weights, colScale, rowScale *float32, self int, add bool, lanes int)
 
 // gathers are the routines for 1 to 8 vectors, by instruction set.
 var (
@@ -15,6 +15,14 @@ var (
 	halfGathers = [...][9]gatherFunc[uint16]{
 		AVX2:   {nil, gatherHalf256x1, gatherHalf256x2, gatherHalf256x3, gatherHalf256x4, gatherHalf256x5, gatherHalf256x6, gatherHalf256x7, gatherHalf256x8},
 		AVX512: {nil, gatherHalf512x1, gatherHalf512x2, gatherHalf512x3, gatherHalf512x4, gatherHalf512x5, gatherHalf512x6, gatherHalf512x7, gatherHalf512x8},
+	}
+	weightedGathers = [...][9]gatherFunc[float32]{
+		AVX2:   {nil, gatherWeighted256x1, gatherWeighted256x2, gatherWeighted256x3, gatherWeighted256x4, gatherWeighted256x5, gatherWeighted256x6, gatherWeighted256x7, gatherWeighted256x8},
+		AVX512: {nil, gatherWeighted512x1, gatherWeighted512x2, gatherWeighted512x3, gatherWeighted512x4, gatherWeighted512x5, gatherWeighted512x6, gatherWeighted512x7, gatherWeighted512x8},
+	}
+	weightedHalfGathers = [...][9]gatherFunc[uint16]{
+		AVX2:   {nil, gatherHalfWeighted256x1, gatherHalfWeighted256x2, gatherHalfWeighted256x3, gatherHalfWeighted256x4, gatherHalfWeighted256x5, gatherHalfWeighted256x6, gatherHalfWeighted256x7, gatherHalfWeighted256x8},
+		AVX512: {nil, gatherHalfWeighted512x1, gatherHalfWeighted512x2, gatherHalfWeighted512x3, gatherHalfWeighted512x4, gatherHalfWeighted512x5, gatherHalfWeighted512x6, gatherHalfWeighted512x7, gatherHalfWeighted512x8},
 	}
 )
 
@@ -31,17 +39,25 @@ const ahead = 8
 
 // Gather sets the rows [lo, hi) of dst [rows x Stride] to, or adds to them,
 //
-//	RowScale[r] · Σ_{e in [Begin[r],End[r])} ColScale[Cols[e]] · X[Cols[e]-Base]
+//	RowScale[r] · Σ_{e in [Begin[r],End[r])} Weights[e] · ColScale[Cols[e]] · X[Cols[e]-Base]
 //
 // in the order of the edges, the self loop first.
 func (s Set) Gather(dst []float32, r *Rows[float32], lo, hi int, add bool) {
-	gather(s.lanes(), &gathers[s], 4, dst, r, lo, hi, add)
+	f := &gathers[s]
+	if r.Weights != nil {
+		f = &weightedGathers[s]
+	}
+	gather(s.lanes(), f, 4, dst, r, lo, hi, add)
 }
 
 // GatherHalf is Gather of bfloat16 rows. X has HalfSlack elements more than its
 // rows, which are read and have no effect.
 func (s Set) GatherHalf(dst []float32, r *Rows[uint16], lo, hi int, add bool) {
-	gather(s.lanes(), &halfGathers[s], 2, dst, r, lo, hi, add)
+	f := &halfGathers[s]
+	if r.Weights != nil {
+		f = &weightedHalfGathers[s]
+	}
+	gather(s.lanes(), f, 2, dst, r, lo, hi, add)
 }
 
 func gather[E float32 | uint16](lanes int, f *[9]gatherFunc[E], size int, dst []float32, r *Rows[E], lo, hi int, add bool) {
@@ -67,7 +83,7 @@ func gather[E float32 | uint16](lanes int, f *[9]gatherFunc[E], size int, dst []
 		w := min(8*lanes, r.Stride-j)
 		vectors := (w + lanes - 1) / lanes
 		f[vectors](&dst[lo*r.Stride+j], 4*r.Stride, &r.X[j], size*r.Stride, unsafe.SliceData(r.Cols), r.Base,
-			&r.Begin[lo], &r.End[lo], hi-lo, len(r.Cols)-ahead, unsafe.SliceData(r.ColScale), rowScale, self, add,
+			&r.Begin[lo], &r.End[lo], hi-lo, len(r.Cols)-ahead, unsafe.SliceData(r.Weights), unsafe.SliceData(r.ColScale), rowScale, self, add,
 			w-(vectors-1)*lanes)
 	}
 }

@@ -2,12 +2,13 @@ package avx
 
 // Rows are the sparse rows that Gather sums, and what they index: row c-Base
 // of X [rows x Stride] for a column id c. ColScale is indexed by c, RowScale by
-// row; nil is 1. With SelfLoops row r has the column First+r too. Of Cols the edges
+// row, Weights by edge; nil is 1. With SelfLoops row r has the column First+r too. Of Cols the edges
 // behind those that are summed are prefetched by: they must be column ids too,
 // of whatever matrix.
 type Rows[E float32 | uint16] struct {
 	Begin, End         []int64
 	Cols               []uint32
+	Weights            []float32
 	Base               uint32
 	RowScale, ColScale []float32
 	SelfLoops          bool

@@ -16,22 +16,30 @@ const ahead = 8
 // row with its accumulators in registers over all of its edges.
 //
 // With half, rows of x are bfloat16, which is the upper half of a float32; the
-// last vector of a row is not masked then, and reads what follows the row.
-func gather(s isa, half bool, vectors int) {
+// last vector of a row is not masked then, and reads what follows the row. With weighted
+// edges have weights, which lie beside their columns.
+func gather(s isa, half, weighted bool, vectors int) {
 	g := &gathering{isa: s, half: half, bytes: s.bytes}
-	name, elem, shift := "gather", "float32", 2
+	name, elem, shift, weight := "gather", "float32", 2, ""
 	if half {
 		name, elem, shift, g.bytes = "gatherHalf", "uint16", 1, s.bytes/2
 	}
+	if weighted {
+		name, weight = name+"Weighted", "weights[edge] and "
+	}
 	TEXT(fmt.Sprintf("%s%sx%d", name, s.name, vectors), NOSPLIT,
 		"func(dst *float32, dstStride int, x *"+elem+", stride int, cols *uint32, base uint32, begin, end *int64, "+
-			"rows, seen int, colScale, rowScale *float32, self int, add bool, lanes int)")
-	Doc("Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of colScale[col] times the tile of row col-base.")
+			"rows, seen int, weights, colScale, rowScale *float32, self int, add bool, lanes int)")
+	Doc("Sets or adds to each row r of dst rowScale[r] times the sum over cols[begin[r]:end[r]], and self+r unless self is negative, of " + weight + "colScale[col] times the tile of row col-base.")
 	Pragma("noescape")
 	g.last = s.mask("lanes")
 	g.x, g.stride = Load(Param("x"), GP64()), Load(Param("stride"), GP64())
 	g.shared()
 	g.lastByte(vectors, shift)
+	if weighted {
+		g.beside = Load(Param("weights"), GP64())
+		SUBQ(place(Param("cols")), g.beside)
+	}
 	g.run(vectors)
 }
 
@@ -107,6 +115,7 @@ type gathering struct {
 	start                     Register // of packed rows, which have no stride
 	acc                       []VecVirtual
 	cols, looking, rest       Register // of the row: edges left that look ahead, and that do not
+	beside                    Register // from an edge's column to its weight; nil without weights
 }
 
 // edges finds the edges of a row. As many of them look ahead as there are
@@ -144,14 +153,14 @@ func (g *gathering) sum(name string, row Register, scaled bool) {
 	q := g.col(ahead)
 	g.address(q)
 	g.prefetch(name, q)
-	g.add(p, scaled)
+	g.edge(p, scaled)
 	ADDQ(U8(4), g.cols)
 	DECQ(g.looking)
 	JMP(LabelRef(name + "_ahead"))
 	Label(name + "_rest")
 	TESTQ(g.rest, g.rest)
 	JZ(LabelRef("scale"))
-	g.add(g.col(0), scaled)
+	g.edge(g.col(0), scaled)
 	ADDQ(U8(4), g.cols)
 	DECQ(g.rest)
 	JMP(LabelRef(name + "_rest"))
@@ -194,11 +203,33 @@ func (g *gathering) address(p Register) {
 
 // add accumulates the row of column p, which it uses up.
 func (g *gathering) add(p Register, scaled bool) {
-	var scale VecVirtual
-	if scaled {
-		scale = g.vec()
-		VBROADCASTSS(Mem{Base: g.colScale, Index: p, Scale: 4}, scale)
+	if !scaled {
+		g.accumulate(p, nil)
+		return
 	}
+	scale := g.vec()
+	VBROADCASTSS(Mem{Base: g.colScale, Index: p, Scale: 4}, scale)
+	g.accumulate(p, scale)
+}
+
+// edge is add of an edge's column, with the edge's weight.
+func (g *gathering) edge(p Register, scaled bool) {
+	if g.beside == nil {
+		g.add(p, scaled)
+		return
+	}
+	scale := g.vec()
+	VBROADCASTSS(Mem{Base: g.cols, Index: g.beside, Scale: 1}, scale)
+	if scaled {
+		of := g.vec()
+		VBROADCASTSS(Mem{Base: g.colScale, Index: p, Scale: 4}, of)
+		VMULPS(of, scale, scale)
+	}
+	g.accumulate(p, scale)
+}
+
+// accumulate adds scale times the row of column p, or with a nil scale the row.
+func (g *gathering) accumulate(p Register, scale VecVirtual) {
 	g.address(p)
 	if g.packed {
 		g.unpack(p, scale)
@@ -211,12 +242,12 @@ func (g *gathering) add(p Register, scaled bool) {
 			v := g.vec()
 			VPMOVZXWD(m, v)
 			VPSLLD(U8(16), v, v)
-			if scaled {
+			if scale != nil {
 				VFMADD231PS(v, scale, acc)
 			} else {
 				VADDPS(v, acc, acc)
 			}
-		case scaled:
+		case scale != nil:
 			g.fmaFrom(m, scale, g.maskOf(i), acc)
 		default:
 			g.addFrom(m, g.maskOf(i), acc)

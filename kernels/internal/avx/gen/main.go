@@ -139,8 +139,10 @@ var parts = map[string]func(isa){
 	"elu": elu,
 	"gather": func(s isa) {
 		for vectors := 1; vectors <= 8; vectors++ {
-			gather(s, false, vectors)
-			gather(s, true, vectors)
+			for _, half := range []bool{false, true} {
+				gather(s, half, false, vectors)
+				gather(s, half, true, vectors)
+			}
 		}
 		narrow(s)
 		widen(s)

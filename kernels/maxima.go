@@ -1,0 +1,143 @@
+package kernels
+
+import (
+	"math"
+
+	"siafu/graph/mapped"
+)
+
+// Maxima over the in-neighbours of a vertex, column by column, and their gradient.
+//
+//	dst[r][j] = max over e of x[c-Base][j],  c = Cols[e]; 0 for a row without edges
+//	arg[r][j] = the c of the maximum, of equal ones that of the lowest id
+//
+//	grad[r][j] = Σ over e of g[v][j] where arg[v][j] = first+r,  v = Cols[e]
+//
+// Variant: pull, row by row, in plain Go; a row is one worker's. The maximum does not
+// depend on the order of edges, and ids are those of the dataset, so that any cut of the
+// edges has the same maxima, and each gradient goes to the same source. NaN is no maximum.
+
+// Maxima is an Ops whose gathers may take maxima. arg is a matrix whose elements are whole
+// numbers, local ids.
+type Maxima interface {
+	// MaxGather starts a gather of x along e, or with merge ends one, after which dst and
+	// arg hold maxima. No arg: nobody asks where they come from. ids are those of local ids
+	// in the dataset. e has no scales, weights and self loops.
+	MaxGather(dst, arg Mat, e Edges, x Mat, ids Vector[uint32], merge bool)
+	// MaxGatherGrad is dst, the gradient of the rows from local id first on, along edges
+	// by source.
+	MaxGatherGrad(dst Mat, e Edges, arg, g Mat, first int)
+}
+
+// MaxGather implements Maxima. dst must not overlap x.
+func (t *Team) MaxGather(dst, arg Mat, e Edges, x Mat, ids Vector[uint32], merge bool) {
+	rows := e.Rows()
+	fit(dst.Rows == rows && dst.Cols == x.Cols && e.End.Len() >= rows && (arg.IsNil() || alike(dst, arg)))
+	if rows == 0 || dst.Cols == 0 {
+		return
+	}
+	k := maxTask{Gather: e.gather(), dst: dst.Host(), x: x.Host(), ids: ids.Host(), width: dst.Cols, merge: merge}
+	if !arg.IsNil() {
+		k.arg = wholes(arg)
+	}
+	doWeighted(t, &t.slots.max, k, k.Begin, k.End[rows-1])
+}
+
+// MaxGatherGrad implements Maxima. dst must not overlap g.
+func (t *Team) MaxGatherGrad(dst Mat, e Edges, arg, g Mat, first int) {
+	rows := e.Rows()
+	fit(dst.Rows == rows && dst.Cols == g.Cols && e.End.Len() >= rows && alike(arg, g))
+	if rows == 0 || dst.Cols == 0 {
+		return
+	}
+	k := maxGradTask{Gather: e.gather(), dst: dst.Host(), arg: wholes(arg), g: g.Host(), width: dst.Cols, first: first}
+	doWeighted(t, &t.slots.maxGrad, k, k.Begin, k.End[rows-1])
+}
+
+// wholes are the elements of m as whole numbers.
+func wholes(m Mat) []uint32 { return mapped.Cast[uint32](mapped.Bytes(m.Host())) }
+
+type maxTask struct {
+	Gather
+	dst, x []float32
+	arg    []uint32 // nil: not asked for
+	ids    []uint32
+	width  int
+	merge  bool
+}
+
+// least stands in dst until there is an edge.
+var least = float32(math.Inf(-1))
+
+func (k *maxTask) chunk(lo, hi int) {
+	for r := lo; r < hi; r++ {
+		dst := rowOf(k.dst, r, k.width)
+		if !k.merge {
+			for j := range dst {
+				dst[j] = least
+			}
+		}
+		for _, c := range k.Cols[k.Begin[r]:k.End[r]] {
+			x := rowOf(k.x, int(c-k.Base), k.width)
+			if k.arg == nil {
+				greater(dst, x)
+			} else {
+				k.greatest(dst, k.arg[r*k.width:][:k.width], x, c)
+			}
+		}
+		if k.merge {
+			noneIsZero(dst)
+		}
+	}
+}
+
+// noneIsZero ends a row.
+func noneIsZero(dst []float32) {
+	for j, v := range dst {
+		if v == least {
+			dst[j] = 0
+		}
+	}
+}
+
+func greater(dst, x []float32) {
+	dst = dst[:len(x)]
+	for j, v := range x {
+		if v > dst[j] {
+			dst[j] = v
+		}
+	}
+}
+
+// greatest is greater that notes the column id c.
+func (k *maxTask) greatest(dst []float32, arg []uint32, x []float32, c uint32) {
+	dst, arg = dst[:len(x)], arg[:len(x)]
+	for j, v := range x {
+		if v > dst[j] || v == dst[j] && v > least && k.ids[c] < k.ids[arg[j]] {
+			dst[j], arg[j] = v, c
+		}
+	}
+}
+
+type maxGradTask struct {
+	Gather
+	dst, g []float32
+	arg    []uint32
+	width  int
+	first  int
+}
+
+func (k *maxGradTask) chunk(lo, hi int) {
+	for r := lo; r < hi; r++ {
+		dst, source := rowOf(k.dst, r, k.width), uint32(k.first+r)
+		clear(dst)
+		for _, v := range k.Cols[k.Begin[r]:k.End[r]] {
+			g, arg := rowOf(k.g, int(v), k.width), k.arg[int(v)*k.width:][:k.width]
+			for j, c := range arg {
+				if c == source {
+					dst[j] += g[j]
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package ranks
+
+import (
+	"context"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+)
+
+// heavy gives edges weights from 0.25 to 3.25.
+type heavy struct{ graph.EdgePairs }
+
+// EachWeight implements graph.WeightedSource.
+func (h heavy) EachWeight(yield func(src, dst uint32, weight float32) error) error {
+	i := 0
+	return h.Each(func(src, dst uint32) error {
+		i++
+		return yield(src, dst, 0.25+float32(i%7)/2)
+	})
+}
+
+// weightedGraph is a small one whose edges have weights.
+func weightedGraph(t testing.TB, directed bool) string {
+	c := smallGraph(directed, false, 3)
+	c.Edges = heavy{c.Edges.(graph.EdgePairs)}
+	return write(t, c)
+}
+
+// With weights of edges, too, losses are those of one rank, in any order of vertices and in
+// all modes; and other ones than without weights.
+func TestWeightsIndependentOfRanks(t *testing.T) {
+	short := fifty(t, 0)
+	short.Epochs = 20
+	plain := train(t, short, write(t, smallGraph(true, false, 3))).losses()
+	for _, directed := range []bool{false, true} {
+		data := weightedGraph(t, directed)
+		for _, kind := range []string{"gcn", "sage"} {
+			run := func(ranks int, set func(*Config)) []float64 {
+				c := fifty(t, 0.3)
+				c.Model, c.Ranks, c.LR, c.Layers, c.Epochs = kind, ranks, 0.005, 3, 20
+				set(&c)
+				return train(t, c, data).losses()
+			}
+			want := run(1, func(*Config) {})
+			if math.Abs(want[19]-plain[19]) < 1e-3 {
+				t.Errorf("%s: a loss of %v with weights and of %v without", kind, want[19], plain[19])
+			}
+			for name, set := range map[string]func(*Config){
+				"ranks": func(*Config) {}, "order": func(c *Config) { c.VertexOrder = "rcm" }, "nopipe": func(c *Config) { c.Mode = "nopipe" },
+				"recompute": func(c *Config) { c.Recompute = true }, "plain Go": func(c *Config) { c.Kernel = "go" },
+				"not kept": func(c *Config) { c.Order, c.CacheInput = "gather-first", "off" },
+			} {
+				sameLosses(t, kind+" "+name, run(4, set), want, 1e-4)
+			}
+		}
+	}
+}
+
+// What does not take weights of edges says so, with what to do.
+func TestWeightsRefused(t *testing.T) {
+	data := weightedGraph(t, false)
+	for says, set := range map[string]func(*Config){
+		"leave --pre-aggregate out": func(c *Config) { c.Ranks, c.PreAggregate = 3, "on" },
+		"leave --batch out":         func(c *Config) { c.Batch = "history:2" },
+	} {
+		c := quick(t)
+		set(&c)
+		err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: io.Discard})
+		if fault.KindOf(err) != fault.Usage || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "--drop-weights") {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+	var warning strings.Builder
+	c := quick(t)
+	c.Model, c.Epochs = "gat", 1
+	if err := Train(context.Background(), c, data, IO{Out: io.Discard, Err: &warning}); err != nil || strings.Count(warning.String(), "gat takes no notice") != 1 {
+		t.Errorf("%v, warned %q", err, warning.String())
+	}
+}
