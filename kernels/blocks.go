@@ -1,5 +1,7 @@
 package kernels
 
+import "sort"
+
 // Gathers whose sources are taken block by block: a block stays in the third-level cache
 // while all rows meet it, and is fetched from memory once for all of them.
 
@@ -42,25 +44,26 @@ func (t *Team) gatherBlocks(k spmmTask, step int) {
 	}
 }
 
-// findEnds sets the ends of rows to their first edges from behind the block.
+// findEnds sets the ends of rows to their first edges from behind the block. Neighbours have
+// about as many edges in it.
 func (k *spmmTask) findEnds(lo, hi int) {
+	near := 0
 	for r := lo; r < hi; r++ {
-		k.End[r] = k.Begin[r] + int64(below(k.Cols[k.Begin[r]:k.last[r]], k.bound))
+		near = below(k.Cols[k.Begin[r]:k.last[r]], k.bound, near)
+		k.End[r] = k.Begin[r] + int64(near)
 	}
 }
 
-// below is how many of ascending columns are below a bound: in steps that double until one
-// is too far, and then halve.
-func below(cols []uint32, bound uint32) (n int) {
-	step := 1
-	for n+step <= len(cols) && cols[n+step-1] < bound {
-		n += step
-		step *= 2
-	}
-	for ; step > 0; step /= 2 {
-		if n+step <= len(cols) && cols[n+step-1] < bound {
-			n += step
+// below is how many of ascending columns are below a bound, about near: in steps that double
+// until one is too far, and then halve.
+func below(cols []uint32, bound uint32, near int) int {
+	lo, hi, step := 0, len(cols), 1
+	for at := min(near, hi); at > lo && at <= hi; step *= 2 {
+		if cols[at-1] < bound {
+			lo, at = at, at+step
+		} else {
+			hi, at = at-1, at-step
 		}
 	}
-	return n
+	return lo + sort.Search(hi-lo, func(i int) bool { return cols[lo+i] >= bound })
 }
