@@ -14,7 +14,7 @@ func (m *Meta) Identity() map[string]string {
 	if m.FeatureKind == "sparse" {
 		features = sparseFile
 	}
-	return map[string]string{
+	of := map[string]string{
 		"vertices": fmt.Sprint(m.Vertices),
 		"edges":    fmt.Sprintf("%d %s", m.Edges, direction),
 		"features": fmt.Sprintf("%d %s", m.FeatureDim, m.FeatureKind),
@@ -23,6 +23,10 @@ func (m *Meta) Identity() map[string]string {
 		csrFile:    m.Files[csrFile].describe(), "feature values": m.Files[features].describe(),
 		labelFile: m.Files[labelFile].describe(), splitFile: m.Files[splitFile].describe(),
 	}
+	if m.Task != MultiClass {
+		of["task"], of[targetFile] = m.Task, m.Files[targetFile].describe()
+	}
+	return of
 }
 
 func (f FileInfo) describe() string {

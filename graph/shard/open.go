@@ -83,6 +83,9 @@ func read(f *arrayfile.File) (*Shard, []int64, error) {
 		Labels: get[int32](r, nLabels), Split: get[uint8](r, nSplit),
 	}
 	readFeatures(r, s)
+	if f.Has(nTargets) {
+		s.Targets = get[float32](r, nTargets)
+	}
 	return s, h, r.err
 }
 

@@ -13,6 +13,7 @@ import (
 type verifier struct {
 	s    *Shard
 	path string
+	task string // of the dataset
 }
 
 // open reads and checks the shard in f.
@@ -25,7 +26,7 @@ func (v *verifier) open(f *arrayfile.File, meta *graph.Meta, parts, rank int) (*
 		return nil, v.bad("header: %d numbers instead of %d", len(header), headerLen)
 	}
 	s.fill(header)
-	v.s = s
+	v.s, v.task = s, meta.Task
 	return s, v.check(meta, parts, rank)
 }
 
@@ -71,6 +72,10 @@ func (v *verifier) identity(meta *graph.Meta, parts, rank int) error {
 
 func (v *verifier) lengths() error {
 	s := v.s
+	targets := 0
+	if v.task != graph.MultiClass {
+		targets = len(s.Own) * s.Classes
+	}
 	n, all := len(s.Own), len(s.Own)+len(s.Ghosts)
 	for _, a := range []struct {
 		name      string
@@ -80,6 +85,7 @@ func (v *verifier) lengths() error {
 		{nInOffsets, len(s.In.Offsets), n + 1}, {nInOwnEnd, len(s.InOwnEnd), n},
 		{nInDegree, len(s.InDegree), all}, {nOutDegree, len(s.OutDegree), all},
 		{nLabels, len(s.Labels), n}, {nSplit, len(s.Split), n},
+		{nTargets, len(s.Targets), targets},
 	} {
 		if a.got != a.want {
 			return v.bad("%s: %d values instead of %d", a.name, a.got, a.want)

@@ -5,6 +5,7 @@ import (
 
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/kernels/objective"
 )
 
 // Inference is what a network says of the own vertices of a rank.
@@ -33,6 +34,10 @@ func (e *Engine) Infer(weights []float32) (*Inference, error) {
 func (i *Inference) Accuracies() (train, val, test float64) {
 	return i.found.accuracy(0), i.found.accuracy(1), i.found.accuracy(2)
 }
+
+// Metrics are those of the vertices of all ranks by split, on rank 0. They are there
+// before Classes is called. Collective over the graph ranks.
+func (i *Inference) Metrics() ([]objective.Metrics, error) { return i.t.assess() }
 
 // Classes are the likeliest class of each own vertex [own], and the
 // probabilities of all [own x classes], which take the place of the logits:
