@@ -2,8 +2,7 @@ package graph
 
 import "math"
 
-// targetLabels settles the task of a content and, where it has targets, its classes and
-// labels: 0 for a row of numbers, Unlabelled for one of NaN.
+// targetLabels settles the task of a content and, where it has targets, its labels.
 func (c *Content) targetLabels() error {
 	if c.Task == "" {
 		c.Task = MultiClass
@@ -15,19 +14,40 @@ func (c *Content) targetLabels() error {
 		return nil
 	}
 	n := int(c.Vertices)
-	if len(c.Targets) == 0 || len(c.Targets)%n != 0 || c.Classes != len(c.Targets)/n || c.Labels != nil || c.Task == MultiClass {
+	if len(c.Targets) == 0 || len(c.Targets)%n != 0 || c.Classes != len(c.Targets)/n || c.Task == MultiClass {
 		return invalid("give a target for each vertex and column", "there are %d targets in %d columns for %d vertices and the task %s", len(c.Targets), c.Classes, n, c.Task)
 	}
-	c.Labels = make([]int32, n)
-	for v := range n {
-		if math.IsNaN(float64(c.Targets[v*c.Classes])) {
-			c.Labels[v] = Unlabelled
-		}
-	}
+	c.Labels = TargetLabels(c.Targets, c.Classes)
 	if at, why := BadTarget(c.Task, c.Targets, c.Classes, c.Labels); why != "" {
 		return invalid("write a number in every column, or in none", "target %d of vertex %d is %v: %s", at%c.Classes, at/c.Classes, c.Targets[at], why)
 	}
 	return nil
+}
+
+// TargetLabels are the labels of vertices with targets in so many columns: 0 for a row of
+// numbers, Unlabelled for one of NaN.
+func TargetLabels(targets []float32, columns int) []int32 {
+	labels := make([]int32, len(targets)/columns)
+	for v := range labels {
+		if math.IsNaN(float64(targets[v*columns])) {
+			labels[v] = Unlabelled
+		}
+	}
+	return labels
+}
+
+// TargetTask is what targets are for: MultiLabel where there are several columns of 0 and
+// 1 alone, else Regression.
+func TargetTask(targets []float32, columns int) string {
+	for _, y := range targets {
+		if y == y && y != 0 && y != 1 {
+			return Regression
+		}
+	}
+	if columns == 1 {
+		return Regression
+	}
+	return MultiLabel
 }
 
 // BadTarget is the first element of targets [len(labels) x columns] that no vertex with

@@ -92,7 +92,7 @@ type Content struct {
 	Features   Features
 	Normalize  bool     // divide each feature row by its sum (Kipf & Welling 2017)
 	Task       string   // empty: MultiClass
-	Labels     []int32  // [Vertices], Unlabelled where unknown; nil where there are Targets, whose rows say so
+	Labels     []int32  // [Vertices], Unlabelled where unknown; of Targets, whose rows say so, TargetLabels
 	Classes    int      // 0: largest label + 1; of Targets, their columns
 	ClassNames []string // nil or [Classes]
 	// Targets [Vertices x Classes] are the labels of the tasks that have several columns;

@@ -121,7 +121,7 @@ func (r *run) predict(p PredictConfig, g gate, out IO) error {
 		return err
 	}
 	o := p.files(r.net)
-	o.Of, o.Schema = of, r.schema
+	o.Of, o.Schema, o.Task = of, r.schema, r.task
 	if err := r.writePredictions(o, found); err != nil {
 		return err
 	}
@@ -174,7 +174,14 @@ func (r *run) writePredictions(o predictions.Options, found *engine.Inference) e
 	if o.Logits {
 		rows.Logits = found.Logits()
 	}
-	rows.Class, rows.Probabilities = found.Classes()
+	switch r.task {
+	case graph.MultiLabel:
+		rows.Said, rows.Probabilities = found.Labels()
+	case graph.Regression:
+		rows.Values = found.Logits()
+	default:
+		rows.Class, rows.Probabilities = found.Classes()
+	}
 	if o.EmbeddingWidth > 0 {
 		rows.Embeddings = found.Embeddings()
 	}

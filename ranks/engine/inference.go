@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"slices"
 
 	"siafu/kernels"
@@ -48,6 +49,20 @@ func (i *Inference) Classes() (class []int32, probabilities []float32) {
 	ops.Argmax(columns, logits)
 	ops.Softmax(logits, logits)
 	return kernels.FetchVector(ops, columns), kernels.Fetch(ops, logits, new([]float32))
+}
+
+// Labels are for each label whether an own vertex bears it, 1 or 0, and the probability
+// that it does [own x labels].
+func (i *Inference) Labels() (said []uint8, probabilities []float32) {
+	probabilities = i.Logits()
+	said = make([]uint8, len(probabilities))
+	for k, z := range probabilities {
+		if objective.Says(z) {
+			said[k] = 1
+		}
+		probabilities[k] = float32(1 / (1 + math.Exp(-float64(z))))
+	}
+	return said, probabilities
 }
 
 // Logits are what the network says of each own vertex [own x classes]. They are there
