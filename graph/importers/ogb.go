@@ -1,6 +1,7 @@
 package importers
 
 import (
+	"cmp"
 	"math"
 	"os"
 	"path/filepath"
@@ -96,6 +97,7 @@ func ogbLabels(o Options, c *graph.Content) error {
 	for i, l := range labels {
 		values[i] = float32(l) // -1 is refused as no label
 	}
+	o.Task = cmp.Or(o.Task, graph.MultiLabel)
 	return setTargets(o, c, values, columns, opOGB, path)
 }
 

@@ -2,44 +2,39 @@ package importers
 
 import (
 	"math"
+	"slices"
 
 	"siafu/graph"
 	"siafu/graph/npy"
 )
 
-// setLabels reads the labels of an array: whole numbers [n] or [n x 1] are classes, and
-// what has several columns, or numbers that are no whole ones, are targets.
+// setLabels reads the labels of an array. Unless --task says otherwise, whole numbers [n] or
+// [n x 1] are classes, and others targets, as is what has several columns.
 func (a ndarray) setLabels(o Options, c *graph.Content) (err error) {
 	columns := 1
-	switch {
-	case a.err != nil:
-		return a.err
-	case len(a.Shape) == 2:
+	if a.err == nil && len(a.Shape) == 2 {
 		columns = a.Shape[1]
 	}
-	float := len(a.Type) > 1 && a.Type[1] == 'f'
-	if o.Task == graph.MultiClass || o.Task == "" && columns == 1 && !float {
-		c.Labels, err = a.labels(c.Vertices)
-		return err
-	}
-	if len(a.Shape) > 2 || int64(a.Shape[0]) != c.Vertices || columns < 1 {
-		return a.bad("labels have shape %v for %d vertices", a.Shape, c.Vertices).Then("give each vertex a row")
-	}
-	values := make([]float32, a.Len())
-	if float {
-		err = a.CopyFloat32s(values)
-	} else {
-		var whole []int64
-		whole, err = elements(a, (*npy.Array).Int64s)
-		for i, y := range whole {
-			values[i] = float32(y)
-		}
-	}
+	values, err := elements(a, (*npy.Array).Float32s)
 	if err != nil {
 		return err
 	}
+	if o.Task == graph.MultiClass || o.Task == "" && columns == 1 && !slices.ContainsFunc(values, isFraction) {
+		c.Labels, err = a.labels(c.Vertices)
+		return err
+	}
+	switch {
+	case len(a.Shape) > 2 || int64(a.Shape[0]) != c.Vertices || columns < 1:
+		return a.bad("labels have shape %v for %d vertices", a.Shape, c.Vertices).Then("give each vertex a row")
+	case o.Task == "" && !slices.ContainsFunc(values, isFraction) && graph.TargetTask(values, columns) == graph.Regression:
+		return a.bad("labels have shape %v, and are whole numbers other than 0 and 1", a.Shape).
+			Then("choose --task regression if they are quantities; several classes a vertex are several columns of 0 and 1")
+	}
 	return setTargets(o, c, values, columns, a.op, a.path)
 }
+
+// isFraction tells whether a number is no whole one.
+func isFraction(y float32) bool { return y-y == 0 && y != float32(math.Trunc(float64(y))) }
 
 // setTargets gives a content targets [n x columns], for the task that --task names or
 // that their values are for. What is wrong with them names op and path.
