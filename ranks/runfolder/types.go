@@ -176,7 +176,7 @@ type Summary struct {
 	BestValAcc         float64 `json:"best_val_acc"`
 	TestAccAtBestVal   float64 `json:"test_acc_at_best_val"`
 	MajorityTestAcc    float64 `json:"majority_test_acc"` // of the most frequent training class
-	Task               string  `json:"task"`
+	Task               string  `json:"trained_for"`
 	Metric             string  `json:"metric"`            // what the numbers above called acc are: accuracy; micro_f1 with multilabel; r2 with regression
 	Metrics            *Scores `json:"metrics,omitempty"` // of the best weights; absent where a run could not find them (--tensor lambda)
 	EpochSecondsMedian float64 `json:"epoch_seconds_median"`
