@@ -41,7 +41,7 @@ func printInfo(w io.Writer, dir string) error {
 		{"mean in-degree", fmt.Sprintf("%.2f", float64(m.Edges)/float64(m.Vertices))},
 		{"largest in-degree", m.MaxInDegree}, {"isolated vertices", m.Isolated},
 		{"features", fmt.Sprintf("%d, %s, %.2f %% full, row-normalised: %t", m.FeatureDim, m.FeatureKind, 100*fill, m.Normalized)},
-		{"classes", m.Classes}, {"train / val / test", fmt.Sprintf("%d / %d / %d", m.Train, m.Val, m.Test)},
+		{"task", m.Task}, {"classes", m.Classes}, {"train / val / test", fmt.Sprintf("%d / %d / %d", m.Train, m.Val, m.Test)},
 		{"fingerprint", m.Fingerprint()},
 	} {
 		fmt.Fprintf(t, "%v\t%v\n", line[0], line[1])

@@ -30,6 +30,7 @@ const (
 	sparseFile = "features.csr"
 	labelFile  = "labels.bin"
 	splitFile  = "split.bin"
+	targetFile = "targets.bin" // of tasks that have targets
 	idFile     = "ids.bin"
 )
 
@@ -40,6 +41,7 @@ const (
 	featureKind = "siafu.features"
 	labelKind   = "siafu.labels"
 	splitKind   = "siafu.split"
+	targetKind  = "siafu.targets"
 	idKind      = "siafu.ids"
 )
 
@@ -54,6 +56,7 @@ type Dataset struct {
 	Weights  []float32 // of In.Cols, finite and above 0; nil where edges have none
 	Features Features
 	Labels   []int32
+	Targets  []float32 // as Content.Targets; with them Labels are 0, or Unlabelled
 	Split    []uint8
 	IDs      *IDs
 
@@ -117,8 +120,8 @@ func (m *Meta) check() error {
 		return fmt.Errorf("it has %d edges, %d features and %d classes", m.Edges, m.FeatureDim, m.Classes)
 	case m.FeatureKind != "dense" && m.FeatureKind != "sparse":
 		return fmt.Errorf("its feature_kind is %q", m.FeatureKind)
-	case m.Task != "multiclass":
-		return fmt.Errorf("its task is %q, this program knows multiclass", m.Task)
+	case m.Task != MultiClass && m.Task != MultiLabel && m.Task != Regression:
+		return fmt.Errorf("its task is %q, this program knows %s, %s and %s", m.Task, MultiClass, MultiLabel, Regression)
 	case len(m.ClassCounts) != m.Classes:
 		return fmt.Errorf("it has %d classes and counts of %d", m.Classes, len(m.ClassCounts))
 	case m.ClassNames != nil && len(m.ClassNames) != m.Classes:
@@ -322,6 +325,17 @@ func (l *loader) labels() {
 			split.bad("vertex %d has split %d", v, l.Split[v])
 			return
 		}
+	}
+	if m.Task == MultiClass {
+		return
+	}
+	targets := l.open(targetFile, targetKind)
+	l.Targets = array[float32](targets, "targets", m.Vertices*int64(m.Classes))
+	if l.err != nil {
+		return
+	}
+	if at, why := BadTarget(m.Task, l.Targets, m.Classes, l.Labels); why != "" {
+		targets.bad("column %d of vertex %d is %v: %s", at%m.Classes, at/m.Classes, l.Targets[at], why)
 	}
 }
 

@@ -26,6 +26,9 @@ func (m *Meta) Identity() map[string]string {
 	if m.Weighted {
 		list[weightFile] = m.Files[weightFile].describe()
 	}
+	if m.Task != MultiClass {
+		list["task"], list[targetFile] = m.Task, m.Files[targetFile].describe()
+	}
 	return list
 }
 

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 // Schema is what features and labels of a dataset mean, beside their numbers: what a
 // network that was trained on it needs to know of another dataset.
 type Schema struct {
+	Task       string   `json:"task,omitempty"`                    // empty: MultiClass
 	ClassNames []string `json:"classes,omitempty"`                 // nil: their numbers
 	Normalized bool     `json:"features_row_normalized,omitempty"` // each feature row is divided by its sum
 	Table      *Table   `json:"table,omitempty"`                   // nil: it was no table
@@ -21,8 +23,15 @@ type Schema struct {
 
 // Schema is that of the dataset.
 func (m *Meta) Schema() *Schema {
-	return &Schema{ClassNames: m.ClassNames, Normalized: m.Normalized, Table: m.Table, Dataset: m.Name, Classes: m.Classes}
+	s := &Schema{ClassNames: m.ClassNames, Normalized: m.Normalized, Table: m.Table, Dataset: m.Name, Classes: m.Classes}
+	if m.Task != MultiClass {
+		s.Task = m.Task
+	}
+	return s
 }
+
+// TaskName is that of the labels, never empty.
+func (s *Schema) TaskName() string { return cmp.Or(s.Task, MultiClass) }
 
 // Trains is the fault that nothing can be trained on the dataset, whose folder is dir,
 // where no vertex has a label.
@@ -35,7 +44,9 @@ func (m *Meta) Trains(op, dir string) error {
 }
 
 // IsPlain tells whether numbers say all.
-func (s *Schema) IsPlain() bool { return s.ClassNames == nil && !s.Normalized && s.Table == nil }
+func (s *Schema) IsPlain() bool {
+	return s.Task == "" && s.ClassNames == nil && !s.Normalized && s.Table == nil
+}
 
 // ClassName is the name of a class, as Meta.ClassName.
 func (s *Schema) ClassName(class int64) string {
@@ -50,7 +61,9 @@ func (s *Schema) Fits(op, dir string, m *Meta) error {
 	bad := func(format string, args ...any) *fault.Error { return fault.New(fault.Data, op, dir, format, args...) }
 	const remedy = "import the dataset with --like and the run folder"
 	switch {
-	case m.Classes > s.Classes:
+	case m.Classes > 0 && m.Task != s.TaskName():
+		return bad("its labels are for %s, the model was trained on %q for %s", m.Task, s.Dataset, s.TaskName()).Then("import it with labels of that kind, or without any")
+	case m.Classes > s.Classes, m.Classes > 0 && s.Task != "" && m.Classes != s.Classes:
 		return bad("it has %d classes, the model was trained on %d of %q", m.Classes, s.Classes, s.Dataset).Then("predict on that dataset or one like it")
 	case s.Normalized && !m.Normalized:
 		return bad("its features are as they are, and the model was trained on rows divided by their sums").Then("import the dataset with --normalize-features")

@@ -42,6 +42,13 @@ const (
 	SplitTest  = 3
 )
 
+// Tasks: what the labels of a dataset are.
+const (
+	MultiClass = "multiclass" // one of the classes
+	MultiLabel = "multilabel" // for each of the classes 1 or 0: any number of them
+	Regression = "regression" // for each of the columns a number
+)
+
 // Unlabelled is the label of a vertex that has none.
 const Unlabelled = int32(-1)
 
@@ -91,12 +98,16 @@ type Content struct {
 	Symmetrise bool       // store every edge in both directions
 	Features   Features
 	Normalize  bool     // divide each feature row by its sum (Kipf & Welling 2017)
-	Labels     []int32  // [Vertices], Unlabelled where unknown
-	Classes    int      // 0: largest label + 1
+	Task       string   // empty: MultiClass
+	Labels     []int32  // [Vertices], Unlabelled where unknown; of Targets, whose rows say so, TargetLabels
+	Classes    int      // 0: largest label + 1; of Targets, their columns
 	ClassNames []string // nil or [Classes]
-	Split      []uint8  // [Vertices], Split… values
-	IDs        *IDs     // nil: 0..n-1
-	Table      *Table   // nil: it was no table
+	// Targets [Vertices x Classes] are the labels of the tasks that have several columns;
+	// rows of NaN are those of vertices without a label.
+	Targets []float32
+	Split   []uint8 // [Vertices], Split… values
+	IDs     *IDs    // nil: 0..n-1
+	Table   *Table  // nil: it was no table
 }
 
 // WriteReport counts what Write kept and dropped.
@@ -133,10 +144,10 @@ type Meta struct {
 	FeatureKind string              `json:"feature_kind"` // "dense" or "sparse"
 	FeatureNNZ  int64               `json:"feature_nnz"`
 	Normalized  bool                `json:"features_row_normalized"`
-	Task        string              `json:"task"` // "multiclass"
+	Task        string              `json:"task"` // MultiClass, …
 	Classes     int                 `json:"classes"`
 	ClassNames  []string            `json:"class_names,omitempty"`
-	ClassCounts []int64             `json:"class_counts"`
+	ClassCounts []int64             `json:"class_counts"` // vertices with the label; of Regression, with any
 	Train       int64               `json:"train"`
 	Val         int64               `json:"val"`
 	Test        int64               `json:"test"`

@@ -39,6 +39,9 @@ func (c *Content) validate() error {
 
 func (c *Content) validateLengths() error {
 	n := c.Vertices
+	if err := c.targetLabels(); err != nil {
+		return err
+	}
 	for _, l := range []struct {
 		what string
 		got  int64

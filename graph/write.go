@@ -53,7 +53,7 @@ func (w *writer) all() error {
 	w.meta = Meta{
 		Name: c.Name, Source: c.Source, Licence: c.Licence, Synthetic: c.Synthetic,
 		Vertices: c.Vertices, FeatureDim: c.Features.Dim, Normalized: c.Normalize,
-		Task: "multiclass", Classes: c.Classes, ClassNames: c.ClassNames,
+		Task: c.Task, Classes: c.Classes, ClassNames: c.ClassNames,
 		Table: c.Table, Files: map[string]FileInfo{},
 	}
 	for _, step := range []func() error{w.edges, w.features, w.labels, w.ids} {
@@ -131,7 +131,9 @@ func (w *writer) labels() error {
 			w.report.Unlabelled++
 			continue
 		}
-		w.meta.ClassCounts[l]++
+		if c.Targets == nil {
+			w.meta.ClassCounts[l]++
+		}
 	}
 	w.meta.Train, w.meta.Val, w.meta.Test = splits[SplitTrain], splits[SplitVal], splits[SplitTest]
 	if err := w.file(labelFile, labelKind, func(f *arrayfile.Writer) error {
@@ -139,8 +141,27 @@ func (w *writer) labels() error {
 	}); err != nil {
 		return err
 	}
+	if err := w.targets(); err != nil {
+		return err
+	}
 	return w.file(splitFile, splitKind, func(f *arrayfile.Writer) error {
 		return arrayfile.Put(f, "split", c.Split)
+	})
+}
+
+// targets are those of the tasks that have some.
+func (w *writer) targets() error {
+	c := &w.content
+	if c.Targets == nil {
+		return nil
+	}
+	for i, y := range c.Targets {
+		if c.Task == Regression && y == y || y == 1 {
+			w.meta.ClassCounts[i%c.Classes]++
+		}
+	}
+	return w.file(targetFile, targetKind, func(f *arrayfile.Writer) error {
+		return arrayfile.Put(f, "targets", c.Targets)
 	})
 }
 

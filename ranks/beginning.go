@@ -46,6 +46,9 @@ func (r *run) open(out IO) error {
 	if err := trainGate(&r.cfg, out).weights(r, meta); err != nil {
 		return err
 	}
+	if _, err := r.cfg.TaskOf(meta); err != nil {
+		return err
+	}
 	r.meta, r.net = meta, r.cfg.Network(meta.FeatureDim, meta.Classes)
 	if err := r.cfg.CheckGathers(meta, r.net); err != nil {
 		return err
@@ -119,6 +122,9 @@ func (r *run) join() error {
 	if r.meta, err = graph.ReadMeta(r.data); err != nil {
 		return err
 	}
+	if r.task, err = r.cfg.TaskOf(r.meta); err != nil {
+		return err
+	}
 	r.net = r.cfg.Network(r.meta.FeatureDim, r.meta.Classes)
 	if err := r.cfg.Divide(r.meta.Train, r.Graph); err != nil {
 		return err
@@ -146,7 +152,7 @@ func (r *run) startEngine() error {
 	}
 	if !r.isServer() && err == nil {
 		rank := engine.Rank{
-			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Codecs: r.codecs,
+			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Task: r.task, Codecs: r.codecs,
 			Tensor: r.tensor, Ops: r.ops, Arena: r.arena, Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.reporter,
 		}
 		if r.course != nil {
@@ -156,7 +162,10 @@ func (r *run) startEngine() error {
 			r.tensor.Close()
 		}
 	}
-	return agree(r.world, err)
+	if err := agree(r.world, err); err != nil || r.isServer() {
+		return err
+	}
+	return r.engine.Aim()
 }
 
 // arrange agrees on the partition and on the order of products, and starts the

@@ -117,8 +117,12 @@ func (r *run) predict(p PredictConfig, g gate, out IO) error {
 	if err != nil {
 		return err
 	}
+	all, err := found.Metrics()
+	if err != nil {
+		return err
+	}
 	o := p.files(r.net)
-	o.Of, o.Schema = of, r.schema
+	o.Of, o.Schema, o.Task = of, r.schema, r.task
 	if err := r.writePredictions(o, found); err != nil {
 		return err
 	}
@@ -129,9 +133,12 @@ func (r *run) predict(p PredictConfig, g gate, out IO) error {
 		}
 		if r.meta.Train+r.meta.Val+r.meta.Test > 0 {
 			train, val, test := found.Accuracies()
-			fmt.Fprintf(out.Out, " train_acc=%.4f val_acc=%.4f test_acc=%.4f", train, val, test)
+			m := shortOf(metricOf(r.task))
+			fmt.Fprintf(out.Out, " train_%s=%.4f val_%s=%.4f test_%s=%.4f", m, train, m, val, m, test)
 		}
-		fmt.Fprintf(out.Out, "\nwrote predictions=%s\n", p.Out)
+		fmt.Fprintln(out.Out)
+		sayMetrics(func(format string, args ...any) { fmt.Fprintf(out.Out, format+"\n", args...) }, runfolder.NewScores(all))
+		fmt.Fprintf(out.Out, "wrote predictions=%s\n", p.Out)
 	}
 	return nil
 }
@@ -168,7 +175,14 @@ func (r *run) writePredictions(o predictions.Options, found *engine.Inference) e
 	if o.Logits {
 		rows.Logits = found.Logits()
 	}
-	rows.Class, rows.Probabilities = found.Classes()
+	switch r.task {
+	case graph.MultiLabel:
+		rows.Said, rows.Probabilities = found.Labels()
+	case graph.Regression:
+		rows.Values = found.Logits()
+	default:
+		rows.Class, rows.Probabilities = found.Classes()
+	}
 	if o.EmbeddingWidth > 0 {
 		rows.Embeddings = found.Embeddings()
 	}
@@ -206,7 +220,7 @@ func (r *run) openModel(p PredictConfig, g gate) ([]float32, error) {
 	if err := json.Unmarshal(blob, &m); err != nil {
 		return nil, err
 	}
-	r.net = m.spec()
+	r.net, r.task = m.spec(), m.Task
 	if err := r.tellShards(); err != nil {
 		return nil, err
 	}
@@ -240,6 +254,7 @@ func (r *run) openModel(p PredictConfig, g gate) ([]float32, error) {
 // loadedModel is what a model file says of its network.
 type loadedModel struct {
 	Kind  string
+	Task  string // graph.MultiClass, …
 	Dims  []int
 	Heads [2]int // of hidden layers and of the last
 
@@ -272,6 +287,7 @@ func (r *run) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
 	if r.schema, err = schemaOf(p.Weights, md, m); err != nil {
 		return nil, nil, err
 	}
+	m.Task = r.schema.TaskName()
 	meta, err := graph.ReadMeta(r.data)
 	if err == nil {
 		err = suits(r.data, meta, m, r.schema)

@@ -26,7 +26,8 @@ func (p *reporter) left(e runfolder.Epoch) time.Duration {
 func (p *reporter) fullLine(e runfolder.Epoch) string {
 	line := fmt.Sprintf("epoch=%d/%d loss=%.4f", e.Epoch, p.cfg.Epochs, e.Loss)
 	if e.ValAcc != nil {
-		line += fmt.Sprintf(" train_acc=%.4f val_acc=%.4f test_acc=%.4f", *e.TrainAcc, *e.ValAcc, *e.TestAcc)
+		m := shortOf(p.metric)
+		line += fmt.Sprintf(" train_%s=%.4f val_%s=%.4f test_%s=%.4f", m, *e.TrainAcc, m, *e.ValAcc, m, *e.TestAcc)
 	}
 	if s := e.Staleness; s != nil {
 		line += fmt.Sprintf(" staleness=%.3g gradient_error=%.3g", s.Most(), s.GradientError)
@@ -42,6 +43,9 @@ func (p *reporter) fullLine(e runfolder.Epoch) string {
 func (p *reporter) shortLine(e runfolder.Epoch, width int) string {
 	if e.ValAcc != nil {
 		p.accuracies = fmt.Sprintf("val %.2f%%, test %.2f%%", 100**e.ValAcc, 100**e.TestAcc)
+		if p.metric != accuracy {
+			p.accuracies = fmt.Sprintf("%s val %.4f, test %.4f", p.metric, *e.ValAcc, *e.TestAcc)
+		}
 	}
 	words := []string{fmt.Sprintf("loss %.4f", e.Loss), fmt.Sprintf("%5s left", p.left(e)), p.accuracies, fmt.Sprintf("%.3g s/epoch", median(p.epochs))}
 	if e.Seconds > 0 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"siafu/graph"
 	"siafu/kernels/model"
 	"siafu/ranks/inject"
 	"siafu/ranks/known"
@@ -25,6 +26,7 @@ type reporter struct {
 	folder     *runfolder.Folder
 	screen     *screen.Screen
 	accuracies string // of the newest evaluation, for the screen
+	metric     string // what these are
 	started    time.Time
 	before     float64 // seconds of the run before it was resumed
 	account    account
@@ -100,8 +102,12 @@ func (p *reporter) header(r *run) error {
 		return nil
 	}
 	p.headed = true
+	p.metric = metricOf(r.task)
 	p.account = accountOf(r)
 	m, c := r.meta, r.cfg
+	if r.task != graph.MultiClass {
+		p.log("task name=%s metric=%s", r.task, p.metric)
+	}
 	p.log("siafu version=%s run=%s", Version, p.folder.Dir())
 	p.log("dataset name=%s vertices=%d edges=%d features=%d(%s) classes=%d train=%d val=%d test=%d",
 		m.Name, m.Vertices, m.Edges, m.FeatureDim, m.FeatureKind, m.Classes, m.Train, m.Val, m.Test)
@@ -130,6 +136,9 @@ func (p *reporter) Epoch(e runfolder.Epoch, spent tensor.Spent) error {
 	}
 	p.told = e.Epoch
 	e.LambdaUSD, e.CostUSD = p.account.invocations().LambdaUSD, p.cost()
+	if p.metric != accuracy {
+		e.Metric = p.metric
+	}
 	e.Time, e.Elapsed = time.Now().UTC().Truncate(time.Millisecond), p.seconds()
 	p.budget.spent(e.CostUSD)
 	p.count(e)
@@ -164,9 +173,10 @@ func (p *reporter) finish(r *run, ranks []runfolder.RankReport) error {
 	p.say("trained dataset=%s model=%s layers=%d hidden=%d ranks=%d servers=%d parts=%d epochs=%d stopped_by=%s seconds=%.2f epoch_seconds_median=%.4f",
 		s.Dataset, s.Model, s.Layers, s.Hidden, s.Ranks, s.Servers, s.Parts, s.Epochs, s.StoppedBy, s.TotalSeconds, s.EpochSecondsMedian)
 	if h.Best != nil {
-		p.say("accuracy test_at_best_val=%.4f best_val=%.4f best_epoch=%d final_test=%.4f final_loss=%.4f majority_test=%.4f",
+		p.say(p.metric+" test_at_best_val=%.4f best_val=%.4f best_epoch=%d final_test=%.4f final_loss=%.4f majority_test=%.4f",
 			s.TestAccAtBestVal, s.BestValAcc, s.BestEpoch, s.FinalTestAcc, s.FinalLoss, s.MajorityTestAcc)
 	}
+	sayMetrics(p.say, s.Metrics)
 	p.say("cost peak_rss_bytes=%d ghost_bytes_raw=%d ghost_bytes_sent=%d", s.PeakRSSBytes, s.GhostBytesRaw, s.GhostBytesSent)
 	if p.account.paid() {
 		p.say("%s", p.account.line(&s))
@@ -194,6 +204,7 @@ func (p *reporter) summary(r *run, ranks []runfolder.RankReport) runfolder.Summa
 		Mode: c.Mode, Staleness: c.Staleness, Switched: r.from.Switched, Refresh: c.Refresh,
 		Codec: c.Codec, Chosen: r.engine.Chosen(), Tensor: c.Tensor, Seed: c.Seed,
 		Epochs: h.Trained(), StoppedBy: h.StoppedBy, BestEpoch: h.BestLine.Epoch,
+		Task: r.task, Metric: metricOf(r.task), Metrics: runfolder.NewScores(r.engine.Metrics()),
 		MajorityTestAcc: r.shard.MajorityTest, EpochSecondsMedian: median(p.epochs), TotalSeconds: p.seconds(),
 		GhostBytesRaw: p.raw, GhostBytesSent: p.sent, PerRank: ranks,
 	}

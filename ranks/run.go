@@ -26,7 +26,7 @@ import (
 //	by Train    cfg, view, data, kind, world, limits, watcher, arena, gpus, course, end
 //	by enter    everyone, client
 //	by open     roles, fault, tensor (that of functions by arrange), codecs; on rank 0 also reporter, state, opening and shards, which tellShards tells the others
-//	by join     meta, net and timeline; on graph ranks also shard
+//	by join     meta, net, task and timeline; on graph ranks also shard
 //	by arrange  choice, what net and cfg say of orders, and on graph ranks engine
 //	by takeUp   from, where the run goes on from a checkpoint
 //	by goOn     state and own, in a view that follows another one
@@ -56,6 +56,7 @@ type run struct {
 	opening   opening                     // of the run folder, on rank 0
 	meta      *graph.Meta
 	net       model.Spec
+	task      string // that it is trained for
 	shards    string // their folder
 	timeline  timeline
 	shard     *shard.Shard   // nil on servers

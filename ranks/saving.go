@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/kernels/model"
 	"siafu/ranks/checkpoint"
@@ -165,6 +166,9 @@ func settings(c *Config, net model.Spec) checkpoint.Settings {
 	if net.Design.Jumping != "" {
 		set["jumping"] = c.Jumping
 	}
+	if c.LabelSmoothing > 0 || c.Weighs() || c.Task != "" {
+		set["task"], set["label-smoothing"], set["class-weights"] = c.Task, fmt.Sprint(c.LabelSmoothing), c.ClassWeights
+	}
 	if c.Model == "gcnii" {
 		set["inner-decay"] = fmt.Sprint(c.InnerDecay)
 	}
@@ -186,7 +190,11 @@ func (r *run) networkMetadata() map[string]string {
 		text, _ := json.Marshal(d)
 		m["design"] = string(text)
 	}
-	if s := r.meta.Schema(); !s.IsPlain() {
+	s := r.meta.Schema()
+	if r.task != graph.MultiClass {
+		s.Task = r.task
+	}
+	if !s.IsPlain() {
 		text, _ := json.Marshal(s)
 		m[schemaKey] = string(text)
 	}

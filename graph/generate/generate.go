@@ -18,6 +18,7 @@ const (
 	purposeNoise
 	purposeSplit
 	purposeStrays
+	purposeTargets
 )
 
 // Write generates a dataset folder at dir, which must not exist unless force
@@ -45,7 +46,7 @@ func content(asked Options) (*graph.Content, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &graph.Content{
+	c := &graph.Content{
 		Name:       o.Name,
 		Source:     o.source(fitted),
 		Synthetic:  true,
@@ -57,7 +58,14 @@ func content(asked Options) (*graph.Content, error) {
 		Labels:     labels(e, o),
 		Classes:    o.Classes,
 		Split:      split(e, o),
-	}, nil
+	}
+	if o.Task != graph.MultiClass {
+		c.Task, c.Classes = o.Task, o.Labels
+		var best string
+		c.Targets, best = targets(e, o)
+		c.Source += best
+	}
+	return c, nil
 }
 
 // source says for meta.json what was generated.

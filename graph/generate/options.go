@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"siafu/graph"
@@ -35,10 +36,13 @@ type Options struct {
 	Noise       float64 `help:"Noise of features against the distance of classes; 0 is the look-alike's, else 1, negative is none."`
 	Strays      float64 `help:"Share of vertices whose label is another one than that of the class which their edges and features are of; 0 is the look-alike's or none, negative is none."`
 	Communities int     `help:"Communities of each class, with edges and features of their own; the last of several is in the test set alone. 0 is the look-alike's or one."`
+	Task        string  `enum:",multiclass,multilabel,regression" default:"" help:"What vertices bear: multiclass, their class; multilabel, labels that their class has; regression, numbers about those of their class. Empty: multiclass."`
+	Labels      int     `help:"Labels, or columns of numbers, of the tasks other than multiclass; 0 is 8 labels or one column."`
 	Directed    bool    `help:"Leave edges in one direction."`
 	Seed        uint64  `default:"1" help:"Equal seeds make equal graphs."`
 	Memory      int     `default:"2048" help:"MiB for edges while they are sorted: where they do not fit, they are drawn once more for every part that does."`
 
+	flips      float64 // Strays, of the tasks in which they are none of classes
 	Train, Val float64 `kong:"-"` // shares of the vertices, the rest is test; zero: the look-alike's, else 0.6 and 0.2
 }
 
@@ -106,6 +110,7 @@ func (o *Options) fill() {
 	if o.Train == 0 && o.Val == 0 {
 		o.Train, o.Val = 0.6, 0.2
 	}
+	o.fillTask()
 }
 
 // check refuses what cannot be generated. Comparisons are written so that NaN
@@ -126,6 +131,9 @@ func (o *Options) check() error {
 		{o.Homophily <= 1, "homophily", o.Homophily, "at most 1"},
 		{o.Skew < 1, "skew", o.Skew, "below 1"},
 		{o.Strays < 0.9, "strays", o.Strays, "below 0.9"},
+		{o.flips < 0.5, "strays", o.flips, "below 0.5 with --task " + o.Task},
+		{o.Task == graph.MultiClass && o.Labels == 0 || o.Task != graph.MultiClass && o.Labels >= 1 && o.Labels <= 1<<16, "labels", o.Labels, "1 to 65536 with --task multilabel or regression, and none without"},
+		{slices.Contains([]string{graph.MultiClass, graph.MultiLabel, graph.Regression}, o.Task), "task", o.Task, "multiclass, multilabel or regression"},
 		{o.Noise <= 1e6, "noise", o.Noise, "at most 1e6"},
 		{o.Train >= 0 && o.Val >= 0 && o.Train+o.Val <= o.seen(), "train and val", fmt.Sprint(o.Train, " ", o.Val), "shares with a sum of at most 1, less the share of communities that are in the test set alone"},
 	} {

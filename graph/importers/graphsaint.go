@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,18 +36,20 @@ func graphsaint(k *keeper, o Options) (*graph.Content, error) {
 	if c.Features, err = arrayAt(opSAINT, filepath.Join(o.Src, "feats.npy"), k).dense(k, n); err != nil {
 		return nil, err
 	}
-	if c.Labels, err = classMap(filepath.Join(o.Src, "class_map.json"), int(n)); err != nil {
+	if err = classMap(o, filepath.Join(o.Src, "class_map.json"), c); err != nil {
 		return nil, err
 	}
 	c.Split, err = roles(filepath.Join(o.Src, "role.json"), int(n))
 	return c, err
 }
 
-// classMap reads {"vertex": label, …}.
-func classMap(path string, n int) ([]int32, error) {
+// classMap reads {"vertex": label, …}, or {"vertex": [0, 1, …], …} with a flag for each
+// of several labels.
+func classMap(o Options, path string, c *graph.Content) error {
+	n := int(c.Vertices)
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fault.System(opSAINT, path, err)
+		return fault.System(opSAINT, path, err)
 	}
 	defer f.Close()
 	dec := json.NewDecoder(bufio.NewReaderSize(f, blockSize))
@@ -54,34 +57,70 @@ func classMap(path string, n int) ([]int32, error) {
 	bad := func(err error) error {
 		return &fault.Error{Op: opSAINT, Kind: fault.Data, Path: path, Detail: fmt.Sprintf("byte %d", dec.InputOffset()), Err: err}
 	}
+	var flags []float32 // [n x width], once there is a list
+	width := 0
 	labels, seen := slices.Repeat([]int64{int64(graph.Unlabelled)}, n), make([]bool, n)
 	if t, err := dec.Token(); err != nil {
-		return nil, bad(err)
+		return bad(err)
 	} else if t != json.Delim('{') {
-		return nil, fault.New(fault.Data, opSAINT, path, "is no JSON object")
+		return fault.New(fault.Data, opSAINT, path, "is no JSON object")
 	}
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
-			return nil, bad(err)
+			return bad(err)
 		}
 		value, err := dec.Token()
 		if err != nil {
-			return nil, bad(err)
+			return bad(err)
 		}
 		v, l, err := classEntry(path, key, value, n)
 		if err != nil {
-			return nil, err
+			return err
+		}
+		if value == json.Delim('[') != (width > 0) && slices.Contains(seen, true) {
+			return fault.New(fault.Data, opSAINT, path, "vertex %d has one label, or a list, as others have not", v)
+		}
+		if value == json.Delim('[') {
+			row, err := flagsOf(dec)
+			if err != nil {
+				return bad(err)
+			}
+			if flags == nil && len(row) > 0 && len(row) <= graph.MaxClasses(int64(n)) {
+				width = len(row)
+				flags = slices.Repeat([]float32{float32(math.NaN())}, n*width)
+			}
+			if len(row) != width || width == 0 {
+				return fault.New(fault.Data, opSAINT, path, "vertex %d has a list of %d labels, others of %d", v, len(row), width)
+			}
+			copy(flags[v*width:], row)
 		}
 		if seen[v] {
-			return nil, fault.New(fault.Data, opSAINT, path, "vertex %d comes twice", v)
+			return fault.New(fault.Data, opSAINT, path, "vertex %d comes twice", v)
 		}
 		labels[v], seen[v] = l, true
 	}
 	if _, err := dec.Token(); err != nil {
-		return nil, bad(err)
+		return bad(err)
 	}
-	return checkLabels(opSAINT, path, labels)
+	if flags != nil {
+		return setTargets(o, c, flags, width, opSAINT, path)
+	}
+	c.Labels, err = checkLabels(opSAINT, path, labels)
+	return err
+}
+
+// flagsOf reads a list of numbers to its end.
+func flagsOf(dec *json.Decoder) (row []float32, err error) {
+	for dec.More() {
+		var x float32
+		if err := dec.Decode(&x); err != nil {
+			return nil, err
+		}
+		row = append(row, x)
+	}
+	_, err = dec.Token()
+	return row, err
 }
 
 // classEntry reads one vertex and its label. A list holds a flag for each of
@@ -98,7 +137,7 @@ func classEntry(path string, key, value json.Token, n int) (v int, label int64, 
 		}
 	case json.Delim:
 		if x == '[' {
-			return 0, 0, multiLabel(opSAINT, path, "vertex %d has a list of labels", v)
+			return v, 0, nil
 		}
 	}
 	return 0, 0, fault.New(fault.Data, opSAINT, path, "label of vertex %d is %.40v, expected a whole number", v, value)

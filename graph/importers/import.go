@@ -1,6 +1,7 @@
 package importers
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ type Options struct {
 	Name       string `help:"Name of the dataset. Empty: from the source."`
 	Normalize  bool   `name:"normalize-features" help:"Divide each feature row by its sum."`
 	Symmetrise bool   `help:"Store every edge in both directions."`
+	Task       string `enum:",multiclass,multilabel,regression" default:"" help:"What the labels are for: multiclass, one class a vertex; multilabel, 0 or 1 in each of several columns; regression, numbers. Empty: by their columns and values."`
 	Split      string `help:"Which split, where the source has several: a file of the folder, the number of a mask; the column of a table."`
 	Seed       uint64 `default:"1" help:"Seed of a split that is drawn."`
 	Force      bool   `help:"Replace a dataset folder that exists."`
@@ -96,6 +98,10 @@ func Import(from string, o Options) (*graph.WriteReport, error) {
 	complete(c, o)
 	if err := checkContent("import "+f.name, o.Src, c); err != nil {
 		return nil, err
+	}
+	if o.Task != "" && o.Task != cmp.Or(c.Task, graph.MultiClass) && c.Classes+len(c.Labels) > 0 && slices.ContainsFunc(c.Labels, func(l int32) bool { return l >= 0 }) {
+		return nil, fault.New(fault.Usage, "import "+f.name, o.Src, "--task=%s, and its labels are for %s", o.Task, cmp.Or(c.Task, graph.MultiClass)).
+			Then("bring such labels as npz or csv")
 	}
 	if c.Classes == 0 && !slices.ContainsFunc(c.Labels, func(l int32) bool { return l != graph.Unlabelled }) {
 		o.Log("warning: no vertex has a label: the dataset is to predict on, and cannot be trained on")

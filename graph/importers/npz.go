@@ -74,11 +74,15 @@ func benchmark(k *keeper, o Options, z *npy.Zip, keys benchmarkKeys) (*graph.Con
 	if c.Features, err = attributesOf(k, o, z, keys.attributes, adj.rows); err != nil {
 		return nil, err
 	}
-	if c.Labels, err = labelsOf(o, z, keys.labels, adj.rows); err != nil {
+	if err = labelsOf(o, z, keys.labels, c); err != nil {
 		return nil, err
 	}
 	if err := nameClasses(o, z, c); err != nil {
 		return nil, err
+	}
+	if c.Targets != nil {
+		o.drawTargets(c)
+		return c, nil
 	}
 	c.Split = drawPerClass(c.Labels, 20, 30, o.Seed)
 	o.Log("split=drawn train=20 val=30 per=class test=rest seed=%d", o.Seed)
@@ -104,15 +108,15 @@ func attributesOf(k *keeper, o Options, z *npy.Zip, prefix string, n int64) (gra
 }
 
 // labelsOf reads labels as CSR, or as one array.
-func labelsOf(o Options, z *npy.Zip, prefix string, n int64) ([]int32, error) {
+func labelsOf(o Options, z *npy.Zip, prefix string, c *graph.Content) error {
 	if z.Has("labels") || !z.Has(prefix+"indptr") {
-		return arrayIn(opNpz, o.Src, z, "labels").labels(n)
+		return arrayIn(opNpz, o.Src, z, "labels").setLabels(o, c)
 	}
 	m, err := zipMatrix(opNpz, o.Src+"["+prefix+"…]", z, prefix)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		c.Labels, err = m.oneHot(c.Vertices)
 	}
-	return m.oneHot(n)
+	return err
 }
 
 // nameClasses reads class_names, which nothing hangs on: names of a type that is
@@ -128,6 +132,12 @@ func nameClasses(o Options, z *npy.Zip, c *graph.Content) error {
 	}
 	if err != nil {
 		return err
+	}
+	if classes := c.Classes; c.Targets != nil {
+		if len(names) == classes {
+			c.ClassNames = names
+		}
+		return nil
 	}
 	classes := 0
 	for _, l := range c.Labels {
@@ -151,7 +161,7 @@ func heterophilous(k *keeper, o Options, z *npy.Zip) (*graph.Content, error) {
 	n := int64(labels.Len())
 	c := &graph.Content{Source: "npz " + nameOf(o.Src), Vertices: n, Symmetrise: true}
 	var err error
-	if c.Labels, err = labels.labels(n); err != nil {
+	if err = labels.setLabels(o, c); err != nil {
 		return nil, err
 	}
 	if c.Edges, err = get("edges").edges(n); err != nil {

@@ -1,6 +1,7 @@
 package importers
 
 import (
+	"cmp"
 	"math"
 	"os"
 	"path/filepath"
@@ -31,10 +32,10 @@ func ogb(k *keeper, o Options) (*graph.Content, error) {
 	}
 	c := &graph.Content{Source: "ogb " + nameOf(o.Src)}
 	// Labels come first: they prove that n vertices are there.
-	if c.Labels, err = ogbLabels(o, n); err != nil {
+	c.Vertices = n
+	if err = ogbLabels(o, c); err != nil {
 		return nil, err
 	}
-	c.Vertices = n
 	if c.Features, err = ogbFeatures(k, o, n); err != nil {
 		return nil, err
 	}
@@ -67,24 +68,37 @@ func wrongRows(path string, rows, n int64) error {
 		Then("the file is truncated, fetch it again")
 }
 
-// ogbLabels reads one label a vertex; nan stands for none.
-func ogbLabels(o Options, n int64) ([]int32, error) {
-	path := filepath.Join(o.Src, "raw", "node-label.csv.gz")
+// ogbLabels reads one label a vertex, nan standing for none, or 0 and 1 in several
+// columns (ogbn-proteins).
+func ogbLabels(o Options, c *graph.Content) error {
+	n, columns, path := c.Vertices, 1, filepath.Join(o.Src, "raw", "node-label.csv.gz")
 	var labels []int64
 	err := parseFile(opOGB, path, csvParser(opOGB, path, parseLabel), func(t csvTable[int64]) error {
-		if t.cols != 1 {
-			return multiLabel(opOGB, path, "line %d has %d columns", t.line, t.cols)
+		if labels == nil {
+			columns = t.cols
+		}
+		if err := t.sameCols(opOGB, path, columns); err != nil {
+			return err
 		}
 		labels = append(labels, t.values...)
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if int64(len(labels)) != n {
-		return nil, wrongRows(path, int64(len(labels)), n)
+	if rows := int64(len(labels) / columns); rows != n {
+		return wrongRows(path, rows, n)
 	}
-	return checkLabels(opOGB, path, labels)
+	if columns == 1 {
+		c.Labels, err = checkLabels(opOGB, path, labels)
+		return err
+	}
+	values := make([]float32, len(labels))
+	for i, l := range labels {
+		values[i] = float32(l) // -1 is refused as no label
+	}
+	o.Task = cmp.Or(o.Task, graph.MultiLabel)
+	return setTargets(o, c, values, columns, opOGB, path)
 }
 
 // parseLabel reads a whole number, also one that was written as a float, and

@@ -39,7 +39,7 @@ func pyg(k *keeper, o Options, op string, in namedArrays) (*graph.Content, error
 	for _, step := range []func() error{
 		func() error { return pygCount(in, n) },
 		func() error { return pygEdges(k, o, in, c) },
-		func() error { return pygLabels(in, c) },
+		func() error { return pygLabels(o, in, c) },
 		func() error { return pygSplit(o, op, in, c) },
 		func() error { return pygIDs(in, c) },
 	} {
@@ -100,13 +100,12 @@ func (e endRows) Each(yield func(src, dst uint32) error) error {
 }
 
 // pygLabels reads y, which need not be there.
-func pygLabels(in namedArrays, c *graph.Content) (err error) {
+func pygLabels(o Options, in namedArrays, c *graph.Content) error {
 	if !in.has("y") {
 		c.Labels = unlabelled(c.Vertices)
 		return nil
 	}
-	c.Labels, err = in.get("y").labels(c.Vertices)
-	return err
+	return in.get("y").setLabels(o, c)
 }
 
 // pygSplit reads the masks, of several splits that which --split names; without any a

@@ -124,7 +124,7 @@ func readRawMeta(path string) (*rawMeta, error) {
 // multiLabel is the fault of a dataset whose vertices have several labels.
 func multiLabel(op, path, format string, args ...any) error {
 	return fault.New(fault.Data, op, path, format, args...).
-		Then("several labels for one vertex are not supported yet; choose a graph with one label for each")
+		Then("bring several labels a vertex as npz with y [vertices x labels], or as csv with --label A,B,C")
 }
 
 // rawArray maps one array of the layout, whose length meta.json implies.

@@ -74,7 +74,7 @@ func snap(k *keeper, o Options) (*graph.Content, error) {
 		c.Labels, c.Split = unlabelled(n), make([]uint8, n)
 		return c, nil
 	}
-	if c.Labels, err = arrayAt(opSnap, path, k).labels(n); err != nil {
+	if err = arrayAt(opSnap, path, k).setLabels(o, c); err != nil {
 		return nil, err
 	}
 	return c, snapSplit(k, o, c)

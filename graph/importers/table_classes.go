@@ -58,7 +58,7 @@ func (l *classList) canonical(t *tableFile, column int) ([]string, error) {
 			names[v] = string(value)
 		case isAbsent(value):
 		case x != math.Trunc(x):
-			return nil, t.fault(l.first[v], column, value, "is no class, but a quantity").Then("write labels that are names or whole numbers")
+			return nil, t.fault(l.first[v], column, value, "is no class, but a quantity").Then("write labels that are names or whole numbers, or say that they are quantities with --task regression")
 		case math.Abs(x) < 1<<53:
 			names[v] = strconv.FormatInt(int64(x), 10)
 		default:
@@ -87,7 +87,7 @@ func (l *classList) settle(t *tableFile, column int) error {
 			Then("label at least those to train on, take another column with --label, or name the run that is to predict with --like")
 	case n > fewValues && 2*n > len(l.labels):
 		return fault.New(fault.Data, t.op, t.path, "column %d (%s): it has %d different labels in %d rows", column+1, t.names[column], n, len(l.labels)).
-			Then("take a column of classes with --label")
+			Then("take a column of classes with --label, or say that they are quantities with --task regression")
 	}
 	l.number(names)
 	return nil

@@ -41,8 +41,9 @@ type tableImport struct {
 	id, label, split int // columns, -1 for none
 	ids              *idIndex
 	classes          classList
-	sets             []uint8    // split values, a vertex each
-	profiles         []*profile // of columns that may become features, else nil
+	targets          *targetColumns // nil: labels are classes
+	sets             []uint8        // split values, a vertex each
+	profiles         []*profile     // of columns that may become features, else nil
 	like             *graph.Schema
 	table            graph.Table
 	columns          []*encoder
@@ -63,6 +64,11 @@ func (f *tableFormat) read(k *keeper, o Options) (*graph.Content, error) {
 		Labels: im.classes.labels, Split: im.sets, Classes: len(im.classes.names), ClassNames: im.classes.classNames(),
 	}
 	var err error
+	if im.targets != nil {
+		if err := im.settleTargets(c); err != nil {
+			return nil, err
+		}
+	}
 	if c.Features, err = im.encode(); err != nil {
 		return nil, err
 	}
@@ -106,8 +112,14 @@ func (im *tableImport) findColumns(defaults graph.Table) (err error) {
 	if im.id, err = t.needs(cmp.Or(im.ID, defaults.ID), "--id"); err != nil {
 		return err
 	}
-	im.label = t.column(cmp.Or(im.Label, defaults.Label))
-	if im.label < 0 && (im.Label != "" || im.like == nil) {
+	if im.targets, err = im.findTargets(cmp.Or(im.Label, defaults.Label)); err != nil {
+		return err
+	}
+	im.label = -1
+	if im.targets == nil {
+		im.label = t.column(cmp.Or(im.Label, defaults.Label))
+	}
+	if im.label < 0 && im.targets == nil && (im.Label != "" || im.like == nil) {
 		_, err := t.needs(cmp.Or(im.Label, defaults.Label), "--label")
 		return err
 	}
@@ -136,7 +148,7 @@ func (im *tableImport) findColumns(defaults graph.Table) (err error) {
 // isFeature tells whether a column may become one, and notes those that do not.
 func (im *tableImport) isFeature(i int) bool {
 	switch name := im.nodes.names[i]; {
-	case i == im.id || i == im.label || i == im.split || im.like != nil:
+	case i == im.id || i == im.label || im.targets.has(i) || i == im.split || im.like != nil:
 		return false
 	case name == "":
 		im.drop(fmt.Sprintf("column %d", i+1), "it has no name")
@@ -158,11 +170,9 @@ func (im *tableImport) survey() error {
 		if err := im.addID(at, cells[im.id]); err != nil {
 			return err
 		}
-		var label []byte
-		if im.label >= 0 {
-			label = cells[im.label]
+		if err := im.addLabel(at, cells); err != nil {
+			return err
 		}
-		im.classes.add(at, label)
 		if err := im.addSet(at, cells); err != nil {
 			return err
 		}
@@ -177,6 +187,21 @@ func (im *tableImport) survey() error {
 		err = fault.New(fault.Data, im.op(), im.nodes.path, "there is no row below the heading").Then("write a row for each vertex")
 	}
 	return err
+}
+
+// addLabel reads the label of the vertex of a row.
+func (im *tableImport) addLabel(at int64, cells [][]byte) error {
+	var label []byte
+	switch {
+	case im.targets != nil:
+		l, err := im.targets.add(im.nodes, at, cells)
+		im.classes.labels = append(im.classes.labels, l)
+		return err
+	case im.label >= 0:
+		label = cells[im.label]
+	}
+	im.classes.add(at, label)
+	return nil
 }
 
 // addID numbers the vertex of a row.
@@ -201,8 +226,12 @@ func (im *tableImport) addSet(at int64, cells [][]byte) error {
 		if set, known = setOf(cells[im.split]); !known {
 			return im.nodes.fault(at, im.split, cells[im.split], "is no set").Then("write train, val, test or nothing")
 		}
-		if v := len(im.sets); set != graph.SplitNone && im.label >= 0 && im.classes.labels[v] == graph.Unlabelled {
-			return im.nodes.fault(at, im.label, nil, "is the label of a vertex in the %s set", splitNames[set]).
+		if v := len(im.sets); set != graph.SplitNone && (im.label >= 0 || im.targets != nil) && im.classes.labels[v] == graph.Unlabelled {
+			column := im.label
+			if im.targets != nil {
+				column = im.targets.at[0]
+			}
+			return im.nodes.fault(at, column, nil, "is the label of a vertex in the %s set", splitNames[set]).
 				Then("leave the split of vertices without a label empty")
 		}
 	}
@@ -227,6 +256,9 @@ func setOf(cell []byte) (set uint8, known bool) {
 
 // sayClasses numbers the classes and says which they are.
 func (im *tableImport) sayClasses() error {
+	if im.targets != nil {
+		return nil
+	}
 	if im.like != nil {
 		return im.classes.fit(im.nodes, im.label, im.like)
 	}

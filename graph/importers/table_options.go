@@ -15,7 +15,7 @@ type TableOptions struct {
 	Nodes       string   `placeholder:"FILE" help:"Table of the vertices, in SRC (csv, parquet). Empty: nodes.csv, .tsv or .parquet."`
 	Edges       string   `placeholder:"FILE" help:"Table of the edges, in SRC (csv, parquet). Empty: edges.csv, .tsv or .parquet."`
 	ID          string   `placeholder:"COLUMN" help:"Column of the vertices' ids (csv, parquet). Empty: id."`
-	Label       string   `placeholder:"COLUMN" help:"Column of the labels (csv, parquet). Empty: label."`
+	Label       string   `placeholder:"COLUMN" help:"Column of the labels, or of several: A,B,C with a number in each (csv, parquet). Empty: label."`
 	Features    []string `placeholder:"A,B" help:"Columns that become features (csv, parquet). Empty: all others."`
 	Ends        []string `placeholder:"A,B" help:"Columns of an edge's source and destination (csv, parquet). Empty: src,dst."`
 	Weight      string   `placeholder:"COLUMN" help:"Column of the edges' weights (csv, parquet). Empty: weight, where there is one."`

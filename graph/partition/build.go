@@ -148,8 +148,11 @@ func assignment(owner, order []uint32) string {
 }
 
 // majorityTest is the fraction of test vertices that bear the most frequent
-// label of the training vertices, of equals the lowest.
+// label of the training vertices, of equals the lowest; 0 of other tasks.
 func majorityTest(ds *graph.Dataset) float64 {
+	if ds.Targets != nil {
+		return 0 // there is no class to guess
+	}
 	train, test := make([]int64, ds.Meta.Classes), make([]int64, ds.Meta.Classes)
 	for v, label := range ds.Labels {
 		switch {

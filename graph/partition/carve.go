@@ -95,6 +95,12 @@ func (c *carver) cut(a *mapped.Arena, p int) *shard.Shard {
 	for i, v := range s.Own {
 		s.Labels[i], s.Split[i] = c.ds.Labels[v], c.ds.Split[v]
 	}
+	if c.ds.Targets != nil {
+		s.Targets = mapped.Make[float32](a, len(s.Own)*s.Classes)
+		for i, v := range s.Own {
+			copy(s.Targets[i*s.Classes:(i+1)*s.Classes], c.ds.Targets[int(v)*s.Classes:])
+		}
+	}
 	return &s
 }
 

@@ -86,6 +86,9 @@ func read(f *arrayfile.File) (*Shard, []int64, error) {
 		s.Weights, s.InStrength, s.OutStrength = get[float32](r, nWeights), get[float32](r, nInStrength), get[float32](r, nOutStrength)
 	}
 	readFeatures(r, s)
+	if f.Has(nTargets) {
+		s.Targets = get[float32](r, nTargets)
+	}
 	return s, h, r.err
 }
 

@@ -51,6 +51,7 @@ type Shard struct {
 
 	Features graph.Features // of the own vertices
 	Labels   []int32        // of the own vertices
+	Targets  []float32      // of the own vertices [own x Classes], where the dataset has some
 	Split    []uint8        // of the own vertices
 
 	counts *Counts // of a sketch, else nil

@@ -13,6 +13,7 @@ import (
 type verifier struct {
 	s    *Shard
 	path string
+	task string // of the dataset
 }
 
 // open reads and checks the shard in f.
@@ -25,7 +26,7 @@ func (v *verifier) open(f *arrayfile.File, meta *graph.Meta, parts, rank int) (*
 		return nil, v.bad("header: %d numbers instead of %d", len(header), headerLen)
 	}
 	s.fill(header)
-	v.s = s
+	v.s, v.task = s, meta.Task
 	return s, v.check(meta, parts, rank)
 }
 
@@ -73,6 +74,10 @@ func (v *verifier) identity(meta *graph.Meta, parts, rank int) error {
 
 func (v *verifier) lengths() error {
 	s := v.s
+	targets := 0
+	if v.task != graph.MultiClass {
+		targets = len(s.Own) * s.Classes
+	}
 	n, all := len(s.Own), len(s.Own)+len(s.Ghosts)
 	edges, sums := 0, 0
 	if s.Weighted {
@@ -87,6 +92,7 @@ func (v *verifier) lengths() error {
 		{nInDegree, len(s.InDegree), all}, {nOutDegree, len(s.OutDegree), all},
 		{nLabels, len(s.Labels), n}, {nSplit, len(s.Split), n},
 		{nWeights, len(s.Weights), edges}, {nInStrength, len(s.InStrength), sums}, {nOutStrength, len(s.OutStrength), sums},
+		{nTargets, len(s.Targets), targets},
 	} {
 		if a.got != a.want {
 			return v.bad("%s: %d values instead of %d", a.name, a.got, a.want)

@@ -137,5 +137,8 @@ func (v *verifier) targets() error {
 			return v.bad("%s: position %d is in split %d and has no label", nLabels, u, s.Split[u])
 		}
 	}
+	if at, why := graph.BadTarget(v.task, s.Targets, s.Classes, s.Labels); why != "" {
+		return v.bad("%s: %v at position %d: %s", nTargets, s.Targets[at], at, why)
+	}
 	return nil
 }

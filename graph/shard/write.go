@@ -35,6 +35,7 @@ const (
 	nSparseVals    = "features_vals"
 	nLabels        = "labels"
 	nSplit         = "split"
+	nTargets       = "targets" // where the dataset has some
 )
 
 // Places in the header.
@@ -72,6 +73,9 @@ func Write(path string, s *Shard) error {
 	putFeatures(w, s)
 	arrayfile.Put(w, nLabels, s.Labels)
 	arrayfile.Put(w, nSplit, s.Split)
+	if s.Targets != nil {
+		arrayfile.Put(w, nTargets, s.Targets)
+	}
 	return w.Commit() // with the first error of all of them
 }
 

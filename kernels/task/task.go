@@ -14,6 +14,7 @@ import (
 	"siafu/graph"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/kernels/objective"
 )
 
 // Name tells a task from all others of a run, and an attempt at it from the others.
@@ -90,7 +91,16 @@ type Loss struct {
 	Split  kernels.Vector[uint8]
 	Scale  float32 // of the gradient
 	Count  bool    // hits and the validation loss are wanted
+	Aim
 	Found
+
+	room []float32 // logits and their gradient, where the kernels' memory is none that Go reads
+}
+
+// Aim is what is trained for beside the labels of classes. It does not travel.
+type Aim struct {
+	Objective *objective.Objective // nil: softmax cross entropy of Labels
+	Values    []float32            // objective.Truth's
 }
 
 // Found is what a loss finds.
@@ -98,6 +108,9 @@ type Found struct {
 	Sum            float64                    // over the training vertices, without Scale
 	ValSum         float64                    // over the validation vertices, where hits are wanted
 	Correct, Total [graph.SplitTest + 1]int64 // by split, where hits are wanted
+	// Of an Objective that scores otherwise than by counts of rows.
+	Part [graph.SplitTest + 1]float64
+	Rows [graph.SplitTest + 1]int64
 }
 
 // loss finds the loss of the logits and, in training, turns them into its gradient.
@@ -106,9 +119,34 @@ func (t *Task) loss(o kernels.Ops, d model.Do) {
 	if t.Train {
 		grad = t.Frame.At(d, model.OutputGrad)
 	}
+	if l.Objective != nil {
+		l.aim(o, grad, logits)
+		return
+	}
 	if l.Count {
 		l.Correct, l.Total = o.Accuracy(logits, l.Labels, l.Split)
 		l.ValSum, _ = o.SoftmaxCrossEntropy(kernels.Mat{}, logits, l.Labels, l.Split, graph.SplitVal, 1)
 	}
 	l.Sum, _ = o.SoftmaxCrossEntropy(grad, logits, l.Labels, l.Split, graph.SplitTrain, l.Scale)
+}
+
+// aim is loss of an objective, on rows that Go reads.
+func (l *Loss) aim(o kernels.Ops, grad, logits kernels.Mat) {
+	z := kernels.Fetch(o, logits, &l.room)
+	truth := objective.Truth{Labels: kernels.FetchVector(o, l.Labels), Values: l.Values, Split: kernels.FetchVector(o, l.Split)}
+	if l.Count {
+		s := l.Objective.Score(z, truth)
+		l.Correct, l.Total, l.Part, l.Rows = s.Correct, s.Total, s.Part, s.Rows
+		l.ValSum = l.Objective.Loss(nil, z, truth, graph.SplitVal, 1)
+	}
+	if grad.IsNil() {
+		l.Sum = l.Objective.Loss(nil, z, truth, graph.SplitTrain, 1)
+		return
+	}
+	g := z
+	if !o.Remote() {
+		g = grad.Host()
+	}
+	l.Sum = l.Objective.Loss(g, z, truth, graph.SplitTrain, float64(l.Scale))
+	kernels.Write(o, grad, g)
 }

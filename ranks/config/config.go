@@ -92,6 +92,9 @@ type Config struct {
 	CacheInput       string  `default:"auto" enum:"auto,on,off" group:"Model" help:"Compute the input layer's ÂX once and keep it. auto: when it pays and fits in memory." toml:"cache-input"`
 	Recompute        bool    `group:"Model" help:"Make activations again on the way back instead of keeping them, where that saves memory: an epoch computes up to twice as much forward, and gathers and sends no more. siafu plan --recompute foretells the memory. Not in async." toml:"recompute"`
 
+	Task             string  `default:"" enum:",multiclass,multilabel,regression" group:"Training" help:"What to train for: multiclass, one class a vertex, by cross entropy; multilabel, any number of labels, by sigmoid cross entropy; regression, numbers, by squared errors. Empty: what the dataset's labels are for." toml:"task"`
+	LabelSmoothing   float64 `name:"label-smoothing" default:"0" group:"Training" help:"Share of each target that goes to all classes alike (Szegedy et al. 2016)." toml:"label-smoothing"`
+	ClassWeights     string  `name:"class-weights" default:"" group:"Training" placeholder:"balanced|off|W,W,…" help:"What vertices of each class weigh in the loss: balanced, so that classes weigh alike, or with multilabel ones as much as zeros; a list with a number for each class; empty or off: all the same." toml:"class-weights"`
 	Epochs           int     `default:"200" group:"Training" help:"Epochs to train." toml:"epochs"`
 	LR               float64 `name:"lr" default:"0.01" group:"Training" help:"Learning rate." toml:"lr"`
 	Optimizer        string  `default:"adam" enum:"sgd,adam,adamw" group:"Training" help:"sgd, adam or adamw." toml:"optimizer"`
@@ -178,6 +181,7 @@ func (c *Config) Validate() error {
 		{c.ServerCorrection >= 0, "server-correction", c.ServerCorrection, "0 or more"},
 		{c.CorrectionBatch >= 0, "correction-batch", c.CorrectionBatch, "0 or more"},
 		{c.Patience == 0 || c.EvalEvery > 0, "patience", c.Patience, "0 while --eval-every is 0"},
+		{inRange(c.LabelSmoothing), "label-smoothing", c.LabelSmoothing, "at least 0 and below 1"},
 		{c.TargetAcc == 0 || c.EvalEvery > 0, "target-acc", c.TargetAcc, "0 while --eval-every is 0"},
 	} {
 		if !r.ok {
@@ -260,6 +264,9 @@ func (c *Config) validateDurations() error {
 			Then("leave --recompute out: intervals that go their own ways keep what they have made")
 	}
 	if err := c.checkDesign(); err != nil {
+		return err
+	}
+	if err := c.checkTask(); err != nil {
 		return err
 	}
 	if err := c.checkRefresh(); err != nil {

@@ -195,7 +195,7 @@ func (e *Engine) batchIntervals(t *trainer, store *model.Store, c history.Cut, l
 		}
 		first := c.First + i.lo
 		i.frame = store.Batch(t.store.Vertices(), first, i.hi-i.lo, i.lo, cached, i.ops, t.shared, frame)
-		i.loss = task.Loss{Labels: labels.Part(first, c.First+i.hi), Split: split.Part(first, c.First+i.hi)}
+		i.loss = task.Loss{Aim: e.aimAt(first, c.First+i.hi), Labels: labels.Part(first, c.First+i.hi), Split: split.Part(first, c.First+i.hi)}
 		list = append(list, i)
 	}
 	return list

@@ -82,11 +82,11 @@ const clusterSlack = 1.05
 func (d drawn) step(f *sample.Field) *lockstep {
 	e := d.e
 	for i, v := range f.Rows {
-		label, split := int32(0), uint8(graph.SplitNone)
 		if i < f.Ends[len(f.Ends)-1] { // which are own vertices
-			label, split = e.Shard.Labels[v.Row], e.Shard.Split[v.Row]
+			d.set(i, f.IDs[i], uint32(v.Row), e.Shard.Split[v.Row])
+		} else {
+			d.setOther(i, f.IDs[i])
 		}
-		d.set(i, f.IDs[i], label, split)
 	}
 	d.scratch.Free()
 	blocks, ends := make([]graphwork.Block, len(f.Layers)), make([]int, len(d.stretches))

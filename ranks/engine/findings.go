@@ -15,7 +15,9 @@ const (
 	valLoss      = 1 // the sum over validation vertices
 	hits         = 2 // right answers, by split
 	totals       = hits + len(splits)
-	findingsSize = totals + len(splits)
+	seenTraining = totals + len(splits) // training vertices
+	seenVal      = seenTraining + 1     // validation vertices
+	findingsSize = seenVal + 1
 )
 
 // findings are what passes have found of their weights. They are sums: a rank adds
@@ -31,20 +33,26 @@ func (f *findings) add(l *task.Loss, training int64) {
 		return
 	}
 	f[valLoss] += l.ValSum
+	rows := &l.Total
+	if l.Objective != nil {
+		rows = &l.Rows
+	}
+	f[seenTraining] += float64(rows[graph.SplitTrain])
+	f[seenVal] += float64(rows[graph.SplitVal])
 	for k, split := range splits {
-		f[hits+k] += float64(l.Correct[split])
+		f[hits+k] += float64(l.Correct[split]) + l.Part[split]
 		f[totals+k] += float64(l.Total[split])
 	}
 }
 
-// accuracy is that of a split, 0 where it is empty.
+// accuracy is the score of a split, 0 where it is empty.
 func (f *findings) accuracy(split int) float64 { return f[hits+split] / max(f[totals+split], 1) }
 
 // fill fills in what an evaluation has found.
 func (f *findings) fill(line *runfolder.Epoch) {
 	train, val, test := f.accuracy(0), f.accuracy(1), f.accuracy(2)
 	line.Loss, line.TrainAcc, line.ValAcc, line.TestAcc = f[trainLoss], &train, &val, &test
-	if n := f[totals+1]; n > 0 {
+	if n := f[seenVal]; n > 0 {
 		mean := f[valLoss] / n
 		line.ValLoss = &mean
 	}

@@ -242,7 +242,7 @@ func (s *standing) whole() []float64 {
 			sum[k] += x
 		}
 	}
-	if seen := sum[totals]; seen > 0 && seen < float64(s.training) {
+	if seen := sum[seenTraining]; seen > 0 && seen < float64(s.training) {
 		sum[trainLoss] *= float64(s.training) / seen
 	}
 	return sum

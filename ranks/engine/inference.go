@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"math"
 	"slices"
 
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/kernels/objective"
 )
 
 // Inference is what a network says of the own vertices of a rank.
@@ -34,6 +36,10 @@ func (i *Inference) Accuracies() (train, val, test float64) {
 	return i.found.accuracy(0), i.found.accuracy(1), i.found.accuracy(2)
 }
 
+// Metrics are those of the vertices of all ranks by split, on rank 0. They are there
+// before Classes is called. Collective over the graph ranks.
+func (i *Inference) Metrics() ([]objective.Metrics, error) { return i.t.assess() }
+
 // Classes are the likeliest class of each own vertex [own], and the
 // probabilities of all [own x classes], which take the place of the logits:
 // Classes is called once.
@@ -43,6 +49,20 @@ func (i *Inference) Classes() (class []int32, probabilities []float32) {
 	ops.Argmax(columns, logits)
 	ops.Softmax(logits, logits)
 	return kernels.FetchVector(ops, columns), kernels.Fetch(ops, logits, new([]float32))
+}
+
+// Labels are for each label whether an own vertex bears it, 1 or 0, and the probability
+// that it does [own x labels].
+func (i *Inference) Labels() (said []uint8, probabilities []float32) {
+	probabilities = i.Logits()
+	said = make([]uint8, len(probabilities))
+	for k, z := range probabilities {
+		if objective.Says(z) {
+			said[k] = 1
+		}
+		probabilities[k] = float32(1 / (1 + math.Exp(-float64(z))))
+	}
+	return said, probabilities
 }
 
 // Logits are what the network says of each own vertex [own x classes]. They are there

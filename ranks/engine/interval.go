@@ -135,7 +135,7 @@ func (e *Engine) newIntervals(store *model.Store, weights kernels.Mat, a *mapped
 		i := &interval{index: k, lo: k * n / count, hi: (k + 1) * n / count, ops: e.workers.team()}
 		i.frame = store.Frame(i.lo, i.hi, i.ops, weights)
 		i.loss = task.Loss{
-			Labels: labels.Part(i.lo, i.hi), Split: split.Part(i.lo, i.hi), Scale: float32(float64(e.Config.LossShare(e.Peers.Size())) / float64(max(sh.TrainTotal, 1))),
+			Aim: e.aimAt(i.lo, i.hi), Labels: labels.Part(i.lo, i.hi), Split: split.Part(i.lo, i.hi), Scale: float32(float64(e.Config.LossShare(e.Peers.Size())) / float64(max(sh.TrainTotal, 1))),
 		}
 		list = append(list, i)
 	}

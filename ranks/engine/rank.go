@@ -9,6 +9,8 @@ import (
 	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/kernels/objective"
+	"siafu/kernels/task"
 	"siafu/ranks/checkpoint"
 	"siafu/ranks/config"
 	"siafu/ranks/inject"
@@ -29,6 +31,7 @@ type Rank struct {
 	Limits  world.Limits  // on waits for other ranks
 	Shard   *shard.Shard  // the part of this rank, one of Peers.Size()
 	Network model.Spec
+	Task    string                      // graph.MultiClass, …: what is trained for; empty: what the shard's labels are for
 	Codecs  []codec.Codec               // one, or those that --codec auto chooses from; rows begin with the first
 	Tensor  tensor.Backend              // which Close closes
 	Ops     func() (kernels.Ops, error) // makes what a worker computes with; nil: kernels on a processor of this machine
@@ -89,10 +92,12 @@ type Engine struct {
 	tuning  *tuning       // nil where there is no codec to choose
 	arrays  int64         // bytes in bounded asynchrony, at their peak
 	values  Values
-	rowsTo  []int64       // by rank: that leave in an exchange; nil before the plan of training is known
-	outbox  *world.Outbox // of ranks that do not go in step
-	lasting *mapped.Arena // of the free rank, nil in other modes
-	runs    *free         // the free rank, once there is one
+	rowsTo  []int64             // by rank: that leave in an exchange; nil before the plan of training is known
+	outbox  *world.Outbox       // of ranks that do not go in step
+	lasting *mapped.Arena       // of the free rank, nil in other modes
+	runs    *free               // the free rank, once there is one
+	aim     task.Aim            // of all own vertices
+	metrics []objective.Metrics // by split, on rank 0 once the best weights are known
 }
 
 // New starts the workers of a rank.

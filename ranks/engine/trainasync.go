@@ -183,10 +183,12 @@ func (e *Engine) evaluateAsync(epochs int, last []float32, h *stopping.History) 
 		return nil
 	}
 	line, err := t.weigh(epochs+1, last)
-	if err == nil {
-		h.Conclude(line, t.flat, stopped)
+	if err != nil {
+		return err
 	}
-	return err
+	h.Conclude(line, t.flat, stopped)
+	t.history = h
+	return t.judge()
 }
 
 // weigh evaluates weights that an epoch starts from. Collective over the graph

@@ -48,7 +48,8 @@ type trainer struct {
 	phases     *tune.Phases    // nil: all epochs train along one route
 	batches    *batches        // nil where an epoch is one pass over all vertices
 	correction *correction     // nil without corrections
-	replaced   bool            // a rank wants another view, after the epoch under way: the same on all graph ranks
+	engine     *Engine
+	replaced   bool // a rank wants another view, after the epoch under way: the same on all graph ranks
 }
 
 // Train trains synchronously from an epoch on, whose weights source has. Unless
@@ -75,6 +76,9 @@ func (e *Engine) Train(first int, source params.Source, h *stopping.History, s S
 		return err
 	}
 	if err := t.train(first); err != nil {
+		return err
+	}
+	if err := t.judge(); err != nil {
 		return err
 	}
 	return t.settle()
@@ -109,7 +113,7 @@ func kept(c config.Config) model.Memory {
 // ranks.
 func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m model.Memory) (*trainer, error) {
 	t := &trainer{
-		cfg: e.Config, comm: e.Peers, shard: e.Shard, source: source, net: e.Network, arena: e.Arena, reporter: e.Reporter,
+		engine: e, cfg: e.Config, comm: e.Peers, shard: e.Shard, source: source, net: e.Network, arena: e.Arena, reporter: e.Reporter,
 		flat: mapped.Make[float32](e.Arena, e.Network.NumWeights()), grad: mapped.Make[float32](e.Arena, e.Network.NumWeights()),
 	}
 	n, ops := e.Network.NumWeights(), e.workers.team()

@@ -6,6 +6,7 @@ import (
 	"siafu/graph/shard"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/kernels/task"
 )
 
 // turns is what steps use in turn whose vertices are drawn anew in each: intervals and
@@ -24,6 +25,7 @@ type turns struct {
 	ids       []uint32
 	labels    []int32
 	split     []uint8
+	aim       task.Aim // its Values are those of the rows
 }
 
 // newTurns makes room for steps that go through a network, each stretch with so many rows
@@ -54,6 +56,9 @@ func (e *Engine) turnsOf(net *model.Network, most []int, a *mapped.Arena) *turns
 	a = a.For(Activations)
 	r.packed = kernels.NewMat(e.workers.teams[0], a, rows, net.Spec.Dims[0])
 	r.ids, r.labels, r.split = mapped.Make[uint32](a, rows), mapped.Make[int32](a, rows), mapped.Make[uint8](a, rows)
+	if r.aim.Objective = e.aim.Objective; e.aim.Values != nil {
+		r.aim.Values = mapped.Make[float32](a, rows*r.aim.Objective.Outputs)
+	}
 	return r
 }
 
@@ -77,9 +82,19 @@ func (r *turns) kept() kernels.Mat {
 	return kernels.Mat{}
 }
 
-// set notes what the loss reads of a row.
-func (r *turns) set(row int, id uint32, label int32, split uint8) {
-	r.ids[row], r.labels[row], r.split[row] = id, label, split
+// set notes what the loss reads of a row: of an own vertex, with a split that the step
+// chooses.
+func (r *turns) set(row int, id, own uint32, split uint8) {
+	r.ids[row], r.labels[row], r.split[row] = id, r.e.Shard.Labels[own], split
+	if r.aim.Values != nil {
+		width := r.aim.Objective.Outputs
+		copy(r.aim.Values[row*width:(row+1)*width], r.e.aim.Values[int(own)*width:])
+	}
+}
+
+// setOther notes a row of which there is no loss.
+func (r *turns) setOther(row int, id uint32) {
+	r.ids[row], r.labels[row], r.split[row] = id, 0, graph.SplitNone
 }
 
 // step is the lockstep of a step along a way. Stretch k ends in row ends[k].
@@ -92,6 +107,7 @@ func (r *turns) step(way *route, ends []int) *lockstep {
 			i := s.intervals[at]
 			i.lo, i.hi = lo+j*rows/count, lo+(j+1)*rows/count
 			i.frame = s.store.Batch(r.vertices(ends[len(ends)-1]), i.lo, i.hi-i.lo, i.lo, r.kept(), i.ops, i.frame.Weights, i.frame)
+			i.loss.Aim = part(r.aim, i.lo, i.hi)
 			i.loss.Labels, i.loss.Split = kernels.HostVector(r.labels[i.lo:i.hi]), kernels.HostVector(r.split[i.lo:i.hi])
 			at++
 		}

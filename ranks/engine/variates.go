@@ -167,7 +167,7 @@ func (v *variates) gather() {
 		if i < v.field.Ends[0] {
 			split = graph.SplitTrain
 		}
-		v.set(i, s.Own[u], s.Labels[u], split)
+		v.set(i, s.Own[u], u, split)
 	}
 	v.e.workers.teams[0].PackRows(v.packed.Part(0, len(rows)), kernels.HostVector(rows), v.input, kernels.Mat{})
 }

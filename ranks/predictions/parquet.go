@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
+
+	"siafu/graph"
 )
 
 // rowsAtOnce is how many rows are written together, and rowsInGroup how many make a row
@@ -43,9 +45,11 @@ func (t *table) writeParquet(w io.Writer) error {
 		switch {
 		case i == 0 && t.numbered():
 			group[name] = parquet.Int(64)
-		case name == "split" && i == 1, name == "label" && i == 2:
+		case i == 1, i == 2 && t.Task != graph.Regression:
 			group[name] = parquet.Optional(parquet.String())
-		case i < 4:
+		case t.Task == graph.Regression && i%2 == 0 && i > 0:
+			group[name] = parquet.Optional(parquet.Leaf(parquet.FloatType))
+		case i < 4 && t.Task != graph.Regression, i == 0:
 			group[name] = parquet.String()
 		default:
 			group[name] = parquet.Leaf(parquet.FloatType)
@@ -53,9 +57,9 @@ func (t *table) writeParquet(w io.Writer) error {
 	}
 	out := parquet.NewWriter(w, parquet.NewSchema("predictions", ordered{group, names}), parquet.Compression(&parquet.Zstd), parquet.CreatedBy("siafu", "", ""))
 	var batch []parquet.Row
-	for i := range t.picks {
+	for i := range t.rows {
 		batch = append(batch, t.parquetRow(i))
-		if len(batch) < rowsAtOnce && i < len(t.picks)-1 {
+		if len(batch) < rowsAtOnce && i < t.rows-1 {
 			continue
 		}
 		if _, err := out.WriteRows(batch); err != nil {
@@ -88,8 +92,8 @@ func (t *table) numbered() bool { return t.ds.IDs == nil || t.ds.IDs.Ints != nil
 
 // parquetRow is a row of the table.
 func (t *table) parquetRow(i int) parquet.Row {
-	v, pick := t.vertex(i), t.picks[i]
-	row := make(parquet.Row, 0, 5+t.classes)
+	v, of := t.vertex(i), t.of(i)
+	row := make(parquet.Row, 0, 5+2*t.classes)
 	put := func(x parquet.Value, present int) { row = append(row, x.Level(0, present, len(row))) }
 	optional := func(text string) {
 		if text == "" {
@@ -107,10 +111,22 @@ func (t *table) parquetRow(i int) parquet.Row {
 		put(parquet.ByteArrayValue([]byte(t.ds.IDs.At(v))), 0)
 	}
 	optional(splitNames[t.ds.Split[v]])
-	optional(t.Schema.ClassName(int64(t.ds.Labels[v])))
-	put(parquet.ByteArrayValue([]byte(t.Schema.ClassName(pick))), 0)
-	of := t.of(i)
-	put(parquet.FloatValue(of[pick]), 0)
+	if t.Task == graph.Regression {
+		for c, x := range of {
+			if t.ds.Targets == nil || t.ds.Labels[v] < 0 {
+				put(parquet.NullValue(), 0)
+			} else {
+				put(parquet.FloatValue(t.ds.Targets[v*t.classes+c]), 1)
+			}
+			put(parquet.FloatValue(x), 0)
+		}
+		return row
+	}
+	optional(t.label(v))
+	put(parquet.ByteArrayValue([]byte(t.prediction(i))), 0)
+	if t.Task != graph.MultiLabel {
+		put(parquet.FloatValue(of[t.picks[i]]), 0)
+	}
 	for _, x := range of {
 		put(parquet.FloatValue(x), 0)
 	}

@@ -2,7 +2,6 @@ package predictions
 
 import (
 	"cmp"
-	"encoding/csv"
 	"io"
 	"os"
 	"path/filepath"
@@ -21,8 +20,8 @@ import (
 
 // Files of a predictions folder; rows are in the order of ids.txt.
 const (
-	ClassFile       = "predictions.npy"   // int64 [vertices]
-	ProbabilityFile = "probabilities.npy" // float32 [vertices x classes]
+	ClassFile       = "predictions.npy"   // int64 [vertices]; uint8 [vertices x labels]; float32 [vertices x columns]
+	ProbabilityFile = "probabilities.npy" // float32 [vertices x classes]; not of a regression
 	LogitFile       = "logits.npy"        // float32 [vertices x classes]
 	EmbeddingFile   = "embeddings.npy"    // float32 [vertices x width]
 	IDFile          = "ids.txt"           // the user's vertex ids, one a line
@@ -50,6 +49,7 @@ type Options struct {
 	EmbeddingWidth int  // 0: no embeddings
 	Logits         bool // what probabilities are the softmax of
 
+	Task   string        // graph.MultiClass, …
 	Of     []uint32      // vertices to write, ascending, which are the rows of all files; nil: all
 	Schema *graph.Schema // of what the network was trained on: the names of classes; on rank 0
 }
@@ -74,7 +74,9 @@ type Files struct {
 // Rows are what a rank has found of its own vertices.
 type Rows struct {
 	IDs           []uint32  // dataset ids [own]
-	Class         []int32   // the likeliest [own]
+	Class         []int32   // the likeliest [own], of MultiClass
+	Said          []uint8   // 0 or 1 [own x labels], of MultiLabel
+	Values        []float32 // [own x columns], of Regression
 	Probabilities []float32 // [own x classes]
 	Logits        []float32 // [own x classes] where Options asks for them
 	Embeddings    []float32 // [own x EmbeddingWidth]
@@ -124,8 +126,17 @@ func (p *Files) layout(vertices, classes int) {
 		header := npy.Header(descr, shape...)
 		p.files = append(p.files, &matrixFile{name: name, start: header, header: int64(len(header)), rowBytes: width})
 	}
-	add(ClassFile, "<i8", 8, vertices)
-	add(ProbabilityFile, "<f4", 4*int64(classes), vertices, classes)
+	switch p.Task {
+	case graph.MultiLabel:
+		add(ClassFile, "|u1", int64(classes), vertices, classes)
+	case graph.Regression:
+		add(ClassFile, "<f4", 4*int64(classes), vertices, classes)
+	default:
+		add(ClassFile, "<i8", 8, vertices)
+	}
+	if p.Task != graph.Regression {
+		add(ProbabilityFile, "<f4", 4*int64(classes), vertices, classes)
+	}
 	if p.Logits {
 		add(LogitFile, "<f4", 4*int64(classes), vertices, classes)
 	}
@@ -136,11 +147,19 @@ func (p *Files) layout(vertices, classes int) {
 
 // bytes is what a rank has of each file.
 func (p *Files) bytes(r Rows) [][]byte {
-	wide := make([]int64, len(r.Class))
-	for v, c := range r.Class {
-		wide[v] = int64(c)
+	var blocks [][]byte
+	switch p.Task {
+	case graph.MultiLabel:
+		blocks = [][]byte{r.Said, mapped.Bytes(r.Probabilities)}
+	case graph.Regression:
+		blocks = [][]byte{mapped.Bytes(r.Values)}
+	default:
+		wide := make([]int64, len(r.Class))
+		for v, c := range r.Class {
+			wide[v] = int64(c)
+		}
+		blocks = [][]byte{mapped.Bytes(wide), mapped.Bytes(r.Probabilities)}
 	}
-	blocks := [][]byte{mapped.Bytes(wide), mapped.Bytes(r.Probabilities)}
 	if p.Logits {
 		blocks = append(blocks, mapped.Bytes(r.Logits))
 	}
@@ -316,71 +335,6 @@ func (p *Files) writeIDs(w io.Writer, ds *graph.Dataset) error {
 		}
 	}
 	return nil
-}
-
-// table are the rows of a table of predictions, which files that are written hold.
-type table struct {
-	*Files
-	ds    *graph.Dataset
-	picks []int64   // the likeliest class of each row
-	probs []float32 // [rows x classes]
-	close func() error
-}
-
-// table opens it. ds is the dataset.
-func (p *Files) table(ds *graph.Dataset) (*table, error) {
-	class, err := npy.ReadFile(filepath.Join(p.Dir, ClassFile))
-	if err != nil {
-		return nil, err
-	}
-	t := &table{Files: p, ds: ds}
-	if t.picks, err = class.Int64s(); err != nil {
-		return nil, err
-	}
-	prob, err := mapped.OpenFile(filepath.Join(p.Dir, ProbabilityFile))
-	if err != nil {
-		return nil, err
-	}
-	header := len(npy.Header("<f4", p.rows(int(ds.Meta.Vertices)), p.classes))
-	t.probs, t.close = mapped.Cast[float32](prob.Bytes()[header:]), prob.Close
-	return t, nil
-}
-
-// of are the probabilities of the classes of a row.
-func (t *table) of(row int) []float32 {
-	return t.probs[row*t.classes : (row+1)*t.classes]
-}
-
-// writeCSV writes one line a vertex: id, split, label, prediction and its
-// probability, and that of each class where it was asked for; classes by the names
-// that the model knows them by.
-func (t *table) writeCSV(w io.Writer) error {
-	out := csv.NewWriter(w)
-	out.Write(t.heading(t.ByClass))
-	var row []string
-	for i, pick := range t.picks {
-		v, of := t.vertex(i), t.of(i)
-		row = append(row[:0], t.ds.IDs.At(v), splitNames[t.ds.Split[v]], t.Schema.ClassName(int64(t.ds.Labels[v])), t.Schema.ClassName(pick), decimals(of[pick]))
-		if t.ByClass {
-			for _, x := range of {
-				row = append(row, decimals(x))
-			}
-		}
-		out.Write(row)
-	}
-	out.Flush()
-	return out.Error()
-}
-
-// heading is the names of the columns of a table of predictions.
-func (p *Files) heading(byClass bool) []string {
-	names := []string{"id", "split", "label", "prediction", "probability"}
-	if byClass {
-		for c := range p.classes {
-			names = append(names, "p_"+p.Schema.ClassName(int64(c)))
-		}
-	}
-	return names
 }
 
 // decimals is a probability as predictions.csv has it.

@@ -36,10 +36,11 @@ const mib = 1.0 / (1 << 20)
 
 // columns are the numbers of a table. Those of costs are there where a run has some.
 func columns(runs []*Run) []column {
+	score, axis := scoreOf(runs)
 	list := []column{
 		{name: "epochs", scale: 1, of: func(r *Run) float64 { return float64(len(r.Epochs)) }},
-		ended("test acc", 4, 1, func(s *runfolder.Summary) float64 { return s.TestAccAtBestVal }).drawn("Test accuracy at the best validation", "fraction right"),
-		{name: "best val acc", decimals: 4, scale: 1, of: bestVal},
+		ended("test "+score, 4, 1, func(s *runfolder.Summary) float64 { return s.TestAccAtBestVal }).drawn("Test "+long(score)+" at the best validation", axis),
+		{name: "best val " + score, decimals: 4, scale: 1, of: bestVal},
 		ended("majority", 4, 1, func(s *runfolder.Summary) float64 { return s.MajorityTestAcc }),
 		column{name: "s/epoch", decimals: 4, scale: 1, of: perEpoch}.drawn("Time of an epoch (median)", "s"),
 		ended("seconds", 1, 1, func(s *runfolder.Summary) float64 { return s.TotalSeconds }).drawn("Time of the run", "s"),
@@ -62,6 +63,33 @@ var costs = []column{
 	ended("lambda USD", 6, 1, func(s *runfolder.Summary) float64 { return s.LambdaUSD }),
 	ended("USD", 6, 1, func(s *runfolder.Summary) float64 { return s.CostUSD }).drawn("Cost", "US dollars"),
 	ended("value", 6, 1, func(s *runfolder.Summary) float64 { return s.Value }),
+}
+
+// scoreOf is the metric that runs are compared by, in short, and what its axis is called:
+// accuracies unless runs were trained for other tasks.
+func scoreOf(runs []*Run) (name, axis string) {
+	for _, r := range runs {
+		metric := "acc"
+		if s := r.Summary; s != nil && s.Metric != "" && s.Metric != "accuracy" {
+			metric = s.Metric
+		}
+		if name != "" && name != metric {
+			return "score", "score"
+		}
+		name = metric
+	}
+	if name == "" || name == "acc" {
+		return "acc", "fraction right"
+	}
+	return name, name
+}
+
+// long is the name of a metric in titles.
+func long(score string) string {
+	if score == "acc" {
+		return "accuracy"
+	}
+	return score
 }
 
 // bestVal is the best validation accuracy so far.

@@ -335,6 +335,9 @@ func sentence(r *Run) string {
 	model := filepath.Join(r.Dir, "model.safetensors")
 	line := fmt.Sprintf("%s on %s answers %.1f %% of the test vertices right (always the most frequent class: %.1f %%); model in %s",
 		s.Model, s.Dataset, 100*s.TestAccAtBestVal, 100*s.MajorityTestAcc, model)
+	if score, _ := scoreOf([]*Run{r}); score != "acc" {
+		line = fmt.Sprintf("%s on %s has a test %s of %.4f; model in %s", s.Model, s.Dataset, score, s.TestAccAtBestVal, model)
+	}
 	if s.StoppedBy == runfolder.Diverged {
 		line = fmt.Sprintf("%s on %s diverged in epoch %d: lower --lr", s.Model, s.Dataset, s.Epochs)
 		if s.BestEpoch > 0 {

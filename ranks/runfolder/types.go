@@ -1,9 +1,35 @@
 package runfolder
 
-import "time"
+import (
+	"time"
+
+	"siafu/graph"
+	"siafu/kernels/objective"
+)
+
+// Scores are the metrics of the vertices of each split; null where that is empty.
+type Scores struct {
+	Train *objective.Metrics `json:"train"`
+	Val   *objective.Metrics `json:"val"`
+	Test  *objective.Metrics `json:"test"`
+}
+
+// NewScores are those of the split values, nil where there are none.
+func NewScores(of []objective.Metrics) *Scores {
+	if of == nil {
+		return nil
+	}
+	whole := func(m *objective.Metrics) *objective.Metrics {
+		if m.Vertices == 0 {
+			return nil
+		}
+		return m
+	}
+	return &Scores{whole(&of[graph.SplitTrain]), whole(&of[graph.SplitVal]), whole(&of[graph.SplitTest])}
+}
 
 // Epoch is a line of metrics.jsonl. Loss and accuracies are those of the
-// weights that the epoch started from; accuracies are fractions, and absent in
+// weights that the epoch started from; accuracies, or what Metric names, are fractions, and absent in
 // epochs without an evaluation, as is the validation loss. All are numbers: the
 // epoch in which a run diverges has no line.
 type Epoch struct {
@@ -13,6 +39,7 @@ type Epoch struct {
 	TrainAcc          *float64           `json:"train_acc,omitempty"`
 	ValAcc            *float64           `json:"val_acc,omitempty"`
 	TestAcc           *float64           `json:"test_acc,omitempty"`
+	Metric            string             `json:"metric,omitempty"`  // what accuracies are where they are none: micro_f1, r2
 	Codec             string             `json:"codec,omitempty"`   // that was being tried or had been chosen, where the choice is automatic
 	Refresh           string             `json:"refresh,omitempty"` // always or never, where the choice is automatic
 	Seconds           float64            `json:"seconds"`           // without evaluation
@@ -149,6 +176,9 @@ type Summary struct {
 	BestValAcc         float64 `json:"best_val_acc"`
 	TestAccAtBestVal   float64 `json:"test_acc_at_best_val"`
 	MajorityTestAcc    float64 `json:"majority_test_acc"` // of the most frequent training class
+	Task               string  `json:"trained_for"`
+	Metric             string  `json:"metric"`            // what the numbers above called acc are: accuracy; micro_f1 with multilabel; r2 with regression
+	Metrics            *Scores `json:"metrics,omitempty"` // of the best weights; absent where a run could not find them (--tensor lambda)
 	EpochSecondsMedian float64 `json:"epoch_seconds_median"`
 	TotalSeconds       float64 `json:"total_seconds"`
 	GhostBytesRaw      int64   `json:"ghost_bytes_raw"`  // over all epochs

@@ -56,13 +56,14 @@ type History struct {
 }
 
 // Record is the best of each measure so far, and the epoch from which patience
-// counts. Before the first line every line betters it.
+// counts. Before the first line every line betters it: R², which may stand for an
+// accuracy, has no least value.
 type Record struct {
 	acc, loss float64
 	epoch     int
 }
 
-var unset = Record{acc: -1, loss: math.Inf(1)}
+var unset = Record{acc: -math.MaxFloat64, loss: math.Inf(1)}
 
 // New is the history of a network's weights before its first line.
 func New(rule Rule, params []model.Param) *History {

@@ -97,7 +97,7 @@ func (d *Device) Hold(store *model.Store, frames []*model.Frame, losses []*task.
 		x := losses[k]
 		d.twins[f] = &twin{
 			lane: l, store: store, frame: far.TwinOf(f, l.ops, w.mat), weights: w, cuts: map[stages]model.Cut{},
-			loss: task.Loss{Labels: kernels.Place(l.ops, a, x.Labels.Host()), Split: kernels.Place(l.ops, a, x.Split.Host()), Scale: x.Scale},
+			loss: task.Loss{Labels: kernels.Place(l.ops, a, x.Labels.Host()), Split: kernels.Place(l.ops, a, x.Split.Host()), Scale: x.Scale, Aim: x.Aim},
 		}
 	}
 	if len(frames) > 0 { // the twin is there when other lanes use it

@@ -1,0 +1,77 @@
+package importers
+
+import (
+	"math"
+	"slices"
+
+	"siafu/graph"
+	"siafu/graph/npy"
+)
+
+// setLabels reads the labels of an array. Unless --task says otherwise, whole numbers [n] or
+// [n x 1] are classes, and others targets, as is what has several columns.
+func (a ndarray) setLabels(o Options, c *graph.Content) (err error) {
+	columns := 1
+	if a.err == nil && len(a.Shape) == 2 {
+		columns = a.Shape[1]
+	}
+	values, err := elements(a, (*npy.Array).Float32s)
+	if err != nil {
+		return err
+	}
+	if o.Task == graph.MultiClass || o.Task == "" && columns == 1 && !slices.ContainsFunc(values, isFraction) {
+		c.Labels, err = a.labels(c.Vertices)
+		return err
+	}
+	switch {
+	case len(a.Shape) > 2 || int64(a.Shape[0]) != c.Vertices || columns < 1:
+		return a.bad("labels have shape %v for %d vertices", a.Shape, c.Vertices).Then("give each vertex a row")
+	case o.Task == "" && !slices.ContainsFunc(values, isFraction) && graph.TargetTask(values, columns) == graph.Regression:
+		return a.bad("labels have shape %v, and are whole numbers other than 0 and 1", a.Shape).
+			Then("choose --task regression if they are quantities; several classes a vertex are several columns of 0 and 1")
+	}
+	return setTargets(o, c, values, columns, a.op, a.path)
+}
+
+// isFraction tells whether a number is no whole one.
+func isFraction(y float32) bool { return y-y == 0 && y != float32(math.Trunc(float64(y))) }
+
+// setTargets gives a content targets [n x columns], for the task that --task names or
+// that their values are for. What is wrong with them names op and path.
+func setTargets(o Options, c *graph.Content, values []float32, columns int, op, path string) error {
+	c.Targets, c.Classes, c.Task = values, columns, o.Task
+	if c.Task == "" {
+		c.Task = graph.TargetTask(values, columns)
+	}
+	c.Labels = graph.TargetLabels(values, columns)
+	if at, why := graph.BadTarget(c.Task, values, columns, c.Labels); why != "" {
+		return (ndarray{op: op, path: path}).bad("column %d of row %d is %v: %s", at%columns, at/columns, values[at], why).
+			Then("write a number, for multilabel 0 or 1, in all columns of a row or in none")
+	}
+	o.Log("task=%s columns=%d", c.Task, columns)
+	if c.Task == graph.Regression {
+		warnOfScale(o, values, columns, c.Split)
+	}
+	return nil
+}
+
+// warnOfScale warns of columns that a network begins far away from.
+func warnOfScale(o Options, values []float32, columns int, split []uint8) {
+	for c := range columns {
+		var m moments
+		for i := c; i < len(values); i += columns {
+			if y := float64(values[i]); y == y {
+				m.add(y)
+			}
+		}
+		if deviation := math.Sqrt(m.squares / max(m.n, 1)); math.Abs(m.mean) > 10 || deviation > 10 {
+			o.Log("warning: column %d of the labels has mean %.4g and deviation %.4g: networks begin near 0 and learn in steps of --lr; bring it near mean 0 and deviation 1", c, m.mean, deviation)
+		}
+	}
+}
+
+// split of targets, of which no class is known to draw by.
+func (o Options) drawTargets(c *graph.Content) {
+	c.Split = drawPercent(c.Labels, 60, 20, o.Seed)
+	o.Log("split=drawn train=60%% val=20%% test=20%% seed=%d", o.Seed)
+}

@@ -1,0 +1,69 @@
+package graph
+
+import "math"
+
+// targetLabels settles the task of a content and, where it has targets, its labels.
+func (c *Content) targetLabels() error {
+	if c.Task == "" {
+		c.Task = MultiClass
+	}
+	if c.Targets == nil {
+		if c.Task != MultiClass {
+			return invalid("give a target for each vertex and column", "the task is %s, and there are no targets", c.Task)
+		}
+		return nil
+	}
+	n := int(c.Vertices)
+	if len(c.Targets) == 0 || len(c.Targets)%n != 0 || c.Classes != len(c.Targets)/n || c.Task == MultiClass {
+		return invalid("give a target for each vertex and column", "there are %d targets in %d columns for %d vertices and the task %s", len(c.Targets), c.Classes, n, c.Task)
+	}
+	c.Labels = TargetLabels(c.Targets, c.Classes)
+	if at, why := BadTarget(c.Task, c.Targets, c.Classes, c.Labels); why != "" {
+		return invalid("write a number in every column, or in none", "target %d of vertex %d is %v: %s", at%c.Classes, at/c.Classes, c.Targets[at], why)
+	}
+	return nil
+}
+
+// TargetLabels are the labels of vertices with targets in so many columns: 0 for a row of
+// numbers, Unlabelled for one of NaN.
+func TargetLabels(targets []float32, columns int) []int32 {
+	labels := make([]int32, len(targets)/columns)
+	for v := range labels {
+		if math.IsNaN(float64(targets[v*columns])) {
+			labels[v] = Unlabelled
+		}
+	}
+	return labels
+}
+
+// TargetTask is what targets are for: MultiLabel where there are several columns of 0 and
+// 1 alone, else Regression.
+func TargetTask(targets []float32, columns int) string {
+	for _, y := range targets {
+		if y == y && y != 0 && y != 1 {
+			return Regression
+		}
+	}
+	if columns == 1 {
+		return Regression
+	}
+	return MultiLabel
+}
+
+// BadTarget is the first element of targets [len(labels) x columns] that no vertex with
+// such a label may have, and why; "" where all are good.
+func BadTarget(task string, targets []float32, columns int, labels []int32) (at int, why string) {
+	for i, y := range targets {
+		missing := labels[i/columns] == Unlabelled
+		switch {
+		case math.IsNaN(float64(y)) != missing:
+			return i, "a row is whole or missing"
+		case missing:
+		case math.IsInf(float64(y), 0):
+			return i, "it is no number"
+		case task == MultiLabel && y != 0 && y != 1:
+			return i, "a label is 0 or 1"
+		}
+	}
+	return 0, ""
+}

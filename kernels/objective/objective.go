@@ -1,0 +1,221 @@
+package objective
+
+import (
+	"math"
+
+	"siafu/graph"
+)
+
+// splits is the number of split values.
+const splits = graph.SplitTest + 1
+
+// Objective is a task with what its loss is told. It must not change while losses are
+// computed.
+type Objective struct {
+	Task      string // graph.MultiClass, …
+	Outputs   int    // of the network: classes, labels or columns
+	Smoothing float64
+	// Weights [Outputs] are those of classes, or with MultiLabel of the ones among the
+	// labels; nil: all 1.
+	Weights []float64
+
+	// Of Regression, by split: rows, and Σ(y - mean)² of each column, over all ranks.
+	Rows   [splits]int64
+	Spread [splits][]float64
+}
+
+// Truth is what rows should be.
+type Truth struct {
+	Labels []int32   // [rows]; below 0: the row does not count
+	Values []float32 // [rows x Outputs], 0 or 1 with MultiLabel; nil with MultiClass
+	Split  []uint8   // [rows]
+}
+
+// Part is the rows [lo, hi).
+func (t Truth) Part(lo, hi int) Truth {
+	p := Truth{Labels: t.Labels[lo:hi], Split: t.Split[lo:hi]}
+	if n := len(t.Labels); t.Values != nil && n > 0 {
+		width := len(t.Values) / n
+		p.Values = t.Values[lo*width : hi*width]
+	}
+	return p
+}
+
+// counts tells whether row r is in a split, and has a label.
+func (t *Truth) counts(r int, split uint8) bool { return t.Split[r] == split && t.Labels[r] >= 0 }
+
+// Loss is the sum of the losses of the rows of a split; it sets grad, unless that is nil,
+// to scale times their gradient, and to 0 in other rows. grad may be logits [rows x
+// Outputs].
+//
+//	MultiClass  -Σ_c q_c log softmax(z)_c,  q_c = (1-Smoothing)·w_c·[c = label] + Smoothing/C·w_c
+//	MultiLabel  mean over c of  -w_c·q_c log σ(z_c) - (1-q_c) log(1-σ(z_c)),  q_c = (1-Smoothing)·y_c + Smoothing/2
+//	Regression  mean over c of  (z_c - y_c)²
+//
+// Label smoothing is that of Szegedy et al. 2016, §7.
+func (o *Objective) Loss(grad, logits []float32, t Truth, split uint8, scale float64) (loss float64) {
+	row := o.multiClass
+	switch o.Task {
+	case graph.MultiLabel:
+		row = o.multiLabel
+	case graph.Regression:
+		row = o.regression
+	}
+	c := o.Outputs
+	for r := range t.Labels {
+		var g []float32
+		if grad != nil {
+			g = grad[r*c : (r+1)*c]
+		}
+		if !t.counts(r, split) {
+			clear(g)
+			continue
+		}
+		loss += row(g, logits[r*c:(r+1)*c], &t, r, scale)
+	}
+	return loss
+}
+
+// weight is that of an output.
+func (o *Objective) weight(c int) float64 {
+	if o.Weights == nil {
+		return 1
+	}
+	return o.Weights[c]
+}
+
+func (o *Objective) multiClass(grad, z []float32, t *Truth, r int, scale float64) (loss float64) {
+	label := int(t.Labels[r])
+	top := math.Inf(-1)
+	for _, x := range z {
+		top = max(top, float64(x))
+	}
+	sum := 0.0
+	for _, x := range z {
+		sum += math.Exp(float64(x) - top)
+	}
+	norm, share := top+math.Log(sum), o.Smoothing/float64(len(z))
+	all := 0.0 // Σ q
+	of := func(c int) float64 {
+		q := share
+		if c == label {
+			q += 1 - o.Smoothing
+		}
+		return q * o.weight(c)
+	}
+	for c, x := range z {
+		if q := of(c); q > 0 { // of a class that cannot be the logit may be -Inf
+			loss += q * (norm - float64(x))
+			all += q
+		}
+	}
+	for c := range grad { // which may be z: each element is read before it is written
+		grad[c] = float32(scale * (all*math.Exp(float64(z[c])-norm) - of(c)))
+	}
+	return loss
+}
+
+func (o *Objective) multiLabel(grad, z []float32, t *Truth, r int, scale float64) (loss float64) {
+	y, share := t.Values[r*len(z):(r+1)*len(z)], 1/float64(len(z))
+	for c, v := range z {
+		x, w := float64(v), o.weight(c)
+		q := (1-o.Smoothing)*float64(y[c]) + o.Smoothing/2
+		e := math.Exp(-math.Abs(x))
+		// -log σ(x) and -log(1-σ(x)), and σ(x), without overflow
+		rest, p := math.Log1p(e), 1/(1+e)
+		if x < 0 {
+			p = e / (1 + e)
+		}
+		loss += share * (w*q*(max(-x, 0)+rest) + (1-q)*(max(x, 0)+rest))
+		if grad != nil {
+			grad[c] = float32(scale * share * ((1-q)*p - w*q*(1-p)))
+		}
+	}
+	return loss
+}
+
+func (o *Objective) regression(grad, z []float32, t *Truth, r int, scale float64) (loss float64) {
+	y, share := t.Values[r*len(z):(r+1)*len(z)], 1/float64(len(z))
+	for c, v := range z {
+		d := float64(v) - float64(y[c])
+		loss += share * d * d
+		if grad != nil {
+			grad[c] = float32(scale * share * 2 * d)
+		}
+	}
+	return loss
+}
+
+// Score is what an epoch tells of a task: (correct + part) / total of a split, summed over
+// rows, is the accuracy, with MultiLabel the micro-averaged F1, and with Regression R²,
+// the mean over the columns, for which Rows and Spread must be known.
+type Score struct {
+	Correct, Total [splits]int64
+	Part           [splits]float64
+	Rows           [splits]int64 // that have a label
+}
+
+// Score is that of rows.
+func (o *Objective) Score(logits []float32, t Truth) (s Score) {
+	c := o.Outputs
+	for r, label := range t.Labels {
+		if label < 0 {
+			continue
+		}
+		k, z := t.Split[r], logits[r*c:(r+1)*c]
+		s.Rows[k]++
+		switch o.Task {
+		case graph.MultiClass:
+			s.Total[k]++
+			if Likeliest(z) == label {
+				s.Correct[k]++
+			}
+		case graph.MultiLabel:
+			for j, y := range t.Values[r*c : (r+1)*c] { // F1 = 2tp / (2tp + fp + fn)
+				said, is := Says(z[j]), y > 0
+				if said && is {
+					s.Correct[k] += 2
+				}
+				s.Total[k] += number(said) + number(is)
+			}
+		case graph.Regression:
+			s.Total[k]++
+			s.Part[k] += 1 - o.unexplained(z, t.Values[r*c:(r+1)*c], k)
+		}
+	}
+	return s
+}
+
+// unexplained is the share of a row in 1 - R², times the rows of its split.
+func (o *Objective) unexplained(z, y []float32, split uint8) (sum float64) {
+	for c, v := range z {
+		d := float64(v) - float64(y[c])
+		if s := o.Spread[split][c]; s > 0 {
+			sum += d * d / s
+		} else if d != 0 { // as scikit-learn's r2_score of a column that does not vary: 0
+			sum += 1 / float64(max(o.Rows[split], 1))
+		}
+	}
+	return sum * float64(o.Rows[split]) / float64(len(z))
+}
+
+// Says tells whether a logit says that a label is there: at a probability above 1/2.
+func Says(z float32) bool { return z > 0 }
+
+func number(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Likeliest is the first of the largest logits, as kernels.Ops.Argmax takes it.
+func Likeliest(z []float32) int32 {
+	top, at := float32(math.Inf(-1)), 0
+	for c, x := range z {
+		if x > top {
+			top, at = x, c
+		}
+	}
+	return int32(at)
+}

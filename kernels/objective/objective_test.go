@@ -1,0 +1,246 @@
+package objective_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"testing"
+
+	"siafu/graph"
+	"siafu/kernels/objective"
+)
+
+const rows, outputs = 60, 5
+
+// example are logits and truth of some rows, of which every fifth has no label. Logits
+// have few values, so that there are ties. Of the last class nothing is known or said, and
+// of the last label none is borne.
+func example(task string) (logits []float32, t objective.Truth) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	t = objective.Truth{Labels: make([]int32, rows), Split: make([]uint8, rows)}
+	if task != graph.MultiClass {
+		t.Values = make([]float32, rows*outputs)
+	}
+	for r := range rows {
+		t.Split[r] = uint8(1 + r%2)
+		for c := range outputs {
+			z := float32(rng.IntN(17)-8) / 4
+			if c == outputs-1 && task == graph.MultiClass {
+				z = -9
+			}
+			logits = append(logits, z)
+			switch task {
+			case graph.MultiLabel:
+				t.Values[r*outputs+c] = float32(rng.IntN(2) * min(1, outputs-1-c))
+			case graph.Regression:
+				t.Values[r*outputs+c] = float32(rng.NormFloat64()) + z
+			}
+		}
+		t.Labels[r] = rng.Int32N(outputs - 1)
+		if t.Values != nil {
+			t.Labels[r] = 0
+		}
+		if r%5 == 0 {
+			t.Labels[r] = graph.Unlabelled
+		}
+	}
+	return logits, t
+}
+
+// aims are objectives of a task with everything that they can be told.
+func aims(task string) []objective.Objective {
+	plain := objective.Objective{Task: task, Outputs: outputs}
+	if task == graph.Regression {
+		return []objective.Objective{plain}
+	}
+	weighed := plain
+	weighed.Smoothing, weighed.Weights = 0.2, []float64{1, 0.3, 2.5, 0, 1.7}
+	return []objective.Objective{plain, weighed}
+}
+
+var tasks = []string{graph.MultiClass, graph.MultiLabel, graph.Regression}
+
+// A gradient is the central difference of the loss, also where it takes the logits' place;
+// rows that do not count have none.
+func TestGradients(t *testing.T) {
+	for _, task := range tasks {
+		for k, o := range aims(task) {
+			z, truth := example(task)
+			grad := slices.Clone(z)
+			loss := o.Loss(grad, grad, truth, 1, 0.5)
+			if alone := o.Loss(nil, z, truth, 1, 0.5); alone != loss {
+				t.Errorf("%s %d: %v with a gradient, %v without", task, k, loss, alone)
+			}
+			for i := range z {
+				const h = 1.0 / 128 // of which sums with the logits are exact
+				up, down := slices.Clone(z), slices.Clone(z)
+				up[i], down[i] = z[i]+h, z[i]-h
+				want := 0.5 * (o.Loss(nil, up, truth, 1, 1) - o.Loss(nil, down, truth, 1, 1)) / (2 * h)
+				// the third derivative of these losses is below 1, times weights of 2.5
+				if got := float64(grad[i]); math.Abs(got-want) > 5e-5 {
+					t.Errorf("%s %d: gradient %d is %v, want %v", task, k, i, got, want)
+				}
+			}
+		}
+	}
+}
+
+// recorded are what scikit-learn 1.2.1 says of the second split of the examples.
+var recorded = map[string]string{
+	graph.MultiClass: `{"accuracy": 0.2916666666666667, "micro_f1": 0.2916666666666667, "macro_f1": 0.2696969696969697}`,
+	graph.MultiLabel: `{"roc_auc": 0.5872405950530951, "micro_f1": 0.45098039215686275, "macro_f1": 0.41977777777777786}`,
+	graph.Regression: `{"mse": 1.041211896395143, "mae": 0.8206232154999998, "r2": 0.5981492317933415}`,
+}
+
+// metricsOf are those of a split, of two ranks that have half of the rows each.
+func metricsOf(task string, split uint8) map[string]float64 {
+	o := &objective.Objective{Task: task, Outputs: outputs}
+	z, truth := example(task)
+	if task == graph.Regression {
+		sums := o.Sums(truth)
+		o.Settle(sums, o.Squares(truth, sums))
+	}
+	sum := o.NewTally()
+	for _, lo := range []int{0, rows / 2} {
+		part := o.NewTally()
+		o.Add(part, z[lo*outputs:(lo+rows/2)*outputs], truth.Part(lo, lo+rows/2), split)
+		for i, n := range part.Counts {
+			sum.Counts[i] += n
+		}
+		for i, x := range part.Sums {
+			sum.Sums[i] += x
+		}
+	}
+	m := o.Metrics(sum, int(split))
+	if task == graph.MultiLabel {
+		mean, n := 0.0, 0.0
+		for c := range outputs {
+			var list []objective.Scored
+			for r := range rows {
+				if truth.Split[r] == split && truth.Labels[r] >= 0 {
+					list = append(list, objective.Scored{Score: z[r*outputs+c], Is: truth.Values[r*outputs+c] > 0})
+				}
+			}
+			if auc, ok := objective.ROCAUC(list); ok {
+				mean, n = mean+auc, n+1
+			}
+		}
+		mean /= n
+		m.ROCAUC = &mean
+	}
+	text, _ := json.Marshal(m)
+	all := map[string]float64{}
+	json.Unmarshal(text, &all)
+	delete(all, "vertices")
+	return all
+}
+
+func same(t *testing.T, what string, got, want map[string]float64) {
+	t.Helper()
+	if len(got) != len(want) || len(want) == 0 {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+	for name, x := range want {
+		if math.Abs(got[name]-x) > 1e-6 {
+			t.Errorf("%s: %s is %v, want %v", what, name, got[name], x)
+		}
+	}
+}
+
+func TestMetricsAreRecordedOnes(t *testing.T) {
+	for _, task := range tasks {
+		var want map[string]float64
+		if err := json.Unmarshal([]byte(recorded[task]), &want); err != nil {
+			t.Fatal(err)
+		}
+		same(t, task, metricsOf(task, 2), want)
+	}
+}
+
+// compared is an example as testdata/metrics.py reads it.
+type compared struct {
+	Task   string      `json:"task"`
+	Truth  []any       `json:"truth"`
+	Logits [][]float32 `json:"logits"`
+}
+
+func comparedOf(task string, split uint8) compared {
+	z, truth := example(task)
+	in := compared{Task: task}
+	for r := range rows {
+		switch {
+		case truth.Split[r] != split || truth.Labels[r] < 0:
+			continue
+		case task == graph.MultiClass:
+			in.Truth = append(in.Truth, truth.Labels[r])
+		default:
+			in.Truth = append(in.Truth, truth.Values[r*outputs:(r+1)*outputs])
+		}
+		in.Logits = append(in.Logits, z[r*outputs:(r+1)*outputs])
+	}
+	return in
+}
+
+// The same of scikit-learn itself, of both splits.
+func TestMetricsAreScikitLearns(t *testing.T) {
+	var in []compared
+	for _, task := range tasks {
+		in = append(in, comparedOf(task, 1), comparedOf(task, 2))
+	}
+	text, _ := json.Marshal(in)
+	c := exec.Command("/usr/bin/python3", "testdata/metrics.py") // Debian's, which its package is for
+	c.Stdin = bytes.NewReader(text)
+	out, err := c.Output()
+	if ended := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &ended) || ended.ExitCode() == 3) {
+		t.Skipf("there is no scikit-learn (apt-get install python3-sklearn): %v", err)
+	}
+	var want []map[string]float64
+	if err := json.Unmarshal(out, &want); err != nil || len(want) != len(in) {
+		t.Fatal(err, len(want))
+	}
+	for i, task := range tasks {
+		same(t, task, metricsOf(task, 1), want[2*i])
+		same(t, task, metricsOf(task, 2), want[2*i+1])
+	}
+}
+
+// A score is a metric of the tally: accuracy, micro-averaged F1, R².
+func TestScores(t *testing.T) {
+	for task, metric := range map[string]string{graph.MultiClass: "accuracy", graph.MultiLabel: "micro_f1", graph.Regression: "r2"} {
+		o := &objective.Objective{Task: task, Outputs: outputs}
+		z, truth := example(task)
+		if task == graph.Regression {
+			sums := o.Sums(truth)
+			o.Settle(sums, o.Squares(truth, sums))
+		}
+		a, b := o.Score(z[:20*outputs], truth.Part(0, 20)), o.Score(z[20*outputs:], truth.Part(20, rows))
+		got := (float64(a.Correct[2]+b.Correct[2]) + a.Part[2] + b.Part[2]) / float64(a.Total[2]+b.Total[2])
+		if want := metricsOf(task, 2)[metric]; math.Abs(got-want) > 1e-12 {
+			t.Errorf("%s: the score is %v, %s is %v", task, got, metric, want)
+		}
+	}
+}
+
+// Balanced classes weigh alike, and the mean weight of a training row is 1; so do ones and
+// zeros of a label.
+func TestBalanced(t *testing.T) {
+	o := &objective.Objective{Task: graph.MultiClass, Outputs: 3}
+	o.Weigh(nil, []int64{10, 30, 0}, 40)
+	if got, want := fmt.Sprintf("%.4f", o.Weights[:2]), "[2.0000 0.6667]"; got != want {
+		t.Errorf("weights %s, want %s", got, want)
+	}
+	o.Weigh([]float64{1, 3, 5}, []int64{10, 30, 0}, 40)
+	if got, want := fmt.Sprintf("%.4f", o.Weights), "[0.4000 1.2000 2.0000]"; got != want {
+		t.Errorf("weights %s, want %s", got, want)
+	}
+	o.Task = graph.MultiLabel
+	o.Weigh(nil, []int64{10, 30, 20}, 40)
+	if got, want := fmt.Sprintf("%.4f", o.Weights), "[3.0000 0.3333 1.0000]"; got != want {
+		t.Errorf("weights %s, want %s", got, want)
+	}
+}

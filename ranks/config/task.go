@@ -1,0 +1,77 @@
+package config
+
+import (
+	"cmp"
+	"math"
+	"strconv"
+	"strings"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+)
+
+// Values of --class-weights beside a list.
+const (
+	weightsOff      = "off"
+	weightsBalanced = "balanced"
+)
+
+// Weights are those of --class-weights: a list, balanced, or neither.
+func (c *Config) Weights() (list []float64, balanced bool, err error) {
+	switch c.ClassWeights {
+	case "", weightsOff:
+		return nil, false, nil
+	case weightsBalanced:
+		return nil, true, nil
+	}
+	for text := range strings.SplitSeq(c.ClassWeights, ",") {
+		w, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil || !(w >= 0) || math.IsInf(w, 1) {
+			return nil, false, fault.New(fault.Usage, "train", "", "--class-weights=%s: %q is no weight", c.ClassWeights, text).
+				Then("it must be balanced, off or a number from 0 for each class, as 1,2.5,0.5")
+		}
+		list = append(list, w)
+	}
+	return list, false, nil
+}
+
+// Weighs tells whether classes have weights.
+func (c *Config) Weighs() bool { return c.ClassWeights != "" && c.ClassWeights != weightsOff }
+
+// checkTask refuses what flags alone say to be wrong about the task.
+func (c *Config) checkTask() error {
+	if _, _, err := c.Weights(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// TaskOf is what a network is trained for on a dataset: what its labels are for, or what
+// --task says. Kind Usage where its labels or other flags do not go with that.
+func (c *Config) TaskOf(m *graph.Meta) (string, error) {
+	task := cmp.Or(c.Task, m.Task)
+	refuse := func(remedy, format string, args ...any) (string, error) {
+		return "", fault.New(fault.Usage, "train", "", format, args...).Then("%s", remedy)
+	}
+	plain := task == graph.MultiClass && c.LabelSmoothing == 0 && !c.Weighs()
+	switch {
+	case m.Task == graph.MultiClass && task == graph.Regression:
+		return refuse("import the dataset again with --task regression", "--task=%s on labels that are classes", task)
+	case m.Task != graph.MultiClass && task == graph.MultiClass:
+		return refuse("leave --task out, or import one column of classes", "--task=%s on labels for %s", task, m.Task)
+	case task == graph.Regression && (c.LabelSmoothing > 0 || c.Weighs()):
+		return refuse("leave both out: there are no classes", "--label-smoothing=%g --class-weights=%s with regression", c.LabelSmoothing, cmp.Or(c.ClassWeights, weightsOff))
+	case !plain && c.Tensor == TensorLambda:
+		return refuse("use --tensor cpu, or cuda, or classes without weights and smoothing: functions know no other loss than cross entropy",
+			"--tensor=%s with a loss of %s", c.Tensor, lossOf(task, c))
+	}
+	return task, nil
+}
+
+// lossOf names a loss.
+func lossOf(task string, c *Config) string {
+	if task == graph.MultiClass {
+		return "classes with weights or smoothing"
+	}
+	return task
+}

@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"encoding/binary"
+	"math"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/kernels/objective"
+	"siafu/kernels/task"
+	"siafu/ranks/tensor"
+	"siafu/ranks/world"
+)
+
+// Aim settles what the engine trains for, of the labels of all ranks. Collective over the
+// graph ranks.
+func (e *Engine) Aim() error {
+	sh, o := e.Shard, &objective.Objective{Task: e.Task, Outputs: e.Network.Dims[e.Network.Layers()], Smoothing: e.Config.LabelSmoothing}
+	values := sh.Targets
+	if values == nil && o.Task == graph.MultiLabel {
+		values = oneHot(sh.Labels, o.Outputs)
+	}
+	if at, why := graph.BadTarget(o.Task, values, o.Outputs, sh.Labels); why != "" {
+		return fault.New(fault.Data, "train", "", "target %d of vertex %d is %v: %s", at%o.Outputs, sh.Own[at/o.Outputs], values[at], why).
+			Then("leave --task out: the labels say what they are for")
+	}
+	if o.Task == graph.MultiClass && o.Smoothing == 0 && !e.Config.Weighs() {
+		return nil
+	}
+	e.aim = task.Aim{Objective: o, Values: values}
+	truth := e.truth()
+	var err error
+	if o.Task == graph.Regression {
+		err = e.spread(o, truth)
+	} else {
+		err = e.weigh(o, truth)
+	}
+	return err
+}
+
+// oneHot are labels as rows of 0 and 1, of NaN where there is none.
+func oneHot(labels []int32, classes int) []float32 {
+	values := make([]float32, len(labels)*classes)
+	for v, l := range labels {
+		if l >= 0 {
+			values[v*classes+int(l)] = 1
+			continue
+		}
+		for c := range classes {
+			values[v*classes+c] = float32(math.NaN())
+		}
+	}
+	return values
+}
+
+// truth is that of the own vertices.
+func (e *Engine) truth() objective.Truth {
+	return objective.Truth{Labels: e.Shard.Labels, Values: e.aim.Values, Split: e.Shard.Split}
+}
+
+// aimAt is that of the own vertices [lo, hi).
+func (e *Engine) aimAt(lo, hi int) task.Aim { return part(e.aim, lo, hi) }
+
+// part is the rows [lo, hi) of an aim.
+func part(a task.Aim, lo, hi int) task.Aim {
+	if a.Values != nil {
+		a.Values = a.Values[lo*a.Objective.Outputs : hi*a.Objective.Outputs]
+	}
+	return a
+}
+
+// weigh settles the weights of classes.
+func (e *Engine) weigh(o *objective.Objective, truth objective.Truth) error {
+	list, balanced, err := e.Config.Weights()
+	if err != nil || list == nil && !balanced {
+		return err
+	}
+	if list != nil && len(list) != o.Outputs {
+		return fault.New(fault.Usage, "train", "", "--class-weights has %d weights for %d classes", len(list), o.Outputs).Then("give one for each class")
+	}
+	counts := o.Count(truth)
+	if err := world.SumInt64s(e.Peers, counts); err != nil {
+		return err
+	}
+	o.Weigh(list, counts, e.Shard.TrainTotal)
+	return nil
+}
+
+// spread sums up how the columns of a regression spread.
+func (e *Engine) spread(o *objective.Objective, truth objective.Truth) error {
+	sums := o.Sums(truth)
+	if err := world.SumFloat64s(e.Peers, sums); err != nil {
+		return err
+	}
+	squares := o.Squares(truth, sums)
+	if err := world.SumFloat64s(e.Peers, squares); err != nil {
+		return err
+	}
+	o.Settle(sums, squares)
+	return nil
+}
+
+// judge finds the metrics of the best weights in one more pass, where their logits are
+// on the ranks. Collective over the graph ranks.
+func (t *trainer) judge() error {
+	h := t.history
+	if _, here := t.tensor.(tensor.CPU); !here || t.stopped || h.Divergence != nil || h.Best == nil {
+		return nil
+	}
+	defer t.workers.mute()()
+	copy(t.flat, h.Best)
+	t.load()
+	if err := t.forward(model.Pass{Epoch: h.Last.Epoch + 1}, false); err != nil {
+		return err
+	}
+	if t.exchange != nil {
+		t.exchange.TakeStats() // no epoch's
+	}
+	var err error
+	t.engine.metrics, err = t.assess()
+	return err
+}
+
+// Metrics are those of the best weights by split, on rank 0 behind a training; nil where
+// they were not found.
+func (e *Engine) Metrics() []objective.Metrics { return e.metrics }
+
+// assess is the metrics of the logits that the last pass has made, by split, on rank 0.
+// Collective over the graph ranks.
+func (t *trainer) assess() (all []objective.Metrics, err error) {
+	o := t.engine.aim.Objective
+	if o == nil {
+		o = &objective.Objective{Task: graph.MultiClass, Outputs: t.net.Dims[t.net.Layers()]}
+	}
+	z, truth := kernels.Fetch(t.adder, t.logits(), new([]float32)), t.engine.truth()
+	for split := range uint8(graph.SplitTest + 1) {
+		tally := o.NewTally()
+		if split != graph.SplitNone {
+			o.Add(tally, z, truth, split)
+		}
+		if err := world.SumInt64s(t.comm, tally.Counts); err != nil {
+			return nil, err
+		}
+		if err := world.SumFloat64s(t.comm, tally.Sums); err != nil {
+			return nil, err
+		}
+		all = append(all, o.Metrics(tally, int(split)))
+	}
+	if o.Task == graph.MultiLabel {
+		err = t.areas(all, o.Outputs, z, truth)
+	}
+	return all, err
+}
+
+// areas adds the areas under ROC curves, which need the scores of all ranks: rank 0 gets
+// those of one label after another.
+func (t *trainer) areas(all []objective.Metrics, labels int, z []float32, truth objective.Truth) error {
+	var sums [graph.SplitTest + 1]float64
+	var defined [graph.SplitTest + 1]int
+	var block []byte
+	for c := range labels {
+		block = block[:0]
+		for r, split := range truth.Split {
+			if split != graph.SplitNone && truth.Labels[r] >= 0 {
+				block = binary.LittleEndian.AppendUint32(append(block, split, byte(truth.Values[r*labels+c])), math.Float32bits(z[r*labels+c]))
+			}
+		}
+		blocks, err := world.Gather(t.comm, 0, block)
+		if err != nil {
+			return err
+		}
+		for split, rows := range scored(blocks) {
+			if auc, ok := objective.ROCAUC(rows); ok {
+				sums[split] += auc
+				defined[split]++
+			}
+		}
+	}
+	for split, n := range defined {
+		if n > 0 {
+			mean := sums[split] / float64(n)
+			all[split].ROCAUC = &mean
+		}
+	}
+	return nil
+}
+
+// scored are the rows that ranks have sent, by split.
+func scored(blocks [][]byte) (of [graph.SplitTest + 1][]objective.Scored) {
+	const row = 6
+	for _, b := range blocks {
+		for ; len(b) >= row; b = b[row:] {
+			x := math.Float32frombits(binary.LittleEndian.Uint32(b[2:]))
+			of[b[0]] = append(of[b[0]], objective.Scored{Score: x, Is: b[1] > 0})
+		}
+	}
+	return of
+}

@@ -1,0 +1,179 @@
+package predictions
+
+import (
+	"encoding/csv"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/graph/npy"
+)
+
+// table are the rows of a table of predictions, which files that are written hold.
+type table struct {
+	*Files
+	ds    *graph.Dataset
+	rows  int
+	picks []int64   // the likeliest class of each row, of MultiClass
+	said  []uint8   // 0 or 1 [rows x classes], of MultiLabel
+	probs []float32 // of classes, or values of a regression [rows x classes]
+	open  []*mapped.File
+}
+
+// table opens it. ds is the dataset.
+func (p *Files) table(ds *graph.Dataset) (*table, error) {
+	t := &table{Files: p, ds: ds, rows: p.Options.rows(int(ds.Meta.Vertices))}
+	err := t.load()
+	if err != nil {
+		t.close()
+	}
+	return t, err
+}
+
+func (t *table) load() error {
+	classes, err := t.body(ClassFile)
+	if err != nil {
+		return err
+	}
+	switch t.Task {
+	case graph.MultiLabel:
+		t.said = classes
+	case graph.Regression:
+		t.probs = mapped.Cast[float32](classes)
+		return nil
+	default:
+		t.picks = mapped.Cast[int64](classes)
+	}
+	probs, err := t.body(ProbabilityFile)
+	t.probs = mapped.Cast[float32](probs)
+	return err
+}
+
+// body maps what is behind the header of a file.
+func (t *table) body(name string) ([]byte, error) {
+	f, err := mapped.OpenFile(filepath.Join(t.Dir, name))
+	if err != nil {
+		return nil, err
+	}
+	t.open = append(t.open, f)
+	for _, m := range t.files {
+		if m.name == name {
+			return f.Bytes()[m.header:], nil
+		}
+	}
+	return nil, npy.ErrType // layout has made it
+}
+
+func (t *table) close() {
+	for _, f := range t.open {
+		f.Close()
+	}
+}
+
+// of are the numbers of a row.
+func (t *table) of(row int) []float32 {
+	return t.probs[row*t.classes : (row+1)*t.classes]
+}
+
+// writeCSV writes one line a vertex: id and split; label, prediction and its probability,
+// and that of each class where it was asked for; with several labels those that the vertex
+// bears, between semicolons; of a regression label and prediction of each column. Classes
+// go by the names that the model knows them by.
+func (t *table) writeCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	out.Write(t.heading(t.ByClass))
+	var row []string
+	for i := range t.rows {
+		v, of := t.vertex(i), t.of(i)
+		row = append(row[:0], t.ds.IDs.At(v), splitNames[t.ds.Split[v]])
+		if t.Task == graph.Regression {
+			for c, x := range of {
+				row = append(row, t.truth(v, c), strconv.FormatFloat(float64(x), 'g', 6, 32))
+			}
+			out.Write(row)
+			continue
+		}
+		row = append(row, t.label(v), t.prediction(i))
+		if t.Task != graph.MultiLabel {
+			row = append(row, decimals(of[t.picks[i]]))
+		}
+		if t.ByClass {
+			for _, x := range of {
+				row = append(row, decimals(x))
+			}
+		}
+		out.Write(row)
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// label is the class of a vertex, or its labels.
+func (t *table) label(v int) string {
+	if t.Task != graph.MultiLabel {
+		return t.Schema.ClassName(int64(t.ds.Labels[v]))
+	}
+	if t.ds.Labels[v] < 0 {
+		return ""
+	}
+	return t.names(func(c int) bool {
+		if t.ds.Targets == nil { // classes, of which each is a label
+			return int(t.ds.Labels[v]) == c
+		}
+		return t.ds.Targets[v*t.classes+c] > 0
+	})
+}
+
+// prediction is the same of what the network says of a row.
+func (t *table) prediction(row int) string {
+	if t.Task != graph.MultiLabel {
+		return t.Schema.ClassName(t.picks[row])
+	}
+	return t.names(func(c int) bool { return t.said[row*t.classes+c] > 0 })
+}
+
+// names are those of some labels.
+func (t *table) names(has func(c int) bool) string {
+	var list []string
+	for c := range t.classes {
+		if has(c) {
+			list = append(list, t.Schema.ClassName(int64(c)))
+		}
+	}
+	return strings.Join(list, ";")
+}
+
+// truth is the number that a column of a vertex holds, empty where there is none.
+func (t *table) truth(v, c int) string {
+	if t.ds.Targets == nil || t.ds.Labels[v] < 0 {
+		return ""
+	}
+	return strconv.FormatFloat(float64(t.ds.Targets[v*t.classes+c]), 'g', -1, 32)
+}
+
+// heading is the names of the columns of a table of predictions.
+func (p *Files) heading(byClass bool) []string {
+	names := []string{"id", "split"}
+	switch {
+	case p.Task == graph.Regression && p.classes == 1:
+		return append(names, "label", "prediction")
+	case p.Task == graph.Regression:
+		for c := range p.classes {
+			name := p.Schema.ClassName(int64(c))
+			names = append(names, "label_"+name, "prediction_"+name)
+		}
+		return names
+	}
+	if names = append(names, "label", "prediction"); p.Task != graph.MultiLabel {
+		names = append(names, "probability")
+	}
+	if byClass {
+		for c := range p.classes {
+			names = append(names, "p_"+p.Schema.ClassName(int64(c)))
+		}
+	}
+	return names
+}

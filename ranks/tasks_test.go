@@ -1,0 +1,226 @@
+package ranks
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"siafu/graph"
+	"siafu/graph/generate"
+	"siafu/graph/npy"
+	"siafu/kernels/objective"
+	"siafu/ranks/predictions"
+)
+
+// taskGraph is a generated graph of a task, and the best score on it.
+func taskGraph(t testing.TB, task string) (data string, best float64) {
+	t.Helper()
+	data = filepath.Join(t.TempDir(), task)
+	o := generate.Options{Vertices: 500, Edges: 8000, Features: 12, Classes: 4, Labels: 3, Homophily: 0.97, Noise: 0.1, Strays: 0.1, Seed: 5, Task: task}
+	if _, err := generate.Write(data, o, false); err != nil {
+		t.Fatal(err)
+	}
+	m, err := graph.ReadMeta(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscanf(m.Source[strings.LastIndexByte(m.Source, '=')+1:], "%f", &best); err != nil {
+		t.Fatal(err)
+	}
+	return data, best
+}
+
+// Networks come to the best score that there is, on any number of ranks in the same way;
+// counts are the same to the last one, and so is everything where Go code cannot read
+// matrices.
+func TestTasks(t *testing.T) {
+	for _, task := range []string{graph.MultiLabel, graph.Regression} {
+		data, best := taskGraph(t, task)
+		c := quick(t)
+		c.Model, c.Epochs, c.Dropout, c.WeightDecay, c.Intervals, c.Servers = "sage", 60, 0, 0, 3, 0
+		c.Ranks = 1
+		one := train(t, c, data)
+		// The test set has 100 vertices; with 3 labels the standard error of a share of 0.9
+		// is 0.017, and that of an R² with so much noise about as much.
+		if got := one.Summary.TestAccAtBestVal; math.Abs(got-best) > 0.06 {
+			t.Errorf("%s: the score is %.4f, the best %.4f", task, got, best)
+		}
+		if one.Summary.Task != task || one.Summary.Metric != metricOf(task) || one.Epochs[0].Metric != metricOf(task) {
+			t.Errorf("%s: the summary says %s by %s", task, one.Summary.Task, one.Summary.Metric)
+		}
+		c.Ranks, c.Out = 3, filepath.Join(t.TempDir(), "three")
+		three := train(t, c, data)
+		sameLosses(t, task, three.losses(), one.losses(), 1e-4) // other orders of float32 sums
+		sameMetrics(t, task, three.Summary.Metrics.Test, one.Summary.Metrics.Test)
+		c.Epochs, c.Out = 3, filepath.Join(t.TempDir(), "elsewhere")
+		alikeElsewhere(t, c, data)
+	}
+}
+
+// sameMetrics compares what are ratios of counts exactly, and sums of squares but for the
+// order of sums in the networks.
+func sameMetrics(t *testing.T, what string, got, want *objective.Metrics) {
+	t.Helper()
+	for name, pair := range map[string][2]*float64{
+		"accuracy": {got.Accuracy, want.Accuracy}, "micro_f1": {got.MicroF1, want.MicroF1}, "macro_f1": {got.MacroF1, want.MacroF1},
+		"roc_auc": {got.ROCAUC, want.ROCAUC}, "mse": {got.MSE, want.MSE}, "mae": {got.MAE, want.MAE}, "r2": {got.R2, want.R2},
+	} {
+		a, b := pair[0], pair[1]
+		if (a == nil) != (b == nil) || a != nil && math.Abs(*a-*b) > 2e-3**b {
+			t.Errorf("%s: %s is %v, want %v", what, name, a, b)
+		}
+	}
+}
+
+// All ways to train have the tasks: out of step, in mini-batches of each kind, on several
+// parts, with averaged weights.
+func TestTasksInAllModes(t *testing.T) {
+	data, best := taskGraph(t, graph.MultiLabel)
+	for name, set := range map[string]func(c *Config){
+		"async":    func(c *Config) { c.Mode, c.Staleness = "async", 1 },
+		"free":     func(c *Config) { c.Mode = "free" },
+		"history":  func(c *Config) { c.Batch = "history:2" },
+		"neighbor": func(c *Config) { c.Batch = "neighbor:4,4,60" },
+		"cluster":  func(c *Config) { c.Batch = "cluster:3" },
+		"parts":    func(c *Config) { c.Parts = 3 },
+		"local":    func(c *Config) { c.LocalEpochs, c.Servers = 3, 0 },
+		"weighed":  func(c *Config) { c.ClassWeights, c.LabelSmoothing = "balanced", 0.05 },
+		"numbers":  func(c *Config) { c.Task = graph.Regression },
+	} {
+		c := quick(t)
+		c.Ranks, c.Epochs, c.Dropout = 3, 20, 0
+		set(&c)
+		s := train(t, c, data).Summary
+		low := s.BestValAcc < best-0.12 && c.Mode != "free" // in which so few epochs may be of one rank alone
+		if c.Task == "" && (low || s.Metrics.Test.ROCAUC == nil) {
+			t.Errorf("%s: the score is %.4f, the best %.4f; %v", name, s.BestValAcc, best, s.Metrics)
+		}
+		if c.Task != "" && s.Metrics.Test.R2 == nil {
+			t.Errorf("%s: %v", name, s.Metrics)
+		}
+	}
+}
+
+// Weights of a class change what is learnt: that with all the weight is always said.
+func TestClassWeights(t *testing.T) {
+	c := quick(t)
+	c.Ranks, c.Epochs, c.EvalEvery, c.ClassWeights = 2, 30, 0, "0,0,1,0" // the last weights are the best
+	data := write(t, randomContent(90, 4))
+	train(t, c, data)
+	rows := readCSV(t, filepath.Join(predict(t, c.Out, data, 1), predictions.CSVFile))
+	for _, row := range rows {
+		if row[3] != "2" {
+			t.Fatalf("it says %s of %s", row[3], row[0])
+		}
+	}
+}
+
+// Predictions are the files' truth: labels that are borne by name and as 0 and 1, numbers
+// beside numbers, and the metrics that the run has found.
+func TestPredictTasks(t *testing.T) {
+	for _, task := range []string{graph.MultiLabel, graph.Regression} {
+		data, _ := taskGraph(t, task)
+		c := quick(t)
+		c.Ranks, c.Epochs = 2, 10
+		s := train(t, c, data).Summary
+		one, three := predict(t, c.Out, data, 1), predict(t, c.Out, data, 3)
+		for _, name := range []string{predictions.CSVFile, predictions.ClassFile} {
+			a, _ := os.ReadFile(filepath.Join(one, name))
+			b, err := os.ReadFile(filepath.Join(three, name))
+			if err != nil || string(a) != string(b) && task == graph.MultiLabel {
+				t.Errorf("%s: %s differs between 1 and 3 ranks: %v", task, name, err)
+			}
+		}
+		ds, err := graph.Open(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := npy.ReadFile(filepath.Join(one, predictions.ClassFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := file.Float32s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(filepath.Join(one, predictions.CSVFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(f).ReadAll()
+		f.Close()
+		if err != nil || len(rows) != 501 {
+			t.Fatal(len(rows), err)
+		}
+		var right, all, squares, tests float64
+		for v, row := range rows[1:] {
+			y, p := ds.Targets[3*v:3*v+3], said[3*v:3*v+3]
+			if task == graph.MultiLabel && (row[2] != named(y) || row[3] != named(p)) {
+				t.Fatalf("row %v for %v and %v", row, y, p)
+			}
+			if task == graph.Regression && (row[2] != fmt.Sprint(y[0]) || row[7] != fmt.Sprintf("%.6g", p[2])) {
+				t.Fatalf("row %v for %v and %v", row, y, p)
+			}
+			if ds.Split[v] != graph.SplitTest {
+				continue
+			}
+			tests++
+			for k := range y {
+				right += 2 * float64(y[k]*p[k])
+				all += float64(y[k] + p[k])
+				squares += float64((y[k] - p[k]) * (y[k] - p[k]))
+			}
+		}
+		ds.Close()
+		if m := s.Metrics.Test; task == graph.MultiLabel && math.Abs(right/all-*m.MicroF1) > 1e-9 || task == graph.Regression && math.Abs(squares/tests/3-*m.MSE) > 1e-6 {
+			t.Errorf("%s: the predictions' scores are %v and %v, the run's %+v", task, right/all, squares/tests/3, m)
+		}
+	}
+}
+
+// named are labels as a table has them.
+func named(flags []float32) string {
+	var list []string
+	for k, y := range flags {
+		if y > 0 {
+			list = append(list, fmt.Sprint(k))
+		}
+	}
+	return strings.Join(list, ";")
+}
+
+// What does not go together is refused with a remedy.
+func TestTasksRefused(t *testing.T) {
+	flags, _ := taskGraph(t, graph.MultiLabel)
+	numbers, _ := taskGraph(t, graph.Regression)
+	for _, r := range []struct {
+		data string
+		set  func(c *Config)
+		want string
+	}{
+		{generated(t, false), func(c *Config) { c.Task = graph.Regression }, "import the dataset again with --task regression"},
+		{flags, func(c *Config) { c.Task = graph.MultiClass }, "leave --task out"},
+		{numbers, func(c *Config) { c.Task = graph.MultiLabel }, "a label is 0 or 1; leave --task out"},
+		{numbers, func(c *Config) { c.ClassWeights = "balanced" }, "there are no classes"},
+		{flags, func(c *Config) { c.ClassWeights = "1,2" }, "2 weights for 3 classes"},
+	} {
+		c := quick(t)
+		c.Ranks, c.Epochs = 2, 1
+		r.set(&c)
+		if err := Train(context.Background(), c, r.data, IO{Out: io.Discard, Err: io.Discard}); !strings.Contains(fmt.Sprint(err), r.want) {
+			t.Errorf("it says %q, want %q", err, r.want)
+		}
+	}
+	for _, c := range []Config{{Task: graph.MultiLabel}, {LabelSmoothing: 0.1}, {ClassWeights: "balanced"}} {
+		c.Tensor = "lambda"
+		if _, err := c.TaskOf(&graph.Meta{Task: graph.MultiClass}); !strings.Contains(fmt.Sprint(err), "use --tensor cpu") {
+			t.Errorf("functions: %v", err)
+		}
+	}
+}
