@@ -98,8 +98,8 @@ func (m Meta) sum() (string, error) {
 
 // version is the format of such a dataset.
 func (m *Meta) version() int {
-	if m.Weighted {
-		return WeightedFormat
+	if m.Weighted || m.Task != MultiClass {
+		return LaterFormat
 	}
 	return FormatVersion
 }
@@ -111,7 +111,7 @@ func (m *Meta) check() error {
 	}
 	switch {
 	case m.Format != m.version():
-		return fmt.Errorf("its format is %d, this program reads %d, and %d with weights of edges", m.Format, FormatVersion, WeightedFormat)
+		return fmt.Errorf("its format is %d, this program reads %d, and %d with weights of edges or targets", m.Format, FormatVersion, LaterFormat)
 	case m.Checksum != sum:
 		return fmt.Errorf("its checksum is %q where its content gives %s", m.Checksum, sum)
 	case m.Vertices < 1 || m.Vertices > maxVertices:

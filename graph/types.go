@@ -131,7 +131,7 @@ type FileInfo struct {
 
 // Meta is meta.json.
 type Meta struct {
-	Format      int                 `json:"format"` // FormatVersion, or WeightedFormat
+	Format      int                 `json:"format"` // FormatVersion, or LaterFormat
 	Name        string              `json:"name"`
 	Source      string              `json:"source,omitempty"`
 	Licence     string              `json:"licence,omitempty"`
@@ -174,6 +174,6 @@ func (m *Meta) ClassName(class int64) string {
 // FormatVersion is the version of the dataset folder that this package writes.
 const FormatVersion = 1
 
-// WeightedFormat is that of a folder whose edges have weights, which programs that know
-// only the first one would leave out.
-const WeightedFormat = 2
+// LaterFormat is that of a folder whose edges have weights or whose task has targets,
+// which programs that know neither must not read.
+const LaterFormat = 2

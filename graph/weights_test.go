@@ -57,7 +57,7 @@ func TestWeights(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d.Meta.Format != WeightedFormat || !r.Weighted || r.Directed == symmetrise || r.Uneven {
+			if d.Meta.Format != LaterFormat || !r.Weighted || r.Directed == symmetrise || r.Uneven {
 				t.Errorf("report %+v, format %d", r, d.Meta.Format)
 			}
 			edges := 0
