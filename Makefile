@@ -100,6 +100,7 @@ test-programs:
 	@set -e; for tags in mpi lambda,mpi ""; do \
 	  to=$(BUILD)/test/siafu$${tags:+-$${tags/,/-}}; \
 	  echo "$(GO) build -buildvcs=false -tags '$$tags' -o $$to"; \
+	  cp $$to $$to.new 2>/dev/null || true; \
 	  $(GO) build -buildvcs=false -tags "$$tags" -o $$to.new .; \
 	  if cmp -s $$to.new $$to; then rm $$to.new; else mv $$to.new $$to; fi; \
 	done
