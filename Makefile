@@ -97,13 +97,13 @@ unit: go
 # with new ones those tests are run again, instead of what is kept of the last time.
 .PHONY: test-programs
 test-programs:
-	@mkdir -p $(BUILD)/test
+	@mkdir -p $(BUILD)/test $(BUILD)/fresh
 	@set -e; for tags in mpi lambda,mpi ""; do \
-	  to=$(BUILD)/test/siafu$${tags:+-$${tags/,/-}}; \
+	  to=$(BUILD)/test/siafu$${tags:+-$${tags/,/-}} new=$(BUILD)/fresh/siafu$${tags:+-$${tags/,/-}}; \
 	  echo "$(GO) build -buildvcs=false -tags '$$tags' -o $$to"; \
-	  cp $$to $$to.new 2>/dev/null || true; \
-	  $(GO) build -buildvcs=false -tags "$$tags" -o $$to.new .; \
-	  if cmp -s $$to.new $$to; then rm $$to.new; else mv $$to.new $$to; fi; \
+	  cp $$to $$new 2>/dev/null || true; \
+	  $(GO) build -buildvcs=false -tags "$$tags" -o $$new .; \
+	  if cmp -s $$new $$to; then rm $$new; else mv $$new $$to; fi; \
 	done
 
 # The tests in files for builds that lack something, and those of what is said then.
