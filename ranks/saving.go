@@ -159,6 +159,12 @@ func settings(c *Config, net model.Spec) checkpoint.Settings {
 	if d := net.Design; d != (model.Design{}) {
 		set["residual"], set["activation"], set["alpha"], set["theta"], set["hops"] = c.Residual, c.Activation, fmt.Sprint(d.Alpha), fmt.Sprint(d.Theta), fmt.Sprint(d.Hops)
 	}
+	if net.Design.Norm != "" {
+		set["norm"] = c.Norm
+	}
+	if net.Design.Jumping != "" {
+		set["jumping"] = c.Jumping
+	}
 	if c.Model == "gcnii" {
 		set["inner-decay"] = fmt.Sprint(c.InnerDecay)
 	}
