@@ -84,24 +84,26 @@ test-long:
 # is compiled, vetted and linked once. Those under mpirun wait more than they compute:
 # they begin first and run beside the others, one package more at a time than there are
 # processors. go vet looks at more than go test would.
+# The tests of ranks take longest, and begin before all others.
 EVERYTHING := -tags lambda,cuda$(if $(MPI),$(comma)mpi)
 TIMEOUT ?= 15m
 unit: go
 	@$(if $(MPI),,echo "mpicc is missing: tests under mpirun left out")
 	$(GO) vet $(EVERYTHING) ./...
 	$(if $(MPI),$(MAKE) --no-print-directory test-programs)
-	$(GO) test -p $$(($$(nproc) + 1)) -vet=off -timeout $(TIMEOUT) $(EVERYTHING) $(if $(MPI),$(MPI_TESTS)) ./...
+	scripts/in-memory $(GO) test -p $$(($$(nproc) + 1)) -vet=off -timeout $(TIMEOUT) $(EVERYTHING) ./ranks $(if $(MPI),$(MPI_TESTS)) ./...
 
 # Programs that tests run, of which go test knows only whether they are as before:
 # with new ones those tests are run again, instead of what is kept of the last time.
 .PHONY: test-programs
 test-programs:
-	@mkdir -p $(BUILD)/test
+	@mkdir -p $(BUILD)/test $(BUILD)/fresh
 	@set -e; for tags in mpi lambda,mpi ""; do \
-	  to=$(BUILD)/test/siafu$${tags:+-$${tags/,/-}}; \
+	  to=$(BUILD)/test/siafu$${tags:+-$${tags/,/-}} new=$(BUILD)/fresh/siafu$${tags:+-$${tags/,/-}}; \
 	  echo "$(GO) build -buildvcs=false -tags '$$tags' -o $$to"; \
-	  $(GO) build -buildvcs=false -tags "$$tags" -o $$to.new .; \
-	  if cmp -s $$to.new $$to; then rm $$to.new; else mv $$to.new $$to; fi; \
+	  cp $$to $$new 2>/dev/null || true; \
+	  $(GO) build -buildvcs=false -tags "$$tags" -o $$new .; \
+	  if cmp -s $$new $$to; then rm $$new; else mv $$new $$to; fi; \
 	done
 
 # The tests in files for builds that lack something, and those of what is said then.
@@ -119,10 +121,10 @@ race: go
 	$(GO) test -race -timeout 60m ./...
 
 race-short: go
-	$(GO) test -race -short -vet=off ./ranks/schedule ./ranks/params/... ./halo ./halo/refresh
-	$(GO) test -race -short -vet=off ./kernels/task -run 'Stream|FirstHalf'
-	$(GO) test -race -short -vet=off ./ranks/world/inproc -run 'TestConformance/3|TestL|TestB'
-	$(GO) test -race -short -vet=off ./ranks -run 'TestOverlapChangesNothing|TestStaleTasksElsewhere|TestTaskWithoutResult|TestPoliciesWrittenDownAgain'
+	scripts/in-memory $(GO) test -race -short -vet=off ./ranks/schedule ./ranks/params/... ./halo ./halo/refresh
+	scripts/in-memory $(GO) test -race -short -vet=off ./kernels/task -run 'Stream|FirstHalf'
+	scripts/in-memory $(GO) test -race -short -vet=off ./ranks/world/inproc -run 'TestConformance/3|TestL|TestB'
+	scripts/in-memory $(GO) test -race -short -vet=off ./ranks -run 'TestOverlapChangesNothing|TestStaleTasksElsewhere|TestTaskWithoutResult|TestPoliciesWrittenDownAgain'
 
 # The tests in files for builds with MPI.
 MPI_TESTS = $(shell grep -rlE '^//go:build mpi' --include=*_test.go . | xargs -n 1 dirname | sort -ru)

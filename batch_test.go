@@ -140,7 +140,7 @@ func TestSubmitUsage(t *testing.T) {
 // script that somebody has edited stays.
 func TestSubmitEdited(t *testing.T) {
 	inFolderWith(t, "data")
-	args := []string{"submit", "data", "--ntasks-per-node", "2", "--dry-run", "--sbatch", "--gres=gpu:1 --mail-type=END", "--array", "seed=1..5%2", "--", "--out", "r"}
+	args := []string{"submit", "data", "--ntasks-per-node", "3", "--dry-run", "--sbatch", "--gres=gpu:1 --mail-type=END", "--array", "seed=1..5%2", "--", "--out", "r"}
 	for range 2 {
 		r := siafu(args...)
 		for _, want := range []string{"\n#SBATCH --gres=gpu:1\n#SBATCH --mail-type=END\n", "\n#SBATCH --array=0-4%2\n"} {
@@ -148,7 +148,7 @@ func TestSubmitEdited(t *testing.T) {
 				t.Errorf("%q is missing: %+v", want, r)
 			}
 		}
-		if !strings.Contains(r.err, "2 tasks: 1 graph rank, 1 server, which has no part of the graph; --servers 0") {
+		if !strings.Contains(r.err, "3 tasks: 2 graph ranks, 1 server, which has no part of the graph; --servers 0") {
 			t.Errorf("of the server it says %q", r.err)
 		}
 	}

@@ -281,12 +281,18 @@ func (c *linksCmd) Run(ctx context.Context, io console) error {
 	return bench.Links(ctx, c.Options, io.out)
 }
 
-type doctorCmd struct{}
+type doctorCmd struct {
+	JSON bool `name:"json" help:"Print a JSON object: a list for each kind of line."`
+}
 
 func (c *doctorCmd) Run(io console) error {
 	checkJob(io.err, 1)
-	launch.Release(func(line string) { fmt.Fprintln(io.out, line) })
-	return ranks.Doctor(ranks.IO{Out: io.out, Err: io.err, Last: io.last})
+	left := io.out
+	if c.JSON {
+		left = io.err
+	}
+	launch.Release(func(line string) { fmt.Fprintln(left, line) })
+	return ranks.Doctor(c.JSON, ranks.IO{Out: io.out, Err: io.err, Last: io.last})
 }
 
 type versionCmd struct{}

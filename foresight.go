@@ -69,7 +69,8 @@ func (c *submitCmd) foreseeMemory(io console, data string, meta *graph.Meta, r *
 	}
 	n := int64(v.Parts)
 	reports := slices.Repeat([]partition.RankReport{{Vertices: meta.Vertices / n, Edges: meta.Edges / n, FeatureNNZ: meta.FeatureNNZ / n}}, v.Parts)
-	if m, err := partition.Find(data, v.Parts); err == nil && m.Fingerprint == meta.Fingerprint() {
+	place := partition.Place{Data: data, Root: r.PartsDir}
+	if m := place.Made(partition.Options{Method: r.Partitioner, Order: r.VertexOrder, Parts: v.Parts}); m != nil && m.Fingerprint == meta.Fingerprint() {
 		reports = m.Report.Ranks
 	}
 	var peak, certain int64

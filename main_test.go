@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,6 +60,10 @@ func TestHelp(t *testing.T) {
 	}
 	if out := must(t, "doctor"); !strings.Contains(out, "world kind=in-process available=true") || !strings.Contains(out, "world kind=mpi available=") {
 		t.Errorf("doctor: %q", out)
+	}
+	var found map[string][]map[string]any
+	if err := json.Unmarshal([]byte(must(t, "doctor", "--json")), &found); err != nil || len(found["world"]) != 2 || found["host"][0]["cpus"] == nil {
+		t.Errorf("doctor --json: %v %v", found, err)
 	}
 }
 

@@ -21,10 +21,10 @@ func TestPublishedAccuracy(t *testing.T) {
 		ranks        []int
 		big          bool
 	}{
-		{graph: "cora", model: "gcn", seeds: 10, ranks: []int{1, 4}},
+		{graph: "cora", model: "gcn", seeds: 10, ranks: []int{4}}, // the losses of one rank are the same
 		{graph: "cora", model: "gat", seeds: 1, ranks: []int{4}},
 		{graph: "cora", model: "sage", seeds: 2, ranks: []int{4}},
-		{graph: "citeseer", model: "gcn", seeds: 5, ranks: []int{1, 4}},
+		{graph: "citeseer", model: "gcn", seeds: 5, ranks: []int{1}},
 		{graph: "citeseer", model: "gat", seeds: 2, ranks: []int{1}, big: true},
 		{graph: "amazon-photo", model: "gcn", seeds: 1, ranks: []int{4}, big: true},
 		{graph: "coauthor-cs", model: "gcn", seeds: 1, ranks: []int{4}, big: true},

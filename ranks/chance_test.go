@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"siafu/graph"
+	"siafu/ranks/host/hosttest"
 )
 
 // chance is the range outside which accuracy on n held-out vertices, whose
@@ -54,12 +55,15 @@ func TestRandomLabelsGiveChance(t *testing.T) {
 	data := write(t, content)
 	partitionBy(t, data, "hash", 3)
 	lo, hi := chance(vertices/3, classes, 1e-6/(splits*runs))
-	for _, kind := range walked() {
+	for i, kind := range walked() {
 		if kind == "sgc" {
 			continue // one matrix between means of neighbours and labels learns too little by heart
 		}
-		for _, mode := range []string{"pipe", "nopipe", "async"} {
-			for _, ranks := range []int{1, 3} {
+		for m, mode := range []string{"pipe", "nopipe", "async"} {
+			for r, ranks := range []int{1, 3} {
+				if (i+m+r)%2 > 0 && !hosttest.Big() {
+					continue // each kind meets each mode, and each number of ranks
+				}
 				t.Run(fmt.Sprintf("%s/%s/ranks=%d", kind, mode, ranks), func(t *testing.T) {
 					c := quick(t)
 					c.Model, c.Mode, c.Ranks, c.Servers = kind, mode, ranks, 0

@@ -2,7 +2,7 @@ package ranks
 
 import (
 	"fmt"
-	"io"
+	"math"
 	"os"
 	"runtime"
 	"time"
@@ -20,52 +20,60 @@ import (
 
 // Doctor says what this machine and this build can do, and what is missing
 // with its remedy. Under a launcher it says so of the whole world: what each
-// rank sees, and what lies between them. Lines are key=value. Collective.
-func Doctor(out IO) error {
+// rank sees, and what lies between them. Lines are key=value, or it is one JSON object
+// with a list of what would be on lines for each word that begins them. Collective.
+func Doctor(asJSON bool, out IO) error {
+	found := &findings{out: out.Out, kept: asJSON}
 	if _, launched := world.Launched(); !launched {
-		if err := doctorHere(out.Out); err != nil {
+		if err := doctorHere(found); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(out.Out, "launcher none: start with mpirun, srun or \"siafu launch\" for several processes\n")
-		return err
+		found.add("launcher none", `start with mpirun, srun or "siafu launch" for several processes`)
+		return found.end()
 	}
 	limits := world.Limits{Warn: 10 * time.Second, Abort: time.Minute, Log: func(msg string) { fmt.Fprintln(out.Err, "siafu: "+msg) }}
-	return launch(0, limits, out, func(w world.Comm, _ string) error { return doctorWorld(w, out.Out) })
+	return launch(0, limits, out, func(w world.Comm, _ string) error {
+		err := doctorWorld(w, found)
+		if err == nil && w.Rank() == 0 {
+			err = found.end()
+		}
+		return err
+	})
 }
 
 // doctorHere is about this process and its host.
-func doctorHere(w io.Writer) error {
+func doctorHere(f *findings) error {
 	s, err := see()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "siafu version=%s go=%s os=%s arch=%s\n", Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	fmt.Fprintf(w, "host name=%s cpus=%d gomaxprocs=%d memory_available_bytes=%d\n", s.Host, s.CPUs, s.Threads, s.Memory)
-	fmt.Fprintf(w, "cpu avx2=%t avx512f=%t fma=%t\n", cpu.X86.HasAVX2, cpu.X86.HasAVX512F, cpu.X86.HasFMA)
-	kernelLine(w)
-	fmt.Fprintf(w, "world kind=in-process available=true\n")
-	mpiLine(w)
-	functionLine(w)
-	gpuLines(w, gpusHere())
+	f.add("siafu", "", "version", Version, "go", runtime.Version(), "os", runtime.GOOS, "arch", runtime.GOARCH)
+	f.add("host", "", "name", s.Host, "cpus", s.CPUs, "gomaxprocs", s.Threads, "memory_available_bytes", s.Memory)
+	f.add("cpu", "", "avx2", cpu.X86.HasAVX2, "avx512f", cpu.X86.HasAVX512F, "fma", cpu.X86.HasFMA)
+	findKernels(f)
+	f.add("world", "", "kind", "in-process", "available", true)
+	findMPI(f)
+	findFunction(f)
+	findGPUs(f, gpusHere())
 	return nil
 }
 
-// kernelLine says which variant --kernel auto would pick, and why.
-func kernelLine(w io.Writer) {
+// findKernels says which variant --kernel auto would pick, and why.
+func findKernels(f *findings) {
 	best, rates := kernels.Fastest()
-	fmt.Fprintf(w, "kernels auto=%s", best)
+	facts := []any{"auto", best}
 	for _, v := range kernels.Variants() {
-		fmt.Fprintf(w, " %s_gflops=%.0f", v, rates[v])
+		facts = append(facts, v+"_gflops", math.Round(rates[v]))
 	}
-	fmt.Fprintln(w)
+	f.add("kernels", "", facts...)
 }
 
-func mpiLine(w io.Writer) {
-	if mpi.Available() {
-		fmt.Fprintf(w, "world kind=mpi available=true\n")
-		return
+func findMPI(f *findings) {
+	remedy := ""
+	if !mpi.Available() {
+		remedy = `this build has no MPI, so only the in-process world works; install libopenmpi-dev and openmpi-bin ("make deps") and run "make build"`
 	}
-	fmt.Fprintf(w, "world kind=mpi available=false: this build has no MPI, so only the in-process world works; install libopenmpi-dev and openmpi-bin (\"make deps\") and run \"make build\"\n")
+	f.add("world", remedy, "kind", "mpi", "available", mpi.Available())
 }
 
 // sight is what one rank sees of its host and of itself.
@@ -84,12 +92,12 @@ func see() (sight, error) {
 	if err != nil {
 		return sight{}, fault.System("doctor", "", err)
 	}
-	found, _ := driver.List() // gpuLines says why there are none
+	found, _ := driver.List() // findGPUs says why there are none
 	return sight{name, runtime.NumCPU(), runtime.GOMAXPROCS(0), host.AvailableMemory(), len(found), Version, runtime.Version()}, nil
 }
 
 // doctorWorld is about all ranks; rank 0 prints. Collective.
-func doctorWorld(c world.Comm, w io.Writer) error {
+func doctorWorld(c world.Comm, f *findings) error {
 	mine, err := see()
 	if err != nil {
 		return err
@@ -102,18 +110,18 @@ func doctorWorld(c world.Comm, w io.Writer) error {
 	if err != nil || c.Rank() != 0 {
 		return err
 	}
-	if err := doctorHere(w); err != nil {
+	if err := doctorHere(f); err != nil {
 		return err
 	}
 	l, _ := world.Launched()
-	fmt.Fprintf(w, "launcher name=%s ranks=%d hosts=%d\n", l.Name, len(all), len(ranksByHost(all)))
+	f.add("launcher", "", "name", l.Name, "ranks", len(all), "hosts", len(ranksByHost(all)))
 	for r, s := range all {
-		fmt.Fprintf(w, "rank=%d host=%s cpus=%d gomaxprocs=%d memory_available_bytes=%d gpus=%d version=%s go=%s\n",
-			r, s.Host, s.CPUs, s.Threads, s.Memory, s.GPUs, s.Version, s.Go)
+		f.add("", "", "rank", r, "host", s.Host, "cpus", s.CPUs, "gomaxprocs", s.Threads, "memory_available_bytes", s.Memory,
+			"gpus", s.GPUs, "version", s.Version, "go", s.Go)
 	}
-	linkLines(w, table)
+	findLinks(f, table)
 	for _, wrong := range diagnose(all) {
-		fmt.Fprintf(w, "warning: %s\n", wrong)
+		f.add("warning", wrong)
 	}
 	return nil
 }
@@ -121,10 +129,10 @@ func doctorWorld(c world.Comm, w io.Writer) error {
 // allPairs bounds the ranks of a world of which every pair is printed.
 const allPairs = 8
 
-func linkLines(w io.Writer, t *link.Table) {
+func findLinks(f *findings, t *link.Table) {
 	print := func(name string, p, q int) {
 		latency, bandwidth := t.At(p, q)
-		fmt.Fprintf(w, "%s a=%d b=%d latency_us=%.1f bandwidth_mb_s=%.0f\n", name, p, q, latency*1e6, bandwidth/1e6)
+		f.add(name, "", "a", p, "b", q, "latency_us", math.Round(latency*1e7)/10, "bandwidth_mb_s", math.Round(bandwidth/1e6))
 	}
 	for p := 0; p < t.Size && t.Size <= allPairs; p++ {
 		for q := p + 1; q < t.Size; q++ {

@@ -2,6 +2,8 @@ package ranks
 
 import (
 	"bytes"
+	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -40,7 +42,7 @@ func TestDiagnose(t *testing.T) {
 // Rank 0 speaks of every rank and every pair.
 func TestDoctorOfAWorld(t *testing.T) {
 	var out bytes.Buffer
-	err := inproc.Run(3, func(c world.Comm) error { return doctorWorld(c, &out) })
+	err := inproc.Run(3, func(c world.Comm) error { return doctorWorld(c, &findings{out: &out}) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,5 +50,27 @@ func TestDoctorOfAWorld(t *testing.T) {
 		if strings.Count(out.String(), want) != 1 {
 			t.Errorf("it does not say %q once:\n%s", want, out.String())
 		}
+	}
+}
+
+// To programs it says the same, with numbers as numbers.
+func TestDoctorAsJSON(t *testing.T) {
+	var out bytes.Buffer
+	f := &findings{out: &out, kept: true}
+	f.add("host", "", "name", "a b", "cpus", 2)
+	f.add("", "none", "rank", 0)
+	f.add("launcher none", "start it")
+	if err := f.end(); err != nil {
+		t.Fatal(err)
+	}
+	var said map[string][]map[string]any
+	if err := json.Unmarshal(out.Bytes(), &said); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]map[string]any{
+		"host": {{"name": "a b", "cpus": 2.}}, "rank": {{"rank": 0., "note": "none"}}, "launcher": {{"note": "start it"}},
+	}
+	if !reflect.DeepEqual(said, want) {
+		t.Errorf("%v, want %v", said, want)
 	}
 }

@@ -75,11 +75,13 @@ func TestLossIndependentOfVertexOrder(t *testing.T) {
 	}
 }
 
-// The same for the other kinds of network.
+// The same for the other kinds of network, each of which meets each world on one of the
+// graphs; SIAFU_BIG=1 has both.
 func TestLossIndependentOfRanksForEveryKind(t *testing.T) {
 	for _, directed := range []bool{false, true} {
 		data := generated(t, directed)
-		for _, kind := range model.Kinds() {
+		for i, kind := range model.Kinds() {
+			turn := func(k int) bool { return directed == ((i+k)%2 > 0) || hosttest.Big() }
 			run := func(ranks, servers int, set ...func(*Config)) []float64 {
 				c := fifty(t, 0.3)
 				c.Model, c.Ranks, c.Servers, c.LR, c.Heads = kind, ranks, servers, 0.005, 2
@@ -89,10 +91,16 @@ func TestLossIndependentOfRanksForEveryKind(t *testing.T) {
 				return train(t, c, data).losses()
 			}
 			want := run(1, 0)
-			for _, n := range [][2]int{{2, 0}, {3, 1}, {4, 1}, {7, 2}, {7, 3}} {
+			for k, n := range [][2]int{{2, 0}, {3, 1}, {4, 1}, {7, 2}, {7, 3}} {
+				if !turn(k) {
+					continue
+				}
 				t.Run(fmt.Sprintf("%s directed=%t ranks=%d servers=%d", kind, directed, n[0], n[1]), func(t *testing.T) {
 					sameLosses(t, kind, run(n[0], n[1]), want, 1e-4)
 				})
+			}
+			if !turn(0) {
+				continue
 			}
 			t.Run(kind+" nopipe", func(t *testing.T) {
 				sameLosses(t, kind, run(4, 1, func(c *Config) { c.Mode = "nopipe" }), run(4, 1), 0)

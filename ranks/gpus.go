@@ -214,29 +214,29 @@ func (g gate) onGPU(r *run, needs []int64) error {
 		Then("use more ranks on more GPUs%s; or %s all the same with --force-memory, or on the processor with --tensor cpu", less, g.op)
 }
 
-// gpuLines says whether tensor work can run on GPUs, and on which, or why not.
-func gpuLines(w io.Writer, g gpus) {
+// findGPUs says whether tensor work can run on GPUs, and on which, or why not.
+func findGPUs(f *findings, g gpus) {
 	list, err := g.list()
 	if err != nil {
-		fmt.Fprintf(w, "tensor cuda=false: %v\n", err)
+		f.add("tensor", err.Error(), "cuda", false)
 		return
 	}
-	fmt.Fprintln(w, "tensor cuda=true")
+	f.add("tensor", "", "cuda", true)
 	for n, each := range list {
-		fmt.Fprintf(w, "gpu number=%d name=%q memory_bytes=%d driver=%s id=%s\n", n, each.Name, each.Memory, each.Driver, each.ID)
+		f.add("gpu", "", "number", n, "name", each.Name, "memory_bytes", each.Memory, "driver", each.Driver, "id", each.ID)
 	}
 	if g.libraries != nil {
-		libraryLines(w, g.libraries())
+		findLibraries(f, g.libraries())
 	}
 }
 
-// libraryLines says which libraries of products there are beside the GPUs.
-func libraryLines(w io.Writer, found []driver.Found) {
+// findLibraries says which libraries of products there are beside the GPUs.
+func findLibraries(f *findings, found []driver.Found) {
 	for _, l := range found {
 		if l.Err != nil {
-			fmt.Fprintf(w, "%s=false: %v; install it and name its folder in LD_LIBRARY_PATH\n", l.Name, l.Err)
+			f.add("", fmt.Sprintf("%v; install it and name its folder in LD_LIBRARY_PATH", l.Err), l.Name, false)
 			continue
 		}
-		fmt.Fprintf(w, "%s=true version=%s\n", l.Name, l.Version)
+		f.add("", "", l.Name, true, "version", l.Version)
 	}
 }

@@ -491,7 +491,7 @@ func TestGPULines(t *testing.T) {
 		},
 	} {
 		var b bytes.Buffer
-		if gpuLines(&b, g); b.String() != want {
+		if findGPUs(&findings{out: &b}, g); b.String() != want {
 			t.Errorf("%q, want %q", b.String(), want)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -213,16 +212,17 @@ func functionPath(named string) (string, error) {
 	return filepath.Join(filepath.Dir(self), "build", "lambda", "bootstrap"), nil
 }
 
-// functionLine says where tensor work can run, and whether the function of --lambda
+// findFunction says where tensor work can run, and whether the function of --lambda
 // local is there.
-func functionLine(w io.Writer) {
+func findFunction(f *findings) {
 	path, err := functionPath("")
 	if err == nil {
 		_, err = os.Stat(path)
 	}
-	fmt.Fprintf(w, "tensor cpu=true lambda=true\nlambda function=%s available=%t", path, err == nil)
+	remedy := ""
 	if err != nil {
-		fmt.Fprintf(w, ": \"make function\" builds it")
+		remedy = `"make function" builds it`
 	}
-	fmt.Fprintln(w)
+	f.add("tensor", "", "cpu", true, "lambda", true)
+	f.add("lambda", remedy, "function", path, "available", err == nil)
 }

@@ -3,9 +3,6 @@
 package ranks
 
 import (
-	"fmt"
-	"io"
-
 	"siafu/graph/fault"
 	"siafu/lambda"
 	"siafu/ranks/config"
@@ -35,7 +32,7 @@ func (r *run) opens() (open func(int, lambda.Network) (tensor.Transport, error),
 	return nil, func() error { return nil }
 }
 
-// functionLine says where tensor work can run.
-func functionLine(w io.Writer) {
-	fmt.Fprintln(w, "tensor cpu=true lambda=false: this build has no Lambda; \"make build LAMBDA=1\" builds one that has")
+// findFunction says where tensor work can run.
+func findFunction(f *findings) {
+	f.add("tensor", `this build has no Lambda; "make build LAMBDA=1" builds one that has`, "cpu", true, "lambda", false)
 }

@@ -28,15 +28,18 @@ func program(t *testing.T, tags ...string) string {
 func TestMpirunEqualsInProcess(t *testing.T) {
 	siafu := program(t)
 	data := generated(t, true)
-	want := train(t, fifty(t, 0.5), data).losses()
+	twenty := fifty(t, 0.5)
+	twenty.Epochs = 20
+	want := train(t, twenty, data).losses()
 	for _, n := range []int{1, 2, 3, 4, 7} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			c := fifty(t, 0.5)
+			c := twenty
+			c.Out = filepath.Join(t.TempDir(), "inside")
 			c.Ranks = n
 			c.Servers = n / 3
 			inside := train(t, c, data)
 			out := filepath.Join(t.TempDir(), "run")
-			cmd := mpitest.Mpirun(t, n, siafu, "train", data, "--epochs", "50", "--dropout", "0.5",
+			cmd := mpitest.Mpirun(t, n, siafu, "train", data, "--epochs", "20", "--dropout", "0.5",
 				"--eval-every", "0", "--servers", fmt.Sprint(c.Servers), "--out", out, "--quiet")
 			if text, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, text)
@@ -51,19 +54,20 @@ func TestMpirunEqualsInProcess(t *testing.T) {
 	}
 }
 
-// So do the other kinds of network, with several servers, and with one thing
-// after another.
-func TestMpirunEqualsInProcessForEveryKind(t *testing.T) {
+// So do networks whose halos carry other things, attention's sums or first rows, with
+// several servers, and with one thing after another: of the kind of network MPI knows
+// nothing.
+func TestMpirunEqualsInProcessForOtherKinds(t *testing.T) {
 	siafu := program(t)
 	data := generated(t, true)
-	for i, kind := range walked() {
+	for i, kind := range []string{"gat", "sage", "gcnii"} {
 		t.Run(kind, func(t *testing.T) {
 			c := fifty(t, 0.3)
-			c.Model, c.Heads, c.LR, c.Ranks, c.Servers = kind, 2, 0.005, 4+i%5, i%3
+			c.Epochs, c.Model, c.Heads, c.LR, c.Ranks, c.Servers = 20, kind, 2, 0.005, 4+i, i
 			c.Mode = []string{"pipe", "nopipe"}[i%2]
 			inside := train(t, c, data)
 			out := filepath.Join(t.TempDir(), "run")
-			cmd := mpitest.Mpirun(t, c.Ranks, siafu, "train", data, "--epochs", "50", "--dropout", "0.3", "--model", kind, "--heads", "2",
+			cmd := mpitest.Mpirun(t, c.Ranks, siafu, "train", data, "--epochs", "20", "--dropout", "0.3", "--model", kind, "--heads", "2",
 				"--lr", "0.005", "--mode", c.Mode, "--eval-every", "0", "--servers", fmt.Sprint(c.Servers), "--out", out, "--quiet")
 			if text, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, text)
@@ -85,13 +89,13 @@ func TestMpirunAsync(t *testing.T) {
 	for i, kind := range []string{"gcn", "gat", "sage"} {
 		t.Run(kind, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "run")
-			cmd := mpitest.Mpirun(t, 4+i, siafu, "train", data, "--epochs", "40", "--dropout", "0", "--model", kind,
+			cmd := mpitest.Mpirun(t, 4+i, siafu, "train", data, "--epochs", "15", "--dropout", "0", "--model", kind,
 				"--mode", "async", "--staleness", fmt.Sprint(i), "--intervals", "3", "--servers", fmt.Sprint(i), "--out", out, "--quiet")
 			if text, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, text)
 			}
 			r := readRun(t, out)
-			if len(r.Epochs) != 40 || !(r.Summary.FinalLoss < r.Epochs[0].Loss) {
+			if len(r.Epochs) != 15 || !(r.Summary.FinalLoss < r.Epochs[0].Loss) {
 				t.Errorf("%d epochs, the loss goes from %g to %g", len(r.Epochs), r.Epochs[0].Loss, r.Summary.FinalLoss)
 			}
 		})

@@ -26,7 +26,7 @@ func TestAll(t *testing.T) {
 	if _, err := generate.Write(data, generate.Options{Name: "g", Vertices: 100, Edges: 400, Seed: 1}, false); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Data: []string{"amazon=" + data}, Seeds: 1, Hours: 1, Work: t.TempDir()}
+	o := Options{Data: []string{"amazon=" + data}, Seeds: 1, Hours: 1, Scale: 0.0005, Work: t.TempDir()}
 	books, err := o.Books()
 	if err != nil {
 		t.Fatal(err)

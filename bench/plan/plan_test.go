@@ -155,7 +155,7 @@ func TestRecommendation(t *testing.T) {
 	if !strings.HasPrefix(lines[2], "stands on: ") || !strings.HasPrefix(lines[3], "planted") {
 		t.Errorf("%q", lines)
 	}
-	p, lines = of(func(o *Options) {
+	p, _ = of(func(o *Options) {
 		o.Bandwidth, o.Latency, o.Config.Hidden, o.Config.Instance = "1000tbit", "0s", 512, "0.36"
 	})
 	if f, c := p.Fastest, p.Cheapest; f.GraphRanks != 4 || c.USD > f.USD || f.Seconds > c.Seconds || f.USD != f.Seconds*4*0.36/3600 || f.Codec != "none" {

@@ -60,11 +60,11 @@ func (p Place) writable() string {
 // it waits, and uses what that one has made. begins gets the options that are settled on,
 // before the work.
 func (p Place) Ensure(o Options, begins func(Options)) (folder string, made *Report, err error) {
-	if folder, err = p.serving(o); folder != "" || err != nil {
+	if folder, _, err = p.serving(o); folder != "" || err != nil {
 		return folder, nil, err
 	}
 	defer lock(p.Data)()
-	if folder, err = p.serving(o); folder != "" || err != nil {
+	if folder, _, err = p.serving(o); folder != "" || err != nil {
 		return folder, nil, err
 	}
 	root := p.writable()
@@ -82,22 +82,40 @@ func (p Place) Ensure(o Options, begins func(Options)) (folder string, made *Rep
 	return folder, made, err
 }
 
+// Made is what is known of the shards that o asks for; nil where there are none that can
+// be used.
+func (p Place) Made(o Options) *Meta {
+	_, m, _ := p.serving(o) // whoever uses them says what is wrong with them
+	return m
+}
+
 // serving is a folder with the shards that o asks for; "": there is none.
-func (p Place) serving(o Options) (string, error) {
+func (p Place) serving(o Options) (string, *Meta, error) {
 	for _, root := range p.roots() {
 		first := filepath.Join(root, strconv.Itoa(o.Parts))
-		others, _ := filepath.Glob(first + "-*")
-		for _, folder := range append([]string{first}, others...) {
+		for _, folder := range append([]string{first}, besides(root, o.Parts)...) {
 			m, err := p.there(folder, o.Parts)
 			if err != nil && folder == first { // a damaged one beside it is made again
-				return "", err
+				return "", nil, err
 			}
 			if err == nil && m != nil && m.Serves(o) {
-				return folder, nil
+				return folder, m, nil
 			}
 		}
 	}
-	return "", nil
+	return "", nil, nil
+}
+
+// besides are the folders of shards for so many parts that lie beside the plain one, in
+// the order of their names.
+func besides(root string, parts int) (folders []string) {
+	list, _ := os.ReadDir(root) // what can't be read has none
+	for _, e := range list {
+		if strings.HasPrefix(e.Name(), strconv.Itoa(parts)+"-") {
+			folders = append(folders, filepath.Join(root, e.Name()))
+		}
+	}
+	return folders
 }
 
 // there is Find in a folder, and nil where nothing is.

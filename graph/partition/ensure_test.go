@@ -55,7 +55,7 @@ func TestTogether(t *testing.T) {
 // What somebody asks for is made beside what is there, and found again; who asks for
 // nothing gets what was there first.
 func TestSideBySide(t *testing.T) {
-	data, root := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "elsewhere")
+	data, root := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "[else]*where")
 	if _, err := generate.Write(data, generate.Options{Vertices: 300, Edges: 2000, Features: 8, Classes: 3, Seed: 1}, false); err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ import (
 // the dashes in front) and the config.toml of a run folder.
 type Config struct {
 	Ranks          int     `default:"0" group:"World" help:"Ranks of an in-process world, servers included; 0 is 1. Under mpirun or srun the launcher decides and this must be left out." toml:"ranks"`
-	Servers        int     `default:"-1" group:"World" help:"Parameter-server ranks. -1: one if there are two ranks or more; 0: every rank keeps the weights and gradients are summed over all ranks." toml:"servers"`
+	Servers        int     `default:"-1" group:"World" help:"Parameter-server ranks. -1: one if there are three ranks or more, or two in mode async or free; 0: every rank keeps the weights and gradients are summed over all ranks." toml:"servers"`
 	Parts          int     `default:"0" group:"World" help:"Parts of the graph, at least as many as graph ranks, each of which carries some of them: the same parts give the same bytes on any number of ranks. 0: one on each graph rank." toml:"parts"`
 	Threads        int     `default:"0" group:"World" help:"Worker threads a rank, which its parts share. 0: this machine's processors shared by the ranks on it." toml:"threads"`
 	Partitioner    string  `default:"" group:"World" help:"contiguous, hash, ldg, fennel, multilevel or file:PATH. Empty: what the dataset was partitioned with, else fennel." toml:"partitioner"`
@@ -313,8 +313,8 @@ func (c *Config) View(ranks int) (world.View, error) {
 	v := world.View{Servers: c.Servers}
 	if v.Servers < 0 {
 		v.Servers = 0
-		if ranks-c.Bridges >= 2 {
-			v.Servers = 1
+		if n := ranks - c.Bridges; n > 2 || n == 2 && c.Asynchronous() {
+			v.Servers = 1 // of two ranks in step it would take one from the graph
 		}
 	}
 	v.Bridges = c.Bridges

@@ -131,7 +131,7 @@ func TestServers(t *testing.T) {
 		asked, size, want int
 		fails             bool
 	}{
-		{-1, 1, 0, false}, {-1, 2, 1, false}, {-1, 7, 1, false},
+		{-1, 1, 0, false}, {-1, 2, 0, false}, {-1, 3, 1, false}, {-1, 7, 1, false},
 		{0, 7, 0, false}, {3, 6, 3, false}, {2, 3, 0, true}, {1, 1, 0, true},
 	} {
 		c := Defaults()
@@ -142,6 +142,13 @@ func TestServers(t *testing.T) {
 		}
 		if err != nil && fault.KindOf(err) != fault.Config {
 			t.Errorf("--servers %d in a world of %d: kind of %v", tc.asked, tc.size, err)
+		}
+	}
+	for _, mode := range []string{"async", Free} {
+		c := Defaults()
+		c.Mode = mode
+		if v, err := c.View(2); err != nil || v.Servers != 1 {
+			t.Errorf("two ranks in mode %s: %+v, %v", mode, v, err)
 		}
 	}
 }

@@ -42,6 +42,9 @@ var (
 var consequences = regexp.MustCompile(`Primary job +terminated normally, but|mpirun detected that one or more processes exited|` +
 	`mpirun noticed that process rank|MPI_ABORT was invoked on rank`)
 
+// forwarded is a line of Open MPI about each signal that launch has passed on.
+var forwarded = regexp.MustCompile(`^mpirun: Forwarding signal \d+ to job$`)
+
 // rule is a line round a paragraph of Open MPI.
 var rule = regexp.MustCompile(`^-{60,}$`)
 
@@ -76,6 +79,7 @@ func (w *witness) pass(line []byte) {
 		w.block = append(w.block, line...)
 	}
 	switch {
+	case forwarded.MatchString(text):
 	case w.block == nil:
 		_, _ = w.to.Write(line)
 	case ruled && len(w.block) > len(line), len(w.block) > longestBlock: // the paragraph's end, or there will be none

@@ -73,8 +73,8 @@ type gone struct{}
 
 func (gone) Write([]byte) (int, error) { return 0, syscall.EIO }
 
-// Open MPI's paragraphs on what launch says itself are kept back, others are not, nor
-// is what ends in the middle of one.
+// Open MPI's paragraphs on what launch says itself are kept back, and its word on each
+// signal; others are not, nor is what ends in the middle of one.
 func TestParagraphs(t *testing.T) {
 	line := strings.Repeat("-", 74) + "\n"
 	killed := line + "mpirun noticed that process rank 2 with PID 7 on node b exited on signal 9 (Killed).\n" + line
@@ -82,6 +82,7 @@ func TestParagraphs(t *testing.T) {
 	open := line + "Primary job  terminated normally, but"
 	for _, tc := range []struct{ text, want string }{
 		{"a\n" + killed + "b\n", "a\nb\n"},
+		{"a\nmpirun: Forwarding signal 12 to job\nmpirun: b\n", "a\nmpirun: b\n"},
 		{slots + killed, slots},
 		{killed + open, open},
 		{line + strings.Repeat("x\n", longestBlock), line + strings.Repeat("x\n", longestBlock)},

@@ -99,6 +99,9 @@ func (j *job) keeps(t *testing.T) []string {
 	for _, pid := range j.processes() {
 		maps, _ := os.ReadFile("/proc/" + pid + "/maps") // it may have ended
 		for _, path := range shared.FindAllString(string(maps), -1) {
+			if strings.HasPrefix(path, os.TempDir()+"/") {
+				continue // the dataset, where tests are in memory
+			}
 			if dir := filepath.Dir(path); dir != "/dev/shm" {
 				path = dir
 			}

@@ -1,0 +1,75 @@
+package ranks
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// findings are what the doctor says: a line each as it is found, or all of it at the end
+// as a JSON object.
+type findings struct {
+	out  io.Writer
+	kept bool
+	said map[string][]map[string]any // by the first word of a line
+	err  error
+}
+
+// add says something: a word, what is known of it as pairs of a name and a value, and in
+// words why, or what to do. A line without a word is called by the first name.
+func (f *findings) add(what, note string, facts ...any) {
+	if !f.kept {
+		if _, err := fmt.Fprintln(f.out, line(what, note, facts)); f.err == nil {
+			f.err = err
+		}
+		return
+	}
+	about := map[string]any{}
+	for k := 0; k < len(facts); k += 2 {
+		about[facts[k].(string)] = facts[k+1]
+	}
+	if note != "" {
+		about["note"] = note
+	}
+	if what == "" {
+		what = facts[0].(string)
+	}
+	what, _, _ = strings.Cut(what, " ")
+	if f.said == nil {
+		f.said = map[string][]map[string]any{}
+	}
+	f.said[what] = append(f.said[what], about)
+}
+
+// end writes what was kept.
+func (f *findings) end() error {
+	if f.err != nil || !f.kept {
+		return f.err
+	}
+	e := json.NewEncoder(f.out)
+	e.SetIndent("", "  ")
+	return e.Encode(f.said)
+}
+
+// line is what, key=value for each fact, and the note behind a colon. Values with spaces
+// are in quotes.
+func line(what, note string, facts []any) string {
+	words := []string{}
+	if what != "" {
+		words = append(words, what)
+	}
+	for k := 0; k < len(facts); k += 2 {
+		v := fmt.Sprint(facts[k+1])
+		if strings.ContainsAny(v, " \"") {
+			v = strconv.Quote(v)
+		}
+		words = append(words, fmt.Sprintf("%s=%s", facts[k], v))
+	}
+	text := strings.Join(words, " ")
+	if note != "" {
+		text += ": " + note
+	}
+	return text
+}
