@@ -11,15 +11,16 @@ import (
 // are the same on every rank.
 type allSums struct {
 	comm          world.Comm // of the graph ranks
+	ops           kernels.Ops
 	weights, grad []float32  // flat, of the pass under way
 	own, all      []float64
 	state         [][]float64 // by layer
 	read          []float32   // what of it stages read
 }
 
-// newAllSums makes room for those of a network, nil where no layer needs any. weights and
-// grad are the rank's flat vectors.
-func newAllSums(net *model.Network, c world.Comm, weights, grad []float32) *allSums {
+// newAllSums makes room for those of a network, nil where no layer needs any. ops is for them
+// alone, as updates of other layers go on meanwhile; weights and grad are the rank's flat vectors.
+func newAllSums(net *model.Network, c world.Comm, ops func() kernels.Ops, weights, grad []float32) *allSums {
 	t, most := &allSums{comm: c, weights: weights, grad: grad, state: make([][]float64, len(net.Layers))}, 0
 	for l := range net.Layers {
 		sums, state := net.Sums(l)
@@ -28,7 +29,7 @@ func newAllSums(net *model.Network, c world.Comm, weights, grad []float32) *allS
 	if most == 0 {
 		return nil
 	}
-	t.own, t.all = make([]float64, most+1), make([]float64, most+1)
+	t.ops, t.own, t.all = ops(), make([]float64, most+1), make([]float64, most+1)
 	return t
 }
 
@@ -51,7 +52,7 @@ func (s *lockstep) total(l int, back bool) error {
 	s.tell(l, t)
 	if back && len(s.intervals) > 0 {
 		r := s.store.Network.Spec.LayerRanges()[l]
-		kernels.Write(s.adder, s.intervals[0].frame.LayerGrad(l), t.grad[r.Lo:r.Hi])
+		kernels.Write(t.ops, s.intervals[0].frame.LayerGrad(l), t.grad[r.Lo:r.Hi])
 	}
 	return nil
 }
@@ -61,7 +62,7 @@ func (s *lockstep) sumUp(l int, own []float64) {
 	clear(own)
 	last := len(own) - 1
 	for _, i := range s.intervals {
-		for k, v := range kernels.FetchVector(s.adder, i.frame.Sums(l)) {
+		for k, v := range kernels.FetchVector(s.totals.ops, i.frame.Sums(l)) {
 			own[k] += v
 		}
 		own[last] += float64(i.frame.Rows())
@@ -76,6 +77,6 @@ func (s *lockstep) tell(l int, t *allSums) {
 		for _, v := range t.state[l][:dst.Rows] {
 			t.read = append(t.read, float32(v))
 		}
-		kernels.Write(s.adder, dst, t.read)
+		kernels.Write(t.ops, dst, t.read)
 	}
 }
