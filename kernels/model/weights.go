@@ -14,6 +14,7 @@ type Param struct {
 	Offset     int
 	Bias       bool
 	Inner      bool // of a layer that has a weight decay of its own (Kind.Inner)
+	Features   bool // it multiplies the features
 }
 
 // Len is the number of floats of p, size.Most where no number holds it.
@@ -40,13 +41,28 @@ func (s Spec) Params() []Param {
 func (s Spec) layout() [][]Param {
 	layers, offset := make([][]Param, s.Layers()), 0
 	for l, part := range s.parts() {
+		outer := l == 0 // until the first bias: what a layer multiplies behind it is its own
 		for _, w := range part.kind.Weights(s, l) {
-			p := Param{part.Prefix + "." + w.Name, l, w.Rows, w.Cols, offset, w.Bias, part.kind.Inner}
+			outer = outer && !w.Bias
+			p := Param{part.Prefix + "." + w.Name, l, w.Rows, w.Cols, offset, w.Bias, part.kind.Inner, outer && w.Rows == s.Dims[0]}
 			layers[l] = append(layers[l], p)
 			offset = size.Sum(offset, p.Len())
 		}
 	}
 	return layers
+}
+
+// ScaleInput multiplies the weights that features are multiplied with: the network of the
+// flat vector is then what it was for features scale times as large.
+func (s Spec) ScaleInput(flat []float32, scale float64) {
+	if scale == 1 {
+		return
+	}
+	for _, p := range s.layout()[0] {
+		if p.Features {
+			kernels.ScaleRow(p.Of(flat), float32(scale))
+		}
+	}
 }
 
 // NumWeights is the length of the flat vector, size.Most where no number holds
