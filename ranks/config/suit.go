@@ -2,7 +2,7 @@ package config
 
 import (
 	"fmt"
-	"math"
+	"strconv"
 
 	"siafu/graph"
 )
@@ -76,6 +76,6 @@ func (c *Config) inputScale(m *graph.Meta) float64 {
 
 // rounded is x to two digits: a setting that people can type.
 func rounded(x float64) float64 {
-	unit := math.Pow(10, math.Floor(math.Log10(x))-1)
-	return math.Round(x/unit) * unit
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 2, 64), 64)
+	return r
 }
