@@ -21,6 +21,8 @@ const (
 	manyEdges  = 10_000_000 // from which on every epoch's evaluation is too many
 	someEpochs = 5          // between two evaluations, then
 
+	fullRow = 10 // non-zeros of a row below which it can spare none
+
 	fewPerClass = 50   // training vertices of a class up to which a penalty is worth its price
 	tinyFew     = 0.15 // norms of rows below which features are too small, with so few
 	tinyMany    = 0.5  // and with more
@@ -44,6 +46,10 @@ func (c *Config) Suit(m *graph.Meta, given func(flag string) bool) []Choice {
 	if !given("hidden") && !given("heads") && m.Train >= manyTrain && c.Model != "sgc" {
 		c.Hidden = wide
 		take("hidden", c.Hidden, "%d training vertices", m.Train)
+	}
+	if row := float64(m.FeatureNNZ) / float64(m.Vertices); !given("input-dropout") && row < fullRow && c.InputDropout < 0 && c.Dropout > 0 {
+		c.InputDropout = 0
+		take("input-dropout", 0, "rows of features have %.1f non-zeros", row)
 	}
 	if k := c.inputScale(m); !given("input-scale") && k != 1 {
 		c.InputScale = k

@@ -11,8 +11,9 @@ import (
 // What is taken for a graph is told apart by its split, its features and its edges;
 // flags that are given stay, and so does everything where nothing is known.
 func TestSuit(t *testing.T) {
-	photo := graph.Meta{Vertices: 7650, Edges: 238162, Classes: 8, Train: 4590, FeatureNorm: 16.1}
-	tiny, few, large, unknown := photo, photo, photo, photo
+	photo := graph.Meta{Vertices: 7650, Edges: 238162, Classes: 8, Train: 4590, FeatureNorm: 16.1, FeatureNNZ: 1979909}
+	tiny, few, large, unknown, school := photo, photo, photo, photo, photo
+	school.FeatureNNZ = 5 * school.Vertices
 	tiny.FeatureNorm, few.FeatureNorm, few.Train = 0.087, 0.27, 160
 	large.Edges, unknown.FeatureNorm = 16_000_000, 0
 	for _, c := range []struct {
@@ -28,6 +29,7 @@ func TestSuit(t *testing.T) {
 		{"large sums", photo, func(c *Config) { c.Model = "gin" }, nil, "hidden=64 input-scale=0.0039"},
 		{"few labels", few, nil, nil, ""},
 		{"many edges", large, nil, nil, "hidden=64 eval-every=5"},
+		{"short rows", school, nil, nil, "hidden=64 input-dropout=0"},
 		{"given", tiny, func(c *Config) { c.Hidden, c.InputScale = 8, 1 }, []string{"hidden", "input-scale"}, ""},
 		{"unknown", unknown, nil, nil, ""},
 		{"fixed", tiny, func(c *Config) { c.Defaults = "fixed" }, nil, ""},
