@@ -43,7 +43,7 @@ func (c *Config) Suit(m *graph.Meta, given func(flag string) bool) []Choice {
 	take := func(flag string, value any, why string, args ...any) {
 		c.Chosen = append(c.Chosen, Choice{flag, fmt.Sprint(value), fmt.Sprintf(why, args...)})
 	}
-	if !given("hidden") && !given("heads") && m.Train >= manyTrain && c.Model != "sgc" {
+	if !given("hidden") && !given("heads") && m.Train >= manyTrain && c.Model != "sgc" && (c.Layers > 1 || c.Model == "gcnii") {
 		c.Hidden = wide
 		take("hidden", c.Hidden, "%d training vertices", m.Train)
 	}
