@@ -32,7 +32,7 @@ const (
 	velickovic = "--model gat --hidden 8 --heads 8 --lr 0.005 --dropout 0.6 --weight-decay 5e-4 --weight-decay-on all --initializer xavier --epochs 100000 --patience 100 --patience-on both"
 	gcnii      = "--model gcnii --layers 16 --hidden 64 --dropout 0.6 --weight-decay-on all --epochs 500 --eval-every 5"
 	appnp      = "--model appnp --hidden 64 --weight-decay 5e-3 --epochs 200 --eval-every 2"
-	sgc        = "--model sgc --dropout 0 --lr 0.2 --weight-decay 1e-5 --epochs 100"
+	sgc        = "--model sgc --dropout 0 --lr 0.2 --weight-decay 1e-5 --epochs 100 --eval-every 0"
 	ogb        = "--layers 3 --hidden 256 --dropout 0.5 --input-dropout 0 --weight-decay 0 --lr 0.01"
 	saint      = "--hidden 256 --dropout 0.2 --weight-decay 0 --lr 0.01 --epochs 200 --eval-every 5"
 )
