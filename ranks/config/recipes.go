@@ -27,14 +27,14 @@ type Recipe struct {
 // as wide as Shchur et al. 2018 have it; velickovic is Veličković et al. 2018, §3.3; ogb
 // the example programs of the Open Graph Benchmark; saint the widths of Zeng et al. 2020.
 const (
-	kipf       = "--model gcn --hidden 16 --dropout 0.5 --weight-decay 5e-4 --initializer xavier --epochs 200 --eval-every 0"
-	shchur     = "--model gcn --hidden 64 --dropout 0.5 --weight-decay 5e-4 --initializer xavier --epochs 200"
-	velickovic = "--model gat --hidden 8 --heads 8 --lr 0.005 --dropout 0.6 --weight-decay 5e-4 --weight-decay-on all --initializer xavier --epochs 100000 --patience 100 --patience-on both"
-	gcnii      = "--model gcnii --layers 16 --hidden 64 --dropout 0.6 --weight-decay-on all --epochs 500 --eval-every 5"
-	appnp      = "--model appnp --hidden 64 --weight-decay 5e-3 --epochs 200 --eval-every 2"
-	sgc        = "--model sgc --dropout 0 --lr 0.2 --weight-decay 1e-5 --epochs 100 --eval-every 0"
+	kipf       = "--model gcn --hidden 16 --dropout 0.5 --weight-decay 5e-4 --initializer xavier --epochs 200 --eval-every 0 --layers 2 --lr 0.01"
+	shchur     = "--model gcn --hidden 64 --dropout 0.5 --weight-decay 5e-4 --initializer xavier --epochs 200 --layers 2 --lr 0.01"
+	velickovic = "--model gat --hidden 8 --heads 8 --lr 0.005 --dropout 0.6 --weight-decay 5e-4 --weight-decay-on all --initializer xavier --epochs 100000 --patience 100 --patience-on both --layers 2"
+	gcnii      = "--model gcnii --layers 16 --hidden 64 --dropout 0.6 --weight-decay-on all --epochs 500 --eval-every 5 --lr 0.01"
+	appnp      = "--model appnp --hidden 64 --weight-decay 5e-3 --epochs 200 --eval-every 2 --layers 2 --lr 0.01"
+	sgc        = "--model sgc --dropout 0 --lr 0.2 --weight-decay 1e-5 --epochs 100 --eval-every 0 --layers 2"
 	ogb        = "--layers 3 --hidden 256 --dropout 0.5 --input-dropout 0 --weight-decay 0 --lr 0.01"
-	saint      = "--hidden 256 --dropout 0.2 --weight-decay 0 --lr 0.01 --epochs 200 --eval-every 5"
+	saint      = "--hidden 256 --dropout 0.2 --weight-decay 0 --lr 0.01 --epochs 200 --eval-every 5 --layers 2"
 )
 
 const (

@@ -73,9 +73,9 @@ func TestRecipes(t *testing.T) {
 		}
 	}
 	c := Defaults()
-	c.Recipe, c.Initializer, c.EvalEvery, c.LR = "gcn-cora", "xavier", 0, 0.1
+	c.Recipe, c.Initializer, c.EvalEvery, c.Momentum = "gcn-cora", "xavier", 0, 0.1
 	if got := c.Changed(); got != nil {
-		t.Errorf("changed %q, and nothing was: the recipe says nothing of --lr", got)
+		t.Errorf("changed %q, and nothing was: the recipe says nothing of --momentum", got)
 	}
 	c.Hidden = 32
 	if got := c.Changed(); !slices.Equal(got, []string{"--hidden=32 (16)"}) {
