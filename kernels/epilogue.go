@@ -31,10 +31,10 @@ func (t *Team) MatMulBiasReLUDropout(dst, a, b, bias Mat, relu bool, drop *Dropo
 
 func runDense(t *Team, args denseTask, rows int) {
 	p := &args.product
-	p.product, p.set = t.product, t.set
 	if rows == 0 || p.n == 0 {
 		return
 	}
+	p.on(t, rows)
 	if p.k == 0 {
 		clear(p.dst[:rows*p.n])
 		do(t, &t.slots.epilogue, args.epilogueTask, rows, rowGrain(p.n))

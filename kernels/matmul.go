@@ -77,8 +77,14 @@ func matMul(t *Team, g gemmTask, m int, transB blas.Transpose) {
 	if transB == blas.Trans {
 		g.b = transpose(scratch(&t.floats, g.k*g.n), g.b, g.n, g.k)
 	}
-	g.product, g.set = t.product, t.set
+	g.on(t, m)
 	do(t, &t.slots.gemm, g, m, t.product.rows)
+}
+
+// on chooses how t makes the product, of m rows.
+func (g *gemmTask) on(t *Team, m int) {
+	g.product, g.set = t.product, t.set
+	g.skips = g.half == nil && t.gain(g.a, m, g.k, g.n, g.k) > 0
 }
 
 // transpose sets dst[cols x rows] to the transpose of x[rows x cols].
@@ -104,6 +110,7 @@ type gemmTask struct {
 	b      []float32
 	n, k   int
 	add    bool
+	skips  bool // the zeros of a
 	set    avx.Set
 }
 
@@ -119,6 +126,11 @@ func (g *gemmTask) chunk(lo, hi int) {
 
 // rowsOf computes the rows [lo, hi) of dst from those of a.
 func (g *gemmTask) rowsOf(a []float32, lo, hi int) {
+	if g.skips {
+		multiplySparse(g.set, avx.Product{C: g.dst[lo*g.n:], LDC: g.n, A: a, RowStride: g.k, ColStride: 1,
+			B: g.b, LDB: g.n, M: hi - lo, N: g.n, K: g.k, Add: g.add})
+		return
+	}
 	for j := 0; j < g.n; j += min(g.cols, g.n) {
 		w := min(g.cols, g.n-j)
 		g.Sgemm(blas.NoTrans, blas.NoTrans, hi-lo, w, g.k, 1, a, g.k,
@@ -150,25 +162,50 @@ func blocksOf(rows, part int) int {
 // MatMulTransA implements Ops. dst must not overlap a or b.
 func (t *Team) MatMulTransA(to, a, b Mat, add bool) {
 	fit(to.Rows == a.Cols && a.Rows == b.Rows && to.Cols == b.Cols)
-	dst, m, n, k := to.Host(), to.Rows, to.Cols, a.Rows
-	args := transATask{dst: dst, b: b.Host(), m: m, n: n, k: k, add: add}
-	args.a, args.half = floatsOrHalves(a)
-	if m == 0 || n == 0 {
-		return
+	g := transATask{dst: to.Host(), b: b.Host(), m: to.Rows, n: to.Cols, k: a.Rows, add: add, product: t.product, set: t.set}
+	g.a, g.half = floatsOrHalves(a)
+	switch {
+	case g.m == 0 || g.n == 0:
+	case g.k == 0:
+		clearUnless(add, g.dst[:g.m*g.n])
+	case g.choose(t):
+		turned(t, g)
+	default:
+		sumBlocks(t, g)
 	}
-	if k == 0 {
-		clearUnless(add, dst[:m*n])
-		return
+}
+
+// choose sets whether zeros of a are left out, and tells whether it should be those of b.
+func (g *transATask) choose(t *Team) (turned bool) {
+	if g.half != nil {
+		return false
 	}
-	blocks := blocksOf(k, m*n)
-	tiles := (m + t.product.tall - 1) / t.product.tall
-	args.product, args.set, args.blocks, args.tiles = t.product, t.set, blocks, tiles
-	if blocks > 1 {
-		args.dst, args.add = scratch(&t.floats, blocks*m*n), false
+	ofA, ofB := t.gain(g.a, g.k, g.m, g.n, avx.RowsOfBits)*float64(g.m), t.gain(g.b, g.k, g.n, g.m, avx.RowsOfBits)*float64(g.n)
+	g.skips = ofA > 0 && ofA >= ofB
+	return ofB > max(ofA, 0)
+}
+
+// turned makes bᵀ a [n x m] without the zeros of b, and its transpose.
+func turned(t *Team, g transATask) {
+	size := g.m * g.n
+	dst, add := g.dst, g.add
+	g.a, g.b, g.m, g.n, g.add, g.skips = g.b, g.a, g.n, g.m, false, true
+	g.dst = scratch(&t.turned, size)
+	sumBlocks(t, g)
+	do(t, &t.slots.turn, transposeTask{dst, t.turned, g.m, g.n, add}, g.n, floatsOfLine)
+}
+
+// sumBlocks makes the product block by block, and sums them.
+func sumBlocks(t *Team, g transATask) {
+	size := g.m * g.n
+	g.blocks, g.tiles = blocksOf(g.k, size), (g.m+g.tall-1)/g.tall
+	dst, add := g.dst, g.add
+	if g.blocks > 1 {
+		g.dst, g.add = scratch(&t.floats, g.blocks*size), false
 	}
-	do(t, &t.slots.transA, args, blocks*tiles, 1)
-	if blocks > 1 {
-		sumParts(t, dst[:m*n], blocks, add)
+	do(t, &t.slots.transA, g, g.blocks*g.tiles, 1)
+	if g.blocks > 1 {
+		sumParts(t, dst[:size], g.blocks, add)
 	}
 }
 
@@ -178,7 +215,7 @@ type transATask struct {
 	half                   []uint16 // in the place of a
 	b                      []float32
 	m, n, k, blocks, tiles int
-	add                    bool
+	add, skips             bool // the zeros of a
 	set                    avx.Set
 }
 
@@ -189,7 +226,10 @@ func (g *transATask) chunk(lo, hi int) {
 		from, to := block*g.k/g.blocks, (block+1)*g.k/g.blocks
 		rows := min(g.tall, g.m-i)
 		dst := g.dst[(block*g.m+i)*g.n:]
-		if g.half == nil {
+		if g.skips {
+			multiplySparse(g.set, avx.Product{C: dst, LDC: g.n, A: g.a[from*g.m+i:], RowStride: 1, ColStride: g.m,
+				B: g.b[from*g.n:], LDB: g.n, M: rows, N: g.n, K: to - from, Add: g.add})
+		} else if g.half == nil {
 			g.sum(dst, g.a[from*g.m+i:], g.m, rows, from, to, g.add)
 		} else {
 			g.sumHalf(dst, i, rows, from, to)

@@ -33,6 +33,7 @@ type Ops interface {
 	Attentions
 	Rows
 	Losses
+	Norms
 
 	// Fork is another Ops of one worker with the same arithmetic and memory.
 	Fork() Ops
@@ -97,6 +98,14 @@ type Products interface {
 	// g·f'(z), and may replace either.
 	Activate(dst, z Mat, f Activation)
 	ActivateGrad(dst, g, z Mat, f Activation)
+	// PReLU is dst = z > 0 ? z : slope·z, slope [1 x 1]; PReLUGrad is dst, the gradient of z,
+	// and that of the slope, from g and w, the slope. dst may be z, or g.
+	PReLU(dst, z, slope Mat)
+	PReLUGrad(dst, slope, g, z, w Mat)
+	// Larger is dst = max(dst, x), of the same shape. LargerGrad is dst (+)= g where x is m,
+	// the maximum, and clears g there.
+	Larger(dst, x Mat)
+	LargerGrad(dst, g, x, m Mat, add bool)
 	// MeanHeads is dst [n x width] = the mean of the heads of x [n x heads·width],
 	// plus bias [1 x width]; MeanHeadsGrad its gradient [n x heads·width] from g.
 	MeanHeads(dst Mat, heads int, x, bias Mat)
@@ -187,6 +196,22 @@ type Losses interface {
 	Softmax(dst, x Mat)
 }
 
+// Norms are what normalisations are made of. Formulae stand beside the methods of Team.
+type Norms interface {
+	// ColumnMoments is dst [2·cols] = the sums of the columns of x and behind them those
+	// of its products with y, of the same shape, which may be x.
+	ColumnMoments(dst Vector[float64], x, y Mat)
+	// AffineColumns is dst [n x cols] = g·a + z·b + c, with a, b and c [1 x cols] of each
+	// column. No z is without. dst may be g.
+	AffineColumns(dst, g, a, z, b, c Mat)
+	// LayerNorm is dst = the rows of z with mean 0 and variance 1, times gain [1 x cols]
+	// plus bias [1 x cols]. eps is added to variances. dst may be z.
+	LayerNorm(dst, z, gain, bias Mat, eps float32)
+	// LayerNormGrad is dst, the gradient of z, and those of gain and bias, from g and w,
+	// the gain. dst may be g.
+	LayerNormGrad(dst, gain, bias, g, z, w Mat, eps float32)
+}
+
 // Edges are a Gather where an Ops computes.
 type Edges struct {
 	Begin, End         Vector[int64]
@@ -195,6 +220,9 @@ type Edges struct {
 	RowScale, ColScale Vector[float32]
 	SelfLoops          bool
 	First              uint32
+	// Chosen are columns whose rows are not zeros: SpMM may leave out the others. It is for
+	// an Ops that is Choosing, and Base is 0.
+	Chosen Chosen
 }
 
 // Rows is the number of rows.

@@ -18,7 +18,8 @@ import (
 // time into the row of dst itself. Rows are shared out by numbers of edges; the
 // row of a hub is cut into pieces of a fixed size, whose sums are added in
 // order. Pull needs no atomics and fixes every sum's order; push would save
-// nothing, because all rows are computed.
+// nothing, because all rows are computed. Where x is larger than caches and its rows are
+// met often, sources are taken block by block (blocks.go).
 
 // Gather is the sparse operand of SpMM: rows of column ids, without values
 // but with a scale for each row and column. It may be a part of a larger
@@ -50,7 +51,7 @@ func (t *Team) SpMM(dst Mat, e Edges, x Mat, add bool) { t.gather(t.newSpMM(dst,
 
 func (t *Team) newSpMM(dst Mat, e Edges, x Mat, add bool) spmmTask {
 	fit(dst.Rows == e.Rows() && dst.Cols == x.Cols)
-	k := spmmTask{dst: dst.Host(), Gather: e.gather(), width: dst.Cols, add: add}
+	k := spmmTask{dst: dst.Host(), Gather: e.gather(), width: dst.Cols, add: add, sources: x.Rows, chosen: e.Chosen}
 	if x.half {
 		k.half = bitsOf(x.HostHalf(HalfSlack))
 	} else {
@@ -65,8 +66,18 @@ func (t *Team) gather(k spmmTask) {
 	if rows == 0 || k.width == 0 {
 		return
 	}
-	t.hubs.rows = t.hubs.rows[:0]
 	k.set, k.hubs = t.set, &t.hubs
+	if step := k.block(); step > 0 {
+		t.gatherBlocks(k, step)
+		return
+	}
+	t.gatherRows(k)
+}
+
+// gatherRows computes all rows, those of hubs behind the others.
+func (t *Team) gatherRows(k spmmTask) {
+	rows := k.Rows()
+	t.hubs.rows = t.hubs.rows[:0]
 	doWeighted(t, &t.slots.spmm, k, k.Begin, k.End[rows-1])
 	slices.Sort(t.hubs.rows)
 	for _, r := range t.hubs.rows {
@@ -107,10 +118,27 @@ type spmmTask struct {
 	add    bool
 	set    avx.Set
 	hubs   *hubs
+
+	sources int     // rows of x
+	chosen  Chosen  // of the columns; nil: all
+	last    []int64 // of a block of sources: where the rows end, whose End is found
+	bound   uint32  // the first column that is not of the block
 }
 
 // chunk computes the rows [lo, hi) but for hubs.
 func (k *spmmTask) chunk(lo, hi int) {
+	if k.last != nil {
+		k.findEnds(lo, hi)
+	}
+	if k.chosen != nil {
+		k.chooseRows(lo, hi)
+		return
+	}
+	k.unchosen(lo, hi)
+}
+
+// unchosen is chunk along all edges.
+func (k *spmmTask) unchosen(lo, hi int) {
 	for r := lo; r < hi; r++ {
 		if k.End[r]-k.Begin[r] > hubEdges {
 			k.rows(lo, r)
@@ -161,7 +189,7 @@ func gatherHub(t *Team, k spmmTask, r int) {
 	pieces := k
 	pieces.dst = scratch(&t.floats, len(h.begin)*k.width)
 	pieces.Begin, pieces.End, pieces.RowScale = h.begin, h.end, h.scale
-	pieces.SelfLoops, pieces.add = false, false
+	pieces.SelfLoops, pieces.add, pieces.last, pieces.chosen = false, false, nil, nil
 	do(t, &t.slots.spmm, pieces, len(h.begin), 1)
 	dst := rowOf(k.dst, r, k.width)
 	sumParts(t, dst, len(h.begin), k.add)

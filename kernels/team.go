@@ -41,10 +41,13 @@ type Team struct {
 type memory struct {
 	// Partial results, one part a chunk, summed in order of chunks.
 	floats  []float32
+	turned  []float32 // a product that is transposed
 	sums    []float64
 	counts  []int64
-	hubs    hubs            // of the SpMM that runs
-	batches chan *edgeBatch // of attention
+	hubs    hubs                         // of the SpMM that runs
+	into    []int64                      // ends of rows of which some are chosen
+	blocks  struct{ begin, end []int64 } // of rows that are gathered block by block
+	batches chan *edgeBatch              // of attention
 }
 
 // task is work on the chunk [lo, hi).
@@ -61,6 +64,7 @@ type slots struct {
 	narrow   narrowTask
 	gemm     gemmTask
 	transA   transATask
+	turn     transposeTask
 	sumParts sumPartsTask
 	sparse   sparseTask
 	dropout  dropoutTask
@@ -71,6 +75,10 @@ type slots struct {
 	add      addTask
 	blend    blendTask
 	activate activateTask
+	moments  momentsTask
+	affine   affineTask
+	prelu    preluTask
+	larger   largerTask
 	loss     lossTask
 	accuracy accuracyTask
 	argmax   argmaxTask
@@ -80,6 +88,9 @@ type slots struct {
 	attentionPack   attentionPackTask
 	attentionFinish attentionFinishTask
 	rowDots         rowDotsTask
+
+	layerNorm     layerNormTask
+	layerNormGrad layerNormGradTask
 
 	rows  rowsTask
 	state [][]float32 // of a step

@@ -101,6 +101,34 @@ func TestLossIndependentOfRanksForEveryKind(t *testing.T) {
 	}
 }
 
+// The same for layers that need sums over the vertices of all ranks: they are of float64,
+// and batch trains with dropout apart from evaluations. A learned slope starts at 0.25.
+func TestLossIndependentOfRanksWithNorms(t *testing.T) {
+	data := generated(t, true)
+	for _, norm := range []string{"layer", "batch", "pair"} {
+		run := func(ranks, servers int, set ...func(*Config)) trained {
+			c := fifty(t, 0.3)
+			c.Norm, c.Activation, c.Layers, c.Ranks, c.Servers, c.LR, c.Epochs, c.EvalEvery = norm, "prelu", 3, ranks, servers, 0.005, 20, 5
+			for _, f := range set {
+				f(&c)
+			}
+			if norm == "layer" {
+				c.Jumping = "max"
+			}
+			return train(t, c, data)
+		}
+		want := run(1, 0)
+		for _, n := range [][2]int{{3, 1}, {4, 0}} {
+			t.Run(fmt.Sprintf("%s ranks=%d servers=%d", norm, n[0], n[1]), func(t *testing.T) {
+				sameLosses(t, norm, run(n[0], n[1]).losses(), want.losses(), 1e-4)
+			})
+		}
+		t.Run(norm+" parts", func(t *testing.T) {
+			sameLosses(t, norm, run(2, 0, func(c *Config) { c.Parts = 4 }).losses(), run(4, 0).losses(), 0)
+		})
+	}
+}
+
 // The same on a real graph, with a partition from a file.
 func TestLossIndependentOfRanksOnCora(t *testing.T) {
 	data := real(t, "cora")

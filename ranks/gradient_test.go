@@ -20,11 +20,12 @@ type reference struct {
 	spec    model.Spec
 	a       [][]float64 // Â
 	x       [][]float64
+	running map[int]float64 // what running means take in, by weight
 }
 
 func newReference(c graph.Content, s model.Spec) *reference {
 	n := int(c.Vertices)
-	r := &reference{content: c, spec: s, a: square(n), x: make([][]float64, n)}
+	r := &reference{content: c, spec: s, a: square(n), x: make([][]float64, n), running: map[int]float64{}}
 	in, out := make([]float64, n), make([]float64, n)
 	for v := range n {
 		r.x[v] = make([]float64, c.Features.Dim)
@@ -165,12 +166,31 @@ func (r *reference) part(p model.Part, h [][]float64, outputs [][][]float64, par
 		return blend(1-d.Alpha, product(r.a, h), d.Alpha, first)
 	case "propagate with bias":
 		return affine(product(r.a, h), matrix(0)[0], false)
+	case "norm":
+		return r.normalised(h, params, matrix)
+	case "jump cat":
+		sum := product(h, matrix(0)[len(p.From)*len(h[0]):])
+		for k, from := range p.From {
+			sum = plus(sum, product(outputs[from], matrix(0)[k*len(h[0]):(k+1)*len(h[0])]))
+		}
+		return affine(sum, matrix(1)[0], false)
+	case "jump max":
+		top := activated(h, func(x float64) float64 { return x })
+		for _, from := range p.From {
+			for v, row := range outputs[from] {
+				for j, x := range row {
+					top[v][j] = max(top[v][j], x)
+				}
+			}
+		}
+		return top
 	case "tail":
 		f := map[string]func(float64) float64{
 			"relu":  func(x float64) float64 { return max(x, 0) },
 			"elu":   func(x float64) float64 { return max(x, 0) + math.Expm1(min(x, 0)) },
 			"gelu":  func(x float64) float64 { return x * math.Erfc(-x/math.Sqrt2) / 2 },
 			"leaky": func(x float64) float64 { return max(x, 0.01*x) },
+			"prelu": func(x float64) float64 { return max(x, 0) + matrix(0)[0][0]*min(x, 0) },
 		}[cmp.Or(d.Activation, map[bool]string{false: "relu", true: "elu"}[r.spec.Kind == "gat"])]
 		switch {
 		case first == nil:
@@ -183,6 +203,47 @@ func (r *reference) part(p model.Part, h [][]float64, outputs [][][]float64, par
 		return r.attentive(h, matrix, !last, !p.Plain)
 	}
 	return r.layer(h, params, w, !p.Plain)
+}
+
+// normalised is h with normalised rows or columns.
+func (r *reference) normalised(h [][]float64, params []model.Param, matrix func(i int) [][]float64) [][]float64 {
+	z, eps := h, 1e-5
+	if r.spec.Design.Norm == "layer" {
+		z = transposed(h)
+	}
+	columns, sum := transposed(z), 0.0
+	for c, column := range columns {
+		mean, variance, n := 0.0, 0.0, float64(len(column))
+		for _, x := range column {
+			mean += x / n
+		}
+		for i, x := range column {
+			variance += (x - mean) * (x - mean) / n
+			column[i] -= mean
+		}
+		if sum += variance; r.spec.Design.Norm == "pair" {
+			continue
+		}
+		for i := range column {
+			column[i] /= math.Sqrt(variance + eps)
+		}
+		if len(params) == 4 {
+			r.running[params[2].Offset+c], r.running[params[3].Offset+c] = mean, variance*n/(n-1)
+		}
+	}
+	if r.spec.Design.Norm == "pair" {
+		return activated(transposed(columns), func(x float64) float64 { return x / math.Sqrt(sum+eps) })
+	}
+	if z = transposed(columns); r.spec.Design.Norm == "layer" {
+		z = columns
+	}
+	gain, bias := matrix(0)[0], matrix(1)[0]
+	for _, row := range z {
+		for c := range row {
+			row[c] = row[c]*gain[c] + bias[c]
+		}
+	}
+	return z
 }
 
 // layer is one layer with the weights of params, in their order.
@@ -391,6 +452,16 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "gcn gelu", directed: true, set: func(c *Config) { c.Activation, c.Ranks, c.Layers = "gelu", 4, 3 }},
 		{name: "gat leaky", set: func(c *Config) { c.Model, c.Heads, c.Activation, c.Ranks = "gat", 2, "leaky", 3 }},
 		{name: "perceptron elu", sparse: true, set: func(c *Config) { c.Model, c.Activation, c.Ranks = "mlp", "elu", 3 }},
+		{name: "gcn prelu", set: func(c *Config) { c.Activation, c.Ranks, c.Layers = "prelu", 4, 3 }},
+		{name: "gcn cat", directed: true, set: func(c *Config) { c.Jumping, c.Ranks, c.Layers = "cat", 4, 3 }},
+		{name: "sage cat add", set: func(c *Config) { c.Model, c.Jumping, c.Residual, c.Ranks, c.Layers = "sage", "cat", "add", 3, 3 }},
+		{name: "gat max batch", directed: true, set: func(c *Config) { c.Model, c.Heads, c.Jumping, c.Norm, c.Ranks = "gat", 2, "max", "batch", 4 }},
+		{name: "gcn max of one", sparse: true, set: func(c *Config) { c.Jumping, c.Activation, c.Ranks, c.Layers = "max", "gelu", 3, 1 }},
+		{name: "gcn layer", directed: true, set: func(c *Config) { c.Norm, c.Ranks, c.Layers = "layer", 4, 3 }},
+		{name: "sage batch", directed: true, set: func(c *Config) { c.Model, c.Norm, c.Ranks, c.Layers = "sage", "batch", 4, 3 }},
+		{name: "gcn batch without servers", lopsided: true, set: func(c *Config) { c.Norm, c.Ranks, c.Servers, c.Activation = "batch", 3, 0, "gelu" }},
+		{name: "gat batch no overlap", set: func(c *Config) { c.Model, c.Heads, c.Norm, c.Ranks, c.Mode = "gat", 2, "batch", 4, "nopipe" }},
+		{name: "gin pair", directed: true, set: func(c *Config) { c.Model, c.Norm, c.Residual, c.Ranks, c.Layers = "gin", "pair", "add", 4, 3 }},
 		{name: "perceptron add", set: func(c *Config) { c.Model, c.Residual, c.Layers, c.Ranks = "mlp", "add", 4, 3 }},
 	} {
 		for seed := range uint64(2) {
@@ -449,6 +520,12 @@ func checkGradient(t *testing.T, c Config, content graph.Content, data string) {
 		largest = max(largest, math.Abs(want[i]))
 	}
 	for i := range want {
+		if stat, ok := ref.running[i]; ok {
+			if want := 0.9*w[i] + 0.1*stat; math.Abs(float64(after[i])-want) > 1e-6*(1+math.Abs(want)) {
+				t.Errorf("running weight %d is %g, want %g", i, after[i], want)
+			}
+			continue
+		}
 		got := (float64(before[i]) - float64(after[i])) / c.LR
 		if d := math.Abs(got - want[i]); !(d <= 2e-6*largest+1e-8) {
 			t.Errorf("weight %d: gradient %.9g, want %.9g (difference %.2g, largest gradient %.2g)", i, got, want[i], d, largest)

@@ -11,6 +11,7 @@ import (
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/kernels/model"
+	"siafu/ranks/config"
 	"siafu/ranks/engine"
 	"siafu/ranks/forecast"
 	"siafu/ranks/known"
@@ -263,6 +264,10 @@ func (r *run) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
 	list, md, m, err := p.weights()
 	if err != nil {
 		return nil, nil, err
+	}
+	if m.spec().Sums() && p.Tensor == config.TensorCUDA && p.GraphWork == config.GraphCPU {
+		return nil, nil, fault.New(fault.Usage, "predict", p.Weights, "--tensor=cuda --graph=cpu with a network of --norm=%s", m.Design.Norm).
+			Then("leave --graph out: what normalises columns runs where graph work does")
 	}
 	if r.schema, err = schemaOf(p.Weights, md, m); err != nil {
 		return nil, nil, err

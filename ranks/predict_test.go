@@ -161,7 +161,7 @@ func TestPredictParts(t *testing.T) {
 		c := quick(t)
 		c.Model, c.Epochs = kind, 3
 		if kind == "gat" {
-			c.Residual, c.Layers = "initial", 4
+			c.Residual, c.Layers, c.Norm, c.Jumping = "initial", 4, "batch", "cat"
 		}
 		train(t, c, data)
 		want := predict(t, c.Out, data, 5)

@@ -45,6 +45,7 @@ func TestResumedIsNeverStopped(t *testing.T) {
 		"int4":            func(c *Config) { c.Codec, c.Ranks = "int4", 4 },
 		"gat":             func(c *Config) { c.Model, c.Heads, c.Ranks = "gat", 2, 3 },
 		"gcnii":           func(c *Config) { c.Model, c.Layers, c.Ranks = "gcnii", 3, 3 },
+		"batch":           func(c *Config) { c.Norm, c.Activation, c.Ranks, c.Servers = "batch", "prelu", 3, 1 },
 		"few evaluations": func(c *Config) { c.EvalEvery, c.Ranks = 7, 2 },
 		"patience":        func(c *Config) { c.Patience, c.LR = 6, 0.05 },
 		"on both":         func(c *Config) { c.Patience, c.PatienceOn, c.LR = 6, "both", 0.2 },

@@ -162,6 +162,12 @@ func settings(c *Config, net model.Spec) checkpoint.Settings {
 	if c.InputScale != 1 {
 		set["input-scale"] = fmt.Sprint(c.InputScale)
 	}
+	if net.Design.Norm != "" {
+		set["norm"] = c.Norm
+	}
+	if net.Design.Jumping != "" {
+		set["jumping"] = c.Jumping
+	}
 	if c.Model == "gcnii" {
 		set["inner-decay"] = fmt.Sprint(c.InnerDecay)
 	}

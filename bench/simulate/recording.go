@@ -105,7 +105,7 @@ func keyOf(e *trace.Event) key { return key{e.Task, e.Layer, e.Interval} }
 // stages. Faults have kind Config where it is of another mode, Data where it has no whole
 // epoch or not the tasks of one; path names it.
 func Record(f *trace.File, path string, fused bool) (*Recording, error) {
-	const remedy = "record a run with --mode pipe, nopipe or async, --refresh always and --batch full, one part a rank, and --tensor cpu or lambda"
+	const remedy = "record a run with --mode pipe, nopipe or async, --refresh always and --batch full, one part a rank, --tensor cpu or lambda, and --norm off or layer"
 	mode := f.Info["mode"]
 	if mode != "pipe" && mode != "nopipe" && mode != async || f.Info["ranks"] != "" {
 		return nil, fault.New(fault.Config, op, path, "it is the timeline of --mode %s%s", mode, partsOf(f)).Then(remedy)

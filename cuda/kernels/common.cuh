@@ -194,6 +194,17 @@ struct Group {
     }
 };
 
+// sumDouble is the sum over a warp's lanes, in halves, the same bits for all.
+DEVICE double sumDouble(double v) {
+    for (int step = 16; step > 0; step /= 2) {
+        u64 bits = __builtin_bit_cast(u64, v);
+        u32 low = __nvvm_shfl_sync_bfly_i32(0xffffffffu, (u32)bits, step, 0x1f);
+        u32 high = __nvvm_shfl_sync_bfly_i32(0xffffffffu, (u32)(bits >> 32), step, 0x1f);
+        v += __builtin_bit_cast(double, (u64)high << 32 | low);
+    }
+    return v;
+}
+
 // group is which group of size n the thread is in, counted over the grid.
 DEVICE i64 group(int n) { return (i64)blockX() * (256 / n) + threadX() / n; }
 

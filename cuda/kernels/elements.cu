@@ -62,3 +62,22 @@ KERNEL activateGrad(float *dst, const float *g, const float *z, int f, i64 n) {
     i64 i = thread();
     if (i < n) dst[i] = g[i] * slope(z[i], f);
 }
+
+// larger is dst[i] = max(dst[i], x[i]).
+KERNEL larger(float *dst, const float *x, i64 n) {
+    i64 i = thread();
+    if (i < n && x[i] > dst[i]) dst[i] = x[i];
+}
+
+// largerGrad gives dst[i] what is left of the gradient g[i], and takes it away there, where
+// x[i] is the largest, m[i].
+KERNEL largerGrad(float *dst, float *g, const float *x, const float *m, i64 n, int add) {
+    i64 i = thread();
+    if (i >= n) return;
+    float v = add ? dst[i] : 0;
+    if (x[i] == m[i]) {
+        v += g[i];
+        g[i] = 0;
+    }
+    dst[i] = v;
+}

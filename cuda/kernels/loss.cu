@@ -8,16 +8,6 @@
 // added in order, and the host adds the blocks' in order.
 #include "common.cuh"
 
-DEVICE double sumDouble(double v) {
-    for (int step = 16; step > 0; step /= 2) {
-        u64 bits = __builtin_bit_cast(u64, v);
-        u32 low = __nvvm_shfl_sync_bfly_i32(0xffffffffu, (u32)bits, step, 0x1f);
-        u32 high = __nvvm_shfl_sync_bfly_i32(0xffffffffu, (u32)(bits >> 32), step, 0x1f);
-        v += __builtin_bit_cast(double, (u64)high << 32 | low);
-    }
-    return v;
-}
-
 // Softmax is what a warp knows of a row: its largest element, NaNs left out, and
 // the sum of exp(z - top).
 struct Softmax { float top; double sum; };

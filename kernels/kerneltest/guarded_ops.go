@@ -127,6 +127,54 @@ func (d *Guarded) ActivateGrad(dst, g, z kernels.Mat, f kernels.Activation) {
 	d.team.ActivateGrad(d.mat(dst), d.mat(g), d.mat(z), f)
 }
 
+// ColumnMoments implements kernels.Ops.
+func (d *Guarded) ColumnMoments(dst kernels.Vector[float64], x, y kernels.Mat) {
+	defer d.shut()
+	d.team.ColumnMoments(vector(d, dst), d.mat(x), d.mat(y))
+}
+
+// AffineColumns implements kernels.Ops.
+func (d *Guarded) AffineColumns(dst, g, a, z, b, c kernels.Mat) {
+	defer d.shut()
+	d.team.AffineColumns(d.mat(dst), d.mat(g), d.mat(a), d.mat(z), d.mat(b), d.mat(c))
+}
+
+// LayerNorm implements kernels.Ops.
+func (d *Guarded) LayerNorm(dst, z, gain, bias kernels.Mat, eps float32) {
+	defer d.shut()
+	d.team.LayerNorm(d.mat(dst), d.mat(z), d.mat(gain), d.mat(bias), eps)
+}
+
+// LayerNormGrad implements kernels.Ops.
+func (d *Guarded) LayerNormGrad(dst, gain, bias, g, z, w kernels.Mat, eps float32) {
+	defer d.shut()
+	d.team.LayerNormGrad(d.mat(dst), d.mat(gain), d.mat(bias), d.mat(g), d.mat(z), d.mat(w), eps)
+}
+
+// PReLU implements kernels.Ops.
+func (d *Guarded) PReLU(dst, z, slope kernels.Mat) {
+	defer d.shut()
+	d.team.PReLU(d.mat(dst), d.mat(z), d.mat(slope))
+}
+
+// PReLUGrad implements kernels.Ops.
+func (d *Guarded) PReLUGrad(dst, slope, g, z, w kernels.Mat) {
+	defer d.shut()
+	d.team.PReLUGrad(d.mat(dst), d.mat(slope), d.mat(g), d.mat(z), d.mat(w))
+}
+
+// Larger implements kernels.Ops.
+func (d *Guarded) Larger(dst, x kernels.Mat) {
+	defer d.shut()
+	d.team.Larger(d.mat(dst), d.mat(x))
+}
+
+// LargerGrad implements kernels.Ops.
+func (d *Guarded) LargerGrad(dst, g, x, m kernels.Mat, add bool) {
+	defer d.shut()
+	d.team.LargerGrad(d.mat(dst), d.mat(g), d.mat(x), d.mat(m), add)
+}
+
 // MeanHeads implements kernels.Ops.
 func (d *Guarded) MeanHeads(dst kernels.Mat, heads int, x, bias kernels.Mat) {
 	defer d.shut()

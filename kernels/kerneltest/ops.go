@@ -14,7 +14,7 @@ import (
 func Ops(t *testing.T, open func(team *kernels.Team) kernels.Ops) {
 	s := suite{func(team *kernels.Team) *lab { return newLab(open(team)) }}
 	for name, run := range map[string]func(*testing.T){
-		"products": s.products, "elements": s.elements, "features": s.features, "gathers": s.gathers, "losses": s.losses,
+		"products": s.products, "elements": s.elements, "norms": s.norms, "slopes": s.slopes, "largers": s.largers, "features": s.features, "gathers": s.gathers, "losses": s.losses,
 		"attention": func(t *testing.T) { attention(t, func(*kernels.Team) {}, elsewhere(s)) },
 		"memory":    s.memory, "rows": s.rows, "columns": s.columns, "halves": s.halves, "scores": s.scores, "steps": s.steps,
 	} {

@@ -148,6 +148,9 @@ func (n *Network) ByRow(d Do) bool {
 	case Loss:
 		return false
 	}
+	if _, sums := n.Layers[d.Layer].(Summing); sums {
+		return false
+	}
 	return len(n.Layers[d.Layer].Flow(d.Stage).Grads) == 0
 }
 

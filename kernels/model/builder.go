@@ -13,7 +13,11 @@ type Builder struct {
 	params   [][]Param // of each layer
 	places   [values]place
 	scratch  [][2]int // rows and columns
+	sums     sums
 }
+
+// sums are the sizes of what a Summing layer has, 0 of another.
+type sums struct{ columns, settled, state int }
 
 // place says where a value of a layer lies.
 type place struct {
@@ -73,6 +77,10 @@ func (b *Builder) Scratch(rows, cols int) int {
 	b.scratch = append(b.scratch, [2]int{rows, cols})
 	return len(b.scratch) - 1
 }
+
+// Sums gives a Summing layer room for so many sums, for what stages read of what is made
+// of them, and for all of that, which begins with it.
+func (b *Builder) Sums(columns, settled, state int) { b.sums = sums{columns, settled, state} }
 
 // Hidden is what the layer applies its weights to.
 func (b *Builder) Hidden() Hidden {

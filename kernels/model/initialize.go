@@ -54,6 +54,8 @@ type first struct {
 	inputs int  // of the product that it belongs to
 	logits bool // which is the network's last
 	stream int  // of random numbers: no two weights of a network draw the same
+	starts bool // with a value
+	value  float32
 }
 
 // firsts are all weights in the order of the flat vector.
@@ -67,7 +69,8 @@ func (s Spec) firsts() []first {
 				inputs, logits = product[0].Rows, len(all)
 			}
 			for _, w := range product {
-				f := first{w, inputs, false, l + matrices<<16}
+				f := first{Shape: w, inputs: inputs, stream: l + matrices<<16}
+				f.value, f.starts = part.kind.Starts[w.Name]
 				if w.Bias {
 					f.stream += biasStream
 				} else {
@@ -103,6 +106,10 @@ const smallLogits = 0.1
 // draw fills dst, which is the weight's part of the flat vector.
 func (w first) draw(dst []float32, initializer string, seed uint64) {
 	switch {
+	case w.starts:
+		for i := range dst {
+			dst[i] = w.value
+		}
 	case initializer == "torch", initializer == "small-logits" && !w.logits:
 		kernels.Torch(dst, w.Rows, w.Cols, w.inputs, seed, w.stream)
 	case initializer == "small-logits":

@@ -26,6 +26,10 @@ type Kind struct {
 	// Inner layers have a weight decay of their own, and Square ones make rows as wide as
 	// their input.
 	Inner, Square bool
+	// Starts are the weights that begin with a value instead of a random one, and Running
+	// those that are running means of their gradients instead of an optimiser's steps.
+	Starts  map[string]float32
+	Running []string
 	// Initializer is what the first weights are drawn by unless another one is
 	// asked for; empty: xavier.
 	Initializer string

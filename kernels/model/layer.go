@@ -6,6 +6,8 @@ import "siafu/kernels"
 type Pass struct {
 	Epoch int
 	Train bool // dropout is drawn
+	// Targets tells that of the logits only those of training vertices are wanted.
+	Targets bool
 }
 
 // Stage is a part of a layer's work that needs no edge of the graph, or the loss
@@ -101,6 +103,22 @@ type Attended interface {
 	EdgeDropout() *Dropout
 }
 
+// Summing is a layer that needs sums over the vertices of all ranks (Builder.Sums). Its
+// Emit and, on the way back, its ApplyBackward write those of their vertices to Step.Sums,
+// and do not work row by row. The caller adds them up, in the order of intervals and then
+// of ranks, when all intervals have been there, and has them settled: Apply and EmitBackward
+// read Step.Settled. Such a layer does not gather.
+type Summing interface {
+	Layer
+	// Summed tells whether a pass sums on the way forward.
+	Summed(p Pass) bool
+	// Settle makes of the sums of this rank and of all, behind which stands the number of
+	// vertices, what is kept in state from a way forward to the way back, and begins with
+	// what stages read. all is nil where the pass does not sum. On the way back it sets
+	// the rank's gradients of the layer's weights in the flat vector grad.
+	Settle(back bool, own, all []float64, weights, grad []float32, state []float64)
+}
+
 // Step is what a stage works on: the values of an interval and the weights, the
 // pass, and who computes.
 type Step struct {
@@ -123,6 +141,11 @@ func (x *Step) Grad(w Param) kernels.Mat { return w.In(x.frame.Grad) }
 // Scratch is the i-th matrix that the layer has asked its Builder for. What it
 // holds is a stage's own.
 func (x *Step) Scratch(i int) kernels.Mat { return x.frame.scratch[x.layer][i] }
+
+// Sums is where a Summing layer puts those of its vertices, and Settled [· x 1] what has
+// been made of all ranks'.
+func (x *Step) Sums() kernels.Vector[float64] { return x.frame.Sums(x.layer) }
+func (x *Step) Settled() kernels.Mat          { return x.frame.Settled(x.layer) }
 
 // Mask is d as the pass draws it, until the next call: nil where d is nil or
 // nothing is dropped.

@@ -53,6 +53,12 @@ func (n *Network) Gathers(l int) bool {
 	return n.Layers[l].GatherWidth() > 0 && !(l == 0 && n.Spec.CacheInput)
 }
 
+// Sums is how many sums layer l needs of the vertices of all ranks, and how many numbers
+// it keeps of them, 0 where it is not Summing.
+func (n *Network) Sums(l int) (sums, state int) {
+	return n.builders[l].sums.columns, n.builders[l].sums.state
+}
+
 // GathersBackward tells whether gradients of layer l go back along the edges.
 func (n *Network) GathersBackward(l int) bool {
 	return n.Gathers(l) && n.Layers[l].GathersBackward()

@@ -33,8 +33,11 @@ func partKinds() []Kind {
 		Kind{Name: "initial", Square: true, Inner: true, Weights: initialWeights, Layer: initialLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
 		Kind{Name: "propagate", Square: true, Weights: noWeights, Layer: propagateLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
 		Kind{Name: "propagate with bias", Square: true, Weights: oneBias, Layer: propagateLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
+		Kind{Name: "jump cat", Weights: catWeights, Layer: catLayer},
+		Kind{Name: "jump max", Square: true, Weights: noWeights, Layer: largestLayer},
 		Kind{Name: "drop", Square: true, Weights: noWeights, Layer: dropLayer},
-		Kind{Name: "tail", Square: true, Weights: noWeights, Layer: tailLayer},
+		Kind{Name: "norm", Square: true, Weights: normWeights, Layer: normLayer, Starts: normStarts, Running: []string{"norm.running_mean", "norm.running_var"}},
+		Kind{Name: "tail", Square: true, Weights: tailWeights, Layer: tailLayer, Starts: map[string]float32{slopeName: 0.25}},
 	)
 }
 
@@ -50,7 +53,7 @@ func (s Spec) parts() []Part {
 		p := &list[l]
 		p.Plain = p.Plain || l == len(list)-1
 		if p.Prefix == "" {
-			p.Prefix = fmt.Sprintf("layers.%d", l)
+			p.Prefix = layerName(l)
 		}
 		if p.Kind == kind.Name && kind.Part == nil {
 			p.kind = kind
@@ -61,18 +64,28 @@ func (s Spec) parts() []Part {
 	return list
 }
 
+// layerName is that of a layer as users count them.
+func layerName(l int) string { return fmt.Sprintf("layers.%d", l) }
+
 // part is layer l.
 func (s Spec) part(kind Kind, l int) Part {
 	if kind.Part != nil {
 		return kind.Part(s, l)
 	}
+	if s.Design.Jumping != "" && l >= s.Layers()-s.Design.behind() {
+		return s.jump(l)
+	}
 	tails := s.Design.tails()
 	number, at := l/(1+tails), l%(1+tails)
-	p := Part{Kind: kind.Name, Prefix: fmt.Sprintf("layers.%d", number), Plain: tails > 0}
+	p := Part{Kind: kind.Name, Prefix: layerName(number), Plain: tails > 0}
 	if at == 0 {
 		return p
 	}
 	p.Kind, p.Plain = "tail", false
+	if at < tails {
+		p.Kind = "norm"
+		return p
+	}
 	switch {
 	case number == 0:
 	case s.Design.Residual == "add":
@@ -85,6 +98,9 @@ func (s Spec) part(kind Kind, l int) Part {
 
 // tails is how many layers behind each hidden one do what is left of it.
 func (d Design) tails() int {
+	if d.Norm != "" {
+		return 2
+	}
 	if d.Residual != "" || d.Activation != "" {
 		return 1
 	}
@@ -96,8 +112,11 @@ func (s Spec) Widths(layers, in, hidden, out int) []int {
 	if widths := s.kind().Widths; widths != nil {
 		return widths(s.Design, layers, in, hidden, out)
 	}
-	dims := []int{in}
-	for range (layers - 1) * (1 + s.Design.tails()) {
+	dims, steps := []int{in}, (layers-1)*(1+s.Design.tails())
+	if s.Design.Jumping != "" { // the last layer's product is behind as many hidden ones
+		steps += s.Design.tails() + s.Design.behind()
+	}
+	for range steps {
 		dims = append(dims, hidden)
 	}
 	return append(dims, out)
@@ -107,7 +126,9 @@ func (s Spec) Widths(layers, in, hidden, out int) []int {
 func (s Spec) Parts() []Part { return s.parts() }
 
 // Composed tells whether layers differ in what they are.
-func (s Spec) Composed() bool { return s.kind().Part != nil || s.Design.tails() > 0 }
+func (s Spec) Composed() bool {
+	return s.kind().Part != nil || s.Design.tails() > 0 || s.Design.Jumping != ""
+}
 
 // Check refuses what is no network that can be made: a spec that comes from elsewhere.
 func (s Spec) Check() error {
@@ -119,7 +140,7 @@ func (s Spec) Check() error {
 		return fmt.Errorf("a network with %d widths", len(s.Dims))
 	case s.Heads < 0 || s.OutputHeads < 0:
 		return errors.New("a network with a negative number of heads")
-	case d.Hops < 0 || d.Hops >= n || !slices.Contains([]string{"", "add", "initial"}, d.Residual) || d.Activation != "" && !slices.Contains(Activations(), d.Activation) || (n-1)%(1+d.tails()) > 0 || !(d.Theta >= 0):
+	case d.Hops < 0 || d.Hops >= n || !slices.Contains([]string{"", "add", "initial"}, d.Residual) || d.Activation != "" && !slices.Contains(Activations(), d.Activation) || d.Norm != "" && !slices.Contains(Norms(), d.Norm) || (n-d.behind())%(1+d.tails()) > 0 || d.Jumping != "" && (!slices.Contains(Jumps(), d.Jumping) || n <= d.behind() || s.kind().Part != nil) || !(d.Theta >= 0):
 		return fmt.Errorf("a network of %d layers with the design %+v", n, d)
 	}
 	for l, d := range s.Dims {
@@ -128,7 +149,7 @@ func (s Spec) Check() error {
 		}
 	}
 	for l, p := range s.parts() {
-		if p.kind.Square && s.Dims[l] != s.Dims[l+1] || slices.ContainsFunc(p.From, func(k int) bool { return s.Dims[k+1] != s.Dims[l+1] }) {
+		if p.kind.Square && s.Dims[l] != s.Dims[l+1] || slices.ContainsFunc(p.From, func(k int) bool { return s.Dims[k+1] != s.Dims[l] }) {
 			return fmt.Errorf("layer %d of a network takes rows %d wide and makes rows %d wide", l, s.Dims[l], s.Dims[l+1])
 		}
 	}

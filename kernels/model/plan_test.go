@@ -29,15 +29,15 @@ func specs() map[string]Spec {
 						s.compose()
 						s.Choose(Load{FeatureNNZ: 1, CacheFits: true}, Choices{Order: order, CacheInput: cache})
 						all[fmt.Sprint(kind, " ", order, " cache=", cache, " drop=", drop, " ", dims)] = s
-						for _, residual := range []string{"add", "initial"} {
+						for _, d := range []Design{{Residual: "add"}, {Residual: "initial", Norm: "batch", Jumping: "cat"}, {Residual: "add", Norm: "layer", Jumping: "max"}} {
 							if s.Composed() || cache == "on" || len(dims) != 7 {
 								continue
 							}
 							tailed := s
-							tailed.Design.Residual, tailed.Dims = residual, dims
+							tailed.Design, tailed.Dims = d, dims
 							tailed.compose()
 							tailed.Choose(Load{FeatureNNZ: 1}, Choices{Order: order, CacheInput: cache})
-							all[fmt.Sprint(kind, " ", order, " drop=", drop, " ", residual)] = tailed
+							all[fmt.Sprint(kind, " ", order, " drop=", drop, " ", d)] = tailed
 						}
 					}
 				}

@@ -48,6 +48,13 @@ type Design struct {
 	// Activation of hidden layers, where it is not the kind's own: one of Activations.
 	Activation string `json:"activation,omitempty"`
 
+	// Norm is how hidden layers are normalised before their activation: one of Norms, none.
+	Norm string `json:"norm,omitempty"`
+
+	// Jumping is how the outputs of all hidden layers make the logits: one of Jumps, none
+	// where the last one's alone do.
+	Jumping string `json:"jumping,omitempty"`
+
 	Residual string  `json:"residual,omitempty"` // of hidden layers: "add", "initial", none
 	Hops     int     `json:"hops,omitempty"`     // of propagation behind the products (appnp)
 	Alpha    float64 `json:"alpha,omitempty"`    // share of the first rows in each step of them
@@ -59,8 +66,11 @@ func (s Spec) Propagates() bool { return s.kind().Coefficients != nil }
 
 // Drops tells whether a training pass differs from an evaluation.
 func (s Spec) Drops() bool {
-	return s.InputDropout > 0 || s.Dropout > 0 && s.Layers() > 1 || s.AttentionDropout > 0
+	return s.Design.Norm == "batch" && s.Layers() > 1 || s.InputDropout > 0 || s.Dropout > 0 && s.Layers() > 1 || s.AttentionDropout > 0
 }
+
+// Sums tells whether layers need sums over the vertices of all ranks.
+func (s Spec) Sums() bool { return s.Design.Norm == "batch" || s.Design.Norm == "pair" }
 
 // Load is what an epoch has to go through, over all ranks; it decides on
 // orders.

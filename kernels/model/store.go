@@ -134,6 +134,8 @@ type Frame struct {
 	own     [phases][][]kernels.Mat // by layer and value
 	drawn   [phases]kernels.Mat     // room for the features as a pass has them
 	scratch [][]kernels.Mat         // by layer
+	sums    []kernels.Vector[float64]
+	settled []kernels.Mat
 	step    Step
 }
 
@@ -165,6 +167,8 @@ func (s *Store) rooms(ops kernels.Ops, weights kernels.Mat) *Frame {
 			list = append(list, kernels.NewMat(ops, s.arena, shape[0], shape[1]))
 		}
 		f.scratch = append(f.scratch, list)
+		f.sums = append(f.sums, kernels.NewVector[float64](ops, s.arena, b.sums.columns))
+		f.settled = append(f.settled, kernels.NewMat(ops, s.arena, b.sums.settled, 1))
 	}
 	return f
 }
@@ -214,6 +218,11 @@ func (f *Frame) LayerGrad(l int) kernels.Mat {
 	r := f.Network.ranges[l]
 	return f.Grad.Part(r.Lo, r.Hi)
 }
+
+// Sums are those of the frame's vertices in layer l, and Settled [· x 1] what stages read
+// of what was made of all, both empty where the layer is not Summing.
+func (f *Frame) Sums(l int) kernels.Vector[float64] { return f.sums[l] }
+func (f *Frame) Settled(l int) kernels.Mat          { return f.settled[l] }
 
 // Run runs a stage, Loss excepted, on the kernels of ops.
 func (f *Frame) Run(d Do, p Pass, ops kernels.Ops) {

@@ -18,7 +18,21 @@ import (
 // ELU.
 
 // Activations are the names of those that can be asked for.
-func Activations() []string { return []string{"relu", "elu", "gelu", "leaky"} }
+func Activations() []string { return []string{"relu", "elu", "gelu", "leaky", prelu} }
+
+// prelu is a ReLU with a learned slope below zero, one a layer (He et al. 2015), and
+// slopeName the weight.
+const (
+	prelu     = "prelu"
+	slopeName = "activation.weight"
+)
+
+func tailWeights(s Spec, _ int) []Shape {
+	if s.Design.Activation == prelu {
+		return []Shape{{slopeName, 1, 1, true}}
+	}
+	return nil
+}
 
 // activation is that of hidden layers.
 func (s Spec) activation() kernels.Activation {
@@ -26,7 +40,7 @@ func (s Spec) activation() kernels.Activation {
 	if s.Kind == "gat" {
 		own = "elu"
 	}
-	list := []kernels.Activation{kernels.ReLU, kernels.ELU, kernels.GELU, kernels.LeakyReLU}
+	list := []kernels.Activation{kernels.ReLU, kernels.ELU, kernels.GELU, kernels.LeakyReLU, kernels.Identity}
 	return list[slices.Index(Activations(), cmp.Or(s.Design.Activation, own))]
 }
 
@@ -35,7 +49,7 @@ func tailLayer(b *Builder, l int) Layer {
 	b.Room(Output, b.Spec.Dims[l+1])
 	b.In(GatheredGrad, OutputGrad)
 	b.In(InputGrad, EmittedGrad)
-	t := &tail{drop: b.Dropout(l), f: b.Spec.activation()}
+	t := &tail{drop: b.Dropout(l), f: b.Spec.activation(), slope: b.params[l]}
 	if len(b.Skips()) > 0 {
 		t.skip = &b.Skips()[0]
 		if b.Spec.Design.Residual == "initial" {
@@ -50,6 +64,7 @@ func tailLayer(b *Builder, l int) Layer {
 type tail struct {
 	drop  *Dropout
 	f     kernels.Activation
+	slope []Param // at most one, of a prelu in the place of f
 	skip  *Skip   // nil without
 	alpha float32 // 0: H is added
 }
@@ -73,7 +88,7 @@ func (t *tail) Flow(s Stage) Flow {
 			f.Writes = append(f.Writes, Gathered)
 		}
 	case ApplyBackward:
-		f = Flow{Reads: []Value{OutputGrad, Gathered}, Writes: []Value{GatheredGrad}}
+		f = Flow{Reads: []Value{OutputGrad, Gathered}, Writes: []Value{GatheredGrad}, Grads: t.slope}
 		if t.skip != nil {
 			f.Reads, f.Writes = append(f.Reads, t.skip.Told()...), append(f.Writes, t.skip.Grad())
 		}
@@ -96,7 +111,11 @@ func (t *tail) apply(x *Step) {
 	if t.alpha > 0 {
 		x.Ops.Blend(z, 1-t.alpha, x.At(t.skip.Rows()), t.alpha)
 	}
-	x.Ops.Activate(h, z, t.f)
+	if len(t.slope) > 0 {
+		x.Ops.PReLU(h, z, x.W(t.slope[0]))
+	} else {
+		x.Ops.Activate(h, z, t.f)
+	}
 	if t.skip != nil && t.alpha == 0 {
 		x.Ops.Add(h, x.At(t.skip.Rows()))
 	}
@@ -113,7 +132,11 @@ func (t *tail) applyBackward(x *Step) {
 	if t.skip != nil && t.alpha == 0 {
 		t.skip.AddGrad(x, grad, 1)
 	}
-	x.Ops.ActivateGrad(grad, grad, x.At(Gathered), t.f)
+	if len(t.slope) > 0 {
+		x.Ops.PReLUGrad(grad, x.Grad(t.slope[0]), grad, x.At(Gathered), x.W(t.slope[0]))
+	} else {
+		x.Ops.ActivateGrad(grad, grad, x.At(Gathered), t.f)
+	}
 	if t.alpha > 0 {
 		t.skip.AddGrad(x, grad, t.alpha)
 		x.Ops.Blend(grad, 0, grad, 1-t.alpha)

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"siafu/graph/size"
 	"siafu/kernels"
 )
@@ -15,6 +17,8 @@ type Param struct {
 	Bias       bool
 	Inner      bool // of a layer that has a weight decay of its own (Kind.Inner)
 	Features   bool // it multiplies the features
+	Fixed      bool // no step changes it: means of columns, which are taken away behind it, leave it no gradient
+	Running    bool // w becomes (1-Momentum) w + Momentum times its gradient (Kind.Running)
 }
 
 // Len is the number of floats of p, size.Most where no number holds it.
@@ -40,11 +44,17 @@ func (s Spec) Params() []Param {
 // layout is Params, layer by layer.
 func (s Spec) layout() [][]Param {
 	layers, offset := make([][]Param, s.Layers()), 0
-	for l, part := range s.parts() {
+	parts := s.parts()
+	for l, part := range parts {
 		outer := l == 0 // until the first bias: what a layer multiplies behind it is its own
-		for _, w := range part.kind.Weights(s, l) {
+		shapes := part.kind.Weights(s, l)
+		for i, w := range shapes {
 			outer = outer && !w.Bias
-			p := Param{part.Prefix + "." + w.Name, l, w.Rows, w.Cols, offset, w.Bias, part.kind.Inner, outer && w.Rows == s.Dims[0]}
+			p := Param{
+				Name: part.Prefix + "." + w.Name, Layer: l, Rows: w.Rows, Cols: w.Cols, Offset: offset, Bias: w.Bias,
+				Inner: part.kind.Inner, Features: outer && w.Rows == s.Dims[0], Running: slices.Contains(part.kind.Running, w.Name),
+				Fixed: w.Bias && i == len(shapes)-1 && l+1 < len(parts) && parts[l+1].Kind == "norm" && s.Design.Norm != "layer",
+			}
 			layers[l] = append(layers[l], p)
 			offset = size.Sum(offset, p.Len())
 		}

@@ -48,16 +48,29 @@ def sgc(w, c):
     return np.linalg.matrix_power(a, c["Layers"]) @ x @ w["layers.0.weight"] + w[f"layers.{c['Layers']}.bias"]
 
 
+def norm(z, w, l, kind):
+    if kind == "off":
+        return z
+    if kind == "pair":
+        z = z - z.mean(0)
+        return z / np.sqrt(1e-5 + (z**2).sum(1).mean())
+    axis = {"layer": 1, "batch": 0}[kind]
+    z = (z - z.mean(axis, keepdims=True)) / np.sqrt(z.var(axis, keepdims=True) + 1e-5)
+    return z * w[f"layers.{l}.norm.weight"] + w[f"layers.{l}.norm.bias"]
+
+
 def gcn(w, c):
-    f = {"auto": relu, "gelu": gelu}[c["Activation"]]
+    slope = lambda l: w[f"layers.{l}.activation.weight"] if c["Activation"] == "prelu" else 0
+    f = {"auto": lambda z, l: relu(z), "gelu": lambda z, l: gelu(z), "prelu": lambda z, l: relu(z) - slope(l) * relu(-z)}[c["Activation"]]
     h = first = None
     for l in range(c["Layers"]):
         z = a @ (x if l == 0 else h) @ w[f"layers.{l}.weight"] + w[f"layers.{l}.bias"]
         if l == c["Layers"] - 1:
             return z
+        z = norm(z, w, l, c["Norm"])
         if l > 0 and c["Residual"] == "initial":
             z = (1 - c["Alpha"]) * z + c["Alpha"] * first
-        z = f(z)
+        z = f(z, l)
         h = z + h if l > 0 and c["Residual"] == "add" else z
         first = h if l == 0 else first
 
@@ -69,7 +82,7 @@ def loss(net, w, c):
 
 
 def record(net, c, shapes, gen, epochs=8, lr=0.5, h=1e-6):
-    c = {"Layers": 2, "Hops": 1, "Alpha": 0.1, "Theta": 0.5, "Residual": "none", "Activation": "auto", **c}
+    c = {"Layers": 2, "Hops": 1, "Alpha": 0.1, "Theta": 0.5, "Residual": "none", "Activation": "auto", "Norm": "off", **c}
     w = {k: (gen.standard_normal(s) / math.sqrt(s[0])).astype(np.float32).astype(np.float64) for k, s in shapes.items()}
     run = {"Model": net.__name__, **c, "LR": lr, "Weights": {k: v.ravel().tolist() for k, v in w.items()}, "Loss64": []}
     for _ in range(epochs):
@@ -93,12 +106,18 @@ def record(net, c, shapes, gen, epochs=8, lr=0.5, h=1e-6):
 gen, dim, hidden = np.random.default_rng(1), x.shape[1], 4
 dense = lambda l, i, o: {f"layers.{l}.weight": (i, o), f"layers.{l}.bias": (1, o)}
 stack = {**dense(0, dim, hidden), **dense(1, hidden, hidden), **dense(2, hidden, hidden), **dense(3, hidden, classes)}
+three = {**dense(0, dim, hidden), **dense(1, hidden, hidden), **dense(2, hidden, classes)}
+gains = {f"layers.{l}.norm.{k}": (1, hidden) for l in (0, 1) for k in ("weight", "bias")}
+slopes = {f"layers.{l}.activation.weight": (1, 1) for l in (0, 1)}
 runs = [
     record(gcnii, {"Layers": 3, "Alpha": 0.3}, {**dense(0, dim, hidden), **{f"layers.{l}.weight": (hidden, hidden) for l in (2, 3, 4)}, **dense(5, hidden, classes)}, gen),
     record(appnp, {"Hops": 4, "Alpha": 0.2}, {**dense(0, dim, hidden), **dense(1, hidden, classes)}, gen),
     record(sgc, {"Layers": 3}, {"layers.0.weight": (dim, classes), "layers.3.bias": (1, classes)}, gen),
     record(gcn, {"Layers": 4, "Residual": "add"}, stack, gen),
     record(gcn, {"Layers": 4, "Residual": "initial", "Activation": "gelu"}, stack, gen),
+    record(gcn, {"Layers": 3, "Norm": "layer", "Activation": "prelu"}, {**three, **gains, **slopes}, gen, lr=0.1),
+    record(gcn, {"Layers": 3, "Norm": "batch", "Activation": "gelu"}, {**three, **gains}, gen, lr=0.1),
+    record(gcn, {"Layers": 3, "Norm": "pair", "Residual": "add"}, three, gen, lr=0.1),
 ]
 with open("deep_curves.json", "w") as f:
     json.dump(runs, f, separators=(",", ":"))

@@ -21,6 +21,12 @@ func (c *Config) design() (d model.Design) {
 	if own := c.Model == "gat" && c.Activation == "elu" || c.Model != "gat" && c.Activation == "relu"; !own && c.Activation != "auto" {
 		d.Activation = c.Activation
 	}
+	if c.Norm != "off" {
+		d.Norm = c.Norm
+	}
+	if c.Jumping != "off" {
+		d.Jumping = c.Jumping
+	}
 	switch c.Residual {
 	case "add":
 		d.Residual = c.Residual
@@ -29,6 +35,12 @@ func (c *Config) design() (d model.Design) {
 	}
 	return d
 }
+
+// sums tells whether layers need sums over the vertices of all ranks.
+func (c *Config) sums() bool { return c.Norm == "batch" || c.Norm == "pair" }
+
+// sumsRemedy is a remedy behind another one.
+const sumsRemedy = "%s, or use --norm layer, which works row by row: means of columns are those of all vertices of the epoch, and are taken where graph work runs"
 
 // checkDesign refuses what does not go together with networks of layers that differ.
 func (c *Config) checkDesign() error {
@@ -41,6 +53,20 @@ func (c *Config) checkDesign() error {
 		return refuse("residual", c.Residual, "--model="+c.Model, "leave --residual out: the network has its own way from the first rows to each layer, or none between layers")
 	case c.Activation != "auto" && own:
 		return refuse("activation", c.Activation, "--model="+c.Model, "leave --activation out: it is a part of this network")
+	case c.Norm != "off" && own:
+		return refuse("norm", c.Norm, "--model="+c.Model, "leave --norm out: this network has no normalisation between its layers")
+	case c.Jumping != "off" && own:
+		return refuse("jumping", c.Jumping, "--model="+c.Model, "leave --jumping out: this network's last product has its own input")
+	case c.Norm != "off" && c.Layers < 2 && c.Jumping == "off":
+		return refuse("norm", c.Norm, fmt.Sprintf("--layers=%d", c.Layers), "use 2 layers or more: hidden layers are normalised")
+	case c.sums() && c.Asynchronous():
+		return refuse("norm", c.Norm, "--mode="+c.Mode, sumsRemedy, "leave --mode out")
+	case c.sums() && (!c.Exact() || c.LocalEpochs > 0):
+		return refuse("norm", c.Norm, fmt.Sprintf("--refresh=%s --local-epochs=%d", c.Refresh, c.LocalEpochs), sumsRemedy, "leave the two out")
+	case c.sums() && c.Tensor == TensorLambda:
+		return refuse("norm", c.Norm, "--tensor=lambda", sumsRemedy, "leave --tensor out")
+	case c.sums() && c.GPUsApply():
+		return refuse("norm", c.Norm, "--tensor=cuda --graph=cpu", sumsRemedy, "leave --graph out")
 	case c.Residual != "none" && c.Layers < 3:
 		return fault.New(fault.Usage, "train", "", "--residual=%s with --layers=%d", c.Residual, c.Layers).
 			Then("use 3 layers or more: a hidden layer takes something of one before it, and the last layer nothing")
@@ -50,7 +76,7 @@ func (c *Config) checkDesign() error {
 	case n.Composed() && c.Batch != "" && c.Batch != Full:
 		what := "--model=" + c.Model
 		if !own {
-			what = fmt.Sprintf("--residual=%s --activation=%s", c.Residual, c.Activation)
+			what = fmt.Sprintf("--norm=%s --jumping=%s --residual=%s --activation=%s", c.Norm, c.Jumping, c.Residual, c.Activation)
 		}
 		return refuse("batch", c.Batch, what, "leave --batch out: mini-batches are for layers that are all alike")
 	}

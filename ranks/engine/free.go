@@ -68,7 +68,7 @@ func (s *lockstep) connectFree(e *Engine, a *mapped.Arena) {
 	way := &route{keeps: true}
 	s.route, s.training, s.exact = way, way, way
 	if s.store.Network.Spec.Propagates() {
-		way.graph = graphwork.New(s.store, e.Shard, graphwork.Options{Half: e.Config.Gather == "bf16"}, s.adder, a)
+		way.graph = graphwork.New(s.store, e.Shard, graphwork.Options{Half: e.Config.Gather == "bf16", Targets: true}, s.adder, a)
 		if e.Peers.Size() > 1 {
 			way.sumPieces = way.graph.SumPieces(pieceEdges)
 			way.ghosts = refresh.NewPushed(refresh.BoundedOptions{

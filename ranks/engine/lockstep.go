@@ -36,8 +36,9 @@ type lockstep struct {
 	intervals []*interval
 	// update sums up the gradients of a layer's weights and hands them over.
 	update     func(layer int) error
-	endsInLoss bool // the forward pass does
-	steps      int  // passes that train in an epoch, 0: one
+	totals     *allSums // of layers that need sums over all vertices, nil where none does
+	endsInLoss bool     // the forward pass does
+	steps      int      // passes that train in an epoch, 0: one
 
 	pass  model.Pass
 	ahead bool  // the pass only refreshes ghosts
@@ -104,6 +105,7 @@ func (s *lockstep) epoch(p model.Pass) error {
 }
 
 func (s *lockstep) run(r *route, w *walk, p model.Pass, count bool) error {
+	p.Targets = w == r.epochWalk && !count
 	s.route, s.walk, s.pass = r, w, p
 	for _, i := range s.intervals {
 		i.loss.Count = count
@@ -182,8 +184,11 @@ func (s *lockstep) foretell(t schedule.Task) {
 
 // whole runs a task that no interval does for itself.
 func (s *lockstep) whole(worker int, t schedule.Task) error {
-	if t.Stage == schedule.Update {
+	switch t.Stage {
+	case schedule.Update:
 		return s.update(t.Layer)
+	case schedule.Total, schedule.TotalBackward:
+		return s.total(t.Layer, t.Stage == schedule.TotalBackward)
 	}
 	return s.transfer(s.workers.teams[worker], s.graph.Layer(t.Layer), t)
 }

@@ -21,8 +21,11 @@ type Outline struct {
 	Fused     bool // tensor tasks that follow each other are one
 }
 
-// LayerOutline says what a layer wants of the graph.
-type LayerOutline struct{ Gathers, GathersBackward bool }
+// LayerOutline says what a layer wants of the graph and of other vertices.
+type LayerOutline struct {
+	Gathers, GathersBackward bool
+	Sums                     bool // over the vertices of all ranks, on both ways
+}
 
 // outline is that of the passes along a route.
 func (s *lockstep) outline(r *route, barrier bool) Outline {
@@ -45,7 +48,8 @@ func (f *async) outline(store *model.Store) Outline {
 
 func layersOf(net *model.Network) (list []LayerOutline) {
 	for l := range net.Layers {
-		list = append(list, LayerOutline{net.Gathers(l), net.GathersBackward(l)})
+		sums, _ := net.Sums(l)
+		list = append(list, LayerOutline{net.Gathers(l), net.GathersBackward(l), sums > 0})
 	}
 	return list
 }

@@ -119,6 +119,7 @@ func (p *passes) forward() (done []schedule.ID) {
 		if p.Layers[l].Gathers {
 			done = p.gather(l, p.join(done))
 		}
+		done = p.total(schedule.Total, l, done)
 		done = p.tensor(schedule.Apply, l, done)
 	}
 	if p.Loss {
@@ -141,6 +142,15 @@ func (p *passes) gather(l int, rows []schedule.ID) []schedule.ID {
 	return p.each(schedule.GatherGhosts, l, p.each(schedule.GatherOwn, l, rows), ghosts)
 }
 
+// total adds up a layer's sums over the vertices of all ranks, where it has any.
+func (p *passes) total(stage schedule.Stage, l int, done []schedule.ID) []schedule.ID {
+	if !p.Layers[l].Sums {
+		return done
+	}
+	p.open = nil
+	return p.whole(stage, l, p.join(done))
+}
+
 // backward is the way from the gradient of the logits to the gradients of the
 // weights.
 func (p *passes) backward(done []schedule.ID) {
@@ -150,6 +160,7 @@ func (p *passes) backward(done []schedule.ID) {
 		if p.Layers[l].GathersBackward {
 			done = p.gatherBackward(l, p.join(done))
 		}
+		done = p.total(schedule.TotalBackward, l, done)
 		done = p.tensor(schedule.EmitBackward, l, done)
 		updated = p.whole(schedule.Update, l, p.join(done), updated)
 	}

@@ -25,7 +25,7 @@ const Published = "published rows"
 // travel.
 func (f *async) prepare(e *Engine, store *model.Store, trained int, a *mapped.Arena) error {
 	ops, rows := f.workers.teams[0], a.For(Published)
-	f.graph = graphwork.New(store, e.Shard, graphwork.Options{Half: f.cfg.Gather == "bf16", Apart: true}, e.workers.team(), a)
+	f.graph = graphwork.New(store, e.Shard, graphwork.Options{Half: f.cfg.Gather == "bf16", Apart: true, Targets: true}, e.workers.team(), a)
 	e.travels(f.graph.Plan)
 	f.ghosts = refresh.NewBounded(refresh.BoundedOptions{
 		Rank: e.Peers.Rank(), Shapes: f.graph.Shapes(), Plan: f.graph.Plan, Codec: e.Codecs[0], Seed: f.cfg.Seed,

@@ -121,6 +121,7 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 	t.lockstep = e.lockstep(store, e.newIntervals(store, t.shared, e.Arena))
 	e.hold(store, t.intervals, e.Arena)
 	t.endsInLoss, t.update, t.sums = true, t.push, make([]float64, scoreSums)
+	t.totals = newAllSums(store.Network, e.Peers, t.flat, t.grad)
 	t.layers = append(t.layers, params.Layers(e.Network)...)
 	t.connect(e, reduction, e.Arena)
 	t.delay, t.correction = newDelay(e.Config, e.Peers.Rank()), e.newCorrection(t)

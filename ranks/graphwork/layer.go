@@ -20,6 +20,7 @@ type Layer struct {
 	along    *mesh
 	edges    *transposed
 	needed   bool // gradients of emitted rows are
+	targets       // none but in a last layer
 	attention
 
 	halves struct{ rows, ghosts, grads kernels.Mat } // rounded and scaled
@@ -140,7 +141,7 @@ func (w *Work) GatherOwn(l *Layer, i Interval, p model.Pass) {
 		w.attendOwn(l, i, p)
 		return
 	}
-	m := l.ownEdges(i)
+	m := l.into(i, p, l.ownEdges(i))
 	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.along.row), l.along.col, l.along.coef.SelfLoops
 	l.packed.rows.gatherOwn(i.Ops, i.rows(l.gathered), m, l.Rows, l.halves.rows)
 }
@@ -151,7 +152,7 @@ func (w *Work) GatherGhosts(l *Layer, i Interval, p model.Pass) {
 	case l.heads > 0:
 		w.attendGhosts(l, i, p)
 	case l.along.Plan.Ghosts > 0:
-		m := l.ghostEdges(i)
+		m := l.into(i, p, l.ghostEdges(i))
 		m.RowScale, m.ColScale = i.scale(l.along.row), l.along.col
 		spmm(i.Ops, i.rows(l.gathered), m, l.Ghosts, l.halves.ghosts, true)
 	}
@@ -165,6 +166,7 @@ func (w *Work) GhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat) {
 		w.attendGhostGrads(o, l, first, dst, m)
 		return
 	}
+	m = l.from(o, m)
 	m.RowScale, m.ColScale = l.along.col.From(l.along.shard.NumOwn()+first), l.along.row
 	spmm(o, dst, m, l.Grads, l.halves.grads, false)
 }
@@ -177,6 +179,7 @@ func (w *Work) GatherBackward(l *Layer, i Interval, p model.Pass) {
 		w.attendBackward(l, i, p, dst, m)
 		return
 	}
+	m = l.from(i.Ops, m)
 	m.RowScale, m.ColScale, m.SelfLoops = i.scale(l.along.col), l.along.row, l.along.coef.SelfLoops && !i.Sources
 	l.packed.grads.gatherOwn(i.Ops, dst, m, l.Grads, l.halves.grads)
 }

@@ -64,6 +64,10 @@ type Options struct {
 	Factor []float32
 	// OneWay leaves out what the gradients of ghosts need.
 	OneWay bool
+	// Targets tells that the gradient of the logits is that of the shard's training vertices:
+	// the last layer then goes along edges into those alone, on the way forward where a pass
+	// wants no others.
+	Targets bool
 }
 
 // New prepares the layers of a network whose values lie in a store. All memory
@@ -75,6 +79,9 @@ func New(store *model.Store, s *shard.Shard, o Options, ops kernels.Ops, a *mapp
 		if store.Network.Gathers(l) {
 			w.layers[l] = w.newLayer(l, o)
 		}
+	}
+	if last := w.layers[len(w.layers)-1]; last != nil && o.Targets {
+		w.arena.Fill(func() { last.choose(s) })
 	}
 	if !o.Forward {
 		w.prepareBackward(o.OneWay)
@@ -218,7 +225,7 @@ func (w *Work) prepareBackward(oneWay bool) {
 		}
 		at.edges = all
 		if l == len(back)-1 && apart {
-			at.edges = trained
+			at.edges, at.apart = trained, true
 		}
 	}
 }

@@ -84,6 +84,13 @@ func (u *Updater) step(step, layer int, weights, grad kernels.Mat) {
 			first = p.Offset
 		}
 		lo, hi := p.Offset-first, p.Offset-first+p.Len()
+		if p.Fixed {
+			continue
+		}
+		if p.Running {
+			u.ops.Blend(weights.Part(lo, hi), 1-model.Momentum, grad.Part(lo, hi), model.Momentum)
+			continue
+		}
 		u.part = u.part[:0]
 		for _, s := range u.state {
 			u.part = append(u.part, s.Part(p.Offset, p.Offset+p.Len()))

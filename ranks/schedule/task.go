@@ -14,6 +14,7 @@ const (
 	Sum                          // GA: rows are added up for other ranks, before Send
 	GatherOwn                    // GA along edges from own vertices
 	GatherGhosts                 // GA along edges from ghosts
+	Total                        // SC: sums over the vertices of all ranks
 	Apply                        // AV
 	Loss                         // loss and its gradient
 	ApplyBackward                // ∇AV
@@ -22,13 +23,14 @@ const (
 	ReceiveBackward              // ∇SC: gradients of own vertices have come
 	GatherBackward               // ∇GA towards own vertices
 	AddSums                      // ∇GA: gradients of sums, towards own vertices
+	TotalBackward                // ∇SC: the same on the way back
 	EmitBackward                 // ∇AV
 	Update                       // WU
 	stages
 )
 
 // names are the kinds of task as reports have them.
-var names = [stages]string{"AV", "SC", "SC", "GA", "GA", "GA", "AV", "loss", "∇AV", "∇GA", "∇SC", "∇SC", "∇GA", "∇GA", "∇AV", "WU"}
+var names = [stages]string{"AV", "SC", "SC", "GA", "GA", "GA", "SC", "AV", "loss", "∇AV", "∇GA", "∇SC", "∇SC", "∇GA", "∇GA", "∇SC", "∇AV", "WU"}
 
 // Kinds are the kinds of task in the order in which they are reported: gather,
 // apply vertex and scatter with their gradients, loss, weight update (Dorylus,

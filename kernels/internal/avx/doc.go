@@ -15,6 +15,7 @@ package avx
 
 //go:generate go run ./gen -part attention -out asm_attention_amd64.s -stubs asm_attention_amd64.go -pkg avx
 //go:generate go run ./gen -part bag -out asm_bag_amd64.s -stubs asm_bag_amd64.go -pkg avx
+//go:generate go run ./gen -part choose -out asm_choose_amd64.s -stubs asm_choose_amd64.go -pkg avx
 //go:generate go run ./gen -part elu -out asm_elu_amd64.s -stubs asm_elu_amd64.go -pkg avx
 //go:generate go run ./gen -part gather -out asm_gather_amd64.s -stubs asm_gather_amd64.go -pkg avx
 //go:generate go run ./gen -part multiply -out asm_multiply_amd64.s -stubs asm_multiply_amd64.go -pkg avx
@@ -24,6 +25,7 @@ package avx
 //go:generate go run ./gen -part rows -out asm_rows_amd64.s -stubs asm_rows_amd64.go -pkg avx
 //go:generate go run ./gen -part softmax -out asm_softmax_amd64.s -stubs asm_softmax_amd64.go -pkg avx
 //go:generate go run ./gen -part step -out asm_step_amd64.s -stubs asm_step_amd64.go -pkg avx
+//go:generate go run ./gen -part zeros -out asm_zeros_amd64.s -stubs asm_zeros_amd64.go -pkg avx
 
 // Set is an instruction set, ordered by preference.
 type Set int

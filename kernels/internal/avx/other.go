@@ -139,3 +139,9 @@ func (Set) Values(_ []float32, _ []byte, _, _ float32, _ int, _ bool) {
 
 // WidenAdd is not there on this architecture.
 func (Set) WidenAdd([]float32, []uint16) int { panic("avx: not on this architecture") }
+
+// MultiplySparse is not there on this architecture.
+func (Set) MultiplySparse(Product, *Scratch) { panic("avx: not on this architecture") }
+
+// Choose is not there on this architecture.
+func (Set) Choose(_, _, _ []uint32) int { panic("avx: not on this architecture") }

@@ -37,3 +37,19 @@ type Product struct {
 	Add                  bool
 	Pack                 []float32 // scratch
 }
+
+// What MultiplySparse takes at a time: MostSparse columns are all that a transposed A may
+// have, and are met by RowsOfBits rows of B and MostSummed columns of it at most.
+const (
+	MostSparse = 192
+	RowsOfBits = 64
+	MostSummed = 128
+)
+
+// Scratch is what MultiplySparse needs: bits of some rows of A, those of a block by
+// column, and the sums of a block.
+type Scratch struct {
+	rows [RowsOfBits * MostSparse / 64]uint64
+	bits [256 * MostSparse / 64]uint64
+	sums [MostSparse * MostSummed]float32
+}

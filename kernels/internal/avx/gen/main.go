@@ -131,7 +131,12 @@ func place(c gotypes.Component) Mem {
 var parts = map[string]func(isa){
 	"attention": attention,
 	"bag":       gatherValues,
-	"elu":       elu,
+	"choose": func(s isa) {
+		if !s.wide {
+			choose()
+		}
+	},
+	"elu": elu,
 	"gather": func(s isa) {
 		for vectors := 1; vectors <= 8; vectors++ {
 			gather(s, false, vectors)
@@ -187,6 +192,13 @@ var parts = map[string]func(isa){
 	"softmax": func(s isa) {
 		if !s.wide {
 			softmax()
+		}
+	},
+	"zeros": func(s isa) {
+		nonzeros(s)
+		for vectors := 1; vectors <= 8; vectors++ {
+			sparseRows(s, vectors)
+			sparseColumns(s, vectors)
 		}
 	},
 }

@@ -1,0 +1,154 @@
+// What normalisations of rows and of columns are made of, and a ReLU with a learned slope.
+//
+//	moments   Σ_r x[r][c] and Σ_r x[r][c]·y[r][c]
+//	affine    dst = g·a + z·b + c, with a, b and c of each column
+//	layer     x̂ = (z - mean) / sqrt(var + ε) of a row,  dst = x̂·gain + bias
+//
+// Variant: sums over rows are in double, cut into blocks of rows by shapes alone; a
+// block's eight sums of every eighth row are added in order, and sumDoubles adds the
+// blocks in order. A row of the layer's is a warp's, lanes' sums being added in halves.
+#include "common.cuh"
+
+// fold adds the eight sums of a column in a block of 32 x 8, for the thread of y 0.
+DEVICE double fold(double sum) {
+    SHARED double sums[8][32];
+    barrier(); // those of the call before have been read
+    sums[threadY()][threadX()] = sum;
+    barrier();
+    sum = sums[0][threadX()];
+#pragma unroll
+    for (int k = 1; k < 8; k++) sum += sums[k][threadX()];
+    return sum;
+}
+
+// columnMoments: block 32 x 8, 32 columns of the rows of part blockY; a part is 2·cols.
+KERNEL columnMoments(double *parts, const float *x, const float *y, i64 rows, int cols, int count) {
+    int col = blockX() * 32 + threadX(), part = blockY();
+    double first = 0, second = 0;
+    if (col < cols)
+        for (i64 row = part * rows / count + threadY(), end = (part + 1) * rows / count; row < end; row += 8) {
+            double v = x[row * cols + col];
+            first += v;
+            second += v * (double)y[row * cols + col];
+        }
+    first = fold(first);
+    second = fold(second);
+    if (threadY() > 0 || col >= cols) return;
+    parts[(i64)part * 2 * cols + col] = first;
+    parts[(i64)part * 2 * cols + cols + col] = second;
+}
+
+// sumDoubles is dst[i] = the sum of count parts of size n, in order; sumRounded rounds it.
+KERNEL sumDoubles(double *dst, const double *parts, i64 n, int count) {
+    i64 i = thread();
+    if (i >= n) return;
+    double sum = 0;
+    for (int k = 0; k < count; k++) sum += parts[k * n + i];
+    dst[i] = sum;
+}
+
+KERNEL sumRounded(float *dst, const double *parts, i64 n, i64 stride, int count) {
+    i64 i = thread();
+    if (i >= n) return;
+    double sum = 0;
+    for (int k = 0; k < count; k++) sum += parts[k * stride + i];
+    dst[i] = (float)sum;
+}
+
+// affineColumns: block 32 x 8, a row of threads for each row. z may be none, dst g.
+KERNEL affineColumns(float *dst, const float *g, const float *a, const float *z, const float *b, const float *c, i64 rows, int cols) {
+    i64 row = (i64)blockX() * 8 + threadY();
+    if (row >= rows) return;
+    for (int col = threadX(); col < cols; col += 32) {
+        i64 at = row * cols + col;
+        float v = g[at] * a[col] + c[col];
+        dst[at] = z ? v + z[at] * b[col] : v;
+    }
+}
+
+// RowMoments are the mean of a row, and 1 over the root of its variance and eps.
+struct RowMoments { float mean, scale; };
+
+DEVICE RowMoments momentsOf(const float *z, int cols, float eps) {
+    double sum = 0, squares = 0;
+    for (int c = threadX(); c < cols; c += 32) sum += z[c];
+    double mean = sumDouble(sum) / cols;
+    for (int c = threadX(); c < cols; c += 32) {
+        double d = (double)z[c] - mean;
+        squares += d * d;
+    }
+    return {(float)mean, 1 / __builtin_sqrtf((float)(sumDouble(squares) / cols + eps))};
+}
+
+// layerNorm: block 32 x 8, a warp a row. dst may be z.
+KERNEL layerNorm(float *dst, const float *z, const float *gain, const float *bias, i64 rows, int cols, float eps) {
+    i64 row = (i64)blockX() * 8 + threadY();
+    if (row >= rows) return;
+    z += row * cols;
+    RowMoments m = momentsOf(z, cols, eps);
+    for (int c = threadX(); c < cols; c += 32) dst[row * cols + c] = (z[c] - m.mean) * m.scale * gain[c] + bias[c];
+}
+
+// layerNormMoments: a warp a row, whose mean and scale go to stats [rows x 2].
+KERNEL layerNormMoments(float *stats, const float *z, i64 rows, int cols, float eps) {
+    i64 row = (i64)blockX() * 8 + threadY();
+    if (row >= rows) return;
+    RowMoments m = momentsOf(z + row * cols, cols, eps);
+    if (threadX() == 0) stats[2 * row] = m.mean, stats[2 * row + 1] = m.scale;
+}
+
+// layerNormParts are the gradients of bias and, behind them, gain, of the rows of part
+// blockY: block 32 x 8.
+KERNEL layerNormParts(double *parts, const float *g, const float *z, const float *stats, i64 rows, int cols, int count) {
+    int col = blockX() * 32 + threadX(), part = blockY();
+    double bias = 0, gain = 0;
+    if (col < cols)
+        for (i64 row = part * rows / count + threadY(), end = (part + 1) * rows / count; row < end; row += 8) {
+            double v = g[row * cols + col];
+            bias += v;
+            gain += v * (double)((z[row * cols + col] - stats[2 * row]) * stats[2 * row + 1]);
+        }
+    bias = fold(bias);
+    gain = fold(gain);
+    if (threadY() > 0 || col >= cols) return;
+    parts[(i64)part * 2 * cols + col] = bias;
+    parts[(i64)part * 2 * cols + cols + col] = gain;
+}
+
+// layerNormGrad is dst = s·(d - mean(d) - x̂·mean(d·x̂)), d = g·w: a warp a row. dst may be g.
+KERNEL layerNormGrad(float *dst, const float *g, const float *z, const float *w, const float *stats, i64 rows, int cols) {
+    i64 row = (i64)blockX() * 8 + threadY();
+    if (row >= rows) return;
+    float mean = stats[2 * row], scale = stats[2 * row + 1];
+    double sum = 0, along = 0;
+    for (int c = threadX(); c < cols; c += 32) {
+        double d = (double)g[row * cols + c] * (double)w[c];
+        sum += d;
+        along += d * (double)((z[row * cols + c] - mean) * scale);
+    }
+    float m = (float)(sumDouble(sum) / cols), a = (float)(sumDouble(along) / cols);
+    for (int c = threadX(); c < cols; c += 32) {
+        i64 at = row * cols + c;
+        dst[at] = scale * (g[at] * w[c] - m - (z[at] - mean) * scale * a);
+    }
+}
+
+// prelu is dst[i] = z[i] > 0 ? z[i] : slope[0]·z[i].
+KERNEL prelu(float *dst, const float *z, const float *slope, i64 n) {
+    i64 i = thread();
+    if (i < n) dst[i] = z[i] > 0 ? z[i] : slope[0] * z[i];
+}
+
+// preluGrad is the gradient of z, and those of the slope by part blockX: 32 of a part's
+// elements at a time. dst may be g.
+KERNEL preluGrad(float *dst, double *parts, const float *g, const float *z, const float *slope, i64 n, int count) {
+    i64 part = blockX();
+    double sum = 0;
+    for (i64 i = part * n / count + threadY() * 32 + threadX(), end = (part + 1) * n / count; i < end; i += 256) {
+        float v = g[i], x = z[i];
+        if (!(x > 0)) sum += (double)v * (double)x;
+        dst[i] = x > 0 ? v : v * slope[0];
+    }
+    sum = sumDouble(fold(sum));
+    if (threadX() == 0 && threadY() == 0) parts[part] = sum;
+}

@@ -1,0 +1,66 @@
+package kernels
+
+// Gathers whose sources are taken block by block: a block stays in the third-level cache
+// while all rows meet it, and is fetched from memory once for all of them.
+
+// A block has blockBytes of x, a quarter of a common third-level cache, which several
+// workers share. There are blocks where x is blockFactor times as large, and a row has
+// blockEdges edges in each. These are properties of the graph and not of
+// the machine, as each block has a sum of its own.
+const (
+	blockBytes  = 8 << 20
+	blockFactor = 4
+	edgesOfRow  = 16
+)
+
+// block is how many sources a block has, 0 where there are none.
+func (k *spmmTask) block() int {
+	element := bytesOfFloat
+	if k.x == nil {
+		element = 2
+	}
+	step := blockBytes / (k.width * element)
+	blocks, rows := k.sources/max(step, 1), int64(k.Rows())
+	if step == 0 || blocks < blockFactor || (k.End[rows-1]-k.Begin[0])/rows < int64(blocks*edgesOfRow) {
+		return 0
+	}
+	return step
+}
+
+// gatherBlocks computes all rows, a block of so many sources after the other.
+func (t *Team) gatherBlocks(k spmmTask, step int) {
+	room, rows := &t.blocks, k.Rows()
+	begin, end := scratch(&room.begin, rows), scratch(&room.end, rows)
+	copy(begin, k.Begin)
+	k.last, k.Begin, k.End = k.End, begin, end
+	for first := 0; first < k.sources; first += step {
+		k.bound = k.Base + uint32(min(first+step, k.sources))
+		end[rows-1] = k.last[rows-1] // the weight of all rows
+		t.gatherRows(k)
+		copy(begin, end)
+		k.add, k.SelfLoops = true, false
+	}
+}
+
+// findEnds sets the ends of rows to their first edges from behind the block.
+func (k *spmmTask) findEnds(lo, hi int) {
+	for r := lo; r < hi; r++ {
+		k.End[r] = k.Begin[r] + int64(below(k.Cols[k.Begin[r]:k.last[r]], k.bound))
+	}
+}
+
+// below is how many of ascending columns are below a bound: in steps that double until one
+// is too far, and then halve.
+func below(cols []uint32, bound uint32) (n int) {
+	step := 1
+	for n+step <= len(cols) && cols[n+step-1] < bound {
+		n += step
+		step *= 2
+	}
+	for ; step > 0; step /= 2 {
+		if n+step <= len(cols) && cols[n+step-1] < bound {
+			n += step
+		}
+	}
+	return n
+}

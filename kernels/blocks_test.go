@@ -1,0 +1,76 @@
+package kernels_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"siafu/graph/mapped"
+	"siafu/kernels"
+	"siafu/kernels/kerneltest"
+)
+
+// A gather from more rows than caches hold goes through them block by block. Its sums are
+// those of a float64 reference, and the same bits without the rows of zeros; rows without
+// edges, with edges in some blocks only and hubs included.
+func TestGatherInBlocks(t *testing.T) {
+	const rows, sources, width = 60, 80000, 128
+	rng := rand.New(rand.NewPCG(7, 8))
+	var g kernels.Gather
+	for r := range rows {
+		g.Begin = append(g.Begin, int64(len(g.Cols)))
+		degree, most := 900, sources
+		switch r {
+		case 3:
+			degree = 0
+		case 4:
+			most = 20000
+		case 5:
+			degree = 200000
+		}
+		cols := make([]uint32, degree)
+		for i := range cols {
+			cols[i] = rng.Uint32N(uint32(most))
+		}
+		slices.Sort(cols)
+		g.Cols = append(g.Cols, cols...)
+		g.End = append(g.End, int64(len(g.Cols)))
+	}
+	g.RowScale, g.ColScale, g.SelfLoops, g.First = kerneltest.Values(rows, 1), kerneltest.Values(sources, 2), true, 100
+	x := kerneltest.Values(sources*width, 3)
+	chosen := kernels.NewChosen(sources, func(v int) bool { return v%4 > 0 })
+	for v := 0; v < sources; v += 4 {
+		clear(x[v*width:][:width])
+	}
+	eachSet(t, func(t *testing.T, set string) {
+		team := kernels.NewTeam(2)
+		defer team.Close()
+		use(t, team, set)
+		e := g.Edges()
+		gather := func() []float32 {
+			dst := kerneltest.Values(rows*width, 4)
+			team.SpMM(kernels.HostMat(rows, width, dst), e, kernels.HostMat(sources, width, x), true)
+			return dst
+		}
+		all := gather()
+		e.Chosen = chosen
+		if !slices.Equal(mapped.Bytes(gather()), mapped.Bytes(all)) {
+			t.Error("without the rows of zeros: other bits")
+		}
+		start := kerneltest.Values(rows*width, 4)
+		for r := range rows {
+			for j := 0; j < width; j += 31 {
+				sum, size := float64(start[r*width+j]), 1.0
+				for _, c := range append([]uint32{uint32(100 + r)}, g.Cols[g.Begin[r]:g.End[r]]...) {
+					v := float64(g.RowScale[r]) * float64(g.ColScale[c]) * float64(x[int(c)*width+j])
+					sum, size = sum+v, size+math.Abs(v)
+				}
+				// Some thousand roundings of a sum of that size do not all go the same way.
+				if got := float64(all[r*width+j]); !(math.Abs(got-sum) < 1e-5*size) {
+					t.Fatalf("row %d, column %d is %v instead of %v", r, j, got, sum)
+				}
+			}
+		}
+	})
+}

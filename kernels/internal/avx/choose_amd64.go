@@ -1,0 +1,10 @@
+package avx
+
+// Choose copies those ids to dst whose bit is set and returns their number; dst is as
+// long as ids.
+func (s Set) Choose(dst, ids, bits []uint32) int {
+	if len(ids) == 0 {
+		return 0
+	}
+	return choose(&dst[0], &ids[0], len(ids), &bits[0])
+}

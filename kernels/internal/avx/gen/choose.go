@@ -1,0 +1,50 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+)
+
+// choose copies ids whose bit is set. Every id is written, and the place for the next one moves on
+// behind those that stay, which no branch has to foresee. Vectors would not be faster: a
+// word of bits has to be looked up for each id.
+func choose() {
+	TEXT("choose", NOSPLIT, "func(dst, ids *uint32, n int, bits *uint32) (count int)")
+	Doc("Copies those of n ids, 1 or more, whose bit is set, and returns their number.")
+	Pragma("noescape")
+	dst, ids := Load(Param("dst"), GP64()), Load(Param("ids"), GP64())
+	n, bits := Load(Param("n"), GP64()), Load(Param("bits"), GP64())
+	count := GP64()
+	XORQ(count, count)
+	one := func(disp int) {
+		id, word := GP64(), GP64()
+		MOVL(Mem{Base: ids, Disp: disp}, id.As32())
+		MOVL(id.As32(), Mem{Base: dst, Index: count, Scale: 4})
+		MOVL(id.As32(), word.As32())
+		SHRL(U8(5), word.As32())
+		MOVL(Mem{Base: bits, Index: word, Scale: 4}, word.As32())
+		SHRXL(id.As32(), word.As32(), word.As32())
+		ANDL(U32(1), word.As32())
+		ADDQ(word, count)
+	}
+	const unrolled = 4
+	Label("four")
+	CMPQ(n, U32(unrolled))
+	JLT(LabelRef("rest"))
+	for i := range unrolled {
+		one(4 * i)
+	}
+	ADDQ(U8(4*unrolled), ids)
+	SUBQ(U8(unrolled), n)
+	JMP(LabelRef("four"))
+	Label("rest")
+	TESTQ(n, n)
+	JZ(LabelRef("done"))
+	one(0)
+	ADDQ(U8(4), ids)
+	DECQ(n)
+	JMP(LabelRef("rest"))
+	Label("done")
+	Store(count, Return("count"))
+	RET()
+}

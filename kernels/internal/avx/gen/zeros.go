@@ -1,0 +1,220 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// A product that leaves out the zeros of one operand goes through a bit for each of
+// its elements, 64 at a time, and adds a row of the other for each that is set. The row
+// comes from the first-level cache and is no more work than in a product of tiles,
+// which multiplies by zeros too.
+
+// nonzeros writes a bit for each element of rows of x: words of 64 bits, of which
+// those behind the last element must be zero already.
+func nonzeros(s isa) {
+	TEXT("nonzeros"+s.name, NOSPLIT, "func(bits *uint64, stride int, x *float32, ldx, rows, full, lanes int)")
+	Doc("Sets the bits of rows of full vectors and one of so many lanes where x is not zero; strides are in bytes.")
+	Pragma("noescape")
+	mask := s.mask("lanes")
+	bits, x := Load(Param("bits"), GP64()), Load(Param("x"), GP64())
+	rows := Load(Param("rows"), GP64())
+	zero := s.vec()
+	s.zero(zero)
+	Label("row")
+	to, from := GP64(), GP64()
+	MOVQ(bits, to)
+	MOVQ(x, from)
+	full := Load(Param("full"), GP64())
+	vector := func(mask Register) {
+		v := s.vec()
+		s.load(Mem{Base: from}, mask, v)
+		s.storeNonzeros(v, zero, Mem{Base: to})
+	}
+	Label("vector")
+	TESTQ(full, full)
+	JZ(LabelRef("last"))
+	vector(nil)
+	ADDQ(U8(s.bytes), from)
+	ADDQ(U8(s.bytes/32), to)
+	DECQ(full)
+	JMP(LabelRef("vector"))
+	Label("last")
+	vector(mask)
+	ADDQ(place(Param("stride")), bits)
+	ADDQ(place(Param("ldx")), x)
+	DECQ(rows)
+	JNZ(LabelRef("row"))
+	VZEROUPPER()
+	RET()
+}
+
+// storeNonzeros writes a bit for each lane, which is set for a NaN too.
+func (s isa) storeNonzeros(v, zero VecVirtual, m Mem) {
+	n := GP32()
+	const unequal = 4
+	if s.wide {
+		k := K()
+		VCMPPS(U8(unequal), zero, v, k)
+		KMOVW(k, n)
+		MOVW(n.As16(), m)
+		return
+	}
+	VCMPPS(U8(unequal), zero, v, v)
+	VMOVMSKPS(v, n)
+	MOVB(n.As8(), m)
+}
+
+// skipping is what both products have: the sum over the bits of words, lowest first, of
+// an element at a place of one operand times a row of the other.
+type skipping struct {
+	isa
+	acc  []VecVirtual
+	last Register
+}
+
+func (g *skipping) mask(i int) Register {
+	if i == len(g.acc)-1 {
+		return g.last
+	}
+	return nil
+}
+
+// add adds for each bit of word: the element at x plus so many times step bytes, times the row
+// at y plus so many times stride bytes.
+func (g *skipping) add(label string, word, x Register, step func(n Register) Mem, y, stride Register) {
+	Label(label)
+	TESTQ(word, word)
+	JZ(LabelRef(label + "_end"))
+	n, v := GP64(), g.vec()
+	TZCNTQ(word, n)
+	BLSRQ(word, word)
+	VBROADCASTSS(step(n), v)
+	IMULQ(stride, n)
+	for i, acc := range g.acc {
+		g.fmaFrom(Mem{Base: y, Index: n, Scale: 1, Disp: g.bytes * i}, v, g.mask(i), acc)
+	}
+	JMP(LabelRef(label))
+	Label(label + "_end")
+}
+
+func newSkipping(s isa, vectors int) *skipping {
+	g := &skipping{isa: s, last: s.mask("lanes")}
+	for range vectors {
+		g.acc = append(g.acc, s.vec())
+	}
+	return g
+}
+
+// sparseRows is rows of a times b, so many vectors of it.
+func sparseRows(s isa, vectors int) {
+	TEXT(fmt.Sprintf("sparseRows%sx%d", s.name, vectors), NOSPLIT,
+		"func(c *float32, ldc int, a *float32, lda int, bits *uint64, words int, b *float32, ldb, rows int, add bool, lanes, ahead int)")
+	Doc("Sets or adds to rows of c those of a times b, for the elements of a whose bit is set, and prefetches what lies ahead bytes behind them; strides are in bytes.")
+	Pragma("noescape")
+	g := newSkipping(s, vectors)
+	c, bits := Load(Param("c"), GP64()), Load(Param("bits"), GP64())
+	ldb := Load(Param("ldb"), GP64())
+	rows := Load(Param("rows"), GP64())
+	Label("row")
+	a, b := Load(Param("a"), GP64()), Load(Param("b"), GP64())
+	words, ahead := Load(Param("words"), GP64()), GP64()
+	for _, acc := range g.acc {
+		s.zero(acc)
+	}
+	Label("word")
+	word := GP64()
+	MOVQ(Mem{Base: bits}, word)
+	MOVQ(a, ahead)
+	ADDQ(place(Param("ahead")), ahead)
+	for line := range 4 {
+		PREFETCHT1(Mem{Base: ahead, Disp: 64 * line})
+	}
+	g.add("bit", word, a, func(n Register) Mem { return Mem{Base: a, Index: n, Scale: 4} }, b, ldb)
+	ADDQ(U8(8), bits)
+	ADDQ(U32(256), a)
+	next := GP64()
+	MOVQ(ldb, next)
+	SHLQ(U8(6), next)
+	ADDQ(next, b)
+	DECQ(words)
+	JNZ(LabelRef("word"))
+	finish(s, g.acc, func(i int) Mem { return Mem{Base: c, Disp: s.bytes * i} }, g.mask, "end")
+	ADDQ(place(Param("ldc")), c)
+	MOVQ(place(Param("a")), a)
+	ADDQ(place(Param("lda")), a)
+	MOVQ(a, place(Param("a")))
+	DECQ(rows)
+	JNZ(LabelRef("row"))
+	VZEROUPPER()
+	RET()
+}
+
+// sparseColumns is columns of 64 rows of a, transposed, times those of b.
+func sparseColumns(s isa, vectors int) {
+	TEXT(fmt.Sprintf("sparseColumns%sx%d", s.name, vectors), NOSPLIT,
+		"func(c *float32, ldc int, a *float32, lda int, bits *uint64, b *float32, ldb, cols int, add bool, lanes int)")
+	Doc("Sets or continues sums in rows of c: columns of 64 rows of a times those of b, for the elements of a whose bit is set, and prefetches the next 64 rows; strides are in bytes.")
+	Pragma("noescape")
+	g := newSkipping(s, vectors)
+	c, bits := Load(Param("c"), GP64()), Load(Param("bits"), GP64())
+	a, b := Load(Param("a"), GP64()), Load(Param("b"), GP64())
+	lda, ldb := Load(Param("lda"), GP64()), Load(Param("ldb"), GP64())
+	cols := Load(Param("cols"), GP64())
+	nextA, nextB := GP64(), GP64()
+	for _, p := range [][3]Register{{a, lda, nextA}, {b, ldb, nextB}} {
+		MOVQ(p[1], p[2])
+		SHLQ(U8(6), p[2])
+		ADDQ(p[0], p[2])
+	}
+	Label("column")
+	prefetch(nextA, 256)
+	prefetch(nextB, s.bytes*vectors)
+	ADDQ(lda, nextA)
+	ADDQ(ldb, nextB)
+	g.begin(c)
+	word := GP64()
+	MOVQ(Mem{Base: bits}, word)
+	g.add("bit", word, a, func(n Register) Mem {
+		m := GP64()
+		MOVQ(n, m)
+		IMULQ(lda, m)
+		return Mem{Base: a, Index: m, Scale: 1}
+	}, b, ldb)
+	for i, acc := range g.acc {
+		s.store(acc, g.mask(i), Mem{Base: c, Disp: s.bytes * i})
+	}
+	ADDQ(place(Param("ldc")), c)
+	ADDQ(U8(8), bits)
+	ADDQ(U8(4), a)
+	DECQ(cols)
+	JNZ(LabelRef("column"))
+	VZEROUPPER()
+	RET()
+}
+
+// begin is zero or, if "add" says so, what is at c.
+func (g *skipping) begin(c Register) {
+	add := Load(Param("add"), GP8())
+	TESTB(add, add)
+	JZ(LabelRef("zero"))
+	for i, acc := range g.acc {
+		g.load(Mem{Base: c, Disp: g.bytes * i}, g.mask(i), acc)
+	}
+	JMP(LabelRef("begun"))
+	Label("zero")
+	for _, acc := range g.acc {
+		g.zero(acc)
+	}
+	Label("begun")
+}
+
+// prefetch is of the lines of so many bytes.
+func prefetch(p Register, bytes int) {
+	for line := 0; line < bytes; line += 64 {
+		PREFETCHT1(Mem{Base: p, Disp: line})
+	}
+}

@@ -1,0 +1,160 @@
+package model
+
+// Jumping knowledge (Xu et al. 2018, §4): the logits are made from the outputs of all
+// hidden layers,
+//
+//	cat  H¹ W¹ + … + Hᴸ Wᴸ + b, a product with the rows side by side
+//	max  max(H¹, …, Hᴸ) W + b, the maximum of each element
+//
+// A vertex takes from each layer, and so from each distance, what it needs.
+
+// Jumps are the names of ways to join layers.
+func Jumps() []string { return []string{"cat", "max"} }
+
+// behind is how many layers a network has behind its hidden ones.
+func (d Design) behind() int {
+	if d.Jumping == "max" {
+		return 2
+	}
+	return 1
+}
+
+// jump is a layer behind the hidden ones.
+func (s Spec) jump(l int) Part {
+	each := 1 + s.Design.tails()
+	hidden := (s.Layers() - s.Design.behind()) / each
+	p := Part{Kind: "mlp", Prefix: layerName(hidden)}
+	if s.Design.Jumping == "max" && l == s.Layers()-1 {
+		return p
+	}
+	p.Kind = "jump " + s.Design.Jumping
+	for k := range hidden - 1 { // the last one's is the input
+		p.From = append(p.From, (k+1)*each-1)
+	}
+	return p
+}
+
+func catWeights(s Spec, l int) []Shape {
+	return []Shape{{"weight", s.Dims[l] * (l / (1 + s.Design.tails())), s.Dims[l+1], false}, {"bias", 1, s.Dims[l+1], true}}
+}
+
+func catLayer(b *Builder, l int) Layer {
+	b.In(Emitted, Input)
+	b.Room(Output, b.Spec.Dims[l+1])
+	b.GradRoom(GatheredGrad)
+	b.In(InputGrad, EmittedGrad)
+	return &cat{width: b.Spec.Dims[l], w: b.Weight(l, 0), bias: b.Weight(l, 1), skips: b.Skips()}
+}
+
+// cat is one; its rows lie where their layers have made them.
+type cat struct {
+	width   int
+	w, bias Param
+	skips   []Skip // of all hidden layers but the last
+}
+
+// GatherWidth implements Layer.
+func (c *cat) GatherWidth() int { return 0 }
+
+// GathersBackward implements Layer.
+func (c *cat) GathersBackward() bool { return false }
+
+// Flow implements Layer.
+func (c *cat) Flow(s Stage) Flow {
+	switch s {
+	case Apply:
+		return Flow{Reads: append(rowsOf(c.skips), Gathered), Writes: []Value{Output}}
+	case ApplyBackward:
+		reads, writes := toldOf(c.skips)
+		return Flow{Reads: append(append(reads, rowsOf(c.skips)...), OutputGrad, Gathered), Writes: append(writes, GatheredGrad), Grads: []Param{c.w, c.bias}}
+	}
+	return Flow{}
+}
+
+// rowsOf are the rows that skips read; toldOf what their AddGrad reads and writes.
+func rowsOf(skips []Skip) (list []Value) {
+	for _, k := range skips {
+		list = append(list, k.Rows())
+	}
+	return list
+}
+
+func toldOf(skips []Skip) (reads, writes []Value) {
+	for _, k := range skips {
+		reads, writes = append(reads, k.Told()...), append(writes, k.Grad())
+	}
+	return reads, writes
+}
+
+// Run implements Layer.
+func (c *cat) Run(s Stage, x *Step) {
+	last := len(c.skips)
+	part := func(k int) Param {
+		p := c.w
+		p.Rows, p.Offset = c.width, p.Offset+k*c.width*p.Cols
+		return p
+	}
+	switch s {
+	case Apply:
+		out := x.At(Output)
+		x.Ops.MatMul(out, x.At(Gathered), x.W(part(last)), false)
+		for k, skip := range c.skips {
+			x.Ops.MatMul(out, x.At(skip.Rows()), x.W(part(k)), true)
+		}
+		x.Ops.BiasReLUDropout(out, out, x.W(c.bias), false, nil)
+	case ApplyBackward:
+		grad := x.At(OutputGrad)
+		x.Ops.ColumnSums(x.Grad(c.bias), grad, false)
+		for k, skip := range c.skips {
+			x.Ops.MatMulTransA(x.Grad(part(k)), x.At(skip.Rows()), grad, false)
+			x.Ops.MatMulTransB(x.At(skip.Grad()), grad, x.W(part(k)), !skip.first)
+		}
+		x.Ops.MatMulTransA(x.Grad(part(last)), x.At(Gathered), grad, false)
+		x.Ops.MatMulTransB(x.At(GatheredGrad), grad, x.W(part(last)), false)
+	}
+}
+
+func largestLayer(b *Builder, l int) Layer {
+	b.In(Emitted, Input)
+	b.Room(Output, b.Spec.Dims[l+1])
+	b.In(GatheredGrad, OutputGrad)
+	b.In(InputGrad, EmittedGrad)
+	return &largest{b.Skips()}
+}
+
+// largest is max, without the product. The first layer that has the largest element gets
+// its gradient; what is left is the last one's.
+type largest struct{ skips []Skip }
+
+// GatherWidth implements Layer.
+func (m *largest) GatherWidth() int { return 0 }
+
+// GathersBackward implements Layer.
+func (m *largest) GathersBackward() bool { return false }
+
+// Flow implements Layer.
+func (m *largest) Flow(s Stage) Flow {
+	switch s {
+	case Apply:
+		return Flow{Reads: append(rowsOf(m.skips), Gathered), Writes: []Value{Output}}
+	case ApplyBackward:
+		reads, writes := toldOf(m.skips)
+		return Flow{Reads: append(append(reads, rowsOf(m.skips)...), OutputGrad, Output), Writes: append(writes, GatheredGrad)}
+	}
+	return Flow{}
+}
+
+// Run implements Layer.
+func (m *largest) Run(s Stage, x *Step) {
+	switch s {
+	case Apply:
+		x.Ops.Copy(x.At(Output), x.At(Gathered))
+		for _, k := range m.skips {
+			x.Ops.Larger(x.At(Output), x.At(k.Rows()))
+		}
+	case ApplyBackward:
+		for _, k := range m.skips {
+			x.Ops.LargerGrad(x.At(k.Grad()), x.At(OutputGrad), x.At(k.Rows()), x.At(Output), !k.first)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package model
+
+import (
+	"math"
+
+	"siafu/kernels"
+)
+
+// Normalisation of a hidden layer's rows Z, before its activation:
+//
+//	layer  H = γ (Z - μ)/√(σ² + ε) + β of each row                (Ba et al. 2016)
+//	batch  H = γ (Z - μ)/√(σ² + ε) + β of each column             (Ioffe & Szegedy 2015)
+//	pair   H = (Z - μ)/√(Σ σ² + ε), μ of columns, Σ over columns  (Zhao & Akoglu 2020, PairNorm)
+//
+// Means and variances of columns are those of all vertices of all ranks, exact, in every
+// pass but evaluations of batch: these take running ones, as predictions do.
+//
+// What has to be summed over vertices is Z and Z² on the way forward, G and G Z on the way
+// back, G being the gradient of H. With a = γ/√(σ² + ε), the mean m of G, and k, that of
+// G (Z - μ) over σ² + ε, the gradient of Z is a (G - m - (Z - μ) k); of pair γ is 1, and
+// both the variances and the means of G (Z - μ) are summed over columns. Either way a
+// column is multiplied by numbers (kernels.Ops.AffineColumns), which Settle makes.
+//
+// Design note: variances are differences of two sums in float64; a second pass over the
+// vertices, behind a second sum over the ranks, would make them from Z - μ.
+
+// Norms are the names of normalisations.
+func Norms() []string { return []string{"layer", "batch", "pair"} }
+
+// normEps is ε.
+const normEps = 1e-5
+
+// Momentum is the share of an epoch in running means (Param.Running).
+const Momentum = 0.1
+
+// normStarts are the weights before the first epoch.
+var normStarts = map[string]float32{"norm.weight": 1, "norm.bias": 0, "norm.running_mean": 0, "norm.running_var": 1}
+
+func normWeights(s Spec, l int) []Shape {
+	row := func(name string) Shape { return Shape{"norm." + name, 1, s.Dims[l+1], true} }
+	switch s.Design.Norm {
+	case "layer":
+		return []Shape{row("weight"), row("bias")}
+	case "batch":
+		return []Shape{row("weight"), row("bias"), row("running_mean"), row("running_var")}
+	}
+	return nil
+}
+
+func normLayer(b *Builder, l int) Layer {
+	b.In(Emitted, Input)
+	b.Room(Output, b.Spec.Dims[l+1])
+	b.In(GatheredGrad, OutputGrad)
+	b.In(InputGrad, EmittedGrad)
+	if b.Spec.Design.Norm == "layer" {
+		return &rowNorm{gain: b.Weight(l, 0), bias: b.Weight(l, 1)}
+	}
+	n := &columnNorm{width: b.Spec.Dims[l+1], w: b.params[l]}
+	b.Sums(2*n.width, readRows*n.width, settledRows*n.width)
+	return n
+}
+
+// rowNorm is layer.
+type rowNorm struct{ gain, bias Param }
+
+// GatherWidth implements Layer.
+func (n *rowNorm) GatherWidth() int { return 0 }
+
+// GathersBackward implements Layer.
+func (n *rowNorm) GathersBackward() bool { return false }
+
+// Flow implements Layer.
+func (n *rowNorm) Flow(s Stage) Flow {
+	switch s {
+	case Apply:
+		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
+	case ApplyBackward:
+		return Flow{Reads: []Value{OutputGrad, Gathered}, Writes: []Value{GatheredGrad}, Grads: []Param{n.gain, n.bias}}
+	}
+	return Flow{}
+}
+
+// Run implements Layer.
+func (n *rowNorm) Run(s Stage, x *Step) {
+	switch s {
+	case Apply:
+		x.Ops.LayerNorm(x.At(Output), x.At(Gathered), x.W(n.gain), x.W(n.bias), normEps)
+	case ApplyBackward:
+		grad := x.At(OutputGrad)
+		x.Ops.LayerNormGrad(grad, x.Grad(n.gain), x.Grad(n.bias), grad, x.At(Gathered), x.W(n.gain), normEps)
+	}
+}
+
+// columnNorm is batch, which has weights, and pair.
+type columnNorm struct {
+	width int
+	w     []Param // γ, β, running mean and variance; of pair none
+}
+
+// What is settled, each [width]: H = Z scale + shift, and the gradient of Z is G scale + Z
+// pull + offset. Stages read these; behind them stands what the way back is settled from.
+const (
+	scale = iota
+	shift
+	pull
+	offset
+	mean
+	inverse     // 1/√(σ² + ε)
+	runningMean // what the running ones take in
+	runningVar
+	settledRows
+	readRows = mean
+)
+
+// GatherWidth implements Layer.
+func (n *columnNorm) GatherWidth() int { return 0 }
+
+// GathersBackward implements Layer.
+func (n *columnNorm) GathersBackward() bool { return false }
+
+// Flow implements Layer.
+func (n *columnNorm) Flow(s Stage) Flow {
+	switch s {
+	case Emit:
+		return Flow{Reads: []Value{Input}}
+	case Apply:
+		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
+	case ApplyBackward:
+		return Flow{Reads: []Value{OutputGrad, Gathered}}
+	}
+	return Flow{Reads: []Value{EmittedGrad, Input}, Writes: []Value{InputGrad}, Grads: n.w}
+}
+
+// Run implements Layer.
+func (n *columnNorm) Run(s Stage, x *Step) {
+	row := func(k int) kernels.Mat { return x.Settled().Part(k*n.width, (k+1)*n.width).Reshape(1, n.width) }
+	switch s {
+	case Emit:
+		if n.Summed(x.Pass) {
+			x.Ops.ColumnMoments(x.Sums(), x.At(Input), x.At(Input))
+		}
+	case Apply:
+		x.Ops.AffineColumns(x.At(Output), x.At(Gathered), row(scale), kernels.Mat{}, kernels.Mat{}, row(shift))
+	case ApplyBackward:
+		x.Ops.ColumnMoments(x.Sums(), x.At(OutputGrad), x.At(Gathered))
+	case EmitBackward:
+		grad := x.At(EmittedGrad)
+		x.Ops.AffineColumns(x.At(InputGrad), grad, row(scale), x.At(Input), row(pull), row(offset))
+	}
+}
+
+// Summed implements Summing: an evaluation of batch takes running means.
+func (n *columnNorm) Summed(p Pass) bool { return p.Train || len(n.w) == 0 }
+
+// Settle implements Summing.
+func (n *columnNorm) Settle(back bool, own, all []float64, weights, grad []float32, state []float64) {
+	at := func(k int) []float64 { return state[k*n.width : (k+1)*n.width] }
+	switch {
+	case back:
+		n.settleBack(own, all, grad, at)
+		return
+	case all == nil:
+		for c := range n.width {
+			at(mean)[c], at(inverse)[c] = float64(n.w[2].Of(weights)[c]), float64(n.w[3].Of(weights)[c])
+		}
+	default:
+		n.moments(all, at)
+	}
+	n.invert(at(inverse))
+	for c := range n.width {
+		gain, bias := 1.0, 0.0
+		if len(n.w) > 0 {
+			gain, bias = float64(n.w[0].Of(weights)[c]), float64(n.w[1].Of(weights)[c])
+		}
+		at(scale)[c] = gain * at(inverse)[c]
+		at(shift)[c] = bias - at(mean)[c]*at(scale)[c]
+	}
+}
+
+// moments are means and variances from the sums over all vertices; variances stand where
+// their inverse roots are to.
+func (n *columnNorm) moments(all []float64, at func(int) []float64) {
+	rows := all[2*n.width]
+	for c := range n.width {
+		m := all[c] / rows
+		v := max(all[n.width+c]/rows-m*m, 0)
+		at(mean)[c], at(inverse)[c] = m, v
+		at(runningMean)[c], at(runningVar)[c] = m, v*rows/max(rows-1, 1)
+	}
+}
+
+// invert turns variances into 1 over their roots: of each column, or of their sum.
+func (n *columnNorm) invert(v []float64) {
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	for c, x := range v {
+		if len(n.w) == 0 {
+			x = sum
+		}
+		v[c] = 1 / math.Sqrt(x+normEps)
+	}
+}
+
+// settleBack settles the way back, and sets this rank's gradients.
+func (n *columnNorm) settleBack(own, all []float64, grad []float32, at func(int) []float64) {
+	rows, total := all[2*n.width], 0.0
+	along := func(sums []float64, c int) float64 { return sums[n.width+c] - at(mean)[c]*sums[c] } // Σ G (Z - μ)
+	for c := range n.width {
+		total += along(all, c)
+	}
+	for c := range n.width {
+		a, inv := at(scale)[c], at(inverse)[c]
+		k := total
+		if len(n.w) > 0 {
+			k = along(all, c)
+		}
+		k *= inv * inv / rows
+		at(pull)[c] = -a * k
+		at(offset)[c] = a * (at(mean)[c]*k - all[c]/rows)
+	}
+	if len(n.w) == 0 {
+		return
+	}
+	share := own[2*n.width] / rows
+	for c := range n.width {
+		n.w[0].Of(grad)[c], n.w[1].Of(grad)[c] = float32(along(own, c)*at(inverse)[c]), float32(own[c])
+		n.w[2].Of(grad)[c], n.w[3].Of(grad)[c] = float32(share*at(runningMean)[c]), float32(share*at(runningVar)[c])
+	}
+}

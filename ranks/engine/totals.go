@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"siafu/kernels"
+	"siafu/kernels/model"
+	"siafu/ranks/world"
+)
+
+// allSums are the sums over the vertices of all ranks that some layers need
+// (model.Summing). They are added up in the order of intervals and then of ranks: the bits
+// are the same on every rank.
+type allSums struct {
+	comm          world.Comm // of the graph ranks
+	weights, grad []float32  // flat, of the pass under way
+	own, all      []float64
+	state         [][]float64 // by layer
+	read          []float32   // what of it stages read
+}
+
+// newAllSums makes room for those of a network, nil where no layer needs any. weights and
+// grad are the rank's flat vectors.
+func newAllSums(net *model.Network, c world.Comm, weights, grad []float32) *allSums {
+	t, most := &allSums{comm: c, weights: weights, grad: grad, state: make([][]float64, len(net.Layers))}, 0
+	for l := range net.Layers {
+		sums, state := net.Sums(l)
+		t.state[l], most = make([]float64, state), max(most, sums)
+	}
+	if most == 0 {
+		return nil
+	}
+	t.own, t.all = make([]float64, most+1), make([]float64, most+1)
+	return t
+}
+
+// total adds up what the intervals have summed for layer l and gives them what comes of
+// it. Collective over the graph ranks, while no exchange of rows is under way.
+func (s *lockstep) total(l int, back bool) error {
+	t, layer := s.totals, s.store.Network.Layers[l].(model.Summing)
+	count, _ := s.store.Network.Sums(l)
+	own, all := t.own[:count+1], t.all[:count+1]
+	if back || layer.Summed(s.pass) {
+		s.sumUp(l, own)
+		copy(all, own)
+		if err := world.SumFloat64s(t.comm, all); err != nil {
+			return err
+		}
+	} else {
+		all = nil
+	}
+	layer.Settle(back, own, all, t.weights, t.grad, t.state[l])
+	s.tell(l, t)
+	if back && len(s.intervals) > 0 {
+		r := s.store.Network.Spec.LayerRanges()[l]
+		kernels.Write(s.adder, s.intervals[0].frame.LayerGrad(l), t.grad[r.Lo:r.Hi])
+	}
+	return nil
+}
+
+// sumUp adds up those of the intervals, and behind them counts the vertices.
+func (s *lockstep) sumUp(l int, own []float64) {
+	clear(own)
+	last := len(own) - 1
+	for _, i := range s.intervals {
+		for k, v := range kernels.FetchVector(s.adder, i.frame.Sums(l)) {
+			own[k] += v
+		}
+		own[last] += float64(i.frame.Rows())
+	}
+}
+
+// tell gives all intervals what their stages read.
+func (s *lockstep) tell(l int, t *allSums) {
+	for _, i := range s.intervals {
+		dst := i.frame.Settled(l)
+		t.read = t.read[:0]
+		for _, v := range t.state[l][:dst.Rows] {
+			t.read = append(t.read, float32(v))
+		}
+		kernels.Write(s.adder, dst, t.read)
+	}
+}

@@ -1,0 +1,44 @@
+package graphwork
+
+import (
+	"siafu/graph"
+	"siafu/graph/shard"
+	"siafu/kernels"
+	"siafu/kernels/model"
+)
+
+// targets are the vertices whose logits the loss reads. All other rows of the gradient of
+// a last layer are zeros, and nobody reads their logits in a pass that wants no others: the
+// edges into them are left out, which changes no bit of what training reads. Attention, which
+// takes edges several at a time, would sum others together, and goes along all of them.
+type targets struct {
+	chosen kernels.Chosen // of own vertices; nil: all are
+	apart  bool           // the edges of the way back are those into targets
+}
+
+// Edges are chosen where that leaves out an eighth or more, as choosing takes time too.
+const keptOf, kept = 8, 7
+
+// choose makes the training vertices the targets, if that leaves out enough edges.
+func (t *targets) choose(s *shard.Shard) {
+	if len(s.Split) > 0 && keptOf*s.EdgesInto(graph.SplitTrain) < kept*int64(len(s.In.Cols)) {
+		t.chosen = kernels.NewChosen(s.NumOwn(), func(v int) bool { return s.Split[v] == graph.SplitTrain })
+	}
+}
+
+// into is e, edges into an interval's vertices, for a pass.
+func (t *targets) into(i Interval, p model.Pass, e kernels.Edges) kernels.Edges {
+	ops, ok := i.Ops.(kernels.Choosing)
+	if !ok || !p.Targets || t.chosen == nil {
+		return e
+	}
+	return ops.Into(e, t.chosen, i.Lo)
+}
+
+// from is e, edges by their source, for the way back.
+func (t *targets) from(o kernels.Ops, e kernels.Edges) kernels.Edges {
+	if _, ok := o.(kernels.Choosing); ok && !t.apart {
+		e.Chosen = t.chosen
+	}
+	return e
+}
