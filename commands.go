@@ -7,12 +7,15 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"siafu/bench"
 	"siafu/bench/all"
 	"siafu/bench/digest"
 	"siafu/bench/dorylus"
 	"siafu/bench/plan"
 	"siafu/bench/simulate"
+	"siafu/graph"
 	"siafu/graph/download"
 	"siafu/graph/fault"
 	"siafu/graph/generate"
@@ -134,7 +137,24 @@ type planCmd struct {
 	Options plan.Options `embed:""`
 }
 
-func (c *planCmd) Run(io console) error { return plan.Run(c.Options, io.out) }
+func (c *planCmd) Run(io console, line *kong.Context) error {
+	suit((*config.Config)(&c.Options.Config), c.Options.Data, line)
+	return plan.Run(c.Options, io.out)
+}
+
+// suit takes settings for a dataset where the command line does not say otherwise. Where
+// it cannot be read, the command says so.
+func suit(c *config.Config, data string, line *kong.Context) {
+	given := map[string]bool{}
+	for _, p := range line.Path {
+		if p.Flag != nil {
+			given[p.Flag.Name] = true
+		}
+	}
+	if m, err := graph.ReadMeta(data); err == nil {
+		c.Suit(m, func(flag string) bool { return given[flag] })
+	}
+}
 
 type trainCmd struct {
 	Args   []string      `arg:"" name:"data" help:"Dataset folder; a CONFIG.toml may stand before it."`
@@ -156,10 +176,11 @@ func (c *trainCmd) check() error {
 // data is the dataset folder of arguments that were checked.
 func (c *trainCmd) data() string { return c.Args[len(c.Args)-1] }
 
-func (c *trainCmd) Run(ctx context.Context, io console) error {
+func (c *trainCmd) Run(ctx context.Context, io console, line *kong.Context) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	suit(&c.Config, c.data(), line)
 	checkJob(io.err, c.Config.Ranks)
 	return ranks.Train(ctx, c.Config, c.data(), ranks.IO{Out: io.out, Err: io.err, Last: io.last})
 }

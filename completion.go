@@ -7,6 +7,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"siafu/graph/fault"
+	"siafu/ranks/config"
 )
 
 // completionCmd writes what a shell is to know of the command line.
@@ -31,8 +32,40 @@ type words struct {
 	list []word
 }
 
-// word is a command or, with two dashes, a flag.
-type word struct{ text, help string }
+// word is a command or, with two dashes, a flag and the values that it may have.
+type word struct {
+	text, help string
+	values     []string
+}
+
+// valuesOf are those of a flag that has a list of them, as recipes do.
+func valuesOf(f *kong.Flag) (list []string) {
+	if f.Name == "recipe" {
+		for _, r := range config.Recipes() {
+			list = append(list, r.Name)
+		}
+		return list
+	}
+	for _, v := range f.EnumSlice() {
+		if v != "" {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// valued are the flags of all commands that have lists of values, behind their commands'
+// paths.
+func valued(all []words) (list []words) {
+	for _, w := range all {
+		for _, x := range w.list {
+			if x.values != nil {
+				list = append(list, words{w.path + " " + x.text, []word{x}})
+			}
+		}
+	}
+	return list
+}
 
 // wordsOf are those of a command and of all below it.
 func wordsOf(n *kong.Node, path string) []words {
@@ -40,15 +73,15 @@ func wordsOf(n *kong.Node, path string) []words {
 	var below []words
 	for _, child := range n.Children {
 		if !child.Hidden {
-			here.list = append(here.list, word{child.Name, child.Help})
+			here.list = append(here.list, word{child.Name, child.Help, nil})
 			below = append(below, wordsOf(child, path+" "+child.Name)...)
 		}
 	}
 	for _, f := range n.Flags {
-		here.list = append(here.list, word{"--" + f.Name, f.Help})
+		here.list = append(here.list, word{"--" + f.Name, f.Help, valuesOf(f)})
 	}
 	if path == "" {
-		here.list = append(here.list, word{"help", "Say how a command or a flag is used."})
+		here.list = append(here.list, word{"help", "Say how a command or a flag is used.", nil})
 	}
 	return append([]words{here}, below...)
 }
@@ -81,6 +114,8 @@ func bash(all []words) string {
 			texts = append(texts, x.text)
 		}
 		return fmt.Sprintf("list=%q", strings.Join(texts, " "))
+	}) + "  esac\n  case \"$at ${COMP_WORDS[COMP_CWORD-1]}\" in\n" + cases(valued(all), func(w words) string {
+		return fmt.Sprintf("list=%q", strings.Join(w.list[0].values, " "))
 	}) + "  esac\n  COMPREPLY=($(compgen -W \"$list\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n}\ncomplete -o default -F _siafu siafu\n"
 }
 
@@ -92,6 +127,8 @@ func zsh(all []words) string {
 			texts = append(texts, quoted(strings.ReplaceAll(x.text, ":", `\:`)+":"+x.help))
 		}
 		return "list=(" + strings.Join(texts, " ") + ")"
+	}) + "  esac\n  case \"$at ${words[CURRENT-1]}\" in\n" + cases(valued(all), func(w words) string {
+		return "list=(" + strings.Join(w.list[0].values, " ") + ")"
 	}) + "  esac\n  _describe siafu list || _files\n}\ncompdef _siafu siafu\n"
 }
 
@@ -107,6 +144,9 @@ func fish(all []words) string {
 			kind, text := "-a", x.text
 			if flag, ok := strings.CutPrefix(text, "--"); ok {
 				kind, text = "-l", flag
+			}
+			if x.values != nil {
+				text += " -x -a " + quoted(strings.Join(x.values, " "))
 			}
 			fmt.Fprintf(&b, "complete -c siafu -n %s %s %s -d %s\n", quoted("__siafu_at "+quoted(w.path)), kind, text, quoted(x.help))
 		}

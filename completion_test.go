@@ -14,12 +14,14 @@ import (
 func TestCompletion(t *testing.T) {
 	script := must(t, "completion", "bash")
 	for line, want := range map[string]string{
-		"siafu tra":               "train",
-		"siafu bench ep":          "epoch",
-		"siafu bench epoch --hid": "--hidden",
-		"siafu train data --refr": "--refresh",
-		"siafu info --refr":       "",
-		"siafu shi":               "",
+		"siafu tra":                       "train",
+		"siafu bench ep":                  "epoch",
+		"siafu bench epoch --hid":         "--hidden",
+		"siafu train data --refr":         "--refresh",
+		"siafu info --refr":               "",
+		"siafu train data --recipe gat-c": "gat-cora gat-citeseer",
+		"siafu plan data --precision m":   "mixed",
+		"siafu shi":                       "",
 	} {
 		shell := []string{"-c", script + `COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _siafu; echo "${COMPREPLY[@]}"`, "bash"}
 		out, err := exec.Command("bash", append(shell, strings.Fields(line)...)...).CombinedOutput()

@@ -29,16 +29,21 @@ const envPrefix = "SIAFU_"
 var notFlags = []string{"testdata", "big", "fault-seed", flagName(launch.StatusVariable), flagName(screen.Variable), flagName(inject.Variable), flagName(runfolder.LaunchVariable)}
 
 // settings are the values of train's flags that the command line does not
-// give: those of its TOML file, and under them those of the environment.
+// give: those of its TOML file, under them those of the environment, and at last those of
+// a recipe.
 type settings struct {
-	file map[string]any
-	env  map[string]string
+	file   map[string]any
+	env    map[string]string
+	recipe map[string]string // of the recipe that all of them, and the command line, name
 }
 
 // loadConfig reads the TOML file among the arguments of train, if there is
 // one. Its keys and types are checked here, so that a fault names the line.
 func loadConfig(args []string) (*settings, error) {
 	s := &settings{env: map[string]string{}}
+	if len(args) > 0 && (args[0] == "train" || args[0] == "plan") {
+		defer func() { s.recipe = config.RecipeFlags(s.named("recipe", args[1:])) }()
+	}
 	if len(args) == 0 || args[0] != "train" {
 		return s, nil
 	}
@@ -53,6 +58,25 @@ func loadConfig(args []string) (*settings, error) {
 		}
 	}
 	return s, nil
+}
+
+// named is the value of a flag on a command line, else that of the file, else of the
+// environment.
+func (s *settings) named(flag string, args []string) (value string) {
+	if v, ok := s.env[flag]; ok {
+		value = v
+	}
+	if v, ok := s.file[flag]; ok {
+		value = fmt.Sprint(v)
+	}
+	for i, a := range args {
+		if v, ok := strings.CutPrefix(a, "--"+flag+"="); ok {
+			value = v
+		} else if a == "--"+flag && i+1 < len(args) {
+			value = args[i+1]
+		}
+	}
+	return value
 }
 
 func flagName(env string) string {
@@ -104,12 +128,16 @@ func configKeys() []string {
 // Validate implements kong.Resolver.
 func (s *settings) Validate(*kong.Application) error { return nil }
 
-// Resolve implements kong.Resolver: the file goes before the environment.
+// Resolve implements kong.Resolver: the file goes before the environment, and
+// that before a recipe.
 func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if v, ok := s.file[flag.Name]; ok {
 		return fmt.Sprint(v), nil
 	}
 	if v, ok := s.env[flag.Name]; ok {
+		return v, nil
+	}
+	if v, ok := s.recipe[flag.Name]; ok {
 		return v, nil
 	}
 	return nil, nil

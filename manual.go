@@ -8,6 +8,7 @@ import (
 
 	"siafu/graph/fault"
 	"siafu/ranks"
+	"siafu/ranks/config"
 )
 
 // manCmd writes a page for man(1) of the same grammar as the help.
@@ -51,8 +52,11 @@ func roff(s string) string {
 }
 
 // topic says what is known of a flag, where "siafu help" is asked for no command: a
-// line for each command that has it.
+// line for each command that has it; and what recipes there are.
 func topic(root *kong.Node, name string) (string, error) {
+	if name == "recipes" {
+		return config.RecipeTable(), nil
+	}
 	name = strings.TrimPrefix(name, "--")
 	text := ""
 	for _, n := range root.Leaves(true) {

@@ -143,6 +143,7 @@ type Meta struct {
 	FeatureDim  int                 `json:"feature_dim"`
 	FeatureKind string              `json:"feature_kind"` // "dense" or "sparse"
 	FeatureNNZ  int64               `json:"feature_nnz"`
+	FeatureNorm float64             `json:"feature_norm,omitempty"` // root mean square of the rows' Euclidean norms; 0: unknown
 	Normalized  bool                `json:"features_row_normalized"`
 	Task        string              `json:"task"` // MultiClass, …
 	Classes     int                 `json:"classes"`

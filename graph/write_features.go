@@ -1,6 +1,10 @@
 package graph
 
-import "siafu/graph/arrayfile"
+import (
+	"math"
+
+	"siafu/graph/arrayfile"
+)
 
 // features writes the feature matrix, dense or sparse by its fill, rows
 // divided by their sums where that was asked for. Nothing is held twice: rows
@@ -13,6 +17,9 @@ func (w *writer) features() error {
 	}
 	nnz := f.nonZeros()
 	w.meta.FeatureNNZ = nnz
+	if err := w.norm(); err != nil {
+		return err
+	}
 	if float64(nnz) < sparseBelow*float64(f.Rows)*float64(f.Dim) {
 		w.meta.FeatureKind = "sparse"
 		return w.file(sparseFile, featureKind, w.sparse)
@@ -67,6 +74,23 @@ func (w *writer) scale(v int) (float32, error) {
 		return 1, nil
 	}
 	return float32(1 / sum), nil
+}
+
+// norm finds the root mean square of the norms of rows as they are written. Drawn ones
+// are left out: a generator's scale is its own.
+func (w *writer) norm() error {
+	f, squares := &w.content.Features, 0.0
+	for v := range f.Rows {
+		s, err := w.scale(v)
+		if err != nil {
+			return err
+		}
+		row := 0.0
+		f.row(v, func(_ uint32, x float32) { row += float64(x) * float64(x) })
+		squares += row * float64(s) * float64(s)
+	}
+	w.meta.FeatureNorm = math.Sqrt(squares / float64(max(f.Rows, 1)))
+	return nil
 }
 
 // Rows go to the file together, at most block of them and about blockValues

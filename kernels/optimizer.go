@@ -50,6 +50,23 @@ type OptimizerConfig struct {
 	Eps          float64 // adam, adamw
 	WeightDecay  float64
 	InnerDecay   float64 // in its place for weights of inner layers (model.Param)
+	InputScale   float64 // of the features, for weights that multiply them (ForInput); 0 stands for 1
+}
+
+// ForInput is the optimiser of weights W that multiply features X, such that X W goes the
+// way that (kX) W' would go with c itself, where k is c.InputScale and W = kW': gradients
+// are a k-th, steps are to be k times as long, and the penalty λ‖W'‖² is λ/k² ‖W‖².
+func (c OptimizerConfig) ForInput() OptimizerConfig {
+	k := c.InputScale
+	switch c.Name {
+	case "sgd":
+		c.LR, c.WeightDecay = c.LR*k*k, c.WeightDecay/(k*k)
+	case "adam":
+		c.LR, c.WeightDecay = c.LR*k, c.WeightDecay/(k*k)
+	case "adamw": // which decays by the rate, whatever the gradient
+		c.LR, c.WeightDecay = c.LR*k, c.WeightDecay/k
+	}
+	return c
 }
 
 // NewOptimizer returns the optimiser that c describes, or a Config fault that

@@ -188,6 +188,7 @@ func (r *run) arrange() error {
 func (r *run) initialWeights() ([]float32, error) {
 	weights := mapped.Make[float32](r.arena, r.net.NumWeights())
 	r.net.Initialize(weights, r.cfg.Initializer, r.cfg.Seed)
+	r.net.ScaleInput(weights, r.cfg.InputScale)
 	if err := r.takeUp(weights); err != nil {
 		return nil, err
 	}

@@ -121,8 +121,29 @@ func (p *reporter) header(r *run) error {
 	}
 	p.log("model kind=%s dims=%v weights=%d dropout=%g input_dropout=%g optimizer=%s lr=%g weight_decay=%g(%s) initializer=%s seed=%d",
 		c.Model, r.net.Dims, r.net.NumWeights(), c.Dropout, r.net.InputDropout, c.Optimizer, c.LR, c.WeightDecay, c.WeightDecayOn, c.Initializer, c.Seed)
+	p.settings(r)
 	p.log("plan %s", r.choice)
 	return nil
+}
+
+// settings says which were taken for the graph, or from a recipe.
+func (p *reporter) settings(r *run) {
+	c, line := &r.cfg, ""
+	for _, s := range c.Chosen {
+		line += fmt.Sprintf(" --%s %s (%s)", s.Flag, s.Value, s.Why)
+	}
+	if line != "" {
+		p.log("chosen for this graph:%s; --defaults fixed leaves them as they were", line)
+	}
+	if c.Recipe != "" {
+		p.log("recipe name=%s %s", c.Recipe, c.RecipeSays())
+		for _, flag := range c.Changed() {
+			p.log("recipe changed %s", flag)
+		}
+	}
+	if doubt := c.Doubts(r.meta); doubt != "" {
+		p.warn("warning: %s", doubt)
+	}
 }
 
 // Epoch implements engine.Reporter.
@@ -199,6 +220,7 @@ func (p *reporter) summary(r *run, ranks []runfolder.RankReport) runfolder.Summa
 	c, h := p.cfg, p.history
 	s := runfolder.Summary{
 		Version: Version, Dataset: r.meta.Name, Synthetic: r.meta.Synthetic,
+		Recipe: c.Recipe, Changed: c.Changed(), Taken: c.Chosen,
 		Model: c.Model, Layers: c.Layers, Hidden: c.Hidden, Initializer: c.Initializer, World: r.kind,
 		Ranks: r.view.Started(), Servers: r.Servers, Bridges: r.view.Bridges, Parts: r.view.Parts, Threads: r.rankThreads,
 		Mode: c.Mode, Staleness: c.Staleness, Switched: r.from.Switched, Refresh: c.Refresh,

@@ -160,6 +160,9 @@ func settings(c *Config, net model.Spec) checkpoint.Settings {
 	if d := net.Design; d != (model.Design{}) {
 		set["residual"], set["activation"], set["alpha"], set["theta"], set["hops"] = c.Residual, c.Activation, fmt.Sprint(d.Alpha), fmt.Sprint(d.Theta), fmt.Sprint(d.Hops)
 	}
+	if c.InputScale != 1 {
+		set["input-scale"] = fmt.Sprint(c.InputScale)
+	}
 	if net.Design.Norm != "" {
 		set["norm"] = c.Norm
 	}

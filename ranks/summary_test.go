@@ -25,7 +25,7 @@ func jsonKey(f reflect.StructField, tag string) string {
 func TestSummarySaysWhatRan(t *testing.T) {
 	c := asynchronous(quick(t), 2, 3)
 	c.Ranks, c.Servers, c.Parts, c.Threads, c.Epochs, c.Seed, c.Codec, c.Layers, c.Hidden, c.Model = 4, 1, 6, 2, 30, 7, "int8", 3, 9, "sage"
-	c.Instance = "c5n.2xlarge"
+	c.Instance, c.Recipe = "c5n.2xlarge", "gcn-cora" // with other flags than its own
 	c.Initializer = "he"                             // auto is said by what it stands for
 	c.TargetAcc, c.SwitchToSync, c.Dropout = 1, 1, 0 // at once
 	s := reflect.ValueOf(train(t, c, generated(t, false)).Summary)
@@ -47,7 +47,7 @@ func TestSummarySaysWhatRan(t *testing.T) {
 			}
 		}
 		switch key {
-		case "synthetic", "codec-chosen", "bridges": // see TestAutoCodec, TestBridges
+		case "synthetic", "codec-chosen", "bridges", "chosen": // see TestAutoCodec, TestBridges, TestChosenSettings of siafu
 		default:
 			if s.Field(i).IsZero() {
 				t.Errorf("%s is never said", key)

@@ -151,13 +151,13 @@ func (s *Site) Here(ctx context.Context, view string, args ...string) (*runfolde
 	})
 }
 
-// train runs a command line and reads the run folder, which the next one replaces unless
+// train runs a command line, with constants where it says nothing, and reads the run folder, which the next one replaces unless
 // it is kept. A training that its own configuration, or the build, refuses is a fault of
 // kind Usage or Config with what it said.
 func (s *Site) train(ctx context.Context, args []string, run func(said *bytes.Buffer, args []string) error) (*runfolder.Run, error) {
 	out := cmp.Or(s.out, filepath.Join(s.tmp.Path, "run"))
 	var said bytes.Buffer
-	if err := run(&said, append(args, "--out", out, "--force", "--quiet")); err != nil {
+	if err := run(&said, append(args, "--defaults", "fixed", "--out", out, "--force", "--quiet")); err != nil {
 		var ended *exec.ExitError
 		switch {
 		case ctx.Err() != nil:

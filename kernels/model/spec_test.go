@@ -54,7 +54,7 @@ func TestChoose(t *testing.T) {
 func TestParams(t *testing.T) {
 	s := Spec{Kind: "gcn", Dims: []int{5, 4, 3}}
 	want := []Param{
-		{Name: "layers.0.weight", Layer: 0, Rows: 5, Cols: 4, Offset: 0}, {Name: "layers.0.bias", Layer: 0, Rows: 1, Cols: 4, Offset: 20, Bias: true},
+		{Name: "layers.0.weight", Layer: 0, Rows: 5, Cols: 4, Offset: 0, Features: true}, {Name: "layers.0.bias", Layer: 0, Rows: 1, Cols: 4, Offset: 20, Bias: true},
 		{Name: "layers.1.weight", Layer: 1, Rows: 4, Cols: 3, Offset: 24}, {Name: "layers.1.bias", Layer: 1, Rows: 1, Cols: 3, Offset: 36, Bias: true},
 	}
 	if d := cmp.Diff(want, s.Params()); d != "" {

@@ -16,6 +16,7 @@ type Param struct {
 	Offset     int
 	Bias       bool
 	Inner      bool // of a layer that has a weight decay of its own (Kind.Inner)
+	Features   bool // it multiplies the features
 	Fixed      bool // no step changes it: means of columns, which are taken away behind it, leave it no gradient
 	Running    bool // w becomes (1-Momentum) w + Momentum times its gradient (Kind.Running)
 }
@@ -45,11 +46,13 @@ func (s Spec) layout() [][]Param {
 	layers, offset := make([][]Param, s.Layers()), 0
 	parts := s.parts()
 	for l, part := range parts {
+		outer := l == 0 // until the first bias: what a layer multiplies behind it is its own
 		shapes := part.kind.Weights(s, l)
 		for i, w := range shapes {
+			outer = outer && !w.Bias
 			p := Param{
 				Name: part.Prefix + "." + w.Name, Layer: l, Rows: w.Rows, Cols: w.Cols, Offset: offset, Bias: w.Bias,
-				Inner: part.kind.Inner, Running: slices.Contains(part.kind.Running, w.Name),
+				Inner: part.kind.Inner, Features: outer && w.Rows == s.Dims[0], Running: slices.Contains(part.kind.Running, w.Name),
 				Fixed: w.Bias && i == len(shapes)-1 && l+1 < len(parts) && parts[l+1].Kind == "norm" && s.Design.Norm != "layer",
 			}
 			layers[l] = append(layers[l], p)
@@ -57,6 +60,19 @@ func (s Spec) layout() [][]Param {
 		}
 	}
 	return layers
+}
+
+// ScaleInput multiplies the weights that features are multiplied with: the network of the
+// flat vector is then what it was for features scale times as large.
+func (s Spec) ScaleInput(flat []float32, scale float64) {
+	if scale == 1 {
+		return
+	}
+	for _, p := range s.layout()[0] {
+		if p.Features {
+			kernels.ScaleRow(p.Of(flat), float32(scale))
+		}
+	}
 }
 
 // NumWeights is the length of the flat vector, size.Most where no number holds

@@ -76,6 +76,7 @@ type Config struct {
 	Hidden           int     `default:"16" group:"Model" help:"Width of the hidden layers." toml:"hidden"`
 	Dropout          float64 `default:"0.5" group:"Model" help:"Probability to drop an input of a layer while training." toml:"dropout"`
 	InputDropout     float64 `default:"-1" group:"Model" help:"The same for the first layer, whose inputs are the features; -1: as --dropout, and 0 with mini-batches. With 0 the product of graph and features is computed only once." toml:"input-dropout"`
+	InputScale       float64 `name:"input-scale" default:"1" group:"Model" help:"Train as though features were so many times as large: the weights that multiply them begin that much larger, learn as much faster, and are penalised as much less. For features that are far from 1; files are as ever." toml:"input-scale"`
 	Activation       string  `default:"auto" enum:"auto,relu,elu,gelu,leaky,prelu" group:"Model" help:"Of hidden layers (gcn, sage, gin, gat, mlp). gelu: x times the normal distribution's function of x; leaky: a slope of 0.01 below zero; prelu: a learned one, of each layer; auto: relu, and elu for gat." toml:"activation"`
 	Norm             string  `default:"off" enum:"off,layer,batch,pair" group:"Model" help:"Normalisation of hidden layers before their activation (gcn, sage, gin, gat, mlp). layer: of each row; batch: of each column over the vertices of all ranks, and by running means where nothing is trained; pair: PairNorm (Zhao & Akoglu 2020). batch and pair need synchronous training that is exact." toml:"norm"`
 	Jumping          string  `default:"off" enum:"off,cat,max" group:"Model" help:"Jumping knowledge (gcn, sage, gin, gat, mlp): all --layers layers are hidden ones, and a product behind them takes what each has made, cat, side by side, or max, the largest of each element (Xu et al. 2018)." toml:"jumping"`
@@ -91,6 +92,10 @@ type Config struct {
 	Order            string  `default:"auto" enum:"auto,gather-first,apply-first" group:"Model" help:"(ÂH)W is gather-first, Â(HW) apply-first; auto takes the cheaper by shape." toml:"order"`
 	CacheInput       string  `default:"auto" enum:"auto,on,off" group:"Model" help:"Compute the input layer's ÂX once and keep it. auto: when it pays and fits in memory." toml:"cache-input"`
 	Recompute        bool    `group:"Model" help:"Make activations again on the way back instead of keeping them, where that saves memory: an epoch computes up to twice as much forward, and gathers and sends no more. siafu plan --recompute foretells the memory. Not in async." toml:"recompute"`
+
+	Defaults string   `default:"auto" enum:"auto,fixed" group:"Training" help:"Flags that are not given. auto: some of them as the graph suggests, by its size, its split and the scale of its features; the log and summary.json say which. fixed: as this table says." toml:"defaults"`
+	Recipe   string   `default:"" group:"Training" placeholder:"NAME" help:"Settings of a published run: siafu help recipes lists them, with what they reach. Flags that are given win." toml:"recipe"`
+	Chosen   []Choice `kong:"-" toml:"-"` // Suit
 
 	Task             string  `default:"" enum:",multiclass,multilabel,regression" group:"Training" help:"What to train for: multiclass, one class a vertex, by cross entropy; multilabel, any number of labels, by sigmoid cross entropy; regression, numbers, by squared errors. Empty: what the dataset's labels are for." toml:"task"`
 	LabelSmoothing   float64 `name:"label-smoothing" default:"0" group:"Training" help:"Share of each target that goes to all classes alike (Szegedy et al. 2016)." toml:"label-smoothing"`
@@ -154,6 +159,7 @@ func (c *Config) Validate() error {
 		{c.Hidden >= 1, "hidden", c.Hidden, "1 or more"},
 		{inRange(c.Dropout), "dropout", c.Dropout, "at least 0 and below 1"},
 		{c.InputDropout == -1 || inRange(c.InputDropout), "input-dropout", c.InputDropout, "-1, or at least 0 and below 1"},
+		{c.InputScale > 0 && !math.IsInf(c.InputScale, 1), "input-scale", c.InputScale, "above 0"},
 		{c.Staleness >= 0, "staleness", c.Staleness, "0 or more"},
 		{c.Linger >= 0 && !math.IsInf(c.Linger, 1), "linger", c.Linger, "0 or more"},
 		{c.SwitchToSync >= 0 && c.SwitchToSync <= 1, "switch-to-sync", c.SwitchToSync, "a fraction from 0 to 1"},
@@ -187,6 +193,9 @@ func (c *Config) Validate() error {
 		if !r.ok {
 			return fault.New(fault.Usage, "train", "", "--%s=%v", r.flag, r.got).Then("it must be %s", r.want)
 		}
+	}
+	if err := c.checkRecipe(); err != nil {
+		return err
 	}
 	return c.validateNames()
 }
@@ -340,7 +349,7 @@ func (c *Config) MostStaleness() int { return min(c.Staleness, c.Epochs) }
 // OptimizerConfig is how weights are updated.
 func (c *Config) OptimizerConfig() kernels.OptimizerConfig {
 	return kernels.OptimizerConfig{
-		Name: c.Optimizer, LR: c.LR, Momentum: c.Momentum, WeightDecay: c.WeightDecay, InnerDecay: c.InnerDecay,
+		Name: c.Optimizer, LR: c.LR, Momentum: c.Momentum, WeightDecay: c.WeightDecay, InnerDecay: c.InnerDecay, InputScale: c.InputScale,
 		Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
 	}
 }

@@ -12,6 +12,7 @@ type Updater struct {
 	ops       kernels.Ops
 	optimizer kernels.Optimizer
 	inner     kernels.Optimizer // the same, with the decay of inner layers
+	input     kernels.Optimizer // the same for weights that multiply features
 	params    []model.Param
 	state     []kernels.Mat // flat [weights x 1], one a slot
 	part      []kernels.Mat // that of the parameter in hand
@@ -26,12 +27,18 @@ func NewUpdater(c kernels.OptimizerConfig, s model.Spec, decayAll bool, state []
 	if err != nil {
 		return nil, err
 	}
+	input := o
+	if c.InputScale != 0 && c.InputScale != 1 {
+		if input, err = kernels.NewOptimizer(c.ForInput()); err != nil {
+			return nil, err
+		}
+	}
 	c.WeightDecay = c.InnerDecay
 	inner, err := kernels.NewOptimizer(c)
 	if err != nil {
 		return nil, err
 	}
-	u := &Updater{ops: ops, optimizer: o, inner: inner, params: s.Params(), decayAll: decayAll}
+	u := &Updater{ops: ops, optimizer: o, inner: inner, input: input, params: s.Params(), decayAll: decayAll}
 	for range o.StateSlots() {
 		u.state = append(u.state, kernels.NewMat(ops, a, s.NumWeights(), 1))
 	}
@@ -90,8 +97,11 @@ func (u *Updater) step(step, layer int, weights, grad kernels.Mat) {
 		}
 		decay := !p.Bias && (u.decayAll || layer == 0)
 		o := u.optimizer
-		if p.Inner {
+		switch {
+		case p.Inner:
 			o, decay = u.inner, true
+		case p.Features:
+			o = u.input
 		}
 		u.ops.Step(o, step, weights.Part(lo, hi), grad.Part(lo, hi), u.part, decay)
 	}

@@ -164,6 +164,10 @@ type Summary struct {
 	Tensor    string `json:"tensor"`
 	Seed      uint64 `json:"seed"`
 
+	Recipe  string   `json:"recipe,omitempty"`
+	Changed []string `json:"recipe_changed,omitempty"` // flags that were given in place of the recipe's
+	Taken   any      `json:"chosen,omitempty"`         // settings taken for the graph: flag, value, why
+
 	Initializer string `json:"initializer"` // of the first weights, unless they came from a file
 
 	Epochs             int     `json:"epochs"`     // trained

@@ -1,0 +1,154 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+)
+
+// Recipe is the settings of a published run, and what they reach.
+type Recipe struct {
+	Name      string
+	Flags     string // of siafu train
+	Dataset   string // that they are for
+	Import    string // how it is imported: flags of import or download
+	Vertices  int64  // of it, 0 where it has no fixed number
+	Normalize bool   // its rows are divided by their sums
+	Published string // test accuracy in percent, and who has it where
+	Ours      string // the same measured here, empty where it has not been
+	Date      string // of the measurement, else of the entry
+}
+
+// Protocols that several recipes share. kipf is Kipf & Welling 2017, §5.2; shchur the same
+// as wide as Shchur et al. 2018 have it; velickovic is Veličković et al. 2018, §3.3; ogb
+// the example programs of the Open Graph Benchmark; saint the widths of Zeng et al. 2020.
+const (
+	kipf       = "--model gcn --hidden 16 --dropout 0.5 --weight-decay 5e-4 --initializer xavier --epochs 200 --eval-every 0 --layers 2 --lr 0.01"
+	shchur     = "--model gcn --hidden 64 --dropout 0.5 --weight-decay 5e-4 --initializer xavier --epochs 200 --layers 2 --lr 0.01"
+	velickovic = "--model gat --hidden 8 --heads 8 --lr 0.005 --dropout 0.6 --weight-decay 5e-4 --weight-decay-on all --initializer xavier --epochs 100000 --patience 100 --patience-on both --layers 2"
+	gcnii      = "--model gcnii --layers 16 --hidden 64 --dropout 0.6 --weight-decay-on all --epochs 500 --eval-every 5 --lr 0.01"
+	appnp      = "--model appnp --hidden 64 --weight-decay 5e-3 --epochs 200 --eval-every 2 --layers 2 --lr 0.01"
+	sgc        = "--model sgc --dropout 0 --lr 0.2 --weight-decay 1e-5 --epochs 100 --eval-every 0 --layers 2"
+	ogb        = "--layers 3 --hidden 256 --dropout 0.5 --input-dropout 0 --weight-decay 0 --lr 0.01"
+	saint      = "--hidden 256 --dropout 0.2 --weight-decay 0 --lr 0.01 --epochs 200 --eval-every 5 --layers 2"
+)
+
+const (
+	coraSize, citeseerSize, pubmedSize = 2708, 3327, 19717
+	divided                            = "--normalize-features"
+	smallSplit                         = "--split split_20_30.bin"
+)
+
+// Recipes are all that have a name, by dataset.
+func Recipes() []Recipe { return slices.Clone(recipes) }
+
+// recipeNamed is nil where no recipe has the name.
+func recipeNamed(name string) *Recipe {
+	for i := range recipes {
+		if recipes[i].Name == name {
+			return &recipes[i]
+		}
+	}
+	return nil
+}
+
+// RecipeFlags are the values of the flags of a recipe by flag, nil where none has the name.
+func RecipeFlags(name string) map[string]string {
+	r := recipeNamed(name)
+	if r == nil {
+		return nil
+	}
+	values, words := map[string]string{}, strings.Fields(r.Flags)
+	for i := 0; i+1 < len(words); i += 2 {
+		values[strings.TrimPrefix(words[i], "--")] = words[i+1]
+	}
+	return values
+}
+
+// RecipeTable is what siafu help recipes prints.
+func RecipeTable() string {
+	var b strings.Builder
+	b.WriteString("siafu train DATA --recipe NAME trains with published settings. Flags that are given win.\nTest accuracy in percent; \"unmeasured\": not yet reproduced here.\n\n")
+	for _, r := range recipes {
+		fmt.Fprintf(&b, "%s\n    %s\n    data: %s\n    %s\n", r.Name, r.says(), strings.TrimSpace(r.Dataset+" "+r.Import), r.Flags)
+	}
+	return b.String()
+}
+
+// says is what others and siafu have reached with it.
+func (r *Recipe) says() string {
+	if r.Ours == "" {
+		return fmt.Sprintf("published %s; unmeasured here (%s)", r.Published, r.Date)
+	}
+	return fmt.Sprintf("published %s; ours %s (%s)", r.Published, r.Ours, r.Date)
+}
+
+// RecipeSays is what is known of the recipe that was asked for.
+func (c *Config) RecipeSays() string { return recipeNamed(c.Recipe).says() }
+
+// Changed are the flags of the recipe that the configuration has other values for, as
+// "--lr=0.01 (0.005)", in the recipe's order; nil without one.
+func (c *Config) Changed() []string {
+	r := recipeNamed(c.Recipe)
+	if r == nil {
+		return nil
+	}
+	var list []string
+	words := strings.Fields(r.Flags)
+	for i := 0; i+1 < len(words); i += 2 {
+		flag, want := strings.TrimPrefix(words[i], "--"), words[i+1]
+		if got := c.value(flag); got != want && !sameNumber(got, want) {
+			list = append(list, fmt.Sprintf("--%s=%s (%s)", flag, got, want))
+		}
+	}
+	return list
+}
+
+// value is that of a flag as text.
+func (c *Config) value(flag string) string {
+	v := reflect.ValueOf(c).Elem()
+	for i := range v.NumField() {
+		if v.Type().Field(i).Tag.Get("toml") == flag {
+			return fmt.Sprint(v.Field(i))
+		}
+	}
+	panic("config: no flag has this name")
+}
+
+// sameNumber tells whether two texts are the same number, as 5e-4 and 0.0005 are.
+func sameNumber(a, b string) bool {
+	var x, y float64
+	n, _ := fmt.Sscan(a, &x)
+	m, _ := fmt.Sscan(b, &y)
+	return n == 1 && m == 1 && x == y
+}
+
+// Doubts says what of a dataset is not that of the recipe; empty where all is, or there is
+// no recipe.
+func (c *Config) Doubts(m *graph.Meta) string {
+	r := recipeNamed(c.Recipe)
+	switch {
+	case r == nil:
+	case r.Vertices > 0 && r.Vertices != m.Vertices:
+		return fmt.Sprintf("recipe %s is for %s of %d vertices, and this dataset has %d", r.Name, r.Dataset, r.Vertices, m.Vertices)
+	case r.Normalize && !m.Normalized:
+		return fmt.Sprintf("recipe %s is for rows of features divided by their sums: import %s with %s", r.Name, r.Dataset, divided)
+	}
+	return ""
+}
+
+// checkRecipe refuses a name that no recipe has.
+func (c *Config) checkRecipe() error {
+	if c.Recipe == "" || recipeNamed(c.Recipe) != nil {
+		return nil
+	}
+	var names []string
+	for _, r := range recipes {
+		names = append(names, r.Name)
+	}
+	return fault.New(fault.Usage, "train", "", "--recipe=%q", c.Recipe).Then("it must be one of %s", strings.Join(names, ", "))
+}

@@ -1,0 +1,87 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+
+	"siafu/graph"
+)
+
+// Choice is a setting that a run has taken for its graph, in place of a flag's default.
+type Choice struct {
+	Flag  string `json:"flag"`
+	Value string `json:"value"`
+	Why   string `json:"why"`
+}
+
+// What settings for a graph are told apart by. All were measured (docs/recipes.md).
+const (
+	manyTrain  = 2000       // training vertices from which on a network may be wide
+	wide       = 64         // columns of hidden layers, then
+	manyEdges  = 10_000_000 // from which on every epoch's evaluation is too many
+	someEpochs = 5          // between two evaluations, then
+
+	fullRow = 10 // non-zeros of a row below which it can spare none
+
+	fewPerClass = 50   // training vertices of a class up to which a penalty is worth its price
+	tinyFew     = 0.15 // norms of rows below which features are too small, with so few
+	tinyMany    = 0.5  // and with more
+	well        = 4    // the norm that is trained as, then: that of a few words
+	huge        = 100  // norm of a sum over neighbours above which nothing is learnt (gin)
+	steady      = 2    // norm of such a sum that is
+)
+
+// Suit takes settings for a graph in place of the defaults of flags that were not given,
+// and returns them with their reasons. Left as they are: all with --defaults fixed or with
+// a recipe, and where meta.json does not say how large features are, as of generated
+// graphs.
+func (c *Config) Suit(m *graph.Meta, given func(flag string) bool) []Choice {
+	c.Chosen = nil
+	if c.Defaults == "fixed" || c.Recipe != "" || m.FeatureNorm == 0 || m.Train == 0 {
+		return nil
+	}
+	take := func(flag string, value any, why string, args ...any) {
+		c.Chosen = append(c.Chosen, Choice{flag, fmt.Sprint(value), fmt.Sprintf(why, args...)})
+	}
+	if !given("hidden") && !given("heads") && m.Train >= manyTrain && c.Model != "sgc" && (c.Layers > 1 || c.Model == "gcnii") {
+		c.Hidden = wide
+		take("hidden", c.Hidden, "%d training vertices", m.Train)
+	}
+	if row := float64(m.FeatureNNZ) / float64(m.Vertices); !given("input-dropout") && row < fullRow && c.InputDropout < 0 && c.Dropout > 0 {
+		c.InputDropout = 0
+		take("input-dropout", 0, "rows of features have %.1f non-zeros", row)
+	}
+	if k := c.inputScale(m); !given("input-scale") && k != 1 {
+		c.InputScale = k
+		take("input-scale", k, "rows of features have norm %.2g", m.FeatureNorm)
+	}
+	if !given("eval-every") && m.Edges >= manyEdges {
+		c.EvalEvery = someEpochs
+		take("eval-every", c.EvalEvery, "%d edges", m.Edges)
+	}
+	return c.Chosen
+}
+
+// inputScale is what features are to be trained as so many times of.
+func (c *Config) inputScale(m *graph.Meta) float64 {
+	norm, few := m.FeatureNorm, m.Train <= int64(fewPerClass*m.Classes)
+	if c.Model == "gin" { // it adds neighbours up
+		if sum := norm * (1 + float64(m.Edges)/float64(m.Vertices)); sum > huge {
+			return rounded(steady / sum)
+		}
+		return 1
+	}
+	switch {
+	case few && norm < tinyFew:
+		return rounded(1 / norm)
+	case !few && norm < tinyMany:
+		return rounded(well / norm)
+	}
+	return 1
+}
+
+// rounded is x to two digits: a setting that people can type.
+func rounded(x float64) float64 {
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 2, 64), 64)
+	return r
+}
