@@ -157,7 +157,7 @@ func TestLaunchInProcess(t *testing.T) {
 	for want, line := range map[string][]string{
 		"launcher none":       {"doctor"},
 		"siafu 0":             {"version"},
-		" ranks=2 servers=1 ": {"train", data, "--epochs", "2", "--out", filepath.Join(t.TempDir(), "run")},
+		" ranks=2 servers=0 ": {"train", data, "--epochs", "2", "--out", filepath.Join(t.TempDir(), "run")},
 	} {
 		out, err := process(nil, append([]string{"launch", "--in-process", "-n", "2"}, line...)...).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), want) {

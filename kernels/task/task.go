@@ -94,7 +94,7 @@ type Loss struct {
 	Aim
 	Found
 
-	room []float32 // logits and their gradient, where the kernels' memory is none that Go reads
+	room, grads []float32 // logits and their gradient, where the kernels' memory is none that Go reads
 }
 
 // Aim is what is trained for beside the labels of classes. It does not travel.
@@ -143,10 +143,7 @@ func (l *Loss) aim(o kernels.Ops, grad, logits kernels.Mat) {
 		l.Sum = l.Objective.Loss(nil, z, truth, graph.SplitTrain, 1)
 		return
 	}
-	g := z
-	if !o.Remote() {
-		g = grad.Host()
-	}
+	g := kernels.Fetch(o, grad, &l.grads)
 	l.Sum = l.Objective.Loss(g, z, truth, graph.SplitTrain, float64(l.Scale))
 	kernels.Write(o, grad, g)
 }
