@@ -158,7 +158,7 @@ func warned(c, s world.Comm, patience time.Duration) error {
 	case times.Load() != 1:
 		return fmt.Errorf("rank %d was warned %d times", c.Rank(), times.Load())
 	case !strings.HasPrefix(*said.Load(), fmt.Sprintf("Barrier: rank %d has waited ", c.Rank())) ||
-		!regexp.MustCompile(fmt.Sprintf(`for rank %d( on \S+)?, and`, last)).MatchString(*said.Load()):
+		!regexp.MustCompile(fmt.Sprintf(`for ranks? (.*, )?%d( on \S+)?, and`, last)).MatchString(*said.Load()):
 		return fmt.Errorf("the warning %q does not name Barrier and rank %d", *said.Load(), last)
 	}
 	return nil
