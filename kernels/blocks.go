@@ -6,12 +6,12 @@ import "sort"
 // while all rows meet it, and is fetched from memory once for all of them.
 
 // A block has blockBytes of x, a quarter of a common third-level cache, which several
-// workers share. There are blocks where x is blockFactor times as large, and a row has
-// blockEdges edges in each. These are properties of the graph and not of
-// the machine, as each block has a sum of its own.
+// workers share. There are blocks where x is leastBlocks times as large, since an order of
+// vertices serves smaller graphs better, and a row has edgesOfRow edges in each. These are
+// properties of the graph and not of the machine, as each block has a sum of its own.
 const (
 	blockBytes  = 8 << 20
-	blockFactor = 4
+	leastBlocks = 16
 	edgesOfRow  = 16
 )
 
@@ -23,7 +23,7 @@ func (k *spmmTask) block() int {
 	}
 	step := blockBytes / (k.width * element)
 	blocks, rows := k.sources/max(step, 1), int64(k.Rows())
-	if step == 0 || blocks < blockFactor || (k.End[rows-1]-k.Begin[0])/rows < int64(blocks*edgesOfRow) {
+	if step == 0 || blocks < leastBlocks || (k.End[rows-1]-k.Begin[0])/rows < int64(blocks*edgesOfRow) {
 		return 0
 	}
 	return step

@@ -15,12 +15,12 @@ import (
 // those of a float64 reference, and the same bits without the rows of zeros; rows without
 // edges, with edges in some blocks only and hubs included.
 func TestGatherInBlocks(t *testing.T) {
-	const rows, sources, width = 60, 80000, 128
+	const rows, sources, width = 20, 290000, 128
 	rng := rand.New(rand.NewPCG(7, 8))
 	var g kernels.Gather
 	for r := range rows {
 		g.Begin = append(g.Begin, int64(len(g.Cols)))
-		degree, most := 900, sources
+		degree, most := 2000, sources
 		switch r {
 		case 3:
 			degree = 0
