@@ -59,7 +59,7 @@ func (s *Service) routes() http.Handler {
 
 // refuse answers a request with an error as AWS words it.
 func (s *Service) refuse(w http.ResponseWriter, status int, kind, message string) {
-	s.count(func(n *Stats) { n.Refused++ })
+	s.note(func(n *Stats) { n.Refused++ })
 	tellError(w, status, kind, message)
 }
 
@@ -151,7 +151,7 @@ func (s *Service) serve(w http.ResponseWriter, payload []byte, log bool) {
 	h.Set("X-Amzn-RequestId", inv.id)
 	h.Set("X-Amz-Executed-Version", "$LATEST")
 	if a.failed {
-		s.count(func(n *Stats) { n.Failed++ })
+		s.note(func(n *Stats) { n.Failed++ })
 		h.Set("X-Amz-Function-Error", "Unhandled")
 	}
 	if log {

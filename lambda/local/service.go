@@ -116,6 +116,16 @@ func (s *Service) count(change func(*Stats)) {
 	change(&s.stats)
 }
 
+// note is count of what goes wrong, until the service is closed: what its end cuts short, a
+// result that has come through an endpoint perhaps, has not failed.
+func (s *Service) note(f func(*Stats)) {
+	select {
+	case <-s.ended:
+	default:
+		s.count(f)
+	}
+}
+
 // Close ends the service: invocations under way fail, and no process is left.
 func (s *Service) Close() error {
 	s.mu.Lock()
