@@ -12,7 +12,7 @@ import (
 type allSums struct {
 	comm          world.Comm // of the graph ranks
 	ops           kernels.Ops
-	weights, grad []float32  // flat, of the pass under way
+	weights, grad []float32 // flat, of the pass under way
 	own, all      []float64
 	state         [][]float64 // by layer
 	read          []float32   // what of it stages read
