@@ -11,7 +11,7 @@ import "sort"
 // properties of the graph and not of the machine, as each block has a sum of its own.
 const (
 	blockBytes  = 8 << 20
-	leastBlocks = 16
+	leastBlocks = 8
 	edgesOfRow  = 16
 )
 
@@ -44,26 +44,33 @@ func (t *Team) gatherBlocks(k spmmTask, step int) {
 	}
 }
 
-// findEnds sets the ends of rows to their first edges from behind the block. Neighbours have
-// about as many edges in it.
-func (k *spmmTask) findEnds(lo, hi int) {
-	near := 0
-	for r := lo; r < hi; r++ {
-		near = below(k.Cols[k.Begin[r]:k.last[r]], k.bound, near)
-		k.End[r] = k.Begin[r] + int64(near)
+// toCome is the columns of row r that no block has met, or all.
+func (k *spmmTask) toCome(r int) []uint32 {
+	if k.last == nil {
+		return k.Cols[k.Begin[r]:k.End[r]]
 	}
+	return k.Cols[k.Begin[r]:k.last[r]]
 }
 
-// below is how many of ascending columns are below a bound, about near: in steps that double
-// until one is too far, and then halve.
-func below(cols []uint32, bound uint32, near int) int {
-	lo, hi, step := 0, len(cols), 1
-	for at := min(near, hi); at > lo && at <= hi; step *= 2 {
-		if cols[at-1] < bound {
-			lo, at = at, at+step
-		} else {
-			hi, at = at-1, at-step
-		}
+// isHub tells whether row r is one, and finds where its edges in the block end if it may be.
+func (k *spmmTask) isHub(r int) bool {
+	cols := k.toCome(r)
+	if k.last != nil && len(cols) > hubEdges {
+		end := sort.Search(len(cols), func(i int) bool { return cols[i] >= k.bound })
+		k.End[r] = k.Begin[r] + int64(end)
+		cols = cols[:end]
 	}
-	return lo + sort.Search(hi-lo, func(i int) bool { return cols[lo+i] >= bound })
+	return len(cols) > hubEdges
+}
+
+// copyBelow copies ascending columns below a bound.
+func copyBelow(dst, cols []uint32, bound uint32) int {
+	dst = dst[:len(cols)]
+	for i, c := range cols {
+		if c >= bound {
+			return i
+		}
+		dst[i] = c
+	}
+	return len(cols)
 }

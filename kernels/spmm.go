@@ -131,11 +131,8 @@ type spmmTask struct {
 
 // chunk computes the rows [lo, hi) but for hubs.
 func (k *spmmTask) chunk(lo, hi int) {
-	if k.last != nil {
-		k.findEnds(lo, hi)
-	}
-	if k.chosen != nil {
-		k.chooseRows(lo, hi)
+	if k.chosen != nil || k.last != nil {
+		k.together(lo, hi)
 		return
 	}
 	k.unchosen(lo, hi)
