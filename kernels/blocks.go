@@ -1,6 +1,10 @@
 package kernels
 
-import "sort"
+import (
+	"sort"
+
+	"siafu/kernels/internal/avx"
+)
 
 // Gathers whose sources are taken block by block: a block stays in the third-level cache
 // while all rows meet it, and is fetched from memory once for all of them.
@@ -15,30 +19,50 @@ const (
 	edgesOfRow  = 16
 )
 
+// BlockBytes is how much of its sums a gather by blocks should have at a time: as much as a
+// block, beside which it stays in the cache.
+const BlockBytes = blockBytes
+
+// InBlocks tells whether so many rows that many edges lead to are gathered block by block from
+// as many sources of this width.
+func InBlocks(rows, width int, edges int64) bool {
+	return rows > 0 && blockOf(width*bytesOfFloat, rows, rows, edges) > 0
+}
+
 // block is how many sources a block has, 0 where there are none.
 func (k *spmmTask) block() int {
 	element := bytesOfFloat
 	if k.x == nil {
 		element = 2
 	}
-	step := blockBytes / (k.width * element)
-	blocks, rows := k.sources/max(step, 1), int64(k.Rows())
-	if step == 0 || blocks < leastBlocks || (k.End[rows-1]-k.Begin[0])/rows < int64(blocks*edgesOfRow) {
+	rows := k.Rows()
+	return blockOf(k.width*element, k.sources, rows, k.End[rows-1]-k.Begin[0])
+}
+
+// blockOf is block for sources of so many bytes each.
+func blockOf(bytes, sources, rows int, edges int64) int {
+	step := blockBytes / bytes
+	blocks := sources / max(step, 1)
+	if step == 0 || blocks < leastBlocks || edges/int64(rows) < int64(blocks*edgesOfRow) {
 		return 0
 	}
 	return step
 }
 
-// gatherBlocks computes all rows, a block of so many sources after the other.
+// gatherBlocks computes all rows, a block of so many sources after the other. Chunks are long,
+// as what is prefetched is of the chunk in hand.
 func (t *Team) gatherBlocks(k spmmTask, step int) {
 	room, rows := &t.blocks, k.Rows()
 	begin, end := scratch(&room.begin, rows), scratch(&room.end, rows)
 	copy(begin, k.Begin)
+	blocks := int64((k.sources + step - 1) / step)
+	grain := int(chunkWeight * blocks * int64(rows) / max(k.End[rows-1]-begin[0], 1))
 	k.last, k.Begin, k.End = k.End, begin, end
 	for first := 0; first < k.sources; first += step {
 		k.bound = k.Base + uint32(min(first+step, k.sources))
-		end[rows-1] = k.last[rows-1] // the weight of all rows
-		t.gatherRows(k)
+		t.hubs.rows = t.hubs.rows[:0]
+		do(t, &t.slots.spmm, k, rows, max(grain, 1))
+		t.gatherHubs(k)
 		copy(begin, end)
 		k.add, k.SelfLoops = true, false
 	}
@@ -61,6 +85,23 @@ func (k *spmmTask) isHub(r int) bool {
 		cols = cols[:end]
 	}
 	return len(cols) > hubEdges
+}
+
+// fetchAhead is how many rows before they are met those edges are prefetched that no block has
+// met: a part of a row is short, and the next one far away.
+const fetchAhead = 16
+
+// ofBlock copies those edges of row r that are of the block, and sets their end.
+func (k *spmmTask) ofBlock(dst []uint32, r int) []uint32 {
+	cols, n := k.toCome(r), 0
+	if k.set != avx.None && len(cols) > 0 {
+		next := k.Begin[min(r+fetchAhead, len(k.Begin)-1)]
+		n = k.set.Below(dst, cols, k.bound, &k.Cols[min(next, int64(len(k.Cols)-1))])
+	} else {
+		n = copyBelow(dst, cols, k.bound)
+	}
+	k.End[r] = k.Begin[r] + int64(n)
+	return dst[:n]
 }
 
 // copyBelow copies ascending columns below a bound.

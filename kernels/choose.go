@@ -73,13 +73,24 @@ func (k *spmmTask) together(lo, hi int) {
 	}
 }
 
+// part is the task of the rows [lo, hi).
+func (k *spmmTask) part(lo, hi int) spmmTask {
+	p := *k
+	p.Begin, p.End, p.First = k.Begin[lo:hi], k.End[lo:hi], k.First+uint32(lo)
+	p.dst = k.dst[lo*k.width : hi*k.width]
+	if k.RowScale != nil {
+		p.RowScale = k.RowScale[lo:hi]
+	}
+	return p
+}
+
 // left computes the rows [lo, hi) along what is left of their edges.
 func (k *spmmTask) left(room *chosenEdges, lo, hi int) {
 	edges := 0
 	for r := lo; r < hi; r++ {
 		edges += len(k.toCome(r))
 	}
-	part, n := *k, hi-lo
+	part, n := k.part(lo, hi), hi-lo
 	part.Begin, part.End, part.Cols = scratch(&room.begin, n), scratch(&room.end, n), scratch(&room.cols, edges)
 	if k.Weights != nil {
 		part.Weights = scratch(&room.weights, edges)
@@ -91,10 +102,6 @@ func (k *spmmTask) left(room *chosenEdges, lo, hi int) {
 		part.End[r] = int64(at)
 	}
 	part.Cols = part.Cols[:at]
-	part.dst, part.First = k.dst[lo*k.width:hi*k.width], k.First+uint32(lo)
-	if k.RowScale != nil {
-		part.RowScale = k.RowScale[lo:hi]
-	}
 	part.rows(0, n)
 }
 
@@ -103,9 +110,7 @@ func (k *spmmTask) left(room *chosenEdges, lo, hi int) {
 func (k *spmmTask) leftOf(part *spmmTask, at, r int) int {
 	cols, room := k.toCome(r), part.Cols[at:]
 	if k.last != nil {
-		n := copyBelow(room, cols, k.bound)
-		k.End[r] = k.Begin[r] + int64(n)
-		cols = room[:n]
+		cols = k.ofBlock(room, r)
 	}
 	switch {
 	case k.Weights != nil:

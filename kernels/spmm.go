@@ -75,14 +75,13 @@ func (t *Team) gather(k spmmTask) {
 		t.gatherBlocks(k, step)
 		return
 	}
-	t.gatherRows(k)
-}
-
-// gatherRows computes all rows, those of hubs behind the others.
-func (t *Team) gatherRows(k spmmTask) {
-	rows := k.Rows()
 	t.hubs.rows = t.hubs.rows[:0]
 	doWeighted(t, &t.slots.spmm, k, k.Begin, k.End[rows-1])
+	t.gatherHubs(k)
+}
+
+// gatherHubs computes the rows that were left for later.
+func (t *Team) gatherHubs(k spmmTask) {
 	slices.Sort(t.hubs.rows)
 	for _, r := range t.hubs.rows {
 		gatherHub(t, k, r)

@@ -145,3 +145,6 @@ func (Set) MultiplySparse(Product, *Scratch) { panic("avx: not on this architect
 
 // Choose is not there on this architecture.
 func (Set) Choose(_, _, _ []uint32) int { panic("avx: not on this architecture") }
+
+// Below is not there on this architecture.
+func (Set) Below(_, _ []uint32, _ uint32, _ *uint32) int { panic("avx: not on this architecture") }
