@@ -56,6 +56,7 @@ func gatLayer(b *Builder, l int) Layer {
 	b.Room(Emitted, emitted)
 	b.Room(Scores, g.heads)
 	b.Room(ScoresGrad, g.heads)
+	b.Room(Signed, emitted)
 	b.Room(Output, g.bias.Cols)
 	b.In(GatheredGrad, OutputGrad)
 	if g.last && g.heads > 1 {

@@ -49,6 +49,7 @@ const (
 	GatheredGrad              // that of Gathered
 	EmittedGrad               // [n x GatherWidth]
 	ScoresGrad                // of attention [n x heads]
+	Signed                    // of attention: what kernels.SignedAttention gathers beside [n x GatherWidth]
 	InputGrad                 // [n x in]; none in the first layer
 	Own                       // the first of those that a layer saves beside these
 )

@@ -65,14 +65,33 @@ func (i Interval) backward(v model.Value) kernels.Mat {
 func (w *Work) attendOwn(l *Layer, i Interval, p model.Pass) {
 	edges := l.ownEdges(i)
 	edges.SelfLoops = true
-	i.Ops.AttentionGather(w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats), edges, l.own(l.Rows), i.forward(model.Scores), false)
+	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
+	if o, signed, ok := i.signs(i.forward); ok {
+		o.AttentionGatherSigned(at, dst, signed, stats, edges, l.own(l.Rows), i.forward(model.Scores), false)
+		return
+	}
+	i.Ops.AttentionGather(at, dst, stats, edges, l.own(l.Rows), i.forward(model.Scores), false)
 }
 
 // attendGhosts is GatherGhosts with attention.
 func (w *Work) attendGhosts(l *Layer, i Interval, p model.Pass) {
 	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
+	if o, signed, ok := i.signs(i.forward); ok {
+		o.AttentionGatherSigned(at, dst, signed, stats, l.ghostEdges(i), l.theirs(), i.forward(model.Scores), true)
+		o.AttentionFinishSigned(at, dst, signed, i.rows(l.lse), stats)
+		return
+	}
 	i.Ops.AttentionGather(at, dst, stats, l.ghostEdges(i), l.theirs(), i.forward(model.Scores), true)
 	i.Ops.AttentionFinish(at, dst, i.rows(l.lse), stats)
+}
+
+// signs is the interval's Ops where it makes the gradient of targets' scores without edges,
+// and the rows for that, which passes without a way back have not.
+func (i Interval) signs(value func(model.Value) kernels.Mat) (o kernels.SignedAttention, rows kernels.Mat, ok bool) {
+	if o, ok = i.Ops.(kernels.SignedAttention); ok {
+		rows = value(model.Signed)
+	}
+	return o, rows, !rows.IsNil()
 }
 
 // publishBackward is PublishGrads with attention.
@@ -82,6 +101,9 @@ func (w *Work) publishBackward(l *Layer, i Interval, grads kernels.Mat) {
 	i.Ops.Copy(i.rows(b.lse), i.rows(l.lse))
 	i.Ops.RowDots(i.rows(b.dots), grads, i.rows(l.gathered))
 	i.Ops.PackGrad(l.shape, b.packed, i.Lo, i.rows(b.r), i.rows(b.lse), i.rows(b.dots))
+	if o, signed, ok := i.signs(i.backward); ok {
+		o.AttentionGradSigned(l.shape, i.backward(model.ScoresGrad), signed, grads, i.rows(b.dots))
+	}
 }
 
 // own and theirs are the rows of own vertices and of ghosts, with their scores.
@@ -112,6 +134,9 @@ func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Ma
 	if i.Sources { // they have attended to nobody
 		i.Ops.Clear(scores)
 		return
+	}
+	if _, _, ok := i.signs(i.backward); ok {
+		return // publishBackward has made them
 	}
 	mine := kernels.Attended{
 		R: i.rows(l.back.r), LSE: i.rows(l.back.lse),

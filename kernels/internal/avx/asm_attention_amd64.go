@@ -29,10 +29,20 @@ func dotsOfEight512(dst *float32, step int, row *float32, x *float32, stride int
 //go:noescape
 func weigh512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int)
 
+// Adds to dst the sum over ahead+rest edges of the size of weight times the tile of row id, and to signed that with signs; the first look ahead.
+//
+//go:noescape
+func weighSigned512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, signed *float32)
+
 // Adds the sum over ahead+rest edges of weight times the tile of row id; the first look ahead.
 //
 //go:noescape
 func weighHeads512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32)
+
+// Adds to dst the sum over ahead+rest edges of the size of weight times the tile of row id, and to signed that with signs; the first look ahead.
+//
+//go:noescape
+func weighHeadsSigned512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
 
 // Sets dst to cols less base.
 //
@@ -53,6 +63,11 @@ func scoresOfOne256(dst *float32, near *float32, far *float32, stride uint32, id
 //
 //go:noescape
 func weights256(scores *float32, keep *float32, keepStep int, top *float32, sum *float32, full int, lanes int)
+
+// Replaces scores by keep times their exponentials less top, negative unless the score is positive, and adds the exponentials to sum, and with their signs to signed.
+//
+//go:noescape
+func signedWeights256(scores *float32, keep *float32, keepStep int, top *float32, sum *float32, signed *float32, full int, lanes int)
 
 // Replaces scores by their weights, and adds to sum the gradients of what the scores are the leaky values of.
 //
@@ -79,7 +94,17 @@ func dots256(dst *float32, step int, row *float32, x *float32, stride int, ids *
 //go:noescape
 func weigh256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int)
 
+// Adds to dst the sum over ahead+rest edges of the size of weight times the tile of row id, and to signed that with signs; the first look ahead.
+//
+//go:noescape
+func weighSigned256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, signed *float32)
+
 // Adds the sum over ahead+rest edges of weight times the tile of row id; the first look ahead.
 //
 //go:noescape
 func weighHeads256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32)
+
+// Adds to dst the sum over ahead+rest edges of the size of weight times the tile of row id, and to signed that with signs; the first look ahead.
+//
+//go:noescape
+func weighHeadsSigned256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)

@@ -17,6 +17,7 @@ func attention(s isa) {
 		scoresOfOne(s)
 		e := newExponential32()
 		weights(s, e)
+		signedWeights(s, e)
 		slopes(s, e)
 	}
 	scaleRow(s)
@@ -25,8 +26,10 @@ func attention(s isa) {
 	if s.wide {
 		dotsOfEight(s)
 	}
-	weigh(s, false)
-	weigh(s, true)
+	for _, heads := range []bool{false, true} {
+		weigh(s, heads, false)
+		weigh(s, heads, true)
+	}
 }
 
 // single is a float32 in each lane of read-only memory.
@@ -235,6 +238,46 @@ func weights(s isa, e *exponential32) {
 	})
 }
 
+// signedWeights is weights of which those have the sign bit whose score is not positive; their
+// exponentials are added up with these signs too.
+func signedWeights(s isa, e *exponential32) {
+	TEXT("signedWeights"+s.name, NOSPLIT, "func(scores, keep *float32, keepStep int, top, sum, signed *float32, full, lanes int)")
+	Doc("Replaces scores by keep times their exponentials less top, negative unless the score is positive, and adds the exponentials to sum, and with their signs to signed.")
+	Pragma("noescape")
+	at, keep, step := Load(Param("scores"), GP64()), Load(Param("keep"), GP64()), Load(Param("keepStep"), GP64())
+	sumAt, signedAt := Load(Param("sum"), GP64()), Load(Param("signed"), GP64())
+	top, sum, signed, zero, sign := s.vec(), s.vec(), s.vec(), s.vec(), s.vec()
+	VMOVUPS(Mem{Base: Load(Param("top"), GP64())}, top)
+	VMOVUPS(Mem{Base: sumAt}, sum)
+	VMOVUPS(Mem{Base: signedAt}, signed)
+	s.zero(zero)
+	VBROADCASTSS(single("negative32", math.Copysign(0, -1)), sign)
+	eachVector(s, func(place func(Register) Mem, mask Register) {
+		v, negative := s.vec(), s.vec()
+		VMOVUPS(place(at), v)
+		VCMPPS(U8(greater), zero, v, negative)
+		VANDNPS(sign, negative, negative)
+		VSUBPS(top, v, v)
+		e.of(v)
+		if mask != nil {
+			VANDPS(mask, v, v)
+		}
+		VADDPS(v, sum, sum)
+		VXORPS(negative, v, v)
+		VADDPS(v, signed, signed)
+		VMULPS(Mem{Base: keep}, v, v)
+		VMOVUPS(v, place(at))
+		ADDQ(step, keep)
+		if mask != nil {
+			VMOVUPS(sum, Mem{Base: sumAt})
+			VMOVUPS(signed, Mem{Base: signedAt})
+		}
+	})
+}
+
+// greater is the ordered, quiet comparison.
+const greater = 0x1e
+
 // slopes is the way back from the gradients of weights to those of scores.
 func slopes(s isa, e *exponential32) {
 	TEXT("slopes"+s.name, NOSPLIT,
@@ -249,7 +292,6 @@ func slopes(s isa, e *exponential32) {
 	VBROADCASTSS(place(Param("slope")), slope)
 	VMOVUPS(Mem{Base: sumAt}, sum)
 	s.zero(zero)
-	const greater = 0x1e // ordered, quiet
 	eachVector(s, func(place func(Register) Mem, mask Register) {
 		score, p, d, factor := s.vec(), s.vec(), s.vec(), s.vec()
 		VMOVUPS(place(at), score)
