@@ -108,6 +108,9 @@ type attended struct{ R, LSE, Grad, Dots, Packed []float32 }
 
 // host is b, which is of so many own vertices.
 func (b *Attended) host(a Attention, own int) attended {
+	if !b.Packed.IsNil() && b.R.IsNil() {
+		return attended{Grad: elements(b.Grad, own, a.Columns()), Packed: elements(b.Packed, own, farParts*a.Heads)}
+	}
 	return attended{
 		R: elements(b.R, own, a.Heads), LSE: elements(b.LSE, own, a.Heads), Grad: elements(b.Grad, own, a.Columns()),
 		Dots: elements(b.Dots, own, a.Heads), Packed: b.Packed.Host(),

@@ -21,12 +21,15 @@ type attentionKernels struct {
 	dots   func(team *kernels.Team, dst []float32, rows, heads, width int, x, y []float32)
 	pack   func(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, r, lse, dots []float32)
 	toDst  func(team *kernels.Team, a kernels.Attention, dr []float32, g kernels.Gather, x flat.AttentionRows, back flat.AttentionGrad, add bool)
+	// signed is the way forward along own edges and ghosts', and dr without edges; nil where
+	// an Ops goes along edges for that.
+	signed func(team *kernels.Team, a kernels.Attention, s flat.Signed, g [2]kernels.Gather, x [2]flat.AttentionRows, r, grad []float32)
 	toSrc  func(team *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int, x []float32, back flat.AttentionGrad)
 }
 
 func here() attentionKernels {
 	return attentionKernels{flat.PackScores, flat.AttentionGather, flat.AttentionFinish, flat.RowDots,
-		flat.PackGrad, flat.AttentionGradDst, flat.AttentionGradSrc}
+		flat.PackGrad, flat.AttentionGradDst, flat.AttentionSigned, flat.AttentionGradSrc}
 }
 
 func attention(t *testing.T, choose func(team *kernels.Team), k attentionKernels) {
@@ -180,6 +183,26 @@ func (c *attentionCase) gradTargets(team *kernels.Team, dr []float32) {
 	c.kernels.toDst(team, c.Attention, dr, ghost, flat.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, back, true)
 }
 
+// gradSigned is dr without edges, whose way forward leaves the output and lse that any other
+// leaves.
+func (c *attentionCase) gradSigned(t *testing.T, team *kernels.Team, dr []float32) {
+	c.choose(team)
+	s := flat.Signed{
+		Out: guarded(poison(len(c.grad))), LSE: guarded(poison(len(c.r))), Stats: guarded(poison(2 * len(c.r))), Dots: guarded(poison(len(c.r))),
+		Rows: guarded(poison(c.own * c.Emitted())), DR: dr,
+	}
+	own, ghost, ownRows, ghostRows := c.parts()
+	x := [2]flat.AttentionRows{{X: ownRows, Scores: c.scores(team, ownRows)}, {X: ghostRows, Scores: c.scores(team, ghostRows)}}
+	c.kernels.signed(team, c.Attention, s, [2]kernels.Gather{own, ghost}, x, c.r, c.grad)
+	for _, v := range [][]float32{s.Out, s.LSE, s.Stats, s.Dots, s.Rows} {
+		checkGuards(t, v)
+	}
+	out, lse := guarded(poison(len(c.grad))), guarded(poison(len(c.r)))
+	c.forward(team, out, lse, true)
+	same(t, s.Out, out)
+	same(t, s.LSE, lse)
+}
+
 // gradSources is the gradient of the emitted rows of own vertices and ghosts.
 func (c *attentionCase) gradSources(team *kernels.Team, dx []float32) {
 	c.choose(team)
@@ -222,6 +245,10 @@ func (c *attentionCase) checkBackward(t *testing.T) {
 	c.defineGrad(&want)
 	c.compare(t, outcome(t, poison(len(c.r)), c.gradTargets), want.dr, want.drSize)
 	c.compare(t, outcome(t, poison(len(c.x)), c.gradSources), want.dx, want.dxSize)
+	if c.kernels.signed != nil {
+		signed := func(team *kernels.Team, dr []float32) { c.gradSigned(t, team, dr) }
+		c.compare(t, outcome(t, poison(len(c.r)), signed), want.dr, want.drSize)
+	}
 }
 
 // checkDifferences compares with central differences of the definition.

@@ -16,7 +16,8 @@ type attention struct {
 	// Of the emitted rows, published with them [own or ghosts x heads].
 	scores, ghostScores kernels.Mat
 	// Published with the gradients: what sources need to know of those who
-	// attended to them [own x heads], and the same packed.
+	// attended to them, packed, and [own x heads] for an Ops that goes back along the
+	// edges of targets too.
 	back  struct{ r, lse, dots, packed kernels.Mat }
 	shape kernels.Attention // without dropout
 	drop  *model.Dropout
@@ -38,7 +39,9 @@ func (w *Work) attend(l *Layer, layer model.Attended, o Options) {
 	}
 	l.back.packed = room(3 * l.heads)
 	l.lse, l.stats = room(l.heads), room(2*l.heads)
-	l.back.r, l.back.lse, l.back.dots = room(l.heads), room(l.heads), room(l.heads)
+	if _, ok := w.ops.(kernels.SignedAttention); !ok {
+		l.back.r, l.back.lse, l.back.dots = room(l.heads), room(l.heads), room(l.heads)
+	}
 }
 
 // Enter says which pass the calls of GhostGrads that follow belong to.
@@ -97,13 +100,17 @@ func (i Interval) signs(value func(model.Value) kernels.Mat) (o kernels.SignedAt
 // publishBackward is PublishGrads with attention.
 func (w *Work) publishBackward(l *Layer, i Interval, grads kernels.Mat) {
 	b := &l.back
+	if o, signed, ok := i.signs(i.backward); ok {
+		dots := i.rows(l.stats).Reshape(i.Hi-i.Lo, l.heads) // nobody needs those any more
+		o.RowDots(dots, grads, i.rows(l.gathered))
+		o.AttentionGradSigned(l.shape, i.backward(model.ScoresGrad), signed, grads, dots)
+		o.PackGrad(l.shape, b.packed, i.Lo, i.backward(model.Scores), i.rows(l.lse), dots)
+		return
+	}
 	i.Ops.Copy(i.rows(b.r), i.backward(model.Scores))
 	i.Ops.Copy(i.rows(b.lse), i.rows(l.lse))
 	i.Ops.RowDots(i.rows(b.dots), grads, i.rows(l.gathered))
 	i.Ops.PackGrad(l.shape, b.packed, i.Lo, i.rows(b.r), i.rows(b.lse), i.rows(b.dots))
-	if o, signed, ok := i.signs(i.backward); ok {
-		o.AttentionGradSigned(l.shape, i.backward(model.ScoresGrad), signed, grads, i.rows(b.dots))
-	}
 }
 
 // own and theirs are the rows of own vertices and of ghosts, with their scores.
