@@ -33,6 +33,7 @@ func formats() []struct {
 		{"npz", map[string][]byte{"h.npz": hetero}, "h.npz", false},
 		{"npz", map[string][]byte{"p.npz": tinyPyG()}, "p.npz", false},
 		{"torch", map[string][]byte{"tiny.pt": testFile("old.pt")}, "tiny.pt", false},
+		{"dgl", map[string][]byte{"tiny.dgl": testFile("coo.dgl")}, "tiny.dgl", false},
 		{"planetoid", tinyPlanetoid(), "", false},
 		{"ogb", tinyOGB(), "", false},
 		{"ogb", tinyPapers(), "", false},
