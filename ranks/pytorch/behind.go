@@ -74,7 +74,7 @@ func (f *state) behind(t safetensors.Tensor) (kind, module string, p part) {
 	module, name := cutName(t.Name)
 	weight, bias := f.shapes[join(module, "weight")], f.shapes[join(module, "bias")]
 	switch row := len(weight) == 1; {
-	case module == f.jump && module != "":
+	case module == f.jump && linear("")[name].name != "" && module != "":
 		return f.jumpKind(), module, linear("")[name]
 	case row && len(bias) == 1 && normTensors[name].name != "":
 		return "norm", module, normTensors[name]
