@@ -275,9 +275,6 @@ func signedWeights(s isa, e *exponential32) {
 	})
 }
 
-// greater is the ordered, quiet comparison.
-const greater = 0x1e
-
 // slopes is the way back from the gradients of weights to those of scores.
 func slopes(s isa, e *exponential32) {
 	TEXT("slopes"+s.name, NOSPLIT,
