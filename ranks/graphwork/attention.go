@@ -28,7 +28,7 @@ type attention struct {
 
 // attend gives room for the attention of a layer, and for the rows of its ghosts
 // unless those are the caller's.
-func (w *Work) attend(l *Layer, layer model.Attended, o Options) {
+func (w *Work) attend(l *Layer, at int, layer model.Attended, o Options) {
 	n := w.shard.NumOwn()
 	room := func(width int) kernels.Mat { return w.room(Scores, n, width) }
 	l.shape, l.drop = layer.Attention(), layer.EdgeDropout()
@@ -39,7 +39,7 @@ func (w *Work) attend(l *Layer, layer model.Attended, o Options) {
 	}
 	l.back.packed = room(3 * l.heads)
 	l.lse, l.stats = room(l.heads), room(2*l.heads)
-	if _, ok := w.ops.(kernels.SignedAttention); !ok {
+	if _, ok := w.ops.(kernels.SignedAttention); !ok || w.store.Backward(at, model.Signed).IsNil() {
 		l.back.r, l.back.lse, l.back.dots = room(l.heads), room(l.heads), room(l.heads)
 	}
 }
