@@ -31,6 +31,7 @@ type layer struct {
 	in, ghosts, out, ghostsOut kernels.Gather
 	x, r, up                   []float32
 	result, lse, dots, dr, dx  []float32
+	along                      []float32
 }
 
 // newLayer takes the part of a graph with out-edges equal to in-edges that is
@@ -96,8 +97,8 @@ func (l *layer) run(team *kernels.Team, stats []float32) {
 	flat.AttentionFinish(team, l.Attention, l.result, l.lse, l.own, stats)
 	flat.RowDots(team, l.dots, l.own, l.Heads, l.Width, l.up, l.result)
 	back := flat.AttentionGrad{R: l.r, LSE: l.lse, Grad: l.up, Dots: l.dots}
-	flat.AttentionGradDst(team, l.Attention, l.dr, l.in, flat.AttentionRows{X: l.x[:n]}, back, false)
-	flat.AttentionGradDst(team, l.Attention, l.dr, l.ghosts, flat.AttentionRows{X: l.x[n:]}, back, true)
+	flat.AttentionGradDst(team, l.Attention, l.dr, l.along, l.in, flat.AttentionRows{X: l.x[:n]}, back, false)
+	flat.AttentionGradDst(team, l.Attention, l.dr, l.along, l.ghosts, flat.AttentionRows{X: l.x[n:]}, back, true)
 	flat.AttentionGradSrc(team, l.Attention, l.dx[:n], l.out, 0, l.own, l.x[:n], back)
 	flat.AttentionGradSrc(team, l.Attention, l.dx[n:], l.ghostsOut, l.own, l.own, l.x[n:], back)
 }
