@@ -8,6 +8,7 @@ import (
 	"siafu/graph/durable"
 	"siafu/graph/fault"
 	"siafu/graph/inventory"
+	"siafu/kernels/model"
 	"siafu/ranks/pytorch"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
@@ -33,7 +34,7 @@ func Export(o ExportOptions, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if !pytorch.Knows(m.Kind) || md["design"] != "" {
+	if !pytorch.Knows(m.Kind) || m.Design != (model.Design{EdgeFeatures: m.Design.EdgeFeatures}) {
 		return fault.New(fault.Usage, "export", o.Run, "there is no PyTorch of %s yet, or not with all that it has", m.Kind).
 			Then("read its weights yourself: docs/weights.md describes model.safetensors")
 	}

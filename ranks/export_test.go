@@ -47,12 +47,15 @@ for run, data in zip(sys.argv[1::2], sys.argv[2::2]):
         "sage": {"lin_l.weight": "weight", "lin_l.bias": "bias", "lin_r.weight": "self.weight"},
         "sage-max": {"lin_l.weight": "weight", "lin_l.bias": "bias", "lin_r.weight": "self.weight"},
         "gin": {"nn.0.weight": "weight", "nn.0.bias": "bias", "nn.2.weight": "mlp.weight", "nn.2.bias": "mlp.bias"},
+        "gatv2": {"lin_l.weight": "weight", "lin_r.weight": "target.weight", "lin_r.bias": "target.bias", "lin_edge.weight": "edge.weight", "att": "attention", "bias": "bias"},
         "gat": {"lin.weight": "weight", "att_src": "source", "att_dst": "target", "bias": "bias"},
         "mlp": {"weight": "weight", "bias": "bias"},
     }[about["model"]]
     state = {}
     for l in range(3):
         for theirs, ours in names.items():
+            if "layers.%d.%s" % (l, ours) not in w:  # lin_edge of edges without weights
+                continue
             x = w["layers.%d.%s" % (l, ours)]
             if theirs.startswith("att"):
                 x = x.unsqueeze(0)
@@ -72,10 +75,10 @@ func TestPyTorch(t *testing.T) {
 		t.Fatal(err)
 	}
 	directed, undirected, weights := write(t, smallGraph(true, false, 4)), write(t, smallGraph(false, true, 5)), weightedGraph(t, true)
-	data := []string{directed, undirected, directed, undirected, directed, weights, weights, weights, directed}
+	data := []string{directed, undirected, directed, undirected, directed, weights, weights, weights, directed, undirected, weights}
 	args := []string{script}
 	var runs []Config
-	for i, kind := range []string{"gcn", "sage", "gin", "gat", "mlp", "gcn", "sage", "gin", "sage-max"} {
+	for i, kind := range []string{"gcn", "sage", "gin", "gat", "mlp", "gcn", "sage", "gin", "sage-max", "gatv2", "gatv2"} {
 		c := quick(t)
 		c.Model, c.Layers, c.Epochs, c.Heads, c.OutputHeads, c.Hidden = kind, 3, 12, 2, 3, 8
 		c.Dropout = 0

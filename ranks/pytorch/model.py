@@ -46,7 +46,7 @@ class Net(torch.nn.Module):
 
     def __init__(self, kind, dims, heads=(1, 1), slope=0.2):
         super().__init__()
-        if kind not in ("gcn", "sage", "sage-max", "gin", "gat", "mlp"):
+        if kind not in ("gcn", "sage", "sage-max", "gin", "gat", "gatv2", "mlp"):
             raise ValueError("this file does not know the network %r" % kind)
         self.kind, self.dims, self.heads, self.slope = kind, dims, heads, slope
         self.weights = torch.nn.ParameterDict()
@@ -59,9 +59,10 @@ class Net(torch.nn.Module):
         edges = Edges(edge_index, n, self.kind, edge_weight)
         for l in range(last + 1):
             w = {name[len("layers_%d_" % l):]: p for name, p in self.weights.items() if name.startswith("layers_%d_" % l)}
-            if self.kind == "gat":
+            if self.kind in ("gat", "gatv2"):
                 heads = self.heads[1] if l == last else self.heads[0]
-                x = attention(x, edges, w, heads, self.slope, l == last)
+                scores = static if self.kind == "gat" else dynamic
+                x = attention(*scores(x, edges, w, heads, self.slope), edges, w["bias"], l == last)
                 x = x if l == last else torch.nn.functional.elu(x)
                 continue
             if self.kind in ("sage", "sage-max"):
@@ -87,7 +88,10 @@ class Edges:
         if kind not in ("sage", "sage-max"):  # every vertex is a neighbour of its own
             loops = torch.arange(n)
             src, dst = torch.cat([src, loops]), torch.cat([dst, loops])
-            weight = torch.cat([weight, torch.ones(n)])
+            loop = torch.ones(n)
+            if kind == "gatv2":  # the mean weight of the edges into a vertex
+                loop = into / torch.zeros(n).index_add_(0, edge_index[1].long(), torch.ones(edge_index.shape[1])).clamp(min=1)
+            weight = torch.cat([weight, loop])
         self.src, self.dst, self.coefficient = src, dst, weight.unsqueeze(1)
         if kind == "gcn":
             self.coefficient = (weight * (into + 1).rsqrt()[dst] * (out + 1).rsqrt()[src]).unsqueeze(1)
@@ -106,24 +110,39 @@ class Edges:
         return torch.zeros(self.n, x.shape[1]).scatter_reduce(0, rows, x[self.src], "amax", include_self=False)
 
 
-def attention(x, edges, w, heads, slope, last):
-    """A layer of GAT before its activation."""
+def static(x, edges, w, heads, slope):
+    """What GAT gathers [n, heads, columns], and the scores of edges [edges, heads]."""
     z = (x @ w["weight"]).reshape(edges.n, heads, -1)
     left, right = (z * w["source"]).sum(-1), (z * w["target"]).sum(-1)  # [n, heads]
-    score = torch.nn.functional.leaky_relu(left[edges.src] + right[edges.dst], slope)
+    return z, torch.nn.functional.leaky_relu(left[edges.src] + right[edges.dst], slope)
+
+
+def dynamic(x, edges, w, heads, slope):
+    """The same of GATv2."""
+    z = (x @ w["weight"]).reshape(edges.n, heads, -1)
+    r = (x @ w["target_weight"] + w["target_bias"]).reshape(edges.n, heads, -1)
+    t = z[edges.src] + r[edges.dst]
+    if "edge_weight" in w:
+        t = t + (edges.coefficient * w["edge_weight"]).reshape(t.shape)
+    return z, (torch.nn.functional.leaky_relu(t, slope) * w["attention"]).sum(-1)
+
+
+def attention(z, score, edges, bias, last):
+    """A layer of GAT or GATv2 before its activation."""
+    heads = z.shape[1]
     most = torch.full((edges.n, heads), float("-inf"))
     most = most.scatter_reduce(0, edges.dst.unsqueeze(1).expand_as(score), score, "amax")
     share = (score - most[edges.dst]).exp()
     total = torch.zeros(edges.n, heads).index_add_(0, edges.dst, share)
     share = share / total[edges.dst]
     h = torch.zeros_like(z).index_add_(0, edges.dst, z[edges.src] * share.unsqueeze(-1))
-    return (h.mean(1) if last else h.reshape(edges.n, -1)) + w["bias"]
+    return (h.mean(1) if last else h.reshape(edges.n, -1)) + bias
 
 
 def load(path=os.path.join(HERE, "model.safetensors")):
     """The network of a file of weights, in evaluation mode."""
     tensors, about = read_safetensors(path)
-    if "design" in about:
+    if json.loads(about.get("design", "{}")) not in ({}, {"edge-features": True}):
         raise ValueError("this file does not know a network with %s" % about["design"])
     net = Net(about["model"], json.loads(about["dims"]), json.loads(about.get("heads", "[1,1]")))
     for name, tensor in tensors.items():

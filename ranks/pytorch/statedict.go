@@ -70,12 +70,14 @@ func readStateDict(path string) ([]safetensors.Tensor, error) {
 // part says which of siafu's weights a tensor of a layer of PyTorch Geometric is.
 type part struct {
 	name      string // of siafu's; "" is a number that has to be 0
+	also      string // another of siafu's that it is, too; of the same name tensors are added
 	transpose bool   // [out x in] there, [in x out] here
 	flat      bool   // a matrix under a leading dimension of 1
 }
 
 // layers are the names of the tensors of GCNConv, SAGEConv, GINConv around
-// Sequential(Linear, ReLU, Linear), GATConv and Linear, of versions 1 and 2.
+// Sequential(Linear, ReLU, Linear), GATConv, GATv2Conv and Linear, of versions 1 and 2. A
+// bias of what GATv2Conv gathers moves the scores, and moves the sum by itself.
 var layers = map[string]map[string]part{
 	"gcn":      {"lin.weight": {name: "weight", transpose: true}, "weight": {name: "weight"}, "bias": {name: "bias"}},
 	"sage":     {"lin_l.weight": {name: "weight", transpose: true}, "lin_r.weight": {name: "self.weight", transpose: true}, "lin_l.bias": {name: "bias"}},
@@ -85,6 +87,8 @@ var layers = map[string]map[string]part{
 	"gat": {"lin.weight": {name: "weight", transpose: true}, "lin_src.weight": {name: "weight", transpose: true}, "lin_l.weight": {name: "weight", transpose: true},
 		"att_src": {name: "source", flat: true}, "att_dst": {name: "target", flat: true}, "att_l": {name: "source", flat: true}, "att_r": {name: "target", flat: true},
 		"bias": {name: "bias"}},
+	"gatv2": {"lin_l.weight": {name: "weight", transpose: true}, "lin_r.weight": {name: "target.weight", transpose: true}, "lin_edge.weight": {name: "edge.weight", transpose: true},
+		"lin_l.bias": {name: "target.bias", also: "bias"}, "lin_r.bias": {name: "target.bias"}, "att": {name: "attention", flat: true}, "bias": {name: "bias"}},
 	"mlp": {"weight": {name: "weight", transpose: true}, "bias": {name: "bias"}},
 }
 
@@ -130,7 +134,7 @@ func Weights(path string, list []safetensors.Tensor, s model.Spec, inOrder bool)
 	}
 	var out []safetensors.Tensor
 	for l, layer := range order {
-		for _, t := range found[layer] {
+		for _, t := range merged(found[layer]) {
 			t.Name = fmt.Sprintf("layers.%d.%s", l, t.Name)
 			out = append(out, t)
 		}
@@ -185,7 +189,35 @@ func (p part) convert(t safetensors.Tensor) ([]safetensors.Tensor, error) {
 		return nil, fmt.Errorf("tensor %q has shape %v", t.Name, t.Shape)
 	}
 	t.Name = p.name
-	return []safetensors.Tensor{t}, nil
+	list := []safetensors.Tensor{t}
+	if p.also != "" {
+		t.Name = p.also
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+// merged adds tensors of one name; where one is of several heads and the other of their
+// mean, it adds their mean.
+func merged(list []safetensors.Tensor) (out []safetensors.Tensor) {
+	for _, t := range list {
+		i := slices.IndexFunc(out, func(o safetensors.Tensor) bool { return o.Name == t.Name })
+		if i < 0 {
+			out = append(out, t)
+			continue
+		}
+		sum, other := out[i], t
+		if len(other.Data) < len(sum.Data) {
+			sum, other = other, sum
+		}
+		sum.Data = slices.Clone(sum.Data)
+		heads := len(other.Data) / max(len(sum.Data), 1)
+		for j, v := range other.Data[:heads*len(sum.Data)] {
+			sum.Data[j%len(sum.Data)] += v / float32(heads)
+		}
+		out[i] = sum
+	}
+	return out
 }
 
 func sorted(known map[string]part) (names []string) {

@@ -42,6 +42,8 @@ func TestWeights(t *testing.T) {
 			"layers.0.weight [3 2] [1 2 3 4 5 6]; layers.0.bias [2] [1 2]; layers.1.weight [2 4] [1 2 3 4 5 6 7 8]; layers.1.bias [4] [1 2 3 4]"},
 		{"attention", model.Spec{Kind: "gat", Dims: []int{1, 2}, OutputHeads: 2}, []safetensors.Tensor{tensor("lin_src.weight", 4, 1), tensor("att_src", 1, 2, 2), tensor("att_dst", 1, 2, 2), tensor("bias", 2)}, true,
 			"layers.0.weight [1 4] [1 2 3 4]; layers.0.source [2 2] [1 2 3 4]; layers.0.target [2 2] [1 2 3 4]; layers.0.bias [2] [1 2]"},
+		{"biases that are added", model.Spec{Kind: "gatv2", Dims: []int{1, 2}, OutputHeads: 2}, []safetensors.Tensor{tensor("att", 1, 2, 2), tensor("bias", 2), tensor("lin_l.weight", 4, 1), tensor("lin_l.bias", 4), tensor("lin_r.weight", 4, 1), tensor("lin_r.bias", 4)}, true,
+			"layers.0.attention [2 2] [1 2 3 4]; layers.0.bias [2] [3 5]; layers.0.weight [1 4] [1 2 3 4]; layers.0.target.bias [4] [2 4 6 8]; layers.0.target.weight [1 4] [1 2 3 4]"},
 		{"siafu's own", gcn, []safetensors.Tensor{tensor("layers.0.weight", 3, 2)}, false, "layers.0.weight [3 2] [1 2 3 4 5 6]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
