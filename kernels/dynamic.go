@@ -100,6 +100,13 @@ func (b *bent) score(x []float32, w float32) (s float32) {
 // scoreRows is score with dynamic scores.
 func (b *edgeBatch) scoreRows(k *attentionTask, s *segment) {
 	ids, scores, rows := b.ids[s.id:][:s.n], b.scores[s.value:], k.met()
+	if k.vectors() && s.n > 0 {
+		at := k.group * k.Width
+		near, vector := k.columns(k.near, k.Columns(), s.row), k.vector[at:][:k.size*k.Width]
+		k.set.BentDots(scores, k.step, k.size, near, vector, rows[at:], k.Columns(), b.ids[s.id:b.known], s.n, k.Slope)
+		k.set.Tops(scores, s.n*k.step, &b.top)
+		return
+	}
 	for h := range k.size {
 		of := k.bent(s.row, h)
 		for e, id := range ids {
@@ -117,6 +124,10 @@ func (b *edgeBatch) scoreRows(k *attentionTask, s *segment) {
 func (b *edgeBatch) slopesOfEdges(k *attentionTask, s *segment) {
 	n, keep, scores := s.n*k.step, b.kept(k, s), b.scores[s.value:]
 	lse, dots := b.ends(k, s)
+	if k.set != avx.None {
+		k.set.SlopesOfEdges(scores, b.dq[:], n, keep, lse, dots)
+		return
+	}
 	for i, v := range scores[:n] {
 		p := float32(math.Exp(float64(v - lse.At(i))))
 		b.dq[i] = p * (b.dq[i]*keep.At(i) - dots.At(i))
@@ -135,8 +146,39 @@ func (b *edgeBatch) ends(k *attentionTask, s *segment) (lse, dots avx.PerEdge) {
 // bend adds the gradients of t of a block to dst, those of the near vertex, and on the way
 // back to targets what they give the weights along the edges.
 func (b *edgeBatch) bend(k *attentionTask, dst []float32, s *segment) {
+	if k.vectors() {
+		b.bendVectors(k, dst, s)
+		return
+	}
 	for h := range k.size {
 		k.bendHead(b, rowOf(dst, h, k.Width), h, s)
+	}
+}
+
+// vectors tells whether package avx has what scores are made of: not with features of edges.
+func (k *attentionTask) vectors() bool { return k.set != avx.None && k.edge == nil }
+
+// bendVectors is bend by package avx: of heads that share vectors at once.
+func (b *edgeBatch) bendVectors(k *attentionTask, dst []float32, s *segment) {
+	if s.n == 0 {
+		return
+	}
+	at := k.group * k.Width
+	near, vector, x, ids := k.columns(k.near, k.Columns(), s.row), k.vector[at:], k.met()[at:], b.ids[s.id:][:s.n]
+	var along []float32
+	if k.way == backToTargets {
+		along = k.alongRow(0, s.row)
+	}
+	if k.mixed() {
+		k.set.Bend(dst, along, near, vector, x, k.Columns(), ids, b.dq[:], k.step, s.n, k.Slope, k.heads[:])
+		return
+	}
+	for h := range k.size {
+		from, of := h*k.Width, along
+		if along != nil {
+			of = along[from:]
+		}
+		k.set.Bend(rowOf(dst, h, k.Width), of, near[from:], vector[from:], x[from:], k.Columns(), ids, b.dq[h:], k.step, s.n, k.Slope, nil)
 	}
 }
 
