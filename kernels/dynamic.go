@@ -105,6 +105,7 @@ func (b *edgeBatch) scoreRows(k *attentionTask, s *segment) {
 		near, vector := k.columns(k.near, k.Columns(), s.row), k.vector[at:][:k.size*k.Width]
 		k.set.BentDots(scores, k.step, k.size, near, vector, rows[at:], k.Columns(), b.ids[s.id:b.known], s.n, k.Slope)
 		k.set.Tops(scores, s.n*k.step, &b.top)
+		b.largest(k.step)
 		return
 	}
 	for h := range k.size {
@@ -115,6 +116,15 @@ func (b *edgeBatch) scoreRows(k *attentionTask, s *segment) {
 			if v > b.top[h] {
 				b.top[h] = v
 			}
+		}
+	}
+}
+
+// largest takes the larger of the lanes of each head to its first.
+func (b *edgeBatch) largest(step int) {
+	for i := step; i < len(b.top); i++ {
+		if to := &b.top[i%step]; b.top[i] > *to {
+			*to = b.top[i]
 		}
 	}
 }

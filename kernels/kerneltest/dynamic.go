@@ -37,6 +37,15 @@ func dynamicAttention(t *testing.T, choose func(team *kernels.Team), k attention
 		t.Run(fmt.Sprintf("dynamic=%d/differences", scores), func(t *testing.T) {
 			newAttentionCase(scores, 7, 2, 3, dropouts(10)[2], choose, k).checkDifferences(t)
 		})
+		for heads := range 4 {
+			t.Run(fmt.Sprintf("dynamic=%d/large scores of %d", scores, heads+1), func(t *testing.T) {
+				c := newAttentionCase(scores, 40, heads+1, 5, nil, choose, k)
+				for i := range c.x {
+					c.x[i] *= 1e4
+				}
+				c.checkForward(t)
+			})
+		}
 		t.Run(fmt.Sprintf("dynamic=%d/hub", scores), func(t *testing.T) {
 			c := newAttentionCase(scores, 40, 8, 5, dropouts(54)[2], choose, k)
 			c.swell(size(20000, 5600))
