@@ -8,7 +8,6 @@ import (
 	"siafu/graph/durable"
 	"siafu/graph/fault"
 	"siafu/graph/inventory"
-	"siafu/kernels/model"
 	"siafu/ranks/pytorch"
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
@@ -34,8 +33,8 @@ func Export(o ExportOptions, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if !pytorch.Knows(m.Kind) || m.Design != (model.Design{EdgeFeatures: m.Design.EdgeFeatures}) {
-		return fault.New(fault.Usage, "export", o.Run, "there is no PyTorch of %s yet, or not with all that it has", m.Kind).
+	if !pytorch.Knows(m.Kind) {
+		return fault.New(fault.Usage, "export", o.Run, "there is no PyTorch of %s yet", m.Kind).
 			Then("read its weights yourself: docs/weights.md describes model.safetensors")
 	}
 	dir := o.Run
