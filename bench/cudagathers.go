@@ -170,7 +170,7 @@ func (r *gpuRig) attentionCases(g *gpuGraph, at kernels.Attention) []gpuCase {
 			r.own.AttentionGather(at, o.out, o.stats, g.in, o.emitted, o.back.R, false)
 		}),
 		line("AttentionGradDst", e*(4+4*h*(w+1))+4*n*h*w, 2*e*h*w+25*e*h, func(o attentionOperands) {
-			r.own.AttentionGradDst(at, o.grad, g.in, o.emitted, o.back, false)
+			r.own.AttentionGradDst(at, o.grad, kernels.Mat{}, g.in, o.emitted, o.back, false)
 		}),
 		line("AttentionGradSrc", e*(4+4*h*(w+3))+8*n*h*w, 4*e*h*w+25*e*h, func(o attentionOperands) {
 			r.own.AttentionGradSrc(at, o.source, g.out, 0, g.rows, o.emitted.X, o.back)

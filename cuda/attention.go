@@ -80,7 +80,7 @@ func (o *Ops) attend(w way, rows int, args *device.Args, flags ...int32) {
 }
 
 func checkAttention(a kernels.Attention, e kernels.Edges) {
-	if !(a.Slope >= 0 && a.Slope <= 1) || a.Heads < 1 || a.Width < 1 {
+	if !(a.Slope >= 0 && a.Slope <= 1) || a.Heads < 1 || a.Width < 1 || a.Dynamic {
 		panic("cuda: attention outside its ranges")
 	}
 	fit(e.End.Len() >= e.Rows())
@@ -114,7 +114,7 @@ func (o *Ops) AttentionFinish(a kernels.Attention, dst, lse, stats kernels.Mat) 
 }
 
 // AttentionGradDst implements kernels.Ops.
-func (o *Ops) AttentionGradDst(a kernels.Attention, dr kernels.Mat, e kernels.Edges, x kernels.Emitted, back kernels.Attended, add bool) {
+func (o *Ops) AttentionGradDst(a kernels.Attention, dr, _ kernels.Mat, e kernels.Edges, x kernels.Emitted, back kernels.Attended, add bool) {
 	rows := e.Rows()
 	checkAttention(a, e)
 	checkAttended(a, back, rows)

@@ -32,18 +32,55 @@ import (
 // of either. Slope is that of LeakyReLU below 0, in [0, 1]. Drop drops edges, each head's for itself, as
 // a function of (Seed, Epoch, Layer, dataset ids of both ends, head); its IDs
 // are those of local vertices, ghosts too. Layer is less than 65536.
+//
+// Scores are those of GATv2 (dynamic.go) where Dynamic says so, with Vector [Heads x
+// Width] and, where the weights of edges are their features, Edge [1 x Columns()].
 type Attention struct {
 	Heads, Width int
 	Slope        float32
 	Drop         *Dropout
+	Dynamic      bool
+	Vector, Edge Mat
 }
 
 // Columns is the width of an output row.
 func (a Attention) Columns() int { return a.Heads * a.Width }
 
 // Emitted is the width of the row that a vertex emits: z [Heads x Width], then
-// l [Heads].
-func (a Attention) Emitted() int { return a.Heads * (a.Width + 1) }
+// l [Heads], which is not there where scores are dynamic.
+func (a Attention) Emitted() int {
+	if a.Dynamic {
+		return a.Columns()
+	}
+	return a.Heads * (a.Width + 1)
+}
+
+// Near is the width of r, what scores take of the vertex that attends.
+func (a Attention) Near() int {
+	if a.Dynamic {
+		return a.Columns()
+	}
+	return a.Heads
+}
+
+// Along is how many sums a vertex has of what its edges give the weights along them.
+func (a Attention) Along() int {
+	switch {
+	case !a.Dynamic:
+		return 0
+	case a.Edge.IsNil():
+		return a.Columns()
+	}
+	return 2 * a.Columns()
+}
+
+// parts is how many values of each head PackGrad packs: r, lse and dots, or without r.
+func (a Attention) parts() int {
+	if a.Dynamic {
+		return farParts - 1
+	}
+	return farParts
+}
 
 // checkDrop panics where counters do not tell all layers and heads apart.
 func (a Attention) checkDrop() {
@@ -81,7 +118,7 @@ func newAttention(a Attention, dst, stats Mat, e Edges, x Emitted, r Mat, merge 
 	return attentionTask{
 		Attention: a, Gather: e.gather(), way: attend, dst: elements(dst, rows, a.Columns()), dstWidth: a.Columns(),
 		stats: elements(stats, rows, 2*a.Heads), merge: merge,
-		far: x.X.Host(), packed: x.Scores.Host(), farWidth: a.Emitted(), near: elements(r, rows, a.Heads), first: int(e.First),
+		far: x.X.Host(), packed: x.Scores.Host(), farWidth: a.Emitted(), near: elements(r, rows, a.Near()), first: int(e.First),
 	}
 }
 
@@ -112,7 +149,7 @@ func (b *Attended) host(a Attention, own int) attended {
 		return attended{Grad: elements(b.Grad, own, a.Columns()), Packed: elements(b.Packed, own, farParts*a.Heads)}
 	}
 	return attended{
-		R: elements(b.R, own, a.Heads), LSE: elements(b.LSE, own, a.Heads), Grad: elements(b.Grad, own, a.Columns()),
+		R: elements(b.R, own, a.Near()), LSE: elements(b.LSE, own, a.Heads), Grad: elements(b.Grad, own, a.Columns()),
 		Dots: elements(b.Dots, own, a.Heads), Packed: b.Packed.Host(),
 	}
 }
@@ -130,22 +167,32 @@ func (t *Team) PackScores(a Attention, dst Mat, first int, rows Mat) {
 
 // PackGrad implements Ops.
 func (t *Team) PackGrad(a Attention, dst Mat, first int, r, lse, dots Mat) {
-	n, to, from := dst.Rows, elements(dst, dst.Rows, farParts*a.Heads), [farParts][]float32{r.Host(), lse.Host(), dots.Host()}
+	parts := a.parts()
+	n, to, from := dst.Rows, elements(dst, dst.Rows, parts*a.Heads), a.packs(r.Host(), lse.Host(), dots.Host())
 	for group := 0; group < a.Heads; group += avx.Heads {
 		pack(t, attentionPackTask{
-			dst: to[n*farParts*group:], from: from, width: a.Heads, first: group,
-			size: min(a.Heads-group, avx.Heads), parts: farParts,
+			dst: to[n*parts*group:], from: from, width: a.Heads, first: group,
+			size: min(a.Heads-group, avx.Heads), parts: parts,
 		}, first, len(from[0])/a.Heads)
 	}
 }
 
-// AttentionGradDst implements Ops: dr is [e.Rows() x Heads], and with x the edges e
-// are those of AttentionGather.
-func (t *Team) AttentionGradDst(a Attention, dr Mat, e Edges, x Emitted, back Attended, add bool) {
+// packs are the parts that are packed.
+func (a Attention) packs(r, lse, dots []float32) [farParts][]float32 {
+	if a.Dynamic {
+		return [farParts][]float32{lse, dots}
+	}
+	return [farParts][]float32{r, lse, dots}
+}
+
+// AttentionGradDst implements Ops: dr is [e.Rows() x Near()], along [e.Rows() x
+// Along()], none where that is 0, and with x the edges e are those of AttentionGather.
+func (t *Team) AttentionGradDst(a Attention, dr, along Mat, e Edges, x Emitted, back Attended, add bool) {
 	b := back.host(a, e.Rows())
 	runAttention(t, attentionTask{
-		Attention: a, Gather: e.gather(), way: backToTargets, dst: elements(dr, e.Rows(), a.Heads), dstWidth: a.Heads, merge: add,
-		far: x.X.Host(), packed: x.Scores.Host(), farWidth: a.Emitted(), near: b.R, first: int(e.First), attended: b,
+		Attention: a, Gather: e.gather(), way: backToTargets, dst: elements(dr, e.Rows(), a.Near()), dstWidth: a.Near(), merge: add,
+		along: elements(along, e.Rows(), a.Along()),
+		far:   x.X.Host(), packed: x.Scores.Host(), farWidth: a.Emitted(), near: b.R, first: int(e.First), attended: b,
 	})
 }
 

@@ -47,7 +47,7 @@ func (b *attentionBench) back() flat.AttentionGrad {
 
 func (b *attentionBench) toTargets(team *kernels.Team) {
 	flat.RowDots(team, b.dots, b.vertices, b.Heads, b.Width, b.up, b.out)
-	flat.AttentionGradDst(team, b.Attention, b.dr, b.g, flat.AttentionRows{X: b.x}, b.back(), false)
+	flat.AttentionGradDst(team, b.Attention, b.dr, nil, b.g, flat.AttentionRows{X: b.x}, b.back(), false)
 }
 
 func (b *attentionBench) toSources(team *kernels.Team) {

@@ -20,6 +20,7 @@ const (
 type edgeBatch struct {
 	ids      [batchValues + avx.ScoresAhead]uint32 // of far rows; behind those in hand the next ones
 	known    int                                   // with those that follow
+	features [batchValues]float32                  // of those in hand, if edges have one that counts
 	segments [batchValues / avx.Heads]segment
 	count    int
 	row, end int   // rows yet to come
@@ -69,7 +70,7 @@ func (b *edgeBatch) fill(k *attentionTask) bool {
 	b.count, b.known = 0, 0
 	for value := 0; b.row < b.end && b.count < len(b.segments); b.count++ {
 		edges := k.edges(b.row) - b.at
-		room := int64((batchValues - value) / k.step)
+		room := int64((k.most - value) / k.step)
 		if edges > room && value > 0 {
 			break
 		}
@@ -103,8 +104,14 @@ func (b *edgeBatch) take(k *attentionTask, n int) {
 		from--
 	} else if k.SelfLoops && n > 0 {
 		b.ids[b.known] = uint32(k.first + b.row)
+		if k.edge != nil {
+			b.features[b.known] = k.Self[b.row]
+		}
 		b.known++
 		n--
+	}
+	if k.edge != nil {
+		copy(b.features[b.known:], k.Weights[from:from+int64(n)])
 	}
 	b.add(k, k.Cols[from:from+int64(n)])
 }
@@ -139,6 +146,10 @@ func (b *edgeBatch) spread(to *avx.Near, from []float32, step, size int) {
 
 // score computes scores, from the first value of far vertices.
 func (b *edgeBatch) score(k *attentionTask, s *segment) {
+	if k.Dynamic {
+		b.scoreRows(k, s)
+		return
+	}
 	ids, scores := b.ids[s.id:][:s.n], b.scores[s.value:]
 	if k.set != avx.None {
 		k.set.Scores(scores, k.step, k.size, &b.near, k.values, k.stride, ids, k.Slope, &b.top)
@@ -161,7 +172,7 @@ func (b *edgeBatch) pick(k *attentionTask, s *segment, to []float32, part int) {
 	if s.n == 0 {
 		return
 	}
-	ids, far := b.ids[s.id:][:s.n], k.values[part*k.size:]
+	ids, far := b.ids[s.id:][:s.n], k.values[(k.parts()-farParts+part)*k.size:]
 	if k.set != avx.None {
 		var zero, top avx.Near
 		k.set.Scores(to[s.value:], k.step, k.size, &zero, far, k.stride, ids, 1, &top)
@@ -256,11 +267,12 @@ func (b *edgeBatch) weights(k *attentionTask, s *segment) {
 // of what they are the leaky values of. row is of the near vertex.
 func (b *edgeBatch) slopes(k *attentionTask, row []float32, s *segment) {
 	setDots(k.set, b.dq[:], k.step, k.size, row, k.far[k.group*k.Width:], k.farWidth, b.ids[s.id:b.known], s.n)
-	n, keep, scores := s.n*k.step, b.kept(k, s), b.scores[s.value:]
-	lse, dots := avx.PerEdge{Vals: b.nearLSE[:]}, avx.PerEdge{Vals: b.nearDots[:]}
-	if k.way == backToSources {
-		lse, dots = avx.PerEdge{Vals: b.lse[s.value:], Step: avx.Heads}, avx.PerEdge{Vals: b.dots[s.value:], Step: avx.Heads}
+	if k.Dynamic {
+		b.slopesOfEdges(k, s)
+		return
 	}
+	n, keep, scores := s.n*k.step, b.kept(k, s), b.scores[s.value:]
+	lse, dots := b.ends(k, s)
 	if k.set != avx.None {
 		k.set.Slopes(scores, b.dq[:], n, keep, lse, dots, k.Slope, &b.sum)
 		return

@@ -33,7 +33,10 @@ type attentionTask struct {
 	far      []float32 // rows of far vertices that are weighed or multiplied with
 	farWidth int
 	near     []float32 // r, or emitted rows, of near vertices
-	packed   []float32 // what pack would make, all groups one after another; nil: it is to be made
+	along    []float32 // sums of what edges give the weights along them
+
+	vector, edge []float32 // those weights
+	packed       []float32 // what pack would make, all groups one after another; nil: it is to be made
 
 	set         avx.Set
 	batches     chan *edgeBatch // one for each worker
@@ -42,6 +45,7 @@ type attentionTask struct {
 	values      []float32       // of far vertices: l, or r, lse and dots; size each
 	stride      int             // from one vertex to the next
 	heads       [avx.Heads * attentionMixed]uint32
+	most        int // values of a batch
 	drop        bool
 	masks       [avx.Heads / philoxWords]mask // of four heads each
 }
@@ -65,10 +69,16 @@ func runAttention(t *Team, k attentionTask) {
 	if rows == 0 {
 		return
 	}
-	k.set, k.batches = t.set, t.edgeBatches()
+	k.set, k.batches, k.most = t.set, t.edgeBatches(), batchValues
+	if k.Dynamic {
+		k.prepareDynamic()
+	}
 	for ; k.group < k.Heads; k.group += k.size {
 		k.size = min(k.Heads-k.group, avx.Heads)
 		k.step = 1 << bits.Len(uint(k.size-1))
+		if k.Dynamic {
+			k.most = k.mostDynamic()
+		}
 		k.prepare()
 		k.pack(t)
 		doWeighted(t, &t.slots.attention, k, k.Begin, k.End[rows-1])
@@ -101,12 +111,15 @@ func (k *attentionTask) mixed() bool { return k.size > 1 && k.Width < attentionM
 // in one cache line and those of many stay in the caches. In the rows of far
 // they would be a line fewer to read, but one that nothing has prefetched.
 func (k *attentionTask) pack(t *Team) {
+	if k.Dynamic && k.way != backToSources {
+		return
+	}
 	n := len(k.far) / k.farWidth
 	args := attentionPackTask{width: k.farWidth, first: k.Columns() + k.group, size: k.size, parts: 1}
 	args.from[0] = k.far
 	if k.way == backToSources {
-		args.from = [farParts][]float32{k.R, k.LSE, k.Dots}
-		args.width, args.first, args.parts = k.Heads, k.group, farParts
+		args.from = k.packs(k.R, k.LSE, k.Dots)
+		args.width, args.first, args.parts = k.Heads, k.group, k.Attention.parts()
 	}
 	k.stride = args.parts * k.size
 	if k.packed != nil {
@@ -167,6 +180,9 @@ func (k *attentionTask) columns(x []float32, width, r int) []float32 {
 
 // nearGradient is where the gradient of the near value of row r goes.
 func (k *attentionTask) nearGradient(r int) []float32 {
+	if k.Dynamic {
+		return k.columns(k.dst, k.dstWidth, r)
+	}
 	if k.way == backToSources {
 		return k.dst[r*k.dstWidth+k.Columns()+k.group:][:k.size]
 	}
@@ -175,11 +191,13 @@ func (k *attentionTask) nearGradient(r int) []float32 {
 
 // weights is what a segment needs of scores.
 func (k *attentionTask) weights(b *edgeBatch, s *segment) {
-	at := s.row*k.Heads + k.group
-	if k.way == backToSources {
-		at = s.row*k.dstWidth + k.Columns() + k.group
+	if !k.Dynamic {
+		at := s.row*k.Heads + k.group
+		if k.way == backToSources {
+			at = s.row*k.dstWidth + k.Columns() + k.group
+		}
+		b.spread(&b.near, k.near[at:], k.step, k.size)
 	}
-	b.spread(&b.near, k.near[at:], k.step, k.size)
 	switch k.way {
 	case attend:
 		k.attend(b, s)
@@ -254,9 +272,11 @@ func (k *attentionTask) rows(b *edgeBatch, s *segment) {
 
 // backToTarget is the gradient of r of a row.
 func (k *attentionTask) backToTarget(b *edgeBatch, s *segment) {
-	dst, at := k.nearGradient(s.row), s.row*k.Heads+k.group
+	at := s.row*k.Heads + k.group
+	dst := k.nearGradient(s.row)
 	if s.first && !k.merge {
 		clear(dst)
+		k.clearAlong(s.row)
 	}
 	b.spread(&b.nearLSE, k.LSE[at:], k.step, k.size)
 	b.spread(&b.nearDots, k.Dots[at:], k.step, k.size)
@@ -265,16 +285,20 @@ func (k *attentionTask) backToTarget(b *edgeBatch, s *segment) {
 	for at := 0; at < s.n; at += blockEdges {
 		block := s.block(at, k.step)
 		b.slopes(k, row, &block)
+		if k.Dynamic {
+			b.bend(k, dst, &block)
+		}
 	}
-	foldSum(dst, &b.sum, k.step)
+	if !k.Dynamic {
+		foldSum(dst, &b.sum, k.step)
+	}
 }
 
 // backToSource is the gradient of an emitted row.
 func (k *attentionTask) backToSource(b *edgeBatch, s *segment) {
-	dst, dl := k.columns(k.dst, k.dstWidth, s.row), k.nearGradient(s.row)
+	dst := k.columns(k.dst, k.dstWidth, s.row)
 	if s.first {
 		clear(dst)
-		clear(dl)
 	}
 	row := k.columns(k.near, k.dstWidth, s.row)
 	b.sum = avx.Near{}
@@ -282,6 +306,16 @@ func (k *attentionTask) backToSource(b *edgeBatch, s *segment) {
 		block := s.block(at, k.step)
 		b.slopes(k, row, &block)
 		b.weigh(k, dst, &block)
+		if k.Dynamic {
+			b.bend(k, dst, &block)
+		}
+	}
+	if k.Dynamic {
+		return
+	}
+	dl := k.nearGradient(s.row)
+	if s.first {
+		clear(dl)
 	}
 	foldSum(dl, &b.sum, k.step)
 }

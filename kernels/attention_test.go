@@ -31,6 +31,7 @@ type layer struct {
 	in, ghosts, out, ghostsOut kernels.Gather
 	x, r, up                   []float32
 	result, lse, dots, dr, dx  []float32
+	along                      []float32
 }
 
 // newLayer takes the part of a graph with out-edges equal to in-edges that is
@@ -71,14 +72,15 @@ func newLayer(edges [][]uint32, own []uint32, a kernels.Attention, x, r, up []fl
 		l.x = append(l.x, x[int(id)*a.Emitted():][:a.Emitted()]...)
 	}
 	for _, id := range own {
-		l.r = append(l.r, r[int(id)*a.Heads:][:a.Heads]...)
+		l.r = append(l.r, r[int(id)*a.Near():][:a.Near()]...)
 		l.up = append(l.up, up[int(id)*a.Columns():][:a.Columns()]...)
 	}
 	drop := *a.Drop
 	drop.IDs = kernels.HostVector(l.ids)
 	l.Drop = &drop
 	l.result, l.dx = make([]float32, l.own*a.Columns()), make([]float32, len(l.x))
-	l.lse, l.dots, l.dr = make([]float32, len(l.r)), make([]float32, len(l.r)), make([]float32, len(l.r))
+	l.lse, l.dots = make([]float32, l.own*a.Heads), make([]float32, l.own*a.Heads)
+	l.dr, l.along = make([]float32, len(l.r)), make([]float32, l.own*a.Along())
 	return l
 }
 
@@ -96,8 +98,8 @@ func (l *layer) run(team *kernels.Team, stats []float32) {
 	flat.AttentionFinish(team, l.Attention, l.result, l.lse, l.own, stats)
 	flat.RowDots(team, l.dots, l.own, l.Heads, l.Width, l.up, l.result)
 	back := flat.AttentionGrad{R: l.r, LSE: l.lse, Grad: l.up, Dots: l.dots}
-	flat.AttentionGradDst(team, l.Attention, l.dr, l.in, flat.AttentionRows{X: l.x[:n]}, back, false)
-	flat.AttentionGradDst(team, l.Attention, l.dr, l.ghosts, flat.AttentionRows{X: l.x[n:]}, back, true)
+	flat.AttentionGradDst(team, l.Attention, l.dr, l.along, l.in, flat.AttentionRows{X: l.x[:n]}, back, false)
+	flat.AttentionGradDst(team, l.Attention, l.dr, l.along, l.ghosts, flat.AttentionRows{X: l.x[n:]}, back, true)
 	flat.AttentionGradSrc(team, l.Attention, l.dx[:n], l.out, 0, l.own, l.x[:n], back)
 	flat.AttentionGradSrc(team, l.Attention, l.dx[n:], l.ghostsOut, l.own, l.own, l.x[n:], back)
 }
@@ -174,8 +176,12 @@ func TestAttentionOfInstructionSets(t *testing.T) {
 	team := kernels.NewTeam(2)
 	defer team.Close()
 	use(t, team, "avx512")
-	for _, s := range [][2]int{{1, 128}, {1, 5}, {2, 17}, {8, 8}, {5, 40}, {9, 3}} {
+	for i, s := range [][2]int{{1, 128}, {1, 5}, {2, 17}, {8, 8}, {5, 40}, {9, 3}, {1, 128}, {1, 5}, {2, 17}, {8, 8}, {5, 40}, {9, 3}} {
 		edges, all, a, x, r, up := attentionInputs(vertices, s[0], s[1])
+		if a.Dynamic = i > 5; a.Dynamic {
+			a.Vector = kernels.HostMat(a.Heads, a.Width, kerneltest.Values(a.Columns(), 4))
+			r = kerneltest.Values(vertices*a.Near(), 2)
+		}
 		stats := make([]float32, vertices*2*a.Heads)
 		var results [2]*layer
 		for i, set := range []string{"avx512", "avx2"} {
@@ -185,7 +191,7 @@ func TestAttentionOfInstructionSets(t *testing.T) {
 		}
 		p, q := results[0], results[1]
 		for name, v := range map[string][2][]float32{
-			"out": {p.result, q.result}, "lse": {p.lse, q.lse}, "dots": {p.dots, q.dots}, "dr": {p.dr, q.dr}, "dx": {p.dx, q.dx},
+			"out": {p.result, q.result}, "lse": {p.lse, q.lse}, "dots": {p.dots, q.dots}, "dr": {p.dr, q.dr}, "dx": {p.dx, q.dx}, "along": {p.along, q.along},
 		} {
 			if !slices.Equal(mapped.Bytes(v[0]), mapped.Bytes(v[1])) {
 				t.Errorf("%s of %v differs between avx512 and avx2", name, s)

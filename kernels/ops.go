@@ -153,14 +153,16 @@ type Attentions interface {
 	AttentionGather(a Attention, dst, stats Mat, e Edges, x Emitted, r Mat, merge bool)
 	// AttentionFinish divides dst by the sums in stats and sets lse.
 	AttentionFinish(a Attention, dst, lse, stats Mat)
-	// AttentionGradDst is dr (+)= the gradient of r along the edges e.
-	AttentionGradDst(a Attention, dr Mat, e Edges, x Emitted, back Attended, add bool)
+	// AttentionGradDst is dr (+)= the gradient of r along the edges e, and along (+)= what
+	// they give the weights that scores are made of.
+	AttentionGradDst(a Attention, dr, along Mat, e Edges, x Emitted, back Attended, add bool)
 	// AttentionGradSrc is the gradient of emitted rows x along edges by source.
 	AttentionGradSrc(a Attention, dst Mat, e Edges, first, own int, x Mat, back Attended)
 	// PackScores takes the scores of emitted rows, which are those from first on of
 	// dst.Rows, to their places in dst [· x Heads].
 	PackScores(a Attention, dst Mat, first int, rows Mat)
-	// PackGrad takes r, lse and dots [· x Heads] to theirs in dst [· x 3·Heads].
+	// PackGrad takes r, lse and dots [· x Heads] to theirs in dst [· x 3·Heads], and where
+	// scores are dynamic lse and dots alone.
 	PackGrad(a Attention, dst Mat, first int, r, lse, dots Mat)
 	// RowDots is dst [n x heads] = the products of the heads of the rows of x and y.
 	RowDots(dst, x, y Mat)
@@ -221,6 +223,7 @@ type Edges struct {
 	RowScale, ColScale Vector[float32]
 	SelfLoops          bool
 	First              uint32
+	Self               Vector[float32]
 	// Chosen are columns whose rows are not zeros: SpMM may leave out the others. It is for
 	// an Ops that is Choosing, and Base is 0.
 	Chosen Chosen
@@ -233,7 +236,7 @@ func (e *Edges) Rows() int { return e.Begin.Len() }
 func (e *Edges) gather() Gather {
 	return Gather{
 		Begin: e.Begin.Host(), End: e.End.Host(), Cols: e.Cols.Host(), Weights: e.Weights.Host(), Base: e.Base,
-		RowScale: e.RowScale.Host(), ColScale: e.ColScale.Host(), SelfLoops: e.SelfLoops, First: e.First,
+		RowScale: e.RowScale.Host(), ColScale: e.ColScale.Host(), SelfLoops: e.SelfLoops, First: e.First, Self: e.Self.Host(),
 	}
 }
 
@@ -242,8 +245,8 @@ func (e *Edges) gather() Gather {
 // itself, which costs more than its edges where they are a few rows of many.
 type Emitted struct{ X, Scores Mat }
 
-// Attended is what the way back knows of own vertices: R and LSE [own x Heads] of
-// the forward pass, the gradient of its output [own x Columns()], and the RowDots
+// Attended is what the way back knows of own vertices: R [own x Near()] and LSE [own
+// x Heads] of the forward pass, the gradient of its output [own x Columns()], and the RowDots
 // of that and the output [own x Heads]. Packed are R, LSE and Dots as PackGrad lays
 // them out, [own x 3·Heads], for AttentionGradSrc; none: each call does it by
 // itself.

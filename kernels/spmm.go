@@ -34,6 +34,7 @@ type Gather struct {
 	ColScale   []float32 // of a local id, whatever Base is; nil: 1
 	SelfLoops  bool      // row r has the column First+r too, before all others
 	First      uint32    // the local id of row 0
+	Self       []float32 // weights of self loops, to attention alone
 }
 
 // Rows is the number of rows.
@@ -43,7 +44,7 @@ func (g *Gather) Rows() int { return len(g.Begin) }
 func (g *Gather) Edges() Edges {
 	return Edges{
 		Begin: HostVector(g.Begin), End: HostVector(g.End), Cols: HostVector(g.Cols), Weights: HostVector(g.Weights), Base: g.Base,
-		RowScale: HostVector(g.RowScale), ColScale: HostVector(g.ColScale), SelfLoops: g.SelfLoops, First: g.First,
+		RowScale: HostVector(g.RowScale), ColScale: HostVector(g.ColScale), SelfLoops: g.SelfLoops, First: g.First, Self: HostVector(g.Self),
 	}
 }
 

@@ -49,7 +49,7 @@ func (r *run) open(out IO) error {
 	if _, err := r.cfg.TaskOf(meta); err != nil {
 		return err
 	}
-	r.meta, r.net = meta, r.cfg.Network(meta.FeatureDim, meta.Classes)
+	r.meta, r.net = meta, r.cfg.NetworkOf(meta)
 	if err := r.cfg.CheckGathers(meta, r.net); err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (r *run) join() error {
 	if r.task, err = r.cfg.TaskOf(r.meta); err != nil {
 		return err
 	}
-	r.net = r.cfg.Network(r.meta.FeatureDim, r.meta.Classes)
+	r.net = r.cfg.NetworkOf(r.meta)
 	if err := r.cfg.Divide(r.meta.Train, r.Graph); err != nil {
 		return err
 	}

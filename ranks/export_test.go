@@ -50,6 +50,7 @@ for run, data in zip(sys.argv[1::2], sys.argv[2::2]):
         "sage": {"lin_l.weight": "weight", "lin_l.bias": "bias", "lin_r.weight": "self.weight"},
         "sage-max": {"lin_l.weight": "weight", "lin_l.bias": "bias", "lin_r.weight": "self.weight"},
         "gin": {"nn.0.weight": "weight", "nn.0.bias": "bias", "nn.2.weight": "mlp.weight", "nn.2.bias": "mlp.bias"},
+        "gatv2": {"lin_l.weight": "weight", "lin_r.weight": "target.weight", "lin_r.bias": "target.bias", "lin_edge.weight": "edge.weight", "att": "attention", "bias": "bias"},
         "gat": {"lin.weight": "weight", "att_src": "source", "att_dst": "target", "bias": "bias"},
         "mlp": mlp, "appnp": mlp, "gcnii": mlp, "sgc": {"lin.weight": "weight", "lin.bias": "bias"},
     }[about["model"]]
@@ -113,6 +114,8 @@ func TestPyTorch(t *testing.T) {
 		{"gcnii", "", "", "", "", weights},
 		{"appnp", "", "", "", "", directed},
 		{"sgc", "", "", "", "", directed},
+		{"gatv2", "", "", "", "", undirected},
+		{"gatv2", "layer", "", "", "add", weights},
 	} {
 		c := quick(t)
 		c.Model, c.Layers, c.Epochs, c.Heads, c.OutputHeads, c.Hidden = k.kind, 3, 12, 2, 3, 8

@@ -65,6 +65,7 @@ func TestForecastIsExact(t *testing.T) {
 		"sage, bag of words":          {sparse, 2, 0, func(c *Config) { c.Model, c.InputDropout = "sage", 0 }},
 		"gin":                         {dense[false], 3, 1, func(c *Config) { c.Model = "gin" }},
 		"gat":                         {dense[false], 3, 1, gat},
+		"gatv2":                       {dense[false], 3, 1, func(c *Config) { gat(c); c.Model = "gatv2" }},
 		"gat, bag of words":           {sparse, 2, 0, gat},
 		"gcnii":                       {dense[true], 3, 1, func(c *Config) { c.Model, c.Layers = "gcnii", 3 }},
 		"gcnii, made again":           {dense[false], 3, 1, func(c *Config) { c.Model, c.Layers, c.Recompute = "gcnii", 4, true }},

@@ -19,13 +19,14 @@ type reference struct {
 	content graph.Content
 	spec    model.Spec
 	a       [][]float64 // Â
+	weights [][]float64 // of edges, and of self loops the mean
 	x       [][]float64
 	running map[int]float64 // what running means take in, by weight
 }
 
 func newReference(c graph.Content, s model.Spec) *reference {
 	n := int(c.Vertices)
-	r := &reference{content: c, spec: s, a: square(n), x: make([][]float64, n), running: map[int]float64{}}
+	r := &reference{content: c, spec: s, a: square(n), weights: square(n), x: make([][]float64, n), running: map[int]float64{}}
 	in, out := make([]float64, n), make([]float64, n)
 	for v := range n {
 		r.x[v] = make([]float64, c.Features.Dim)
@@ -51,6 +52,13 @@ func newReference(c graph.Content, s model.Spec) *reference {
 		c.Edges.Each(func(s, d uint32) error { return add(s, d, 1) })
 	}
 	for v := range n {
+		edges := 0.0
+		for u, w := range r.a[v] {
+			if r.weights[v][u] = w; w > 0 {
+				edges++
+			}
+		}
+		r.weights[v][v] = in[v] / max(edges, 1)
 		for u := range n {
 			r.a[v][u] = coefficient(s.Kind, r.a[v][u], v == u, in[v], out[u])
 		}
@@ -75,7 +83,7 @@ func coefficient(kind string, edge float64, self bool, in, out float64) float64 
 		return edge / in
 	case "sage-max":
 		return edge
-	case "gin", "gat":
+	case "gin", "gat", "gatv2":
 		return edge + loop
 	}
 	return loop // the perceptron
@@ -203,7 +211,7 @@ func (r *reference) part(p model.Part, h [][]float64, outputs [][][]float64, par
 			"gelu":  func(x float64) float64 { return x * math.Erfc(-x/math.Sqrt2) / 2 },
 			"leaky": func(x float64) float64 { return max(x, 0.01*x) },
 			"prelu": func(x float64) float64 { return max(x, 0) + matrix(0)[0][0]*min(x, 0) },
-		}[cmp.Or(d.Activation, map[bool]string{false: "relu", true: "elu"}[r.spec.Kind == "gat"])]
+		}[cmp.Or(d.Activation, map[bool]string{false: "relu", true: "elu"}[r.spec.Attends()])]
 		switch {
 		case first == nil:
 			return activated(h, f)
@@ -212,7 +220,25 @@ func (r *reference) part(p model.Part, h [][]float64, outputs [][][]float64, par
 		}
 		return activated(blend(1-d.Alpha, h, d.Alpha, first), f)
 	case "gat":
-		return r.attentive(h, matrix, !last, !p.Plain)
+		z, source, target := product(h, matrix(0)), matrix(1), matrix(2)
+		return r.attentive(z, source, matrix(3)[0], func(k int, z, y []float64, _ float64) (s float64) {
+			for j := range z {
+				s += z[j]*source[k][j] + y[j]*target[k][j]
+			}
+			return max(s, 0.2*s)
+		}, z, !last, !p.Plain)
+	case "gatv2":
+		z, vector, edge := product(h, matrix(0)), matrix(2), matrix(len(params) - 3)[0]
+		return r.attentive(z, vector, matrix(len(params) - 1)[0], func(k int, z, y []float64, weight float64) (s float64) {
+			for j := range z {
+				t := z[j] + y[j]
+				if r.spec.Design.EdgeFeatures {
+					t += weight * edge[k*len(z)+j]
+				}
+				s += vector[k][j] * max(t, 0.2*t)
+			}
+			return s
+		}, affine(product(h, matrix(1)), matrix(len(params) - 2)[0], false), !last, !p.Plain)
 	}
 	return r.layer(h, params, w, !p.Plain)
 }
@@ -301,25 +327,21 @@ func (r *reference) maxima(h [][]float64) [][]float64 {
 	return out
 }
 
-// attentive is a layer of attention; hidden ones have ELU and heads side by
-// side, the last takes their mean.
-func (r *reference) attentive(h [][]float64, matrix func(i int) [][]float64, hidden, elu bool) [][]float64 {
-	z, source, target, bias := product(h, matrix(0)), matrix(1), matrix(2), matrix(3)[0]
-	heads, width := len(source), len(source[0])
-	out := make([][]float64, len(h))
-	for v := range h {
+// attentive is a layer of attention among rows z, with shape's heads and their width and
+// the scores of head k, of the columns of z[u] and y[v] and the weight of the edge; hidden
+// layers have ELU and heads side by side, the last takes their mean.
+func (r *reference) attentive(z, shape [][]float64, bias []float64, score func(k int, z, y []float64, weight float64) float64, y [][]float64, hidden, elu bool) [][]float64 {
+	heads, width := len(shape), len(shape[0])
+	out := make([][]float64, len(z))
+	for v := range z {
 		out[v] = make([]float64, heads*width)
 		for k := range heads {
-			weights, sum := make([]float64, len(h)), 0.0
-			for u := range h {
+			weights, sum := make([]float64, len(z)), 0.0
+			for u := range z {
 				if r.a[v][u] == 0 {
 					continue
 				}
-				s := 0.0
-				for j := range width {
-					s += z[u][k*width+j]*source[k][j] + z[v][k*width+j]*target[k][j]
-				}
-				weights[u] = math.Exp(max(s, 0.2*s))
+				weights[u] = math.Exp(score(k, z[u][k*width:(k+1)*width], y[v][k*width:(k+1)*width], r.weights[v][u]))
 				sum += weights[u]
 			}
 			for u, w := range weights {
@@ -483,6 +505,11 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "gat sparse no overlap", sparse: true, directed: true, set: func(c *Config) { c.Model, c.Heads, c.Ranks, c.Mode = "gat", 2, 4, "nopipe" }},
 		{name: "gat empty partition", lopsided: true, directed: true, set: func(c *Config) { c.Model, c.Heads, c.Ranks, c.Servers = "gat", 2, 3, 0 }},
 		{name: "gat one layer", set: func(c *Config) { c.Model, c.Layers, c.Ranks, c.OutputHeads = "gat", 1, 3, 2 }},
+		{name: "gatv2 one rank", set: func(c *Config) { c.Model, c.Heads, c.Layers = "gatv2", 2, 2 }},
+		{name: "gatv2", directed: true, set: func(c *Config) { c.Model, c.Heads, c.Ranks, c.Layers = "gatv2", 3, 4, 3 }},
+		{name: "gatv2 output heads sparse", sparse: true, set: func(c *Config) { c.Model, c.Heads, c.OutputHeads, c.Ranks = "gatv2", 2, 3, 4 }},
+		{name: "gatv2 empty partition", lopsided: true, directed: true, set: func(c *Config) { c.Model, c.Heads, c.Ranks, c.Servers = "gatv2", 2, 3, 0 }},
+		{name: "weights gatv2", weighted: true, directed: true, set: func(c *Config) { c.Model, c.Heads, c.Ranks, c.Layers = "gatv2", 2, 3, 3 }},
 		{name: "perceptron", set: func(c *Config) { c.Model, c.Layers, c.Ranks = "mlp", 3, 4 }},
 		{name: "sparse perceptron", sparse: true, set: func(c *Config) { c.Model, c.Ranks = "mlp", 3 }},
 		{name: "gcnii", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers, c.Alpha = "gcnii", 4, 3, 0.3 }},
@@ -547,6 +574,8 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 
 func checkGradient(t *testing.T, c Config, content graph.Content, data string) {
 	spec := c.Network(content.Features.Dim, content.Classes)
+	_, weighted := content.Edges.(graph.WeightedSource)
+	spec.Design.EdgeFeatures = weighted && spec.Dynamic()
 	before := make([]float32, spec.NumWeights())
 	spec.Initialize(before, c.Initializer, c.Seed)
 	for i := range before {

@@ -116,7 +116,7 @@ func TestLossesOfNumPy(t *testing.T) {
 	}
 	var runs []struct {
 		Model, Residual, Activation, Norm string
-		Layers, Hops                      int
+		Layers, Hops, Heads, OutputHeads  int
 		Alpha, Theta, LR                  float64
 		Weights                           map[string][]float32
 		Loss64                            []float64
@@ -134,6 +134,7 @@ func TestLossesOfNumPy(t *testing.T) {
 				cfg.Model, cfg.Residual, cfg.Activation, cfg.Layers, cfg.Hops, cfg.Norm = r.Model, r.Residual, r.Activation, r.Layers, r.Hops, cmp.Or(r.Norm, "off")
 				cfg.Alpha, cfg.Theta, cfg.Ranks, cfg.Hidden, cfg.Epochs, cfg.Dropout, cfg.EvalEvery = r.Alpha, r.Theta, ranks, 4, len(r.Loss64), 0, 0
 				cfg.Optimizer, cfg.LR, cfg.Momentum, cfg.WeightDecay, cfg.InnerDecay = "sgd", r.LR, 0, 0, 0
+				cfg.Heads, cfg.OutputHeads = max(r.Heads, 1), max(r.OutputHeads, 1)
 				spec := cfg.Network(c.Dense.Dim, c.Classes)
 				flat := make([]float32, spec.NumWeights())
 				for _, p := range spec.Params() {

@@ -44,6 +44,7 @@ func TestResumedIsNeverStopped(t *testing.T) {
 		"adamw, nopipe":   func(c *Config) { c.Optimizer, c.Mode, c.Ranks, c.Servers = "adamw", "nopipe", 4, 1 },
 		"int4":            func(c *Config) { c.Codec, c.Ranks = "int4", 4 },
 		"gat":             func(c *Config) { c.Model, c.Heads, c.Ranks = "gat", 2, 3 },
+		"gatv2":           func(c *Config) { c.Model, c.Heads, c.Ranks = "gatv2", 2, 3 },
 		"gcnii":           func(c *Config) { c.Model, c.Layers, c.Ranks = "gcnii", 3, 3 },
 		"batch":           func(c *Config) { c.Norm, c.Activation, c.Ranks, c.Servers = "batch", "prelu", 3, 1 },
 		"few evaluations": func(c *Config) { c.EvalEvery, c.Ranks = 7, 2 },

@@ -195,7 +195,7 @@ func (c *calibration) gather(s *sample, width int, half bool) float64 {
 func (c *calibration) attention(s *sample, l model.Gathering, net model.Spec) (there, back float64) {
 	a := mapped.NewArena()
 	defer a.Free()
-	at := kernels.Attention{Heads: l.Heads, Width: l.Columns / l.Heads, Slope: 0.2}
+	at := kernels.Attention{Heads: l.Heads, Width: l.Columns / l.Heads, Slope: 0.2, Dynamic: l.Dynamic}
 	g, rows := s.gather(l.Width)
 	n, e := g.Rows(), g.Edges()
 	room := func(rows, cols int) kernels.Mat { return kernels.NewMat(c.team, a, rows, cols) }
@@ -203,16 +203,20 @@ func (c *calibration) attention(s *sample, l model.Gathering, net model.Spec) (t
 		at.Drop = &kernels.Dropout{P: net.AttentionDropout, Seed: 1, Epoch: 1, IDs: kernels.NewVector[uint32](c.team, a, max(rows, n))}
 	}
 	x, dst, grads := room(rows, l.Width), room(n, l.Width), room(max(rows, n), l.Columns)
-	stats, heads, dr := room(n, 2*l.Heads), room(max(rows, n), l.Heads), room(n, l.Heads)
+	stats, heads, r, dr := room(n, 2*l.Heads), room(max(rows, n), l.Heads), room(max(rows, n), at.Near()), room(n, at.Near())
+	if at.Dynamic {
+		at.Vector = room(at.Heads, at.Width)
+	}
+	along := room(n, at.Along())
 	there = quickest(func() {
-		c.team.AttentionGather(at, dst.Reshape(n, l.Columns), stats, e, kernels.Emitted{X: x}, heads, false)
+		c.team.AttentionGather(at, dst.Reshape(n, l.Columns), stats, e, kernels.Emitted{X: x}, r, false)
 		c.team.AttentionFinish(at, dst.Reshape(n, l.Columns), heads, stats)
 	})
 	c.team.Clear(heads)
-	own := kernels.Attended{R: heads, LSE: heads, Grad: grads, Dots: heads}
+	own := kernels.Attended{R: r, LSE: heads, Grad: grads, Dots: heads}
 	back = quickest(func() {
 		c.team.AttentionGradSrc(at, dst, e, 0, rows, x.Part(0, n), own)
-		c.team.AttentionGradDst(at, dr, e, kernels.Emitted{X: x}, own, false)
+		c.team.AttentionGradDst(at, dr, along, e, kernels.Emitted{X: x}, own, false)
 	})
 	return there / s.edges(), back / s.edges()
 }

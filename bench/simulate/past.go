@@ -206,7 +206,7 @@ func dimsOf(run *runfolder.Run, set map[string]string, layers int) ([]float64, e
 		of = m.Of
 	}
 	hidden := float64(run.Summary.Hidden)
-	if run.Summary.Model == "gat" {
+	if strings.HasPrefix(run.Summary.Model, "gat") {
 		hidden *= max(number(set["heads"]), 1)
 	}
 	dims := []float64{number(of["features"])}

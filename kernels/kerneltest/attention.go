@@ -11,7 +11,10 @@ import (
 
 // Attention runs the forward pass of attention and both ways back, on teams
 // that choose has prepared.
-func Attention(t *testing.T, choose func(team *kernels.Team)) { attention(t, choose, here()) }
+func Attention(t *testing.T, choose func(team *kernels.Team)) {
+	attention(t, choose, here())
+	dynamicAttention(t, choose, here())
+}
 
 // attentionKernels are those of package kernels, or what stands for them.
 type attentionKernels struct {
@@ -20,16 +23,16 @@ type attentionKernels struct {
 	finish func(team *kernels.Team, a kernels.Attention, dst, lse []float32, rows int, stats []float32)
 	dots   func(team *kernels.Team, dst []float32, rows, heads, width int, x, y []float32)
 	pack   func(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, r, lse, dots []float32)
-	toDst  func(team *kernels.Team, a kernels.Attention, dr []float32, g kernels.Gather, x flat.AttentionRows, back flat.AttentionGrad, add bool)
 	// signed is the way forward along own edges and ghosts', and dr without edges; nil where
 	// an Ops goes along edges for that.
 	signed func(team *kernels.Team, a kernels.Attention, s flat.Signed, g [2]kernels.Gather, x [2]flat.AttentionRows, r, grad []float32)
+	toDst  func(team *kernels.Team, a kernels.Attention, dr, along []float32, g kernels.Gather, x flat.AttentionRows, back flat.AttentionGrad, add bool)
 	toSrc  func(team *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int, x []float32, back flat.AttentionGrad)
 }
 
 func here() attentionKernels {
 	return attentionKernels{flat.PackScores, flat.AttentionGather, flat.AttentionFinish, flat.RowDots,
-		flat.PackGrad, flat.AttentionGradDst, flat.AttentionSigned, flat.AttentionGradSrc}
+		flat.PackGrad, flat.AttentionSigned, flat.AttentionGradDst, flat.AttentionGradSrc}
 }
 
 func attention(t *testing.T, choose func(team *kernels.Team), k attentionKernels) {
@@ -39,18 +42,18 @@ func attention(t *testing.T, choose func(team *kernels.Team), k attentionKernels
 	} {
 		for i, drop := range dropouts(s.own + s.own/3 + 1)[:4] {
 			t.Run(fmt.Sprintf("own=%d/heads=%d/width=%d/dropout=%d", s.own, s.heads, s.width, i), func(t *testing.T) {
-				c := newAttentionCase(s.own, s.heads, s.width, drop, choose, k)
+				c := newAttentionCase(static, s.own, s.heads, s.width, drop, choose, k)
 				c.checkForward(t)
 				c.checkBackward(t)
 			})
 		}
 	}
 	t.Run("differences", func(t *testing.T) {
-		newAttentionCase(7, 2, 3, dropouts(10)[2], choose, k).checkDifferences(t)
+		newAttentionCase(static, 7, 2, 3, dropouts(10)[2], choose, k).checkDifferences(t)
 	})
 	for _, heads := range []int{1, 8} {
 		t.Run(fmt.Sprintf("hub of %d heads", heads), func(t *testing.T) {
-			c := newAttentionCase(40, heads, 5, dropouts(54)[3], choose, k)
+			c := newAttentionCase(static, 40, heads, 5, dropouts(54)[3], choose, k)
 			c.swell(size(20000, 5600))
 			c.list()
 			c.checkForward(t)
@@ -58,7 +61,7 @@ func attention(t *testing.T, choose func(team *kernels.Team), k attentionKernels
 		})
 	}
 	t.Run("any scores", func(t *testing.T) {
-		c := newAttentionCase(40, 2, 5, nil, choose, k)
+		c := newAttentionCase(static, 40, 2, 5, nil, choose, k)
 		for v := range c.x {
 			if v%c.Emitted() >= c.Columns() {
 				c.x[v] *= 1e4
@@ -80,6 +83,7 @@ type attentionCase struct {
 	kernels.Attention
 	*spmmCase
 	r, grad []float32
+	weights []float64 // Vector and Edge, where there are any
 	choose  func(team *kernels.Team)
 	kernels attentionKernels
 	edges   []attentionEdge
@@ -87,14 +91,21 @@ type attentionCase struct {
 }
 
 // attentionEdge is an edge in the definition of attention.
-type attentionEdge struct{ source, target int }
+type attentionEdge struct {
+	source, target int
+	feature        float64
+}
 
-func newAttentionCase(own, heads, width int, drop *kernels.Dropout, choose func(*kernels.Team), k attentionKernels) *attentionCase {
+func newAttentionCase(scores scoring, own, heads, width int, drop *kernels.Dropout, choose func(*kernels.Team), k attentionKernels) *attentionCase {
 	c := &attentionCase{
 		Attention: kernels.Attention{Heads: heads, Width: width, Slope: 0.2, Drop: drop},
-		spmmCase:  newSpMMCase(own, heads*(width+1)), choose: choose, kernels: k,
+		choose:    choose, kernels: k,
 	}
-	c.r, c.grad = Values(own*heads, 5), Values(own*c.Columns(), 6)
+	if scores != static {
+		c.makeDynamic(scores == featured)
+	}
+	c.spmmCase = newSpMMCase(own, c.Emitted())
+	c.r, c.grad = Values(own*c.Near(), 5), Values(own*c.Columns(), 6)
 	c.list()
 	return c
 }
@@ -103,9 +114,9 @@ func newAttentionCase(own, heads, width int, drop *kernels.Dropout, choose func(
 func (c *attentionCase) list() {
 	c.edges = nil
 	for v := range c.own {
-		c.edges = append(c.edges, attentionEdge{v, v})
+		c.edges = append(c.edges, attentionEdge{v, v, feature(v, v)})
 		for _, u := range c.cols[c.begin[v]:c.end[v]] {
-			c.edges = append(c.edges, attentionEdge{int(u), v})
+			c.edges = append(c.edges, attentionEdge{int(u), v, feature(int(u), v)})
 		}
 		c.terms = max(c.terms, int(c.end[v]-c.begin[v]))
 	}
@@ -116,14 +127,17 @@ func (c *attentionCase) locals() int { return c.own + c.ghosts }
 // parts are the edges from own vertices and those from ghosts, and what either
 // emit.
 func (c *attentionCase) parts() (own, ghost kernels.Gather, ownRows, ghostRows []float32) {
-	own = kernels.Gather{Begin: c.begin, End: c.middle, Cols: c.cols, SelfLoops: true}
-	ghost = kernels.Gather{Begin: c.middle, End: c.end, Cols: c.cols, Base: uint32(c.own)}
+	own = c.targets(kernels.Gather{Begin: c.begin, End: c.middle, Cols: c.cols, SelfLoops: true})
+	ghost = c.targets(kernels.Gather{Begin: c.middle, End: c.end, Cols: c.cols, Base: uint32(c.own)})
 	n := c.own * c.Emitted()
 	return own, ghost, guarded(c.x[:n]), guarded(c.x[n:])
 }
 
 // scores are those of emitted rows, packed in two calls.
 func (c *attentionCase) scores(team *kernels.Team, rows []float32) []float32 {
+	if c.Dynamic {
+		return nil
+	}
 	n := len(rows) / c.Emitted()
 	dst, half := guarded(poison(n*c.Heads)), n/2*c.Emitted()
 	c.kernels.scores(team, c.Attention, dst, n, n/2, rows[half:])
@@ -140,7 +154,7 @@ func (c *attentionCase) forward(team *kernels.Team, out, lse []float32, split bo
 		c.kernels.gather(team, c.Attention, out, stats, own, flat.AttentionRows{X: ownRows, Scores: c.scores(team, ownRows)}, c.r, false)
 		c.kernels.gather(team, c.Attention, out, stats, ghost, flat.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, c.r, true)
 	} else {
-		all := kernels.Gather{Begin: c.begin, End: c.end, Cols: c.cols, SelfLoops: true}
+		all := c.targets(kernels.Gather{Begin: c.begin, End: c.end, Cols: c.cols, SelfLoops: true})
 		c.kernels.gather(team, c.Attention, out, stats, all, flat.AttentionRows{X: c.x}, c.r, false)
 	}
 	c.kernels.finish(team, c.Attention, out, lse, c.own, stats)
@@ -168,19 +182,20 @@ func (c *attentionCase) compare(t *testing.T, got []float32, want, size []float6
 
 // back is what the way back is given.
 func (c *attentionCase) back(team *kernels.Team) flat.AttentionGrad {
-	out, lse, dots := make([]float32, len(c.grad)), guarded(poison(len(c.r))), guarded(poison(len(c.r)))
+	out, lse, dots := make([]float32, len(c.grad)), guarded(poison(c.own*c.Heads)), guarded(poison(c.own*c.Heads))
 	c.forward(team, out, lse, false)
 	c.kernels.dots(team, dots, c.own, c.Heads, c.Width, c.grad, out)
 	return flat.AttentionGrad{R: c.r, LSE: lse, Grad: c.grad, Dots: dots}
 }
 
-// gradTargets is dr.
-func (c *attentionCase) gradTargets(team *kernels.Team, dr []float32) {
+// gradTargets is dr, and along behind it.
+func (c *attentionCase) gradTargets(team *kernels.Team, dst []float32) {
 	c.choose(team)
+	dr, along := dst[:len(c.r)], dst[len(c.r):]
 	back := c.back(team)
 	own, ghost, ownRows, ghostRows := c.parts()
-	c.kernels.toDst(team, c.Attention, dr, own, flat.AttentionRows{X: ownRows}, back, false)
-	c.kernels.toDst(team, c.Attention, dr, ghost, flat.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, back, true)
+	c.kernels.toDst(team, c.Attention, dr, along, own, flat.AttentionRows{X: ownRows}, back, false)
+	c.kernels.toDst(team, c.Attention, dr, along, ghost, flat.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, back, true)
 }
 
 // gradSigned is dr without edges, whose way forward leaves the output and lse that any other
@@ -209,11 +224,12 @@ func (c *attentionCase) gradSources(team *kernels.Team, dx []float32) {
 	back := c.back(team)
 	for i, part := range [][2]int{{0, c.own}, {c.own, c.locals()}} {
 		if i == 1 {
-			back.Packed = guarded(poison(3 * len(back.R)))
-			c.kernels.pack(team, c.Attention, back.Packed, c.own, 0, back.R, back.LSE, back.Dots)
+			back.Packed = guarded(poison(3 * len(back.LSE)))
+			c.kernels.pack(team, c.Attention, back.Packed, c.own, 0, back.R[:len(back.LSE)], back.LSE, back.Dots)
 		}
 		g := c.transposed(part[0], part[1])
 		g.SelfLoops = i == 0
+		c.sources(&g, part[0])
 		from, to := part[0]*c.Emitted(), part[1]*c.Emitted()
 		c.kernels.toSrc(team, c.Attention, dx[from:to], g, part[0], c.own, c.x[from:to], back)
 	}
@@ -243,9 +259,9 @@ func (c *attentionCase) checkBackward(t *testing.T) {
 	}
 	want := c.define(wide(c.x), wide(c.r))
 	c.defineGrad(&want)
-	c.compare(t, outcome(t, poison(len(c.r)), c.gradTargets), want.dr, want.drSize)
+	c.compare(t, outcome(t, poison(len(want.dr)), c.gradTargets), want.dr, want.drSize)
 	c.compare(t, outcome(t, poison(len(c.x)), c.gradSources), want.dx, want.dxSize)
-	if c.kernels.signed != nil {
+	if c.kernels.signed != nil && !c.Dynamic {
 		signed := func(team *kernels.Team, dr []float32) { c.gradSigned(t, team, dr) }
 		c.compare(t, outcome(t, poison(len(c.r)), signed), want.dr, want.drSize)
 	}
@@ -272,7 +288,9 @@ func (c *attentionCase) checkDifferences(t *testing.T) {
 			at[i] = was
 		}
 	}
-	check(outcome(t, poison(len(c.r)), c.gradTargets), r)
+	targets := outcome(t, poison(len(c.r)+c.own*c.Along()), c.gradTargets)
+	check(targets[:len(r)], r)
+	check(c.summed(targets[len(r):]), c.weights)
 	check(outcome(t, poison(len(c.x)), c.gradSources), x)
 }
 
@@ -300,15 +318,11 @@ func (c *attentionCase) define(x, r []float64) defined {
 			top[v] = math.Inf(-1)
 		}
 		for e, edge := range c.edges {
-			l := x[edge.source*c.Emitted()+c.Columns()+h]
-			s := l + r[edge.target*c.Heads+h]
-			if s < 0 {
-				s *= float64(c.Slope)
-			}
+			s, size := c.score(edge, h, x, r)
 			d.s[e*c.Heads+h] = s
 			top[edge.target] = math.Max(top[edge.target], s)
 			if !math.IsInf(s, 0) {
-				largest[edge.target] = math.Max(largest[edge.target], math.Abs(s))
+				largest[edge.target] = math.Max(largest[edge.target], size)
 			}
 		}
 		for e, edge := range c.edges {
@@ -335,6 +349,26 @@ func (c *attentionCase) define(x, r []float64) defined {
 	return d
 }
 
+// score is that of a head of an edge, with a bound of what was added up.
+func (c *attentionCase) score(edge attentionEdge, h int, x, r []float64) (s, size float64) {
+	if c.Dynamic {
+		for j := range c.Width {
+			v := c.weights[h*c.Width+j] * c.leaky(c.met(edge, h*c.Width+j, x, r))
+			s, size = s+v, size+math.Abs(v)
+		}
+		return s, size
+	}
+	s = c.leaky(x[edge.source*c.Emitted()+c.Columns()+h] + r[edge.target*c.Heads+h])
+	return s, math.Abs(s)
+}
+
+func (c *attentionCase) leaky(s float64) float64 {
+	if s < 0 {
+		return s * float64(c.Slope)
+	}
+	return s
+}
+
 // keeps is the definition of dropout of edges: the word of head is that of
 // (source, target, epoch, layer and block of four heads in stream 2).
 func (c *attentionCase) keeps(e attentionEdge, head int) float64 {
@@ -357,7 +391,8 @@ func (c *attentionCase) keeps(e attentionEdge, head int) float64 {
 // defineGrad is the chain rule, with the derivative of softmax written out:
 // ∂p[u]/∂s[w] = p[u]·((u = w) - p[w]).
 func (c *attentionCase) defineGrad(d *defined) {
-	d.dr, d.drSize = make([]float64, len(c.r)), make([]float64, len(c.r))
+	targets, x, r := len(c.r)+c.own*c.Along(), wide(c.x), wide(c.r)
+	d.dr, d.drSize = make([]float64, targets), make([]float64, targets)
 	d.dx, d.dxSize = make([]float64, len(c.x)), make([]float64, len(c.x))
 	for h := range c.Heads {
 		dp, size := make([]float64, len(c.edges)), make([]float64, len(c.edges))
@@ -378,10 +413,14 @@ func (c *attentionCase) defineGrad(d *defined) {
 		for e, edge := range c.edges {
 			i := e*c.Heads + h
 			ds := d.p[i] * (dp[e] - mean[edge.target])
+			dsSize := d.p[i] * (size[e] + meanSize[edge.target]) * d.scales[i]
+			if c.Dynamic {
+				c.defineDynamic(d, edge, h, x, r, ds, dsSize)
+				continue
+			}
 			if d.s[i] <= 0 {
 				ds *= float64(c.Slope)
 			}
-			dsSize := d.p[i] * (size[e] + meanSize[edge.target]) * d.scales[i]
 			to, from := edge.target*c.Heads+h, edge.source*c.Emitted()+c.Columns()+h
 			d.dr[to] += ds
 			d.drSize[to] += dsSize

@@ -169,7 +169,7 @@ func (d *Guarded) dropout(drop *kernels.Dropout) *kernels.Dropout {
 
 func (d *Guarded) edges(e kernels.Edges) kernels.Edges {
 	e.Begin, e.End, e.Cols = vector(d, e.Begin), vector(d, e.End), vector(d, e.Cols)
-	e.Weights, e.RowScale, e.ColScale = vector(d, e.Weights), vector(d, e.RowScale), vector(d, e.ColScale)
+	e.Weights, e.RowScale, e.ColScale, e.Self = vector(d, e.Weights), vector(d, e.RowScale), vector(d, e.ColScale), vector(d, e.Self)
 	return e
 }
 
@@ -182,7 +182,7 @@ func (d *Guarded) sparse(x kernels.Sparse) kernels.Sparse {
 }
 
 func (d *Guarded) attention(a kernels.Attention) kernels.Attention {
-	a.Drop = d.dropout(a.Drop)
+	a.Drop, a.Vector, a.Edge = d.dropout(a.Drop), d.mat(a.Vector), d.mat(a.Edge)
 	return a
 }
 

@@ -278,9 +278,9 @@ func (d *Guarded) AttentionGradSigned(a kernels.Attention, dr, signed, grad, dot
 }
 
 // AttentionGradDst implements kernels.Ops.
-func (d *Guarded) AttentionGradDst(a kernels.Attention, dr kernels.Mat, e kernels.Edges, x kernels.Emitted, back kernels.Attended, add bool) {
+func (d *Guarded) AttentionGradDst(a kernels.Attention, dr, along kernels.Mat, e kernels.Edges, x kernels.Emitted, back kernels.Attended, add bool) {
 	defer d.shut()
-	d.team.AttentionGradDst(d.attention(a), d.mat(dr), d.edges(e), d.emitted(x), d.attended(back), add)
+	d.team.AttentionGradDst(d.attention(a), d.mat(dr), d.mat(along), d.edges(e), d.emitted(x), d.attended(back), add)
 }
 
 // AttentionGradSrc implements kernels.Ops.

@@ -129,7 +129,7 @@ func (n *Network) order(back bool) (all []event) {
 			e := event{Do: Do{Layer: l, Stage: gatherBackward}, shared: n.roots(l, GatheredGrad), writes: n.roots(l, EmittedGrad)}
 			if _, attended := n.Layers[l].(Attended); attended {
 				e.shared = append(e.shared, n.roots(l, Emitted)...)
-				e.writes = append(e.writes, n.roots(l, ScoresGrad)...)
+				e.writes = append(e.writes, n.roots(l, ScoresGrad, AlongGrad)...)
 			}
 			all = append(all, e)
 		}

@@ -45,37 +45,80 @@ func (s Spec) attention(l int) (heads, width int) {
 }
 
 func gatLayer(b *Builder, l int) Layer {
-	g := &gat{
-		last: b.Last(l), plain: b.Plain(), h: b.Hidden(),
-		weight: b.Weight(l, 0), source: b.Weight(l, 1), target: b.Weight(l, 2), bias: b.Weight(l, 3),
-		drop: b.Dropout(l), edgeDrop: b.AttentionDropout(l),
-	}
-	g.heads, g.width = b.Spec.attention(l)
-	in, columns := b.Spec.Dims[l], g.heads*g.width
-	emitted := columns + g.heads
+	g := &gat{attends: newAttends(b, l, b.Weight(l, 3)), weight: b.Weight(l, 0), source: b.Weight(l, 1), target: b.Weight(l, 2)}
+	in, emitted := b.Spec.Dims[l], g.heads*(g.width+1)
 	b.Room(Emitted, emitted)
 	b.Room(Scores, g.heads)
 	b.Room(ScoresGrad, g.heads)
 	b.Room(Signed, emitted)
-	b.Room(Output, g.bias.Cols)
-	b.In(GatheredGrad, OutputGrad)
-	if g.last && g.heads > 1 {
-		b.Room(GatheredGrad, columns)
-	}
-	b.GradRoom(InputGrad)
 	g.wide, g.narrow = b.Scratch(in, emitted), b.Scratch(in, g.heads)
 	g.gwide, g.gnarrow = b.Scratch(in, emitted), b.Scratch(in, g.heads)
 	return g
 }
 
+// attends is what layers with attention have in common: what they do behind it.
+type attends struct {
+	heads, width   int
+	last, plain    bool // plain: without activation
+	h              Hidden
+	bias           Param
+	drop, edgeDrop *Dropout // nil where nothing is dropped
+}
+
+// newAttends gives room for the values of layer l, but for those that differ.
+func newAttends(b *Builder, l int, bias Param) attends {
+	a := attends{last: b.Last(l), plain: b.Plain(), h: b.Hidden(), bias: bias, drop: b.Dropout(l), edgeDrop: b.AttentionDropout(l)}
+	a.heads, a.width = b.Spec.attention(l)
+	b.Room(Output, bias.Cols)
+	b.In(GatheredGrad, OutputGrad)
+	if a.last && a.heads > 1 {
+		b.Room(GatheredGrad, a.heads*a.width)
+	}
+	b.GradRoom(InputGrad)
+	return a
+}
+
+// GathersBackward implements Layer.
+func (a *attends) GathersBackward() bool { return true }
+
+// EdgeDropout implements Attended.
+func (a *attends) EdgeDropout() *Dropout { return a.edgeDrop }
+
+// flow is that of the stages behind the attention.
+func (a *attends) flow(s Stage) Flow {
+	if s == Apply {
+		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
+	}
+	return Flow{Reads: []Value{OutputGrad, Output}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{a.bias}}
+}
+
+func (a *attends) apply(x *Step) {
+	switch {
+	case a.last:
+		x.Ops.MeanHeads(x.At(Output), a.heads, x.At(Gathered), x.W(a.bias))
+	case a.plain:
+		x.Ops.BiasReLUDropout(x.At(Output), x.At(Gathered), x.W(a.bias), false, nil)
+	default:
+		x.Ops.BiasELUDropout(x.At(Output), x.At(Gathered), x.W(a.bias), x.Mask(a.drop))
+	}
+}
+
+func (a *attends) applyBackward(x *Step) {
+	grad := x.At(OutputGrad)
+	if !a.plain {
+		x.Ops.BiasELUDropoutGrad(grad, x.Grad(a.bias), grad, x.At(Output), x.Mask(a.drop))
+		return
+	}
+	x.Ops.ColumnSums(x.Grad(a.bias), grad, false)
+	if a.last && a.heads > 1 {
+		x.Ops.MeanHeadsGrad(x.At(GatheredGrad), a.heads, grad)
+	}
+}
+
 // gat is one layer.
 type gat struct {
-	heads, width           int
-	last, plain            bool // plain: without activation
-	h                      Hidden
+	attends
 	weight, source, target Param
-	bias                   Param
-	drop, edgeDrop         *Dropout // nil where nothing is dropped
 
 	// Scratch, with the gradients: W beside W a_source [in x heads·(width+1)], and
 	// W a_target [in x heads].
@@ -85,26 +128,18 @@ type gat struct {
 // GatherWidth implements Layer.
 func (g *gat) GatherWidth() int { return g.heads * (g.width + 1) }
 
-// GathersBackward implements Layer.
-func (g *gat) GathersBackward() bool { return true }
-
 // Attention implements Attended.
-func (g *gat) Attention() kernels.Attention {
+func (g *gat) Attention(kernels.Mat) kernels.Attention {
 	return kernels.Attention{Heads: g.heads, Width: g.width, Slope: slope}
 }
-
-// EdgeDropout implements Attended.
-func (g *gat) EdgeDropout() *Dropout { return g.edgeDrop }
 
 // Flow implements Layer.
 func (g *gat) Flow(s Stage) Flow {
 	switch s {
 	case Emit:
 		return Flow{Reads: []Value{Input}, Writes: []Value{Emitted, Scores}}
-	case Apply:
-		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
-	case ApplyBackward:
-		return Flow{Reads: []Value{OutputGrad, Output}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: []Param{g.bias}}
+	case Apply, ApplyBackward:
+		return g.flow(s)
 	}
 	return Flow{Reads: []Value{EmittedGrad, ScoresGrad, Input}, Writes: []Value{InputGrad}, Grads: []Param{g.weight, g.source, g.target}}
 }
@@ -117,15 +152,7 @@ func (g *gat) Run(s Stage, x *Step) {
 		g.h.Multiply(x, x.At(Emitted), x.Scratch(g.wide))
 		g.h.Multiply(x, x.At(Scores), x.Scratch(g.narrow))
 	case Apply:
-		if g.last {
-			x.Ops.MeanHeads(x.At(Output), g.heads, x.At(Gathered), x.W(g.bias))
-			return
-		}
-		if g.plain {
-			x.Ops.BiasReLUDropout(x.At(Output), x.At(Gathered), x.W(g.bias), false, nil)
-			return
-		}
-		x.Ops.BiasELUDropout(x.At(Output), x.At(Gathered), x.W(g.bias), x.Mask(g.drop))
+		g.apply(x)
 	case ApplyBackward:
 		g.applyBackward(x)
 	case EmitBackward:
@@ -136,18 +163,6 @@ func (g *gat) Run(s Stage, x *Step) {
 // fold makes the factors of the rows and of the scores.
 func (g *gat) fold(x *Step) {
 	x.Ops.FoldScores(x.Scratch(g.wide), x.Scratch(g.narrow), x.W(g.weight), x.W(g.source), x.W(g.target))
-}
-
-func (g *gat) applyBackward(x *Step) {
-	grad := x.At(OutputGrad)
-	if !g.plain {
-		x.Ops.BiasELUDropoutGrad(grad, x.Grad(g.bias), grad, x.At(Output), x.Mask(g.drop))
-		return
-	}
-	x.Ops.ColumnSums(x.Grad(g.bias), grad, false)
-	if g.last && g.heads > 1 {
-		x.Ops.MeanHeadsGrad(x.At(GatheredGrad), g.heads, grad)
-	}
 }
 
 func (g *gat) emitBackward(x *Step) {

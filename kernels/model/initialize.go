@@ -67,6 +67,8 @@ func (s Spec) firsts() []first {
 		for _, product := range products(part.kind.Weights(s, l)) {
 			if !product[0].Bias { // else the bias is that of a product before
 				inputs, logits = product[0].Rows, len(all)
+			} else if matrices > 0 { // there is another bias with as many before it
+				matrices++
 			}
 			for _, w := range product {
 				f := first{Shape: w, inputs: inputs, stream: l + matrices<<16}

@@ -17,9 +17,9 @@ type Kind struct {
 	// nil: the network does not use the graph.
 	Coefficients func(d Degrees, own int, a *mapped.Arena) Coefficients
 	// Maximum has layers gather maxima of rows, column by column, and 0 where there are
-	// none, in the place of sums; and Attends tells that all are Attended. Coefficients are
-	// then SumCoefficients or OtherCoefficients.
-	Maximum, Attends bool
+	// none, in the place of sums; and Attends tells that all are Attended, Dynamic that there
+	// are weights along edges. Coefficients are then SumCoefficients or OtherCoefficients.
+	Maximum, Attends, Dynamic bool
 	// Order is "gather-first" or "apply-first" for layers that know only one,
 	// empty for those that look at Spec.Orders.
 	Order string
@@ -55,6 +55,7 @@ func kinds() []Kind {
 		{Name: "sage-max", Weights: sageWeights, Layer: sageLayer, Coefficients: OtherCoefficients, Maximum: true, Order: "gather-first", Initializer: "small-logits"},
 		{Name: "gin", Weights: ginWeights, Layer: ginLayer, Coefficients: SumCoefficients, Initializer: "small-logits"},
 		{Name: "gat", Weights: gatWeights, Layer: gatLayer, Coefficients: SumCoefficients, Attends: true, Order: "apply-first", Initializer: "small-logits"},
+		{Name: "gatv2", Weights: gatv2Weights, Layer: gatv2Layer, Coefficients: SumCoefficients, Attends: true, Dynamic: true, Order: "apply-first", Initializer: "small-logits"},
 		{Name: "mlp", Weights: OneProduct, Layer: gcnLayer, Initializer: "small-logits"},
 		{Name: "gcnii", Coefficients: GCNCoefficients, Part: gcniiPart, Widths: gcniiWidths, Initializer: "small-logits"},
 		{Name: "appnp", Coefficients: GCNCoefficients, Part: appnpPart, Widths: appnpWidths, Initializer: "small-logits"},

@@ -42,14 +42,15 @@ type Value uint8
 const (
 	Input        Value = iota // H [n x in]; in the first layer the features with their dropout
 	Emitted                   // the rows that neighbours gather [n x GatherWidth]
-	Scores                    // of attention: r [n x heads]
+	Scores                    // of attention: r [n x Attention.Near()]
 	Gathered                  // [n x GatherWidth], with attention [n x columns]
 	Output                    // H' [n x out]; logits in the last layer
 	OutputGrad                // [n x out]
 	GatheredGrad              // that of Gathered
 	EmittedGrad               // [n x GatherWidth]
-	ScoresGrad                // of attention [n x heads]
 	Signed                    // of attention: what kernels.SignedAttention gathers beside [n x GatherWidth]
+	ScoresGrad                // that of Scores
+	AlongGrad                 // of attention: what a vertex's edges give the weights along them [n x Attention.Along()]
 	InputGrad                 // [n x in]; none in the first layer
 	Own                       // the first of those that a layer saves beside these
 )
@@ -95,11 +96,12 @@ type Layer interface {
 }
 
 // Attended is a layer whose edges carry attention instead of coefficients: it
-// emits scores behind its rows, and has the values Scores and ScoresGrad.
+// has the values Scores and ScoresGrad, and AlongGrad where there are weights along edges.
 type Attended interface {
 	Layer
-	// Attention is that of the layer's edges, without its dropout.
-	Attention() kernels.Attention
+	// Attention is that of the layer's edges, without its dropout, and with the weights
+	// along them of a flat vector; of none it is their shape.
+	Attention(weights kernels.Mat) kernels.Attention
 	// EdgeDropout is the dropout of attention, nil where nothing is dropped.
 	EdgeDropout() *Dropout
 }

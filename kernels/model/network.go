@@ -1,6 +1,9 @@
 package model
 
-import "siafu/graph/mapped"
+import (
+	"siafu/graph/mapped"
+	"siafu/kernels"
+)
 
 // Network is a spec with its layers: shapes and settings, which any number of
 // goroutines may use. Store gives it memory on the vertices of a rank.
@@ -98,11 +101,14 @@ func (s Spec) Coefficients(d Degrees, own int, a *mapped.Arena) Coefficients {
 }
 
 // Weighs tells whether weights of edges make a difference to the network.
-func (s Spec) Weighs() bool { return s.Adds() }
+func (s Spec) Weighs() bool { return s.Adds() || s.Design.EdgeFeatures }
 
 // Takes tells whether they are maxima, and Attends whether they are sums by attention.
 func (s Spec) Takes() bool   { return s.kind().Maximum }
 func (s Spec) Attends() bool { return s.kind().Attends }
+
+// Dynamic tells whether attention is that of GATv2.
+func (s Spec) Dynamic() bool { return s.kind().Dynamic }
 
 // Adds tells whether what vertices gather are sums of rows with coefficients: neither
 // maxima nor sums by attention.
@@ -112,8 +118,10 @@ func (s Spec) Adds() bool { return s.Propagates() && !s.kind().Attends && !s.kin
 type Gathering struct {
 	Width    int  // of the rows that neighbours emit, 0: no gather
 	Backward bool // gradients go back along the edges
-	// Of attention: 0 heads is none. Columns is the width of what is gathered.
+	// Of attention: 0 heads is none. Columns is the width of what is gathered, and Dynamic
+	// tells that scores are those of GATv2.
 	Heads, Columns int
+	Dynamic        bool
 	Maximum        bool // of the rows' columns, in the place of a sum
 }
 
@@ -133,8 +141,8 @@ func (n *Network) Gathering(l int) Gathering {
 	g := Gathering{Width: n.Layers[l].GatherWidth(), Backward: n.GathersBackward(l)}
 	g.Maximum = n.builders[l].part.kind.Maximum
 	if at, ok := n.Layers[l].(Attended); ok {
-		a := at.Attention()
-		g.Heads, g.Columns = a.Heads, a.Columns()
+		a := at.Attention(kernels.Mat{})
+		g.Heads, g.Columns, g.Dynamic = a.Heads, a.Columns(), a.Dynamic
 	}
 	return g
 }

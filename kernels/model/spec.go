@@ -29,7 +29,7 @@ type Spec struct {
 	Dims         []int   // input, hidden…, classes; one more than there are layers
 	Dropout      float64 // of hidden activations
 	InputDropout float64
-	// Of gat: dropout of attention, heads of hidden layers, which Dims holds
+	// Of gat and gatv2: dropout of attention, heads of hidden layers, which Dims holds
 	// side by side, and of the last; 0 heads are 1.
 	AttentionDropout   float64
 	Heads, OutputHeads int
@@ -54,6 +54,9 @@ type Design struct {
 	// Jumping is how the outputs of all hidden layers make the logits: one of Jumps, none
 	// where the last one's alone do.
 	Jumping string `json:"jumping,omitempty"`
+
+	// EdgeFeatures has the scores of gatv2 take the weights of edges as features.
+	EdgeFeatures bool `json:"edge-features,omitempty"`
 
 	Residual string  `json:"residual,omitempty"` // of hidden layers: "add", "initial", none
 	Hops     int     `json:"hops,omitempty"`     // of propagation behind the products (appnp)

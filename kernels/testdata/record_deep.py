@@ -75,6 +75,25 @@ def gcn(w, c):
         first = h if l == 0 else first
 
 
+def gatv2(w, c):
+    h, edge = x, (a > 0)  # from the column to the row, and from each vertex to itself
+    for l in range(c["Layers"]):
+        of, last = (lambda k: w[f"layers.{l}.{k}"]), l == c["Layers"] - 1
+        heads = of("attention").shape[0]
+        split = lambda z: z.reshape(n, heads, -1)
+        z, r = split(h @ of("weight")), split(h @ of("target.weight") + of("target.bias"))
+        t = r[:, None] + z[None, :]  # [target, source, head, column]
+        s = (np.where(t > 0, t, 0.2 * t) * of("attention")).sum(3)
+        s = np.where(edge[:, :, None], s, -np.inf)
+        p = np.exp(s - s.max(1, keepdims=True))
+        p /= p.sum(1, keepdims=True)
+        h = np.einsum("vuk,ukj->vkj", p, z)
+        if last:
+            return h.mean(1) + of("bias")
+        h = h.reshape(n, -1) + of("bias")
+        h = np.where(h > 0, h, np.expm1(np.minimum(h, 0)))
+
+
 def loss(net, w, c):
     z = net(w, c)[train]
     z = z - z.max(1, keepdims=True)
@@ -109,6 +128,9 @@ stack = {**dense(0, dim, hidden), **dense(1, hidden, hidden), **dense(2, hidden,
 three = {**dense(0, dim, hidden), **dense(1, hidden, hidden), **dense(2, hidden, classes)}
 gains = {f"layers.{l}.norm.{k}": (1, hidden) for l in (0, 1) for k in ("weight", "bias")}
 slopes = {f"layers.{l}.activation.weight": (1, 1) for l in (0, 1)}
+attends = lambda l, i, heads, o, bias: {
+    f"layers.{l}.{k}": s for k, s in (("weight", (i, heads * o)), ("target.weight", (i, heads * o)), ("attention", (heads, o)), ("target.bias", (1, heads * o)), ("bias", (1, bias)))
+}
 runs = [
     record(gcnii, {"Layers": 3, "Alpha": 0.3}, {**dense(0, dim, hidden), **{f"layers.{l}.weight": (hidden, hidden) for l in (2, 3, 4)}, **dense(5, hidden, classes)}, gen),
     record(appnp, {"Hops": 4, "Alpha": 0.2}, {**dense(0, dim, hidden), **dense(1, hidden, classes)}, gen),
@@ -118,6 +140,7 @@ runs = [
     record(gcn, {"Layers": 3, "Norm": "layer", "Activation": "prelu"}, {**three, **gains, **slopes}, gen, lr=0.1),
     record(gcn, {"Layers": 3, "Norm": "batch", "Activation": "gelu"}, {**three, **gains}, gen, lr=0.1),
     record(gcn, {"Layers": 3, "Norm": "pair", "Residual": "add"}, three, gen, lr=0.1),
+    record(gatv2, {"Layers": 2, "Heads": 2, "OutputHeads": 3}, {**attends(0, dim, 2, hidden, 2 * hidden), **attends(1, 2 * hidden, 3, classes, classes)}, gen),
 ]
 with open("deep_curves.json", "w") as f:
     json.dump(runs, f, separators=(",", ":"))

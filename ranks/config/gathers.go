@@ -3,6 +3,7 @@ package config
 import (
 	"siafu/graph"
 	"siafu/graph/fault"
+	"siafu/halo/refresh"
 	"siafu/kernels/model"
 )
 
@@ -12,6 +13,14 @@ func (c *Config) CheckGathers(meta *graph.Meta, net model.Spec) error {
 	if c.GPUsGather() && net.Takes() {
 		return fault.New(fault.Usage, "train", "", "--tensor=%s --graph=%s with %s", c.Tensor, c.GraphWork, net.Kind).
 			Then("choose --graph cpu: GPUs gather sums and attention, and no maxima")
+	}
+	if c.GPUsGather() && net.Dynamic() {
+		return fault.New(fault.Usage, "train", "", "--tensor=%s --graph=%s with %s", c.Tensor, c.GraphWork, net.Kind).
+			Then("choose --graph cpu, or gat: GPUs have no kernel for scores of both ends of an edge at once")
+	}
+	if net.Design.EdgeFeatures && !meta.Weighted {
+		return fault.New(fault.Usage, "train", "", "%s of edges with weights, and those of %s have none", net.Kind, meta.Name).
+			Then("use a dataset whose edges have weights, or train a model without")
 	}
 	if !meta.Weighted || !net.Weighs() {
 		return nil
@@ -29,6 +38,33 @@ func (c *Config) CheckGathers(meta *graph.Meta, net model.Spec) error {
 		return refuse("graph", c.GraphWork, "choose --graph cpu: GPUs gather along edges without weights")
 	}
 	return nil
+}
+
+// NetworkOf is the network for a dataset.
+func (c *Config) NetworkOf(meta *graph.Meta) model.Spec {
+	net := c.Network(meta.FeatureDim, meta.Classes)
+	net.Design.EdgeFeatures = meta.Weighted && net.Dynamic()
+	return net
+}
+
+// checkDynamic refuses what does not go together with attention whose way back needs the
+// weights of the pass, and rows of all ghosts: those that have not come would be attended to.
+func (c *Config) checkDynamic() error {
+	if !c.kind().Dynamic() {
+		return nil
+	}
+	refuse := func(flag, value string) error {
+		return fault.New(fault.Usage, "train", "", "--model=%s with --%s=%s", c.Model, flag, value).
+			Then("leave --%s out, or choose gat: this attention needs the rows and the weights of one epoch", flag)
+	}
+	if c.Mode == "async" || c.Mode == Free {
+		return refuse("mode", c.Mode)
+	}
+	switch c.Ghosts().Name {
+	case refresh.NameAlways, refresh.NameNever, refresh.NameAuto:
+		return nil
+	}
+	return refuse("refresh", c.Refresh)
 }
 
 // IgnoredWeights says what a run does with weights of edges that make no difference to its

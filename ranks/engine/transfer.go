@@ -120,7 +120,7 @@ func (s *lockstep) transfer(worker kernels.Ops, l *graphwork.Layer, t schedule.T
 			s.graph.Sums(worker, l, from, room.Part(from, to))
 		}
 	case schedule.Send:
-		s.graph.Enter(l, s.pass)
+		s.graph.Enter(l, s.pass, s.intervals[0].frame.Weights)
 		return s.ghosts.Offer(at, l.Rows, 0, l.Rows.Rows)
 	case schedule.Receive:
 		return s.receive(worker, l, at)

@@ -1,6 +1,7 @@
 package graphwork
 
 import (
+	"siafu/graph/mapped"
 	"siafu/halo"
 	"siafu/kernels"
 	"siafu/kernels/model"
@@ -10,16 +11,19 @@ import (
 // 0 for a layer without.
 type attention struct {
 	heads int
+	layer model.Attended
 	// Of each interval's own gather: parts that nobody else reads.
 	lse   kernels.Mat // [own x heads]
 	stats kernels.Mat // [own x 2·heads]
-	// Of the emitted rows, published with them [own or ghosts x heads].
+	// Of the emitted rows, published with them [own or ghosts x heads]; none where scores
+	// are dynamic.
 	scores, ghostScores kernels.Mat
 	// Published with the gradients: what sources need to know of those who
 	// attended to them, packed, and [own x heads] for an Ops that goes back along the
 	// edges of targets too.
 	back  struct{ r, lse, dots, packed kernels.Mat }
-	shape kernels.Attention // without dropout
+	shape kernels.Attention       // without dropout and weights
+	self  kernels.Vector[float32] // weights of self loops [own], where the layer takes some
 	drop  *model.Dropout
 	// For gradients of ghosts, which are no interval's.
 	whole kernels.Attention
@@ -31,27 +35,36 @@ type attention struct {
 func (w *Work) attend(l *Layer, at int, layer model.Attended, o Options) {
 	n := w.shard.NumOwn()
 	room := func(width int) kernels.Mat { return w.room(Scores, n, width) }
-	l.shape, l.drop = layer.Attention(), layer.EdgeDropout()
-	l.whole, l.heads = l.shape, l.shape.Heads
-	l.scores, l.ghostScores = room(l.heads), w.room(Scores, w.Plan.Ghosts, l.heads)
+	l.layer, l.shape, l.drop = layer, layer.Attention(kernels.Mat{}), layer.EdgeDropout()
+	l.heads = l.shape.Heads
+	if !l.shape.Dynamic {
+		l.scores, l.ghostScores = room(l.heads), w.room(Scores, w.Plan.Ghosts, l.heads)
+	}
 	if !o.Apart {
 		l.Ghosts = w.room(halo.Ghosts, w.Plan.Ghosts, l.Width)
 	}
 	l.back.packed = room(3 * l.heads)
 	l.lse, l.stats = room(l.heads), room(2*l.heads)
 	if _, ok := w.ops.(kernels.SignedAttention); !ok || w.store.Backward(at, model.Signed).IsNil() {
-		l.back.r, l.back.lse, l.back.dots = room(l.heads), room(l.heads), room(l.heads)
+		l.back.r, l.back.lse, l.back.dots = room(l.shape.Near()), room(l.heads), room(l.heads)
+	}
+	if w.store.Network.Spec.Design.EdgeFeatures {
+		l.self = w.selfWeights()
 	}
 }
 
-// Enter says which pass the calls of GhostGrads that follow belong to.
-func (w *Work) Enter(l *Layer, p model.Pass) {
+// Enter says which pass the calls of GhostGrads that follow belong to, and its weights.
+func (w *Work) Enter(l *Layer, p model.Pass, weights kernels.Mat) {
+	if l.heads == 0 {
+		return
+	}
+	l.whole = l.layer.Attention(weights)
 	l.whole.Drop = l.drop.Mask(p, w.store.LocalIDs(), &l.mask)
 }
 
 // attention is that of the interval's edges in a pass.
 func (w *Work) attention(l *Layer, i Interval, p model.Pass) kernels.Attention {
-	a := l.shape
+	a := l.layer.Attention(i.Frame.Weights)
 	a.Drop = l.drop.Mask(p, w.store.LocalIDs(), i.Mask)
 	return a
 }
@@ -66,14 +79,19 @@ func (i Interval) backward(v model.Value) kernels.Mat {
 
 // attendOwn is GatherOwn with attention.
 func (w *Work) attendOwn(l *Layer, i Interval, p model.Pass) {
-	edges := l.ownEdges(i)
-	edges.SelfLoops = true
+	edges := l.loops(i, l.ownEdges(i))
 	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
 	if o, signed, ok := i.signs(i.forward); ok {
 		o.AttentionGatherSigned(at, dst, signed, stats, edges, l.own(l.Rows), i.forward(model.Scores), false)
 		return
 	}
 	i.Ops.AttentionGather(at, dst, stats, edges, l.own(l.Rows), i.forward(model.Scores), false)
+}
+
+// loops are edges e of an interval's vertices with their self loops.
+func (l *Layer) loops(i Interval, e kernels.Edges) kernels.Edges {
+	e.SelfLoops, e.Self = true, i.scale(l.self)
+	return e
 }
 
 // attendGhosts is GatherGhosts with attention.
@@ -115,7 +133,7 @@ func (w *Work) publishBackward(l *Layer, i Interval, grads kernels.Mat) {
 
 // own and theirs are the rows of own vertices and of ghosts, with their scores.
 func (l *Layer) own(rows kernels.Mat) kernels.Emitted {
-	return kernels.Emitted{X: rows.Part(0, l.scores.Rows), Scores: l.scores}
+	return kernels.Emitted{X: rows.Part(0, l.lse.Rows), Scores: l.scores}
 }
 func (l *Layer) theirs() kernels.Emitted {
 	return kernels.Emitted{X: l.Ghosts, Scores: l.ghostScores}
@@ -135,11 +153,16 @@ func (w *Work) attendGhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.
 // attendBackward is GatherBackward with attention; it makes the gradient of the
 // layer's scores too.
 func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Mat, edges kernels.Edges) {
-	at, own, scores := w.attention(l, i, p), l.ownEdges(i), i.backward(model.ScoresGrad)
-	edges.SelfLoops, own.SelfLoops = !i.Sources, true
+	at, own, scores, along := w.attention(l, i, p), l.loops(i, l.ownEdges(i)), i.backward(model.ScoresGrad), i.backward(model.AlongGrad)
+	if !i.Sources {
+		edges = l.loops(i, edges)
+	}
 	i.Ops.AttentionGradSrc(at, dst, edges, i.Lo, l.along.shard.NumOwn(), i.rows(l.Again), l.known())
 	if i.Sources { // they have attended to nobody
 		i.Ops.Clear(scores)
+		if !along.IsNil() {
+			i.Ops.Clear(along)
+		}
 		return
 	}
 	if _, _, ok := i.signs(i.backward); ok {
@@ -149,6 +172,20 @@ func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Ma
 		R: i.rows(l.back.r), LSE: i.rows(l.back.lse),
 		Grad: i.rows(l.Grads), Dots: i.rows(l.back.dots),
 	}
-	i.Ops.AttentionGradDst(at, scores, own, l.own(l.Again), mine, false)
-	i.Ops.AttentionGradDst(at, scores, l.ghostEdges(i), l.theirs(), mine, true)
+	i.Ops.AttentionGradDst(at, scores, along, own, l.own(l.Again), mine, false)
+	i.Ops.AttentionGradDst(at, scores, along, l.ghostEdges(i), l.theirs(), mine, true)
+}
+
+// selfWeights are what vertices' edges to themselves weigh [own]: the mean of the weights
+// of the edges into them.
+func (w *Work) selfWeights() kernels.Vector[float32] {
+	self := mapped.Make[float32](w.arena.For(Coefficients), w.shard.NumOwn())
+	w.arena.Fill(func() {
+		for v := range self {
+			if in := w.shard.InDegree[v]; in > 0 {
+				self[v] = w.shard.InStrength[v] / float32(in)
+			}
+		}
+	})
+	return place(w, self)
 }

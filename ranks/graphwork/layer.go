@@ -87,6 +87,7 @@ func (w *Work) newLayer(at int, o Options) *Layer {
 // will hold, for gathering.
 func (w *Work) Publish(l *Layer, i Interval, rows kernels.Mat) {
 	switch {
+	case l.shape.Dynamic: // scores are made of whole rows
 	case l.heads > 0:
 		i.Ops.PackScores(l.shape, l.scores, i.Lo, rows)
 	case !l.halves.rows.IsNil():
@@ -118,6 +119,7 @@ func (w *Work) TakeGhosts(o kernels.Ops, l *Layer, rows kernels.Mat) {
 func (w *Work) PublishGhosts(o kernels.Ops, l *Layer, first, count int) {
 	rows := l.Ghosts.Part(first, first+count)
 	switch {
+	case l.shape.Dynamic:
 	case l.heads > 0:
 		o.PackScores(l.shape, l.ghostScores, first, rows)
 	case !l.halves.ghosts.IsNil():

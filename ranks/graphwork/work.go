@@ -187,7 +187,7 @@ func (w *Work) Shapes() []halo.Shape {
 	var list []halo.Shape
 	for l, at := range w.layers {
 		if at != nil {
-			list = append(list, halo.Shape{Layer: l, Width: at.Width, Backward: at.needed, Scores: at.heads})
+			list = append(list, halo.Shape{Layer: l, Width: at.Width, Backward: at.needed, Scores: at.scores.Cols})
 		}
 	}
 	return list

@@ -114,7 +114,7 @@ func (f *state) named() (out []safetensors.Tensor, err error) {
 		if m == nil || len(m.order) == 0 {
 			continue
 		}
-		for _, t := range m.found[m.order[0]] {
+		for _, t := range merged(m.found[m.order[0]]) {
 			t.Name = p.Prefix + "." + t.Name
 			out = append(out, t)
 		}

@@ -47,7 +47,7 @@ class Net(torch.nn.Module):
 
     def __init__(self, kind, dims, heads=(1, 1), design=None, slope=0.2):
         super().__init__()
-        if kind not in ("gcn", "sage", "sage-max", "gin", "gat", "mlp", "gcnii", "appnp", "sgc"):
+        if kind not in ("gcn", "sage", "sage-max", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc"):
             raise ValueError("this file does not know the network %r" % kind)
         self.kind, self.heads, self.slope, self.design = kind, heads, slope, design or {}
         self.steps = len(dims) - 1
@@ -82,8 +82,9 @@ class Net(torch.nn.Module):
     def convolve(self, x, edges, l, last):
         """Layer l before its normalisation and activation."""
         w = self.layer(l)
-        if self.kind == "gat":
-            return attention(x, edges, w, self.heads[last], self.slope, last)
+        if self.kind in ("gat", "gatv2"):
+            scores = static if self.kind == "gat" else dynamic
+            return attention(*scores(x, edges, w, self.heads[last], self.slope), edges, w["bias"], last)
         if self.kind in ("sage", "sage-max"):
             return edges.gather(x) @ w["weight"] + x @ w["self_weight"] + w["bias"]
         if self.kind == "gin":
@@ -103,7 +104,7 @@ class Net(torch.nn.Module):
             z = z / (z.square().sum(1).mean() + 1e-5).sqrt()
         if residual == "initial" and before:
             z = (1 - alpha) * z + alpha * before[0]
-        f = self.design.get("activation", "elu" if self.kind == "gat" else "relu")
+        f = self.design.get("activation", "elu" if self.kind in ("gat", "gatv2") else "relu")
         if f == "prelu":
             z = functional.prelu(z, w["activation_weight"].reshape(1))
         else:
@@ -149,7 +150,10 @@ class Edges:
         if kind not in ("sage", "sage-max"):  # every vertex is a neighbour of its own
             loops = torch.arange(n)
             src, dst = torch.cat([src, loops]), torch.cat([dst, loops])
-            weight = torch.cat([weight, torch.ones(n)])
+            loop = torch.ones(n)
+            if kind == "gatv2":  # the mean weight of the edges into a vertex
+                loop = into / torch.zeros(n).index_add_(0, edge_index[1].long(), torch.ones(edge_index.shape[1])).clamp(min=1)
+            weight = torch.cat([weight, loop])
         self.src, self.dst, self.coefficient = src, dst, weight.unsqueeze(1)
         if kind in ("gcn", "gcnii", "appnp", "sgc"):
             self.coefficient = (weight * (into + 1).rsqrt()[dst] * (out + 1).rsqrt()[src]).unsqueeze(1)
@@ -168,18 +172,33 @@ class Edges:
         return torch.zeros(self.n, x.shape[1]).scatter_reduce(0, rows, x[self.src], "amax", include_self=False)
 
 
-def attention(x, edges, w, heads, slope, last):
-    """A layer of GAT before its activation."""
+def static(x, edges, w, heads, slope):
+    """What GAT gathers [n, heads, columns], and the scores of edges [edges, heads]."""
     z = (x @ w["weight"]).reshape(edges.n, heads, -1)
     left, right = (z * w["source"]).sum(-1), (z * w["target"]).sum(-1)  # [n, heads]
-    score = torch.nn.functional.leaky_relu(left[edges.src] + right[edges.dst], slope)
+    return z, torch.nn.functional.leaky_relu(left[edges.src] + right[edges.dst], slope)
+
+
+def dynamic(x, edges, w, heads, slope):
+    """The same of GATv2."""
+    z = (x @ w["weight"]).reshape(edges.n, heads, -1)
+    r = (x @ w["target_weight"] + w["target_bias"]).reshape(edges.n, heads, -1)
+    t = z[edges.src] + r[edges.dst]
+    if "edge_weight" in w:
+        t = t + (edges.coefficient * w["edge_weight"]).reshape(t.shape)
+    return z, (torch.nn.functional.leaky_relu(t, slope) * w["attention"]).sum(-1)
+
+
+def attention(z, score, edges, bias, last):
+    """A layer of GAT or GATv2 before its activation."""
+    heads = z.shape[1]
     most = torch.full((edges.n, heads), float("-inf"))
     most = most.scatter_reduce(0, edges.dst.unsqueeze(1).expand_as(score), score, "amax")
     share = (score - most[edges.dst]).exp()
     total = torch.zeros(edges.n, heads).index_add_(0, edges.dst, share)
     share = share / total[edges.dst]
     h = torch.zeros_like(z).index_add_(0, edges.dst, z[edges.src] * share.unsqueeze(-1))
-    return (h.mean(1) if last else h.reshape(edges.n, -1)) + w["bias"]
+    return (h.mean(1) if last else h.reshape(edges.n, -1)) + bias
 
 
 def load(path=os.path.join(HERE, "model.safetensors")):

@@ -70,6 +70,7 @@ func readStateDict(path string) ([]safetensors.Tensor, error) {
 // part says which of siafu's weights a tensor of a layer of PyTorch Geometric is.
 type part struct {
 	name      string // of siafu's; "" is a number that has to be 0
+	also      string // another of siafu's that it is, too; of the same name tensors are added
 	transpose bool   // [out x in] there, [in x out] here
 	flat      bool   // a matrix under a leading dimension of 1
 	of        string // the kind of the part (model.Part); "": that of the network
@@ -83,8 +84,9 @@ func linear(of string) map[string]part {
 var sage = map[string]part{"lin_l.weight": {name: "weight", transpose: true}, "lin_r.weight": {name: "self.weight", transpose: true}, "lin_l.bias": {name: "bias"}}
 
 // layers are the names of the tensors of GCNConv, SAGEConv, GINConv around
-// Sequential(Linear, ReLU, Linear) or MLP, GATConv and Linear, of versions 1 and 2; and of
-// Linear and GCN2Conv, of Linear with APPNP behind, and of SGConv.
+// Sequential(Linear, ReLU, Linear) or MLP, GATConv, GATv2Conv and Linear, of versions 1 and 2;
+// and of Linear and GCN2Conv, of Linear with APPNP behind, and of SGConv. A bias of what
+// GATv2Conv gathers moves the scores, and moves the sum by itself.
 var layers = map[string]map[string]part{
 	"gcn":      {"lin.weight": {name: "weight", transpose: true}, "weight": {name: "weight"}, "bias": {name: "bias"}},
 	"sage":     sage,
@@ -95,6 +97,8 @@ var layers = map[string]map[string]part{
 	"gat": {"lin.weight": {name: "weight", transpose: true}, "lin_src.weight": {name: "weight", transpose: true}, "lin_l.weight": {name: "weight", transpose: true},
 		"att_src": {name: "source", flat: true}, "att_dst": {name: "target", flat: true}, "att_l": {name: "source", flat: true}, "att_r": {name: "target", flat: true},
 		"bias": {name: "bias"}},
+	"gatv2": {"lin_l.weight": {name: "weight", transpose: true}, "lin_r.weight": {name: "target.weight", transpose: true}, "lin_edge.weight": {name: "edge.weight", transpose: true},
+		"lin_l.bias": {name: "target.bias", also: "bias"}, "lin_r.bias": {name: "target.bias"}, "att": {name: "attention", flat: true}, "bias": {name: "bias"}},
 	"mlp":   linear(""),
 	"gcnii": {"weight": {name: "weight", transpose: true, of: "mlp"}, "bias": {name: "bias", of: "mlp"}, "weight1": {name: "weight", of: "initial"}},
 	"appnp": linear("mlp"),
@@ -179,7 +183,35 @@ func (p part) convert(t safetensors.Tensor) ([]safetensors.Tensor, error) {
 		return nil, fmt.Errorf("tensor %q has shape %v", t.Name, t.Shape)
 	}
 	t.Name = p.name
-	return []safetensors.Tensor{t}, nil
+	list := []safetensors.Tensor{t}
+	if p.also != "" {
+		t.Name = p.also
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+// merged adds tensors of one name; where one is of several heads and the other of their
+// mean, it adds their mean.
+func merged(list []safetensors.Tensor) (out []safetensors.Tensor) {
+	for _, t := range list {
+		i := slices.IndexFunc(out, func(o safetensors.Tensor) bool { return o.Name == t.Name })
+		if i < 0 {
+			out = append(out, t)
+			continue
+		}
+		sum, other := out[i], t
+		if len(other.Data) < len(sum.Data) {
+			sum, other = other, sum
+		}
+		sum.Data = slices.Clone(sum.Data)
+		heads := len(other.Data) / max(len(sum.Data), 1)
+		for j, v := range other.Data[:heads*len(sum.Data)] {
+			sum.Data[j%len(sum.Data)] += v / float32(heads)
+		}
+		out[i] = sum
+	}
+	return out
 }
 
 func sorted(known map[string]part) (names []string) {

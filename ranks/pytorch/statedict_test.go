@@ -50,6 +50,8 @@ func TestWeights(t *testing.T) {
 			"layers.0.weight [1 2] [1 2]; layers.0.bias [2] [1 2]; layers.0.norm.weight [2] [1 2]; layers.0.norm.bias [2] [1 2]; layers.0.norm.running_mean [2] [1 2]; layers.0.activation.weight [1] [1]; " +
 				"layers.1.weight [2 2] [1 3 2 4]; layers.1.bias [2] [1 2]; layers.1.norm.weight [2] [1 2]; layers.1.norm.bias [2] [1 2]; layers.1.norm.running_var [2] [1 2]; layers.1.activation.weight [1] [1]; " +
 				"layers.2.weight [2 3] [1 3 5 2 4 6]; layers.2.bias [3] [1 2 3]"},
+		{"biases that are added", model.Spec{Kind: "gatv2", Dims: []int{1, 2}, OutputHeads: 2}, []safetensors.Tensor{tensor("att", 1, 2, 2), tensor("bias", 2), tensor("lin_l.weight", 4, 1), tensor("lin_l.bias", 4), tensor("lin_r.weight", 4, 1), tensor("lin_r.bias", 4)}, true,
+			"layers.0.attention [2 2] [1 2 3 4]; layers.0.bias [2] [3 5]; layers.0.weight [1 4] [1 2 3 4]; layers.0.target.bias [4] [2 4 6 8]; layers.0.target.weight [1 4] [1 2 3 4]"},
 		{"siafu's own", gcn, []safetensors.Tensor{tensor("layers.0.weight", 3, 2)}, false, "layers.0.weight [3 2] [1 2 3 4 5 6]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

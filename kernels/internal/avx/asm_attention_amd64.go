@@ -24,6 +24,11 @@ func dots512(dst *float32, step int, row *float32, x *float32, stride int, ids *
 //go:noescape
 func dotsOfEight512(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int)
 
+// Sets eight floats of dst, step bytes on for each edge, to the products of eight columns each of row and the row of x of the edge's id.
+//
+//go:noescape
+func bentDotsOfEight512(dst *float32, step int, row *float32, vector *float32, x *float32, stride int, ids *uint32, n int, seen int, slope float32)
+
 // Adds the sum over ahead+rest edges of weight times the tile of row id; the first look ahead.
 //
 //go:noescape
@@ -43,6 +48,21 @@ func weighHeads512(dst *float32, x *float32, stride int, ids *uint32, weights *f
 //
 //go:noescape
 func weighHeadsSigned512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
+
+// Sets heads floats of dst, step bytes on for each edge, to the products of vector and the leaky row + row of x of the edge's id; of a head the last columns are that many bytes.
+//
+//go:noescape
+func bentDots512(dst *float32, step int, row *float32, vector *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int, slope float32)
+
+// Adds to dst vector times the sum over n edges of ds, times slope where the sum t of near and row id is not positive; to along, if any, that times t.
+//
+//go:noescape
+func bend512(dst *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
+
+// Adds to dst vector times the sum over n edges of ds, times slope where the sum t of near and row id is not positive; to along, if any, that times t.
+//
+//go:noescape
+func bendAlong512(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
 
 // Sets dst to cols less base.
 //
@@ -73,6 +93,11 @@ func signedWeights256(scores *float32, keep *float32, keepStep int, top *float32
 //
 //go:noescape
 func slopes256(scores *float32, dq *float32, keep *float32, keepStep int, lse *float32, dots *float32, farStep int, slope float32, sum *float32, full int, lanes int)
+
+// Replaces scores by their weights, and dq by the gradients of the scores.
+//
+//go:noescape
+func slopesOfEdges256(scores *float32, dq *float32, keep *float32, keepStep int, lse *float32, dots *float32, farStep int, slope float32, sum *float32, full int, lanes int)
 
 // Multiplies x by factor.
 //
@@ -108,3 +133,23 @@ func weighHeads256(dst *float32, x *float32, stride int, ids *uint32, weights *f
 //
 //go:noescape
 func weighHeadsSigned256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
+
+// Sets heads floats of dst, step bytes on for each edge, to the products of vector and the leaky row + row of x of the edge's id; of a head the last columns are that many bytes.
+//
+//go:noescape
+func bentDots256(dst *float32, step int, row *float32, vector *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int, slope float32)
+
+// Raises top to the scores, eight after eight.
+//
+//go:noescape
+func tops256(scores *float32, top *float32, full int, lanes int)
+
+// Adds to dst vector times the sum over n edges of ds, times slope where the sum t of near and row id is not positive; to along, if any, that times t.
+//
+//go:noescape
+func bend256(dst *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
+
+// Adds to dst vector times the sum over n edges of ds, times slope where the sum t of near and row id is not positive; to along, if any, that times t.
+//
+//go:noescape
+func bendAlong256(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)

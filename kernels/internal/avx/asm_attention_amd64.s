@@ -363,6 +363,24 @@ done:
 	VZEROUPPER
 	RET
 
+DATA evenOdd<>+0(SB)/4, $0x00000000
+DATA evenOdd<>+4(SB)/4, $0x00000008
+DATA evenOdd<>+8(SB)/4, $0x00000001
+DATA evenOdd<>+12(SB)/4, $0x00000009
+DATA evenOdd<>+16(SB)/4, $0x00000002
+DATA evenOdd<>+20(SB)/4, $0x0000000a
+DATA evenOdd<>+24(SB)/4, $0x00000003
+DATA evenOdd<>+28(SB)/4, $0x0000000b
+DATA evenOdd<>+32(SB)/4, $0x00000004
+DATA evenOdd<>+36(SB)/4, $0x0000000c
+DATA evenOdd<>+40(SB)/4, $0x00000005
+DATA evenOdd<>+44(SB)/4, $0x0000000d
+DATA evenOdd<>+48(SB)/4, $0x00000006
+DATA evenOdd<>+52(SB)/4, $0x0000000e
+DATA evenOdd<>+56(SB)/4, $0x00000007
+DATA evenOdd<>+60(SB)/4, $0x0000000f
+GLOBL evenOdd<>(SB), RODATA|NOPTR, $64
+
 // func dotsOfEight512(dst *float32, step int, row *float32, x *float32, stride int, ids *uint32, n int, seen int)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·dotsOfEight512(SB), NOSPLIT, $0-64
@@ -421,23 +439,85 @@ edge:
 	VZEROUPPER
 	RET
 
-DATA evenOdd<>+0(SB)/4, $0x00000000
-DATA evenOdd<>+4(SB)/4, $0x00000008
-DATA evenOdd<>+8(SB)/4, $0x00000001
-DATA evenOdd<>+12(SB)/4, $0x00000009
-DATA evenOdd<>+16(SB)/4, $0x00000002
-DATA evenOdd<>+20(SB)/4, $0x0000000a
-DATA evenOdd<>+24(SB)/4, $0x00000003
-DATA evenOdd<>+28(SB)/4, $0x0000000b
-DATA evenOdd<>+32(SB)/4, $0x00000004
-DATA evenOdd<>+36(SB)/4, $0x0000000c
-DATA evenOdd<>+40(SB)/4, $0x00000005
-DATA evenOdd<>+44(SB)/4, $0x0000000d
-DATA evenOdd<>+48(SB)/4, $0x00000006
-DATA evenOdd<>+52(SB)/4, $0x0000000e
-DATA evenOdd<>+56(SB)/4, $0x00000007
-DATA evenOdd<>+60(SB)/4, $0x0000000f
-GLOBL evenOdd<>(SB), RODATA|NOPTR, $64
+// func bentDotsOfEight512(dst *float32, step int, row *float32, vector *float32, x *float32, stride int, ids *uint32, n int, seen int, slope float32)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·bentDotsOfEight512(SB), NOSPLIT, $0-76
+	MOVQ         dst+0(FP), AX
+	MOVQ         step+8(FP), CX
+	MOVQ         ids+48(FP), DX
+	MOVQ         x+32(FP), BX
+	MOVQ         stride+40(FP), SI
+	MOVQ         n+56(FP), DI
+	MOVQ         seen+64(FP), R8
+	MOVQ         row+16(FP), R9
+	VMOVUPS      (R9), Z0
+	VMOVUPS      64(R9), Z1
+	VMOVUPS      128(R9), Z2
+	VMOVUPS      192(R9), Z3
+	MOVQ         vector+24(FP), R9
+	VMOVUPS      (R9), Z5
+	VMOVUPS      64(R9), Z6
+	VMOVUPS      128(R9), Z7
+	VMOVUPS      192(R9), Z8
+	VBROADCASTSS slope+72(FP), Z4
+	VMOVDQU32    evenOdd<>+0(SB), Z9
+	VPXORD       Z10, Z10, Z10
+	XORQ         R10, R10
+
+edge:
+	MOVQ       $0x00000020, R9
+	TESTQ      R8, R8
+	CMOVQLE    R10, R9
+	MOVL       (DX), R11
+	MOVL       (DX)(R9*1), R9
+	IMULQ      SI, R11
+	IMULQ      SI, R9
+	PREFETCHT0 (BX)(R9*1)
+	PREFETCHT0 64(BX)(R9*1)
+	PREFETCHT0 128(BX)(R9*1)
+	PREFETCHT0 192(BX)(R9*1)
+	PREFETCHT0 255(BX)(R9*1)
+	VMOVUPS    (BX)(R11*1), Z11
+	VADDPS     Z0, Z11, Z11
+	VMULPS     Z4, Z11, Z12
+	VMAXPS     Z12, Z11, Z11
+	VMULPS     Z5, Z11, Z11
+	VMOVUPS    64(BX)(R11*1), Z12
+	VADDPS     Z1, Z12, Z12
+	VMULPS     Z4, Z12, Z13
+	VMAXPS     Z13, Z12, Z12
+	VMULPS     Z6, Z12, Z12
+	VMOVUPS    128(BX)(R11*1), Z13
+	VADDPS     Z2, Z13, Z13
+	VMULPS     Z4, Z13, Z14
+	VMAXPS     Z14, Z13, Z13
+	VMULPS     Z7, Z13, Z13
+	VMOVUPS    192(BX)(R11*1), Z14
+	VADDPS     Z3, Z14, Z14
+	VMULPS     Z4, Z14, Z15
+	VMAXPS     Z15, Z14, Z14
+	VMULPS     Z8, Z14, Z14
+	VUNPCKLPS  Z12, Z11, Z15
+	VUNPCKHPS  Z12, Z11, Z11
+	VADDPS     Z11, Z15, Z15
+	VUNPCKLPS  Z14, Z13, Z11
+	VUNPCKHPS  Z14, Z13, Z12
+	VADDPS     Z12, Z11, Z11
+	VUNPCKLPD  Z11, Z15, Z12
+	VUNPCKHPD  Z11, Z15, Z11
+	VADDPS     Z11, Z12, Z12
+	VADDPS     Z10, Z12, Z12
+	VSHUFF32X4 $0xb1, Z12, Z12, Z11
+	VADDPS     Z11, Z12, Z12
+	VPERMPS    Z12, Z9, Z12
+	VMOVUPS    Y12, (AX)
+	ADDQ       CX, AX
+	ADDQ       $0x04, DX
+	DECQ       R8
+	DECQ       DI
+	JNZ        edge
+	VZEROUPPER
+	RET
 
 // func weigh512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int)
 // Requires: AVX, AVX512F, MMX+
@@ -2991,6 +3071,748 @@ tile1_store:
 	VZEROUPPER
 	RET
 
+// func bentDots512(dst *float32, step int, row *float32, vector *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int, slope float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bentDots512(SB), NOSPLIT, $0-116
+	MOVQ         lanesA+88(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	MOVQ         dst+0(FP), AX
+	MOVQ         row+16(FP), CX
+	MOVQ         ids+48(FP), DX
+	MOVQ         vector+24(FP), BX
+	VBROADCASTSS slope+112(FP), Z0
+
+two:
+	CMPQ n+56(FP), $0x02
+	JLT  one
+	MOVQ $0x00000020, SI
+	CMPQ seen+64(FP), $0x02
+	JGE  edges2_seen
+	XORQ SI, SI
+
+edges2_seen:
+	MOVL       (DX), DI
+	IMULQ      stride+40(FP), DI
+	ADDQ       x+32(FP), DI
+	MOVL       (DX)(SI*1), R8
+	IMULQ      stride+40(FP), R8
+	ADDQ       x+32(FP), R8
+	PREFETCHT0 (R8)
+	MOVL       4(DX), R9
+	IMULQ      stride+40(FP), R9
+	ADDQ       x+32(FP), R9
+	MOVL       4(DX)(SI*1), SI
+	IMULQ      stride+40(FP), SI
+	ADDQ       x+32(FP), SI
+	PREFETCHT0 (SI)
+	MOVQ       heads+72(FP), R11
+	XORQ       R10, R10
+
+edges2_head:
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   full+80(FP), R12
+
+edges2_columns:
+	TESTQ       R12, R12
+	JZ          edges2_last
+	PREFETCHT0  63(R8)(R10*1)
+	PREFETCHT0  63(SI)(R10*1)
+	VMOVUPS     (CX)(R10*1), Z3
+	VMOVUPS     (BX)(R10*1), Z4
+	VMOVUPS     (DI)(R10*1), Z5
+	VADDPS      Z3, Z5, Z5
+	VMULPS      Z0, Z5, Z6
+	VMAXPS      Z6, Z5, Z5
+	VFMADD231PS Z4, Z5, Z1
+	VMOVUPS     (R9)(R10*1), Z5
+	VADDPS      Z3, Z5, Z5
+	VMULPS      Z0, Z5, Z3
+	VMAXPS      Z3, Z5, Z5
+	VFMADD231PS Z4, Z5, Z2
+	ADDQ        $0x40, R10
+	DECQ        R12
+	JMP         edges2_columns
+
+edges2_last:
+	PREFETCHT0    63(R8)(R10*1)
+	PREFETCHT0    63(SI)(R10*1)
+	VMOVUPS.Z     (CX)(R10*1), K1, Z3
+	VMOVUPS.Z     (BX)(R10*1), K1, Z4
+	VMOVUPS.Z     (DI)(R10*1), K1, Z5
+	VADDPS        Z3, Z5, Z5
+	VMULPS        Z0, Z5, Z6
+	VMAXPS        Z6, Z5, Z5
+	VFMADD231PS   Z4, Z5, Z1
+	VMOVUPS.Z     (R9)(R10*1), K1, Z5
+	VADDPS        Z3, Z5, Z5
+	VMULPS        Z0, Z5, Z3
+	VMAXPS        Z3, Z5, Z5
+	VFMADD231PS   Z4, Z5, Z2
+	ADDQ          last+104(FP), R10
+	VUNPCKLPS     Z2, Z1, Z3
+	VUNPCKHPS     Z2, Z1, Z4
+	VADDPS        Z4, Z3, Z3
+	VUNPCKLPS     Z1, Z1, Z4
+	VUNPCKHPS     Z1, Z1, Z5
+	VADDPS        Z5, Z4, Z4
+	VUNPCKLPD     Z4, Z3, Z5
+	VUNPCKHPD     Z4, Z3, Z3
+	VADDPS        Z3, Z5, Z5
+	VEXTRACTF64X4 $0x01, Z5, Y3
+	VADDPS        Y3, Y5, Y3
+	VEXTRACTF128  $0x01, Y3, X4
+	VADDPS        X4, X3, X4
+	MOVQ          step+8(FP), R13
+	MOVQ          AX, R12
+	VEXTRACTPS    $0x00, X4, (R12)
+	ADDQ          R13, R12
+	VEXTRACTPS    $0x01, X4, (R12)
+	ADDQ          $0x04, AX
+	DECQ          R11
+	JNZ           edges2_head
+	MOVQ          step+8(FP), SI
+	ADDQ          SI, AX
+	ADDQ          SI, AX
+	MOVQ          heads+72(FP), SI
+	SHLQ          $0x02, SI
+	SUBQ          SI, AX
+	ADDQ          $0x08, DX
+	SUBQ          $0x02, n+56(FP)
+	SUBQ          $0x02, seen+64(FP)
+	JMP           two
+
+one:
+	CMPQ n+56(FP), $0x01
+	JLT  done
+	MOVQ $0x00000020, SI
+	CMPQ seen+64(FP), $0x01
+	JGE  edges1_seen
+	XORQ SI, SI
+
+edges1_seen:
+	MOVL       (DX), DI
+	IMULQ      stride+40(FP), DI
+	ADDQ       x+32(FP), DI
+	MOVL       (DX)(SI*1), SI
+	IMULQ      stride+40(FP), SI
+	ADDQ       x+32(FP), SI
+	PREFETCHT0 (SI)
+	MOVQ       heads+72(FP), R9
+	XORQ       R8, R8
+
+edges1_head:
+	VPXORD Z7, Z7, Z7
+	MOVQ   full+80(FP), R10
+
+edges1_columns:
+	TESTQ       R10, R10
+	JZ          edges1_last
+	PREFETCHT0  63(SI)(R8*1)
+	VMOVUPS     (CX)(R8*1), Z1
+	VMOVUPS     (BX)(R8*1), Z2
+	VMOVUPS     (DI)(R8*1), Z3
+	VADDPS      Z1, Z3, Z3
+	VMULPS      Z0, Z3, Z1
+	VMAXPS      Z1, Z3, Z3
+	VFMADD231PS Z2, Z3, Z7
+	ADDQ        $0x40, R8
+	DECQ        R10
+	JMP         edges1_columns
+
+edges1_last:
+	PREFETCHT0    63(SI)(R8*1)
+	VMOVUPS.Z     (CX)(R8*1), K1, Z1
+	VMOVUPS.Z     (BX)(R8*1), K1, Z2
+	VMOVUPS.Z     (DI)(R8*1), K1, Z3
+	VADDPS        Z1, Z3, Z3
+	VMULPS        Z0, Z3, Z1
+	VMAXPS        Z1, Z3, Z3
+	VFMADD231PS   Z2, Z3, Z7
+	ADDQ          last+104(FP), R8
+	VUNPCKLPS     Z7, Z7, Z1
+	VUNPCKHPS     Z7, Z7, Z2
+	VADDPS        Z2, Z1, Z1
+	VUNPCKLPS     Z7, Z7, Z2
+	VUNPCKHPS     Z7, Z7, Z3
+	VADDPS        Z3, Z2, Z2
+	VUNPCKLPD     Z2, Z1, Z3
+	VUNPCKHPD     Z2, Z1, Z1
+	VADDPS        Z1, Z3, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y1
+	VADDPS        Y1, Y3, Y1
+	VEXTRACTF128  $0x01, Y1, X2
+	VADDPS        X2, X1, X2
+	MOVQ          step+8(FP), R10
+	MOVQ          AX, R10
+	VEXTRACTPS    $0x00, X2, (R10)
+	ADDQ          $0x04, AX
+	DECQ          R9
+	JNZ           edges1_head
+	MOVQ          step+8(FP), SI
+	ADDQ          SI, AX
+	MOVQ          heads+72(FP), SI
+	SHLQ          $0x02, SI
+	SUBQ          SI, AX
+	ADDQ          $0x04, DX
+	SUBQ          $0x01, n+56(FP)
+	SUBQ          $0x01, seen+64(FP)
+	JMP           one
+
+done:
+	VZEROUPPER
+	RET
+
+// func bend512(dst *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
+// Requires: AVX, AVX512F
+TEXT ·bend512(SB), NOSPLIT, $0-104
+	MOVQ         lanes+88(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	VBROADCASTSS slope+72(FP), Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         x+24(FP), AX
+	MOVQ         stride+32(FP), CX
+	MOVQ         ids+40(FP), DX
+	MOVQ         ds+48(FP), BX
+	MOVQ         step+56(FP), SI
+	MOVQ         n+64(FP), DI
+	MOVQ         vectors+80(FP), R8
+	CMPQ         R8, $0x01
+	JEQ          tile1
+	CMPQ         R8, $0x02
+	JEQ          tile2
+	CMPQ         R8, $0x03
+	JEQ          tile3
+	MOVQ         near+8(FP), R8
+	MOVQ         heads+96(FP), R9
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VMOVUPS      (R8), Z3
+	VMOVUPS      (R9), Z10
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	VMOVUPS      64(R8), Z5
+	VMOVUPS      64(R9), Z11
+	VPXORD       Z6, Z6, Z6
+	VPXORD       Z7, Z7, Z7
+	VMOVUPS      128(R8), Z7
+	VMOVUPS      128(R9), Z12
+	VPXORD       Z8, Z8, Z8
+	VPXORD       Z9, Z9, Z9
+	VMOVUPS.Z    192(R8), K1, Z9
+	VMOVUPS      192(R9), Z13
+
+tile4_edge:
+	MOVL        (DX), R8
+	IMULQ       CX, R8
+	ADDQ        AX, R8
+	VMOVUPS     (R8), Z14
+	VADDPS      Z3, Z14, Z14
+	VPERMPS     (BX), Z10, Z15
+	VMULPS      Z0, Z15, Z16
+	VCMPPS      $0x1e, Z1, Z14, K2
+	VMOVAPS     Z15, K2, Z16
+	VMOVAPS     Z16, Z15
+	VADDPS      Z15, Z2, Z2
+	VMOVUPS     64(R8), Z14
+	VADDPS      Z5, Z14, Z14
+	VPERMPS     (BX), Z11, Z15
+	VMULPS      Z0, Z15, Z16
+	VCMPPS      $0x1e, Z1, Z14, K2
+	VMOVAPS     Z15, K2, Z16
+	VMOVAPS     Z16, Z15
+	VADDPS      Z15, Z4, Z4
+	VMOVUPS     128(R8), Z14
+	VADDPS      Z7, Z14, Z14
+	VPERMPS     (BX), Z12, Z15
+	VMULPS      Z0, Z15, Z16
+	VCMPPS      $0x1e, Z1, Z14, K2
+	VMOVAPS     Z15, K2, Z16
+	VMOVAPS     Z16, Z15
+	VADDPS      Z15, Z6, Z6
+	VMOVUPS.Z   192(R8), K1, Z14
+	VADDPS      Z9, Z14, Z14
+	VPERMPS     (BX), Z13, Z15
+	VMULPS      Z0, Z15, Z16
+	VCMPPS      $0x1e, Z1, Z14, K2
+	VMOVAPS     Z15, K2, Z16
+	VMOVAPS     Z16, Z15
+	VADDPS      Z15, Z8, Z8
+	ADDQ        $0x04, DX
+	ADDQ        SI, BX
+	DECQ        DI
+	JNZ         tile4_edge
+	MOVQ        dst+0(FP), AX
+	MOVQ        vector+16(FP), CX
+	VMOVUPS     (AX), Z0
+	VMOVUPS     (CX), Z1
+	VFMADD231PS Z1, Z2, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(AX), Z0
+	VMOVUPS     64(CX), Z1
+	VFMADD231PS Z1, Z4, Z0
+	VMOVUPS     Z0, 64(AX)
+	VMOVUPS     128(AX), Z0
+	VMOVUPS     128(CX), Z1
+	VFMADD231PS Z1, Z6, Z0
+	VMOVUPS     Z0, 128(AX)
+	VMOVUPS.Z   192(AX), K1, Z0
+	VMOVUPS.Z   192(CX), K1, Z1
+	VFMADD231PS Z1, Z8, Z0
+	VMOVUPS     Z0, K1, 192(AX)
+	VZEROUPPER
+	RET
+
+tile3:
+	MOVQ      near+8(FP), R8
+	MOVQ      heads+96(FP), R9
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VMOVUPS   (R8), Z3
+	VMOVUPS   (R9), Z8
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VMOVUPS   64(R8), Z5
+	VMOVUPS   64(R9), Z9
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VMOVUPS.Z 128(R8), K1, Z7
+	VMOVUPS   128(R9), Z10
+
+tile3_edge:
+	MOVL        (DX), R8
+	IMULQ       CX, R8
+	ADDQ        AX, R8
+	VMOVUPS     (R8), Z11
+	VADDPS      Z3, Z11, Z11
+	VPERMPS     (BX), Z8, Z12
+	VMULPS      Z0, Z12, Z13
+	VCMPPS      $0x1e, Z1, Z11, K2
+	VMOVAPS     Z12, K2, Z13
+	VMOVAPS     Z13, Z12
+	VADDPS      Z12, Z2, Z2
+	VMOVUPS     64(R8), Z11
+	VADDPS      Z5, Z11, Z11
+	VPERMPS     (BX), Z9, Z12
+	VMULPS      Z0, Z12, Z13
+	VCMPPS      $0x1e, Z1, Z11, K2
+	VMOVAPS     Z12, K2, Z13
+	VMOVAPS     Z13, Z12
+	VADDPS      Z12, Z4, Z4
+	VMOVUPS.Z   128(R8), K1, Z11
+	VADDPS      Z7, Z11, Z11
+	VPERMPS     (BX), Z10, Z12
+	VMULPS      Z0, Z12, Z13
+	VCMPPS      $0x1e, Z1, Z11, K2
+	VMOVAPS     Z12, K2, Z13
+	VMOVAPS     Z13, Z12
+	VADDPS      Z12, Z6, Z6
+	ADDQ        $0x04, DX
+	ADDQ        SI, BX
+	DECQ        DI
+	JNZ         tile3_edge
+	MOVQ        dst+0(FP), AX
+	MOVQ        vector+16(FP), CX
+	VMOVUPS     (AX), Z0
+	VMOVUPS     (CX), Z1
+	VFMADD231PS Z1, Z2, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(AX), Z0
+	VMOVUPS     64(CX), Z1
+	VFMADD231PS Z1, Z4, Z0
+	VMOVUPS     Z0, 64(AX)
+	VMOVUPS.Z   128(AX), K1, Z0
+	VMOVUPS.Z   128(CX), K1, Z1
+	VFMADD231PS Z1, Z6, Z0
+	VMOVUPS     Z0, K1, 128(AX)
+	VZEROUPPER
+	RET
+
+tile2:
+	MOVQ      near+8(FP), R8
+	MOVQ      heads+96(FP), R9
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VMOVUPS   (R8), Z3
+	VMOVUPS   (R9), Z6
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VMOVUPS.Z 64(R8), K1, Z5
+	VMOVUPS   64(R9), Z7
+
+tile2_edge:
+	MOVL        (DX), R8
+	IMULQ       CX, R8
+	ADDQ        AX, R8
+	VMOVUPS     (R8), Z8
+	VADDPS      Z3, Z8, Z8
+	VPERMPS     (BX), Z6, Z9
+	VMULPS      Z0, Z9, Z10
+	VCMPPS      $0x1e, Z1, Z8, K2
+	VMOVAPS     Z9, K2, Z10
+	VMOVAPS     Z10, Z9
+	VADDPS      Z9, Z2, Z2
+	VMOVUPS.Z   64(R8), K1, Z8
+	VADDPS      Z5, Z8, Z8
+	VPERMPS     (BX), Z7, Z9
+	VMULPS      Z0, Z9, Z10
+	VCMPPS      $0x1e, Z1, Z8, K2
+	VMOVAPS     Z9, K2, Z10
+	VMOVAPS     Z10, Z9
+	VADDPS      Z9, Z4, Z4
+	ADDQ        $0x04, DX
+	ADDQ        SI, BX
+	DECQ        DI
+	JNZ         tile2_edge
+	MOVQ        dst+0(FP), AX
+	MOVQ        vector+16(FP), CX
+	VMOVUPS     (AX), Z0
+	VMOVUPS     (CX), Z1
+	VFMADD231PS Z1, Z2, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS.Z   64(AX), K1, Z0
+	VMOVUPS.Z   64(CX), K1, Z1
+	VFMADD231PS Z1, Z4, Z0
+	VMOVUPS     Z0, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+tile1:
+	MOVQ      near+8(FP), R8
+	MOVQ      heads+96(FP), R9
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VMOVUPS.Z (R8), K1, Z3
+	VMOVUPS   (R9), Z4
+
+tile1_edge:
+	MOVL        (DX), R8
+	IMULQ       CX, R8
+	ADDQ        AX, R8
+	VMOVUPS.Z   (R8), K1, Z5
+	VADDPS      Z3, Z5, Z5
+	VPERMPS     (BX), Z4, Z6
+	VMULPS      Z0, Z6, Z7
+	VCMPPS      $0x1e, Z1, Z5, K2
+	VMOVAPS     Z6, K2, Z7
+	VMOVAPS     Z7, Z6
+	VADDPS      Z6, Z2, Z2
+	ADDQ        $0x04, DX
+	ADDQ        SI, BX
+	DECQ        DI
+	JNZ         tile1_edge
+	MOVQ        dst+0(FP), AX
+	MOVQ        vector+16(FP), CX
+	VMOVUPS.Z   (AX), K1, Z0
+	VMOVUPS.Z   (CX), K1, Z1
+	VFMADD231PS Z1, Z2, Z0
+	VMOVUPS     Z0, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func bendAlong512(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
+// Requires: AVX, AVX512F
+TEXT ·bendAlong512(SB), NOSPLIT, $0-112
+	MOVQ         lanes+96(FP), AX
+	MOVQ         AX, CX
+	MOVQ         $0x00000001, AX
+	SHLQ         CL, AX
+	DECQ         AX
+	KMOVW        AX, K1
+	VBROADCASTSS slope+80(FP), Z0
+	VPXORD       Z1, Z1, Z1
+	MOVQ         x+32(FP), AX
+	MOVQ         stride+40(FP), CX
+	MOVQ         ids+48(FP), DX
+	MOVQ         ds+56(FP), BX
+	MOVQ         step+64(FP), SI
+	MOVQ         n+72(FP), DI
+	MOVQ         vectors+88(FP), R8
+	CMPQ         R8, $0x01
+	JEQ          tile1
+	CMPQ         R8, $0x02
+	JEQ          tile2
+	CMPQ         R8, $0x03
+	JEQ          tile3
+	MOVQ         near+16(FP), R8
+	MOVQ         heads+104(FP), R9
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VMOVUPS      (R8), Z4
+	VMOVUPS      (R9), Z5
+	VPXORD       Z6, Z6, Z6
+	VPXORD       Z7, Z7, Z7
+	VMOVUPS      64(R8), Z8
+	VMOVUPS      64(R9), Z9
+	VPXORD       Z10, Z10, Z10
+	VPXORD       Z11, Z11, Z11
+	VMOVUPS      128(R8), Z12
+	VMOVUPS      128(R9), Z13
+	VPXORD       Z14, Z14, Z14
+	VPXORD       Z15, Z15, Z15
+	VMOVUPS.Z    192(R8), K1, Z16
+	VMOVUPS      192(R9), Z17
+
+tile4_edge:
+	MOVL        (DX), R8
+	IMULQ       CX, R8
+	ADDQ        AX, R8
+	VMOVUPS     (R8), Z18
+	VADDPS      Z4, Z18, Z18
+	VPERMPS     (BX), Z5, Z19
+	VMULPS      Z0, Z19, Z20
+	VCMPPS      $0x1e, Z1, Z18, K2
+	VMOVAPS     Z19, K2, Z20
+	VMOVAPS     Z20, Z19
+	VADDPS      Z19, Z2, Z2
+	VFMADD231PS Z19, Z18, Z3
+	VMOVUPS     64(R8), Z18
+	VADDPS      Z8, Z18, Z18
+	VPERMPS     (BX), Z9, Z19
+	VMULPS      Z0, Z19, Z20
+	VCMPPS      $0x1e, Z1, Z18, K2
+	VMOVAPS     Z19, K2, Z20
+	VMOVAPS     Z20, Z19
+	VADDPS      Z19, Z6, Z6
+	VFMADD231PS Z19, Z18, Z7
+	VMOVUPS     128(R8), Z18
+	VADDPS      Z12, Z18, Z18
+	VPERMPS     (BX), Z13, Z19
+	VMULPS      Z0, Z19, Z20
+	VCMPPS      $0x1e, Z1, Z18, K2
+	VMOVAPS     Z19, K2, Z20
+	VMOVAPS     Z20, Z19
+	VADDPS      Z19, Z10, Z10
+	VFMADD231PS Z19, Z18, Z11
+	VMOVUPS.Z   192(R8), K1, Z18
+	VADDPS      Z16, Z18, Z18
+	VPERMPS     (BX), Z17, Z19
+	VMULPS      Z0, Z19, Z20
+	VCMPPS      $0x1e, Z1, Z18, K2
+	VMOVAPS     Z19, K2, Z20
+	VMOVAPS     Z20, Z19
+	VADDPS      Z19, Z14, Z14
+	VFMADD231PS Z19, Z18, Z15
+	ADDQ        $0x04, DX
+	ADDQ        SI, BX
+	DECQ        DI
+	JNZ         tile4_edge
+	MOVQ        dst+0(FP), AX
+	MOVQ        vector+24(FP), CX
+	VMOVUPS     (AX), Z0
+	VMOVUPS     (CX), Z1
+	VFMADD231PS Z1, Z2, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(AX), Z0
+	VMOVUPS     64(CX), Z1
+	VFMADD231PS Z1, Z6, Z0
+	VMOVUPS     Z0, 64(AX)
+	VMOVUPS     128(AX), Z0
+	VMOVUPS     128(CX), Z1
+	VFMADD231PS Z1, Z10, Z0
+	VMOVUPS     Z0, 128(AX)
+	VMOVUPS.Z   192(AX), K1, Z0
+	VMOVUPS.Z   192(CX), K1, Z1
+	VFMADD231PS Z1, Z14, Z0
+	VMOVUPS     Z0, K1, 192(AX)
+	MOVQ        along+8(FP), AX
+	VMOVUPS     (AX), Z0
+	VADDPS      Z3, Z0, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(AX), Z0
+	VADDPS      Z7, Z0, Z0
+	VMOVUPS     Z0, 64(AX)
+	VMOVUPS     128(AX), Z0
+	VADDPS      Z11, Z0, Z0
+	VMOVUPS     Z0, 128(AX)
+	VMOVUPS.Z   192(AX), K1, Z0
+	VADDPS      Z15, Z0, Z0
+	VMOVUPS     Z0, K1, 192(AX)
+	VZEROUPPER
+	RET
+
+tile3:
+	MOVQ      near+16(FP), R8
+	MOVQ      heads+104(FP), R9
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VMOVUPS   (R8), Z4
+	VMOVUPS   (R9), Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VMOVUPS   64(R8), Z8
+	VMOVUPS   64(R9), Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
+	VMOVUPS.Z 128(R8), K1, Z12
+	VMOVUPS   128(R9), Z13
+
+tile3_edge:
+	MOVL        (DX), R8
+	IMULQ       CX, R8
+	ADDQ        AX, R8
+	VMOVUPS     (R8), Z14
+	VADDPS      Z4, Z14, Z14
+	VPERMPS     (BX), Z5, Z15
+	VMULPS      Z0, Z15, Z16
+	VCMPPS      $0x1e, Z1, Z14, K2
+	VMOVAPS     Z15, K2, Z16
+	VMOVAPS     Z16, Z15
+	VADDPS      Z15, Z2, Z2
+	VFMADD231PS Z15, Z14, Z3
+	VMOVUPS     64(R8), Z14
+	VADDPS      Z8, Z14, Z14
+	VPERMPS     (BX), Z9, Z15
+	VMULPS      Z0, Z15, Z16
+	VCMPPS      $0x1e, Z1, Z14, K2
+	VMOVAPS     Z15, K2, Z16
+	VMOVAPS     Z16, Z15
+	VADDPS      Z15, Z6, Z6
+	VFMADD231PS Z15, Z14, Z7
+	VMOVUPS.Z   128(R8), K1, Z14
+	VADDPS      Z12, Z14, Z14
+	VPERMPS     (BX), Z13, Z15
+	VMULPS      Z0, Z15, Z16
+	VCMPPS      $0x1e, Z1, Z14, K2
+	VMOVAPS     Z15, K2, Z16
+	VMOVAPS     Z16, Z15
+	VADDPS      Z15, Z10, Z10
+	VFMADD231PS Z15, Z14, Z11
+	ADDQ        $0x04, DX
+	ADDQ        SI, BX
+	DECQ        DI
+	JNZ         tile3_edge
+	MOVQ        dst+0(FP), AX
+	MOVQ        vector+24(FP), CX
+	VMOVUPS     (AX), Z0
+	VMOVUPS     (CX), Z1
+	VFMADD231PS Z1, Z2, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(AX), Z0
+	VMOVUPS     64(CX), Z1
+	VFMADD231PS Z1, Z6, Z0
+	VMOVUPS     Z0, 64(AX)
+	VMOVUPS.Z   128(AX), K1, Z0
+	VMOVUPS.Z   128(CX), K1, Z1
+	VFMADD231PS Z1, Z10, Z0
+	VMOVUPS     Z0, K1, 128(AX)
+	MOVQ        along+8(FP), AX
+	VMOVUPS     (AX), Z0
+	VADDPS      Z3, Z0, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(AX), Z0
+	VADDPS      Z7, Z0, Z0
+	VMOVUPS     Z0, 64(AX)
+	VMOVUPS.Z   128(AX), K1, Z0
+	VADDPS      Z11, Z0, Z0
+	VMOVUPS     Z0, K1, 128(AX)
+	VZEROUPPER
+	RET
+
+tile2:
+	MOVQ      near+16(FP), R8
+	MOVQ      heads+104(FP), R9
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VMOVUPS   (R8), Z4
+	VMOVUPS   (R9), Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VMOVUPS.Z 64(R8), K1, Z8
+	VMOVUPS   64(R9), Z9
+
+tile2_edge:
+	MOVL        (DX), R8
+	IMULQ       CX, R8
+	ADDQ        AX, R8
+	VMOVUPS     (R8), Z10
+	VADDPS      Z4, Z10, Z10
+	VPERMPS     (BX), Z5, Z11
+	VMULPS      Z0, Z11, Z12
+	VCMPPS      $0x1e, Z1, Z10, K2
+	VMOVAPS     Z11, K2, Z12
+	VMOVAPS     Z12, Z11
+	VADDPS      Z11, Z2, Z2
+	VFMADD231PS Z11, Z10, Z3
+	VMOVUPS.Z   64(R8), K1, Z10
+	VADDPS      Z8, Z10, Z10
+	VPERMPS     (BX), Z9, Z11
+	VMULPS      Z0, Z11, Z12
+	VCMPPS      $0x1e, Z1, Z10, K2
+	VMOVAPS     Z11, K2, Z12
+	VMOVAPS     Z12, Z11
+	VADDPS      Z11, Z6, Z6
+	VFMADD231PS Z11, Z10, Z7
+	ADDQ        $0x04, DX
+	ADDQ        SI, BX
+	DECQ        DI
+	JNZ         tile2_edge
+	MOVQ        dst+0(FP), AX
+	MOVQ        vector+24(FP), CX
+	VMOVUPS     (AX), Z0
+	VMOVUPS     (CX), Z1
+	VFMADD231PS Z1, Z2, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS.Z   64(AX), K1, Z0
+	VMOVUPS.Z   64(CX), K1, Z1
+	VFMADD231PS Z1, Z6, Z0
+	VMOVUPS     Z0, K1, 64(AX)
+	MOVQ        along+8(FP), AX
+	VMOVUPS     (AX), Z0
+	VADDPS      Z3, Z0, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS.Z   64(AX), K1, Z0
+	VADDPS      Z7, Z0, Z0
+	VMOVUPS     Z0, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+tile1:
+	MOVQ      near+16(FP), R8
+	MOVQ      heads+104(FP), R9
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VMOVUPS.Z (R8), K1, Z4
+	VMOVUPS   (R9), Z5
+
+tile1_edge:
+	MOVL        (DX), R8
+	IMULQ       CX, R8
+	ADDQ        AX, R8
+	VMOVUPS.Z   (R8), K1, Z6
+	VADDPS      Z4, Z6, Z6
+	VPERMPS     (BX), Z5, Z7
+	VMULPS      Z0, Z7, Z8
+	VCMPPS      $0x1e, Z1, Z6, K2
+	VMOVAPS     Z7, K2, Z8
+	VMOVAPS     Z8, Z7
+	VADDPS      Z7, Z2, Z2
+	VFMADD231PS Z7, Z6, Z3
+	ADDQ        $0x04, DX
+	ADDQ        SI, BX
+	DECQ        DI
+	JNZ         tile1_edge
+	MOVQ        dst+0(FP), AX
+	MOVQ        vector+24(FP), CX
+	VMOVUPS.Z   (AX), K1, Z0
+	VMOVUPS.Z   (CX), K1, Z1
+	VFMADD231PS Z1, Z2, Z0
+	VMOVUPS     Z0, K1, (AX)
+	MOVQ        along+8(FP), AX
+	VMOVUPS.Z   (AX), K1, Z0
+	VADDPS      Z3, Z0, Z0
+	VMOVUPS     Z0, K1, (AX)
+	VZEROUPPER
+	RET
+
 // func less256(dst *uint32, cols *uint32, base uint32, full int, lanes int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·less256(SB), NOSPLIT, $0-40
@@ -3576,6 +4398,105 @@ DATA one32<>+20(SB)/4, $0x3f800000
 DATA one32<>+24(SB)/4, $0x3f800000
 DATA one32<>+28(SB)/4, $0x3f800000
 GLOBL one32<>(SB), RODATA|NOPTR, $32
+
+// func slopesOfEdges256(scores *float32, dq *float32, keep *float32, keepStep int, lse *float32, dots *float32, farStep int, slope float32, sum *float32, full int, lanes int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·slopesOfEdges256(SB), NOSPLIT, $0-88
+	MOVQ         scores+0(FP), AX
+	MOVQ         dq+8(FP), CX
+	MOVQ         keep+16(FP), DX
+	MOVQ         keepStep+24(FP), BX
+	MOVQ         lse+32(FP), SI
+	MOVQ         dots+40(FP), DI
+	MOVQ         farStep+48(FP), R8
+	MOVQ         sum+64(FP), R9
+	VBROADCASTSS slope+56(FP), Y0
+	VMOVUPS      (R9), Y0
+	VXORPS       Y0, Y0, Y0
+	MOVQ         lanes+80(FP), R9
+	LEAQ         ones<>+32(SB), R10
+	SHLQ         $0x02, R9
+	SUBQ         R9, R10
+	VMOVDQU      (R10), Y0
+	MOVQ         full+72(FP), R9
+	XORQ         R10, R10
+
+next:
+	TESTQ        R9, R9
+	JZ           last
+	VMOVUPS      (AX)(R10*1), Y0
+	VSUBPS       (SI), Y0, Y1
+	VMOVUPS      least32<>+0(SB), Y0
+	VCMPPS       $0x15, Y0, Y1, Y3
+	VMAXPS       Y1, Y0, Y1
+	VMOVUPS      most32<>+0(SB), Y0
+	VMINPS       Y1, Y0, Y1
+	VMULPS       log2e32<>+0(SB), Y1, Y0
+	VROUNDPS     $0x08, Y0, Y0
+	VFNMADD231PS ln2hi32<>+0(SB), Y0, Y1
+	VFNMADD231PS ln2lo32<>+0(SB), Y0, Y1
+	VMOVUPS      taylor32h<>+0(SB), Y2
+	VFMADD213PS  taylor32g<>+0(SB), Y1, Y2
+	VFMADD213PS  taylor32f<>+0(SB), Y1, Y2
+	VFMADD213PS  taylor32e<>+0(SB), Y1, Y2
+	VFMADD213PS  taylor32d<>+0(SB), Y1, Y2
+	VFMADD213PS  taylor32c<>+0(SB), Y1, Y2
+	VFMADD213PS  taylor32b<>+0(SB), Y1, Y2
+	VFMADD213PS  taylor32a<>+0(SB), Y1, Y2
+	VCVTPS2DQ    Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       Y0, Y2, Y1
+	VANDPS       Y3, Y1, Y1
+	VMOVUPS      (DX), Y0
+	VMULPS       (CX)(R10*1), Y0, Y2
+	VSUBPS       (DI), Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (CX)(R10*1)
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (AX)(R10*1)
+	ADDQ         BX, DX
+	ADDQ         R8, SI
+	ADDQ         R8, DI
+	ADDQ         $0x20, R10
+	DECQ         R9
+	JMP          next
+
+last:
+	VMOVUPS      (AX)(R10*1), Y0
+	VSUBPS       (SI), Y0, Y1
+	VMOVUPS      least32<>+0(SB), Y0
+	VCMPPS       $0x15, Y0, Y1, Y3
+	VMAXPS       Y1, Y0, Y1
+	VMOVUPS      most32<>+0(SB), Y0
+	VMINPS       Y1, Y0, Y1
+	VMULPS       log2e32<>+0(SB), Y1, Y0
+	VROUNDPS     $0x08, Y0, Y0
+	VFNMADD231PS ln2hi32<>+0(SB), Y0, Y1
+	VFNMADD231PS ln2lo32<>+0(SB), Y0, Y1
+	VMOVUPS      taylor32h<>+0(SB), Y2
+	VFMADD213PS  taylor32g<>+0(SB), Y1, Y2
+	VFMADD213PS  taylor32f<>+0(SB), Y1, Y2
+	VFMADD213PS  taylor32e<>+0(SB), Y1, Y2
+	VFMADD213PS  taylor32d<>+0(SB), Y1, Y2
+	VFMADD213PS  taylor32c<>+0(SB), Y1, Y2
+	VFMADD213PS  taylor32b<>+0(SB), Y1, Y2
+	VFMADD213PS  taylor32a<>+0(SB), Y1, Y2
+	VCVTPS2DQ    Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       Y0, Y2, Y1
+	VANDPS       Y3, Y1, Y1
+	VMOVUPS      (DX), Y0
+	VMULPS       (CX)(R10*1), Y0, Y2
+	VSUBPS       (DI), Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (CX)(R10*1)
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (AX)(R10*1)
+	ADDQ         BX, DX
+	ADDQ         R8, SI
+	ADDQ         R8, DI
+	VZEROUPPER
+	RET
 
 // func scaleRow256(x *float32, factor float32, full int, lanes int)
 // Requires: AVX
@@ -5139,5 +6060,501 @@ tile1_store:
 	VMASKMOVPS Y2, Y0, (AX)
 	MOVQ       signed+88(FP), AX
 	VMASKMOVPS Y3, Y0, (AX)
+	VZEROUPPER
+	RET
+
+// func bentDots256(dst *float32, step int, row *float32, vector *float32, x *float32, stride int, ids *uint32, n int, seen int, heads int, full int, lanesA int, lanesB int, last int, slope float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·bentDots256(SB), NOSPLIT, $0-116
+	MOVQ         lanesA+88(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y0
+	MOVQ         lanesB+96(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y1
+	MOVQ         dst+0(FP), AX
+	MOVQ         row+16(FP), CX
+	MOVQ         ids+48(FP), DX
+	MOVQ         vector+24(FP), BX
+	VBROADCASTSS slope+112(FP), Y2
+
+two:
+	CMPQ n+56(FP), $0x02
+	JLT  one
+	MOVQ $0x00000020, SI
+	CMPQ seen+64(FP), $0x02
+	JGE  edges2_seen
+	XORQ SI, SI
+
+edges2_seen:
+	MOVL       (DX), DI
+	IMULQ      stride+40(FP), DI
+	ADDQ       x+32(FP), DI
+	MOVL       (DX)(SI*1), R8
+	IMULQ      stride+40(FP), R8
+	ADDQ       x+32(FP), R8
+	PREFETCHT0 (R8)
+	MOVL       4(DX), R9
+	IMULQ      stride+40(FP), R9
+	ADDQ       x+32(FP), R9
+	MOVL       4(DX)(SI*1), SI
+	IMULQ      stride+40(FP), SI
+	ADDQ       x+32(FP), SI
+	PREFETCHT0 (SI)
+	MOVQ       heads+72(FP), R11
+	XORQ       R10, R10
+
+edges2_head:
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	MOVQ   full+80(FP), R12
+
+edges2_columns:
+	TESTQ       R12, R12
+	JZ          edges2_last
+	PREFETCHT0  63(R8)(R10*1)
+	PREFETCHT0  63(SI)(R10*1)
+	VMOVUPS     (CX)(R10*1), Y7
+	VMOVUPS     (BX)(R10*1), Y8
+	VMOVUPS     (DI)(R10*1), Y9
+	VADDPS      Y7, Y9, Y9
+	VMULPS      Y2, Y9, Y10
+	VMAXPS      Y10, Y9, Y9
+	VFMADD231PS Y8, Y9, Y3
+	VMOVUPS     (R9)(R10*1), Y9
+	VADDPS      Y7, Y9, Y9
+	VMULPS      Y2, Y9, Y7
+	VMAXPS      Y7, Y9, Y9
+	VFMADD231PS Y8, Y9, Y4
+	VMOVUPS     32(CX)(R10*1), Y7
+	VMOVUPS     32(BX)(R10*1), Y8
+	VMOVUPS     32(DI)(R10*1), Y9
+	VADDPS      Y7, Y9, Y9
+	VMULPS      Y2, Y9, Y10
+	VMAXPS      Y10, Y9, Y9
+	VFMADD231PS Y8, Y9, Y5
+	VMOVUPS     32(R9)(R10*1), Y9
+	VADDPS      Y7, Y9, Y9
+	VMULPS      Y2, Y9, Y7
+	VMAXPS      Y7, Y9, Y9
+	VFMADD231PS Y8, Y9, Y6
+	ADDQ        $0x40, R10
+	DECQ        R12
+	JMP         edges2_columns
+
+edges2_last:
+	PREFETCHT0   63(R8)(R10*1)
+	PREFETCHT0   63(SI)(R10*1)
+	VMASKMOVPS   (CX)(R10*1), Y0, Y7
+	VMASKMOVPS   (BX)(R10*1), Y0, Y8
+	VMASKMOVPS   (DI)(R10*1), Y0, Y9
+	VADDPS       Y7, Y9, Y9
+	VMULPS       Y2, Y9, Y10
+	VMAXPS       Y10, Y9, Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VMASKMOVPS   (R9)(R10*1), Y0, Y9
+	VADDPS       Y7, Y9, Y9
+	VMULPS       Y2, Y9, Y7
+	VMAXPS       Y7, Y9, Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VMASKMOVPS   32(CX)(R10*1), Y1, Y7
+	VMASKMOVPS   32(BX)(R10*1), Y1, Y8
+	VMASKMOVPS   32(DI)(R10*1), Y1, Y9
+	VADDPS       Y7, Y9, Y9
+	VMULPS       Y2, Y9, Y10
+	VMAXPS       Y10, Y9, Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VMASKMOVPS   32(R9)(R10*1), Y1, Y9
+	VADDPS       Y7, Y9, Y9
+	VMULPS       Y2, Y9, Y7
+	VMAXPS       Y7, Y9, Y9
+	VFMADD231PS  Y8, Y9, Y6
+	ADDQ         last+104(FP), R10
+	VUNPCKLPS    Y4, Y3, Y7
+	VUNPCKHPS    Y4, Y3, Y4
+	VADDPS       Y4, Y7, Y7
+	VUNPCKLPS    Y3, Y3, Y4
+	VUNPCKHPS    Y3, Y3, Y3
+	VADDPS       Y3, Y4, Y4
+	VUNPCKLPD    Y4, Y7, Y3
+	VUNPCKHPD    Y4, Y7, Y4
+	VADDPS       Y4, Y3, Y3
+	VUNPCKLPS    Y6, Y5, Y4
+	VUNPCKHPS    Y6, Y5, Y6
+	VADDPS       Y6, Y4, Y4
+	VUNPCKLPS    Y5, Y5, Y6
+	VUNPCKHPS    Y5, Y5, Y5
+	VADDPS       Y5, Y6, Y6
+	VUNPCKLPD    Y6, Y4, Y5
+	VUNPCKHPD    Y6, Y4, Y4
+	VADDPS       Y4, Y5, Y5
+	VADDPS       Y5, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X4, X3, X4
+	MOVQ         step+8(FP), R13
+	MOVQ         AX, R12
+	VEXTRACTPS   $0x00, X4, (R12)
+	ADDQ         R13, R12
+	VEXTRACTPS   $0x01, X4, (R12)
+	ADDQ         $0x04, AX
+	DECQ         R11
+	JNZ          edges2_head
+	MOVQ         step+8(FP), SI
+	ADDQ         SI, AX
+	ADDQ         SI, AX
+	MOVQ         heads+72(FP), SI
+	SHLQ         $0x02, SI
+	SUBQ         SI, AX
+	ADDQ         $0x08, DX
+	SUBQ         $0x02, n+56(FP)
+	SUBQ         $0x02, seen+64(FP)
+	JMP          two
+
+one:
+	CMPQ n+56(FP), $0x01
+	JLT  done
+	MOVQ $0x00000020, SI
+	CMPQ seen+64(FP), $0x01
+	JGE  edges1_seen
+	XORQ SI, SI
+
+edges1_seen:
+	MOVL       (DX), DI
+	IMULQ      stride+40(FP), DI
+	ADDQ       x+32(FP), DI
+	MOVL       (DX)(SI*1), SI
+	IMULQ      stride+40(FP), SI
+	ADDQ       x+32(FP), SI
+	PREFETCHT0 (SI)
+	MOVQ       heads+72(FP), R9
+	XORQ       R8, R8
+
+edges1_head:
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	MOVQ   full+80(FP), R10
+
+edges1_columns:
+	TESTQ       R10, R10
+	JZ          edges1_last
+	PREFETCHT0  63(SI)(R8*1)
+	VMOVUPS     (CX)(R8*1), Y5
+	VMOVUPS     (BX)(R8*1), Y6
+	VMOVUPS     (DI)(R8*1), Y7
+	VADDPS      Y5, Y7, Y7
+	VMULPS      Y2, Y7, Y5
+	VMAXPS      Y5, Y7, Y7
+	VFMADD231PS Y6, Y7, Y3
+	VMOVUPS     32(CX)(R8*1), Y5
+	VMOVUPS     32(BX)(R8*1), Y6
+	VMOVUPS     32(DI)(R8*1), Y7
+	VADDPS      Y5, Y7, Y7
+	VMULPS      Y2, Y7, Y5
+	VMAXPS      Y5, Y7, Y7
+	VFMADD231PS Y6, Y7, Y4
+	ADDQ        $0x40, R8
+	DECQ        R10
+	JMP         edges1_columns
+
+edges1_last:
+	PREFETCHT0   63(SI)(R8*1)
+	VMASKMOVPS   (CX)(R8*1), Y0, Y5
+	VMASKMOVPS   (BX)(R8*1), Y0, Y6
+	VMASKMOVPS   (DI)(R8*1), Y0, Y7
+	VADDPS       Y5, Y7, Y7
+	VMULPS       Y2, Y7, Y5
+	VMAXPS       Y5, Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VMASKMOVPS   32(CX)(R8*1), Y1, Y5
+	VMASKMOVPS   32(BX)(R8*1), Y1, Y6
+	VMASKMOVPS   32(DI)(R8*1), Y1, Y7
+	VADDPS       Y5, Y7, Y7
+	VMULPS       Y2, Y7, Y5
+	VMAXPS       Y5, Y7, Y7
+	VFMADD231PS  Y6, Y7, Y4
+	ADDQ         last+104(FP), R8
+	VUNPCKLPS    Y3, Y3, Y5
+	VUNPCKHPS    Y3, Y3, Y6
+	VADDPS       Y6, Y5, Y5
+	VUNPCKLPS    Y3, Y3, Y6
+	VUNPCKHPS    Y3, Y3, Y3
+	VADDPS       Y3, Y6, Y6
+	VUNPCKLPD    Y6, Y5, Y3
+	VUNPCKHPD    Y6, Y5, Y5
+	VADDPS       Y5, Y3, Y3
+	VUNPCKLPS    Y4, Y4, Y5
+	VUNPCKHPS    Y4, Y4, Y6
+	VADDPS       Y6, Y5, Y5
+	VUNPCKLPS    Y4, Y4, Y6
+	VUNPCKHPS    Y4, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VUNPCKLPD    Y6, Y5, Y4
+	VUNPCKHPD    Y6, Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X4, X3, X4
+	MOVQ         step+8(FP), R10
+	MOVQ         AX, R10
+	VEXTRACTPS   $0x00, X4, (R10)
+	ADDQ         $0x04, AX
+	DECQ         R9
+	JNZ          edges1_head
+	MOVQ         step+8(FP), SI
+	ADDQ         SI, AX
+	MOVQ         heads+72(FP), SI
+	SHLQ         $0x02, SI
+	SUBQ         SI, AX
+	ADDQ         $0x04, DX
+	SUBQ         $0x01, n+56(FP)
+	SUBQ         $0x01, seen+64(FP)
+	JMP          one
+
+done:
+	VZEROUPPER
+	RET
+
+// func tops256(scores *float32, top *float32, full int, lanes int)
+// Requires: AVX
+TEXT ·tops256(SB), NOSPLIT, $0-32
+	MOVQ    scores+0(FP), AX
+	MOVQ    top+8(FP), CX
+	VMOVUPS (CX), Y0
+	MOVQ    lanes+24(FP), DX
+	LEAQ    ones<>+32(SB), BX
+	SHLQ    $0x02, DX
+	SUBQ    DX, BX
+	VMOVDQU (BX), Y1
+	MOVQ    full+16(FP), DX
+	XORQ    BX, BX
+
+next:
+	TESTQ   DX, DX
+	JZ      last
+	VMOVUPS (AX)(BX*1), Y2
+	VMAXPS  Y0, Y2, Y0
+	ADDQ    $0x20, BX
+	DECQ    DX
+	JMP     next
+
+last:
+	VMOVUPS   (AX)(BX*1), Y2
+	VBLENDVPS Y1, Y2, Y0, Y2
+	VMAXPS    Y0, Y2, Y0
+	VMOVUPS   Y0, (CX)
+	VZEROUPPER
+	RET
+
+// func bend256(dst *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·bend256(SB), NOSPLIT, $0-104
+	MOVQ         lanes+88(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y0
+	VBROADCASTSS slope+72(FP), Y1
+	VXORPS       Y2, Y2, Y2
+	MOVQ         x+24(FP), AX
+	MOVQ         stride+32(FP), CX
+	MOVQ         ids+40(FP), DX
+	MOVQ         ds+48(FP), BX
+	MOVQ         step+56(FP), SI
+	MOVQ         n+64(FP), DI
+	MOVQ         vectors+80(FP), R8
+	CMPQ         R8, $0x01
+	JEQ          tile1
+	MOVQ         near+8(FP), R8
+	MOVQ         heads+96(FP), R9
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VMOVUPS      (R8), Y4
+	VMOVUPS      (R9), Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VMASKMOVPS   32(R8), Y0, Y7
+	VMOVUPS      32(R9), Y8
+
+tile2_edge:
+	MOVL        (DX), R8
+	IMULQ       CX, R8
+	ADDQ        AX, R8
+	VMOVUPS     (R8), Y9
+	VADDPS      Y4, Y9, Y9
+	VPERMPS     (BX), Y5, Y10
+	VMULPS      Y1, Y10, Y11
+	VCMPPS      $0x1e, Y2, Y9, Y9
+	VBLENDVPS   Y9, Y10, Y11, Y10
+	VADDPS      Y10, Y3, Y3
+	VMASKMOVPS  32(R8), Y0, Y9
+	VADDPS      Y7, Y9, Y9
+	VPERMPS     (BX), Y8, Y10
+	VMULPS      Y1, Y10, Y11
+	VCMPPS      $0x1e, Y2, Y9, Y9
+	VBLENDVPS   Y9, Y10, Y11, Y10
+	VADDPS      Y10, Y6, Y6
+	ADDQ        $0x04, DX
+	ADDQ        SI, BX
+	DECQ        DI
+	JNZ         tile2_edge
+	MOVQ        dst+0(FP), AX
+	MOVQ        vector+16(FP), CX
+	VMOVUPS     (AX), Y1
+	VMOVUPS     (CX), Y2
+	VFMADD231PS Y2, Y3, Y1
+	VMOVUPS     Y1, (AX)
+	VMASKMOVPS  32(AX), Y0, Y1
+	VMASKMOVPS  32(CX), Y0, Y2
+	VFMADD231PS Y2, Y6, Y1
+	VMASKMOVPS  Y1, Y0, 32(AX)
+	VZEROUPPER
+	RET
+
+tile1:
+	MOVQ       near+8(FP), R8
+	MOVQ       heads+96(FP), R9
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VMASKMOVPS (R8), Y0, Y4
+	VMOVUPS    (R9), Y5
+
+tile1_edge:
+	MOVL        (DX), R8
+	IMULQ       CX, R8
+	ADDQ        AX, R8
+	VMASKMOVPS  (R8), Y0, Y6
+	VADDPS      Y4, Y6, Y6
+	VPERMPS     (BX), Y5, Y7
+	VMULPS      Y1, Y7, Y8
+	VCMPPS      $0x1e, Y2, Y6, Y6
+	VBLENDVPS   Y6, Y7, Y8, Y7
+	VADDPS      Y7, Y3, Y3
+	ADDQ        $0x04, DX
+	ADDQ        SI, BX
+	DECQ        DI
+	JNZ         tile1_edge
+	MOVQ        dst+0(FP), AX
+	MOVQ        vector+16(FP), CX
+	VMASKMOVPS  (AX), Y0, Y1
+	VMASKMOVPS  (CX), Y0, Y2
+	VFMADD231PS Y2, Y3, Y1
+	VMASKMOVPS  Y1, Y0, (AX)
+	VZEROUPPER
+	RET
+
+// func bendAlong256(dst *float32, along *float32, near *float32, vector *float32, x *float32, stride int, ids *uint32, ds *float32, step int, n int, slope float32, vectors int, lanes int, heads *uint32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·bendAlong256(SB), NOSPLIT, $0-112
+	MOVQ         lanes+96(FP), AX
+	LEAQ         ones<>+32(SB), CX
+	SHLQ         $0x02, AX
+	SUBQ         AX, CX
+	VMOVDQU      (CX), Y0
+	VBROADCASTSS slope+80(FP), Y1
+	VXORPS       Y2, Y2, Y2
+	MOVQ         x+32(FP), AX
+	MOVQ         stride+40(FP), CX
+	MOVQ         ids+48(FP), DX
+	MOVQ         ds+56(FP), BX
+	MOVQ         step+64(FP), SI
+	MOVQ         n+72(FP), DI
+	MOVQ         vectors+88(FP), R8
+	CMPQ         R8, $0x01
+	JEQ          tile1
+	MOVQ         near+16(FP), R8
+	MOVQ         heads+104(FP), R9
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VMOVUPS      (R8), Y5
+	VMOVUPS      (R9), Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VMASKMOVPS   32(R8), Y0, Y9
+	VMOVUPS      32(R9), Y10
+
+tile2_edge:
+	MOVL        (DX), R8
+	IMULQ       CX, R8
+	ADDQ        AX, R8
+	VMOVUPS     (R8), Y11
+	VADDPS      Y5, Y11, Y11
+	VPERMPS     (BX), Y6, Y12
+	VMULPS      Y1, Y12, Y13
+	VCMPPS      $0x1e, Y2, Y11, Y14
+	VBLENDVPS   Y14, Y12, Y13, Y12
+	VADDPS      Y12, Y3, Y3
+	VFMADD231PS Y12, Y11, Y4
+	VMASKMOVPS  32(R8), Y0, Y11
+	VADDPS      Y9, Y11, Y11
+	VPERMPS     (BX), Y10, Y12
+	VMULPS      Y1, Y12, Y13
+	VCMPPS      $0x1e, Y2, Y11, Y14
+	VBLENDVPS   Y14, Y12, Y13, Y12
+	VADDPS      Y12, Y7, Y7
+	VFMADD231PS Y12, Y11, Y8
+	ADDQ        $0x04, DX
+	ADDQ        SI, BX
+	DECQ        DI
+	JNZ         tile2_edge
+	MOVQ        dst+0(FP), AX
+	MOVQ        vector+24(FP), CX
+	VMOVUPS     (AX), Y1
+	VMOVUPS     (CX), Y2
+	VFMADD231PS Y2, Y3, Y1
+	VMOVUPS     Y1, (AX)
+	VMASKMOVPS  32(AX), Y0, Y1
+	VMASKMOVPS  32(CX), Y0, Y2
+	VFMADD231PS Y2, Y7, Y1
+	VMASKMOVPS  Y1, Y0, 32(AX)
+	MOVQ        along+8(FP), AX
+	VMOVUPS     (AX), Y1
+	VADDPS      Y4, Y1, Y1
+	VMOVUPS     Y1, (AX)
+	VMASKMOVPS  32(AX), Y0, Y1
+	VADDPS      Y8, Y1, Y1
+	VMASKMOVPS  Y1, Y0, 32(AX)
+	VZEROUPPER
+	RET
+
+tile1:
+	MOVQ       near+16(FP), R8
+	MOVQ       heads+104(FP), R9
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VMASKMOVPS (R8), Y0, Y5
+	VMOVUPS    (R9), Y6
+
+tile1_edge:
+	MOVL        (DX), R8
+	IMULQ       CX, R8
+	ADDQ        AX, R8
+	VMASKMOVPS  (R8), Y0, Y7
+	VADDPS      Y5, Y7, Y7
+	VPERMPS     (BX), Y6, Y8
+	VMULPS      Y1, Y8, Y9
+	VCMPPS      $0x1e, Y2, Y7, Y10
+	VBLENDVPS   Y10, Y8, Y9, Y8
+	VADDPS      Y8, Y3, Y3
+	VFMADD231PS Y8, Y7, Y4
+	ADDQ        $0x04, DX
+	ADDQ        SI, BX
+	DECQ        DI
+	JNZ         tile1_edge
+	MOVQ        dst+0(FP), AX
+	MOVQ        vector+24(FP), CX
+	VMASKMOVPS  (AX), Y0, Y1
+	VMASKMOVPS  (CX), Y0, Y2
+	VFMADD231PS Y2, Y3, Y1
+	VMASKMOVPS  Y1, Y0, (AX)
+	MOVQ        along+8(FP), AX
+	VMASKMOVPS  (AX), Y0, Y1
+	VADDPS      Y4, Y1, Y1
+	VMASKMOVPS  Y1, Y0, (AX)
 	VZEROUPPER
 	RET

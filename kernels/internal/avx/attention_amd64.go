@@ -170,3 +170,76 @@ func (s Set) WeighSigned(dst, signed, x []float32, stride int, ids []uint32, wei
 		}
 	}
 }
+
+// SlopesOfEdges is Slopes where the gradients of scores take the place of dq, and none is
+// added up.
+func (s Set) SlopesOfEdges(scores, dq []float32, n int, keep, lse, dots PerEdge) {
+	if n == 0 {
+		return
+	}
+	full, lanes := AVX2.split(n)
+	var none Near
+	slopesOfEdges256(&scores[0], &dq[0], &keep.Vals[0], 4*keep.Step, &lse.Vals[0], &dots.Vals[0], 4*lse.Step, 1, &none[0], full, lanes)
+}
+
+// Tops raises top to the n scores, NaNs left out.
+func (s Set) Tops(scores []float32, n int, top *Near) {
+	if n == 0 {
+		return
+	}
+	full, lanes := AVX2.split(n)
+	tops256(&scores[0], &top[0], full, lanes)
+}
+
+// BentDots is Dots of vector, as long as row, and the leaky sums of row and rows of x.
+func (s Set) BentDots(dst []float32, step, heads int, row, vector, x []float32, stride int, ids []uint32, n int, slope float32) {
+	if n == 0 || len(row) == 0 {
+		return
+	}
+	seeing := min(n, max(len(ids)-ahead, 0))
+	width := len(row) / heads
+	full := (width - 1) / 16
+	last := width - 16*full
+	switch {
+	case s == AVX512 && heads == 8 && width == 8:
+		bentDotsOfEight512(&dst[0], 4*step, &row[0], &vector[0], &x[0], 4*stride, &ids[0], n, seeing, slope)
+	case s == AVX512:
+		bentDots512(&dst[0], 4*step, &row[0], &vector[0], &x[0], 4*stride, &ids[0], n, seeing, heads, full, last, 0, 4*last, slope)
+	default:
+		bentDots256(&dst[0], 4*step, &row[0], &vector[0], &x[0], 4*stride, &ids[0], n, seeing, heads, full, min(last, 8), max(last-8, 0), 4*last, slope)
+	}
+}
+
+// firstHead are the heads of columns of one.
+var firstHead [64]uint32
+
+// Bend adds to dst the columns of vector times the sums over n edges of ds, times slope
+// where t, the sum of near and the edge's row of x, is not positive; and to along, unless
+// it is none, the sums of that times t. Column j has ds of heads[j], or without heads the first,
+// step floats on for each edge.
+func (s Set) Bend(dst, along, near, vector, x []float32, stride int, ids []uint32, ds []float32, step, n int, slope float32, heads []uint32) {
+	if n == 0 {
+		return
+	}
+	tile := 2 * s.lanes()
+	if s == AVX512 {
+		tile = 4 * s.lanes()
+	}
+	for j := 0; j < len(dst); j += tile {
+		full, lanes := s.split(min(tile, len(dst)-j))
+		of := &firstHead[0]
+		if heads != nil {
+			of = &heads[j]
+		}
+		switch {
+		case along != nil && s == AVX512:
+			bendAlong512(&dst[j], &along[j], &near[j], &vector[j], &x[j], 4*stride, &ids[0], &ds[0], 4*step, n, slope, full+1, lanes, of)
+		case along != nil:
+			bendAlong256(&dst[j], &along[j], &near[j], &vector[j], &x[j], 4*stride, &ids[0], &ds[0], 4*step, n, slope, full+1, lanes, of)
+		case s == AVX512:
+			bend512(&dst[j], &near[j], &vector[j], &x[j], 4*stride, &ids[0], &ds[0], 4*step, n, slope, full+1, lanes, of)
+		default:
+			bend256(&dst[j], &near[j], &vector[j], &x[j], 4*stride, &ids[0], &ds[0], 4*step, n, slope, full+1, lanes, of)
+		}
+	}
+}

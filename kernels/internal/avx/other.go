@@ -101,6 +101,24 @@ func (Set) Slopes(_, _ []float32, _ int, _, _, _ PerEdge, _ float32, _ *Near) {
 	panic("avx: not on this architecture")
 }
 
+// SlopesOfEdges is not there on this architecture.
+func (Set) SlopesOfEdges(_, _ []float32, _ int, _, _, _ PerEdge) {
+	panic("avx: not on this architecture")
+}
+
+// Tops is not there on this architecture.
+func (Set) Tops(_ []float32, _ int, _ *Near) { panic("avx: not on this architecture") }
+
+// BentDots is not there on this architecture.
+func (Set) BentDots(_ []float32, _, _ int, _, _, _ []float32, _ int, _ []uint32, _ int, _ float32) {
+	panic("avx: not on this architecture")
+}
+
+// Bend is not there on this architecture.
+func (Set) Bend(_, _, _, _, _ []float32, _ int, _ []uint32, _ []float32, _, _ int, _ float32, _ []uint32) {
+	panic("avx: not on this architecture")
+}
+
 // EdgeMask is not there on this architecture.
 func (Set) EdgeMask(_ *Draw, _ []float32, _ int, _, _ []uint32, _ int) {
 	panic("avx: not on this architecture")

@@ -159,13 +159,13 @@ type AttentionGrad struct{ R, LSE, Grad, Dots, Packed []float32 }
 
 func (b AttentionGrad) attended(a kernels.Attention) kernels.Attended {
 	return kernels.Attended{
-		R: wide(a.Heads, b.R), LSE: wide(a.Heads, b.LSE), Grad: wide(a.Columns(), b.Grad), Dots: wide(a.Heads, b.Dots),
+		R: wide(a.Near(), b.R), LSE: wide(a.Heads, b.LSE), Grad: wide(a.Columns(), b.Grad), Dots: wide(a.Heads, b.Dots),
 		Packed: wide(3*a.Heads, b.Packed),
 	}
 }
 
 func AttentionGather(t *kernels.Team, a kernels.Attention, dst, stats []float32, g kernels.Gather, x AttentionRows, r []float32, merge bool) {
-	t.AttentionGather(a, wide(a.Columns(), dst), wide(2*a.Heads, stats), g.Edges(), x.emitted(a), wide(a.Heads, r), merge)
+	t.AttentionGather(a, wide(a.Columns(), dst), wide(2*a.Heads, stats), g.Edges(), x.emitted(a), wide(a.Near(), r), merge)
 }
 
 func AttentionFinish(t *kernels.Team, a kernels.Attention, dst, lse []float32, rows int, stats []float32) {
@@ -184,8 +184,8 @@ func PackGrad(t *kernels.Team, a kernels.Attention, dst []float32, n, first int,
 	t.PackGrad(a, mat(n, 3*a.Heads, dst), first, wide(a.Heads, r), wide(a.Heads, lse), wide(a.Heads, dots))
 }
 
-func AttentionGradDst(t *kernels.Team, a kernels.Attention, dr []float32, g kernels.Gather, x AttentionRows, back AttentionGrad, add bool) {
-	t.AttentionGradDst(a, wide(a.Heads, dr), g.Edges(), x.emitted(a), back.attended(a), add)
+func AttentionGradDst(t *kernels.Team, a kernels.Attention, dr, along []float32, g kernels.Gather, x AttentionRows, back AttentionGrad, add bool) {
+	t.AttentionGradDst(a, wide(a.Near(), dr), wide(a.Along(), along), g.Edges(), x.emitted(a), back.attended(a), add)
 }
 
 // Signed is what kernels.SignedAttention writes, on slices.

@@ -18,18 +18,22 @@ func attention(s isa) {
 		e := newExponential32()
 		weights(s, e)
 		signedWeights(s, e)
-		slopes(s, e)
+		slopes(s, e, false)
+		slopes(s, e, true)
 	}
 	scaleRow(s)
 	edgeMask(s)
 	dots(s)
 	if s.wide {
-		dotsOfEight(s)
+		order := evenOdd()
+		dotsOfEight(s, order, false)
+		dotsOfEight(s, order, true)
 	}
 	for _, heads := range []bool{false, true} {
 		weigh(s, heads, false)
 		weigh(s, heads, true)
 	}
+	dynamic(s)
 }
 
 // single is a float32 in each lane of read-only memory.
@@ -275,17 +279,26 @@ func signedWeights(s isa, e *exponential32) {
 	})
 }
 
-// slopes is the way back from the gradients of weights to those of scores.
-func slopes(s isa, e *exponential32) {
-	TEXT("slopes"+s.name, NOSPLIT,
+// slopes is the way back from the gradients of weights to those of scores: their sums, or
+// those of each edge.
+func slopes(s isa, e *exponential32, each bool) {
+	name, doc := "slopes", "Replaces scores by their weights, and adds to sum the gradients of what the scores are the leaky values of."
+	if each {
+		name, doc = "slopesOfEdges", "Replaces scores by their weights, and dq by the gradients of the scores."
+	}
+	TEXT(name+s.name, NOSPLIT,
 		"func(scores, dq, keep *float32, keepStep int, lse, dots *float32, farStep int, slope float32, sum *float32, full, lanes int)")
-	Doc("Replaces scores by their weights, and adds to sum the gradients of what the scores are the leaky values of.")
+	Doc(doc)
 	Pragma("noescape")
 	at, dq := Load(Param("scores"), GP64()), Load(Param("dq"), GP64())
 	keep, keepStep := Load(Param("keep"), GP64()), Load(Param("keepStep"), GP64())
 	lse, dots, farStep := Load(Param("lse"), GP64()), Load(Param("dots"), GP64()), Load(Param("farStep"), GP64())
 	sumAt := Load(Param("sum"), GP64())
-	one, slope, sum, zero := single("one32", 1), s.vec(), s.vec(), s.vec()
+	var one Mem
+	if !each {
+		one = single("one32", 1)
+	}
+	slope, sum, zero := s.vec(), s.vec(), s.vec()
 	VBROADCASTSS(place(Param("slope")), slope)
 	VMOVUPS(Mem{Base: sumAt}, sum)
 	s.zero(zero)
@@ -294,23 +307,29 @@ func slopes(s isa, e *exponential32) {
 		VMOVUPS(place(at), score)
 		VSUBPS(Mem{Base: lse}, score, p)
 		e.of(p)
-		VCMPPS(U8(greater), zero, score, factor)
-		VBLENDVPS(factor, one, slope, factor)
+		if !each {
+			VCMPPS(U8(greater), zero, score, factor)
+			VBLENDVPS(factor, one, slope, factor)
+		}
 		VMOVUPS(Mem{Base: keep}, score)
 		VMULPS(place(dq), score, d)
 		VSUBPS(Mem{Base: dots}, d, d)
 		VMULPS(p, d, d)
-		VMULPS(factor, d, d)
-		if mask != nil {
-			VANDPS(mask, d, d)
+		if each {
+			VMOVUPS(d, place(dq))
+		} else {
+			VMULPS(factor, d, d)
+			if mask != nil {
+				VANDPS(mask, d, d)
+			}
+			VADDPS(d, sum, sum)
 		}
-		VADDPS(d, sum, sum)
 		VMULPS(score, p, p)
 		VMOVUPS(p, place(at))
 		ADDQ(keepStep, keep)
 		ADDQ(farStep, lse)
 		ADDQ(farStep, dots)
-		if mask != nil {
+		if mask != nil && !each {
 			VMOVUPS(sum, Mem{Base: sumAt})
 		}
 	})

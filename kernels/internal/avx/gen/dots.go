@@ -42,6 +42,9 @@ type dotting struct {
 	isa
 	masks         []Register
 	dst, row, ids Register
+
+	vector Register   // that bent rows meet, nil in dots
+	slope  VecVirtual // of their bend
 }
 
 // edges does that many edges.
@@ -118,6 +121,14 @@ func (d *dotting) columns(acc [][]VecVirtual, from, next []Register, offset Regi
 		}
 		row := d.vec()
 		d.load(Mem{Base: d.row, Index: offset, Scale: 1, Disp: d.bytes * h}, mask, row)
+		if d.vector != nil {
+			vector := d.vec()
+			d.load(Mem{Base: d.vector, Index: offset, Scale: 1, Disp: d.bytes * h}, mask, vector)
+			for e, p := range from {
+				d.bent(row, vector, Mem{Base: p, Index: offset, Scale: 1, Disp: d.bytes * h}, mask, acc[h][e])
+			}
+			continue
+		}
 		for e, p := range from {
 			d.fmaFrom(Mem{Base: p, Index: offset, Scale: 1, Disp: d.bytes * h}, row, mask, acc[h][e])
 		}

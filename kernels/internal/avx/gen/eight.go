@@ -9,8 +9,14 @@ import (
 // dotsOfEight is dots of eight heads of eight columns: the row stays in registers, and an
 // edge takes a sum of four vectors over lanes instead of eight. It adds in the order of dots;
 // the zero is that with which sums there begin.
-func dotsOfEight(s isa) {
-	TEXT("dotsOfEight"+s.name, NOSPLIT, "func(dst *float32, step int, row, x *float32, stride int, ids *uint32, n, seen int)")
+//
+// Of bent rows it is bentDots.
+func dotsOfEight(s isa, evenOdd Mem, bent bool) {
+	name, params, more := "dotsOfEight", "", ""
+	if bent {
+		name, params, more = "bentDotsOfEight", "vector, ", ", slope float32"
+	}
+	TEXT(name+s.name, NOSPLIT, "func(dst *float32, step int, row, "+params+"x *float32, stride int, ids *uint32, n, seen int"+more+")")
 	Doc("Sets eight floats of dst, step bytes on for each edge, to the products of eight columns each of row and the row of x of the edge's id.")
 	Pragma("noescape")
 	d := dotting{isa: s}
@@ -24,8 +30,19 @@ func dotsOfEight(s isa) {
 		VMOVUPS(Mem{Base: at, Disp: 64 * i}, v)
 		row = append(row, v)
 	}
+	var vector []VecVirtual
+	slope := s.vec()
+	if bent {
+		MOVQ(place(Param("vector")), at.(GPVirtual))
+		for i := range 4 {
+			v := s.vec()
+			VMOVUPS(Mem{Base: at, Disp: 64 * i}, v)
+			vector = append(vector, v)
+		}
+		VBROADCASTSS(place(Param("slope")), slope)
+	}
 	order, zero := s.vec(), s.vec()
-	VMOVDQU32(evenOdd(), order)
+	VMOVDQU32(evenOdd, order)
 	s.zero(zero)
 	look, none := GP64(), GP64()
 	XORQ(none, none)
@@ -43,8 +60,14 @@ func dotsOfEight(s isa) {
 	}
 	var products []VecVirtual
 	for i, r := range row {
-		v := s.vec()
-		VMULPS(Mem{Base: x, Index: p, Scale: 1, Disp: 64 * i}, r, v)
+		v, from := s.vec(), Mem{Base: x, Index: p, Scale: 1, Disp: 64 * i}
+		if bent {
+			VMOVUPS(from, v)
+			bending(r, slope, v, s.vec())
+			VMULPS(vector[i], v, v)
+		} else {
+			VMULPS(from, r, v)
+		}
 		products = append(products, v)
 	}
 	halves, swapped := d.transposed(products), s.vec()

@@ -1,0 +1,220 @@
+package kernels
+
+import (
+	"math"
+
+	"siafu/kernels/internal/avx"
+)
+
+// Dynamic attention (Brody, Alon & Yahav, "How attentive are graph attention
+// networks?", ICLR 2022, equation 7): attention whose scores are not sums of what
+// either end says for itself. With a the Vector, E the Edge and w[v,u] the feature of an
+// edge, where edges have one,
+//
+//	t[v,u] = x[u] + r[v] + w[v,u]·E
+//	s[v,u] = Σ_j a_j·leaky(t_j)          over the columns of a head
+//
+// and all else as in attention.go. On the way back
+//
+//	ds[v,u] = p·((g[v]·x[u])·keep - D[v])      dt_j = ds·a_j·(t_j > 0 ? 1 : Slope)
+//	dr[v] = Σ_u dt    dx[u] = Σ_v (q·g[v] + dt)
+//	da = Σ_v along[v],  along[v] = Σ_u ds·leaky(t)
+//	dE = Σ_v along'[v], along'[v] = Σ_u w·dt
+//
+// Variant: as in attention.go. What edges give a and E is summed for each vertex that
+// attends, along beside along'; ColumnSums has the rest, in an order that depends on
+// shapes alone.
+
+// dynamicBytes is how many bytes of rows a batch of edges reads, which scores and
+// weighted sums find in the caches one after the other.
+const dynamicBytes = 1 << 16
+
+// prepareDynamic finds the weights along edges.
+func (k *attentionTask) prepareDynamic() {
+	k.vector = elements(k.Vector, 1, k.Columns())
+	if !k.Edge.IsNil() {
+		k.edge = elements(k.Edge, 1, k.Columns())
+		fit(len(k.Weights) >= len(k.Cols) && (!k.SelfLoops || len(k.Self) >= k.Rows()))
+	}
+}
+
+// mostDynamic is the values of a batch.
+func (k *attentionTask) mostDynamic() int {
+	edges := max(dynamicBytes/(4*k.size*k.Width), blockEdges) / blockEdges * blockEdges
+	return min(edges*k.step, batchValues)
+}
+
+// met are the rows that scores add to those of near vertices.
+func (k *attentionTask) met() []float32 {
+	if k.way == backToSources {
+		return k.R
+	}
+	return k.far
+}
+
+// alongRow is a part of what row r has of the weights along its edges.
+func (k *attentionTask) alongRow(part, r int) []float32 {
+	return k.along[r*k.Along()+part*k.Columns()+k.group*k.Width:][:k.size*k.Width]
+}
+
+func (k *attentionTask) clearAlong(r int) {
+	for part := range k.Along() / k.Columns() {
+		clear(k.alongRow(part, r))
+	}
+}
+
+// bent is what a head's scores are made of for a near vertex.
+type bent struct {
+	near, vector, edge []float32
+	slope              float32
+}
+
+// bent is that of head h of a group in row r; without features of edges, edge is none.
+func (k *attentionTask) bent(r, h int) bent {
+	at := (k.group + h) * k.Width
+	b := bent{near: k.near[r*k.Columns()+at:][:k.Width], vector: k.vector[at:][:k.Width], slope: k.Slope}
+	if k.edge != nil {
+		b.edge = k.edge[at:][:k.Width]
+	}
+	return b
+}
+
+// sum is t_j for the far row x and the feature w.
+func (b *bent) sum(j int, x []float32, w float32) float32 {
+	t := b.near[j] + x[j]
+	if b.edge != nil {
+		t += w * b.edge[j]
+	}
+	return t
+}
+
+// score is Σ_j a_j·leaky(t_j).
+func (b *bent) score(x []float32, w float32) (s float32) {
+	for j, a := range b.vector {
+		t := b.sum(j, x, w)
+		s += a * max(t, t*b.slope)
+	}
+	return s
+}
+
+// scoreRows is score with dynamic scores.
+func (b *edgeBatch) scoreRows(k *attentionTask, s *segment) {
+	ids, scores, rows := b.ids[s.id:][:s.n], b.scores[s.value:], k.met()
+	if k.vectors() && s.n > 0 {
+		at := k.group * k.Width
+		near, vector := k.columns(k.near, k.Columns(), s.row), k.vector[at:][:k.size*k.Width]
+		k.set.BentDots(scores, k.step, k.size, near, vector, rows[at:], k.Columns(), b.ids[s.id:b.known], s.n, k.Slope)
+		k.set.Tops(scores, s.n*k.step, &b.top)
+		b.largest(k.step)
+		return
+	}
+	for h := range k.size {
+		of := k.bent(s.row, h)
+		for e, id := range ids {
+			v := of.score(rows[int(id)*k.Columns()+(k.group+h)*k.Width:], b.features[s.id+e])
+			scores[e*k.step+h] = v
+			if v > b.top[h] {
+				b.top[h] = v
+			}
+		}
+	}
+}
+
+// largest takes the larger of the lanes of each head to its first.
+func (b *edgeBatch) largest(step int) {
+	for i := step; i < len(b.top); i++ {
+		if to := &b.top[i%step]; b.top[i] > *to {
+			*to = b.top[i]
+		}
+	}
+}
+
+// slopesOfEdges is slopes where each edge's own gradient of its score is wanted, in the
+// place of dq.
+func (b *edgeBatch) slopesOfEdges(k *attentionTask, s *segment) {
+	n, keep, scores := s.n*k.step, b.kept(k, s), b.scores[s.value:]
+	lse, dots := b.ends(k, s)
+	if k.set != avx.None {
+		k.set.SlopesOfEdges(scores, b.dq[:], n, keep, lse, dots)
+		return
+	}
+	for i, v := range scores[:n] {
+		p := float32(math.Exp(float64(v - lse.At(i))))
+		b.dq[i] = p * (b.dq[i]*keep.At(i) - dots.At(i))
+		scores[i] = keep.At(i) * p
+	}
+}
+
+// ends are what each edge of a block has of the vertex that attends.
+func (b *edgeBatch) ends(k *attentionTask, s *segment) (lse, dots avx.PerEdge) {
+	if k.way == backToSources {
+		return avx.PerEdge{Vals: b.lse[s.value:], Step: avx.Heads}, avx.PerEdge{Vals: b.dots[s.value:], Step: avx.Heads}
+	}
+	return avx.PerEdge{Vals: b.nearLSE[:]}, avx.PerEdge{Vals: b.nearDots[:]}
+}
+
+// bend adds the gradients of t of a block to dst, those of the near vertex, and on the way
+// back to targets what they give the weights along the edges.
+func (b *edgeBatch) bend(k *attentionTask, dst []float32, s *segment) {
+	if k.vectors() {
+		b.bendVectors(k, dst, s)
+		return
+	}
+	for h := range k.size {
+		k.bendHead(b, rowOf(dst, h, k.Width), h, s)
+	}
+}
+
+// vectors tells whether package avx has what scores are made of: not with features of edges.
+func (k *attentionTask) vectors() bool { return k.set != avx.None && k.edge == nil }
+
+// bendVectors is bend by package avx: of heads that share vectors at once.
+func (b *edgeBatch) bendVectors(k *attentionTask, dst []float32, s *segment) {
+	if s.n == 0 {
+		return
+	}
+	at := k.group * k.Width
+	near, vector, x, ids := k.columns(k.near, k.Columns(), s.row), k.vector[at:], k.met()[at:], b.ids[s.id:][:s.n]
+	var along []float32
+	if k.way == backToTargets {
+		along = k.alongRow(0, s.row)
+	}
+	if k.mixed() {
+		k.set.Bend(dst, along, near, vector, x, k.Columns(), ids, b.dq[:], k.step, s.n, k.Slope, k.heads[:])
+		return
+	}
+	for h := range k.size {
+		from, of := h*k.Width, along
+		if along != nil {
+			of = along[from:]
+		}
+		k.set.Bend(rowOf(dst, h, k.Width), of, near[from:], vector[from:], x[from:], k.Columns(), ids, b.dq[h:], k.step, s.n, k.Slope, nil)
+	}
+}
+
+func (k *attentionTask) bendHead(b *edgeBatch, dst []float32, h int, s *segment) {
+	of, rows := k.bent(s.row, h), k.met()
+	var vector, edge []float32
+	if k.way == backToTargets {
+		vector = rowOf(k.alongRow(0, s.row), h, k.Width)
+		if k.edge != nil {
+			edge = rowOf(k.alongRow(1, s.row), h, k.Width)
+		}
+	}
+	for e, id := range b.ids[s.id:][:s.n] {
+		x, w, ds := rows[int(id)*k.Columns()+(k.group+h)*k.Width:], b.features[s.id+e], b.dq[e*k.step+h]
+		for j, a := range of.vector {
+			t, d := of.sum(j, x, w), ds
+			if !(t > 0) {
+				d *= of.slope
+			}
+			dst[j] += a * d
+			if vector != nil {
+				vector[j] += d * t
+			}
+			if edge != nil {
+				edge[j] += a * d * w
+			}
+		}
+	}
+}

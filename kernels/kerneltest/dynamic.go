@@ -1,0 +1,152 @@
+package kerneltest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"siafu/kernels"
+)
+
+// scoring is how attention scores edges.
+type scoring int
+
+const (
+	static   scoring = iota
+	dynamic          // as GATv2
+	featured         // and by a feature of each edge
+)
+
+// dynamicAttention is attention with dynamic scores.
+func dynamicAttention(t *testing.T, choose func(team *kernels.Team), k attentionKernels) {
+	for _, s := range []struct{ own, heads, width int }{
+		{0, 2, 5}, {1, 1, 1}, {7, 1, 5}, {7, 2, 16}, {7, 3, 40}, {7, 9, 3}, {40, 8, 1}, {40, 1, 128},
+		{size(40, 12), 12, 40}, {40, 8, 8}, {40, 4, 16}, {size(3000, 300), 2, 3},
+	} {
+		for i, drop := range dropouts(s.own + s.own/3 + 1)[:3] {
+			for _, scores := range []scoring{dynamic, featured} {
+				t.Run(fmt.Sprintf("dynamic=%d/own=%d/heads=%d/width=%d/dropout=%d", scores, s.own, s.heads, s.width, i), func(t *testing.T) {
+					c := newAttentionCase(scores, s.own, s.heads, s.width, drop, choose, k)
+					c.checkForward(t)
+					c.checkBackward(t)
+				})
+			}
+		}
+	}
+	for _, scores := range []scoring{dynamic, featured} {
+		t.Run(fmt.Sprintf("dynamic=%d/differences", scores), func(t *testing.T) {
+			newAttentionCase(scores, 7, 2, 3, dropouts(10)[2], choose, k).checkDifferences(t)
+		})
+		for heads := range 4 {
+			t.Run(fmt.Sprintf("dynamic=%d/large scores of %d", scores, heads+1), func(t *testing.T) {
+				c := newAttentionCase(scores, 40, heads+1, 5, nil, choose, k)
+				for i := range c.x {
+					c.x[i] *= 1e4
+				}
+				c.checkForward(t)
+			})
+		}
+		t.Run(fmt.Sprintf("dynamic=%d/hub", scores), func(t *testing.T) {
+			c := newAttentionCase(scores, 40, 8, 5, dropouts(54)[2], choose, k)
+			c.swell(size(20000, 5600))
+			c.list()
+			c.checkForward(t)
+			c.checkBackward(t)
+		})
+	}
+}
+
+// makeDynamic gives the attention dynamic scores.
+func (c *attentionCase) makeDynamic(features bool) {
+	c.Dynamic = true
+	vector := Values(c.Columns(), 7)
+	c.Vector, c.weights = kernels.HostMat(c.Heads, c.Width, vector), wide(vector)
+	if features {
+		edge := Values(c.Columns(), 8)
+		c.Edge, c.weights = kernels.HostMat(1, c.Columns(), edge), append(c.weights, wide(edge)...)
+	}
+}
+
+// feature is that of an edge: a float32.
+func feature(source, target int) float64 {
+	return float64(source*7%11-5)/8 + float64(target*5%13-6)/16
+}
+
+// targets gives g, edges by target, their features.
+func (c *attentionCase) targets(g kernels.Gather) kernels.Gather {
+	if c.Edge.IsNil() {
+		return g
+	}
+	g.Weights = make([]float32, len(c.cols))
+	for v := range c.own {
+		for e := c.begin[v]; e < c.end[v]; e++ {
+			g.Weights[e] = float32(feature(int(c.cols[e]), v))
+		}
+	}
+	c.selves(&g)
+	return g
+}
+
+// sources does so with edges by source, from vertex first on.
+func (c *attentionCase) sources(g *kernels.Gather, first int) {
+	if c.Edge.IsNil() {
+		return
+	}
+	g.Weights = make([]float32, len(g.Cols))
+	for u := range g.Begin {
+		for e := g.Begin[u]; e < g.End[u]; e++ {
+			g.Weights[e] = float32(feature(first+u, int(g.Cols[e])))
+		}
+	}
+	c.selves(g)
+}
+
+func (c *attentionCase) selves(g *kernels.Gather) {
+	if g.SelfLoops {
+		for v := range c.own {
+			g.Self = append(g.Self, float32(feature(v, v)))
+		}
+	}
+}
+
+// met is what column j of both ends and of the edge comes to.
+func (c *attentionCase) met(edge attentionEdge, j int, x, r []float64) float64 {
+	t := x[edge.source*c.Columns()+j] + r[edge.target*c.Columns()+j]
+	if !c.Edge.IsNil() {
+		t += edge.feature * c.weights[c.Columns()+j]
+	}
+	return t
+}
+
+// defineDynamic adds what the gradient ds of an edge's score gives. Terms have the size of
+// sums that are added up before them.
+func (c *attentionCase) defineDynamic(d *defined, edge attentionEdge, h int, x, r []float64, ds, dsSize float64) {
+	add := func(to, size []float64, i int, v, bound float64) {
+		to[i] += v
+		size[i] += math.Abs(bound)
+	}
+	for k := range c.Width {
+		j := h*c.Width + k
+		t, bend := c.met(edge, j, x, r), 1.0
+		if t <= 0 {
+			bend = float64(c.Slope)
+		}
+		from, to, along := edge.source*c.Columns()+j, edge.target*c.Columns()+j, len(c.r)+edge.target*c.Along()+j
+		a := c.weights[j] * bend
+		add(d.dx, d.dxSize, from, ds*a, dsSize*a)
+		add(d.dr, d.drSize, to, ds*a, dsSize*a)
+		add(d.dr, d.drSize, along, ds*c.leaky(t), dsSize*(math.Abs(x[from])+math.Abs(r[to])+1))
+		if !c.Edge.IsNil() {
+			add(d.dr, d.drSize, along+c.Columns(), ds*a*edge.feature, dsSize*a*edge.feature)
+		}
+	}
+}
+
+// summed are the sums of columns of along, in the order of weights.
+func (c *attentionCase) summed(along []float32) []float32 {
+	sum := make([]float32, len(c.weights))
+	for i, v := range along {
+		sum[i%len(sum)] += v
+	}
+	return sum
+}

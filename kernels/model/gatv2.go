@@ -1,0 +1,110 @@
+package model
+
+import (
+	"siafu/graph/size"
+	"siafu/kernels"
+)
+
+// GATv2 (Brody, Alon & Yahav, "How attentive are graph attention networks?", ICLR 2022,
+// equation 7): gat whose scores are made of both ends of an edge at once. With
+//
+//	Z = H W,  R = H W_target + b_target
+//	s[v,u] = a·leaky(Z[u] + R[v] + w[v,u]·E)
+//
+// for each head, and all else as in gat. w is the weight of an edge, and E is there where
+// edges have weights; a vertex's edge to itself has the mean of those of the edges into
+// it, and 0 where there are none, as in PyTorch Geometric.
+//
+// Design note: of the biases that others have in W and in W_target one is left, as scores
+// see nothing but their sum, and a bias of W moves what is gathered by itself.
+
+func gatv2Weights(s Spec, l int) []Shape {
+	gat := gatWeights(s, l)
+	weight, attention, bias := gat[0], gat[1], gat[3]
+	columns := size.Product(attention.Rows, attention.Cols)
+	list := []Shape{weight, {"target.weight", weight.Rows, weight.Cols, false}, {"attention", attention.Rows, attention.Cols, false}}
+	if s.Design.EdgeFeatures {
+		list = append(list, Shape{"edge.weight", 1, columns, false})
+	}
+	return append(list, Shape{"target.bias", 1, columns, true}, bias)
+}
+
+func gatv2Layer(b *Builder, l int) Layer {
+	last := len(b.params[l]) - 1
+	g := &gatv2{
+		attends: newAttends(b, l, b.Weight(l, last)), weight: b.Weight(l, 0), target: b.Weight(l, 1), vector: b.Weight(l, 2),
+		targetBias: b.Weight(l, last-1), features: b.Spec.Design.EdgeFeatures,
+	}
+	g.along = Param{Layer: l, Rows: 1, Cols: g.heads * g.width, Offset: g.vector.Offset}
+	g.trained = []Param{g.weight, g.target, g.targetBias, g.vector}
+	if g.features {
+		g.along.Cols *= 2
+		g.edge = b.Weight(l, 3)
+		g.trained = append(g.trained, g.edge)
+	}
+	columns := g.heads * g.width
+	b.Room(Emitted, columns)
+	b.Room(Scores, columns)
+	b.Room(ScoresGrad, columns)
+	b.Room(AlongGrad, g.along.Cols)
+	return g
+}
+
+// gatv2 is one layer.
+type gatv2 struct {
+	attends
+	weight, target, targetBias Param
+	vector, edge               Param
+	features                   bool
+	along                      Param   // vector, and edge behind it
+	trained                    []Param // all but the bias
+}
+
+// GatherWidth implements Layer.
+func (g *gatv2) GatherWidth() int { return g.heads * g.width }
+
+// Attention implements Attended.
+func (g *gatv2) Attention(weights kernels.Mat) kernels.Attention {
+	a := kernels.Attention{Heads: g.heads, Width: g.width, Slope: slope, Dynamic: true}
+	if weights.IsNil() {
+		return a
+	}
+	a.Vector = g.vector.In(weights)
+	if g.features {
+		a.Edge = g.edge.In(weights)
+	}
+	return a
+}
+
+// Flow implements Layer.
+func (g *gatv2) Flow(s Stage) Flow {
+	switch s {
+	case Emit:
+		return Flow{Reads: []Value{Input}, Writes: []Value{Emitted, Scores}}
+	case Apply, ApplyBackward:
+		return g.flow(s)
+	}
+	return Flow{Reads: []Value{EmittedGrad, ScoresGrad, AlongGrad, Input}, Writes: []Value{InputGrad}, Grads: g.trained}
+}
+
+// Run implements Layer.
+func (g *gatv2) Run(s Stage, x *Step) {
+	switch s {
+	case Emit:
+		g.h.Multiply(x, x.At(Emitted), x.W(g.weight))
+		g.h.Multiply(x, x.At(Scores), x.W(g.target))
+		x.Ops.BiasReLUDropout(x.At(Scores), x.At(Scores), x.W(g.targetBias), false, nil)
+	case Apply:
+		g.apply(x)
+	case ApplyBackward:
+		g.applyBackward(x)
+	case EmitBackward:
+		grad, scores := x.At(EmittedGrad), x.At(ScoresGrad)
+		g.h.MultiplyGrad(x, x.Grad(g.weight), grad)
+		g.h.MultiplyGrad(x, x.Grad(g.target), scores)
+		x.Ops.ColumnSums(x.Grad(g.targetBias), scores, false)
+		x.Ops.ColumnSums(x.Grad(g.along), x.At(AlongGrad), false)
+		g.h.InputGrad(x, x.At(InputGrad), grad, x.W(g.weight), false)
+		g.h.InputGrad(x, x.At(InputGrad), scores, x.W(g.target), true)
+	}
+}
