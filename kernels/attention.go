@@ -110,12 +110,16 @@ func (a Attention) Mask(locals int) Mask {
 // e.Base on x Emitted()] and r [e.Rows() x Heads]. e has no scales. dst must not
 // overlap x.
 func (t *Team) AttentionGather(a Attention, dst, stats Mat, e Edges, x Emitted, r Mat, merge bool) {
+	runAttention(t, newAttention(a, dst, stats, e, x, r, merge))
+}
+
+func newAttention(a Attention, dst, stats Mat, e Edges, x Emitted, r Mat, merge bool) attentionTask {
 	rows := e.Rows()
-	runAttention(t, attentionTask{
+	return attentionTask{
 		Attention: a, Gather: e.gather(), way: attend, dst: elements(dst, rows, a.Columns()), dstWidth: a.Columns(),
 		stats: elements(stats, rows, 2*a.Heads), merge: merge,
 		far: x.X.Host(), packed: x.Scores.Host(), farWidth: a.Emitted(), near: elements(r, rows, a.Near()), first: int(e.First),
-	})
+	}
 }
 
 // elements are those of m, which must be rows x cols or more.
@@ -127,8 +131,12 @@ func elements(m Mat, rows, cols int) []float32 {
 // AttentionFinish implements Ops: it divides dst [rows x Columns()] by the sums in
 // stats [rows x 2·Heads] and sets lse [rows x Heads] to the logarithm of Σ_u e^s.
 func (t *Team) AttentionFinish(a Attention, dst, lse, stats Mat) {
+	t.finishAttention(a, dst, lse, stats, nil)
+}
+
+func (t *Team) finishAttention(a Attention, dst, lse, stats Mat, signed []float32) {
 	rows := dst.Rows
-	args := attentionFinishTask{a, elements(dst, rows, a.Columns()), elements(lse, rows, a.Heads), elements(stats, rows, 2*a.Heads), t.set}
+	args := attentionFinishTask{a, elements(dst, rows, a.Columns()), elements(lse, rows, a.Heads), elements(stats, rows, 2*a.Heads), signed, t.set}
 	do(t, &t.slots.attentionFinish, args, rows, rowGrain(a.Columns()))
 }
 
@@ -137,6 +145,9 @@ type attended struct{ R, LSE, Grad, Dots, Packed []float32 }
 
 // host is b, which is of so many own vertices.
 func (b *Attended) host(a Attention, own int) attended {
+	if !b.Packed.IsNil() && b.R.IsNil() {
+		return attended{Grad: elements(b.Grad, own, a.Columns()), Packed: elements(b.Packed, own, farParts*a.Heads)}
+	}
 	return attended{
 		R: elements(b.R, own, a.Near()), LSE: elements(b.LSE, own, a.Heads), Grad: elements(b.Grad, own, a.Columns()),
 		Dots: elements(b.Dots, own, a.Heads), Packed: b.Packed.Host(),
@@ -225,6 +236,7 @@ func (k *rowDotsTask) chunk(lo, hi int) {
 type attentionFinishTask struct {
 	Attention
 	dst, lse, stats []float32
+	signed          []float32 // nil: none
 	set             avx.Set
 }
 
@@ -235,6 +247,11 @@ func (k *attentionFinishTask) chunk(lo, hi int) {
 			top, sum := stats[h], stats[k.Heads+h]
 			if sum != 0 { // else there are no edges
 				scale(k.set, rowOf(k.dst, r*k.Heads+h, k.Width), 1/sum)
+			}
+			if sum != 0 && k.signed != nil {
+				row := rowOf(k.signed, r, k.Emitted())
+				scale(k.set, row[h*k.Width:][:k.Width], 1/sum)
+				row[k.Columns()+h] /= sum
 			}
 			k.lse[r*k.Heads+h] = float32(float64(top) + math.Log(float64(sum)))
 		}

@@ -26,7 +26,7 @@ type edgeBatch struct {
 	row, end int   // rows yet to come
 	at       int64 // edges of row that are done with; the self loop is the first
 
-	near, top, sum, nearLSE, nearDots, ones avx.Near
+	near, top, sum, signed, nearLSE, nearDots, ones avx.Near
 
 	scores, keep, lse, dots [batchValues + avx.Slack]float32
 
@@ -190,15 +190,15 @@ func (b *edgeBatch) foldTop(step int) {
 	}
 }
 
-// foldSum adds the lanes of sum to the heads in dst, halves first.
-func (b *edgeBatch) foldSum(dst []float32, step int) {
-	for half := len(b.sum) / 2; half >= step; half /= 2 {
+// foldSum adds the lanes of a sum to the heads in dst, halves first.
+func foldSum(dst []float32, sum *avx.Near, step int) {
+	for half := len(sum) / 2; half >= step; half /= 2 {
 		for i := range half {
-			b.sum[i] += b.sum[i+half]
+			sum[i] += sum[i+half]
 		}
 	}
 	for h := range dst {
-		dst[h] += b.sum[h]
+		dst[h] += sum[h]
 	}
 }
 

@@ -29,6 +29,7 @@ type attentionTask struct {
 	dst      []float32
 	dstWidth int
 	stats    []float32 // the largest score and the sum of each head
+	signed   []float32 // B and Q (attention_signed.go); nil: nobody wants them
 	far      []float32 // rows of far vertices that are weighed or multiplied with
 	farWidth int
 	near     []float32 // r, or emitted rows, of near vertices
@@ -216,9 +217,12 @@ func (k *attentionTask) weights(b *edgeBatch, s *segment) {
 func (k *attentionTask) attend(b *edgeBatch, s *segment) {
 	dst, stats := k.columns(k.dst, k.dstWidth, s.row), rowOf(k.stats, s.row, 2*k.Heads)
 	tops, sums := stats[k.group:][:k.size], stats[k.Heads+k.group:][:k.size]
+	signed, signs := k.signedRow(s.row)
 	if s.first && !k.merge {
 		clear(dst)
 		clear(sums)
+		clear(signed)
+		clear(signs)
 		for h := range tops {
 			tops[h] = float32(math.Inf(-1))
 		}
@@ -231,20 +235,34 @@ func (k *attentionTask) attend(b *edgeBatch, s *segment) {
 			f := float32(math.Exp(float64(tops[h]) - float64(b.top[h])))
 			sums[h] *= f
 			scale(k.set, dst[h*k.Width:][:k.Width], f)
+			if k.signed != nil {
+				scale(k.set, signed[h*k.Width:][:k.Width], f)
+				signs[h] *= f
+			}
 		}
 		tops[h] = b.top[h]
 	}
 	b.draw(k, s)
-	b.sum = avx.Near{}
-	b.weights(k, s)
-	b.foldSum(sums, k.step)
+	b.sum, b.signed = avx.Near{}, avx.Near{}
+	if k.signed != nil {
+		b.signedWeights(k, s)
+		foldSum(signs, &b.signed, k.step)
+	} else {
+		b.weights(k, s)
+	}
+	foldSum(sums, &b.sum, k.step)
 }
 
 // rows is what a segment does with the rows of far vertices.
 func (k *attentionTask) rows(b *edgeBatch, s *segment) {
 	switch k.way {
 	case attend:
-		b.weigh(k, k.columns(k.dst, k.dstWidth, s.row), s)
+		dst := k.columns(k.dst, k.dstWidth, s.row)
+		if signed, _ := k.signedRow(s.row); signed != nil {
+			b.weighSigned(k, dst, signed, s)
+			return
+		}
+		b.weigh(k, dst, s)
 	case backToTargets:
 		k.backToTarget(b, s)
 	default:
@@ -272,7 +290,7 @@ func (k *attentionTask) backToTarget(b *edgeBatch, s *segment) {
 		}
 	}
 	if !k.Dynamic {
-		b.foldSum(dst, k.step)
+		foldSum(dst, &b.sum, k.step)
 	}
 }
 
@@ -299,5 +317,5 @@ func (k *attentionTask) backToSource(b *edgeBatch, s *segment) {
 	if s.first {
 		clear(dl)
 	}
-	b.foldSum(dl, k.step)
+	foldSum(dl, &b.sum, k.step)
 }

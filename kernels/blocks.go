@@ -1,6 +1,10 @@
 package kernels
 
-import "sort"
+import (
+	"sort"
+
+	"siafu/kernels/internal/avx"
+)
 
 // Gathers whose sources are taken block by block: a block stays in the third-level cache
 // while all rows meet it, and is fetched from memory once for all of them.
@@ -11,9 +15,19 @@ import "sort"
 // properties of the graph and not of the machine, as each block has a sum of its own.
 const (
 	blockBytes  = 8 << 20
-	leastBlocks = 16
+	leastBlocks = 8
 	edgesOfRow  = 16
 )
+
+// BlockBytes is how much of its sums a gather by blocks should have at a time: as much as a
+// block, beside which it stays in the cache.
+const BlockBytes = blockBytes
+
+// InBlocks tells whether so many rows that many edges lead to are gathered block by block from
+// as many sources of this width.
+func InBlocks(rows, width int, edges int64) bool {
+	return rows > 0 && blockOf(width*bytesOfFloat, rows, rows, edges) > 0
+}
 
 // block is how many sources a block has, 0 where there are none.
 func (k *spmmTask) block() int {
@@ -21,49 +35,83 @@ func (k *spmmTask) block() int {
 	if k.x == nil {
 		element = 2
 	}
-	step := blockBytes / (k.width * element)
-	blocks, rows := k.sources/max(step, 1), int64(k.Rows())
-	if step == 0 || blocks < leastBlocks || (k.End[rows-1]-k.Begin[0])/rows < int64(blocks*edgesOfRow) {
+	rows := k.Rows()
+	return blockOf(k.width*element, k.sources, rows, k.End[rows-1]-k.Begin[0])
+}
+
+// blockOf is block for sources of so many bytes each.
+func blockOf(bytes, sources, rows int, edges int64) int {
+	step := blockBytes / bytes
+	blocks := sources / max(step, 1)
+	if step == 0 || blocks < leastBlocks || edges/int64(rows) < int64(blocks*edgesOfRow) {
 		return 0
 	}
 	return step
 }
 
-// gatherBlocks computes all rows, a block of so many sources after the other.
+// gatherBlocks computes all rows, a block of so many sources after the other. Chunks are long,
+// as what is prefetched is of the chunk in hand.
 func (t *Team) gatherBlocks(k spmmTask, step int) {
 	room, rows := &t.blocks, k.Rows()
 	begin, end := scratch(&room.begin, rows), scratch(&room.end, rows)
 	copy(begin, k.Begin)
+	blocks := int64((k.sources + step - 1) / step)
+	grain := int(chunkWeight * blocks * int64(rows) / max(k.End[rows-1]-begin[0], 1))
 	k.last, k.Begin, k.End = k.End, begin, end
 	for first := 0; first < k.sources; first += step {
 		k.bound = k.Base + uint32(min(first+step, k.sources))
-		end[rows-1] = k.last[rows-1] // the weight of all rows
-		t.gatherRows(k)
+		t.hubs.rows = t.hubs.rows[:0]
+		do(t, &t.slots.spmm, k, rows, max(grain, 1))
+		t.gatherHubs(k)
 		copy(begin, end)
 		k.add, k.SelfLoops = true, false
 	}
 }
 
-// findEnds sets the ends of rows to their first edges from behind the block. Neighbours have
-// about as many edges in it.
-func (k *spmmTask) findEnds(lo, hi int) {
-	near := 0
-	for r := lo; r < hi; r++ {
-		near = below(k.Cols[k.Begin[r]:k.last[r]], k.bound, near)
-		k.End[r] = k.Begin[r] + int64(near)
+// toCome is the columns of row r that no block has met, or all.
+func (k *spmmTask) toCome(r int) []uint32 {
+	if k.last == nil {
+		return k.Cols[k.Begin[r]:k.End[r]]
 	}
+	return k.Cols[k.Begin[r]:k.last[r]]
 }
 
-// below is how many of ascending columns are below a bound, about near: in steps that double
-// until one is too far, and then halve.
-func below(cols []uint32, bound uint32, near int) int {
-	lo, hi, step := 0, len(cols), 1
-	for at := min(near, hi); at > lo && at <= hi; step *= 2 {
-		if cols[at-1] < bound {
-			lo, at = at, at+step
-		} else {
-			hi, at = at-1, at-step
-		}
+// isHub tells whether row r is one, and finds where its edges in the block end if it may be.
+func (k *spmmTask) isHub(r int) bool {
+	cols := k.toCome(r)
+	if k.last != nil && len(cols) > hubEdges {
+		end := sort.Search(len(cols), func(i int) bool { return cols[i] >= k.bound })
+		k.End[r] = k.Begin[r] + int64(end)
+		cols = cols[:end]
 	}
-	return lo + sort.Search(hi-lo, func(i int) bool { return cols[lo+i] >= bound })
+	return len(cols) > hubEdges
+}
+
+// fetchAhead is how many rows before they are met those edges are prefetched that no block has
+// met: a part of a row is short, and the next one far away.
+const fetchAhead = 16
+
+// ofBlock copies those edges of row r that are of the block, and sets their end.
+func (k *spmmTask) ofBlock(dst []uint32, r int) []uint32 {
+	cols, n := k.toCome(r), 0
+	if k.set != avx.None && len(cols) > 0 {
+		next := k.Begin[min(r+fetchAhead, len(k.Begin)-1)]
+		n = k.set.Below(dst, cols, k.bound, &k.Cols[min(next, int64(len(k.Cols)-1))])
+	} else {
+		n = copyBelow(dst, cols, k.bound)
+	}
+	k.End[r] = k.Begin[r] + int64(n)
+	return dst[:n]
+}
+
+// copyBelow copies ascending columns below a bound.
+func copyBelow(dst, cols []uint32, bound uint32) int {
+	dst = dst[:len(cols)]
+	for i, c := range cols {
+		if c >= bound {
+			return i
+		}
+		dst[i] = c
+	}
+	return len(cols)
 }

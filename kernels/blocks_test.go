@@ -58,19 +58,37 @@ func TestGatherInBlocks(t *testing.T) {
 		if !slices.Equal(mapped.Bytes(gather()), mapped.Bytes(all)) {
 			t.Error("without the rows of zeros: other bits")
 		}
-		start := kerneltest.Values(rows*width, 4)
-		for r := range rows {
-			for j := 0; j < width; j += 31 {
-				sum, size := float64(start[r*width+j]), 1.0
-				for _, c := range append([]uint32{uint32(100 + r)}, g.Cols[g.Begin[r]:g.End[r]]...) {
-					v := float64(g.RowScale[r]) * float64(g.ColScale[c]) * float64(x[int(c)*width+j])
-					sum, size = sum+v, size+math.Abs(v)
+		checkGathered(t, all, &g, x, width)
+		heavy := g
+		heavy.Weights = kerneltest.Values(len(g.Cols), 5)
+		e = heavy.Edges()
+		checkGathered(t, gather(), &heavy, x, width)
+	})
+}
+
+// checkGathered holds what was added to a matrix of four's values against float64.
+func checkGathered(t *testing.T, got []float32, g *kernels.Gather, x []float32, width int) {
+	t.Helper()
+	start := kerneltest.Values(len(got), 4)
+	for r := range g.Rows() {
+		for j := 0; j < width; j += 31 {
+			sum, size := float64(start[r*width+j]), 1.0
+			add := func(c uint32, weight float64) {
+				v := weight * float64(g.RowScale[r]) * float64(g.ColScale[c]) * float64(x[int(c)*width+j])
+				sum, size = sum+v, size+math.Abs(v)
+			}
+			add(g.First+uint32(r), 1)
+			for at := g.Begin[r]; at < g.End[r]; at++ {
+				weight := 1.0
+				if g.Weights != nil {
+					weight = float64(g.Weights[at])
 				}
-				// Some thousand roundings of a sum of that size do not all go the same way.
-				if got := float64(all[r*width+j]); !(math.Abs(got-sum) < 1e-5*size) {
-					t.Fatalf("row %d, column %d is %v instead of %v", r, j, got, sum)
-				}
+				add(g.Cols[at], weight)
+			}
+			// Some thousand roundings of a sum of that size do not all go the same way.
+			if v := float64(got[r*width+j]); !(math.Abs(v-sum) < 1e-5*size) {
+				t.Fatalf("row %d, column %d is %v instead of %v", r, j, v, sum)
 			}
 		}
-	})
+	}
 }

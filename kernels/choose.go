@@ -35,6 +35,7 @@ func (c Chosen) has(v uint32) int { return int(c[v/32] >> (v % 32) & 1) }
 type chosenEdges struct {
 	begin, end []int64
 	cols       []uint32
+	weights    []float32
 }
 
 // Into implements Choosing.
@@ -48,30 +49,18 @@ func (t *Team) Into(e Edges, c Chosen, first int) Edges {
 	return e
 }
 
-// choose writes every column and moves on behind those that are chosen, which no branch
-// has to foresee.
-func choose(set avx.Set, c Chosen, dst, cols []uint32) (n int) {
-	if set != avx.None {
-		return set.Choose(dst, cols, c)
-	}
-	for _, col := range cols {
-		dst[n] = col
-		n += c.has(col)
-	}
-	return n
-}
-
 // leftEdges is room for the edges that a worker has left.
 var leftEdges = sync.Pool{New: func() any { return new(chosenEdges) }}
 
-// chooseRows is unchosen along the edges from chosen columns. Of hubs, for which what is
-// left would be cut into other pieces, all edges are taken.
-func (k *spmmTask) chooseRows(lo, hi int) {
+// together computes the rows [lo, hi) but for hubs with the edges that are left of a block, or
+// from chosen columns, one behind the other, so that rows of x are prefetched beyond the end of
+// a row. Of hubs, for which what is left would be cut into other pieces, all edges are taken.
+func (k *spmmTask) together(lo, hi int) {
 	room := leftEdges.Get().(*chosenEdges)
 	defer leftEdges.Put(room)
 	for from := lo; from < hi; from++ {
 		to := from
-		for to < hi && k.End[to]-k.Begin[to] <= hubEdges {
+		for to < hi && !k.isHub(to) {
 			to++
 		}
 		if from < to {
@@ -84,24 +73,63 @@ func (k *spmmTask) chooseRows(lo, hi int) {
 	}
 }
 
+// part is the task of the rows [lo, hi).
+func (k *spmmTask) part(lo, hi int) spmmTask {
+	p := *k
+	p.Begin, p.End, p.First = k.Begin[lo:hi], k.End[lo:hi], k.First+uint32(lo)
+	p.dst = k.dst[lo*k.width : hi*k.width]
+	if k.RowScale != nil {
+		p.RowScale = k.RowScale[lo:hi]
+	}
+	return p
+}
+
 // left computes the rows [lo, hi) along what is left of their edges.
 func (k *spmmTask) left(room *chosenEdges, lo, hi int) {
 	edges := 0
 	for r := lo; r < hi; r++ {
-		edges += int(k.End[r] - k.Begin[r])
+		edges += len(k.toCome(r))
 	}
-	part, n := *k, hi-lo
+	part, n := k.part(lo, hi), hi-lo
 	part.Begin, part.End, part.Cols = scratch(&room.begin, n), scratch(&room.end, n), scratch(&room.cols, edges)
+	if k.Weights != nil {
+		part.Weights = scratch(&room.weights, edges)
+	}
 	at := 0
 	for r := range n {
-		cols := k.Cols[k.Begin[lo+r]:k.End[lo+r]]
 		part.Begin[r] = int64(at)
-		at += choose(k.set, k.chosen, part.Cols[at:at+len(cols)], cols)
+		at += k.leftOf(&part, at, lo+r)
 		part.End[r] = int64(at)
 	}
-	part.dst, part.First = k.dst[lo*k.width:hi*k.width], k.First+uint32(lo)
-	if k.RowScale != nil {
-		part.RowScale = k.RowScale[lo:hi]
-	}
+	part.Cols = part.Cols[:at]
 	part.rows(0, n)
+}
+
+// leftOf writes what is left of the edges of row r, with their weights, into those of part from
+// at on.
+func (k *spmmTask) leftOf(part *spmmTask, at, r int) int {
+	cols, room := k.toCome(r), part.Cols[at:]
+	if k.last != nil {
+		cols = k.ofBlock(room, r)
+	}
+	switch {
+	case k.Weights != nil:
+		return copy(part.Weights[at:], k.Weights[k.Begin[r]:k.End[r]])
+	case k.chosen != nil:
+		return k.choose(room[:len(cols)], cols)
+	}
+	return len(cols)
+}
+
+// choose writes every column and moves on behind those that are chosen, which no branch
+// has to foresee. dst may be cols.
+func (k *spmmTask) choose(dst, cols []uint32) (n int) {
+	if k.set != avx.None {
+		return k.set.Choose(dst, cols, k.chosen)
+	}
+	for _, col := range cols {
+		dst[n] = col
+		n += k.chosen.has(col)
+	}
+	return n
 }

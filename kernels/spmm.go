@@ -76,14 +76,13 @@ func (t *Team) gather(k spmmTask) {
 		t.gatherBlocks(k, step)
 		return
 	}
-	t.gatherRows(k)
-}
-
-// gatherRows computes all rows, those of hubs behind the others.
-func (t *Team) gatherRows(k spmmTask) {
-	rows := k.Rows()
 	t.hubs.rows = t.hubs.rows[:0]
 	doWeighted(t, &t.slots.spmm, k, k.Begin, k.End[rows-1])
+	t.gatherHubs(k)
+}
+
+// gatherHubs computes the rows that were left for later.
+func (t *Team) gatherHubs(k spmmTask) {
 	slices.Sort(t.hubs.rows)
 	for _, r := range t.hubs.rows {
 		gatherHub(t, k, r)
@@ -132,11 +131,8 @@ type spmmTask struct {
 
 // chunk computes the rows [lo, hi) but for hubs.
 func (k *spmmTask) chunk(lo, hi int) {
-	if k.last != nil {
-		k.findEnds(lo, hi)
-	}
-	if k.chosen != nil {
-		k.chooseRows(lo, hi)
+	if k.chosen != nil || k.last != nil {
+		k.together(lo, hi)
 		return
 	}
 	k.unchosen(lo, hi)

@@ -89,6 +89,7 @@ type slots struct {
 	attention       attentionTask
 	attentionPack   attentionPackTask
 	attentionFinish attentionFinishTask
+	attentionSigned attentionSignedTask
 	rowDots         rowDotsTask
 
 	layerNorm     layerNormTask

@@ -86,7 +86,7 @@ func (r *run) invoke() error {
 	if err != nil {
 		return err
 	}
-	f := r.howToInvoke(r.threads, r.cfg.IntervalsOf(r.net, r.shard.NumOwn()))
+	f := r.howToInvoke(r.threads, r.cfg.IntervalsOf(r.net, r.shard.NumOwn(), int64(len(r.shard.In.Cols))))
 	n := lambda.Network{Spec: r.net, Sparse: r.shard.Features.Sparse != nil, Kernel: kernel}
 	t, err := r.transport(f, n)
 	if err != nil {

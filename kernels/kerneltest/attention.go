@@ -23,13 +23,16 @@ type attentionKernels struct {
 	finish func(team *kernels.Team, a kernels.Attention, dst, lse []float32, rows int, stats []float32)
 	dots   func(team *kernels.Team, dst []float32, rows, heads, width int, x, y []float32)
 	pack   func(team *kernels.Team, a kernels.Attention, dst []float32, n, first int, r, lse, dots []float32)
+	// signed is the way forward along own edges and ghosts', and dr without edges; nil where
+	// an Ops goes along edges for that.
+	signed func(team *kernels.Team, a kernels.Attention, s flat.Signed, g [2]kernels.Gather, x [2]flat.AttentionRows, r, grad []float32)
 	toDst  func(team *kernels.Team, a kernels.Attention, dr, along []float32, g kernels.Gather, x flat.AttentionRows, back flat.AttentionGrad, add bool)
 	toSrc  func(team *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int, x []float32, back flat.AttentionGrad)
 }
 
 func here() attentionKernels {
 	return attentionKernels{flat.PackScores, flat.AttentionGather, flat.AttentionFinish, flat.RowDots,
-		flat.PackGrad, flat.AttentionGradDst, flat.AttentionGradSrc}
+		flat.PackGrad, flat.AttentionSigned, flat.AttentionGradDst, flat.AttentionGradSrc}
 }
 
 func attention(t *testing.T, choose func(team *kernels.Team), k attentionKernels) {
@@ -195,6 +198,26 @@ func (c *attentionCase) gradTargets(team *kernels.Team, dst []float32) {
 	c.kernels.toDst(team, c.Attention, dr, along, ghost, flat.AttentionRows{X: ghostRows, Scores: c.scores(team, ghostRows)}, back, true)
 }
 
+// gradSigned is dr without edges, whose way forward leaves the output and lse that any other
+// leaves.
+func (c *attentionCase) gradSigned(t *testing.T, team *kernels.Team, dr []float32) {
+	c.choose(team)
+	s := flat.Signed{
+		Out: guarded(poison(len(c.grad))), LSE: guarded(poison(len(c.r))), Stats: guarded(poison(2 * len(c.r))), Dots: guarded(poison(len(c.r))),
+		Rows: guarded(poison(c.own * c.Emitted())), DR: dr,
+	}
+	own, ghost, ownRows, ghostRows := c.parts()
+	x := [2]flat.AttentionRows{{X: ownRows, Scores: c.scores(team, ownRows)}, {X: ghostRows, Scores: c.scores(team, ghostRows)}}
+	c.kernels.signed(team, c.Attention, s, [2]kernels.Gather{own, ghost}, x, c.r, c.grad)
+	for _, v := range [][]float32{s.Out, s.LSE, s.Stats, s.Dots, s.Rows} {
+		checkGuards(t, v)
+	}
+	out, lse := guarded(poison(len(c.grad))), guarded(poison(len(c.r)))
+	c.forward(team, out, lse, true)
+	same(t, s.Out, out)
+	same(t, s.LSE, lse)
+}
+
 // gradSources is the gradient of the emitted rows of own vertices and ghosts.
 func (c *attentionCase) gradSources(team *kernels.Team, dx []float32) {
 	c.choose(team)
@@ -238,6 +261,10 @@ func (c *attentionCase) checkBackward(t *testing.T) {
 	c.defineGrad(&want)
 	c.compare(t, outcome(t, poison(len(want.dr)), c.gradTargets), want.dr, want.drSize)
 	c.compare(t, outcome(t, poison(len(c.x)), c.gradSources), want.dx, want.dxSize)
+	if c.kernels.signed != nil && !c.Dynamic {
+		signed := func(team *kernels.Team, dr []float32) { c.gradSigned(t, team, dr) }
+		c.compare(t, outcome(t, poison(len(c.r)), signed), want.dr, want.drSize)
+	}
 }
 
 // checkDifferences compares with central differences of the definition.

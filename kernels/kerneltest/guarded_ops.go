@@ -259,6 +259,24 @@ func (d *Guarded) AttentionFinish(a kernels.Attention, dst, lse, stats kernels.M
 	d.team.AttentionFinish(d.attention(a), d.mat(dst), d.mat(lse), d.mat(stats))
 }
 
+// AttentionGatherSigned implements kernels.SignedAttention.
+func (d *Guarded) AttentionGatherSigned(a kernels.Attention, dst, signed, stats kernels.Mat, e kernels.Edges, x kernels.Emitted, r kernels.Mat, merge bool) {
+	defer d.shut()
+	d.team.AttentionGatherSigned(d.attention(a), d.mat(dst), d.mat(signed), d.mat(stats), d.edges(e), d.emitted(x), d.mat(r), merge)
+}
+
+// AttentionFinishSigned implements kernels.SignedAttention.
+func (d *Guarded) AttentionFinishSigned(a kernels.Attention, dst, signed, lse, stats kernels.Mat) {
+	defer d.shut()
+	d.team.AttentionFinishSigned(d.attention(a), d.mat(dst), d.mat(signed), d.mat(lse), d.mat(stats))
+}
+
+// AttentionGradSigned implements kernels.SignedAttention.
+func (d *Guarded) AttentionGradSigned(a kernels.Attention, dr, signed, grad, dots kernels.Mat) {
+	defer d.shut()
+	d.team.AttentionGradSigned(d.attention(a), d.mat(dr), d.mat(signed), d.mat(grad), d.mat(dots))
+}
+
 // AttentionGradDst implements kernels.Ops.
 func (d *Guarded) AttentionGradDst(a kernels.Attention, dr, along kernels.Mat, e kernels.Edges, x kernels.Emitted, back kernels.Attended, add bool) {
 	defer d.shut()

@@ -81,8 +81,9 @@ func (n *Network) Has(d Do) bool {
 // stands for is its own.
 func (n *Network) event(d Do) event {
 	e := n.epoch[slices.IndexFunc(n.epoch, func(e event) bool { return e.Layer == d.Layer && e.Stage == d.Stage })]
-	if told := n.told(d.Layer); len(told) > 0 && d.Stage == ApplyBackward {
-		e.reads = e.reads[:len(e.reads)-len(told)] // without what graph work reads
+	if d.Stage == ApplyBackward { // without what graph work does
+		reads, writes := n.told(d.Layer)
+		e.reads, e.writes = e.reads[:len(e.reads)-len(reads)], e.writes[:len(e.writes)-len(writes)]
 	}
 	if n.Spec.CacheInput && d.Layer == 0 && slices.Contains(n.Layers[0].Flow(d.Stage).Reads, Gathered) {
 		e.reads = append(slices.Clone(e.reads), ref{0, Gathered})

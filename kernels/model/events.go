@@ -83,17 +83,18 @@ func (n *Network) stage(l int, s Stage) event {
 		e.reads = append(e.reads, n.roots(l, skipGrad, OutputGrad)...)
 		e.writes = append(e.writes, n.roots(l, OutputGrad)...)
 	}
-	e.reads = append(e.reads, n.told(l)...)
+	reads, writes := n.told(l)
+	e.reads, e.writes = append(e.reads, reads...), append(e.writes, writes...)
 	return e
 }
 
-// told is what graph work tells sources of those who attended to them, behind
-// ApplyBackward.
-func (n *Network) told(l int) []ref {
+// told is what graph work reads and writes behind ApplyBackward: it tells sources of those who
+// attended to them, and may make the gradient of targets' scores there.
+func (n *Network) told(l int) (reads, writes []ref) {
 	if _, attended := n.Layers[l].(Attended); attended {
-		return n.roots(l, Gathered, Scores)
+		return n.roots(l, Gathered, Scores, Signed), n.roots(l, ScoresGrad)
 	}
-	return nil
+	return nil, nil
 }
 
 // order are the events of an epoch, or of its way forward alone.
@@ -107,7 +108,11 @@ func (n *Network) order(back bool) (all []event) {
 			all = append(all, n.stage(l, Emit))
 		}
 		if n.Gathers(l) {
-			all = append(all, event{Do: Do{Layer: l, Stage: gather}, reads: n.roots(l, Scores), shared: n.roots(l, Emitted), writes: n.roots(l, Gathered)})
+			e := event{Do: Do{Layer: l, Stage: gather}, reads: n.roots(l, Scores), shared: n.roots(l, Emitted), writes: n.roots(l, Gathered)}
+			if back {
+				e.writes = append(e.writes, n.roots(l, Signed)...)
+			}
+			all = append(all, e)
 		}
 		all = append(all, n.stage(l, Apply))
 	}

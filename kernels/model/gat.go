@@ -50,6 +50,7 @@ func gatLayer(b *Builder, l int) Layer {
 	b.Room(Emitted, emitted)
 	b.Room(Scores, g.heads)
 	b.Room(ScoresGrad, g.heads)
+	b.Room(Signed, emitted)
 	g.wide, g.narrow = b.Scratch(in, emitted), b.Scratch(in, g.heads)
 	g.gwide, g.gnarrow = b.Scratch(in, emitted), b.Scratch(in, g.heads)
 	return g

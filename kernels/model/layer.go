@@ -48,6 +48,7 @@ const (
 	OutputGrad                // [n x out]
 	GatheredGrad              // that of Gathered
 	EmittedGrad               // [n x GatherWidth]
+	Signed                    // of attention: what kernels.SignedAttention gathers beside [n x GatherWidth]
 	ScoresGrad                // that of Scores
 	AlongGrad                 // of attention: what a vertex's edges give the weights along them [n x Attention.Along()]
 	InputGrad                 // [n x in]; none in the first layer

@@ -74,7 +74,8 @@ func (s *Store) Crossing(list []Do, p Pass) (c Cut) {
 func (n *Network) fresh(r ref, d Do) bool {
 	at := slices.IndexFunc(n.epoch, func(e event) bool { return e.Do == d })
 	for _, e := range slices.Backward(n.epoch[:at]) {
-		if e.Stage >= Stages && slices.Contains(e.writes, r) {
+		_, told := n.told(e.Layer)
+		if e.Stage >= Stages && slices.Contains(e.writes, r) || e.Stage == ApplyBackward && slices.Contains(told, r) {
 			return true
 		}
 		if e.Stage < Stages && (slices.Contains(e.reads, r) || slices.Contains(e.writes, r)) {
@@ -89,7 +90,8 @@ func (n *Network) gathered(r ref, back bool) bool {
 	return slices.ContainsFunc(n.epoch, func(e event) bool {
 		switch {
 		case e.Stage == ApplyBackward:
-			return slices.Contains(n.told(e.Layer), r)
+			told, _ := n.told(e.Layer)
+			return slices.Contains(told, r)
 		case e.Stage == gatherBackward || e.Stage == gather && !back:
 			return slices.Contains(e.reads, r) || slices.Contains(e.shared, r)
 		}

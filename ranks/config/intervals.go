@@ -1,7 +1,10 @@
 package config
 
 import (
+	"slices"
+
 	"siafu/graph/size"
+	"siafu/kernels"
 	"siafu/kernels/model"
 )
 
@@ -11,7 +14,9 @@ import (
 // to end together. Against many intervals speaks that each has gradients of the
 // weights for itself: where these are larger than twice the activations, there
 // are fewIntervals. Bounded asynchrony divides less, because each interval
-// takes its weights from a server and sends its rows by itself.
+// takes its weights from a server and sends its rows by itself. Where sources are gathered
+// block by block, all blocks are fetched for each interval, and it is as large as the cache
+// allows.
 const (
 	IntervalRows  = 2048
 	leastRows     = 256
@@ -22,9 +27,9 @@ const (
 	mostAsyncIntervals = 8
 )
 
-// IntervalsOf is how many intervals n vertices are divided into. It depends on
-// shapes alone: sums of gradients are the same on any number of processors.
-func (c *Config) IntervalsOf(s model.Spec, n int) int {
+// IntervalsOf is how many intervals n vertices are divided into, which so many edges lead to. It
+// depends on shapes alone: sums of gradients are the same on any number of processors.
+func (c *Config) IntervalsOf(s model.Spec, n int, edges int64) int {
 	if c.Intervals > 0 {
 		return max(1, min(c.Intervals, n))
 	}
@@ -33,5 +38,9 @@ func (c *Config) IntervalsOf(s model.Spec, n int) int {
 	}
 	columns := size.Sum(s.Dims[1:]...)
 	affordable := max(size.Product(2, n, columns)/max(s.NumWeights(), 1), fewIntervals)
-	return max(1, min(MostIntervals, affordable, max(n/IntervalRows, min(someIntervals, n/leastRows))))
+	most := MostIntervals
+	if width := slices.Max(s.Dims[1:]); kernels.InBlocks(n, width, edges) {
+		most = max(size.Product(4, n, width)/kernels.BlockBytes, someIntervals)
+	}
+	return max(1, min(most, affordable, max(n/IntervalRows, min(someIntervals, n/leastRows))))
 }

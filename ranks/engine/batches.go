@@ -184,7 +184,7 @@ func (e *Engine) batchStore(in model.Vertices) *model.Store {
 // with those of another batch, if there is one.
 func (e *Engine) batchIntervals(t *trainer, store *model.Store, c history.Cut, like []*interval) []*interval {
 	sh, ops := e.Shard, e.workers.teams[0]
-	count, cached := e.workers.intervals(&e.Config, e.Network, store.Rows), t.store.Forward(0, model.Gathered)
+	count, cached := e.workers.intervals(&e.Config, e.Network, store.Rows, 0), t.store.Forward(0, model.Gathered)
 	labels, split := kernels.Place(ops, e.Arena, sh.Labels), kernels.Place(ops, e.Arena, sh.Split)
 	var list []*interval
 	for k := range count {

@@ -128,7 +128,7 @@ func (e *Engine) hold(store *model.Store, list []*interval, a *mapped.Arena) {
 // weights of its own.
 func (e *Engine) newIntervals(store *model.Store, weights kernels.Mat, a *mapped.Arena) []*interval {
 	sh, ops := e.Shard, e.workers.teams[0]
-	n, count := sh.NumOwn(), e.workers.intervals(&e.Config, e.Network, sh.NumOwn())
+	n, count := sh.NumOwn(), e.workers.intervals(&e.Config, e.Network, sh.NumOwn(), int64(len(sh.In.Cols)))
 	labels, split := kernels.Place(ops, a, sh.Labels), kernels.Place(ops, a, sh.Split)
 	var list []*interval
 	for k := range count {

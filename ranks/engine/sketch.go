@@ -27,8 +27,11 @@ import (
 // matrices are those of all own vertices, however these are divided.
 func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Codec, s *shard.Shard, counts shard.Counts, ops kernels.Ops, b tensor.Backend, kept, scratch *mapped.Arena) {
 	var idle kernels.Ops = sketchOps{ops}
-	if w, ok := ops.(kernels.Wire); ok {
-		idle = sketchWire{w}
+	switch o := ops.(type) {
+	case *kernels.Team:
+		idle = sketchTeam{o}
+	case kernels.Wire:
+		idle = sketchWire{o}
 	}
 	far, asked := ops.Remote(), c.Intervals
 	if !far || s.Features.Sparse != nil {
@@ -165,6 +168,11 @@ func (i *interval) gather(w *graphwork.Work, store *model.Store, l int, p model.
 type sketchOps struct{ kernels.Ops }
 
 func (o sketchOps) Fork() kernels.Ops { return o }
+
+// sketchTeam is that of a Team, which may do more than an Ops.
+type sketchTeam struct{ *kernels.Team }
+
+func (o sketchTeam) Fork() kernels.Ops { return o }
 
 // sketchWire is that of an Ops that is a Wire.
 type sketchWire struct{ kernels.Wire }

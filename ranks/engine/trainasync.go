@@ -89,7 +89,7 @@ func (e *Engine) stretcher(trained int, weights []float32, u *params.Updater, h 
 	}
 	c, intervals, epochs := e.Config, 1, LastOf(s.Every(), trained, e.Config.Epochs)
 	if c.Mode != config.Free {
-		intervals = e.workers.intervals(&c, e.Network, e.Shard.NumOwn())
+		intervals = e.workers.intervals(&c, e.Network, e.Shard.NumOwn(), int64(len(e.Shard.In.Cols)))
 	}
 	setting, err := params.AsyncSetting(e.World, e.Peers.Size(), intervals, Bound(c), trained)
 	if err != nil {

@@ -50,7 +50,7 @@ func (e *Engine) newTurns(t *trainer, net *model.Network, most []int, steps int,
 func (e *Engine) turnsOf(net *model.Network, most []int, a *mapped.Arena) *turns {
 	r, rows := &turns{e: e, scratch: mapped.NewArena(), cached: net.Spec.CacheInput}, 0
 	for _, n := range most {
-		r.stretches = append(r.stretches, e.workers.intervals(&e.Config, net.Spec, n))
+		r.stretches = append(r.stretches, e.workers.intervals(&e.Config, net.Spec, n, 0))
 		rows += n
 	}
 	a = a.For(Activations)

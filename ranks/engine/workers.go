@@ -95,10 +95,10 @@ func (c *workers) finish(f flow, end tensor.Finished) {
 // team is one for a single interval, to borrow a worker's workspace each time.
 func (c *workers) team() kernels.Ops { return c.teams[0].Fork() }
 
-// intervals is how many intervals n own vertices are divided into: as many as were
-// asked for, else as the workers' Ops wish.
-func (c *workers) intervals(cfg *config.Config, s model.Spec, n int) int {
-	count := cfg.IntervalsOf(s, n)
+// intervals is how many intervals n own vertices, which so many edges lead to, are divided into:
+// as many as were asked for, else as the workers' Ops wish.
+func (c *workers) intervals(cfg *config.Config, s model.Spec, n int, edges int64) int {
+	count := cfg.IntervalsOf(s, n, edges)
 	if cfg.Intervals > 0 {
 		return count
 	}

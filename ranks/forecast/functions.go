@@ -45,7 +45,7 @@ func (f *Forecast) Functions(parts []partition.RankReport, ops kernels.Ops) (epo
 	var whole, forward, backward, evaluation Functions
 	known := map[int]engine.Passes{}
 	for _, p := range parts {
-		n, count := int(p.Vertices), f.Config.IntervalsOf(f.Net, int(p.Vertices))
+		n, count := int(p.Vertices), f.Config.IntervalsOf(f.Net, int(p.Vertices), p.Edges)
 		for k := range count {
 			rows := (k+1)*n/count - k*n/count
 			passes, ok := known[rows]

@@ -62,7 +62,7 @@ func (f *Forecast) GraphRank(rank int, p partition.RankReport) Memory {
 	m := f.graphRank(rank, p, f.Config, engine.Memory(f.Config))
 	if f.Config.Asynchronous() {
 		c := f.Config
-		c.Mode, c.Refresh, c.Intervals = "pipe", refresh.NameAlways, c.IntervalsOf(f.Net, int(p.Vertices))
+		c.Mode, c.Refresh, c.Intervals = "pipe", refresh.NameAlways, c.IntervalsOf(f.Net, int(p.Vertices), p.Edges)
 		stand := model.Forward
 		if c.SwitchToSync > 0 {
 			stand = engine.Memory(c)
@@ -82,7 +82,7 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 		m.add("more than can be counted", Array, size.Most)
 	}
 	n, w := p.Vertices, size.RoundUp(floats(int64(f.Net.NumWeights())), 64)
-	async, began, count := c.Mode == "async", f.Config.Asynchronous(), c.IntervalsOf(f.Net, int(n))
+	async, began, count := c.Mode == "async", f.Config.Asynchronous(), c.IntervalsOf(f.Net, int(n), p.Edges)
 	if c.Batching().Draws() && !f.Predicts {
 		f.drawn(m, p, c)
 	} else if batches := c.Batches(); batches > 0 && !f.Predicts {
@@ -92,8 +92,8 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 			m.add("samples of a step", Heap, size.Product(int64(rows), int64(d+1), 16))
 		}
 		m.add("transpose of the features", Array, size.Product(p.FeatureNNZ, each.PerNonZero))
-		m.add(intervalsOfBatches, Array, size.Product(int64(c.IntervalsOf(f.Net, rows)), each.Fixed))
-		m.add(intervals, Heap, size.Product(int64(batches), int64(c.IntervalsOf(f.Net, rows)), intervalBytes))
+		m.add(intervalsOfBatches, Array, size.Product(int64(c.IntervalsOf(f.Net, rows, 0)), each.Fixed))
+		m.add(intervals, Heap, size.Product(int64(batches), int64(c.IntervalsOf(f.Net, rows, 0)), intervalBytes))
 	}
 	if stand != model.Forward {
 		m.add("transpose of the features", Array, size.Product(p.FeatureNNZ, f.foot.PerNonZero))
@@ -122,7 +122,7 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 func (f *Forecast) drawn(m *Memory, p partition.RankReport, c config.Config) {
 	b, rows, edges, count := c.Batching(), int64(0), int64(0), 0
 	for k, n := range engine.Drawn(c, f.Vertices, p) {
-		rows, count = rows+int64(n), count+c.IntervalsOf(f.Net, n)
+		rows, count = rows+int64(n), count+c.IntervalsOf(f.Net, n, 0)
 		if l := len(b.Fanouts) - 1 - k; l >= 0 {
 			edges = size.Sum(edges, size.Product(rows, int64(min(b.Fanouts[l], int(1+p.Edges/max(p.Vertices, 1))))))
 		}
@@ -173,7 +173,7 @@ func (f *Forecast) sketch(m *Memory, rank int, p partition.RankReport, c config.
 // workspace.
 func (f *Forecast) beside(m *Memory, p partition.RankReport, c config.Config, workspace int64) {
 	var list []int64
-	w, count := floats(int64(f.Net.NumWeights())), int64(c.IntervalsOf(f.Net, int(p.Vertices)))
+	w, count := floats(int64(f.Net.NumWeights())), int64(c.IntervalsOf(f.Net, int(p.Vertices), p.Edges))
 	if c.GPUsGather() { // the sum of gradients, and the optimiser, which has weights of its own
 		list = slices.Repeat([]int64{w}, 3+f.Slots)
 		if c.Intervals == 0 {

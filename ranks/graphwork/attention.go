@@ -19,7 +19,8 @@ type attention struct {
 	// are dynamic.
 	scores, ghostScores kernels.Mat
 	// Published with the gradients: what sources need to know of those who
-	// attended to them [own x heads or Near()], and the same packed.
+	// attended to them, packed, and [own x heads] for an Ops that goes back along the
+	// edges of targets too.
 	back  struct{ r, lse, dots, packed kernels.Mat }
 	shape kernels.Attention       // without dropout and weights
 	self  kernels.Vector[float32] // weights of self loops [own], where the layer takes some
@@ -31,7 +32,7 @@ type attention struct {
 
 // attend gives room for the attention of a layer, and for the rows of its ghosts
 // unless those are the caller's.
-func (w *Work) attend(l *Layer, layer model.Attended, o Options) {
+func (w *Work) attend(l *Layer, at int, layer model.Attended, o Options) {
 	n := w.shard.NumOwn()
 	room := func(width int) kernels.Mat { return w.room(Scores, n, width) }
 	l.layer, l.shape, l.drop = layer, layer.Attention(kernels.Mat{}), layer.EdgeDropout()
@@ -44,7 +45,9 @@ func (w *Work) attend(l *Layer, layer model.Attended, o Options) {
 	}
 	l.back.packed = room(3 * l.heads)
 	l.lse, l.stats = room(l.heads), room(2*l.heads)
-	l.back.r, l.back.lse, l.back.dots = room(l.shape.Near()), room(l.heads), room(l.heads)
+	if _, ok := w.ops.(kernels.SignedAttention); !ok || w.store.Backward(at, model.Signed).IsNil() {
+		l.back.r, l.back.lse, l.back.dots = room(l.shape.Near()), room(l.heads), room(l.heads)
+	}
 	if w.store.Network.Spec.Design.EdgeFeatures {
 		l.self = w.selfWeights()
 	}
@@ -77,7 +80,12 @@ func (i Interval) backward(v model.Value) kernels.Mat {
 // attendOwn is GatherOwn with attention.
 func (w *Work) attendOwn(l *Layer, i Interval, p model.Pass) {
 	edges := l.loops(i, l.ownEdges(i))
-	i.Ops.AttentionGather(w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats), edges, l.own(l.Rows), i.forward(model.Scores), false)
+	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
+	if o, signed, ok := i.signs(i.forward); ok {
+		o.AttentionGatherSigned(at, dst, signed, stats, edges, l.own(l.Rows), i.forward(model.Scores), false)
+		return
+	}
+	i.Ops.AttentionGather(at, dst, stats, edges, l.own(l.Rows), i.forward(model.Scores), false)
 }
 
 // loops are edges e of an interval's vertices with their self loops.
@@ -89,13 +97,34 @@ func (l *Layer) loops(i Interval, e kernels.Edges) kernels.Edges {
 // attendGhosts is GatherGhosts with attention.
 func (w *Work) attendGhosts(l *Layer, i Interval, p model.Pass) {
 	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
+	if o, signed, ok := i.signs(i.forward); ok {
+		o.AttentionGatherSigned(at, dst, signed, stats, l.ghostEdges(i), l.theirs(), i.forward(model.Scores), true)
+		o.AttentionFinishSigned(at, dst, signed, i.rows(l.lse), stats)
+		return
+	}
 	i.Ops.AttentionGather(at, dst, stats, l.ghostEdges(i), l.theirs(), i.forward(model.Scores), true)
 	i.Ops.AttentionFinish(at, dst, i.rows(l.lse), stats)
+}
+
+// signs is the interval's Ops where it makes the gradient of targets' scores without edges,
+// and the rows for that, which passes without a way back have not.
+func (i Interval) signs(value func(model.Value) kernels.Mat) (o kernels.SignedAttention, rows kernels.Mat, ok bool) {
+	if o, ok = i.Ops.(kernels.SignedAttention); ok {
+		rows = value(model.Signed)
+	}
+	return o, rows, !rows.IsNil()
 }
 
 // publishBackward is PublishGrads with attention.
 func (w *Work) publishBackward(l *Layer, i Interval, grads kernels.Mat) {
 	b := &l.back
+	if o, signed, ok := i.signs(i.backward); ok {
+		dots := i.rows(l.stats).Reshape(i.Hi-i.Lo, l.heads) // nobody needs those any more
+		o.RowDots(dots, grads, i.rows(l.gathered))
+		o.AttentionGradSigned(l.shape, i.backward(model.ScoresGrad), signed, grads, dots)
+		o.PackGrad(l.shape, b.packed, i.Lo, i.backward(model.Scores), i.rows(l.lse), dots)
+		return
+	}
 	i.Ops.Copy(i.rows(b.r), i.backward(model.Scores))
 	i.Ops.Copy(i.rows(b.lse), i.rows(l.lse))
 	i.Ops.RowDots(i.rows(b.dots), grads, i.rows(l.gathered))
@@ -135,6 +164,9 @@ func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Ma
 			i.Ops.Clear(along)
 		}
 		return
+	}
+	if _, _, ok := i.signs(i.backward); ok {
+		return // publishBackward has made them
 	}
 	mine := kernels.Attended{
 		R: i.rows(l.back.r), LSE: i.rows(l.back.lse),

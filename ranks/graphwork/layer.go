@@ -59,7 +59,7 @@ func (w *Work) newLayer(at int, o Options) *Layer {
 	g := w.store.Network.Gathering(at)
 	l := &Layer{Width: g.Width, GradWidth: g.Gathered(), needed: g.Backward, along: w.mesh}
 	if layer, ok := w.store.Network.Layers[at].(model.Attended); ok {
-		w.attend(l, layer, o)
+		w.attend(l, at, layer, o)
 	}
 	if g.Maximum {
 		w.maximise(l, o)

@@ -34,10 +34,20 @@ func bentDotsOfEight512(dst *float32, step int, row *float32, vector *float32, x
 //go:noescape
 func weigh512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int)
 
+// Adds to dst the sum over ahead+rest edges of the size of weight times the tile of row id, and to signed that with signs; the first look ahead.
+//
+//go:noescape
+func weighSigned512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, signed *float32)
+
 // Adds the sum over ahead+rest edges of weight times the tile of row id; the first look ahead.
 //
 //go:noescape
 func weighHeads512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32)
+
+// Adds to dst the sum over ahead+rest edges of the size of weight times the tile of row id, and to signed that with signs; the first look ahead.
+//
+//go:noescape
+func weighHeadsSigned512(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
 
 // Sets heads floats of dst, step bytes on for each edge, to the products of vector and the leaky row + row of x of the edge's id; of a head the last columns are that many bytes.
 //
@@ -74,6 +84,11 @@ func scoresOfOne256(dst *float32, near *float32, far *float32, stride uint32, id
 //go:noescape
 func weights256(scores *float32, keep *float32, keepStep int, top *float32, sum *float32, full int, lanes int)
 
+// Replaces scores by keep times their exponentials less top, negative unless the score is positive, and adds the exponentials to sum, and with their signs to signed.
+//
+//go:noescape
+func signedWeights256(scores *float32, keep *float32, keepStep int, top *float32, sum *float32, signed *float32, full int, lanes int)
+
 // Replaces scores by their weights, and adds to sum the gradients of what the scores are the leaky values of.
 //
 //go:noescape
@@ -104,10 +119,20 @@ func dots256(dst *float32, step int, row *float32, x *float32, stride int, ids *
 //go:noescape
 func weigh256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int)
 
+// Adds to dst the sum over ahead+rest edges of the size of weight times the tile of row id, and to signed that with signs; the first look ahead.
+//
+//go:noescape
+func weighSigned256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, signed *float32)
+
 // Adds the sum over ahead+rest edges of weight times the tile of row id; the first look ahead.
 //
 //go:noescape
 func weighHeads256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32)
+
+// Adds to dst the sum over ahead+rest edges of the size of weight times the tile of row id, and to signed that with signs; the first look ahead.
+//
+//go:noescape
+func weighHeadsSigned256(dst *float32, x *float32, stride int, ids *uint32, weights *float32, step int, ahead int, rest int, vectors int, lanes int, heads *uint32, signed *float32)
 
 // Sets heads floats of dst, step bytes on for each edge, to the products of vector and the leaky row + row of x of the edge's id; of a head the last columns are that many bytes.
 //

@@ -8,3 +8,8 @@ package avx
 //
 //go:noescape
 func choose(dst *uint32, ids *uint32, n int, bits *uint32) (count int)
+
+// Copies n ascending ids as far as they are below bound, and returns their number; up to seven more are written, within n. It prefetches next.
+//
+//go:noescape
+func below(dst *uint32, ids *uint32, n int, bound uint32, next *uint32) (count int)

@@ -88,3 +88,54 @@ rest:
 done:
 	MOVQ SI, count+32(FP)
 	RET
+
+// func below(dst *uint32, ids *uint32, n int, bound uint32, next *uint32) (count int)
+// Requires: AVX, AVX2, BMI, MMX+
+TEXT ·below(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         ids+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         next+32(FP), BX
+	PREFETCHT0   (BX)
+	PREFETCHT0   64(BX)
+	PREFETCHT0   128(BX)
+	PREFETCHT0   192(BX)
+	MOVL         bound+24(FP), SI
+	VMOVD        SI, X0
+	VPBROADCASTD X0, Y0
+	XORQ         BX, BX
+
+eight:
+	CMPQ      DX, $0x00000008
+	JLT       rest
+	VMOVDQU   (CX)(BX*4), Y1
+	VMOVDQU   Y1, (AX)(BX*4)
+	VPMAXUD   Y1, Y0, Y2
+	VPCMPEQD  Y1, Y2, Y2
+	VMOVMSKPS Y2, DI
+	TESTL     DI, DI
+	JNZ       found
+	ADDQ      $0x08, BX
+	SUBQ      $0x08, DX
+	JMP       eight
+
+found:
+	TZCNTL DI, DI
+	ADDQ   DI, BX
+	JMP    done
+
+rest:
+	TESTQ DX, DX
+	JZ    done
+	MOVL  (CX)(BX*4), DI
+	CMPL  DI, SI
+	JCC   done
+	MOVL  DI, (AX)(BX*4)
+	INCQ  BX
+	DECQ  DX
+	JMP   rest
+
+done:
+	VZEROUPPER
+	MOVQ BX, count+40(FP)
+	RET

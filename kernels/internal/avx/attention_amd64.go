@@ -49,6 +49,16 @@ func (s Set) Weights(scores []float32, n int, keep PerEdge, top, sum *Near) {
 	weights256(&scores[0], &keep.Vals[0], 4*keep.Step, &top[0], &sum[0], full, lanes)
 }
 
+// SignedWeights is Weights whose scores get the sign bit unless they were positive, and that adds
+// the exponentials with these signs to signed.
+func (s Set) SignedWeights(scores []float32, n int, keep PerEdge, top, sum, signed *Near) {
+	if n == 0 {
+		return
+	}
+	full, lanes := AVX2.split(n)
+	signedWeights256(&scores[0], &keep.Vals[0], 4*keep.Step, &top[0], &sum[0], &signed[0], full, lanes)
+}
+
 // Slopes replaces the n scores by keep·p, p = e^(score-lse), and adds to sum
 //
 //	p · (dq·keep - dots), times slope unless the score is positive
@@ -128,6 +138,35 @@ func (s Set) Weigh(dst, x []float32, stride int, ids []uint32, weights []float32
 			weighHeads512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, seeing, n-seeing, full+1, lanes, &heads[j])
 		default:
 			weighHeads256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, seeing, n-seeing, full+1, lanes, &heads[j])
+		}
+	}
+}
+
+// WeighSigned is Weigh of the sizes of weights; signed, as long as dst, gets the same rows times
+// the weights with their signs.
+func (s Set) WeighSigned(dst, signed, x []float32, stride int, ids []uint32, weights []float32, step, n int, heads []uint32) {
+	if n == 0 {
+		return
+	}
+	seeing := min(n, max(len(ids)-ahead, 0))
+	tile := 8 * s.lanes()
+	if s == AVX2 {
+		tile /= 2
+		if heads != nil {
+			tile /= 2
+		}
+	}
+	for j := 0; j < len(dst); j += tile {
+		full, lanes := s.split(min(tile, len(dst)-j))
+		switch {
+		case heads == nil && s == AVX512:
+			weighSigned512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, seeing, n-seeing, full+1, lanes, &signed[j])
+		case heads == nil:
+			weighSigned256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, seeing, n-seeing, full+1, lanes, &signed[j])
+		case s == AVX512:
+			weighHeadsSigned512(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, seeing, n-seeing, full+1, lanes, &heads[j], &signed[j])
+		default:
+			weighHeadsSigned256(&dst[j], &x[j], 4*stride, &ids[0], &weights[0], 4*step, seeing, n-seeing, full+1, lanes, &heads[j], &signed[j])
 		}
 	}
 }

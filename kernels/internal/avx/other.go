@@ -173,3 +173,16 @@ func (Set) MultiplySparse(Product, *Scratch) { panic("avx: not on this architect
 
 // Choose is not there on this architecture.
 func (Set) Choose(_, _, _ []uint32) int { panic("avx: not on this architecture") }
+
+// Below is not there on this architecture.
+func (Set) Below(_, _ []uint32, _ uint32, _ *uint32) int { panic("avx: not on this architecture") }
+
+// SignedWeights is not there on this architecture.
+func (Set) SignedWeights(_ []float32, _ int, _ PerEdge, _, _, _ *Near) {
+	panic("avx: not on this architecture")
+}
+
+// WeighSigned is not there on this architecture.
+func (Set) WeighSigned(_, _, _ []float32, _ int, _ []uint32, _ []float32, _, _ int, _ []uint32) {
+	panic("avx: not on this architecture")
+}

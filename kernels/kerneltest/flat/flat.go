@@ -188,6 +188,21 @@ func AttentionGradDst(t *kernels.Team, a kernels.Attention, dr, along []float32,
 	t.AttentionGradDst(a, wide(a.Near(), dr), wide(a.Along(), along), g.Edges(), x.emitted(a), back.attended(a), add)
 }
 
+// Signed is what kernels.SignedAttention writes, on slices.
+type Signed struct{ Out, Rows, LSE, Stats, Dots, DR []float32 }
+
+// AttentionSigned is the way forward along two lots of edges, and the gradient of r.
+func AttentionSigned(t *kernels.Team, a kernels.Attention, s Signed, g [2]kernels.Gather, x [2]AttentionRows, r, grad []float32) {
+	out, rows, stats := wide(a.Columns(), s.Out), wide(a.Emitted(), s.Rows), wide(2*a.Heads, s.Stats)
+	for i := range g {
+		t.AttentionGatherSigned(a, out, rows, stats, g[i].Edges(), x[i].emitted(a), wide(a.Heads, r), i > 0)
+	}
+	t.AttentionFinishSigned(a, out, rows, wide(a.Heads, s.LSE), stats)
+	dots, up := wide(a.Heads, s.Dots), wide(a.Columns(), grad)
+	t.RowDots(dots, up, out)
+	t.AttentionGradSigned(a, wide(a.Heads, s.DR), rows, up, dots)
+}
+
 func AttentionGradSrc(t *kernels.Team, a kernels.Attention, dst []float32, g kernels.Gather, first, own int, x []float32, back AttentionGrad) {
 	t.AttentionGradSrc(a, wide(a.Emitted(), dst), g.Edges(), first, own, wide(a.Emitted(), x), back.attended(a))
 }

@@ -17,6 +17,7 @@ func attention(s isa) {
 		scoresOfOne(s)
 		e := newExponential32()
 		weights(s, e)
+		signedWeights(s, e)
 		slopes(s, e, false)
 		slopes(s, e, true)
 	}
@@ -28,8 +29,10 @@ func attention(s isa) {
 		dotsOfEight(s, order, false)
 		dotsOfEight(s, order, true)
 	}
-	weigh(s, false)
-	weigh(s, true)
+	for _, heads := range []bool{false, true} {
+		weigh(s, heads, false)
+		weigh(s, heads, true)
+	}
 	dynamic(s)
 }
 
@@ -235,6 +238,43 @@ func weights(s isa, e *exponential32) {
 		ADDQ(step, keep)
 		if mask != nil {
 			VMOVUPS(sum, Mem{Base: sumAt})
+		}
+	})
+}
+
+// signedWeights is weights of which those have the sign bit whose score is not positive; their
+// exponentials are added up with these signs too.
+func signedWeights(s isa, e *exponential32) {
+	TEXT("signedWeights"+s.name, NOSPLIT, "func(scores, keep *float32, keepStep int, top, sum, signed *float32, full, lanes int)")
+	Doc("Replaces scores by keep times their exponentials less top, negative unless the score is positive, and adds the exponentials to sum, and with their signs to signed.")
+	Pragma("noescape")
+	at, keep, step := Load(Param("scores"), GP64()), Load(Param("keep"), GP64()), Load(Param("keepStep"), GP64())
+	sumAt, signedAt := Load(Param("sum"), GP64()), Load(Param("signed"), GP64())
+	top, sum, signed, zero, sign := s.vec(), s.vec(), s.vec(), s.vec(), s.vec()
+	VMOVUPS(Mem{Base: Load(Param("top"), GP64())}, top)
+	VMOVUPS(Mem{Base: sumAt}, sum)
+	VMOVUPS(Mem{Base: signedAt}, signed)
+	s.zero(zero)
+	VBROADCASTSS(single("negative32", math.Copysign(0, -1)), sign)
+	eachVector(s, func(place func(Register) Mem, mask Register) {
+		v, negative := s.vec(), s.vec()
+		VMOVUPS(place(at), v)
+		VCMPPS(U8(greater), zero, v, negative)
+		VANDNPS(sign, negative, negative)
+		VSUBPS(top, v, v)
+		e.of(v)
+		if mask != nil {
+			VANDPS(mask, v, v)
+		}
+		VADDPS(v, sum, sum)
+		VXORPS(negative, v, v)
+		VADDPS(v, signed, signed)
+		VMULPS(Mem{Base: keep}, v, v)
+		VMOVUPS(v, place(at))
+		ADDQ(step, keep)
+		if mask != nil {
+			VMOVUPS(sum, Mem{Base: sumAt})
+			VMOVUPS(signed, Mem{Base: signedAt})
 		}
 	})
 }

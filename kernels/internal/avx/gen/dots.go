@@ -189,20 +189,33 @@ func (d *dotting) write(sums VecVirtual, count int) {
 
 // weigh writes the weighted sum of the rows of edges, with its accumulators in
 // registers over all of them. Either one head has all columns of the tile, or a
-// column has the weight that heads says.
-func weigh(s isa, heads bool) {
+// column has the weight that heads says. Signed weights count by their size, and with their
+// signs in a second sum.
+func weigh(s isa, heads, signed bool) {
 	name, params, widest := "weigh", "", 8
 	if heads {
 		name, params = "weighHeads", ", heads *uint32"
+	}
+	if heads && !s.wide {
+		widest = 4
+	}
+	doc := "Adds the sum over ahead+rest edges of weight times the tile of row id; the first look ahead."
+	if signed {
+		name, params = name+"Signed", params+", signed *float32"
+		doc = "Adds to dst the sum over ahead+rest edges of the size of weight times the tile of row id, and to signed that with signs; the first look ahead."
 		if !s.wide {
-			widest = 4
+			widest /= 2
 		}
 	}
 	TEXT(name+s.name, NOSPLIT,
 		"func(dst, x *float32, stride int, ids *uint32, weights *float32, step, ahead, rest, vectors, lanes int"+params+")")
-	Doc("Adds the sum over ahead+rest edges of weight times the tile of row id; the first look ahead.")
+	Doc(doc)
 	Pragma("noescape")
 	w := weighing{isa: s, heads: heads, mask: s.mask("lanes"), dst: Load(Param("dst"), GP64())}
+	if signed {
+		w.size = s.vec()
+		s.magnitude(w.size)
+	}
 	w.x, w.stride = Load(Param("x"), GP64()), Load(Param("stride"), GP64())
 	w.ids, w.weights = Load(Param("ids"), GP64()), Load(Param("weights"), GP64())
 	w.step, w.ahead, w.rest = Load(Param("step"), GP64()), Load(Param("ahead"), GP64()), Load(Param("rest"), GP64())
@@ -222,6 +235,7 @@ func weigh(s isa, heads bool) {
 type weighing struct {
 	isa
 	heads                        bool
+	size                         VecVirtual // all bits but the sign's; nil: weights have no signs
 	mask                         Register
 	dst, x, stride, ids, weights Register
 	step, ahead, rest, end       Register
@@ -231,16 +245,14 @@ type weighing struct {
 func (w *weighing) tile(vectors int) {
 	name := fmt.Sprintf("tile%d", vectors)
 	Label(name)
-	var acc, head []VecVirtual
-	var heads Register
-	if w.heads {
-		heads = Load(Param("heads"), GP64())
+	acc := w.sums(w.dst, vectors)
+	var signed, head []VecVirtual
+	if w.size != nil {
+		signed = w.sums(Load(Param("signed"), GP64()), vectors)
 	}
-	for i := range vectors {
-		v := w.vec()
-		w.load(Mem{Base: w.dst, Disp: w.bytes * i}, w.maskOf(i, vectors), v)
-		acc = append(acc, v)
-		if w.heads {
+	if w.heads {
+		heads := Load(Param("heads"), GP64())
+		for i := range vectors {
 			h := w.vec()
 			VMOVUPS(Mem{Base: heads, Disp: w.bytes * i}, h)
 			head = append(head, h)
@@ -249,21 +261,38 @@ func (w *weighing) tile(vectors int) {
 	Label(name + "_ahead")
 	TESTQ(w.ahead, w.ahead)
 	JZ(LabelRef(name + "_rest"))
-	w.edge(acc, head, true)
+	w.edge(acc, signed, head, true)
 	DECQ(w.ahead)
 	JMP(LabelRef(name + "_ahead"))
 	Label(name + "_rest")
 	TESTQ(w.rest, w.rest)
 	JZ(LabelRef(name + "_store"))
-	w.edge(acc, head, false)
+	w.edge(acc, signed, head, false)
 	DECQ(w.rest)
 	JMP(LabelRef(name + "_rest"))
 	Label(name + "_store")
-	for i := range acc {
-		w.store(acc[i], w.maskOf(i, vectors), Mem{Base: w.dst, Disp: w.bytes * i})
+	w.put(acc, w.dst)
+	if signed != nil {
+		w.put(signed, Load(Param("signed"), GP64()))
 	}
 	VZEROUPPER()
 	RET()
+}
+
+// sums are the vectors of a tile at that place, and put writes them back.
+func (w *weighing) sums(at Register, vectors int) (acc []VecVirtual) {
+	for i := range vectors {
+		v := w.vec()
+		w.load(Mem{Base: at, Disp: w.bytes * i}, w.maskOf(i, vectors), v)
+		acc = append(acc, v)
+	}
+	return acc
+}
+
+func (w *weighing) put(acc []VecVirtual, at Register) {
+	for i := range acc {
+		w.store(acc[i], w.maskOf(i, len(acc)), Mem{Base: at, Disp: w.bytes * i})
+	}
 }
 
 func (w *weighing) maskOf(i, vectors int) Register {
@@ -274,7 +303,7 @@ func (w *weighing) maskOf(i, vectors int) Register {
 }
 
 // edge adds one edge.
-func (w *weighing) edge(acc, head []VecVirtual, prefetch bool) {
+func (w *weighing) edge(acc, signed, head []VecVirtual, prefetch bool) {
 	p := w.row(0)
 	if prefetch {
 		q := w.row(ahead)
@@ -283,18 +312,46 @@ func (w *weighing) edge(acc, head []VecVirtual, prefetch bool) {
 		}
 		PREFETCHT0(Mem{Base: q, Index: w.end, Scale: 1, Disp: (len(acc)-1)*w.bytes - 1})
 	}
-	weight := w.vec()
+	weight, size := w.vec(), w.vec()
 	if !w.heads {
 		VBROADCASTSS(Mem{Base: w.weights}, weight)
 	}
 	for i := range acc {
+		at, mask := Mem{Base: p, Disp: w.bytes * i}, w.maskOf(i, len(acc))
 		if w.heads {
 			VPERMPS(Mem{Base: w.weights}, head[i], weight)
 		}
-		w.fmaFrom(Mem{Base: p, Disp: w.bytes * i}, weight, w.maskOf(i, len(acc)), acc[i])
+		if signed == nil {
+			w.fmaFrom(at, weight, mask, acc[i])
+			continue
+		}
+		if w.heads || i == 0 {
+			w.sized(weight, size)
+		}
+		w.fmaFrom(at, weight, mask, signed[i])
+		w.fmaFrom(at, size, mask, acc[i])
 	}
 	ADDQ(U8(4), w.ids)
 	ADDQ(w.step, w.weights)
+}
+
+// magnitude sets all bits but the sign's.
+func (s isa) magnitude(v VecVirtual) {
+	if s.wide {
+		VPTERNLOGD(U8(0xff), v, v, v)
+	} else {
+		VPCMPEQD(v, v, v)
+	}
+	VPSRLD(U8(1), v, v)
+}
+
+// sized sets size to the sizes of weights.
+func (w *weighing) sized(weight, size VecVirtual) {
+	if w.wide {
+		VPANDD(w.size, weight, size)
+		return
+	}
+	VANDPS(w.size, weight, size)
 }
 
 // row is where the row of x of an edge further on starts.

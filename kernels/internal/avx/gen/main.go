@@ -134,6 +134,7 @@ var parts = map[string]func(isa){
 	"choose": func(s isa) {
 		if !s.wide {
 			choose()
+			below()
 		}
 	},
 	"elu": elu,
