@@ -123,6 +123,7 @@ func TestSubmitUsage(t *testing.T) {
 		{[]string{"data", "--hiden", "3"}, 64, "siafu help"},
 		{[]string{"data", "--", "--ranks", "3"}, 64, "--ntasks-per-node ranks, here 1"},
 		{[]string{"data", "--mem", "1K"}, 78, "--mem=1K gives them 0 MB"},
+		{[]string{"data", "--mem", "16M"}, 0, "siafu: warning: the ranks of a node take about "},
 		{[]string{"data", "--mem", "much"}, 64, "--mem=\"much\""},
 		{[]string{"data", "--sbatch", "--nodes=3"}, 64, "--sbatch has \"--nodes=3\""},
 		{[]string{"data", "--sbatch", "--comment=a;b"}, 64, "--sbatch has"},

@@ -44,8 +44,8 @@ func divide(dir, final string, o Options) (*Report, error) {
 // owner[v], and meta.json to parts/P of the dataset folder. A rank numbers its
 // vertices in the order that o.Order names, made of the whole graph. They are written
 // to a temporary folder beside it, which then takes its place; an older
-// parts/P is replaced in one step, and is untouched after an error; one that
-// holds anything but shards is not replaced. What a
+// parts/P is untouched after an error, and steps aside if it was made in another way; one
+// that holds anything but shards is not replaced. What a
 // process that was killed has left half written is removed. A rank may own
 // nothing.
 //
@@ -76,10 +76,28 @@ func build(ds *graph.Dataset, owner []uint32, final string, o Options) (*Report,
 	if err := m.write(tmp.Path); err != nil {
 		return nil, err
 	}
+	if err := stepAside(final, m, tmp.Path+".old"); err != nil {
+		return nil, err
+	}
 	if err := tmp.Commit(); err != nil {
 		return nil, err
 	}
 	return m.Report, nil
+}
+
+// stepAside gives the shards in the folder final, whose place those of m take, a folder
+// beside it, unless they were made alike or of another dataset: who asks for them finds
+// them there, and whoever trains on them goes on.
+func stepAside(final string, m *Meta, aside string) error {
+	was, err := find(final, "", m.Parts)
+	if err != nil || was.Fingerprint != m.Fingerprint || was.beside() == m.beside() {
+		return nil // there are none, or none that serve any more
+	}
+	side := filepath.Join(filepath.Dir(final), was.beside())
+	if err := replaceable(side); err != nil {
+		return err
+	}
+	return durable.Replace(op, final, side, aside)
 }
 
 func checkOwners(owner []uint32, n, parts int) {

@@ -148,8 +148,8 @@ func TestServes(t *testing.T) {
 }
 
 // A second Build replaces the first as a whole, unless somebody has put
-// something there, a failed one changes nothing, and neither leaves anything
-// beside it.
+// something there, and the first then lies beside it; a failed one changes nothing, and
+// neither leaves anything else.
 func TestBuildReplaces(t *testing.T) {
 	ds := onDisk(t, ring(30))
 	build := func(method string) error {
@@ -185,7 +185,7 @@ func TestBuildReplaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(filepath.Join(ds.Dir, "parts"))
-	if err != nil || len(entries) != 1 || entries[0].Name() != "3" {
+	if err != nil || len(entries) != 2 || entries[0].Name() != "3" || entries[1].Name() != "3-hash-auto-0" {
 		t.Fatalf("beside the shards lie %v, %v", entries, err)
 	}
 	if info, _ := entries[0].Info(); info.Mode().Perm() != 0o755 {

@@ -17,8 +17,8 @@ import (
 )
 
 // Place says where the shards of a dataset are looked for, and made. Each partitioning
-// has a folder of its own: P, and beside it P-METHOD-ORDER-SEED for those that somebody
-// asked for when P was another one.
+// has a folder of its own: P, the one that siafu partition has made last or else the first,
+// and beside it P-METHOD-ORDER-SEED for the others.
 type Place struct {
 	Data  string // the dataset's folder
 	Root  string // of the folders; "": parts of the dataset's, or Spare
@@ -75,7 +75,7 @@ func (p Place) Ensure(o Options, begins func(Options)) (folder string, made *Rep
 	}
 	o = m.Complete(o)
 	if m != nil {
-		folder = filepath.Join(root, beside(o))
+		folder = filepath.Join(root, beside(o.Method, o.Order, o.Parts, o.Seed))
 	}
 	begins(o)
 	made, err = divide(p.Data, folder, o)
@@ -132,13 +132,14 @@ func (p Place) there(folder string, parts int) (*Meta, error) {
 
 // beside is the name of a folder of shards where the plain one is taken. Of a file's
 // partition it has a checksum of the file's name.
-func beside(o Options) string {
-	method := o.Method
+func beside(method, order string, parts int, seed uint64) string {
 	if path, ok := strings.CutPrefix(method, filePrefix); ok {
 		method = fmt.Sprintf("file%08x", crc32.ChecksumIEEE([]byte(path)))
 	}
-	return fmt.Sprintf("%d-%s-%s-%d", o.Parts, method, cmp.Or(o.Order, "auto"), o.Seed)
+	return fmt.Sprintf("%d-%s-%s-%d", parts, method, cmp.Or(order, "auto"), seed)
 }
+
+func (m *Meta) beside() string { return beside(m.Method, m.Order, m.Parts, m.Seed) }
 
 // lock waits until no other process divides the dataset, and keeps others from it. It
 // is a lock on the dataset's folder, which leaves nothing there and ends with the process.

@@ -84,6 +84,7 @@ func TestSideBySide(t *testing.T) {
 			s.Close()
 		}
 	}
+	commanded(t, data, root)
 	damaged := filepath.Join(root, "2-hash-rcm-1", "meta.json")
 	if err := os.Truncate(damaged, 20); err != nil {
 		t.Fatal(err)
@@ -94,5 +95,30 @@ func TestSideBySide(t *testing.T) {
 	}
 	if foreign, err := graph.Partitionings().Foreign(root); err != nil || foreign != "" {
 		t.Errorf("%q is not known to be siafu's: %v", foreign, err)
+	}
+}
+
+// What the command makes is what those get who ask for nothing, and what was there steps
+// aside, for those who ask for it. Each method is known by its edge cut.
+func commanded(t *testing.T, data, root string) {
+	t.Helper()
+	place := partition.Place{Data: data, Root: root}
+	for _, method := range []string{"contiguous", "ldg", "contiguous", "contiguous"} {
+		o := partition.Options{Parts: 2, Method: method, Seed: 1, Root: root}
+		if _, err := partition.Run(data, o); err != nil {
+			t.Fatal(err)
+		}
+		for asked, want := range map[string]string{"": method, "ldg": "ldg", "contiguous": "contiguous", "hash": "hash"} {
+			folder, made, err := place.Ensure(partition.Options{Parts: 2, Method: asked, Seed: 1}, func(partition.Options) {})
+			if asked == "contiguous" && err == nil && made != nil && method == "ldg" {
+				t.Errorf("contiguous was made again behind %s", method)
+			}
+			if m := place.Made(partition.Options{Parts: 2, Method: asked}); err != nil || m == nil || m.Method != want {
+				t.Errorf("%q behind %s: %s, %+v, %v", asked, method, folder, m, err)
+			}
+		}
+	}
+	if entries, _ := filepath.Glob(filepath.Join(root, ".*")); len(entries) != 0 {
+		t.Errorf("left behind: %q", entries[0])
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/ranks/inject"
 	"siafu/ranks/world"
 )
 
@@ -42,6 +43,7 @@ func (s *lockstep) total(l int, back bool) error {
 	if back || layer.Summed(s.pass) {
 		s.sumUp(l, own)
 		copy(all, own)
+		s.workers.fault.At(inject.Total, s.pass.Epoch)
 		if err := world.SumFloat64s(t.comm, all); err != nil {
 			return err
 		}

@@ -21,7 +21,8 @@
 // carries them out (Fault.Views).
 //
 // Moments of ranks that train are the names of tasks, as reports have them (AV,
-// SC, GA, loss, ∇AV, ∇GA, ∇SC, WU), and eval and save; those of servers are the
+// SC, GA, loss, ∇AV, ∇GA, ∇SC, WU), and eval, save and total, before ranks add up the
+// sums of --norm batch and pair; those of servers are the
 // messages that come (pull, fetch, close, gradient, sum, state), and
 // eval, when the weights of an epoch have left; that of bridges is task. Rank 0 has more of them while
 // it writes: opened, when there is a run folder; "save FILE", before that file

@@ -22,8 +22,9 @@ const (
 	Start   = "start"
 	Opened  = "opened"
 	Eval    = "eval"
-	Task    = "task" // that comes to a bridge
-	Save    = "save" // "save FILE" while a checkpoint is written
+	Total   = "total" // of columns over all vertices, which ranks are about to add up
+	Task    = "task"  // that comes to a bridge
+	Save    = "save"  // "save FILE" while a checkpoint is written
 	Finish  = "finish"
 	Summary = "summary"
 )

@@ -79,6 +79,12 @@ func TestFolderOfRuns(t *testing.T) {
 	if !strings.HasPrefix(text, head+"\n") || !strings.Contains(text, line) || strings.Count(text, "\n") != 4 {
 		t.Error(text)
 	}
+	for _, epochs := range []string{"2", "5"} {
+		lay(t, filepath.Join(dir, "long", epochs), "epochs = "+epochs, 0.5)
+	}
+	if text := words(said(t, Options{Runs: []string{filepath.Join(dir, "long")}})); !strings.Contains(text, " servers of epochs epochs test acc ") {
+		t.Error(text)
+	}
 }
 
 // Runs are averaged over seeds: 0.70 and 0.80 are 0.75, with a deviation of 0.0707; 0.60

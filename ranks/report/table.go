@@ -132,13 +132,19 @@ func (t *table) values(r *Run) []string {
 	return list
 }
 
-// head is the names of columns.
+// head is the names of columns. A setting that is called as a number is, epochs, is what that
+// was to be.
 func (t *table) head() []string {
 	list := []string{"run"}
 	if t.grouped {
 		list[0] = "runs"
 	}
-	list = append(list, t.settings...)
+	for _, name := range t.settings {
+		if slices.ContainsFunc(t.numbers, func(c column) bool { return c.name == name }) {
+			name = "of " + name
+		}
+		list = append(list, name)
+	}
 	for _, c := range t.numbers {
 		list = append(list, c.name)
 	}

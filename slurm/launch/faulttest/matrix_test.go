@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"siafu/ranks/host/hosttest"
+	"siafu/ranks/inject"
 )
 
 // The world of the matrix: ranks 0 and 1 are graph ranks, 2 and 3 servers.
@@ -118,6 +119,20 @@ func TestMatrix(t *testing.T) {
 			t.Parallel()
 			t.Logf("SIAFU_FAULT_SEED=%d repeats it", seed)
 			stage.play(t, s)
+		})
+	}
+}
+
+// A graph rank is lost while the other one waits for its sums of columns, which batch
+// normalisation needs: nobody waits for ever, and the run ends as if nothing had been.
+func TestInSums(t *testing.T) {
+	stage := newStage(t)
+	stage.flags = []string{"--norm", "batch"}
+	stage.undisturbed(t)
+	for rank, kind := range []string{"stop", "kill"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			stage.play(t, scene{kind: kind, rank: rank, mode: "pipe", moment: inject.Total, epoch: 8})
 		})
 	}
 }

@@ -48,7 +48,8 @@ func (s scene) String() string {
 type stage struct {
 	siafu string
 	data  string
-	model []byte // of the undisturbed run in step
+	flags []string // of train, beside those of every run
+	model []byte   // of the undisturbed run in step
 }
 
 // ready is the stage of all tests, once one of them has made it.
@@ -76,13 +77,19 @@ func newStage(t *testing.T) *stage {
 		}
 		s := &stage{siafu: siafu, data: filepath.Join(dir, "data")}
 		s.must(t, "generate", s.data, "--vertices", "3000", "--edges", "30000", "--features", "16", "--classes", "4")
-		run := filepath.Join(t.TempDir(), "run")
-		s.must(t, append(s.train("pipe", run), "--ranks", fmt.Sprint(size))...)
-		s.model = readModel(t, run)
+		s.undisturbed(t)
 		ready = s
 	}
 	s := *ready
 	return &s
+}
+
+// undisturbed makes the model that runs in step leave.
+func (s *stage) undisturbed(t *testing.T) {
+	t.Helper()
+	run := filepath.Join(t.TempDir(), "run")
+	s.must(t, append(s.train("pipe", run), "--ranks", fmt.Sprint(size))...)
+	s.model = readModel(t, run)
 }
 
 func (s *stage) must(t *testing.T, args ...string) {
@@ -94,8 +101,8 @@ func (s *stage) must(t *testing.T, args ...string) {
 
 // train is the command line of every run.
 func (s *stage) train(mode, run string) []string {
-	return []string{"train", s.data, "--epochs", fmt.Sprint(epochs), "--hidden", "8", "--threads", "1", "--servers", fmt.Sprint(servers),
-		"--mode", mode, "--checkpoint-every", "3e", "--stall-warn", "1s", "--stall-abort", stallAbort.String(), "--out", run}
+	return append([]string{"train", s.data, "--epochs", fmt.Sprint(epochs), "--hidden", "8", "--threads", "1", "--servers", fmt.Sprint(servers),
+		"--mode", mode, "--checkpoint-every", "3e", "--stall-warn", "1s", "--stall-abort", stallAbort.String(), "--out", run}, s.flags...)
 }
 
 func readModel(t *testing.T, run string) []byte {
