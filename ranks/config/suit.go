@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 
 	"siafu/graph"
@@ -59,7 +61,7 @@ func (c *Config) Suit(m *graph.Meta, given func(flag string) bool) []Choice {
 	}
 	if k := c.inputScale(m); !given("input-scale") && k != 1 {
 		c.InputScale = k
-		take("input-scale", k, "rows of features have norm %.2g", m.FeatureNorm)
+		take("input-scale", k, "rows of features have norm %.2g, and %.0f neighbours", m.FeatureNorm, float64(m.Edges)/float64(m.Vertices))
 	}
 	if share := largestShare(m); !given("patience-on") && share >= lopsided && (c.Task == "" || c.Task == graph.MultiClass) {
 		c.PatienceOn = "loss"
@@ -111,8 +113,21 @@ func (c *Config) inputScale(m *graph.Meta) float64 {
 		return rounded(1 / norm)
 	case !few && norm < tinyMany:
 		return rounded(well / norm)
+	case !few && c.averages() && norm < tinyMany*spread(m):
+		return rounded(spread(m))
 	}
 	return 1
+}
+
+// averages tells whether rows are little but means of many neighbours'.
+func (c *Config) averages() bool {
+	return slices.Contains([]string{"gcn", "gcnii", "appnp", "sgc"}, c.Model)
+}
+
+// spread is how many times smaller than rows their means over neighbours differ, were
+// neighbours independent: the root of the mean degree.
+func spread(m *graph.Meta) float64 {
+	return math.Sqrt(max(1, float64(m.Edges)/float64(m.Vertices)))
 }
 
 // rounded is x to two digits: a setting that people can type.

@@ -16,8 +16,10 @@ func TestSuit(t *testing.T) {
 	lone := photo
 	lone.Task, lone.ClassCounts = graph.MultiClass, []int64{78, 22}
 	school.FeatureNNZ = 5 * school.Vertices
+	thin := photo
+	thin.FeatureNorm = 2
 	tiny.FeatureNorm, few.FeatureNorm, few.Train = 0.087, 0.27, 160
-	large.Edges, unknown.FeatureNorm = 16_000_000, 0
+	large.Vertices, large.FeatureNNZ, large.Edges, unknown.FeatureNorm = 201585, 50_000_000, 16_000_000, 0
 	for _, c := range []struct {
 		name  string
 		meta  graph.Meta
@@ -32,6 +34,8 @@ func TestSuit(t *testing.T) {
 		{"sums, few labels", few, func(c *Config) { c.Model = "gin" }, nil, ""},
 		{"sums of a norm", tiny, func(c *Config) { c.Model = "gin" }, []string{"norm"}, "hidden=64"},
 		{"sums out of step", tiny, func(c *Config) { c.Model, c.Mode = "gin", "async" }, nil, "hidden=64"},
+		{"means of many", thin, nil, nil, "hidden=64 input-scale=5.6"},
+		{"itself and means", thin, func(c *Config) { c.Model = "sage" }, nil, "hidden=64"},
 		{"a large class", lone, nil, nil, "hidden=64 patience-on=loss"},
 		{"a large class, labels", lone, func(c *Config) { c.Task = graph.MultiLabel }, nil, "hidden=64"},
 		{"few labels", few, nil, nil, ""},
