@@ -54,10 +54,13 @@ func (c *Config) Suit(m *graph.Meta, given func(flag string) bool) []Choice {
 		c.InputDropout = 0
 		take("input-dropout", 0, "rows of features have %.1f non-zeros", row)
 	}
-	if c.Model == "gin" && !few(m) && !given("norm") && !given("jumping") && c.canJump() {
-		c.Jumping, c.Norm = "cat", "batch"
-		take("jumping", c.Jumping, "gin's last perceptron is as narrow as %d classes", m.Classes)
-		take("norm", c.Norm, "sums over %.0f neighbours", float64(m.Edges)/float64(m.Vertices))
+	if large := c.Model == "gin" || c.Model == "sage-max"; large && !few(m) && !given("norm") && !given("jumping") && c.canJump() {
+		if c.Model == "gin" {
+			c.Jumping = "cat"
+			take("jumping", c.Jumping, "gin's last perceptron is as narrow as %d classes", m.Classes)
+		}
+		c.Norm = "batch"
+		take("norm", c.Norm, "sums or maxima of %.0f neighbours", float64(m.Edges)/float64(m.Vertices))
 	}
 	if k := c.inputScale(m); !given("input-scale") && k != 1 {
 		c.InputScale = k
@@ -95,7 +98,10 @@ func few(m *graph.Meta) bool { return m.Train <= int64(fewPerClass*m.Classes) }
 // batches, and logits made from all layers (Xu et al. 2019, §4.2 and §7).
 func (c *Config) canJump() bool {
 	with := *c
-	with.Jumping, with.Norm = "cat", "batch"
+	with.Norm = "batch"
+	if c.Model == "gin" {
+		with.Jumping = "cat"
+	}
 	return with.checkDesign() == nil
 }
 

@@ -31,6 +31,8 @@ func TestSuit(t *testing.T) {
 		{"tiny features", tiny, nil, nil, "hidden=64 input-scale=46"},
 		{"tiny features, sums", tiny, func(c *Config) { c.Model = "gin" }, nil, "hidden=64 jumping=cat norm=batch"},
 		{"large sums", photo, func(c *Config) { c.Model = "gin" }, nil, "hidden=64 jumping=cat norm=batch input-scale=0.0039"},
+		{"maxima", photo, func(c *Config) { c.Model = "sage-max" }, nil, "hidden=64 norm=batch"},
+		{"maxima of one layer", photo, func(c *Config) { c.Model, c.Layers = "sage-max", 1 }, nil, ""},
 		{"sums, few labels", few, func(c *Config) { c.Model = "gin" }, nil, ""},
 		{"sums of a norm", tiny, func(c *Config) { c.Model = "gin" }, []string{"norm"}, "hidden=64"},
 		{"sums out of step", tiny, func(c *Config) { c.Model, c.Mode = "gin", "async" }, nil, "hidden=64"},
