@@ -55,7 +55,7 @@ func trainInto(t *testing.T, data string, flags ...string) (*runfolder.Run, stri
 // but for its ε of 1e-8 beside gradients of 1e-4.
 func TestInputScale(t *testing.T) {
 	whole, eighth := ring(t, 1), ring(t, 8)
-	for _, kind := range []string{"gcn", "sage", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc"} {
+	for _, kind := range []string{"gcn", "sage", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc", "sign"} {
 		for optimizer, tolerance := range map[string]float64{"sgd": 0, "adam": 1e-3, "adamw": 1e-3} {
 			t.Run(kind+"/"+optimizer, func(t *testing.T) {
 				flags := []string{"--defaults", "fixed", "--model", kind, "--optimizer", optimizer, "--weight-decay", "0.01", "--lr", "0.001", "--epochs", "5", "--hidden", "4", "--threads", "1"}
@@ -80,7 +80,7 @@ func TestChosenSettings(t *testing.T) {
 		return string(text)
 	}
 	r, out := trainInto(t, data, "--epochs", "1")
-	if !strings.Contains(out, "--input-scale 780 (rows of features have norm 0.0051)") || !strings.Contains(told(r), `"flag":"input-scale"`) {
+	if !strings.Contains(out, "--input-scale 780 (rows of features have norm 0.0051, and ") || !strings.Contains(told(r), `"flag":"input-scale"`) {
 		t.Errorf("%s\n%s", out, told(r))
 	}
 	again := filepath.Join(t.TempDir(), "again")

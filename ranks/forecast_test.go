@@ -70,6 +70,7 @@ func TestForecastIsExact(t *testing.T) {
 		"gcnii":                       {dense[true], 3, 1, func(c *Config) { c.Model, c.Layers = "gcnii", 3 }},
 		"gcnii, made again":           {dense[false], 3, 1, func(c *Config) { c.Model, c.Layers, c.Recompute = "gcnii", 4, true }},
 		"appnp, asynchronous":         {dense[false], 3, 1, func(c *Config) { stretches(c); c.Model, c.Hops = "appnp", 3 }},
+		"sign, bag of words":          {sparse, 3, 1, func(c *Config) { c.Model, c.Powers = "sign", 2 }},
 		"sgc, bag of words":           {sparse, 3, 1, func(c *Config) { c.Model = "sgc" }},
 		"gcn, residual":               {dense[true], 3, 1, func(c *Config) { c.Residual, c.Layers = "add", 4 }},
 		"mlp":                         {dense[false], 3, 1, func(c *Config) { c.Model = "mlp" }},

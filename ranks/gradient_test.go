@@ -74,7 +74,7 @@ func coefficient(kind string, edge float64, self bool, in, out float64) float64 
 		loop = 1
 	}
 	switch kind {
-	case "gcn", "gcnii", "appnp", "sgc":
+	case "gcn", "gcnii", "appnp", "sgc", "sign":
 		return (edge + loop) / math.Sqrt((in+1)*(out+1))
 	case "sage":
 		if in == 0 {
@@ -184,6 +184,15 @@ func (r *reference) part(p model.Part, h [][]float64, outputs [][][]float64, par
 			return product(r.a, h)
 		}
 		return blend(1-d.Alpha, product(r.a, h), d.Alpha, first)
+	case "power", "last power":
+		far, from := product(r.a, h), len(h[0])/(1+d.Hops)*p.Depth
+		for v := range h {
+			copy(far[v][:from], h[v])
+		}
+		if p.Kind == "power" {
+			return far
+		}
+		return affine(far, matrix(0)[0], true)
 	case "propagate with bias":
 		return affine(product(r.a, h), matrix(0)[0], false)
 	case "norm":
@@ -517,6 +526,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		{name: "appnp", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Hops = "appnp", 4, 3 }},
 		{name: "appnp sparse empty partition", sparse: true, lopsided: true, set: func(c *Config) { c.Model, c.Ranks, c.Servers, c.Hops = "appnp", 3, 0, 2 }},
 		{name: "sgc", directed: true, set: func(c *Config) { c.Model, c.Ranks = "sgc", 4 }},
+		{name: "sign", directed: true, set: func(c *Config) { c.Model, c.Ranks, c.Powers = "sign", 3, 2 }},
 		{name: "sgc sparse of one step", sparse: true, set: func(c *Config) { c.Model, c.Ranks, c.Layers = "sgc", 3, 1 }},
 		{name: "gcn add", directed: true, set: func(c *Config) { c.Residual, c.Ranks, c.Layers = "add", 4, 4 }},
 		{name: "gcn initial kept", directed: true, set: func(c *Config) {

@@ -132,6 +132,7 @@ func TestLossesOfNumPy(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				cfg := quick(t)
 				cfg.Model, cfg.Residual, cfg.Activation, cfg.Layers, cfg.Hops, cfg.Norm = r.Model, r.Residual, r.Activation, r.Layers, r.Hops, cmp.Or(r.Norm, "off")
+				cfg.Powers = max(r.Hops, 1)
 				cfg.Alpha, cfg.Theta, cfg.Ranks, cfg.Hidden, cfg.Epochs, cfg.Dropout, cfg.EvalEvery = r.Alpha, r.Theta, ranks, 4, len(r.Loss64), 0, 0
 				cfg.Optimizer, cfg.LR, cfg.Momentum, cfg.WeightDecay, cfg.InnerDecay = "sgd", r.LR, 0, 0, 0
 				cfg.Heads, cfg.OutputHeads = max(r.Heads, 1), max(r.OutputHeads, 1)

@@ -63,6 +63,27 @@ func TestTasks(t *testing.T) {
 	}
 }
 
+// Two classes have an area under the curve of the second, the same on any number of ranks;
+// a tenth of the labels is wrong, and more classes have none.
+func TestAreaOfTwoClasses(t *testing.T) {
+	for classes, least := range map[int]float64{2: 0.8, 3: 0} {
+		data := filepath.Join(t.TempDir(), "classes")
+		if _, err := generate.Write(data, generate.Options{Vertices: 500, Edges: 4000, Features: 12, Classes: classes, Homophily: 0.8, Noise: 0.1, Strays: 0.1, Seed: 5}, false); err != nil {
+			t.Fatal(err)
+		}
+		var of []*objective.Metrics
+		for _, ranks := range []int{1, 3} {
+			c := quick(t)
+			c.Ranks, c.Epochs, c.Dropout, c.EvalEvery = ranks, 30, 0, 0
+			of = append(of, train(t, c, data).Summary.Metrics.Test)
+		}
+		sameMetrics(t, fmt.Sprint(classes, " classes"), of[1], of[0])
+		if auc := of[0].ROCAUC; (auc != nil) != (classes == 2) || auc != nil && *auc < least {
+			t.Errorf("%d classes: the area is %v", classes, auc)
+		}
+	}
+}
+
 // sameMetrics compares what are ratios of counts exactly, and sums of squares but for the
 // order of sums in the networks.
 func sameMetrics(t *testing.T, what string, got, want *objective.Metrics) {

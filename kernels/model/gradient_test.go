@@ -177,7 +177,7 @@ func (b *rig) total(l int, back bool) {
 func TestGradient(t *testing.T) {
 	add, initial := model.Design{Residual: "add"}, model.Design{Residual: "initial", Alpha: 0.3}
 	for _, spec := range []model.Spec{
-		{Kind: "gcn"}, {Kind: "sage"}, {Kind: "gin"}, {Kind: "mlp"}, {Custom: &residual}, {Kind: "sgc"},
+		{Kind: "gcn"}, {Kind: "sage"}, {Kind: "gin"}, {Kind: "mlp"}, {Custom: &residual}, {Kind: "sgc"}, {Kind: "sign", Design: model.Design{Hops: 2}, Seed: 22},
 		{Kind: "gcnii", Design: model.Design{Alpha: 0.3, Theta: 0.5}}, {Kind: "appnp", Design: model.Design{Alpha: 0.3, Hops: 2}, Seed: 4},
 		{Kind: "gcn", Design: add, Seed: 4}, {Kind: "sage", Design: initial, Seed: 4}, {Kind: "gin", Design: add}, {Kind: "mlp", Design: initial},
 		{Kind: "gcn", Design: model.Design{Activation: "gelu"}, Seed: 3}, {Kind: "sage", Design: model.Design{Activation: "elu", Residual: "add"}}, {Kind: "gin", Design: model.Design{Activation: "leaky"}, Seed: 3},

@@ -60,6 +60,7 @@ func kinds() []Kind {
 		{Name: "gcnii", Coefficients: GCNCoefficients, Part: gcniiPart, Widths: gcniiWidths, Initializer: "small-logits"},
 		{Name: "appnp", Coefficients: GCNCoefficients, Part: appnpPart, Widths: appnpWidths, Initializer: "small-logits"},
 		{Name: "sgc", Coefficients: GCNCoefficients, Part: sgcPart, Widths: sgcWidths, Initializer: "small-logits"},
+		{Name: "sign", Coefficients: GCNCoefficients, Part: signPart, Widths: signWidths, Initializer: "small-logits"},
 	}
 }
 

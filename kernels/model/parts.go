@@ -33,6 +33,8 @@ func partKinds() []Kind {
 		Kind{Name: "initial", Square: true, Inner: true, Weights: initialWeights, Layer: initialLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
 		Kind{Name: "propagate", Square: true, Weights: noWeights, Layer: propagateLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
 		Kind{Name: "propagate with bias", Square: true, Weights: oneBias, Layer: propagateLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
+		Kind{Name: "power", Square: true, Weights: noWeights, Layer: powerLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
+		Kind{Name: "last power", Square: true, Weights: oneBias, Layer: powerLayer, Coefficients: GCNCoefficients, Order: "gather-first"},
 		Kind{Name: "jump cat", Weights: catWeights, Layer: catLayer},
 		Kind{Name: "jump max", Square: true, Weights: noWeights, Layer: largestLayer},
 		Kind{Name: "drop", Square: true, Weights: noWeights, Layer: dropLayer},

@@ -8,7 +8,7 @@ import (
 
 // compose gives a network of layers that differ the widths of as many layers.
 func (s *Spec) compose() {
-	if s.Design.Hops, s.Design.Alpha, s.Design.Theta = 0, 0.2, 0.5; s.Kind == "appnp" {
+	if s.Design.Hops, s.Design.Alpha, s.Design.Theta = 0, 0.2, 0.5; s.Kind == "appnp" || s.Kind == "sign" {
 		s.Design.Hops = 3
 	}
 	if s.Composed() {

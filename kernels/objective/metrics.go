@@ -70,7 +70,8 @@ type Metrics struct {
 	MicroF1  *float64 `json:"micro_f1,omitempty"`
 	MacroF1  *float64 `json:"macro_f1,omitempty"`
 	// ROCAUC is the mean over the labels that some vertices bear and some do not, as OGB's
-	// evaluator of ogbn-proteins has it; absent where there is none.
+	// evaluator of ogbn-proteins has it, and of two classes that of the second; absent
+	// where there is none.
 	ROCAUC *float64 `json:"roc_auc,omitempty"`
 	MSE    *float64 `json:"mse,omitempty"`
 	MAE    *float64 `json:"mae,omitempty"`

@@ -48,6 +48,13 @@ def sgc(w, c):
     return np.linalg.matrix_power(a, c["Layers"]) @ x @ w["layers.0.weight"] + w[f"layers.{c['Layers']}.bias"]
 
 
+def sign(w, c):
+    r, theta = c["Hops"], np.split(w["layers.0.weight"], c["Hops"] + 1, axis=1)
+    h = np.hstack([np.linalg.matrix_power(a, k) @ x @ theta[k] for k in range(r + 1)])
+    h = relu(h + w[f"layers.{r}.bias"])
+    return h @ w[f"layers.{r + 1}.weight"] + w[f"layers.{r + 1}.bias"]
+
+
 def norm(z, w, l, kind):
     if kind == "off":
         return z
@@ -141,6 +148,7 @@ runs = [
     record(gcn, {"Layers": 3, "Norm": "batch", "Activation": "gelu"}, {**three, **gains}, gen, lr=0.1),
     record(gcn, {"Layers": 3, "Norm": "pair", "Residual": "add"}, three, gen, lr=0.1),
     record(gatv2, {"Layers": 2, "Heads": 2, "OutputHeads": 3}, {**attends(0, dim, 2, hidden, 2 * hidden), **attends(1, 2 * hidden, 3, classes, classes)}, gen),
+    record(sign, {"Hops": 2}, {"layers.0.weight": (dim, 3 * hidden), "layers.2.bias": (1, 3 * hidden), **dense(3, 3 * hidden, classes)}, gen),
 ]
 with open("deep_curves.json", "w") as f:
     json.dump(runs, f, separators=(",", ":"))

@@ -71,7 +71,7 @@ type Config struct {
 	Gather    string `default:"" enum:",float32,bf16" group:"World" help:"Rows as they are gathered: float32, or rounded to bfloat16 first (bf16), which is faster where memory holds the gather up; sums stay float32. Empty: as --precision says." toml:"gather"`
 	Features  string `default:"" enum:",float32,bf16" group:"World" help:"ÂX of the input layer, where it is kept: float32, or bfloat16 (bf16) in half the memory. Empty: as --precision says." toml:"features"`
 
-	Model            string  `default:"gcn" enum:"gcn,sage,sage-max,gin,gat,gatv2,mlp,gcnii,appnp,sgc" group:"Model" help:"gcn: Kipf & Welling 2017; sage: GraphSAGE with the mean of all neighbours, sage-max: with the maximum of each column; gin: GIN-0; gat: Veličković et al. 2018; gatv2: Brody et al. 2022, whose scores see both ends of an edge at once, and its weight where edges have one; mlp: gcn's layers without the graph (with --layers 1: a linear model); gcnii: --layers layers with initial residuals between two of mlp, for great depth (Chen et al. 2020); appnp: mlp, and then --hops steps of propagation (Gasteiger et al. 2019); sgc: one matrix and --layers steps (Wu et al. 2019)." toml:"model"`
+	Model            string  `default:"gcn" enum:"gcn,sage,sage-max,gin,gat,gatv2,mlp,gcnii,appnp,sgc,sign" group:"Model" help:"gcn: Kipf & Welling 2017; sage: GraphSAGE with the mean of all neighbours, sage-max: with the maximum of each column; gin: GIN-0; gat: Veličković et al. 2018; gatv2: Brody et al. 2022, whose scores see both ends of an edge at once, and its weight where edges have one; mlp: gcn's layers without the graph (with --layers 1: a linear model); gcnii: --layers layers with initial residuals between two of mlp, for great depth (Chen et al. 2020); appnp: mlp, and then --hops steps of propagation (Gasteiger et al. 2019); sgc: one matrix and --layers steps (Wu et al. 2019); sign: the features and what --steps powers of the graph make of them, a matrix each, side by side, and --layers - 1 of mlp (Frasca et al. 2020)." toml:"model"`
 	Layers           int     `default:"2" group:"Model" help:"Number of layers." toml:"layers"`
 	Hidden           int     `default:"16" group:"Model" help:"Width of the hidden layers." toml:"hidden"`
 	Dropout          float64 `default:"0.5" group:"Model" help:"Probability to drop an input of a layer while training." toml:"dropout"`
@@ -84,6 +84,7 @@ type Config struct {
 	Alpha            float64 `default:"0.1" group:"Model" help:"Share of the first rows in each layer (gcnii, --residual initial) or step (appnp)." toml:"alpha"`
 	Theta            float64 `default:"0.5" group:"Model" help:"How fast the weights of layer L fade with depth: their share is ln(theta/L + 1) (gcnii)." toml:"theta"`
 	Hops             int     `default:"10" group:"Model" help:"Steps of propagation behind the layers (appnp)." toml:"hops"`
+	Powers           int     `default:"3" name:"steps" group:"Model" help:"Powers of the graph beside the features themselves (sign)." toml:"steps"`
 	Heads            int     `default:"1" group:"Model" help:"Attention heads of hidden layers (gat, gatv2); each is --hidden wide." toml:"heads"`
 	OutputHeads      int     `name:"output-heads" default:"1" group:"Model" help:"Attention heads of the last layer (gat, gatv2), whose mean is taken." toml:"output-heads"`
 	AttentionDropout float64 `default:"-1" group:"Model" help:"Probability to drop an edge from an attention head while training (gat, gatv2); -1: as --dropout." toml:"attention-dropout"`
@@ -169,6 +170,7 @@ func (c *Config) Validate() error {
 		{c.Alpha > 0 && c.Alpha <= 1, "alpha", c.Alpha, "above 0 and at most 1"},
 		{c.Theta >= 0 && !math.IsInf(c.Theta, 0), "theta", c.Theta, "0 or more"},
 		{c.Hops >= 1 && c.Hops <= mostLayers, "hops", c.Hops, fmt.Sprint("from 1 to ", mostLayers)},
+		{c.Powers >= 1 && c.Powers <= mostLayers, "steps", c.Powers, fmt.Sprint("from 1 to ", mostLayers)},
 		{c.Heads >= 1, "heads", c.Heads, "1 or more"},
 		{c.OutputHeads >= 1, "output-heads", c.OutputHeads, "1 or more"},
 		{c.AttentionDropout == -1 || inRange(c.AttentionDropout), "attention-dropout", c.AttentionDropout, "-1, or at least 0 and below 1"},

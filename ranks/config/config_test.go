@@ -23,6 +23,8 @@ func TestValidate(t *testing.T) {
 		"layers":                func(c *Config) { c.Layers = 0 },
 		"alpha":                 func(c *Config) { c.Model, c.Alpha = "appnp", 0 },
 		"theta":                 func(c *Config) { c.Model, c.Theta = "gcnii", math.Inf(1) },
+		"steps":                 func(c *Config) { c.Model, c.Powers = "sign", 0 },
+		"layers   ":             func(c *Config) { c.Model, c.Layers = "sign", 1 },
 		"hops":                  func(c *Config) { c.Model, c.Hops = "appnp", 0 },
 		"inner-decay":           func(c *Config) { c.Model, c.InnerDecay = "gcnii", -1 },
 		"residual":              func(c *Config) { c.Model, c.Residual = "gcnii", "add" },

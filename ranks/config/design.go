@@ -15,6 +15,8 @@ func (c *Config) design() (d model.Design) {
 		return model.Design{Alpha: c.Alpha, Theta: c.Theta}
 	case "appnp":
 		return model.Design{Alpha: c.Alpha, Hops: c.Hops}
+	case "sign":
+		return model.Design{Hops: c.Powers}
 	case "sgc":
 		return d
 	}
@@ -47,7 +49,7 @@ func (c *Config) checkDesign() error {
 	refuse := func(flag string, value any, what, remedy string, args ...any) error {
 		return fault.New(fault.Usage, "train", "", "--%s=%v with %s", flag, value, what).Then(remedy, args...)
 	}
-	own := slices.Contains([]string{"gcnii", "appnp", "sgc"}, c.Model)
+	own := slices.Contains([]string{"gcnii", "appnp", "sgc", "sign"}, c.Model)
 	switch n := c.Network(1, 1); {
 	case c.Residual != "none" && own:
 		return refuse("residual", c.Residual, "--model="+c.Model, "leave --residual out: the network has its own way from the first rows to each layer, or none between layers")
@@ -70,9 +72,11 @@ func (c *Config) checkDesign() error {
 	case c.Residual != "none" && c.Layers < 3:
 		return fault.New(fault.Usage, "train", "", "--residual=%s with --layers=%d", c.Residual, c.Layers).
 			Then("use 3 layers or more: a hidden layer takes something of one before it, and the last layer nothing")
+	case c.Model == "sign" && c.Layers < 2:
+		return refuse("layers", c.Layers, "--model=sign", "use 2 layers or more: one makes the powers' rows, and the others are the perceptron behind them")
 	case n.Layers() > mostLayers:
 		return fault.New(fault.Usage, "train", "", "--model=%s with --layers=%d is a network of %d steps", c.Model, c.Layers, n.Layers()).
-			Then("use fewer --layers or --hops: %d steps are the most", mostLayers)
+			Then("use fewer --layers, --hops or --steps: %d steps are the most", mostLayers)
 	case n.Composed() && c.Batch != "" && c.Batch != Full:
 		what := "--model=" + c.Model
 		if !own {

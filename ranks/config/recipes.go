@@ -25,7 +25,8 @@ type Recipe struct {
 
 // Protocols that several recipes share. kipf is Kipf & Welling 2017, §5.2; shchur the same
 // as wide as Shchur et al. 2018 have it; velickovic is Veličković et al. 2018, §3.3; ogb
-// the example programs of the Open Graph Benchmark; saint the widths of Zeng et al. 2020.
+// the example programs of the Open Graph Benchmark; saint what the settings of Zeng et al. 2020
+// (train_config/table2 of their program) share, but for their epochs, which are of samples.
 const (
 	kipf       = "--model gcn --hidden 16 --dropout 0.5 --weight-decay 5e-4 --initializer xavier --epochs 200 --eval-every 0 --layers 2 --lr 0.01"
 	shchur     = "--model gcn --hidden 64 --dropout 0.5 --weight-decay 5e-4 --initializer xavier --epochs 200 --layers 2 --lr 0.01"
@@ -34,7 +35,7 @@ const (
 	appnp      = "--model appnp --hidden 64 --weight-decay 5e-3 --epochs 200 --eval-every 2 --layers 2 --lr 0.01"
 	sgc        = "--model sgc --dropout 0 --lr 0.2 --weight-decay 1e-5 --epochs 100 --eval-every 0 --layers 2"
 	ogb        = "--layers 3 --hidden 256 --dropout 0.5 --input-dropout 0 --weight-decay 0 --lr 0.01"
-	saint      = "--hidden 256 --dropout 0.2 --weight-decay 0 --lr 0.01 --epochs 200 --eval-every 5 --layers 2"
+	saint      = "--weight-decay 0 --lr 0.01 --epochs 200 --eval-every 5 --layers 2"
 )
 
 const (

@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 
 	"siafu/graph"
@@ -27,6 +29,7 @@ const (
 	tinyFew     = 0.15 // norms of rows below which features are too small, with so few
 	tinyMany    = 0.5  // and with more
 	well        = 4    // the norm that is trained as, then: that of a few words
+	lopsided    = 0.75 // share of the largest class from which on accuracy tells little
 	huge        = 100  // norm of a sum over neighbours above which nothing is learnt (gin)
 	steady      = 2    // norm of such a sum that is
 )
@@ -51,9 +54,21 @@ func (c *Config) Suit(m *graph.Meta, given func(flag string) bool) []Choice {
 		c.InputDropout = 0
 		take("input-dropout", 0, "rows of features have %.1f non-zeros", row)
 	}
+	if large := c.Model == "gin" || c.Model == "sage-max"; large && !few(m) && !given("norm") && !given("jumping") && c.canJump() {
+		if c.Model == "gin" {
+			c.Jumping = "cat"
+			take("jumping", c.Jumping, "gin's last perceptron is as narrow as %d classes", m.Classes)
+		}
+		c.Norm = "batch"
+		take("norm", c.Norm, "sums or maxima of %.0f neighbours", float64(m.Edges)/float64(m.Vertices))
+	}
 	if k := c.inputScale(m); !given("input-scale") && k != 1 {
 		c.InputScale = k
-		take("input-scale", k, "rows of features have norm %.2g", m.FeatureNorm)
+		take("input-scale", k, "rows of features have norm %.2g, and %.0f neighbours", m.FeatureNorm, float64(m.Edges)/float64(m.Vertices))
+	}
+	if share := largestShare(m); !given("patience-on") && share >= lopsided && (c.Task == "" || c.Task == graph.MultiClass) {
+		c.PatienceOn = "loss"
+		take("patience-on", c.PatienceOn, "%.0f %% of the labels are of one class", 100*share)
 	}
 	if !given("eval-every") && m.Edges >= manyEdges {
 		c.EvalEvery = someEpochs
@@ -62,9 +77,37 @@ func (c *Config) Suit(m *graph.Meta, given func(flag string) bool) []Choice {
 	return c.Chosen
 }
 
+// largestShare is that of the largest class in all labels, 0 of other tasks. Where it is
+// large, weights that say nothing else are as accurate as most that have learnt, and come
+// first: the loss tells them apart.
+func largestShare(m *graph.Meta) float64 {
+	var sum, most int64
+	for _, n := range m.ClassCounts {
+		sum, most = sum+n, max(most, n)
+	}
+	if m.Task != graph.MultiClass || sum == 0 {
+		return 0
+	}
+	return float64(most) / float64(sum)
+}
+
+// few tells whether a class has few training vertices.
+func few(m *graph.Meta) bool { return m.Train <= int64(fewPerClass*m.Classes) }
+
+// canJump tells whether the run can have gin as its paper does: with normalisation of
+// batches, and logits made from all layers (Xu et al. 2019, §4.2 and §7).
+func (c *Config) canJump() bool {
+	with := *c
+	with.Norm = "batch"
+	if c.Model == "gin" {
+		with.Jumping = "cat"
+	}
+	return with.checkDesign() == nil
+}
+
 // inputScale is what features are to be trained as so many times of.
 func (c *Config) inputScale(m *graph.Meta) float64 {
-	norm, few := m.FeatureNorm, m.Train <= int64(fewPerClass*m.Classes)
+	norm, few := m.FeatureNorm, few(m)
 	if c.Model == "gin" { // it adds neighbours up
 		if sum := norm * (1 + float64(m.Edges)/float64(m.Vertices)); sum > huge {
 			return rounded(steady / sum)
@@ -76,8 +119,21 @@ func (c *Config) inputScale(m *graph.Meta) float64 {
 		return rounded(1 / norm)
 	case !few && norm < tinyMany:
 		return rounded(well / norm)
+	case !few && c.averages() && norm < tinyMany*spread(m):
+		return rounded(spread(m))
 	}
 	return 1
+}
+
+// averages tells whether rows are little but means of many neighbours'.
+func (c *Config) averages() bool {
+	return slices.Contains([]string{"gcn", "gcnii", "appnp", "sgc"}, c.Model)
+}
+
+// spread is how many times smaller than rows their means over neighbours differ, were
+// neighbours independent: the root of the mean degree.
+func spread(m *graph.Meta) float64 {
+	return math.Sqrt(max(1, float64(m.Edges)/float64(m.Vertices)))
 }
 
 // rounded is x to two digits: a setting that people can type.

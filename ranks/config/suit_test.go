@@ -13,9 +13,13 @@ import (
 func TestSuit(t *testing.T) {
 	photo := graph.Meta{Vertices: 7650, Edges: 238162, Classes: 8, Train: 4590, FeatureNorm: 16.1, FeatureNNZ: 1979909}
 	tiny, few, large, unknown, school := photo, photo, photo, photo, photo
+	lone := photo
+	lone.Task, lone.ClassCounts = graph.MultiClass, []int64{78, 22}
 	school.FeatureNNZ = 5 * school.Vertices
+	thin := photo
+	thin.FeatureNorm = 2
 	tiny.FeatureNorm, few.FeatureNorm, few.Train = 0.087, 0.27, 160
-	large.Edges, unknown.FeatureNorm = 16_000_000, 0
+	large.Vertices, large.FeatureNNZ, large.Edges, unknown.FeatureNorm = 201585, 50_000_000, 16_000_000, 0
 	for _, c := range []struct {
 		name  string
 		meta  graph.Meta
@@ -25,8 +29,17 @@ func TestSuit(t *testing.T) {
 	}{
 		{"many labels", photo, nil, nil, "hidden=64"},
 		{"tiny features", tiny, nil, nil, "hidden=64 input-scale=46"},
-		{"tiny features, sums", tiny, func(c *Config) { c.Model = "gin" }, nil, "hidden=64"},
-		{"large sums", photo, func(c *Config) { c.Model = "gin" }, nil, "hidden=64 input-scale=0.0039"},
+		{"tiny features, sums", tiny, func(c *Config) { c.Model = "gin" }, nil, "hidden=64 jumping=cat norm=batch"},
+		{"large sums", photo, func(c *Config) { c.Model = "gin" }, nil, "hidden=64 jumping=cat norm=batch input-scale=0.0039"},
+		{"maxima", photo, func(c *Config) { c.Model = "sage-max" }, nil, "hidden=64 norm=batch"},
+		{"maxima of one layer", photo, func(c *Config) { c.Model, c.Layers = "sage-max", 1 }, nil, ""},
+		{"sums, few labels", few, func(c *Config) { c.Model = "gin" }, nil, ""},
+		{"sums of a norm", tiny, func(c *Config) { c.Model = "gin" }, []string{"norm"}, "hidden=64"},
+		{"sums out of step", tiny, func(c *Config) { c.Model, c.Mode = "gin", "async" }, nil, "hidden=64"},
+		{"means of many", thin, nil, nil, "hidden=64 input-scale=5.6"},
+		{"itself and means", thin, func(c *Config) { c.Model = "sage" }, nil, "hidden=64"},
+		{"a large class", lone, nil, nil, "hidden=64 patience-on=loss"},
+		{"a large class, labels", lone, func(c *Config) { c.Task = graph.MultiLabel }, nil, "hidden=64"},
 		{"few labels", few, nil, nil, ""},
 		{"many edges", large, nil, nil, "hidden=64 eval-every=5"},
 		{"short rows", school, nil, nil, "hidden=64 input-dropout=0"},

@@ -148,15 +148,19 @@ func (t *trainer) assess() (all []objective.Metrics, err error) {
 		}
 		all = append(all, o.Metrics(tally, int(split)))
 	}
-	if o.Task == graph.MultiLabel {
-		err = t.areas(all, o.Outputs, z, truth)
+	switch {
+	case o.Task == graph.MultiLabel:
+		err = t.areas(all, o.Outputs, func(r, c int) (float32, bool) { return z[r*o.Outputs+c], truth.Values[r*o.Outputs+c] > 0 }, truth)
+	case o.Task == graph.MultiClass && o.Outputs == 2: // that of the second class
+		err = t.areas(all, 1, func(r, _ int) (float32, bool) { return z[2*r+1] - z[2*r], truth.Labels[r] == 1 }, truth)
 	}
 	return all, err
 }
 
 // areas adds the areas under ROC curves, which need the scores of all ranks: rank 0 gets
-// those of one label after another.
-func (t *trainer) areas(all []objective.Metrics, labels int, z []float32, truth objective.Truth) error {
+// those of one label after another. of is the score of a row for a label, and whether it
+// bears it.
+func (t *trainer) areas(all []objective.Metrics, labels int, of func(row, label int) (float32, bool), truth objective.Truth) error {
 	var sums [graph.SplitTest + 1]float64
 	var defined [graph.SplitTest + 1]int
 	var block []byte
@@ -164,7 +168,12 @@ func (t *trainer) areas(all []objective.Metrics, labels int, z []float32, truth 
 		block = block[:0]
 		for r, split := range truth.Split {
 			if split != graph.SplitNone && truth.Labels[r] >= 0 {
-				block = binary.LittleEndian.AppendUint32(append(block, split, byte(truth.Values[r*labels+c])), math.Float32bits(z[r*labels+c]))
+				score, is := of(r, c)
+				block = append(block, split, 0)
+				if is {
+					block[len(block)-1] = 1
+				}
+				block = binary.LittleEndian.AppendUint32(block, math.Float32bits(score))
 			}
 		}
 		blocks, err := world.Gather(t.comm, 0, block)

@@ -1,0 +1,99 @@
+package model
+
+// SIGN (Frasca et al. 2020, §4): powers of Â of the features, each through a product of its
+// own, side by side, and then a perceptron:
+//
+//	H = dropout(relu([X W⁰, Â X W¹, …, Âʳ X Wʳ] + b))
+//
+// Design note: as with SGC, Âᵏ (X Wᵏ) is (Âᵏ X) Wᵏ. One product makes all columns, and step
+// k takes all but the first k blocks of them along the edges once more. The paper keeps
+// Âᵏ X from before training, r dense matrices as wide as the features: here nothing is kept,
+// sparse features are multiplied as they are and may have dropout, and an epoch gathers
+// r (r+1) / 2 blocks each way.
+
+func signWidths(d Design, layers, in, hidden, out int) []int {
+	dims := []int{in}
+	for range 1 + d.Hops {
+		dims = append(dims, (1+d.Hops)*hidden)
+	}
+	for range layers - 2 {
+		dims = append(dims, hidden)
+	}
+	return append(dims, out)
+}
+
+func signPart(s Spec, l int) Part {
+	switch r := s.Design.Hops; {
+	case l == 0:
+		return Part{Kind: "linear", Plain: true}
+	case l < r:
+		return Part{Kind: "power", Depth: l, Plain: true}
+	case l == r:
+		return Part{Kind: "last power", Depth: l}
+	}
+	return Part{Kind: "mlp"}
+}
+
+func powerLayer(b *Builder, l int) Layer {
+	k := b.Depth()
+	p := &power{bias: b.params[l], drop: b.Dropout(l), from: b.Spec.Dims[l] / (1 + b.Spec.Design.Hops) * k}
+	p.width = b.Spec.Dims[l] - p.from
+	b.Room(Emitted, p.width)
+	b.Room(Output, b.Spec.Dims[l+1])
+	b.Room(GatheredGrad, p.width)
+	b.In(InputGrad, OutputGrad)
+	return p
+}
+
+// power takes the columns from `from` on, so many, a step along the edges; the others stay.
+// The last one finishes all.
+type power struct {
+	from, width int
+	bias        []Param // of the last one, at most one
+	drop        *Dropout
+}
+
+// GatherWidth implements Layer.
+func (p *power) GatherWidth() int { return p.width }
+
+// GathersBackward implements Layer.
+func (p *power) GathersBackward() bool { return true }
+
+// Flow implements Layer.
+func (p *power) Flow(s Stage) Flow {
+	switch {
+	case s == Emit:
+		return Flow{Reads: []Value{Input}, Writes: []Value{Emitted}}
+	case s == Apply:
+		return Flow{Reads: []Value{Gathered, Input}, Writes: []Value{Output}}
+	case s == ApplyBackward && len(p.bias) > 0:
+		return Flow{Reads: []Value{OutputGrad, Output}, Writes: []Value{OutputGrad, GatheredGrad}, Grads: p.bias}
+	case s == ApplyBackward:
+		return Flow{Reads: []Value{OutputGrad}, Writes: []Value{GatheredGrad}}
+	case s == EmitBackward:
+		return Flow{Reads: []Value{EmittedGrad, OutputGrad}, Writes: []Value{InputGrad}}
+	}
+	return Flow{}
+}
+
+// Run implements Layer.
+func (p *power) Run(s Stage, x *Step) {
+	h, grad := x.At(Output), x.At(OutputGrad)
+	switch s {
+	case Emit:
+		x.Ops.CopyColumns(x.At(Emitted), x.At(Input), p.from)
+	case Apply:
+		x.Ops.Copy(h, x.At(Input))
+		x.Ops.PutColumns(h, p.from, x.At(Gathered))
+		if len(p.bias) > 0 {
+			x.Ops.BiasReLUDropout(h, h, x.W(p.bias[0]), true, x.Mask(p.drop))
+		}
+	case ApplyBackward:
+		if len(p.bias) > 0 {
+			x.Ops.BiasReLUDropoutGrad(grad, x.Grad(p.bias[0]), grad, h, true, x.Mask(p.drop))
+		}
+		x.Ops.CopyColumns(x.At(GatheredGrad), grad, p.from)
+	case EmitBackward:
+		x.Ops.PutColumns(grad, p.from, x.At(EmittedGrad))
+	}
+}
