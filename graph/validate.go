@@ -29,7 +29,7 @@ func (c *Content) validate() error {
 	if err := c.validateLengths(); err != nil {
 		return err
 	}
-	for _, step := range []func() error{c.validateLabels, c.validateClasses, c.Features.validate} {
+	for _, step := range []func() error{c.validateLabels, c.validateClasses, c.validateLinks, c.Features.validate} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ func (r *run) open(out IO) error {
 	if err := meta.Trains("train", r.data); err != nil {
 		return err
 	}
-	if meta.Train == 0 {
+	if meta.Train == 0 && meta.Task != graph.Links {
 		return fault.New(fault.Data, "train", r.data, "no vertex is in the training split").
 			Then("import the dataset with a split")
 	}
@@ -49,7 +49,7 @@ func (r *run) open(out IO) error {
 	if _, err := r.cfg.TaskOf(meta); err != nil {
 		return err
 	}
-	r.meta, r.net = meta, r.cfg.Network(meta.FeatureDim, meta.Classes)
+	r.meta, r.net = meta, r.cfg.Network(meta.FeatureDim, r.cfg.Outputs(meta))
 	if err := r.cfg.CheckGathers(meta, r.net); err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (r *run) join() error {
 	if r.task, err = r.cfg.TaskOf(r.meta); err != nil {
 		return err
 	}
-	r.net = r.cfg.Network(r.meta.FeatureDim, r.meta.Classes)
+	r.net = r.cfg.Network(r.meta.FeatureDim, r.cfg.Outputs(r.meta))
 	if err := r.cfg.Divide(r.meta.Train, r.Graph); err != nil {
 		return err
 	}
@@ -133,7 +133,18 @@ func (r *run) join() error {
 	if r.isServer() {
 		return nil
 	}
+	if err := r.openHeldOut(); err != nil {
+		return err
+	}
 	r.shard, err = shard.OpenIn(r.shards, r.data, r.Graph, r.rank)
+	return err
+}
+
+// openHeldOut opens the held edges of a dataset that has some, for link prediction.
+func (r *run) openHeldOut() (err error) {
+	if r.meta.Task == graph.Links && r.task == graph.Links {
+		r.heldOut, r.letGo, err = graph.OpenHeldOut(r.data)
+	}
 	return err
 }
 
@@ -152,7 +163,7 @@ func (r *run) startEngine() error {
 	}
 	if !r.isServer() && err == nil {
 		rank := engine.Rank{
-			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Task: r.task, Codecs: r.codecs,
+			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Task: r.task, HeldOut: r.heldOut, Codecs: r.codecs,
 			Tensor: r.tensor, Ops: r.ops, Arena: r.arena, Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.reporter,
 		}
 		if r.course != nil {

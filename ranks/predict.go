@@ -353,6 +353,9 @@ func (r *run) openShard() error {
 	if r.meta, err = graph.ReadMeta(r.data); err != nil {
 		return err
 	}
+	if err := r.openHeldOut(); err != nil {
+		return err
+	}
 	r.shard, err = shard.OpenIn(r.shards, r.data, r.Graph, r.rank)
 	return err
 }

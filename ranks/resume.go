@@ -77,7 +77,7 @@ func ended(c *Config, data string) (yes bool, err error) {
 // depend on.
 func identity(c *Config, meta *graph.Meta) map[string]string {
 	of := meta.Identity()
-	maps.Copy(of, settings(c, c.Network(meta.FeatureDim, meta.Classes)))
+	maps.Copy(of, settings(c, c.Network(meta.FeatureDim, c.Outputs(meta))))
 	return of
 }
 

@@ -17,7 +17,7 @@ func Of(c config.Config, meta *graph.Meta, graphRanks, servers int, fits bool) (
 	if err != nil {
 		return nil, "", err
 	}
-	net := c.Network(meta.FeatureDim, meta.Classes)
+	net := c.Network(meta.FeatureDim, c.Outputs(meta))
 	choice = c.Orders(&net, meta, fits)
 	f, err = OfNetwork(c, net, meta, graphRanks, servers, o.StateSlots())
 	return f, choice, err
