@@ -39,7 +39,7 @@ func (r *run) open(out IO) error {
 	if err := meta.Trains("train", r.data); err != nil {
 		return err
 	}
-	if meta.Train == 0 && meta.Task != graph.Links {
+	if meta.Train == 0 {
 		return fault.New(fault.Data, "train", r.data, "no vertex is in the training split").
 			Then("import the dataset with a split")
 	}

@@ -80,7 +80,8 @@ func Write(dir, dst string, o Options, force bool) (*graph.WriteReport, error) {
 	return graph.Write(dst, d.content(held, o), force)
 }
 
-// content is the dataset without what is held out. It has no labels.
+// content is the dataset without what is held out. It has no labels, and all of its
+// vertices are trained.
 func (d *drawer) content(h *graph.HeldOut, o Options) graph.Content {
 	m, n := d.ds.Meta, int(d.ds.Meta.Vertices)
 	without := rest{d.ds, d.taken}
@@ -91,7 +92,7 @@ func (d *drawer) content(h *graph.HeldOut, o Options) graph.Content {
 		Task: graph.Links, Labels: make([]int32, n), Split: make([]uint8, n), HeldOut: h,
 	}
 	for v := range c.Labels {
-		c.Labels[v] = graph.Unlabelled
+		c.Labels[v], c.Split[v] = graph.Unlabelled, graph.SplitTrain
 	}
 	if m.Weighted {
 		c.Edges = weighted{without}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"siafu/graph"
 	"siafu/graph/mapped"
 	"siafu/halo"
 	"siafu/halo/refresh"
@@ -37,7 +36,7 @@ func (s *lockstep) connect(e *Engine, reduction *halo.Reduction, a *mapped.Arena
 		s.connectFree(e, a)
 		return
 	}
-	o := graphwork.Options{Half: e.Config.Gather == "bf16", Reduction: reduction, Targets: e.Task != graph.Links}
+	o := graphwork.Options{Half: e.Config.Gather == "bf16", Reduction: reduction, Targets: true}
 	evaluates := e.Config.Alone() && e.Peers.Size() > 1 && e.Config.MeasureStaleness == 0 && e.Config.ServerCorrection == 0
 	o.Forward = s.store.Memory() == model.Forward || evaluates
 	s.prepare(e, o, e.Codecs[0], a)
