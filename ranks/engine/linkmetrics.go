@@ -3,6 +3,7 @@ package engine
 import (
 	"siafu/graph"
 	"siafu/graph/mapped"
+	"siafu/kernels"
 	"siafu/kernels/objective"
 	"siafu/ranks/world"
 )
@@ -74,6 +75,12 @@ func (p *pairing) evaluate() error {
 		if m.ROCAUC != nil {
 			p.found.auc[split], p.found.counted = *m.ROCAUC, 1
 		}
+	}
+	if err := world.SumInt64s(p.comm, p.seen[:]); err != nil {
+		return err
+	}
+	if p.comm.Rank() == 0 {
+		p.found.auc[graph.SplitTrain] = p.seen.AUC()
 	}
 	return nil
 }
@@ -161,4 +168,34 @@ func (p *pairing) add(f *findings) {
 		f[hits+k] += p.found.auc[split]
 		f[totals+k] += p.found.counted
 	}
+}
+
+// Pairs are the scores of pairs, on rank 0, which all ranks name alike. They are there
+// before Classes is called. Collective over the graph ranks.
+func (i *Inference) Pairs(list graph.Pairs) ([]float32, error) {
+	t := i.t
+	p, err := t.engine.pairer(t.net.Dims[t.net.Layers()])
+	if err != nil {
+		return nil, err
+	}
+	p.z = kernels.Fetch(t.adder, t.logits(), &p.room)
+	at, scores, err := p.scoresOf(list)
+	if err != nil {
+		return nil, err
+	}
+	type scored struct {
+		At     []int
+		Scores []float32
+	}
+	blocks, err := world.GatherValues(p.comm, 0, scored{at, scores})
+	if err != nil || p.comm.Rank() != 0 {
+		return nil, err
+	}
+	all := make([]float32, list.Len())
+	for _, b := range blocks {
+		for k, place := range b.At {
+			all[place] = b.Scores[k]
+		}
+	}
+	return all, nil
 }

@@ -32,10 +32,11 @@ type pairing struct {
 	total  int64 // edges to train on, of all ranks
 	chunks int   // of pairs that are drawn, on each rank
 
-	z, room []float32 // rows of the last pass [own x width], and room for them
-	rows    []float32 // of other ranks
-	grad    []float32 // [own x width]
-	grads   []float32 // of rows of other ranks
+	z, room []float32            // rows of the last pass [own x width], and room for them
+	rows    []float32            // of other ranks
+	grad    []float32            // [own x width]
+	grads   []float32            // of rows of other ranks
+	seen    *objective.Histogram // of the scores of a pass that is an evaluation, else nil
 	found   linkFindings
 }
 
@@ -123,7 +124,7 @@ func (p *pairing) draws(row int) uint32 {
 	return uint32(kernels.Share(v+1, p.total, n) - kernels.Share(v, p.total, n))
 }
 
-// learn finds the loss of the network's output and, in training, its gradient. count asks
+// learnPairs finds the loss of the network's output and, in training, its gradient. count asks
 // for what an evaluation tells. Collective over the graph ranks, while no exchange of rows
 // is under way.
 func (s *lockstep) learnPairs(layer int, count bool) error {
@@ -132,6 +133,10 @@ func (s *lockstep) learnPairs(layer int, count bool) error {
 	p.z = kernels.Fetch(p.ops, s.store.Forward(layer, model.Output), &p.room)
 	if s.pass.Train {
 		clear(p.grad)
+	}
+	p.seen = nil
+	if count {
+		p.seen = new(objective.Histogram)
 	}
 	if p.total > 0 {
 		if err := p.learnEdges(s.pass.Train); err != nil {
@@ -198,11 +203,15 @@ func (p *pairing) learnDrawn(pass model.Pass) error {
 // learn is the loss of a pair of local vertices, of which v is an own one.
 func (p *pairing) learn(u, v int, edge, train bool, scale float64) float64 {
 	x, y := p.row(p.z, p.rows, u), p.row(p.z, nil, v)
-	if !train {
-		loss, _ := p.Loss(p.Dot(x, y), edge)
-		return loss
+	score := p.Dot(x, y)
+	loss, slope := p.Loss(score, edge)
+	if p.seen != nil {
+		p.seen.Count(score, edge)
 	}
-	return p.Learn(p.row(p.grad, p.grads, u), p.row(p.grad, nil, v), x, y, edge, scale)
+	if train {
+		p.Pull(p.row(p.grad, p.grads, u), p.row(p.grad, nil, v), x, y, float32(scale*slope))
+	}
+	return loss
 }
 
 // row is that of a local vertex: an own one, or behind those one of other ranks.
