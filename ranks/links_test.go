@@ -1,9 +1,16 @@
 package ranks
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"siafu/graph/npy"
+	"siafu/ranks/predictions"
+	"strings"
 	"testing"
 
 	"siafu/graph"
@@ -53,7 +60,7 @@ func TestGradientOfLinks(t *testing.T) {
 			}
 			for _, ranks := range []int{1, 3} {
 				_, after := loss(ranks, from)
-				for range 3 {
+				for range 2 {
 					by, got := make([]float64, len(from)), 0.0
 					for i := range by {
 						by[i] = rng.NormFloat64()
@@ -69,6 +76,116 @@ func TestGradientOfLinks(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// Links are foretold as well as the blocks of a graph allow, in the same way on any number
+// of ranks, parts and with an epoch's dropout, and predictions are the run's.
+func TestLinks(t *testing.T) {
+	data := linked(t, false)
+	c := quick(t)
+	c.Dropout, c.WeightDecay, c.Epochs, c.Servers, c.Initializer, c.Ranks = 0.2, 0, 15, 0, "xavier", 1
+	one := train(t, c, data)
+	m := one.Summary.Metrics.Test
+	if one.Summary.Task != graph.Links || one.Summary.Metric != "roc_auc" || math.Abs(*m.ROCAUC-one.Summary.TestAccAtBestVal) > 1e-6 {
+		t.Errorf("the summary says %+v, %v", one.Summary, *m.ROCAUC)
+	}
+	for name, set := range map[string]func(c *Config){
+		"three":   func(c *Config) { c.Ranks = 3 },
+		"hash":    func(c *Config) { c.Ranks, c.Partitioner = 2, "hash" },
+		"servers": func(c *Config) { c.Ranks, c.Servers = 3, 1 },
+		"parts":   func(c *Config) { c.Ranks, c.Parts = 2, 3 },
+		"memory":  func(c *Config) { c.Recompute, c.Intervals = true, 3 },
+	} {
+		other := c
+		other.Out = filepath.Join(t.TempDir(), "run")
+		set(&other)
+		got := train(t, other, data)
+		sameLosses(t, name, got.losses(), one.losses(), 1e-4) // other orders of float32 sums
+		of := got.Summary.Metrics.Test
+		// of 300 test edges and as many pairs without one a few may change places
+		for what, pair := range map[string][2]*float64{"auc": {of.ROCAUC, m.ROCAUC}, "mrr": {of.MRR, m.MRR}, "hits": {of.Hits50, m.Hits50}, "precision": {of.AP, m.AP}} {
+			if math.Abs(*pair[0]-*pair[1]) > 0.01 {
+				t.Errorf("%s: %s is %v, want %v", name, what, *pair[0], *pair[1])
+			}
+		}
+	}
+	c.Epochs, c.Out = 3, filepath.Join(t.TempDir(), "elsewhere")
+	alikeElsewhere(t, c, data)
+}
+
+// What does not go together with held edges is refused with a remedy.
+func TestLinksRefused(t *testing.T) {
+	data := linked(t, false)
+	for _, r := range []struct {
+		data string
+		set  func(c *Config)
+		want string
+	}{
+		{generated(t, false), func(c *Config) { c.Task = graph.Links }, "siafu holdout"},
+		{data, func(c *Config) { c.Task = graph.MultiClass }, "has no labels"},
+		{data, func(c *Config) { c.Mode = "async" }, "leave --mode out"},
+		{data, func(c *Config) { c.Mode = "free" }, "leave --mode out"},
+		{data, func(c *Config) { c.Batch = "neighbor:4,4,60" }, "leave --batch out"},
+		{data, func(c *Config) { c.LocalEpochs = 2 }, "leave --local-epochs out"},
+		{data, func(c *Config) { c.ClassWeights = "balanced" }, "there are no classes"},
+		{data, func(c *Config) { c.Embedding = 0 }, "1 or more"},
+	} {
+		c := quick(t)
+		c.Ranks, c.Epochs, c.Servers = 2, 1, 0
+		if r.set(&c); c.Mode != "pipe" {
+			c.Servers = 1
+		}
+		if err := Train(context.Background(), c, r.data, IO{Out: io.Discard, Err: io.Discard}); !strings.Contains(fmt.Sprint(err), r.want) {
+			t.Errorf("it says %q, want %q", err, r.want)
+		}
+	}
+}
+
+// Scores of pairs are the products of the embeddings, under the user's ids, from one rank
+// and from three; a file that says nothing of this graph is refused.
+func TestPredictPairs(t *testing.T) {
+	data := linked(t, false)
+	c := quick(t)
+	c.Ranks, c.Epochs, c.Embedding = 2, 3, 4
+	train(t, c, data)
+	file := filepath.Join(t.TempDir(), "pairs.csv")
+	text := func(s string) {
+		if err := os.WriteFile(file, []byte(s), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text("dst,why,src\n7,x,3\n399,y,0\n5,z,5\n")
+	for _, ranks := range []int{1, 3} {
+		p := PredictConfig{Ranks: ranks, Tensor: "cpu", StallWarn: "1m", StallAbort: "1m", Out: filepath.Join(t.TempDir(), "out"), Pairs: file}
+		if err := Predict(context.Background(), p, c.Out, data, IO{Out: io.Discard, Err: io.Discard}); err != nil {
+			t.Fatal(err)
+		}
+		f, err := npy.ReadFile(filepath.Join(p.Out, predictions.EmbeddingFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := f.Float32s()
+		if err != nil || len(z) != 400*4 {
+			t.Fatal(len(z), err)
+		}
+		rows := readCSV(t, filepath.Join(p.Out, predictions.PairsFile))
+		for i, pair := range [][2]int{{3, 7}, {0, 399}, {5, 5}} {
+			dot := float32(0)
+			for k := range 4 {
+				dot += z[4*pair[0]+k] * z[4*pair[1]+k]
+			}
+			if row := rows[i]; row[0] != fmt.Sprint(pair[0]) || row[1] != fmt.Sprint(pair[1]) || row[2] != fmt.Sprintf("%.6g", dot) {
+				t.Errorf("%v, want %v %.6g", row, pair, dot)
+			}
+		}
+	}
+	for _, bad := range [][2]string{{"", "first line"}, {"a,b\n1,2\n", "first line"}, {"src,dst\n", "no pairs"}, {"src,dst\n1\n", "line 2"}, {"src,dst\n1,400\n", `pair 1 names "400"`}} {
+		text(bad[0])
+		p := PredictConfig{Ranks: 2, Tensor: "cpu", StallWarn: "1m", StallAbort: "1m", Out: t.TempDir(), Pairs: file}
+		if err := Predict(context.Background(), p, c.Out, data, IO{Out: io.Discard, Err: io.Discard}); !strings.Contains(fmt.Sprint(err), bad[1]) {
+			t.Errorf("%q: it says %q, want %q", bad[0], err, bad[1])
 		}
 	}
 }

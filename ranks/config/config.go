@@ -158,6 +158,7 @@ func (c *Config) Validate() error {
 		{c.Threads >= 0, "threads", c.Threads, "0 or more"},
 		{c.Layers >= 1 && c.Layers <= mostLayers, "layers", c.Layers, fmt.Sprint("from 1 to ", mostLayers)},
 		{c.Hidden >= 1, "hidden", c.Hidden, "1 or more"},
+		{c.Embedding >= 1, "embedding", c.Embedding, "1 or more"},
 		{inRange(c.Dropout), "dropout", c.Dropout, "at least 0 and below 1"},
 		{c.InputDropout == -1 || inRange(c.InputDropout), "input-dropout", c.InputDropout, "-1, or at least 0 and below 1"},
 		{c.InputScale > 0 && !math.IsInf(c.InputScale, 1), "input-scale", c.InputScale, "above 0"},
