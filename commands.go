@@ -58,7 +58,7 @@ type grammar struct {
 }
 
 type importCmd struct {
-	From    string            `default:"auto" help:"Format: auto or one of raw, npz, torch, planetoid, ogb, graphsaint, reddit-npz, bsnap, snap, debian, csv, parquet."`
+	From    string            `default:"auto" help:"Format: auto or one of raw, npz, torch, dgl, planetoid, ogb, graphsaint, reddit-npz, bsnap, snap, debian, csv, parquet."`
 	Options importers.Options `embed:""`
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"siafu/graph/mapped"
+	"siafu/kernels/internal/avx"
 )
 
 // Maxima over the in-neighbours of a vertex, column by column, and their gradient.
@@ -13,7 +14,9 @@ import (
 //
 //	grad[r][j] = Σ over e of g[v][j] where arg[v][j] = first+r,  v = Cols[e]
 //
-// Variant: pull, row by row, in plain Go; a row is one worker's. The maximum does not
+// Variant: pull, row by row; a row is one worker's. Package avx keeps maxima, their sources
+// and the ids of these in registers while it goes through the edges of a row, and plain Go
+// has the same bits. The maximum does not
 // depend on the order of edges, and ids are those of the dataset, so that any cut of the
 // edges has the same maxima, and each gradient goes to the same source. NaN is no maximum.
 
@@ -36,7 +39,7 @@ func (t *Team) MaxGather(dst, arg Mat, e Edges, x Mat, ids Vector[uint32], merge
 	if rows == 0 || dst.Cols == 0 {
 		return
 	}
-	k := maxTask{Gather: e.gather(), dst: dst.Host(), x: x.Host(), ids: ids.Host(), width: dst.Cols, merge: merge}
+	k := maxTask{Gather: e.gather(), dst: dst.Host(), x: x.Host(), ids: ids.Host(), width: dst.Cols, merge: merge, set: t.set}
 	if !arg.IsNil() {
 		k.arg = wholes(arg)
 	}
@@ -50,7 +53,7 @@ func (t *Team) MaxGatherGrad(dst Mat, e Edges, arg, g Mat, first int) {
 	if rows == 0 || dst.Cols == 0 {
 		return
 	}
-	k := maxGradTask{Gather: e.gather(), dst: dst.Host(), arg: wholes(arg), g: g.Host(), width: dst.Cols, first: first}
+	k := maxGradTask{Gather: e.gather(), dst: dst.Host(), arg: wholes(arg), g: g.Host(), width: dst.Cols, first: first, set: t.set}
 	doWeighted(t, &t.slots.maxGrad, k, k.Begin, k.End[rows-1])
 }
 
@@ -64,6 +67,7 @@ type maxTask struct {
 	ids    []uint32
 	width  int
 	merge  bool
+	set    avx.Set
 }
 
 // least stands in dst until there is an edge.
@@ -77,16 +81,32 @@ func (k *maxTask) chunk(lo, hi int) {
 				dst[j] = least
 			}
 		}
-		for _, c := range k.Cols[k.Begin[r]:k.End[r]] {
-			x := rowOf(k.x, int(c-k.Base), k.width)
-			if k.arg == nil {
-				greater(dst, x)
-			} else {
-				k.greatest(dst, k.arg[r*k.width:][:k.width], x, c)
-			}
-		}
+		k.edges(dst, r)
 		if k.merge {
 			noneIsZero(dst)
+		}
+	}
+}
+
+// edges raises row r to all its sources.
+func (k *maxTask) edges(dst []float32, r int) {
+	cols, n := k.Cols[k.Begin[r]:], int(k.End[r]-k.Begin[r])
+	var arg []uint32
+	if k.arg != nil {
+		arg = k.arg[r*k.width:][:k.width]
+	}
+	switch {
+	case n == 0:
+	case k.set != avx.None:
+		k.set.Maxima(dst, arg, k.x, cols, k.ids, k.Base, n)
+	default:
+		for _, c := range cols[:n] {
+			x := rowOf(k.x, int(c-k.Base), k.width)
+			if arg == nil {
+				greater(dst, x)
+			} else {
+				k.greatest(dst, arg, x, c)
+			}
 		}
 	}
 }
@@ -125,13 +145,19 @@ type maxGradTask struct {
 	arg    []uint32
 	width  int
 	first  int
+	set    avx.Set
 }
 
 func (k *maxGradTask) chunk(lo, hi int) {
 	for r := lo; r < hi; r++ {
 		dst, source := rowOf(k.dst, r, k.width), uint32(k.first+r)
 		clear(dst)
-		for _, v := range k.Cols[k.Begin[r]:k.End[r]] {
+		cols, n := k.Cols[k.Begin[r]:], int(k.End[r]-k.Begin[r])
+		if n > 0 && k.set != avx.None {
+			k.set.MaximaGrad(dst, k.arg, k.g, cols, source, n)
+			continue
+		}
+		for _, v := range cols[:n] {
 			g, arg := rowOf(k.g, int(v), k.width), k.arg[int(v)*k.width:][:k.width]
 			for j, c := range arg {
 				if c == source {

@@ -1,22 +1,36 @@
 package kernels_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"siafu/kernels"
+	"siafu/kernels/kerneltest"
 )
 
 // Maxima and their sources are those of a loop over all pairs, for edges that are gathered
 // at once or cut in two, whatever the order of local ids; of equal ones the source with the
-// lowest id is taken, which gets the whole gradient.
+// lowest id is taken, which gets the whole gradient. So it is with each instruction set, for
+// rows of one column, of whole vectors and of more than a routine takes.
 func TestMaxima(t *testing.T) {
-	const own, ghosts, width = 50, 20, 9
-	rng := rand.New(rand.NewPCG(3, 4))
 	team := kernels.NewTeam(3)
 	defer team.Close()
+	for _, kernel := range kernels.Variants() {
+		if err := team.Use(kernel); err != nil {
+			t.Fatal(err)
+		}
+		for _, width := range []int{1, 9, 32, 83} {
+			t.Run(fmt.Sprint(kernel, width), func(t *testing.T) { testMaxima(t, team, width) })
+		}
+	}
+}
+
+func testMaxima(t *testing.T, team *kernels.Team, width int) {
+	const own, ghosts = 50, 20
+	rng := rand.New(rand.NewPCG(3, 4))
 	ids := make([]uint32, own+ghosts)
 	for i, id := range rng.Perm(own + ghosts) {
 		ids[i] = uint32(id)
@@ -24,6 +38,9 @@ func TestMaxima(t *testing.T) {
 	x := make([]float32, (own+ghosts)*width)
 	for i := range x {
 		x[i] = float32(rng.IntN(5)-4) / 2 // many ties, most below 0
+		if rng.IntN(20) == 0 {
+			x[i] = float32(math.Inf(-1))
+		}
 	}
 	var g kernels.Gather
 	var middle []int64
@@ -104,5 +121,41 @@ func checkMaximaGrad(t *testing.T, team *kernels.Team, g kernels.Gather, arg ker
 	team.MaxGatherGrad(kernels.HostMat(rows, width, got), back.Edges(), arg, kernels.HostMat(own, width, grads), first)
 	if !slices.Equal(got, want) { // small whole numbers: no order rounds
 		t.Fatal("other gradients")
+	}
+}
+
+// BenchmarkMaxGather is BenchmarkSpMM of maxima with their sources, and of their gradient,
+// by each instruction set in turns.
+func BenchmarkMaxGather(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const width = 64
+	g := ring(benchRows, benchDegree)
+	ids := make([]uint32, benchRows)
+	for i := range g.Cols {
+		g.Cols[i] = rng.Uint32N(benchRows)
+	}
+	for i, id := range rng.Perm(benchRows) {
+		ids[i] = uint32(id)
+	}
+	mat := func(seed uint64) kernels.Mat {
+		return kernels.HostMat(benchRows, width, kerneltest.Values(benchRows*width, seed))
+	}
+	x, grad, dst, arg, where := mat(3), mat(4), mat(5), mat(6), kernels.HostVector(ids)
+	for range 2 {
+		for _, kernel := range kernels.Variants() {
+			for name, run := range map[string]func(*kernels.Team){
+				"forward":  func(t *kernels.Team) { t.MaxGather(dst, arg, g.Edges(), x, where, false) },
+				"backward": func(t *kernels.Team) { t.MaxGatherGrad(dst, g.Edges(), arg, grad, 0) },
+			} {
+				b.Run(name+"/"+kernel, func(b *testing.B) {
+					measure(b, benchRows*benchDegree, "edges/s", func(team *kernels.Team) {
+						if err := team.Use(kernel); err != nil {
+							b.Fatal(err)
+						}
+						run(team)
+					})
+				})
+			}
+		}
 	}
 }

@@ -33,8 +33,8 @@ func Export(o ExportOptions, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if !pytorch.Knows(m.Kind) || md["design"] != "" {
-		return fault.New(fault.Usage, "export", o.Run, "there is no PyTorch of %s yet, or not with all that it has", m.Kind).
+	if !pytorch.Knows(m.Kind) {
+		return fault.New(fault.Usage, "export", o.Run, "there is no PyTorch of %s yet", m.Kind).
 			Then("read its weights yourself: docs/weights.md describes model.safetensors")
 	}
 	dir := o.Run

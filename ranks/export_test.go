@@ -2,6 +2,7 @@ package ranks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -42,29 +43,47 @@ for run, data in zip(sys.argv[1::2], sys.argv[2::2]):
     sys.argv = ["model.py", data, run + "/predictions/logits.npy"]
     m.main()
     w, about = m.read_safetensors(run + "/model.safetensors")
+    design = m.json.loads(about.get("design", "{}"))
+    mlp = {"weight": "weight", "bias": "bias"}
     names = {
         "gcn": {"lin.weight": "weight", "bias": "bias"},
         "sage": {"lin_l.weight": "weight", "lin_l.bias": "bias", "lin_r.weight": "self.weight"},
         "sage-max": {"lin_l.weight": "weight", "lin_l.bias": "bias", "lin_r.weight": "self.weight"},
         "gin": {"nn.0.weight": "weight", "nn.0.bias": "bias", "nn.2.weight": "mlp.weight", "nn.2.bias": "mlp.bias"},
         "gat": {"lin.weight": "weight", "att_src": "source", "att_dst": "target", "bias": "bias"},
-        "mlp": {"weight": "weight", "bias": "bias"},
+        "mlp": mlp, "appnp": mlp, "gcnii": mlp, "sgc": {"lin.weight": "weight", "lin.bias": "bias"},
     }[about["model"]]
     state = {}
-    for l in range(3):
+    def put(module, l, names):
         for theirs, ours in names.items():
-            x = w["layers.%d.%s" % (l, ours)]
-            if theirs.startswith("att"):
-                x = x.unsqueeze(0)
-            state["convs.%d.%s" % (l, theirs)] = x.t() if x.dim() == 2 else x
+            x = w.get("layers.%d.%s" % (l, ours))
+            if x is not None:
+                x = x.unsqueeze(0) if theirs.startswith("att") else x
+                state[module + theirs] = x.t() if x.dim() == 2 and theirs != "weight1" else x
+    layers = 1 + max(int(name.split(".")[1]) for name in w)
+    for l in range(layers):
+        if l == layers - 1 and "jumping" in design:
+            put("lin.", l, mlp)
+        elif about["model"] == "sgc":
+            put("conv.", l, names)
+        elif about["model"] == "gcnii" and 0 < l < layers - 1:
+            put("convs.%d." % l, l, {"weight1": "weight"})
+        else:
+            put("convs.%d." % l, l, names)
+        norm = {name: "norm." + name for name in ("weight", "bias", "running_mean", "running_var")}
+        put("norms.%d.%s" % (l, "module." * (design.get("norm") == "batch")), l, norm)
+        if "layers.%d.norm.running_var" % l in w:
+            state["norms.%d.module.num_batches_tracked" % l] = torch.tensor(12)
+        put("acts.%d." % l, l, {"weight": "activation.weight"})
     if about["model"] == "gin":
         state["convs.1.eps"] = torch.zeros(1)
     torch.save(state, run + "/../state.pt")
 `
 
 // TestPyTorch: the exported file makes siafu's logits in PyTorch, of every network with
-// several layers and heads, on directed and undirected graphs and on one with weights; and weights that PyTorch has
-// saved predict them again to the last bit, and are where a training starts from.
+// several layers and heads, with what may stand between layers and behind them, on directed
+// and undirected graphs and on one with weights; and weights that PyTorch has saved predict
+// them again to the last bit, and are where a training starts from.
 func TestPyTorch(t *testing.T) {
 	python := withPyTorch(t)
 	script := filepath.Join(t.TempDir(), "all.py")
@@ -72,13 +91,35 @@ func TestPyTorch(t *testing.T) {
 		t.Fatal(err)
 	}
 	directed, undirected, weights := write(t, smallGraph(true, false, 4)), write(t, smallGraph(false, true, 5)), weightedGraph(t, true)
-	data := []string{directed, undirected, directed, undirected, directed, weights, weights, weights, directed}
 	args := []string{script}
 	var runs []Config
-	for i, kind := range []string{"gcn", "sage", "gin", "gat", "mlp", "gcn", "sage", "gin", "sage-max"} {
+	var data []string
+	for _, k := range []struct {
+		kind, norm, activation, jumping, residual string
+		data                                      string
+	}{
+		{"gcn", "", "", "", "", directed},
+		{"sage", "", "", "", "", undirected},
+		{"gin", "", "", "", "", directed},
+		{"gat", "", "", "", "", undirected},
+		{"mlp", "", "", "", "", directed},
+		{"gcn", "", "", "", "", weights},
+		{"sage", "batch", "prelu", "cat", "", weights},
+		{"gin", "pair", "leaky", "", "initial", weights},
+		{"sage-max", "layer", "", "max", "", directed},
+		{"gat", "batch", "", "", "add", directed},
+		{"mlp", "", "gelu", "max", "", directed},
+		{"gcn", "", "prelu", "", "", undirected},
+		{"gcnii", "", "", "", "", weights},
+		{"appnp", "", "", "", "", directed},
+		{"sgc", "", "", "", "", directed},
+	} {
 		c := quick(t)
-		c.Model, c.Layers, c.Epochs, c.Heads, c.OutputHeads, c.Hidden = kind, 3, 12, 2, 3, 8
-		c.Dropout = 0
+		c.Model, c.Layers, c.Epochs, c.Heads, c.OutputHeads, c.Hidden = k.kind, 3, 12, 2, 3, 8
+		c.Dropout, c.Norm, c.Activation = 0, cmp.Or(k.norm, c.Norm), cmp.Or(k.activation, c.Activation)
+		c.Jumping, c.Residual = cmp.Or(k.jumping, c.Jumping), cmp.Or(k.residual, c.Residual)
+		i := len(runs)
+		data = append(data, k.data)
 		train(t, c, data[i])
 		runs = append(runs, c)
 		p := PredictConfig{Logits: true, StallWarn: "1m", StallAbort: "1m"}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"siafu/graph"
 	"siafu/graph/fault"
 	"siafu/graph/mapped"
 	"siafu/lambda"
@@ -143,6 +144,32 @@ func TestLambdaIsCPU(t *testing.T) {
 					t.Errorf("%d invocations in the summary, %d in epochs, and %d tasks", sum, inEpochs, n.Sent)
 				}
 			})
+		}
+	}
+}
+
+// Other losses than that of classes travel: labels with weights, quantities, and classes
+// with smoothing come to the bits and the scores of a run on the CPU.
+func TestLambdaTasks(t *testing.T) {
+	path := functiontest.Build(t)
+	classes := generated(t, true)
+	labels, _ := taskGraph(t, graph.MultiLabel)
+	quantities, _ := taskGraph(t, graph.Regression)
+	for data, set := range map[string]func(*Config){
+		classes: func(c *Config) { c.LabelSmoothing = 0.1 }, labels: func(c *Config) { c.ClassWeights = "balanced" }, quantities: func(c *Config) { c.Norm = "layer" },
+	} {
+		c := quick(t)
+		c.Epochs, c.Ranks, c.Servers, c.Intervals, c.Threads = 4, 2, 0, 2, 2
+		set(&c)
+		want := train(t, c, data)
+		c.Out += "-lambda"
+		got, _, n := invoked(t, c, data, path, nil)
+		if !bytes.Equal(got.model, want.model) || n.Sent == 0 {
+			t.Errorf("%s: the model is another one, or %d tasks were sent", want.Summary.Task, n.Sent)
+		}
+		sameLosses(t, want.Summary.Task, got.losses(), want.losses(), 0)
+		if a, b := got.Summary.TestAccAtBestVal, want.Summary.TestAccAtBestVal; a != b {
+			t.Errorf("%s: a score of %v, want %v", want.Summary.Task, a, b)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func TestBadInputs(t *testing.T) {
 
 		{"auto/nothing known", "auto", map[string][]byte{"readme": nil}, "", "", fault.Data, []string{"looks like none of the formats", "raw, npz"}},
 		{"auto/absent", "auto", nil, "nowhere", "", fault.Missing, []string{"nowhere"}},
-		{"unknown format", "dgl", nil, "", "", fault.Usage, []string{`unknown format "dgl"`, "raw, npz"}},
+		{"unknown format", "metis", nil, "", "", fault.Usage, []string{`unknown format "metis"`, "raw, npz"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			src, parent := filepath.Join(files(t, c.files), c.src), t.TempDir()
@@ -162,7 +162,7 @@ func TestImport(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	want := []string{"raw", "npz", "torch", "planetoid", "ogb", "graphsaint", "reddit-npz", "bsnap", "snap", "debian", "csv", "parquet"}
+	want := []string{"raw", "npz", "torch", "dgl", "planetoid", "ogb", "graphsaint", "reddit-npz", "bsnap", "snap", "debian", "csv", "parquet"}
 	if got := Names(); !slices.Equal(got, want) {
 		t.Errorf("names are %v, want %v", got, want)
 	}

@@ -21,6 +21,7 @@ type Options struct {
 	Symmetrise bool   `help:"Store every edge in both directions."`
 	Task       string `enum:",multiclass,multilabel,regression" default:"" help:"What the labels are for: multiclass, one class a vertex; multilabel, 0 or 1 in each of several columns; regression, numbers. Empty: by their columns and values."`
 	Split      string `help:"Which split, where the source has several: a file of the folder, the number of a mask; the column of a table."`
+	Graph      *int   `help:"Which graph of a file that holds several, from 0 (dgl)."`
 	Seed       uint64 `default:"1" help:"Seed of a split that is drawn."`
 	Force      bool   `help:"Replace a dataset folder that exists."`
 
@@ -45,6 +46,7 @@ type importer struct {
 	after   func(o Options, r *graph.WriteReport) error
 	isTable bool // has columns, which options may be about
 	weights bool // is read with weights of edges, if it has some
+	several bool // may hold several graphs
 	// onlySplit says why --split has nothing to choose from, "" where it has.
 	onlySplit string
 }
@@ -54,9 +56,10 @@ var table = []importer{
 	{name: "raw", read: raw, recognises: isRaw},
 	{name: "npz", read: npz, recognises: isNpz, weights: true},
 	{name: "torch", read: torch, recognises: isTorch, after: sayDirection, weights: true},
+	{name: "dgl", read: dgl, recognises: isDGL, after: sayDirection, weights: true, several: true},
 	{name: "planetoid", read: planetoid, recognises: isPlanetoid, onlySplit: "there is only the public one"},
 	{name: "ogb", read: ogb, recognises: isOGB},
-	{name: "graphsaint", read: graphsaint, recognises: holds("adj_full.npz"), onlySplit: "role.json holds the only one"},
+	{name: "graphsaint", read: graphsaint, recognises: holds("adj_full.npz"), weights: true, onlySplit: "role.json holds the only one"},
 	{name: "reddit-npz", read: reddit, recognises: holds("reddit_data.npz"), onlySplit: "node_types is the only one"},
 	{name: "bsnap", read: bsnap, recognises: isBsnap, after: keepParts,
 		onlySplit: "the files hold none to choose from, and one is drawn from --seed"},
@@ -123,6 +126,9 @@ func (f *importer) load(o Options) (c *graph.Content, release func(), err error)
 		if err := noChoice("import "+f.name, o, f.onlySplit); err != nil {
 			return nil, nil, err
 		}
+	}
+	if o.Graph != nil && !f.several {
+		return nil, nil, fault.New(fault.Usage, "import "+f.name, o.Src, "--graph=%d, and the format holds one graph", *o.Graph).Then("leave --graph out")
 	}
 	if !f.isTable {
 		columns := o.TableOptions

@@ -33,6 +33,7 @@ func formats() []struct {
 		{"npz", map[string][]byte{"h.npz": hetero}, "h.npz", false},
 		{"npz", map[string][]byte{"p.npz": tinyPyG()}, "p.npz", false},
 		{"torch", map[string][]byte{"tiny.pt": testFile("old.pt")}, "tiny.pt", false},
+		{"dgl", map[string][]byte{"tiny.dgl": testFile("coo.dgl")}, "tiny.dgl", false},
 		{"planetoid", tinyPlanetoid(), "", false},
 		{"ogb", tinyOGB(), "", false},
 		{"ogb", tinyPapers(), "", false},
@@ -112,10 +113,17 @@ func TestDetails(t *testing.T) {
 		}
 	})
 	t.Run("zero weights are no edges", func(t *testing.T) {
-		m := with(tinySAINT(), "adj_full.npz", bundle("data", i8s(1, 0, 3, 1), "indices", i8s(1, 2, 0, 0), "indptr", i8s(0, 1, 2, 3, 4), "shape", i8s(4, 4)))
+		m := with(tinySAINT(), "adj_full.npz", bundle("data", i8s(1, 0, 1, 1), "indices", i8s(1, 2, 0, 0), "indptr", i8s(0, 1, 2, 3, 4), "shape", i8s(4, 4)))
 		c := mustLoad(t, "graphsaint", Options{Src: files(t, m)})
-		if want := [][2]uint32{{0, 1}, {2, 0}, {3, 0}}; !slices.Equal(c.edges, want) || !strings.Contains(c.log, "weights are ignored") {
-			t.Errorf("edges %v, log %s", c.edges, c.log)
+		if want := [][2]uint32{{0, 1}, {2, 0}, {3, 0}}; !slices.Equal(c.edges, want) {
+			t.Errorf("edges %v", c.edges)
+		}
+	})
+	t.Run("reddit has no weights", func(t *testing.T) {
+		m := with(tinyReddit(), "reddit_graph.npz", bundle("row", i8s(3, 0), "col", i8s(0, 1), "format", array("|S3", "()", []byte("coo")), "shape", i8s(4, 4), "data", i8s(2, 1)))
+		c := mustLoad(t, "reddit-npz", Options{Src: files(t, m)})
+		if _, weighted := c.Edges.(graph.WeightedSource); weighted || !strings.Contains(c.log, "weights of edges are dropped") {
+			t.Errorf("edges %T, log %s", c.Edges, c.log)
 		}
 	})
 	t.Run("bsnap counts an undirected edge twice", func(t *testing.T) {

@@ -24,6 +24,7 @@ func reddit(k *keeper, o Options) (*graph.Content, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.DropWeights = true // as DGL and PyG do
 	c := &graph.Content{Source: "reddit-npz " + nameOf(o.Src), Vertices: adj.rows}
 	if c.Edges, err = adj.edges(o); err != nil {
 		return nil, err

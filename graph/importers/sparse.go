@@ -127,39 +127,66 @@ func (m *matrix) checkStarts() error {
 }
 
 // adjacency is a square matrix as edges row→column, read where it lies. A
-// stored zero is no edge; other values are weights, which are dropped.
+// stored zero is no edge.
 type adjacency struct{ *matrix }
+
+// weightedAdjacency has other values than 0 and 1, which are weights of edges.
+type weightedAdjacency struct{ adjacency }
 
 // edges turns an adjacency matrix into edges.
 func (m *matrix) edges(o Options) (graph.EdgeSource, error) {
 	if m.rows != m.cols {
 		return nil, fault.New(fault.Data, m.op, m.path, "adjacency matrix is %d x %d, not square", m.rows, m.cols)
 	}
-	if slices.ContainsFunc(m.data, func(w float32) bool { return w != 0 && w != 1 }) {
-		o.Log("path=%s edge weights are ignored", m.path)
+	if !slices.ContainsFunc(m.data, func(w float32) bool { return w != 0 && w != 1 }) {
+		return adjacency{m}, nil
 	}
-	return adjacency{m}, nil
+	if o.DropWeights {
+		o.Log("warning: path=%s weights of edges are dropped", m.path)
+		return adjacency{m}, nil
+	}
+	for i, w := range m.data {
+		if !(w >= 0 && w <= math.MaxFloat32) {
+			return nil, fault.New(fault.Data, m.op, m.path, "the weight of edge %d is %v", i, w).
+				Then("give edges finite weights of 0 or more, or take them without with --drop-weights")
+		}
+	}
+	return weightedAdjacency{adjacency{m}}, nil
 }
 
 // Each implements graph.EdgeSource.
 func (a adjacency) Each(yield func(src, dst uint32) error) error {
-	for i, row := range a.coo {
+	return a.each(func(src uint32, i int64) error {
 		if a.data != nil && a.data[i] == 0 {
-			continue
+			return nil
 		}
-		if err := yield(row, a.indices[i]); err != nil {
+		return yield(src, a.indices[i])
+	})
+}
+
+// EachWeight implements graph.WeightedSource.
+func (a weightedAdjacency) EachWeight(yield func(src, dst uint32, weight float32) error) error {
+	return a.each(func(src uint32, i int64) error {
+		if a.data[i] == 0 {
+			return nil
+		}
+		return yield(src, a.indices[i], a.data[i])
+	})
+}
+
+// each calls yield with the row and the place of each entry.
+func (m *matrix) each(yield func(row uint32, i int64) error) error {
+	for i, row := range m.coo {
+		if err := yield(row, int64(i)); err != nil {
 			return err
 		}
 	}
-	if a.indptr == nil {
+	if m.indptr == nil {
 		return nil
 	}
-	for row := range a.rows {
-		for i := a.indptr[row]; i < a.indptr[row+1]; i++ {
-			if a.data != nil && a.data[i] == 0 {
-				continue
-			}
-			if err := yield(uint32(row), a.indices[i]); err != nil {
+	for row := range m.rows {
+		for i := m.indptr[row]; i < m.indptr[row+1]; i++ {
+			if err := yield(uint32(row), i); err != nil {
 				return err
 			}
 		}

@@ -19,7 +19,7 @@ type TableOptions struct {
 	Features    []string `placeholder:"A,B" help:"Columns that become features (csv, parquet). Empty: all others."`
 	Ends        []string `placeholder:"A,B" help:"Columns of an edge's source and destination (csv, parquet). Empty: src,dst."`
 	Weight      string   `placeholder:"COLUMN" help:"Column of the edges' weights (csv, parquet). Empty: weight, where there is one."`
-	DropWeights bool     `help:"Take weighted edges without their weights (csv, parquet, npz, torch)."`
+	DropWeights bool     `help:"Take weighted edges without their weights (csv, parquet, npz, graphsaint, torch, dgl)."`
 	DropUnknown bool     `help:"Leave out edges whose ends are no vertices (csv, parquet)."`
 	Standardise bool     `help:"Bring numbers to mean 0 and deviation 1 on training rows (csv, parquet)."`
 	Fill        string   `enum:",mean,zero" default:"" help:"What stands for missing numbers, mean (of training rows) or zero; other missing cells set no feature (csv, parquet). Empty: they are refused."`

@@ -10,15 +10,20 @@ import (
 	"siafu/graph"
 )
 
-// Weights of tables and of arrays with PyG's names are stored beside the edges that they
+// Weights of tables, of arrays with PyG's names and of adjacency matrices are stored beside the edges that they
 // belong to, those of the same edge added up, and dropped only where the user says so.
 func TestWeights(t *testing.T) {
 	const nodes = "id,label,split,x\na,p,train,1\nb,q,train,2\nc,p,test,3\n"
 	const edges = "src,dst,weight\na,b,0.5\na,b,0.25\nb,a,2\nc,b,0\nb,c,1\nc,c,9\n"
+	saint := tinySAINT()
 	src := files(t, map[string][]byte{
+		"saint/feats.npy": saint["feats.npy"], "saint/class_map.json": saint["class_map.json"], "saint/role.json": saint["role.json"],
 		"nodes.csv": []byte(nodes), "edges.csv": []byte(edges),
 		"weights.npz": tinyPyG("edge_weight", f4s(4, 1, 0.5, 2, 0, 4)), "bad.npz": tinyPyG("edge_attr", f4s(4, 1, 1, 1, -1, 1)),
-		"columns.npz": tinyPyG("edge_attr", f4s(4, 2, 1, 2, 3, 4, 5, 6, 7, 8)), "ones.npz": tinyPyG("edge_attr", f4s(4, 1, 1, 1, 1, 1)),
+		"csr.npz":            bundle(append(tinyCSR(array("<f4", "(4,)", little([]float32{0.5, 2, 0, 4}))), "attr_matrix", f4s(4, 2, tinyFeatures...), "labels", i8s(0, 1, 1, 0))...),
+		"below.npz":          bundle(append(tinyCSR(array("<f4", "(4,)", little([]float32{1, 1, 1, -1}))), "attr_matrix", f4s(4, 2, tinyFeatures...), "labels", i8s(0, 1, 1, 0))...),
+		"saint/adj_full.npz": bundle("data", i8s(3, 1, 0, 2), "row", i8s(0, 1, 2, 3), "col", i8s(1, 0, 0, 0), "shape", i8s(4, 4), "format", array("|S3", "()", []byte("coo"))),
+		"columns.npz":        tinyPyG("edge_attr", f4s(4, 2, 1, 2, 3, 4, 5, 6, 7, 8)), "ones.npz": tinyPyG("edge_attr", f4s(4, 1, 1, 1, 1, 1)),
 	})
 	for _, c := range []struct {
 		name, file string
@@ -33,6 +38,10 @@ func TestWeights(t *testing.T) {
 		{"dropped", "", Options{TableOptions: TableOptions{DropWeights: true}}, []uint32{1, 0, 1}, nil, true, "weights are dropped"},
 		{"arrays", "weights.npz", Options{}, []uint32{3, 0, 1}, []float32{4, 0.5, 2}, true, ""},
 		{"arrays dropped", "weights.npz", Options{TableOptions: TableOptions{DropWeights: true}}, []uint32{2, 3, 0, 1}, nil, true, "edge_weight is dropped"},
+		{"an adjacency", "csr.npz", Options{}, []uint32{3, 0, 1}, []float32{4, 0.5, 2}, true, ""},
+		{"an adjacency dropped", "csr.npz", Options{TableOptions: TableOptions{DropWeights: true}}, []uint32{3, 0, 1}, nil, true, "weights of edges are dropped"},
+		{"below 0, dropped", "below.npz", Options{TableOptions: TableOptions{DropWeights: true}}, []uint32{2, 3, 0, 1}, nil, true, "weights of edges are dropped"},
+		{"coordinates", "saint", Options{}, []uint32{1, 3, 0}, []float32{1, 2, 3}, true, ""},
 		{"several columns", "columns.npz", Options{}, []uint32{2, 3, 0, 1}, nil, true, "it has 2 columns"},
 		{"ones", "ones.npz", Options{}, []uint32{2, 3, 0, 1}, nil, true, ""},
 	} {
@@ -56,7 +65,10 @@ func TestWeights(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Import("npz", Options{Src: filepath.Join(src, "bad.npz"), Dst: filepath.Join(t.TempDir(), "out")}); err == nil || !strings.Contains(err.Error(), "the weight of edge 2 is -1") {
-		t.Errorf("got %v", err)
+	for file, edge := range map[string]int{"bad.npz": 2, "below.npz": 3} {
+		_, err := Import("npz", Options{Src: filepath.Join(src, file), Dst: filepath.Join(t.TempDir(), "out")})
+		if want := fmt.Sprintf("the weight of edge %d is -1", edge); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", file, err, want)
+		}
 	}
 }

@@ -97,12 +97,6 @@ type Loss struct {
 	room, grads []float32 // logits and their gradient, where the kernels' memory is none that Go reads
 }
 
-// Aim is what is trained for beside the labels of classes. It does not travel.
-type Aim struct {
-	Objective *objective.Objective // nil: softmax cross entropy of Labels
-	Values    []float32            // objective.Truth's
-}
-
 // Found is what a loss finds.
 type Found struct {
 	Sum            float64                    // over the training vertices, without Scale

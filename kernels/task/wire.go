@@ -24,7 +24,9 @@ import (
 //	stages    how many are made again for the task alone, which come first; the number
 //	          of all, and of each layer, stage and again
 //	rows      of all, and of the first half
-//	loss      1 where there is one; scale, whether hits are counted
+//	loss      1 where there is one, 2 where it is an objective's; scale, whether hits are
+//	          counted; of an objective its task, smoothing, whether it has weights, these,
+//	          and with regression rows and spread of each split
 //	weights   of the layers of the stages
 //
 //	rows
@@ -32,7 +34,7 @@ import (
 //	features  where the stages need them: their elements; of sparse ones offsets,
 //	          columns and values
 //	values    of model.Cut.Inputs in their order: the elements
-//	loss      labels, split
+//	loss      labels, split; of an objective with values, these
 //
 // A result is one part: the name, the values of Cut.Outputs and the gradients of
 // Cut.Grads in their order, and what the loss has found. Numbers are 8 bytes long;
@@ -86,12 +88,7 @@ func (t *Task) result(cut model.Cut, b []byte, o kernels.Ops) []byte {
 		w.mat(p.In(t.Frame.Grad))
 	}
 	if t.hasLoss() {
-		w.number(int(math.Float64bits(t.Loss.Sum)))
-		w.number(int(math.Float64bits(t.Loss.ValSum)))
-		for k := range t.Loss.Correct {
-			w.number(int(t.Loss.Correct[k]))
-			w.number(int(t.Loss.Total[k]))
-		}
+		w.found(t.Loss)
 	}
 	w.end()
 	return w.b
@@ -129,10 +126,7 @@ func (t *Task) Accept(reply []byte, o kernels.Ops) error {
 	}
 	var found Found
 	if t.hasLoss() {
-		found.Sum, found.ValSum = math.Float64frombits(uint64(r.number())), math.Float64frombits(uint64(r.number()))
-		for k := range found.Correct {
-			found.Correct[k], found.Total[k] = int64(r.number()), int64(r.number())
-		}
+		found = r.found(t.Loss)
 	}
 	if r.err != nil || len(r.b) > 0 || len(p.b) > 0 {
 		return r.wrong("result")
@@ -232,10 +226,13 @@ func (w *writer) head(t *Task, cut model.Cut, first int) {
 	}
 	w.number(t.Frame.Rows())
 	w.number(first)
-	w.flag(t.hasLoss())
+	w.number(t.kind())
 	if t.hasLoss() {
 		w.number(int(math.Float32bits(t.Loss.Scale)))
 		w.flag(t.Loss.Count)
+	}
+	if t.kind() == ofObjective {
+		w.objective(t.Loss.Objective)
 	}
 }
 
@@ -254,6 +251,9 @@ func (w *writer) rows(t *Task, cut model.Cut, lo, hi int) {
 	if t.hasLoss() {
 		w.bytes(mapped.Bytes(kernels.FetchVector(w.ops, t.Loss.Labels.Part(lo, hi))))
 		w.bytes(kernels.FetchVector(w.ops, t.Loss.Split.Part(lo, hi)))
+		if o := t.Loss.Objective; valued(o) {
+			w.bytes(mapped.Bytes(t.Loss.Values[lo*o.Outputs : hi*o.Outputs]))
+		}
 	}
 	w.end()
 }

@@ -15,6 +15,7 @@ import (
 	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/kernels/objective"
 	"siafu/kernels/task"
 )
 
@@ -149,6 +150,46 @@ func TestResult(t *testing.T) {
 				t.Errorf("another task takes it: %v", err)
 			}
 		})
+	}
+}
+
+// A loss of an objective travels with all that it is told, and its findings come back:
+// what Work makes of it, at once or in halves, is what doing the task here makes.
+func TestObjectives(t *testing.T) {
+	for _, o := range []objective.Objective{
+		{Task: graph.MultiClass, Smoothing: 0.1, Weights: []float64{0.5, 1, 2}},
+		{Task: graph.MultiLabel, Smoothing: 0.2, Weights: []float64{3, 1, 2}},
+		{Task: graph.MultiLabel},
+		{Task: graph.Regression},
+	} {
+		for _, vertices := range []int{few, many} {
+			b := newBench(t, "gcn", vertices)
+			o.Outputs = 3
+			for k := range o.Spread {
+				o.Rows[k], o.Spread[k] = int64(10+k), []float64{1, 0, float64(3 + k)}
+			}
+			b.loss.Aim = task.Aim{Objective: &o, Values: noise(3*vertices, 7)}
+			split := b.loss.Split.Host()
+			for v := range split {
+				split[v] = uint8(v % 4)
+			}
+			here := b.task(1, b.last()...)
+			here.Form.Halves = true
+			result, err := task.WorkFrom(b.net, bytes.NewReader(here.Encode(nil, b.ops)), nil, b.ops)
+			if err != nil {
+				t.Fatal(err)
+			}
+			here.Run(b.ops)
+			want, found := slices.Clone(b.frame.Grad.Host()), b.loss.Found
+			clear(b.frame.Grad.Host())
+			b.loss.Found = task.Found{}
+			if err := here.Accept(result, b.ops); err != nil || found.Sum == 0 || found.Rows[1] == 0 || (o.Task == graph.Regression) != (found.Part[1] != 0) {
+				t.Errorf("%v, found %+v", err, found)
+			}
+			if !slices.Equal(b.frame.Grad.Host(), want) || b.loss.Found != found {
+				t.Errorf("%s of %d vertices: a result is not what the task makes here: %+v, want %+v", o.Task, vertices, b.loss.Found, found)
+			}
+		}
 	}
 }
 

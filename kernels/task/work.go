@@ -12,6 +12,7 @@ import (
 	"siafu/graph/size"
 	"siafu/kernels"
 	"siafu/kernels/model"
+	"siafu/kernels/objective"
 )
 
 // Work does the task of a message, for a network that the sender has too, and
@@ -107,8 +108,15 @@ func newJob(net *model.Network, p *parts, o kernels.Ops, a *mapped.Arena, find C
 	if j.rows < 0 || j.rows > math.MaxUint32 || j.first < 0 || j.first > j.rows || j.first < j.rows-j.first {
 		return nil, errors.Join(fmt.Errorf("a task of %d rows, of which %d come first", j.rows, j.first), r.err)
 	}
-	if r.flag() {
+	switch kind := r.number(); kind {
+	case noLoss:
+	case crossEntropy, ofObjective:
 		j.task.Loss = &Loss{Scale: math.Float32frombits(uint32(r.number())), Count: r.flag()}
+		if kind == ofObjective {
+			j.task.Loss.Objective = r.objective(net.Spec.Dims[net.Spec.Layers()])
+		}
+	default:
+		return nil, fmt.Errorf("a task with a loss of kind %d", kind)
 	}
 	if err := j.takeWeights(r); err != nil {
 		return nil, err
@@ -124,7 +132,7 @@ func newJob(net *model.Network, p *parts, o kernels.Ops, a *mapped.Arena, find C
 // mostHead bounds the bytes of a task's head.
 func mostHead(net *model.Network) int {
 	const numbers = 32
-	return size.Sum(8*(numbers+3*mostStages(net)+len(net.Layers)), mostName, size.Product(4, net.Spec.NumWeights()))
+	return size.Sum(8*(numbers+3*mostStages(net)+len(net.Layers)), mostName, mostObjective(net.Spec.Dims[net.Spec.Layers()]), size.Product(4, net.Spec.NumWeights()))
 }
 
 // takeWeights takes those of the layers of the stages, which end the head.
@@ -163,6 +171,9 @@ func (j *job) most(rows int) int {
 	for _, r := range j.cut.Inputs {
 		sum = size.Sum(sum, value(j.net.Width(r)))
 	}
+	if o := j.aim(); valued(o) {
+		sum = size.Sum(sum, size.Product(bytesOfFloat, rows, o.Outputs), front)
+	}
 	return sum
 }
 
@@ -170,6 +181,14 @@ const (
 	bytesOfID    = 4
 	bytesOfFloat = 4
 )
+
+// aim is the objective of the task, nil without.
+func (j *job) aim() *objective.Objective {
+	if j.task.Loss == nil {
+		return nil
+	}
+	return j.task.Loss.Objective
+}
 
 // room makes room for all rows.
 func (j *job) room() {
@@ -183,6 +202,9 @@ func (j *job) room() {
 	}
 	if j.task.Loss != nil {
 		j.labels, j.split = make([]int32, j.rows), make([]uint8, j.rows)
+	}
+	if o := j.aim(); valued(o) {
+		j.task.Loss.Values = make([]float32, j.rows*o.Outputs)
 	}
 }
 
@@ -212,6 +234,9 @@ func (j *job) take(r *reader, lo, hi int) error {
 		copy(j.labels[lo:], array[int32](r, n))
 		copy(j.split[lo:], array[uint8](r, n))
 		r.classes(j.labels[lo:hi], j.split[lo:hi], j.net.Spec.Dims[j.net.Spec.Layers()])
+	}
+	if o := j.aim(); valued(o) {
+		copy(j.task.Loss.Values[lo*o.Outputs:], array[float32](r, n*o.Outputs))
 	}
 	if r.err != nil || len(r.b) > 0 {
 		return r.wrong("values")

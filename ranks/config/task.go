@@ -53,7 +53,6 @@ func (c *Config) TaskOf(m *graph.Meta) (string, error) {
 	refuse := func(remedy, format string, args ...any) (string, error) {
 		return "", fault.New(fault.Usage, "train", "", format, args...).Then("%s", remedy)
 	}
-	plain := task == graph.MultiClass && c.LabelSmoothing == 0 && !c.Weighs()
 	switch {
 	case m.Task != graph.Links && task == graph.Links:
 		return refuse("hold edges out of it with siafu holdout, and train on the dataset that comes of it", "--task=links on a dataset without held edges")
@@ -67,9 +66,6 @@ func (c *Config) TaskOf(m *graph.Meta) (string, error) {
 		return refuse("leave --task out, or import one column of classes", "--task=%s on labels for %s", task, m.Task)
 	case task == graph.Regression && (c.LabelSmoothing > 0 || c.Weighs()):
 		return refuse("leave both out: there are no classes", "--label-smoothing=%g --class-weights=%s with regression", c.LabelSmoothing, cmp.Or(c.ClassWeights, weightsOff))
-	case !plain && c.Tensor == TensorLambda:
-		return refuse("use --tensor cpu, or cuda, or classes without weights and smoothing: functions know no other loss than cross entropy",
-			"--tensor=%s with a loss of %s", c.Tensor, lossOf(task, c))
 	}
 	return task, nil
 }
@@ -103,12 +99,4 @@ func (c *Config) Outputs(m *graph.Meta) int {
 		return max(c.Embedding, 1)
 	}
 	return m.Classes
-}
-
-// lossOf names a loss.
-func lossOf(task string, c *Config) string {
-	if task == graph.MultiClass {
-		return "classes with weights or smoothing"
-	}
-	return task
 }

@@ -18,6 +18,7 @@ without self loops and without edges that come twice.
 """
 import ast
 import json
+import math
 import os
 import struct
 import sys
@@ -44,35 +45,96 @@ def read_safetensors(path):
 class Net(torch.nn.Module):
     """One of siafu's networks; docs/weights.md has the formulas."""
 
-    def __init__(self, kind, dims, heads=(1, 1), slope=0.2):
+    def __init__(self, kind, dims, heads=(1, 1), design=None, slope=0.2):
         super().__init__()
-        if kind not in ("gcn", "sage", "sage-max", "gin", "gat", "mlp"):
+        if kind not in ("gcn", "sage", "sage-max", "gin", "gat", "mlp", "gcnii", "appnp", "sgc"):
             raise ValueError("this file does not know the network %r" % kind)
-        self.kind, self.dims, self.heads, self.slope = kind, dims, heads, slope
+        self.kind, self.heads, self.slope, self.design = kind, heads, slope, design or {}
+        self.steps = len(dims) - 1
         self.weights = torch.nn.ParameterDict()
 
     def put(self, name, tensor):
-        self.weights[name.replace(".", "_")] = torch.nn.Parameter(tensor)
+        self.weights[name.replace(".", "_")] = torch.nn.Parameter(tensor, requires_grad="running" not in name)
+
+    def layer(self, l):
+        """The weights of a layer by their names in it."""
+        prefix = "layers_%d_" % l
+        return {name[len(prefix):]: w for name, w in self.weights.items() if name.startswith(prefix)}
 
     def forward(self, x, edge_index, edge_weight=None):
-        n, last = x.shape[0], len(self.dims) - 2
-        edges = Edges(edge_index, n, self.kind, edge_weight)
-        for l in range(last + 1):
-            w = {name[len("layers_%d_" % l):]: p for name, p in self.weights.items() if name.startswith("layers_%d_" % l)}
-            if self.kind == "gat":
-                heads = self.heads[1] if l == last else self.heads[0]
-                x = attention(x, edges, w, heads, self.slope, l == last)
-                x = x if l == last else torch.nn.functional.elu(x)
-                continue
-            if self.kind in ("sage", "sage-max"):
-                x = edges.gather(x) @ w["weight"] + x @ w["self_weight"] + w["bias"]
-            elif self.kind == "gin":
-                x = torch.relu(edges.sum(x) @ w["weight"] + w["bias"]) @ w["mlp_weight"] + w["mlp_bias"]
-            else:
-                x = edges.sum(x @ w["weight"]) + w["bias"]
-            if l < last:
-                x = torch.relu(x)
+        edges = Edges(edge_index, x.shape[0], self.kind, edge_weight)
+        if self.kind in ("gcnii", "appnp", "sgc"):
+            return getattr(self, self.kind)(x, edges)
+        jumping, rows = self.design.get("jumping"), []
+        hidden = (self.steps - (2 if jumping == "max" else 1)) // (1 + self.tails())
+        for l in range(hidden):
+            x = self.hidden(self.convolve(x, edges, l, False), self.layer(l), rows)
+            rows.append(x)
+        if not jumping:
+            return self.convolve(x, edges, hidden, True)
+        x, w = torch.cat(rows, 1) if jumping == "cat" else torch.stack(rows).amax(0), self.layer(hidden)
+        return x @ w["weight"] + w["bias"]
+
+    def tails(self):
+        """How many steps of a hidden layer "dims" counts behind its convolution."""
+        return 2 if "norm" in self.design else int("residual" in self.design or "activation" in self.design)
+
+    def convolve(self, x, edges, l, last):
+        """Layer l before its normalisation and activation."""
+        w = self.layer(l)
+        if self.kind == "gat":
+            return attention(x, edges, w, self.heads[last], self.slope, last)
+        if self.kind in ("sage", "sage-max"):
+            return edges.gather(x) @ w["weight"] + x @ w["self_weight"] + w["bias"]
+        if self.kind == "gin":
+            return torch.relu(edges.sum(x) @ w["weight"] + w["bias"]) @ w["mlp_weight"] + w["mlp_bias"]
+        return edges.sum(x @ w["weight"]) + w["bias"]
+
+    def hidden(self, z, w, before):
+        """What is left of a hidden layer; before are the rows of those before it."""
+        functional, residual, alpha = torch.nn.functional, self.design.get("residual"), self.design.get("alpha", 0)
+        norm, width = self.design.get("norm"), z.shape[1]
+        if norm == "layer":
+            z = functional.layer_norm(z, (width,), w["norm_weight"], w["norm_bias"], 1e-5)
+        elif norm == "batch":
+            z = functional.batch_norm(z, w["norm_running_mean"], w["norm_running_var"], w["norm_weight"], w["norm_bias"], self.training, 0.1, 1e-5)
+        elif norm == "pair":
+            z = z - z.mean(0)
+            z = z / (z.square().sum(1).mean() + 1e-5).sqrt()
+        if residual == "initial" and before:
+            z = (1 - alpha) * z + alpha * before[0]
+        f = self.design.get("activation", "elu" if self.kind == "gat" else "relu")
+        if f == "prelu":
+            z = functional.prelu(z, w["activation_weight"].reshape(1))
+        else:
+            z = {"relu": torch.relu, "elu": functional.elu, "gelu": functional.gelu, "leaky": functional.leaky_relu}[f](z)
+        return z + before[-1] if residual == "add" and before else z
+
+    def gcnii(self, x, edges):
+        alpha, w = self.design.get("alpha", 0), self.layer(0)
+        first = x = torch.relu(x @ w["weight"] + w["bias"])
+        for l in range(2, self.steps - 1):
+            beta = math.log(self.design.get("theta", 0) / (l - 1) + 1)
+            x = (1 - alpha) * edges.sum(x) + alpha * first
+            x = torch.relu((1 - beta) * x + beta * (x @ self.layer(l)["weight"]))
+        w = self.layer(self.steps - 1)
+        return x @ w["weight"] + w["bias"]
+
+    def appnp(self, x, edges):
+        alpha, hops = self.design.get("alpha", 0), self.design.get("hops", 0)
+        for l in range(self.steps - hops):
+            w = self.layer(l)
+            x = (torch.relu(x) if l else x) @ w["weight"] + w["bias"]
+        first = x
+        for _ in range(hops):
+            x = (1 - alpha) * edges.sum(x) + alpha * first
         return x
+
+    def sgc(self, x, edges):
+        x = x @ self.layer(0)["weight"]
+        for _ in range(self.steps - 1):
+            x = edges.sum(x)
+        return x + self.layer(self.steps - 1)["bias"]
 
 
 class Edges:
@@ -89,7 +151,7 @@ class Edges:
             src, dst = torch.cat([src, loops]), torch.cat([dst, loops])
             weight = torch.cat([weight, torch.ones(n)])
         self.src, self.dst, self.coefficient = src, dst, weight.unsqueeze(1)
-        if kind == "gcn":
+        if kind in ("gcn", "gcnii", "appnp", "sgc"):
             self.coefficient = (weight * (into + 1).rsqrt()[dst] * (out + 1).rsqrt()[src]).unsqueeze(1)
         elif kind == "sage":
             self.coefficient = (weight / into[dst]).unsqueeze(1)
@@ -123,9 +185,7 @@ def attention(x, edges, w, heads, slope, last):
 def load(path=os.path.join(HERE, "model.safetensors")):
     """The network of a file of weights, in evaluation mode."""
     tensors, about = read_safetensors(path)
-    if "design" in about:
-        raise ValueError("this file does not know a network with %s" % about["design"])
-    net = Net(about["model"], json.loads(about["dims"]), json.loads(about.get("heads", "[1,1]")))
+    net = Net(about["model"], json.loads(about["dims"]), json.loads(about.get("heads", "[1,1]")), json.loads(about.get("design", "{}")))
     for name, tensor in tensors.items():
         net.put(name, tensor)
     return net.eval()

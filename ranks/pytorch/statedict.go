@@ -72,70 +72,64 @@ type part struct {
 	name      string // of siafu's; "" is a number that has to be 0
 	transpose bool   // [out x in] there, [in x out] here
 	flat      bool   // a matrix under a leading dimension of 1
+	of        string // the kind of the part (model.Part); "": that of the network
 }
 
+// linear are the names of the tensors of a Linear, those of a part of kind of.
+func linear(of string) map[string]part {
+	return map[string]part{"weight": {name: "weight", transpose: true, of: of}, "bias": {name: "bias", of: of}}
+}
+
+var sage = map[string]part{"lin_l.weight": {name: "weight", transpose: true}, "lin_r.weight": {name: "self.weight", transpose: true}, "lin_l.bias": {name: "bias"}}
+
 // layers are the names of the tensors of GCNConv, SAGEConv, GINConv around
-// Sequential(Linear, ReLU, Linear), GATConv and Linear, of versions 1 and 2.
+// Sequential(Linear, ReLU, Linear) or MLP, GATConv and Linear, of versions 1 and 2; and of
+// Linear and GCN2Conv, of Linear with APPNP behind, and of SGConv.
 var layers = map[string]map[string]part{
 	"gcn":      {"lin.weight": {name: "weight", transpose: true}, "weight": {name: "weight"}, "bias": {name: "bias"}},
-	"sage":     {"lin_l.weight": {name: "weight", transpose: true}, "lin_r.weight": {name: "self.weight", transpose: true}, "lin_l.bias": {name: "bias"}},
-	"sage-max": {"lin_l.weight": {name: "weight", transpose: true}, "lin_r.weight": {name: "self.weight", transpose: true}, "lin_l.bias": {name: "bias"}},
+	"sage":     sage,
+	"sage-max": sage,
 	"gin": {"nn.0.weight": {name: "weight", transpose: true}, "nn.0.bias": {name: "bias"}, "nn.2.weight": {name: "mlp.weight", transpose: true},
-		"nn.2.bias": {name: "mlp.bias"}, "eps": {}},
+		"nn.2.bias": {name: "mlp.bias"}, "nn.lins.0.weight": {name: "weight", transpose: true}, "nn.lins.0.bias": {name: "bias"},
+		"nn.lins.1.weight": {name: "mlp.weight", transpose: true}, "nn.lins.1.bias": {name: "mlp.bias"}, "eps": {}},
 	"gat": {"lin.weight": {name: "weight", transpose: true}, "lin_src.weight": {name: "weight", transpose: true}, "lin_l.weight": {name: "weight", transpose: true},
 		"att_src": {name: "source", flat: true}, "att_dst": {name: "target", flat: true}, "att_l": {name: "source", flat: true}, "att_r": {name: "target", flat: true},
 		"bias": {name: "bias"}},
-	"mlp": {"weight": {name: "weight", transpose: true}, "bias": {name: "bias"}},
+	"mlp":   linear(""),
+	"gcnii": {"weight": {name: "weight", transpose: true, of: "mlp"}, "bias": {name: "bias", of: "mlp"}, "weight1": {name: "weight", of: "initial"}},
+	"appnp": linear("mlp"),
+	"sgc":   {"lin.weight": {name: "weight", transpose: true, of: "linear"}, "lin.bias": {name: "bias", of: "propagate with bias"}},
 }
 
 // Knows tells whether there is this network in PyTorch.
 func Knows(kind string) bool { return layers[kind] != nil }
 
 // Weights are the tensors of a file under siafu's names: those of PyTorch Geometric's
-// layers, each of which becomes the next layer of s, in the order of the file if inOrder,
-// else by their names, numbers by their value. Tensors under siafu's own names stay.
+// layers, each of which becomes the next layer of its sort of s, in the order of the file if
+// inOrder, else by their names, numbers by their value. Tensors under siafu's own names stay.
 func Weights(path string, list []safetensors.Tensor, s model.Spec, inOrder bool) ([]safetensors.Tensor, error) {
-	if own(list, s) {
-		return list, nil
-	}
-	bad := func(format string, args ...any) *fault.Error {
-		return fault.New(fault.Data, "init", path, format, args...)
-	}
 	known, ok := layers[s.Kind]
-	if !ok {
+	if own(list, s) || !ok {
 		return list, nil
 	}
-	var order []string // the names of the layers
-	found := map[string][]safetensors.Tensor{}
+	f := newState(path, list, s, inOrder)
 	for _, t := range list {
-		layer, p, ok := split(t.Name, known)
-		if !ok {
-			return nil, bad("tensor %q is none of a layer of %s", t.Name, s.Kind).
-				Then("expected are, behind the name of a layer: %s", strings.Join(sorted(known), ", "))
+		if strings.HasSuffix("."+t.Name, ".num_batches_tracked") {
+			continue
 		}
-		if found[layer] == nil {
-			order = append(order, layer)
+		kind, module, p := f.behind(t)
+		if kind == "" {
+			if module, p, ok = split(t.Name, known); !ok {
+				return nil, f.bad("tensor %q is none of a layer of %s", t.Name, s.Kind).
+					Then("expected are, behind the name of a layer: %s", strings.Join(sorted(known), ", "))
+			}
+			kind = cmp.Or(p.of, s.Kind)
 		}
-		of, err := p.convert(t)
-		if err != nil {
-			return nil, bad("%v", err)
-		}
-		found[layer] = append(found[layer], of...)
-	}
-	if !inOrder {
-		slices.SortFunc(order, natural)
-	}
-	if len(order) != s.Layers() {
-		return nil, bad("it has the layers %q, the network has %d", order, s.Layers()).Then("train with --layers %d", len(order))
-	}
-	var out []safetensors.Tensor
-	for l, layer := range order {
-		for _, t := range found[layer] {
-			t.Name = fmt.Sprintf("layers.%d.%s", l, t.Name)
-			out = append(out, t)
+		if err := f.put(kind, module, p, t); err != nil {
+			return nil, err
 		}
 	}
-	return out, nil
+	return f.named()
 }
 
 // own tells whether tensors have siafu's names and shapes.

@@ -42,6 +42,14 @@ func TestWeights(t *testing.T) {
 			"layers.0.weight [3 2] [1 2 3 4 5 6]; layers.0.bias [2] [1 2]; layers.1.weight [2 4] [1 2 3 4 5 6 7 8]; layers.1.bias [4] [1 2 3 4]"},
 		{"attention", model.Spec{Kind: "gat", Dims: []int{1, 2}, OutputHeads: 2}, []safetensors.Tensor{tensor("lin_src.weight", 4, 1), tensor("att_src", 1, 2, 2), tensor("att_dst", 1, 2, 2), tensor("bias", 2)}, true,
 			"layers.0.weight [1 4] [1 2 3 4]; layers.0.source [2 2] [1 2 3 4]; layers.0.target [2 2] [1 2 3 4]; layers.0.bias [2] [1 2]"},
+		{"as BasicGNN has them", model.Spec{Kind: "gcn", Dims: []int{1, 2, 2, 2, 2, 2, 2, 2, 3}, Design: model.Design{Norm: "batch", Activation: "prelu", Jumping: "max"}}, []safetensors.Tensor{
+			tensor("act.weight", 1), tensor("convs.0.lin.weight", 2, 1), tensor("convs.0.bias", 2), tensor("convs.1.lin.weight", 2, 2), tensor("convs.1.bias", 2),
+			tensor("lin.weight", 3, 2), tensor("lin.bias", 3),
+			tensor("norms.0.module.weight", 2), tensor("norms.0.module.bias", 2), tensor("norms.0.module.running_mean", 2), tensor("norms.0.module.num_batches_tracked"),
+			tensor("norms.1.module.weight", 2), tensor("norms.1.module.bias", 2), tensor("norms.1.module.running_var", 2)}, false,
+			"layers.0.weight [1 2] [1 2]; layers.0.bias [2] [1 2]; layers.0.norm.weight [2] [1 2]; layers.0.norm.bias [2] [1 2]; layers.0.norm.running_mean [2] [1 2]; layers.0.activation.weight [1] [1]; " +
+				"layers.1.weight [2 2] [1 3 2 4]; layers.1.bias [2] [1 2]; layers.1.norm.weight [2] [1 2]; layers.1.norm.bias [2] [1 2]; layers.1.norm.running_var [2] [1 2]; layers.1.activation.weight [1] [1]; " +
+				"layers.2.weight [2 3] [1 3 5 2 4 6]; layers.2.bias [3] [1 2 3]"},
 		{"siafu's own", gcn, []safetensors.Tensor{tensor("layers.0.weight", 3, 2)}, false, "layers.0.weight [3 2] [1 2 3 4 5 6]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -55,6 +63,7 @@ func TestWeights(t *testing.T) {
 			}
 		})
 	}
+	normed := model.Spec{Kind: "gcn", Dims: []int{3, 2, 2, 2, 4}, Design: model.Design{Norm: "layer"}}
 	gin := model.Spec{Kind: "gin", Dims: []int{3, 2}}
 	for _, c := range []struct {
 		spec model.Spec
@@ -64,6 +73,9 @@ func TestWeights(t *testing.T) {
 		{gcn, []safetensors.Tensor{tensor("conv1.lin.weight", 2, 3), tensor("bn1.running_mean", 2)}, `tensor "bn1.running_mean" is none of a layer of gcn; expected are, behind the name of a layer: bias, lin.weight, weight`},
 		{gcn, []safetensors.Tensor{tensor("conv1.lin.weight", 2, 3), tensor("conv1.bias", 2)}, `the layers ["conv1"], the network has 2; train with --layers 1`},
 		{gcn, []safetensors.Tensor{tensor("conv1.lin.weight", 6)}, `tensor "conv1.lin.weight" has shape [6]`},
+		{gcn, []safetensors.Tensor{tensor("conv1.lin.weight", 2, 3), tensor("conv2.lin.weight", 2, 3), tensor("bn1.weight", 2), tensor("bn1.bias", 2)}, `the normalisations ["bn1"], the network has none with weights; train with --norm batch or --norm layer`},
+		{gcn, []safetensors.Tensor{tensor("act.weight", 1)}, `the learned slopes ["act"], the network has none; train with --activation prelu`},
+		{normed, []safetensors.Tensor{tensor("bn1.weight", 2), tensor("bn1.bias", 2), tensor("bn2.weight", 2), tensor("bn2.bias", 2)}, `the normalisations ["bn1" "bn2"], the network has 1`},
 		{gin, []safetensors.Tensor{tensor("conv1.eps", 1)}, `"conv1.eps" is [1], and siafu's is always 0`},
 	} {
 		if _, err := Weights("x.pt", c.list, c.spec, false); fault.KindOf(err) != fault.Data || !strings.Contains(fmt.Sprint(err), c.want) {

@@ -93,7 +93,7 @@ func Write(path string, tensors []Tensor, metadata map[string]string) error {
 }
 
 // Read reads a file; tensors come in the order of their data. F64, F16 and
-// BF16 are converted.
+// BF16, and I64, are converted.
 func Read(path string) ([]Tensor, map[string]string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -181,12 +181,12 @@ func size(shape []int) int64 {
 }
 
 // widths are the bytes of an element of each type that is read.
-var widths = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
+var widths = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8}
 
 func (e entry) decode(name string, data []byte) (Tensor, error) {
 	width, ok := widths[e.DType]
 	if !ok {
-		return Tensor{}, fmt.Errorf("tensor %q has type %q; F32, F64, F16 and BF16 are read", name, e.DType)
+		return Tensor{}, fmt.Errorf("tensor %q has type %q; F32, F64, F16, BF16 and I64 are read", name, e.DType)
 	}
 	lo, hi, n := e.Offsets[0], e.Offsets[1], size(e.Shape)
 	if lo < 0 || hi < lo || hi > int64(len(data)) || n < 0 || hi-lo != n*width {
@@ -207,6 +207,8 @@ func element(dtype string, b []byte) float32 {
 	switch dtype {
 	case "F64":
 		return float32(math.Float64frombits(binary.LittleEndian.Uint64(b)))
+	case "I64":
+		return float32(int64(binary.LittleEndian.Uint64(b)))
 	case "F16":
 		return float32(npy.Float16(binary.LittleEndian.Uint16(b)))
 	case "BF16":

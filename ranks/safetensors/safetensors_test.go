@@ -90,7 +90,7 @@ func TestDamaged(t *testing.T) {
 		{"no JSON", file(`{"a":`), "header:"},
 		{"no tensor", file(`{"a":7}`), `tensor "a"`},
 		{"metadata", file(`{"__metadata__":{"a":1}}`), "metadata:"},
-		{"type", file(`{"a":{"dtype":"I64","shape":[1],"data_offsets":[0,4]}}`, four...), `"I64"`},
+		{"type", file(`{"a":{"dtype":"I32","shape":[1],"data_offsets":[0,4]}}`, four...), `"I32"`},
 		{"shape", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, four...), "shape [2]"},
 		{"negative shape", file(`{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}`, four...), "shape [-1]"},
 		{"overflowing shape", file(`{"a":{"dtype":"F32","shape":[4294967296,4294967296,4],"data_offsets":[0,4]}}`, four...), "shape"},

@@ -5,7 +5,7 @@
 // Both instruction sets do the same operations on an element in the same
 // order, so their results are the same bits. Products differ from plain Go by
 // rounding: a multiplication and the addition behind it are rounded once.
-// Dropout, the steps of optimisers and rounding to a few bits give the same
+// Maxima, dropout, the steps of optimisers and rounding to a few bits give the same
 // bits as plain Go.
 //
 // The assembly is written by gen, with avo. Nothing here checks a length:
@@ -18,6 +18,7 @@ package avx
 //go:generate go run ./gen -part choose -out asm_choose_amd64.s -stubs asm_choose_amd64.go -pkg avx
 //go:generate go run ./gen -part elu -out asm_elu_amd64.s -stubs asm_elu_amd64.go -pkg avx
 //go:generate go run ./gen -part gather -out asm_gather_amd64.s -stubs asm_gather_amd64.go -pkg avx
+//go:generate go run ./gen -part maxima -out asm_maxima_amd64.s -stubs asm_maxima_amd64.go -pkg avx
 //go:generate go run ./gen -part multiply -out asm_multiply_amd64.s -stubs asm_multiply_amd64.go -pkg avx
 //go:generate go run ./gen -part packed -out asm_packed_amd64.s -stubs asm_packed_amd64.go -pkg avx
 //go:generate go run ./gen -part quantise -out asm_quantise_amd64.s -stubs asm_quantise_amd64.go -pkg avx

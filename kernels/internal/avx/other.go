@@ -15,6 +15,16 @@ func (Set) GatherHalf([]float32, *Rows[uint16], int, int, bool) {
 	panic("avx: not on this architecture")
 }
 
+// Maxima is not there on this architecture.
+func (Set) Maxima([]float32, []uint32, []float32, []uint32, []uint32, uint32, int) {
+	panic("avx: not on this architecture")
+}
+
+// MaximaGrad is not there on this architecture.
+func (Set) MaximaGrad([]float32, []uint32, []float32, []uint32, uint32, int) {
+	panic("avx: not on this architecture")
+}
+
 // MostPacked is 0: no row is packed.
 func (Set) MostPacked() int { return 0 }
 

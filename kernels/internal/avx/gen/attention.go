@@ -249,7 +249,6 @@ func slopes(s isa, e *exponential32) {
 	VBROADCASTSS(place(Param("slope")), slope)
 	VMOVUPS(Mem{Base: sumAt}, sum)
 	s.zero(zero)
-	const greater = 0x1e // ordered, quiet
 	eachVector(s, func(place func(Register) Mem, mask Register) {
 		score, p, d, factor := s.vec(), s.vec(), s.vec(), s.vec()
 		VMOVUPS(place(at), score)

@@ -164,6 +164,17 @@ var parts = map[string]func(isa){
 		gradient(s)
 		addRow(s)
 	},
+	"maxima": func(s isa) {
+		most := 2 // AVX2 has 16 registers
+		if s.wide {
+			most = 4
+		}
+		for vectors := 1; vectors <= most; vectors++ {
+			maxima(s, false, vectors)
+			maxima(s, true, vectors)
+			maximaGrad(s, vectors)
+		}
+	},
 	"packed": func(s isa) {
 		if !s.wide {
 			return

@@ -59,7 +59,6 @@ func gradient(s isa) {
 	scale, zero := s.vec(), s.vec()
 	VBROADCASTSS(place(Param("scale")), scale)
 	s.zero(zero)
-	const greater = 0x1e // ordered, quiet
 	eachVector(s, func(at func(Register) Mem, mask Register) {
 		v, x := s.vec(), s.vec()
 		s.load(at(g), mask, v)

@@ -1,0 +1,9 @@
+// Package dglfile reads files of DGL's dgl.save_graphs: version 2 of the format, which DGL
+// writes since 0.5, of graphs with one type of vertices and one of edges.
+//
+// The format is that of DGL's own sources (src/graph/serialize/heterograph_serialize.cc,
+// src/graph/unit_graph.cc, src/runtime/ndarray.cc and dmlc-core's serializer.h), all numbers
+// little-endian; docs/importing.md draws it. Nothing in it is compressed. Tensors become
+// npy.Arrays, whose bytes stay where the file is mapped. Whatever the bytes are, the answer
+// is a value or a fault of kind Data that names the file and the position.
+package dglfile

@@ -1,0 +1,139 @@
+package importers
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"siafu/graph"
+	"siafu/graph/dglfile"
+	"siafu/graph/fault"
+	"siafu/graph/npy"
+)
+
+const opDGL = "import dgl"
+
+func isDGL(src string) bool {
+	f, err := os.Open(src)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var begin [8]byte
+	_, err = io.ReadFull(f, begin[:])
+	return err == nil && dglfile.Is(begin[:])
+}
+
+// dgl reads a graph of a file of dgl.save_graphs.
+func dgl(k *keeper, o Options) (*graph.Content, error) {
+	f, err := dglfile.Open(o.Src)
+	if err != nil {
+		return nil, err
+	}
+	k.closers = append(k.closers, f.Close)
+	return dglGraph(k, o, f)
+}
+
+// dglGraph is the dataset of an open file.
+func dglGraph(k *keeper, o Options, f *dglfile.File) (*graph.Content, error) {
+	number := 0
+	switch {
+	case o.Graph != nil:
+		number = *o.Graph
+	case f.Graphs > 1:
+		return nil, f.Bad("it holds %d graphs", f.Graphs).Then("choose one with --graph, from 0 to %d", f.Graphs-1)
+	}
+	if number < 0 || number >= f.Graphs {
+		return nil, fault.New(fault.Usage, opDGL, o.Src, "there is no graph %d, the file holds %d", number, f.Graphs).
+			Then("choose --graph from 0 to %d", f.Graphs-1)
+	}
+	g, err := f.Graph(number)
+	if err != nil {
+		return nil, err
+	}
+	d := &dglArrays{path: o.Src, graph: g, got: map[string]bool{}}
+	c, err := pyg(k, o, opDGL, d)
+	if err != nil {
+		return nil, err
+	}
+	c.Source = "dgl " + nameOf(o.Src)
+	if rest := d.rest(f.Labels); len(rest) > 0 {
+		o.Log("path=%s left_out=%s", o.Src, strings.Join(rest, ","))
+	}
+	return c, nil
+}
+
+// dglNames are the names in ndata and edata that stand for those of PyTorch Geometric, in
+// the order in which they are looked for.
+var dglNames = map[string][]string{
+	"x": {"feat", "features", "x"}, "y": {"label", "labels", "y"}, "ids": {"ids"},
+	"train_mask": {"train_mask"}, "val_mask": {"val_mask"}, "test_mask": {"test_mask"},
+}
+
+// dglWeights are the names of weights in edata.
+var dglWeights = []string{"weight", "edge_weight", "w"}
+
+// dglArrays are the tensors of a graph under PyTorch Geometric's names.
+type dglArrays struct {
+	path  string
+	graph *dglfile.Graph
+	got   map[string]bool // where they lie: "ndata[feat]"
+}
+
+// find is the tensor that a name stands for, and where it lies.
+func (d *dglArrays) find(name string) (a *npy.Array, place string) {
+	switch name {
+	case "edge_index":
+		return d.graph.Ends, "edges"
+	case "num_nodes":
+		count := npy.Array{Type: "<i8", Shape: []int{}, Data: binary.LittleEndian.AppendUint64(nil, uint64(d.graph.Vertices))}
+		return &count, "vertices"
+	case "edge_weight":
+		return among(d.graph.EdgeData, "edata", dglWeights)
+	}
+	return among(d.graph.VertexData, "ndata", dglNames[name])
+}
+
+func among(list []dglfile.Tensor, of string, names []string) (*npy.Array, string) {
+	for _, name := range names {
+		if i := slices.IndexFunc(list, func(t dglfile.Tensor) bool { return t.Name == name }); i >= 0 {
+			return list[i].Array, place(of, name)
+		}
+	}
+	return nil, ""
+}
+
+func place(of, name string) string { return fmt.Sprintf("%s[%.60q]", of, name) }
+
+func (d *dglArrays) has(name string) bool { a, _ := d.find(name); return a != nil }
+
+func (d *dglArrays) get(name string) ndarray {
+	a, place := d.find(name)
+	d.got[place] = true
+	r := ndarray{a, opDGL, d.path + "[" + place + "]", nil}
+	if a == nil {
+		r.err = fault.New(fault.Data, opDGL, d.path, "there is no %q in ndata: %.200s", dglNames[name][0], strings.Join(d.rest(nil), ", ")).
+			Then(`give the graph one: g.ndata["feat"] = …`)
+		return r
+	}
+	r.Array = a.Called(r.path)
+	return r
+}
+
+func (d *dglArrays) words(name string) ([]string, error) { return arrayWords(d.get(name)) }
+
+// rest is where the tensors lie that nobody has asked for.
+func (d *dglArrays) rest(labels []dglfile.Tensor) (names []string) {
+	for of, list := range map[string][]dglfile.Tensor{"ndata": d.graph.VertexData, "edata": d.graph.EdgeData, "labels": labels} {
+		for _, t := range list {
+			if p := place(of, t.Name); !d.got[p] {
+				names = append(names, p)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// Comparisons, none of which a NaN passes.
+const (
+	equal   = 0x00
+	greater = 0x1e
+)
+
+// edgeLoop is a loop over the edges of a row: body gets where the source's row lies beside
+// x, in bytes. Rows of the edges that come later are prefetched, line bytes of each array.
+func edgeLoop(stride Register, arrays []Register, bytes int, body func(cols, source GPVirtual)) {
+	cols, n := Load(Param("cols"), GP64()).(GPVirtual), Load(Param("n"), GP64())
+	seen := Load(Param("seen"), GP64())
+	Label("next")
+	TESTQ(n, n)
+	JZ(LabelRef("done"))
+	TESTQ(seen, seen)
+	JLE(LabelRef("near"))
+	later := GP64()
+	MOVL(Mem{Base: cols, Disp: 4 * ahead}, later.As32())
+	IMULQ(stride, later)
+	for _, a := range arrays {
+		for at := 0; at < bytes; at += 64 {
+			PREFETCHT0(Mem{Base: a, Index: later, Scale: 1, Disp: at})
+		}
+	}
+	DECQ(seen)
+	Label("near")
+	source := GP64()
+	MOVL(Mem{Base: cols}, source.As32())
+	body(cols, source)
+	ADDQ(U8(4), cols)
+	DECQ(n)
+	JMP(LabelRef("next"))
+	Label("done")
+}
+
+// maxima raises vectors of a row to the rows of its sources. With args it notes the source
+// of each element, of equal ones that of the lowest id; ids of elements that are -Inf are 0,
+// so that none of a source is lower.
+func maxima(s isa, args bool, vectors int) {
+	name := "maxima"
+	if args {
+		name = "maximaOf"
+	}
+	TEXT(name+s.name+"x"+string(rune('0'+vectors)), NOSPLIT,
+		"func(dst *float32, arg *uint32, x *float32, stride int, cols, ids *uint32, base uint32, n, seen, lanes int)")
+	Doc("Raises dst to the rows of x of n column ids, and notes in arg, if asked, which they are.")
+	Pragma("noescape")
+	dst, x, stride := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("stride"), GP64())
+	arg, ids, base := Load(Param("arg"), GP64()), Load(Param("ids"), GP64()), GP64()
+	Load(Param("base"), base.As32())
+	IMULQ(stride, base)
+	SUBQ(base, x)
+	last := s.mask("lanes")
+	mask := func(v int) Register {
+		if v == vectors-1 {
+			return last
+		}
+		return nil
+	}
+	row := func(at Register, v int) Mem { return Mem{Base: at, Disp: v * s.bytes} }
+	sign, best, from, id := s.vec(), make([]VecVirtual, vectors), make([]VecVirtual, vectors), make([]VecVirtual, vectors)
+	if args && !s.wide {
+		VPCMPEQD(sign, sign, sign)
+		VPSLLD(U8(31), sign, sign)
+	}
+	for v := range vectors {
+		best[v], from[v], id[v] = s.vec(), s.vec(), s.vec()
+		s.load(row(dst, v), mask(v), best[v])
+		if args {
+			s.load(row(arg, v), mask(v), from[v])
+			s.idsOf(ids, best[v], from[v], id[v], sign)
+		}
+	}
+	edgeLoop(stride, []Register{x}, vectors*s.bytes, func(cols, source GPVirtual) {
+		col, its := s.vec(), s.vec()
+		if args {
+			VPBROADCASTD(Mem{Base: cols}, col)
+			VPBROADCASTD(Mem{Base: ids, Index: source, Scale: 4}, its)
+			if !s.wide {
+				VPXOR(sign, its, its)
+			}
+		}
+		IMULQ(stride, source)
+		for v := range vectors {
+			t := s.vec()
+			s.load(Mem{Base: x, Index: source, Scale: 1, Disp: v * s.bytes}, mask(v), t)
+			if args {
+				s.take(t, col, its, best[v], from[v], id[v])
+			} else {
+				VMAXPS(best[v], t, best[v])
+			}
+		}
+	})
+	for v := range vectors {
+		s.store(best[v], mask(v), row(dst, v))
+		if args {
+			s.store(from[v], mask(v), row(arg, v))
+		}
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// idsOf looks up the ids of what elements come from, for AVX2 with the sign turned: its
+// comparison is one of signed numbers.
+func (s isa) idsOf(ids Register, best, from, id, sign VecVirtual) {
+	least, bits := s.vec(), GP32()
+	MOVL(U32(0xff800000), bits)
+	narrow := XMM()
+	VMOVD(bits, narrow)
+	VPBROADCASTD(narrow, least)
+	s.zero(id)
+	of := Mem{Base: ids, Index: from, Scale: 4}
+	if s.wide {
+		there := K()
+		VCMPPS(U8(greater), least, best, there)
+		VPGATHERDD(of, there, id)
+		return
+	}
+	there := YMM()
+	VCMPPS(U8(greater), least, best, there)
+	VPGATHERDD(there, of, id)
+	VPXOR(sign, id, id)
+}
+
+// take replaces the elements that t is larger than, or as large as with a lower id.
+func (s isa) take(t, col, its, best, from, id VecVirtual) {
+	if s.wide {
+		more, same := K(), K()
+		VCMPPS(U8(greater), best, t, more)
+		VCMPPS(U8(equal), best, t, same)
+		VPCMPUD(U8(1), id, its, same, same)
+		KORW(more, same, more)
+		VMOVAPS(t, more, best)
+		VMOVDQA32(col, more, from)
+		VMOVDQA32(its, more, id)
+		return
+	}
+	more, same := YMM(), YMM()
+	VCMPPS(U8(equal), best, t, same)
+	VPCMPGTD(its, id, more)
+	VPAND(more, same, same)
+	VCMPPS(U8(greater), best, t, more)
+	VPOR(more, same, more)
+	VBLENDVPS(more, t, best, best)
+	VBLENDVPS(more, col, from, from)
+	VBLENDVPS(more, its, id, id)
+}
+
+// maximaGrad adds to vectors of a row the elements of other rows that come from it.
+func maximaGrad(s isa, vectors int) {
+	TEXT("maximaGrad"+s.name+"x"+string(rune('0'+vectors)), NOSPLIT,
+		"func(dst *float32, arg *uint32, grad *float32, stride int, cols *uint32, source uint32, n, seen, lanes int)")
+	Doc("Adds to dst the elements of the rows of grad of n column ids for which arg is source.")
+	Pragma("noescape")
+	dst, g, stride := Load(Param("dst"), GP64()), Load(Param("grad"), GP64()), Load(Param("stride"), GP64())
+	arg, own, narrow := Load(Param("arg"), GP64()), s.vec(), XMM()
+	VMOVD(Load(Param("source"), GP32()), narrow)
+	VPBROADCASTD(narrow, own)
+	last := s.mask("lanes")
+	sums := make([]VecVirtual, vectors)
+	mask := func(v int) Register {
+		if v == vectors-1 {
+			return last
+		}
+		return nil
+	}
+	for v := range sums {
+		sums[v] = s.vec()
+		s.load(Mem{Base: dst, Disp: v * s.bytes}, mask(v), sums[v])
+	}
+	edgeLoop(stride, []Register{arg, g}, vectors*s.bytes, func(_, source GPVirtual) {
+		IMULQ(stride, source)
+		for v := range sums {
+			from, t := s.vec(), s.vec()
+			s.load(Mem{Base: arg, Index: source, Scale: 1, Disp: v * s.bytes}, mask(v), from)
+			s.load(Mem{Base: g, Index: source, Scale: 1, Disp: v * s.bytes}, mask(v), t)
+			if s.wide {
+				same := K()
+				VPCMPEQD(own, from, same)
+				VADDPS(t, sums[v], same, sums[v])
+				continue
+			}
+			VPCMPEQD(own, from, from)
+			VPAND(from, t, t)
+			VADDPS(t, sums[v], sums[v])
+		}
+	})
+	for v := range sums {
+		s.store(sums[v], mask(v), Mem{Base: dst, Disp: v * s.bytes})
+	}
+	VZEROUPPER()
+	RET()
+}

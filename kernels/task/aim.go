@@ -1,0 +1,134 @@
+package task
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"siafu/graph"
+	"siafu/graph/size"
+	"siafu/kernels/objective"
+)
+
+// Aim is what is trained for beside the labels of classes.
+type Aim struct {
+	Objective *objective.Objective // nil: softmax cross entropy of Labels
+	Values    []float32            // objective.Truth's
+}
+
+// Kinds of losses in a task's head.
+const (
+	noLoss = iota
+	crossEntropy
+	ofObjective // objective follows
+)
+
+// kind is that of a task's loss.
+func (t *Task) kind() int {
+	switch {
+	case !t.hasLoss():
+		return noLoss
+	case t.Loss.Objective == nil:
+		return crossEntropy
+	}
+	return ofObjective
+}
+
+// valued tells whether rows have values.
+func valued(o *objective.Objective) bool { return o != nil && o.Task != graph.MultiClass }
+
+// objective appends an objective: its task, smoothing, weights, and with regression rows and
+// spread of each split.
+func (w *writer) objective(o *objective.Objective) {
+	w.bytes([]byte(o.Task))
+	w.floats([]float64{o.Smoothing})
+	w.flag(o.Weights != nil)
+	w.floats(o.Weights)
+	if o.Task != graph.Regression {
+		return
+	}
+	for k, rows := range o.Rows {
+		w.number(int(rows))
+		w.floats(o.Spread[k])
+	}
+}
+
+func (w *writer) floats(list []float64) {
+	for _, x := range list {
+		w.number(int(math.Float64bits(x)))
+	}
+}
+
+// objective is one of so many outputs.
+func (r *reader) objective(outputs int) *objective.Objective {
+	o := &objective.Objective{Task: string(r.atMost(mostTask)), Outputs: outputs, Smoothing: r.float()}
+	if r.err == nil && !slices.Contains(tasks, o.Task) {
+		r.err = errors.New("a loss of no task that is known")
+	}
+	if r.flag() {
+		o.Weights = r.floats(outputs)
+	}
+	for k := range o.Rows {
+		if o.Task == graph.Regression {
+			o.Rows[k], o.Spread[k] = int64(r.number()), r.floats(outputs)
+		}
+	}
+	return o
+}
+
+var tasks = []string{graph.MultiClass, graph.MultiLabel, graph.Regression}
+
+// mostTask bounds the name of a task, and mostObjective an objective.
+const mostTask = 16
+
+func mostObjective(outputs int) int {
+	const splits = graph.SplitTest + 1
+	return size.Sum(8*(4+splits)+mostTask, size.Product(8*(1+splits), outputs))
+}
+
+func (r *reader) float() float64 { return math.Float64frombits(uint64(r.number())) }
+
+// floats are n of them, none where they are not there.
+func (r *reader) floats(n int) []float64 {
+	if r.err != nil || len(r.b) < 8*n {
+		r.number()
+		return make([]float64, 0)
+	}
+	list := make([]float64, n)
+	for i := range list {
+		list[i] = r.float()
+	}
+	return list
+}
+
+// found appends what a loss has found.
+func (w *writer) found(l *Loss) {
+	w.floats([]float64{l.Sum, l.ValSum})
+	for k := range l.Correct {
+		w.number(int(l.Correct[k]))
+		w.number(int(l.Total[k]))
+	}
+	if l.Objective != nil {
+		w.floats(l.Part[:])
+		for _, n := range l.Rows {
+			w.number(int(n))
+		}
+	}
+}
+
+// found is what a loss like l has found.
+func (r *reader) found(l *Loss) (f Found) {
+	f.Sum, f.ValSum = r.float(), r.float()
+	for k := range f.Correct {
+		f.Correct[k], f.Total[k] = int64(r.number()), int64(r.number())
+	}
+	if l.Objective != nil {
+		for k := range f.Part {
+			f.Part[k] = r.float()
+		}
+		for k := range f.Rows {
+			f.Rows[k] = int64(r.number())
+		}
+	}
+	return f
+}
