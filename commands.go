@@ -19,6 +19,7 @@ import (
 	"siafu/graph/download"
 	"siafu/graph/fault"
 	"siafu/graph/generate"
+	"siafu/graph/holdout"
 	"siafu/graph/importers"
 	"siafu/graph/partition"
 	"siafu/ranks"
@@ -34,6 +35,7 @@ type grammar struct {
 	Import     importCmd     `cmd:"" help:"Turn a graph in another format into a dataset folder."`
 	Download   downloadCmd   `cmd:"" help:"Fetch a public dataset and import it."`
 	Generate   generateCmd   `cmd:"" help:"Make a degree-skewed graph with planted classes."`
+	Holdout    holdoutCmd    `cmd:"" help:"Make a dataset for link prediction: hold edges out of the graph of another."`
 	Info       infoCmd       `cmd:"" help:"Say what is in a dataset folder."`
 	Partition  partitionCmd  `cmd:"" help:"Divide a dataset among graph ranks."`
 	Plan       planCmd       `cmd:"" help:"Foretell memory, bytes and seconds of a training run."`
@@ -101,6 +103,21 @@ type generateCmd struct {
 
 func (c *generateCmd) Run(io console) error {
 	report, err := generate.Write(c.Dst, c.Options, c.Force)
+	if err != nil {
+		return err
+	}
+	return printWritten(io.out, c.Dst, report)
+}
+
+type holdoutCmd struct {
+	Data    string          `arg:"" help:"Dataset folder."`
+	Dst     string          `arg:"" help:"Dataset folder to make."`
+	Options holdout.Options `embed:""`
+	Force   bool            `help:"Replace a dataset folder that exists."`
+}
+
+func (c *holdoutCmd) Run(io console) error {
+	report, err := holdout.Write(c.Data, c.Dst, c.Options, c.Force)
 	if err != nil {
 		return err
 	}

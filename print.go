@@ -22,6 +22,9 @@ func printWritten(w io.Writer, dir string, r *graph.WriteReport) error {
 	}
 	_, err := fmt.Fprintf(w, "wrote dataset=%s vertices=%d edges=%d directed=%t%s duplicates_%s=%d self_loops_dropped=%d isolated=%d unlabelled=%d train=%d val=%d test=%d\n",
 		dir, r.Vertices, r.Edges, r.Directed, weighted, duplicates, r.Duplicates, r.SelfLoops, r.Isolated, r.Unlabelled, r.Train, r.Val, r.Test)
+	if l := r.Links; l != nil && err == nil {
+		_, err = fmt.Fprintf(w, "links train=%d val=%d test=%d val_without=%d test_without=%d ranked=%d\n", l.Train, l.Val, l.Test, l.NotVal, l.NotTest, l.Ranked)
+	}
 	return err
 }
 

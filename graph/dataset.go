@@ -111,7 +111,7 @@ func (m *Meta) check() error {
 	}
 	switch {
 	case m.Format != m.version():
-		return fmt.Errorf("its format is %d, this program reads %d, and %d with weights of edges or targets", m.Format, FormatVersion, LaterFormat)
+		return fmt.Errorf("its format is %d, this program reads %d, and %d with weights of edges, targets or held edges", m.Format, FormatVersion, LaterFormat)
 	case m.Checksum != sum:
 		return fmt.Errorf("its checksum is %q where its content gives %s", m.Checksum, sum)
 	case m.Vertices < 1 || m.Vertices > maxVertices:
@@ -120,8 +120,10 @@ func (m *Meta) check() error {
 		return fmt.Errorf("it has %d edges, %d features and %d classes", m.Edges, m.FeatureDim, m.Classes)
 	case m.FeatureKind != "dense" && m.FeatureKind != "sparse":
 		return fmt.Errorf("its feature_kind is %q", m.FeatureKind)
-	case m.Task != MultiClass && m.Task != MultiLabel && m.Task != Regression:
-		return fmt.Errorf("its task is %q, this program knows %s, %s and %s", m.Task, MultiClass, MultiLabel, Regression)
+	case !slices.Contains([]string{MultiClass, MultiLabel, Regression, Links}, m.Task):
+		return fmt.Errorf("its task is %q, this program knows %s, %s, %s and %s", m.Task, MultiClass, MultiLabel, Regression, Links)
+	case !m.checkLinks():
+		return fmt.Errorf("its task is %s, and of held edges it says %+v", m.Task, m.Links)
 	case len(m.ClassCounts) != m.Classes:
 		return fmt.Errorf("it has %d classes and counts of %d", m.Classes, len(m.ClassCounts))
 	case m.ClassNames != nil && len(m.ClassNames) != m.Classes:
@@ -326,7 +328,7 @@ func (l *loader) labels() {
 			return
 		}
 	}
-	if m.Task == MultiClass {
+	if m.Task == MultiClass || m.Task == Links {
 		return
 	}
 	targets := l.open(targetFile, targetKind)

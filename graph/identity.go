@@ -26,7 +26,11 @@ func (m *Meta) Identity() map[string]string {
 	if m.Weighted {
 		list[weightFile] = m.Files[weightFile].describe()
 	}
-	if m.Task != MultiClass {
+	switch m.Task {
+	case MultiClass:
+	case Links:
+		list["task"], list[linkFile] = m.Task, m.Files[linkFile].describe()
+	default:
 		list["task"], list[targetFile] = m.Task, m.Files[targetFile].describe()
 	}
 	return list

@@ -36,7 +36,7 @@ func (s *Schema) TaskName() string { return cmp.Or(s.Task, MultiClass) }
 // Trains is the fault that nothing can be trained on the dataset, whose folder is dir,
 // where no vertex has a label.
 func (m *Meta) Trains(op, dir string) error {
-	if m.Classes > 0 {
+	if m.Classes > 0 || m.Task == Links {
 		return nil
 	}
 	return fault.New(fault.Data, op, dir, "no vertex has a label").
@@ -60,17 +60,21 @@ func (s *Schema) ClassName(class int64) string {
 func (s *Schema) Fits(op, dir string, m *Meta) error {
 	bad := func(format string, args ...any) *fault.Error { return fault.New(fault.Data, op, dir, format, args...) }
 	const remedy = "import the dataset with --like and the run folder"
+	links := s.Task == Links || m.Task == Links // which have no labels to compare
 	switch {
+	case links:
 	case m.Classes > 0 && m.Task != s.TaskName():
 		return bad("its labels are for %s, the model was trained on %q for %s", m.Task, s.Dataset, s.TaskName()).Then("import it with labels of that kind, or without any")
 	case m.Classes > s.Classes, m.Classes > 0 && s.Task != "" && m.Classes != s.Classes:
 		return bad("it has %d classes, the model was trained on %d of %q", m.Classes, s.Classes, s.Dataset).Then("predict on that dataset or one like it")
+	}
+	switch {
 	case s.Normalized && !m.Normalized:
 		return bad("its features are as they are, and the model was trained on rows divided by their sums").Then("import the dataset with --normalize-features")
 	case m.Normalized && !s.Normalized:
 		return bad("its rows of features are divided by their sums, and the model was trained on features as they are").Then("import the dataset without --normalize-features")
 	}
-	if c := s.otherClass(m); c >= 0 {
+	if c := s.otherClass(m); c >= 0 && !links {
 		return bad("its class %d is %q, the model's is %q", c, m.ClassName(int64(c)), s.ClassName(int64(c))).Then(remedy)
 	}
 	if s.Table == nil || m.Table == nil {

@@ -8,7 +8,7 @@ func (c *Content) targetLabels() error {
 		c.Task = MultiClass
 	}
 	if c.Targets == nil {
-		if c.Task != MultiClass {
+		if c.Task != MultiClass && c.Task != Links {
 			return invalid("give a target for each vertex and column", "the task is %s, and there are no targets", c.Task)
 		}
 		return nil

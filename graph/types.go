@@ -47,6 +47,7 @@ const (
 	MultiClass = "multiclass" // one of the classes
 	MultiLabel = "multilabel" // for each of the classes 1 or 0: any number of them
 	Regression = "regression" // for each of the columns a number
+	Links      = "links"      // none: edges are held out of the graph, and foretold
 )
 
 // Unlabelled is the label of a vertex that has none.
@@ -105,9 +106,10 @@ type Content struct {
 	// Targets [Vertices x Classes] are the labels of the tasks that have several columns;
 	// rows of NaN are those of vertices without a label.
 	Targets []float32
-	Split   []uint8 // [Vertices], Split… values
-	IDs     *IDs    // nil: 0..n-1
-	Table   *Table  // nil: it was no table
+	Split   []uint8  // [Vertices], Split… values
+	IDs     *IDs     // nil: 0..n-1
+	Table   *Table   // nil: it was no table
+	HeldOut *HeldOut // of the task Links, which has no labels
 }
 
 // WriteReport counts what Write kept and dropped.
@@ -118,6 +120,7 @@ type WriteReport struct {
 	Isolated         int64 // vertices without any edge
 	Unlabelled       int64
 	Train, Val, Test int64
+	Links            *LinkCounts // of the task Links
 	Directed         bool
 	Weighted         bool
 	Uneven           bool // directed for its weights alone: every edge goes both ways
@@ -154,6 +157,7 @@ type Meta struct {
 	Test        int64               `json:"test"`
 	MaxInDegree int64               `json:"max_in_degree"`
 	Isolated    int64               `json:"isolated"`
+	Links       *LinkCounts         `json:"links,omitempty"` // of the task Links
 	Table       *Table              `json:"table,omitempty"`
 	Files       map[string]FileInfo `json:"files"`
 	// Checksum is the CRC-32C of the other fields, in 8 hex digits.
@@ -175,6 +179,6 @@ func (m *Meta) ClassName(class int64) string {
 // FormatVersion is the version of the dataset folder that this package writes.
 const FormatVersion = 1
 
-// LaterFormat is that of a folder whose edges have weights or whose task has targets,
+// LaterFormat is that of a folder whose edges have weights or whose task is not MultiClass,
 // which programs that know neither must not read.
 const LaterFormat = 2

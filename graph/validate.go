@@ -29,7 +29,7 @@ func (c *Content) validate() error {
 	if err := c.validateLengths(); err != nil {
 		return err
 	}
-	for _, step := range []func() error{c.validateLabels, c.validateClasses, c.Features.validate} {
+	for _, step := range []func() error{c.validateLabels, c.validateClasses, c.validateLinks, c.Features.validate} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (c *Content) validateLabels() error {
 		switch s := c.Split[v]; {
 		case s > SplitTest:
 			return invalid("use 0 none, 1 train, 2 validation, 3 test", "vertex %d has split value %d", v, s)
-		case s != SplitNone && l == Unlabelled:
+		case s != SplitNone && l == Unlabelled && c.Task != Links:
 			return invalid("leave vertices without a label out of the split", "vertex %d is in split %d and has no label", v, s)
 		}
 	}

@@ -56,13 +56,13 @@ func (w *writer) all() error {
 		Task: c.Task, Classes: c.Classes, ClassNames: c.ClassNames,
 		Table: c.Table, Files: map[string]FileInfo{},
 	}
-	for _, step := range []func() error{w.edges, w.features, w.labels, w.ids} {
+	for _, step := range []func() error{w.edges, w.features, w.labels, w.links, w.ids} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
 	w.report.Vertices, w.report.Edges, w.report.Directed = w.meta.Vertices, w.meta.Edges, w.meta.Directed
-	w.report.Weighted = w.meta.Weighted
+	w.report.Weighted, w.report.Links = w.meta.Weighted, w.meta.Links
 	w.report.Isolated, w.report.Train, w.report.Val, w.report.Test = w.meta.Isolated, w.meta.Train, w.meta.Val, w.meta.Test
 	return w.writeMeta()
 }

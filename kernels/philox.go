@@ -46,6 +46,7 @@ const (
 	streamSums      = 4 << 24 // rounding of sums
 	streamBatch     = 5 << 24 // mini-batches
 	streamSample    = 6 << 24 // sampled neighbours
+	streamPairs     = 7 << 24 // pairs without an edge
 )
 
 func philoxKey(seed uint64) [2]uint32 { return [2]uint32{uint32(seed), uint32(seed >> 32)} }

@@ -133,7 +133,18 @@ func (r *run) join() error {
 	if r.isServer() {
 		return nil
 	}
+	if err := r.openHeldOut(); err != nil {
+		return err
+	}
 	r.shard, err = shard.OpenIn(r.shards, r.data, r.Graph, r.rank)
+	return err
+}
+
+// openHeldOut opens the held edges of a dataset that has some, for link prediction.
+func (r *run) openHeldOut() (err error) {
+	if r.meta.Task == graph.Links && r.task == graph.Links {
+		r.heldOut, r.letGo, err = graph.OpenHeldOut(r.data)
+	}
 	return err
 }
 
@@ -152,7 +163,7 @@ func (r *run) startEngine() error {
 	}
 	if !r.isServer() && err == nil {
 		rank := engine.Rank{
-			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Task: r.task, Codecs: r.codecs,
+			Config: r.cfg, World: r.world, Peers: peers, Limits: r.limits, Shard: r.shard, Network: r.net, Task: r.task, HeldOut: r.heldOut, Codecs: r.codecs,
 			Tensor: r.tensor, Ops: r.ops, Arena: r.arena, Threads: r.threads, Recorders: r.timeline.recorders, Fault: r.fault, Reporter: r.reporter,
 		}
 		if r.course != nil {

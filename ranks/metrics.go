@@ -18,6 +18,8 @@ func metricOf(task string) string {
 		return "micro_f1"
 	case graph.Regression:
 		return "r2"
+	case graph.Links:
+		return "roc_auc"
 	}
 	return accuracy
 }
@@ -43,12 +45,16 @@ func sayMetrics(say func(format string, args ...any), m *runfolder.Scores) {
 			continue
 		}
 		line := fmt.Sprintf("metrics split=%s vertices=%d", s.name, s.of.Vertices)
+		if s.of.Links > 0 {
+			line = fmt.Sprintf("metrics split=%s links=%d", s.name, s.of.Links)
+		}
 		for _, x := range []struct {
 			name  string
 			value *float64
 		}{
 			{accuracy, s.of.Accuracy}, {"micro_f1", s.of.MicroF1}, {"macro_f1", s.of.MacroF1}, {"roc_auc", s.of.ROCAUC},
 			{"mse", s.of.MSE}, {"mae", s.of.MAE}, {"r2", s.of.R2},
+			{"average_precision", s.of.AP}, {"mrr", s.of.MRR}, {"hits@10", s.of.Hits10}, {"hits@20", s.of.Hits20}, {"hits@50", s.of.Hits50}, {"hits@100", s.of.Hits100},
 		} {
 			if x.value != nil {
 				line += fmt.Sprintf(" %s=%.6g", x.name, *x.value)

@@ -34,6 +34,7 @@ type PredictConfig struct {
 	Out        string `default:"" placeholder:"DIR" help:"Where to write. Empty: RUN/predictions, and RUN/predictions-NAME of another dataset than that of the training."`
 	New        bool   `help:"Write only the vertices whose ids the training has not seen."`
 	Embeddings bool   `help:"Write the input of the last layer as well."`
+	Pairs      string `default:"" placeholder:"FILE" help:"Write the scores of pairs of vertices as pairs.csv, of a network for links: a CSV file with the columns src and dst."`
 	Logits     bool   `help:"Write logits as well, which probabilities are the softmax of."`
 	CSV        bool   `name:"csv" default:"true" negatable:"" help:"Write predictions.csv as well."`
 	ByClass    bool   `name:"csv-classes" help:"Give predictions.csv a column with the probability of each class."`
@@ -121,9 +122,12 @@ func (r *run) predict(p PredictConfig, g gate, out IO) error {
 	if err != nil {
 		return err
 	}
-	o := p.files(r.net)
+	o := p.files(r.net, r.task)
 	o.Of, o.Schema, o.Task = of, r.schema, r.task
 	if err := r.writePredictions(o, found); err != nil {
+		return err
+	}
+	if err := r.scorePairs(p, found); err != nil {
 		return err
 	}
 	if r.rank == 0 {
@@ -131,7 +135,7 @@ func (r *run) predict(p PredictConfig, g gate, out IO) error {
 		if p.New {
 			fmt.Fprintf(out.Out, " new=%d", len(of))
 		}
-		if r.meta.Train+r.meta.Val+r.meta.Test > 0 {
+		if r.meta.Train+r.meta.Val+r.meta.Test > 0 && (r.task == graph.Links) == (r.meta.Task == graph.Links) {
 			train, val, test := found.Accuracies()
 			m := shortOf(metricOf(r.task))
 			fmt.Fprintf(out.Out, " train_%s=%.4f val_%s=%.4f test_%s=%.4f", m, train, m, val, m, test)
@@ -178,12 +182,14 @@ func (r *run) writePredictions(o predictions.Options, found *engine.Inference) e
 	switch r.task {
 	case graph.MultiLabel:
 		rows.Said, rows.Probabilities = found.Labels()
+	case graph.Links:
+		rows.Embeddings = found.Logits()
 	case graph.Regression:
 		rows.Values = found.Logits()
 	default:
 		rows.Class, rows.Probabilities = found.Classes()
 	}
-	if o.EmbeddingWidth > 0 {
+	if o.EmbeddingWidth > 0 && r.task != graph.Links {
 		rows.Embeddings = found.Embeddings()
 	}
 	if err := agree(r.world, files.Write(rows)); err != nil {
@@ -193,7 +199,10 @@ func (r *run) writePredictions(o predictions.Options, found *engine.Inference) e
 }
 
 // files are what is to be written of a network.
-func (p *PredictConfig) files(net model.Spec) predictions.Options {
+func (p *PredictConfig) files(net model.Spec, task string) predictions.Options {
+	if task == graph.Links { // the output is embeddings
+		return predictions.Options{Dir: p.Out, Task: task, EmbeddingWidth: net.Dims[net.Layers()], Pairs: p.Pairs != ""}
+	}
 	o := predictions.Options{Dir: p.Out, CSV: p.CSV || p.ByClass, ByClass: p.ByClass, Logits: p.Logits, Parquet: p.Parquet}
 	if p.Embeddings {
 		o.EmbeddingWidth = net.Dims[net.Layers()-1]
@@ -295,7 +304,15 @@ func (r *run) readModel(p PredictConfig) ([]byte, []safetensors.Tensor, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	files := p.files(m.spec())
+	if p.Pairs != "" && m.Task != graph.Links {
+		return nil, nil, fault.New(fault.Usage, "predict", p.Weights, "--pairs with a network that was trained for %s", m.Task).Then("leave --pairs out, or train for links")
+	}
+	if p.Pairs != "" { // before anybody computes
+		if _, _, err := readPairs(p.Pairs, r.data); err != nil {
+			return nil, nil, err
+		}
+	}
+	files := p.files(m.spec(), m.Task)
 	if err := files.Vet(); err != nil {
 		return nil, nil, err
 	}
@@ -351,6 +368,9 @@ func describedBy(path string, md map[string]string) (*loadedModel, error) {
 func (r *run) openShard() error {
 	var err error
 	if r.meta, err = graph.ReadMeta(r.data); err != nil {
+		return err
+	}
+	if err := r.openHeldOut(); err != nil {
 		return err
 	}
 	r.shard, err = shard.OpenIn(r.shards, r.data, r.Graph, r.rank)

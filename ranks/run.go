@@ -60,6 +60,8 @@ type run struct {
 	shards    string // their folder
 	timeline  timeline
 	shard     *shard.Shard   // nil on servers
+	heldOut   *graph.HeldOut // of link prediction, until letGo
+	letGo     func() error   // nil without
 	choice    string         // of orders, for the header
 	engine    *engine.Engine // nil on servers
 	from      resumed
@@ -168,6 +170,9 @@ func (r *run) close() {
 	}
 	if r.shard != nil {
 		r.shard.Close()
+	}
+	if r.letGo != nil {
+		r.letGo()
 	}
 	r.arena.Free()
 	r.gpu.Close()

@@ -43,6 +43,9 @@ func TrainingOf(c config.Config, d *graph.Dataset) (Training, error) {
 	if err := d.Meta.Trains("bench", d.Dir); err != nil {
 		return Training{}, err
 	}
+	if d.Meta.Task == graph.Links {
+		return Training{}, fault.New(fault.Usage, "bench", d.Dir, "a dataset with held edges has no labels").Then("measure on the one that it was made of")
+	}
 	s := c.Network(d.Meta.FeatureDim, d.Meta.Classes)
 	g := Training{
 		Model: c.Model, Device: "cpu", Dims: s.Dims, Heads: s.Heads, OutputHeads: s.OutputHeads,

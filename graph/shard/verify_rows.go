@@ -133,7 +133,7 @@ func (v *verifier) targets() error {
 		if s.Split[u] > graph.SplitTest {
 			return v.bad("%s: %d at position %d, expected 0 to %d", nSplit, s.Split[u], u, graph.SplitTest)
 		}
-		if s.Split[u] != graph.SplitNone && label == graph.Unlabelled {
+		if s.Split[u] != graph.SplitNone && label == graph.Unlabelled && v.task != graph.Links {
 			return v.bad("%s: position %d is in split %d and has no label", nLabels, u, s.Split[u])
 		}
 	}

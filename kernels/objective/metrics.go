@@ -65,7 +65,8 @@ func (t Tally) note(said, is int) {
 // roc_auc_score, mean_squared_error, mean_absolute_error and r2_score, the latter three as
 // means over the columns. Those of other tasks are absent.
 type Metrics struct {
-	Vertices int64    `json:"vertices"`
+	Vertices int64    `json:"vertices,omitempty"`
+	Links    int64    `json:"links,omitempty"` // edges that are foretold
 	Accuracy *float64 `json:"accuracy,omitempty"`
 	MicroF1  *float64 `json:"micro_f1,omitempty"`
 	MacroF1  *float64 `json:"macro_f1,omitempty"`
@@ -76,6 +77,13 @@ type Metrics struct {
 	MSE    *float64 `json:"mse,omitempty"`
 	MAE    *float64 `json:"mae,omitempty"`
 	R2     *float64 `json:"r2,omitempty"`
+	// Of links (Links). MRR is the mean of Reciprocal over the edges.
+	AP      *float64 `json:"average_precision,omitempty"`
+	Hits10  *float64 `json:"hits@10,omitempty"`
+	Hits20  *float64 `json:"hits@20,omitempty"`
+	Hits50  *float64 `json:"hits@50,omitempty"`
+	Hits100 *float64 `json:"hits@100,omitempty"`
+	MRR     *float64 `json:"mrr,omitempty"`
 }
 
 // Metrics are those of the sum of all ranks' tallies of a split. ROCAUC is missing.

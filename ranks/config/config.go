@@ -73,6 +73,7 @@ type Config struct {
 
 	Model            string  `default:"gcn" enum:"gcn,sage,sage-max,gin,gat,gatv2,mlp,gcnii,appnp,sgc,sign" group:"Model" help:"gcn: Kipf & Welling 2017; sage: GraphSAGE with the mean of all neighbours, sage-max: with the maximum of each column; gin: GIN-0; gat: Veličković et al. 2018; gatv2: Brody et al. 2022, whose scores see both ends of an edge at once, and its weight where edges have one; mlp: gcn's layers without the graph (with --layers 1: a linear model); gcnii: --layers layers with initial residuals between two of mlp, for great depth (Chen et al. 2020); appnp: mlp, and then --hops steps of propagation (Gasteiger et al. 2019); sgc: one matrix and --layers steps (Wu et al. 2019); sign: the features and what --steps powers of the graph make of them, a matrix each, side by side, and --layers - 1 of mlp (Frasca et al. 2020)." toml:"model"`
 	Layers           int     `default:"2" group:"Model" help:"Number of layers." toml:"layers"`
+	Embedding        int     `default:"16" group:"Model" help:"Width of the last layer, whose rows are vertices' embeddings, with --task links." toml:"embedding"`
 	Hidden           int     `default:"16" group:"Model" help:"Width of the hidden layers." toml:"hidden"`
 	Dropout          float64 `default:"0.5" group:"Model" help:"Probability to drop an input of a layer while training." toml:"dropout"`
 	InputDropout     float64 `default:"-1" group:"Model" help:"The same for the first layer, whose inputs are the features; -1: as --dropout, and 0 with mini-batches. With 0 the product of graph and features is computed only once." toml:"input-dropout"`
@@ -98,7 +99,7 @@ type Config struct {
 	Recipe   string   `default:"" group:"Training" placeholder:"NAME" help:"Settings of a published run: siafu help recipes lists them, with what they reach. Flags that are given win." toml:"recipe"`
 	Chosen   []Choice `kong:"-" toml:"-"` // Suit
 
-	Task             string  `default:"" enum:",multiclass,multilabel,regression" group:"Training" help:"What to train for: multiclass, one class a vertex, by cross entropy; multilabel, any number of labels, by sigmoid cross entropy; regression, numbers, by squared errors. Empty: what the dataset's labels are for." toml:"task"`
+	Task             string  `default:"" enum:",multiclass,multilabel,regression,links" group:"Training" help:"What to train for: multiclass, one class a vertex, by cross entropy; multilabel, any number of labels, by sigmoid cross entropy; regression, numbers, by squared errors; links, whether two vertices have an edge, by cross entropy of the products of their embeddings (siafu holdout). Empty: what the dataset is for." toml:"task"`
 	LabelSmoothing   float64 `name:"label-smoothing" default:"0" group:"Training" help:"Share of each target that goes to all classes alike (Szegedy et al. 2016)." toml:"label-smoothing"`
 	ClassWeights     string  `name:"class-weights" default:"" group:"Training" placeholder:"balanced|off|W,W,…" help:"What vertices of each class weigh in the loss: balanced, so that classes weigh alike, or with multilabel ones as much as zeros; a list with a number for each class; empty or off: all the same." toml:"class-weights"`
 	Epochs           int     `default:"200" group:"Training" help:"Epochs to train." toml:"epochs"`
@@ -158,6 +159,7 @@ func (c *Config) Validate() error {
 		{c.Threads >= 0, "threads", c.Threads, "0 or more"},
 		{c.Layers >= 1 && c.Layers <= mostLayers, "layers", c.Layers, fmt.Sprint("from 1 to ", mostLayers)},
 		{c.Hidden >= 1, "hidden", c.Hidden, "1 or more"},
+		{c.Embedding >= 1, "embedding", c.Embedding, "1 or more"},
 		{inRange(c.Dropout), "dropout", c.Dropout, "at least 0 and below 1"},
 		{c.InputDropout == -1 || inRange(c.InputDropout), "input-dropout", c.InputDropout, "-1, or at least 0 and below 1"},
 		{c.InputScale > 0 && !math.IsInf(c.InputScale, 1), "input-scale", c.InputScale, "above 0"},

@@ -42,7 +42,7 @@ func (c *Config) CheckGathers(meta *graph.Meta, net model.Spec) error {
 
 // NetworkOf is the network for a dataset.
 func (c *Config) NetworkOf(meta *graph.Meta) model.Spec {
-	net := c.Network(meta.FeatureDim, meta.Classes)
+	net := c.Network(meta.FeatureDim, c.Outputs(meta))
 	net.Design.EdgeFeatures = meta.Weighted && net.Dynamic()
 	return net
 }

@@ -40,6 +40,9 @@ const (
 // graphs.
 func (c *Config) Suit(m *graph.Meta, given func(flag string) bool) []Choice {
 	c.Chosen = nil
+	if m.Task == graph.Links && c.Defaults != "fixed" && c.Recipe == "" {
+		return c.suitLinks(given)
+	}
 	if c.Defaults == "fixed" || c.Recipe != "" || m.FeatureNorm == 0 || m.Train == 0 {
 		return nil
 	}
@@ -103,6 +106,23 @@ func (c *Config) canJump() bool {
 		with.Jumping = "cat"
 	}
 	return with.checkDesign() == nil
+}
+
+// suitLinks takes what link prediction is trained with (Kipf & Welling, "Variational graph
+// auto-encoders", 2016, section 3), but for the first weights: rows near zero, with which
+// classes begin well, have products near zero and hardly any gradient.
+func (c *Config) suitLinks(given func(flag string) bool) []Choice {
+	take := func(flag string, set func(), value string) {
+		if !given(flag) {
+			set()
+			c.Chosen = append(c.Chosen, Choice{flag, value, "the task is links"})
+		}
+	}
+	take("hidden", func() { c.Hidden = 32 }, "32")
+	take("dropout", func() { c.Dropout = 0 }, "0")
+	take("weight-decay", func() { c.WeightDecay = 0 }, "0")
+	take("initializer", func() { c.Initializer = "xavier" }, "xavier")
+	return c.Chosen
 }
 
 // inputScale is what features are to be trained as so many times of.

@@ -54,6 +54,12 @@ func (c *Config) TaskOf(m *graph.Meta) (string, error) {
 		return "", fault.New(fault.Usage, "train", "", format, args...).Then("%s", remedy)
 	}
 	switch {
+	case m.Task != graph.Links && task == graph.Links:
+		return refuse("hold edges out of it with siafu holdout, and train on the dataset that comes of it", "--task=links on a dataset without held edges")
+	case m.Task == graph.Links && task != graph.Links:
+		return refuse("leave --task out, or train on the dataset that edges were held out of", "--task=%s on a dataset with held edges, which has no labels", task)
+	case task == graph.Links:
+		return task, c.checkLinks()
 	case m.Task == graph.MultiClass && task == graph.Regression:
 		return refuse("import the dataset again with --task regression", "--task=%s on labels that are classes", task)
 	case m.Task != graph.MultiClass && task == graph.MultiClass:
@@ -62,4 +68,35 @@ func (c *Config) TaskOf(m *graph.Meta) (string, error) {
 		return refuse("leave both out: there are no classes", "--label-smoothing=%g --class-weights=%s with regression", c.LabelSmoothing, cmp.Or(c.ClassWeights, weightsOff))
 	}
 	return task, nil
+}
+
+// checkLinks refuses what does not go together with link prediction.
+func (c *Config) checkLinks() error {
+	refuse := func(remedy, format string, args ...any) error {
+		return fault.New(fault.Usage, "train", "", format+" with the task links", args...).Then("%s", remedy)
+	}
+	const together = ": pairs of any vertices are scored when the whole graph has its embeddings"
+	switch {
+	case c.Asynchronous():
+		return refuse("leave --mode out"+together, "--mode=%s", c.Mode)
+	case c.Batches() > 0:
+		return refuse("leave --batch out"+together, "--batch=%s", c.Batch)
+	case c.LocalEpochs > 0:
+		return refuse("leave --local-epochs out: ends of pairs are on different ranks", "--local-epochs=%d", c.LocalEpochs)
+	case c.Tensor == TensorLambda:
+		return refuse("use --tensor cpu or cuda"+together, "--tensor=%s", c.Tensor)
+	case c.GPUsApply():
+		return refuse("leave --graph out"+together, "--tensor=cuda --graph=cpu")
+	case c.LabelSmoothing > 0 || c.Weighs():
+		return refuse("leave both out: there are no classes", "--label-smoothing=%g --class-weights=%s", c.LabelSmoothing, cmp.Or(c.ClassWeights, weightsOff))
+	}
+	return nil
+}
+
+// Outputs is how wide the last layer is on a dataset.
+func (c *Config) Outputs(m *graph.Meta) int {
+	if m.Task == graph.Links {
+		return max(c.Embedding, 1)
+	}
+	return m.Classes
 }

@@ -17,6 +17,9 @@ import (
 // Aim settles what the engine trains for, of the labels of all ranks. Collective over the
 // graph ranks.
 func (e *Engine) Aim() error {
+	if e.Task == graph.Links {
+		return nil
+	}
 	sh, o := e.Shard, &objective.Objective{Task: e.Task, Outputs: e.Network.Dims[e.Network.Layers()], Smoothing: e.Config.LabelSmoothing}
 	values := sh.Targets
 	if values == nil && o.Task == graph.MultiLabel {
@@ -130,6 +133,13 @@ func (e *Engine) Metrics() []objective.Metrics { return e.metrics }
 // assess is the metrics of the logits that the last pass has made, by split, on rank 0.
 // Collective over the graph ranks.
 func (t *trainer) assess() (all []objective.Metrics, err error) {
+	if t.engine.Task == graph.Links {
+		if t.pairing == nil {
+			return nil, nil
+		}
+		t.pairing.z = kernels.Fetch(t.adder, t.logits(), &t.pairing.room)
+		return t.pairing.assess()
+	}
 	o := t.engine.aim.Objective
 	if o == nil {
 		o = &objective.Objective{Task: graph.MultiClass, Outputs: t.net.Dims[t.net.Layers()]}

@@ -63,6 +63,7 @@ func (t *trainer) find(list []*interval) (found findings) {
 	for _, i := range list {
 		found.add(&i.loss, t.shard.TrainTotal)
 	}
+	t.pairing.add(&found)
 	return found
 }
 

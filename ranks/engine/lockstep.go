@@ -36,11 +36,13 @@ type lockstep struct {
 	intervals []*interval
 	// update sums up the gradients of a layer's weights and hands them over.
 	update     func(layer int) error
+	pairing    *pairing // of link prediction, which has its loss of all vertices at once; else nil
 	totals     *allSums // of layers that need sums over all vertices, nil where none does
 	endsInLoss bool     // the forward pass does
 	steps      int      // passes that train in an epoch, 0: one
 
 	pass  model.Pass
+	count bool  // it is an evaluation
 	ahead bool  // the pass only refreshes ghosts
 	walk  *walk // of the pass under way
 }
@@ -106,7 +108,7 @@ func (s *lockstep) epoch(p model.Pass) error {
 
 func (s *lockstep) run(r *route, w *walk, p model.Pass, count bool) error {
 	p.Targets = w == r.epochWalk && !count
-	s.route, s.walk, s.pass = r, w, p
+	s.route, s.walk, s.pass, s.count = r, w, p, count
 	for _, i := range s.intervals {
 		i.loss.Count = count
 	}
@@ -187,6 +189,8 @@ func (s *lockstep) whole(worker int, t schedule.Task) error {
 	switch t.Stage {
 	case schedule.Update:
 		return s.update(t.Layer)
+	case schedule.Loss:
+		return s.learnPairs(t.Layer, s.count)
 	case schedule.Total, schedule.TotalBackward:
 		return s.total(t.Layer, t.Stage == schedule.TotalBackward)
 	}

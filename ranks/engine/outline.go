@@ -13,6 +13,7 @@ type Outline struct {
 	Intervals int  // of the rank's vertices
 	InputKept bool // ÂX: the first layer emits nothing
 	Loss      bool // the way forward ends in it
+	Pairs     bool // and it is one of pairs of any vertices
 	Ghosts    bool // rows come from other ranks
 	Returns   bool // and gradients go back to them
 	Sums      int  // tasks that add up rows for other ranks, in each layer
@@ -30,7 +31,7 @@ type LayerOutline struct {
 // outline is that of the passes along a route.
 func (s *lockstep) outline(r *route, barrier bool) Outline {
 	o := Outline{
-		Intervals: len(s.intervals), InputKept: s.store.Network.Spec.CacheInput, Loss: s.endsInLoss,
+		Intervals: len(s.intervals), InputKept: s.store.Network.Spec.CacheInput, Loss: s.endsInLoss, Pairs: s.pairing != nil,
 		Ghosts: r.ghosts != nil, Returns: r.returns(), Sums: max(len(r.sumPieces)-1, 0), Pieces: max(len(r.pieces)-1, 0),
 		Barrier: barrier, Fused: s.tensor.Wishes().Fused,
 	}

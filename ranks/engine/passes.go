@@ -122,7 +122,11 @@ func (p *passes) forward() (done []schedule.ID) {
 		done = p.total(schedule.Total, l, done)
 		done = p.tensor(schedule.Apply, l, done)
 	}
-	if p.Loss {
+	switch {
+	case p.Pairs:
+		p.open = nil
+		done = p.whole(schedule.Loss, last, p.join(done))
+	case p.Loss:
 		done = p.tensor(schedule.Loss, last, done)
 	}
 	return done

@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"siafu/graph"
 	"siafu/graph/mapped"
 	"siafu/graph/shard"
 	"siafu/halo"
@@ -124,7 +125,11 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 	}
 	t.lockstep = e.lockstep(store, e.newIntervals(store, t.shared, e.Arena))
 	e.hold(store, t.intervals, e.Arena)
-	t.endsInLoss, t.update, t.sums = true, t.push, make([]float64, scoreSums)
+	t.endsInLoss, t.update, t.sums = e.Task != graph.Links, t.push, make([]float64, scoreSums)
+	var err error
+	if t.pairing, err = e.pairs(e.Arena); err != nil {
+		return nil, err
+	}
 	t.totals = newAllSums(store.Network, e.Peers, e.workers.team, t.flat, t.grad)
 	t.layers = append(t.layers, params.Layers(e.Network)...)
 	t.connect(e, reduction, e.Arena)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"siafu/graph"
 	"siafu/graph/durable"
 	"siafu/graph/fault"
 	"siafu/graph/inventory"
@@ -22,7 +23,7 @@ const markName = "predictions.json"
 const markKind = "predictions folder"
 
 // allFiles are all that siafu writes into a predictions folder.
-var allFiles = inventory.Files(markName, ClassFile, ProbabilityFile, LogitFile, EmbeddingFile, IDFile, CSVFile, ParquetFile)
+var allFiles = inventory.Files(markName, ClassFile, ProbabilityFile, LogitFile, EmbeddingFile, IDFile, CSVFile, ParquetFile, PairsFile)
 
 // Folders are the predictions folders in a run folder.
 func Folders() inventory.Folder {
@@ -36,6 +37,12 @@ func marker(dir string) *inventory.Marker {
 // names are those of the files that a prediction writes.
 func (o *Options) names() []string {
 	names := []string{ClassFile, ProbabilityFile, IDFile}
+	if o.Task == graph.Links {
+		names = names[2:]
+	}
+	if o.Pairs {
+		names = append(names, PairsFile)
+	}
 	if o.Logits {
 		names = append(names, LogitFile)
 	}

@@ -47,6 +47,7 @@ type Options struct {
 	ByClass        bool // with a column of probabilities a class
 	Parquet        bool // predictions.parquet, which has them, as well
 	EmbeddingWidth int  // 0: no embeddings
+	Pairs          bool // pairs.csv as well
 	Logits         bool // what probabilities are the softmax of
 
 	Task   string        // graph.MultiClass, …
@@ -129,12 +130,13 @@ func (p *Files) layout(vertices, classes int) {
 	switch p.Task {
 	case graph.MultiLabel:
 		add(ClassFile, "|u1", int64(classes), vertices, classes)
+	case graph.Links:
 	case graph.Regression:
 		add(ClassFile, "<f4", 4*int64(classes), vertices, classes)
 	default:
 		add(ClassFile, "<i8", 8, vertices)
 	}
-	if p.Task != graph.Regression {
+	if p.Task != graph.Regression && p.Task != graph.Links {
 		add(ProbabilityFile, "<f4", 4*int64(classes), vertices, classes)
 	}
 	if p.Logits {
@@ -151,6 +153,7 @@ func (p *Files) bytes(r Rows) [][]byte {
 	switch p.Task {
 	case graph.MultiLabel:
 		blocks = [][]byte{r.Said, mapped.Bytes(r.Probabilities)}
+	case graph.Links:
 	case graph.Regression:
 		blocks = [][]byte{mapped.Bytes(r.Values)}
 	default:

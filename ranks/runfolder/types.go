@@ -20,7 +20,7 @@ func NewScores(of []objective.Metrics) *Scores {
 		return nil
 	}
 	whole := func(m *objective.Metrics) *objective.Metrics {
-		if m.Vertices == 0 {
+		if m.Vertices+m.Links == 0 {
 			return nil
 		}
 		return m
@@ -39,7 +39,7 @@ type Epoch struct {
 	TrainAcc          *float64           `json:"train_acc,omitempty"`
 	ValAcc            *float64           `json:"val_acc,omitempty"`
 	TestAcc           *float64           `json:"test_acc,omitempty"`
-	Metric            string             `json:"metric,omitempty"`  // what accuracies are where they are none: micro_f1, r2
+	Metric            string             `json:"metric,omitempty"`  // what accuracies are where they are none: micro_f1, r2, roc_auc
 	Codec             string             `json:"codec,omitempty"`   // that was being tried or had been chosen, where the choice is automatic
 	Refresh           string             `json:"refresh,omitempty"` // always or never, where the choice is automatic
 	Seconds           float64            `json:"seconds"`           // without evaluation

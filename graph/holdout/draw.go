@@ -1,0 +1,131 @@
+package holdout
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+)
+
+// drawer draws of the graph of a dataset.
+type drawer struct {
+	ds    *graph.Dataset
+	rng   *rand.Rand
+	taken []uint64        // pairs that are held out, ascending
+	drawn map[uint64]bool // pairs without an edge
+}
+
+// linked tells whether two vertices have an edge in either direction.
+func (d *drawer) linked(u, v uint32) bool {
+	has := func(c graph.CSR) bool {
+		_, ok := slices.BinarySearch(c.Row(int(v)), u)
+		return ok
+	}
+	return has(d.ds.In) || d.ds.Meta.Directed && has(d.ds.Out)
+}
+
+// eachPair visits the pairs of vertices with an edge once, along an edge.
+func (d *drawer) eachPair(visit func(src, dst uint32)) {
+	for v := range uint32(d.ds.In.Rows()) {
+		for _, u := range d.ds.In.Row(int(v)) {
+			back := false
+			if d.ds.Meta.Directed && u > v {
+				_, back = slices.BinarySearch(d.ds.Out.Row(int(v)), u) // seen from u
+			}
+			if u < v || d.ds.Meta.Directed && !back {
+				visit(u, v)
+			}
+		}
+	}
+}
+
+func (d *drawer) pairs() (n int64) {
+	d.eachPair(func(_, _ uint32) { n++ })
+	return n
+}
+
+// hold draws so many pairs for validation and for the test, each set of which is as likely
+// as any other. Where an edge goes both ways chance says which end is its source.
+//
+// Variant: algorithm S of Knuth, The Art of Computer Programming, volume 2, section 3.4.2,
+// which goes through the pairs once.
+func (d *drawer) hold(h *graph.HeldOut, left int64, sizes [2]int64) {
+	to := [2]*graph.Pairs{&h.Val.Edges, &h.Test.Edges}
+	d.eachPair(func(u, v uint32) {
+		x := d.rng.Int64N(left)
+		left--
+		k := 0
+		if x >= sizes[0] {
+			k, x = 1, x-sizes[0]
+		}
+		if x >= sizes[k] {
+			return
+		}
+		sizes[k]--
+		d.taken = append(d.taken, pair(u, v))
+		if !d.ds.Meta.Directed && d.rng.Uint64()&1 == 1 {
+			u, v = v, u
+		}
+		to[k].Src, to[k].Dst = append(to[k].Src, u), append(to[k].Dst, v)
+	})
+	slices.Sort(d.taken)
+}
+
+// negatives draws what the held edges of a split are told from.
+func (d *drawer) negatives(h *graph.Held, o Options) error {
+	n, count := d.ds.Meta.Vertices, o.Negatives
+	if count == 0 {
+		count = h.Edges.Len()
+	}
+	if d.drawn == nil {
+		d.drawn = map[uint64]bool{}
+	}
+	// of half of all pairs at most, so that draws end soon
+	if free := float64(n)*float64(n-1)/2 - float64(d.ds.Meta.Edges); float64(len(d.drawn)+count) > free/2 {
+		return fault.New(fault.Data, op, d.ds.Dir, "%d pairs without an edge are wanted, and there are about %.0f", len(d.drawn)+count, max(free, 0)).
+			Then("give a smaller number as --negatives")
+	}
+	for h.Not.Len() < count {
+		u, v := d.vertex(), d.vertex()
+		if u == v || d.drawn[pair(u, v)] || d.linked(u, v) {
+			continue
+		}
+		d.drawn[pair(u, v)] = true
+		h.Not.Src, h.Not.Dst = append(h.Not.Src, u), append(h.Not.Dst, v)
+	}
+	return d.ranked(h, o.Ranked)
+}
+
+// ranked draws the vertices of Each, of which one may come twice.
+func (d *drawer) ranked(h *graph.Held, each int) error {
+	if each == 0 {
+		return nil
+	}
+	h.Each = make([]uint32, 0, h.Edges.Len()*each)
+	for _, u := range h.Edges.Src {
+		if int64(d.near(u)) >= d.ds.Meta.Vertices-1 {
+			return fault.New(fault.Data, op, d.ds.Dir, "vertex %s has an edge to every other", d.ds.IDs.At(int(u))).Then("leave MRR out with --ranked 0")
+		}
+		for range each {
+			v := d.vertex()
+			for v == u || d.linked(u, v) {
+				v = d.vertex()
+			}
+			h.Each = append(h.Each, v)
+		}
+	}
+	return nil
+}
+
+// near is how many vertices have an edge to or from u.
+func (d *drawer) near(u uint32) int {
+	if !d.ds.Meta.Directed {
+		return len(d.ds.In.Row(int(u)))
+	}
+	list := slices.Concat(d.ds.In.Row(int(u)), d.ds.Out.Row(int(u)))
+	slices.Sort(list)
+	return len(slices.Compact(list))
+}
+
+func (d *drawer) vertex() uint32 { return uint32(d.rng.Int64N(d.ds.Meta.Vertices)) }

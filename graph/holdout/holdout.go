@@ -1,0 +1,138 @@
+package holdout
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"siafu/graph"
+	"siafu/graph/fault"
+)
+
+// Options say what is held out.
+type Options struct {
+	Split     string `default:"85/5/10" placeholder:"TRAIN/VAL/TEST" help:"Shares of the pairs of vertices with an edge, in percent, that stay in the graph, are for validation, and for the test."`
+	Negatives int    `default:"0" help:"Pairs without an edge to tell the held edges of a split from; 0: as many as these, as in Kipf & Welling 2016."`
+	Ranked    int    `default:"1000" help:"Vertices without an edge to its source among which each held edge is ranked, for MRR; 0: none."`
+	Seed      uint64 `default:"1" help:"Seed of all draws."`
+}
+
+const op = "hold out"
+
+func usage(remedy, format string, args ...any) error {
+	return fault.New(fault.Usage, op, "", format, args...).Then("%s", remedy)
+}
+
+// shares are those of Split.
+func (o *Options) shares() (val, test float64, err error) {
+	var of [3]float64
+	parts := strings.Split(o.Split, "/")
+	sum, bad := 0.0, len(parts) != len(of)
+	for i := range of {
+		if !bad {
+			of[i], err = strconv.ParseFloat(parts[i], 64)
+			bad, sum = err != nil || !(of[i] > 0), sum+of[i]
+		}
+	}
+	if bad || sum < 100-1e-9 || sum > 100+1e-9 {
+		return 0, 0, usage("it must be three shares above 0 that add up to 100, as 85/5/10", "--split=%s", o.Split)
+	}
+	if o.Negatives < 0 || o.Ranked < 0 {
+		return 0, 0, usage("they must be 0 or more", "--negatives=%d --ranked=%d", o.Negatives, o.Ranked)
+	}
+	return of[1] / 100, of[2] / 100, nil
+}
+
+// Write makes the dataset folder dst of the one in dir. With force it replaces a dataset
+// folder that is there. Faults have kind Usage for options that cannot be, Data for a
+// graph that has too few edges or too many, and those of graph.Open and graph.Write.
+func Write(dir, dst string, o Options, force bool) (*graph.WriteReport, error) {
+	val, test, err := o.shares()
+	if err != nil {
+		return nil, err
+	}
+	if err := graph.CheckTarget(dst, force); err != nil {
+		return nil, err
+	}
+	ds, err := graph.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer ds.Close()
+	if ds.Meta.Task == graph.Links {
+		return nil, fault.New(fault.Usage, op, dir, "edges are held out of it already").Then("start from the dataset that it was made of")
+	}
+	d := &drawer{ds: ds, rng: rand.New(rand.NewPCG(o.Seed, 0))}
+	held := &graph.HeldOut{Ranked: o.Ranked}
+	pairs := d.pairs()
+	sizes := [2]int64{int64(val * float64(pairs)), int64(test * float64(pairs))}
+	if min(sizes[0], sizes[1]) == 0 {
+		return nil, fault.New(fault.Data, op, dir, "of %d pairs with an edge %s holds out %d and %d", pairs, o.Split, sizes[0], sizes[1]).Then("hold out more")
+	}
+	d.hold(held, pairs, sizes)
+	for _, h := range []*graph.Held{&held.Val, &held.Test} {
+		if err := d.negatives(h, o); err != nil {
+			return nil, err
+		}
+	}
+	return graph.Write(dst, d.content(held, o), force)
+}
+
+// content is the dataset without what is held out. It has no labels, and all of its
+// vertices are trained.
+func (d *drawer) content(h *graph.HeldOut, o Options) graph.Content {
+	m, n := d.ds.Meta, int(d.ds.Meta.Vertices)
+	without := rest{d.ds, d.taken}
+	c := graph.Content{
+		Name: m.Name + "-links", Licence: m.Licence, Synthetic: m.Synthetic, Vertices: m.Vertices,
+		Source: strings.TrimPrefix(fmt.Sprintf("%s, of whose edges %s are held out by seed %d", m.Source, o.Split, o.Seed), ", "),
+		Edges:  without, Features: d.ds.Features, Normalize: m.Normalized, Table: m.Table, IDs: d.ds.IDs,
+		Task: graph.Links, Labels: make([]int32, n), Split: make([]uint8, n), HeldOut: h,
+	}
+	for v := range c.Labels {
+		c.Labels[v], c.Split[v] = graph.Unlabelled, graph.SplitTrain
+	}
+	if m.Weighted {
+		c.Edges = weighted{without}
+	}
+	return c
+}
+
+// pair is the number of a pair of vertices, whichever comes first.
+func pair(u, v uint32) uint64 { return uint64(min(u, v))<<32 | uint64(max(u, v)) }
+
+// rest is the edges of a dataset but for those of pairs that are taken.
+type rest struct {
+	ds    *graph.Dataset
+	taken []uint64 // ascending
+}
+
+// Each implements graph.EdgeSource.
+func (r rest) Each(yield func(src, dst uint32) error) error {
+	return r.each(func(src, dst uint32, _ int64) error { return yield(src, dst) })
+}
+
+func (r rest) each(yield func(src, dst uint32, at int64) error) error {
+	in := r.ds.In
+	for v := range in.Rows() {
+		for i := in.Offsets[v]; i < in.Offsets[v+1]; i++ {
+			if _, taken := slices.BinarySearch(r.taken, pair(in.Cols[i], uint32(v))); taken {
+				continue
+			}
+			if err := yield(in.Cols[i], uint32(v), i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// weighted are edges with their weights.
+type weighted struct{ rest }
+
+// EachWeight implements graph.WeightedSource.
+func (w weighted) EachWeight(yield func(src, dst uint32, weight float32) error) error {
+	return w.each(func(src, dst uint32, at int64) error { return yield(src, dst, w.ds.Weights[at]) })
+}

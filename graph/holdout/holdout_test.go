@@ -1,0 +1,120 @@
+package holdout_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"siafu/graph"
+	"siafu/graph/holdout"
+)
+
+// random is a dataset folder of a graph whose edges are drawn.
+func random(t *testing.T, n, edges int, directed bool) string {
+	rng := rand.New(rand.NewPCG(1, 1))
+	c := graph.Content{
+		Name: "random", Vertices: int64(n), Symmetrise: !directed, Labels: make([]int32, n), Split: make([]uint8, n),
+		Features: graph.Features{Rows: n, Dim: 1, Dense: make([]float32, n)},
+	}
+	var pairs graph.EdgePairs
+	for range edges {
+		pairs = append(pairs, rng.Uint32N(uint32(n)), rng.Uint32N(uint32(n)))
+	}
+	c.Edges = pairs
+	dir := filepath.Join(t.TempDir(), "random")
+	if _, err := graph.Write(dir, c, false); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func open(t *testing.T, dir string) *graph.Dataset {
+	ds, err := graph.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ds.Close() })
+	return ds
+}
+
+// pairsOf are the pairs of vertices with an edge, the lower first.
+func pairsOf(ds *graph.Dataset) map[[2]uint32]bool {
+	pairs := map[[2]uint32]bool{}
+	for v := range uint32(ds.In.Rows()) {
+		for _, u := range ds.In.Row(int(v)) {
+			pairs[[2]uint32{min(u, v), max(u, v)}] = true
+		}
+	}
+	return pairs
+}
+
+// Pairs with an edge are in the graph, held for validation or held for the test, each in
+// one, as many as the shares say; what they are told from has no edge in the whole graph.
+func TestEveryPairIsInOnePlace(t *testing.T) {
+	for _, directed := range []bool{false, true} {
+		dir, dst := random(t, 120, 900, directed), filepath.Join(t.TempDir(), "links")
+		if _, err := holdout.Write(dir, dst, holdout.Options{Split: "70/10/20", Ranked: 30, Negatives: 50, Seed: 2}, false); err != nil {
+			t.Fatal(err)
+		}
+		whole, left := pairsOf(open(t, dir)), pairsOf(open(t, dst))
+		h, done, err := graph.OpenHeldOut(dst)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer done()
+		seen := len(left)
+		for share, held := range map[float64]graph.Held{0.1: h.Val, 0.2: h.Test} {
+			if got, want := held.Edges.Len(), int(share*float64(len(whole))); got != want || held.Not.Len() != 50 {
+				t.Errorf("%d held edges, want %d; %d without", got, want, held.Not.Len())
+			}
+			has := func(list map[[2]uint32]bool, u, v uint32) bool { return list[[2]uint32{min(u, v), max(u, v)}] }
+			for i, u := range held.Edges.Src {
+				v := held.Edges.Dst[i]
+				if !has(whole, u, v) || has(left, u, v) {
+					t.Errorf("%d-%d is held, an edge of the whole graph %t, of what is left %t", u, v, has(whole, u, v), has(left, u, v))
+				}
+				left[[2]uint32{min(u, v), max(u, v)}] = true // nobody else may hold it
+				for _, x := range held.Each[30*i : 30*i+30] {
+					if x == u || has(whole, u, x) {
+						t.Errorf("%d is ranked beside the edge of %d to %d", x, u, v)
+					}
+				}
+			}
+			for i, u := range held.Not.Src {
+				if v := held.Not.Dst[i]; u == v || has(whole, u, v) {
+					t.Errorf("%d-%d is an edge", u, v)
+				}
+			}
+			seen += held.Edges.Len()
+		}
+		if seen != len(whole) {
+			t.Errorf("%d pairs, want %d", seen, len(whole))
+		}
+	}
+}
+
+// What cannot be held out is refused with a remedy, and nobody draws for ever.
+func TestRefusals(t *testing.T) {
+	sparse, full := random(t, 60, 100, false), random(t, 8, 900, false)
+	for _, r := range []struct {
+		dir  string
+		o    holdout.Options
+		want string
+	}{
+		{sparse, holdout.Options{Split: "85/15"}, "as 85/5/10"},
+		{sparse, holdout.Options{Split: "85/5/20"}, "as 85/5/10"},
+		{sparse, holdout.Options{Split: "100/0/0"}, "as 85/5/10"},
+		{sparse, holdout.Options{Split: "85/5/x"}, "as 85/5/10"},
+		{sparse, holdout.Options{Split: "85/5/10", Ranked: -1}, "0 or more"},
+		{sparse, holdout.Options{Split: "98/1/1"}, "hold out more"},
+		{sparse, holdout.Options{Split: "85/5/10", Negatives: 1e6}, "a smaller number"},
+		{full, holdout.Options{Split: "60/20/20"}, "a smaller number"},
+	} {
+		_, err := holdout.Write(r.dir, filepath.Join(t.TempDir(), "links"), r.o, false)
+		if !strings.Contains(fmt.Sprint(err), r.want) {
+			t.Errorf("%+v: it says %v, want %q", r.o, err, r.want)
+		}
+	}
+}

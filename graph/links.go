@@ -1,0 +1,166 @@
+package graph
+
+import (
+	"slices"
+
+	"siafu/graph/arrayfile"
+)
+
+// Pairs are pairs of vertices, by their numbers.
+type Pairs struct{ Src, Dst []uint32 }
+
+// Len is how many there are.
+func (p Pairs) Len() int { return len(p.Src) }
+
+// Held are edges that have been taken out of a graph, and pairs without an edge to tell
+// them from.
+type Held struct {
+	Edges Pairs
+	Not   Pairs // a list that all edges share, none of which is in the whole graph
+	// Each [Edges x Ranked] are vertices that the edge's source has no edge to or from in
+	// the whole graph.
+	Each []uint32
+}
+
+// HeldOut are the edges of a dataset for link prediction that its graph is without.
+type HeldOut struct {
+	Ranked    int // vertices of Each for each edge
+	Val, Test Held
+}
+
+// of is that of a split.
+func (h *HeldOut) of(split int) *Held {
+	if split == SplitVal {
+		return &h.Val
+	}
+	return &h.Test
+}
+
+// LinkCounts are what meta.json says of links.bin, in pairs.
+type LinkCounts struct {
+	Train   int64 `json:"train"` // of vertices with an edge in the graph
+	Val     int64 `json:"val"`
+	Test    int64 `json:"test"`
+	NotVal  int64 `json:"not_val"`
+	NotTest int64 `json:"not_test"`
+	Ranked  int64 `json:"ranked"` // for each held edge
+}
+
+const (
+	linkFile = "links.bin" // of Links
+	linkKind = "siafu.links"
+)
+
+// linkArrays are the arrays of links.bin of a split, in this order.
+func linkArrays(split int) [5]string {
+	p := map[int]string{SplitVal: "val_", SplitTest: "test_"}[split]
+	return [5]string{p + "src", p + "dst", p + "not_src", p + "not_dst", p + "each"}
+}
+
+func (h *Held) arrays() [5]*[]uint32 {
+	return [5]*[]uint32{&h.Edges.Src, &h.Edges.Dst, &h.Not.Src, &h.Not.Dst, &h.Each}
+}
+
+// validateLinks checks the held edges of a content.
+func (c *Content) validateLinks() error {
+	h := c.HeldOut
+	if (h != nil) != (c.Task == Links) {
+		return invalid("give held edges with the task links, and with no other", "the task is %s", c.Task)
+	}
+	if h == nil {
+		return nil
+	}
+	for split := SplitVal; split <= SplitTest; split++ {
+		x := h.of(split)
+		for i, list := range x.arrays() {
+			for _, v := range *list {
+				if int64(v) >= c.Vertices {
+					return invalid("name vertices that there are", "%s names vertex %d of %d", linkArrays(split)[i], v, c.Vertices)
+				}
+			}
+		}
+		if x.Edges.Len() == 0 || x.Not.Len() == 0 {
+			return invalid("hold out more edges", "there are %d held edges and %d pairs without one", x.Edges.Len(), x.Not.Len())
+		}
+		if len(x.Edges.Dst) != x.Edges.Len() || len(x.Not.Dst) != x.Not.Len() || len(x.Each) != x.Edges.Len()*h.Ranked {
+			return invalid("give both ends of each pair", "there are %d and %d ends of held edges, %d and %d without, and %d to rank",
+				x.Edges.Len(), len(x.Edges.Dst), x.Not.Len(), len(x.Not.Dst), len(x.Each))
+		}
+	}
+	return nil
+}
+
+// links writes held edges.
+func (w *writer) links() error {
+	h := w.content.HeldOut
+	if h == nil {
+		return nil
+	}
+	n := w.meta.Edges
+	if !w.meta.Directed {
+		n /= 2
+	}
+	w.meta.Links = &LinkCounts{
+		n, int64(h.Val.Edges.Len()), int64(h.Test.Edges.Len()), int64(h.Val.Not.Len()), int64(h.Test.Not.Len()), int64(h.Ranked),
+	}
+	return w.file(linkFile, linkKind, func(f *arrayfile.Writer) error {
+		for split := SplitVal; split <= SplitTest; split++ {
+			for i, list := range h.of(split).arrays() {
+				if err := arrayfile.Put(f, linkArrays(split)[i], *list); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// OpenHeldOut maps the held edges of a dataset folder, which stand until done is called.
+// Faults are those of Open.
+func OpenHeldOut(dir string) (h *HeldOut, done func() error, err error) {
+	m, err := ReadMeta(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := &Dataset{Dir: dir, Meta: m}
+	l := loader{Dataset: d}
+	if h = l.links(); l.err != nil {
+		d.Close()
+		return nil, nil, l.err
+	}
+	return h, d.Close, nil
+}
+
+// links are those of a dataset with the task Links, nil of another.
+func (l *loader) links() *HeldOut {
+	c := l.Meta.Links
+	if c == nil {
+		return nil
+	}
+	p := l.open(linkFile, linkKind)
+	h := &HeldOut{Ranked: int(c.Ranked)}
+	for split, n := range map[int][2]int64{SplitVal: {c.Val, c.NotVal}, SplitTest: {c.Test, c.NotTest}} {
+		sizes := [5]int64{n[0], n[0], n[1], n[1], n[0] * c.Ranked}
+		for i, list := range h.of(split).arrays() {
+			*list = array[uint32](p, linkArrays(split)[i], sizes[i])
+			if l.err != nil {
+				return nil
+			}
+			if at := slices.IndexFunc(*list, func(v uint32) bool { return int64(v) >= l.Meta.Vertices }); at >= 0 {
+				p.bad("%s %d is vertex %d of %d", linkArrays(split)[i], at, (*list)[at], l.Meta.Vertices)
+				return nil
+			}
+		}
+	}
+	return h
+}
+
+// checkLinks checks what meta.json says of links.bin.
+func (m *Meta) checkLinks() bool {
+	c := m.Links
+	if c == nil || m.Task != Links {
+		return c == nil && m.Task != Links
+	}
+	least := min(c.Val, c.Test, c.NotVal, c.NotTest)
+	return c.Train >= 0 && least > 0 && c.Ranked >= 0 && c.Ranked <= maxFeatures && max(c.Val, c.Test) <= maxVertices*int64(maxFeatures)
+}

@@ -1,0 +1,97 @@
+package reach
+
+import (
+	"slices"
+
+	"siafu/graph/fault"
+	"siafu/halo/comm"
+)
+
+// Directory says which rank owns a vertex, and in which row.
+type Directory struct {
+	comm  comm.Comm
+	start []int64  // rank q's vertices have the slots start[q]..start[q+1]-1 [ranks+1]
+	slot  []uint32 // by vertex: its rank and, among that rank's, its row
+}
+
+// New tells all ranks what each owns, of n vertices in all. Collective.
+func New(c comm.Comm, own []uint32, n int64) (*Directory, error) {
+	messages := make([][]uint32, c.Size())
+	for q := range messages {
+		messages[q] = own
+	}
+	lists, err := comm.Swap(c, messages, func(int) uint64 { return uint64(n) })
+	if err != nil {
+		return nil, err
+	}
+	d := &Directory{comm: c, start: make([]int64, c.Size()+1), slot: make([]uint32, n)}
+	next, seen := int64(0), int64(0)
+	for q, list := range lists {
+		for _, v := range list {
+			if int64(v) < n {
+				d.slot[v] = uint32(next)
+				seen++
+			}
+			next++
+		}
+		d.start[q+1] = next
+	}
+	if next != n || seen != n {
+		return nil, fault.New(fault.Runtime, "exchange", "", "ranks own %d vertices of %d", next, n)
+	}
+	return d, nil
+}
+
+// Row is the row of a vertex on this rank; ok is false where another one owns it.
+func (d *Directory) Row(v uint32) (row uint32, ok bool) {
+	at := int64(d.slot[v]) - d.start[d.comm.Rank()]
+	return uint32(at), at >= 0 && int64(d.slot[v]) < d.start[d.comm.Rank()+1]
+}
+
+// Set is rows of other ranks that this one wants, and its own that others do.
+type Set struct {
+	comm comm.Comm
+	ids  []uint32   // slots, ascending
+	from []int64    // ids[from[q]:from[q+1]] are rank q's [ranks+1]
+	give [][]uint32 // own rows, by rank
+	out  []float32  // room for messages
+	in   []float32
+}
+
+// Ask makes a set of vertices of other ranks, some of which may be named more than once.
+// Collective.
+func (d *Directory) Ask(vertices []uint32) (*Set, error) {
+	s := &Set{comm: d.comm, ids: make([]uint32, len(vertices)), from: make([]int64, len(d.start))}
+	for i, v := range vertices {
+		s.ids[i] = d.slot[v]
+	}
+	slices.Sort(s.ids)
+	s.ids = slices.Compact(s.ids)
+	messages, at := make([][]uint32, d.comm.Size()), 0
+	for q := range messages {
+		first := at
+		for at < len(s.ids) && int64(s.ids[at]) < d.start[q+1] {
+			messages[q] = append(messages[q], s.ids[at]-uint32(d.start[q]))
+			at++
+		}
+		s.from[q], s.from[q+1] = int64(first), int64(at)
+	}
+	own := d.start[d.comm.Rank()+1] - d.start[d.comm.Rank()]
+	var err error
+	s.give, err = comm.Swap(d.comm, messages, func(int) uint64 { return uint64(own) })
+	for _, rows := range s.give {
+		if len(rows) > 0 && int64(slices.Max(rows)) >= own {
+			return nil, fault.New(fault.Runtime, "exchange", "", "row %d of %d is asked for", slices.Max(rows), own)
+		}
+	}
+	return s, err
+}
+
+// Len is how many different vertices are in the set.
+func (s *Set) Len() int { return len(s.ids) }
+
+// At is the row of a vertex of the set among those that Fetch brings.
+func (d *Directory) At(s *Set, v uint32) int {
+	at, _ := slices.BinarySearch(s.ids, d.slot[v])
+	return at
+}

@@ -1,0 +1,160 @@
+package objective
+
+import (
+	"math"
+	"slices"
+)
+
+// Pairing is the loss and the scores of pairs of rows: a pair's score is the dot product of
+// its ends, and the logit of an edge (Kipf & Welling, "Variational graph auto-encoders",
+// 2016, section 2).
+type Pairing struct{ Width int } // of rows
+
+// Dot is the score of two rows.
+func (p Pairing) Dot(x, y []float32) float32 {
+	var sum float32
+	y = y[:len(x)]
+	for c, v := range x {
+		sum += v * y[c]
+	}
+	return sum
+}
+
+// Loss is the binary cross entropy of a score, -log σ(s) of an edge and -log σ(-s) of none,
+// and its derivative by the score.
+func (Pairing) Loss(score float32, edge bool) (loss, slope float64) {
+	s := float64(score)
+	if edge {
+		s = -s
+	}
+	e := math.Exp(-math.Abs(s))
+	loss, slope = max(s, 0)+math.Log1p(e), 1/(1+e)
+	if s < 0 {
+		slope = e / (1 + e)
+	}
+	if edge {
+		slope = -slope
+	}
+	return loss, slope
+}
+
+// Pull adds to the gradients of two rows, by a derivative by their score.
+func (p Pairing) Pull(dx, dy, x, y []float32, g float32) {
+	for c := range x {
+		dx[c] += g * y[c]
+		dy[c] += g * x[c]
+	}
+}
+
+// Histogram counts scores, of pairs without an edge and of edges, in classes of numbers that
+// differ by a 32nd at most. Ranks add up theirs.
+type Histogram [2 * classes]int64
+
+// classes of scores: sign, exponent and five bits more.
+const classes = 1 << 14
+
+// Count counts a score.
+func (h *Histogram) Count(score float32, edge bool) {
+	bits := math.Float32bits(score)
+	if bits>>31 == 1 {
+		bits = ^bits
+	} else {
+		bits |= 1 << 31
+	}
+	h[int(number(edge))*classes+int(bits>>18)]++
+}
+
+// AUC is ROCAUC of what was counted, where scores of one class are equal: off by no more
+// than half of the pairs of an edge and none in one class. 0 where one kind is missing.
+func (h *Histogram) AUC() float64 {
+	var without, edges int64
+	wins := 0.0
+	for c := range classes {
+		not, is := h[c], h[classes+c]
+		wins += float64(is) * (float64(without) + float64(not)/2)
+		without, edges = without+not, edges+is
+	}
+	return wins / max(float64(without)*float64(edges), 1)
+}
+
+// Reciprocal is one over the rank of an edge's score among it and others, in the middle of
+// those that are equal, as OGB's evaluator of ogbl-citation2 has it.
+func Reciprocal(score float32, others []float32) float64 {
+	above, equal := 0, 0
+	for _, s := range others {
+		switch {
+		case s > score:
+			above++
+		case s == score:
+			equal++
+		}
+	}
+	return 1 / (1 + float64(above) + float64(equal)/2)
+}
+
+// hitsAt are the K of Hits@K.
+var hitsAt = [...]int{10, 20, 50, 100}
+
+// Links are the metrics of edges by their scores, beside pairs without an edge: AUC as
+// ROCAUC; average precision as scikit-learn's average_precision_score; Hits@K as OGB's
+// evaluators of ogbl-collab, ogbl-ddi and ogbl-ppa, the share of edges with a higher score
+// than the K-th highest without, and 1 where there are fewer than K. It sorts both lists.
+func Links(edges, without []float32) (m Metrics) {
+	if len(edges) == 0 {
+		return m
+	}
+	down := func(a, b float32) int {
+		switch {
+		case a > b:
+			return -1
+		case a < b:
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(edges, down)
+	slices.SortFunc(without, down)
+	m.Links = int64(len(edges))
+	auc, precision := areas(edges, without)
+	m.ROCAUC, m.AP = &auc, &precision
+	for i, to := range []**float64{&m.Hits10, &m.Hits20, &m.Hits50, &m.Hits100} {
+		share := 1.0
+		if k := hitsAt[i]; k <= len(without) {
+			share = float64(above(edges, without[k-1])) / float64(len(edges))
+		}
+		*to = &share
+	}
+	return m
+}
+
+// above is how many of scores, which descend, are above one.
+func above(scores []float32, one float32) int {
+	at, _ := slices.BinarySearchFunc(scores, one, func(s, one float32) int {
+		if s > one {
+			return -1
+		}
+		return 1
+	})
+	return at
+}
+
+// areas are those under the curves of true over false positives, and of precision over
+// recall, of scores that descend.
+func areas(edges, without []float32) (auc, precision float64) {
+	lost := 0.0 // pairs of an edge and none with a higher score, equal ones half
+	for lo, hi := 0, 0; lo < len(edges); lo = hi {
+		s := edges[lo]
+		for hi < len(edges) && !(edges[hi] < s) {
+			hi++
+		}
+		higher := above(without, s)
+		equal := 0
+		for higher+equal < len(without) && without[higher+equal] == s {
+			equal++
+		}
+		lost += float64(hi-lo) * (float64(higher) + float64(equal)/2)
+		precision += float64(hi-lo) * float64(hi) / float64(hi+higher+equal)
+	}
+	all := float64(len(edges))
+	return 1 - lost/all/float64(max(len(without), 1)), precision / all
+}

@@ -1,0 +1,201 @@
+package engine
+
+import (
+	"siafu/graph"
+	"siafu/graph/mapped"
+	"siafu/kernels"
+	"siafu/kernels/objective"
+	"siafu/ranks/world"
+)
+
+// scores gives sink the scores of n pairs of this rank: an own row, and any vertex.
+// Collective over the graph ranks.
+func (p *pairing) scores(n int, at func(i int) (row, v uint32), sink func(i int, score float32)) error {
+	chunks, err := p.agree((n + pairsAtOnce - 1) / pairsAtOnce)
+	if err != nil {
+		return err
+	}
+	var rows, others []uint32
+	for k := range chunks {
+		rows, others = rows[:0], others[:0]
+		lo, hi := min(n, k*pairsAtOnce), min(n, (k+1)*pairsAtOnce)
+		for i := lo; i < hi; i++ {
+			row, v := at(i)
+			rows, others = append(rows, row), append(others, v)
+		}
+		set, err := p.bring(others)
+		if err != nil {
+			return err
+		}
+		for i, v := range others {
+			sink(lo+i, p.Dot(p.row(p.z, p.rows, p.local(set, v)), p.row(p.z, nil, int(rows[i]))))
+		}
+	}
+	return nil
+}
+
+// mine are the pairs of a list whose first vertex this rank owns, and its rows.
+func (p *pairing) mine(list graph.Pairs) (at []int, rows []uint32) {
+	for i, v := range list.Src {
+		if row, ok := p.places.Row(v); ok {
+			at, rows = append(at, i), append(rows, row)
+		}
+	}
+	return at, rows
+}
+
+// scoresOf are those of the pairs of a list whose first vertex this rank owns, which are
+// at these places in it. Collective over the graph ranks.
+func (p *pairing) scoresOf(list graph.Pairs) (at []int, scores []float32, err error) {
+	at, rows := p.mine(list)
+	scores = make([]float32, len(at))
+	err = p.scores(len(at), func(i int) (uint32, uint32) { return rows[i], list.Dst[at[i]] }, func(i int, s float32) { scores[i] = s })
+	return at, scores, err
+}
+
+// split are the held edges of a split.
+func (p *pairing) split(split int) *graph.Held {
+	if split == graph.SplitVal {
+		return &p.held.Val
+	}
+	return &p.held.Test
+}
+
+// evaluate finds the areas under curves, and the loss of the validation pairs. Collective
+// over the graph ranks.
+func (p *pairing) evaluate() error {
+	for split := graph.SplitVal; split <= graph.SplitTest; split++ {
+		m, loss, err := p.judge(p.split(split))
+		if err != nil {
+			return err
+		}
+		if split == graph.SplitVal {
+			p.found.valLoss = loss
+		}
+		if m.ROCAUC != nil {
+			p.found.auc[split], p.found.counted = *m.ROCAUC, 1
+		}
+	}
+	if err := world.SumInt64s(p.comm, p.seen[:]); err != nil {
+		return err
+	}
+	if p.comm.Rank() == 0 {
+		p.found.auc[graph.SplitTrain] = p.seen.AUC()
+	}
+	return nil
+}
+
+// judge is the metrics of held edges but for MRR on rank 0, and this rank's share of the
+// loss. Collective over the graph ranks.
+func (p *pairing) judge(h *graph.Held) (m objective.Metrics, loss float64, err error) {
+	var lists [2][]float32
+	for k, list := range []graph.Pairs{h.Edges, h.Not} {
+		_, scores, err := p.scoresOf(list)
+		if err != nil {
+			return m, 0, err
+		}
+		for _, s := range scores {
+			of, _ := p.Loss(s, k == 0)
+			loss += of / float64(list.Len())
+		}
+		blocks, err := world.Gather(p.comm, 0, mapped.Bytes(scores))
+		if err != nil {
+			return m, 0, err
+		}
+		for _, b := range blocks {
+			lists[k] = append(lists[k], mapped.Cast[float32](b)...)
+		}
+	}
+	if p.comm.Rank() == 0 {
+		m = objective.Links(lists[0], lists[1])
+	}
+	return m, loss, nil
+}
+
+// mrr is the mean reciprocal rank of held edges among the vertices of Each. Collective
+// over the graph ranks.
+func (p *pairing) mrr(h *graph.Held) (float64, error) {
+	each := p.held.Ranked
+	at, edges, err := p.scoresOf(h.Edges)
+	if err != nil {
+		return 0, err
+	}
+	_, rows := p.mine(h.Edges)
+	others, sum := make([]float32, each), []float64{0}
+	err = p.scores(len(at)*each, func(i int) (uint32, uint32) { return rows[i/each], h.Each[at[i/each]*each+i%each] }, func(i int, s float32) {
+		if others[i%each] = s; i%each == each-1 {
+			sum[0] += objective.Reciprocal(edges[i/each], others)
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	err = world.SumFloat64s(p.comm, sum)
+	return sum[0] / float64(h.Edges.Len()), err
+}
+
+// assess is the metrics of the rows of the last pass, by split, on rank 0. Collective over
+// the graph ranks.
+func (p *pairing) assess() ([]objective.Metrics, error) {
+	all := make([]objective.Metrics, graph.SplitTest+1)
+	for split := graph.SplitVal; split <= graph.SplitTest; split++ {
+		h := p.split(split)
+		m, _, err := p.judge(h)
+		if err != nil {
+			return nil, err
+		}
+		if p.held.Ranked > 0 {
+			mean, err := p.mrr(h)
+			if err != nil {
+				return nil, err
+			}
+			m.MRR = &mean
+		}
+		all[split] = m
+	}
+	return all, nil
+}
+
+// add takes what the last pass has found of links. A nil pairing has found nothing.
+func (p *pairing) add(f *findings) {
+	if p == nil {
+		return
+	}
+	f[trainLoss] += p.found.loss
+	f[valLoss] += p.found.valLoss
+	f[seenVal] += p.found.counted
+	for k, split := range splits {
+		f[hits+k] += p.found.auc[split]
+		f[totals+k] += p.found.counted
+	}
+}
+
+// Pairs are the scores of pairs, on rank 0, which all ranks name alike. They are there
+// before Classes is called. Collective over the graph ranks.
+func (i *Inference) Pairs(list graph.Pairs) ([]float32, error) {
+	t := i.t
+	p, err := t.engine.pairer(t.net.Dims[t.net.Layers()])
+	if err != nil {
+		return nil, err
+	}
+	p.z = kernels.Fetch(t.adder, t.logits(), &p.room)
+	at, scores, err := p.scoresOf(list)
+	if err != nil {
+		return nil, err
+	}
+	type scored struct {
+		At     []int
+		Scores []float32
+	}
+	blocks, err := world.GatherValues(p.comm, 0, scored{at, scores})
+	if err != nil || p.comm.Rank() != 0 {
+		return nil, err
+	}
+	all := make([]float32, list.Len())
+	for _, b := range blocks {
+		for k, place := range b.At {
+			all[place] = b.Scores[k]
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,239 @@
+package ranks
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"siafu/graph/npy"
+	"siafu/ranks/predictions"
+	"strings"
+	"testing"
+
+	"siafu/graph"
+	"siafu/graph/holdout"
+)
+
+// linked is a dataset with held edges, of a generated graph.
+func linked(t testing.TB, directed bool) string {
+	t.Helper()
+	dst := filepath.Join(t.TempDir(), "links")
+	if _, err := holdout.Write(generated(t, directed), dst, holdout.Options{Split: "80/10/10", Ranked: 20, Seed: 3}, false); err != nil {
+		t.Fatal(err)
+	}
+	return dst
+}
+
+// The gradient of pairs is the central difference of the loss that a run tells, along
+// random directions, on one rank and on three.
+func TestGradientOfLinks(t *testing.T) {
+	for _, directed := range []bool{false, true} {
+		data := linked(t, directed)
+		meta, err := graph.ReadMeta(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range []string{"mlp", "gcn"} {
+			c := quick(t)
+			c.Model, c.Dropout, c.WeightDecay, c.Epochs, c.Embedding, c.Servers = kind, 0, 0, 1, 5, 0
+			c.Optimizer, c.Momentum, c.LR, c.Hidden = "sgd", 0, 1, 6
+			s := c.Network(meta.FeatureDim, c.Outputs(meta))
+			rng := rand.New(rand.NewPCG(1, 2))
+			from := make([]float32, s.NumWeights())
+			for i := range from {
+				from[i] = float32(rng.NormFloat64()) / 2
+			}
+			along := func(h float64, by []float64) []float32 {
+				to := make([]float32, len(from))
+				for i := range to {
+					to[i] = from[i] + float32(h*by[i])
+				}
+				return to
+			}
+			loss := func(ranks int, w []float32) (float64, []float32) {
+				c.Ranks, c.Init = ranks, weightsFile(t, s, w)
+				r := train(t, c, data)
+				return r.Epochs[0].Loss, r.weights(t, s)
+			}
+			for _, ranks := range []int{1, 3} {
+				_, after := loss(ranks, from)
+				for range 2 {
+					by, got := make([]float64, len(from)), 0.0
+					for i := range by {
+						by[i] = rng.NormFloat64()
+						got += float64(from[i]-after[i]) * by[i]
+					}
+					const h = 1e-4
+					up, _ := loss(1, along(h, by))
+					down, _ := loss(1, along(-h, by))
+					want := (up - down) / (2 * h)
+					// float32 rows are off by 1e-7 of values of about 10, in a mean over pairs; over 2h
+					if d := math.Abs(got - want); d > 1e-2*max(1, math.Abs(want)) {
+						t.Errorf("%s on %d ranks, directed %t: %v along a direction, want %v", kind, ranks, directed, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Links are foretold as well as the blocks of a graph allow, in the same way on any number
+// of ranks, parts and with an epoch's dropout, and predictions are the run's.
+func TestLinks(t *testing.T) {
+	data := linked(t, false)
+	c := quick(t)
+	c.Dropout, c.WeightDecay, c.Epochs, c.Servers, c.Initializer, c.Ranks = 0.2, 0, 15, 0, "xavier", 1
+	one := train(t, c, data)
+	m := one.Summary.Metrics.Test
+	if one.Summary.Task != graph.Links || one.Summary.Metric != "roc_auc" || math.Abs(*m.ROCAUC-one.Summary.TestAccAtBestVal) > 1e-6 {
+		t.Errorf("the summary says %+v, %v", one.Summary, *m.ROCAUC)
+	}
+	for name, set := range map[string]func(c *Config){
+		"three":   func(c *Config) { c.Ranks = 3 },
+		"hash":    func(c *Config) { c.Ranks, c.Partitioner = 2, "hash" },
+		"servers": func(c *Config) { c.Ranks, c.Servers = 3, 1 },
+		"parts":   func(c *Config) { c.Ranks, c.Parts = 2, 3 },
+		"memory":  func(c *Config) { c.Recompute, c.Intervals = true, 3 },
+	} {
+		other := c
+		other.Out = filepath.Join(t.TempDir(), "run")
+		set(&other)
+		got := train(t, other, data)
+		sameLosses(t, name, got.losses(), one.losses(), 1e-4) // other orders of float32 sums
+		of := got.Summary.Metrics.Test
+		// of 300 test edges and as many pairs without one a few may change places
+		for what, pair := range map[string][2]*float64{"auc": {of.ROCAUC, m.ROCAUC}, "mrr": {of.MRR, m.MRR}, "hits": {of.Hits50, m.Hits50}, "precision": {of.AP, m.AP}} {
+			if math.Abs(*pair[0]-*pair[1]) > 0.01 {
+				t.Errorf("%s: %s is %v, want %v", name, what, *pair[0], *pair[1])
+			}
+		}
+	}
+	c.Epochs, c.Out = 3, filepath.Join(t.TempDir(), "elsewhere")
+	alikeElsewhere(t, c, data)
+}
+
+// What does not go together with held edges is refused with a remedy.
+func TestLinksRefused(t *testing.T) {
+	data := linked(t, false)
+	for _, r := range []struct {
+		data string
+		set  func(c *Config)
+		want string
+	}{
+		{generated(t, false), func(c *Config) { c.Task = graph.Links }, "siafu holdout"},
+		{data, func(c *Config) { c.Task = graph.MultiClass }, "has no labels"},
+		{data, func(c *Config) { c.Mode = "async" }, "leave --mode out"},
+		{data, func(c *Config) { c.Mode = "free" }, "leave --mode out"},
+		{data, func(c *Config) { c.Batch = "neighbor:4,4,60" }, "leave --batch out"},
+		{data, func(c *Config) { c.LocalEpochs = 2 }, "leave --local-epochs out"},
+		{data, func(c *Config) { c.ClassWeights = "balanced" }, "there are no classes"},
+		{data, func(c *Config) { c.Embedding = 0 }, "1 or more"},
+	} {
+		c := quick(t)
+		c.Ranks, c.Epochs, c.Servers = 2, 1, 0
+		if r.set(&c); c.Mode != "pipe" {
+			c.Servers = 1
+		}
+		if err := Train(context.Background(), c, r.data, IO{Out: io.Discard, Err: io.Discard}); !strings.Contains(fmt.Sprint(err), r.want) {
+			t.Errorf("it says %q, want %q", err, r.want)
+		}
+	}
+}
+
+// Scores of pairs are the products of the embeddings, under the user's ids, from one rank
+// and from three; a file that says nothing of this graph is refused.
+func TestPredictPairs(t *testing.T) {
+	data := linked(t, false)
+	c := quick(t)
+	c.Ranks, c.Epochs, c.Embedding = 2, 3, 4
+	train(t, c, data)
+	file := filepath.Join(t.TempDir(), "pairs.csv")
+	text := func(s string) {
+		if err := os.WriteFile(file, []byte(s), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text("dst,why,src\n7,x,3\n399,y,0\n5,z,5\n")
+	for _, ranks := range []int{1, 3} {
+		p := PredictConfig{Ranks: ranks, Tensor: "cpu", StallWarn: "1m", StallAbort: "1m", Out: filepath.Join(t.TempDir(), "out"), Pairs: file}
+		if err := Predict(context.Background(), p, c.Out, data, IO{Out: io.Discard, Err: io.Discard}); err != nil {
+			t.Fatal(err)
+		}
+		f, err := npy.ReadFile(filepath.Join(p.Out, predictions.EmbeddingFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := f.Float32s()
+		if err != nil || len(z) != 400*4 {
+			t.Fatal(len(z), err)
+		}
+		rows := readCSV(t, filepath.Join(p.Out, predictions.PairsFile))
+		for i, pair := range [][2]int{{3, 7}, {0, 399}, {5, 5}} {
+			dot := float32(0)
+			for k := range 4 {
+				dot += z[4*pair[0]+k] * z[4*pair[1]+k]
+			}
+			if row := rows[i]; row[0] != fmt.Sprint(pair[0]) || row[1] != fmt.Sprint(pair[1]) || row[2] != fmt.Sprintf("%.6g", dot) {
+				t.Errorf("%v, want %v %.6g", row, pair, dot)
+			}
+		}
+	}
+	for _, bad := range [][2]string{{"", "first line"}, {"a,b\n1,2\n", "first line"}, {"src,dst\n", "no pairs"}, {"src,dst\n1\n", "line 2"}, {"src,dst\n1,400\n", `pair 1 names "400"`}} {
+		text(bad[0])
+		p := PredictConfig{Ranks: 2, Tensor: "cpu", StallWarn: "1m", StallAbort: "1m", Out: t.TempDir(), Pairs: file}
+		if err := Predict(context.Background(), p, c.Out, data, IO{Out: io.Discard, Err: io.Discard}); !strings.Contains(fmt.Sprint(err), bad[1]) {
+			t.Errorf("%q: it says %q, want %q", bad[0], err, bad[1])
+		}
+	}
+}
+
+// Who knows the blocks of a planted partition, and that edges are as likely between all
+// vertices of a block, has the best score that there is; a network finds it.
+func TestLinksOfBlocks(t *testing.T) {
+	const n, blocks = 400, 8
+	c := graph.Content{
+		Name: "blocks", Vertices: n, Symmetrise: true, Labels: make([]int32, n), Split: make([]uint8, n),
+		Features: graph.Features{Rows: n, Dim: blocks, Dense: make([]float32, n*blocks)},
+	}
+	rng := rand.New(rand.NewPCG(4, 4))
+	var pairs graph.EdgePairs
+	for v := range n {
+		c.Features.Dense[v*blocks+v%blocks] = 1
+		for u := range v {
+			if chance := rng.Float64(); u%blocks == v%blocks && chance < 0.2 || chance < 0.004 {
+				pairs = append(pairs, uint32(u), uint32(v))
+			}
+		}
+	}
+	c.Edges = pairs
+	data := filepath.Join(t.TempDir(), "links")
+	if _, err := holdout.Write(write(t, c), data, holdout.Options{Split: "70/10/20", Seed: 1}, false); err != nil {
+		t.Fatal(err)
+	}
+	h, done, err := graph.OpenHeldOut(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	inside := func(p graph.Pairs) (share float64) {
+		for i := range p.Src {
+			if p.Src[i]%blocks == p.Dst[i]%blocks {
+				share += 1 / float64(p.Len())
+			}
+		}
+		return share
+	}
+	are, not := inside(h.Test.Edges), inside(h.Test.Not)
+	best := are*(1-not) + (are*not+(1-are)*(1-not))/2
+	cfg := quick(t)
+	cfg.Ranks, cfg.Servers, cfg.Dropout, cfg.WeightDecay, cfg.Epochs, cfg.Initializer = 2, 0, 0, 0, 60, "xavier"
+	got := *train(t, cfg, data).Summary.Metrics.Test.ROCAUC
+	// what is left to chance is the order within ties: with 400 test edges and as many
+	// others, an AUC of 0.9 has a standard error of 0.011 (Hanley & McNeil 1982)
+	if math.Abs(got-best) > 0.03 || best < 0.8 || h.Test.Edges.Len() < 350 {
+		t.Errorf("the area is %.4f, of blocks %.4f", got, best)
+	}
+}

@@ -1,0 +1,33 @@
+package predictions
+
+import (
+	"encoding/csv"
+	"io"
+	"math"
+	"path/filepath"
+	"strconv"
+
+	"siafu/graph/durable"
+)
+
+// PairsFile has the pairs of --pairs, in their order.
+const PairsFile = "pairs.csv"
+
+// WritePairs writes pairs by their user's ids with their scores, and the probabilities of
+// edges that these are the logits of, to a folder that is siafu's.
+func WritePairs(dir string, names [][2]string, scores []float32) error {
+	p := &Files{Options: Options{Dir: dir}}
+	if err := p.mark(PairsFile); err != nil {
+		return err
+	}
+	return durable.Write(op, filepath.Join(dir, PairsFile), func(w io.Writer) error {
+		c := csv.NewWriter(w)
+		c.Write([]string{"src", "dst", "score", "probability"})
+		for i, s := range scores {
+			probability := 1 / (1 + math.Exp(-float64(s)))
+			c.Write([]string{names[i][0], names[i][1], strconv.FormatFloat(float64(s), 'g', 6, 32), strconv.FormatFloat(probability, 'f', 4, 64)})
+		}
+		c.Flush()
+		return c.Error()
+	})
+}
