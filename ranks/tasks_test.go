@@ -238,10 +238,4 @@ func TestTasksRefused(t *testing.T) {
 			t.Errorf("it says %q, want %q", err, r.want)
 		}
 	}
-	for _, c := range []Config{{Task: graph.MultiLabel}, {LabelSmoothing: 0.1}, {ClassWeights: "balanced"}} {
-		c.Tensor = "lambda"
-		if _, err := c.TaskOf(&graph.Meta{Task: graph.MultiClass}); !strings.Contains(fmt.Sprint(err), "use --tensor cpu") {
-			t.Errorf("functions: %v", err)
-		}
-	}
 }

@@ -160,6 +160,7 @@ func (i *interval) gather(w *graphwork.Work, store *model.Store, l int, p model.
 		return
 	}
 	w.PublishGrads(layer, at, i.frame.At(model.Do{Layer: l, Stage: model.ApplyBackward}, model.GatheredGrad))
+	w.Enter(layer, p, i.frame.Weights)
 	w.GhostGrads(i.ops, layer, 0, rows)
 	w.GatherBackward(layer, at, p)
 }
