@@ -238,4 +238,10 @@ func TestTasksRefused(t *testing.T) {
 			t.Errorf("it says %q, want %q", err, r.want)
 		}
 	}
+	for _, task := range []string{graph.MultiClass, graph.Links} { // functions know the losses of rows alone
+		c := Config{Tensor: "lambda"}
+		if _, err := c.TaskOf(&graph.Meta{Task: task}); (task == graph.Links) != strings.Contains(fmt.Sprint(err), "use --tensor cpu") {
+			t.Errorf("%s in functions: %v", task, err)
+		}
+	}
 }
