@@ -33,7 +33,7 @@ func TestEpochBesidePyTorch(t *testing.T) {
 			}
 			o.Config.Ranks, o.Config.Epochs, o.Config.Dropout, o.Config.Layers = 2, 8, 0, 3
 			var out strings.Builder
-			if err := epochInTurns(context.Background(), o, pace{turns: 1, turn: 20 * time.Millisecond}, &out); err != nil {
+			if err := epochInTurns(context.Background(), o, pace{turns: 1, turn: time.Second}, &out); err != nil {
 				t.Fatal(err)
 			}
 			if _, reason, ok := strings.Cut(out.String(), "left out: "); ok {
