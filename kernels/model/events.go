@@ -137,3 +137,25 @@ func (n *Network) order(back bool) (all []event) {
 	}
 	return all
 }
+
+// emission are the events of ghosts whose features are known.
+func (n *Network) emission() (all []event) {
+	for _, e := range n.epoch {
+		if e.Layer > 0 {
+			continue
+		}
+		switch e.Stage {
+		case Draw, Emit:
+			all = append(all, e)
+		case gather:
+			all = append(all, event{Do: e.Do, shared: e.shared})
+		case gatherBackward:
+			all = append(all, event{Do: e.Do, writes: n.roots(0, EmittedGrad)})
+		case EmitBackward:
+			if n.GathersBackward(0) { // of its products alone: nothing is behind features
+				all = append(all, event{Do: e.Do, reads: n.roots(0, EmittedGrad, Input)})
+			}
+		}
+	}
+	return all
+}

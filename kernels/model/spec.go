@@ -36,6 +36,7 @@ type Spec struct {
 	Design             Design
 	Orders             []Order // one a layer
 	CacheInput         bool    // ÂX is computed once; the first layer is then GatherFirst
+	KnownGhosts        bool    // a rank has the features of its ghosts: what they emit in the first layer is made where it is gathered
 	Seed               uint64  // of dropout
 }
 
@@ -87,6 +88,7 @@ type Load struct {
 type Choices struct {
 	Order      string // "auto", "gather-first", "apply-first"
 	CacheInput string // "auto", "on", "off"
+	Ghosts     string // features of ghosts: "auto", "kept", "sent"
 }
 
 // gemmRate is how many multiply-adds of a dense product take as long as one of
@@ -104,7 +106,7 @@ const gemmRate = 4
 func (s *Spec) Choose(load Load, c Choices) string {
 	s.Orders = make([]Order, s.Layers())
 	if !s.Propagates() {
-		s.CacheInput = false
+		s.CacheInput, s.KnownGhosts = false, false
 		return "no propagation"
 	}
 	parts := s.parts()
@@ -116,11 +118,29 @@ func (s *Spec) Choose(load Load, c Choices) string {
 	}
 	c.Order = cmp.Or(parts[0].kind.Order, c.Order)
 	why := s.chooseInput(load, c, parts[0].kind)
+	s.KnownGhosts = s.KnowsGhosts() && (c.Ghosts == "kept" || c.Ghosts == "auto" && s.knownPays(load))
 	names := make([]string, len(s.Orders))
 	for l, o := range s.Orders {
 		names[l] = o.String()
 	}
 	return fmt.Sprintf("order=%s cache_input=%t (%s)", strings.Join(names, ","), s.CacheInput, why)
+}
+
+// KnowsGhosts tells whether a rank that has the features of its ghosts can make what they emit
+// in the first layer, which then needs no exchange. Orders must have been chosen.
+func (s Spec) KnowsGhosts() bool {
+	first := s.parts()[0].kind
+	return first.Coefficients != nil && !first.Attends && !s.CacheInput
+}
+
+// knownPays tells whether it costs no more memory, or little, than to exchange rows does, and
+// little time. Rows that are gathered first are as wide as features, and would be sent; rows of
+// features that meet their weights first must be sparse.
+func (s Spec) knownPays(load Load) bool {
+	if s.Orders[0] == GatherFirst {
+		return true
+	}
+	return load.FeatureNNZ > 0 && 2*load.FeatureNNZ <= load.Vertices*int64(s.Dims[1])
 }
 
 // chooseInput decides on the first layer.

@@ -9,7 +9,7 @@ import (
 
 // The order of products follows from the shapes as the comments of Choose say.
 func TestChoose(t *testing.T) {
-	auto := Choices{Order: "auto", CacheInput: "auto"}
+	auto := Choices{Order: "auto", CacheInput: "auto", Ghosts: "auto"}
 	dense := Load{Vertices: 1000, Edges: 5000, CacheFits: true}
 	sparse := Load{Vertices: 1000, Edges: 5000, FeatureNNZ: 9000, CacheFits: true}
 	full := dense
@@ -30,10 +30,10 @@ func TestChoose(t *testing.T) {
 		{"no memory", Spec{Kind: "gcn", Dims: []int{128, 32, 10}}, full, auto, []Order{ApplyFirst, ApplyFirst}, false, "memory"},
 		{"no memory, hardly narrowing", Spec{Kind: "gcn", Dims: []int{128, 100, 10}}, full, auto, []Order{GatherFirst, ApplyFirst}, false, "memory"},
 		{"dropout of the input", Spec{Kind: "gcn", Dims: []int{128, 32, 10}, InputDropout: 0.5}, dense, auto, []Order{ApplyFirst, ApplyFirst}, false, "dropout"},
-		{"cache off", Spec{Kind: "gcn", Dims: []int{64, 64, 10}}, dense, Choices{"auto", "off"}, []Order{GatherFirst, ApplyFirst}, false, "off"},
-		{"cache on", Spec{Kind: "gcn", Dims: []int{1433, 16, 7}}, sparse, Choices{"auto", "on"}, []Order{GatherFirst, ApplyFirst}, true, "asked"},
-		{"gather first", Spec{Kind: "gcn", Dims: []int{128, 32, 10}}, full, Choices{"gather-first", "auto"}, []Order{GatherFirst, GatherFirst}, false, "memory"},
-		{"apply first", Spec{Kind: "gcn", Dims: []int{8, 32, 64}}, dense, Choices{"apply-first", "auto"}, []Order{ApplyFirst, ApplyFirst}, false, "rows meet"},
+		{"cache off", Spec{Kind: "gcn", Dims: []int{64, 64, 10}}, dense, Choices{"auto", "off", "auto"}, []Order{GatherFirst, ApplyFirst}, false, "off"},
+		{"cache on", Spec{Kind: "gcn", Dims: []int{1433, 16, 7}}, sparse, Choices{"auto", "on", "auto"}, []Order{GatherFirst, ApplyFirst}, true, "asked"},
+		{"gather first", Spec{Kind: "gcn", Dims: []int{128, 32, 10}}, full, Choices{"gather-first", "auto", "auto"}, []Order{GatherFirst, GatherFirst}, false, "memory"},
+		{"apply first", Spec{Kind: "gcn", Dims: []int{8, 32, 64}}, dense, Choices{"apply-first", "auto", "auto"}, []Order{ApplyFirst, ApplyFirst}, false, "rows meet"},
 		{"gin, bag of words", Spec{Kind: "gin", Dims: []int{1433, 16, 7}}, sparse, auto, []Order{ApplyFirst, ApplyFirst}, false, "sparse"},
 		{"gin, widening", Spec{Kind: "gin", Dims: []int{8, 16, 64}, InputDropout: 0.5}, dense, auto, []Order{GatherFirst, GatherFirst}, false, "dropout"},
 		{"attention", Spec{Kind: "gat", Dims: []int{8, 16, 64}}, dense, auto, []Order{ApplyFirst, ApplyFirst}, false, "rows meet"},

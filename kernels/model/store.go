@@ -177,7 +177,7 @@ func (s *Store) rooms(ops kernels.Ops, weights kernels.Mat) *Frame {
 func (s *Store) lay(f *Frame, part Vertices, lo int, ops kernels.Ops) {
 	n, hi := s.Network, lo+part.Features.Rows
 	f.lo, f.input = lo, input{Vertices: part, drop: n.Spec.dropout(0, n.Spec.InputDropout)}
-	if x := part.Features.Sparse; x != nil && n.transposes() && s.plan.memory != Forward {
+	if x := part.Features.Sparse; x != nil && s.transposes() {
 		f.input.transposed = kernels.NewTransposed(ops, s.arena, *x, part.Features.Dim)
 	}
 	for at, layers := range s.whole {
@@ -198,9 +198,9 @@ func (s *Store) lay(f *Frame, part Vertices, lo int, ops kernels.Ops) {
 
 // transposes tells whether the way back multiplies by the transpose of sparse
 // features.
-func (n *Network) transposes() bool {
-	for _, s := range []Stage{ApplyBackward, EmitBackward} {
-		if slices.Contains(n.Layers[0].Flow(s).Reads, Input) {
+func (s *Store) transposes() bool {
+	for _, e := range s.plan.events {
+		if e.Layer == 0 && e.Stage < Stages && e.Stage.Backward() && slices.Contains(s.Network.Layers[0].Flow(e.Stage).Reads, Input) {
 			return true
 		}
 	}

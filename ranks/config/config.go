@@ -93,6 +93,7 @@ type Config struct {
 	Initializer      string  `default:"auto" enum:"auto,xavier,he,torch,small-logits" group:"Model" help:"Random initial weights: xavier, he, torch (what PyTorch's Linear starts with) or small-logits (torch, but logits begin near zero); auto: what was measured to be best for the model." toml:"initializer"`
 	Order            string  `default:"auto" enum:"auto,gather-first,apply-first" group:"Model" help:"(ÂH)W is gather-first, Â(HW) apply-first; auto takes the cheaper by shape." toml:"order"`
 	CacheInput       string  `default:"auto" enum:"auto,on,off" group:"Model" help:"Compute the input layer's ÂX once and keep it. auto: when it pays and fits in memory." toml:"cache-input"`
+	GhostFeatures    string  `default:"auto" enum:"auto,kept,sent" group:"Model" help:"Keep the features of other ranks' vertices that are gathered from, and make their rows in the first layer from these, with the same dropout: it then exchanges nothing. auto: where it takes no more memory than the exchange, or little; sent: exchange rows in every epoch." toml:"ghost-features"`
 	Recompute        bool    `group:"Model" help:"Make activations again on the way back instead of keeping them, where that saves memory: an epoch computes up to twice as much forward, and gathers and sends no more. siafu plan --recompute foretells the memory. Not in async." toml:"recompute"`
 
 	Defaults string   `default:"auto" enum:"auto,fixed" group:"Training" help:"Flags that are not given. auto: some of them as the graph suggests, by its size, its split and the scale of its features; the log and summary.json say which. fixed: as this table says." toml:"defaults"`
@@ -283,6 +284,9 @@ func (c *Config) validateDurations() error {
 		return err
 	}
 	if err := c.checkRefresh(); err != nil {
+		return err
+	}
+	if err := c.checkGhostFeatures(); err != nil {
 		return err
 	}
 	if err := c.checkDynamic(); err != nil {

@@ -120,6 +120,7 @@ func (s *lockstep) run(r *route, w *walk, p model.Pass, count bool) error {
 	if s.graph != nil {
 		s.graph.Begin(p)
 	}
+	s.known.begin(s.graph, p)
 	w.Start(p.Epoch)
 	return s.workers.run(s, s.tensor)
 }
@@ -144,13 +145,22 @@ func (s *lockstep) Next() (schedule.Task, bool) {
 func (s *lockstep) Run(worker int, t schedule.Task) (done bool, err error) {
 	s.workers.begin(worker, s.clocked(t))
 	s.foretell(t)
-	if t.Interval == schedule.Whole || t.Stage == schedule.GhostGrads || t.Stage == schedule.Sum {
-		done, err = true, s.whole(worker, t)
-	} else {
+	if ofInterval(t) {
 		done, err = s.single(worker, t)
+	} else {
+		done, err = true, s.whole(worker, t)
 	}
 	s.workers.end(worker, t)
 	return done, err
+}
+
+// ofInterval tells whether a task is one of an interval of own vertices.
+func ofInterval(t schedule.Task) bool {
+	switch t.Stage {
+	case schedule.Sum, schedule.GhostGrads, schedule.EmitGhosts, schedule.EmitGhostsBackward:
+		return false
+	}
+	return t.Interval != schedule.Whole
 }
 
 // foretell tells the backend of the tensor tasks that follow a task of graph work, when

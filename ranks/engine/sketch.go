@@ -63,6 +63,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	if c.Batches() > 0 {
 		e.sketchBatches(store, counts, kept)
 	}
+	e.sketchKnown(kept)
 	t := e.lockstep(store, nil)
 	t.connect(e, nil, kept)
 	t.reserve()

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"siafu/graph"
@@ -121,6 +122,9 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 	t.shared, t.sum = kernels.PlaceMat(ops, e.Arena, n, 1, t.flat), kernels.PlaceMat(ops, e.Arena, n, 1, t.grad)
 	store := e.store(e.network(), m, e.Arena)
 	if err := e.cacheInput(store, reduction, e.Arena); err != nil {
+		return nil, err
+	}
+	if err := e.fetchKnown(e.Arena); err != nil {
 		return nil, err
 	}
 	t.lockstep = e.lockstep(store, e.newIntervals(store, t.shared, e.Arena))
@@ -348,7 +352,7 @@ func (t *trainer) gradient(list []*interval, layer int, flat []float32) []float3
 	at := t.layers[layer]
 	sum, grad := t.sum.Part(at.Lo, at.Hi), flat[at.Lo:at.Hi]
 	t.adder.Copy(sum, list[0].frame.LayerGrad(layer))
-	for _, i := range list[1:] {
+	for _, i := range slices.Concat(list[1:], t.training.known.also(layer)) {
 		t.adder.Add(sum, i.frame.LayerGrad(layer))
 	}
 	kernels.Read(t.adder, grad, sum)
