@@ -130,7 +130,7 @@ func (s *Spec) Choose(load Load, c Choices) string {
 // in the first layer, which then needs no exchange. Orders must have been chosen.
 func (s Spec) KnowsGhosts() bool {
 	first := s.parts()[0].kind
-	return first.Coefficients != nil && !first.Attends && !s.CacheInput
+	return first.Coefficients != nil && !first.Dynamic && !s.CacheInput
 }
 
 // knownPays tells whether it costs no more memory, or little, than to exchange rows does, and

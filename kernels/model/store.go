@@ -199,12 +199,14 @@ func (s *Store) lay(f *Frame, part Vertices, lo int, ops kernels.Ops) {
 // transposes tells whether the way back multiplies by the transpose of sparse
 // features.
 func (s *Store) transposes() bool {
-	for _, e := range s.plan.events {
-		if e.Layer == 0 && e.Stage < Stages && e.Stage.Backward() && slices.Contains(s.Network.Layers[0].Flow(e.Stage).Reads, Input) {
-			return true
-		}
+	stages, n := []Stage{ApplyBackward, EmitBackward}, s.Network
+	switch {
+	case s.plan.memory == Forward || s.plan.memory == Emission && !n.GathersBackward(0):
+		return false
+	case s.plan.memory == Emission:
+		stages = stages[1:]
 	}
-	return false
+	return slices.ContainsFunc(stages, func(at Stage) bool { return slices.Contains(n.Layers[0].Flow(at).Reads, Input) })
 }
 
 // At is the frame's rows of a value of layer l, as the stage of d has it.

@@ -67,11 +67,14 @@ func (k *knownGhosts) pieces() int {
 	return len(k.intervals)
 }
 
-// begin is before a pass.
+// begin is before a pass along their edges.
 func (k *knownGhosts) begin(g *graphwork.Work, p model.Pass) {
-	if k != nil {
-		g.Layer(0).Ghosts = k.store.Emitted(0, p)
+	if k == nil {
+		return
 	}
+	l := g.Layer(0)
+	l.Ghosts = k.store.Emitted(0, p)
+	g.Enter(l, p, k.intervals[0].frame.Weights)
 }
 
 // emit makes what a piece of them emits.

@@ -66,6 +66,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	e.sketchKnown(kept)
 	t := e.lockstep(store, nil)
 	t.connect(e, nil, kept)
+	t.exact.known.begin(t.exact.graph, model.Pass{Epoch: 1, Train: m != model.Forward})
 	t.reserve()
 	e.batch(ops, kept)
 	if t.exchange != nil {
