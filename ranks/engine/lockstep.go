@@ -145,22 +145,23 @@ func (s *lockstep) Next() (schedule.Task, bool) {
 func (s *lockstep) Run(worker int, t schedule.Task) (done bool, err error) {
 	s.workers.begin(worker, s.clocked(t))
 	s.foretell(t)
-	if ofInterval(t) {
-		done, err = s.single(worker, t)
-	} else {
+	if t.Interval == schedule.Whole || OfGhosts(t.Stage) {
 		done, err = true, s.whole(worker, t)
+	} else {
+		done, err = s.single(worker, t)
 	}
 	s.workers.end(worker, t)
 	return done, err
 }
 
-// ofInterval tells whether a task is one of an interval of own vertices.
-func ofInterval(t schedule.Task) bool {
-	switch t.Stage {
+// OfGhosts tells whether the tasks of a stage are pieces of what ranks have of each other's
+// vertices, and not intervals of own ones.
+func OfGhosts(s schedule.Stage) bool {
+	switch s {
 	case schedule.Sum, schedule.GhostGrads, schedule.EmitGhosts, schedule.EmitGhostsBackward:
-		return false
+		return true
 	}
-	return t.Interval != schedule.Whole
+	return false
 }
 
 // foretell tells the backend of the tensor tasks that follow a task of graph work, when

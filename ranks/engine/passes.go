@@ -185,11 +185,11 @@ func (p *passes) knows(l int) bool { return l == 0 && p.Known > 0 }
 // first, so that they are on their way while the rest is computed; what returns
 // is added when all intervals have their own sums.
 func (p *passes) gatherBackward(l int, grads []schedule.ID) []schedule.ID {
-	if !p.Returns {
-		return p.each(schedule.GatherBackward, l, grads)
-	}
-	if p.knows(l) {
+	switch {
+	case p.knows(l):
 		return p.gatherKnown(l, grads)
+	case !p.Returns:
+		return p.each(schedule.GatherBackward, l, grads)
 	}
 	ghosts := p.pieces(schedule.GhostGrads, l, p.Pieces, grads)
 	var own []schedule.ID
