@@ -48,10 +48,12 @@ func New(s Spec, sparse bool) *Network {
 }
 
 // values is how many values layer l has names for.
-func (n *Network) values(l int) Value { return values + 2*Value(len(n.builders[l].part.From)) }
+func (n *Network) values(l int) Value {
+	return values + 2*Value(len(n.builders[l].part.From)) + Value(max(n.keptInputs(l)-1, 0))
+}
 
-// Gathers tells whether layer l gathers in every pass: it does not where ÂX is
-// kept.
+// Gathers tells whether layer l gathers in every pass: it does not where what it would
+// have gathered is kept.
 func (n *Network) Gathers(l int) bool {
 	return n.Layers[l].GatherWidth() > 0 && !(l == 0 && n.Spec.CacheInput)
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"siafu/halo"
@@ -49,6 +50,6 @@ func (e *Engine) sums() bool {
 	if e.Peers.Size() == 1 || !e.Network.Adds() || e.Shard.Weighted {
 		return false
 	}
-	each := (e.Network.Layers() > 1 || !e.Network.CacheInput) && !e.Config.Alone()
+	each := slices.ContainsFunc(layersOf(e.network()), func(l LayerOutline) bool { return l.Gathers }) && !e.Config.Alone()
 	return e.Config.PreAggregate == "on" || e.Config.PreAggregate == "auto" && each
 }
