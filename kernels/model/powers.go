@@ -20,6 +20,9 @@ func (s Spec) Powers() Powers {
 	return Powers{1, 1}
 }
 
+// powered tells whether they are kept, where the kind has others than ÂX.
+func (s Spec) powered() bool { return s.CacheInput && s.kind().Powers != nil && s.Powers().Kept() > 0 }
+
 // Kept is how many matrices as large as dense features that is.
 func (p Powers) Kept() int { return p.Last - max(p.First, 1) + 1 }
 

@@ -61,7 +61,7 @@ func linearWeights(s Spec, l int) []Shape {
 }
 
 func linearLayer(b *Builder, l int) Layer {
-	if b.Spec.CacheInput {
+	if b.Spec.powered() {
 		return poweredLayer(b, l)
 	}
 	b.Room(Emitted, b.Spec.Dims[l+1])
@@ -106,7 +106,7 @@ func (p *linear) Run(s Stage, x *Step) {
 }
 
 func propagateLayer(b *Builder, l int) Layer {
-	if b.Spec.CacheInput {
+	if b.Spec.powered() {
 		return goneLayer(b, l)
 	}
 	b.In(Emitted, Input)

@@ -37,7 +37,7 @@ func signPart(s Spec, l int) Part {
 func signPowers(s Spec) Powers { return Powers{0, s.Design.Hops} }
 
 func powerLayer(b *Builder, l int) Layer {
-	if b.Spec.CacheInput {
+	if b.Spec.powered() {
 		return goneLayer(b, l)
 	}
 	k := b.Depth()

@@ -132,7 +132,7 @@ func (s *Spec) Choose(load Load, c Choices) string {
 func (s *Spec) keepsInput(load Load, c Choices, first Kind) (keeps bool, why string) {
 	p := s.Powers()
 	switch {
-	case first.Coefficients == nil && s.kind().Powers == nil:
+	case first.Coefficients == nil && s.kind().Powers == nil, p.Kept() == 0:
 		return false, "the first layer gathers nothing"
 	case s.InputDropout > 0:
 		return false, "the input has dropout; --input-dropout 0 allows it"
