@@ -51,6 +51,7 @@ func TestTrainingOnADevice(t *testing.T) {
 		"sage":          func(c *Config) string { c.Model, c.Ranks, c.Servers = "sage", 2, 1; return directed },
 		"gat":           func(c *Config) string { c.Model, c.Heads, c.AttentionDropout = "gat", 2, 0.3; return directed },
 		"gat, 3 ranks":  func(c *Config) string { c.Model, c.Ranks, c.Servers = "gat", 4, 1; return directed },
+		"sign, kept":    func(c *Config) string { c.Model, c.Ranks, c.CacheInput, c.Features = "sign", 2, "on", "bf16"; return directed },
 		"gin, momentum": func(c *Config) string { c.Model, c.Optimizer, c.LR = "gin", "sgd", 0.01; return directed },
 		"mlp, sparse":   func(c *Config) string { c.Model, c.InputDropout, c.CacheInput = "mlp", 0.3, "off"; return sparse },
 	} {

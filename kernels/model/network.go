@@ -58,6 +58,17 @@ func (n *Network) Gathers(l int) bool {
 	return n.Layers[l].GatherWidth() > 0 && !(l == 0 && n.Spec.CacheInput)
 }
 
+// GathersAny tells whether any layer does: none of a perceptron, nor where all that would
+// have been gathered is kept.
+func (n *Network) GathersAny() bool {
+	for l := range n.Layers {
+		if n.Gathers(l) {
+			return true
+		}
+	}
+	return false
+}
+
 // Sums is how many sums layer l needs of the vertices of all ranks, and how many numbers
 // it keeps of them, 0 where it is not Summing.
 func (n *Network) Sums(l int) (sums, state int) {

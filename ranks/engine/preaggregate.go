@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"siafu/halo"
@@ -50,6 +49,6 @@ func (e *Engine) sums() bool {
 	if e.Peers.Size() == 1 || !e.Network.Adds() || e.Shard.Weighted {
 		return false
 	}
-	each := slices.ContainsFunc(layersOf(e.network()), func(l LayerOutline) bool { return l.Gathers }) && !e.Config.Alone()
+	each := e.network().GathersAny() && !e.Config.Alone()
 	return e.Config.PreAggregate == "on" || e.Config.PreAggregate == "auto" && each
 }
