@@ -29,13 +29,8 @@ func Export(o ExportOptions, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	m, err := describedBy(modelFile(o.Run), md)
-	if err != nil {
+	if _, err := describedBy(modelFile(o.Run), md); err != nil {
 		return err
-	}
-	if !pytorch.Knows(m.Kind) {
-		return fault.New(fault.Usage, "export", o.Run, "there is no PyTorch of %s yet", m.Kind).
-			Then("read its weights yourself: docs/weights.md describes model.safetensors")
 	}
 	dir := o.Run
 	if o.Out != "" {

@@ -17,6 +17,9 @@ type event struct {
 // false: the features, ÂX where it is kept, or nothing.
 func (n *Network) root(l int, v Value) (r ref, ok bool) {
 	b := n.builders[l]
+	if n.keeps(ref{l, v}) {
+		return ref{l, v}, false
+	}
 	if v >= from {
 		k := b.part.From[(v-from)/2]
 		if (v-from)%2 > 0 {
@@ -34,8 +37,6 @@ func (n *Network) root(l int, v Value) (r ref, ok bool) {
 		return n.root(l+1, InputGrad)
 	case at.kind == inPlace:
 		return n.root(l, at.in)
-	case v == Gathered && l == 0 && n.Spec.CacheInput:
-		return ref{l, v}, false
 	case v == Gathered && !n.Gathers(l):
 		return n.root(l, Emitted)
 	case v == EmittedGrad && !n.GathersBackward(l):

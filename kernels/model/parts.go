@@ -150,6 +150,9 @@ func (s Spec) Check() error {
 			return fmt.Errorf("layer %d of a network is %d wide, with %d heads", l, d, s.Heads)
 		}
 	}
+	if b := s.Powers().blocks(); s.Dims[1]%b != 0 {
+		return fmt.Errorf("the first layer of a network makes rows %d wide of %d powers", s.Dims[1], b)
+	}
 	for l, p := range s.parts() {
 		if p.kind.Square && s.Dims[l] != s.Dims[l+1] || slices.ContainsFunc(p.From, func(k int) bool { return s.Dims[k+1] != s.Dims[l] }) {
 			return fmt.Errorf("layer %d of a network takes rows %d wide and makes rows %d wide", l, s.Dims[l], s.Dims[l+1])

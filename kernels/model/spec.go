@@ -35,7 +35,7 @@ type Spec struct {
 	Heads, OutputHeads int
 	Design             Design
 	Orders             []Order // one a layer
-	CacheInput         bool    // ÂX is computed once; the first layer is then GatherFirst
+	CacheInput         bool    // ÂX, or other Powers, are computed once; the first layer is then GatherFirst
 	KnownGhosts        bool    // a rank has the features of its ghosts: what they emit in the first layer is made where it is gathered
 	Seed               uint64  // of dropout
 }
@@ -117,7 +117,12 @@ func (s *Spec) Choose(load Load, c Choices) string {
 		}
 	}
 	c.Order = cmp.Or(parts[0].kind.Order, c.Order)
-	why := s.chooseInput(load, c, parts[0].kind)
+	keeps, why := s.keepsInput(load, c, parts[0].kind)
+	if s.CacheInput = keeps; keeps {
+		s.Orders[0] = GatherFirst
+	} else if parts[0].kind.Coefficients != nil {
+		s.Orders[0] = s.inputOrder(load, c)
+	}
 	s.KnownGhosts = s.KnowsGhosts() && (c.Ghosts == "kept" || c.Ghosts == "auto" && s.knownPays(load))
 	names := make([]string, len(s.Orders))
 	for l, o := range s.Orders {
@@ -143,37 +148,26 @@ func (s Spec) knownPays(load Load) bool {
 	return load.FeatureNNZ > 0 && 2*load.FeatureNNZ <= load.Vertices*int64(s.Dims[1])
 }
 
-// chooseInput decides on the first layer.
-func (s *Spec) chooseInput(load Load, c Choices, first Kind) string {
-	s.CacheInput = false
+// keepsInput decides whether ÂX is kept, or what other Powers the kind has, and says why.
+func (s *Spec) keepsInput(load Load, c Choices, first Kind) (keeps bool, why string) {
+	p := s.Powers()
 	switch {
-	case first.Coefficients == nil:
-		return "the first layer gathers nothing"
+	case first.Coefficients == nil && s.kind().Powers == nil, p.Kept() == 0:
+		return false, "the first layer gathers nothing"
 	case s.InputDropout > 0:
-		s.Orders[0] = s.inputOrder(load, c)
-		return "the input has dropout; --input-dropout 0 allows it"
+		return false, "the input has dropout; --input-dropout 0 allows it"
 	case c.CacheInput == "off":
-		s.Orders[0] = s.inputOrder(load, c)
-		return "switched off"
+		return false, "switched off"
 	case c.Order == "apply-first":
-		return "rows meet their weights before they are gathered"
+		return false, "rows meet their weights before they are gathered"
 	case c.CacheInput == "on":
-		s.keepInput()
-		return "asked for"
+		return true, "asked for"
 	case !load.CacheFits:
-		s.Orders[0] = s.inputOrder(load, c)
-		return "AX does not fit in memory"
+		return false, p.sentence("does", "do") + " not fit in memory"
 	case c.Order == "auto" && s.sparseCost(load) < s.cachedCost(load):
-		s.Orders[0] = ApplyFirst
-		return "sparse features times W cost less than a dense AX"
+		return false, "sparse features times W cost less than a dense " + p.String()
 	}
-	s.keepInput()
-	return "AX is computed and exchanged once"
-}
-
-func (s *Spec) keepInput() {
-	s.Orders[0] = GatherFirst
-	s.CacheInput = true
+	return true, p.sentence("is", "are") + " computed and exchanged once"
 }
 
 // inputOrder is the order of the first layer when ÂX is not kept.
@@ -190,15 +184,22 @@ func (s *Spec) inputOrder(load Load, c Choices) Order {
 }
 
 // sparseCost counts, in gathered multiply-adds, an epoch's first layer with
-// sparse features: XW and its gradient, Â and Âᵀ at the width of the output.
+// sparse features: XW and its gradient, and for each column as many products with Â and Âᵀ
+// as its power says.
 func (s *Spec) sparseCost(load Load) float64 {
 	if load.FeatureNNZ == 0 {
 		return s.cachedCost(load) + 1
 	}
-	return 2 * float64(load.FeatureNNZ+load.Edges) * float64(s.Dims[1])
+	p := s.Powers()
+	return 2 * (float64(load.FeatureNNZ)*float64(s.Dims[1]) + float64(load.Edges)*s.block()*float64(p.steps()))
 }
 
-// cachedCost counts the same for a dense ÂX that is kept.
+// cachedCost counts the same for dense powers that are kept, and sparse features beside
+// them where X is one.
 func (s *Spec) cachedCost(load Load) float64 {
-	return 2 * float64(load.Vertices) * float64(s.Dims[0]) * float64(s.Dims[1]) / gemmRate
+	p := s.Powers()
+	return 2 * s.block() * (float64(load.Vertices)*float64(s.Dims[0])*float64(p.Kept())/gemmRate + float64(load.FeatureNNZ)*float64(p.blocks()-p.Kept()))
 }
+
+// block is the width of what the first layer makes of one power.
+func (s *Spec) block() float64 { return float64(s.Dims[1]) / float64(s.Powers().blocks()) }

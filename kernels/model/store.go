@@ -46,20 +46,25 @@ func newStore(n *Network, in Vertices, p *plan, ops kernels.Ops, a *mapped.Arena
 	return s
 }
 
-// CacheInput makes room for ÂX [own x in], in bfloat16 if half, to which the first
-// layer then applies instead of what is gathered. Spec.CacheInput must be set. Its
-// memory comes from a. To be called before the first Frame is made.
-func (s *Store) CacheInput(half bool, a *mapped.Arena) kernels.Mat {
-	f, x := s.input.Features, kernels.Mat{}
-	if half {
-		x = kernels.NewHalf(s.ops, a, f.Rows, f.Dim, 0)
-	} else {
-		x = kernels.NewMat(s.ops, a, f.Rows, f.Dim)
+// CacheInput makes room for ÂX, or for each of Spec.Powers that is kept [own x in], in
+// bfloat16 if half, to which the first layer then applies instead of what is gathered.
+// Spec.CacheInput must be set. Its memory comes from a. To be called before the first Frame
+// is made.
+func (s *Store) CacheInput(half bool, a *mapped.Arena) (list []kernels.Mat) {
+	f := s.input.Features
+	for k := range s.Network.keptInputs(0) {
+		x := kernels.Mat{}
+		if half {
+			x = kernels.NewHalf(s.ops, a, f.Rows, f.Dim, 0)
+		} else {
+			x = kernels.NewMat(s.ops, a, f.Rows, f.Dim)
+		}
+		for at := range s.whole {
+			s.whole[at][0][KeptInput(k)] = x
+		}
+		list = append(list, x)
 	}
-	for at := range s.whole {
-		s.whole[at][0][Gathered] = x
-	}
-	return x
+	return list
 }
 
 // Memory is how long values stand.

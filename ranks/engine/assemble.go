@@ -24,7 +24,7 @@ func (e *Engine) lockstep(store *model.Store, intervals []*interval) *lockstep {
 func (s *lockstep) prepare(e *Engine, o graphwork.Options, rows codec.Codec, a *mapped.Arena) {
 	way := &route{}
 	s.route, s.training, s.exact = way, way, way
-	if s.store.Network.Spec.Propagates() {
+	if s.store.Network.GathersAny() {
 		way.graph = graphwork.New(s.store, e.Shard, o, s.adder, a)
 		if way.known = s.know(e, a); e.Peers.Size() > 1 {
 			e.travels(way.graph.Plan)

@@ -53,6 +53,6 @@ func (e *Engine) sums() bool {
 	if e.Network.KnownGhosts && e.Network.Orders[0] == model.ApplyFirst { // gradients meet features, not sums of rows
 		return false
 	}
-	each := (e.Network.Layers() > 1 || !e.Network.CacheInput && !e.Network.KnownGhosts) && !e.Config.Alone()
+	each := e.network().Exchanges() && !e.Config.Alone()
 	return e.Config.PreAggregate == "on" || e.Config.PreAggregate == "auto" && each
 }

@@ -55,7 +55,7 @@ func Sketch(c config.Config, net model.Spec, m model.Memory, codecs []codec.Code
 	e.sketchTasks(m, asked)
 	if m == model.Apart {
 		f := &async{cfg: c, workers: e.workers, layers: make([]*graphwork.Layer, net.Layers())}
-		if net.Propagates() {
+		if store.Network.GathersAny() {
 			_ = f.prepare(e, store, 0, kept) // fails only of rows that have come
 		}
 		rehearse(tensor.CPU{}, store, list, f.graph)

@@ -19,7 +19,7 @@ import (
 // route is what a pass goes through: which edges it gathers along, where the
 // rows of ghosts come from, and its tasks forward and backward.
 type route struct {
-	graph  *graphwork.Work // nil in a network without propagation
+	graph  *graphwork.Work // nil where no layer gathers
 	ghosts halo.Collective // nil where none are gathered
 	keeps  bool            // gradients of ghosts stay where they are
 	known  *knownGhosts    // nil where the first layer exchanges rows too, or gathers none
