@@ -97,6 +97,9 @@ func (d *drawer) content(h *graph.HeldOut, o Options) graph.Content {
 	if m.Weighted {
 		c.Edges = weighted{without}
 	}
+	if m.EdgeDim > 0 {
+		c.Edges = withFeatures(c.Edges, without)
+	}
 	return c
 }
 
@@ -135,4 +138,38 @@ type weighted struct{ rest }
 // EachWeight implements graph.WeightedSource.
 func (w weighted) EachWeight(yield func(src, dst uint32, weight float32) error) error {
 	return w.each(func(src, dst uint32, at int64) error { return yield(src, dst, w.ds.Weights[at]) })
+}
+
+// featured are edges with their features, and featuredWeights those that have weights too.
+type (
+	featured        struct{ rest }
+	featuredWeights struct {
+		weighted
+		featured
+	}
+)
+
+func withFeatures(edges graph.EdgeSource, r rest) graph.EdgeSource {
+	if w, ok := edges.(weighted); ok {
+		return featuredWeights{w, featured{r}}
+	}
+	return featured{r}
+}
+
+// Each implements graph.EdgeSource.
+func (f featuredWeights) Each(yield func(src, dst uint32) error) error { return f.weighted.Each(yield) }
+
+// EdgeDim implements graph.FeaturedSource.
+func (f featured) EdgeDim() int { return f.ds.Meta.EdgeDim }
+
+// EachFeatures implements graph.FeaturedSource.
+func (f featured) EachFeatures(yield func(src, dst uint32, weight float32, features []float32) error) error {
+	weights, dim := f.ds.Weights, f.EdgeDim()
+	return f.each(func(src, dst uint32, at int64) error {
+		w := float32(1)
+		if weights != nil {
+			w = weights[at]
+		}
+		return yield(src, dst, w, f.ds.EdgeFeatures[int(at)*dim:][:dim])
+	})
 }
