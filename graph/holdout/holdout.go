@@ -98,7 +98,7 @@ func (d *drawer) content(h *graph.HeldOut, o Options) graph.Content {
 		c.Edges = weighted{without}
 	}
 	if m.EdgeDim > 0 {
-		c.Edges = withFeatures(c.Edges, without)
+		c.Edges = graph.WithFeatures(c.Edges, m.EdgeDim, without.eachFeatures)
 	}
 	return c
 }
@@ -140,36 +140,14 @@ func (w weighted) EachWeight(yield func(src, dst uint32, weight float32) error) 
 	return w.each(func(src, dst uint32, at int64) error { return yield(src, dst, w.ds.Weights[at]) })
 }
 
-// featured are edges with their features, and featuredWeights those that have weights too.
-type (
-	featured        struct{ rest }
-	featuredWeights struct {
-		weighted
-		featured
-	}
-)
-
-func withFeatures(edges graph.EdgeSource, r rest) graph.EdgeSource {
-	if w, ok := edges.(weighted); ok {
-		return featuredWeights{w, featured{r}}
-	}
-	return featured{r}
-}
-
-// Each implements graph.EdgeSource.
-func (f featuredWeights) Each(yield func(src, dst uint32) error) error { return f.weighted.Each(yield) }
-
-// EdgeDim implements graph.FeaturedSource.
-func (f featured) EdgeDim() int { return f.ds.Meta.EdgeDim }
-
-// EachFeatures implements graph.FeaturedSource.
-func (f featured) EachFeatures(yield func(src, dst uint32, weight float32, features []float32) error) error {
-	weights, dim := f.ds.Weights, f.EdgeDim()
-	return f.each(func(src, dst uint32, at int64) error {
+// eachFeatures are edges with their weights, 1 where they have none, and their features.
+func (r rest) eachFeatures(yield func(src, dst uint32, weight float32, features []float32) error) error {
+	dim := r.ds.Meta.EdgeDim
+	return r.each(func(src, dst uint32, at int64) error {
 		w := float32(1)
-		if weights != nil {
-			w = weights[at]
+		if r.ds.Weights != nil {
+			w = r.ds.Weights[at]
 		}
-		return yield(src, dst, w, f.ds.EdgeFeatures[int(at)*dim:][:dim])
+		return yield(src, dst, w, r.ds.EdgeFeatures[int(at)*dim:][:dim])
 	})
 }
