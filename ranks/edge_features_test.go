@@ -2,8 +2,11 @@ package ranks
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -131,6 +134,59 @@ func TestEdgeFeaturesRefused(t *testing.T) {
 		err := Predict(context.Background(), p, c.Out, describedGraph(t, true, dim), IO{Out: io.Discard, Err: io.Discard})
 		if refused := fault.KindOf(err) == fault.Usage && strings.Contains(err.Error(), "edges with 3 features"); refused != (dim == 2) || err != nil != refused {
 			t.Errorf("%d features: %v", dim, err)
+		}
+	}
+}
+
+// The losses of GATv2 with 3, 8 and 20 features of edges are those of record_edges.py, which
+// has them from PyTorch in float64. Twenty steps of plain descent leave of float32 some 1e-6.
+func TestLossesWithEdgeFeaturesOfPyTorch(t *testing.T) {
+	text, err := os.ReadFile("../kernels/testdata/edge_curves.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs []struct {
+		Features, Layers, Heads, OutputHeads, Hidden int
+		LR                                           float64
+		EdgeFeatures                                 []float32
+		Weights                                      map[string][]float32
+		Loss64                                       []float64
+	}
+	if err := json.Unmarshal(text, &runs); err != nil {
+		t.Fatal(err)
+	}
+	c := readCurves(t)
+	for _, r := range runs {
+		content := c.content("dense")
+		content.Symmetrise = false
+		pairs := slices.Clone(content.Edges.(graph.EdgePairs))
+		content.Edges = graph.WithFeatures(pairs, r.Features, func(yield func(src, dst uint32, weight float32, features []float32) error) error {
+			at := 0
+			return pairs.Each(func(src, dst uint32) error {
+				row := make([]float32, r.Features)
+				if src != dst { // of loops none are recorded
+					at += copy(row, r.EdgeFeatures[at:])
+				}
+				return yield(src, dst, 1, row)
+			})
+		})
+		data := write(t, content)
+		for _, ranks := range []int{1, 4} {
+			cfg := quick(t)
+			cfg.Model, cfg.Layers, cfg.Hidden, cfg.Heads, cfg.OutputHeads = "gatv2", r.Layers, r.Hidden, r.Heads, r.OutputHeads
+			cfg.Ranks, cfg.Epochs, cfg.Dropout, cfg.EvalEvery = ranks, len(r.Loss64), 0, 0
+			cfg.Optimizer, cfg.LR, cfg.Momentum, cfg.WeightDecay, cfg.InnerDecay = "sgd", r.LR, 0, 0, 0
+			spec := cfg.Network(c.Dense.Dim, c.Classes)
+			spec.Design.EdgeDim = r.Features
+			flat := make([]float32, spec.NumWeights())
+			for _, p := range spec.Params() {
+				if copy(p.Of(flat), r.Weights[p.Name]) != p.Len() {
+					t.Fatalf("%d weights of %s", len(r.Weights[p.Name]), p.Name)
+				}
+			}
+			cfg.Init = weightsFile(t, spec, flat)
+			got := train(t, cfg, data).losses()
+			sameLosses(t, fmt.Sprintf("%d features on %d ranks", r.Features, ranks), got[:len(r.Loss64)], r.Loss64, 2e-5)
 		}
 	}
 }
