@@ -156,3 +156,41 @@ func TestEdgeAttr(t *testing.T) {
 		}
 	}
 }
+
+// OGB's table of edges' features goes with its edges, and stands in for features of vertices
+// where there are none, as in ogbn-proteins.
+func TestOGBEdgeFeatures(t *testing.T) {
+	along := gz("1,0.5\n2,1\n3,-1\n4,0\n")
+	without := with(tinyOGB(), "raw/edge-feat.csv.gz", along)
+	delete(without, "raw/node-feat.csv.gz")
+	d, log := written(t, "ogb", Options{Src: files(t, without)})
+	if want := []float32{3, -1, 4, 0, 1, 0.5, 2, 1}; !slices.Equal(d.EdgeFeatures, want) {
+		t.Errorf("features of edges are %v, want %v", d.EdgeFeatures, want)
+	}
+	if want := []float32{3.5, -0.5, 1, 0.5, 2, 1, 0, 0}; !slices.Equal(spread(d.Features), want) || !strings.Contains(log, "edge_features=2") {
+		t.Errorf("those of vertices %v, want %v; log\n%s", spread(d.Features), want, log)
+	}
+	d, _ = written(t, "ogb", Options{Src: files(t, without), Symmetrise: true})
+	if want := []float32{8 / 3.0, -1 / 6.0, 1.5, 0.75, 2.5, 0, 4, 0}; !slices.Equal(spread(d.Features), want) || d.Meta.Directed {
+		t.Errorf("those of vertices with edges both ways %v, want %v", spread(d.Features), want)
+	}
+	d, _ = written(t, "ogb", Options{Src: files(t, with(tinyOGB(), "raw/edge-feat.csv.gz", along))})
+	if d.Meta.EdgeDim != 2 || d.Features.Dense[0] != 1 {
+		t.Errorf("%d features of edges, %v of vertices", d.Meta.EdgeDim, d.Features.Dense)
+	}
+	for want, table := range map[string]string{"3 rows for 4 edges": "1\n2\n3\n", "5 rows for 4": "1\n2\n3\n4\n5\n", "line 2": "1\nx\n3\n4\n"} {
+		src := files(t, with(tinyOGB(), "raw/edge-feat.csv.gz", gz(table)))
+		if _, err := Import("ogb", Options{Src: src, Dst: filepath.Join(t.TempDir(), "out")}); fault.KindOf(err) != fault.Data || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "edge-feat.csv.gz") {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// DGL's edata has features under one of three names, which go with the edges whose ids they
+// have; one column of them is not taken for anything.
+func TestDGLEdgeFeatures(t *testing.T) {
+	d, _ := written(t, "dgl", Options{Src: filepath.Join("testdata", "features.dgl")})
+	if want := []float32{5, 6, 7, 8, 1, 2, 3, 4}; !slices.Equal(d.EdgeFeatures, want) || d.Meta.Weighted {
+		t.Errorf("features of edges are %v, want %v", d.EdgeFeatures, want)
+	}
+}

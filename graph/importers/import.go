@@ -59,7 +59,7 @@ var table = []importer{
 	{name: "torch", read: torch, recognises: isTorch, after: sayDirection, weights: true, features: true},
 	{name: "dgl", read: dgl, recognises: isDGL, after: sayDirection, weights: true, features: true, several: true},
 	{name: "planetoid", read: planetoid, recognises: isPlanetoid, onlySplit: "there is only the public one"},
-	{name: "ogb", read: ogb, recognises: isOGB},
+	{name: "ogb", read: ogb, recognises: isOGB, features: true},
 	{name: "graphsaint", read: graphsaint, recognises: holds("adj_full.npz"), weights: true, onlySplit: "role.json holds the only one"},
 	{name: "reddit-npz", read: reddit, recognises: holds("reddit_data.npz"), onlySplit: "node_types is the only one"},
 	{name: "bsnap", read: bsnap, recognises: isBsnap, after: keepParts,

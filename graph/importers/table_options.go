@@ -20,7 +20,7 @@ type TableOptions struct {
 	Ends             []string `placeholder:"A,B" help:"Columns of an edge's source and destination (csv, parquet). Empty: src,dst."`
 	Weight           string   `placeholder:"COLUMN" help:"Column of the edges' weights (csv, parquet). Empty: weight, where there is one."`
 	EdgeFeatures     []string `name:"edge-features" placeholder:"A,B" help:"Columns of numbers that are the features of edges (csv, parquet)."`
-	DropEdgeFeatures bool     `name:"drop-edge-features" help:"Take edges without their features (npz, torch, dgl)."`
+	DropEdgeFeatures bool     `name:"drop-edge-features" help:"Take edges without their features (npz, torch, dgl, ogb)."`
 	DropWeights      bool     `help:"Take weighted edges without their weights (csv, parquet, npz, graphsaint, torch, dgl)."`
 	DropUnknown      bool     `help:"Leave out edges whose ends are no vertices (csv, parquet)."`
 	Standardise      bool     `help:"Bring numbers to mean 0 and deviation 1 on training rows, those of edges on all (csv, parquet)."`
