@@ -97,6 +97,9 @@ func (d *drawer) content(h *graph.HeldOut, o Options) graph.Content {
 	if m.Weighted {
 		c.Edges = weighted{without}
 	}
+	if m.EdgeDim > 0 {
+		c.Edges = graph.WithFeatures(c.Edges, m.EdgeDim, without.eachFeatures)
+	}
 	return c
 }
 
@@ -135,4 +138,16 @@ type weighted struct{ rest }
 // EachWeight implements graph.WeightedSource.
 func (w weighted) EachWeight(yield func(src, dst uint32, weight float32) error) error {
 	return w.each(func(src, dst uint32, at int64) error { return yield(src, dst, w.ds.Weights[at]) })
+}
+
+// eachFeatures are edges with their weights, 1 where they have none, and their features.
+func (r rest) eachFeatures(yield func(src, dst uint32, weight float32, features []float32) error) error {
+	dim := r.ds.Meta.EdgeDim
+	return r.each(func(src, dst uint32, at int64) error {
+		w := float32(1)
+		if r.ds.Weights != nil {
+			w = r.ds.Weights[at]
+		}
+		return yield(src, dst, w, r.ds.EdgeFeatures[int(at)*dim:][:dim])
+	})
 }

@@ -58,11 +58,21 @@ type Design struct {
 
 	// EdgeFeatures has the scores of gatv2 take the weights of edges as features.
 	EdgeFeatures bool `json:"edge-features,omitempty"`
+	// EdgeDim is how many features of each edge they take in the place of weights.
+	EdgeDim int `json:"edge-dim,omitempty"`
 
 	Residual string  `json:"residual,omitempty"` // of hidden layers: "add", "initial", none
 	Hops     int     `json:"hops,omitempty"`     // of propagation behind the products (appnp)
 	Alpha    float64 `json:"alpha,omitempty"`    // share of the first rows in each step of them
 	Theta    float64 `json:"theta,omitempty"`    // of gcnii: how fast its products fade with depth
+}
+
+// EdgeDim is how many numbers of each edge the network takes as its features.
+func (s Spec) EdgeDim() int {
+	if s.Design.EdgeFeatures {
+		return 1
+	}
+	return s.Design.EdgeDim
 }
 
 // Propagates tells whether the network uses the graph at all.

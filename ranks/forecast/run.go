@@ -15,6 +15,7 @@ type Run struct {
 	Vertices int64      // of the dataset
 	Directed bool       // the dataset keeps out-edges of its own
 	Weighted bool       // its edges have weights
+	EdgeDim  int        // features of an edge
 	Sparse   bool       // its features are sparse
 	Slots    int        // of the optimiser, floats a weight
 	Graph    int        // graph ranks, or their parts where they carry several
