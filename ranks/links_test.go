@@ -8,13 +8,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"siafu/graph/npy"
-	"siafu/ranks/predictions"
+	"reflect"
 	"strings"
 	"testing"
 
 	"siafu/graph"
 	"siafu/graph/holdout"
+	"siafu/graph/npy"
+	"siafu/ranks/predictions"
 )
 
 // linked is a dataset with held edges, of a generated graph.
@@ -113,6 +114,23 @@ func TestLinks(t *testing.T) {
 	}
 	c.Epochs, c.Out = 3, filepath.Join(t.TempDir(), "elsewhere")
 	alikeElsewhere(t, c, data)
+}
+
+// A run has the same bits on any number of threads, be edges there both ways or not.
+func TestLinksOnThreads(t *testing.T) {
+	for _, directed := range []bool{false, true} {
+		data := linked(t, directed)
+		c := quick(t)
+		c.Epochs, c.Ranks, c.Servers, c.Threads = 3, 2, 0, 1
+		one := train(t, c, data)
+		for _, threads := range []int{2, 5} {
+			c.Threads, c.Out = threads, filepath.Join(t.TempDir(), "run")
+			got := train(t, c, data)
+			if !reflect.DeepEqual(got.losses(), one.losses()) || !reflect.DeepEqual(got.Summary.Metrics, one.Summary.Metrics) {
+				t.Errorf("directed %t: on %d threads losses are %v, want %v", directed, threads, got.losses(), one.losses())
+			}
+		}
+	}
 }
 
 // What does not go together with held edges is refused with a remedy.
