@@ -45,17 +45,20 @@ type Histogram [2 * classes]int64
 // classes of scores: sign, exponent and five bits more.
 const classes = 1 << 14
 
+// ordered is a number that grows with the score.
+func ordered(score float32) uint32 {
+	bits := math.Float32bits(score)
+	if bits>>31 == 1 {
+		return ^bits
+	}
+	return bits | 1<<31
+}
+
 // Count counts scores of one kind.
 func (h *Histogram) Count(scores []float32, edges bool) {
 	of := h[int(number(edges))*classes:][:classes]
 	for _, score := range scores {
-		bits := math.Float32bits(score)
-		if bits>>31 == 1 {
-			bits = ^bits
-		} else {
-			bits |= 1 << 31
-		}
-		of[bits>>18]++
+		of[ordered(score)>>18]++
 	}
 }
 
@@ -98,17 +101,8 @@ func Links(edges, without []float32) (m Metrics) {
 	if len(edges) == 0 {
 		return m
 	}
-	down := func(a, b float32) int {
-		switch {
-		case a > b:
-			return -1
-		case a < b:
-			return 1
-		}
-		return 0
-	}
-	slices.SortFunc(edges, down)
-	slices.SortFunc(without, down)
+	sortDown(edges)
+	sortDown(without)
 	m.Links = int64(len(edges))
 	auc, precision := areas(edges, without)
 	m.ROCAUC, m.AP = &auc, &precision
