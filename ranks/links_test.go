@@ -199,7 +199,7 @@ func TestPredictPairs(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range [][2]string{{"", "first line"}, {"a,b\n1,2\n", "first line"}, {"src,dst\n", "no pairs"}, {"src,dst\n1\n", "line 2"}, {"src,dst\n1,400\n", `pair 1 names "400"`}} {
+	for _, bad := range [][2]string{{"", "first line"}, {"a,b\n1,2\n", "first line"}, {"src,dst\n", "no pairs"}, {"src,dst\n1\n", "line 2"}, {"src,dst\n1,400\n", `line 2 names "400"`}} {
 		text(bad[0])
 		p := PredictConfig{Ranks: 2, Tensor: "cpu", StallWarn: "1m", StallAbort: "1m", Out: t.TempDir(), Pairs: file}
 		if err := Predict(context.Background(), p, c.Out, data, IO{Out: io.Discard, Err: io.Discard}); !strings.Contains(fmt.Sprint(err), bad[1]) {
