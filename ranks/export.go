@@ -37,6 +37,10 @@ func Export(o ExportOptions, w io.Writer) error {
 		return fault.New(fault.Usage, "export", o.Run, "there is no PyTorch of %s yet", m.Kind).
 			Then("read its weights yourself: docs/weights.md describes model.safetensors")
 	}
+	if m.Design.ScoreLayers > 0 {
+		return fault.New(fault.Usage, "export", o.Run, "its pairs are scored by a perceptron, which model.py has none of").
+			Then("read its weights yourself: docs/weights.md describes model.safetensors")
+	}
 	dir := o.Run
 	if o.Out != "" {
 		dir = o.Out

@@ -44,6 +44,9 @@ func (c *Config) CheckGathers(meta *graph.Meta, net model.Spec) error {
 func (c *Config) NetworkOf(meta *graph.Meta) model.Spec {
 	net := c.Network(meta.FeatureDim, c.Outputs(meta))
 	net.Design.EdgeFeatures = meta.Weighted && net.Dynamic()
+	if meta.Task == graph.Links && c.LinkScore == linkPerceptron {
+		net.Design.ScoreLayers, net.Design.ScoreHidden = c.LinkLayers, c.LinkHidden
+	}
 	return net
 }
 

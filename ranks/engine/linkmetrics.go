@@ -14,6 +14,10 @@ import (
 // graph ranks.
 func (p *pairing) scores(n, group int, at func(i int) (row, v uint32), sink func(first int, scores []float32)) error {
 	most := max(pairsAtOnce/group, 1) * group
+	score := p.scoreRuns
+	if p.head != nil {
+		score = p.scoreByHead
+	}
 	chunks, err := p.agree((n + most - 1) / most)
 	if err != nil {
 		return err
@@ -33,7 +37,7 @@ func (p *pairing) scores(n, group int, at func(i int) (row, v uint32), sink func
 		if _, err := p.bring(others); err != nil {
 			return err
 		}
-		p.team.Run(hi-lo, pieceOfPairs, func(first, last int) { p.scoreRuns(scores[:last], rows[:last], others, first) })
+		p.team.Run(hi-lo, pieceOfPairs, func(first, last int) { score(scores[:last], rows[:last], others, first) })
 		sink(lo, scores)
 	}
 	return nil
@@ -46,7 +50,7 @@ func (p *pairing) scoreRuns(scores []float32, rows, others []uint32, first int) 
 		for hi < len(scores) && rows[hi] == rows[lo] {
 			hi++
 		}
-		p.team.DotsOf(scores[lo:hi], p.row(p.x, nil, int(rows[lo])), p.x, others[lo:])
+		p.team.DotsOf(scores[lo:hi], p.rowOf(rows[lo]), p.x, others[lo:])
 	}
 }
 
@@ -202,7 +206,7 @@ func (i *Inference) Pairs(list graph.Pairs) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.hold(t.logits())
+	p.take(t)
 	at, scores, err := p.scoresOf(list)
 	if err != nil {
 		return nil, err

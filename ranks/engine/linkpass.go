@@ -32,10 +32,10 @@ func (l *pairList) of(v int) []uint32 {
 	return l.others[l.begin[v]-l.begin[l.lo] : l.begin[v+1]-l.begin[l.lo]]
 }
 
-// until is where the vertices from lo on have about pairsAtOnce pairs, the last one all of
-// its own.
-func until(begin []int64, lo int) int {
-	i, _ := slices.BinarySearch(begin[lo:], begin[lo]+pairsAtOnce)
+// until is where the vertices from lo on have about as many pairs as may be in hand, the last
+// one all of its own.
+func (p *pairing) until(begin []int64, lo int) int {
+	i, _ := slices.BinarySearch(begin[lo:], begin[lo]+p.most)
 	return min(max(lo+i, lo+1), len(begin)-1)
 }
 
@@ -104,9 +104,11 @@ func (p *pairing) learn(l pairList, train bool) {
 	if train && !l.mirrored {
 		sized(&p.hand.slopes, len(l.others))
 	}
-	p.overRows(l.lo, l.hi, func(k, lo, hi int) {
-		losses[k] = p.piece(&l, lo, hi, train)
-	})
+	if p.head != nil {
+		p.learnByHead(&l, losses, train)
+	} else {
+		p.overRows(l.lo, l.hi, func(k, lo, hi int) { losses[k] = p.piece(&l, lo, hi, train) })
+	}
 	scale := 1 / float64(p.total)
 	if l.mirrored {
 		scale /= 2
@@ -131,7 +133,7 @@ func (p *pairing) piece(l *pairList, lo, hi int, train bool) (loss float64) {
 	var room [pairBlock]float32
 	scale := 1 / float64(p.total)
 	for v := lo; v < hi; v++ {
-		x, first := p.row(p.x, nil, v), int(l.begin[v]-l.begin[l.lo])
+		x, first := p.rowOf(uint32(v)), int(l.begin[v]-l.begin[l.lo])
 		for ids := l.of(v); len(ids) > 0; {
 			n := min(len(ids), pairBlock)
 			scores := room[:n]
@@ -156,14 +158,20 @@ func (p *pairing) piece(l *pairList, lo, hi int, train bool) (loss float64) {
 // and goes through all pairs for them.
 func (p *pairing) push(l *pairList) {
 	n, shares := len(p.x)/p.width, p.team.Workers()
+	one := []float32{1}
 	p.team.Run(shares, 1, func(k, _ int) {
 		lo, hi := uint32(n*k/shares), uint32(n*(k+1)/shares)
 		at := 0
 		for v := l.lo; v < l.hi; v++ {
-			id := [1]uint32{uint32(v)}
 			for _, u := range l.of(v) {
 				if lo <= u && u < hi {
-					p.team.AddChosen(p.row(p.grad, p.grads, int(u)), p.x, id[:], p.hand.slopes[at:at+1])
+					rows, id, weight := p.x, [1]uint32{uint32(v)}, one
+					if p.head != nil {
+						rows, id[0] = p.head.turned, uint32(at)
+					} else {
+						weight = p.hand.slopes[at : at+1]
+					}
+					p.team.AddChosen(p.row(p.grad, p.grads, int(u)), rows, id[:], weight)
 				}
 				at++
 			}

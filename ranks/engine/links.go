@@ -41,6 +41,9 @@ type pairing struct {
 	x        []float32           // these, and behind them those of other ranks that are in hand
 	grad     []float32           // [own x width]
 	grads    []float32           // of rows of other ranks
+	head     *linkHead           // nil where the dot product scores pairs
+	most     int64               // pairs in hand, about
+	weights  []float32           // of the head, in those of the network
 	hand     hand                // room of the pairs that are in hand
 	seen     objective.Histogram // of the scores of an evaluation
 	counting bool                // this pass is an evaluation
@@ -57,6 +60,9 @@ type linkFindings struct {
 // pairsAtOnce is about how many pairs are drawn before their rows are fetched: it bounds
 // the memory of those that are on other ranks.
 const pairsAtOnce = 1 << 19
+
+// floatsAtOnce are those of the gradients of as many pairs, where each has a row of its own.
+const floatsAtOnce = 1 << 23
 
 // pairs prepares for the task Links; nil for another, or where no edges are held out.
 // Collective over the graph ranks.
@@ -85,7 +91,7 @@ func (e *Engine) pairs(a *mapped.Arena) (*pairing, error) {
 	for row, v := range sh.Own {
 		p.drawn[row+1] = p.drawn[row] + kernels.Share(int64(v)+1, p.total, sh.Vertices) - kernels.Share(int64(v), p.total, sh.Vertices)
 	}
-	for lo := 0; lo < sh.NumOwn(); lo = until(p.drawn, lo) {
+	for lo := 0; lo < sh.NumOwn(); lo = p.until(p.drawn, lo) {
 		p.chunks++
 	}
 	p.chunks, err = p.agree(p.chunks)
@@ -95,7 +101,14 @@ func (e *Engine) pairs(a *mapped.Arena) (*pairing, error) {
 // pairer is who scores pairs of any vertices. Collective over the graph ranks.
 func (e *Engine) pairer(width int) (*pairing, error) {
 	p := &pairing{comm: e.Peers, ops: e.workers.team(), team: e.packers, shard: e.Shard, width: width, seed: e.Config.Seed}
+	p.most = pairsAtOnce
 	var err error
+	if p.head, err = e.newLinkHead(); err != nil {
+		return nil, err
+	}
+	if p.head != nil {
+		p.most = max(floatsAtOnce/int64(width), pieceOfPairs)
+	}
 	p.places, err = reach.New(e.Peers, e.Shard.Own, e.Shard.Vertices)
 	return p, err
 }
@@ -114,6 +127,9 @@ func (s *lockstep) learnPairs(layer int, count bool) error {
 	p := s.pairing
 	p.found, p.counting = linkFindings{}, count
 	p.hold(s.store.Forward(layer, model.Output))
+	if p.head != nil {
+		p.head.begin(p.weights)
+	}
 	if s.pass.Train {
 		clear(p.grad)
 	}
@@ -133,11 +149,22 @@ func (s *lockstep) learnPairs(layer int, count bool) error {
 	if !s.pass.Train {
 		return nil
 	}
+	if p.head != nil {
+		p.head.end()
+	}
 	for _, i := range s.intervals {
 		to := i.frame.At(model.Do{Layer: layer, Stage: model.Loss}, model.OutputGrad)
 		kernels.Write(p.ops, to, p.grad[i.lo*p.width:i.hi*p.width])
 	}
 	return nil
+}
+
+// take takes the rows, and the weights, of a trainer's last pass, to score pairs.
+func (p *pairing) take(t *trainer) {
+	p.hold(t.logits())
+	if at := t.net.HeadRange(); p.head != nil {
+		p.head.begin(t.flat[at.Lo:at.Hi])
+	}
 }
 
 // hold takes the rows of a pass.
@@ -158,7 +185,7 @@ func (p *pairing) learnEdges(train bool) error {
 		return nil
 	}
 	for lo := 0; lo < own; lo = l.hi {
-		l.lo, l.hi = lo, until(in.Offsets, lo)
+		l.lo, l.hi = lo, p.until(in.Offsets, lo)
 		l.others = in.Cols[in.Offsets[lo]:in.Offsets[l.hi]]
 		p.learn(l, train)
 	}
@@ -169,7 +196,7 @@ func (p *pairing) learnEdges(train bool) error {
 func (p *pairing) learnDrawn(pass model.Pass) error {
 	l := pairList{begin: p.drawn}
 	for range p.chunks {
-		l.lo, l.hi = l.hi, until(p.drawn, l.hi)
+		l.lo, l.hi = l.hi, p.until(p.drawn, l.hi)
 		l.others = sized(&p.hand.others, int(p.drawn[l.hi]-p.drawn[l.lo]))
 		p.overRows(l.lo, l.hi, func(_, lo, hi int) {
 			for v := lo; v < hi; v++ {
