@@ -65,6 +65,11 @@ type Design struct {
 	Hops     int     `json:"hops,omitempty"`     // of propagation behind the products (appnp)
 	Alpha    float64 `json:"alpha,omitempty"`    // share of the first rows in each step of them
 	Theta    float64 `json:"theta,omitempty"`    // of gcnii: how fast its products fade with depth
+
+	// Layers of the perceptron that scores pairs of rows, and the width of all but its last
+	// one (Head); 0 where the dot product does.
+	ScoreLayers int `json:"score-layers,omitempty"`
+	ScoreHidden int `json:"score-hidden,omitempty"`
 }
 
 // EdgeDim is how many numbers of each edge the network takes as its features.

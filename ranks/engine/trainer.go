@@ -134,6 +134,9 @@ func (e *Engine) trainer(source params.Source, reduction *halo.Reduction, m mode
 	if t.pairing, err = e.pairs(e.Arena); err != nil {
 		return nil, err
 	}
+	if at := e.Network.HeadRange(); t.pairing != nil {
+		t.pairing.weights = t.flat[at.Lo:at.Hi]
+	}
 	t.totals = newAllSums(store.Network, e.Peers, e.workers.team, t.flat, t.grad)
 	t.layers = append(t.layers, params.Layers(e.Network)...)
 	t.connect(e, reduction, e.Arena)
@@ -356,5 +359,8 @@ func (t *trainer) gradient(list []*interval, layer int, flat []float32) []float3
 		t.adder.Add(sum, i.frame.LayerGrad(layer))
 	}
 	kernels.Read(t.adder, grad, sum)
+	if p := t.pairing; p != nil && p.head != nil && layer == len(t.layers)-1 {
+		copy(grad[len(grad)-len(p.head.grad):], p.head.grad)
+	}
 	return grad
 }
