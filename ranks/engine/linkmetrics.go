@@ -11,14 +11,14 @@ import (
 // scores gives sink the scores of n pairs of this rank: an own row, and any vertex.
 // Collective over the graph ranks.
 func (p *pairing) scores(n int, at func(i int) (row, v uint32), sink func(i int, score float32)) error {
-	chunks, err := p.agree((n + pairsAtOnce - 1) / pairsAtOnce)
+	chunks, err := p.agree((n + PairsAtOnce - 1) / PairsAtOnce)
 	if err != nil {
 		return err
 	}
 	var rows, others []uint32
 	for k := range chunks {
 		rows, others = rows[:0], others[:0]
-		lo, hi := min(n, k*pairsAtOnce), min(n, (k+1)*pairsAtOnce)
+		lo, hi := min(n, k*PairsAtOnce), min(n, (k+1)*PairsAtOnce)
 		for i := lo; i < hi; i++ {
 			row, v := at(i)
 			rows, others = append(rows, row), append(others, v)

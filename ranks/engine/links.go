@@ -47,9 +47,12 @@ type linkFindings struct {
 	counted       float64 // 1 on the rank that has the areas
 }
 
-// pairsAtOnce is about how many pairs are drawn before their rows are fetched: it bounds
+// PairsAtOnce is about how many pairs are drawn before their rows are fetched: it bounds
 // the memory of those that are on other ranks.
-const pairsAtOnce = 1 << 19
+const PairsAtOnce = 1 << 19
+
+// PairGradients is the purpose of the gradients of the output, which pairs add up.
+const PairGradients = "gradients of pairs"
 
 // pairs prepares for the task Links; nil for another, or where no edges are held out.
 // Collective over the graph ranks.
@@ -72,12 +75,12 @@ func (e *Engine) pairs(a *mapped.Arena) (*pairing, error) {
 		return nil, err
 	}
 	p.total, p.held = sums[0], e.HeldOut
-	p.grad = mapped.Make[float32](a, sh.NumOwn()*width)
+	p.grad = mapped.Make[float32](a.For(PairGradients), sh.NumOwn()*width)
 	drawn := int64(0)
 	for row := range sh.Own {
 		drawn += int64(p.draws(row))
 	}
-	p.chunks, err = p.agree(int((drawn + pairsAtOnce - 1) / pairsAtOnce))
+	p.chunks, err = p.agree(int((drawn + PairsAtOnce - 1) / PairsAtOnce))
 	return p, err
 }
 
@@ -177,7 +180,7 @@ func (p *pairing) learnDrawn(pass model.Pass) error {
 	var others, rows []uint32
 	for range p.chunks {
 		others, rows = others[:0], rows[:0]
-		for row < p.shard.NumOwn() && len(rows) < pairsAtOnce {
+		for row < p.shard.NumOwn() && len(rows) < PairsAtOnce {
 			if k == p.draws(row) {
 				row, k = row+1, 0
 				continue
