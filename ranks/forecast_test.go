@@ -129,6 +129,8 @@ func TestForecastIsExact(t *testing.T) {
 		"gat, free, goes on":          {dense[true], 3, 0, func(c *Config) { c.Mode, c.CheckpointEvery = "free", "1e"; gat(c) }},
 		"sage, free, kept":            {dense[true], 2, 1, func(c *Config) { c.Mode, c.Model, c.InputDropout = "free", "sage", 0 }},
 		"mlp, bag of words":           {sparse, 2, 0, func(c *Config) { c.Model = "mlp" }},
+		"gcn, links":                  {linked(t, false), 3, 1, func(c *Config) { c.Embedding = 7 }},
+		"sage, links, directed":       {linked(t, true), 2, 0, func(c *Config) { c.Model, c.EvalEvery = "sage", 0 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := quick(t)

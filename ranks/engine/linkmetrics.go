@@ -13,7 +13,7 @@ import (
 // groups of so many pairs, as many groups as are in hand at a time. Collective over the
 // graph ranks.
 func (p *pairing) scores(n, group int, at func(i int) (row, v uint32), sink func(first int, scores []float32)) error {
-	most := max(pairsAtOnce/group, 1) * group
+	most := max(PairsAtOnce/group, 1) * group
 	score := p.scoreRuns
 	if p.head != nil {
 		score = p.scoreByHead

@@ -57,12 +57,15 @@ type linkFindings struct {
 	counted       float64 // 1 on the rank that has the areas
 }
 
-// pairsAtOnce is about how many pairs are drawn before their rows are fetched: it bounds
+// PairsAtOnce is about how many pairs are drawn before their rows are fetched: it bounds
 // the memory of those that are on other ranks.
-const pairsAtOnce = 1 << 19
+const PairsAtOnce = 1 << 19
 
-// floatsAtOnce are those of the gradients of as many pairs, where each has a row of its own.
-const floatsAtOnce = 1 << 23
+// PairGradients is the purpose of the gradients of the output, which pairs add up.
+const PairGradients = "gradients of pairs"
+
+// FloatsAtOnce are those of the gradients of as many pairs, where each has a row of its own.
+const FloatsAtOnce = 1 << 23
 
 // pairs prepares for the task Links; nil for another, or where no edges are held out.
 // Collective over the graph ranks.
@@ -86,7 +89,7 @@ func (e *Engine) pairs(a *mapped.Arena) (*pairing, error) {
 	if p.total, p.held = sums[0], e.HeldOut; !sh.Directed {
 		p.total /= 2
 	}
-	p.grad = mapped.Make[float32](a, sh.NumOwn()*width)
+	p.grad = mapped.Make[float32](a.For(PairGradients), sh.NumOwn()*width)
 	p.drawn = make([]int64, sh.NumOwn()+1)
 	for row, v := range sh.Own {
 		p.drawn[row+1] = p.drawn[row] + kernels.Share(int64(v)+1, p.total, sh.Vertices) - kernels.Share(int64(v), p.total, sh.Vertices)
@@ -101,13 +104,13 @@ func (e *Engine) pairs(a *mapped.Arena) (*pairing, error) {
 // pairer is who scores pairs of any vertices. Collective over the graph ranks.
 func (e *Engine) pairer(width int) (*pairing, error) {
 	p := &pairing{comm: e.Peers, ops: e.workers.team(), team: e.packers, shard: e.Shard, width: width, seed: e.Config.Seed}
-	p.most = pairsAtOnce
+	p.most = PairsAtOnce
 	var err error
 	if p.head, err = e.newLinkHead(); err != nil {
 		return nil, err
 	}
 	if p.head != nil {
-		p.most = max(floatsAtOnce/int64(width), pieceOfPairs)
+		p.most = max(FloatsAtOnce/int64(width), pieceOfPairs)
 	}
 	p.places, err = reach.New(e.Peers, e.Shard.Own, e.Shard.Vertices)
 	return p, err

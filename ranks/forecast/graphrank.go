@@ -39,7 +39,7 @@ const (
 )
 
 // epochs are terms that nobody touches before the first epoch.
-var epochs = []string{engine.Activations, graphwork.Scores, graphwork.Halves, engine.Published, halo.Ghosts, halo.Buffers, halo.FedBack}
+var epochs = []string{engine.Activations, graphwork.Scores, graphwork.Halves, engine.Published, halo.Ghosts, halo.Buffers, halo.FedBack, engine.PairGradients}
 
 // sketched is what the arrays of an interval are rounded up by on a GPU.
 const sketched = 8 << 10
@@ -104,6 +104,13 @@ func (f *Forecast) graphRank(rank int, p partition.RankReport, c config.Config, 
 		m.add(weights, Array, w, w, w, size.Product(int64(count), max(own-w, 0)))
 	}
 	f.heap(m, rank, p, count, c.Asynchronous())
+	m.add("shard: targets", Mapped, floats(n, int64(f.Targets)))
+	if f.Labels {
+		m.add("labels as targets", Heap, floats(n, int64(f.Net.Dims[f.Net.Layers()])))
+	}
+	if f.Links != nil {
+		f.pairs(m, rank, p, *f.Links)
+	}
 	if f.Servers == 0 && began && rank == 0 {
 		f.serve(m, f.Graph)
 	}

@@ -36,10 +36,15 @@ func OfNetwork(c config.Config, net model.Spec, meta *graph.Meta, graphRanks, se
 	if err := c.Divide(meta.Train, graphRanks); err != nil {
 		return nil, err
 	}
-	return New(Run{
+	run := Run{
 		Config: c, Net: net, Vertices: meta.Vertices, Directed: meta.Directed, Weighted: meta.Weighted, EdgeDim: meta.EdgeDim, Sparse: meta.FeatureKind == "sparse", Slots: slots,
-		Graph: graphRanks, Servers: servers, Codecs: list,
-	}), nil
+		Graph: graphRanks, Servers: servers, Codecs: list, Links: meta.Links,
+	}
+	if meta.Task == graph.MultiLabel || meta.Task == graph.Regression {
+		run.Targets = meta.Classes
+	}
+	run.Labels = run.Targets == 0 && c.Task == graph.MultiLabel
+	return New(run), nil
 }
 
 // OfPrediction is Of for a network that is known and only predicts.

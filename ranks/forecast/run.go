@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"siafu/graph"
 	"siafu/halo/codec"
 	"siafu/kernels"
 	"siafu/kernels/model"
@@ -20,8 +21,11 @@ type Run struct {
 	Slots    int        // of the optimiser, floats a weight
 	Graph    int        // graph ranks, or their parts where they carry several
 	Servers  int
-	Predicts bool          // once, and trains nothing
-	Codecs   []codec.Codec // that of rows, and those that may be tried in its place
+	Predicts bool              // once, and trains nothing
+	Targets  int               // columns of the dataset's labels, where a vertex has several or numbers
+	Labels   bool              // classes are trained as labels, a column each
+	Links    *graph.LinkCounts // of link prediction, else nil
+	Codecs   []codec.Codec     // that of rows, and those that may be tried in its place
 }
 
 // Forecast is what follows from a Run for any partitioning.

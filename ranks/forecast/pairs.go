@@ -1,0 +1,48 @@
+package forecast
+
+import (
+	"math"
+
+	"siafu/graph"
+	"siafu/graph/partition"
+	"siafu/graph/size"
+	"siafu/ranks/engine"
+)
+
+// pairs appends what link prediction takes of a rank beside its network: gradients of
+// embeddings, and on the heap the directory of vertices, rows of other ranks, those of ghosts
+// or of the ends of pairs that are drawn, and scores of held edges, which rank 0 gathers.
+// What is drawn is taken for its mean; what each chunk of pairs makes anew counts twice,
+// because the collector lets the heap double.
+func (f *Forecast) pairs(m *Memory, rank int, p partition.RankReport, held graph.LinkCounts) {
+	width, n := int64(f.Net.Dims[f.Net.Layers()]), max(f.Vertices, 1)
+	most := max(held.Val, held.Test, held.NotVal, held.NotTest)
+	m.add("held edges", Mapped, floats(2, held.Val+held.Test+held.NotVal+held.NotTest), floats(held.Val+held.Test, held.Ranked))
+	if !f.Predicts {
+		m.add(engine.PairGradients, Array, floats(p.Vertices, width))
+	}
+	if f.Config.GPUsGather() {
+		m.add("embeddings here", Heap, floats(p.Vertices, width))
+	}
+	// What is owned is told twice over, and to each rank.
+	m.add("directory of vertices", Heap, floats(2, n), floats(p.Vertices, int64(f.Graph)), floats(3, p.Ghosts+p.SendRows))
+	share := func(pairs int64) int64 { return int64(float64(pairs) * float64(p.Vertices) / float64(n)) }
+	scored := max(share(held.Train), share(most), share(size.Product(held.Test, held.Ranked)))
+	at := min(scored, engine.PairsAtOnce)
+	wanted, given := metOf(at, n, n-p.Vertices), int64(f.Graph-1)*metOf(at, n, p.Vertices)
+	rows := max(wanted, p.Ghosts)
+	m.add("rows of pairs", Heap, floats(2, rows, width), floats(4, p.SendRows, width), floats(4, given, width), size.Product(16, at), floats(6, wanted+given))
+	if !f.Predicts { // gradients of chunks of pairs, where each has rows of its own
+		m.add("gradients of single pairs", Heap, floats(2, min(size.Product(at, width), engine.FloatsAtOnce)))
+	}
+	scores := size.Product(16, share(most)) // places, rows and scores
+	if rank == 0 {
+		scores = size.Sum(scores, size.Product(32, most)) // of all ranks, as they come, together and sorted
+	}
+	m.add("scores of pairs", Heap, scores, size.Product(12, min(share(size.Product(held.Test, held.Ranked)), scored)))
+}
+
+// metOf is how many of some vertices, among n, so many draws meet in the mean.
+func metOf(draws, n, of int64) int64 {
+	return int64(float64(of) * -math.Expm1(-float64(draws)/float64(n)))
+}
