@@ -44,6 +44,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		all[v] = uint32(v)
 	}
 	index, weights := kernels.HostVector(all), kernels.HostMat(width, width, w)
+	block := kernels.HostMat(rows, width-1, b)
 	var slots []kernels.Mat
 	for _, s := range state {
 		slots = append(slots, kernels.HostMat(width, width, s))
@@ -77,9 +78,11 @@ func TestNothingIsAllocated(t *testing.T) {
 		"Ops.SparseMatMulTransA": func() {
 			team.SparseMatMulTransA(to, there, from, drop)
 		},
-		"Ops.PackRows": func() { team.PackRows(to, index, from, kernels.Mat{}) },
-		"Ops.AddRows":  func() { team.AddRows(to, kernels.Mat{}, index, from) },
-		"Ops.Step":     func() { team.Step(adam, 1, weights, weights, slots, true) },
+		"Ops.PackRows":    func() { team.PackRows(to, index, from, kernels.Mat{}) },
+		"Ops.AddRows":     func() { team.AddRows(to, kernels.Mat{}, index, from) },
+		"Ops.CopyColumns": func() { team.CopyColumns(block, to, 1) },
+		"Ops.PutColumns":  func() { team.PutColumns(to, 1, block) },
+		"Ops.Step":        func() { team.Step(adam, 1, weights, weights, slots, true) },
 	} {
 		if n := testing.AllocsPerRun(5, kernel); n != 0 {
 			t.Errorf("%s: %v allocations a call", name, n)

@@ -5,12 +5,9 @@ package kernels
 // CopyColumns implements Ops.
 func (t *Team) CopyColumns(dst, x Mat, from int) {
 	fit(dst.Rows == x.Rows && from >= 0 && from+dst.Cols <= x.Cols)
-	to, all := dst.Host(), x.Host()
-	t.Run(dst.Rows, rowGrain(dst.Cols), func(lo, hi int) {
-		for r := lo; r < hi; r++ {
-			copy(rowOf(to, r, dst.Cols), all[r*x.Cols+from:])
-		}
-	})
+	if dst.Rows > 0 && dst.Cols > 0 {
+		do(t, &t.slots.block, blockTask{dst.Host(), x.Host()[from:], dst.Cols, x.Cols, dst.Cols}, dst.Rows, rowGrain(dst.Cols))
+	}
 }
 
 // PutColumns implements Ops.
@@ -22,12 +19,22 @@ func (t *Team) PutColumns(dst Mat, from int, x Mat) {
 		}
 		return
 	}
-	all, block := dst.Host(), x.Host()
-	t.Run(dst.Rows, rowGrain(x.Cols), func(lo, hi int) {
-		for r := lo; r < hi; r++ {
-			copy(all[r*dst.Cols+from:], rowOf(block, r, x.Cols))
-		}
-	})
+	if x.Rows > 0 && x.Cols > 0 {
+		do(t, &t.slots.block, blockTask{dst.Host()[from:], x.Host(), dst.Cols, x.Cols, x.Cols}, x.Rows, rowGrain(x.Cols))
+	}
+}
+
+// blockTask copies so many columns, of rows that are so many elements apart.
+type blockTask struct {
+	dst, x             []float32
+	dstStride, xStride int
+	cols               int
+}
+
+func (k *blockTask) chunk(lo, hi int) {
+	for r := lo; r < hi; r++ {
+		copy(k.dst[r*k.dstStride:][:k.cols], k.x[r*k.xStride:])
+	}
 }
 
 // SpreadColumns implements Ops.

@@ -64,6 +64,7 @@ type slots struct {
 	max      maxTask
 	maxGrad  maxGradTask
 	narrow   narrowTask
+	block    blockTask
 	gemm     gemmTask
 	transA   transATask
 	turn     transposeTask

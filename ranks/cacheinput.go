@@ -6,7 +6,7 @@ import (
 	"siafu/ranks/world"
 )
 
-// chooseOrders agrees on the orders of products and on whether ÂX is kept. Where
+// chooseOrders agrees on the orders of products and on whether ÂX is kept, or other powers. Where
 // free memory decided on the latter, the configuration says from now on what
 // was chosen: the last bits of the numbers hang on it, so that neither a run
 // that goes on nor one that is told the same again may choose anew. Collective
@@ -60,7 +60,7 @@ func (r *run) tellOrders(fits bool) {
 		r.reporter.warn("cache_input is %t where the run has had %t so far: the last bits of its numbers may differ from those of a run that never stopped",
 			r.net.CacheInput, s.Cached)
 	case s.Cached && !fits:
-		r.reporter.warn("AX takes more than half of the free memory, and is kept all the same because the run has kept it so far; " +
-			"--cache-input off does without it, which changes the last bits of the numbers")
+		r.reporter.warn("to keep %s takes more than half of the free memory, and is done all the same because the run has done it so far; "+
+			"--cache-input off does without, which changes the last bits of the numbers", r.net.Powers())
 	}
 }

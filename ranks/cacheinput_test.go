@@ -18,9 +18,15 @@ import (
 // configuration that it leaves does the same again.
 func TestResumeKeepsCacheInput(t *testing.T) {
 	data := generated(t, false)
+	for _, kind := range []string{"gcn", "sgc", "sign"} {
+		t.Run(kind, func(t *testing.T) { resumeKeeps(t, kind, data) })
+	}
+}
+
+func resumeKeeps(t *testing.T, kind, data string) {
 	begin := func(cache string) Config {
 		c := saving(t, "off")
-		c.InputDropout, c.Hidden, c.CacheInput, c.Ranks, c.Servers = 0, 4, cache, 2, 0
+		c.Model, c.InputDropout, c.Hidden, c.CacheInput, c.Ranks, c.Servers = kind, 0, 4, cache, 2, 0
 		return c
 	}
 	models := map[string][]byte{}
@@ -64,27 +70,34 @@ func TestResumeKeepsCacheInput(t *testing.T) {
 // What auto comes to: a choice is written down where memory makes it, or where
 // a run that goes on has made another one.
 func TestSettleCacheInput(t *testing.T) {
+	powers := func(c *Config) { c.Model = "sign" }
 	dense := &graph.Meta{Vertices: 1000, Edges: 10_000, FeatureDim: 30, FeatureKind: "dense", Classes: 4}
 	sparse := &graph.Meta{Vertices: 1000, Edges: 2000, FeatureDim: 3000, FeatureKind: "sparse", FeatureNNZ: 5000, Classes: 4}
 	for name, tc := range map[string]struct {
+		set                 func(*Config)
 		meta                *graph.Meta
 		drop                float64
 		fits, with, without bool
 		want                string
 	}{
-		"fits":                                 {dense, 0, true, false, false, "on"},
-		"does not fit":                         {dense, 0, false, false, false, "off"},
-		"fits, but the run did without":        {dense, 0, true, false, true, "off"},
-		"does not fit, but the run has had it": {dense, 0, false, true, false, "on"},
-		"fits, and the run has had it":         {dense, 0, true, true, false, "on"},
-		"dropout, so never":                    {dense, 0.5, true, false, false, "auto"},
-		"dropout, so never, no room":           {dense, 0.5, false, false, true, "auto"},
-		"costs more than it saves":             {sparse, 0, true, false, false, "auto"},
-		"was asked for all the same":           {sparse, 0, true, true, false, "on"},
+		"fits":                                 {nil, dense, 0, true, false, false, "on"},
+		"does not fit":                         {nil, dense, 0, false, false, false, "off"},
+		"fits, but the run did without":        {nil, dense, 0, true, false, true, "off"},
+		"does not fit, but the run has had it": {nil, dense, 0, false, true, false, "on"},
+		"fits, and the run has had it":         {nil, dense, 0, true, true, false, "on"},
+		"dropout, so never":                    {nil, dense, 0.5, true, false, false, "auto"},
+		"dropout, so never, no room":           {nil, dense, 0.5, false, false, true, "auto"},
+		"costs more than it saves":             {nil, sparse, 0, true, false, false, "auto"},
+		"was asked for all the same":           {nil, sparse, 0, true, true, false, "on"},
+		"powers fit":                           {powers, dense, 0, true, false, false, "on"},
+		"powers do not fit, but have been had": {powers, dense, 0, false, true, false, "on"},
+		"powers cost more than they save":      {powers, sparse, 0, true, false, false, "auto"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := config.Defaults()
-			c.InputDropout = tc.drop
+			if c.InputDropout = tc.drop; tc.set != nil {
+				tc.set(&c)
+			}
 			if got := settleCache(c, c.Network(tc.meta.FeatureDim, tc.meta.Classes), tc.meta, tc.fits, tc.with, tc.without); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}

@@ -45,12 +45,16 @@ func standIn() device.Device { return ptx.New(ptx.Settings{}) }
 func TestTrainingOnADevice(t *testing.T) {
 	directed, sparse := generated(t, true), bag(t)
 	for name, set := range map[string]func(c *Config) (data string){
-		"gcn":           func(c *Config) string { return directed },
-		"gcn, 3 ranks":  func(c *Config) string { c.Ranks, c.Codec = 3, "int8"; return directed },
-		"gcn, bf16":     func(c *Config) string { c.Gather, c.Features = "bf16", "bf16"; return directed },
-		"sage":          func(c *Config) string { c.Model, c.Ranks, c.Servers = "sage", 2, 1; return directed },
-		"gat":           func(c *Config) string { c.Model, c.Heads, c.AttentionDropout = "gat", 2, 0.3; return directed },
-		"gat, 3 ranks":  func(c *Config) string { c.Model, c.Ranks, c.Servers = "gat", 4, 1; return directed },
+		"gcn":          func(c *Config) string { return directed },
+		"gcn, 3 ranks": func(c *Config) string { c.Ranks, c.Codec = 3, "int8"; return directed },
+		"gcn, bf16":    func(c *Config) string { c.Gather, c.Features = "bf16", "bf16"; return directed },
+		"sage":         func(c *Config) string { c.Model, c.Ranks, c.Servers = "sage", 2, 1; return directed },
+		"gat":          func(c *Config) string { c.Model, c.Heads, c.AttentionDropout = "gat", 2, 0.3; return directed },
+		"gat, 3 ranks": func(c *Config) string { c.Model, c.Ranks, c.Servers = "gat", 4, 1; return directed },
+		"sign, kept": func(c *Config) string {
+			c.Model, c.Ranks, c.CacheInput, c.Features = "sign", 2, "on", "bf16"
+			return directed
+		},
 		"gin, momentum": func(c *Config) string { c.Model, c.Optimizer, c.LR = "gin", "sgd", 0.01; return directed },
 		"mlp, sparse":   func(c *Config) string { c.Model, c.InputDropout, c.CacheInput = "mlp", 0.3, "off"; return sparse },
 	} {

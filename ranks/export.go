@@ -33,8 +33,8 @@ func Export(o ExportOptions, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if !pytorch.Knows(m.Kind) {
-		return fault.New(fault.Usage, "export", o.Run, "there is no PyTorch of %s yet", m.Kind).
+	if m.Design.ScoreLayers > 0 {
+		return fault.New(fault.Usage, "export", o.Run, "its pairs are scored by a perceptron, which model.py has none of").
 			Then("read its weights yourself: docs/weights.md describes model.safetensors")
 	}
 	dir := o.Run

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"siafu/graph/fault"
+	"siafu/kernels/model"
 	"siafu/ranks/predictions"
 )
 
@@ -30,8 +31,8 @@ func withPyTorch(t *testing.T) string {
 }
 
 // inPython has PyTorch run each exported network over its dataset and compare the logits,
-// and write the weights under the names of PyTorch Geometric's layers. Arguments are run
-// folders and datasets in turn.
+// and write the weights under the names of PyTorch Geometric's layers, or siafu's where it
+// has none of the sort. Arguments are run folders and datasets in turn.
 const inPython = `
 import importlib.util, sys
 import torch
@@ -53,7 +54,7 @@ for run, data in zip(sys.argv[1::2], sys.argv[2::2]):
         "gatv2": {"lin_l.weight": "weight", "lin_r.weight": "target.weight", "lin_r.bias": "target.bias", "lin_edge.weight": "edge.weight", "att": "attention", "bias": "bias"},
         "gat": {"lin.weight": "weight", "att_src": "source", "att_dst": "target", "bias": "bias"},
         "mlp": mlp, "appnp": mlp, "gcnii": mlp, "sgc": {"lin.weight": "weight", "lin.bias": "bias"},
-    }[about["model"]]
+    }.get(about["model"], {})
     state = {}
     def put(module, l, names):
         for theirs, ours in names.items():
@@ -61,6 +62,9 @@ for run, data in zip(sys.argv[1::2], sys.argv[2::2]):
             if x is not None:
                 x = x.unsqueeze(0) if theirs.startswith("att") else x
                 state[module + theirs] = x.t() if x.dim() == 2 and theirs != "weight1" else x
+    if about["model"] == "sign":  # which PyTorch Geometric has no layer of
+        torch.save(w, run + "/../state.pt")
+        continue
     layers = 1 + max(int(name.split(".")[1]) for name in w)
     for l in range(layers):
         if l == layers - 1 and "jumping" in design:
@@ -93,7 +97,7 @@ func TestPyTorch(t *testing.T) {
 	}
 	directed, undirected, weights := write(t, smallGraph(true, false, 4)), write(t, smallGraph(false, true, 5)), weightedGraph(t, true)
 	described, mutual := describedGraph(t, true, 3), describedGraph(t, false, 2)
-	args := []string{script}
+	args, met := []string{script}, map[string]bool{}
 	var runs []Config
 	var data []string
 	for _, k := range []struct {
@@ -115,6 +119,8 @@ func TestPyTorch(t *testing.T) {
 		{"gcnii", "", "", "", "", weights},
 		{"appnp", "", "", "", "", directed},
 		{"sgc", "", "", "", "", directed},
+		{"sign", "", "", "", "", directed},
+		{"sign", "", "", "", "", weights},
 		{"gatv2", "", "", "", "", undirected},
 		{"gatv2", "layer", "", "", "add", weights},
 		{"gatv2", "", "", "", "", described},
@@ -136,7 +142,12 @@ func TestPyTorch(t *testing.T) {
 		if err := Export(ExportOptions{Run: c.Out, PyTorch: true}, io.Discard); err != nil {
 			t.Fatal(err)
 		}
-		args = append(args, c.Out, data[i])
+		args, met[k.kind] = append(args, c.Out, data[i]), true
+	}
+	for _, kind := range model.Kinds() {
+		if !met[kind] {
+			t.Errorf("nobody tests %s", kind)
+		}
 	}
 	if out, err := exec.Command(python, args...).CombinedOutput(); err != nil || bytes.Count(out, []byte("largest_difference=")) != len(runs) {
 		t.Fatalf("%v:\n%s", err, out)

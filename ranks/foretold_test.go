@@ -45,6 +45,7 @@ func TestInvocationsAreForetold(t *testing.T) {
 		"gat, no evaluation":   func(c *Config) { c.Model, c.Heads, c.EvalEvery = "gat", 2, 0 },
 		"gin, recompute":       func(c *Config) { c.Model, c.Recompute = "gin", true },
 		"kept in half":         func(c *Config) { c.InputDropout, c.CacheInput, c.Features = 0, "on", "bf16" },
+		"powers kept":          func(c *Config) { c.Model, c.InputDropout, c.CacheInput, c.Powers = "sign", 0, "on", 2 },
 		"rows of epoch before": func(c *Config) { c.Dropout, c.Refresh = 0, "previous" },
 		"refreshed apart":      func(c *Config) { c.Layers, c.Refresh = 3, "age:2" },
 		"whole rows, not thin": func(c *Config) { c.LambdaWithout = "rematerialisation,streaming" },

@@ -318,6 +318,7 @@ func TestGPUForecast(t *testing.T) {
 	}{
 		"gcn":                 {3, planted, func(c *Config) {}},
 		"gcn, ÂX":             {1, planted, func(c *Config) { c.InputDropout, c.CacheInput = 0, "on" }},
+		"sign, powers":        {2, planted, func(c *Config) { c.Model, c.InputDropout, c.CacheInput = "sign", 0, "on" }},
 		"gat":                 {3, planted, func(c *Config) { c.Model, c.Heads = "gat", 2 }},
 		"gcnii":               {2, planted, func(c *Config) { c.Model = "gcnii" }},
 		"bf16, sage":          {2, planted, func(c *Config) { c.Model, c.Gather = "sage", "bf16" }},

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"siafu/graph"
@@ -21,12 +20,6 @@ import (
 	"siafu/ranks/runfolder"
 	"siafu/ranks/safetensors"
 )
-
-// walked are the networks that long tests go through: those that differ in more than what
-// a gather makes of rows, which shorter ones show.
-func walked() []string {
-	return slices.DeleteFunc(model.Kinds(), func(kind string) bool { return kind == "sage-max" || kind == "gatv2" || kind == "sign" })
-}
 
 // quick is a configuration for tests: the defaults, quiet, into a folder of
 // the test.

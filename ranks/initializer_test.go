@@ -85,7 +85,7 @@ func TestNetworksLearnFromBinaryFeatures(t *testing.T) {
 // First weights are the same on any number of ranks, with servers and without.
 func TestFirstWeightsFollowNoRank(t *testing.T) {
 	data := generated(t, false)
-	for _, kind := range walked() {
+	for _, kind := range model.Kinds() {
 		for _, name := range model.Initializers() {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				c := quick(t)
@@ -111,7 +111,7 @@ func TestFirstWeightsFollowNoRank(t *testing.T) {
 // the run can be repeated when another default has been measured.
 func TestInitializerIsResolved(t *testing.T) {
 	data := generated(t, false)
-	for _, kind := range walked() {
+	for _, kind := range model.Kinds() {
 		t.Run(kind, func(t *testing.T) {
 			c := quick(t)
 			c.Model, c.Epochs = kind, 2

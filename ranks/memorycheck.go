@@ -177,7 +177,7 @@ func (r *run) speaksForProcess(q int) bool {
 // cacheFits is 1 where ÂX fits into half of the free memory of this host, or GPU, shared by
 // the ranks on it; into both where it is on both.
 func (r *run) cacheFits() int64 {
-	bytes := forecast.CachedInputBytes(r.cfg, int64(r.shard.NumOwn()), int64(r.shard.NumGhosts()), r.meta.FeatureDim)
+	bytes := forecast.CachedInputBytes(r.cfg, r.net, int64(r.shard.NumOwn()), int64(r.shard.NumGhosts()))
 	if r.gpu != nil && (r.cfg.GPUsGather() || !r.gpu.cacheFits(bytes)) {
 		return vote(r.gpu.cacheFits(bytes))
 	}

@@ -57,6 +57,7 @@ func TestPartsOnAnyRanks(t *testing.T) {
 		"previous":      func(c *Config) { c.Refresh = "previous" },
 		"delay":         func(c *Config) { c.Refresh, c.Codec = "delay:2", "int8" },
 		"kept, patient": func(c *Config) { c.InputDropout, c.CacheInput, c.Patience = 0, "on", 2 },
+		"powers kept":   func(c *Config) { c.Model, c.InputDropout, c.CacheInput = "sign", 0, "on" },
 	}
 	for k, name := range slices.Sorted(maps.Keys(spread)) {
 		t.Run(name, func(t *testing.T) {

@@ -29,11 +29,15 @@ func TestTensorWorkOnGPUs(t *testing.T) {
 		ranks []int
 		set   func(c *Config) (data string)
 	}{
-		"gcn":           {both, func(c *Config) string { return directed }},
-		"sage":          {both, func(c *Config) string { c.Model = "sage"; return directed }},
-		"gat":           {both, func(c *Config) string { c.Model, c.Heads, c.AttentionDropout = "gat", 2, 0.3; return directed }},
-		"gin":           {three, func(c *Config) string { c.Model, c.Layers = "gin", 3; return directed }},
-		"ÂX, bf16":      {one, func(c *Config) string { c.InputDropout, c.CacheInput, c.Features = 0, "on", "bf16"; return directed }},
+		"gcn":      {both, func(c *Config) string { return directed }},
+		"sage":     {both, func(c *Config) string { c.Model = "sage"; return directed }},
+		"gat":      {both, func(c *Config) string { c.Model, c.Heads, c.AttentionDropout = "gat", 2, 0.3; return directed }},
+		"gin":      {three, func(c *Config) string { c.Model, c.Layers = "gin", 3; return directed }},
+		"ÂX, bf16": {one, func(c *Config) string { c.InputDropout, c.CacheInput, c.Features = 0, "on", "bf16"; return directed }},
+		"powers, bf16": {three, func(c *Config) string {
+			c.Model, c.InputDropout, c.CacheInput, c.Features = "sign", 0, "on", "bf16"
+			return sparse
+		}},
 		"gather first":  {one, func(c *Config) string { c.Order, c.Layers = "gather-first", 3; return directed }},
 		"apply first":   {one, func(c *Config) string { c.Order, c.Layers = "apply-first", 3; return directed }},
 		"recompute":     {three, func(c *Config) string { c.Recompute, c.Layers, c.Model, c.Heads = true, 4, "gat", 2; return directed }},

@@ -108,6 +108,7 @@ func TestPartsMove(t *testing.T) {
 		"never":         func(c *Config) { c.Refresh = "never" },
 		"corrections":   func(c *Config) { c.LocalEpochs, c.Refresh, c.ServerCorrection = 3, "never", 2 },
 		"kept, patient": func(c *Config) { c.InputDropout, c.CacheInput, c.Patience = 0, "on", 7 },
+		"powers kept":   func(c *Config) { c.Model, c.InputDropout, c.CacheInput = "sign", 0, "on" },
 	}
 	for k, name := range slices.Sorted(maps.Keys(moved)) {
 		for servers := range 3 {

@@ -63,7 +63,7 @@ func rehearsed(f *forecast.Forecast) (fixed, row int64) {
 	foot := f.Net.Footprint(f.Sparse, model.Apart)
 	columns := int64(slices.Max(f.Net.Dims)) // ones, to fill a matrix from
 	if f.Net.CacheInput {
-		columns = size.Sum(columns, int64(f.Net.Dims[0]))
+		columns = size.Sum(columns, size.Product(int64(f.Net.Dims[0]), int64(f.Net.Powers().Kept())))
 	}
 	return foot.Fixed, size.Sum(foot.PerRow, foot.PerNonZero, size.Product(4, columns))
 }

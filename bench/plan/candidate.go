@@ -118,7 +118,7 @@ func (c *Candidate) count(ds *graph.Dataset, parts int) error {
 func (q *request) keeps(m *graph.Meta, r *partition.Report) bool {
 	for member, p := range r.Ranks {
 		here := len(q.view.Carried(q.view.Rank(member)))
-		bytes := forecast.CachedInputBytes(q.Config, p.Vertices, p.Ghosts, m.FeatureDim)
+		bytes := forecast.CachedInputBytes(q.Config, q.Config.NetworkOf(m), p.Vertices, p.Ghosts)
 		if size.Product(bytes, int64(here)) > q.memory/2 {
 			return false
 		}

@@ -1,6 +1,7 @@
 package reach
 
 import (
+	"math"
 	"slices"
 
 	"siafu/graph/fault"
@@ -24,11 +25,12 @@ func New(c comm.Comm, own []uint32, n int64) (*Directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Directory{comm: c, start: make([]int64, c.Size()+1), slot: make([]uint32, n)}
+	const nobody = math.MaxUint32 // there are fewer vertices than that
+	d := &Directory{comm: c, start: make([]int64, c.Size()+1), slot: slices.Repeat([]uint32{nobody}, int(n))}
 	next, seen := int64(0), int64(0)
 	for q, list := range lists {
 		for _, v := range list {
-			if int64(v) < n {
+			if int64(v) < n && d.slot[v] == nobody {
 				d.slot[v] = uint32(next)
 				seen++
 			}
@@ -37,7 +39,7 @@ func New(c comm.Comm, own []uint32, n int64) (*Directory, error) {
 		d.start[q+1] = next
 	}
 	if next != n || seen != n {
-		return nil, fault.New(fault.Runtime, "exchange", "", "ranks own %d vertices of %d", next, n)
+		return nil, fault.New(fault.Runtime, "exchange", "", "ranks own %d vertices, and %d different ones, of %d", next, seen, n)
 	}
 	return d, nil
 }

@@ -77,16 +77,22 @@ func (n *Network) Has(d Do) bool {
 	})
 }
 
-// event is a stage with the values that it reads and writes, of which one that ÂX
-// stands for is its own.
+// event is a stage with the values that it reads and writes, and of those that are kept
+// for the first layer what it reads.
 func (n *Network) event(d Do) event {
 	e := n.epoch[slices.IndexFunc(n.epoch, func(e event) bool { return e.Layer == d.Layer && e.Stage == d.Stage })]
 	if d.Stage == ApplyBackward { // without what graph work does
 		reads, writes := n.told(d.Layer)
 		e.reads, e.writes = e.reads[:len(e.reads)-len(reads)], e.writes[:len(e.writes)-len(writes)]
 	}
-	if n.Spec.CacheInput && d.Layer == 0 && slices.Contains(n.Layers[0].Flow(d.Stage).Reads, Gathered) {
-		e.reads = append(slices.Clone(e.reads), ref{0, Gathered})
+	if n.keptInputs(d.Layer) == 0 || d.Stage >= Stages {
+		return e
+	}
+	e.reads = slices.Clone(e.reads)
+	for _, v := range n.Layers[0].Flow(d.Stage).Reads {
+		if r := (ref{0, v}); n.keeps(r) {
+			e.reads = append(e.reads, r)
+		}
 	}
 	return e
 }
@@ -157,18 +163,15 @@ func (n *Network) ByRow(d Do) bool {
 
 // Width is the number of columns of a value of a Cut.
 func (n *Network) Width(r Ref) int {
-	if n.caches(ref{r.Layer, r.Value}) {
+	if n.keeps(ref{r.Layer, r.Value}) {
 		return n.Spec.Dims[0]
 	}
 	return n.width(ref{r.Layer, r.Value})
 }
 
-// caches tells whether ÂX stands for a value.
-func (n *Network) caches(r ref) bool { return n.Spec.CacheInput && r == ref{0, Gathered} }
-
 // Alone is a store of so many rows with memory of a for what some stages work on: for
 // whoever gets a task from elsewhere, and with it the vertices of frames (On). half:
-// ÂX, where it is kept, is in bfloat16.
+// what is kept for the first layer is in bfloat16.
 func (n *Network) Alone(list []Do, rows int, half bool, ops kernels.Ops, a *mapped.Arena) *Store {
 	s := &Store{Network: n, Rows: rows, ops: ops, arena: a, plan: &plan{net: n, memory: Apart, index: map[stay]int{}}}
 	rooms := map[ref]kernels.Mat{}
@@ -177,7 +180,7 @@ func (n *Network) Alone(list []Do, rows int, half bool, ops kernels.Ops, a *mapp
 		for _, r := range slices.Concat(e.reads, e.writes) {
 			switch width := n.Width(Ref{Layer: r.layer, Value: r.value}); {
 			case !rooms[r].IsNil():
-			case half && n.caches(r):
+			case half && n.keeps(r):
 				rooms[r] = kernels.NewHalf(ops, a, rows, width, 0)
 			default:
 				rooms[r] = kernels.NewMat(ops, a, rows, width)

@@ -2,26 +2,42 @@ package model
 
 import "siafu/kernels"
 
-// InputColumns is a network of one layer without weights that gathers columns
-// [*from, *from+width) of the features of s, and puts what it has gathered into the
-// same columns of dst, which has a row for each own vertex.
-func InputColumns(s Spec, sparse bool, width int, from *int, dst kernels.Mat) *Network {
+// InputColumns is a network without weights that takes columns [*from, *from+width) of the
+// features of s along the edges, as often as its Powers say, and puts those that are kept
+// into the same columns of dst, lowest powers first, which have a row for each own vertex.
+func InputColumns(s Spec, sparse bool, width int, from *int, dst []kernels.Mat) *Network {
+	p, dims := s.Powers(), []int{s.Dims[0]}
+	for range p.Last {
+		dims = append(dims, width)
+	}
 	kind := Kind{
 		Weights:      func(Spec, int) []Shape { return nil },
 		Coefficients: s.kind().Coefficients, Maximum: s.kind().Maximum,
-		Layer: func(b *Builder, _ int) Layer {
-			b.Room(Emitted, width)
-			return &inputColumns{width, from, dst}
+		Layer: func(b *Builder, l int) Layer {
+			c := &inputColumns{width: width, from: from, first: l == 0}
+			if k := l + 1 - max(p.First, 1); k >= 0 {
+				c.dst = dst[k]
+			}
+			if c.first {
+				b.Room(Emitted, width)
+			} else {
+				b.In(Emitted, Input)
+			}
+			b.In(Output, Gathered)
+			return c
 		},
 	}
-	return New(Spec{Custom: &kind, Dims: []int{s.Dims[0], width}, Orders: []Order{ApplyFirst}}, sparse)
+	orders := make([]Order, p.Last)
+	orders[0] = ApplyFirst // the features are not gathered as they are
+	return New(Spec{Custom: &kind, Dims: dims, Orders: orders}, sparse)
 }
 
-// inputColumns is its layer.
+// inputColumns is one of its layers, a power.
 type inputColumns struct {
 	width int
 	from  *int
-	dst   kernels.Mat
+	dst   kernels.Mat // none where only higher ones are kept
+	first bool
 }
 
 // GatherWidth implements Layer.
@@ -34,7 +50,10 @@ func (c *inputColumns) GathersBackward() bool { return false }
 func (c *inputColumns) Flow(s Stage) Flow {
 	switch s {
 	case Emit:
-		return Flow{Writes: []Value{Emitted}}
+		if c.first {
+			return Flow{Writes: []Value{Emitted}}
+		}
+		return Flow{Reads: []Value{Input}}
 	case Apply:
 		return Flow{Reads: []Value{Gathered}}
 	}
@@ -44,10 +63,10 @@ func (c *inputColumns) Flow(s Stage) Flow {
 // Run implements Layer.
 func (c *inputColumns) Run(s Stage, x *Step) {
 	f := x.frame
-	switch s {
-	case Emit:
+	switch {
+	case s == Emit && c.first:
 		f.InputColumns(x.At(Emitted), *c.from, x.Ops)
-	case Apply:
+	case s == Apply && !c.dst.IsNil():
 		x.Ops.PutColumns(c.dst.Part(f.lo, f.lo+f.Rows()), *c.from, x.At(Gathered))
 	}
 }

@@ -17,6 +17,9 @@ type event struct {
 // false: the features, ÂX where it is kept, or nothing.
 func (n *Network) root(l int, v Value) (r ref, ok bool) {
 	b := n.builders[l]
+	if n.keeps(ref{l, v}) {
+		return ref{l, v}, false
+	}
 	if v >= from {
 		k := b.part.From[(v-from)/2]
 		if (v-from)%2 > 0 {
@@ -34,8 +37,6 @@ func (n *Network) root(l int, v Value) (r ref, ok bool) {
 		return n.root(l+1, InputGrad)
 	case at.kind == inPlace:
 		return n.root(l, at.in)
-	case v == Gathered && l == 0 && n.Spec.CacheInput:
-		return ref{l, v}, false
 	case v == Gathered && !n.Gathers(l):
 		return n.root(l, Emitted)
 	case v == EmittedGrad && !n.GathersBackward(l):
@@ -134,6 +135,39 @@ func (n *Network) order(back bool) (all []event) {
 			all = append(all, e)
 		}
 		all = append(all, n.stage(l, EmitBackward))
+	}
+	return all
+}
+
+// emission are the events of ghosts whose features are known. As targets of attention they are
+// on another rank: here the gradient of those scores is zeros, and stands from the beginning.
+func (n *Network) emission() (all []event) {
+	_, attended := n.Layers[0].(Attended)
+	for _, e := range n.epoch {
+		if e.Layer > 0 {
+			continue
+		}
+		switch e.Stage {
+		case Draw:
+			all = append(all, e)
+		case Emit:
+			if attended {
+				e.writes = append(e.writes, n.roots(0, ScoresGrad)...)
+			}
+			all = append(all, e)
+		case gather:
+			all = append(all, event{Do: e.Do, shared: n.roots(0, Emitted)})
+		case gatherBackward:
+			back := event{Do: e.Do, writes: n.roots(0, EmittedGrad)}
+			if attended {
+				back.shared = n.roots(0, Emitted)
+			}
+			all = append(all, back)
+		case EmitBackward:
+			if n.GathersBackward(0) { // of its products alone: nothing is behind features
+				all = append(all, event{Do: e.Do, reads: n.roots(0, EmittedGrad, ScoresGrad, Input)})
+			}
+		}
 	}
 	return all
 }

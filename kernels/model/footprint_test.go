@@ -49,7 +49,7 @@ func worked(s Spec, team *kernels.Team, rows, nonZeros int) int64 {
 	NewRehearsal(s, in, team, work).Epoch(func() {})
 	used := work.Used()
 	if s.CacheInput {
-		used -= size.RoundUp(4*int64(rows*s.Dims[0]), 64)
+		used -= int64(s.Powers().Kept()) * size.RoundUp(4*int64(rows*s.Dims[0]), 64)
 	}
 	return used
 }

@@ -27,6 +27,10 @@ type Kind struct {
 	// was asked for (Spec.Widths): nil where all layers are of this kind.
 	Part   func(s Spec, l int) Part
 	Widths func(d Design, layers, in, hidden, out int) []int
+	// Powers are those of Â of the features that the first layer applies to where they are
+	// kept, and the layers behind it then gather nothing: nil where layers each gather for
+	// themselves, and ÂX is what the first one would have gathered.
+	Powers func(s Spec) Powers
 	// Inner layers have a weight decay of their own, and Square ones make rows as wide as
 	// their input.
 	Inner, Square bool
@@ -59,8 +63,8 @@ func kinds() []Kind {
 		{Name: "mlp", Weights: OneProduct, Layer: gcnLayer, Initializer: "small-logits"},
 		{Name: "gcnii", Coefficients: GCNCoefficients, Part: gcniiPart, Widths: gcniiWidths, Initializer: "small-logits"},
 		{Name: "appnp", Coefficients: GCNCoefficients, Part: appnpPart, Widths: appnpWidths, Initializer: "small-logits"},
-		{Name: "sgc", Coefficients: GCNCoefficients, Part: sgcPart, Widths: sgcWidths, Initializer: "small-logits"},
-		{Name: "sign", Coefficients: GCNCoefficients, Part: signPart, Widths: signWidths, Initializer: "small-logits"},
+		{Name: "sgc", Coefficients: GCNCoefficients, Part: sgcPart, Widths: sgcWidths, Powers: sgcPowers, Initializer: "small-logits"},
+		{Name: "sign", Coefficients: GCNCoefficients, Part: signPart, Widths: signWidths, Powers: signPowers, Initializer: "small-logits"},
 	}
 }
 

@@ -35,7 +35,7 @@ func (s Stage) Backward() bool {
 // Value names a matrix that stages, or what lies between them, pass on: what a
 // layer is given, what it makes, and what it saves for the way back. All have a
 // row for each vertex.
-type Value uint8
+type Value uint32
 
 // The values of a layer. Those of its neighbours are the same matrices: Input is
 // the Output of the layer before, and OutputGrad the InputGrad of the layer behind.
@@ -56,7 +56,7 @@ const (
 )
 
 // Behind the names are the gradient of a layer's output that Skips have added up, and
-// what a layer's own Skips read and write.
+// what a layer's own Skips read and write, or in a first layer KeptInputs.
 const (
 	skipGrad = Own + 4 + iota
 	values

@@ -48,12 +48,36 @@ func New(s Spec, sparse bool) *Network {
 }
 
 // values is how many values layer l has names for.
-func (n *Network) values(l int) Value { return values + 2*Value(len(n.builders[l].part.From)) }
+func (n *Network) values(l int) Value {
+	return values + 2*Value(len(n.builders[l].part.From)) + Value(max(n.keptInputs(l)-1, 0))
+}
 
-// Gathers tells whether layer l gathers in every pass: it does not where ÂX is
-// kept.
+// Gathers tells whether layer l gathers in every pass: it does not where what it would
+// have gathered is kept.
 func (n *Network) Gathers(l int) bool {
 	return n.Layers[l].GatherWidth() > 0 && !(l == 0 && n.Spec.CacheInput)
+}
+
+// GathersAny tells whether any layer does: none of a perceptron, nor where all that would
+// have been gathered is kept.
+func (n *Network) GathersAny() bool {
+	for l := range n.Layers {
+		if n.Gathers(l) {
+			return true
+		}
+	}
+	return false
+}
+
+// Exchanges tells whether ranks exchange rows in an epoch: some layer gathers, and not only
+// the first from ghosts whose features are known.
+func (n *Network) Exchanges() bool {
+	for l := range n.Layers {
+		if n.Gathers(l) && !(l == 0 && n.Spec.KnownGhosts) {
+			return true
+		}
+	}
+	return false
 }
 
 // Sums is how many sums layer l needs of the vertices of all ranks, and how many numbers

@@ -11,9 +11,10 @@ package model
 //
 //	logits = Â^K X W + b
 //
-// Design note: Â^K (X W) is (Â^K X) W. The rows that travel are as wide as there are
-// classes, sparse features are multiplied as they are and may have dropout, and nothing is
-// kept; Â^K X, computed once, would be dense and as wide as the features.
+// Â^K (X W) is (Â^K X) W. Of the latter Â^K X, dense and as wide as the features, is kept
+// with Spec.CacheInput, and nothing is gathered in an epoch. Of the former the rows that
+// travel are as wide as there are classes, sparse features are multiplied as they are and
+// may have dropout, and nothing is kept.
 
 func appnpWidths(d Design, layers, in, hidden, out int) []int {
 	dims := []int{in}
@@ -53,11 +54,16 @@ func sgcPart(s Spec, l int) Part {
 	return Part{Kind: "propagate", Plain: true}
 }
 
+func sgcPowers(s Spec) Powers { return Powers{s.Layers() - 1, s.Layers() - 1} }
+
 func linearWeights(s Spec, l int) []Shape {
 	return []Shape{{"weight", s.Dims[l], s.Dims[l+1], false}}
 }
 
 func linearLayer(b *Builder, l int) Layer {
+	if b.Spec.powered() {
+		return poweredLayer(b, l)
+	}
 	b.Room(Emitted, b.Spec.Dims[l+1])
 	b.In(Output, Gathered)
 	b.In(GatheredGrad, OutputGrad)
@@ -100,6 +106,9 @@ func (p *linear) Run(s Stage, x *Step) {
 }
 
 func propagateLayer(b *Builder, l int) Layer {
+	if b.Spec.powered() {
+		return goneLayer(b, l)
+	}
 	b.In(Emitted, Input)
 	b.In(Output, Gathered)
 	b.In(GatheredGrad, OutputGrad)

@@ -19,7 +19,9 @@ type Rehearsal struct {
 func NewRehearsal(s Spec, in Vertices, ops kernels.Ops, a *mapped.Arena) *Rehearsal {
 	r := &Rehearsal{store: NewStore(New(s, in.Features.Sparse != nil), in, Apart, ops, a), ops: ops}
 	if s.CacheInput {
-		r.store.CacheInput(false, a)
+		for _, x := range r.store.CacheInput(false, a) {
+			kernels.Write(ops, x, ones(x.Rows*x.Cols))
+		}
 	}
 	r.Frame = r.store.Frame(0, in.Features.Rows, ops, kernels.Mat{})
 	for l := range s.Layers() {

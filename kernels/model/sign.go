@@ -5,11 +5,11 @@ package model
 //
 //	H = dropout(relu([X W⁰, Â X W¹, …, Âʳ X Wʳ] + b))
 //
-// Design note: as with SGC, Âᵏ (X Wᵏ) is (Âᵏ X) Wᵏ. One product makes all columns, and step
-// k takes all but the first k blocks of them along the edges once more. The paper keeps
-// Âᵏ X from before training, r dense matrices as wide as the features: here nothing is kept,
-// sparse features are multiplied as they are and may have dropout, and an epoch gathers
-// r (r+1) / 2 blocks each way.
+// As with SGC, Âᵏ (X Wᵏ) is (Âᵏ X) Wᵏ. With Spec.CacheInput the r dense matrices Âᵏ X, as
+// wide as the features, are kept from before training, as the paper has it. Else one product
+// makes all columns, and step k takes all but the first k blocks of them along the edges once
+// more: nothing is kept, sparse features are multiplied as they are and may have dropout, and
+// an epoch gathers r (r+1) / 2 blocks each way.
 
 func signWidths(d Design, layers, in, hidden, out int) []int {
 	dims := []int{in}
@@ -34,7 +34,12 @@ func signPart(s Spec, l int) Part {
 	return Part{Kind: "mlp"}
 }
 
+func signPowers(s Spec) Powers { return Powers{0, s.Design.Hops} }
+
 func powerLayer(b *Builder, l int) Layer {
+	if b.Spec.powered() {
+		return goneLayer(b, l)
+	}
 	k := b.Depth()
 	p := &power{bias: b.params[l], drop: b.Dropout(l), from: b.Spec.Dims[l] / (1 + b.Spec.Design.Hops) * k}
 	p.width = b.Spec.Dims[l] - p.from

@@ -35,7 +35,8 @@ type Spec struct {
 	Heads, OutputHeads int
 	Design             Design
 	Orders             []Order // one a layer
-	CacheInput         bool    // ÂX is computed once; the first layer is then GatherFirst
+	CacheInput         bool    // ÂX, or other Powers, are computed once; the first layer is then GatherFirst
+	KnownGhosts        bool    // a rank has the features of its ghosts: what they emit in the first layer is made where it is gathered
 	Seed               uint64  // of dropout
 }
 
@@ -64,6 +65,11 @@ type Design struct {
 	Hops     int     `json:"hops,omitempty"`     // of propagation behind the products (appnp)
 	Alpha    float64 `json:"alpha,omitempty"`    // share of the first rows in each step of them
 	Theta    float64 `json:"theta,omitempty"`    // of gcnii: how fast its products fade with depth
+
+	// Layers of the perceptron that scores pairs of rows, and the width of all but its last
+	// one (Head); 0 where the dot product does.
+	ScoreLayers int `json:"score-layers,omitempty"`
+	ScoreHidden int `json:"score-hidden,omitempty"`
 }
 
 // EdgeDim is how many numbers of each edge the network takes as its features.
@@ -97,6 +103,7 @@ type Load struct {
 type Choices struct {
 	Order      string // "auto", "gather-first", "apply-first"
 	CacheInput string // "auto", "on", "off"
+	Ghosts     string // features of ghosts: "auto", "kept", "sent"
 }
 
 // gemmRate is how many multiply-adds of a dense product take as long as one of
@@ -114,7 +121,7 @@ const gemmRate = 4
 func (s *Spec) Choose(load Load, c Choices) string {
 	s.Orders = make([]Order, s.Layers())
 	if !s.Propagates() {
-		s.CacheInput = false
+		s.CacheInput, s.KnownGhosts = false, false
 		return "no propagation"
 	}
 	parts := s.parts()
@@ -125,7 +132,13 @@ func (s *Spec) Choose(load Load, c Choices) string {
 		}
 	}
 	c.Order = cmp.Or(parts[0].kind.Order, c.Order)
-	why := s.chooseInput(load, c, parts[0].kind)
+	keeps, why := s.keepsInput(load, c, parts[0].kind)
+	if s.CacheInput = keeps; keeps {
+		s.Orders[0] = GatherFirst
+	} else if parts[0].kind.Coefficients != nil {
+		s.Orders[0] = s.inputOrder(load, c)
+	}
+	s.KnownGhosts = s.KnowsGhosts() && (c.Ghosts == "kept" || c.Ghosts == "auto" && s.knownPays(load))
 	names := make([]string, len(s.Orders))
 	for l, o := range s.Orders {
 		names[l] = o.String()
@@ -133,37 +146,43 @@ func (s *Spec) Choose(load Load, c Choices) string {
 	return fmt.Sprintf("order=%s cache_input=%t (%s)", strings.Join(names, ","), s.CacheInput, why)
 }
 
-// chooseInput decides on the first layer.
-func (s *Spec) chooseInput(load Load, c Choices, first Kind) string {
-	s.CacheInput = false
-	switch {
-	case first.Coefficients == nil:
-		return "the first layer gathers nothing"
-	case s.InputDropout > 0:
-		s.Orders[0] = s.inputOrder(load, c)
-		return "the input has dropout; --input-dropout 0 allows it"
-	case c.CacheInput == "off":
-		s.Orders[0] = s.inputOrder(load, c)
-		return "switched off"
-	case c.Order == "apply-first":
-		return "rows meet their weights before they are gathered"
-	case c.CacheInput == "on":
-		s.keepInput()
-		return "asked for"
-	case !load.CacheFits:
-		s.Orders[0] = s.inputOrder(load, c)
-		return "AX does not fit in memory"
-	case c.Order == "auto" && s.sparseCost(load) < s.cachedCost(load):
-		s.Orders[0] = ApplyFirst
-		return "sparse features times W cost less than a dense AX"
-	}
-	s.keepInput()
-	return "AX is computed and exchanged once"
+// KnowsGhosts tells whether a rank that has the features of its ghosts can make what they emit
+// in the first layer, which then needs no exchange. Orders must have been chosen.
+func (s Spec) KnowsGhosts() bool {
+	first := s.parts()[0].kind
+	return first.Coefficients != nil && !first.Dynamic && !s.CacheInput
 }
 
-func (s *Spec) keepInput() {
-	s.Orders[0] = GatherFirst
-	s.CacheInput = true
+// knownPays tells whether it costs no more memory, or little, than to exchange rows does, and
+// little time. Rows that are gathered first are as wide as features, and would be sent; rows of
+// features that meet their weights first must be sparse.
+func (s Spec) knownPays(load Load) bool {
+	if s.Orders[0] == GatherFirst {
+		return true
+	}
+	return load.FeatureNNZ > 0 && 2*load.FeatureNNZ <= load.Vertices*int64(s.Dims[1])
+}
+
+// keepsInput decides whether ÂX is kept, or what other Powers the kind has, and says why.
+func (s *Spec) keepsInput(load Load, c Choices, first Kind) (keeps bool, why string) {
+	p := s.Powers()
+	switch {
+	case first.Coefficients == nil && s.kind().Powers == nil, p.Kept() == 0:
+		return false, "the first layer gathers nothing"
+	case s.InputDropout > 0:
+		return false, "the input has dropout; --input-dropout 0 allows it"
+	case c.CacheInput == "off":
+		return false, "switched off"
+	case c.Order == "apply-first":
+		return false, "rows meet their weights before they are gathered"
+	case c.CacheInput == "on":
+		return true, "asked for"
+	case !load.CacheFits:
+		return false, p.sentence("does", "do") + " not fit in memory"
+	case c.Order == "auto" && s.sparseCost(load) < s.cachedCost(load):
+		return false, "sparse features times W cost less than a dense " + p.String()
+	}
+	return true, p.sentence("is", "are") + " computed and exchanged once"
 }
 
 // inputOrder is the order of the first layer when ÂX is not kept.
@@ -180,15 +199,22 @@ func (s *Spec) inputOrder(load Load, c Choices) Order {
 }
 
 // sparseCost counts, in gathered multiply-adds, an epoch's first layer with
-// sparse features: XW and its gradient, Â and Âᵀ at the width of the output.
+// sparse features: XW and its gradient, and for each column as many products with Â and Âᵀ
+// as its power says.
 func (s *Spec) sparseCost(load Load) float64 {
 	if load.FeatureNNZ == 0 {
 		return s.cachedCost(load) + 1
 	}
-	return 2 * float64(load.FeatureNNZ+load.Edges) * float64(s.Dims[1])
+	p := s.Powers()
+	return 2 * (float64(load.FeatureNNZ)*float64(s.Dims[1]) + float64(load.Edges)*s.block()*float64(p.steps()))
 }
 
-// cachedCost counts the same for a dense ÂX that is kept.
+// cachedCost counts the same for dense powers that are kept, and sparse features beside
+// them where X is one.
 func (s *Spec) cachedCost(load Load) float64 {
-	return 2 * float64(load.Vertices) * float64(s.Dims[0]) * float64(s.Dims[1]) / gemmRate
+	p := s.Powers()
+	return 2 * s.block() * (float64(load.Vertices)*float64(s.Dims[0])*float64(p.Kept())/gemmRate + float64(load.FeatureNNZ)*float64(p.blocks()-p.Kept()))
 }
+
+// block is the width of what the first layer makes of one power.
+func (s *Spec) block() float64 { return float64(s.Dims[1]) / float64(s.Powers().blocks()) }

@@ -11,7 +11,7 @@ import (
 // Twin is a store of the same network and vertices where ops computes, whose values
 // stand as long as those of s. Tensor work is done on the twin where graph work is done
 // on s, which must be in this process's memory; Crossing says what goes between them.
-// All memory comes from a. To be called once s has ÂX, where that is kept.
+// All memory comes from a. To be called once s has what is kept for the first layer.
 func (s *Store) Twin(ops kernels.Ops, a *mapped.Arena) *Store {
 	from, n := s.input.Features, s.Network
 	f := graph.Features{Rows: from.Rows, Dim: from.Dim}
@@ -26,8 +26,9 @@ func (s *Store) Twin(ops kernels.Ops, a *mapped.Arena) *Store {
 	}
 	t := newStore(n, Place(ops, a, f, s.input.IDs.Host(), nil), s.plan, ops, a)
 	if n.Spec.CacheInput {
-		x := s.Forward(0, Gathered)
-		kernels.Carry(ops, t.CacheInput(x.Half(), a), x)
+		for k, to := range t.CacheInput(s.Forward(0, Gathered).Half(), a) {
+			kernels.Carry(ops, to, s.Forward(0, KeptInput(k)))
+		}
 	}
 	return t
 }

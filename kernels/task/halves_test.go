@@ -33,10 +33,11 @@ func networks(dims []int) map[string]model.Spec {
 					if cache == "off" {
 						s.InputDropout = p
 					}
-					if s = composed(s); s.Composed() && (cache == "on" || order != "gather-first" || p == 0) {
+					s = composed(s)
+					s.Choose(model.Load{CacheFits: true}, model.Choices{Order: order, CacheInput: cache})
+					if s.Composed() && (cache == "on" && !s.CacheInput || order != "gather-first" || p == 0) {
 						continue // nothing new
 					}
-					s.Choose(model.Load{CacheFits: true}, model.Choices{Order: order, CacheInput: cache})
 					all[fmt.Sprintf("%s,%v,cache=%t,drop=%v", kind, s.Orders, s.CacheInput, p)] = s
 				}
 			}

@@ -82,7 +82,9 @@ func benchOf(t testing.TB, s model.Spec, features, vertices int) *bench {
 	}
 	b.store = model.NewStore(b.net, model.Place(b.ops, a, x, ids, ids), model.InStep, b.ops, a)
 	if s.CacheInput {
-		b.ops.PutColumns(b.store.CacheInput(features == kept, a), 0, kernels.HostMat(vertices, x.Dim, noise(vertices*x.Dim, 2)))
+		for k, to := range b.store.CacheInput(features == kept, a) {
+			b.ops.PutColumns(to, 0, kernels.HostMat(vertices, x.Dim, noise(vertices*x.Dim, uint64(2+k))))
+		}
 	}
 	b.frame = b.store.Frame(0, vertices, b.ops, kernels.Mat{})
 	s.Initialize(b.frame.Weights.Host(), "he", 1)

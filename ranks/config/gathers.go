@@ -56,6 +56,9 @@ func (c *Config) NetworkOf(meta *graph.Meta) model.Spec {
 	if net.Dynamic() {
 		net.Design.EdgeDim, net.Design.EdgeFeatures = meta.EdgeDim, meta.Weighted && meta.EdgeDim == 0
 	}
+	if meta.Task == graph.Links && c.LinkScore == linkPerceptron {
+		net.Design.ScoreLayers, net.Design.ScoreHidden = c.LinkLayers, c.LinkHidden
+	}
 	return net
 }
 

@@ -102,6 +102,8 @@ func TestEpochAllocatesNothing(t *testing.T) {
 		"gather first":     func(c *config.Config) { c.Order, c.CacheInput = "gather-first", "off" },
 		"sage":             func(c *config.Config) { c.Model, c.Layers = "sage", 3 },
 		"gin":              func(c *config.Config) { c.Model, c.Layers = "gin", 3 },
+		"powers kept":      func(c *config.Config) { c.Model, c.CacheInput = "sign", "on" },
+		"powers gathered":  func(c *config.Config) { c.Model, c.CacheInput = "sign", "off" },
 		"perceptron":       func(c *config.Config) { c.Model = "mlp" },
 		"input not cached": func(c *config.Config) { c.CacheInput = "off" },
 		"made again":       func(c *config.Config) { c.Order, c.CacheInput, c.Layers, c.Recompute = "gather-first", "off", 5, true },

@@ -67,7 +67,7 @@ func (deaf) Push(int, int, []float32) error { return nil }
 func (s *lockstep) connectFree(e *Engine, a *mapped.Arena) {
 	way := &route{keeps: true}
 	s.route, s.training, s.exact = way, way, way
-	if s.store.Network.Spec.Propagates() {
+	if s.store.Network.GathersAny() {
 		way.graph = graphwork.New(s.store, e.Shard, graphwork.Options{Half: e.Config.Gather == "bf16", Targets: true}, s.adder, a)
 		if e.Peers.Size() > 1 {
 			way.sumPieces = way.graph.SumPieces(pieceEdges)

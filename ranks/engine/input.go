@@ -10,7 +10,7 @@ import (
 	"siafu/ranks/tensor"
 )
 
-// CachedColumns is how many columns of ÂX are gathered at a time: enough for
+// CachedColumns is how many columns of ÂX, or of other powers, are gathered at a time: enough for
 // whole cache lines, few enough that ghosts of all features are never there at
 // once.
 const CachedColumns = 64
@@ -18,9 +18,9 @@ const CachedColumns = 64
 // CachedInput is the purpose of ÂX.
 const CachedInput = "ÂX, kept"
 
-// cacheInput computes ÂX once, for the first layer of a store that has no frames
-// yet, in memory of a; what it takes on the way is freed. Collective over the graph
-// ranks.
+// cacheInput computes ÂX, or what other powers the network has, once, for the first layer
+// of a store that has no frames yet, in memory of a; what it takes on the way is freed.
+// Collective over the graph ranks.
 func (e *Engine) cacheInput(store *model.Store, reduction *halo.Reduction, a *mapped.Arena) error {
 	if !e.Network.CacheInput {
 		return nil

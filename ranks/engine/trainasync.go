@@ -250,7 +250,7 @@ func (e *Engine) async(trained, epochs int, m mail, t tallies, a *mapped.Arena) 
 	}
 	f.intervals = e.newIntervals(store, kernels.Mat{}, a)
 	e.hold(store, f.intervals, a)
-	if net.Propagates() {
+	if store.Network.GathersAny() {
 		if err := f.prepare(e, store, trained, a); err != nil {
 			return nil, err
 		}

@@ -52,12 +52,12 @@ func OfPrediction(c config.Config, net model.Spec, meta *graph.Meta, graphRanks 
 	return f, nil
 }
 
-// CachedInputBytes is what ÂX of a rank's own vertices takes, with the blocks of
-// columns in which it is made.
-func CachedInputBytes(c config.Config, own, ghosts int64, features int) int64 {
+// CachedInputBytes is what ÂX of a rank's own vertices takes, or what other powers of
+// features net would keep, with the blocks of columns in which they are made.
+func CachedInputBytes(c config.Config, net model.Spec, own, ghosts int64) int64 {
 	each := int64(4)
 	if c.Features == "bf16" {
 		each = 2
 	}
-	return size.Sum(size.Product(own, int64(features), each), 4*(own+ghosts)*engine.CachedColumns*4)
+	return size.Sum(size.Product(own, int64(net.Dims[0]), int64(net.Powers().Kept()), each), 4*(own+ghosts)*engine.CachedColumns*4)
 }

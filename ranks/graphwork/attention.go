@@ -40,7 +40,7 @@ func (w *Work) attend(l *Layer, at int, layer model.Attended, o Options) {
 	if !l.shape.Dynamic {
 		l.scores, l.ghostScores = room(l.heads), w.room(Scores, w.Plan.Ghosts, l.heads)
 	}
-	if !o.Apart {
+	if known := at == 0 && w.store.Network.Spec.KnownGhosts; !o.Apart && !known {
 		l.Ghosts = w.room(halo.Ghosts, w.Plan.Ghosts, l.Width)
 	}
 	l.back.packed = room(3 * l.heads)

@@ -48,7 +48,7 @@ class Net(torch.nn.Module):
 
     def __init__(self, kind, dims, heads=(1, 1), design=None, slope=0.2):
         super().__init__()
-        if kind not in ("gcn", "sage", "sage-max", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc"):
+        if kind not in ("gcn", "sage", "sage-max", "gin", "gat", "gatv2", "mlp", "gcnii", "appnp", "sgc", "sign"):
             raise ValueError("this file does not know the network %r" % kind)
         self.kind, self.heads, self.slope, self.design = kind, heads, slope, design or {}
         self.steps = len(dims) - 1
@@ -64,7 +64,7 @@ class Net(torch.nn.Module):
 
     def forward(self, x, edge_index, edge_weight=None, edge_attr=None):
         edges = Edges(edge_index, x.shape[0], self.kind, edge_weight, edge_attr if self.design.get("edge-dim") else None)
-        if self.kind in ("gcnii", "appnp", "sgc"):
+        if self.kind in ("gcnii", "appnp", "sgc", "sign"):
             return getattr(self, self.kind)(x, edges)
         jumping, rows = self.design.get("jumping"), []
         hidden = (self.steps - (2 if jumping == "max" else 1)) // (1 + self.tails())
@@ -138,6 +138,17 @@ class Net(torch.nn.Module):
             x = edges.sum(x)
         return x + self.layer(self.steps - 1)["bias"]
 
+    def sign(self, x, edges):
+        powers, w, rows = 1 + self.design.get("hops", 0), self.layer(0)["weight"], []
+        for block in w.split(w.shape[1] // powers, 1):
+            x = edges.sum(x) if rows else x
+            rows.append(x @ block)
+        x = torch.cat(rows, 1) + self.layer(powers - 1)["bias"]
+        for l in range(powers, self.steps):
+            w = self.layer(l)
+            x = torch.relu(x) @ w["weight"] + w["bias"]
+        return x
+
 
 class Edges:
     """The edges of a graph, with the coefficients that a network gives them."""
@@ -160,7 +171,7 @@ class Edges:
                 self.features = torch.cat([attr, mean])
             weight = torch.cat([weight, loop])
         self.src, self.dst, self.coefficient = src, dst, weight.unsqueeze(1)
-        if kind in ("gcn", "gcnii", "appnp", "sgc"):
+        if kind in ("gcn", "gcnii", "appnp", "sgc", "sign"):
             self.coefficient = (weight * (into + 1).rsqrt()[dst] * (out + 1).rsqrt()[src]).unsqueeze(1)
         elif kind == "sage":
             self.coefficient = (weight / into[dst]).unsqueeze(1)

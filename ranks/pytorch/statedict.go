@@ -105,9 +105,6 @@ var layers = map[string]map[string]part{
 	"sgc":   {"lin.weight": {name: "weight", transpose: true, of: "linear"}, "lin.bias": {name: "bias", of: "propagate with bias"}},
 }
 
-// Knows tells whether there is this network in PyTorch.
-func Knows(kind string) bool { return layers[kind] != nil }
-
 // Weights are the tensors of a file under siafu's names: those of PyTorch Geometric's
 // layers, each of which becomes the next layer of its sort of s, in the order of the file if
 // inOrder, else by their names, numbers by their value. Tensors under siafu's own names stay.

@@ -1,0 +1,228 @@
+package model
+
+import "fmt"
+
+// Powers of Â of the features that are made once, before training, so that an epoch is a
+// perceptron's: what SGC (Wu et al. 2019, §2.2) and SIGN (Frasca et al. 2020, §4) are for.
+// They take the place of what the first layer gathers, and layers behind it that would have
+// gone along the edges have done so.
+
+// Powers are those of Â of the features, from First to Last, to which the first layer
+// applies weights where Spec.CacheInput keeps them. What it makes of each has the same
+// width, and lies beside that of the one before. Power 0 is the features, which are there.
+type Powers struct{ First, Last int }
+
+// Powers are those of the network: ÂX alone where the kind has no others.
+func (s Spec) Powers() Powers {
+	if of := s.kind().Powers; of != nil {
+		return of(s)
+	}
+	return Powers{1, 1}
+}
+
+// powered tells whether they are kept, where the kind has others than ÂX.
+func (s Spec) powered() bool { return s.CacheInput && s.kind().Powers != nil && s.Powers().Kept() > 0 }
+
+// Kept is how many matrices as large as dense features that is.
+func (p Powers) Kept() int { return p.Last - max(p.First, 1) + 1 }
+
+func (p Powers) blocks() int { return p.Last - p.First + 1 }
+
+// steps is how often a block of columns would go along the edges in an epoch, each way.
+func (p Powers) steps() int { return (p.First + p.Last) * p.blocks() / 2 }
+
+func (p Powers) String() string {
+	if p.Kept() == 1 {
+		return powerName(p.Last)
+	}
+	return powerName(max(p.First, 1)) + " to " + powerName(p.Last)
+}
+
+func powerName(k int) string {
+	if k == 1 {
+		return "AX"
+	}
+	return fmt.Sprintf("A^%d X", k)
+}
+
+// sentence begins one.
+func (p Powers) sentence(one, many string) string {
+	if p.Kept() == 1 {
+		return p.String() + " " + one
+	}
+	return p.String() + " " + many
+}
+
+// KeptInput is the k-th value of the first layer that Spec.CacheInput keeps, counted from
+// 0, lowest powers first. A first layer has no Skips, whose names follow those of the others.
+func KeptInput(k int) Value {
+	if k == 0 {
+		return Gathered
+	}
+	return from + Value(k-1)
+}
+
+// keptInputs is how many of them layer l has.
+func (n *Network) keptInputs(l int) int {
+	if l > 0 || !n.Spec.CacheInput {
+		return 0
+	}
+	return n.Spec.Powers().Kept()
+}
+
+// keeps tells whether a value is one of them.
+func (n *Network) keeps(r ref) bool {
+	return n.keptInputs(r.layer) > 0 && (r.value == Gathered || r.value >= from)
+}
+
+func poweredLayer(b *Builder, l int) Layer {
+	p := b.Spec.Powers()
+	f := &powered{h: b.Hidden(), w: b.Weight(l, 0), features: p.First == 0}
+	b.Room(Output, f.w.Cols)
+	b.In(GatheredGrad, OutputGrad)
+	for k := range p.Kept() {
+		f.kept = append(f.kept, KeptInput(k))
+	}
+	if p.blocks() > 1 {
+		f.width = f.w.Cols / p.blocks()
+		b.Room(inner, f.width)
+		b.Room(innerGrad, f.width)
+		f.block = b.Scratch(f.w.Rows, f.width)
+	}
+	return f
+}
+
+// powered is [Âᶠ X W⁰, Âᶠ⁺¹ X W¹, …], the powers being kept.
+type powered struct {
+	h        Hidden // X
+	w        Param  // [in x blocks · width], the blocks of columns being those of the powers
+	features bool   // the first block is that of X
+	kept     []Value
+	width    int // of a block; 0: there is one, and it is all
+	block    int // scratch for one of w, or of its gradient
+}
+
+// GatherWidth implements Layer.
+func (p *powered) GatherWidth() int { return 0 }
+
+// GathersBackward implements Layer.
+func (p *powered) GathersBackward() bool { return false }
+
+// Flow implements Layer.
+func (p *powered) Flow(s Stage) Flow {
+	reads := p.kept
+	if p.features {
+		reads = append([]Value{Input}, reads...)
+	}
+	switch {
+	case s == Apply && p.width == 0:
+		return Flow{Reads: reads, Writes: []Value{Output}}
+	case s == Apply:
+		return Flow{Reads: reads, Writes: []Value{Output, inner}}
+	case s == ApplyBackward && p.width == 0:
+		return Flow{Reads: append([]Value{OutputGrad}, reads...), Grads: []Param{p.w}}
+	case s == ApplyBackward:
+		return Flow{Reads: append([]Value{OutputGrad}, reads...), Writes: []Value{innerGrad}, Grads: []Param{p.w}}
+	}
+	return Flow{}
+}
+
+// Run implements Layer.
+func (p *powered) Run(s Stage, x *Step) {
+	switch {
+	case s == Apply && p.width == 0:
+		x.Ops.MatMul(x.At(Output), x.At(p.kept[0]), x.W(p.w), false)
+	case s == Apply:
+		p.apply(x)
+	case s == ApplyBackward && p.width == 0:
+		x.Ops.MatMulTransA(x.Grad(p.w), x.At(p.kept[0]), x.At(OutputGrad), false)
+	case s == ApplyBackward:
+		p.applyBackward(x)
+	}
+}
+
+// apply goes from block to block of the output.
+func (p *powered) apply(x *Step) {
+	w, rows := x.Scratch(p.block), x.At(inner)
+	for at := 0; at < p.w.Cols; at += p.width {
+		x.Ops.CopyColumns(w, x.W(p.w), at)
+		if power, ok := p.power(at); ok {
+			x.Ops.MatMul(rows, x.At(power), w, false)
+		} else {
+			p.h.Multiply(x, rows, w)
+		}
+		x.Ops.PutColumns(x.At(Output), at, rows)
+	}
+}
+
+func (p *powered) applyBackward(x *Step) {
+	gw, grad := x.Scratch(p.block), x.At(innerGrad)
+	for at := 0; at < p.w.Cols; at += p.width {
+		x.Ops.CopyColumns(grad, x.At(OutputGrad), at)
+		if power, ok := p.power(at); ok {
+			x.Ops.MatMulTransA(gw, x.At(power), grad, false)
+		} else {
+			p.h.MultiplyGrad(x, gw, grad)
+		}
+		x.Ops.PutColumns(x.Grad(p.w), at, gw)
+	}
+}
+
+// power is the kept value of the block that begins with a column, none where that is X's.
+func (p *powered) power(column int) (Value, bool) {
+	k := column / p.width
+	if p.features {
+		k--
+	}
+	if k < 0 {
+		return 0, false
+	}
+	return p.kept[k], true
+}
+
+func goneLayer(b *Builder, l int) Layer {
+	b.In(Emitted, Input)
+	b.In(Output, Gathered)
+	b.In(GatheredGrad, OutputGrad)
+	b.In(InputGrad, EmittedGrad)
+	return &gone{bias: b.params[l], drop: b.Dropout(l), relu: !b.Plain()}
+}
+
+// gone is what is left of a step along the edges that the kept powers have gone: of the
+// last one what stands behind all of them, of others nothing.
+type gone struct {
+	bias []Param // at most one
+	drop *Dropout
+	relu bool
+}
+
+// GatherWidth implements Layer.
+func (g *gone) GatherWidth() int { return 0 }
+
+// GathersBackward implements Layer.
+func (g *gone) GathersBackward() bool { return false }
+
+// Flow implements Layer.
+func (g *gone) Flow(s Stage) Flow {
+	switch {
+	case len(g.bias) == 0:
+	case s == Apply:
+		return Flow{Reads: []Value{Gathered}, Writes: []Value{Output}}
+	case s == ApplyBackward && !g.relu:
+		return Flow{Reads: []Value{OutputGrad}, Writes: []Value{GatheredGrad}, Grads: g.bias}
+	case s == ApplyBackward:
+		return Flow{Reads: []Value{OutputGrad, Output}, Writes: []Value{GatheredGrad}, Grads: g.bias}
+	}
+	return Flow{}
+}
+
+// Run implements Layer.
+func (g *gone) Run(s Stage, x *Step) {
+	switch h, grad := x.At(Output), x.At(OutputGrad); {
+	case len(g.bias) == 0:
+	case s == Apply:
+		x.Ops.BiasReLUDropout(h, h, x.W(g.bias[0]), g.relu, x.Mask(g.drop))
+	case s == ApplyBackward:
+		x.Ops.BiasReLUDropoutGrad(grad, x.Grad(g.bias[0]), grad, h, g.relu, x.Mask(g.drop))
+	}
+}

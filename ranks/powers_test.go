@@ -1,0 +1,77 @@
+package ranks
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+)
+
+// kept is a run of a network whose powers of the graph are made before training.
+func kept(t *testing.T, kind string) Config {
+	c := fifty(t, 0)
+	c.Model, c.Layers, c.LR, c.InputDropout, c.CacheInput = kind, 3, 0.005, 0, "on"
+	return c
+}
+
+// Powers that are kept are those that an epoch would gather: losses of both ways are the
+// same but for the order of sums, on any number of ranks, of dense and sparse features, with
+// weights of edges, in bounded asynchrony of one interval and on one rank at its own pace. 1e-4
+// is what TestLossIndependentOfRanks allows 50 steps of Adam for sums in another order, and
+// what bf16 features may differ by is two such roundings as bf16 has, 2⁻⁸ each.
+func TestKeptPowersAgree(t *testing.T) {
+	dense, sparse, weighted := generated(t, true), bag(t), weightedGraph(t, true)
+	for _, kind := range []string{"sgc", "sign"} {
+		for on, data := range map[string]string{"dense": dense, "sparse": sparse, "weights": weighted} {
+			run := func(set func(*Config)) []float64 {
+				c := kept(t, kind)
+				c.Dropout = 0.3 // of hidden rows
+				set(&c)
+				return train(t, c, data).losses()
+			}
+			want := run(func(c *Config) { c.CacheInput = "off" })
+			for name, of := range map[string]struct {
+				tolerance float64
+				set       func(*Config)
+			}{
+				"one rank":         {1e-4, func(*Config) {}},
+				"three ranks":      {1e-4, func(c *Config) { c.Ranks, c.Servers = 3, 0 }},
+				"servers":          {1e-4, func(c *Config) { c.Ranks, c.Servers, c.Codec = 6, 2, "s2" }},
+				"sums":             {1e-4, func(c *Config) { c.Ranks, c.Servers, c.PreAggregate = 4, 0, "on" }},
+				"made again":       {1e-4, func(c *Config) { c.Recompute, c.Intervals = true, 3 }},
+				"asynchronous":     {1e-4, func(c *Config) { c.Mode, c.Intervals, c.Ranks, c.Servers = "async", 1, 1, 0 }},
+				"at its own pace":  {1e-4, func(c *Config) { c.Mode, c.Refresh, c.Ranks, c.Servers = "free", "every:10", 1, 0 }},
+				"bf16":             {1. / 128, func(c *Config) { c.Features, c.Ranks, c.Servers = "bf16", 3, 0 }},
+				"stale everywhere": {1e-4, func(c *Config) { c.Refresh, c.Ranks, c.Servers = "previous", 3, 0 }},
+			} {
+				if on == "weights" && name == "sums" {
+					continue // they are refused
+				}
+				t.Run(fmt.Sprint(kind, " ", on, " ", name), func(t *testing.T) { sameLosses(t, name, run(of.set), want, of.tolerance) })
+			}
+		}
+	}
+}
+
+// No rows travel in an epoch, and nothing else than losses shows that there are ranks: what
+// is sent to make the powers, for all epochs, is exact whatever the codec.
+func TestKeptPowersAreExchangedOnce(t *testing.T) {
+	data := generated(t, true)
+	for _, kind := range []string{"sgc", "sign"} {
+		c := kept(t, kind)
+		c.Ranks, c.Servers = 4, 0
+		want := train(t, c, data)
+		for _, e := range want.Epochs {
+			if e.GhostBytesRaw > 0 {
+				t.Fatalf("%s: epoch %d exchanges %d bytes of rows", kind, e.Epoch, e.GhostBytesRaw)
+			}
+		}
+		c.Codec = "int4"
+		if got := train(t, c, data); !bytes.Equal(got.model, want.model) {
+			t.Errorf("%s: another model with a codec", kind)
+		}
+		c.CacheInput = "off"
+		if got := train(t, c, data); got.Epochs[0].GhostBytesRaw == 0 || bytes.Equal(got.model, want.model) {
+			t.Errorf("%s: the choice does not show: %d bytes", kind, got.Epochs[0].GhostBytesRaw)
+		}
+	}
+}
