@@ -42,15 +42,16 @@ func (k *attentionTask) features(b *edgeBatch, i int) []float32 {
 
 // meet sets met to x[u] + f·E of the first edges from at on of a segment [few.n x size·Width].
 func (b *edgeBatch) meet(k *attentionTask, s *segment, at int) (few segment) {
-	width, far := k.size*k.Width, k.met()
+	width, first, far := k.size*k.Width, k.group*k.Width, k.met()
 	most := min(metValues/width/leastMet*leastMet, blockEdges)
 	few = segment{row: s.row, id: s.id + at, value: s.value + at*k.step, n: min(most, s.n-at)}
-	for e, id := range b.ids[few.id:][:few.n] {
+	clear(b.met[:few.n*width])
+	for e := range few.n {
 		row, f := b.met[e*width:][:width], k.features(b, few.id+e)
-		copy(row, k.columns(far, k.Columns(), int(id)))
+		k.set.Weigh(row, far[first:], k.Columns(), b.ids[few.id+e:b.known], b.ones[:], 1, 1, nil) // a copy that prefetches
 		for d := 0; d < len(f); d += featuresAtOnce {
 			n := min(featuresAtOnce, len(f)-d)
-			k.set.Weigh(row, k.edge[d*k.Columns()+k.group*k.Width:], k.Columns(), b.counting[:n], f[d:], 1, n, nil)
+			k.set.Weigh(row, k.edge[d*k.Columns()+first:], k.Columns(), b.counting[:n], f[d:], 1, n, nil)
 		}
 	}
 	return few

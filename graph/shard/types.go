@@ -101,6 +101,14 @@ func (s *Shard) OwnStrengths() (in, out []float32) {
 	return in, out
 }
 
+// WithoutEdgeFeatures is the shard for whom features of edges make no difference: they have no
+// place in what is made of it. It ends with s.
+func (s *Shard) WithoutEdgeFeatures() *Shard {
+	plain := *s
+	plain.EdgeDim, plain.EdgeFeatures, plain.EdgeMeans = 0, nil, nil
+	return &plain
+}
+
 // Close unmaps the shard; its slices must not be used afterwards.
 func (s *Shard) Close() error {
 	if s.close == nil {

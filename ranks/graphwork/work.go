@@ -217,6 +217,9 @@ func (w *Work) prepareBackward(oneWay bool) {
 	if oneWay {
 		ghosts = shard.Edges{}
 	}
+	if w.store.Network.Spec.Design.EdgeDim == 0 {
+		s, ghosts.Featured = s.WithoutEdgeFeatures(), false
+	}
 	for l, at := range w.layers {
 		back[l] = at != nil && at.needed
 	}
