@@ -321,8 +321,12 @@ func (b *edgeBatch) slopes(k *attentionTask, row []float32, s *segment) {
 	default:
 		slopesGo(scores, b.dq[:n], keep, lse, dots, k.Slope)
 	}
-	for i, ds := range b.dq[:n] {
-		b.sum[i&(k.step-1)&(avx.Heads-1)] += ds
+	for h := range b.sum[:k.size] {
+		sum := b.sum[h]
+		for i := h; i < n; i += k.step {
+			sum += b.dq[i]
+		}
+		b.sum[h] = sum
 	}
 }
 
