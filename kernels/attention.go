@@ -116,6 +116,7 @@ func newAttention(a Attention, dst, stats Mat, e Edges, x Emitted, r Mat, merge 
 		Attention: a, Gather: e.gather(), way: attend, dst: elements(dst, rows, a.Columns()), dstWidth: a.Columns(),
 		stats: elements(stats, rows, 2*a.Heads), merge: merge,
 		far: x.X.Host(), packed: x.Scores.Host(), farWidth: a.Emitted(), near: elements(r, rows, a.Near()), first: int(e.First),
+		wanted: e.Wanted,
 	}
 }
 
@@ -198,8 +199,12 @@ func (t *Team) AttentionGradDst(a Attention, dr, along Mat, e Edges, x Emitted, 
 // the local vertices from first on, its columns own vertices, own of them.
 func (t *Team) AttentionGradSrc(a Attention, dst Mat, e Edges, first, own int, x Mat, back Attended) {
 	b := back.host(a, own)
+	chosen := e.Chosen
+	if a.Dynamic {
+		chosen = nil // what bend adds up is cut into blocks of edges
+	}
 	runAttention(t, attentionTask{
-		Attention: a, Gather: e.gather(), way: backToSources, dst: elements(dst, e.Rows(), a.Emitted()), dstWidth: a.Emitted(), first: first,
+		Attention: a, Gather: e.gather(), chosen: chosen, way: backToSources, dst: elements(dst, e.Rows(), a.Emitted()), dstWidth: a.Emitted(), first: first,
 		far: b.Grad[:own*a.Columns()], packed: b.Packed, farWidth: a.Columns(), near: elements(x, e.Rows(), a.Emitted()), attended: b,
 	})
 }
@@ -249,6 +254,10 @@ func (k *attentionFinishTask) chunk(lo, hi int) {
 				row := rowOf(k.signed, r, k.Emitted())
 				scale(k.set, row[h*k.Width:][:k.Width], 1/sum)
 				row[k.Columns()+h] /= sum
+			}
+			if sum == 0 { // or they were left out, and weigh nothing on the way back
+				k.lse[r*k.Heads+h] = float32(math.Inf(1))
+				continue
 			}
 			k.lse[r*k.Heads+h] = float32(float64(top) + math.Log(float64(sum)))
 		}

@@ -42,8 +42,8 @@ type edgeBatch struct {
 }
 
 // segment is n edges of a row: ids from id on, values from value on. Whatever
-// else is in a batch, a row is cut in the same places, and values that are
-// written in whole vectors overwrite those of later segments only, before they
+// else is in a batch, and whatever edges are left out, a row is cut in the same places, and
+// values that are written in whole vectors overwrite those of later segments only, before they
 // are made.
 type segment struct {
 	row, id, value, n int
@@ -84,9 +84,11 @@ func (b *edgeBatch) fill(k *attentionTask) bool {
 			break
 		}
 		n := int(min(edges, room))
-		b.segments[b.count] = segment{b.row, b.known, value, n, b.at == 0}
+		s := &b.segments[b.count]
+		*s = segment{row: b.row, id: b.known, value: value, first: b.at == 0}
 		b.take(k, n)
-		value += (n + avx.Heads - 1) / avx.Heads * avx.Heads * k.step
+		s.n = b.known - s.id
+		value += (s.n + avx.Heads - 1) / avx.Heads * avx.Heads * k.step
 		if b.at += int64(n); int64(n) == edges {
 			b.row, b.at = b.row+1, 0
 		}
@@ -99,6 +101,9 @@ func (b *edgeBatch) fill(k *attentionTask) bool {
 
 // edges is the number of edges of a row, its self loop among them.
 func (k *attentionTask) edges(r int) int64 {
+	if k.wanted != nil && k.wanted.has(uint32(k.first+r)) == 0 {
+		return 0
+	}
 	n := k.End[r] - k.Begin[r]
 	if k.SelfLoops {
 		n++
@@ -106,7 +111,7 @@ func (k *attentionTask) edges(r int) int64 {
 	return n
 }
 
-// take appends n edges of the row to come.
+// take appends those of n edges of the row to come that count.
 func (b *edgeBatch) take(k *attentionTask, n int) {
 	from := k.Begin[b.row] + b.at
 	if k.SelfLoops && b.at > 0 {
@@ -116,13 +121,20 @@ func (b *edgeBatch) take(k *attentionTask, n int) {
 		if k.edge != nil {
 			b.places[b.known] = ^int64(b.row)
 		}
-		b.known++
+		if k.chosen == nil || k.chosen.has(b.ids[b.known]) == 1 {
+			b.known++
+		}
 		n--
+	}
+	cols := k.Cols[from : from+int64(n)]
+	if k.chosen != nil {
+		b.known += k.chosen.copy(k.set, b.ids[b.known:][:n], cols)
+		return
 	}
 	if k.edge != nil {
 		k.placesOf(b.places[b.known:][:n], from)
 	}
-	b.add(k, k.Cols[from:from+int64(n)])
+	b.add(k, cols)
 }
 
 // add appends column ids.
@@ -174,6 +186,18 @@ func (b *edgeBatch) score(k *attentionTask, s *segment) {
 			}
 		}
 	}
+}
+
+// scoreEnds is score on the way back to sources, with what each edge has of the vertex that
+// attends beside its score.
+func (b *edgeBatch) scoreEnds(k *attentionTask, s *segment) {
+	if k.set != avx.None && !k.Dynamic {
+		k.set.Ends(b.scores[s.value:], b.lse[s.value:], b.dots[s.value:], k.step, k.size, &b.near, k.values, b.ids[s.id:][:s.n], k.Slope)
+		return
+	}
+	b.score(k, s)
+	b.pick(k, s, b.lse[:], 1)
+	b.pick(k, s, b.dots[:], 2)
 }
 
 // pick copies a later value of far vertices: its score by a zero and a slope of 1.
@@ -228,9 +252,7 @@ func (b *edgeBatch) draw(k *attentionTask, s *segment) {
 	for i := range b.nearIDs {
 		b.nearIDs[i] = m.id(k.first + s.row)
 	}
-	for e, id := range b.ids[s.id:][:s.n] {
-		b.farIDs[e] = m.id(int(id + k.Base))
-	}
+	m.idsOf(k.set, b.farIDs[:s.n], b.ids[s.id:][:s.n], k.Base)
 	sources, targets := b.farIDs[:], b.nearIDs[:]
 	if k.way == backToSources {
 		sources, targets = targets, sources
@@ -242,6 +264,22 @@ func (b *edgeBatch) draw(k *attentionTask, s *segment) {
 			continue
 		}
 		m.edges(keep, k.step, min(k.size-i*philoxWords, philoxWords), sources, targets, s.n)
+	}
+}
+
+// idsOf sets dst to those of the rows from base on.
+func (m *mask) idsOf(set avx.Set, dst, rows []uint32, base uint32) {
+	switch {
+	case m.ids == nil:
+		for i, r := range rows {
+			dst[i] = r + base
+		}
+	case set != avx.None:
+		set.Look(dst, rows, m.ids[base:])
+	default:
+		for i, r := range rows {
+			dst[i] = m.ids[r+base]
+		}
 	}
 }
 
@@ -272,8 +310,9 @@ func (b *edgeBatch) weights(k *attentionTask, s *segment) {
 	}
 }
 
-// slopes turns the scores of a block into weights, and adds to sum the gradients
-// of what they are the leaky values of. row is of the near vertex.
+// slopes turns the scores of a block into weights, and adds to the first lanes of sum, edge
+// after edge, the gradients of what they are the leaky values of, so that edges without a
+// gradient may be left out. row is of the near vertex.
 func (b *edgeBatch) slopes(k *attentionTask, row []float32, s *segment) {
 	setDots(k.set, b.dq[:], k.step, k.size, row, k.far[k.group*k.Width:], k.farWidth, b.ids[s.id:b.known], s.n)
 	if k.Dynamic {
@@ -282,18 +321,33 @@ func (b *edgeBatch) slopes(k *attentionTask, row []float32, s *segment) {
 	}
 	n, keep, scores := s.n*k.step, b.kept(k, s), b.scores[s.value:]
 	lse, dots := b.ends(k, s)
-	if k.set != avx.None {
+	switch {
+	case k.set != avx.None && k.step == avx.Heads:
 		k.set.Slopes(scores, b.dq[:], n, keep, lse, dots, k.Slope, &b.sum)
 		return
+	case k.set != avx.None:
+		k.set.SlopesOfEdges(scores, b.dq[:], n, keep, lse, dots, k.Slope)
+	default:
+		slopesGo(scores, b.dq[:n], keep, lse, dots, k.Slope)
 	}
-	for i, v := range scores[:n] {
-		p := float32(math.Exp(float64(v - lse.At(i))))
-		ds := p * (b.dq[i]*keep.At(i) - dots.At(i))
-		if !(v > 0) {
-			ds *= k.Slope
+	for h := range b.sum[:k.size] {
+		sum := b.sum[h]
+		for i := h; i < n; i += k.step {
+			sum += b.dq[i]
 		}
-		b.sum[i%avx.Heads] += ds
-		scores[i] = keep.At(i) * p
+		b.sum[h] = sum
+	}
+}
+
+// slopesGo is avx.Set.SlopesOfEdges in plain Go.
+func slopesGo(scores, dq []float32, keep, lse, dots avx.PerEdge, slope float32) {
+	for i, v := range scores[:len(dq)] {
+		p := float32(math.Exp(float64(v - lse.At(i))))
+		ds := p * (dq[i]*keep.At(i) - dots.At(i))
+		if !(v > 0) {
+			ds *= slope
+		}
+		dq[i], scores[i] = ds, keep.At(i)*p
 	}
 }
 

@@ -23,6 +23,8 @@ type attentionTask struct {
 	Attention
 	Gather
 	attended
+	wanted   Chosen // near vertices whose edges count; nil: all
+	chosen   Chosen // far vertices whose edges count; nil: all
 	way      way
 	merge    bool
 	first    int // local id of row 0
@@ -206,9 +208,7 @@ func (k *attentionTask) weights(b *edgeBatch, s *segment) {
 		b.score(k, s)
 		b.draw(k, s)
 	default:
-		b.score(k, s)
-		b.pick(k, s, b.lse[:], 1)
-		b.pick(k, s, b.dots[:], 2)
+		b.scoreEnds(k, s)
 		b.draw(k, s)
 	}
 }

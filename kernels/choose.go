@@ -6,7 +6,7 @@ import (
 	"siafu/kernels/internal/avx"
 )
 
-// Choosing is an Ops that leaves out edges for a call, those of Edges.Chosen too.
+// Choosing is an Ops that leaves out edges for a call, as Edges.Chosen and Edges.Wanted say too.
 type Choosing interface {
 	Ops
 	// Into is e without the edges into rows that are not chosen, of which no more than the self
@@ -116,20 +116,20 @@ func (k *spmmTask) leftOf(part *spmmTask, at, r int) int {
 	case k.Weights != nil:
 		return copy(part.Weights[at:], k.Weights[k.Begin[r]:k.End[r]])
 	case k.chosen != nil:
-		return k.choose(room[:len(cols)], cols)
+		return k.chosen.copy(k.set, room[:len(cols)], cols)
 	}
 	return len(cols)
 }
 
-// choose writes every column and moves on behind those that are chosen, which no branch
+// copy writes every column and moves on behind those that are chosen, which no branch
 // has to foresee. dst may be cols.
-func (k *spmmTask) choose(dst, cols []uint32) (n int) {
-	if k.set != avx.None {
-		return k.set.Choose(dst, cols, k.chosen)
+func (c Chosen) copy(set avx.Set, dst, cols []uint32) (n int) {
+	if set != avx.None {
+		return set.Choose(dst, cols, c)
 	}
 	for _, col := range cols {
 		dst[n] = col
-		n += k.chosen.has(col)
+		n += c.has(col)
 	}
 	return n
 }

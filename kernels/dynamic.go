@@ -1,8 +1,6 @@
 package kernels
 
 import (
-	"math"
-
 	"siafu/kernels/internal/avx"
 )
 
@@ -142,14 +140,10 @@ func (b *edgeBatch) slopesOfEdges(k *attentionTask, s *segment) {
 	n, keep, scores := s.n*k.step, b.kept(k, s), b.scores[s.value:]
 	lse, dots := b.ends(k, s)
 	if k.set != avx.None {
-		k.set.SlopesOfEdges(scores, b.dq[:], n, keep, lse, dots)
+		k.set.SlopesOfEdges(scores, b.dq[:], n, keep, lse, dots, 1)
 		return
 	}
-	for i, v := range scores[:n] {
-		p := float32(math.Exp(float64(v - lse.At(i))))
-		b.dq[i] = p * (b.dq[i]*keep.At(i) - dots.At(i))
-		scores[i] = keep.At(i) * p
-	}
+	slopesGo(scores, b.dq[:n], keep, lse, dots, 1)
 }
 
 // ends are what each edge of a block has of the vertex that attends.

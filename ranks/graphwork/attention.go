@@ -77,7 +77,7 @@ func (i Interval) backward(v model.Value) kernels.Mat {
 
 // attendOwn is GatherOwn with attention.
 func (w *Work) attendOwn(l *Layer, i Interval, p model.Pass) {
-	edges := l.loops(i, l.ownEdges(i))
+	edges := l.want(i, p, l.loops(i, l.ownEdges(i)))
 	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
 	if o, signed, ok := i.signs(i.forward); ok {
 		o.AttentionGatherSigned(at, dst, signed, stats, edges, l.own(l.Rows), i.forward(model.Scores), false)
@@ -94,13 +94,14 @@ func (l *Layer) loops(i Interval, e kernels.Edges) kernels.Edges {
 
 // attendGhosts is GatherGhosts with attention.
 func (w *Work) attendGhosts(l *Layer, i Interval, p model.Pass) {
+	edges := l.want(i, p, l.ghostEdges(i))
 	at, dst, stats := w.attention(l, i, p), i.rows(l.gathered), i.rows(l.stats)
 	if o, signed, ok := i.signs(i.forward); ok {
-		o.AttentionGatherSigned(at, dst, signed, stats, l.ghostEdges(i), l.theirs(), i.forward(model.Scores), true)
+		o.AttentionGatherSigned(at, dst, signed, stats, edges, l.theirs(), i.forward(model.Scores), true)
 		o.AttentionFinishSigned(at, dst, signed, i.rows(l.lse), stats)
 		return
 	}
-	i.Ops.AttentionGather(at, dst, stats, l.ghostEdges(i), l.theirs(), i.forward(model.Scores), true)
+	i.Ops.AttentionGather(at, dst, stats, edges, l.theirs(), i.forward(model.Scores), true)
 	i.Ops.AttentionFinish(at, dst, i.rows(l.lse), stats)
 }
 
@@ -145,7 +146,7 @@ func (l *Layer) known() kernels.Attended {
 // attendGhostGrads is GhostGrads with attention.
 func (w *Work) attendGhostGrads(o kernels.Ops, l *Layer, first int, dst kernels.Mat, edges kernels.Edges) {
 	n := l.along.shard.NumOwn()
-	o.AttentionGradSrc(l.whole, dst, edges, n+first, n, l.Ghosts.Part(first, first+dst.Rows), l.known())
+	o.AttentionGradSrc(l.whole, dst, l.from(o, edges), n+first, n, l.Ghosts.Part(first, first+dst.Rows), l.known())
 }
 
 // attendBackward is GatherBackward with attention; it makes the gradient of the
@@ -155,7 +156,7 @@ func (w *Work) attendBackward(l *Layer, i Interval, p model.Pass, dst kernels.Ma
 	if !i.Sources {
 		edges = l.loops(i, edges)
 	}
-	i.Ops.AttentionGradSrc(at, dst, edges, i.Lo, l.along.shard.NumOwn(), i.rows(l.Again), l.known())
+	i.Ops.AttentionGradSrc(at, dst, l.from(i.Ops, edges), i.Lo, l.along.shard.NumOwn(), i.rows(l.Again), l.known())
 	if i.Sources { // they have attended to nobody
 		i.Ops.Clear(scores)
 		if !along.IsNil() {

@@ -9,8 +9,7 @@ import (
 
 // targets are the vertices whose logits the loss reads. All other rows of the gradient of
 // a last layer are zeros, and nobody reads their logits in a pass that wants no others: the
-// edges into them are left out, which changes no bit of what training reads. Attention, which
-// takes edges several at a time, would sum others together, and goes along all of them.
+// edges into them are left out, which changes no bit of what training reads.
 type targets struct {
 	chosen kernels.Chosen // of own vertices; nil: all are
 	apart  bool           // the edges of the way back are those into targets
@@ -33,6 +32,14 @@ func (t *targets) into(i Interval, p model.Pass, e kernels.Edges) kernels.Edges 
 		return e
 	}
 	return ops.Into(e, t.chosen, i.Lo)
+}
+
+// want is e, edges into an interval's vertices with attention, for a pass.
+func (t *targets) want(i Interval, p model.Pass, e kernels.Edges) kernels.Edges {
+	if _, ok := i.Ops.(kernels.Choosing); ok && p.Targets {
+		e.Wanted = t.chosen
+	}
+	return e
 }
 
 // from is e, edges by their source, for the way back.

@@ -79,6 +79,21 @@ func scores256(dst *float32, step int, near *float32, far *float32, stride int, 
 //go:noescape
 func scoresOfOne256(dst *float32, near *float32, far *float32, stride uint32, ids *uint32, slope float32, top *float32, full int, lanes int)
 
+// Sets eight lanes of scores, step bytes on for each of n edges, to the leaky near + far[id], those of lse and dots to the heads behind; stride is of all three.
+//
+//go:noescape
+func ends256(scores *float32, lse *float32, dots *float32, step int, near *float32, far *float32, stride int, ids *uint32, n int, heads int, slope float32)
+
+// Sets scores to the leaky near + far[3·id], lse and dots to the two elements behind.
+//
+//go:noescape
+func endsOfOne256(scores *float32, lse *float32, dots *float32, near *float32, far *float32, ids *uint32, slope float32, full int, lanes int)
+
+// Sets dst to those of the table at n ids.
+//
+//go:noescape
+func look(dst *uint32, ids *uint32, table *uint32, n int)
+
 // Replaces scores by keep times their exponentials less top, and adds the exponentials to sum.
 //
 //go:noescape
@@ -94,7 +109,7 @@ func signedWeights256(scores *float32, keep *float32, keepStep int, top *float32
 //go:noescape
 func slopes256(scores *float32, dq *float32, keep *float32, keepStep int, lse *float32, dots *float32, farStep int, slope float32, sum *float32, full int, lanes int)
 
-// Replaces scores by their weights, and dq by the gradients of the scores.
+// Replaces scores by their weights, and dq by the gradients of what the scores are the leaky values of.
 //
 //go:noescape
 func slopesOfEdges256(scores *float32, dq *float32, keep *float32, keepStep int, lse *float32, dots *float32, farStep int, slope float32, sum *float32, full int, lanes int)

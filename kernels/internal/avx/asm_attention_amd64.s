@@ -3959,6 +3959,172 @@ DATA never32<>+24(SB)/4, $0xff800000
 DATA never32<>+28(SB)/4, $0xff800000
 GLOBL never32<>(SB), RODATA|NOPTR, $32
 
+// func ends256(scores *float32, lse *float32, dots *float32, step int, near *float32, far *float32, stride int, ids *uint32, n int, heads int, slope float32)
+// Requires: AVX, MMX+
+TEXT ·ends256(SB), NOSPLIT, $0-84
+	MOVQ         scores+0(FP), AX
+	MOVQ         lse+8(FP), CX
+	MOVQ         dots+16(FP), DX
+	MOVQ         far+40(FP), BX
+	MOVQ         stride+48(FP), SI
+	MOVQ         ids+56(FP), DI
+	MOVQ         n+64(FP), R8
+	MOVQ         near+32(FP), R9
+	VMOVUPS      (R9), Y0
+	VBROADCASTSS slope+80(FP), Y1
+	MOVQ         heads+72(FP), R10
+	SHLQ         $0x02, R10
+	MOVQ         heads+72(FP), R9
+	LEAQ         ones<>+32(SB), R11
+	SHLQ         $0x02, R9
+	SUBQ         R9, R11
+	VMOVDQU      (R11), Y2
+	XORQ         R9, R9
+
+next:
+	MOVL       (DI), R11
+	MOVL       96(DI), R12
+	IMULQ      SI, R11
+	IMULQ      SI, R12
+	ADDQ       BX, R11
+	ADDQ       BX, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 -1(R12)(SI*1)
+	VMASKMOVPS (R11), Y2, Y3
+	VADDPS     Y0, Y3, Y3
+	VMULPS     Y1, Y3, Y4
+	VMAXPS     Y4, Y3, Y3
+	VMOVUPS    Y3, (AX)(R9*1)
+	VMASKMOVPS (R11)(R10*1), Y2, Y3
+	VMOVUPS    Y3, (CX)(R9*1)
+	VMASKMOVPS (R11)(R10*2), Y2, Y3
+	VMOVUPS    Y3, (DX)(R9*1)
+	ADDQ       step+24(FP), R9
+	ADDQ       $0x04, DI
+	DECQ       R8
+	JNZ        next
+	VZEROUPPER
+	RET
+
+// func endsOfOne256(scores *float32, lse *float32, dots *float32, near *float32, far *float32, ids *uint32, slope float32, full int, lanes int)
+// Requires: AVX, AVX2
+TEXT ·endsOfOne256(SB), NOSPLIT, $0-72
+	MOVQ         far+32(FP), AX
+	MOVQ         ids+40(FP), CX
+	MOVQ         near+24(FP), DX
+	VMOVUPS      (DX), Y0
+	VBROADCASTSS slope+48(FP), Y1
+	MOVQ         scores+0(FP), DX
+	MOVQ         lse+8(FP), BX
+	MOVQ         dots+16(FP), SI
+	MOVQ         lanes+64(FP), DI
+	LEAQ         ones<>+32(SB), R8
+	SHLQ         $0x02, DI
+	SUBQ         DI, R8
+	VMOVDQU      (R8), Y2
+	MOVQ         full+56(FP), DI
+	XORQ         R8, R8
+
+next:
+	TESTQ      DI, DI
+	JZ         last
+	VMOVDQU    (CX)(R8*1), Y3
+	VPADDD     Y3, Y3, Y4
+	VPADDD     Y4, Y3, Y3
+	VPCMPEQD   Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VGATHERDPS Y4, (AX)(Y3*4), Y5
+	VADDPS     Y0, Y5, Y5
+	VMULPS     Y1, Y5, Y4
+	VMAXPS     Y4, Y5, Y5
+	VMOVUPS    Y5, (DX)(R8*1)
+	VPCMPEQD   Y5, Y5, Y5
+	VXORPS     Y4, Y4, Y4
+	VGATHERDPS Y5, 4(AX)(Y3*4), Y4
+	VMOVUPS    Y4, (BX)(R8*1)
+	VPCMPEQD   Y5, Y5, Y5
+	VXORPS     Y4, Y4, Y4
+	VGATHERDPS Y5, 8(AX)(Y3*4), Y4
+	VMOVUPS    Y4, (SI)(R8*1)
+	ADDQ       $0x20, R8
+	DECQ       DI
+	JMP        next
+
+last:
+	VMOVDQU    (CX)(R8*1), Y3
+	VPADDD     Y3, Y3, Y4
+	VPADDD     Y4, Y3, Y3
+	VMOVAPS    Y2, Y4
+	VXORPS     Y5, Y5, Y5
+	VGATHERDPS Y4, (AX)(Y3*4), Y5
+	VADDPS     Y0, Y5, Y5
+	VMULPS     Y1, Y5, Y4
+	VMAXPS     Y4, Y5, Y5
+	VMOVUPS    Y5, (DX)(R8*1)
+	VMOVAPS    Y2, Y1
+	VXORPS     Y0, Y0, Y0
+	VGATHERDPS Y1, 4(AX)(Y3*4), Y0
+	VMOVUPS    Y0, (BX)(R8*1)
+	VMOVAPS    Y2, Y1
+	VXORPS     Y0, Y0, Y0
+	VGATHERDPS Y1, 8(AX)(Y3*4), Y0
+	VMOVUPS    Y0, (SI)(R8*1)
+	VZEROUPPER
+	RET
+
+// func look(dst *uint32, ids *uint32, table *uint32, n int)
+TEXT ·look(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ ids+8(FP), CX
+	MOVQ table+16(FP), DX
+	MOVQ n+24(FP), BX
+
+eight:
+	CMPQ BX, $0x00000008
+	JLT  rest
+	MOVL (CX), SI
+	MOVL (DX)(SI*4), SI
+	MOVL SI, (AX)
+	MOVL 4(CX), SI
+	MOVL (DX)(SI*4), SI
+	MOVL SI, 4(AX)
+	MOVL 8(CX), SI
+	MOVL (DX)(SI*4), SI
+	MOVL SI, 8(AX)
+	MOVL 12(CX), SI
+	MOVL (DX)(SI*4), SI
+	MOVL SI, 12(AX)
+	MOVL 16(CX), SI
+	MOVL (DX)(SI*4), SI
+	MOVL SI, 16(AX)
+	MOVL 20(CX), SI
+	MOVL (DX)(SI*4), SI
+	MOVL SI, 20(AX)
+	MOVL 24(CX), SI
+	MOVL (DX)(SI*4), SI
+	MOVL SI, 24(AX)
+	MOVL 28(CX), SI
+	MOVL (DX)(SI*4), SI
+	MOVL SI, 28(AX)
+	ADDQ $0x20, CX
+	ADDQ $0x20, AX
+	SUBQ $0x08, BX
+	JMP  eight
+
+rest:
+	TESTQ BX, BX
+	JZ    done
+	MOVL  (CX), SI
+	MOVL  (DX)(SI*4), SI
+	MOVL  SI, (AX)
+	ADDQ  $0x04, CX
+	ADDQ  $0x04, AX
+	DECQ  BX
+	JMP   rest
+
+done:
+	RET
+
 DATA least32<>+0(SB)/4, $0xc2ac0000
 DATA least32<>+4(SB)/4, $0xc2ac0000
 DATA least32<>+8(SB)/4, $0xc2ac0000
@@ -4008,6 +4174,16 @@ DATA ln2lo32<>+20(SB)/4, $0xb95e8083
 DATA ln2lo32<>+24(SB)/4, $0xb95e8083
 DATA ln2lo32<>+28(SB)/4, $0xb95e8083
 GLOBL ln2lo32<>(SB), RODATA|NOPTR, $32
+
+DATA one32<>+0(SB)/4, $0x3f800000
+DATA one32<>+4(SB)/4, $0x3f800000
+DATA one32<>+8(SB)/4, $0x3f800000
+DATA one32<>+12(SB)/4, $0x3f800000
+DATA one32<>+16(SB)/4, $0x3f800000
+DATA one32<>+20(SB)/4, $0x3f800000
+DATA one32<>+24(SB)/4, $0x3f800000
+DATA one32<>+28(SB)/4, $0x3f800000
+GLOBL one32<>(SB), RODATA|NOPTR, $32
 
 DATA taylor32a<>+0(SB)/4, $0x3f800000
 DATA taylor32a<>+4(SB)/4, $0x3f800000
@@ -4389,16 +4565,6 @@ last:
 	VZEROUPPER
 	RET
 
-DATA one32<>+0(SB)/4, $0x3f800000
-DATA one32<>+4(SB)/4, $0x3f800000
-DATA one32<>+8(SB)/4, $0x3f800000
-DATA one32<>+12(SB)/4, $0x3f800000
-DATA one32<>+16(SB)/4, $0x3f800000
-DATA one32<>+20(SB)/4, $0x3f800000
-DATA one32<>+24(SB)/4, $0x3f800000
-DATA one32<>+28(SB)/4, $0x3f800000
-GLOBL one32<>(SB), RODATA|NOPTR, $32
-
 // func slopesOfEdges256(scores *float32, dq *float32, keep *float32, keepStep int, lse *float32, dots *float32, farStep int, slope float32, sum *float32, full int, lanes int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·slopesOfEdges256(SB), NOSPLIT, $0-88
@@ -4411,49 +4577,52 @@ TEXT ·slopesOfEdges256(SB), NOSPLIT, $0-88
 	MOVQ         farStep+48(FP), R8
 	MOVQ         sum+64(FP), R9
 	VBROADCASTSS slope+56(FP), Y0
-	VMOVUPS      (R9), Y0
-	VXORPS       Y0, Y0, Y0
+	VMOVUPS      (R9), Y1
+	VXORPS       Y1, Y1, Y1
 	MOVQ         lanes+80(FP), R9
 	LEAQ         ones<>+32(SB), R10
 	SHLQ         $0x02, R9
 	SUBQ         R9, R10
-	VMOVDQU      (R10), Y0
+	VMOVDQU      (R10), Y2
 	MOVQ         full+72(FP), R9
 	XORQ         R10, R10
 
 next:
 	TESTQ        R9, R9
 	JZ           last
-	VMOVUPS      (AX)(R10*1), Y0
-	VSUBPS       (SI), Y0, Y1
-	VMOVUPS      least32<>+0(SB), Y0
-	VCMPPS       $0x15, Y0, Y1, Y3
-	VMAXPS       Y1, Y0, Y1
-	VMOVUPS      most32<>+0(SB), Y0
-	VMINPS       Y1, Y0, Y1
-	VMULPS       log2e32<>+0(SB), Y1, Y0
-	VROUNDPS     $0x08, Y0, Y0
-	VFNMADD231PS ln2hi32<>+0(SB), Y0, Y1
-	VFNMADD231PS ln2lo32<>+0(SB), Y0, Y1
-	VMOVUPS      taylor32h<>+0(SB), Y2
-	VFMADD213PS  taylor32g<>+0(SB), Y1, Y2
-	VFMADD213PS  taylor32f<>+0(SB), Y1, Y2
-	VFMADD213PS  taylor32e<>+0(SB), Y1, Y2
-	VFMADD213PS  taylor32d<>+0(SB), Y1, Y2
-	VFMADD213PS  taylor32c<>+0(SB), Y1, Y2
-	VFMADD213PS  taylor32b<>+0(SB), Y1, Y2
-	VFMADD213PS  taylor32a<>+0(SB), Y1, Y2
-	VCVTPS2DQ    Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       Y0, Y2, Y1
-	VANDPS       Y3, Y1, Y1
-	VMOVUPS      (DX), Y0
-	VMULPS       (CX)(R10*1), Y0, Y2
-	VSUBPS       (DI), Y2, Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (CX)(R10*1)
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, (AX)(R10*1)
+	VMOVUPS      (AX)(R10*1), Y2
+	VSUBPS       (SI), Y2, Y3
+	VMOVUPS      least32<>+0(SB), Y4
+	VCMPPS       $0x15, Y4, Y3, Y6
+	VMAXPS       Y3, Y4, Y3
+	VMOVUPS      most32<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMULPS       log2e32<>+0(SB), Y3, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VFNMADD231PS ln2hi32<>+0(SB), Y4, Y3
+	VFNMADD231PS ln2lo32<>+0(SB), Y4, Y3
+	VMOVUPS      taylor32h<>+0(SB), Y5
+	VFMADD213PS  taylor32g<>+0(SB), Y3, Y5
+	VFMADD213PS  taylor32f<>+0(SB), Y3, Y5
+	VFMADD213PS  taylor32e<>+0(SB), Y3, Y5
+	VFMADD213PS  taylor32d<>+0(SB), Y3, Y5
+	VFMADD213PS  taylor32c<>+0(SB), Y3, Y5
+	VFMADD213PS  taylor32b<>+0(SB), Y3, Y5
+	VFMADD213PS  taylor32a<>+0(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y5, Y3
+	VANDPS       Y6, Y3, Y3
+	VCMPPS       $0x1e, Y1, Y2, Y5
+	VBLENDVPS    Y5, one32<>+0(SB), Y0, Y5
+	VMOVUPS      (DX), Y2
+	VMULPS       (CX)(R10*1), Y2, Y4
+	VSUBPS       (DI), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, (CX)(R10*1)
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      Y3, (AX)(R10*1)
 	ADDQ         BX, DX
 	ADDQ         R8, SI
 	ADDQ         R8, DI
@@ -4462,36 +4631,39 @@ next:
 	JMP          next
 
 last:
-	VMOVUPS      (AX)(R10*1), Y0
-	VSUBPS       (SI), Y0, Y1
-	VMOVUPS      least32<>+0(SB), Y0
-	VCMPPS       $0x15, Y0, Y1, Y3
-	VMAXPS       Y1, Y0, Y1
-	VMOVUPS      most32<>+0(SB), Y0
-	VMINPS       Y1, Y0, Y1
-	VMULPS       log2e32<>+0(SB), Y1, Y0
-	VROUNDPS     $0x08, Y0, Y0
-	VFNMADD231PS ln2hi32<>+0(SB), Y0, Y1
-	VFNMADD231PS ln2lo32<>+0(SB), Y0, Y1
-	VMOVUPS      taylor32h<>+0(SB), Y2
-	VFMADD213PS  taylor32g<>+0(SB), Y1, Y2
-	VFMADD213PS  taylor32f<>+0(SB), Y1, Y2
-	VFMADD213PS  taylor32e<>+0(SB), Y1, Y2
-	VFMADD213PS  taylor32d<>+0(SB), Y1, Y2
-	VFMADD213PS  taylor32c<>+0(SB), Y1, Y2
-	VFMADD213PS  taylor32b<>+0(SB), Y1, Y2
-	VFMADD213PS  taylor32a<>+0(SB), Y1, Y2
-	VCVTPS2DQ    Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       Y0, Y2, Y1
-	VANDPS       Y3, Y1, Y1
-	VMOVUPS      (DX), Y0
-	VMULPS       (CX)(R10*1), Y0, Y2
-	VSUBPS       (DI), Y2, Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (CX)(R10*1)
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, (AX)(R10*1)
+	VMOVUPS      (AX)(R10*1), Y2
+	VSUBPS       (SI), Y2, Y3
+	VMOVUPS      least32<>+0(SB), Y4
+	VCMPPS       $0x15, Y4, Y3, Y6
+	VMAXPS       Y3, Y4, Y3
+	VMOVUPS      most32<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMULPS       log2e32<>+0(SB), Y3, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VFNMADD231PS ln2hi32<>+0(SB), Y4, Y3
+	VFNMADD231PS ln2lo32<>+0(SB), Y4, Y3
+	VMOVUPS      taylor32h<>+0(SB), Y5
+	VFMADD213PS  taylor32g<>+0(SB), Y3, Y5
+	VFMADD213PS  taylor32f<>+0(SB), Y3, Y5
+	VFMADD213PS  taylor32e<>+0(SB), Y3, Y5
+	VFMADD213PS  taylor32d<>+0(SB), Y3, Y5
+	VFMADD213PS  taylor32c<>+0(SB), Y3, Y5
+	VFMADD213PS  taylor32b<>+0(SB), Y3, Y5
+	VFMADD213PS  taylor32a<>+0(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y5, Y3
+	VANDPS       Y6, Y3, Y3
+	VCMPPS       $0x1e, Y1, Y2, Y1
+	VBLENDVPS    Y1, one32<>+0(SB), Y0, Y1
+	VMOVUPS      (DX), Y2
+	VMULPS       (CX)(R10*1), Y2, Y0
+	VSUBPS       (DI), Y0, Y0
+	VMULPS       Y3, Y0, Y0
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (CX)(R10*1)
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      Y3, (AX)(R10*1)
 	ADDQ         BX, DX
 	ADDQ         R8, SI
 	ADDQ         R8, DI

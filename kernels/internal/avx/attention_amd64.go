@@ -39,6 +39,29 @@ func (s Set) Scores(scores []float32, step, heads int, near *Near, far []float32
 	scores256(&scores[0], 4*step, &near[0], &far[0], 4*stride, &ids[0], len(ids), heads, slope, &top[0])
 }
 
+// Ends sets the scores of a block to near + far[id], times slope where that is negative, and
+// lse and dots to what lies heads and 2·heads floats behind; slope is in [0, 1]. ScoresAhead
+// elements behind ids are prefetched by.
+func (s Set) Ends(scores, lse, dots []float32, step, heads int, near *Near, far []float32, ids []uint32, slope float32) {
+	if len(ids) == 0 {
+		return
+	}
+	if step == 1 && len(far) <= math.MaxInt32 {
+		full, lanes := AVX2.split(len(ids))
+		endsOfOne256(&scores[0], &lse[0], &dots[0], &near[0], &far[0], &ids[0], slope, full, lanes)
+		return
+	}
+	ends256(&scores[0], &lse[0], &dots[0], 4*step, &near[0], &far[0], 12*heads, &ids[0], len(ids), heads, slope)
+}
+
+// Look sets dst, as long as ids, to those of table.
+func (s Set) Look(dst, ids, table []uint32) {
+	if len(ids) == 0 {
+		return
+	}
+	look(&dst[0], &ids[0], &table[0], len(ids))
+}
+
 // Weights replaces the n scores by keep·e^(score-top), and adds the
 // exponentials to sum. These are within 2e-7 of their size, and 0 below e^-86.
 func (s Set) Weights(scores []float32, n int, keep PerEdge, top, sum *Near) {
@@ -171,15 +194,14 @@ func (s Set) WeighSigned(dst, signed, x []float32, stride int, ids []uint32, wei
 	}
 }
 
-// SlopesOfEdges is Slopes where the gradients of scores take the place of dq, and none is
-// added up.
-func (s Set) SlopesOfEdges(scores, dq []float32, n int, keep, lse, dots PerEdge) {
+// SlopesOfEdges is Slopes where what Slopes adds up takes the place of dq.
+func (s Set) SlopesOfEdges(scores, dq []float32, n int, keep, lse, dots PerEdge, slope float32) {
 	if n == 0 {
 		return
 	}
 	full, lanes := AVX2.split(n)
 	var none Near
-	slopesOfEdges256(&scores[0], &dq[0], &keep.Vals[0], 4*keep.Step, &lse.Vals[0], &dots.Vals[0], 4*lse.Step, 1, &none[0], full, lanes)
+	slopesOfEdges256(&scores[0], &dq[0], &keep.Vals[0], 4*keep.Step, &lse.Vals[0], &dots.Vals[0], 4*lse.Step, slope, &none[0], full, lanes)
 }
 
 // Tops raises top to the n scores, NaNs left out.

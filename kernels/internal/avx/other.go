@@ -96,13 +96,21 @@ func (Set) Weights(_ []float32, _ int, _ PerEdge, _, _ *Near) {
 	panic("avx: not on this architecture")
 }
 
+// Ends is not there on this architecture.
+func (Set) Ends(_, _, _ []float32, _, _ int, _ *Near, _ []float32, _ []uint32, _ float32) {
+	panic("avx: not on this architecture")
+}
+
+// Look is not there on this architecture.
+func (Set) Look(_, _, _ []uint32) { panic("avx: not on this architecture") }
+
 // Slopes is not there on this architecture.
 func (Set) Slopes(_, _ []float32, _ int, _, _, _ PerEdge, _ float32, _ *Near) {
 	panic("avx: not on this architecture")
 }
 
 // SlopesOfEdges is not there on this architecture.
-func (Set) SlopesOfEdges(_, _ []float32, _ int, _, _, _ PerEdge) {
+func (Set) SlopesOfEdges(_, _ []float32, _ int, _, _, _ PerEdge, _ float32) {
 	panic("avx: not on this architecture")
 }
 

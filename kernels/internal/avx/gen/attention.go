@@ -15,6 +15,9 @@ func attention(s isa) {
 		less(s)
 		scores(s)
 		scoresOfOne(s)
+		ends(s)
+		endsOfOne(s)
+		look()
 		e := newExponential32()
 		weights(s, e)
 		signedWeights(s, e)
@@ -50,6 +53,7 @@ func single(name string, v float64) Mem {
 // 2e-7 of the result. It is 0 below -86, and e^87 above 87; a NaN stays one.
 type exponential32 struct {
 	least, most, log2e, hi, lo Mem
+	one                        Mem // for others
 	coefficients               []Mem
 }
 
@@ -57,7 +61,7 @@ func newExponential32() *exponential32 {
 	const hi = 355. / 512 // times n exactly
 	e := &exponential32{
 		least: single("least32", -86), most: single("most32", 87), log2e: single("log2e32", math.Log2E),
-		hi: single("ln2hi32", hi), lo: single("ln2lo32", math.Ln2-hi),
+		hi: single("ln2hi32", hi), lo: single("ln2lo32", math.Ln2-hi), one: single("one32", 1),
 	}
 	factorial := 1.0
 	for k := range 8 {
@@ -284,7 +288,7 @@ func signedWeights(s isa, e *exponential32) {
 func slopes(s isa, e *exponential32, each bool) {
 	name, doc := "slopes", "Replaces scores by their weights, and adds to sum the gradients of what the scores are the leaky values of."
 	if each {
-		name, doc = "slopesOfEdges", "Replaces scores by their weights, and dq by the gradients of the scores."
+		name, doc = "slopesOfEdges", "Replaces scores by their weights, and dq by the gradients of what the scores are the leaky values of."
 	}
 	TEXT(name+s.name, NOSPLIT,
 		"func(scores, dq, keep *float32, keepStep int, lse, dots *float32, farStep int, slope float32, sum *float32, full, lanes int)")
@@ -294,10 +298,7 @@ func slopes(s isa, e *exponential32, each bool) {
 	keep, keepStep := Load(Param("keep"), GP64()), Load(Param("keepStep"), GP64())
 	lse, dots, farStep := Load(Param("lse"), GP64()), Load(Param("dots"), GP64()), Load(Param("farStep"), GP64())
 	sumAt := Load(Param("sum"), GP64())
-	var one Mem
-	if !each {
-		one = single("one32", 1)
-	}
+	one := e.one
 	slope, sum, zero := s.vec(), s.vec(), s.vec()
 	VBROADCASTSS(place(Param("slope")), slope)
 	VMOVUPS(Mem{Base: sumAt}, sum)
@@ -307,18 +308,16 @@ func slopes(s isa, e *exponential32, each bool) {
 		VMOVUPS(place(at), score)
 		VSUBPS(Mem{Base: lse}, score, p)
 		e.of(p)
-		if !each {
-			VCMPPS(U8(greater), zero, score, factor)
-			VBLENDVPS(factor, one, slope, factor)
-		}
+		VCMPPS(U8(greater), zero, score, factor)
+		VBLENDVPS(factor, one, slope, factor)
 		VMOVUPS(Mem{Base: keep}, score)
 		VMULPS(place(dq), score, d)
 		VSUBPS(Mem{Base: dots}, d, d)
 		VMULPS(p, d, d)
+		VMULPS(factor, d, d)
 		if each {
 			VMOVUPS(d, place(dq))
 		} else {
-			VMULPS(factor, d, d)
 			if mask != nil {
 				VANDPS(mask, d, d)
 			}
